@@ -17,11 +17,12 @@ import (
 	"switchyard/workflows/names"
 )
 
-// readByNoRun are fields of definitions that are resolved before a run starts, or decide when it does or who may start it.
+// readByNoRun lists the fields of definitions that are resolved before a run starts, or that decide when it starts or who may
+// start it.
 var readByNoRun = []string{"switchyard.v1.Definition.a2a", "switchyard.v1.Definition.defaults", "switchyard.v1.Definition.schedule", "switchyard.v1.TaskDefinition.matrix"}
 
-// TestHistoriesCoverTheLanguage holds that each field of a definition, and each message that a workflow takes, is in a
-// recorded history: what TestReplay promises, it promises for all of them.
+// TestHistoriesCoverTheLanguage checks that each field of a definition, and each message that a workflow receives, occurs in a
+// recorded history, so that TestReplay covers all of them.
 func TestHistoriesCoverTheLanguage(t *testing.T) {
 	t.Parallel()
 	files, err := filepath.Glob("testdata/histories/*.json")
@@ -82,7 +83,7 @@ func readHistory(t *testing.T, file string) *historypb.History {
 	return history
 }
 
-// addFieldsSet adds the full names of all fields that a message and the messages in it have.
+// addFieldsSet adds the full names of all fields that are set in a message and in its nested messages.
 func addFieldsSet(m protoreflect.Message, to map[string]bool) {
 	m.Range(func(field protoreflect.FieldDescriptor, value protoreflect.Value) bool {
 		to[string(field.FullName())] = true
@@ -107,8 +108,8 @@ func addFieldsSet(m protoreflect.Message, to map[string]bool) {
 	})
 }
 
-// addFields adds the full names of all fields of a message of this module and of the messages in it. It leaves out what
-// only fields that no run reads hold.
+// addFields adds the full names of all fields of a message of this module and of its nested messages. It leaves out messages
+// that are held only by fields that no run reads.
 func addFields(message protoreflect.MessageDescriptor, to map[string]bool) {
 	if !strings.HasPrefix(string(message.FullName()), "switchyard.") {
 		return

@@ -1,4 +1,4 @@
-// Package workflows has no code of its own: its folders are one package a role. This one holds the histories that all
+// Package workflows has no code of its own: each of its folders is a package with one role. It holds the histories that all
 // workflows replay.
 //
 //	run                          the workflows Run and FanOut

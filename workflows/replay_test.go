@@ -23,14 +23,14 @@ import (
 	"switchyard/workflows/run"
 )
 
-// replayer registers the workflows with the limits of the recording of a history, which are beside it.
+// replayer registers the workflows with the limits under which a history was recorded, which are in a file beside it.
 func replayer(t *testing.T, history string) worker.WorkflowReplayer {
 	t.Helper()
 	var limits limits.Run
 	text, err := os.ReadFile(strings.TrimSuffix(history, ".json") + ".limits")
 	if err == nil {
 		limitsOf := json.NewDecoder(bytes.NewReader(text))
-		limitsOf.DisallowUnknownFields() // one that was renamed would not count
+		limitsOf.DisallowUnknownFields() // a renamed limit would be ignored otherwise
 		err = limitsOf.Decode(&limits)
 	}
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -50,8 +50,8 @@ func replayer(t *testing.T, history string) worker.WorkflowReplayer {
 	return r
 }
 
-// A history that does not replay means that the workflow code has changed its behaviour, or is not deterministic. After
-// a change that is meant, dev/record-histories.sh records all of them anew.
+// A history that does not replay means that the workflow code has changed its behaviour or is not deterministic. After an
+// intended change, dev/record-histories.sh records all histories again.
 func TestReplay(t *testing.T) {
 	t.Parallel()
 	files, err := filepath.Glob("testdata/histories/*.json")
@@ -70,7 +70,7 @@ func TestReplay(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			// The ids of children begin with that of the run.
+			// The IDs of children begin with that of the run.
 			id := history.GetEvents()[0].GetWorkflowExecutionStartedEventAttributes().GetWorkflowId()
 			err = replayer(t, file).ReplayWorkflowHistoryWithOptions(nil, history,
 				worker.ReplayWorkflowHistoryOptions{OriginalExecution: workflow.Execution{ID: id}})
@@ -81,7 +81,7 @@ func TestReplay(t *testing.T) {
 	}
 }
 
-// A workflow that would do something else does not pass.
+// A workflow that would behave differently does not pass.
 func TestReplayNotices(t *testing.T) {
 	t.Parallel()
 	const file = "testdata/histories/diamond.json"

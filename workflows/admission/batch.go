@@ -6,31 +6,32 @@ import (
 )
 
 const (
-	// batchWork is what an automatic batch is to take.
+	// batchWork is the target duration of an automatic batch.
 	batchWork = time.Second
-	// batchLeast is the work below which an automatic batch is not made smaller for the sake of more nodes.
+	// batchLeast is the amount of work below which an automatic batch is not split further to occupy more nodes.
 	batchLeast = 100 * time.Millisecond
-	// maxBatch is the most instances of an automatic batch.
+	// maxBatch is the most instances in an automatic batch.
 	maxBatch = 1000
 	// defaultPrefetch is how many units of an automatic batch may be without a node.
 	defaultPrefetch = 8
 )
 
-// sizing decides how many instances of a group make a unit.
+// sizing decides how many instances of a group form a unit.
 type sizing struct {
 	batch    Batch
-	target   int           // instances that an automatic batch grows to; 0: not known yet
-	instance time.Duration // what one has taken of late; 0: not known yet
-	unplaced int           // units of an automatic batch without a node
+	target   int           // size to which an automatic batch grows; 0 until known
+	instance time.Duration // recent duration of one instance; 0 until known
+	unplaced int           // number of units of an automatic batch without a node
 }
 
-// wait says that the next batch is not formed before one of those that wait has a node.
+// wait reports whether the next batch must wait until one of the waiting batches has a node.
 func (s *sizing) wait() bool {
 	return s.batch.Auto && s.unplaced >= cmp.Or(s.batch.Prefetch, defaultPrefetch)
 }
 
-// size is the most instances that the next unit may have, of those that wait while so many units are under way. An
-// automatic batch leaves enough for as many others, concurrency or not, so that at the end all end together.
+// size returns the maximum size of the next unit, given the numbers of waiting instances and of units in flight. An automatic
+// batch leaves enough instances for as many other units, whether or not there is a concurrency limit, so that all end at about
+// the same time.
 func (s *sizing) size(waiting, units, concurrency int) int {
 	if !s.batch.Auto {
 		return max(s.batch.Size, 1)
@@ -43,13 +44,13 @@ func (s *sizing) size(waiting, units, concurrency int) int {
 	return max(min(s.target, share), 1)
 }
 
-// DurationEstimate is what is known of the instances of a group, for automatic batches.
+// DurationEstimate is what is known of the duration of a group's instances, for automatic batches.
 type DurationEstimate struct {
-	Instance time.Duration // what one has taken of late; 0: not known
-	Batch    int           // instances that a batch has grown to; 0: not known
+	Instance time.Duration // recent duration of one instance; 0 if unknown
+	Batch    int           // size to which batches have grown; 0 if unknown
 }
 
-// worth is how many instances take so long together.
+// worth returns how many instances take the given time together.
 func (s *sizing) worth(work time.Duration) int {
 	if s.instance <= 0 {
 		return 1
@@ -57,8 +58,8 @@ func (s *sizing) worth(work time.Duration) int {
 	return int(min(work/s.instance, maxBatch))
 }
 
-// observe learns from instances that have run one after the other. A batch at
-// most doubles or halves at a time, so that one odd unit does little.
+// observe updates the estimate from instances that have run in sequence. A batch at most doubles or halves at a time, so that
+// one outlier has little effect.
 func (s *sizing) observe(instances int, took time.Duration) {
 	took = max(took/time.Duration(instances), time.Microsecond)
 	if s.instance > 0 {

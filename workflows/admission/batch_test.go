@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// fleet runs the units of a fan-out on so many slots, as a fleet does, and returns
-// the sizes of the units in the order in which they were formed, and when all was over.
+// fleet runs the units of a fan-out on a number of slots, as a fleet does. It returns the sizes of the units, in the order in
+// which they were formed, and the end time.
 func fleet(q *Queue, instances, slots int, instance time.Duration, r Request) (sizes []int, end time.Duration) {
 	for i := range instances {
 		r.Task = 1000 + i
@@ -55,8 +55,8 @@ func (e *endings) Pop() any {
 	return last
 }
 
-// An automatic batch becomes about a second of work, however long an instance
-// takes, and the nodes end together.
+// An automatic batch converges to about a second of work, however long an instance takes, and the nodes finish at about the
+// same time.
 func TestAutomaticBatches(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
@@ -98,7 +98,7 @@ func TestAutomaticBatches(t *testing.T) {
 	}
 }
 
-// A batch shrinks when instances take longer than they did.
+// A batch shrinks when instances take longer than before.
 func TestAutomaticBatchShrinks(t *testing.T) {
 	t.Parallel()
 	q := New(0)
@@ -109,7 +109,7 @@ func TestAutomaticBatchShrinks(t *testing.T) {
 	}
 }
 
-// A batch that is given is that, and what is left of it goes at once.
+// A batch of a fixed size has that size, and the remaining instances start at once.
 func TestFixedBatches(t *testing.T) {
 	t.Parallel()
 	sizes, _ := fleet(New(0), 10, 1, time.Minute, Request{Group: 1, Batch: Batch{Size: 4}})
@@ -118,8 +118,7 @@ func TestFixedBatches(t *testing.T) {
 	}
 }
 
-// What others have learned of the instances spares a group the way up to good batches, but does not undo what it has
-// learned itself.
+// An estimate from others lets a group start with good batches, but does not override what the group has observed itself.
 func TestLearnedPace(t *testing.T) {
 	const instance = time.Millisecond
 	r := Request{Group: 3, Batch: Batch{Auto: true}}

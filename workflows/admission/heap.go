@@ -2,16 +2,16 @@ package admission
 
 import "container/heap"
 
-// ranked is what has a place in a heap: at is where it keeps its place, -1 for none.
+// ranked is an element of a heap. at points to the index that it stores for the heap, or -1 if it is in none.
 type ranked[T any] interface {
 	before(T) bool
 	at() *int
 }
 
-// ranks is a heap of what may continue, the first on top.
+// ranks is a heap whose top is the element that may continue first.
 type ranks[T ranked[T]] struct{ list list[T] }
 
-// set puts x where it belongs: in, at its new place, or out.
+// set inserts x, moves it to its new position, or removes it.
 func (r *ranks[T]) set(x T, in bool) {
 	switch i := *x.at(); {
 	case in && i < 0:
@@ -25,10 +25,10 @@ func (r *ranks[T]) set(x T, in bool) {
 
 func (r *ranks[T]) len() int { return len(r.list) }
 
-// top returns the first one; there must be one.
+// top returns the first element. The heap must not be empty.
 func (r *ranks[T]) top() T { return r.list[0] }
 
-// list is what container/heap works on.
+// list implements heap.Interface.
 type list[T ranked[T]] []T
 
 func (l list[T]) Len() int           { return len(l) }

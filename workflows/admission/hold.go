@@ -1,22 +1,22 @@
 package admission
 
-// Pause lets nothing continue until Resume.
+// Pause stops all admissions until Resume.
 func (q *Queue) Pause() { q.paused = true }
 
-// Resume takes a Pause back.
+// Resume reverses Pause.
 func (q *Queue) Resume() { q.paused = false }
 
-// Paused reports whether nothing continues.
+// Paused reports whether admissions are paused.
 func (q *Queue) Paused() bool { return q.paused }
 
-// Hold keeps a task back until Release, whether it waits or is added later; of a
-// group, all of its instances. What is under way is left alone.
+// Hold keeps a task from being admitted until Release, whether it is waiting or added later. For a group it holds all
+// instances. Units in flight are not affected.
 func (q *Queue) Hold(task int) { q.hold(task, true) }
 
-// Release takes a Hold back. The task has the place that its age gives it.
+// Release reverses Hold. The task keeps the position of its age.
 func (q *Queue) Release(task int) { q.hold(task, false) }
 
-// Held reports whether Hold was said of the task itself.
+// Held reports whether the task itself was held with Hold.
 func (q *Queue) Held(task int) bool { return q.held[task] }
 
 func (q *Queue) hold(task int, held bool) {

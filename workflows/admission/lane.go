@@ -1,55 +1,55 @@
 package admission
 
-// laneKey is what is the same for all that waits in a lane.
+// laneKey holds the properties that all entries of a lane share.
 type laneKey struct {
 	group int
 	classKey
 }
 
-// classKey is what is the same for all of a class.
+// classKey holds the properties that all lanes of a class share.
 type classKey struct {
 	lock        Lock
 	free, child bool
 }
 
-// lane holds what waits of one group under one lock: the same things block all of it.
+// lane holds the waiting entries of one group under one lock. The same limits block all of them.
 type lane struct {
 	group   *group
 	class   *class
 	waiting ranks[*entry]
-	rank    int // in the heap of its class; -1: nothing of it may continue
+	rank    int // in the heap of its class; -1 if nothing in it may continue
 }
 
 func (l *lane) before(o *lane) bool { return l.waiting.top().before(o.waiting.top()) }
 func (l *lane) at() *int            { return &l.rank }
 
-// class is what needs the same lock, or none, counts for maxParallel or not, and becomes a child workflow or not.
+// class holds the lanes with the same lock, or none, and with the same answers to whether they count for maxParallel and become
+// child workflows.
 type class struct {
 	classKey
 	ready ranks[*lane]
-	units int // under way
-	rank  int // in the heap of the queue; -1: nothing of it may continue
+	units int // number of units in flight
+	rank  int // in the heap of the queue; -1 if nothing in it may continue
 }
 
 func (c *class) before(o *class) bool { return c.ready.top().before(o.ready.top()) }
 func (c *class) at() *int             { return &c.rank }
 
-// lockFull reports whether more units could not use the lock. One more than may hold it asks
-// for it, so that it changes hands without a pause; all of them asking would only
-// wait elsewhere, and in the way of other runs.
+// lockFull reports whether more units could not use the lock. One unit more than the limit requests the lock, so that it
+// changes hands without a pause. Further requests would only wait elsewhere, in the way of other runs.
 func (c *class) lockFull() bool { return c.lock.Name != "" && c.units > max(c.lock.Limit, 1) }
 
-// group is a fanned-out task, or stands for a lane that is of none.
+// group is a fanned-out task, or stands in for the group of a lane that belongs to none.
 type group struct {
-	index       int // NoGroup: none
+	index       int // NoGroup if it stands in
 	lanes       []*lane
 	concurrency int
-	units       int // under way
-	waiting     int // instances that wait and are not held
+	units       int // number of units in flight
+	waiting     int // number of waiting instances that are not held
 	sizing      sizing
 }
 
-// blocked says that nothing of the group may continue by its own limits.
+// blocked reports whether the group's own limits stop it from continuing.
 func (g *group) blocked() bool {
 	return g.concurrency > 0 && g.units >= g.concurrency || g.sizing.wait()
 }

@@ -7,11 +7,11 @@ import (
 	"pgregory.net/rapid"
 )
 
-// model is the same queue in the plainest way: it looks at all that waits, each time.
+// model is the same queue in the simplest form: it looks at everything that waits, each time.
 type model struct {
 	maxParallel int
-	children    int // most child workflows
-	others      int // child workflows that are no units
+	children    int // maximum number of child workflows
+	others      int // child workflows that are not units
 	paused      bool
 	held        map[int]bool
 	waiting     []Request // oldest first
@@ -50,7 +50,7 @@ func (m *model) may(r Request) bool {
 	return false
 }
 
-// next is the first one that may continue, with all that could continue in one unit with it, in order.
+// next returns the first request that may continue, with all tasks that could join its unit, in order.
 func (m *model) next() (first Request, with []int, ok bool) {
 	for _, r := range m.waiting {
 		if m.may(r) && (!ok || r.Priority > first.Priority) {
@@ -72,7 +72,7 @@ func (m *model) remove(task int) bool {
 	return len(m.waiting) < n
 }
 
-// check compares what Next has said with what may continue.
+// check compares the result of Next with the requests that may continue.
 func (m *model) check(t *rapid.T, units []Unit) {
 	for _, u := range units {
 		first, with, ok := m.next()
@@ -102,11 +102,11 @@ func (m *model) check(t *rapid.T, units []Unit) {
 	}
 }
 
-// Whatever happens in whatever order: limits are kept, nothing that may continue is
-// kept back, the order is right, and what is added comes out once.
+// Whatever happens in whatever order, limits are kept, nothing that may continue is held up, the order is right, and each added
+// task is admitted once.
 func TestQueueIsTheModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		const groups, tasks = 3, 30 // the first numbers are the groups'
+		const groups, tasks = 3, 30 // the first numbers are the groups
 		maxParallel := rapid.SampledFrom([]int{0, 0, 1, 3, 7}).Draw(t, "maxParallel")
 		q := New(maxParallel)
 		children := rapid.SampledFrom([]int{0, 1, 3}).Draw(t, "children")
@@ -219,7 +219,7 @@ func TestQueueIsTheModel(t *testing.T) {
 				}
 			},
 		})
-		// In the end all comes out.
+		// In the end, everything is admitted.
 		q.SetChildren(0)
 		m.others = 0
 		q.Resume()
@@ -239,7 +239,7 @@ func TestQueueIsTheModel(t *testing.T) {
 	})
 }
 
-// The reason that is given is the one that holds.
+// Why returns the reason that actually applies.
 func TestWhy(t *testing.T) {
 	t.Parallel()
 	each := Request{Task: 10, Group: 1, Concurrency: 1}

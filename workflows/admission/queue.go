@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Queue holds what could start in a run and may not be requested yet.
+// Queue holds the tasks of a run that could start but may not be requested yet.
 type Queue struct {
 	maxParallel int
 	paused      bool
@@ -15,31 +15,31 @@ type Queue struct {
 	lanes       map[laneKey]*lane
 	groups      map[int]*group
 	classes     map[classKey]*class
-	ready       ranks[*class] // those that count for maxParallel
-	free        ranks[*class] // those that do not
+	ready       ranks[*class] // classes that count for maxParallel
+	free        ranks[*class] // classes that do not count
 	underWay    map[int]*unit
-	counted     int // units under way that count for maxParallel
+	counted     int // units in flight that count for maxParallel
 	children    childLimit
 	age         uint64
 }
 
-// childLimit is how many child workflows the run may have, and has.
+// childLimit is the limit on child workflows of the run and their current number.
 type childLimit struct {
-	most    int // 0: no limit
-	units   int // under way that are child workflows
-	others  int // that are no units
+	most    int // 0 means no limit
+	units   int // units in flight that are child workflows
+	others  int // child workflows that are not units
 	classes []*class
 }
 
 func (l *childLimit) full() bool { return l.most > 0 && l.units+l.others >= l.most }
 
-// unit is one under way.
+// unit is a unit in flight.
 type unit struct {
 	lane   *lane
 	placed bool
 }
 
-// New returns an empty queue. maxParallel is the most units under way, but for free ones; 0: no limit.
+// New returns an empty queue. maxParallel is the most units in flight, not counting free ones; 0 means no limit.
 func New(maxParallel int) *Queue {
 	return &Queue{
 		maxParallel: maxParallel,
@@ -52,13 +52,13 @@ func New(maxParallel int) *Queue {
 	}
 }
 
-// LimitChildren sets the most child workflows that the run may have open at once; 0: no limit.
+// LimitChildren sets the most child workflows that the run may have open at once; 0 means no limit.
 func (q *Queue) LimitChildren(most int) {
 	q.children.most = most
 	q.rankChildren()
 }
 
-// SetChildren sets how many child workflows the run has open beside the units under way.
+// SetChildren sets how many child workflows the run has open besides the units in flight.
 func (q *Queue) SetChildren(others int) {
 	if others != q.children.others {
 		q.children.others = others
@@ -66,7 +66,7 @@ func (q *Queue) SetChildren(others int) {
 	}
 }
 
-// FreeChildren returns how many more child workflows the run may have open.
+// FreeChildren returns how many more child workflows the run may open.
 func (q *Queue) FreeChildren() int {
 	if q.children.most == 0 {
 		return math.MaxInt
@@ -74,7 +74,7 @@ func (q *Queue) FreeChildren() int {
 	return q.children.most - q.children.units - q.children.others
 }
 
-// countChild counts units under way that are child workflows.
+// countChild adds n to the number of units that are child workflows, if the class is one of child workflows.
 func (q *Queue) countChild(c *class, n int) {
 	if c.child {
 		q.children.units += n
@@ -82,15 +82,15 @@ func (q *Queue) countChild(c *class, n int) {
 	}
 }
 
-// rankChildren puts the classes of child workflows where they belong after their number has changed.
+// rankChildren updates the heap positions of the classes of child workflows after their number has changed.
 func (q *Queue) rankChildren() {
 	for _, c := range q.children.classes {
 		q.rank(c)
 	}
 }
 
-// Add has a task wait for its turn. One that waits already does nothing. One that
-// was the lead of a unit is added again after Done.
+// Add queues a task. For a task that is already waiting it is a no-op. A task that was the lead of a unit must be added again
+// after Done.
 func (q *Queue) Add(r Request) {
 	if q.waiting[r.Task] != nil {
 		return
@@ -104,7 +104,7 @@ func (q *Queue) Add(r Request) {
 	q.enter(e, !q.held[r.Task])
 }
 
-// Remove takes a task back and reports whether it was still waiting here.
+// Remove withdraws a task and reports whether it was still waiting here.
 func (q *Queue) Remove(task int) bool {
 	e := q.waiting[task]
 	if e == nil {
@@ -115,8 +115,8 @@ func (q *Queue) Remove(task int) bool {
 	return true
 }
 
-// Next returns what may continue now, the first one first. It counts as under way
-// until Done. The cost is that of what is returned.
+// Next returns the units that may continue now, in order. Each counts as in flight until Done. The cost is proportional to the
+// number of returned units.
 func (q *Queue) Next() []Unit {
 	var units []Unit
 	for c := q.first(); c != nil; c = q.first() {
@@ -137,8 +137,7 @@ func (q *Queue) Next() []Unit {
 	return units
 }
 
-// UnderWay takes in a unit that went on before this queue was there, by its lead: it
-// counts until Done.
+// UnderWay registers a unit that was in flight before this queue existed, by its lead. It counts until Done.
 func (q *Queue) UnderWay(r Request) {
 	l := q.lane(r)
 	if r.Group != NoGroup {
@@ -154,7 +153,7 @@ func (q *Queue) UnderWay(r Request) {
 	q.countChild(l.class, 1)
 }
 
-// first is the class of what continues next; nil: nothing does.
+// first returns the class that continues next, or nil if none may.
 func (q *Queue) first() *class {
 	counted, free := q.ready.len() > 0 && !q.full(), q.free.len() > 0
 	switch {
@@ -166,7 +165,7 @@ func (q *Queue) first() *class {
 	return q.free.top()
 }
 
-// Placed says that a unit has a node. Only the forming of automatic batches goes by it.
+// Placed records that a unit has a node. Only the size of automatic batches depends on it.
 func (q *Queue) Placed(lead int) {
 	if u := q.underWay[lead]; u != nil && !u.placed {
 		u.placed = true
@@ -175,7 +174,7 @@ func (q *Queue) Placed(lead int) {
 	}
 }
 
-// Done says that a unit is under way no more, however it has ended.
+// Done records that a unit is no longer in flight, however it has ended.
 func (q *Queue) Done(lead int) {
 	u := q.underWay[lead]
 	if u == nil {
@@ -192,10 +191,10 @@ func (q *Queue) Done(lead int) {
 	q.countChild(u.lane.class, -1)
 }
 
-// full says that the run has as much under way as it may.
+// full reports whether the run has reached maxParallel.
 func (q *Queue) full() bool { return q.maxParallel > 0 && q.counted >= q.maxParallel }
 
-// take removes the members of the next unit of a lane.
+// take removes the members of a lane's next unit and returns them.
 func (q *Queue) take(l *lane) []int {
 	priority := l.waiting.top().Priority
 	size := l.group.sizing.size(l.group.waiting, l.group.units, l.group.concurrency)
@@ -211,7 +210,7 @@ func (q *Queue) take(l *lane) []int {
 	return members
 }
 
-// lane returns where a request waits.
+// lane returns the lane in which a request waits, and creates it if necessary.
 func (q *Queue) lane(r Request) *lane {
 	key := laneKey{r.Group, classKey{r.Lock, r.Free, r.Child}}
 	if l := q.lanes[key]; l != nil {
@@ -228,7 +227,7 @@ func (q *Queue) lane(r Request) *lane {
 	g := q.groups[r.Group]
 	if g == nil {
 		g = &group{index: r.Group}
-		if r.Group != NoGroup { // what is in none shares no limits
+		if r.Group != NoGroup { // requests without a group share no limits
 			q.groups[r.Group] = g
 		}
 	}
@@ -238,7 +237,7 @@ func (q *Queue) lane(r Request) *lane {
 	return l
 }
 
-// enter has an entry take part in its lane, or not.
+// enter adds an entry to its lane or removes it.
 func (q *Queue) enter(e *entry, in bool) {
 	if was := e.rank >= 0; in && !was {
 		e.lane.group.waiting++
@@ -251,8 +250,8 @@ func (q *Queue) enter(e *entry, in bool) {
 	}
 }
 
-// settle puts a lane that has changed where it belongs, and then the others of its
-// group: one at a time, so that each heap is in order but for one.
+// settle updates the heap position of a changed lane and then of the other lanes in its group, one at a time, because a heap
+// tolerates only one misplaced element.
 func (q *Queue) settle(l *lane) {
 	q.put(l)
 	for _, o := range l.group.lanes {
@@ -262,13 +261,13 @@ func (q *Queue) settle(l *lane) {
 	}
 }
 
-// put puts a lane and its class where they belong.
+// put updates the heap positions of a lane and its class.
 func (q *Queue) put(l *lane) {
 	l.class.ready.set(l, l.waiting.len() > 0 && !l.group.blocked() && !q.held[l.group.index])
 	q.rank(l.class)
 }
 
-// rank puts a class where it belongs.
+// rank updates the heap position of a class.
 func (q *Queue) rank(c *class) {
 	tops := &q.ready
 	if c.free {
@@ -277,7 +276,7 @@ func (q *Queue) rank(c *class) {
 	tops.set(c, c.ready.len() > 0 && !c.lockFull() && !(c.child && q.children.full()))
 }
 
-// DurationEstimate returns what has been learned about the instances of a group.
+// DurationEstimate returns the estimate for the instances of a group.
 func (q *Queue) DurationEstimate(group int) DurationEstimate {
 	g := q.groups[group]
 	if g == nil {
@@ -286,7 +285,7 @@ func (q *Queue) DurationEstimate(group int) DurationEstimate {
 	return DurationEstimate{Instance: g.sizing.instance, Batch: g.sizing.target}
 }
 
-// Learn takes over what another queue has learned about a group. It changes nothing for a group that has learned by itself.
+// Learn adopts the estimate of another queue for a group. It is a no-op if the group has an estimate of its own.
 func (q *Queue) Learn(task int, p DurationEstimate) {
 	g := q.groups[task]
 	if g == nil {
@@ -298,8 +297,7 @@ func (q *Queue) Learn(task int, p DurationEstimate) {
 	}
 }
 
-// Observe teaches how long instances of a group take: so many ran one after the
-// other, and took so long together.
+// Observe records that a number of instances of a group have run in sequence and took a time in total.
 func (q *Queue) Observe(group, instances int, took time.Duration) {
 	if g := q.groups[group]; g != nil && instances > 0 {
 		g.sizing.observe(instances, took)

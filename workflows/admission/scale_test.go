@@ -2,7 +2,7 @@ package admission
 
 import "testing"
 
-// Next costs what it returns, however many wait.
+// The cost of Next depends on what it returns, not on how many tasks wait.
 func BenchmarkNext(b *testing.B) {
 	for name, n := range map[string]int{"few wait": 1000, "many wait": 100_000} {
 		b.Run(name, func(b *testing.B) {

@@ -2,7 +2,7 @@ package admission
 
 import "fmt"
 
-// Why says why a task waits here, for people; empty when it does not wait here.
+// Why returns the reason for which a task waits here, for people, or "" if it does not wait here.
 func (q *Queue) Why(task int) string {
 	e := q.waiting[task]
 	if e == nil {
@@ -30,7 +30,7 @@ func (q *Queue) Why(task int) string {
 	return "its turn comes next"
 }
 
-// are says that there are so many units.
+// are returns a clause that states a number of units.
 func are(n int) string {
 	if n == 1 {
 		return "there is 1"

@@ -93,7 +93,8 @@ func TestShortestGap(t *testing.T) {
 	}
 }
 
-// TestWeekdaysAreWrittenAsTemporalReadsThem holds the form in which Temporal gets an expression: it reads 1-7 without Sunday.
+// TestWeekdaysAreWrittenAsTemporalReadsThem checks the form in which Temporal gets an expression: Temporal reads 1-7 without
+// Sunday.
 func TestWeekdaysAreWrittenAsTemporalReadsThem(t *testing.T) {
 	for text, want := range map[string]string{
 		"0 2 * * 1-7": "0 2 * * *", "0 2 * * 7": "0 2 * * 0", "0 2 * * FRI-SUN": "0 2 * * 0,5-6", "0 2 * * SAT-MON": "", "0 2 * * 0-0": "0 2 * * 0", "0 2 * * 5-7": "0 2 * * 0,5-6", "0  2 * *  */2": "0 2 * * 0,2,4,6", "@daily": "0 0 * * *",
@@ -127,7 +128,8 @@ func TestZones(t *testing.T) {
 	}
 }
 
-// FuzzParse holds that what is taken is written in a form that is taken again and means the same, and has times or a reason.
+// FuzzParse checks that an accepted expression formats to a form that is accepted again and means the same, and that it has
+// times or a reason for having none.
 func FuzzParse(f *testing.F) {
 	for _, text := range []string{"0 2 * * MON-FRI", "*/15 8-18 1,15 JAN-JUN 0,7", "@daily", "@every 90m", "0 0 30 2 *", "CRON_TZ=UTC 0 2 * * *", "5/7 ? L # 1-7/3"} {
 		f.Add(text)

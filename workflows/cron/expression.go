@@ -11,32 +11,32 @@ import (
 	"switchyard/workflows/nearest"
 )
 
-// Expression is a cron expression, or an interval. The zero value has no time.
+// Expression is a cron expression or an interval. The zero Expression has no times.
 type Expression struct {
 	// Every is the interval of "@every 90m", counted from 1970, or 0.
 	Every time.Duration
-	// text is the expression with 5 fields that it stands for, its weekdays as numbers from 0 to 6.
+	// text is the equivalent expression with 5 fields and with weekdays as numbers from 0 to 6.
 	text                                       string
 	minute, hour, dayOfMonth, month, dayOfWeek uint64
 }
 
-// Error is why a text is no expression, or no time zone.
+// Error is the reason why a text is not a valid expression or time zone.
 type Error struct {
 	// Message is a clause about the text, such as "which has 6 fields; it must have 5".
 	Message string
-	// Hint is the remedy, or "".
+	// Hint is the remedy, or "" if unknown.
 	Hint string
 }
 
 // Error returns the message.
 func (e *Error) Error() string { return e.Message }
 
-// field is what one field of an expression may hold.
+// field describes the values that one field of an expression may hold.
 type field struct {
 	name      string
 	low, high int
-	words     []string // of the values from low on
-	shortest  int      // beginning of a word, in letters
+	words     []string // names of the values, starting at low
+	shortest  int      // shortest accepted prefix of a word, in letters
 }
 
 var fields = []field{
@@ -50,21 +50,21 @@ var fields = []field{
 	{name: "weekday", high: 7, shortest: 2, words: []string{"sunday", "monday", "tuesday", "wednesday", "thursday", "friday", "saturday"}},
 }
 
-// short has the expressions with names.
+// short maps named expressions to their long form.
 var short = map[string]string{
 	"@yearly": "0 0 1 1 *", "@annually": "0 0 1 1 *", "@monthly": "0 0 1 * *", "@weekly": "0 0 * * 0",
 	"@daily": "0 0 * * *", "@midnight": "0 0 * * *", "@hourly": "0 * * * *",
 }
 
-// shortNames lists them for messages.
+// shortNames lists the names for messages.
 var shortNames = []string{"@hourly", "@daily", "@midnight", "@weekly", "@monthly", "@yearly", "@annually", "@every"}
 
-// maxLength bounds an expression, in bytes.
+// maxLength is the maximum length of an expression, in bytes.
 const maxLength = 500
 
 const form = `write "MINUTE HOUR DAY MONTH WEEKDAY", such as "0 2 * * MON-FRI", or @daily, or "@every 90m"`
 
-// Parse reads an expression. The error is an *Error.
+// Parse parses an expression. The error is an *Error.
 func Parse(text string) (Expression, error) {
 	trimmed := strings.TrimSpace(text)
 	switch {
@@ -104,7 +104,7 @@ func Parse(text string) (Expression, error) {
 	return e, nil
 }
 
-// weekdays returns days of the week as a field.
+// weekdays formats days of the week as a field.
 func weekdays(set uint64) string {
 	if set == 1<<7-1 {
 		return "*"
@@ -127,7 +127,7 @@ func weekdays(set uint64) string {
 	return strings.Join(spans, ",")
 }
 
-// parseShort reads what begins with @.
+// parseShort parses an expression that begins with @.
 func parseShort(text string) (Expression, error) {
 	name, rest, _ := strings.Cut(text, " ")
 	if long, ok := short[name]; ok && rest == "" {
@@ -150,7 +150,7 @@ func parseShort(text string) (Expression, error) {
 	return Expression{Every: every}, nil
 }
 
-// foreign finds what other systems take in a field, and says what to write.
+// foreign matches syntax of other systems in a field, with a hint for each.
 var foreign = []struct {
 	pattern *regexp.Regexp
 	hint    string
@@ -162,7 +162,7 @@ var foreign = []struct {
 	{regexp.MustCompile(`(?i)^H`), "write a number; jitter spreads what starts at one time"},
 }
 
-// parse returns the values of a field as bits.
+// parse returns the values of a field as a bit set.
 func (f field) parse(text string) (set uint64, err error) {
 	fail := func(hint, format string, args ...any) (uint64, error) {
 		for _, other := range foreign {
@@ -212,7 +212,7 @@ func (f field) parse(text string) (set uint64, err error) {
 	return set, nil
 }
 
-// wrapped says how to write a range that continues at the beginning of the field.
+// wrapped returns a hint for a range that wraps around the end of the field.
 func (f field) wrapped(first, last string) string {
 	low := f.low
 	if f.high == 7 {
@@ -224,7 +224,7 @@ func (f field) wrapped(first, last string) string {
 	return fmt.Sprintf("write %s-%d,%d-%s", first, f.high, low, last)
 }
 
-// value returns a value of the field by its number or name.
+// value returns the value for a number or a name. It returns false if the text is neither.
 func (f field) value(text string) (int, bool) {
 	if f.shortest > 0 && len(text) >= f.shortest {
 		folded := strings.ToLower(text)
@@ -238,7 +238,7 @@ func (f field) value(text string) (int, bool) {
 	return n, err == nil && n >= f.low && n <= f.high && !strings.HasPrefix(text, "+")
 }
 
-// hint says what the field takes.
+// hint describes the values that the field accepts.
 func (f field) hint() string {
 	switch {
 	case f.high == 7:
@@ -249,7 +249,7 @@ func (f field) hint() string {
 	return fmt.Sprintf("it takes %d-%d, with *, lists, ranges and steps: %d-%d/5", f.low, f.high, f.low, f.high)
 }
 
-// String returns the expression in the form that Temporal takes.
+// String returns the expression in the form that Temporal accepts.
 func (e Expression) String() string {
 	if e.Every > 0 {
 		return "@every " + Duration(e.Every)
@@ -257,12 +257,12 @@ func (e Expression) String() string {
 	return e.text
 }
 
-// RestrictsDays reports whether the expression says something of both the day of the month and the weekday.
+// RestrictsDays reports whether the expression restricts both the day of the month and the weekday.
 func (e Expression) RestrictsDays() bool {
 	return e.Every == 0 && bits.OnesCount64(e.dayOfMonth) < 31 && bits.OnesCount64(e.dayOfWeek) < 7
 }
 
-// Duration returns a duration as definitions have it, without the zeros at its end, or "" for 0: 1h, not 1h0m0s.
+// Duration formats a duration as in definitions, without trailing zeros: 1h, not 1h0m0s. It returns "" for 0.
 func Duration(d time.Duration) string {
 	if d == 0 {
 		return ""

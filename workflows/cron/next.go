@@ -6,11 +6,11 @@ import (
 	"time"
 )
 
-// lastYear is the last one in which Temporal looks for a time.
+// lastYear is the last year in which Temporal looks for a time.
 const lastYear = 2100
 
-// Next returns the first time of the expression after another one, on the clocks of a time zone, or the zero time if there
-// is none until the end of 2100.
+// Next returns the first time of the expression after another time, on the clocks of a time zone, or the zero time if there is
+// none until the end of 2100.
 func (e Expression) Next(after time.Time, zone *time.Location) time.Time {
 	if every := int64(e.Every / time.Second); every > 0 {
 		return time.Unix((after.Unix()/every+1)*every, 0).In(zone)
@@ -32,16 +32,16 @@ func (e Expression) Next(after time.Time, zone *time.Location) time.Time {
 	return time.Time{}
 }
 
-// date returns a day of the calendar.
+// date returns the midnight of a calendar day in UTC.
 func date(y int, month time.Month, d int) time.Time {
 	return time.Date(y, month, d, 0, 0, 0, 0, time.UTC)
 }
 
-// nextOn returns the first time after another one on a day, or the zero time if there is none.
+// nextOn returns the first time on a day that is after another time, or the zero time if there is none.
 func (e Expression) nextOn(day, after time.Time, zone *time.Location) time.Time {
 	y, month, d := day.Date()
-	// Each minute that the clocks show is looked at: none that they skip, and twice what they show twice, which may be
-	// the midnight at either end of the day.
+	// The loop visits each minute that the clocks show: none that they skip, and both occurrences of one that they show twice,
+	// which may include the midnight at either end of the day.
 	end := time.Date(y, month, d+1, 1, 0, 0, 0, zone)
 	t := time.Date(y, month, d, 0, 0, 0, 0, zone).Add(-time.Hour)
 	if t.Before(after) {
@@ -55,17 +55,17 @@ func (e Expression) nextOn(day, after time.Time, zone *time.Location) time.Time 
 	return time.Time{}
 }
 
-// epoch is where the search for times begins that is to find the same ones always.
+// epoch is the fixed start of searches for times, so that their results never change.
 var epoch = time.Date(2024, time.January, 1, 0, 0, 0, 0, time.UTC)
 
-// HasTimes reports whether the expression has a time at all.
+// HasTimes reports whether the expression has any time.
 func (e Expression) HasTimes(zone *time.Location) bool { return !e.Next(epoch, zone).IsZero() }
 
-// maxGaps bounds the times that ShortestGap looks at.
+// maxGaps is the most times that ShortestGap examines.
 const maxGaps = 200
 
-// ShortestGap returns the shortest time between two times of expressions, of the first ones from 2024 on, or 0 if there are
-// not two.
+// ShortestGap returns the shortest interval between two of the first times of expressions from 2024 on, or 0 if there are fewer
+// than two times.
 func ShortestGap(all []Expression, zone *time.Location) time.Duration {
 	var shortest time.Duration
 	next := make([]time.Time, len(all))
@@ -97,10 +97,10 @@ func ShortestGap(all []Expression, zone *time.Location) time.Duration {
 	return shortest
 }
 
-// days of the months, in a leap year.
+// daysOfMonths holds the number of days of each month in a leap year.
 var daysOfMonths = []int{0, 31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31}
 
-// WhyNever says why an expression has no times.
+// WhyNever returns why an expression has no times.
 func (e Expression) WhyNever() string {
 	first := bits.TrailingZeros64(e.dayOfMonth)
 	longest := 0
@@ -121,7 +121,7 @@ func (e Expression) sameTimes(other Expression) bool {
 	return e == other
 }
 
-// Repeated returns, for each expression that has the times of an earlier one, its index and that of the earlier one.
+// Repeated returns index pairs: each expression with the same times as an earlier one, and that earlier one.
 func Repeated(all []Expression) (pairs [][2]int) {
 	for i := range all {
 		if first := slices.IndexFunc(all, all[i].sameTimes); first < i {

@@ -8,11 +8,11 @@ import (
 	"time"
 )
 
-// maxTimesOfDay bounds the times of a day that are listed in words.
+// maxTimesOfDay is the most times of a day that are listed in words.
 const maxTimesOfDay = 6
 
-// Words returns what an expression stands for in English, such as "at 02:00 on Monday to Friday". A text that is no
-// expression, such as a calendar of Temporal with seconds, is returned as it is.
+// Words describes an expression in English, such as "at 02:00 on Monday to Friday". A text that is not an expression, such as a
+// Temporal calendar with seconds, is returned unchanged.
 func Words(text string) string {
 	e, err := Parse(text)
 	if err != nil {
@@ -29,7 +29,7 @@ func Words(text string) string {
 	return times + days
 }
 
-// timesInWords returns the minutes and hours in words. daily marks a list of times of the day.
+// timesInWords describes the minutes and hours. daily is set if the result is a list of times of the day.
 func (e Expression) timesInWords() (words string, daily bool) {
 	minutes, hours := valuesOf(e.minute), valuesOf(e.hour)
 	allHours := len(hours) == 24
@@ -73,7 +73,7 @@ func (e Expression) timesInWords() (words string, daily bool) {
 	return words, false
 }
 
-// daysInWords returns the days in words, with a space before, or "" for every day.
+// daysInWords describes the days, with a leading space, or returns "" for every day.
 func (e Expression) daysInWords() string {
 	var words string
 	if weekdays := valuesOf(e.dayOfWeek & (1<<7 - 1)); len(weekdays) < 7 {
@@ -92,7 +92,7 @@ func (e Expression) daysInWords() string {
 	return words
 }
 
-// valuesOf returns the numbers of a set, in order.
+// valuesOf returns the members of a bit set in ascending order.
 func valuesOf(set uint64) []int {
 	values := make([]int, 0, bits.OnesCount64(set))
 	for ; set != 0; set &= set - 1 {
@@ -101,7 +101,7 @@ func valuesOf(set uint64) []int {
 	return values
 }
 
-// stepOf returns the distance of values that begin at 0 and are spread evenly over a circle, or 0.
+// stepOf returns the distance between values that begin at 0 and divide a circle evenly, or 0 if they do not.
 func stepOf(values []int, circle int) int {
 	if len(values) < 2 || circle%len(values) != 0 {
 		return 0
@@ -115,7 +115,7 @@ func stepOf(values []int, circle int) int {
 	return step
 }
 
-// namedSpan returns values by name: three or more in a row as a span.
+// namedSpan formats values by name, with three or more consecutive ones as a span.
 func namedSpan(values []int, name func(int) string) string {
 	var list []string
 	for i := 0; i < len(values); i++ {
@@ -143,7 +143,7 @@ func joinedNumbers(values []int) string {
 	return joined(list)
 }
 
-// joined returns a list in words: "a, b and c".
+// joined formats a list in words: "a, b and c".
 func joined(list []string) string {
 	if len(list) < 2 {
 		return strings.Join(list, "")

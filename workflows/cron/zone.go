@@ -10,7 +10,7 @@ import (
 	"switchyard/workflows/nearest"
 )
 
-// zoneText has the names of the IANA time zones, one a line.
+// zoneText holds the names of the IANA time zones, one per line.
 //
 //go:embed zones.txt
 var zoneText string
@@ -18,22 +18,22 @@ var zoneText string
 // zones returns the names of the time zones.
 var zones = sync.OnceValue(func() []string { return strings.Fields(zoneText) })
 
-// Zone returns a time zone by its IANA name; "" is UTC. The error is an *Error.
+// Zone returns a time zone by its IANA name; "" means UTC. The error is an *Error.
 func Zone(name string) (*time.Location, error) {
-	// Local is another one on each machine.
+	// Local differs from machine to machine.
 	if zone, err := time.LoadLocation(name); err == nil && name != "Local" {
 		return zone, nil
 	}
 	return nil, &Error{"which is no time zone", zoneHint(name)}
 }
 
-// abbreviations are what people call time zones, which the names of IANA are not.
+// abbreviations maps common names of time zones that IANA does not have to zone names.
 var abbreviations = map[string]string{
 	"cest": "Europe/Berlin", "bst": "Europe/London", "ist": "Asia/Kolkata", "jst": "Asia/Tokyo", "pst": "America/Los_Angeles", "pdt": "America/Los_Angeles",
 	"edt": "America/New_York", "cst": "America/Chicago", "cdt": "America/Chicago", "mdt": "America/Denver", "aest": "Australia/Sydney", "local": "the zone of a place, such as Europe/Berlin",
 }
 
-// zoneHint says which time zone was probably meant.
+// zoneHint returns a hint that names the time zone that was probably meant.
 func zoneHint(name string) string {
 	folded := nearest.Fold(name)
 	if use := abbreviations[folded]; use != "" {

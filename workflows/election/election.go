@@ -12,15 +12,14 @@ import (
 )
 
 const (
-	// ownHeartbeat is how long the owner may be silent before another process owns the placement queue.
+	// ownHeartbeat is how long the owner may be silent before another process takes over the placement queue.
 	ownHeartbeat = 5 * time.Second
-	// ownerHistoryEvents is the size of the history after which Owner continues in a fresh one.
+	// ownerHistoryEvents is the history length after which Owner continues as new.
 	ownerHistoryEvents = 1000
 )
 
-// Owner is open for as long as there is a fleet: the process that runs its one
-// activity Own owns the placement queue. Temporal gives the activity to another
-// process when that one is silent, or hands it over, which adds no history.
+// Owner runs as long as there is a fleet. The process that runs its one activity Own owns the placement queue. If that process
+// goes silent or hands the activity over, Temporal gives it to another process, which adds no history.
 func Owner(ctx workflow.Context, in *v1.OwnerInput) error {
 	own := workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
 		TaskQueue:           names.ElectionQueue,
@@ -30,7 +29,7 @@ func Owner(ctx workflow.Context, in *v1.OwnerInput) error {
 		Summary:             "own the placement queue",
 	})
 	for workflow.GetInfo(ctx).GetCurrentHistoryLength() < ownerHistoryEvents {
-		// It does not end by itself; should it all the same, there is an owner again at once.
+		// The activity does not end by itself. If it ends regardless, a new owner starts at once.
 		if err := workflow.ExecuteActivity(own, names.OwnActivity).Get(ctx, nil); err != nil && ctx.Err() != nil {
 			return err
 		}

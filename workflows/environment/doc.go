@@ -1,5 +1,5 @@
-// Package environment has the workflow Environment, which creates a named environment: a node stores its archive, then the archive
-// takes the name. An archive that does not become ready is removed.
+// Package environment implements the workflow Environment, which creates a named environment: a node stores the archive, then
+// the archive gets the name. An archive that does not become ready is removed.
 //
 //	Capture (on the node) ── stored ──> Keep ──> ready
 //	    │ refused, failed, cancelled      │

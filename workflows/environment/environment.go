@@ -15,12 +15,12 @@ import (
 	"switchyard/workflows/options"
 )
 
-// failedError is the type of the error with which Environment ends.
+// failedError is the type of the error with which Environment fails.
 const failedError = "EnvironmentFailed"
 
-// Environment creates an environment and returns it as it is ready. Its error has one line for people. A cancelled workflow creates
-// none; one that is cancelled while the environment takes its name may still create it. One without an environment ends at once: it
-// takes the place of an execution that has failed.
+// Environment creates an environment and returns it once it is ready. Its error has one line for people. A cancelled workflow
+// creates no environment, but one that is cancelled while the environment gets its name may still create it. An input without
+// an environment ends at once: it replaces an execution that has failed.
 func Environment(ctx workflow.Context, in *v1.CaptureRequest) (*v1.Environment, error) {
 	if in.GetEnvironment() == nil {
 		return &v1.Environment{}, nil
@@ -30,7 +30,7 @@ func Environment(ctx workflow.Context, in *v1.CaptureRequest) (*v1.Environment, 
 		discard(ctx, in.GetEnvironment())
 		return nil, failure(ctx, in.GetEnvironment(), err)
 	}
-	// From here on the archive may have its name, so that nothing may end the workflow in between.
+	// From here on the archive may have its name, so nothing may end the workflow in between.
 	kept, stop := workflow.NewDisconnectedContext(ctx)
 	defer stop()
 	ready := &v1.Environment{}
@@ -41,13 +41,13 @@ func Environment(ctx workflow.Context, in *v1.CaptureRequest) (*v1.Environment, 
 	return ready, nil
 }
 
-// capture has the node store the archive, and returns the environment that it is the archive of.
+// capture makes the node store the archive, and returns the environment with the archive's properties.
 func capture(ctx workflow.Context, in *v1.CaptureRequest) (*v1.Environment, error) {
 	wanted := in.GetEnvironment()
 	var res v1.CaptureResponse
 	err := workflow.ExecuteActivity(workflow.WithActivityOptions(ctx, options.Capture(wanted)), names.CaptureActivity, in).Get(ctx, &res)
 	if err == nil {
-		err = ctx.Err() // the node had stored it before it learned of the cancellation
+		err = ctx.Err() // the node had stored it before it received the cancellation
 	}
 	if err != nil {
 		return nil, err
@@ -55,11 +55,11 @@ func capture(ctx workflow.Context, in *v1.CaptureRequest) (*v1.Environment, erro
 	stored, got := proto.CloneOf(wanted), res.GetEnvironment()
 	stored.Kind, stored.ImageId = got.GetKind(), got.GetImageId()
 	stored.Size, stored.Digest, stored.Parts = got.GetSize(), got.GetDigest(), got.GetParts()
-	stored.Archive = cmp.Or(got.GetArchive(), wanted.GetArchive()) // of several tries, the one that is complete
+	stored.Archive = cmp.Or(got.GetArchive(), wanted.GetArchive()) // of several attempts, the complete archive
 	return stored, nil
 }
 
-// discard removes the archive of an environment that has failed, whatever has become of the workflow.
+// discard removes the archive of a failed environment, even if the workflow has been cancelled.
 func discard(ctx workflow.Context, e *v1.Environment) {
 	ctx, stop := workflow.NewDisconnectedContext(ctx)
 	defer stop()
@@ -68,7 +68,7 @@ func discard(ctx workflow.Context, e *v1.Environment) {
 	}
 }
 
-// failure returns the error of the workflow for that of an activity.
+// failure translates the error of an activity to that of the workflow.
 func failure(ctx workflow.Context, e *v1.Environment, err error) error {
 	if ctx.Err() != nil {
 		return temporal.NewCanceledError()

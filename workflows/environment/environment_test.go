@@ -18,7 +18,7 @@ import (
 	"switchyard/workflows/names"
 )
 
-// steps are the activities of a creation. They note what they are asked for.
+// steps implements the activities of a creation and records their requests.
 type steps struct {
 	capture func(try int) (*v1.CaptureResponse, error)
 	keep    error
@@ -45,7 +45,7 @@ func (s *steps) Discard(_ context.Context, e *v1.Environment) error {
 	return s.discard
 }
 
-// captures answers each try with what a node has stored.
+// captures answers each attempt with a stored archive.
 func captures(int) (*v1.CaptureResponse, error) {
 	return &v1.CaptureResponse{Environment: &v1.Environment{Kind: v1.EnvironmentImage, ImageId: "sha256:1", Size: 7, Digest: "ab", Parts: 1, Archive: "0f/1"}}, nil
 }

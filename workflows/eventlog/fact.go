@@ -8,10 +8,10 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// Key is a key of the data of events. The comment of Event.data lists which event has which.
+// Key is a key in the data of an event. The comment of Event.data lists the keys of each event.
 type Key string
 
-// Keys of the data of events.
+// These are the keys in the data of events.
 const (
 	KeyBegan        Key = "began"
 	KeyBy           Key = "by"
@@ -37,20 +37,20 @@ const (
 	KeyWaitsFor     Key = "waitsFor"
 )
 
-// maxDataItems bounds a list in the data of an event.
+// maxDataItems is the most items of a list in the data of an event.
 const maxDataItems = 32
 
-// Fact is one entry of the data of an event: a string, int32, float64, []int32 or []string. It is kept in place of the
-// message, which takes several times as much memory.
+// Fact is one entry in the data of an event: a string, int32, float64, []int32 or []string. The log holds facts rather than
+// messages, which take several times as much memory.
 type Fact struct {
 	key   Key
 	value any
 }
 
-// Of returns an entry with the key.
+// Of returns a fact with the key.
 func (k Key) Of(value any) Fact { return Fact{k, value} }
 
-// bounded returns the fact with its texts and lists cut, and reports whether it says anything.
+// bounded returns the fact with its texts and lists cut. It returns false if the fact is empty.
 func (f Fact) bounded() (Fact, bool) {
 	switch value := f.value.(type) {
 	case string:
@@ -67,7 +67,7 @@ func (f Fact) bounded() (Fact, bool) {
 	return f, true
 }
 
-// boundedFacts returns those facts that say anything, bounded.
+// boundedFacts returns the facts that are not empty, bounded.
 func boundedFacts(facts []Fact) []Fact {
 	var kept []Fact
 	for _, f := range facts {
@@ -114,17 +114,17 @@ func listValue[T any](items []T, message func(T) *structpb.Value) *structpb.Valu
 	return structpb.NewListValue(&structpb.ListValue{Values: values})
 }
 
-// CauseFacts returns why something happened, as a word and in words.
+// CauseFacts returns the facts for the cause of an event: its reason as a word, and a text.
 func CauseFacts(reason, text string) []Fact {
 	return []Fact{KeyReason.Of(reason), KeyError.Of(text)}
 }
 
-// CommandFacts returns who steered, and why.
+// CommandFacts returns the facts for a command: who gave it, and why.
 func CommandFacts(who, why string) []Fact {
 	return []Fact{KeyBy.Of(who), KeyReason.Of(why)}
 }
 
-// AgentFacts returns what a turn of an agent, or a call of one of its tools, has taken.
+// AgentFacts returns the facts for a turn of an agent or a call of one of its tools.
 func AgentFacts(e *v1.AgentEvent) []Fact {
 	facts := []Fact{KeyTurn.Of(e.GetTurn()), KeyTookMs.Of(float64(e.GetTookMs())), KeyTool.Of(e.GetTool()), KeyError.Of(e.GetError())}
 	if e.GetAt() != nil {
@@ -139,7 +139,7 @@ func AgentFacts(e *v1.AgentEvent) []Fact {
 	return facts
 }
 
-// PlaceFacts returns the place on a node that a task has been given.
+// PlaceFacts returns the facts for the placement that a task has been given.
 func PlaceFacts(a *v1.Assignment) []Fact {
 	facts := []Fact{KeyScore.Of(a.GetScore()), KeyGPUs.Of(a.GetGpus())}
 	if a.NumaNode != nil {
@@ -148,7 +148,7 @@ func PlaceFacts(a *v1.Assignment) []Fact {
 	return facts
 }
 
-// AttemptFacts returns what an attempt has left behind, or nothing if end is nil.
+// AttemptFacts returns the facts for an ended attempt, or none if end is nil.
 func AttemptFacts(end *v1.Attempt) []Fact {
 	facts := []Fact{KeyContainer.Of(end.GetContainer())}
 	if end != nil && end.GetExitCode() >= 0 {

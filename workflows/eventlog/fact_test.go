@@ -9,7 +9,7 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// However long its texts and lists are, the data of an event is small.
+// The data of an event stays small, however long its texts and lists are.
 func TestEventDataIsBounded(t *testing.T) {
 	t.Parallel()
 	l := newTestLog()

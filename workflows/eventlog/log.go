@@ -12,56 +12,55 @@ import (
 )
 
 const (
-	// WholeRun stands for the task of an event of the run itself.
+	// WholeRun is the task index of an event about the run itself.
 	WholeRun = -1
-	// maxDetailBytes bounds the detail of an event, and each text in its data.
+	// maxDetailBytes is the maximum length of an event's detail, and of each text in its data.
 	maxDetailBytes = 300
-	// MaxAnswerBytes bounds what the events or the tasks of one answer to a query take. Temporal carries 2 MB, and as JSON
-	// a byte of output may take six.
+	// MaxAnswerBytes is the maximum size of the events or tasks in one answer to a query. Temporal carries 2 MB, and as JSON
+	// one byte of output may take six.
 	MaxAnswerBytes = 256 << 10
 )
 
-// record is an event as the log keeps it: small, because a run has some for each task.
+// record is an event in the compact form of the log, because a run has several for each task.
 type record struct {
 	at             int64 // nanoseconds since 1970
 	event          string
 	node, detail   string
-	task           int32 // index, or WholeRun
+	task           int32 // task index, or WholeRun
 	attempt, claim int32
 	data           []Fact
 }
 
-// Log holds what has happened in a run and is not stored yet, in the order
-// in which the run learned of it.
+// Log holds the events of a run that are not stored yet, in the order in which the run observed them.
 type Log struct {
-	// RetryAt is the number of events at which storing them is tried again, or 0 if the last try was no failure.
+	// RetryAt is the number of events at which the log is stored again after a failure, or 0 if the last attempt did not fail.
 	RetryAt int
 
 	name  func(task int) string
 	id    func(number int64) string
-	first int64 // number of the oldest that is kept
-	parts int32 // stored before
+	first int64 // number of the oldest event in memory
+	parts int32 // number of parts already stored
 	kept  []record
 }
 
-// New returns an empty log. name returns the name of a task by its index, and id the id of an event by its number.
+// New returns an empty log. name returns the name of a task by its index, and id the ID of an event by its number.
 func New(name func(task int) string, id func(number int64) string) *Log {
 	return &Log{name: name, id: id}
 }
 
-// Len returns how many events are not stored.
+// Len returns the number of events that are not stored.
 func (l *Log) Len() int { return len(l.kept) }
 
-// StoredParts returns how many parts of the events are stored.
+// StoredParts returns the number of stored parts.
 func (l *Log) StoredParts() int32 { return l.parts }
 
 // Next returns the number of the next event.
 func (l *Log) Next() int64 { return l.first + int64(len(l.kept)) }
 
-// ContinueFrom sets how many parts are stored, and the number of the first event after them.
+// ContinueFrom sets the number of stored parts and the number of the first event after them.
 func (l *Log) ContinueFrom(parts int32, first int64) { l.parts, l.first = parts, first }
 
-// Add adds an event of the task with an index, or of the run itself for WholeRun. Long texts and lists are cut.
+// Add adds an event about a task, or about the run itself for WholeRun. Long texts and lists are cut.
 func (l *Log) Add(at time.Time, event string, task int, node string, attempt, claim int32, detail string, data ...Fact) {
 	l.kept = append(l.kept, record{
 		at: at.UnixNano(), event: event, task: int32(task), node: node, attempt: attempt, claim: claim,
@@ -76,7 +75,7 @@ func boundedText(text string) string {
 	return text
 }
 
-// message returns the event with an index among those that are kept.
+// message returns the i-th event in memory as a message.
 func (l *Log) message(i int) *v1.Event {
 	h := l.kept[i]
 	e := &v1.Event{
@@ -90,7 +89,7 @@ func (l *Log) message(i int) *v1.Event {
 	return e
 }
 
-// Answer answers the query for the events that are not stored. It changes nothing.
+// Answer answers the query for events that are not stored. It does not modify the log.
 func (l *Log) Answer(req *v1.EventsRequest) (*v1.EventsResponse, error) {
 	from := int(req.GetOffset())
 	if from < 0 {
@@ -109,7 +108,7 @@ func (l *Log) Answer(req *v1.EventsRequest) (*v1.EventsResponse, error) {
 	return res, nil
 }
 
-// Unstored returns the next part to store.
+// Unstored returns the request that stores the next part.
 func (l *Log) Unstored(run string, generation int32) *v1.SaveEventsRequest {
 	req := &v1.SaveEventsRequest{RunId: run, Generation: generation, Part: l.parts, Events: make([]*v1.Event, len(l.kept))}
 	for i := range l.kept {
@@ -118,10 +117,10 @@ func (l *Log) Unstored(run string, generation int32) *v1.SaveEventsRequest {
 	return req
 }
 
-// DropStored drops the oldest n events, which are stored as the next part.
+// DropStored drops the oldest n events, which have been stored as the next part.
 func (l *Log) DropStored(n int) {
 	l.parts++
 	l.first += int64(n)
-	l.kept = append([]record(nil), l.kept[n:]...) // lets go of the memory
+	l.kept = append([]record(nil), l.kept[n:]...) // releases the memory
 	l.RetryAt = 0
 }

@@ -18,8 +18,7 @@ func newTestLog() *Log {
 	)
 }
 
-// However many events there are, answers stay small, and together they hold each
-// event once and in order.
+// However many events there are, answers stay small and together hold each event once and in order.
 func TestEventsInAnswers(t *testing.T) {
 	t.Parallel()
 	l := newTestLog()
@@ -60,7 +59,7 @@ func TestEventsInAnswers(t *testing.T) {
 	}
 }
 
-// What is stored is not kept, and what comes in the meantime is.
+// Stored events are dropped, and events added meanwhile are kept.
 func TestStoredEventsGo(t *testing.T) {
 	t.Parallel()
 	l := newTestLog()

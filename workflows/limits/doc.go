@@ -1,3 +1,3 @@
-// Package limits has the limits that keep a run, and what it sends, clear of those of Temporal. It is pure, and imports
-// nothing of this module.
+// Package limits holds the limits that keep a run, and the messages that it sends, within the limits of Temporal. It is pure,
+// and imports nothing of this module.
 package limits

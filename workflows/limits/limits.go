@@ -5,44 +5,40 @@ import (
 	"time"
 )
 
-// Run has the limits that keep a run clear of those of Temporal: 51,200 events or 50 MB of
-// history, 2,000 pending activities and 4 MB for the commands of one workflow
-// task. A field that is zero has its default.
+// Run holds the limits that keep a run within those of Temporal: 51,200 events or 50 MB of history, 2,000 pending activities,
+// and 4 MB for the commands of one workflow task. A zero field means its default.
 type Run struct {
-	// InFlight is the most attempts at once; 1,000.
+	// InFlight is the most attempts at once; default 1,000.
 	InFlight int
-	// ScheduleBytes is the most that one workflow task schedules, in bytes of
-	// requests; 1 MiB.
+	// ScheduleBytes is the most that one workflow task schedules, in bytes of requests; default 1 MiB.
 	ScheduleBytes int
-	// Children is the most child workflows that are open at once; 500. Temporal wedges a run that has 2,000.
+	// Children is the most child workflows open at once; default 500. Temporal blocks a run that has 2,000.
 	Children int
-	// HistoryEvents and HistoryBytes are the soft bound of the history, past which the run continues as new when
-	// nothing is in flight; 10,000 and 12 MiB.
+	// HistoryEvents and HistoryBytes are the soft limit of the history. Past it, the run continues as new when nothing is in
+	// flight; default 10,000 and 12 MiB.
 	HistoryEvents, HistoryBytes int
-	// HardHistoryEvents and HardHistoryBytes are the hard bound, past which the run admits nothing until it has
-	// detached what is in flight and has continued as new; 30,000 and 24 MiB.
+	// HardHistoryEvents and HardHistoryBytes are the hard limit of the history. Past it, the run admits nothing until it has
+	// detached what is in flight and has continued as new; default 30,000 and 24 MiB.
 	HardHistoryEvents, HardHistoryBytes int
-	// LastHistoryEvents and LastHistoryBytes are how far the hard bound moves while there are attempts that cannot be
-	// detached; 45,000 and 32 MiB. From there on each attempt in flight takes up to five events more and leaves its
-	// result, and all results of a run take 16 MiB.
+	// LastHistoryEvents and LastHistoryBytes are how far the hard limit moves while some attempts cannot be detached; default
+	// 45,000 and 32 MiB. Past that, each attempt in flight adds up to five more events and its result, and all results of a run
+	// take 16 MiB.
 	LastHistoryEvents, LastHistoryBytes int
-	// DetachWait is how long attempts may end by themselves before they are detached; 1 s.
+	// DetachWait is how long attempts may end by themselves before they are detached; default 1 s.
 	DetachWait time.Duration
-	// DetachedLease is how long a detached attempt may run unattended; 1 min, in which another control process takes
-	// over if it must.
+	// DetachedLease is how long a detached attempt may run unattended; default 1 min, in which another control process can take
+	// over.
 	DetachedLease time.Duration
-	// UnstoredEvents is the most events of tasks that are kept in memory before they
-	// are stored; 8,000, which take about 2 MB.
+	// UnstoredEvents is the most events of tasks kept in memory before they are stored; default 8,000, which take about 2 MB.
 	UnstoredEvents int
-	// Instances is the most instances of a task that the run carries through itself; FanOut children do for
-	// more; 500.
+	// Instances is the most instances of a task that the run handles itself; FanOut children handle larger fan-outs; default
+	// 500.
 	Instances int
-	// PartitionInstances is how many instances a FanOut child carries through, and ten times as many when they go in
-	// batches; 1,000.
+	// PartitionInstances is how many instances a FanOut child handles; default 1,000. In batches it handles ten times as many.
 	PartitionInstances int
 }
 
-// WithDefaults returns the limits, with the defaults where they are zero.
+// WithDefaults returns the limits with zero fields set to their defaults.
 func (l Run) WithDefaults() Run {
 	return Run{
 		InFlight:           cmp.Or(l.InFlight, 1000),
@@ -62,33 +58,33 @@ func (l Run) WithDefaults() Run {
 	}
 }
 
-// historySteps is in how many steps the hard bound moves to the last one.
+// historySteps is the number of steps in which the hard limit moves to the last one.
 const historySteps = 8
 
-// HistorySize is how long a history is, or may become.
+// HistorySize is the length of a history, or a limit for it.
 type HistorySize struct{ Events, Bytes int }
 
-// Soft returns the soft bound of the history.
+// Soft returns the soft limit of the history.
 func (l Run) Soft() HistorySize { return HistorySize{l.HistoryEvents, l.HistoryBytes} }
 
-// Hard returns the hard bound of the history.
+// Hard returns the hard limit of the history.
 func (l Run) Hard() HistorySize { return HistorySize{l.HardHistoryEvents, l.HardHistoryBytes} }
 
-// Last returns how far the hard bound moves at most.
+// Last returns the limit beyond which the hard limit does not move.
 func (l Run) Last() HistorySize { return HistorySize{l.LastHistoryEvents, l.LastHistoryBytes} }
 
-// Step returns how far the hard bound moves at once.
+// Step returns how far the hard limit moves at a time.
 func (l Run) Step() HistorySize {
 	hard, last := l.Hard(), l.Last()
 	return HistorySize{(last.Events - hard.Events) / historySteps, (last.Bytes - hard.Bytes) / historySteps}
 }
 
-// Exceeds reports whether a history has outgrown a bound.
+// Exceeds reports whether a history exceeds a limit.
 func (s HistorySize) Exceeds(bound HistorySize) bool {
 	return s.Events > bound.Events || s.Bytes > bound.Bytes
 }
 
-// Raised returns the bound, moved up to a step above a history, but not beyond the last one.
+// Raised returns the limit raised to a step above a history, but not beyond last.
 func (s HistorySize) Raised(history, step, last HistorySize) HistorySize {
 	return HistorySize{
 		min(max(s.Events, history.Events+step.Events), last.Events),

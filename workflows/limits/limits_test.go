@@ -22,7 +22,7 @@ func TestHistoryBounds(t *testing.T) {
 	step, last := HistorySize{10, 100}, HistorySize{150, 1500}
 	for _, test := range []struct{ history, want HistorySize }{
 		{HistorySize{101, 20}, HistorySize{111, 1000}},  // only the events have grown
-		{HistorySize{20, 1001}, HistorySize{100, 1101}}, // only the bytes have
+		{HistorySize{20, 1001}, HistorySize{100, 1101}}, // only the bytes have grown
 		{HistorySize{130, 1300}, HistorySize{140, 1400}},
 		{HistorySize{145, 1450}, last},
 		{HistorySize{2000, 9000}, last},
@@ -33,7 +33,7 @@ func TestHistoryBounds(t *testing.T) {
 	}
 }
 
-// A run whose attempts cannot be detached gets to the last bound in a few steps, and no further.
+// A run whose attempts cannot be detached reaches the last limit in a few steps and stops there.
 func TestHardBoundReachesTheLast(t *testing.T) {
 	t.Parallel()
 	l := Run{}.WithDefaults()

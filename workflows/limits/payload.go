@@ -9,16 +9,14 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// MaxPayloadBytes keeps a payload below Temporal's limit of 2 MB, past which the
-// server ends the whole workflow.
+// MaxPayloadBytes keeps a payload below Temporal's limit of 2 MB, past which the server ends the whole workflow.
 const MaxPayloadBytes = 1900 << 10
 
-// surelySmall is a size of a message at which it is not too large as JSON: there
-// a byte takes at most six.
+// surelySmall is a message size up to which the JSON form cannot be too large, because one byte takes at most six in JSON.
 const surelySmall = MaxPayloadBytes / 7
 
-// CheckSize returns an error if a message is too large to be sent. The SDK fails the workflow task,
-// again and again, when it has one that cannot.
+// CheckSize returns an error if a message is too large to be sent. Without the check, the SDK would fail the workflow task
+// again and again.
 func CheckSize(m proto.Message) error {
 	if proto.Size(m) <= surelySmall {
 		return nil
@@ -27,7 +25,7 @@ func CheckSize(m proto.Message) error {
 	if err != nil {
 		return err
 	}
-	// Which spaces there are depends on the binary; what is decided here may not.
+	// The spaces in the JSON depend on the binary, but the decision must not.
 	var compact bytes.Buffer
 	if err := json.Compact(&compact, text); err != nil {
 		return err

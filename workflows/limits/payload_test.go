@@ -10,7 +10,7 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// A request that passes is never larger, encoded, than may be sent.
+// A request that passes the check is never larger, encoded, than may be sent.
 func TestCheckSize(t *testing.T) {
 	t.Parallel()
 	numbers := func(n int) *v1.ExecuteRequest {

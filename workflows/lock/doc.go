@@ -1,6 +1,6 @@
-// Package lock has the workflow Lock: the single writer of a mutex, of a semaphore, or of the places for the runs of a
-// workflow. A run asks for a place with the signal `ask`, and gives it back with the same signal, so that both stay in
-// order. The lock answers with the signal `granted`.
+// Package lock implements the workflow Lock: the single writer of a mutex, of a semaphore, or of the run slots of a workflow. A
+// run requests a place with the signal `ask` and releases it with the same signal, so that both stay in order. The lock answers
+// with the signal `granted`.
 //
 //	ask ──> waiting ── a place is free ──> held ── given back, or its holder has closed ──> forgotten
 //	           └── refused: skip, fail, or another claim replaces it

@@ -13,25 +13,24 @@ import (
 	"switchyard/workflows/pending"
 )
 
-// Locker has the workflow Lock. A field that is zero has its default.
+// Locker is the workflow Lock with its settings. A zero field means its default.
 type Locker struct {
-	// Idle is how long a lock stays that has no holder and no waiter; 1 minute.
+	// Idle is how long a lock without a holder and a waiter stays open; default 1 minute.
 	Idle time.Duration
-	// LookEvery is the time between two looks at whether the holders are still there, while someone waits; 10 s.
+	// LookEvery is the time between two checks whether the holders still exist, while others wait; default 10 s.
 	LookEvery time.Duration
-	// HistoryEvents is the size of the history after which the lock continues in a fresh one; 5,000.
+	// HistoryEvents is the history length after which the lock continues as new; default 5,000.
 	HistoryEvents int
 }
 
-// Lock is the single writer of a lock: a mutex, a semaphore, or the places for the
-// runs of a workflow. It is asked by the signal `ask` and answers by the signal
-// `granted` to the workflow that asked. It is open while the lock has a holder or
-// waits for it, and a little longer.
+// Lock is the single writer of a lock: a mutex, a semaphore, or the run slots of a workflow. It receives requests by the signal
+// `ask` and answers by the signal `granted` to the requesting workflow. It stays open while the lock has a holder or a waiter,
+// and a little longer.
 //
-// A holder that has closed without giving its places back, as one that was
-// terminated does, is found out when someone waits for them. It keeps them while an attempt of it may run.
+// A holder that has closed without releasing its places, for example because it was terminated, is detected while others wait
+// for them. It keeps its places while one of its attempts may still run.
 func (l Locker) Lock(ctx workflow.Context, in *v1.LockInput) error {
-	// To end it would hand its places out twice.
+	// Ending the workflow would hand out its places twice.
 	ctx, _ = workflow.NewDisconnectedContext(ctx)
 	k := &lock{
 		Locker: Locker{
@@ -64,7 +63,7 @@ func (l Locker) Lock(ctx workflow.Context, in *v1.LockInput) error {
 	}
 }
 
-// endingLook is the time between two looks while an attempt of a closed holder may still run.
+// endingLook is the time between two checks while an attempt of a closed holder may still run.
 const endingLook = time.Second
 
 // lock is the state of a workflow Lock.
@@ -75,16 +74,16 @@ type lock struct {
 	asked   workflow.ReceiveChannel
 	table   table
 	pending pending.Set
-	// Timers that run; nil: it does not. They are not taken back, whatever happens, so that a lock that changes hands often
-	// makes few of them.
+	// These timers are nil while they do not run. They are never cancelled, so that a lock that changes hands often creates few
+	// of them.
 	idle, next workflow.Future
 	looking    bool
-	busy       time.Time // when it was last held or waited for
-	looked     time.Time // when it was last asked whether the holders are there
+	busy       time.Time // when the lock last had a holder or a waiter
+	looked     time.Time // when the holders were last checked
 }
 
-// tooLong says that the history is so long that the lock continues in a fresh one, as
-// soon as nothing is under way. What is decided until then is sent there.
+// tooLong reports whether the history is so long that the lock continues as new as soon as nothing is in flight. Later
+// decisions are left to the next execution.
 func (k *lock) tooLong() bool {
 	info := workflow.GetInfo(k.ctx)
 	return info.GetCurrentHistoryLength() >= k.HistoryEvents || info.GetContinueAsNewSuggested()
@@ -99,7 +98,7 @@ func (k *lock) hasNews() bool {
 	return k.pending.HasReady()
 }
 
-// receive takes in all that has happened.
+// receive applies everything that has happened.
 func (k *lock) receive() {
 	if ready(k.idle) {
 		k.idle = nil
@@ -125,7 +124,7 @@ func (k *lock) receive() {
 	}
 }
 
-// answer replies to those who asked. One that cannot be reached has ended, and waits no more.
+// answer sends the replies that are due. A requester that cannot be reached has ended, and its claim is removed.
 func (k *lock) answer() {
 	answers := k.table.replies
 	k.table.replies = nil
@@ -134,14 +133,13 @@ func (k *lock) answer() {
 		future := workflow.SignalExternalWorkflow(k.ctx, a.GetTo().GetHolder(), "", names.GrantedSignal, a.GetGranted())
 		k.pending.Watch(future, func(f workflow.Future) {
 			if f.Get(k.ctx, nil) != nil && !k.table.leave(a.GetTo()) {
-				k.looked = time.Time{} // something of the holder may still run
+				k.looked = time.Time{} // an attempt of the holder may still run
 			}
 		})
 	}
 }
 
-// look has those found out who hold the lock and are gone, now and then while
-// someone waits.
+// look finds holders that have ended. It checks from time to time while others wait.
 func (k *lock) look() {
 	now := workflow.Now(k.ctx)
 	if k.looking || len(k.table.waiting) == 0 || now.Sub(k.looked) < k.LookEvery {
@@ -155,19 +153,19 @@ func (k *lock) look() {
 		var res v1.HoldersResponse
 		if err := f.Get(k.ctx, &res); err != nil {
 			workflow.GetLogger(k.ctx).Warn("the holders of the lock could not be looked up", "error", err)
-			return // another time
+			return // try again later
 		}
 		for _, a := range res.GetGone() {
 			k.table.gone(a)
 		}
 		if res.GetEnding() {
 			k.looked = k.looked.Add(min(endingLook-k.LookEvery, 0))
-			k.next = nil // that timer is for later
+			k.next = nil // that timer is for a later check
 		}
 	})
 }
 
-// wake has the lock continue by itself when there is something to do later.
+// wake starts the timers for later work.
 func (k *lock) wake() {
 	now := workflow.Now(k.ctx)
 	if len(k.table.waiting) > 0 && k.next == nil {

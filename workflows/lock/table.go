@@ -10,15 +10,15 @@ import (
 	"switchyard/workflows/names"
 )
 
-// maxHolders is how many holders are named to who waits.
+// maxHolders is the most holders that are named to a waiter.
 const maxHolders = 3
 
-// table holds who has a lock and who waits for it, and collects the answers that are due. A claim that is to make place
-// for another one is answered so, and holds its place until it is given back.
+// table records the holders of a lock and the waiters for it, and collects the answers that are due. A holder that must make
+// room for another claim is told so, and keeps its place until it releases it.
 type table struct {
-	held    []*v1.AcquireRequest // the longest first
+	held    []*v1.AcquireRequest // longest-held first
 	waiting []*v1.AcquireRequest // by priority, then by age
-	replies []*v1.LockAnswer     // that are due, in order
+	replies []*v1.LockAnswer     // due answers, in order
 }
 
 func sameClaim(a *v1.AcquireRequest, holder, claim string) bool {
@@ -29,7 +29,7 @@ func find(list []*v1.AcquireRequest, holder, claim string) int {
 	return slices.IndexFunc(list, func(a *v1.AcquireRequest) bool { return sameClaim(a, holder, claim) })
 }
 
-// places is how many may hold the lock together with the claim.
+// places returns how many claims may hold the lock under this claim's limit.
 func places(a *v1.AcquireRequest) int { return int(max(a.GetLimit(), 1)) }
 
 func (t *table) empty() bool { return len(t.held) == 0 && len(t.waiting) == 0 }
@@ -40,8 +40,8 @@ func (t *table) answer(to *v1.AcquireRequest, refused bool, holders ...string) {
 	})
 }
 
-// acquire asks for a place. A claim that is known has the answer that it had
-// before; when it comes from another execution of its holder, that one has it now.
+// acquire requests a place. A known claim gets the same answer as before. If it comes from another execution of its holder,
+// that execution becomes the owner of the claim.
 func (t *table) acquire(a *v1.AcquireRequest) {
 	if a.GetHolder() == "" {
 		return
@@ -77,7 +77,7 @@ func (t *table) acquire(a *v1.AcquireRequest) {
 	}
 }
 
-// replace has the oldest ones make place for a claim that waits behind `ahead` others.
+// replace makes the oldest holders give way to a claim that waits behind `ahead` others.
 func (t *table) replace(a *v1.AcquireRequest, ahead int) {
 	staying := 0
 	for _, h := range t.held {
@@ -95,14 +95,14 @@ func (t *table) replace(a *v1.AcquireRequest, ahead int) {
 			staying--
 			continue
 		}
-		// All that hold it leave already: who waits ahead is not needed any more.
+		// All holders are leaving already, so the waiters ahead are dropped.
 		t.answer(t.waiting[0], true, holderName(a))
 		t.waiting = t.waiting[1:]
 		ahead--
 	}
 }
 
-// free takes a claim out, wherever it is.
+// free removes a claim, whether it holds a place or waits.
 func (t *table) free(holder, claim string) {
 	if i := find(t.held, holder, claim); i >= 0 {
 		t.held = slices.Delete(t.held, i, i+1)
@@ -113,8 +113,7 @@ func (t *table) free(holder, claim string) {
 	t.serve()
 }
 
-// gone takes a claim out whose holder is no more, unless another execution of the
-// holder has it now.
+// gone removes a claim whose holder has ended, unless another execution of the holder owns the claim now.
 func (t *table) gone(a *v1.AcquireRequest) {
 	for _, list := range [][]*v1.AcquireRequest{t.held, t.waiting} {
 		if i := find(list, a.GetHolder(), a.GetClaim()); i >= 0 && list[i].GetExecution() == a.GetExecution() {
@@ -124,7 +123,7 @@ func (t *table) gone(a *v1.AcquireRequest) {
 	}
 }
 
-// leave takes a claim out that waits and whose holder is no more. It is false if the claim holds a place.
+// leave removes a waiting claim whose holder has ended. It returns false if the claim already holds a place.
 func (t *table) leave(a *v1.AcquireRequest) bool {
 	if i := find(t.held, a.GetHolder(), a.GetClaim()); i >= 0 {
 		return false
@@ -133,8 +132,8 @@ func (t *table) leave(a *v1.AcquireRequest) bool {
 	return true
 }
 
-// serve gives places to those that wait. None overtakes: the first one goes by
-// its own limit, and the others wait behind it.
+// serve gives free places to waiters. No waiter overtakes another: the first one's own limit applies, and the others wait
+// behind it.
 func (t *table) serve() {
 	for len(t.waiting) > 0 && len(t.held) < places(t.waiting[0]) {
 		a := t.waiting[0]
@@ -144,7 +143,7 @@ func (t *table) serve() {
 	}
 }
 
-// holders names who holds the lock, for people.
+// holders returns the names of the holders, for people.
 func (t *table) holders() []string {
 	var list []string
 	for i, h := range t.held {

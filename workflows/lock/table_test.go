@@ -15,7 +15,7 @@ func ask(holder, strategy string, limit, priority int32) *v1.AcquireRequest {
 	return &v1.AcquireRequest{Holder: holder, Claim: "run", Limit: limit, Priority: priority, Strategy: strategy, Execution: "x"}
 }
 
-// said is what the table has to tell, as "holder granted", "holder waits for a, b" and "holder refused for a".
+// said returns the table's answers, as "holder granted", "holder waits for a, b" and "holder refused for a".
 func said(t *table) string {
 	var words []string
 	for _, a := range t.replies {
@@ -114,8 +114,8 @@ func TestHolderName(t *testing.T) {
 	}
 }
 
-// Whatever is asked in whatever order: no more hold the lock than may, none
-// waits who need not, the order is kept, and everyone who waits gets it in the end.
+// Whatever is requested in whatever order, no more claims hold the lock than allowed, no claim waits without need, the order is
+// kept, and every waiter gets the lock in the end.
 func TestLockTableKeepsItsLimit(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

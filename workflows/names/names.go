@@ -15,9 +15,9 @@ const (
 	NodeWorkflow    = "Node"
 	OwnerWorkflow   = "Owner"
 	ExplainWorkflow = "Explain"
-	// FanOutWorkflow carries a range of the instances of a task through for a run.
+	// FanOutWorkflow runs a range of a task's instances on behalf of a run.
 	FanOutWorkflow = "FanOut"
-	// LockWorkflow hands out the places of a mutex, a semaphore, or of the runs of a workflow.
+	// LockWorkflow hands out the places of a mutex or a semaphore, or the run slots of a workflow.
 	LockWorkflow = "Lock"
 	// EnvironmentWorkflow creates a named environment.
 	EnvironmentWorkflow = "Environment"
@@ -58,17 +58,19 @@ const (
 	DetachActivity         = "Detach"
 	SteerActivity          = "Steer"
 
-	// CaptureActivity stores the archive of an environment, on the lane of a node for it: a CaptureRequest gives a CaptureResponse.
+	// CaptureActivity stores the archive of an environment, on a node's lane for this purpose. It takes a CaptureRequest and
+	// returns a CaptureResponse.
 	CaptureActivity = "Capture"
-	// KeepActivity has an environment whose archive is stored take its name, in the place of an older version: an Environment gives it
-	// as it is ready. Done again it gives the same.
+	// KeepActivity gives its name to an environment whose archive is stored, replacing an older version. It takes an
+	// Environment and returns it as ready. It is idempotent.
 	KeepActivity = "Keep"
-	// DiscardActivity removes the archive of an Environment that did not become ready, as far as it was stored, and gives nothing. It
-	// leaves one that has its name.
+	// DiscardActivity removes the stored parts of the archive of an Environment that did not become ready, and returns nothing.
+	// It leaves an archive that has its name.
 	DiscardActivity = "Discard"
 )
 
-// EventID names an event of a run; of one that a part of a fan-out reported, part is the part's first instance, else "".
+// EventID returns the ID of an event of a run. part is the first instance of the partition that reported the event, or "" for
+// the run itself.
 func EventID(generation int32, part string, number int64) string {
 	if part != "" {
 		part += "-"
@@ -88,7 +90,7 @@ func ParseEventID(id string) (generation int32, part string, number int64, ok bo
 	return int32(g), part, n, ok
 }
 
-// ActorHeader is the header of a request to a gateway in which a client says who sends it.
+// ActorHeader is the request header in which a client tells the gateway who sends the request.
 const ActorHeader = "Switchyard-Actor"
 
 // Signals, queries and updates of the workflow Run.
@@ -114,27 +116,27 @@ const (
 	ApproveRunUpdate  = "approve_run"
 	RejectRunUpdate   = "reject_run"
 
-	// GrantedSignal is how a Lock answers a run, and PartSignal how a FanOut child reports to it.
+	// GrantedSignal carries the answer of a Lock to a run. PartSignal carries the report of a FanOut child to its run.
 	GrantedSignal = "granted"
 	PartSignal    = "part"
-	// OrderSignal is how a run asks a FanOut child to pause, to start nothing new, or to end.
+	// OrderSignal carries the order of a run to a FanOut child: to pause, to start nothing new, or to end.
 	OrderSignal = "order"
-	// ContextSignal is how a run answers a FanOut child what has become of its context updates.
+	// ContextSignal carries the verdicts of a run on the context updates of a FanOut child.
 	ContextSignal = "context"
 )
 
-// AskSignal is how runs ask a workflow Lock for places and give them back: one signal, so that both stay in order.
+// AskSignal carries requests for places to the workflow Lock, and their release. It is one signal, so that both stay in order.
 const AskSignal = "ask"
 
-// Types of the errors with which Run refuses an update.
+// These are the types of the errors with which Run refuses an update.
 const (
-	// UnknownTaskError: the run has no such task.
+	// UnknownTaskError means that the run has no such task.
 	UnknownTaskError = "UnknownTask"
-	// TaskStateError: the task, or the run, is in a state that does not allow it.
+	// TaskStateError means that the state of the task or the run does not allow the update.
 	TaskStateError = "TaskState"
-	// RunEndedError: the run has ended, and its workflow is about to close.
+	// RunEndedError means that the run has ended and its workflow is about to close.
 	RunEndedError = "RunEnded"
-	// RunContinuingError: the run is about to continue as new, and takes the update there.
+	// RunContinuingError means that the run is about to continue as new; the next execution accepts the update.
 	RunContinuingError = "RunContinuing"
 )
 
@@ -147,40 +149,39 @@ const (
 	RemoveUpdate   = "remove"
 )
 
-// AttemptFailedError is the type of the error that Execute returns for an attempt that failed; its details are the
-// ExecuteResponse.
+// AttemptFailedError is the type of the error that Execute returns for a failed attempt. Its details hold the ExecuteResponse.
 const AttemptFailedError = "AttemptFailed"
 
-// Types of the errors with which Node refuses an update.
+// These are the types of the errors with which Node refuses an update.
 const (
-	// TakenError: a live worker has the name.
+	// TakenError means that a live worker has the name.
 	TakenError = "NodeTaken"
-	// StateError: the node is in a state that does not allow it.
+	// StateError means that the state of the node does not allow the update.
 	StateError = "NodeState"
 )
 
-// OtherIncarnationError is the type of the error with which a worker refuses a Heartbeat that is for another start of
-// its node: it has not learned yet that it has lost the name.
+// OtherIncarnationError is the type of the error with which a worker refuses a Heartbeat for another start of its node. Such a
+// worker does not know yet that it has lost the name.
 const OtherIncarnationError = "OtherIncarnation"
 
-// NodeLeft is why a node is offline whose worker has stopped in order.
+// NodeLeft is the reason why a node is offline after its worker has stopped in order.
 const NodeLeft = "left"
 
 // NodeMemo is the key in the memo of a workflow Node that holds its NodeRecord.
 const NodeMemo = "node"
 
-// EnvironmentMemo is the key in the memo of a workflow Environment that holds the Environment that it creates.
+// EnvironmentMemo is the key in the memo of a workflow Environment that holds the Environment being created.
 const EnvironmentMemo = "environment"
 
-// Keys of the memo of a run's workflow.
+// These are the keys in the memo of a run's workflow.
 const (
-	// ProblemMemo: why the run cannot continue for now; absent or empty: it can.
+	// ProblemMemo holds why the run cannot continue for now; absent or empty if it can.
 	ProblemMemo = "problem"
-	// RequestMemo: hash of the request that has started it under an idempotency key; absent: it had none.
+	// RequestMemo holds the hash of the request that started the run under an idempotency key; absent if it had none.
 	RequestMemo = "request"
 )
 
-// Search attributes of a run, which package visibility describes.
+// These are the search attributes of a run, which package visibility describes.
 const (
 	WorkflowAttribute    = "SwitchyardWorkflow"
 	StateAttribute       = "SwitchyardState"
@@ -197,7 +198,7 @@ const (
 )
 
 // ReportedProblemsAttribute is Temporal's own search attribute (a KeywordList) of a workflow whose workflow task fails
-// again and again; absent: it does not.
+// repeatedly; absent otherwise.
 const ReportedProblemsAttribute = "TemporalReportedProblems"
 
 // ControlQueue is the task queue of Run, its children and placement. Only the owner of the placement queue polls it.
@@ -206,26 +207,26 @@ const ControlQueue = "control"
 // ElectionQueue is the task queue of Owner and Node, and of the activity Own; every control process polls it.
 const ElectionQueue = "election"
 
-// OwnerWorkflowID is the id of the one workflow Owner.
+// OwnerWorkflowID is the ID of the single workflow Owner.
 const OwnerWorkflowID = "switchyard-owner"
 
 // A Lane is one of the task queues of a node.
 type Lane string
 
-// Lanes of a node.
+// These are the lanes of a node.
 const (
 	CPULane     Lane = "cpu"
 	GPULane     Lane = "gpu"
-	RemoteLane  Lane = "remote" // of attempts that run outside of the node
+	RemoteLane  Lane = "remote" // for attempts that run outside the node
 	ControlLane Lane = "control"
-	// EnvironmentLane is that of captures of environments, which take minutes.
+	// EnvironmentLane is the lane for captures of environments, which take minutes.
 	EnvironmentLane Lane = "environment"
 )
 
-// AttemptLanes returns the lanes by which a node gets attempts.
+// AttemptLanes returns the lanes on which a node receives attempts.
 func AttemptLanes() []Lane { return []Lane{CPULane, GPULane, RemoteLane} }
 
-// MaxRemoteAttempts is how many attempts a node has run outside of it at once.
+// MaxRemoteAttempts is how many attempts outside the node a node runs at once.
 const MaxRemoteAttempts = 1000
 
 const nodePrefix = "node:"
@@ -248,7 +249,7 @@ func ParseNodeQueue(queue string) (node string, lane Lane, ok bool) {
 
 const environmentPrefix = "environment:"
 
-// EnvironmentWorkflowID returns the id of the workflow that creates an environment.
+// EnvironmentWorkflowID returns the ID of the workflow that creates an environment.
 func EnvironmentWorkflowID(name string) string { return environmentPrefix + name }
 
 // ParseEnvironmentWorkflowID is the inverse of EnvironmentWorkflowID.
@@ -257,7 +258,7 @@ func ParseEnvironmentWorkflowID(id string) (name string, ok bool) {
 	return name, ok && name != ""
 }
 
-// NodeWorkflowID returns the id of the workflow that registers a node.
+// NodeWorkflowID returns the ID of the workflow that registers a node.
 func NodeWorkflowID(node string) string { return nodePrefix + node }
 
 // ParseNodeWorkflowID is the inverse of NodeWorkflowID.
@@ -266,7 +267,7 @@ func ParseNodeWorkflowID(id string) (node string, ok bool) {
 	return node, ok && node != ""
 }
 
-// AttemptID returns the id of the activity that runs a dispatch of a task, such as "build#3".
+// AttemptID returns the ID of the activity that runs a dispatch of a task, such as "build#3".
 func AttemptID(task string, claim int32) string {
 	return task + "#" + strconv.Itoa(int(claim))
 }
@@ -300,8 +301,8 @@ func ParseInstanceName(name string) (task string, index int, ok bool) {
 	return task, index, true
 }
 
-// FanOut identifies the child of a run that carries the instances of a task from a number on. The chain is that of the
-// run, so that a run that was reset starts children of its own beside those that still end.
+// FanOut identifies the child of a run that handles the instances of a task starting at a number. Chain is the chain of the
+// run, so that a run that was reset starts children of its own beside those that are still ending.
 type FanOut struct {
 	Run, Chain string
 	Generation int32
@@ -309,7 +310,7 @@ type FanOut struct {
 	From       int
 }
 
-// ID returns the workflow id of the child, which is also where it keeps what it stores.
+// ID returns the workflow ID of the child, which is also its key prefix in the store.
 func (f FanOut) ID() string {
 	return Home(f.Run+"/"+strconv.Itoa(int(f.Generation))+"/"+InstanceName(f.Task, f.From), f.Chain)
 }
@@ -328,7 +329,7 @@ func ParseFanOutID(id string) (f FanOut, ok bool) {
 
 const storedPrefix = "workflow:"
 
-// StoredWorkflowID returns the id of the schedule that keeps a stored definition.
+// StoredWorkflowID returns the ID of the schedule that holds a stored definition.
 func StoredWorkflowID(name string) string { return storedPrefix + name }
 
 // ParseStoredWorkflowID is the inverse of StoredWorkflowID.
@@ -337,7 +338,7 @@ func ParseStoredWorkflowID(id string) (name string, ok bool) {
 	return name, ok && name != ""
 }
 
-// LockWorkflowID returns the id of the workflow that hands out the places of a lock.
+// LockWorkflowID returns the ID of the workflow that hands out the places of a lock.
 func LockWorkflowID(name string) string { return "lock:" + name }
 
 // TaskLock returns the name of the lock of a mutex or semaphore.
@@ -349,10 +350,10 @@ func RunLock(workflow string) string { return "run:" + workflow }
 // runIDAlphabet has no vowels, so that no suffix is a word, and no l, which looks like 1.
 const runIDAlphabet = "0123456789bcdfghjkmnpqrstvwxyz"
 
-// runIDSuffixLength gives 30^8 suffixes for each workflow, 656 thousand million.
+// runIDSuffixLength gives 30^8 suffixes for each workflow, which is 656 thousand million.
 const runIDSuffixLength = 8
 
-// NewRunID returns a fresh run id, "<workflow>-<8 random characters>".
+// NewRunID returns a new run ID, "<workflow>-<8 random characters>".
 func NewRunID(workflow string) string {
 	suffix := make([]byte, runIDSuffixLength)
 	for i := range suffix {
@@ -361,7 +362,7 @@ func NewRunID(workflow string) string {
 	return workflow + "-" + string(suffix)
 }
 
-// KeyedRunID returns the id of the run of a workflow that is submitted under an idempotency key.
+// KeyedRunID returns the ID of a workflow's run that is submitted under an idempotency key.
 func KeyedRunID(workflow, key string) string {
 	sum := sha256.Sum256([]byte(workflow + "\x00" + key))
 	n := binary.BigEndian.Uint64(sum[:])
@@ -373,10 +374,10 @@ func KeyedRunID(workflow, key string) string {
 	return workflow + "-" + string(suffix)
 }
 
-// NewExplainID returns a fresh id for a workflow that explains a task of a run.
+// NewExplainID returns a new ID for a workflow that explains a task of a run.
 func NewExplainID(run string) string { return "explain:" + NewRunID(run) }
 
-// Home is where a run keeps what it stores: its id and its chain of executions.
+// Home returns the key prefix under which a run stores its data: its ID and its chain of executions.
 func Home(run, chain string) string {
 	if chain == "" {
 		return run

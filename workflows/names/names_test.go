@@ -74,7 +74,7 @@ func TestStoredWorkflowID(t *testing.T) {
 	}
 }
 
-// TestKeyedRunID pins the ids: a key has to give the same one for ever.
+// TestKeyedRunID pins the IDs, because a key must always give the same ID.
 func TestKeyedRunID(t *testing.T) {
 	if id := KeyedRunID("build", "k1"); id != "build-xzn9g2k6" {
 		t.Errorf("the id is %q", id)

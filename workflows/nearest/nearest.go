@@ -5,16 +5,16 @@ import (
 	"strings"
 )
 
-// maxCompared bounds the words that are compared, in bytes; longer ones are no slips.
+// maxCompared is the longest word that is compared, in bytes; a longer one is not a typing mistake.
 const maxCompared = 64
 
-// Fold returns a word without what its spellings differ in: dependsOn, depends_on and Depends-On are equal.
+// Fold returns a word without the differences between spellings: dependsOn, depends_on and Depends-On fold to the same text.
 func Fold(word string) string {
 	return strings.ToLower(strings.NewReplacer("_", "", "-", "", " ", "", ".", "").Replace(word))
 }
 
-// Word returns the candidate that word was probably meant to be, or "" if none is near. Words are compared folded; a
-// third of the word may be wrong, and of equally near candidates the first one counts.
+// Word returns the candidate that word was probably meant to be, or "" if none is near. Words are compared in folded form. A
+// third of the word may be wrong; among equally near candidates the first one is returned.
 func Word(word string, candidates []string) string {
 	word = Fold(word)
 	if len(word) > maxCompared || word == "" {
@@ -33,7 +33,7 @@ func Word(word string, candidates []string) string {
 	return best
 }
 
-// DidYouMean returns a hint for a word that is not among candidates, or "" if none of them is near.
+// DidYouMean returns a hint for a word that is not a candidate, or "" if no candidate is near.
 func DidYouMean(word string, candidates []string) string {
 	if near := Word(word, candidates); near != "" {
 		return "did you mean " + near + "?"
@@ -41,7 +41,7 @@ func DidYouMean(word string, candidates []string) string {
 	return ""
 }
 
-// Rank returns the candidates, the one that is most like word first.
+// Rank returns the candidates sorted by their similarity to word, most similar first.
 func Rank(word string, candidates []string) []string {
 	word = Fold(word)
 	ranked := slices.Clone(candidates)
@@ -53,8 +53,8 @@ func Rank(word string, candidates []string) []string {
 	return ranked
 }
 
-// distance counts the insertions, deletions, substitutions and swaps of neighbours that make b out of a (optimal string
-// alignment), in bytes.
+// distance returns the number of insertions, deletions, substitutions and swaps of neighbours that turn a into b (optimal
+// string alignment), in bytes.
 func distance(a, b string) int {
 	before, last := make([]int, len(b)+1), make([]int, len(b)+1)
 	for j := range last {

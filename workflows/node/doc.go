@@ -1,4 +1,4 @@
-// Package node has the workflow Node: the registry entry of a machine's name, and the single writer of what is known of it.
+// Package node implements the workflow Node: the registry entry for the name of a machine, and the single writer of its record.
 //
 //	register ──> active <── undrain ── draining        the worker beats
 //	   ▲           │ ──── drain ─────────▲ │

@@ -14,18 +14,18 @@ import (
 	"switchyard/workflows/names"
 )
 
-// Registrar has the workflow Node. A field that is zero has its default.
+// Registrar is the workflow Node with its settings. A zero field means its default.
 type Registrar struct {
-	// ForgetAfter is how long a node may be offline before its entry goes; 7 days.
+	// ForgetAfter is how long a node may be offline before its entry is removed; default 7 days.
 	ForgetAfter time.Duration
-	// HistoryEvents is the size of the history after which the entry continues in a fresh one; 2,000.
+	// HistoryEvents is the history length after which the entry continues as new; default 2,000.
 	HistoryEvents int
 }
 
-// Node is the registry entry of a name. The package comment has its states.
+// Node is the registry entry for a name. The package comment shows its states.
 //
-// The node's NodeRecord is in the workflow's memo. While a worker is registered,
-// the activity Heartbeat runs on its machine and beats with NodeSnapshots.
+// The NodeRecord of the node is in the workflow's memo. While a worker is registered, the activity Heartbeat runs on its
+// machine and sends NodeSnapshots.
 func (r Registrar) Node(ctx workflow.Context, in *v1.NodeInput) error {
 	e := &entry{
 		Registrar: Registrar{
@@ -44,7 +44,7 @@ func (r Registrar) Node(ctx workflow.Context, in *v1.NodeInput) error {
 	return e.keep(ctx)
 }
 
-// strayPause is the wait before a Heartbeat is offered again that the wrong worker has taken.
+// strayPause is the wait before a Heartbeat is scheduled again after the wrong worker has taken it.
 const strayPause = 200 * time.Millisecond
 
 // entry is the state of a workflow Node.
@@ -52,7 +52,7 @@ type entry struct {
 	Registrar
 	name   string
 	record *v1.NodeRecord
-	// registrations counts those that this execution has taken: a worker that registers again gets a new Heartbeat.
+	// registrations is the number of registrations in this execution. A worker that registers again gets a new Heartbeat.
 	registrations int
 	removed       bool
 }
@@ -60,10 +60,10 @@ type entry struct {
 // live reports whether a worker is registered and has not been lost.
 func (e *entry) live() bool { return e.record.GetState() != v1.NodeOffline }
 
-// keep carries the entry until it is forgotten.
+// keep maintains the entry until it is forgotten.
 func (e *entry) keep(ctx workflow.Context) error {
 	for ctx.Err() == nil {
-		// Nothing is under way here, so that a fresh history has nothing to take over.
+		// Nothing is in flight here, so a new execution has nothing to take over.
 		if e.tooLong(ctx) {
 			if err := workflow.Await(ctx, func() bool { return workflow.AllHandlersFinished(ctx) }); err != nil {
 				return err
@@ -88,8 +88,8 @@ func (e *entry) tooLong(ctx workflow.Context) bool {
 	return info.GetCurrentHistoryLength() >= e.HistoryEvents || info.GetContinueAsNewSuggested()
 }
 
-// attend has the registered worker beat, and returns when it has ended, was lost,
-// or has registered again.
+// attend keeps the Heartbeat of the registered worker running. It returns when the worker has stopped, was lost, or has
+// registered again.
 func (e *entry) attend(ctx workflow.Context) error {
 	registration := e.registrations
 	ctx, cancel := workflow.WithCancel(ctx)
@@ -107,7 +107,7 @@ func (e *entry) attend(ctx workflow.Context) error {
 	reason := names.NodeLeft
 	if err := heartbeat.Get(ctx, nil); err != nil {
 		if app, ok := errors.AsType[*temporal.ApplicationError](err); ok && app.Type() == names.OtherIncarnationError {
-			return workflow.Sleep(ctx, strayPause) // and once more
+			return workflow.Sleep(ctx, strayPause) // then the loop tries again
 		}
 		reason = "its heartbeat failed: " + err.Error()
 		if _, lost := errors.AsType[*temporal.TimeoutError](err); lost {
@@ -118,11 +118,11 @@ func (e *entry) attend(ctx workflow.Context) error {
 	return e.save(ctx)
 }
 
-// order has the worker do what the record says about draining. Only one order is
-// under way at a time, so that they cannot overtake each other.
+// order tells the worker to drain or undrain, as in the record. Only one order is in flight at a time, so that orders cannot
+// overtake each other.
 func (e *entry) order(ctx workflow.Context) {
 	ctx = workflow.WithActivityOptions(ctx, orderOptions(e.name, offlineAfter(e.record.GetRegistration())))
-	var told *v1.NodeDrain // nil: it is in service, as every worker is that has just registered
+	var told *v1.NodeDrain // nil while in service, as every newly registered worker is
 	for {
 		if workflow.Await(ctx, func() bool { return e.record.GetDrain() != told }) != nil {
 			return
@@ -142,7 +142,7 @@ func (e *entry) order(ctx workflow.Context) {
 		}
 		cancel()
 		if err := drained.Get(ctx, nil); err != nil || e.record.GetDrain() != told {
-			continue // undrained; the node has stopped waiting for its last attempt
+			continue // undrained; the node no longer waits for its last attempt
 		}
 		e.record.Drained = true
 		if err := e.save(ctx); err != nil {
@@ -151,7 +151,7 @@ func (e *entry) order(ctx workflow.Context) {
 	}
 }
 
-// rest waits while no worker is registered. It reports whether the entry is to go.
+// rest waits while no worker is registered. It returns true if the entry is to be removed.
 func (e *entry) rest(ctx workflow.Context) (forgotten bool, err error) {
 	ctx, cancel := workflow.WithCancel(ctx)
 	defer cancel()
@@ -163,11 +163,11 @@ func (e *entry) rest(ctx workflow.Context) (forgotten bool, err error) {
 	if e.live() {
 		return false, nil
 	}
-	e.removed = true // no worker registers here any more
+	e.removed = true // no worker can register here any more
 	return true, workflow.Await(ctx, func() bool { return workflow.AllHandlersFinished(ctx) })
 }
 
-// become notes a state and since when.
+// become sets the state, the reason, and the time since which the state holds.
 func (e *entry) become(ctx workflow.Context, state, reason string) {
 	if e.record.GetState() != state {
 		e.record.StateSince = timestamppb.New(workflow.Now(ctx))
@@ -175,7 +175,7 @@ func (e *entry) become(ctx workflow.Context, state, reason string) {
 	e.record.State, e.record.Reason = state, reason
 }
 
-// save puts the record where readers find it.
+// save writes the record to the memo, where readers find it.
 func (e *entry) save(ctx workflow.Context) error {
 	return workflow.UpsertMemo(ctx, map[string]any{names.NodeMemo: e.record})
 }

@@ -11,7 +11,7 @@ import (
 	"switchyard/workflows/options"
 )
 
-// offlineAfter is how long a registered worker may be silent before it counts as lost.
+// offlineAfter returns how long a registered worker may be silent before it counts as lost.
 func offlineAfter(reg *v1.NodeRegistration) time.Duration {
 	if d := reg.GetOfflineAfter().AsDuration(); d > 0 {
 		return d
@@ -19,9 +19,8 @@ func offlineAfter(reg *v1.NodeRegistration) time.Duration {
 	return options.HeartbeatTimeout
 }
 
-// heartbeatOptions are the options of the activity Heartbeat. It is never
-// retried: a worker that was lost registers itself. No caller waits for the one of
-// an incarnation that was replaced, because that is dead.
+// heartbeatOptions returns the options of the activity Heartbeat. It is never retried, because a lost worker registers itself
+// again. No caller waits for the Heartbeat of a replaced incarnation, because that incarnation is dead.
 func heartbeatOptions(node string, offline time.Duration) workflow.ActivityOptions {
 	return workflow.ActivityOptions{
 		TaskQueue:              names.NodeQueue(node, names.ControlLane),
@@ -33,8 +32,8 @@ func heartbeatOptions(node string, offline time.Duration) workflow.ActivityOptio
 	}
 }
 
-// orderOptions are the options of the activities Drain and Undrain, which are
-// tried until they are done or the worker is lost.
+// orderOptions returns the options of the activities Drain and Undrain, which are retried until they succeed or the worker is
+// lost.
 func orderOptions(node string, offline time.Duration) workflow.ActivityOptions {
 	return workflow.ActivityOptions{
 		TaskQueue:           names.NodeQueue(node, names.ControlLane),

@@ -15,7 +15,7 @@ import (
 	"switchyard/workflows/phrase"
 )
 
-// listen has the entry take the updates register, leave, drain, undrain and remove.
+// listen registers the handlers of the updates register, leave, drain, undrain and remove.
 func (e *entry) listen(ctx workflow.Context) error {
 	set := func(name string, handler, validator any) error {
 		return workflow.SetUpdateHandlerWithOptions(ctx, name, handler, workflow.UpdateHandlerOptions{Validator: validator})
@@ -35,9 +35,8 @@ func (e *entry) listen(ctx workflow.Context) error {
 	return set(names.RemoveUpdate, e.remove, e.mayRemove)
 }
 
-// mayRegister lets a worker in when no other live one has the name. One that
-// registers again under its own incarnation is the same, and one that holds the
-// lock for the name on the machine of the old one knows that the old one is dead.
+// mayRegister accepts a worker if no other live worker has the name. A worker that registers again under its own incarnation is
+// the same worker. A worker that holds the lock for the name on the same machine proves that the old worker is dead.
 func (e *entry) mayRegister(_ workflow.Context, reg *v1.NodeRegistration) error {
 	old := e.record.GetRegistration()
 	switch {
@@ -52,7 +51,7 @@ func (e *entry) mayRegister(_ workflow.Context, reg *v1.NodeRegistration) error 
 		e.name, cmp.Or(old.GetMachine(), "unknown"), e.record.GetRegisteredAt().AsTime().Format(time.RFC3339)), names.TakenError)
 }
 
-// register answers with the record, without the registration itself.
+// register registers a worker and returns the record, without the registration itself.
 func (e *entry) register(ctx workflow.Context, reg *v1.NodeRegistration) (*v1.NodeRecord, error) {
 	if reg.GetIncarnation() != e.record.GetRegistration().GetIncarnation() || e.record.GetRegisteredAt() == nil {
 		e.record.RegisteredAt = timestamppb.New(workflow.Now(ctx))
@@ -73,8 +72,7 @@ func (e *entry) register(ctx workflow.Context, reg *v1.NodeRegistration) (*v1.No
 	return answer, nil
 }
 
-// leave is how a worker goes whose Heartbeat is not there to end: it was not
-// taken up yet, or is lost.
+// leave takes a worker offline that has no running Heartbeat to end, because it was not picked up yet or was lost.
 func (e *entry) leave(ctx workflow.Context, worker *v1.NodeInput) error {
 	if !e.live() || worker.GetIncarnation() != e.record.GetRegistration().GetIncarnation() {
 		return nil
@@ -83,7 +81,7 @@ func (e *entry) leave(ctx workflow.Context, worker *v1.NodeInput) error {
 	return e.save(ctx)
 }
 
-// present refuses what needs an entry that is there to stay.
+// present returns an error unless the entry is registered and not being removed.
 func (e *entry) present() error {
 	if e.removed || e.record.GetRegistration() == nil {
 		return stateError("node %s is not registered", e.name)
@@ -98,8 +96,8 @@ func (e *entry) mayDrain(_ workflow.Context, drain *v1.NodeDrain) error {
 	return e.present()
 }
 
-// drain holds for a node that is offline too: it comes back draining. A drain without a
-// reason leaves that of the drain before, and who gave it.
+// drain also applies to an offline node, which then comes back draining. A drain without a reason keeps the reason and the
+// author of the previous drain.
 func (e *entry) drain(ctx workflow.Context, drain *v1.NodeDrain) error {
 	if before := e.record.GetDrain(); before.GetReason() != "" && drain.GetReason() == "" {
 		drain.Reason, drain.By = before.GetReason(), before.GetBy()
@@ -114,7 +112,7 @@ func (e *entry) drain(ctx workflow.Context, drain *v1.NodeDrain) error {
 	return e.save(ctx)
 }
 
-// sameDrain compares without reflection, which no workflow code may use.
+// sameDrain reports whether two drains are equal. It avoids reflection, which workflow code may not use.
 func sameDrain(a, b *v1.NodeDrain) bool {
 	return a != nil && a.GetReason() == b.GetReason() &&
 		(a.Deadline == nil) == (b.Deadline == nil) && a.GetDeadline().AsTime().Equal(b.GetDeadline().AsTime())

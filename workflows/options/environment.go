@@ -12,20 +12,20 @@ import (
 )
 
 const (
-	// CaptureQueueTimeout is how long a node may take to begin an environment: it makes few at once, and each takes minutes.
+	// CaptureQueueTimeout is how long a node may take to begin an environment: it creates few at once, and each takes minutes.
 	CaptureQueueTimeout = 15 * time.Minute
-	// CaptureHeartbeatTimeout is how long a node may be silent while it makes an environment.
+	// CaptureHeartbeatTimeout is how long a node may be silent while it creates an environment.
 	CaptureHeartbeatTimeout = time.Minute
-	// captureTimeout bounds a try to store the archive of an environment, captureTries the tries.
+	// captureTimeout limits one attempt to store the archive of an environment, and captureTries the number of attempts.
 	captureTimeout = 24 * time.Hour
 	captureTries   = 5
-	// archiveTry is how long each try may take to give an archive its name, or to remove it part by part, and archiveTimeout how long
-	// all of them may: the store may be away.
+	// archiveTry limits one attempt to give an archive its name or to remove it part by part. archiveTimeout limits all
+	// attempts together, because the store may be unavailable.
 	archiveTry     = 10 * time.Minute
 	archiveTimeout = 24 * time.Hour
 )
 
-// Capture returns the options of Capture. A node that has lost what it stored stores it anew.
+// Capture returns the options of Capture. A node that has lost its stored archive stores it again.
 func Capture(e *v1.Environment) workflow.ActivityOptions {
 	return workflow.ActivityOptions{
 		TaskQueue:              names.NodeQueue(e.GetNode(), names.EnvironmentLane),
@@ -38,12 +38,12 @@ func Capture(e *v1.Environment) workflow.ActivityOptions {
 	}
 }
 
-// Keep returns the options of Keep, which may be done twice.
+// Keep returns the options of Keep, which is idempotent.
 func Keep(name string) workflow.ActivityOptions {
 	return archive("give environment " + name + " its name")
 }
 
-// Discard returns the options of Discard, which may be done twice.
+// Discard returns the options of Discard, which is idempotent.
 func Discard(name string) workflow.ActivityOptions {
 	return archive("remove the archive of environment " + name)
 }

@@ -8,17 +8,17 @@ import (
 )
 
 const (
-	// Unlimited stands where Temporal requires a limit and there is none.
+	// Unlimited is used where Temporal requires a limit but none is wanted.
 	Unlimited = 10 * 365 * 24 * time.Hour
-	// HeartbeatTimeout is how long a node may be silent before its attempts are lost, unless the run or the node says
-	// otherwise.
+	// HeartbeatTimeout is how long a node may be silent before its attempts are lost, unless the run or the node sets another
+	// time.
 	HeartbeatTimeout = 15 * time.Second
-	// LocalTimeout is how long a local activity may take with all its tries. It includes the wait for what is on its
-	// way to the store.
+	// LocalTimeout is how long a local activity may take with all its attempts, including the wait for data on its way to the
+	// store.
 	LocalTimeout = 10 * time.Second
 )
 
-// Try returns the options of a local activity that its workflow can do without.
+// Try returns the options of a best-effort local activity.
 func Try(summary string) workflow.LocalActivityOptions {
 	return workflow.LocalActivityOptions{
 		ScheduleToCloseTimeout: LocalTimeout,

@@ -12,34 +12,33 @@ import (
 	"switchyard/workflows/names"
 )
 
-// The time-outs of every activity call, in one place.
+// These are the time-outs of all activity calls.
 const (
-	// pickupTimeout is how long an attempt waits in a node's queue before it is placed anew, where the options of the
-	// run do not say. A live node picks up all that it is given, so one that does not is as good as lost.
+	// pickupTimeout is how long an attempt waits in a node's queue before it is placed again, unless the options of the run set
+	// another time. A live node picks up everything that it is given, so one that does not is as good as lost.
 	pickupTimeout = 15 * time.Second
-	// backstop is what an attempt gets beyond its own time-out, which the node enforces: a person may suspend it, and
-	// its own time stands still then.
+	// backstop is added to an attempt's own time-out, which the node enforces, because the attempt's time stands still while a
+	// person has suspended it.
 	backstop = 30 * 24 * time.Hour
-	// awaitHeartbeat is how long AwaitPlacement may be silent before its worker counts as gone.
+	// awaitHeartbeat is how long AwaitPlacement may be silent before its worker counts as lost.
 	awaitHeartbeat = 5 * time.Second
 	// awaitRunsHeartbeat is how long AwaitRuns and AwaitAnswer may be silent.
 	awaitRunsHeartbeat = 15 * time.Second
-	// detachTry is how long a node may take for each try of Detach.
+	// detachTry is how long a node may take for one attempt at Detach.
 	detachTry = 5 * time.Second
-	// steerTimeout is how long a node may take to suspend an attempt, or to resume it, and steerTry how long each try may take.
+	// steerTimeout is how long a node may take to suspend or resume an attempt, and steerTry how long each try may take.
 	steerTimeout = 10 * time.Second
 	steerTry     = 8 * time.Second
-	// restartTimeout is how long a node may take to restart the machine of an attempt, which is asked to end first.
+	// restartTimeout is how long a node may take to restart the machine of an attempt, which is asked to shut down first.
 	restartTimeout = time.Minute
-	// PlacementPause is the wait before placement is tried again when it could not answer.
+	// PlacementPause is the wait before placement is called again after it could not answer.
 	PlacementPause = time.Second
-	// maxMustTimeout bounds how long a local activity may take with all its tries; the first round has localTimeout.
+	// maxMustTimeout is the longest time-out of a local activity with all its attempts; the first round has LocalTimeout.
 	maxMustTimeout = 2 * time.Minute
 )
 
-// Execute returns the options of one attempt of a task or instance of that name,
-// or of the batch that it is the first of. It is not retried by Temporal:
-// each retry is placed anew.
+// Execute returns the options of one attempt of a task or instance, or of the batch that begins with it. Temporal does not
+// retry it, because each retry is placed anew.
 func Execute(req *v1.ExecuteRequest, name, queue string, priority int32, run *v1.RunOptions) workflow.ActivityOptions {
 	heartbeat := run.GetHeartbeatTimeout().AsDuration()
 	limit := Unlimited
@@ -62,12 +61,10 @@ func Execute(req *v1.ExecuteRequest, name, queue string, priority int32, run *v1
 	}
 }
 
-// priorityKey turns a priority (0 to 10, higher is more urgent) into Temporal's
-// key (1 is the most urgent).
+// priorityKey converts a priority (0 to 10, higher is more urgent) to Temporal's key (1 is the most urgent).
 func priorityKey(priority int32) int { return 11 - int(priority) }
 
-// Detach returns the options of Detach, which a live worker answers at once, and
-// which may be done twice.
+// Detach returns the options of Detach, which a live worker answers at once and which is idempotent.
 func Detach(node string, timeout time.Duration) workflow.ActivityOptions {
 	return workflow.ActivityOptions{
 		TaskQueue:              names.NodeQueue(node, names.ControlLane),
@@ -78,7 +75,7 @@ func Detach(node string, timeout time.Duration) workflow.ActivityOptions {
 	}
 }
 
-// Steer returns the options of Steer. What it asks for may be done twice.
+// Steer returns the options of Steer. Its actions are idempotent.
 func Steer(node, summary string) workflow.ActivityOptions {
 	return workflow.ActivityOptions{
 		TaskQueue:              names.NodeQueue(node, names.ControlLane),
@@ -89,7 +86,7 @@ func Steer(node, summary string) workflow.ActivityOptions {
 	}
 }
 
-// Restart returns the options of Steer for the restart of a machine, which is not done twice.
+// Restart returns the options of Steer for the restart of a machine, which is not retried.
 func Restart(node, summary string) workflow.ActivityOptions {
 	return workflow.ActivityOptions{
 		TaskQueue:              names.NodeQueue(node, names.ControlLane),
@@ -100,7 +97,7 @@ func Restart(node, summary string) workflow.ActivityOptions {
 	}
 }
 
-// Find returns the options of Steer for an attempt that is away with its node: Temporal has it done when the node is back,
+// Find returns the options of Steer for an attempt that is away with its node. Temporal delivers it when the node is back,
 // however long that takes.
 func Find(node, name string) workflow.ActivityOptions {
 	return workflow.ActivityOptions{
@@ -111,8 +108,8 @@ func Find(node, name string) workflow.ActivityOptions {
 	}
 }
 
-// AwaitPlacement returns the options of AwaitPlacement, which ends when there is news
-// and is started again by Temporal on another worker when its own is gone.
+// AwaitPlacement returns the options of AwaitPlacement. It ends when there is news, and Temporal restarts it on another worker
+// if its own is lost.
 func AwaitPlacement() workflow.ActivityOptions {
 	return workflow.ActivityOptions{
 		TaskQueue:           names.ControlQueue,
@@ -127,7 +124,7 @@ func AwaitPlacement() workflow.ActivityOptions {
 	}
 }
 
-// AwaitRuns returns the options of AwaitRuns, which ends when one of so many runs has.
+// AwaitRuns returns the options of AwaitRuns, which ends when one of its runs has ended.
 func AwaitRuns(runs int) workflow.ActivityOptions {
 	return workflow.ActivityOptions{
 		TaskQueue:           names.ControlQueue,
@@ -138,7 +135,7 @@ func AwaitRuns(runs int) workflow.ActivityOptions {
 	}
 }
 
-// AwaitAnswer returns the options of AwaitAnswer, which ends when the node of an attempt owes nothing more.
+// AwaitAnswer returns the options of AwaitAnswer, which ends when the node of an attempt has nothing left to deliver.
 func AwaitAnswer(name string, req *v1.ExecuteRequest) workflow.ActivityOptions {
 	return workflow.ActivityOptions{
 		TaskQueue:           names.ControlQueue,
@@ -149,9 +146,8 @@ func AwaitAnswer(name string, req *v1.ExecuteRequest) workflow.ActivityOptions {
 	}
 }
 
-// Must returns the options of a local activity that decides something. Its tries are few
-// and short, so that the run soon takes in what else has happened; it waits for the store
-// elsewhere. Each round gives a slow store twice the time.
+// Must returns the options of a local activity that the run depends on. Its attempts are few and short, so that the run soon
+// sees what else has happened; the run waits for the store elsewhere. Each round doubles the time for a slow store.
 func Must(summary string, round int) workflow.LocalActivityOptions {
 	return workflow.LocalActivityOptions{
 		ScheduleToCloseTimeout: min(LocalTimeout<<min(round, 10), maxMustTimeout),
@@ -160,7 +156,7 @@ func Must(summary string, round int) workflow.LocalActivityOptions {
 	}
 }
 
-// ProbeStore returns the options of ProbeStore, which Temporal repeats until the store answers.
+// ProbeStore returns the options of ProbeStore, which Temporal retries until the store answers.
 func ProbeStore() workflow.ActivityOptions {
 	return workflow.ActivityOptions{
 		TaskQueue:           names.ControlQueue,
@@ -170,7 +166,7 @@ func ProbeStore() workflow.ActivityOptions {
 	}
 }
 
-// attemptSummary is the summary of an attempt in the Web UI.
+// attemptSummary returns the summary of an attempt for the Web UI.
 func attemptSummary(name string, req *v1.ExecuteRequest) string {
 	text := fmt.Sprintf("%s on %s", name, req.GetNode())
 	if n := len(req.GetBatch()); n > 1 {

@@ -2,7 +2,7 @@ package pending
 
 import "go.temporal.io/sdk/workflow"
 
-// Set holds the futures that a workflow waits for, and what it does when each of them is ready. The zero Set is empty.
+// Set holds the futures that a workflow waits for, each with a callback. The zero Set is empty.
 type Set struct {
 	futures []watched
 }
@@ -17,10 +17,10 @@ func (s *Set) Watch(future workflow.Future, onReady func(workflow.Future)) {
 	s.futures = append(s.futures, watched{future, onReady})
 }
 
-// IsEmpty reports whether there is no future.
+// IsEmpty reports whether there are no futures.
 func (s *Set) IsEmpty() bool { return len(s.futures) == 0 }
 
-// HasReady reports whether a future is ready.
+// HasReady reports whether any future is ready.
 func (s *Set) HasReady() bool {
 	for i := range s.futures {
 		if s.futures[i].future.IsReady() {
@@ -30,8 +30,8 @@ func (s *Set) HasReady() bool {
 	return false
 }
 
-// Settle removes the futures that are ready, and calls what is to be done for each of them, in the order in which they
-// were added. What a call adds is left for the next Settle.
+// Settle removes the ready futures and calls their callbacks in the order in which they were added. Futures that a callback
+// adds are left for the next Settle.
 func (s *Set) Settle() {
 	watched := s.futures
 	s.futures = nil

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// Turn returns what a turn of an agent has taken. Tokens and a cost of 0 are not known.
+// Turn describes a turn of an agent and its cost. Zero tokens or a zero cost mean unknown.
 func Turn(number int32, took time.Duration, in, out int64, costUSD float64, failure string) string {
 	parts := []string{fmt.Sprintf("turn %d took %s", number, seconds(took))}
 	if in > 0 || out > 0 {
@@ -19,15 +19,15 @@ func Turn(number int32, took time.Duration, in, out int64, costUSD float64, fail
 	return Because(strings.Join(parts, ", "), failure)
 }
 
-// ToolCall returns how an agent has called a tool, in a turn.
+// ToolCall describes the call of a tool in a turn of an agent.
 func ToolCall(tool string, turn int32, took time.Duration, failure string) string {
 	return Because(fmt.Sprintf("%s in turn %d took %s", tool, turn, seconds(took)), failure)
 }
 
-// Tokens returns how many tokens a model has read and written.
+// Tokens formats the number of tokens that a model has read and written.
 func Tokens(in, out int64) string { return Number(in) + " tokens in, " + Number(out) + " out" }
 
-// Dollars returns a sum of US dollars: in cents, and one below a dollar more exactly.
+// Dollars formats a sum of US dollars with cents; a sum below a cent is shown more exactly.
 func Dollars(sum float64) string {
 	switch {
 	case sum > 0 && sum < 0.00005:
@@ -38,7 +38,7 @@ func Dollars(sum float64) string {
 	return fmt.Sprintf("$%.2f", sum)
 }
 
-// Number returns a number with its thousands apart, such as "48,200".
+// Number formats a number with thousands separators, such as "48,200".
 func Number(n int64) string {
 	digits := strconv.FormatInt(n, 10)
 	sign := ""
@@ -51,5 +51,5 @@ func Number(n int64) string {
 	return sign + digits
 }
 
-// seconds returns a time with a tenth of a second.
+// seconds formats a duration in seconds with one decimal.
 func seconds(took time.Duration) string { return fmt.Sprintf("%.1f s", max(took, 0).Seconds()) }

@@ -1,2 +1,2 @@
-// Package phrase words what people read in events, in reasons and in lists. It imports nothing of this module.
+// Package phrase formats the texts that people read in events, in reasons and in lists. It imports nothing of this module.
 package phrase

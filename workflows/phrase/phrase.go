@@ -1,6 +1,6 @@
 package phrase
 
-// Because joins the word for a reason and its text, either of which may be empty.
+// Because joins a reason word and its text. Either may be empty.
 func Because(reason, text string) string {
 	switch {
 	case text == "":
@@ -11,7 +11,7 @@ func Because(reason, text string) string {
 	return reason + ": " + text
 }
 
-// By appends who did something to what was done. Either may be empty.
+// By appends the actor to an action. Either may be empty.
 func By(what, who string) string {
 	switch {
 	case who == "":

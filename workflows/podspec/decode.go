@@ -19,9 +19,8 @@ import (
 	"switchyard/workflows/nearest"
 )
 
-// decode reads an object of Kubernetes. It reports each field that the type does not have, and each value of a wrong kind, at
-// its own place, and reads the rest. encoding/json and sigs.k8s.io/json name no index of a list in errors of kinds, and stop
-// at the first.
+// decode decodes a Kubernetes object. It reports each unknown field and each value of a wrong kind at its own path, and decodes
+// the rest. encoding/json and sigs.k8s.io/json omit list indices from type errors, and stop at the first error.
 func decode[T any](r *report, v *structpb.Value, at path) T {
 	var into T
 	tree := r.read(v, reflect.TypeFor[T](), at)
@@ -33,8 +32,8 @@ func decode[T any](r *report, v *structpb.Value, at path) T {
 	return into
 }
 
-// read returns those parts of a value that a type of Go can hold, for encoding/json. A value that is not known yet is left out,
-// unless it can be any text.
+// read returns the parts of a value that a Go type can hold, for encoding/json. It leaves out values that are not known yet,
+// except where the type is a string.
 func (r *report) read(v *structpb.Value, t reflect.Type, at path) any {
 	if _, isNull := v.GetKind().(*structpb.Value_NullValue); isNull || v.GetKind() == nil {
 		return nil
@@ -98,7 +97,7 @@ func (r *report) readMap(v *structpb.Value, t reflect.Type, at path) any {
 	return tree
 }
 
-// readList keeps the place of each item, so that later messages have the right index.
+// readList reads a list. It keeps the position of each item, so that later messages have the right index.
 func (r *report) readList(v *structpb.Value, t reflect.Type, at path) any {
 	if t.Elem().Kind() == reflect.Uint8 {
 		text, ok := v.GetKind().(*structpb.Value_StringValue)
@@ -159,7 +158,7 @@ func (r *report) readScalar(v *structpb.Value, t reflect.Type, at path) any {
 	return r.wrong(v, at, "left out; it is of a kind that Switchyard does not know", "")
 }
 
-// readOwnForm reads a value of a type with a JSON form of its own, such as a quantity.
+// readOwnForm reads a value of a type with its own JSON form, such as a quantity.
 func (r *report) readOwnForm(v *structpb.Value, t reflect.Type, at path) any {
 	value := v.AsInterface()
 	data, err := json.Marshal(value)
@@ -217,7 +216,7 @@ func scalarText(v *structpb.Value) (string, bool) {
 	return "", false
 }
 
-// jsonFields returns the types of the fields of a struct by their names in JSON, with those of embedded structs.
+// jsonFields returns the field types of a struct by JSON name, including those of embedded structs.
 func jsonFields(t reflect.Type) map[string]reflect.Type {
 	fields := map[string]reflect.Type{}
 	for i := range t.NumField() {
@@ -234,7 +233,7 @@ func jsonFields(t reflect.Type) map[string]reflect.Type {
 	return fields
 }
 
-// unknownHint says what was probably meant by a field that a type does not have.
+// unknownHint returns a hint for what was probably meant by an unknown field.
 func unknownHint(key string, t reflect.Type, fields map[string]reflect.Type, at path) string {
 	ofPod := jsonFields(reflect.TypeFor[corev1.PodSpec]())
 	switch isTemplate := t == reflect.TypeFor[corev1.PodTemplateSpec](); {
@@ -251,7 +250,7 @@ func unknownHint(key string, t reflect.Type, fields map[string]reflect.Type, at 
 	return "its fields are those of `kubectl explain " + explained(at) + "`"
 }
 
-// explained returns what kubectl calls a place of the spec.
+// explained returns the name of a path in the spec for kubectl explain.
 func explained(at path) string {
 	words := []string{"pod", "spec"}
 	switch first := at[0]; first {

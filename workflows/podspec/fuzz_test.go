@@ -11,7 +11,7 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// FuzzTemplate holds that a template that is accepted means the same when it is given as Kubernetes writes it.
+// FuzzTemplate checks that an accepted template means the same when it is given in the form that Kubernetes writes.
 func FuzzTemplate(f *testing.F) {
 	f.Add(`{"metadata": {"labels": {"a": "b"}}, "spec": {"containers": [{"name": "main", "image": "i", "ports": [{"containerPort": 80}]}]}}`)
 	f.Add(`{"spec": {"containers": [{"resources": {"limits": {"cpu": 0.5}}, "image": "${{ x }}"}], "securityContext": {"runAsUser": "${{ 1 }}"}}}`)
@@ -22,7 +22,7 @@ func FuzzTemplate(f *testing.F) {
 			t.Skip()
 		}
 		template, problems := Template(&v1.K8SJobSpec{Template: given})
-		if len(problems) > 0 || strings.Contains(given.String(), "${{") { // what is not known yet is left out
+		if len(problems) > 0 || strings.Contains(given.String(), "${{") { // values that are not known yet are left out
 			return
 		}
 		written, err := json.Marshal(template)

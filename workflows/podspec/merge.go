@@ -10,12 +10,12 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// conflict reports a field of the spec that sets what the template sets, too.
+// conflict reports a field of the spec that sets what the template also sets.
 func (m *merger) conflict(field, inTemplate path, what string) {
 	m.addKey(field, fmt.Sprintf("%s and %s both set %s", field, inTemplate, what), "leave one of them out")
 }
 
-// program merges what the container runs.
+// program merges the image, the command and the arguments of the container.
 func (m *merger) program() {
 	c := m.container()
 	if image := m.spec.GetImage(); image != "" {
@@ -55,7 +55,7 @@ func (m *merger) command() (command []string) {
 			m.add(at, "spec.command is empty", "leave it out, and the image's own program runs")
 			return nil
 		}
-		return []string{"sh", "-c", strings.ReplaceAll(v.StringValue, "$", "$$")} // Kubernetes replaces $(NAME), and $$ by $
+		return []string{"sh", "-c", strings.ReplaceAll(v.StringValue, "$", "$$")} // Kubernetes replaces $(NAME), and $$ with $
 	case *structpb.Value_ListValue:
 		for i, item := range v.ListValue.GetValues() {
 			text, ok := item.GetKind().(*structpb.Value_StringValue)
@@ -89,7 +89,7 @@ func (m *merger) env() {
 	}
 }
 
-// variable checks one variable; seen are the places of those before it.
+// variable checks one variable. seen holds the paths of the earlier ones.
 func (m *merger) variable(v corev1.EnvVar, at path, seen map[string]path) {
 	m.unique(v.Name, at.below("name"), "the variable", seen)
 	m.envName(v.Name, at.below("name"))
@@ -98,7 +98,7 @@ func (m *merger) variable(v corev1.EnvVar, at path, seen map[string]path) {
 	}
 }
 
-// unique reports a name that is there already.
+// unique reports a missing or duplicate name.
 func (m *merger) unique(name string, at path, what string, seen map[string]path) {
 	if name == "" {
 		if !m.open {
@@ -113,7 +113,7 @@ func (m *merger) unique(name string, at path, what string, seen map[string]path)
 	seen[name] = at
 }
 
-// volumes merges the volumes of the pod and where the container has them.
+// volumes merges the volumes of the pod and the volume mounts of the container.
 func (m *merger) volumes() {
 	pod, c := &m.template.Spec, m.container()
 	names, paths := map[string]path{}, map[string]path{}
@@ -149,7 +149,7 @@ func (m *merger) volumes() {
 	}
 }
 
-// scheduling merges what the cluster needs to know to run the pod.
+// scheduling merges the fields that affect where and as whom the cluster runs the pod.
 func (m *merger) scheduling() {
 	pod := &m.template.Spec
 	if account := m.spec.GetServiceAccount(); account != "" {

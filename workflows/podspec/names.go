@@ -21,7 +21,7 @@ var metadataType = reflect.TypeFor[metav1.ObjectMeta]()
 
 func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
 
-// Forms of names, for hints.
+// These are descriptions of valid names, for hints.
 const (
 	labelForm   = "at most 63 of a-z, 0-9 and '-', the first and last a letter or digit"
 	domainForm  = "at most 253 of a-z, 0-9, '-' and '.', the first and last a letter or digit"
@@ -30,7 +30,8 @@ const (
 	maxMetadata = 256 << 10
 )
 
-// name reports a name that Kubernetes would refuse. One that is not known yet, or missing, is left to others.
+// name reports a name that Kubernetes would refuse. It accepts a missing name, and one that is not known yet; other checks
+// cover those.
 func (m *merger) name(text string, at path, check func(string) []string, what, form string) bool {
 	if text == "" || condition.HasTemplate(text) || len(check(text)) == 0 {
 		return true
@@ -39,7 +40,8 @@ func (m *merger) name(text string, at path, check func(string) []string, what, f
 	return false
 }
 
-// names checks what the spec and its template name, but variables and volumes, which have been checked while they were merged.
+// names checks the names in the spec and its template, except those of variables and volumes, which are checked while they are
+// merged.
 func (m *merger) names() {
 	pod, inPod := m.template.Spec, path{"template", "spec"}
 	m.name(m.spec.GetNamespace(), path{"namespace"}, validation.IsDNS1123Label, "namespace", labelForm)
@@ -142,7 +144,7 @@ func (m *merger) mountPath(text string, at path) {
 	}
 }
 
-// mountedVolume checks that the volume of a mount exists; volumes are the places of all.
+// mountedVolume checks that the volume of a mount exists. volumes holds the paths of all volumes.
 func (m *merger) mountedVolume(name string, at path, volumes map[string]path) {
 	switch {
 	case name == "" && !m.open:
@@ -164,7 +166,7 @@ var (
 	operators = []string{string(corev1.TolerationOpEqual), string(corev1.TolerationOpExists)}
 )
 
-// word checks a text that must be one of some words.
+// word checks that a text is one of the given words.
 func (m *merger) word(text string, at path, words []string) {
 	if text == "" || condition.HasTemplate(text) || slices.Contains(words, text) {
 		return
@@ -175,7 +177,7 @@ func (m *merger) word(text string, at path, words []string) {
 
 const imageForm = `such as "ubuntu:22.04"; names are in lower case`
 
-// isImage returns what is wrong with the name of an image, as the functions of package validation do.
+// isImage returns the problems of an image name, in the form of package validation's functions.
 func isImage(text string) []string {
 	if _, err := reference.ParseAnyReference(text); err != nil {
 		return []string{err.Error()}

@@ -7,17 +7,17 @@ import (
 
 // Problem is a fault of a spec.
 type Problem struct {
-	// Path leads from the spec to the place: names of fields or keys as strings, and indices of lists as ints.
+	// Path leads from the spec to the faulty value: names of fields or keys as strings, and indices of lists as ints.
 	Path []any
-	// AtKey reports whether the fault is the field itself, and not its value.
+	// AtKey is set if the field itself is at fault rather than its value.
 	AtKey bool
-	// Text says what is wrong, and names the place.
+	// Text describes the problem and names its path.
 	Text string
-	// Hint says what helps; may be empty.
+	// Hint tells how to correct it; may be empty.
 	Hint string
 }
 
-// String returns the problem as one line.
+// String returns the problem on one line.
 func (p Problem) String() string {
 	if p.Hint == "" {
 		return p.Text
@@ -25,15 +25,15 @@ func (p Problem) String() string {
 	return p.Text + " (" + p.Hint + ")"
 }
 
-// path is Problem.Path while it is built.
+// path is a Problem.Path under construction.
 type path []any
 
-// below returns the path of a place further down. It shares no memory with p.
+// below returns a longer path. It shares no memory with p.
 func (p path) below(steps ...any) path {
 	return append(p[:len(p):len(p)], steps...)
 }
 
-// String renders the path as people write it, such as "spec.template.spec.containers[0].image".
+// String formats the path for people, such as "spec.template.spec.containers[0].image".
 func (p path) String() string {
 	var b strings.Builder
 	b.WriteString("spec")
@@ -58,7 +58,7 @@ func isPlainKey(key string) bool {
 	})
 }
 
-// maxQuoted bounds how much of a value a message repeats, in characters.
+// maxQuoted is the most characters of a value that a message repeats.
 const maxQuoted = 60
 
 func quote(text string) string {
@@ -71,7 +71,8 @@ func quote(text string) string {
 // report collects the problems of a spec.
 type report struct {
 	problems []Problem
-	// open is set once a part of the spec is not known yet, or cannot be read: what seems to be missing may be there.
+	// open is set once a part of the spec is not known yet or cannot be read. A value that seems to be missing may then be
+	// there.
 	open bool
 }
 

@@ -7,24 +7,24 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// What Switchyard sets itself begins with these.
+// These are the names and prefixes that Switchyard reserves.
 const (
-	// KeyPrefix begins the keys of Switchyard's labels and annotations.
+	// KeyPrefix is the prefix of the keys of Switchyard's labels and annotations.
 	KeyPrefix = "switchyard.dev/"
-	// NamePrefix begins the names of Switchyard's volumes and containers.
+	// NamePrefix is the prefix of the names of Switchyard's volumes and containers.
 	NamePrefix = "switchyard-"
-	// VariablePrefix begins the names of the variables that Switchyard sets.
+	// VariablePrefix is the prefix of the variables that Switchyard sets.
 	VariablePrefix = "SWITCHYARD_"
-	// Directory has Switchyard's files in the container of the program.
+	// Directory holds Switchyard's files in the container of the program.
 	Directory = "/switchyard"
-	// ManagedBy is the label that names the program which manages an object.
+	// ManagedBy is the label for the program that manages an object.
 	ManagedBy = "app.kubernetes.io/managed-by"
 )
 
 // settable are the variables SWITCHYARD_* that a task may set.
 var settable = []string{"SWITCHYARD_GATEWAY", "SWITCHYARD_TOKEN"}
 
-// reserved reports what the template sets and Switchyard does, too, or what would not have an effect.
+// reserved reports fields of the template that Switchyard sets itself or that would have no effect.
 func (m *merger) reserved() {
 	m.reservedMetadata()
 	pod, at := m.template.Spec, path{"template", "spec"}
@@ -62,7 +62,7 @@ func (m *merger) reservedContainers(field string, containers []corev1.Container)
 	}
 }
 
-// reservedMain reports fields of the container of the program.
+// reservedMain reports reserved fields of the program's container.
 func (m *merger) reservedMain(c corev1.Container, at path) {
 	for _, f := range []struct {
 		name, hint string
@@ -79,12 +79,12 @@ func (m *merger) reservedMain(c corev1.Container, at path) {
 	}
 }
 
-// reservedMetadata reports fields of the template's metadata that have no effect on the pod of a Job, or a bad one.
+// reservedMetadata reports fields of the template's metadata that have no effect on the pod of a Job, or a harmful one.
 func (m *merger) reservedMetadata() {
 	fields := m.spec.GetTemplate().GetFields()["metadata"].GetStructValue().GetFields()
 	known := jsonFields(metadataType)
 	for _, name := range sortedKeys(fields) {
-		if name == "labels" || name == "annotations" || known[name] == nil { // one that is unknown is reported elsewhere
+		if name == "labels" || name == "annotations" || known[name] == nil { // an unknown field is reported elsewhere
 			continue
 		}
 		at, hint := path{"template", "metadata", name}, "leave it out; a template has labels and annotations"

@@ -12,10 +12,11 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// GPU is the resource that one GPU of a task is in Kubernetes.
+// GPU is the Kubernetes resource for one GPU of a task.
 const GPU corev1.ResourceName = "nvidia.com/gpu"
 
-// Resources returns what a task asks for as Kubernetes counts it. What the task does not say is left to the cluster.
+// Resources returns the resources of a task as a Kubernetes resource list. Resources that the task does not set are left to the
+// cluster.
 func Resources(r *v1.Resources) corev1.ResourceList {
 	list := corev1.ResourceList{}
 	if cores := r.GetCores(); r != nil && r.Cores != nil && cores > 0 {
@@ -30,11 +31,11 @@ func Resources(r *v1.Resources) corev1.ResourceList {
 	return list
 }
 
-// resourceFields are the fields of Resources that become resources of Kubernetes.
+// resourceFields maps Kubernetes resources to the fields of Resources.
 var resourceFields = map[corev1.ResourceName]string{corev1.ResourceCPU: "cores", corev1.ResourceMemory: "memoryMb", GPU: "gpus"}
 
-// TaskProblems returns what a task sets and its spec does, too: variables, by their names, and resources. template is what
-// Template has made of the spec.
+// TaskProblems returns the conflicts between a task and its spec: variables, given by name, and resources that both set.
+// template is the result of Template for the spec.
 func TaskProblems(spec *v1.K8SJobSpec, template *corev1.PodTemplateSpec, variables []string, r *v1.Resources) []Problem {
 	m := &merger{spec: spec, template: template, main: mainIndex(template.Spec.Containers)}
 	if m.main < 0 {

@@ -9,13 +9,13 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// MainContainer is the name of the container that runs the program of a task, where the template has several.
+// MainContainer is the name of the container that runs the program of a task if the template has several.
 const MainContainer = "main"
 
-// Template returns the pod template of a spec: its field `template`, with what the other fields say merged into it. It lacks
-// what Switchyard sets itself. With problems, it is only a part of what is meant.
+// Template returns the pod template of a spec: its field `template` with the other fields merged into it, without what
+// Switchyard sets itself. If there are problems, the template is incomplete.
 //
-// A text with `${{ }}` in place of a text stays what it is, and in place of anything else it is left out. Neither is a problem.
+// A value with `${{ }}` is kept where a text is expected, and left out elsewhere. Neither is a problem.
 func Template(spec *v1.K8SJobSpec) (*corev1.PodTemplateSpec, []Problem) {
 	m := &merger{spec: spec, template: &corev1.PodTemplateSpec{}}
 	at := path{"template"}
@@ -60,10 +60,11 @@ type merger struct {
 	report
 	spec     *v1.K8SJobSpec
 	template *corev1.PodTemplateSpec
-	main     int // index of the container of the program
+	main     int // index of the program's container
 }
 
-// findMain returns the index of the container of the program, which it adds if the template has none, or -1.
+// findMain returns the index of the program's container, which it adds if the template has no containers. It returns -1 if the
+// container is ambiguous.
 func (m *merger) findMain() int {
 	pod := &m.template.Spec
 	switch i := mainIndex(pod.Containers); {
@@ -86,7 +87,7 @@ func (m *merger) findMain() int {
 
 func (m *merger) container() *corev1.Container { return &m.template.Spec.Containers[m.main] }
 
-// atMain returns the path of a place in the container of the program.
+// atMain returns a path inside the program's container.
 func (m *merger) atMain(steps ...any) path {
 	return path{"template", "spec", "containers", m.main}.below(steps...)
 }

@@ -8,13 +8,13 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// HostNetwork is what a spec calls the network of the host.
+// HostNetwork is the name of the host's network in a spec.
 const HostNetwork = "host"
 
 // AllCapabilities stands for every Linux capability.
 const AllCapabilities = "ALL"
 
-// Spec is what the specs of containers, and of machines that are containers, say of what a node must allow.
+// Spec is the part of a spec, of a container or of a machine made of one, that states what a node must allow.
 type Spec interface {
 	GetPrivileged() bool
 	GetNetwork() string
@@ -22,8 +22,8 @@ type Spec interface {
 	GetCapAdd() []string
 }
 
-// Needs returns what a container needs a node to allow, or nil if it needs nothing. Mounts are in
-// the order of the spec, capabilities sorted.
+// Needs returns what a container requires a node to allow, or nil if it requires nothing. Mounts are in the order of the spec;
+// capabilities are sorted.
 func Needs(spec Spec) *v1.ContainerNeeds {
 	needs := &v1.ContainerNeeds{Privileged: spec.GetPrivileged(), HostNetwork: spec.GetNetwork() == HostNetwork}
 	for _, m := range spec.GetMounts() {
@@ -40,7 +40,7 @@ func Needs(spec Spec) *v1.ContainerNeeds {
 	return needs
 }
 
-// Capability is the one name of a Linux capability: "cap_net_admin" is "NET_ADMIN".
+// Capability returns the canonical name of a Linux capability: "NET_ADMIN" for "cap_net_admin".
 func Capability(name string) string {
 	return strings.TrimPrefix(strings.ToUpper(strings.TrimSpace(name)), "CAP_")
 }

@@ -76,8 +76,8 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// TestRulesAllowOnlyBelow holds that a path that no rule is a prefix of, element by
-// element, is refused, and that one with such a rule to write is not.
+// TestRulesAllowOnlyBelow checks that a path is refused unless a rule is a prefix of it, element by element, and that a path
+// below a writable rule is allowed.
 func TestRulesAllowOnlyBelow(t *testing.T) {
 	element := rapid.SampledFrom([]string{"a", "b", "ab"})
 	dir := rapid.Custom(func(t *rapid.T) string { return "/" + strings.Join(rapid.SliceOfN(element, 0, 4).Draw(t, "path"), "/") })

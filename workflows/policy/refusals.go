@@ -9,7 +9,7 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// Flags of a node's command that allow what is refused without them.
+// These are the flags of a node's command that allow what is refused without them.
 const (
 	PrivilegedFlag  = "--allow-privileged"
 	HostNetworkFlag = "--allow-host-network"
@@ -17,10 +17,9 @@ const (
 	CapabilityFlag  = "--allow-cap"
 )
 
-// Refusals are what a node does not allow of what a container needs, each with the
-// flag that would; none: the container may run there. A refusal goes after "does not
-// allow". Paths are compared as they are written: what a link leads to, the node itself
-// must look at.
+// Refusals returns what a container requires and a node does not allow, each with the flag that would allow it. If there are
+// none, the container may run there. A refusal completes "does not allow". Paths are compared as written; the node itself must
+// check where links lead.
 func Refusals(allowed *v1.ContainerPolicy, needs *v1.ContainerNeeds) []string {
 	var refused []string
 	if needs.GetPrivileged() && !allowed.GetPrivileged() {
@@ -42,15 +41,15 @@ func Refusals(allowed *v1.ContainerPolicy, needs *v1.ContainerNeeds) []string {
 	return refused
 }
 
-// by returns how a node comes to allow something, to be added to what it refuses.
+// by returns the remedy for a refusal, in parentheses.
 func by(allowed *v1.ContainerPolicy, flag string) string { return " (" + Remedy(allowed, flag) + ")" }
 
-// Remedy returns the command that starts a node with a policy, with a flag that allows more.
+// Remedy returns the command that starts a node with a policy and with a flag that allows more.
 func Remedy(allowed *v1.ContainerPolicy, flag string) string {
 	return "switchyard " + cmp.Or(allowed.GetCommand(), "worker") + " " + flag
 }
 
-// mountRefusal says why a directory may not be mounted; empty: it may.
+// mountRefusal returns why a directory may not be mounted, or "" if it may.
 func mountRefusal(allowed *v1.ContainerPolicy, m *v1.MountRule) string {
 	reading := false
 	for _, r := range allowed.GetMounts() {
@@ -69,23 +68,22 @@ func mountRefusal(allowed *v1.ContainerPolicy, m *v1.MountRule) string {
 	return "mounting " + m.GetPath() + flag
 }
 
-// sockets are those of container engines: whoever has one is root on the node.
+// sockets are the sockets of container engines. Access to one gives root on the node.
 var sockets = []string{
 	"/run/docker.sock", "/var/run/docker.sock",
 	"/run/podman/podman.sock", "/var/run/podman/podman.sock",
 	"/run/containerd/containerd.sock", "/var/run/containerd/containerd.sock",
 }
 
-// Sockets are where engines have their sockets. To allow a directory around one does
-// not allow it.
+// Sockets returns the paths of the engines' sockets. Allowing a directory around a socket does not allow the socket.
 func Sockets() []string { return slices.Clone(sockets) }
 
-// covers reports whether a rule for a directory holds for a path.
+// covers reports whether a rule for a directory applies to a path.
 func covers(dir, wanted string) bool {
 	return dir == wanted || Below(dir, wanted) && !slices.Contains(sockets, wanted)
 }
 
-// Below reports whether a clean absolute path lies in a directory, however deep.
+// Below reports whether a clean absolute path is inside a directory, at any depth.
 func Below(dir, wanted string) bool {
 	return path.IsAbs(wanted) && wanted != dir && strings.HasPrefix(wanted, strings.TrimSuffix(dir, "/")+"/")
 }

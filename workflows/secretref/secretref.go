@@ -10,20 +10,20 @@ import (
 	"switchyard/workflows/nearest"
 )
 
-// Kinds of references: where a value lies.
+// These are the kinds of references, by the location of the value.
 const (
-	File  = "file"  // in a file of the node
+	File  = "file"  // in a file on the node
 	Env   = "env"   // in a variable of the worker's environment
 	Store = "store" // in the store, under a name
 )
 
-// Pattern matches the texts that Parse accepts, as far as a regular expression can tell; JSON schemas have it.
+// Pattern matches the texts that Parse accepts, as closely as a regular expression can. JSON schemas use it.
 const Pattern = `^(file:/.+|env:[A-Za-z_][A-Za-z0-9_]*|store:[A-Za-z0-9][A-Za-z0-9._-]{0,62})$`
 
 const (
 	maxPath = 1024
 	maxName = 255
-	// ownVariables begins the worker's own settings, one of which is its token.
+	// ownVariables is the prefix of the worker's own settings, which include its token.
 	ownVariables = "SWITCHYARD_"
 )
 
@@ -34,26 +34,26 @@ var (
 	storeName    = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$`) })
 )
 
-// Reference says where the value of a secret lies.
+// Reference locates the value of a secret.
 type Reference struct {
 	Kind string
 	// Name is the path of a file, or the name of a variable or of a stored secret.
 	Name string
 }
 
-// String returns the reference as definitions have it.
+// String returns the reference as definitions write it.
 func (r Reference) String() string { return r.Kind + ":" + r.Name }
 
-// Fault says why a text is no reference. Neither field quotes what may be a secret.
+// Fault is why a text is not a reference. Neither field quotes text that may be a secret.
 type Fault struct {
-	Reason string // after the name of what holds the text
-	Hint   string // what would be right, or empty
+	Reason string // follows the name of the value that holds the text
+	Hint   string // correct form, or ""
 }
 
 // Error returns the reason.
 func (f *Fault) Error() string { return f.Reason }
 
-// Parse reads a reference. Its fault quotes nothing of a text that is no reference, since that may be the secret itself.
+// Parse parses a reference. Its fault quotes nothing of an invalid text, because the text may be the secret itself.
 func Parse(text string) (Reference, *Fault) {
 	kind, name, found := strings.Cut(text, ":")
 	r := Reference{kind, name}
@@ -75,13 +75,13 @@ func Parse(text string) (Reference, *Fault) {
 	return r, unknownKind(kind, name)
 }
 
-// Forms is the hint where a text has none of the forms.
+// Forms is the hint for a text that has none of the forms.
 const Forms = `write "file:/run/secrets/NAME", "env:NAME" or "store:NAME"`
 
 func fault(reason, hint string) *Fault { return &Fault{reason, hint} }
 
-// unknownKind is the fault of a text that begins with another word. The word is quoted only where it is known or near to
-// one that is: it may be the user name of "user:password".
+// unknownKind returns the fault of a text that begins with an unknown word. It quotes the word only if it is well known or near
+// to a kind, because the word may be the user name in "user:password".
 func unknownKind(kind, name string) *Fault {
 	near := nearest.Word(kind, kinds)
 	switch strings.ToLower(kind) {
@@ -127,7 +127,7 @@ func (r Reference) checkVariable() *Fault {
 	return nil
 }
 
-// CheckStoreName returns why a stored secret cannot have a name, or nil if it can.
+// CheckStoreName returns why a name is not valid for a stored secret, or nil if it is.
 func CheckStoreName(name string) error {
 	if _, f := Parse(Store + ":" + name); f != nil {
 		return f

@@ -24,7 +24,7 @@ func TestParse(t *testing.T) {
 	}
 }
 
-// TestFaultsSayWhatWouldBeRight holds what is said about texts that are no references, and that a pasted value is not repeated.
+// TestFaultsSayWhatWouldBeRight checks the faults of texts that are not references, and that a pasted value is not repeated.
 func TestFaultsSayWhatWouldBeRight(t *testing.T) {
 	for text, want := range map[string]string{
 		"":                                      "is empty; it must say where the value lies|" + Forms,

@@ -11,10 +11,10 @@ import (
 	"golang.org/x/crypto/ssh"
 )
 
-// minRSABits is the least length of an RSA key; shorter ones are no longer safe (NIST SP 800-131A).
+// minRSABits is the minimum length of an RSA key; shorter keys are no longer secure (NIST SP 800-131A).
 const minRSABits = 2048
 
-// example is a hint for what is no key.
+// example is the hint for a text that is not a key.
 const example = `write a line of a file .pub, such as "ssh-ed25519 AAAA... me@host"`
 
 // types are the types of keys that may log in.
@@ -22,19 +22,19 @@ var types = []string{
 	ssh.KeyAlgoED25519, ssh.KeyAlgoECDSA256, ssh.KeyAlgoECDSA384, ssh.KeyAlgoECDSA521, ssh.KeyAlgoRSA, ssh.KeyAlgoSKED25519, ssh.KeyAlgoSKECDSA256,
 }
 
-// Fault is what is wrong with a line of a text of keys. It never shows the line, which may hold a secret.
+// Fault describes a problem in a text of keys. It never shows the faulty line, which may contain a secret.
 type Fault struct {
-	// Line counts from 1; 0 means the text as a whole.
+	// Line is counted from 1; 0 means the text as a whole.
 	Line int
-	// Offset is where the line begins in the text, in bytes.
+	// Offset is the byte offset of the line in the text.
 	Offset int
 	// Reason completes a sentence that begins with the name of the text or of the line, such as "is a private key".
 	Reason string
-	// Hint says what to write instead; it may be empty.
+	// Hint tells what to write instead; it may be empty.
 	Hint string
 }
 
-// Error returns the fault in one line.
+// Error returns the fault on one line.
 func (f *Fault) Error() string {
 	text := "the text of SSH keys " + f.Reason
 	if f.Line > 0 {
@@ -46,8 +46,8 @@ func (f *Fault) Error() string {
 	return text
 }
 
-// Parse returns the public keys of a text, one a line, each of them once. Blank lines and those that begin with "#" are left
-// out. The fault is nil if every line is a key and there is at least one.
+// Parse returns the public keys in a text, one per line, without duplicates. Blank lines and lines that begin with "#" are
+// skipped. The fault is nil if every other line is a key and there is at least one.
 func Parse(text string) ([]ssh.PublicKey, *Fault) {
 	if isPrivate(text) {
 		return nil, &Fault{Reason: "holds a private key", Hint: "a private key never leaves its owner: write the public one, which stands in the file .pub beside it, and replace this pair if others can read this text"}
@@ -74,12 +74,12 @@ func Parse(text string) ([]ssh.PublicKey, *Fault) {
 	return keys, nil
 }
 
-// isPrivate reports whether a text holds a private key, in the forms of OpenSSH, OpenSSL and PuTTY, or the inside of one.
+// isPrivate reports whether a text contains a private key in the formats of OpenSSH, OpenSSL or PuTTY, or the body of one.
 func isPrivate(text string) bool {
 	return strings.Contains(text, "PRIVATE KEY") || strings.Contains(text, "PuTTY-User-Key-File") || strings.Contains(text, "b3BlbnNzaC1rZXktdjE")
 }
 
-// parseLine returns the key of a line, or what is wrong with the line.
+// parseLine returns the key of a line, or the reason and the hint if there is none.
 func parseLine(line string) (key ssh.PublicKey, reason, hint string) {
 	if strings.ContainsFunc(line, func(r rune) bool { return r != '\t' && unicode.IsControl(r) }) {
 		return nil, "holds a control character", example
@@ -118,7 +118,7 @@ func parseLine(line string) (key ssh.PublicKey, reason, hint string) {
 
 func isType(word string) bool { return slices.Contains(types, word) }
 
-// rsaBits returns the length of an RSA key, or 0 of another one.
+// rsaBits returns the length of an RSA key, or 0 for any other key.
 func rsaBits(key ssh.PublicKey) int {
 	wrapped, ok := key.(ssh.CryptoPublicKey)
 	if !ok {

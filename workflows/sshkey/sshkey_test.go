@@ -14,7 +14,7 @@ import (
 	"golang.org/x/crypto/ssh"
 )
 
-// lineOf returns the line of a file .pub that has a key.
+// lineOf returns the line of a .pub file for a key.
 func lineOf(t *testing.T, public any) string {
 	t.Helper()
 	key, err := ssh.NewPublicKey(public)

@@ -1,2 +1,2 @@
-// Package structs has what workflows do with a structpb.Struct. It is pure, and imports nothing of this module.
+// Package structs holds the operations of workflows on a structpb.Struct. It is pure, and imports nothing of this module.
 package structs

@@ -13,48 +13,48 @@ import (
 	"switchyard/workflows/names"
 )
 
-// Attributes are what visibility knows of a run. The zero value of a field stands for an attribute that is absent.
+// Attributes are the search attributes of a run. The zero value of a field means that the attribute is absent.
 type Attributes struct {
 	// Workflow is the name of the workflow.
 	Workflow string
-	// State is the state of the run. A run that was terminated keeps its last one; its status in Temporal shows that.
+	// State is the state of the run. A terminated run keeps its last state; its status in Temporal shows the termination.
 	State string
-	// Trigger is what has started the newest generation, one of the words in names.
+	// Trigger is what started the newest generation, one of v1.Triggers.
 	Trigger string
-	// Parent is the id of the run whose task has started it.
+	// Parent is the ID of the run whose task started this one.
 	Parent string
-	// Owner is who submitted the run, or the one that it is inside of, as the run's submittedBy.
+	// Owner is who submitted the run or its outermost parent, like the run's submittedBy.
 	Owner string
-	// Batch is the name that links runs that were submitted together.
+	// Batch is the name that links runs submitted together.
 	Batch string
-	// Labels are those that its tasks ask of nodes, sorted.
+	// Labels are the node labels that its tasks require, sorted.
 	Labels []string
-	// Nodes are those that tasks were sent to, in the order of the first task each.
+	// Nodes are the nodes that tasks were sent to, in the order of the first task on each.
 	Nodes []string
 	// Types are the types of its tasks, sorted.
 	Types []string
-	// Text is for searches by words: the error that the run has ended with, the description, the names of the tasks.
+	// Text is for full-text searches: the error with which the run has ended, the description, and the names of the tasks.
 	Text string
-	// Submitted is when the run was submitted, to the microsecond, as databases keep it.
+	// Submitted is when the run was submitted, in microseconds, the precision of databases.
 	Submitted time.Time
-	// DeadLetters counts its dead-lettered tasks and instances.
+	// DeadLetters is the number of its dead-lettered tasks and instances.
 	DeadLetters int
 }
 
 const (
-	// maxListBytes bounds a list, as JSON: Temporal takes 2 KiB a value.
+	// maxListBytes is the maximum size of a list as JSON: Temporal accepts 2 KiB per value.
 	maxListBytes = 1800
-	// maxTextBytes bounds the text, which takes at most six times as much as JSON.
+	// maxTextBytes is the maximum length of the text, which takes at most six times as much as JSON.
 	maxTextBytes = 300
-	// maxErrorBytes is how much of that the error of a run takes.
+	// maxErrorBytes is the part of the text that the error of a run may take.
 	maxErrorBytes = 150
-	// maxOwnerBytes and maxBatchBytes bound what a run that was started in Temporal may say; a gateway allows less.
+	// maxOwnerBytes and maxBatchBytes limit the values of a run that was started in Temporal; a gateway allows less.
 	maxOwnerBytes, maxBatchBytes = 340, 63
-	// maxNodes bounds how often a run that spreads over many nodes reports so to visibility.
+	// maxNodes limits the number of updates to visibility by a run that spreads over many nodes.
 	maxNodes = 32
 )
 
-// MaxBytes is what an update of all attributes takes at most, as JSON.
+// MaxBytes is the maximum size of an update of all attributes, as JSON.
 const MaxBytes = 8 << 10
 
 var (
@@ -72,7 +72,7 @@ var (
 	deadLettersKey = temporal.NewSearchAttributeKeyInt64(names.DeadLettersAttribute)
 )
 
-// scheduleAttribute is Temporal's own, of what a schedule has started.
+// scheduleAttribute is Temporal's own attribute of workflows that a schedule has started.
 const scheduleAttribute = "TemporalScheduledById"
 
 // Types returns the types of the search attributes, by name.
@@ -86,30 +86,30 @@ func Types() map[string]enumspb.IndexedValueType {
 	return types
 }
 
-// Started returns what is known of a run of a workflow that is about to be started.
+// Started returns the attributes of a run that is about to start.
 func Started(workflow, trigger string, at time.Time) Attributes {
 	return Attributes{Workflow: workflow, State: v1.RunPending, Trigger: trigger, Submitted: at.Truncate(time.Microsecond)}
 }
 
-// StartedBy returns what is known of a run that a task of another one is about to start.
+// StartedBy returns the attributes of a run that a task of another run is about to start.
 func StartedBy(parent, workflow string, at time.Time) Attributes {
 	a := Started(workflow, v1.TriggerChild, at)
 	a.Parent = parent
 	return a
 }
 
-// AddOrigin adds who submitted the run, and the batch that it is of. What is empty is not known.
+// AddOrigin adds who submitted the run, and its batch. An empty value changes nothing.
 func (a *Attributes) AddOrigin(owner, batch string) {
 	a.Owner, a.Batch = cmp.Or(cut(owner, maxOwnerBytes), a.Owner), cmp.Or(cut(batch, maxBatchBytes), a.Batch)
 }
 
-// Reopened returns what is known of a run that is about to be started again.
+// Reopened returns the attributes of a run that is about to be restarted.
 func (a Attributes) Reopened() Attributes {
 	a.State, a.Trigger, a.DeadLetters = v1.RunPending, v1.TriggerRetry, 0
 	return a
 }
 
-// Describe adds what the definition of a run says.
+// Describe adds the attributes that follow from the definition of a run.
 func (a *Attributes) Describe(def *v1.Definition) {
 	a.Workflow, a.Labels, a.Types = def.GetName(), nil, nil
 	text := []string{def.GetDescription()}
@@ -133,7 +133,7 @@ func (a *Attributes) End(state, text string) {
 	}
 }
 
-// AddNode adds a node, unless there are many already.
+// AddNode adds a node, unless the list is full.
 func (a *Attributes) AddNode(node string) {
 	if node == "" || slices.Contains(a.Nodes, node) || len(a.Nodes) == maxNodes {
 		return
@@ -146,7 +146,7 @@ func sorted(list []string) []string {
 	return slices.Compact(list)
 }
 
-// bounded returns as much of the beginning of a list as an attribute holds.
+// bounded returns as many leading items of a list as fit in an attribute.
 func bounded(list []string) []string {
 	size := 2
 	for i, value := range list {
@@ -157,7 +157,7 @@ func bounded(list []string) []string {
 	return list
 }
 
-// jsonBytes returns how many bytes a text takes as JSON, or more.
+// jsonBytes returns an upper estimate of the size of a text as JSON.
 func jsonBytes(text string) int {
 	n := len(text) + 2
 	for _, c := range []byte(text) {
@@ -175,8 +175,7 @@ func cut(text string, n int) string {
 	return strings.ToValidUTF8(text[:n], "")
 }
 
-// Updates returns what has changed since other attributes were upserted. An attribute that was upserted
-// is not taken back.
+// Updates returns the changes since other attributes were upserted. An attribute is never removed.
 func (a Attributes) Updates(since Attributes) []temporal.SearchAttributeUpdate {
 	var updates []temporal.SearchAttributeUpdate
 	for _, k := range []struct {

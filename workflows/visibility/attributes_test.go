@@ -12,7 +12,8 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// SQL stores hold 10 attributes of type Keyword in a namespace, and 3 of each other type; other programs use it, too.
+// SQL stores hold 10 attributes of type Keyword in a namespace, and 3 of each other type; other programs use the namespace,
+// too.
 func TestTypesFitSQLStores(t *testing.T) {
 	used := map[enumspb.IndexedValueType]int{}
 	for _, kind := range Types() {
@@ -62,7 +63,7 @@ func TestAttributesSurviveEncoding(t *testing.T) {
 	}
 }
 
-// Temporal takes 2 KiB a value, and what users write has no bound.
+// Temporal accepts 2 KiB per value, and what users write is unbounded.
 func TestAttributesAreBounded(t *testing.T) {
 	def := &v1.Definition{Name: "large", Description: strings.Repeat("\x01ü", 5000), Tasks: map[string]*v1.TaskDefinition{}}
 	for i := range 500 {

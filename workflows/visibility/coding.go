@@ -10,15 +10,15 @@ import (
 	"go.temporal.io/sdk/temporal"
 )
 
-// typeMetadata is the key under which a payload holds the type of its attribute.
+// typeMetadata is the metadata key under which a payload holds the type of its attribute.
 const typeMetadata = "type"
 
-// Typed returns the attributes as the SDK starts workflows with them.
+// Typed returns the attributes in the form of the SDK, for starting workflows.
 func (a Attributes) Typed() temporal.SearchAttributes {
 	return temporal.NewSearchAttributes(a.Updates(Attributes{})...)
 }
 
-// Encode returns the attributes as Temporal's API has them.
+// Encode returns the attributes in the form of Temporal's API.
 func (a Attributes) Encode() (*commonpb.SearchAttributes, error) {
 	typed := a.Typed()
 	fields := map[string]*commonpb.Payload{}
@@ -34,10 +34,10 @@ func (a Attributes) Encode() (*commonpb.SearchAttributes, error) {
 	return &commonpb.SearchAttributes{IndexedFields: fields}, nil
 }
 
-// Read returns the attributes of a workflow as the SDK has them.
+// Read returns the attributes of a workflow from the form of the SDK.
 func Read(s temporal.SearchAttributes) Attributes {
 	var a Attributes
-	a.Workflow, _ = s.GetKeyword(workflowKey) // empty where it is absent, as all others
+	a.Workflow, _ = s.GetKeyword(workflowKey) // empty if absent, like all others
 	a.State, _ = s.GetKeyword(stateKey)
 	a.Trigger, _ = s.GetKeyword(triggerKey)
 	a.Parent, _ = s.GetKeyword(parentKey)
@@ -53,13 +53,13 @@ func Read(s temporal.SearchAttributes) Attributes {
 	return a
 }
 
-// IsScheduled reports whether a schedule in Temporal has started the workflow with these attributes. The server gives
-// them no type, so that the SDK leaves them out of what Read takes.
+// IsScheduled reports whether a schedule in Temporal has started the workflow with these attributes. The server gives the
+// attribute no type, so the SDK leaves it out of the attributes that Read receives.
 func IsScheduled(s *commonpb.SearchAttributes) bool {
 	return s.GetIndexedFields()[scheduleAttribute] != nil
 }
 
-// Decode returns the attributes of a workflow that Temporal's API describes or lists. What is unreadable is left out.
+// Decode returns the attributes of a workflow that Temporal's API describes or lists. Unreadable ones are left out.
 func Decode(s *commonpb.SearchAttributes) Attributes {
 	var updates []temporal.SearchAttributeUpdate
 	types := Types()
@@ -76,7 +76,7 @@ func Decode(s *commonpb.SearchAttributes) Attributes {
 			}
 		case enumspb.INDEXED_VALUE_TYPE_KEYWORD_LIST:
 			value, ok := decode[[]string](payload)
-			if !ok { // some databases hold a list of one as its value
+			if !ok { // some databases return a list of one item as a single value
 				var one string
 				one, ok = decode[string](payload)
 				value = []string{one}
