@@ -7,5 +7,5 @@
 //	dag, admission               pure: what a run does next, and how much of it at once
 //	status, eventlog, limits     pure: what a run shows, and how much it holds
 //	definition, condition, policy     pure: the language
-//	names, visibility, phrase, structs     pure: what everything is called, and found by
+//	names, visibility, phrase, structs     pure: names, search attributes and texts
 package workflows

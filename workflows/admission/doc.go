@@ -1,5 +1,5 @@
 // Package admission decides which tasks of a run may be requested from placement now. It stands between the core, which says
-// what could start, and the placement queue, which knows the nodes.
+// what could start, and the placement queue, which chooses the nodes.
 //
 //	Add ──> waiting ── Next ──> under way ── Done ──> gone, or Add again
 //	          │  ▲

@@ -94,7 +94,7 @@ func isLong(value ref.Val) bool {
 	return false
 }
 
-// addCost returns the cost of copying text. Lists are joined without copying, but charged all the same so that they cannot
+// addCost returns the cost of copying text. Lists are joined without copying, but charged nevertheless so that they cannot
 // double without limit. The list that a loop builds is appended to in place.
 func addCost(args []ref.Val) uint64 {
 	switch args[0].(type) {

@@ -18,8 +18,8 @@
 //
 // In kinds other than Condition and Retry, discover.files is short for parent.discover.output.files.
 //
-// Check and CheckTemplate are for submission: they know the graph and show a person what is wrong and where. An Evaluator is
-// for the moment when a value is needed: it knows the values, caches compiled programs, and bounds the cost of every
+// Check and CheckTemplate are for submission: they have the graph and show a person what is wrong and where. An Evaluator is
+// for the moment when a value is needed: it has the values, caches compiled programs, and bounds the cost of every
 // expression.
 //
 // An expression goes through these steps, each in a file of the same name:

@@ -17,7 +17,7 @@ type Error struct {
 	Column int
 	// Message describes the fault on one line.
 	Message string
-	// Hint tells how to correct the fault; empty if unknown.
+	// Hint is how to correct the fault; empty if unknown.
 	Hint string
 	// Caret is CEL's own rendering over several lines: the message, the source line, and a ^ below the position.
 	Caret string

@@ -131,7 +131,7 @@ func (k Kind) follow(path []selection) (*reading, *cel.Type) {
 	return nil, nil
 }
 
-// followTask is like follow, for the path after `parent`.
+// followTask returns what the path after `parent` reads and its type.
 func followTask(path []selection) (*reading, *cel.Type) {
 	if len(path) < 2 || path[1].isKey {
 		return nil, nil

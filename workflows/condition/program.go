@@ -178,7 +178,7 @@ func (k Kind) mistyped(value ref.Val) error {
 	return fmt.Errorf("%s; this one is of type %s%s", k.wanted(), value.Type().TypeName(), shown(value))
 }
 
-// explain returns an error with the position of the failure, if CEL knows it, and the values that were read.
+// explain returns an error with the position of the failure, if CEL reports it, and the values that were read.
 func (p *program) explain(err error, variables map[string]any) error {
 	hint := ""
 	if strings.Contains(err.Error(), "no such overload") {

@@ -23,7 +23,7 @@ func (e *Evaluator) Render(ctx context.Context, at string, object *structpb.Stru
 	return r.object(at, object)
 }
 
-// RenderEnv is like Render for environment variables, whose values are always text.
+// RenderEnv renders environment variables like Render. Their values are always text.
 func (e *Evaluator) RenderEnv(ctx context.Context, at string, env map[string]string, view View) (map[string]string, error) {
 	r := renderer{ctx: ctx, evaluator: e, view: view, room: maxValue}
 	rendered := maps.Clone(env)

@@ -1,4 +1,4 @@
-// Package dag is the pure core of a run. It knows which task may start, how the end
+// Package dag is the pure core of a run. It decides which task may start, how the end
 // of a task affects the rest of the run, and when the run is over. It takes events
 // and returns decisions, which the caller carries out. It imports proto,
 // workflows/names and the standard library only, and is deterministic (no clock, no

@@ -17,7 +17,7 @@ type Event interface {
 type Evaluated struct {
 	Task  int
 	Value bool
-	// Because tells people why a condition is false.
+	// Because explains to people why a condition is false.
 	Because string
 	// Err is why there is no value. If it is set, the task fails without a retry.
 	Err string

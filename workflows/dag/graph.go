@@ -108,7 +108,7 @@ func (g *Graph) Len() int { return len(g.nodes) }
 // Name returns the name of task i.
 func (g *Graph) Name(i int) string { return g.nodes[i].name }
 
-// Index is the inverse of Name.
+// Index returns the index of the task with a name. It is the inverse of Name.
 func (g *Graph) Index(name string) (int, bool) {
 	i, ok := g.index[name]
 	return i, ok

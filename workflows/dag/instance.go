@@ -32,7 +32,7 @@ func (s *State) Name(i int) string {
 	return s.graph.Name(i)
 }
 
-// Index is the inverse of Name.
+// Index returns the index of the task or instance with a name. It is the inverse of Name.
 func (s *State) Index(name string) (int, bool) {
 	if i, ok := s.graph.Index(name); ok {
 		return i, true

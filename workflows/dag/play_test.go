@@ -64,7 +64,7 @@ func play(t *testing.T, def *v1.Definition, sc script) (*dag.State, *dag.End) {
 	}
 }
 
-// once is a retry policy without retries.
+// once returns a retry policy without retries.
 func once() *v1.RetryPolicy { return &v1.RetryPolicy{MaxRetries: new(int32)} }
 
 func ended(state string) dag.Ended {

@@ -1,6 +1,6 @@
 package dag
 
-// A Record holds everything that a State knows of one task or instance, and everything needed to restore it. Records can be
+// A Record holds the whole state of one task or instance, which is all that a restore needs. Records can be
 // compared with ==.
 type Record struct {
 	State  string // a State word; in a Restore, empty means pending

@@ -98,7 +98,7 @@ func wantGroup(tb testing.TB, s *dag.State, state, reason string) {
 	}
 }
 
-// TestScaleOfInstances is TestScale for instances.
+// TestScaleOfInstances repeats TestScale for instances.
 func TestScaleOfInstances(t *testing.T) {
 	for name, live := range lives {
 		t.Run(name, func(t *testing.T) {

@@ -2,7 +2,7 @@ package dag
 
 import v1 "switchyard/proto/switchyard/v1"
 
-// endState returns the state of a task whose attempt ended with a word.
+// endState returns the task state for the end of an attempt.
 func endState(word string) string {
 	if !v1.IsTaskTerminal(word) || word == v1.TaskSkipped || word == v1.TaskDeadLetter {
 		return v1.TaskFailed // an attempt cannot end in these states

@@ -115,7 +115,7 @@ func (d *decoder) nodeAt(p *source.Path) *source.Node {
 	return nil
 }
 
-// locateFree is like locate, for a value inside free-form data.
+// locateFree returns the position of a value inside free-form data, or that of the closest enclosing place that has one.
 func (d *decoder) locateFree(p *source.Path) source.Position {
 	if n := d.nodeAt(p); n != nil && n.Kind != source.Null {
 		return n.At
@@ -123,7 +123,7 @@ func (d *decoder) locateFree(p *source.Path) source.Position {
 	return d.locate(p)
 }
 
-// locateFreeKey is like locateKey, for a key inside free-form data.
+// locateFreeKey returns the position of a key inside free-form data, or that of the closest enclosing key.
 func (d *decoder) locateFreeKey(p *source.Path) source.Position {
 	if around := d.nodeAt(p.Parent); around != nil {
 		for _, e := range around.Entries {

@@ -30,7 +30,7 @@ func (d *decoder) noteStored(name string, p *source.Path) {
 	*d.stored = append(*d.stored, StoredReference{Name: name, Place: d.Place(d.locate(p), p)})
 }
 
-// Parse is ParseChecked without the warnings.
+// Parse calls ParseChecked and drops the warnings.
 func Parse(file string, data []byte) (*v1.Definition, error) {
 	checked, err := ParseChecked(file, data)
 	return checked.Definition, err
@@ -65,13 +65,13 @@ func (d *decoder) checked(def *v1.Definition) (Checked, error) {
 	return checked, nil
 }
 
-// Complete is CompleteChecked without the warnings.
+// Complete calls CompleteChecked and drops the warnings.
 func Complete(def *v1.Definition) (*v1.Definition, error) {
 	checked, err := CompleteChecked(def)
 	return checked.Definition, err
 }
 
-// CompleteChecked is like ParseChecked for a definition that came as a message. It returns a checked copy in canonical form and
+// CompleteChecked checks a definition that came as a message, like ParseChecked. It returns a checked copy in canonical form and
 // does not modify its argument. Because a message cannot distinguish a zero from a missing value, a zero does not override a
 // default. The error is Problems, which have paths but no positions.
 func CompleteChecked(def *v1.Definition) (Checked, error) {
@@ -95,7 +95,7 @@ func Check(def *v1.Definition) error {
 	return err
 }
 
-// FromStruct is like Parse for a definition that came as free-form data, such as the inline definition of a task of type run.
+// FromStruct reads and checks a definition that came as free-form data, such as the inline definition of a task of type run.
 // The error is Problems, which have paths but no positions.
 func FromStruct(s *structpb.Struct) (*v1.Definition, error) {
 	n := source.StructNode(s)

@@ -76,7 +76,7 @@ func (d *decoder) noTemplate(field protoreflect.FieldDescriptor, value protorefl
 	}
 }
 
-// noTemplateIn is like noTemplate, for free-form data.
+// noTemplateIn reports every template in free-form data.
 func (d *decoder) noTemplateIn(v *structpb.Value, p *source.Path) {
 	if !holdsTemplate(v) {
 		return

@@ -23,7 +23,7 @@ type Locker struct {
 	HistoryEvents int
 }
 
-// Lock is the single writer of a lock: a mutex, a semaphore, or the run slots of a workflow. It receives requests by the signal
+// Lock runs the single writer of a lock: a mutex, a semaphore, or the run slots of a workflow. It receives requests by the signal
 // `ask` and answers by the signal `granted` to the requesting workflow. It stays open while the lock has a holder or a waiter,
 // and a little longer.
 //

@@ -14,7 +14,7 @@ import (
 const maxHolders = 3
 
 // table records the holders of a lock and the waiters for it, and collects the answers that are due. A holder that must make
-// room for another claim is told so, and keeps its place until it releases it.
+// room for another claim is notified, and keeps its place until it releases it.
 type table struct {
 	held    []*v1.AcquireRequest // longest-held first
 	waiting []*v1.AcquireRequest // by priority, then by age

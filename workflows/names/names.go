@@ -78,7 +78,7 @@ func EventID(generation int32, part string, number int64) string {
 	return strconv.Itoa(int(generation)) + "-" + part + strconv.FormatInt(number, 10)
 }
 
-// ParseEventID is the inverse of EventID.
+// ParseEventID parses an event ID. It is the inverse of EventID.
 func ParseEventID(id string) (generation int32, part string, number int64, ok bool) {
 	first, rest, found := strings.Cut(id, "-")
 	if at := strings.LastIndexByte(rest, '-'); at >= 0 {
@@ -90,7 +90,7 @@ func ParseEventID(id string) (generation int32, part string, number int64, ok bo
 	return int32(g), part, n, ok
 }
 
-// ActorHeader is the request header in which a client tells the gateway who sends the request.
+// ActorHeader is the request header in which a client names the sender of the request to the gateway.
 const ActorHeader = "Switchyard-Actor"
 
 // Signals, queries and updates of the workflow Run.
@@ -116,16 +116,16 @@ const (
 	ApproveRunUpdate  = "approve_run"
 	RejectRunUpdate   = "reject_run"
 
-	// GrantedSignal carries the answer of a Lock to a run. PartSignal carries the report of a FanOut child to its run.
+	// GrantedSignal is the signal with which a Lock answers a run. PartSignal is the report of a FanOut child to its run.
 	GrantedSignal = "granted"
 	PartSignal    = "part"
-	// OrderSignal carries the order of a run to a FanOut child: to pause, to start nothing new, or to end.
+	// OrderSignal is the order of a run to a FanOut child: to pause, to start nothing new, or to end.
 	OrderSignal = "order"
-	// ContextSignal carries the verdicts of a run on the context updates of a FanOut child.
+	// ContextSignal is the answer of a run to the context updates of a FanOut child.
 	ContextSignal = "context"
 )
 
-// AskSignal carries requests for places to the workflow Lock, and their release. It is one signal, so that both stay in order.
+// AskSignal is the signal for requesting and releasing places at the workflow Lock. It is one signal, so that both stay in order.
 const AskSignal = "ask"
 
 // These are the types of the errors with which Run refuses an update.
@@ -161,7 +161,7 @@ const (
 )
 
 // OtherIncarnationError is the type of the error with which a worker refuses a Heartbeat for another start of its node. Such a
-// worker does not know yet that it has lost the name.
+// worker has not learned yet that it has lost the name.
 const OtherIncarnationError = "OtherIncarnation"
 
 // NodeLeft is the reason why a node is offline after its worker has stopped in order.
@@ -236,7 +236,7 @@ func NodeQueue(node string, lane Lane) string {
 	return nodePrefix + node + ":" + string(lane)
 }
 
-// ParseNodeQueue is the inverse of NodeQueue.
+// ParseNodeQueue parses the task queue of a lane. It is the inverse of NodeQueue.
 func ParseNodeQueue(queue string) (node string, lane Lane, ok bool) {
 	rest, ok := strings.CutPrefix(queue, nodePrefix)
 	i := strings.LastIndexByte(rest, ':')
@@ -252,7 +252,7 @@ const environmentPrefix = "environment:"
 // EnvironmentWorkflowID returns the ID of the workflow that creates an environment.
 func EnvironmentWorkflowID(name string) string { return environmentPrefix + name }
 
-// ParseEnvironmentWorkflowID is the inverse of EnvironmentWorkflowID.
+// ParseEnvironmentWorkflowID returns the name of an environment. It is the inverse of EnvironmentWorkflowID.
 func ParseEnvironmentWorkflowID(id string) (name string, ok bool) {
 	name, ok = strings.CutPrefix(id, environmentPrefix)
 	return name, ok && name != ""
@@ -261,7 +261,7 @@ func ParseEnvironmentWorkflowID(id string) (name string, ok bool) {
 // NodeWorkflowID returns the ID of the workflow that registers a node.
 func NodeWorkflowID(node string) string { return nodePrefix + node }
 
-// ParseNodeWorkflowID is the inverse of NodeWorkflowID.
+// ParseNodeWorkflowID returns the name of a node. It is the inverse of NodeWorkflowID.
 func ParseNodeWorkflowID(id string) (node string, ok bool) {
 	node, ok = strings.CutPrefix(id, nodePrefix)
 	return node, ok && node != ""
@@ -272,7 +272,7 @@ func AttemptID(task string, claim int32) string {
 	return task + "#" + strconv.Itoa(int(claim))
 }
 
-// ParseAttemptID is the inverse of AttemptID.
+// ParseAttemptID parses an attempt ID. It is the inverse of AttemptID.
 func ParseAttemptID(id string) (task string, claim int32, ok bool) {
 	i := strings.LastIndexByte(id, '#')
 	if i <= 0 {
@@ -290,7 +290,7 @@ func InstanceName(task string, index int) string {
 	return task + "[" + strconv.Itoa(index) + "]"
 }
 
-// ParseInstanceName is the inverse of InstanceName.
+// ParseInstanceName parses the name of an instance. It is the inverse of InstanceName.
 func ParseInstanceName(name string) (task string, index int, ok bool) {
 	rest, found := strings.CutSuffix(name, "]")
 	task, number, cut := strings.Cut(rest, "[")
@@ -315,7 +315,7 @@ func (f FanOut) ID() string {
 	return Home(f.Run+"/"+strconv.Itoa(int(f.Generation))+"/"+InstanceName(f.Task, f.From), f.Chain)
 }
 
-// ParseFanOutID is the inverse of FanOut.ID.
+// ParseFanOutID parses the workflow ID of a FanOut child. It is the inverse of FanOut.ID.
 func ParseFanOutID(id string) (f FanOut, ok bool) {
 	var number, instance string
 	f.Run, id, _ = strings.Cut(id, "/")
@@ -332,7 +332,7 @@ const storedPrefix = "workflow:"
 // StoredWorkflowID returns the ID of the schedule that holds a stored definition.
 func StoredWorkflowID(name string) string { return storedPrefix + name }
 
-// ParseStoredWorkflowID is the inverse of StoredWorkflowID.
+// ParseStoredWorkflowID returns the name of a stored workflow. It is the inverse of StoredWorkflowID.
 func ParseStoredWorkflowID(id string) (name string, ok bool) {
 	name, ok = strings.CutPrefix(id, storedPrefix)
 	return name, ok && name != ""

@@ -22,7 +22,7 @@ type Registrar struct {
 	HistoryEvents int
 }
 
-// Node is the registry entry for a name. The package comment shows its states.
+// Node maintains the registry entry for a name. The package comment shows its states.
 //
 // The NodeRecord of the node is in the workflow's memo. While a worker is registered, the activity Heartbeat runs on its
 // machine and sends NodeSnapshots.
@@ -118,7 +118,7 @@ func (e *entry) attend(ctx workflow.Context) error {
 	return e.save(ctx)
 }
 
-// order tells the worker to drain or undrain, as in the record. Only one order is in flight at a time, so that orders cannot
+// order makes the worker drain or undrain, as in the record. Only one order is in flight at a time, so that orders cannot
 // overtake each other.
 func (e *entry) order(ctx workflow.Context) {
 	ctx = workflow.WithActivityOptions(ctx, orderOptions(e.name, offlineAfter(e.record.GetRegistration())))

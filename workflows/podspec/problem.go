@@ -13,7 +13,7 @@ type Problem struct {
 	AtKey bool
 	// Text describes the problem and names its path.
 	Text string
-	// Hint tells how to correct it; may be empty.
+	// Hint is how to correct it; may be empty.
 	Hint string
 }
 

@@ -23,7 +23,7 @@ func (r *run) awaitAbandoned() {
 	}
 }
 
-// endAbandoned blocks until no attempt of the previous generation runs. The next generation knows nothing of those attempts.
+// endAbandoned blocks until no attempt of the previous generation runs. The next generation has no record of those attempts.
 func (r *run) endAbandoned() {
 	for len(r.abandoned) > 0 {
 		_ = workflow.Await(r.ctx, r.pending.HasReady) // ctx is never cancelled

@@ -67,7 +67,7 @@ func (r *run) startActivity(options workflow.ActivityOptions, name string, req a
 	return r.startActivityWith(r.ctx, options, name, req, written)
 }
 
-// startActivityWith is like startActivity, with a context that can cancel the activity.
+// startActivityWith schedules an activity under a context that can cancel it.
 func (r *run) startActivityWith(ctx workflow.Context, options workflow.ActivityOptions, name string, req any, written int) workflow.Future {
 	r.charge(activityCharge + written)
 	return workflow.ExecuteActivity(workflow.WithActivityOptions(ctx, options), name, req)

@@ -45,7 +45,7 @@ const (
 // childWorkflow is a child workflow of a run, from the request for it until its end.
 type childWorkflow struct {
 	id        string // workflow ID; "" until it is prepared
-	first     string // ID of its first execution; "" until it is open, and where only the server knows it
+	first     string // ID of its first execution; "" until it is open, or if only the server has it
 	attached  bool   // it is open
 	closing   bool   // it has reported its end and is about to close
 	cancelled bool

@@ -14,7 +14,7 @@ import (
 )
 
 // An update of the context counts only if the context of the run stays within its size limit; otherwise the attempt fails. A
-// partition does not know the context of its run, which other partitions update too. So an instance of a partition that updates
+// partition does not have the context of its run, which other partitions update too. So an instance of a partition that updates
 // the context ends only when the run has answered:
 //
 //	attempt ends ──> asked ── report ──> the run merges, in order ── signal `context` ──> settled

@@ -20,7 +20,7 @@ const (
 	// partitionsAtOnce is the most partitions of a fan-out that are open at the same time.
 	partitionsAtOnce = 8
 	// claimsOfGeneration is the number of claims reserved for the instances of partitions in each generation of a run, because
-	// the run does not know how many of them were used.
+	// the run cannot tell how many of them were used.
 	claimsOfGeneration = 10_000
 )
 

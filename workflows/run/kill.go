@@ -20,7 +20,7 @@ func (r *run) mayKill(i int) error {
 	return nil
 }
 
-// kill ends a task for good. The core, and the next execution of the run, know of the kill before anything is stopped. So
+// kill ends a task for good. The core, and the next execution of the run, receive the kill before anything is stopped. So
 // whenever the attempt ends, only a completion counts; any other end is a kill.
 func (r *run) kill(i int, c *v1.TaskCommand) {
 	r.status.Extras(i).SteeredBy = c.GetBy()

@@ -133,7 +133,7 @@ func (r *run) awaitAnswer(att *attempt, res *v1.ExecuteResponse, err error) {
 	}
 	req := &v1.AwaitAnswerRequest{
 		Attempt: r.attemptRequest(att.assignment, att.members), HeartbeatTimeout: durationpb.New(silence),
-		// A node that has lost a lease is alive; its next snapshot tells what it has recorded.
+		// A node that has lost a lease is alive; its next snapshot lists what it has recorded.
 		Retried: err != nil && r.isRetried(att),
 	}
 	req.Attempt.Adopt = true
@@ -207,7 +207,7 @@ func outcomeOf(state, reason string) string {
 	}
 	switch reason {
 	case v1.ReasonNoRoom, v1.ReasonDraining, v1.ReasonIncarnation, v1.ReasonNoExecutor:
-		// Placement did not know the reason yet and would choose the node again and again.
+		// Placement had not received this state yet and would choose the node again and again.
 		return v1.OutcomeRefused
 	case v1.ReasonNotStarted:
 		return v1.OutcomeSuspect

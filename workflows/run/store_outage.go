@@ -48,8 +48,8 @@ func (r *run) must(summary, activity string, land func(workflow.Future), args ..
 	})
 }
 
-// mustNow is like must, but blocks the run. It returns errInterrupted if a person cancels the run meanwhile or detached
-// attempts must be reattached. A run that has not begun or has ended is not interrupted.
+// mustNow blocks the run until a local activity returns an answer or a permanent error. It returns errInterrupted if a person
+// cancels the run meanwhile or detached attempts must be reattached. A run that has not begun or has ended is not interrupted.
 func (r *run) mustNow(summary, activity string, result any, args ...any) error {
 	for {
 		err := r.call(summary, activity, args).Get(r.ctx, result)

@@ -30,7 +30,7 @@ type Fault struct {
 	Offset int
 	// Reason completes a sentence that begins with the name of the text or of the line, such as "is a private key".
 	Reason string
-	// Hint tells what to write instead; it may be empty.
+	// Hint is what to write instead; it may be empty.
 	Hint string
 }
 

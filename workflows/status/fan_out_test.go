@@ -37,7 +37,7 @@ func apply(b *Status, core *dag.State, d dag.Decisions, second int64) {
 	}
 }
 
-// A watcher that applies all answers knows every shown instance, receives each change once, and has the same counts as the
+// A watcher that applies all answers has every shown instance, receives each change once, and has the same counts as the
 // core.
 func TestInstancesAreToldAsTheyChange(t *testing.T) {
 	t.Parallel()

@@ -488,7 +488,7 @@ func ResultOf(res *v1.ExecuteResponse) *v1.TaskResult {
 	return result
 }
 
-// shownResult is like ResultOf, but leaves out the context update if the record holds it.
+// shownResult returns the result of an answer without the context update if the record holds it.
 func shownResult(res *v1.ExecuteResponse) *v1.TaskResult {
 	result := ResultOf(res)
 	if res.GetRecord() == "" || result.GetContextUpdate() == nil {

@@ -75,7 +75,7 @@ func (r *Report) Add(at Position, p *Path, message, hint string) *v1.Problem {
 	return problem
 }
 
-// AddHidden is like Add for a line that may contain a secret: the snippet shows the line only up to the position.
+// AddHidden reports a problem on a line that may contain a secret: the snippet shows the line only up to the position.
 func (r *Report) AddHidden(at Position, p *Path, message, hint string) {
 	problem := r.Add(at, p, message, hint)
 	if r.Lines != nil && at.Line > 0 {

@@ -102,7 +102,7 @@ const (
 // that the marker stays aligned and a document cannot control the terminal.
 func (t *Lines) snippet(at Position) string { return excerpt(t.runes(at.Line), at) }
 
-// hidden is like snippet, with `***` in place of the line from the position on.
+// hidden returns the snippet of a position with `***` in place of the rest of the line.
 func (t *Lines) hidden(at Position) string {
 	line := t.runes(at.Line)
 	if end := at.Column - 1; end < len(line) {
