@@ -15,16 +15,16 @@ import (
 )
 
 const (
-	// manyAgents is how many agents work at once.
+	// manyAgents is the number of concurrent agents.
 	manyAgents = 200
-	// manyTurns is how many turns each of them takes.
+	// manyTurns is the number of turns of each agent.
 	manyTurns = 5
-	// slowReply is how long the provider takes for a turn.
+	// slowReply is the provider's response time for a turn.
 	slowReply = 2 * time.Second
 )
 
-// benchAgentTasks measures agents by the shapes whose name contains a text, and of those behind a colon the kinds of agents
-// whose name contains another, as in "many:shell".
+// benchAgentTasks runs the agent measurements whose name contains a text. The text after a colon selects kinds of
+// agents, as in "many:shell".
 func benchAgentTasks(ctx context.Context, rounds int, only string) error {
 	only, kind, _ := strings.Cut(only, ":")
 	if strings.Contains("turns", only) {
@@ -41,8 +41,8 @@ func benchAgentTasks(ctx context.Context, rounds int, only string) error {
 	return nil
 }
 
-// benchManyAgents measures many agents at once on one worker. The provider is in this process. Agents wait most of their
-// time, so they count no cores.
+// benchManyAgents measures many concurrent agents on one worker. The provider is in this process. Agents mostly wait,
+// so they reserve no cores.
 func benchManyAgents(ctx context.Context, rounds int, only string) error {
 	binary, dir, err := buildBinary(ctx)
 	if err != nil {
@@ -65,7 +65,7 @@ func benchManyAgents(ctx context.Context, rounds int, only string) error {
 	return nil
 }
 
-// measureManyAgents prints a row. Each has processes of its own, so that the memory is that of its agents.
+// measureManyAgents prints one row. It starts separate processes, so that the memory is that of its own agents.
 func measureManyAgents(ctx context.Context, binary, dir string, kind agentKind) error {
 	state, err := os.MkdirTemp(dir, "agents-")
 	if err != nil {
@@ -117,13 +117,14 @@ func measureManyAgents(ctx context.Context, binary, dir string, kind agentKind) 
 	return nil
 }
 
-// watchMemory returns a function that returns the most memory the process had since, in MiB.
+// watchMemory starts to sample the memory of the process. It returns a function that returns the peak since then, in
+// MiB.
 func (p *process) watchMemory() func() int {
 	stop, most := make(chan struct{}), make(chan int)
 	go func() {
 		peak := 0
 		for {
-			if now, err := p.memory(); err == nil { // it is running
+			if now, err := p.memory(); err == nil { // no error while the process runs
 				peak = max(peak, now)
 			}
 			select {
@@ -140,12 +141,12 @@ func (p *process) watchMemory() func() int {
 	}
 }
 
-// usage is processor time.
+// usage holds processor times.
 type usage struct{ dev, worker, own time.Duration }
 
 func (u usage) less(o usage) usage { return usage{u.dev - o.dev, u.worker - o.worker, u.own - o.own} }
 
-// usageOf returns the processor time of two processes and of this one so far. A process that has ended has none.
+// usageOf returns the processor time so far of two processes and of this one. It is 0 for a process that has ended.
 func usageOf(dev, worker *process) (u usage) {
 	u.dev, _ = dev.cpu()
 	u.worker, _ = worker.cpu()
@@ -156,7 +157,7 @@ func usageOf(dev, worker *process) (u usage) {
 // ownUsage returns the processor time of this process so far.
 func ownUsage() time.Duration {
 	var self syscall.Rusage
-	_ = syscall.Getrusage(syscall.RUSAGE_SELF, &self) // fails for no process
+	_ = syscall.Getrusage(syscall.RUSAGE_SELF, &self) // cannot fail
 	return time.Duration(self.Utime.Nano() + self.Stime.Nano())
 }
 

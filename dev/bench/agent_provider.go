@@ -11,19 +11,19 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// agentModel is the model that agents name; its provider follows a script.
+// agentModel is the model that agents name. Its provider follows a script.
 const agentModel = v1.DefaultAgentModel
 
-// provider is a scripted model on the loopback.
+// provider is a scripted model on the loopback interface.
 type provider struct {
 	url      string
 	server   *http.Server
 	model    *scriptedmodel.Server
-	answered atomic.Int64 // nanoseconds that requests have been in the provider
-	conns    atomic.Int64 // connections that clients have opened
+	answered atomic.Int64 // nanoseconds that requests have spent in the provider
+	conns    atomic.Int64 // number of connections that clients have opened
 }
 
-// startProvider serves a script. The first request of a provider is slower than the others.
+// startProvider serves a script. The first request to a provider is slower than later ones.
 func startProvider(script scriptedmodel.Script) (*provider, error) {
 	listener, err := (&net.ListenConfig{}).Listen(context.Background(), "tcp", "127.0.0.1:0")
 	if err != nil {
@@ -42,17 +42,17 @@ func startProvider(script scriptedmodel.Script) (*provider, error) {
 			}
 		},
 	}
-	go func() { _ = p.server.Serve(listener) }() // ends by stop
+	go func() { _ = p.server.Serve(listener) }() // ends when the provider stops
 	return p, nil
 }
 
 func (p *provider) stop() { _ = p.server.Close() }
 
-// took returns how long requests have been in the provider so far.
+// took returns how long requests have spent in the provider so far.
 func (p *provider) took() time.Duration { return time.Duration(p.answered.Load()) }
 
-// agentScript has an agent take so many turns, the last of which is its answer. The others make a call, or are cut off if
-// there is no call to make.
+// agentScript makes an agent take the given number of turns, the last of which is its answer. Each earlier reply makes
+// the call, or is cut off if call is nil.
 func agentScript(turns int, call *scriptedmodel.ToolCall, pace scriptedmodel.Pace) scriptedmodel.Script {
 	before := turns - 1
 	next := scriptedmodel.Reply{Text: "I have looked at one more of the files, and will look at the next.", StopReason: scriptedmodel.StopMaxTokens}

@@ -20,17 +20,18 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// agentShape is the -shape that measures agents. Part of a name behind a colon, as in "agents:turn", measures only those.
+// agentShape is the -shape that measures agents. A part of a name after a colon, as in "agents:turn", selects the
+// matching measurements.
 const agentShape = "agents"
 
-// agentTurns is how many turns an agent takes whose own cost is measured.
+// agentTurns is the number of turns of an agent whose own cost is measured.
 const agentTurns = 50
 
-// agentKind is a kind of agent by what it does in each turn.
+// agentKind is a kind of agent, defined by its action in each turn.
 type agentKind struct {
 	name  string
 	tools []string
-	call  *scriptedmodel.ToolCall // nil: nothing
+	call  *scriptedmodel.ToolCall // nil for no action
 }
 
 func agentKinds() []agentKind {
@@ -42,13 +43,13 @@ func agentKinds() []agentKind {
 	}
 }
 
-// definition returns a definition of so many agents of a kind at once.
+// definition returns a definition of concurrent agents of one kind.
 func (k agentKind) definition(url string, turns, agents int) *v1.Definition {
 	tools := make([]any, len(k.tools))
 	for i, name := range k.tools {
 		tools[i] = name
 	}
-	spec, _ := structpb.NewStruct(map[string]any{ // all of it are values
+	spec, _ := structpb.NewStruct(map[string]any{ // contains only valid values
 		"prompt": "Look at all files, one after the other, and say whether they are fine.", "baseUrl": url, "model": agentModel,
 		"tools": tools, "maxTurns": turns + 1,
 	})
@@ -59,8 +60,8 @@ func (k agentKind) definition(url string, turns, agents int) *v1.Definition {
 	return &v1.Definition{Name: "agents", Tasks: map[string]*v1.TaskDefinition{"t": task}}
 }
 
-// benchTurns measures what a turn of an agent takes besides the provider, and beside it what it takes if the official client
-// has the same conversation with the same provider, and calls the same tool.
+// benchTurns measures the cost of an agent's turn beyond that of the provider. It compares it with the official client
+// in the same conversation with the same provider and tool calls.
 func benchTurns(ctx context.Context, rounds int, only string) (err error) {
 	y, err := openCluster(ctx, false)
 	if err != nil {
@@ -83,7 +84,7 @@ func benchTurns(ctx context.Context, rounds int, only string) (err error) {
 			if err != nil {
 				return fmt.Errorf("%s, by hand: %w", kind.name, err)
 			}
-			if round > 0 { // the first warms caches up
+			if round > 0 { // the first round warms the caches
 				ours, theirs, connections = append(ours, a), append(theirs, b), max(connections, n)
 			}
 		}
@@ -93,7 +94,7 @@ func benchTurns(ctx context.Context, rounds int, only string) (err error) {
 	return nil
 }
 
-// ownCost returns what a turn takes besides the provider, and how many connections there were to it.
+// ownCost returns the cost of a turn beyond that of the provider, and the number of connections to the provider.
 func ownCost(kind agentKind, lead func(*provider) (time.Duration, error)) (turn time.Duration, connections int64, err error) {
 	p, err := startProvider(agentScript(agentTurns, kind.call, scriptedmodel.Pace{}))
 	if err != nil {
@@ -123,8 +124,7 @@ func leadAgent(ctx context.Context, y *cluster, kind agentKind, p *provider) (ti
 	return task.GetCompletedAt().AsTime().Sub(task.GetStartedAt().AsTime()), nil
 }
 
-// leadByHand has the conversation of an agent without an agent: the official client, and the tools by themselves. Nothing is
-// recorded.
+// leadByHand holds the conversation of an agent with only the official client and the tools. It records nothing.
 func leadByHand(ctx context.Context, y *cluster, kind agentKind, p *provider) (_ time.Duration, err error) {
 	workspace, err := os.MkdirTemp("", "switchyard-bench-")
 	if err != nil {

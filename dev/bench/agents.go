@@ -11,10 +11,10 @@ import (
 	"switchyard/proto/switchyard/v1/switchyardv1connect"
 )
 
-// agentTasks is how many tasks the run has whose status agents ask for.
+// agentTasks is the number of tasks in the run whose status the agents request.
 const agentTasks = 1000
 
-// benchAgents measures the tools of agents against the call that shows a run, in turns.
+// benchAgents compares the tools of agents with the call that shows a run, alternating between the two.
 func benchAgents(ctx context.Context, y *cluster, url string, rounds int) error {
 	run, err := y.submit(ctx, wideDefinition(agentTasks))
 	if err != nil {
@@ -52,7 +52,7 @@ func benchAgents(ctx context.Context, y *cluster, url string, rounds int) error 
 			if err != nil {
 				return err
 			}
-			if size = n; call >= doorCalls { // the first round warms caches up
+			if size = n; call >= doorCalls { // the first round warms the caches
 				ours, theirs = append(ours, a), append(theirs, b)
 			}
 		}

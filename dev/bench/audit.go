@@ -19,8 +19,8 @@ import (
 // auditSubmits is how often each client of a round submits.
 const auditSubmits = 20
 
-// benchAudit prints what the entry in the audit takes of a submit, which waits for it. Both are measured in turns, by as many
-// clients at once.
+// benchAudit prints what the audit entry adds to a submit, which waits for it. It measures both in alternation, with
+// the same number of concurrent clients.
 func benchAudit(ctx context.Context, y *cluster, url string, rounds int) error {
 	transport := &http.Transport{MaxIdleConnsPerHost: 100}
 	defer transport.CloseIdleConnections()
@@ -59,7 +59,7 @@ func benchAudit(ctx context.Context, y *cluster, url string, rounds int) error {
 			if err != nil {
 				return err
 			}
-			if round > 0 { // the first round warms caches up
+			if round > 0 { // the first round warms the caches
 				whole, part = append(whole, submits...), append(part, records...)
 			}
 		}
@@ -69,7 +69,8 @@ func benchAudit(ctx context.Context, y *cluster, url string, rounds int) error {
 	return nil
 }
 
-// timeCalls has clients call something at once, auditSubmits times each, and returns how long each call takes, with its answer.
+// timeCalls makes concurrent clients call a function, auditSubmits times each. It returns the time and the result of
+// each call.
 func timeCalls(clients int, call func() (string, error)) (took []time.Duration, answers []string, err error) {
 	var mu sync.Mutex
 	var calling errgroup.Group

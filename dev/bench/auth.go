@@ -17,13 +17,13 @@ import (
 )
 
 const (
-	// lockedClients ask a gateway at the same time, each once in askInterval, for askTime.
+	// lockedClients call a gateway concurrently, each once per askInterval, for askTime.
 	lockedClients        = 200
 	askInterval, askTime = time.Second, 10 * time.Second
 )
 
-// benchAuth measures what it costs that a gateway asks for tokens: the same calls to one that does and one that does not, in
-// turns.
+// benchAuth measures the cost of tokens: the same calls to a gateway that requires them and to one that does not, in
+// alternation.
 func benchAuth(ctx context.Context, y *cluster, open string, rounds int) error {
 	registry := tokens.NewRegistry(y.store, time.Now)
 	secret, _, err := registry.Create(ctx, &v1.Token{Name: "bench", Role: v1.RoleOperator}, time.Hour)
@@ -74,7 +74,7 @@ func benchAuth(ctx context.Context, y *cluster, open string, rounds int) error {
 		for k := range (rounds + 1) * doorCalls {
 			var took [2]time.Duration
 			for turn := range took {
-				with := (k + turn) % 2 // neither is always the first
+				with := (k + turn) % 2 // alternates which one is first
 				url, token := server.URL(), secret
 				if with == 1 {
 					url, token = open, ""
@@ -84,7 +84,7 @@ func benchAuth(ctx context.Context, y *cluster, open string, rounds int) error {
 					return err
 				}
 			}
-			if k >= doorCalls { // the first round warms caches up
+			if k >= doorCalls { // the first round warms the caches
 				locked, plain = append(locked, took[0]), append(plain, took[1])
 			}
 		}
@@ -102,7 +102,7 @@ func benchAuth(ctx context.Context, y *cluster, open string, rounds int) error {
 	return nil
 }
 
-// askTogether has many clients send a request again and again, and returns how long each took, in order.
+// askTogether makes many clients send a request repeatedly, and returns the sorted times.
 func askTogether(client *http.Client, request func() (*http.Request, error)) ([]time.Duration, error) {
 	var mu sync.Mutex
 	var all []time.Duration

@@ -10,8 +10,8 @@ import (
 	"go.temporal.io/sdk/workflow"
 )
 
-// What a Go programmer writes who needs just this: a workflow for each shape,
-// and one activity that runs a shell command.
+// This file has the minimal code that a Go programmer would write for this purpose: a workflow for each shape, and one
+// activity that runs a shell command.
 
 const (
 	workflowQueue = "by-hand"
@@ -52,8 +52,7 @@ func withActivity(ctx workflow.Context) workflow.Context {
 	})
 }
 
-// chainByHand runs a command n times, one after the other, and returns when the
-// first one started.
+// chainByHand runs a command n times in sequence, and returns when the first one started.
 func chainByHand(ctx workflow.Context, n int, command string) (first time.Time, err error) {
 	ctx = withActivity(ctx)
 	for i := range n {
@@ -68,7 +67,7 @@ func chainByHand(ctx workflow.Context, n int, command string) (first time.Time, 
 	return first, nil
 }
 
-// fanOutByHand runs a command n times, all at once.
+// fanOutByHand runs a command n times in parallel.
 func fanOutByHand(ctx workflow.Context, n int, command string) error {
 	ctx = withActivity(ctx)
 	var futures []workflow.Future
@@ -83,7 +82,7 @@ func fanOutByHand(ctx workflow.Context, n int, command string) error {
 	return nil
 }
 
-// retryByHand runs a command that fails, sleeps, and runs it again.
+// retryByHand runs a command, and if it fails, sleeps and runs it again.
 func retryByHand(ctx workflow.Context, nap time.Duration, command string) error {
 	ctx = withActivity(ctx)
 	if err := workflow.ExecuteActivity(ctx, shellByHand, command).Get(ctx, nil); err == nil {

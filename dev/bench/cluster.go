@@ -22,16 +22,16 @@ import (
 	"switchyard/workflows/visibility"
 )
 
-// window is how many tasks run at once on either side.
+// window is the number of concurrent tasks on either side.
 const window = 100
 
-// benchNode is the one node.
+// benchNode is the name of the only node.
 const benchNode = "bench"
 
-// grantNodes has placement grant nodes their tasks.
+// grantNodes makes placement grant tasks to nodes.
 var grantNodes = flag.Bool("grants", false, "have nodes granted their tasks, as where gateways ask for tokens")
 
-// cluster is one embedded server with Switchyard and the hand-written workflows on it.
+// cluster is one embedded server that runs Switchyard and the hand-written workflows.
 type cluster struct {
 	conn    *workers.Connection
 	store   *store.Store
@@ -109,8 +109,8 @@ func openCluster(ctx context.Context, durable bool, changes ...func(*workers.Nod
 	return y, y.startByHand()
 }
 
-// startByHand starts the workers of the hand-written workflows. As on a fleet of
-// unlike machines, the activities have a queue of their own.
+// startByHand starts the workers of the hand-written workflows. Activities have a queue of their own, as they would in
+// a fleet of different machines.
 func (y *cluster) startByHand() error {
 	control := worker.New(y.conn.Client, workflowQueue, worker.Options{})
 	control.RegisterWorkflow(chainByHand)

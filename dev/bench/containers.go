@@ -18,10 +18,10 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// containerShape measures tasks of type container against docker run.
+// containerShape is the -shape that compares container tasks with docker run.
 const containerShape = "container"
 
-// benchImage is what both sides run.
+// benchImage is the image that both sides run.
 const benchImage = "switchyard-bench/busybox:1"
 
 const (
@@ -58,12 +58,12 @@ func benchContainers(ctx context.Context, rounds int, only string) error {
 	return benchShapes(ctx, "memory", rounds, wanted)
 }
 
-// boxed is a definition of one container task, with more of its fields.
+// boxed returns a definition with one container task, based on the given task if it is not nil.
 func boxed(command string, task *v1.TaskDefinition) *v1.Definition {
 	if task == nil {
 		task = &v1.TaskDefinition{}
 	}
-	spec, _ := structpb.NewStruct(map[string]any{"image": benchImage, "command": command}) // strings are always values
+	spec, _ := structpb.NewStruct(map[string]any{"image": benchImage, "command": command}) // strings are always valid values
 	cores := 0.0
 	task.Type, task.Spec, task.Resources = "container", spec, &v1.Resources{Cores: &cores}
 	return &v1.Definition{Name: "boxed", Tasks: map[string]*v1.TaskDefinition{"t": task}}
@@ -80,7 +80,7 @@ func docker(args ...string) func(context.Context, *cluster) (time.Duration, erro
 	}
 }
 
-// xargsDocker runs containers, some at once.
+// xargsDocker runs containers through xargs, several at once.
 func xargsDocker(ctx context.Context, _ *cluster) (time.Duration, error) {
 	cmd := exec.CommandContext(ctx, "xargs", fmt.Sprintf("-P%d", atOnce), "-I{}", "docker", "run", "--rm", benchImage, "sh", "-c", "true")
 	cmd.Stdin = strings.NewReader(strings.Repeat("x\n", manyContainers))
@@ -89,7 +89,7 @@ func xargsDocker(ctx context.Context, _ *cluster) (time.Duration, error) {
 	return time.Since(began), err
 }
 
-// followDocker follows what a container prints, from its start to its end.
+// followDocker returns a measurement that follows the output of a container from its start to its end.
 func followDocker(command string) func(context.Context, *cluster) (time.Duration, error) {
 	return func(ctx context.Context, _ *cluster) (_ time.Duration, err error) {
 		began := time.Now()

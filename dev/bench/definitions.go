@@ -25,13 +25,13 @@ func shellTask(command string) object {
 }
 
 func text(name string, tasks object) string {
-	b, _ := json.Marshal(object{"name": name, "tasks": tasks}) // of strings and numbers only
+	b, _ := json.Marshal(object{"name": name, "tasks": tasks}) // contains only strings and numbers
 	return string(b)
 }
 
 func number(i int) string { return fmt.Sprintf("t%05d", i) }
 
-// before is the task before another, in a chain.
+// before returns the parent of the i-th task in a chain, or nil for the first one.
 func before(i int) []string {
 	if i == 0 {
 		return nil
@@ -39,7 +39,7 @@ func before(i int) []string {
 	return []string{number(i - 1)}
 }
 
-// document has n tasks, each after those that parents names.
+// document returns a definition with n tasks; parents returns the parents of each.
 func document(name string, n int, parents func(int) []string) func() string {
 	return func() string {
 		tasks := object{}
@@ -91,7 +91,7 @@ func loud(n int) func() string {
 	}
 }
 
-// heavy is a definition of nearly 1 MiB.
+// heavy returns a definition of nearly 1 MiB.
 func heavy(n int) func() string {
 	return func() string {
 		tasks := object{}
@@ -106,13 +106,13 @@ func heavy(n int) func() string {
 
 func fanOut(n int) func() string {
 	return func() string {
-		// Each takes a core, so that no more run at once than xargs runs.
+		// Each instance takes a core, so that no more run at once than with xargs.
 		each := object{"type": "shell", "spec": object{"command": "true"}, "parallel": n, "batch": "auto"}
 		return text("fan-out", object{"each": each})
 	}
 }
 
-// again runs a definition some times, one after the other.
+// again runs a definition several times in sequence.
 func again(definition func() string, per, times int) func(context.Context, *host) (spent, int, error) {
 	return func(ctx context.Context, h *host) (spent, int, error) {
 		began := h.spent()
@@ -125,7 +125,7 @@ func again(definition func() string, per, times int) func(context.Context, *host
 	}
 }
 
-// xargs spawns n shells, two at once.
+// xargs spawns n shells, two at a time.
 func xargs(n int) func(context.Context, *host) (spent, int, error) {
 	return func(ctx context.Context, _ *host) (spent, int, error) {
 		cmd := exec.CommandContext(ctx, "xargs", "-P2", "-n1", "sh", "-c", "true")
@@ -136,8 +136,7 @@ func xargs(n int) func(context.Context, *host) (spent, int, error) {
 	}
 }
 
-// submitMany submits copies of a definition as fast as the gateway takes them and
-// waits until all have completed.
+// submitMany submits copies of a definition as fast as the gateway accepts them, and waits until all have completed.
 func (h *host) submitMany(ctx context.Context, definition string, copies int) (id string, err error) {
 	c := switchyardv1connect.NewRunServiceClient(http.DefaultClient, h.gateway)
 	ids := make(chan string, copies)
@@ -181,5 +180,5 @@ wait:
 	return id, nil
 }
 
-// submitters is how many clients submit at once.
+// submitters is the number of clients that submit concurrently.
 const submitters = 10

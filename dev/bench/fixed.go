@@ -14,9 +14,8 @@ import (
 	"switchyard/workflows/names"
 )
 
-// chainFixed runs our own activity n times, one after the other, on the queue of
-// one node that is known from the start: what a run costs without placement,
-// conditions and a status.
+// chainFixed runs Switchyard's own activity n times in sequence on the queue of one node that is known in advance. It
+// measures the cost of a run without placement, conditions and status.
 func chainFixed(ctx workflow.Context, n int, req *v1.ExecuteRequest) error {
 	req.RunId = workflow.GetInfo(ctx).WorkflowExecution.ID
 	ctx = workflow.WithActivityOptions(ctx, workflow.ActivityOptions{

@@ -16,30 +16,31 @@ import (
 	"time"
 )
 
-// following is a way of following a run.
+// following is a way to follow a run.
 type following struct {
 	who    string
-	n      int                     // clients
-	path   func(run string) string // of the stream
-	update string                  // what a line of an update begins with
+	n      int                     // number of clients
+	path   func(run string) string // path of the stream
+	update string                  // prefix of the first line of an update
 }
 
-// eventFollowers follow the events of a run, and pageViewers look at its page, which is live.
+// eventFollowers follow the events of a run. pageViewers watch its live page.
 var (
 	eventFollowers = following{"followers", 500, func(run string) string { return "/v1/runs/" + run + "/events?follow=true" }, "id:"}
 	pageViewers    = following{"viewers of its page", 100, func(run string) string { return "/ui/live?view=/ui/runs/" + run + "&at=" }, "event: view"}
 )
 
 const (
-	// followersEach is how many of them come from one address; a gateway takes 256 streams from each.
+	// followersEach is the number of followers from one address. A gateway accepts 256 streams from each.
 	followersEach = 250
-	// maxUpdate bounds a line of an update, in bytes.
+	// maxUpdate bounds the lines of an update, in bytes.
 	maxUpdate = 8 << 20
 	// followedFor is how long the gateway is measured.
 	followedFor = 30 * time.Second
 )
 
-// benchFollowers prints what those who follow one busy run cost the gateway that they are at, by the same run without them. The gateway is a process of its own that only reads, so that nothing else takes its time.
+// benchFollowers prints what the followers of one busy run cost their gateway, compared with the same run without them.
+// The gateway is a separate, read-only process, so that it does no other work.
 func benchFollowers(ctx context.Context, by following) (err error) {
 	binary, dir, err := buildBinary(ctx)
 	if err != nil {
@@ -98,7 +99,7 @@ func benchFollowers(ctx context.Context, by following) (err error) {
 	return nil
 }
 
-// costs returns the CPU time that processes take while they are measured.
+// costs returns the processor time that processes use during the measurement.
 func costs(ctx context.Context, processes ...*process) ([]time.Duration, error) {
 	var taken []time.Duration
 	for _, p := range processes {
@@ -121,7 +122,7 @@ func costs(ctx context.Context, processes ...*process) ([]time.Duration, error) 
 	return taken, nil
 }
 
-// submitBusyRun starts a run of tasks that last half a second, one after the other.
+// submitBusyRun starts a run of sequential tasks that last half a second each.
 func submitBusyRun(ctx context.Context, gateway string) (id string, err error) {
 	var document strings.Builder
 	document.WriteString("name: busy\ntasks:\n")
@@ -152,14 +153,14 @@ func submitBusyRun(ctx context.Context, gateway string) (id string, err error) {
 	return said.ID, nil
 }
 
-// crowd are clients that follow a stream.
+// crowd holds clients that follow a stream.
 type crowd struct {
 	events, lost atomic.Int64
 	cancel       context.CancelFunc
 	wg           sync.WaitGroup
 }
 
-// gather has clients open a stream, and returns when each has its first update.
+// gather makes clients open a stream, and returns when each has received its first update.
 func gather(ctx context.Context, url string, by following) (*crowd, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	c := &crowd{cancel: cancel}
@@ -184,7 +185,7 @@ func (c *crowd) leave() {
 	c.wg.Wait()
 }
 
-// follow counts the updates of a stream, and sends nil with the first, or the error in its place.
+// follow counts the updates of a stream. It sends nil to came after the first one, or an error instead.
 func (c *crowd) follow(ctx context.Context, client *http.Client, url, update string, came chan<- error) {
 	first := true
 	err := func() error {

@@ -13,13 +13,13 @@ import (
 	"switchyard/proto/switchyard/v1/switchyardv1connect"
 )
 
-// gatewayShape is the name that the doors of the gateway are measured under.
+// gatewayShape is the -shape that measures the APIs of the gateway.
 const gatewayShape = "gateway"
 
-// doorCalls is how often a round asks at each door.
+// doorCalls is the number of calls to each API in a round.
 const doorCalls = 200
 
-// benchGateway measures what a gateway does whose name contains a text: calls through its doors, and streams.
+// benchGateway runs the gateway measurements whose name contains a text: calls to its APIs, and streams.
 func benchGateway(ctx context.Context, rounds int, only string) error {
 	if strings.Contains("calls", only) {
 		if err := withGateway(ctx, func(y *cluster, url string) error { return benchDoors(ctx, y, url, rounds) }); err != nil {
@@ -54,7 +54,7 @@ func benchGateway(ctx context.Context, rounds int, only string) error {
 	return nil
 }
 
-// withGateway calls do with a cluster that has a gateway at a URL.
+// withGateway calls do with a cluster and the URL of its gateway.
 func withGateway(ctx context.Context, do func(y *cluster, url string) error) (err error) {
 	y, err := openCluster(ctx, false)
 	if err != nil {
@@ -73,7 +73,7 @@ func withGateway(ctx context.Context, do func(y *cluster, url string) error) (er
 	return do(y, server.URL())
 }
 
-// benchDoors measures calls of a gateway through its doors.
+// benchDoors measures calls to the gateway's APIs.
 func benchDoors(ctx context.Context, y *cluster, url string, rounds int) error {
 	fmt.Println("| call | REST | Connect, JSON | ratio | size of the answers |")
 	fmt.Println("|---|--:|--:|--:|--:|")
@@ -85,7 +85,7 @@ func benchDoors(ctx context.Context, y *cluster, url string, rounds int) error {
 	return nil
 }
 
-// benchGetRun prints what it takes to get a run that has ended, by REST and by Connect in turns.
+// benchGetRun prints the time to get an ended run, alternating between REST and Connect.
 func benchGetRun(ctx context.Context, y *cluster, url string, tasks, rounds int) error {
 	run, err := y.submit(ctx, wideDefinition(tasks))
 	if err != nil {
@@ -119,7 +119,7 @@ func benchGetRun(ctx context.Context, y *cluster, url string, tasks, rounds int)
 		if err != nil {
 			return err
 		}
-		if call >= doorCalls { // the first round warms caches up
+		if call >= doorCalls { // the first round warms the caches
 			ours, theirs = append(ours, a), append(theirs, b)
 		}
 		ourSize, theirSize = n, m
@@ -130,7 +130,7 @@ func benchGetRun(ctx context.Context, y *cluster, url string, tasks, rounds int)
 	return nil
 }
 
-// timeRequest sends a request and returns how long it takes until its answer is read, and the size of that.
+// timeRequest sends a request. It returns the time until the response has been read, and the size of the response.
 func timeRequest(client *http.Client, request func() (*http.Request, error)) (time.Duration, int64, error) {
 	req, err := request()
 	if err != nil {

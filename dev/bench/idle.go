@@ -16,16 +16,16 @@ import (
 )
 
 const (
-	// settle is what a process gets before it counts as idle.
+	// settle is how long a process may settle before it counts as idle.
 	settle = 10 * time.Second
-	// idleFor is how long an idle process is looked at.
+	// idleFor is how long an idle process is measured.
 	idleFor = 30 * time.Second
 	// clockTick is the unit of the times in /proc/<pid>/stat, sysconf(_SC_CLK_TCK).
 	clockTick = 10 * time.Millisecond
 )
 
-// idle prints what a worker without tasks costs: its memory, its CPU time, and
-// the CPU time that its heartbeats take of the server and the control process.
+// idle prints what a worker without tasks costs: its memory, its processor time, and the processor time that its
+// heartbeats cost the server and the control process.
 func idle(ctx context.Context) error {
 	binary, dir, err := buildBinary(ctx)
 	if err != nil {
@@ -64,14 +64,13 @@ func idle(ctx context.Context) error {
 	return nil
 }
 
-// process is a program of ours that runs, with what it said at its start.
+// process is a running program with the lines that it printed at its start.
 type process struct {
 	cmd  *exec.Cmd
 	said map[string]string
 }
 
-// startProcess starts a program and returns when it has said the line that
-// begins with a word.
+// startProcess starts a program and returns when it has printed a line that begins with a word.
 func startProcess(ctx context.Context, until string, env []string, path string, args ...string) (*process, error) {
 	p := &process{cmd: exec.CommandContext(ctx, path, args...), said: map[string]string{}}
 	p.cmd.Env = env
@@ -100,8 +99,7 @@ func (p *process) stop() {
 	_ = p.cmd.Wait()
 }
 
-// idle returns the CPU time that the process takes while it has nothing to do,
-// and the memory that it has then, in MiB.
+// idle returns the processor time that the process uses while it is idle, and its memory at that time, in MiB.
 func (p *process) idle(ctx context.Context) (cpu time.Duration, memory int, err error) {
 	if err := sleep(ctx, settle); err != nil {
 		return 0, 0, err

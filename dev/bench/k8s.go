@@ -23,7 +23,8 @@ import (
 )
 
 const (
-	// k8sShape is the -shape that measures Jobs of Kubernetes. Part of a name behind a colon, as in "k8s:jobs", measures only those.
+	// k8sShape is the -shape that measures Kubernetes Jobs. A part of a name after a colon, as in "k8s:jobs", selects
+	// the matching measurements.
 	k8sShape = "k8s"
 	// k8sNodes is the number of fake nodes.
 	k8sNodes = 5
@@ -31,7 +32,8 @@ const (
 	k8sCluster = "bench"
 )
 
-// benchK8s measures Jobs by the shapes whose name contains a text. They share a cluster, which runs in processes of its own.
+// benchK8s runs the Job measurements whose name contains a text. They share a cluster that runs in processes of its
+// own.
 func benchK8s(ctx context.Context, rounds int, only string) (err error) {
 	kubectl, err := program.Find(ctx)
 	if err != nil {
@@ -63,13 +65,13 @@ func benchK8s(ctx context.Context, rounds int, only string) (err error) {
 	return nil
 }
 
-// k8sBench is a cluster of Kubernetes for measurements.
+// k8sBench is a Kubernetes cluster for measurements.
 type k8sBench struct {
 	cluster *kubetest.Cluster
 	dir     string
-	// kubectl is a program whose first argument is to be kubectl.
+	// kubectl is a program whose first argument must be "kubectl".
 	kubectl string
-	// made counts the attempts, so that each has a name of its own.
+	// made counts the attempts, so that each has a unique name.
 	made atomic.Int64
 }
 
@@ -82,7 +84,7 @@ func (b *k8sBench) open(count *callCount) (*k8s.Clusters, error) {
 	return k8s.Open([]k8s.Config{{Name: k8sCluster, File: b.cluster.Kubeconfig}}, o)
 }
 
-// attempt returns an attempt that runs `true` in a Job with some annotations.
+// attempt returns an attempt that runs `true` in a Job with the given annotations.
 func (b *k8sBench) attempt(namespace string, annotations map[string]any) (executor.Attempt, error) {
 	n := b.made.Add(1)
 	dir := filepath.Join(b.dir, fmt.Sprint(n))
@@ -106,7 +108,8 @@ func k8sSpec(namespace string, annotations map[string]any) map[string]any {
 	return map[string]any{"cluster": k8sCluster, "namespace": namespace, "image": kubetest.BusyboxImage, "command": "true", "annotations": annotations}
 }
 
-// clear deletes the Jobs of a namespace, and waits until they are gone, so that the next measurement has the cluster for itself.
+// clear deletes the Jobs of a namespace and waits until they are gone, so that the next measurement has the cluster to
+// itself.
 func (b *k8sBench) clear(ctx context.Context, namespace string) error {
 	background := metav1.DeletePropagationBackground
 	jobs := b.cluster.Client.BatchV1().Jobs(namespace)
@@ -124,7 +127,7 @@ func (b *k8sBench) clear(ctx context.Context, namespace string) error {
 	}
 }
 
-// callCount counts the calls of an API server, by kind.
+// callCount counts the calls to an API server, by kind.
 type callCount struct {
 	mu    sync.Mutex
 	kinds map[string]int
@@ -142,7 +145,7 @@ type roundTripper func(*http.Request) (*http.Response, error)
 // RoundTrip implements http.RoundTripper.
 func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-// add counts a call unless it is a watch or asks for no object, such as whether the credentials are valid.
+// add counts a call unless it is a watch or concerns no object, such as a check of the credentials.
 func (c *callCount) add(r *http.Request) {
 	_, inNamespace, ok := strings.Cut(r.URL.Path, "/namespaces/")
 	if !ok || r.URL.Query().Has("watch") {

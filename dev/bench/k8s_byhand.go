@@ -22,8 +22,9 @@ import (
 	"switchyard/workflows/podspec"
 )
 
-// manyByHand is what a Go programmer writes who needs just this: a client that makes the Jobs and watches them to their ends. The
-// Jobs are those of the executor. There are no Secrets, no logs, and nothing that deletes the Jobs.
+// manyByHand is the minimal code that a Go programmer would write for this purpose: a client that creates the Jobs and
+// watches them to their ends. The Jobs are those of the executor. There are no Secrets, no logs, and nothing deletes
+// the Jobs.
 func (b *k8sBench) manyByHand(ctx context.Context, namespace string) (used, took time.Duration, err error) {
 	config, err := clientcmd.BuildConfigFromFlags("", b.cluster.Kubeconfig)
 	if err != nil {
@@ -46,7 +47,7 @@ func (b *k8sBench) manyByHand(ctx context.Context, namespace string) (used, took
 		if err != nil {
 			return err
 		}
-		// It watches again when the API server ends a watch, as it does under load.
+		// The retry watcher resumes when the API server ends a watch, as it does under load.
 		watch, err := watchtools.NewRetryWatcherWithContext(ctx, now.ResourceVersion, &cache.ListWatch{WatchFuncWithContext: jobs.Watch})
 		if err != nil {
 			return err
@@ -82,7 +83,7 @@ func (b *k8sBench) manyByHand(ctx context.Context, namespace string) (used, took
 	return used, took, errors.Join(err, b.clear(ctx, namespace))
 }
 
-// jobByHand returns the Job of an attempt, as the executor makes it.
+// jobByHand returns the Job of an attempt, as the executor would create it.
 func (b *k8sBench) jobByHand(namespace string) (*batchv1.Job, error) {
 	a, err := b.attempt(namespace, nil)
 	if err != nil {
@@ -96,7 +97,7 @@ func (b *k8sBench) jobByHand(namespace string) (*batchv1.Job, error) {
 	if err := protojson.Unmarshal(text, &spec); err != nil {
 		return nil, err
 	}
-	template, _ := podspec.Template(&spec) // the executor has taken the same
+	template, _ := podspec.Template(&spec) // the executor has already accepted the same spec
 	job, _, err := manifest.Build(a, template, &spec, manifest.Options{Namespace: namespace, Holder: benchNode + "/hand"})
 	return job, err
 }

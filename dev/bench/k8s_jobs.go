@@ -15,13 +15,13 @@ import (
 )
 
 const (
-	// manyJobs is how many Jobs run at once.
+	// manyJobs is the number of concurrent Jobs.
 	manyJobs = 300
-	// k8sBaseline is how long the processor time of an idle process is measured.
+	// k8sBaseline is how long the processor time of the idle process is measured.
 	k8sBaseline = 2 * time.Second
 )
 
-// jobs measures many Jobs at once, by the executor and by a minimal client in turns.
+// jobs measures many concurrent Jobs, alternating between the executor and a minimal client.
 func (b *k8sBench) jobs(ctx context.Context, rounds int) error {
 	namespace, err := b.cluster.MakeNamespace(ctx)
 	if err != nil {
@@ -39,7 +39,7 @@ func (b *k8sBench) jobs(ctx context.Context, rounds int) error {
 		if err != nil {
 			return fmt.Errorf("by hand: %w", err)
 		}
-		if round > 0 { // the first warms caches up
+		if round > 0 { // the first round warms the caches
 			ours, theirs, took, byHand = append(ours, a), append(theirs, c), append(took, aTook), append(byHand, cTook)
 		}
 	}
@@ -64,7 +64,7 @@ func (c *callCount) perJob() (calls float64) {
 	return calls / manyJobs
 }
 
-// String returns the kinds of calls with their numbers.
+// String lists the kinds of calls with their counts.
 func (c *callCount) String() string {
 	var texts []string
 	for _, kind := range slices.Sorted(maps.Keys(c.kinds)) {
@@ -73,7 +73,8 @@ func (c *callCount) String() string {
 	return strings.Join(texts, ", ")
 }
 
-// manyByExecutor runs Jobs through the executor, and returns the processor time they took of this process, and how long.
+// manyByExecutor runs Jobs through the executor. It returns the processor time of this process for them, and the
+// elapsed time.
 func (b *k8sBench) manyByExecutor(ctx context.Context, namespace string, count *callCount) (used, took time.Duration, err error) {
 	clusters, err := b.open(count)
 	if err != nil {
@@ -94,7 +95,7 @@ func (b *k8sBench) manyByExecutor(ctx context.Context, namespace string, count *
 	return used, took, errors.Join(err, b.clear(ctx, namespace))
 }
 
-// runJob runs an attempt to its end, after which its result counts as recorded.
+// runJob runs an attempt to its end and settles it as if its result had been recorded.
 func runJob(ctx context.Context, e *k8sjob.Executor, a executor.Attempt) error {
 	result, err := e.Run(ctx, a, func() {})
 	switch {
@@ -108,8 +109,8 @@ func runJob(ctx context.Context, e *k8sjob.Executor, a executor.Attempt) error {
 	return e.Recorded(ctx, a)
 }
 
-// measured returns the processor time that work takes of this process besides what it takes when it is idle, and how long work
-// takes.
+// measured returns the processor time that work uses in this process beyond that of the idle process, and the elapsed
+// time.
 func measured(ctx context.Context, work func() error) (used, took time.Duration, err error) {
 	before := ownUsage()
 	if err := sleep(ctx, k8sBaseline); err != nil {
@@ -123,7 +124,7 @@ func measured(ctx context.Context, work func() error) (used, took time.Duration,
 	return used - time.Duration(float64(idle)*took.Seconds()/k8sBaseline.Seconds()), took, err
 }
 
-// each calls do at once with 0 to n-1, and returns the errors.
+// each calls do concurrently with 0 to n-1, and returns the joined errors.
 func each(n int, do func(int) error) error {
 	errs := make([]error, n)
 	var group sync.WaitGroup

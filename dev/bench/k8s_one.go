@@ -17,10 +17,10 @@ import (
 	"switchyard/workers"
 )
 
-// oneJobs is how many Jobs run one after the other in a round.
+// oneJobs is the number of sequential Jobs in a round.
 const oneJobs = 5
 
-// one measures a single Job of `true`: by the executor, by a whole Switchyard, and by kubectl, in turns.
+// one measures a single Job of `true`, alternating between the executor, a whole Switchyard, and kubectl.
 func (b *k8sBench) one(ctx context.Context, rounds int) (err error) {
 	namespace, err := b.cluster.MakeNamespace(ctx)
 	if err != nil {
@@ -61,7 +61,7 @@ func (b *k8sBench) one(ctx context.Context, rounds int) (err error) {
 			if err := way.run(); err != nil {
 				return fmt.Errorf("%s: %w", way.name, err)
 			}
-			if i >= oneJobs { // the first round warms caches up
+			if i >= oneJobs { // the first round warms the caches
 				took[w] = append(took[w], time.Since(began))
 			}
 		}
@@ -77,7 +77,7 @@ func (b *k8sBench) one(ctx context.Context, rounds int) (err error) {
 
 func inMs(d time.Duration) string { return fmt.Sprintf("%d ms", d.Milliseconds()) }
 
-// runOne runs a workflow of one Job.
+// runOne runs a workflow with one Job.
 func (b *k8sBench) runOne(ctx context.Context, y *cluster, namespace string) error {
 	spec, err := structpb.NewStruct(k8sSpec(namespace, nil))
 	if err != nil {

@@ -12,10 +12,10 @@ import (
 	"switchyard/dev/kubetest"
 )
 
-// k8sWaitFor is how long the processor time of waiting Jobs is measured.
+// k8sWaitFor is how long the processor time for waiting Jobs is measured.
 const k8sWaitFor = 20 * time.Second
 
-// waiting measures what Jobs that run for long take of this process.
+// waiting measures what long-running Jobs cost this process.
 func (b *k8sBench) waiting(ctx context.Context, _ int) (err error) {
 	namespace, err := b.cluster.MakeNamespace(ctx)
 	if err != nil {
@@ -32,7 +32,7 @@ func (b *k8sBench) waiting(ctx context.Context, _ int) (err error) {
 	if err != nil {
 		return err
 	}
-	if err := runJob(ctx, e, first); err != nil { // so that the watches are not counted
+	if err := runJob(ctx, e, first); err != nil { // keeps the start of the watches out of the measurement
 		return err
 	}
 	running := map[string]any{kubetest.RunsForAnnotation: "1h", kubetest.LogAnnotation: "started"}
@@ -77,10 +77,10 @@ func (b *k8sBench) waiting(ctx context.Context, _ int) (err error) {
 	return nil
 }
 
-// heap returns the memory of objects that are in use, and of stacks.
+// heap returns the memory of live objects and of stacks.
 func heap() int64 {
 	runtime.GC()
-	runtime.GC() // frees what the first has finalized
+	runtime.GC() // frees the objects that the first collection finalized
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
 	return int64(m.HeapAlloc + m.StackInuse)

@@ -10,10 +10,10 @@ import (
 	"switchyard/drawing/svg"
 )
 
-// layoutShape is the name that the layout of large graphs is measured under.
+// layoutShape is the -shape that measures the layout of large graphs.
 const layoutShape = "layout"
 
-// benchLayout measures how long the layout and the drawing of graphs take that are made up.
+// benchLayout measures the layout and the drawing of synthetic graphs.
 func benchLayout(rounds int) {
 	fmt.Printf("layout of graphs whose tasks have two parents each, medians of %d rounds\n\n", rounds)
 	fmt.Println("| tasks | edges | layout | drawing | size |")
@@ -35,7 +35,7 @@ func benchLayout(rounds int) {
 	}
 }
 
-// madeUpGraph returns tasks that each wait for two of the 200 before them.
+// madeUpGraph returns tasks that each wait for two of the preceding 200 tasks.
 func madeUpGraph(size int) (nodes []graph.Node, edges int) {
 	source := rand.New(rand.NewPCG(1, 2))
 	nodes = make([]graph.Node, size)

@@ -13,11 +13,11 @@ import (
 	"go.temporal.io/api/workflowservice/v1"
 )
 
-// limitShapes is the -shape that runs definitions which want more than Temporal lets one workflow have. Part of a name
-// behind a colon measures only those.
+// limitShapes is the -shape that runs definitions beyond what Temporal allows one workflow at once. A part of a name
+// after a colon selects the matching ones.
 const limitShapes = "limits"
 
-// wish is a definition that would pass a limit of Temporal if a run asked for everything at once.
+// wish is a definition that would exceed a limit of Temporal if its run requested everything at once.
 type wish struct {
 	name       string
 	definition func() string
@@ -32,8 +32,8 @@ func wishes() []wish {
 	}
 }
 
-// tryLimits prints a row for each wish whose name contains a text: how long it takes, and how long its cancel does in
-// the middle of a second run.
+// tryLimits prints a row for each wish whose name contains a text: how long the run takes, and how long it takes to
+// cancel a second run in the middle.
 func tryLimits(ctx context.Context, only string) error {
 	binary, dir, err := buildBinary(ctx)
 	if err != nil {
@@ -104,7 +104,7 @@ func tryLimit(ctx context.Context, binary, dir string, w wish) error {
 	return nil
 }
 
-// openWorkflows counts the open runs of the host and their children.
+// openWorkflows returns the number of open runs on the host, including their children.
 func (h *host) openWorkflows(ctx context.Context) (int64, error) {
 	res, err := h.conn.CountWorkflow(ctx, &workflowservice.CountWorkflowExecutionsRequest{
 		Namespace: h.conn.Namespace, Query: "ExecutionStatus = 'Running' AND WorkflowType IN ('Run', 'FanOut')",
@@ -112,22 +112,22 @@ func (h *host) openWorkflows(ctx context.Context) (int64, error) {
 	return res.GetCount(), err
 }
 
-// taskProcesses counts the processes of tasks that the host runs.
+// taskProcesses returns the number of task processes that the host runs.
 func (h *host) taskProcesses() (n int) {
 	parents := map[int]int{}
-	stats, _ := filepath.Glob("/proc/[0-9]*/stat") // no error: the pattern is a good one
+	stats, _ := filepath.Glob("/proc/[0-9]*/stat") // cannot fail: the pattern is valid
 	for _, file := range stats {
 		text, err := os.ReadFile(file)
 		_, rest, named := strings.Cut(string(text), ") ")
 		fields := strings.Fields(rest)
 		if err != nil || !named || len(fields) < 2 {
-			continue // it has ended
+			continue // the process has ended
 		}
 		pid, _ := strconv.Atoi(filepath.Base(filepath.Dir(file)))
 		parents[pid], _ = strconv.Atoi(fields[1])
 	}
 	for pid := range parents {
-		environ, _ := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid)) // nothing of one that has ended
+		environ, _ := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid)) // empty for a process that has ended
 		if !strings.Contains(string(environ), "SWITCHYARD_TASK_ID=") {
 			continue
 		}
@@ -141,7 +141,8 @@ func (h *host) taskProcesses() (n int) {
 	return n
 }
 
-// childRuns has a task that starts so many runs, whose definitions hold so many bytes beside a task.
+// childRuns returns a definition with a task that starts n child runs, whose definitions hold the given number of bytes
+// besides a task.
 func childRuns(n, bytes int) func() string {
 	return func() string {
 		inner := object{"name": "inner", "context": object{"text": strings.Repeat("x", bytes)}, "tasks": object{"a": shellTask("true")}}
@@ -149,7 +150,7 @@ func childRuns(n, bytes int) func() string {
 	}
 }
 
-// fanOuts has so many tasks, none after another, that fan out.
+// fanOuts returns a definition with n independent tasks that fan out.
 func fanOuts(n, instances int) func() string {
 	return func() string {
 		tasks := object{}
@@ -162,7 +163,8 @@ func fanOuts(n, instances int) func() string {
 	}
 }
 
-// join has so many tasks that leave 4 KiB each, and one after all of them that reads the first and the last.
+// join returns a definition with n tasks that leave 4 KiB each, and a final task after all of them that reads the first
+// and the last output.
 func join(n int) func() string {
 	return func() string {
 		tasks, all := object{}, []string{}

@@ -89,7 +89,7 @@ func benchStore(ctx context.Context, kind string, rounds int, only string) error
 	return benchShapes(ctx, kind, rounds, wanted)
 }
 
-// benchShapes prints a row for each of some shapes.
+// benchShapes prints a row for each of the given shapes.
 func benchShapes(ctx context.Context, kind string, rounds int, wanted []shape) error {
 	y, err := openCluster(ctx, kind == "file")
 	if err != nil {
@@ -107,7 +107,7 @@ func benchShapes(ctx context.Context, kind string, rounds int, wanted []shape) e
 			if err != nil {
 				return fmt.Errorf("%s, by hand: %w", s.name, err)
 			}
-			if round > 0 { // the first warms caches up
+			if round > 0 { // the first round warms the caches
 				ours, theirs = append(ours, a), append(theirs, b)
 			}
 		}

@@ -10,8 +10,8 @@ import (
 	"syscall"
 )
 
-// memory prints the peak memory of `switchyard run`, with everything embedded,
-// for a fan-out of so many tasks.
+// memory prints the peak memory of `switchyard run`, with everything embedded, for a fan-out of the given number of
+// tasks.
 func memory(ctx context.Context, tasks int) error {
 	binary, dir, err := buildBinary(ctx)
 	if err != nil {
@@ -32,7 +32,7 @@ func memory(ctx context.Context, tasks int) error {
 	if err := run.Run(); err != nil {
 		return fmt.Errorf("run: %w", err)
 	}
-	// Linux counts in KiB.
+	// Linux reports KiB.
 	peak := run.ProcessState.SysUsage().(*syscall.Rusage).Maxrss >> 10
 	fmt.Printf("| memory | peak memory of `run`, fan-out of %d | %d MiB | | |\n", tasks, peak)
 	return nil

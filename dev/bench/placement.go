@@ -12,7 +12,7 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// placementShape is the name that the placement queue alone is measured under.
+// placementShape is the -shape that measures only the placement queue.
 const placementShape = "placement"
 
 const (
@@ -21,9 +21,8 @@ const (
 	placedRuns  = 10
 )
 
-// benchPlacement measures the placement queue alone, without a server, on fleets
-// that are made up. The time is that of the processor, which says the same on a
-// machine that others use too; on an idle one it is the time that passes.
+// benchPlacement measures only the placement queue, without a server, on synthetic fleets. It reports processor time,
+// which other load on the machine does not change; on an idle machine it equals the elapsed time.
 func benchPlacement(rounds int) error {
 	fmt.Printf("placement of %d tasks of %d kinds from %d runs, processor time, medians of %d rounds\n\n", placedTasks, placedKinds, placedRuns, rounds)
 	fmt.Println("| nodes | at once | one by one, three quarters full | new snapshots of all nodes, and the pass after |")
@@ -49,7 +48,7 @@ func benchPlacement(rounds int) error {
 	return nil
 }
 
-// placementFigures are the times of placedTasks decisions, and of one refresh.
+// placementFigures holds the times of placedTasks decisions and of one refresh.
 type placementFigures struct{ atOnce, oneByOne, refresh time.Duration }
 
 func medianFigures(all []placementFigures) placementFigures {
@@ -71,7 +70,7 @@ func rate(d time.Duration) string {
 	return fmt.Sprintf("%.0f/s, %s each", placedTasks/d.Seconds(), (d / placedTasks).Round(10*time.Nanosecond))
 }
 
-// measurePlacement measures a fleet of that many nodes.
+// measurePlacement measures a fleet with the given number of nodes.
 func measurePlacement(nodes int) (f placementFigures, err error) {
 	now := time.Now()
 	options := placement.Options{Now: func() time.Time { return now }, Rand: rand.New(rand.NewPCG(1, 2))}
@@ -84,7 +83,7 @@ func measurePlacement(nodes int) (f placementFigures, err error) {
 		return f, fmt.Errorf("%d of %d tasks found a place", len(held), placedTasks)
 	}
 
-	// Full fleets are the harder ones: most nodes that are looked at have no room.
+	// A full fleet is harder, because most nodes that the queue checks have no room.
 	q = placement.New(options)
 	q.SetNodes(madeUpFleet(nodes, 1))
 	first := 12 * nodes
@@ -92,7 +91,7 @@ func measurePlacement(nodes int) (f placementFigures, err error) {
 	began = processorTime()
 	placed := 0
 	for i := range placedTasks {
-		now = now.Add(time.Millisecond) // attempts take longer than a second: nothing is filled ahead
+		now = now.Add(time.Millisecond) // attempts take longer than a second, so no queue is filled ahead
 		done := held[i]
 		q.Release(done.run, []*v1.ClaimRef{{Task: done.task, Claim: 1, Outcome: "done"}})
 		run := done.run
@@ -120,7 +119,7 @@ func measurePlacement(nodes int) (f placementFigures, err error) {
 
 type heldTask struct{ run, task string }
 
-// placeAtOnce requests tasks from all runs and returns those that have got a node.
+// placeAtOnce requests tasks from all runs and returns those that got a node.
 func placeAtOnce(q *placement.Queue, first, n int) []heldTask {
 	for r := range placedRuns {
 		var reqs []*v1.TaskRequest
@@ -139,8 +138,7 @@ func placeAtOnce(q *placement.Queue, first, n int) []heldTask {
 	return held
 }
 
-// madeUpFleet are machines of 16 cores in four zones, of which each fourth has
-// four GPUs on two NUMA nodes.
+// madeUpFleet returns machines of 16 cores in four zones. Every fourth machine has four GPUs on two NUMA nodes.
 func madeUpFleet(n int, sequence int64) []placement.Node {
 	fleet := make([]placement.Node, n)
 	for i := range fleet {
@@ -166,7 +164,7 @@ func madeUpFleet(n int, sequence int64) []placement.Node {
 	return fleet
 }
 
-// madeUpTask is the i-th task; there are placedKinds kinds in three priorities.
+// madeUpTask returns the i-th task. There are placedKinds kinds of tasks in three priorities.
 func madeUpTask(i int) *v1.TaskRequest {
 	kind := i % placedKinds
 	r := &v1.TaskRequest{
@@ -188,7 +186,7 @@ func madeUpTask(i int) *v1.TaskRequest {
 	return r
 }
 
-// processorTime is what this process has spent of it.
+// processorTime returns the processor time of this process so far.
 func processorTime() time.Duration {
 	var u syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {

@@ -18,25 +18,25 @@ import (
 	"switchyard/workers"
 )
 
-// scaleShapes is the -shape that measures large runs. Part of a name behind a
-// colon, as in "scale:chain", measures only those.
+// scaleShapes is the -shape that measures large runs. A part of a name after a colon, as in "scale:chain", selects the
+// matching ones.
 const scaleShapes = "scale"
 
-// big is one large run, or many.
+// big is one large run, or many runs.
 type big struct {
 	name string
-	// per is what the time is divided by.
+	// per is the divisor of the time.
 	per  int
 	unit string
-	// definition is the document that is run, copies of it at once.
+	// definition is the document to run, and copies the number of concurrent runs of it.
 	definition func() string
 	copies     int
-	// against is measured right before, and compared; nil: nothing.
+	// against is measured immediately before, for comparison. It may be nil.
 	against func(ctx context.Context, h *host) (spent, int, error)
 	reach   string
 }
 
-// bigs are the large runs, each with what it is compared with.
+// bigs returns the large runs, each with its baseline.
 func bigs() []big {
 	return []big{
 		{"20,000 instances of `true`, `batch: auto`; on the right `xargs -P2 -n1 sh -c true`", 20_000, " a task", fanOut(20_000), 1, xargs(20_000), "1.67"},
@@ -51,7 +51,7 @@ func bigs() []big {
 	}
 }
 
-// host is a `switchyard dev` with three nodes, as a process of its own.
+// host is a `switchyard dev` with three nodes in a process of its own.
 type host struct {
 	binary, dir string
 	gateway     string
@@ -81,8 +81,7 @@ func scale(ctx context.Context, only string) error {
 	return nil
 }
 
-// measureBig runs one shape on a host of its own, so that its peak of memory is
-// that of the shape.
+// measureBig measures one shape on a host of its own, so that the peak memory belongs to that shape.
 func measureBig(ctx context.Context, binary, dir string, b big) error {
 	h, err := startHost(ctx, binary, dir)
 	if err != nil {
@@ -120,18 +119,17 @@ func measureBig(ctx context.Context, binary, dir string, b big) error {
 	return nil
 }
 
-// spent is time that has gone by, and that of processors.
+// spent holds elapsed time and processor time.
 type spent struct{ time, cpu time.Duration }
 
 func (s spent) since(o spent) spent { return spent{s.time - o.time, s.cpu - o.cpu} }
 func (s spent) per(n int) spent     { return spent{s.time / time.Duration(n), s.cpu / time.Duration(n)} }
 func (s spent) String() string      { return fmt.Sprintf("%s (%s)", rounded(s.time), rounded(s.cpu)) }
 
-// spent is the time now, and what the host and all that has ended of what it has
-// started have used of the processors.
+// spent returns the current time and the processor time used so far by the host and by its ended child processes.
 func (h *host) spent() spent {
 	now := spent{time: time.Duration(time.Now().UnixNano())}
-	text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", h.process.Process.Pid)) // nothing where there is none
+	text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", h.process.Process.Pid)) // empty without /proc
 	_, fields, _ := strings.Cut(string(text), ") ")
 	for i, f := range strings.Fields(fields) {
 		if ticks, err := strconv.Atoi(f); err == nil && i >= 11 && i <= 14 { // utime, stime, cutime, cstime in 1/100 s
@@ -176,7 +174,7 @@ func startHost(ctx context.Context, binary, dir string) (*host, error) {
 	return h, nil
 }
 
-// address is what the line of a word names: "Gateway  http://127.0.0.1:7280".
+// address returns the address in the line that begins with a word: "Gateway  http://127.0.0.1:7280".
 func address(text, word string) string {
 	for line := range strings.Lines(text) {
 		if f := strings.Fields(line); strings.HasSuffix(line, "\n") && len(f) > 1 && f[0] == word {
@@ -190,7 +188,7 @@ func (h *host) stop() {
 	if h.conn != nil {
 		h.conn.Close()
 	}
-	_ = h.process.Process.Kill() // it has no other end than its own
+	_ = h.process.Process.Kill() // the process does not end by itself
 	_ = h.process.Wait()
 }
 
@@ -207,15 +205,14 @@ func (h *host) command(ctx context.Context, args ...string) ([]byte, error) {
 	return out, err
 }
 
-// run submits copies of a definition, waits until all have completed, and returns
-// the id of the last.
+// run submits copies of a definition, waits until all have completed, and returns the ID of the last one.
 func (h *host) run(ctx context.Context, definition string, copies int) (id string, err error) {
 	file := filepath.Join(h.dir, "definition.json")
 	if err := os.WriteFile(file, []byte(definition), 0o600); err != nil {
 		return "", err
 	}
 	if copies == 1 {
-		// As a person does it, without a line for each task.
+		// as a user would, but without a line for each task
 		out, err := h.command(ctx, "run", file, "-o", "json")
 		if err != nil {
 			return "", err
@@ -229,14 +226,14 @@ func (h *host) run(ctx context.Context, definition string, copies int) (id strin
 	return h.submitMany(ctx, definition, copies)
 }
 
-// get measures how long a person waits for the status of a run.
+// get measures how long the status of a run takes for a user.
 func (h *host) get(ctx context.Context, id string) (time.Duration, error) {
 	began := time.Now()
 	_, err := h.command(ctx, "runs", "get", id)
 	return time.Since(began), err
 }
 
-// longestHistory is the number of events of the longest history of the host.
+// longestHistory returns the number of events in the longest history on the host.
 func (h *host) longestHistory(ctx context.Context) (longest int64, err error) {
 	var token []byte
 	for {
@@ -253,9 +250,9 @@ func (h *host) longestHistory(ctx context.Context) (longest int64, err error) {
 	}
 }
 
-// peak is the largest memory of the host so far, in MiB.
+// peak returns the peak memory of the host so far, in MiB.
 func (h *host) peak() (mib int) {
-	text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", h.process.Process.Pid)) // 0 where there is none
+	text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", h.process.Process.Pid)) // 0 without /proc
 	for line := range strings.Lines(string(text)) {
 		if _, err := fmt.Sscanf(line, "VmHWM: %d kB", &mib); err == nil {
 			return mib >> 10

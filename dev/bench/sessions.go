@@ -23,14 +23,15 @@ import (
 )
 
 const (
-	// sessionShape is the -shape that measures sessions. Part of a name behind a colon, as in "sessions:exec", measures only those.
+	// sessionShape is the -shape that measures sessions. A part of a name after a colon, as in "sessions:exec", selects
+	// the matching measurements.
 	sessionShape = "sessions"
-	// processTask and boxTask are the tasks that are entered: a process of this machine, and a container.
+	// processTask and boxTask are the tasks that sessions enter: a process of this machine, and a container.
 	processTask, boxTask = "shell", "box"
 )
 
-// benchSessions measures sessions by the shapes whose name contains a text. A gateway and a node are processes of their own,
-// with Temporal in this one; clients are in this process or are the program itself.
+// benchSessions runs the session measurements whose name contains a text. Gateway and node run in processes of their
+// own, and Temporal in this one. Clients are in this process or are the program itself.
 func benchSessions(ctx context.Context, rounds int, only string) (err error) {
 	engine, err := dockerclient.NewClientWithOpts(dockerclient.FromEnv, dockerclient.WithAPIVersionNegotiation())
 	if err != nil {
@@ -71,19 +72,19 @@ func loadAverage() string {
 	return first
 }
 
-// sessionBench is a gateway and a node with a run whose tasks can be entered.
+// sessionBench holds a gateway, a node, and a run with tasks for sessions.
 type sessionBench struct {
 	engine *dockerclient.Client
-	// binary is the program of this tree, and dir has what the processes write.
+	// binary is the program of this tree, and dir the folder for the files of the processes.
 	binary, dir     string
 	temporal        *embedded.Server
 	gateway, worker *process
 	client          *client.Client
-	// run is the id of the run.
+	// run is the ID of the run.
 	run string
 }
 
-// open starts everything, and waits until both tasks run.
+// open starts all processes and waits until both tasks run.
 func (b *sessionBench) open(ctx context.Context) error {
 	var err error
 	if b.binary, b.dir, err = buildBinary(ctx); err != nil {
@@ -112,7 +113,7 @@ func (b *sessionBench) open(ctx context.Context) error {
 	return b.startRun(ctx)
 }
 
-// startRun starts the run, and waits until its tasks run.
+// startRun starts the run and waits until its tasks run.
 func (b *sessionBench) startRun(ctx context.Context) error {
 	document := fmt.Sprintf(`name: entered
 tasks:
@@ -147,7 +148,7 @@ tasks:
 	}
 }
 
-// close ends the run, and then what carries it.
+// close ends the run and then the processes.
 func (b *sessionBench) close() error {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
@@ -177,7 +178,7 @@ func (b *sessionBench) close() error {
 	return errors.Join(append(errs, os.RemoveAll(b.dir))...)
 }
 
-// inside returns the inside of a task over some sessions, as commands have it.
+// inside returns the inside interface of a task over the given sessions, as commands use it.
 func (b *sessionBench) inside(sessions *client.Sessions, task string) executor.Inside {
 	return caller.New(func(ctx context.Context, h *v1.SessionHeader) (wire.Conn, *v1.SessionReply, error) {
 		h.RunId, h.Task = b.run, task
@@ -185,12 +186,12 @@ func (b *sessionBench) inside(sessions *client.Sessions, task string) executor.I
 	})
 }
 
-// command returns the arguments of a command on the gateway.
+// command returns the arguments of a command that uses the gateway.
 func (b *sessionBench) command(args ...string) []string {
 	return append(args, "--gateway", b.gateway.said["Gateway"])
 }
 
-// sshAddress returns where the gateway listens for SSH clients.
+// sshAddress returns the gateway's address for SSH clients.
 func (b *sessionBench) sshAddress() string {
 	address, _, _ := strings.Cut(b.gateway.said["SSH"], ": ")
 	return address

@@ -14,7 +14,7 @@ import (
 	"switchyard/activities/executor"
 )
 
-// byDocker is the way that others are measured against.
+// byDocker is the baseline that the other ways are compared with.
 const byDocker = "`docker exec`"
 
 // execWay is a way to run a program in a container.
@@ -23,10 +23,10 @@ type execWay struct {
 	run  func() error
 }
 
-// execRuns is how many programs run one after the other in a round.
+// execRuns is the number of sequential programs in a round.
 const execRuns = 10
 
-// exec measures `true` in a container: by a session, by `runs exec`, and by docker, in turns.
+// exec measures `true` in a container, alternating between a session, `runs exec` and docker.
 func (b *sessionBench) exec(ctx context.Context, rounds int) error {
 	found, err := exec.CommandContext(ctx, "docker", "ps", "--quiet", "--no-trunc", "--filter", "label=switchyard.run="+b.run).Output()
 	if err != nil {
@@ -59,7 +59,7 @@ func (b *sessionBench) exec(ctx context.Context, rounds int) error {
 			if err := way.run(); err != nil {
 				return fmt.Errorf("%s: %w", way.name, err)
 			}
-			if i >= execRuns { // the first round warms caches up
+			if i >= execRuns { // the first round warms the caches
 				took[w] = append(took[w], time.Since(began))
 			}
 		}
@@ -73,7 +73,7 @@ func (b *sessionBench) exec(ctx context.Context, rounds int) error {
 	return nil
 }
 
-// engineExec runs `true` in a container as the program docker does.
+// engineExec runs `true` in a container with the same engine calls as the docker command.
 func (b *sessionBench) engineExec(ctx context.Context, id string) error {
 	made, err := b.engine.ContainerExecCreate(ctx, id, container.ExecOptions{Cmd: []string{"true"}, AttachStdout: true, AttachStderr: true})
 	if err != nil {

@@ -16,9 +16,9 @@ import (
 )
 
 const (
-	// forwardSize is what a connection carries in one direction, in bytes.
+	// forwardSize is the number of bytes that a connection carries in one direction.
 	forwardSize = 256 << 20
-	// forwardTrips is how many bytes go there and back in a round.
+	// forwardTrips is the number of single-byte round trips in a round.
 	forwardTrips = 500
 )
 
@@ -30,8 +30,8 @@ const (
 	targetPorts
 )
 
-// forward measures a port that is forwarded by `runs port-forward` against a relay, in turns. The target is in this process; the
-// task has the network of this machine.
+// forward compares `runs port-forward` with a relay, alternating between the two. The target is in this process; the
+// task uses the host network.
 func (b *sessionBench) forward(ctx context.Context, rounds int) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -67,7 +67,7 @@ func (b *sessionBench) forward(ctx context.Context, rounds int) error {
 				if err != nil {
 					return fmt.Errorf("%s, %s: %w", way.name, measure.name, err)
 				}
-				if round > 0 { // the first warms caches up
+				if round > 0 { // the first round warms the caches
 					took[[2]int{m, w}] = append(took[[2]int{m, w}], d)
 				}
 			}
@@ -92,7 +92,7 @@ func (b *sessionBench) forward(ctx context.Context, rounds int) error {
 
 func inUs(d time.Duration) string { return fmt.Sprintf("%d µs", d.Microseconds()) }
 
-// inRate returns the rate at which forwardSize took a time.
+// inRate formats the rate at which forwardSize bytes took d.
 func inRate(d time.Duration) string {
 	return fmt.Sprintf("%.0f MiB/s", float64(forwardSize>>20)/d.Seconds())
 }
@@ -108,7 +108,7 @@ func openTarget() (*forwardTarget, error) {
 	for i, serve := range [targetPorts]func(net.Conn){
 		sinkPort: func(c net.Conn) {
 			n, _ := discard(c)
-			_, _ = fmt.Fprintln(c, n) // a client that is gone measures nothing
+			_, _ = fmt.Fprintln(c, n) // a client that has gone measures nothing
 		},
 		sourcePort: func(c net.Conn) { _ = sendZeros(c) },
 		echoPort: func(c net.Conn) {
@@ -151,10 +151,10 @@ func (t *forwardTarget) close() {
 	}
 }
 
-// chunk is how much is read and written at once, in bytes.
+// chunk is the size of reads and writes, in bytes.
 const chunk = 128 << 10
 
-// discard reads until the end. It does not splice, as a program that uses the data could not.
+// discard reads until the end. It does not splice, because a program that uses the data could not either.
 func discard(c net.Conn) (total int64, err error) {
 	for buffer := make([]byte, chunk); ; {
 		n, err := c.Read(buffer)
@@ -186,7 +186,7 @@ func dialPort(port int) (*net.TCPConn, error) {
 	return c.(*net.TCPConn), nil
 }
 
-// sendAll returns how long it takes until a sink has everything.
+// sendAll returns how long it takes until a sink has received everything.
 func sendAll(port int) (time.Duration, error) {
 	c, err := dialPort(port)
 	if err != nil {
@@ -218,7 +218,7 @@ func receiveAll(port int) (time.Duration, error) {
 	return time.Since(began), nil
 }
 
-// roundTrip returns the median of what a byte takes there and back.
+// roundTrip returns the median round-trip time of one byte.
 func roundTrip(port int) (time.Duration, error) {
 	c, err := dialPort(port)
 	if err != nil {
@@ -240,7 +240,7 @@ func roundTrip(port int) (time.Duration, error) {
 	return median(took), nil
 }
 
-// forwardPorts starts `runs port-forward` for ports of the shell task, and returns the ones that it listens on.
+// forwardPorts starts `runs port-forward` for ports of the shell task, and returns the local ports.
 func (b *sessionBench) forwardPorts(ctx context.Context, ports [targetPorts]int) (local [targetPorts]int, stop func(), err error) {
 	args := []string{"runs", "port-forward", b.run, processTask}
 	for _, port := range ports {

@@ -16,16 +16,16 @@ import (
 )
 
 const (
-	// idleSessions is how many sessions are open.
+	// idleSessions is the number of open sessions.
 	idleSessions = 500
-	// openAtOnce is how many of them are opened at once.
+	// openAtOnce is the number of sessions that are opened concurrently.
 	openAtOnce = 16
-	// quietTime is how long they are left alone before they are measured.
+	// quietTime is how long the sessions stay idle before the measurement.
 	quietTime = 45 * time.Second
 )
 
-// idle measures what sessions take of a gateway that have nothing to do: programs that wait for input, each the session of a
-// client of its own. It is one round.
+// idle measures the cost of idle sessions for a gateway: programs that wait for input, each in the session of a client
+// of its own. It runs a single round.
 func (b *sessionBench) idle(ctx context.Context, _ int) error {
 	before, err := b.footprint(ctx)
 	if err != nil {
@@ -79,7 +79,7 @@ type idleSession struct {
 	ended sync.WaitGroup
 }
 
-// openIdle opens all sessions; each has echoed a line.
+// openIdle opens all sessions and waits until each has echoed a line.
 func (b *sessionBench) openIdle(ctx context.Context) ([]*idleSession, error) {
 	var mu sync.Mutex
 	var open []*idleSession
@@ -137,17 +137,17 @@ func (b *sessionBench) openCat(ctx context.Context) *idleSession {
 	return s
 }
 
-// footprint is memory in MiB.
+// footprint holds memory in MiB and the number of goroutines.
 type footprint struct{ inUse, gateway, worker, goroutines float64 }
 
-// footprint returns the memory of gateway and worker when the gateway has collected its garbage.
+// footprint returns the memory of gateway and worker after the gateway has collected its garbage.
 func (b *sessionBench) footprint(ctx context.Context) (f footprint, err error) {
 	first, err := b.figures(ctx)
 	if err != nil {
 		return f, err
 	}
 	figures := first
-	// The requests make garbage, too, until there is enough of it.
+	// The requests themselves produce garbage until a collection starts.
 	for figures["go_memstats_last_gc_time_seconds"] == first["go_memstats_last_gc_time_seconds"] {
 		if figures, err = b.figures(ctx); err != nil {
 			return f, err
@@ -161,7 +161,7 @@ func (b *sessionBench) footprint(ctx context.Context) (f footprint, err error) {
 	}, errors.Join(errGateway, errWorker)
 }
 
-// figures returns the figures of the gateway that have no labels.
+// figures returns the gateway's metrics without labels.
 func (b *sessionBench) figures(ctx context.Context) (map[string]float64, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, b.client.URL+"/metrics", nil)
 	if err != nil {

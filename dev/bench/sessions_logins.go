@@ -16,10 +16,10 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// loginsAtOnce is how many SSH clients log in at once.
+// loginsAtOnce is the number of concurrent SSH logins.
 const loginsAtOnce = 200
 
-// logins measures SSH clients that log in at once at the gateway; when all have, each runs `true`.
+// logins measures concurrent SSH logins at the gateway. Once all clients have logged in, each runs `true`.
 func (b *sessionBench) logins(ctx context.Context, rounds int) error {
 	_, key, err := ed25519.GenerateKey(nil)
 	if err != nil {
@@ -53,7 +53,7 @@ func (b *sessionBench) logins(ctx context.Context, rounds int) error {
 	return nil
 }
 
-// loginAll returns how long it takes until all clients have logged in, and then until each has run `true`.
+// loginAll returns how long it takes until all clients have logged in, and how long until each has then run `true`.
 func (b *sessionBench) loginAll(ctx context.Context, task string, signer ssh.Signer) (loggedIn, ran time.Duration, failures []error) {
 	var mu sync.Mutex
 	var clients []*ssh.Client
@@ -99,7 +99,7 @@ func (b *sessionBench) login(ctx context.Context, task string, signer ssh.Signer
 		return nil, err
 	}
 	opened, channels, requests, err := ssh.NewClientConn(conn, address, &ssh.ClientConfig{
-		User: task + "." + b.run, Auth: []ssh.AuthMethod{ssh.PublicKeys(signer)}, HostKeyCallback: ssh.InsecureIgnoreHostKey(), // the gateway was started here
+		User: task + "." + b.run, Auth: []ssh.AuthMethod{ssh.PublicKeys(signer)}, HostKeyCallback: ssh.InsecureIgnoreHostKey(), // this process started the gateway
 	})
 	if err != nil {
 		return nil, errors.Join(err, conn.Close())

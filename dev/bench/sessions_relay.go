@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// relayPorts starts a plain relay to ports of this machine, and returns the ones that it listens on, and its name: socat, or a
-// minimal one in this process if there is no socat.
+// relayPorts starts a plain relay to local ports, and returns its own ports and its name: socat, or a minimal relay in
+// this process if socat is missing.
 func relayPorts(ctx context.Context, ports [targetPorts]int) (local [targetPorts]int, name string, stop func(), err error) {
 	start, name := startSocat, "`socat`"
 	if _, err := exec.LookPath("socat"); err != nil {
@@ -35,14 +35,14 @@ func relayPorts(ctx context.Context, ports [targetPorts]int) (local [targetPorts
 	return local, name, stop, nil
 }
 
-// startSocat starts a socat with its defaults.
+// startSocat starts socat with its default options.
 func startSocat(ctx context.Context, port int) (int, func(), error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return 0, nil, err
 	}
 	local := l.Addr().(*net.TCPAddr).Port
-	if err := l.Close(); err != nil { // socat cannot say which port it has taken
+	if err := l.Close(); err != nil { // socat cannot report which port it has taken
 		return 0, nil, err
 	}
 	cmd := exec.CommandContext(ctx, "socat", fmt.Sprintf("TCP-LISTEN:%d,bind=127.0.0.1,fork,reuseaddr", local), fmt.Sprintf("TCP:127.0.0.1:%d", port))
@@ -83,7 +83,7 @@ func startRelay(_ context.Context, port int) (int, func(), error) {
 	return l.Addr().(*net.TCPAddr).Port, func() { _ = l.Close() }, nil
 }
 
-// relay copies both ways with half-close, and without splicing.
+// relay copies in both directions with half-close, and without splicing.
 func relay(near *net.TCPConn, port int) {
 	defer near.Close()
 	far, err := dialPort(port)

@@ -19,8 +19,8 @@ import (
 	"switchyard/workflows/names"
 )
 
-// shape is something to measure, by us and by hand. A measurement is divided by
-// per before it is shown.
+// shape is a workload to measure with Switchyard and with hand-written code. A measurement is divided by per before it
+// is printed.
 type shape struct {
 	name         string
 	per          int
@@ -43,7 +43,7 @@ func shapes() []shape {
 	}
 }
 
-// repeat adds up n measurements.
+// repeat returns a measurement that adds up n measurements.
 func repeat(n int, measure func(context.Context, *cluster) (time.Duration, error)) func(context.Context, *cluster) (time.Duration, error) {
 	return func(ctx context.Context, y *cluster) (sum time.Duration, err error) {
 		for range n {
@@ -58,7 +58,7 @@ func repeat(n int, measure func(context.Context, *cluster) (time.Duration, error
 }
 
 func task(command string, parents ...string) *v1.TaskDefinition {
-	spec, _ := structpb.NewStruct(map[string]any{"command": command}) // a string is always a value
+	spec, _ := structpb.NewStruct(map[string]any{"command": command}) // a string is always a valid value
 	return &v1.TaskDefinition{
 		Type: "shell", Spec: spec, DependsOn: parents,
 		Resources: &v1.Resources{Cores: proto.Float64(0)},
@@ -86,8 +86,8 @@ func (y *cluster) run(ctx context.Context, def *v1.Definition) (*v1.StatusRespon
 	return &status, took, err
 }
 
-// await waits for the end of a workflow and returns when that was, since began.
-// It asks rather than waits: a long poll now and then misses the end.
+// await waits for the end of a workflow and returns when that was, relative to began. It polls because a long poll
+// occasionally misses the end.
 func (y *cluster) await(ctx context.Context, run client.WorkflowRun, began time.Time) (time.Duration, error) {
 	for {
 		d, err := y.conn.DescribeWorkflowExecution(ctx, run.GetID(), "")
@@ -117,7 +117,7 @@ func wide(n int) func(context.Context, *cluster) (time.Duration, error) {
 	return timed(wideDefinition(n))
 }
 
-// wideDefinition returns a definition of n tasks that depend on nothing.
+// wideDefinition returns a definition of n independent tasks.
 func wideDefinition(n int) *v1.Definition {
 	def := &v1.Definition{Name: "wide", Tasks: map[string]*v1.TaskDefinition{}}
 	for i := range n {
@@ -226,7 +226,7 @@ func untilDead(ctx context.Context, y *cluster, start func(command string) (clie
 	}
 	var pid int
 	for pid == 0 {
-		text, _ := os.ReadFile(file) // absent until the process has started
+		text, _ := os.ReadFile(file) // missing until the process has started
 		pid, _ = strconv.Atoi(strings.TrimSpace(string(text)))
 		if err := pause(ctx); err != nil {
 			return 0, err
@@ -251,9 +251,8 @@ func pause(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// lateness is that of back-offs: the time between the start of a failing attempt
-// and the start of the next, less the back-off. It includes the end of the one
-// and the way to the other.
+// lateness measures how late back-offs end: the time between the starts of a failing attempt and of the next one, minus
+// the back-off. It includes the end of the first attempt and the dispatch of the second.
 func lateness(n int) func(context.Context, *cluster) (time.Duration, error) {
 	return late(n, func(ctx context.Context, y *cluster, command string) error {
 		t := task(command)
@@ -274,7 +273,7 @@ func latenessByHand(n int) func(context.Context, *cluster) (time.Duration, error
 	})
 }
 
-// late runs a command n times that notes when it starts and fails the first time.
+// late runs a command n times that records its start times and fails the first time.
 func late(n int, run func(ctx context.Context, y *cluster, command string) error) func(context.Context, *cluster) (time.Duration, error) {
 	return func(ctx context.Context, y *cluster) (time.Duration, error) {
 		dir, err := os.MkdirTemp("", "switchyard-bench-")

@@ -18,10 +18,10 @@ import (
 	"go.temporal.io/server/common/dynamicconfig"
 )
 
-// The benchmarks print what the tuning is for; nothing asserts them, because machines differ.
-// Run them with: go test ./dev/embedded -run '^$' -bench . -benchtime 3x
+// The benchmarks print what the tuning improves. No test asserts the figures, because machines differ. Run them with:
+// go test ./dev/embedded -run '^$' -bench . -benchtime 3x
 
-// stock leaves out only what would call the internet or outlive the server.
+// stock returns the default settings, except for those that would call the internet or outlive the server.
 func stock() settings {
 	return settings{shards: 1, dynamic: dynamicconfig.StaticClient{
 		dynamicconfig.EnableServerVersionCheck.Key():      false,
@@ -35,7 +35,7 @@ func fourShards() settings {
 	return settings{shards: 4, dynamic: tuning()}
 }
 
-// variants runs the benchmark on each kind of store with each of the settings.
+// variants runs the benchmark on each kind of store with each set of settings.
 func variants(b *testing.B, run func(b *testing.B, c client.Client)) {
 	for _, store := range []string{"memory", "file"} {
 		for name, set := range map[string]settings{"tuned": tuned(), "stock": stock(), "four-shards": fourShards()} {
@@ -64,7 +64,7 @@ func perIteration(b *testing.B, total time.Duration, unit string) {
 	b.ReportMetric(0, "ns/op")
 }
 
-// BenchmarkHop is one activity of a chain of a hundred, from schedule to schedule.
+// BenchmarkHop measures one activity in a chain of a hundred, from schedule to schedule.
 func BenchmarkHop(b *testing.B) {
 	const hops = 100
 	variants(b, func(b *testing.B, c client.Client) {
@@ -80,7 +80,7 @@ func BenchmarkHop(b *testing.B) {
 	})
 }
 
-// BenchmarkTimer is how late a timer of 100 ms fires.
+// BenchmarkTimer measures how late a timer of 100 ms fires.
 func BenchmarkTimer(b *testing.B) {
 	const wait = 100 * time.Millisecond
 	variants(b, func(b *testing.B, c client.Client) {
@@ -107,13 +107,14 @@ func BenchmarkTimer(b *testing.B) {
 	})
 }
 
-// BenchmarkCancel is the time from cancelling a workflow to its activity noticing, with a heartbeat time-out of 15 s.
+// BenchmarkCancel measures the time from cancelling a workflow until its activity notices, with a heartbeat time-out of
+// 15 s.
 func BenchmarkCancel(b *testing.B) {
 	variants(b, func(b *testing.B, c client.Client) {
 		began, ended := make(chan struct{}), make(chan time.Time)
 		w := worker.New(c, testQueue, worker.Options{})
 		w.RegisterActivityWithOptions(func(ctx context.Context) error {
-			beat := time.NewTicker(100 * time.Millisecond) // the SDK lets through one in 12 s
+			beat := time.NewTicker(100 * time.Millisecond) // the SDK sends only one every 12 s
 			defer beat.Stop()
 			began <- struct{}{}
 			for {
@@ -157,7 +158,8 @@ func BenchmarkCancel(b *testing.B) {
 	})
 }
 
-// BenchmarkStart is the time from Start to a namespace that answers, and the resident memory with the server running.
+// BenchmarkStart measures the time from Start until the namespace answers, and the resident memory with the server
+// running.
 func BenchmarkStart(b *testing.B) {
 	for _, store := range []string{"memory", "file"} {
 		b.Run(store, func(b *testing.B) {
@@ -185,7 +187,8 @@ func BenchmarkStart(b *testing.B) {
 	}
 }
 
-// cpuTime is what this process has used, and unlike the time on the clock hardly depends on what else the machine does.
+// cpuTime returns the processor time of this process. Unlike elapsed time, it hardly depends on other load on the
+// machine.
 func cpuTime(b *testing.B) time.Duration {
 	var usage syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {
@@ -194,7 +197,7 @@ func cpuTime(b *testing.B) time.Duration {
 	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
 }
 
-// residentMiB is this process's resident memory, the pages of the binary included.
+// residentMiB returns this process's resident memory in MiB, including pages of the binary.
 func residentMiB(b *testing.B) float64 {
 	status, err := os.ReadFile("/proc/self/status")
 	if err != nil {

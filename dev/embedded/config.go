@@ -19,7 +19,7 @@ const (
 	clusterName = "active"
 )
 
-// settings are what a benchmark compares; Start always uses tuned.
+// settings holds what a benchmark varies. Start always uses tuned.
 type settings struct {
 	dynamic dynamicconfig.StaticClient
 	shards  int32
@@ -29,13 +29,13 @@ func tuned() settings {
 	return settings{dynamic: tuning(), shards: historyShards}
 }
 
-// serverOptions describe a server with all four services in this process, on the given ports and store, whose calls end
-// when stopping is done.
+// serverOptions returns the options of a server with all four services in this process, on the given ports and store.
+// Its calls end when stopping is done.
 func serverOptions(stopping context.Context, set settings, p *ports, store *config.SQL, logger serverLogger) []temporal.ServerOption {
 	return []temporal.ServerOption{
 		temporal.WithConfig(serverConfig(set.shards, p, store)),
 		temporal.ForServices(temporal.DefaultServices),
-		// Known hosts need no membership protocol, which would cost a second of start-up and four more ports.
+		// Known hosts need no membership protocol, which would add a second to the start and use four more ports.
 		temporal.WithStaticHosts(map[primitives.ServiceName]static.Hosts{
 			primitives.FrontendService: static.SingleLocalHost(dialable(p.frontend)),
 			primitives.HistoryService:  static.SingleLocalHost(dialable(p.history)),

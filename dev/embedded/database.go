@@ -22,15 +22,15 @@ import (
 	"switchyard/activities/filelock"
 )
 
-// database is the server's store: how to connect to it, and what has to happen after the server has stopped.
+// database is the server's store: how to connect to it, and what must happen after the server has stopped.
 type database struct {
 	store *config.SQL
-	// created says that nothing was there before.
+	// created reports that the database did not exist before.
 	created bool
-	lock    *filelock.Lock // nil in memory
+	lock    *filelock.Lock // nil for a database in memory
 }
 
-// openDatabase locks, makes and checks the file that the options name, or sets up one in memory.
+// openDatabase locks, creates and checks the file that the options name, or sets up a database in memory.
 func openDatabase(ctx context.Context, opts Options) (*database, error) {
 	if opts.DBFile == "" {
 		return memoryDatabase(), nil
@@ -55,7 +55,7 @@ func openDatabase(ctx context.Context, opts Options) (*database, error) {
 	return &database{store: fileStore(path), created: created, lock: lock}, nil
 }
 
-// memoryDatabase is private to one server: its name is part of the connection's, and is never used again.
+// memoryDatabase returns a database that is private to one server: its unique name is part of the connection's name.
 func memoryDatabase() *database {
 	return &database{created: true, store: &config.SQL{
 		PluginName:   sqliteplugin.PluginName,
@@ -67,30 +67,31 @@ func memoryDatabase() *database {
 	}}
 }
 
-// fileStore connects by one connection (the plugin's default): SQLite has one writer, and readers that overtake it would
-// only make it wait.
+// fileStore uses a single connection (the plugin's default): SQLite allows one writer, and concurrent readers would
+// only delay it.
 func fileStore(path string) *config.SQL {
 	return &config.SQL{
 		PluginName:   sqliteplugin.PluginName,
 		DatabaseName: escapePath(path),
 		ConnectAttributes: map[string]string{
-			// Only createDatabase makes files: a file that vanishes is an error, not an empty database.
+			// Only createDatabase creates files. A file that vanishes is an error, not an empty database.
 			"mode":         "rw",
 			"journal_mode": "wal",
-			// A process that dies loses nothing; a machine that dies loses the last moments, never the consistency.
+			// A crash of the process loses nothing. A crash of the machine loses the last moments, but never
+			// consistency.
 			"synchronous": "normal",
-			// KiB of pages kept in memory, when negative.
+			// A negative value is the size of the page cache in KiB.
 			"cache_size": "-16384",
 			"temp_store": "memory",
 			// The plugin keeps one connection for each distinct set of attributes until the process ends. A file that
-			// was removed and made again under its old name must not meet the old connection. SQLite ignores pragmas
-			// that it does not know.
+			// was removed and recreated under the same name must not get the old connection. SQLite ignores unknown
+			// pragmas.
 			"switchyard_start": "s" + strings.ReplaceAll(uuid.NewString(), "-", ""),
 		},
 	}
 }
 
-// createNamespace makes the namespace with its retention and search attributes, unless it exists.
+// createNamespace creates the namespace with its retention and search attributes, unless it exists.
 func (d *database) createNamespace(opts Options) error {
 	namespace, err := sqlite.NewNamespaceConfig(clusterName, opts.Namespace, false, opts.SearchAttributes)
 	if err != nil {
@@ -103,8 +104,8 @@ func (d *database) createNamespace(opts Options) error {
 	return nil
 }
 
-// close leaves a file whole without its log, or gives the memory back; then others may have the file. The plugin's
-// connection itself stays until the process ends.
+// close checkpoints the file so that it is complete without its log, or frees the memory. Afterwards other processes
+// may use the file. The plugin's connection stays open until the process ends.
 func (d *database) close() error {
 	var errs []error
 	admin, err := temporalsql.NewSQLAdminDB(sqlplugin.DbKindUnknown, d.store, resolver.NewNoopResolver(), log.NewNoopLogger(), metrics.NoopMetricsHandler)
@@ -122,7 +123,7 @@ func (d *database) close() error {
 	return errors.Join(errs...)
 }
 
-// dropTables drops table by table what is left, because a search index takes tables of its own along.
+// dropTables drops the remaining tables one by one, because dropping a search index also drops its auxiliary tables.
 func dropTables(admin sqlplugin.AdminDB) error {
 	for {
 		tables, err := admin.ListTables("")

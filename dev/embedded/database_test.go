@@ -30,7 +30,7 @@ func TestRefusedFiles(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "test.db")
 			test.make(t, path)
-			// Twice, because a refusal must not keep the lock.
+			// The second attempt checks that a refusal releases the lock.
 			for range 2 {
 				_, err := Start(t.Context(), Options{DBFile: path})
 				if err == nil || !strings.Contains(err.Error(), test.want) || !strings.Contains(err.Error(), path) {
@@ -50,7 +50,8 @@ func TestRefusedFiles(t *testing.T) {
 func TestCreateDatabase(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "test.db")
-	// What a process that was killed while it made one can leave, an empty file, and the log of a removed database.
+	// These are leftovers of a process that was killed while it created a database, an empty file, and the log of a
+	// removed database.
 	write(t, path+".new", "half")
 	write(t, path+"-wal", "stale")
 	write(t, path, "")

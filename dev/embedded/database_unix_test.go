@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// TestDatabaseIsNoPipe names a pipe without a writer, whose opening would not return.
+// TestDatabaseIsNoPipe uses a pipe without a writer, whose opening would block.
 func TestDatabaseIsNoPipe(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "test.db")

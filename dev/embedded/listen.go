@@ -7,20 +7,21 @@ import (
 	"syscall"
 )
 
-// PortTakenError says that something else listens on the port that was asked for.
+// PortTakenError means that something else listens on the requested port.
 type PortTakenError struct {
-	// Port is the port that was asked for.
+	// Port is the requested port.
 	Port int
-	// Flag is the command line flag that chooses another one, with its dashes.
+	// Flag is the command line flag that chooses another port, with its dashes.
 	Flag string
 }
 
-// Error returns the message.
+// Error names the port, the flag and the remedy.
 func (e *PortTakenError) Error() string {
 	return fmt.Sprintf("port %d is taken; choose another with %s, or stop what listens there", e.Port, e.Flag)
 }
 
-// listen opens address (host:port; no host means loopback, port 0 a free port). flag is named when the port is taken.
+// listen listens on address (host:port; no host means loopback, port 0 a free port). Its error names flag if the port
+// is taken.
 func listen(address, flag string) (net.Listener, error) {
 	host, port, err := net.SplitHostPort(address)
 	if err != nil {
@@ -31,7 +32,7 @@ func listen(address, flag string) (net.Listener, error) {
 	}
 	listener, err := net.Listen("tcp", net.JoinHostPort(host, port))
 	if errors.Is(err, syscall.EADDRINUSE) {
-		// The error carries the parsed address, so a service name for a port is a number by now.
+		// The error carries the resolved address, so a named port is a number here.
 		if op, ok := errors.AsType[*net.OpError](err); ok {
 			if addr, ok := op.Addr.(*net.TCPAddr); ok {
 				return nil, &PortTakenError{Port: addr.Port, Flag: flag}
@@ -41,7 +42,8 @@ func listen(address, flag string) (net.Listener, error) {
 	return listener, err
 }
 
-// dialable is the address at which this machine reaches a listener: a listener on all interfaces is reached by loopback.
+// dialable returns the address at which this machine reaches a listener. For a listener on all interfaces, that is
+// loopback.
 func dialable(addr *net.TCPAddr) string {
 	ip := addr.IP
 	if ip.IsUnspecified() {
@@ -50,9 +52,9 @@ func dialable(addr *net.TCPAddr) string {
 	return (&net.TCPAddr{IP: ip, Port: addr.Port}).String()
 }
 
-// ports are the addresses that the services are going to listen on. The Temporal server opens its listeners itself, so
-// the ports are held open together here and let go just before it does; Start tries again with others when
-// something slips in between.
+// ports holds the addresses that the services will listen on. The Temporal server opens its listeners itself. So ports
+// holds all of them open together and releases them just before that. Start retries with other ports if another process
+// takes one in between.
 type ports struct {
 	frontend, history, matching, worker *net.TCPAddr
 	held                                []net.Listener
@@ -81,7 +83,7 @@ func holdPorts(frontend string) (*ports, error) {
 	return p, nil
 }
 
-// release lets the ports go; a second call does nothing.
+// release releases the ports. A second call is a no-op.
 func (p *ports) release() error {
 	var errs []error
 	for _, listener := range p.held {

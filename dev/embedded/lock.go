@@ -7,7 +7,8 @@ import (
 	"switchyard/activities/filelock"
 )
 
-// lockDatabase takes the lock of the database at path, a file beside it, or says who has it.
+// lockDatabase locks the database at path with a file beside it. If another process holds the lock, the error names
+// that process.
 func lockDatabase(path string) (*filelock.Lock, error) {
 	lock, err := filelock.Take(path + ".lock")
 	if held, ok := errors.AsType[*filelock.HeldError](err); ok {

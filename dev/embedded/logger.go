@@ -13,13 +13,13 @@ import (
 	"go.temporal.io/server/common/log/tag"
 )
 
-// serverLogger hands the Temporal server's errors and warnings to a slog.Logger, two levels quieter: what the server
-// calls an error is mostly a call that it is going to repeat. It is safe for concurrent use.
+// serverLogger writes the Temporal server's errors and warnings to a slog.Logger, two levels lower, because most of the
+// server's errors are calls that it retries. It is safe for concurrent use.
 type serverLogger struct {
 	out *slog.Logger
-	// building says that guard recovers what Fatal panics with.
+	// building is true while guard recovers the panic of Fatal.
 	building *atomic.Bool
-	// stopping makes everything debug: services that go away one after the other complain about each other.
+	// stopping lowers every record to debug: services that stop one after the other log errors about each other.
 	stopping *atomic.Bool
 }
 
@@ -29,14 +29,15 @@ func newServerLogger(out *slog.Logger) serverLogger {
 	return serverLogger{out: out.With("component", "temporal"), building: &atomic.Bool{}, stopping: &atomic.Bool{}}
 }
 
-// fatalError is what Fatal panics with while the server is being built.
+// fatalError is the value with which Fatal panics while the server is being built.
 type fatalError struct {
 	message string
 }
 
 func (e *fatalError) Error() string { return e.message }
 
-// lostPort says that a listener could not be opened because its port was taken. The server hands over text only.
+// lostPort reports whether a listener could not be opened because its port was taken. It matches text because the
+// server reports nothing else.
 func (e *fatalError) lostPort() bool {
 	return strings.Contains(e.message, syscall.EADDRINUSE.Error())
 }
@@ -56,9 +57,9 @@ func (l serverLogger) Panic(msg string, tags ...tag.Tag) {
 	panic(describe(msg, tags))
 }
 
-// Fatal does not return, because its callers count on that, but it leaves the process to its owner. While the server is
-// built, Start returns the failure as an error; later, only the goroutine that cannot continue ends. A service that is
-// stopped before it has come to serve calls this, too.
+// Fatal does not return, because its callers rely on that, but it does not end the process. While the server is being
+// built, Start returns the failure as an error; later, only the calling goroutine ends. A service that is stopped
+// before it serves also calls Fatal.
 func (l serverLogger) Fatal(msg string, tags ...tag.Tag) {
 	if !l.building.Load() {
 		l.log(slog.LevelError, msg, tags)
@@ -82,7 +83,7 @@ func (l serverLogger) log(level slog.Level, msg string, tags []tag.Tag) {
 	l.out.LogAttrs(ctx, level, msg, attrs...)
 }
 
-// guard runs build and returns what it calls fatal as an error.
+// guard runs build and returns a fatal failure in it as an error.
 func (l serverLogger) guard(build func() error) (err error) {
 	l.building.Store(true)
 	defer func() {

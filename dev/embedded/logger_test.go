@@ -10,7 +10,7 @@ import (
 	"go.temporal.io/server/common/log/tag"
 )
 
-// TestFatalWhileBuilding is another process's listener on a port that was free when it was chosen.
+// TestFatalWhileBuilding lets another listener take a port that was free when it was chosen.
 func TestFatalWhileBuilding(t *testing.T) {
 	t.Parallel()
 	taken, err := net.Listen("tcp", "127.0.0.1:0")

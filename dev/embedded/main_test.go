@@ -20,7 +20,7 @@ import (
 
 const testQueue = "test"
 
-// TestMain is also the main of the process that TestKilledProcess kills.
+// TestMain is also the main function of the process that TestKilledProcess kills.
 func TestMain(m *testing.M) {
 	if file := os.Getenv(helperEnv); file != "" {
 		helperMain(file)
@@ -29,11 +29,11 @@ func TestMain(m *testing.M) {
 	// Most tests wait for their servers.
 	testneeds.Parallel(4)
 	goleak.VerifyTestMain(m,
-		// What the server's library leaves behind of a stopped server: connections between its services, some of which try
-		// to come back, and to its store.
+		// These goroutines of the server's library outlive a stopped server: connections between its services, some of
+		// which try to reconnect, and connections to its store.
 		goleak.IgnoreAnyFunction("google.golang.org/grpc/internal/grpcsync.(*CallbackSerializer).run"),
 		goleak.IgnoreAnyFunction("google.golang.org/grpc.(*addrConn).resetTransportAndUnlock"),
-		// One that has come back: the port is another process's now.
+		// A connection may have reconnected, because the port now belongs to another process.
 		goleak.IgnoreAnyFunction("google.golang.org/grpc/internal/transport.(*http2Client).reader"),
 		goleak.IgnoreAnyFunction("google.golang.org/grpc/internal/transport.(*http2Client).keepalive"),
 		goleak.IgnoreAnyFunction("google.golang.org/grpc/internal/transport.(*loopyWriter).run"),
@@ -72,7 +72,7 @@ func (r *records) all() []string {
 	return r.text
 }
 
-// startTest starts a server that ends with the test.
+// startTest starts a server that stops with the test.
 func startTest(tb testing.TB, opts Options) *Server {
 	tb.Helper()
 	s, err := Start(tb.Context(), opts)
@@ -118,7 +118,7 @@ func chain(ctx workflow.Context, n int) error {
 	return nil
 }
 
-// sleeper waits for a timer, then for a signal, and returns what the signal carried.
+// sleeper waits for a timer, then for a signal, and returns the value of the signal.
 func sleeper(ctx workflow.Context, wait time.Duration) (string, error) {
 	if err := workflow.Sleep(ctx, wait); err != nil {
 		return "", err

@@ -20,15 +20,15 @@ import (
 )
 
 const (
-	// readyProbe is a workflow id that is never used: that it is not found is the answer of a server that works down to
-	// its store.
+	// readyProbe is a workflow ID that is never used. A not-found error for it proves that the server works down to its
+	// store.
 	readyProbe    = "switchyard:ready"
 	readyInterval = 5 * time.Millisecond
 	// readyLimit bounds a start whose context has no deadline.
 	readyLimit = 30 * time.Second
 )
 
-// dial opens a connection to the frontend; the calls on it fail until the frontend listens.
+// dial opens a connection to the frontend. Calls on it fail until the frontend listens.
 func dial(address string) (*grpc.ClientConn, error) {
 	const maxMessage = 64 * 1024 * 1024
 	return grpc.NewClient("passthrough:///"+address,
@@ -36,7 +36,7 @@ func dial(address string) (*grpc.ClientConn, error) {
 		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(maxMessage)))
 }
 
-// awaitNamespace returns when the namespace answers calls that reach its workflows.
+// awaitNamespace returns once the namespace answers calls that reach its workflows.
 func awaitNamespace(ctx context.Context, conn *grpc.ClientConn, name string) error {
 	ctx, cancel := context.WithTimeout(ctx, readyLimit)
 	defer cancel()
@@ -60,8 +60,8 @@ func awaitNamespace(ctx context.Context, conn *grpc.ClientConn, name string) err
 	}
 }
 
-// reconcileNamespace brings a namespace that an earlier start made to what the options say: its retention, and search
-// attributes that have come since.
+// reconcileNamespace updates a namespace from an earlier start to the options: its retention, and search attributes
+// that have been added since.
 func reconcileNamespace(ctx context.Context, conn *grpc.ClientConn, opts Options) error {
 	workflows := workflowservice.NewWorkflowServiceClient(conn)
 	operator := operatorservice.NewOperatorServiceClient(conn)

@@ -19,28 +19,29 @@ const (
 	loopback     = "127.0.0.1"
 )
 
-// Options say what to start. The zero value is a server in memory on a free port of the loopback interface.
+// Options configures a server. The zero value is a server in memory on a free loopback port.
 type Options struct {
-	// DBFile is the database file; it is made when it does not exist. Empty: in memory, gone with the server.
+	// DBFile is the database file, which is created if it does not exist. "" means a database in memory that is lost
+	// when the server stops.
 	DBFile string
-	// Address is the host:port that clients dial. Port 0 takes a free port; no host means loopback.
-	// Empty: a free port on loopback.
+	// Address is the host:port that clients dial. Port 0 means a free port; no host means loopback. "" means a free
+	// port on loopback.
 	Address string
-	// UIAddress is the host:port of the Web UI, read as Address is. Empty: no Web UI.
+	// UIAddress is the host:port of the Web UI, in the same form as Address. "" means no Web UI.
 	UIAddress string
-	// UIFallback has the Web UI take a free port if that of UIAddress is taken.
+	// UIFallback lets the Web UI use a free port if the port of UIAddress is taken.
 	UIFallback bool
-	// UIHosts are the names, besides localhost, the machine's own and IP addresses, under which the Web UI answers.
+	// UIHosts lists the host names under which the Web UI answers besides localhost, the machine's own names and IP
+	// addresses.
 	UIHosts []string
-	// Logger gets the server's errors as information and its warnings at debug level, and nothing else of it.
-	// Nil: they are dropped.
+	// Logger receives the server's errors at info level and its warnings at debug level. It may be nil.
 	Logger *slog.Logger
-	// Namespace is made on the first start. Empty: "default".
+	// Namespace is created on the first start. "" means "default".
 	Namespace string
-	// Retention is how long closed workflows are kept, at least an hour. Zero: 30 days.
+	// Retention is how long closed workflows are kept, at least an hour. 0 means 30 days.
 	Retention time.Duration
-	// SearchAttributes are registered in the namespace, by name. SQLite holds at most 10 of type Keyword and 3 of each
-	// other type.
+	// SearchAttributes are registered in the namespace, by name. SQLite supports at most 10 of type Keyword and 3 of
+	// each other type.
 	SearchAttributes map[string]enums.IndexedValueType
 }
 
@@ -60,7 +61,7 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// validate reports every problem at once, by field name.
+// validate returns every problem at once, by field name.
 func (o Options) validate() error {
 	var problems []error
 	if _, _, err := net.SplitHostPort(o.Address); err != nil {
@@ -77,7 +78,7 @@ func (o Options) validate() error {
 	return errors.Join(problems...)
 }
 
-// databasePath is the one absolute name of the database file, so that two spellings of it meet at the same lock.
+// databasePath returns the canonical absolute name of the database file, so that different spellings share one lock.
 func (o Options) databasePath() (string, error) {
 	path, err := filepath.Abs(o.DBFile)
 	if err != nil {

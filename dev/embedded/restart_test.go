@@ -27,20 +27,20 @@ const (
 	survivor    = "survivor"
 )
 
-// helperMain starts a server on the file and a workflow on the server, says so when the workflow waits for its timer, and
-// waits to be killed.
+// helperMain starts a server on the file and a workflow on the server. It prints a line when the workflow waits for its
+// timer, and then blocks until it is killed.
 func helperMain(file string) {
 	if err := help(context.Background(), file); err != nil {
 		fmt.Println(err)
 		os.Exit(1)
 	}
-	// Nothing refers to the server any more, and its lock must hold all the same.
+	// Nothing references the server any more, and its lock must still hold.
 	runtime.GC()
 	fmt.Println(helperReady)
 	select {}
 }
 
-// help returns when the workflow waits for its timer.
+// help returns once the workflow waits for its timer.
 func help(ctx context.Context, file string) error {
 	s, err := Start(ctx, Options{DBFile: file})
 	if err != nil {
@@ -76,7 +76,7 @@ func help(ctx context.Context, file string) error {
 	return fmt.Errorf("no timer in the history")
 }
 
-// startHelper runs this test binary as another process and returns when its workflow waits.
+// startHelper runs this test binary as another process and returns once its workflow waits.
 func startHelper(t *testing.T, file string) *exec.Cmd {
 	t.Helper()
 	helper := exec.CommandContext(t.Context(), os.Args[0])
@@ -112,7 +112,7 @@ func TestKilledProcess(t *testing.T) {
 	if err := helper.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
-	_ = helper.Wait() // it was killed
+	_ = helper.Wait() // the process was killed
 
 	s := startTest(t, Options{DBFile: file})
 	c := dialTest(t, s)
@@ -128,7 +128,7 @@ func TestKilledProcess(t *testing.T) {
 
 func TestReopen(t *testing.T) {
 	t.Parallel()
-	// Characters that mean something in the connection's URI, and a second name for the same folder.
+	// The name has characters that are special in the connection's URI, and the folder has a second name.
 	folder := t.TempDir()
 	file := filepath.Join(folder, "a b?c#d%20.db")
 	link := filepath.Join(t.TempDir(), "link")
@@ -150,7 +150,7 @@ func TestReopen(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// https://www.sqlite.org/fileformat.html#file_format_version_numbers: 2 is write-ahead logging.
+	// According to https://www.sqlite.org/fileformat.html#file_format_version_numbers, 2 means write-ahead logging.
 	if header[18] != 2 || header[19] != 2 {
 		t.Errorf("file format %d, %d: not in WAL mode", header[18], header[19])
 	}

@@ -20,16 +20,16 @@ const (
 	// sqliteDriver is the name under which the server's SQLite plugin registers its driver.
 	sqliteDriver = "sqlite"
 	sqliteMagic  = "SQLite format 3\x00"
-	// The header's fields are described at https://www.sqlite.org/fileformat.html#the_database_header.
+	// The fields of the header are described at https://www.sqlite.org/fileformat.html#the_database_header.
 	headerSize          = 100
 	headerUserVersion   = 60
 	headerApplicationID = 68
-	// applicationID is "SwYd", and marks a database that this package made.
+	// applicationID is "SwYd". It marks a database that this package created.
 	applicationID = 0x53775964
 )
 
-// schemaVersion is the version of the main and of the visibility schema in one number, each "major.minor" as
-// major*100+minor: 0.11 and 0.1 are 110001. It grows with the server's schema.
+// schemaVersion returns the versions of the main and the visibility schema as one number, each "major.minor" encoded as
+// major*100+minor: 0.11 and 0.1 give 110001. It grows with the server's schema.
 func schemaVersion() (uint32, error) {
 	var number uint32
 	for _, version := range []string{sqlite.Version, sqlite.VisibilityVersion} {
@@ -42,11 +42,11 @@ func schemaVersion() (uint32, error) {
 	return number, nil
 }
 
-// checkSchema reads the file's header and says why it cannot be used. What it reads is written once, before the file gets
-// its name, so that a write-ahead log left by a killed process cannot hide a newer value. It returns fs.ErrNotExist for a
-// file that has to be made: one that does not exist or is empty.
+// checkSchema returns why the file cannot be used, according to its header. The header fields are written once, before
+// the file gets its name, so a write-ahead log of a killed process cannot hide newer values. It returns fs.ErrNotExist
+// for a file that must be created because it does not exist or is empty.
 func checkSchema(path string) error {
-	// The opening of a pipe waits for its other end.
+	// Opening a pipe would block until its other end is open.
 	info, err := os.Stat(path)
 	if err != nil {
 		return err
@@ -84,7 +84,7 @@ func checkSchema(path string) error {
 	return nil
 }
 
-// createDatabase makes a complete database beside path and renames it into place. The caller holds the lock.
+// createDatabase creates a complete database beside path and renames it into place. The caller holds the lock.
 func createDatabase(ctx context.Context, path string) error {
 	version, err := schemaVersion()
 	if err != nil {
@@ -94,14 +94,14 @@ func createDatabase(ctx context.Context, path string) error {
 	if err := os.Remove(unfinished); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return fmt.Errorf("create database: %w", err)
 	}
-	// Histories hold what tasks are given, secrets too. SQLite makes the log as private as the file.
+	// Histories contain task inputs, including secrets. SQLite makes the log as private as the file.
 	if err := os.WriteFile(unfinished, nil, 0o600); err != nil {
 		return fmt.Errorf("create database: %w", err)
 	}
 	if err := writeSchema(ctx, unfinished, version); err != nil {
 		return errors.Join(fmt.Errorf("create database %s: %w", path, err), os.Remove(unfinished))
 	}
-	// Leftovers of a database whose main file was removed would be replayed into the new one.
+	// SQLite would replay leftovers of a removed database into the new one.
 	for _, leftover := range []string{path + "-wal", path + "-shm"} {
 		if err := os.Remove(leftover); err != nil && !errors.Is(err, os.ErrNotExist) {
 			return fmt.Errorf("create database: %w", err)
@@ -146,7 +146,8 @@ func writeSchema(ctx context.Context, path string, version uint32) error {
 	return db.Close()
 }
 
-// schemaWriter is as much of an AdminDB as the schema's set-up uses: it runs every statement in one transaction.
+// schemaWriter implements the part of AdminDB that the set-up of the schema uses. It runs every statement in one
+// transaction.
 type schemaWriter struct {
 	sqlplugin.AdminDB
 	ctx context.Context
@@ -158,7 +159,7 @@ func (w schemaWriter) Exec(stmt string, args ...any) error {
 	return err
 }
 
-// escapePath makes a path safe inside a SQLite URI, where ? and # and % mean something.
+// escapePath escapes a path for a SQLite URI, in which ?, # and % are special.
 func escapePath(path string) string {
 	return (&url.URL{Path: path}).EscapedPath()
 }

@@ -10,8 +10,8 @@ import (
 	"go.temporal.io/server/temporal"
 )
 
-// startAttempts is how often the services are started anew because another process took one of their ports in the moment
-// between choosing and opening it.
+// startAttempts is how often the start of the services is tried if another process takes one of their ports between the
+// choice and the listen call.
 const startAttempts = 4
 
 // Server is a running Temporal server. Its methods are safe for concurrent use.
@@ -24,13 +24,13 @@ type Server struct {
 	endCalls context.CancelFunc
 	services temporal.Server
 	database *database
-	ui       *webUI // nil without
+	ui       *webUI // nil without a Web UI
 	stopOnce sync.Once
 	stopErr  error
 }
 
-// Start returns when the namespace answers calls, or with an error and nothing left running. A taken port is a
-// *PortTakenError. The context bounds the start only.
+// Start returns once the namespace answers calls, or with an error and nothing left running. A taken port results in a
+// *PortTakenError. The context bounds only the start.
 func Start(ctx context.Context, opts Options) (*Server, error) {
 	return start(ctx, opts, tuned())
 }
@@ -86,7 +86,7 @@ func start(ctx context.Context, opts Options, set settings) (_ *Server, err erro
 	return s, nil
 }
 
-// startServices starts the four services, with other free ports when one was lost.
+// startServices starts the four services. It retries with other free ports if one was lost.
 func (s *Server) startServices(ctx context.Context, opts Options, set settings) error {
 	for attempt := 1; ; attempt++ {
 		if err := ctx.Err(); err != nil {
@@ -119,12 +119,12 @@ func (s *Server) newServices(set settings, p *ports) (services temporal.Server, 
 		return err
 	})
 	if err != nil {
-		return nil, err // and no interface around a nil server
+		return nil, err // return a nil interface, not one that holds a nil server
 	}
 	return services, nil
 }
 
-// awaitReady waits for the namespace and brings an older one up to date.
+// awaitReady waits for the namespace and updates one from an earlier start.
 func (s *Server) awaitReady(ctx context.Context, opts Options) (err error) {
 	conn, err := dial(s.address)
 	if err != nil {
@@ -140,10 +140,10 @@ func (s *Server) awaitReady(ctx context.Context, opts Options) (err error) {
 	return reconcileNamespace(ctx, conn, opts)
 }
 
-// Address is the host:port that clients dial.
+// Address returns the host:port that clients dial.
 func (s *Server) Address() string { return s.address }
 
-// UIURL is where a browser finds the Web UI, or "" without one.
+// UIURL returns the URL of the Web UI, or "" without one.
 func (s *Server) UIURL() string {
 	if s.ui == nil {
 		return ""
@@ -151,11 +151,11 @@ func (s *Server) UIURL() string {
 	return s.ui.url()
 }
 
-// Namespace is the namespace that the options named.
+// Namespace returns the namespace of the server.
 func (s *Server) Namespace() string { return s.namespace }
 
-// Stop ends the Web UI and the services and closes the store, and waits for all of it. Clients and workers should be
-// gone before. A second call waits for the first and returns the same.
+// Stop stops the Web UI and the services, closes the store, and waits for all of them. Clients and workers should stop
+// before. A second call waits for the first and returns the same result.
 func (s *Server) Stop() error {
 	s.stopOnce.Do(func() {
 		s.logger.stopping.Store(true)

@@ -80,8 +80,8 @@ func checkNamespace(t *testing.T, c client.Client, name string, retention time.D
 	}
 }
 
-// TestPushedCancel waits less than the 48 s between two beats of an activity with a heartbeat time-out of a minute, so
-// that only a pushed cancellation arrives in time.
+// TestPushedCancel waits less than the 48 s between two heartbeats of an activity with a heartbeat time-out of a
+// minute, so that only a pushed cancellation arrives in time.
 func TestPushedCancel(t *testing.T) {
 	t.Parallel()
 	c := dialTest(t, startTest(t, Options{}))
@@ -144,7 +144,7 @@ func TestTakenPort(t *testing.T) {
 	}
 }
 
-// TestWebUIFallsBackToAFreePort has another listener on the Web UI's port.
+// TestWebUIFallsBackToAFreePort opens another listener on the Web UI's port.
 func TestWebUIFallsBackToAFreePort(t *testing.T) {
 	t.Parallel()
 	taken, err := net.Listen("tcp", "127.0.0.1:0")
@@ -220,7 +220,7 @@ func TestWebUI(t *testing.T) {
 		}
 	}
 
-	// Another site's page must not reach the server with the browser's help.
+	// A page of another site must not reach the server through the browser.
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.UIURL()+"/api/v1/namespaces", strings.NewReader("{}"))
 	if err != nil {
 		t.Fatal(err)

@@ -16,8 +16,8 @@ import (
 	"google.golang.org/grpc"
 )
 
-// endWith ends running calls when stopping is done. Without it the server, when it stops, waits a full second for long
-// polls, among them those of its own system workers.
+// endWith returns an interceptor that ends running calls when stopping is done. Without it, the stopping server waits a
+// full second for long polls, including those of its own system workers.
 func endWith(stopping context.Context) grpc.UnaryServerInterceptor {
 	return func(ctx context.Context, req any, _ *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
 		ctx, cancel := endingWith(ctx, stopping)
@@ -26,7 +26,7 @@ func endWith(stopping context.Context) grpc.UnaryServerInterceptor {
 	}
 }
 
-// endingWith is ctx until stopping is done, too.
+// endingWith returns a context that also ends when stopping is done.
 func endingWith(ctx, stopping context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancel(ctx)
 	detach := context.AfterFunc(stopping, cancel)
@@ -36,9 +36,9 @@ func endingWith(ctx, stopping context.Context) (context.Context, context.CancelF
 	}
 }
 
-// clientFactories makes the clients by which the services call each other, with one difference: a command that is being
-// pushed to a worker is given up when stopping is done. Without it the server waits ten seconds for the answer of a
-// worker that went away with the command.
+// clientFactories creates the clients with which the services call each other. They differ from the server's own in one
+// respect: pushing a command to a worker ends when stopping is done. Without that, the server waits ten seconds for the
+// reply of a worker that has gone.
 type clientFactories struct {
 	client.FactoryProvider
 	stopping context.Context
@@ -64,12 +64,13 @@ func (f clientFactory) NewMatchingClientWithTimeout(names client.NamespaceIDToNa
 	}
 	whole, ok := inner.(wholeClient)
 	if !ok {
-		return inner, nil // it stops more slowly, but lacks nothing
+		return inner, nil // the server stops more slowly, but everything else works
 	}
 	return matchingClient{wholeClient: whole, stopping: f.stopping}, nil
 }
 
-// wholeClient is all that the server looks for in a client of its matching service, by type assertions too.
+// wholeClient lists everything that the server expects of a client of its matching service, including through type
+// assertions.
 type wholeClient interface {
 	matchingservice.MatchingServiceClient
 	matching.RoutingClient

@@ -8,7 +8,8 @@ import (
 	"go.temporal.io/server/common/log"
 )
 
-// TestTuning reads the settings as the server does: a value of the wrong type would silently leave the default.
+// TestTuning reads the settings as the server does, because the server silently replaces a value of the wrong type by
+// the default.
 func TestTuning(t *testing.T) {
 	t.Parallel()
 	dc := dynamicconfig.NewCollection(tuning(), log.NewNoopLogger())

@@ -30,8 +30,8 @@ const (
 	uiStopTimeout   = 2 * time.Second
 )
 
-// webUI serves Temporal's Web UI. It puts the UI server's handlers on a listener and a connection of its own, because
-// the UI server's own start exits the process on a taken port, and its stop leaves the connection behind.
+// webUI serves Temporal's Web UI. It runs the UI server's handlers on its own listener and connection, because the UI
+// server's Start exits the process if the port is taken, and its Stop leaks the connection.
 type webUI struct {
 	listener net.Listener
 	conn     *grpc.ClientConn
@@ -45,12 +45,12 @@ func listenUI(opts Options) (net.Listener, error) {
 	if _, taken := errors.AsType[*PortTakenError](err); !taken || !opts.UIFallback {
 		return listener, err
 	}
-	// The address has been parsed.
+	// The address has already been parsed.
 	host, _, _ := net.SplitHostPort(opts.UIAddress)
 	return listen(net.JoinHostPort(host, "0"), "--ui-port")
 }
 
-// startWebUI serves on the listener, which it owns from now on, against the frontend at the given address.
+// startWebUI serves the UI on the listener, which it then owns, for the frontend at the given address.
 func startWebUI(listener net.Listener, frontend string, opts Options) (*webUI, error) {
 	conn, err := dial(frontend)
 	if err != nil {
@@ -74,16 +74,17 @@ func startWebUI(listener net.Listener, frontend string, opts Options) (*webUI, e
 	return u, nil
 }
 
-// uiHandler has no log-in routes: the UI of an embedded server is as open as the server itself, and its API starts what
-// workers run. So only requests that call it by a name of its own reach it, those that read included.
+// uiHandler returns the UI's handler. It has no log-in routes: the UI of an embedded server is as open as the server
+// itself. Since its API can start workflows that workers run, the handler accepts only requests, including reads, that
+// address it by one of its own names.
 func uiHandler(conn *grpc.ClientConn, frontend string, opts Options) (http.Handler, error) {
 	provider, err := config.NewConfigProviderWithRefresh(&config.Config{
 		TemporalGRPCAddress: frontend,
 		EnableUI:            true,
 		DefaultNamespace:    opts.Namespace,
-		// The browser has no business with any other server.
+		// The browser must not contact any other server.
 		DisableNewsFetch: true,
-		// The page comes over plain HTTP.
+		// The page is served over plain HTTP.
 		CORS:     config.CORS{CookieInsecure: true},
 		HideLogs: true,
 	})
@@ -108,7 +109,7 @@ func uiHandler(conn *grpc.ClientConn, frontend string, opts Options) (http.Handl
 		}}),
 		middleware.Gzip(),
 		middleware.Secure(),
-		// The two go together, in this order: the one makes the token that the other asks for.
+		// The order matters: the first creates the token that the second requires.
 		csrf.EnsureTokenCookie(false),
 		middleware.CSRFWithConfig(csrf.MiddlewareConfig(provider, false)),
 	)
@@ -130,7 +131,7 @@ func (u *webUI) url() string {
 	return "http://" + dialable(u.listener.Addr().(*net.TCPAddr))
 }
 
-// stop lets running requests finish for a moment.
+// stop gives running requests a moment to finish.
 func (u *webUI) stop() error {
 	ctx, cancel := context.WithTimeout(context.Background(), uiStopTimeout)
 	defer cancel()

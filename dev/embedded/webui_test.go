@@ -8,8 +8,8 @@ import (
 	"go.temporal.io/api/serviceerror"
 )
 
-// TestWebUIAnswersToItsOwnNamesOnly does what a page does whose site was pointed at loopback after it had loaded: get the
-// token from the UI, and start a workflow with it.
+// TestWebUIAnswersToItsOwnNamesOnly acts like a page whose host name was rebound to loopback after it had loaded: it
+// gets the token from the UI and starts a workflow with it.
 func TestWebUIAnswersToItsOwnNamesOnly(t *testing.T) {
 	t.Parallel()
 	s := startTest(t, Options{UIAddress: "localhost:0", UIHosts: []string{"yard.example"}})

@@ -105,7 +105,7 @@ func (anthropic) stream(t turn) []event {
 		if index == 0 {
 			add(false, "ping", object{})
 		}
-		if deltaType == "input_json_delta" { // the provider begins arguments with an empty piece
+		if deltaType == "input_json_delta" { // the provider starts arguments with an empty piece
 			add(false, "content_block_delta", object{"index": index, "delta": object{"type": deltaType, field: ""}})
 		}
 		for _, piece := range pieces {
@@ -174,7 +174,7 @@ func anthropicUsage(u Usage) object {
 	}
 }
 
-// anthropicErrors has the error types of statuses.
+// anthropicErrors maps HTTP statuses to error types.
 var anthropicErrors = map[int]string{
 	400: "invalid_request_error", 401: "authentication_error", 403: "permission_error", 404: "not_found_error",
 	413: "request_too_large", 429: "rate_limit_error", 504: "timeout_error", 529: "overloaded_error",

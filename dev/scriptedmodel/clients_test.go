@@ -12,7 +12,7 @@ import (
 	openaioption "github.com/openai/openai-go/v3/option"
 )
 
-// answer is what a client got, in the same form from both APIs.
+// answer is a client's result, in the same form for both APIs.
 type answer struct {
 	Text       string
 	ToolCalls  []ToolCall
@@ -21,13 +21,13 @@ type answer struct {
 	Chunks     int // 0 without streaming
 }
 
-// caller is how a client asks a model.
+// caller holds how a client calls a model.
 type caller struct {
 	url     string
 	http    *http.Client
 	key     string
 	retries int
-	onChunk func() // called for each piece of text or arguments; nil does nothing
+	onChunk func() // called for each piece of text or arguments; may be nil
 }
 
 // client is one of the official clients, with or without streaming.
@@ -38,7 +38,7 @@ type client struct {
 	ask      func(context.Context, caller, Conversation) (answer, error)
 }
 
-// clients lists all ways to ask a model.
+// clients lists every client, with and without streaming.
 var clients = []client{
 	{"anthropic", APIMessages, false, askAnthropic},
 	{"anthropic stream", APIMessages, true, streamAnthropic},
@@ -138,7 +138,7 @@ func streamAnthropic(ctx context.Context, c caller, conversation Conversation) (
 	stream := client.Messages.NewStreaming(ctx, anthropicParams(conversation))
 	defer stream.Close()
 	var message anthropicsdk.Message
-	written := map[int64]Arguments{} // by block, since Accumulate replaces broken JSON by {}
+	written := map[int64]Arguments{} // by block, because Accumulate replaces broken JSON by {}
 	chunks := 0
 	for stream.Next() {
 		event := stream.Current()
@@ -205,7 +205,7 @@ func openaiParams(c Conversation) openaisdk.ChatCompletionNewParams {
 	return params
 }
 
-// openaiStopReasons translates finish reasons.
+// openaiStopReasons maps finish reasons to stop reasons.
 var openaiStopReasons = map[string]string{"stop": StopEndTurn, "tool_calls": StopToolUse, "length": StopMaxTokens, "content_filter": StopRefusal}
 
 // openaiAnswer returns the answer in a completion.

@@ -9,47 +9,47 @@ import (
 	"strings"
 )
 
-// Conversation is what a request asks the model to continue, in the same form for both APIs.
+// Conversation is the conversation that a request asks the model to continue, in one form for both APIs.
 type Conversation struct {
 	Model    string
-	System   string // the texts of the system prompt, joined by line feeds
+	System   string // texts of the system prompt, joined by line feeds
 	Messages []Message
 	Tools    []Tool
 }
 
-// Message is a message of a conversation, without its system prompt. Tool results are in messages of the role user in the
-// Messages API, and in messages of the role tool in Chat Completions.
+// Message is a message of a conversation, without the system prompt. Tool results are in messages with the role user in
+// the Messages API, and with the role tool in Chat Completions.
 type Message struct {
 	Role        string
-	Text        string // the texts of all parts, joined by line feeds
-	Thinking    string // in the Messages API, joined likewise
+	Text        string // texts of all parts, joined by line feeds
+	Thinking    string // only in the Messages API, joined likewise
 	ToolCalls   []ToolCall
 	ToolResults []ToolResult
 }
 
-// Roles of messages.
+// The roles of messages.
 const (
 	RoleUser      = "user"
 	RoleAssistant = "assistant"
 	RoleTool      = "tool"
 )
 
-// ToolResult is the answer of a tool to a call.
+// ToolResult is the result of a tool call.
 type ToolResult struct {
-	ID      string // of the call
-	Name    string // of the tool, or "" if the conversation has no such call
+	ID      string // ID of the call
+	Name    string // name of the tool, or "" if the conversation has no such call
 	Text    string
-	IsError bool // always false in Chat Completions, which do not have it
+	IsError bool // always false in Chat Completions, which has no such field
 }
 
 // Tool is a tool that a request offers to the model.
 type Tool struct {
 	Name        string
 	Description string
-	Schema      json.RawMessage // of the arguments
+	Schema      json.RawMessage // schema of the arguments
 }
 
-// Turns returns how many replies of the model the conversation has.
+// Turns returns the number of model replies in the conversation.
 func (c Conversation) Turns() int {
 	turns := 0
 	for _, message := range c.Messages {
@@ -60,7 +60,7 @@ func (c Conversation) Turns() int {
 	return turns
 }
 
-// LastUserText returns the text of the last user message that has some, or "".
+// LastUserText returns the text of the last user message with text, or "".
 func (c Conversation) LastUserText() string {
 	for _, message := range slices.Backward(c.Messages) {
 		if message.Role == RoleUser && message.Text != "" {
@@ -91,18 +91,18 @@ func (w When) matches(c Conversation) bool {
 		(w.ToolResult == "" && w.ToolResultText == "" || slices.ContainsFunc(c.NewToolResults(), w.matchesResult))
 }
 
-// matchesResult reports whether a result of a tool meets the conditions of a rule.
+// matchesResult reports whether a tool result meets the conditions of a rule.
 func (w When) matchesResult(r ToolResult) bool {
 	return (w.ToolResult == "" || r.Name == w.ToolResult) && strings.Contains(r.Text, w.ToolResultText)
 }
 
-// resolveTools names the tools of results, and returns an error unless every tool call has one result before the next
-// reply, and every result a call. Both providers refuse such conversations.
+// resolveTools sets the tool names of results. It returns an error unless every tool call has exactly one result before
+// the next reply, and every result has a call. Both providers refuse other conversations.
 func (c Conversation) resolveTools() error {
 	if len(c.Messages) == 0 {
 		return errors.New("messages: at least one message is required")
 	}
-	open := map[string]string{} // names of tools by IDs of calls that have no result yet
+	open := map[string]string{} // names of tools by the IDs of calls without a result
 	for i, message := range c.Messages {
 		for j, result := range message.ToolResults {
 			name, isOpen := open[result.ID]
@@ -125,7 +125,7 @@ func (c Conversation) resolveTools() error {
 	return nil
 }
 
-// words returns how many words a conversation has.
+// words returns the number of words in a conversation.
 func (c Conversation) words() int {
 	n := countWords(c.System)
 	for _, message := range c.Messages {

@@ -10,16 +10,16 @@ import (
 	"time"
 )
 
-// delivery sends the response to one request, and records its outcome.
+// delivery sends the response to one request and records its outcome.
 type delivery struct {
 	w       http.ResponseWriter
-	ctx     context.Context // ends when the client leaves
+	ctx     context.Context // ends when the client disconnects
 	dialect dialect
 	pace    Pace
 	record  func(status int, outcome Outcome)
 }
 
-// send sends a reply with a fault, which is the zero value if the reply is to be whole.
+// send sends a reply with a fault. The zero fault sends a complete reply.
 func (d *delivery) send(reply turn, fault Fault, isStream bool) {
 	switch {
 	case !d.pause(d.pace.Delay):
@@ -42,13 +42,13 @@ func refusal(status int) string {
 	return fmt.Sprintf("%s (the script says so)", text)
 }
 
-// refuse sends an error.
+// refuse sends an error response.
 func (d *delivery) refuse(status int, message string, retryAfter time.Duration) {
 	header := d.w.Header()
 	header.Set("Content-Type", "application/json")
 	if retryAfter > 0 {
 		header.Set("Retry-After", strconv.Itoa(int(math.Ceil(retryAfter.Seconds()))))
-		header.Set("Retry-After-Ms", strconv.FormatInt(max(1, retryAfter.Milliseconds()), 10)) // clients prefer it
+		header.Set("Retry-After-Ms", strconv.FormatInt(max(1, retryAfter.Milliseconds()), 10)) // clients prefer this header
 	}
 	d.record(status, OutcomeRefused)
 	d.w.WriteHeader(status)
@@ -93,15 +93,15 @@ func (d *delivery) stream(events []event, fault Fault) {
 	}
 }
 
-// abandon records that the client has left, unless the reply was broken before.
+// abandon records that the client has disconnected, unless the reply was broken before.
 func (d *delivery) abandon(isBroken bool) {
 	if !isBroken {
 		d.record(http.StatusOK, OutcomeAbandoned)
 	}
 }
 
-// breakPosition returns the index of the event in whose place a stream breaks, or -1. It is at most the
-// one after the last chunk, so no client gets the end of a broken reply.
+// breakPosition returns the index of the event at which a stream breaks, or -1. The index is at most one after the last
+// chunk, so that no client gets the end of a broken reply.
 func breakPosition(events []event, fault Fault) int {
 	if fault.Break == "" {
 		return -1
@@ -119,7 +119,7 @@ func breakPosition(events []event, fault Fault) int {
 	return position
 }
 
-// breakStream breaks a stream in which next would follow, and last was the last chunk.
+// breakStream breaks a stream before the event next. last is the last chunk.
 func (d *delivery) breakStream(way Break, next, last event) {
 	switch way {
 	case BreakCut:
@@ -138,7 +138,7 @@ func (d *delivery) breakStream(way Break, next, last event) {
 	}
 }
 
-// message sends the body of a reply.
+// message sends the body of a reply without streaming.
 func (d *delivery) message(body []byte, fault Fault) {
 	d.w.Header().Set("Content-Type", "application/json")
 	if fault.Break == BreakError {
@@ -170,8 +170,8 @@ func (d *delivery) message(body []byte, fault Fault) {
 	}
 }
 
-// write sends bytes at once, and reports whether it could. A client that leaves after the last byte has the whole
-// reply, so write ignores the context.
+// write sends bytes immediately, and reports whether that succeeded. It ignores the context, because a client that
+// disconnects after the last byte has the complete reply.
 func (d *delivery) write(text []byte) bool {
 	if _, err := d.w.Write(text); err != nil {
 		return false
@@ -179,7 +179,7 @@ func (d *delivery) write(text []byte) bool {
 	return http.NewResponseController(d.w).Flush() == nil
 }
 
-// pause waits, and reports whether the client is still there.
+// pause waits, and reports whether the client is still connected.
 func (d *delivery) pause(delay time.Duration) bool {
 	if delay == 0 {
 		return d.ctx.Err() == nil
@@ -194,7 +194,7 @@ func (d *delivery) pause(delay time.Duration) bool {
 	}
 }
 
-// text returns an event as it is on the wire.
+// text returns the wire format of an event.
 func (e event) text() []byte {
 	var text bytes.Buffer
 	if e.name != "" {

@@ -6,13 +6,13 @@ import (
 	"net/http"
 )
 
-// dialect is the API of a provider. Its methods are pure, and safe for concurrent use.
+// dialect is the API of a provider. Its methods are pure and safe for concurrent use.
 type dialect interface {
 	// name returns the value of Request.API.
 	name() string
 	// key returns the API key of a request, or "".
 	key(http.Header) string
-	// read parses the body of a request. Its error is for the client.
+	// read parses the body of a request. Its error is returned to the client.
 	read(body []byte) (wireRequest, error)
 	// stream returns the events of a streamed reply. The last one ends the reply.
 	stream(turn) []event
@@ -20,11 +20,11 @@ type dialect interface {
 	message(turn) []byte
 	// failure returns the body of an error.
 	failure(status int, message string) []byte
-	// failureEvent returns an error in the middle of a stream.
+	// failureEvent returns the event for an error in the middle of a stream.
 	failureEvent() event
 	// overloaded returns the status with which the provider sheds load.
 	overloaded() int
-	// requestIDHeader returns the name of the header with the number of a request.
+	// requestIDHeader returns the name of the header that holds the ID of a request.
 	requestIDHeader() string
 }
 
@@ -39,17 +39,17 @@ type wireRequest struct {
 type event struct {
 	name    string // empty in Chat Completions
 	data    []byte
-	isChunk bool // whether it carries a piece of the text or of arguments
+	isChunk bool // the event carries a piece of the text or of arguments
 }
 
 // object is a JSON object.
 type object = map[string]any
 
-// encode returns the JSON of a value that is made of JSON types.
+// encode returns the JSON of a value that consists of JSON types.
 func encode(value any) []byte {
 	text, err := json.Marshal(value)
 	if err != nil {
-		panic(err) // the values are made of maps, texts and numbers
+		panic(err) // the values consist of maps, strings and numbers
 	}
 	return text
 }
@@ -68,10 +68,10 @@ type part struct {
 	Signature string          `json:"signature"`
 }
 
-// content is a text, or a list of parts.
+// content is the content of a message: a string, or a list of parts.
 type content []part
 
-// UnmarshalJSON reads a text as one part.
+// UnmarshalJSON accepts a string as a single part.
 func (c *content) UnmarshalJSON(text []byte) error {
 	switch {
 	case string(text) == "null":
@@ -99,7 +99,7 @@ func (c content) text() string {
 	return joined
 }
 
-// joinLines joins two texts by a line feed unless one is empty.
+// joinLines joins two texts with a line feed unless one is empty.
 func joinLines(a, b string) string {
 	if a == "" || b == "" {
 		return a + b

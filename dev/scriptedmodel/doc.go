@@ -1,5 +1,5 @@
-// Package scriptedmodel serves a language model that follows a script. It needs no key and no network beyond the
-// loopback, so tests and examples of agents are repeatable and cost nothing.
+// Package scriptedmodel serves a language model that follows a script. It needs no key and no network beyond loopback,
+// so tests and examples of agents are repeatable and cost nothing.
 //
 // [New] returns an http.Handler with two paths, each with and without streaming:
 //
@@ -26,8 +26,8 @@
 // All conditions of a rule must hold; [When] lists them. Thinking is for the Messages API only, which refuses a conversation
 // whose thinking has changed.
 //
-// A [Fault] makes a rule misbehave, for ever or so many times: it refuses, is slow, or breaks the reply in the middle.
-// The server records every request with its [Outcome], so a test can count turns that were paid twice.
+// A [Fault] makes a rule misbehave, always or a limited number of times: it refuses, is slow, or breaks the reply in the
+// middle. The server records every request with its [Outcome], so a test can count turns that were paid for twice.
 //
 // It may import nothing of this module, and none of the official clients, which its tests drive it with.
 package scriptedmodel

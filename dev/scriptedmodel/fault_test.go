@@ -104,7 +104,7 @@ func TestBrokenRepliesAreErrors(t *testing.T) {
 	}
 }
 
-// TestTruncatedStreamsLookWhole shows why a client must look for a stop reason: no official client reports an error.
+// TestTruncatedStreamsLookWhole shows why a client must check for a stop reason: no official client reports an error.
 func TestTruncatedStreamsLookWhole(t *testing.T) {
 	t.Parallel()
 	script := Script{Rules: []Rule{{Reply: Reply{Text: "a reply of more than one chunk"}, Fault: &Fault{Break: BreakTruncate, After: 1}}}}
@@ -145,7 +145,7 @@ func TestHandlersEndWhenTheClientLeaves(t *testing.T) {
 		name       string
 		pace       Pace
 		fault      *Fault
-		streamOnly bool // without streaming, the reply is whole
+		streamOnly bool // without streaming, the reply is complete
 		silent     bool // the stream has no chunk to wait for
 	}{
 		{name: "slow first byte", pace: Pace{Delay: time.Hour}, silent: true},

@@ -11,7 +11,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// testKey is the key that clients of tests send unless a test says otherwise.
+// testKey is the default API key of the tests' clients.
 const testKey = "sk-test-key"
 
 // patience bounds what a test waits for. Only a broken test reaches it.
@@ -29,7 +29,7 @@ func start(t *testing.T, script Script) (*Server, *httptest.Server) {
 	return model, server
 }
 
-// bounded returns a context that ends a test which hangs.
+// bounded returns a context that ends a hanging test.
 func bounded(t *testing.T) context.Context {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)

@@ -10,7 +10,8 @@ import (
 // openAI is the Chat Completions API, as in https://platform.openai.com/docs/api-reference/chat and .../chat-streaming.
 type openAI struct{}
 
-// openAICreated is when every completion was created, in Unix seconds: the same request gets the same reply.
+// openAICreated is the creation time of every completion in Unix seconds. It is constant so that equal requests get
+// equal replies.
 const openAICreated = 1_767_225_600
 
 func (openAI) name() string { return APIChatCompletions }
@@ -164,7 +165,7 @@ func openAIUsage(u Usage) object {
 	}
 }
 
-// openAIErrors has the error types and codes of statuses.
+// openAIErrors maps HTTP statuses to error types and codes.
 var openAIErrors = map[int]struct {
 	kind string
 	code any

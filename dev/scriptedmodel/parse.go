@@ -29,7 +29,7 @@ func Parse(text []byte) (Script, error) {
 	return script, script.Validate()
 }
 
-// UnmarshalYAML reads a mapping as a JSON object, and a text as it is.
+// UnmarshalYAML accepts a mapping as a JSON object, and a string unchanged.
 func (a *Arguments) UnmarshalYAML(node *yaml.Node) error {
 	if node.Kind == yaml.ScalarNode && node.Tag == "!!str" {
 		*a = Arguments(node.Value)
@@ -47,10 +47,10 @@ func (a *Arguments) UnmarshalYAML(node *yaml.Node) error {
 	return nil
 }
 
-// unknownField matches what the YAML library reports about a field that a type lacks.
+// unknownField matches the YAML library's error for an unknown field.
 var unknownField = regexp.MustCompile(`field (\S+) not found in type \S+`)
 
-// plainYAMLError returns the text of an error of the YAML library without names of Go types.
+// plainYAMLError returns the text of a YAML library error without the names of Go types.
 func plainYAMLError(err error) string {
 	text := strings.TrimPrefix(err.Error(), "yaml: ")
 	text = strings.TrimPrefix(text, "unmarshal errors:\n  ")

@@ -6,17 +6,17 @@ import (
 	"slices"
 )
 
-// Request is the record of a request that the server received. Its slices are shared; do not change them.
+// Request is the record of a received request. Its slices are shared and must not be modified.
 type Request struct {
-	Number       int    // from 1, in the order of arrival
+	Number       int    // starts at 1, in order of arrival
 	API          string // APIMessages or APIChatCompletions
 	IsStream     bool
 	Conversation Conversation    // the parsed part of the body
 	Body         json.RawMessage // unparsed
-	Header       http.Header     // masked in place of keys
+	Header       http.Header     // with keys masked
 	IsKeyRight   bool            // always true if the script has no key
 	Rule         string          // the rule that matched, or "" if none did
-	Status       int             // of the response; 0 while the outcome is open and no byte was sent
+	Status       int             // status of the response; 0 while the outcome is open and no byte was sent
 	Outcome      Outcome
 }
 
@@ -29,18 +29,18 @@ const (
 // Outcome is the state of the reply to a request.
 type Outcome string
 
-// Outcomes. All but OutcomeOpen are final, except that OutcomeDelivered becomes OutcomeAbandoned if sending the last
-// bytes fails. Both OutcomeRefused and OutcomeDelivered are recorded before the last byte is sent, so a client that has the
-// whole response finds them.
+// The outcomes. All but OutcomeOpen are final, except that OutcomeDelivered becomes OutcomeAbandoned if sending the
+// last bytes fails. OutcomeRefused and OutcomeDelivered are recorded before the last byte is sent, so a client with the
+// complete response finds them.
 const (
-	OutcomeOpen      Outcome = "open"      // the reply is on its way
-	OutcomeDelivered Outcome = "delivered" // the reply was sent whole
-	OutcomeRefused   Outcome = "refused"   // the response has the status of an error
+	OutcomeOpen      Outcome = "open"      // the reply is in progress
+	OutcomeDelivered Outcome = "delivered" // the complete reply was sent
+	OutcomeRefused   Outcome = "refused"   // the response has an error status
 	OutcomeBroken    Outcome = "broken"    // the script broke the reply
-	OutcomeAbandoned Outcome = "abandoned" // the client left before the reply was whole
+	OutcomeAbandoned Outcome = "abandoned" // the client disconnected before the reply was complete
 )
 
-// masked replaces the values of headers that carry keys.
+// masked replaces header values that contain keys.
 const masked = "***"
 
 // maskKeys returns a copy of a header without keys.
@@ -54,26 +54,26 @@ func maskKeys(header http.Header) http.Header {
 	return header
 }
 
-// Requests returns all requests so far, in the order of arrival.
+// Requests returns all requests so far, in order of arrival.
 func (s *Server) Requests() []Request {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Clone(s.requests)
 }
 
-// Open returns how many requests are being answered. It is 0 as soon as all handlers have returned.
+// Open returns the number of requests in progress. It is 0 as soon as all handlers have returned.
 func (s *Server) Open() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.open
 }
 
-// Delivered returns how many replies were delivered whole.
+// Delivered returns the number of completely delivered replies.
 func (s *Server) Delivered() int { return s.countDelivered(func(string) bool { return true }) }
 
-// Repeated returns how many replies were delivered whole to a conversation that had been answered whole before: the turns
-// that a client paid for twice. Conversations that begin alike, such as those of parallel agents with the same prompt,
-// count as one.
+// Repeated returns the number of replies that were delivered completely to a conversation that already had a complete
+// reply: turns that a client paid for twice. Conversations that begin identically, such as those of parallel agents
+// with the same prompt, count as one.
 func (s *Server) Repeated() int {
 	seen := map[string]bool{}
 	return s.countDelivered(func(id string) bool {
@@ -83,7 +83,7 @@ func (s *Server) Repeated() int {
 	})
 }
 
-// countDelivered counts the whole replies for whose conversations a function returns true.
+// countDelivered counts the completely delivered replies to conversations for which counts returns true.
 func (s *Server) countDelivered(counts func(conversationID string) bool) int {
 	n := 0
 	for _, request := range s.Requests() {
@@ -112,7 +112,7 @@ func (s *Server) update(number int, change func(*Request)) {
 	change(&s.requests[number-1])
 }
 
-// end notes that the handler of a request returns.
+// end records that the handler of a request returns.
 func (s *Server) end() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// post sends a body without any client library. The body of the response is read and closed.
+// post sends a body without a client library. It reads and closes the body of the response.
 func post(t *testing.T, server *httptest.Server, path, body string) *http.Response {
 	t.Helper()
 	request, err := http.NewRequestWithContext(bounded(t), http.MethodPost, server.URL+path, strings.NewReader(body))

@@ -12,15 +12,15 @@ import (
 // maxBody bounds the body of a request, in bytes, as the Messages API does.
 const maxBody = 32 << 20
 
-// Server answers requests as its script says. It starts no goroutine, and a handler ends when its client leaves. It is
-// safe for concurrent use.
+// Server answers requests according to its script. It starts no goroutine, and a handler ends when its client
+// disconnects. It is safe for concurrent use.
 type Server struct {
 	script Script
 	mux    *http.ServeMux
 
 	mu       sync.Mutex
 	requests []Request
-	faults   []int // how many requests each rule has failed
+	faults   []int // number of requests that each rule has failed
 	open     int
 }
 
@@ -43,7 +43,7 @@ func New(script Script) *Server {
 // ServeHTTP answers one request.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.mux.ServeHTTP(w, r) }
 
-// handler returns the handler of the path of a dialect.
+// handler returns the handler for the path of a dialect.
 func (s *Server) handler(d dialect) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, bodyErr := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
@@ -89,8 +89,8 @@ func (s *Server) handler(d dialect) http.Handler {
 	})
 }
 
-// choose returns the rule for a conversation, or nil if none matches, and its fault, which is the zero value if the rule
-// answers well this time.
+// choose returns the rule for a conversation and its fault. The rule is nil if none matches. The fault is zero if the
+// rule answers normally this time.
 func (s *Server) choose(number int, c Conversation) (*Rule, Fault) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -112,7 +112,7 @@ func (s *Server) choose(number int, c Conversation) (*Rule, Fault) {
 	return nil, Fault{}
 }
 
-// noRule returns the text of the error for a conversation that no rule matches.
+// noRule returns the error text for a conversation that no rule matches.
 func noRule(c Conversation) string {
 	var results []string
 	for _, result := range c.NewToolResults() {

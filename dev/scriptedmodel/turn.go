@@ -9,9 +9,9 @@ import (
 	"slices"
 )
 
-// turn is a reply to one conversation in which nothing is left open. Dialects render it.
+// turn is a fully determined reply to one conversation. Dialects render it.
 type turn struct {
-	id         string // the same for the same conversation
+	id         string // equal conversations have equal IDs
 	model      string
 	thinking   string
 	text       string
@@ -19,10 +19,10 @@ type turn struct {
 	usage      Usage
 	stopReason string
 	chunkSize  int
-	withUsage  bool // whether a stream of Chat Completions ends with the usage
+	withUsage  bool // a stream of Chat Completions ends with the usage
 }
 
-// newTurn returns what a rule replies to a request.
+// newTurn returns the reply of a rule to a request.
 func newTurn(reply Reply, pace Pace, c Conversation) turn {
 	t := turn{
 		id: conversationID(c), model: c.Model, thinking: reply.Thinking, text: reply.Text, calls: slices.Clone(reply.ToolCalls),
@@ -56,7 +56,7 @@ func newTurn(reply Reply, pace Pace, c Conversation) turn {
 	return t
 }
 
-// signature returns what signs a text of thinking.
+// signature returns the signature of a thinking text.
 func signature(thinking string) string {
 	sum := sha256.Sum256([]byte(thinking))
 	return base64.StdEncoding.EncodeToString(sum[:])
@@ -72,7 +72,7 @@ func conversationID(c Conversation) string {
 	return hex.EncodeToString(sum[:8])
 }
 
-// chunks splits a text into pieces of so many characters.
+// chunks splits a text into pieces of size characters.
 func chunks(text string, size int) []string {
 	var pieces []string
 	for piece := range slices.Chunk([]rune(text), size) {

@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// Validate returns every problem of the script, joined, or nil.
+// Validate returns all problems of the script as a joined error, or nil.
 func (s Script) Validate() error {
 	var problems []error
 	if len(s.Rules) == 0 {
@@ -23,7 +23,7 @@ func (s Script) Validate() error {
 	return errors.Join(problems...)
 }
 
-// problems returns what is wrong with a rule.
+// problems returns the problems of a rule.
 func (r Rule) problems() []error {
 	var found []error
 	add := func(wrong bool, format string, args ...any) {

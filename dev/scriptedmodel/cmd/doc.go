@@ -1,4 +1,4 @@
-// Command cmd serves the model of a script, for examples and for trials by hand:
+// Command cmd serves a model that follows a script, for examples and manual trials:
 //
 //	go run ./dev/scriptedmodel/cmd -script FILE [-address 127.0.0.1:8089]
 //

@@ -58,7 +58,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	return serve(ctx, listener, scriptedmodel.New(script), stdout)
 }
 
-// serve serves a model until the context ends, then cuts the replies that are open.
+// serve serves a model until the context ends, then cuts the open replies.
 func serve(ctx context.Context, listener net.Listener, model *scriptedmodel.Server, stdout io.Writer) error {
 	server := &http.Server{Handler: model, ReadHeaderTimeout: 10 * time.Second}
 	closed := make(chan error, 1)

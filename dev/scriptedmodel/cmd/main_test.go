@@ -17,7 +17,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// buffer is a text that one goroutine writes while another reads it.
+// buffer is a text that one goroutine writes while another one reads it.
 type buffer struct {
 	mu   sync.Mutex
 	text strings.Builder
