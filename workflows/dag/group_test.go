@@ -160,7 +160,7 @@ func TestFanOutThatFails(t *testing.T) {
 		"system":  {Err: "the store is gone", Broken: true},
 	} {
 		task := fanned(0)
-		task.Retry = nil // it is not retried regardless
+		task.Retry = nil // it is still not retried
 		l, _ := start(t, &v1.Definition{Tasks: map[string]*v1.TaskDefinition{"each": task}})
 		d := l.expand("each", e)
 		if rec := l.s.Task(0); rec.State != "failed" || rec.Reason != reason || rec.Error != e.Err {

@@ -26,8 +26,8 @@ const (
 	maxInlineAncestors = 16 << 10
 )
 
-// attemptRequest returns the part of a request that also identifies an attempt already on its node. There must be at least one
-// member.
+// attemptRequest returns the request fields that identify an attempt, which suffice if its node already has the attempt. There
+// must be at least one member.
 func (r *run) attemptRequest(a assignment, members []int) *v1.ExecuteRequest {
 	first := members[0]
 	task, rec := r.status.TaskOf(first), r.core.Task(first)

@@ -77,7 +77,7 @@ func (r *run) partitionedOf(i int) *partitionedFanOut {
 	return nil
 }
 
-// expandLarge prepares a large fan-out, whose instances children run.
+// expandLarge starts a large fan-out, whose instances run in child workflows.
 func (r *run) expandLarge(i, count int) {
 	m := newPartitionedFanOut(i, count)
 	if was := r.partitionedOf(i); was != nil && was.total == count {

@@ -81,7 +81,7 @@ func (r *run) retry(ctx workflow.Context, req *v1.RetryTaskRequest) error {
 	if err := r.mayRetry(req); err != nil {
 		return err
 	}
-	if r.cancelRequested() { // a validator may not look
+	if r.cancelRequested() { // a validator may not check this
 		return refuse(names.TaskStateError, dag.ErrCancelled)
 	}
 	if m, number := r.partitionedInstance(req.GetTask()); m != nil {

@@ -45,7 +45,7 @@ type run struct {
 	events   []dag.Event
 	commands []*command
 	refusal  error // the answer to commands once the loop no longer executes them; nil until then
-	woken    bool  // something has happened that is no event
+	woken    bool  // something other than an event has happened
 
 	questions   []question
 	openEnds    int          // ended attempts not yet reported to the core
@@ -187,9 +187,9 @@ func (r *run) readInput() error {
 	return nil
 }
 
-// chainOf returns the chain of an execution, given the chain that it was started with, or "". A reset begins a new chain,
-// because it has another run ID than the history that it continues. So results of the old execution do not answer what the
-// reset does again.
+// chainOf returns the chain of an execution, given the chain that it was started with, or "". A reset begins a new chain
+// because it has another run ID than the history that it continues. The new chain keeps results of the old execution from
+// answering work that the reset repeats.
 func chainOf(info *workflow.Info, given string) string {
 	if execution := info.WorkflowExecution.RunID; info.OriginalRunID != execution {
 		return execution

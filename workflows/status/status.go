@@ -524,7 +524,7 @@ func (s *Status) SetContext(context *structpb.Struct) {
 	s.ContextRevision = s.Revision
 }
 
-// EndRun sets the end of a run.
+// EndRun sets the final state of a run and the time of its end.
 func EndRun(run *v1.Run, end *dag.End, now time.Time) {
 	run.State, run.Reason, run.Error, run.Problem = end.State, end.Reason, end.Error, ""
 	run.CompletedAt = timestamppb.New(now)

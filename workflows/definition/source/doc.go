@@ -1,5 +1,5 @@
-// Package source reads a YAML or JSON document into a tree of nodes with positions, and collects problems. It knows nothing
-// about definitions.
+// Package source reads a YAML or JSON document into a tree of nodes with positions, and collects problems. It is
+// independent of definitions.
 //
 //	Report.Read(data) ──> Node tree ──> the caller's checks, each with a Path ──> Report.Err: Problems with line and column
 //
