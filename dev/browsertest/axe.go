@@ -7,19 +7,19 @@ import (
 	"testing"
 )
 
-// Finding is something that keeps a person from using a page.
+// Finding is an accessibility problem of a page.
 type Finding struct {
 	// Rule is the name of the rule of axe-core, such as "label".
 	Rule string `json:"id"`
 	// Impact is "minor", "moderate", "serious" or "critical".
 	Impact string `json:"impact"`
-	// Help says what the rule demands.
+	// Help describes the requirement of the rule.
 	Help string `json:"help"`
-	// Nodes has the elements.
+	// Nodes holds the affected elements.
 	Nodes []struct {
-		// Target has the selectors that lead to the element.
+		// Target holds the selectors that lead to the element.
 		Target []any `json:"target"`
-		// Summary says what is wrong, and what would mend it.
+		// Summary describes the problem and its fixes.
 		Summary string `json:"failureSummary"`
 	} `json:"nodes"`
 }
@@ -27,7 +27,7 @@ type Finding struct {
 // isSerious reports whether a finding fails a test.
 func (f Finding) isSerious() bool { return f.Impact == "serious" || f.Impact == "critical" }
 
-// String returns a finding with its elements.
+// String describes a finding and its elements.
 func (f Finding) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s (%s): %s", f.Rule, f.Impact, f.Help)
@@ -37,7 +37,7 @@ func (f Finding) String() string {
 	return b.String()
 }
 
-// Findings returns all findings of axe-core on the page as it is now.
+// Findings returns all findings of axe-core on the current page.
 func (tab *Tab) Findings() []Finding {
 	tab.t.Helper()
 	if !Eval[bool](tab, "!!window.axe") {
@@ -51,8 +51,8 @@ func (tab *Tab) Findings() []Finding {
 		v => ({id: v.id, impact: v.impact, help: v.help, nodes: v.nodes.map(n => ({target: n.target, failureSummary: n.failureSummary}))})))`)
 }
 
-// CheckAccessibility fails the test for each finding of axe-core of a serious or critical impact. It skips the test if this
-// machine cannot have axe-core, and fails it where CI is set.
+// CheckAccessibility fails the test for each axe-core finding with a serious or critical impact. If this machine cannot
+// provide axe-core, it skips the test, or fails it if CI is set.
 func (tab *Tab) CheckAccessibility(t testing.TB) {
 	t.Helper()
 	for _, finding := range tab.Findings() {

@@ -21,16 +21,16 @@ import (
 )
 
 const (
-	// axeVersion is the release of axe-core, and axeDigest the SHA-512 of its package.
+	// axeVersion is the version of axe-core, and axeDigest the SHA-512 of its package.
 	axeVersion = "4.14.1"
 	axeDigest  = "FHfa+lmNjQZfJz1q8wKqIDwC6DExcHt/pkjNQb09a3NPjCKg2rhu5qb2S4r76ASyFNNtuFooJpZe37OgudVGtQ=="
-	// axeFile is the script in the package.
+	// axeFile is the path of the script in the package.
 	axeFile = "package/axe.min.js"
-	// axeLimit bounds a download, which takes 2 s.
+	// axeLimit bounds a download, which usually takes 2 s.
 	axeLimit = 5 * time.Minute
 )
 
-// axePath returns the path of axe.min.js. npm fetches it once a machine, into the user's cache folder.
+// axePath returns the path of axe.min.js. npm downloads it once per machine, into the user's cache folder.
 func axePath(t testing.TB) string {
 	t.Helper()
 	user, err := os.UserCacheDir()
@@ -57,7 +57,7 @@ func axePath(t testing.TB) string {
 	return path
 }
 
-// fetchAxe fetches the package into a folder of the cache, and moves its script to path.
+// fetchAxe downloads the package into a folder of the cache, and moves its script to path.
 func fetchAxe(ctx context.Context, npm, cache, path string) (err error) {
 	lock, err := waitForLock(ctx, filepath.Join(cache, "fetch.lock"))
 	if err != nil {
@@ -95,7 +95,7 @@ func fetchAxe(ctx context.Context, npm, cache, path string) (err error) {
 	return os.Rename(whole, path)
 }
 
-// waitForLock takes a lock when no other process holds it.
+// waitForLock waits until no other process holds a lock, and takes it.
 func waitForLock(ctx context.Context, path string) (*filelock.Lock, error) {
 	for {
 		lock, err := filelock.Take(path)
@@ -111,7 +111,7 @@ func waitForLock(ctx context.Context, path string) (*filelock.Lock, error) {
 	}
 }
 
-// unpack returns a file of a gzipped tar archive.
+// unpack returns the content of a file in a gzipped tar archive.
 func unpack(archive []byte, name string) ([]byte, error) {
 	plain, err := gzip.NewReader(bytes.NewReader(archive))
 	if err != nil {

@@ -12,10 +12,11 @@ import (
 	"switchyard/dev/testneeds"
 )
 
-// limit bounds each step of a browser. It is far beyond what a step takes, so that a slow machine fails no test.
+// limit bounds each step of a browser. It far exceeds the time that a step takes, so that no test fails on a slow
+// machine.
 const limit = time.Minute
 
-// browser is the browser of this process while at least one profile uses it.
+// browser is the browser of this process. It runs while at least one profile uses it.
 var browser struct {
 	mu       sync.Mutex
 	profiles int
@@ -23,8 +24,8 @@ var browser struct {
 	stop     func() error
 }
 
-// acquire returns the context of the running browser, and starts it for the first profile. The cleanup of the last profile
-// ends it.
+// acquire returns the context of the browser, which it starts for the first profile. The clean-up of the last profile
+// ends the browser.
 func acquire(t testing.TB) context.Context {
 	t.Helper()
 	path, err := exec.LookPath("chromium")
@@ -43,7 +44,7 @@ func acquire(t testing.TB) context.Context {
 	return browser.ctx
 }
 
-// release ends the browser if its last profile has ended.
+// release ends the browser after its last profile.
 func release(t testing.TB) {
 	browser.mu.Lock()
 	defer browser.mu.Unlock()
@@ -56,8 +57,8 @@ func release(t testing.TB) {
 	}
 }
 
-// start starts a browser in a folder of its own, which the returned function removes when it ends the browser. Hosts other
-// than this machine have no address in it.
+// start starts a browser in a folder of its own. It returns a function that ends the browser and removes the folder.
+// The browser resolves no hosts other than this machine.
 func start(path string) (context.Context, func() error, error) {
 	options := append(chromedp.DefaultExecAllocatorOptions[:],
 		chromedp.ExecPath(path),
@@ -78,7 +79,7 @@ func start(path string) (context.Context, func() error, error) {
 		bounded, done := context.WithTimeout(ctx, limit)
 		defer done()
 		err := chromedp.Cancel(bounded)
-		release() // waits for the process and its folder
+		release() // waits for the process and removes its folder
 		return err
 	}
 	return ctx, stop, nil

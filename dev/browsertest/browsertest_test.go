@@ -18,7 +18,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// pages has what the server of these tests serves.
+// pages maps paths to the pages of the tests' server.
 var pages = map[string]string{
 	"/": `<!DOCTYPE html><html lang="en"><title>Clean</title><style>
 			body { color: black; background: white }
@@ -43,7 +43,7 @@ var pages = map[string]string{
 	"/cookie":    `<!DOCTYPE html><title>Cookie</title><p id="cookies"></p><script>cookies.textContent = "cookies: " + document.cookie; document.cookie = "seen=yes"</script>`,
 }
 
-// serve serves the pages, with a strict policy where the path asks for one.
+// serve serves the pages, with a strict policy for paths that ask for one.
 func serve(t *testing.T) string {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -6,11 +6,11 @@ import (
 	"testing"
 )
 
-// Allow has Check ignore problems that have one of the texts in them, such as those of a gateway that a test has stopped.
+// Allow makes Check ignore problems that contain one of the texts, such as those of a gateway that a test has stopped.
 func (tab *Tab) Allow(texts ...string) { tab.allowed = append(tab.allowed, texts...) }
 
-// Problems returns what the tab did wrong so far, without what Allow allows. Shared workers of its pages are not watched: the
-// browser now and then stops one that a debugger attaches to.
+// Problems returns the problems of the tab so far, except those that Allow allows. It does not watch shared workers,
+// because the browser occasionally stops one when a debugger attaches to it.
 func (tab *Tab) Problems() []Problem {
 	return slices.DeleteFunc(tab.record.snapshot().problems, func(p Problem) bool {
 		return slices.ContainsFunc(tab.allowed, func(text string) bool { return strings.Contains(p.Text, text) })
@@ -27,7 +27,7 @@ func (tab *Tab) Requests() []string {
 	return tab.record.snapshot().requests
 }
 
-// Check fails the test for each problem of the tab. A test calls it at its end.
+// Check fails the test for each problem of the tab. Tests call it at the end.
 func (tab *Tab) Check(t testing.TB) {
 	t.Helper()
 	for _, p := range tab.Problems() {

@@ -8,10 +8,10 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// height is that of every viewport.
+// height is the height of every viewport.
 const height = 900
 
-// Theme is what a person prefers.
+// Theme is the colour scheme that a user prefers.
 type Theme string
 
 // The themes.
@@ -26,7 +26,7 @@ func (tab *Tab) SetViewport(width int) {
 	tab.do("set the viewport", chromedp.EmulateViewport(int64(width), height))
 }
 
-// SetTheme sets what the page finds as the person's preference (prefers-color-scheme).
+// SetTheme sets the user's preference that the page sees (prefers-color-scheme).
 func (tab *Tab) SetTheme(theme Theme) {
 	tab.t.Helper()
 	tab.do("set the theme", func(ctx context.Context, _ *chromedp.Target) (chromedp.Void, error) {
@@ -37,7 +37,7 @@ func (tab *Tab) SetTheme(theme Theme) {
 	})
 }
 
-// DisableScript stops scripts of the pages that are opened from now on. Eval still works.
+// DisableScript disables scripts in pages that are opened later. Eval still works.
 func (tab *Tab) DisableScript() {
 	tab.t.Helper()
 	tab.do("disable scripts", func(ctx context.Context, _ *chromedp.Target) (chromedp.Void, error) {
@@ -46,7 +46,7 @@ func (tab *Tab) DisableScript() {
 	})
 }
 
-// BeforePages runs a script in each page that is opened from now on, before the page's own scripts.
+// BeforePages runs a script in each page that is opened later, before the page's own scripts.
 func (tab *Tab) BeforePages(script string) {
 	tab.t.Helper()
 	tab.do("add a script", func(ctx context.Context, _ *chromedp.Target) (chromedp.Void, error) {

@@ -8,19 +8,19 @@ import (
 	"github.com/chromedp/chromedp/kb"
 )
 
-// keys has the keys that have names. Any other key is its character.
+// keys maps the names of keys to their values. Any other key is its own character.
 var keys = map[string]string{
 	"Tab": kb.Tab, "Enter": kb.Enter, "Escape": kb.Escape, "Space": " ", "Backspace": kb.Backspace,
 	"ArrowDown": kb.ArrowDown, "ArrowUp": kb.ArrowUp, "ArrowLeft": kb.ArrowLeft, "ArrowRight": kb.ArrowRight,
 	"Home": kb.Home, "End": kb.End, "PageUp": kb.PageUp, "PageDown": kb.PageDown,
 }
 
-// modifiers has the keys that are held while another one is pressed, as in Shift+Tab.
+// modifiers maps the names of modifier keys, as in Shift+Tab, to their values.
 var modifiers = map[string]chromedp.Modifier{
 	"Shift": kb.ModifierShift, "Control": kb.ModifierCtrl, "Alt": kb.ModifierAlt,
 }
 
-// Press presses keys one after another: a name such as Tab, Enter, Space or ArrowDown, a character, or either after
+// Press presses keys one after another: a name such as Tab, Enter, Space or ArrowDown, a character, or either with
 // modifiers, as in Shift+Tab.
 func (tab *Tab) Press(names ...string) {
 	tab.t.Helper()
@@ -48,8 +48,8 @@ func (tab *Tab) Type(text string) {
 	tab.do("type", chromedp.KeyEvent(text))
 }
 
-// TabTo presses Tab until the focus is on an element that a CSS selector matches, as a person without a mouse does. It fails
-// the test if the keyboard does not reach such an element, or if an element with the focus is not visible.
+// TabTo presses Tab until an element that matches a CSS selector has the focus, as a person without a mouse does. It
+// fails the test if the keyboard does not reach such an element, or if an element with the focus is not visible.
 func (tab *Tab) TabTo(selector string) {
 	tab.t.Helper()
 	const most = 300
@@ -75,13 +75,13 @@ func (tab *Tab) TabTo(selector string) {
 	tab.t.Fatalf("Tab does not reach %s; it passes %s", selector, shorten(strings.Join(passed, ", ")))
 }
 
-// Click clicks on the first element that a CSS selector matches, where it is visible.
+// Click clicks the first visible element that matches a CSS selector.
 func (tab *Tab) Click(selector string) {
 	tab.t.Helper()
 	tab.do("click "+selector, chromedp.Click(chromedp.CSS(selector)))
 }
 
-// SetValue sets the value of a field, as if it was typed.
+// SetValue sets the value of a field as if it had been typed.
 func (tab *Tab) SetValue(selector, value string) {
 	tab.t.Helper()
 	Eval[any](tab, fmt.Sprintf(`(e => {

@@ -13,7 +13,7 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// Screenshot writes what the viewport shows to a PNG file.
+// Screenshot writes the viewport to a PNG file.
 func (tab *Tab) Screenshot(path string) {
 	tab.t.Helper()
 	ctx, cancel := context.WithTimeout(tab.ctx, limit)
@@ -35,7 +35,7 @@ func (tab *Tab) Screenshot(path string) {
 	}
 }
 
-// HeapBytes returns how much memory the objects of the page's scripts have after a collection of garbage.
+// HeapBytes returns the memory of the objects of the page's scripts after a garbage collection.
 func (tab *Tab) HeapBytes() int {
 	tab.t.Helper()
 	ctx, cancel := context.WithTimeout(tab.ctx, limit)
@@ -46,7 +46,7 @@ func (tab *Tab) HeapBytes() int {
 	return tab.metric("JSHeapUsedSize")
 }
 
-// Nodes returns how many nodes the documents of the page have, those included that no document holds any more.
+// Nodes returns the number of nodes in the documents of the page, including detached ones.
 func (tab *Tab) Nodes() int {
 	tab.t.Helper()
 	return tab.metric("Nodes")
@@ -73,13 +73,13 @@ func (tab *Tab) metric(name string) int {
 	return 0
 }
 
-// BytesReceived returns how many bytes the tab has received over the network, headers and open streams included, as they were
-// encoded.
+// BytesReceived returns the number of encoded bytes that the tab has received over the network, including headers and
+// open streams.
 func (tab *Tab) BytesReceived() int {
 	return tab.record.snapshot().bytes
 }
 
-// FirstPaint returns when the page has painted its first content, from the moment at which the tab began to open it.
+// FirstPaint returns the time from the start of the navigation until the first content was painted.
 func (tab *Tab) FirstPaint() time.Duration {
 	tab.t.Helper()
 	const entry = `performance.getEntriesByName("first-contentful-paint")[0]`

@@ -8,14 +8,14 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// Profile has cookies, storage and connections of its own. Tabs of one profile share them.
+// Profile holds cookies, storage and connections of its own. Tabs of one profile share them.
 type Profile struct {
 	t   testing.TB
 	ctx context.Context
 }
 
-// NewProfile returns an empty profile, which lives until the end of the test. It skips the test if this machine has no
-// chromium, and fails it where CI is set.
+// NewProfile returns an empty profile, which lives until the end of the test. If this machine has no chromium, it skips
+// the test, or fails it if CI is set.
 func NewProfile(t testing.TB) *Profile {
 	t.Helper()
 	ctx, cancel := chromedp.NewContext(acquire(t), chromedp.WithNewBrowserContext())
@@ -26,14 +26,14 @@ func NewProfile(t testing.TB) *Profile {
 	return &Profile{t: t, ctx: ctx}
 }
 
-// Tab opens an empty tab for pages of an origin, such as http://127.0.0.1:7080. The tab believes that it has the focus.
+// Tab opens an empty tab for pages of an origin, such as http://127.0.0.1:7080. The tab behaves as if it had the focus.
 func (p *Profile) Tab(origin string) *Tab {
 	p.t.Helper()
 	record := newRecord(origin)
 	ctx, cancel := chromedp.NewContext(p.ctx, chromedp.WithListener(record.add))
 	tab := &Tab{t: p.t, ctx: ctx, close: cancel, origin: origin, record: record}
 	p.t.Cleanup(cancel)
-	// The first action opens the tab, which lives as long as the context of this action.
+	// The first action opens the tab, which lives as long as the context of that action.
 	if err := chromedp.Do(ctx); err != nil {
 		p.t.Fatalf("open a tab: %v", err)
 	}
@@ -45,7 +45,7 @@ func (p *Profile) Tab(origin string) *Tab {
 	return tab
 }
 
-// Open opens a page in a tab of a profile of its own. The origin is that of the URL.
+// Open opens a page in a tab of a new profile. The tab's origin is that of the URL.
 func Open(t testing.TB, url string) *Tab {
 	t.Helper()
 	tab := NewProfile(t).Tab(originOf(url))
@@ -53,7 +53,7 @@ func Open(t testing.TB, url string) *Tab {
 	return tab
 }
 
-// In returns the tab for a subtest, which its methods fail in place of the test that has opened the profile.
+// In returns the tab for a subtest. Its methods then fail the subtest instead of the test that has opened the profile.
 func (tab *Tab) In(t testing.TB) *Tab {
 	other := *tab
 	other.t = t

@@ -13,23 +13,23 @@ import (
 	"github.com/chromedp/cdproto/runtime"
 )
 
-// Problem is something that a page did wrong.
+// Problem is a fault of a page.
 type Problem struct {
-	// Kind is "console", "exception", "security" (a violation of the Content-Security-Policy), "network" (a request that
-	// has failed or was answered by an error) or "foreign" (a request to another origin).
+	// Kind is "console", "exception", "security" (a violation of the Content-Security-Policy), "network" (a request
+	// that failed or got an error) or "foreign" (a request to another origin).
 	Kind string
-	// Text says what happened.
+	// Text describes the problem.
 	Text string
 }
 
-// record collects the requests and problems of a page, which other goroutines report.
+// record collects the requests and problems of a page. Other goroutines report them.
 type record struct {
 	mu       sync.Mutex
 	origin   string
 	requests []string
 	problems []Problem
 	warnings []string
-	// received has the encoded bytes of each request: as they come, and in all when it has ended.
+	// received maps each request to its encoded bytes: a running sum, replaced by the total when the request has ended.
 	received map[network.RequestID]float64
 	urls     map[network.RequestID]string
 }
@@ -38,7 +38,7 @@ func newRecord(origin string) *record {
 	return &record{origin: origin, received: map[network.RequestID]float64{}, urls: map[network.RequestID]string{}}
 }
 
-// add is the listener of a tab.
+// add is the event listener of a tab.
 func (r *record) add(event any) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -60,7 +60,7 @@ func (r *record) add(event any) {
 	case *network.EventLoadingFinished:
 		r.received[e.RequestID] = max(r.received[e.RequestID], e.EncodedDataLength)
 	case *network.EventLoadingFailed:
-		// A page that is left cancels its requests.
+		// Leaving a page cancels its requests.
 		if !e.Canceled {
 			r.addProblem("network", fmt.Sprintf("%s: %s", cmp.Or(r.urls[e.RequestID], string(e.Type)), e.ErrorText))
 		}
@@ -71,7 +71,7 @@ func (r *record) addProblem(kind, text string) {
 	r.problems = append(r.problems, Problem{Kind: kind, Text: text})
 }
 
-// addConsole records what a script wrote to the console as an error or a warning.
+// addConsole records errors and warnings that a script wrote to the console.
 func (r *record) addConsole(e *runtime.EventConsoleAPICalled) {
 	var parts []string
 	for _, arg := range e.Args {
@@ -86,7 +86,7 @@ func (r *record) addConsole(e *runtime.EventConsoleAPICalled) {
 	}
 }
 
-// addEntry records what the browser wrote to the console as an error or a warning.
+// addEntry records errors and warnings that the browser wrote to the console.
 func (r *record) addEntry(entry *log.Entry) {
 	text := entry.Text
 	if entry.URL != "" {
@@ -107,14 +107,14 @@ func (r *record) addEntry(entry *log.Entry) {
 	}
 }
 
-// snapshot is a copy of what was recorded.
+// snapshot is a copy of the records.
 type snapshot struct {
 	requests, warnings []string
 	problems           []Problem
 	bytes              int
 }
 
-// snapshot returns a copy of what was recorded so far.
+// snapshot returns a copy of the records so far.
 func (r *record) snapshot() snapshot {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -125,7 +125,7 @@ func (r *record) snapshot() snapshot {
 	return s
 }
 
-// objectText returns a value of a script as text.
+// objectText returns the value of a script as text.
 func objectText(o *runtime.RemoteObject) string {
 	if len(o.Value) > 0 {
 		return string(o.Value)
@@ -133,7 +133,7 @@ func objectText(o *runtime.RemoteObject) string {
 	return cmp.Or(o.Description, string(o.UnserializableValue), string(o.Type))
 }
 
-// exceptionText returns the message of an exception and where it was thrown.
+// exceptionText returns the message of an exception and the place where it was thrown.
 func exceptionText(d *runtime.ExceptionDetails) string {
 	text := d.Text
 	if d.Exception != nil {
@@ -142,7 +142,7 @@ func exceptionText(d *runtime.ExceptionDetails) string {
 	return fmt.Sprintf("%s (%s:%d)", text, d.URL, d.LineNumber+1)
 }
 
-// isOwn reports whether a request stays at its origin. Data of the page itself are no request.
+// isOwn reports whether a request stays within its origin. URLs for data of the page itself are no requests.
 func isOwn(origin, address string) bool {
 	scheme, _, _ := strings.Cut(address, ":")
 	switch scheme {

@@ -13,7 +13,7 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// poll is how often a tab looks for what it waits for.
+// poll is the interval between two checks of a condition.
 const poll = 20 * time.Millisecond
 
 // Tab is a tab of a browser. Its viewport is 1024 pixels wide until SetViewport changes it.
@@ -23,11 +23,11 @@ type Tab struct {
 	close  func()
 	origin string
 	record *record
-	// allowed has texts of problems that Check ignores.
+	// allowed holds texts of problems that Check ignores.
 	allowed []string
 }
 
-// do runs an action, and fails the test if it fails.
+// do runs an action, and fails the test on an error.
 func (tab *Tab) do(what string, action chromedp.Action[chromedp.Void]) {
 	tab.t.Helper()
 	ctx, cancel := context.WithTimeout(tab.ctx, limit)
@@ -37,7 +37,7 @@ func (tab *Tab) do(what string, action chromedp.Action[chromedp.Void]) {
 	}
 }
 
-// Open loads a page, and waits until it and what it names have loaded. A path is one of the origin.
+// Open loads a page, and waits until it and its resources have loaded. A path is relative to the origin.
 func (tab *Tab) Open(address string) {
 	tab.t.Helper()
 	if strings.HasPrefix(address, "/") {
@@ -46,19 +46,19 @@ func (tab *Tab) Open(address string) {
 	tab.do("open "+address, chromedp.Navigate(address))
 }
 
-// Reload loads the page again.
+// Reload reloads the page.
 func (tab *Tab) Reload() {
 	tab.t.Helper()
 	tab.do("reload", chromedp.Reload())
 }
 
-// Back returns to the page before.
+// Back returns to the previous page.
 func (tab *Tab) Back() {
 	tab.t.Helper()
 	tab.do("go back", chromedp.NavigateBack())
 }
 
-// Close closes the tab. What it has recorded stays.
+// Close closes the tab. Its records remain.
 func (tab *Tab) Close() { tab.close() }
 
 // URL returns the address of the page.
@@ -67,8 +67,8 @@ func (tab *Tab) URL() string {
 	return Eval[string](tab, "location.href")
 }
 
-// Eval returns the value of a JavaScript expression, and waits for it if it is a promise. The policy of the page does not
-// hold for the expression.
+// Eval returns the value of a JavaScript expression. If that is a promise, Eval waits for it. The page's
+// Content-Security-Policy does not apply to the expression.
 func Eval[T any](tab *Tab, expression string) T {
 	tab.t.Helper()
 	value, err := eval[T](tab, expression)
@@ -78,7 +78,7 @@ func Eval[T any](tab *Tab, expression string) T {
 	return value
 }
 
-// eval returns the value of an expression, through JSON.
+// eval returns the value of an expression, transferred as JSON.
 func eval[T any](tab *Tab, expression string) (T, error) {
 	var value T
 	ctx, cancel := context.WithTimeout(tab.ctx, limit)
@@ -97,7 +97,8 @@ func eval[T any](tab *Tab, expression string) (T, error) {
 	return value, json.Unmarshal(result.Result.Value, &value)
 }
 
-// texts returns an expression for the texts of all elements that a selector matches: of HTML what a reader sees, of SVG all.
+// texts returns an expression for the texts of all elements that match a selector: the visible text of HTML, and all
+// text of SVG.
 func texts(selector string) string {
 	return fmt.Sprintf("[...document.querySelectorAll(%s)].map(e => e.innerText ?? e.textContent)", quote(selector))
 }
@@ -118,31 +119,32 @@ func (tab *Tab) Texts(selector string) []string {
 	return Eval[[]string](tab, texts(selector))
 }
 
-// Count returns how many elements a CSS selector matches.
+// Count returns the number of elements that match a CSS selector.
 func (tab *Tab) Count(selector string) int {
 	tab.t.Helper()
 	return Eval[int](tab, fmt.Sprintf("document.querySelectorAll(%s).length", quote(selector)))
 }
 
-// Attribute returns an attribute of the first element that a CSS selector matches, or "" if it has none.
+// Attribute returns an attribute of the first element that matches a CSS selector, or "" if there is no such element or
+// attribute.
 func (tab *Tab) Attribute(selector, name string) string {
 	tab.t.Helper()
 	return Eval[string](tab, fmt.Sprintf("document.querySelector(%s)?.getAttribute(%s) ?? ''", quote(selector), quote(name)))
 }
 
-// WaitText waits until an element that a CSS selector matches has a text in it, and returns how long that took.
+// WaitText waits until an element that matches a CSS selector contains a text, and returns how long that took.
 func (tab *Tab) WaitText(selector, text string) time.Duration {
 	tab.t.Helper()
 	return tab.WaitTextFor(limit, selector, text)
 }
 
-// WaitTextFor is WaitText with another bound.
+// WaitTextFor is like WaitText with a different time limit.
 func (tab *Tab) WaitTextFor(bound time.Duration, selector, text string) time.Duration {
 	tab.t.Helper()
 	var last []string
 	took, ok := tab.wait(bound, func() bool {
 		all, err := eval[[]string](tab, texts(selector))
-		if err == nil { // else the page is being loaded
+		if err == nil { // otherwise the page is loading
 			last = all
 		}
 		return slices.ContainsFunc(all, func(s string) bool { return strings.Contains(s, text) })
@@ -166,13 +168,13 @@ func (tab *Tab) WaitTrue(expression string) time.Duration {
 	return took
 }
 
-// WaitGone waits until a CSS selector matches nothing, and returns how long that took.
+// WaitGone waits until no element matches a CSS selector, and returns how long that took.
 func (tab *Tab) WaitGone(selector string) time.Duration {
 	tab.t.Helper()
 	return tab.WaitTrue(fmt.Sprintf("!document.querySelector(%s)", quote(selector)))
 }
 
-// wait waits until a condition holds.
+// wait waits until a condition holds. It returns how long that took, and false after the time limit.
 func (tab *Tab) wait(bound time.Duration, holds func() bool) (time.Duration, bool) {
 	began := time.Now()
 	for !holds() {
@@ -184,13 +186,13 @@ func (tab *Tab) wait(bound time.Duration, holds func() bool) (time.Duration, boo
 	return time.Since(began), true
 }
 
-// quote returns a string as one of JavaScript.
+// quote returns a string as a JavaScript literal.
 func quote(s string) string {
-	text, _ := json.Marshal(s) // a string has no error
+	text, _ := json.Marshal(s) // encoding a string cannot fail
 	return string(text)
 }
 
-// shorten returns a text that fits into a message.
+// shorten cuts a text so that it fits into a message.
 func shorten(s string) string {
 	const most = 2000
 	if len(s) <= most {

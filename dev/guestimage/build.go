@@ -19,17 +19,17 @@ import (
 const (
 	// buildLimit bounds a build, which takes 10 s, half of it for the download of the kernel.
 	buildLimit = 10 * time.Minute
-	// lockPoll is how often a process looks whether another one has built the images.
+	// lockPoll is how often a process checks whether another process has finished its build.
 	lockPoll = 200 * time.Millisecond
-	// keepFor is how long images of other inputs stay in the cache.
+	// keepFor is how long images from other inputs stay in the cache.
 	keepFor = 7 * 24 * time.Hour
 )
 
-// Build returns the path of the image, which no test may write to: a test boots an overlay. It is built once a machine, in
-// the user's cache folder, and skips the test if a program that this takes is missing.
+// Build returns the path of the image. Tests must not write to the image; a test boots an overlay. The image is built
+// once per machine, in the user's cache folder. Build skips the test if a program that it needs is missing.
 func Build(t testing.TB) string { return find(t, "guest.qcow2") }
 
-// BuildDeaf returns the path of an image that differs from that of Build by ignoring the power button.
+// BuildDeaf returns the path of an image that ignores the power button and otherwise equals that of Build.
 func BuildDeaf(t testing.TB) string { return find(t, "deaf.qcow2") }
 
 // find returns the path of an image.
@@ -64,7 +64,7 @@ func find(t testing.TB, name string) string {
 	return filepath.Join(folder, name)
 }
 
-// ensure builds the images in a folder of the cache unless they are there.
+// ensure builds the images in a folder of the cache unless they exist.
 func ensure(ctx context.Context, cache, folder string, files map[string][]byte) (err error) {
 	if _, err := os.Stat(folder); err == nil {
 		return nil
@@ -112,7 +112,7 @@ func build(ctx context.Context, work, folder string, files map[string][]byte) er
 		return fmt.Errorf("build the image of virtual machines for tests: %w\n%s", err, log.Bytes())
 	}
 	for _, name := range []string{"guest.qcow2", "deaf.qcow2"} {
-		// An image that a machine writes to would change under the others.
+		// Read-only, because a machine that writes to an image would change it for the others.
 		if err := os.Chmod(filepath.Join(disks, name), 0o400); err != nil {
 			return err
 		}
@@ -123,7 +123,7 @@ func build(ctx context.Context, work, folder string, files map[string][]byte) er
 	return os.Rename(images, folder)
 }
 
-// waitForLock takes the lock of builds.
+// waitForLock waits for the build lock and takes it.
 func waitForLock(ctx context.Context, path string) (*filelock.Lock, error) {
 	for {
 		lock, err := filelock.Take(path)
@@ -138,7 +138,7 @@ func waitForLock(ctx context.Context, path string) (*filelock.Lock, error) {
 	}
 }
 
-// removeOld removes images of other inputs, and what builds left that were killed. The caller has the lock of builds.
+// removeOld removes images from other inputs and leftovers of killed builds. The caller holds the build lock.
 func removeOld(cache string) error {
 	folders, err := os.ReadDir(cache)
 	if err != nil {

@@ -16,29 +16,30 @@ import (
 )
 
 const (
-	// bootLimit is how long a guest may take to its first login. It takes 6 s under emulation on an idle machine.
+	// bootLimit is how long a guest may take until its first login. It takes 6 s under emulation on an idle machine.
 	bootLimit = time.Minute
-	// pollEvery is how often a condition is checked.
+	// pollEvery is the interval between two checks of a condition.
 	pollEvery = 100 * time.Millisecond
-	// memory is that of a guest.
+	// memory is the memory of a guest, in MiB.
 	memory = "256"
 )
 
-// Options are what a guest is started with.
+// Options configures a guest.
 type Options struct {
-	// Image is the image at the base of its disk; "" means that of Build.
+	// Image is the base image of its disk; "" means the image of Build.
 	Image string
-	// Disk is the path of the overlay, which is created if it does not exist; "" means one that is removed with the test.
+	// Disk is the path of the overlay, which is created if it does not exist. "" means an overlay that is removed with
+	// the test.
 	Disk string
-	// Seed is the path of the CD image of its seed; "" means none, so that no login is possible.
+	// Seed is the path of the seed's CD image. "" means no seed, so that no login is possible.
 	Seed string
 }
 
-// Guest is a virtual machine that runs. It ends with the test.
+// Guest is a running virtual machine. It ends with the test.
 type Guest struct {
 	// Disk is the path of its overlay.
 	Disk string
-	// Address is where its port of SSH is forwarded to, as host:port.
+	// Address is the host:port to which the guest's SSH port is forwarded.
 	Address string
 
 	t       testing.TB
@@ -53,7 +54,7 @@ func Start(t testing.TB, o Options) *Guest {
 	if o.Image == "" {
 		o.Image = Build(t)
 	}
-	// The path of a socket holds 107 bytes, which those of t.TempDir exceed for long names of tests.
+	// Socket paths have at most 107 bytes, and t.TempDir exceeds that for long test names.
 	dir, err := os.MkdirTemp("", "guest-*")
 	if err != nil {
 		t.Fatal(err)
@@ -121,7 +122,7 @@ func (g *Guest) run(dir, seed string) {
 	g.Address = fmt.Sprintf("127.0.0.1:%d", port)
 }
 
-// Console returns what the guest has printed.
+// Console returns the console output of the guest.
 func (g *Guest) Console() string {
 	text, err := os.ReadFile(g.console)
 	if err != nil {
@@ -130,17 +131,17 @@ func (g *Guest) Console() string {
 	return string(text)
 }
 
-// Login waits until the guest accepts a login with a key, and returns the connection, which ends with the test. A host key
-// other than hostKey fails the test.
+// Login waits until the guest accepts a login with a key, and returns the connection, which ends with the test. A host
+// key other than hostKey fails the test.
 func (g *Guest) Login(user string, key ssh.Signer, hostKey ssh.PublicKey) *ssh.Client {
 	g.t.Helper()
 	config := &ssh.ClientConfig{
 		User: user, Auth: []ssh.AuthMethod{ssh.PublicKeys(key)}, HostKeyCallback: ssh.FixedHostKey(hostKey),
-		// dropbear offers types of keys that it lacks, and drops the connection of a client that chooses such a one.
+		// dropbear offers key types that it lacks, and drops the connection of a client that chooses one of them.
 		HostKeyAlgorithms: []string{hostKey.Type()},
 	}
 	var last error
-	// QEMU accepts connections before the guest does, and loses those that come too early. So the first attempts are short.
+	// QEMU accepts connections before the guest does and loses the early ones, so the first attempts are short.
 	limit := 2 * time.Second
 	for end := time.Now().Add(bootLimit); time.Now().Before(end); time.Sleep(pollEvery) {
 		client, err := dial(g.Address, config, limit)
@@ -160,7 +161,7 @@ func (g *Guest) Login(user string, key ssh.Signer, hostKey ssh.PublicKey) *ssh.C
 	return nil
 }
 
-// dial opens a connection of SSH within a limit.
+// dial opens an SSH connection within a time limit.
 func dial(address string, config *ssh.ClientConfig, limit time.Duration) (*ssh.Client, error) {
 	conn, err := net.DialTimeout("tcp", address, limit)
 	if err != nil {

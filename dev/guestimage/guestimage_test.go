@@ -17,7 +17,7 @@ import (
 	"switchyard/dev/testneeds"
 )
 
-// newSigner returns a key.
+// newSigner returns a new key.
 func newSigner(t *testing.T) (ssh.Signer, ed25519.PrivateKey) {
 	t.Helper()
 	_, key, err := ed25519.GenerateKey(nil)
@@ -31,12 +31,12 @@ func newSigner(t *testing.T) (ssh.Signer, ed25519.PrivateKey) {
 	return signer, key
 }
 
-// public returns the line of the public key.
+// public returns the public key as an authorized_keys line.
 func public(key ssh.Signer) string {
 	return strings.TrimSpace(string(ssh.MarshalAuthorizedKey(key.PublicKey())))
 }
 
-// newSeed writes a seed for a user with a key, and returns it and the machine's public key.
+// newSeed writes a seed for a user with a key, and returns its path and the machine's public key.
 func newSeed(t *testing.T, host, user string, key ssh.Signer) (path string, hostKey ssh.PublicKey) {
 	t.Helper()
 	signer, private := newSigner(t)
@@ -55,7 +55,7 @@ func newSeed(t *testing.T, host, user string, key ssh.Signer) (path string, host
 	return path, signer.PublicKey()
 }
 
-// output runs a command in the guest.
+// output runs a command in the guest and returns its output.
 func output(t *testing.T, client *ssh.Client, command string) string {
 	t.Helper()
 	session, err := client.NewSession()
@@ -112,7 +112,7 @@ func TestLongDeafGuestIgnoresThePowerButton(t *testing.T) {
 	guest := Start(t, Options{Image: BuildDeaf(t), Seed: path})
 	client := guest.Login("root", key, hostKey)
 	guest.PressPower()
-	// A guest that answers needs 3 s to end.
+	// A guest that reacts to the power button ends within 3 s.
 	for range 10 {
 		if got := output(t, client, "sleep 1; whoami"); got != "root" {
 			t.Errorf("the guest says %q", got)

@@ -16,15 +16,15 @@ import (
 	"switchyard/dev/testneeds"
 )
 
-// sources are the recipe and the files of the guest.
+// sources holds the build recipe and the files of the guest.
 //
 //go:embed build.sh guest
 var sources embed.FS
 
-// sftpServer is where Debian's package openssh-sftp-server puts it.
+// sftpServer is the path at which Debian's package openssh-sftp-server installs the program.
 const sftpServer = "/usr/lib/openssh/sftp-server"
 
-// guestPrograms are copied into the image, and buildPrograms make it; by name, with Debian's package.
+// guestPrograms are copied into the image, and buildPrograms create it. Both map names to Debian packages.
 var (
 	guestPrograms = map[string]string{
 		"busybox": "busybox-static", "dropbear": "dropbear-bin", "dropbearkey": "dropbear-bin", "dropbearconvert": "dropbear-bin",
@@ -36,7 +36,8 @@ var (
 	}
 )
 
-// needPrograms returns the paths of programs that are copied into the image, or skips the test if some program is missing.
+// needPrograms returns the paths of the programs that are copied into the image. It skips the test if any program is
+// missing.
 func needPrograms(t testing.TB) []string {
 	t.Helper()
 	var paths []string
@@ -54,7 +55,7 @@ func needPrograms(t testing.TB) []string {
 	return paths
 }
 
-// lookPath finds a program, also where only root has it in PATH.
+// lookPath finds a program, also in folders that only root has in PATH.
 func lookPath(name string) (string, error) {
 	path, err := exec.LookPath(name)
 	for _, folder := range []string{"/usr/sbin/", "/sbin/"} {
@@ -78,7 +79,8 @@ func recipe() (map[string][]byte, error) {
 	return files, err
 }
 
-// digestOf returns a digest of what images are built of, except the kernel: a new one of Debian is no reason for another build.
+// digestOf returns a digest of everything that images are built from, except the kernel: a new Debian kernel does not
+// require a new build.
 func digestOf(files map[string][]byte, programs []string) (string, error) {
 	hash := sha256.New()
 	for _, name := range slices.Sorted(maps.Keys(files)) {

@@ -16,7 +16,7 @@ type monitor struct {
 	decoder *json.Decoder
 }
 
-// openMonitor waits for the socket of a guest, and negotiates its capabilities.
+// openMonitor waits for the socket of a guest, connects to it, and negotiates its capabilities.
 func openMonitor(socket string, exited <-chan struct{}) (*monitor, error) {
 	for {
 		conn, err := net.Dial("unix", socket)
@@ -35,7 +35,7 @@ func openMonitor(socket string, exited <-chan struct{}) (*monitor, error) {
 
 func (m *monitor) close() error { return m.conn.Close() }
 
-// execute runs a command, and returns its answer. It leaves out events.
+// execute runs a command and returns its reply. It skips events.
 func (m *monitor) execute(command string, arguments any) (json.RawMessage, error) {
 	request := map[string]any{"execute": command}
 	if arguments != nil {
@@ -63,10 +63,10 @@ func (m *monitor) execute(command string, arguments any) (json.RawMessage, error
 	}
 }
 
-// forwardForm matches a forwarded port in the answer to "info usernet".
+// forwardForm matches a forwarded port in the reply to "info usernet".
 var forwardForm = regexp.MustCompile(`TCP\[HOST_FORWARD\]\s+\S+\s+127\.0\.0\.1\s+(\d+)\s+\S+\s+22\b`)
 
-// sshPort returns the port of this machine that QEMU has chosen to forward.
+// sshPort returns the local port that QEMU has chosen for the forwarding.
 func (m *monitor) sshPort() (int, error) {
 	answer, err := m.execute("human-monitor-command", map[string]string{"command-line": "info usernet"})
 	if err != nil {

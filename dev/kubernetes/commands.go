@@ -14,7 +14,7 @@ import (
 	"switchyard/dev/kubernetes/fakekubelet"
 )
 
-// readLines sends the lines of r until it ends or the context does.
+// readLines sends the lines of r until r or the context ends.
 func readLines(ctx context.Context, r io.Reader, lines chan<- string) {
 	for scanner := bufio.NewScanner(r); scanner.Scan(); {
 		select {
@@ -25,7 +25,7 @@ func readLines(ctx context.Context, r io.Reader, lines chan<- string) {
 	}
 }
 
-// answer returns the line that answers a command.
+// answer returns the reply to a command as one line.
 func answer(err error) string {
 	if err == nil {
 		return "ok"
@@ -33,13 +33,13 @@ func answer(err error) string {
 	return "error " + strings.ReplaceAll(err.Error(), "\n", "; ")
 }
 
-// execute executes a command of the input: a verb and a service, or the number of nodes to add.
+// execute executes a command from the input: a verb and a service, or the number of nodes to add.
 //
 //	pause kubelet           stops the process, which keeps its connections
 //	resume kubelet          continues it
 //	kill kube-apiserver     ends it as a crash would
 //	start kube-apiserver    starts it again, and waits until it is ready
-//	fake-nodes 10           adds so many nodes, and waits until pods can be placed there
+//	fake-nodes 10           adds that many nodes, and waits until pods can be placed there
 func (c *cluster) execute(ctx context.Context, line string) error {
 	verb, object, _ := strings.Cut(strings.TrimSpace(line), " ")
 	switch verb {
@@ -74,7 +74,7 @@ func (c *cluster) execute(ctx context.Context, line string) error {
 	return fmt.Errorf("unknown command %q; there are pause, resume, kill, start and fake-nodes", verb)
 }
 
-// addFakeNodes starts a fake kubelet with n more nodes, and waits until all of them take pods.
+// addFakeNodes starts a fake kubelet with n more nodes, and waits until all of them accept pods.
 func (c *cluster) addFakeNodes(ctx context.Context, n int) error {
 	if n == 0 {
 		return nil
@@ -94,7 +94,7 @@ func (c *cluster) addFakeNodes(ctx context.Context, n int) error {
 			}
 			ready := 0
 			for _, node := range nodes.Items {
-				// The controller manager removes the taint that keeps pods off a node that is not ready.
+				// The controller manager removes the taint that keeps pods off unready nodes.
 				if len(node.Spec.Taints) == 0 {
 					ready++
 				}

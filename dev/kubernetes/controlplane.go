@@ -11,14 +11,14 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 )
 
-// Names of services that commands of `up` use.
+// The names of services that commands of `up` use.
 const (
 	apiServer         = "kube-apiserver"
 	controllerManager = "kube-controller-manager"
 	kubeletService    = "kubelet"
 )
 
-// freePorts replaces each port that is 0 by one that is free now.
+// freePorts replaces each port 0 by a free port.
 func freePorts(ports ...*int) error {
 	for _, port := range ports {
 		if *port != 0 {
@@ -28,14 +28,14 @@ func freePorts(ports ...*int) error {
 		if err != nil {
 			return err
 		}
-		// Listeners stay open until all ports are found, so that no two are the same.
+		// The listeners stay open until all ports are chosen, so that no two are equal.
 		defer listener.Close()
 		*port = listener.Addr().(*net.TCPAddr).Port
 	}
 	return nil
 }
 
-// newClient returns a client of the cluster with all rights and no limit of its own.
+// newClient returns a client of the cluster with all rights and no rate limit.
 func (f files) newClient() (*kubernetes.Clientset, error) {
 	config, err := clientcmd.BuildConfigFromFlags("", f.path("kubeconfig"))
 	if err != nil {
@@ -45,7 +45,7 @@ func (f files) newClient() (*kubernetes.Clientset, error) {
 	return kubernetes.NewForConfig(config)
 }
 
-// controlPlane returns the services of every cluster, in the order in which they start.
+// controlPlane returns the services of every cluster in start order.
 func (f files) controlPlane(client *kubernetes.Clientset, o upOptions) []service {
 	etcdURL := fmt.Sprintf("http://127.0.0.1:%d", o.etcdPort)
 	return []service{
@@ -65,7 +65,7 @@ func (f files) controlPlane(client *kubernetes.Clientset, o upOptions) []service
 			"--service-account-key-file=" + f.path("pki/sa.pub"), "--service-account-signing-key-file=" + f.path("pki/sa.key"),
 			"--service-cluster-ip-range=10.97.0.0/24",
 			"--kubelet-preferred-address-types=InternalIP",
-			// Five minutes each by default: tests of lost nodes wait for them.
+			// The default is five minutes each, and tests of lost nodes wait for them.
 			"--default-not-ready-toleration-seconds=10", "--default-unreachable-toleration-seconds=10",
 			"--profiling=false",
 		}, ready: func(ctx context.Context) error {
@@ -76,11 +76,11 @@ func (f files) controlPlane(client *kubernetes.Clientset, o upOptions) []service
 			"--kubeconfig=" + f.path("kubeconfig"), "--leader-elect=false", "--secure-port=0",
 			"--service-account-private-key-file=" + f.path("pki/sa.key"), "--root-ca-file=" + f.path("pki/ca.crt"),
 			"--node-monitor-grace-period=" + o.nodeGrace.String(), "--node-monitor-period=2s",
-			// 20 requests a second by default: 50 Jobs would take a minute.
+			// The default is 20 requests per second, so that 50 Jobs would take a minute.
 			"--kube-api-qps=1000", "--kube-api-burst=1000", "--concurrent-job-syncs=20",
 			"--profiling=false",
 		}, ready: func(ctx context.Context) error {
-			// No pod can be made in a namespace before its account.
+			// No pod can be created in a namespace before its service account exists.
 			_, err := client.CoreV1().ServiceAccounts(metav1.NamespaceDefault).Get(ctx, "default", metav1.GetOptions{})
 			return err
 		}},

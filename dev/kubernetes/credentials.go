@@ -19,7 +19,7 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 )
 
-// validity is how long certificates are valid; no cluster for tests lives longer.
+// validity is how long certificates are valid. No test cluster lives longer.
 const validity = 7 * 24 * time.Hour
 
 // writeCredentials writes the keys of the cluster, its users and their kubeconfigs.
@@ -47,7 +47,7 @@ func (f files) writeKubeconfig(name string, apiPort int, token string) error {
 	return clientcmd.WriteToFile(*config, f.path(name))
 }
 
-// writeServerCertificate writes the certificate of the API server, and that of the authority that has signed it.
+// writeServerCertificate writes the certificate of the API server and that of the authority that signed it.
 func (f files) writeServerCertificate() error {
 	authorityKey, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -57,7 +57,7 @@ func (f files) writeServerCertificate() error {
 	if err != nil {
 		return err
 	}
-	// An hour for clocks that differ.
+	// The hour allows for clocks that differ.
 	from, to := time.Now().Add(-time.Hour), time.Now().Add(validity)
 	authority := &x509.Certificate{
 		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "kubernetes-for-tests"}, NotBefore: from, NotAfter: to,
@@ -88,7 +88,7 @@ func (f files) writeServerCertificate() error {
 	)
 }
 
-// writeServiceAccountKey writes the key that signs the tokens of service accounts, without which no pod starts.
+// writeServiceAccountKey writes the key that signs the tokens of service accounts. Without it no pod starts.
 func (f files) writeServiceAccountKey() error {
 	key, err := rsa.GenerateKey(rand.Reader, 2048)
 	if err != nil {

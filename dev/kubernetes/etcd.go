@@ -11,8 +11,8 @@ import (
 	"go.etcd.io/etcd/server/v3/embed"
 )
 
-// etcd runs a store of one member until SIGTERM. It syncs no writes: it outlives a crash of its process, not of the
-// machine.
+// etcd runs a single-member store until SIGTERM. It does not sync writes, so it survives a crash of its process but not
+// of the machine.
 func etcd(args []string) error {
 	flags := flag.NewFlagSet("etcd", flag.ContinueOnError)
 	dir := flags.String("data-dir", "", "folder of the data")

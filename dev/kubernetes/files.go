@@ -6,12 +6,12 @@ import (
 	"path/filepath"
 )
 
-// files is the folder of a cluster, an absolute path.
+// files is the absolute path of a cluster's folder.
 type files string
 
 func (f files) path(name string) string { return filepath.Join(string(f), name) }
 
-// makeFolders makes the folder of a cluster and those in it.
+// makeFolders creates the folder of a cluster and its subfolders.
 func (f files) makeFolders() error {
 	var errs []error
 	for _, name := range []string{"pki", "log", "etcd", "cni"} {

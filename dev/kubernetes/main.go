@@ -15,7 +15,7 @@ import (
 	scheduler "k8s.io/kubernetes/cmd/kube-scheduler/app"
 	kubelet "k8s.io/kubernetes/cmd/kubelet/app"
 
-	// The programs register their log formats and metrics so.
+	// These imports register the log formats and metrics of the programs.
 	_ "k8s.io/component-base/logs/json/register"
 	_ "k8s.io/component-base/metrics/prometheus/clientgo"
 	_ "k8s.io/component-base/metrics/prometheus/version"
@@ -30,7 +30,7 @@ const usage = `usage:
   kubernetes-for-tests etcd|kube-apiserver|kube-controller-manager|kube-scheduler|kubelet ...
 `
 
-// programs are the commands of Kubernetes.
+// programs maps names to the commands of Kubernetes.
 var programs = map[string]func() *cobra.Command{
 	"kube-apiserver":          apiserver.NewAPIServerCommand,
 	"kube-controller-manager": controllers.NewControllerManagerCommand,
@@ -39,7 +39,7 @@ var programs = map[string]func() *cobra.Command{
 	"kubectl":                 kubectl.NewDefaultKubectlCommand,
 }
 
-// commands are those of this module.
+// commands maps names to the commands of this module.
 var commands = map[string]func(args []string) error{
 	"up":           up,
 	"etcd":         etcd,
@@ -54,7 +54,7 @@ func main() {
 	}
 	name, args := os.Args[1], os.Args[2:]
 	if program, ok := programs[name]; ok {
-		// They read the arguments of the process.
+		// The programs read the arguments of the process.
 		os.Args = append([]string{name}, args...)
 		os.Exit(cli.Run(program()))
 	}

@@ -13,7 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// What a real node has on its machine under a fixed name, so that a machine has one real node at a time.
+// Machine-wide names that a real node uses. They are fixed, so a machine can have only one real node at a time.
 const (
 	nodeName   = "node1"
 	bridge     = "sykube0"
@@ -22,10 +22,10 @@ const (
 	nodeCgroup = "switchyard-kubernetes"
 )
 
-// containerdSocket lies in the node's own /run.
+// containerdSocket is in the node's private /run.
 const containerdSocket = "/run/containerd/containerd.sock"
 
-// startNode starts containerd and a kubelet, and waits until the node is ready. It runs in the namespaces of the node.
+// startNode starts containerd and a kubelet, and waits until the node is ready. It runs in the node's namespaces.
 func (c *cluster) startNode(ctx context.Context, o upOptions) error {
 	if err := c.files.writeNodeConfig(o.kubeletPort, o.cniBin); err != nil {
 		return err
@@ -80,7 +80,7 @@ func ctr(ctx context.Context, args ...string) error {
 	return run(ctx, "ctr", append([]string{"--address", containerdSocket}, args...)...)
 }
 
-// run runs a program; its output is the error's text.
+// run runs a program. Its error contains the output.
 func run(ctx context.Context, name string, args ...string) error {
 	out, err := exec.CommandContext(ctx, name, args...).CombinedOutput()
 	if err != nil {
@@ -89,8 +89,8 @@ func run(ctx context.Context, name string, args ...string) error {
 	return nil
 }
 
-// makeBridge makes the bridge of the pods. The API server calls the kubelet on its address, because an address of the
-// loopback device may not be that of a node.
+// makeBridge creates the bridge for the pods. The API server calls the kubelet at the bridge's address, because a
+// node's address may not be a loopback address.
 func makeBridge() error {
 	removeBridge()
 	for _, args := range [][]string{
@@ -105,11 +105,11 @@ func makeBridge() error {
 	return nil
 }
 
-// removeBridge removes the bridge if it is there.
+// removeBridge removes the bridge if it exists.
 func removeBridge() { _ = exec.Command("ip", "link", "del", bridge).Run() }
 
-// cgroupRoots returns the folders in which a node has a control group: one for each hierarchy of version 1, or the
-// only one of version 2.
+// cgroupRoots returns the folders in which a node has a control group: one per hierarchy for version 1, or the only one
+// for version 2.
 func cgroupRoots() []string {
 	const root = "/sys/fs/cgroup"
 	if _, err := os.Stat(filepath.Join(root, "cgroup.controllers")); err == nil {
@@ -129,7 +129,7 @@ func isFolder(path string) bool {
 	return err == nil && info.IsDir()
 }
 
-// makeCgroups makes the control groups that contain all pods, which the kubelet expects.
+// makeCgroups creates the control groups that the kubelet expects as parents of all pods.
 func makeCgroups() error {
 	var errs []error
 	for _, root := range cgroupRoots() {
@@ -138,7 +138,7 @@ func makeCgroups() error {
 	return errors.Join(errs...)
 }
 
-// removeCgroups removes the control groups of a node that has ended. It fails while a process is in one.
+// removeCgroups removes the control groups of an ended node. It fails while a process is in one of them.
 func removeCgroups() error {
 	var errs []error
 	for _, root := range cgroupRoots() {

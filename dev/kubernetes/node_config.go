@@ -6,7 +6,7 @@ import (
 	"os"
 )
 
-// writeNodeConfig writes what containerd, its network plugins and the kubelet are configured with.
+// writeNodeConfig writes the configuration of containerd, its network plugins and the kubelet.
 func (f files) writeNodeConfig(kubeletPort int, cniBin string) error {
 	containerd := fmt.Sprintf(containerdConfig, f.path("containerd"), containerdSocket, cniBin, f.path("cni"))
 	network := fmt.Sprintf(networkConfig, bridge, f.path("cni-addresses"), podSubnet)
@@ -18,8 +18,8 @@ func (f files) writeNodeConfig(kubeletPort int, cniBin string) error {
 	)
 }
 
-// containerdConfig is for versions 1.6 and later. Root of a container may lack CAP_SYS_RESOURCE, without which no score
-// of the OOM killer can be lowered.
+// containerdConfig is for version 1.6 and later. Root in a container may lack CAP_SYS_RESOURCE, which lowering an OOM
+// score requires.
 const containerdConfig = `version = 2
 root = %q
 state = "/run/containerd"
@@ -53,8 +53,8 @@ const networkConfig = `{
 }
 `
 
-// kubeletConfig lets every caller of the machine use the kubelet. It reports its node often, so that a lost node is
-// noticed soon, and evicts no pod of a machine that is nearly full.
+// kubeletConfig lets every caller on the machine use the kubelet. The kubelet reports its node often, so that a lost
+// node is noticed early, and does not evict pods from a nearly full machine.
 const kubeletConfig = `apiVersion: kubelet.config.k8s.io/v1beta1
 kind: KubeletConfiguration
 address: %s

@@ -14,13 +14,13 @@ import (
 	"strings"
 )
 
-// Images that every real node has. No registry is needed.
+// Images that every real node has, so that no registry is needed.
 const (
 	busyboxImage = "busybox:local"
 	pauseImage   = "pause:local"
 )
 
-// imageConfig is the part of an image's configuration that a runtime reads.
+// imageConfig holds the fields of an image's configuration that a runtime reads.
 type imageConfig struct {
 	Architecture string `json:"architecture"`
 	OS           string `json:"os"`
@@ -41,7 +41,7 @@ type manifestEntry struct {
 	Layers   []string
 }
 
-// writeBusyboxImages writes an archive with the images of every node, made of a static busybox. Both have one layer.
+// writeBusyboxImages writes an archive with the images of every node. Both have a single layer with a static busybox.
 func writeBusyboxImages(archive, busybox string) error {
 	path, err := exec.LookPath(busybox)
 	if err != nil {
@@ -99,7 +99,8 @@ func digest(data []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// busyboxLayer returns a file system with busybox, a link for each applet, and what programs expect of a system.
+// busyboxLayer returns a file system with busybox, a link for each applet, and the files that programs expect of a
+// system.
 func busyboxLayer(binary []byte, applets []string) ([]byte, error) {
 	entries := []tarEntry{
 		{tar.Header{Name: "bin/", Typeflag: tar.TypeDir, Mode: 0o755}, nil},

@@ -16,7 +16,7 @@ import (
 )
 
 const (
-	// namespacesInit is the command of the first process in the namespaces of a node.
+	// namespacesInit is the command of the first process in a node's namespaces.
 	namespacesInit = "namespaces-init"
 	// nodeLock is a file whose lock is held while the machine has a real node.
 	nodeLock = "/run/lock/switchyard-kubernetes-node.lock"
@@ -24,8 +24,8 @@ const (
 	cleanUpLimit = 10 * time.Second
 )
 
-// runInNamespaces runs `up` in a PID and a mount namespace of its own, and removes what a node leaves behind. With the
-// first process in the namespaces every other one ends, containers and all, however this process ends.
+// runInNamespaces runs `up` in new PID and mount namespaces, and removes what a node leaves behind. When the first
+// process in the namespaces ends, every other one ends too, including containers, however this process ends.
 func runInNamespaces(args []string) error {
 	if os.Geteuid() != 0 {
 		return errors.New("--node kubelet needs root")
@@ -43,9 +43,9 @@ func runInNamespaces(args []string) error {
 	cmd := exec.CommandContext(ctx, self, append([]string{namespacesInit}, args...)...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
-	// It stays in this process group, or it could not read from a terminal.
+	// The child stays in this process group, because it could not read from a terminal otherwise.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: unix.CLONE_NEWPID | unix.CLONE_NEWNS, Pdeathsig: syscall.SIGKILL}
-	// The kernel sends Pdeathsig when this thread ends.
+	// The kernel sends Pdeathsig when the thread that started the child ends.
 	runtime.LockOSThread()
 	err = cmd.Run()
 	if ctx.Err() != nil {
@@ -55,7 +55,7 @@ func runInNamespaces(args []string) error {
 	return errors.Join(err, awaitCgroupRemoval())
 }
 
-// awaitCgroupRemoval removes the control groups of a node as soon as the kernel has ended the processes in them.
+// awaitCgroupRemoval removes the control groups of a node once the kernel has ended the processes in them.
 func awaitCgroupRemoval() error {
 	for end := time.Now().Add(cleanUpLimit); ; time.Sleep(pollEvery) {
 		if err := removeCgroups(); err == nil || time.Now().After(end) {
@@ -64,7 +64,7 @@ func awaitCgroupRemoval() error {
 	}
 }
 
-// takeNodeLock waits until this process may have the real node of the machine.
+// takeNodeLock waits until this process may run the machine's real node.
 func takeNodeLock() (*os.File, error) {
 	if err := os.MkdirAll(filepath.Dir(nodeLock), 0o755); err != nil {
 		return nil, err
@@ -91,8 +91,8 @@ func ignoringInterrupts(call func() error) error {
 	}
 }
 
-// runNamespacesInit is the first process of the namespaces: it mounts what they have of their own, runs `up`, and reaps
-// the processes whose parents have ended, such as the shims of containerd.
+// runNamespacesInit is the first process in the namespaces. It mounts their private file systems, runs `up`, and reaps
+// orphaned processes, such as the shims of containerd.
 func runNamespacesInit(args []string) error {
 	for _, m := range []struct {
 		source, target, kind string
@@ -100,10 +100,10 @@ func runNamespacesInit(args []string) error {
 		data                 string
 	}{
 		{target: "/", flags: unix.MS_REC | unix.MS_PRIVATE},
-		// Mounts of the kubelet reach its containers.
+		// Mounts of the kubelet must propagate to its containers.
 		{target: "/", flags: unix.MS_REC | unix.MS_SHARED},
 		{source: "proc", target: "/proc", kind: "proc", flags: unix.MS_NOSUID | unix.MS_NODEV | unix.MS_NOEXEC},
-		// Containerd and its shims have fixed places in /run, which those of a Docker engine have too.
+		// Containerd and its shims use fixed paths in /run, which a Docker engine also uses.
 		{source: "tmpfs", target: "/run", kind: "tmpfs", data: "mode=755"},
 	} {
 		if err := unix.Mount(m.source, m.target, m.kind, m.flags, m.data); err != nil {
@@ -131,7 +131,7 @@ func runNamespacesInit(args []string) error {
 		case err != nil:
 			return err
 		case ended == pid:
-			// `up` has printed its error.
+			// `up` has already printed its error.
 			os.Exit(status.ExitStatus())
 		}
 	}

@@ -15,15 +15,15 @@ import (
 )
 
 const (
-	// readyLimit is how long a service may take to become ready. A machine with two processors that builds something else
-	// takes 20 s for the slowest.
+	// readyLimit is how long a service may take to become ready. The slowest takes 20 s on a machine with two
+	// processors that is also building something.
 	readyLimit = 3 * time.Minute
-	// stopLimit is how long a service may take to end by SIGTERM.
+	// stopLimit is how long a service may take to end after SIGTERM.
 	stopLimit = 3 * time.Second
 	pollEvery = 50 * time.Millisecond
 )
 
-// self is this binary, also if the file has been replaced since it was started.
+// self is this binary, even if the file has been replaced since the start.
 const self = "/proc/self/exe"
 
 // service is a program that runs as long as the cluster.
@@ -37,7 +37,7 @@ type service struct {
 
 // supervisor runs services as children that die with this process. Its methods are safe for concurrent use.
 type supervisor struct {
-	// logs is the folder of the output of the services, a file each.
+	// logs is the folder with one output file per service.
 	logs  string
 	began time.Time
 
@@ -59,7 +59,7 @@ func newSupervisor(logs string) *supervisor {
 	return &supervisor{logs: logs, began: time.Now(), failed: make(chan error, 1)}
 }
 
-// start starts a service, and waits until it is ready.
+// start starts a service and waits until it is ready.
 func (s *supervisor) start(ctx context.Context, svc service) error {
 	c, err := s.spawn(svc)
 	if err != nil {
@@ -99,13 +99,13 @@ func (s *supervisor) spawn(svc service) (*child, error) {
 	defer log.Close()
 	cmd := exec.Command(svc.program, svc.args...)
 	cmd.Stdout, cmd.Stderr = log, log
-	// All of Kubernetes takes 870 MB with this, and a third more without.
+	// Kubernetes as a whole uses 870 MB with this setting, and a third more without it.
 	cmd.Env = append(os.Environ(), "GOGC=50")
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL, Setpgid: true}
 	c := &child{service: svc, done: make(chan struct{})}
 	started := make(chan error)
 	go func() {
-		// The kernel sends Pdeathsig when the thread that has started the child ends, so that thread stays.
+		// The kernel sends Pdeathsig when the thread that started the child ends, so this thread must live on.
 		runtime.LockOSThread()
 		err := cmd.Start()
 		c.process = cmd.Process
@@ -140,7 +140,7 @@ func (s *supervisor) signal(name string, sig syscall.Signal) error {
 	return fmt.Errorf("no service %s is running", name)
 }
 
-// kill ends a service by SIGKILL, as a crash would. It returns the service, which start starts again.
+// kill ends a service with SIGKILL, like a crash. It returns the service, so that start can restart it.
 func (s *supervisor) kill(name string) (service, error) {
 	s.mu.Lock()
 	at := slices.IndexFunc(s.children, func(c *child) bool { return c.name == name })
@@ -159,7 +159,7 @@ func (s *supervisor) kill(name string) (service, error) {
 	return c.service, nil
 }
 
-// stopAll ends the services, the last one first.
+// stopAll ends the services in reverse start order.
 func (s *supervisor) stopAll() {
 	s.mu.Lock()
 	children := s.children

@@ -14,13 +14,13 @@ import (
 	"k8s.io/client-go/kubernetes"
 )
 
-// Kinds of nodes of `up`.
+// The kinds of nodes of `up`.
 const (
 	noNode      = "none"
 	kubeletNode = "kubelet"
 )
 
-// upOptions are the flags of `up`.
+// upOptions holds the flags of `up`.
 type upOptions struct {
 	dir                     string
 	apiPort, etcdPort       int
@@ -62,8 +62,8 @@ func parseUp(args []string) (upOptions, error) {
 	return o, err
 }
 
-// up runs a cluster until standard input ends, SIGTERM or SIGINT. It prints READY and the path of the kubeconfig when
-// pods can be made, and then answers the commands on standard input.
+// up runs a cluster until standard input ends, SIGTERM or SIGINT. It prints READY and the path of the kubeconfig once
+// pods can be created, and then executes the commands on standard input.
 func up(args []string) error {
 	o, err := parseUp(args)
 	if err != nil {
@@ -91,7 +91,7 @@ func up(args []string) error {
 	}
 	c := &cluster{files: f, client: client, supervisor: newSupervisor(f.path("log"))}
 	defer c.stopAll()
-	// Commands wait in the pipe until the cluster is ready; the end of the input counts at once.
+	// Commands wait in the pipe until the cluster is ready. The end of the input takes effect immediately.
 	commands := make(chan string)
 	go func() {
 		defer cancel()
@@ -121,9 +121,9 @@ type cluster struct {
 	files  files
 	client *kubernetes.Clientset
 	*supervisor
-	// fakeNodes is how many fake nodes the cluster has.
+	// fakeNodes is the number of fake nodes.
 	fakeNodes int
-	// killed are services that a command has ended.
+	// killed holds the services that a command has killed.
 	killed map[string]service
 }
 

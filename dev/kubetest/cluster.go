@@ -14,25 +14,26 @@ import (
 	"switchyard/dev/kubetest/program"
 )
 
-// Options are what a cluster is started with.
+// Options configures a cluster.
 type Options struct {
-	// FakeNodes is the number of fake nodes from the start.
+	// FakeNodes is the initial number of fake nodes.
 	FakeNodes int
-	// RealNode makes this machine a node, whose name is RealNodeName. It needs root. A machine has one real node at a
-	// time, so Start waits for the end of another cluster with one.
+	// RealNode makes this machine a node with the name RealNodeName. It needs root. A machine has one real node at a
+	// time, so Start waits until another cluster with one has ended.
 	RealNode bool
-	// NodeGrace is how long a node may be silent before it is lost; 0 means 40 s, as usual. Its pods are deleted 10 s later.
+	// NodeGrace is how long a node may be silent before it is lost; 0 means the usual 40 s. Its pods are deleted 10 s
+	// later.
 	NodeGrace time.Duration
-	// Images are archives of `docker save` with images for the real node besides BusyboxImage.
+	// Images lists archives in the format of `docker save` with images for the real node besides BusyboxImage.
 	Images []string
 }
 
 const (
 	// RealNodeName is the name of the real node.
 	RealNodeName = "node1"
-	// BusyboxImage is an image with a shell that every real node has. A pod never pulls it.
+	// BusyboxImage is an image with a shell that every real node has. Pods never pull it.
 	BusyboxImage = "busybox:local"
-	// HostAddress is the address under which pods of the real node reach servers of this machine that listen on all
+	// HostAddress is the address at which pods of the real node reach servers of this machine that listen on all
 	// addresses.
 	HostAddress = "10.231.77.1"
 )
@@ -41,7 +42,7 @@ const (
 type Cluster struct {
 	// Kubeconfig is the path of a file that names the cluster and a user with all rights.
 	Kubeconfig string
-	// Client has all rights, and no limit of its own.
+	// Client has all rights and no rate limit.
 	Client kubernetes.Interface
 
 	process *process
@@ -69,8 +70,8 @@ func Start(t testing.TB, o Options) *Cluster {
 	return c
 }
 
-// Open starts a cluster for a program that is no test, which has to close it. Unlike Start it does not check what a real node
-// needs.
+// Open starts a cluster for a program that is not a test and must close it. Unlike Start, it does not check the
+// requirements of a real node.
 func Open(ctx context.Context, o Options) (*Cluster, error) {
 	path, err := program.Find(ctx)
 	if err != nil {
@@ -79,7 +80,7 @@ func Open(ctx context.Context, o Options) (*Cluster, error) {
 	return newCluster(path, o)
 }
 
-// Close ends a cluster of Open and removes its folder.
+// Close ends a cluster that Open started, and removes its folder.
 func (c *Cluster) Close() error { return c.process.Stop() }
 
 func newCluster(program string, o Options) (*Cluster, error) {
@@ -99,15 +100,15 @@ func newCluster(program string, o Options) (*Cluster, error) {
 	return &Cluster{Kubeconfig: p.kubeconfig, Client: client, process: p}, nil
 }
 
-// shared is the cluster of this process.
+// shared is the cluster that Shared returns.
 var shared struct {
 	sync.Mutex
 	cluster *Cluster
 }
 
-// Shared returns a cluster with two fake nodes that all tests of this process share, each in its own namespaces. No test
-// may pause or kill a part of it. It ends with StopShared, which TestMain calls after the tests, and at the latest with
-// the process, which leaves a folder of the cluster then.
+// Shared returns a cluster with two fake nodes that all tests of this process share, each in its own namespaces. Tests
+// must not pause or kill parts of it. TestMain ends it with StopShared after the tests. Otherwise it ends with the
+// process and leaves its folder behind.
 func Shared(t testing.TB) *Cluster {
 	t.Helper()
 	program := Program(t)
@@ -123,7 +124,7 @@ func Shared(t testing.TB) *Cluster {
 	return shared.cluster
 }
 
-// StopShared ends the cluster of Shared if there is one.
+// StopShared ends the cluster of Shared, if it exists.
 func StopShared() {
 	shared.Lock()
 	defer shared.Unlock()

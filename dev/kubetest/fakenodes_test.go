@@ -10,7 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// waitLimit is how long a condition may take to hold. A Job of a busy machine takes 5 s.
+// waitLimit bounds the wait for a condition. A Job takes 5 s on a busy machine.
 const waitLimit = 2 * time.Minute
 
 // eventually waits until a condition holds.
@@ -23,7 +23,7 @@ func eventually(t *testing.T, what string, holds func() bool) {
 	}
 }
 
-// newJob makes a Job of one pod with a shell command.
+// newJob creates a Job with one pod that runs a shell command.
 func (c *Cluster) newJob(t *testing.T, namespace, command string, annotations map[string]string, changes ...func(*corev1.PodSpec)) *batchv1.Job {
 	t.Helper()
 	job := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{GenerateName: "job-"}, Spec: batchv1.JobSpec{
@@ -58,7 +58,7 @@ func (c *Cluster) pod(t *testing.T, job *batchv1.Job) *corev1.Pod {
 	return &pods.Items[0]
 }
 
-// awaitEnd waits for the end of a Job, and returns the condition that says so and its reason.
+// awaitEnd waits for the end of a Job, and returns the condition that marks the end and its reason.
 func (c *Cluster) awaitEnd(t *testing.T, job *batchv1.Job) (end batchv1.JobConditionType, reason string) {
 	t.Helper()
 	eventually(t, "Job "+job.Name+" ends", func() bool {

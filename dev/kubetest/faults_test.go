@@ -32,7 +32,7 @@ func TestClusterSurvivesFaultsOfItsAPIServer(t *testing.T) {
 	if !isServed(waitLimit) {
 		t.Error("the API server does not have what it had before")
 	}
-	// The first node of this cluster joins the rest after the faults.
+	// The cluster's first node joins after the faults.
 	c.FakeNodes(t, 1)
 	if end, reason := c.awaitEnd(t, c.newJob(t, namespace, "", nil)); end != batchv1.JobComplete {
 		t.Errorf("the Job is %s (%s)", end, reason)

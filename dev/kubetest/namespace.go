@@ -12,15 +12,15 @@ import (
 )
 
 const (
-	// accountLimit is how long the service account of a new namespace may take.
+	// accountLimit is how long the creation of a new namespace's service account may take.
 	accountLimit = time.Minute
 	// deleteLimit is how long the request to delete a namespace may take.
 	deleteLimit = 10 * time.Second
 	pollEvery   = 20 * time.Millisecond
 )
 
-// NewNamespace makes a namespace of a new name in which pods can be made. It is deleted after the test, with all that is
-// in it, unless the API server is gone.
+// NewNamespace creates a namespace with a unique name in which pods can be created. It is deleted with its contents
+// after the test, unless the API server is gone.
 func (c *Cluster) NewNamespace(t testing.TB) string {
 	t.Helper()
 	name, err := c.MakeNamespace(t.Context())
@@ -28,7 +28,7 @@ func (c *Cluster) NewNamespace(t testing.TB) string {
 		t.Cleanup(func() {
 			ctx, cancel := context.WithTimeout(context.Background(), deleteLimit)
 			defer cancel()
-			// Deletion continues in the cluster; no test waits for it.
+			// The deletion continues in the cluster; no test waits for it.
 			if err := c.Client.CoreV1().Namespaces().Delete(ctx, name, metav1.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {
 				t.Logf("delete namespace %s: %v", name, err)
 			}
@@ -40,15 +40,15 @@ func (c *Cluster) NewNamespace(t testing.TB) string {
 	return name
 }
 
-// MakeNamespace makes a namespace of a new name, which it also returns with an error if the namespace exists but no pods can be
-// made in it yet.
+// MakeNamespace creates a namespace with a unique name. It returns the name together with an error if the namespace
+// exists but no pods can be created in it yet.
 func (c *Cluster) MakeNamespace(ctx context.Context) (string, error) {
 	namespace, err := c.Client.CoreV1().Namespaces().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "test-"}}, metav1.CreateOptions{})
 	if err != nil {
 		return "", err
 	}
 	name := namespace.Name
-	// Until its account exists no pod can be made in a namespace.
+	// No pod can be created in a namespace before its service account exists.
 	ctx, cancel := context.WithTimeout(ctx, accountLimit)
 	defer cancel()
 	for {

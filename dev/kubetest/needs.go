@@ -12,11 +12,11 @@ import (
 	"switchyard/dev/testneeds"
 )
 
-// cniPlugins is where Debian's package containernetworking-plugins puts them.
+// cniPlugins is the folder in which Debian's package containernetworking-plugins installs the plugins.
 const cniPlugins = "/usr/lib/cni"
 
-// Program returns the path of the program of dev/kubernetes. The test cannot run if it was never built, because that takes
-// minutes: `go run ./dev/kubetest/build` does it.
+// Program returns the path of the program of dev/kubernetes. If the program was never built, it skips the test, because
+// a build takes minutes. `go run ./dev/kubetest/build` builds it.
 func Program(t testing.TB) string {
 	t.Helper()
 	if runtime.GOOS != "linux" {
@@ -32,8 +32,8 @@ func Program(t testing.TB) string {
 	return path
 }
 
-// needNode ends a test on a machine that cannot be a real node: the node runs containers, for which it needs root,
-// containerd, runc, the CNI plugins and a busybox.
+// needNode skips a test on a machine that cannot be a real node. A node runs containers, which takes root, containerd,
+// runc, the CNI plugins and a busybox.
 func needNode(t testing.TB) {
 	t.Helper()
 	if os.Geteuid() != 0 {

@@ -13,12 +13,12 @@ import (
 	"sync"
 )
 
-// process is a running `up` of dev/kubernetes. It ends when its input does, and so at the latest with this process.
+// process is a running `up` of dev/kubernetes. It ends when its input does, so at the latest with this process.
 type process struct {
 	dir        string
 	kubeconfig string
 
-	// mu is held from a command to its answer.
+	// mu is held from a command to its reply.
 	mu      sync.Mutex
 	input   io.WriteCloser
 	answers *bufio.Reader
@@ -28,7 +28,8 @@ type process struct {
 	stopErr error
 }
 
-// startProcess starts a cluster in a folder of its own, and waits until pods can be made. Each step of `up` has a limit.
+// startProcess starts a cluster in a folder of its own, and waits until pods can be created. Each step of `up` has a
+// time limit.
 func startProcess(program string, o Options) (*process, error) {
 	dir, err := os.MkdirTemp("", "kubetest")
 	if err != nil {
@@ -70,7 +71,7 @@ func startProcess(program string, o Options) (*process, error) {
 	return p, nil
 }
 
-// execute has `up` execute a command, and waits for its answer.
+// execute makes `up` execute a command, and waits for the reply.
 func (p *process) execute(command string) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -87,7 +88,7 @@ func (p *process) execute(command string) error {
 	return nil
 }
 
-// Stop ends the cluster, and removes its folder. A second Stop returns what the first did.
+// Stop ends the cluster and removes its folder. A second Stop returns the result of the first.
 func (p *process) Stop() error {
 	p.stop.Do(func() {
 		err := p.input.Close()
@@ -99,12 +100,12 @@ func (p *process) Stop() error {
 	return p.stopErr
 }
 
-// logLines is how many of the last lines of each log errors and failed tests show.
+// logLines is the number of last lines of each log that errors and failed tests show.
 const logLines = 15
 
 // logs returns the ends of the cluster's logs.
 func (p *process) logs() string {
-	paths, _ := filepath.Glob(filepath.Join(p.dir, "log", "*.log")) // the pattern is a good one
+	paths, _ := filepath.Glob(filepath.Join(p.dir, "log", "*.log")) // the pattern is valid
 	var out strings.Builder
 	for _, path := range append([]string{filepath.Join(p.dir, "up.log")}, paths...) {
 		text, err := os.ReadFile(path)

@@ -10,7 +10,7 @@ import (
 // object is a JSON object.
 type object = map[string]any
 
-// finish turns the plugin's document into ours, in place. Services are those that the document is about.
+// finish completes the plugin's document in place. services are the documented services.
 func finish(document object, services []protoreflect.ServiceDescriptor) error {
 	paths, _ := document["paths"].(object)
 	components, _ := document["components"].(object)
@@ -57,10 +57,10 @@ func walk(value any, visit func(object)) {
 	}
 }
 
-// schemaPrefix is where a reference to a schema begins.
+// schemaPrefix is the prefix of a reference to a schema.
 const schemaPrefix = "#/components/schemas/"
 
-// shortenNames takes the packages off the names of schemas.
+// shortenNames removes the packages from the names of schemas.
 func shortenNames(document, schemas object) error {
 	for name, schema := range schemas {
 		short := shortName(name)

@@ -10,7 +10,7 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// TestMissingRouteIsReported checks that no document is printed that lacks a route of proto.
+// TestMissingRouteIsReported checks that a document without a route of proto is not printed.
 func TestMissingRouteIsReported(t *testing.T) {
 	t.Parallel()
 	var printed bytes.Buffer
@@ -20,7 +20,7 @@ func TestMissingRouteIsReported(t *testing.T) {
 	}
 }
 
-// TestSchemasOfOneNameAreReported checks that no schema takes the place of another.
+// TestSchemasOfOneNameAreReported checks that no schema replaces another one of the same name.
 func TestSchemasOfOneNameAreReported(t *testing.T) {
 	t.Parallel()
 	document := object{
@@ -32,7 +32,7 @@ func TestSchemasOfOneNameAreReported(t *testing.T) {
 	}
 }
 
-// TestConstraintsLeaveDescriptions checks that what the plugin writes about rules is no part of a text for people.
+// TestConstraintsLeaveDescriptions checks that the plugin's text about rules is removed from descriptions.
 func TestConstraintsLeaveDescriptions(t *testing.T) {
 	t.Parallel()
 	schema := object{"description": "How long.\nduration.gte = 0s\nduration.gte_lt = 0s\n", "format": "duration"}

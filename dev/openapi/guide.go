@@ -8,10 +8,10 @@ import (
 	"strings"
 )
 
-// tableHead is where the table of paths begins in the guide. A blank line ends it.
+// tableHead is the head of the guide's table of paths. A blank line ends the table.
 const tableHead = "| Method | Path | What it does |\n|---|---|---|\n"
 
-// updateGuide writes the table of paths into the guide in a file.
+// updateGuide writes the table of paths into a guide file.
 func updateGuide(file string, document object) error {
 	text, err := os.ReadFile(file)
 	if err != nil {
@@ -32,7 +32,7 @@ func updateGuide(file string, document object) error {
 	return nil
 }
 
-// pathTable returns a row for each operation, by path.
+// pathTable returns a row for each operation, sorted by path.
 func pathTable(document object) string {
 	var rows strings.Builder
 	paths, _ := document["paths"].(object)
@@ -47,7 +47,7 @@ func pathTable(document object) string {
 	return rows.String()
 }
 
-// firstSentence returns a text up to its first full stop, in one line.
+// firstSentence returns a text up to its first full stop, as one line.
 func firstSentence(text string) string {
 	line := strings.Join(strings.Fields(text), " ")
 	if end := strings.Index(line, ". "); end >= 0 {

@@ -20,8 +20,8 @@ func main() {
 	}
 }
 
-// run reads the plugin's document and prints the finished one. Its keys are sorted, so that the same proto gives the
-// same bytes. It also updates the guide in a file.
+// run reads the plugin's document and prints the finished one, with sorted keys, so that the same proto gives the same
+// bytes. It also updates the guide in a file.
 func run(in io.Reader, out io.Writer, guide string) error {
 	decoder := json.NewDecoder(in)
 	decoder.UseNumber()

@@ -11,13 +11,13 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// responsePrefix and parameterPrefix are where references to shared responses and parameters begin.
+// responsePrefix and parameterPrefix are the prefixes of references to shared responses and parameters.
 const (
 	responsePrefix  = "#/components/responses/"
 	parameterPrefix = "#/components/parameters/"
 )
 
-// streams are the paths that answer a stream of server-sent events, too, with the events that such a stream has.
+// streams maps the paths that can also answer with a stream of server-sent events to the events of the stream.
 var streams = map[string]string{
 	"/v1/events":                      "transitions of tasks of all runs, named as Event.event, without an end",
 	"/v1/runs/{id}/events":            "transitions of tasks, named as Event.event, and `end` with the state of the run",
@@ -25,17 +25,17 @@ var streams = map[string]string{
 	"/v1/runs/{id}/tasks/{task}/logs": "`log` with a line, `missing` for a log that is gone, and `end`",
 }
 
-// Fields by which a call shows what it does.
+// Fields by which a call shows its behaviour.
 const (
-	documentField = "document"        // the request may be a definition as people write it
-	keyField      = "idempotency_key" // the same request again starts nothing
-	existedField  = "existed"         // the answer may be about what an earlier request has started
+	documentField = "document"        // the request may contain a definition as users write it
+	keyField      = "idempotency_key" // repeating the request starts nothing
+	existedField  = "existed"         // the response may describe what an earlier request started
 )
 
 // restarting is the call that starts a run although its request has no key.
 const restarting = "RerunRun"
 
-// startsRun reports whether a call answers 201 when it has started a run.
+// startsRun reports whether a call answers with 201 when it has started a run.
 func startsRun(call protoreflect.MethodDescriptor) bool {
 	return call.Name() == restarting || call.Output().Fields().ByName(existedField) != nil
 }
@@ -67,8 +67,8 @@ func finishCall(paths object, call protoreflect.MethodDescriptor) error {
 	return nil
 }
 
-// twinOf returns a copy of the operation of another route that differs from a route in the method alone, or nil. The plugin
-// keeps one operation of a call under each path.
+// twinOf returns a copy of the operation of another route that differs from the given one only in the method, or nil.
+// The plugin keeps one operation of a call under each path.
 func twinOf(item object, call protoreflect.MethodDescriptor, route v1.Route) object {
 	for _, other := range v1.RoutesOf(call) {
 		if other.Path != route.Path || other.Body != route.Body {
@@ -137,7 +137,7 @@ func finishOperation(operation object, call protoreflect.MethodDescriptor, route
 	}
 }
 
-// finishStart adds the answer of a call that has started a run. One that can find a run that was there before keeps 200.
+// finishStart adds the response of a call that has started a run. A call that can find an existing run keeps 200.
 func finishStart(responses, answer object, call protoreflect.MethodDescriptor) {
 	responses["201"] = object{
 		"description": "The run has started.",
@@ -151,7 +151,7 @@ func finishStart(responses, answer object, call protoreflect.MethodDescriptor) {
 	answer["description"] = "The run was there before: an earlier request with the same idempotency key has started it."
 }
 
-// finishBody marks a body as needed or not.
+// finishBody marks a body as required or optional.
 func finishBody(body object) {
 	content, _ := body["content"].(object)
 	json, _ := content["application/json"].(object)
@@ -162,7 +162,7 @@ func finishBody(body object) {
 	body["required"] = needed || chooses || refers
 }
 
-// addYAML adds a definition in YAML as a body, and the other fields of the request as parameters.
+// addYAML adds a YAML definition as a body, and the other fields of the request as parameters.
 func addYAML(operation, body object, call protoreflect.MethodDescriptor, route v1.Route) {
 	content, _ := body["content"].(object)
 	content["application/yaml"] = object{"schema": object{
@@ -188,7 +188,7 @@ func addYAML(operation, body object, call protoreflect.MethodDescriptor, route v
 	}
 }
 
-// finishStream adds server-sent events to what an operation answers.
+// finishStream adds server-sent events to the response of an operation.
 func finishStream(operation, answer object, events string) {
 	content, _ := answer["content"].(object)
 	content["text/event-stream"] = object{"schema": object{
@@ -206,7 +206,7 @@ func addParameter(operation object, name string) {
 	operation["parameters"] = append(parameters, object{"$ref": parameterPrefix + name})
 }
 
-// checkStreams reports a path of streams that no annotation has.
+// checkStreams returns an error for a path in streams that no annotation has.
 func checkStreams(paths object) error {
 	for path := range streams {
 		if _, ok := paths[path]; !ok {
@@ -251,7 +251,7 @@ func errorCodes() []any {
 	}
 }
 
-// errorResponses are the answers that operations share.
+// errorResponses returns the responses that operations share.
 func errorResponses() object {
 	responses := object{}
 	for name, text := range map[string]string{
@@ -279,7 +279,7 @@ func errorResponses() object {
 	return responses
 }
 
-// sharedParameters are the parameters that no message has.
+// sharedParameters returns the parameters that no message has.
 func sharedParameters() object {
 	return object{
 		"Follow": object{

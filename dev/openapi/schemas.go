@@ -33,10 +33,10 @@ func addWellKnown(schemas object) {
 	schemas["google.protobuf.Value"] = object{"description": "Any JSON value."}
 }
 
-// constraintLine matches what the plugin writes about a rule of protovalidate that it cannot state otherwise.
+// constraintLine matches the plugin's text about a protovalidate rule that it cannot express otherwise.
 var constraintLine = regexp.MustCompile(`\n[a-z_0-9]+\.[a-z_]+ = [^\n]*`)
 
-// correctSchema mends one schema, which may be any other object of the document as well.
+// correctSchema corrects one schema. It may also be called with any other object of the document.
 func correctSchema(o object) {
 	if o["additionalProperties"] == false && (o["allOf"] != nil || o["oneOf"] != nil) {
 		flattenOneofs(o)
@@ -46,7 +46,7 @@ func correctSchema(o object) {
 		o["description"] = strings.TrimSpace(strings.ReplaceAll(text, "\n ", "\n"))
 	}
 	if schema, ok := o["schema"].(object); ok && o["in"] != nil {
-		delete(schema, "description") // the parameter has it
+		delete(schema, "description") // the parameter already has it
 		name, _ := o["name"].(string)
 		correctField(schema, name)
 	}
@@ -70,7 +70,7 @@ func correctSchema(o object) {
 	}
 }
 
-// correctField mends the schema of a field.
+// correctField corrects the schema of a field.
 func correctField(schema object, name string) {
 	delete(schema, "title") // the name in proto
 	if pattern, ok := schema["pattern"].(string); ok && mayBeEmpty(name, pattern) {
@@ -78,7 +78,7 @@ func correctField(schema object, name string) {
 	}
 }
 
-// mayBeEmpty reports whether the pattern of a field with this name holds only where the field is not empty.
+// mayBeEmpty reports whether the pattern of a field with this name applies only if the field is not empty.
 func mayBeEmpty(name, pattern string) bool {
 	found := false
 	protoregistry.GlobalFiles.RangeFilesByPackage("switchyard.v1", func(file protoreflect.FileDescriptor) bool {
@@ -97,8 +97,8 @@ func mayBeEmpty(name, pattern string) bool {
 	return found
 }
 
-// flattenOneofs puts all fields of a message into its properties, where the plugin has those of a oneof apart and so
-// forbids them by additionalProperties, and allows at most one field of each oneof.
+// flattenOneofs moves all fields of a message into its properties, and allows at most one field of each oneof. The
+// plugin keeps the fields of a oneof apart, where additionalProperties forbids them.
 func flattenOneofs(schema object) {
 	properties, _ := schema["properties"].(object)
 	if properties == nil {
@@ -153,7 +153,7 @@ func flattenOneofs(schema object) {
 	}
 }
 
-// needsOneof reports whether a oneof of a message must be set. Its alternatives are titled by the names of its fields.
+// needsOneof reports whether a oneof of a message must be set. Its alternatives have the names of its fields as titles.
 func needsOneof(message string, alternatives []any) bool {
 	found, err := protoregistry.GlobalFiles.FindDescriptorByName(protoreflect.FullName("switchyard.v1." + message))
 	described, ok := found.(protoreflect.MessageDescriptor)

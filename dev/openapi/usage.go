@@ -8,8 +8,9 @@ import (
 	"google.golang.org/protobuf/reflect/protoregistry"
 )
 
-// narrowAnswers holds the messages that only answers have to what an answer has: always the fields without presence, zero
-// values included; 64-bit integers as strings; and null nowhere. A message that a request may have, too, is left as it is.
+// narrowAnswers narrows the schemas of messages that occur only in responses to what a response has: fields without
+// presence are always set, including zero values; 64-bit integers are strings; nothing is null. It leaves messages that
+// a request may also have unchanged.
 func narrowAnswers(paths, schemas object) {
 	asked := map[string]bool{}
 	walk(paths, func(o object) {
@@ -39,7 +40,7 @@ func narrowAnswers(paths, schemas object) {
 	}
 }
 
-// narrowType leaves of the types of a field those that an answer has.
+// narrowType reduces the types of a field to those in a response.
 func narrowType(schema object) {
 	types, ok := schema["type"].([]any)
 	if !ok {
@@ -51,7 +52,7 @@ func narrowType(schema object) {
 	}
 }
 
-// followReferences adds the names of the schemas that a value leads to.
+// followReferences adds the names of the schemas that a value references.
 func followReferences(value any, schemas object, names map[string]bool) {
 	walk(value, func(o object) {
 		ref, _ := o["$ref"].(string)
@@ -63,7 +64,7 @@ func followReferences(value any, schemas object, names map[string]bool) {
 	})
 }
 
-// dropUnused removes the schemas that no path and no shared response leads to.
+// dropUnused removes the schemas that no path and no shared response references.
 func dropUnused(document, schemas object) {
 	used := map[string]bool{}
 	components, _ := document["components"].(object)
@@ -77,7 +78,7 @@ func dropUnused(document, schemas object) {
 	}
 }
 
-// tagsInUse returns the tags that an operation has.
+// tagsInUse returns the tags that operations use.
 func tagsInUse(document, paths object) []any {
 	var used []any
 	walk(paths, func(o object) {

@@ -23,9 +23,9 @@ import (
 	"switchyard/activities/executor"
 )
 
-// Local is this machine as the inside of an attempt. Its archives have one file each.
+// Local presents this machine as the inside of an attempt. Its archives contain one file each.
 type Local struct {
-	// Dir is where programs start, and what relative paths are relative to.
+	// Dir is the working directory of programs, and the base of relative paths.
 	Dir string
 	// Env is added to the environment of programs.
 	Env []string
@@ -33,10 +33,10 @@ type Local struct {
 
 var _ executor.Inside = Local{}
 
-// signals has the signals that tests send.
+// signals maps names to the signals that tests send.
 var signals = map[string]syscall.Signal{"HUP": syscall.SIGHUP, "INT": syscall.SIGINT, "TERM": syscall.SIGTERM, "KILL": syscall.SIGKILL, "USR1": syscall.SIGUSR1}
 
-// Exec runs a program of this machine, in a session of its own.
+// Exec runs a program on this machine, in a session of its own.
 func (l Local) Exec(ctx context.Context, c executor.Command) (executor.ExitStatus, error) {
 	args := c.Args
 	if len(args) == 0 {
@@ -73,7 +73,7 @@ func (l Local) Exec(ctx context.Context, c executor.Command) (executor.ExitStatu
 	return wait(ctx, cmd, c, cmd.Wait)
 }
 
-// execTerminal runs a program with a terminal.
+// execTerminal runs a program on a terminal.
 func (l Local) execTerminal(ctx context.Context, cmd *exec.Cmd, c executor.Command) (executor.ExitStatus, error) {
 	cmd.Env = append(cmd.Env, "TERM="+c.Terminal.Type)
 	cmd.SysProcAttr.Setctty = true
@@ -85,7 +85,7 @@ func (l Local) execTerminal(ctx context.Context, cmd *exec.Cmd, c executor.Comma
 	copied := make(chan struct{})
 	go func() {
 		defer close(copied)
-		_, _ = io.Copy(c.Stdout, terminal) // ends with EIO when no program has the terminal open
+		_, _ = io.Copy(c.Stdout, terminal) // ends with EIO once no program has the terminal open
 	}()
 	if c.Stdin != nil {
 		go func() { _, _ = io.Copy(terminal, c.Stdin) }() // ends with the reader
@@ -115,11 +115,11 @@ func (l Local) execTerminal(ctx context.Context, cmd *exec.Cmd, c executor.Comma
 
 func sizeOf(w executor.WindowSize) *pty.Winsize { return &pty.Winsize{Cols: w.Columns, Rows: w.Rows} }
 
-// wait sends signals to a program until it has ended.
+// wait waits until a program has ended, and sends it signals meanwhile.
 func wait(ctx context.Context, cmd *exec.Cmd, c executor.Command, ended func() error) (executor.ExitStatus, error) {
 	done := make(chan error, 1)
 	go func() { done <- ended() }()
-	kill := func(s syscall.Signal) { _ = syscall.Kill(-cmd.Process.Pid, s) } // it may have ended
+	kill := func(s syscall.Signal) { _ = syscall.Kill(-cmd.Process.Pid, s) } // the process may have ended
 	cancelled := ctx.Done()
 	for {
 		select {
@@ -182,7 +182,7 @@ func (l Local) ServeFiles(ctx context.Context, _ string, conn io.ReadWriter) err
 	return nil
 }
 
-// ReadTar archives one file.
+// ReadTar writes an archive of one file.
 func (l Local) ReadTar(_ context.Context, _, path string, to io.Writer) error {
 	data, err := os.ReadFile(l.abs(path))
 	if err != nil {
@@ -198,7 +198,7 @@ func (l Local) ReadTar(_ context.Context, _, path string, to io.Writer) error {
 	return w.Close()
 }
 
-// WriteTar unpacks one file.
+// WriteTar unpacks an archive of one file.
 func (l Local) WriteTar(_ context.Context, _, path string, rename bool, from io.Reader) error {
 	r := tar.NewReader(from)
 	header, err := r.Next()

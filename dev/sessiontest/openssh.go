@@ -17,19 +17,19 @@ import (
 	"switchyard/dev/testneeds"
 )
 
-// OpenSSH runs the programs of OpenSSH against one server.
+// OpenSSH runs the OpenSSH programs against one server.
 type OpenSSH struct {
 	t          testing.TB
 	host, port string
 	// User is the name to log in with.
 	User string
-	// Key is the file of the private key.
+	// Key is the path of the private key.
 	Key string
-	// known is the file with the key of the server, which the first connection adds.
+	// known is the file with the server's key, which the first connection adds.
 	known string
 }
 
-// NewOpenSSH returns a client of a server, host:port, with a fresh key, or skips the test where OpenSSH is missing.
+// NewOpenSSH returns a client of a server at host:port, with a new key. It skips the test if OpenSSH is missing.
 func NewOpenSSH(t testing.TB, address, user string) *OpenSSH {
 	t.Helper()
 	for _, program := range []string{"ssh", "scp", "sftp"} {
@@ -79,7 +79,7 @@ func (c *OpenSSH) AuthorizedKey() string {
 // Target returns user@host.
 func (c *OpenSSH) Target() string { return c.User + "@" + c.host }
 
-// options are those of all programs.
+// options returns the options of all programs.
 func (c *OpenSSH) options() []string {
 	return []string{
 		"-F", "/dev/null", "-i", c.Key, "-o", "IdentitiesOnly=yes", "-o", "IdentityAgent=none", "-o", "UserKnownHostsFile=" + c.known,
@@ -87,7 +87,7 @@ func (c *OpenSSH) options() []string {
 	}
 }
 
-// SSH returns a command that runs ssh, with options and then what follows the name of the host. It ends with the test.
+// SSH returns a command that runs ssh with options, and with args after the host name. It ends with the test.
 func (c *OpenSSH) SSH(options []string, args ...string) *exec.Cmd {
 	all := append(append(slices.Clone(options), c.options()...), "-p", c.port, c.Target()) // the first value of an option counts
 	return c.command("ssh", append(all, args...)...)

@@ -1,4 +1,4 @@
-// Package temporaltest gives tests Temporal servers in a process of their own. A test binary that starts its servers so
-// neither links them nor, under the race detector, runs them many times slower, and goroutines of a server hide none
-// that leak in the test. Only tests import it, and it links nothing of the server.
+// Package temporaltest starts Temporal servers for tests in a process of their own. So the test binary does not link the
+// server, the race detector does not slow it down, and the server's goroutines do not hide goroutine leaks of the test.
+// Only tests import it, and it links nothing of the server.
 package temporaltest

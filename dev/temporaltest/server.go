@@ -14,23 +14,23 @@ import (
 	"switchyard/dev/testneeds"
 )
 
-// program is the process of the servers. `go run` keeps what it has linked in Go's build cache.
+// program is the process that runs the servers. `go run` caches the linked program in Go's build cache.
 const program = "switchyard/dev/temporaltest/server"
 
-// Options are what a server is started with.
+// Options configures a server.
 type Options struct {
-	// SearchAttributes are those of its default namespace. If nil, they are those of runs.
+	// SearchAttributes are the search attributes of the default namespace. nil means those of runs.
 	SearchAttributes map[string]enumspb.IndexedValueType
 }
 
-// host is the process that has all servers of this one. It is open while there is one.
+// host is the process that runs all servers of this one. It runs while there is at least one server.
 var host struct {
 	sync.Mutex
 	servers int
 	client  *rpc.Client
 }
 
-// Server is a Temporal server in memory. It ends with Stop, and at the latest with the process that has started it.
+// Server is a Temporal server in memory. It ends with Stop, or at the latest with the process that started it.
 type Server struct{ address string }
 
 // Start starts a server. It is safe for concurrent use.
@@ -49,7 +49,7 @@ func Start(opts Options) (*Server, error) {
 // Address returns the host and port of the server's frontend.
 func (s *Server) Address() string { return s.address }
 
-// Stop ends the server. It may be called once.
+// Stop stops the server. It must be called only once.
 func (s *Server) Stop() error {
 	host.Lock()
 	client := host.client
@@ -57,7 +57,8 @@ func (s *Server) Stop() error {
 	return errors.Join(client.Call("Servers.Stop", s.address, &struct{}{}), release())
 }
 
-// open returns the connection to the process of the servers for one more of them, which calls release at its end.
+// open returns the connection to the process of the servers, and counts one more server. The caller must call release
+// when that server ends.
 func open() (*rpc.Client, error) {
 	host.Lock()
 	defer host.Unlock()
@@ -85,7 +86,7 @@ func release() error {
 	return host.client.Close()
 }
 
-// process is a running program: what it prints, and what it reads.
+// process is a running program with its output and input.
 type process struct {
 	io.Reader
 	io.WriteCloser
@@ -109,5 +110,5 @@ func run() (*process, error) {
 	return &process{stdout, stdin, cmd}, nil
 }
 
-// Close has the program end, and waits for that.
+// Close ends the program and waits until it has ended.
 func (p *process) Close() error { return errors.Join(p.WriteCloser.Close(), p.cmd.Wait()) }

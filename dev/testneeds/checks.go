@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// Checks sets how many cases the property tests of a test look at, unless the command line does (-rapid.checks). It is
-// for properties of which each case takes long, such as those that write files. The test is not parallel.
+// Checks sets how many cases the property tests of a test check, unless the command line does (-rapid.checks). It is
+// for properties with slow cases, such as those that write files. The test must not be parallel.
 func Checks(t testing.TB, n int) {
 	t.Helper()
 	const name = "rapid.checks"

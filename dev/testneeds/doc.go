@@ -1,3 +1,3 @@
-// Package testneeds is for tests that need something: of their machine ([Missing], [Sources]), more time than a newcomer
-// has ([Long]), company while they wait ([Parallel]), or many cases ([Checks]). Only tests import it.
+// Package testneeds is for tests with special needs: something of their machine ([Missing], [Sources]), a lot of time
+// ([Long]), concurrent tests while they wait ([Parallel]), or many cases ([Checks]). Only tests import it.
 package testneeds

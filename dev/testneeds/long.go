@@ -5,12 +5,12 @@ import (
 	"testing"
 )
 
-// longVariable is the environment variable that has long tests run.
+// longVariable is the environment variable that enables long tests.
 const longVariable = "SWITCHYARD_LONG"
 
-// Long skips a test unless SWITCHYARD_LONG is set. It is for soaks, exhaustive kills and wide properties. The name of
-// such a test begins with TestLong, by which `task test:long` and CI find it; what it has in common with a test that
-// everybody runs is a function with a size as its argument.
+// Long skips a test unless SWITCHYARD_LONG is set. It is for soaks, exhaustive kills and large property tests. The name
+// of such a test begins with TestLong, by which `task test:long` and CI find it. Code that it shares with a regular
+// test is a function that takes a size.
 func Long(t testing.TB) {
 	t.Helper()
 	if !IsLong() {
@@ -18,5 +18,5 @@ func Long(t testing.TB) {
 	}
 }
 
-// IsLong reports whether SWITCHYARD_LONG is set. It is for packages of which every test becomes longer.
+// IsLong reports whether SWITCHYARD_LONG is set. It is for packages in which every test becomes longer.
 func IsLong() bool { return os.Getenv(longVariable) != "" }

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// Missing ends a test that this machine cannot run: it skips the test, and fails it where CI is set.
+// Missing ends a test that this machine cannot run: it skips the test, or fails it if CI is set.
 func Missing(t testing.TB, format string, args ...any) {
 	t.Helper()
 	if os.Getenv("CI") != "" {

@@ -5,8 +5,8 @@ import (
 	"strconv"
 )
 
-// Parallel sets how many tests of a package run at once, unless the command line does (-parallel). The default is the
-// number of processors, which is too low for tests that mostly wait. TestMain calls it before it runs the tests.
+// Parallel sets how many tests of a package run concurrently, unless the command line does (-parallel). The default,
+// the number of processors, is too low for tests that mostly wait. TestMain calls Parallel before it runs the tests.
 func Parallel(n int) {
 	const name = "test.parallel"
 	flag.Parse()

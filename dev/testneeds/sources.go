@@ -7,9 +7,9 @@ import (
 	"strings"
 )
 
-// Sources makes the source of a program that a test builds an input of that test: `go test` runs the test again when
-// the source has changed, rather than repeat an earlier result. It opens what counts: go.mod, and the folders of all
-// packages of this module that are in the program.
+// Sources makes the source of a program that a test builds an input of that test, so that `go test` runs the test again
+// after a change instead of using a cached result. It opens the relevant files: go.mod, and the folders of all packages
+// of this module in the program.
 func Sources(program string) error {
 	out, err := exec.Command("go", "list", "-deps", "-f", "{{with .Module}}{{if .Main}}{{.GoMod}}\n{{$.Dir}}{{end}}{{end}}", program).Output()
 	if err != nil {

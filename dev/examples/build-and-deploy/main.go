@@ -1,5 +1,5 @@
-// Command greeter greets whoever it is asked to. It is what the example
-// build-and-deploy.yaml builds, tests and deploys.
+// Command greeter greets the people named in its arguments. The example build-and-deploy.yaml builds, tests and deploys
+// it.
 package main
 
 import (
@@ -20,7 +20,7 @@ func main() {
 	fmt.Println(greet(flag.Args()))
 }
 
-// greet greets everybody by name, or the world.
+// greet returns a greeting for the given names, or for the world.
 func greet(names []string) string {
 	if len(names) == 0 {
 		names = []string{"world"}

@@ -1,6 +1,6 @@
-// Package fakekubelet has nodes whose pods run nothing. It registers nodes, renews their leases, and reports for each
-// pod that is placed on one what a kubelet would report while its containers run, end and are killed. Annotations of
-// the pod say how it ends; by default its containers end at once with exit code 0:
+// Package fakekubelet simulates nodes whose pods run nothing. It registers nodes, renews their leases, and reports for
+// each pod on them what a kubelet would report while its containers run, end and are killed. Annotations of the pod
+// define how it ends; by default its containers end at once with exit code 0:
 //
 //	test.switchyard.dev/runs-for   how long its containers run, such as 1m
 //	test.switchyard.dev/exit       their exit code, such as 3

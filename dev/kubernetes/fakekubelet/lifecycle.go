@@ -8,38 +8,38 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Annotations of pods.
+// The annotations of pods.
 const (
 	annotationPrefix = "test.switchyard.dev/"
 	// RunsForAnnotation is how long containers run, as a Go duration.
 	RunsForAnnotation = annotationPrefix + "runs-for"
 	// ExitAnnotation is the exit code of the containers.
 	ExitAnnotation = annotationPrefix + "exit"
-	// ReasonAnnotation is the reason for which the containers end.
+	// ReasonAnnotation is the reason why the containers end.
 	ReasonAnnotation = annotationPrefix + "reason"
 	// MessageAnnotation is the termination message of the containers.
 	MessageAnnotation = annotationPrefix + "message"
-	// WaitingAnnotation is a reason for which the containers never start.
+	// WaitingAnnotation is a reason why the containers never start.
 	WaitingAnnotation = annotationPrefix + "waiting"
 )
 
-// Exit codes of containers that a signal has ended.
+// Exit codes of containers ended by a signal.
 const (
 	exitKilled     = 137
 	exitTerminated = 143
 )
 
-// decision is what the fake kubelet does with a pod now.
+// decision is what the fake kubelet does with a pod.
 type decision struct {
-	// status is written if it is not nil.
+	// status is the new status of the pod, or nil for no change.
 	status *corev1.PodStatus
-	// remove is set if the pod is removed after its status is written.
+	// remove is true if the pod is to be removed after its status is written.
 	remove bool
-	// again is when to decide once more; 0 means after the pod has changed.
+	// again is the time until the next decision; 0 means after the next change of the pod.
 	again time.Duration
 }
 
-// decide returns what happens to a pod at a time. It does not change the pod.
+// decide returns what happens to a pod at the given time. It does not modify the pod.
 func decide(pod *corev1.Pod, now time.Time) decision {
 	ended := pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
 	if pod.DeletionTimestamp != nil {
@@ -80,7 +80,7 @@ func wait(pod *corev1.Pod, now time.Time, reason string) decision {
 	return decision{status: statusOf(pod, now, corev1.PodPending, state)}
 }
 
-// startedAt returns when the containers of a pod have started, or zero if they have not.
+// startedAt returns when the containers of a pod started, or zero if they have not started.
 func startedAt(pod *corev1.Pod) time.Time {
 	for _, container := range pod.Status.ContainerStatuses {
 		if container.State.Running != nil {
@@ -90,7 +90,8 @@ func startedAt(pod *corev1.Pod) time.Time {
 	return time.Time{}
 }
 
-// endOf returns how the containers of a pod end by its annotations. An exit code that is no number is 1.
+// endOf returns how the containers of a pod end according to its annotations. An exit code that is not a number counts
+// as 1.
 func endOf(pod *corev1.Pod) corev1.ContainerStateTerminated {
 	end := corev1.ContainerStateTerminated{Reason: pod.Annotations[ReasonAnnotation], Message: pod.Annotations[MessageAnnotation]}
 	if text, ok := pod.Annotations[ExitAnnotation]; ok {
@@ -121,7 +122,7 @@ func ending(pod *corev1.Pod, now time.Time, end corev1.ContainerStateTerminated)
 	return statusOf(pod, now, phase, corev1.ContainerState{Terminated: &end})
 }
 
-// statusOf returns the status of a pod, all of whose containers are in a state.
+// statusOf returns the status of a pod whose containers are all in the same state.
 func statusOf(pod *corev1.Pod, now time.Time, phase corev1.PodPhase, state corev1.ContainerState) *corev1.PodStatus {
 	ready := corev1.ConditionFalse
 	if state.Running != nil {

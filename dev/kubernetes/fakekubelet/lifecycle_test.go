@@ -8,7 +8,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// newPod returns a pod of two containers in a phase, which have been running for ran unless it is pending.
+// newPod returns a pod with two containers in a phase. Unless it is pending, the containers have been running for the
+// duration ran.
 func newPod(now time.Time, phase corev1.PodPhase, ran time.Duration, annotations map[string]string) *corev1.Pod {
 	pod := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Annotations: annotations},

@@ -20,20 +20,20 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// LogAnnotation is what the containers of a pod print when they start.
+// LogAnnotation is the output that the containers of a pod print when they start.
 const LogAnnotation = annotationPrefix + "log"
 
-// followAgain is how often it is looked whether a container whose log is followed has ended.
+// followAgain is how often a followed log checks that its container has ended.
 const followAgain = 20 * time.Millisecond
 
-// logServer is the part of a kubelet that the API server reads logs from.
+// logServer is the part of a kubelet from which the API server reads logs.
 type logServer struct {
 	pods cache.Store
 	port int32
 }
 
-// serveLogs serves the logs of pods until the context ends. The server has a certificate that nothing has signed, which the API
-// server of the cluster accepts.
+// serveLogs serves the logs of pods until the context ends. The server has a self-signed certificate, which the
+// cluster's API server accepts.
 func serveLogs(ctx context.Context, pods cache.Store) (*logServer, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -53,11 +53,11 @@ func serveLogs(ctx context.Context, pods cache.Store) (*logServer, error) {
 	mux.HandleFunc("GET /containerLogs/{namespace}/{pod}/{container}", s.serve)
 	server := &http.Server{Handler: mux, TLSConfig: &tls.Config{Certificates: []tls.Certificate{{Certificate: [][]byte{certificate}, PrivateKey: key}}}}
 	context.AfterFunc(ctx, func() { _ = server.Close() })
-	go func() { _ = server.ServeTLS(listener, "", "") }() // until it is closed
+	go func() { _ = server.ServeTLS(listener, "", "") }() // until the server is closed
 	return s, nil
 }
 
-// serve writes the log of a container, whose lines have times that follow from when its pod was made.
+// serve writes the log of a container. The timestamps of its lines are derived from the creation time of the pod.
 func (s *logServer) serve(w http.ResponseWriter, r *http.Request) {
 	key := r.PathValue("namespace") + "/" + r.PathValue("pod")
 	pod := s.find(key)
@@ -66,7 +66,7 @@ func (s *logServer) serve(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	query := r.URL.Query()
-	since, _ := time.Parse(time.RFC3339, query.Get("sinceTime")) // zero: all
+	since, _ := time.Parse(time.RFC3339, query.Get("sinceTime")) // zero selects all lines
 	stamps, _ := strconv.ParseBool(query.Get("timestamps"))
 	follow, _ := strconv.ParseBool(query.Get("follow"))
 	out := bufio.NewWriter(w)

@@ -17,22 +17,22 @@ import (
 const (
 	// NodeLabel is the label of all fake nodes.
 	NodeLabel = annotationPrefix + "fake"
-	// leaseDuration is the same as that of a real kubelet by default.
+	// leaseDuration is the default of a real kubelet.
 	leaseDuration = 40 * time.Second
 	renewEvery    = 5 * time.Second
 )
 
-// capacity of a fake node, which nothing uses up.
+// capacity is the capacity of a fake node, large enough for any test.
 var capacity = corev1.ResourceList{
 	corev1.ResourceCPU:    resource.MustParse("64"),
 	corev1.ResourceMemory: resource.MustParse("256Gi"),
 	corev1.ResourcePods:   resource.MustParse("1000"),
 }
 
-// nodeName returns the name of the fake node with a number.
+// nodeName returns the name of the fake node with the given number.
 func nodeName(number int) string { return fmt.Sprintf("fake-%d", number) }
 
-// registerNode makes a node that is ready, or makes one ready that exists. Its logs are on a port of this machine.
+// registerNode creates a ready node, or makes an existing one ready. Its logs are served on a port of this machine.
 func registerNode(ctx context.Context, client kubernetes.Interface, name string, port int32) error {
 	nodes := client.CoreV1().Nodes()
 	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{
@@ -44,7 +44,7 @@ func registerNode(ctx context.Context, client kubernetes.Interface, name string,
 	if err := renewLease(ctx, client, name); err != nil {
 		return err
 	}
-	// The controllers of the cluster write to a new node too.
+	// The cluster's controllers also write to a new node, so updates can conflict.
 	err := retry.RetryOnConflict(retry.DefaultBackoff, func() error {
 		node, err := nodes.Get(ctx, name, metav1.GetOptions{})
 		if err != nil {
@@ -66,7 +66,7 @@ func registerNode(ctx context.Context, client kubernetes.Interface, name string,
 	return nil
 }
 
-// renewLease tells the controllers of the cluster that a node is alive.
+// renewLease renews a node's lease, which shows the cluster's controllers that the node is alive.
 func renewLease(ctx context.Context, client kubernetes.Interface, name string) error {
 	leases := client.CoordinationV1().Leases(corev1.NamespaceNodeLease)
 	spec := coordinationv1.LeaseSpec{

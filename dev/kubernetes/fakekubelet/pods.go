@@ -18,19 +18,19 @@ import (
 	"k8s.io/client-go/util/workqueue"
 )
 
-// podWorkers is how many pods are reported at once.
+// podWorkers is the number of pods reported concurrently.
 const podWorkers = 16
 
 // podReporter reports the state of the pods of some nodes.
 type podReporter struct {
 	client kubernetes.Interface
-	// isOurs reports whether a node is one of this process.
+	// isOurs reports whether a node belongs to this process.
 	isOurs func(node string) bool
 	pods   cache.Store
 	queue  workqueue.TypedRateLimitingInterface[string]
 }
 
-// placedPods returns the informer of all pods that have a node.
+// placedPods returns an informer for all pods that are placed on a node.
 func placedPods(client kubernetes.Interface) (informers.SharedInformerFactory, cache.SharedIndexInformer) {
 	factory := informers.NewSharedInformerFactoryWithOptions(client, 0, informers.WithTweakListOptions(func(o *metav1.ListOptions) {
 		o.FieldSelector = fields.OneTermNotEqualSelector("spec.nodeName", "").String()
@@ -71,7 +71,7 @@ func (r *podReporter) enqueue(object any) {
 	}
 }
 
-// reportNext reports the next pod of the queue. It returns false after the queue is shut down.
+// reportNext reports the next pod of the queue. It returns false after the queue has shut down.
 func (r *podReporter) reportNext(ctx context.Context) bool {
 	key, shutdown := r.queue.Get()
 	if shutdown {
@@ -102,7 +102,7 @@ func (r *podReporter) reportNext(ctx context.Context) bool {
 func (r *podReporter) carryOut(ctx context.Context, pod *corev1.Pod, d decision) error {
 	pods := r.client.CoreV1().Pods(pod.Namespace)
 	if d.status != nil {
-		// The id keeps the patch off a later pod of the same name. Merging leaves the conditions of the scheduler.
+		// The UID keeps the patch off a later pod of the same name. A merge patch keeps the scheduler's conditions.
 		patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"uid": pod.UID}, "status": d.status})
 		if err != nil {
 			return err

@@ -36,8 +36,8 @@ func Main(args []string) error {
 	return Run(ctx, client, *first, *count)
 }
 
-// Run has count fake nodes in a cluster until the context ends. Their numbers begin with first. An API server that is
-// away for a while ends nothing.
+// Run runs count fake nodes in a cluster until the context ends, numbered from first. It tolerates a temporarily
+// unavailable API server.
 func Run(ctx context.Context, client kubernetes.Interface, first, count int) error {
 	factory, informer := placedPods(client)
 	logs, err := serveLogs(ctx, informer.GetStore())
@@ -85,6 +85,6 @@ func keepAlive(ctx context.Context, client kubernetes.Interface, names map[strin
 				return err
 			})
 		}
-		_ = renewals.Wait() // each has printed its error, and the next round tries again
+		_ = renewals.Wait() // errors have been printed, and the next round retries
 	}
 }

@@ -16,19 +16,19 @@ import (
 const (
 	// pathVariable names a program that was built elsewhere.
 	pathVariable = "SWITCHYARD_TEST_KUBERNETES"
-	// link is where Build leaves a link to the program, in the module's root.
+	// link is the path, in the module's root, of the link that Build creates to the program.
 	link = ".bin/kubernetes-for-tests"
-	// keepFor is how long programs of other sources stay in the cache after their last use.
+	// keepFor is how long programs from other sources stay in the cache after their last use.
 	keepFor = 7 * 24 * time.Hour
-	// lockPoll is how often a process looks whether another one has built the program.
+	// lockPoll is how often a process checks whether another process has finished its build.
 	lockPoll = 200 * time.Millisecond
 )
 
-// ErrNeverBuilt means that this user has built no program yet, which takes minutes the first time.
+// ErrNeverBuilt means that this user has never built the program. The first build takes minutes.
 var ErrNeverBuilt = errors.New("no Kubernetes for tests has been built; `go run ./dev/kubetest/build` does it in 5 to 9 minutes")
 
-// Find returns the path of the program, or ErrNeverBuilt. If one of another source is there, Find builds anew, which
-// takes seconds; if another process is building, Find waits for it.
+// Find returns the path of the program, or ErrNeverBuilt. If the cache has only a program from other sources, Find
+// rebuilds it, which takes seconds. If another process is building, Find waits for it.
 func Find(ctx context.Context) (string, error) {
 	if path := os.Getenv(pathVariable); path != "" {
 		_, err := os.Stat(path)
@@ -38,7 +38,7 @@ func Find(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	// What a test finds in the cache is no input of its result for `go test`, but the link is.
+	// `go test` does not treat the cache as an input of a test, but it does treat the link as one.
 	_, _ = os.Stat(filepath.Join(p.root, link))
 	if p.isBuilt() {
 		return p.path(), p.use()
@@ -63,7 +63,7 @@ func Find(ctx context.Context) (string, error) {
 	return p.build(ctx, io.Discard)
 }
 
-// Build builds the program unless it is built, and returns its path. It writes what the build prints to log.
+// Build builds the program unless it exists, and returns its path. It writes the output of the build to log.
 func Build(ctx context.Context, log io.Writer) (string, error) {
 	p, err := locate()
 	if err != nil {
@@ -72,11 +72,11 @@ func Build(ctx context.Context, log io.Writer) (string, error) {
 	return p.build(ctx, log)
 }
 
-// place is where a program is or will be.
+// place is the location of a program that exists or is to be built.
 type place struct {
-	// root is the folder of the module, and cache that of all programs.
+	// root is the folder of the module, and cache the folder of all programs.
 	root, cache string
-	// hash is that of the source.
+	// hash is the hash of the sources.
 	hash string
 }
 
@@ -105,9 +105,10 @@ func (p place) isBuilt() bool {
 	return err == nil
 }
 
-// use keeps the program from removal, and links it in the module.
+// use marks the program as used, so that it is not removed, and links it into the module.
 func (p place) use() error {
-	// More often would change the link's target, which is an input of test results, all the time.
+	// The time is updated only once a day. The link's target is an input of test results, and more updates would
+	// invalidate them constantly.
 	if info, err := os.Stat(p.path()); err != nil {
 		return err
 	} else if now := time.Now(); now.Sub(info.ModTime()) > 24*time.Hour {
@@ -122,7 +123,7 @@ func (p place) use() error {
 	if err := os.MkdirAll(filepath.Dir(at), 0o755); err != nil {
 		return err
 	}
-	// Several processes may do this at once.
+	// Several processes may do this concurrently.
 	temporary := fmt.Sprintf("%s.%d", at, os.Getpid())
 	if err := os.Symlink(p.path(), temporary); err != nil {
 		return err
@@ -140,7 +141,7 @@ func (p place) build(ctx context.Context, log io.Writer) (path string, err error
 		if err := os.MkdirAll(filepath.Dir(p.path()), 0o700); err != nil {
 			return "", err
 		}
-		// A name of its own until it is complete.
+		// The program has a temporary name until it is complete.
 		partial := p.path() + ".partial"
 		cmd := exec.CommandContext(ctx, filepath.Join(p.root, folder, "build.sh"), partial)
 		cmd.Stdout, cmd.Stderr = log, log
@@ -157,7 +158,7 @@ func (p place) build(ctx context.Context, log io.Writer) (path string, err error
 	return p.path(), p.use()
 }
 
-// waitForLock takes the lock of builds, of which a machine with few processors has one at a time.
+// waitForLock takes the build lock, which allows one build at a time on a machine with few processors.
 func (p place) waitForLock(ctx context.Context) (*filelock.Lock, error) {
 	for {
 		lock, err := filelock.Take(p.lock())
@@ -172,7 +173,7 @@ func (p place) waitForLock(ctx context.Context) (*filelock.Lock, error) {
 	}
 }
 
-// removeOld removes programs of other sources that no test has used for some time. Each has some 180 MB.
+// removeOld removes programs from other sources that no test has used for some time. Each takes about 180 MB.
 func (p place) removeOld() error {
 	others, err := filepath.Glob(filepath.Join(p.cache, "*", "kubernetes-for-tests"))
 	if err != nil {

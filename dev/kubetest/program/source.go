@@ -11,10 +11,10 @@ import (
 	"runtime"
 )
 
-// folder is where the program's source is in the module of Switchyard.
+// folder is the folder of the program's source in Switchyard's module.
 const folder = "dev/kubernetes"
 
-// moduleRoot returns the folder of this module's go.mod, in or above the working folder.
+// moduleRoot returns the folder with this module's go.mod: the working folder or one of its parents.
 func moduleRoot() (string, error) {
 	dir, err := os.Getwd()
 	if err != nil {
@@ -32,7 +32,7 @@ func moduleRoot() (string, error) {
 	}
 }
 
-// sourceHash returns a hash of the files that the program is built of, and of the version of Go.
+// sourceHash returns a hash of the program's source files and of the Go version.
 func sourceHash(root string) (string, error) {
 	hash := sha256.New()
 	fmt.Fprintln(hash, runtime.Version(), runtime.GOARCH)

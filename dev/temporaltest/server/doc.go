@@ -1,3 +1,3 @@
-// Command server runs Temporal servers for tests: in memory, as many as it is asked for on its standard input, whose end
-// ends it. Package temporaltest starts it.
+// Command server runs Temporal servers in memory for tests. It starts and stops servers on requests from standard input,
+// and ends when that does. Package temporaltest starts it.
 package main

@@ -26,13 +26,13 @@ func main() {
 	}
 }
 
-// stdio is this process's standard input and output as one connection.
+// stdio combines this process's standard input and output into one connection.
 type stdio struct {
 	io.Reader
 	io.WriteCloser
 }
 
-// Servers are the running servers, by address. Its exported methods are called by package temporaltest.
+// Servers holds the running servers, by address. Package temporaltest calls its exported methods.
 type Servers struct {
 	mu   sync.Mutex
 	open map[string]*embedded.Server
@@ -55,7 +55,7 @@ func (s *Servers) Start(opts temporaltest.Options, address *string) error {
 	return nil
 }
 
-// Stop stops the server of an address.
+// Stop stops the server at an address.
 func (s *Servers) Stop(address string, _ *struct{}) error {
 	s.mu.Lock()
 	server := s.open[address]
