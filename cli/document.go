@@ -54,8 +54,8 @@ func readDocument(sys *system, path string) (*document, error) {
 	return d, nil
 }
 
-// printWarnings prints what is allowed in a definition but probably not meant. It prints name for a warning without a
-// position in a document.
+// printWarnings prints the parts of a definition that are valid but probably not meant. A warning without a position in
+// a document is printed with name instead.
 func printWarnings(sys *system, name string, warnings []*v1.Problem) {
 	for _, w := range warnings {
 		w = proto.CloneOf(w)

@@ -45,8 +45,8 @@ func (s *system) rememberRun(gateway, id string) {
 	}
 }
 
-// resolveOwnRun returns the run that a command is to change. For "last" it returns the last run that this user started
-// from this machine, so that the command never changes another user's run.
+// resolveOwnRun returns the run that a command changes. For "last" it returns the last run that this user started from
+// this machine, so that the command never changes another user's run.
 func (s *system) resolveOwnRun(gateway, typed string) (string, error) {
 	if typed != lastRun {
 		return typed, nil
@@ -69,7 +69,7 @@ func (s *system) printResolved(typed, id string) {
 	}
 }
 
-// resolveRun returns the run that a command is to show, for output that does not name it.
+// resolveRun returns the run that a command shows, for output that does not name it.
 func (s *system) resolveRun(ctx context.Context, a *client.Client, typed string) (string, error) {
 	if typed != lastRun {
 		return typed, nil

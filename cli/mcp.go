@@ -58,8 +58,8 @@ func failureText(err error) string {
 	return err.Error()
 }
 
-// unclosed is a writer whose Close is a no-op.
+// unclosed is a writer that stays open.
 type unclosed struct{ io.Writer }
 
-// Close is a no-op.
+// Close does nothing.
 func (unclosed) Close() error { return nil }

@@ -10,7 +10,7 @@ import (
 	"switchyard/cli/stack"
 )
 
-// vmFlags holds the flag for the images of which tasks may start virtual machines on the nodes of a process.
+// vmFlags holds the flag for the images that virtual machines on the nodes of a process may use.
 type vmFlags struct{ images []string }
 
 func (v *vmFlags) add(f *pflag.FlagSet) {

@@ -14,8 +14,8 @@ import (
 type readOrder struct {
 	// last holds when a node was last read or a read last failed. It is zero for a node that has not been read.
 	last map[string]time.Time
-	// urgent holds the nodes that visibility lists in another state than they were read in, and those that have missed
-	// a heartbeat.
+	// urgent holds the nodes whose state in visibility differs from their last read, and those that have missed a
+	// heartbeat.
 	urgent map[string]bool
 }
 

@@ -2,5 +2,5 @@
 
 package stack
 
-// releaseMemory is a no-op: other systems reclaim unused pages by themselves.
+// releaseMemory does nothing: other systems reclaim unused pages by themselves.
 func releaseMemory() error { return nil }

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// lockFolder is a no-op: files are locked only on Unix.
+// lockFolder does nothing: files are locked only on Unix.
 func lockFolder(string) (io.Closer, error) { return nil, nil }
 
-// removeAbandoned is a no-op: without locks no process can detect which folders are in use.
+// removeAbandoned does nothing: without locks no process can detect which folders are in use.
 func removeAbandoned(string, time.Time) {}

@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// TestScratchOwner is not a test. It is the process that TestSweepAfterAKill kills.
+// TestScratchOwner runs in the process that TestSweepAfterAKill kills. It tests nothing itself.
 func TestScratchOwner(t *testing.T) {
 	parent := os.Getenv("SWITCHYARD_TEST_SCRATCH")
 	if parent == "" {

@@ -124,7 +124,7 @@ func leadAgent(ctx context.Context, y *cluster, kind agentKind, p *provider) (ti
 	return task.GetCompletedAt().AsTime().Sub(task.GetStartedAt().AsTime()), nil
 }
 
-// leadByHand holds the conversation of an agent with only the official client and the tools. It records nothing.
+// leadByHand runs the conversation of an agent with only the official client and the tools. It records nothing.
 func leadByHand(ctx context.Context, y *cluster, kind agentKind, p *provider) (_ time.Duration, err error) {
 	workspace, err := os.MkdirTemp("", "switchyard-bench-")
 	if err != nil {

@@ -22,9 +22,9 @@ import (
 	"switchyard/workflows/podspec"
 )
 
-// manyByHand is the minimal code that a Go programmer would write for this purpose: a client that creates the Jobs and
-// watches them to their ends. The Jobs are those of the executor. There are no Secrets, no logs, and nothing deletes
-// the Jobs.
+// manyByHand runs Jobs with the minimal code that a Go programmer would write for this purpose: a client that creates
+// the Jobs and watches them to their ends. The Jobs are those of the executor. There are no Secrets, no logs, and
+// nothing deletes the Jobs.
 func (b *k8sBench) manyByHand(ctx context.Context, namespace string) (used, took time.Duration, err error) {
 	config, err := clientcmd.BuildConfigFromFlags("", b.cluster.Kubeconfig)
 	if err != nil {

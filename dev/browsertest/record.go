@@ -38,7 +38,7 @@ func newRecord(origin string) *record {
 	return &record{origin: origin, received: map[network.RequestID]float64{}, urls: map[network.RequestID]string{}}
 }
 
-// add is the event listener of a tab.
+// add handles an event of a tab.
 func (r *record) add(event any) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

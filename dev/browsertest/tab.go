@@ -138,7 +138,7 @@ func (tab *Tab) WaitText(selector, text string) time.Duration {
 	return tab.WaitTextFor(limit, selector, text)
 }
 
-// WaitTextFor is like WaitText with a different time limit.
+// WaitTextFor does what WaitText does, with a different time limit.
 func (tab *Tab) WaitTextFor(bound time.Duration, selector, text string) time.Duration {
 	tab.t.Helper()
 	var last []string

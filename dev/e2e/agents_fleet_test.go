@@ -14,8 +14,9 @@ import (
 	"switchyard/dev/testneeds"
 )
 
-// travellers is the script of agents that write a file, stay busy on nodes whose names begin with "leaves", and read
-// their file afterwards. Agents with "ask" in their prompt are busy with a held request, the others with a command.
+// travellers returns the script of agents that write a file, stay busy on nodes whose names begin with "leaves", and
+// read their file afterwards. Agents with "ask" in their prompt are busy with a held request, the others with a
+// command.
 func travellers(seconds string) scriptedmodel.Script {
 	return scriptedmodel.Script{Rules: []scriptedmodel.Rule{
 		{When: agentTurns(0, ""), Reply: agentCalls("write_file", `{"path": "notes.txt", "content": "written on the first node"}`)},

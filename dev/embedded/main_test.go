@@ -20,7 +20,7 @@ import (
 
 const testQueue = "test"
 
-// TestMain is also the main function of the process that TestKilledProcess kills.
+// TestMain also runs the process that TestKilledProcess kills.
 func TestMain(m *testing.M) {
 	if file := os.Getenv(helperEnv); file != "" {
 		helperMain(file)
@@ -101,7 +101,7 @@ func dialTest(tb testing.TB, s *Server) client.Client {
 	return c
 }
 
-// noop is the activity of the chain.
+// noop does nothing. The chain runs it as its activity.
 func noop(context.Context) error { return nil }
 
 // chain runs n activities one after the other.

@@ -91,8 +91,8 @@ func ignoringInterrupts(call func() error) error {
 	}
 }
 
-// runNamespacesInit is the first process in the namespaces. It mounts their private file systems, runs `up`, and reaps
-// orphaned processes, such as the shims of containerd.
+// runNamespacesInit runs as the first process in the namespaces. It mounts their private file systems, runs `up`, and
+// reaps orphaned processes, such as the shims of containerd.
 func runNamespacesInit(args []string) error {
 	for _, m := range []struct {
 		source, target, kind string

@@ -216,7 +216,7 @@ func checkStreams(paths object) error {
 	return nil
 }
 
-// errorSchema describes the body of every error.
+// errorSchema returns the schema for the body of every error.
 func errorSchema() object {
 	return object{
 		"type":        "object",

@@ -7,8 +7,8 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// retryHalted retries a run that halted before most instances of its fan-outs had started, one of which is too large
-// for the run itself. Completed instances are kept, and the others run once.
+// retryHalted retries a run that halted before most instances of its fan-outs had started. One of the fan-outs is too
+// large for the run itself. Completed instances are kept, and the others run once.
 func retryHalted(y *Cluster) error {
 	if err := y.start("a", "b"); err != nil {
 		return err
