@@ -37,7 +37,7 @@ func conditionFilters() []filter {
 				_, refused := v.n.refused[v.ask]
 				return !refused
 			},
-			func(*view) phrase { return phrase{verb: has, object: "refused it for want of room"} },
+			func(*view) phrase { return phrase{verb: has, object: "refused it because it had no room"} },
 		},
 		{"gaming",
 			func(v *view) bool {
@@ -85,7 +85,7 @@ func ledgerFilters() []filter {
 		{"remoteTasks",
 			func(v *view) bool { return v.remoteFree() },
 			func(v *view) phrase {
-				return phrase{verb: has, object: count(v.n.remotes, "task") + " that run outside of it, the most allowed"}
+				return phrase{verb: has, object: count(v.n.remotes, "task") + " running outside of it, the maximum"}
 			},
 		},
 		{"maxParallelPerNode",
@@ -94,7 +94,7 @@ func ledgerFilters() []filter {
 				return most == 0 || v.n.perRun[v.runID] < most
 			},
 			func(v *view) phrase {
-				return phrase{verb: has, object: count(v.n.perRun[v.runID], "task") + " of this run, the most allowed"}
+				return phrase{verb: has, object: count(v.n.perRun[v.runID], "task") + " of this run, the maximum"}
 			},
 		},
 		{"freeCores",

@@ -9,9 +9,9 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// TestCounts checks that each request counts either as waiting or as placed, and that
+// TestRequestCountsAsWaitingOrPlaced checks that each request counts either as waiting or as placed, and that
 // Options.Placed is called once for each placement.
-func TestCounts(t *testing.T) {
+func TestRequestCountsAsWaitingOrPlaced(t *testing.T) {
 	t.Parallel()
 	c := newClock()
 	var waits []time.Duration

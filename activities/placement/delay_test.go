@@ -39,7 +39,7 @@ func TestRefusedNodeIsLeftOut(t *testing.T) {
 	placeAll(t, q, "r")
 	end(q, "t", "refused")
 	q.Request("r", []*v1.TaskRequest{aTask("t", refusedTimes(1))})
-	if nodes, reasons := placeAll(t, q, "r"); reasons["t"] != "0 of 1 nodes fit: a has refused it for want of room" {
+	if nodes, reasons := placeAll(t, q, "r"); reasons["t"] != "0 of 1 nodes fit: a has refused it because it had no room" {
 		t.Errorf("got %v %v", nodes, reasons)
 	}
 	q.SetNodes(live(beat(7)))

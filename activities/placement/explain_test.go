@@ -34,7 +34,7 @@ func TestExplain(t *testing.T) {
 		{Name: "c", Reasons: []string{"is stale (last beat 8 s ago)"}, Score: 75, Parts: parts(30, 30, 15, 0, 0)},
 	}
 	checkExplain(t, q.Explain("r", task), &v1.ExplainResponse{Nodes: nodes,
-		Reason: "1 of 3 nodes fit: it is to be placed at once, or what is more urgent comes first"})
+		Reason: "1 of 3 nodes fit: the task is placed next, after more urgent ones"})
 
 	// What the task holds does not count against its node, and Explain restores it afterwards.
 	q.Request("r", []*v1.TaskRequest{task})
@@ -60,9 +60,9 @@ func TestExplain(t *testing.T) {
 	}
 }
 
-// TestExplainOfWhatHoldsANode checks that a task that holds all GPUs and NUMA nodes of its node is
+// TestExplainIgnoresWhatTheTaskItselfHolds checks that a task that holds all GPUs and NUMA nodes of its node is
 // explained as fitting there.
-func TestExplainOfWhatHoldsANode(t *testing.T) {
+func TestExplainIgnoresWhatTheTaskItselfHolds(t *testing.T) {
 	q := newQueue(newClock(), aNode("a", slots(1), gpusOn(0, 0), numaNodes(1, 4, 8192)))
 	task := aTask("t", withGPUs(2), withCores(4), withMemory(8192))
 	q.Request("r", []*v1.TaskRequest{task})
@@ -77,8 +77,8 @@ func TestExplainOfWhatHoldsANode(t *testing.T) {
 	}
 }
 
-// TestExplainOfForeignTask explains a task that was placed before this queue existed.
-func TestExplainOfForeignTask(t *testing.T) {
+// TestExplainNamesNodeOfForeignTask explains a task that was placed before this queue existed.
+func TestExplainNamesNodeOfForeignTask(t *testing.T) {
 	q := newQueue(newClock(), aNode("a", slots(1), gpus(1), func(n *v1.NodeSnapshot) {
 		n.Running = []*v1.RunningAttempt{{RunId: "r", Task: "t", Claim: 3, Cores: 4, Gpus: []int32{0}}}
 	}))

@@ -76,7 +76,7 @@ func TestFilters(t *testing.T) {
 			reason: "a lacks capability gpu"},
 		"QEMU missing": {node: aNode("a"), static: true,
 			change: constrained(func(c *v1.Constraints) { c.RequiresCapabilities = map[string]string{v1.QEMUCapability: "true"} }),
-			reason: "a lacks QEMU, which qemu-system-x86 and qemu-utils have on Debian"},
+			reason: "a lacks QEMU (packages qemu-system-x86 and qemu-utils on Debian)"},
 		"QEMU of no use": {static: true,
 			node:   aNode("a", func(n *v1.NodeSnapshot) { n.Withheld = map[string]string{v1.WithheldQEMU: "give it a shorter folder"} }),
 			change: constrained(func(c *v1.Constraints) { c.RequiresCapabilities = map[string]string{v1.QEMUCapability: "true"} }),
@@ -159,7 +159,7 @@ func TestFilters(t *testing.T) {
 			reason: "a does not allow the host's network (switchyard worker --allow-host-network), nor mounting /d/e without readOnly: true (switchyard worker --allow-mount /d/e)"},
 		"maxParallelPerNode": {node: aNode("a", running("r", "1", 1), running("r", "2", 1)),
 			change: constrained(func(c *v1.Constraints) { c.MaxParallelPerNode = 2 }),
-			reason: "a has 2 tasks of this run, the most allowed"},
+			reason: "a has 2 tasks of this run, the maximum"},
 		"maxParallelPerNode of another run": {node: aNode("a", running("o", "1", 1), running("o", "2", 1)),
 			change: constrained(func(c *v1.Constraints) { c.MaxParallelPerNode = 2 })},
 	}

@@ -63,9 +63,9 @@ func TestForeignAttemptsCount(t *testing.T) {
 	}
 }
 
-// TestStaleSnapshotAfterRelease checks that a snapshot from before a release does not bring the
+// TestStaleSnapshotDoesNotBringReleasedAttemptBack checks that a snapshot from before a release does not bring the
 // attempt back.
-func TestStaleSnapshotAfterRelease(t *testing.T) {
+func TestStaleSnapshotDoesNotBringReleasedAttemptBack(t *testing.T) {
 	c := newClock()
 	q := newQueue(c, aNode("a", slots(1)))
 	beat := int64(0)
@@ -155,9 +155,9 @@ func TestFillAhead(t *testing.T) {
 	}
 }
 
-// TestFreeSlotBeforeQueue checks that a free slot wins over a better score on a node where the
+// TestFreeSlotWinsOverBetterScore checks that a free slot wins over a better score on a node where the
 // request would have to wait.
-func TestFreeSlotBeforeQueue(t *testing.T) {
+func TestFreeSlotWinsOverBetterScore(t *testing.T) {
 	c := newClock()
 	q := newQueue(c, aNode("a", slots(1)), aNode("b", slots(8), func(n *v1.NodeSnapshot) { n.Cpu.UsagePercent = 100 }))
 	q.Request("r", requests(0, 1))

@@ -23,11 +23,11 @@ var foundKinds = []*foundKind{
 	{
 		of: v1.SessionOfCapability, capability: v1.SessionCapability,
 		missing: "no node has session %s", offline: ", which was on %s, now offline", lost: ", which was on %s and has ended",
-		none: "no node has session %s, nor any other; `switchyard agent attach` begins one", noOther: ", nor any other; `switchyard agent attach` begins one",
+		none: "no node has session %s, nor any other session; start one with `switchyard agent attach`", noOther: ", nor any other session; start one with `switchyard agent attach`",
 	},
 	{
 		of: v1.ClusterOfCapability, capability: v1.ClusterCapability,
-		missing: "no node reaches cluster %s", offline: ", which was reached by %s, now offline", lost: ", which %s does not reach any more; its log has the reason",
+		missing: "no node reaches cluster %s", offline: ", which was reached by %s, now offline", lost: ", which %s no longer reaches; see the log of that node",
 		none: "no node reaches any cluster; start a worker with --kube %s=KUBECONFIG",
 	},
 }
@@ -124,5 +124,5 @@ func (q *Queue) missingReason(f found) string {
 	if more := len(there) - namedNodes; more > 0 {
 		there = append(there[:namedNodes], fmt.Sprintf("and %d more", more))
 	}
-	return bounded(text + "; there is " + strings.Join(there, ", "))
+	return bounded(text + "; available: " + strings.Join(there, ", "))
 }

@@ -121,10 +121,10 @@ func TestNodesOfOneMachineShareItsGPUs(t *testing.T) {
 	}
 }
 
-// TestGrantAgainstAllSubsets compares the chosen GPUs with all other sets of free GPUs: the choice
+// TestGrantIsBestOfAllSubsets compares the chosen GPUs with all other sets of free GPUs: the choice
 // binds the attempt to a NUMA node if any set allows that, and otherwise touches the fewest NUMA
 // nodes.
-func TestGrantAgainstAllSubsets(t *testing.T) {
+func TestGrantIsBestOfAllSubsets(t *testing.T) {
 	bound, spread := 0, 0
 	rapid.Check(t, func(t *rapid.T) {
 		numa := rapid.SliceOfN(rapid.Int32Range(-1, 2), 1, 7).Draw(t, "numa")

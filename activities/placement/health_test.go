@@ -111,8 +111,8 @@ func TestBenchOutlivesTheEntry(t *testing.T) {
 	}
 }
 
-// TestFailuresOfForeignAttempts checks that failures of attempts that the previous queue had placed count once.
-func TestFailuresOfForeignAttempts(t *testing.T) {
+// TestFailuresOfForeignAttemptsCountOnce checks that failures of attempts that the previous queue had placed count once.
+func TestFailuresOfForeignAttemptsCountOnce(t *testing.T) {
 	c := newClock()
 	q := New(Options{Now: c.now})
 	q.SetNodes(live(aNode("a", running("o", "1", 1), running("o", "2", 1), running("o", "3", 1))))
@@ -129,9 +129,9 @@ func TestFailuresOfForeignAttempts(t *testing.T) {
 	}
 }
 
-// TestSettledDispatches checks that Options.Settled gets the outcomes of dispatches, and that Suspicions counts
+// TestSettledReportsOutcomesOfDispatches checks that Options.Settled gets the outcomes of dispatches, and that Suspicions counts
 // those that a node did not accept.
-func TestSettledDispatches(t *testing.T) {
+func TestSettledReportsOutcomesOfDispatches(t *testing.T) {
 	var told []string
 	c := newClock()
 	q := newQueue(c, aNode("a"))

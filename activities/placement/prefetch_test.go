@@ -76,9 +76,9 @@ func TestFillAheadWaitsForTheMoreUrgent(t *testing.T) {
 	}
 }
 
-// TestFillAheadLooksAgain checks that a node that was kept from one request of a class is open to
+// TestReservedNodeIsOpenToTheNextRequest checks that a node that was kept from one request of a class is open to
 // the next one, which may be as urgent as the requests that wait there.
-func TestFillAheadLooksAgain(t *testing.T) {
+func TestReservedNodeIsOpenToTheNextRequest(t *testing.T) {
 	q := brisk(t)
 	q.Request("r", []*v1.TaskRequest{aTask("running", withPriority(2))})
 	placeAll(t, q, "r")

@@ -179,9 +179,9 @@ func TestGivenUp(t *testing.T) {
 	}
 }
 
-// TestReasonsAreToldSparingly checks that changes of wording with every snapshot are not all
+// TestReasonChangesAreReportedSparingly checks that changes of wording with every snapshot are not all
 // reported, because each report is an event in a history.
-func TestReasonsAreToldSparingly(t *testing.T) {
+func TestReasonChangesAreReportedSparingly(t *testing.T) {
 	c := newClock()
 	q := New(Options{Now: c.now, ReasonInterval: 2 * time.Second})
 	told := []int{}

@@ -95,7 +95,7 @@ func (q *Queue) reasonFor(s *requestClass) string {
 	case len(q.listed) == 0:
 		return "no node has registered yet"
 	case all.fitting > 0:
-		return fmt.Sprintf("%d of %d nodes fit: it is to be placed at once, or what is more urgent comes first", all.fitting, all.nodes+all.fitting)
+		return fmt.Sprintf("%d of %d nodes fit: the task is placed next, after more urgent ones", all.fitting, all.nodes+all.fitting)
 	case all.nodes == 0 && s.target.Node != "":
 		return bounded("no node could ever fit: there is no node " + s.target.Node)
 	case !all.possible && isMissing:

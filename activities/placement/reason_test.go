@@ -88,11 +88,11 @@ func TestReasonSaysWhichNodeReachedAClusterBefore(t *testing.T) {
 	q := newQueue(newClock(), aNode("n1", clusters("prod")), aNode("n2"))
 	q.SetNodes(live(aNode("n1", sequence(1)), aNode("n2")))
 	q.Request("r", []*v1.TaskRequest{aTask("t", inCluster("prod"))})
-	if got, want := reason(q), "no node reaches cluster prod, which n1 does not reach any more; its log has the reason"; got != want {
+	if got, want := reason(q), "no node reaches cluster prod, which n1 no longer reaches; see the log of that node"; got != want {
 		t.Errorf("after n1 has lost it: %q", got)
 	}
 	q.SetNodes(live(aNode("n1", sequence(2)), aNode("n2", clusters("staging"), sequence(2))))
-	if got, want := reason(q), "no node reaches cluster prod, which n1 does not reach any more; its log has the reason; there is staging (on n2)"; got != want {
+	if got, want := reason(q), "no node reaches cluster prod, which n1 no longer reaches; see the log of that node; available: staging (on n2)"; got != want {
 		t.Errorf("with another one: %q", got)
 	}
 	for _, last := range []*v1.NodeSnapshot{aNode("n1", sequence(3)), aNode("n1", clusters("prod"), sequence(4))} {

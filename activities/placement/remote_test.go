@@ -61,7 +61,7 @@ func TestRemoteTasksOfANodeAreBounded(t *testing.T) {
 	q.Request("r", []*v1.TaskRequest{aTask("y", remote, queuedAt(c.now().Add(time.Second)))})
 	q.Request("r", []*v1.TaskRequest{aTask("local")})
 	nodes, reasons := placeAll(t, q, "r")
-	if nodes["x"] != "a" || nodes["local"] != "a" || reasons["y"] != "0 of 1 nodes fit: a has 1000 tasks that run outside of it, the most allowed" {
+	if nodes["x"] != "a" || nodes["local"] != "a" || reasons["y"] != "0 of 1 nodes fit: a has 1000 tasks running outside of it, the maximum" {
 		t.Errorf("placed are %v, waiting are %v", nodes, reasons)
 	}
 	release(q, "old", "each[3]", 1)

@@ -180,9 +180,9 @@ func TestSamplesBreakNoRule(t *testing.T) {
 	}
 }
 
-// TestSamplesAreGood checks that the best node of a sample is nearly as good as the best of all
+// TestBestOfSampleIsNearlyBestOfAll checks that the best node of a sample is nearly as good as the best of all
 // nodes.
-func TestSamplesAreGood(t *testing.T) {
+func TestBestOfSampleIsNearlyBestOfAll(t *testing.T) {
 	const size = 2000
 	var fleet []Node
 	for i := range size {

@@ -52,9 +52,9 @@ func TestScore(t *testing.T) {
 	}
 }
 
-// TestScoreOfAssignment checks that the reported score counts only the tasks that were on the node
+// TestScoreCountsOnlyEarlierTasks checks that the reported score counts only the tasks that were on the node
 // before.
-func TestScoreOfAssignment(t *testing.T) {
+func TestScoreCountsOnlyEarlierTasks(t *testing.T) {
 	q := newQueue(newClock(), aNode("a", func(n *v1.NodeSnapshot) {
 		n.Cpu.UsagePercent, n.Memory.AvailableMb, n.Disk.IoUtilPercent = 50, 4096, 100
 	}))

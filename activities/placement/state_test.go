@@ -6,9 +6,9 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// TestStates checks that a node that is not active gets no tasks, and that requests that only this
+// TestInactiveNodeGetsNoTasks checks that a node that is not active gets no tasks, and that requests that only this
 // node can meet wait while it may come back.
-func TestStates(t *testing.T) {
+func TestInactiveNodeGetsNoTasks(t *testing.T) {
 	gpuTask := constrained(func(c *v1.Constraints) { c.NodeLabels = []string{"gpu"} })
 	tests := map[string]struct {
 		node   Node

@@ -29,7 +29,7 @@ func ParseTarget(text string) (Target, error) {
 	rest, gpus, hasGPUs := strings.Cut(text, "::")
 	name, numa, hasNUMA := strings.Cut(rest, ":")
 	if text != "" && name == "" {
-		return t, fmt.Errorf("target node %q names no node", text)
+		return t, fmt.Errorf("target node %q has no node name", text)
 	}
 	t.Node = name
 	if hasNUMA {

@@ -57,7 +57,7 @@ func (v *view) capabilityPhrase() phrase {
 		return phrase{verb: does, object: "not run virtual machines: " + reason}
 	}
 	if key == v1.QEMUCapability && !ok {
-		return phrase{verb: lacks, object: "QEMU, which qemu-system-x86 and qemu-utils have on Debian"}
+		return phrase{verb: lacks, object: "QEMU (packages qemu-system-x86 and qemu-utils on Debian)"}
 	}
 	if !ok {
 		return phrase{verb: lacks, object: "capability " + key}
