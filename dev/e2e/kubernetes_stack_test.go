@@ -20,14 +20,14 @@ import (
 	"switchyard/dev/kubetest"
 )
 
-// kubeStack is a stack beside a Kubernetes with a real node. The workers of each test know the Kubernetes by a name of
-// their own, so that no other worker takes their tasks.
+// kubeStack is a stack beside a Kubernetes with a real node. The workers of each test use their own name for the
+// Kubernetes, so that no other worker takes their tasks.
 type kubeStack struct {
 	*devStack
 	cluster *kubetest.Cluster
 }
 
-// join starts a worker that knows the Kubernetes by the given name.
+// join starts a worker that uses the given name for the Kubernetes.
 func (k *kubeStack) join(t *testing.T, name, cluster string, args ...string) *program {
 	t.Helper()
 	return startWorker(t, k.temporal, k.gateway, name, append([]string{

@@ -32,7 +32,7 @@ func privateKiB(p *program) (most int) {
 	}
 }
 
-// TestClientsStayLight checks that a client does not pay for the server in the same binary.
+// TestClientsStayLight checks that a client uses little memory although the server is in the same binary.
 func TestClientsStayLight(t *testing.T) {
 	s := startDev(t)
 	file := write(t, "name: light\ntasks:\n  a: { type: shell, spec: { command: 'true' } }\n")
