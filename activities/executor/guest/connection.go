@@ -21,6 +21,8 @@ type connection struct {
 	listeners listeners
 	// uses counts the open channels. The pool's lock guards it.
 	uses int
+	// used is true once the connection has had a channel. The pool's lock guards it.
+	used bool
 }
 
 // newConnection takes over a login and sends keep-alives until it ends.

@@ -59,7 +59,7 @@ func (p *pool) open(ctx context.Context, kind string, payload []byte) (*channel,
 	tried := map[*connection]bool{}
 	broken := 0
 	for {
-		c, isAlone, err := p.borrow(ctx, tried)
+		c, isFirst, err := p.borrow(ctx, tried)
 		if err != nil {
 			return nil, err
 		}
@@ -73,9 +73,9 @@ func (p *pool) open(ctx context.Context, kind string, payload []byte) (*channel,
 		switch {
 		case context.Cause(ctx) != nil:
 			return nil, context.Cause(ctx)
-		case isRefused && (kind != "session" || isAlone):
+		case isRefused && (kind != "session" || isFirst):
 			return nil, err
-		case isRefused: // the connection may have reached its limit of sessions
+		case isRefused: // the connection may have reached its limit of sessions, also of ones that the sshd is still closing
 		default:
 			p.remove(c)
 			if broken++; broken == maxBroken {
@@ -85,8 +85,9 @@ func (p *pool) open(ctx context.Context, kind string, payload []byte) (*channel,
 	}
 }
 
-// borrow returns a connection that is not in tried, and counts its use. isAlone reports whether this is the only use.
-func (p *pool) borrow(ctx context.Context, tried map[*connection]bool) (_ *connection, isAlone bool, err error) {
+// borrow returns a connection that is not in tried, and counts its use. isFirst reports whether the connection never had
+// another channel.
+func (p *pool) borrow(ctx context.Context, tried map[*connection]bool) (_ *connection, isFirst bool, err error) {
 	for {
 		p.mu.Lock()
 		if p.closed {
@@ -97,9 +98,10 @@ func (p *pool) borrow(ctx context.Context, tried map[*connection]bool) (_ *conne
 		for _, c := range p.all {
 			if !tried[c] && !(p.isForSessions && c.uses > 0 && isDropbear(c.client)) {
 				c.uses++
-				isAlone = c.uses == 1
+				isFirst = !c.used
+				c.used = true
 				p.mu.Unlock()
-				return c, isAlone, nil
+				return c, isFirst, nil
 			}
 		}
 		if len(p.all) >= maxConnections {
