@@ -25,44 +25,44 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// AuditEntry says who did what.
+// AuditEntry records one call: who made it, what it did, and how it ended.
 type AuditEntry struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Distinguishes it from all other entries.
+	// Unique id of the entry.
 	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
-	// When the call was answered.
+	// When the gateway answered the call.
 	At *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=at,proto3" json:"at,omitempty"`
-	// Name of who made the call; empty: not known.
+	// Name of the caller, or empty if unknown.
 	By string `protobuf:"bytes,3,opt,name=by,proto3" json:"by,omitempty"`
-	// Role of who made the call; empty: not known.
+	// Role of the caller, or empty if unknown.
 	Role string `protobuf:"bytes,4,opt,name=role,proto3" json:"role,omitempty"`
-	// What proves the name: token, oidc, ssh_key, or none.
+	// How the caller was authenticated: token, oidc, ssh_key, or none.
 	Kind string `protobuf:"bytes,5,opt,name=kind,proto3" json:"kind,omitempty"`
-	// Id of the token, if it was one, or fingerprint of the SSH key.
+	// Id of the caller's token, or fingerprint of the SSH key.
 	Token string `protobuf:"bytes,6,opt,name=token,proto3" json:"token,omitempty"`
-	// What was called: a service and its call, such as "RunService/SubmitRun"; a method and a path; or a session, such as
-	// "session exec opened" when it is opened and "session exec" when it has ended or was refused.
+	// The call: a service and method, such as "RunService/SubmitRun"; an HTTP method and path; or a session, such as
+	// "session exec opened" when the session opens and "session exec" when it ends or is refused.
 	Action string `protobuf:"bytes,7,opt,name=action,proto3" json:"action,omitempty"`
-	// What it was about, by kind: run, task, workflow, schedule, node, secret, environment, image (that one is made of), token (its
-	// id), name (that a token or a key is for), key, batch, copy (of a run), user (that an SSH client has named), port, path, and
-	// value (a key of the store).
+	// Objects of the call by kind: run, task, workflow, schedule, node, secret, environment, image (that an environment
+	// is made from), token (its id), name (of the holder of a token or key), key, batch, copy (of a run), user (as given
+	// by an SSH client), port, path, and value (a key of the store).
 	Objects map[string]string `protobuf:"bytes,8,rep,name=objects,proto3" json:"objects,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
-	// Address that the call came from.
+	// Network address of the caller.
 	From string `protobuf:"bytes,9,opt,name=from,proto3" json:"from,omitempty"`
-	// Address that a proxy, or whoever says so, has forwarded the call for; empty: none is claimed.
+	// Address for which a proxy, or any other sender, claims to have forwarded the call. Empty means no such claim.
 	ForwardedFor string `protobuf:"bytes,10,opt,name=forwarded_for,json=forwardedFor,proto3" json:"forwarded_for,omitempty"`
-	// "ok", or the code of the error as a word, such as "permission_denied".
+	// "ok", or the error code as a word, such as "permission_denied".
 	Result string `protobuf:"bytes,11,opt,name=result,proto3" json:"result,omitempty"`
-	// Why it was refused, for people; empty: it was not refused.
+	// Why the call was refused, for people; empty if it was not refused.
 	Reason string `protobuf:"bytes,12,opt,name=reason,proto3" json:"reason,omitempty"`
-	// Refused calls from the same address, or the same /64 network of IPv6, just before it that have no entries, because there
-	// were many.
+	// Number of refused calls just before this one, from the same address or the same IPv6 /64 network, that have no
+	// entries because there were too many.
 	Omitted int32 `protobuf:"varint,13,opt,name=omitted,proto3" json:"omitted,omitempty"`
-	// Of a session that has ended: how long it was open.
+	// How long a session was open; only set for a session that has ended.
 	Lasted *durationpb.Duration `protobuf:"bytes,14,opt,name=lasted,proto3" json:"lasted,omitempty"`
-	// Of a session that has ended: bytes that the client has sent.
+	// Bytes sent by the client; only set for a session that has ended.
 	SentBytes int64 `protobuf:"varint,15,opt,name=sent_bytes,json=sentBytes,proto3" json:"sent_bytes,omitempty"`
-	// Of a session that has ended: bytes that the client was sent.
+	// Bytes sent to the client; only set for a session that has ended.
 	ReceivedBytes int64 `protobuf:"varint,16,opt,name=received_bytes,json=receivedBytes,proto3" json:"received_bytes,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -210,7 +210,7 @@ func (x *AuditEntry) GetReceivedBytes() int64 {
 	return 0
 }
 
-// AuditPart is a value of the store under audit/: entries in the order in which they were recorded.
+// AuditPart is a stored value under audit/: entries in the order in which they were recorded.
 type AuditPart struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The entries.
@@ -256,25 +256,27 @@ func (x *AuditPart) GetEntries() []*AuditEntry {
 	return nil
 }
 
-// ListAuditEntriesRequest asks for entries. A page reads 2,000 values at most, so that it may hold few entries, or none,
-// although there is a next page. Entries of several gateways within a minute of one another may be listed in another order.
+// ListAuditEntriesRequest selects audit entries. A page reads at most 2,000 stored values, so a page may hold few or no
+// entries although another page follows. Entries of different gateways that are less than a minute apart may be out of
+// order.
 type ListAuditEntriesRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Only entries of this time or later; absent: all that are kept.
+	// Returns only entries at or after this time. Absent means all that are kept.
 	Since *timestamppb.Timestamp `protobuf:"bytes,1,opt,name=since,proto3" json:"since,omitempty"`
-	// Only entries before this time; absent: all.
+	// Returns only entries before this time. Absent means no limit.
 	Until *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=until,proto3" json:"until,omitempty"`
-	// Only calls of this name, claimed ones included; empty: all.
+	// Returns only calls by this name, including unverified names. Empty means all.
 	Who string `protobuf:"bytes,3,opt,name=who,proto3" json:"who,omitempty"`
-	// Only calls whose action contains this text, whatever its case; empty: all.
+	// Returns only calls whose action contains this text, ignoring case. Empty means all.
 	What string `protobuf:"bytes,4,opt,name=what,proto3" json:"what,omitempty"`
-	// Only calls about this object, such as a run's id; empty: all.
+	// Returns only calls about this object, such as a run id. Empty means all.
 	Object string `protobuf:"bytes,5,opt,name=object,proto3" json:"object,omitempty"`
-	// "ok"; "refused" for want of a token or of a role; "failed" for another reason; or a code as a word. Empty: all.
+	// Returns only calls with this result: "ok", "refused" (for lack of a token or a role), "failed" (for any other
+	// reason), or an error code as a word. Empty means all.
 	Result string `protobuf:"bytes,6,opt,name=result,proto3" json:"result,omitempty"`
-	// Most entries a page holds; 0: 100.
+	// Maximum number of entries per page; 0 means 100.
 	PageSize int32 `protobuf:"varint,7,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
-	// Where to continue: `next_page_token` of the page before.
+	// Page token: `next_page_token` of the previous page. Empty returns the first page.
 	PageToken     string `protobuf:"bytes,8,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -369,9 +371,9 @@ func (x *ListAuditEntriesRequest) GetPageToken() string {
 // ListAuditEntriesResponse is a page of entries.
 type ListAuditEntriesResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The entries, the newest first.
+	// The entries, newest first.
 	Items []*AuditEntry `protobuf:"bytes,1,rep,name=items,proto3" json:"items,omitempty"`
-	// Token of the next page; empty: this is the last.
+	// Token of the next page, or empty on the last page.
 	NextPageToken string `protobuf:"bytes,2,opt,name=next_page_token,json=nextPageToken,proto3" json:"next_page_token,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

@@ -25,7 +25,7 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// WhoAmIRequest asks who the caller is.
+// WhoAmIRequest asks for the identity of the caller.
 type WhoAmIRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	unknownFields protoimpl.UnknownFields
@@ -62,18 +62,18 @@ func (*WhoAmIRequest) Descriptor() ([]byte, []int) {
 	return file_switchyard_v1_auth_service_proto_rawDescGZIP(), []int{0}
 }
 
-// WhoAmIResponse is who the caller is.
+// WhoAmIResponse is the identity of the caller.
 type WhoAmIResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Name that runs and the audit show.
+	// Name shown in runs and in the audit log.
 	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
 	// Role: viewer, user, operator, admin or node.
 	Role string `protobuf:"bytes,2,opt,name=role,proto3" json:"role,omitempty"`
-	// Name of the node that the caller is, for the role node.
+	// Name of the node, if the caller has the role node.
 	Node string `protobuf:"bytes,3,opt,name=node,proto3" json:"node,omitempty"`
-	// What proves it: token, oidc, or none where authentication is off.
+	// How the caller was authenticated: token, oidc, or none if authentication is off.
 	Kind string `protobuf:"bytes,4,opt,name=kind,proto3" json:"kind,omitempty"`
-	// When the proof ends; absent: never.
+	// When the credential expires; absent if never.
 	ExpiresAt     *timestamppb.Timestamp `protobuf:"bytes,5,opt,name=expires_at,json=expiresAt,proto3" json:"expires_at,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -144,30 +144,30 @@ func (x *WhoAmIResponse) GetExpiresAt() *timestamppb.Timestamp {
 	return nil
 }
 
-// Token is a token without its secret.
+// Token describes a token without its secret.
 type Token struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Public part of the token, by which it is revoked.
+	// Public part of the token, used to revoke it.
 	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
-	// Name of who has it.
+	// Name of the holder.
 	Name string `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
-	// Role of who has it: viewer, user, operator, admin or node.
+	// Role of the holder: viewer, user, operator, admin or node.
 	Role string `protobuf:"bytes,3,opt,name=role,proto3" json:"role,omitempty"`
-	// Node that it is bound to, for the role node.
+	// Node that the token is bound to, for the role node.
 	Node string `protobuf:"bytes,4,opt,name=node,proto3" json:"node,omitempty"`
-	// When it was created, and by whom.
+	// When the token was created.
 	CreatedAt *timestamppb.Timestamp `protobuf:"bytes,5,opt,name=created_at,json=createdAt,proto3" json:"created_at,omitempty"`
-	// Name of the admin who created it.
+	// Name of the admin who created the token.
 	CreatedBy string `protobuf:"bytes,6,opt,name=created_by,json=createdBy,proto3" json:"created_by,omitempty"`
-	// When it ends; absent: never.
+	// When the token expires; absent if never.
 	ExpiresAt *timestamppb.Timestamp `protobuf:"bytes,7,opt,name=expires_at,json=expiresAt,proto3" json:"expires_at,omitempty"`
-	// When it was used last, to the minute; absent: never.
+	// When the token was last used, to the minute; absent if never.
 	LastUsedAt *timestamppb.Timestamp `protobuf:"bytes,8,opt,name=last_used_at,json=lastUsedAt,proto3" json:"last_used_at,omitempty"`
-	// When it was revoked; absent: it was not.
+	// When the token was revoked; absent if it was not.
 	RevokedAt *timestamppb.Timestamp `protobuf:"bytes,9,opt,name=revoked_at,json=revokedAt,proto3" json:"revoked_at,omitempty"`
-	// Name of the admin who revoked it.
+	// Name of the admin who revoked the token.
 	RevokedBy string `protobuf:"bytes,10,opt,name=revoked_by,json=revokedBy,proto3" json:"revoked_by,omitempty"`
-	// active, expired or revoked.
+	// State of the token: active, expired or revoked.
 	State         string `protobuf:"bytes,11,opt,name=state,proto3" json:"state,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -280,10 +280,10 @@ func (x *Token) GetState() string {
 	return ""
 }
 
-// TokenRecord is a token as the store has it, under auth/tokens/<id>.
+// TokenRecord is a token as stored under auth/tokens/<id>.
 type TokenRecord struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The token; its state and last use are not kept here.
+	// The token, without its state and last use.
 	Token *Token `protobuf:"bytes,1,opt,name=token,proto3" json:"token,omitempty"`
 	// SHA-256 of the secret part.
 	SecretSha256  []byte `protobuf:"bytes,2,opt,name=secret_sha256,json=secretSha256,proto3" json:"secret_sha256,omitempty"`
@@ -335,18 +335,18 @@ func (x *TokenRecord) GetSecretSha256() []byte {
 	return nil
 }
 
-// CreateTokenRequest asks for a token.
+// CreateTokenRequest describes the token to create.
 type CreateTokenRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Name of who gets it; a run that it submits belongs to this name. Several tokens may have one name.
+	// Name of the holder; runs that the holder submits belong to this name. Several tokens may share one name.
 	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	// Role of who gets it.
+	// Role of the holder.
 	Role string `protobuf:"bytes,2,opt,name=role,proto3" json:"role,omitempty"`
-	// Name of the node, for the role node and for no other.
+	// Name of the node; only for the role node.
 	Node string `protobuf:"bytes,3,opt,name=node,proto3" json:"node,omitempty"`
-	// How long it is valid; absent: 90 days, or for the role node without end.
+	// How long the token is valid. Absent means 90 days, or no expiry for the role node.
 	ExpiresIn *durationpb.Duration `protobuf:"bytes,4,opt,name=expires_in,json=expiresIn,proto3" json:"expires_in,omitempty"`
-	// It is valid without end.
+	// Whether the token never expires.
 	NeverExpires  bool `protobuf:"varint,5,opt,name=never_expires,json=neverExpires,proto3" json:"never_expires,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -417,12 +417,12 @@ func (x *CreateTokenRequest) GetNeverExpires() bool {
 	return false
 }
 
-// CreateTokenResponse has a token.
+// CreateTokenResponse holds the new token.
 type CreateTokenResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The token itself, which cannot be shown again.
+	// The token itself, which cannot be retrieved again.
 	Secret string `protobuf:"bytes,1,opt,name=secret,proto3" json:"secret,omitempty"`
-	// What is kept of it.
+	// Description of the token, as the store keeps it.
 	Token         *Token `protobuf:"bytes,2,opt,name=token,proto3" json:"token,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -472,12 +472,12 @@ func (x *CreateTokenResponse) GetToken() *Token {
 	return nil
 }
 
-// ListTokensRequest asks for the tokens.
+// ListTokensRequest selects a page of tokens.
 type ListTokensRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Most tokens a page holds; 0: 1000.
+	// Maximum number of tokens per page; 0 means 1000.
 	PageSize int32 `protobuf:"varint,1,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
-	// Where to continue: `next_page_token` of the page before.
+	// Page token: `next_page_token` of the previous page. Empty returns the first page.
 	PageToken     string `protobuf:"bytes,2,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -527,12 +527,12 @@ func (x *ListTokensRequest) GetPageToken() string {
 	return ""
 }
 
-// ListTokensResponse is a page of a list of tokens.
+// ListTokensResponse is a page of tokens.
 type ListTokensResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The tokens.
 	Items []*Token `protobuf:"bytes,1,rep,name=items,proto3" json:"items,omitempty"`
-	// Token of the next page; empty: this is the last.
+	// Token of the next page, or empty on the last page.
 	NextPageToken string `protobuf:"bytes,2,opt,name=next_page_token,json=nextPageToken,proto3" json:"next_page_token,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -582,10 +582,10 @@ func (x *ListTokensResponse) GetNextPageToken() string {
 	return ""
 }
 
-// RevokeTokenRequest revokes a token.
+// RevokeTokenRequest names the token to revoke.
 type RevokeTokenRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Id of the token, or the name of who has it if only one token of that name is active.
+	// Id of the token, or the name of its holder if the holder has exactly one active token.
 	Id            string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -628,10 +628,10 @@ func (x *RevokeTokenRequest) GetId() string {
 	return ""
 }
 
-// RevokeTokenResponse is the token as it is now.
+// RevokeTokenResponse holds the revoked token.
 type RevokeTokenResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The token.
+	// The token in its new state.
 	Token         *Token `protobuf:"bytes,1,opt,name=token,proto3" json:"token,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

@@ -22,14 +22,14 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// PutBlobRequest stores a value.
+// PutBlobRequest holds the value to store.
 type PutBlobRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Key to store it under.
+	// Key of the value.
 	Key string `protobuf:"bytes,1,opt,name=key,proto3" json:"key,omitempty"`
 	// The value.
 	Data []byte `protobuf:"bytes,2,opt,name=data,proto3" json:"data,omitempty"`
-	// Stores it only when there is no value yet.
+	// Stores the value only if the key has none yet.
 	IfAbsent      bool `protobuf:"varint,3,opt,name=if_absent,json=ifAbsent,proto3" json:"if_absent,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -86,10 +86,10 @@ func (x *PutBlobRequest) GetIfAbsent() bool {
 	return false
 }
 
-// PutBlobResponse says that a value has been stored.
+// PutBlobResponse reports whether the value was stored.
 type PutBlobResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// There was a value already, and `if_absent` was set; nothing was stored.
+	// True if `if_absent` was set and the key already had a value, so nothing was stored.
 	Exists        bool `protobuf:"varint,1,opt,name=exists,proto3" json:"exists,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -132,7 +132,7 @@ func (x *PutBlobResponse) GetExists() bool {
 	return false
 }
 
-// GetBlobRequest asks for a value.
+// GetBlobRequest names a value.
 type GetBlobRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Key of the value.
@@ -178,7 +178,7 @@ func (x *GetBlobRequest) GetKey() string {
 	return ""
 }
 
-// GetBlobResponse is a value.
+// GetBlobResponse holds a value.
 type GetBlobResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The value.
@@ -224,14 +224,14 @@ func (x *GetBlobResponse) GetData() []byte {
 	return nil
 }
 
-// ListBlobsRequest asks for keys.
+// ListBlobsRequest selects keys.
 type ListBlobsRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// How the keys start: `runs/<run>/` and more.
+	// Prefix of the keys: `runs/<run>/`, or longer.
 	Prefix string `protobuf:"bytes,1,opt,name=prefix,proto3" json:"prefix,omitempty"`
-	// Most keys a page holds; 0: 1000.
+	// Maximum number of keys per page; 0 means 1000.
 	PageSize int32 `protobuf:"varint,2,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
-	// Where to continue: `next_page_token` of the page before.
+	// Page token: `next_page_token` of the previous page. Empty returns the first page.
 	PageToken     string `protobuf:"bytes,3,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -291,9 +291,9 @@ func (x *ListBlobsRequest) GetPageToken() string {
 // ListBlobsResponse is a page of keys.
 type ListBlobsResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The keys, in their order.
+	// The keys, in key order.
 	Keys []string `protobuf:"bytes,1,rep,name=keys,proto3" json:"keys,omitempty"`
-	// Token of the next page; empty: this is the last.
+	// Token of the next page, or empty on the last page.
 	NextPageToken string `protobuf:"bytes,2,opt,name=next_page_token,json=nextPageToken,proto3" json:"next_page_token,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

@@ -22,18 +22,18 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// ListDeadLettersRequest asks for a list of dead letters.
+// ListDeadLettersRequest selects dead letters.
 type ListDeadLettersRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Only those of this run; empty: of all.
+	// Returns only dead letters of this run. Empty means all runs.
 	Run string `protobuf:"bytes,1,opt,name=run,proto3" json:"run,omitempty"`
-	// Only tasks of this type; empty: all.
+	// Returns only tasks of this type. Empty means all.
 	Type string `protobuf:"bytes,2,opt,name=type,proto3" json:"type,omitempty"`
-	// Only tasks whose last attempt was on this node; empty: all.
+	// Returns only tasks whose last attempt was on this node. Empty means all.
 	Node string `protobuf:"bytes,3,opt,name=node,proto3" json:"node,omitempty"`
-	// Most runs a page covers; 0: 100.
+	// Maximum number of runs that a page covers; 0 means 100.
 	PageSize int32 `protobuf:"varint,4,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
-	// Where to continue: `next_page_token` of the page before.
+	// Page token: `next_page_token` of the previous page. Empty returns the first page.
 	PageToken     string `protobuf:"bytes,5,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -104,14 +104,14 @@ func (x *ListDeadLettersRequest) GetPageToken() string {
 	return ""
 }
 
-// ListDeadLettersResponse is a page of a list of dead letters.
+// ListDeadLettersResponse is a page of dead letters.
 type ListDeadLettersResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The dead letters.
 	Items []*DeadLetter `protobuf:"bytes,1,rep,name=items,proto3" json:"items,omitempty"`
-	// Token of the next page; empty: this is the last.
+	// Token of the next page, or empty on the last page.
 	NextPageToken string `protobuf:"bytes,2,opt,name=next_page_token,json=nextPageToken,proto3" json:"next_page_token,omitempty"`
-	// Runs whose dead letters are left out because the run cannot be read, each with the reason.
+	// Runs whose dead letters are missing because the run cannot be read, each with the reason.
 	Warnings      []string `protobuf:"bytes,3,rep,name=warnings,proto3" json:"warnings,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -168,12 +168,12 @@ func (x *ListDeadLettersResponse) GetWarnings() []string {
 	return nil
 }
 
-// RetryDeadLetterRequest puts a dead-lettered task back.
+// RetryDeadLetterRequest names the dead-lettered task to retry.
 type RetryDeadLetterRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Run of the task.
 	Run string `protobuf:"bytes,1,opt,name=run,proto3" json:"run,omitempty"`
-	// Name of the task; empty: every dead letter of the run.
+	// Name of the task. Empty retries every dead letter of the run.
 	Task          string `protobuf:"bytes,2,opt,name=task,proto3" json:"task,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -223,14 +223,14 @@ func (x *RetryDeadLetterRequest) GetTask() string {
 	return ""
 }
 
-// RetryDeadLetterResponse says that the task was put back.
+// RetryDeadLetterResponse lists the tasks that are tried again.
 type RetryDeadLetterResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Id of the run.
 	Run string `protobuf:"bytes,1,opt,name=run,proto3" json:"run,omitempty"`
-	// Names of the tasks that were put back, sorted.
+	// Names of the retried tasks, sorted.
 	Tasks []string `protobuf:"bytes,2,rep,name=tasks,proto3" json:"tasks,omitempty"`
-	// Generation that the run is in now.
+	// Generation that the run is now in.
 	Generation    int32 `protobuf:"varint,3,opt,name=generation,proto3" json:"generation,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -287,12 +287,12 @@ func (x *RetryDeadLetterResponse) GetGeneration() int32 {
 	return 0
 }
 
-// PurgeDeadLetterRequest takes a dead letter off the list.
+// PurgeDeadLetterRequest names the dead letter to remove from the list.
 type PurgeDeadLetterRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Run of the task.
 	Run string `protobuf:"bytes,1,opt,name=run,proto3" json:"run,omitempty"`
-	// Name of the task; empty: every dead letter of the run.
+	// Name of the task. Empty purges every dead letter of the run.
 	Task          string `protobuf:"bytes,2,opt,name=task,proto3" json:"task,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -342,12 +342,12 @@ func (x *PurgeDeadLetterRequest) GetTask() string {
 	return ""
 }
 
-// PurgeDeadLetterResponse says that the dead letter is gone.
+// PurgeDeadLetterResponse lists the dead letters that were removed.
 type PurgeDeadLetterResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Id of the run.
 	Run string `protobuf:"bytes,1,opt,name=run,proto3" json:"run,omitempty"`
-	// Names of the tasks that were purged, sorted.
+	// Names of the purged tasks, sorted.
 	Tasks         []string `protobuf:"bytes,2,rep,name=tasks,proto3" json:"tasks,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

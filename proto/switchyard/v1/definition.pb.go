@@ -23,35 +23,36 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// Definition is a workflow: a directed acyclic graph of tasks. The YAML and JSON
-// documents that people write are this message in its JSON form.
+// Definition is a workflow: a directed acyclic graph of tasks. The YAML and JSON documents that people write are the
+// JSON form of this message.
 type Definition struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Name of the workflow; run ids start with it. At most 63 of [A-Za-z0-9._-], the first a letter or digit.
+	// Name of the workflow; run ids start with this name. At most 63 characters of [A-Za-z0-9._-], the first a letter or
+	// digit.
 	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	// Human description, shown in lists.
+	// Description for people, shown in lists.
 	Description string `protobuf:"bytes,2,opt,name=description,proto3" json:"description,omitempty"`
-	// First value of the context that tasks share, read and add to.
+	// Initial value of the context, which all tasks share, read and add to.
 	Context *structpb.Struct `protobuf:"bytes,3,opt,name=context,proto3" json:"context,omitempty"`
-	// What a failure does to the rest of the run: "continue" (the default) lets
-	// independent branches continue; "halt" starts nothing new.
+	// What a failure does to the rest of the run: "continue" (the default) lets independent branches continue; "halt"
+	// starts nothing new.
 	FailurePolicy string `protobuf:"bytes,4,opt,name=failure_policy,json=failurePolicy,proto3" json:"failure_policy,omitempty"`
-	// The tasks by name. A name is [A-Za-z0-9][A-Za-z0-9_-]{0,62}.
+	// The tasks by name. A name matches [A-Za-z0-9][A-Za-z0-9_-]{0,62}.
 	Tasks map[string]*TaskDefinition `protobuf:"bytes,5,rep,name=tasks,proto3" json:"tasks,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
-	// Inputs that a run may be given, by name. When there are any, a run is given no others.
+	// Inputs that a run accepts, by name. If any are declared, a run accepts no others.
 	Inputs map[string]*InputDefinition `protobuf:"bytes,6,rep,name=inputs,proto3" json:"inputs,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
-	// What tasks have that do not say otherwise.
+	// Settings of tasks that do not set their own.
 	Defaults *TaskDefaults `protobuf:"bytes,7,opt,name=defaults,proto3" json:"defaults,omitempty"`
-	// Most tasks and instances of a run at once, over all nodes; 0: no limit.
+	// Maximum number of tasks and instances of a run at once, over all nodes. 0 means no limit.
 	MaxParallel int32 `protobuf:"varint,8,opt,name=max_parallel,json=maxParallel,proto3" json:"max_parallel,omitempty"`
-	// Longest time a run may take from its start to its end, such as "2h"; waits and pauses count. Empty or "0": no limit.
+	// Maximum time from the start of a run to its end, such as "2h"; waits and pauses count. Empty or "0" means no limit.
 	Deadline string `protobuf:"bytes,9,opt,name=deadline,proto3" json:"deadline,omitempty"`
-	// How many runs of this workflow may be open at once, whatever started them.
+	// How many runs of this workflow may be open at once, regardless of what started them.
 	Concurrency *RunConcurrency `protobuf:"bytes,10,opt,name=concurrency,proto3" json:"concurrency,omitempty"`
-	// When the stored workflow starts by the clock. A run that is submitted does not look at it.
+	// When the stored workflow starts on a schedule. Runs that are submitted directly ignore this.
 	Schedule *ScheduleDefinition `protobuf:"bytes,11,opt,name=schedule,proto3" json:"schedule,omitempty"`
-	// Offers the stored workflow to other agents, as a skill of the agent card of the Agent2Agent (A2A) protocol. They
-	// choose a skill by its description. A run that is submitted does not look at it.
+	// Offers the stored workflow to other agents, as a skill in the agent card of the Agent2Agent (A2A) protocol. Agents
+	// choose a skill by its description. Runs that are submitted directly ignore this.
 	A2A           bool `protobuf:"varint,12,opt,name=a2a,proto3" json:"a2a,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -171,25 +172,28 @@ func (x *Definition) GetA2A() bool {
 	return false
 }
 
-// ScheduleDefinition says when a stored workflow starts by itself. `workflows put` makes a Temporal Schedule of it.
+// ScheduleDefinition defines when a stored workflow starts by itself. `workflows put` creates a Temporal Schedule from
+// it.
 type ScheduleDefinition struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// When it starts: "MINUTE HOUR DAY MONTH WEEKDAY", such as "0 2 * * MON-FRI", or @hourly, @daily, @weekly, @monthly,
-	// @yearly, or "@every 90m"; several are added up. A day must meet both DAY and WEEKDAY.
+	// Start times: "MINUTE HOUR DAY MONTH WEEKDAY", such as "0 2 * * MON-FRI"; @hourly, @daily, @weekly, @monthly or
+	// @yearly; or "@every 90m". Several entries are combined. A day must match both DAY and WEEKDAY.
 	Cron []string `protobuf:"bytes,1,rep,name=cron,proto3" json:"cron,omitempty"`
-	// Time zone of `cron` by its IANA name, such as Europe/Berlin; UTC when absent. A time that the clocks skip has no
-	// run that day, one that they show twice has one or two.
+	// Time zone of `cron` by its IANA name, such as Europe/Berlin. Empty means UTC. A time that the clocks skip has no
+	// run on that day; a time that occurs twice has one or two.
 	Timezone string `protobuf:"bytes,2,opt,name=timezone,proto3" json:"timezone,omitempty"`
-	// Each start is delayed by a time of its own, up to this one, such as "5m". Empty: none is.
+	// Maximum random delay of each start, such as "5m". Empty means no delay.
 	Jitter string `protobuf:"bytes,3,opt,name=jitter,proto3" json:"jitter,omitempty"`
-	// What becomes of a start while a run of the schedule is open: "skip" (the default) leaves it out, "queue" starts it
-	// after the runs before it, "replace" cancels them first, "allow" starts it beside them.
+	// What happens to a start while a run of the schedule is open: "skip" (the default) drops the start, "queue" starts
+	// the run after the earlier ones, "replace" cancels the earlier runs first, "allow" starts the run alongside them.
 	Overlap string `protobuf:"bytes,4,opt,name=overlap,proto3" json:"overlap,omitempty"`
-	// How late a start may be that was missed, such as "1h", the default; from 10s on. What is later is left out.
+	// How late a missed start may still happen, such as "1h", which is the default; at least 10s. Later starts are
+	// dropped.
 	CatchUp string `protobuf:"bytes,5,opt,name=catch_up,json=catchUp,proto3" json:"catch_up,omitempty"`
-	// Nothing starts by the clock. Absent: a schedule that a person has paused stays so when the definition is replaced.
+	// Whether the schedule is paused, so that it starts nothing. If absent, a schedule that a person has paused stays
+	// paused when the definition is replaced.
 	Paused *bool `protobuf:"varint,6,opt,name=paused,proto3,oneof" json:"paused,omitempty"`
-	// Input of the runs; what is required must be here.
+	// Input of the runs; must include every required input.
 	Input         *structpb.Struct `protobuf:"bytes,7,opt,name=input,proto3" json:"input,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -277,15 +281,15 @@ func (x *ScheduleDefinition) GetInput() *structpb.Struct {
 // InputDefinition is one input of a run.
 type InputDefinition struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// string (the default), number, integer, boolean, list or object.
+	// Type of the value: string (the default), number, integer, boolean, list or object.
 	Type string `protobuf:"bytes,1,opt,name=type,proto3" json:"type,omitempty"`
-	// Human description.
+	// Description for people.
 	Description string `protobuf:"bytes,2,opt,name=description,proto3" json:"description,omitempty"`
-	// Value when none is given.
+	// Value to use if the run gives none.
 	Default *structpb.Value `protobuf:"bytes,3,opt,name=default,proto3" json:"default,omitempty"`
-	// A value must be given. An input with neither this nor a default is absent when it is not given.
+	// Whether a run must give a value. An optional input without a default is absent if the run does not give it.
 	Required bool `protobuf:"varint,4,opt,name=required,proto3" json:"required,omitempty"`
-	// The values that are allowed; empty: all of the type.
+	// Allowed values. Empty allows every value of the type.
 	Enum          []*structpb.Value `protobuf:"bytes,5,rep,name=enum,proto3" json:"enum,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -356,29 +360,29 @@ func (x *InputDefinition) GetEnum() []*structpb.Value {
 	return nil
 }
 
-// TaskDefaults are what each task of a workflow has that does not say otherwise. A
-// task's own value wins; `env`, `secret_env`, `constraints`, `resources` and `retry` are merged field by field.
+// TaskDefaults holds settings for tasks that do not set their own. A task's own value takes precedence; `env`,
+// `secret_env`, `constraints`, `resources` and `retry` are merged field by field.
 type TaskDefaults struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Kind of task.
 	Type string `protobuf:"bytes,1,opt,name=type,proto3" json:"type,omitempty"`
 	// Environment variables.
 	Env map[string]string `protobuf:"bytes,2,rep,name=env,proto3" json:"env,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
-	// Where tasks may run.
+	// Which nodes may run the tasks.
 	Constraints *Constraints `protobuf:"bytes,3,opt,name=constraints,proto3" json:"constraints,omitempty"`
-	// What a task takes of its node while it runs.
+	// Resources that a task takes from its node while it runs.
 	Resources *Resources `protobuf:"bytes,4,opt,name=resources,proto3" json:"resources,omitempty"`
-	// What to do when an attempt fails.
+	// Retry policy for failed attempts.
 	Retry *RetryPolicy `protobuf:"bytes,5,opt,name=retry,proto3" json:"retry,omitempty"`
-	// Longest time one attempt may run.
+	// Maximum time that one attempt may run.
 	Timeout string `protobuf:"bytes,6,opt,name=timeout,proto3" json:"timeout,omitempty"`
-	// Longest time a task may take, all attempts and waits included.
+	// Maximum time for a task, including all attempts and waits.
 	Deadline string `protobuf:"bytes,7,opt,name=deadline,proto3" json:"deadline,omitempty"`
 	// Urgency from 0 to 10.
 	Priority int32 `protobuf:"varint,8,opt,name=priority,proto3" json:"priority,omitempty"`
-	// How long the node of an attempt may be silent.
+	// How long the node of an attempt may be silent before the attempt counts as lost.
 	HeartbeatTimeout string `protobuf:"bytes,9,opt,name=heartbeat_timeout,json=heartbeatTimeout,proto3" json:"heartbeat_timeout,omitempty"`
-	// Environment variables with the places of their values, which are secret.
+	// Environment variables with secret values, each with the location of its value.
 	SecretEnv     map[string]string `protobuf:"bytes,10,rep,name=secret_env,json=secretEnv,proto3" json:"secret_env,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -487,11 +491,10 @@ func (x *TaskDefaults) GetSecretEnv() map[string]string {
 // RunConcurrency bounds the open runs of a workflow.
 type RunConcurrency struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Most runs at once; 0: no limit.
+	// Maximum number of open runs; 0 means no limit.
 	MaxRuns int32 `protobuf:"varint,1,opt,name=max_runs,json=maxRuns,proto3" json:"max_runs,omitempty"`
-	// What becomes of a run that comes when there are as many: "queue" (the default)
-	// waits for its turn, "replace" cancels the oldest, "skip" ends the new one as
-	// cancelled, "fail" ends it as rejected.
+	// What happens to a new run when the limit is reached: "queue" (the default) waits for a slot, "replace" cancels the
+	// oldest run, "skip" ends the new run as cancelled, "fail" ends the new run as rejected.
 	Strategy      string `protobuf:"bytes,2,opt,name=strategy,proto3" json:"strategy,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -544,71 +547,73 @@ func (x *RunConcurrency) GetStrategy() string {
 // TaskDefinition is one task of a workflow.
 type TaskDefinition struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Kind of task; it says which message `spec` holds.
+	// Kind of task; determines which message `spec` holds.
 	Type string `protobuf:"bytes,1,opt,name=type,proto3" json:"type,omitempty"`
-	// What to run: a ShellSpec, ContainerSpec, ... in its JSON form. `${{ expr }}` in its strings is replaced
-	// by the value of the CEL expression when an attempt starts.
+	// What to run: a ShellSpec, ContainerSpec, ... in its JSON form. Each `${{ expr }}` in its strings is replaced by the
+	// value of the CEL expression when an attempt starts.
 	Spec *structpb.Struct `protobuf:"bytes,2,opt,name=spec,proto3" json:"spec,omitempty"`
-	// Environment variables of the task, added to those of the node. `${{ expr }}` in a value is replaced by the
+	// Environment variables of the task, added to those of the node. Each `${{ expr }}` in a value is replaced by the
 	// value of the CEL expression.
 	Env map[string]string `protobuf:"bytes,3,rep,name=env,proto3" json:"env,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
-	// Where the task may run.
+	// Which nodes may run the task.
 	Constraints *Constraints `protobuf:"bytes,4,opt,name=constraints,proto3" json:"constraints,omitempty"`
-	// What the task takes of its node while it runs.
+	// Resources that the task takes from its node while it runs.
 	Resources *Resources `protobuf:"bytes,5,opt,name=resources,proto3" json:"resources,omitempty"`
-	// What to do when an attempt fails.
+	// Retry policy for failed attempts.
 	Retry *RetryPolicy `protobuf:"bytes,6,opt,name=retry,proto3" json:"retry,omitempty"`
-	// Longest time one attempt may run, such as "90s" or "1h30m". Empty or "0": no limit.
+	// Maximum time that one attempt may run, such as "90s" or "1h30m". Empty or "0" means no limit.
 	Timeout string `protobuf:"bytes,7,opt,name=timeout,proto3" json:"timeout,omitempty"`
-	// Urgency from 0 to 10; higher is placed first.
+	// Urgency from 0 to 10; tasks with higher urgency are placed first.
 	Priority int32 `protobuf:"varint,8,opt,name=priority,proto3" json:"priority,omitempty"`
 	// Names of the tasks that must end before this one starts.
 	DependsOn []string `protobuf:"bytes,9,rep,name=depends_on,json=dependsOn,proto3" json:"depends_on,omitempty"`
-	// CEL expression over `parent` and `workflow` that decides whether the task
-	// runs once its parents have ended and none failed that it does not mention.
-	// Empty: it runs when none of them failed and at least one succeeded.
+	// CEL expression over `parent` and `workflow` that decides whether the task runs. It is evaluated once all parents
+	// have ended, unless a parent failed that the expression does not mention. If empty, the task runs if no parent
+	// failed and at least one succeeded.
 	Condition string `protobuf:"bytes,10,opt,name=condition,proto3" json:"condition,omitempty"`
-	// What a failure upstream does to this task: "skip" (the default) or "run".
+	// What an upstream failure does to this task: "skip" (the default) or "run".
 	OnFailure string `protobuf:"bytes,11,opt,name=on_failure,json=onFailure,proto3" json:"on_failure,omitempty"`
-	// A failure of this task neither fails the run nor keeps its children from starting.
+	// If true, a failure of this task neither fails the run nor blocks downstream tasks.
 	ContinueOnError bool `protobuf:"varint,12,opt,name=continue_on_error,json=continueOnError,proto3" json:"continue_on_error,omitempty"`
-	// Data for the task; it finds this in the file $SWITCHYARD_INPUT, merged
-	// with the outputs of its parents.
+	// Data for the task. The task finds it in the file $SWITCHYARD_INPUT, merged with the outputs of its parents.
 	Input *structpb.Struct `protobuf:"bytes,13,opt,name=input,proto3" json:"input,omitempty"`
-	// Which ends of its parents let the task start: all_success, all_done, all_failed, one_success, one_failed,
-	// none_failed or always. Empty: none failed and at least one succeeded. With `condition` both must hold.
+	// Which outcomes of the parents let the task start: all_success, all_done, all_failed, one_success, one_failed,
+	// none_failed or always. If empty, none must have failed and at least one must have succeeded. If `condition` is also
+	// set, both must hold.
 	When string `protobuf:"bytes,14,opt,name=when,proto3" json:"when,omitempty"`
-	// Longest time from when the task could start to its end, all attempts and waits included. Empty or "0": no limit.
+	// Maximum time from when the task could start to its end, including all attempts and waits. Empty or "0" means no
+	// limit.
 	Deadline string `protobuf:"bytes,15,opt,name=deadline,proto3" json:"deadline,omitempty"`
 	// Number of instances to run: an integer, or a CEL expression such as `discover.count`, which is short for
 	// `parent.discover.output.count`.
 	Parallel *structpb.Value `protobuf:"bytes,16,opt,name=parallel,proto3" json:"parallel,omitempty"`
-	// One instance for each item: a list, or a CEL expression that gives one, such as `discover.files`.
+	// Items to run one instance for each of: a list, or a CEL expression that returns a list, such as `discover.files`.
 	Foreach *structpb.Value `protobuf:"bytes,17,opt,name=foreach,proto3" json:"foreach,omitempty"`
-	// One instance for each combination of the items of named lists, such as { os: [linux, darwin], arch: [amd64, arm64] }.
-	// It is read as the `foreach` of these combinations, each an object: { os: linux, arch: amd64 }.
+	// Named lists, such as { os: [linux, darwin], arch: [amd64, arm64] }, to run one instance for each combination of
+	// their items. Equivalent to a `foreach` over these combinations, each an object: { os: linux, arch: amd64 }.
 	Matrix *structpb.Struct `protobuf:"bytes,25,opt,name=matrix,proto3" json:"matrix,omitempty"`
-	// Most instances at once; 0: no limit.
+	// Maximum number of instances at once; 0 means no limit.
 	Concurrency int32 `protobuf:"varint,18,opt,name=concurrency,proto3" json:"concurrency,omitempty"`
-	// Instances that may fail without the task failing; with one more, no further instance starts and the task has failed.
+	// Number of instances that may fail without failing the task. After one more failure, no further instance starts and
+	// the task fails.
 	MaxFailures int32 `protobuf:"varint,19,opt,name=max_failures,json=maxFailures,proto3" json:"max_failures,omitempty"`
-	// Instances that run one after the other in one batch on one node: an integer, or "auto", which makes a batch about a
-	// second of work. Absent, 0 or 1: each instance is placed by itself.
+	// Number of instances to run one after the other in one batch on one node: an integer, or "auto", which sizes a batch
+	// to about a second of work. If absent, 0 or 1, each instance is placed separately.
 	Batch *structpb.Value `protobuf:"bytes,20,opt,name=batch,proto3" json:"batch,omitempty"`
-	// Name of a lock that one attempt at a time holds, over all runs. `${{ expr }}` in it is replaced by the value of the
-	// CEL expression once, before the first attempt.
+	// Name of a lock that only one attempt holds at a time, across all runs. Each `${{ expr }}` in the name is replaced
+	// by the value of the CEL expression once, before the first attempt.
 	Mutex string `protobuf:"bytes,21,opt,name=mutex,proto3" json:"mutex,omitempty"`
-	// Counting lock that the attempt holds while it runs.
+	// Counting lock that an attempt holds while it runs.
 	Semaphore *Semaphore `protobuf:"bytes,22,opt,name=semaphore,proto3" json:"semaphore,omitempty"`
-	// Reuses the result of an earlier run.
+	// When to reuse the result of an earlier run.
 	Cache *Cache `protobuf:"bytes,23,opt,name=cache,proto3" json:"cache,omitempty"`
 	// How long the node of an attempt may be silent before the attempt counts as lost and the task starts elsewhere, such
-	// as "2m"; from 5s to 1h. Empty: 15s. A container outlives its worker that long: a worker that is started again by
-	// then continues with it.
+	// as "2m"; from 5s to 1h. Empty means 15s. A container outlives its worker for this long, and a worker that restarts
+	// within that time adopts it.
 	HeartbeatTimeout string `protobuf:"bytes,24,opt,name=heartbeat_timeout,json=heartbeatTimeout,proto3" json:"heartbeat_timeout,omitempty"`
-	// Environment variables whose values are secret, with the places that the node reads them from when an attempt starts:
-	// "file:/run/secrets/token", "env:DEPLOY_TOKEN" (both of the node) or "store:deploy-token". The values are in no
-	// definition and no history, and `***` stands for them in what the task prints and leaves.
+	// Environment variables with secret values. Each names the location from which the node reads the value when an
+	// attempt starts: "file:/run/secrets/token", "env:DEPLOY_TOKEN" (both on the node) or "store:deploy-token". The
+	// values never appear in a definition or a history, and are masked as `***` in the task's logs and results.
 	SecretEnv     map[string]string `protobuf:"bytes,26,rep,name=secret_env,json=secretEnv,proto3" json:"secret_env,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -826,12 +831,12 @@ func (x *TaskDefinition) GetSecretEnv() map[string]string {
 	return nil
 }
 
-// Semaphore is a lock that a number of attempts hold at once, over all runs.
+// Semaphore is a lock that a limited number of attempts hold at once, across all runs.
 type Semaphore struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Name of the lock. `${{ expr }}` in it is replaced as in that of a mutex.
+	// Name of the lock. Each `${{ expr }}` is replaced as in `mutex`.
 	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	// Attempts that may hold it at once. Where runs differ, each goes by its own.
+	// Number of attempts that may hold the lock at once. If runs set different limits, each run uses its own.
 	Limit         int32 `protobuf:"varint,2,opt,name=limit,proto3" json:"limit,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -881,13 +886,13 @@ func (x *Semaphore) GetLimit() int32 {
 	return 0
 }
 
-// Cache says when the result of an earlier run of the task is as good as a new one.
+// Cache defines when the result of an earlier run of the task may be reused.
 type Cache struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// CEL expression; a completed result of the same task of the same workflow under the same value is reused. A task whose
-	// key cannot be evaluated, or is empty, runs without the cache, as its events and its log say.
+	// CEL expression. A completed result of the same task of the same workflow with the same key value is reused. If the
+	// key is empty or cannot be evaluated, the task runs without the cache, and its events and log report this.
 	Key string `protobuf:"bytes,1,opt,name=key,proto3" json:"key,omitempty"`
-	// How long a result is good for, such as "24h"; empty: as long as it is kept.
+	// How long a result may be reused, such as "24h". Empty means as long as it is stored.
 	Ttl           string `protobuf:"bytes,2,opt,name=ttl,proto3" json:"ttl,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -937,10 +942,10 @@ func (x *Cache) GetTtl() string {
 	return ""
 }
 
-// Constraints say which nodes may take a task. All that are given must hold.
+// Constraints select the nodes that may run a task. All constraints that are set must hold.
 type Constraints struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Labels that the node must have, all of them.
+	// Labels that the node must all have.
 	NodeLabels []string `protobuf:"bytes,1,rep,name=node_labels,json=nodeLabels,proto3" json:"node_labels,omitempty"`
 	// Labels of which the node must have at least one.
 	AnyLabels []string `protobuf:"bytes,2,rep,name=any_labels,json=anyLabels,proto3" json:"any_labels,omitempty"`
@@ -948,21 +953,21 @@ type Constraints struct {
 	MinMemoryMb int32 `protobuf:"varint,3,opt,name=min_memory_mb,json=minMemoryMb,proto3" json:"min_memory_mb,omitempty"`
 	// Disk space in GiB that must be free on the node when the task is placed.
 	MinDiskGb float64 `protobuf:"fixed64,4,opt,name=min_disk_gb,json=minDiskGb,proto3" json:"min_disk_gb,omitempty"`
-	// The task gets a GPU of its node: one, unless resources.gpus asks for more.
+	// Requires a GPU. The task gets one, unless resources.gpus asks for more.
 	RequiresGpu bool `protobuf:"varint,5,opt,name=requires_gpu,json=requiresGpu,proto3" json:"requires_gpu,omitempty"`
-	// Nodes with the label "gaming" are left out.
+	// Excludes nodes with the label "gaming".
 	AvoidGaming bool `protobuf:"varint,6,opt,name=avoid_gaming,json=avoidGaming,proto3" json:"avoid_gaming,omitempty"`
 	// Pins the task to a node: "node", "node:NUMA", "node::GPUS" or "node:NUMA::GPUS".
 	TargetNode string `protobuf:"bytes,7,opt,name=target_node,json=targetNode,proto3" json:"target_node,omitempty"`
-	// When not empty, only these nodes.
+	// If not empty, only these nodes may run the task.
 	AllowedNodes []string `protobuf:"bytes,8,rep,name=allowed_nodes,json=allowedNodes,proto3" json:"allowed_nodes,omitempty"`
-	// Never these nodes.
+	// Nodes that must not run the task.
 	ForbiddenNodes []string `protobuf:"bytes,9,rep,name=forbidden_nodes,json=forbiddenNodes,proto3" json:"forbidden_nodes,omitempty"`
-	// Executor types, besides the task's own, that the node must have.
+	// Executor types that the node must have, in addition to the task's own.
 	RequiresExecutors []string `protobuf:"bytes,10,rep,name=requires_executors,json=requiresExecutors,proto3" json:"requires_executors,omitempty"`
 	// Capabilities that the node must have, with exactly these values.
 	RequiresCapabilities map[string]string `protobuf:"bytes,11,rep,name=requires_capabilities,json=requiresCapabilities,proto3" json:"requires_capabilities,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
-	// Most tasks of this run at once on one node; 0: no limit.
+	// Maximum number of tasks of this run on one node at once; 0 means no limit.
 	MaxParallelPerNode int32 `protobuf:"varint,12,opt,name=max_parallel_per_node,json=maxParallelPerNode,proto3" json:"max_parallel_per_node,omitempty"`
 	unknownFields      protoimpl.UnknownFields
 	sizeCache          protoimpl.SizeCache
@@ -1082,20 +1087,20 @@ func (x *Constraints) GetMaxParallelPerNode() int32 {
 	return 0
 }
 
-// Resources that a task holds while it runs.
+// Resources are what a task reserves on its node while it runs.
 type Resources struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// CPU cores; 1 when absent, 0 is not counted. Fractions are allowed.
+	// CPU cores; may be fractional. Absent means 1, and 0 reserves none.
 	Cores *float64 `protobuf:"fixed64,1,opt,name=cores,proto3,oneof" json:"cores,omitempty"`
-	// Memory in MiB; an attempt that takes more is ended as killed_oom, where the node can tell. 0: no limit.
+	// Memory in MiB. An attempt that exceeds it ends as killed_oom, if the node can detect this. 0 means no limit.
 	MemoryMb int32 `protobuf:"varint,2,opt,name=memory_mb,json=memoryMb,proto3" json:"memory_mb,omitempty"`
 	// Number of GPUs.
 	Gpus int32 `protobuf:"varint,3,opt,name=gpus,proto3" json:"gpus,omitempty"`
-	// NUMA node to run on; absent: any.
+	// NUMA node to run on. Absent means any.
 	NumaNode *int32 `protobuf:"varint,4,opt,name=numa_node,json=numaNode,proto3,oneof" json:"numa_node,omitempty"`
-	// Most processes and threads of a container or a sandbox; 0: 4,096.
+	// Maximum number of processes and threads of a container or a sandbox; 0 means 4,096.
 	MaxProcesses int32 `protobuf:"varint,5,opt,name=max_processes,json=maxProcesses,proto3" json:"max_processes,omitempty"`
-	// Most output in MiB that the log of an attempt keeps; 0, or more than the node keeps: what the node does.
+	// Maximum output in MiB that the log of an attempt keeps. The node's own limit applies if this is 0 or larger.
 	MaxOutputMb   int32 `protobuf:"varint,6,opt,name=max_output_mb,json=maxOutputMb,proto3" json:"max_output_mb,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1173,23 +1178,22 @@ func (x *Resources) GetMaxOutputMb() int32 {
 	return 0
 }
 
-// RetryPolicy says how often a failed attempt is repeated, and when. The wait
-// before repetition n (from 0) is backoff_ms * backoff_multiplier^n, at most
-// max_backoff_ms.
+// RetryPolicy defines how often and when a failed attempt is retried. The wait before retry n (from 0) is backoff_ms *
+// backoff_multiplier^n, at most max_backoff_ms.
 type RetryPolicy struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Repetitions after the first attempt; 3 when absent, so four executions.
+	// Maximum number of retries after the first attempt. Absent means 3, so up to four executions.
 	MaxRetries *int32 `protobuf:"varint,1,opt,name=max_retries,json=maxRetries,proto3,oneof" json:"max_retries,omitempty"`
-	// First wait in milliseconds; 1000 when absent.
+	// Wait before the first retry, in milliseconds; 1000 if absent.
 	BackoffMs *int32 `protobuf:"varint,2,opt,name=backoff_ms,json=backoffMs,proto3,oneof" json:"backoff_ms,omitempty"`
-	// Growth of the wait; 2 when absent.
+	// Factor by which the wait grows; 2 if absent.
 	BackoffMultiplier *float64 `protobuf:"fixed64,3,opt,name=backoff_multiplier,json=backoffMultiplier,proto3,oneof" json:"backoff_multiplier,omitempty"`
-	// Longest wait in milliseconds; 60000 when absent.
+	// Maximum wait in milliseconds; 60000 if absent.
 	MaxBackoffMs *int32 `protobuf:"varint,4,opt,name=max_backoff_ms,json=maxBackoffMs,proto3,oneof" json:"max_backoff_ms,omitempty"`
-	// Whether a failed attempt may be repeated at all; true when absent.
+	// Whether a failed attempt may be retried at all; true if absent.
 	Retryable *bool `protobuf:"varint,5,opt,name=retryable,proto3,oneof" json:"retryable,omitempty"`
-	// CEL condition over `attempt` (exitCode, stdout, stderr, reason, state, number) that must hold for a failed
-	// attempt to be repeated. Empty: any is.
+	// CEL condition over `attempt` (exitCode, stdout, stderr, reason, state, number) that must hold for a failed attempt
+	// to be retried. Empty means every failure may be retried.
 	When          string `protobuf:"bytes,6,opt,name=when,proto3" json:"when,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

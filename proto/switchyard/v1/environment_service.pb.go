@@ -27,41 +27,42 @@ const (
 // Environment is a named environment.
 type Environment struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Its name.
+	// Name of the environment.
 	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	// What it is: "image", of a container, or "disk", of a virtual machine.
+	// Kind of environment: "image" for a container, or "disk" for a virtual machine.
 	Kind string `protobuf:"bytes,2,opt,name=kind,proto3" json:"kind,omitempty"`
 	// State: "creating", "ready" or "failed".
 	State string `protobuf:"bytes,3,opt,name=state,proto3" json:"state,omitempty"`
-	// Why its creation has failed, or waits, in one line.
+	// Why the creation failed or waits, in one line.
 	Error string `protobuf:"bytes,4,opt,name=error,proto3" json:"error,omitempty"`
-	// Number of the version, from 1, which each creation under the name increases.
+	// Version number, from 1; each creation under the same name increases it.
 	Version int32 `protobuf:"varint,5,opt,name=version,proto3" json:"version,omitempty"`
-	// Size of its archive in bytes; while it is created, of what is stored so far.
+	// Size of the archive in bytes; during creation, the number of bytes stored so far.
 	Size int64 `protobuf:"varint,6,opt,name=size,proto3" json:"size,omitempty"`
-	// SHA-256 of its archive in hexadecimal digits.
+	// SHA-256 of the archive, in hexadecimal.
 	Digest string `protobuf:"bytes,7,opt,name=digest,proto3" json:"digest,omitempty"`
-	// Image that it was made of, of a container or of a virtual machine; empty: it was made of a task.
+	// Container or virtual machine image that the environment was made from; empty if it was made from a task.
 	Image string `protobuf:"bytes,8,opt,name=image,proto3" json:"image,omitempty"`
-	// Run and task, or instance, that it was made of; empty: it was made of an image.
+	// Run whose task the environment was made from; empty if it was made from an image.
 	Run string `protobuf:"bytes,9,opt,name=run,proto3" json:"run,omitempty"`
-	// See `run`.
+	// Task or instance that the environment was made from; see `run`.
 	Task string `protobuf:"bytes,10,opt,name=task,proto3" json:"task,omitempty"`
-	// Node that has made it.
+	// Node that made the environment.
 	Node string `protobuf:"bytes,11,opt,name=node,proto3" json:"node,omitempty"`
-	// Who has asked for it.
+	// Who requested the environment.
 	CreatedBy string `protobuf:"bytes,12,opt,name=created_by,json=createdBy,proto3" json:"created_by,omitempty"`
-	// When its creation began.
+	// When the creation started.
 	CreatedAt *timestamppb.Timestamp `protobuf:"bytes,13,opt,name=created_at,json=createdAt,proto3" json:"created_at,omitempty"`
-	// When it was ready; absent before that.
+	// When the environment became ready; absent until then.
 	ReadyAt *timestamppb.Timestamp `protobuf:"bytes,14,opt,name=ready_at,json=readyAt,proto3" json:"ready_at,omitempty"`
-	// Id of the image in the container engine that made it, such as "sha256:..."; empty: it is a disk.
+	// Id of the image in the container engine that made it, such as "sha256:..."; empty for a disk.
 	ImageId string `protobuf:"bytes,15,opt,name=image_id,json=imageId,proto3" json:"image_id,omitempty"`
-	// Where the archive is in the store: the parts below this name, in their order.
+	// Prefix of the archive in the store; the parts below it are in order.
 	Archive string `protobuf:"bytes,16,opt,name=archive,proto3" json:"archive,omitempty"`
-	// How many parts the archive has.
+	// Number of parts of the archive.
 	Parts int32 `protobuf:"varint,17,opt,name=parts,proto3" json:"parts,omitempty"`
-	// Creation of its next version, which is under way or has failed lately; absent: none, or it has no version yet.
+	// Creation of the next version, if it is in progress or failed recently. Absent if there is none, or if the
+	// environment has no version yet.
 	Creation      *EnvironmentCreation `protobuf:"bytes,18,opt,name=creation,proto3" json:"creation,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -223,22 +224,22 @@ func (x *Environment) GetCreation() *EnvironmentCreation {
 	return nil
 }
 
-// EnvironmentCreation is the creation of a version of an environment that has an older one.
+// EnvironmentCreation is the creation of a new version of an existing environment.
 type EnvironmentCreation struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// State: "creating" or "failed".
 	State string `protobuf:"bytes,1,opt,name=state,proto3" json:"state,omitempty"`
-	// Why it has failed, or waits, in one line.
+	// Why the creation failed or waits, in one line.
 	Error string `protobuf:"bytes,2,opt,name=error,proto3" json:"error,omitempty"`
-	// Number of the version.
+	// Number of the new version.
 	Version int32 `protobuf:"varint,3,opt,name=version,proto3" json:"version,omitempty"`
-	// Bytes that are stored so far.
+	// Number of bytes stored so far.
 	Size int64 `protobuf:"varint,4,opt,name=size,proto3" json:"size,omitempty"`
-	// Node that makes it.
+	// Node that makes the version.
 	Node string `protobuf:"bytes,5,opt,name=node,proto3" json:"node,omitempty"`
-	// Who has asked for it.
+	// Who requested the version.
 	CreatedBy string `protobuf:"bytes,6,opt,name=created_by,json=createdBy,proto3" json:"created_by,omitempty"`
-	// When it began.
+	// When the creation started.
 	CreatedAt     *timestamppb.Timestamp `protobuf:"bytes,7,opt,name=created_at,json=createdAt,proto3" json:"created_at,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -323,22 +324,24 @@ func (x *EnvironmentCreation) GetCreatedAt() *timestamppb.Timestamp {
 	return nil
 }
 
-// CreateEnvironmentRequest asks for an environment of an image, or of a task that runs.
+// CreateEnvironmentRequest asks for an environment made from an image or from a running task.
 type CreateEnvironmentRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Name of the environment.
 	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	// Image of a container that a node has or pulls.
+	// Container image that a node has or can pull.
 	Image string `protobuf:"bytes,2,opt,name=image,proto3" json:"image,omitempty"`
-	// Image of a virtual machine that a node has or fetches: an absolute path there, or the URL of an object in a bucket.
+	// Virtual machine image that a node has or can fetch: an absolute path on the node, or the URL of an object in a
+	// bucket.
 	VmImage string `protobuf:"bytes,3,opt,name=vm_image,json=vmImage,proto3" json:"vm_image,omitempty"`
-	// Run of the task to capture: a container, or a machine.
+	// Run of the task to capture: a container or a machine.
 	Run string `protobuf:"bytes,4,opt,name=run,proto3" json:"run,omitempty"`
-	// Task, or instance such as "desk[3]"; empty: the only one of the run that can be captured.
+	// Task, or instance such as "desk[3]". Empty selects the only task of the run that can be captured.
 	Task string `protobuf:"bytes,5,opt,name=task,proto3" json:"task,omitempty"`
-	// Node that makes the environment of an image; empty: one that can. That of a task is made where the task runs.
+	// Node that makes the environment from an image. Empty selects a suitable node. An environment of a task is always
+	// made where the task runs.
 	Node string `protobuf:"bytes,6,opt,name=node,proto3" json:"node,omitempty"`
-	// Takes the place of an environment of the name.
+	// Whether to replace an existing environment of the same name.
 	Replace bool `protobuf:"varint,7,opt,name=replace,proto3" json:"replace,omitempty"`
 	// Name under which the node keeps the credentials for the image's registry.
 	RegistryAuth  string `protobuf:"bytes,8,opt,name=registry_auth,json=registryAuth,proto3" json:"registry_auth,omitempty"`
@@ -432,10 +435,10 @@ func (x *CreateEnvironmentRequest) GetRegistryAuth() string {
 	return ""
 }
 
-// CreateEnvironmentResponse says that an environment is being created.
+// CreateEnvironmentResponse holds the environment whose creation has started.
 type CreateEnvironmentResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The environment as it is now.
+	// The environment in its current state.
 	Environment   *Environment `protobuf:"bytes,1,opt,name=environment,proto3" json:"environment,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -478,12 +481,12 @@ func (x *CreateEnvironmentResponse) GetEnvironment() *Environment {
 	return nil
 }
 
-// ListEnvironmentsRequest asks for the environments.
+// ListEnvironmentsRequest selects a page of environments.
 type ListEnvironmentsRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Most that a page holds; 0: 1000.
+	// Maximum number of environments per page; 0 means 1000.
 	PageSize int32 `protobuf:"varint,1,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
-	// Where to continue: `next_page_token` of the page before.
+	// Page token: `next_page_token` of the previous page. Empty returns the first page.
 	PageToken     string `protobuf:"bytes,2,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -533,12 +536,12 @@ func (x *ListEnvironmentsRequest) GetPageToken() string {
 	return ""
 }
 
-// ListEnvironmentsResponse is a page of the environments.
+// ListEnvironmentsResponse is a page of environments.
 type ListEnvironmentsResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The environments.
 	Items []*Environment `protobuf:"bytes,1,rep,name=items,proto3" json:"items,omitempty"`
-	// Token of the next page; empty: this is the last.
+	// Token of the next page, or empty on the last page.
 	NextPageToken string `protobuf:"bytes,2,opt,name=next_page_token,json=nextPageToken,proto3" json:"next_page_token,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -588,10 +591,10 @@ func (x *ListEnvironmentsResponse) GetNextPageToken() string {
 	return ""
 }
 
-// GetEnvironmentRequest asks for an environment.
+// GetEnvironmentRequest names an environment.
 type GetEnvironmentRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Its name.
+	// Name of the environment.
 	Name          string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -634,10 +637,10 @@ func (x *GetEnvironmentRequest) GetName() string {
 	return ""
 }
 
-// GetEnvironmentResponse is an environment.
+// GetEnvironmentResponse holds an environment.
 type GetEnvironmentResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The environment; while a newer version is created, the older one that is ready, with `creation`.
+	// The environment. While a newer version is being created, this is the older ready version, with `creation` set.
 	Environment   *Environment `protobuf:"bytes,1,opt,name=environment,proto3" json:"environment,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -680,12 +683,12 @@ func (x *GetEnvironmentResponse) GetEnvironment() *Environment {
 	return nil
 }
 
-// DeleteEnvironmentRequest deletes an environment.
+// DeleteEnvironmentRequest names the environment to delete.
 type DeleteEnvironmentRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Its name.
+	// Name of the environment.
 	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	// Deletes it although runs that have not ended name it.
+	// Deletes the environment even if open runs name it.
 	Force         bool `protobuf:"varint,2,opt,name=force,proto3" json:"force,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -735,10 +738,11 @@ func (x *DeleteEnvironmentRequest) GetForce() bool {
 	return false
 }
 
-// DeleteEnvironmentResponse says that an environment is deleted.
+// DeleteEnvironmentResponse holds the deleted environment.
 type DeleteEnvironmentResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// What it was. With a `creation` whose state is "creating", that one was ended, and the environment is still there.
+	// The environment as it was before. If its `creation` has the state "creating", only that creation was cancelled and
+	// the environment still exists.
 	Environment   *Environment `protobuf:"bytes,1,opt,name=environment,proto3" json:"environment,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -784,15 +788,15 @@ func (x *DeleteEnvironmentResponse) GetEnvironment() *Environment {
 // CaptureRequest is the input of the workflow that creates an environment, and of its activity Capture on a node.
 type CaptureRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The environment that is to be: its name, source, node, who asked, `archive`, and the version of the one that it replaces.
+	// The environment to create: its name, source, node, requester, `archive`, and the version that it replaces.
 	Environment *Environment `protobuf:"bytes,1,opt,name=environment,proto3" json:"environment,omitempty"`
 	// Image of a virtual machine; see CreateEnvironmentRequest.
 	VmImage string `protobuf:"bytes,2,opt,name=vm_image,json=vmImage,proto3" json:"vm_image,omitempty"`
-	// Chain and claim of the attempt to capture, with its task type.
+	// Chain of the run whose attempt is captured.
 	Chain string `protobuf:"bytes,3,opt,name=chain,proto3" json:"chain,omitempty"`
-	// See `chain`.
+	// Claim of the attempt to capture.
 	Claim int32 `protobuf:"varint,4,opt,name=claim,proto3" json:"claim,omitempty"`
-	// See `chain`.
+	// Type of the task to capture.
 	Type string `protobuf:"bytes,5,opt,name=type,proto3" json:"type,omitempty"`
 	// See CreateEnvironmentRequest.
 	RegistryAuth  string `protobuf:"bytes,6,opt,name=registry_auth,json=registryAuth,proto3" json:"registry_auth,omitempty"`
@@ -872,7 +876,7 @@ func (x *CaptureRequest) GetRegistryAuth() string {
 	return ""
 }
 
-// CaptureResponse is what Capture has stored.
+// CaptureResponse describes what Capture stored.
 type CaptureResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The environment, with kind, size, digest, archive, parts and image_id.
@@ -918,10 +922,10 @@ func (x *CaptureResponse) GetEnvironment() *Environment {
 	return nil
 }
 
-// CaptureProgress is what the heartbeats of Capture say.
+// CaptureProgress is the heartbeat detail of Capture.
 type CaptureProgress struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Bytes that are stored.
+	// Number of bytes stored so far.
 	Size          int64 `protobuf:"varint,1,opt,name=size,proto3" json:"size,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

@@ -24,20 +24,20 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// Key is a public key with which a person logs in by SSH.
+// Key is a public key with which a person logs in over SSH.
 type Key struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Fingerprint as `ssh-keygen -l` prints it, such as "SHA256:Jx...".
 	Fingerprint string `protobuf:"bytes,1,opt,name=fingerprint,proto3" json:"fingerprint,omitempty"`
 	// Type of the key, such as "ssh-ed25519".
 	Type string `protobuf:"bytes,2,opt,name=type,proto3" json:"type,omitempty"`
-	// Name of who has it.
+	// Name of the owner.
 	Name string `protobuf:"bytes,3,opt,name=name,proto3" json:"name,omitempty"`
-	// Role by which it logs in: user, operator or admin.
+	// Role with which the key logs in: user, operator or admin.
 	Role string `protobuf:"bytes,4,opt,name=role,proto3" json:"role,omitempty"`
-	// What stands behind the key in its line, such as "ann@laptop".
+	// Comment at the end of the key's line, such as "ann@laptop".
 	Comment string `protobuf:"bytes,5,opt,name=comment,proto3" json:"comment,omitempty"`
-	// When it was added.
+	// When the key was added.
 	CreatedAt *timestamppb.Timestamp `protobuf:"bytes,6,opt,name=created_at,json=createdAt,proto3" json:"created_at,omitempty"`
 	// The key as a line of authorized_keys, without the comment.
 	PublicKey     string `protobuf:"bytes,7,opt,name=public_key,json=publicKey,proto3" json:"public_key,omitempty"`
@@ -124,12 +124,12 @@ func (x *Key) GetPublicKey() string {
 	return ""
 }
 
-// KeyRecord is a key as the store has it, under auth/keys/.
+// KeyRecord is a key as stored under auth/keys/.
 type KeyRecord struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The key.
 	Key *Key `protobuf:"bytes,1,opt,name=key,proto3" json:"key,omitempty"`
-	// It was removed.
+	// Whether the key was removed.
 	Removed       bool `protobuf:"varint,2,opt,name=removed,proto3" json:"removed,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -179,10 +179,10 @@ func (x *KeyRecord) GetRemoved() bool {
 	return false
 }
 
-// AddKeyRequest adds a public key.
+// AddKeyRequest holds the public key to add.
 type AddKeyRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The key: a line of a file .pub, such as "ssh-ed25519 AAAA... ann@laptop".
+	// The key: a line of a .pub file, such as "ssh-ed25519 AAAA... ann@laptop".
 	PublicKey     string `protobuf:"bytes,1,opt,name=public_key,json=publicKey,proto3" json:"public_key,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -225,7 +225,7 @@ func (x *AddKeyRequest) GetPublicKey() string {
 	return ""
 }
 
-// AddKeyResponse is the key that was added.
+// AddKeyResponse holds the added key.
 type AddKeyResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The key.
@@ -271,12 +271,12 @@ func (x *AddKeyResponse) GetKey() *Key {
 	return nil
 }
 
-// ListKeysRequest asks for keys.
+// ListKeysRequest selects a page of keys.
 type ListKeysRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Most keys a page holds; 0: 1000.
+	// Maximum number of keys per page; 0 means 1000.
 	PageSize int32 `protobuf:"varint,1,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
-	// Where to continue: `next_page_token` of the page before.
+	// Page token: `next_page_token` of the previous page. Empty returns the first page.
 	PageToken     string `protobuf:"bytes,2,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -326,12 +326,12 @@ func (x *ListKeysRequest) GetPageToken() string {
 	return ""
 }
 
-// ListKeysResponse is a page of a list of keys.
+// ListKeysResponse is a page of keys.
 type ListKeysResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The keys.
 	Items []*Key `protobuf:"bytes,1,rep,name=items,proto3" json:"items,omitempty"`
-	// Token of the next page; empty: this is the last.
+	// Token of the next page, or empty on the last page.
 	NextPageToken string `protobuf:"bytes,2,opt,name=next_page_token,json=nextPageToken,proto3" json:"next_page_token,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -381,12 +381,12 @@ func (x *ListKeysResponse) GetNextPageToken() string {
 	return ""
 }
 
-// RemoveKeyRequest removes a key.
+// RemoveKeyRequest names the key to remove.
 type RemoveKeyRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Fingerprint of the key, "SHA256:" included or not. In a path "/" is "_", and "+" may be "-".
+	// Fingerprint of the key, with or without "SHA256:". In a URL path, write "_" for "/"; "+" may be written as "-".
 	Fingerprint string `protobuf:"bytes,1,opt,name=fingerprint,proto3" json:"fingerprint,omitempty"`
-	// Whose key it is, where several names have it; empty: the caller's, or the only one.
+	// Name of the owner, if several names have the key. Empty means the caller's own key, or the only one.
 	Name          string `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -436,7 +436,7 @@ func (x *RemoveKeyRequest) GetName() string {
 	return ""
 }
 
-// RemoveKeyResponse is the key that was removed.
+// RemoveKeyResponse holds the removed key.
 type RemoveKeyResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The key.

@@ -24,14 +24,14 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// NodeSnapshot is a node's state as of one heartbeat.
+// NodeSnapshot is the state of a node as of one heartbeat.
 type NodeSnapshot struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Name of the node.
 	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	// Identity of this start of the worker; another start has another one.
+	// Identity of this start of the worker; changes with every start.
 	Incarnation string `protobuf:"bytes,2,opt,name=incarnation,proto3" json:"incarnation,omitempty"`
-	// Number of the beat; it only grows within an incarnation.
+	// Number of the heartbeat; increases within an incarnation.
 	Sequence int64 `protobuf:"varint,3,opt,name=sequence,proto3" json:"sequence,omitempty"`
 	// When the figures were taken.
 	TakenAt *timestamppb.Timestamp `protobuf:"bytes,4,opt,name=taken_at,json=takenAt,proto3" json:"taken_at,omitempty"`
@@ -41,7 +41,7 @@ type NodeSnapshot struct {
 	Capabilities map[string]string `protobuf:"bytes,6,rep,name=capabilities,proto3" json:"capabilities,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	// Task types that the node can run, sorted.
 	Executors []string `protobuf:"bytes,7,rep,name=executors,proto3" json:"executors,omitempty"`
-	// Most tasks that the node runs at once.
+	// Maximum number of tasks that the node runs at once.
 	MaxParallel int32 `protobuf:"varint,8,opt,name=max_parallel,json=maxParallel,proto3" json:"max_parallel,omitempty"`
 	// Processors.
 	Cpu *CpuSnapshot `protobuf:"bytes,9,opt,name=cpu,proto3" json:"cpu,omitempty"`
@@ -51,35 +51,36 @@ type NodeSnapshot struct {
 	Disk *DiskSnapshot `protobuf:"bytes,11,opt,name=disk,proto3" json:"disk,omitempty"`
 	// Network.
 	Network *NetworkSnapshot `protobuf:"bytes,12,opt,name=network,proto3" json:"network,omitempty"`
-	// GPUs by index; empty when there is none.
+	// GPUs by index; empty if there are none.
 	Gpus []*GpuSnapshot `protobuf:"bytes,13,rep,name=gpus,proto3" json:"gpus,omitempty"`
-	// Machine that the node is on; nodes of one machine share its resources.
+	// Machine that hosts the node; nodes on one machine share its resources.
 	Machine string `protobuf:"bytes,14,opt,name=machine,proto3" json:"machine,omitempty"`
-	// Attempts that hold a place on the node now.
+	// Attempts that currently hold a slot on the node.
 	Running []*RunningAttempt `protobuf:"bytes,15,rep,name=running,proto3" json:"running,omitempty"`
-	// Cores that running attempts hold on the machine.
+	// Cores reserved by running attempts on the machine.
 	ReservedCores float64 `protobuf:"fixed64,16,opt,name=reserved_cores,json=reservedCores,proto3" json:"reserved_cores,omitempty"`
-	// Memory in MiB that running attempts hold on the machine.
+	// Memory in MiB reserved by running attempts on the machine.
 	ReservedMemoryMb float64 `protobuf:"fixed64,17,opt,name=reserved_memory_mb,json=reservedMemoryMb,proto3" json:"reserved_memory_mb,omitempty"`
-	// NUMA nodes of the machine by index; empty when it has only one, or does not tell.
+	// NUMA nodes of the machine by index; empty if there is only one, or if the machine does not report them.
 	Numa []*NumaSnapshot `protobuf:"bytes,18,rep,name=numa,proto3" json:"numa,omitempty"`
-	// The node takes nothing new and hands back what waits there.
+	// Whether the node is draining: it accepts nothing new and hands back what is queued on it.
 	Draining bool `protobuf:"varint,19,opt,name=draining,proto3" json:"draining,omitempty"`
-	// A user plays on the machine: the label "gaming" was added, and its GPUs are in use.
+	// Whether a user is playing a game on the machine: the label "gaming" was added, and the GPUs are in use.
 	Gaming bool `protobuf:"varint,20,opt,name=gaming,proto3" json:"gaming,omitempty"`
-	// What containers may do on the node beyond the harmless; absent: nothing.
+	// Privileges that containers may use on the node beyond the harmless defaults. Absent means none.
 	Containers *ContainerPolicy `protobuf:"bytes,21,opt,name=containers,proto3" json:"containers,omitempty"`
 	// Identity of the store that the worker uses; empty while the worker cannot read it.
 	Store string `protobuf:"bytes,22,opt,name=store,proto3" json:"store,omitempty"`
-	// Why the worker cannot use its store, for people; empty when it can. The node gets no tasks meanwhile.
+	// Why the worker cannot use its store, for people; empty if it can. Meanwhile the node gets no tasks.
 	StoreProblem string `protobuf:"bytes,23,opt,name=store_problem,json=storeProblem,proto3" json:"store_problem,omitempty"`
-	// Values that the worker keeps on the node until it reaches its store again.
+	// Number of values that the worker keeps on the node until it reaches its store again.
 	Spooled int64 `protobuf:"varint,24,opt,name=spooled,proto3" json:"spooled,omitempty"`
-	// Where the worker serves figures for Prometheus; empty: nowhere.
+	// URL of the worker's Prometheus metrics, or empty if it serves none.
 	MetricsUrl string `protobuf:"bytes,25,opt,name=metrics_url,json=metricsUrl,proto3" json:"metrics_url,omitempty"`
-	// What the worker has claimed since it started.
+	// Claims of the worker since it started.
 	Claims *ClaimFigures `protobuf:"bytes,26,opt,name=claims,proto3" json:"claims,omitempty"`
-	// Task types that the worker has an executor of, but does not offer, with the reason and the remedy, for people.
+	// Task types for which the worker has an executor but which it does not offer, each with the reason and the remedy,
+	// for people.
 	Withheld      map[string]string `protobuf:"bytes,27,rep,name=withheld,proto3" json:"withheld,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -304,21 +305,21 @@ func (x *NodeSnapshot) GetWithheld() map[string]string {
 	return nil
 }
 
-// ClaimFigures are what a worker has claimed since it started. Each dispatch of an attempt that the node has taken up is a
+// ClaimFigures counts the claims of a worker since it started. Each dispatch of an attempt that the node accepts is a
 // claim.
 type ClaimFigures struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// When the worker started, and the figures began.
+	// When the worker started and began to count.
 	Since *timestamppb.Timestamp `protobuf:"bytes,1,opt,name=since,proto3" json:"since,omitempty"`
-	// Claims that were taken up, those that the node handed back without running anything included.
+	// Accepted claims, including those that the node handed back without running anything.
 	TakenUp int32 `protobuf:"varint,2,opt,name=taken_up,json=takenUp,proto3" json:"taken_up,omitempty"`
-	// Claims that have ended, by how: a state of a task, or "moved" for those that were handed back.
+	// Ended claims by outcome: a task state, or "moved" for claims that were handed back.
 	Ended map[string]int32 `protobuf:"bytes,3,rep,name=ended,proto3" json:"ended,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"varint,2,opt,name=value"`
-	// Claims that the node has ended itself, because no heartbeat of theirs was acknowledged in time.
+	// Claims that the node ended itself because no heartbeat of theirs was acknowledged in time.
 	LeasesExpired int32 `protobuf:"varint,4,opt,name=leases_expired,json=leasesExpired,proto3" json:"leases_expired,omitempty"`
-	// When the node last took up or ended a claim; absent: it never has.
+	// When the node last accepted or ended a claim; absent if never.
 	LastActivityAt *timestamppb.Timestamp `protobuf:"bytes,5,opt,name=last_activity_at,json=lastActivityAt,proto3" json:"last_activity_at,omitempty"`
-	// Claims that the node holds now, by run and task, at most 256.
+	// Claims that the node currently holds, by run and task; at most 256.
 	Active        []*ActiveClaim `protobuf:"bytes,6,rep,name=active,proto3" json:"active,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -399,19 +400,19 @@ func (x *ClaimFigures) GetActive() []*ActiveClaim {
 // ActiveClaim is a claim that a node holds.
 type ActiveClaim struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Run of the attempt; empty for a caller who does not reach all runs.
+	// Run of the attempt; empty if the caller may not read all runs.
 	RunId string `protobuf:"bytes,1,opt,name=run_id,json=runId,proto3" json:"run_id,omitempty"`
-	// Task, instance, or first instance of the batch; empty for a caller who does not reach all runs.
+	// Task, instance, or first instance of the batch; empty if the caller may not read all runs.
 	TaskId string `protobuf:"bytes,2,opt,name=task_id,json=taskId,proto3" json:"task_id,omitempty"`
-	// assigned while the attempt waits on the node, else running.
+	// State of the attempt: assigned while it waits on the node, otherwise running.
 	Status string `protobuf:"bytes,3,opt,name=status,proto3" json:"status,omitempty"`
 	// Number of the attempt, from 0.
 	ClaimAttempt int32 `protobuf:"varint,4,opt,name=claim_attempt,json=claimAttempt,proto3" json:"claim_attempt,omitempty"`
 	// Number of the dispatch.
 	Claim int32 `protobuf:"varint,5,opt,name=claim,proto3" json:"claim,omitempty"`
-	// When the node ends the attempt unless a heartbeat is acknowledged before.
+	// When the node ends the attempt unless a heartbeat is acknowledged first.
 	ClaimExpiresAt *timestamppb.Timestamp `protobuf:"bytes,6,opt,name=claim_expires_at,json=claimExpiresAt,proto3" json:"claim_expires_at,omitempty"`
-	// When the newest heartbeat was acknowledged, or the attempt was taken up.
+	// When the latest heartbeat was acknowledged, or the attempt was accepted.
 	UpdatedAt     *timestamppb.Timestamp `protobuf:"bytes,7,opt,name=updated_at,json=updatedAt,proto3" json:"updated_at,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -496,18 +497,18 @@ func (x *ActiveClaim) GetUpdatedAt() *timestamppb.Timestamp {
 	return nil
 }
 
-// ContainerPolicy is what the containers of tasks may do on a node beyond what cannot harm it.
+// ContainerPolicy lists the privileges that task containers may use on a node beyond those that cannot harm it.
 type ContainerPolicy struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// They may be privileged.
+	// Whether containers may be privileged.
 	Privileged bool `protobuf:"varint,1,opt,name=privileged,proto3" json:"privileged,omitempty"`
-	// They may use the network of the host.
+	// Whether containers may use the host network.
 	HostNetwork bool `protobuf:"varint,2,opt,name=host_network,json=hostNetwork,proto3" json:"host_network,omitempty"`
-	// Directories of the host that they may see, with all that lies below.
+	// Host directories that containers may mount, including everything below them.
 	Mounts []*MountRule `protobuf:"bytes,3,rep,name=mounts,proto3" json:"mounts,omitempty"`
-	// Linux capabilities that they may add, without the prefix "CAP_"; "ALL": any.
+	// Linux capabilities that containers may add, without the prefix "CAP_". "ALL" allows any.
 	Capabilities []string `protobuf:"bytes,4,rep,name=capabilities,proto3" json:"capabilities,omitempty"`
-	// Command of the CLI whose flags set the policy, such as "run"; empty: "worker".
+	// CLI command whose flags set the policy, such as "run". Empty means "worker".
 	Command       string `protobuf:"bytes,5,opt,name=command,proto3" json:"command,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -578,12 +579,12 @@ func (x *ContainerPolicy) GetCommand() string {
 	return ""
 }
 
-// MountRule allows a directory of the host in containers.
+// MountRule allows containers to mount a host directory.
 type MountRule struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Absolute path, clean.
+	// Absolute path, in clean form.
 	Path string `protobuf:"bytes,1,opt,name=path,proto3" json:"path,omitempty"`
-	// It may be mounted read-only, and not otherwise.
+	// Whether only read-only mounts are allowed.
 	ReadOnly      bool `protobuf:"varint,2,opt,name=read_only,json=readOnly,proto3" json:"read_only,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -633,16 +634,16 @@ func (x *MountRule) GetReadOnly() bool {
 	return false
 }
 
-// ContainerNeeds is what the container of a task needs of a node's ContainerPolicy.
+// ContainerNeeds lists what the container of a task requires from a node's ContainerPolicy.
 type ContainerNeeds struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// It is privileged.
+	// Whether the container is privileged.
 	Privileged bool `protobuf:"varint,1,opt,name=privileged,proto3" json:"privileged,omitempty"`
-	// It uses the network of the host.
+	// Whether the container uses the host network.
 	HostNetwork bool `protobuf:"varint,2,opt,name=host_network,json=hostNetwork,proto3" json:"host_network,omitempty"`
-	// Directories of the host that it is to see.
+	// Host directories that the container mounts.
 	Mounts []*MountRule `protobuf:"bytes,3,rep,name=mounts,proto3" json:"mounts,omitempty"`
-	// Linux capabilities that it adds, without the prefix "CAP_".
+	// Linux capabilities that the container adds, without the prefix "CAP_".
 	Capabilities  []string `protobuf:"bytes,4,rep,name=capabilities,proto3" json:"capabilities,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -706,14 +707,14 @@ func (x *ContainerNeeds) GetCapabilities() []string {
 	return nil
 }
 
-// NumaSnapshot are the figures of one NUMA node.
+// NumaSnapshot describes one NUMA node.
 type NumaSnapshot struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Index of the NUMA node.
 	Index int32 `protobuf:"varint,1,opt,name=index,proto3" json:"index,omitempty"`
-	// Its logical processors that are online, by number.
+	// Numbers of its online logical processors.
 	Cpus []int32 `protobuf:"varint,2,rep,packed,name=cpus,proto3" json:"cpus,omitempty"`
-	// Size of its memory in MiB.
+	// Total memory in MiB.
 	MemoryTotalMb float64 `protobuf:"fixed64,3,opt,name=memory_total_mb,json=memoryTotalMb,proto3" json:"memory_total_mb,omitempty"`
 	// Free memory in MiB.
 	MemoryFreeMb  float64 `protobuf:"fixed64,4,opt,name=memory_free_mb,json=memoryFreeMb,proto3" json:"memory_free_mb,omitempty"`
@@ -779,14 +780,14 @@ func (x *NumaSnapshot) GetMemoryFreeMb() float64 {
 	return 0
 }
 
-// CpuSnapshot are the figures of a node's processors.
+// CpuSnapshot describes the processors of a node.
 type CpuSnapshot struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Logical processors.
+	// Number of logical processors.
 	Cores int32 `protobuf:"varint,1,opt,name=cores,proto3" json:"cores,omitempty"`
-	// Use in percent of all processors since the last beat.
+	// Usage of all processors in percent since the last heartbeat.
 	UsagePercent float64 `protobuf:"fixed64,2,opt,name=usage_percent,json=usagePercent,proto3" json:"usage_percent,omitempty"`
-	// Load average of one minute.
+	// One-minute load average.
 	LoadAvg_1M    float64 `protobuf:"fixed64,3,opt,name=load_avg_1m,json=loadAvg1m,proto3" json:"load_avg_1m,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -843,14 +844,14 @@ func (x *CpuSnapshot) GetLoadAvg_1M() float64 {
 	return 0
 }
 
-// MemorySnapshot are the figures of a node's memory.
+// MemorySnapshot describes the memory of a node.
 type MemorySnapshot struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Size in MiB.
+	// Total memory in MiB.
 	TotalMb float64 `protobuf:"fixed64,1,opt,name=total_mb,json=totalMb,proto3" json:"total_mb,omitempty"`
-	// What could be taken without swapping, in MiB.
+	// Memory in MiB that can be allocated without swapping.
 	AvailableMb float64 `protobuf:"fixed64,2,opt,name=available_mb,json=availableMb,proto3" json:"available_mb,omitempty"`
-	// Use in percent.
+	// Usage in percent.
 	UsagePercent  float64 `protobuf:"fixed64,3,opt,name=usage_percent,json=usagePercent,proto3" json:"usage_percent,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -907,16 +908,16 @@ func (x *MemorySnapshot) GetUsagePercent() float64 {
 	return 0
 }
 
-// DiskSnapshot are the figures of a node's disk.
+// DiskSnapshot describes the disk of a node.
 type DiskSnapshot struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Size in GiB.
+	// Total space in GiB.
 	TotalGb float64 `protobuf:"fixed64,1,opt,name=total_gb,json=totalGb,proto3" json:"total_gb,omitempty"`
 	// Free space in GiB.
 	AvailableGb float64 `protobuf:"fixed64,2,opt,name=available_gb,json=availableGb,proto3" json:"available_gb,omitempty"`
-	// Use in percent.
+	// Usage in percent.
 	UsagePercent float64 `protobuf:"fixed64,3,opt,name=usage_percent,json=usagePercent,proto3" json:"usage_percent,omitempty"`
-	// Time with requests under way, in percent, since the last beat.
+	// Share of the time since the last heartbeat with requests in flight, in percent.
 	IoUtilPercent float64 `protobuf:"fixed64,4,opt,name=io_util_percent,json=ioUtilPercent,proto3" json:"io_util_percent,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -980,12 +981,12 @@ func (x *DiskSnapshot) GetIoUtilPercent() float64 {
 	return 0
 }
 
-// NetworkSnapshot are the figures of a node's network.
+// NetworkSnapshot describes the network of a node.
 type NetworkSnapshot struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Link speed in Mbit/s; 0: unknown.
+	// Link speed in Mbit/s; 0 if unknown.
 	BandwidthMbps float64 `protobuf:"fixed64,1,opt,name=bandwidth_mbps,json=bandwidthMbps,proto3" json:"bandwidth_mbps,omitempty"`
-	// Traffic in Mbit/s, both ways, since the last beat.
+	// Traffic in both directions in Mbit/s since the last heartbeat.
 	ThroughputMbps float64 `protobuf:"fixed64,2,opt,name=throughput_mbps,json=throughputMbps,proto3" json:"throughput_mbps,omitempty"`
 	unknownFields  protoimpl.UnknownFields
 	sizeCache      protoimpl.SizeCache
@@ -1035,7 +1036,7 @@ func (x *NetworkSnapshot) GetThroughputMbps() float64 {
 	return 0
 }
 
-// GpuSnapshot are the figures of one GPU.
+// GpuSnapshot describes one GPU.
 type GpuSnapshot struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Index of the GPU on its node.
@@ -1044,11 +1045,11 @@ type GpuSnapshot struct {
 	Name string `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
 	// Memory in MiB.
 	MemoryMb float64 `protobuf:"fixed64,3,opt,name=memory_mb,json=memoryMb,proto3" json:"memory_mb,omitempty"`
-	// Use in percent.
+	// Usage in percent.
 	UsagePercent float64 `protobuf:"fixed64,4,opt,name=usage_percent,json=usagePercent,proto3" json:"usage_percent,omitempty"`
-	// NUMA node that the GPU is attached to; absent: unknown.
+	// NUMA node that the GPU is attached to; absent if unknown.
 	NumaNode *int32 `protobuf:"varint,5,opt,name=numa_node,json=numaNode,proto3,oneof" json:"numa_node,omitempty"`
-	// Memory in use in MiB.
+	// Memory in use, in MiB.
 	MemoryUsedMb  float64 `protobuf:"fixed64,6,opt,name=memory_used_mb,json=memoryUsedMb,proto3" json:"memory_used_mb,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1126,24 +1127,24 @@ func (x *GpuSnapshot) GetMemoryUsedMb() float64 {
 	return 0
 }
 
-// RunningAttempt names an attempt that holds a place on a node.
+// RunningAttempt is an attempt that holds a slot on a node.
 type RunningAttempt struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Run of the attempt; empty for a caller who does not reach all runs.
+	// Run of the attempt; empty if the caller may not read all runs.
 	RunId string `protobuf:"bytes,1,opt,name=run_id,json=runId,proto3" json:"run_id,omitempty"`
-	// Task of the attempt; empty for a caller who does not reach all runs.
+	// Task of the attempt; empty if the caller may not read all runs.
 	Task string `protobuf:"bytes,2,opt,name=task,proto3" json:"task,omitempty"`
 	// Claim of the dispatch.
 	Claim int32 `protobuf:"varint,3,opt,name=claim,proto3" json:"claim,omitempty"`
-	// Cores that it holds.
+	// Reserved cores.
 	Cores float64 `protobuf:"fixed64,4,opt,name=cores,proto3" json:"cores,omitempty"`
-	// Memory in MiB that it holds.
+	// Reserved memory in MiB.
 	MemoryMb float64 `protobuf:"fixed64,5,opt,name=memory_mb,json=memoryMb,proto3" json:"memory_mb,omitempty"`
-	// Indices of the GPUs that it holds.
+	// Indices of the reserved GPUs.
 	Gpus []int32 `protobuf:"varint,6,rep,packed,name=gpus,proto3" json:"gpus,omitempty"`
-	// NUMA node that it is bound to; absent: none.
+	// NUMA node that the attempt is bound to; absent if none.
 	NumaNode *int32 `protobuf:"varint,7,opt,name=numa_node,json=numaNode,proto3,oneof" json:"numa_node,omitempty"`
-	// It runs outside of the node, such as in a cluster, and takes no slot.
+	// Whether the attempt runs outside the node, such as in a cluster, and takes no slot.
 	Remote        bool `protobuf:"varint,8,opt,name=remote,proto3" json:"remote,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1235,14 +1236,14 @@ func (x *RunningAttempt) GetRemote() bool {
 	return false
 }
 
-// Node is a machine of the fleet as its registry entry and its newest heartbeat tell it.
+// Node is a machine of the fleet, as described by its registry entry and its latest heartbeat.
 type Node struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Name of the node.
 	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	// active, stale, draining or offline.
+	// State of the node: active, stale, draining or offline.
 	State string `protobuf:"bytes,2,opt,name=state,proto3" json:"state,omitempty"`
-	// Why it is in this state, in one line; empty when it is active.
+	// Why the node is in this state, in one line; empty if it is active.
 	Reason string `protobuf:"bytes,3,opt,name=reason,proto3" json:"reason,omitempty"`
 	// Labels, sorted.
 	Labels []string `protobuf:"bytes,4,rep,name=labels,proto3" json:"labels,omitempty"`
@@ -1250,37 +1251,39 @@ type Node struct {
 	Capabilities map[string]string `protobuf:"bytes,5,rep,name=capabilities,proto3" json:"capabilities,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	// Task types that the node can run, sorted.
 	Executors []string `protobuf:"bytes,6,rep,name=executors,proto3" json:"executors,omitempty"`
-	// Number of attempts that hold a place on the node.
+	// Number of attempts that hold a slot on the node.
 	Running int32 `protobuf:"varint,7,opt,name=running,proto3" json:"running,omitempty"`
-	// Most tasks that the node runs at once.
+	// Maximum number of tasks that the node runs at once.
 	MaxParallel int32 `protobuf:"varint,8,opt,name=max_parallel,json=maxParallel,proto3" json:"max_parallel,omitempty"`
-	// Processors, and those of them that no attempt has reserved.
+	// Processors, and how many of them are unreserved.
 	Cores *NodeAmount `protobuf:"bytes,9,opt,name=cores,proto3" json:"cores,omitempty"`
-	// Memory in MiB, and what is available and not reserved of it.
+	// Memory in MiB, and how much of it is available and unreserved.
 	MemoryMb *NodeAmount `protobuf:"bytes,10,opt,name=memory_mb,json=memoryMb,proto3" json:"memory_mb,omitempty"`
-	// Disk in GiB, and what is free of it.
+	// Disk space in GiB, and how much of it is free.
 	DiskGb *NodeAmount `protobuf:"bytes,11,opt,name=disk_gb,json=diskGb,proto3" json:"disk_gb,omitempty"`
-	// GPUs, and those of them that no attempt has reserved.
+	// GPUs, and how many of them are unreserved.
 	Gpus *NodeAmount `protobuf:"bytes,12,opt,name=gpus,proto3" json:"gpus,omitempty"`
-	// When the newest heartbeat was sent; absent: never.
+	// When the latest heartbeat was sent; absent if never.
 	LastBeatAt *timestamppb.Timestamp `protobuf:"bytes,13,opt,name=last_beat_at,json=lastBeatAt,proto3" json:"last_beat_at,omitempty"`
 	// When this incarnation registered.
 	RegisteredAt *timestamppb.Timestamp `protobuf:"bytes,14,opt,name=registered_at,json=registeredAt,proto3" json:"registered_at,omitempty"`
-	// When the node came into its state.
+	// When the node entered its state.
 	StateSince *timestamppb.Timestamp `protobuf:"bytes,15,opt,name=state_since,json=stateSince,proto3" json:"state_since,omitempty"`
-	// Machine that the node is on.
+	// Machine that hosts the node.
 	Machine string `protobuf:"bytes,16,opt,name=machine,proto3" json:"machine,omitempty"`
 	// Identity of this start of the worker.
 	Incarnation string `protobuf:"bytes,17,opt,name=incarnation,proto3" json:"incarnation,omitempty"`
-	// Until then it gets nothing because its attempts kept failing for reasons of the system; absent: it is not benched.
+	// Until when the node gets no tasks because its attempts kept failing for system reasons; absent if the node is not
+	// benched.
 	BenchedUntil *timestamppb.Timestamp `protobuf:"bytes,18,opt,name=benched_until,json=benchedUntil,proto3" json:"benched_until,omitempty"`
-	// When what still runs on a draining node is ended and moved; absent: never.
+	// When attempts that still run on a draining node are ended and moved; absent if never.
 	DrainDeadline *timestamppb.Timestamp `protobuf:"bytes,19,opt,name=drain_deadline,json=drainDeadline,proto3" json:"drain_deadline,omitempty"`
-	// A draining node of which nothing is left to finish.
+	// Whether the node is draining and has nothing left to finish.
 	Drained bool `protobuf:"varint,20,opt,name=drained,proto3" json:"drained,omitempty"`
-	// The newest heartbeat, with the attempts that hold a place; left out of lists.
+	// The latest heartbeat, with the attempts that hold a slot; omitted from lists.
 	Snapshot *NodeSnapshot `protobuf:"bytes,21,opt,name=snapshot,proto3" json:"snapshot,omitempty"`
-	// How many dispatches it has not picked up, or not started, since the placement queue has its owner.
+	// Number of dispatches that the node did not pick up or did not start, since the current owner of the placement queue
+	// took over.
 	Suspicions int32 `protobuf:"varint,22,opt,name=suspicions,proto3" json:"suspicions,omitempty"`
 	// Other nodes of the same machine whose attempts hold a part of it, by name. What they hold is not free.
 	Neighbors     []*NodeNeighbor `protobuf:"bytes,23,rep,name=neighbors,proto3" json:"neighbors,omitempty"`
@@ -1479,16 +1482,16 @@ func (x *Node) GetNeighbors() []*NodeNeighbor {
 	return nil
 }
 
-// NodeNeighbor is what the attempts of a node hold of the machine that it shares with another node.
+// NodeNeighbor is the share of a machine held by the attempts of another node on the same machine.
 type NodeNeighbor struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Name of the node.
 	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	// Cores.
+	// Cores held.
 	Cores float64 `protobuf:"fixed64,2,opt,name=cores,proto3" json:"cores,omitempty"`
-	// Memory in MiB.
+	// Memory held, in MiB.
 	MemoryMb float64 `protobuf:"fixed64,3,opt,name=memory_mb,json=memoryMb,proto3" json:"memory_mb,omitempty"`
-	// Indices of GPUs.
+	// Indices of the GPUs held.
 	Gpus          []int32 `protobuf:"varint,4,rep,packed,name=gpus,proto3" json:"gpus,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1552,12 +1555,12 @@ func (x *NodeNeighbor) GetGpus() []int32 {
 	return nil
 }
 
-// NodeAmount is how much of something a node has.
+// NodeAmount is the amount of a resource on a node.
 type NodeAmount struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// All of it.
+	// Total amount.
 	Total float64 `protobuf:"fixed64,1,opt,name=total,proto3" json:"total,omitempty"`
-	// What is free of it.
+	// Free amount.
 	Free          float64 `protobuf:"fixed64,2,opt,name=free,proto3" json:"free,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1607,24 +1610,24 @@ func (x *NodeAmount) GetFree() float64 {
 	return 0
 }
 
-// NodeRecord is what the registry keeps of a node; the memo of its workflow holds it.
+// NodeRecord is the registry entry of a node, kept in the memo of its workflow.
 type NodeRecord struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Name of the node.
 	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	// active, draining or offline.
+	// State of the node: active, draining or offline.
 	State string `protobuf:"bytes,2,opt,name=state,proto3" json:"state,omitempty"`
-	// Why it is in this state; empty when it is active.
+	// Why the node is in this state; empty if it is active.
 	Reason string `protobuf:"bytes,3,opt,name=reason,proto3" json:"reason,omitempty"`
-	// When it came into this state.
+	// When the node entered this state.
 	StateSince *timestamppb.Timestamp `protobuf:"bytes,4,opt,name=state_since,json=stateSince,proto3" json:"state_since,omitempty"`
-	// What the worker said of itself when it registered.
+	// What the worker reported when it registered.
 	Registration *NodeRegistration `protobuf:"bytes,5,opt,name=registration,proto3" json:"registration,omitempty"`
-	// When it registered.
+	// When the worker registered.
 	RegisteredAt *timestamppb.Timestamp `protobuf:"bytes,6,opt,name=registered_at,json=registeredAt,proto3" json:"registered_at,omitempty"`
-	// The node was told to drain, and stays so until it is told otherwise, over restarts too.
+	// Drain order of the node; it stays in force, across restarts too, until the node is undrained.
 	Drain *NodeDrain `protobuf:"bytes,7,opt,name=drain,proto3" json:"drain,omitempty"`
-	// Nothing is left on the draining node.
+	// Whether the draining node has nothing left to finish.
 	Drained       bool `protobuf:"varint,8,opt,name=drained,proto3" json:"drained,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1716,21 +1719,21 @@ func (x *NodeRecord) GetDrained() bool {
 	return false
 }
 
-// NodeRegistration is what a worker says of itself when it starts: the argument of the update `register`
-// of the workflow `Node`.
+// NodeRegistration is what a worker reports when it starts: the argument of the update `register` of the workflow
+// `Node`.
 type NodeRegistration struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Name of the node.
 	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
 	// Identity of this start of the worker.
 	Incarnation string `protobuf:"bytes,2,opt,name=incarnation,proto3" json:"incarnation,omitempty"`
-	// Machine that it is on.
+	// Machine that hosts the node.
 	Machine string `protobuf:"bytes,3,opt,name=machine,proto3" json:"machine,omitempty"`
-	// The worker holds the machine's lock for this name, so an older incarnation on this machine is dead.
+	// Whether the worker holds the machine's lock for this name, so that any older incarnation on this machine is dead.
 	Exclusive bool `protobuf:"varint,4,opt,name=exclusive,proto3" json:"exclusive,omitempty"`
-	// How long the node may be silent before it is offline; 0: 15 s.
+	// How long the node may be silent before it counts as offline; 0 means 15 s.
 	OfflineAfter *durationpb.Duration `protobuf:"bytes,5,opt,name=offline_after,json=offlineAfter,proto3" json:"offline_after,omitempty"`
-	// The node as of its start: labels, capabilities, executors and totals.
+	// The node at its start: labels, capabilities, executors and totals.
 	Snapshot      *NodeSnapshot `protobuf:"bytes,6,opt,name=snapshot,proto3" json:"snapshot,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1808,15 +1811,15 @@ func (x *NodeRegistration) GetSnapshot() *NodeSnapshot {
 	return nil
 }
 
-// NodeDrain asks a node to take nothing new and to move what waits there: the argument of the update `drain`
-// of the workflow `Node`.
+// NodeDrain orders a node to accept nothing new and to move what is queued on it: the argument of the update `drain` of
+// the workflow `Node`.
 type NodeDrain struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// What still runs by then is ended and moved; absent: all of it may finish.
+	// When attempts that still run are ended and moved. Absent lets all of them finish.
 	Deadline *timestamppb.Timestamp `protobuf:"bytes,1,opt,name=deadline,proto3" json:"deadline,omitempty"`
-	// Why, for people.
+	// Reason, shown to people.
 	Reason string `protobuf:"bytes,2,opt,name=reason,proto3" json:"reason,omitempty"`
-	// Who; empty: not known.
+	// Who ordered the drain, or empty if unknown.
 	By            string `protobuf:"bytes,3,opt,name=by,proto3" json:"by,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

@@ -25,14 +25,14 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// ListNodesRequest asks for the nodes.
+// ListNodesRequest selects nodes.
 type ListNodesRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Only nodes in this state; empty: all.
+	// Returns only nodes in this state. Empty means all.
 	State string `protobuf:"bytes,1,opt,name=state,proto3" json:"state,omitempty"`
-	// Most nodes a page holds; 0: 1000.
+	// Maximum number of nodes per page; 0 means 1000.
 	PageSize int32 `protobuf:"varint,2,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
-	// Where to continue: `next_page_token` of the page before.
+	// Page token: `next_page_token` of the previous page. Empty returns the first page.
 	PageToken     string `protobuf:"bytes,3,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -89,14 +89,14 @@ func (x *ListNodesRequest) GetPageToken() string {
 	return ""
 }
 
-// ListNodesResponse is a page of a list of nodes.
+// ListNodesResponse is a page of nodes.
 type ListNodesResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The nodes, without snapshots.
 	Items []*Node `protobuf:"bytes,1,rep,name=items,proto3" json:"items,omitempty"`
-	// Token of the next page; empty: this is the last.
+	// Token of the next page, or empty on the last page.
 	NextPageToken string `protobuf:"bytes,2,opt,name=next_page_token,json=nextPageToken,proto3" json:"next_page_token,omitempty"`
-	// Number of nodes that the request selects, on all pages.
+	// Number of nodes that match the request, on all pages.
 	Total         int32 `protobuf:"varint,3,opt,name=total,proto3" json:"total,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -153,7 +153,7 @@ func (x *ListNodesResponse) GetTotal() int32 {
 	return 0
 }
 
-// GetNodeRequest asks for a node.
+// GetNodeRequest names a node.
 type GetNodeRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Name of the node.
@@ -199,7 +199,7 @@ func (x *GetNodeRequest) GetName() string {
 	return ""
 }
 
-// GetNodeResponse is a node.
+// GetNodeResponse holds a node.
 type GetNodeResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The node.
@@ -245,14 +245,14 @@ func (x *GetNodeResponse) GetNode() *Node {
 	return nil
 }
 
-// DrainNodeRequest takes a node out of service.
+// DrainNodeRequest names the node to drain.
 type DrainNodeRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Name of the node.
 	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	// How long what runs may continue; absent: until it has ended.
+	// How long running attempts may continue. Absent means until they end.
 	Deadline *durationpb.Duration `protobuf:"bytes,2,opt,name=deadline,proto3" json:"deadline,omitempty"`
-	// Why, for people; empty: a node that drains already keeps its reason.
+	// Reason, shown to people. If empty, a node that is already draining keeps its reason.
 	Reason        string `protobuf:"bytes,3,opt,name=reason,proto3" json:"reason,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -309,7 +309,7 @@ func (x *DrainNodeRequest) GetReason() string {
 	return ""
 }
 
-// DrainNodeResponse is the node as it is now.
+// DrainNodeResponse holds the node in its new state.
 type DrainNodeResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The node.
@@ -355,7 +355,7 @@ func (x *DrainNodeResponse) GetNode() *Node {
 	return nil
 }
 
-// UndrainNodeRequest puts a node back into service.
+// UndrainNodeRequest names the node to return to service.
 type UndrainNodeRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Name of the node.
@@ -401,7 +401,7 @@ func (x *UndrainNodeRequest) GetName() string {
 	return ""
 }
 
-// UndrainNodeResponse is the node as it is now.
+// UndrainNodeResponse holds the node in its new state.
 type UndrainNodeResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The node.
@@ -447,7 +447,7 @@ func (x *UndrainNodeResponse) GetNode() *Node {
 	return nil
 }
 
-// RemoveNodeRequest forgets a node.
+// RemoveNodeRequest names the node to remove.
 type RemoveNodeRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Name of the node.
@@ -493,7 +493,7 @@ func (x *RemoveNodeRequest) GetName() string {
 	return ""
 }
 
-// RemoveNodeResponse says that the node is forgotten.
+// RemoveNodeResponse confirms that the node was removed.
 type RemoveNodeResponse struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	unknownFields protoimpl.UnknownFields
@@ -530,7 +530,7 @@ func (*RemoveNodeResponse) Descriptor() ([]byte, []int) {
 	return file_switchyard_v1_node_service_proto_rawDescGZIP(), []int{9}
 }
 
-// GetNodeWorkersRequest asks what the worker of a node has claimed.
+// GetNodeWorkersRequest names the node whose claims to return.
 type GetNodeWorkersRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Name of the node.
@@ -576,28 +576,28 @@ func (x *GetNodeWorkersRequest) GetName() string {
 	return ""
 }
 
-// GetNodeWorkersResponse is what the worker of a node has claimed since it started.
+// GetNodeWorkersResponse counts the claims of a node's worker since it started.
 type GetNodeWorkersResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Name of the node.
 	Address string `protobuf:"bytes,1,opt,name=address,proto3" json:"address,omitempty"`
-	// When the worker has told the figures; absent: nothing is known of the node, and all figures are 0.
+	// When the worker reported the figures. Absent if the node is unknown; all figures are then 0.
 	ObservedAt *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=observed_at,json=observedAt,proto3" json:"observed_at,omitempty"`
-	// When the worker started, and the figures began.
+	// When the worker started and began to count.
 	Since *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=since,proto3" json:"since,omitempty"`
-	// Claims that the node has kept: those that run and those that have ended, but for those that it handed back.
+	// Claims that the node kept: running and ended claims, except those that it handed back.
 	TotalClaimedTasks int32 `protobuf:"varint,4,opt,name=total_claimed_tasks,json=totalClaimedTasks,proto3" json:"total_claimed_tasks,omitempty"`
-	// Claims by status: states of tasks, and "moved" for those that the node handed back.
+	// Claims by status: task states, and "moved" for claims that the node handed back.
 	ClaimedByStatus map[string]int32 `protobuf:"bytes,5,rep,name=claimed_by_status,json=claimedByStatus,proto3" json:"claimed_by_status,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"varint,2,opt,name=value"`
-	// Claims that the node holds now.
+	// Claims that the node currently holds.
 	RunningClaims int32 `protobuf:"varint,6,opt,name=running_claims,json=runningClaims,proto3" json:"running_claims,omitempty"`
-	// Claims that the node has ended itself, because no heartbeat of theirs was acknowledged in time.
+	// Claims that the node ended itself because no heartbeat of theirs was acknowledged in time.
 	ExpiredLeases int32 `protobuf:"varint,7,opt,name=expired_leases,json=expiredLeases,proto3" json:"expired_leases,omitempty"`
-	// Claims that were taken up, those that the node handed back included.
+	// Accepted claims, including those that the node handed back.
 	TotalClaimAttempts int32 `protobuf:"varint,8,opt,name=total_claim_attempts,json=totalClaimAttempts,proto3" json:"total_claim_attempts,omitempty"`
-	// When the node last took up or ended a claim; absent: it never has.
+	// When the node last accepted or ended a claim; absent if never.
 	LastActivityAt *timestamppb.Timestamp `protobuf:"bytes,9,opt,name=last_activity_at,json=lastActivityAt,proto3" json:"last_activity_at,omitempty"`
-	// Claims that the node holds now, by run and task, at most 256.
+	// Claims that the node currently holds, by run and task; at most 256.
 	ActiveClaims  []*ActiveClaim `protobuf:"bytes,10,rep,name=active_claims,json=activeClaims,proto3" json:"active_claims,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

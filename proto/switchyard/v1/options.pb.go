@@ -22,21 +22,23 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// Role is what a caller may do. Each of viewer, user, operator and admin includes those before it; node stands apart.
+// Role defines what a caller may do. Of viewer, user, operator and admin, each includes those before it; node stands
+// apart.
 type Role int32
 
 const (
-	// Not said; no caller may make such a call.
+	// Not set; no caller may make such a call.
 	Role_ROLE_UNSPECIFIED Role = 0
-	// Reads: the fleet, stored definitions, schedules, and its own runs.
+	// Reads the fleet, stored definitions, schedules, and its own runs.
 	Role_ROLE_VIEWER Role = 1
-	// Submits runs, and steers its own.
+	// Submits runs, and controls its own.
 	Role_ROLE_USER Role = 2
-	// Reads and steers all runs; stores definitions and secrets, drains nodes, decides about runs that wait for approval.
+	// Reads and controls all runs, stores definitions and secrets, drains nodes, and decides on runs that wait for
+	// approval.
 	Role_ROLE_OPERATOR Role = 3
-	// Creates and revokes tokens, and reads the audit.
+	// Creates and revokes tokens, and reads the audit log.
 	Role_ROLE_ADMIN Role = 4
-	// Keeps the output and the results of the attempts that one node was given.
+	// Stores output and results of the attempts that one node was given.
 	Role_ROLE_NODE Role = 5
 )
 
@@ -91,11 +93,11 @@ func (Role) EnumDescriptor() ([]byte, []int) {
 type Effect int32
 
 const (
-	// Not said; a gateway refuses to serve such a call.
+	// Not set; a gateway refuses to serve such a call.
 	Effect_EFFECT_UNSPECIFIED Effect = 0
-	// The call reads, or computes what would be.
+	// The call only reads, or computes a preview.
 	Effect_EFFECT_READ Effect = 1
-	// The call changes runs, definitions, schedules, nodes or what is stored.
+	// The call changes runs, definitions, schedules, nodes or stored data.
 	Effect_EFFECT_WRITE Effect = 2
 )
 
@@ -140,16 +142,16 @@ func (Effect) EnumDescriptor() ([]byte, []int) {
 	return file_switchyard_v1_options_proto_rawDescGZIP(), []int{1}
 }
 
-// CallRules are what every door of the gateway (Connect, gRPC, REST, SSE) holds a call to.
+// CallRules are the rules that every entry point of the gateway (Connect, gRPC, REST, SSE) enforces for a call.
 type CallRules struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Whether the call changes something.
 	Effect Effect `protobuf:"varint,1,opt,name=effect,proto3,enum=switchyard.v1.Effect" json:"effect,omitempty"`
-	// Least role of a person or program that may make the call. Whoever has it and is no operator reaches its own runs only.
+	// Least role that a person or program needs to make the call. Callers below operator can access only their own runs.
 	Role Role `protobuf:"varint,2,opt,name=role,proto3,enum=switchyard.v1.Role" json:"role,omitempty"`
-	// Nodes may make the call, too; it then concerns only what the node has been given.
+	// Whether nodes may make the call too; it is then limited to what the node was given.
 	Node bool `protobuf:"varint,3,opt,name=node,proto3" json:"node,omitempty"`
-	// The call is left out of the audit unless it is refused: nodes make it all the time.
+	// Whether the audit log omits the call unless it is refused. Nodes make such calls all the time.
 	Unaudited     bool `protobuf:"varint,4,opt,name=unaudited,proto3" json:"unaudited,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -226,7 +228,7 @@ var file_switchyard_v1_options_proto_extTypes = []protoimpl.ExtensionInfo{
 
 // Extension fields to descriptorpb.MethodOptions.
 var (
-	// Rules of the call; each call has them.
+	// Rules of the call; every call has them.
 	//
 	// optional switchyard.v1.CallRules rules = 51280;
 	E_Rules = &file_switchyard_v1_options_proto_extTypes[0]

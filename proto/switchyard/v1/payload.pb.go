@@ -24,60 +24,63 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// RunInput is what the workflow `Run` is started with.
+// RunInput is the input of the workflow `Run`.
 type RunInput struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Definition, frozen at submit.
+	// Definition, frozen when the run was submitted.
 	Definition *Definition `protobuf:"bytes,1,opt,name=definition,proto3" json:"definition,omitempty"`
-	// Input of the run, seen by conditions as `workflow.input`.
+	// Input of the run; conditions read it as `workflow.input`.
 	Input *structpb.Struct `protobuf:"bytes,2,opt,name=input,proto3" json:"input,omitempty"`
-	// For each task with a condition, the ancestors whose results it reads.
+	// For each task with a condition, the ancestors whose results the condition reads.
 	References map[string]*ConditionReferences `protobuf:"bytes,3,rep,name=references,proto3" json:"references,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	// Settings of this run.
 	Options *RunOptions `protobuf:"bytes,4,opt,name=options,proto3" json:"options,omitempty"`
-	// Execution to continue, after a continue-as-new.
+	// State of the previous execution, after a continue-as-new.
 	Carry *RunCarry `protobuf:"bytes,5,opt,name=carry,proto3" json:"carry,omitempty"`
-	// How often the run was started again after it had ended; 0 at first. An execution that is not the
-	// first continues from the stored status of the generation before, unless it has a carry.
+	// How often the run was restarted after it had ended; 0 for the first generation. A later generation continues from
+	// the stored status of the one before, unless it has a carry.
 	Generation int32 `protobuf:"varint,6,opt,name=generation,proto3" json:"generation,omitempty"`
-	// Dead-lettered tasks that are put back at the start of this generation.
+	// Dead-lettered tasks that are put back when this generation starts.
 	Retry []string `protobuf:"bytes,7,rep,name=retry,proto3" json:"retry,omitempty"`
-	// What else is done again at the start of this generation.
+	// What else is redone when this generation starts.
 	Again *Again `protobuf:"bytes,8,opt,name=again,proto3" json:"again,omitempty"`
-	// The instances of one task that this execution, a child of the run, carries through; absent: it is the run.
+	// Instances of one task that this execution runs as a child of the run; absent if this execution is the run itself.
 	Part *Part `protobuf:"bytes,9,opt,name=part,proto3" json:"part,omitempty"`
-	// Run that has started this one; empty: none.
+	// Run that started this one; empty if none.
 	ParentRun string `protobuf:"bytes,10,opt,name=parent_run,json=parentRun,proto3" json:"parent_run,omitempty"`
-	// Task of that run.
+	// Task of `parent_run` that started this run.
 	ParentTask string `protobuf:"bytes,11,opt,name=parent_task,json=parentTask,proto3" json:"parent_task,omitempty"`
-	// Definition, input and references as a compressed RunInput, where they are too large to stand above.
+	// Definition, input and references as a compressed RunInput, if they are too large for their own fields.
 	Packed []byte `protobuf:"bytes,12,opt,name=packed,proto3" json:"packed,omitempty"`
-	// How many runs it is inside of: runs that tasks of type "run" have started.
+	// Nesting depth: number of enclosing runs, each started by a task of type "run".
 	Depth int32 `protobuf:"varint,13,opt,name=depth,proto3" json:"depth,omitempty"`
-	// First execution of the workflow that has started this one, which this one outlives only for a moment; empty: a person
-	// has started it.
+	// First execution of the workflow that started this one; this execution outlives it only briefly. Empty if a person
+	// started the run.
 	ParentFirst string `protobuf:"bytes,14,opt,name=parent_first,json=parentFirst,proto3" json:"parent_first,omitempty"`
-	// Key of the whole RunInput in the store; `carry`, `generation` and `chain` of this one hold. Empty: this is the whole.
+	// Key of the full RunInput in the store; only `carry`, `generation` and `chain` are then read from this message.
+	// Empty if this message is complete.
 	Stored string `protobuf:"bytes,15,opt,name=stored,proto3" json:"stored,omitempty"`
-	// Chain of executions under whose name the run keeps what it stores: the id of the first one, or of the one that a reset has
-	// begun. Empty: the execution begins it.
+	// Chain of executions under whose name the run stores its data: the id of the first execution, or of the execution
+	// that a reset started. Empty if this execution starts the chain.
 	Chain string `protobuf:"bytes,16,opt,name=chain,proto3" json:"chain,omitempty"`
-	// Who submitted the run, or started this generation of it; empty: not known.
+	// Who submitted the run or started this generation, or empty if unknown.
 	By string `protobuf:"bytes,17,opt,name=by,proto3" json:"by,omitempty"`
-	// Name of a stored workflow that the run is of. Whoever starts a run in Temporal gives this, and `input`, in place of the
-	// definition; the run reads that at its start. Empty: the definition is here.
+	// Name of the stored workflow of the run. To start a run from within Temporal, set this and `input` instead of the
+	// definition; the run reads the definition at its start. Empty if the definition is included.
 	Workflow string `protobuf:"bytes,18,opt,name=workflow,proto3" json:"workflow,omitempty"`
-	// Name that links runs that were submitted together; runs that tasks of this one start have it, too. Empty: none.
+	// Name shared by runs that were submitted together; runs started by tasks of this run inherit it. Empty if none.
 	Batch string `protobuf:"bytes,19,opt,name=batch,proto3" json:"batch,omitempty"`
-	// Execution in Temporal that carried the generation before, if it was closed from outside; empty: it ended by itself.
+	// Temporal execution of the previous generation, if that execution was closed from outside; empty if it ended by
+	// itself.
 	Terminated string `protobuf:"bytes,20,opt,name=terminated,proto3" json:"terminated,omitempty"`
-	// Role of who submitted the run, such as "user"; runs that its tasks start have it, too. Empty: authentication was off.
+	// Role of the submitter, such as "user"; runs started by tasks of this run inherit it. Empty if authentication was
+	// off.
 	ByRole string `protobuf:"bytes,21,opt,name=by_role,json=byRole,proto3" json:"by_role,omitempty"`
-	// Nothing of the run starts before an operator has approved it.
+	// Whether the run starts nothing until an operator has approved it.
 	NeedsApproval bool `protobuf:"varint,22,opt,name=needs_approval,json=needsApproval,proto3" json:"needs_approval,omitempty"`
-	// Approvals and rejections count only with the signature of a gateway; runs that its tasks start have this, too.
+	// Whether approvals and rejections require the signature of a gateway; runs started by tasks of this run inherit it.
 	SignedDecisions bool `protobuf:"varint,23,opt,name=signed_decisions,json=signedDecisions,proto3" json:"signed_decisions,omitempty"`
-	// Of a part: whose cached results the run reads and keeps, as EvaluateRequest.cache_scope.
+	// For a part: scope of the cached results that the run reads and writes; see EvaluateRequest.cache_scope.
 	CacheScope    string `protobuf:"bytes,24,opt,name=cache_scope,json=cacheScope,proto3" json:"cache_scope,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -281,24 +284,24 @@ func (x *RunInput) GetCacheScope() string {
 	return ""
 }
 
-// Decision is an approval or a rejection, as a gateway has signed it.
+// Decision is an approval or a rejection, signed by a gateway.
 type Decision struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Workflow that it is for: a run, or a part of one.
+	// Workflow that the decision applies to: a run, or a part of one.
 	Workflow string `protobuf:"bytes,1,opt,name=workflow,proto3" json:"workflow,omitempty"`
-	// First execution of that workflow in its present generation.
+	// First execution of that workflow in its current generation.
 	Execution string `protobuf:"bytes,2,opt,name=execution,proto3" json:"execution,omitempty"`
-	// Task or instance; empty: the run itself.
+	// Task or instance; empty for the run itself.
 	Task string `protobuf:"bytes,3,opt,name=task,proto3" json:"task,omitempty"`
-	// approved or rejected.
+	// Verdict: approved or rejected.
 	Verdict string `protobuf:"bytes,4,opt,name=verdict,proto3" json:"verdict,omitempty"`
-	// Who has decided, and in what role.
+	// Who decided.
 	By string `protobuf:"bytes,5,opt,name=by,proto3" json:"by,omitempty"`
-	// Role of who has decided.
+	// Role of the person who decided.
 	Role string `protobuf:"bytes,6,opt,name=role,proto3" json:"role,omitempty"`
-	// Why, for people.
+	// Reason, shown to people.
 	Reason string `protobuf:"bytes,7,opt,name=reason,proto3" json:"reason,omitempty"`
-	// When.
+	// When the decision was made.
 	At *timestamppb.Timestamp `protobuf:"bytes,8,opt,name=at,proto3" json:"at,omitempty"`
 	// Signature of the gateway over all fields above.
 	Signature     []byte `protobuf:"bytes,9,opt,name=signature,proto3" json:"signature,omitempty"`
@@ -399,7 +402,7 @@ func (x *Decision) GetSignature() []byte {
 	return nil
 }
 
-// VerifyRequest asks whether a gateway has signed a decision.
+// VerifyRequest asks whether a gateway signed a decision.
 type VerifyRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The decision.
@@ -445,10 +448,10 @@ func (x *VerifyRequest) GetDecision() *Decision {
 	return nil
 }
 
-// VerifyResponse is the answer to VerifyRequest.
+// VerifyResponse is the result of a VerifyRequest.
 type VerifyResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Why it does not; empty: it does.
+	// Why the signature is not valid; empty if it is.
 	Refused       string `protobuf:"bytes,1,opt,name=refused,proto3" json:"refused,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -491,14 +494,14 @@ func (x *VerifyResponse) GetRefused() string {
 	return ""
 }
 
-// Again says what a new generation of a run does again.
+// Again lists what a new generation of a run redoes.
 type Again struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Everything that did not complete: failed, dead-lettered, cancelled and skipped tasks.
+	// Redo everything that did not complete: failed, dead-lettered, cancelled and skipped tasks.
 	Failed bool `protobuf:"varint,1,opt,name=failed,proto3" json:"failed,omitempty"`
-	// These tasks and all below them, whatever their state.
+	// Tasks to redo with everything downstream of them, regardless of their state.
 	From []string `protobuf:"bytes,2,rep,name=from,proto3" json:"from,omitempty"`
-	// Instances that were skipped because nothing of their task was to start any more.
+	// Redo instances that were skipped because nothing more of their task was to start.
 	Skipped       bool `protobuf:"varint,3,opt,name=skipped,proto3" json:"skipped,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -555,10 +558,10 @@ func (x *Again) GetSkipped() bool {
 	return false
 }
 
-// Part is a range of the instances of a task, which the workflow `FanOut` carries through for a run.
+// Part is a range of the instances of a task that the workflow `FanOut` runs on behalf of a run.
 type Part struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Run that it is of.
+	// Run that the part belongs to.
 	RunId string `protobuf:"bytes,1,opt,name=run_id,json=runId,proto3" json:"run_id,omitempty"`
 	// Generation of that run.
 	Generation int32 `protobuf:"varint,2,opt,name=generation,proto3" json:"generation,omitempty"`
@@ -566,35 +569,36 @@ type Part struct {
 	Task string `protobuf:"bytes,3,opt,name=task,proto3" json:"task,omitempty"`
 	// First instance.
 	From int32 `protobuf:"varint,4,opt,name=from,proto3" json:"from,omitempty"`
-	// The instance after the last.
+	// Instance after the last one.
 	To int32 `protobuf:"varint,5,opt,name=to,proto3" json:"to,omitempty"`
 	// Number of instances of the task.
 	Count int32 `protobuf:"varint,6,opt,name=count,proto3" json:"count,omitempty"`
-	// The items of a `foreach`; absent: it is none.
+	// Items of the `foreach`; absent if there is none.
 	Items *Items `protobuf:"bytes,7,opt,name=items,proto3" json:"items,omitempty"`
-	// Most instances of the part at once; 0: no limit.
+	// Maximum number of instances of the part at once; 0 means no limit.
 	Concurrency int32 `protobuf:"varint,8,opt,name=concurrency,proto3" json:"concurrency,omitempty"`
-	// Failures after which no further instance of the part starts.
+	// Number of failures after which no further instance of the part starts.
 	MaxFailures int32 `protobuf:"varint,9,opt,name=max_failures,json=maxFailures,proto3" json:"max_failures,omitempty"`
-	// Outputs of the parents of the task, as all of its instances see them.
+	// Outputs of the task's parents, identical for all of its instances.
 	Parents []*ParentOutput `protobuf:"bytes,10,rep,name=parents,proto3" json:"parents,omitempty"`
-	// The same as expressions see them, with those ancestors that they read.
+	// The parents as expressions see them, and the other ancestors that the expressions read.
 	Views map[string]*ParentView `protobuf:"bytes,11,rep,name=views,proto3" json:"views,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
-	// The context of the run.
+	// Context of the run.
 	Context *Shared `protobuf:"bytes,12,opt,name=context,proto3" json:"context,omitempty"`
-	// The run is paused.
+	// Whether the run is paused.
 	Paused bool `protobuf:"varint,13,opt,name=paused,proto3" json:"paused,omitempty"`
-	// Claims up to this one may have been given to instances in generations before.
+	// Highest claim that earlier generations may have given to instances.
 	Claim int32 `protobuf:"varint,14,opt,name=claim,proto3" json:"claim,omitempty"`
-	// Workflow that carried the part through before: what completed there is kept. Empty: none, or it is done anew.
+	// Workflow that ran the part before; instances that completed there are kept. Empty if there is none, or if the part
+	// starts over.
 	Before string `protobuf:"bytes,15,opt,name=before,proto3" json:"before,omitempty"`
-	// What other parts have learned of the instances for automatic batches; absent: nothing.
+	// What other parts learned about the instances, for automatic batches; absent if nothing.
 	Pace *Pace `protobuf:"bytes,16,opt,name=pace,proto3" json:"pace,omitempty"`
-	// Why nothing of the part starts, as PartOrder.halt_reason; empty: it may.
+	// Why the part starts nothing, as in PartOrder.halt_reason; empty if it may start instances.
 	HaltReason string `protobuf:"bytes,17,opt,name=halt_reason,json=haltReason,proto3" json:"halt_reason,omitempty"`
 	// Chain of the run, as in RunInput.
 	Chain string `protobuf:"bytes,18,opt,name=chain,proto3" json:"chain,omitempty"`
-	// How the ancestors of the task ended.
+	// Outcomes of the task's ancestors.
 	Ends          *AncestorEnds `protobuf:"bytes,19,opt,name=ends,proto3" json:"ends,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -763,12 +767,12 @@ func (x *Part) GetEnds() *AncestorEnds {
 	return nil
 }
 
-// Pace is what is known of the instances of a task from those that have run, for batches that are made as large as is good.
+// Pace is what the finished instances of a task reveal about a good batch size.
 type Pace struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// How long one has taken of late.
+	// Recent duration of one instance.
 	Instance *durationpb.Duration `protobuf:"bytes,1,opt,name=instance,proto3" json:"instance,omitempty"`
-	// How many instances a batch has grown to.
+	// Number of instances that a batch has grown to.
 	Batch         int32 `protobuf:"varint,2,opt,name=batch,proto3" json:"batch,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -818,20 +822,22 @@ func (x *Pace) GetBatch() int32 {
 	return 0
 }
 
-// PartOrder is what a run wants of its FanOut children: the argument of the signal `order`. The newest one holds.
+// PartOrder is an order of a run to its FanOut children: the argument of the signal `order`. The newest order replaces
+// earlier ones.
 type PartOrder struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Everything is cancelled.
+	// Cancel everything.
 	Cancel bool `protobuf:"varint,1,opt,name=cancel,proto3" json:"cancel,omitempty"`
-	// Nothing new starts any more; what runs may finish.
+	// Start nothing new any more; running instances may finish.
 	Halt bool `protobuf:"varint,2,opt,name=halt,proto3" json:"halt,omitempty"`
-	// Nothing new starts for now.
+	// Start nothing new for now.
 	Paused bool `protobuf:"varint,3,opt,name=paused,proto3" json:"paused,omitempty"`
-	// Everything is killed by a person, and why, in one line; empty: it is not.
+	// Why a person killed everything, in one line, or empty if it was not killed.
 	Killed string `protobuf:"bytes,4,opt,name=killed,proto3" json:"killed,omitempty"`
-	// Why it is halted, as a word: "halt" (with the run) or "max_failures"; empty: it is not, or by an older release.
+	// Why the part is halted, as a word: "halt" (with the run) or "max_failures". Empty if it is not halted, or if an
+	// older release sent the order.
 	HaltReason string `protobuf:"bytes,5,opt,name=halt_reason,json=haltReason,proto3" json:"halt_reason,omitempty"`
-	// Who cancelled it and why, in one line; may be empty.
+	// Who cancelled the part and why, in one line; may be empty.
 	CancelReason  string `protobuf:"bytes,6,opt,name=cancel_reason,json=cancelReason,proto3" json:"cancel_reason,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -909,14 +915,14 @@ func (x *PartOrder) GetCancelReason() string {
 	return ""
 }
 
-// Items are the list that a `foreach` goes through: here, or in the store.
+// Items are the list of a `foreach`, inline or in the store.
 type Items struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The list, when it is small.
+	// The list, if it is small.
 	List *structpb.ListValue `protobuf:"bytes,1,opt,name=list,proto3" json:"list,omitempty"`
-	// Key of an ItemList in the store; empty: `list` is whole.
+	// Key of an ItemList in the store; empty if `list` is complete.
 	Key string `protobuf:"bytes,2,opt,name=key,proto3" json:"key,omitempty"`
-	// As ItemList.states; absent where `key` is set.
+	// See ItemList.states; absent if `key` is set.
 	States        map[int32]string `protobuf:"bytes,3,rep,name=states,proto3" json:"states,omitempty" protobuf_key:"varint,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -978,9 +984,9 @@ type ItemList struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The items.
 	Items []*structpb.Value `protobuf:"bytes,1,rep,name=items,proto3" json:"items,omitempty"`
-	// Of a list of outputs: states of the instances that did not complete, by position.
+	// For a list of outputs: states of the instances that did not complete, by position.
 	States map[int32]string `protobuf:"bytes,2,rep,name=states,proto3" json:"states,omitempty" protobuf_key:"varint,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
-	// Of a list of outputs: why `items` is empty although there are some; empty: it is whole.
+	// For a list of outputs: why `items` is empty although outputs exist; empty if the list is complete.
 	Error         string `protobuf:"bytes,3,opt,name=error,proto3" json:"error,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1037,12 +1043,12 @@ func (x *ItemList) GetError() string {
 	return ""
 }
 
-// Shared is an object that travels with a request: here, or in the store.
+// Shared is an object that a request carries, inline or in the store.
 type Shared struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The object, when it is small.
+	// The object, if it is small.
 	Value *structpb.Struct `protobuf:"bytes,1,opt,name=value,proto3" json:"value,omitempty"`
-	// Key of a stored google.protobuf.Struct; empty: `value` is whole.
+	// Key of a stored google.protobuf.Struct; empty if `value` is complete.
 	Key           string `protobuf:"bytes,2,opt,name=key,proto3" json:"key,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1092,40 +1098,41 @@ func (x *Shared) GetKey() string {
 	return ""
 }
 
-// PartReport is what a FanOut child tells its run: the argument of the signal `part`.
+// PartReport is a progress report of a FanOut child to its run: the argument of the signal `part`.
 type PartReport struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Task.
+	// Task of the part.
 	Task string `protobuf:"bytes,1,opt,name=task,proto3" json:"task,omitempty"`
 	// First instance of the part.
 	From int32 `protobuf:"varint,2,opt,name=from,proto3" json:"from,omitempty"`
-	// Grows with each report.
+	// Revision of the report; increases with each report.
 	Revision int64 `protobuf:"varint,3,opt,name=revision,proto3" json:"revision,omitempty"`
-	// Instances by state.
+	// Number of instances by state.
 	Counts map[string]int32 `protobuf:"bytes,4,rep,name=counts,proto3" json:"counts,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"varint,2,opt,name=value"`
-	// The part is over.
+	// Whether the part has ended.
 	Over bool `protobuf:"varint,5,opt,name=over,proto3" json:"over,omitempty"`
-	// First instance that failed, in a line; empty: none did.
+	// Description of the first failed instance, in one line; empty if none failed.
 	Failure string `protobuf:"bytes,6,opt,name=failure,proto3" json:"failure,omitempty"`
-	// Highest exit code of an instance; -1 where one never ran.
+	// Highest exit code of an instance; -1 if one never ran.
 	ExitCode int32 `protobuf:"varint,7,opt,name=exit_code,json=exitCode,proto3" json:"exit_code,omitempty"`
-	// Key of the ItemList with the outputs of the instances, in order; null where one did not complete. Empty: all are empty.
+	// Key of the ItemList with the outputs of the instances, in order; null for an instance that did not complete. Empty
+	// if all outputs are empty.
 	Outputs string `protobuf:"bytes,8,opt,name=outputs,proto3" json:"outputs,omitempty"`
-	// How the part ended, as a task; empty while it is not over.
+	// Outcome of the part, as a task state; empty until the part has ended.
 	State string `protobuf:"bytes,9,opt,name=state,proto3" json:"state,omitempty"`
-	// What instances that have ended add to the context of the run, in the order of their ends. Each waits for its verdict.
+	// Context updates of instances that have ended, in the order of their ends. Each waits for its verdict.
 	ContextUpdates []*ContextUpdate `protobuf:"bytes,10,rep,name=context_updates,json=contextUpdates,proto3" json:"context_updates,omitempty"`
-	// Which of the parts at once it is, from 0: kept by the run, which shares `concurrency` out among them.
+	// Position among the parts that run at once, from 0. The run assigns it and divides `concurrency` among these parts.
 	Slot int32 `protobuf:"varint,11,opt,name=slot,proto3" json:"slot,omitempty"`
-	// Generation of the run that it is of.
+	// Generation of the run that the part belongs to.
 	Generation int32 `protobuf:"varint,12,opt,name=generation,proto3" json:"generation,omitempty"`
-	// What the part has learned of its instances for automatic batches; absent: nothing.
+	// What the part learned about its instances, for automatic batches; absent if nothing.
 	Pace *Pace `protobuf:"bytes,13,opt,name=pace,proto3" json:"pace,omitempty"`
-	// First execution of the workflow that carries it through: kept by the run; empty: it has not begun.
+	// First execution of the part's workflow, maintained by the run; empty if the workflow has not started.
 	First string `protobuf:"bytes,14,opt,name=first,proto3" json:"first,omitempty"`
-	// Chain of the run in the id of that workflow. A run that was reset takes no reports of parts that it has not opened.
+	// Chain of the run in the id of that workflow. A run that was reset ignores reports of parts that it has not opened.
 	Chain string `protobuf:"bytes,15,opt,name=chain,proto3" json:"chain,omitempty"`
-	// Nodes that instances were sent to, the first of them where there are many.
+	// Nodes that instances were sent to; only the first ones if there are many.
 	Nodes         []string `protobuf:"bytes,16,rep,name=nodes,proto3" json:"nodes,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1273,10 +1280,10 @@ func (x *PartReport) GetNodes() []string {
 	return nil
 }
 
-// ContextUpdate is what one instance adds to the context of the run.
+// ContextUpdate is the update of one instance to the context of the run.
 type ContextUpdate struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Number of the update. A partition uses each number once.
+	// Number of the update; unique within a partition.
 	Number int64 `protobuf:"varint,1,opt,name=number,proto3" json:"number,omitempty"`
 	// The keys with their values.
 	Update        *structpb.Struct `protobuf:"bytes,2,opt,name=update,proto3" json:"update,omitempty"`
@@ -1328,10 +1335,10 @@ func (x *ContextUpdate) GetUpdate() *structpb.Struct {
 	return nil
 }
 
-// ContextAnswer is what a run has done with the context updates of a report: the argument of the signal `context`.
+// ContextAnswer is a run's response to the context updates of a report: the argument of the signal `context`.
 type ContextAnswer struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// One for each update.
+	// One verdict for each update.
 	Verdicts      []*ContextVerdict `protobuf:"bytes,1,rep,name=verdicts,proto3" json:"verdicts,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1374,12 +1381,12 @@ func (x *ContextAnswer) GetVerdicts() []*ContextVerdict {
 	return nil
 }
 
-// ContextVerdict is what has become of a context update.
+// ContextVerdict is the outcome of a context update.
 type ContextVerdict struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Number of the update.
 	Number int64 `protobuf:"varint,1,opt,name=number,proto3" json:"number,omitempty"`
-	// Why it was refused; empty: it is in the context of the run.
+	// Why the run refused the update; empty if the update is in the context of the run.
 	Refusal       string `protobuf:"bytes,2,opt,name=refusal,proto3" json:"refusal,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1432,13 +1439,13 @@ func (x *ContextVerdict) GetRefusal() string {
 // ConditionReferences are the ancestors that the expressions of a task read.
 type ConditionReferences struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Those of the condition, sorted.
+	// Ancestors that the condition reads, sorted.
 	Tasks []string `protobuf:"bytes,1,rep,name=tasks,proto3" json:"tasks,omitempty"`
-	// Those of `parallel` or `foreach`.
+	// Ancestors that `parallel` or `foreach` reads.
 	FanOut []string `protobuf:"bytes,2,rep,name=fan_out,json=fanOut,proto3" json:"fan_out,omitempty"`
-	// Those of the cache key.
+	// Ancestors that the cache key reads.
 	Cache []string `protobuf:"bytes,3,rep,name=cache,proto3" json:"cache,omitempty"`
-	// Those of `${{ }}` in spec and env.
+	// Ancestors that `${{ }}` in spec and env reads.
 	Templates     []string `protobuf:"bytes,4,rep,name=templates,proto3" json:"templates,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1502,14 +1509,15 @@ func (x *ConditionReferences) GetTemplates() []string {
 	return nil
 }
 
-// RunOptions are settings of one run that its definition does not hold.
+// RunOptions are settings of a single run, outside its definition.
 type RunOptions struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// How long a request that no node could ever meet waits; 0: without end.
+	// How long to wait for a node if no current node could ever run the task; 0 means forever.
 	PlacementTimeout *durationpb.Duration `protobuf:"bytes,1,opt,name=placement_timeout,json=placementTimeout,proto3" json:"placement_timeout,omitempty"`
-	// Heartbeat time-out of attempts; 0: 15 s.
+	// Heartbeat timeout of attempts; 0 means 15 s.
 	HeartbeatTimeout *durationpb.Duration `protobuf:"bytes,2,opt,name=heartbeat_timeout,json=heartbeatTimeout,proto3" json:"heartbeat_timeout,omitempty"`
-	// How long an attempt waits in the queue of its node before it is placed anew, at least the heartbeat time-out; 0: 15 s.
+	// How long an attempt waits in the queue of its node before it is placed again; at least the heartbeat timeout. 0
+	// means 15 s.
 	PickupTimeout *durationpb.Duration `protobuf:"bytes,3,opt,name=pickup_timeout,json=pickupTimeout,proto3" json:"pickup_timeout,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1566,7 +1574,7 @@ func (x *RunOptions) GetPickupTimeout() *durationpb.Duration {
 	return nil
 }
 
-// RunCarry is the state that one execution of `Run` leaves to the next.
+// RunCarry is the state that one execution of `Run` passes to the next.
 type RunCarry struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// When the run was submitted.
@@ -1575,42 +1583,42 @@ type RunCarry struct {
 	Tasks map[string]*TaskCarry `protobuf:"bytes,2,rep,name=tasks,proto3" json:"tasks,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	// The context so far.
 	Context *structpb.Struct `protobuf:"bytes,3,opt,name=context,proto3" json:"context,omitempty"`
-	// Name of the first task that failed the run; empty: none yet.
+	// Name of the first task whose failure failed the run; empty if none yet.
 	FirstFailure string `protobuf:"bytes,4,opt,name=first_failure,json=firstFailure,proto3" json:"first_failure,omitempty"`
-	// Someone asked for the run to be cancelled.
+	// Whether cancellation of the run was requested.
 	Cancelled bool `protobuf:"varint,5,opt,name=cancelled,proto3" json:"cancelled,omitempty"`
-	// Last revision that was given to a change.
+	// Latest revision assigned to a change.
 	Revision int64 `protobuf:"varint,6,opt,name=revision,proto3" json:"revision,omitempty"`
-	// Keys of the stored parts of this message that hold its tasks; empty: they are all here.
+	// Keys of the stored parts of this message that hold its tasks; empty if all tasks are included.
 	Stored []string `protobuf:"bytes,7,rep,name=stored,proto3" json:"stored,omitempty"`
-	// Number of parts of the run's events that have been stored.
+	// Number of stored parts of the run's events.
 	EventParts int32 `protobuf:"varint,8,opt,name=event_parts,json=eventParts,proto3" json:"event_parts,omitempty"`
-	// Nothing new starts until someone resumes the run.
+	// Whether nothing new starts until the run is resumed.
 	Paused bool `protobuf:"varint,9,opt,name=paused,proto3" json:"paused,omitempty"`
-	// Tasks that are held back.
+	// Tasks that people hold back.
 	Held []string `protobuf:"bytes,10,rep,name=held,proto3" json:"held,omitempty"`
-	// How the run is to end although not all of it has: state, reason and error; of one that was cancelled, only the
-	// error, if there is one. Absent: as it will.
+	// Predetermined outcome of the run, although parts of it are still open: state, reason and error; for a cancelled
+	// run, only the error, if any. Absent if the outcome is open.
 	Doom *Run `protobuf:"bytes,11,opt,name=doom,proto3" json:"doom,omitempty"`
-	// When the deadline of this generation of the run is over; absent: it has none.
+	// When the deadline of this generation expires; absent if it has none.
 	DeadlineAt *timestamppb.Timestamp `protobuf:"bytes,12,opt,name=deadline_at,json=deadlineAt,proto3" json:"deadline_at,omitempty"`
-	// A stored part as a workflow reads it back: compressed, in place of all fields.
+	// A stored part, compressed, as a workflow reads it back; replaces all other fields.
 	Packed []byte `protobuf:"bytes,13,opt,name=packed,proto3" json:"packed,omitempty"`
-	// Why nothing of the part starts, as PartOrder.halt_reason; empty: it may.
+	// Why the part starts nothing, as in PartOrder.halt_reason; empty if it may start instances.
 	HaltReason string `protobuf:"bytes,14,opt,name=halt_reason,json=haltReason,proto3" json:"halt_reason,omitempty"`
-	// Who submitted the run; empty: not known.
+	// Who submitted the run, or empty if unknown.
 	SubmittedBy string `protobuf:"bytes,15,opt,name=submitted_by,json=submittedBy,proto3" json:"submitted_by,omitempty"`
 	// Number of the next event.
 	NextEvent int64 `protobuf:"varint,16,opt,name=next_event,json=nextEvent,proto3" json:"next_event,omitempty"`
-	// Who had the run cancelled; empty: it was not, or that is not known.
+	// Who cancelled the run; empty if it was not cancelled or if this is unknown.
 	CancelledBy string `protobuf:"bytes,17,opt,name=cancelled_by,json=cancelledBy,proto3" json:"cancelled_by,omitempty"`
-	// Who has paused the run, and why; empty: it is not paused, or that is not known.
+	// Who paused the run, and why; empty if it is not paused or if this is unknown.
 	PausedBy string `protobuf:"bytes,18,opt,name=paused_by,json=pausedBy,proto3" json:"paused_by,omitempty"`
-	// Who holds tasks of `held` back, and why, by task. A task is missing if that is unknown.
+	// Who holds back the tasks in `held`, and why, by task. A task is missing if this is unknown.
 	HeldBy map[string]string `protobuf:"bytes,19,rep,name=held_by,json=heldBy,proto3" json:"held_by,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
-	// Attempts that the generation before had under way when it was closed from outside, and that may still run.
+	// In-flight attempts of the previous generation when it was closed from outside; they may still run.
 	Abandoned []*AwaitAnswerRequest `protobuf:"bytes,20,rep,name=abandoned,proto3" json:"abandoned,omitempty"`
-	// Whether the run may start, as Run.approval; absent: it needs no approval.
+	// Approval of the run, as in Run.approval; absent if the run needs none.
 	Approval      *RunApproval `protobuf:"bytes,21,opt,name=approval,proto3" json:"approval,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1796,15 +1804,15 @@ func (x *RunCarry) GetApproval() *RunApproval {
 // ReopenRequest asks for the state from which an ended run continues.
 type ReopenRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Run that has ended.
+	// Ended run to continue.
 	RunId string `protobuf:"bytes,1,opt,name=run_id,json=runId,proto3" json:"run_id,omitempty"`
-	// Generation that is about to start; the status of the one before it is stored.
+	// Generation that is about to start; the status of the previous one is stored.
 	Generation int32 `protobuf:"varint,2,opt,name=generation,proto3" json:"generation,omitempty"`
 	// Chain of the run, as in RunInput.
 	Chain string `protobuf:"bytes,3,opt,name=chain,proto3" json:"chain,omitempty"`
-	// Execution that asks, in Temporal.
+	// Temporal execution that asks.
 	Execution string `protobuf:"bytes,4,opt,name=execution,proto3" json:"execution,omitempty"`
-	// As in RunInput.
+	// See RunInput.terminated.
 	Terminated    string `protobuf:"bytes,5,opt,name=terminated,proto3" json:"terminated,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1880,11 +1888,11 @@ type TaskCommand struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Task, or instance such as "each[3]".
 	Task string `protobuf:"bytes,1,opt,name=task,proto3" json:"task,omitempty"`
-	// Why, for people.
+	// Reason, shown to people.
 	Reason string `protobuf:"bytes,2,opt,name=reason,proto3" json:"reason,omitempty"`
-	// Who; empty: not known.
+	// Who sent the command, or empty if unknown.
 	By string `protobuf:"bytes,3,opt,name=by,proto3" json:"by,omitempty"`
-	// Of `approve` and `reject`: the decision with its signature; absent: no gateway has sent it.
+	// For `approve` and `reject`: the signed decision; absent if the command did not come from a gateway.
 	Decision      *Decision `protobuf:"bytes,4,opt,name=decision,proto3" json:"decision,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1952,11 +1960,11 @@ func (x *TaskCommand) GetDecision() *Decision {
 // `cancel`.
 type RunCommand struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Why, for people.
+	// Reason, shown to people.
 	Reason string `protobuf:"bytes,1,opt,name=reason,proto3" json:"reason,omitempty"`
-	// Who; empty: not known.
+	// Who sent the command, or empty if unknown.
 	By string `protobuf:"bytes,2,opt,name=by,proto3" json:"by,omitempty"`
-	// Of `approve_run` and `reject_run`: the decision with its signature; absent: no gateway has sent it.
+	// For `approve_run` and `reject_run`: the signed decision; absent if the command did not come from a gateway.
 	Decision      *Decision `protobuf:"bytes,3,opt,name=decision,proto3" json:"decision,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2016,11 +2024,11 @@ func (x *RunCommand) GetDecision() *Decision {
 // InstancesRequest is the argument of the query `instances` of a run or of a FanOut child.
 type InstancesRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Task that fanned out.
+	// Fanned-out task.
 	Task string `protobuf:"bytes,1,opt,name=task,proto3" json:"task,omitempty"`
 	// Number of the first instance.
 	From int32 `protobuf:"varint,2,opt,name=from,proto3" json:"from,omitempty"`
-	// Most instances that are wanted; 0: 1,000.
+	// Maximum number of instances; 0 means 1,000.
 	Limit         int32 `protobuf:"varint,3,opt,name=limit,proto3" json:"limit,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2080,19 +2088,19 @@ func (x *InstancesRequest) GetLimit() int32 {
 // InstancesResponse is the answer to the query `instances`.
 type InstancesResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The instances from the one that was asked for on, by index.
+	// The instances by index, starting with the requested one.
 	Instances []*Instance `protobuf:"bytes,1,rep,name=instances,proto3" json:"instances,omitempty"`
-	// Keys of the records that hold whole results, by index.
+	// Keys of the records that hold complete results, by index.
 	Records map[int32]string `protobuf:"bytes,2,rep,name=records,proto3" json:"records,omitempty" protobuf_key:"varint,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
-	// First instance that this workflow does not hold, whether or not there is one.
+	// First instance that this workflow does not hold, whether or not it exists.
 	Next int32 `protobuf:"varint,3,opt,name=next,proto3" json:"next,omitempty"`
-	// Workflow id of the child that holds the instance that was asked for; empty: this one does.
+	// Workflow id of the child that holds the requested instance; empty if this workflow holds it.
 	Child string `protobuf:"bytes,4,opt,name=child,proto3" json:"child,omitempty"`
-	// Number of the newest dispatch, by index; absent: there was none.
+	// Number of the newest dispatch, by index; absent if there was none.
 	Claims map[int32]int32 `protobuf:"bytes,5,rep,name=claims,proto3" json:"claims,omitempty" protobuf_key:"varint,1,opt,name=key" protobuf_val:"varint,2,opt,name=value"`
-	// The child that holds it is open: what it has left in the store is of an earlier opening.
+	// Whether the child that holds the instance is open, so that its data in the store is from an earlier opening.
 	Open bool `protobuf:"varint,6,opt,name=open,proto3" json:"open,omitempty"`
-	// Items of the `foreach` of the task; absent: it has none.
+	// Items of the task's `foreach`; absent if it has none.
 	Items         *Items `protobuf:"bytes,7,opt,name=items,proto3" json:"items,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2177,14 +2185,15 @@ func (x *InstancesResponse) GetItems() *Items {
 	return nil
 }
 
-// LockRequest is the argument of the signal `ask` of the workflow `Lock`. What a workflow asks is taken in its order.
+// LockRequest is the argument of the signal `ask` of the workflow `Lock`. The lock handles the requests of a workflow
+// in order.
 type LockRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Name of the lock.
 	Lock string `protobuf:"bytes,1,opt,name=lock,proto3" json:"lock,omitempty"`
-	// Asks for a place.
+	// Request for a place.
 	Acquire *AcquireRequest `protobuf:"bytes,2,opt,name=acquire,proto3" json:"acquire,omitempty"`
-	// Gives one back.
+	// Release of a place.
 	Free          *ReleaseRequest `protobuf:"bytes,3,opt,name=free,proto3" json:"free,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2241,7 +2250,7 @@ func (x *LockRequest) GetFree() *ReleaseRequest {
 	return nil
 }
 
-// LockRequests are what a run asks of locks in one go.
+// LockRequests are the requests of a run to locks in one step.
 type LockRequests struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The requests, in order.
@@ -2287,25 +2296,25 @@ func (x *LockRequests) GetRequests() []*LockRequest {
 	return nil
 }
 
-// AcquireRequest asks a workflow `Lock` for a place. The same request again has the same answer.
+// AcquireRequest asks a workflow `Lock` for a place. Repeating a request yields the same answer.
 type AcquireRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Workflow that asks, and that is told by the signal `granted`.
+	// Workflow that asks for the place and receives the signal `granted`.
 	Holder string `protobuf:"bytes,1,opt,name=holder,proto3" json:"holder,omitempty"`
-	// What it is for, unique in that workflow: a claim of a task ("build#3"), or "run".
+	// Purpose of the place, unique within that workflow: a claim of a task ("build#3"), or "run".
 	Claim string `protobuf:"bytes,2,opt,name=claim,proto3" json:"claim,omitempty"`
-	// Places that the lock may have handed out with this one.
+	// Maximum number of places held at once, including this one.
 	Limit int32 `protobuf:"varint,3,opt,name=limit,proto3" json:"limit,omitempty"`
-	// Urgency; higher is served first, then the one that came first.
+	// Urgency; requests with higher urgency are served first, then in order of arrival.
 	Priority int32 `protobuf:"varint,4,opt,name=priority,proto3" json:"priority,omitempty"`
-	// What happens when there is no place: "queue", "replace" (the oldest holder is told to end), "skip" or "fail"
-	// (it is told, and does not wait).
+	// What happens if no place is free: "queue"; "replace" (the oldest holder is asked to end); "skip" or "fail" (the
+	// request is refused and does not wait).
 	Strategy string `protobuf:"bytes,5,opt,name=strategy,proto3" json:"strategy,omitempty"`
-	// Temporal's id of the first execution of the holder; one with another first execution is another holder.
+	// Temporal id of the first execution of the holder. A different first execution is a different holder.
 	Execution string `protobuf:"bytes,6,opt,name=execution,proto3" json:"execution,omitempty"`
-	// It has been told to end for another one's sake; only in LockInput.
+	// Whether the holder was asked to end in favour of another one; only in LockInput.
 	Replaced bool `protobuf:"varint,7,opt,name=replaced,proto3" json:"replaced,omitempty"`
-	// Temporal's id of the very execution that asks; the answer has it too.
+	// Temporal id of the execution that asks; echoed in the answer.
 	Asker         string `protobuf:"bytes,8,opt,name=asker,proto3" json:"asker,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2397,12 +2406,12 @@ func (x *AcquireRequest) GetAsker() string {
 	return ""
 }
 
-// ReleaseRequest gives a place back, or takes the wish for it back.
+// ReleaseRequest releases a place, or withdraws a waiting request.
 type ReleaseRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Holder, as in the AcquireRequest.
+	// Holder; see AcquireRequest.
 	Holder string `protobuf:"bytes,1,opt,name=holder,proto3" json:"holder,omitempty"`
-	// Claim, as in the AcquireRequest.
+	// Claim; see AcquireRequest.
 	Claim         string `protobuf:"bytes,2,opt,name=claim,proto3" json:"claim,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2452,20 +2461,20 @@ func (x *ReleaseRequest) GetClaim() string {
 	return ""
 }
 
-// Granted is what a Lock tells: the argument of the signal `granted`. With `refused` the claim is turned down or taken
-// back; else with `holders` it waits for them; else it has its place.
+// Granted is an answer of a Lock: the argument of the signal `granted`. If `refused` is set, the claim is rejected or
+// revoked. Otherwise, if `holders` is set, the claim waits for them. Otherwise the claim has its place.
 type Granted struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Name of the lock.
 	Lock string `protobuf:"bytes,1,opt,name=lock,proto3" json:"lock,omitempty"`
-	// As in the AcquireRequest.
+	// See AcquireRequest.
 	Claim string `protobuf:"bytes,2,opt,name=claim,proto3" json:"claim,omitempty"`
-	// There was no place, and the strategy was "skip" or "fail", or another one takes its place.
+	// Whether the claim is refused: no place was free and the strategy was "skip" or "fail", or another claim takes its
+	// place.
 	Refused bool `protobuf:"varint,3,opt,name=refused,proto3" json:"refused,omitempty"`
-	// Who holds it, or takes its place, for people; of a grant: none.
+	// Who holds the lock or takes the place, for people; empty if the place was granted.
 	Holders []string `protobuf:"bytes,4,rep,name=holders,proto3" json:"holders,omitempty"`
-	// As in the AcquireRequest. An execution that continues the one that asked has given the place back, and may have
-	// asked again.
+	// See AcquireRequest. An execution that continues the asker has released the place, and may have asked again.
 	Asker         string `protobuf:"bytes,5,opt,name=asker,proto3" json:"asker,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2536,10 +2545,10 @@ func (x *Granted) GetAsker() string {
 	return ""
 }
 
-// HoldersRequest asks which holders of a lock are gone.
+// HoldersRequest asks which holders of a lock have ended.
 type HoldersRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Who holds it.
+	// Current holders.
 	Held          []*AcquireRequest `protobuf:"bytes,1,rep,name=held,proto3" json:"held,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2582,12 +2591,12 @@ func (x *HoldersRequest) GetHeld() []*AcquireRequest {
 	return nil
 }
 
-// HoldersResponse says which holders of a lock are gone.
+// HoldersResponse lists the holders of a lock that have ended.
 type HoldersResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Those whose workflow is closed, or is another execution.
+	// Holders whose workflow is closed or is another execution.
 	Gone []*AcquireRequest `protobuf:"bytes,1,rep,name=gone,proto3" json:"gone,omitempty"`
-	// An attempt of a holder that is closed may still run.
+	// Whether an attempt of a closed holder may still be running.
 	Ending        bool `protobuf:"varint,2,opt,name=ending,proto3" json:"ending,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2637,16 +2646,16 @@ func (x *HoldersResponse) GetEnding() bool {
 	return false
 }
 
-// LockInput is what the workflow `Lock` is started with.
+// LockInput is the input of the workflow `Lock`.
 type LockInput struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Name of the lock.
 	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	// Who holds it, the longest first; after a continue-as-new.
+	// Current holders, longest first; only after a continue-as-new.
 	Held []*AcquireRequest `protobuf:"bytes,2,rep,name=held,proto3" json:"held,omitempty"`
-	// Who waits, in order.
+	// Waiting requests, in order.
 	Waiting []*AcquireRequest `protobuf:"bytes,3,rep,name=waiting,proto3" json:"waiting,omitempty"`
-	// What has been decided and not been told yet; after a continue-as-new.
+	// Answers that are decided but not yet sent; only after a continue-as-new.
 	Answers       []*LockAnswer `protobuf:"bytes,4,rep,name=answers,proto3" json:"answers,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2710,12 +2719,12 @@ func (x *LockInput) GetAnswers() []*LockAnswer {
 	return nil
 }
 
-// LockAnswer is what a Lock has to tell a holder.
+// LockAnswer is an answer that a Lock has yet to send to a holder.
 type LockAnswer struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Who asked.
+	// Request that the answer is for.
 	To *AcquireRequest `protobuf:"bytes,1,opt,name=to,proto3" json:"to,omitempty"`
-	// What it is told.
+	// The answer.
 	Granted       *Granted `protobuf:"bytes,2,opt,name=granted,proto3" json:"granted,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2765,13 +2774,13 @@ func (x *LockAnswer) GetGranted() *Granted {
 	return nil
 }
 
-// RetryTaskRequest puts a dead-lettered task of an open run back with its attempts at 0: the argument of the
+// RetryTaskRequest puts a dead-lettered task of an open run back with its attempts reset to 0: the argument of the
 // update `retry` of the workflow `Run`.
 type RetryTaskRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Task to put back.
 	Task string `protobuf:"bytes,1,opt,name=task,proto3" json:"task,omitempty"`
-	// Who; empty: not known.
+	// Who requested the retry, or empty if unknown.
 	By            string `protobuf:"bytes,2,opt,name=by,proto3" json:"by,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2821,10 +2830,10 @@ func (x *RetryTaskRequest) GetBy() string {
 	return ""
 }
 
-// SaveEventsRequest asks for a part of a run's events to be stored.
+// SaveEventsRequest asks to store a part of a run's events.
 type SaveEventsRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Run that they are of.
+	// Run of the events.
 	RunId string `protobuf:"bytes,1,opt,name=run_id,json=runId,proto3" json:"run_id,omitempty"`
 	// Generation of the run.
 	Generation int32 `protobuf:"varint,2,opt,name=generation,proto3" json:"generation,omitempty"`
@@ -2906,7 +2915,7 @@ func (x *SaveEventsRequest) GetChain() string {
 // EventsRequest is the argument of the query `events` of a run.
 type EventsRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Number of the first event of this execution's unstored ones to return.
+	// Number of unstored events of this execution to skip.
 	Offset        int32 `protobuf:"varint,1,opt,name=offset,proto3" json:"offset,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2949,14 +2958,14 @@ func (x *EventsRequest) GetOffset() int32 {
 	return 0
 }
 
-// EventsResponse is the answer to the query `events` of a run: those that are not stored yet.
+// EventsResponse is the answer to the query `events` of a run: its events that are not stored yet.
 type EventsResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Events, oldest first; as many as an answer may hold.
+	// Events, oldest first; as many as fit in an answer.
 	Events []*Event `protobuf:"bytes,1,rep,name=events,proto3" json:"events,omitempty"`
-	// Number of parts that have been stored before them.
+	// Number of stored parts before these events.
 	Parts int32 `protobuf:"varint,2,opt,name=parts,proto3" json:"parts,omitempty"`
-	// There is more: ask again with the offset that follows.
+	// Whether there are more events; query again with the next offset.
 	More          bool `protobuf:"varint,3,opt,name=more,proto3" json:"more,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -3108,65 +3117,65 @@ func (x *LoadCarryRequest) GetKey() string {
 // TaskCarry is the state of one task across executions of `Run`.
 type TaskCarry struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// What is known of it; streams and output are left out where there is a record.
+	// State of the task; streams and output are omitted if there is a record.
 	Task *Task `protobuf:"bytes,1,opt,name=task,proto3" json:"task,omitempty"`
-	// Number of its newest dispatch.
+	// Number of the newest dispatch.
 	Claim int32 `protobuf:"varint,2,opt,name=claim,proto3" json:"claim,omitempty"`
-	// Key of its result record.
+	// Key of the result record.
 	Record string `protobuf:"bytes,3,opt,name=record,proto3" json:"record,omitempty"`
-	// A failed attempt waits for the end of its back-off.
+	// Whether a failed attempt waits for the end of its back-off.
 	Backoff bool `protobuf:"varint,4,opt,name=backoff,proto3" json:"backoff,omitempty"`
-	// State, reason and error of the failure that it is repeated for; absent when there is none.
+	// State, reason and error of the failure that is being retried; absent if there is none.
 	Failure *Task `protobuf:"bytes,5,opt,name=failure,proto3" json:"failure,omitempty"`
-	// It was put back by hand, and so may start although the run has halted.
+	// Whether a person put the task back, so that it may start although the run has halted.
 	Retried bool `protobuf:"varint,6,opt,name=retried,proto3" json:"retried,omitempty"`
-	// Attempts whose end was never reported.
+	// Attempts whose outcome was never reported.
 	Unheard []int32 `protobuf:"varint,7,rep,packed,name=unheard,proto3" json:"unheard,omitempty"`
-	// Node that failed under its newest attempt, or refused it.
+	// Node that failed while it ran the newest attempt, or that refused the attempt.
 	AvoidNode string `protobuf:"bytes,8,opt,name=avoid_node,json=avoidNode,proto3" json:"avoid_node,omitempty"`
-	// How often in a row a node has refused it for want of room.
+	// Number of consecutive refusals by nodes for lack of room.
 	Refusals int32 `protobuf:"varint,9,opt,name=refusals,proto3" json:"refusals,omitempty"`
-	// When it fanned out, from which its instances date.
+	// When the task fanned out; also the creation time of its instances.
 	ExpandedAt *timestamppb.Timestamp `protobuf:"bytes,10,opt,name=expanded_at,json=expandedAt,proto3" json:"expanded_at,omitempty"`
-	// The items of a fanned-out task; absent: it has none.
+	// Items of a fanned-out task; absent if it has none.
 	Items *Items `protobuf:"bytes,11,opt,name=items,proto3" json:"items,omitempty"`
-	// When the task could first start, from which its deadline counts.
+	// When the task could first start; its deadline counts from then.
 	ReadyAt *timestamppb.Timestamp `protobuf:"bytes,12,opt,name=ready_at,json=readyAt,proto3" json:"ready_at,omitempty"`
-	// Parts of a fanned-out task that FanOut children carry through, with their newest reports.
+	// Parts of a fanned-out task that FanOut children run, with their newest reports.
 	Parts []*PartReport `protobuf:"bytes,13,rep,name=parts,proto3" json:"parts,omitempty"`
-	// How it is to end although it has a node: state, reason and error; absent: as it will.
+	// Predetermined outcome of a task that still has a node: state, reason and error; absent if the outcome is open.
 	Doom *Task `protobuf:"bytes,14,opt,name=doom,proto3" json:"doom,omitempty"`
-	// What its newest attempt has left in the file $SWITCHYARD_CHECKPOINT.
+	// Checkpoint that the newest attempt left in the file $SWITCHYARD_CHECKPOINT.
 	Checkpoint *Checkpoint `protobuf:"bytes,15,opt,name=checkpoint,proto3" json:"checkpoint,omitempty"`
-	// Its attempt runs on and has to be adopted; of a batch, the first instance has it. Absent: nothing of it runs.
+	// Running attempt to adopt; for a batch, only set on its first instance. Absent if nothing of the task is running.
 	HandedOver *HandedOver `protobuf:"bytes,16,opt,name=handed_over,json=handedOver,proto3" json:"handed_over,omitempty"`
-	// Parts of a large fan-out in the generations before, of which what completed is kept.
+	// Parts of a large fan-out in earlier generations, whose completed instances are kept.
 	PartsBefore []*PartReport `protobuf:"bytes,17,rep,name=parts_before,json=partsBefore,proto3" json:"parts_before,omitempty"`
-	// What is known of the instances of a fanned-out task, for automatic batches; absent: nothing.
+	// What is known of the instances of a fanned-out task, for automatic batches; absent if nothing.
 	Pace *Pace `protobuf:"bytes,20,opt,name=pace,proto3" json:"pace,omitempty"`
-	// Instances of a large fan-out that were put back by hand and whose parts are not open again yet.
+	// Instances of a large fan-out that a person put back and whose parts are not reopened yet.
 	PutBack []int32 `protobuf:"varint,21,rep,packed,name=put_back,json=putBack,proto3" json:"put_back,omitempty"`
-	// Only the instances that were put back run again; all others keep the state in which they ended.
+	// Whether only the instances that were put back run again; all others keep their final states.
 	Partial bool `protobuf:"varint,24,opt,name=partial,proto3" json:"partial,omitempty"`
-	// A person has suspended it, and who and why, in one line; empty if it runs.
+	// Who suspended the task and why, in one line; empty if it is not suspended.
 	Paused string `protobuf:"bytes,18,opt,name=paused,proto3" json:"paused,omitempty"`
-	// First execution of the run that it has started, which has not ended; empty: there is none.
+	// First execution of the child run that the task started and that has not ended; empty if there is none.
 	ChildFirst string `protobuf:"bytes,22,opt,name=child_first,json=childFirst,proto3" json:"child_first,omitempty"`
-	// Keys of the records that attempts of generations before may have left which were lost.
+	// Keys of the records that lost attempts of earlier generations may have left.
 	Left []string `protobuf:"bytes,23,rep,name=left,proto3" json:"left,omitempty"`
-	// Name of its lock, if that was made from an expression.
+	// Name of the task's lock, if an expression determined it.
 	Lock string `protobuf:"bytes,25,opt,name=lock,proto3" json:"lock,omitempty"`
-	// How often its attempts have lost their lease on a live node since one of them ended otherwise.
+	// Number of attempts that lost their lease on a live node since an attempt last ended otherwise.
 	LostLeases int32 `protobuf:"varint,26,opt,name=lost_leases,json=lostLeases,proto3" json:"lost_leases,omitempty"`
-	// Who has approved it so far; empty: no one, or it does not wait for people.
+	// Approvals so far; empty if there are none, or if the task does not wait for people.
 	Approvals []*ApprovalRecord `protobuf:"bytes,27,rep,name=approvals,proto3" json:"approvals,omitempty"`
-	// When it no longer waits for people; absent: it has no limit, or does not wait for them.
+	// When the wait for people times out; absent if there is no limit, or if the task does not wait for them.
 	ApprovalUntil *timestamppb.Timestamp `protobuf:"bytes,28,opt,name=approval_until,json=approvalUntil,proto3" json:"approval_until,omitempty"`
-	// An earlier dispatch has started its newest attempt, which runs outside of the nodes.
+	// Whether an earlier dispatch started the newest attempt, which runs outside the nodes.
 	Continues bool `protobuf:"varint,29,opt,name=continues,proto3" json:"continues,omitempty"`
-	// How often the task was put back after it had ended, in this generation.
+	// How often the task was put back after its end, in this generation.
 	PutBacks int32 `protobuf:"varint,30,opt,name=put_backs,json=putBacks,proto3" json:"put_backs,omitempty"`
-	// Its attempt lasts, and is lost until its node is back: why, in one line; empty: it is not lost.
+	// Why the long-lived attempt is lost until its node is back, in one line; empty if it is not lost.
 	Away          string `protobuf:"bytes,31,opt,name=away,proto3" json:"away,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -3412,14 +3421,14 @@ func (x *TaskCarry) GetAway() string {
 	return ""
 }
 
-// ApprovalRecord says who has approved a task.
+// ApprovalRecord is one approval of a task.
 type ApprovalRecord struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Who; empty: not known.
+	// Who approved, or empty if unknown.
 	By string `protobuf:"bytes,1,opt,name=by,proto3" json:"by,omitempty"`
-	// Why, for people.
+	// Reason, shown to people.
 	Reason string `protobuf:"bytes,2,opt,name=reason,proto3" json:"reason,omitempty"`
-	// When.
+	// When the approval was given.
 	At            *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=at,proto3" json:"at,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -3476,26 +3485,26 @@ func (x *ApprovalRecord) GetAt() *timestamppb.Timestamp {
 	return nil
 }
 
-// HandedOver is an attempt that runs on a node while its run goes from one execution to the next.
+// HandedOver is an attempt that keeps running on a node while its run moves from one execution to the next.
 type HandedOver struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Task or instance that stands for it in the placement queue.
+	// Task or instance that represents the attempt in the placement queue.
 	Lead string `protobuf:"bytes,1,opt,name=lead,proto3" json:"lead,omitempty"`
-	// Claim of the lead, under which it has its place.
+	// Claim of the lead, which holds the placement.
 	Claim int32 `protobuf:"varint,2,opt,name=claim,proto3" json:"claim,omitempty"`
-	// Tasks or instances that it runs, in order.
+	// Tasks or instances that the attempt runs, in order.
 	Members []string `protobuf:"bytes,3,rep,name=members,proto3" json:"members,omitempty"`
-	// Node that has it.
+	// Node that runs the attempt.
 	Node string `protobuf:"bytes,4,opt,name=node,proto3" json:"node,omitempty"`
-	// Task queue of the node by which it came.
+	// Task queue of the node through which the attempt was dispatched.
 	Queue string `protobuf:"bytes,5,opt,name=queue,proto3" json:"queue,omitempty"`
-	// Start of the node's worker that has it.
+	// Incarnation of the worker that runs the attempt.
 	Incarnation string `protobuf:"bytes,6,opt,name=incarnation,proto3" json:"incarnation,omitempty"`
-	// Nothing of it can run after that unless it was adopted.
+	// When the attempt is guaranteed to have ended unless it was adopted.
 	LeaseUntil *timestamppb.Timestamp `protobuf:"bytes,7,opt,name=lease_until,json=leaseUntil,proto3" json:"lease_until,omitempty"`
-	// Indices of the GPUs that it has.
+	// Indices of the GPUs of the attempt.
 	Gpus []int32 `protobuf:"varint,8,rep,packed,name=gpus,proto3" json:"gpus,omitempty"`
-	// NUMA node that it is bound to; absent: none.
+	// NUMA node that the attempt is bound to; absent if none.
 	NumaNode      *int32 `protobuf:"varint,9,opt,name=numa_node,json=numaNode,proto3,oneof" json:"numa_node,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -3594,7 +3603,7 @@ func (x *HandedOver) GetNumaNode() int32 {
 	return 0
 }
 
-// SteerRequest is what a person wants of an attempt that runs: the argument of the node's activity Steer.
+// SteerRequest is a person's command to a running attempt: the argument of the node's activity Steer.
 type SteerRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Run of the attempt.
@@ -3603,10 +3612,11 @@ type SteerRequest struct {
 	Task string `protobuf:"bytes,2,opt,name=task,proto3" json:"task,omitempty"`
 	// Number of the dispatch.
 	Claim int32 `protobuf:"varint,3,opt,name=claim,proto3" json:"claim,omitempty"`
-	// "pause": none of its processes runs until "resume". For an attempt that lasts until it is stopped: "stop" ends it, which
-	// counts as success; "restart" stops its machine and starts it, with its disk; "find" asks only whether the node has it.
+	// Action: "pause" suspends all processes of the attempt until "resume". For an attempt that lasts until it is
+	// stopped: "stop" ends it, which counts as success; "restart" stops and starts its machine and keeps the disk; "find"
+	// only asks whether the node has the attempt.
 	Action string `protobuf:"bytes,4,opt,name=action,proto3" json:"action,omitempty"`
-	// Chain of the run, as in ExecuteRequest.
+	// Chain of the run; see ExecuteRequest.
 	Chain         string `protobuf:"bytes,5,opt,name=chain,proto3" json:"chain,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -3677,10 +3687,11 @@ func (x *SteerRequest) GetChain() string {
 	return ""
 }
 
-// SteerResponse says that the attempt has been steered.
+// SteerResponse is the outcome of a SteerRequest.
 type SteerResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The attempt is not on the node, or has ended, or cannot be steered: why, in one line. Empty: it was done.
+	// Why the action was refused, in one line: the attempt is not on the node, has ended, or does not support the action.
+	// Empty if the action was carried out.
 	Refused       string `protobuf:"bytes,1,opt,name=refused,proto3" json:"refused,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -3723,16 +3734,16 @@ func (x *SteerResponse) GetRefused() string {
 	return ""
 }
 
-// DetachRequest asks a node to continue attempts that run unattended for a while.
+// DetachRequest asks a node to keep attempts running unattended for a while.
 type DetachRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Run of the attempts.
 	RunId string `protobuf:"bytes,1,opt,name=run_id,json=runId,proto3" json:"run_id,omitempty"`
-	// The attempts: the task or instance, or the first instance of a batch, and its claim.
+	// The attempts: the task or instance, or the first instance of a batch, with its claim.
 	Attempts []*ClaimRef `protobuf:"bytes,2,rep,name=attempts,proto3" json:"attempts,omitempty"`
-	// How long they may run until they are reattached.
+	// How long the attempts may run until they are reattached.
 	Lease *durationpb.Duration `protobuf:"bytes,3,opt,name=lease,proto3" json:"lease,omitempty"`
-	// Chain of the run, as in ExecuteRequest.
+	// Chain of the run; see ExecuteRequest.
 	Chain         string `protobuf:"bytes,4,opt,name=chain,proto3" json:"chain,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -3796,10 +3807,10 @@ func (x *DetachRequest) GetChain() string {
 	return ""
 }
 
-// DetachResponse has what the node will not continue.
+// DetachResponse lists the attempts that the node will not keep running.
 type DetachResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Attempts that are not there, have ended, or are ending.
+	// Attempts that are unknown to the node, have ended, or are ending.
 	Others        []*ClaimRef `protobuf:"bytes,1,rep,name=others,proto3" json:"others,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -3842,18 +3853,18 @@ func (x *DetachResponse) GetOthers() []*ClaimRef {
 	return nil
 }
 
-// EvaluateRequest asks for the answers to conditions.
+// EvaluateRequest asks for the values of conditions.
 type EvaluateRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Conditions to answer.
+	// Conditions to evaluate.
 	Conditions []*Condition `protobuf:"bytes,1,rep,name=conditions,proto3" json:"conditions,omitempty"`
-	// What conditions see as `parent`, by task name.
+	// The variable `parent` of the conditions, by task name.
 	Parents map[string]*ParentView `protobuf:"bytes,2,rep,name=parents,proto3" json:"parents,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
-	// What conditions see as `workflow`.
+	// The variable `workflow` of the conditions.
 	Workflow *WorkflowView `protobuf:"bytes,3,opt,name=workflow,proto3" json:"workflow,omitempty"`
 	// Chain of the run, as in RunInput.
 	Chain string `protobuf:"bytes,4,opt,name=chain,proto3" json:"chain,omitempty"`
-	// Whose cached results are looked for: those of a user, or the ones that all others share if it is empty.
+	// Scope of the cached results to look up: those of one user, or, if empty, those that all other users share.
 	CacheScope    string `protobuf:"bytes,5,opt,name=cache_scope,json=cacheScope,proto3" json:"cache_scope,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -3929,26 +3940,27 @@ type Condition struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Task that the condition belongs to.
 	Task string `protobuf:"bytes,1,opt,name=task,proto3" json:"task,omitempty"`
-	// Expression in CEL; of a template: none.
+	// Expression in CEL; empty for a template.
 	Expression string `protobuf:"bytes,2,opt,name=expression,proto3" json:"expression,omitempty"`
-	// Ancestors that it reads.
+	// Ancestors that the expression reads.
 	References []string `protobuf:"bytes,3,rep,name=references,proto3" json:"references,omitempty"`
-	// What is wanted: "" (true or false), "count" (a number of instances), "items" (a list of them), "cache" (the text of a
-	// key, and what is stored under it), "retry" (true or false, of `attempt`), "lock" (the name of a lock, which is
-	// `expression` with its expressions replaced), or "template" (`template` with its expressions replaced).
+	// Kind of value to compute: "" (true or false), "count" (a number of instances), "items" (a list of items), "cache"
+	// (the text of a key, and the result stored under it), "retry" (true or false, of `attempt`), "lock" (the name of a
+	// lock: `expression` with its embedded expressions replaced), or "template" (`template` with its expressions
+	// replaced).
 	Kind string `protobuf:"bytes,4,opt,name=kind,proto3" json:"kind,omitempty"`
-	// Attempt that a "retry" is about.
+	// Attempt that a "retry" condition judges.
 	Attempt *AttemptView `protobuf:"bytes,5,opt,name=attempt,proto3" json:"attempt,omitempty"`
 	// Object in whose strings `${{ }}` is replaced.
 	Template *structpb.Struct `protobuf:"bytes,6,opt,name=template,proto3" json:"template,omitempty"`
-	// Input of the task: what expressions see as `input`.
+	// Input of the task; expressions read it as `input`.
 	Input *structpb.Struct `protobuf:"bytes,7,opt,name=input,proto3" json:"input,omitempty"`
-	// How old a cached result may be; 0: any age.
+	// Maximum age of a cached result; 0 means any age.
 	Ttl *durationpb.Duration `protobuf:"bytes,8,opt,name=ttl,proto3" json:"ttl,omitempty"`
-	// Item of the `foreach` that the instance is for; expressions see it in `input`, unless that has the word. Absent: it
-	// is in the stored list, or there is none.
+	// Item of the `foreach` for the instance. Expressions read it in `input`, unless the input already has that key.
+	// Absent if the item is in the stored list, or if there is none.
 	Item *structpb.Value `protobuf:"bytes,9,opt,name=item,proto3" json:"item,omitempty"`
-	// Key of the ItemList of the `foreach`; empty: `item` has it, or there is none.
+	// Key of the ItemList of the `foreach`; empty if `item` is set, or if there is none.
 	Items         string `protobuf:"bytes,10,opt,name=items,proto3" json:"items,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -4054,10 +4066,10 @@ func (x *Condition) GetItems() string {
 	return ""
 }
 
-// PrepareRequest asks for what child workflows of a run are to be started with.
+// PrepareRequest asks for the inputs with which to start child workflows of a run.
 type PrepareRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// One for each child.
+	// One request for each child.
 	Children      []*ChildRequest `protobuf:"bytes,1,rep,name=children,proto3" json:"children,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -4100,14 +4112,14 @@ func (x *PrepareRequest) GetChildren() []*ChildRequest {
 	return nil
 }
 
-// ChildRequest asks for what one child workflow is to be started with.
+// ChildRequest asks for the input with which to start one child workflow.
 type ChildRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The run of a task of type "run"; absent: a part of a fan-out.
+	// Run of a task of type "run"; absent for a part of a fan-out.
 	Run *ChildRunRequest `protobuf:"bytes,1,opt,name=run,proto3" json:"run,omitempty"`
-	// Id of the workflow of a part.
+	// Id of the part's workflow.
 	Id string `protobuf:"bytes,2,opt,name=id,proto3" json:"id,omitempty"`
-	// What the workflow of a part is started with.
+	// Input of the part's workflow.
 	Input         *RunInput `protobuf:"bytes,3,opt,name=input,proto3" json:"input,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -4164,7 +4176,7 @@ func (x *ChildRequest) GetInput() *RunInput {
 	return nil
 }
 
-// ChildRunRequest asks for the run that a task of type "run" is to start.
+// ChildRunRequest asks for the run that a task of type "run" starts.
 type ChildRunRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Run of the task.
@@ -4173,25 +4185,25 @@ type ChildRunRequest struct {
 	Generation int32 `protobuf:"varint,2,opt,name=generation,proto3" json:"generation,omitempty"`
 	// Task or instance.
 	Task string `protobuf:"bytes,3,opt,name=task,proto3" json:"task,omitempty"`
-	// Number of the dispatch; each is a run of its own.
+	// Number of the dispatch; each dispatch starts its own run.
 	Claim int32 `protobuf:"varint,4,opt,name=claim,proto3" json:"claim,omitempty"`
 	// The RunSpec, with its expressions replaced.
 	Spec *structpb.Struct `protobuf:"bytes,5,opt,name=spec,proto3" json:"spec,omitempty"`
-	// Settings of the run, which its child has too.
+	// Settings of the run, which its child inherits.
 	Options *RunOptions `protobuf:"bytes,6,opt,name=options,proto3" json:"options,omitempty"`
-	// How many runs the child is inside of.
+	// Nesting depth of the child: number of enclosing runs.
 	Depth int32 `protobuf:"varint,7,opt,name=depth,proto3" json:"depth,omitempty"`
-	// First execution of the workflow that starts it.
+	// First execution of the workflow that starts the child.
 	ParentFirst string `protobuf:"bytes,8,opt,name=parent_first,json=parentFirst,proto3" json:"parent_first,omitempty"`
 	// Chain of the run, as in RunInput.
 	Chain string `protobuf:"bytes,9,opt,name=chain,proto3" json:"chain,omitempty"`
-	// Who submitted the run, and so its child; empty: not known.
+	// Who submitted the run and therefore its child, or empty if unknown.
 	By string `protobuf:"bytes,10,opt,name=by,proto3" json:"by,omitempty"`
-	// Batch of the run, which its child has too; empty: none.
+	// Batch of the run, which its child inherits; empty if none.
 	Batch string `protobuf:"bytes,11,opt,name=batch,proto3" json:"batch,omitempty"`
-	// As in RunInput of the run, and of its child.
+	// See RunInput.by_role; the child inherits it.
 	ByRole string `protobuf:"bytes,12,opt,name=by_role,json=byRole,proto3" json:"by_role,omitempty"`
-	// As in RunInput of the run, and of its child.
+	// See RunInput.signed_decisions; the child inherits it.
 	SignedDecisions bool `protobuf:"varint,13,opt,name=signed_decisions,json=signedDecisions,proto3" json:"signed_decisions,omitempty"`
 	unknownFields   protoimpl.UnknownFields
 	sizeCache       protoimpl.SizeCache
@@ -4318,7 +4330,7 @@ func (x *ChildRunRequest) GetSignedDecisions() bool {
 	return false
 }
 
-// PrepareResponse has an answer for each child of the request, in the same order.
+// PrepareResponse holds one answer for each child of the request, in the same order.
 type PrepareResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The answers.
@@ -4364,16 +4376,16 @@ func (x *PrepareResponse) GetChildren() []*PreparedChild {
 	return nil
 }
 
-// PreparedChild is a child workflow that can be started.
+// PreparedChild is a child workflow that is ready to start.
 type PreparedChild struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Id of its workflow; the same request has the same.
+	// Id of its workflow; the same request yields the same id.
 	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
-	// Name of the workflow of a run.
+	// Name of the workflow of the child run.
 	Workflow string `protobuf:"bytes,2,opt,name=workflow,proto3" json:"workflow,omitempty"`
-	// What it is started with, by reference when it is large.
+	// Input of the workflow, by reference if it is large.
 	Input *RunInput `protobuf:"bytes,3,opt,name=input,proto3" json:"input,omitempty"`
-	// Why there cannot be such a child, in words; empty: there can.
+	// Why the child cannot be started, for people; empty if it can.
 	Error         string `protobuf:"bytes,4,opt,name=error,proto3" json:"error,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -4437,10 +4449,10 @@ func (x *PreparedChild) GetError() string {
 	return ""
 }
 
-// AwaitRunsRequest asks for the ends of runs and parts.
+// AwaitRunsRequest waits for the ends of runs and parts.
 type AwaitRunsRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Those that are awaited.
+	// Runs and parts to wait for.
 	Runs          []*AwaitedRun `protobuf:"bytes,1,rep,name=runs,proto3" json:"runs,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -4486,13 +4498,13 @@ func (x *AwaitRunsRequest) GetRuns() []*AwaitedRun {
 // AwaitedRun is a run, or a part of one.
 type AwaitedRun struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Workflow that carries it out.
+	// Workflow of the run or part.
 	WorkflowId string `protobuf:"bytes,1,opt,name=workflow_id,json=workflowId,proto3" json:"workflow_id,omitempty"`
-	// Its first execution. A run of the same name that began later is another one. Empty: the newest.
+	// First execution of that workflow. A later run with the same name is a different run. Empty means the newest.
 	First string `protobuf:"bytes,2,opt,name=first,proto3" json:"first,omitempty"`
-	// Since when it is awaited.
+	// When the wait began.
 	Since *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=since,proto3" json:"since,omitempty"`
-	// The child that awaits the run which has started it. Absent: the run is awaited by others.
+	// Child that waits for the run that started it; absent if others wait for the run.
 	Child         *AwaitingChild `protobuf:"bytes,4,opt,name=child,proto3" json:"child,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -4556,15 +4568,15 @@ func (x *AwaitedRun) GetChild() *AwaitingChild {
 	return nil
 }
 
-// AwaitingChild is a child workflow that ends with the execution of its parent, and with those that continue it: by
-// continuing as new, or by a reset to when the child had been started.
+// AwaitingChild is a child workflow that ends with the execution of its parent and with those that continue that
+// execution, either by continuing as new or by a reset to a point after the child was started.
 type AwaitingChild struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Its workflow.
+	// Id of the child workflow.
 	WorkflowId string `protobuf:"bytes,1,opt,name=workflow_id,json=workflowId,proto3" json:"workflow_id,omitempty"`
-	// The first execution of that.
+	// First execution of the child workflow.
 	First string `protobuf:"bytes,2,opt,name=first,proto3" json:"first,omitempty"`
-	// Execution of the parent that has started it.
+	// Execution of the parent that started the child.
 	Starter       string `protobuf:"bytes,3,opt,name=starter,proto3" json:"starter,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -4621,10 +4633,10 @@ func (x *AwaitingChild) GetStarter() string {
 	return ""
 }
 
-// AwaitRunsResponse has those of the runs that have ended.
+// AwaitRunsResponse lists the awaited runs that have ended.
 type AwaitRunsResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Their ends; none when whoever waited had to stop, and is to be asked again.
+	// How the runs ended; empty if the wait had to stop early and the request must be repeated.
 	Ends          []*RunEnd `protobuf:"bytes,1,rep,name=ends,proto3" json:"ends,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -4667,18 +4679,18 @@ func (x *AwaitRunsResponse) GetEnds() []*RunEnd {
 	return nil
 }
 
-// RunEnd is how a run has ended, as Temporal tells it.
+// RunEnd is the outcome of a run, as recorded by Temporal.
 type RunEnd struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// `completed`, `failed`, `cancelled`, `terminated`, or empty: that is not known any more.
+	// Temporal status: `completed`, `failed`, `cancelled` or `terminated`; empty if no longer known.
 	Status string `protobuf:"bytes,1,opt,name=status,proto3" json:"status,omitempty"`
-	// What the run calls that itself: a failed one may be `rejected`.
+	// State that the run itself reports: a failed run may be `rejected`.
 	State string `protobuf:"bytes,2,opt,name=state,proto3" json:"state,omitempty"`
-	// Generation that has ended.
+	// Generation that ended.
 	Generation int32 `protobuf:"varint,3,opt,name=generation,proto3" json:"generation,omitempty"`
-	// Why, in one line; empty: it has completed.
+	// Explanation of the outcome, in one line; empty if the run completed.
 	Error string `protobuf:"bytes,4,opt,name=error,proto3" json:"error,omitempty"`
-	// Workflow that has ended.
+	// Workflow that ended.
 	WorkflowId string `protobuf:"bytes,5,opt,name=workflow_id,json=workflowId,proto3" json:"workflow_id,omitempty"`
 	// Chain of the run, as in RunInput.
 	Chain         string `protobuf:"bytes,6,opt,name=chain,proto3" json:"chain,omitempty"`
@@ -4758,10 +4770,10 @@ func (x *RunEnd) GetChain() string {
 	return ""
 }
 
-// ChildRunEndsRequest asks for what completed child runs have left.
+// ChildRunEndsRequest asks for the results of completed child runs.
 type ChildRunEndsRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// One for each child run.
+	// One request for each child run.
 	Children      []*ChildRunEndRequest `protobuf:"bytes,1,rep,name=children,proto3" json:"children,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -4804,10 +4816,10 @@ func (x *ChildRunEndsRequest) GetChildren() []*ChildRunEndRequest {
 	return nil
 }
 
-// ChildRunEndsResponse has an answer for each child run of the request, in the same order.
+// ChildRunEndsResponse holds one answer for each child run of the request, in the same order.
 type ChildRunEndsResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The answers, as those of attempts.
+	// The answers, in the form of answers of attempts.
 	Answers       []*ExecuteResponse `protobuf:"bytes,1,rep,name=answers,proto3" json:"answers,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -4850,12 +4862,12 @@ func (x *ChildRunEndsResponse) GetAnswers() []*ExecuteResponse {
 	return nil
 }
 
-// ChildRunEndRequest asks for what a completed child run has left, as the result of the task that started it.
+// ChildRunEndRequest asks for the result of a completed child run, as the result of the task that started it.
 type ChildRunEndRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The child run.
 	Child string `protobuf:"bytes,1,opt,name=child,proto3" json:"child,omitempty"`
-	// Generation that it has completed in.
+	// Generation in which the child run completed.
 	ChildGeneration int32 `protobuf:"varint,2,opt,name=child_generation,json=childGeneration,proto3" json:"child_generation,omitempty"`
 	// Run of the task.
 	RunId string `protobuf:"bytes,3,opt,name=run_id,json=runId,proto3" json:"run_id,omitempty"`
@@ -4863,13 +4875,13 @@ type ChildRunEndRequest struct {
 	Generation int32 `protobuf:"varint,4,opt,name=generation,proto3" json:"generation,omitempty"`
 	// Task or instance.
 	Task string `protobuf:"bytes,5,opt,name=task,proto3" json:"task,omitempty"`
-	// Number of its attempt.
+	// Number of the task's attempt.
 	Attempt int32 `protobuf:"varint,6,opt,name=attempt,proto3" json:"attempt,omitempty"`
-	// Most bytes that the answer may hold; more is stored as the result record of the attempt.
+	// Maximum size of the answer in bytes; a larger result is stored as the result record of the attempt.
 	InlineLimit int32 `protobuf:"varint,7,opt,name=inline_limit,json=inlineLimit,proto3" json:"inline_limit,omitempty"`
 	// Chain of the run, as in RunInput.
 	Chain string `protobuf:"bytes,8,opt,name=chain,proto3" json:"chain,omitempty"`
-	// Chain of the child.
+	// Chain of the child run.
 	ChildChain    string `protobuf:"bytes,9,opt,name=child_chain,json=childChain,proto3" json:"child_chain,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -4973,14 +4985,14 @@ type AttemptView struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Number of the attempt, from 0.
 	Number int32 `protobuf:"varint,1,opt,name=number,proto3" json:"number,omitempty"`
-	// How it ended.
+	// Outcome, as a task state.
 	State string `protobuf:"bytes,2,opt,name=state,proto3" json:"state,omitempty"`
-	// Why, as a word.
+	// Reason code of the outcome.
 	Reason string `protobuf:"bytes,3,opt,name=reason,proto3" json:"reason,omitempty"`
-	// What it left; streams may be missing here when `record` is set.
+	// Result of the attempt; streams may be missing if `record` is set.
 	Result *TaskResult `protobuf:"bytes,4,opt,name=result,proto3" json:"result,omitempty"`
-	// Key of the record that holds the whole result; empty: `result` is whole. Always set when the answer is that of an
-	// earlier attempt.
+	// Key of the record that holds the complete result; empty if `result` is complete. Always set if the answer is that
+	// of an earlier attempt.
 	Record        string `protobuf:"bytes,5,opt,name=record,proto3" json:"record,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -5056,11 +5068,11 @@ type ParentView struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// State of the task.
 	State string `protobuf:"bytes,1,opt,name=state,proto3" json:"state,omitempty"`
-	// What it left; streams and output may be missing here when `record` is set.
+	// Result of the task; streams and output may be missing if `record` is set.
 	Result *TaskResult `protobuf:"bytes,2,opt,name=result,proto3" json:"result,omitempty"`
-	// Key of the record that holds the whole result; empty: `result` is whole.
+	// Key of the record that holds the complete result; empty if `result` is complete.
 	Record string `protobuf:"bytes,3,opt,name=record,proto3" json:"record,omitempty"`
-	// The task fanned out: what its instances left. `result` holds the exit code.
+	// Results of the instances of a fanned-out task; `result` then holds only the exit code.
 	FanOut        *FanOutView `protobuf:"bytes,4,opt,name=fan_out,json=fanOut,proto3" json:"fan_out,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -5124,18 +5136,18 @@ func (x *ParentView) GetFanOut() *FanOutView {
 	return nil
 }
 
-// FanOutView is what is seen of a task that fanned out.
+// FanOutView is a fanned-out task as expressions see it.
 type FanOutView struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Number of instances.
 	Count int32 `protobuf:"varint,1,opt,name=count,proto3" json:"count,omitempty"`
-	// Those that completed.
+	// Number of instances that completed.
 	Completed int32 `protobuf:"varint,2,opt,name=completed,proto3" json:"completed,omitempty"`
-	// Those that ended otherwise.
+	// Number of instances that ended otherwise.
 	Failed int32 `protobuf:"varint,3,opt,name=failed,proto3" json:"failed,omitempty"`
-	// Outputs of the instances in order of their index, null where one did not complete. Absent: all are empty.
+	// Outputs of the instances by index, null for an instance that did not complete. Absent if all are empty.
 	Outputs *Items `protobuf:"bytes,4,opt,name=outputs,proto3" json:"outputs,omitempty"`
-	// Why the outputs are not there although there are some; empty: they are.
+	// Why the outputs are missing although there are some; empty if they are not missing.
 	Error         string `protobuf:"bytes,5,opt,name=error,proto3" json:"error,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -5213,7 +5225,7 @@ type WorkflowView struct {
 	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
 	// Id of the run.
 	RunId string `protobuf:"bytes,2,opt,name=run_id,json=runId,proto3" json:"run_id,omitempty"`
-	// Context so far.
+	// Context of the run so far.
 	Context *structpb.Struct `protobuf:"bytes,3,opt,name=context,proto3" json:"context,omitempty"`
 	// Input of the run.
 	Input         *structpb.Struct `protobuf:"bytes,4,opt,name=input,proto3" json:"input,omitempty"`
@@ -5279,13 +5291,13 @@ func (x *WorkflowView) GetInput() *structpb.Struct {
 	return nil
 }
 
-// EvaluateResponse holds answers. A condition that has none was not reached
-// within the time budget and is to be asked again.
+// EvaluateResponse holds answers. A condition without an answer was not reached within the time budget; request it
+// again.
 type EvaluateResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Answers, in the order of the request.
 	Answers []*ConditionAnswer `protobuf:"bytes,1,rep,name=answers,proto3" json:"answers,omitempty"`
-	// Why the conditions without an answer wait: the store is away. Empty: it is not.
+	// Why conditions without an answer must wait: the store is unavailable. Empty if it is available.
 	Away          string `protobuf:"bytes,2,opt,name=away,proto3" json:"away,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -5342,21 +5354,21 @@ type ConditionAnswer struct {
 	Task string `protobuf:"bytes,1,opt,name=task,proto3" json:"task,omitempty"`
 	// Value of the condition.
 	Value bool `protobuf:"varint,2,opt,name=value,proto3" json:"value,omitempty"`
-	// Why it could not be evaluated; empty when it could.
+	// Why the condition could not be evaluated; empty if it could.
 	Error string `protobuf:"bytes,3,opt,name=error,proto3" json:"error,omitempty"`
-	// Not the condition is at fault but the system: a result that it reads is missing.
+	// Whether the system rather than the condition is at fault: a result that it reads is missing.
 	Broken bool `protobuf:"varint,4,opt,name=broken,proto3" json:"broken,omitempty"`
-	// Number of instances, of "count" and "items".
+	// Number of instances, for "count" and "items".
 	Count int32 `protobuf:"varint,5,opt,name=count,proto3" json:"count,omitempty"`
-	// The items, of "items".
+	// The items, for "items".
 	Items *Items `protobuf:"bytes,6,opt,name=items,proto3" json:"items,omitempty"`
-	// The value of the expression as text, of "cache": the key.
+	// Value of the expression as text; for "cache", the key.
 	Text string `protobuf:"bytes,7,opt,name=text,proto3" json:"text,omitempty"`
-	// The stored result, of "cache"; absent: there is none that is young enough.
+	// The stored result, for "cache"; absent if none is young enough.
 	Cached *CachedResult `protobuf:"bytes,8,opt,name=cached,proto3" json:"cached,omitempty"`
-	// The object with its expressions replaced, of "template".
+	// The object with its expressions replaced, for "template".
 	Rendered *structpb.Struct `protobuf:"bytes,9,opt,name=rendered,proto3" json:"rendered,omitempty"`
-	// A condition that is false, with the values that it read, for people.
+	// For a condition that is false: the condition with the values that it read, for people.
 	Because       string `protobuf:"bytes,10,opt,name=because,proto3" json:"because,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -5465,11 +5477,11 @@ func (x *ConditionAnswer) GetBecause() string {
 // CachedResult is a completed result that later runs may reuse.
 type CachedResult struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Run that it is of.
+	// Run that produced the result.
 	RunId string `protobuf:"bytes,1,opt,name=run_id,json=runId,proto3" json:"run_id,omitempty"`
-	// When it was made.
+	// When the result was produced.
 	CompletedAt *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=completed_at,json=completedAt,proto3" json:"completed_at,omitempty"`
-	// What the attempt left, with the streams and the output as far as they are kept.
+	// Result of the attempt, with as much of the streams and the output as is kept.
 	Response      *ExecuteResponse `protobuf:"bytes,3,opt,name=response,proto3" json:"response,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -5526,18 +5538,18 @@ func (x *CachedResult) GetResponse() *ExecuteResponse {
 	return nil
 }
 
-// SaveCachedRequest asks for a completed result to be kept for later runs.
+// SaveCachedRequest asks to store a completed result for later runs.
 type SaveCachedRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Workflow that it is of.
+	// Workflow of the result.
 	Workflow string `protobuf:"bytes,1,opt,name=workflow,proto3" json:"workflow,omitempty"`
-	// Task that it is of.
+	// Task of the result.
 	Task string `protobuf:"bytes,2,opt,name=task,proto3" json:"task,omitempty"`
-	// Value of the cache's key.
+	// Value of the cache key.
 	Key string `protobuf:"bytes,3,opt,name=key,proto3" json:"key,omitempty"`
-	// The result; `response.record` names the whole of it, if that is elsewhere.
+	// The result; `response.record` names the complete result if it is stored elsewhere.
 	Result *CachedResult `protobuf:"bytes,4,opt,name=result,proto3" json:"result,omitempty"`
-	// For whom it is kept, as EvaluateRequest.cache_scope.
+	// Scope of the result; see EvaluateRequest.cache_scope.
 	Scope         string `protobuf:"bytes,5,opt,name=scope,proto3" json:"scope,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -5611,19 +5623,19 @@ func (x *SaveCachedRequest) GetScope() string {
 // CollectRequest asks for the outputs of the instances of a task as one list.
 type CollectRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Run.
+	// Run of the task.
 	RunId string `protobuf:"bytes,1,opt,name=run_id,json=runId,proto3" json:"run_id,omitempty"`
 	// Generation of the run.
 	Generation int32 `protobuf:"varint,2,opt,name=generation,proto3" json:"generation,omitempty"`
-	// Task that fanned out.
+	// Fanned-out task.
 	Task string `protobuf:"bytes,3,opt,name=task,proto3" json:"task,omitempty"`
-	// First instance that the list holds: 0, or that of a part.
+	// First instance of the list: 0, or the first of a part.
 	From int32 `protobuf:"varint,4,opt,name=from,proto3" json:"from,omitempty"`
-	// The instances, in order.
+	// Instances to collect, in order.
 	Items []*CollectItem `protobuf:"bytes,5,rep,name=items,proto3" json:"items,omitempty"`
-	// Keys of lists, in order, instead of instances: those of parts. An empty one stands for `empty` empty outputs.
+	// Lists of parts to concatenate, in order, instead of instances. A list without a key stands for empty outputs.
 	Parts []*CollectPart `protobuf:"bytes,6,rep,name=parts,proto3" json:"parts,omitempty"`
-	// The list is stored however small it is.
+	// Whether to store the list even if it is small.
 	Stored bool `protobuf:"varint,7,opt,name=stored,proto3" json:"stored,omitempty"`
 	// Chain of the run, as in RunInput.
 	Chain         string `protobuf:"bytes,8,opt,name=chain,proto3" json:"chain,omitempty"`
@@ -5720,11 +5732,11 @@ func (x *CollectRequest) GetChain() string {
 // CollectItem is the output of one instance.
 type CollectItem struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// State that it ended in; null in the list where that is no success.
+	// Final state; the list holds null for an instance that did not succeed.
 	State string `protobuf:"bytes,1,opt,name=state,proto3" json:"state,omitempty"`
-	// Its output, when small.
+	// The output, if it is small.
 	Output *structpb.Struct `protobuf:"bytes,2,opt,name=output,proto3" json:"output,omitempty"`
-	// Key of the record that holds it; empty: `output` is whole.
+	// Key of the record that holds the output; empty if `output` is complete.
 	Record        string `protobuf:"bytes,3,opt,name=record,proto3" json:"record,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -5781,14 +5793,14 @@ func (x *CollectItem) GetRecord() string {
 	return ""
 }
 
-// CollectPart is the list of the outputs of a part.
+// CollectPart is the list of outputs of a part.
 type CollectPart struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Key of its list in the store, or empty if it has none.
+	// Key of the list in the store, or empty if there is none.
 	Key string `protobuf:"bytes,1,opt,name=key,proto3" json:"key,omitempty"`
 	// Number of instances.
 	Count int32 `protobuf:"varint,2,opt,name=count,proto3" json:"count,omitempty"`
-	// Without a list, the state of all instances; empty: they completed, and left nothing.
+	// State of all instances if there is no list; empty if all completed without output.
 	State         string `protobuf:"bytes,3,opt,name=state,proto3" json:"state,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -5845,21 +5857,20 @@ func (x *CollectPart) GetState() string {
 	return ""
 }
 
-// PlaceRequest brings the placement queue up to date with a run and asks for
-// whatever of the run can be placed now.
+// PlaceRequest brings the placement queue up to date with a run and asks for whatever of the run can be placed now.
 type PlaceRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Run that asks.
 	RunId string `protobuf:"bytes,1,opt,name=run_id,json=runId,proto3" json:"run_id,omitempty"`
-	// Tasks that have become ready. Asking again for the same claim is harmless.
+	// Tasks that have become ready. Repeating a request for the same claim is a no-op.
 	Requests []*TaskRequest `protobuf:"bytes,2,rep,name=requests,proto3" json:"requests,omitempty"`
-	// Claims that have ended or are not wanted any more.
+	// Claims that have ended or are no longer needed.
 	Released []*ClaimRef `protobuf:"bytes,3,rep,name=released,proto3" json:"released,omitempty"`
-	// Placement queue whose answer the run has taken in last; empty: none has answered yet.
+	// Placement queue whose answer the run processed last; empty if none has answered yet.
 	Epoch string `protobuf:"bytes,4,opt,name=epoch,proto3" json:"epoch,omitempty"`
-	// Number of that answer. What later ones said got lost, and is said again.
+	// Number of the last answer that the run processed. The queue repeats what later, lost answers contained.
 	Heard int64 `protobuf:"varint,5,opt,name=heard,proto3" json:"heard,omitempty"`
-	// Chain of the run, as in ExecuteRequest. What executions that a reset has terminated have asked for is dropped.
+	// Chain of the run; see ExecuteRequest. The queue drops requests of executions that a reset terminated.
 	Chain         string `protobuf:"bytes,6,opt,name=chain,proto3" json:"chain,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -5937,31 +5948,32 @@ func (x *PlaceRequest) GetChain() string {
 	return ""
 }
 
-// TaskRequest is a task that wants a node.
+// TaskRequest is a request for a node for a task.
 type TaskRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Task of the run.
 	Task string `protobuf:"bytes,1,opt,name=task,proto3" json:"task,omitempty"`
-	// Number of the dispatch that this is for.
+	// Number of the dispatch that the request is for.
 	Claim int32 `protobuf:"varint,2,opt,name=claim,proto3" json:"claim,omitempty"`
 	// Type of the task.
 	Type string `protobuf:"bytes,3,opt,name=type,proto3" json:"type,omitempty"`
-	// Where it may run.
+	// Which nodes may run the task.
 	Constraints *Constraints `protobuf:"bytes,4,opt,name=constraints,proto3" json:"constraints,omitempty"`
-	// What it takes.
+	// Resources that the task takes from its node.
 	Resources *Resources `protobuf:"bytes,5,opt,name=resources,proto3" json:"resources,omitempty"`
-	// Urgency, 0 to 10.
+	// Urgency from 0 to 10.
 	Priority int32 `protobuf:"varint,6,opt,name=priority,proto3" json:"priority,omitempty"`
-	// When the task became ready; older requests go first.
+	// When the task became ready; older requests are placed first.
 	QueuedAt *timestamppb.Timestamp `protobuf:"bytes,7,opt,name=queued_at,json=queuedAt,proto3" json:"queued_at,omitempty"`
-	// Nodes to leave out if others will do.
+	// Nodes to avoid if another node is suitable.
 	AvoidNodes []string `protobuf:"bytes,8,rep,name=avoid_nodes,json=avoidNodes,proto3" json:"avoid_nodes,omitempty"`
-	// How long the request waits while no node could ever meet it; 0: without end.
+	// How long the request waits while no node could ever satisfy it; 0 means forever.
 	PlacementTimeout *durationpb.Duration `protobuf:"bytes,9,opt,name=placement_timeout,json=placementTimeout,proto3" json:"placement_timeout,omitempty"`
-	// How often in a row a node has refused the task for want of room: from the second time on it waits, 100 ms
-	// doubling to 5 s, before it is placed again.
+	// Number of consecutive refusals by nodes for lack of room. From the second refusal on, the request waits before it
+	// is placed again: 100 ms, doubling up to 5 s.
 	Refusals int32 `protobuf:"varint,10,opt,name=refusals,proto3" json:"refusals,omitempty"`
-	// What its container needs the node to allow; absent: nothing, or it is no container.
+	// Privileges that the task's container needs the node to allow; absent if it needs none, or if the task has no
+	// container.
 	Container     *ContainerNeeds `protobuf:"bytes,11,opt,name=container,proto3" json:"container,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -6074,16 +6086,17 @@ func (x *TaskRequest) GetContainer() *ContainerNeeds {
 	return nil
 }
 
-// ClaimRef names a dispatch of a task.
+// ClaimRef identifies a dispatch of a task.
 type ClaimRef struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Task of the run.
 	Task string `protobuf:"bytes,1,opt,name=task,proto3" json:"task,omitempty"`
 	// Number of the dispatch.
 	Claim int32 `protobuf:"varint,2,opt,name=claim,proto3" json:"claim,omitempty"`
-	// How the dispatch ended, as far as it says something of its node: "refused" (no room there), "lost" (the node was
-	// lost while it ran), "suspect" (the node did not pick it up, or did not start it), "system" (the node is at fault),
-	// "moved" (handed back for another reason), "done" (it ran), or empty: it never got there.
+	// Outcome of the dispatch, as far as it reflects on its node: "refused" (no room there), "lost" (the node was lost
+	// while the attempt ran), "suspect" (the node did not pick up or did not start the attempt), "system" (the node is at
+	// fault), "moved" (handed back for another reason), "done" (the attempt ran), or empty if the dispatch never reached
+	// a node.
 	Outcome       string `protobuf:"bytes,3,opt,name=outcome,proto3" json:"outcome,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -6140,18 +6153,19 @@ func (x *ClaimRef) GetOutcome() string {
 	return ""
 }
 
-// PlaceResponse is what the placement queue says to a run; `Place` and `AwaitPlacement` both return it.
+// PlaceResponse is an answer of the placement queue to a run; returned by both `Place` and `AwaitPlacement`.
 type PlaceResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Identity of the placement queue that answered; another one knows nothing of this run.
+	// Identity of the placement queue that answered. A queue with another identity has no record of this run.
 	Epoch string `protobuf:"bytes,1,opt,name=epoch,proto3" json:"epoch,omitempty"`
-	// Tasks that have a node now.
+	// Tasks that now have a node.
 	Assigned []*Assignment `protobuf:"bytes,2,rep,name=assigned,proto3" json:"assigned,omitempty"`
-	// Tasks that wait, where the reason is new.
+	// Waiting tasks whose reason has changed.
 	Waiting []*Waiting `protobuf:"bytes,3,rep,name=waiting,proto3" json:"waiting,omitempty"`
-	// The placement queue does not know this run: everything that waits must be requested again.
+	// Whether the placement queue has no record of this run, so that the run must repeat all waiting requests.
 	Resync bool `protobuf:"varint,4,opt,name=resync,proto3" json:"resync,omitempty"`
-	// Number of the answer to a PlaceRequest, growing with each answer of the queue to this run; 0: it needs no receipt.
+	// Number of the answer to a PlaceRequest, increasing with each answer of the queue to this run; 0 if the answer needs
+	// no acknowledgement.
 	Number        int64 `protobuf:"varint,5,opt,name=number,proto3" json:"number,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -6222,7 +6236,7 @@ func (x *PlaceResponse) GetNumber() int64 {
 	return 0
 }
 
-// Assignment gives a task to a node.
+// Assignment assigns a task to a node.
 type Assignment struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Task of the run.
@@ -6233,15 +6247,15 @@ type Assignment struct {
 	Node string `protobuf:"bytes,3,opt,name=node,proto3" json:"node,omitempty"`
 	// Task queue of the node.
 	Queue string `protobuf:"bytes,4,opt,name=queue,proto3" json:"queue,omitempty"`
-	// Score that won.
+	// Winning score.
 	Score float64 `protobuf:"fixed64,5,opt,name=score,proto3" json:"score,omitempty"`
-	// Indices of the GPUs that it gets.
+	// Indices of the GPUs of the task.
 	Gpus []int32 `protobuf:"varint,6,rep,packed,name=gpus,proto3" json:"gpus,omitempty"`
-	// NUMA node that it is bound to; absent: none.
+	// NUMA node that the task is bound to; absent if none.
 	NumaNode *int32 `protobuf:"varint,7,opt,name=numa_node,json=numaNode,proto3,oneof" json:"numa_node,omitempty"`
-	// Incarnation of the node that this is for.
+	// Incarnation of the node that the assignment is for.
 	Incarnation string `protobuf:"bytes,8,opt,name=incarnation,proto3" json:"incarnation,omitempty"`
-	// Why this node, in a few words: "score 87.3: cpu 29.1, memory 28.0, ...".
+	// Short explanation of the choice: "score 87.3: cpu 29.1, memory 28.0, ...".
 	Why           string `protobuf:"bytes,9,opt,name=why,proto3" json:"why,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -6340,16 +6354,16 @@ func (x *Assignment) GetWhy() string {
 	return ""
 }
 
-// Waiting says why a task has no node.
+// Waiting explains why a task has no node.
 type Waiting struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Task of the run.
 	Task string `protobuf:"bytes,1,opt,name=task,proto3" json:"task,omitempty"`
 	// Number of the dispatch.
 	Claim int32 `protobuf:"varint,2,opt,name=claim,proto3" json:"claim,omitempty"`
-	// One line, such as "0 of 3 nodes have label gpu".
+	// Reason in one line, such as "0 of 3 nodes have label gpu".
 	Reason string `protobuf:"bytes,3,opt,name=reason,proto3" json:"reason,omitempty"`
-	// No node could ever meet the request, and its placement time-out is over.
+	// Whether the placement timeout has expired without any node that could ever satisfy the request.
 	GivenUp       bool `protobuf:"varint,4,opt,name=given_up,json=givenUp,proto3" json:"given_up,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -6413,12 +6427,12 @@ func (x *Waiting) GetGivenUp() bool {
 	return false
 }
 
-// AwaitPlacementRequest waits until the placement queue has something new for a run.
+// AwaitPlacementRequest asks to wait until the placement queue has news for a run.
 type AwaitPlacementRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Run that waits.
 	RunId string `protobuf:"bytes,1,opt,name=run_id,json=runId,proto3" json:"run_id,omitempty"`
-	// Placement queue that holds its requests.
+	// Placement queue that holds the requests of the run.
 	Epoch         string `protobuf:"bytes,2,opt,name=epoch,proto3" json:"epoch,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -6468,19 +6482,19 @@ func (x *AwaitPlacementRequest) GetEpoch() string {
 	return ""
 }
 
-// AwaitAnswerRequest asks what a lost attempt has left behind.
+// AwaitAnswerRequest asks for the outcome of a lost attempt.
 type AwaitAnswerRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The attempt, as it would be reattached.
+	// The attempt, in the form of a request to reattach it.
 	Attempt *ExecuteRequest `protobuf:"bytes,1,opt,name=attempt,proto3" json:"attempt,omitempty"`
-	// The task is tried again, and the next attempt looks for records, too: a node that is silent is waited for only
-	// about as long as it is silent between two of its snapshots.
+	// Whether the task is being retried and the next attempt also looks for records. The wait for a silent node is then
+	// only about as long as the interval between two of its snapshots.
 	Retried bool `protobuf:"varint,2,opt,name=retried,proto3" json:"retried,omitempty"`
-	// Heartbeat time-out of the attempt.
+	// Heartbeat timeout of the attempt.
 	HeartbeatTimeout *durationpb.Duration `protobuf:"bytes,3,opt,name=heartbeat_timeout,json=heartbeatTimeout,proto3" json:"heartbeat_timeout,omitempty"`
-	// When the run of the attempt was closed from outside; absent: it was not, and the attempt was lost.
+	// When the run of the attempt was closed from outside; absent if it was not, and the attempt was lost.
 	ClosedAt *timestamppb.Timestamp `protobuf:"bytes,4,opt,name=closed_at,json=closedAt,proto3" json:"closed_at,omitempty"`
-	// Until when the attempt may run on a node that is silent; absent: its lease is over.
+	// Until when the attempt may run on a silent node; absent if its lease has expired.
 	LeaseUntil    *timestamppb.Timestamp `protobuf:"bytes,5,opt,name=lease_until,json=leaseUntil,proto3" json:"lease_until,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -6551,7 +6565,7 @@ func (x *AwaitAnswerRequest) GetLeaseUntil() *timestamppb.Timestamp {
 	return nil
 }
 
-// ExecuteRequest gives one attempt of a task to a node.
+// ExecuteRequest dispatches one attempt of a task to a node.
 type ExecuteRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Run of the task.
@@ -6564,9 +6578,9 @@ type ExecuteRequest struct {
 	Task string `protobuf:"bytes,4,opt,name=task,proto3" json:"task,omitempty"`
 	// Number of the attempt, from 0.
 	Attempt int32 `protobuf:"varint,5,opt,name=attempt,proto3" json:"attempt,omitempty"`
-	// Number of the dispatch; it only grows.
+	// Number of the dispatch; only increases.
 	Claim int32 `protobuf:"varint,6,opt,name=claim,proto3" json:"claim,omitempty"`
-	// Node that is to run it.
+	// Node that runs the attempt.
 	Node string `protobuf:"bytes,7,opt,name=node,proto3" json:"node,omitempty"`
 	// Type of the task.
 	Type string `protobuf:"bytes,8,opt,name=type,proto3" json:"type,omitempty"`
@@ -6576,67 +6590,69 @@ type ExecuteRequest struct {
 	Env map[string]string `protobuf:"bytes,10,rep,name=env,proto3" json:"env,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	// The task's own input.
 	Input *structpb.Struct `protobuf:"bytes,11,opt,name=input,proto3" json:"input,omitempty"`
-	// Outputs of the parents, merged into the input by task name, when they are small together.
+	// Outputs of the parents, merged into the input by task name, if they are small in total.
 	Parents []*ParentOutput `protobuf:"bytes,12,rep,name=parents,proto3" json:"parents,omitempty"`
-	// What the task takes of the node.
+	// Resources that the task takes from the node.
 	Resources *Resources `protobuf:"bytes,13,opt,name=resources,proto3" json:"resources,omitempty"`
-	// Longest time the attempt may run; 0: no limit.
+	// Maximum time that the attempt may run; 0 means no limit.
 	Timeout *durationpb.Duration `protobuf:"bytes,14,opt,name=timeout,proto3" json:"timeout,omitempty"`
-	// Most bytes of streams and output that the answer may hold.
+	// Maximum size of streams and output in the answer, in bytes.
 	InlineLimit int32 `protobuf:"varint,15,opt,name=inline_limit,json=inlineLimit,proto3" json:"inline_limit,omitempty"`
-	// Incarnation of the node that it was placed on; another one hands it back. Empty: any.
+	// Incarnation of the node that the attempt was placed on; another incarnation hands the attempt back. Empty means
+	// any.
 	Incarnation string `protobuf:"bytes,16,opt,name=incarnation,proto3" json:"incarnation,omitempty"`
-	// Indices of the GPUs that it gets.
+	// Indices of the GPUs of the attempt.
 	Gpus []int32 `protobuf:"varint,17,rep,packed,name=gpus,proto3" json:"gpus,omitempty"`
-	// NUMA node that it is bound to; absent: none.
+	// NUMA node that the attempt is bound to; absent if none.
 	NumaNode *int32 `protobuf:"varint,18,opt,name=numa_node,json=numaNode,proto3,oneof" json:"numa_node,omitempty"`
-	// Attempts (this one too, when it was dispatched before) whose end was never reported: one of them may have completed
-	// and left its record.
+	// Attempts whose outcome was never reported, including this one if it was dispatched before. One of them may have
+	// completed and left its record.
 	Unheard []int32 `protobuf:"varint,19,rep,packed,name=unheard,proto3" json:"unheard,omitempty"`
-	// Number of the instance, from 0; absent: the task is not fanned out. `task` is the name without it.
+	// Number of the instance, from 0; absent if the task is not fanned out. `task` does not include this number.
 	Index *int32 `protobuf:"varint,20,opt,name=index,proto3,oneof" json:"index,omitempty"`
-	// Number of instances of the task; 0: it is not fanned out.
+	// Number of instances of the task; 0 if it is not fanned out.
 	Count int32 `protobuf:"varint,21,opt,name=count,proto3" json:"count,omitempty"`
-	// Item of the `foreach` that the instance is for; absent: it is in the stored list, or there is none.
+	// Item of the `foreach` for the instance; absent if it is in the stored list, or if there is none.
 	Item *structpb.Value `protobuf:"bytes,22,opt,name=item,proto3" json:"item,omitempty"`
-	// The context of the run as it was when the attempt was dispatched.
+	// Context of the run when the attempt was dispatched.
 	Context *Shared `protobuf:"bytes,23,opt,name=context,proto3" json:"context,omitempty"`
-	// Spec and env hold `${{ }}`, which the node replaces.
+	// Whether spec and env contain `${{ }}`, which the node replaces.
 	Templates bool `protobuf:"varint,24,opt,name=templates,proto3" json:"templates,omitempty"`
-	// Ancestors that the templates read, by name, when they are small together.
+	// Ancestors that the templates read, by name, if they are small in total.
 	Views map[string]*ParentView `protobuf:"bytes,25,rep,name=views,proto3" json:"views,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	// Input of the run.
 	RunInput *Shared `protobuf:"bytes,26,opt,name=run_input,json=runInput,proto3" json:"run_input,omitempty"`
-	// Key of the Ancestors in the store; empty: `parents` and `views` have them.
+	// Key of the Ancestors in the store; empty if `parents` and `views` hold them.
 	Ancestors string `protobuf:"bytes,33,opt,name=ancestors,proto3" json:"ancestors,omitempty"`
-	// What an earlier attempt left in the file $SWITCHYARD_CHECKPOINT.
+	// Checkpoint that an earlier attempt left in the file $SWITCHYARD_CHECKPOINT.
 	Checkpoint *Checkpoint `protobuf:"bytes,27,opt,name=checkpoint,proto3" json:"checkpoint,omitempty"`
-	// Key of the ItemList of the `foreach`; the instance's item is the one of its number. Empty: `item` has it, or there is none.
+	// Key of the ItemList of the `foreach`, in which the instance's number selects its item; empty if `item` is set, or
+	// if there is none.
 	Items string `protobuf:"bytes,29,opt,name=items,proto3" json:"items,omitempty"`
-	// Instances to run one after the other; empty: there is one, and it is the request's own. The request's index,
-	// attempt, claim and unheard are the first one's.
+	// Instances to run one after the other; empty for the single instance of the request itself. For a batch, the index,
+	// attempt, claim and unheard of the request are those of the first instance.
 	Batch []*Member `protobuf:"bytes,28,rep,name=batch,proto3" json:"batch,omitempty"`
-	// The attempt runs on this node already, for an earlier execution of the run: it is to be answered for from now on.
-	// What it is to do is left out.
+	// Whether the attempt is already running on this node for an earlier execution of the run, and the node now answers
+	// to this request. The fields that describe the work are omitted.
 	Adopt bool `protobuf:"varint,30,opt,name=adopt,proto3" json:"adopt,omitempty"`
-	// The attempt that is adopted is to be stopped.
+	// Whether to stop the attempt that is adopted.
 	Stop bool `protobuf:"varint,31,opt,name=stop,proto3" json:"stop,omitempty"`
-	// What the log of the attempt is to say first, a line each.
+	// Lines with which the log of the attempt starts.
 	Notices []string `protobuf:"bytes,32,rep,name=notices,proto3" json:"notices,omitempty"`
 	// Chain of the run, as in RunInput.
 	Chain string `protobuf:"bytes,34,opt,name=chain,proto3" json:"chain,omitempty"`
-	// As TaskCarry.left, of a task or instance that goes by itself.
+	// See TaskCarry.left; for a task or instance that is dispatched alone.
 	Left []string `protobuf:"bytes,35,rep,name=left,proto3" json:"left,omitempty"`
-	// Execution of the workflow that sends the request. An activity of another one was scheduled before a reset: it works
-	// for the chain that the reset has begun.
+	// Execution of the workflow that sends the request. If it differs from the activity's own, the activity was scheduled
+	// before a reset and works for the chain that the reset started.
 	Execution string `protobuf:"bytes,36,opt,name=execution,proto3" json:"execution,omitempty"`
-	// How the ancestors of the task ended, when that is small.
+	// Outcomes of the task's ancestors, if they are small.
 	Ends *AncestorEnds `protobuf:"bytes,37,opt,name=ends,proto3" json:"ends,omitempty"`
-	// Variables with secret values, as TaskDefinition.secret_env: the places of the values, never the values.
+	// Variables with secret values, as in TaskDefinition.secret_env: the locations of the values, never the values.
 	SecretEnv map[string]string `protobuf:"bytes,38,rep,name=secret_env,json=secretEnv,proto3" json:"secret_env,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
-	// An earlier dispatch has started the attempt, which runs outside of the node that was lost and is to be continued.
+	// Whether an earlier dispatch started the attempt, which runs outside its lost node and is to be continued.
 	Continues bool `protobuf:"varint,39,opt,name=continues,proto3" json:"continues,omitempty"`
-	// As TaskCarry.put_backs: the attempts of a task that is put back have the numbers of earlier ones.
+	// See TaskCarry.put_backs. The attempts of a task that was put back reuse the numbers of earlier attempts.
 	PutBacks      int32 `protobuf:"varint,40,opt,name=put_backs,json=putBacks,proto3" json:"put_backs,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -6952,14 +6968,14 @@ func (x *ExecuteRequest) GetPutBacks() int32 {
 	return 0
 }
 
-// Ancestors are what the tasks above a task have left, as far as it reads them.
+// Ancestors holds the results of a task's ancestors, as far as the task reads them.
 type Ancestors struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Outputs of the parents.
 	Parents []*ParentOutput `protobuf:"bytes,1,rep,name=parents,proto3" json:"parents,omitempty"`
 	// Ancestors that the templates read, by name.
 	Views map[string]*ParentView `protobuf:"bytes,2,rep,name=views,proto3" json:"views,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
-	// How the ancestors ended.
+	// Outcomes of the ancestors.
 	Ends          *AncestorEnds `protobuf:"bytes,3,opt,name=ends,proto3" json:"ends,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -7016,12 +7032,13 @@ func (x *Ancestors) GetEnds() *AncestorEnds {
 	return nil
 }
 
-// AncestorEnds are how the tasks above a task ended.
+// AncestorEnds holds the outcomes of a task's ancestors.
 type AncestorEnds struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Those that completed with exit code 0 in their first attempt and did not fan out. Where they are many, only parents.
+	// Ancestors that completed with exit code 0 in their first attempt and did not fan out. Only parents if there are
+	// many.
 	Completed []string `protobuf:"bytes,1,rep,name=completed,proto3" json:"completed,omitempty"`
-	// The others, the nearest first. Of very many the furthest are left out.
+	// All other ancestors, nearest first. If there are very many, the furthest are omitted.
 	Others        []*AncestorEnd `protobuf:"bytes,2,rep,name=others,proto3" json:"others,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -7071,22 +7088,22 @@ func (x *AncestorEnds) GetOthers() []*AncestorEnd {
 	return nil
 }
 
-// AncestorEnd is how a task above a task ended.
+// AncestorEnd is the outcome of one ancestor of a task.
 type AncestorEnd struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Task.
+	// Name of the ancestor.
 	Task string `protobuf:"bytes,1,opt,name=task,proto3" json:"task,omitempty"`
-	// State of the task.
+	// State of the ancestor.
 	State string `protobuf:"bytes,2,opt,name=state,proto3" json:"state,omitempty"`
-	// Why it is in that state, as a word; may be empty.
+	// Reason code of the state; may be empty.
 	Reason string `protobuf:"bytes,3,opt,name=reason,proto3" json:"reason,omitempty"`
-	// The first line of what was wrong.
+	// First line of the error.
 	Error string `protobuf:"bytes,4,opt,name=error,proto3" json:"error,omitempty"`
-	// Exit code of its newest attempt; -1 where nothing ran.
+	// Exit code of the newest attempt; -1 if nothing ran.
 	ExitCode int32 `protobuf:"varint,5,opt,name=exit_code,json=exitCode,proto3" json:"exit_code,omitempty"`
-	// Number of its newest attempt, from 0.
+	// Number of the newest attempt, from 0.
 	Attempt int32 `protobuf:"varint,6,opt,name=attempt,proto3" json:"attempt,omitempty"`
-	// Its instances by state; absent: it has not fanned out.
+	// Counts of the instances; absent if the ancestor has not fanned out.
 	FanOut        *FanOutCounts `protobuf:"bytes,7,opt,name=fan_out,json=fanOut,proto3" json:"fan_out,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -7171,14 +7188,14 @@ func (x *AncestorEnd) GetFanOut() *FanOutCounts {
 	return nil
 }
 
-// FanOutCounts are the instances of a task above a task.
+// FanOutCounts counts the instances of a fanned-out ancestor.
 type FanOutCounts struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Number of instances.
 	Count int32 `protobuf:"varint,1,opt,name=count,proto3" json:"count,omitempty"`
-	// Those that completed.
+	// Number of instances that completed.
 	Completed int32 `protobuf:"varint,2,opt,name=completed,proto3" json:"completed,omitempty"`
-	// Of a parent: the items of its `foreach`; absent: it has none.
+	// For a parent: items of its `foreach`; absent if it has none.
 	Items         *Items `protobuf:"bytes,3,opt,name=items,proto3" json:"items,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -7240,17 +7257,17 @@ type Member struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Number of the instance.
 	Index int32 `protobuf:"varint,1,opt,name=index,proto3" json:"index,omitempty"`
-	// Number of its attempt.
+	// Number of the attempt.
 	Attempt int32 `protobuf:"varint,2,opt,name=attempt,proto3" json:"attempt,omitempty"`
-	// Number of its dispatch.
+	// Number of the dispatch.
 	Claim int32 `protobuf:"varint,3,opt,name=claim,proto3" json:"claim,omitempty"`
-	// As ExecuteRequest.unheard.
+	// See ExecuteRequest.unheard.
 	Unheard []int32 `protobuf:"varint,4,rep,packed,name=unheard,proto3" json:"unheard,omitempty"`
-	// As ExecuteRequest.item.
+	// See ExecuteRequest.item.
 	Item *structpb.Value `protobuf:"bytes,5,opt,name=item,proto3" json:"item,omitempty"`
-	// As ExecuteRequest.checkpoint.
+	// See ExecuteRequest.checkpoint.
 	Checkpoint *Checkpoint `protobuf:"bytes,6,opt,name=checkpoint,proto3" json:"checkpoint,omitempty"`
-	// As TaskCarry.left.
+	// See TaskCarry.left.
 	Left          []string `protobuf:"bytes,7,rep,name=left,proto3" json:"left,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -7335,14 +7352,14 @@ func (x *Member) GetLeft() []string {
 	return nil
 }
 
-// Checkpoint is what a task has written to the file $SWITCHYARD_CHECKPOINT, and the journal of an agent.
+// Checkpoint is the content of the file $SWITCHYARD_CHECKPOINT of a task, and the journal of an agent.
 type Checkpoint struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The bytes, when they are few.
+	// The bytes, if there are few.
 	Data []byte `protobuf:"bytes,1,opt,name=data,proto3" json:"data,omitempty"`
-	// Key of the bytes in the store; empty: `data` is whole.
+	// Key of the bytes in the store; empty if `data` is complete.
 	Key string `protobuf:"bytes,2,opt,name=key,proto3" json:"key,omitempty"`
-	// Start of the keys of the journal that the attempt has kept besides; empty: it has kept none.
+	// Prefix of the keys of the journal that the attempt also kept; empty if it kept none.
 	Journal       string `protobuf:"bytes,3,opt,name=journal,proto3" json:"journal,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -7404,11 +7421,11 @@ type ParentOutput struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Name of the parent.
 	Task string `protobuf:"bytes,1,opt,name=task,proto3" json:"task,omitempty"`
-	// Its output, when small.
+	// Output of the parent, if it is small.
 	Output *structpb.Struct `protobuf:"bytes,2,opt,name=output,proto3" json:"output,omitempty"`
-	// Key of the record that holds its output; empty: `output` is whole.
+	// Key of the record that holds the output; empty if `output` is complete.
 	Record string `protobuf:"bytes,3,opt,name=record,proto3" json:"record,omitempty"`
-	// It fanned out: the list of outputs, which takes the place of the object.
+	// Outputs of a fanned-out parent as a list, which replaces the object.
 	FanOut        *FanOutView `protobuf:"bytes,4,opt,name=fan_out,json=fanOut,proto3" json:"fan_out,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -7472,36 +7489,37 @@ func (x *ParentOutput) GetFanOut() *FanOutView {
 	return nil
 }
 
-// ExecuteResponse is how an attempt ended.
+// ExecuteResponse is the outcome of an attempt.
 type ExecuteResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// completed, failed, killed_oom, cancelled, or moved: nothing ran and the task is to be placed again. "detached" is no
-	// end: the attempt runs on, and another request adopts it. "lost" answers such a request: it is not known there.
+	// Outcome: completed, failed, killed_oom, cancelled, or moved (nothing ran, and the task must be placed again).
+	// "detached" is not an end: the attempt continues, and another request adopts it. "lost" answers such a request if
+	// the node does not know the attempt.
 	State string `protobuf:"bytes,1,opt,name=state,proto3" json:"state,omitempty"`
-	// Why, as a word: "exit_code", "signal", "timeout", "start_failed", "output", "no_room", ...
+	// Reason code: "exit_code", "signal", "timeout", "start_failed", "output", "no_room", ...
 	Reason string `protobuf:"bytes,2,opt,name=reason,proto3" json:"reason,omitempty"`
-	// Why, in one line.
+	// Explanation of the outcome, in one line.
 	Error string `protobuf:"bytes,3,opt,name=error,proto3" json:"error,omitempty"`
-	// What the attempt left; streams and output are cut to `inline_limit` when `record` is set.
+	// Result of the attempt; streams and output are cut to `inline_limit` if `record` is set.
 	Result *TaskResult `protobuf:"bytes,4,opt,name=result,proto3" json:"result,omitempty"`
-	// Key of the record that holds the whole result; empty: `result` is whole. Always set when the answer is that of an
-	// earlier attempt.
+	// Key of the record that holds the complete result; empty if `result` is complete. Always set if the answer is that
+	// of an earlier attempt.
 	Record string `protobuf:"bytes,5,opt,name=record,proto3" json:"record,omitempty"`
-	// When the task's process started; absent when none did.
+	// When the task's process started; absent if none did.
 	StartedAt *timestamppb.Timestamp `protobuf:"bytes,7,opt,name=started_at,json=startedAt,proto3" json:"started_at,omitempty"`
 	// When the attempt ended.
 	CompletedAt *timestamppb.Timestamp `protobuf:"bytes,8,opt,name=completed_at,json=completedAt,proto3" json:"completed_at,omitempty"`
-	// When the node took the attempt up.
+	// When the node accepted the attempt.
 	AssignedAt *timestamppb.Timestamp `protobuf:"bytes,9,opt,name=assigned_at,json=assignedAt,proto3" json:"assigned_at,omitempty"`
-	// Node that ran it; another than the one that answers when the answer comes from a record.
+	// Node that ran the attempt; differs from the node that answers if the answer comes from a record.
 	Node string `protobuf:"bytes,10,opt,name=node,proto3" json:"node,omitempty"`
-	// Checkpoint that the attempt left, when it did not complete; of a batch that was ended, the first instance that is
-	// not named below has left it.
+	// Checkpoint of an attempt that did not complete. For a batch that was ended, the checkpoint of the first instance
+	// that `batch` does not name.
 	Checkpoint *Checkpoint `protobuf:"bytes,11,opt,name=checkpoint,proto3" json:"checkpoint,omitempty"`
-	// How each instance of a batch ended, as far as one has; an instance that is not named is to be placed again. The
-	// state above is "completed" when all had their turn, and else says what has ended the batch.
+	// Outcomes of the instances of a batch that have ended; an instance that is not named must be placed again. `state`
+	// is "completed" if all instances had their turn, and otherwise shows what ended the batch.
 	Batch []*MemberResult `protobuf:"bytes,12,rep,name=batch,proto3" json:"batch,omitempty"`
-	// Turns and calls of tools of an agent, the newest where there are many.
+	// Turns and tool calls of an agent; only the newest if there are many.
 	AgentEvents   []*AgentEvent `protobuf:"bytes,13,rep,name=agent_events,json=agentEvents,proto3" json:"agent_events,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -7621,26 +7639,27 @@ func (x *ExecuteResponse) GetAgentEvents() []*AgentEvent {
 	return nil
 }
 
-// MemberResult is how one instance of a batch ended.
+// MemberResult is the outcome of one instance of a batch.
 type MemberResult struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Number of the instance.
 	Index int32 `protobuf:"varint,1,opt,name=index,proto3" json:"index,omitempty"`
-	// How it ended, as ExecuteResponse.state; empty stands for completed with exit code 0, nothing printed and no output.
+	// Outcome, as in ExecuteResponse.state. Empty means completed with exit code 0, without output and without anything
+	// printed.
 	State string `protobuf:"bytes,2,opt,name=state,proto3" json:"state,omitempty"`
-	// Why, as a word.
+	// Reason code of the outcome.
 	Reason string `protobuf:"bytes,3,opt,name=reason,proto3" json:"reason,omitempty"`
-	// Why, in one line.
+	// Explanation of the outcome, in one line.
 	Error string `protobuf:"bytes,4,opt,name=error,proto3" json:"error,omitempty"`
-	// What it left.
+	// Result of the instance.
 	Result *TaskResult `protobuf:"bytes,5,opt,name=result,proto3" json:"result,omitempty"`
-	// Key of the record that holds the whole result, "<key>#<index>"; empty: `result` is whole.
+	// Key of the record that holds the complete result, "<key>#<index>"; empty if `result` is complete.
 	Record string `protobuf:"bytes,6,opt,name=record,proto3" json:"record,omitempty"`
-	// When its process started, in milliseconds after `assigned_at` of the response; -1: nothing ran.
+	// When the process started, in milliseconds after `assigned_at` of the response; -1 if nothing ran.
 	StartedMs int32 `protobuf:"varint,8,opt,name=started_ms,json=startedMs,proto3" json:"started_ms,omitempty"`
-	// How long its process took, in milliseconds.
+	// Duration of the process in milliseconds.
 	TookMs int32 `protobuf:"varint,9,opt,name=took_ms,json=tookMs,proto3" json:"took_ms,omitempty"`
-	// Checkpoint that it left, when it did not complete.
+	// Checkpoint of an instance that did not complete.
 	Checkpoint    *Checkpoint `protobuf:"bytes,10,opt,name=checkpoint,proto3" json:"checkpoint,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -7739,29 +7758,29 @@ func (x *MemberResult) GetCheckpoint() *Checkpoint {
 	return nil
 }
 
-// ExecuteProgress is what the heartbeat of an attempt carries.
+// ExecuteProgress is the heartbeat detail of an attempt.
 type ExecuteProgress struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The process of the task has been started.
+	// Whether the process of the task has started.
 	Spawned bool `protobuf:"varint,1,opt,name=spawned,proto3" json:"spawned,omitempty"`
-	// When it was started.
+	// When the process started.
 	StartedAt *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=started_at,json=startedAt,proto3" json:"started_at,omitempty"`
 	// Claim of the dispatch.
 	Claim int32 `protobuf:"varint,3,opt,name=claim,proto3" json:"claim,omitempty"`
-	// Checkpoint of the attempt so far; in a batch, of the first instance that has not ended.
+	// Latest checkpoint of the attempt; for a batch, of the first instance that has not ended.
 	Checkpoint *Checkpoint `protobuf:"bytes,4,opt,name=checkpoint,proto3" json:"checkpoint,omitempty"`
 	// Number of instances of the batch that have ended, in the order of the request.
 	Ended int32 `protobuf:"varint,5,opt,name=ended,proto3" json:"ended,omitempty"`
-	// Key of a stored ExecuteResponse with their results; empty: `batch` has them.
+	// Key of a stored ExecuteResponse with the results of these instances; empty if `batch` holds the results.
 	Record string `protobuf:"bytes,6,opt,name=record,proto3" json:"record,omitempty"`
-	// The results of the instances that have ended; see `record`.
+	// Results of the instances that have ended; see `record`.
 	Batch []*MemberResult `protobuf:"bytes,7,rep,name=batch,proto3" json:"batch,omitempty"`
-	// What the attempt waits for, for people; empty: nothing.
+	// What the attempt waits for, for people; empty if nothing.
 	Notice string `protobuf:"bytes,8,opt,name=notice,proto3" json:"notice,omitempty"`
-	// When the heartbeat was sent, by the clock of the node.
+	// When the heartbeat was sent, by the node's clock.
 	SentAt *timestamppb.Timestamp `protobuf:"bytes,9,opt,name=sent_at,json=sentAt,proto3" json:"sent_at,omitempty"`
-	// Public keys that may log in to the machine, one a line, if the templates of its spec have made them; empty: the definition
-	// has them, or there are none.
+	// Public keys that may log in to the machine, one per line, if templates in the spec produced them. Empty if the
+	// definition holds them, or if there are none.
 	SshPublicKey  string `protobuf:"bytes,10,opt,name=ssh_public_key,json=sshPublicKey,proto3" json:"ssh_public_key,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -7870,11 +7889,11 @@ func (x *ExecuteProgress) GetSshPublicKey() string {
 // StatusRequest is the argument of the query `status` of a run.
 type StatusRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Only tasks that have changed after this revision; 0: all.
+	// Return only tasks that changed after this revision; 0 returns all.
 	Since int64 `protobuf:"varint,1,opt,name=since,proto3" json:"since,omitempty"`
-	// Most bytes that the tasks in the answer may take; 0, and at most: 256 KiB.
+	// Maximum size of the tasks in the answer, in bytes. 0 means 256 KiB, which is also the upper limit.
 	MaxBytes int32 `protobuf:"varint,2,opt,name=max_bytes,json=maxBytes,proto3" json:"max_bytes,omitempty"`
-	// The answer has the checkpoints of its tasks, too.
+	// Whether the answer includes the checkpoints of its tasks.
 	Checkpoints   bool `protobuf:"varint,3,opt,name=checkpoints,proto3" json:"checkpoints,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -7934,31 +7953,30 @@ func (x *StatusRequest) GetCheckpoints() bool {
 // StatusResponse is the answer to the query `status` of a run.
 type StatusResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The run; of its tasks, those that have changed. Context and input only when they have changed.
+	// The run, with only the tasks that changed. Context and input are included only if they changed.
 	Run *Run `protobuf:"bytes,1,opt,name=run,proto3" json:"run,omitempty"`
-	// Keys of the records that hold the whole results, by task, for the tasks in the answer.
+	// Keys of the records that hold the complete results, by task, for the tasks in the answer.
 	Records map[string]string `protobuf:"bytes,2,rep,name=records,proto3" json:"records,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	// Claims of the newest dispatches, by task, for the tasks in the answer.
 	Claims map[string]int32 `protobuf:"bytes,3,rep,name=claims,proto3" json:"claims,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"varint,2,opt,name=value"`
-	// Ask for what comes after this next time.
+	// Revision to pass as `since` in the next query.
 	Revision int64 `protobuf:"varint,4,opt,name=revision,proto3" json:"revision,omitempty"`
-	// There is more: ask again at once.
+	// Whether more changes are available; query again at once.
 	More bool `protobuf:"varint,5,opt,name=more,proto3" json:"more,omitempty"`
-	// Number of tasks that the run has.
+	// Total number of tasks of the run.
 	TaskCount int32 `protobuf:"varint,6,opt,name=task_count,json=taskCount,proto3" json:"task_count,omitempty"`
-	// Parts of fanned-out tasks that FanOut children carry through; only in the final status, and in an answer from
-	// revision 0 on.
+	// Parts of fanned-out tasks that FanOut children run; only in the final status, and in an answer from revision 0 on.
 	Parts []*PartReport `protobuf:"bytes,7,rep,name=parts,proto3" json:"parts,omitempty"`
-	// Items of a `foreach` that was evaluated, by task; only in the final status.
+	// Items of `foreach` lists that were evaluated, by task; only in the final status.
 	Items map[string]*Items `protobuf:"bytes,8,rep,name=items,proto3" json:"items,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
-	// Number of parts of the events that are stored; only in the final status.
+	// Number of stored parts of the events; only in the final status.
 	EventParts int32 `protobuf:"varint,9,opt,name=event_parts,json=eventParts,proto3" json:"event_parts,omitempty"`
 	// Number of the next event; only in the final status.
 	NextEvent int64 `protobuf:"varint,11,opt,name=next_event,json=nextEvent,proto3" json:"next_event,omitempty"`
 	// Chain of the run, as in RunInput.
 	Chain string `protobuf:"bytes,10,opt,name=chain,proto3" json:"chain,omitempty"`
-	// What attempts have left in the file $SWITCHYARD_CHECKPOINT of tasks that have not completed, by task or instance; only
-	// in the final status, and where the request asks for it.
+	// Checkpoints that attempts of uncompleted tasks left in the file $SWITCHYARD_CHECKPOINT, by task or instance; only
+	// in the final status, and if the request asks for them.
 	Checkpoints   map[string]*Checkpoint `protobuf:"bytes,12,rep,name=checkpoints,proto3" json:"checkpoints,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -8078,14 +8096,14 @@ func (x *StatusResponse) GetCheckpoints() map[string]*Checkpoint {
 	return nil
 }
 
-// NodeInput is what the workflow `Node` is started with.
+// NodeInput is the input of the workflow `Node`.
 type NodeInput struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Name of the node.
 	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	// Identity of the start of the worker that opened the entry.
+	// Incarnation of the worker that opened the entry.
 	Incarnation string `protobuf:"bytes,2,opt,name=incarnation,proto3" json:"incarnation,omitempty"`
-	// What an earlier execution knew; absent at first.
+	// Record of the previous execution; absent for the first.
 	Record        *NodeRecord `protobuf:"bytes,3,opt,name=record,proto3" json:"record,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -8142,7 +8160,7 @@ func (x *NodeInput) GetRecord() *NodeRecord {
 	return nil
 }
 
-// OwnerInput is what the workflow `Owner` is started with.
+// OwnerInput is the input of the workflow `Owner`.
 type OwnerInput struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	unknownFields protoimpl.UnknownFields
@@ -8179,25 +8197,25 @@ func (*OwnerInput) Descriptor() ([]byte, []int) {
 	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{93}
 }
 
-// OwnerBeat is what the heartbeat of the activity `Own` carries.
+// OwnerBeat is the heartbeat detail of the activity `Own`.
 type OwnerBeat struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Identity of the process that owns the placement queue.
 	Identity string `protobuf:"bytes,1,opt,name=identity,proto3" json:"identity,omitempty"`
-	// Epoch of its placement queue.
+	// Epoch of the owner's placement queue.
 	Epoch string `protobuf:"bytes,2,opt,name=epoch,proto3" json:"epoch,omitempty"`
-	// When it became the owner.
+	// When the process became the owner.
 	Since *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=since,proto3" json:"since,omitempty"`
 	// Until when benched nodes get nothing, by name; see Node.benched_until.
 	Benched map[string]*timestamppb.Timestamp `protobuf:"bytes,4,rep,name=benched,proto3" json:"benched,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
-	// Identity of its store. Only nodes with the same store get tasks.
+	// Identity of the owner's store. Only nodes with the same store get tasks.
 	Store string `protobuf:"bytes,5,opt,name=store,proto3" json:"store,omitempty"`
-	// The store goes with the process, as that of `run`: it is not the fleet's.
+	// Whether the store ends with the process, as for `run`, and is therefore not the fleet's store.
 	PrivateStore bool `protobuf:"varint,6,opt,name=private_store,json=privateStore,proto3" json:"private_store,omitempty"`
-	// Machine that it is on, if it holds the machine's lock for the owner: another process there that gets the lock
-	// knows that it is dead. Empty: it does not.
+	// Machine of the owner, if the owner holds the machine's owner lock: another process on that machine that gets the
+	// lock thereby knows that the owner is dead. Empty if it does not hold the lock.
 	Machine string `protobuf:"bytes,7,opt,name=machine,proto3" json:"machine,omitempty"`
-	// How many dispatches nodes have not picked up, or not started, since this process became the owner, by name.
+	// Number of dispatches that nodes did not pick up or did not start since this process became the owner, by name.
 	Suspicions    map[string]int32 `protobuf:"bytes,8,rep,name=suspicions,proto3" json:"suspicions,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"varint,2,opt,name=value"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -8289,14 +8307,14 @@ func (x *OwnerBeat) GetSuspicions() map[string]int32 {
 	return nil
 }
 
-// ExplainRequest asks the placement queue about a task.
+// ExplainRequest asks the placement queue to explain the placement of a task.
 type ExplainRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Run of the task.
 	RunId string `protobuf:"bytes,1,opt,name=run_id,json=runId,proto3" json:"run_id,omitempty"`
-	// The task as it would be requested.
+	// The task, in the form of a placement request.
 	Request *TaskRequest `protobuf:"bytes,2,opt,name=request,proto3" json:"request,omitempty"`
-	// More tasks of the run; instead of `request`.
+	// Further tasks of the run, instead of `request`.
 	More          []*TaskRequest `protobuf:"bytes,3,rep,name=more,proto3" json:"more,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -8353,18 +8371,19 @@ func (x *ExplainRequest) GetMore() []*TaskRequest {
 	return nil
 }
 
-// ExplainResponse says what the placement queue thinks of a task.
+// ExplainResponse is the placement queue's explanation for a task.
 type ExplainResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Node that the task has been given to; empty: none.
+	// Node that the task was assigned to; empty if none.
 	Chosen string `protobuf:"bytes,1,opt,name=chosen,proto3" json:"chosen,omitempty"`
-	// Why it was given to that node, or why it waits.
+	// Why the task was assigned to that node, or why it waits.
 	Reason string `protobuf:"bytes,2,opt,name=reason,proto3" json:"reason,omitempty"`
-	// Every live node, by name.
+	// Assessment of every live node, by name.
 	Nodes []*NodeVerdict `protobuf:"bytes,3,rep,name=nodes,proto3" json:"nodes,omitempty"`
-	// What it thinks of `more`: of the first of them, as far as an answer holds.
+	// Explanations for `more` of the request; only the first ones if not all fit in an answer.
 	More []*ExplainResponse `protobuf:"bytes,4,rep,name=more,proto3" json:"more,omitempty"`
-	// The task is in the placement queue; without, the answer is what it would say if the task were requested now.
+	// Whether the task is in the placement queue. If not, the answer describes what would happen if the task were
+	// requested now.
 	Held          bool `protobuf:"varint,5,opt,name=held,proto3" json:"held,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

@@ -24,7 +24,7 @@ const (
 // ValidationFailure is the detail of an InvalidArgument error about a definition.
 type ValidationFailure struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Every problem, in the order of the document.
+	// Every problem, in document order.
 	Problems      []*Problem `protobuf:"bytes,1,rep,name=problems,proto3" json:"problems,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -67,22 +67,22 @@ func (x *ValidationFailure) GetProblems() []*Problem {
 	return nil
 }
 
-// Problem is one fault of a definition.
+// Problem is one fault in a definition.
 type Problem struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Name of the document.
 	File string `protobuf:"bytes,1,opt,name=file,proto3" json:"file,omitempty"`
-	// Line, from 1; 0 where there is no document.
+	// Line, from 1; 0 if there is no document.
 	Line int32 `protobuf:"varint,2,opt,name=line,proto3" json:"line,omitempty"`
-	// Column in characters, from 1; 0 where there is no document.
+	// Column in characters, from 1; 0 if there is no document.
 	Column int32 `protobuf:"varint,3,opt,name=column,proto3" json:"column,omitempty"`
-	// Place in the definition, such as "tasks.build.dependsOn[0]".
+	// Path in the definition, such as "tasks.build.dependsOn[0]".
 	Path string `protobuf:"bytes,4,opt,name=path,proto3" json:"path,omitempty"`
 	// What is wrong, in one line.
 	Message string `protobuf:"bytes,5,opt,name=message,proto3" json:"message,omitempty"`
-	// What would be right, such as "did you mean dependsOn?"; may be empty.
+	// Suggested fix, such as "did you mean dependsOn?"; may be empty.
 	Hint string `protobuf:"bytes,6,opt,name=hint,proto3" json:"hint,omitempty"`
-	// The line of the document with a mark under the place; may be empty.
+	// The line of the document with a mark under the fault; may be empty.
 	Snippet       string `protobuf:"bytes,7,opt,name=snippet,proto3" json:"snippet,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

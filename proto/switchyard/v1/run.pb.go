@@ -24,47 +24,49 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// Run is one execution of a workflow and what is known of it.
+// Run is one execution of a workflow.
 type Run struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Id of the run: `<workflow name>-<short unique suffix>`; also its Temporal workflow id.
+	// Id of the run: `<workflow name>-<short unique suffix>`; also the Temporal workflow id of the run.
 	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
 	// Name of the workflow.
 	Name string `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
-	// pending, pending_approval, running, paused; then completed, failed, cancelled or rejected.
+	// State of the run: pending, pending_approval, running or paused while open; then completed, failed, cancelled or
+	// rejected.
 	State string `protobuf:"bytes,3,opt,name=state,proto3" json:"state,omitempty"`
-	// Why the run ended as it did, as a word: "task_failed", "terminated", ...; empty when it completed.
+	// Reason code of how the run ended, such as "task_failed" or "terminated"; empty if it completed.
 	Reason string `protobuf:"bytes,4,opt,name=reason,proto3" json:"reason,omitempty"`
-	// One line for people that names the task at fault, or of a paused run who has paused it and why; empty when it completed.
+	// One line for people: the task at fault, or for a paused run who paused it and why. Empty if the run completed.
 	Error string `protobuf:"bytes,5,opt,name=error,proto3" json:"error,omitempty"`
 	// When the run was submitted.
 	CreatedAt *timestamppb.Timestamp `protobuf:"bytes,6,opt,name=created_at,json=createdAt,proto3" json:"created_at,omitempty"`
 	// When the run ended; absent while it is open.
 	CompletedAt *timestamppb.Timestamp `protobuf:"bytes,7,opt,name=completed_at,json=completedAt,proto3" json:"completed_at,omitempty"`
-	// How often the run was started again; 0 at first.
+	// How often the run was restarted; 0 for the first execution.
 	Generation int32 `protobuf:"varint,8,opt,name=generation,proto3" json:"generation,omitempty"`
 	// The tasks by name.
 	Tasks map[string]*Task `protobuf:"bytes,9,rep,name=tasks,proto3" json:"tasks,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
-	// The context as the tasks have left it.
+	// The context, with the updates of the tasks so far.
 	Context *structpb.Struct `protobuf:"bytes,10,opt,name=context,proto3" json:"context,omitempty"`
-	// The input that the run was submitted with.
+	// Input that the run was submitted with.
 	Input *structpb.Struct `protobuf:"bytes,11,opt,name=input,proto3" json:"input,omitempty"`
-	// Why an open run makes no progress, in one line: what it waits for, or that its workflow task fails again and again.
-	// Empty when it does.
+	// Why an open run makes no progress, in one line: what it waits for, or that its workflow task keeps failing. Empty
+	// if the run makes progress.
 	Problem string `protobuf:"bytes,12,opt,name=problem,proto3" json:"problem,omitempty"`
-	// Who submitted it. "ann@laptop (unverified)" is what the client said of itself; empty: not known.
+	// Who submitted the run, or empty if unknown. "ann@laptop (unverified)" is a name that the client claimed.
 	SubmittedBy string `protobuf:"bytes,13,opt,name=submitted_by,json=submittedBy,proto3" json:"submitted_by,omitempty"`
-	// Name that links runs that were submitted together; empty: none.
+	// Name shared by runs that were submitted together; empty if none.
 	Batch string `protobuf:"bytes,14,opt,name=batch,proto3" json:"batch,omitempty"`
-	// What started its newest generation: submit, rerun, retry, child, schedule or manual (in Temporal). Empty: not known.
+	// What started the newest generation: submit, rerun, retry, child, schedule or manual (in Temporal). Empty if
+	// unknown.
 	Trigger string `protobuf:"bytes,15,opt,name=trigger,proto3" json:"trigger,omitempty"`
-	// Run whose task has started it; empty: none.
+	// Run whose task started this run; empty if none.
 	Parent string `protobuf:"bytes,16,opt,name=parent,proto3" json:"parent,omitempty"`
 	// Number of tasks by state; empty in lists of runs.
 	TaskCounts map[string]int32 `protobuf:"bytes,17,rep,name=task_counts,json=taskCounts,proto3" json:"task_counts,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"varint,2,opt,name=value"`
-	// Number of instances by state, of all tasks that have fanned out; empty in lists of runs.
+	// Number of instances of all fanned-out tasks, by state; empty in lists of runs.
 	InstanceCounts map[string]int32 `protobuf:"bytes,18,rep,name=instance_counts,json=instanceCounts,proto3" json:"instance_counts,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"varint,2,opt,name=value"`
-	// Whether the run may start; absent: it needs no approval.
+	// Approval of the run by an operator; absent if the run needs none.
 	Approval      *RunApproval `protobuf:"bytes,19,opt,name=approval,proto3" json:"approval,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -233,16 +235,16 @@ func (x *Run) GetApproval() *RunApproval {
 	return nil
 }
 
-// RunApproval is the state of a run that needs the approval of an operator.
+// RunApproval is the approval of a run that an operator must approve before it starts.
 type RunApproval struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// pending, approved or rejected.
+	// State of the approval: pending, approved or rejected.
 	State string `protobuf:"bytes,1,opt,name=state,proto3" json:"state,omitempty"`
-	// Who has decided; empty: nothing is decided.
+	// Who decided; empty while pending.
 	By string `protobuf:"bytes,2,opt,name=by,proto3" json:"by,omitempty"`
-	// When; absent: nothing is decided.
+	// When the decision was made; absent while pending.
 	At *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=at,proto3" json:"at,omitempty"`
-	// Why, for people.
+	// Reason, shown to people.
 	Reason        string `protobuf:"bytes,4,opt,name=reason,proto3" json:"reason,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -306,60 +308,61 @@ func (x *RunApproval) GetReason() string {
 	return ""
 }
 
-// Task is one task of a run and what is known of it.
+// Task is the state of one task of a run.
 type Task struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// pending, queued, assigned, running, paused; then completed, stopped,
-	// skipped, failed, killed_oom, lost, killed, dead_letter, rejected or cancelled.
+	// State of the task: pending, queued, assigned, running or paused while open; then completed, stopped, skipped,
+	// failed, killed_oom, lost, killed, dead_letter, rejected or cancelled.
 	State string `protobuf:"bytes,1,opt,name=state,proto3" json:"state,omitempty"`
-	// Why it is in this state, as a word: "exit_code", "timeout", "condition", "upstream", ...
+	// Reason code of the state: "exit_code", "timeout", "condition", "upstream", ...
 	Reason string `protobuf:"bytes,2,opt,name=reason,proto3" json:"reason,omitempty"`
 	// Type of the task, such as "shell".
 	Type string `protobuf:"bytes,3,opt,name=type,proto3" json:"type,omitempty"`
-	// Node of the newest attempt; empty before the first is placed.
+	// Node of the newest attempt; empty until the first is placed.
 	Node string `protobuf:"bytes,4,opt,name=node,proto3" json:"node,omitempty"`
 	// Number of the newest attempt, from 0.
 	Attempt int32 `protobuf:"varint,5,opt,name=attempt,proto3" json:"attempt,omitempty"`
-	// What went wrong, or why it was skipped or still waits, in one line.
+	// What went wrong, or why the task was skipped or still waits, in one line.
 	Error string `protobuf:"bytes,6,opt,name=error,proto3" json:"error,omitempty"`
-	// What the newest ended attempt left. Its exit code is -1 where nothing ran.
+	// Result of the newest attempt that has ended. Its exit code is -1 if nothing ran.
 	Result *TaskResult `protobuf:"bytes,7,opt,name=result,proto3" json:"result,omitempty"`
-	// Tasks that this one waits for.
+	// Tasks that this task waits for.
 	DependsOn []string `protobuf:"bytes,8,rep,name=depends_on,json=dependsOn,proto3" json:"depends_on,omitempty"`
-	// When the newest attempt was given to a node.
+	// When the newest attempt was assigned to a node.
 	AssignedAt *timestamppb.Timestamp `protobuf:"bytes,9,opt,name=assigned_at,json=assignedAt,proto3" json:"assigned_at,omitempty"`
 	// When the newest attempt started on its node.
 	StartedAt *timestamppb.Timestamp `protobuf:"bytes,10,opt,name=started_at,json=startedAt,proto3" json:"started_at,omitempty"`
 	// When the task ended.
 	CompletedAt *timestamppb.Timestamp `protobuf:"bytes,11,opt,name=completed_at,json=completedAt,proto3" json:"completed_at,omitempty"`
-	// Before this time a failed task is not tried again.
+	// Earliest time of the next attempt of a failed task.
 	ScheduledAfter *timestamppb.Timestamp `protobuf:"bytes,12,opt,name=scheduled_after,json=scheduledAfter,proto3" json:"scheduled_after,omitempty"`
-	// The attempts that have ended, oldest first, the newest 100 of them. Being moved is not an attempt.
+	// Ended attempts, oldest first; only the newest 100. A move to another node does not count as an attempt.
 	Attempts []*Attempt `protobuf:"bytes,13,rep,name=attempts,proto3" json:"attempts,omitempty"`
-	// How often a node took the task and gave no sign that it had started it, so that it was placed again.
+	// How often a node accepted the task but did not report a start, so that the task was placed again.
 	Suspicions int32 `protobuf:"varint,14,opt,name=suspicions,proto3" json:"suspicions,omitempty"`
-	// Number of instances; absent: the task is not fanned out, or not yet.
+	// Number of instances; absent if the task is not fanned out, or not yet.
 	Count *int32 `protobuf:"varint,15,opt,name=count,proto3,oneof" json:"count,omitempty"`
-	// Instances by state.
+	// Number of instances by state.
 	Counts map[string]int32 `protobuf:"bytes,16,rep,name=counts,proto3" json:"counts,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"varint,2,opt,name=value"`
 	// The first 1,000 instances, by index.
 	Instances []*Instance `protobuf:"bytes,17,rep,name=instances,proto3" json:"instances,omitempty"`
-	// Run whose result was reused; empty: none was.
+	// Run whose result was reused; empty if none was.
 	CachedFrom string `protobuf:"bytes,18,opt,name=cached_from,json=cachedFrom,proto3" json:"cached_from,omitempty"`
-	// Run that a task of type "run" has started.
+	// Run that this task of type "run" started.
 	ChildRun string `protobuf:"bytes,19,opt,name=child_run,json=childRun,proto3" json:"child_run,omitempty"`
-	// A person holds it back.
+	// Whether a person holds the task back.
 	Held bool `protobuf:"varint,20,opt,name=held,proto3" json:"held,omitempty"`
-	// When the task began to exist: with its run.
+	// When the task was created; same as its run.
 	CreatedAt *timestamppb.Timestamp `protobuf:"bytes,21,opt,name=created_at,json=createdAt,proto3" json:"created_at,omitempty"`
-	// When it asked for a place for its newest attempt; absent: it has not, or waits for the end of a back-off.
+	// When the task requested a node for its newest attempt. Absent if it has not, or while it waits for the end of a
+	// back-off.
 	QueuedAt *timestamppb.Timestamp `protobuf:"bytes,22,opt,name=queued_at,json=queuedAt,proto3" json:"queued_at,omitempty"`
-	// When its retries were spent; absent: it is no dead letter.
+	// When the retries of the task were exhausted; absent unless the task is a dead letter.
 	DeadLetteredAt *timestamppb.Timestamp `protobuf:"bytes,23,opt,name=dead_lettered_at,json=deadLetteredAt,proto3" json:"dead_lettered_at,omitempty"`
-	// What holds up the attempt that its node has, in one line: its node is silent, or its result waits for the store.
-	// Empty: nothing is known to.
+	// What delays the attempt on its node, in one line: the node is silent, or the result waits for the store. Empty if
+	// nothing is known to delay it.
 	Notice string `protobuf:"bytes,24,opt,name=notice,proto3" json:"notice,omitempty"`
-	// Name of the task; only in lists of tasks.
+	// Name of the task; only set in lists of tasks.
 	Name          *string `protobuf:"bytes,25,opt,name=name,proto3,oneof" json:"name,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -573,49 +576,52 @@ func (x *Task) GetName() string {
 // Instance is one instance of a fanned-out task.
 type Instance struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Its number, from 0.
+	// Number of the instance, from 0.
 	Index int32 `protobuf:"varint,1,opt,name=index,proto3" json:"index,omitempty"`
-	// State, as that of a task.
+	// State of the instance; the same states as Task.state.
 	State string `protobuf:"bytes,2,opt,name=state,proto3" json:"state,omitempty"`
-	// Why it is in this state, as a word.
+	// Reason code of the state.
 	Reason string `protobuf:"bytes,3,opt,name=reason,proto3" json:"reason,omitempty"`
 	// Node of the newest attempt.
 	Node string `protobuf:"bytes,4,opt,name=node,proto3" json:"node,omitempty"`
 	// Number of the newest attempt, from 0.
 	Attempt int32 `protobuf:"varint,5,opt,name=attempt,proto3" json:"attempt,omitempty"`
-	// What went wrong, or why it waits, in one line.
+	// What went wrong, or why the instance waits, in one line.
 	Error string `protobuf:"bytes,6,opt,name=error,proto3" json:"error,omitempty"`
-	// What the newest ended attempt left.
+	// Result of the newest attempt that has ended.
 	Result *TaskResult `protobuf:"bytes,7,opt,name=result,proto3" json:"result,omitempty"`
-	// When the newest attempt was given to a node.
+	// When the newest attempt was assigned to a node.
 	AssignedAt *timestamppb.Timestamp `protobuf:"bytes,8,opt,name=assigned_at,json=assignedAt,proto3" json:"assigned_at,omitempty"`
 	// When the newest attempt started.
 	StartedAt *timestamppb.Timestamp `protobuf:"bytes,9,opt,name=started_at,json=startedAt,proto3" json:"started_at,omitempty"`
-	// When it ended.
+	// When the instance ended.
 	CompletedAt *timestamppb.Timestamp `protobuf:"bytes,10,opt,name=completed_at,json=completedAt,proto3" json:"completed_at,omitempty"`
-	// Before this time it is not tried again.
+	// Earliest time of the next attempt.
 	ScheduledAfter *timestamppb.Timestamp `protobuf:"bytes,11,opt,name=scheduled_after,json=scheduledAfter,proto3" json:"scheduled_after,omitempty"`
-	// The attempts that have ended, oldest first, the newest 100 of them; none where there was but one, which is the result.
+	// Ended attempts, oldest first; only the newest 100. Empty if there was only one attempt, which `result` describes.
 	Attempts []*Attempt `protobuf:"bytes,12,rep,name=attempts,proto3" json:"attempts,omitempty"`
-	// How often a node took it and gave no sign that it had started it.
+	// How often a node accepted the instance but did not report a start.
 	Suspicions int32 `protobuf:"varint,13,opt,name=suspicions,proto3" json:"suspicions,omitempty"`
-	// Number of the first instance of the batch that it is dispatched in; absent: it is by itself.
+	// Number of the first instance of the batch that this instance is dispatched in; absent if the instance is dispatched
+	// alone.
 	Lead *int32 `protobuf:"varint,14,opt,name=lead,proto3,oneof" json:"lead,omitempty"`
-	// Run whose result was reused in place of running it; empty: none.
+	// Run whose result was reused instead of running the instance; empty if none.
 	CachedFrom string `protobuf:"bytes,15,opt,name=cached_from,json=cachedFrom,proto3" json:"cached_from,omitempty"`
-	// Run that an instance of a task of type "run" has started.
+	// Run that this instance of a task of type "run" started.
 	ChildRun string `protobuf:"bytes,16,opt,name=child_run,json=childRun,proto3" json:"child_run,omitempty"`
-	// A person holds it back.
+	// Whether a person holds the instance back.
 	Held bool `protobuf:"varint,17,opt,name=held,proto3" json:"held,omitempty"`
-	// When it began to exist: when its task fanned out.
+	// When the instance was created: when its task fanned out.
 	CreatedAt *timestamppb.Timestamp `protobuf:"bytes,18,opt,name=created_at,json=createdAt,proto3" json:"created_at,omitempty"`
-	// When it asked for a place for its newest attempt; absent: it has not, or waits for the end of a back-off.
+	// When the instance requested a node for its newest attempt. Absent if it has not, or while it waits for the end of a
+	// back-off.
 	QueuedAt *timestamppb.Timestamp `protobuf:"bytes,19,opt,name=queued_at,json=queuedAt,proto3" json:"queued_at,omitempty"`
-	// When its retries were spent; absent: it is no dead letter.
+	// When the retries of the instance were exhausted; absent unless the instance is a dead letter.
 	DeadLetteredAt *timestamppb.Timestamp `protobuf:"bytes,20,opt,name=dead_lettered_at,json=deadLetteredAt,proto3" json:"dead_lettered_at,omitempty"`
-	// Item of the `foreach` that it is for, in one line and cut to 80 characters; only in lists of instances.
+	// Item of the `foreach` that the instance processes, in one line, cut to 80 characters; only set in lists of
+	// instances.
 	Item string `protobuf:"bytes,21,opt,name=item,proto3" json:"item,omitempty"`
-	// What holds up the attempt that its node has, as Task.notice.
+	// What delays the attempt on its node; see Task.notice.
 	Notice        string `protobuf:"bytes,22,opt,name=notice,proto3" json:"notice,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -805,34 +811,34 @@ func (x *Instance) GetNotice() string {
 	return ""
 }
 
-// Attempt is one execution of a task that has ended.
+// Attempt is one ended execution of a task.
 type Attempt struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Number of the attempt, from 0.
 	Attempt int32 `protobuf:"varint,1,opt,name=attempt,proto3" json:"attempt,omitempty"`
 	// Number of the dispatch.
 	Claim int32 `protobuf:"varint,2,opt,name=claim,proto3" json:"claim,omitempty"`
-	// Node that ran it.
+	// Node that ran the attempt.
 	Node string `protobuf:"bytes,3,opt,name=node,proto3" json:"node,omitempty"`
-	// How it ended, as a state of a task.
+	// Outcome, as a task state.
 	State string `protobuf:"bytes,4,opt,name=state,proto3" json:"state,omitempty"`
-	// Why, as a word.
+	// Reason code of the outcome.
 	Reason string `protobuf:"bytes,5,opt,name=reason,proto3" json:"reason,omitempty"`
-	// Why, in one line.
+	// Explanation of the outcome, in one line.
 	Error string `protobuf:"bytes,6,opt,name=error,proto3" json:"error,omitempty"`
-	// Exit code; -1 when nothing ran, or it is not known.
+	// Exit code; -1 if nothing ran or the code is unknown.
 	ExitCode int32 `protobuf:"varint,7,opt,name=exit_code,json=exitCode,proto3" json:"exit_code,omitempty"`
-	// When the node took it up.
+	// When the node accepted the attempt.
 	AssignedAt *timestamppb.Timestamp `protobuf:"bytes,8,opt,name=assigned_at,json=assignedAt,proto3" json:"assigned_at,omitempty"`
-	// When its process started; absent when none did, or it is not known.
+	// When the process started; absent if none did or the time is unknown.
 	StartedAt *timestamppb.Timestamp `protobuf:"bytes,9,opt,name=started_at,json=startedAt,proto3" json:"started_at,omitempty"`
-	// When it ended.
+	// When the attempt ended.
 	CompletedAt *timestamppb.Timestamp `protobuf:"bytes,10,opt,name=completed_at,json=completedAt,proto3" json:"completed_at,omitempty"`
-	// Indices of the GPUs that it had on its node.
+	// Indices of the GPUs that the attempt had on its node.
 	Gpus []int32 `protobuf:"varint,11,rep,packed,name=gpus,proto3" json:"gpus,omitempty"`
-	// NUMA node that it was bound to; absent: none.
+	// NUMA node that the attempt was bound to; absent if none.
 	NumaNode *int32 `protobuf:"varint,12,opt,name=numa_node,json=numaNode,proto3,oneof" json:"numa_node,omitempty"`
-	// Id of its container, as TaskResult.container.
+	// Id of the container, as in TaskResult.container.
 	Container     string `protobuf:"bytes,13,opt,name=container,proto3" json:"container,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -959,35 +965,37 @@ func (x *Attempt) GetContainer() string {
 	return ""
 }
 
-// Event is one transition of a task.
+// Event is one transition of a task or of a run.
 type Event struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// When it happened.
+	// When the event happened.
 	At *timestamppb.Timestamp `protobuf:"bytes,1,opt,name=at,proto3" json:"at,omitempty"`
-	// Task or instance ("each[3]") that it is about; empty: the run.
+	// Task or instance ("each[3]") of the event; empty for an event of the run.
 	Task string `protobuf:"bytes,2,opt,name=task,proto3" json:"task,omitempty"`
-	// submitted, queued, assigned, started, paused, completed, failed, retried, reassigned, cancelled,
+	// Kind of event: submitted, queued, assigned, started, paused, completed, failed, retried, reassigned, cancelled,
 	// dead_lettered, skipped, resumed, held, released, approved, rejected, killed, expanded (into instances) or silent
-	// (its node has sent no heartbeat in time; the run awaits its answer); of agents also turn (a reply of the model) and
-	// tool_call, which are listed when their attempt has ended.
+	// (the node missed its heartbeats, and the run waits for the node to answer). Agents also have turn (a reply of the
+	// model) and tool_call, which are listed once their attempt has ended.
 	Event string `protobuf:"bytes,3,opt,name=event,proto3" json:"event,omitempty"`
-	// Node that it happened on; empty: none.
+	// Node of the event; empty if none.
 	Node string `protobuf:"bytes,4,opt,name=node,proto3" json:"node,omitempty"`
 	// Number of the attempt, from 0.
 	Attempt int32 `protobuf:"varint,5,opt,name=attempt,proto3" json:"attempt,omitempty"`
-	// More, in one line.
+	// Details, in one line.
 	Detail string `protobuf:"bytes,6,opt,name=detail,proto3" json:"detail,omitempty"`
-	// Number of the dispatch; 0: none.
+	// Number of the dispatch; 0 if none.
 	Claim int32 `protobuf:"varint,7,opt,name=claim,proto3" json:"claim,omitempty"`
-	// Names the event within its run for good: "<generation>-<number>", and for an event of an instance of a fan-out of
-	// over 500 "<generation>-<task>[<first instance of its part>]-<number>". Numbers grow from 0. Empty: only the heartbeat
-	// of the attempt tells of its start so far; when the attempt has ended, the same event has an id.
+	// Permanent id of the event within its run: "<generation>-<number>", or "<generation>-<task>[<first instance of its
+	// part>]-<number>" for an event of an instance of a fan-out with more than 500 instances. Numbers increase from 0.
+	// Empty while only a heartbeat of the attempt has reported its start; once the attempt has ended, the same event has
+	// an id.
 	Id string `protobuf:"bytes,8,opt,name=id,proto3" json:"id,omitempty"`
-	// What `detail` says, as data; absent: nothing. Texts are cut to 300 bytes and lists to 32 items. Every event may have
-	// "reason" (a word, or what the person wrote who steered) and "error" (one line). Besides:
+	// The content of `detail` as structured data; absent if there is none. Texts are cut to 300 bytes and lists to 32
+	// items. Every event may have "reason" (a reason code, or the text given by the person who acted) and "error" (one
+	// line). Further keys by event:
 	//
 	//	submitted   by, generation (unless it is 0)
-	//	queued      waitsFor (runs that are before the run)
+	//	queued      waitsFor (runs that are ahead of the run)
 	//	assigned    score, gpus (indices), numaNode
 	//	completed   state and by (when it is "stopped"), exitCode, container, cachedFrom (run whose result was reused)
 	//	failed, dead_lettered
@@ -1002,9 +1010,9 @@ type Event struct {
 	//	turn        turn (its number), began (time, as RFC 3339), tookMs, inputTokens, outputTokens, costUsd
 	//	tool_call   turn (that asked for it), began, tookMs, tool
 	//
-	// A key is absent where its value is not known: "exitCode" when nothing ran, "container" when there was none.
+	// A key is absent if its value is unknown: "exitCode" if nothing ran, "container" if there was none.
 	Data *structpb.Struct `protobuf:"bytes,9,opt,name=data,proto3" json:"data,omitempty"`
-	// Run that it is of; only in answers of ListRunEvents.
+	// Run of the event; only set in responses of ListRunEvents.
 	Run           string `protobuf:"bytes,10,opt,name=run,proto3" json:"run,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1110,18 +1118,18 @@ func (x *Event) GetRun() string {
 	return ""
 }
 
-// NodeVerdict is what placement thinks of one node for a task.
+// NodeVerdict is the assessment of one node for a task by placement.
 type NodeVerdict struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Name of the node.
 	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	// The node could take the task now.
+	// Whether the node could run the task now.
 	Feasible bool `protobuf:"varint,2,opt,name=feasible,proto3" json:"feasible,omitempty"`
-	// All that speaks against the node; empty when it is feasible.
+	// Everything that rules the node out; empty if it is feasible.
 	Reasons []string `protobuf:"bytes,3,rep,name=reasons,proto3" json:"reasons,omitempty"`
-	// Sum of the parts.
+	// Sum of `parts`.
 	Score float64 `protobuf:"fixed64,4,opt,name=score,proto3" json:"score,omitempty"`
-	// Parts of the score; none for a pinned task.
+	// Terms of the score; empty for a pinned task.
 	Parts         []*ScorePart `protobuf:"bytes,5,rep,name=parts,proto3" json:"parts,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1197,7 +1205,7 @@ type ScorePart struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Name of the term, such as "cpu".
 	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	// Its value.
+	// Value of the term.
 	Value         float64 `protobuf:"fixed64,2,opt,name=value,proto3" json:"value,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1247,18 +1255,18 @@ func (x *ScorePart) GetValue() float64 {
 	return 0
 }
 
-// DeadLetter is a task whose retries are spent.
+// DeadLetter is a task whose retries are exhausted.
 type DeadLetter struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Run of the task.
 	Run string `protobuf:"bytes,1,opt,name=run,proto3" json:"run,omitempty"`
 	// Name of the task.
 	Task string `protobuf:"bytes,2,opt,name=task,proto3" json:"task,omitempty"`
-	// Every attempt, oldest first.
+	// All attempts, oldest first.
 	Attempts []*Attempt `protobuf:"bytes,3,rep,name=attempts,proto3" json:"attempts,omitempty"`
 	// Why the last attempt failed, in one line.
 	Error string `protobuf:"bytes,4,opt,name=error,proto3" json:"error,omitempty"`
-	// Why it failed, as a word.
+	// Reason code of the failure.
 	Reason string `protobuf:"bytes,5,opt,name=reason,proto3" json:"reason,omitempty"`
 	// Type of the task.
 	Type string `protobuf:"bytes,6,opt,name=type,proto3" json:"type,omitempty"`
@@ -1365,34 +1373,34 @@ func (x *DeadLetter) GetDeadLetteredAt() *timestamppb.Timestamp {
 	return nil
 }
 
-// TaskResult is what an attempt left behind.
+// TaskResult is the result of an attempt.
 type TaskResult struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Exit code; 128 plus the signal's number when a signal ended it, -1 when nothing ran.
+	// Exit code; 128 plus the signal number if a signal ended the process, -1 if nothing ran.
 	ExitCode int32 `protobuf:"varint,1,opt,name=exit_code,json=exitCode,proto3" json:"exit_code,omitempty"`
-	// End of standard output, at most 64 KiB.
+	// Tail of standard output, at most 64 KiB.
 	Stdout string `protobuf:"bytes,2,opt,name=stdout,proto3" json:"stdout,omitempty"`
-	// End of standard error, at most 64 KiB.
+	// Tail of standard error, at most 64 KiB.
 	Stderr string `protobuf:"bytes,3,opt,name=stderr,proto3" json:"stderr,omitempty"`
-	// There was more standard output than `stdout` holds; the log has all of it.
+	// Whether there was more standard output than `stdout` holds; the log has all of it.
 	StdoutTruncated bool `protobuf:"varint,4,opt,name=stdout_truncated,json=stdoutTruncated,proto3" json:"stdout_truncated,omitempty"`
-	// There was more standard error than `stderr` holds; the log has all of it.
+	// Whether there was more standard error than `stderr` holds; the log has all of it.
 	StderrTruncated bool `protobuf:"varint,5,opt,name=stderr_truncated,json=stderrTruncated,proto3" json:"stderr_truncated,omitempty"`
-	// What the task wrote to the file $SWITCHYARD_OUTPUT.
+	// Output that the task wrote to the file $SWITCHYARD_OUTPUT.
 	Output *structpb.Struct `protobuf:"bytes,6,opt,name=output,proto3" json:"output,omitempty"`
-	// Name of the signal that ended the task, such as "SIGKILL"; empty when none did.
+	// Name of the signal that ended the task, such as "SIGKILL"; empty if none did.
 	Signal string `protobuf:"bytes,7,opt,name=signal,proto3" json:"signal,omitempty"`
 	// CPU time of the task's processes in seconds.
 	CpuSeconds float64 `protobuf:"fixed64,8,opt,name=cpu_seconds,json=cpuSeconds,proto3" json:"cpu_seconds,omitempty"`
 	// Peak memory of the task's largest process in MiB.
 	PeakMemoryMb float64 `protobuf:"fixed64,9,opt,name=peak_memory_mb,json=peakMemoryMb,proto3" json:"peak_memory_mb,omitempty"`
-	// What the image of its container was, by content: "sha256:...".
+	// Content digest of the container image: "sha256:...".
 	ImageDigest string `protobuf:"bytes,10,opt,name=image_digest,json=imageDigest,proto3" json:"image_digest,omitempty"`
-	// Start of the id of its container, as the engine lists it; empty: there was none.
+	// Prefix of the container id, as the engine lists it; empty if there was no container.
 	Container string `protobuf:"bytes,11,opt,name=container,proto3" json:"container,omitempty"`
-	// What the task wrote to the file $SWITCHYARD_CONTEXT_UPDATE, which was merged into the context of its run.
+	// Update that the task wrote to the file $SWITCHYARD_CONTEXT_UPDATE, merged into the context of its run.
 	ContextUpdate *structpb.Struct `protobuf:"bytes,12,opt,name=context_update,json=contextUpdate,proto3" json:"context_update,omitempty"`
-	// What an agent has used in all attempts of the task; absent: it is no agent.
+	// Usage of an agent over all attempts of the task; absent if the task is not an agent.
 	Agent         *AgentUsage `protobuf:"bytes,13,opt,name=agent,proto3" json:"agent,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1519,26 +1527,26 @@ func (x *TaskResult) GetAgent() *AgentUsage {
 	return nil
 }
 
-// AgentUsage is what an agent has used.
+// AgentUsage is the resource usage of an agent.
 type AgentUsage struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Model that has replied last, as its provider calls it.
+	// Model that replied last, by its provider's name for it.
 	Model string `protobuf:"bytes,1,opt,name=model,proto3" json:"model,omitempty"`
-	// Replies of the model.
+	// Number of replies of the model.
 	Turns int32 `protobuf:"varint,2,opt,name=turns,proto3" json:"turns,omitempty"`
-	// Calls of tools.
+	// Number of tool calls.
 	ToolCalls int32 `protobuf:"varint,3,opt,name=tool_calls,json=toolCalls,proto3" json:"tool_calls,omitempty"`
-	// Tokens that the model has read, without those of the cache.
+	// Input tokens, excluding cached tokens.
 	InputTokens int64 `protobuf:"varint,4,opt,name=input_tokens,json=inputTokens,proto3" json:"input_tokens,omitempty"`
-	// Tokens that the model has written.
+	// Output tokens.
 	OutputTokens int64 `protobuf:"varint,5,opt,name=output_tokens,json=outputTokens,proto3" json:"output_tokens,omitempty"`
-	// Tokens that the provider has read from its cache.
+	// Tokens that the provider read from its cache.
 	CacheReadTokens int64 `protobuf:"varint,6,opt,name=cache_read_tokens,json=cacheReadTokens,proto3" json:"cache_read_tokens,omitempty"`
-	// Tokens that the provider has put into its cache.
+	// Tokens that the provider wrote to its cache.
 	CacheWriteTokens int64 `protobuf:"varint,7,opt,name=cache_write_tokens,json=cacheWriteTokens,proto3" json:"cache_write_tokens,omitempty"`
-	// What it has cost in US dollars, by the prices of the nodes; 0 where these do not have the model.
+	// Cost in US dollars, by the prices configured on the nodes; 0 if they have no price for the model.
 	CostUsd float64 `protobuf:"fixed64,8,opt,name=cost_usd,json=costUsd,proto3" json:"cost_usd,omitempty"`
-	// Session of a program that leads the agent; empty: none does.
+	// Session of the program that drives the agent; empty if none does.
 	Session       string `protobuf:"bytes,9,opt,name=session,proto3" json:"session,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1637,26 +1645,26 @@ func (x *AgentUsage) GetSession() string {
 	return ""
 }
 
-// AgentEvent is a turn of an agent, or a call of one of its tools.
+// AgentEvent is a turn of an agent or one of its tool calls.
 type AgentEvent struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// When it began.
+	// When the turn or call began.
 	At *timestamppb.Timestamp `protobuf:"bytes,1,opt,name=at,proto3" json:"at,omitempty"`
-	// turn or tool_call.
+	// Kind of event: turn or tool_call.
 	Event string `protobuf:"bytes,2,opt,name=event,proto3" json:"event,omitempty"`
-	// Number of the turn, from 1; of a call, that of the turn that asked for it.
+	// Number of the turn, from 1. For a tool call, the turn that requested it.
 	Turn int32 `protobuf:"varint,3,opt,name=turn,proto3" json:"turn,omitempty"`
-	// How long it took, in milliseconds.
+	// Duration in milliseconds.
 	TookMs int64 `protobuf:"varint,4,opt,name=took_ms,json=tookMs,proto3" json:"took_ms,omitempty"`
 	// Tool that was called.
 	Tool string `protobuf:"bytes,5,opt,name=tool,proto3" json:"tool,omitempty"`
-	// What went wrong; empty: nothing did.
+	// What went wrong; empty if nothing did.
 	Error string `protobuf:"bytes,6,opt,name=error,proto3" json:"error,omitempty"`
-	// Tokens of a turn that the model has read, those of the cache included.
+	// Input tokens of a turn, including cached tokens.
 	InputTokens int64 `protobuf:"varint,7,opt,name=input_tokens,json=inputTokens,proto3" json:"input_tokens,omitempty"`
-	// Tokens of a turn that the model has written.
+	// Output tokens of a turn.
 	OutputTokens int64 `protobuf:"varint,8,opt,name=output_tokens,json=outputTokens,proto3" json:"output_tokens,omitempty"`
-	// What a turn has cost in US dollars; 0 where that is not known.
+	// Cost of a turn in US dollars; 0 if unknown.
 	CostUsd       float64 `protobuf:"fixed64,9,opt,name=cost_usd,json=costUsd,proto3" json:"cost_usd,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1755,26 +1763,27 @@ func (x *AgentEvent) GetCostUsd() float64 {
 	return 0
 }
 
-// LogEntry is a piece of what a task printed.
+// LogEntry is a chunk of a task's output.
 type LogEntry struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Task that printed it.
+	// Task that printed the output.
 	Task string `protobuf:"bytes,1,opt,name=task,proto3" json:"task,omitempty"`
-	// Attempt that printed it.
+	// Attempt that printed the output.
 	Attempt int32 `protobuf:"varint,2,opt,name=attempt,proto3" json:"attempt,omitempty"`
-	// "stdout" or "stderr".
+	// Stream: "stdout" or "stderr".
 	Stream string `protobuf:"bytes,3,opt,name=stream,proto3" json:"stream,omitempty"`
-	// When the node read it.
+	// When the node read the output.
 	Time *timestamppb.Timestamp `protobuf:"bytes,4,opt,name=time,proto3" json:"time,omitempty"`
-	// The bytes as they were printed; may end within a line.
+	// The raw bytes; the chunk may end within a line.
 	Data []byte `protobuf:"bytes,5,opt,name=data,proto3" json:"data,omitempty"`
-	// Not the task has printed it, but the system tells of it.
+	// Whether the entry is a message of the system rather than output of the task.
 	Notice bool `protobuf:"varint,6,opt,name=notice,proto3" json:"notice,omitempty"`
-	// Generation of the run in which it was printed.
+	// Generation of the run in which the output was printed.
 	Generation int32 `protobuf:"varint,7,opt,name=generation,proto3" json:"generation,omitempty"`
-	// Number of the dispatch of the attempt that printed it.
+	// Number of the dispatch of the attempt that printed the output.
 	Claim int32 `protobuf:"varint,8,opt,name=claim,proto3" json:"claim,omitempty"`
-	// Where `data` begins in the source of the output, in the words of the executor; empty: not known. Only the store has it.
+	// Where `data` begins in the source of the output, in a format of the executor; empty if unknown. Only stored entries
+	// have it.
 	Position      string `protobuf:"bytes,9,opt,name=position,proto3" json:"position,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

@@ -23,29 +23,30 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// ListRunEventsRequest asks for the events of a run, or of all runs.
+// ListRunEventsRequest selects events of one run or of all runs.
 type ListRunEventsRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Run that they are of; empty: all runs, of which a page reads 30 at most, so that it may hold few events, or none,
-	// although there is a next page.
+	// Run of the events. Empty selects all runs; a page then reads at most 30 runs, so it may hold few or no events
+	// although another page follows.
 	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
-	// Only those of this task; empty: all.
+	// Returns only events of this task. Empty means all.
 	Task string `protobuf:"bytes,2,opt,name=task,proto3" json:"task,omitempty"`
-	// Only those that the run learned of after the event with this id; empty: from the first on. What a part of a fan-out of
-	// over 500 instances has reported late may lie before it. It needs an id of a run.
+	// Returns only events that the run learned of after the event with this id; requires the id of a run. Empty starts at
+	// the first event. Late reports from a part of a fan-out with more than 500 instances may be placed before this
+	// event.
 	After string `protobuf:"bytes,5,opt,name=after,proto3" json:"after,omitempty"`
-	// Most events a page holds; 0: 1000.
+	// Maximum number of events per page; 0 means 1000.
 	PageSize int32 `protobuf:"varint,3,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
-	// Where to continue: `next_page_token` of the page before.
+	// Page token: `next_page_token` of the previous page. Empty returns the first page.
 	PageToken string `protobuf:"bytes,4,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
-	// Only those of this kind, as Event.event; empty: all.
+	// Returns only events of this kind, as in Event.event. Empty means all.
 	Event string `protobuf:"bytes,6,opt,name=event,proto3" json:"event,omitempty"`
-	// Only those that happened on this node; empty: all. Over all runs, only runs are read that name the node among the
-	// first 32 that they sent tasks to.
+	// Returns only events that happened on this node. Empty means all. Across all runs, only runs that have the node
+	// among the first 32 nodes they used are searched.
 	Node string `protobuf:"bytes,7,opt,name=node,proto3" json:"node,omitempty"`
-	// Only those at this time or later; absent: all.
+	// Returns only events at or after this time. Absent means all.
 	Since *timestamppb.Timestamp `protobuf:"bytes,8,opt,name=since,proto3" json:"since,omitempty"`
-	// Only those before this time; absent: all.
+	// Returns only events before this time. Absent means all.
 	Until         *timestamppb.Timestamp `protobuf:"bytes,9,opt,name=until,proto3" json:"until,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -147,15 +148,15 @@ func (x *ListRunEventsRequest) GetUntil() *timestamppb.Timestamp {
 // ListRunEventsResponse is a page of events.
 type ListRunEventsResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The events of each run, oldest first: by time, as far as the order within each task and the beginnings and ends of the
-	// run allow. What the run learned of last need not be the last.
+	// The events of each run, oldest first: ordered by time, except where the order within a task or the start and end of
+	// the run require otherwise. The event that the run learned of last is not necessarily the last in the list.
 	Items []*Event `protobuf:"bytes,1,rep,name=items,proto3" json:"items,omitempty"`
-	// Token of the next page; empty: this is the last.
+	// Token of the next page, or empty on the last page.
 	NextPageToken string `protobuf:"bytes,2,opt,name=next_page_token,json=nextPageToken,proto3" json:"next_page_token,omitempty"`
-	// Where the events of the run were read to: the `after` that lists exactly those that it learns of later. Empty: none was
-	// read, or the events are of all runs.
+	// Position up to which the events of the run were read. Pass it as `after` to list exactly the events that the run
+	// learns of later. Empty if no event was read, or for all runs.
 	After string `protobuf:"bytes,3,opt,name=after,proto3" json:"after,omitempty"`
-	// Runs whose events are left out because the run cannot be read, each with the reason.
+	// Runs whose events are missing because the run cannot be read, each with the reason.
 	Warnings      []string `protobuf:"bytes,4,rep,name=warnings,proto3" json:"warnings,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

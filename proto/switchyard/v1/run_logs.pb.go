@@ -23,28 +23,31 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// StreamRunLogsRequest asks for what the tasks of a run printed.
+// StreamRunLogsRequest selects the output to stream.
 type StreamRunLogsRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Run whose tasks printed it.
+	// Run whose output to stream.
 	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
-	// Only this task, with all its instances, or only this instance ("each[3]"); empty: all tasks.
+	// Streams only this task with all its instances, or only this instance ("each[3]"). Empty means all tasks.
 	Task string `protobuf:"bytes,2,opt,name=task,proto3" json:"task,omitempty"`
-	// Continues until the run, or the task, has ended.
+	// Whether to continue until the run or the task has ended.
 	Follow bool `protobuf:"varint,3,opt,name=follow,proto3" json:"follow,omitempty"`
-	// Only this attempt; absent: the newest of each task, and those that come.
+	// Streams only this attempt. Absent means the newest attempt of each task and all later ones.
 	Attempt *int32 `protobuf:"varint,4,opt,name=attempt,proto3,oneof" json:"attempt,omitempty"`
-	// Only this stream; empty: both.
+	// Streams only "stdout" or "stderr". Empty means both.
 	Stream string `protobuf:"bytes,5,opt,name=stream,proto3" json:"stream,omitempty"`
-	// Only what was printed at this time or later; absent: all.
+	// Streams only output printed at or after this time. Absent means all.
 	Since *timestamppb.Timestamp `protobuf:"bytes,6,opt,name=since,proto3" json:"since,omitempty"`
-	// How far an earlier stream of the same request came: this one continues from there. Empty: it is the first.
+	// Positions that an earlier stream of the same request reached; this stream continues from there. Empty for the first
+	// stream.
 	Resume []*LogPosition `protobuf:"bytes,7,rep,name=resume,proto3" json:"resume,omitempty"`
-	// Only this generation of the run; absent: of each task the newest in which it was started.
+	// Streams only this generation of the run. Absent means, for each task, the newest generation in which it was
+	// started.
 	Generation *int32 `protobuf:"varint,8,opt,name=generation,proto3,oneof" json:"generation,omitempty"`
-	// After the logs of the run, also those of the runs that its tasks of type run have started, and so on downwards; they are
-	// sent as they are now, so that it goes with none of follow, attempt and generation. The name of a task of a child run
-	// follows that of the task that has started the run: "deploy/build", "deploy[3]/build".
+	// Whether to send, after the logs of the run, also the logs of the runs started by its tasks of type run,
+	// recursively. Logs of child runs are sent as they are now, so this cannot be combined with follow, attempt or
+	// generation. Task names of a child run are prefixed with the task that started the run: "deploy/build",
+	// "deploy[3]/build".
 	Children      bool `protobuf:"varint,9,opt,name=children,proto3" json:"children,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -143,14 +146,14 @@ func (x *StreamRunLogsRequest) GetChildren() bool {
 	return false
 }
 
-// StreamRunLogsResponse is a piece of what the tasks of a run printed.
+// StreamRunLogsResponse is a chunk of the output of the tasks of a run.
 type StreamRunLogsResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Entries of one log, in the order in which they were printed.
+	// Entries of one log, in the order in which the output was printed.
 	Entries []*LogEntry `protobuf:"bytes,1,rep,name=entries,proto3" json:"entries,omitempty"`
-	// Where that log continues after the entries.
+	// Where that log continues after these entries.
 	Position *LogPosition `protobuf:"bytes,2,opt,name=position,proto3" json:"position,omitempty"`
-	// A log that should be there and is not; then there are no entries.
+	// A log that should exist but does not; `entries` is empty then.
 	Missing       *MissingLog `protobuf:"bytes,3,opt,name=missing,proto3" json:"missing,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -207,12 +210,12 @@ func (x *StreamRunLogsResponse) GetMissing() *MissingLog {
 	return nil
 }
 
-// LogPosition is a place in the log of one dispatch.
+// LogPosition is a position in the log of one dispatch.
 type LogPosition struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Task, instance or batch whose log it is.
+	// Task, instance or batch that the log belongs to.
 	Task string `protobuf:"bytes,1,opt,name=task,proto3" json:"task,omitempty"`
-	// Its attempt; of a batch, that of its first instance.
+	// Number of the attempt; for a batch, that of its first instance.
 	Attempt int32 `protobuf:"varint,2,opt,name=attempt,proto3" json:"attempt,omitempty"`
 	// Number of the dispatch.
 	Claim int32 `protobuf:"varint,3,opt,name=claim,proto3" json:"claim,omitempty"`
@@ -289,14 +292,14 @@ func (x *LogPosition) GetGeneration() int32 {
 	return 0
 }
 
-// MissingLog is the log of an attempt that printed something, of which the gateway's store has nothing.
+// MissingLog names an attempt whose output is missing from the store of the gateway.
 type MissingLog struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Task or instance that printed it.
+	// Task or instance that printed the output.
 	Task string `protobuf:"bytes,1,opt,name=task,proto3" json:"task,omitempty"`
-	// Attempt that printed it.
+	// Attempt that printed the output.
 	Attempt int32 `protobuf:"varint,2,opt,name=attempt,proto3" json:"attempt,omitempty"`
-	// Node that ran the attempt, and may have the log.
+	// Node that ran the attempt and may still have the log.
 	Node          string `protobuf:"bytes,3,opt,name=node,proto3" json:"node,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -353,27 +356,28 @@ func (x *MissingLog) GetNode() string {
 	return ""
 }
 
-// ListRunLogsRequest asks for the lines that the tasks of a run have printed.
+// ListRunLogsRequest selects log lines of the tasks of a run.
 type ListRunLogsRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Run whose tasks printed them.
+	// Run whose log lines to list.
 	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
-	// Only this task, with all its instances, or only this instance ("each[3]"); empty: all tasks.
+	// Returns only this task with all its instances, or only this instance ("each[3]"). Empty means all tasks.
 	Task string `protobuf:"bytes,2,opt,name=task,proto3" json:"task,omitempty"`
-	// Only this attempt; absent: the newest of each task.
+	// Returns only this attempt. Absent means the newest attempt of each task.
 	Attempt *int32 `protobuf:"varint,3,opt,name=attempt,proto3,oneof" json:"attempt,omitempty"`
-	// Only this stream; empty: both.
+	// Returns only "stdout" or "stderr". Empty means both.
 	Stream string `protobuf:"bytes,4,opt,name=stream,proto3" json:"stream,omitempty"`
-	// Only what was printed at this time or later; absent: all.
+	// Returns only lines printed at or after this time. Absent means all.
 	Since *timestamppb.Timestamp `protobuf:"bytes,5,opt,name=since,proto3" json:"since,omitempty"`
-	// Only this generation of the run; absent: of each task the newest in which it was started.
+	// Returns only this generation of the run. Absent means, for each task, the newest generation in which it was
+	// started.
 	Generation *int32 `protobuf:"varint,6,opt,name=generation,proto3,oneof" json:"generation,omitempty"`
-	// After the lines of the run, also those of the runs that its tasks of type run have started, and so on downwards; it goes
-	// with none of attempt, generation and page_token.
+	// Whether to return, after the lines of the run, also those of the runs started by its tasks of type run,
+	// recursively. Cannot be combined with attempt, generation or page_token.
 	Children bool `protobuf:"varint,7,opt,name=children,proto3" json:"children,omitempty"`
-	// Only the last lines of each task, this many; 0: all. It goes without page_token.
+	// Returns only this many last lines of each task; 0 means all. Cannot be combined with page_token.
 	Tail int32 `protobuf:"varint,8,opt,name=tail,proto3" json:"tail,omitempty"`
-	// Where to continue: `next_page_token` of the page before. A page is cut at about 1 MiB.
+	// Page token: `next_page_token` of the previous page. Empty returns the first page. A page is cut at about 1 MiB.
 	PageToken     string `protobuf:"bytes,9,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -472,14 +476,14 @@ func (x *ListRunLogsRequest) GetPageToken() string {
 	return ""
 }
 
-// ListRunLogsResponse is a page of the lines that the tasks of a run have printed.
+// ListRunLogsResponse is a page of log lines.
 type ListRunLogsResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The lines.
 	Items []*LogLine `protobuf:"bytes,1,rep,name=items,proto3" json:"items,omitempty"`
-	// Token of the next page; empty: there is nothing more now.
+	// Token of the next page, or empty if there is nothing more yet.
 	NextPageToken string `protobuf:"bytes,2,opt,name=next_page_token,json=nextPageToken,proto3" json:"next_page_token,omitempty"`
-	// Logs that should be there and are not.
+	// Logs that should exist but do not.
 	Missing       []*MissingLog `protobuf:"bytes,3,rep,name=missing,proto3" json:"missing,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -536,24 +540,24 @@ func (x *ListRunLogsResponse) GetMissing() []*MissingLog {
 	return nil
 }
 
-// LogLine is a line that a task has printed.
+// LogLine is a line of a task's output.
 type LogLine struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Task or instance that printed it.
+	// Task or instance that printed the line.
 	Task string `protobuf:"bytes,1,opt,name=task,proto3" json:"task,omitempty"`
-	// Attempt that printed it.
+	// Attempt that printed the line.
 	Attempt int32 `protobuf:"varint,2,opt,name=attempt,proto3" json:"attempt,omitempty"`
-	// "stdout" or "stderr".
+	// Stream: "stdout" or "stderr".
 	Stream string `protobuf:"bytes,3,opt,name=stream,proto3" json:"stream,omitempty"`
-	// When the node read its end.
+	// When the node read the end of the line.
 	Time *timestamppb.Timestamp `protobuf:"bytes,4,opt,name=time,proto3" json:"time,omitempty"`
-	// The line without its end. Bytes that are no UTF-8 are replaced.
+	// The line without its line ending. Invalid UTF-8 is replaced.
 	Text string `protobuf:"bytes,5,opt,name=text,proto3" json:"text,omitempty"`
-	// The line continues in the next one of the same task, attempt and stream, on the next page.
+	// Whether the line continues in the next line of the same task, attempt and stream, on the next page.
 	Partial bool `protobuf:"varint,6,opt,name=partial,proto3" json:"partial,omitempty"`
-	// Not the task has printed it, but the system tells of it.
+	// Whether the line is a message of the system rather than output of the task.
 	Notice bool `protobuf:"varint,7,opt,name=notice,proto3" json:"notice,omitempty"`
-	// Generation of the run in which it was printed.
+	// Generation of the run in which the line was printed.
 	Generation    int32 `protobuf:"varint,8,opt,name=generation,proto3" json:"generation,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

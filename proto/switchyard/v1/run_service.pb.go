@@ -25,14 +25,15 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// RetryRunRequest starts a run again.
+// RetryRunRequest names the ended run to restart.
 type RetryRunRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Run that has ended.
+	// Ended run to restart.
 	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
-	// These tasks and all below them, whatever their state; empty: what did not complete.
+	// Tasks to redo, with everything downstream of them, regardless of their state. Empty means everything that did not
+	// complete.
 	From []string `protobuf:"bytes,2,rep,name=from,proto3" json:"from,omitempty"`
-	// New limits of agents by task, from this generation on.
+	// New limits of agents by task, effective from this generation on.
 	Limits        map[string]*AgentLimits `protobuf:"bytes,3,rep,name=limits,proto3" json:"limits,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -89,13 +90,13 @@ func (x *RetryRunRequest) GetLimits() map[string]*AgentLimits {
 	return nil
 }
 
-// AgentLimits are limits of an agent that replace those of its spec; 0: that of the spec stays. An agent that ended by
-// "max_turns" or "max_cost" continues with a larger one.
+// AgentLimits replace the limits in the spec of an agent; 0 keeps the limit of the spec. An agent that ended with
+// "max_turns" or "max_cost" continues if its limit is raised.
 type AgentLimits struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// As `maxTurns`.
+	// Replaces `maxTurns`.
 	MaxTurns int32 `protobuf:"varint,1,opt,name=max_turns,json=maxTurns,proto3" json:"max_turns,omitempty"`
-	// As `maxCostUsd`.
+	// Replaces `maxCostUsd`.
 	MaxCostUsd    float64 `protobuf:"fixed64,2,opt,name=max_cost_usd,json=maxCostUsd,proto3" json:"max_cost_usd,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -145,12 +146,12 @@ func (x *AgentLimits) GetMaxCostUsd() float64 {
 	return 0
 }
 
-// RetryRunResponse reports that the run continues.
+// RetryRunResponse confirms that the run continues.
 type RetryRunResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Id of the run.
 	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
-	// Generation that it is in now.
+	// Generation that the run is now in.
 	Generation    int32 `protobuf:"varint,2,opt,name=generation,proto3" json:"generation,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -200,12 +201,12 @@ func (x *RetryRunResponse) GetGeneration() int32 {
 	return 0
 }
 
-// RerunRunRequest starts a new run with the definition of another.
+// RerunRunRequest names the run whose definition to run again.
 type RerunRunRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Run whose definition it is.
+	// Run whose definition to use.
 	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
-	// Values that replace those of the other run's input.
+	// Values that override those of the other run's input.
 	Input         *structpb.Struct `protobuf:"bytes,2,opt,name=input,proto3" json:"input,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -255,12 +256,12 @@ func (x *RerunRunRequest) GetInput() *structpb.Struct {
 	return nil
 }
 
-// RerunRunResponse says that a run was started.
+// RerunRunResponse identifies the new run.
 type RerunRunResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Id of the new run.
 	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
-	// Name of its workflow.
+	// Name of the workflow.
 	Name          string `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -310,12 +311,12 @@ func (x *RerunRunResponse) GetName() string {
 	return ""
 }
 
-// PauseRunRequest pauses a run.
+// PauseRunRequest names the run to pause.
 type PauseRunRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Run to pause.
 	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
-	// Why, for people.
+	// Reason, shown to people.
 	Reason        string `protobuf:"bytes,2,opt,name=reason,proto3" json:"reason,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -365,7 +366,7 @@ func (x *PauseRunRequest) GetReason() string {
 	return ""
 }
 
-// PauseRunResponse says that nothing new starts.
+// PauseRunResponse confirms that the run is paused.
 type PauseRunResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Id of the run.
@@ -411,12 +412,12 @@ func (x *PauseRunResponse) GetId() string {
 	return ""
 }
 
-// ApproveRunRequest approves a run.
+// ApproveRunRequest names the run to approve.
 type ApproveRunRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Run to approve.
 	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
-	// Why, for people.
+	// Reason, shown to people.
 	Reason        string `protobuf:"bytes,2,opt,name=reason,proto3" json:"reason,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -466,7 +467,7 @@ func (x *ApproveRunRequest) GetReason() string {
 	return ""
 }
 
-// ApproveRunResponse says that a run may start.
+// ApproveRunResponse confirms that the run may start.
 type ApproveRunResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Id of the run.
@@ -512,12 +513,12 @@ func (x *ApproveRunResponse) GetId() string {
 	return ""
 }
 
-// RejectRunRequest rejects a run.
+// RejectRunRequest names the run to reject.
 type RejectRunRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Run to reject.
 	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
-	// Why, for people.
+	// Reason, shown to people.
 	Reason        string `protobuf:"bytes,2,opt,name=reason,proto3" json:"reason,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -567,7 +568,7 @@ func (x *RejectRunRequest) GetReason() string {
 	return ""
 }
 
-// RejectRunResponse says that a run ends as rejected.
+// RejectRunResponse confirms that the run ends as rejected.
 type RejectRunResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Id of the run.
@@ -613,7 +614,7 @@ func (x *RejectRunResponse) GetId() string {
 	return ""
 }
 
-// ResumeRunRequest resumes a run.
+// ResumeRunRequest names the run to resume.
 type ResumeRunRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Run to resume.
@@ -659,7 +660,7 @@ func (x *ResumeRunRequest) GetId() string {
 	return ""
 }
 
-// ResumeRunResponse reports that the run continues.
+// ResumeRunResponse confirms that the run continues.
 type ResumeRunResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Id of the run.
@@ -705,18 +706,18 @@ func (x *ResumeRunResponse) GetId() string {
 	return ""
 }
 
-// GetRunRequest asks for a run.
+// GetRunRequest names a run.
 type GetRunRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Run to tell about.
+	// Run to return.
 	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
-	// Most tasks a page holds; 0: 1000. A page is also cut at about 3 MiB.
+	// Maximum number of tasks per page; 0 means 1000. A page is also cut at about 3 MiB.
 	PageSize int32 `protobuf:"varint,2,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
-	// Where to continue: `next_page_token` of the page before.
+	// Page token: `next_page_token` of the previous page. Empty returns the first page.
 	PageToken string `protobuf:"bytes,3,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
-	// Leave out what tasks and instances have printed and left as output.
+	// Whether to omit the output of tasks and instances: what they printed and their output objects.
 	Brief bool `protobuf:"varint,4,opt,name=brief,proto3" json:"brief,omitempty"`
-	// Only these tasks; empty: all. One that the run does not have is left out.
+	// Returns only these tasks; unknown names are ignored. Empty means all.
 	Tasks         []string `protobuf:"bytes,5,rep,name=tasks,proto3" json:"tasks,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -787,12 +788,12 @@ func (x *GetRunRequest) GetTasks() []string {
 	return nil
 }
 
-// GetRunResponse is a run with a page of its tasks.
+// GetRunResponse holds a run with a page of its tasks.
 type GetRunResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The run with the tasks of this page, in the order of their names.
+	// The run with the tasks of this page, ordered by name.
 	Run *Run `protobuf:"bytes,1,opt,name=run,proto3" json:"run,omitempty"`
-	// Token of the next page; empty: this is the last.
+	// Token of the next page, or empty on the last page.
 	NextPageToken string `protobuf:"bytes,2,opt,name=next_page_token,json=nextPageToken,proto3" json:"next_page_token,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -842,10 +843,10 @@ func (x *GetRunResponse) GetNextPageToken() string {
 	return ""
 }
 
-// GetRunDefinitionRequest asks for the definition of a run.
+// GetRunDefinitionRequest names a run.
 type GetRunDefinitionRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Run whose definition it is.
+	// Run whose definition to return.
 	Id            string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -888,12 +889,12 @@ func (x *GetRunDefinitionRequest) GetId() string {
 	return ""
 }
 
-// GetRunDefinitionResponse has the definition of a run.
+// GetRunDefinitionResponse holds the definition of a run.
 type GetRunDefinitionResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Id of the run.
 	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
-	// The definition, with the defaults in its tasks.
+	// The definition, with the defaults filled in for its tasks.
 	Definition    *Definition `protobuf:"bytes,2,opt,name=definition,proto3" json:"definition,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -943,37 +944,37 @@ func (x *GetRunDefinitionResponse) GetDefinition() *Definition {
 	return nil
 }
 
-// ListRunsRequest asks for a list of runs.
+// ListRunsRequest selects runs.
 type ListRunsRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Only runs in this state; empty: all.
+	// Returns only runs in this state. Empty means all.
 	State string `protobuf:"bytes,1,opt,name=state,proto3" json:"state,omitempty"`
-	// Only runs of the workflow of this name; empty: all.
+	// Returns only runs of the workflow with this name. Empty means all.
 	Name string `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
-	// Most runs a page holds; 0: 100.
+	// Maximum number of runs per page; 0 means 100.
 	PageSize int32 `protobuf:"varint,3,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
-	// Where to continue: `next_page_token` of the page before.
+	// Page token: `next_page_token` of the previous page. Empty returns the first page.
 	PageToken string `protobuf:"bytes,4,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
-	// Only runs that sent a task to this node; empty: all.
+	// Returns only runs that sent a task to this node. Empty means all.
 	Node string `protobuf:"bytes,5,opt,name=node,proto3" json:"node,omitempty"`
-	// Only runs with a task of this type; empty: all.
+	// Returns only runs with a task of this type. Empty means all.
 	Type string `protobuf:"bytes,6,opt,name=type,proto3" json:"type,omitempty"`
-	// Only runs with a task that asks for this node label; empty: all.
+	// Returns only runs with a task that requires this node label. Empty means all.
 	Label string `protobuf:"bytes,7,opt,name=label,proto3" json:"label,omitempty"`
-	// Only runs that were started so; empty: all.
+	// Returns only runs with this trigger, as in Run.trigger. Empty means all.
 	Trigger string `protobuf:"bytes,8,opt,name=trigger,proto3" json:"trigger,omitempty"`
-	// Only runs that tasks of this run have started; empty: all.
+	// Returns only runs started by tasks of this run. Empty means all.
 	Parent string `protobuf:"bytes,9,opt,name=parent,proto3" json:"parent,omitempty"`
-	// Only runs that were submitted at this time or later; absent: all.
+	// Returns only runs submitted at or after this time. Absent means all.
 	Since *timestamppb.Timestamp `protobuf:"bytes,10,opt,name=since,proto3" json:"since,omitempty"`
-	// Only runs with one of these words in the description, the names of the tasks or the error; empty: all.
+	// Returns only runs with one of these words in the description, the task names or the error. Empty means all.
 	Text string `protobuf:"bytes,11,opt,name=text,proto3" json:"text,omitempty"`
-	// Only runs that this person or program submitted, and those that their tasks have started; "ann@laptop" finds those of
-	// "ann@laptop (unverified)", too. Empty: all.
+	// Returns only runs submitted by this person or program, and runs started by tasks of those runs. "ann@laptop" also
+	// matches "ann@laptop (unverified)". Empty means all.
 	Owner string `protobuf:"bytes,12,opt,name=owner,proto3" json:"owner,omitempty"`
-	// Only runs of the batch of this name; empty: all.
+	// Returns only runs of the batch with this name. Empty means all.
 	Batch string `protobuf:"bytes,13,opt,name=batch,proto3" json:"batch,omitempty"`
-	// Also count the runs by state.
+	// Whether to count the runs by state, too.
 	Totals        bool `protobuf:"varint,14,opt,name=totals,proto3" json:"totals,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1107,16 +1108,16 @@ func (x *ListRunsRequest) GetTotals() bool {
 	return false
 }
 
-// ListRunsResponse is a page of a list of runs.
+// ListRunsResponse is a page of runs.
 type ListRunsResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The runs, without tasks and context.
 	Items []*Run `protobuf:"bytes,1,rep,name=items,proto3" json:"items,omitempty"`
-	// Token of the next page; empty: this is the last.
+	// Token of the next page, or empty on the last page.
 	NextPageToken string `protobuf:"bytes,2,opt,name=next_page_token,json=nextPageToken,proto3" json:"next_page_token,omitempty"`
-	// Number of runs in each state that match the filters of the request other than `state`; empty unless the request asks for
-	// it. A run is counted once, in the state of its newest generation; of more than 1,000 runs that were retried, the oldest
-	// count once for each generation. It lags by moments.
+	// Number of runs in each state that match the filters of the request other than `state`; empty unless requested. A
+	// run counts once, in the state of its newest generation. If more than 1,000 of the runs were retried, the oldest of
+	// these count once per generation. The counts may lag by moments.
 	Totals        map[string]int32 `protobuf:"bytes,3,rep,name=totals,proto3" json:"totals,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"varint,2,opt,name=value"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1173,7 +1174,7 @@ func (x *ListRunsResponse) GetTotals() map[string]int32 {
 	return nil
 }
 
-// WatchRunRequest asks for the changes of a run.
+// WatchRunRequest names the run to watch.
 type WatchRunRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Run to watch.
@@ -1219,12 +1220,12 @@ func (x *WatchRunRequest) GetId() string {
 	return ""
 }
 
-// WatchRunResponse is the run as it is, or what has changed since the message before.
+// WatchRunResponse is the current state of the run, or the changes since the previous message.
 type WatchRunResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The run with the tasks that have changed, without streams and outputs.
+	// The run, with the tasks that changed, without streams and outputs.
 	Run *Run `protobuf:"bytes,1,opt,name=run,proto3" json:"run,omitempty"`
-	// Number of tasks that the run has.
+	// Total number of tasks of the run.
 	TaskCount     int32 `protobuf:"varint,2,opt,name=task_count,json=taskCount,proto3" json:"task_count,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1274,15 +1275,15 @@ func (x *WatchRunResponse) GetTaskCount() int32 {
 	return 0
 }
 
-// CancelRunRequest asks for the end of a run.
+// CancelRunRequest names the run to cancel.
 type CancelRunRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Run to cancel.
 	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
-	// Why, for people; the run and its cancelled tasks show it, with who it was.
+	// Reason, shown to people; the run and its cancelled tasks show it together with the caller.
 	Reason string `protobuf:"bytes,2,opt,name=reason,proto3" json:"reason,omitempty"`
-	// Terminates the run, its child runs and the parts of its fan-outs instead of asking them to end.
-	// The nodes stop what they run of it: SIGTERM, and SIGKILL after the grace period.
+	// Terminates the run, its child runs and the parts of its fan-outs instead of asking them to end. The nodes stop
+	// their attempts with SIGTERM, and with SIGKILL after the grace period.
 	Force         bool `protobuf:"varint,3,opt,name=force,proto3" json:"force,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1339,14 +1340,14 @@ func (x *CancelRunRequest) GetForce() bool {
 	return false
 }
 
-// CancelRunResponse says that the run is being cancelled, or, with force, has ended.
+// CancelRunResponse confirms that the run is being cancelled or, with force, has ended.
 type CancelRunResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Id of the run.
 	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
-	// With force: child runs and parts of fan-outs that were terminated, too.
+	// With force: number of child runs and fan-out parts that were also terminated.
 	Children int32 `protobuf:"varint,2,opt,name=children,proto3" json:"children,omitempty"`
-	// With force: attempts that nodes were running and now stop.
+	// With force: number of running attempts that nodes now stop.
 	Attempts      int32 `protobuf:"varint,3,opt,name=attempts,proto3" json:"attempts,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

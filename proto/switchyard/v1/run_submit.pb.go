@@ -23,10 +23,10 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// SubmitRunRequest asks for a run.
+// SubmitRunRequest describes the run to start.
 type SubmitRunRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The workflow: a document or a message.
+	// Workflow to run: a document, a message, or the name of a stored definition.
 	//
 	// Types that are valid to be assigned to Source:
 	//
@@ -34,17 +34,18 @@ type SubmitRunRequest struct {
 	//	*SubmitRunRequest_Definition
 	//	*SubmitRunRequest_Workflow
 	Source isSubmitRunRequest_Source `protobuf_oneof:"source"`
-	// Name of the document, for messages about it.
+	// Name of the document, used in error messages.
 	File string `protobuf:"bytes,3,opt,name=file,proto3" json:"file,omitempty"`
 	// Input of the run.
 	Input *structpb.Struct `protobuf:"bytes,4,opt,name=input,proto3" json:"input,omitempty"`
 	// Settings of this run.
 	Options *RunOptions `protobuf:"bytes,5,opt,name=options,proto3" json:"options,omitempty"`
-	// The same key and the same definition and input give the run that the first request has started; another definition
-	// or input under the key is AlreadyExists. Empty: each request starts a run.
+	// Key that makes the request idempotent: a repeated request with the same key, definition and input returns the run
+	// that the first request started. The same key with another definition or input fails with AlreadyExists. If empty,
+	// each request starts a run.
 	IdempotencyKey string `protobuf:"bytes,7,opt,name=idempotency_key,json=idempotencyKey,proto3" json:"idempotency_key,omitempty"`
-	// Name that links runs that are submitted together, for lists; runs that tasks of the run start have it, too. At most
-	// 63 of [A-Za-z0-9._-], the first a letter or digit. Empty: none.
+	// Name that groups runs that are submitted together, for lists; runs started by tasks of the run inherit it. At most
+	// 63 characters of [A-Za-z0-9._-], the first a letter or digit. Empty means none.
 	Batch         string `protobuf:"bytes,8,opt,name=batch,proto3" json:"batch,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -154,17 +155,17 @@ type isSubmitRunRequest_Source interface {
 }
 
 type SubmitRunRequest_Document struct {
-	// A definition as people write it, in YAML or JSON.
+	// Definition as people write it, in YAML or JSON.
 	Document string `protobuf:"bytes,1,opt,name=document,proto3,oneof"`
 }
 
 type SubmitRunRequest_Definition struct {
-	// A definition as a message.
+	// Definition as a message.
 	Definition *Definition `protobuf:"bytes,2,opt,name=definition,proto3,oneof"`
 }
 
 type SubmitRunRequest_Workflow struct {
-	// The name of a stored definition.
+	// Name of a stored definition.
 	Workflow string `protobuf:"bytes,6,opt,name=workflow,proto3,oneof"`
 }
 
@@ -174,16 +175,16 @@ func (*SubmitRunRequest_Definition) isSubmitRunRequest_Source() {}
 
 func (*SubmitRunRequest_Workflow) isSubmitRunRequest_Source() {}
 
-// SubmitRunResponse says that a run has been accepted.
+// SubmitRunResponse confirms that a run was accepted.
 type SubmitRunResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Id of the run.
 	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
 	// Name of the workflow.
 	Name string `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
-	// The run was there before: an earlier request with the same idempotency key has started it.
+	// Whether an earlier request with the same idempotency key already started the run.
 	Existed bool `protobuf:"varint,3,opt,name=existed,proto3" json:"existed,omitempty"`
-	// What is allowed in the definition and will hardly do what was meant, such as `{{ }}`, which nothing replaces.
+	// Constructs that are valid but probably not what the author meant, such as `{{ }}`, which is never replaced.
 	Warnings      []*Problem `protobuf:"bytes,4,rep,name=warnings,proto3" json:"warnings,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -247,7 +248,7 @@ func (x *SubmitRunResponse) GetWarnings() []*Problem {
 	return nil
 }
 
-// PlanRunRequest asks what a run would do.
+// PlanRunRequest describes the run to plan.
 type PlanRunRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The run as it would be submitted.
@@ -293,16 +294,16 @@ func (x *PlanRunRequest) GetSubmit() *SubmitRunRequest {
 	return nil
 }
 
-// PlanRunResponse is what a run would do.
+// PlanRunResponse is the plan of a run.
 type PlanRunResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Name of the workflow.
 	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	// The input with its defaults.
+	// The input with defaults filled in.
 	Input *structpb.Struct `protobuf:"bytes,2,opt,name=input,proto3" json:"input,omitempty"`
-	// The tasks in an order in which they could run.
+	// The tasks in a possible execution order.
 	Tasks []*PlannedTask `protobuf:"bytes,3,rep,name=tasks,proto3" json:"tasks,omitempty"`
-	// What is allowed in the definition and will hardly do what was meant, such as `{{ }}`, which nothing replaces.
+	// Constructs that are valid but probably not what the author meant, such as `{{ }}`, which is never replaced.
 	Warnings      []*Problem `protobuf:"bytes,4,rep,name=warnings,proto3" json:"warnings,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -373,17 +374,17 @@ type PlannedTask struct {
 	Task string `protobuf:"bytes,1,opt,name=task,proto3" json:"task,omitempty"`
 	// Type of the task.
 	Type string `protobuf:"bytes,2,opt,name=type,proto3" json:"type,omitempty"`
-	// Longest way from a task without parents, in steps; tasks of one level may run at once.
+	// Length of the longest path from a task without parents, in steps. Tasks of the same level may run at once.
 	Level int32 `protobuf:"varint,3,opt,name=level,proto3" json:"level,omitempty"`
-	// Tasks that it waits for.
+	// Tasks that this task waits for.
 	DependsOn []string `protobuf:"bytes,4,rep,name=depends_on,json=dependsOn,proto3" json:"depends_on,omitempty"`
-	// What decides whether it runs, in words; empty: nothing but its parents.
+	// What decides whether the task runs, in words; empty if only its parents decide.
 	StartsWhen string `protobuf:"bytes,5,opt,name=starts_when,json=startsWhen,proto3" json:"starts_when,omitempty"`
-	// Instances: a number, or the expression that gives them; empty: it is not fanned out.
+	// Instances: a number, or the expression that yields it; empty if the task is not fanned out.
 	Instances string `protobuf:"bytes,6,opt,name=instances,proto3" json:"instances,omitempty"`
-	// Each live node, and why it could not take the task now; none for a task that needs no node.
+	// Every live node, and why it could not take the task now; empty for a task that needs no node.
 	Nodes []*NodeVerdict `protobuf:"bytes,7,rep,name=nodes,proto3" json:"nodes,omitempty"`
-	// One line: "3 of 4 nodes", or why there is none.
+	// Summary in one line: "3 of 4 nodes", or why there is none.
 	Placement     string `protobuf:"bytes,8,opt,name=placement,proto3" json:"placement,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

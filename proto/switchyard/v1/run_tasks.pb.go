@@ -22,7 +22,7 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// ExplainTaskRequest asks why a task is where it is.
+// ExplainTaskRequest names the task to explain.
 type ExplainTaskRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Run of the task.
@@ -77,20 +77,20 @@ func (x *ExplainTaskRequest) GetTask() string {
 	return ""
 }
 
-// ExplainTaskResponse says why a task is where it is.
+// ExplainTaskResponse explains the placement and state of a task.
 type ExplainTaskResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Name of the task.
 	Task string `protobuf:"bytes,1,opt,name=task,proto3" json:"task,omitempty"`
 	// State of the task.
 	State string `protobuf:"bytes,2,opt,name=state,proto3" json:"state,omitempty"`
-	// Node that it was given to; empty: none.
+	// Node that the task was assigned to; empty if none.
 	Chosen string `protobuf:"bytes,3,opt,name=chosen,proto3" json:"chosen,omitempty"`
-	// Why it was given to that node, why it waits, or why it ended without one.
+	// Why the task was assigned to that node, why it waits, or why it ended without a node.
 	Reason string `protobuf:"bytes,4,opt,name=reason,proto3" json:"reason,omitempty"`
-	// What each live node has to offer now, by name. Empty for a task that ended without asking for a node.
+	// Assessment of every live node as of now, by name; empty for a task that ended without requesting a node.
 	Nodes []*NodeVerdict `protobuf:"bytes,5,rep,name=nodes,proto3" json:"nodes,omitempty"`
-	// How its parents ended, of a task whose start was decided by that.
+	// Outcomes of the parents, if these decided whether the task starts.
 	Parents       []*ParentEnd `protobuf:"bytes,6,rep,name=parents,proto3" json:"parents,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -168,14 +168,14 @@ func (x *ExplainTaskResponse) GetParents() []*ParentEnd {
 	return nil
 }
 
-// ParentEnd is how a task ended that another one depends on.
+// ParentEnd is the outcome of a parent task.
 type ParentEnd struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Name of the task.
 	Task string `protobuf:"bytes,1,opt,name=task,proto3" json:"task,omitempty"`
-	// Its state.
+	// State of the task.
 	State string `protobuf:"bytes,2,opt,name=state,proto3" json:"state,omitempty"`
-	// Why it is in that state; may be empty.
+	// Reason code of the state; may be empty.
 	Reason        string `protobuf:"bytes,3,opt,name=reason,proto3" json:"reason,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -232,14 +232,14 @@ func (x *ParentEnd) GetReason() string {
 	return ""
 }
 
-// HoldTaskRequest holds a task back.
+// HoldTaskRequest names the task to hold back.
 type HoldTaskRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Run of the task.
 	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
 	// Task, or instance such as "each[3]".
 	Task string `protobuf:"bytes,2,opt,name=task,proto3" json:"task,omitempty"`
-	// Why, for people.
+	// Reason, shown to people.
 	Reason        string `protobuf:"bytes,3,opt,name=reason,proto3" json:"reason,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -296,7 +296,7 @@ func (x *HoldTaskRequest) GetReason() string {
 	return ""
 }
 
-// HoldTaskResponse says that the task is held.
+// HoldTaskResponse confirms that the task is held.
 type HoldTaskResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Id of the run.
@@ -342,7 +342,7 @@ func (x *HoldTaskResponse) GetId() string {
 	return ""
 }
 
-// ReleaseTaskRequest lets a held task start.
+// ReleaseTaskRequest names the held task to release.
 type ReleaseTaskRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Run of the task.
@@ -397,7 +397,7 @@ func (x *ReleaseTaskRequest) GetTask() string {
 	return ""
 }
 
-// ReleaseTaskResponse says that the task may start.
+// ReleaseTaskResponse confirms that the task may start.
 type ReleaseTaskResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Id of the run.
@@ -443,14 +443,14 @@ func (x *ReleaseTaskResponse) GetId() string {
 	return ""
 }
 
-// CancelTaskRequest cancels a task.
+// CancelTaskRequest names the task to cancel.
 type CancelTaskRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Run of the task.
 	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
 	// Task, or instance such as "each[3]".
 	Task string `protobuf:"bytes,2,opt,name=task,proto3" json:"task,omitempty"`
-	// Why, for people.
+	// Reason, shown to people.
 	Reason        string `protobuf:"bytes,3,opt,name=reason,proto3" json:"reason,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -507,7 +507,7 @@ func (x *CancelTaskRequest) GetReason() string {
 	return ""
 }
 
-// CancelTaskResponse says that the task is being cancelled.
+// CancelTaskResponse confirms that the task is being cancelled.
 type CancelTaskResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Id of the run.
@@ -553,14 +553,14 @@ func (x *CancelTaskResponse) GetId() string {
 	return ""
 }
 
-// PauseTaskRequest suspends a task.
+// PauseTaskRequest names the task to suspend.
 type PauseTaskRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Run of the task.
 	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
 	// Task, or instance such as "each[3]".
 	Task string `protobuf:"bytes,2,opt,name=task,proto3" json:"task,omitempty"`
-	// Why, for people.
+	// Reason, shown to people.
 	Reason        string `protobuf:"bytes,3,opt,name=reason,proto3" json:"reason,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -617,7 +617,7 @@ func (x *PauseTaskRequest) GetReason() string {
 	return ""
 }
 
-// PauseTaskResponse says that the task is suspended.
+// PauseTaskResponse confirms that the task is suspended.
 type PauseTaskResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Id of the run.
@@ -663,14 +663,14 @@ func (x *PauseTaskResponse) GetId() string {
 	return ""
 }
 
-// StopTaskRequest stops a task that runs until it is stopped.
+// StopTaskRequest names the task to stop; it must be of a type that runs until it is stopped.
 type StopTaskRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Run of the task.
 	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
 	// Task, or instance such as "each[3]".
 	Task string `protobuf:"bytes,2,opt,name=task,proto3" json:"task,omitempty"`
-	// Why, for people.
+	// Reason, shown to people.
 	Reason        string `protobuf:"bytes,3,opt,name=reason,proto3" json:"reason,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -727,7 +727,7 @@ func (x *StopTaskRequest) GetReason() string {
 	return ""
 }
 
-// StopTaskResponse says that the task is being stopped.
+// StopTaskResponse confirms that the task is being stopped.
 type StopTaskResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Id of the run.
@@ -773,14 +773,14 @@ func (x *StopTaskResponse) GetId() string {
 	return ""
 }
 
-// RestartTaskRequest starts the machine of a task again.
+// RestartTaskRequest names the task whose machine to restart.
 type RestartTaskRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Run of the task.
 	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
 	// Task, or instance such as "each[3]".
 	Task string `protobuf:"bytes,2,opt,name=task,proto3" json:"task,omitempty"`
-	// Why, for people.
+	// Reason, shown to people.
 	Reason        string `protobuf:"bytes,3,opt,name=reason,proto3" json:"reason,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -837,7 +837,7 @@ func (x *RestartTaskRequest) GetReason() string {
 	return ""
 }
 
-// RestartTaskResponse says that the task runs again.
+// RestartTaskResponse confirms that the task runs again.
 type RestartTaskResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Id of the run.
@@ -883,7 +883,7 @@ func (x *RestartTaskResponse) GetId() string {
 	return ""
 }
 
-// ResumeTaskRequest resumes a task.
+// ResumeTaskRequest names the task to resume.
 type ResumeTaskRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Run of the task.
@@ -938,7 +938,7 @@ func (x *ResumeTaskRequest) GetTask() string {
 	return ""
 }
 
-// ResumeTaskResponse reports that the task continues.
+// ResumeTaskResponse confirms that the task continues.
 type ResumeTaskResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Id of the run.
@@ -984,14 +984,14 @@ func (x *ResumeTaskResponse) GetId() string {
 	return ""
 }
 
-// KillTaskRequest kills a task.
+// KillTaskRequest names the task to kill.
 type KillTaskRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Run of the task.
 	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
 	// Task, or instance such as "each[3]".
 	Task string `protobuf:"bytes,2,opt,name=task,proto3" json:"task,omitempty"`
-	// Why, for people.
+	// Reason, shown to people.
 	Reason        string `protobuf:"bytes,3,opt,name=reason,proto3" json:"reason,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1048,7 +1048,7 @@ func (x *KillTaskRequest) GetReason() string {
 	return ""
 }
 
-// KillTaskResponse says that the task is being killed.
+// KillTaskResponse confirms that the task is being killed.
 type KillTaskResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Id of the run.
@@ -1094,14 +1094,14 @@ func (x *KillTaskResponse) GetId() string {
 	return ""
 }
 
-// ApproveTaskRequest approves a task.
+// ApproveTaskRequest names the task to approve.
 type ApproveTaskRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Run of the task.
 	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
 	// Task that waits for approval.
 	Task string `protobuf:"bytes,2,opt,name=task,proto3" json:"task,omitempty"`
-	// Why, for people.
+	// Reason, shown to people.
 	Reason        string `protobuf:"bytes,3,opt,name=reason,proto3" json:"reason,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1158,7 +1158,7 @@ func (x *ApproveTaskRequest) GetReason() string {
 	return ""
 }
 
-// ApproveTaskResponse says that the task has been approved.
+// ApproveTaskResponse confirms that the task has been approved.
 type ApproveTaskResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Id of the run.
@@ -1204,14 +1204,14 @@ func (x *ApproveTaskResponse) GetId() string {
 	return ""
 }
 
-// RejectTaskRequest rejects a task.
+// RejectTaskRequest names the task to reject.
 type RejectTaskRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Run of the task.
 	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
 	// Task that waits for approval.
 	Task string `protobuf:"bytes,2,opt,name=task,proto3" json:"task,omitempty"`
-	// Why, for people.
+	// Reason, shown to people.
 	Reason        string `protobuf:"bytes,3,opt,name=reason,proto3" json:"reason,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1268,7 +1268,7 @@ func (x *RejectTaskRequest) GetReason() string {
 	return ""
 }
 
-// RejectTaskResponse says that the task has been rejected.
+// RejectTaskResponse confirms that the task has been rejected.
 type RejectTaskResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Id of the run.
@@ -1314,20 +1314,21 @@ func (x *RejectTaskResponse) GetId() string {
 	return ""
 }
 
-// ListInstancesRequest asks for the instances of a task.
+// ListInstancesRequest selects instances of a fanned-out task.
 type ListInstancesRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Run of the task.
 	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
-	// Task that fanned out.
+	// Fanned-out task.
 	Task string `protobuf:"bytes,2,opt,name=task,proto3" json:"task,omitempty"`
-	// Most instances a page holds; 0: 1000. A page is also cut at about 3 MiB.
+	// Maximum number of instances per page; 0 means 1000. A page is also cut at about 3 MiB.
 	PageSize int32 `protobuf:"varint,3,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
-	// Where to continue: `next_page_token` of the page before.
+	// Page token: `next_page_token` of the previous page. Empty returns the first page.
 	PageToken string `protobuf:"bytes,4,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
-	// Number of the instance that the first page begins with.
+	// Number of the first instance on the first page.
 	First int32 `protobuf:"varint,5,opt,name=first,proto3" json:"first,omitempty"`
-	// Only instances in this state; empty: all. A page with fewer of them than it may hold, or with none, can have a next one.
+	// Returns only instances in this state. Empty means all. A page with few or no matching instances may still have a
+	// next page.
 	State         string `protobuf:"bytes,6,opt,name=state,proto3" json:"state,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1410,7 +1411,7 @@ type ListInstancesResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The instances by index.
 	Items []*Instance `protobuf:"bytes,1,rep,name=items,proto3" json:"items,omitempty"`
-	// Token of the next page; empty: this is the last.
+	// Token of the next page, or empty on the last page.
 	NextPageToken string `protobuf:"bytes,2,opt,name=next_page_token,json=nextPageToken,proto3" json:"next_page_token,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1460,18 +1461,18 @@ func (x *ListInstancesResponse) GetNextPageToken() string {
 	return ""
 }
 
-// ListRunTasksRequest asks for the tasks of a run.
+// ListRunTasksRequest selects tasks of a run.
 type ListRunTasksRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Run of the tasks.
 	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
-	// Only tasks in this state; empty: all.
+	// Returns only tasks in this state. Empty means all.
 	State string `protobuf:"bytes,2,opt,name=state,proto3" json:"state,omitempty"`
-	// Leave out what tasks and instances have printed and left as output.
+	// Whether to omit the output of tasks and instances: what they printed and their output objects.
 	Brief bool `protobuf:"varint,3,opt,name=brief,proto3" json:"brief,omitempty"`
-	// Most tasks a page holds; 0: 1000. A page is also cut at about 3 MiB.
+	// Maximum number of tasks per page; 0 means 1000. A page is also cut at about 3 MiB.
 	PageSize int32 `protobuf:"varint,4,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
-	// Where to continue: `next_page_token` of the page before.
+	// Page token: `next_page_token` of the previous page. Empty returns the first page.
 	PageToken     string `protobuf:"bytes,5,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1547,9 +1548,9 @@ type ListRunTasksResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The tasks, with their names.
 	Items []*Task `protobuf:"bytes,1,rep,name=items,proto3" json:"items,omitempty"`
-	// Token of the next page; empty: this is the last.
+	// Token of the next page, or empty on the last page.
 	NextPageToken string `protobuf:"bytes,2,opt,name=next_page_token,json=nextPageToken,proto3" json:"next_page_token,omitempty"`
-	// Number of tasks that the request selects, on all pages.
+	// Number of tasks that match the request, on all pages.
 	Total         int32 `protobuf:"varint,3,opt,name=total,proto3" json:"total,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1606,7 +1607,7 @@ func (x *ListRunTasksResponse) GetTotal() int32 {
 	return 0
 }
 
-// GetRunTaskRequest asks for a task of a run.
+// GetRunTaskRequest names a task or an instance.
 type GetRunTaskRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Run of the task.
@@ -1661,12 +1662,12 @@ func (x *GetRunTaskRequest) GetTask() string {
 	return ""
 }
 
-// GetRunTaskResponse is a task, or an instance of one.
+// GetRunTaskResponse holds a task or one of its instances.
 type GetRunTaskResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The task; absent when the request names an instance.
+	// The task; absent if the request names an instance.
 	Task *Task `protobuf:"bytes,1,opt,name=task,proto3" json:"task,omitempty"`
-	// The instance; absent when the request names a task.
+	// The instance; absent if the request names a task.
 	Instance      *Instance `protobuf:"bytes,2,opt,name=instance,proto3" json:"instance,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

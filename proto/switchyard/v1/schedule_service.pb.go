@@ -24,58 +24,58 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// Schedule starts runs by the clock.
+// Schedule starts runs at defined times.
 type Schedule struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Name of the stored workflow, or of a schedule that was made in Temporal, its id there.
+	// Name of the stored workflow, or the Temporal id of a schedule that was created in Temporal.
 	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	// Its id in Temporal.
+	// Id of the schedule in Temporal.
 	Id string `protobuf:"bytes,2,opt,name=id,proto3" json:"id,omitempty"`
-	// The workflow that it runs, where that is known.
+	// Workflow that the schedule runs, if known.
 	Workflow string `protobuf:"bytes,3,opt,name=workflow,proto3" json:"workflow,omitempty"`
-	// When it starts runs, in the form of a definition's `cron`. A calendar with seconds or years has 7 fields: second,
-	// minute, hour, day, month, weekday, year.
+	// Start times, in the form of `cron` in a definition. A calendar with seconds or years has 7 fields: second, minute,
+	// hour, day, month, weekday, year.
 	Cron []string `protobuf:"bytes,4,rep,name=cron,proto3" json:"cron,omitempty"`
-	// Times that are left out, in the same form.
+	// Excluded times, in the same form.
 	Except []string `protobuf:"bytes,5,rep,name=except,proto3" json:"except,omitempty"`
-	// Time zone of both; empty: UTC.
+	// Time zone of `cron` and `except`. Empty means UTC.
 	Timezone string `protobuf:"bytes,6,opt,name=timezone,proto3" json:"timezone,omitempty"`
-	// From when it starts runs; absent: no bound.
+	// Start of the period in which the schedule starts runs. Absent means no limit.
 	StartAt *timestamppb.Timestamp `protobuf:"bytes,7,opt,name=start_at,json=startAt,proto3" json:"start_at,omitempty"`
-	// Until when it does; absent: no bound.
+	// End of the period in which the schedule starts runs. Absent means no limit.
 	EndAt *timestamppb.Timestamp `protobuf:"bytes,8,opt,name=end_at,json=endAt,proto3" json:"end_at,omitempty"`
-	// Longest delay of a start; empty: none.
+	// Maximum delay of a start; empty if none.
 	Jitter string `protobuf:"bytes,9,opt,name=jitter,proto3" json:"jitter,omitempty"`
-	// What becomes of a start while a run is open: skip, queue, replace or allow, or, made in Temporal, buffer_one or
-	// terminate. Not in a list.
+	// What happens to a start while a run is open: skip, queue, replace or allow; schedules created in Temporal may also
+	// have buffer_one or terminate. Omitted from lists.
 	Overlap string `protobuf:"bytes,10,opt,name=overlap,proto3" json:"overlap,omitempty"`
-	// How late a missed start may be. Not in a list.
+	// How late a missed start may still happen. Omitted from lists.
 	CatchUp string `protobuf:"bytes,11,opt,name=catch_up,json=catchUp,proto3" json:"catch_up,omitempty"`
-	// Whether it is paused.
+	// Whether the schedule is paused.
 	Paused bool `protobuf:"varint,12,opt,name=paused,proto3" json:"paused,omitempty"`
-	// What was said when it was paused, resumed or changed last.
+	// Note given when the schedule was last paused, resumed or changed.
 	Note string `protobuf:"bytes,13,opt,name=note,proto3" json:"note,omitempty"`
-	// Its last runs, the newest first: 10 at most, 5 in a list. Their states are left out where a schedule is changed.
+	// Latest runs, newest first: at most 10, or 5 in a list. Responses of calls that change a schedule omit their states.
 	Runs []*ScheduledRun `protobuf:"bytes,14,rep,name=runs,proto3" json:"runs,omitempty"`
-	// Its next times, with their jitter: 10 at most, 5 in a list; none while it is paused.
+	// Next times, with their jitter: at most 10, or 5 in a list. Empty while the schedule is paused.
 	NextTimes []*timestamppb.Timestamp `protobuf:"bytes,15,rep,name=next_times,json=nextTimes,proto3" json:"next_times,omitempty"`
-	// What it has started, ever. This and the rest are not in a list.
+	// Number of runs started so far. Lists omit this field and all fields below.
 	Started int32 `protobuf:"varint,16,opt,name=started,proto3" json:"started,omitempty"`
-	// Starts left out because they were too late.
+	// Number of starts dropped because they were too late.
 	Missed int32 `protobuf:"varint,17,opt,name=missed,proto3" json:"missed,omitempty"`
-	// Starts left out because a run was open.
+	// Number of starts dropped because a run was open.
 	Skipped int32 `protobuf:"varint,18,opt,name=skipped,proto3" json:"skipped,omitempty"`
-	// Starts that wait for the runs before them.
+	// Number of starts that wait for earlier runs.
 	Waiting int32 `protobuf:"varint,19,opt,name=waiting,proto3" json:"waiting,omitempty"`
-	// Starts left out because too many were waiting.
+	// Number of starts dropped because too many were waiting.
 	Dropped int32 `protobuf:"varint,20,opt,name=dropped,proto3" json:"dropped,omitempty"`
-	// Runs of it that are open.
+	// Open runs of the schedule.
 	OpenRuns []string `protobuf:"bytes,21,rep,name=open_runs,json=openRuns,proto3" json:"open_runs,omitempty"`
-	// When it was made.
+	// When the schedule was created.
 	CreatedAt *timestamppb.Timestamp `protobuf:"bytes,22,opt,name=created_at,json=createdAt,proto3" json:"created_at,omitempty"`
-	// When it was changed last; absent: never.
+	// When the schedule was last changed; absent if never.
 	UpdatedAt *timestamppb.Timestamp `protobuf:"bytes,23,opt,name=updated_at,json=updatedAt,proto3" json:"updated_at,omitempty"`
-	// How many more runs it starts, where that is limited.
+	// Number of runs that the schedule may still start; absent if unlimited.
 	Remaining     *int32 `protobuf:"varint,24,opt,name=remaining,proto3,oneof" json:"remaining,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -279,16 +279,17 @@ func (x *Schedule) GetRemaining() int32 {
 	return 0
 }
 
-// ScheduledRun is a run that a schedule has started.
+// ScheduledRun is a run that a schedule started.
 type ScheduledRun struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Id of the run.
 	RunId string `protobuf:"bytes,1,opt,name=run_id,json=runId,proto3" json:"run_id,omitempty"`
-	// The time that the run is for, with its jitter; of a trigger, when that was.
+	// Scheduled time of the run, with its jitter; for a trigger, the time of the trigger.
 	ScheduledAt *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=scheduled_at,json=scheduledAt,proto3" json:"scheduled_at,omitempty"`
-	// When it was started.
+	// When the run started.
 	StartedAt *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=started_at,json=startedAt,proto3" json:"started_at,omitempty"`
-	// State of the run, as Run.state; empty: the run is not known any more, or the caller does not reach it. It lags by moments.
+	// State of the run, as in Run.state. Empty if the run is no longer known or the caller may not read it. The state may
+	// lag by moments.
 	State string `protobuf:"bytes,4,opt,name=state,proto3" json:"state,omitempty"`
 	// When the run ended; absent while it is open.
 	CompletedAt   *timestamppb.Timestamp `protobuf:"bytes,5,opt,name=completed_at,json=completedAt,proto3" json:"completed_at,omitempty"`
@@ -361,12 +362,12 @@ func (x *ScheduledRun) GetCompletedAt() *timestamppb.Timestamp {
 	return nil
 }
 
-// ListSchedulesRequest asks for the schedules.
+// ListSchedulesRequest selects a page of schedules.
 type ListSchedulesRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Most that a page holds; 0: 100.
+	// Maximum number of schedules per page; 0 means 100.
 	PageSize int32 `protobuf:"varint,1,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
-	// Where to continue: `next_page_token` of the page before.
+	// Page token: `next_page_token` of the previous page. Empty returns the first page.
 	PageToken     string `protobuf:"bytes,2,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -416,12 +417,12 @@ func (x *ListSchedulesRequest) GetPageToken() string {
 	return ""
 }
 
-// ListSchedulesResponse is a page of the schedules.
+// ListSchedulesResponse is a page of schedules.
 type ListSchedulesResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The schedules.
 	Items []*Schedule `protobuf:"bytes,1,rep,name=items,proto3" json:"items,omitempty"`
-	// Token of the next page; empty: this is the last.
+	// Token of the next page, or empty on the last page.
 	NextPageToken string `protobuf:"bytes,2,opt,name=next_page_token,json=nextPageToken,proto3" json:"next_page_token,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -471,10 +472,10 @@ func (x *ListSchedulesResponse) GetNextPageToken() string {
 	return ""
 }
 
-// GetScheduleRequest asks for a schedule.
+// GetScheduleRequest names a schedule.
 type GetScheduleRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Its name.
+	// Name of the schedule.
 	Name          string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -517,7 +518,7 @@ func (x *GetScheduleRequest) GetName() string {
 	return ""
 }
 
-// GetScheduleResponse is a schedule.
+// GetScheduleResponse holds a schedule.
 type GetScheduleResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The schedule.
@@ -563,14 +564,14 @@ func (x *GetScheduleResponse) GetSchedule() *Schedule {
 	return nil
 }
 
-// UpdateScheduleRequest changes a schedule.
+// UpdateScheduleRequest describes a change to a schedule.
 type UpdateScheduleRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Its name.
+	// Name of the schedule.
 	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	// Whether it is to be paused.
+	// Whether the schedule is paused after the change.
 	Paused *bool `protobuf:"varint,2,opt,name=paused,proto3,oneof" json:"paused,omitempty"`
-	// Why, for people.
+	// Reason, shown to people.
 	Reason        string `protobuf:"bytes,3,opt,name=reason,proto3" json:"reason,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -627,7 +628,7 @@ func (x *UpdateScheduleRequest) GetReason() string {
 	return ""
 }
 
-// UpdateScheduleResponse is the changed schedule.
+// UpdateScheduleResponse holds the changed schedule.
 type UpdateScheduleResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The schedule.
@@ -673,12 +674,12 @@ func (x *UpdateScheduleResponse) GetSchedule() *Schedule {
 	return nil
 }
 
-// PauseScheduleRequest pauses a schedule.
+// PauseScheduleRequest names the schedule to pause.
 type PauseScheduleRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Its name.
+	// Name of the schedule.
 	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	// Why, for people.
+	// Reason, shown to people.
 	Reason        string `protobuf:"bytes,2,opt,name=reason,proto3" json:"reason,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -728,7 +729,7 @@ func (x *PauseScheduleRequest) GetReason() string {
 	return ""
 }
 
-// PauseScheduleResponse is the paused schedule.
+// PauseScheduleResponse holds the paused schedule.
 type PauseScheduleResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The schedule.
@@ -774,12 +775,12 @@ func (x *PauseScheduleResponse) GetSchedule() *Schedule {
 	return nil
 }
 
-// ResumeScheduleRequest resumes a schedule.
+// ResumeScheduleRequest names the schedule to resume.
 type ResumeScheduleRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Its name.
+	// Name of the schedule.
 	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	// Why, for people.
+	// Reason, shown to people.
 	Reason        string `protobuf:"bytes,2,opt,name=reason,proto3" json:"reason,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -829,7 +830,7 @@ func (x *ResumeScheduleRequest) GetReason() string {
 	return ""
 }
 
-// ResumeScheduleResponse is the resumed schedule.
+// ResumeScheduleResponse holds the resumed schedule.
 type ResumeScheduleResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The schedule.
@@ -875,12 +876,12 @@ func (x *ResumeScheduleResponse) GetSchedule() *Schedule {
 	return nil
 }
 
-// TriggerScheduleRequest has a schedule start a run.
+// TriggerScheduleRequest names the schedule to start a run of.
 type TriggerScheduleRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Its name.
+	// Name of the schedule.
 	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	// What becomes of it while a run of the schedule is open; empty: as the schedule says.
+	// What happens to the start while a run of the schedule is open. Empty means the setting of the schedule.
 	Overlap       string `protobuf:"bytes,2,opt,name=overlap,proto3" json:"overlap,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -930,12 +931,13 @@ func (x *TriggerScheduleRequest) GetOverlap() string {
 	return ""
 }
 
-// TriggerScheduleResponse says what has become of the trigger.
+// TriggerScheduleResponse is the outcome of the trigger.
 type TriggerScheduleResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Run that it has started; empty: none yet.
+	// Run that was started; empty if none has started yet.
 	RunId string `protobuf:"bytes,1,opt,name=run_id,json=runId,proto3" json:"run_id,omitempty"`
-	// started, skipped (a run is open), or queued (it starts when those before it have ended, or Temporal is busy).
+	// Outcome: started, skipped (a run is open), or queued (the run starts when the earlier ones have ended, or Temporal
+	// is busy).
 	Outcome       string `protobuf:"bytes,2,opt,name=outcome,proto3" json:"outcome,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -985,16 +987,17 @@ func (x *TriggerScheduleResponse) GetOutcome() string {
 	return ""
 }
 
-// BackfillScheduleRequest has a schedule start the runs of a span of time.
+// BackfillScheduleRequest selects the span of time to backfill.
 type BackfillScheduleRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Its name.
+	// Name of the schedule.
 	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	// First time that counts.
+	// Start of the span, inclusive.
 	From *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=from,proto3" json:"from,omitempty"`
-	// Last time that counts.
+	// End of the span, inclusive.
 	To *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=to,proto3" json:"to,omitempty"`
-	// What becomes of a start while a run of the schedule is open; empty: queue, so that they run one after the other.
+	// What happens to a start while a run of the schedule is open. Empty means queue, so that the runs execute one after
+	// the other.
 	Overlap       string `protobuf:"bytes,4,opt,name=overlap,proto3" json:"overlap,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1058,12 +1061,12 @@ func (x *BackfillScheduleRequest) GetOverlap() string {
 	return ""
 }
 
-// BackfillScheduleResponse says what will be started.
+// BackfillScheduleResponse lists the runs that will be started.
 type BackfillScheduleResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The times whose runs are started.
+	// Times for which runs are started.
 	Times []*timestamppb.Timestamp `protobuf:"bytes,1,rep,name=times,proto3" json:"times,omitempty"`
-	// How many times of the span have a run already.
+	// Number of times in the span that already have a run.
 	Existing      int32 `protobuf:"varint,2,opt,name=existing,proto3" json:"existing,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1113,14 +1116,14 @@ func (x *BackfillScheduleResponse) GetExisting() int32 {
 	return 0
 }
 
-// ListScheduleTimesRequest asks for the times of a schedule.
+// ListScheduleTimesRequest selects times of a schedule.
 type ListScheduleTimesRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Its name.
+	// Name of the schedule.
 	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	// Most that are listed; 0: 10.
+	// Maximum number of times; 0 means 10.
 	Count int32 `protobuf:"varint,2,opt,name=count,proto3" json:"count,omitempty"`
-	// First time that counts; absent: now.
+	// Earliest time to list. Absent means now.
 	From          *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=from,proto3" json:"from,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1177,12 +1180,12 @@ func (x *ListScheduleTimesRequest) GetFrom() *timestamppb.Timestamp {
 	return nil
 }
 
-// ListScheduleTimesResponse has the times of a schedule.
+// ListScheduleTimesResponse lists times of a schedule.
 type ListScheduleTimesResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The times.
 	Times []*timestamppb.Timestamp `protobuf:"bytes,1,rep,name=times,proto3" json:"times,omitempty"`
-	// Time zone of the schedule; empty: UTC.
+	// Time zone of the schedule. Empty means UTC.
 	Timezone      string `protobuf:"bytes,2,opt,name=timezone,proto3" json:"timezone,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

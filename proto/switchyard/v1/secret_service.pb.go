@@ -24,20 +24,20 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// Secret is what is known of a secret beside its value.
+// Secret describes a secret without its value.
 type Secret struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Its name.
+	// Name of the secret.
 	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	// Least role of who submits a run that may use it: user, operator or admin.
+	// Least role that the submitter of a run needs to use the secret: user, operator or admin.
 	Role string `protobuf:"bytes,2,opt,name=role,proto3" json:"role,omitempty"`
-	// Number of the value, from 1, which each SetSecret increases, also after the secret was deleted.
+	// Number of the value, from 1. Each SetSecret increases it, even after the secret was deleted.
 	Version int32 `protobuf:"varint,3,opt,name=version,proto3" json:"version,omitempty"`
 	// When the value was stored.
 	SetAt *timestamppb.Timestamp `protobuf:"bytes,4,opt,name=set_at,json=setAt,proto3" json:"set_at,omitempty"`
-	// Who stored it; empty: not known.
+	// Who stored the value, or empty if unknown.
 	SetBy string `protobuf:"bytes,5,opt,name=set_by,json=setBy,proto3" json:"set_by,omitempty"`
-	// Id of the key that the value is encrypted with.
+	// Id of the key that encrypts the value.
 	KeyId         string `protobuf:"bytes,6,opt,name=key_id,json=keyId,proto3" json:"key_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -115,14 +115,15 @@ func (x *Secret) GetKeyId() string {
 	return ""
 }
 
-// SecretRecord is a secret as the store has it.
+// SecretRecord is a secret as stored.
 type SecretRecord struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The secret.
 	Secret *Secret `protobuf:"bytes,1,opt,name=secret,proto3" json:"secret,omitempty"`
-	// AES-256-GCM of the value, behind its nonce; name, role and version are its additional data. Empty if it was deleted.
+	// AES-256-GCM ciphertext of the value, preceded by its nonce; name, role and version are the additional data. Empty
+	// if the secret was deleted.
 	Sealed []byte `protobuf:"bytes,2,opt,name=sealed,proto3" json:"sealed,omitempty"`
-	// The secret was deleted; its version is kept for a later one of the name.
+	// Whether the secret was deleted; its version is kept for a later secret of the same name.
 	Deleted       bool `protobuf:"varint,3,opt,name=deleted,proto3" json:"deleted,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -179,14 +180,14 @@ func (x *SecretRecord) GetDeleted() bool {
 	return false
 }
 
-// SetSecretRequest stores a secret.
+// SetSecretRequest describes the secret to store.
 type SetSecretRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Its name.
+	// Name of the secret.
 	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	// The value, by REST in base64; at most 64 KiB.
+	// The value, in base64 over REST; at most 64 KiB.
 	Value []byte `protobuf:"bytes,2,opt,name=value,proto3" json:"value,omitempty"`
-	// Least role of who submits a run that may use it; empty: operator.
+	// Least role that the submitter of a run needs to use the secret. Empty means operator.
 	Role          string `protobuf:"bytes,3,opt,name=role,proto3" json:"role,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -243,10 +244,10 @@ func (x *SetSecretRequest) GetRole() string {
 	return ""
 }
 
-// SetSecretResponse says that a secret is stored.
+// SetSecretResponse describes the stored secret.
 type SetSecretResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// What is known of it.
+	// The secret, without its value.
 	Secret        *Secret `protobuf:"bytes,1,opt,name=secret,proto3" json:"secret,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -289,12 +290,12 @@ func (x *SetSecretResponse) GetSecret() *Secret {
 	return nil
 }
 
-// ListSecretsRequest asks for the secrets.
+// ListSecretsRequest selects a page of secrets.
 type ListSecretsRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Most that a page holds; 0: 1000.
+	// Maximum number of secrets per page; 0 means 1000.
 	PageSize int32 `protobuf:"varint,1,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
-	// Where to continue: `next_page_token` of the page before.
+	// Page token: `next_page_token` of the previous page. Empty returns the first page.
 	PageToken     string `protobuf:"bytes,2,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -344,12 +345,12 @@ func (x *ListSecretsRequest) GetPageToken() string {
 	return ""
 }
 
-// ListSecretsResponse is a page of the secrets.
+// ListSecretsResponse is a page of secrets.
 type ListSecretsResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The secrets, without their values.
 	Items []*Secret `protobuf:"bytes,1,rep,name=items,proto3" json:"items,omitempty"`
-	// Token of the next page; empty: this is the last.
+	// Token of the next page, or empty on the last page.
 	NextPageToken string `protobuf:"bytes,2,opt,name=next_page_token,json=nextPageToken,proto3" json:"next_page_token,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -399,10 +400,10 @@ func (x *ListSecretsResponse) GetNextPageToken() string {
 	return ""
 }
 
-// DeleteSecretRequest deletes a secret.
+// DeleteSecretRequest names the secret to delete.
 type DeleteSecretRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Its name.
+	// Name of the secret.
 	Name          string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -445,10 +446,10 @@ func (x *DeleteSecretRequest) GetName() string {
 	return ""
 }
 
-// DeleteSecretResponse says that a secret is deleted.
+// DeleteSecretResponse describes the deleted secret.
 type DeleteSecretResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// What was known of it.
+	// The secret as it was before, without its value.
 	Secret        *Secret `protobuf:"bytes,1,opt,name=secret,proto3" json:"secret,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -491,20 +492,20 @@ func (x *DeleteSecretResponse) GetSecret() *Secret {
 	return nil
 }
 
-// ReleaseSecretRequest asks for the value of a secret for an attempt.
+// ReleaseSecretRequest asks for the value of a secret on behalf of an attempt.
 type ReleaseSecretRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Run of the attempt.
 	Run string `protobuf:"bytes,1,opt,name=run,proto3" json:"run,omitempty"`
 	// Chain of the run, as in ExecuteRequest.
 	Chain string `protobuf:"bytes,2,opt,name=chain,proto3" json:"chain,omitempty"`
-	// Task, or instance such as "each[3]"; of a batch, the first one.
+	// Task, or instance such as "each[3]"; for a batch, its first instance.
 	Task string `protobuf:"bytes,3,opt,name=task,proto3" json:"task,omitempty"`
 	// Number of the attempt, from 0.
 	Attempt int32 `protobuf:"varint,4,opt,name=attempt,proto3" json:"attempt,omitempty"`
 	// Number of the dispatch.
 	Claim int32 `protobuf:"varint,5,opt,name=claim,proto3" json:"claim,omitempty"`
-	// Node that runs it.
+	// Node that runs the attempt.
 	Node string `protobuf:"bytes,6,opt,name=node,proto3" json:"node,omitempty"`
 	// Name of the secret.
 	Secret        string `protobuf:"bytes,7,opt,name=secret,proto3" json:"secret,omitempty"`
@@ -591,12 +592,12 @@ func (x *ReleaseSecretRequest) GetSecret() string {
 	return ""
 }
 
-// ReleaseSecretResponse has the value of a secret.
+// ReleaseSecretResponse holds the value of a secret.
 type ReleaseSecretResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The value.
 	Value []byte `protobuf:"bytes,1,opt,name=value,proto3" json:"value,omitempty"`
-	// Number of the value.
+	// Version of the value.
 	Version       int32 `protobuf:"varint,2,opt,name=version,proto3" json:"version,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

@@ -22,40 +22,43 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// SessionHeader opens a stream to an attempt that runs. A client sends it to a gateway, and the gateway to the node of the
-// attempt; each answers with a SessionReply. What follows is bytes as the kind says.
+// SessionHeader opens a stream to a running attempt. A client sends it to a gateway, and the gateway sends it to the
+// node of the attempt; each answers with a SessionReply. The bytes that follow depend on the kind.
 type SessionHeader struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// "exec": a program beside that of the attempt; SessionFrames in both directions.
-	// "connect": a TCP connection to a port of the attempt; the bytes of the connection.
-	// "listen": a port of the attempt on which connections are accepted; the stream is a yamux session, in which the node
-	// opens one stream for each connection.
-	// "sftp": the files of the attempt; SFTP, version 3.
-	// "read_tar": the node sends `path` as a tar archive in SessionFrames; "write_tar": it is sent one, to be unpacked in `path`.
+	// Kind of session:
+	// "exec" runs a program beside that of the attempt; SessionFrames follow in both directions.
+	// "connect" opens a TCP connection to a port of the attempt; the bytes of the connection follow.
+	// "listen" accepts connections on a port of the attempt; the stream is a yamux session in which the node opens one
+	// stream for each connection.
+	// "sftp" accesses the files of the attempt over SFTP, version 3.
+	// "read_tar": the node sends `path` as a tar archive in SessionFrames. "write_tar": the client sends an archive that
+	// the node unpacks in `path`.
 	Kind string `protobuf:"bytes,1,opt,name=kind,proto3" json:"kind,omitempty"`
 	// Run of the attempt.
 	RunId string `protobuf:"bytes,2,opt,name=run_id,json=runId,proto3" json:"run_id,omitempty"`
-	// Task, or instance such as "each[3]". Empty in a request of a client: the only one that runs.
+	// Task, or instance such as "each[3]". In a request of a client, empty means the only task that is running.
 	Task string `protobuf:"bytes,3,opt,name=task,proto3" json:"task,omitempty"`
-	// Chain of the run and number of the dispatch. The gateway sets them, and `node`, `by` and `ticket`.
+	// Chain of the run. The gateway sets `chain`, `claim`, `node`, `by` and `ticket`.
 	Chain string `protobuf:"bytes,4,opt,name=chain,proto3" json:"chain,omitempty"`
-	// See `chain`.
+	// Number of the dispatch; set by the gateway.
 	Claim int32 `protobuf:"varint,5,opt,name=claim,proto3" json:"claim,omitempty"`
-	// Node that has the attempt.
+	// Node that runs the attempt; set by the gateway.
 	Node string `protobuf:"bytes,6,opt,name=node,proto3" json:"node,omitempty"`
-	// Who asks, as the audit shows.
+	// Caller, as shown in the audit log; set by the gateway.
 	By string `protobuf:"bytes,7,opt,name=by,proto3" json:"by,omitempty"`
-	// Proof that the gateway has let the stream in.
+	// Proof that the gateway admitted the stream; set by the gateway.
 	Ticket *SessionTicket `protobuf:"bytes,8,opt,name=ticket,proto3" json:"ticket,omitempty"`
-	// For "exec".
+	// Program to run, for "exec".
 	Exec *SessionExec `protobuf:"bytes,9,opt,name=exec,proto3" json:"exec,omitempty"`
-	// For "connect" and "listen": from 1 to 65535; "listen": 0 is any that is free.
+	// Port for "connect" and "listen", from 1 to 65535. For "listen", 0 means any free port.
 	Port uint32 `protobuf:"varint,10,opt,name=port,proto3" json:"port,omitempty"`
-	// For "read_tar" and "write_tar": a path of the attempt. A relative one starts where its program has started.
+	// Path in the attempt for "read_tar" and "write_tar". A relative path starts at the directory in which the attempt's
+	// program started.
 	Path string `protobuf:"bytes,11,opt,name=path,proto3" json:"path,omitempty"`
-	// For all kinds but "exec", see SessionExec.user.
+	// User for all kinds except "exec"; see SessionExec.user.
 	User string `protobuf:"bytes,12,opt,name=user,proto3" json:"user,omitempty"`
-	// For "write_tar": `path` names the file or directory to make, and not the directory to unpack in.
+	// For "write_tar": `path` names the file or directory to create, not the directory to unpack in.
 	Rename        bool `protobuf:"varint,13,opt,name=rename,proto3" json:"rename,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -182,26 +185,26 @@ func (x *SessionHeader) GetRename() bool {
 	return false
 }
 
-// SessionExec is a program that runs beside that of an attempt.
+// SessionExec is a program to run beside that of an attempt.
 type SessionExec struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The program and its arguments. Empty: the user's login shell, or the program `line` of it.
+	// The program and its arguments. Empty runs the user's login shell, or `line` in that shell.
 	Command []string `protobuf:"bytes,1,rep,name=command,proto3" json:"command,omitempty"`
-	// A line for the user's shell, as SSH clients send it; not together with `command`.
+	// Command line for the user's shell, as SSH clients send it; cannot be combined with `command`.
 	Line string `protobuf:"bytes,2,opt,name=line,proto3" json:"line,omitempty"`
-	// It has a terminal; what it prints is all standard output then.
+	// Whether the program gets a terminal; all of its output is then standard output.
 	Terminal bool `protobuf:"varint,3,opt,name=terminal,proto3" json:"terminal,omitempty"`
 	// Type of the terminal, such as "xterm-256color".
 	TerminalType string `protobuf:"bytes,4,opt,name=terminal_type,json=terminalType,proto3" json:"terminal_type,omitempty"`
-	// Size of the terminal.
+	// Initial size of the terminal.
 	Size *TerminalSize `protobuf:"bytes,5,opt,name=size,proto3" json:"size,omitempty"`
-	// Standard input follows. Without it the program reads nothing.
+	// Whether standard input follows. If false, the program reads nothing.
 	Stdin bool `protobuf:"varint,6,opt,name=stdin,proto3" json:"stdin,omitempty"`
-	// Variables that are added to those of the attempt.
+	// Environment variables, added to those of the attempt.
 	Env map[string]string `protobuf:"bytes,7,rep,name=env,proto3" json:"env,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
-	// Directory to run in; empty: that of the attempt's program.
+	// Directory to run in. Empty means that of the attempt's program.
 	Directory string `protobuf:"bytes,8,opt,name=directory,proto3" json:"directory,omitempty"`
-	// User to run as, in containers; empty: that of the container.
+	// User to run as, in containers. Empty means the user of the container.
 	User          string `protobuf:"bytes,9,opt,name=user,proto3" json:"user,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -355,14 +358,14 @@ func (x *TerminalSize) GetRows() uint32 {
 	return 0
 }
 
-// SessionTicket lets one stream in, once.
+// SessionTicket admits one stream, once.
 type SessionTicket struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Random number of the ticket.
+	// Random id of the ticket.
 	Id []byte `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
-	// When it ends.
+	// When the ticket expires.
 	ExpiresAt *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=expires_at,json=expiresAt,proto3" json:"expires_at,omitempty"`
-	// HMAC-SHA-256 over the header without this field.
+	// HMAC-SHA-256 of the header without this field.
 	Signature     []byte `protobuf:"bytes,3,opt,name=signature,proto3" json:"signature,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -422,22 +425,22 @@ func (x *SessionTicket) GetSignature() []byte {
 // SessionReply answers a SessionHeader.
 type SessionReply struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Why there is no stream, in one line for people. Empty: there is one.
+	// Why the stream was refused, in one line for people; empty if it was accepted.
 	Error string `protobuf:"bytes,1,opt,name=error,proto3" json:"error,omitempty"`
-	// Which error it is, as a Connect code such as "not_found".
+	// Error code, as a Connect code such as "not_found".
 	Code string `protobuf:"bytes,2,opt,name=code,proto3" json:"code,omitempty"`
-	// For "listen": the port.
+	// For "listen": the port that the node listens on.
 	Port uint32 `protobuf:"varint,3,opt,name=port,proto3" json:"port,omitempty"`
-	// Attempt that the stream is of.
+	// Run of the attempt.
 	RunId string `protobuf:"bytes,4,opt,name=run_id,json=runId,proto3" json:"run_id,omitempty"`
-	// Its task or instance.
+	// Task or instance of the attempt.
 	Task string `protobuf:"bytes,5,opt,name=task,proto3" json:"task,omitempty"`
-	// Number of its dispatch.
+	// Number of the dispatch.
 	Claim int32 `protobuf:"varint,6,opt,name=claim,proto3" json:"claim,omitempty"`
-	// Its node.
+	// Node of the attempt.
 	Node string `protobuf:"bytes,7,opt,name=node,proto3" json:"node,omitempty"`
-	// For "exec": most bytes of standard input that a client sends beyond what the program has read (see SessionFrame.stdin_read), so
-	// that signals do not wait behind them; 0: as many as it likes.
+	// For "exec": maximum number of standard input bytes that a client may send ahead of what the program has read (see
+	// SessionFrame.stdin_read), so that signals are not delayed behind them. 0 means no limit.
 	StdinWindow   uint32 `protobuf:"varint,8,opt,name=stdin_window,json=stdinWindow,proto3" json:"stdin_window,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -529,10 +532,10 @@ func (x *SessionReply) GetStdinWindow() uint32 {
 	return 0
 }
 
-// SessionFrame is a part of what a session sends.
+// SessionFrame is one message of a session.
 type SessionFrame struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// What it is.
+	// Content of the frame.
 	//
 	// Types that are valid to be assigned to Frame:
 	//
@@ -663,42 +666,42 @@ type isSessionFrame_Frame interface {
 }
 
 type SessionFrame_Stdin struct {
-	// From a client: what the program reads, or the archive.
+	// From a client: input of the program, or data of the archive.
 	Stdin []byte `protobuf:"bytes,1,opt,name=stdin,proto3,oneof"`
 }
 
 type SessionFrame_StdinEnd struct {
-	// Standard input, or the archive, has ended.
+	// The end of standard input or of the archive.
 	StdinEnd bool `protobuf:"varint,2,opt,name=stdin_end,json=stdinEnd,proto3,oneof"`
 }
 
 type SessionFrame_Resize struct {
-	// The terminal has another size.
+	// New size of the terminal.
 	Resize *TerminalSize `protobuf:"bytes,3,opt,name=resize,proto3,oneof"`
 }
 
 type SessionFrame_Signal struct {
-	// A signal for the program, such as "INT" or "TERM".
+	// Signal for the program, such as "INT" or "TERM".
 	Signal string `protobuf:"bytes,4,opt,name=signal,proto3,oneof"`
 }
 
 type SessionFrame_Stdout struct {
-	// From a node: what the program prints, or the archive.
+	// From a node: standard output of the program, or data of the archive.
 	Stdout []byte `protobuf:"bytes,5,opt,name=stdout,proto3,oneof"`
 }
 
 type SessionFrame_Stderr struct {
-	// See `stdout`.
+	// From a node: standard error of the program.
 	Stderr []byte `protobuf:"bytes,6,opt,name=stderr,proto3,oneof"`
 }
 
 type SessionFrame_Exit struct {
-	// The last frame.
+	// End of the session; always the last frame.
 	Exit *SessionExit `protobuf:"bytes,7,opt,name=exit,proto3,oneof"`
 }
 
 type SessionFrame_StdinRead struct {
-	// Bytes that the program has read since the last such frame. Only if the reply has a window.
+	// Number of bytes that the program has read since the previous such frame. Only sent if the reply has a window.
 	StdinRead uint32 `protobuf:"varint,8,opt,name=stdin_read,json=stdinRead,proto3,oneof"`
 }
 
@@ -718,14 +721,14 @@ func (*SessionFrame_Exit) isSessionFrame_Frame() {}
 
 func (*SessionFrame_StdinRead) isSessionFrame_Frame() {}
 
-// SessionExit is how a session has ended.
+// SessionExit is the outcome of a session.
 type SessionExit struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Exit code of the program, 128 plus the signal's number if one has ended it.
+	// Exit code of the program, or 128 plus the signal number if a signal ended it.
 	Code int32 `protobuf:"varint,1,opt,name=code,proto3" json:"code,omitempty"`
-	// Signal that has ended it, such as "TERM", or empty.
+	// Signal that ended the program, such as "TERM", or empty if none did.
 	Signal string `protobuf:"bytes,2,opt,name=signal,proto3" json:"signal,omitempty"`
-	// Why it could not run, or why its end is not known, in one line. Empty: neither.
+	// Why the program could not run, or why its outcome is unknown, in one line; otherwise empty.
 	Error         string `protobuf:"bytes,3,opt,name=error,proto3" json:"error,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -782,10 +785,10 @@ func (x *SessionExit) GetError() string {
 	return ""
 }
 
-// LinkHello is what a gateway tells a node that has connected to it.
+// LinkHello is the first message of a gateway to a node that has connected to it.
 type LinkHello struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Key of the tickets of this link.
+	// Key for the tickets of this link.
 	TicketKey []byte `protobuf:"bytes,1,opt,name=ticket_key,json=ticketKey,proto3" json:"ticket_key,omitempty"`
 	// Name of the gateway, for logs.
 	Gateway       string `protobuf:"bytes,2,opt,name=gateway,proto3" json:"gateway,omitempty"`
@@ -837,16 +840,16 @@ func (x *LinkHello) GetGateway() string {
 	return ""
 }
 
-// LinkLocation is which gateway a node is connected to, for the others.
+// LinkLocation tells the other gateways which gateway a node is connected to.
 type LinkLocation struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Name of the gateway; empty: the node is connected to none.
+	// Name of the gateway; empty if the node is connected to none.
 	Gateway string `protobuf:"bytes,1,opt,name=gateway,proto3" json:"gateway,omitempty"`
-	// URL under which other gateways reach it.
+	// URL at which other gateways reach this gateway.
 	Url string `protobuf:"bytes,2,opt,name=url,proto3" json:"url,omitempty"`
-	// Distinguishes connections of the node.
+	// Unique id of the node's connection.
 	Link string `protobuf:"bytes,3,opt,name=link,proto3" json:"link,omitempty"`
-	// When the node has connected.
+	// When the node connected.
 	ConnectedAt   *timestamppb.Timestamp `protobuf:"bytes,4,opt,name=connected_at,json=connectedAt,proto3" json:"connected_at,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

@@ -26,17 +26,17 @@ const (
 // ShellSpec is the `spec` of a task of type "shell".
 type ShellSpec struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// A string runs with `sh -c`, and one of more than one line with `sh -ec`, so that it ends at the first command that
-	// fails. A list of strings runs as it is, without a shell.
+	// Command to run. A string runs with `sh -c`; a string of several lines runs with `sh -ec`, so that it ends at the
+	// first command that fails. A list of strings runs directly, without a shell.
 	Command *structpb.Value `protobuf:"bytes,1,opt,name=command,proto3" json:"command,omitempty"`
-	// Directory to run in; a relative one starts at the node's working directory,
-	// which is also the default.
+	// Directory to run in. A relative path starts at the node's working directory, which is also the default.
 	WorkingDirectory string `protobuf:"bytes,2,opt,name=working_directory,json=workingDirectory,proto3" json:"working_directory,omitempty"`
-	// Runs as a user of its own, with a private /tmp, no network, no way to new privileges, limits for memory, processor
-	// and processes, and what is not the task's own read-only. A node that cannot make a part of this refuses the task.
+	// Whether to run in a sandbox: as a separate user, with a private /tmp, no network, no way to gain privileges, limits
+	// on memory, CPU and processes, and read-only access to everything that is not the task's own. A node that cannot
+	// provide all of this refuses the task.
 	Sandbox bool `protobuf:"varint,3,opt,name=sandbox,proto3" json:"sandbox,omitempty"`
-	// Network of a sandbox: "none" (the default) has only a loopback interface of its own, "node" is that of the node, on
-	// which the gateway and Temporal may listen.
+	// Network of a sandbox: "none" (the default) has only its own loopback interface; "node" is the network of the node,
+	// on which the gateway and Temporal may listen.
 	Network       string `protobuf:"bytes,4,opt,name=network,proto3" json:"network,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -103,51 +103,51 @@ func (x *ShellSpec) GetNetwork() string {
 // ContainerSpec is the `spec` of a task of type "container".
 type ContainerSpec struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Image to run, such as "ubuntu:22.04", or with its digest "ubuntu@sha256:...". May be left out if `environment` has it.
+	// Image to run, such as "ubuntu:22.04", or with its digest "ubuntu@sha256:...". May be omitted if `environment` is
+	// set.
 	Image string `protobuf:"bytes,1,opt,name=image,proto3" json:"image,omitempty"`
-	// What the container runs. A list is given to the image's entry point, in place of the image's own command. A string
-	// runs with the image's `sh -c`, in place of the entry point, and one of more than one line with its `sh -ec`, so that
-	// it ends at the first command that fails.
+	// Command of the container. A list is passed to the image's entry point and replaces the image's own command. A
+	// string replaces the entry point and runs with the image's `sh -c`; a string of several lines runs with `sh -ec`, so
+	// that it ends at the first command that fails.
 	Command *structpb.Value `protobuf:"bytes,2,opt,name=command,proto3" json:"command,omitempty"`
-	// Arguments after the command; after a string they are $1, $2 and so on.
+	// Arguments after the command. After a string, they are $1, $2 and so on.
 	Args []string `protobuf:"bytes,3,rep,name=args,proto3" json:"args,omitempty"`
-	// Directory to run in, inside the container; empty: the image's own.
+	// Directory to run in, inside the container. Empty means the image's own.
 	WorkingDirectory string `protobuf:"bytes,4,opt,name=working_directory,json=workingDirectory,proto3" json:"working_directory,omitempty"`
-	// Labels put on the container.
+	// Labels to put on the container.
 	Labels map[string]string `protobuf:"bytes,5,rep,name=labels,proto3" json:"labels,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
-	// Directories of the node that the container sees. The node must allow them.
+	// Directories of the node to mount in the container. The node must allow them.
 	Mounts []*Mount `protobuf:"bytes,6,rep,name=mounts,proto3" json:"mounts,omitempty"`
-	// Runs with all of the node's privileges. The node must allow it.
+	// Whether the container runs with all of the node's privileges. The node must allow this.
 	Privileged bool `protobuf:"varint,7,opt,name=privileged,proto3" json:"privileged,omitempty"`
-	// Replaces the image's entry point: a program, or a list of it and its first arguments. Not together with a string as
-	// the command.
+	// Replacement for the image's entry point: a program, or a list of the program and its first arguments. Cannot be
+	// combined with a string as the command.
 	Entrypoint *structpb.Value `protobuf:"bytes,8,opt,name=entrypoint,proto3" json:"entrypoint,omitempty"`
-	// User to run as, "name", "uid" or "uid:gid"; empty: the image's own.
+	// User to run as: "name", "uid" or "uid:gid". Empty means the image's own.
 	User string `protobuf:"bytes,9,opt,name=user,proto3" json:"user,omitempty"`
-	// Network of the container: "none", "host", which the node must allow, or the name of one that the node has; empty:
-	// the engine's own.
+	// Network of the container: "none", "host" (which the node must allow), or the name of a network on the node. Empty
+	// means the engine's default.
 	Network string `protobuf:"bytes,10,opt,name=network,proto3" json:"network,omitempty"`
-	// Address in that network: one of its own, or "auto" for one that is free. Empty: whichever the engine gives.
+	// Address in that network: a fixed address, or "auto" for a free one. Empty lets the engine choose.
 	Ip string `protobuf:"bytes,11,opt,name=ip,proto3" json:"ip,omitempty"`
-	// Linux capabilities that the container gets besides the engine's defaults, such as "NET_ADMIN". The node must allow
-	// them.
+	// Linux capabilities to add to the engine's defaults, such as "NET_ADMIN". The node must allow them.
 	CapAdd []string `protobuf:"bytes,12,rep,name=cap_add,json=capAdd,proto3" json:"cap_add,omitempty"`
-	// Size of /dev/shm in MiB; 0: the engine's default, 64.
+	// Size of /dev/shm in MiB; 0 means the engine's default, 64.
 	ShmSizeMb int32 `protobuf:"varint,13,opt,name=shm_size_mb,json=shmSizeMb,proto3" json:"shm_size_mb,omitempty"`
-	// Limits of the processes, such as nofile.
+	// Limits of the container's processes, such as nofile.
 	Ulimits []*Ulimit `protobuf:"bytes,14,rep,name=ulimits,proto3" json:"ulimits,omitempty"`
-	// When the image is pulled: "ifNotPresent" (the default), "always" or "never".
+	// When to pull the image: "ifNotPresent" (the default), "always" or "never".
 	PullPolicy string `protobuf:"bytes,15,opt,name=pull_policy,json=pullPolicy,proto3" json:"pull_policy,omitempty"`
-	// Name under which the node keeps the credentials for the image's registry. Empty: those of the node's Docker
+	// Name under which the node keeps the credentials for the image's registry. Empty means those of the node's Docker
 	// configuration, if any.
 	RegistryAuth string `protobuf:"bytes,16,opt,name=registry_auth,json=registryAuth,proto3" json:"registry_auth,omitempty"`
-	// Archive that the image comes in, as `docker save` writes it: an absolute path on the node, or the URL of an object
-	// in a bucket. It is loaded when the node has no such image, or an older one, and nothing is pulled.
+	// Archive with the image, in the format of `docker save`: an absolute path on the node, or the URL of an object in a
+	// bucket. The node loads the archive if its image is missing or older, and pulls nothing.
 	ImageTarball string `protobuf:"bytes,17,opt,name=image_tarball,json=imageTarball,proto3" json:"image_tarball,omitempty"`
-	// What becomes of the container when it has ended: "" removes it, "onFailure" keeps one that has failed until it is
-	// removed by hand.
+	// What happens to the container after its end: "" removes it; "onFailure" keeps a failed container until someone
+	// removes it.
 	Keep string `protobuf:"bytes,18,opt,name=keep,proto3" json:"keep,omitempty"`
-	// Named environment to run in the place of an image. The node fetches its newest version.
+	// Named environment to run instead of an image. The node fetches its newest version.
 	Environment   string `protobuf:"bytes,19,opt,name=environment,proto3" json:"environment,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -316,14 +316,14 @@ func (x *ContainerSpec) GetEnvironment() string {
 	return ""
 }
 
-// Ulimit is one limit of the processes of a container.
+// Ulimit is a resource limit of the processes of a container.
 type Ulimit struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Name of the limit, such as "nofile".
 	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	// What a process gets; -1: no limit.
+	// Soft limit; -1 means no limit.
 	Soft int32 `protobuf:"varint,2,opt,name=soft,proto3" json:"soft,omitempty"`
-	// What it can raise that to; 0: the same; -1: no limit.
+	// Hard limit, up to which a process can raise the soft limit; 0 means equal to the soft limit, -1 means no limit.
 	Hard          int32 `protobuf:"varint,3,opt,name=hard,proto3" json:"hard,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -380,14 +380,14 @@ func (x *Ulimit) GetHard() int32 {
 	return 0
 }
 
-// Mount makes a directory of the node visible in a container.
+// Mount mounts a directory of the node in a container.
 type Mount struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Absolute path on the node.
 	HostPath string `protobuf:"bytes,1,opt,name=host_path,json=hostPath,proto3" json:"host_path,omitempty"`
 	// Absolute path in the container.
 	ContainerPath string `protobuf:"bytes,2,opt,name=container_path,json=containerPath,proto3" json:"container_path,omitempty"`
-	// The container may not write to it.
+	// Whether the mount is read-only.
 	ReadOnly      bool `protobuf:"varint,3,opt,name=read_only,json=readOnly,proto3" json:"read_only,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -444,52 +444,55 @@ func (x *Mount) GetReadOnly() bool {
 	return false
 }
 
-// VpsSpec is the `spec` of a task of type "vps": a machine to log in to, which lasts until it is stopped.
+// VpsSpec is the `spec` of a task of type "vps": a machine to log in to, which runs until it is stopped.
 type VpsSpec struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Image of the machine. It needs no SSH server, and what it runs by itself does not matter: its program is replaced by one
-	// that waits, unless `init` is set. May be left out if `environment` has it, and is not for a virtual machine.
+	// Image of the machine. It needs no SSH server, and its own program does not matter: an idle program replaces it
+	// unless `init` is set. May be omitted if `environment` is set. Not for virtual machines.
 	Image string `protobuf:"bytes,1,opt,name=image,proto3" json:"image,omitempty"`
-	// "docker" (the default): a container. "qemu": a virtual machine, of `vm_image` or `environment`; up to `vm_disk_size`, only
-	// `ssh_public_key`, `idle_timeout`, `user`, `working_directory` and `network: none` apply to one.
+	// Kind of machine: "docker" (the default) is a container; "qemu" is a virtual machine made from `vm_image` or
+	// `environment`. Besides these, a virtual machine accepts only `vm_disk_size`, `ssh_public_key`, `idle_timeout`,
+	// `user`, `working_directory` and `network: none`.
 	Backend string `protobuf:"bytes,2,opt,name=backend,proto3" json:"backend,omitempty"`
-	// Public keys that may log in by SSH, one a line, as in authorized_keys without options.
+	// Public keys that may log in over SSH, one per line, as in authorized_keys without options.
 	SshPublicKey string `protobuf:"bytes,3,opt,name=ssh_public_key,json=sshPublicKey,proto3" json:"ssh_public_key,omitempty"`
-	// Disk size of a virtual machine, such as "50G"; empty: that of its image. The disk takes room on the node as it is written.
+	// Disk size of a virtual machine, such as "50G". Empty means the size of its image. The disk takes space on the node
+	// only as it is written.
 	VmDiskSize string `protobuf:"bytes,4,opt,name=vm_disk_size,json=vmDiskSize,proto3" json:"vm_disk_size,omitempty"`
-	// Directories of the node that the machine sees. The node must allow them.
+	// Directories of the node to mount in the machine. The node must allow them.
 	Mounts []*Mount `protobuf:"bytes,5,rep,name=mounts,proto3" json:"mounts,omitempty"`
-	// Stops the machine when no one was logged in, or connected, for so long, such as "2h". Empty: never.
+	// Stops the machine after no one was logged in or connected for this long, such as "2h". Empty means never.
 	IdleTimeout string `protobuf:"bytes,6,opt,name=idle_timeout,json=idleTimeout,proto3" json:"idle_timeout,omitempty"`
-	// Program that the container runs instead of one that waits, such as "/sbin/init". The machine ends with it.
+	// Program that the container runs instead of the idle program, such as "/sbin/init". The machine ends with this
+	// program.
 	Init []string `protobuf:"bytes,7,rep,name=init,proto3" json:"init,omitempty"`
-	// User who logs in; empty: that of the image.
+	// User who logs in. Empty means the user of the image.
 	User string `protobuf:"bytes,8,opt,name=user,proto3" json:"user,omitempty"`
-	// Directory where sessions start; empty: the home of the user.
+	// Directory where sessions start. Empty means the user's home directory.
 	WorkingDirectory string `protobuf:"bytes,9,opt,name=working_directory,json=workingDirectory,proto3" json:"working_directory,omitempty"`
-	// As in ContainerSpec.
+	// See ContainerSpec.
 	Privileged bool `protobuf:"varint,10,opt,name=privileged,proto3" json:"privileged,omitempty"`
-	// As in ContainerSpec.
+	// See ContainerSpec.
 	Network string `protobuf:"bytes,11,opt,name=network,proto3" json:"network,omitempty"`
-	// As in ContainerSpec.
+	// See ContainerSpec.
 	Ip string `protobuf:"bytes,12,opt,name=ip,proto3" json:"ip,omitempty"`
-	// As in ContainerSpec.
+	// See ContainerSpec.
 	CapAdd []string `protobuf:"bytes,13,rep,name=cap_add,json=capAdd,proto3" json:"cap_add,omitempty"`
-	// As in ContainerSpec.
+	// See ContainerSpec.
 	ShmSizeMb int32 `protobuf:"varint,14,opt,name=shm_size_mb,json=shmSizeMb,proto3" json:"shm_size_mb,omitempty"`
-	// As in ContainerSpec.
+	// See ContainerSpec.
 	Ulimits []*Ulimit `protobuf:"bytes,15,rep,name=ulimits,proto3" json:"ulimits,omitempty"`
-	// As in ContainerSpec.
+	// See ContainerSpec.
 	PullPolicy string `protobuf:"bytes,16,opt,name=pull_policy,json=pullPolicy,proto3" json:"pull_policy,omitempty"`
-	// As in ContainerSpec.
+	// See ContainerSpec.
 	RegistryAuth string `protobuf:"bytes,17,opt,name=registry_auth,json=registryAuth,proto3" json:"registry_auth,omitempty"`
-	// As in ContainerSpec.
+	// See ContainerSpec.
 	ImageTarball string `protobuf:"bytes,18,opt,name=image_tarball,json=imageTarball,proto3" json:"image_tarball,omitempty"`
-	// Image of a virtual machine, qcow2 or raw, which is not written to: an absolute path in a directory that the node allows, the
-	// URL of an object in a bucket (s3://, gs://), or the name of an environment. The machine must run an SSH server, and
-	// take its user, keys and host name from a NoCloud seed, as cloud-init does.
+	// Image of a virtual machine, qcow2 or raw, which is never written to: an absolute path in a directory that the node
+	// allows, the URL of an object in a bucket (s3://, gs://), or the name of an environment. The machine must run an SSH
+	// server and take its user, keys and host name from a NoCloud seed, as cloud-init does.
 	VmImage string `protobuf:"bytes,19,opt,name=vm_image,json=vmImage,proto3" json:"vm_image,omitempty"`
-	// Named environment that the machine is made of, in the place of an image. The node fetches its newest version.
+	// Named environment to make the machine from, instead of an image. The node fetches its newest version.
 	Environment   string `protobuf:"bytes,20,opt,name=environment,proto3" json:"environment,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -665,29 +668,30 @@ func (x *VpsSpec) GetEnvironment() string {
 	return ""
 }
 
-// K8sJobSpec is the `spec` of a task of type "k8s_job": a Job of a Kubernetes cluster, whose pod has the resources of the
-// task. The fields that are named as in a pod hold what they hold there.
+// K8sJobSpec is the `spec` of a task of type "k8s_job": a Job in a Kubernetes cluster, whose pod gets the resources of
+// the task. Fields named as in a pod have the same meaning as there.
 type K8SJobSpec struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Another name of `cluster`.
+	// Alias of `cluster`.
 	ClusterContext string `protobuf:"bytes,1,opt,name=cluster_context,json=clusterContext,proto3" json:"cluster_context,omitempty"`
-	// Namespace of the Job; empty: that of the context that the node has for the cluster, else "default".
+	// Namespace of the Job. Empty means that of the node's context for the cluster, or "default".
 	Namespace string `protobuf:"bytes,2,opt,name=namespace,proto3" json:"namespace,omitempty"`
-	// Image to run. May be left out if `template` has it.
+	// Image to run. May be omitted if `template` sets it.
 	Image string `protobuf:"bytes,3,opt,name=image,proto3" json:"image,omitempty"`
-	// Replaces the image's entry point. A string runs with `sh -c`.
+	// Replacement for the image's entry point. A string runs with `sh -c`.
 	Command *structpb.Value `protobuf:"bytes,4,opt,name=command,proto3" json:"command,omitempty"`
 	// Labels of the Job and its pod.
 	Labels map[string]string `protobuf:"bytes,5,rep,name=labels,proto3" json:"labels,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
-	// Name of the cluster, as `--kube` of the nodes has it; empty: "default".
+	// Name of the cluster, as in `--kube` on the nodes. Empty means "default".
 	Cluster string `protobuf:"bytes,6,opt,name=cluster,proto3" json:"cluster,omitempty"`
-	// Arguments of the command, or of the image's entry point.
+	// Arguments of the command or of the image's entry point.
 	Args []string `protobuf:"bytes,7,rep,name=args,proto3" json:"args,omitempty"`
-	// Variables as a container of Kubernetes has them, such as those with `valueFrom`. Those of the task stand in its `env`.
+	// Variables in the form of a Kubernetes container, such as those with `valueFrom`. The task's own variables belong in
+	// its `env`.
 	Env []*structpb.Struct `protobuf:"bytes,8,rep,name=env,proto3" json:"env,omitempty"`
 	// Annotations of the Job and its pod.
 	Annotations map[string]string `protobuf:"bytes,9,rep,name=annotations,proto3" json:"annotations,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
-	// Service account of the pod; empty: the namespace's "default".
+	// Service account of the pod. Empty means the namespace's "default".
 	ServiceAccount string `protobuf:"bytes,10,opt,name=service_account,json=serviceAccount,proto3" json:"service_account,omitempty"`
 	// Labels that a node of the cluster must have.
 	NodeSelector map[string]string `protobuf:"bytes,11,rep,name=node_selector,json=nodeSelector,proto3" json:"node_selector,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
@@ -695,12 +699,12 @@ type K8SJobSpec struct {
 	Tolerations []*structpb.Struct `protobuf:"bytes,12,rep,name=tolerations,proto3" json:"tolerations,omitempty"`
 	// Volumes of the pod.
 	Volumes []*structpb.Struct `protobuf:"bytes,13,rep,name=volumes,proto3" json:"volumes,omitempty"`
-	// Where the container has the volumes.
+	// Mounts of the volumes in the container.
 	VolumeMounts []*structpb.Struct `protobuf:"bytes,14,rep,name=volume_mounts,json=volumeMounts,proto3" json:"volume_mounts,omitempty"`
-	// Names of the secrets of the cluster with credentials for the image's registry.
+	// Names of secrets in the cluster with credentials for the image's registry.
 	ImagePullSecrets []string `protobuf:"bytes,15,rep,name=image_pull_secrets,json=imagePullSecrets,proto3" json:"image_pull_secrets,omitempty"`
-	// Pod template, with `metadata` and `spec`, that the rest is merged into. The program of the task is the container "main",
-	// or the only one. What the rest sets, too, must not stand in it.
+	// Pod template, with `metadata` and `spec`, into which the other fields are merged. The task's program is the
+	// container "main", or the only container. The template must not set what the other fields also set.
 	Template      *structpb.Struct `protobuf:"bytes,16,opt,name=template,proto3" json:"template,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -848,49 +852,52 @@ func (x *K8SJobSpec) GetTemplate() *structpb.Struct {
 	return nil
 }
 
-// SubagentSpec is the `spec` of a task of type "subagent": an agent with a goal, led by a language model. Its key for the
-// model is the task's `secretEnv` ANTHROPIC_API_KEY or OPENAI_API_KEY, else that of the node. The output is the answer as
-// `text`, or with `outputSchema` the answer itself.
+// SubagentSpec is the `spec` of a task of type "subagent": an agent with a goal, driven by a language model. The API
+// key for the model is ANTHROPIC_API_KEY or OPENAI_API_KEY in the task's `secretEnv`, otherwise the key of the node.
+// The output is the answer as `text`, or with `outputSchema` the answer itself.
 type SubagentSpec struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// What the agent is asked to do.
+	// Prompt for the agent.
 	Prompt string `protobuf:"bytes,1,opt,name=prompt,proto3" json:"prompt,omitempty"`
-	// Name of the model, as its provider knows it. Empty: with provider "anthropic" it is "claude-sonnet-5-5", and a program
-	// chooses its own; "openai" needs one.
+	// Name of the model, as its provider knows it. If empty, the provider "anthropic" uses "claude-sonnet-5-5" and a
+	// program chooses its own model; "openai" requires a name.
 	Model string `protobuf:"bytes,2,opt,name=model,proto3" json:"model,omitempty"`
-	// Tools that the agent may use, of those that the node allows: "shell" and "files" work in the directory of the agent,
-	// "fetch" reads pages of `fetchHosts`, "fleet" starts runs and reads their results. Those of `mcpServers` need no mention.
+	// Tools that the agent may use, out of those that the node allows: "shell" and "files" work in the agent's directory,
+	// "fetch" reads pages of `fetchHosts`, "fleet" starts runs and reads their results. Tools of `mcpServers` need not be
+	// listed.
 	Tools []string `protobuf:"bytes,3,rep,name=tools,proto3" json:"tools,omitempty"`
 	// Summary of the conversation that the agent starts from.
 	ContextSummary string `protobuf:"bytes,4,opt,name=context_summary,json=contextSummary,proto3" json:"context_summary,omitempty"`
-	// Most turns that the agent may take, each of them one reply of the model; 0: 50. More fail the task by "max_turns".
+	// Maximum number of turns, each of which is one reply of the model; 0 means 50. Exceeding the limit fails the task
+	// with "max_turns".
 	MaxTurns int32 `protobuf:"varint,5,opt,name=max_turns,json=maxTurns,proto3" json:"max_turns,omitempty"`
-	// What the agent is told about itself and its work, before the prompt.
+	// System prompt: what the agent is told about itself and its work.
 	System string `protobuf:"bytes,6,opt,name=system,proto3" json:"system,omitempty"`
-	// Who serves the model: "anthropic" (the default), or "openai" for whatever speaks its chat completions.
+	// Provider of the model: "anthropic" (the default), or "openai" for any server that speaks the OpenAI chat
+	// completions API.
 	Provider string `protobuf:"bytes,7,opt,name=provider,proto3" json:"provider,omitempty"`
-	// Where the provider is, such as "http://127.0.0.1:11434/v1"; empty: its own address.
+	// Base URL of the provider, such as "http://127.0.0.1:11434/v1". Empty means the provider's default.
 	BaseUrl string `protobuf:"bytes,8,opt,name=base_url,json=baseUrl,proto3" json:"base_url,omitempty"`
-	// Most tokens of one reply; 0: 8192.
+	// Maximum number of tokens in one reply; 0 means 8192.
 	MaxTokens int32 `protobuf:"varint,9,opt,name=max_tokens,json=maxTokens,proto3" json:"max_tokens,omitempty"`
-	// What the agent may cost in US dollars, over all attempts; 0: no limit. A turn that passes it is the last: the task fails
-	// by "max_cost". Needs a model whose prices the node has.
+	// Maximum cost of the agent in US dollars, over all attempts; 0 means no limit. The turn that exceeds the limit is
+	// the last, and the task fails with "max_cost". The node must have prices for the model.
 	MaxCostUsd float64 `protobuf:"fixed64,10,opt,name=max_cost_usd,json=maxCostUsd,proto3" json:"max_cost_usd,omitempty"`
-	// JSON schema of the answer, an object. An answer that does not match is asked for again.
+	// JSON schema of the answer, which must be an object. The agent is asked again if its answer does not match.
 	OutputSchema *structpb.Struct `protobuf:"bytes,11,opt,name=output_schema,json=outputSchema,proto3" json:"output_schema,omitempty"`
-	// Servers of tools, by name; their tools are called "<server>__<tool>".
+	// Tool servers by name; their tools are named "<server>__<tool>".
 	McpServers map[string]*McpServer `protobuf:"bytes,12,rep,name=mcp_servers,json=mcpServers,proto3" json:"mcp_servers,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
-	// Image of containers that the tool "shell" runs its commands in; empty: it runs them in a sandbox.
+	// Container image in which the tool "shell" runs its commands. If empty, the commands run in a sandbox.
 	Image string `protobuf:"bytes,13,opt,name=image,proto3" json:"image,omitempty"`
 	// Hosts that the tool "fetch" may read, such as "docs.example.com" or "*.example.com". The node must allow them, too.
 	FetchHosts []string `protobuf:"bytes,14,rep,name=fetch_hosts,json=fetchHosts,proto3" json:"fetch_hosts,omitempty"`
-	// Network of the commands of the tool "shell": "none" (the default), or "node" for that of the node.
+	// Network of the commands of the tool "shell": "none" (the default), or "node" for the network of the node.
 	Network string `protobuf:"bytes,15,opt,name=network,proto3" json:"network,omitempty"`
-	// Program on the node that leads the agent in place of a model: "claude-code", or another one that `command` names.
+	// Program on the node that drives the agent instead of a model: "claude-code", or another one that `command` names.
 	Agent string `protobuf:"bytes,16,opt,name=agent,proto3" json:"agent,omitempty"`
-	// Program that leads the agent, and its first arguments. It speaks the stream of JSON lines of claude-code.
+	// Program that drives the agent, and its first arguments. It must speak the JSON lines protocol of claude-code.
 	Command []string `protobuf:"bytes,17,rep,name=command,proto3" json:"command,omitempty"`
-	// Longest time without a line of such a program, such as "10m", which is the default.
+	// Maximum time without a line of output from the program that drives the agent, such as "10m", which is the default.
 	StallTimeout  string `protobuf:"bytes,18,opt,name=stall_timeout,json=stallTimeout,proto3" json:"stall_timeout,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1052,19 +1059,19 @@ func (x *SubagentSpec) GetStallTimeout() string {
 	return ""
 }
 
-// McpServer is a server of tools that speaks the Model Context Protocol. In `env` and `headers`, $NAME stands for a variable
-// of the task.
+// McpServer is a tool server that speaks the Model Context Protocol. In `env` and `headers`, $NAME is replaced by a
+// variable of the task.
 type McpServer struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Program and arguments of a server that speaks over its standard input and output.
+	// Program and arguments of a server that communicates over standard input and output.
 	Command []string `protobuf:"bytes,1,rep,name=command,proto3" json:"command,omitempty"`
-	// Variables of that program; it has no others of the task.
+	// Environment variables of that program; it inherits none from the task.
 	Env map[string]string `protobuf:"bytes,2,rep,name=env,proto3" json:"env,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
-	// Address of a server that speaks over HTTP.
+	// URL of a server that communicates over HTTP.
 	Url string `protobuf:"bytes,3,opt,name=url,proto3" json:"url,omitempty"`
-	// Headers that it is sent.
+	// HTTP headers to send to the server.
 	Headers map[string]string `protobuf:"bytes,4,rep,name=headers,proto3" json:"headers,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
-	// Tools of the server that the agent gets; empty: all.
+	// Tools of the server that the agent gets. Empty means all.
 	Tools         []string `protobuf:"bytes,5,rep,name=tools,proto3" json:"tools,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1135,17 +1142,18 @@ func (x *McpServer) GetTools() []string {
 	return nil
 }
 
-// ClaudeRelaySpec is the `spec` of a task of type "claude_relay": a message to a session of an agent that
-// `switchyard agent attach` keeps alive on a node. The task is placed there, and messages to one session take turns.
+// ClaudeRelaySpec is the `spec` of a task of type "claude_relay": a message to an agent session that `switchyard agent
+// attach` keeps alive on a node. The task is placed on that node, and messages to one session are processed one at a
+// time.
 type ClaudeRelaySpec struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Session that gets the prompt, as `switchyard agent sessions` lists it.
+	// Session that receives the prompt, as listed by `switchyard agent sessions`.
 	TargetSessionId string `protobuf:"bytes,1,opt,name=target_session_id,json=targetSessionId,proto3" json:"target_session_id,omitempty"`
-	// What is sent.
+	// Message to send.
 	Prompt string `protobuf:"bytes,2,opt,name=prompt,proto3" json:"prompt,omitempty"`
-	// Sends the outputs of the parents and the context of the run along.
+	// Whether to include the outputs of the parents and the context of the run.
 	FullContext bool `protobuf:"varint,3,opt,name=full_context,json=fullContext,proto3" json:"full_context,omitempty"`
-	// Waits for the answer, which becomes the output as `text`.
+	// Whether to wait for the answer, which becomes the output as `text`.
 	AwaitResponse bool `protobuf:"varint,4,opt,name=await_response,json=awaitResponse,proto3" json:"await_response,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1209,13 +1217,13 @@ func (x *ClaudeRelaySpec) GetAwaitResponse() bool {
 	return false
 }
 
-// RunSpec is the `spec` of a task of type "run": another workflow, run as a child. The task completes with the run,
-// and its output is the context that the run ends with.
+// RunSpec is the `spec` of a task of type "run": another workflow, run as a child. The task completes with the child
+// run, and its output is the final context of that run.
 type RunSpec struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Name of a stored definition.
 	Workflow string `protobuf:"bytes,1,opt,name=workflow,proto3" json:"workflow,omitempty"`
-	// The definition itself, instead of a name.
+	// The definition itself, instead of the name of a stored one.
 	Definition *structpb.Struct `protobuf:"bytes,2,opt,name=definition,proto3" json:"definition,omitempty"`
 	// Input of the run.
 	Input         *structpb.Struct `protobuf:"bytes,3,opt,name=input,proto3" json:"input,omitempty"`
@@ -1274,20 +1282,21 @@ func (x *RunSpec) GetInput() *structpb.Struct {
 	return nil
 }
 
-// ApprovalSpec is the `spec` of a task of type "approval": it completes when people approve it, and is rejected when one
-// rejects it. `timeout` says what happens if they do not; the task's `deadline` fails it.
+// ApprovalSpec is the `spec` of a task of type "approval": the task completes when enough people approve, and is
+// rejected when one person rejects. `timeout` and `on_timeout` define what happens otherwise; the task's `deadline`
+// fails the task.
 type ApprovalSpec struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// What is asked, for people.
+	// Question to the approvers.
 	Message string `protobuf:"bytes,1,opt,name=message,proto3" json:"message,omitempty"`
-	// Roles of which whoever decides has one at least: "user", "operator" or "admin". Empty: any that reaches the run. Where
-	// authentication is off, roles are not looked at.
+	// Roles that may decide; one of them is enough: "user", "operator" or "admin". Empty means any role that can access
+	// the run. Roles are ignored if authentication is off.
 	Roles []string `protobuf:"bytes,2,rep,name=roles,proto3" json:"roles,omitempty"`
-	// People who have to approve, each of another name; 0 is 1. One rejection is enough to reject.
+	// Number of people with different names who must approve; 0 means 1. A single rejection rejects the task.
 	Approvals int32 `protobuf:"varint,3,opt,name=approvals,proto3" json:"approvals,omitempty"`
-	// Longest time that it waits, such as "2h". Empty or "0": no limit.
+	// Maximum time to wait, such as "2h". Empty or "0" means no limit.
 	Timeout string `protobuf:"bytes,4,opt,name=timeout,proto3" json:"timeout,omitempty"`
-	// What becomes of it then: "reject" (the default) or "approve".
+	// Outcome after the timeout: "reject" (the default) or "approve".
 	OnTimeout     string `protobuf:"bytes,5,opt,name=on_timeout,json=onTimeout,proto3" json:"on_timeout,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

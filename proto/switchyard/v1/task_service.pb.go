@@ -25,57 +25,59 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// SubmitTaskRequest asks for a run of one task. Most fields are those of a TaskDefinition, with its rules; what is about
-// other tasks of a workflow is left out.
+// SubmitTaskRequest describes the task to run. Most fields are those of a TaskDefinition, with the same rules; fields
+// that concern other tasks of a workflow are omitted.
 type SubmitTaskRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Name of the task and of its run, at most 63 of [A-Za-z0-9_-], the first a letter or digit. Empty: its type.
+	// Name of the task and of its run: at most 63 characters of [A-Za-z0-9_-], the first a letter or digit. Empty means
+	// the task's type.
 	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	// Kind of task, such as "shell"; it says which message `spec` holds.
+	// Kind of task, such as "shell"; determines which message `spec` holds.
 	Type string `protobuf:"bytes,2,opt,name=type,proto3" json:"type,omitempty"`
 	// What to run: a ShellSpec, ContainerSpec, ... in its JSON form.
 	Spec *structpb.Struct `protobuf:"bytes,3,opt,name=spec,proto3" json:"spec,omitempty"`
 	// Environment variables of the task, added to those of the node.
 	Env map[string]string `protobuf:"bytes,4,rep,name=env,proto3" json:"env,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
-	// Where the task may run.
+	// Which nodes may run the task.
 	Constraints *Constraints `protobuf:"bytes,5,opt,name=constraints,proto3" json:"constraints,omitempty"`
-	// What the task takes of its node while it runs.
+	// Resources that the task takes from its node while it runs.
 	Resources *Resources `protobuf:"bytes,6,opt,name=resources,proto3" json:"resources,omitempty"`
-	// What to do when an attempt fails.
+	// Retry policy for failed attempts.
 	Retry *RetryPolicy `protobuf:"bytes,7,opt,name=retry,proto3" json:"retry,omitempty"`
-	// Longest time one attempt may run, such as "90s" or "1h30m". Empty or "0": no limit.
+	// Maximum time that one attempt may run, such as "90s" or "1h30m". Empty or "0" means no limit.
 	Timeout string `protobuf:"bytes,8,opt,name=timeout,proto3" json:"timeout,omitempty"`
-	// Urgency from 0 to 10; higher is placed first.
+	// Urgency from 0 to 10; tasks with higher urgency are placed first.
 	Priority int32 `protobuf:"varint,9,opt,name=priority,proto3" json:"priority,omitempty"`
-	// Data for the task; it finds this in the file $SWITCHYARD_INPUT.
+	// Data for the task, which finds it in the file $SWITCHYARD_INPUT.
 	Input *structpb.Struct `protobuf:"bytes,10,opt,name=input,proto3" json:"input,omitempty"`
-	// Longest time the task may take, all attempts and waits included. Empty or "0": no limit.
+	// Maximum time for the task, including all attempts and waits. Empty or "0" means no limit.
 	Deadline string `protobuf:"bytes,11,opt,name=deadline,proto3" json:"deadline,omitempty"`
-	// How long the node of an attempt may be silent before the attempt counts as lost. Empty: 15s.
+	// How long the node of an attempt may be silent before the attempt counts as lost. Empty means 15s.
 	HeartbeatTimeout string `protobuf:"bytes,12,opt,name=heartbeat_timeout,json=heartbeatTimeout,proto3" json:"heartbeat_timeout,omitempty"`
 	// Number of instances to run.
 	Parallel *structpb.Value `protobuf:"bytes,13,opt,name=parallel,proto3" json:"parallel,omitempty"`
-	// One instance for each item of a list.
+	// Items of a list to run one instance for each of.
 	Foreach *structpb.Value `protobuf:"bytes,14,opt,name=foreach,proto3" json:"foreach,omitempty"`
-	// One instance for each combination of the items of named lists.
+	// Named lists to run one instance for each combination of their items.
 	Matrix *structpb.Struct `protobuf:"bytes,15,opt,name=matrix,proto3" json:"matrix,omitempty"`
-	// Most instances at once; 0: no limit.
+	// Maximum number of instances at once; 0 means no limit.
 	Concurrency int32 `protobuf:"varint,16,opt,name=concurrency,proto3" json:"concurrency,omitempty"`
-	// Instances that may fail without the task failing.
+	// Number of instances that may fail without failing the task.
 	MaxFailures int32 `protobuf:"varint,17,opt,name=max_failures,json=maxFailures,proto3" json:"max_failures,omitempty"`
-	// Name of a lock that one attempt at a time holds, over all runs.
+	// Name of a lock that only one attempt holds at a time, across all runs.
 	Mutex string `protobuf:"bytes,18,opt,name=mutex,proto3" json:"mutex,omitempty"`
-	// Counting lock that the attempt holds while it runs.
+	// Counting lock that an attempt holds while it runs.
 	Semaphore *Semaphore `protobuf:"bytes,19,opt,name=semaphore,proto3" json:"semaphore,omitempty"`
-	// Reuses the result of an earlier run.
+	// When to reuse the result of an earlier run.
 	Cache *Cache `protobuf:"bytes,20,opt,name=cache,proto3" json:"cache,omitempty"`
 	// Settings of the run.
 	Options *RunOptions `protobuf:"bytes,21,opt,name=options,proto3" json:"options,omitempty"`
-	// The same key and the same task give the run that the first request has started, as for SubmitRun.
+	// Key that makes the request idempotent: a repeated request with the same key and the same task returns the run that
+	// the first request started, as for SubmitRun.
 	IdempotencyKey string `protobuf:"bytes,22,opt,name=idempotency_key,json=idempotencyKey,proto3" json:"idempotency_key,omitempty"`
-	// Name that links runs that are submitted together, as for SubmitRun. Empty: none.
+	// Name that groups runs that are submitted together, as for SubmitRun. Empty means none.
 	Batch string `protobuf:"bytes,23,opt,name=batch,proto3" json:"batch,omitempty"`
-	// Environment variables whose values are secret, with the places that the node reads them from, such as
+	// Environment variables with secret values. Each names the location from which the node reads the value, such as
 	// "store:deploy-token".
 	SecretEnv     map[string]string `protobuf:"bytes,24,rep,name=secret_env,json=secretEnv,proto3" json:"secret_env,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	unknownFields protoimpl.UnknownFields
@@ -280,16 +282,16 @@ func (x *SubmitTaskRequest) GetSecretEnv() map[string]string {
 	return nil
 }
 
-// SubmitTaskResponse says that a task has been accepted.
+// SubmitTaskResponse confirms that a task was accepted.
 type SubmitTaskResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Id of its run.
+	// Id of the task's run.
 	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
 	// Name of the task in its run.
 	Task string `protobuf:"bytes,2,opt,name=task,proto3" json:"task,omitempty"`
-	// The run was there before: an earlier request with the same idempotency key has started it.
+	// Whether an earlier request with the same idempotency key already started the run.
 	Existed bool `protobuf:"varint,3,opt,name=existed,proto3" json:"existed,omitempty"`
-	// What is allowed in the task and will hardly do what was meant, such as `{{ }}`, which nothing replaces.
+	// Constructs that are valid but probably not what the author meant, such as `{{ }}`, which is never replaced.
 	Warnings      []*Problem `protobuf:"bytes,4,rep,name=warnings,proto3" json:"warnings,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -353,15 +355,16 @@ func (x *SubmitTaskResponse) GetWarnings() []*Problem {
 	return nil
 }
 
-// SubmitTasksRequest asks for a run of each of several tasks.
+// SubmitTasksRequest describes several tasks, each to run as its own run.
 type SubmitTasksRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The tasks. A task has no `batch` of its own.
+	// The tasks. Individual tasks must not set `batch`.
 	Tasks []*SubmitTaskRequest `protobuf:"bytes,1,rep,name=tasks,proto3" json:"tasks,omitempty"`
-	// Name that links the runs: their `batch`, by which lists find them. Empty: one is made.
+	// Name that groups the runs: their `batch`, by which lists filter. Empty means a generated name.
 	BatchId string `protobuf:"bytes,2,opt,name=batch_id,json=batchId,proto3" json:"batch_id,omitempty"`
-	// The same key and the same tasks in the same order give the runs that the first request has started, and start those
-	// that it could not. A task may have a key of its own, which counts in place of this one.
+	// Key that makes the request idempotent: a repeated request with the same key and the same tasks in the same order
+	// returns the runs that the first request started, and starts those that it could not. A task's own key, if set,
+	// takes precedence over this one.
 	IdempotencyKey string `protobuf:"bytes,3,opt,name=idempotency_key,json=idempotencyKey,proto3" json:"idempotency_key,omitempty"`
 	unknownFields  protoimpl.UnknownFields
 	sizeCache      protoimpl.SizeCache
@@ -418,16 +421,16 @@ func (x *SubmitTasksRequest) GetIdempotencyKey() string {
 	return ""
 }
 
-// SubmitTasksResponse says what became of each task.
+// SubmitTasksResponse holds the outcome of each task.
 type SubmitTasksResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Name that links the runs.
+	// Name that groups the runs.
 	BatchId string `protobuf:"bytes,1,opt,name=batch_id,json=batchId,proto3" json:"batch_id,omitempty"`
-	// One for each task, in the order of the request.
+	// Outcome of each task, in the order of the request.
 	Items []*SubmittedTask `protobuf:"bytes,2,rep,name=items,proto3" json:"items,omitempty"`
-	// How many of the tasks have a run.
+	// Number of tasks that have a run.
 	Accepted int32 `protobuf:"varint,3,opt,name=accepted,proto3" json:"accepted,omitempty"`
-	// How many have an error instead.
+	// Number of tasks that have an error instead.
 	Refused       int32 `protobuf:"varint,4,opt,name=refused,proto3" json:"refused,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -491,20 +494,20 @@ func (x *SubmitTasksResponse) GetRefused() int32 {
 	return 0
 }
 
-// SubmittedTask says what became of one task of several.
+// SubmittedTask is the outcome of one of several submitted tasks.
 type SubmittedTask struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Its place in the request, from 0.
+	// Position of the task in the request, from 0.
 	Index int32 `protobuf:"varint,1,opt,name=index,proto3" json:"index,omitempty"`
-	// Id of its run; empty if it has none.
+	// Id of the task's run; empty if it has none.
 	Id string `protobuf:"bytes,2,opt,name=id,proto3" json:"id,omitempty"`
 	// Name of the task in its run.
 	Task string `protobuf:"bytes,3,opt,name=task,proto3" json:"task,omitempty"`
-	// The run was there before.
+	// Whether an earlier request already started the run.
 	Existed bool `protobuf:"varint,4,opt,name=existed,proto3" json:"existed,omitempty"`
-	// What is allowed in the task and will hardly do what was meant.
+	// Constructs that are valid but probably not what the author meant.
 	Warnings []*Problem `protobuf:"bytes,5,rep,name=warnings,proto3" json:"warnings,omitempty"`
-	// Why it has no run; absent if it has one.
+	// Why the task has no run; absent if it has one.
 	Error         *SubmissionError `protobuf:"bytes,6,opt,name=error,proto3" json:"error,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -582,14 +585,14 @@ func (x *SubmittedTask) GetError() *SubmissionError {
 	return nil
 }
 
-// SubmissionError says why a task was not started.
+// SubmissionError explains why a task was not started.
 type SubmissionError struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Code as a word, as errors of calls have it: "invalid_argument", "already_exists", "unavailable", ...
+	// Error code as a word, as in errors of calls: "invalid_argument", "already_exists", "unavailable", ...
 	Code string `protobuf:"bytes,1,opt,name=code,proto3" json:"code,omitempty"`
-	// Why, for people.
+	// Explanation for people.
 	Message string `protobuf:"bytes,2,opt,name=message,proto3" json:"message,omitempty"`
-	// Every problem of the task; empty if it has none. Paths are those of the task, such as "spec.command".
+	// Every problem of the task; empty if there are none. Paths are relative to the task, such as "spec.command".
 	Problems      []*Problem `protobuf:"bytes,3,rep,name=problems,proto3" json:"problems,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -646,26 +649,26 @@ func (x *SubmissionError) GetProblems() []*Problem {
 	return nil
 }
 
-// ListTasksRequest asks for tasks. A page reads 30 runs at most, so that it may hold few tasks, or none, although there is a
-// next page.
+// ListTasksRequest selects tasks. A page reads at most 30 runs, so it may hold few or no tasks although another page
+// follows.
 type ListTasksRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Only tasks in this state; empty: all.
+	// Returns only tasks in this state. Empty means all.
 	State string `protobuf:"bytes,1,opt,name=state,proto3" json:"state,omitempty"`
-	// Only tasks of this type; empty: all.
+	// Returns only tasks of this type. Empty means all.
 	Type string `protobuf:"bytes,2,opt,name=type,proto3" json:"type,omitempty"`
-	// Only tasks of runs of this workflow; empty: of all.
+	// Returns only tasks of runs of this workflow. Empty means all.
 	Workflow string `protobuf:"bytes,3,opt,name=workflow,proto3" json:"workflow,omitempty"`
-	// Only tasks whose newest attempt was given to this node; empty: all. Of tasks that are not assigned or running, runs are
-	// read that name the node among the first 32 that they sent tasks to.
+	// Returns only tasks whose newest attempt was assigned to this node. Empty means all. For tasks that are neither
+	// assigned nor running, only runs that have the node among the first 32 nodes they used are searched.
 	Node string `protobuf:"bytes,4,opt,name=node,proto3" json:"node,omitempty"`
-	// Only tasks of this run; empty: of all.
+	// Returns only tasks of this run. Empty means all.
 	Run string `protobuf:"bytes,5,opt,name=run,proto3" json:"run,omitempty"`
-	// Only tasks of the runs of this batch; empty: of all.
+	// Returns only tasks of runs in this batch. Empty means all.
 	Batch string `protobuf:"bytes,6,opt,name=batch,proto3" json:"batch,omitempty"`
-	// Most tasks that a page holds; 0: 100.
+	// Maximum number of tasks per page; 0 means 100.
 	PageSize int32 `protobuf:"varint,7,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
-	// Where to continue: `next_page_token` of the page before.
+	// Page token: `next_page_token` of the previous page. Empty returns the first page.
 	PageToken     string `protobuf:"bytes,8,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -762,9 +765,9 @@ type ListTasksResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The tasks.
 	Items []*ListedTask `protobuf:"bytes,1,rep,name=items,proto3" json:"items,omitempty"`
-	// Token of the next page; empty: this is the last.
+	// Token of the next page, or empty on the last page.
 	NextPageToken string `protobuf:"bytes,2,opt,name=next_page_token,json=nextPageToken,proto3" json:"next_page_token,omitempty"`
-	// Runs whose tasks are left out because they cannot be read, each with why.
+	// Runs whose tasks are missing because the run cannot be read, each with the reason.
 	Warnings      []string `protobuf:"bytes,3,rep,name=warnings,proto3" json:"warnings,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -821,10 +824,10 @@ func (x *ListTasksResponse) GetWarnings() []string {
 	return nil
 }
 
-// ListedTask is a task, or an instance of one, in a list.
+// ListedTask is a task or an instance in a list.
 type ListedTask struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Id of its run.
+	// Id of the task's run.
 	Run string `protobuf:"bytes,1,opt,name=run,proto3" json:"run,omitempty"`
 	// Name of the workflow.
 	Workflow string `protobuf:"bytes,2,opt,name=workflow,proto3" json:"workflow,omitempty"`
@@ -832,29 +835,30 @@ type ListedTask struct {
 	Task string `protobuf:"bytes,3,opt,name=task,proto3" json:"task,omitempty"`
 	// Type of the task.
 	Type string `protobuf:"bytes,4,opt,name=type,proto3" json:"type,omitempty"`
-	// State, as Task.state.
+	// State of the task, as in Task.state.
 	State string `protobuf:"bytes,5,opt,name=state,proto3" json:"state,omitempty"`
-	// Why it is in this state, as a word; of a task that is queued, as QueueGroup.reason.
+	// Reason code of the state; for a queued task, as in QueueGroup.reason.
 	Reason string `protobuf:"bytes,6,opt,name=reason,proto3" json:"reason,omitempty"`
-	// Node of the newest attempt; empty before the first is placed.
+	// Node of the newest attempt; empty until the first is placed.
 	Node string `protobuf:"bytes,7,opt,name=node,proto3" json:"node,omitempty"`
 	// Number of the newest attempt, from 0.
 	Attempt int32 `protobuf:"varint,8,opt,name=attempt,proto3" json:"attempt,omitempty"`
-	// Exit code of the newest attempt that has ended, -1 where nothing ran; absent: none has ended.
+	// Exit code of the newest ended attempt, -1 if nothing ran; absent if no attempt has ended.
 	ExitCode *int32 `protobuf:"varint,9,opt,name=exit_code,json=exitCode,proto3,oneof" json:"exit_code,omitempty"`
 	// When the newest attempt started on its node.
 	StartedAt *timestamppb.Timestamp `protobuf:"bytes,10,opt,name=started_at,json=startedAt,proto3" json:"started_at,omitempty"`
 	// When the task ended.
 	CompletedAt *timestamppb.Timestamp `protobuf:"bytes,11,opt,name=completed_at,json=completedAt,proto3" json:"completed_at,omitempty"`
-	// What went wrong, or why it was skipped or still waits, in one line.
+	// What went wrong, or why the task was skipped or still waits, in one line.
 	Error string `protobuf:"bytes,12,opt,name=error,proto3" json:"error,omitempty"`
-	// When it asked for a place for its newest attempt; absent: it has not, or waits for the end of a back-off.
+	// When the task requested a node for its newest attempt. Absent if it has not, or while it waits for the end of a
+	// back-off.
 	QueuedAt *timestamppb.Timestamp `protobuf:"bytes,13,opt,name=queued_at,json=queuedAt,proto3" json:"queued_at,omitempty"`
-	// Before this time it is not tried again; absent: no such time is set.
+	// Earliest time of the next attempt; absent if there is none.
 	NotBefore *timestamppb.Timestamp `protobuf:"bytes,14,opt,name=not_before,json=notBefore,proto3" json:"not_before,omitempty"`
-	// Urgency from 0 to 10; higher is placed first. Only of a task that is queued.
+	// Urgency from 0 to 10; tasks with higher urgency are placed first. Only set for a queued task.
 	Priority *int32 `protobuf:"varint,15,opt,name=priority,proto3,oneof" json:"priority,omitempty"`
-	// What it asks of a node. Only of a task that is queued and needs a node.
+	// Demand of the task on a node. Only set for a queued task that needs a node.
 	Demand        *TaskDemand `protobuf:"bytes,16,opt,name=demand,proto3" json:"demand,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1002,20 +1006,21 @@ func (x *ListedTask) GetDemand() *TaskDemand {
 	return nil
 }
 
-// TaskDemand is what a task asks of the node that it is to run on.
+// TaskDemand is what a task demands from the node that runs it.
 type TaskDemand struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Processors.
+	// CPU cores.
 	Cores float64 `protobuf:"fixed64,1,opt,name=cores,proto3" json:"cores,omitempty"`
-	// Memory in MiB; 0: no certain amount.
+	// Memory in MiB; 0 if unspecified.
 	MemoryMb int32 `protobuf:"varint,2,opt,name=memory_mb,json=memoryMb,proto3" json:"memory_mb,omitempty"`
 	// Number of GPUs.
 	Gpus int32 `protobuf:"varint,3,opt,name=gpus,proto3" json:"gpus,omitempty"`
-	// NUMA node; absent: any.
+	// NUMA node. Absent means any.
 	NumaNode *int32 `protobuf:"varint,4,opt,name=numa_node,json=numaNode,proto3,oneof" json:"numa_node,omitempty"`
-	// Its other constraints, each in one line, such as "label gpu" or "node a or b".
+	// Other constraints, one line each, such as "label gpu" or "node a or b".
 	Constraints []string `protobuf:"bytes,5,rep,name=constraints,proto3" json:"constraints,omitempty"`
-	// It runs outside of the node, such as in a cluster: cores, memory and GPUs are not those of the node.
+	// Whether the task runs outside the node, such as in a cluster, so that its cores, memory and GPUs are not taken from
+	// the node.
 	Remote        bool `protobuf:"varint,6,opt,name=remote,proto3" json:"remote,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1093,14 +1098,14 @@ func (x *TaskDemand) GetRemote() bool {
 	return false
 }
 
-// GetQueueRequest asks for what waits to start.
+// GetQueueRequest selects tasks that wait to start.
 type GetQueueRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Only tasks of runs of this workflow; empty: of all.
+	// Counts only tasks of runs of this workflow. Empty means all.
 	Workflow string `protobuf:"bytes,1,opt,name=workflow,proto3" json:"workflow,omitempty"`
-	// Only tasks of this run; empty: of all.
+	// Counts only tasks of this run. Empty means all.
 	Run string `protobuf:"bytes,2,opt,name=run,proto3" json:"run,omitempty"`
-	// Only tasks of the runs of this batch; empty: of all.
+	// Counts only tasks of runs in this batch. Empty means all.
 	Batch         string `protobuf:"bytes,3,opt,name=batch,proto3" json:"batch,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1157,24 +1162,24 @@ func (x *GetQueueRequest) GetBatch() string {
 	return ""
 }
 
-// GetQueueResponse is what waits to start, of the newest 200 open runs that the caller reaches.
+// GetQueueResponse describes what waits to start, in the newest 200 open runs that the caller can access.
 type GetQueueResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// What waits for the same reason, the largest group first: 100 at most.
+	// Tasks and instances grouped by why they wait, largest group first; at most 100 groups.
 	Groups []*QueueGroup `protobuf:"bytes,1,rep,name=groups,proto3" json:"groups,omitempty"`
-	// Number of tasks and instances that wait, of all groups.
+	// Number of waiting tasks and instances in all groups.
 	Tasks int32 `protobuf:"varint,2,opt,name=tasks,proto3" json:"tasks,omitempty"`
-	// Number of runs that they are of.
+	// Number of runs with waiting tasks or instances.
 	Runs int32 `protobuf:"varint,3,opt,name=runs,proto3" json:"runs,omitempty"`
-	// Slots of nodes: those asked for are the tasks and instances that wait for a node.
+	// Node slots. `asked` counts the tasks and instances that wait for a node.
 	Slots *QueueAmount `protobuf:"bytes,4,opt,name=slots,proto3" json:"slots,omitempty"`
-	// Processors.
+	// CPU cores.
 	Cores *QueueAmount `protobuf:"bytes,5,opt,name=cores,proto3" json:"cores,omitempty"`
 	// Memory in MiB.
 	MemoryMb *QueueAmount `protobuf:"bytes,6,opt,name=memory_mb,json=memoryMb,proto3" json:"memory_mb,omitempty"`
 	// GPUs.
 	Gpus *QueueAmount `protobuf:"bytes,7,opt,name=gpus,proto3" json:"gpus,omitempty"`
-	// What is left out, each with why.
+	// What the response omits, each with the reason.
 	Warnings      []string `protobuf:"bytes,8,rep,name=warnings,proto3" json:"warnings,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1266,31 +1271,31 @@ func (x *GetQueueResponse) GetWarnings() []string {
 	return nil
 }
 
-// QueueGroup is what waits for the same reason.
+// QueueGroup is a set of tasks and instances that wait for the same reason.
 type QueueGroup struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Why, as a word. It waits for a node: asking (nothing has been answered yet), next (a node fits), busy (what it needs is
-	// in use), impossible (no node could ever fit). It waits in its run: back_off (after a failure), held (by a person),
-	// paused (its run is), lock, limit (of its task or run), turn (others of its run come first).
+	// Reason code. While waiting for a node: asking (no answer yet), next (a node fits), busy (the required resources are
+	// in use), impossible (no node could ever fit). While waiting within the run: back_off (after a failure), held (by a
+	// person), paused (with its run), lock, limit (of the task or run), turn (other tasks of the run come first).
 	Reason string `protobuf:"bytes,1,opt,name=reason,proto3" json:"reason,omitempty"`
-	// Why, in one line: of those that wait for a node, as one of them says it.
+	// Reason in one line. For tasks that wait for a node, the text of one of them.
 	Text string `protobuf:"bytes,2,opt,name=text,proto3" json:"text,omitempty"`
-	// Type of those that wait for a node; empty: they wait in their runs.
+	// Type of the tasks that wait for a node; empty if the tasks wait within their runs.
 	Type string `protobuf:"bytes,3,opt,name=type,proto3" json:"type,omitempty"`
-	// What each of those that wait for a node asks of it; absent: they wait in their runs.
+	// Demand of each task on a node; absent if the tasks wait within their runs.
 	Demand *TaskDemand `protobuf:"bytes,4,opt,name=demand,proto3" json:"demand,omitempty"`
-	// Number of tasks and instances.
+	// Number of tasks and instances in the group.
 	Count int32 `protobuf:"varint,5,opt,name=count,proto3" json:"count,omitempty"`
-	// Number of runs that they are of.
+	// Number of runs that the tasks and instances belong to.
 	Runs int32 `protobuf:"varint,6,opt,name=runs,proto3" json:"runs,omitempty"`
-	// Highest urgency among them.
+	// Highest urgency in the group.
 	Priority int32 `protobuf:"varint,7,opt,name=priority,proto3" json:"priority,omitempty"`
-	// When the first of them asked for a place, as far as instances are read: of a fan-out of more than 500, 20 are. Absent: none
-	// has.
+	// When the first of them requested a node, among the instances that were read: at most 20 of a fan-out of more than
+	// 500. Absent if none has.
 	OldestQueuedAt *timestamppb.Timestamp `protobuf:"bytes,8,opt,name=oldest_queued_at,json=oldestQueuedAt,proto3" json:"oldest_queued_at,omitempty"`
-	// When the first of them is tried again; absent: they wait for no such time.
+	// When the first of them is tried again; absent if none waits for a set time.
 	NotBefore *timestamppb.Timestamp `protobuf:"bytes,9,opt,name=not_before,json=notBefore,proto3" json:"not_before,omitempty"`
-	// The 5 of those that are read that wait longest.
+	// The 5 tasks that have waited longest, among those that were read.
 	Examples      []*ListedTask `protobuf:"bytes,10,rep,name=examples,proto3" json:"examples,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1396,14 +1401,14 @@ func (x *QueueGroup) GetExamples() []*ListedTask {
 	return nil
 }
 
-// QueueAmount is how much of something is asked for and available.
+// QueueAmount compares the demand for a resource with its supply.
 type QueueAmount struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// What the tasks ask for that wait for a node and run on it.
+	// Amount demanded by tasks that wait for a node and would run on it.
 	Asked float64 `protobuf:"fixed64,1,opt,name=asked,proto3" json:"asked,omitempty"`
-	// What is free of it on the active nodes.
+	// Free amount on the active nodes.
 	Free float64 `protobuf:"fixed64,2,opt,name=free,proto3" json:"free,omitempty"`
-	// What the active nodes have of it.
+	// Total amount on the active nodes.
 	Total         float64 `protobuf:"fixed64,3,opt,name=total,proto3" json:"total,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

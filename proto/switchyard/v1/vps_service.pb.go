@@ -25,76 +25,79 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// CreateVpsRequest asks for a machine. Fields that are named as those of a VpsSpec or of a TaskDefinition are these.
+// CreateVpsRequest describes the machine to create. Fields with the name of a field of VpsSpec or TaskDefinition have
+// the same meaning.
 type CreateVpsRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Name of the machine, with which its id begins: at most 63 of [A-Za-z0-9._-], the first a letter or digit. Empty: "vps".
+	// Name of the machine, with which its id starts: at most 63 characters of [A-Za-z0-9._-], the first a letter or
+	// digit. Empty means "vps".
 	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
 	// Image of the machine.
 	Image string `protobuf:"bytes,2,opt,name=image,proto3" json:"image,omitempty"`
-	// "docker" (the default): a container. "qemu": a virtual machine.
+	// Kind of machine: "docker" (the default) is a container; "qemu" is a virtual machine.
 	Backend string `protobuf:"bytes,3,opt,name=backend,proto3" json:"backend,omitempty"`
-	// Public keys that may log in by SSH, one a line. Empty: only those whom the gateway knows log in.
+	// Public keys that may log in over SSH, one per line. If empty, only people known to the gateway can log in.
 	SshPublicKey string `protobuf:"bytes,4,opt,name=ssh_public_key,json=sshPublicKey,proto3" json:"ssh_public_key,omitempty"`
-	// Makes a pair of keys for a machine that `ssh_public_key` has none for. The private one is in the answer, and nowhere else.
+	// Whether to generate a key pair if `ssh_public_key` is empty. The private key appears only in the response.
 	GenerateKey bool `protobuf:"varint,5,opt,name=generate_key,json=generateKey,proto3" json:"generate_key,omitempty"`
-	// Directories of the node that the machine sees. The node must allow them.
+	// Directories of the node to mount in the machine. The node must allow them.
 	Mounts []*Mount `protobuf:"bytes,6,rep,name=mounts,proto3" json:"mounts,omitempty"`
-	// Stops the machine when no session was open for so long, such as "2h". Empty: never.
+	// Stops the machine after no session was open for this long, such as "2h". Empty means never.
 	IdleTimeout string `protobuf:"bytes,7,opt,name=idle_timeout,json=idleTimeout,proto3" json:"idle_timeout,omitempty"`
-	// Program that the machine runs instead of one that waits, such as "/sbin/init".
+	// Program that the machine runs instead of an idle program, such as "/sbin/init".
 	Init []string `protobuf:"bytes,8,rep,name=init,proto3" json:"init,omitempty"`
-	// User who logs in; empty: that of the image.
+	// User who logs in. Empty means the user of the image.
 	User string `protobuf:"bytes,9,opt,name=user,proto3" json:"user,omitempty"`
-	// Directory where sessions start; empty: the home of the user.
+	// Directory where sessions start. Empty means the user's home directory.
 	WorkingDirectory string `protobuf:"bytes,10,opt,name=working_directory,json=workingDirectory,proto3" json:"working_directory,omitempty"`
-	// Runs with all of the node's privileges. The node must allow it.
+	// Whether the machine runs with all of the node's privileges. The node must allow this.
 	Privileged bool `protobuf:"varint,11,opt,name=privileged,proto3" json:"privileged,omitempty"`
-	// Network of the machine: "none", "host", which the node must allow, or the name of one that the node has.
+	// Network of the machine: "none", "host" (which the node must allow), or the name of a network on the node.
 	Network string `protobuf:"bytes,12,opt,name=network,proto3" json:"network,omitempty"`
-	// Address in that network, or "auto" for one that is free.
+	// Address in that network, or "auto" for a free one.
 	Ip string `protobuf:"bytes,13,opt,name=ip,proto3" json:"ip,omitempty"`
-	// Linux capabilities that the machine gets besides the engine's defaults. The node must allow them.
+	// Linux capabilities to add to the engine's defaults. The node must allow them.
 	CapAdd []string `protobuf:"bytes,14,rep,name=cap_add,json=capAdd,proto3" json:"cap_add,omitempty"`
-	// Size of /dev/shm in MiB; 0: the engine's default, 64.
+	// Size of /dev/shm in MiB; 0 means the engine's default, 64.
 	ShmSizeMb int32 `protobuf:"varint,15,opt,name=shm_size_mb,json=shmSizeMb,proto3" json:"shm_size_mb,omitempty"`
-	// Limits of the processes, such as nofile.
+	// Limits of the machine's processes, such as nofile.
 	Ulimits []*Ulimit `protobuf:"bytes,16,rep,name=ulimits,proto3" json:"ulimits,omitempty"`
-	// When the image is pulled: "ifNotPresent" (the default), "always" or "never".
+	// When to pull the image: "ifNotPresent" (the default), "always" or "never".
 	PullPolicy string `protobuf:"bytes,17,opt,name=pull_policy,json=pullPolicy,proto3" json:"pull_policy,omitempty"`
 	// Name under which the node keeps the credentials for the image's registry.
 	RegistryAuth string `protobuf:"bytes,18,opt,name=registry_auth,json=registryAuth,proto3" json:"registry_auth,omitempty"`
-	// Archive that the image comes in, as `docker save` writes it.
+	// Archive with the image, in the format of `docker save`.
 	ImageTarball string `protobuf:"bytes,19,opt,name=image_tarball,json=imageTarball,proto3" json:"image_tarball,omitempty"`
-	// Disk size of a virtual machine, such as "50G"; empty: that of its image.
+	// Disk size of a virtual machine, such as "50G". Empty means the size of its image.
 	VmDiskSize string `protobuf:"bytes,20,opt,name=vm_disk_size,json=vmDiskSize,proto3" json:"vm_disk_size,omitempty"`
-	// Environment variables of its programs.
+	// Environment variables of the machine's programs.
 	Env map[string]string `protobuf:"bytes,21,rep,name=env,proto3" json:"env,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
-	// Environment variables whose values are secret, with the places that the node reads them from.
+	// Environment variables with secret values, each with the location from which the node reads the value.
 	SecretEnv map[string]string `protobuf:"bytes,22,rep,name=secret_env,json=secretEnv,proto3" json:"secret_env,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
-	// Where the machine may run: `target_node` names a node, or parts of one.
+	// Which nodes may run the machine; `target_node` names a node, or parts of one.
 	Constraints *Constraints `protobuf:"bytes,23,opt,name=constraints,proto3" json:"constraints,omitempty"`
-	// What the machine takes of its node: cores, memory, GPUs, ...
+	// Resources that the machine takes from its node: cores, memory, GPUs, ...
 	Resources *Resources `protobuf:"bytes,24,opt,name=resources,proto3" json:"resources,omitempty"`
-	// Longest time that the machine may run. Empty or "0": no limit.
+	// Maximum time that the machine may run. Empty or "0" means no limit.
 	Timeout string `protobuf:"bytes,25,opt,name=timeout,proto3" json:"timeout,omitempty"`
-	// Longest time from when it could start to its end, waits included. Empty or "0": no limit.
+	// Maximum time from when the machine could start to its end, including waits. Empty or "0" means no limit.
 	Deadline string `protobuf:"bytes,26,opt,name=deadline,proto3" json:"deadline,omitempty"`
-	// Urgency from 0 to 10; higher is placed first.
+	// Urgency from 0 to 10; tasks with higher urgency are placed first.
 	Priority int32 `protobuf:"varint,27,opt,name=priority,proto3" json:"priority,omitempty"`
 	// Settings of the run.
 	Options *RunOptions `protobuf:"bytes,28,opt,name=options,proto3" json:"options,omitempty"`
-	// The same key and the same request give the machine that the first request has started. Not with `generate_key`.
+	// Key that makes the request idempotent: a repeated identical request with the same key returns the machine that the
+	// first request started. Cannot be combined with `generate_key`.
 	IdempotencyKey string `protobuf:"bytes,29,opt,name=idempotency_key,json=idempotencyKey,proto3" json:"idempotency_key,omitempty"`
-	// Name that links runs that are submitted together. Empty: none.
+	// Name that groups runs that are submitted together. Empty means none.
 	Batch string `protobuf:"bytes,30,opt,name=batch,proto3" json:"batch,omitempty"`
-	// How long its node may be silent before the machine counts as lost, until the node is back. Empty: 15s.
+	// How long the node may be silent before the machine counts as lost, until the node is back. Empty means 15s.
 	HeartbeatTimeout string `protobuf:"bytes,31,opt,name=heartbeat_timeout,json=heartbeatTimeout,proto3" json:"heartbeat_timeout,omitempty"`
-	// Data for the machine; it finds this in the file $SWITCHYARD_INPUT.
+	// Data for the machine, which finds it in the file $SWITCHYARD_INPUT.
 	Input *structpb.Struct `protobuf:"bytes,32,opt,name=input,proto3" json:"input,omitempty"`
 	// Image of a virtual machine: an absolute path on the node, the URL of an object in a bucket, or the name of an environment.
 	VmImage string `protobuf:"bytes,33,opt,name=vm_image,json=vmImage,proto3" json:"vm_image,omitempty"`
-	// Named environment that the machine is made of, in the place of an image.
+	// Named environment to make the machine from, instead of an image.
 	Environment   string `protobuf:"bytes,34,opt,name=environment,proto3" json:"environment,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -368,20 +371,20 @@ func (x *CreateVpsRequest) GetEnvironment() string {
 	return ""
 }
 
-// CreateVpsResponse says that a machine has been accepted.
+// CreateVpsResponse confirms that a machine was accepted.
 type CreateVpsResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Id of the machine: that of its run.
+	// Id of the machine, which is the id of its run.
 	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
-	// Name of its task.
+	// Name of the machine's task.
 	Task string `protobuf:"bytes,2,opt,name=task,proto3" json:"task,omitempty"`
-	// It was there before: an earlier request with the same idempotency key has started it.
+	// Whether an earlier request with the same idempotency key already started the machine.
 	Existed bool `protobuf:"varint,3,opt,name=existed,proto3" json:"existed,omitempty"`
-	// What is allowed in the request and will hardly do what was meant.
+	// Constructs that are valid but probably not what the author meant.
 	Warnings []*Problem `protobuf:"bytes,4,rep,name=warnings,proto3" json:"warnings,omitempty"`
-	// Private key that may log in, in OpenSSH's form; empty unless `generate_key` has asked for one. It is kept nowhere.
+	// Private key that may log in, in OpenSSH format; empty unless `generate_key` was set. The gateway does not keep it.
 	PrivateKey string `protobuf:"bytes,5,opt,name=private_key,json=privateKey,proto3" json:"private_key,omitempty"`
-	// Public key of the pair.
+	// Public key of the generated pair.
 	PublicKey     string `protobuf:"bytes,6,opt,name=public_key,json=publicKey,proto3" json:"public_key,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -462,57 +465,57 @@ func (x *CreateVpsResponse) GetPublicKey() string {
 // Vps is a machine.
 type Vps struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Id of its run.
+	// Id of the machine's run.
 	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
-	// Name of its workflow: what the machine was named.
+	// Name of the machine, which is the name of its workflow.
 	Name string `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
-	// Name of its task, or of the instance, such as "desk[3]".
+	// Name of the machine's task, or of the instance, such as "desk[3]".
 	Task string `protobuf:"bytes,3,opt,name=task,proto3" json:"task,omitempty"`
-	// State of its task: pending, queued, assigned, running, paused or lost; then completed, stopped, skipped, failed, killed_oom,
-	// killed, rejected or cancelled. "pending_approval" while its run waits for the approval of an operator. A machine that is
-	// lost runs again when its node is back.
+	// State of the machine's task: pending, queued, assigned, running, paused or lost; then completed, stopped, skipped,
+	// failed, killed_oom, killed, rejected or cancelled. "pending_approval" while the run waits for the approval of an
+	// operator. A lost machine runs again once its node is back.
 	Status string `protobuf:"bytes,4,opt,name=status,proto3" json:"status,omitempty"`
-	// Why it is in this state, as a word.
+	// Reason code of the state.
 	Reason string `protobuf:"bytes,5,opt,name=reason,proto3" json:"reason,omitempty"`
-	// What went wrong, or why it waits, in one line.
+	// What went wrong, or why the machine waits, in one line.
 	Error string `protobuf:"bytes,6,opt,name=error,proto3" json:"error,omitempty"`
-	// Node that it is on; empty: none yet.
+	// Node that hosts the machine; empty if none yet.
 	Node string `protobuf:"bytes,7,opt,name=node,proto3" json:"node,omitempty"`
 	// Image of the machine.
 	Image string `protobuf:"bytes,8,opt,name=image,proto3" json:"image,omitempty"`
-	// What the machine is made of: "docker" or "qemu".
+	// Kind of machine: "docker" or "qemu".
 	VpsBackend string `protobuf:"bytes,9,opt,name=vps_backend,json=vpsBackend,proto3" json:"vps_backend,omitempty"`
-	// Image of a virtual machine; empty: it is a container.
+	// Image of a virtual machine; empty for a container.
 	VmImage string `protobuf:"bytes,10,opt,name=vm_image,json=vmImage,proto3" json:"vm_image,omitempty"`
-	// Size of the disk of a virtual machine; empty: it is a container.
+	// Disk size of a virtual machine; empty for a container.
 	VmDiskSize string `protobuf:"bytes,11,opt,name=vm_disk_size,json=vmDiskSize,proto3" json:"vm_disk_size,omitempty"`
-	// Address of a virtual machine; empty: it is a container.
+	// Address of a virtual machine; empty for a container.
 	VmIp string `protobuf:"bytes,12,opt,name=vm_ip,json=vmIp,proto3" json:"vm_ip,omitempty"`
-	// Start of the id of its container, as the engine of its node lists it; empty: it is not known before the machine has ended.
+	// Prefix of the container id, as the engine of its node lists it; empty until the machine has ended.
 	ContainerName string `protobuf:"bytes,13,opt,name=container_name,json=containerName,proto3" json:"container_name,omitempty"`
-	// Host of the SSH door of the gateway, if the gateway knows it.
+	// Host of the gateway's SSH endpoint, if known to the gateway.
 	SshHost string `protobuf:"bytes,14,opt,name=ssh_host,json=sshHost,proto3" json:"ssh_host,omitempty"`
-	// Port of the SSH door of the gateway; 0: it has none, and `switchyard ssh` logs in.
+	// Port of the gateway's SSH endpoint; 0 if there is none, in which case `switchyard ssh` logs in.
 	SshPort int32 `protobuf:"varint,15,opt,name=ssh_port,json=sshPort,proto3" json:"ssh_port,omitempty"`
-	// User that SSH clients name.
+	// User name for SSH clients.
 	SshUser string `protobuf:"bytes,16,opt,name=ssh_user,json=sshUser,proto3" json:"ssh_user,omitempty"`
 	// Command that logs in.
 	SshCommand string `protobuf:"bytes,17,opt,name=ssh_command,json=sshCommand,proto3" json:"ssh_command,omitempty"`
-	// Who has made it.
+	// Who created the machine.
 	SubmittedBy string `protobuf:"bytes,18,opt,name=submitted_by,json=submittedBy,proto3" json:"submitted_by,omitempty"`
-	// When it was asked for.
+	// When the machine was requested.
 	CreatedAt *timestamppb.Timestamp `protobuf:"bytes,19,opt,name=created_at,json=createdAt,proto3" json:"created_at,omitempty"`
-	// When it started on its node.
+	// When the machine started on its node.
 	StartedAt *timestamppb.Timestamp `protobuf:"bytes,20,opt,name=started_at,json=startedAt,proto3" json:"started_at,omitempty"`
-	// When it ended, or was lost; absent while it runs.
+	// When the machine ended or was lost; absent while it runs.
 	CompletedAt *timestamppb.Timestamp `protobuf:"bytes,21,opt,name=completed_at,json=completedAt,proto3" json:"completed_at,omitempty"`
-	// What it takes of its node.
+	// Resources that the machine takes from its node.
 	Resources *Resources `protobuf:"bytes,22,opt,name=resources,proto3" json:"resources,omitempty"`
-	// After how long without a session it is stopped; empty: never.
+	// How long the machine may be without a session before it is stopped; empty if unlimited.
 	IdleTimeout string `protobuf:"bytes,23,opt,name=idle_timeout,json=idleTimeout,proto3" json:"idle_timeout,omitempty"`
-	// What holds it up on its node, in one line; empty: nothing is known to.
+	// What delays the machine on its node, in one line; empty if nothing is known to delay it.
 	Notice string `protobuf:"bytes,24,opt,name=notice,proto3" json:"notice,omitempty"`
-	// Named environment that it is made of; empty: none.
+	// Named environment that the machine is made from; empty if none.
 	Environment   string `protobuf:"bytes,25,opt,name=environment,proto3" json:"environment,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -723,19 +726,19 @@ func (x *Vps) GetEnvironment() string {
 	return ""
 }
 
-// ListVpsRequest asks for machines. A page reads 30 runs at most, so that it may hold few machines, or none, although there is
-// a next page.
+// ListVpsRequest selects machines. A page reads at most 30 runs, so it may hold few or no machines although another
+// page follows.
 type ListVpsRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Only machines in this state of their task; empty: all.
+	// Returns only machines whose task is in this state. Empty means all.
 	Status string `protobuf:"bytes,1,opt,name=status,proto3" json:"status,omitempty"`
-	// Only machines on this node; empty: all.
+	// Returns only machines on this node. Empty means all.
 	Node string `protobuf:"bytes,2,opt,name=node,proto3" json:"node,omitempty"`
-	// Only machines of this name; empty: all.
+	// Returns only machines with this name. Empty means all.
 	Name string `protobuf:"bytes,3,opt,name=name,proto3" json:"name,omitempty"`
-	// Most machines that a page holds; 0: 100.
+	// Maximum number of machines per page; 0 means 100.
 	PageSize int32 `protobuf:"varint,4,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
-	// Where to continue: `next_page_token` of the page before.
+	// Page token: `next_page_token` of the previous page. Empty returns the first page.
 	PageToken     string `protobuf:"bytes,5,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -811,9 +814,9 @@ type ListVpsResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The machines.
 	Items []*Vps `protobuf:"bytes,1,rep,name=items,proto3" json:"items,omitempty"`
-	// Token of the next page; empty: this is the last.
+	// Token of the next page, or empty on the last page.
 	NextPageToken string `protobuf:"bytes,2,opt,name=next_page_token,json=nextPageToken,proto3" json:"next_page_token,omitempty"`
-	// Runs whose machines are left out because they cannot be read, each with why.
+	// Runs whose machines are missing because the run cannot be read, each with the reason.
 	Warnings      []string `protobuf:"bytes,3,rep,name=warnings,proto3" json:"warnings,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -870,12 +873,12 @@ func (x *ListVpsResponse) GetWarnings() []string {
 	return nil
 }
 
-// GetVpsRequest asks for a machine.
+// GetVpsRequest names a machine.
 type GetVpsRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Id of its run.
+	// Id of the machine's run.
 	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
-	// Task, or instance such as "desk[3]"; empty: the one machine of the run.
+	// Task, or instance such as "desk[3]". Empty selects the only machine of the run.
 	Task          string `protobuf:"bytes,2,opt,name=task,proto3" json:"task,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -925,7 +928,7 @@ func (x *GetVpsRequest) GetTask() string {
 	return ""
 }
 
-// GetVpsResponse is a machine.
+// GetVpsResponse holds a machine.
 type GetVpsResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The machine.
@@ -971,14 +974,14 @@ func (x *GetVpsResponse) GetVps() *Vps {
 	return nil
 }
 
-// StopVpsRequest stops a machine.
+// StopVpsRequest names the machine to stop.
 type StopVpsRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Id of its run.
+	// Id of the machine's run.
 	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
-	// Task, or instance such as "desk[3]"; empty: the one machine of the run.
+	// Task, or instance such as "desk[3]". Empty selects the only machine of the run.
 	Task string `protobuf:"bytes,2,opt,name=task,proto3" json:"task,omitempty"`
-	// Why, for people.
+	// Reason, shown to people.
 	Reason        string `protobuf:"bytes,3,opt,name=reason,proto3" json:"reason,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1035,12 +1038,12 @@ func (x *StopVpsRequest) GetReason() string {
 	return ""
 }
 
-// StopVpsResponse says that the machine is being stopped.
+// StopVpsResponse confirms that the machine is being stopped.
 type StopVpsResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Id of its run.
+	// Id of the machine's run.
 	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
-	// Its task.
+	// Name of the machine's task or instance.
 	Task          string `protobuf:"bytes,2,opt,name=task,proto3" json:"task,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1090,14 +1093,14 @@ func (x *StopVpsResponse) GetTask() string {
 	return ""
 }
 
-// RestartVpsRequest restarts a machine.
+// RestartVpsRequest names the machine to restart.
 type RestartVpsRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Id of its run.
+	// Id of the machine's run.
 	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
-	// Task, or instance such as "desk[3]"; empty: the one machine of the run.
+	// Task, or instance such as "desk[3]". Empty selects the only machine of the run.
 	Task string `protobuf:"bytes,2,opt,name=task,proto3" json:"task,omitempty"`
-	// Why, for people.
+	// Reason, shown to people.
 	Reason        string `protobuf:"bytes,3,opt,name=reason,proto3" json:"reason,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1154,12 +1157,12 @@ func (x *RestartVpsRequest) GetReason() string {
 	return ""
 }
 
-// RestartVpsResponse says that the machine is being restarted.
+// RestartVpsResponse confirms that the machine is being restarted.
 type RestartVpsResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Id of its run.
+	// Id of the machine's run.
 	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
-	// Its task.
+	// Name of the machine's task or instance.
 	Task          string `protobuf:"bytes,2,opt,name=task,proto3" json:"task,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1209,14 +1212,14 @@ func (x *RestartVpsResponse) GetTask() string {
 	return ""
 }
 
-// KillVpsRequest kills a machine.
+// KillVpsRequest names the machine to kill.
 type KillVpsRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Id of its run.
+	// Id of the machine's run.
 	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
-	// Task, or instance such as "desk[3]"; empty: the one machine of the run.
+	// Task, or instance such as "desk[3]". Empty selects the only machine of the run.
 	Task string `protobuf:"bytes,2,opt,name=task,proto3" json:"task,omitempty"`
-	// Why, for people.
+	// Reason, shown to people.
 	Reason        string `protobuf:"bytes,3,opt,name=reason,proto3" json:"reason,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1273,12 +1276,12 @@ func (x *KillVpsRequest) GetReason() string {
 	return ""
 }
 
-// KillVpsResponse says that the machine is being killed.
+// KillVpsResponse confirms that the machine is being killed.
 type KillVpsResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Id of its run.
+	// Id of the machine's run.
 	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
-	// Its task.
+	// Name of the machine's task or instance.
 	Task          string `protobuf:"bytes,2,opt,name=task,proto3" json:"task,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

@@ -24,21 +24,21 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// PutWorkflowRequest stores a definition.
+// PutWorkflowRequest holds the definition to store.
 type PutWorkflowRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The workflow: a document or a message.
+	// The workflow, as a document or a message.
 	//
 	// Types that are valid to be assigned to Source:
 	//
 	//	*PutWorkflowRequest_Document
 	//	*PutWorkflowRequest_Definition
 	Source isPutWorkflowRequest_Source `protobuf_oneof:"source"`
-	// Name of the document, for messages about it.
+	// Name of the document, used in error messages.
 	File string `protobuf:"bytes,3,opt,name=file,proto3" json:"file,omitempty"`
-	// Takes the place of an older one.
+	// Whether to replace an existing definition.
 	Replace bool `protobuf:"varint,4,opt,name=replace,proto3" json:"replace,omitempty"`
-	// Name that the definition must have; it then takes the place of an older one. Empty: any name.
+	// Name that the definition must have; an existing definition is then replaced. Empty accepts any name.
 	Name          string `protobuf:"bytes,5,opt,name=name,proto3" json:"name,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -125,12 +125,12 @@ type isPutWorkflowRequest_Source interface {
 }
 
 type PutWorkflowRequest_Document struct {
-	// A definition as people write it, in YAML or JSON.
+	// Definition as people write it, in YAML or JSON.
 	Document string `protobuf:"bytes,1,opt,name=document,proto3,oneof"`
 }
 
 type PutWorkflowRequest_Definition struct {
-	// A definition as a message.
+	// Definition as a message.
 	Definition *Definition `protobuf:"bytes,2,opt,name=definition,proto3,oneof"`
 }
 
@@ -138,16 +138,16 @@ func (*PutWorkflowRequest_Document) isPutWorkflowRequest_Source() {}
 
 func (*PutWorkflowRequest_Definition) isPutWorkflowRequest_Source() {}
 
-// PutWorkflowResponse says that the definition is stored.
+// PutWorkflowResponse confirms that the definition was stored.
 type PutWorkflowResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Its name.
+	// Name of the definition.
 	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	// There was one, which it has replaced.
+	// Whether an existing definition was replaced.
 	Replaced bool `protobuf:"varint,2,opt,name=replaced,proto3" json:"replaced,omitempty"`
-	// What is allowed in the definition and will hardly do what was meant, such as `{{ }}`, which nothing replaces.
+	// Constructs that are valid but probably not what the author meant, such as `{{ }}`, which is never replaced.
 	Warnings []*Problem `protobuf:"bytes,3,rep,name=warnings,proto3" json:"warnings,omitempty"`
-	// Its schedule, as it is now; absent: the definition has none.
+	// Schedule of the workflow in its current state; absent if the definition has none.
 	Schedule      *Schedule `protobuf:"bytes,4,opt,name=schedule,proto3" json:"schedule,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -211,10 +211,10 @@ func (x *PutWorkflowResponse) GetSchedule() *Schedule {
 	return nil
 }
 
-// GetWorkflowRequest asks for a stored definition.
+// GetWorkflowRequest names a stored definition.
 type GetWorkflowRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Its name.
+	// Name of the definition.
 	Name          string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -257,12 +257,12 @@ func (x *GetWorkflowRequest) GetName() string {
 	return ""
 }
 
-// GetWorkflowResponse is a stored definition.
+// GetWorkflowResponse holds a stored definition.
 type GetWorkflowResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The definition.
 	Definition *Definition `protobuf:"bytes,1,opt,name=definition,proto3" json:"definition,omitempty"`
-	// When it was stored, in RFC 3339.
+	// When the definition was stored, in RFC 3339.
 	UpdatedAt     string `protobuf:"bytes,2,opt,name=updated_at,json=updatedAt,proto3" json:"updated_at,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -312,14 +312,14 @@ func (x *GetWorkflowResponse) GetUpdatedAt() string {
 	return ""
 }
 
-// ListWorkflowsRequest asks for the stored definitions.
+// ListWorkflowsRequest selects stored definitions.
 type ListWorkflowsRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Most that a page holds; 0: 100.
+	// Maximum number of definitions per page; 0 means 100.
 	PageSize int32 `protobuf:"varint,1,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
-	// Where to continue: `next_page_token` of the page before.
+	// Page token: `next_page_token` of the previous page. Empty returns the first page.
 	PageToken string `protobuf:"bytes,2,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
-	// Only definitions with this text in their name or description, whatever its case; empty: all.
+	// Returns only definitions with this text in their name or description, ignoring case. Empty means all.
 	Search        string `protobuf:"bytes,3,opt,name=search,proto3" json:"search,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -376,14 +376,14 @@ func (x *ListWorkflowsRequest) GetSearch() string {
 	return ""
 }
 
-// ListWorkflowsResponse is a page of the stored definitions.
+// ListWorkflowsResponse is a page of stored definitions.
 type ListWorkflowsResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// What lists show of each; GetWorkflow returns its inputs and tasks.
+	// Summaries of the definitions; GetWorkflow returns their inputs and tasks.
 	Items []*StoredWorkflow `protobuf:"bytes,1,rep,name=items,proto3" json:"items,omitempty"`
-	// Token of the next page; empty: this is the last.
+	// Token of the next page, or empty on the last page.
 	NextPageToken string `protobuf:"bytes,2,opt,name=next_page_token,json=nextPageToken,proto3" json:"next_page_token,omitempty"`
-	// Number of definitions that the request selects, on all pages.
+	// Number of definitions that match the request, on all pages.
 	Total         int32 `protobuf:"varint,3,opt,name=total,proto3" json:"total,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -440,22 +440,22 @@ func (x *ListWorkflowsResponse) GetTotal() int32 {
 	return 0
 }
 
-// StoredWorkflow is a stored definition in a list.
+// StoredWorkflow is the summary of a stored definition in a list.
 type StoredWorkflow struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Its name.
+	// Name of the definition.
 	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	// Its description.
+	// Description of the workflow.
 	Description string `protobuf:"bytes,2,opt,name=description,proto3" json:"description,omitempty"`
-	// When it was stored, in RFC 3339.
+	// When the definition was stored, in RFC 3339.
 	UpdatedAt string `protobuf:"bytes,3,opt,name=updated_at,json=updatedAt,proto3" json:"updated_at,omitempty"`
-	// When it starts runs by the clock, in the form of a definition's `cron`; empty: it has no schedule.
+	// Start times of its schedule, in the form of `cron` in a definition; empty if it has no schedule.
 	Cron []string `protobuf:"bytes,4,rep,name=cron,proto3" json:"cron,omitempty"`
-	// Time zone of these; empty: UTC.
+	// Time zone of `cron`. Empty means UTC.
 	Timezone string `protobuf:"bytes,5,opt,name=timezone,proto3" json:"timezone,omitempty"`
-	// Whether its schedule is paused.
+	// Whether the schedule is paused.
 	Paused bool `protobuf:"varint,6,opt,name=paused,proto3" json:"paused,omitempty"`
-	// Whether it is offered to other agents as a skill, by `a2a` of its definition.
+	// Whether `a2a` in the definition offers the workflow to other agents as a skill.
 	A2A           bool `protobuf:"varint,7,opt,name=a2a,proto3" json:"a2a,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -540,10 +540,10 @@ func (x *StoredWorkflow) GetA2A() bool {
 	return false
 }
 
-// DeleteWorkflowRequest forgets a stored definition.
+// DeleteWorkflowRequest names the stored definition to delete.
 type DeleteWorkflowRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Its name.
+	// Name of the definition.
 	Name          string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -586,7 +586,7 @@ func (x *DeleteWorkflowRequest) GetName() string {
 	return ""
 }
 
-// DeleteWorkflowResponse says that it is forgotten.
+// DeleteWorkflowResponse confirms that the definition was deleted.
 type DeleteWorkflowResponse struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	unknownFields protoimpl.UnknownFields
@@ -623,7 +623,7 @@ func (*DeleteWorkflowResponse) Descriptor() ([]byte, []int) {
 	return file_switchyard_v1_workflow_service_proto_rawDescGZIP(), []int{8}
 }
 
-// TriggerWorkflowRequest asks for a run of a stored definition.
+// TriggerWorkflowRequest describes the run to start from a stored definition.
 type TriggerWorkflowRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Name of the definition.
@@ -632,9 +632,9 @@ type TriggerWorkflowRequest struct {
 	Input *structpb.Struct `protobuf:"bytes,2,opt,name=input,proto3" json:"input,omitempty"`
 	// Settings of this run.
 	Options *RunOptions `protobuf:"bytes,3,opt,name=options,proto3" json:"options,omitempty"`
-	// As SubmitRunRequest.idempotency_key.
+	// See SubmitRunRequest.idempotency_key.
 	IdempotencyKey string `protobuf:"bytes,4,opt,name=idempotency_key,json=idempotencyKey,proto3" json:"idempotency_key,omitempty"`
-	// As SubmitRunRequest.batch.
+	// See SubmitRunRequest.batch.
 	Batch         string `protobuf:"bytes,5,opt,name=batch,proto3" json:"batch,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -705,16 +705,16 @@ func (x *TriggerWorkflowRequest) GetBatch() string {
 	return ""
 }
 
-// TriggerWorkflowResponse says that a run has been accepted.
+// TriggerWorkflowResponse confirms that a run was accepted.
 type TriggerWorkflowResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Id of the run.
 	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
 	// Name of the workflow.
 	Name string `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
-	// The run was there before: an earlier request with the same idempotency key has started it.
+	// Whether an earlier request with the same idempotency key already started the run.
 	Existed bool `protobuf:"varint,3,opt,name=existed,proto3" json:"existed,omitempty"`
-	// What is allowed in the definition and will hardly do what was meant.
+	// Constructs that are valid but probably not what the author meant.
 	Warnings      []*Problem `protobuf:"bytes,4,rep,name=warnings,proto3" json:"warnings,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

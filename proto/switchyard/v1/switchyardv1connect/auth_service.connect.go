@@ -45,14 +45,14 @@ const (
 
 // AuthServiceClient is a client for the switchyard.v1.AuthService service.
 type AuthServiceClient interface {
-	// Returns who the caller is.
+	// Returns the identity of the caller.
 	WhoAmI(context.Context, *connect.Request[v1.WhoAmIRequest]) (*connect.Response[v1.WhoAmIResponse], error)
-	// Creates a token. Only this answer has it.
+	// Creates a token. The secret appears only in this response.
 	CreateToken(context.Context, *connect.Request[v1.CreateTokenRequest]) (*connect.Response[v1.CreateTokenResponse], error)
-	// Lists the tokens by name, then by id, those that have expired or were revoked included.
+	// Lists tokens by name and then by id, including expired and revoked tokens.
 	ListTokens(context.Context, *connect.Request[v1.ListTokensRequest]) (*connect.Response[v1.ListTokensResponse], error)
-	// Revokes a token, for good; within a second no gateway accepts it, and its streams end. One that was revoked before,
-	// or the last token of an admin that is active, is Aborted.
+	// Revokes a token permanently. Within a second every gateway rejects the token and ends its streams. Fails with
+	// Aborted if the token is already revoked, or if it is the last active token of an admin.
 	RevokeToken(context.Context, *connect.Request[v1.RevokeTokenRequest]) (*connect.Response[v1.RevokeTokenResponse], error)
 }
 
@@ -126,14 +126,14 @@ func (c *authServiceClient) RevokeToken(ctx context.Context, req *connect.Reques
 
 // AuthServiceHandler is an implementation of the switchyard.v1.AuthService service.
 type AuthServiceHandler interface {
-	// Returns who the caller is.
+	// Returns the identity of the caller.
 	WhoAmI(context.Context, *connect.Request[v1.WhoAmIRequest]) (*connect.Response[v1.WhoAmIResponse], error)
-	// Creates a token. Only this answer has it.
+	// Creates a token. The secret appears only in this response.
 	CreateToken(context.Context, *connect.Request[v1.CreateTokenRequest]) (*connect.Response[v1.CreateTokenResponse], error)
-	// Lists the tokens by name, then by id, those that have expired or were revoked included.
+	// Lists tokens by name and then by id, including expired and revoked tokens.
 	ListTokens(context.Context, *connect.Request[v1.ListTokensRequest]) (*connect.Response[v1.ListTokensResponse], error)
-	// Revokes a token, for good; within a second no gateway accepts it, and its streams end. One that was revoked before,
-	// or the last token of an admin that is active, is Aborted.
+	// Revokes a token permanently. Within a second every gateway rejects the token and ends its streams. Fails with
+	// Aborted if the token is already revoked, or if it is the last active token of an admin.
 	RevokeToken(context.Context, *connect.Request[v1.RevokeTokenRequest]) (*connect.Response[v1.RevokeTokenResponse], error)
 }
 

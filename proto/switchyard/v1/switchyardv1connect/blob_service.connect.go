@@ -43,12 +43,13 @@ const (
 
 // BlobServiceClient is a client for the switchyard.v1.BlobService service.
 type BlobServiceClient interface {
-	// Stores a result, a batch, a checkpoint, a chunk of a log, or a part of an archive that is reserved for the node;
-	// InvalidArgument for any other key. A chunk, a part and the record of a completed attempt never change: AlreadyExists.
+	// Stores a result, a batch, a checkpoint, a log chunk, or a part of an archive that is reserved for the node. Any
+	// other key fails with InvalidArgument. Log chunks, archive parts and records of completed attempts are immutable:
+	// changing one fails with AlreadyExists.
 	PutBlob(context.Context, *connect.Request[v1.PutBlobRequest]) (*connect.Response[v1.PutBlobResponse], error)
-	// Returns a value; NotFound when there is none.
+	// Returns a value, or fails with NotFound if the key has none.
 	GetBlob(context.Context, *connect.Request[v1.GetBlobRequest]) (*connect.Response[v1.GetBlobResponse], error)
-	// Lists the keys that start with a prefix, in their order.
+	// Lists the keys that start with a prefix, in key order.
 	ListBlobs(context.Context, *connect.Request[v1.ListBlobsRequest]) (*connect.Response[v1.ListBlobsResponse], error)
 }
 
@@ -110,12 +111,13 @@ func (c *blobServiceClient) ListBlobs(ctx context.Context, req *connect.Request[
 
 // BlobServiceHandler is an implementation of the switchyard.v1.BlobService service.
 type BlobServiceHandler interface {
-	// Stores a result, a batch, a checkpoint, a chunk of a log, or a part of an archive that is reserved for the node;
-	// InvalidArgument for any other key. A chunk, a part and the record of a completed attempt never change: AlreadyExists.
+	// Stores a result, a batch, a checkpoint, a log chunk, or a part of an archive that is reserved for the node. Any
+	// other key fails with InvalidArgument. Log chunks, archive parts and records of completed attempts are immutable:
+	// changing one fails with AlreadyExists.
 	PutBlob(context.Context, *connect.Request[v1.PutBlobRequest]) (*connect.Response[v1.PutBlobResponse], error)
-	// Returns a value; NotFound when there is none.
+	// Returns a value, or fails with NotFound if the key has none.
 	GetBlob(context.Context, *connect.Request[v1.GetBlobRequest]) (*connect.Response[v1.GetBlobResponse], error)
-	// Lists the keys that start with a prefix, in their order.
+	// Lists the keys that start with a prefix, in key order.
 	ListBlobs(context.Context, *connect.Request[v1.ListBlobsRequest]) (*connect.Response[v1.ListBlobsResponse], error)
 }
 

@@ -49,17 +49,19 @@ const (
 
 // EnvironmentServiceClient is a client for the switchyard.v1.EnvironmentService service.
 type EnvironmentServiceClient interface {
-	// Begins to create an environment and returns at once. Its state is "creating" until a node has stored it, then "ready". A name
-	// that is there is AlreadyExists, unless `replace` is set: tasks that start meanwhile get the older version. What cannot be
-	// captured, such as a task that does not run, is Aborted.
+	// Starts creating an environment and returns at once. The state of the environment is "creating" until a node has
+	// stored it, then "ready". An existing name fails with AlreadyExists unless `replace` is set; tasks that start in the
+	// meantime get the older version. A source that cannot be captured, such as a task that is not running, fails with
+	// Aborted.
 	CreateEnvironment(context.Context, *connect.Request[v1.CreateEnvironmentRequest]) (*connect.Response[v1.CreateEnvironmentResponse], error)
-	// Lists the environments by name, with those that are being created and those whose creation has failed lately.
+	// Lists environments by name, including those that are being created and those whose creation failed recently.
 	ListEnvironments(context.Context, *connect.Request[v1.ListEnvironmentsRequest]) (*connect.Response[v1.ListEnvironmentsResponse], error)
 	// Returns an environment.
 	GetEnvironment(context.Context, *connect.Request[v1.GetEnvironmentRequest]) (*connect.Response[v1.GetEnvironmentResponse], error)
-	// Deletes an environment, or ends its creation: while a version is being created, that one is not created, and an older one stays. A
-	// failed creation is forgotten. Aborted, with the runs, while runs that have not ended name it in their definitions, unless `force`
-	// is set: what runs with it keeps it, and attempts that start later fail. Names that templates make are not known.
+	// Deletes an environment, or cancels its creation. Cancelling the creation of a new version keeps the older version.
+	// Deleting a failed creation removes its record. Fails with Aborted, listing the runs, while open runs name the
+	// environment in their definitions, unless `force` is set. With `force`, running attempts keep the environment, and
+	// attempts that start later fail. Names that templates produce are not detected.
 	DeleteEnvironment(context.Context, *connect.Request[v1.DeleteEnvironmentRequest]) (*connect.Response[v1.DeleteEnvironmentResponse], error)
 }
 
@@ -133,17 +135,19 @@ func (c *environmentServiceClient) DeleteEnvironment(ctx context.Context, req *c
 
 // EnvironmentServiceHandler is an implementation of the switchyard.v1.EnvironmentService service.
 type EnvironmentServiceHandler interface {
-	// Begins to create an environment and returns at once. Its state is "creating" until a node has stored it, then "ready". A name
-	// that is there is AlreadyExists, unless `replace` is set: tasks that start meanwhile get the older version. What cannot be
-	// captured, such as a task that does not run, is Aborted.
+	// Starts creating an environment and returns at once. The state of the environment is "creating" until a node has
+	// stored it, then "ready". An existing name fails with AlreadyExists unless `replace` is set; tasks that start in the
+	// meantime get the older version. A source that cannot be captured, such as a task that is not running, fails with
+	// Aborted.
 	CreateEnvironment(context.Context, *connect.Request[v1.CreateEnvironmentRequest]) (*connect.Response[v1.CreateEnvironmentResponse], error)
-	// Lists the environments by name, with those that are being created and those whose creation has failed lately.
+	// Lists environments by name, including those that are being created and those whose creation failed recently.
 	ListEnvironments(context.Context, *connect.Request[v1.ListEnvironmentsRequest]) (*connect.Response[v1.ListEnvironmentsResponse], error)
 	// Returns an environment.
 	GetEnvironment(context.Context, *connect.Request[v1.GetEnvironmentRequest]) (*connect.Response[v1.GetEnvironmentResponse], error)
-	// Deletes an environment, or ends its creation: while a version is being created, that one is not created, and an older one stays. A
-	// failed creation is forgotten. Aborted, with the runs, while runs that have not ended name it in their definitions, unless `force`
-	// is set: what runs with it keeps it, and attempts that start later fail. Names that templates make are not known.
+	// Deletes an environment, or cancels its creation. Cancelling the creation of a new version keeps the older version.
+	// Deleting a failed creation removes its record. Fails with Aborted, listing the runs, while open runs name the
+	// environment in their definitions, unless `force` is set. With `force`, running attempts keep the environment, and
+	// attempts that start later fail. Names that templates produce are not detected.
 	DeleteEnvironment(context.Context, *connect.Request[v1.DeleteEnvironmentRequest]) (*connect.Response[v1.DeleteEnvironmentResponse], error)
 }
 

@@ -43,12 +43,12 @@ const (
 
 // KeyServiceClient is a client for the switchyard.v1.KeyService service.
 type KeyServiceClient interface {
-	// Adds a public key of the caller, who logs in with it by the role that the caller has now. A key that the caller has
-	// is replaced.
+	// Adds a public key of the caller. The key logs in with the role that the caller has now. Adding an existing key of
+	// the caller replaces it.
 	AddKey(context.Context, *connect.Request[v1.AddKeyRequest]) (*connect.Response[v1.AddKeyResponse], error)
-	// Lists the keys of the caller, or of all for an admin, by name, then by fingerprint.
+	// Lists the keys of the caller, or for an admin the keys of everyone, by name and then by fingerprint.
 	ListKeys(context.Context, *connect.Request[v1.ListKeysRequest]) (*connect.Response[v1.ListKeysResponse], error)
-	// Removes a key of the caller, or of any name for an admin; within seconds its connections end.
+	// Removes a key of the caller, or for an admin a key of any name. Its connections end within seconds.
 	RemoveKey(context.Context, *connect.Request[v1.RemoveKeyRequest]) (*connect.Response[v1.RemoveKeyResponse], error)
 }
 
@@ -109,12 +109,12 @@ func (c *keyServiceClient) RemoveKey(ctx context.Context, req *connect.Request[v
 
 // KeyServiceHandler is an implementation of the switchyard.v1.KeyService service.
 type KeyServiceHandler interface {
-	// Adds a public key of the caller, who logs in with it by the role that the caller has now. A key that the caller has
-	// is replaced.
+	// Adds a public key of the caller. The key logs in with the role that the caller has now. Adding an existing key of
+	// the caller replaces it.
 	AddKey(context.Context, *connect.Request[v1.AddKeyRequest]) (*connect.Response[v1.AddKeyResponse], error)
-	// Lists the keys of the caller, or of all for an admin, by name, then by fingerprint.
+	// Lists the keys of the caller, or for an admin the keys of everyone, by name and then by fingerprint.
 	ListKeys(context.Context, *connect.Request[v1.ListKeysRequest]) (*connect.Response[v1.ListKeysResponse], error)
-	// Removes a key of the caller, or of any name for an admin; within seconds its connections end.
+	// Removes a key of the caller, or for an admin a key of any name. Its connections end within seconds.
 	RemoveKey(context.Context, *connect.Request[v1.RemoveKeyRequest]) (*connect.Response[v1.RemoveKeyResponse], error)
 }
 

@@ -50,17 +50,18 @@ const (
 
 // NodeServiceClient is a client for the switchyard.v1.NodeService service.
 type NodeServiceClient interface {
-	// Lists the nodes by name, those that are offline too.
+	// Lists the nodes by name, including offline nodes.
 	ListNodes(context.Context, *connect.Request[v1.ListNodesRequest]) (*connect.Response[v1.ListNodesResponse], error)
-	// Tells everything about a node.
+	// Returns all details of a node.
 	GetNode(context.Context, *connect.Request[v1.GetNodeRequest]) (*connect.Response[v1.GetNodeResponse], error)
-	// Has a node take nothing new and move what waits there; what runs may finish until the deadline.
+	// Drains a node: it accepts nothing new and moves what is queued on it. Running attempts may finish until the
+	// deadline.
 	DrainNode(context.Context, *connect.Request[v1.DrainNodeRequest]) (*connect.Response[v1.DrainNodeResponse], error)
-	// Puts a draining node back into service.
+	// Returns a draining node to service.
 	UndrainNode(context.Context, *connect.Request[v1.UndrainNodeRequest]) (*connect.Response[v1.UndrainNodeResponse], error)
-	// Tells what the worker of a node has claimed. A node of which nothing is known has claimed nothing.
+	// Returns the claims of a node's worker. For an unknown node, all figures are 0.
 	GetNodeWorkers(context.Context, *connect.Request[v1.GetNodeWorkersRequest]) (*connect.Response[v1.GetNodeWorkersResponse], error)
-	// Forgets a node that is offline. One that is not is Aborted.
+	// Removes an offline node from the registry. Fails with Aborted if the node is not offline.
 	RemoveNode(context.Context, *connect.Request[v1.RemoveNodeRequest]) (*connect.Response[v1.RemoveNodeResponse], error)
 }
 
@@ -159,17 +160,18 @@ func (c *nodeServiceClient) RemoveNode(ctx context.Context, req *connect.Request
 
 // NodeServiceHandler is an implementation of the switchyard.v1.NodeService service.
 type NodeServiceHandler interface {
-	// Lists the nodes by name, those that are offline too.
+	// Lists the nodes by name, including offline nodes.
 	ListNodes(context.Context, *connect.Request[v1.ListNodesRequest]) (*connect.Response[v1.ListNodesResponse], error)
-	// Tells everything about a node.
+	// Returns all details of a node.
 	GetNode(context.Context, *connect.Request[v1.GetNodeRequest]) (*connect.Response[v1.GetNodeResponse], error)
-	// Has a node take nothing new and move what waits there; what runs may finish until the deadline.
+	// Drains a node: it accepts nothing new and moves what is queued on it. Running attempts may finish until the
+	// deadline.
 	DrainNode(context.Context, *connect.Request[v1.DrainNodeRequest]) (*connect.Response[v1.DrainNodeResponse], error)
-	// Puts a draining node back into service.
+	// Returns a draining node to service.
 	UndrainNode(context.Context, *connect.Request[v1.UndrainNodeRequest]) (*connect.Response[v1.UndrainNodeResponse], error)
-	// Tells what the worker of a node has claimed. A node of which nothing is known has claimed nothing.
+	// Returns the claims of a node's worker. For an unknown node, all figures are 0.
 	GetNodeWorkers(context.Context, *connect.Request[v1.GetNodeWorkersRequest]) (*connect.Response[v1.GetNodeWorkersResponse], error)
-	// Forgets a node that is offline. One that is not is Aborted.
+	// Removes an offline node from the registry. Fails with Aborted if the node is not offline.
 	RemoveNode(context.Context, *connect.Request[v1.RemoveNodeRequest]) (*connect.Response[v1.RemoveNodeResponse], error)
 }
 

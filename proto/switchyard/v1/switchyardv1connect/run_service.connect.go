@@ -110,81 +110,81 @@ const (
 
 // RunServiceClient is a client for the switchyard.v1.RunService service.
 type RunServiceClient interface {
-	// Checks a definition and starts a run of it. A bad definition is
-	// InvalidArgument, with a ValidationFailure that lists every problem as detail.
+	// Validates a definition and starts a run of it. An invalid definition fails with InvalidArgument, with a
+	// ValidationFailure that lists every problem as detail.
 	SubmitRun(context.Context, *connect.Request[v1.SubmitRunRequest]) (*connect.Response[v1.SubmitRunResponse], error)
-	// Tells everything about a run; its tasks come in pages.
+	// Returns all details of a run, with its tasks in pages.
 	GetRun(context.Context, *connect.Request[v1.GetRunRequest]) (*connect.Response[v1.GetRunResponse], error)
-	// Returns the definition that a run was started with, and that it keeps.
+	// Returns the definition that a run was started with. A run keeps its definition for its whole life.
 	GetRunDefinition(context.Context, *connect.Request[v1.GetRunDefinitionRequest]) (*connect.Response[v1.GetRunDefinitionResponse], error)
 	// Lists runs, newest first.
 	ListRuns(context.Context, *connect.Request[v1.ListRunsRequest]) (*connect.Response[v1.ListRunsResponse], error)
-	// Sends the run as it is, then what changes, and ends when the run has ended.
+	// Streams the current state of the run, then every change, until the run has ended.
 	WatchRun(context.Context, *connect.Request[v1.WatchRunRequest]) (*connect.ServerStreamForClient[v1.WatchRunResponse], error)
-	// Cancels a run: what waits is cancelled, what runs is stopped. A run that
-	// has ended is Aborted. With force the run ends at once, whatever
-	// its state; it is failed then, with the reason "terminated".
+	// Cancels a run: waiting tasks are cancelled and running tasks are stopped. Fails with Aborted if the run has ended.
+	// With force, the run ends at once, regardless of its state; it then counts as failed, with the reason "terminated".
 	CancelRun(context.Context, *connect.Request[v1.CancelRunRequest]) (*connect.Response[v1.CancelRunResponse], error)
 	// Lists the tasks of a run by name.
 	ListRunTasks(context.Context, *connect.Request[v1.ListRunTasksRequest]) (*connect.Response[v1.ListRunTasksResponse], error)
 	// Returns a task of a run, or an instance of one.
 	GetRunTask(context.Context, *connect.Request[v1.GetRunTaskRequest]) (*connect.Response[v1.GetRunTaskResponse], error)
-	// Lists the lines that the tasks of a run have printed so far, task by task in the order in which the tasks started.
+	// Lists the lines that the tasks of a run have printed so far, task by task, in the order in which the tasks started.
 	ListRunLogs(context.Context, *connect.Request[v1.ListRunLogsRequest]) (*connect.Response[v1.ListRunLogsResponse], error)
-	// Sends what the tasks of a run have printed, and, if asked, continues until the run has ended.
+	// Streams the output of the tasks of a run and, if requested, continues until the run has ended.
 	StreamRunLogs(context.Context, *connect.Request[v1.StreamRunLogsRequest]) (*connect.ServerStreamForClient[v1.StreamRunLogsResponse], error)
-	// Lists the transitions of the tasks of a run, oldest first, or those of all runs, run by run, the newest run first. Of
-	// a run with a `problem` the newest may be missing until it makes progress.
+	// Lists the task transitions of a run, oldest first, or those of all runs, run by run with the newest run first. For
+	// a run with a `problem`, the newest events may be missing until it makes progress.
 	ListRunEvents(context.Context, *connect.Request[v1.ListRunEventsRequest]) (*connect.Response[v1.ListRunEventsResponse], error)
-	// Says why a task went where it went, or what each node lacks while it waits.
+	// Explains why a task was placed where it was, or what each node lacks while the task waits.
 	ExplainTask(context.Context, *connect.Request[v1.ExplainTaskRequest]) (*connect.Response[v1.ExplainTaskResponse], error)
-	// Lists the tasks whose retries are spent, the newest first.
+	// Lists tasks whose retries are exhausted, newest first.
 	ListDeadLetters(context.Context, *connect.Request[v1.ListDeadLettersRequest]) (*connect.Response[v1.ListDeadLettersResponse], error)
-	// Puts a dead-lettered task back with its attempts at 0; its run continues from there. A task that is not
-	// dead-lettered is Aborted.
+	// Puts a dead-lettered task back with its attempts reset to 0, and its run continues from there. Fails with Aborted
+	// if the task is not dead-lettered.
 	RetryDeadLetter(context.Context, *connect.Request[v1.RetryDeadLetterRequest]) (*connect.Response[v1.RetryDeadLetterResponse], error)
-	// Takes a dead letter off the list for good; its run stays as it ended. A task that is not dead-lettered is
-	// Aborted.
+	// Removes a dead letter from the list permanently; its run stays as it ended. Fails with Aborted if the task is not
+	// dead-lettered.
 	PurgeDeadLetter(context.Context, *connect.Request[v1.PurgeDeadLetterRequest]) (*connect.Response[v1.PurgeDeadLetterResponse], error)
-	// Checks a definition with its input and says what a run of it would do: order, levels, and where each task could
-	// run now. Nothing is started.
+	// Validates a definition with its input and reports what a run of it would do: order, levels, and where each task
+	// could run now. Starts nothing.
 	PlanRun(context.Context, *connect.Request[v1.PlanRunRequest]) (*connect.Response[v1.PlanRunResponse], error)
-	// Starts a run that has ended again, under its id and with its frozen definition, one generation on. What completed is
-	// kept. A run that is open, or in which nothing is to be done again, is Aborted.
+	// Restarts an ended run under the same id and with its frozen definition, as a new generation. Completed tasks keep
+	// their results. Fails with Aborted if the run is open, or if it has nothing to redo.
 	RetryRun(context.Context, *connect.Request[v1.RetryRunRequest]) (*connect.Response[v1.RetryRunResponse], error)
-	// Starts a new run with the frozen definition of another one, ended or not.
+	// Starts a new run with the frozen definition of another run, which may be open or ended.
 	RerunRun(context.Context, *connect.Request[v1.RerunRunRequest]) (*connect.Response[v1.RerunRunResponse], error)
-	// Lets nothing new start in a run; what runs continues. A run that is paused or has ended is Aborted.
+	// Pauses a run: nothing new starts, and running tasks continue. Fails with Aborted if the run is paused or has ended.
 	PauseRun(context.Context, *connect.Request[v1.PauseRunRequest]) (*connect.Response[v1.PauseRunResponse], error)
-	// Resumes a paused run. One that is not paused is Aborted.
+	// Resumes a paused run. Fails with Aborted if the run is not paused.
 	ResumeRun(context.Context, *connect.Request[v1.ResumeRunRequest]) (*connect.Response[v1.ResumeRunResponse], error)
-	// Holds a task back that has not started. One that has is Aborted.
+	// Holds back a task that has not started. Fails with Aborted if it has.
 	HoldTask(context.Context, *connect.Request[v1.HoldTaskRequest]) (*connect.Response[v1.HoldTaskResponse], error)
-	// Lets a held task start. One that is not held is Aborted.
+	// Lets a held task start. Fails with Aborted if the task is not held.
 	ReleaseTask(context.Context, *connect.Request[v1.ReleaseTaskRequest]) (*connect.Response[v1.ReleaseTaskResponse], error)
-	// Cancels one task or instance, in any state before its end.
+	// Cancels a task or instance, in any state before its end.
 	CancelTask(context.Context, *connect.Request[v1.CancelTaskRequest]) (*connect.Response[v1.CancelTaskResponse], error)
-	// Suspends a task or instance that runs: none of its processes runs. That time does not count against its timeout.
-	// One that does not run, or cannot be suspended, is Aborted.
+	// Suspends all processes of a running task or instance. Suspended time does not count against its timeout. Fails with
+	// Aborted if the task is not running or cannot be suspended.
 	PauseTask(context.Context, *connect.Request[v1.PauseTaskRequest]) (*connect.Response[v1.PauseTaskResponse], error)
-	// Resumes a suspended task or instance. One that is not suspended is Aborted.
+	// Resumes a suspended task or instance. Fails with Aborted if it is not suspended.
 	ResumeTask(context.Context, *connect.Request[v1.ResumeTaskRequest]) (*connect.Response[v1.ResumeTaskResponse], error)
-	// Stops a task or instance that runs until it is stopped, such as a vps: it ends as stopped, which is a success. It returns when
-	// the task is being stopped. Any other task is Aborted, and so is one that does not run.
+	// Stops a task or instance of a type that runs until it is stopped, such as a vps. It ends as stopped, which counts
+	// as success. Returns once the task is being stopped. Fails with Aborted for any other task, and if the task is not
+	// running.
 	StopTask(context.Context, *connect.Request[v1.StopTaskRequest]) (*connect.Response[v1.StopTaskResponse], error)
-	// Stops the machine of a task or instance that runs until it is stopped, such as a vps, and starts it again with its disk. It
-	// returns when the machine runs again. Any other task is Aborted, and so is one that does not run.
+	// Restarts the machine of a task or instance of a type that runs until it is stopped, such as a vps, and keeps its
+	// disk. Returns once the machine runs again. Fails with Aborted for any other task, and if the task is not running.
 	RestartTask(context.Context, *connect.Request[v1.RestartTaskRequest]) (*connect.Response[v1.RestartTaskResponse], error)
-	// Kills one task or instance, in any state before its end: it is stopped, ends as killed, and is not tried again.
+	// Kills a task or instance, in any state before its end. It is stopped, ends as killed, and is not retried.
 	KillTask(context.Context, *connect.Request[v1.KillTaskRequest]) (*connect.Response[v1.KillTaskResponse], error)
-	// Approves a task of type approval that waits for it.
+	// Approves a task of type approval that waits for approval.
 	ApproveTask(context.Context, *connect.Request[v1.ApproveTaskRequest]) (*connect.Response[v1.ApproveTaskResponse], error)
 	// Rejects a task of type approval that waits for approval.
 	RejectTask(context.Context, *connect.Request[v1.RejectTaskRequest]) (*connect.Response[v1.RejectTaskResponse], error)
-	// Approves a run that waits for it, so that it starts. Who submitted it may not; a run that does not wait, or that was
-	// decided before, is Aborted.
+	// Approves a run that waits for approval, so that it starts. The submitter of the run may not approve it. Fails with
+	// Aborted if the run does not wait for approval, or if a decision was already made.
 	ApproveRun(context.Context, *connect.Request[v1.ApproveRunRequest]) (*connect.Response[v1.ApproveRunResponse], error)
-	// Rejects a run that waits for approval, which ends it as rejected.
+	// Rejects a run that waits for approval; the run ends as rejected.
 	RejectRun(context.Context, *connect.Request[v1.RejectRunRequest]) (*connect.Response[v1.RejectRunResponse], error)
 	// Lists the instances of a fanned-out task by index.
 	ListInstances(context.Context, *connect.Request[v1.ListInstancesRequest]) (*connect.Response[v1.ListInstancesResponse], error)
@@ -615,81 +615,81 @@ func (c *runServiceClient) ListInstances(ctx context.Context, req *connect.Reque
 
 // RunServiceHandler is an implementation of the switchyard.v1.RunService service.
 type RunServiceHandler interface {
-	// Checks a definition and starts a run of it. A bad definition is
-	// InvalidArgument, with a ValidationFailure that lists every problem as detail.
+	// Validates a definition and starts a run of it. An invalid definition fails with InvalidArgument, with a
+	// ValidationFailure that lists every problem as detail.
 	SubmitRun(context.Context, *connect.Request[v1.SubmitRunRequest]) (*connect.Response[v1.SubmitRunResponse], error)
-	// Tells everything about a run; its tasks come in pages.
+	// Returns all details of a run, with its tasks in pages.
 	GetRun(context.Context, *connect.Request[v1.GetRunRequest]) (*connect.Response[v1.GetRunResponse], error)
-	// Returns the definition that a run was started with, and that it keeps.
+	// Returns the definition that a run was started with. A run keeps its definition for its whole life.
 	GetRunDefinition(context.Context, *connect.Request[v1.GetRunDefinitionRequest]) (*connect.Response[v1.GetRunDefinitionResponse], error)
 	// Lists runs, newest first.
 	ListRuns(context.Context, *connect.Request[v1.ListRunsRequest]) (*connect.Response[v1.ListRunsResponse], error)
-	// Sends the run as it is, then what changes, and ends when the run has ended.
+	// Streams the current state of the run, then every change, until the run has ended.
 	WatchRun(context.Context, *connect.Request[v1.WatchRunRequest], *connect.ServerStream[v1.WatchRunResponse]) error
-	// Cancels a run: what waits is cancelled, what runs is stopped. A run that
-	// has ended is Aborted. With force the run ends at once, whatever
-	// its state; it is failed then, with the reason "terminated".
+	// Cancels a run: waiting tasks are cancelled and running tasks are stopped. Fails with Aborted if the run has ended.
+	// With force, the run ends at once, regardless of its state; it then counts as failed, with the reason "terminated".
 	CancelRun(context.Context, *connect.Request[v1.CancelRunRequest]) (*connect.Response[v1.CancelRunResponse], error)
 	// Lists the tasks of a run by name.
 	ListRunTasks(context.Context, *connect.Request[v1.ListRunTasksRequest]) (*connect.Response[v1.ListRunTasksResponse], error)
 	// Returns a task of a run, or an instance of one.
 	GetRunTask(context.Context, *connect.Request[v1.GetRunTaskRequest]) (*connect.Response[v1.GetRunTaskResponse], error)
-	// Lists the lines that the tasks of a run have printed so far, task by task in the order in which the tasks started.
+	// Lists the lines that the tasks of a run have printed so far, task by task, in the order in which the tasks started.
 	ListRunLogs(context.Context, *connect.Request[v1.ListRunLogsRequest]) (*connect.Response[v1.ListRunLogsResponse], error)
-	// Sends what the tasks of a run have printed, and, if asked, continues until the run has ended.
+	// Streams the output of the tasks of a run and, if requested, continues until the run has ended.
 	StreamRunLogs(context.Context, *connect.Request[v1.StreamRunLogsRequest], *connect.ServerStream[v1.StreamRunLogsResponse]) error
-	// Lists the transitions of the tasks of a run, oldest first, or those of all runs, run by run, the newest run first. Of
-	// a run with a `problem` the newest may be missing until it makes progress.
+	// Lists the task transitions of a run, oldest first, or those of all runs, run by run with the newest run first. For
+	// a run with a `problem`, the newest events may be missing until it makes progress.
 	ListRunEvents(context.Context, *connect.Request[v1.ListRunEventsRequest]) (*connect.Response[v1.ListRunEventsResponse], error)
-	// Says why a task went where it went, or what each node lacks while it waits.
+	// Explains why a task was placed where it was, or what each node lacks while the task waits.
 	ExplainTask(context.Context, *connect.Request[v1.ExplainTaskRequest]) (*connect.Response[v1.ExplainTaskResponse], error)
-	// Lists the tasks whose retries are spent, the newest first.
+	// Lists tasks whose retries are exhausted, newest first.
 	ListDeadLetters(context.Context, *connect.Request[v1.ListDeadLettersRequest]) (*connect.Response[v1.ListDeadLettersResponse], error)
-	// Puts a dead-lettered task back with its attempts at 0; its run continues from there. A task that is not
-	// dead-lettered is Aborted.
+	// Puts a dead-lettered task back with its attempts reset to 0, and its run continues from there. Fails with Aborted
+	// if the task is not dead-lettered.
 	RetryDeadLetter(context.Context, *connect.Request[v1.RetryDeadLetterRequest]) (*connect.Response[v1.RetryDeadLetterResponse], error)
-	// Takes a dead letter off the list for good; its run stays as it ended. A task that is not dead-lettered is
-	// Aborted.
+	// Removes a dead letter from the list permanently; its run stays as it ended. Fails with Aborted if the task is not
+	// dead-lettered.
 	PurgeDeadLetter(context.Context, *connect.Request[v1.PurgeDeadLetterRequest]) (*connect.Response[v1.PurgeDeadLetterResponse], error)
-	// Checks a definition with its input and says what a run of it would do: order, levels, and where each task could
-	// run now. Nothing is started.
+	// Validates a definition with its input and reports what a run of it would do: order, levels, and where each task
+	// could run now. Starts nothing.
 	PlanRun(context.Context, *connect.Request[v1.PlanRunRequest]) (*connect.Response[v1.PlanRunResponse], error)
-	// Starts a run that has ended again, under its id and with its frozen definition, one generation on. What completed is
-	// kept. A run that is open, or in which nothing is to be done again, is Aborted.
+	// Restarts an ended run under the same id and with its frozen definition, as a new generation. Completed tasks keep
+	// their results. Fails with Aborted if the run is open, or if it has nothing to redo.
 	RetryRun(context.Context, *connect.Request[v1.RetryRunRequest]) (*connect.Response[v1.RetryRunResponse], error)
-	// Starts a new run with the frozen definition of another one, ended or not.
+	// Starts a new run with the frozen definition of another run, which may be open or ended.
 	RerunRun(context.Context, *connect.Request[v1.RerunRunRequest]) (*connect.Response[v1.RerunRunResponse], error)
-	// Lets nothing new start in a run; what runs continues. A run that is paused or has ended is Aborted.
+	// Pauses a run: nothing new starts, and running tasks continue. Fails with Aborted if the run is paused or has ended.
 	PauseRun(context.Context, *connect.Request[v1.PauseRunRequest]) (*connect.Response[v1.PauseRunResponse], error)
-	// Resumes a paused run. One that is not paused is Aborted.
+	// Resumes a paused run. Fails with Aborted if the run is not paused.
 	ResumeRun(context.Context, *connect.Request[v1.ResumeRunRequest]) (*connect.Response[v1.ResumeRunResponse], error)
-	// Holds a task back that has not started. One that has is Aborted.
+	// Holds back a task that has not started. Fails with Aborted if it has.
 	HoldTask(context.Context, *connect.Request[v1.HoldTaskRequest]) (*connect.Response[v1.HoldTaskResponse], error)
-	// Lets a held task start. One that is not held is Aborted.
+	// Lets a held task start. Fails with Aborted if the task is not held.
 	ReleaseTask(context.Context, *connect.Request[v1.ReleaseTaskRequest]) (*connect.Response[v1.ReleaseTaskResponse], error)
-	// Cancels one task or instance, in any state before its end.
+	// Cancels a task or instance, in any state before its end.
 	CancelTask(context.Context, *connect.Request[v1.CancelTaskRequest]) (*connect.Response[v1.CancelTaskResponse], error)
-	// Suspends a task or instance that runs: none of its processes runs. That time does not count against its timeout.
-	// One that does not run, or cannot be suspended, is Aborted.
+	// Suspends all processes of a running task or instance. Suspended time does not count against its timeout. Fails with
+	// Aborted if the task is not running or cannot be suspended.
 	PauseTask(context.Context, *connect.Request[v1.PauseTaskRequest]) (*connect.Response[v1.PauseTaskResponse], error)
-	// Resumes a suspended task or instance. One that is not suspended is Aborted.
+	// Resumes a suspended task or instance. Fails with Aborted if it is not suspended.
 	ResumeTask(context.Context, *connect.Request[v1.ResumeTaskRequest]) (*connect.Response[v1.ResumeTaskResponse], error)
-	// Stops a task or instance that runs until it is stopped, such as a vps: it ends as stopped, which is a success. It returns when
-	// the task is being stopped. Any other task is Aborted, and so is one that does not run.
+	// Stops a task or instance of a type that runs until it is stopped, such as a vps. It ends as stopped, which counts
+	// as success. Returns once the task is being stopped. Fails with Aborted for any other task, and if the task is not
+	// running.
 	StopTask(context.Context, *connect.Request[v1.StopTaskRequest]) (*connect.Response[v1.StopTaskResponse], error)
-	// Stops the machine of a task or instance that runs until it is stopped, such as a vps, and starts it again with its disk. It
-	// returns when the machine runs again. Any other task is Aborted, and so is one that does not run.
+	// Restarts the machine of a task or instance of a type that runs until it is stopped, such as a vps, and keeps its
+	// disk. Returns once the machine runs again. Fails with Aborted for any other task, and if the task is not running.
 	RestartTask(context.Context, *connect.Request[v1.RestartTaskRequest]) (*connect.Response[v1.RestartTaskResponse], error)
-	// Kills one task or instance, in any state before its end: it is stopped, ends as killed, and is not tried again.
+	// Kills a task or instance, in any state before its end. It is stopped, ends as killed, and is not retried.
 	KillTask(context.Context, *connect.Request[v1.KillTaskRequest]) (*connect.Response[v1.KillTaskResponse], error)
-	// Approves a task of type approval that waits for it.
+	// Approves a task of type approval that waits for approval.
 	ApproveTask(context.Context, *connect.Request[v1.ApproveTaskRequest]) (*connect.Response[v1.ApproveTaskResponse], error)
 	// Rejects a task of type approval that waits for approval.
 	RejectTask(context.Context, *connect.Request[v1.RejectTaskRequest]) (*connect.Response[v1.RejectTaskResponse], error)
-	// Approves a run that waits for it, so that it starts. Who submitted it may not; a run that does not wait, or that was
-	// decided before, is Aborted.
+	// Approves a run that waits for approval, so that it starts. The submitter of the run may not approve it. Fails with
+	// Aborted if the run does not wait for approval, or if a decision was already made.
 	ApproveRun(context.Context, *connect.Request[v1.ApproveRunRequest]) (*connect.Response[v1.ApproveRunResponse], error)
-	// Rejects a run that waits for approval, which ends it as rejected.
+	// Rejects a run that waits for approval; the run ends as rejected.
 	RejectRun(context.Context, *connect.Request[v1.RejectRunRequest]) (*connect.Response[v1.RejectRunResponse], error)
 	// Lists the instances of a fanned-out task by index.
 	ListInstances(context.Context, *connect.Request[v1.ListInstancesRequest]) (*connect.Response[v1.ListInstancesResponse], error)

@@ -61,20 +61,20 @@ const (
 
 // ScheduleServiceClient is a client for the switchyard.v1.ScheduleService service.
 type ScheduleServiceClient interface {
-	// Lists the schedules by name. What was changed a moment ago may not show yet.
+	// Lists schedules by name. Very recent changes may not show yet.
 	ListSchedules(context.Context, *connect.Request[v1.ListSchedulesRequest]) (*connect.Response[v1.ListSchedulesResponse], error)
-	// Returns a schedule with its last runs and its next times.
+	// Returns a schedule with its last runs and next times.
 	GetSchedule(context.Context, *connect.Request[v1.GetScheduleRequest]) (*connect.Response[v1.GetScheduleResponse], error)
 	// Pauses or resumes a schedule.
 	UpdateSchedule(context.Context, *connect.Request[v1.UpdateScheduleRequest]) (*connect.Response[v1.UpdateScheduleResponse], error)
-	// Pauses a schedule: nothing starts by the clock until it is resumed. A second pause changes the reason.
+	// Pauses a schedule: it starts nothing until it is resumed. Pausing a paused schedule changes the reason.
 	PauseSchedule(context.Context, *connect.Request[v1.PauseScheduleRequest]) (*connect.Response[v1.PauseScheduleResponse], error)
-	// Resumes a paused schedule. The times that have passed are left out.
+	// Resumes a paused schedule. Times that passed while it was paused are skipped.
 	ResumeSchedule(context.Context, *connect.Request[v1.ResumeScheduleRequest]) (*connect.Response[v1.ResumeScheduleResponse], error)
-	// Has a schedule, paused or not, start a run now, as if one of its times had come, and waits some seconds for what
-	// becomes of it.
+	// Starts a run of a schedule now, paused or not, as if one of its times had come, and waits a few seconds for the
+	// outcome.
 	TriggerSchedule(context.Context, *connect.Request[v1.TriggerScheduleRequest]) (*connect.Response[v1.TriggerScheduleResponse], error)
-	// Starts the runs of a schedule for the times of a span that have no run yet.
+	// Starts the runs of a schedule for those times in a span that have no run yet.
 	BackfillSchedule(context.Context, *connect.Request[v1.BackfillScheduleRequest]) (*connect.Response[v1.BackfillScheduleResponse], error)
 	// Lists the times of a schedule, paused or not, each with its jitter.
 	ListScheduleTimes(context.Context, *connect.Request[v1.ListScheduleTimesRequest]) (*connect.Response[v1.ListScheduleTimesResponse], error)
@@ -199,20 +199,20 @@ func (c *scheduleServiceClient) ListScheduleTimes(ctx context.Context, req *conn
 
 // ScheduleServiceHandler is an implementation of the switchyard.v1.ScheduleService service.
 type ScheduleServiceHandler interface {
-	// Lists the schedules by name. What was changed a moment ago may not show yet.
+	// Lists schedules by name. Very recent changes may not show yet.
 	ListSchedules(context.Context, *connect.Request[v1.ListSchedulesRequest]) (*connect.Response[v1.ListSchedulesResponse], error)
-	// Returns a schedule with its last runs and its next times.
+	// Returns a schedule with its last runs and next times.
 	GetSchedule(context.Context, *connect.Request[v1.GetScheduleRequest]) (*connect.Response[v1.GetScheduleResponse], error)
 	// Pauses or resumes a schedule.
 	UpdateSchedule(context.Context, *connect.Request[v1.UpdateScheduleRequest]) (*connect.Response[v1.UpdateScheduleResponse], error)
-	// Pauses a schedule: nothing starts by the clock until it is resumed. A second pause changes the reason.
+	// Pauses a schedule: it starts nothing until it is resumed. Pausing a paused schedule changes the reason.
 	PauseSchedule(context.Context, *connect.Request[v1.PauseScheduleRequest]) (*connect.Response[v1.PauseScheduleResponse], error)
-	// Resumes a paused schedule. The times that have passed are left out.
+	// Resumes a paused schedule. Times that passed while it was paused are skipped.
 	ResumeSchedule(context.Context, *connect.Request[v1.ResumeScheduleRequest]) (*connect.Response[v1.ResumeScheduleResponse], error)
-	// Has a schedule, paused or not, start a run now, as if one of its times had come, and waits some seconds for what
-	// becomes of it.
+	// Starts a run of a schedule now, paused or not, as if one of its times had come, and waits a few seconds for the
+	// outcome.
 	TriggerSchedule(context.Context, *connect.Request[v1.TriggerScheduleRequest]) (*connect.Response[v1.TriggerScheduleResponse], error)
-	// Starts the runs of a schedule for the times of a span that have no run yet.
+	// Starts the runs of a schedule for those times in a span that have no run yet.
 	BackfillSchedule(context.Context, *connect.Request[v1.BackfillScheduleRequest]) (*connect.Response[v1.BackfillScheduleResponse], error)
 	// Lists the times of a schedule, paused or not, each with its jitter.
 	ListScheduleTimes(context.Context, *connect.Request[v1.ListScheduleTimesRequest]) (*connect.Response[v1.ListScheduleTimesResponse], error)

@@ -48,15 +48,15 @@ const (
 
 // SecretServiceClient is a client for the switchyard.v1.SecretService service.
 type SecretServiceClient interface {
-	// Stores a secret under a name, in the place of an older one.
+	// Stores a secret under a name, replacing any older value.
 	SetSecret(context.Context, *connect.Request[v1.SetSecretRequest]) (*connect.Response[v1.SetSecretResponse], error)
-	// Lists the secrets by name, without their values.
+	// Lists secrets by name, without their values.
 	ListSecrets(context.Context, *connect.Request[v1.ListSecretsRequest]) (*connect.Response[v1.ListSecretsResponse], error)
-	// Deletes a secret. What runs with it keeps it; attempts that start later fail.
+	// Deletes a secret. Running attempts keep the value; attempts that start later fail.
 	DeleteSecret(context.Context, *connect.Request[v1.DeleteSecretRequest]) (*connect.Response[v1.DeleteSecretResponse], error)
-	// Releases the value of a secret to the node that runs an attempt of a task that names it, while it runs there.
-	// PermissionDenied if the task does not name it, the submitter of the run may not use it, or the token is of another
-	// node; Aborted if the attempt does not run there now.
+	// Returns the value of a secret to the node that is running an attempt of a task that references the secret. Fails
+	// with PermissionDenied if the task does not reference it, if the submitter of the run may not use it, or if the
+	// token belongs to another node. Fails with Aborted if the attempt is not running on the node.
 	ReleaseSecret(context.Context, *connect.Request[v1.ReleaseSecretRequest]) (*connect.Response[v1.ReleaseSecretResponse], error)
 }
 
@@ -129,15 +129,15 @@ func (c *secretServiceClient) ReleaseSecret(ctx context.Context, req *connect.Re
 
 // SecretServiceHandler is an implementation of the switchyard.v1.SecretService service.
 type SecretServiceHandler interface {
-	// Stores a secret under a name, in the place of an older one.
+	// Stores a secret under a name, replacing any older value.
 	SetSecret(context.Context, *connect.Request[v1.SetSecretRequest]) (*connect.Response[v1.SetSecretResponse], error)
-	// Lists the secrets by name, without their values.
+	// Lists secrets by name, without their values.
 	ListSecrets(context.Context, *connect.Request[v1.ListSecretsRequest]) (*connect.Response[v1.ListSecretsResponse], error)
-	// Deletes a secret. What runs with it keeps it; attempts that start later fail.
+	// Deletes a secret. Running attempts keep the value; attempts that start later fail.
 	DeleteSecret(context.Context, *connect.Request[v1.DeleteSecretRequest]) (*connect.Response[v1.DeleteSecretResponse], error)
-	// Releases the value of a secret to the node that runs an attempt of a task that names it, while it runs there.
-	// PermissionDenied if the task does not name it, the submitter of the run may not use it, or the token is of another
-	// node; Aborted if the attempt does not run there now.
+	// Returns the value of a secret to the node that is running an attempt of a task that references the secret. Fails
+	// with PermissionDenied if the task does not reference it, if the submitter of the run may not use it, or if the
+	// token belongs to another node. Fails with Aborted if the attempt is not running on the node.
 	ReleaseSecret(context.Context, *connect.Request[v1.ReleaseSecretRequest]) (*connect.Response[v1.ReleaseSecretResponse], error)
 }
 

@@ -45,18 +45,20 @@ const (
 
 // TaskServiceClient is a client for the switchyard.v1.TaskService service.
 type TaskServiceClient interface {
-	// Checks a task and starts a run of it. A bad task is InvalidArgument, with a ValidationFailure that lists every problem
-	// as detail; its paths are those of the request, such as "spec.command".
+	// Validates a task and starts a run of it. An invalid task fails with InvalidArgument, with a ValidationFailure that
+	// lists every problem as detail. The paths of problems are those of the request, such as "spec.command".
 	SubmitTask(context.Context, *connect.Request[v1.SubmitTaskRequest]) (*connect.Response[v1.SubmitTaskResponse], error)
-	// Starts a run for each of several tasks. One that cannot be started keeps none of the others from starting: the answer
-	// says of each what became of it.
+	// Starts one run for each of several tasks. A task that cannot be started does not prevent the others from starting:
+	// the response reports the outcome of each task.
 	SubmitTasks(context.Context, *connect.Request[v1.SubmitTasksRequest]) (*connect.Response[v1.SubmitTasksResponse], error)
-	// Lists the tasks of all runs, the newest run first, and by name within a run; a task that has fanned out by its instances.
-	// What is said of a task is exact when its run is read. Which runs are read lags: by moments for runs that have just
-	// started or ended, and for tasks that are assigned or running by a heartbeat of their nodes, which say what they run.
+	// Lists the tasks of all runs, newest run first, and by name within a run. Fanned-out tasks are listed by instance.
+	// The details of a task are exact as of when its run is read. The selection of runs lags: by moments for runs that
+	// have just started or ended, and by one heartbeat of the nodes for tasks that are assigned or running, because the
+	// nodes report what they run.
 	ListTasks(context.Context, *connect.Request[v1.ListTasksRequest]) (*connect.Response[v1.ListTasksResponse], error)
-	// Shows what waits to start, and why. The tasks and instances in state queued of open runs are grouped by why they wait and
-	// by what they ask of a node. What is asked for by those that wait for a node is shown beside what the fleet has free.
+	// Returns what waits to start, and why. Queued tasks and instances of open runs are grouped by their reason for
+	// waiting and by their demand on a node. The total demand of those that wait for a node is shown next to the free
+	// capacity of the fleet.
 	GetQueue(context.Context, *connect.Request[v1.GetQueueRequest]) (*connect.Response[v1.GetQueueResponse], error)
 }
 
@@ -130,18 +132,20 @@ func (c *taskServiceClient) GetQueue(ctx context.Context, req *connect.Request[v
 
 // TaskServiceHandler is an implementation of the switchyard.v1.TaskService service.
 type TaskServiceHandler interface {
-	// Checks a task and starts a run of it. A bad task is InvalidArgument, with a ValidationFailure that lists every problem
-	// as detail; its paths are those of the request, such as "spec.command".
+	// Validates a task and starts a run of it. An invalid task fails with InvalidArgument, with a ValidationFailure that
+	// lists every problem as detail. The paths of problems are those of the request, such as "spec.command".
 	SubmitTask(context.Context, *connect.Request[v1.SubmitTaskRequest]) (*connect.Response[v1.SubmitTaskResponse], error)
-	// Starts a run for each of several tasks. One that cannot be started keeps none of the others from starting: the answer
-	// says of each what became of it.
+	// Starts one run for each of several tasks. A task that cannot be started does not prevent the others from starting:
+	// the response reports the outcome of each task.
 	SubmitTasks(context.Context, *connect.Request[v1.SubmitTasksRequest]) (*connect.Response[v1.SubmitTasksResponse], error)
-	// Lists the tasks of all runs, the newest run first, and by name within a run; a task that has fanned out by its instances.
-	// What is said of a task is exact when its run is read. Which runs are read lags: by moments for runs that have just
-	// started or ended, and for tasks that are assigned or running by a heartbeat of their nodes, which say what they run.
+	// Lists the tasks of all runs, newest run first, and by name within a run. Fanned-out tasks are listed by instance.
+	// The details of a task are exact as of when its run is read. The selection of runs lags: by moments for runs that
+	// have just started or ended, and by one heartbeat of the nodes for tasks that are assigned or running, because the
+	// nodes report what they run.
 	ListTasks(context.Context, *connect.Request[v1.ListTasksRequest]) (*connect.Response[v1.ListTasksResponse], error)
-	// Shows what waits to start, and why. The tasks and instances in state queued of open runs are grouped by why they wait and
-	// by what they ask of a node. What is asked for by those that wait for a node is shown beside what the fleet has free.
+	// Returns what waits to start, and why. Queued tasks and instances of open runs are grouped by their reason for
+	// waiting and by their demand on a node. The total demand of those that wait for a node is shown next to the free
+	// capacity of the fleet.
 	GetQueue(context.Context, *connect.Request[v1.GetQueueRequest]) (*connect.Response[v1.GetQueueResponse], error)
 }
 

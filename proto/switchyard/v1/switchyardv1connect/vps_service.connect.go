@@ -49,19 +49,20 @@ const (
 
 // VpsServiceClient is a client for the switchyard.v1.VpsService service.
 type VpsServiceClient interface {
-	// Checks a machine and starts a run of it. It is there once its status is "running". A bad request is InvalidArgument, with
-	// a ValidationFailure that lists every problem as detail; its paths are those of the request, such as "sshPublicKey".
+	// Validates a machine and starts a run of it. The machine is available once its status is "running". An invalid
+	// request fails with InvalidArgument, with a ValidationFailure that lists every problem as detail. The paths of
+	// problems are those of the request, such as "sshPublicKey".
 	CreateVps(context.Context, *connect.Request[v1.CreateVpsRequest]) (*connect.Response[v1.CreateVpsResponse], error)
-	// Lists the machines, those of the newest run first; a task that has fanned out by its instances.
+	// Lists the machines, those of the newest run first. Fanned-out tasks are listed by instance.
 	ListVps(context.Context, *connect.Request[v1.ListVpsRequest]) (*connect.Response[v1.ListVpsResponse], error)
 	// Returns a machine.
 	GetVps(context.Context, *connect.Request[v1.GetVpsRequest]) (*connect.Response[v1.GetVpsResponse], error)
-	// Stops a machine: its processes are asked to end, and its status is "stopped" then, which is a success. Its disk is gone.
-	// One that does not run is Aborted.
+	// Stops a machine: its processes are asked to end, and its status becomes "stopped", which counts as success. Its
+	// disk is deleted. Fails with Aborted if the machine is not running.
 	StopVps(context.Context, *connect.Request[v1.StopVpsRequest]) (*connect.Response[v1.StopVpsResponse], error)
-	// Stops a machine and starts it again, with the disk that it has. One that does not run is Aborted.
+	// Stops a machine and starts it again with the same disk. Fails with Aborted if the machine is not running.
 	RestartVps(context.Context, *connect.Request[v1.RestartVpsRequest]) (*connect.Response[v1.RestartVpsResponse], error)
-	// Kills a machine in any state before its end. Its status is "killed" then, which is a failure of its run.
+	// Kills a machine, in any state before its end. Its status becomes "killed", which counts as a failure of its run.
 	KillVps(context.Context, *connect.Request[v1.KillVpsRequest]) (*connect.Response[v1.KillVpsResponse], error)
 }
 
@@ -159,19 +160,20 @@ func (c *vpsServiceClient) KillVps(ctx context.Context, req *connect.Request[v1.
 
 // VpsServiceHandler is an implementation of the switchyard.v1.VpsService service.
 type VpsServiceHandler interface {
-	// Checks a machine and starts a run of it. It is there once its status is "running". A bad request is InvalidArgument, with
-	// a ValidationFailure that lists every problem as detail; its paths are those of the request, such as "sshPublicKey".
+	// Validates a machine and starts a run of it. The machine is available once its status is "running". An invalid
+	// request fails with InvalidArgument, with a ValidationFailure that lists every problem as detail. The paths of
+	// problems are those of the request, such as "sshPublicKey".
 	CreateVps(context.Context, *connect.Request[v1.CreateVpsRequest]) (*connect.Response[v1.CreateVpsResponse], error)
-	// Lists the machines, those of the newest run first; a task that has fanned out by its instances.
+	// Lists the machines, those of the newest run first. Fanned-out tasks are listed by instance.
 	ListVps(context.Context, *connect.Request[v1.ListVpsRequest]) (*connect.Response[v1.ListVpsResponse], error)
 	// Returns a machine.
 	GetVps(context.Context, *connect.Request[v1.GetVpsRequest]) (*connect.Response[v1.GetVpsResponse], error)
-	// Stops a machine: its processes are asked to end, and its status is "stopped" then, which is a success. Its disk is gone.
-	// One that does not run is Aborted.
+	// Stops a machine: its processes are asked to end, and its status becomes "stopped", which counts as success. Its
+	// disk is deleted. Fails with Aborted if the machine is not running.
 	StopVps(context.Context, *connect.Request[v1.StopVpsRequest]) (*connect.Response[v1.StopVpsResponse], error)
-	// Stops a machine and starts it again, with the disk that it has. One that does not run is Aborted.
+	// Stops a machine and starts it again with the same disk. Fails with Aborted if the machine is not running.
 	RestartVps(context.Context, *connect.Request[v1.RestartVpsRequest]) (*connect.Response[v1.RestartVpsResponse], error)
-	// Kills a machine in any state before its end. Its status is "killed" then, which is a failure of its run.
+	// Kills a machine, in any state before its end. Its status becomes "killed", which counts as a failure of its run.
 	KillVps(context.Context, *connect.Request[v1.KillVpsRequest]) (*connect.Response[v1.KillVpsResponse], error)
 }
 

@@ -52,16 +52,16 @@ const (
 
 // WorkflowServiceClient is a client for the switchyard.v1.WorkflowService service.
 type WorkflowServiceClient interface {
-	// Stores a definition under its name. An older one is AlreadyExists unless it is to be replaced.
+	// Stores a definition under its name. An existing definition fails with AlreadyExists unless the request replaces it.
 	PutWorkflow(context.Context, *connect.Request[v1.PutWorkflowRequest]) (*connect.Response[v1.PutWorkflowResponse], error)
 	// Returns a stored definition.
 	GetWorkflow(context.Context, *connect.Request[v1.GetWorkflowRequest]) (*connect.Response[v1.GetWorkflowResponse], error)
 	// Lists the stored definitions by name.
 	ListWorkflows(context.Context, *connect.Request[v1.ListWorkflowsRequest]) (*connect.Response[v1.ListWorkflowsResponse], error)
-	// Starts a run of a stored definition. By REST, the body of a trigger is the input of the run, and a body of
-	// `/runs` the whole request.
+	// Starts a run of a stored definition. Over REST, the body of `/trigger` is the input of the run, and the body of
+	// `/runs` is the whole request.
 	TriggerWorkflow(context.Context, *connect.Request[v1.TriggerWorkflowRequest]) (*connect.Response[v1.TriggerWorkflowResponse], error)
-	// Forgets a stored definition; runs of it are left alone.
+	// Deletes a stored definition; its runs are not affected.
 	DeleteWorkflow(context.Context, *connect.Request[v1.DeleteWorkflowRequest]) (*connect.Response[v1.DeleteWorkflowResponse], error)
 }
 
@@ -147,16 +147,16 @@ func (c *workflowServiceClient) DeleteWorkflow(ctx context.Context, req *connect
 
 // WorkflowServiceHandler is an implementation of the switchyard.v1.WorkflowService service.
 type WorkflowServiceHandler interface {
-	// Stores a definition under its name. An older one is AlreadyExists unless it is to be replaced.
+	// Stores a definition under its name. An existing definition fails with AlreadyExists unless the request replaces it.
 	PutWorkflow(context.Context, *connect.Request[v1.PutWorkflowRequest]) (*connect.Response[v1.PutWorkflowResponse], error)
 	// Returns a stored definition.
 	GetWorkflow(context.Context, *connect.Request[v1.GetWorkflowRequest]) (*connect.Response[v1.GetWorkflowResponse], error)
 	// Lists the stored definitions by name.
 	ListWorkflows(context.Context, *connect.Request[v1.ListWorkflowsRequest]) (*connect.Response[v1.ListWorkflowsResponse], error)
-	// Starts a run of a stored definition. By REST, the body of a trigger is the input of the run, and a body of
-	// `/runs` the whole request.
+	// Starts a run of a stored definition. Over REST, the body of `/trigger` is the input of the run, and the body of
+	// `/runs` is the whole request.
 	TriggerWorkflow(context.Context, *connect.Request[v1.TriggerWorkflowRequest]) (*connect.Response[v1.TriggerWorkflowResponse], error)
-	// Forgets a stored definition; runs of it are left alone.
+	// Deletes a stored definition; its runs are not affected.
 	DeleteWorkflow(context.Context, *connect.Request[v1.DeleteWorkflowRequest]) (*connect.Response[v1.DeleteWorkflowResponse], error)
 }
 
