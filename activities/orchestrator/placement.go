@@ -114,7 +114,7 @@ func (p *Placement) answer(execution string, req *v1.PlaceRequest) (*v1.PlaceRes
 	}
 	p.queue.Release(req.GetRunId(), req.GetReleased())
 	p.queue.Request(req.GetRunId(), req.GetRequests())
-	if !p.queue.Knows(req.GetRunId()) {
+	if !p.queue.HasRun(req.GetRunId()) {
 		delete(p.chains, req.GetRunId()) // sweep does not see a run that waits for nothing
 	}
 	p.queue.Repeat(req.GetRunId(), p.unacknowledged(req))
@@ -212,7 +212,7 @@ func (p *Placement) SetNodes(nodes []placement.Node) {
 func (p *Placement) ExpectNodes(are bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.queue.Expect(are)
+	p.queue.SetExpectingNodes(are)
 }
 
 // Benched returns the nodes that get no tasks because their attempts kept failing, and until when.

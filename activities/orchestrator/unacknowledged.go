@@ -35,7 +35,7 @@ func (p *Placement) unacknowledged(req *v1.PlaceRequest) (claims []*v1.ClaimRef)
 
 // recordAnswer numbers an answer and keeps its claims until the run acknowledges it. mu is held.
 func (p *Placement) recordAnswer(run string, res *v1.PlaceResponse) {
-	if !p.queue.Knows(run) {
+	if !p.queue.HasRun(run) {
 		return // there is nothing to report, and nothing would remove the entry
 	}
 	t := p.reported[run]

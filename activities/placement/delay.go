@@ -1,7 +1,6 @@
 package placement
 
 import (
-	"container/heap"
 	"fmt"
 	"time"
 )
@@ -25,22 +24,9 @@ func delayOf(refusals int32) time.Duration {
 	return min(firstDelay<<(refusals-2), longestDelay)
 }
 
-// delay puts a request aside until its delay is over.
-func (q *Queue) delay(r *request, refusals int32) {
-	d := delayOf(refusals)
-	r.due = r.arrived.Add(d)
-	r.delayed = fmt.Sprintf("waits for %v: nodes had no room for it %d times in a row", d, refusals)
-	heap.Push(&q.delayed, r)
-	q.report(r)
-}
-
-// admit enqueues the requests whose delay is over.
-func (q *Queue) admit() {
-	for len(q.delayed) > 0 && !q.now.Before(q.delayed[0].due) {
-		r := heap.Pop(&q.delayed).(*request)
-		r.delayed = ""
-		q.enqueue(r)
-	}
+// delayText explains a delay.
+func delayText(d time.Duration, refusals int32) string {
+	return fmt.Sprintf("waits for %v: nodes had no room for it %d times in a row", d, refusals)
 }
 
 // delayHeap is a heap of delayed requests with the earliest due time on top.

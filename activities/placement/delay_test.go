@@ -91,7 +91,7 @@ func TestSecondRefusalWaits(t *testing.T) {
 		t.Errorf("got %v", nodes)
 	}
 	q.Forget("r")
-	if _, ok := q.NextDeadline(); ok || len(q.delayed) > 0 {
+	if _, ok := q.NextDeadline(); ok || len(q.demand.delayed) > 0 {
 		t.Error("what is forgotten still waits")
 	}
 }

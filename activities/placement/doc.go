@@ -21,6 +21,22 @@
 // nor a new request costs a scan of the whole fleet. While more nodes have room than the queue can
 // evaluate for each request, it takes the best of a sample.
 //
+// The parts, each with its own state:
+//
+//	Queue         the interface to runs and to the registry of nodes
+//	  scheduler   makes passes: assigns requests, explains failures, gives requests up
+//	    picker        finds the best node for a class
+//	    reservations  keep the queues of nodes free for more urgent requests
+//	    reasons       explain why requests wait
+//	      evaluator   applies the filters to a node and a request
+//	  demand      runs, requests, request classes, delays, time-outs and reports; no nodes
+//	  fleet       nodes, node classes and health records; no requests
+//	    ledger        what claims and foreign attempts hold on machines
+//	    fleetLog      changes that the classes have not seen
+//
+// demand and fleet do not use each other. A spec is what a request asks for, and a claim is the
+// place on a node that it holds.
+//
 // The package is pure: it starts no goroutine, does no I/O and takes its clock and its randomness
 // as parameters. It may import proto, workflows/names, workflows/policy and the standard library,
 // and knows nothing of Temporal.

@@ -43,7 +43,7 @@ func TestExplain(t *testing.T) {
 		checkExplain(t, q.Explain("r", &v1.TaskRequest{Task: "t"}), &v1.ExplainResponse{Nodes: nodes, Chosen: "b", Held: true,
 			Reason: "score 75.0: cpu 30.0, memory 30.0, disk 15.0, network 0.0, tasks 0.0"})
 	}
-	if n := q.nodes["b"]; n.tasks != 1 || n.machine.holds != (amount{tasks: 1, milliCores: 1000}) {
+	if n := q.fleet.byName["b"]; n.tasks != 1 || n.machine.holds != (amount{tasks: 1, milliCores: 1000}) {
 		t.Errorf("after it was explained, b holds %d tasks and %+v", n.tasks, n.machine.holds)
 	}
 

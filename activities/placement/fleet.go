@@ -2,135 +2,205 @@ package placement
 
 import (
 	"cmp"
-	"container/list"
 	"slices"
+	"time"
 
 	"google.golang.org/protobuf/proto"
 
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// SetNodes replaces the fleet with the registered nodes. A node that is missing from the list has
-// left; its assignments remain until they are released. The cost depends only on the nodes whose
-// snapshot or state has changed.
-func (q *Queue) SetNodes(nodes []Node) {
-	q.round++
-	added := false
-	for _, told := range nodes {
-		if told.Snapshot == nil {
-			continue
-		}
-		n := q.nodes[told.Snapshot.GetName()]
-		if n == nil {
-			n = q.newNode(told.Snapshot.GetName())
-		}
-		if n.round == q.round {
-			continue // listed twice
-		}
-		n.round = q.round
-		if !n.present {
-			q.listed = append(q.listed, n)
-			q.all.add(n.number)
-			added = true
-		}
-		q.track(n, told)
-	}
-	gone := func(n *node) bool { return n.round != q.round }
-	for _, n := range q.listed {
-		if gone(n) {
-			q.leave(n)
-		}
-	}
-	q.listed = slices.DeleteFunc(q.listed, gone)
-	if added {
-		slices.SortFunc(q.listed, func(a, b *node) int { return cmp.Compare(a.name, b.name) })
-	}
-	if max(len(q.numbered), len(q.nodeClasses)) > 2*len(q.nodes)+fewNodes {
-		q.renumber()
-	}
-	now := q.opts.Now()
-	for _, m := range q.uncounted {
-		q.count(m, now)
-	}
-	clear(q.uncounted)
-	q.uncounted = q.uncounted[:0]
+// fleet is the set of registered nodes, in the tables that a pass reads. It knows nothing of
+// requests: an assignment is a claim on a node.
+type fleet struct {
+	weights  *Weights
+	byName   map[string]*node // present nodes, and nodes that have left but still hold something
+	listed   []*node          // present nodes, by name
+	present  pool             // present nodes by number, from which a request class starts
+	numbered []*node          // by node.number
+	layout   uint64           // changes when nodes and node classes are renumbered
+	classes  nodeClasses
+	round    uint64 // number of the newest replace
+	ledger   *ledger
+	healths  *healths
+	log      *fleetLog
 }
 
-func (q *Queue) newNode(name string) *node {
-	n := &node{
-		number:     len(q.numbered),
-		name:       name,
-		claimed:    map[claimKey]*request{},
-		perRun:     map[string]int{},
-		byAge:      list.New(),
-		priorities: map[int32]int{},
-		foreign:    map[claimKey]grant{},
-		settled:    map[claimKey]released{},
-		health:     q.healths[name],
+func newFleet(opts Options) *fleet {
+	f := &fleet{
+		weights: opts.Weights,
+		byName:  map[string]*node{},
+		layout:  1,
+		classes: newNodeClasses(),
+		log:     &fleetLog{},
 	}
-	q.numbered = append(q.numbered, n)
-	q.nodes[name] = n
+	f.ledger = newLedger(opts.Settle, f.log)
+	f.healths = newHealths(f.node, f.log, opts.Settled)
+	return f
+}
+
+// node returns the node of a name, which may have left, or nil if there is none.
+func (f *fleet) node(name string) *node { return f.byName[name] }
+
+// replace replaces the fleet with the given nodes. A node that is missing from the list has left;
+// its claims remain until they are released. The cost depends only on the nodes whose snapshot or
+// state has changed.
+func (f *fleet) replace(nodes []Node, now time.Time) {
+	f.round++
+	added := false
+	for _, given := range nodes {
+		if given.Snapshot == nil {
+			continue
+		}
+		n := f.byName[given.Snapshot.GetName()]
+		if n == nil {
+			n = f.add(given.Snapshot.GetName())
+		}
+		if n.round == f.round {
+			continue // listed twice
+		}
+		n.round = f.round
+		if !n.present {
+			f.listed = append(f.listed, n)
+			f.log.setSize(len(f.listed))
+			f.present.add(n.number)
+			added = true
+		}
+		f.update(n, given)
+	}
+	isGone := func(n *node) bool { return n.round != f.round }
+	for _, n := range f.listed {
+		if isGone(n) {
+			f.remove(n)
+		}
+	}
+	f.listed = slices.DeleteFunc(f.listed, isGone)
+	f.log.setSize(len(f.listed))
+	if added {
+		slices.SortFunc(f.listed, func(a, b *node) int { return cmp.Compare(a.name, b.name) })
+	}
+	if max(len(f.numbered), f.classes.len()) > 2*len(f.byName)+fewNodes {
+		f.renumber()
+	}
+	f.ledger.recount(now)
+}
+
+// add adds a node that has not joined a machine yet.
+func (f *fleet) add(name string) *node {
+	n := &node{number: len(f.numbered), name: name, holdings: newHoldings(), health: f.healths.of(name)}
+	f.numbered = append(f.numbered, n)
+	f.byName[name] = n
 	return n
 }
 
 // renumber closes the gaps that removed nodes and node classes have left in the numbering, because
 // every request class has tables indexed by these numbers.
-func (q *Queue) renumber() {
-	q.layout++
-	clear(q.nodeClasses)
-	clear(q.numbered)
-	q.numbered = q.numbered[:0]
-	for _, n := range q.nodes {
-		n.number = len(q.numbered)
-		q.numbered = append(q.numbered, n)
-		n.class = q.nodeClassOf(n)
+func (f *fleet) renumber() {
+	f.layout++
+	f.classes.clear()
+	clear(f.numbered)
+	f.numbered = f.numbered[:0]
+	for _, n := range f.byName {
+		n.number = len(f.numbered)
+		f.numbered = append(f.numbered, n)
+		n.class = f.classes.numberOf(n)
 	}
-	q.all.clear()
-	for _, n := range q.listed {
-		q.all.add(n.number)
+	f.present.clear()
+	for _, n := range f.listed {
+		f.present.add(n.number)
 	}
 }
 
-// track updates a node from what is reported of it.
-func (q *Queue) track(n *node, told Node) {
-	s, state := told.Snapshot, told.stateNow()
-	if n.reason != told.Reason {
-		n.reason, q.fleetChanged = told.Reason, true
+// update applies the newest snapshot and state to a node.
+func (f *fleet) update(n *node, given Node) {
+	s, state := given.Snapshot, given.stateNow()
+	if n.reason != given.Reason {
+		n.reason, f.log.changed = given.Reason, true
 	}
 	if n.present && n.state == state && sameSnapshot(n.snap, s) {
 		return
 	}
-	q.fleetChanged = true
-	was := n.class
+	f.log.changed = true
+	formerClass := n.class
 	n.noteLost(s)
 	n.state, n.snap = state, s
-	if n.class = q.nodeClassOf(n); !n.present || n.class != was {
-		q.reshaped.note(n, len(q.nodes))
+	if n.class = f.classes.numberOf(n); !n.present || n.class != formerClass {
+		f.log.noteShape(n)
 	}
 	n.present = true
 	clear(n.refused)
-	n.read(q.opts.Weights)
-	q.join(n)
-	q.recount(n.machine)
+	n.read(f.weights)
+	f.ledger.join(n)
 }
 
-// leave marks a node as no longer part of the fleet.
-func (q *Queue) leave(n *node) {
+// remove marks a node as no longer part of the fleet.
+func (f *fleet) remove(n *node) {
 	n.present = false
-	q.all.remove(n.number)
-	q.fleetChanged = true
-	q.reshaped.note(n, len(q.nodes))
-	q.recount(n.machine)
-	q.discard(n)
+	f.present.remove(n.number)
+	f.log.changed = true
+	f.log.noteShape(n)
+	f.ledger.markChanged(n.machine)
+	f.discard(n)
+}
+
+// release ends a claim and frees what it holds.
+func (f *fleet) release(c *claim, now time.Time) {
+	f.ledger.release(c, now)
+	f.discard(c.node)
 }
 
 // discard deletes a node that has left the fleet and holds nothing any more.
-func (q *Queue) discard(n *node) {
+func (f *fleet) discard(n *node) {
 	if n.present || len(n.claimed) > 0 {
 		return
 	}
-	q.part(n)
-	delete(q.nodes, n.name)
+	f.ledger.leave(n)
+	delete(f.byName, n.name)
+}
+
+// named returns the present nodes among the given names.
+func (f *fleet) named(names ...string) []*node {
+	var out []*node
+	for _, name := range names {
+		if n := f.byName[name]; n != nil && n.present {
+			out = append(out, n)
+		}
+	}
+	return out
+}
+
+// allowedBy returns the present nodes that a request may use by name.
+func (f *fleet) allowedBy(s *spec) []*node {
+	if s.targetErr != nil {
+		return nil
+	}
+	if s.target.Node != "" {
+		return f.named(s.target.Node)
+	}
+	if allowed := s.constraints.GetAllowedNodes(); len(allowed) > 0 {
+		return f.named(allowed...)
+	}
+	return f.listed
+}
+
+// claims returns the number of claims on all nodes.
+func (f *fleet) claims() int {
+	sum := 0
+	for _, n := range f.byName {
+		sum += len(n.claimed)
+	}
+	return sum
+}
+
+// benched returns the ends of the benches of the present nodes, by name.
+func (f *fleet) benched(now time.Time) map[string]time.Time {
+	out := map[string]time.Time{}
+	for _, n := range f.listed {
+		if until, ok := n.benchedUntil(now); ok {
+			out[n.name] = until
+		}
+	}
+	return out
 }
 
 func sameSnapshot(a, b *v1.NodeSnapshot) bool {

@@ -105,7 +105,7 @@ func TestVanishedNodeKeepsWhatItHas(t *testing.T) {
 	if nodes, _ := placeAll(t, q, "r"); nodes["t1"] != "b" {
 		t.Fatalf("got %v, want t1 on b", nodes)
 	}
-	if q.nodes["a"] != nil {
+	if q.fleet.byName["a"] != nil {
 		t.Error("a is gone and holds nothing, and is still kept")
 	}
 }
@@ -147,8 +147,8 @@ func TestFillAhead(t *testing.T) {
 	// A single long attempt disables prefetching, whatever the mean is.
 	c.add(time.Second)
 	release(q, "r", "t2", 1)
-	if q.nodes["a"].mean >= time.Second {
-		t.Fatalf("the mean is %v: the test needs a short one", q.nodes["a"].mean)
+	if q.fleet.byName["a"].mean >= time.Second {
+		t.Fatalf("the mean is %v: the test needs a short one", q.fleet.byName["a"].mean)
 	}
 	if nodes, _ := placeAll(t, q, "r"); len(nodes) > 0 {
 		t.Errorf("placed %v behind an attempt of more than 1 s", nodes)

@@ -8,12 +8,12 @@ import (
 
 // countForeign finds the attempts that run on a machine without having been placed by this queue.
 // After a restart, these are all attempts that the previous queue had placed.
-func (q *Queue) countForeign(m *machine, now time.Time) {
+func (l *ledger) countForeign(m *machine, now time.Time) {
 	var known, reported amount
 	silent := 0 // foreign attempts that do not report what they hold
 	for _, n := range m.nodes {
 		for key, old := range n.settled {
-			if now.Sub(old.at) > q.opts.Settle {
+			if now.Sub(old.at) > l.settle {
 				delete(n.settled, key)
 			}
 		}
@@ -23,9 +23,9 @@ func (q *Queue) countForeign(m *machine, now time.Time) {
 		}
 		for _, a := range n.snap.GetRunning() {
 			key := claimKey{run: a.GetRunId(), task: a.GetTask(), claim: a.GetClaim()}
-			if r := n.claimed[key]; r != nil {
-				r.seen = true
-				known.add(r.grant)
+			if c := n.claimed[key]; c != nil {
+				c.seen = true
+				known.add(c.grant)
 			} else if old, ok := n.settled[key]; ok {
 				known.add(old.grant)
 			} else if _, twice := n.foreign[key]; !twice {
@@ -36,7 +36,7 @@ func (q *Queue) countForeign(m *machine, now time.Time) {
 				known.add(g)
 				n.foreign[key] = g
 				n.enter(key.run, g)
-				q.foreign[key] = n
+				l.foreign[key] = n
 				m.charge(&m.foreign, g)
 			}
 		}
@@ -70,16 +70,16 @@ func grantOf(a *v1.RunningAttempt) (g grant, told bool) {
 
 // releaseForeign marks an attempt that another queue had placed as ended. It returns the node of
 // the attempt, or nil if the attempt is unknown.
-func (q *Queue) releaseForeign(key claimKey) *node {
-	n := q.foreign[key]
+func (l *ledger) releaseForeign(key claimKey, now time.Time) *node {
+	n := l.foreign[key]
 	if n == nil {
 		return nil
 	}
 	g, m := n.foreign[key], n.machine
-	delete(q.foreign, key)
+	delete(l.foreign, key)
 	delete(n.foreign, key)
 	n.leave(key.run, g)
-	n.settled[key] = released{at: q.opts.Now(), grant: g}
+	n.settled[key] = released{at: now, grant: g}
 	m.discharge(&m.foreign, g)
 	// What silent attempts hold is known only as a sum, so it is cleared when the last foreign
 	// attempt ends.
@@ -87,12 +87,23 @@ func (q *Queue) releaseForeign(key claimKey) *node {
 		m.foreign = amount{}
 		m.spread()
 	}
-	q.capacityOn(n)
+	l.noteRoom(m)
 	return n
 }
 
+// foreignClaim returns the node and the key of a task that an earlier queue placed. The node is nil
+// if there is none.
+func (l *ledger) foreignClaim(runID, task string) (*node, claimKey) {
+	for key, n := range l.foreign {
+		if key.run == runID && key.task == task {
+			return n, key
+		}
+	}
+	return nil, claimKey{}
+}
+
 // liftForeign is the counterpart of lift for a foreign attempt.
-func (n *node) liftForeign(key claimKey) (back func()) {
+func (l *ledger) liftForeign(n *node, key claimKey) (restore func()) {
 	g, m := n.foreign[key], n.machine
 	delete(n.foreign, key)
 	n.leave(key.run, g)

@@ -44,13 +44,13 @@ func (v *view) choose() grant {
 	case rest == 0:
 	case v.need.numa != noNUMA:
 		slices.SortStableFunc(groups, func(a, b gpuGroup) int {
-			return last(a.numa != v.need.numa, b.numa != v.need.numa)
+			return compareBool(a.numa != v.need.numa, b.numa != v.need.numa)
 		})
-		g.take(groups, rest)
+		g.addGPUs(groups, rest)
 	case near != nil:
 		g.gpus = append(g.gpus, near.free[:rest]...)
 	default:
-		g.take(groups, rest)
+		g.addGPUs(groups, rest)
 	}
 	slices.Sort(g.gpus)
 	if g.numa == noNUMA {
@@ -59,8 +59,8 @@ func (v *view) choose() grant {
 	return g
 }
 
-// take adds n GPUs from the groups, in the order of the groups.
-func (g *grant) take(groups []gpuGroup, n int) {
+// addGPUs adds n GPUs from the groups, in the order of the groups.
+func (g *grant) addGPUs(groups []gpuGroup, n int) {
 	for _, group := range groups {
 		k := min(n, len(group.free))
 		g.gpus = append(g.gpus, group.free[:k]...)
@@ -98,7 +98,7 @@ func (v *view) bestGroup(groups []gpuGroup, n int) *gpuGroup {
 		if len(g.free) < n {
 			continue
 		}
-		if best == nil || cmp.Or(last(!room(g), !room(best)), cmp.Compare(len(g.free), len(best.free))) < 0 {
+		if best == nil || cmp.Or(compareBool(!room(g), !room(best)), cmp.Compare(len(g.free), len(best.free))) < 0 {
 			best = g
 		}
 	}
@@ -120,4 +120,15 @@ func (v *view) commonNUMA(gpus []int32) int {
 		return noNUMA
 	}
 	return common
+}
+
+// compareBool orders false before true.
+func compareBool(a, b bool) int {
+	switch {
+	case a == b:
+		return 0
+	case a:
+		return 1
+	}
+	return -1
 }

@@ -30,35 +30,58 @@ type health struct {
 	counted  int         // failures that caused the newest bench
 }
 
-// settleNode records how a claim on a node ended. A failure of a request that was assigned before the previous
+// healths holds the health records of failing nodes.
+type healths struct {
+	byName map[string]*health
+	// suspicions counts, by node, the dispatches that the node has not picked up or not started.
+	suspicions map[string]int32
+	nodeOf     func(name string) *node
+	log        *fleetLog
+	settled    func(node, outcome string)
+}
+
+func newHealths(nodeOf func(name string) *node, log *fleetLog, settled func(node, outcome string)) *healths {
+	return &healths{byName: map[string]*health{}, suspicions: map[string]int32{}, nodeOf: nodeOf, log: log, settled: settled}
+}
+
+// of returns the health record of a node, or nil if it has no failures.
+func (hs *healths) of(name string) *health { return hs.byName[name] }
+
+// settle records how a claim on a node ended. A failure of a request that was assigned before the previous
 // counted failure does not count, because it has the same cause: a node that dies fails all its attempts at
 // once.
-func (q *Queue) settleNode(n *node, assignedAt time.Time, outcome string) {
+func (hs *healths) settle(n *node, assignedAt time.Time, outcome string, now time.Time) {
 	if outcome == v1.OutcomeSuspect {
-		q.suspicions[n.name]++
+		hs.suspicions[n.name]++
 	}
-	q.opts.Settled(n.name, outcome)
+	hs.settled(n.name, outcome)
 	switch outcome {
 	case v1.OutcomeDone:
 		if n.health != nil {
 			n.health = nil
-			delete(q.healths, n.name)
+			delete(hs.byName, n.name)
 		}
 	case v1.OutcomeLost, v1.OutcomeSuspect, v1.OutcomeSystem:
-		now := q.opts.Now()
-		h := q.sick(n)
-		if len(h.failures) > 0 && assignedAt.Before(h.failures[len(h.failures)-1]) {
-			return
-		}
-		h.failures = slices.DeleteFunc(h.failures, func(at time.Time) bool { return now.Sub(at) > benchWindow })
-		if h.failures = append(h.failures, now); len(h.failures) > benchAfter {
-			h.failures = slices.Delete(h.failures, 0, 1)
-		}
-		if len(h.failures) == benchAfter {
-			h.bench(now)
-			q.fleetChanged = true
+		if hs.recordOf(n, now).fail(assignedAt, now) {
+			hs.log.changed = true
 		}
 	}
+}
+
+// fail counts a failure. It reports whether the failure benches the node.
+func (h *health) fail(assignedAt, now time.Time) (benched bool) {
+	if len(h.failures) > 0 && assignedAt.Before(h.failures[len(h.failures)-1]) {
+		return false
+	}
+	h.failures = slices.DeleteFunc(h.failures, func(at time.Time) bool { return now.Sub(at) > benchWindow })
+	if h.failures = append(h.failures, now); len(h.failures) > benchAfter {
+		h.failures = slices.Delete(h.failures, 0, 1)
+	}
+	if len(h.failures) < benchAfter {
+		return false
+	}
+	h.bench(now)
+	return true
 }
 
 func (h *health) bench(now time.Time) {
@@ -70,20 +93,19 @@ func (h *health) bench(now time.Time) {
 	h.until, h.counted = now.Add(length), len(h.failures)
 }
 
-// sick returns the health record of a failing node and creates it if necessary. It also drops the records of
+// recordOf returns the health record of a failing node and creates it if necessary. It also drops the records of
 // nodes that have left and whose failures no longer count.
-func (q *Queue) sick(n *node) *health {
+func (hs *healths) recordOf(n *node, now time.Time) *health {
 	if n.health != nil {
 		return n.health
 	}
-	now := q.opts.Now()
-	for name, h := range q.healths {
-		if q.nodes[name] == nil && !now.Before(h.until) && now.Sub(h.failures[len(h.failures)-1]) > benchWindow {
-			delete(q.healths, name)
+	for name, h := range hs.byName {
+		if hs.nodeOf(name) == nil && !now.Before(h.until) && now.Sub(h.failures[len(h.failures)-1]) > benchWindow {
+			delete(hs.byName, name)
 		}
 	}
 	n.health = &health{}
-	q.healths[n.name] = n.health
+	hs.byName[n.name] = n.health
 	return n.health
 }
 
@@ -95,33 +117,30 @@ func (n *node) benchedUntil(now time.Time) (until time.Time, ok bool) {
 	return n.health.until, true
 }
 
-// Benched returns the nodes that get no tasks for a while because their attempts kept failing for system
-// reasons, each with the end of its bench.
-func (q *Queue) Benched() map[string]time.Time {
-	now, out := q.opts.Now(), map[string]time.Time{}
-	for _, n := range q.listed {
-		if until, ok := n.benchedUntil(now); ok {
-			out[n.name] = until
-		}
-	}
-	return out
-}
-
-// Suspicions returns, for each known node by name, the number of dispatches that it has not picked up or not
-// started.
-func (q *Queue) Suspicions() map[string]int32 {
-	maps.DeleteFunc(q.suspicions, func(name string, _ int32) bool { return q.nodes[name] == nil })
-	return maps.Clone(q.suspicions)
-}
-
 // endBenches makes the queue look again at the nodes whose bench is over.
-func (q *Queue) endBenches() {
-	for name, h := range q.healths {
-		n := q.nodes[name]
-		if n != nil && !h.until.IsZero() && !q.now.Before(h.until) {
+func (hs *healths) endBenches(now time.Time) {
+	for name, h := range hs.byName {
+		n := hs.nodeOf(name)
+		if n != nil && !h.until.IsZero() && !now.Before(h.until) {
 			h.until = time.Time{}
-			q.touch(n)
-			q.fleetChanged = true
+			hs.log.noteRoom(n)
+			hs.log.changed = true
 		}
 	}
+}
+
+// nextEnd returns the earliest end of a bench. ok is false if no node is benched.
+func (hs *healths) nextEnd() (at time.Time, ok bool) {
+	for name, h := range hs.byName {
+		if hs.nodeOf(name) != nil && !h.until.IsZero() && (!ok || h.until.Before(at)) {
+			at, ok = h.until, true
+		}
+	}
+	return at, ok
+}
+
+// suspicionsByNode returns the suspicions of the nodes that are still known.
+func (hs *healths) suspicionsByNode() map[string]int32 {
+	maps.DeleteFunc(hs.suspicions, func(name string, _ int32) bool { return hs.nodeOf(name) == nil })
+	return maps.Clone(hs.suspicions)
 }

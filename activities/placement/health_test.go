@@ -135,12 +135,39 @@ func TestSettledReportsOutcomesOfDispatches(t *testing.T) {
 	var told []string
 	c := newClock()
 	q := newQueue(c, aNode("a"))
-	q.opts.Settled = func(node, outcome string) { told = append(told, node+" "+outcome) }
+	q.fleet.healths.settled = func(node, outcome string) { told = append(told, node+" "+outcome) }
 	tries(t, c, q, 0, "lost", "suspect", "done", "suspect", "")
 	if want := []string{"a lost", "a suspect", "a done", "a suspect", "a "}; !slices.Equal(told, want) {
 		t.Errorf("told %q, want %q", told, want)
 	}
 	if got := q.Suspicions(); len(got) != 1 || got["a"] != 2 {
 		t.Errorf("suspicions: %v", got)
+	}
+}
+
+func TestHealthRecordOutlivesItsNodeWhileItsFailuresCount(t *testing.T) {
+	c, known := newClock(), map[string]*node{"a": {name: "a"}, "b": {name: "b"}}
+	hs := newHealths(func(name string) *node { return known[name] }, &fleetLog{}, func(string, string) {})
+	for range benchAfter {
+		hs.settle(known["a"], c.now(), v1.OutcomeSystem, c.now())
+		c.add(time.Second)
+	}
+	end, ok := hs.nextEnd()
+	if !ok || hs.of("a") == nil || !hs.log.changed || end.Sub(c.now()) != firstBench-time.Second {
+		t.Fatalf("the bench ends at %v, %v", end, ok)
+	}
+	delete(known, "a")
+	if _, ok := hs.nextEnd(); ok {
+		t.Error("the end of the bench of a node that has left is a deadline")
+	}
+	hs.settle(known["b"], c.now(), v1.OutcomeLost, c.now())
+	if hs.of("a") == nil {
+		t.Error("the failures of a were forgotten when it left")
+	}
+	c.add(benchWindow)
+	hs.settle(known["b"], c.now(), v1.OutcomeDone, c.now())
+	hs.settle(known["b"], c.now(), v1.OutcomeLost, c.now())
+	if hs.of("a") != nil || hs.of("b") == nil {
+		t.Error("the record of a is kept although its failures no longer count")
 	}
 }

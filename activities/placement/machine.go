@@ -3,7 +3,6 @@ package placement
 import (
 	"slices"
 	"strings"
-	"time"
 )
 
 // machine holds what the nodes of one machine share.
@@ -15,7 +14,7 @@ type machine struct {
 	unseenMB int64   // memory of assignments that no snapshot shows yet
 	gpus     []int   // number of attempts that hold each GPU, by index; more than one is an error
 	numa     []amount
-	changed  bool // listed in Queue.uncounted
+	changed  bool // listed in ledger.changed
 }
 
 // charge adds what an attempt holds to one of the machine's sums.
@@ -69,84 +68,16 @@ func (m *machine) boundTo(numa int) amount {
 
 func (m *machine) gpuFree(index int32) bool { return int(index) >= len(m.gpus) || m.gpus[index] == 0 }
 
-func (q *Queue) machineOf(n *node) *machine {
-	// A node that does not name its machine is a machine of its own. The prefix keeps its id apart from a machine of
-	// the same name.
-	id := "machine " + n.snap.GetMachine()
-	if n.snap.GetMachine() == "" {
-		id = "node " + n.name
-	}
-	m := q.machines[id]
-	if m == nil {
-		m = &machine{id: id}
-		q.machines[id] = m
-	}
-	return m
-}
-
-// join adds the node to the machine that its snapshot names.
-func (q *Queue) join(n *node) {
-	m := q.machineOf(n)
-	if m == n.machine {
-		return
-	}
-	if n.machine != nil {
-		q.part(n)
-	}
-	n.machine = m
-	m.nodes = append(m.nodes, n)
-}
-
-// part removes the node from its machine.
-func (q *Queue) part(n *node) {
-	m := n.machine
-	for key := range n.foreign {
-		delete(q.foreign, key)
-	}
+// removeNode removes a node from the machine.
+func (m *machine) removeNode(n *node) {
 	m.nodes = slices.DeleteFunc(m.nodes, func(o *node) bool { return o == n })
-	if len(m.nodes) == 0 {
-		delete(q.machines, m.id)
-	}
-	q.recount(m)
 }
 
-func (q *Queue) recount(m *machine) {
-	if !m.changed {
-		m.changed = true
-		q.uncounted = append(q.uncounted, m)
-	}
-}
-
-// count recomputes from the snapshots everything that is held on a machine, and makes every class look at its nodes
-// again.
-func (q *Queue) count(m *machine, now time.Time) {
-	m.changed = false
+// reset clears all sums.
+func (m *machine) reset() {
 	m.holds, m.foreign, m.unseenMB = amount{}, amount{}, 0
 	clear(m.gpus)
 	clear(m.numa)
-	for _, n := range m.nodes {
-		for key := range n.foreign {
-			delete(q.foreign, key)
-		}
-		clear(n.foreign)
-		clear(n.perRun)
-		n.tasks, n.remotes = 0, 0
-		for key, r := range n.claimed {
-			n.enter(key.run, r.grant)
-			r.seen = false
-			m.charge(&m.holds, r.grant)
-		}
-	}
-	q.countForeign(m, now)
-	for _, n := range m.nodes {
-		for _, r := range n.claimed {
-			if !r.seen {
-				m.unseenMB += r.grant.memoryMB
-			}
-		}
-		q.touch(n)
-	}
-	m.spread()
 }
 
 // heldBeside returns text for people about what the other nodes of the machine hold, or "" if they hold nothing.
@@ -157,8 +88,8 @@ func (n *node) heldBeside(figure func(amount) string) string {
 			continue
 		}
 		var held amount
-		for _, r := range o.claimed {
-			held.add(r.grant)
+		for _, c := range o.claimed {
+			held.add(c.grant)
 		}
 		for _, g := range o.foreign {
 			held.add(g)

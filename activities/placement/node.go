@@ -1,21 +1,17 @@
 package placement
 
 import (
-	"container/list"
-	"time"
-
 	v1 "switchyard/proto/switchyard/v1"
 )
 
 // node is a node that is present, or that has left while attempts still hold something on it.
 type node struct {
-	number  int // index in Queue.numbered
-	class   int // number of its node class
-	name    string
-	tasks   int // running on the node or assigned to it, without remote ones
-	remotes int // running elsewhere under the node's supervision, such as in a cluster
-	health  *health
-	now     now
+	number int // index in fleet.numbered
+	class  int // number of its node class
+	name   string
+	health *health
+	now    now
+	holdings
 	machine *machine
 	figures *figures // of the snapshot
 
@@ -23,27 +19,13 @@ type node struct {
 	state   string
 	reason  string // for the state, or ""
 	present bool
-	round   uint64 // number of the last SetNodes that included the node
+	round   uint64 // number of the last fleet.replace that included the node
 	gpus    []gpu
 	numa    []numaNode
+	lost    map[string]struct{} // found capabilities that the node has lost
+	refused map[string]struct{} // values of spec.ask that the node had no room for since its snapshot
 
-	claimed map[claimKey]*request
-	perRun  map[string]int // tasks by run, including foreign ones
-	byAge   *list.List     // assigned requests that take a slot, oldest first
-
-	priorities map[int32]int // number of assigned requests that take a slot, by priority
-	reserved   bool          // listed in Queue.reserved
-	wantedAt   uint64        // number of the level for which wanted was computed
-	wanted     bool          // a more urgent waiting request could use the node
-
-	foreign map[claimKey]grant    // attempts on the node that this queue has not placed
-	settled map[claimKey]released // recently released claims
-	refused map[string]struct{}   // values of class.ask that the node had no room for since its snapshot
-
-	lost map[string]struct{} // found capabilities that the node has lost
-
-	measured bool
-	mean     time.Duration // moving average of the time from assignment to release
+	reservation reservation
 }
 
 // now holds the values that every look at a node reads. They are kept together because a large
@@ -70,10 +52,12 @@ type numaNode struct {
 	memoryMB   int64
 }
 
-// released is a released claim, which snapshots may still show for a while.
-type released struct {
-	at    time.Time
-	grant grant
+// refuse records that the node had no room for a request.
+func (n *node) refuse(ask string) {
+	if n.refused == nil {
+		n.refused = map[string]struct{}{}
+	}
+	n.refused[ask] = struct{}{}
 }
 
 // read caches the values of the snapshot that are read often.

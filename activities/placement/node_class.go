@@ -18,18 +18,31 @@ const (
 	never
 )
 
-// nodeClassOf returns the number of the node's class. All nodes of a class look the same to every
-// filter on properties that seldom change, so that a request class evaluates each of these filters
-// once per node class and not once per node.
-func (q *Queue) nodeClassOf(n *node) int {
-	q.scratch = traits(q.scratch[:0], n.snap, n.state == v1.NodeOffline)
-	kind, ok := q.nodeClasses[string(q.scratch)]
-	if !ok {
-		kind = len(q.nodeClasses)
-		q.nodeClasses[string(q.scratch)] = kind
-	}
-	return kind
+// nodeClasses numbers the node classes. All nodes of a class look the same to every filter on
+// properties that seldom change, so that a request class evaluates each of these filters once per
+// node class and not once per node.
+type nodeClasses struct {
+	numbers map[string]int // by traits
+	scratch []byte
 }
+
+func newNodeClasses() nodeClasses { return nodeClasses{numbers: map[string]int{}} }
+
+// numberOf returns the number of the node's class.
+func (c *nodeClasses) numberOf(n *node) int {
+	c.scratch = traits(c.scratch[:0], n.snap, n.state == v1.NodeOffline)
+	number, ok := c.numbers[string(c.scratch)]
+	if !ok {
+		number = len(c.numbers)
+		c.numbers[string(c.scratch)] = number
+	}
+	return number
+}
+
+func (c *nodeClasses) len() int { return len(c.numbers) }
+
+// clear forgets all classes, so that their numbers start again at 0.
+func (c *nodeClasses) clear() { clear(c.numbers) }
 
 // traits appends an encoding of the node that is equal exactly for nodes of the same node class.
 func traits(b []byte, s *v1.NodeSnapshot, offline bool) []byte {
@@ -87,31 +100,4 @@ func traits(b []byte, s *v1.NodeSnapshot, offline bool) []byte {
 	flag(s.GetGaming())
 	flag(offline)
 	return b
-}
-
-// couldEverFit reports whether the node could run the class if it were idle.
-func (q *Queue) couldEverFit(s *requestClass, n *node) bool {
-	v := &view{requestClass: s, n: n, now: q.now, stretch: 1}
-	if s.namesSome && !fitsAll(q.byName, v) {
-		return false
-	}
-	if missing := n.class + 1 - len(s.nodeClasses); missing > 0 {
-		s.nodeClasses = append(s.nodeClasses, make([]verdict, missing)...)
-	}
-	if s.nodeClasses[n.class] == unknown {
-		s.nodeClasses[n.class] = never
-		if fitsAll(q.byKind, v) {
-			s.nodeClasses[n.class] = suits
-		}
-	}
-	return s.nodeClasses[n.class] == suits
-}
-
-func fitsAll(filters []filter, v *view) bool {
-	for i := range filters {
-		if !filters[i].fits(v) {
-			return false
-		}
-	}
-	return true
 }

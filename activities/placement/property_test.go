@@ -151,7 +151,7 @@ func TestQueueAgainstModel(t *testing.T) {
 			case 2, 3:
 				task, claim := fmt.Sprintf("t%d", rapid.IntRange(0, 7).Draw(t, "task")), rapid.Int32Range(1, 4).Draw(t, "claim")
 				outcome := drawOutcome(t)
-				if q.Knows(runID) {
+				if q.HasRun(runID) {
 					m.release(runID, task, claim, outcome)
 				}
 				q.Release(runID, []*v1.ClaimRef{{Task: task, Claim: claim, Outcome: outcome}})
@@ -169,7 +169,7 @@ func TestQueueAgainstModel(t *testing.T) {
 			}
 			seen["placed"] += checkPass(t, q, m, told)
 			seen["benched"] += len(q.Benched())
-			for _, n := range q.nodes {
+			for _, n := range q.fleet.byName {
 				seen["refused"] += len(n.refused)
 			}
 			for _, claim := range m.claims {
@@ -194,8 +194,8 @@ func TestQueueAgainstModel(t *testing.T) {
 func checkPass(t *rapid.T, q *Queue, m *model, told map[string]bool) int {
 	q.Place()
 	want, err := m.place(func(id string) grant {
-		if r := q.unavailable(id[:2], id[3:]); r != nil && r.state == assigned {
-			return r.grant
+		if r := q.demand.requestOf(id[:2], id[3:]); r != nil && r.state == assigned {
+			return r.place.grant
 		}
 		return grant{numa: noNUMA}
 	})
@@ -242,12 +242,12 @@ func checkPass(t *rapid.T, q *Queue, m *model, told map[string]bool) int {
 }
 
 func checkEmpty(t *rapid.T, q *Queue) {
-	for _, n := range q.nodes {
+	for _, n := range q.fleet.byName {
 		if len(n.claimed) > 0 || n.byAge.Len() > 0 || len(n.priorities) > 0 {
 			t.Fatalf("node %s still holds %d", n.name, len(n.claimed))
 		}
 	}
-	for _, m := range q.machines {
+	for _, m := range q.fleet.ledger.machines {
 		if m.holds != (amount{}) || m.unseenMB != 0 {
 			t.Fatalf("the machine %s still holds %+v and %d MiB unseen", m.id, m.holds, m.unseenMB)
 		}
@@ -271,8 +271,8 @@ func checkEmpty(t *rapid.T, q *Queue) {
 			}
 		}
 	}
-	if len(q.active)+len(q.delayed)+len(q.timed)+len(q.runs)+len(q.reports) > 0 {
+	if len(q.demand.classes.active)+len(q.demand.delayed)+len(q.demand.timeouts.classes)+len(q.demand.runs)+len(q.demand.reports) > 0 {
 		t.Fatalf("%d shapes, %d delayed, %d time-outs, %d runs and %d with news are left",
-			len(q.active), len(q.delayed), len(q.timed), len(q.runs), len(q.reports))
+			len(q.demand.classes.active), len(q.demand.delayed), len(q.demand.timeouts.classes), len(q.demand.runs), len(q.demand.reports))
 	}
 }

@@ -1,9 +1,6 @@
 package placement
 
 import (
-	"container/heap"
-	"maps"
-	"slices"
 	"time"
 
 	v1 "switchyard/proto/switchyard/v1"
@@ -12,80 +9,37 @@ import (
 // Queue is the placement queue: the nodes, the assignments to them, and the waiting requests. It is
 // not safe for concurrent use.
 type Queue struct {
-	opts       Options
-	byName     []filter // for the node's name
-	byKind     []filter // for what even an idle node can fail
-	capacities []filter // for what the node may satisfy at another time
-
-	nodes       map[string]*node
-	listed      []*node // present nodes, by name
-	all         pool    // present nodes, from which a request class starts
-	numbered    []*node // by node.number
-	layout      uint64  // changes when nodes and node classes are renumbered
-	nodeClasses map[string]int
-	scratch     []byte
-	round       uint64 // number of the newest SetNodes
-	machines    map[string]*machine
-	uncounted   []*machine // machines whose nodes have changed
-	foreign     map[claimKey]*node
-	healths     map[string]*health // of failing nodes, by name
-	// suspicions counts, by node, the dispatches that the node has not picked up or not started.
-	suspicions map[string]int32
-	born       time.Time
-
-	runs    map[string]*run
-	classes map[string]*requestClass
-	active  []*requestClass // classes with waiting requests
-	rests   uint64          // how often a request class became idle
-	delayed delayHeap
-	timed   map[*requestClass]struct{} // impossible request classes with a running placement time-out
-	seq     uint64
-	// expecting is set while nodes are about to register.
-	expecting bool
-
-	now          time.Time // time of the current pass
-	asked        bool      // there are requests that no pass has considered
-	fleetChanged bool
-	moved        bool              // room may have appeared since the last pass
-	touched      changes           // nodes where room may have appeared
-	reshaped     changes           // nodes that are new, have left or have another class
-	level        level             // of the current pass
-	reserved     []*node           // nodes kept free of prefetched requests for the sake of priority
-	reordered    bool              // the highest priority of a request class has changed since nodes were reserved
-	reports      map[*run]struct{} // runs that have something to take
+	opts      Options
+	born      time.Time
+	fleet     *fleet
+	demand    *demand
+	scheduler *scheduler
 }
 
 // New returns an empty queue without nodes.
 func New(opts Options) *Queue {
 	opts = opts.WithDefaults()
-	return &Queue{
-		opts:        opts,
-		byName:      identityFilters(),
-		byKind:      nodeFilters(),
-		capacities:  capacityFilters(),
-		nodes:       map[string]*node{},
-		layout:      1,
-		nodeClasses: map[string]int{},
-		machines:    map[string]*machine{},
-		foreign:     map[claimKey]*node{},
-		healths:     map[string]*health{},
-		suspicions:  map[string]int32{},
-		born:        opts.Now(),
-		runs:        map[string]*run{},
-		classes:     map[string]*requestClass{},
-		timed:       map[*requestClass]struct{}{},
-		reports:     map[*run]struct{}{},
-	}
+	sc := newScheduler(opts)
+	return &Queue{opts: opts, born: opts.Now(), fleet: sc.fleet, demand: sc.demand, scheduler: sc}
 }
 
 // Epoch returns the identity of the queue.
 func (q *Queue) Epoch() string { return q.opts.Epoch }
 
-// Knows reports whether the run has made a request since it was last forgotten.
-func (q *Queue) Knows(runID string) bool { return q.runs[runID] != nil }
+// HasRun reports whether the run has made a request since it was last forgotten.
+func (q *Queue) HasRun(runID string) bool { return q.demand.runs[runID] != nil }
 
 // Runs returns the ids of the known runs in ascending order.
-func (q *Queue) Runs() []string { return slices.Sorted(maps.Keys(q.runs)) }
+func (q *Queue) Runs() []string { return q.demand.runIDs() }
+
+// SetNodes replaces the fleet with the registered nodes. A node that is missing from the list has
+// left; its assignments remain until they are released. The cost depends only on the nodes whose
+// snapshot or state has changed.
+func (q *Queue) SetNodes(nodes []Node) { q.fleet.replace(nodes, q.opts.Now()) }
+
+// SetExpectingNodes sets whether nodes are about to register. While they are, no placement time-out
+// runs, because requests may be waiting for these nodes.
+func (q *Queue) SetExpectingNodes(expecting bool) { q.demand.timeouts.expecting = expecting }
 
 // Request adds requests of a run. It is idempotent: repeating a claim changes nothing, except that
 // the next Take reports its assignment, its reason or that it was given up once more. A newer claim
@@ -95,69 +49,22 @@ func (q *Queue) Request(runID string, reqs []*v1.TaskRequest) {
 	if len(reqs) == 0 {
 		return
 	}
-	owner := q.runs[runID]
-	if owner == nil {
-		owner = &run{id: runID, tasks: map[string]*request{}, released: map[string]int32{}}
-		q.runs[runID] = owner
-	}
+	owner, now := q.demand.runOf(runID), q.opts.Now()
 	for _, req := range reqs {
-		if last, ok := owner.released[req.GetTask()]; ok && req.GetClaim() <= last {
+		if owner.hasReleased(req.GetTask(), req.GetClaim()) {
 			continue
 		}
 		old := owner.tasks[req.GetTask()]
 		switch {
 		case old == nil:
-			q.add(owner, req)
+			q.demand.add(owner, req, now)
 		case old.claim == req.GetClaim():
-			q.repeat(old)
+			q.demand.repeat(old)
 		case old.claim < req.GetClaim():
-			q.remove(old)
-			q.add(owner, req)
+			q.remove(old, now)
+			q.demand.add(owner, req, now)
 		}
 	}
-}
-
-func (q *Queue) add(owner *run, req *v1.TaskRequest) {
-	now := q.opts.Now()
-	q.seq++
-	r := &request{
-		run:      owner,
-		task:     req.GetTask(),
-		claim:    req.GetClaim(),
-		priority: req.GetPriority(),
-		queuedAt: now,
-		arrived:  now,
-		timeout:  req.GetPlacementTimeout().AsDuration(),
-		seq:      q.seq,
-	}
-	if t := req.GetQueuedAt(); t != nil {
-		r.queuedAt = t.AsTime()
-	}
-	owner.tasks[r.task] = r
-	r.class = q.classOf(owner.id, req)
-	if delayOf(req.GetRefusals()) > 0 {
-		q.delay(r, req.GetRefusals())
-		return
-	}
-	q.enqueue(r)
-}
-
-// enqueue makes the next pass try to place a request.
-func (q *Queue) enqueue(r *request) {
-	// The class may have been dropped while the request was delayed.
-	if s := q.classes[r.class.key]; s != nil {
-		r.class = s
-	} else {
-		q.classes[r.class.key] = r.class
-	}
-	first := r.class.first()
-	r.class.push(r)
-	q.activate(r.class)
-	q.noteFirst(r.class, first)
-	if r.class.impossible {
-		q.startTimeout(r)
-	}
-	q.asked = true
 }
 
 // Release releases claims that have ended, moved or are no longer needed. It frees what an assigned
@@ -165,78 +72,107 @@ func (q *Queue) enqueue(r *request) {
 // The outcome of a claim also affects its node: a node that refused the task gets no requests for
 // the same resources until its next snapshot, and a node that keeps failing is benched.
 func (q *Queue) Release(runID string, claims []*v1.ClaimRef) {
-	owner := q.runs[runID]
+	owner, now := q.demand.runs[runID], q.opts.Now()
 	for _, c := range claims {
 		key := claimKey{run: runID, task: c.GetTask(), claim: c.GetClaim()}
-		if n := q.releaseForeign(key); n != nil {
-			q.settleNode(n, q.born, c.GetOutcome())
+		if n := q.fleet.ledger.releaseForeign(key, now); n != nil {
+			q.fleet.healths.settle(n, q.born, c.GetOutcome(), now)
 		}
 		if owner == nil {
 			continue
 		}
-		if last, ok := owner.released[key.task]; !ok || key.claim > last {
-			owner.released[key.task] = key.claim
-		}
+		owner.noteReleased(key.task, key.claim)
 		r := owner.tasks[key.task]
 		if r == nil || r.claim > key.claim {
 			continue
 		}
 		if r.claim == key.claim && r.state == assigned {
-			q.noteOutcome(r, c.GetOutcome())
+			q.noteOutcome(r, c.GetOutcome(), now)
 		}
-		q.remove(r)
+		q.remove(r, now)
 	}
 }
 
 // noteOutcome updates the node of an assigned request with the outcome of its claim.
-func (q *Queue) noteOutcome(r *request, outcome string) {
-	n := r.node
-	q.settleNode(n, r.assignedAt, outcome)
-	r.cutShort = outcome != "" && outcome != v1.OutcomeDone
+func (q *Queue) noteOutcome(r *request, outcome string, now time.Time) {
+	n := r.place.node
+	q.fleet.healths.settle(n, r.place.assignedAt, outcome, now)
+	r.place.cutShort = outcome != "" && outcome != v1.OutcomeDone
 	if outcome == v1.OutcomeRefused {
-		if n.refused == nil {
-			n.refused = map[string]struct{}{}
-		}
-		n.refused[r.class.ask] = struct{}{}
+		n.refuse(r.class.ask)
 	}
 }
 
 // Forget releases everything that the run holds and drops all its waiting requests.
 func (q *Queue) Forget(runID string) {
-	owner := q.runs[runID]
+	owner := q.demand.runs[runID]
 	if owner == nil {
 		return
 	}
+	now := q.opts.Now()
 	for _, r := range owner.tasks {
-		q.remove(r)
+		q.remove(r, now)
 	}
-	delete(q.reports, owner)
-	delete(q.runs, runID)
+	q.demand.forget(owner)
 }
 
 // remove ends a request in any state.
-func (q *Queue) remove(r *request) {
-	switch r.state {
-	case waiting:
-		q.unqueue(r)
-	case assigned:
-		q.free(r)
+func (q *Queue) remove(r *request, now time.Time) {
+	if r.state == assigned {
+		q.fleet.release(&r.place, now)
 	}
-	r.state = gone
-	delete(r.run.tasks, r.task)
+	q.demand.remove(r)
 }
 
-// unqueue removes a waiting request from the queue.
-func (q *Queue) unqueue(r *request) {
-	if r.delayed != "" {
-		heap.Remove(&q.delayed, r.index)
-		return
+// Place makes one pass over all waiting requests across runs, the most urgent first and then the
+// oldest, and assigns each request that fits a node to the best node. It returns the sorted ids of
+// the runs that have something to take, including runs that have not yet taken the result of an
+// earlier pass.
+//
+// A pass costs O(log waiting) and a few looks at nodes for each request that it places, one look at
+// each changed node for each request class, and one look at each node for each class that finds it
+// full. A pass looks at no node if nothing has changed.
+func (q *Queue) Place() []string {
+	q.scheduler.place(q.opts.Now())
+	return q.demand.runsToReport()
+}
+
+// NextDeadline returns the earliest time at which a pass may give up or place a request although
+// nothing else has happened: because a placement time-out expires, a delay is over, or a bench
+// ends. ok is false if there is no such time. The time may be too early, if the request concerned
+// has been released, but is never too late.
+func (q *Queue) NextDeadline() (at time.Time, ok bool) { return q.scheduler.nextDeadline() }
+
+// Take returns what is new for a run since its last Take, oldest request first: tasks that were
+// assigned to a node, and tasks that wait. A waiting task is reported when its request is new, when
+// it becomes impossible or possible to place, and when it was given up. A change of wording alone,
+// such as of the free memory of some node, is reported at most once per Options.ReasonInterval.
+func (q *Queue) Take(runID string) ([]*v1.Assignment, []*v1.Waiting) {
+	owner := q.demand.runs[runID]
+	if owner == nil {
+		return nil, nil
 	}
-	s := r.class
-	first := s.first()
-	s.drop(r)
-	q.noteFirst(s, first)
-	if len(s.waiting) == 0 {
-		q.retire(s)
+	return q.demand.collect(owner)
+}
+
+// Repeat makes the next Take report claims of a run once more. It skips claims that have been
+// released or are unknown.
+func (q *Queue) Repeat(runID string, claims []*v1.ClaimRef) {
+	for _, c := range claims {
+		if r := q.demand.requestOf(runID, c.GetTask()); r != nil && r.claim == c.GetClaim() {
+			q.demand.repeat(r)
+		}
 	}
 }
+
+// Counts returns the number of requests that wait for a node, without those that were given up, and
+// the number of requests that hold a place on a node.
+func (q *Queue) Counts() (waiting, placed int) { return q.demand.waiting(), q.fleet.claims() }
+
+// Benched returns the nodes that get no tasks for a while because their attempts kept failing for system
+// reasons, each with the end of its bench.
+func (q *Queue) Benched() map[string]time.Time { return q.fleet.benched(q.opts.Now()) }
+
+// Suspicions returns, for each known node by name, the number of dispatches that it has not picked up or not
+// started.
+func (q *Queue) Suspicions() map[string]int32 { return q.fleet.healths.suspicionsByNode() }

@@ -69,7 +69,7 @@ func TestNewerClaimReplaces(t *testing.T) {
 	if nodes, reasons := placeAll(t, q, "r"); len(nodes)+len(reasons) > 0 {
 		t.Errorf("claim 1 is over, and was answered with %v %v", nodes, reasons)
 	}
-	if n := q.nodes["a"]; n.tasks != 1 {
+	if n := q.fleet.byName["a"]; n.tasks != 1 {
 		t.Errorf("%d tasks are held, want that of claim 2", n.tasks)
 	}
 }
@@ -89,17 +89,17 @@ func TestReleasedClaimIsNotPlaced(t *testing.T) {
 func TestKnowsAndForget(t *testing.T) {
 	q := newQueue(newClock(), aNode("a", slots(1)))
 	release(q, "r", "t", 1)
-	if q.Knows("r") {
+	if q.HasRun("r") {
 		t.Error("a release makes a run known")
 	}
 	q.Request("r", []*v1.TaskRequest{aTask("t1"), aTask("t2")})
 	q.Place()
-	if !q.Knows("r") {
+	if !q.HasRun("r") {
 		t.Error("the run is not known")
 	}
 	q.Forget("r")
 	q.Forget("r")
-	if q.Knows("r") || q.nodes["a"].tasks != 0 || len(q.Place()) > 0 {
+	if q.HasRun("r") || q.fleet.byName["a"].tasks != 0 || len(q.Place()) > 0 {
 		t.Error("the run is still known, holds something or has news")
 	}
 }
@@ -211,7 +211,7 @@ func TestReasonChangesAreReportedSparingly(t *testing.T) {
 func TestNoTimeoutWhileNodesAreExpected(t *testing.T) {
 	c := newClock()
 	q := New(Options{Now: c.now, ReasonInterval: time.Hour})
-	q.Expect(true)
+	q.SetExpectingNodes(true)
 	q.Request("r", []*v1.TaskRequest{aTask("t", withCores(8), func(r *v1.TaskRequest) {
 		r.PlacementTimeout = durationpb.New(10 * time.Second)
 	})})
@@ -225,7 +225,7 @@ func TestNoTimeoutWhileNodesAreExpected(t *testing.T) {
 		t.Fatalf("got %v although nodes are expected", stuck)
 	}
 	q.SetNodes(live(aNode("a")))
-	q.Expect(false)
+	q.SetExpectingNodes(false)
 	q.Place()
 	q.Take("r")
 	c.add(10 * time.Second)

@@ -16,27 +16,6 @@ const (
 	longestReason = 300
 )
 
-// verb has the forms of a verb for one node and for several.
-type verb struct{ one, many string }
-
-var (
-	has     = verb{"has", "have"}
-	is      = verb{"is", "are"}
-	does    = verb{"does", "do"}
-	lacks   = verb{"lacks", "lack"}
-	reports = verb{"reports", "report"}
-)
-
-// phrase explains why a node was refused. Its subject is the node.
-type phrase struct {
-	verb   verb
-	object string
-	// want and got are set if a node was refused for a figure: what is wanted, such as "2 free
-	// GPUs", and how much the node has. They allow a shorter reason if several nodes lack the same
-	// thing.
-	want, got string
-}
-
 // refusals groups the refused nodes by phrase.
 type refusals struct {
 	nodes    int
@@ -45,17 +24,48 @@ type refusals struct {
 	groups   map[phrase][]string
 }
 
-// refuse evaluates the class on every node, or only on the nodes that the target names.
-func (q *Queue) refuse(s *requestClass) refusals {
+// reasons explains where a request fits and why it waits. It looks at every node.
+type reasons struct {
+	fleet   *fleet
+	eval    *evaluator
+	weights *Weights
+}
+
+// reasonFor returns one line that explains why a request waits.
+func (rs *reasons) reasonFor(s *spec) string {
+	all := rs.refuse(s)
+	missing, isMissing := rs.missingFor(s)
+	switch {
+	case s.targetErr != nil:
+		return bounded("no node could ever fit: " + s.targetErr.Error())
+	case len(rs.fleet.listed) == 0:
+		return "no node has registered yet"
+	case all.fitting > 0:
+		return fmt.Sprintf("%d of %d nodes fit: the task is placed next, after more urgent ones", all.fitting, all.nodes+all.fitting)
+	case all.nodes == 0 && s.target.Node != "":
+		return bounded("no node could ever fit: there is no node " + s.target.Node)
+	case !all.possible && isMissing:
+		return rs.missingReason(missing)
+	case !all.possible:
+		return bounded("no node could ever fit: " + all.String())
+	}
+	if want, ok := all.common(); ok && all.nodes > 1 {
+		return bounded(fmt.Sprintf("0 of %d nodes have %s: %s", all.nodes, want, all.figures()))
+	}
+	return bounded(fmt.Sprintf("0 of %d nodes fit: %s", all.nodes, all))
+}
+
+// refuse evaluates the request on every node, or only on the nodes that the target names.
+func (rs *reasons) refuse(s *spec) refusals {
 	out := refusals{groups: map[phrase][]string{}}
-	nodes := q.listed
+	nodes := rs.fleet.listed
 	if s.targetErr != nil || s.target.Node != "" {
-		nodes = q.within(s)
+		nodes = rs.fleet.allowedBy(s)
 	}
 	for _, n := range nodes {
-		v := q.look(s, n)
+		v := rs.eval.viewOf(s, n)
 		v.stretch = 1 // explain only immediate room; room for prefetching does not matter to people
-		p, could, fits := q.refusal(&v)
+		p, could, fits := rs.eval.refusal(&v)
 		out.possible = out.possible || could
 		if fits {
 			out.fitting++
@@ -65,48 +75,6 @@ func (q *Queue) refuse(s *requestClass) refusals {
 		out.groups[p] = append(out.groups[p], n.name)
 	}
 	return out
-}
-
-// refusal returns the first reason against a node, whether the node could run the class at another
-// time, and whether it fits now.
-func (q *Queue) refusal(v *view) (p phrase, could, fits bool) {
-	for _, filters := range [][]filter{q.byName, q.byKind} {
-		for _, f := range filters {
-			if !f.fits(v) {
-				return f.why(v), false, false
-			}
-		}
-	}
-	for _, f := range q.capacities {
-		if !f.fits(v) {
-			return f.why(v), true, false
-		}
-	}
-	return phrase{}, true, true
-}
-
-// reasonFor returns one line that explains why the class waits.
-func (q *Queue) reasonFor(s *requestClass) string {
-	all := q.refuse(s)
-	missing, isMissing := q.missingFor(s)
-	switch {
-	case s.targetErr != nil:
-		return bounded("no node could ever fit: " + s.targetErr.Error())
-	case len(q.listed) == 0:
-		return "no node has registered yet"
-	case all.fitting > 0:
-		return fmt.Sprintf("%d of %d nodes fit: the task is placed next, after more urgent ones", all.fitting, all.nodes+all.fitting)
-	case all.nodes == 0 && s.target.Node != "":
-		return bounded("no node could ever fit: there is no node " + s.target.Node)
-	case !all.possible && isMissing:
-		return q.missingReason(missing)
-	case !all.possible:
-		return bounded("no node could ever fit: " + all.String())
-	}
-	if want, ok := all.common(); ok && all.nodes > 1 {
-		return bounded(fmt.Sprintf("0 of %d nodes have %s: %s", all.nodes, want, all.figures()))
-	}
-	return bounded(fmt.Sprintf("0 of %d nodes fit: %s", all.nodes, all))
 }
 
 // common returns what all the nodes lack, if it is the same for all of them.

@@ -105,7 +105,7 @@ func TestReasonSaysWhichNodeReachedAClusterBefore(t *testing.T) {
 	if grants, _ := placeAll(t, q, "r"); len(grants) != 1 {
 		t.Errorf("placed %v when n1 reaches it again", grants)
 	}
-	if n := len(q.nodes["n1"].lost); n > 0 {
+	if n := len(q.fleet.byName["n1"].lost); n > 0 {
 		t.Errorf("%d capabilities are still lost", n)
 	}
 }

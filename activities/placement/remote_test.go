@@ -43,7 +43,7 @@ func TestRemoteTaskTakesNothingOfItsNode(t *testing.T) {
 	for _, task := range []string{"x", "y", "local"} {
 		release(q, "r", task, 1)
 	}
-	if n := q.nodes["a"]; n.tasks != 0 || n.remotes != 0 || n.byAge.Len() != 0 || len(n.priorities) != 0 || n.machine.holds != (amount{}) {
+	if n := q.fleet.byName["a"]; n.tasks != 0 || n.remotes != 0 || n.byAge.Len() != 0 || len(n.priorities) != 0 || n.machine.holds != (amount{}) {
 		t.Errorf("after all were released, the node has %+v", n)
 	}
 }

@@ -8,51 +8,47 @@ import (
 	"switchyard/workflows/names"
 )
 
-// report lists a request for the next Take of its run.
-func (q *Queue) report(r *request) {
+// report lists a request for the next collection of its run.
+func (d *demand) report(r *request) {
 	if !r.listed {
 		r.listed = true
 		r.run.report = append(r.run.report, r)
 	}
-	q.reports[r.run] = struct{}{}
+	d.reports[r.run] = struct{}{}
 }
 
-// repeat makes the next Take report a request once more.
-func (q *Queue) repeat(r *request) {
-	if r.state == waiting && r.delayed == "" {
-		r.class.freshen(r)
-		q.asked = true
-		return
-	}
-	q.report(r)
-}
-
-// Repeat makes the next Take report claims of a run once more. It skips claims that have been
-// released or are unknown.
-func (q *Queue) Repeat(runID string, claims []*v1.ClaimRef) {
-	owner := q.runs[runID]
-	if owner == nil {
-		return
-	}
-	for _, c := range claims {
-		if r := owner.tasks[c.GetTask()]; r != nil && r.claim == c.GetClaim() {
-			q.repeat(r)
+// reportFresh reports the requests of a class that have no reported reason yet.
+func (d *demand) reportFresh(s *requestClass) {
+	for _, r := range s.takeFresh() {
+		if r.state == waiting {
+			d.report(r)
 		}
 	}
 }
 
-// Take returns what is new for a run since its last Take, oldest request first: tasks that were
-// assigned to a node, and tasks that wait. A waiting task is reported when its request is new, when
-// it becomes impossible or possible to place, and when it was given up. A change of wording alone,
-// such as of the free memory of some node, is reported at most once per Options.ReasonInterval.
-func (q *Queue) Take(runID string) ([]*v1.Assignment, []*v1.Waiting) {
-	owner := q.runs[runID]
-	if owner == nil {
-		return nil, nil
+// repeat makes the next collection report a request once more.
+func (d *demand) repeat(r *request) {
+	if r.state == waiting && r.delayed == "" {
+		r.class.freshen(r)
+		d.hasNews = true
+		return
 	}
+	d.report(r)
+}
+
+// runsToReport returns the sorted ids of the runs that have something to take.
+func (d *demand) runsToReport() []string {
+	out := make([]string, 0, len(d.reports))
+	for r := range d.reports {
+		out = append(out, r.id)
+	}
+	slices.Sort(out)
+	return out
+}
+
+// collect returns what is new for a run since the last collection, oldest request first.
+func (d *demand) collect(owner *run) (placed []*v1.Assignment, stuck []*v1.Waiting) {
 	slices.SortFunc(owner.report, func(a, b *request) int { return cmp.Compare(a.seq, b.seq) })
-	var placed []*v1.Assignment
-	var stuck []*v1.Waiting
 	for _, r := range owner.report {
 		r.listed = false
 		switch r.state {
@@ -68,7 +64,7 @@ func (q *Queue) Take(runID string) ([]*v1.Assignment, []*v1.Waiting) {
 		}
 	}
 	owner.report = nil
-	delete(q.reports, owner)
+	delete(d.reports, owner)
 	return placed, stuck
 }
 
@@ -83,15 +79,15 @@ func (r *request) assignment() *v1.Assignment {
 	a := &v1.Assignment{
 		Task:        r.task,
 		Claim:       r.claim,
-		Node:        r.node.name,
-		Queue:       names.NodeQueue(r.node.name, lane),
+		Node:        r.place.node.name,
+		Queue:       names.NodeQueue(r.place.node.name, lane),
 		Score:       r.why.score,
-		Gpus:        r.grant.gpus,
-		Incarnation: r.node.snap.GetIncarnation(),
+		Gpus:        r.place.grant.gpus,
+		Incarnation: r.place.node.snap.GetIncarnation(),
 		Why:         r.whyThere(),
 	}
-	if r.grant.numa != noNUMA {
-		numa := int32(r.grant.numa)
+	if r.place.grant.numa != noNUMA {
+		numa := int32(r.place.grant.numa)
 		a.NumaNode = &numa
 	}
 	return a
@@ -105,31 +101,5 @@ func (r *request) waitsFor() string {
 	case r.delayed != "":
 		return r.delayed
 	}
-	return r.class.reason
-}
-
-// settle updates the reason of a request class that fits no node, and reports it to the waiting
-// requests if it has changed and a report is due. Building a reason looks at every node, so settle
-// skips it unless a report or a new request needs it.
-func (q *Queue) settle(s *requestClass) {
-	impossible := !s.possible()
-	turned := s.reported == "" || s.impossible != impossible
-	if turned {
-		s.impossible = impossible
-		q.restartTimeouts(s)
-		s.reportEvery, s.reportAt = q.opts.ReasonInterval, q.now
-	}
-	due := turned || q.fleetChanged && !q.now.Before(s.reportAt)
-	if !due && (len(s.fresh) == 0 || q.now.Sub(s.reasonAt) < q.opts.ReasonInterval) {
-		return
-	}
-	s.reason, s.reasonAt = q.reasonFor(s), q.now
-	if !due || s.reason == s.reported {
-		return
-	}
-	s.reported, s.reportAt = s.reason, q.now.Add(s.reportEvery)
-	s.reportEvery = min(2*s.reportEvery, longestReasonInterval)
-	for _, r := range s.waiting {
-		q.report(r)
-	}
+	return r.class.notice.reason
 }

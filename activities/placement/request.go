@@ -2,15 +2,8 @@ package placement
 
 import (
 	"cmp"
-	"container/list"
 	"time"
 )
-
-// claimKey identifies a dispatch of a task across runs.
-type claimKey struct {
-	run, task string
-	claim     int32
-}
 
 type state int
 
@@ -29,6 +22,19 @@ type run struct {
 	report   []*request          // requests with something new to report
 }
 
+// hasReleased reports whether a claim of a task, or a newer one, has been released.
+func (r *run) hasReleased(task string, claim int32) bool {
+	newest, ok := r.released[task]
+	return ok && claim <= newest
+}
+
+// noteReleased records that a claim of a task has been released.
+func (r *run) noteReleased(task string, claim int32) {
+	if !r.hasReleased(task, claim) {
+		r.released[task] = claim
+	}
+}
+
 // request is one claim of a task, waiting or assigned.
 type request struct {
 	run      *run
@@ -40,7 +46,7 @@ type request struct {
 	timeout  time.Duration
 	seq      uint64
 	class    *requestClass
-	index    int // in requestClass.waiting, or in Queue.delayed
+	index    int // in requestClass.waiting, or in demand.delayed
 	state    state
 	fresh    bool // listed in requestClass.fresh
 	listed   bool // listed in run.report
@@ -49,13 +55,8 @@ type request struct {
 	verdict  string // why it was given up
 
 	// Of an assigned request.
-	node       *node
-	assignedAt time.Time
-	grant      grant
-	why        reckoning
-	age        *list.Element // in node.byAge
-	cutShort   bool          // its duration is not representative of attempts
-	seen       bool          // the node's snapshot lists it as running
+	place claim
+	why   reckoning
 }
 
 func (r *request) key() claimKey {

@@ -122,14 +122,14 @@ func (y *sampleFleet) follow() error {
 	for _, id := range y.waiting() {
 		c := y.claims[id]
 		best := y.best(c)
-		r := y.q.unavailable(c.run, c.req.Task)
+		r := y.q.demand.requestOf(c.run, c.req.Task)
 		if r.state != assigned {
 			if best != "" {
 				return fmt.Errorf("%s waits although it fits %s", id, best)
 			}
 			continue
 		}
-		name := r.node.name
+		name := r.place.node.name
 		fits, ahead := y.room(c, name)
 		if !fits || ahead && !y.mayWait(c, name) {
 			return fmt.Errorf("%s is on %s, where it does not fit", id, name)
@@ -139,10 +139,10 @@ func (y *sampleFleet) follow() error {
 		if avoids(name) && !avoids(best) || avoids(name) == avoids(best) && ahead && !bestAhead {
 			return fmt.Errorf("%s is on %s, where it is avoided or waits; not so on %s", id, name, best)
 		}
-		if err := y.checkGrant(c, name, r.grant); err != nil {
+		if err := y.checkGrant(c, name, r.place.grant); err != nil {
 			return fmt.Errorf("%s on %s: %w", id, name, err)
 		}
-		c.node, c.at, c.grant, c.seen = name, y.clock.now(), r.grant, false
+		c.node, c.at, c.grant, c.seen = name, y.clock.now(), r.place.grant, false
 	}
 	return nil
 }

@@ -125,7 +125,7 @@ type reckoning struct {
 func (r *request) whyThere() string {
 	w := &r.why
 	if w.pinned {
-		return "pinned to " + r.node.name
+		return "pinned to " + r.place.node.name
 	}
 	gpu := r.class.need.gpus > 0
 	b := make([]byte, 0, 96)

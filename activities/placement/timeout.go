@@ -6,102 +6,104 @@ import (
 	"time"
 )
 
+// classTimeout is the state of the placement time-outs of a request class.
+type classTimeout struct {
+	since    time.Time // when the class became impossible
+	deadline time.Time // no request is given up before it; zero means no time-out
+}
+
 // giveUpAt returns the time at which the request will have waited for its placement time-out while
 // no node could ever run it. Time before this queue received the request does not count, because
 // the previous queue may have seen nodes that fit.
 func (r *request) giveUpAt() time.Time {
-	from := r.class.since
+	from := r.class.timeout.since
 	if r.arrived.After(from) {
 		from = r.arrived
 	}
 	return from.Add(r.timeout)
 }
 
-// restartTimeouts starts the placement time-outs of a request class that has become impossible, and
-// stops those of a class that no longer is.
-func (q *Queue) restartTimeouts(s *requestClass) {
-	delete(q.timed, s)
-	s.deadline = time.Time{}
-	if !s.impossible {
+// timeouts runs the placement time-outs of the impossible request classes.
+type timeouts struct {
+	classes map[*requestClass]struct{} // with a running time-out
+	// expecting is set while nodes are about to register. While they are, no time-out runs, because
+	// requests may be waiting for these nodes.
+	expecting bool
+}
+
+func newTimeouts() *timeouts { return &timeouts{classes: map[*requestClass]struct{}{}} }
+
+// restart starts the time-outs of a request class that has become impossible, and stops those of a
+// class that no longer is.
+func (t *timeouts) restart(s *requestClass, now time.Time) {
+	t.stop(s)
+	if !s.notice.impossible {
 		return
 	}
-	s.since = q.now
+	s.timeout.since = now
+	t.startAll(s)
+}
+
+// startAll starts the time-outs of the waiting requests of an impossible class.
+func (t *timeouts) startAll(s *requestClass) {
 	for _, r := range s.waiting {
-		q.startTimeout(r)
+		t.start(r)
 	}
 }
 
-// startTimeout starts the placement time-out of a request in an impossible class. It is a no-op if
-// the request has none.
-func (q *Queue) startTimeout(r *request) {
+// start starts the time-out of a request in an impossible class. It is a no-op if the request has
+// none.
+func (t *timeouts) start(r *request) {
 	if r.timeout <= 0 {
 		return
 	}
 	s := r.class
-	if at := r.giveUpAt(); s.deadline.IsZero() || at.Before(s.deadline) {
-		s.deadline = at
+	if at := r.giveUpAt(); s.timeout.deadline.IsZero() || at.Before(s.timeout.deadline) {
+		s.timeout.deadline = at
 	}
-	q.timed[s] = struct{}{}
+	t.classes[s] = struct{}{}
 }
 
-// Expect sets whether nodes are about to register. While they are, no placement time-out runs,
-// because requests may be waiting for these nodes.
-func (q *Queue) Expect(nodes bool) { q.expecting = nodes }
-
-// giveUp ends the requests whose placement time-out has expired.
-func (q *Queue) giveUp() {
-	if q.expecting {
-		for _, s := range slices.Collect(maps.Keys(q.timed)) {
-			q.restartTimeouts(s)
-		}
-		return
-	}
-	for s := range q.timed {
-		if q.now.Before(s.deadline) {
-			continue
-		}
-		// The last reported reason may be out of date.
-		reason := q.reasonFor(s)
-		for _, r := range slices.Clone(s.waiting) {
-			if r.timeout > 0 && !q.now.Before(r.giveUpAt()) {
-				r.verdict = reason
-				q.unqueue(r)
-				r.state = givenUp
-				q.report(r)
-			}
-		}
-		delete(q.timed, s)
-		s.deadline = time.Time{}
-		if !s.impossible {
-			continue
-		}
-		for _, r := range s.waiting {
-			q.startTimeout(r)
-		}
-	}
+// stop stops the time-outs of a class.
+func (t *timeouts) stop(s *requestClass) {
+	delete(t.classes, s)
+	s.timeout.deadline = time.Time{}
 }
 
-// NextDeadline returns the earliest time at which a pass may give up or place a request although
-// nothing else has happened: because a placement time-out expires, a delay is over, or a bench
-// ends. ok is false if there is no such time. The time may be too early, if the request concerned
-// has been released, but is never too late.
-func (q *Queue) NextDeadline() (at time.Time, ok bool) {
-	earliest := func(t time.Time) {
-		if !ok || t.Before(at) {
-			at, ok = t, true
+// due returns the classes some of whose requests may be given up now. While nodes are expected,
+// due returns none and starts all time-outs again.
+func (t *timeouts) due(now time.Time) []*requestClass {
+	if t.expecting {
+		for _, s := range slices.Collect(maps.Keys(t.classes)) {
+			t.restart(s, now)
+		}
+		return nil
+	}
+	var out []*requestClass
+	for s := range t.classes {
+		if !now.Before(s.timeout.deadline) {
+			out = append(out, s)
 		}
 	}
-	for s := range q.timed {
-		earliest(s.deadline)
+	return out
+}
+
+// expired returns the waiting requests of a class whose time-out has expired.
+func (s *requestClass) expired(now time.Time) []*request {
+	var out []*request
+	for _, r := range s.waiting {
+		if r.timeout > 0 && !now.Before(r.giveUpAt()) {
+			out = append(out, r)
+		}
 	}
-	if len(q.delayed) > 0 {
-		earliest(q.delayed[0].due)
-	}
-	if len(q.active) > 0 {
-		for name, h := range q.healths {
-			if q.nodes[name] != nil && !h.until.IsZero() {
-				earliest(h.until)
-			}
+	return out
+}
+
+// next returns the earliest deadline. ok is false if no time-out runs.
+func (t *timeouts) next() (at time.Time, ok bool) {
+	for s := range t.classes {
+		if !ok || s.timeout.deadline.Before(at) {
+			at, ok = s.timeout.deadline, true
 		}
 	}
 	return at, ok

@@ -10,6 +10,69 @@ import (
 	"switchyard/workflows/policy"
 )
 
+// gamingLabel marks machines that people use for gaming.
+const gamingLabel = "gaming"
+
+// traitFilters returns the filters for the properties that the node declares.
+func traitFilters() []filter {
+	return []filter{
+		{"type",
+			func(v *view) bool { return v.hasExecutor(v.taskType) },
+			func(v *view) phrase {
+				object := "not run " + v.taskType + " tasks"
+				if reason := v.n.snap.GetWithheld()[v.taskType]; reason != "" {
+					object += ": " + reason
+				}
+				return phrase{verb: does, object: object}
+			},
+		},
+		{"requiresExecutors",
+			func(v *view) bool { return len(v.missing(v.constraints.GetRequiresExecutors(), v.hasExecutor)) == 0 },
+			func(v *view) phrase {
+				types := v.missing(v.constraints.GetRequiresExecutors(), v.hasExecutor)
+				return phrase{verb: does, object: "not run " + strings.Join(types, ", ") + " tasks"}
+			},
+		},
+		{"nodeLabels",
+			func(v *view) bool { return len(v.missing(v.constraints.GetNodeLabels(), v.hasLabel)) == 0 },
+			func(v *view) phrase {
+				labels := v.missing(v.constraints.GetNodeLabels(), v.hasLabel)
+				return phrase{verb: lacks, object: noun("label", len(labels)) + strings.Join(labels, ", ")}
+			},
+		},
+		{"anyLabels",
+			func(v *view) bool {
+				labels := v.constraints.GetAnyLabels()
+				return len(labels) == 0 || slices.ContainsFunc(labels, v.hasLabel)
+			},
+			func(v *view) phrase {
+				return phrase{verb: has, object: "none of the labels " + strings.Join(v.constraints.GetAnyLabels(), ", ")}
+			},
+		},
+		{"avoidGaming",
+			func(v *view) bool {
+				// A user who is playing now will stop at some point.
+				return !v.constraints.GetAvoidGaming() || v.n.snap.GetGaming() || !v.hasLabel(gamingLabel)
+			},
+			func(*view) phrase { return phrase{verb: has, object: "label " + gamingLabel} },
+		},
+		{"requiresCapabilities",
+			func(v *view) bool { return len(v.missingCapabilities()) == 0 },
+			func(v *view) phrase { return v.capabilityPhrase() },
+		},
+		{"containers",
+			func(v *view) bool { return len(v.refusals()) == 0 },
+			func(v *view) phrase {
+				return phrase{verb: does, object: "not allow " + strings.Join(v.refusals(), ", nor ")}
+			},
+		},
+		{"offline",
+			func(v *view) bool { return v.n.state != v1.NodeOffline },
+			func(v *view) phrase { return phrase{verb: is, object: v.n.stateObject()} },
+		},
+	}
+}
+
 func (v *view) hasLabel(label string) bool { return slices.Contains(v.n.snap.GetLabels(), label) }
 
 func (v *view) hasExecutor(taskType string) bool {
@@ -89,38 +152,3 @@ func (v *view) missingGPUs() []string {
 func (v *view) leastMemory() int64 {
 	return max(int64(v.constraints.GetMinMemoryMb()), v.need.memoryMB)
 }
-
-func noun(word string, n int) string {
-	if n > 1 {
-		word += "s"
-	}
-	return word + " "
-}
-
-func count(n int, word string) string {
-	if n != 1 {
-		word += "s"
-	}
-	return strconv.Itoa(n) + " " + word
-}
-
-func number[N int | int64](n N) string { return strconv.FormatInt(int64(n), 10) }
-
-func decimal(x float64) string {
-	return strings.TrimSuffix(strconv.FormatFloat(x, 'f', 1, 64), ".0")
-}
-
-func thousandths(milli int64) string {
-	return strconv.FormatFloat(float64(milli)/1000, 'f', -1, 64)
-}
-
-func cores(milli int64) string {
-	if milli == 1000 {
-		return "1 core"
-	}
-	return thousandths(milli) + " cores"
-}
-
-func mebibytes(n int64) string { return number(n) + " MiB" }
-
-func gibibytes(x float64) string { return decimal(x) + " GiB" }

@@ -32,7 +32,7 @@ var foundKinds = []*foundKind{
 	},
 }
 
-// found is an object that a class requires a node to find.
+// found is an object that a request requires a node to find.
 type found struct {
 	*foundKind
 	name string
@@ -41,12 +41,12 @@ type found struct {
 // key returns the capability of the nodes that find the object.
 func (f found) key() string { return f.capability(f.name) }
 
-// missingFor returns an object that the class requires and no online node finds. The boolean is false if there is none.
-func (q *Queue) missingFor(s *requestClass) (found, bool) {
+// missingFor returns an object that the request requires and no online node finds. The boolean is false if there is none.
+func (rs *reasons) missingFor(s *spec) (found, bool) {
 	for _, key := range slices.Sorted(maps.Keys(s.constraints.GetRequiresCapabilities())) {
 		for _, kind := range foundKinds {
 			name, ok := kind.of(key)
-			if ok && !slices.ContainsFunc(q.listed, func(n *node) bool { return n.state != v1.NodeOffline && n.has(key) }) {
+			if ok && !slices.ContainsFunc(rs.fleet.listed, func(n *node) bool { return n.state != v1.NodeOffline && n.has(key) }) {
 				return found{kind, name}, true
 			}
 		}
@@ -88,10 +88,10 @@ func isFound(key string) bool {
 
 // missingReason explains what happened to an object that no node finds, and lists the objects of the same kind that nodes do
 // find.
-func (q *Queue) missingReason(f found) string {
+func (rs *reasons) missingReason(f found) string {
 	nodes := map[string][]string{} // by the object that they find
 	gone := ""
-	for _, n := range q.listed {
+	for _, n := range rs.fleet.listed {
 		online := n.state != v1.NodeOffline
 		for key := range n.snap.GetCapabilities() {
 			if other, ok := f.of(key); ok && online {

@@ -1,0 +1,178 @@
+package placement
+
+import (
+	"container/heap"
+	"maps"
+	"slices"
+	"time"
+
+	v1 "switchyard/proto/switchyard/v1"
+)
+
+// demand is everything that runs ask of the fleet: their requests, the request classes, and the
+// reports that the runs have not taken yet. It knows nothing of nodes.
+type demand struct {
+	runs     map[string]*run
+	reports  map[*run]struct{} // runs that have something to take
+	classes  *requestClasses
+	delayed  delayHeap
+	timeouts *timeouts
+	watcher  orderWatcher
+	seq      uint64
+	hasNews  bool // there are requests that no pass has considered
+}
+
+// orderWatcher is told when the order of the waiting requests changes.
+type orderWatcher interface {
+	// noteActive is called when a class has waiting requests again.
+	noteActive(s *requestClass)
+	// noteFirst is called when a class has another first request than was, which may be nil.
+	noteFirst(s *requestClass, was *request)
+}
+
+func newDemand(classes *requestClasses, watcher orderWatcher) *demand {
+	return &demand{
+		runs:     map[string]*run{},
+		reports:  map[*run]struct{}{},
+		classes:  classes,
+		timeouts: newTimeouts(),
+		watcher:  watcher,
+	}
+}
+
+// runOf returns the state of a run, which it creates if necessary.
+func (d *demand) runOf(id string) *run {
+	r := d.runs[id]
+	if r == nil {
+		r = &run{id: id, tasks: map[string]*request{}, released: map[string]int32{}}
+		d.runs[id] = r
+	}
+	return r
+}
+
+// requestOf returns the newest request of a task, or nil if there is none.
+func (d *demand) requestOf(runID, task string) *request {
+	if owner := d.runs[runID]; owner != nil {
+		return owner.tasks[task]
+	}
+	return nil
+}
+
+// add adds a request, which waits from now on.
+func (d *demand) add(owner *run, req *v1.TaskRequest, now time.Time) {
+	d.seq++
+	r := &request{
+		run:      owner,
+		task:     req.GetTask(),
+		claim:    req.GetClaim(),
+		priority: req.GetPriority(),
+		queuedAt: now,
+		arrived:  now,
+		timeout:  req.GetPlacementTimeout().AsDuration(),
+		seq:      d.seq,
+	}
+	if t := req.GetQueuedAt(); t != nil {
+		r.queuedAt = t.AsTime()
+	}
+	owner.tasks[r.task] = r
+	r.class = d.classes.classOf(owner.id, req)
+	if delay := delayOf(req.GetRefusals()); delay > 0 {
+		r.due, r.delayed = r.arrived.Add(delay), delayText(delay, req.GetRefusals())
+		heap.Push(&d.delayed, r)
+		d.report(r)
+		return
+	}
+	d.enqueue(r)
+}
+
+// enqueue makes the next pass try to place a request.
+func (d *demand) enqueue(r *request) {
+	s := d.classes.restore(r.class) // the class may have been dropped while the request was delayed
+	r.class = s
+	first := s.first()
+	s.push(r)
+	if d.classes.activate(s) {
+		d.watcher.noteActive(s)
+	}
+	d.watcher.noteFirst(s, first)
+	if s.notice.impossible {
+		d.timeouts.start(r)
+	}
+	d.hasNews = true
+}
+
+// admit enqueues the requests whose delay is over.
+func (d *demand) admit(now time.Time) {
+	for len(d.delayed) > 0 && !now.Before(d.delayed[0].due) {
+		r := heap.Pop(&d.delayed).(*request)
+		r.delayed = ""
+		d.enqueue(r)
+	}
+}
+
+// take removes the first request of a class, which has found a place.
+func (d *demand) take(s *requestClass) *request {
+	r := s.pop()
+	d.watcher.noteFirst(s, r)
+	return r
+}
+
+// unqueue removes a waiting request.
+func (d *demand) unqueue(r *request) {
+	if r.delayed != "" {
+		heap.Remove(&d.delayed, r.index)
+		return
+	}
+	s := r.class
+	first := s.first()
+	s.drop(r)
+	d.watcher.noteFirst(s, first)
+	if len(s.waiting) == 0 {
+		d.retire(s)
+	}
+}
+
+// retire marks a class without waiting requests as idle.
+func (d *demand) retire(s *requestClass) {
+	d.classes.retire(s)
+	d.timeouts.stop(s)
+}
+
+// giveUp ends a waiting request because no node could ever run it.
+func (d *demand) giveUp(r *request, reason string) {
+	r.verdict = reason
+	d.unqueue(r)
+	r.state = givenUp
+	d.report(r)
+}
+
+// remove ends a request that holds nothing.
+func (d *demand) remove(r *request) {
+	if r.state == waiting {
+		d.unqueue(r)
+	}
+	r.state = gone
+	delete(r.run.tasks, r.task)
+}
+
+// forget drops a run without requests.
+func (d *demand) forget(r *run) {
+	delete(d.reports, r)
+	delete(d.runs, r.id)
+}
+
+// runIDs returns the ids of the known runs in ascending order.
+func (d *demand) runIDs() []string { return slices.Sorted(maps.Keys(d.runs)) }
+
+// waiting returns the number of requests that wait for a node, delayed ones included.
+func (d *demand) waiting() int { return d.classes.waiting() + d.delayed.Len() }
+
+// nextDeadline returns the earliest time at which a delay is over or a placement time-out expires.
+// ok is false if there is no such time.
+func (d *demand) nextDeadline() (at time.Time, ok bool) {
+	at, ok = d.timeouts.next()
+	if len(d.delayed) > 0 && (!ok || d.delayed[0].due.Before(at)) {
+		return d.delayed[0].due, true
+	}
+	return at, ok
+}

@@ -1,0 +1,80 @@
+package placement
+
+import (
+	"slices"
+	"strings"
+
+	"google.golang.org/protobuf/proto"
+
+	v1 "switchyard/proto/switchyard/v1"
+)
+
+// spec is what a request asks for. It does not change.
+type spec struct {
+	ask         string // equal for requests for the same resources, whichever run makes them
+	taskType    string
+	constraints *v1.Constraints
+	need        need
+	container   *v1.ContainerNeeds // nil if the request has no container needs
+	target      Target
+	targetErr   error
+	avoid       []string
+	namesSome   bool   // the constraints name nodes, required or forbidden
+	runID       string // used for the limit of tasks per run and node
+}
+
+// newSpec returns what a request of a run asks for. ask is the key of specKeys.
+func newSpec(runID string, req *v1.TaskRequest, ask string) spec {
+	c := req.GetConstraints()
+	target, err := ParseTarget(c.GetTargetNode())
+	return spec{
+		ask:         ask,
+		taskType:    req.GetType(),
+		constraints: c,
+		namesSome:   c.GetTargetNode() != "" || len(c.GetAllowedNodes())+len(c.GetForbiddenNodes()) > 0,
+		need:        needOf(req, target),
+		container:   req.GetContainer(),
+		target:      target,
+		targetErr:   err,
+		avoid:       req.GetAvoidNodes(),
+		runID:       runID,
+	}
+}
+
+// specKeys returns two keys: ask is equal for requests for the same resources, class for requests
+// that fit the same nodes. Requests that differ only in the order of a list get different keys,
+// which costs time but is correct.
+func specKeys(runID string, req *v1.TaskRequest) (ask, class string) {
+	// Marshalling these fields fails only for invalid UTF-8, which a payload cannot contain.
+	b, err := proto.MarshalOptions{Deterministic: true}.Marshal(&v1.TaskRequest{
+		Type:        req.GetType(),
+		Constraints: req.GetConstraints(),
+		Resources:   req.GetResources(),
+		Container:   req.GetContainer(),
+	})
+	if err != nil {
+		b = []byte(req.String())
+	}
+	if req.GetConstraints().GetMaxParallelPerNode() == 0 {
+		runID = ""
+	}
+	ask = string(b)
+	if runID == "" && len(req.GetAvoidNodes()) == 0 {
+		return ask, ask
+	}
+	return ask, ask + "\x00" + runID + "\x00" + strings.Join(req.GetAvoidNodes(), "\x00")
+}
+
+func (s *spec) avoids(name string) bool { return slices.Contains(s.avoid, name) }
+
+// namesAll reports whether the request may use any node by name.
+func (s *spec) namesAll() bool {
+	return s.targetErr == nil && s.target.Node == "" && len(s.constraints.GetAllowedNodes()) == 0
+}
+
+// names reports whether the request may use a node of the given name.
+func (s *spec) names(name string) bool {
+	allowed := s.constraints.GetAllowedNodes()
+	return s.targetErr == nil && (s.target.Node == "" || s.target.Node == name) &&
+		(len(allowed) == 0 || slices.Contains(allowed, name))
+}

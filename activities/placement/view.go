@@ -1,0 +1,69 @@
+package placement
+
+import (
+	"slices"
+	"time"
+
+	"switchyard/workflows/names"
+)
+
+// view is a node as one request class sees it during a pass.
+type view struct {
+	*spec
+	n       *node
+	now     time.Time
+	stretch int // 1, or prefetchFactor if the queue may prefetch to the node
+}
+
+// gpuFree reports whether the GPU is held by no attempt and not in use for gaming.
+func (v *view) gpuFree(index int32) bool {
+	return !v.n.now.gaming && v.n.machine.gpuFree(index)
+}
+
+func (v *view) freeGPUs() int {
+	free := 0
+	for _, g := range v.n.gpus {
+		if v.gpuFree(g.index) {
+			free++
+		}
+	}
+	return free
+}
+
+// gpuCapacity reports whether the requested GPUs are free.
+func (v *view) gpuCapacity() bool {
+	if v.need.gpus == 0 {
+		return true
+	}
+	taken := func(index int) bool { return !v.gpuFree(int32(index)) }
+	return v.freeGPUs() >= v.need.gpus && !slices.ContainsFunc(v.target.GPUIndices, taken)
+}
+
+// numaCapacity reports whether a NUMA node of the machine has enough cores and memory that no
+// attempt is bound to. It ignores the kernel's figure for free memory, which leaves out the page
+// cache.
+func (v *view) numaCapacity(index int) bool {
+	for _, p := range v.n.numa {
+		if p.index != index {
+			continue
+		}
+		bound := v.n.machine.boundTo(index)
+		return bound.milliCores+v.need.milliCores <= p.milliCores && bound.memoryMB+v.need.memoryMB <= p.memoryMB
+	}
+	return false
+}
+
+func (v *view) slotFree(stretch int) bool {
+	return v.need.remote || v.n.tasks < v.n.now.slots*stretch
+}
+
+// remoteFree reports whether the node can supervise one more remote attempt.
+func (v *view) remoteFree() bool { return !v.need.remote || v.n.remotes < names.MaxRemoteAttempts }
+
+func (v *view) coresFree(stretch int) bool {
+	return v.need.milliCores == 0 || v.n.now.usedMilli+v.need.milliCores <= v.n.now.milliCores*int64(stretch)
+}
+
+// waitsThere reports whether the request would have to wait on the node, in the prefetched part of
+// its queue.
+func (v *view) waitsThere() bool { return !v.slotFree(1) || !v.coresFree(1) }
