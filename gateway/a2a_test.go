@@ -62,7 +62,7 @@ func (f *fixture) offer(t *testing.T, name, inputs string) {
 	f.keep(t, "name: "+name+"\ndescription: Builds "+name+"\na2a: true\n"+inputs+
 		"tasks:\n  build: { type: shell, spec: { command: 'true' } }\n  gate: { type: approval, spec: { message: 'ship it?' }, dependsOn: [build] }\n")
 	eventually(t, "the skill is listed", func() bool {
-		all, err := f.library.List(t.Context())
+		all, err := f.workflows.Library.List(t.Context())
 		return err == nil && slices.ContainsFunc(all, func(s *library.Stored) bool { return s.Definition.GetName() == name })
 	})
 }
@@ -70,11 +70,11 @@ func (f *fixture) offer(t *testing.T, name, inputs string) {
 // keep stores a workflow without checking permissions.
 func (f *fixture) keep(t *testing.T, text string) {
 	t.Helper()
-	checked, err := f.definitionOf(nil, "", text)
+	checked, err := f.submitter.Definitions.Parse(nil, "", text)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := f.library.Put(t.Context(), checked.Definition, nil, true); err != nil {
+	if _, err := f.workflows.Library.Put(t.Context(), checked.Definition, nil, true); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -191,7 +191,7 @@ func TestAuditIsSharedByGateways(t *testing.T) {
 		t.Errorf("the entries of the cancel are %v", found)
 	}
 	// Only the call of the audit serves its values.
-	for kept, err := range f.store.Keys(t.Context(), storekey.AuditPrefix) {
+	for kept, err := range f.config.Store.Keys(t.Context(), storekey.AuditPrefix) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -227,7 +227,7 @@ func TestAuditOfAGatewayWithoutTokensHasClaimedNames(t *testing.T) {
 	}
 	// The store of a gateway without tokens is open to nodes, except for the audit.
 	s := f.openRemote(t)
-	for kept, err := range f.store.Keys(t.Context(), storekey.AuditPrefix) {
+	for kept, err := range f.config.Store.Keys(t.Context(), storekey.AuditPrefix) {
 		if err != nil {
 			t.Fatal(err)
 		}

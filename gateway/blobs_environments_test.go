@@ -32,7 +32,7 @@ func captured(t *testing.T, s *store.Store, archive string, data []byte) *v1.Env
 func TestNodeStoresTheArchiveThatIsReservedForItAndEachNodeReadsIt(t *testing.T) {
 	t.Parallel()
 	f := startLocked(t, t.TempDir())
-	library, archive := environments.New(f.store), environments.NewArchive()
+	library, archive := environments.New(f.config.Store), environments.NewArchive()
 	if err := library.Reserve(t.Context(), archive, "a", "desk"); err != nil {
 		t.Fatal(err)
 	}
@@ -80,7 +80,7 @@ func TestNodeStoresTheArchiveThatIsReservedForItAndEachNodeReadsIt(t *testing.T)
 func TestNodeDoesNothingElseToEnvironments(t *testing.T) {
 	t.Parallel()
 	f := startLocked(t, t.TempDir())
-	library, archive := environments.New(f.store), environments.NewArchive()
+	library, archive := environments.New(f.config.Store), environments.NewArchive()
 	if err := library.Reserve(t.Context(), archive, "a", "desk"); err != nil {
 		t.Fatal(err)
 	}

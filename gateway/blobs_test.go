@@ -7,7 +7,6 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -21,7 +20,6 @@ import (
 	"switchyard/activities/logs"
 	"switchyard/activities/store"
 	"switchyard/activities/store/storekey"
-	"switchyard/gateway/auth"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/proto/switchyard/v1/switchyardv1connect"
 )
@@ -71,7 +69,7 @@ func TestGatewayIsAStore(t *testing.T) {
 			t.Errorf("a value of %d bytes comes back as one of %d, %v", len(want), len(got), err)
 		}
 		// The value is under the same key in the gateway's store.
-		if got, err := f.store.Get(t.Context(), key); err != nil || !bytes.Equal(got, want) {
+		if got, err := f.config.Store.Get(t.Context(), key); err != nil || !bytes.Equal(got, want) {
 			t.Errorf("a value of %d bytes is one of %d in the gateway's store, %v", len(want), len(got), err)
 		}
 	}
@@ -106,7 +104,7 @@ func TestBlobsAreListedInPages(t *testing.T) {
 	want = append(want, storekey.LogChunk("ci-0k/c", 0, "build-2", 0, 0, 0))
 	other := storekey.LogChunk("ci-0k1/c", 0, "build", 0, 0, 0)
 	for _, key := range append(want, other) {
-		if err := f.store.Put(t.Context(), key, nil); err != nil {
+		if err := f.config.Store.Put(t.Context(), key, nil); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -144,14 +142,14 @@ func TestBlobsTakeNoOtherKey(t *testing.T) {
 			}
 		}
 	}
-	for key := range f.store.Keys(t.Context(), "") {
+	for key := range f.config.Store.Keys(t.Context(), "") {
 		t.Errorf("the store has a value under %q", key)
 	}
 	tooLarge := &v1.PutBlobRequest{Key: storekey.Checkpoint("ci-0k/c", 0, "build", 1), Data: make([]byte, store.MaxValueBytes+1)}
 	if _, err := client.PutBlob(t.Context(), connect.NewRequest(tooLarge)); connect.CodeOf(err) != connect.CodeInvalidArgument {
 		t.Errorf("a value that is too large: %v", err)
 	}
-	if err := f.store.Put(t.Context(), storekey.Status("ci-0k/c", 0), tooLarge.GetData()); err != nil {
+	if err := f.config.Store.Put(t.Context(), storekey.Status("ci-0k/c", 0), tooLarge.GetData()); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := client.GetBlob(t.Context(), connect.NewRequest(&v1.GetBlobRequest{Key: storekey.Status("ci-0k/c", 0)})); connect.CodeOf(err) != connect.CodeOutOfRange {
@@ -182,7 +180,7 @@ func TestBlobsTakeFromNodesOnlyWhatNodesStore(t *testing.T) {
 			}
 		}
 	}
-	for key := range f.store.Keys(t.Context(), "") {
+	for key := range f.config.Store.Keys(t.Context(), "") {
 		t.Errorf("the store has a value under %q", key)
 	}
 }
@@ -198,7 +196,7 @@ func TestChunkOfALogNeverChanges(t *testing.T) {
 			t.Errorf("%s: %v", text, err)
 		}
 	}
-	if got, err := f.store.Get(t.Context(), key); err != nil || !bytes.Equal(got, logChunk(t, "printed")) {
+	if got, err := f.config.Store.Get(t.Context(), key); err != nil || !bytes.Equal(got, logChunk(t, "printed")) {
 		t.Errorf("the chunk is %q, %v", got, err)
 	}
 }
@@ -218,7 +216,7 @@ func TestRecordOfACompletedAttemptNeverChanges(t *testing.T) {
 		}
 	}
 	var kept v1.ExecuteResponse
-	if err := f.store.GetMessage(t.Context(), key, &kept); err != nil || kept.GetState() != "completed" {
+	if err := f.config.Store.GetMessage(t.Context(), key, &kept); err != nil || kept.GetState() != "completed" {
 		t.Errorf("the record is %v, %v", &kept, err)
 	}
 }
@@ -227,14 +225,14 @@ func TestBlobsOfNoValueAreNotFound(t *testing.T) {
 	t.Parallel()
 	f := startIn(t, filepath.Join(t.TempDir(), "store"))
 	key := storekey.LogChunk("ci-0k/c", 0, "build", 0, 1, 0)
-	if err := f.store.Put(t.Context(), key, logChunk(t, "printed")); err != nil {
+	if err := f.config.Store.Put(t.Context(), key, logChunk(t, "printed")); err != nil {
 		t.Fatal(err)
 	}
 	client := switchyardv1connect.NewBlobServiceClient(http.DefaultClient, f.server.URL())
 	t.Cleanup(http.DefaultClient.CloseIdleConnections)
 	for _, key := range []string{"runs/ci-0k/c/logs", "runs/ci-0k/c/logs/build", key + ".attrs", key + "/below"} {
 		_, err := client.GetBlob(t.Context(), connect.NewRequest(&v1.GetBlobRequest{Key: key}))
-		if connect.CodeOf(err) != connect.CodeNotFound || strings.Contains(err.Error(), f.store.Location()) {
+		if connect.CodeOf(err) != connect.CodeNotFound || strings.Contains(err.Error(), f.config.Store.Location()) {
 			t.Errorf("%s: %v", key, err)
 		}
 	}
@@ -315,7 +313,7 @@ func (r *relay) forward(client net.Conn) {
 func TestGatewayBoundsTheLogsOfARun(t *testing.T) {
 	t.Parallel()
 	f := start(t)
-	f.store.LimitLogs(1)
+	f.config.Store.LimitLogs(1)
 	spooled, err := f.openRemote(t).WithSpool(t.Context(), store.SpoolOptions{Dir: t.TempDir()})
 	if err != nil {
 		t.Fatal(err)
@@ -398,7 +396,7 @@ func TestSpoolOverARestartOfTheGateway(t *testing.T) {
 		t.Errorf("the newest value is %q, %v", got, err)
 	}
 
-	again, err := New(Config{Client: temporalClient, Store: f.store})
+	again, err := New(Config{Client: temporalClient, Store: f.config.Store})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -418,7 +416,7 @@ func TestSpoolOverARestartOfTheGateway(t *testing.T) {
 		for n := range int64(values) {
 			key := storekey.LogChunk("ci-0k/c", 0, fmt.Sprint("task-", w), 0, 0, n)
 			for deadline := time.Now().Add(limit); ; time.Sleep(5 * time.Millisecond) {
-				got, err := f.store.Get(t.Context(), key)
+				got, err := f.config.Store.Get(t.Context(), key)
 				if err == nil && bytes.Equal(got, value(w, n)) {
 					break
 				}
@@ -430,35 +428,5 @@ func TestSpoolOverARestartOfTheGateway(t *testing.T) {
 	}
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
-	}
-}
-
-// TestBlobsOfStoreThatIsAway checks that a gateway whose own store is down tells nodes to try again instead
-// of reporting an error of theirs.
-func TestBlobsOfStoreThatIsAway(t *testing.T) {
-	t.Parallel()
-	dir := filepath.Join(t.TempDir(), "store")
-	s, err := store.Open(t.Context(), dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer s.Close()
-	b := blobs{store: s}
-	ctx := auth.With(t.Context(), &auth.Principal{Role: v1.Role_ROLE_ADMIN, Kind: auth.KindNone})
-	put := connect.NewRequest(&v1.PutBlobRequest{Key: storekey.Checkpoint("ci-0k/c", 0, "build", 1), Data: []byte("x")})
-	if err := os.Rename(dir, dir+"-away"); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := b.PutBlob(ctx, put); connect.CodeOf(err) != connect.CodeUnavailable {
-		t.Errorf("put: %v", err)
-	}
-	if _, err := b.GetBlob(ctx, connect.NewRequest(&v1.GetBlobRequest{Key: put.Msg.GetKey()})); connect.CodeOf(err) != connect.CodeUnavailable {
-		t.Errorf("get: %v", err)
-	}
-	if err := os.Rename(dir+"-away", dir); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := b.PutBlob(ctx, put); err != nil {
-		t.Errorf("put when it is back: %v", err)
 	}
 }

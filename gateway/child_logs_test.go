@@ -25,7 +25,7 @@ func TestLogsOfChildRuns(t *testing.T) {
 	grandchild := child(first)
 	done := &v1.Task{State: "completed", Type: "shell", Result: &v1.TaskResult{}}
 	set(t, id, "own", 1, done)
-	writeLog(t, f.store, id, "own", 0, 1, "own\n")
+	writeLog(t, f.config.Store, id, "own", 0, 1, "own\n")
 	set(t, id, "deploy", 1, &v1.Task{State: "completed", Type: "run", ChildRun: first})
 	signal(t, id, setSignal, &v1.StatusResponse{Run: &v1.Run{Tasks: map[string]*v1.Task{"each": {
 		State: "completed", Type: "run", Count: proto.Int32(2), Counts: map[string]int32{"completed": 2}, Instances: []*v1.Instance{
@@ -33,12 +33,12 @@ func TestLogsOfChildRuns(t *testing.T) {
 		},
 	}}}})
 	set(t, first, "build", 1, done)
-	writeLog(t, f.store, first, "build", 0, 1, "built\n")
+	writeLog(t, f.config.Store, first, "build", 0, 1, "built\n")
 	set(t, first, "sub", 1, &v1.Task{State: "completed", Type: "run", ChildRun: grandchild})
 	set(t, grandchild, "deep", 1, done)
-	writeLog(t, f.store, grandchild, "deep", 0, 1, "deep\n")
+	writeLog(t, f.config.Store, grandchild, "deep", 0, 1, "deep\n")
 	set(t, second, "build", 1, done)
-	writeLog(t, f.store, second, "build", 0, 1, "second\n")
+	writeLog(t, f.config.Store, second, "build", 0, 1, "second\n")
 
 	all := map[string]string{
 		"own": "own\n", "deploy/build": "built\n", "deploy/sub/deep": "deep\n", "each[0]/build": "second\n",

@@ -15,6 +15,7 @@ import (
 	"switchyard/activities/store"
 	"switchyard/gateway/auth"
 	"switchyard/gateway/edge"
+	"switchyard/gateway/nodes"
 	"switchyard/gateway/tokens"
 	"switchyard/workflows/definition"
 )
@@ -28,7 +29,7 @@ type Config struct {
 	// Namespace is the Temporal namespace of Client. Default: "default".
 	Namespace string
 	// Nodes is the node registry. Default: the one in Temporal.
-	Nodes Nodes
+	Nodes nodes.Registry
 	// Observer makes the gateway read-only: it refuses calls that change anything.
 	Observer bool
 	// Logger receives messages for operators. Default: messages are discarded.

@@ -12,6 +12,7 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"switchyard/activities/store/storekey"
+	"switchyard/gateway/runretry"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/names"
 )
@@ -249,10 +250,13 @@ func TestRetryClosed(t *testing.T) {
 		t.Fatalf("got %v, %v", res, err)
 	}
 	end(t, id, "completed")
-	if err := f.reopen(t.Context(), stale, &v1.RunInput{Generation: 2, Retry: []string{"a"}}, nil); err != nil {
+	reopener := runretry.NewReopener(runretry.Config{
+		Client: f.config.Client, Namespace: f.config.Namespace, Reader: f.reader, Store: f.config.Store,
+	})
+	if err := reopener.Reopen(t.Context(), stale, &v1.RunInput{Generation: 2, Retry: []string{"a"}}, nil); err != nil {
 		t.Error(err)
 	}
-	err = f.reopen(t.Context(), stale, &v1.RunInput{Generation: 2, Again: &v1.Again{Failed: true}}, nil)
+	err = reopener.Reopen(t.Context(), stale, &v1.RunInput{Generation: 2, Again: &v1.Again{Failed: true}}, nil)
 	wantCode(t, "a stale request for something else", err, connect.CodeAlreadyExists)
 	if run := f.get(t, id); run.GetState() != "completed" || run.GetGeneration() != 2 {
 		t.Errorf("the run is %v", run)
@@ -290,14 +294,14 @@ func TestRetryTerminated(t *testing.T) {
 	}
 	home := names.Home(id, shot)
 	var status v1.StatusResponse
-	if err := f.store.GetMessage(t.Context(), storekey.Status(home, 0), &status); err != nil {
+	if err := f.config.Store.GetMessage(t.Context(), storekey.Status(home, 0), &status); err != nil {
 		t.Fatal(err)
 	}
 	if a, b := status.GetRun().GetTasks()["a"], status.GetRun().GetTasks()["b"]; a.GetState() != "dead_letter" || b.GetState() != "cancelled" || status.GetClaims()["a"] != 3 {
 		t.Errorf("the stored status is %v", &status)
 	}
 	var part v1.EventPart
-	if err := f.store.GetMessage(t.Context(), storekey.Events(home, 0, 2), &part); err != nil || len(part.GetEvents()) != 1 {
+	if err := f.config.Store.GetMessage(t.Context(), storekey.Events(home, 0, 2), &part); err != nil || len(part.GetEvents()) != 1 {
 		t.Errorf("the stored events are %v, %v", &part, err)
 	}
 }

@@ -15,7 +15,7 @@ import (
 func TestRunsOfUsersNeedApproval(t *testing.T) {
 	t.Parallel()
 	f := startLocked(t, t.TempDir())
-	f.config.ApproveUserRuns = true
+	f.submitter.ApproveUserRuns = true
 	clients := map[string]switchyardv1connect.RunServiceClient{}
 	for _, role := range []string{v1.RoleUser, v1.RoleOperator, v1.RoleAdmin} {
 		secret, _ := f.token(t, "name-of-"+role, role)

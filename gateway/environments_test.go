@@ -53,7 +53,7 @@ type capturer struct {
 // startCapturer starts a node that captures the named environments.
 func startCapturer(t *testing.T, f *fixture, node string, environments ...string) *capturer {
 	t.Helper()
-	c := &capturer{library: library.New(f.store), asked: make(chan *v1.CaptureRequest, 8), answer: make(chan error)}
+	c := &capturer{library: library.New(f.config.Store), asked: make(chan *v1.CaptureRequest, 8), answer: make(chan error)}
 	for _, name := range environments {
 		libraries.Store(name, c.library)
 	}

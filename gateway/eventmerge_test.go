@@ -46,7 +46,7 @@ func TestEventsOfChildren(t *testing.T) {
 	}
 	run = append(run, event(20, "each", "completed"), event(21, "", "completed"))
 	f.storeEvents(t, id, 0, 0, run...)
-	if err := f.store.PutMessage(t.Context(), storekey.Status(id, 0), status); err != nil {
+	if err := f.config.Store.PutMessage(t.Context(), storekey.Status(id, 0), status); err != nil {
 		t.Fatal(err)
 	}
 	fanOut(t, id, "each", "completed", children*instances, map[string]int32{"completed": children * instances})
@@ -76,7 +76,7 @@ func TestEventsOfChildren(t *testing.T) {
 	}
 	// The scripted run names a child as the holder of the instance.
 	kept := &v1.StatusResponse{Run: &v1.Run{Tasks: map[string]*v1.Task{"each": {Instances: []*v1.Instance{{Index: 7, State: "completed"}}}}}}
-	if err := f.store.PutMessage(t.Context(), storekey.Status(names.FanOut{Run: id, Task: "each", From: childFrom}.ID(), 0), kept); err != nil {
+	if err := f.config.Store.PutMessage(t.Context(), storekey.Status(names.FanOut{Run: id, Task: "each", From: childFrom}.ID(), 0), kept); err != nil {
 		t.Fatal(err)
 	}
 	if got := f.events(t, id, "each[7]", 1, func() {}); !slices.Equal(got, []string{"each[7] queued", "each[7] completed"}) {

@@ -22,7 +22,7 @@ func event(second int64, task, what string) *v1.Event {
 
 func (f *fixture) storeEvents(t *testing.T, run string, generation, part int32, events ...*v1.Event) {
 	t.Helper()
-	if err := f.store.PutMessage(t.Context(), storekey.Events(run, generation, part), &v1.EventPart{Events: events}); err != nil {
+	if err := f.config.Store.PutMessage(t.Context(), storekey.Events(run, generation, part), &v1.EventPart{Events: events}); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -141,7 +141,7 @@ func TestListByStateReadsNoOtherRuns(t *testing.T) {
 		end(t, startedWith(t, submitted), "failed")
 	}
 	listed := func(state string) (ids []string) {
-		res, err := g.ListRuns(withRole(t.Context(), v1.Role_ROLE_ADMIN), connect.NewRequest(&v1.ListRunsRequest{Name: "many", State: state}))
+		res, err := g.runs.ListRuns(withRole(t.Context(), v1.Role_ROLE_ADMIN), connect.NewRequest(&v1.ListRunsRequest{Name: "many", State: state}))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -70,7 +70,7 @@ func TestFinalInStore(t *testing.T) {
 		}},
 		TaskCount: 2,
 	}
-	if err := f.store.PutMessage(t.Context(), storekey.Status(id, 0), kept); err != nil {
+	if err := f.config.Store.PutMessage(t.Context(), storekey.Status(id, 0), kept); err != nil {
 		t.Fatal(err)
 	}
 	end(t, id, "large")

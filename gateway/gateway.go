@@ -1,54 +1,36 @@
 package gateway
 
 import (
-	"log/slog"
 	"sync"
 
-	"go.temporal.io/sdk/client"
-
 	"switchyard/activities/library"
-	"switchyard/activities/schedules"
-	"switchyard/activities/signing"
-	"switchyard/activities/store"
+	schedulestore "switchyard/activities/schedules"
 	"switchyard/gateway/audit"
+	"switchyard/gateway/blobs"
 	"switchyard/gateway/edge"
-	"switchyard/gateway/runevents"
-	"switchyard/gateway/runindex"
-	"switchyard/gateway/runview"
+	"switchyard/gateway/schedules"
 	"switchyard/gateway/sse"
 	"switchyard/gateway/sshkeys"
 	"switchyard/gateway/tunnel"
 	"switchyard/gateway/web/live"
-	"switchyard/proto/switchyard/v1/switchyardv1connect"
+	"switchyard/gateway/workflows"
 )
 
-// Gateway implements RunService and holds what the other services share. Its methods may be called concurrently.
+// Gateway wires the services of a gateway together and serves them. Its methods may be called concurrently.
 type Gateway struct {
-	config   Config
-	client   client.Client
-	store    *store.Store
-	nodes    Nodes
-	library  *library.Library
-	times    *schedules.Schedules
-	log      *slog.Logger
-	reader   *runview.Reader
-	pollers  *runview.Pollers
-	index    *runindex.Index
-	events   *runevents.Reader
-	updates  keyedLimiter
-	signer   *signing.Signer
-	keys     *sshkeys.Registry
-	recorder *audit.Recorder
-	bounds   *edge.Bounds
-	sse      *sse.Handler
-	tunnel   *tunnel.Hub
-	views    *live.Feeds
-
-	stop     sync.Once
-	stopping chan struct{}
+	config Config
+	shared
+	runs      runService
+	workflows workflows.Service
+	schedules schedules.Service
+	keys      *sshkeys.Registry
+	recorder  *audit.Recorder
+	bounds    *edge.Bounds
+	sse       *sse.Handler
+	tunnel    *tunnel.Hub
+	views     *live.Feeds
+	stop      sync.Once
 }
-
-var _ switchyardv1connect.RunServiceHandler = (*Gateway)(nil)
 
 // New returns a gateway. The caller must Close it.
 func New(config Config) (*Gateway, error) {
@@ -56,34 +38,27 @@ func New(config Config) (*Gateway, error) {
 	if err := config.Validate(); err != nil {
 		return nil, err
 	}
-	read := runview.NewReader(config.Client, config.Namespace, config.Store, config.Logger)
-	index := runindex.New(config.Client, read, config.Now)
+	stored := library.New(config.Client, config.Namespace)
+	stored.Locked = config.Authenticator != nil
+	timetable := schedulestore.New(config.Client, config.Namespace)
+	shared := newShared(config, stored)
 	g := &Gateway{
-		config:   config,
-		client:   config.Client,
-		store:    config.Store,
-		nodes:    config.Nodes,
-		library:  library.New(config.Client, config.Namespace),
-		times:    schedules.New(config.Client, config.Namespace),
-		log:      config.Logger,
-		reader:   read,
-		pollers:  runview.NewPollers(read, config.PollInterval, config.Logger),
-		index:    index,
-		events:   runevents.New(read, index, config.Store, config.Logger),
-		recorder: audit.NewRecorder(config.Store, config.Now, config.Logger),
-		signer:   signing.New(config.Store, config.Now),
-		keys:     sshkeys.NewRegistry(config.Store, config.Now),
-		bounds:   edge.NewBounds(config.Limits, maxBlobMessageBytes),
-		views:    live.NewFeeds(),
-		stopping: make(chan struct{}),
+		config:    config,
+		shared:    shared,
+		runs:      newRunService(config, shared),
+		workflows: workflows.Service{Library: stored, Definitions: shared.submitter.Definitions, Schedules: timetable, Runs: shared.submitter},
+		schedules: schedules.Service{Schedules: timetable, Index: shared.index, Now: config.Now},
+		keys:      sshkeys.NewRegistry(config.Store, config.Now),
+		recorder:  audit.NewRecorder(config.Store, config.Now, config.Logger),
+		bounds:    edge.NewBounds(config.Limits, blobs.MaxMessageBytes),
+		views:     live.NewFeeds(),
 	}
-	g.library.Locked = config.Authenticator != nil
 	g.sse = sse.New(sse.Config{
-		Index: index, Reader: read, Pollers: g.pollers, Events: g.events, Logs: g.sendLogs, Bounds: g.bounds, Log: g.log,
+		Index: g.index, Reader: g.reader, Pollers: g.pollers, Events: g.events, Logs: g.runs.SendLogs, Bounds: g.bounds, Log: config.Logger,
 		Stopping: g.stopping, KeepAlive: config.StreamKeepAlive, WriteTimeout: config.StreamWriteTimeout,
 	})
 	g.tunnel = tunnel.New(tunnel.Config{
-		Client: config.Client, Index: index, Reader: read, Store: config.Store, Signer: g.signer, Recorder: g.recorder,
+		Client: config.Client, Index: g.index, Reader: g.reader, Store: config.Store, Signer: g.signer, Recorder: g.recorder,
 		Observer: config.Observer, PeerTLS: config.PeerTLS, Now: config.Now, Log: config.Logger,
 	})
 	g.tunnel.SetURL(config.PeerURL)

@@ -2,7 +2,6 @@ package gateway
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net/http"
 	"path"
@@ -24,16 +23,19 @@ import (
 	"switchyard/gateway/a2a"
 	"switchyard/gateway/audit"
 	"switchyard/gateway/auth"
+	"switchyard/gateway/blobs"
 	"switchyard/gateway/edge"
 	"switchyard/gateway/environments"
 	"switchyard/gateway/inprocess"
 	"switchyard/gateway/mcp"
 	"switchyard/gateway/nodeaccess"
+	"switchyard/gateway/nodes"
 	"switchyard/gateway/openapi"
 	"switchyard/gateway/rest"
 	"switchyard/gateway/secrets"
 	"switchyard/gateway/sshkeys"
 	"switchyard/gateway/tasklist"
+	"switchyard/gateway/tasks"
 	"switchyard/gateway/tokens"
 	"switchyard/gateway/tunnel"
 	"switchyard/gateway/vps"
@@ -55,33 +57,34 @@ type service struct {
 // services returns the handlers of all services.
 func (g *Gateway) services() []service {
 	options := append(edge.StrictJSONs(),
-		connect.WithInterceptors(edge.NewInterceptor(g.log, g.bounds), audit.Interceptor{Recorder: g.recorder}, auth.Interceptor{}, edge.Observer(g.config.Observer), validate.NewInterceptor(validate.WithValidator(requestValidator{protovalidate.GlobalValidator}))),
+		connect.WithInterceptors(edge.NewInterceptor(g.config.Logger, g.bounds), audit.Interceptor{Recorder: g.recorder}, auth.Interceptor{}, edge.Observer(g.config.Observer), validate.NewInterceptor(validate.WithValidator(requestValidator{protovalidate.GlobalValidator}))),
 		connect.WithReadMaxBytes(maxMessageBytes),
 		connect.WithRecover(g.recovered),
 	)
-	blobOptions := slices.Concat(options, []connect.HandlerOption{connect.WithReadMaxBytes(maxBlobMessageBytes)})
-	tasks := taskService{g, tasklist.New(g.index, g.reader, g.nodes, g.config.Now)}
+	blobOptions := slices.Concat(options, []connect.HandlerOption{connect.WithReadMaxBytes(blobs.MaxMessageBytes)})
+	tasks := tasks.Service{Runs: g.submitter, Lists: tasklist.New(g.index, g.reader, g.config.Nodes, g.config.Now)}
+	access := nodeaccess.New(grants.New(g.config.Store), nodeaccess.Attempts{Client: g.config.Client}, g.reader)
 	serve := func(path string, handler http.Handler) service { return service{path, handler} }
 	return []service{
-		serve(switchyardv1connect.NewRunServiceHandler(g, options...)),
+		serve(switchyardv1connect.NewRunServiceHandler(g.runs, options...)),
 		serve(switchyardv1connect.NewTaskServiceHandler(tasks, options...)),
-		serve(switchyardv1connect.NewVpsServiceHandler(vps.Service{Runs: vpsRuns{g}, Tasks: tasks, SSH: vps.Door{Host: g.config.SSHHost, Port: g.config.SSHPort}}, options...)),
+		serve(switchyardv1connect.NewVpsServiceHandler(vps.Service{Runs: g.runs, Tasks: tasks, SSH: vps.Door{Host: g.config.SSHHost, Port: g.config.SSHPort}}, options...)),
 		serve(switchyardv1connect.NewEnvironmentServiceHandler(g.environments(), options...)),
-		serve(switchyardv1connect.NewWorkflowServiceHandler(workflowService{g}, options...)),
-		serve(switchyardv1connect.NewScheduleServiceHandler(scheduleService{g.times, g.index, g.config.Now}, options...)),
-		serve(switchyardv1connect.NewNodeServiceHandler(nodeService{g}, options...)),
+		serve(switchyardv1connect.NewWorkflowServiceHandler(g.workflows, options...)),
+		serve(switchyardv1connect.NewScheduleServiceHandler(g.schedules, options...)),
+		serve(switchyardv1connect.NewNodeServiceHandler(nodes.Service{Registry: g.config.Nodes, Now: g.config.Now}, options...)),
 		serve(switchyardv1connect.NewAuthServiceHandler(tokens.Service{Registry: g.config.Tokens}, options...)),
 		serve(switchyardv1connect.NewSecretServiceHandler(g.secrets(), options...)),
 		serve(switchyardv1connect.NewKeyServiceHandler(sshkeys.Service{Registry: g.keys}, options...)),
-		serve(switchyardv1connect.NewAuditServiceHandler(audit.Service{Store: g.store, Now: g.config.Now}, options...)),
-		serve(switchyardv1connect.NewBlobServiceHandler(blobs{g.store, nodeaccess.New(grants.New(g.store), nodeaccess.Attempts{Client: g.client}, g.reader)}, blobOptions...)),
+		serve(switchyardv1connect.NewAuditServiceHandler(audit.Service{Store: g.config.Store, Now: g.config.Now}, options...)),
+		serve(switchyardv1connect.NewBlobServiceHandler(blobs.Service{Store: g.config.Store, Access: access}, blobOptions...)),
 	}
 }
 
 // environments returns the implementation of EnvironmentService.
 func (g *Gateway) environments() environments.Service {
 	return environments.Service{
-		Library: library.New(g.store), Creations: environments.Workflows{Client: g.client, Now: g.config.Now}, Nodes: g.nodes,
+		Library: library.New(g.config.Store), Creations: environments.Workflows{Client: g.config.Client, Now: g.config.Now}, Nodes: g.config.Nodes,
 		Usage: environments.OpenRuns{Index: g.index, Reader: g.reader},
 		FindSource: func(ctx context.Context, run, task, purpose string, isFit func(string) bool) (environments.Source, error) {
 			a, err := g.tunnel.Find(ctx, run, task, purpose, isFit)
@@ -93,7 +96,7 @@ func (g *Gateway) environments() environments.Service {
 // secrets returns the implementation of SecretService.
 func (g *Gateway) secrets() secrets.Releaser {
 	return secrets.Releaser{
-		Service: secrets.Service{Vault: g.config.Vault}, Attempts: nodeaccess.Attempts{Client: g.client}, Reader: g.reader, Locked: g.config.Authenticator != nil,
+		Service: secrets.Service{Vault: g.config.Vault}, Attempts: nodeaccess.Attempts{Client: g.config.Client}, Reader: g.reader, Locked: g.config.Authenticator != nil,
 	}
 }
 
@@ -120,7 +123,7 @@ func (g *Gateway) doors() []door {
 // rpcDoors returns the services that gRPC clients expect besides those of the API: health and reflection.
 func (g *Gateway) rpcDoors(services []string) []door {
 	reflector := grpcreflect.NewStaticReflector(append(services, grpchealth.HealthV1ServiceName)...)
-	streams := connect.WithInterceptors(edge.NewInterceptor(g.log, g.bounds))
+	streams := connect.WithInterceptors(edge.NewInterceptor(g.config.Logger, g.bounds))
 	viewers := func(pattern string, handler http.Handler) door {
 		return door{pattern, v1.Role_ROLE_VIEWER, handler}
 	}
@@ -135,12 +138,12 @@ func (g *Gateway) rpcDoors(services []string) []door {
 // the limits.
 func (g *Gateway) agentDoors(calls http.Handler) []door {
 	client := inprocess.Client{Handler: calls}
-	tools := mcp.Handler(mcp.Config{Services: mcp.NewServices(client, inprocess.URL), Version: g.config.Version, Log: g.log})
+	tools := mcp.Handler(mcp.Config{Services: mcp.NewServices(client, inprocess.URL), Version: g.config.Version, Log: g.config.Logger})
 	skills := a2a.New(a2a.Config{
 		Services: a2a.Services{
 			Runs: switchyardv1connect.NewRunServiceClient(client, inprocess.URL), Workflows: switchyardv1connect.NewWorkflowServiceClient(client, inprocess.URL),
 		},
-		Version: g.config.Version, Now: g.config.Now, Log: g.log,
+		Version: g.config.Version, Now: g.config.Now, Log: g.config.Logger,
 	})
 	viewers := func(pattern string, handler http.Handler) door {
 		return door{pattern, v1.Role_ROLE_VIEWER, handler}
@@ -181,8 +184,9 @@ func (g *Gateway) Handler() http.Handler {
 	}
 	// Probes and the other doors get an answer even while the limits are reached.
 	probes := http.NewServeMux()
-	probes.HandleFunc("GET /healthz", g.healthz)
-	probes.HandleFunc("GET /readyz", g.readyz)
+	health := health{client: g.config.Client, store: g.config.Store, stopping: g.stopping, log: g.config.Logger}
+	probes.HandleFunc("GET /healthz", health.serveAlive)
+	probes.HandleFunc("GET /readyz", health.serveReady)
 	probes.Handle("GET "+tunnel.PeersPath, g.tunnel.Peers()) // authenticates the caller by itself
 	others := newMux(g.doors())
 	others.Handle("GET "+tunnel.LinksPath, g.tunnel.Links()) // for nodes; their role includes no other one
@@ -195,7 +199,7 @@ func (g *Gateway) Handler() http.Handler {
 	lock := auth.Lock{Authenticator: g.config.Authenticator, ActorHeader: names.ActorHeader, OnRefused: g.recorder.NoteRequest}
 	streams := g.sse.Wrap(firstOf(rpc, rpc, door))
 	page := web.New(web.Config{
-		Calls: rpc, Streams: streams, Feeds: g.views, Lock: lock, Bounds: g.bounds, Version: g.config.Version, Now: g.config.Now, Log: g.log,
+		Calls: rpc, Streams: streams, Feeds: g.views, Lock: lock, Bounds: g.bounds, Version: g.config.Version, Now: g.config.Now, Log: g.config.Logger,
 		Stopping: g.stopping, KeepAlive: g.sse.KeepAlive, WriteTimeout: g.sse.WriteTimeout,
 	})
 	bounded := g.bounds.Protect(page.Wrap(lock.Middleware(streams)))
@@ -214,11 +218,8 @@ func firstOf(mux *http.ServeMux, matched, rest http.Handler) http.Handler {
 	})
 }
 
-// healthz reports that the process is alive.
-func (g *Gateway) healthz(w http.ResponseWriter, _ *http.Request) { writeWord(w, http.StatusOK, "ok") }
-
 func (g *Gateway) recovered(_ context.Context, spec connect.Spec, _ http.Header, cause any) error {
-	g.log.Error("a call panicked", "procedure", spec.Procedure, "panic", cause, "stack", string(debug.Stack()))
+	g.config.Logger.Error("a call panicked", "procedure", spec.Procedure, "panic", cause, "stack", string(debug.Stack()))
 	return connect.NewError(connect.CodeInternal, fmt.Errorf("%s panicked; the gateway's log has more", spec.Procedure))
 }
 
@@ -241,9 +242,4 @@ func (outsideDefinitions) ShouldValidate(_ protoreflect.Message, d protoreflect.
 	}
 	file := field.Message().ParentFile()
 	return file != v1.File_switchyard_v1_definition_proto && file != v1.File_switchyard_v1_spec_proto
-}
-
-// errStopping returns the error that ends the streams of a gateway that is shutting down.
-func errStopping() error {
-	return connect.NewError(connect.CodeUnavailable, errors.New("the gateway is shutting down"))
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"time"
 
@@ -19,13 +20,24 @@ const readyTimeout = 3 * time.Second
 // readyKey is a key without a value. A not-found error for it shows that the store can be read.
 var readyKey = storekey.Status("readyz", 0)
 
-// readyz reports to load balancers whether this gateway can answer calls. The reason why it cannot goes to the
+// health answers the probes of load balancers.
+type health struct {
+	client   client.Client
+	store    *store.Store
+	stopping <-chan struct{} // closed when the gateway shuts down
+	log      *slog.Logger
+}
+
+// serveAlive reports that the process is alive.
+func (h health) serveAlive(w http.ResponseWriter, _ *http.Request) { writeWord(w, http.StatusOK, "ok") }
+
+// serveReady reports whether this gateway can answer calls. The reason why it cannot goes to the
 // log.
-func (g *Gateway) readyz(w http.ResponseWriter, r *http.Request) {
+func (h health) serveReady(w http.ResponseWriter, r *http.Request) {
 	ctx, cancel := context.WithTimeout(r.Context(), readyTimeout)
 	defer cancel()
-	if err := g.ready(ctx); err != nil {
-		g.log.Warn("the gateway is not ready", "error", err)
+	if err := h.ready(ctx); err != nil {
+		h.log.Warn("the gateway is not ready", "error", err)
 		writeWord(w, http.StatusServiceUnavailable, "unavailable")
 		return
 	}
@@ -41,17 +53,17 @@ func writeWord(w http.ResponseWriter, status int, word string) {
 }
 
 // ready returns the reasons why the gateway cannot answer calls, or nil.
-func (g *Gateway) ready(ctx context.Context) error {
+func (h health) ready(ctx context.Context) error {
 	select {
-	case <-g.stopping:
+	case <-h.stopping:
 		return errors.New("the gateway is shutting down")
 	default:
 	}
 	var errs []error
-	if _, err := g.client.CheckHealth(ctx, &client.CheckHealthRequest{}); err != nil {
+	if _, err := h.client.CheckHealth(ctx, &client.CheckHealthRequest{}); err != nil {
 		errs = append(errs, fmt.Errorf("Temporal does not answer: %w", err))
 	}
-	if _, err := g.store.Get(ctx, readyKey); err != nil && !errors.Is(err, store.ErrNotFound) {
+	if _, err := h.store.Get(ctx, readyKey); err != nil && !errors.Is(err, store.ErrNotFound) {
 		errs = append(errs, fmt.Errorf("the store does not answer: %w", err))
 	}
 	return errors.Join(errs...)

@@ -39,7 +39,7 @@ func TestInstances(t *testing.T) {
 	id := f.submit(t, "fanned", "each", "other")
 	output, _ := structpb.NewStruct(map[string]any{"n": 1})
 	record := storekey.Result(id, 0, "each[0]", 0)
-	if err := f.store.PutMessage(t.Context(), record, &v1.ExecuteResponse{Result: &v1.TaskResult{Stdout: "all of it", Output: output}}); err != nil {
+	if err := f.config.Store.PutMessage(t.Context(), record, &v1.ExecuteResponse{Result: &v1.TaskResult{Stdout: "all of it", Output: output}}); err != nil {
 		t.Fatal(err)
 	}
 	signal(t, id, setSignal, &v1.StatusResponse{Records: map[string]string{"each[0]": record}})
@@ -197,11 +197,11 @@ func TestInstancesOfAnEndedChild(t *testing.T) {
 		task.Instances = append(task.Instances, &v1.Instance{Index: childFrom + i, State: "completed", Node: fmt.Sprint("kept", i), Result: &v1.TaskResult{Stdout: "x"}})
 	}
 	record := storekey.Result(id, 0, "each[5]", 0)
-	if err := f.store.PutMessage(t.Context(), record, &v1.ExecuteResponse{Result: &v1.TaskResult{Stdout: "all of it"}}); err != nil {
+	if err := f.config.Store.PutMessage(t.Context(), record, &v1.ExecuteResponse{Result: &v1.TaskResult{Stdout: "all of it"}}); err != nil {
 		t.Fatal(err)
 	}
 	status := &v1.StatusResponse{Run: &v1.Run{Id: child, Tasks: map[string]*v1.Task{"each": task}}, Records: map[string]string{"each[5]": record}}
-	if err := f.store.PutMessage(t.Context(), storekey.Status(child, 0), status); err != nil {
+	if err := f.config.Store.PutMessage(t.Context(), storekey.Status(child, 0), status); err != nil {
 		t.Fatal(err)
 	}
 	for size, want := range map[int32]string{0: "4 kept0 x|5 kept1 all of it|6 kept2 x", 2: "4 kept0 x|5 kept1 all of it", 1: "4 kept0 x"} {
@@ -273,10 +273,10 @@ func TestInstanceLogs(t *testing.T) {
 	t.Parallel()
 	f := start(t)
 	id := f.submit(t, "printing", "each", "other")
-	writeLog(t, f.store, id, "each[0]", 0, 2, "zero old\n")
-	writeLog(t, f.store, id, "each[0]", 1, 3, "zero\n")
-	writeLog(t, f.store, id, "other", 0, 1, "other\n")
-	w := logs.NewWriter(f.store, logs.Attempt{Run: id, Task: storekey.BatchName("each", 1, 3), Attempt: 0, Claim: 3}, logs.Options{})
+	writeLog(t, f.config.Store, id, "each[0]", 0, 2, "zero old\n")
+	writeLog(t, f.config.Store, id, "each[0]", 1, 3, "zero\n")
+	writeLog(t, f.config.Store, id, "other", 0, 1, "other\n")
+	w := logs.NewWriter(f.config.Store, logs.Attempt{Run: id, Task: storekey.BatchName("each", 1, 3), Attempt: 0, Claim: 3}, logs.Options{})
 	for _, name := range []string{"each[1]", "each[3]"} {
 		w.Begin(name, 0, 3)
 		print(t, w, logs.Stdout, name+"\n")
@@ -337,9 +337,9 @@ func TestFollowInstances(t *testing.T) {
 		}
 	}
 	fanOut(t, id, "each", "running", 2, map[string]int32{"assigned": 2}, &v1.Instance{Index: 0, State: "assigned"})
-	writeLog(t, f.store, id, "each[0]", 0, 3, "zero\n")
+	writeLog(t, f.config.Store, id, "each[0]", 0, 3, "zero\n")
 	next("each[0] zero\n")
-	writeLog(t, f.store, id, "each[1]", 0, 3, "one\n")
+	writeLog(t, f.config.Store, id, "each[1]", 0, 3, "one\n")
 	next("each[1] one\n")
 	fanOut(t, id, "each", "completed", 2, map[string]int32{"completed": 2}, &v1.Instance{Index: 0, State: "completed"})
 	if entries.Receive() || entries.Err() != nil {

@@ -2,7 +2,6 @@ package gateway
 
 import (
 	"fmt"
-	"strings"
 	"testing"
 
 	"connectrpc.com/connect"
@@ -23,7 +22,7 @@ func TestInstancesShowTheirItems(t *testing.T) {
 		t.Fatal(err)
 	}
 	key := storekey.List("items", "some")
-	if err := f.store.PutMessage(t.Context(), key, &v1.ItemList{Items: list.GetValues()}); err != nil {
+	if err := f.config.Store.PutMessage(t.Context(), key, &v1.ItemList{Items: list.GetValues()}); err != nil {
 		t.Fatal(err)
 	}
 	instances := []*v1.Instance{{Index: 0, State: "completed", CompletedAt: timestamppb.Now()}, {Index: 1, State: "completed", CompletedAt: timestamppb.Now()}}
@@ -47,24 +46,13 @@ func TestInstancesShowTheirItems(t *testing.T) {
 			t.Errorf("%s: an open run shows %s", name, got)
 		}
 		kept := &v1.StatusResponse{Run: &v1.Run{Id: id, State: "completed"}, Items: map[string]*v1.Items{"each": items}}
-		if err := f.store.PutMessage(t.Context(), storekey.Status(id, 0), kept); err != nil {
+		if err := f.config.Store.PutMessage(t.Context(), storekey.Status(id, 0), kept); err != nil {
 			t.Fatal(err)
 		}
 		end(t, id, "completed")
 		eventually(t, "the run has ended", func() bool { return f.get(t, id).GetState() == "completed" })
 		if got := shown(); got != want {
 			t.Errorf("%s: a run that has ended shows %s", name, got)
-		}
-	}
-}
-
-func TestShortItem(t *testing.T) {
-	t.Parallel()
-	for item, want := range map[string]string{
-		"a.png": "a.png", "two\nlines\tand\x1b[2J": "two lines and [2J", strings.Repeat("é", 81): strings.Repeat("é", 77) + "...", "": "",
-	} {
-		if got := shortItem(structpb.NewStringValue(item)); got != want {
-			t.Errorf("%q is shown as %q", item, got)
 		}
 	}
 }

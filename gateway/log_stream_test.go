@@ -54,8 +54,8 @@ func TestLogStreamContinuesExactlyAfterALine(t *testing.T) {
 	id := f.submit(t, "printing", "a", "b")
 	set(t, id, "a", 1, assigned(0))
 	set(t, id, "b", 2, assigned(0))
-	a := logs.NewWriter(f.store, logs.Attempt{Run: id, Task: "a", Claim: 1}, logs.Options{})
-	b := logs.NewWriter(f.store, logs.Attempt{Run: id, Task: "b", Claim: 2}, logs.Options{})
+	a := logs.NewWriter(f.config.Store, logs.Attempt{Run: id, Task: "a", Claim: 1}, logs.Options{})
+	b := logs.NewWriter(f.config.Store, logs.Attempt{Run: id, Task: "b", Claim: 2}, logs.Options{})
 	path := "/runs/" + id + "/tasks/a/logs?follow=true"
 	one, _ := f.openStream(t, path, "Accept", "*/*")
 	both, _ := f.openStream(t, "/v1/runs/"+id+"/logs")
@@ -121,11 +121,11 @@ func TestLogStreamBeginsWithTheLastLines(t *testing.T) {
 	f := start(t)
 	id := f.submit(t, "tailed", "a", "b")
 	set(t, id, "a", 1, assigned(0))
-	w := logs.NewWriter(f.store, logs.Attempt{Run: id, Task: "a", Claim: 1}, logs.Options{})
+	w := logs.NewWriter(f.config.Store, logs.Attempt{Run: id, Task: "a", Claim: 1}, logs.Options{})
 	print(t, w, "stdout", "1\n2\n3\n4\n")
 	whole, _ := f.openStream(t, "/v1/runs/"+id+"/logs") // waits until the lines are stored
 	whole.take(t, 4)
-	writeLog(t, f.store, id, "b", 0, 2, "5\n6\n7\n")
+	writeLog(t, f.config.Store, id, "b", 0, 2, "5\n6\n7\n")
 	set(t, id, "b", 2, &v1.Task{State: "completed"})
 	whole.take(t, 3)
 	s, _ := f.openStream(t, "/v1/runs/"+id+"/logs?tail=2")
@@ -165,7 +165,7 @@ func TestLogStreamOfManyTasksHasShortIDs(t *testing.T) {
 	id := f.submit(t, "wide", tasks...)
 	states := &v1.StatusResponse{Run: &v1.Run{Tasks: map[string]*v1.Task{}}, Claims: map[string]int32{}}
 	for k, task := range tasks {
-		writeLog(t, f.store, id, task, 0, int32(k+1), "text\n")
+		writeLog(t, f.config.Store, id, task, 0, int32(k+1), "text\n")
 		states.Run.Tasks[task], states.Claims[task] = &v1.Task{State: "completed"}, int32(k+1)
 	}
 	signal(t, id, setSignal, states)

@@ -92,7 +92,7 @@ func TestFollow(t *testing.T) {
 	one := f.logs(t, &v1.StreamRunLogsRequest{Id: id, Follow: true, Task: "build"})
 
 	set(t, id, "build", 1, assigned(0))
-	w := logs.NewWriter(f.store, logs.Attempt{Run: id, Task: "build", Claim: 1}, logs.Options{})
+	w := logs.NewWriter(f.config.Store, logs.Attempt{Run: id, Task: "build", Claim: 1}, logs.Options{})
 	print(t, w, "stdout", "first\n")
 	receive(t, one, "build", 0, "first\n")
 	receive(t, all, "build", 0, "first\n")
@@ -103,16 +103,16 @@ func TestFollow(t *testing.T) {
 		t.Fatal(err)
 	}
 	// The second attempt starts and ends between two polls.
-	writeLog(t, f.store, id, "build", 1, 2, "missed\n")
+	writeLog(t, f.config.Store, id, "build", 1, 2, "missed\n")
 	set(t, id, "build", 3, assigned(2))
 	receive(t, one, "build", 1, "missed\n")
 	receive(t, all, "build", 1, "missed\n")
-	writeLog(t, f.store, id, "build", 2, 3, "third\n")
+	writeLog(t, f.config.Store, id, "build", 2, 3, "third\n")
 	set(t, id, "build", 3, &v1.Task{State: "completed", Attempt: 2})
 	if got := readLogs(t, one); got["build"] != "third\n" {
 		t.Errorf("the rest of the task's log is %q", got)
 	}
-	writeLog(t, f.store, id, "test", 0, 4, "other\n")
+	writeLog(t, f.config.Store, id, "test", 0, 4, "other\n")
 	set(t, id, "test", 4, &v1.Task{State: "completed"})
 	end(t, id, "completed")
 	if got := readLogs(t, all); got["build"] != "third\n" || got["test"] != "other\n" {
@@ -127,7 +127,7 @@ func TestFollowPrompt(t *testing.T) {
 	id := f.submit(t, "prompt")
 	set(t, id, "build", 1, assigned(0))
 	stream := f.logs(t, &v1.StreamRunLogsRequest{Id: id, Follow: true})
-	w := logs.NewWriter(f.store, logs.Attempt{Run: id, Task: "build", Claim: 1}, logs.Options{})
+	w := logs.NewWriter(f.config.Store, logs.Attempt{Run: id, Task: "build", Claim: 1}, logs.Options{})
 	defer w.Close(t.Context())
 	for range 3 {
 		begun := time.Now()
@@ -142,9 +142,9 @@ func TestLogs(t *testing.T) {
 	t.Parallel()
 	f := start(t)
 	id := f.submit(t, "printed", "a", "b", "never")
-	writeLog(t, f.store, id, "a", 0, 1, "a0\n")
-	writeLog(t, f.store, id, "a", 1, 3, "a1\n")
-	w := logs.NewWriter(f.store, logs.Attempt{Run: id, Task: "b", Claim: 2}, logs.Options{})
+	writeLog(t, f.config.Store, id, "a", 0, 1, "a0\n")
+	writeLog(t, f.config.Store, id, "a", 1, 3, "a1\n")
+	w := logs.NewWriter(f.config.Store, logs.Attempt{Run: id, Task: "b", Claim: 2}, logs.Options{})
 	print(t, w, "stdout", "out\n")
 	print(t, w, "stderr", "err\n")
 	if err := w.Close(t.Context()); err != nil {
@@ -197,10 +197,10 @@ func TestLogsResume(t *testing.T) {
 	t.Parallel()
 	f := start(t)
 	id := f.submit(t, "resumes", "a", "b", "c")
-	writeLog(t, f.store, id, "a", 0, 1, "a0\n")
-	writeLog(t, f.store, id, "a", 1, 2, "a1\n")
+	writeLog(t, f.config.Store, id, "a", 0, 1, "a0\n")
+	writeLog(t, f.config.Store, id, "a", 1, 2, "a1\n")
 	set(t, id, "a", 2, &v1.Task{State: "failed", Attempt: 1})
-	w := logs.NewWriter(f.store, logs.Attempt{Run: id, Task: "b", Claim: 3}, logs.Options{})
+	w := logs.NewWriter(f.config.Store, logs.Attempt{Run: id, Task: "b", Claim: 3}, logs.Options{})
 	print(t, w, "stdout", "b0\n")
 	set(t, id, "b", 3, assigned(0))
 	stream := f.logs(t, &v1.StreamRunLogsRequest{Id: id, Follow: true})
@@ -224,11 +224,11 @@ func TestLogsResume(t *testing.T) {
 	if err := w.Close(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	writeLog(t, f.store, id, "b", 1, 4, "b1\n")
-	writeLog(t, f.store, id, "b", 2, 5, "b2\n")
+	writeLog(t, f.config.Store, id, "b", 1, 4, "b1\n")
+	writeLog(t, f.config.Store, id, "b", 2, 5, "b2\n")
 	set(t, id, "b", 5, &v1.Task{State: "completed", Attempt: 2})
-	writeLog(t, f.store, id, "c", 0, 6, "c0\n")
-	writeLog(t, f.store, id, "c", 1, 7, "c1\n")
+	writeLog(t, f.config.Store, id, "c", 0, 6, "c0\n")
+	writeLog(t, f.config.Store, id, "c", 1, 7, "c1\n")
 	set(t, id, "c", 7, &v1.Task{State: "completed", Attempt: 1})
 	end(t, id, "failed")
 	for _, follow := range []bool{false, true} {
@@ -248,7 +248,7 @@ func TestLogsTellWhatIsMissing(t *testing.T) {
 	t.Parallel()
 	f := start(t)
 	id := f.submit(t, "misses", "a", "b", "c", "d")
-	writeLog(t, f.store, id, "a", 0, 1, "a0\n")
+	writeLog(t, f.config.Store, id, "a", 0, 1, "a0\n")
 	said := func(text string) *v1.Task {
 		return &v1.Task{State: "completed", Node: "far", Result: &v1.TaskResult{Stdout: text}}
 	}
@@ -290,8 +290,8 @@ func TestLogsAreThoseOfTheAttemptThatRan(t *testing.T) {
 	t.Parallel()
 	f := start(t)
 	id := f.submit(t, "answered", "a", "each", "b")
-	writeLog(t, f.store, id, "a", 0, 1, "a0\n")
-	writeLog(t, f.store, id, "each[0]", 0, 1, "e0\n")
+	writeLog(t, f.config.Store, id, "a", 0, 1, "a0\n")
+	writeLog(t, f.config.Store, id, "each[0]", 0, 1, "e0\n")
 	said := &v1.TaskResult{Stdout: "said\n"}
 	count := int32(1)
 	signal(t, id, setSignal, &v1.StatusResponse{
@@ -327,7 +327,7 @@ func TestLogsSince(t *testing.T) {
 	t.Parallel()
 	f := start(t)
 	id := f.submit(t, "since", "a")
-	writeLog(t, f.store, id, "a", 0, 1, "a0\n")
+	writeLog(t, f.config.Store, id, "a", 0, 1, "a0\n")
 	set(t, id, "a", 1, &v1.Task{State: "completed"})
 	for age, want := range map[time.Duration]string{time.Hour: "a0\n", -time.Hour: ""} {
 		got := readLogs(t, f.logs(t, &v1.StreamRunLogsRequest{Id: id, Since: timestamppb.New(time.Now().Add(-age))}))

@@ -35,7 +35,7 @@ func TestNodeTokenOpensWhatItsNodeWasGiven(t *testing.T) {
 	t.Parallel()
 	f := startLocked(t, t.TempDir())
 	a, b := f.openAs(t, f.nodeToken(t, "a")), f.openAs(t, f.nodeToken(t, "b"))
-	given := grants.New(f.store)
+	given := grants.New(f.config.Store)
 	for _, one := range []grants.Grant{
 		{Node: "a", Run: "ci-0k", Chain: "c1", Task: "build"}, {Node: "a", Run: "ci-0k", Chain: "c1", Task: "each"}, {Node: "b", Run: "ci-1k", Chain: "c1", Task: "build"},
 	} {
@@ -44,7 +44,7 @@ func TestNodeTokenOpensWhatItsNodeWasGiven(t *testing.T) {
 		}
 	}
 	parent := storekey.Result("ci-0k/c1", 0, "parent", 0)
-	if err := f.store.Put(t.Context(), parent, []byte("output of a parent")); err != nil {
+	if err := f.config.Store.Put(t.Context(), parent, []byte("output of a parent")); err != nil {
 		t.Fatal(err)
 	}
 	for _, key := range []string{

@@ -54,7 +54,7 @@ func drawnRequestsGetDocumentedAnswers(t *testing.T) {
 	}
 	id := f.submit(t, "drawn")
 	deadLetter(t, id, "test", 1, "node-a")
-	writeLog(t, f.store, id, "build", 0, 1, "hello\n")
+	writeLog(t, f.config.Store, id, "build", 0, 1, "hello\n")
 	known := openapitest.Known{
 		"id": {id, "last"}, "run": {id}, "task": {"build", "test", "build[0]"}, "name": {"drawn"},
 		"workflow": {"drawn"}, "pageToken": {""},

@@ -59,7 +59,7 @@ func TestEventStreamOfChildrenContinuesExactly(t *testing.T) {
 		}
 	}
 	f.storeEvents(t, id, 0, 0, numbered(0, 0, 3)...)
-	if err := f.store.PutMessage(t.Context(), storekey.Status(id, 0), status); err != nil {
+	if err := f.config.Store.PutMessage(t.Context(), storekey.Status(id, 0), status); err != nil {
 		t.Fatal(err)
 	}
 	fanOut(t, id, "each", "completed", children*instances, map[string]int32{"completed": children * instances})

@@ -3,14 +3,11 @@ package gateway
 import (
 	"fmt"
 	"slices"
-	"strings"
 	"testing"
-	"time"
 
 	"connectrpc.com/connect"
 
 	v1 "switchyard/proto/switchyard/v1"
-	"switchyard/workflows/definition"
 )
 
 func (f *fixture) plan(t *testing.T, document string) (*v1.PlanRunResponse, error) {
@@ -92,55 +89,4 @@ tasks:
 	}
 	_, err = f.plan(t, document("planned", "a")+"    dependsOn: [b]\n")
 	wantCode(t, "a bad definition", err, connect.CodeInvalidArgument)
-}
-
-// TestPlanOfManyKinds checks that a plan asks about a bounded number of kinds of tasks.
-func TestPlanOfManyKinds(t *testing.T) {
-	t.Parallel()
-	f := start(t)
-	var b strings.Builder
-	b.WriteString("name: motley\ntasks:\n")
-	for i := range maxPlanAsks*answerExplained + 5 {
-		fmt.Fprintf(&b, "  t%03d: { type: shell, spec: { command: 'true' }, resources: { memoryMb: %d } }\n", i, i+1)
-	}
-	plan, err := f.plan(t, b.String())
-	if err != nil {
-		t.Fatal(err)
-	}
-	for i, task := range plan.GetTasks() {
-		want := "1 of 2 nodes"
-		if i >= maxPlanAsks*answerExplained {
-			want = "not looked at: the tasks want 37 different things of a node"
-		}
-		if task.GetPlacement() != want {
-			t.Errorf("task %d: %s, want %s", i, task.GetPlacement(), want)
-		}
-	}
-}
-
-// TestPlanTellsContainersApart checks that a plan asks separately about tasks whose containers have different
-// requirements.
-func TestPlanTellsContainersApart(t *testing.T) {
-	def, err := definition.Parse("d.yaml", []byte(`
-name: apart
-tasks:
-  plain: { type: container, spec: { image: a } }
-  host: { type: container, spec: { image: a, network: host } }
-  data: { type: container, spec: { image: a, mounts: [{ hostPath: /data, containerPath: /d }] } }
-`))
-	if err != nil {
-		t.Fatal(err)
-	}
-	g := &Gateway{config: Config{Now: time.Now}}
-	kinds := map[string]bool{}
-	for name, task := range def.GetTasks() {
-		kind, err := kindOf(g.taskRequest(name, task, nil))
-		if err != nil {
-			t.Fatal(err)
-		}
-		kinds[kind] = true
-	}
-	if len(kinds) != 3 {
-		t.Errorf("three kinds of tasks are %d", len(kinds))
-	}
 }

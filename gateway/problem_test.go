@@ -119,7 +119,7 @@ func TestForceTellsRunsOfOneIDApart(t *testing.T) {
 			t.Errorf("build is kept as %s, %v; want %s", got, err, state)
 		}
 		var stored v1.StatusResponse
-		if err := f.store.GetMessage(t.Context(), storekey.Status(names.Home(id, run.GetRunID()), 0), &stored); err != nil {
+		if err := f.config.Store.GetMessage(t.Context(), storekey.Status(names.Home(id, run.GetRunID()), 0), &stored); err != nil {
 			t.Error(err)
 		}
 	}

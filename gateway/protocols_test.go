@@ -70,7 +70,7 @@ func TestProtocols(t *testing.T) {
 				t.Fatal(err)
 			}
 			set(t, id, "build", 1, &v1.Task{State: "completed", Node: "a", AssignedAt: timestamppb.Now(), Result: &v1.TaskResult{}})
-			writeLog(t, f.store, id, "build", 0, 1, "hello\n")
+			writeLog(t, f.config.Store, id, "build", 0, 1, "hello\n")
 			cancelled, err := client.CancelRun(t.Context(), connect.NewRequest(&v1.CancelRunRequest{Id: id, Reason: "enough"}))
 			if err != nil || cancelled.Msg.GetId() != id {
 				t.Fatal(cancelled, err)

@@ -180,10 +180,10 @@ func TestCancelReachesARunThatContinuesAsNew(t *testing.T) {
 	}
 	defer g.Close()
 	id := f.submit(t, "continuing")
-	if _, err := g.CancelRun(withRole(t.Context(), v1.Role_ROLE_ADMIN), connect.NewRequest(&v1.CancelRunRequest{Id: id})); err != nil {
+	if _, err := g.runs.CancelRun(withRole(t.Context(), v1.Role_ROLE_ADMIN), connect.NewRequest(&v1.CancelRunRequest{Id: id})); err != nil {
 		t.Fatal(err)
 	}
 	eventually(t, "the run is cancelled", func() bool { return f.get(t, id).GetState() == "cancelled" })
-	_, err = g.CancelRun(withRole(t.Context(), v1.Role_ROLE_ADMIN), connect.NewRequest(&v1.CancelRunRequest{Id: id}))
+	_, err = g.runs.CancelRun(withRole(t.Context(), v1.Role_ROLE_ADMIN), connect.NewRequest(&v1.CancelRunRequest{Id: id}))
 	wantCode(t, "cancel what has ended", err, connect.CodeAborted)
 }

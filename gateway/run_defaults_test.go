@@ -37,13 +37,13 @@ func TestRunDefaultsOfGateway(t *testing.T) {
 		}
 	}
 	text := document("filled", "a")
-	in, _, err := g.prepare(t.Context(), &v1.SubmitRunRequest{Source: &v1.SubmitRunRequest_Document{Document: text}})
+	in, _, err := g.submitter.Prepare(t.Context(), &v1.SubmitRunRequest{Source: &v1.SubmitRunRequest_Document{Document: text}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	hasDefaults("a run that is submitted", in)
 	put := connect.NewRequest(&v1.PutWorkflowRequest{Source: &v1.PutWorkflowRequest_Document{Document: text}})
-	if _, err := (workflowService{g}).PutWorkflow(t.Context(), put); err != nil {
+	if _, err := g.workflows.PutWorkflow(t.Context(), put); err != nil {
 		t.Fatal(err)
 	}
 	described, err := temporalClient.ScheduleClient().GetHandle(t.Context(), names.StoredWorkflowID("filled")).Describe(t.Context())

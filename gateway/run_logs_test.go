@@ -29,7 +29,7 @@ func TestRunLogsInPages(t *testing.T) {
 		fmt.Fprintf(&text, "line %d of a log that takes more than one page: %s\n", i, strings.Repeat("x", 30))
 	}
 	text.WriteString("caf\xff\nwithout an end")
-	writeLog(t, f.store, id, "build", 0, 1, text.String())
+	writeLog(t, f.config.Store, id, "build", 0, 1, text.String())
 
 	var joined strings.Builder
 	pages := 0

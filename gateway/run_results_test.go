@@ -22,7 +22,7 @@ func TestGetPages(t *testing.T) {
 		key := storekey.Result(id, 0, name, 0)
 		output, _ := structpb.NewStruct(map[string]any{"of": name})
 		record := &v1.ExecuteResponse{State: "completed", Result: &v1.TaskResult{Stdout: strings.Repeat(name, 1<<20), Output: output}}
-		if err := f.store.PutMessage(t.Context(), key, record); err != nil {
+		if err := f.config.Store.PutMessage(t.Context(), key, record); err != nil {
 			t.Fatal(err)
 		}
 		signal(t, id, setSignal, &v1.StatusResponse{

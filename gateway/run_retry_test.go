@@ -164,17 +164,6 @@ func TestRerun(t *testing.T) {
 	end(t, again.Msg.GetId(), "completed")
 }
 
-// TestChildIsStartedAgain checks that a restarted child run keeps its depth, but that no parent awaits it.
-func TestChildIsStartedAgain(t *testing.T) {
-	t.Parallel()
-	in, err := packed(&v1.RunInput{
-		Definition: &v1.Definition{Name: "inner"}, Generation: 1, ParentRun: "outer-1", ParentTask: "t", Depth: 3, ParentFirst: "x",
-	})
-	if err != nil || in.GetParentRun() != "outer-1" || in.GetParentTask() != "t" || in.GetDepth() != 3 || in.GetParentFirst() != "" {
-		t.Errorf("%v, %v", in, err)
-	}
-}
-
 // TestRetryAfterForceKeepsWhatPartsHaveCompleted checks that the retry of a run that was ended by force refers to the
 // previous execution, and finds what the fan-out parts that ended along with the run had completed.
 func TestRetryAfterForceKeepsWhatPartsHaveCompleted(t *testing.T) {
@@ -203,7 +192,7 @@ func TestRetryAfterForceKeepsWhatPartsHaveCompleted(t *testing.T) {
 		t.Errorf("the next generation follows execution %q, want %q", in.GetTerminated(), ended)
 	}
 	var kept v1.StatusResponse
-	if err := f.store.GetMessage(t.Context(), storekey.Status(child, 0), &kept); err != nil {
+	if err := f.config.Store.GetMessage(t.Context(), storekey.Status(child, 0), &kept); err != nil {
 		t.Fatal(err)
 	}
 	var states []string

@@ -66,7 +66,7 @@ func (g *Gateway) Listen(ctx context.Context, address string) (*Server, error) {
 		IdleTimeout:       2 * time.Minute,
 		// Pings detect a watcher that has vanished without closing its connection.
 		HTTP2:    &http.HTTP2Config{SendPingTimeout: 30 * time.Second, PingTimeout: 15 * time.Second},
-		ErrorLog: slog.NewLogLogger(g.log.Handler(), slog.LevelDebug),
+		ErrorLog: slog.NewLogLogger(g.config.Logger.Handler(), slog.LevelDebug),
 	}
 	s.http.Protocols.SetHTTP1(true)
 	serve := func() error { return s.http.Serve(listener) }

@@ -159,7 +159,7 @@ func TestRefusalSpeaksTheClientsProtocol(t *testing.T) {
 func TestListenTaken(t *testing.T) {
 	t.Parallel()
 	f := start(t)
-	g, err := New(Config{Client: temporalClient, Store: f.store})
+	g, err := New(Config{Client: temporalClient, Store: f.config.Store})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -25,12 +25,12 @@ import (
 
 // listenSSH opens the port for SSH clients, and records it for callers who ask how to reach a machine.
 func (g *Gateway) listenSSH(ctx context.Context) (*sshdoor.Door, error) {
-	key, err := sshdoor.HostKey(ctx, g.store)
+	key, err := sshdoor.HostKey(ctx, g.config.Store)
 	if err != nil {
 		return nil, err
 	}
 	door, err := sshdoor.Listen(ctx, g.config.SSHAddress, sshdoor.Config{
-		HostKey: key, Runs: sshRuns{g}, Keys: g.keys, Locked: g.config.Authenticator != nil, Enter: g.enter, Logger: g.log,
+		HostKey: key, Runs: sshRuns{g.index, g.reader, g.tunnel}, Keys: g.keys, Locked: g.config.Authenticator != nil, Enter: g.enter, Logger: g.config.Logger,
 		OnLogin: func(ctx context.Context, p *auth.Principal, from net.Addr, run, task string) {
 			g.recorder.RecordLogin(auth.With(ctx, p), from.String(), run, task)
 		},
@@ -61,18 +61,22 @@ func (g *Gateway) enter(p *auth.Principal, from net.Addr, run, task string) exec
 }
 
 // sshRuns finds the runs that SSH clients name.
-type sshRuns struct{ gateway *Gateway }
+type sshRuns struct {
+	index  *runindex.Index
+	reader *runview.Reader
+	tunnel *tunnel.Hub
+}
 
 var _ sshdoor.Runs = sshRuns{}
 
 // Resolve returns the id of the run that a text names for the caller of ctx.
 func (s sshRuns) Resolve(ctx context.Context, text string) (string, error) {
-	return s.gateway.index.Resolve(ctx, text)
+	return s.index.Resolve(ctx, text)
 }
 
 // Find returns a run.
 func (s sshRuns) Find(ctx context.Context, id string) (sshdoor.Run, error) {
-	desc, err := s.gateway.reader.Describe(ctx, id)
+	desc, err := s.reader.Describe(ctx, id)
 	if err != nil {
 		return sshdoor.Run{}, fmt.Errorf("look for run %s: %w", id, err)
 	}
@@ -83,11 +87,11 @@ func (s sshRuns) Find(ctx context.Context, id string) (sshdoor.Run, error) {
 // TaskKeys returns the SSH keys of the machines of a run. They come from the definition, or from the node of a machine if the
 // definition makes them with templates.
 func (s sshRuns) TaskKeys(ctx context.Context, id string) (map[string]string, error) {
-	desc, err := s.gateway.reader.Describe(ctx, id)
+	desc, err := s.reader.Describe(ctx, id)
 	if err != nil {
 		return nil, fmt.Errorf("look for run %s: %w", id, err)
 	}
-	in, err := s.gateway.reader.DefinedInput(ctx, desc.GetWorkflowExecutionInfo())
+	in, err := s.reader.DefinedInput(ctx, desc.GetWorkflowExecutionInfo())
 	if err != nil {
 		return nil, fmt.Errorf("read the definition of run %s: %w", id, err)
 	}
@@ -106,7 +110,7 @@ func (s sshRuns) TaskKeys(ctx context.Context, id string) (map[string]string, er
 	if len(made) == 0 {
 		return keys, nil
 	}
-	found, err := s.gateway.tunnel.LoginKeys(ctx, desc)
+	found, err := s.tunnel.LoginKeys(ctx, desc)
 	if err != nil {
 		return nil, fmt.Errorf("look for the machines of run %s: %w", id, err)
 	}
@@ -122,5 +126,5 @@ func (s sshRuns) TaskKeys(ctx context.Context, id string) (map[string]string, er
 // Starting returns the ids of at most the given number of open runs with machines that start with prefix, regardless of their
 // owner.
 func (s sshRuns) Starting(ctx context.Context, prefix string, most int) ([]string, error) {
-	return s.gateway.index.OpenOfType(ctx, v1.TypeVPS, prefix, most)
+	return s.index.OpenOfType(ctx, v1.TypeVPS, prefix, most)
 }

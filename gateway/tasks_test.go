@@ -198,15 +198,3 @@ func TestSubmitTasks(t *testing.T) {
 		}
 	}
 }
-
-// TestSubmitTasksOutOfTime checks that tasks that were not started in time are reported as such.
-func TestSubmitTasksOutOfTime(t *testing.T) {
-	t.Parallel()
-	f := start(t)
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	res, err := taskService{Gateway: f.Gateway}.SubmitTasks(ctx, connect.NewRequest(&v1.SubmitTasksRequest{Tasks: []*v1.SubmitTaskRequest{{Type: "shell", Spec: echo("x")}}}))
-	if err != nil || res.Msg.GetRefused() != 1 || res.Msg.GetItems()[0].GetError().GetCode() != "canceled" {
-		t.Errorf("%v, %v", res, err)
-	}
-}

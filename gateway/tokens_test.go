@@ -2,11 +2,12 @@ package gateway
 
 import (
 	"net/http"
+	"testing"
+	"time"
+
 	"switchyard/gateway/paging"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/proto/switchyard/v1/switchyardv1connect"
-	"testing"
-	"time"
 
 	"connectrpc.com/connect"
 	"google.golang.org/protobuf/proto"

@@ -1,0 +1,64 @@
+package definitions
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"connectrpc.com/connect"
+
+	"switchyard/activities/library"
+	v1 "switchyard/proto/switchyard/v1"
+)
+
+// fakeLibrary holds a definition without tasks under each of its names.
+type fakeLibrary []string
+
+func (l fakeLibrary) Get(_ context.Context, name string) (*library.Stored, error) {
+	for _, stored := range l {
+		if stored == name {
+			return &library.Stored{Definition: &v1.Definition{Name: name}}, nil
+		}
+	}
+	return nil, library.ErrUnknown
+}
+
+func (l fakeLibrary) List(context.Context) ([]*library.Stored, error) {
+	var all []*library.Stored
+	for _, name := range l {
+		all = append(all, &library.Stored{Definition: &v1.Definition{Name: name}})
+	}
+	return all, nil
+}
+
+// TestMissingWorkflowsAreFound checks a definition that refers to stored workflows and to one that is not stored.
+func TestMissingWorkflowsAreFound(t *testing.T) {
+	t.Parallel()
+	c := Checker{Library: fakeLibrary{"build", "deploy"}}
+	checked, err := c.Parse(nil, "", `
+name: release
+tasks:
+  a: { type: run, spec: { workflow: build } }
+  b: { type: run, spec: { workflow: deploi } }
+`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	missing, err := c.FindMissing(t.Context(), checked.Stored)
+	if err != nil || len(missing) != 1 || !strings.HasPrefix(missing[0].GetPath(), "tasks.b") || !strings.Contains(missing[0].GetHint(), "deploy") {
+		t.Errorf("found %v, %v", missing, err)
+	}
+}
+
+func TestUnknownNameSuggestsASimilarOne(t *testing.T) {
+	t.Parallel()
+	c := Checker{Library: fakeLibrary{"build"}}
+	_, err := c.Read(t.Context(), &v1.SubmitRunRequest{Source: &v1.SubmitRunRequest_Workflow{Workflow: "biuld"}})
+	if connect.CodeOf(err) != connect.CodeNotFound || !strings.Contains(err.Error(), "build") {
+		t.Errorf("an unknown name: %v", err)
+	}
+	_, err = c.Read(t.Context(), &v1.SubmitRunRequest{Source: &v1.SubmitRunRequest_Workflow{Workflow: "no name"}})
+	if connect.CodeOf(err) != connect.CodeInvalidArgument {
+		t.Errorf("a bad name: %v", err)
+	}
+}

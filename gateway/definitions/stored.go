@@ -1,0 +1,92 @@
+package definitions
+
+import (
+	"context"
+	"errors"
+	"regexp"
+	"sync"
+
+	"connectrpc.com/connect"
+	"google.golang.org/protobuf/proto"
+
+	"switchyard/activities/library"
+	"switchyard/gateway/rpcerror"
+	"switchyard/workflows/definition"
+	"switchyard/workflows/definition/source"
+	"switchyard/workflows/nearest"
+)
+
+// workflowNameText matches valid workflow names.
+var workflowNameText = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$`) })
+
+// CheckName returns an error for an invalid workflow name.
+func CheckName(name string) error {
+	if !workflowNameText().MatchString(name) {
+		return rpcerror.Invalid("%.80q is no workflow name; those are at most 63 of [A-Za-z0-9._-] and begin with a letter or a digit", name)
+	}
+	return nil
+}
+
+// maxStoredChecks bounds the number of stored workflows that one request looks up. A task that names a missing workflow
+// beyond it fails when it runs.
+const maxStoredChecks = 200
+
+// FindMissing returns a problem for each reference to a workflow that is not stored.
+func (c Checker) FindMissing(ctx context.Context, places []definition.StoredReference) (source.Problems, error) {
+	var missing source.Problems
+	var stored []string
+	known := map[string]bool{}
+	for _, place := range places {
+		is, looked := known[place.Name]
+		if !looked && len(known) == maxStoredChecks {
+			continue
+		}
+		if !looked {
+			_, err := c.Library.Get(ctx, place.Name)
+			if err != nil && !errors.Is(err, library.ErrUnknown) {
+				return nil, err
+			}
+			is = err == nil
+			known[place.Name] = is
+		}
+		if is {
+			continue
+		}
+		if len(missing) == 0 {
+			stored = c.storedNames(ctx)
+		}
+		problem := proto.CloneOf(place.Place)
+		problem.Message = "no workflow is stored under the name " + source.Quote(place.Name)
+		if problem.Hint = nearest.DidYouMean(place.Name, stored); problem.Hint == "" {
+			problem.Hint = "`switchyard workflows put FILE` stores one, `switchyard workflows list` shows those that are"
+		}
+		missing = append(missing, problem)
+	}
+	return missing, nil
+}
+
+// storedNames returns the names of stored workflows for a hint, or nil if they cannot be listed.
+func (c Checker) storedNames(ctx context.Context) (names []string) {
+	all, err := c.Library.List(ctx)
+	if err != nil {
+		return nil
+	}
+	for _, one := range all {
+		names = append(names, one.Definition.GetName())
+	}
+	return names
+}
+
+// LibraryError maps an error of the library about a name to the one that clients see. For an unknown name it suggests a
+// similar one.
+func (c Checker) LibraryError(ctx context.Context, name string, err error) error {
+	switch {
+	case errors.Is(err, library.ErrUnknown):
+		return rpcerror.Missing("workflow", name, nearest.DidYouMean(name, c.storedNames(ctx)))
+	case errors.Is(err, library.ErrExists):
+		return connect.NewError(connect.CodeAlreadyExists, errors.New("workflow "+name+" is stored already; ask for it to be replaced"))
+	case errors.Is(err, library.ErrTooLarge):
+		return connect.NewError(connect.CodeInvalidArgument, err)
+	}
+	return err
+}

@@ -1,8 +1,0 @@
-package gateway
-
-import "connectrpc.com/connect"
-
-// markCreated sets the Location header to the run that a call has started. REST then answers with the status 201.
-func markCreated(res connect.AnyResponse, run string) {
-	res.Header().Set("Location", "/v1/runs/"+run)
-}

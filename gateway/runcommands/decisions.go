@@ -1,0 +1,111 @@
+package runcommands
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"connectrpc.com/connect"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	"switchyard/activities/signing"
+	"switchyard/gateway/auth"
+	"switchyard/gateway/rpcerror"
+	"switchyard/gateway/runindex"
+	"switchyard/gateway/runview"
+	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/names"
+)
+
+// decisions sends the decisions of callers about tasks and runs that wait for approval.
+type decisions struct {
+	index   resolver
+	reader  *runview.Reader
+	updater updater
+	signer  *signing.Signer
+	now     func() time.Time
+}
+
+// ApproveTask approves a task that waits for approval.
+func (ds decisions) ApproveTask(ctx context.Context, req *connect.Request[v1.ApproveTaskRequest]) (*connect.Response[v1.ApproveTaskResponse], error) {
+	id, err := ds.decideTask(ctx, req.Msg.GetId(), req.Msg.GetTask(), names.ApproveUpdate, v1.ApprovalApproved, req.Msg.GetReason())
+	return respond(&v1.ApproveTaskResponse{Id: id}, err)
+}
+
+// RejectTask rejects a task that waits for approval.
+func (ds decisions) RejectTask(ctx context.Context, req *connect.Request[v1.RejectTaskRequest]) (*connect.Response[v1.RejectTaskResponse], error) {
+	id, err := ds.decideTask(ctx, req.Msg.GetId(), req.Msg.GetTask(), names.RejectUpdate, v1.ApprovalRejected, req.Msg.GetReason())
+	return respond(&v1.RejectTaskResponse{Id: id}, err)
+}
+
+// ApproveRun approves a run that waits for approval, which then starts.
+func (ds decisions) ApproveRun(ctx context.Context, req *connect.Request[v1.ApproveRunRequest]) (*connect.Response[v1.ApproveRunResponse], error) {
+	id, err := ds.decideRun(ctx, req.Msg.GetId(), names.ApproveRunUpdate, v1.ApprovalApproved, req.Msg.GetReason())
+	return respond(&v1.ApproveRunResponse{Id: id}, err)
+}
+
+// RejectRun rejects a run that waits for approval, which then ends.
+func (ds decisions) RejectRun(ctx context.Context, req *connect.Request[v1.RejectRunRequest]) (*connect.Response[v1.RejectRunResponse], error) {
+	id, err := ds.decideRun(ctx, req.Msg.GetId(), names.RejectRunUpdate, v1.ApprovalRejected, req.Msg.GetReason())
+	return respond(&v1.RejectRunResponse{Id: id}, err)
+}
+
+// decideTask sends a decision about a task to its run, or to the child of the run that carries the instance.
+func (ds decisions) decideTask(ctx context.Context, text, task, update, verdict, reason string) (id string, err error) {
+	id, err = ds.index.Resolve(ctx, text)
+	if err != nil {
+		return "", err
+	}
+	decide := func(workflow string) error {
+		d, err := ds.signedDecision(ctx, &v1.Decision{Workflow: workflow, Task: task, Verdict: verdict, Reason: reason})
+		if err != nil {
+			return err
+		}
+		return ds.updater.Send(ctx, workflow, update, &v1.TaskCommand{Task: task, Reason: reason, By: auth.From(ctx).Name, Decision: d})
+	}
+	err = decide(id)
+	if rpcerror.CodeOf(err) == connect.CodeNotFound {
+		if child := ds.updater.FindChild(ctx, id, task); child != "" {
+			return id, decide(child)
+		}
+	}
+	return id, err
+}
+
+// decideRun sends a decision to the run that it is about. The user who submitted the run may not decide.
+func (ds decisions) decideRun(ctx context.Context, text, update, verdict, reason string) (id string, err error) {
+	id, err = ds.index.Resolve(ctx, text)
+	if err != nil {
+		return "", err
+	}
+	desc, err := ds.reader.Describe(ctx, id)
+	if err != nil {
+		return "", err
+	}
+	if p := auth.From(ctx); p.Owns(runindex.OwnerOf(desc.GetWorkflowExecutionInfo())) {
+		return "", connect.NewError(connect.CodePermissionDenied, fmt.Errorf("%s has submitted run %s; another operator decides about it", p.Name, id))
+	}
+	d, err := ds.signedDecision(ctx, &v1.Decision{Workflow: id, Verdict: verdict, Reason: reason})
+	if err != nil {
+		return "", err
+	}
+	return id, ds.updater.Send(ctx, id, update, &v1.RunCommand{Reason: reason, By: auth.From(ctx).Name, Decision: d})
+}
+
+// signedDecision completes and signs a decision of the caller, or returns nil if the caller's identity is not
+// verified.
+func (ds decisions) signedDecision(ctx context.Context, d *v1.Decision) (*v1.Decision, error) {
+	p := auth.From(ctx)
+	if !p.IsVerified() {
+		return nil, nil
+	}
+	desc, err := ds.reader.Describe(ctx, d.GetWorkflow())
+	if err != nil {
+		return nil, err
+	}
+	d.Execution, d.By, d.Role, d.At = desc.GetWorkflowExecutionInfo().GetFirstRunId(), p.Name, p.Role.Word(), timestamppb.New(ds.now())
+	if err := ds.signer.Sign(ctx, d); err != nil {
+		return nil, connect.NewError(connect.CodeUnavailable, fmt.Errorf("sign the decision: %w", err))
+	}
+	return d, nil
+}

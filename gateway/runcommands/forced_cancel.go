@@ -1,0 +1,83 @@
+package runcommands
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"go.temporal.io/sdk/client"
+
+	"switchyard/activities/store"
+	"switchyard/activities/store/storekey"
+	"switchyard/gateway/auth"
+	"switchyard/gateway/runview"
+	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/names"
+)
+
+// forcedCancel terminates runs.
+type forcedCancel struct {
+	client  client.Client
+	reader  *runview.Reader
+	updater updater
+	store   *store.Store
+	log     *slog.Logger
+}
+
+const (
+	// lastStatusTimeout bounds the last query to a run before it is terminated.
+	lastStatusTimeout = time.Second
+	// terminators is the number of workflows below a run that are terminated concurrently.
+	terminators = 16
+	// maxDepth bounds how many levels below a run are searched for workflows.
+	maxDepth = 32
+)
+
+// cancel terminates a run and every workflow below it, in whatever state they are. Nodes learn that a
+// workflow has ended by a push, or from the reply to their next heartbeat. The error is Aborted if nothing
+// was open.
+func (f forcedCancel) cancel(ctx context.Context, id, reason string) (*v1.CancelRunResponse, error) {
+	cause := "ended by force"
+	if who := auth.From(ctx).Name; who != "" {
+		cause += " by " + who
+	}
+	if reason != "" {
+		cause += ": " + reason
+	}
+	status := f.lastStatus(ctx, id)
+	t := &termination{client: f.client, cause: cause, seen: map[string]bool{id: true}}
+	if err := t.terminate(ctx, id); err != nil {
+		return nil, err
+	}
+	if t.ended == 0 {
+		return nil, f.updater.ClosedError(ctx, id)
+	}
+	if t.root && status != nil {
+		f.saveTerminated(ctx, id, status)
+	}
+	return &v1.CancelRunResponse{Id: id, Children: int32(t.children), Attempts: int32(t.attempts)}, nil
+}
+
+// lastStatus returns the status of a run just before it is terminated, or nil if the run does not answer.
+func (f forcedCancel) lastStatus(ctx context.Context, id string) *v1.StatusResponse {
+	desc, err := f.reader.Describe(ctx, id)
+	if err != nil || desc.GetPendingWorkflowTask().GetAttempt() > 1 {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, lastStatusTimeout)
+	defer cancel()
+	said, err := f.reader.OpenStatus(ctx, desc.GetWorkflowExecutionInfo())
+	if err != nil {
+		return nil
+	}
+	return said.Status
+}
+
+// saveTerminated stores the last status of a terminated run, because its workflow may no longer answer
+// queries. Without a stored status, readers query the workflow.
+func (f forcedCancel) saveTerminated(ctx context.Context, id string, status *v1.StatusResponse) {
+	key := storekey.Status(names.Home(id, status.GetChain()), status.GetRun().GetGeneration())
+	if _, err := f.store.PutMessageIfAbsent(ctx, key, status); err != nil {
+		f.log.Warn("the status of a run that was ended by force could not be saved", "run", id, "error", err)
+	}
+}

@@ -1,0 +1,101 @@
+package runretry
+
+import (
+	"context"
+	"slices"
+
+	"connectrpc.com/connect"
+
+	"switchyard/gateway/rpcerror"
+	"switchyard/gateway/runindex"
+	"switchyard/gateway/runview"
+	v1 "switchyard/proto/switchyard/v1"
+)
+
+// runRetries starts the next generations of runs.
+type runRetries struct {
+	index    *runindex.Index
+	reader   *runview.Reader
+	store    storeWait
+	reopener Reopener
+}
+
+// RetryRun starts the next generation of a run that has ended. Of concurrent calls for the same run one starts it, and the
+// others find it open.
+func (r runRetries) RetryRun(ctx context.Context, req *connect.Request[v1.RetryRunRequest]) (*connect.Response[v1.RetryRunResponse], error) {
+	id, err := r.index.Resolve(ctx, req.Msg.GetId())
+	if err != nil {
+		return nil, err
+	}
+	var res *v1.RetryRunResponse
+	err = r.store.await(ctx, "start run "+id+" again", func(ctx context.Context) error {
+		res, err = r.retryRun(ctx, id, req.Msg.GetFrom(), req.Msg.GetLimits())
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return connect.NewResponse(res), nil
+}
+
+func (r runRetries) retryRun(ctx context.Context, id string, from []string, limits map[string]*v1.AgentLimits) (*v1.RetryRunResponse, error) {
+	var generation int32
+	var owner string
+	err := retryWhileChanging(ctx, r.reader, id, func(desc *runview.Description, v *runview.View) (string, error) {
+		if runview.IsOpen(desc.GetWorkflowExecutionInfo().GetStatus()) {
+			return "", rpcerror.WrongState("run %s is still open; only one that has ended is started again, while of an open one dead letters can be put back", id)
+		}
+		again, err := rerunOf(v, from, limits)
+		if err == nil {
+			err = checkAgentLimits(v, limits)
+		}
+		if err != nil {
+			return "", err
+		}
+		generation, owner = v.Run.GetGeneration()+1, runindex.OwnerOf(desc.GetWorkflowExecutionInfo())
+		return "start run " + id + " again", r.reopener.Reopen(ctx, desc, &v1.RunInput{Generation: generation, Again: again}, limits)
+	})
+	if err != nil {
+		return nil, err
+	}
+	r.index.AddSubmitted(id, owner)
+	return &v1.RetryRunResponse{Id: id, Generation: generation}, nil
+}
+
+// rerunOf returns what the next generation of an ended run repeats: the named tasks with everything downstream, or, if
+// none is named, everything that did not complete. A completed run without named tasks can only continue if failed agents
+// of it get new limits.
+func rerunOf(v *runview.View, from []string, limits map[string]*v1.AgentLimits) (*v1.Again, error) {
+	id := v.Run.GetId()
+	if len(from) > 0 {
+		from = slices.Compact(slices.Sorted(slices.Values(from)))
+		for _, task := range from {
+			if v.Tasks[task] == nil {
+				return nil, v.NoTask(task)
+			}
+		}
+		return &v1.Again{From: from}, nil
+	}
+	if len(v.Tasks) == 0 {
+		return nil, rpcerror.WrongState("run %s has ended before it had a definition, and there is nothing to do again in it; submit its workflow", id)
+	}
+	if v.Run.GetState() == v1.RunCompleted && !failedWithNewLimits(v, limits) {
+		return nil, rpcerror.WrongState("run %s has completed, and there is nothing to do again in it; name the tasks to do again from", id)
+	}
+	for _, t := range v.Tasks {
+		if !v1.IsTaskSuccess(t.Task.GetState()) {
+			return &v1.Again{Failed: true}, nil
+		}
+	}
+	return nil, rpcerror.WrongState("every task of run %s has completed; name the tasks to do again from", id)
+}
+
+// failedWithNewLimits reports whether one of the tasks with new limits did not complete.
+func failedWithNewLimits(v *runview.View, limits map[string]*v1.AgentLimits) bool {
+	for name := range limits {
+		if t := v.Tasks[name]; t != nil && !v1.IsTaskSuccess(t.Task.GetState()) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,162 @@
+package runupdate
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"time"
+
+	"connectrpc.com/connect"
+	"go.temporal.io/api/serviceerror"
+	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/temporal"
+
+	"switchyard/gateway/rpcerror"
+	"switchyard/gateway/runview"
+	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/names"
+)
+
+// Updater sends updates to the workflows of runs. It is safe for concurrent use.
+type Updater struct {
+	client client.Client
+	reader *runview.Reader
+	slots  keyedLimiter // by run
+	log    *slog.Logger
+}
+
+// New returns an updater of the runs that a reader reads.
+func New(c client.Client, reader *runview.Reader, log *slog.Logger) *Updater {
+	return &Updater{client: c, reader: reader, log: log}
+}
+
+const (
+	// Timeout bounds an update of a run. A control process must carry it out.
+	Timeout = 15 * time.Second
+	// CrowdedPause is the wait before an update is sent again to a run that is continuing as new or has too many updates in
+	// flight.
+	CrowdedPause = 50 * time.Millisecond
+)
+
+// Send sends an update to the workflow of an open run and waits for its result. The error is NotFound for an unknown task,
+// and Aborted if the state of the run or task forbids the update. Temporal allows 10 updates of a run in flight over all
+// gateways; further ones wait.
+func (u *Updater) Send(ctx context.Context, id, name string, arg any) error {
+	giveBack, err := u.slots.acquire(ctx, id)
+	if err != nil {
+		return fmt.Errorf("%s: run %s: %w", name, id, err)
+	}
+	defer giveBack()
+	ctx, cancel := context.WithTimeout(ctx, Timeout)
+	defer cancel()
+	for {
+		err := u.SendOnce(ctx, id, name, arg)
+		switch {
+		case err == nil:
+			return nil
+		case rpcerror.Is[*serviceerror.ResourceExhausted](err):
+		case rpcerror.Is[*serviceerror.NotFound](err):
+			// Temporal also returns ResourceExhausted for a closed workflow.
+			if err = u.ClosedError(ctx, id); rpcerror.CodeOf(err) != connect.CodeUnavailable {
+				return err
+			}
+		case ctx.Err() != nil:
+			return connect.NewError(connect.CodeUnavailable, fmt.Errorf("run %s does not answer; is a gateway up that carries runs?: %w", id, err))
+		default:
+			return u.refusalError(ctx, id, name, err)
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("%s: run %s: %w", name, id, err)
+		case <-time.After(CrowdedPause):
+		}
+	}
+}
+
+// SendOnce sends an update and returns the reply of the run. It repeats the update while the run is continuing as new.
+func (u *Updater) SendOnce(ctx context.Context, id, name string, arg any) error {
+	for {
+		err := u.send(ctx, id, name, arg)
+		if !IsRefusal(err, names.RunContinuingError) {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return err
+		case <-time.After(CrowdedPause):
+		}
+	}
+}
+
+func (u *Updater) send(ctx context.Context, id, name string, arg any) error {
+	handle, err := u.client.UpdateWorkflow(ctx, client.UpdateWorkflowOptions{
+		WorkflowID: id, UpdateName: name, Args: []any{arg}, WaitForStage: client.WorkflowUpdateStageCompleted,
+	})
+	if err != nil {
+		return err
+	}
+	return handle.Get(ctx, nil)
+}
+
+// IsRefusal reports whether err is a run's refusal of an update with the given error type.
+func IsRefusal(err error, kind string) bool {
+	said, ok := errors.AsType[*temporal.ApplicationError](err)
+	return ok && said.Type() == kind
+}
+
+// refusalError maps the error with which a run refuses an update to a Connect error.
+func (u *Updater) refusalError(ctx context.Context, id, name string, err error) error {
+	said, ok := errors.AsType[*temporal.ApplicationError](err)
+	switch {
+	case !ok:
+		return fmt.Errorf("%s: run %s: %w", name, id, err)
+	case said.Type() == names.UnknownTaskError:
+		return u.unknownTaskError(ctx, id, said.Message())
+	// This is what the SDK returns for a workflow without the handler; the error has no type of its own.
+	case strings.Contains(said.Message(), "unknown update"):
+		return rpcerror.WrongState("run %s was started by an older version, which does not know %s", id, name)
+	case said.Type() == names.RunEndedError:
+		return rpcerror.WrongState("run %s has just ended", id)
+	}
+	return rpcerror.WrongState("run %s: %s", id, said.Message())
+}
+
+// unknownTaskError returns the error for a task that a run does not have. It suggests similar names if the run can be read.
+func (u *Updater) unknownTaskError(ctx context.Context, id, said string) error {
+	v, err := u.reader.Read(ctx, id)
+	task, quoted := strings.CutPrefix(said, "task \"")
+	task, _, closed := strings.Cut(task, "\"")
+	if err != nil || !quoted || !closed {
+		return rpcerror.NotFound("run %s: %s", id, said)
+	}
+	return v.NoTask(task)
+}
+
+// ClosedError returns the error for a request that needs an open run.
+func (u *Updater) ClosedError(ctx context.Context, id string) error {
+	desc, err := u.reader.Describe(ctx, id)
+	if err != nil {
+		return err
+	}
+	status := desc.GetWorkflowExecutionInfo().GetStatus()
+	if runview.IsOpen(status) {
+		return connect.NewError(connect.CodeUnavailable, fmt.Errorf("run %s is continuing as new; try again", id))
+	}
+	ended := map[string]string{v1.RunCompleted: v1.RunCompleted, v1.RunFailed: v1.RunFailed, v1.RunCancelled: "been cancelled"}[runview.StateOf(status)]
+	return rpcerror.WrongState("run %s has already %s", id, ended)
+}
+
+// FindChild returns the id of the child of a run that carries an instance, or "" if none does.
+func (u *Updater) FindChild(ctx context.Context, id, instance string) string {
+	task, index, ok := names.ParseInstanceName(instance)
+	if !ok {
+		return ""
+	}
+	answer, err := u.reader.QueryInstances(ctx, id, &v1.InstancesRequest{Task: task, From: int32(index), Limit: 1})
+	if err != nil {
+		u.log.Debug("a run does not say who carries an instance", "run", id, "instance", instance, "error", err)
+	}
+	return answer.GetChild()
+}

@@ -1,0 +1,120 @@
+package submission
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"slices"
+	"time"
+
+	"connectrpc.com/connect"
+	"go.temporal.io/sdk/client"
+	"google.golang.org/protobuf/proto"
+
+	"switchyard/activities/store"
+	"switchyard/gateway/auth"
+	"switchyard/gateway/definitions"
+	"switchyard/gateway/runindex"
+	"switchyard/gateway/runview"
+	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/definition"
+	"switchyard/workflows/definition/source"
+)
+
+// Submitter checks requests and starts runs. It is safe for concurrent use.
+type Submitter struct {
+	Client      client.Client
+	Store       *store.Store
+	Reader      *runview.Reader
+	Index       *runindex.Index
+	Definitions definitions.Checker
+	// ApproveUserRuns makes runs that users submit wait for the approval of an operator.
+	ApproveUserRuns bool
+	Now             func() time.Time
+	Log             *slog.Logger
+}
+
+// SubmitRun checks a definition and starts a run of it.
+func (s *Submitter) SubmitRun(ctx context.Context, req *connect.Request[v1.SubmitRunRequest]) (*connect.Response[v1.SubmitRunResponse], error) {
+	answer, err := s.Submit(ctx, req.Msg)
+	if err != nil {
+		return nil, err
+	}
+	res := connect.NewResponse(answer)
+	if !answer.GetExisted() {
+		MarkCreated(res, answer.GetId())
+	}
+	return res, nil
+}
+
+// Submit starts the run that a request describes. The header Idempotency-Key supplies the key if the request has none.
+func (s *Submitter) Submit(ctx context.Context, req *v1.SubmitRunRequest) (*v1.SubmitRunResponse, error) {
+	key, err := Key(ctx, req.GetIdempotencyKey())
+	if err != nil {
+		return nil, err
+	}
+	in, warnings, err := s.Prepare(ctx, req)
+	if err != nil {
+		return nil, err
+	}
+	name := in.GetDefinition().GetName()
+	id, existed, err := s.Start(ctx, in, v1.TriggerSubmit, key)
+	if err != nil {
+		return nil, fmt.Errorf("start a run of %s: %w", name, err)
+	}
+	return &v1.SubmitRunResponse{Id: id, Name: name, Existed: existed, Warnings: warnings}, nil
+}
+
+// Prepare checks a request and returns the input of its run and the warnings about its definition.
+func (s *Submitter) Prepare(ctx context.Context, req *v1.SubmitRunRequest) (*v1.RunInput, source.Problems, error) {
+	checked, err := s.Definitions.Read(ctx, req)
+	if err != nil {
+		return nil, nil, err
+	}
+	missing, err := s.Definitions.FindMissing(ctx, checked.Stored)
+	if err != nil {
+		return nil, nil, err
+	}
+	if len(missing) > 0 {
+		return nil, nil, definitions.Error(missing)
+	}
+	def := checked.Definition
+	input, err := definition.Input(def, req.GetInput())
+	if err != nil {
+		return nil, nil, definitions.Error(err)
+	}
+	if err := checkInput(input); err != nil {
+		return nil, nil, err
+	}
+	references, err := definition.References(def)
+	if err != nil {
+		return nil, nil, definitions.Error(err)
+	}
+	if err := checkOptions(req.GetOptions()); err != nil {
+		return nil, nil, err
+	}
+	return s.submittedBy(ctx, &v1.RunInput{
+		Definition: def, Input: input, References: references, Options: s.Definitions.Defaults.FillOptions(req.GetOptions()), Batch: req.GetBatch(),
+	}), slices.Concat(checked.Warnings, unusedSchedule(req, checked)), nil
+}
+
+// submittedBy records the caller in the input of a run, along with the consequences of the caller's role.
+func (s *Submitter) submittedBy(ctx context.Context, in *v1.RunInput) *v1.RunInput {
+	p := auth.From(ctx)
+	in.By = p.Name
+	if p.IsVerified() {
+		in.ByRole, in.SignedDecisions, in.NeedsApproval = p.Role.Word(), true, s.ApproveUserRuns && !p.SeesAll()
+	}
+	return in
+}
+
+// unusedSchedule returns a warning if a definition that is not stored has a schedule.
+func unusedSchedule(req *v1.SubmitRunRequest, checked definition.Checked) source.Problems {
+	if checked.Schedule == nil || req.GetWorkflow() != "" {
+		return nil
+	}
+	problem := proto.CloneOf(checked.Schedule)
+	problem.Message = "schedule has no effect on a run that is submitted"
+	problem.Hint = "`switchyard workflows put FILE` stores the workflow, which starts by it then"
+	return source.Problems{problem}
+}

@@ -1,0 +1,91 @@
+package tasks
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync"
+	"testing"
+
+	"connectrpc.com/connect"
+
+	"switchyard/gateway/submission"
+	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/definition/source"
+)
+
+// fakeRuns starts no runs. A task with the name "bad" has a problem.
+type fakeRuns struct {
+	mu   sync.Mutex
+	keys map[string]string // ids by idempotency key
+}
+
+func (*fakeRuns) Prepare(_ context.Context, req *v1.SubmitRunRequest) (*v1.RunInput, source.Problems, error) {
+	if def := req.GetDefinition(); def.GetTasks()["bad"] != nil {
+		return nil, nil, source.Problems{{Path: "tasks.bad.spec.command", Message: "is missing"}}
+	}
+	return &v1.RunInput{Definition: req.GetDefinition(), Batch: req.GetBatch()}, nil, nil
+}
+
+func (r *fakeRuns) Start(_ context.Context, in *v1.RunInput, _, key string) (id string, existed bool, err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if id := r.keys[key]; id != "" {
+		return id, true, nil
+	}
+	if in.GetDefinition().GetName() == "broken" {
+		return "", false, errors.New("the server is down")
+	}
+	r.keys[key] = key + "-run"
+	return r.keys[key], false, nil
+}
+
+// TestBatchReportsTheOutcomeOfEachTask sends a batch twice under one key.
+func TestBatchReportsTheOutcomeOfEachTask(t *testing.T) {
+	t.Parallel()
+	s := Service{Runs: &fakeRuns{keys: map[string]string{}}}
+	req := &v1.SubmitTasksRequest{IdempotencyKey: "k"}
+	for _, name := range []string{"good", "bad", "broken"} {
+		req.Tasks = append(req.Tasks, &v1.SubmitTaskRequest{Name: name, Type: "shell"})
+	}
+	req.Tasks = append(req.Tasks, &v1.SubmitTaskRequest{Name: "other", Type: "shell", Batch: "another"})
+	for _, existed := range []bool{false, true} {
+		res, err := s.SubmitTasks(t.Context(), connect.NewRequest(req))
+		if err != nil {
+			t.Fatal(err)
+		}
+		items := res.Msg.GetItems()
+		if res.Msg.GetAccepted() != 1 || res.Msg.GetRefused() != 3 || items[0].GetId() != "k[0]-run" || items[0].GetExisted() != existed {
+			t.Errorf("got %v", res.Msg)
+		}
+		if problems := items[1].GetError().GetProblems(); len(problems) != 1 || problems[0].GetPath() != "spec.command" {
+			t.Errorf("the bad task has the problems %v", problems)
+		}
+		if text := items[2].GetError().GetMessage(); !strings.Contains(text, "the server is down") {
+			t.Errorf("the broken task has the error %q", text)
+		}
+		if code := items[3].GetError().GetCode(); code != "invalid_argument" {
+			t.Errorf("the task of another batch has the code %s", code)
+		}
+	}
+}
+
+// TestSubmitTasksOutOfTime checks that tasks that were not started in time are reported as such.
+func TestSubmitTasksOutOfTime(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	s := Service{Runs: &fakeRuns{keys: map[string]string{}}}
+	res, err := s.SubmitTasks(ctx, connect.NewRequest(&v1.SubmitTasksRequest{Tasks: []*v1.SubmitTaskRequest{{Type: "shell"}}}))
+	if err != nil || res.Msg.GetRefused() != 1 || res.Msg.GetItems()[0].GetError().GetCode() != "canceled" {
+		t.Errorf("%v, %v", res, err)
+	}
+}
+
+func TestBatchesOfCallersDiffer(t *testing.T) {
+	t.Parallel()
+	ann, bob := batchID("", submission.ScopedKey("ann", "k")), batchID("", submission.ScopedKey("bob", "k"))
+	if ann == bob || ann != batchID("", submission.ScopedKey("ann", "k")) {
+		t.Errorf("the batches are %s and %s", ann, bob)
+	}
+}
