@@ -56,10 +56,10 @@ func (p peer) skill(t *testing.T, id string) sdk.AgentSkill {
 	return p.card.Skills[at]
 }
 
-// offer stores a workflow as a skill, with an approval task named gate.
-func (f *fixture) offer(t *testing.T, name, inputs string) {
+// storeSkill stores a workflow as a skill, with an approval task named gate.
+func (f *fixture) storeSkill(t *testing.T, name, inputs string) {
 	t.Helper()
-	f.keep(t, "name: "+name+"\ndescription: Builds "+name+"\na2a: true\n"+inputs+
+	f.storeWorkflow(t, "name: "+name+"\ndescription: Builds "+name+"\na2a: true\n"+inputs+
 		"tasks:\n  build: { type: shell, spec: { command: 'true' } }\n  gate: { type: approval, spec: { message: 'ship it?' }, dependsOn: [build] }\n")
 	eventually(t, "the skill is listed", func() bool {
 		all, err := f.workflows.Library.List(t.Context())
@@ -67,8 +67,8 @@ func (f *fixture) offer(t *testing.T, name, inputs string) {
 	})
 }
 
-// keep stores a workflow without checking permissions.
-func (f *fixture) keep(t *testing.T, text string) {
+// storeWorkflow stores a workflow without checking permissions.
+func (f *fixture) storeWorkflow(t *testing.T, text string) {
 	t.Helper()
 	checked, err := f.submitter.Definitions.Parse(nil, "", text)
 	if err != nil {
@@ -79,8 +79,8 @@ func (f *fixture) keep(t *testing.T, text string) {
 	}
 }
 
-// say returns a message for a skill.
-func say(skill string, parts ...*sdk.Part) *sdk.SendMessageRequest {
+// newMessage returns a message for a skill.
+func newMessage(skill string, parts ...*sdk.Part) *sdk.SendMessageRequest {
 	m := sdk.NewMessage(sdk.MessageRoleUser, parts...)
 	m.Metadata = map[string]any{"skillId": skill}
 	return &sdk.SendMessageRequest{Message: m, Config: &sdk.SendMessageConfig{ReturnImmediately: true}}
@@ -108,8 +108,8 @@ func replyTo(task *sdk.Task, parts ...*sdk.Part) *sdk.SendMessageRequest {
 	return &sdk.SendMessageRequest{Message: sdk.NewMessageForTask(sdk.MessageRoleUser, task, parts...), Config: &sdk.SendMessageConfig{ReturnImmediately: true}}
 }
 
-// ask makes the approval task of a run wait for a decision.
-func ask(t *testing.T, run string) {
+// awaitApproval makes the approval task of a run wait for a decision.
+func awaitApproval(t *testing.T, run string) {
 	t.Helper()
 	set(t, run, "gate", 1, &v1.Task{State: v1.TaskPaused, Type: v1.TypeApproval, Error: "ship it?"})
 }
@@ -122,13 +122,13 @@ func TestAgentsTakeARunThroughItsLife(t *testing.T) {
 			t.Parallel()
 			f := start(t)
 			skill := "peer-life-" + strings.ToLower(string(binding[:4]))
-			f.offer(t, skill, "inputs:\n  n: { type: integer, required: true, description: how many }\n  text: { type: string, default: x }\n")
+			f.storeSkill(t, skill, "inputs:\n  n: { type: integer, required: true, description: how many }\n  text: { type: string, default: x }\n")
 			p := f.peer(t, binding, "")
 			offered := p.skill(t, skill)
 			if !strings.Contains(offered.Description, "Builds "+skill) || !strings.Contains(offered.Description, "n: integer, required: how many") || p.card.SecuritySchemes != nil {
 				t.Errorf("the card: %+v", p.card)
 			}
-			message := say(skill, sdk.NewDataPart(map[string]any{"n": 3}), sdk.NewTextPart("hello"))
+			message := newMessage(skill, sdk.NewDataPart(map[string]any{"n": 3}), sdk.NewTextPart("hello"))
 			task := p.send(t, message)
 			if again := p.send(t, message); again.ID != task.ID {
 				t.Errorf("the message sent again has started %s beside %s", again.ID, task.ID)
@@ -145,7 +145,7 @@ func TestAgentsTakeARunThroughItsLife(t *testing.T) {
 			}
 			output, _ := structpb.NewStruct(map[string]any{"image": "app:3"})
 			set(t, string(task.ID), "build", 1, &v1.Task{State: v1.TaskCompleted, Type: v1.TypeShell, Result: &v1.TaskResult{Output: output}})
-			ask(t, string(task.ID))
+			awaitApproval(t, string(task.ID))
 			var artifact *sdk.Artifact
 			var asked sdk.TaskStatus
 			for artifact == nil || asked.State != sdk.TaskStateInputRequired {
@@ -205,15 +205,15 @@ func next(t *testing.T, events func() (sdk.Event, error, bool)) sdk.Event {
 func TestAgentsListAndCancelTasks(t *testing.T) {
 	t.Parallel()
 	f := start(t)
-	f.offer(t, "peer-list", "")
+	f.storeSkill(t, "peer-list", "")
 	p := f.peer(t, sdk.TransportProtocolJSONRPC, "")
 	var started []*sdk.Task
 	for range 3 {
-		req := say("peer-list")
+		req := newMessage("peer-list")
 		req.Message.ContextID = "peer-list-context"
 		started = append(started, p.send(t, req))
 	}
-	ask(t, string(started[1].ID))
+	awaitApproval(t, string(started[1].ID))
 	list := func(req *sdk.ListTasksRequest) *sdk.ListTasksResponse {
 		t.Helper()
 		req.ContextID = "peer-list-context"
@@ -264,37 +264,37 @@ func TestMessagesOfAgentsAreRefusedWithTheRemedy(t *testing.T) {
 			t.Errorf("%v, %v; want %v with %q", res, err, kind, text)
 		}
 	}
-	refuse(say("", sdk.NewTextPart("x")), sdk.ErrInvalidParams, "`skillId` in the metadata is no text")
-	f.offer(t, "peer-one", "inputs:\n  n: { type: integer, required: true }\n")
-	f.offer(t, "peer-two", "")
-	f.keep(t, "name: peer-hidden\ntasks: { a: { type: shell, spec: { command: 'true' } } }\n")
+	refuse(newMessage("", sdk.NewTextPart("x")), sdk.ErrInvalidParams, "`skillId` in the metadata is no text")
+	f.storeSkill(t, "peer-one", "inputs:\n  n: { type: integer, required: true }\n")
+	f.storeSkill(t, "peer-two", "")
+	f.storeWorkflow(t, "name: peer-hidden\ntasks: { a: { type: shell, spec: { command: 'true' } } }\n")
 	p = f.peer(t, sdk.TransportProtocolJSONRPC, "")
 	if p.skill(t, "peer-one"); slices.ContainsFunc(p.card.Skills, func(s sdk.AgentSkill) bool { return s.ID == "peer-hidden" }) {
 		t.Error("a workflow without `a2a: true` is a skill")
 	}
-	none := say("peer-one")
+	none := newMessage("peer-one")
 	none.Message.Metadata = nil
 	refuse(none, sdk.ErrInvalidParams, "name one of them as `skillId` in the metadata of the message: ")
-	refuse(say("peer-oen"), sdk.ErrInvalidParams, `there is no skill "peer-oen"; did you mean peer-one?`)
-	refuse(say("peer-hidden"), sdk.ErrInvalidParams, `there is no skill "peer-hidden"`)
-	refuse(say("peer-one", sdk.NewTextPart("three")), sdk.ErrInvalidParams, "takes no text; send a data part with its inputs: n")
-	refuse(say("peer-one", sdk.NewDataPart(map[string]any{"n": "three"})), sdk.ErrInvalidParams, "n")
-	refuse(say("peer-one", sdk.NewDataPart(map[string]any{"m": 3})), sdk.ErrInvalidParams, "m")
-	refuse(say("peer-one", sdk.NewDataPart([]any{3})), sdk.ErrInvalidParams, "is no object")
-	refuse(say("peer-two", sdk.NewFileURLPart("https://example.com/x", "text/plain")), sdk.ErrUnsupportedContentType, "give the URL of the file as an input")
-	bad := say("peer-two")
+	refuse(newMessage("peer-oen"), sdk.ErrInvalidParams, `there is no skill "peer-oen"; did you mean peer-one?`)
+	refuse(newMessage("peer-hidden"), sdk.ErrInvalidParams, `there is no skill "peer-hidden"`)
+	refuse(newMessage("peer-one", sdk.NewTextPart("three")), sdk.ErrInvalidParams, "takes no text; send a data part with its inputs: n")
+	refuse(newMessage("peer-one", sdk.NewDataPart(map[string]any{"n": "three"})), sdk.ErrInvalidParams, "n")
+	refuse(newMessage("peer-one", sdk.NewDataPart(map[string]any{"m": 3})), sdk.ErrInvalidParams, "m")
+	refuse(newMessage("peer-one", sdk.NewDataPart([]any{3})), sdk.ErrInvalidParams, "is no object")
+	refuse(newMessage("peer-two", sdk.NewFileURLPart("https://example.com/x", "text/plain")), sdk.ErrUnsupportedContentType, "give the URL of the file as an input")
+	bad := newMessage("peer-two")
 	bad.Message.ContextID = "no context"
 	refuse(bad, sdk.ErrInvalidParams, "no id of a context")
-	pushed := say("peer-two")
+	pushed := newMessage("peer-two")
 	pushed.Config.PushConfig = &sdk.PushConfig{URL: "http://127.0.0.1/"}
 	refuse(pushed, sdk.ErrPushNotificationNotSupported, "SubscribeToTask")
-	unknown := say("peer-two", sdk.NewTextPart("approve"))
+	unknown := newMessage("peer-two", sdk.NewTextPart("approve"))
 	unknown.Message.TaskID = "no-such-run"
 	refuse(unknown, sdk.ErrTaskNotFound, "no-such-run")
-	task := p.send(t, say("peer-two"))
+	task := p.send(t, newMessage("peer-two"))
 	refuse(replyTo(task, sdk.NewTextPart("approve")), sdk.ErrUnsupportedOperation, "waits for no message")
-	same := say("peer-two", sdk.NewTextPart("other"))
-	first := say("peer-two", sdk.NewTextPart("one"))
+	same := newMessage("peer-two", sdk.NewTextPart("other"))
+	first := newMessage("peer-two", sdk.NewTextPart("one"))
 	p.send(t, first)
 	same.Message.ID = first.Message.ID
 	refuse(same, sdk.ErrInvalidParams, "each message has one of its own")
@@ -311,7 +311,7 @@ func TestMessagesOfAgentsAreRefusedWithTheRemedy(t *testing.T) {
 func TestAgentsSeeTheirOwnTasks(t *testing.T) {
 	t.Parallel()
 	f := startLocked(t, t.TempDir())
-	f.offer(t, "peer-owned", "")
+	f.storeSkill(t, "peer-owned", "")
 	ann, _ := f.token(t, "peer-ann", v1.RoleUser)
 	bob, _ := f.token(t, "peer-bob", v1.RoleUser)
 	viewer, _ := f.token(t, "peer-viewer", v1.RoleViewer)
@@ -320,8 +320,8 @@ func TestAgentsSeeTheirOwnTasks(t *testing.T) {
 	if owner.card.SecuritySchemes["bearer"] == nil || len(owner.card.SecurityRequirements) != 1 {
 		t.Errorf("the card says nothing of tokens: %+v", owner.card)
 	}
-	task := owner.send(t, say("peer-owned"))
-	ask(t, string(task.ID))
+	task := owner.send(t, newMessage("peer-owned"))
+	awaitApproval(t, string(task.ID))
 	eventually(t, "its owner's list has the task", func() bool {
 		res, err := owner.ListTasks(t.Context(), &sdk.ListTasksRequest{})
 		return err == nil && slices.ContainsFunc(res.Tasks, func(listed *sdk.Task) bool {
@@ -342,7 +342,7 @@ func TestAgentsSeeTheirOwnTasks(t *testing.T) {
 			t.Errorf("%s of another user's task: %v", what, err)
 		}
 	}
-	if _, err := reader.SendMessage(t.Context(), say("peer-owned")); !errors.Is(err, sdk.ErrUnauthorized) {
+	if _, err := reader.SendMessage(t.Context(), newMessage("peer-owned")); !errors.Is(err, sdk.ErrUnauthorized) {
 		t.Errorf("a viewer starts a run: %v", err)
 	}
 	if _, err := owner.CancelTask(t.Context(), &sdk.CancelTaskRequest{ID: task.ID}); err != nil {

@@ -10,9 +10,9 @@ import (
 	"switchyard/workflows/names"
 )
 
-// TestActorOfARequestIsAClaim checks that the name that a client claims is recorded with its actions, marked as
+// TestActorHeaderIsMarkedUnverified checks that the name that a client claims is recorded with its actions, marked as
 // unverified and sanitised so that it cannot pass as verified.
-func TestActorOfARequestIsAClaim(t *testing.T) {
+func TestActorHeaderIsMarkedUnverified(t *testing.T) {
 	t.Parallel()
 	f := start(t)
 	for claim, want := range map[string]string{

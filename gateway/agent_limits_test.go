@@ -43,9 +43,9 @@ tasks:
 		text   string
 	}{
 		"an unknown task":  {map[string]*v1.AgentLimits{"writter": {MaxTurns: 9}}, connect.CodeNotFound, "did you mean writer?"},
-		"another type":     {map[string]*v1.AgentLimits{"build": {MaxTurns: 9}}, connect.CodeInvalidArgument, "is of type shell"},
-		"no limit":         {map[string]*v1.AgentLimits{"writer": {}}, connect.CodeInvalidArgument, "larger than 0"},
-		"an endless limit": {map[string]*v1.AgentLimits{"writer": {MaxCostUsd: math.Inf(1)}}, connect.CodeInvalidArgument, "larger than 0"},
+		"another type":     {map[string]*v1.AgentLimits{"build": {MaxTurns: 9}}, connect.CodeInvalidArgument, "has type shell"},
+		"no limit":         {map[string]*v1.AgentLimits{"writer": {}}, connect.CodeInvalidArgument, "greater than 0"},
+		"an endless limit": {map[string]*v1.AgentLimits{"writer": {MaxCostUsd: math.Inf(1)}}, connect.CodeInvalidArgument, "greater than 0"},
 		"a negative limit": {map[string]*v1.AgentLimits{"writer": {MaxCostUsd: -1}}, connect.CodeInvalidArgument, ""},
 	} {
 		err := f.againWith(t, id, test.limits)

@@ -40,14 +40,14 @@ func (s *eventStream) readUntil(t *testing.T, n int, runs ...string) []sent {
 	t.Helper()
 	var all []sent
 	for len(runEventsOf(t, all, runs...)) < n {
-		all = append(all, s.take(t, 1)...)
+		all = append(all, s.readEvents(t, 1)...)
 	}
 	return all
 }
 
-// TestEventStreamOfAllRuns checks that a stream of all runs has the events of open runs and of runs that start later. It
-// resumes exactly at the gateway that served it, and without a loss at another one.
-func TestEventStreamOfAllRuns(t *testing.T) {
+// TestStreamOfAllRunsResumesWithoutLoss checks that a stream of all runs has the events of open runs and of runs that start
+// later. It resumes exactly at the gateway that served it, and without a loss at another one.
+func TestStreamOfAllRunsResumesWithoutLoss(t *testing.T) {
 	t.Parallel()
 	location := "file://" + t.TempDir()
 	f := startIn(t, location)
@@ -67,7 +67,7 @@ func TestEventStreamOfAllRuns(t *testing.T) {
 	some := []*v1.Event{happening(time.Now(), 0, "", "submitted"), happening(time.Now(), 1, "test", "queued")}
 	signal(t, fresh, eventsSignal, &v1.EventsResponse{Events: some})
 	got = append(got, s.readUntil(t, 2, fresh)...)
-	if e := other.take(t, 1)[0]; runEventsOf(t, []sent{e}, fresh) == nil || e.event != "queued" {
+	if e := other.readEvents(t, 1)[0]; runEventsOf(t, []sent{e}, fresh) == nil || e.event != "queued" {
 		t.Errorf("the stream of one task has %v", e)
 	}
 	some = append(some, happening(time.Now(), 2, "test", "completed"))
@@ -97,7 +97,7 @@ func TestEventStreamOfAllRuns(t *testing.T) {
 		expected := runEventsOf(t, got[k+1:], old, fresh)
 		seen := map[string]bool{}
 		for !allIn(seen, expected) {
-			for _, text := range runEventsOf(t, next.take(t, 1), old, fresh) {
+			for _, text := range runEventsOf(t, next.readEvents(t, 1), old, fresh) {
 				seen[text] = true
 			}
 		}
@@ -106,7 +106,7 @@ func TestEventStreamOfAllRuns(t *testing.T) {
 	from, _ := elsewhere.openStream(t, "/v1/events?since="+now.UTC().Format(time.RFC3339Nano))
 	seen := map[string]bool{}
 	for !allIn(seen, want[1:]) {
-		for _, text := range runEventsOf(t, from.take(t, 1), old, fresh) {
+		for _, text := range runEventsOf(t, from.readEvents(t, 1), old, fresh) {
 			seen[text] = true
 		}
 	}
@@ -115,7 +115,7 @@ func TestEventStreamOfAllRuns(t *testing.T) {
 	}
 	// A client that was away for long gets an event about the gap.
 	gone, _ := elsewhere.openStream(t, "/v1/events", "Last-Event-ID", fmt.Sprintf("0123456789ab-7-%d", past.Add(-time.Hour).UnixMilli()))
-	if e := gone.take(t, 1)[0]; e.event != "gap" || e.id == "" {
+	if e := gone.readEvents(t, 1)[0]; e.event != "gap" || e.id == "" {
 		t.Errorf("after two hours comes %v", e)
 	}
 	for _, bad := range []string{"0-1", "a-b-c", "x-1-99999999999999", "0123456789ab-007-1"} {

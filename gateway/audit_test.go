@@ -91,8 +91,8 @@ func TestAuditHasEveryWriteAndEveryRefusal(t *testing.T) {
 	}
 }
 
-// TestAuditHasWhatReachesNoCall sends requests without a token, and requests to paths outside the services.
-func TestAuditHasWhatReachesNoCall(t *testing.T) {
+// TestAuditRecordsRequestsRefusedBeforeACall sends requests without a token, and requests to paths outside the services.
+func TestAuditRecordsRequestsRefusedBeforeACall(t *testing.T) {
 	t.Parallel()
 	f := startLocked(t, t.TempDir())
 	root, _ := f.token(t, "root", v1.RoleAdmin)
@@ -207,8 +207,8 @@ func TestAuditIsSharedByGateways(t *testing.T) {
 	}
 }
 
-// TestAuditOfAGatewayWithoutTokensHasClaimedNames submits under an unverified name.
-func TestAuditOfAGatewayWithoutTokensHasClaimedNames(t *testing.T) {
+// TestAuditWithoutTokensRecordsUnverifiedNames submits under an unverified name.
+func TestAuditWithoutTokensRecordsUnverifiedNames(t *testing.T) {
 	t.Parallel()
 	f := start(t)
 	req := connect.NewRequest(&v1.SubmitRunRequest{Source: &v1.SubmitRunRequest_Document{Document: document("claimed", "a")}})

@@ -39,7 +39,7 @@ func (f *fixture) openRemote(t *testing.T) *store.Store {
 	return s
 }
 
-func TestGatewayIsAStore(t *testing.T) {
+func TestGatewayServesAsAStore(t *testing.T) {
 	t.Parallel()
 	f := start(t)
 	s := f.openRemote(t)
@@ -124,7 +124,7 @@ func TestBlobsAreListedInPages(t *testing.T) {
 	}
 }
 
-func TestBlobsTakeNoOtherKey(t *testing.T) {
+func TestPutBlobRefusesOtherKeys(t *testing.T) {
 	t.Parallel()
 	f := start(t)
 	client := switchyardv1connect.NewBlobServiceClient(http.DefaultClient, f.server.URL())
@@ -157,7 +157,7 @@ func TestBlobsTakeNoOtherKey(t *testing.T) {
 	}
 }
 
-func TestBlobsTakeFromNodesOnlyWhatNodesStore(t *testing.T) {
+func TestPutBlobAcceptsOnlyValuesOfNodes(t *testing.T) {
 	t.Parallel()
 	f := start(t)
 	client := switchyardv1connect.NewBlobServiceClient(http.DefaultClient, f.server.URL())
@@ -221,7 +221,7 @@ func TestRecordOfACompletedAttemptNeverChanges(t *testing.T) {
 	}
 }
 
-func TestBlobsOfNoValueAreNotFound(t *testing.T) {
+func TestMissingBlobIsNotFound(t *testing.T) {
 	t.Parallel()
 	f := startIn(t, filepath.Join(t.TempDir(), "store"))
 	key := storekey.LogChunk("ci-0k/c", 0, "build", 0, 1, 0)
@@ -340,9 +340,9 @@ func (r *relay) point(to string) {
 	r.conns = nil
 }
 
-// TestSpoolOverARestartOfTheGateway writes while one gateway stops and another starts, and checks that
+// TestSpoolLosesNothingOverAGatewayRestart writes while one gateway stops and another starts, and checks that
 // nothing is lost.
-func TestSpoolOverARestartOfTheGateway(t *testing.T) {
+func TestSpoolLosesNothingOverAGatewayRestart(t *testing.T) {
 	t.Parallel()
 	f := start(t)
 	front := startRelay(t)

@@ -12,9 +12,9 @@ import (
 	"switchyard/workflows/visibility"
 )
 
-// TestLogsOfChildRuns checks that the logs of a run include those of its child runs, started by tasks or instances, at any
+// TestLogsIncludeChildRuns checks that the logs of a run include those of its child runs, started by tasks or instances, at any
 // depth. A stream that resumes another one sends only what that one did not.
-func TestLogsOfChildRuns(t *testing.T) {
+func TestLogsIncludeChildRuns(t *testing.T) {
 	t.Parallel()
 	f := start(t)
 	id := f.submit(t, "parent", "deploy", "each", "own")

@@ -11,8 +11,8 @@ import (
 	"switchyard/proto/switchyard/v1/switchyardv1connect"
 )
 
-// TestUnknownJSONFields checks that an unknown field is rejected by name rather than dropped.
-func TestUnknownJSONFields(t *testing.T) {
+// TestUnknownJSONFieldIsRefusedByName checks that an unknown field is rejected by name rather than dropped.
+func TestUnknownJSONFieldIsRefusedByName(t *testing.T) {
 	t.Parallel()
 	f := start(t)
 	enveloped := func(body string) string {

@@ -119,7 +119,7 @@ func (c Config) Validate() error {
 		errs = append(errs, fmt.Errorf("gateway: %w", err))
 	}
 	if c.SSHAddress != "" && c.Observer {
-		errs = append(errs, errors.New("gateway: SSHAddress is set, and an observer opens no sessions"))
+		errs = append(errs, errors.New("gateway: SSHAddress must be empty for an observer, which opens no sessions"))
 	}
 	if c.PollInterval < 0 {
 		errs = append(errs, errors.New("gateway: PollInterval is negative"))

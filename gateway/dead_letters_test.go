@@ -111,8 +111,9 @@ func TestListDeadLetters(t *testing.T) {
 	}
 }
 
-// TestPurge purges one dead letter and then all. Each is listed again once its task is dead-lettered anew.
-func TestPurge(t *testing.T) {
+// TestPurgedDeadLetterIsListedAgainWhenItFailsAnew purges one dead letter and then all. Each is listed again once its task is
+// dead-lettered anew.
+func TestPurgedDeadLetterIsListedAgainWhenItFailsAnew(t *testing.T) {
 	t.Parallel()
 	f := start(t)
 	id := f.submit(t, "purged", "a", "b", "c")
@@ -152,8 +153,8 @@ func TestPurge(t *testing.T) {
 	}
 }
 
-// TestRetryOpen puts back dead letters of an open run.
-func TestRetryOpen(t *testing.T) {
+// TestRetryPutsDeadLettersOfAnOpenRunBack puts back dead letters of an open run.
+func TestRetryPutsDeadLettersOfAnOpenRunBack(t *testing.T) {
 	t.Parallel()
 	f := start(t)
 	id := f.submit(t, "again", "a", "b", "c")
@@ -166,7 +167,7 @@ func TestRetryOpen(t *testing.T) {
 	}
 	_, err = f.retry(t, id, "a")
 	wantCode(t, "retry what is no dead letter any more", err, connect.CodeAborted)
-	if refused, _ := errors.AsType[*connect.Error](err); refused == nil || refused.Message() != "task a of run "+id+" is no dead letter; it is queued" {
+	if refused, _ := errors.AsType[*connect.Error](err); refused == nil || refused.Message() != "task a of run "+id+" is not a dead letter; its state is queued" {
 		t.Errorf("the error is %v", err)
 	}
 	_, err = f.retry(t, id, "x")
@@ -178,9 +179,9 @@ func TestRetryOpen(t *testing.T) {
 	wantCode(t, "retry all of none", err, connect.CodeAborted)
 }
 
-// TestRetryClosed reopens a closed run exactly once for concurrent requests. Lists then show its newest execution
+// TestRetryReopensAClosedRunOnce reopens a closed run exactly once for concurrent requests. Lists then show its newest execution
 // only.
-func TestRetryClosed(t *testing.T) {
+func TestRetryReopensAClosedRunOnce(t *testing.T) {
 	t.Parallel()
 	f := start(t)
 	id := f.submit(t, "revived", "a", "b")
@@ -263,8 +264,8 @@ func TestRetryClosed(t *testing.T) {
 	}
 }
 
-// TestRetryCancelled checks that dead letters of a cancelled run cannot be put back.
-func TestRetryCancelled(t *testing.T) {
+// TestRetryRefusesACancelledRun checks that dead letters of a cancelled run cannot be put back.
+func TestRetryRefusesACancelledRun(t *testing.T) {
 	t.Parallel()
 	f := start(t)
 	id := f.submit(t, "revoked", "a")
@@ -277,8 +278,8 @@ func TestRetryCancelled(t *testing.T) {
 	}
 }
 
-// TestRetryTerminated checks that a retry stores what a terminated run could not store itself.
-func TestRetryTerminated(t *testing.T) {
+// TestRetryStoresTheStatusOfATerminatedRun checks that a retry stores what a terminated run could not store itself.
+func TestRetryStoresTheStatusOfATerminatedRun(t *testing.T) {
 	t.Parallel()
 	f := start(t)
 	id := f.submit(t, "shot", "a", "b")

@@ -38,7 +38,7 @@ func TestRunsOfUsersNeedApproval(t *testing.T) {
 			}
 		}
 		_, err = client.ApproveRun(t.Context(), connect.NewRequest(&v1.ApproveRunRequest{Id: id}))
-		if connect.CodeOf(err) != connect.CodePermissionDenied || role != v1.RoleUser && !strings.Contains(err.Error(), "another operator decides") {
+		if connect.CodeOf(err) != connect.CodePermissionDenied || role != v1.RoleUser && !strings.Contains(err.Error(), "ask another operator") {
 			t.Errorf("a run of one's own, as %s: %v", role, err)
 		}
 		end(t, id, "completed")

@@ -127,8 +127,8 @@ func startUser(t *testing.T, environment string) string {
 	return id
 }
 
-// TestEnvironmentOfAMachineByREST covers the lifecycle of an environment: created, replaced, in use, deleted.
-func TestEnvironmentOfAMachineByREST(t *testing.T) {
+// TestEnvironmentLifecycleOverREST covers the lifecycle of an environment: created, replaced, in use, deleted.
+func TestEnvironmentLifecycleOverREST(t *testing.T) {
 	t.Parallel()
 	f := start(t)
 	const node, name = "environment-node", "rest-tools"

@@ -95,8 +95,8 @@ func (s *eventStream) next() (e sent, ok bool) {
 	return sent{}, false
 }
 
-// take reads the next n events.
-func (s *eventStream) take(t *testing.T, n int) []sent {
+// readEvents reads the next n events.
+func (s *eventStream) readEvents(t *testing.T, n int) []sent {
 	t.Helper()
 	var all []sent
 	for range n {
@@ -161,10 +161,10 @@ func wantStatus(t *testing.T, what string, res *http.Response, status int, code,
 	}
 }
 
-// TestEventStreamContinuesExactlyAfterAnID checks that a stream sends each event once with its id, from the store or from
+// TestEventStreamResumesExactlyAfterAnID checks that a stream sends each event once with its id, from the store or from
 // the workflow, and resumes exactly after any id. The end event tells how the run ended, and a client that returns with
 // the id of the end event gets 204.
-func TestEventStreamContinuesExactlyAfterAnID(t *testing.T) {
+func TestEventStreamResumesExactlyAfterAnID(t *testing.T) {
 	t.Parallel()
 	f := start(t)
 	id := f.submit(t, "streamed")
@@ -176,7 +176,7 @@ func TestEventStreamContinuesExactlyAfterAnID(t *testing.T) {
 	if got := res.Header.Get("Content-Type") + ", " + res.Header.Get("Cache-Control") + ", " + res.Header.Get("X-Accel-Buffering"); got != "text/event-stream, no-cache, no" {
 		t.Errorf("the headers are %s", got)
 	}
-	got := s.take(t, 6)
+	got := s.readEvents(t, 6)
 	if s.retry == "" {
 		t.Error("there is no retry")
 	}
@@ -185,20 +185,20 @@ func TestEventStreamContinuesExactlyAfterAnID(t *testing.T) {
 		t.Errorf("the first event is %v, %v", got[0], err)
 	}
 	signal(t, id, eventsSignal, &v1.EventsResponse{Parts: 1, Events: all[4:9]})
-	got = append(got, s.take(t, 3)...)
+	got = append(got, s.readEvents(t, 3)...)
 	// The sent events move to the store, and new ones follow.
 	f.storeEvents(t, id, 0, 1, all[4:7]...)
 	signal(t, id, eventsSignal, &v1.EventsResponse{Parts: 2, Events: all[7:11]})
-	got = append(got, s.take(t, 2)...)
+	got = append(got, s.readEvents(t, 2)...)
 	early, _ := f.openStream(t, path, "Last-Event-ID", "0-1")
-	early.take(t, 9)
+	early.readEvents(t, 9)
 	late, _ := f.openStream(t, path+"?lastEventId=0-10&follow=true", "Accept", "*/*")
 	if started := f.sse.CountFeeds(); started != 1 {
 		t.Errorf("%d feeds have been started for one run", started)
 	}
 	f.storeEvents(t, id, 0, 2, all[7:]...)
 	end(t, id, "failed")
-	got = append(got, s.take(t, 1)...)
+	got = append(got, s.readEvents(t, 1)...)
 	var want []string
 	for _, e := range all {
 		want = append(want, e.GetId())
@@ -227,15 +227,15 @@ func TestEventStreamContinuesExactlyAfterAnID(t *testing.T) {
 
 	// A retry starts a new generation. Its events follow the end of the previous one.
 	f.storeEvents(t, id, 1, 0, numbered(1, 0, 2)...)
-	if _, err := f.again(t, id); err != nil {
+	if _, err := f.retryRun(t, id); err != nil {
 		t.Fatal(err)
 	}
 	again, _ := f.openStream(t, path, "Last-Event-ID", "0-end")
-	if got := ids(again.take(t, 2)); !slices.Equal(got, []string{"1-0", "1-1"}) {
+	if got := ids(again.readEvents(t, 2)); !slices.Equal(got, []string{"1-0", "1-1"}) {
 		t.Errorf("the next generation begins with %v", got)
 	}
 	whole, _ := f.openStream(t, path)
-	if got := ids(whole.take(t, 14)); !slices.Equal(got, append(slices.Clone(want), "1-0", "1-1")) {
+	if got := ids(whole.readEvents(t, 14)); !slices.Equal(got, append(slices.Clone(want), "1-0", "1-1")) {
 		t.Errorf("both generations are %v", got)
 	}
 	for _, bad := range []string{"0-12", "1-2", "2-0", "3-end", "nonsense", "0-each[0]-3", "0-1~x", "0-1~eyJwIjp7ImVhY2hbMF0iOjN9fQ"} {
@@ -244,8 +244,9 @@ func TestEventStreamContinuesExactlyAfterAnID(t *testing.T) {
 	}
 }
 
-// TestEventStreamFilters checks that a stream has the events that its parameters select, and rejects invalid parameters.
-func TestEventStreamFilters(t *testing.T) {
+// TestEventStreamAppliesItsParameters checks that a stream has the events that its parameters select, and rejects invalid
+// parameters.
+func TestEventStreamAppliesItsParameters(t *testing.T) {
 	t.Parallel()
 	f := start(t)
 	id := f.submit(t, "sieved")

@@ -30,8 +30,8 @@ func (f *fixture) pagedEvents(t *testing.T, req *v1.ListRunEventsRequest) (all [
 	}
 }
 
-// TestEventFilters filters the events of a run by kind, node, time and task, for any start and page size.
-func TestEventFilters(t *testing.T) {
+// TestListRunEventsFilters filters the events of a run by kind, node, time and task, for any start and page size.
+func TestListRunEventsFilters(t *testing.T) {
 	t.Parallel()
 	f := start(t)
 	id := f.submit(t, "narrowed")

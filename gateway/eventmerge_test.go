@@ -13,9 +13,9 @@ import (
 	"switchyard/workflows/names"
 )
 
-// TestEventsOfChildren merges the events of the children that carry a large fan-out into those of the run, for any
+// TestEventsOfChildrenAreMerged merges the events of the children that carry a large fan-out into those of the run, for any
 // page size, and lists those of a single instance.
-func TestEventsOfChildren(t *testing.T) {
+func TestEventsOfChildrenAreMerged(t *testing.T) {
 	t.Parallel()
 	f := start(t)
 	id := f.submit(t, "merged", "each", "other")
@@ -87,8 +87,8 @@ func TestEventsOfChildren(t *testing.T) {
 	}
 }
 
-// TestEventsOfAnOpenChild queries an open child for the events that it has not stored yet.
-func TestEventsOfAnOpenChild(t *testing.T) {
+// TestEventsOfAnOpenChildAreQueried queries an open child for the events that it has not stored yet.
+func TestEventsOfAnOpenChildAreQueried(t *testing.T) {
 	t.Parallel()
 	f := start(t)
 	id := f.submit(t, "merged-live", "each")

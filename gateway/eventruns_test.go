@@ -24,8 +24,8 @@ func startedOn(t *testing.T, node string, submitted time.Time) string {
 	return startedWith(t, a)
 }
 
-// seen waits until visibility lists the given number of runs with tasks on a node.
-func (f *fixture) seen(t *testing.T, node string, runs int) {
+// awaitVisible waits until visibility lists the given number of runs with tasks on a node.
+func (f *fixture) awaitVisible(t *testing.T, node string, runs int) {
 	t.Helper()
 	eventually(t, "visibility has the runs", func() bool {
 		ids, _ := f.list(t, &v1.ListRunsRequest{Node: node, PageSize: 1000})
@@ -33,8 +33,8 @@ func (f *fixture) seen(t *testing.T, node string, runs int) {
 	})
 }
 
-// TestEventsOfAllRuns checks that the events of all runs are listed run by run, for any page size.
-func TestEventsOfAllRuns(t *testing.T) {
+// TestEventsOfAllRunsAreListedRunByRun checks that the events of all runs are listed run by run, for any page size.
+func TestEventsOfAllRunsAreListedRunByRun(t *testing.T) {
 	t.Parallel()
 	f := start(t)
 	const node = "events-everywhere"
@@ -61,7 +61,7 @@ func TestEventsOfAllRuns(t *testing.T) {
 		}
 		want = append(told, want...) // the newest run first
 	}
-	f.seen(t, node, 3)
+	f.awaitVisible(t, node, 3)
 	of := func(req *v1.ListRunEventsRequest) (got []string) {
 		t.Helper()
 		found, _ := f.pagedEvents(t, req)
@@ -123,7 +123,7 @@ func TestEventsOfAllRunsReadOnlyRunsOfTheirTime(t *testing.T) {
 		signal(t, id, eventsSignal, &v1.EventsResponse{Parts: 1})
 	}
 	end(t, ended, "completed")
-	f.seen(t, node, 3)
+	f.awaitVisible(t, node, 3)
 	eventually(t, "visibility has the end of a run", func() bool {
 		ids, _ := f.list(t, &v1.ListRunsRequest{Node: node, State: "completed"})
 		return len(ids) == 1
@@ -164,16 +164,16 @@ func TestPageOfEventsReadsFewRuns(t *testing.T) {
 		}
 		end(t, id, "completed")
 	}
-	f.seen(t, node, runs)
+	f.awaitVisible(t, node, runs)
 	found, pages := f.pagedEvents(t, &v1.ListRunEventsRequest{Node: node})
 	if len(found) != 1 || found[0].GetRun() != oldest || pages != 2 {
 		t.Errorf("%d pages with %v", pages, found)
 	}
 }
 
-// TestEventsOfAStuckRun checks that a run that no longer answers does not keep other runs from being listed.
+// TestStuckRunDoesNotHoldUpTheListOfEvents checks that a run that no longer answers does not keep other runs from being listed.
 // Its stored events are still listed.
-func TestEventsOfAStuckRun(t *testing.T) {
+func TestStuckRunDoesNotHoldUpTheListOfEvents(t *testing.T) {
 	t.Parallel()
 	f := start(t)
 	const node = "events-stuck"
@@ -191,7 +191,7 @@ func TestEventsOfAStuckRun(t *testing.T) {
 		res, err := f.client.GetRun(t.Context(), connect.NewRequest(&v1.GetRunRequest{Id: stuck}))
 		return err == nil && res.Msg.GetRun().GetProblem() != ""
 	})
-	f.seen(t, node, 2)
+	f.awaitVisible(t, node, 2)
 	found, _ := f.pagedEvents(t, &v1.ListRunEventsRequest{Node: node})
 	if len(found) != 2 || found[0].GetRun() != stuck || found[1].GetRun() != healthy {
 		t.Errorf("events %v", found)

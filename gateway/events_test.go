@@ -55,9 +55,9 @@ func (f *fixture) events(t *testing.T, run, task string, size int32, between fun
 	}
 }
 
-// TestRunEvents reads events from stored parts, from the workflow and from several generations, while events move
-// from the workflow to the store.
-func TestRunEvents(t *testing.T) {
+// TestRunEventsAreListedWhileTheyMoveToTheStore reads events from stored parts, from the workflow and from several
+// generations, while events move from the workflow to the store.
+func TestRunEventsAreListedWhileTheyMoveToTheStore(t *testing.T) {
 	t.Parallel()
 	f := start(t)
 	id := f.submit(t, "eventful")
@@ -104,9 +104,9 @@ func TestRunEvents(t *testing.T) {
 	wantCode(t, "a task that the run does not have", err, connect.CodeNotFound)
 }
 
-// TestEventsAfterAnID checks that a list can resume after any of its events: whole or filtered by task, page by page,
-// from the workflow or from the store.
-func TestEventsAfterAnID(t *testing.T) {
+// TestListOfEventsResumesAfterAnID checks that a list can resume after any of its events: whole or filtered by task, page by
+// page, from the workflow or from the store.
+func TestListOfEventsResumesAfterAnID(t *testing.T) {
 	t.Parallel()
 	f := start(t)
 	id := f.submit(t, "resumed")
@@ -161,7 +161,7 @@ func TestEventsAfterAnID(t *testing.T) {
 	}
 }
 
-func TestEventsOfTerminated(t *testing.T) {
+func TestEventsOfATerminatedRunAreListed(t *testing.T) {
 	t.Parallel()
 	f := start(t)
 	id := f.submit(t, "cut-short")

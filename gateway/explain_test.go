@@ -12,8 +12,8 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// TestExplain explains tasks in each of their states.
-func TestExplain(t *testing.T) {
+// TestExplainTaskCoversEachState explains tasks in each of their states.
+func TestExplainTaskCoversEachState(t *testing.T) {
 	t.Parallel()
 	f := start(t)
 	res, err := f.client.SubmitRun(t.Context(), connect.NewRequest(&v1.SubmitRunRequest{Source: &v1.SubmitRunRequest_Document{Document: `
@@ -94,9 +94,9 @@ tasks:
 	wantCode(t, "a run that is not there", err, connect.CodeNotFound)
 }
 
-// TestExplainOfAFanOutThatWaits checks that a fan-out reports that it waits for other child workflows of its
+// TestExplainReportsThatAFanOutWaits checks that a fan-out reports that it waits for other child workflows of its
 // run to end.
-func TestExplainOfAFanOutThatWaits(t *testing.T) {
+func TestExplainReportsThatAFanOutWaits(t *testing.T) {
 	t.Parallel()
 	f := start(t)
 	id := f.submit(t, "waiting", "each")

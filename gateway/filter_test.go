@@ -38,9 +38,9 @@ func startedWith(t *testing.T, a visibility.Attributes) string {
 	return id
 }
 
-// TestListFilters filters lists by the properties of runs, by their nodes and by submission time, with values in user
+// TestListRunsFilters filters lists by the properties of runs, by their nodes and by submission time, with values in user
 // notation.
-func TestListFilters(t *testing.T) {
+func TestListRunsFilters(t *testing.T) {
 	t.Parallel()
 	f := start(t)
 	now := time.Now()

@@ -11,9 +11,9 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// TestFiltersTakeTheWordsOfTheirFields checks that a filter accepts the values of the field that it filters
+// TestFiltersAcceptTheValuesOfTheirFields checks that a filter accepts the values of the field that it filters
 // by, and "" for all.
-func TestFiltersTakeTheWordsOfTheirFields(t *testing.T) {
+func TestFiltersAcceptTheValuesOfTheirFields(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
 		filter, by  proto.Message

@@ -12,8 +12,8 @@ import (
 	"switchyard/workflows/names"
 )
 
-// TestFinal reads runs that ended in each possible way.
-func TestFinal(t *testing.T) {
+// TestGetRunShowsEachKindOfEnd reads runs that ended in each possible way.
+func TestGetRunShowsEachKindOfEnd(t *testing.T) {
 	t.Parallel()
 	f := start(t)
 	for _, test := range []struct {
@@ -59,8 +59,8 @@ func TestFinal(t *testing.T) {
 	}
 }
 
-// TestFinalInStore reads a run whose status is too large for Temporal.
-func TestFinalInStore(t *testing.T) {
+// TestLargeFinalStatusIsReadFromTheStore reads a run whose status is too large for Temporal.
+func TestLargeFinalStatusIsReadFromTheStore(t *testing.T) {
 	t.Parallel()
 	f := start(t)
 	id := f.submit(t, "large")
@@ -86,8 +86,8 @@ func TestFinalInStore(t *testing.T) {
 	}
 }
 
-// TestTerminatedUnheard reads a run that was terminated before any worker picked it up.
-func TestTerminatedUnheard(t *testing.T) {
+// TestRunTerminatedBeforeItsFirstTaskIsShown reads a run that was terminated before any worker picked it up.
+func TestRunTerminatedBeforeItsFirstTaskIsShown(t *testing.T) {
 	t.Parallel()
 	f := start(t)
 	id := names.NewRunID("unheard")

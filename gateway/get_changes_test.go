@@ -27,7 +27,7 @@ func TestGetRunFollowsChanges(t *testing.T) {
 			t.Fatalf("at the end: %v", run)
 		}
 	}
-	if _, err := f.again(t, id, "b"); err != nil {
+	if _, err := f.retryRun(t, id, "b"); err != nil {
 		t.Fatal(err)
 	}
 	if run := f.get(t, id); run.GetState() != "running" || run.GetTasks()["b"].GetReason() != "again" {

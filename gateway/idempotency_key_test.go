@@ -13,9 +13,9 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// TestIdempotencyKey submits the same request and others under one key, while the run is open and after its
+// TestIdempotencyKeyStartsOneRun submits the same request and others under one key, while the run is open and after its
 // end.
-func TestIdempotencyKey(t *testing.T) {
+func TestIdempotencyKeyStartsOneRun(t *testing.T) {
 	t.Parallel()
 	f := start(t)
 	input, _ := structpb.NewStruct(map[string]any{"b": 1, "a": []any{"x", true}})
@@ -66,7 +66,7 @@ func TestIdempotencyKey(t *testing.T) {
 	check("continued")
 	end(t, first.GetId(), "failed")
 	check("ended")
-	if _, err := f.again(t, first.GetId()); err != nil {
+	if _, err := f.retryRun(t, first.GetId()); err != nil {
 		t.Fatal(err)
 	}
 	check("again")
@@ -97,8 +97,8 @@ func TestIdempotencyKey(t *testing.T) {
 	end(t, elsewhere.GetId(), "completed")
 }
 
-// TestIdempotencyRace submits the same request concurrently from many callers; exactly one starts the run.
-func TestIdempotencyRace(t *testing.T) {
+// TestConcurrentSubmitsWithOneKeyStartOneRun submits the same request concurrently from many callers; exactly one starts the run.
+func TestConcurrentSubmitsWithOneKeyStartOneRun(t *testing.T) {
 	t.Parallel()
 	f := start(t)
 	var mu sync.Mutex

@@ -31,9 +31,9 @@ func fanOut(t *testing.T, run, task, state string, count int32, counts map[strin
 	})
 }
 
-// TestInstances reads a task with instances from three sources: two in the status of the run, two more from
-// its query, and three from a child.
-func TestInstances(t *testing.T) {
+// TestListInstancesReadsRunAndChildren reads a task with instances from three sources: two in the status of the run, two more
+// from its query, and three from a child.
+func TestListInstancesReadsRunAndChildren(t *testing.T) {
 	t.Parallel()
 	f := start(t)
 	id := f.submit(t, "fanned", "each", "other")
@@ -151,8 +151,8 @@ func TestInstances(t *testing.T) {
 	}
 }
 
-// TestGetAsksTheChildren shows the instances of a task that are not in the status of the run.
-func TestGetAsksTheChildren(t *testing.T) {
+// TestGetRunQueriesChildrenForInstances shows the instances of a task that are not in the status of the run.
+func TestGetRunQueriesChildrenForInstances(t *testing.T) {
 	t.Parallel()
 	f := start(t)
 	id := f.submit(t, "far", "each")
@@ -183,9 +183,9 @@ func TestGetAsksTheChildren(t *testing.T) {
 	}
 }
 
-// TestInstancesOfAnEndedChild reads the instances of an ended child from the store, without a workflow that
+// TestInstancesOfAnEndedChildAreReadFromTheStore reads the instances of an ended child from the store, without a workflow that
 // answers.
-func TestInstancesOfAnEndedChild(t *testing.T) {
+func TestInstancesOfAnEndedChildAreReadFromTheStore(t *testing.T) {
 	t.Parallel()
 	f := start(t)
 	id := f.submit(t, "stored", "each")
@@ -220,8 +220,8 @@ func TestInstancesOfAnEndedChild(t *testing.T) {
 	}
 }
 
-// TestDeadLetterOfAChild checks that the child that carries a dead-lettered instance puts it back.
-func TestDeadLetterOfAChild(t *testing.T) {
+// TestChildPutsItsDeadLetterBack checks that the child that carries a dead-lettered instance puts it back.
+func TestChildPutsItsDeadLetterBack(t *testing.T) {
 	t.Parallel()
 	f := start(t)
 	id := f.submit(t, "far", "each")
@@ -245,8 +245,9 @@ func TestDeadLetterOfAChild(t *testing.T) {
 	}
 }
 
-// TestInstancesAreCutOff checks that unfinished instances of a terminated run are shown as cancelled.
-func TestInstancesAreCutOff(t *testing.T) {
+// TestUnfinishedInstancesOfATerminatedRunAreCancelled checks that unfinished instances of a terminated run are shown as
+// cancelled.
+func TestUnfinishedInstancesOfATerminatedRunAreCancelled(t *testing.T) {
 	t.Parallel()
 	f := start(t)
 	id := f.submit(t, "cut", "each")
@@ -267,9 +268,9 @@ func TestInstancesAreCutOff(t *testing.T) {
 	}
 }
 
-// TestInstanceLogs sends the logs of instances and batches: those of all tasks, of one task, and of one
+// TestLogsSelectInstancesAndBatches sends the logs of instances and batches: those of all tasks, of one task, and of one
 // instance.
-func TestInstanceLogs(t *testing.T) {
+func TestLogsSelectInstancesAndBatches(t *testing.T) {
 	t.Parallel()
 	f := start(t)
 	id := f.submit(t, "printing", "each", "other")
@@ -318,8 +319,8 @@ func TestInstanceLogs(t *testing.T) {
 	end(t, id, "completed")
 }
 
-// TestFollowInstances follows a task while its instances start and print.
-func TestFollowInstances(t *testing.T) {
+// TestFollowSendsNewInstances follows a task while its instances start and print.
+func TestFollowSendsNewInstances(t *testing.T) {
 	t.Parallel()
 	f := start(t)
 	id := f.submit(t, "followed", "each")

@@ -122,7 +122,7 @@ func TestHalfSentBodiesAreBounded(t *testing.T) {
 	})
 }
 
-func TestBodyThatDoesNotComeEndsTheCall(t *testing.T) {
+func TestStalledBodyEndsTheCall(t *testing.T) {
 	t.Parallel()
 	f := startWith(t, "mem://", edge.Limits{BodyTime: bodyTime})
 	if status := f.sendHalf(t, switchyardv1connect.RunServiceListRunsProcedure, 100, []byte("x")).answer(t); status != http.StatusGatewayTimeout {
@@ -167,7 +167,7 @@ func TestBodyThatDoesNotComeEndsTheCall(t *testing.T) {
 	}
 }
 
-func TestStreamOutlivesTheTimeOfItsBody(t *testing.T) {
+func TestStreamOutlivesItsBodyTimeout(t *testing.T) {
 	t.Parallel()
 	f := startWith(t, "mem://", edge.Limits{BodyTime: bodyTime})
 	id := f.submit(t, "long")
@@ -181,7 +181,7 @@ func TestStreamOutlivesTheTimeOfItsBody(t *testing.T) {
 	}
 }
 
-func TestCompressedBodyCountsAsWhatItMayUnpackTo(t *testing.T) {
+func TestCompressedBodyCountsWithItsMaximumSize(t *testing.T) {
 	t.Parallel()
 	f := startWith(t, "mem://", edge.Limits{BodyBytes: store.MaxValueBytes})
 	for gzipped, want := range map[bool]int{false: http.StatusOK, true: http.StatusTooManyRequests} {
@@ -274,7 +274,7 @@ func TestStreamsAreBounded(t *testing.T) {
 	f.watch(t, id).until(t, "the first message", func() bool { return true })
 }
 
-func TestBodyThatIsNoHTTPIsTheCallersFault(t *testing.T) {
+func TestMalformedBodyIsInvalidArgument(t *testing.T) {
 	t.Parallel()
 	f := start(t)
 	conn, err := net.Dial("tcp", f.server.Address())

@@ -167,8 +167,8 @@ func (f *fixture) knocks(run string) []knock {
 	return all
 }
 
-// ask sends the request with a token and returns the outcome.
-func (k knock) ask(t *testing.T, client *http.Client, base, token string) (outcome, text string) {
+// send sends the request with a token and returns the outcome.
+func (k knock) send(t *testing.T, client *http.Client, base, token string) (outcome, text string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), limit)
 	defer cancel()
@@ -270,7 +270,7 @@ func TestEveryDoorIsLocked(t *testing.T) {
 		doors[k.path] = true
 		expect := func(who, token string, want ...string) {
 			t.Helper()
-			got, text := k.ask(t, client, f.server.URL(), token)
+			got, text := k.send(t, client, f.server.URL(), token)
 			for _, w := range want {
 				if got == w {
 					if (got == refused401 || got == refused403 || got == notThere) && strings.Contains(text, "door-owner") {

@@ -60,10 +60,10 @@ func TestLogStreamContinuesExactlyAfterALine(t *testing.T) {
 	one, _ := f.openStream(t, path, "Accept", "*/*")
 	both, _ := f.openStream(t, "/v1/runs/"+id+"/logs")
 	print(t, a, "stdout", "first\nsecond\nthi")
-	got := one.take(t, 3)
-	all := both.take(t, 3)
+	got := one.readEvents(t, 3)
+	all := both.readEvents(t, 3)
 	print(t, b, "stderr", "other\n\xff\xfe\n")
-	all = append(all, both.take(t, 2)...)
+	all = append(all, both.readEvents(t, 2)...)
 	if l := lineOf(t, all[4]); l.Text != "\uFFFD" && l.Text != "\uFFFD\uFFFD" || string(l.Bytes) != "\xff\xfe" || l.Stream != "stderr" || l.Time == "" {
 		t.Errorf("bytes that are no text are %v", all[4])
 	}
@@ -124,12 +124,12 @@ func TestLogStreamBeginsWithTheLastLines(t *testing.T) {
 	w := logs.NewWriter(f.config.Store, logs.Attempt{Run: id, Task: "a", Claim: 1}, logs.Options{})
 	print(t, w, "stdout", "1\n2\n3\n4\n")
 	whole, _ := f.openStream(t, "/v1/runs/"+id+"/logs") // waits until the lines are stored
-	whole.take(t, 4)
+	whole.readEvents(t, 4)
 	writeLog(t, f.config.Store, id, "b", 0, 2, "5\n6\n7\n")
 	set(t, id, "b", 2, &v1.Task{State: "completed"})
-	whole.take(t, 3)
+	whole.readEvents(t, 3)
 	s, _ := f.openStream(t, "/v1/runs/"+id+"/logs?tail=2")
-	got := s.take(t, 5)
+	got := s.readEvents(t, 5)
 	have := texts(t, got)
 	slices.Sort(have)
 	if !slices.Equal(have, []string{"a 3", "a 4", "b 6", "b 7"}) || got[4].event != "position" {

@@ -145,7 +145,7 @@ func TestStreamEndsWhenItsTokenIsRevoked(t *testing.T) {
 	}
 }
 
-func TestTokensByREST(t *testing.T) {
+func TestTokenLifecycleOverREST(t *testing.T) {
 	t.Parallel()
 	f := startLocked(t, t.TempDir())
 	admin, _ := f.token(t, "root", v1.RoleAdmin)

@@ -83,8 +83,8 @@ func assigned(attempt int32) *v1.Task {
 	return &v1.Task{State: "assigned", Node: "n", Attempt: attempt, AssignedAt: timestamppb.Now()}
 }
 
-// TestFollow follows a task over a retry to its end, while another task prints.
-func TestFollow(t *testing.T) {
+// TestFollowContinuesOverARetry follows a task over a retry to its end, while another task prints.
+func TestFollowContinuesOverARetry(t *testing.T) {
 	t.Parallel()
 	f := start(t)
 	id := f.submit(t, "follows")
@@ -120,8 +120,8 @@ func TestFollow(t *testing.T) {
 	}
 }
 
-// TestFollowPrompt checks that output arrives while the task is still printing.
-func TestFollowPrompt(t *testing.T) {
+// TestFollowSendsOutputPromptly checks that output arrives while the task is still printing.
+func TestFollowSendsOutputPromptly(t *testing.T) {
 	t.Parallel()
 	f := start(t)
 	id := f.submit(t, "prompt")
@@ -137,8 +137,8 @@ func TestFollowPrompt(t *testing.T) {
 	}
 }
 
-// TestLogs reads the available logs: the newest attempt of each task, another attempt, or one stream.
-func TestLogs(t *testing.T) {
+// TestLogsSelectAttemptsAndStreams reads the available logs: the newest attempt of each task, another attempt, or one stream.
+func TestLogsSelectAttemptsAndStreams(t *testing.T) {
 	t.Parallel()
 	f := start(t)
 	id := f.submit(t, "printed", "a", "b", "never")
@@ -191,9 +191,9 @@ func TestLogs(t *testing.T) {
 	}
 }
 
-// TestLogsResume checks that a stream that resumes another one sends exactly what that one did not, even if attempts
-// have started and ended meanwhile.
-func TestLogsResume(t *testing.T) {
+// TestResumedLogStreamRepeatsNothing checks that a stream that resumes another one sends exactly what that one did not, even
+// if attempts have started and ended meanwhile.
+func TestResumedLogStreamRepeatsNothing(t *testing.T) {
 	t.Parallel()
 	f := start(t)
 	id := f.submit(t, "resumes", "a", "b", "c")
@@ -243,8 +243,8 @@ func TestLogsResume(t *testing.T) {
 	}
 }
 
-// TestLogsTellWhatIsMissing checks that an attempt with output that is not in the store is reported with its node.
-func TestLogsTellWhatIsMissing(t *testing.T) {
+// TestMissingLogsAreReported checks that an attempt with output that is not in the store is reported with its node.
+func TestMissingLogsAreReported(t *testing.T) {
 	t.Parallel()
 	f := start(t)
 	id := f.submit(t, "misses", "a", "b", "c", "d")
@@ -284,9 +284,9 @@ func TestLogsTellWhatIsMissing(t *testing.T) {
 	}
 }
 
-// TestLogsAreThoseOfTheAttemptThatRan checks that an attempt that returned the record of an earlier one has no
+// TestReusedResultHasNoMissingLog checks that an attempt that returned the record of an earlier one has no
 // missing output of its own.
-func TestLogsAreThoseOfTheAttemptThatRan(t *testing.T) {
+func TestReusedResultHasNoMissingLog(t *testing.T) {
 	t.Parallel()
 	f := start(t)
 	id := f.submit(t, "answered", "a", "each", "b")
@@ -323,7 +323,7 @@ func TestLogsAreThoseOfTheAttemptThatRan(t *testing.T) {
 	}
 }
 
-func TestLogsSince(t *testing.T) {
+func TestLogsStartAtSince(t *testing.T) {
 	t.Parallel()
 	f := start(t)
 	id := f.submit(t, "since", "a")

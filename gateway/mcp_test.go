@@ -51,8 +51,8 @@ func (f *fixture) connectAgent(ctx context.Context, path, token string, transpor
 	}, nil)
 }
 
-// use calls a tool and returns its result or the text of its error.
-func use(t *testing.T, session *sdk.ClientSession, name string, arguments map[string]any) (answer map[string]any, failure string) {
+// callTool calls a tool and returns its result or the text of its error.
+func callTool(t *testing.T, session *sdk.ClientSession, name string, arguments map[string]any) (answer map[string]any, failure string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), limit)
 	defer cancel()
@@ -75,24 +75,24 @@ func TestAgentsUseToolsOverHTTP(t *testing.T) {
 	t.Parallel()
 	f := start(t)
 	session := f.agent(t, mcp.Path, "")
-	submitted, failure := use(t, session, "submit_workflow", map[string]any{"definition": document("by-agent", "build", "test"), "idempotencyKey": "by-agent-1"})
+	submitted, failure := callTool(t, session, "submit_workflow", map[string]any{"definition": document("by-agent", "build", "test"), "idempotencyKey": "by-agent-1"})
 	if failure != "" {
 		t.Fatal(failure)
 	}
 	run := submitted["run"].(string)
-	again, _ := use(t, session, "submit_workflow", map[string]any{"definition": document("by-agent", "build", "test"), "idempotencyKey": "by-agent-1"})
+	again, _ := callTool(t, session, "submit_workflow", map[string]any{"definition": document("by-agent", "build", "test"), "idempotencyKey": "by-agent-1"})
 	if again["run"] != run || again["existed"] != true {
 		t.Errorf("a repeated call: %v, want the run %s", again, run)
 	}
-	status, failure := use(t, session, "get_workflow_status", map[string]any{"run": run})
+	status, failure := callTool(t, session, "get_workflow_status", map[string]any{"run": run})
 	if tasks, _ := status["tasks"].([]any); failure != "" || len(tasks) != 2 || status["workflow"] != "by-agent" {
 		t.Errorf("%v %s", status, failure)
 	}
-	if _, failure := use(t, session, "submit_workflow", map[string]any{"definition": "name: x\ntasks:\n  a: {type: shel}\n  b: {typo: shell}\n"}); !strings.Contains(failure, "line 3, column 13, tasks.a.type") || !strings.Contains(failure, "tasks.b.typo") {
+	if _, failure := callTool(t, session, "submit_workflow", map[string]any{"definition": "name: x\ntasks:\n  a: {type: shel}\n  b: {typo: shell}\n"}); !strings.Contains(failure, "line 3, column 13, tasks.a.type") || !strings.Contains(failure, "tasks.b.typo") {
 		t.Errorf("the problems of a definition: %s", failure)
 	}
 	end(t, run, v1.RunCompleted)
-	waited, failure := use(t, session, "get_workflow_status", map[string]any{"run": run, "waitSeconds": 50})
+	waited, failure := callTool(t, session, "get_workflow_status", map[string]any{"run": run, "waitSeconds": 50})
 	if failure != "" || waited["state"] != v1.RunCompleted {
 		t.Errorf("%v %s", waited, failure)
 	}
@@ -110,49 +110,49 @@ func TestAgentsAreHeldToRoles(t *testing.T) {
 	bob, _ := f.token(t, "agent-bob", v1.RoleUser)
 	viewer, _ := f.token(t, "agent-ann", v1.RoleViewer)
 	sessions := map[string]*sdk.ClientSession{"ann": f.agent(t, mcp.Path, ann), "bob": f.agent(t, mcp.Path, bob), "viewer": f.agent(t, mcp.Path, viewer), "reading": f.agent(t, mcp.ReadOnlyPath, ann)}
-	submitted, failure := use(t, sessions["ann"], "submit_workflow", map[string]any{"definition": document("by-ann", "build")})
+	submitted, failure := callTool(t, sessions["ann"], "submit_workflow", map[string]any{"definition": document("by-ann", "build")})
 	if failure != "" {
 		t.Fatal(failure)
 	}
 	run := submitted["run"].(string)
 	eventually(t, "the list of its owner has the run", func() bool {
-		listed, failure := use(t, sessions["ann"], "list_workflows", map[string]any{"workflow": "by-ann"})
+		listed, failure := callTool(t, sessions["ann"], "list_workflows", map[string]any{"workflow": "by-ann"})
 		items, _ := listed["items"].([]any)
 		return failure == "" && len(items) > 0 && items[0].(map[string]any)["run"] == run && items[0].(map[string]any)["submittedBy"] == "agent-ann"
 	})
-	_, unknown := use(t, sessions["bob"], "get_workflow_status", map[string]any{"run": "no-such-run"})
+	_, unknown := callTool(t, sessions["bob"], "get_workflow_status", map[string]any{"run": "no-such-run"})
 	for _, tool := range []string{"get_workflow_status", "get_task_result", "cancel_workflow", "stream_task_output"} {
 		arguments := map[string]any{"run": run}
 		if tool == "get_task_result" {
 			arguments["task"] = "build"
 		}
-		if _, failure := use(t, sessions["bob"], tool, arguments); !strings.Contains(failure, strings.ReplaceAll(strings.SplitN(unknown, "\n", 2)[0], "no-such-run", run)) {
+		if _, failure := callTool(t, sessions["bob"], tool, arguments); !strings.Contains(failure, strings.ReplaceAll(strings.SplitN(unknown, "\n", 2)[0], "no-such-run", run)) {
 			t.Errorf("%s of another user's run: %q, want it as that of none: %q", tool, failure, unknown)
 		}
 	}
-	if listed, _ := use(t, sessions["bob"], "list_workflows", map[string]any{"workflow": "by-ann"}); listed["items"] != nil {
+	if listed, _ := callTool(t, sessions["bob"], "list_workflows", map[string]any{"workflow": "by-ann"}); listed["items"] != nil {
 		t.Errorf("another user's runs are listed: %v", listed)
 	}
-	if _, failure := use(t, sessions["ann"], "drain_node_tasks", map[string]any{"node": "n1"}); !strings.Contains(failure, "permission_denied") || !strings.Contains(failure, "operator") {
+	if _, failure := callTool(t, sessions["ann"], "drain_node_tasks", map[string]any{"node": "n1"}); !strings.Contains(failure, "permission_denied") || !strings.Contains(failure, "operator") {
 		t.Errorf("a user drains a node: %s", failure)
 	}
 	for _, name := range []string{"viewer", "reading"} {
-		if _, failure := use(t, sessions[name], "cancel_workflow", map[string]any{"run": run}); !strings.Contains(failure, "only reads") {
+		if _, failure := callTool(t, sessions[name], "cancel_workflow", map[string]any{"run": run}); !strings.Contains(failure, "only reads") {
 			t.Errorf("%s cancels: %s", name, failure)
 		}
-		if status, failure := use(t, sessions[name], "get_workflow_status", map[string]any{"run": run}); status["run"] != run {
+		if status, failure := callTool(t, sessions[name], "get_workflow_status", map[string]any{"run": run}); status["run"] != run {
 			t.Errorf("%s reads: %v %s", name, status, failure)
 		}
 	}
-	if _, failure := use(t, sessions["ann"], "cancel_workflow", map[string]any{"run": run, "reason": "enough"}); failure != "" {
+	if _, failure := callTool(t, sessions["ann"], "cancel_workflow", map[string]any{"run": run, "reason": "enough"}); failure != "" {
 		t.Errorf("its owner cannot cancel a run: %s", failure)
 	}
 	waitClosed(t, run)
 }
 
-// TestManyAgentsLeaveNothing lets 200 concurrent clients make calls, some of which disconnect midway, and then compares
+// TestManyAgentsLeakNothing lets 200 concurrent clients make calls, some of which disconnect midway, and then compares
 // the resources that the gateway holds.
-func TestManyAgentsLeaveNothing(t *testing.T) {
+func TestManyAgentsLeakNothing(t *testing.T) {
 	t.Parallel()
 	f := start(t)
 	run := f.submit(t, "watched-by-agents")

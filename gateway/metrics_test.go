@@ -11,7 +11,7 @@ import (
 	"switchyard/activities/store"
 )
 
-func TestMetrics(t *testing.T) {
+func TestGatewayServesMetrics(t *testing.T) {
 	t.Parallel()
 	figures, err := metrics.New("test")
 	if err != nil {

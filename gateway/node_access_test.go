@@ -100,9 +100,9 @@ func TestNodeTokenOpensWhatItsNodeWasGiven(t *testing.T) {
 	}
 }
 
-// TestStolenNodeTokenDoesNothingElse uses the token of a node for the calls of users, and the tokens of users for the
+// TestNodeTokenAllowsNothingElse uses the token of a node for the calls of users, and the tokens of users for the
 // store.
-func TestStolenNodeTokenDoesNothingElse(t *testing.T) {
+func TestNodeTokenAllowsNothingElse(t *testing.T) {
 	t.Parallel()
 	f := startLocked(t, t.TempDir())
 	option := connect.WithInterceptors(bearer(f.nodeToken(t, "a")))
@@ -151,8 +151,8 @@ func TestStolenNodeTokenDoesNothingElse(t *testing.T) {
 	}
 }
 
-// TestNodeIsLetInWhileItsAttemptRunsWithoutAGrant covers attempts that started before the deployment required tokens.
-func TestNodeIsLetInWhileItsAttemptRunsWithoutAGrant(t *testing.T) {
+// TestNodeWithRunningAttemptNeedsNoGrant covers attempts that started before the deployment required tokens.
+func TestNodeWithRunningAttemptNeedsNoGrant(t *testing.T) {
 	t.Parallel()
 	f := startLocked(t, t.TempDir())
 	operator, _ := f.token(t, "ann", v1.RoleOperator)

@@ -92,8 +92,8 @@ func startNodes(t *testing.T, nodes *fakeNodes, change func(*Config)) (switchyar
 	return switchyardv1connect.NewNodeServiceClient(&http.Client{Transport: transport}, server.URL()), server
 }
 
-// TestNodes lists nodes page by page, and shows, drains and removes them.
-func TestNodes(t *testing.T) {
+// TestNodesAreListedDrainedAndRemoved lists nodes page by page, and shows, drains and removes them.
+func TestNodesAreListedDrainedAndRemoved(t *testing.T) {
 	t.Parallel()
 	nodes := &fakeNodes{nodes: map[string]*v1.Node{}}
 	for i, state := range []string{"active", "stale", "active", "offline", "draining"} {
@@ -169,8 +169,8 @@ func TestNodes(t *testing.T) {
 	wantCode(t, "drain without a control process", err, connect.CodeUnavailable)
 }
 
-// TestNodesOfTemporal checks that a gateway reads the registry in Temporal by default.
-func TestNodesOfTemporal(t *testing.T) {
+// TestGatewayReadsTheRegistryInTemporalByDefault checks that a gateway reads the registry in Temporal by default.
+func TestGatewayReadsTheRegistryInTemporalByDefault(t *testing.T) {
 	t.Parallel()
 	f := start(t)
 	transport := &http.Transport{}

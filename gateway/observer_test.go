@@ -10,8 +10,8 @@ import (
 	"switchyard/proto/switchyard/v1/switchyardv1connect"
 )
 
-// TestObserver checks that an observer can read and cannot change anything.
-func TestObserver(t *testing.T) {
+// TestObserverRefusesWrites checks that an observer can read and cannot change anything.
+func TestObserverRefusesWrites(t *testing.T) {
 	t.Parallel()
 	nodes := &fakeNodes{nodes: map[string]*v1.Node{"a": {Name: "a", State: "active"}}}
 	c, server := startNodes(t, nodes, func(cfg *Config) { cfg.Observer = true })

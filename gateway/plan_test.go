@@ -21,8 +21,8 @@ func (f *fixture) plan(t *testing.T, document string) (*v1.PlanRunResponse, erro
 	return res.Msg, nil
 }
 
-// TestPlan plans a run with each kind of task, without starting anything.
-func TestPlan(t *testing.T) {
+// TestPlanRunStartsNothing plans a run with each kind of task, without starting anything.
+func TestPlanRunStartsNothing(t *testing.T) {
 	t.Parallel()
 	f := start(t)
 	plan, err := f.plan(t, `

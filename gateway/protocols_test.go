@@ -12,9 +12,9 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// TestProtocols covers the lifecycle of a run with each kind of client. It uses the name "last", so no other test
+// TestEachProtocolDrivesARun covers the lifecycle of a run with each kind of client. It uses the name "last", so no other test
 // may start a run meanwhile.
-func TestProtocols(t *testing.T) {
+func TestEachProtocolDrivesARun(t *testing.T) {
 	f := start(t)
 	for name, option := range map[string]connect.ClientOption{
 		"connect":  connect.WithProtoJSON(),
@@ -109,8 +109,8 @@ func TestProtocols(t *testing.T) {
 	}
 }
 
-// TestUnknownRun calls every method with a run that does not exist.
-func TestUnknownRun(t *testing.T) {
+// TestEveryMethodReportsAnUnknownRun calls every method with a run that does not exist.
+func TestEveryMethodReportsAnUnknownRun(t *testing.T) {
 	t.Parallel()
 	f := start(t)
 	for _, id := range []string{"nothing-00000000", "No Such Run", "x' OR 'a' = 'a"} {

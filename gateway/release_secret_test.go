@@ -158,7 +158,7 @@ func TestSecretIsReleasedToItsAttemptAlone(t *testing.T) {
 	}
 }
 
-func TestSecretsByREST(t *testing.T) {
+func TestSecretLifecycleOverREST(t *testing.T) {
 	t.Parallel()
 	f := startLocked(t, filepath.Join(t.TempDir(), "store"))
 	operator, _ := f.token(t, "ann", v1.RoleOperator)

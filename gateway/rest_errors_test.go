@@ -7,9 +7,9 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// TestRESTRefusals checks the status, code and message with which common mistakes are refused, in the order of the lifecycle
-// of a workflow: stored, started, inspected, controlled, ended.
-func TestRESTRefusals(t *testing.T) {
+// TestRESTRefusesCommonMistakes checks the status, code and message with which common mistakes are refused, in the order of
+// the lifecycle of a workflow: stored, started, inspected, controlled, ended.
+func TestRESTRefusesCommonMistakes(t *testing.T) {
 	t.Parallel()
 	f := start(t)
 	yaml := func(text string) []string { return []string{text, "application/yaml"} }

@@ -55,8 +55,8 @@ func (a httpAnswer) message() string { text, _ := a.value["message"].(string); r
 
 const jsonHeader = "application/json"
 
-// TestRESTLife covers the lifecycle of a run over REST alone.
-func TestRESTLife(t *testing.T) {
+// TestRunLifecycleOverREST covers the lifecycle of a run over REST alone.
+func TestRunLifecycleOverREST(t *testing.T) {
 	f := start(t)
 	definition := document("rest-life", "build", "test")
 	put := f.rest(t, "POST", "/v1/workflows", definition, "Content-Type", "application/yaml")
@@ -117,9 +117,9 @@ func TestRESTLife(t *testing.T) {
 	}
 }
 
-// TestRESTBadInput checks that refusals by handlers, validation rules and guards have the same form as those of the
+// TestRESTErrorsHaveOneForm checks that refusals by handlers, validation rules and guards have the same form as those of the
 // REST layer itself, and name the field and the remedy.
-func TestRESTBadInput(t *testing.T) {
+func TestRESTErrorsHaveOneForm(t *testing.T) {
 	f := start(t)
 	id := f.submit(t, "rest-bad")
 	large := `{"document":"` + strings.Repeat("x", 10<<20) + `"}`

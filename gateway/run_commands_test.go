@@ -20,9 +20,9 @@ import (
 	"switchyard/proto/switchyard/v1/switchyardv1connect"
 )
 
-// TestControl pauses and resumes a run, and holds, releases, cancels, approves and rejects its tasks. It uses the
-// name "last", so no other test may start a run meanwhile.
-func TestControl(t *testing.T) {
+// TestCommandsReachRunsAndTasks pauses and resumes a run, and holds, releases, cancels, approves and rejects its tasks. It
+// uses the name "last", so no other test may start a run meanwhile.
+func TestCommandsReachRunsAndTasks(t *testing.T) {
 	f := start(t)
 	id := f.submit(t, "controlled", "a", "b", "c", "d", "e", "f")
 	ctx, c := t.Context(), f.client
@@ -123,8 +123,8 @@ func (f *fixture) listed(t *testing.T, id string) string {
 	return ""
 }
 
-// TestManyCommands sends more concurrent requests than a run may have in flight.
-func TestManyCommands(t *testing.T) {
+// TestConcurrentCommandsAreLimitedPerRun sends more concurrent requests than a run may have in flight.
+func TestConcurrentCommandsAreLimitedPerRun(t *testing.T) {
 	t.Parallel()
 	f := start(t)
 	var tasks []string

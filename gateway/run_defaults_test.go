@@ -15,8 +15,8 @@ import (
 	"switchyard/workflows/names"
 )
 
-// TestRunDefaultsOfGateway checks that submitted and scheduled runs are started with the defaults of the fleet.
-func TestRunDefaultsOfGateway(t *testing.T) {
+// TestRunsGetTheDefaultsOfTheFleet checks that submitted and scheduled runs are started with the defaults of the fleet.
+func TestRunsGetTheDefaultsOfTheFleet(t *testing.T) {
 	t.Parallel()
 	kept, err := store.Open(t.Context(), "mem://")
 	if err != nil {

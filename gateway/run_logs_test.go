@@ -19,7 +19,7 @@ func (a httpAnswer) lines(t *testing.T) (texts []string) {
 	return texts
 }
 
-func TestRunLogsInPages(t *testing.T) {
+func TestListRunLogsPages(t *testing.T) {
 	t.Parallel()
 	f := start(t)
 	id := f.submit(t, "paged-logs")
@@ -63,7 +63,7 @@ func TestRunLogsInPages(t *testing.T) {
 	}
 	for path, want := range map[string]string{
 		"/v1/runs/" + id + "/tasks/biuld/logs":           "did you mean build?",
-		"/v1/runs/" + id + "/logs?tail=2&pageToken=abc":  "leave page_token out",
+		"/v1/runs/" + id + "/logs?tail=2&pageToken=abc":  "page_token cannot be combined",
 		"/v1/runs/" + id + "/logs?pageToken=abc":         "page token",
 		"/v1/runs/" + id + "/logs?stream=both":           "stream",
 		"/v1/runs/" + id + "/logs?since=yesterday":       "since",
@@ -95,7 +95,7 @@ func TestRunLogsInPages(t *testing.T) {
 	}
 }
 
-func TestTriggerOverHTTP(t *testing.T) {
+func TestWorkflowIsTriggeredOverREST(t *testing.T) {
 	f := start(t)
 	definition := "name: hook\ninputs: { branch: { required: true }, depth: { type: integer, default: 1 } }\ntasks: { a: { type: shell, spec: { command: 'true' } } }"
 	if put := f.rest(t, "PUT", "/v1/workflows/hook", definition, "Content-Type", "application/yaml"); put.status != 200 {

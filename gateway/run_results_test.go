@@ -12,8 +12,8 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// TestGetPages reads a run page by page, with pages limited by number and by size.
-func TestGetPages(t *testing.T) {
+// TestGetRunPages reads a run page by page, with pages limited by number and by size.
+func TestGetRunPages(t *testing.T) {
 	t.Parallel()
 	f := start(t)
 	tasks := []string{"a", "b", "c", "d", "e", "f", "g"}
@@ -71,7 +71,7 @@ func TestGetPages(t *testing.T) {
 	}
 }
 
-func TestGetTokens(t *testing.T) {
+func TestGetRunRejectsForeignPageTokens(t *testing.T) {
 	t.Parallel()
 	f := start(t)
 	id := f.submit(t, "tokens")
@@ -86,8 +86,8 @@ func TestGetTokens(t *testing.T) {
 	}
 }
 
-// TestGetMissingRecord checks that a result without its record shows the workflow's part of it.
-func TestGetMissingRecord(t *testing.T) {
+// TestMissingRecordFallsBackToTheWorkflow checks that a result without its record shows the workflow's part of it.
+func TestMissingRecordFallsBackToTheWorkflow(t *testing.T) {
 	t.Parallel()
 	f := start(t)
 	id := f.submit(t, "missing")

@@ -16,7 +16,7 @@ import (
 	"switchyard/workflows/names"
 )
 
-func (f *fixture) again(t *testing.T, run string, from ...string) (*v1.RetryRunResponse, error) {
+func (f *fixture) retryRun(t *testing.T, run string, from ...string) (*v1.RetryRunResponse, error) {
 	t.Helper()
 	res, err := f.client.RetryRun(t.Context(), connect.NewRequest(&v1.RetryRunRequest{Id: run, From: from}))
 	if err != nil {
@@ -39,18 +39,18 @@ func (f *fixture) inputOf(t *testing.T, run string) *v1.RunInput {
 	return in
 }
 
-// TestRetryRun retries failed, cancelled and completed runs.
-func TestRetryRun(t *testing.T) {
+// TestRetryRunStartsTheNextGeneration retries failed, cancelled and completed runs.
+func TestRetryRunStartsTheNextGeneration(t *testing.T) {
 	t.Parallel()
 	f := start(t)
 	id := f.submit(t, "again", "build", "test")
-	_, err := f.again(t, id)
+	_, err := f.retryRun(t, id)
 	wantCode(t, "an open run", err, connect.CodeAborted)
 	set(t, id, "build", 1, &v1.Task{State: "completed"})
 	set(t, id, "test", 1, &v1.Task{State: "failed"})
 	end(t, id, "failed")
 
-	if res, err := f.again(t, id); err != nil || res.GetId() != id || res.GetGeneration() != 1 {
+	if res, err := f.retryRun(t, id); err != nil || res.GetId() != id || res.GetGeneration() != 1 {
 		t.Fatalf("got %v, %v", res, err)
 	}
 	in := f.inputOf(t, id)
@@ -59,12 +59,12 @@ func TestRetryRun(t *testing.T) {
 	}
 	end(t, id, "cancelled")
 
-	_, err = f.again(t, id, "biuld")
+	_, err = f.retryRun(t, id, "biuld")
 	wantCode(t, "an unknown task", err, connect.CodeNotFound)
 	if err == nil || !strings.Contains(err.Error(), "did you mean build?") {
 		t.Errorf("the error is %v", err)
 	}
-	if res, err := f.again(t, id, "test", "build", "test"); err != nil || res.GetGeneration() != 2 {
+	if res, err := f.retryRun(t, id, "test", "build", "test"); err != nil || res.GetGeneration() != 2 {
 		t.Fatalf("got %v, %v", res, err)
 	}
 	if in := f.inputOf(t, id); in.GetAgain().GetFailed() || !slices.Equal(in.GetAgain().GetFrom(), []string{"build", "test"}) {
@@ -75,10 +75,10 @@ func TestRetryRun(t *testing.T) {
 	}
 	end(t, id, "completed")
 
-	_, err = f.again(t, id)
+	_, err = f.retryRun(t, id)
 	wantCode(t, "a run that has completed", err, connect.CodeAborted)
 	eventually(t, "it is listed as completed", func() bool { return f.listed(t, id) == "completed" })
-	if res, err := f.again(t, id, "test"); err != nil || res.GetGeneration() != 3 {
+	if res, err := f.retryRun(t, id, "test"); err != nil || res.GetGeneration() != 3 {
 		t.Fatalf("got %v, %v", res, err)
 	}
 	eventually(t, "the generation that completed is not listed any more", func() bool {
@@ -86,12 +86,12 @@ func TestRetryRun(t *testing.T) {
 		return len(ids) == 0 && f.listed(t, id) == "running"
 	})
 	end(t, id, "completed")
-	_, err = f.again(t, "again-nope")
+	_, err = f.retryRun(t, "again-nope")
 	wantCode(t, "an unknown run", err, connect.CodeNotFound)
 }
 
-// TestRetryRunRace checks that of many concurrent retries only one plan takes effect.
-func TestRetryRunRace(t *testing.T) {
+// TestConcurrentRetriesStartOneGeneration checks that of many concurrent retries only one plan takes effect.
+func TestConcurrentRetriesStartOneGeneration(t *testing.T) {
 	t.Parallel()
 	f := start(t)
 	id := f.submit(t, "raced", "a", "b")
@@ -119,8 +119,8 @@ func TestRetryRunRace(t *testing.T) {
 	end(t, id, "completed")
 }
 
-// TestRerun starts a new run with the definition and the input of another run, open or ended.
-func TestRerun(t *testing.T) {
+// TestRerunCopiesDefinitionAndInput starts a new run with the definition and the input of another run, open or ended.
+func TestRerunCopiesDefinitionAndInput(t *testing.T) {
 	t.Parallel()
 	f := start(t)
 	input, _ := structpb.NewStruct(map[string]any{"channel": "beta", "n": 1})
@@ -185,7 +185,7 @@ func TestRetryAfterForceKeepsWhatPartsHaveCompleted(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if _, err := f.again(t, id); err != nil {
+	if _, err := f.retryRun(t, id); err != nil {
 		t.Fatal(err)
 	}
 	if in := f.inputOf(t, id); in.GetTerminated() != ended {

@@ -8,8 +8,8 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// TestFilteredTasksAreNotForgotten lists the tasks of an ended, cached run with a filter and then without one.
-func TestFilteredTasksAreNotForgotten(t *testing.T) {
+// TestFilterLeavesTheCachedTasksAlone lists the tasks of an ended, cached run with a filter and then without one.
+func TestFilterLeavesTheCachedTasksAlone(t *testing.T) {
 	t.Parallel()
 	f := start(t)
 	id := f.submit(t, "filtered-tasks")

@@ -76,7 +76,7 @@ func TestTotalsCountEachRunOnceInItsState(t *testing.T) {
 	equal("no run is of another owner", &v1.ListRunsRequest{Name: name, Owner: "bea"}, map[string]int32{})
 
 	again := ended["failed"]
-	if _, err := f.again(t, again); err != nil {
+	if _, err := f.retryRun(t, again); err != nil {
 		t.Fatal(err)
 	}
 	want["failed"], want["running"] = 0, 3
@@ -85,7 +85,7 @@ func TestTotalsCountEachRunOnceInItsState(t *testing.T) {
 	end(t, again, "cancelled")
 	want["running"], want["cancelled"] = 2, 2
 	equal("its second generation was cancelled", &v1.ListRunsRequest{Name: name}, want)
-	if _, err := f.again(t, again); err != nil {
+	if _, err := f.retryRun(t, again); err != nil {
 		t.Fatal(err)
 	}
 	end(t, again, "completed")

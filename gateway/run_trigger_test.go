@@ -50,7 +50,7 @@ func TestRunsShowTheirTrigger(t *testing.T) {
 	set(t, submitted, "build", 1, &v1.Task{State: "failed"})
 	end(t, submitted, "failed")
 	want(submitted, v1.TriggerSubmit, "")
-	if _, err := f.again(t, submitted); err != nil {
+	if _, err := f.retryRun(t, submitted); err != nil {
 		t.Fatal(err)
 	}
 	want(submitted, v1.TriggerRetry, "")

@@ -8,8 +8,8 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// TestRunDefinition reads the definition of a run while it is open and after its end.
-func TestRunDefinition(t *testing.T) {
+// TestRunDefinitionIsReadable reads the definition of a run while it is open and after its end.
+func TestRunDefinitionIsReadable(t *testing.T) {
 	t.Parallel()
 	f := start(t)
 	id := f.submit(t, "read-back", "a", "b")

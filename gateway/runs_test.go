@@ -24,9 +24,9 @@ func (f *fixture) list(t *testing.T, req *v1.ListRunsRequest) ([]string, string)
 	return ids, res.Msg.GetNextPageToken()
 }
 
-// TestList lists runs by state, by name and page by page. The newest run comes first even though the runs close in another
-// order.
-func TestList(t *testing.T) {
+// TestListRunsPagesNewestFirst lists runs by state, by name and page by page. The newest run comes first even though the runs
+// close in another order.
+func TestListRunsPagesNewestFirst(t *testing.T) {
 	t.Parallel()
 	f := start(t)
 	var ids []string
@@ -76,8 +76,8 @@ func TestList(t *testing.T) {
 	wantCode(t, "a state that is none", err, connect.CodeInvalidArgument)
 }
 
-// TestListOpenStates lists open runs by the state that `runs get` shows.
-func TestListOpenStates(t *testing.T) {
+// TestListRunsShowsOpenStates lists open runs by the state that `runs get` shows.
+func TestListRunsShowsOpenStates(t *testing.T) {
 	t.Parallel()
 	f := start(t)
 	want := map[string]string{}
@@ -97,8 +97,9 @@ func TestListOpenStates(t *testing.T) {
 	}
 }
 
-// TestResolve finds runs by prefix and as "last" right after their submission. No other test may start a run meanwhile.
-func TestResolve(t *testing.T) {
+// TestResolveFindsPrefixesAndLast finds runs by prefix and as "last" right after their submission. No other test may start a
+// run meanwhile.
+func TestResolveFindsPrefixesAndLast(t *testing.T) {
 	f := start(t)
 	first := f.submit(t, "resolved-one")
 	second := f.submit(t, "resolved-two")

@@ -175,8 +175,8 @@ func TestForeignScheduleIsShownAsItIs(t *testing.T) {
 	}
 }
 
-// TestBackfillRefusesWhatIsNoSpan checks the errors for invalid time spans of a backfill.
-func TestBackfillRefusesWhatIsNoSpan(t *testing.T) {
+// TestBackfillRefusesInvalidSpans checks the errors for invalid time spans of a backfill.
+func TestBackfillRefusesInvalidSpans(t *testing.T) {
 	t.Parallel()
 	schedules, _ := start(t).scheduleClients(t)
 	now := time.Now()

@@ -75,9 +75,9 @@ func namesRun(call protoreflect.MethodDescriptor) protoreflect.FieldDescriptor {
 // encodedDetail matches the binary form of an error detail; "debug" has the readable form.
 var encodedDetail = regexp.MustCompile(`"value":"[^"]*",`)
 
-// TestRunOfAnotherIsNotThere sends each call that names a run with a run of another owner. The response equals that for a
+// TestRunOfAnotherOwnerIsNotFound sends each call that names a run with a run of another owner. The response equals that for a
 // run that does not exist.
-func TestRunOfAnotherIsNotThere(t *testing.T) {
+func TestRunOfAnotherOwnerIsNotFound(t *testing.T) {
 	t.Parallel()
 	f := startLocked(t, t.TempDir())
 	ann, _ := f.token(t, "ann", v1.RoleUser)

@@ -56,7 +56,7 @@ func scriptedRun(ctx workflow.Context, in *v1.RunInput) (*v1.StatusResponse, err
 	if err := workflow.SetQueryHandler(ctx, names.StatusQuery, s.answer); err != nil {
 		return nil, err
 	}
-	if err := workflow.SetQueryHandler(ctx, names.EventsQuery, s.tellEvents); err != nil {
+	if err := workflow.SetQueryHandler(ctx, names.EventsQuery, s.answerEventsQuery); err != nil {
 		return nil, err
 	}
 	if err := workflow.SetUpdateHandlerWithOptions(ctx, names.RetryUpdate, s.retry, workflow.UpdateHandlerOptions{Validator: s.mayRetry}); err != nil {
@@ -206,8 +206,8 @@ func (s *script) answer(req *v1.StatusRequest) (*v1.StatusResponse, error) {
 	}
 }
 
-// tellEvents answers the query for events.
-func (s *script) tellEvents(req *v1.EventsRequest) (*v1.EventsResponse, error) {
+// answerEventsQuery answers the query for events.
+func (s *script) answerEventsQuery(req *v1.EventsRequest) (*v1.EventsResponse, error) {
 	rest := s.events.GetEvents()[min(int(req.GetOffset()), len(s.events.GetEvents())):]
 	res := &v1.EventsResponse{Parts: s.events.GetParts(), Events: rest[:min(answerEvents, len(rest))]}
 	res.More = len(rest) > answerEvents

@@ -47,7 +47,7 @@ func (g *Gateway) Listen(ctx context.Context, address string) (*Server, error) {
 	address = net.JoinHostPort(host, port)
 	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", address)
 	if errors.Is(err, syscall.EADDRINUSE) {
-		return nil, fmt.Errorf("address %s is taken; choose another port for the gateway, or stop what listens there: %w", address, err)
+		return nil, fmt.Errorf("address %s is already in use; choose another port for the gateway, or stop the process that listens there: %w", address, err)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("listen on %s: %w", address, err)

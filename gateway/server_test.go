@@ -24,7 +24,7 @@ import (
 	"switchyard/proto/switchyard/v1/switchyardv1connect"
 )
 
-func TestHealth(t *testing.T) {
+func TestHealthServiceServes(t *testing.T) {
 	t.Parallel()
 	f := start(t)
 	res, err := http.Get(f.server.URL() + "/healthz")
@@ -48,7 +48,7 @@ func TestHealth(t *testing.T) {
 	http.DefaultClient.CloseIdleConnections()
 }
 
-func TestReflection(t *testing.T) {
+func TestReflectionListsServices(t *testing.T) {
 	t.Parallel()
 	f := start(t)
 	transport := &http.Transport{Protocols: new(http.Protocols)}
@@ -156,7 +156,7 @@ func TestRefusalSpeaksTheClientsProtocol(t *testing.T) {
 	}
 }
 
-func TestListenTaken(t *testing.T) {
+func TestListenReportsATakenAddress(t *testing.T) {
 	t.Parallel()
 	f := start(t)
 	g, err := New(Config{Client: temporalClient, Store: f.config.Store})
@@ -165,7 +165,7 @@ func TestListenTaken(t *testing.T) {
 	}
 	defer g.Close()
 	_, err = g.Listen(t.Context(), f.server.Address())
-	if err == nil || !strings.Contains(err.Error(), f.server.Address()+" is taken") {
+	if err == nil || !strings.Contains(err.Error(), f.server.Address()+" is already in use") {
 		t.Errorf("the error is %v", err)
 	}
 	if _, err := g.Listen(t.Context(), "nowhere"); err == nil {
@@ -173,8 +173,8 @@ func TestListenTaken(t *testing.T) {
 	}
 }
 
-// TestClose checks that Close ends open streams and may be called twice.
-func TestClose(t *testing.T) {
+// TestCloseEndsStreams checks that Close ends open streams and may be called twice.
+func TestCloseEndsStreams(t *testing.T) {
 	t.Parallel()
 	f := start(t)
 	w := f.watch(t, f.submit(t, "closed"))
@@ -191,7 +191,7 @@ func TestClose(t *testing.T) {
 	<-f.server.Done()
 }
 
-func TestConfig(t *testing.T) {
+func TestConfigValidates(t *testing.T) {
 	_, err := New(Config{PollInterval: -1})
 	for _, field := range []string{"Client", "Store", "PollInterval"} {
 		if err == nil || !strings.Contains(err.Error(), field) {

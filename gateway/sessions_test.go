@@ -363,8 +363,8 @@ func TestSessionEndsWithItsReason(t *testing.T) {
 	ends(open, "the gateway is shutting down")
 }
 
-// TestManySessionsAtOnce opens 200 sessions concurrently, and then holds 500 idle ones, each on its own connection.
-func TestManySessionsAtOnce(t *testing.T) {
+// TestGatewayCarriesManySessions opens 200 sessions concurrently, and then holds 500 idle ones, each on its own connection.
+func TestGatewayCarriesManySessions(t *testing.T) {
 	f := start(t)
 	id := f.submit(t, "session-many", "build")
 	const node, logins, idle = "session-many", 200, 500

@@ -30,7 +30,7 @@ func (g *Gateway) listenSSH(ctx context.Context) (*sshdoor.Door, error) {
 		return nil, err
 	}
 	door, err := sshdoor.Listen(ctx, g.config.SSHAddress, sshdoor.Config{
-		HostKey: key, Runs: sshRuns{g.index, g.reader, g.tunnel}, Keys: g.keys, Locked: g.config.Authenticator != nil, Enter: g.enter, Logger: g.config.Logger,
+		HostKey: key, Runs: sshRuns{g.index, g.reader, g.tunnel}, Keys: g.keys, Locked: g.config.Authenticator != nil, Enter: g.insideOf, Logger: g.config.Logger,
 		OnLogin: func(ctx context.Context, p *auth.Principal, from net.Addr, run, task string) {
 			g.recorder.RecordLogin(auth.With(ctx, p), from.String(), run, task)
 		},
@@ -48,8 +48,8 @@ func (g *Gateway) listenSSH(ctx context.Context) (*sshdoor.Door, error) {
 	return door, nil
 }
 
-// enter returns the inside of a task for an SSH client. Its streams are opened in the name of the principal.
-func (g *Gateway) enter(p *auth.Principal, from net.Addr, run, task string) executor.Inside {
+// insideOf returns the inside of a task for an SSH client. Its streams are opened in the name of the principal.
+func (g *Gateway) insideOf(p *auth.Principal, from net.Addr, run, task string) executor.Inside {
 	return caller.New(func(ctx context.Context, h *v1.SessionHeader) (wire.Conn, *v1.SessionReply, error) {
 		h.RunId, h.Task = run, task
 		conn, reply, err := g.tunnel.Open(tunnel.WithAddress(auth.With(ctx, p), from.String()), h)

@@ -87,8 +87,8 @@ tasks:
 	}
 }
 
-// TestKeysByREST covers the REST paths of keys, whose fingerprints use a different alphabet.
-func TestKeysByREST(t *testing.T) {
+// TestKeyLifecycleOverREST covers the REST paths of keys, whose fingerprints use a different alphabet.
+func TestKeyLifecycleOverREST(t *testing.T) {
 	t.Parallel()
 	f := startLocked(t, t.TempDir())
 	token, _ := f.token(t, "ann", v1.RoleUser)

@@ -18,7 +18,7 @@ func TestRetryWaitsForTheStore(t *testing.T) {
 	f := startIn(t, dir)
 	for name, retry := range map[string]func(id string) error{
 		"run": func(id string) error {
-			_, err := f.again(t, id)
+			_, err := f.retryRun(t, id)
 			return err
 		},
 		"letter": func(id string) error {

@@ -14,8 +14,8 @@ import (
 	"switchyard/proto/switchyard/v1/switchyardv1connect"
 )
 
-// TestStoredWorkflows covers the lifecycle of a stored definition, and starts a run of it.
-func TestStoredWorkflows(t *testing.T) {
+// TestStoredWorkflowLifecycle covers the lifecycle of a stored definition, and starts a run of it.
+func TestStoredWorkflowLifecycle(t *testing.T) {
 	t.Parallel()
 	f := start(t)
 	transport := &http.Transport{}
@@ -148,7 +148,7 @@ func TestListOfStoredWorkflowsShowsWhatIsOfferedToAgents(t *testing.T) {
 	}
 }
 
-func TestTextThatIsNoWorkflowNameIsTheCallersFault(t *testing.T) {
+func TestInvalidWorkflowNameIsInvalidArgument(t *testing.T) {
 	t.Parallel()
 	f := start(t)
 	c := switchyardv1connect.NewWorkflowServiceClient(http.DefaultClient, f.server.URL())
@@ -165,8 +165,8 @@ func TestTextThatIsNoWorkflowNameIsTheCallersFault(t *testing.T) {
 	}
 }
 
-// TestLargeDefinition runs a document of 1 MiB that its defaults expand to much more.
-func TestLargeDefinition(t *testing.T) {
+// TestLargeDefinitionIsRun runs a document of 1 MiB that its defaults expand to much more.
+func TestLargeDefinitionIsRun(t *testing.T) {
 	t.Parallel()
 	f := start(t)
 	var b strings.Builder
@@ -190,9 +190,9 @@ func TestLargeDefinition(t *testing.T) {
 	}
 }
 
-// TestNamesOfMissingWorkflowsAreFoundEarly checks that a missing workflow is an error where a run would need it, and a
+// TestMissingWorkflowIsReportedEarly checks that a missing workflow is an error where a run would need it, and a
 // warning where it may be stored later.
-func TestNamesOfMissingWorkflowsAreFoundEarly(t *testing.T) {
+func TestMissingWorkflowIsReportedEarly(t *testing.T) {
 	t.Parallel()
 	f := start(t)
 	c := switchyardv1connect.NewWorkflowServiceClient(http.DefaultClient, f.server.URL())

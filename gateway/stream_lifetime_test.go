@@ -64,7 +64,7 @@ func TestEventStreamContinuesOverARestart(t *testing.T) {
 	for from := 0; from < 60; from += 20 {
 		signal(t, id, eventsSignal, &v1.EventsResponse{Events: all[:from+10]})
 		s, _ := f.openStream(t, path, "Last-Event-ID", last)
-		got = append(got, s.take(t, from+10-len(got))...)
+		got = append(got, s.readEvents(t, from+10-len(got))...)
 		// The run continues while the gateway is down.
 		if err := f.server.Close(); err != nil {
 			t.Fatal(err)
@@ -131,7 +131,7 @@ func TestSlowReaderIsDropped(t *testing.T) {
 	}
 	eventually(t, "the slow reader has come", func() bool { return f.bounds.OpenStreams() == 1 })
 	s, _ := f.openStream(t, "/v1/runs/"+id+"/events")
-	if got := ids(s.take(t, len(all))); got[len(got)-1] != all[len(all)-1].GetId() {
+	if got := ids(s.readEvents(t, len(all))); got[len(got)-1] != all[len(all)-1].GetId() {
 		t.Errorf("the last of %d events is %s", len(got), got[len(got)-1])
 	}
 	eventually(t, "the slow reader has been dropped", func() bool { return f.bounds.OpenStreams() == 1 })
@@ -160,11 +160,11 @@ func TestRunningAttemptIsShownWithoutAnID(t *testing.T) {
 	if err := temporalClient.RecordActivityHeartbeat(t.Context(), task.GetTaskToken(), &v1.ExecuteProgress{Spawned: true, StartedAt: timestamppb.Now(), Claim: 2}); err != nil {
 		t.Fatal(err)
 	}
-	if e := s.take(t, 1)[0]; e.event != "running" || e.id != "" || !strings.Contains(e.data, `"event":"started"`) {
+	if e := s.readEvents(t, 1)[0]; e.event != "running" || e.id != "" || !strings.Contains(e.data, `"event":"started"`) {
 		t.Errorf("the start is %v", e)
 	}
 	late, _ := f.openStream(t, "/v1/runs/"+id+"/events?event=started")
-	if e := late.take(t, 1)[0]; e.event != "running" {
+	if e := late.readEvents(t, 1)[0]; e.event != "running" {
 		t.Errorf("who comes later sees %v", e)
 	}
 	started := numbered(0, 0, 1)
@@ -179,8 +179,8 @@ func TestRunningAttemptIsShownWithoutAnID(t *testing.T) {
 	}
 }
 
-// TestStreamsThatAreLeftLeakNothing checks that streams end when their clients disconnect, and leak nothing.
-func TestStreamsThatAreLeftLeakNothing(t *testing.T) {
+// TestAbandonedStreamsLeakNothing checks that streams end when their clients disconnect, and leak nothing.
+func TestAbandonedStreamsLeakNothing(t *testing.T) {
 	t.Parallel()
 	leaveStreams(t, 1000)
 }

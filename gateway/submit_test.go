@@ -13,7 +13,7 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-func TestBadDefinition(t *testing.T) {
+func TestSubmitReportsEveryProblem(t *testing.T) {
 	t.Parallel()
 	f := start(t)
 	bad := &v1.Definition{Name: "Bad Name", Tasks: map[string]*v1.TaskDefinition{"a": {Type: "shel", Priority: 11}}}
@@ -69,7 +69,7 @@ func problemsOf(t *testing.T, err error) []*v1.Problem {
 	return value.(*v1.ValidationFailure).GetProblems()
 }
 
-func TestSubmitDefinition(t *testing.T) {
+func TestSubmitAcceptsADefinitionMessage(t *testing.T) {
 	t.Parallel()
 	f := start(t)
 	spec, _ := structpb.NewStruct(map[string]any{"command": "true"})
@@ -98,7 +98,7 @@ func TestSubmitDefinition(t *testing.T) {
 	end(t, res.Msg.GetId(), "completed")
 }
 
-func TestSubmitTooLarge(t *testing.T) {
+func TestSubmitRefusesLargeRequests(t *testing.T) {
 	t.Parallel()
 	f := start(t)
 	input, _ := structpb.NewStruct(map[string]any{"text": strings.Repeat("x", 2_100_000)})
@@ -123,8 +123,8 @@ func TestSubmitTooLarge(t *testing.T) {
 	wantCode(t, "neither document nor definition", err, connect.CodeInvalidArgument)
 }
 
-// TestBadOptions checks that unusable run options are refused.
-func TestBadOptions(t *testing.T) {
+// TestSubmitRefusesInvalidOptions checks that unusable run options are refused.
+func TestSubmitRefusesInvalidOptions(t *testing.T) {
 	t.Parallel()
 	f := start(t)
 	for name, options := range map[string]*v1.RunOptions{

@@ -68,8 +68,8 @@ func (f *fixture) listTasks(t *testing.T, query string) (found []string, pages i
 	}
 }
 
-// TestListTasks finds the tasks of all runs by their properties and nodes.
-func TestListTasks(t *testing.T) {
+// TestListTasksFilters finds the tasks of all runs by their properties and nodes.
+func TestListTasksFilters(t *testing.T) {
 	t.Parallel()
 	nodes := &fakeNodes{nodes: map[string]*v1.Node{}}
 	f := startWithNodes(t, nodes)

@@ -40,8 +40,8 @@ func echo(text string) *structpb.Struct {
 	return &structpb.Struct{Fields: map[string]*structpb.Value{"command": structpb.NewStringValue("echo " + text)}}
 }
 
-// TestSubmitTask starts runs of one task, over REST and over RPC.
-func TestSubmitTask(t *testing.T) {
+// TestSubmitTaskStartsARun starts runs of one task, over REST and over RPC.
+func TestSubmitTaskStartsARun(t *testing.T) {
 	t.Parallel()
 	f := start(t)
 	got := f.rest(t, "POST", "/v1/tasks", `{
@@ -96,8 +96,8 @@ func TestSubmitTask(t *testing.T) {
 	}
 }
 
-// TestBadTask checks that errors name the fields of the request.
-func TestBadTask(t *testing.T) {
+// TestBadTaskNamesFieldsOfTheRequest checks that errors name the fields of the request.
+func TestBadTaskNamesFieldsOfTheRequest(t *testing.T) {
 	t.Parallel()
 	f := start(t)
 	for name, c := range map[string]struct{ body, path, message string }{
@@ -127,9 +127,9 @@ func TestBadTask(t *testing.T) {
 	}
 }
 
-// TestSubmitTasks checks that a batch starts what it can and reports the outcome of each task, and that a repeated
-// request starts the rest.
-func TestSubmitTasks(t *testing.T) {
+// TestSubmitTasksRetriesStartTheRest checks that a batch starts what it can and reports the outcome of each task, and that a
+// repeated request starts the rest.
+func TestSubmitTasksRetriesStartTheRest(t *testing.T) {
 	t.Parallel()
 	f := start(t)
 	type item struct {

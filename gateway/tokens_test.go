@@ -23,9 +23,9 @@ func pagesOf(t *testing.T, req proto.Message) paging.List {
 	return l
 }
 
-// TestTokenOfOneListIsNoneOfAnother checks that the page token of one list is rejected by every other list:
+// TestPageTokenIsBoundToItsList checks that the page token of one list is rejected by every other list:
 // those of runs, by name or state, of dead letters and of keys.
-func TestTokenOfOneListIsNoneOfAnother(t *testing.T) {
+func TestPageTokenIsBoundToItsList(t *testing.T) {
 	t.Parallel()
 	f := start(t)
 	blobs := switchyardv1connect.NewBlobServiceClient(http.DefaultClient, f.server.URL())

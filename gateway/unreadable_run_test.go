@@ -30,7 +30,7 @@ func TestUnreadableRunIsLeftOutOfLists(t *testing.T) {
 	}
 	waitClosed(t, bad)
 	named := func(warnings []string) bool {
-		return strings.Contains(strings.Join(warnings, "\n"), "run "+bad+" are left out")
+		return strings.Contains(strings.Join(warnings, "\n"), "run "+bad)
 	}
 	eventually(t, "the list of all events names the run", func() bool {
 		req := &v1.ListRunEventsRequest{PageSize: 1000}

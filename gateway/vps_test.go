@@ -21,8 +21,8 @@ func (f *fixture) vps(t *testing.T, token string) switchyardv1connect.VpsService
 	return switchyardv1connect.NewVpsServiceClient(f.httpClient(t), f.server.URL(), connect.WithInterceptors(bearer(token)))
 }
 
-// TestMachinesByREST covers the lifecycle of a machine over REST.
-func TestMachinesByREST(t *testing.T) {
+// TestMachineLifecycleOverREST covers the lifecycle of a machine over REST.
+func TestMachineLifecycleOverREST(t *testing.T) {
 	t.Parallel()
 	f := start(t)
 	f.config.SSHPort, f.config.SSHHost = 7222, "sy.example.com"
@@ -68,8 +68,8 @@ func TestMachinesByREST(t *testing.T) {
 	}
 }
 
-// TestBadMachine checks that errors name the fields of the request.
-func TestBadMachine(t *testing.T) {
+// TestBadMachineNamesFieldsOfTheRequest checks that errors name the fields of the request.
+func TestBadMachineNamesFieldsOfTheRequest(t *testing.T) {
 	t.Parallel()
 	f := start(t)
 	for name, c := range map[string]struct{ body, path, message string }{
@@ -98,9 +98,9 @@ func TestBadMachine(t *testing.T) {
 	}
 }
 
-// TestPrivateKeyIsInNoOtherPlaceThanTheAnswer generates a key pair, and searches the run, the audit and the store for the
+// TestPrivateKeyIsOnlyInTheResponse generates a key pair, and searches the run, the audit and the store for the
 // private key.
-func TestPrivateKeyIsInNoOtherPlaceThanTheAnswer(t *testing.T) {
+func TestPrivateKeyIsOnlyInTheResponse(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	f := startLocked(t, dir, func(c *Config) { c.ApproveUserRuns = true })

@@ -15,8 +15,8 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// TestWatchers checks that many watchers of one run share a poller.
-func TestWatchers(t *testing.T) {
+// TestWatchersShareAPoller checks that many watchers of one run share a poller.
+func TestWatchersShareAPoller(t *testing.T) {
 	t.Parallel()
 	f := start(t)
 	id := f.submit(t, "watched", "a", "b", "c", "d", "e", "f", "g")
@@ -69,8 +69,8 @@ func TestWatchers(t *testing.T) {
 	}
 }
 
-// TestPollerEnds checks that the poller stops with the last watcher.
-func TestPollerEnds(t *testing.T) {
+// TestPollerStopsWithItsLastWatcher checks that the poller stops with the last watcher.
+func TestPollerStopsWithItsLastWatcher(t *testing.T) {
 	t.Parallel()
 	f := start(t)
 	id := f.submit(t, "left-alone")
@@ -86,9 +86,9 @@ func TestPollerEnds(t *testing.T) {
 	})
 }
 
-// TestRunning checks that a task is running once its own attempt sends a heartbeat, and not because of another
-// claim's heartbeat.
-func TestRunning(t *testing.T) {
+// TestTaskRunsOnceItsAttemptBeats checks that a task is running once its own attempt sends a heartbeat, and not because of
+// another claim's heartbeat.
+func TestTaskRunsOnceItsAttemptBeats(t *testing.T) {
 	f := start(t)
 	id := f.submit(t, "beats")
 	set(t, id, "build", 2, &v1.Task{State: "assigned", Node: "n"})
@@ -121,8 +121,8 @@ func TestRunning(t *testing.T) {
 	}
 }
 
-// TestContinueAsNew watches a run over several executions.
-func TestContinueAsNew(t *testing.T) {
+// TestWatchContinuesOverExecutions watches a run over several executions.
+func TestWatchContinuesOverExecutions(t *testing.T) {
 	t.Parallel()
 	f := start(t)
 	id := f.submit(t, "goes-on")
@@ -143,9 +143,9 @@ func TestContinueAsNew(t *testing.T) {
 	}
 }
 
-// TestWorkerAway checks that a watcher waits while no worker answers, and then continues. It stops the worker
+// TestWatchWaitsForAWorker checks that a watcher waits while no worker answers, and then continues. It stops the worker
 // that all tests share.
-func TestWorkerAway(t *testing.T) {
+func TestWatchWaitsForAWorker(t *testing.T) {
 	f := start(t)
 	id := f.submit(t, "away")
 	w := f.watch(t, id)
@@ -161,8 +161,8 @@ func TestWorkerAway(t *testing.T) {
 	w.until(t, "the run continues", func() bool { return w.run.GetTasks()["build"].GetState() == "queued" })
 }
 
-// TestWatchMessages checks that no message exceeds its size bound by much.
-func TestWatchMessages(t *testing.T) {
+// TestWatchMessagesAreBounded checks that no message exceeds its size bound by much.
+func TestWatchMessagesAreBounded(t *testing.T) {
 	n := runview.Delta{Run: &v1.Run{Id: "r"}}
 	for i := range 40 {
 		n.Tasks = append(n.Tasks, runview.TaskDelta{Name: string(rune('A' + i)), Task: &v1.Task{Error: string(make([]byte, 100<<10))}})

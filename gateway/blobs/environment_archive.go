@@ -31,7 +31,7 @@ func (s Service) putEnvironmentPart(ctx context.Context, req *v1.PutBlobRequest)
 	}
 	stored, _, ok := storekey.ParseEnvironmentPart(key)
 	if !ok {
-		return nil, rpcerror.Invalid("%.200q is no key of a node: of environments, nodes store parts of archives", key)
+		return nil, rpcerror.Invalid("nodes cannot store %.200q; under environments they only store parts of archives", key)
 	}
 	if len(data) > environments.PartBytes {
 		return nil, rpcerror.Invalid("the value of %s has %d bytes; a part of an archive has at most %d", key, len(data), environments.PartBytes)
@@ -39,7 +39,7 @@ func (s Service) putEnvironmentPart(ctx context.Context, req *v1.PutBlobRequest)
 	archive, _, _ := strings.Cut(stored, "/")
 	owner, err := environments.New(s.Store).Owner(ctx, archive)
 	if err != nil && !errors.Is(err, executor.ErrNoEnvironment) {
-		return nil, s.failed(ctx, key, err)
+		return nil, s.classifyError(ctx, key, err)
 	}
 	if err != nil || node != "" && node != owner.GetNode() {
 		return nil, connect.NewError(connect.CodePermissionDenied, fmt.Errorf("archive %s is not reserved for node %s, or its creation has ended", archive, node))
@@ -52,7 +52,7 @@ func (s Service) putEnvironmentPart(ctx context.Context, req *v1.PutBlobRequest)
 		}
 	}
 	if err != nil {
-		return nil, s.failed(ctx, key, err)
+		return nil, s.classifyError(ctx, key, err)
 	}
 	return connect.NewResponse(&v1.PutBlobResponse{Exists: exists && req.GetIfAbsent()}), nil
 }
@@ -65,11 +65,11 @@ func (s Service) getEnvironmentValue(ctx context.Context, key string) (*connect.
 	}
 	_, isName := storekey.ParseEnvironmentName(key)
 	if _, _, isPart := storekey.ParseEnvironmentPart(key); !isName && !isPart {
-		return nil, rpcerror.Invalid("%.200q is no key of an environment, or of a part of its archive", key)
+		return nil, rpcerror.Invalid("%.200q is not the key of an environment or of a part of its archive", key)
 	}
 	data, err := s.Store.Get(ctx, key)
 	if err != nil {
-		return nil, s.failed(ctx, key, err)
+		return nil, s.classifyError(ctx, key, err)
 	}
 	if len(data) > store.MaxValueBytes {
 		return nil, tooLarge(key, len(data))

@@ -52,10 +52,10 @@ func (s Service) PutBlob(ctx context.Context, req *connect.Request[v1.PutBlobReq
 		return nil, err
 	}
 	if len(data) > store.MaxValueBytes {
-		return nil, rpcerror.Invalid("the value of %s has %d bytes; at most %d are taken", key, len(data), store.MaxValueBytes)
+		return nil, rpcerror.Invalid("the value of %s has %d bytes; the maximum is %d", key, len(data), store.MaxValueBytes)
 	}
 	if err := checkNodeValue(of.Kind, data); err != nil {
-		return nil, rpcerror.Invalid("the value of %s cannot be read again: %w", key, err)
+		return nil, rpcerror.Invalid("the value of %s cannot be decoded: %w", key, err)
 	}
 	if req.Msg.GetIfAbsent() {
 		exists, err := s.Store.PutIfAbsent(ctx, key, data)
@@ -73,7 +73,7 @@ func (s Service) PutBlob(ctx context.Context, req *connect.Request[v1.PutBlobReq
 		err = s.Store.Put(ctx, key, data)
 	}
 	if err != nil {
-		return nil, s.failed(ctx, key, err)
+		return nil, s.classifyError(ctx, key, err)
 	}
 	return connect.NewResponse(&v1.PutBlobResponse{}), nil
 }
@@ -89,10 +89,10 @@ func (s Service) putProbe(ctx context.Context, data []byte) (*connect.Response[v
 		return nil, err
 	}
 	if len(data) > maxProbeBytes {
-		return nil, rpcerror.Invalid("the value of %s has %d bytes; at most %d are taken", probeKey, len(data), maxProbeBytes)
+		return nil, rpcerror.Invalid("the value of %s has %d bytes; the maximum is %d", probeKey, len(data), maxProbeBytes)
 	}
 	if err := s.Store.Put(ctx, probeKey, data); err != nil {
-		return nil, s.failed(ctx, probeKey, err)
+		return nil, s.classifyError(ctx, probeKey, err)
 	}
 	return connect.NewResponse(&v1.PutBlobResponse{}), nil
 }
@@ -138,8 +138,9 @@ func alreadyStored(format string, args ...any) error {
 	return connect.NewError(connect.CodeAlreadyExists, fmt.Errorf(format, args...))
 }
 
-// failed attaches a code to the error of a call: Unavailable while the store does not answer, so that the node tries again.
-func (s Service) failed(ctx context.Context, key string, err error) error {
+// classifyError attaches a code to the error of a call: Unavailable while the store does not answer, so that the node tries
+// again.
+func (s Service) classifyError(ctx context.Context, key string, err error) error {
 	run := store.ProbeRun
 	if of, _, err := storekey.SplitRun(key); err == nil {
 		run = of
@@ -174,7 +175,7 @@ func (s Service) GetBlob(ctx context.Context, req *connect.Request[v1.GetBlobReq
 	}
 	data, err := s.Store.Get(ctx, key)
 	if err != nil {
-		return nil, s.failed(ctx, key, err)
+		return nil, s.classifyError(ctx, key, err)
 	}
 	if len(data) > store.MaxValueBytes {
 		return nil, tooLarge(key, len(data))
@@ -183,14 +184,14 @@ func (s Service) GetBlob(ctx context.Context, req *connect.Request[v1.GetBlobReq
 }
 
 func tooLarge(key string, bytes int) error {
-	return connect.NewError(connect.CodeOutOfRange, fmt.Errorf("the value of %s has %d bytes; at most %d are sent", key, bytes, store.MaxValueBytes))
+	return connect.NewError(connect.CodeOutOfRange, fmt.Errorf("the value of %s has %d bytes; the maximum that is sent is %d", key, bytes, store.MaxValueBytes))
 }
 
 // checkRead returns an error unless the caller may read the values under a key or key prefix. Grants are never served; only
 // gateways and control processes read them.
 func (s Service) checkRead(ctx context.Context, key string) error {
 	if storekey.IsGrant(key) {
-		return connect.NewError(connect.CodePermissionDenied, fmt.Errorf("%s is not served: grants are for gateways and control processes", key))
+		return connect.NewError(connect.CodePermissionDenied, fmt.Errorf("%s is not served; only gateways and control processes read grants", key))
 	}
 	run, _, err := storekey.SplitRun(key)
 	if err != nil {
@@ -227,7 +228,7 @@ func (s Service) ListBlobs(ctx context.Context, req *connect.Request[v1.ListBlob
 	page := &v1.ListBlobsResponse{}
 	for key, err := range s.Store.Keys(ctx, prefix) {
 		if err != nil {
-			return nil, s.failed(ctx, prefix, err)
+			return nil, s.classifyError(ctx, prefix, err)
 		}
 		if key <= after || storekey.IsGrant(key) {
 			continue

@@ -13,9 +13,9 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// TestBlobsOfStoreThatIsAway checks that a gateway whose own store is down tells nodes to try again instead
+// TestNodesRetryWhileTheStoreIsDown checks that a gateway whose own store is down tells nodes to try again instead
 // of reporting an error of theirs.
-func TestBlobsOfStoreThatIsAway(t *testing.T) {
+func TestNodesRetryWhileTheStoreIsDown(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "store")
 	s, err := store.Open(t.Context(), dir)

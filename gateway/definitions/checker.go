@@ -54,7 +54,7 @@ func (c Checker) Read(ctx context.Context, req *v1.SubmitRunRequest) (definition
 func (c Checker) Parse(def *v1.Definition, file, document string) (definition.Checked, error) {
 	if def != nil {
 		if size := proto.Size(def); size > maxDefinitionBytes {
-			return definition.Checked{}, rpcerror.Invalid("the definition takes %d bytes; it may take %d", size, maxDefinitionBytes)
+			return definition.Checked{}, rpcerror.Invalid("the definition has %d bytes; the maximum is %d", size, maxDefinitionBytes)
 		}
 		return c.complete(def)
 	}

@@ -22,7 +22,7 @@ var workflowNameText = sync.OnceValue(func() *regexp.Regexp { return regexp.Must
 // CheckName returns an error for an invalid workflow name.
 func CheckName(name string) error {
 	if !workflowNameText().MatchString(name) {
-		return rpcerror.Invalid("%.80q is no workflow name; those are at most 63 of [A-Za-z0-9._-] and begin with a letter or a digit", name)
+		return rpcerror.Invalid("%.80q is not a valid workflow name; use at most 63 of [A-Za-z0-9._-], starting with a letter or digit", name)
 	}
 	return nil
 }
@@ -84,7 +84,7 @@ func (c Checker) LibraryError(ctx context.Context, name string, err error) error
 	case errors.Is(err, library.ErrUnknown):
 		return rpcerror.Missing("workflow", name, nearest.DidYouMean(name, c.storedNames(ctx)))
 	case errors.Is(err, library.ErrExists):
-		return connect.NewError(connect.CodeAlreadyExists, errors.New("workflow "+name+" is stored already; ask for it to be replaced"))
+		return connect.NewError(connect.CodeAlreadyExists, errors.New("workflow "+name+" is already stored; request its replacement"))
 	case errors.Is(err, library.ErrTooLarge):
 		return connect.NewError(connect.CodeInvalidArgument, err)
 	}

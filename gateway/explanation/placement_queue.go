@@ -56,7 +56,7 @@ func (q placementQueue) explain(ctx context.Context, ask *v1.ExplainRequest) (*v
 	var said v1.ExplainResponse
 	if err := asked.Get(ctx, &said); err != nil {
 		if ctx.Err() != nil || rpcerror.IsTimeout(err) {
-			return nil, connect.NewError(connect.CodeUnavailable, fmt.Errorf("the placement queue has not answered within %s; is a gateway up that may own it?", explainTimeout))
+			return nil, connect.NewError(connect.CodeUnavailable, fmt.Errorf("the placement queue did not answer within %s; is a gateway running that can own it?", explainTimeout))
 		}
 		return nil, fmt.Errorf("ask the placement queue: %w", err)
 	}

@@ -37,8 +37,8 @@ func (parsedRun) Prepare(_ context.Context, req *v1.SubmitRunRequest) (*v1.RunIn
 	return &v1.RunInput{Definition: def}, nil, err
 }
 
-// TestPlanOfManyKinds checks that a plan asks about a bounded number of kinds of tasks.
-func TestPlanOfManyKinds(t *testing.T) {
+// TestPlanAsksAboutABoundedNumberOfKinds checks that a plan asks about a bounded number of kinds of tasks.
+func TestPlanAsksAboutABoundedNumberOfKinds(t *testing.T) {
 	t.Parallel()
 	var b strings.Builder
 	b.WriteString("name: motley\ntasks:\n")
@@ -55,7 +55,7 @@ func TestPlanOfManyKinds(t *testing.T) {
 	for i, task := range plan.Msg.GetTasks() {
 		want := "1 of 2 nodes"
 		if i >= maxPlanAsks*answerExplained {
-			want = "not looked at: the tasks want 37 different things of a node"
+			want = "not checked: the tasks have 37 different sets of requirements"
 		}
 		if task.GetPlacement() != want {
 			t.Errorf("task %d: %s, want %s", i, task.GetPlacement(), want)

@@ -62,7 +62,7 @@ func (p planner) planPlacement(ctx context.Context, in *v1.RunInput, tasks []*v1
 	}
 	for _, kind := range order[asked:] {
 		for _, t := range kinds[kind] {
-			t.Placement = fmt.Sprintf("not looked at: the tasks want %d different things of a node", len(order))
+			t.Placement = fmt.Sprintf("not checked: the tasks have %d different sets of requirements", len(order))
 		}
 	}
 	return nil

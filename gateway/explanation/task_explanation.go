@@ -54,7 +54,7 @@ func (e explainer) ExplainTask(ctx context.Context, req *connect.Request[v1.Expl
 		return nil, err
 	}
 	if err != nil {
-		e.log.Debug("the placement queue does not explain a task", "run", id, "task", name, "error", err)
+		e.log.Debug("the placement queue cannot explain a task", "run", id, "task", name, "error", err)
 	}
 	res.Nodes = said.GetNodes()
 	if v1.IsTaskWaiting(state) {

@@ -8,7 +8,7 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-func TestWorkersCountClaimsBeyondTheList(t *testing.T) {
+func TestWorkerCountsExceedTheBoundedClaimList(t *testing.T) {
 	t.Parallel()
 	got := workersOf("n", &v1.NodeSnapshot{Claims: &v1.ClaimFigures{
 		TakenUp: 310, Ended: map[string]int32{v1.TaskCompleted: 4, v1.TaskFailed: 2, v1.AttemptMoved: 3}, LeasesExpired: 1,

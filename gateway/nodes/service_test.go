@@ -8,7 +8,7 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-func TestNodesNameNoRunsToUsers(t *testing.T) {
+func TestNodesHideRunsFromUsers(t *testing.T) {
 	t.Parallel()
 	node := &v1.Node{Name: "gpu-1", Snapshot: &v1.NodeSnapshot{
 		Running: []*v1.RunningAttempt{{RunId: "ci-0k", Task: "build", Cores: 2}},

@@ -83,7 +83,7 @@ func (ds decisions) decideRun(ctx context.Context, text, update, verdict, reason
 		return "", err
 	}
 	if p := auth.From(ctx); p.Owns(runindex.OwnerOf(desc.GetWorkflowExecutionInfo())) {
-		return "", connect.NewError(connect.CodePermissionDenied, fmt.Errorf("%s has submitted run %s; another operator decides about it", p.Name, id))
+		return "", connect.NewError(connect.CodePermissionDenied, fmt.Errorf("%s submitted run %s and cannot decide about it; ask another operator", p.Name, id))
 	}
 	d, err := ds.signedDecision(ctx, &v1.Decision{Workflow: id, Verdict: verdict, Reason: reason})
 	if err != nil {

@@ -78,6 +78,6 @@ func (f forcedCancel) lastStatus(ctx context.Context, id string) *v1.StatusRespo
 func (f forcedCancel) saveTerminated(ctx context.Context, id string, status *v1.StatusResponse) {
 	key := storekey.Status(names.Home(id, status.GetChain()), status.GetRun().GetGeneration())
 	if _, err := f.store.PutMessageIfAbsent(ctx, key, status); err != nil {
-		f.log.Warn("the status of a run that was ended by force could not be saved", "run", id, "error", err)
+		f.log.Warn("cannot save the status of a run that was ended by force", "run", id, "error", err)
 	}
 }

@@ -107,7 +107,7 @@ func (t *termination) count(before *runview.Description, terminated, root bool) 
 func (t *termination) childrenOf(ctx context.Context, id string) ([]string, error) {
 	desc, err := t.client.DescribeWorkflowExecution(ctx, id, "")
 	if err != nil {
-		return nil, fmt.Errorf("look for what %s has started: %w", id, err)
+		return nil, fmt.Errorf("list the children of %s: %w", id, err)
 	}
 	var children []string
 	for _, child := range desc.GetPendingChildren() {
@@ -120,7 +120,7 @@ func (t *termination) childrenOf(ctx context.Context, id string) ([]string, erro
 	for {
 		page, err := t.client.ListWorkflow(ctx, req)
 		if err != nil {
-			return nil, fmt.Errorf("list what %s has started: %w", id, err)
+			return nil, fmt.Errorf("list the children of %s: %w", id, err)
 		}
 		for _, info := range page.GetExecutions() {
 			children = append(children, info.GetExecution().GetWorkflowId())

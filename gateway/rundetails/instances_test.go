@@ -7,7 +7,7 @@ import (
 	"google.golang.org/protobuf/types/known/structpb"
 )
 
-func TestShortItem(t *testing.T) {
+func TestShortItemFitsOneLine(t *testing.T) {
 	t.Parallel()
 	for item, want := range map[string]string{
 		"a.png": "a.png", "two\nlines\tand\x1b[2J": "two lines and [2J", strings.Repeat("é", 81): strings.Repeat("é", 77) + "...", "": "",

@@ -28,9 +28,9 @@ func checkAgentLimits(v *runview.View, limits map[string]*v1.AgentLimits) error 
 		case task == nil:
 			return v.NoTask(name)
 		case task.Task.GetType() != v1.TypeSubagent:
-			return rpcerror.Invalid("task %s of run %s is of type %s; only one of type %s has limits of turns and of cost", name, v.Run.GetId(), task.Task.GetType(), v1.TypeSubagent)
+			return rpcerror.Invalid("task %s of run %s has type %s; only tasks of type %s have limits on turns and cost", name, v.Run.GetId(), task.Task.GetType(), v1.TypeSubagent)
 		case l.GetMaxTurns() < 0 || cost < 0 || math.IsNaN(cost) || math.IsInf(cost, 0) || l.GetMaxTurns() == 0 && cost == 0:
-			return rpcerror.Invalid("a new limit of task %s is to be larger than 0", name)
+			return rpcerror.Invalid("the new limit of task %s must be greater than 0", name)
 		}
 	}
 	return nil

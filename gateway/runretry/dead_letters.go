@@ -116,7 +116,7 @@ func (d deadLetters) readAll(ctx context.Context, runs []*workflowpb.WorkflowExe
 			mu.Lock()
 			defer mu.Unlock()
 			if runview.IsUnreadable(err) {
-				warnings = append(warnings, fmt.Sprintf("the dead letters of run %s are left out: %v", info.GetExecution().GetWorkflowId(), err))
+				warnings = append(warnings, fmt.Sprintf("cannot list the dead letters of run %s: %v", info.GetExecution().GetWorkflowId(), err))
 				return nil
 			}
 			letters = append(letters, found...)
@@ -136,7 +136,7 @@ func (d deadLetters) PurgeDeadLetter(ctx context.Context, req *connect.Request[v
 	if err != nil {
 		return nil, err
 	}
-	tasks, err := d.letters.choose(ctx, v, req.Msg.GetTask())
+	tasks, err := d.letters.selectRefs(ctx, v, req.Msg.GetTask())
 	if err != nil {
 		return nil, err
 	}

@@ -99,9 +99,9 @@ func (l letterReader) isPurged(ctx context.Context, v *runview.View, about runvi
 	return mark.GetClaim() == about.Claim(), nil
 }
 
-// choose returns the dead letters that a request selects: those of one task or instance, or those of the whole run if name
+// selectRefs returns the dead letters that a request selects: those of one task or instance, or those of the whole run if name
 // is "". For a fanned-out task these are the dead letters of its instances.
-func (l letterReader) choose(ctx context.Context, v *runview.View, name string) ([]runview.TaskRef, error) {
+func (l letterReader) selectRefs(ctx context.Context, v *runview.View, name string) ([]runview.TaskRef, error) {
 	id := v.Run.GetId()
 	if name == "" {
 		all, err := l.refs(ctx, v, v.Names)
@@ -122,7 +122,7 @@ func (l letterReader) choose(ctx context.Context, v *runview.View, name string) 
 		return all, err
 	}
 	if state := about.Brief().GetState(); state != v1.TaskDeadLetter {
-		return nil, rpcerror.WrongState("task %s of run %s is no dead letter; it is %s", name, id, state)
+		return nil, rpcerror.WrongState("task %s of run %s is not a dead letter; its state is %s", name, id, state)
 	}
 	purged, err := l.isPurged(ctx, v, about)
 	if err == nil && purged {

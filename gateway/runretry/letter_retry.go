@@ -62,14 +62,14 @@ func (r letterRetries) retryDeadLetters(ctx context.Context, id, task string) (*
 	var tasks []string
 	var generation int32
 	err := retryWhileChanging(ctx, r.reader, id, func(desc *runview.Description, v *runview.View) (string, error) {
-		chosen, err := r.letters.choose(ctx, v, task)
+		chosen, err := r.letters.selectRefs(ctx, v, task)
 		if err != nil {
 			return "", err
 		}
 		tasks, generation = namesOf(chosen), v.Run.GetGeneration()
 		status := desc.GetWorkflowExecutionInfo().GetStatus()
 		if status == enumspb.WORKFLOW_EXECUTION_STATUS_CANCELED {
-			return "", rpcerror.WrongState("run %s was cancelled, and a cancelled run does not continue", id)
+			return "", rpcerror.WrongState("run %s was cancelled and cannot continue", id)
 		}
 		if runview.IsOpen(status) {
 			tasks, err = r.requeue(ctx, id, tasks, len(tasks) == 1 && task != "")

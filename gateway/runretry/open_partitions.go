@@ -68,7 +68,7 @@ func (e partitionEnder) ensureStored(ctx context.Context, id string, generation 
 		return nil // the child has stored its status itself
 	}
 	if _, err := e.statuses.ensureStored(ctx, desc, "", generation); err != nil {
-		return fmt.Errorf("keep what has completed of %s: %w", id, err)
+		return fmt.Errorf("store the progress of %s: %w", id, err)
 	}
 	return nil
 }

@@ -96,7 +96,7 @@ func (r Reopener) Reopen(ctx context.Context, desc *runview.Description, again *
 		return err
 	}
 	if !slices.Equal(got.GetRetry(), again.GetRetry()) || !proto.Equal(got.GetAgain(), again.GetAgain()) || !proto.Equal(got.GetDefinition(), definition) {
-		return connect.NewError(connect.CodeAlreadyExists, fmt.Errorf("run %s has just been started again otherwise", info.GetExecution().GetWorkflowId()))
+		return connect.NewError(connect.CodeAlreadyExists, fmt.Errorf("another request has already restarted run %s with other tasks", info.GetExecution().GetWorkflowId()))
 	}
 	return nil
 }

@@ -43,7 +43,7 @@ func (r runRetries) retryRun(ctx context.Context, id string, from []string, limi
 	var owner string
 	err := retryWhileChanging(ctx, r.reader, id, func(desc *runview.Description, v *runview.View) (string, error) {
 		if runview.IsOpen(desc.GetWorkflowExecutionInfo().GetStatus()) {
-			return "", rpcerror.WrongState("run %s is still open; only one that has ended is started again, while of an open one dead letters can be put back", id)
+			return "", rpcerror.WrongState("run %s is still open; only ended runs can be retried (for single tasks use `dlq retry`)", id)
 		}
 		again, err := rerunOf(v, from, limits)
 		if err == nil {
@@ -77,17 +77,17 @@ func rerunOf(v *runview.View, from []string, limits map[string]*v1.AgentLimits) 
 		return &v1.Again{From: from}, nil
 	}
 	if len(v.Tasks) == 0 {
-		return nil, rpcerror.WrongState("run %s has ended before it had a definition, and there is nothing to do again in it; submit its workflow", id)
+		return nil, rpcerror.WrongState("run %s ended before it read its definition, so there is nothing to retry; submit its workflow again", id)
 	}
 	if v.Run.GetState() == v1.RunCompleted && !failedWithNewLimits(v, limits) {
-		return nil, rpcerror.WrongState("run %s has completed, and there is nothing to do again in it; name the tasks to do again from", id)
+		return nil, rpcerror.WrongState("run %s has completed, so there is nothing to retry; name the tasks to repeat", id)
 	}
 	for _, t := range v.Tasks {
 		if !v1.IsTaskSuccess(t.Task.GetState()) {
 			return &v1.Again{Failed: true}, nil
 		}
 	}
-	return nil, rpcerror.WrongState("every task of run %s has completed; name the tasks to do again from", id)
+	return nil, rpcerror.WrongState("every task of run %s has completed; name the tasks to repeat", id)
 }
 
 // failedWithNewLimits reports whether one of the tasks with new limits did not complete.

@@ -19,8 +19,8 @@ type statusKeeper struct {
 	store  *store.Store
 }
 
-// ensureStored returns the status of a generation. If the generation was closed from outside and could not store its status and last
-// events, ensureStored stores them.
+// ensureStored returns the status of a generation. If the generation was closed from outside and could not store its status
+// and last events, ensureStored stores them.
 func (k statusKeeper) ensureStored(ctx context.Context, desc *runview.Description, chain string, generation int32) (*v1.StatusResponse, error) {
 	id := desc.GetWorkflowExecutionInfo().GetExecution().GetWorkflowId()
 	home, stored := names.Home(id, chain), &v1.StatusResponse{}

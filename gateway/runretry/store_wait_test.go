@@ -20,7 +20,7 @@ func (s *fakeStore) probe(context.Context) error {
 	return nil
 }
 
-func TestStoreThatStaysAwayIsNamed(t *testing.T) {
+func TestStoreOutageIsReported(t *testing.T) {
 	t.Parallel()
 	s := &fakeStore{}
 	wait := storeWait{s.probe}
@@ -44,7 +44,7 @@ func TestStoreThatStaysAwayIsNamed(t *testing.T) {
 	}
 }
 
-func TestStoreThatComesBackTooLateIsNamed(t *testing.T) {
+func TestLateStoreRecoveryIsReported(t *testing.T) {
 	t.Parallel()
 	s := &fakeStore{down: true}
 	calls := 0

@@ -124,7 +124,7 @@ func (l logs) ListRunLogs(ctx context.Context, req *connect.Request[v1.ListRunLo
 		return nil, err
 	}
 	if m.GetPageToken() != "" && (m.GetTail() > 0 || m.GetChildren()) {
-		return nil, rpcerror.Invalid("tail and children give one page; leave page_token out")
+		return nil, rpcerror.Invalid("page_token cannot be combined with tail or children, which give a single page")
 	}
 	at, err := decodeLogPage(pages, m.GetPageToken(), id)
 	if err != nil {
@@ -142,7 +142,7 @@ func (l logs) ListRunLogs(ctx context.Context, req *connect.Request[v1.ListRunLo
 	res := &v1.ListRunLogsResponse{}
 	if full {
 		if m.GetChildren() {
-			return nil, rpcerror.Invalid("the logs of run %s and of the runs below it take more than one page; ask for a task, or for each run", id)
+			return nil, rpcerror.Invalid("the logs of run %s and its child runs exceed one page; request a single task, or each run by itself", id)
 		}
 		position, err := page.Position()
 		if err != nil {

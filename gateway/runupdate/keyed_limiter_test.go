@@ -8,9 +8,9 @@ import (
 	"testing"
 )
 
-// TestKeyedLimiter checks that a key admits a bounded number of concurrent callers, that keys are
+// TestKeyedLimiterBoundsCallersPerKey checks that a key admits a bounded number of concurrent callers, that keys are
 // independent, and that no entry is left behind.
-func TestKeyedLimiter(t *testing.T) {
+func TestKeyedLimiterBoundsCallersPerKey(t *testing.T) {
 	t.Parallel()
 	var turns keyedLimiter
 	var most, now atomic.Int32

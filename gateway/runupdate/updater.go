@@ -63,7 +63,7 @@ func (u *Updater) Send(ctx context.Context, id, name string, arg any) error {
 				return err
 			}
 		case ctx.Err() != nil:
-			return connect.NewError(connect.CodeUnavailable, fmt.Errorf("run %s does not answer; is a gateway up that carries runs?: %w", id, err))
+			return connect.NewError(connect.CodeUnavailable, fmt.Errorf("run %s does not answer; is a gateway with a control role running?: %w", id, err))
 		default:
 			return u.refusalError(ctx, id, name, err)
 		}
@@ -116,7 +116,7 @@ func (u *Updater) refusalError(ctx context.Context, id, name string, err error) 
 		return u.unknownTaskError(ctx, id, said.Message())
 	// This is what the SDK returns for a workflow without the handler; the error has no type of its own.
 	case strings.Contains(said.Message(), "unknown update"):
-		return rpcerror.WrongState("run %s was started by an older version, which does not know %s", id, name)
+		return rpcerror.WrongState("run %s was started by an older version that does not support %s", id, name)
 	case said.Type() == names.RunEndedError:
 		return rpcerror.WrongState("run %s has just ended", id)
 	}
@@ -156,7 +156,7 @@ func (u *Updater) FindChild(ctx context.Context, id, instance string) string {
 	}
 	answer, err := u.reader.QueryInstances(ctx, id, &v1.InstancesRequest{Task: task, From: int32(index), Limit: 1})
 	if err != nil {
-		u.log.Debug("a run does not say who carries an instance", "run", id, "instance", instance, "error", err)
+		u.log.Debug("cannot find the child of a run that carries an instance", "run", id, "instance", instance, "error", err)
 	}
 	return answer.GetChild()
 }

@@ -164,9 +164,9 @@ func (s Service) BackfillSchedule(ctx context.Context, req *connect.Request[v1.B
 	case !req.Msg.GetFrom().IsValid() || !req.Msg.GetTo().IsValid():
 		return nil, errNoTime()
 	case to.Before(from):
-		return nil, rpcerror.Invalid("to is %s, which is before from, %s", to.Format(time.RFC3339), from.Format(time.RFC3339))
+		return nil, rpcerror.Invalid("to (%s) is before from (%s)", to.Format(time.RFC3339), from.Format(time.RFC3339))
 	case to.After(s.Now()):
-		return nil, rpcerror.Invalid("to is %s, which has not come yet; a backfill starts what should have been started", to.Format(time.RFC3339))
+		return nil, rpcerror.Invalid("to (%s) is in the future; a backfill only starts missed runs", to.Format(time.RFC3339))
 	}
 	times, existing, err := s.Schedules.Backfill(ctx, req.Msg.GetName(), from, to, req.Msg.GetOverlap())
 	if err != nil {
@@ -193,7 +193,7 @@ func (s Service) ListScheduleTimes(ctx context.Context, req *connect.Request[v1.
 
 // errNoTime returns the error for a timestamp out of range.
 func errNoTime() error {
-	return rpcerror.Invalid("a time of the request is no time: the years are 1 to 9999")
+	return rpcerror.Invalid("a timestamp in the request is out of range; years must be 1 to 9999")
 }
 
 func stamps(times []time.Time) []*timestamppb.Timestamp {
@@ -210,7 +210,7 @@ func Error(name string, err error) error {
 	case errors.Is(err, schedules.ErrUnknown):
 		return rpcerror.Missing("schedule", name, "")
 	case errors.Is(err, schedules.ErrTooMany):
-		return rpcerror.Invalid("%w; ask for a shorter one", err)
+		return rpcerror.Invalid("%w; choose a shorter time span", err)
 	case errors.Is(err, schedules.ErrNoTimes):
 		return rpcerror.NotFound("workflow %s has no schedule; store it with `schedule: { cron: ... }` in its definition", name)
 	}

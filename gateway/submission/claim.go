@@ -28,7 +28,7 @@ func (s *Submitter) claim(ctx context.Context, key, by, id string) error {
 	defer cancel()
 	err := s.tryClaim(ctx, key, by, id)
 	if err != nil && rpcerror.CodeOf(err) != connect.CodeAlreadyExists {
-		s.Log.Warn("an idempotency key could not be claimed in the store", "run", id, "error", err)
+		s.Log.Warn("cannot claim an idempotency key in the store", "run", id, "error", err)
 		return nil
 	}
 	return err
@@ -64,8 +64,8 @@ func otherRequest(key, first string) error {
 		"the idempotency key %q has started run %s with another definition or input; use another key, or submit the same", key, first))
 }
 
-// sameRequest returns AlreadyExists unless the run under an idempotency key was started by the same request.
-func (s *Submitter) sameRequest(ctx context.Context, id, key, print string) error {
+// checkSameRequest returns AlreadyExists unless the run under an idempotency key was started by the same request.
+func (s *Submitter) checkSameRequest(ctx context.Context, id, key, print string) error {
 	desc, err := s.Reader.Describe(ctx, id)
 	if err != nil {
 		return err

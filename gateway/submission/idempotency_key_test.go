@@ -6,7 +6,7 @@ import (
 	"switchyard/gateway/auth"
 )
 
-func TestKeysOfCallersDiffer(t *testing.T) {
+func TestIdempotencyKeysAreScopedToCallers(t *testing.T) {
 	t.Parallel()
 	if ann, bob := ScopedKey("ann", "k"), ScopedKey("bob", "k"); ann == bob || ann != ScopedKey("ann", "k") {
 		t.Errorf("the keys are %q and %q", ann, bob)

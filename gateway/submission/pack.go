@@ -28,7 +28,7 @@ func Pack(in *v1.RunInput) (*v1.RunInput, error) {
 		return nil, fmt.Errorf("encode the input of a run: %w", err)
 	}
 	if size := proto.Size(payload); size > maxPayloadBytes {
-		return nil, rpcerror.Invalid("definition and input together take %d bytes, compressed; a run may take %d", size, maxPayloadBytes)
+		return nil, rpcerror.Invalid("definition and input have %d bytes compressed; the maximum is %d", size, maxPayloadBytes)
 	}
 	return in, nil
 }

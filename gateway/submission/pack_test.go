@@ -6,8 +6,8 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// TestChildIsStartedAgain checks that a restarted child run keeps its depth, but that no parent awaits it.
-func TestChildIsStartedAgain(t *testing.T) {
+// TestRestartedChildKeepsItsDepth checks that a restarted child run keeps its depth, but that no parent awaits it.
+func TestRestartedChildKeepsItsDepth(t *testing.T) {
 	t.Parallel()
 	in, err := Pack(&v1.RunInput{
 		Definition: &v1.Definition{Name: "inner"}, Generation: 1, ParentRun: "outer-1", ParentTask: "t", Depth: 3, ParentFirst: "x",

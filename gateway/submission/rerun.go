@@ -29,27 +29,27 @@ func (s *Submitter) RerunRun(ctx context.Context, req *connect.Request[v1.RerunR
 	if err != nil {
 		return nil, err
 	}
-	input := merged(first.GetInput(), req.Msg.GetInput())
+	input := mergeInput(first.GetInput(), req.Msg.GetInput())
 	if input, err = definition.Input(first.GetDefinition(), input); err != nil {
 		return nil, definitions.Error(err)
 	}
 	if err := checkInput(input); err != nil {
 		return nil, err
 	}
-	in := s.submittedBy(ctx, &v1.RunInput{
+	in := s.recordSubmitter(ctx, &v1.RunInput{
 		Definition: first.GetDefinition(), Input: input, References: first.GetReferences(), Options: first.GetOptions(), Batch: first.GetBatch(),
 	})
 	fresh, _, err := s.Start(ctx, in, v1.TriggerRerun, "")
 	if err != nil {
-		return nil, fmt.Errorf("start run %s anew: %w", id, err)
+		return nil, fmt.Errorf("rerun run %s: %w", id, err)
 	}
 	res := connect.NewResponse(&v1.RerunRunResponse{Id: fresh, Name: first.GetDefinition().GetName()})
 	MarkCreated(res, fresh)
 	return res, nil
 }
 
-// merged returns input with some values replaced. It changes neither argument.
-func merged(input, values *structpb.Struct) *structpb.Struct {
+// mergeInput returns input with some values replaced. It changes neither argument.
+func mergeInput(input, values *structpb.Struct) *structpb.Struct {
 	if len(values.GetFields()) == 0 {
 		return input
 	}

@@ -66,7 +66,7 @@ func (s *Submitter) Start(ctx context.Context, in *v1.RunInput, trigger, key str
 		}
 	}
 	if key != "" && rpcerror.CodeOf(err) == connect.CodeAlreadyExists {
-		return id, true, s.sameRequest(ctx, id, key, memo[names.RequestMemo].(string))
+		return id, true, s.checkSameRequest(ctx, id, key, memo[names.RequestMemo].(string))
 	}
 	if err == nil {
 		s.Index.AddSubmitted(id, in.GetBy())

@@ -93,13 +93,13 @@ func (s *Submitter) Prepare(ctx context.Context, req *v1.SubmitRunRequest) (*v1.
 	if err := checkOptions(req.GetOptions()); err != nil {
 		return nil, nil, err
 	}
-	return s.submittedBy(ctx, &v1.RunInput{
+	return s.recordSubmitter(ctx, &v1.RunInput{
 		Definition: def, Input: input, References: references, Options: s.Definitions.Defaults.FillOptions(req.GetOptions()), Batch: req.GetBatch(),
 	}), slices.Concat(checked.Warnings, unusedSchedule(req, checked)), nil
 }
 
-// submittedBy records the caller in the input of a run, along with the consequences of the caller's role.
-func (s *Submitter) submittedBy(ctx context.Context, in *v1.RunInput) *v1.RunInput {
+// recordSubmitter records the caller in the input of a run, along with the consequences of the caller's role.
+func (s *Submitter) recordSubmitter(ctx context.Context, in *v1.RunInput) *v1.RunInput {
 	p := auth.From(ctx)
 	in.By = p.Name
 	if p.IsVerified() {
@@ -114,7 +114,7 @@ func unusedSchedule(req *v1.SubmitRunRequest, checked definition.Checked) source
 		return nil
 	}
 	problem := proto.CloneOf(checked.Schedule)
-	problem.Message = "schedule has no effect on a run that is submitted"
-	problem.Hint = "`switchyard workflows put FILE` stores the workflow, which starts by it then"
+	problem.Message = "a schedule has no effect on a submitted run"
+	problem.Hint = "store the workflow with `switchyard workflows put FILE` to start it on schedule"
 	return source.Problems{problem}
 }

@@ -35,10 +35,10 @@ func checkOptions(o *v1.RunOptions) error {
 func checkInput(input *structpb.Struct) error {
 	text, err := protojson.Marshal(input)
 	if err != nil {
-		return rpcerror.Invalid("the input is no JSON: %v", err)
+		return rpcerror.Invalid("the input is not valid JSON: %v", err)
 	}
 	if len(text) > maxInputBytes {
-		return rpcerror.Invalid("the input takes %d bytes; it may take %d: put large data where the tasks can fetch it", len(text), maxInputBytes)
+		return rpcerror.Invalid("the input has %d bytes; the maximum is %d; put large data where the tasks can fetch it", len(text), maxInputBytes)
 	}
 	return nil
 }

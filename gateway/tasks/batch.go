@@ -73,11 +73,11 @@ func itemKey(key string, index int) string {
 func (s Service) submitItem(ctx context.Context, index int, task *v1.SubmitTaskRequest, batch, key string) *v1.SubmittedTask {
 	item := &v1.SubmittedTask{Index: int32(index)}
 	if own := task.GetBatch(); own != "" && own != batch {
-		item.Error = submissionError(rpcerror.Invalid("batch is %q; the tasks of this request are of the batch %q: leave it out, or send batchId", own, batch))
+		item.Error = submissionError(rpcerror.Invalid("batch is %q, but this request belongs to batch %q; leave batch out, or send batchId", own, batch))
 		return item
 	}
 	if ctx.Err() != nil {
-		item.Error = submissionError(fmt.Errorf("the time for the request is over and the task was not started; send those that are left: %w", ctx.Err()))
+		item.Error = submissionError(fmt.Errorf("the request timed out before the task was started; send the remaining tasks again: %w", ctx.Err()))
 		return item
 	}
 	submitted, err := s.submit(ctx, task, batch, key)

@@ -70,8 +70,8 @@ func TestBatchReportsTheOutcomeOfEachTask(t *testing.T) {
 	}
 }
 
-// TestSubmitTasksOutOfTime checks that tasks that were not started in time are reported as such.
-func TestSubmitTasksOutOfTime(t *testing.T) {
+// TestSubmitTasksReportsUnstartedTasks checks that tasks that were not started in time are reported as such.
+func TestSubmitTasksReportsUnstartedTasks(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()

@@ -42,14 +42,14 @@ func TestEditorMarksProblemsAtTheirLines(t *testing.T) {
 func TestEditorShowsWhatTheGatewayRefuses(t *testing.T) {
 	f := newFakeServices()
 	answer(f, putWorkflow, func(_ context.Context, req *v1.PutWorkflowRequest) (*v1.PutWorkflowResponse, error) {
-		return nil, rpcerror.WrongState("workflow hello is stored already; ask for it to be replaced")
+		return nil, rpcerror.WrongState("workflow hello is already stored; request its replacement")
 	})
 	v := newVisitor(t, f, v1.RoleOperator)
 	res := v.send(v.get(editorPath), editorPath, doStore)
 	if res.status != http.StatusConflict {
 		t.Errorf("answered %d", res.status)
 	}
-	mustContain(t, res.text("form.editor"), "Nothing was stored.", "is stored already")
+	mustContain(t, res.text("form.editor"), "Nothing was stored.", "is already stored")
 	if got := typedIn(res.all("form.editor")[0]).Get("document"); got != newDocument {
 		t.Errorf("kept %q", got)
 	}

@@ -67,7 +67,7 @@ func (s Service) PutWorkflow(ctx context.Context, req *connect.Request[v1.PutWor
 	}
 	name := checked.Definition.GetName()
 	if wanted := req.Msg.GetName(); wanted != "" && wanted != name {
-		return nil, rpcerror.Invalid("the definition is named %q, not %q; change its name, or store it under its own", name, wanted)
+		return nil, rpcerror.Invalid("the definition is named %q, not %q; change its name, or store it under that name", name, wanted)
 	}
 	others := slices.DeleteFunc(checked.Stored, func(r definition.StoredReference) bool { return r.Name == name })
 	missing, err := s.Definitions.FindMissing(ctx, others)
