@@ -82,6 +82,7 @@ func TestForceKeepsWhatAHealthyRunHasSaid(t *testing.T) {
 	f := start(t)
 	id := f.submit(t, "healthy")
 	set(t, id, "build", 1, &v1.Task{State: "completed", Type: "shell"})
+	eventually(t, "the run answers", func() bool { return f.get(t, id).GetTasks()["build"].GetState() == "completed" })
 	if _, err := f.client.CancelRun(t.Context(), connect.NewRequest(&v1.CancelRunRequest{Id: id, Force: true})); err != nil {
 		t.Fatal(err)
 	}
