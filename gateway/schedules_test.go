@@ -181,10 +181,10 @@ func TestBackfillRefusesInvalidSpans(t *testing.T) {
 	schedules, _ := start(t).scheduleClients(t)
 	now := time.Now()
 	for what, span := range map[string][2]*timestamppb.Timestamp{
-		"before":   {timestamppb.New(now), timestamppb.New(now.Add(-time.Hour))},
-		"not come": {timestamppb.New(now), timestamppb.New(now.Add(time.Hour))},
-		"required": {nil, timestamppb.New(now)},
-		"no time":  {{Seconds: 1 << 60}, timestamppb.New(now)},
+		"before":        {timestamppb.New(now), timestamppb.New(now.Add(-time.Hour))},
+		"in the future": {timestamppb.New(now), timestamppb.New(now.Add(time.Hour))},
+		"required":      {nil, timestamppb.New(now)},
+		"out of range":  {{Seconds: 1 << 60}, timestamppb.New(now)},
 	} {
 		_, err := schedules.BackfillSchedule(t.Context(), connect.NewRequest(&v1.BackfillScheduleRequest{Name: "x", From: span[0], To: span[1]}))
 		if wantCode(t, what, err, connect.CodeInvalidArgument); !strings.Contains(err.Error(), what) {
