@@ -37,7 +37,7 @@ func TestAgentAttachServesUntilItsProgramEnds(t *testing.T) {
 		stdout, stderr string
 	}{
 		"no command":      {nil, 2, "", "COMMAND is missing"},
-		"bad name":        {[]string{"--name", "a/b", "--", "true"}, 2, "", `"a/b" is no id of a session`},
+		"bad name":        {[]string{"--name", "a/b", "--", "true"}, 2, "", `"a/b" is not a valid session id`},
 		"bad folder":      {[]string{"--scratch-dir", "/no/such/folder", "--", "true"}, 2, "", "--scratch-dir /no/such/folder"},
 		"no such program": {[]string{"--scratch-dir", dir, "--", "switchyard-no-such-agent"}, 2, "", "command not found"},
 		"named":           {[]string{"--scratch-dir", dir, "--name", "one", "--", "echo", "hello"}, 0, "hello\n", "session one is attached\n"},

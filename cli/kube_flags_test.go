@@ -50,14 +50,14 @@ contexts: [{name: blue, context: {cluster: c}}, {name: green, context: {cluster:
 		}
 	}
 	for want, args := range map[string][]string{
-		"write NAME=FILE":                     {"--kube", "prod"},
-		"there is no kubeconfig":              {"--kube", "prod=" + file + "x"},
-		"has no context red; there are blue,": {"--kube", "prod=" + file + ":red"},
-		"another --kube has the name prod":    {"--kube", "prod=" + file, "--kube", "prod=" + file + ":green"},
-		"the name of a cluster has at most":   {"--kube", "pr od=" + file},
-		"--kube-helper-image A b: write":      {"--kube-helper-image", "A b"},
-		"timeout 10ms: it must be at least":   {"--kube-start-timeout", "10ms"},
-		"interval 1ms: it must be at least":   {"--kube-sweep-interval", "1ms"},
+		"write NAME=FILE":                      {"--kube", "prod"},
+		"x does not exist; specify a path":     {"--kube", "prod=" + file + "x"},
+		"has no context red (available: blue,": {"--kube", "prod=" + file + ":red"},
+		"another --kube has the name prod":     {"--kube", "prod=" + file, "--kube", "prod=" + file + ":green"},
+		"the name of a cluster has at most":    {"--kube", "pr od=" + file},
+		"--kube-helper-image A b: write":       {"--kube-helper-image", "A b"},
+		"timeout 10ms: it must be at least":    {"--kube-start-timeout", "10ms"},
+		"interval 1ms: it must be at least":    {"--kube-sweep-interval", "1ms"},
 	} {
 		if _, err := parse(args...); exit.CodeOf(t.Context(), err) != exit.CodeUsage || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v: %v; it should say %q", args, err, want)

@@ -40,4 +40,4 @@ type Environments interface {
 }
 
 // ErrNoEnvironment reports that no environment has the given name, or that it has been removed.
-var ErrNoEnvironment = errors.New("there is no such environment")
+var ErrNoEnvironment = errors.New("environment not found")

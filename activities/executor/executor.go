@@ -61,7 +61,7 @@ type Steerer interface {
 }
 
 // ErrNotRunning reports that no attempt runs under an id, or that the attempt is ending.
-var ErrNotRunning = errors.New("the attempt does not run")
+var ErrNotRunning = errors.New("the attempt is not running")
 
 // Refusal is the error of an executor that cannot carry out a request on a running attempt.
 type Refusal struct {

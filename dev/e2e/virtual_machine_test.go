@@ -125,7 +125,7 @@ func testVirtualMachinesThatCannotStart(t *testing.T, m *machine, folder, image 
 		flags []string
 		says  string
 	}{
-		"no image":      {[]string{"--vm-image", text}, "no disk image"},
+		"no image":      {[]string{"--vm-image", text}, "not a disk image"},
 		"outside":       {[]string{"--vm-image", "/etc/passwd"}, "--vm-images"},
 		"missing":       {[]string{"--vm-image", image + ".none"}, "no such file"},
 		"small disk":    {[]string{"--vm-image", image, "--vm-disk-size", "1M"}, "1 MiB"},

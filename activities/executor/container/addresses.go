@@ -34,22 +34,22 @@ func (e *Executor) reserveAddress(ctx context.Context, name, want string) (ip st
 			if shown == "" {
 				shown = "the engine's own"
 			}
-			return "", none, badNetwork("spec.ip is %s, and network %s has no addresses to choose from: use one made with docker network create --subnet", want, shown)
+			return "", none, badNetwork("spec.ip is %s, but network %s does not support fixed addresses; use a network created with `docker network create --subnet`", want, shown)
 		}
 		return "", none, nil
 	}
 	found, err := e.inspectNetwork(ctx, name)
 	switch {
 	case cerrdefs.IsNotFound(err):
-		return "", none, fmt.Errorf("network %s is not on %s", name, hostname())
+		return "", none, fmt.Errorf("network %s does not exist on %s", name, hostname())
 	case err != nil:
-		return "", none, fmt.Errorf("look at network %s: %w", name, err)
+		return "", none, fmt.Errorf("inspect network %s: %w", name, err)
 	case found.Driver == "host" && !e.opts.Policy.GetHostNetwork():
-		return "", none, refusal(fmt.Sprintf("network %s is the host's, and this node does not allow that (%s)", name, policy.Remedy(e.opts.Policy, policy.HostNetworkFlag)))
+		return "", none, refusal(fmt.Sprintf("network %s is the host network, which this node does not allow (%s)", name, policy.Remedy(e.opts.Policy, policy.HostNetworkFlag)))
 	case want == "":
 		return "", none, nil
 	case !userDefined(found.Name) || found.Driver == "host" || found.Driver == "null":
-		return "", none, badNetwork("spec.ip is %s, and network %s has no addresses to choose from", want, name)
+		return "", none, badNetwork("spec.ip is %s, but network %s does not support fixed addresses", want, name)
 	}
 	pool, err := poolOf(found)
 	if err != nil {
@@ -112,17 +112,17 @@ func (a *addresses) reserve(id string, p *pool, want string) (netip.Addr, error)
 	if want == autoAddress {
 		var ok bool
 		if at, ok = p.free(a.last[id], taken, len(p.used)+len(a.reserved[id])); !ok {
-			return netip.Addr{}, fmt.Errorf("none of its addresses is free on %s", hostname())
+			return netip.Addr{}, fmt.Errorf("it has no free address on %s", hostname())
 		}
 		a.last[id] = at
 	} else {
 		var err error
 		if at, err = netip.ParseAddr(want); err != nil {
-			return netip.Addr{}, badNetwork("spec.ip is %q, which is no address", want)
+			return netip.Addr{}, badNetwork("spec.ip %q is not an IP address", want)
 		}
 		switch {
 		case !p.has(at):
-			return netip.Addr{}, badNetwork("spec.ip is %s, and its addresses are %s", want, p)
+			return netip.Addr{}, badNetwork("spec.ip %s is outside of its subnets, %s", want, p)
 		case taken(at):
 			return netip.Addr{}, fmt.Errorf("address %s is in use on %s", want, hostname())
 		}

@@ -160,7 +160,7 @@ func TestNetworksWithoutAddresses(t *testing.T) {
 		}
 	}
 	_, _, err := e.reserveAddress(t.Context(), "switchyard-test-none", "")
-	if err == nil || executor.AsStartError(err) != nil || !strings.Contains(err.Error(), "network switchyard-test-none is not on ") {
+	if err == nil || executor.AsStartError(err) != nil || !strings.Contains(err.Error(), "network switchyard-test-none does not exist on ") {
 		t.Error(err)
 	}
 }

@@ -54,11 +54,11 @@ func TestRefusedBeforeAnythingStarts(t *testing.T) {
 	name, _ := y.push(t, "a/refused:1", 1)
 	e := newFor(t, Options{})
 	for want, fields := range map[string]map[string]any{
-		"--allow-privileged":             {"privileged": true},
-		"--allow-host-network":           {"network": "host"},
-		"--allow-mount /etc":             {"mounts": []any{map[string]any{"hostPath": "/etc", "containerPath": "/x"}}},
-		"--allow-cap SYS_ADMIN":          {"capAdd": []any{"sys_admin"}},
-		"may not join what is another's": {"network": "container:other"},
+		"--allow-privileged":         {"privileged": true},
+		"--allow-host-network":       {"network": "host"},
+		"--allow-mount /etc":         {"mounts": []any{map[string]any{"hostPath": "/etc", "containerPath": "/x"}}},
+		"--allow-cap SYS_ADMIN":      {"capAdd": []any{"sys_admin"}},
+		"existing network namespace": {"network": "container:other"},
 	} {
 		fields["image"] = name
 		_, _, err := runs(t, e, "refused", fields)

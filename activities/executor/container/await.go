@@ -73,7 +73,7 @@ func (r *running) awaitEnd(ctx context.Context) {
 		r.mu.Lock()
 		if r.restarts == begun || ctx.Err() != nil {
 			if r.restartError != nil && !r.stopping {
-				end.err = fmt.Errorf("it could not be started again: %w", r.restartError)
+				end.err = fmt.Errorf("it could not be restarted: %w", r.restartError)
 			}
 			r.exit, r.over = end, true
 			r.mu.Unlock()
@@ -142,7 +142,7 @@ func (r *running) state(ctx context.Context) (*container.State, error) {
 			return nil, context.Cause(ctx)
 		}
 		if time.Since(since) > engineAway && !r.alive() {
-			return nil, fmt.Errorf("it has ended, and its engine does not tell how: %w", err)
+			return nil, fmt.Errorf("it has ended, but the engine does not report its exit code: %w", err)
 		}
 		select {
 		case <-ctx.Done():
@@ -222,5 +222,5 @@ func ofEngine(code int) bool {
 }
 
 func endedByEngine(code int) error {
-	return fmt.Errorf("the container engine ended it (exit code %d), as it does when it shuts down or is told to stop it", code)
+	return fmt.Errorf("the container engine stopped it (exit code %d), because the engine shut down or another client stopped the container", code)
 }

@@ -15,7 +15,7 @@ import (
 )
 
 // errCapturing refuses changes to a container whose files are being read.
-var errCapturing = &executor.Refusal{Text: "it stands still while an environment is made of it; try again when that has ended"}
+var errCapturing = &executor.Refusal{Text: "it is paused while an environment is captured from it; try again when the capture has ended"}
 
 // Capture writes an archive with an image of the container's files. The image has the configuration of the container's own image.
 // It includes neither mounts nor the container's environment variables, which may be secret. The container is paused only while
@@ -52,14 +52,14 @@ func (r *running) imageConfig(ctx context.Context) (imageConfig, error) {
 		return imageConfig{}, executor.ErrNotRunning
 	}
 	if err != nil {
-		return imageConfig{}, fmt.Errorf("look at container %s: %w", r.name, toldWhy(ctx, err))
+		return imageConfig{}, fmt.Errorf("inspect container %s: %w", r.name, toldWhy(ctx, err))
 	}
 	found, err := r.e.docker.ImageInspect(ctx, c.Image)
 	if cerrdefs.IsNotFound(err) {
-		return imageConfig{}, &executor.Refusal{Text: "the image that its container was made of was removed from the node, and with it the configuration that the environment would have"}
+		return imageConfig{}, &executor.Refusal{Text: "the image of its container was removed from the node, so the environment cannot have the image's configuration"}
 	}
 	if err != nil {
-		return imageConfig{}, fmt.Errorf("look at the image of container %s: %w", r.name, toldWhy(ctx, err))
+		return imageConfig{}, fmt.Errorf("inspect the image of container %s: %w", r.name, toldWhy(ctx, err))
 	}
 	return configOf(found), nil
 }
@@ -122,7 +122,7 @@ func (r *running) hold(ctx context.Context) (release func(), err error) {
 	case ending:
 		return nil, executor.ErrNotRunning
 	case busy:
-		return nil, &executor.Refusal{Text: "it is being restarted, or another environment is being made of it; try again when that has ended"}
+		return nil, &executor.Refusal{Text: "it is being restarted or captured as another environment; try again when that has ended"}
 	case paused:
 		return func() { r.endHold(true) }, nil
 	}
@@ -152,8 +152,8 @@ func (r *running) resume() {
 	}
 	isPaused := err != nil && !r.isEnding() && !isNotPaused(err)
 	if isPaused {
-		r.e.logger.Warn("a container stands still since an environment was made of it; resume its task", "container", r.name, "error", err)
-		r.attempt.Notify(fmt.Sprintf("the container stands still since an environment was made of it; resume the task (%v)", err))
+		r.e.logger.Warn("a container is still paused after an environment was captured from it; resume its task", "container", r.name, "error", err)
+		r.attempt.Notify(fmt.Sprintf("the container is still paused after an environment was captured from it; resume the task (%v)", err))
 	}
 	r.endHold(isPaused)
 }
@@ -182,7 +182,7 @@ func (e *Executor) CaptureImage(ctx context.Context, image, registryAuth string,
 	}
 	found, err := e.inspectImage(ctx, image)
 	if err != nil {
-		return executor.Captured{}, fmt.Errorf("look at image %s: %w", image, err)
+		return executor.Captured{}, fmt.Errorf("inspect image %s: %w", image, err)
 	}
 	// Saved by its id, so that the archive does not name the image in other engines.
 	saved, err := e.docker.ImageSave(ctx, []string{found.ID})

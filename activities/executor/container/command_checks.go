@@ -92,7 +92,7 @@ func pathOf(c *container.Config) string {
 }
 
 func missing(name string) error {
-	return &executor.StartError{ExitCode: codeNotFound, Err: fmt.Errorf("%s: there is no such program in the image", shorten(name))}
+	return &executor.StartError{ExitCode: codeNotFound, Err: fmt.Errorf("%s: no such program in the image", shorten(name))}
 }
 
 // maxLinks bounds the number of links followed to a program.

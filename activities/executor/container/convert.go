@@ -190,10 +190,10 @@ func environment(a executor.Attempt) ([]string, error) {
 	list := make([]string, 0, len(env))
 	for _, key := range slices.Sorted(maps.Keys(env)) {
 		if key == "" || strings.ContainsAny(key, "=\x00") {
-			return nil, fmt.Errorf("%q cannot be the name of an environment variable", key)
+			return nil, fmt.Errorf("%q is not a valid name of an environment variable", key)
 		}
 		if strings.ContainsRune(env[key], 0) {
-			return nil, fmt.Errorf("the value of env.%s holds a NUL character, which no program can be given", key)
+			return nil, fmt.Errorf("the value of env.%s contains a NUL character, which an environment variable cannot hold", key)
 		}
 		list = append(list, key+"="+pathIn(env[key], a))
 	}

@@ -65,7 +65,7 @@ func (r *running) remove() {
 		err = r.e.removeNow(ctx, r.id)
 	}
 	if err != nil {
-		r.e.logger.Warn("a container could not be removed; it is tried again", "container", r.name, "error", err)
+		r.e.logger.Warn("cannot remove a container; will try again", "container", r.name, "error", err)
 		r.e.sweeper.add(r.id, false)
 	}
 }

@@ -117,7 +117,7 @@ func readAuthFile(path string) (*authFile, error) {
 	}
 	var file authFile
 	if json.Unmarshal(data, &file) != nil { // the error of Unmarshal may quote the file
-		return nil, fmt.Errorf(`%s is no JSON of the form {"username": ..., "password": ...} or {"auths": ...}`, path)
+		return nil, fmt.Errorf(`%s is not JSON of the form {"username": ..., "password": ...} or {"auths": ...}`, path)
 	}
 	return &file, nil
 }
@@ -127,7 +127,7 @@ func (f *authFile) of(host string) (credentials, error) {
 	c := credentials{host: host, config: registry.AuthConfig{ServerAddress: serverAddress(host)}}
 	if f.Username != "" || f.Password != "" {
 		if f.Registry != "" && registryHost(f.Registry) != host {
-			return credentials{}, fmt.Errorf("they are for %s alone, and the image is of %s", registryHost(f.Registry), host)
+			return credentials{}, fmt.Errorf("they apply only to registry %s, and the image is on %s", registryHost(f.Registry), host)
 		}
 		c.config.Username, c.config.Password = f.Username, f.Password
 		return c, nil
@@ -142,7 +142,7 @@ func (f *authFile) of(host string) (credentials, error) {
 			plain, err := base64.StdEncoding.DecodeString(entry.Auth)
 			user, password, ok := strings.Cut(string(plain), ":")
 			if err != nil || !ok {
-				return credentials{}, fmt.Errorf("what it has for %s cannot be read", host)
+				return credentials{}, fmt.Errorf("the entry for %s is malformed", host)
 			}
 			c.config.Username, c.config.Password = user, strings.TrimRight(password, "\x00")
 		}

@@ -42,7 +42,7 @@ func (r *running) during(ctx context.Context) (context.Context, context.CancelFu
 
 // errElsewhere returns the error of a request that needs the engine to be on this machine.
 func errElsewhere(what string) error {
-	return &executor.Refusal{Text: "the container runs on another machine than the worker, or the worker may not see its processes: " + what}
+	return &executor.Refusal{Text: "the container runs on another machine, or the worker has no access to its processes: " + what}
 }
 
 // process returns the container's first process, to be entered as a user, or as the container's own user if who is "". known is
@@ -116,7 +116,7 @@ func (i *entered) dialAddress(ctx context.Context, port int) (net.Conn, error) {
 	c, err := i.r.e.docker.ContainerInspect(guarded, i.r.id)
 	done()
 	if err != nil {
-		return nil, fmt.Errorf("look at container %s: %w", i.r.name, causeOf(guarded, err))
+		return nil, fmt.Errorf("inspect container %s: %w", i.r.name, causeOf(guarded, err))
 	}
 	if c.NetworkSettings != nil {
 		for _, network := range c.NetworkSettings.Networks {
@@ -195,7 +195,7 @@ func (r *running) refuseExec(err error) error {
 	text := strings.ToLower(err.Error())
 	switch {
 	case strings.Contains(text, "is paused"):
-		return &executor.Refusal{Text: "it is paused; resume it first"}
+		return &executor.Refusal{Text: "the task is paused; resume it first"}
 	case cerrdefs.IsNotFound(err), strings.Contains(text, "is not running"):
 		return executor.ErrNotRunning
 	}

@@ -80,7 +80,7 @@ func (e *Executor) loadArchive(ctx context.Context, archive io.Reader, watch *si
 		return "", toldWhy(ctx, err)
 	}
 	if len(names) == 0 {
-		return "", errors.New("the container engine has found no image in its archive")
+		return "", errors.New("the container engine found no image in the archive")
 	}
 	if isID(names[0]) {
 		return names[0], nil

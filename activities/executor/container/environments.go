@@ -46,7 +46,7 @@ const environmentTries = 5
 func (e *Executor) ensureEnvironment(ctx context.Context, spec *v1.ContainerSpec, notify func(string)) (id string, release func(), err error) {
 	name := spec.GetEnvironment()
 	if e.opts.Environments == nil {
-		return "", nil, refusal(fmt.Sprintf("environment %s: this node runs no environments; name an image instead", name))
+		return "", nil, refusal(fmt.Sprintf("environment %s: this node does not support environments; set an image instead", name))
 	}
 	if notify == nil {
 		notify = func(string) {}
@@ -56,11 +56,11 @@ func (e *Executor) ensureEnvironment(ctx context.Context, spec *v1.ContainerSpec
 		switch {
 		case errors.Is(err, executor.ErrNoEnvironment):
 			e.dropImages(ctx, name, "")
-			return "", nil, cannotRun(fmt.Errorf("there is no environment %s that is ready; `switchyard env list` lists those there are, `switchyard env create %s` makes one", name, name))
+			return "", nil, cannotRun(fmt.Errorf("no environment named %s is ready; list environments with `switchyard env list`, or create it with `switchyard env create %s`", name, name))
 		case err != nil:
-			return "", nil, fmt.Errorf("look for environment %s: %w", name, err)
+			return "", nil, fmt.Errorf("find environment %s: %w", name, err)
 		case found.GetKind() != v1.EnvironmentImage:
-			return "", nil, cannotRun(fmt.Errorf("environment %s is a %s, of a virtual machine, and no image of a container; use it in a vps with `backend: qemu`, or see `switchyard env list` for others", name, found.GetKind()))
+			return "", nil, cannotRun(fmt.Errorf("environment %s is a virtual machine's %s, not a container image; use it in a vps with `backend: qemu`, or pick another from `switchyard env list`", name, found.GetKind()))
 		}
 		id, release, err = e.ensureVersion(ctx, found, notify)
 		if err == nil {
@@ -73,9 +73,9 @@ func (e *Executor) ensureEnvironment(ctx context.Context, spec *v1.ContainerSpec
 		if !errors.Is(err, executor.ErrNoEnvironment) {
 			return "", nil, fmt.Errorf("load environment %s, version %d: %w", name, found.GetVersion(), err)
 		}
-		notify(fmt.Sprintf("a newer version has taken the place of environment %s, version %d", name, found.GetVersion()))
+		notify(fmt.Sprintf("environment %s, version %d, was replaced by a newer version", name, found.GetVersion()))
 	}
-	return "", nil, fmt.Errorf("environment %s is replaced faster than it can be loaded", name)
+	return "", nil, fmt.Errorf("environment %s was replaced repeatedly while it was loaded; try again", name)
 }
 
 // ensureVersion ensures that the engine has the image of a version, and removes unused images of other versions.
@@ -99,7 +99,7 @@ func (e *Executor) ensureVersion(ctx context.Context, env *v1.Environment, notif
 			err = e.docker.ImageTag(ctx, found.ID, tag)
 		}
 		if err != nil {
-			return "", nil, fmt.Errorf("look for its image: %w", toldWhy(ctx, err))
+			return "", nil, fmt.Errorf("find its image: %w", toldWhy(ctx, err))
 		}
 		e.dropImages(ctx, env.GetName(), tag)
 		return found.ID, unhold, nil
@@ -149,7 +149,7 @@ func (e *Executor) dropImages(ctx context.Context, name, but string) {
 	repository := environmentRepositoryOf(name)
 	found, err := e.docker.ImageList(ctx, image.ListOptions{Filters: filters.NewArgs(filters.Arg("reference", repository))})
 	if err != nil {
-		e.logger.Warn("images of older versions of an environment could not be looked for", "environment", name, "error", toldWhy(ctx, err))
+		e.logger.Warn("cannot list the images of older environment versions", "environment", name, "error", toldWhy(ctx, err))
 		return
 	}
 	for _, one := range found {
@@ -159,7 +159,7 @@ func (e *Executor) dropImages(ctx context.Context, name, but string) {
 			}
 			_, err := e.docker.ImageRemove(ctx, tag, image.RemoveOptions{PruneChildren: true})
 			if err != nil && !cerrdefs.IsConflict(err) && !cerrdefs.IsNotFound(err) {
-				e.logger.Warn("the image of an older version of an environment could not be removed", "image", tag, "error", toldWhy(ctx, err))
+				e.logger.Warn("cannot remove the image of an older environment version", "image", tag, "error", toldWhy(ctx, err))
 			}
 		}
 	}

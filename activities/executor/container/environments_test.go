@@ -253,11 +253,11 @@ func TestEnvironmentsThatCannotBeRun(t *testing.T) {
 		says   string
 		ofTask bool
 	}{
-		"none":            {with, "there is no environment none that is ready; `switchyard env list`", true},
+		"none":            {with, "no environment named none is ready; list environments with `switchyard env list`", true},
 		name + "-disk":    {with, "`backend: qemu`", true},
 		name + "-cut":     {with, "load environment " + name + "-cut, version 1: ", false},
 		name + "-away":    {with, "the gateway is away", false},
-		name + "-unknown": {newFor(t, Options{}), "this node runs no environments", true},
+		name + "-unknown": {newFor(t, Options{}), "this node does not support environments", true},
 	} {
 		_, _, err := test.e.ensureEnvironment(t.Context(), &v1.ContainerSpec{Environment: environment}, nil)
 		if err == nil || !strings.Contains(err.Error(), test.says) || (executor.AsStartError(err) != nil) != test.ofTask {

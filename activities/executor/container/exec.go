@@ -94,7 +94,7 @@ func (i *entered) execOptions(ctx context.Context, c executor.Command) (containe
 	env[sessionVariable] = i.r.attempt.ID
 	for _, key := range slices.Sorted(maps.Keys(env)) {
 		if key == "" || strings.ContainsAny(key, "=\x00") || strings.ContainsRune(env[key], 0) {
-			return o, &executor.Refusal{Text: fmt.Sprintf("%q cannot be an environment variable with its value", key)}
+			return o, &executor.Refusal{Text: fmt.Sprintf("environment variable %q has an invalid name or value", key)}
 		}
 		o.Env = append(o.Env, key+"="+env[key])
 	}
@@ -149,7 +149,7 @@ func (i *entered) loginShell(ctx context.Context, user inside.User, line string)
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
-	return nil, &executor.Refusal{Text: "there is no shell in the container; name a program of it to run"}
+	return nil, &executor.Refusal{Text: "the container has no shell; name a program to run"}
 }
 
 // execution is a command that runs in a container.
@@ -227,7 +227,7 @@ func (x *execution) status(ctx context.Context) (executor.ExitStatus, error) {
 			if x.r.e.engine.await(ctx) == nil {
 				if _, err := x.inspect(ctx); err != nil {
 					_ = x.process().signalGroup(killSignal)
-					return unknownEnd, fmt.Errorf("the end of a command in container %s is not known: %s", x.r.name, engineSays(err))
+					return unknownEnd, fmt.Errorf("the exit code of a command in container %s is unknown: %s", x.r.name, engineSays(err))
 				}
 			}
 		}

@@ -36,7 +36,7 @@ func (r *running) endOrphans(ctx context.Context, execs []string) {
 		case ctx.Err() != nil:
 			return
 		case err != nil:
-			r.e.logger.Warn("a command in a container could not be looked at; if an earlier worker has started it for a session, it stays",
+			r.e.logger.Warn("cannot inspect a command in a container; if an earlier worker started it for a session, it keeps running",
 				"container", r.name, "error", err)
 		case o != nil:
 			ends.Go(func() { r.endOrphan(ctx, *o) })
@@ -51,7 +51,7 @@ func (r *running) findOrphan(ctx context.Context, exec string) (*orphan, error) 
 	case cerrdefs.IsNotFound(err), err == nil && !seen.Running:
 		return nil, nil
 	case err != nil:
-		return nil, fmt.Errorf("look at command %s: %w", shortID(exec), err)
+		return nil, fmt.Errorf("inspect command %s: %w", shortID(exec), err)
 	}
 	p := findProcess(seen.Pid, r.id)
 	if p.pid == 0 {
@@ -98,7 +98,7 @@ func hasVariable(environ []byte, name, value string) bool {
 func (r *running) endOrphan(ctx context.Context, o orphan) {
 	for _, step := range hangupSteps {
 		if err := o.signalGroup(step.signal); err != nil {
-			r.e.logger.Warn("a command of an earlier worker's session could not be ended", "container", r.name, "exec", shortID(o.exec), "error", err)
+			r.e.logger.Warn("cannot end a command of an earlier worker's session", "container", r.name, "exec", shortID(o.exec), "error", err)
 			return
 		}
 		for until := time.Now().Add(step.patience); o.alive(); {

@@ -57,7 +57,7 @@ func (x *execution) hangUp(ctx context.Context, started <-chan struct{}) {
 	}
 	for _, step := range hangupSteps {
 		if err := x.process().signalGroup(step.signal); err != nil {
-			x.r.e.logger.Warn("a command in a container could not be ended", "container", x.r.name, "error", err)
+			x.r.e.logger.Warn("cannot end a command in a container", "container", x.r.name, "error", err)
 		}
 		select {
 		case <-x.ended:
@@ -87,7 +87,7 @@ func (x *execution) passSignals(ctx context.Context, started <-chan struct{}) {
 				continue
 			}
 			if err := x.process().signal(syscall.Signal(n + 1)); err != nil {
-				x.r.e.logger.Warn("a command in a container could not be sent a signal", "container", x.r.name, "signal", name, "error", err)
+				x.r.e.logger.Warn("cannot signal a command in a container", "container", x.r.name, "signal", name, "error", err)
 			}
 		case <-ctx.Done():
 			return

@@ -75,7 +75,7 @@ func (s *execStreams) copyOut(c executor.Command) error {
 			}
 			left, at = int64(binary.BigEndian.Uint32(header[4:])), int(header[0])-1
 			if at < 0 || at >= len(streams) {
-				return fmt.Errorf("the engine sends a stream of the unknown kind %d", header[0])
+				return fmt.Errorf("the engine sent an unknown stream type %d", header[0])
 			}
 		}
 		part := buffer

@@ -49,9 +49,9 @@ func (e *Executor) ensureImage(ctx context.Context, spec *v1.ContainerSpec, noti
 		case err == nil:
 			return contentAddress(spec.GetImage(), found), nil
 		case !cerrdefs.IsNotFound(err):
-			return "", fmt.Errorf("look for image %s: %w", spec.GetImage(), err)
+			return "", fmt.Errorf("inspect image %s: %w", spec.GetImage(), err)
 		case spec.GetPullPolicy() == pullNever:
-			return "", fmt.Errorf("image %s is not on %s, and spec.pullPolicy is %q: bring it there, or let it be pulled", spec.GetImage(), hostname(), pullNever)
+			return "", fmt.Errorf("image %s is not on %s, and spec.pullPolicy is %q; load the image on the node, or change spec.pullPolicy", spec.GetImage(), hostname(), pullNever)
 		}
 	}
 	if err := e.pull(ctx, spec, notify); err != nil {
@@ -59,7 +59,7 @@ func (e *Executor) ensureImage(ctx context.Context, spec *v1.ContainerSpec, noti
 	}
 	found, err := e.inspectImage(ctx, spec.GetImage())
 	if err != nil {
-		return "", fmt.Errorf("look at the pulled image %s: %w", spec.GetImage(), err)
+		return "", fmt.Errorf("inspect the pulled image %s: %w", spec.GetImage(), err)
 	}
 	return contentAddress(spec.GetImage(), found), nil
 }

@@ -199,7 +199,7 @@ func TestPullWithCredentials(t *testing.T) {
 	e := newFor(t, Options{RegistryAuth: map[string]string{"yard": file(secret), "bad": file("another-secret")}})
 	for auth, want := range map[string]string{
 		"":      "there are no credentials for " + y.host + ": start the node with --registry-auth NAME=FILE",
-		"bad":   "the registry does not take the credentials bad",
+		"bad":   "the registry rejected the credentials bad",
 		"other": "--registry-auth other=FILE",
 	} {
 		_, err := e.ensureImage(t.Context(), &v1.ContainerSpec{Image: name, RegistryAuth: auth}, nil)

@@ -61,7 +61,7 @@ func (r *running) checkOpenMounts(ctx context.Context, req request) error {
 		// A trailing slash makes the engine follow links of the image.
 		seen, err := r.e.docker.ContainerStatPath(ctx, r.id, strings.TrimSuffix(m.GetContainerPath(), "/")+"/")
 		if told := causeOf(ctx, err); told != nil {
-			return fmt.Errorf("mount %s: the engine cannot mount a directory that this worker holds open, as it must below a rule; allow it by a rule of its own (%s): %w",
+			return fmt.Errorf("mount %s: directories below a mount rule are mounted through a descriptor of the worker, which the engine cannot open; allow this directory with a rule of its own (%s): %w",
 				m.GetHostPath(), r.e.mountRemedy(m.GetHostPath()), told)
 		}
 		after, err := dir.Stat()
@@ -69,7 +69,7 @@ func (r *running) checkOpenMounts(ctx context.Context, req request) error {
 			return fmt.Errorf("mount %s: %w", m.GetHostPath(), err)
 		}
 		if seen.Mode != after.Mode() || seen.Mtime.Before(before.ModTime()) || seen.Mtime.After(after.ModTime()) {
-			return fmt.Errorf("mount %s: the engine does not see the processes of this worker, as it must below a rule; allow it by a rule of its own (%s)",
+			return fmt.Errorf("mount %s: the engine cannot see this worker's processes, which mounts below a rule need; allow this directory with a rule of its own (%s)",
 				m.GetHostPath(), r.e.mountRemedy(m.GetHostPath()))
 		}
 	}

@@ -67,7 +67,7 @@ func mountIsHeldWhileExchanged(t *testing.T, enough int) {
 		switch {
 		case err == nil && out == "mine\n":
 			mounted++
-		case executor.AsStartError(err) != nil && strings.Contains(err.Error(), "leads to "+outside):
+		case executor.AsStartError(err) != nil && strings.Contains(err.Error(), "resolves to "+outside):
 			refused++
 		default:
 			t.Fatalf("it sees %q, error %v", out, err)
@@ -92,7 +92,7 @@ func TestHeldMountIsCompared(t *testing.T) {
 		t.Fatal(err)
 	}
 	spec := &v1.ContainerSpec{Mounts: []*v1.Mount{{HostPath: held, ContainerPath: "/x"}}}
-	for from, want := range map[string]string{held: "", other: "does not see the processes"} {
+	for from, want := range map[string]string{held: "", other: "cannot see this worker's processes"} {
 		c, err := docker.ContainerCreate(t.Context(), &container.Config{Image: busybox, Cmd: []string{"true"}}, &container.HostConfig{
 			Mounts: []mount.Mount{{Type: mount.TypeBind, Source: from, Target: "/x"}},
 		}, nil, nil, "")

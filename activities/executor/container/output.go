@@ -160,7 +160,7 @@ func (o *output) read(from *bufio.Reader, skip [2]int64) error {
 		}
 		i := int(header[0]) - 1
 		if i < 0 || i >= len(o.streams) {
-			return fmt.Errorf("the engine sends a stream of the unknown kind %d", header[0])
+			return fmt.Errorf("the engine sent an unknown stream type %d", header[0])
 		}
 		for left := int64(binary.BigEndian.Uint32(header[4:])); left > 0; {
 			n, err := from.Read(o.buffer[:min(left, int64(len(o.buffer)))])

@@ -19,7 +19,7 @@ import (
 // paths. The caller closes the returned directories.
 func (e *Executor) checkPolicy(spec *v1.ContainerSpec) (_ openMounts, err error) {
 	if mode, _, joined := strings.Cut(spec.GetNetwork(), ":"); joined {
-		return nil, refusal(fmt.Sprintf("spec.network is %q: a container may not join what is another's by network %q", spec.GetNetwork(), mode+":"))
+		return nil, refusal(fmt.Sprintf("spec.network is %q, but a container may not join an existing network namespace with %q", spec.GetNetwork(), mode+":"))
 	}
 	if r := policy.Refusals(e.opts.Policy, policy.Needs(spec)); len(r) > 0 {
 		return nil, refusal("this node does not allow " + strings.Join(r, ", nor "))
@@ -65,7 +65,7 @@ func (e *Executor) checkMount(m *v1.Mount) (_ *os.File, err error) {
 	dir, at, err := openSource(written)
 	if err != nil {
 		if errors.Is(err, fs.ErrNotExist) {
-			return nil, fmt.Errorf("mount %s: there is no such file or directory on this node", written)
+			return nil, fmt.Errorf("mount %s: no such file or directory on this node", written)
 		}
 		return nil, fmt.Errorf("mount %s: %w", written, err)
 	}
@@ -77,7 +77,7 @@ func (e *Executor) checkMount(m *v1.Mount) (_ *os.File, err error) {
 	}()
 	needs := &v1.ContainerNeeds{Mounts: []*v1.MountRule{{Path: at, ReadOnly: m.GetReadOnly()}}}
 	if r := policy.Refusals(&v1.ContainerPolicy{Mounts: e.rules, Command: e.opts.Policy.GetCommand()}, needs); len(r) > 0 {
-		return nil, refusal(fmt.Sprintf("%s leads to %s, and this node does not allow %s", written, at, r[0]))
+		return nil, refusal(fmt.Sprintf("%s resolves to %s, and this node does not allow %s", written, at, r[0]))
 	}
 	info, err := dir.Stat()
 	if err != nil {
@@ -88,7 +88,7 @@ func (e *Executor) checkMount(m *v1.Mount) (_ *os.File, err error) {
 	}
 	for _, socket := range e.engineSockets() {
 		if policy.Below(at, socket) && !e.isNamed(socket) {
-			return nil, refusal(fmt.Sprintf("this node does not allow mounting %s, which has the container engine's socket %s in it (%s)", written, socket, e.mountRemedy(socket)))
+			return nil, refusal(fmt.Sprintf("this node does not allow mounting %s, which contains the container engine's socket %s (%s)", written, socket, e.mountRemedy(socket)))
 		}
 	}
 	m.HostPath = at
@@ -96,9 +96,9 @@ func (e *Executor) checkMount(m *v1.Mount) (_ *os.File, err error) {
 	case e.isNamed(at) && !e.isExchangeable(at):
 		return nil, nil
 	case !info.IsDir() && e.isNamed(at):
-		return nil, refusal(fmt.Sprintf("%s is no directory and lies in one that containers may write to, where they could exchange it: mount that directory, or keep the file elsewhere", written))
+		return nil, refusal(fmt.Sprintf("%s is a file in a directory that containers may write to, so they could replace it; mount the directory, or move the file elsewhere", written))
 	case !info.IsDir():
-		return nil, refusal(fmt.Sprintf("%s is no directory: this node mounts a single file only by a rule of its own (%s)", written, e.mountRemedy(at)))
+		return nil, refusal(fmt.Sprintf("%s is not a directory; this node mounts single files only with a rule of their own (%s)", written, e.mountRemedy(at)))
 	}
 	keep = true
 	return dir, nil

@@ -43,7 +43,7 @@ func poolOf(n network.Inspect) (*pool, error) {
 		}
 	}
 	if len(p.subnets) == 0 {
-		return nil, errors.New("it has no subnet to choose an address from")
+		return nil, errors.New("it has no subnet, so spec.ip cannot be set")
 	}
 	for _, c := range n.Containers {
 		for _, address := range []string{c.IPv4Address, c.IPv6Address} {

@@ -17,7 +17,7 @@ type process struct {
 }
 
 // errNotHere reports that a process is not known on this machine.
-var errNotHere = errors.New("its process is not known on this machine")
+var errNotHere = errors.New("its process is not visible on this machine")
 
 // enterable returns the process in the form that package inside enters, or false if
 // it is not known here.

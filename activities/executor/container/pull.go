@@ -21,7 +21,7 @@ func (e *Executor) pull(ctx context.Context, spec *v1.ContainerSpec, notify func
 	named, err := reference.ParseNormalizedNamed(name)
 	switch {
 	case isID(name):
-		return fmt.Errorf("image %s is not on %s, and an id cannot be pulled: name it as a registry does", name, hostname())
+		return fmt.Errorf("image %s is not on %s, and an id cannot be pulled; use the image's name in a registry", name, hostname())
 	case err != nil:
 		return fmt.Errorf("image %q: %w", name, err)
 	}
@@ -64,7 +64,7 @@ func (e *Executor) pullNow(ctx context.Context, name string, auth credentials, s
 }
 
 // errSilent reports that a pull or a load was abandoned for lack of progress.
-var errSilent = errors.New("the container engine has said nothing for too long")
+var errSilent = errors.New("the container engine reported no progress for too long")
 
 // silence is a watchdog that ends a context when nothing has been read for too long.
 type silence struct {
@@ -121,9 +121,9 @@ func (c credentials) explain(err error) error {
 	switch {
 	case !denied:
 	case c.name != "":
-		text += fmt.Sprintf("; the registry does not take the credentials %s of %s", c.name, hostname())
+		text += fmt.Sprintf("; the registry rejected the credentials %s of %s", c.name, hostname())
 	case !c.empty():
-		text += "; the registry does not take the credentials of this node's Docker configuration"
+		text += "; the registry rejected the credentials of this node's Docker configuration"
 	default:
 		text += fmt.Sprintf("; there are no credentials for %s: start the node with --registry-auth NAME=FILE and set spec.registryAuth, or run docker login there", c.host)
 		if c.helper != "" {

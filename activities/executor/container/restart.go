@@ -14,7 +14,7 @@ import (
 )
 
 // errStopAsked is the cause with which Halt ends an attempt.
-var errStopAsked = errors.New("it is stopped as asked")
+var errStopAsked = errors.New("stopped on request")
 
 // Halt ends an attempt, with the contract of executor.Lasting.Stop.
 func (e *Executor) Halt(_ context.Context, id string) error {
@@ -84,7 +84,7 @@ func (r *running) beginRestart() (*restart, error) {
 		return nil, errCapturing
 	case r.holdsMounts:
 		// By then, the engine's mount path may denote another process or another file.
-		return nil, &executor.Refusal{Text: "it has a mount below a rule of the node, which cannot be mounted again; allow the directory by a rule of its own, or stop it and create it again"}
+		return nil, &executor.Refusal{Text: "it has a mount below a mount rule, which cannot be mounted again on a restart; allow the directory with a rule of its own, or stop the task and create it again"}
 	}
 	ctx, cancel := context.WithCancel(r.life)
 	s := &restart{cancel: cancel, done: make(chan struct{})}

@@ -38,7 +38,7 @@ func (e *Executor) Run(ctx context.Context, a executor.Attempt, spawned func()) 
 }
 
 // errOver reports that an attempt was over before it could start.
-var errOver = errors.New("the attempt is over")
+var errOver = errors.New("the attempt was stopped before it started")
 
 // over reports whether an attempt must no longer start.
 func over(ctx context.Context, a executor.Attempt) bool { return ctx.Err() != nil || a.Lease.Lost() }
@@ -83,7 +83,7 @@ func (e *Executor) start(ctx context.Context, a executor.Attempt) (_ *running, e
 		spec.Entrypoint = Words([]string{waitPath})
 	}
 	if req.cores, req.logDriver, err = e.askEngineInfo(guarded); err != nil {
-		return nil, fmt.Errorf("ask the container engine: %w", err)
+		return nil, fmt.Errorf("query the container engine: %w", err)
 	}
 	for range addressTries {
 		var r *running
@@ -114,7 +114,7 @@ func (e *Executor) startAt(ctx context.Context, req request) (_ *running, err er
 	}()
 	for _, dir := range r.attempt.PrivateDirs() {
 		if err := openPermissions(dir); err != nil {
-			return nil, fmt.Errorf("open the workspace for the container: %w", err)
+			return nil, fmt.Errorf("make the workspace accessible to the container: %w", err)
 		}
 	}
 	// Calls that have begun are completed even if ctx ends, so that it is known what there is to remove.
@@ -259,7 +259,7 @@ func (r *running) close() {
 	}
 	for _, dir := range r.attempt.PrivateDirs() {
 		if err := restorePermissions(dir); err != nil {
-			r.e.logger.Warn("a workspace could not be closed to others again", "container", r.name, "error", err)
+			r.e.logger.Warn("cannot restore the permissions of a workspace", "container", r.name, "error", err)
 		}
 	}
 }
@@ -321,7 +321,7 @@ func (r *running) follow(ctx context.Context) (executor.Result, error) {
 		select {
 		case <-printed:
 		case <-time.After(printPatience):
-			r.attempt.Notify("the last output of the container could not be read")
+			r.attempt.Notify("the end of the container's output could not be read")
 			r.giveUp(errors.New("its output did not end"))
 			<-printed
 		}

@@ -54,14 +54,14 @@ func DecodeSpec(s *structpb.Struct, into proto.Message) error {
 // checkSpec validates a spec, except for what the engine itself checks.
 func checkSpec(spec *v1.ContainerSpec) error {
 	if spec.GetImage() == "" && spec.GetEnvironment() == "" {
-		return errors.New("it names no image, and no environment")
+		return errors.New("neither image nor environment is set")
 	}
 	if dir := spec.GetWorkingDirectory(); dir != "" && !path.IsAbs(dir) {
 		return fmt.Errorf("workingDirectory %q is not an absolute path in the container", dir)
 	}
 	for key := range spec.GetLabels() {
 		if strings.HasPrefix(key, labelPrefix) {
-			return fmt.Errorf("label %q: those that begin with %s are not for tasks", key, labelPrefix)
+			return fmt.Errorf("label %q: labels that begin with %s are reserved", key, labelPrefix)
 		}
 	}
 	for _, key := range slices.Sorted(maps.Keys(spec.GetLabels())) {
@@ -70,13 +70,13 @@ func checkSpec(spec *v1.ContainerSpec) error {
 		}
 	}
 	if at := spec.GetImageTarball(); !path.IsAbs(at) && strings.Contains(at, "?") {
-		return fmt.Errorf("imageTarball %q has options; where a bucket is, and who may read it, is for the node to say: set AWS_REGION or AWS_ENDPOINT_URL there", at)
+		return fmt.Errorf("imageTarball %q has options; buckets are configured on the node: set AWS_REGION or AWS_ENDPOINT_URL there", at)
 	}
 	targets := map[string]bool{}
 	for i, m := range spec.GetMounts() {
 		at := path.Clean(m.GetContainerPath())
 		if targets[at] {
-			return fmt.Errorf("mounts[%d]: something else is mounted at %s", i, at)
+			return fmt.Errorf("mounts[%d]: another mount already has the path %s", i, at)
 		}
 		targets[at] = true
 	}
@@ -141,7 +141,7 @@ func words(field string, v *structpb.Value) ([]string, error) {
 		for i, word := range kind.ListValue.GetValues() {
 			text, ok := word.GetKind().(*structpb.Value_StringValue)
 			if !ok {
-				return nil, fmt.Errorf("%s[%d] is no string", field, i)
+				return nil, fmt.Errorf("%s[%d] is not a string", field, i)
 			}
 			list = append(list, text.StringValue)
 		}

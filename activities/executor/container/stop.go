@@ -54,7 +54,7 @@ func (r *running) stop(ctx context.Context, giveUp context.CancelCauseFunc) {
 		return
 	}
 	if !r.known() {
-		giveUp(fmt.Errorf("it may run on: the engine does not answer, and %w", errNotHere))
+		giveUp(fmt.Errorf("it may still be running: the engine does not answer, and %w", errNotHere))
 		return
 	}
 	first := r.firstProcess()
@@ -63,7 +63,7 @@ func (r *running) stop(ctx context.Context, giveUp context.CancelCauseFunc) {
 		giveUp(forced{signal})
 		return
 	}
-	giveUp(errors.Join(errors.New("it could not be ended"), err))
+	giveUp(errors.Join(errors.New("it could not be killed"), err))
 }
 
 // awaitReport waits until the engine has reported the end of the container, and reports whether it has. While the
@@ -90,7 +90,7 @@ func (r *running) awaitReport(killed bool) bool {
 // forced is the cause that ends the calls about a container whose process is known to have ended by a signal.
 type forced struct{ by syscall.Signal }
 
-func (forced) Error() string { return "the engine does not tell of its end" }
+func (forced) Error() string { return "the engine does not report its end" }
 
 // gone returns a channel that is closed when the container or its process has ended.
 func (r *running) gone(ctx context.Context) <-chan struct{} {
@@ -167,7 +167,7 @@ func (r *running) signal(ctx context.Context, s syscall.Signal) {
 	} else {
 		err = errors.Join(err, direct)
 	}
-	r.e.logger.Warn("a container could not be sent a signal", "container", r.name, "signal", nameOf(s), "error", err)
+	r.e.logger.Warn("cannot signal a container", "container", r.name, "signal", nameOf(s), "error", err)
 }
 
 // unpause resumes a suspended container, so that it receives its signals.

@@ -26,7 +26,7 @@ func (e *Executor) Survivors(ctx context.Context, node string) ([]executor.Lefto
 	}
 	found, err := e.list(ctx, labelNode, node)
 	if err != nil {
-		return nil, fmt.Errorf("look for containers of node %s: %w", node, causeOf(ctx, err))
+		return nil, fmt.Errorf("list the containers of node %s: %w", node, causeOf(ctx, err))
 	}
 	var left []executor.Leftover
 	for _, c := range found {
@@ -40,7 +40,7 @@ func (e *Executor) Survivors(ctx context.Context, node string) ([]executor.Lefto
 		case cerrdefs.IsNotFound(err):
 			continue
 		case err != nil:
-			return nil, fmt.Errorf("look at container %s: %w", c.ID, causeOf(ctx, err))
+			return nil, fmt.Errorf("inspect container %s: %w", c.ID, causeOf(ctx, err))
 		case seen.State != nil:
 			l.Running = alive(seen.State)
 			l.StartedAt = startedAt(seen.State)
@@ -112,20 +112,20 @@ func (e *Executor) Reattach(ctx context.Context, a executor.Attempt) (executor.R
 		a.Notify = func(string) {}
 	}
 	if err := e.engine.await(ctx); err != nil {
-		return executor.Result{}, fmt.Errorf("adopt %s: %w", a.ID, err)
+		return executor.Result{}, fmt.Errorf("reattach to %s: %w", a.ID, err)
 	}
 	guarded, done := e.engine.guard(context.WithoutCancel(ctx))
 	defer done()
 	found, err := e.list(guarded, labelID, a.ID)
 	if err != nil {
-		return executor.Result{}, fmt.Errorf("look for the container of %s: %w", a.ID, causeOf(guarded, err))
+		return executor.Result{}, fmt.Errorf("find the container of %s: %w", a.ID, causeOf(guarded, err))
 	}
 	if len(found) == 0 {
 		return executor.Result{}, executor.ErrNotRunning
 	}
 	c, err := e.docker.ContainerInspect(guarded, found[0].ID)
 	if err != nil || c.State == nil || c.Config == nil {
-		return executor.Result{}, fmt.Errorf("look at the container of %s: %w", a.ID, causeOf(guarded, err))
+		return executor.Result{}, fmt.Errorf("inspect the container of %s: %w", a.ID, causeOf(guarded, err))
 	}
 	r := newRunning(ctx, e, a, strings.TrimPrefix(c.Name, "/"))
 	r.id, r.image, r.keep = c.ID, c.Config.Labels[labelImage], c.Config.Labels[labelKeep] != ""
@@ -160,7 +160,7 @@ func (e *Executor) Remove(ctx context.Context, l executor.Leftover) error {
 	defer done()
 	found, err := e.list(ctx, labelID, l.ID)
 	if err != nil {
-		return fmt.Errorf("look for the container of %s: %w", l.ID, causeOf(ctx, err))
+		return fmt.Errorf("find the container of %s: %w", l.ID, causeOf(ctx, err))
 	}
 	for _, c := range found {
 		if c.State == container.StateRunning {

@@ -96,7 +96,7 @@ func (s *sweeper) sweep(ctx context.Context) {
 		switch {
 		case err == nil:
 			if err = s.e.removeNow(ctx, container); err == nil {
-				s.e.logger.Info("a container was removed late", "container", container)
+				s.e.logger.Info("removed a leftover container", "container", container)
 			}
 		case cerrdefs.IsNotFound(err):
 			err = nil
@@ -127,6 +127,6 @@ func (s *sweeper) close() {
 	defer cancel()
 	s.sweep(ctx)
 	if s.any() {
-		s.e.logger.Warn("containers are left that could not be removed; the next worker of this name does it")
+		s.e.logger.Warn("some containers could not be removed; the next worker with this name removes them")
 	}
 }

@@ -30,7 +30,7 @@ func (e *Executor) ensureLoaded(ctx context.Context, spec *v1.ContainerSpec, not
 	found, err := e.inspectImage(ctx, name)
 	switch {
 	case err != nil && !cerrdefs.IsNotFound(err):
-		return "", fmt.Errorf("look for image %s: %w", name, err)
+		return "", fmt.Errorf("inspect image %s: %w", name, err)
 	case err == nil && !found.Metadata.LastTagTime.Before(changed):
 		return contentAddress(name, found), nil
 	}
@@ -46,7 +46,7 @@ func (e *Executor) ensureLoaded(ctx context.Context, spec *v1.ContainerSpec, not
 		return "", fmt.Errorf("image archive %s has no image %s: it has %s", location, name, strings.Join(images, ", "))
 	}
 	if found, err = e.inspectImage(ctx, name); err != nil {
-		return "", fmt.Errorf("look at the loaded image %s: %w", name, err)
+		return "", fmt.Errorf("inspect the loaded image %s: %w", name, err)
 	}
 	return contentAddress(name, found), nil
 }
@@ -55,14 +55,14 @@ func (e *Executor) ensureLoaded(ctx context.Context, spec *v1.ContainerSpec, not
 func (e *Executor) openTarball(ctx context.Context, location string) (io.ReadCloser, time.Time, error) {
 	if !filepath.IsAbs(location) {
 		if e.opts.OpenTarball == nil {
-			return nil, time.Time{}, errors.New("this node opens files alone; it must be an absolute path")
+			return nil, time.Time{}, errors.New("this node loads archives only from files; set an absolute path")
 		}
 		return e.opts.OpenTarball(ctx, location)
 	}
 	// Opening anything other than a regular file, such as a pipe, may block forever.
 	info, err := os.Stat(location)
 	if err == nil && !info.Mode().IsRegular() {
-		err = errors.New("it is no file")
+		err = errors.New("it is not a regular file")
 	}
 	if err != nil {
 		return nil, time.Time{}, fmt.Errorf("on %s: %w", hostname(), err)

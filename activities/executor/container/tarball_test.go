@@ -112,12 +112,12 @@ func TestTarballsThatAreNoGood(t *testing.T) {
 	}
 	for path, want := range map[string]string{
 		filepath.Join(dir, "none"):      "no such file",
-		dir:                             "it is no file",
-		pipe:                            "it is no file",
+		dir:                             "it is not a regular file",
+		pipe:                            "it is not a regular file",
 		write("text", []byte("no tar")): "load image archive " + filepath.Join(dir, "text"),
 		write("cut", archive[:700]):     "load image archive " + filepath.Join(dir, "cut"),
 		write("other", archive):         "has no image switchyard-test/other:1: it has " + name,
-		"s3://bucket/image.tar":         "opens files alone",
+		"s3://bucket/image.tar":         "loads archives only from files",
 	} {
 		_, err := e.ensureImage(t.Context(), &v1.ContainerSpec{Image: "switchyard-test/other:1", ImageTarball: path}, nil)
 		if err == nil || !strings.Contains(err.Error(), want) {

@@ -65,11 +65,11 @@ func waitProgram(architecture string) []byte {
 func (e *Executor) waitProgramFor(ctx context.Context, image string) ([]byte, error) {
 	found, err := e.inspectImage(ctx, image)
 	if err != nil {
-		return nil, fmt.Errorf("look at image %s: %w", image, err)
+		return nil, fmt.Errorf("inspect image %s: %w", image, err)
 	}
 	program := waitProgram(found.Architecture)
 	if program == nil {
-		return nil, cannotRun(fmt.Errorf("image %s is for %s, for which there is no program that waits; name one as spec.init, such as [\"sleep\", \"infinity\"]", image, found.Architecture))
+		return nil, cannotRun(fmt.Errorf("image %s is for %s, for which Switchyard has no built-in init; set spec.init, for example to [\"sleep\", \"infinity\"]", image, found.Architecture))
 	}
 	return program, nil
 }
@@ -92,7 +92,7 @@ func (r *running) putWaitProgram(ctx context.Context, program []byte) error {
 		err = r.e.docker.CopyToContainer(ctx, r.id, "/", &archive, container.CopyToContainerOptions{})
 	}
 	if err != nil {
-		return fmt.Errorf("put a program into container %s: %w", r.name, causeOf(ctx, err))
+		return fmt.Errorf("copy the init program to container %s: %w", r.name, causeOf(ctx, err))
 	}
 	return nil
 }

@@ -45,7 +45,7 @@ func instructions(c executor.Command, token string) (string, error) {
 		value := c.Env[name]
 		switch {
 		case name == "" || strings.ContainsAny(name, "=\x00") || strings.ContainsRune(value, 0):
-			return "", refuse("%q cannot be an environment variable with its value", name)
+			return "", refuse("environment variable %q has an invalid name or value", name)
 		case isShellName(name):
 			fmt.Fprintf(&b, "export %s=%s;", name, quote(value))
 		default:
@@ -60,13 +60,13 @@ func instructions(c executor.Command, token string) (string, error) {
 	case len(c.Args) > 0:
 		for i, arg := range c.Args {
 			if strings.ContainsRune(arg, 0) {
-				return "", refuse("argument %d has a NUL byte", i)
+				return "", refuse("argument %d contains a NUL byte", i)
 			}
 			b.WriteString(quote(arg) + " ")
 		}
 	case c.Line != "":
 		if strings.ContainsRune(c.Line, 0) {
-			return "", refuse("the line has a NUL byte")
+			return "", refuse("the command line contains a NUL byte")
 		}
 		b.WriteString(`"$_sy_shell" -c ` + quote(c.Line))
 	default:

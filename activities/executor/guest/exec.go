@@ -29,7 +29,7 @@ const (
 var unknownEnd = executor.ExitStatus{Code: executor.CodeUnknown}
 
 // errLost reports that the end of a program is unknown because the connection broke.
-var errLost = errors.New("the connection to the machine has broken; the end of the program is not known")
+var errLost = errors.New("the connection to the machine broke; the outcome of the program is unknown")
 
 // Exec runs a program in the machine.
 func (g *Guest) Exec(ctx context.Context, c executor.Command) (executor.ExitStatus, error) {
@@ -81,7 +81,7 @@ type execution struct {
 func (x *execution) open(ctx context.Context) error {
 	var asked []request
 	if t := x.command.Terminal; t != nil {
-		asked = append(asked, request{"pty-req", ptyRequest(t), "the sshd of the machine gives no terminal"})
+		asked = append(asked, request{"pty-req", ptyRequest(t), "the sshd of the machine does not allocate terminals (check PermitTTY in its sshd_config)"})
 	}
 	var err error
 	x.channel, err = x.g.startSession(ctx, append(asked, execRequest(launcher(x.token, x.command.Terminal != nil)))...)
@@ -136,7 +136,7 @@ func (x *execution) follow(ctx context.Context) (executor.ExitStatus, error) {
 		return x.withoutStatus()
 	}
 	if text := x.failure(); text != "" {
-		return executor.ExitStatus{Code: x.status.Code}, refuse("the machine does not start programs of its user %s: %s", x.g.options.User, text)
+		return executor.ExitStatus{Code: x.status.Code}, refuse("the machine cannot start programs as user %s: %s", x.g.options.User, text)
 	}
 	return x.status, x.writeError()
 }
@@ -156,11 +156,11 @@ func (x *execution) withoutStatus() (executor.ExitStatus, error) {
 	case x.g.life.Err() != nil:
 		return unknownEnd, context.Cause(x.g.life)
 	case !x.sent.Load():
-		return executor.ExitStatus{}, errors.New("the connection to the machine has broken before the program started")
+		return executor.ExitStatus{}, errors.New("the connection to the machine broke before the program started")
 	case x.channel.isBroken(x.closed):
 		return unknownEnd, errLost
 	}
-	return unknownEnd, errors.New("the sshd of the machine does not report how the program has ended")
+	return unknownEnd, errors.New("the sshd of the machine did not report an exit status")
 }
 
 // hangUp ends a program whose caller is gone. Its waits are bounded, in case the machine does not answer.

@@ -98,7 +98,7 @@ func (g *Guest) checkUser(who string) error {
 	if own == "root" {
 		help = "use su inside it"
 	}
-	return refuse("the machine is entered as %s, not as %q; leave the user out, and %s", own, who, help)
+	return refuse("the machine only accepts user %s, not %q; omit the user and %s", own, who, help)
 }
 
 // resolve returns a path relative to the directory in which programs start.

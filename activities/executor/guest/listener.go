@@ -75,9 +75,9 @@ func (g *Guest) listen(ctx context.Context, port int) (*connection, endpoint, er
 		case context.Cause(ctx) != nil:
 			return nil, at, context.Cause(ctx)
 		case err == nil && port == 0:
-			return nil, at, refuse("the sshd of the machine listens on no ports; set AllowTcpForwarding to yes in its sshd_config")
+			return nil, at, refuse("the sshd of the machine does not allow port forwarding; set AllowTcpForwarding to yes in its sshd_config")
 		case err == nil:
-			return nil, at, refuse("the sshd of the machine does not listen on port %d: it is in use there, or only root may, or AllowTcpForwarding is no", port)
+			return nil, at, refuse("the sshd of the machine cannot listen on port %d: the port is in use, requires root, or AllowTcpForwarding is off", port)
 		}
 		g.network.remove(c)
 		if broken == maxBroken {

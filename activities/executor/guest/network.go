@@ -41,7 +41,7 @@ func (g *Guest) Dial(ctx context.Context, port int) (net.Conn, error) {
 	case !ok:
 		return nil, fmt.Errorf("connect to port %d of the machine: %w", port, err)
 	case e.Reason == ssh.Prohibited:
-		return nil, refuse("the sshd of the machine does not connect to its ports; set AllowTcpForwarding to yes in its sshd_config")
+		return nil, refuse("the sshd of the machine does not allow port forwarding; set AllowTcpForwarding to yes in its sshd_config")
 	}
-	return nil, refuse("nothing listens on port %d there", port)
+	return nil, refuse("nothing listens on port %d of the machine", port)
 }

@@ -106,7 +106,7 @@ func (p *pool) borrow(ctx context.Context, tried map[*connection]bool) (_ *conne
 		}
 		if len(p.all) >= maxConnections {
 			p.mu.Unlock()
-			return nil, false, refuse("the machine has as many sessions as its sshd and the node allow; end some first")
+			return nil, false, refuse("the machine has reached the maximum number of sessions; end some and try again")
 		}
 		d := p.dialing
 		if d == nil {

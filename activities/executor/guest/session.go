@@ -24,7 +24,7 @@ type request struct {
 
 // execRequest returns the request to run a command line in the login shell.
 func execRequest(line string) request {
-	return request{"exec", ssh.Marshal(struct{ Command string }{line}), "the sshd of the machine runs no programs"}
+	return request{"exec", ssh.Marshal(struct{ Command string }{line}), "the sshd of the machine does not run commands"}
 }
 
 // startSession opens a session and sends its requests. It retries if a session ends before it has begun.
@@ -32,7 +32,7 @@ func (g *Guest) startSession(ctx context.Context, asked ...request) (*channel, e
 	for broken := 1; ; broken++ {
 		c, err := g.sessions.open(ctx, "session", nil)
 		if e, ok := errors.AsType[*ssh.OpenChannelError](err); ok {
-			return nil, refuse("the sshd of the machine opens no session: %s", tartree.OneLine(e.Message))
+			return nil, refuse("the sshd of the machine refuses to open a session: %s", tartree.OneLine(e.Message))
 		}
 		if err != nil {
 			return nil, err

@@ -19,7 +19,7 @@ const (
 )
 
 // noSFTP is the text of the Refusal for a machine without an sftp-server.
-const noSFTP = "the machine serves no files: its sshd needs an sftp-server, which the package openssh-sftp-server or openssh-server has"
+const noSFTP = "the machine does not serve files: install an sftp-server for its sshd (package openssh-sftp-server or openssh-server)"
 
 // ServeFiles serves the files of the machine through the sftp-server of its sshd, as the user who logs in. Relative
 // paths begin in that user's home.

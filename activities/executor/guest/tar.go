@@ -163,7 +163,7 @@ func (s *source) Lstat(file string) (tartree.Info, error) {
 func (s *source) ReadDir(dir string) ([]string, error) {
 	ctx, cancel := context.WithCancelCause(s.ctx)
 	defer cancel(nil)
-	limit := &readLimit{exceed: func() { cancel(errors.New("it has too many files")) }}
+	limit := &readLimit{exceed: func() { cancel(errors.New("the directory has too many entries")) }}
 	limit.left.Store(maxListing)
 	s.files.input.limit.Store(limit)
 	defer s.files.input.limit.Store(nil)
@@ -178,7 +178,7 @@ func (s *source) ReadDir(dir string) ([]string, error) {
 	for _, info := range infos {
 		name := info.Name()
 		if name == "" || name == "." || name == ".." || strings.ContainsAny(name, "/\x00") {
-			return nil, errors.New("the machine lists a name that no file can have")
+			return nil, errors.New("the machine listed an invalid file name")
 		}
 		s.known[path.Join(dir, name)] = info
 		names = append(names, name)
@@ -204,7 +204,7 @@ func (s *source) Open(file string) (io.ReadCloser, int64, error) {
 		return nil, 0, errors.Join(err, f.Close())
 	}
 	if info.Size() < 0 {
-		return nil, 0, errors.Join(errors.New("the machine reports a size that no file can have"), f.Close())
+		return nil, 0, errors.Join(errors.New("the machine reported an invalid file size"), f.Close())
 	}
 	ahead := bufio.NewReaderSize(f, int(min(max(info.Size(), 16), readAhead)))
 	return struct {

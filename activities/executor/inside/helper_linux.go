@@ -136,7 +136,7 @@ func (h *hold) prepare(task *plan) (root *os.File, keep capabilities, err error)
 	task.Dir = h.p.Dir
 	shared, err := h.p.sharesFiles()
 	if errors.Is(err, os.ErrPermission) {
-		return nil, 0, refuse("the worker may not see its files: it is not root")
+		return nil, 0, refuse("the worker cannot access its files because the worker is not root")
 	}
 	if err != nil {
 		return nil, 0, errors.Join(h.check(), err)
@@ -145,7 +145,7 @@ func (h *hold) prepare(task *plan) (root *os.File, keep capabilities, err error)
 		return nil, 0, nil
 	}
 	if !canSwitch() {
-		return nil, 0, refuse("the worker may not become its user: it is not root")
+		return nil, 0, refuse("the worker cannot switch to its user because the worker is not root")
 	}
 	user, err := h.p.outside()
 	if err != nil {

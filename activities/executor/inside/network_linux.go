@@ -37,7 +37,7 @@ func (p Process) Dial(ctx context.Context, port int) (net.Conn, error) {
 	})
 	switch {
 	case errors.Is(err, unix.ECONNREFUSED) || isWithoutAddress(err):
-		return nil, refuse(fmt.Sprintf("nothing listens on port %d there", port))
+		return nil, refuse(fmt.Sprintf("nothing listens on port %d of the attempt", port))
 	case err != nil:
 		return nil, err
 	}
@@ -64,7 +64,7 @@ func (p Process) Listen(ctx context.Context, port int) (net.Listener, error) {
 	})
 	switch {
 	case errors.Is(err, unix.EADDRINUSE):
-		return nil, refuse(fmt.Sprintf("port %d is in use there", port))
+		return nil, refuse(fmt.Sprintf("port %d of the attempt is in use", port))
 	case errors.Is(err, unix.EACCES):
 		return nil, refuse(fmt.Sprintf("the worker may not listen on port %d", port))
 	case err != nil:
@@ -120,7 +120,7 @@ func (p Process) inNetwork(do func(control controlFunc) error) error {
 	defer h.Close()
 	own, err := p.isOwn("ns/net")
 	if errors.Is(err, unix.EACCES) || errors.Is(err, unix.EPERM) {
-		return refuse("the worker may not enter its network: it is not root")
+		return refuse("the worker cannot enter its network because the worker is not root")
 	}
 	if err != nil {
 		return errors.Join(h.check(), err)
@@ -148,7 +148,7 @@ func (p Process) inNetwork(do func(control controlFunc) error) error {
 		thread := unix.Gettid()
 		done <- do(func(string, string, syscall.RawConn) error {
 			if unix.Gettid() != thread {
-				return errors.New("the socket was made outside of the network namespace")
+				return errors.New("the socket was created outside the network namespace")
 			}
 			return nil
 		})

@@ -88,7 +88,7 @@ func restrict(keep capabilities, switching bool) error {
 		}
 	}
 	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
-		return fmt.Errorf("refuse new privileges: %w", err)
+		return fmt.Errorf("set no_new_privs: %w", err)
 	}
 	return nil
 }
@@ -98,10 +98,10 @@ func restrict(keep capabilities, switching bool) error {
 func (p *plan) become() error {
 	if p.Root {
 		if err := unix.Fchdir(rootDir); err != nil {
-			return fmt.Errorf("enter its root: %w", err)
+			return fmt.Errorf("enter the root directory of the attempt: %w", err)
 		}
 		if err := unix.Chroot("."); err != nil {
-			return fmt.Errorf("enter its root: %w", err)
+			return fmt.Errorf("enter the root directory of the attempt: %w", err)
 		}
 		if err := unix.Close(rootDir); err != nil {
 			return err
@@ -110,13 +110,13 @@ func (p *plan) become() error {
 	if p.Switch {
 		// These functions of package syscall apply to all threads.
 		if err := syscall.Setgroups(p.Groups); err != nil {
-			return fmt.Errorf("become its user: %w", err)
+			return fmt.Errorf("switch to the user of the attempt: %w", err)
 		}
 		if err := syscall.Setresgid(p.GID, p.GID, p.GID); err != nil {
-			return fmt.Errorf("become its user: %w", err)
+			return fmt.Errorf("switch to the user of the attempt: %w", err)
 		}
 		if err := syscall.Setresuid(p.UID, p.UID, p.UID); err != nil {
-			return fmt.Errorf("become its user: %w", err)
+			return fmt.Errorf("switch to the user of the attempt: %w", err)
 		}
 		if err := forgetEntering(); err != nil {
 			return fmt.Errorf("drop capabilities: %w", err)

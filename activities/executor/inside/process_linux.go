@@ -194,7 +194,7 @@ func (p Process) User(who string) (User, error) {
 func (h *hold) openRoot() (*os.File, error) {
 	fd, err := unix.Open(h.p.path("root"), unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	if errors.Is(err, fs.ErrPermission) {
-		return nil, refuse("the worker may not see its files: it is not root")
+		return nil, refuse("the worker cannot access its files because the worker is not root")
 	}
 	if err == nil {
 		if err = h.check(); err != nil {

@@ -8,7 +8,7 @@ import (
 	"net"
 )
 
-var errNotLinux = refuse("attempts can only be entered on nodes with Linux")
+var errNotLinux = refuse("attempts can only be entered on Linux nodes")
 
 // ServeIfAsked does nothing on systems other than Linux.
 func ServeIfAsked() {}

@@ -39,11 +39,11 @@ func serve() answer {
 	signal.Ignore(syscall.SIGPIPE)
 	text, err := io.ReadAll(io.NewSectionReader(os.NewFile(planFile, "plan"), 0, math.MaxInt64))
 	if err != nil {
-		return failed(fmt.Errorf("read what to do: %w", err))
+		return failed(fmt.Errorf("read the plan: %w", err))
 	}
 	var p plan
 	if err := json.Unmarshal(text, &p); err != nil {
-		return failed(fmt.Errorf("read what to do: %w", err))
+		return failed(fmt.Errorf("read the plan: %w", err))
 	}
 	if err := p.become(); err != nil {
 		return failed(err)

@@ -37,7 +37,7 @@ func (source) Lstat(file string) (tartree.Info, error) {
 	}
 	stat, ok := info.Sys().(*syscall.Stat_t)
 	if !ok {
-		return tartree.Info{}, errors.New("it has no owner")
+		return tartree.Info{}, errors.New("its owner is unknown")
 	}
 	return tartree.Info{
 		Mode: info.Mode(), ModTime: info.ModTime(), UID: int(stat.Uid), GID: int(stat.Gid),

@@ -53,7 +53,7 @@ func parsePasswd(name string, passwd io.Reader) (User, error) {
 		}
 	}
 	if !isNumber {
-		return User{}, refuse(fmt.Sprintf("there is no user %q in its /etc/passwd", name))
+		return User{}, refuse(fmt.Sprintf("user %q is not in its /etc/passwd", name))
 	}
 	return User{UID: id}, nil
 }
@@ -74,7 +74,7 @@ func parseGroups(user, name string, group io.Reader) (gid uint32, groups []uint3
 		}
 	}
 	if name != "" && !found {
-		return 0, nil, refuse(fmt.Sprintf("there is no group %q in its /etc/group", name))
+		return 0, nil, refuse(fmt.Sprintf("group %q is not in its /etc/group", name))
 	}
 	return gid, groups, nil
 }

@@ -75,7 +75,7 @@ func (a *attempt) endFormer(ctx context.Context) error {
 	defer former.follower.Close()
 	former.remove(ctx)
 	for again := time.NewTicker(goneAgain); !former.isGone(ctx); {
-		a.waits(fmt.Sprintf("Job %s of before the task was put back is being deleted", former.name))
+		a.waits(fmt.Sprintf("Job %s, from before the task was put back, is being deleted", former.name))
 		select {
 		case <-former.follower.News:
 		case <-again.C:
@@ -102,7 +102,7 @@ func (a *attempt) takeOver(ctx context.Context) (taken *batchv1.Job, err error) 
 		}
 		of, ok := manifest.Identity(job.Annotations)
 		if own := attemptOf(a.Identity); !ok || attemptOf(of) != own {
-			return nil, badSpec("Job %s in namespace %s of cluster %s exists, and is of something else", a.name, a.namespace, a.cluster.Name)
+			return nil, badSpec("Job %s in namespace %s of cluster %s exists and does not belong to this attempt", a.name, a.namespace, a.cluster.Name)
 		}
 		claim, _, ok := manifest.ParseClaim(job.Annotations[manifest.AnnotationClaim])
 		switch {
@@ -162,7 +162,7 @@ func (a *attempt) goneText(ctx context.Context) error {
 	defer cancel()
 	ns, err := a.cluster.Client.CoreV1().Namespaces().Get(bounded, a.namespace, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) || err == nil && ns.Status.Phase == corev1.NamespaceTerminating {
-		return fmt.Errorf("namespace %s of cluster %s was deleted, and Job %s with it", a.namespace, a.cluster.Name, a.name)
+		return fmt.Errorf("Job %[3]s was deleted with namespace %[1]s of cluster %[2]s", a.namespace, a.cluster.Name, a.name)
 	}
-	return fmt.Errorf("Job %s in namespace %s of cluster %s was deleted from outside", a.name, a.namespace, a.cluster.Name)
+	return fmt.Errorf("Job %s in namespace %s of cluster %s was deleted by another party", a.name, a.namespace, a.cluster.Name)
 }

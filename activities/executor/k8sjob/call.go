@@ -73,9 +73,9 @@ func (a *attempt) refused(err error) (executor.Result, error) {
 	case apierrors.IsNotFound(err):
 		return executor.Result{}, badSpec("cluster %s has no namespace %s", a.cluster.Name, a.namespace)
 	case apierrors.IsForbidden(err):
-		return executor.Result{}, badSpec("cluster %s refuses it: %w; the credentials of the node need leave to create jobs and secrets, and the quota of the namespace room for them", a.cluster.Name, err)
+		return executor.Result{}, badSpec("cluster %s refused to create the Job: %w; the node's credentials need permission to create jobs and secrets, and the namespace needs free quota", a.cluster.Name, err)
 	}
-	return executor.Result{}, badSpec("cluster %s refuses it: %w", a.cluster.Name, err)
+	return executor.Result{}, badSpec("cluster %s refused to create the Job: %w", a.cluster.Name, err)
 }
 
 func (a *attempt) failed(reason string, err error) executor.Result {

@@ -14,12 +14,12 @@ import (
 func (f *following) keepFiles(message string) error {
 	if f.log.filter == nil {
 		if len(message) >= podstate.MaxTerminationMessage {
-			return fmt.Errorf("the output is larger than %d bytes, which is what Kubernetes takes as a termination message; start the nodes with --kube-helper-image, or write it to a bucket", podstate.MaxTerminationMessage)
+			return fmt.Errorf("the output exceeds the %d bytes of a Kubernetes termination message; start the nodes with --kube-helper-image, or write the output to a bucket", podstate.MaxTerminationMessage)
 		}
 		return f.keepFile("SWITCHYARD_OUTPUT", []byte(message))
 	}
 	if !f.log.isComplete() {
-		return errors.New("the log of the pod could not be read to its end, and with it what the program has left")
+		return errors.New("the log of the pod could not be read to its end, so the program's files are lost")
 	}
 	files, err := f.log.filter.Files()
 	if err != nil {

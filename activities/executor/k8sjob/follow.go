@@ -142,7 +142,7 @@ func (f *following) withoutPod(ctx context.Context, job *batchv1.Job, over bool,
 		if reason == batchv1.JobReasonDeadlineExceeded {
 			return &podstate.End{Result: f.failed(v1.ReasonTimeout, fmt.Errorf("the cluster ended Job %s: %s", f.name, message))}, nil
 		}
-		return &podstate.End{Result: f.failed(v1.ReasonDeleted, fmt.Errorf("the pod of Job %s is gone, and with it how it ended", f.name))}, nil
+		return &podstate.End{Result: f.failed(v1.ReasonDeleted, fmt.Errorf("the pod of Job %s is gone, so its outcome is unknown", f.name))}, nil
 	case over || job.DeletionTimestamp != nil:
 		return nil, nil
 	case job.Spec.Suspend != nil && *job.Spec.Suspend:
@@ -153,7 +153,7 @@ func (f *following) withoutPod(ctx context.Context, job *batchv1.Job, over bool,
 	default:
 		f.askedAt = time.Now()
 		if f.events = f.watch.FailedCreate(ctx, job.UID); f.events != "" {
-			f.events = fmt.Sprintf("the cluster makes no pod for Job %s: %s", f.name, f.events)
+			f.events = fmt.Sprintf("the cluster cannot create a pod for Job %s: %s", f.name, f.events)
 		}
 	}
 	return f.fails(f.events, v1.ReasonBadSpec)
@@ -194,7 +194,7 @@ func (f *following) fails(text, reason string) (*podstate.End, error) {
 		return nil, nil
 	}
 	f.isLeft = true
-	return &podstate.End{Result: f.failed(reason, fmt.Errorf("%s; given up after %v", f.failure, f.e.o.StartTimeout))}, nil
+	return &podstate.End{Result: f.failed(reason, fmt.Errorf("%s; gave up after %v", f.failure, f.e.o.StartTimeout))}, nil
 }
 
 // finish ends an attempt whose program has ended. It reads the log and the output, and stops what is left running.

@@ -79,7 +79,7 @@ func (l *podLog) follow(pod *corev1.Pod) {
 		defer l.mu.Unlock()
 		l.complete = err == nil && l.failure == nil
 		if err != nil && l.ctx.Err() == nil {
-			l.a.notify(fmt.Sprintf("the rest of the log is lost: %v", err))
+			l.a.notify(fmt.Sprintf("lost the rest of the log: %v", err))
 		}
 	}()
 }

@@ -23,7 +23,7 @@ func (e *Executor) Recorded(ctx context.Context, a executor.Attempt) error {
 	}
 	c, namespace := e.target(spec)
 	if c == nil {
-		return fmt.Errorf("the node does not have cluster %s any more", clusterOf(spec))
+		return fmt.Errorf("the node no longer has cluster %s", clusterOf(spec))
 	}
 	patch := fmt.Appendf(nil, `{"spec":{"ttlSecondsAfterFinished":%d}}`, timeToLive)
 	_, err = c.Client.BatchV1().Jobs(namespace).Patch(ctx, manifest.Name(a.Identity), types.MergePatchType, patch, metav1.PatchOptions{})

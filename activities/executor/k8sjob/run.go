@@ -53,7 +53,7 @@ type attempt struct {
 const maxTold = 20
 
 // errTakenOver reports that a later dispatch holds the Job.
-var errTakenOver = errors.New("a later dispatch has the Job")
+var errTakenOver = errors.New("a later dispatch holds the Job")
 
 // Run runs an attempt as a Job, or continues the Job of an earlier dispatch. It keeps the contract of executor.Remote.
 func (e *Executor) Run(ctx context.Context, given executor.Attempt, spawned func()) (executor.Result, error) {
@@ -65,7 +65,7 @@ func (e *Executor) Run(ctx context.Context, given executor.Attempt, spawned func
 		return executor.Result{}, err
 	}
 	if a.cluster == nil {
-		return executor.Result{ExitCode: -1, Stopped: true, Released: fmt.Sprintf("node %s does not reach cluster %s", given.Identity.Node, clusterOf(a.spec))}, nil
+		return executor.Result{ExitCode: -1, Stopped: true, Released: fmt.Sprintf("node %s cannot reach cluster %s", given.Identity.Node, clusterOf(a.spec))}, nil
 	}
 	defer e.enter(a)()
 	var release func()
@@ -98,7 +98,7 @@ func stopped() executor.Result { return executor.Result{ExitCode: -1, Stopped: t
 
 func takenOver() executor.Result {
 	r := stopped()
-	r.Released = "another node has taken the Job over"
+	r.Released = "another node has taken over the Job"
 	return r
 }
 

@@ -197,10 +197,10 @@ func TestWhatIsDeletedFromOutsideIsTold(t *testing.T) {
 	}{
 		"job": {func(b *bench, _ corev1.Pod) error {
 			return c.Client.BatchV1().Jobs(b.namespace).Delete(t.Context(), b.jobs()[0].Name, metav1.DeleteOptions{PropagationPolicy: &foreground})
-		}, "was deleted from outside"},
+		}, "was deleted by another party"},
 		"pod": {func(b *bench, pod corev1.Pod) error {
 			return c.Client.CoreV1().Pods(b.namespace).Delete(t.Context(), pod.Name, metav1.DeleteOptions{})
-		}, "was deleted from outside"},
+		}, "was deleted by another party"},
 		"pod-by-force": {func(b *bench, pod corev1.Pod) error {
 			return c.Client.CoreV1().Pods(b.namespace).Delete(t.Context(), pod.Name, metav1.DeleteOptions{GracePeriodSeconds: new(int64(0))})
 		}, ""},
@@ -225,7 +225,7 @@ func TestJobThatIsGoneWhenANodeContinuesIsNotStartedAgain(t *testing.T) {
 	b := newBench(t, kubetest.Shared(t), Options{})
 	a := b.attempt("gone", nil)
 	a.Continues = true
-	b.start(a).failure(v1.ReasonDeleted, "was deleted from outside")
+	b.start(a).failure(v1.ReasonDeleted, "was deleted by another party")
 	b.gone()
 }
 
@@ -273,7 +273,7 @@ func TestNodeWithoutTheClusterHandsTheAttemptBack(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, kubetest.Shared(t), Options{})
 	r := b.start(b.attempt("elsewhere", map[string]any{"cluster": "other"}))
-	if result := r.end(); !strings.Contains(result.Released, "does not reach cluster other") {
+	if result := r.end(); !strings.Contains(result.Released, "cannot reach cluster other") {
 		t.Errorf("the result is %+v", result)
 	}
 }

@@ -21,7 +21,7 @@ func (e *Executor) Pause(ctx context.Context, id string) error {
 	}
 	for _, pod := range a.follower.Get().Pods {
 		if pod.Spec.NodeName != "" {
-			return &executor.Refusal{Text: fmt.Sprintf("pod %s is on node %s of the cluster already; Kubernetes can suspend only a Job whose pod has not started", pod.Name, pod.Spec.NodeName)}
+			return &executor.Refusal{Text: fmt.Sprintf("pod %s is already on node %s of the cluster; only a Job whose pod has not started can be suspended", pod.Name, pod.Spec.NodeName)}
 		}
 	}
 	return a.suspend(ctx, true)

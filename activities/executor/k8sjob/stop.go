@@ -47,10 +47,10 @@ func (a *attempt) stop(ctx context.Context, r executor.Result) executor.Result {
 			endGrace = nil
 			a.killPods(ctx)
 		case <-patience:
-			a.notify(fmt.Sprintf("the pod of Job %s is still being deleted; cluster %s has to end it", a.name, a.cluster.Name))
+			a.notify(fmt.Sprintf("the pod of Job %s is still terminating; cluster %s has to finish the deletion", a.name, a.cluster.Name))
 			return r
 		case <-ctx.Done():
-			a.notify(fmt.Sprintf("Job %s may still run: cluster %s does not answer; it is deleted when a node of it looks for Jobs whose runs are gone", a.name, a.cluster.Name))
+			a.notify(fmt.Sprintf("Job %s may still be running: cluster %s does not answer; a node with this cluster deletes the Job when it looks for Jobs whose runs are gone", a.name, a.cluster.Name))
 			return r
 		}
 	}

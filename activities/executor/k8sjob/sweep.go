@@ -105,6 +105,6 @@ func (e *Executor) sweepJob(ctx context.Context, c *cluster.Cluster, job *batchv
 		PropagationPolicy: &foreground, Preconditions: metav1.NewUIDPreconditions(uid),
 	})
 	if err == nil && e.o.Logger != nil {
-		e.o.Logger.Info("a Job was deleted that its run does not want any more", "cluster", c.Name, "namespace", job.Namespace, "job", job.Name, "run", id.Run, "task", id.Task)
+		e.o.Logger.Info("deleted a Job that its run no longer needs", "cluster", c.Name, "namespace", job.Namespace, "job", job.Name, "run", id.Run, "task", id.Task)
 	}
 }

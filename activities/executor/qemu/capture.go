@@ -52,7 +52,7 @@ func (e *Executor) CaptureImage(ctx context.Context, image, _ string, to io.Writ
 // capture copies the disk of a machine to a file beside it and sends that file.
 func (m *machine) capture(ctx context.Context, to io.Writer) error {
 	if !m.capturing.TryLock() {
-		return &executor.Refusal{Text: "it is being captured already; try again later"}
+		return &executor.Refusal{Text: "the machine is already being captured; try again later"}
 	}
 	defer m.capturing.Unlock()
 	if !m.isPaused() && m.login.hasAnswered() {
@@ -117,7 +117,7 @@ func (m *machine) endLeftCapture() {
 	m.steering.Lock()
 	defer m.steering.Unlock()
 	if err := m.monitor.execute(m.life, "cont", nil, nil); err != nil {
-		m.e.logger.Warn("a virtual machine does not continue after it was captured; resume it", "attempt", m.attempt.ID, "error", err)
+		m.e.logger.Warn("a virtual machine did not resume after its capture; resume it manually", "attempt", m.attempt.ID, "error", err)
 		return
 	}
 	m.setPaused(false)

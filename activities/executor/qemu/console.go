@@ -16,7 +16,7 @@ const (
 	// consoleBuffer is the size of one read, in bytes.
 	consoleBuffer = 64 << 10
 	// consoleFull is the notice for a machine that prints too much.
-	consoleFull = "the machine has printed 64 MiB on its console; what it prints from now on is not in the log"
+	consoleFull = "the console output reached 64 MiB; further output is discarded"
 )
 
 // console forwards the console output of a machine from the start. A serial console ends lines with CR LF; console

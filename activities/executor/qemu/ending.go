@@ -42,11 +42,11 @@ type ending struct {
 func endingOf(x exit, reason, lastWords string) ending {
 	switch {
 	case !x.isKnown:
-		return ending{err: errors.New("how the virtual machine has ended is not known: QEMU left no exit code; the node may have been restarted")}
+		return ending{err: errors.New("the outcome of the virtual machine is unknown: QEMU left no exit code (the node may have been restarted)")}
 	case x.code == signalled+int(syscall.SIGKILL):
 		e := ending{result: killedBy(syscall.SIGKILL), notice: "QEMU was killed on the node by SIGKILL"}
 		if e.result.OOMKilled = x.isOOM; x.isOOM {
-			e.notice = "the kernel killed QEMU because it needed more memory than its machine may have"
+			e.notice = "the kernel killed QEMU because the machine exceeded its memory limit"
 		}
 		return e
 	case x.code != 0:
@@ -54,7 +54,7 @@ func endingOf(x exit, reason, lastWords string) ending {
 	}
 	switch reason {
 	case reasonSignal, reasonQuit:
-		return ending{result: killedBy(syscall.SIGTERM), notice: "QEMU was asked on the node to end"}
+		return ending{result: killedBy(syscall.SIGTERM), notice: "QEMU was asked to quit on the node"}
 	case reasonPanic:
 		return ending{result: executor.Result{ExitCode: 1}, notice: "the kernel of the machine panicked"}
 	case reasonGuest:
@@ -88,7 +88,7 @@ func (m *machine) result() (executor.Result, error) {
 		r.Stopped, r.StoppedAsAsked = !asked, asked
 		return r, nil
 	case broken:
-		return executor.Result{}, fmt.Errorf("QEMU could not continue the virtual machine: %s", m.folder.lastWords())
+		return executor.Result{}, fmt.Errorf("QEMU could not resume the virtual machine: %s", m.folder.lastWords())
 	}
 	end := endingOf(m.exit, reason, m.folder.lastWords())
 	if end.notice != "" {

@@ -10,7 +10,7 @@ import (
 )
 
 // errPaused is the refusal to enter a suspended machine.
-var errPaused = &executor.Refusal{Text: "it is paused; resume it first"}
+var errPaused = &executor.Refusal{Text: "the machine is paused; resume it first"}
 
 // Enter returns access to the machine of an attempt over SSH. Sessions and connections end with the machine, and when
 // the attempt is left to a later worker.

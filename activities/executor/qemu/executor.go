@@ -61,7 +61,7 @@ func New(o Options) (*Executor, error) {
 		return nil, err
 	}
 	if o.Images == nil {
-		return nil, errors.New("virtual machines need images")
+		return nil, errors.New("Options.Images is required")
 	}
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)

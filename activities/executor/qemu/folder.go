@@ -40,8 +40,8 @@ func folderName(id string) string {
 func checkSocketPaths(dir string) error {
 	path := filepath.Join(dir, folderName(""), longestName)
 	if len(path) > maxSocketPath {
-		return fmt.Errorf("folder %s is too deep for virtual machines: the paths of their sockets, such as %s, have %d bytes and the system allows %d; "+
-			"give the worker a shorter folder by --scratch-dir", dir, path, len(path), maxSocketPath)
+		return fmt.Errorf("folder %s is too deep for virtual machines: socket paths such as %s have %d bytes and the limit is %d; "+
+			"set a shorter --scratch-dir for the worker", dir, path, len(path), maxSocketPath)
 	}
 	return nil
 }
@@ -116,7 +116,7 @@ func (f folder) readRecord() (record, error) {
 		return record{}, fmt.Errorf("read %s: %w", f.file(recordFile), err)
 	}
 	if folderName(r.ID) != filepath.Base(string(f)) {
-		return record{}, fmt.Errorf("read %s: it is of another machine, %q", f.file(recordFile), r.ID)
+		return record{}, fmt.Errorf("read %s: the record belongs to another machine, %q", f.file(recordFile), r.ID)
 	}
 	return r, nil
 }

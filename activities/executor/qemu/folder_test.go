@@ -70,7 +70,7 @@ func TestRecordsOfOthersAreNotTaken(t *testing.T) {
 	if err := os.Mkdir(string(f), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	for text, want := range map[string]string{`{"ID":"b"}`: "of another machine", `{"ID":`: "unexpected end", "": "unexpected end"} {
+	for text, want := range map[string]string{`{"ID":"b"}`: "belongs to another machine", `{"ID":`: "unexpected end", "": "unexpected end"} {
 		if err := os.WriteFile(f.file(recordFile), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -87,7 +87,7 @@ func TestFoldersThatAreTooDeepAreRefused(t *testing.T) {
 		t.Error(err)
 	}
 	_, err := New(Options{Dir: fits + "x"})
-	if err == nil || !strings.Contains(err.Error(), "have 108 bytes and the system allows 107; give the worker a shorter folder by --scratch-dir") {
+	if err == nil || !strings.Contains(err.Error(), "have 108 bytes and the limit is 107; set a shorter --scratch-dir for the worker") {
 		t.Errorf("error %v", err)
 	}
 }

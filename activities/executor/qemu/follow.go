@@ -138,7 +138,7 @@ func (m *machine) checkStandstill(state string) {
 	switch state {
 	case stateIOError:
 		m.setPaused(true)
-		m.attempt.Notify("the machine stands still: its disk cannot be written, since the node has no room left; make some, and resume it")
+		m.attempt.Notify("the machine is paused because the node has no disk space left; free some space and resume it")
 	case stateInternalError:
 		m.mu.Lock()
 		m.isBroken = true

@@ -113,7 +113,7 @@ func (m *machine) awaitOneLogin(began time.Time, tell bool) {
 		}
 		if tell && !isLate && time.Since(began) > loginLate && m.life.Err() == nil {
 			isLate = true
-			m.attempt.Notify(fmt.Sprintf("the machine cannot be entered after %v: %v; it needs an SSH server, and cloud-init or the like, which takes the NoCloud seed",
+			m.attempt.Notify(fmt.Sprintf("the machine cannot be entered after %v: %v; it needs an SSH server, and cloud-init or a similar tool that applies the NoCloud seed",
 				loginLate, err))
 		}
 		if isLate {
@@ -141,13 +141,13 @@ func (m *machine) connect(ctx context.Context) (*ssh.Client, error) {
 		case ctx.Err() != nil:
 			return nil, context.Cause(ctx)
 		case answered:
-			return nil, &executor.Refusal{Text: fmt.Sprintf("its SSH server does not let the node in: %v", err)}
+			return nil, &executor.Refusal{Text: fmt.Sprintf("the node cannot log in to the machine's SSH server: %v", err)}
 		case time.Since(began) < m.e.bootPatience:
 			continue
 		case errors.Is(err, errSilent):
-			return nil, &executor.Refusal{Text: "it is booting: its SSH server does not answer yet; `switchyard runs logs` shows its console"}
+			return nil, &executor.Refusal{Text: "the machine is booting: its SSH server does not answer yet; see its console with `switchyard runs logs`"}
 		}
-		return nil, &executor.Refusal{Text: fmt.Sprintf("its SSH server does not let the node in yet: %v; `switchyard runs logs` shows whether it has taken its NoCloud seed", err)}
+		return nil, &executor.Refusal{Text: fmt.Sprintf("the node cannot log in to the machine's SSH server yet: %v; `switchyard runs logs` shows whether it has applied its NoCloud seed", err)}
 	}
 }
 

@@ -80,7 +80,7 @@ var (
 	// errClosed ends the goroutines of a machine that has ended.
 	errClosed = errors.New("the machine has ended")
 	// errStopAsked ends an attempt for which Stop was called.
-	errStopAsked = errors.New("it is stopped as asked")
+	errStopAsked = errors.New("stopped on request")
 )
 
 // enter registers a started machine with the executor.
@@ -117,7 +117,7 @@ func destroy(f folder, r record) error {
 	defer cancel()
 	for f.isRunning() {
 		if ctx.Err() != nil {
-			return errors.New("QEMU does not end although it was killed")
+			return errors.New("QEMU did not exit after SIGKILL")
 		}
 		sleep(ctx, endPoll)
 	}

@@ -23,8 +23,8 @@ func checkMemory(meminfo string, memoryMB int) error {
 			return nil
 		}
 		if available := kb >> 10; available < int64(memoryMB) {
-			return fmt.Errorf("the node has %d MB of memory available, and the virtual machine needs %d MB; "+
-				"lower resources.memoryMb, end other work on the node, or set its maximum of memory lower so that no machine is placed there", available, memoryMB)
+			return fmt.Errorf("the node has only %d MB of memory available; the virtual machine needs %d MB; "+
+				"lower resources.memoryMb, stop other tasks on the node, or lower the node's memory limit so that no machine is placed there", available, memoryMB)
 		}
 	}
 	return nil

@@ -139,7 +139,7 @@ func (m *monitor) sshPort(ctx context.Context) (int, error) {
 func parseForward(text string) (int, error) {
 	found := forwardForm.FindStringSubmatch(text)
 	if found == nil {
-		return 0, fmt.Errorf("QEMU forwards no port to the SSH server of the machine: %q", text)
+		return 0, fmt.Errorf("QEMU does not forward a port to the machine's SSH server: %q", text)
 	}
 	return strconv.Atoi(found[1])
 }

@@ -46,7 +46,7 @@ var versionForm = regexp.MustCompile(`version ((\d+)\.[0-9.]+)`)
 // that.
 func Find() (Program, error) {
 	if runtime.GOOS != "linux" || runtime.GOARCH != "amd64" {
-		return Program{}, fmt.Errorf("virtual machines run on Linux on amd64 only, and this node is %s on %s", runtime.GOOS, runtime.GOARCH)
+		return Program{}, fmt.Errorf("virtual machines require Linux on amd64; this node is %s on %s", runtime.GOOS, runtime.GOARCH)
 	}
 	p := Program{CPU: emulatedCPU}
 	var err error
@@ -86,7 +86,7 @@ const emulatedCPU, kvmCPU = "max", "host"
 func versionOf(text string) (string, error) {
 	found := versionForm.FindStringSubmatch(text)
 	if found == nil {
-		return "", fmt.Errorf("the version of QEMU is not understood: %q", strings.TrimSpace(text))
+		return "", fmt.Errorf("cannot parse the QEMU version: %q", strings.TrimSpace(text))
 	}
 	if major, err := strconv.Atoi(found[2]); err != nil || major < oldestMajor {
 		return "", fmt.Errorf("QEMU %s is too old; install version %d or later", found[1], oldestMajor)

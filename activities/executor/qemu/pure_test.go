@@ -54,7 +54,7 @@ func TestVersionsOfQEMU(t *testing.T) {
 		"QEMU emulator version 7.2.22 (Debian 1:7.2+dfsg-7+deb12u18)\nCopyright": "7.2.22",
 		"QEMU emulator version 10.0.2":                                           "10.0.2",
 		"QEMU emulator version 5.2.0 (Debian)":                                   "5.2.0 is too old; install version 6",
-		"bash: qemu: what":                                                       "is not understood",
+		"bash: qemu: what":                                                       "cannot parse the QEMU version",
 	} {
 		got, err := versionOf(text)
 		if err != nil {
@@ -72,7 +72,7 @@ func TestMemoryOfTheNodeIsChecked(t *testing.T) {
 		t.Error(err)
 	}
 	err := checkMemory(meminfo, 2049)
-	if err == nil || !strings.Contains(err.Error(), "has 2048 MB of memory available, and the virtual machine needs 2049 MB; lower resources.memoryMb") {
+	if err == nil || !strings.Contains(err.Error(), "has only 2048 MB of memory available; the virtual machine needs 2049 MB; lower resources.memoryMb") {
 		t.Errorf("error %v", err)
 	}
 	for _, unknown := range []string{"", "MemAvailable: much", "MemTotal: 1 kB\n"} {
@@ -121,9 +121,9 @@ func TestExitsOfQEMUAreTold(t *testing.T) {
 		"power-off":      {exit{0, true, false}, reasonGuest, executor.Result{}, "from inside", false},
 		"without worker": {exit{0, true, false}, "", executor.Result{}, "was shut down", false},
 		"panic":          {exit{0, true, false}, reasonPanic, executor.Result{ExitCode: 1}, "panicked", false},
-		"SIGTERM":        {exit{0, true, false}, reasonSignal, terminated, "asked on the node", false},
+		"SIGTERM":        {exit{0, true, false}, reasonSignal, terminated, "asked to quit on the node", false},
 		"SIGKILL":        {exit{137, true, false}, "", killed, "SIGKILL", false},
-		"memory":         {exit{137, true, true}, "", ofMemory, "more memory", false},
+		"memory":         {exit{137, true, true}, "", ofMemory, "exceeded its memory limit", false},
 		"crash":          {exit{134, true, false}, "", executor.Result{}, "exit code 134: the last words", true},
 		"unknown":        {exit{}, "", executor.Result{}, "the node may have been restarted", true},
 	} {

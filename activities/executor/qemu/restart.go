@@ -112,13 +112,13 @@ func (m *machine) shutDown(ctx context.Context) {
 	stop := context.AfterFunc(m.life, release)
 	defer stop()
 	if m.attempt.AwaitKill(down) {
-		m.attempt.Notify("the machine has not shut down within its grace period; it is reset by force")
+		m.attempt.Notify("the machine did not shut down within its grace period; resetting it")
 	}
 }
 
 // boot waits until a machine runs after its reset, and makes its next power-off end QEMU.
 func (m *machine) boot(ctx context.Context) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, startPatience, fmt.Errorf("it does not start within %v", startPatience))
+	ctx, cancel := context.WithTimeoutCause(ctx, startPatience, fmt.Errorf("the machine did not start within %v", startPatience))
 	defer cancel()
 	isRestored := false
 	for ; ctx.Err() == nil; sleep(ctx, statePoll) {

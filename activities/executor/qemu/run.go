@@ -164,7 +164,7 @@ const maxLastWords = 1000
 func (f folder) lastWords() string {
 	file, err := os.Open(f.file(consoleFile))
 	if err != nil {
-		return "it has printed nothing"
+		return "no output"
 	}
 	defer file.Close()
 	if info, err := file.Stat(); err == nil && info.Size() > maxLastWords {
@@ -172,7 +172,7 @@ func (f folder) lastWords() string {
 	}
 	text, _ := io.ReadAll(io.LimitReader(file, maxLastWords))
 	if text = bytes.TrimSpace(text); len(text) == 0 {
-		return "it has printed nothing"
+		return "no output"
 	}
 	return strings.Join(strings.FieldsFunc(string(text), func(r rune) bool { return r == '\n' || r == '\r' }), "; ")
 }

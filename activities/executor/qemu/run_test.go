@@ -45,9 +45,9 @@ func TestEndsOfMachinesAreTold(t *testing.T) {
 		},
 		"asked to end on the node": {
 			do:   func(t *testing.T, r *run) { r.kill(t, e, unix.SIGTERM) },
-			want: executor.Result{ExitCode: 143, Signal: "SIGTERM"}, notice: "was asked on the node to end",
+			want: executor.Result{ExitCode: 143, Signal: "SIGTERM"}, notice: "was asked to quit on the node",
 		},
-		"stopped as asked": {
+		"stopped on request": {
 			do: func(t *testing.T, r *run) {
 				for range 2 {
 					if err := e.Stop(t.Context(), r.ID); err != nil {
@@ -77,7 +77,7 @@ func TestEndsOfMachinesAreTold(t *testing.T) {
 					t.Error(err)
 				}
 			},
-			want: executor.Result{ExitCode: 137, Signal: "SIGKILL", StoppedAsAsked: true}, notice: "ended by force",
+			want: executor.Result{ExitCode: 137, Signal: "SIGKILL", StoppedAsAsked: true}, notice: "did not shut down within its grace period; killing it",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -136,8 +136,8 @@ func TestMachinesThatCannotStartLeaveNothing(t *testing.T) {
 		want   string
 	}{
 		"no image":          {image: "/no/such/image.qcow2", isTask: true, want: "no such file"},
-		"text":              {image: text, isTask: true, want: "it is no disk image"},
-		"small disk":        {image: image, fields: map[string]any{"vmDiskSize": "4K"}, isTask: true, want: "is smaller than its image"},
+		"text":              {image: text, isTask: true, want: "not a disk image"},
+		"small disk":        {image: image, fields: map[string]any{"vmDiskSize": "4K"}, isTask: true, want: "is smaller than image"},
 		"size":              {image: image, fields: map[string]any{"vmDiskSize": "much"}, isTask: true, want: "vmDiskSize: "},
 		"user":              {image: image, fields: map[string]any{"user": "a b"}, isTask: true, want: "user"},
 		"not enough memory": {image: image, change: func(r *run) { r.Limits.Memory = 1 << 50 }, want: "MB of memory available"},

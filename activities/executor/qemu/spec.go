@@ -60,9 +60,9 @@ func newPlan(a executor.Attempt) (plan, error) {
 	}
 	switch {
 	case p.image == "":
-		return plan{}, errors.New("it names no vmImage, and no environment")
+		return plan{}, errors.New("set vmImage or environment")
 	case !p.isAlone && spec.GetNetwork() != "":
-		return plan{}, fmt.Errorf("network %q is for a container; a virtual machine has a network of its own, or %q", spec.GetNetwork(), noNetwork)
+		return plan{}, fmt.Errorf("network %q is only for containers; a virtual machine has its own network, or %q", spec.GetNetwork(), noNetwork)
 	case p.memoryMB < minMemoryMB:
 		return plan{}, fmt.Errorf("resources.memoryMb is %d; a virtual machine needs %d at least", p.memoryMB, minMemoryMB)
 	case p.dir != "" && !path.IsAbs(p.dir):

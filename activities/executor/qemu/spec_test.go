@@ -30,11 +30,11 @@ func TestSpecsBecomeMachines(t *testing.T) {
 		t.Errorf("plan %+v, error %v", got, err)
 	}
 	for want, a := range map[string]executor.Attempt{
-		"names no vmImage":     attempt(executor.Limits{}, map[string]any{"backend": "qemu"}),
-		"needs 64 at least":    attempt(executor.Limits{Memory: 8 << 20}, map[string]any{"environment": "desk"}),
-		"not an absolute path": attempt(executor.Limits{}, map[string]any{"environment": "desk", "workingDirectory": "home"}),
-		"is for a container":   attempt(executor.Limits{}, map[string]any{"environment": "desk", "network": "host"}),
-		"it is missing":        {},
+		"set vmImage or environment": attempt(executor.Limits{}, map[string]any{"backend": "qemu"}),
+		"needs 64 at least":          attempt(executor.Limits{Memory: 8 << 20}, map[string]any{"environment": "desk"}),
+		"not an absolute path":       attempt(executor.Limits{}, map[string]any{"environment": "desk", "workingDirectory": "home"}),
+		"is only for containers":     attempt(executor.Limits{}, map[string]any{"environment": "desk", "network": "host"}),
+		"it is missing":              {},
 	} {
 		if _, err := newPlan(a); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("want %q, got %v", want, err)

@@ -51,7 +51,7 @@ func TestMachinesArePausedAndResumed(t *testing.T) {
 			t.Fatal(err)
 		}
 		_, err = in.Exec(t.Context(), executor.Command{Args: []string{"true"}})
-		if refusal, ok := errors.AsType[*executor.Refusal](err); !ok || !strings.Contains(refusal.Text, "it is paused") {
+		if refusal, ok := errors.AsType[*executor.Refusal](err); !ok || !strings.Contains(refusal.Text, "the machine is paused") {
 			t.Errorf("a paused machine is entered with error %v", err)
 		}
 		for range 2 {
@@ -67,7 +67,7 @@ func TestMachinesArePausedAndResumed(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = in.Exec(t.Context(), executor.Command{Args: []string{"true"}})
-	if refusal, ok := errors.AsType[*executor.Refusal](err); !ok || !strings.Contains(refusal.Text, "it is booting") {
+	if refusal, ok := errors.AsType[*executor.Refusal](err); !ok || !strings.Contains(refusal.Text, "the machine is booting") {
 		t.Errorf("a machine that has no SSH server is entered with error %v", err)
 	}
 }

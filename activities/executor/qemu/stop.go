@@ -63,7 +63,7 @@ func (m *machine) stop() {
 	if !over {
 		return
 	}
-	m.attempt.Notify("the machine has not shut down within its grace period; it is ended by force")
+	m.attempt.Notify("the machine did not shut down within its grace period; killing it")
 	m.kill()
 	<-m.ended
 }
@@ -72,7 +72,7 @@ func (m *machine) stop() {
 func (m *machine) pressPower(ctx context.Context) {
 	for ctx.Err() == nil {
 		if err := m.monitor.execute(ctx, "system_powerdown", nil, nil); err != nil && ctx.Err() == nil && m.folder.isRunning() {
-			m.e.logger.Warn("the power button of a virtual machine could not be pressed", "attempt", m.attempt.ID, "error", err)
+			m.e.logger.Warn("cannot press the power button of a virtual machine", "attempt", m.attempt.ID, "error", err)
 		}
 		sleep(ctx, powerAgain)
 	}
@@ -93,7 +93,7 @@ func (m *machine) kill() {
 		}
 	}
 	if err := m.folder.kill(); err != nil {
-		m.e.logger.Warn("a virtual machine could not be killed", "attempt", m.attempt.ID, "error", err)
+		m.e.logger.Warn("cannot kill a virtual machine", "attempt", m.attempt.ID, "error", err)
 	}
 }
 

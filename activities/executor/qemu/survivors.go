@@ -23,7 +23,7 @@ func (e *Executor) Survivors(_ context.Context, node string) ([]executor.Leftove
 			continue // it is being removed
 		}
 		if err != nil {
-			e.logger.Warn("a folder of virtual machines has none that is known; remove it if it is of no use", "folder", string(f), "error", err)
+			e.logger.Warn("unknown folder among the virtual machines; remove it if it is not needed", "folder", string(f), "error", err)
 			continue
 		}
 		if r.Identity.Node != node || e.isOwn(r.ID) {

@@ -164,7 +164,7 @@ func message(spec *v1.ClaudeRelaySpec, inputFile string) (string, error) {
 		return "", fmt.Errorf("read the context: %w", err)
 	}
 	if len(text) > maxContext {
-		return "", &executor.StartError{ExitCode: 126, BadSpec: true, Err: fmt.Errorf("the context is larger than %d MiB; leave fullContext out, and name in the prompt what the session is to know", maxContext>>20)}
+		return "", &executor.StartError{ExitCode: 126, BadSpec: true, Err: fmt.Errorf("the context is larger than %d MiB; omit fullContext and put the necessary facts in the prompt", maxContext>>20)}
 	}
 	return spec.GetPrompt() + "\n\nThe context of the run and the outputs of the tasks before, as JSON:\n" + string(text), nil
 }

@@ -303,7 +303,7 @@ func TestASessionThatEndsFailsItsRelays(t *testing.T) {
 		detach bool
 		want   string
 	}{
-		"program": {"DIE", false, "session s-1 has ended: its program has ended with exit code 3"},
+		"program": {"DIE", false, "session s-1 has ended: its program exited with code 3"},
 		"detach":  {"HANG", true, "session s-1 has ended: it was detached"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -331,7 +331,7 @@ func TestARelayWithoutItsSessionFailsByTheNamesOfTheOthers(t *testing.T) {
 	f := folder(t)
 	spec := asked("hello")
 	none := send(t.Context(), t, f, spec).wait(t)
-	if want := "there is no session s-1 on this node, nor any other; `switchyard agent attach` begins one"; none.Failure == nil || none.Failure.Err.Error() != want || none.spawned {
+	if want := "session s-1 does not exist; this node has no sessions (start one with `switchyard agent attach`)"; none.Failure == nil || none.Failure.Err.Error() != want || none.spawned {
 		t.Errorf("failure %+v, error %v", none.Failure, none.err)
 	}
 	attach(t, f, "b", echo)
@@ -341,7 +341,7 @@ func TestARelayWithoutItsSessionFailsByTheNamesOfTheOthers(t *testing.T) {
 		t.Fatal(err)
 	}
 	some := send(t.Context(), t, f, spec).wait(t)
-	if want := "there is no session s-1 on this node; there is a, b"; some.Failure == nil || some.Failure.Reason != v1.ReasonNoSession || some.Failure.Err.Error() != want {
+	if want := "session s-1 does not exist on this node (available: a, b)"; some.Failure == nil || some.Failure.Reason != v1.ReasonNoSession || some.Failure.Err.Error() != want {
 		t.Errorf("failure %+v, error %v", some.Failure, some.err)
 	}
 	attach(t, f, "s-1", echo)
@@ -375,7 +375,7 @@ func TestASessionIsAttachedOnce(t *testing.T) {
 	attach(t, f, "s-1", echo)
 	for name, script := range map[string]string{"s-1": echo, "": `echo '{"type":"system","subtype":"init","session_id":"s-1"}'` + echo} {
 		again := attach(t, f, name, script)
-		if <-again.ended; again.err == nil || again.err.Error() != "session s-1 is attached already; choose another name" {
+		if <-again.ended; again.err == nil || again.err.Error() != "session s-1 is already attached; choose another name" {
 			t.Errorf("error %v", again.err)
 		}
 	}
@@ -391,7 +391,7 @@ func TestAFolderOfOthersHasNoSessions(t *testing.T) {
 		t.Fatal(err)
 	}
 	a := attach(t, f, "s-1", echo)
-	if <-a.ended; a.err == nil || !strings.Contains(a.err.Error(), "is not a folder of this user alone") {
+	if <-a.ended; a.err == nil || !strings.Contains(a.err.Error(), "is not a private folder of this user") {
 		t.Errorf("error %v", a.err)
 	}
 	if got := send(t.Context(), t, f, asked("hello")).wait(t); got.Failure == nil || got.Failure.Reason != v1.ReasonNoSession {

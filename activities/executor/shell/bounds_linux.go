@@ -59,7 +59,7 @@ func (b *bounds) find() error {
 	if old, err := olderThan(5, 4); err != nil || old {
 		// The kernel could kill the worker for the memory use of its tasks, since the
 		// thread of an in-cgroup forker is in the task's memory cgroup.
-		return errors.Join(errors.New("limits by cgroup v1 need Linux 5.4"), err)
+		return errors.Join(errors.New("limits with cgroup v1 need Linux 5.4 or newer"), err)
 	}
 	mounts, err := os.ReadFile("/proc/self/mountinfo")
 	if err != nil {
@@ -75,7 +75,7 @@ func (b *bounds) find() error {
 			err = unix.Access(base, unix.W_OK)
 		}
 		if err != nil {
-			return fmt.Errorf("no cgroup of the %s controller can be made: %w", controller, err)
+			return fmt.Errorf("cannot create cgroups of the %s controller: %w", controller, err)
 		}
 		b.bases[controller] = base
 	}

@@ -74,9 +74,9 @@ func parseSpec(spec *structpb.Struct) (command, error) {
 	// The definition cannot contain NUL, but the value of a ${{ }} expression in it can.
 	switch {
 	case hasNUL(c.line) || slices.ContainsFunc(c.argv, hasNUL):
-		return command{}, errors.New("command holds a NUL character, which no program can be given")
+		return command{}, errors.New("command contains a NUL character, which a program's arguments cannot hold")
 	case hasNUL(c.dir):
-		return command{}, errors.New("workingDirectory holds a NUL character, which no path can")
+		return command{}, errors.New("workingDirectory contains a NUL character, which is not valid in a path")
 	}
 	return c, nil
 }

@@ -61,7 +61,7 @@ func (in *entered) checkUser(user string) error {
 	if user == "" || user == strconv.Itoa(int(in.process.UID)) {
 		return nil
 	}
-	return &executor.Refusal{Text: fmt.Sprintf("a shell task has one user; it cannot be entered as %q", user)}
+	return &executor.Refusal{Text: fmt.Sprintf("a shell task runs as a single user and cannot be entered as %q", user)}
 }
 
 // Dial connects to a port of the attempt. Without a sandbox, or with the node's network in it, that is a port of the node.
@@ -110,7 +110,7 @@ func (in *entered) command(c executor.Command) (program, error) {
 		}
 	}
 	if hasNUL(p.dir) || hasNUL(c.Line) || slices.ContainsFunc(c.Args, hasNUL) {
-		return program{}, cannotRun(fmt.Errorf("the command holds a NUL character, which no program can be given"))
+		return program{}, cannotRun(fmt.Errorf("the command contains a NUL character, which a program's arguments cannot hold"))
 	}
 	if !p.sandbox { // a sandbox has other directories
 		if info, err := os.Stat(p.dir); err != nil {

@@ -12,5 +12,5 @@ var _ executor.Enterer = (*Executor)(nil)
 
 // Enter returns a Refusal on systems other than Linux.
 func (e *Executor) Enter(context.Context, string) (executor.Inside, error) {
-	return nil, &executor.Refusal{Text: "tasks can only be entered on nodes with Linux"}
+	return nil, &executor.Refusal{Text: "tasks can only be entered on Linux nodes"}
 }

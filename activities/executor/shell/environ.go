@@ -53,9 +53,9 @@ var passName = regexp.MustCompile(`^([A-Za-z_][A-Za-z0-9_]*\*?|\*)$`)
 func CheckPassName(name string) error {
 	switch {
 	case strings.HasPrefix(name, ownPrefix):
-		return fmt.Errorf("%s is a setting of Switchyard, which tasks do not get; set it in the task's env", name)
+		return fmt.Errorf("%s is a Switchyard setting and cannot be passed to tasks; set it in the task's env", name)
 	case !passName.MatchString(name):
-		return fmt.Errorf("%q is not the name of a variable, such as SSH_AUTH_SOCK, nor the beginning of several, such as AWS_*", name)
+		return fmt.Errorf("%q is neither a variable name, such as SSH_AUTH_SOCK, nor a prefix, such as AWS_*", name)
 	}
 	return nil
 }
@@ -77,10 +77,10 @@ func environment(node []string, task map[string]string, dir, id string) ([]strin
 	for _, key := range slices.Sorted(maps.Keys(task)) {
 		value := task[key]
 		if key == "" || strings.ContainsAny(key, "=\x00") {
-			return nil, fmt.Errorf("%q cannot be the name of an environment variable", key)
+			return nil, fmt.Errorf("%q is not a valid name of an environment variable", key)
 		}
 		if hasNUL(value) {
-			return nil, fmt.Errorf("the value of env.%s holds a NUL character, which no program can be given", key)
+			return nil, fmt.Errorf("the value of env.%s contains a NUL character, which an environment variable cannot hold", key)
 		}
 		if key != procfs.Marker {
 			all = append(all, key+"="+value)

@@ -190,4 +190,4 @@ func signalNumber(name string) syscall.Signal {
 }
 
 // errNoTerminal wraps the error of creating a terminal.
-func errNoTerminal(err error) error { return fmt.Errorf("make a terminal: %w", err) }
+func errNoTerminal(err error) error { return fmt.Errorf("create a terminal: %w", err) }

@@ -187,7 +187,7 @@ func (r *running) run(ctx context.Context, e *Executor, p program, spawned func(
 }
 
 // errStopped reports that the attempt was stopped before its program started.
-var errStopped = errors.New("stopped before it has started")
+var errStopped = errors.New("stopped before it started")
 
 // start starts the program, in a sandbox if it needs one.
 func (r *running) start(ctx context.Context, p program, files []*os.File) (*os.Process, error) {

@@ -51,7 +51,7 @@ func (e *Executor) checkSandbox() error {
 		return fmt.Errorf("limits cannot be set: %w", err)
 	}
 	if err := unix.MountSetattr(-1, "", 0, &unix.MountAttr{}); errors.Is(err, unix.ENOSYS) || errors.Is(err, unix.EPERM) {
-		return fmt.Errorf("mounts cannot be made read-only (Linux 5.12 can): %w", err)
+		return fmt.Errorf("mounts cannot be made read-only, which needs Linux 5.12 or newer: %w", err)
 	}
 	// As in cgroupFactory.probe, this error means that everything before it worked.
 	_, err := os.StartProcess("/dev/null/probe", []string{"probe"}, &os.ProcAttr{
@@ -91,7 +91,7 @@ func (b *box) release() error {
 	var errs []error
 	for dir := range b.given {
 		if err := hand(dir, os.Geteuid(), os.Getegid()); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			errs = append(errs, fmt.Errorf("take the workspace back: %w", err))
+			errs = append(errs, fmt.Errorf("reclaim the workspace: %w", err))
 		}
 	}
 	b.users.giveBack(b.user)
@@ -130,7 +130,7 @@ func (r *running) startBoxed(ctx context.Context, p program, files []*os.File) (
 	}
 	for _, dir := range a.PrivateDirs() {
 		if err := hand(dir, b.user.id, b.user.id); err != nil {
-			return failed(fmt.Errorf("give the workspace: %w", err))
+			return failed(fmt.Errorf("hand over the workspace: %w", err))
 		}
 		b.given[dir] = true
 	}
@@ -191,13 +191,13 @@ func (r *running) startPlan(ctx context.Context, p *sandboxinit.Plan, files []*o
 	case err != nil:
 		return failed(err)
 	case !ran && answer == "":
-		return failed(errors.New("it did not come about; main must call ServeIfAsked before anything else"))
+		return failed(errors.New("it was not built; main must call ServeIfAsked before anything else"))
 	case !ran:
 		return failed(errors.New(answer))
 	}
 	errno, err := strconv.Atoi(answer)
 	if err != nil {
-		return failed(fmt.Errorf("what it says is %q", said))
+		return failed(fmt.Errorf("unexpected message %q", said))
 	}
 	return nil, startError(p.Argv[0], syscall.Errno(errno))
 }

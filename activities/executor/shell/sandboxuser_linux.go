@@ -55,7 +55,7 @@ func (u *users) take() (*user, error) {
 			continue
 		}
 		if err != nil {
-			return nil, fmt.Errorf("find a user: %w", err)
+			return nil, fmt.Errorf("find a free sandbox user: %w", err)
 		}
 		if busy == nil {
 			busy = usersWithProcesses()
@@ -66,7 +66,7 @@ func (u *users) take() (*user, error) {
 		}
 		return &user{id: id, lock: lock}, nil
 	}
-	return nil, fmt.Errorf("none of the %d users from %d on is free", u.all.Count, u.all.First)
+	return nil, fmt.Errorf("all %d sandbox users from %d are in use", u.all.Count, u.all.First)
 }
 
 // giveBack makes a user available again. None of the user's processes may be running.

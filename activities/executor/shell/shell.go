@@ -99,7 +99,7 @@ func New(o Options) (*Executor, error) {
 	trees, err := newTreeFactory(o.Mechanism, guard, o.Logger)
 	if err != nil {
 		null.Close()
-		return nil, fmt.Errorf("contain shell tasks: %w", err)
+		return nil, fmt.Errorf("set up process tracking for shell tasks: %w", err)
 	}
 	return &Executor{
 		trees:   trees,

@@ -140,9 +140,9 @@ func TestMalformedEnvironmentIsAStartError(t *testing.T) {
 func TestNULIsNamedByItsField(t *testing.T) {
 	e := newExecutor(t, Options{})
 	for want, a := range map[string]executor.Attempt{
-		"the value of env.WHO holds a NUL character": {Env: map[string]string{"WHO": "a\x00b"}, Spec: spec(t, map[string]any{"command": "true"})},
-		"command holds a NUL character":              {Spec: spec(t, map[string]any{"command": []any{"echo", "a\x00b"}})},
-		"workingDirectory holds a NUL character":     {Spec: spec(t, map[string]any{"command": "true", "workingDirectory": "/\x00"})},
+		"the value of env.WHO contains a NUL character": {Env: map[string]string{"WHO": "a\x00b"}, Spec: spec(t, map[string]any{"command": "true"})},
+		"command contains a NUL character":              {Spec: spec(t, map[string]any{"command": []any{"echo", "a\x00b"}})},
+		"workingDirectory contains a NUL character":     {Spec: spec(t, map[string]any{"command": "true", "workingDirectory": "/\x00"})},
 	} {
 		if _, err := e.Run(t.Context(), a, func() {}); executor.AsStartError(err) == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, which should say %q", err, want)

@@ -80,7 +80,7 @@ func (s *strays) sweep() {
 		for pid, id := range found {
 			_ = unix.Kill(pid, unix.SIGKILL)
 			if left == 0 {
-				s.logger.Warn("a process had left the cgroup of its attempt and outlived it; it was ended", "attempt", id, "pid", pid)
+				s.logger.Warn("killed a process that left the cgroup of its attempt and outlived it", "attempt", id, "pid", pid)
 			}
 		}
 		if len(found) == 0 {

@@ -54,7 +54,9 @@ echo $line`)
 		sleeps, _ := exec.Command("pgrep", "-f", "/bin/sleep 100017").Output()
 		return len(leftOf(t, a.ID)) == 0 && len(sleeps) == 0
 	})
-	eventually(t, "that is logged", func() bool { return strings.Contains(log.String(), "had left the cgroup of its attempt") })
+	eventually(t, "that is logged", func() bool {
+		return strings.Contains(log.String(), "killed a process that left the cgroup of its attempt")
+	})
 }
 
 // The strays do not include an attempt whose id is in use again.

@@ -26,7 +26,7 @@ func newTreeFactory(asked Mechanism, guard *watchdog, logger *slog.Logger) (tree
 	}
 	marks, noMark := newMarks(guard)
 	if noMark == nil {
-		logger.Info("shell tasks are tracked by a mark in their environment", "noCgroup", noCgroup)
+		logger.Info("cgroups are unavailable; shell tasks are tracked by a marker in their environment", "noCgroup", noCgroup)
 		return marks, nil
 	}
 	return nil, errors.Join(noCgroup, noMark)

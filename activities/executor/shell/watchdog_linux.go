@@ -83,7 +83,7 @@ func (w *watchdog) keepRunning() error {
 	if w.pipe != nil {
 		select {
 		case <-w.exited:
-			w.logger.Warn("watchdog of shell tasks has ended, another one is started")
+			w.logger.Warn("the watchdog of shell tasks has ended; starting another one")
 			w.drop()
 		default:
 			return nil
@@ -97,7 +97,7 @@ func (w *watchdog) keepRunning() error {
 		return nil
 	case 1:
 		w.left = 0
-		w.logger.Error("watchdog of shell tasks does not stay; from now on tasks may outlive a worker that is killed",
+		w.logger.Error("the watchdog of shell tasks keeps ending; from now on tasks may outlive a killed worker",
 			"hint", "main must call ServeIfAsked before anything else")
 		return nil
 	}
@@ -151,7 +151,7 @@ func (w *watchdog) send(message string) error {
 	}
 	w.pipe.SetWriteDeadline(time.Now().Add(patience))
 	if _, err := io.WriteString(w.pipe, message+"\n"); err != nil {
-		return fmt.Errorf("tell watchdog: %w", err)
+		return fmt.Errorf("send to watchdog: %w", err)
 	}
 	return nil
 }
@@ -184,7 +184,7 @@ func (w *watchdog) close() error {
 		select {
 		case <-w.exited:
 		case <-timer.C:
-			w.logger.Warn("watchdog of shell tasks does not end by itself")
+			w.logger.Warn("the watchdog of shell tasks did not exit in time; killing it")
 		}
 	}
 	w.drop()

@@ -295,10 +295,10 @@ func TestWatchdogThatDoesNotStay(t *testing.T) {
 			e.guard.path = "/bin/true"
 			eventually(t, "it is given up", func() bool {
 				runTrue(t, e)
-				return strings.Contains(log.String(), "does not stay")
+				return strings.Contains(log.String(), "keeps ending")
 			})
 			runTrue(t, e)
-			if n := strings.Count(log.String(), "another one is started"); n >= mostWatchdogs {
+			if n := strings.Count(log.String(), "starting another one"); n >= mostWatchdogs {
 				t.Errorf("%d were started", n)
 			}
 		})

@@ -114,7 +114,7 @@ func (w *watchdog) reportMove() {
 		// A new watchdog is sent all attempts.
 		w.drop()
 		if err := w.keepRunning(); err != nil {
-			w.logger.Warn("leases of shell tasks are not watched for now", "error", err)
+			w.logger.Warn("cannot start a watchdog; leases of shell tasks are not enforced for now", "error", err)
 		}
 		return
 	}

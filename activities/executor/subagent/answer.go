@@ -35,11 +35,11 @@ func newAnswerSchema(s *structpb.Struct) (*answerSchema, error) {
 	compiler.UseLoader(noLoader{})
 	const name = "outputSchema:/" // errors show the name, and a relative name would become a path on this machine
 	if err := compiler.AddResource(name, value); err != nil {
-		return nil, fmt.Errorf("outputSchema is no JSON schema: %w", err)
+		return nil, fmt.Errorf("outputSchema is not a valid JSON schema: %w", err)
 	}
 	schema, err := compiler.Compile(name)
 	if err != nil {
-		return nil, fmt.Errorf("outputSchema is no JSON schema: %w", err)
+		return nil, fmt.Errorf("outputSchema is not a valid JSON schema: %w", err)
 	}
 	return &answerSchema{text: string(text), schema: schema}, nil
 }
@@ -57,10 +57,10 @@ func (a *answerSchema) parse(text string) (map[string]any, error) {
 	text = unfence(text)
 	var object map[string]any
 	if err := json.Unmarshal([]byte(text), &object); err != nil {
-		return nil, fmt.Errorf("it is not one JSON object: %w", err)
+		return nil, fmt.Errorf("not a single JSON object: %w", err)
 	}
 	if object == nil {
-		return nil, errors.New("it is null and not a JSON object")
+		return nil, errors.New("null instead of a JSON object")
 	}
 	value, err := jsonschema.UnmarshalJSON(strings.NewReader(text))
 	if err != nil {

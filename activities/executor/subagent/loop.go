@@ -49,7 +49,7 @@ func (e *Executor) newLoop(ctx context.Context, a executor.Attempt, spec *v1.Sub
 		return nil, badSpec(fmt.Errorf("subagent spec: %w", err))
 	}
 	if _, known := e.o.Prices.Cost(spec.GetModel(), model.Usage{}); !known && spec.GetMaxCostUsd() > 0 {
-		return nil, cannotStart(fmt.Errorf("maxCostUsd needs the prices of model %s, which this node does not have; add them to the file of --agent-prices", spec.GetModel()))
+		return nil, cannotStart(fmt.Errorf("maxCostUsd requires the prices of model %s, which this node does not know; add them to the file given with --agent-prices", spec.GetModel()))
 	}
 	key, err := e.key(a, spec)
 	if err != nil {
@@ -101,7 +101,7 @@ func (l *loop) start(ctx context.Context) error {
 // close closes the tools.
 func (l *loop) close() {
 	if err := l.tools.close(); err != nil {
-		l.e.o.Logger.Warn("a tool of an agent was not ended", "attempt", l.a.ID, "error", err)
+		l.e.o.Logger.Warn("failed to close a tool of an agent", "attempt", l.a.ID, "error", err)
 	}
 }
 
@@ -163,10 +163,10 @@ func (l *loop) step(ctx context.Context) (done bool, err error) {
 func (l *loop) checkLimits() error {
 	used := l.session.Usage()
 	if limit := l.spec.GetMaxCostUsd(); limit > 0 && used.GetCostUsd() >= limit {
-		return &giveUp{v1.ReasonMaxCost, fmt.Errorf("the agent has cost $%.4f; its limit is $%.4f (`switchyard runs retry RUN --max-cost TASK=USD` lets it continue with another)", used.GetCostUsd(), limit)}
+		return &giveUp{v1.ReasonMaxCost, fmt.Errorf("the agent has cost $%.4f; its limit is $%.4f (raise it with `switchyard runs retry RUN --max-cost TASK=USD`)", used.GetCostUsd(), limit)}
 	}
 	if limit := l.spec.GetMaxTurns(); used.GetTurns() >= limit {
-		return &giveUp{v1.ReasonMaxTurns, fmt.Errorf("the agent has taken %d turns without an answer; its limit is %d (`switchyard runs retry RUN --max-turns TASK=N` lets it continue with another)", used.GetTurns(), limit)}
+		return &giveUp{v1.ReasonMaxTurns, fmt.Errorf("the agent has taken %d turns without an answer; its limit is %d (raise it with `switchyard runs retry RUN --max-turns TASK=N`)", used.GetTurns(), limit)}
 	}
 	return nil
 }
@@ -240,7 +240,7 @@ func firstWords(text string) string {
 func (l *loop) system() string {
 	text := l.spec.GetSystem()
 	if text == "" {
-		text = "You are an agent that carries out one task of a workflow. Nobody reads along: do not ask for permission, do the work, and end with your answer."
+		text = "You are an agent that carries out one task of a workflow. No human reads along: do not ask for permission, do the work, and end with your answer."
 	}
 	if l.tools.hasFiles() {
 		text += "\n\nYour tools work in one directory, which is yours alone. Only your last message is passed on, so what others need must be in it."
@@ -271,7 +271,7 @@ func (l *loop) report(ctx context.Context) *executor.AgentReport {
 // unknownOutcome returns the result that the model reads for a call whose end was not recorded.
 func unknownOutcome(c session.Call) string {
 	return fmt.Sprintf("The outcome of this call is unknown: it began on node %s at %s, and the worker there was lost before it ended. "+
-		"It may have taken effect, or a part of it. It was not repeated. Check what is so before you call again.",
+		"It may have taken effect, or a part of it. It was not repeated. Check the current state before you call again.",
 		c.Began.Node, c.Began.At.UTC().Format(time.RFC3339))
 }
 

@@ -210,7 +210,7 @@ func TestProviderThatDoesNotComeBackIsNamed(t *testing.T) {
 	t.Parallel()
 	c := newTrial(t, scriptedmodel.Rule{Reply: says("never"), Fault: &scriptedmodel.Fault{Status: 500}})
 	c.executor.patience = 50 * time.Millisecond
-	c.mustFail(v1.ReasonProvider, "the provider has failed for")
+	c.mustFail(v1.ReasonProvider, "the provider has been failing for")
 	c = newTrial(t, scriptedmodel.Rule{Reply: says("never")})
 	c.env["ANTHROPIC_API_KEY"] = "wrong-key"
 	failed := c.mustFail(v1.ReasonProvider, "ANTHROPIC_API_KEY")
@@ -278,7 +278,7 @@ func TestAttemptsThatCannotStartSayWhatHelps(t *testing.T) {
 	}{
 		"no model":       {func(c *trial) { delete(c.spec, "model"); c.spec["provider"] = "openai" }, "model is empty", true},
 		"unknown field":  {func(c *trial) { c.spec["modle"] = "x" }, "modle", true},
-		"unknown tool":   {func(c *trial) { c.spec["tools"] = []any{"browser"} }, "there are shell, files, fetch, fleet", true},
+		"unknown tool":   {func(c *trial) { c.spec["tools"] = []any{"browser"} }, "available: shell, files, fetch, fleet", true},
 		"tool of a node": {func(c *trial) { c.spec["tools"] = []any{"fetch"} }, "--agent-tools", false},
 		"no sandbox":     {func(c *trial) { c.spec["tools"] = []any{"shell"} }, "sandbox", false},
 		"no price":       {func(c *trial) { c.spec["model"], c.spec["maxCostUsd"] = "llama", 1.0 }, "--agent-prices", false},

@@ -48,7 +48,7 @@ func (e *Executor) runProgram(ctx context.Context, a executor.Attempt, spec *v1.
 	if s := spec.GetStallTimeout(); s != "" {
 		d, err := time.ParseDuration(s)
 		if err != nil || d <= 0 {
-			return executor.Result{}, badSpec(fmt.Errorf("subagent spec: stallTimeout %q is no time; such as 10m", s))
+			return executor.Result{}, badSpec(fmt.Errorf("subagent spec: stallTimeout %q is not a positive duration such as 10m", s))
 		}
 		o.StallTimeout = d
 	}
@@ -60,7 +60,7 @@ func (e *Executor) runProgram(ctx context.Context, a executor.Attempt, spec *v1.
 	case before.Node == a.Identity.Node:
 		o.Resume = before.Session
 	default:
-		l.notify(fmt.Sprintf("session %s of the program is on node %s; it begins anew here", before.Session, before.Node))
+		l.notify(fmt.Sprintf("session %s of the program is on node %s; starting a new session", before.Session, before.Node))
 	}
 	result, report, err := program.Run(ctx, e.o.Shell, a, o, spawned)
 	if err != nil {

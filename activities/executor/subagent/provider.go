@@ -49,7 +49,7 @@ func (l *loop) ask(ctx context.Context, r model.Request) (*model.Reply, error) {
 		wait := min(max(pause/2+rand.N(pause/2+1), failed.RetryAfter), maxRetryAfter)
 		pause = min(2*pause, maxPause)
 		if spent := time.Since(failing); spent+wait > l.e.patience {
-			return nil, &giveUp{reason: v1.ReasonProvider, err: fmt.Errorf("the provider has failed for %v: %w", spent.Round(time.Second), err)}
+			return nil, &giveUp{reason: v1.ReasonProvider, err: fmt.Errorf("the provider has been failing for %v: %w", spent.Round(time.Second), err)}
 		}
 		l.notify(fmt.Sprintf("%v; trying again in %v", err, wait.Round(100*time.Millisecond)))
 		select {

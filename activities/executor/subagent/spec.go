@@ -56,14 +56,14 @@ func (e *Executor) checkTools(spec *v1.SubagentSpec) error {
 	for _, name := range spec.GetTools() {
 		switch {
 		case !slices.Contains(v1.AgentTools(), name):
-			return badSpec(fmt.Errorf("subagent spec: there is no tool %q; there are %s", name, strings.Join(v1.AgentTools(), ", ")))
+			return badSpec(fmt.Errorf("subagent spec: unknown tool %q (available: %s)", name, strings.Join(v1.AgentTools(), ", ")))
 		case !slices.Contains(e.o.Tools, name):
-			return cannotStart(fmt.Errorf("this node allows agents the tools %s, and not %s; start its worker with --agent-tools %s, or require another node",
+			return cannotStart(fmt.Errorf("this node allows the agent tools %s, but not %s; start its worker with --agent-tools %s, or require another node",
 				cmp.Or(strings.Join(e.o.Tools, ", "), "none"), name, strings.Join(append(slices.Clone(e.o.Tools), name), ",")))
 		}
 	}
 	if len(spec.GetMcpServers()) > 0 && !slices.Contains(e.o.Tools, v1.AgentToolMCP) {
-		return cannotStart(fmt.Errorf("this node allows agents no servers of tools; start its worker with --agent-tools %s, or require another node",
+		return cannotStart(fmt.Errorf("this node does not allow MCP servers; start its worker with --agent-tools %s, or require another node",
 			strings.Join(append(slices.Clone(e.o.Tools), v1.AgentToolMCP), ",")))
 	}
 	return nil
@@ -92,6 +92,6 @@ func (e *Executor) key(a executor.Attempt, spec *v1.SubagentSpec) (string, error
 	if spec.GetBaseUrl() != "" {
 		return "", nil
 	}
-	return "", cannotStart(fmt.Errorf("there is no key for %s; give the task secretEnv %s, or start the worker with --agent-key-file %s=FILE",
+	return "", cannotStart(fmt.Errorf("no key for %s; set secretEnv %s in the task, or start the worker with --agent-key-file %s=FILE",
 		provider, keyVariables[provider], provider))
 }

@@ -148,13 +148,13 @@ func (t *toolbox) close() error {
 // names returns a phrase with the names of all tools, for the model.
 func (t *toolbox) names() string {
 	if len(t.models) == 0 {
-		return "there are none"
+		return "no tools are available"
 	}
 	names := make([]string, len(t.models))
 	for i, one := range t.models {
 		names[i] = one.Name
 	}
-	return "there are " + strings.Join(names, ", ")
+	return "available tools: " + strings.Join(names, ", ")
 }
 
 // archive saves the directory if it has changed. A directory that is too large is not saved, which loses its content if
@@ -199,10 +199,10 @@ func (l *loop) call(ctx context.Context, c session.Call) error {
 	chosen := l.tools.byName[c.Name]
 	switch {
 	case c.Began != nil:
-		l.notify(fmt.Sprintf("the outcome of a call of %s on node %s is unknown; it is not repeated", c.Name, c.Began.Node))
+		l.notify(fmt.Sprintf("the outcome of a call to %s on node %s is unknown; the call is not repeated", c.Name, c.Began.Node))
 		return end(now, tool.Outcome{Text: unknownOutcome(c), IsError: true})
 	case chosen == nil:
-		return end(now, tool.Outcome{Text: fmt.Sprintf("There is no tool %q; %s.", c.Name, l.tools.names()), IsError: true})
+		return end(now, tool.Outcome{Text: fmt.Sprintf("Unknown tool %q; %s.", c.Name, l.tools.names()), IsError: true})
 	case c.Broken != "":
 		return end(now, tool.Outcome{Text: "The arguments are not a JSON object, so nothing was called. Call again with valid JSON.", IsError: true})
 	}

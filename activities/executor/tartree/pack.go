@@ -141,7 +141,7 @@ func (p *packer) addBelow(dir, name string) error {
 	for _, one := range names {
 		file := path.Join(dir, one)
 		if len(file) > maxPath {
-			p.leaveOut(dir, errors.New("the path of what is in it is too long"))
+			p.leaveOut(dir, errors.New("it contains a path that is too long"))
 			return nil
 		}
 		if err := p.add(file, path.Join(name, one)); err != nil {
@@ -173,7 +173,7 @@ func (p *packer) copy(file string, content io.Reader, size int64) error {
 		return nil
 	}
 	if err == nil {
-		err = errors.New("it became shorter while it was read")
+		err = errors.New("it shrank while it was read")
 	}
 	p.leaveOut(file, err)
 	_, err = io.CopyN(p.to, zeros{}, size-n)

@@ -61,7 +61,7 @@ func Place(to string, rename bool) (dir, name string, err error) {
 		return to, "", nil
 	}
 	if dir, name = path.Split(to); name == "" {
-		return "", "", fmt.Errorf("write %s: it has no name of its own (%w)", to, fs.ErrInvalid)
+		return "", "", fmt.Errorf("write %s: the path ends in a slash, so nothing can be renamed to it (%w)", to, fs.ErrInvalid)
 	}
 	return dir, name, nil
 }
@@ -98,7 +98,7 @@ func Unpack(root Target, dir, name string, from io.Reader) error {
 
 // refused returns the error for an entry that is refused.
 func refused(name, why string) error {
-	return fmt.Errorf("the archive's %s is refused: %s (%w)", name, why, fs.ErrInvalid)
+	return fmt.Errorf("archive entry %s is refused: %s (%w)", name, why, fs.ErrInvalid)
 }
 
 // inside returns the path of an entry below the root, or "." for the root itself.
@@ -111,7 +111,7 @@ func (u *unpacker) inside(name string) (string, error) {
 	}
 	for part := range strings.SplitSeq(name, "/") {
 		if part == ".." {
-			return "", refused(name, "its name leads outside")
+			return "", refused(name, "its path leaves the target directory")
 		}
 	}
 	name = path.Clean(name)
@@ -123,7 +123,7 @@ func (u *unpacker) inside(name string) (string, error) {
 		u.top = top
 	}
 	if top != u.top {
-		return "", refused(name, fmt.Sprintf("only one file or directory can be renamed, and the archive also has %s", u.top))
+		return "", refused(name, fmt.Sprintf("a renamed archive must have a single top-level entry, and this one also has %s", u.top))
 	}
 	return path.Join(u.rename, rest), nil
 }
@@ -155,7 +155,7 @@ func (u *unpacker) add(header *tar.Header, content io.Reader) error {
 	case tar.TypeLink:
 		return u.addLink(name, header)
 	}
-	return refused(header.Name, "it is neither a file, nor a directory, nor a link")
+	return refused(header.Name, "only files, directories and links are supported")
 }
 
 // path returns the path of a name, for messages.
@@ -204,7 +204,7 @@ func (u *unpacker) addDir(name string, header *tar.Header) error {
 		return About("write", u.path(name), err)
 	}
 	if !info.IsDir() {
-		return fmt.Errorf("write %s: a file or a link with this name is in the way of the directory", u.path(name))
+		return fmt.Errorf("write %s: a file or link already exists there, not a directory", u.path(name))
 	}
 	return nil
 }

@@ -157,7 +157,7 @@ func (e *Executor) Capture(ctx context.Context, id string, to io.Writer) (captur
 	err = e.with(id, func(b Backend) (err error) {
 		capturer, ok := b.(executor.Capturer)
 		if !ok {
-			return &executor.Refusal{Text: "machines of its kind cannot be captured"}
+			return &executor.Refusal{Text: "machines of this kind cannot be captured"}
 		}
 		captured, err = capturer.Capture(ctx, id, to)
 		return err
@@ -175,7 +175,7 @@ func (e *Executor) CaptureImage(ctx context.Context, image, registryAuth string,
 }
 
 // errNoVirtual reports that a node has no backend for virtual machines.
-var errNoVirtual = errors.New("this node cannot run virtual machines; the log of its worker says why")
+var errNoVirtual = errors.New("this node cannot run virtual machines; see the log of its worker")
 
 // backendFor returns the backend that the spec of an attempt names.
 func (e *Executor) backendFor(a executor.Attempt) (Backend, error) {

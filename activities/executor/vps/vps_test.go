@@ -118,7 +118,7 @@ func TestBadSpecsAreRefused(t *testing.T) {
 		says   string
 	}{
 		"other backend":   {map[string]any{"backend": "xen"}, "unknown"},
-		"no image":        {map[string]any{"image": ""}, "no image"},
+		"no image":        {map[string]any{"image": ""}, "neither image nor environment"},
 		"unknown field":   {map[string]any{"command": "true"}, "vps spec"},
 		"privileged":      {map[string]any{"privileged": true}, "does not allow"},
 		"no such program": {map[string]any{"init": []any{"/none"}}, "no such program"},
@@ -318,15 +318,15 @@ func TestEndsByOthers(t *testing.T) {
 		says string
 	}{
 		"removed": {[]string{"rm", "-f"}, "removed"},
-		"stopped": {[]string{"stop"}, "ended it"},
-		"killed":  {[]string{"kill"}, "ended it"},
+		"stopped": {[]string{"stop"}, "engine stopped it"},
+		"killed":  {[]string{"kill"}, "engine stopped it"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			a, out := attempt(t, nil)
 			m := start(t, e, a, out)
 			dockerRun(t, append(slices.Clone(test.args), m.name)...)
-			if r := m.end(t); r.err == nil || executor.AsStartError(r.err) != nil || !strings.Contains(r.err.Error(), test.says) && !strings.Contains(r.err.Error(), "ended it") {
+			if r := m.end(t); r.err == nil || executor.AsStartError(r.err) != nil || !strings.Contains(r.err.Error(), test.says) && !strings.Contains(r.err.Error(), "engine stopped it") {
 				t.Errorf("%+v, error %v, want one that says %q", r.Result, r.err, test.says)
 			}
 			nothingLeft(t, a)

@@ -53,7 +53,7 @@ func parse(text []byte) (*structpb.Struct, error) {
 	case '{':
 		return parseJSON(text)
 	case '[', '"':
-		return nil, &ContentError{Line: lineAt(text, bytes.IndexByte(text, trimmed[0])), Reason: "want a JSON object or key=value lines"}
+		return nil, &ContentError{Line: lineAt(text, bytes.IndexByte(text, trimmed[0])), Reason: "expected a JSON object or key=value lines"}
 	}
 	return parseLines(string(text))
 }
@@ -83,7 +83,7 @@ func jsonError(text []byte, err error) error {
 		return &ContentError{Line: lineAt(text, int(syntax.Offset)-1), Reason: syntax.Error()}
 	}
 	if errors.Is(err, io.ErrUnexpectedEOF) {
-		return &ContentError{Line: lineAt(text, len(text)), Reason: "the JSON object does not end"}
+		return &ContentError{Line: lineAt(text, len(text)), Reason: "the JSON object is incomplete"}
 	}
 	if kind, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
 		return &ContentError{Line: lineAt(text, int(kind.Offset)-1), Reason: kind.Value + " cannot be represented"}
@@ -125,7 +125,7 @@ func parseLines(text string) (*structpb.Struct, error) {
 		if marked >= 0 && (at < 0 || marked < at) {
 			value, after, ok := heredoc(lines, i, line[marked+2:])
 			if !ok {
-				return nil, &ContentError{Line: i + 1, Reason: fmt.Sprintf("no line %q ends the value", strings.TrimSpace(line[marked+2:]))}
+				return nil, &ContentError{Line: i + 1, Reason: fmt.Sprintf("no line %q terminates the value", strings.TrimSpace(line[marked+2:]))}
 			}
 			if err := put(s, line[:marked], value, i); err != nil {
 				return nil, err
@@ -160,7 +160,7 @@ func heredoc(lines []string, i int, mark string) (value string, end int, ok bool
 func put(s *structpb.Struct, key, value string, line int) error {
 	key = strings.TrimSpace(key)
 	if key == "" || strings.ContainsFunc(key, func(r rune) bool { return r <= ' ' || r == 0x7f }) {
-		return &ContentError{Line: line + 1, Reason: fmt.Sprintf("%q is not a key", shorten(key))}
+		return &ContentError{Line: line + 1, Reason: fmt.Sprintf("%q is not a valid key", shorten(key))}
 	}
 	s.Fields[key] = structpb.NewStringValue(value)
 	return nil

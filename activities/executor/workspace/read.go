@@ -37,7 +37,7 @@ func (e *ContentError) masked(text, masked []byte) *ContentError {
 			return of
 		}
 	}
-	return &ContentError{Line: e.Line, Reason: "cannot be read; why is not shown, because of the secrets in it"}
+	return &ContentError{Line: e.Line, Reason: "cannot be parsed; the reason is hidden because the file contains secrets"}
 }
 
 // content reads a file that a task may have written, or replaced by anything: a link to a secret of the worker, or a

@@ -196,7 +196,7 @@ func TestClusterThatRefusesConnectionsIsAway(t *testing.T) {
 	s := startServer(t, "", "")
 	s.stop()
 	c, log := open(t, write(t, filepath.Join(t.TempDir(), "config"), s.kubeconfig("first")), often)
-	eventually(t, log, "away", func() bool { return log.count("refuses the connection; its API server does not run") == 1 })
+	eventually(t, log, "away", func() bool { return log.count("refused the connection; its API server is not running") == 1 })
 	if !c.reaches()() {
 		t.Errorf("reached: %s", log)
 	}
@@ -211,10 +211,12 @@ func TestExpiredCredentialsAreReadAgainFromAChangedKubeconfig(t *testing.T) {
 	s.setToken("second")
 	eventually(t, log, "away", c.reaches())
 	eventually(t, log, "reason", func() bool {
-		return log.count("does not accept the credentials, which have expired or are not valid; renew them in "+file) == 1
+		return log.count("rejects the credentials, which are expired or invalid; renew them in "+file) == 1
 	})
 	write(t, file, "apiVersion: v1\nkind: Co")
-	eventually(t, log, "broken", func() bool { return log.count("cannot be read; the node continues with the old one") == 1 })
+	eventually(t, log, "broken", func() bool {
+		return log.count("changed kubeconfig cannot be read; continuing with the previous one") == 1
+	})
 	write(t, file, s.kubeconfig("second"))
 	eventually(t, log, "reached again", c.reaches("prod"))
 	if _, err := client.Discovery().ServerVersion(); err != nil {
@@ -274,7 +276,7 @@ func TestClusterWithoutAnAnswerIsAway(t *testing.T) {
 func TestClusterWithoutCredentialsIsAway(t *testing.T) {
 	s := startServer(t, "", "")
 	c, log := open(t, write(t, filepath.Join(t.TempDir(), "config"), s.kubeconfig("")), often)
-	eventually(t, log, "away", func() bool { return log.count("there are no credentials for https://") == 1 })
+	eventually(t, log, "away", func() bool { return log.count("no credentials for https://") == 1 })
 	if !c.reaches()() {
 		t.Errorf("reached: %s", log)
 	}
@@ -286,7 +288,7 @@ func TestClusterWhoseUserMayCreateNoJobsIsReachedWithAWarning(t *testing.T) {
 	c, log := open(t, write(t, filepath.Join(t.TempDir(), "config"), s.kubeconfig("first")), often)
 	eventually(t, log, "reached", c.reaches("prod"))
 	eventually(t, log, "asked", func() bool { return s.asked.Load() > 3 })
-	if log.count("lets this node create no Jobs in the namespace of its context") != 1 {
+	if log.count("this node may not create Jobs in the namespace of its context") != 1 {
 		t.Errorf("logged:\n%s", log)
 	}
 }
@@ -297,7 +299,9 @@ func TestClusterOfAnUnknownAuthorityIsAway(t *testing.T) {
 	at := strings.Index(text, ", certificate-authority-data")
 	text = text[:at] + text[at+strings.Index(text[at:], "}}"):]
 	_, log := open(t, write(t, filepath.Join(t.TempDir(), "config"), text), often)
-	eventually(t, log, "away", func() bool { return log.count("is of an unknown authority; check certificate-authority-data") == 1 })
+	eventually(t, log, "away", func() bool {
+		return log.count("is signed by an unknown authority; check certificate-authority-data") == 1
+	})
 }
 
 func TestClusterOfAnotherNameThanItsCertificateIsAway(t *testing.T) {

@@ -87,15 +87,15 @@ func TestOpenReportsEveryMistakeOfItsFlags(t *testing.T) {
 	for i, want := range []string{
 		"--kube prod=DIR/config:staging: another --kube has the name prod; give each cluster a name of its own",
 		"--kube -x=DIR/config:prod: the name of a cluster has at most 63 letters, digits, '.', '_' and '-', with a letter or digit first",
-		"--kube none=DIR/none: there is no kubeconfig DIR/none; write the path of one, such as ~/.kube/config",
-		"--kube broken=DIR/broken: DIR/broken is no kubeconfig: ",
-		"--kube empty=DIR/empty: kubeconfig DIR/empty has no contexts; name a complete one",
-		"--kube other=DIR/config:pord: kubeconfig DIR/config has no context pord; there are prod, staging",
-		"--kube unset=DIR/config: kubeconfig DIR/config has no current context; name one of its contexts after the file, as in unset=DIR/config:prod (there are prod, staging)",
-		"--kube old=DIR/current: kubeconfig DIR/current lacks its current context old; name one after the file (there are prod, staging)",
+		"--kube none=DIR/none: kubeconfig DIR/none does not exist; specify a path such as ~/.kube/config",
+		"--kube broken=DIR/broken: DIR/broken is not a valid kubeconfig: ",
+		"--kube empty=DIR/empty: kubeconfig DIR/empty has no contexts; specify a complete kubeconfig",
+		"--kube other=DIR/config:pord: kubeconfig DIR/config has no context pord (available: prod, staging)",
+		"--kube unset=DIR/config: kubeconfig DIR/config has no current context; append a context to the file, as in unset=DIR/config:prod (available: prod, staging)",
+		"--kube old=DIR/current: current context old does not exist in kubeconfig DIR/current; append a context to the file (available: prod, staging)",
 		"--kube lost=DIR/lost:prod: context prod of DIR/lost: ",
-		"--kube pod=in-cluster: this process runs in no pod of a cluster; name a kubeconfig",
-		"--kube podctx=in-cluster:a: in-cluster has no contexts; leave out :a",
+		"--kube pod=in-cluster: this process does not run in a pod; specify a kubeconfig",
+		"--kube podctx=in-cluster:a: in-cluster has no contexts; remove :a",
 	} {
 		if i >= len(got) || !strings.HasPrefix(got[i], want) {
 			t.Fatalf("line %d of %q does not begin with %q", i, got, want)

@@ -65,7 +65,7 @@ func load(cfg Config) (l *loaded, err error) {
 	l.rest.AcceptContentTypes = runtime.ContentTypeProtobuf + "," + runtime.ContentTypeJSON
 	if l.rest.ExecProvider != nil {
 		l.rest.ExecProvider.StdinUnavailable = true
-		l.rest.ExecProvider.StdinUnavailableMessage = "a node asks for credentials unattended"
+		l.rest.ExecProvider.StdinUnavailableMessage = "a node requests credentials unattended"
 	}
 	return l, nil
 }
@@ -73,11 +73,11 @@ func load(cfg Config) (l *loaded, err error) {
 // loadPod loads the cluster of the pod that runs this process.
 func loadPod(cfg Config) (*loaded, error) {
 	if cfg.Context != "" {
-		return nil, fmt.Errorf("%s has no contexts; leave out :%s", InCluster, cfg.Context)
+		return nil, fmt.Errorf("%s has no contexts; remove :%s", InCluster, cfg.Context)
 	}
 	config, err := rest.InClusterConfig()
 	if errors.Is(err, rest.ErrNotInCluster) {
-		return nil, errors.New("this process runs in no pod of a cluster; name a kubeconfig")
+		return nil, errors.New("this process does not run in a pod; specify a kubeconfig")
 	}
 	if err != nil {
 		return nil, fmt.Errorf("service account of this pod: %w; do not set automountServiceAccountToken to false", err)
@@ -93,14 +93,14 @@ func loadPod(cfg Config) (*loaded, error) {
 func loadFile(cfg Config) (*loaded, error) {
 	text, err := os.ReadFile(cfg.File)
 	if errors.Is(err, os.ErrNotExist) {
-		return nil, fmt.Errorf("there is no kubeconfig %s; write the path of one, such as ~/.kube/config", cfg.File)
+		return nil, fmt.Errorf("kubeconfig %s does not exist; specify a path such as ~/.kube/config", cfg.File)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("kubeconfig: %w", err)
 	}
 	raw, err := clientcmd.Load(text)
 	if err != nil {
-		return nil, fmt.Errorf("%s is no kubeconfig: %w", cfg.File, err)
+		return nil, fmt.Errorf("%s is not a valid kubeconfig: %w", cfg.File, err)
 	}
 	context, err := contextOf(cfg, raw)
 	if err != nil {
@@ -139,13 +139,13 @@ func contextOf(cfg Config, raw *api.Config) (string, error) {
 	names := strings.Join(there, ", ")
 	switch {
 	case len(there) == 0:
-		return "", fmt.Errorf("kubeconfig %s has no contexts; name a complete one", cfg.File)
+		return "", fmt.Errorf("kubeconfig %s has no contexts; specify a complete kubeconfig", cfg.File)
 	case name == "":
-		return "", fmt.Errorf("kubeconfig %s has no current context; name one of its contexts after the file, as in %s=%s:%s (there are %s)", cfg.File, cfg.Name, cfg.File, there[0], names)
+		return "", fmt.Errorf("kubeconfig %s has no current context; append a context to the file, as in %s=%s:%s (available: %s)", cfg.File, cfg.Name, cfg.File, there[0], names)
 	case cfg.Context == "":
-		return "", fmt.Errorf("kubeconfig %s lacks its current context %s; name one after the file (there are %s)", cfg.File, name, names)
+		return "", fmt.Errorf("current context %[2]s does not exist in kubeconfig %[1]s; append a context to the file (available: %[3]s)", cfg.File, name, names)
 	}
-	return "", fmt.Errorf("kubeconfig %s has no context %s; there are %s", cfg.File, name, names)
+	return "", fmt.Errorf("kubeconfig %s has no context %s (available: %s)", cfg.File, name, names)
 }
 
 // warningLog logs the warnings of a cluster, such as those of its pod security standards.

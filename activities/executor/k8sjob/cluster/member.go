@@ -99,13 +99,13 @@ func (m *member) reload() {
 	if err != nil {
 		if m.broken != err.Error() {
 			m.broken = err.Error()
-			m.logger.Warn("kubeconfig of a cluster has changed and cannot be read; the node continues with the old one", "flag", m.cfg.String(), "error", err)
+			m.logger.Warn("changed kubeconfig cannot be read; continuing with the previous one", "flag", m.cfg.String(), "error", err)
 		}
 		return
 	}
 	m.loaded, m.broken = fresh, ""
 	m.current.Store(&Cluster{Name: m.cfg.Name, Client: m.current.Load().Client, Config: fresh.rest, Namespace: fresh.namespace})
-	m.logger.Info("kubeconfig of a cluster has changed and was read again", "file", m.cfg.File)
+	m.logger.Info("kubeconfig reloaded", "file", m.cfg.File)
 }
 
 // ask asks the cluster whether the node may create Jobs, which requires valid credentials. It returns false if the
@@ -172,7 +172,7 @@ func (m *member) record(got answer) {
 	}
 	if state == reached {
 		if !got.mayCreate && !m.limited {
-			m.logger.Warn("cluster lets this node create no Jobs in the namespace of its context; tasks have to name another one, or its user needs a role", "namespace", m.current.Load().Namespace)
+			m.logger.Warn("this node may not create Jobs in the namespace of its context; name another namespace in tasks, or grant its user a role", "namespace", m.current.Load().Namespace)
 		}
 		m.limited = !got.mayCreate
 	}

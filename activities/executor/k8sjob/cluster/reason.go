@@ -40,23 +40,23 @@ func reasonOf(err error, host, remedy, silence string) string {
 	)
 	switch {
 	case apierrors.IsUnauthorized(err):
-		return fmt.Sprintf("%s does not accept the credentials, which have expired or are not valid; %s", host, remedy)
+		return fmt.Sprintf("%s rejects the credentials, which are expired or invalid; %s", host, remedy)
 	case apierrors.IsForbidden(err):
-		return fmt.Sprintf("there are no credentials for %s; %s", host, remedy)
+		return fmt.Sprintf("no credentials for %s; %s", host, remedy)
 	case errors.As(err, &status):
-		return fmt.Sprintf("%s answers %d: %s", host, status.Status().Code, status.Status().Message)
+		return fmt.Sprintf("%s answered %d: %s", host, status.Status().Code, status.Status().Message)
 	case errors.Is(err, context.DeadlineExceeded):
 		return fmt.Sprintf("%s: %s", host, silence)
 	case utilnet.IsConnectionRefused(err):
-		return host + " refuses the connection; its API server does not run, or has another address"
+		return host + " refused the connection; its API server is not running or has another address"
 	case errors.As(err, &dns):
 		return fmt.Sprintf("the name %s cannot be resolved: %s", dns.Name, dns.Err)
 	case errors.As(err, &authority):
-		return fmt.Sprintf("the certificate of %s is of an unknown authority; check certificate-authority-data of the kubeconfig", host)
+		return fmt.Sprintf("the certificate of %s is signed by an unknown authority; check certificate-authority-data in the kubeconfig", host)
 	case errors.As(err, &hostname), errors.As(err, &invalid):
 		return fmt.Sprintf("the certificate of %s is not valid: %v", host, innermost(err))
 	case errors.As(err, &op) && op.Op == "remote error":
-		return fmt.Sprintf("%s ends the TLS handshake (%v); check the client certificate of the kubeconfig", host, op.Err)
+		return fmt.Sprintf("%s aborted the TLS handshake (%v); check the client certificate in the kubeconfig", host, op.Err)
 	}
 	return err.Error()
 }

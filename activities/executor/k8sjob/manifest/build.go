@@ -54,9 +54,9 @@ func Build(a executor.Attempt, template *corev1.PodTemplateSpec, spec *v1.K8SJob
 		}
 		return nil, nil, badSpec(errors.New(strings.Join(texts, "; ")))
 	case b.main == nil:
-		return nil, nil, badSpec(fmt.Errorf("spec.template has no container called %q", podspec.MainContainer))
+		return nil, nil, badSpec(fmt.Errorf("spec.template has no container named %q", podspec.MainContainer))
 	case o.HelperImage != "" && len(b.main.Command) == 0:
-		return nil, nil, badSpec(errors.New("spec.command is missing, and the program of an image cannot be found from outside (write what the image runs, which is its ENTRYPOINT and CMD)"))
+		return nil, nil, badSpec(errors.New("spec.command is required on nodes with a helper image (set it to the ENTRYPOINT and CMD of the image)"))
 	}
 	meta := metav1.ObjectMeta{
 		Name: b.name, Namespace: spec.GetNamespace(), Labels: labels(a.Identity),

@@ -27,7 +27,7 @@ func (b *builder) secret(meta metav1.ObjectMeta) (*corev1.Secret, error) {
 		size += len(data[key])
 	}
 	if size > maxSecret {
-		return nil, badSpec(fmt.Errorf("input and secrets of the task take %d bytes (%d of them the input); a Secret of Kubernetes takes %d (have the tasks before write large data to the store or to a volume, and pass where it is)",
+		return nil, badSpec(fmt.Errorf("input and secrets of the task have %d bytes (input: %d); a Kubernetes Secret holds %d (let upstream tasks write large data to the store or a volume and pass its location)",
 			size, len(b.o.Input), maxSecret))
 	}
 	return &corev1.Secret{

@@ -36,7 +36,7 @@ func (e *FileError) Error() string {
 
 // ErrNoList reports that the list of files was not seen: the helper did not reach its end, or the log was rotated or
 // cut.
-var ErrNoList = errors.New("the log does not have the list of files that ends it")
+var ErrNoList = errors.New("the log has no file list at its end")
 
 // listed is a file of the list and its state.
 type listed struct {
@@ -102,7 +102,7 @@ func (f *listed) parse(text string) bool {
 		return err == nil && n > 0 && n <= MaxFile
 	case stateLarge:
 		n, err := strconv.ParseInt(rest, 10, 64)
-		f.err = &FileError{f.kind, TooLarge, fmt.Sprintf("it has %d bytes, and at most %d can travel within the log of a pod", n, MaxFile)}
+		f.err = &FileError{f.kind, TooLarge, fmt.Sprintf("the file has %d bytes; at most %d can be transferred in the log of a pod", n, MaxFile)}
 		return err == nil
 	case stateUnreadable:
 		reason, err := base64.StdEncoding.DecodeString(rest)

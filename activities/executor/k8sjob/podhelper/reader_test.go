@@ -158,7 +158,7 @@ func TestFilesThatDoNotTravelAreExplained(t *testing.T) {
 	log := logOf(t, "", content{kind: Output, size: MaxFile + 1}, content{kind: ContextUpdate, err: errors.New("it is a directory")})
 	_, r := readInPieces(t, log, func() int { return 10 })
 	files, err := r.Files()
-	const want = "SWITCHYARD_OUTPUT is too large: it has 4194305 bytes, and at most 4194304 can travel within the log of a pod\n" +
+	const want = "SWITCHYARD_OUTPUT is too large: the file has 4194305 bytes; at most 4194304 can be transferred in the log of a pod\n" +
 		"SWITCHYARD_CONTEXT_UPDATE is unreadable: it is a directory"
 	if err == nil || err.Error() != want || len(files) > 0 {
 		t.Errorf("%v, %v", files, err)

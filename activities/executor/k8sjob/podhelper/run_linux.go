@@ -40,7 +40,7 @@ func Run(args []string) int {
 		}
 	}
 	if len(args) == 0 {
-		return complain(ExitHelper, errors.New("there is no command to run"))
+		return complain(ExitHelper, errors.New("no command specified"))
 	}
 	signals := catchSignals()
 	// Process 1 receives all orphans anyway.

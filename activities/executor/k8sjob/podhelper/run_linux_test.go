@@ -99,7 +99,7 @@ func TestFilesOfTheProgramTravel(t *testing.T) {
 		t.Errorf("an empty file: %+v", got)
 	}
 	got = run(t, helper(t, "sh", "-c", `head -c 4194305 /dev/zero > "$SWITCHYARD_OUTPUT"; mkfifo "$SWITCHYARD_CONTEXT_UPDATE"`))
-	if got.err == nil || !strings.Contains(got.err.Error(), "too large: it has 4194305 bytes") || !strings.Contains(got.err.Error(), "not a regular file") {
+	if got.err == nil || !strings.Contains(got.err.Error(), "too large: the file has 4194305 bytes") || !strings.Contains(got.err.Error(), "not a regular file") {
 		t.Errorf("files that cannot travel: %v", got.err)
 	}
 }

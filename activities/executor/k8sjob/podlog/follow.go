@@ -12,7 +12,7 @@ import (
 )
 
 // ErrGone reports that the rest of a log is lost, because the pod is gone or its node has removed the log.
-var ErrGone = errors.New("the rest of the log is gone with its pod")
+var ErrGone = errors.New("the rest of the log was lost with its pod")
 
 // Pod identifies a container of a pod.
 type Pod struct {
@@ -224,7 +224,7 @@ func (f *follower) copyStream(ctx context.Context, follow bool) error {
 	}
 	stream, err := f.open(ctx, follow)
 	if err != nil && errors.Is(context.Cause(ctx), errStalled) {
-		return fmt.Errorf("read the log of pod %s: no answer has come for %v", f.pod.Name, f.o.StallTimeout)
+		return fmt.Errorf("read the log of pod %s: no answer for %v", f.pod.Name, f.o.StallTimeout)
 	}
 	if err != nil {
 		return interrupted(ctx, err)

@@ -65,7 +65,7 @@ func (f *follower) checkPod(ctx context.Context) error {
 	case err != nil:
 		return fmt.Errorf("read pod %s: %w", f.pod.Name, err)
 	case found.UID != f.pod.UID:
-		return fmt.Errorf("%w: there is another one of its name", errPodGone)
+		return fmt.Errorf("%w: another pod has its name", errPodGone)
 	}
 	return nil
 }

@@ -64,7 +64,7 @@ func EndOf(pod *corev1.Pod, container string, now time.Time) *End {
 		case isOver:
 			end.Result.Failure = neverStarted(pod)
 		case pod.DeletionTimestamp != nil && disruption(pod) != "" && now.Sub(pod.DeletionTimestamp.Time) > LostPatience:
-			end.Result.Failure = &executor.Failure{Reason: v1.ReasonEvicted, Err: fmt.Errorf("node %s of the cluster does not answer, and pod %s was given up: %s", cmp.Or(pod.Spec.NodeName, "(none)"), pod.Name, disruption(pod))}
+			end.Result.Failure = &executor.Failure{Reason: v1.ReasonEvicted, Err: fmt.Errorf("node %s of the cluster does not answer; pod %s is considered lost: %s", cmp.Or(pod.Spec.NodeName, "(none)"), pod.Name, disruption(pod))}
 		default:
 			return nil
 		}
@@ -83,7 +83,7 @@ func EndOf(pod *corev1.Pod, container string, now time.Time) *End {
 	case disruption(pod) != "":
 		end.Result.Failure = evicted(pod)
 	case isEndedByDeletion(pod, t):
-		end.Result.Failure = &executor.Failure{Reason: v1.ReasonDeleted, Err: fmt.Errorf("pod %s was deleted from outside", pod.Name)}
+		end.Result.Failure = &executor.Failure{Reason: v1.ReasonDeleted, Err: fmt.Errorf("pod %s was deleted by another party", pod.Name)}
 	case t.Reason == "ContainerStatusUnknown":
 		end.Result.Failure = &executor.Failure{Reason: v1.ReasonEvicted, Err: fmt.Errorf("the kubelet of node %s does not know how pod %s ended", pod.Spec.NodeName, pod.Name)}
 	default:

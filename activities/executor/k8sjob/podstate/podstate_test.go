@@ -68,7 +68,7 @@ func TestEndsAreToldApart(t *testing.T) {
 		"a signal":                           {pod: terminated(139, "Error", now), code: 139, signal: "SIGSEGV", exited: true},
 		"a code above 128 that is no signal": {pod: terminated(255, "Error", now), code: 255, exited: true},
 		"out of memory":                      {pod: terminated(137, "OOMKilled", now), code: 137, oom: true, exited: true},
-		"its pod was deleted":                {pod: deletedAt(terminated(143, "Error", now), now.Add(-2*time.Second)), code: 143, reason: v1.ReasonDeleted, text: "pod p was deleted from outside", exited: true},
+		"its pod was deleted":                {pod: deletedAt(terminated(143, "Error", now), now.Add(-2*time.Second)), code: 143, reason: v1.ReasonDeleted, text: "pod p was deleted by another party", exited: true},
 		"its pod was deleted, and it ended in order": {pod: deletedAt(terminated(0, "Completed", now), now.Add(-2*time.Second)), reason: v1.ReasonDeleted, exited: true},
 		"its pod was deleted after it had completed": {pod: deletedAt(terminated(0, "Completed", now.Add(-2*time.Second)), now), exited: true},
 		"its pod was deleted after it had failed":    {pod: deletedAt(terminated(7, "Error", now.Add(-2*time.Second)), now), code: 7, exited: true},

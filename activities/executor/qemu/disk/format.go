@@ -53,26 +53,26 @@ func recognize(begin []byte, name string) (format string, err error) {
 	has := func(at int, mark string) bool { return len(begin) >= at && bytes.HasPrefix(begin[at:], []byte(mark)) }
 	switch {
 	case len(begin) == 0:
-		return "", errors.New("it is no disk image: the file is empty")
+		return "", errors.New("not a disk image: the file is empty")
 	case has(0, qcow2Magic):
 		return FormatQcow2, nil
 	case isText(begin):
-		return "", errors.New("it is no disk image: the file has text")
+		return "", errors.New("not a disk image: the file contains text")
 	}
 	for _, other := range otherFormats {
 		switch {
 		case !has(other.at, other.mark):
 		case other.compressed:
-			return "", fmt.Errorf("it is a file of %s, and an image must be qcow2 or raw; decompress it", other.named)
+			return "", fmt.Errorf("the file is compressed with %s; decompress it (images must be qcow2 or raw)", other.named)
 		default:
-			return "", fmt.Errorf("its format is %s, and an image must be qcow2 or raw; convert it by `qemu-img convert -O qcow2`", other.named)
+			return "", fmt.Errorf("format %s is not supported; convert the image with `qemu-img convert -O qcow2`", other.named)
 		}
 	}
 	named := slices.Contains([]string{".raw", ".img"}, strings.ToLower(filepath.Ext(name)))
 	if named || has(bootMarkAt, bootMark) || has(512, gptMark) || has(4096, gptMark) {
 		return FormatRaw, nil
 	}
-	return "", errors.New("it is no disk image: it is no qcow2, and has neither a boot sector nor a table of partitions; " +
+	return "", errors.New("not a disk image: not qcow2, and without a boot sector or partition table; " +
 		"a raw image without them must have a name that ends in .raw or .img")
 }
 

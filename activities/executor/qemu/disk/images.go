@@ -65,7 +65,7 @@ func (m *Images) Ensure(ctx context.Context, ref string, say func(string)) (base
 	case strings.Contains(ref, "://"):
 		base, err = m.ofBucket(ctx, ref, say)
 	case ref == "":
-		return Base{}, badSpec(errors.New("the machine has no image; write the path of one, a URL or the name of an environment"))
+		return Base{}, badSpec(errors.New("the machine has no image; specify a path, a URL or the name of an environment"))
 	default:
 		base, err = m.ofEnvironment(ctx, ref, say)
 	}

@@ -40,10 +40,10 @@ func (m *Images) ofNode(ctx context.Context, path string) (Base, error) {
 
 // notAllowed returns the error for a path outside of the allowed directories. Another node may allow it.
 func (m *Images) notAllowed() error {
-	err := fmt.Errorf("it is in none of the directories of images of this node, %s; the operator adds one by %s of `switchyard worker`",
+	err := fmt.Errorf("path is outside of the image directories of this node (%s); the operator can add a directory with %s of `switchyard worker`",
 		strings.Join(m.opts.Directories, ", "), directoriesFlag)
 	if len(m.opts.Directories) == 0 {
-		err = fmt.Errorf("this node allows no paths of images; the operator allows a directory by %s of `switchyard worker`", directoriesFlag)
+		err = fmt.Errorf("this node does not allow image paths; the operator can allow a directory with %s of `switchyard worker`", directoriesFlag)
 	}
 	return &executor.StartError{ExitCode: exitCannotRun, Err: err}
 }

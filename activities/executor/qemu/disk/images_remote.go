@@ -28,10 +28,10 @@ type source struct {
 // ofBucket returns the image in an object of a bucket.
 func (m *Images) ofBucket(ctx context.Context, url string, say func(string)) (Base, error) {
 	if !slices.ContainsFunc(bucketSchemes, func(scheme string) bool { return strings.HasPrefix(url, scheme) }) {
-		return Base{}, badSpec(errors.New("it is the URL of no bucket; images come from s3:// and gs://"))
+		return Base{}, badSpec(errors.New("not a bucket URL; images come from s3:// and gs://"))
 	}
 	if m.opts.OpenObject == nil {
-		return Base{}, &executor.StartError{ExitCode: exitCannotRun, Err: errors.New("this node reads no buckets")}
+		return Base{}, &executor.StartError{ExitCode: exitCannotRun, Err: errors.New("this node has no access to buckets")}
 	}
 	return m.downloads.Do(ctx, url, say, func(ctx context.Context, say func(string)) (Base, error) {
 		reader, changed, err := m.opts.OpenObject(ctx, url)
@@ -48,7 +48,7 @@ const environmentTries = 5
 // ofEnvironment returns the image in the newest version of a named environment.
 func (m *Images) ofEnvironment(ctx context.Context, name string, say func(string)) (Base, error) {
 	if m.opts.Environments == nil {
-		return Base{}, &executor.StartError{ExitCode: exitCannotRun, Err: errors.New("this node reads no environments")}
+		return Base{}, &executor.StartError{ExitCode: exitCannotRun, Err: errors.New("this node has no access to environments")}
 	}
 	return m.downloads.Do(ctx, name, say, func(ctx context.Context, say func(string)) (base Base, err error) {
 		for range environmentTries {
@@ -57,10 +57,10 @@ func (m *Images) ofEnvironment(ctx context.Context, name string, say func(string
 			}
 			// Another version may have taken its place.
 			if _, missing := m.opts.Environments.Find(ctx, name); missing != nil {
-				return Base{}, &executor.StartError{ExitCode: exitCannotRun, Err: fmt.Errorf("%w that is ready; `switchyard env list` lists those there are", err)}
+				return Base{}, &executor.StartError{ExitCode: exitCannotRun, Err: fmt.Errorf("%w; list those that are ready with `switchyard env list`", err)}
 			}
 		}
-		return Base{}, fmt.Errorf("it is replaced faster than it can be downloaded: %w", err)
+		return Base{}, fmt.Errorf("the environment is replaced faster than it can be downloaded: %w", err)
 	})
 }
 
@@ -71,7 +71,7 @@ func (m *Images) ofVersion(ctx context.Context, name string, say func(string)) (
 		return Base{}, err
 	}
 	if e.GetKind() != v1.EnvironmentDisk {
-		return Base{}, badSpec(errors.New("the environment has the image of a container, which no virtual machine boots; " +
+		return Base{}, badSpec(errors.New("the environment is a container image, which a virtual machine cannot boot; " +
 			"use it with backend: docker, or make one of a virtual machine by `switchyard env create --from`"))
 	}
 	s := source{kind: "environment", ref: name, version: e.GetDigest(), size: e.GetSize()}

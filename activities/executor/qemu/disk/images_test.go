@@ -150,7 +150,7 @@ func TestPathsOfImagesAreBelowAllowedDirectories(t *testing.T) {
 	_, err = m.Ensure(t.Context(), filepath.Join(root, "link", "missing"), quiet)
 	wantError(t, err, "no such file")
 	_, err = newImages(t, Options{}).Ensure(t.Context(), filepath.Join(secret, "image.qcow2"), quiet)
-	wantError(t, err, "this node allows no paths of images")
+	wantError(t, err, "this node does not allow image paths")
 }
 
 func TestImageOfABucketIsDownloadedOnce(t *testing.T) {
@@ -236,7 +236,7 @@ func TestDownloadThatFailsLeavesNothing(t *testing.T) {
 		isBadSpec bool
 	}{
 		"torn":     {&bucket{content: image, err: torn}, "connection torn", false},
-		"text":     {&bucket{content: []byte("<Error>AccessDenied</Error>")}, "no disk image: the file has text", true},
+		"text":     {&bucket{content: []byte("<Error>AccessDenied</Error>")}, "not a disk image: the file contains text", true},
 		"cut":      {&bucket{content: image[:300]}, "cut short", true},
 		"data cut": {&bucket{content: image[:len(image)-(64<<10)]}, "qemu-img check", true},
 		"canceled": {&bucket{content: image, release: make(chan struct{})}, "context canceled", false},
@@ -269,9 +269,9 @@ func TestReferencesOfOtherKindsAreRefused(t *testing.T) {
 		"":                      "the machine has no image",
 		"https://example.com/x": "images come from s3:// and gs://",
 		"file:///etc/shadow":    "images come from s3:// and gs://",
-		"s3://bucket/x":         "this node reads no buckets",
-		"desk":                  "this node reads no environments",
-		"../x":                  "this node reads no environments",
+		"s3://bucket/x":         "this node has no access to buckets",
+		"desk":                  "this node has no access to environments",
+		"../x":                  "this node has no access to environments",
 	} {
 		_, err := m.Ensure(t.Context(), ref, quiet)
 		wantError(t, err, want)
@@ -341,14 +341,14 @@ func TestImageOfAnEnvironmentFollowsItsVersion(t *testing.T) {
 		}
 	}
 	_, err := m.Ensure(t.Context(), "dusk", quiet)
-	wantError(t, err, "image dusk: there is no such environment that is ready; `switchyard env list`")
+	wantError(t, err, "image dusk: environment not found; list those that are ready with `switchyard env list`")
 	s.environment.Kind = v1.EnvironmentImage
 	_, err = m.Ensure(t.Context(), "desk", quiet)
-	if !wantError(t, err, "the image of a container, which no virtual machine boots") {
+	if !wantError(t, err, "a container image, which a virtual machine cannot boot") {
 		t.Errorf("%v: the spec is at fault", err)
 	}
 	s.environment = &v1.Environment{Name: "desk", Digest: "3", Kind: v1.EnvironmentDisk, Size: 1 << 49}
-	if _, err = m.Ensure(t.Context(), "desk", quiet); wantError(t, err, "free, and an image of 512 TiB") {
+	if _, err = m.Ensure(t.Context(), "desk", quiet); wantError(t, err, "free; an image of 512 TiB") {
 		t.Errorf("%v: the node is at fault", err)
 	}
 	if !strings.Contains(err.Error(), m.opts.CacheDir) {

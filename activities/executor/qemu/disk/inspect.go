@@ -62,7 +62,7 @@ func inspect(ctx context.Context, path, name string) (Info, error) {
 		return Info{}, fmt.Errorf("read the output of %s: %w", program, err)
 	}
 	if read.Backing != "" || read.Encrypted || format == FormatQcow2 && read.VirtualSize != info.VirtualSize {
-		return Info{}, errors.New("its header has changed while it was read")
+		return Info{}, errors.New("the header changed while it was read")
 	}
 	return Info{format, read.VirtualSize, read.ActualSize}, nil
 }
@@ -88,7 +88,7 @@ func readBegin(path string) (begin []byte, size int64, err error) {
 		return nil, 0, err
 	}
 	if !info.Mode().IsRegular() {
-		return nil, 0, errors.New("it is no disk image: it is no regular file")
+		return nil, 0, errors.New("not a disk image: not a regular file")
 	}
 	file, err := os.Open(path)
 	if err != nil {

@@ -79,11 +79,11 @@ func TestInspectRefusesWhatIsNoImageOrNamesOtherFiles(t *testing.T) {
 		}
 	}
 	for name, want := range map[string]string{
-		"empty": "no disk image: the file is empty", "empty.img": "no disk image: the file is empty", "text": "no disk image: the file has text",
-		"text.raw": "no disk image: the file has text", "zeros": "no disk image", "short": "cut short", "packed": "decompress",
-		"overlay": "backing file", "hostile": "backing file", "outside": "in another file", "locked": "encrypted",
-		"vmdk.img": "its format is vmdk", "vdi.img": "its format is vdi", "vhdx.img": "its format is vhdx", "qed.img": "its format is qed",
-		"vpc.img": "its format is vhd", "cut": "cut short", "corrupt": "corrupt", "huge": "1 PiB", ".": "no regular file",
+		"empty": "not a disk image: the file is empty", "empty.img": "not a disk image: the file is empty", "text": "not a disk image: the file contains text",
+		"text.raw": "not a disk image: the file contains text", "zeros": "not a disk image", "short": "cut short", "packed": "decompress",
+		"overlay": "backing file", "hostile": "backing file", "outside": "external data file", "locked": "encrypted",
+		"vmdk.img": "format vmdk is not supported", "vdi.img": "format vdi is not supported", "vhdx.img": "format vhdx is not supported", "qed.img": "format qed is not supported",
+		"vpc.img": "format vhd is not supported", "cut": "cut short", "corrupt": "corrupt", "huge": "1 PiB", ".": "not a regular file",
 		"missing": "no such file",
 	} {
 		_, err := Inspect(t.Context(), filepath.Join(dir, name))

@@ -42,7 +42,7 @@ func CreateOverlay(ctx context.Context, path string, base Base, size int64) (err
 		size = base.VirtualSize
 	}
 	if size < base.VirtualSize {
-		return badSpec(fmt.Errorf("a disk of %s is smaller than its image %s, which has %s; leave its size out, or ask for more",
+		return badSpec(fmt.Errorf("disk size %s is smaller than image %s (%s); omit the size, or increase it",
 			formatSize(size), base.Path, formatSize(base.VirtualSize)))
 	}
 	folder := filepath.Dir(path)

@@ -77,7 +77,7 @@ func TestOverlaySmallerThanItsBaseIsRefused(t *testing.T) {
 	dir := t.TempDir()
 	base := baseOf(t, newImage(t, dir, "base", "3G"))
 	err := CreateOverlay(t.Context(), filepath.Join(dir, "disk"), base, 1<<30)
-	if !wantError(t, err, "a disk of 1 GiB is smaller than its image "+base.Path+", which has 3 GiB") {
+	if !wantError(t, err, "disk size 1 GiB is smaller than image "+base.Path+" (3 GiB)") {
 		t.Error("the spec is at fault")
 	}
 	if left, err := os.ReadDir(dir); err != nil || len(left) != 1 {
@@ -110,9 +110,9 @@ func TestOverlayNeedsFreeRoom(t *testing.T) {
 		want        string
 	}{
 		{reserve, 0, ""},
-		{reserve - 1, 0, "/x has 1024 MiB free, and a disk needs at least 1 GiB"},
-		{600 << 20, 0, "/x has 600 MiB free, and a disk needs at least 1 GiB"},
-		{2 << 30, 3 << 30, "/x has 2 GiB free, and an image of 3 GiB needs 1 GiB more than its size"},
+		{reserve - 1, 0, "/x has only 1024 MiB free; a disk needs at least 1 GiB"},
+		{600 << 20, 0, "/x has only 600 MiB free; a disk needs at least 1 GiB"},
+		{2 << 30, 3 << 30, "/x has only 2 GiB free; an image of 3 GiB needs 1 GiB in addition to its size"},
 		{4 << 30, 3 << 30, ""},
 	} {
 		err := checkFree("/x", test.free, test.bytes)
@@ -135,7 +135,7 @@ func TestCallsOfQemuImgAreBounded(t *testing.T) {
 	}
 	newImage(t, dir, "image", "1M")
 	_, err = run(t.Context(), time.Nanosecond, 0, "info", filepath.Join(dir, "image"))
-	wantError(t, err, "has not ended after 1ns")
+	wantError(t, err, "did not finish within 1ns")
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cause := errors.New("stopped")
 	cancel(cause)

@@ -35,13 +35,13 @@ func readQcow2Header(begin []byte, fileSize int64) (virtualSize int64, err error
 	}
 	version := binary.BigEndian.Uint32(begin[4:])
 	if version != 2 && version != 3 {
-		return 0, fmt.Errorf("version %d of qcow is none of 2 and 3; convert the image by `qemu-img convert -O qcow2`", version)
+		return 0, fmt.Errorf("qcow version %d is not supported; convert the image with `qemu-img convert -O qcow2`", version)
 	}
 	if binary.BigEndian.Uint64(begin[8:]) != 0 || binary.BigEndian.Uint32(begin[16:]) != 0 {
-		return 0, errors.New("it has a backing file, and an image must be complete; convert it by `qemu-img convert -O qcow2`")
+		return 0, errors.New("the image has a backing file; convert it to a complete image with `qemu-img convert -O qcow2`")
 	}
 	if binary.BigEndian.Uint32(begin[32:]) != 0 {
-		return 0, errors.New("it is encrypted; convert it by `qemu-img convert -O qcow2`, with its key")
+		return 0, errors.New("the image is encrypted; decrypt it with `qemu-img convert -O qcow2` and its key")
 	}
 	if version == 3 {
 		if len(begin) < qcow2FeaturesEnd {
@@ -49,10 +49,10 @@ func readQcow2Header(begin []byte, fileSize int64) (virtualSize int64, err error
 		}
 		features := binary.BigEndian.Uint64(begin[qcow2HeaderSize:])
 		if features&featureDataFile != 0 {
-			return 0, errors.New("its data is in another file, and an image must be complete; convert it by `qemu-img convert -O qcow2`")
+			return 0, errors.New("the image has an external data file; convert it to a complete image with `qemu-img convert -O qcow2`")
 		}
 		if features&featureCorrupt != 0 {
-			return 0, errors.New("it is marked as corrupt; repair it by `qemu-img check -r all`")
+			return 0, errors.New("the image is marked as corrupt; repair it with `qemu-img check -r all`")
 		}
 	}
 	// QEMU reads anything past the end of the file as zeros.
@@ -63,7 +63,7 @@ func readQcow2Header(begin []byte, fileSize int64) (virtualSize int64, err error
 	}
 	size := binary.BigEndian.Uint64(begin[24:])
 	if size == 0 || size > maxVirtualSize {
-		return 0, fmt.Errorf("a disk of %d bytes is none of 1 byte to 1 PiB", size)
+		return 0, fmt.Errorf("disk size %d is out of range (1 byte to 1 PiB)", size)
 	}
 	return int64(size), nil
 }

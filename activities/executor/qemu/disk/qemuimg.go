@@ -26,7 +26,7 @@ const (
 )
 
 // ErrNoProgram reports that the node has no qemu-img.
-var ErrNoProgram = errors.New("the node has no qemu-img; on Debian the package qemu-utils has it")
+var ErrNoProgram = errors.New("qemu-img is not installed on the node; on Debian: apt install qemu-utils")
 
 // limited sets shell limits that the program inherits: the address space in KiB, and the size of a written file in
 // units of 512 bytes. A shell that lacks a limit, or already has a lower one, continues without it.
@@ -52,7 +52,7 @@ func run(ctx context.Context, limit time.Duration, maxFile int64, args ...string
 	case parent.Err() != nil:
 		return nil, context.Cause(parent)
 	case ctx.Err() != nil:
-		return nil, fmt.Errorf("%s %s has not ended after %v", program, args[0], limit)
+		return nil, fmt.Errorf("%s %s did not finish within %v", program, args[0], limit)
 	default:
 		text := strings.TrimSpace(strings.ReplaceAll(problems.String(), program+": ", ""))
 		return nil, fmt.Errorf("%s %s: %w: %s", program, args[0], err, text)

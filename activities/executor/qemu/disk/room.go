@@ -20,10 +20,10 @@ func checkFree(folder string, free, bytes int64) error {
 	case free >= reserve+bytes:
 		return nil
 	case bytes == 0:
-		return fmt.Errorf("%s has %s free, and a disk needs at least %s; remove files, or stop machines of this node",
+		return fmt.Errorf("%s has only %s free; a disk needs at least %s (remove files, or stop machines on this node)",
 			folder, formatSize(free), formatSize(reserve))
 	default:
-		return fmt.Errorf("%s has %s free, and an image of %s needs %s more than its size; remove files, or stop machines of this node",
+		return fmt.Errorf("%s has only %s free; an image of %s needs %s in addition to its size (remove files, or stop machines on this node)",
 			folder, formatSize(free), formatSize(bytes), formatSize(reserve))
 	}
 }

@@ -17,7 +17,7 @@ var sizeForm = regexp.MustCompile(`^([0-9]+)([KMGT]?)$`)
 func ParseSize(text string) (int64, error) {
 	found := sizeForm.FindStringSubmatch(text)
 	if found == nil {
-		return 0, fmt.Errorf("%q is no size; write one such as 50G, with a unit of K, M, G and T", text)
+		return 0, fmt.Errorf("%q is not a size; use a number with unit K, M, G or T, such as 50G", text)
 	}
 	n, err := strconv.ParseInt(found[1], 10, 64)
 	unit := int64(1) << (10 * (strings.Index("KMGT", found[2]) + 1))
@@ -28,7 +28,7 @@ func ParseSize(text string) (int64, error) {
 		return 0, fmt.Errorf("a disk of %s is too large; the limit is %s", text, formatSize(maxVirtualSize))
 	}
 	if n == 0 {
-		return 0, fmt.Errorf("%q is no size of a disk; write one such as 50G", text)
+		return 0, fmt.Errorf("%q is not a valid disk size; use a size such as 50G", text)
 	}
 	return n * unit, nil
 }

@@ -61,13 +61,13 @@ func newClient(ctx context.Context, conn net.Conn) (*Client, error) {
 	lines.Buffer(make([]byte, 0, 4096), maxLine)
 	greeting, err := read(lines)
 	if !stop() {
-		return nil, fmt.Errorf("it sends no greeting: %w", context.Cause(ctx))
+		return nil, fmt.Errorf("no greeting: %w", context.Cause(ctx))
 	}
 	if err != nil {
 		return nil, err
 	}
 	if greeting.QMP == nil {
-		return nil, errors.New("it sends no greeting, but something else")
+		return nil, errors.New("the first message is not a greeting")
 	}
 	c := &Client{conn: conn, events: make(chan Event, maxEvents), pending: map[uint64]chan<- message{}}
 	go c.receive(lines)
@@ -84,7 +84,7 @@ func read(lines *bufio.Scanner) (message, error) {
 	}
 	var m message
 	if err := json.Unmarshal(lines.Bytes(), &m); err != nil {
-		return message{}, fmt.Errorf("a message of QEMU is not understood: %w", err)
+		return message{}, fmt.Errorf("malformed message from QEMU: %w", err)
 	}
 	return m, nil
 }
@@ -110,7 +110,7 @@ func (c *Client) deliver(m message) error {
 		case c.events <- Event{Name: m.Event, Data: m.Data}:
 			return nil
 		default:
-			return errors.New("the events of QEMU are not read")
+			return errors.New("too many unread events from QEMU")
 		}
 	}
 	c.mu.Lock()

@@ -104,10 +104,10 @@ func TestCommandsAreAnsweredBetweenEvents(t *testing.T) {
 
 func TestPeersThatAreNotQEMUAreRefused(t *testing.T) {
 	for name, sent := range map[string]string{
-		"is not understood": "SSH-2.0-dropbear\r\n",
-		"something else":    `{"return": {}}` + "\r\n",
-		"token too long":    strings.Repeat("x", maxLine+1),
-		"has ended":         "",
+		"malformed message from QEMU": "SSH-2.0-dropbear\r\n",
+		"not a greeting":              `{"return": {}}` + "\r\n",
+		"token too long":              strings.Repeat("x", maxLine+1),
+		"has ended":                   "",
 	} {
 		path := serve(t, func(conn net.Conn, _ *bufio.Scanner) { _, _ = io.WriteString(conn, sent) })
 		if _, err := Dial(t.Context(), path); err == nil || !strings.Contains(err.Error(), name) {
@@ -163,7 +163,7 @@ func TestEventsThatAreNotReadEndTheConnection(t *testing.T) {
 		lines.Scan()
 	})
 	c := dial(t, path)
-	for err := error(nil); err == nil || !strings.Contains(err.Error(), "are not read"); time.Sleep(time.Millisecond) {
+	for err := error(nil); err == nil || !strings.Contains(err.Error(), "too many unread events"); time.Sleep(time.Millisecond) {
 		err = c.reason()
 	}
 	n := 0

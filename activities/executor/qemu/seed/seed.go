@@ -47,7 +47,7 @@ func (s Seed) validate() error {
 		report("user %q is not 1 to 32 of a-z, 0-9, _ and hyphens, beginning with a letter or _", s.User)
 	}
 	if len(s.AuthorizedKeys) == 0 {
-		report("the seed has no public key, so that no login is possible")
+		report("the seed has no public key, so login would be impossible")
 	}
 	for _, key := range s.AuthorizedKeys {
 		if strings.TrimSpace(key) == "" || strings.ContainsAny(key, "\r\n") {

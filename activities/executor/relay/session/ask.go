@@ -22,7 +22,7 @@ func (e *EndedError) Error() string {
 	if e.Why != "" {
 		return fmt.Sprintf("session %s has ended: %s", e.ID, e.Why)
 	}
-	return fmt.Sprintf("session %s has ended in the middle of the turn: whoever attached it is gone", e.ID)
+	return fmt.Sprintf("session %s ended in the middle of the turn: its attaching process is gone", e.ID)
 }
 
 // NotFoundError reports that the node has no live session with an id.
@@ -35,9 +35,9 @@ type NotFoundError struct {
 // Error returns the message.
 func (e *NotFoundError) Error() string {
 	if len(e.Live) == 0 {
-		return fmt.Sprintf("there is no session %s on this node, nor any other; `switchyard agent attach` begins one", e.ID)
+		return fmt.Sprintf("session %s does not exist; this node has no sessions (start one with `switchyard agent attach`)", e.ID)
 	}
-	return fmt.Sprintf("there is no session %s on this node; there is %s", e.ID, strings.Join(e.Live, ", "))
+	return fmt.Sprintf("session %s does not exist on this node (available: %s)", e.ID, strings.Join(e.Live, ", "))
 }
 
 // Conn is a connection to a session, for one message.

@@ -150,7 +150,7 @@ func (s *attached) onLine(line []byte, cut int64) error {
 
 // close ends the session after its program has ended.
 func (s *attached) close(r executor.Result) {
-	why := fmt.Sprintf("its program has ended with exit code %d", r.ExitCode)
+	why := fmt.Sprintf("its program exited with code %d", r.ExitCode)
 	if r.Stopped {
 		why = "it was detached"
 	}

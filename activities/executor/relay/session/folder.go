@@ -45,7 +45,7 @@ func openFolder(dir string) error {
 // CheckID returns an error if id is not a valid session id.
 func CheckID(id string) error {
 	if !v1.IsSessionID(id) {
-		return fmt.Errorf("%q is no id of a session: use at most %d of letters, digits, '.', '_' and '-', with a letter or digit first", id, v1.MaxSessionID)
+		return fmt.Errorf("%q is not a valid session id: use at most %d letters, digits, '.', '_' or '-', beginning with a letter or digit", id, v1.MaxSessionID)
 	}
 	return nil
 }

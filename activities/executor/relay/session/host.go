@@ -118,7 +118,7 @@ func (h *host) serveConn(conn net.Conn) {
 	select {
 	case h.turns <- t:
 	default:
-		t.send(frame{Error: fmt.Sprintf("%d messages wait for their turn already", maxWaiting)})
+		t.send(frame{Error: fmt.Sprintf("%d messages are already queued", maxWaiting)})
 		return
 	}
 	select {

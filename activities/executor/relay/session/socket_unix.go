@@ -38,7 +38,7 @@ func checkPrivate(dir string) error {
 		return fmt.Errorf("look at %s: %w", dir, err)
 	}
 	if folder.Mode&unix.S_IFMT != unix.S_IFDIR || int(folder.Uid) != os.Getuid() || folder.Mode&0o077 != 0 {
-		return fmt.Errorf("%s is not a folder of this user alone", dir)
+		return fmt.Errorf("%s is not a private folder of this user", dir)
 	}
 	return nil
 }
@@ -51,7 +51,7 @@ func lockSession(dir, id string) (*os.File, error) {
 	}
 	if err := unix.Flock(int(lock.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
 		lock.Close()
-		return nil, fmt.Errorf("session %s is attached already; choose another name", id)
+		return nil, fmt.Errorf("session %s is already attached; choose another name", id)
 	}
 	return lock, nil
 }

@@ -120,7 +120,7 @@ func moveBelow(base string) error {
 	self := strconv.Itoa(os.Getpid())
 	for _, pid := range bytes.Fields(text) {
 		if string(pid) != self {
-			return fmt.Errorf("cgroup %s, where the worker is, holds other processes; run the worker as a service with Delegate=yes", base)
+			return fmt.Errorf("the worker's cgroup %s contains other processes; run the worker as a service with Delegate=yes", base)
 		}
 	}
 	below := filepath.Join(base, workerDir)

@@ -44,7 +44,7 @@ func Find(mounts, groups, controller string) (string, error) {
 		}
 	}
 	if path == "" || path == "/.." || strings.HasPrefix(path, "/../") {
-		return "", fmt.Errorf("this process is in no %s hierarchy%s, or outside of the part that it sees", kind, controllerSuffix(controller))
+		return "", fmt.Errorf("this process is in no %s hierarchy%s that is visible to it", kind, controllerSuffix(controller))
 	}
 	for line := range strings.Lines(mounts) {
 		before, after, ok := strings.Cut(line, " - ")

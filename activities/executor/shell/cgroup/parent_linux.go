@@ -51,7 +51,7 @@ func NewParent(base string) (*Parent, error) {
 		}
 		dir.Close()
 	}
-	return nil, fmt.Errorf("%s: new cgroups are taken away", base)
+	return nil, fmt.Errorf("%s: another process keeps removing new cgroups", base)
 }
 
 // Remove kills all processes below the parent and removes it.

@@ -76,7 +76,7 @@ func Run() {
 func readPlan() (*Plan, error) {
 	text, err := io.ReadAll(io.NewSectionReader(os.NewFile(planPipe, "plan"), 0, math.MaxInt64))
 	if err != nil {
-		return nil, fmt.Errorf("read what to build: %w", err)
+		return nil, fmt.Errorf("read the plan: %w", err)
 	}
 	plan := &Plan{}
 	return plan, json.Unmarshal(text, plan)
@@ -128,7 +128,7 @@ func (p *Plan) ownStreams() error {
 			continue
 		}
 		if err := unix.Fchown(fd, p.User, p.User); err != nil {
-			return fmt.Errorf("give the streams: %w", err)
+			return fmt.Errorf("hand over the streams: %w", err)
 		}
 	}
 	return nil

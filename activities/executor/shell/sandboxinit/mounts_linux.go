@@ -167,7 +167,7 @@ func barrier(path string) (string, error) {
 		}
 		if info.Mode().Perm()&0o001 == 0 {
 			if dir == "/" {
-				return "", fmt.Errorf("only its owner may go through /")
+				return "", fmt.Errorf("only its owner may enter /")
 			}
 			return dir, nil
 		}

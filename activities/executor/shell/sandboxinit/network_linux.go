@@ -14,7 +14,7 @@ func (p *Plan) network() error {
 		return nil
 	}
 	if err := unix.Unshare(unix.CLONE_NEWNET); err != nil {
-		return fmt.Errorf("make a network of its own: %w", err)
+		return fmt.Errorf("create a network namespace: %w", err)
 	}
 	if err := startLoopback(); err != nil {
 		return fmt.Errorf("start the loopback interface: %w", err)

@@ -60,13 +60,13 @@ func (p *Plan) dropPrivileges() error {
 		}
 	}
 	if err := syscall.Setgroups(nil); err != nil {
-		return fmt.Errorf("become a user of its own: %w", err)
+		return fmt.Errorf("switch to the sandbox user: %w", err)
 	}
 	if err := syscall.Setresgid(p.User, p.User, p.User); err != nil {
-		return fmt.Errorf("become a user of its own: %w", err)
+		return fmt.Errorf("switch to the sandbox user: %w", err)
 	}
 	if err := syscall.Setresuid(p.User, p.User, p.User); err != nil {
-		return fmt.Errorf("become a user of its own: %w", err)
+		return fmt.Errorf("switch to the sandbox user: %w", err)
 	}
 	if err := unix.Prctl(unix.PR_CAP_AMBIENT, unix.PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0); err != nil {
 		return fmt.Errorf("drop capabilities: %w", err)
@@ -76,13 +76,13 @@ func (p *Plan) dropPrivileges() error {
 		return fmt.Errorf("drop capabilities: %w", err)
 	}
 	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
-		return fmt.Errorf("refuse new privileges: %w", err)
+		return fmt.Errorf("set no_new_privs: %w", err)
 	}
 	if err := unix.Prctl(unix.PR_SET_PDEATHSIG, uintptr(unix.SIGKILL), 0, 0, 0); err != nil {
-		return fmt.Errorf("follow the worker: %w", err)
+		return fmt.Errorf("set the parent-death signal: %w", err)
 	}
 	if os.Getppid() != p.Parent {
-		return errors.New("the worker is gone")
+		return errors.New("the worker has ended")
 	}
 	return nil
 }

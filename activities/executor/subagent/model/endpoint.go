@@ -49,7 +49,7 @@ func newEndpoint(o Options) (endpoint, error) {
 	}
 	if o.BaseURL == "" {
 		if e.key == "" {
-			return endpoint{}, fmt.Errorf("the task has no key for the model provider %s; %s", o.Provider, e.keySources())
+			return endpoint{}, fmt.Errorf("no key for model provider %s; %s", o.Provider, e.keySources())
 		}
 		o.BaseURL = known.url
 	}

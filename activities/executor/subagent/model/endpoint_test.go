@@ -70,8 +70,8 @@ func TestOptionsAreChecked(t *testing.T) {
 	}{
 		{"no provider", Options{Key: testKey}, `provider "" is unknown; use "anthropic" or "openai"`},
 		{"unknown provider", Options{Provider: "OpenAI", Key: testKey}, `provider "OpenAI" is unknown`},
-		{"no key", Options{Provider: providerAnthropic}, "the task has no key for the model provider anthropic; the key is the task's secretEnv ANTHROPIC_API_KEY"},
-		{"blank key", Options{Provider: providerOpenAI, Key: "\n"}, "the task has no key for the model provider openai; the key is the task's secretEnv OPENAI_API_KEY"},
+		{"no key", Options{Provider: providerAnthropic}, "no key for model provider anthropic; the key is the task's secretEnv ANTHROPIC_API_KEY"},
+		{"blank key", Options{Provider: providerOpenAI, Key: "\n"}, "no key for model provider openai; the key is the task's secretEnv OPENAI_API_KEY"},
 		{"two lines", Options{Provider: providerOpenAI, Key: testKey + "\n" + testKey}, "the key of the model provider contains line breaks"},
 		{"header in the key", Options{Provider: providerAnthropic, Key: testKey + "\r\nX: y"}, "the key of the model provider contains line breaks"},
 		{"other letters", Options{Provider: providerAnthropic, Key: testKey + "ä"}, "characters that no key has"},

@@ -64,11 +64,11 @@ func (e endpoint) explainStatus(refusal *statusError, model string) *Error {
 	}[kind]
 	switch status := refusal.status; {
 	case status == http.StatusUnauthorized && e.key == "":
-		text, remedy = "asks for a key, and the task has none", e.keySources()
+		text, remedy = "requires a key, but the task has none", e.keySources()
 	case status == http.StatusUnauthorized:
 		text, remedy = "refused the key", e.keySources()
 	case status == http.StatusForbidden:
-		text, remedy = fmt.Sprintf("refused model %q to the key", model), "use another model, or a key that may use it"
+		text, remedy = fmt.Sprintf("does not allow the key to use model %q", model), "use another model, or a key that may use it"
 	case isUnknownModel(status, answer, model):
 		text, remedy = fmt.Sprintf("does not have model %q", model), "check the task's model"
 	case status == http.StatusNotFound:

@@ -30,7 +30,7 @@ func TestRefusalsAreClassified(t *testing.T) {
 			{408, Unavailable, "failed (408: "},
 			{400, Refused, `refused the request to model "test-model" (400: `},
 			{402, Refused, "; add credit"},
-			{403, Refused, `refused model "test-model" to the key (403: `},
+			{403, Refused, `does not allow the key to use model "test-model" (403: `},
 			{413, Refused, "; the conversation is too long for the model"},
 			{404, Refused, `model "test-model"`},
 		} {

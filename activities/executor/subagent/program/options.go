@@ -55,11 +55,11 @@ func (o Options) withDefaults() (Options, error) {
 	case len(o.Command) == 0:
 		return o, badSpec(errors.New("command is empty"))
 	case len(o.System) > maxArgument:
-		return o, badSpec(fmt.Errorf("system has %d bytes; a program can be given at most %d", len(o.System), maxArgument))
+		return o, badSpec(fmt.Errorf("system has %d bytes; the limit for a program is %d", len(o.System), maxArgument))
 	case len(o.OutputSchema) > maxArgument:
-		return o, badSpec(fmt.Errorf("outputSchema has %d bytes; a program can be given at most %d", len(o.OutputSchema), maxArgument))
+		return o, badSpec(fmt.Errorf("outputSchema has %d bytes; the limit for a program is %d", len(o.OutputSchema), maxArgument))
 	case o.Resume != "" && !v1.IsSessionID(o.Resume):
-		return o, fmt.Errorf("session %q of an earlier attempt is no id of a session", o.Resume)
+		return o, fmt.Errorf("session id %q of an earlier attempt is invalid", o.Resume)
 	}
 	return o, nil
 }

@@ -43,7 +43,7 @@ func Run(ctx context.Context, shell executor.Executor, a executor.Attempt, o Opt
 		return result, report, err
 	}
 	if a.Notify != nil {
-		a.Notify(fmt.Sprintf("the program could not resume session %s; it begins anew", o.Resume))
+		a.Notify(fmt.Sprintf("the program could not resume session %s; starting a new session", o.Resume))
 	}
 	o.Resume = ""
 	return runOnce(ctx, shell, a, o, once)

@@ -47,19 +47,19 @@ func (s *Session) Add(e Entry) error {
 	switch {
 	case e.Reply != nil:
 		if len(s.Pending()) > 0 {
-			return fmt.Errorf("the journal has a reply before the end of call %s", s.Pending()[0].ID)
+			return fmt.Errorf("journal: reply before the end of call %s", s.Pending()[0].ID)
 		}
 		s.addReply(e.Reply)
 	case e.Began != nil:
 		c := s.find(e.Began.ID)
 		if c == nil {
-			return fmt.Errorf("the journal has the start of call %s, which no reply asks for", e.Began.ID)
+			return fmt.Errorf("journal: start of unknown call %s", e.Began.ID)
 		}
 		c.began = e.Began
 	case e.Ended != nil:
 		c := s.find(e.Ended.ID)
 		if c == nil {
-			return fmt.Errorf("the journal has the end of call %s, which no reply asks for", e.Ended.ID)
+			return fmt.Errorf("journal: end of unknown call %s", e.Ended.ID)
 		}
 		s.endCall(c, e.Ended)
 	case e.Note != "":

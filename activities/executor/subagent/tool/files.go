@@ -34,7 +34,7 @@ func Files(tree *Tree) []Tool {
 		}},
 		&fileTool{tree: tree, do: writeFile, definition: Definition{
 			Name: "write_file",
-			Description: fmt.Sprintf("Writes a file of the work directory, at most %d MiB, in place of what is there. Directories that are missing are made. A file that begins with #! can be executed.",
+			Description: fmt.Sprintf("Writes a file of the work directory, at most %d MiB, in place of what is there. Missing directories are created. A file that begins with #! is executable.",
 				maxWrite>>20),
 			Schema: json.RawMessage(`{"type":"object","properties":{` +
 				`"path":{"type":"string","description":"The file, relative to the work directory."},` +
@@ -106,7 +106,7 @@ var errNotRegular = errors.New("it is not a regular file")
 func (w *workFiles) open(name string, flags int) (*os.File, fs.FileInfo, error) {
 	switch info, err := w.root.Stat(name); {
 	case err == nil && info.IsDir():
-		return nil, nil, errors.New("it is a directory; list it by list_files")
+		return nil, nil, errors.New("it is a directory; use list_files")
 	case err == nil && !info.Mode().IsRegular():
 		return nil, nil, errNotRegular
 	case err != nil && (flags&os.O_CREATE == 0 || !errors.Is(err, fs.ErrNotExist)):

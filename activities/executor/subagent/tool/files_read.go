@@ -41,7 +41,7 @@ func readFile(ctx context.Context, w *workFiles, call Call) (Outcome, error) {
 	case err != nil:
 		return fileFailure("read", args.Path, err), nil
 	case first > 1 && (skipped < first-1 || r.atEnd()):
-		return failure("%s has %d lines; line %d is not there", args.Path, skipped, first), nil
+		return failure("%s has only %d lines; line %d does not exist", args.Path, skipped, first), nil
 	}
 	text, next, err := r.lines(first, int64(args.Limit))
 	switch {
@@ -87,7 +87,7 @@ func (l *lineReader) skip(n int64) (lines int64, err error) {
 			return lines, err
 		}
 		if read > maxSkip {
-			return lines, fmt.Errorf("the line lies behind the first %d MiB; use the shell", maxSkip>>20)
+			return lines, fmt.Errorf("the line is beyond the first %d MiB; use the shell", maxSkip>>20)
 		}
 	}
 	return lines, nil

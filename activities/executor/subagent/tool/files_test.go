@@ -55,12 +55,12 @@ func TestFilesAreWrittenReadAndEdited(t *testing.T) {
 		{map[string]any{"path": "a/b/c.txt", "offset": 2}, "two\nthree\n"},
 		{map[string]any{"path": "a/b/c.txt", "offset": 2, "limit": 1}, "two\n[lines 2 to 2 of a file of 14 bytes; more follows from line 3]"},
 		{map[string]any{"path": "a/b/c.txt", "offset": 3, "limit": 1}, "three\n"},
-		{map[string]any{"path": "a/b/c.txt", "offset": 4}, "a/b/c.txt has 3 lines; line 4 is not there"},
-		{map[string]any{"path": "a/b/c.txt", "offset": 9}, "a/b/c.txt has 3 lines; line 9 is not there"},
+		{map[string]any{"path": "a/b/c.txt", "offset": 4}, "a/b/c.txt has only 3 lines; line 4 does not exist"},
+		{map[string]any{"path": "a/b/c.txt", "offset": 9}, "a/b/c.txt has only 3 lines; line 9 does not exist"},
 		{map[string]any{"path": tree.Path() + "/a/b/c.txt", "offset": 3}, "three\n"},
 		{map[string]any{"path": path.Join(container.WorkspaceDir, WorkDir, "a/b/c.txt"), "offset": 3}, "three\n"},
 		{map[string]any{"path": "missing"}, "cannot read missing: no such file or directory"},
-		{map[string]any{"path": "a"}, "cannot read a: it is a directory; list it by list_files"},
+		{map[string]any{"path": "a"}, "cannot read a: it is a directory; use list_files"},
 		{map[string]any{"path": 3}, `the argument "path" is a number; it must be a string`},
 	} {
 		if out := call(t, read, c.arguments); out.Text != c.want {
@@ -72,11 +72,11 @@ func TestFilesAreWrittenReadAndEdited(t *testing.T) {
 		arguments map[string]any
 		want      string
 	}{
-		{map[string]any{"path": "a/b/c.txt", "old": "t", "new": "T"}, "the old text occurs 2 times in a/b/c.txt; give more of what surrounds it, or set all"},
-		{map[string]any{"path": "a/b/c.txt", "old": "four", "new": "4"}, "the old text does not occur in a/b/c.txt; read the file and give the text as it stands there"},
+		{map[string]any{"path": "a/b/c.txt", "old": "t", "new": "T"}, "the old text occurs 2 times in a/b/c.txt; include more context, or set all"},
+		{map[string]any{"path": "a/b/c.txt", "old": "four", "new": "4"}, "the old text does not occur in a/b/c.txt; read the file and use its exact text"},
 		{map[string]any{"path": "a/b/c.txt", "old": "two", "new": "2"}, "replaced 1 occurrences in a/b/c.txt"},
 		{map[string]any{"path": "a/b/c.txt", "old": "e", "new": "E", "all": true}, "replaced 3 occurrences in a/b/c.txt"},
-		{map[string]any{"path": "a/b/c.txt", "old": "", "new": "E"}, `the argument "old" is empty; write a new file by write_file`},
+		{map[string]any{"path": "a/b/c.txt", "old": "", "new": "E"}, `the argument "old" is empty; use write_file for a new file`},
 		{map[string]any{"path": "x", "old": "a", "new": "E"}, "cannot edit x: no such file or directory"},
 	} {
 		if out := call(t, edit, c.arguments); out.Text != c.want {

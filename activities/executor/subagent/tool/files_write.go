@@ -46,7 +46,7 @@ func editFile(_ context.Context, w *workFiles, call Call) (Outcome, error) {
 	case err != nil:
 		return failure("%v", err), nil
 	case args.Old == "":
-		return failure("the argument \"old\" is empty; write a new file by write_file"), nil
+		return failure("the argument \"old\" is empty; use write_file for a new file"), nil
 	case args.Old == args.New:
 		return failure("the old text and the new one are the same"), nil
 	}
@@ -57,9 +57,9 @@ func editFile(_ context.Context, w *workFiles, call Call) (Outcome, error) {
 	n := strings.Count(string(data), args.Old)
 	switch {
 	case n == 0:
-		return failure("the old text does not occur in %s; read the file and give the text as it stands there", args.Path), nil
+		return failure("the old text does not occur in %s; read the file and use its exact text", args.Path), nil
 	case n > 1 && !args.All:
-		return failure("the old text occurs %d times in %s; give more of what surrounds it, or set all", n, args.Path), nil
+		return failure("the old text occurs %d times in %s; include more context, or set all", n, args.Path), nil
 	}
 	if size := len(data) + n*(len(args.New)-len(args.Old)); size > maxWrite {
 		return failure("%s would have %d bytes; at most %d MiB can be written: use the shell", args.Path, size, maxWrite>>20), nil

@@ -24,7 +24,7 @@ func CheckHost(pattern string) error {
 		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '-' || r == '_' || r == '.'
 	}
 	if name == "" || strings.Trim(name, ".") != name || strings.ContainsFunc(name, func(r rune) bool { return !valid(r) }) {
-		return fmt.Errorf("%q is no host, such as docs.example.com, *.example.com or 192.0.2.1; it has no scheme, port or path", pattern)
+		return fmt.Errorf("%q is not a valid host; use a name, pattern or address such as docs.example.com, *.example.com or 192.0.2.1, without scheme, port or path", pattern)
 	}
 	return nil
 }

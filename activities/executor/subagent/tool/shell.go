@@ -28,7 +28,7 @@ const (
 )
 
 // ErrNoSandbox reports that commands of an agent cannot run on this node.
-var ErrNoSandbox = errors.New("this node cannot run commands of an agent in a sandbox; name an `image` in the spec, so that they run in a container, or require a node with the capability `sandbox`")
+var ErrNoSandbox = errors.New("this node cannot sandbox the commands of an agent; set `image` in the spec to run them in a container, or require a node with the capability `sandbox`")
 
 // Sandboxer is an executor that runs commands in a sandbox, such as the executor of shell tasks.
 type Sandboxer interface {
@@ -216,9 +216,9 @@ func outcomeOf(ctx context.Context, cause error, result executor.Result, timeout
 	case result.Stopped:
 		return Outcome{}, stopCause(ctx)
 	case result.OOMKilled:
-		status += ": the kernel ended it, because it needed more memory than the task has"
+		status += ": killed by the kernel: it exceeded the memory limit of the task"
 	case result.Signal != "":
-		status += ": ended by " + result.Signal
+		status += ": killed by " + result.Signal
 	}
 	return Outcome{Text: status + "\n" + text, IsError: result.Stopped || result.ExitCode != 0}, nil
 }

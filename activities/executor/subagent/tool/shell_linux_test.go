@@ -282,10 +282,10 @@ func (f writerFunc) Write(p []byte) (int, error) {
 
 func TestSignalsAndMemoryAreNamed(t *testing.T) {
 	a := newSandboxedAgent(t, func(o *ShellOptions) { o.Attempt.Limits.Memory = 32 << 20 })
-	if out := a.runs(t, "kill -9 $$"); out.Text != "exit code 137: ended by SIGKILL\n(no output)" || !out.IsError {
+	if out := a.runs(t, "kill -9 $$"); out.Text != "exit code 137: killed by SIGKILL\n(no output)" || !out.IsError {
 		t.Errorf("%+v", out)
 	}
-	if out := a.runs(t, "head -c 200000000 /dev/zero | tail | wc -c"); !strings.Contains(out.Text, "needed more memory") && !strings.Contains(out.Text, "Killed") {
+	if out := a.runs(t, "head -c 200000000 /dev/zero | tail | wc -c"); !strings.Contains(out.Text, "exceeded the memory limit") && !strings.Contains(out.Text, "Killed") {
 		t.Errorf("%+v", out)
 	}
 }

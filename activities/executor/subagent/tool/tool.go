@@ -71,7 +71,7 @@ func parseArguments(call Call, into any) error {
 		if kind, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
 			return fmt.Errorf("the argument %q is a %s; it must be a %s", kind.Field, kind.Value, kind.Type)
 		}
-		return fmt.Errorf("the arguments are no JSON object: %w", err)
+		return fmt.Errorf("the arguments are not a JSON object: %w", err)
 	}
 	return nil
 }

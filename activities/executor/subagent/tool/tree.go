@@ -44,7 +44,7 @@ func (t *Tree) acquire(ctx context.Context) (release func(), err error) {
 }
 
 // errNoDirectory reports that a path is not a directory, or that the directory was replaced in the meantime.
-var errNoDirectory = errors.New("not a directory, or it was replaced meanwhile")
+var errNoDirectory = errors.New("not a directory, or replaced in the meantime")
 
 // open opens the work directory. If the agent has removed or replaced it, open creates a new one.
 func (t *Tree) open() (*os.Root, error) {

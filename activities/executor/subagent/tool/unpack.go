@@ -93,7 +93,7 @@ func (u *unpacker) all(archive *tar.Reader) error {
 		}
 		header.Name = strings.TrimSuffix(header.Name, "/")
 		if !filepath.IsLocal(header.Name) || path.Clean(header.Name) != header.Name || header.Name == "." || strings.Count(header.Name, "/") > maxDepth {
-			return fmt.Errorf("%q is no path in the work directory", header.Name)
+			return fmt.Errorf("%q is not a path inside the work directory", header.Name)
 		}
 		if err := u.add(header, archive); err != nil {
 			return fmt.Errorf("restore %q: %w", header.Name, err)
@@ -127,7 +127,7 @@ func (u *unpacker) add(header *tar.Header, content io.Reader) error {
 	case tar.TypeReg:
 		return u.addFile(header, content)
 	}
-	return fmt.Errorf("it is of the unknown type %q", header.Typeflag)
+	return fmt.Errorf("unknown entry type %q", header.Typeflag)
 }
 
 func (u *unpacker) addFile(header *tar.Header, content io.Reader) (err error) {

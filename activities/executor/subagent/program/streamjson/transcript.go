@@ -125,7 +125,7 @@ func (t *Transcript) addReply(m *Message) string {
 			}
 		case "tool_use":
 			t.usage.ToolCalls++
-			call := &v1.AgentEvent{At: timestamppb.New(now), Event: v1.EventToolCall, Turn: one.turn, Tool: clip(b.Name, maxName), Error: "no result came"}
+			call := &v1.AgentEvent{At: timestamppb.New(now), Event: v1.EventToolCall, Turn: one.turn, Tool: clip(b.Name, maxName), Error: "no result"}
 			t.calls.put(b.ID, call)
 			t.addEvent(call)
 			fmt.Fprintf(&log, "[%s] %s\n", call.Tool, oneLine(b.Input))
@@ -239,9 +239,9 @@ func (t *Transcript) Failure() *executor.Failure {
 	said = clip(strings.Join(strings.Fields(said), " "), maxError)
 	switch {
 	case r.Subtype == "error_max_turns":
-		return &executor.Failure{Reason: v1.ReasonMaxTurns, Err: fmt.Errorf("the program has taken as many turns as it may (%d)", r.NumTurns)}
+		return &executor.Failure{Reason: v1.ReasonMaxTurns, Err: fmt.Errorf("the program reached its limit of turns (%d)", r.NumTurns)}
 	case r.Subtype == "error_max_budget_usd":
-		return &executor.Failure{Reason: v1.ReasonMaxCost, Err: fmt.Errorf("the program has cost as much as it may ($%.4f)", r.CostUSD)}
+		return &executor.Failure{Reason: v1.ReasonMaxCost, Err: fmt.Errorf("the program reached its cost limit ($%.4f)", r.CostUSD)}
 	case r.IsError && r.Subtype == "success":
 		// claude-code reports a refusal by its provider like this.
 		return &executor.Failure{Reason: v1.ReasonProvider, Err: errorOf("the program reports an error", said)}

@@ -29,7 +29,7 @@ func (askPerson) Definition() tool.Definition {
 	return tool.Definition{
 		Name: askName,
 		Description: "Asks a person to approve or reject something, and waits for the decision, which may take hours. Put all that the person " +
-			"needs to know in the message. The answer is the decision, who has taken it, and the reason that was given.",
+			"needs to know in the message. The answer is the decision, who made it, and the given reason.",
 		Schema: json.RawMessage(fmt.Sprintf(`{"type":"object","properties":{`+
 			`"message":{"type":"string","description":"What is asked, for a person, at most %d bytes."},`+
 			`"timeoutSeconds":{"type":"integer","minimum":1,"maximum":%d,"description":"Longest time to wait; default %d. Then the answer is that no person has decided."}`+
@@ -68,7 +68,7 @@ func (t askPerson) Call(ctx context.Context, call tool.Call) (tool.Outcome, erro
 	// The run ends by itself when the approval times out.
 	ended, err := t.await(ctx, run, wait+time.Minute)
 	if err != nil {
-		return outcomeOf(ctx, fmt.Sprintf("The question is the run %s, whose end is not known", run), err)
+		return outcomeOf(ctx, fmt.Sprintf("The outcome of the question (run %s) is unknown", run), err)
 	}
 	got, err := t.runs.GetRunTask(ctx, connect.NewRequest(&v1.GetRunTaskRequest{Id: run, Task: questionTask}))
 	if err != nil {

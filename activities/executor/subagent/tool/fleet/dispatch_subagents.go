@@ -73,7 +73,7 @@ func (t dispatchSubagents) Call(ctx context.Context, call tool.Call) (tool.Outco
 	}
 	ended, err := t.await(ctx, run, wait)
 	if err != nil {
-		return outcomeOf(ctx, fmt.Sprintf("The subagents are the run %s, whose end is not known", run), err)
+		return outcomeOf(ctx, fmt.Sprintf("The outcome of the subagents (run %s) is unknown", run), err)
 	}
 	if !v1.IsRunTerminal(ended.GetState()) {
 		return tool.Outcome{Text: fmt.Sprintf(`The subagents have not all ended within %s and continue as the run %s. get_workflow_status with "run":%q shows when it has ended, `+
@@ -88,7 +88,7 @@ func promptsOf(prompt string, count int, prompts []string) ([]string, error) {
 	case len(prompts) > 0 && (prompt != "" || count != 0):
 		return nil, fmt.Errorf("give either `prompt` and `count`, or `prompts`")
 	case len(prompts) == 0 && prompt == "":
-		return nil, fmt.Errorf("there is neither a `prompt` nor `prompts`")
+		return nil, fmt.Errorf("`prompt` or `prompts` is required")
 	case len(prompts) == 0 && count >= 0 && count <= maxSubagents:
 		prompts = slices.Repeat([]string{prompt}, max(count, 1))
 	case len(prompts) == 0 || len(prompts) > maxSubagents:
@@ -131,7 +131,7 @@ func (f *Fleet) agents(prompts []string, summary string) (*v1.TaskDefinition, *s
 	values := map[string]any{"contextSummary": summary, "prompts": anys(prompts), "literals": anys(literals)}
 	input, err := structpb.NewStruct(values)
 	if err != nil {
-		return nil, nil, fmt.Errorf("the arguments do not fit: %w", err)
+		return nil, nil, fmt.Errorf("invalid arguments: %w", err)
 	}
 	return &v1.TaskDefinition{
 		Type: v1.TypeSubagent, Spec: spec, Env: env, SecretEnv: f.o.SecretEnv, Foreach: structpb.NewStringValue("workflow.input.prompts"), MaxFailures: int32(len(prompts)),

@@ -59,7 +59,7 @@ type Fleet struct {
 // New connects to the gateway. It omits tools that the token may not use.
 func New(ctx context.Context, o Options) (*Fleet, error) {
 	if o.Gateway == "" {
-		return nil, errors.New(`the tool "fleet" needs a gateway: set SWITCHYARD_GATEWAY in the task's env, and SWITCHYARD_TOKEN in its secretEnv if the gateway asks for a log-in`)
+		return nil, errors.New(`the tool "fleet" needs a gateway: set SWITCHYARD_GATEWAY in the task's env, and SWITCHYARD_TOKEN in its secretEnv if the gateway requires authentication`)
 	}
 	o.Gateway = strings.TrimRight(o.Gateway, "/")
 	o.Batch = batchName(cmp.Or(o.Batch, o.Run))

@@ -230,8 +230,8 @@ func TestSubagentsAreLikeTheAgentThatAsks(t *testing.T) {
 		t.Errorf("%v %v", task, input)
 	}
 	for arguments, want := range map[string]string{
-		`{}`: "neither a `prompt` nor", `{"prompt":"a","prompts":["b"]}`: "give either", `{"prompt":"a","count":51}`: "1 to 50 subagents",
-		`{"prompts":["a",""]}`: "prompts[1] is empty", `{"prompt":"a","timeoutSeconds":-1}`: "timeoutSeconds", `[`: "do not fit",
+		`{}`: "`prompt` or `prompts` is required", `{"prompt":"a","prompts":["b"]}`: "give either", `{"prompt":"a","count":51}`: "1 to 50 subagents",
+		`{"prompts":["a",""]}`: "prompts[1] is empty", `{"prompt":"a","timeoutSeconds":-1}`: "timeoutSeconds", `[`: "invalid arguments",
 	} {
 		if got := use(t, f, dispatchName, "bad", arguments); !got.IsError || !strings.Contains(got.Text, want) {
 			t.Errorf("%s: %+v", arguments, got)

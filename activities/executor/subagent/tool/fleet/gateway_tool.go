@@ -71,7 +71,7 @@ func parse(call tool.Call, into any) error {
 		data = []byte("{}")
 	}
 	if err := json.Unmarshal(data, into); err != nil {
-		return fmt.Errorf("the arguments do not fit: %w", err)
+		return fmt.Errorf("invalid arguments: %w", err)
 	}
 	return nil
 }

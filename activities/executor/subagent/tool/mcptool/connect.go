@@ -147,7 +147,7 @@ func allow(server string, all []*sdk.Tool, names []string) ([]*sdk.Tool, error) 
 		}
 	}
 	if len(missing) > 0 {
-		return nil, fmt.Errorf("the MCP server %q has no tool %s; it has %s", server, strings.Join(missing, ", "), cmp.Or(strings.Join(has, ", "), "none"))
+		return nil, fmt.Errorf("MCP server %q has no tool %s (available: %s)", server, strings.Join(missing, ", "), cmp.Or(strings.Join(has, ", "), "none"))
 	}
 	return slices.DeleteFunc(all, func(t *sdk.Tool) bool { return !slices.Contains(names, t.Name) }), nil
 }

@@ -28,7 +28,7 @@ func (s *server) connect(ctx context.Context, version string) (*connection, erro
 	if len(s.spec.GetCommand()) > 0 {
 		p, err := s.start()
 		if err != nil {
-			return nil, fmt.Errorf("start the MCP server %q: %w", s.name, err)
+			return nil, fmt.Errorf("start MCP server %q: %w", s.name, err)
 		}
 		c.program = p
 		transport = &sdk.IOTransport{Reader: p.answers, Writer: p.requests, MaxLineLength: maxMessage + 1}
@@ -46,7 +46,7 @@ func (s *server) connect(ctx context.Context, version string) (*connection, erro
 		if cause := context.Cause(ctx); cause != nil {
 			err = cause
 		} else {
-			err = fmt.Errorf("the MCP server %q does not initialize: %w", s.name, err)
+			err = fmt.Errorf("MCP server %q failed to initialize: %w", s.name, err)
 		}
 		if c.program != nil {
 			c.program.end(s.o.stopLimit)

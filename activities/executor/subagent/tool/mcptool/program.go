@@ -44,7 +44,7 @@ type program struct {
 // start starts the program.
 func (s *server) start() (*program, error) {
 	if s.o.Shell == nil {
-		return nil, errors.New("this node starts no programs for agents")
+		return nil, errors.New("this node does not start programs for agents")
 	}
 	stdin, requests, err := os.Pipe()
 	if err != nil {

@@ -137,7 +137,7 @@ func TestProgramServesTools(t *testing.T) {
 		}
 	}
 	for _, arguments := range []string{`[1]`, `{`, `"x"`} {
-		if got := use(t, s, "good__echo", arguments); !got.IsError || !strings.Contains(got.Text, "no JSON object") {
+		if got := use(t, s, "good__echo", arguments); !got.IsError || !strings.Contains(got.Text, "not a JSON object") {
 			t.Errorf("%s: %+v", arguments, got)
 		}
 	}
@@ -179,7 +179,7 @@ func TestServersThatDoNotStartAreNamed(t *testing.T) {
 		t.Fatal("broken servers are connected")
 	}
 	for _, want := range []string{
-		`the MCP server "mute" did not initialize and list its tools within 2s`, "warming up", `"broken" does not initialize`, "exit code 3", "buy one",
+		`MCP server "mute" did not initialize and list its tools within 2s`, "warming up", `"broken" failed to initialize`, "exit code 3", "buy one",
 		"no-such-program-here: command not found",
 	} {
 		if !strings.Contains(err.Error(), want) {
@@ -201,14 +201,14 @@ func TestBadServersAreRefusedBeforeTheyStart(t *testing.T) {
 	t.Parallel()
 	o, _ := options(t)
 	for want, server := range map[string]*v1.McpServer{
-		"give either a `command` or a `url`":                    {},
-		"mcpServers.s.env.A: $MISSING is no variable":           {Command: []string{"true"}, Env: map[string]string{"A": "$MISSING"}},
-		"${ANTHROPIC_API_KEY} is the key of the agent's model":  {Command: []string{"true"}, Env: map[string]string{"A": "x${ANTHROPIC_API_KEY}"}},
-		"mcpServers.s.headers.Authorization: $NONE is no":       {Url: "http://127.0.0.1:1", Headers: map[string]string{"Authorization": "Bearer $NONE"}},
-		`mcpServers.s.url: "ftp://example.com" is not a URL`:    {Url: "ftp://example.com"},
-		"mcpServers.s.headers: a program gets no headers":       {Command: []string{"true"}, Headers: map[string]string{"A": "b"}},
-		"mcpServers.s.env: a server with a `url` gets no":       {Url: "http://127.0.0.1:1", Env: map[string]string{"A": "b"}},
-		`has no tool erase; it has die, echo, fail, hang, huge`: {Command: programServer(t, "good").GetCommand(), Env: map[string]string{kindVariable: "good"}, Tools: []string{"erase", "echo"}},
+		"give either a `command` or a `url`":                        {},
+		"mcpServers.s.env.A: variable $MISSING is not set":          {Command: []string{"true"}, Env: map[string]string{"A": "$MISSING"}},
+		"${ANTHROPIC_API_KEY} is the key of the agent's model":      {Command: []string{"true"}, Env: map[string]string{"A": "x${ANTHROPIC_API_KEY}"}},
+		"mcpServers.s.headers.Authorization: variable $NONE is not": {Url: "http://127.0.0.1:1", Headers: map[string]string{"Authorization": "Bearer $NONE"}},
+		`mcpServers.s.url: "ftp://example.com" is not a URL`:        {Url: "ftp://example.com"},
+		"mcpServers.s.headers: a program gets no headers":           {Command: []string{"true"}, Headers: map[string]string{"A": "b"}},
+		"mcpServers.s.env: a server with a `url` gets no":           {Url: "http://127.0.0.1:1", Env: map[string]string{"A": "b"}},
+		`has no tool erase (available: die, echo, fail, hang, huge`: {Command: programServer(t, "good").GetCommand(), Env: map[string]string{kindVariable: "good"}, Tools: []string{"erase", "echo"}},
 	} {
 		if _, err := Connect(t.Context(), map[string]*v1.McpServer{"s": server}, o); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %q", err, want)
@@ -222,7 +222,7 @@ func TestServerThatDiesIsStartedForTheNextCall(t *testing.T) {
 	s := connected(t, map[string]*v1.McpServer{"s": programServer(t, "good")}, o)
 	for range 2 {
 		got := use(t, s, "s__die", "{}")
-		for _, want := range []string{"not known whether the call has done its work", "exit code 7", "out of luck"} {
+		for _, want := range []string{"so its outcome is unknown", "exit code 7", "out of luck"} {
 			if !got.IsError || !strings.Contains(got.Text, want) {
 				t.Errorf("%+v lacks %q", got, want)
 			}
@@ -263,14 +263,14 @@ func TestCallsEndWithTheirContextAndLimit(t *testing.T) {
 	if took := time.Since(<-ended); !errors.Is(err, context.Canceled) || took > 5*time.Second {
 		t.Errorf("%v after %s", err, took)
 	}
-	if got := use(t, s, "s__hang", "{}"); !got.IsError || !strings.Contains(got.Text, "has not answered within 3s") {
+	if got := use(t, s, "s__hang", "{}"); !got.IsError || !strings.Contains(got.Text, "did not answer within 3s") {
 		t.Errorf("%+v", got)
 	}
 	if got := use(t, s, "s__echo", `{"Text":"still here"}`); got != (tool.Outcome{Text: "still here"}) {
 		t.Errorf("%+v", got)
 	}
 	// A server that does not read its input blocks the write of a large call.
-	if got := use(t, s, "older__a", `{"x":"`+strings.Repeat("x", 1<<20)+`"}`); !got.IsError || !strings.Contains(got.Text, "has not answered within 3s") {
+	if got := use(t, s, "older__a", `{"x":"`+strings.Repeat("x", 1<<20)+`"}`); !got.IsError || !strings.Contains(got.Text, "did not answer within 3s") {
 		t.Errorf("%.300s", got.Text)
 	}
 }

@@ -77,9 +77,9 @@ func (s *server) list(ctx context.Context) ([]*sdk.Tool, error) {
 		case err != nil && context.Cause(ctx) != nil:
 			return nil, c.explain(context.Cause(ctx))
 		case err != nil:
-			return nil, c.explain(fmt.Errorf("the MCP server %q does not list its tools: %w", s.name, err))
+			return nil, c.explain(fmt.Errorf("MCP server %q failed to list its tools: %w", s.name, err))
 		case len(all) == maxTools:
-			return nil, fmt.Errorf("the MCP server %q has more than %d tools", s.name, maxTools)
+			return nil, fmt.Errorf("MCP server %q has more than %d tools", s.name, maxTools)
 		}
 		all = append(all, t)
 	}
@@ -88,7 +88,7 @@ func (s *server) list(ctx context.Context) ([]*sdk.Tool, error) {
 
 // slow returns the error for a server that takes too long.
 func (s *server) slow(to string) error {
-	return fmt.Errorf("the MCP server %q did not %s within %s", s.name, to, s.o.connectLimit)
+	return fmt.Errorf("MCP server %q did not %s within %s", s.name, to, s.o.connectLimit)
 }
 
 // connected returns the connection. It connects if there is none, or if the last connection was lost.
@@ -100,7 +100,7 @@ func (s *server) connected(ctx context.Context) (*connection, error) {
 	}
 	defer func() { <-s.turn }()
 	if s.closed {
-		return nil, fmt.Errorf("the MCP server %q is closed", s.name)
+		return nil, fmt.Errorf("MCP server %q is closed", s.name)
 	}
 	if s.connection != nil {
 		if !s.connection.isLost() {

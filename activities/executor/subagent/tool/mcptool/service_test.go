@@ -105,7 +105,7 @@ func TestServicesThatDoNotAnswerAreNamed(t *testing.T) {
 	if err == nil {
 		t.Fatal("they are connected")
 	}
-	for _, want := range []string{`"hanging" did not initialize and list its tools within 2s`, `"refusing" does not initialize`, "Unauthorized", `"away" does not initialize`, "connection refused"} {
+	for _, want := range []string{`"hanging" did not initialize and list its tools within 2s`, `"refusing" failed to initialize`, "Unauthorized", `"away" failed to initialize`, "connection refused"} {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("the error lacks %q: %v", want, err)
 		}

@@ -35,7 +35,7 @@ var _ tool.Tool = (*serverTool)(nil)
 func newServerTool(s *server, name string, t *sdk.Tool) (*serverTool, error) {
 	schema, err := inputSchema(t.InputSchema)
 	if err != nil {
-		return nil, fmt.Errorf("the tool %s of the MCP server %q: %w", t.Name, s.name, err)
+		return nil, fmt.Errorf("the tool %s of MCP server %q: %w", t.Name, s.name, err)
 	}
 	description := clean(t.Description)
 	if description == "" {
@@ -58,7 +58,7 @@ func inputSchema(given any) (json.RawMessage, error) {
 	}
 	var object map[string]any
 	if err := json.Unmarshal(data, &object); err != nil {
-		return nil, errors.New("its schema is no object")
+		return nil, errors.New("its schema is not an object")
 	}
 	if object == nil {
 		object = map[string]any{}
@@ -85,7 +85,7 @@ func (t *serverTool) Call(ctx context.Context, call tool.Call) (tool.Outcome, er
 		arguments = []byte("{}")
 	}
 	if !json.Valid(arguments) || arguments[0] != '{' {
-		return failure("the arguments are no JSON object"), nil
+		return failure("the arguments are not a JSON object"), nil
 	}
 	limited, cancel := context.WithTimeout(ctx, t.server.o.callLimit)
 	defer cancel()
@@ -96,9 +96,9 @@ func (t *serverTool) Call(ctx context.Context, call tool.Call) (tool.Outcome, er
 	case ctx.Err() != nil:
 		return tool.Outcome{}, ctx.Err()
 	case t.server.ending.Err() != nil:
-		return tool.Outcome{}, fmt.Errorf("the MCP server %q was closed during a call", t.server.name)
+		return tool.Outcome{}, fmt.Errorf("MCP server %q was closed during a call", t.server.name)
 	case limited.Err() != nil:
-		return failure("%s of the MCP server %q has not answered within %s, and was cancelled; whether it has done its work is not known", t.name, t.server.name, t.server.o.callLimit), nil
+		return failure("%s of MCP server %q did not answer within %s and was cancelled; its outcome is unknown", t.name, t.server.name, t.server.o.callLimit), nil
 	case err != nil:
 		return failure("%v", err), nil
 	}
@@ -121,7 +121,7 @@ func (t *serverTool) send(ctx context.Context, params *sdk.CallToolParams) (*sdk
 			continue
 		}
 		if answer, ok := errors.AsType[*jsonrpc.Error](err); ok && !c.isLost() {
-			return nil, fmt.Errorf("the MCP server %q answers with an error: %s", t.server.name, answer.Message)
+			return nil, fmt.Errorf("MCP server %q returned an error: %s", t.server.name, answer.Message)
 		}
 		if c.program != nil && ctx.Err() == nil {
 			// The error should include how the program ended.
@@ -131,7 +131,7 @@ func (t *serverTool) send(ctx context.Context, params *sdk.CallToolParams) (*sdk
 				c.abandon()
 			}
 		}
-		return nil, c.explain(fmt.Errorf("the MCP server %q was lost during the call, so that it is not known whether the call has done its work: %w; the next call connects again",
+		return nil, c.explain(fmt.Errorf("the connection to MCP server %q was lost during the call, so its outcome is unknown: %w; the next call reconnects",
 			t.server.name, err))
 	}
 }

@@ -40,7 +40,7 @@ func expand(value string, env map[string]string) (string, error) {
 		case slices.Contains(modelKeys, name):
 			errs = append(errs, fmt.Errorf("%s is the key of the agent's model, which no tool gets; give the server a key of its own by another variable", found))
 		case !ok:
-			errs = append(errs, fmt.Errorf("%s is no variable of the task; set it in `env` or `secretEnv`", found))
+			errs = append(errs, fmt.Errorf("variable %s is not set for the task; set it in `env` or `secretEnv`", found))
 		}
 		return set
 	})
