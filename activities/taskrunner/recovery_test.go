@@ -433,12 +433,12 @@ func TestSurvivorWithoutAServer(t *testing.T) {
 func TestSurvivorWithoutAnEngine(t *testing.T) {
 	t.Parallel()
 	h := killed(t, fake.Step{Stdout: "one\n", Block: true}, nil)
-	h.survivor.Away(errors.New("no engine"))
+	h.survivor.FailSurvivors(errors.New("no engine"))
 	h.recovers()
 	eventually(t, "it beats on", func() bool { return len(h.server.heard()) > 1 })
 	other := request("b")
 	want(t, h.startAs(t.Context(), "b", other).answer(), "moved", "no_executor")
-	h.survivor.Away(nil)
+	h.survivor.FailSurvivors(nil)
 	h.runs("a")
 	h.fake.Release("a")
 	eventually(t, "the activity is answered", func() bool { return h.server.answered("token") != nil })
@@ -461,7 +461,7 @@ func TestSurvivorIsGone(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			h := killed(t, fake.Step{Block: true}, nil)
-			h.survivor.Lose(adoptedID)
+			h.survivor.DropLeftover(adoptedID)
 			k := h.keepsake()
 			if !test.started {
 				k.state.StartedAt = time.Time{}
@@ -568,11 +568,11 @@ func TestEndOverdue(t *testing.T) {
 		t.Fatal(err)
 	}
 	h.rewrite(k)
-	h.survivor.Away(errors.New("no engine"))
+	h.survivor.FailSurvivors(errors.New("no engine"))
 	if left, err := EndOverdue(t.Context(), h.StateDir, "n", h.survivor); left != 1 || err == nil {
 		t.Errorf("%d are left without an engine, %v", left, err)
 	}
-	h.survivor.Away(nil)
+	h.survivor.FailSurvivors(nil)
 	if left := look(); left != 0 || !slices.Equal(h.survivor.Removed(), []string{adoptedID}) {
 		t.Errorf("%d are left, %v ended", left, h.survivor.Removed())
 	}

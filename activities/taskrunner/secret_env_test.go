@@ -265,7 +265,7 @@ func TestReattachedAttemptWithUnknownSecretsIsMoved(t *testing.T) {
 	h := killed(t, fake.Step{Stdout: "one\nand " + secretValue + "\n"}, func(req *v1.ExecuteRequest) {
 		req.SecretEnv = map[string]string{"TOKEN": "env:TOKEN"}
 	})
-	h.survivor.Forget()
+	h.survivor.ForgetEnv()
 	h.recovers()
 	eventually(t, "the activity is answered", func() bool { return h.server.answered("token") != nil })
 	want(t, h.server.answered("token"), "moved", "incarnation")

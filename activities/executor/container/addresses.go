@@ -28,7 +28,7 @@ const autoAddress = "auto"
 // engine's error, and a new reservation of "auto" yields another address.
 func (e *Executor) reserveAddress(ctx context.Context, name, want string) (ip string, release func(), err error) {
 	none := func() {}
-	if !userDefined(name) {
+	if !isUserDefined(name) {
 		if want != "" {
 			shown := name
 			if shown == "" {
@@ -48,7 +48,7 @@ func (e *Executor) reserveAddress(ctx context.Context, name, want string) (ip st
 		return "", none, refusal(fmt.Sprintf("network %s is the host network, which this node does not allow (%s)", name, policy.Remedy(e.opts.Policy, policy.HostNetworkFlag)))
 	case want == "":
 		return "", none, nil
-	case !userDefined(found.Name) || found.Driver == "host" || found.Driver == "null":
+	case !isUserDefined(found.Name) || found.Driver == "host" || found.Driver == "null":
 		return "", none, badNetwork("spec.ip is %s, but network %s does not support fixed addresses", want, name)
 	}
 	pool, err := poolOf(found)
@@ -67,11 +67,11 @@ func (e *Executor) reserveAddress(ctx context.Context, name, want string) (ip st
 }
 
 func badNetwork(format string, args ...any) error {
-	return cannotRun(fmt.Errorf(format, args...))
+	return errCannotRun(fmt.Errorf(format, args...))
 }
 
-// userDefined reports whether a spec's network is user-defined.
-func userDefined(name string) bool {
+// isUserDefined reports whether a spec's network is user-defined.
+func isUserDefined(name string) bool {
 	switch name {
 	case "", network.NetworkDefault, network.NetworkBridge, network.NetworkNone, network.NetworkHost:
 		return false
@@ -89,7 +89,7 @@ func (e *Executor) inspectNetwork(ctx context.Context, name string) (network.Ins
 	ctx, cancel := context.WithTimeout(ctx, imageTimeout)
 	defer cancel()
 	found, err := e.docker.NetworkInspect(ctx, name, network.InspectOptions{})
-	return found, toldWhy(ctx, err)
+	return found, causeOfTimeout(ctx, err)
 }
 
 // addresses holds the addresses that this process has reserved. The zero value is ready.
@@ -111,7 +111,7 @@ func (a *addresses) reserve(id string, p *pool, want string) (netip.Addr, error)
 	var at netip.Addr
 	if want == autoAddress {
 		var ok bool
-		if at, ok = p.free(a.last[id], taken, len(p.used)+len(a.reserved[id])); !ok {
+		if at, ok = p.findFree(a.last[id], taken, len(p.used)+len(a.reserved[id])); !ok {
 			return netip.Addr{}, fmt.Errorf("it has no free address on %s", hostname())
 		}
 		a.last[id] = at
@@ -121,7 +121,7 @@ func (a *addresses) reserve(id string, p *pool, want string) (netip.Addr, error)
 			return netip.Addr{}, badNetwork("spec.ip %q is not an IP address", want)
 		}
 		switch {
-		case !p.has(at):
+		case !p.hasUsable(at):
 			return netip.Addr{}, badNetwork("spec.ip %s is outside of its subnets, %s", want, p)
 		case taken(at):
 			return netip.Addr{}, fmt.Errorf("address %s is in use on %s", want, hostname())

@@ -30,8 +30,8 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// runs starts a container with a spec, waits for its end and returns its output.
-func runs(t *testing.T, e *Executor, task string, fields map[string]any) (executor.Result, string, error) {
+// runSpec starts a container with a spec, waits for its end and returns its output.
+func runSpec(t *testing.T, e *Executor, task string, fields map[string]any) (executor.Result, string, error) {
 	t.Helper()
 	spec, err := structpb.NewStruct(fields)
 	if err != nil {
@@ -61,7 +61,7 @@ func TestRefusedBeforeAnythingStarts(t *testing.T) {
 		"existing network namespace": {"network": "container:other"},
 	} {
 		fields["image"] = name
-		_, _, err := runs(t, e, "refused", fields)
+		_, _, err := runSpec(t, e, "refused", fields)
 		if executor.AsStartError(err) == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v: %v; it should say %q", fields, err, want)
 		}
@@ -78,7 +78,7 @@ func TestAllowedMount(t *testing.T) {
 		t.Fatal(err)
 	}
 	e := newFor(t, Options{Policy: &v1.ContainerPolicy{Mounts: []*v1.MountRule{{Path: dir, ReadOnly: true}}}})
-	result, out, err := runs(t, e, "mounts", map[string]any{
+	result, out, err := runSpec(t, e, "mounts", map[string]any{
 		"image": busybox, "network": "none", "command": "cat /x/in; echo over > /x/in",
 		"mounts": []any{map[string]any{"hostPath": dir, "containerPath": "/x", "readOnly": true}},
 	})
@@ -106,7 +106,7 @@ func TestContainersHaveAddressesOfTheirOwn(t *testing.T) {
 			want = prefix + "9"
 		}
 		all.Go(func() {
-			result, out, err := runs(t, e, fmt.Sprint("address-", i), map[string]any{
+			result, out, err := runSpec(t, e, fmt.Sprint("address-", i), map[string]any{
 				"image": busybox, "network": name, "ip": want, "command": "ip -4 addr show eth0 | grep inet",
 			})
 			mu.Lock()
@@ -150,11 +150,11 @@ func TestAddressThatSomebodyTakes(t *testing.T) {
 		}
 	}
 	e := newFor(t, Options{Host: blindEngine(t, docker)})
-	result, out, err := runs(t, e, "taken", map[string]any{"image": busybox, "network": name, "ip": autoAddress, "command": "ip -4 addr show eth0"})
+	result, out, err := runSpec(t, e, "taken", map[string]any{"image": busybox, "network": name, "ip": autoAddress, "command": "ip -4 addr show eth0"})
 	if err != nil || result.ExitCode != 0 || !strings.Contains(out, "inet "+prefix+"4/") {
 		t.Errorf("%+v, %v, %q", result, err, out)
 	}
-	_, _, err = runs(t, e, "fixed", map[string]any{"image": busybox, "network": name, "ip": prefix + "3", "command": "true"})
+	_, _, err = runSpec(t, e, "fixed", map[string]any{"image": busybox, "network": name, "ip": prefix + "3", "command": "true"})
 	if err == nil || executor.AsStartError(err) != nil {
 		t.Errorf("%v; somebody else has the address, and that is the node's affair", err)
 	}
@@ -218,7 +218,7 @@ func TestPulledImageRuns(t *testing.T) {
 	if _, err := docker.ImageRemove(t.Context(), name, image.RemoveOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	result, out, err := runs(t, newFor(t, Options{}), "pulled", map[string]any{"image": name, "network": "none", "command": "echo hello"})
+	result, out, err := runSpec(t, newFor(t, Options{}), "pulled", map[string]any{"image": name, "network": "none", "command": "echo hello"})
 	if err != nil || out != "hello\n" {
 		t.Fatalf("%+v, %v, %q", result, err, out)
 	}

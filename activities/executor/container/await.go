@@ -27,8 +27,8 @@ func (r *running) await(ctx context.Context) exit {
 		starts := r.e.endings.get(r.id).starts
 		status, err := r.wait(ctx)
 		if err == nil && !r.wasLost() {
-			if !r.isStopping() && !r.e.endings.explain(ctx, r.id, starts) {
-				r.lose()
+			if !r.isStopping() && !r.e.endings.awaitExplanation(ctx, r.id, starts) {
+				r.markLost()
 			}
 			if r.isStartedAgain(ctx, starts) {
 				continue
@@ -43,23 +43,23 @@ func (r *running) await(ctx context.Context) exit {
 		if err == nil {
 			var c container.InspectResponse
 			if c, err = r.inspect(ctx); err == nil && c.State != nil && !alive(c.State) {
-				return r.judge(ctx, c.State)
+				return r.exitOf(ctx, c.State)
 			}
 		}
 		switch {
 		case ctx.Err() != nil:
-			return givenUp(context.Cause(ctx))
+			return abandonedExit(context.Cause(ctx))
 		case cerrdefs.IsNotFound(err):
 			return exit{err: errVanished}
 		case err != nil:
-			r.lose()
+			r.markLost()
 		}
 		state, err := r.state(ctx)
 		switch {
 		case err != nil:
-			return givenUp(err)
+			return abandonedExit(err)
 		case !alive(state):
-			return r.judge(ctx, state)
+			return r.exitOf(ctx, state)
 		}
 	}
 }
@@ -99,8 +99,8 @@ func (r *running) isStartedAgain(ctx context.Context, starts int) bool {
 	return true
 }
 
-// givenUp returns the exit of a container whose end is no longer awaited.
-func givenUp(why error) exit {
+// abandonedExit returns the exit of a container whose end is no longer awaited.
+func abandonedExit(why error) exit {
 	if f, ok := errors.AsType[forced](why); ok {
 		return exit{code: 128 + int(f.by)}
 	}
@@ -123,7 +123,7 @@ func (r *running) wait(ctx context.Context) (int, error) {
 
 // state returns the state of the container as soon as the engine answers.
 func (r *running) state(ctx context.Context) (*container.State, error) {
-	r.e.engine.doubt(ctx)
+	r.e.engine.awaitPing(ctx)
 	for since := time.Now(); ; {
 		short, cancel := context.WithTimeout(ctx, pingPatience)
 		err := r.e.engine.await(short)
@@ -172,8 +172,8 @@ func (r *running) alive() bool {
 	return r.firstProcess().alive()
 }
 
-// lose marks the engine as lost while the container ran.
-func (r *running) lose() {
+// markLost marks the engine as lost while the container ran.
+func (r *running) markLost() {
 	r.loseOnce.Do(func() { close(r.lost) })
 }
 
@@ -186,12 +186,12 @@ func (r *running) wasLost() bool {
 	}
 }
 
-// judge returns the exit of a container that no longer runs.
-func (r *running) judge(ctx context.Context, s *container.State) exit {
+// exitOf returns the exit of a container that no longer runs.
+func (r *running) exitOf(ctx context.Context, s *container.State) exit {
 	out := exit{code: s.ExitCode, oomKilled: s.OOMKilled}
 	switch {
 	case r.isStopping() || s.OOMKilled:
-	case r.wasKilled(), r.wasLost() && ofEngine(s.ExitCode):
+	case r.wasKilled(), r.wasLost() && isEngineExitCode(s.ExitCode):
 		out.err = endedByEngine(s.ExitCode)
 	case s.ExitCode == 128+int(syscall.SIGKILL) && r.attempt.Limits.Memory > 0:
 		out.oomKilled = r.e.endings.await(ctx, r.id, oomPatience, func(e ending) bool { return e.outOfMemory })
@@ -212,8 +212,8 @@ func (r *running) wasKilled() bool {
 	return !r.isStopping() && !r.attempt.Lease.Lost() && r.e.endings.get(r.id).killed
 }
 
-// ofEngine reports whether an exit code may result from an engine that shuts down, or that restarts and cleans up what it finds.
-func ofEngine(code int) bool {
+// isEngineExitCode reports whether an exit code may result from an engine that shuts down, or that restarts and cleans up what it finds.
+func isEngineExitCode(code int) bool {
 	switch code {
 	case 128 + int(syscall.SIGKILL), 128 + int(syscall.SIGTERM), 255:
 		return true

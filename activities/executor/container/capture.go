@@ -52,23 +52,23 @@ func (r *running) imageConfig(ctx context.Context) (imageConfig, error) {
 		return imageConfig{}, executor.ErrNotRunning
 	}
 	if err != nil {
-		return imageConfig{}, fmt.Errorf("inspect container %s: %w", r.name, toldWhy(ctx, err))
+		return imageConfig{}, fmt.Errorf("inspect container %s: %w", r.name, causeOfTimeout(ctx, err))
 	}
 	found, err := r.e.docker.ImageInspect(ctx, c.Image)
 	if cerrdefs.IsNotFound(err) {
 		return imageConfig{}, &executor.Refusal{Text: "the image of its container was removed from the node, so the environment cannot have the image's configuration"}
 	}
 	if err != nil {
-		return imageConfig{}, fmt.Errorf("inspect the image of container %s: %w", r.name, toldWhy(ctx, err))
+		return imageConfig{}, fmt.Errorf("inspect the image of container %s: %w", r.name, causeOfTimeout(ctx, err))
 	}
 	return configOf(found), nil
 }
 
 // copyFiles copies the files of the container, which is paused meanwhile.
 func (r *running) copyFiles(ctx context.Context) (_ *layerFile, err error) {
-	ctx, cancel := r.during(ctx)
+	ctx, cancel := r.withAttempt(ctx)
 	defer cancel()
-	release, err := r.hold(ctx)
+	release, err := r.pauseForCapture(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -107,9 +107,9 @@ func (r *running) failedToCopy(ctx context.Context, err error) error {
 // resumePatience bounds the calls that resume a container.
 const resumePatience = 10 * time.Second
 
-// hold pauses the container until release is called, unless it is paused already. Meanwhile the container cannot be resumed or
+// pauseForCapture pauses the container until release is called, unless it is paused already. Meanwhile the container cannot be resumed or
 // restarted. It can be stopped, which also resumes it.
-func (r *running) hold(ctx context.Context) (release func(), err error) {
+func (r *running) pauseForCapture(ctx context.Context) (release func(), err error) {
 	r.steering.Lock()
 	defer r.steering.Unlock()
 	r.mu.Lock()
@@ -128,18 +128,18 @@ func (r *running) hold(ctx context.Context) (release func(), err error) {
 	}
 	if err := r.e.docker.ContainerPause(ctx, r.id); err != nil {
 		// The engine may have paused the container despite the error.
-		r.resume()
+		r.resumeAfterCapture()
 		text := strings.ToLower(err.Error())
 		if cerrdefs.IsNotFound(err) || strings.Contains(text, "is not running") {
 			return nil, executor.ErrNotRunning
 		}
 		return nil, fmt.Errorf("pause container %s: %w", r.name, causeOf(ctx, err))
 	}
-	return r.resume, nil
+	return r.resumeAfterCapture, nil
 }
 
-// resume continues a container that hold paused, and ends the hold.
-func (r *running) resume() {
+// resumeAfterCapture continues a container that pauseForCapture paused, and ends the hold.
+func (r *running) resumeAfterCapture() {
 	ctx, cancel := context.WithTimeout(context.Background(), resumePatience)
 	defer cancel()
 	err := r.e.docker.ContainerUnpause(ctx, r.id)
@@ -172,7 +172,7 @@ func (r *running) endHold(paused bool) {
 
 // CaptureImage writes an archive with an image, which it pulls if the engine lacks it.
 func (e *Executor) CaptureImage(ctx context.Context, image, registryAuth string, to io.Writer, say func(string)) (executor.Captured, error) {
-	if err := e.engine.answered(ctx); err != nil {
+	if err := e.engine.awaitFirstPing(ctx); err != nil {
 		return executor.Captured{}, err
 	}
 	ctx, done := e.engine.guard(ctx)

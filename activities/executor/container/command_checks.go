@@ -64,15 +64,15 @@ func (e *Executor) findCommand(ctx context.Context, id string) (err error, sure 
 		return nil, false
 	}
 	if strings.Contains(c.Path, "/") {
-		return e.runnable(ctx, id, c.Path, path.Join("/", c.Config.WorkingDir, c.Path))
+		return e.checkRunnable(ctx, id, c.Path, path.Join("/", c.Config.WorkingDir, c.Path))
 	}
 	for _, dir := range strings.Split(pathOf(c.Config), ":") {
-		err, sure := e.runnable(ctx, id, c.Path, path.Join("/", dir, c.Path))
+		err, sure := e.checkRunnable(ctx, id, c.Path, path.Join("/", dir, c.Path))
 		if err == nil || !sure {
 			return nil, sure
 		}
 	}
-	return missing(c.Path), true
+	return errNoProgram(c.Path), true
 }
 
 func firstWord(words []string) string {
@@ -91,16 +91,16 @@ func pathOf(c *container.Config) string {
 	return defaultPath
 }
 
-func missing(name string) error {
+func errNoProgram(name string) error {
 	return &executor.StartError{ExitCode: codeNotFound, Err: fmt.Errorf("%s: no such program in the image", shorten(name))}
 }
 
 // maxLinks bounds the number of links followed to a program.
 const maxLinks = 10
 
-// runnable checks that a file in a container is an executable program. sure reports whether the
+// checkRunnable checks that a file in a container is an executable program. sure reports whether the
 // result is conclusive.
-func (e *Executor) runnable(ctx context.Context, id, name, at string) (err error, sure bool) {
+func (e *Executor) checkRunnable(ctx context.Context, id, name, at string) (err error, sure bool) {
 	if path.IsAbs(name) {
 		at = name
 	}
@@ -108,7 +108,7 @@ func (e *Executor) runnable(ctx context.Context, id, name, at string) (err error
 		info, err := e.docker.ContainerStatPath(ctx, id, at)
 		switch {
 		case cerrdefs.IsNotFound(err):
-			return missing(name), true
+			return errNoProgram(name), true
 		case err != nil:
 			return nil, false
 		case info.Mode&fs.ModeSymlink != 0:
@@ -120,9 +120,9 @@ func (e *Executor) runnable(ctx context.Context, id, name, at string) (err error
 				at = info.LinkTarget
 			}
 		case info.Mode.IsDir():
-			return cannotRun(fmt.Errorf("%s is a directory", shorten(name))), true
+			return errCannotRun(fmt.Errorf("%s is a directory", shorten(name))), true
 		case info.Mode.Perm()&0o111 == 0:
-			return cannotRun(fmt.Errorf("%s may not be executed", shorten(name))), true
+			return errCannotRun(fmt.Errorf("%s may not be executed", shorten(name))), true
 		default:
 			return nil, true
 		}

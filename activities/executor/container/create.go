@@ -31,7 +31,7 @@ func (r *running) create(ctx context.Context, req request) (made, error) {
 			// The engine may still create the container.
 			r.e.sweeper.add(r.name, true)
 		}
-		return m, blame("create container "+r.name, causeOf(ctx, err))
+		return m, classifyFault("create container "+r.name, causeOf(ctx, err))
 	}
 }
 
@@ -92,9 +92,9 @@ func (e *shared) removeNow(ctx context.Context, id string) error {
 // removePoll is how often to check on a container that another caller is removing.
 const removePoll = 50 * time.Millisecond
 
-// keepIt leaves the container for users to inspect. It renames the container, so that
+// keepForInspection leaves the container for users to inspect. It renames the container, so that
 // it is not mistaken for a leftover of a dead worker.
-func (r *running) keepIt() {
+func (r *running) keepForInspection() {
 	ctx, cancel := context.WithTimeout(context.Background(), removePatience)
 	defer cancel()
 	ctx, done := r.e.engine.guard(ctx)

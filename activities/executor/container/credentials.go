@@ -30,7 +30,7 @@ type credentials struct {
 	helper string // helper program that holds the credentials; it is not called
 }
 
-func (c credentials) empty() bool { return c.config == (registry.AuthConfig{}) }
+func (c credentials) isEmpty() bool { return c.config == (registry.AuthConfig{}) }
 
 // authFile is a file with the credentials of one registry, or Docker's own config.json.
 type authFile struct {
@@ -71,11 +71,11 @@ func (e *Executor) credentials(name, host string) (credentials, error) {
 	if err != nil {
 		return credentials{}, fmt.Errorf("credentials %s: %w", name, err)
 	}
-	c, err := file.of(host)
+	c, err := file.credentialsFor(host)
 	switch {
 	case err != nil:
 		return credentials{}, fmt.Errorf("credentials %s: %s: %w", name, path, err)
-	case c.empty():
+	case c.isEmpty():
 		return credentials{}, fmt.Errorf("credentials %s: %s has none for %s", name, path, host)
 	}
 	c.name = name
@@ -102,7 +102,7 @@ func dockerCredentials(host string) (credentials, error) {
 	}
 	// Only a file named on the command line may hold credentials for every registry.
 	file.Username, file.Password = "", ""
-	c, err := file.of(host)
+	c, err := file.credentialsFor(host)
 	if err != nil {
 		return credentials{}, fmt.Errorf("credentials of the Docker configuration: %s: %w", path, err)
 	}
@@ -122,8 +122,8 @@ func readAuthFile(path string) (*authFile, error) {
 	return &file, nil
 }
 
-// of returns the credentials for a registry, which are empty if the file has none.
-func (f *authFile) of(host string) (credentials, error) {
+// credentialsFor returns the credentials for a registry, which are empty if the file has none.
+func (f *authFile) credentialsFor(host string) (credentials, error) {
 	c := credentials{host: host, config: registry.AuthConfig{ServerAddress: serverAddress(host)}}
 	if f.Username != "" || f.Password != "" {
 		if f.Registry != "" && registryHost(f.Registry) != host {

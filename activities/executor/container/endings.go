@@ -67,7 +67,7 @@ func (s *endings) run(ctx context.Context) {
 		again, begun := pingEvery, time.Now()
 		if s.follow(ctx, since) {
 			again, since = pingAgain, begun
-			s.engine.ask()
+			s.engine.requestPing()
 		}
 		select {
 		case <-ctx.Done():
@@ -183,9 +183,9 @@ func (s *endings) await(ctx context.Context, id string, patience time.Duration, 
 // eventPatience is how long an event may be delayed. After that, the connection counts as dead.
 const eventPatience = time.Second
 
-// explain waits until the reason for the end of a container is known, or the container has started again since starts was
+// awaitExplanation waits until the reason for the end of a container is known, or the container has started again since starts was
 // read. It returns false if that does not happen: the engine may have been away meanwhile, or may not report events.
-func (s *endings) explain(ctx context.Context, id string, starts int) bool {
+func (s *endings) awaitExplanation(ctx context.Context, id string, starts int) bool {
 	isKnown := func(e ending) bool { return e.isExplained() || e.starts != starts }
 	if s.await(ctx, id, eventPatience, isKnown) {
 		return true

@@ -70,7 +70,7 @@ func (e *engine) watch(ctx context.Context) {
 		if ctx.Err() != nil {
 			return
 		}
-		e.note(err)
+		e.recordPing(err)
 		if first {
 			close(e.pinged)
 		}
@@ -83,8 +83,8 @@ func (e *engine) watch(ctx context.Context) {
 	}
 }
 
-// note records the result of a ping.
-func (e *engine) note(err error) {
+// recordPing records the result of a ping.
+func (e *engine) recordPing(err error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	switch {
@@ -117,9 +117,9 @@ func (e *engine) available() error {
 	return context.Cause(well)
 }
 
-// answered waits for the first ping, for at most pingPatience, and then returns the result of available. If ctx ends first, it
+// awaitFirstPing waits for the first ping, for at most pingPatience, and then returns the result of available. If ctx ends first, it
 // returns the cause of ctx.
-func (e *engine) answered(ctx context.Context) error {
+func (e *engine) awaitFirstPing(ctx context.Context) error {
 	select {
 	case <-e.pinged:
 		return e.available()
@@ -148,23 +148,23 @@ func (e *engine) await(ctx context.Context) error {
 			return context.Cause(ctx)
 		case <-changed:
 		case <-time.After(pingAgain):
-			e.ask()
+			e.requestPing()
 		}
 	}
 }
 
-// ask requests a ping now, because the caller has reason to doubt the last result.
-func (e *engine) ask() {
+// requestPing requests a ping now, because the caller has reason to doubt the last result.
+func (e *engine) requestPing() {
 	select {
 	case e.hurry <- struct{}{}:
 	default:
 	}
 }
 
-// doubt requests a ping after a call failed as if the engine were gone. It returns after that ping, or when ctx ends.
-func (e *engine) doubt(ctx context.Context) {
+// awaitPing requests a ping after a call failed as if the engine were gone. It returns after that ping, or when ctx ends.
+func (e *engine) awaitPing(ctx context.Context) {
 	_, changed := e.health()
-	e.ask()
+	e.requestPing()
 	select {
 	case <-changed:
 	case <-ctx.Done():
@@ -173,7 +173,7 @@ func (e *engine) doubt(ctx context.Context) {
 
 // confirm pings the engine and reports whether it answers.
 func (e *engine) confirm(ctx context.Context) bool {
-	e.doubt(ctx)
+	e.awaitPing(ctx)
 	return e.available() == nil
 }
 

@@ -33,8 +33,8 @@ func (r *running) isEnding() bool {
 	return r.over || r.stopping
 }
 
-// during returns a context that ends with ctx or with the attempt.
-func (r *running) during(ctx context.Context) (context.Context, context.CancelFunc) {
+// withAttempt returns a context that ends with ctx or with the attempt.
+func (r *running) withAttempt(ctx context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	stop := context.AfterFunc(r.life, func() { cancel(executor.ErrNotRunning) })
 	return ctx, func() { stop(); cancel(nil) }
@@ -45,9 +45,9 @@ func errElsewhere(what string) error {
 	return &executor.Refusal{Text: "the container runs on another machine, or the worker has no access to its processes: " + what}
 }
 
-// process returns the container's first process, to be entered as a user, or as the container's own user if who is "". known is
+// enterableAs returns the container's first process, to be entered as a user, or as the container's own user if who is "". known is
 // false if the process is not on this machine.
-func (i *entered) process(who string) (_ inside.Process, known bool, err error) {
+func (i *entered) enterableAs(who string) (_ inside.Process, known bool, err error) {
 	r := i.r
 	if r.isEnding() {
 		return inside.Process{}, false, executor.ErrNotRunning
@@ -67,7 +67,7 @@ func (i *entered) process(who string) (_ inside.Process, known bool, err error) 
 
 // enterable returns the container's first process, or false if it is not known on this machine.
 func (r *running) enterable() (inside.Process, bool) {
-	if !r.known() {
+	if !r.isProcessKnown() {
 		return inside.Process{}, false
 	}
 	return r.firstProcess().enterable()
@@ -97,7 +97,7 @@ func (i *entered) dirFor(user inside.User) string {
 
 // Dial connects to a port of the container.
 func (i *entered) Dial(ctx context.Context, port int) (net.Conn, error) {
-	p, known, err := i.process("0")
+	p, known, err := i.enterableAs("0")
 	switch {
 	case err != nil:
 		return nil, err
@@ -135,7 +135,7 @@ func (i *entered) dialAddress(ctx context.Context, port int) (net.Conn, error) {
 
 // Listen accepts connections on a port of the container.
 func (i *entered) Listen(ctx context.Context, port int) (net.Listener, error) {
-	p, known, err := i.process("0")
+	p, known, err := i.enterableAs("0")
 	switch {
 	case err != nil:
 		return nil, err
@@ -147,12 +147,12 @@ func (i *entered) Listen(ctx context.Context, port int) (net.Listener, error) {
 
 // ServeFiles serves the files of the container.
 func (i *entered) ServeFiles(ctx context.Context, user string, conn io.ReadWriter) error {
-	p, known, err := i.process(user)
+	p, known, err := i.enterableAs(user)
 	switch {
 	case err != nil:
 		return err
 	case known:
-		ctx, done := i.r.during(ctx)
+		ctx, done := i.r.withAttempt(ctx)
 		defer done()
 		return p.ServeFiles(ctx, conn)
 	}
@@ -161,12 +161,12 @@ func (i *entered) ServeFiles(ctx context.Context, user string, conn io.ReadWrite
 
 // ReadTar writes files of the container to an archive.
 func (i *entered) ReadTar(ctx context.Context, user, path string, to io.Writer) error {
-	p, known, err := i.process(user)
+	p, known, err := i.enterableAs(user)
 	switch {
 	case err != nil:
 		return err
 	case known:
-		ctx, done := i.r.during(ctx)
+		ctx, done := i.r.withAttempt(ctx)
 		defer done()
 		return p.ReadTar(ctx, path, to)
 	}
@@ -175,12 +175,12 @@ func (i *entered) ReadTar(ctx context.Context, user, path string, to io.Writer) 
 
 // WriteTar unpacks an archive in the container.
 func (i *entered) WriteTar(ctx context.Context, user, path string, rename bool, from io.Reader) error {
-	p, known, err := i.process(user)
+	p, known, err := i.enterableAs(user)
 	switch {
 	case err != nil:
 		return err
 	case known:
-		ctx, done := i.r.during(ctx)
+		ctx, done := i.r.withAttempt(ctx)
 		defer done()
 		return p.WriteTar(ctx, path, rename, from)
 	case rename:

@@ -15,7 +15,7 @@ import (
 // readArchive writes files of the container to an archive, using the engine's own call. The engine reads
 // them as root.
 func (i *entered) readArchive(ctx context.Context, who, at string, to io.Writer) error {
-	if err := i.mayReadAll(who); err != nil {
+	if err := i.checkIsRoot(who); err != nil {
 		return err
 	}
 	archive, _, err := i.r.e.docker.CopyFromContainer(ctx, i.r.id, i.absolute(at))
@@ -29,7 +29,7 @@ func (i *entered) readArchive(ctx context.Context, who, at string, to io.Writer)
 
 // writeArchive unpacks an archive into a directory of the container, using the engine's own call.
 func (i *entered) writeArchive(ctx context.Context, who, at string, from io.Reader) error {
-	if err := i.mayReadAll(who); err != nil {
+	if err := i.checkIsRoot(who); err != nil {
 		return err
 	}
 	if err := i.r.e.docker.CopyToContainer(ctx, i.r.id, i.absolute(at), from, container.CopyToContainerOptions{}); err != nil {
@@ -38,8 +38,8 @@ func (i *entered) writeArchive(ctx context.Context, who, at string, from io.Read
 	return nil
 }
 
-// mayReadAll returns an error unless the user is root, since the engine reads and writes archives as root.
-func (i *entered) mayReadAll(who string) error {
+// checkIsRoot returns an error unless the user is root, since the engine reads and writes archives as root.
+func (i *entered) checkIsRoot(who string) error {
 	switch i.userOf(who) {
 	case "0", "root", "0:0", "root:root":
 		return nil
@@ -56,7 +56,7 @@ func (i *entered) absolute(at string) string {
 
 func (i *entered) archiveError(at string, err error) error {
 	if cerrdefs.IsNotFound(err) || cerrdefs.IsInvalidArgument(err) || cerrdefs.IsPermissionDenied(err) {
-		return &executor.Refusal{Text: fmt.Sprintf("%s: %s", at, engineSays(err))}
+		return &executor.Refusal{Text: fmt.Sprintf("%s: %s", at, engineMessage(err))}
 	}
 	return fmt.Errorf("copy files of container %s: %w", i.r.name, err)
 }

@@ -52,8 +52,8 @@ func TestInsideConformance(t *testing.T) {
 	}
 }
 
-// said runs a command and returns its output and its exit status.
-func said(t *testing.T, in executor.Inside, c executor.Command) (string, executor.ExitStatus) {
+// execOutput runs a command and returns its output and its exit status.
+func execOutput(t *testing.T, in executor.Inside, c executor.Command) (string, executor.ExitStatus) {
 	t.Helper()
 	var out bytes.Buffer
 	c.Stdout, c.Stderr = &out, &out
@@ -77,7 +77,7 @@ func TestExecHasUserAndDirectory(t *testing.T) {
 		{executor.Command{Args: []string{"pwd"}, Dir: "/tmp"}, "/tmp\n"},
 		{executor.Command{Stdin: strings.NewReader("echo $0")}, "-sh\n"},
 	} {
-		if got, status := said(t, in, test.c); got != test.want && strings.TrimPrefix(got, "/bin/") != strings.TrimPrefix(test.want, "-") || status.Code != 0 {
+		if got, status := execOutput(t, in, test.c); got != test.want && strings.TrimPrefix(got, "/bin/") != strings.TrimPrefix(test.want, "-") || status.Code != 0 {
 			t.Errorf("%+v prints %q, %+v, want %q", test.c, got, status, test.want)
 		}
 	}

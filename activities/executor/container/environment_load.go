@@ -41,7 +41,7 @@ func (e *Executor) loadEnvironment(ctx context.Context, env *v1.Environment, say
 	}
 	if err := e.docker.ImageTag(ctx, id, environmentTag(env)); err != nil {
 		e.removeUnnamed(ctx, id)
-		return "", toldWhy(ctx, err)
+		return "", causeOfTimeout(ctx, err)
 	}
 	say(fmt.Sprintf("environment %s, version %d, is loaded after %s", env.GetName(), env.GetVersion(), time.Since(began).Round(100*time.Millisecond)))
 	return id, nil
@@ -63,7 +63,7 @@ func (e *Executor) removeUnnamed(ctx context.Context, id string) {
 func (e *Executor) loadArchive(ctx context.Context, archive io.Reader, watch *silence, say func(string)) (id string, err error) {
 	response, err := e.docker.ImageLoad(ctx, archive)
 	if err != nil {
-		return "", toldWhy(ctx, err)
+		return "", causeOfTimeout(ctx, err)
 	}
 	defer response.Body.Close()
 	var names []string
@@ -77,7 +77,7 @@ func (e *Executor) loadArchive(ctx context.Context, archive io.Reader, watch *si
 		say(line)
 	}
 	if err := follow(watch.reader(response.Body), newProgress(listen, time.Now)); err != nil {
-		return "", toldWhy(ctx, err)
+		return "", causeOfTimeout(ctx, err)
 	}
 	if len(names) == 0 {
 		return "", errors.New("the container engine found no image in the archive")

@@ -56,11 +56,11 @@ func (e *Executor) ensureEnvironment(ctx context.Context, spec *v1.ContainerSpec
 		switch {
 		case errors.Is(err, executor.ErrNoEnvironment):
 			e.dropImages(ctx, name, "")
-			return "", nil, cannotRun(fmt.Errorf("no environment named %s is ready; list environments with `switchyard env list`, or create it with `switchyard env create %s`", name, name))
+			return "", nil, errCannotRun(fmt.Errorf("no environment named %s is ready; list environments with `switchyard env list`, or create it with `switchyard env create %s`", name, name))
 		case err != nil:
 			return "", nil, fmt.Errorf("find environment %s: %w", name, err)
 		case found.GetKind() != v1.EnvironmentImage:
-			return "", nil, cannotRun(fmt.Errorf("environment %s is a virtual machine's %s, not a container image; use it in a vps with `backend: qemu`, or pick another from `switchyard env list`", name, found.GetKind()))
+			return "", nil, errCannotRun(fmt.Errorf("environment %s is a virtual machine's %s, not a container image; use it in a vps with `backend: qemu`, or pick another from `switchyard env list`", name, found.GetKind()))
 		}
 		id, release, err = e.ensureVersion(ctx, found, notify)
 		if err == nil {
@@ -81,7 +81,7 @@ func (e *Executor) ensureEnvironment(ctx context.Context, spec *v1.ContainerSpec
 // ensureVersion ensures that the engine has the image of a version, and removes unused images of other versions.
 func (e *Executor) ensureVersion(ctx context.Context, env *v1.Environment, notify func(string)) (id string, release func(), err error) {
 	tag := environmentTag(env)
-	unhold := e.environments.hold(tag)
+	unhold := e.environments.keepImage(tag)
 	defer func() {
 		if err != nil {
 			unhold()
@@ -99,7 +99,7 @@ func (e *Executor) ensureVersion(ctx context.Context, env *v1.Environment, notif
 			err = e.docker.ImageTag(ctx, found.ID, tag)
 		}
 		if err != nil {
-			return "", nil, fmt.Errorf("find its image: %w", toldWhy(ctx, err))
+			return "", nil, fmt.Errorf("find its image: %w", causeOfTimeout(ctx, err))
 		}
 		e.dropImages(ctx, env.GetName(), tag)
 		return found.ID, unhold, nil
@@ -122,8 +122,8 @@ type environmentsInUse struct {
 	holds map[string]int
 }
 
-// hold prevents the removal of an image until release is called. Calling release twice is a no-op.
-func (u *environmentsInUse) hold(tag string) (release func()) {
+// keepImage prevents the removal of an image until release is called. Calling release twice is a no-op.
+func (u *environmentsInUse) keepImage(tag string) (release func()) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if u.holds == nil {
@@ -149,7 +149,7 @@ func (e *Executor) dropImages(ctx context.Context, name, but string) {
 	repository := environmentRepositoryOf(name)
 	found, err := e.docker.ImageList(ctx, image.ListOptions{Filters: filters.NewArgs(filters.Arg("reference", repository))})
 	if err != nil {
-		e.logger.Warn("cannot list the images of older environment versions", "environment", name, "error", toldWhy(ctx, err))
+		e.logger.Warn("cannot list the images of older environment versions", "environment", name, "error", causeOfTimeout(ctx, err))
 		return
 	}
 	for _, one := range found {
@@ -159,7 +159,7 @@ func (e *Executor) dropImages(ctx context.Context, name, but string) {
 			}
 			_, err := e.docker.ImageRemove(ctx, tag, image.RemoveOptions{PruneChildren: true})
 			if err != nil && !cerrdefs.IsConflict(err) && !cerrdefs.IsNotFound(err) {
-				e.logger.Warn("cannot remove the image of an older environment version", "image", tag, "error", toldWhy(ctx, err))
+				e.logger.Warn("cannot remove the image of an older environment version", "image", tag, "error", causeOfTimeout(ctx, err))
 			}
 		}
 	}

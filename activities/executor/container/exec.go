@@ -32,7 +32,7 @@ func (i *entered) Exec(ctx context.Context, c executor.Command) (executor.ExitSt
 	if r.isEnding() {
 		return executor.ExitStatus{}, executor.ErrNotRunning
 	}
-	ctx, done := r.during(ctx)
+	ctx, done := r.withAttempt(ctx)
 	defer done()
 	guarded, release := r.e.engine.guard(ctx)
 	defer release()
@@ -138,7 +138,7 @@ func (i *entered) loginShell(ctx context.Context, user inside.User, line string)
 		if shell == "" {
 			continue
 		}
-		if err, sure := i.r.e.runnable(ctx, i.r.id, shell, shell); err != nil || !sure {
+		if err, sure := i.r.e.checkRunnable(ctx, i.r.id, shell, shell); err != nil || !sure {
 			continue
 		}
 		if line != "" {
@@ -215,7 +215,7 @@ func (x *execution) status(ctx context.Context) (executor.ExitStatus, error) {
 		seen, err := x.inspect(ctx)
 		switch {
 		case err == nil && !seen.Running:
-			x.noteRun(seen.Pid)
+			x.recordStarted(seen.Pid)
 			return executor.ExitStatus{Code: seen.ExitCode}, nil
 		case ctx.Err() != nil:
 			return unknownEnd, context.Cause(ctx)
@@ -223,11 +223,11 @@ func (x *execution) status(ctx context.Context) (executor.ExitStatus, error) {
 			if x.r.isEnding() {
 				return unknownEnd, executor.ErrNotRunning
 			}
-			x.r.e.engine.doubt(ctx)
+			x.r.e.engine.awaitPing(ctx)
 			if x.r.e.engine.await(ctx) == nil {
 				if _, err := x.inspect(ctx); err != nil {
 					_ = x.process().signalGroup(killSignal)
-					return unknownEnd, fmt.Errorf("the exit code of a command in container %s is unknown: %s", x.r.name, engineSays(err))
+					return unknownEnd, fmt.Errorf("the exit code of a command in container %s is unknown: %s", x.r.name, engineMessage(err))
 				}
 			}
 		}

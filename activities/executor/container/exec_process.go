@@ -95,8 +95,8 @@ func (x *execution) passSignals(ctx context.Context, started <-chan struct{}) {
 	}
 }
 
-// noteRun records whether the command ever had a process.
-func (x *execution) noteRun(pid int) {
+// recordStarted records whether the command ever had a process.
+func (x *execution) recordStarted(pid int) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.ran = pid > 0

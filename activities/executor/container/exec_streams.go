@@ -118,7 +118,7 @@ func isStartFailure(data []byte) bool {
 
 // startFailure returns the error of a command that could not be started.
 func startFailure(text string, code int) error {
-	err := blame("run a command", errors.New(text))
+	err := classifyFault("run a command", errors.New(text))
 	if start := executor.AsStartError(err); start != nil {
 		return start
 	}

@@ -43,7 +43,7 @@ exec "$@"`
 // awaitSize wraps a command so that it starts once its terminal has its size, if the container has a shell.
 func (i *entered) awaitSize(ctx context.Context, size executor.WindowSize, command []string) []string {
 	const shell = "/bin/sh"
-	if err, sure := i.r.e.runnable(ctx, i.r.id, shell, shell); err != nil || !sure {
+	if err, sure := i.r.e.checkRunnable(ctx, i.r.id, shell, shell); err != nil || !sure {
 		return command
 	}
 	want := sizeOf(size)

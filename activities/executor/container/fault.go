@@ -45,9 +45,9 @@ var (
 	}
 )
 
-// blame classifies the error of creating or starting a container. It returns a
+// classifyFault classifies the error of creating or starting a container. It returns a
 // *StartError for a fault of the task, and any other error for a fault of the node.
-func blame(what string, err error) error {
+func classifyFault(what string, err error) error {
 	if err == nil {
 		return nil
 	}
@@ -60,18 +60,18 @@ func blame(what string, err error) error {
 		}
 		return false
 	}
-	told := fmt.Errorf("%s: %s", what, engineSays(err))
+	told := fmt.Errorf("%s: %s", what, engineMessage(err))
 	switch {
 	case says(ofNode):
 	case says(notFound):
 		return &executor.StartError{ExitCode: codeNotFound, Err: told}
 	case says(ofTask), cerrdefs.IsInvalidArgument(err):
-		return cannotRun(told)
+		return errCannotRun(told)
 	}
 	return fmt.Errorf("%s: %w", what, err)
 }
 
-// engineSays returns the engine's error message without its common prefix.
-func engineSays(err error) string {
+// engineMessage returns the engine's error message without its common prefix.
+func engineMessage(err error) string {
 	return strings.TrimPrefix(err.Error(), "Error response from daemon: ")
 }

@@ -69,11 +69,11 @@ func (e *Executor) inspectImage(ctx context.Context, name string) (image.Inspect
 	ctx, cancel := context.WithTimeout(ctx, imageTimeout)
 	defer cancel()
 	found, err := e.docker.ImageInspect(ctx, name)
-	return found, toldWhy(ctx, err)
+	return found, causeOfTimeout(ctx, err)
 }
 
-// toldWhy returns an error of the engine's client, or the reason for which ctx ended.
-func toldWhy(ctx context.Context, err error) error {
+// causeOfTimeout returns an error of the engine's client, or the reason for which ctx ended.
+func causeOfTimeout(ctx context.Context, err error) error {
 	if err == nil || ctx.Err() == nil {
 		return err
 	}

@@ -61,7 +61,7 @@ func mountIsHeldWhileExchanged(t *testing.T, enough int) {
 	defer close(over)
 	e := newFor(t, Options{Policy: &v1.ContainerPolicy{Mounts: []*v1.MountRule{{Path: allowed}}}})
 	for mounted, refused := 0, 0; mounted < enough || refused == 0; {
-		_, out, err := runs(t, e, "exchanged", map[string]any{
+		_, out, err := runSpec(t, e, "exchanged", map[string]any{
 			"image": busybox, "network": "none", "command": "ls /x", "mounts": []any{map[string]any{"hostPath": in, "containerPath": "/x"}},
 		})
 		switch {

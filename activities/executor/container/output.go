@@ -112,25 +112,25 @@ func (o *output) resume(ctx context.Context, cut time.Time) {
 			if o.r.e.kind.Lasts && !o.r.hasEnded(ctx) {
 				continue // the container may be starting again
 			}
-			if err := o.kept(ctx, time.Time{}, false); err == nil || cerrdefs.IsNotFound(err) {
+			if err := o.forwardRetained(ctx, time.Time{}, false); err == nil || cerrdefs.IsNotFound(err) {
 				return
 			}
 			continue
 		}
 		// What the engine retained from before the cut may lack an unfinished line that
 		// has already been forwarded. So bytes after the cut are counted separately.
-		if err := o.kept(ctx, cut, false); err != nil {
+		if err := o.forwardRetained(ctx, cut, false); err != nil {
 			continue
 		}
 		o.since, o.passed = cut, [2]int64{}
-		_ = o.kept(ctx, time.Time{}, true)
+		_ = o.forwardRetained(ctx, time.Time{}, true)
 		cut = time.Now()
 	}
 }
 
-// kept forwards what the engine has retained, from o.since until a time or the end. It
+// forwardRetained forwards what the engine has retained, from o.since until a time or the end. It
 // skips what has already been forwarded of it.
-func (o *output) kept(ctx context.Context, until time.Time, follow bool) error {
+func (o *output) forwardRetained(ctx context.Context, until time.Time, follow bool) error {
 	options := container.LogsOptions{ShowStdout: true, ShowStderr: true, Follow: follow}
 	if !o.since.IsZero() {
 		options.Since = o.since.Format(time.RFC3339Nano)

@@ -26,16 +26,16 @@ func permissionChanges(dir string, dirs, files fs.FileMode) error {
 	for _, entry := range entries {
 		switch mode := entry.Type(); {
 		case mode.IsRegular():
-			errs = append(errs, chmodOwn(root, entry.Name(), files))
+			errs = append(errs, chmodIfOwned(root, entry.Name(), files))
 		case mode.IsDir():
-			errs = append(errs, chmodOwn(root, entry.Name(), dirs))
+			errs = append(errs, chmodIfOwned(root, entry.Name(), dirs))
 		}
 	}
 	return errors.Join(errs...)
 }
 
-// chmodOwn changes a mode, and ignores files that belong to a user of the container.
-func chmodOwn(root *os.Root, name string, mode fs.FileMode) error {
+// chmodIfOwned changes a mode, and ignores files that belong to a user of the container.
+func chmodIfOwned(root *os.Root, name string, mode fs.FileMode) error {
 	if err := root.Chmod(name, mode); !errors.Is(err, fs.ErrPermission) {
 		return err
 	}

@@ -39,7 +39,7 @@ func (e *Executor) checkPolicy(spec *v1.ContainerSpec) (_ openMounts, err error)
 }
 
 func refusal(text string) error {
-	return cannotRun(errors.New(text))
+	return errCannotRun(errors.New(text))
 }
 
 // resolveRules returns the rules with the links in their paths resolved, where the paths

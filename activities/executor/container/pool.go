@@ -58,19 +58,19 @@ func poolOf(n network.Inspect) (*pool, error) {
 // first returns the first address of a range after the network address.
 func first(p netip.Prefix) netip.Addr { return p.Addr().Next() }
 
-// has reports whether a container can have an address, whether it is free or not.
-func (p *pool) has(at netip.Addr) bool {
+// hasUsable reports whether a container can have an address, whether it is free or not.
+func (p *pool) hasUsable(at netip.Addr) bool {
 	for _, subnet := range p.subnets {
-		if usable(subnet, at) {
+		if isUsable(subnet, at) {
 			return true
 		}
 	}
 	return false
 }
 
-// usable reports whether a container can have an address in a subnet. The first address, and for
+// isUsable reports whether a container can have an address in a subnet. The first address, and for
 // IPv4 the last one, stand for the whole subnet.
-func usable(subnet netip.Prefix, at netip.Addr) bool {
+func isUsable(subnet netip.Prefix, at netip.Addr) bool {
 	if !subnet.Contains(at) {
 		return false
 	}
@@ -80,10 +80,10 @@ func usable(subnet netip.Prefix, at netip.Addr) bool {
 	return at != subnet.Addr() && (at.Is6() || subnet.Contains(at.Next()))
 }
 
-// free returns a free address, starting at the successor of after if the pool contains it, so that
+// findFree returns a free address, starting at the successor of after if the pool contains it, so that
 // an address which another container took unnoticed is not tried again at once. IPv4 comes first.
 // most bounds how many addresses can be taken.
-func (p *pool) free(after netip.Addr, taken func(netip.Addr) bool, most int) (netip.Addr, bool) {
+func (p *pool) findFree(after netip.Addr, taken func(netip.Addr) bool, most int) (netip.Addr, bool) {
 	for _, v6 := range []bool{false, true} {
 		for i, from := range p.ranges {
 			if from.Addr().Is6() != v6 {
@@ -95,7 +95,7 @@ func (p *pool) free(after netip.Addr, taken func(netip.Addr) bool, most int) (ne
 			}
 			// A range has at most two addresses that no container can have.
 			for range most + 3 {
-				if usable(p.subnets[i], at) && !taken(at) {
+				if isUsable(p.subnets[i], at) && !taken(at) {
 					return at, true
 				}
 				if at = at.Next(); !from.Contains(at) {

@@ -127,7 +127,7 @@ func TestAddressesAreGivenOnce(t *testing.T) {
 				t.Fatalf("%v with %d foreign and %d held", err, foreign, len(held))
 			case err != nil:
 				continue
-			case held[at] || p.used[at] || !p.has(at):
+			case held[at] || p.used[at] || !p.hasUsable(at):
 				t.Fatalf("%s is not free", at)
 			case at == last && foreign+len(held) < usable-1:
 				t.Fatalf("%s is given again at once", at)

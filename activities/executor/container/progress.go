@@ -63,10 +63,10 @@ func follow(r io.Reader, p *progress) error {
 			return err
 		}
 		if m.ErrorDetail.Message != "" {
-			return errors.New(plain(m.ErrorDetail.Message))
+			return errors.New(singleLine(m.ErrorDetail.Message))
 		}
 		if m.Error != "" {
-			return errors.New(plain(m.Error))
+			return errors.New(singleLine(m.Error))
 		}
 		p.add(m)
 	}
@@ -74,7 +74,7 @@ func follow(r io.Reader, p *progress) error {
 
 // add processes one message.
 func (p *progress) add(m message) {
-	text := plain(m.Status + m.Stream)
+	text := singleLine(m.Status + m.Stream)
 	if text == "" {
 		return
 	}
@@ -91,7 +91,7 @@ func (p *progress) add(m message) {
 		return
 	}
 	p.layers[m.ID] = layer{m.Status, now}
-	line := plain(m.ID) + ": " + text
+	line := singleLine(m.ID) + ": " + text
 	switch current, total := float64(m.Detail.Current)/1e6, float64(m.Detail.Total)/1e6; {
 	case current <= 0 || current >= total && total > 0:
 	case total > 0:
@@ -102,9 +102,9 @@ func (p *progress) add(m message) {
 	p.say(line)
 }
 
-// plain returns a text from the engine or a registry as one line without control characters,
+// singleLine returns a text from the engine or a registry as one line without control characters,
 // truncated to progressLine bytes.
-func plain(text string) string {
+func singleLine(text string) string {
 	text = strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) {
 			return ' '

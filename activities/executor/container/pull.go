@@ -46,7 +46,7 @@ func (e *Executor) pull(ctx context.Context, spec *v1.ContainerSpec, notify func
 // pullNow makes the engine pull an image.
 func (e *Executor) pullNow(ctx context.Context, name string, auth credentials, say func(string)) error {
 	options := image.PullOptions{}
-	if !auth.empty() {
+	if !auth.isEmpty() {
 		header, err := registry.EncodeAuthConfig(auth.config)
 		if err != nil {
 			return err
@@ -57,10 +57,10 @@ func (e *Executor) pullNow(ctx context.Context, name string, auth credentials, s
 	defer watch.stop()
 	stream, err := e.docker.ImagePull(ctx, name, options)
 	if err != nil {
-		return toldWhy(ctx, err)
+		return causeOfTimeout(ctx, err)
 	}
 	defer stream.Close()
-	return toldWhy(ctx, follow(watch.reader(stream), newProgress(say, time.Now)))
+	return causeOfTimeout(ctx, follow(watch.reader(stream), newProgress(say, time.Now)))
 }
 
 // errSilent reports that a pull or a load was abandoned for lack of progress.
@@ -122,7 +122,7 @@ func (c credentials) explain(err error) error {
 	case !denied:
 	case c.name != "":
 		text += fmt.Sprintf("; the registry rejected the credentials %s of %s", c.name, hostname())
-	case !c.empty():
+	case !c.isEmpty():
 		text += "; the registry rejected the credentials of this node's Docker configuration"
 	default:
 		text += fmt.Sprintf("; there are no credentials for %s: start the node with --registry-auth NAME=FILE and set spec.registryAuth, or run docker login there", c.host)

@@ -150,7 +150,7 @@ func (r *running) restart(ctx context.Context) error {
 		case cerrdefs.IsNotFound(err):
 			return executor.ErrNotRunning
 		case !isAway && r.e.engine.confirm(ctx):
-			return fmt.Errorf("restart container %s: %s", r.name, engineSays(err))
+			return fmt.Errorf("restart container %s: %s", r.name, engineMessage(err))
 		}
 		switch done, err := r.isRestarted(ctx, before); {
 		case err != nil:

@@ -40,12 +40,14 @@ func (e *Executor) Run(ctx context.Context, a executor.Attempt, spawned func()) 
 // errOver reports that an attempt was over before it could start.
 var errOver = errors.New("the attempt was stopped before it started")
 
-// over reports whether an attempt must no longer start.
-func over(ctx context.Context, a executor.Attempt) bool { return ctx.Err() != nil || a.Lease.Lost() }
+// mustNotStart reports whether an attempt must no longer start.
+func mustNotStart(ctx context.Context, a executor.Attempt) bool {
+	return ctx.Err() != nil || a.Lease.Lost()
+}
 
 // start starts the container of an attempt. After an error it leaves nothing of the container.
 func (e *Executor) start(ctx context.Context, a executor.Attempt) (_ *running, err error) {
-	if over(ctx, a) {
+	if mustNotStart(ctx, a) {
 		return nil, errOver
 	}
 	plan, err := e.plan(a)
@@ -58,7 +60,7 @@ func (e *Executor) start(ctx context.Context, a executor.Attempt) (_ *running, e
 		return nil, err
 	}
 	defer held.close()
-	if err := e.engine.answered(ctx); err != nil {
+	if err := e.engine.awaitFirstPing(ctx); err != nil {
 		return nil, err
 	}
 	req := request{kind: e.kind, spec: spec, attempt: a, held: held, standing: e.opts.Mounts, isInit: plan.IsInit, atHome: plan.AtHome}
@@ -124,7 +126,7 @@ func (e *Executor) startAt(ctx context.Context, req request) (_ *running, err er
 	if err != nil {
 		return nil, err
 	}
-	if over(ctx, r.attempt) {
+	if mustNotStart(ctx, r.attempt) {
 		return nil, errOver
 	}
 	if err := r.putWaitProgram(ctx2, req.waitProgram); err != nil {
@@ -139,14 +141,14 @@ func (e *Executor) startAt(ctx context.Context, req request) (_ *running, err er
 	if err := r.out.attach(ctx2); err != nil {
 		return nil, fmt.Errorf("attach to container %s: %w", r.name, err)
 	}
-	if over(ctx, r.attempt) {
+	if mustNotStart(ctx, r.attempt) {
 		return nil, errOver
 	}
 	if err := e.docker.ContainerStart(ctx2, r.id, container.StartOptions{}); err != nil {
-		return nil, blame("start container "+r.name, causeOf(ctx2, err))
+		return nil, classifyFault("start container "+r.name, causeOf(ctx2, err))
 	}
 	r.looked = make(chan struct{})
-	r.enter()
+	r.register()
 	return r, nil
 }
 
@@ -226,8 +228,8 @@ type exit struct {
 	err error
 }
 
-// enter registers a container that has started.
-func (r *running) enter() {
+// register registers a container that has started.
+func (r *running) register() {
 	if r.e.kind.Lasts {
 		r.attempt.Lease = nil
 	}
@@ -253,7 +255,7 @@ func (r *running) close() {
 		return
 	}
 	if r.keep && r.failed() {
-		r.keepIt()
+		r.keepForInspection()
 	} else {
 		r.remove()
 	}
@@ -360,12 +362,12 @@ func (r *running) lookForProcess(ctx context.Context) {
 	ctx, done := r.e.engine.guard(ctx)
 	defer done()
 	if c, err := r.e.docker.ContainerInspect(ctx, r.id); err == nil && c.State != nil {
-		r.look(c)
+		r.recordProcess(c)
 	}
 }
 
-// look records the process and the configuration of a running container.
-func (r *running) look(c container.InspectResponse) {
+// recordProcess records the process and the configuration of a running container.
+func (r *running) recordProcess(c container.InspectResponse) {
 	first := findProcess(c.State.Pid, r.id)
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -382,8 +384,8 @@ func (r *running) containerConfig() *container.Config {
 	return r.config
 }
 
-// waits reports whether the container's program is the one that only waits.
-func (r *running) waits() bool { return firstWord(r.containerConfig().Entrypoint) == waitPath }
+// isWaitProgram reports whether the container's program is the one that only waits.
+func (r *running) isWaitProgram() bool { return firstWord(r.containerConfig().Entrypoint) == waitPath }
 
 // firstProcess returns the first process of the container, or the zero process if it is unknown.
 func (r *running) firstProcess() process {

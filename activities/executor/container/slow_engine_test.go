@@ -81,7 +81,7 @@ func TestRunWaitsForFirstAnswer(t *testing.T) {
 		t.Error("an engine that has not answered is available")
 	}
 	time.AfterFunc(2*firstPing, func() { close(answer) })
-	result, out, err := runs(t, e, "first", map[string]any{"image": busybox, "network": "none", "command": "echo ran"})
+	result, out, err := runSpec(t, e, "first", map[string]any{"image": busybox, "network": "none", "command": "echo ran"})
 	if err != nil || out != "ran\n" {
 		t.Errorf("%+v, %q, %v", result, out, err)
 	}

@@ -22,7 +22,7 @@ const (
 	codeNotFound  = 127
 )
 
-func cannotRun(err error) error {
+func errCannotRun(err error) error {
 	return &executor.StartError{ExitCode: codeCannotRun, Err: err}
 }
 

@@ -38,10 +38,10 @@ func (r *running) stop(ctx context.Context, giveUp context.CancelCauseFunc) {
 	if paused {
 		r.unpause(ctx)
 	}
-	r.askToEnd(ctx)
-	gone := r.gone(ctx)
-	if r.waits() {
-		r.calls.Go(func() { r.askAgain(ctx, gone) })
+	r.sendStopSignal(ctx)
+	gone := r.endChannel(ctx)
+	if r.isWaitProgram() {
+		r.calls.Go(func() { r.repeatStopSignal(ctx, gone) })
 	}
 	signal := syscall.SIGTERM
 	killed := r.attempt.AwaitKill(gone)
@@ -53,7 +53,7 @@ func (r *running) stop(ctx context.Context, giveUp context.CancelCauseFunc) {
 	if r.awaitReport(killed) {
 		return
 	}
-	if !r.known() {
+	if !r.isProcessKnown() {
 		giveUp(fmt.Errorf("it may still be running: the engine does not answer, and %w", errNotHere))
 		return
 	}
@@ -92,12 +92,12 @@ type forced struct{ by syscall.Signal }
 
 func (forced) Error() string { return "the engine does not report its end" }
 
-// gone returns a channel that is closed when the container or its process has ended.
-func (r *running) gone(ctx context.Context) <-chan struct{} {
+// endChannel returns a channel that is closed when the container or its process has ended.
+func (r *running) endChannel(ctx context.Context) <-chan struct{} {
 	gone := make(chan struct{})
 	go func() {
 		defer close(gone)
-		known := r.known()
+		known := r.isProcessKnown()
 		for !known || r.firstProcess().alive() {
 			select {
 			case <-r.ended:
@@ -111,8 +111,8 @@ func (r *running) gone(ctx context.Context) <-chan struct{} {
 	return gone
 }
 
-// known reports whether the container's process is known on this machine.
-func (r *running) known() bool {
+// isProcessKnown reports whether the container's process is known on this machine.
+func (r *running) isProcessKnown() bool {
 	if r.looked != nil {
 		select {
 		case <-r.looked:
@@ -123,8 +123,8 @@ func (r *running) known() bool {
 	return r.firstProcess().pid > 0
 }
 
-// askToEnd sends the container its stop signal.
-func (r *running) askToEnd(ctx context.Context) {
+// sendStopSignal sends the container its stop signal.
+func (r *running) sendStopSignal(ctx context.Context) {
 	if name := r.containerConfig().StopSignal; name != "" && name != nameOf(syscall.SIGTERM) {
 		short, cancel := context.WithTimeout(ctx, signalPatience)
 		err := r.e.docker.ContainerKill(short, r.id, name)
@@ -139,14 +139,14 @@ func (r *running) askToEnd(ctx context.Context) {
 // termAgain is how often a waiting program is sent SIGTERM, since SIGTERM has no effect while a container starts.
 const termAgain = time.Second
 
-// askAgain repeats the stop signal until the container has ended.
-func (r *running) askAgain(ctx context.Context, gone <-chan struct{}) {
+// repeatStopSignal repeats the stop signal until the container has ended.
+func (r *running) repeatStopSignal(ctx context.Context, gone <-chan struct{}) {
 	for {
 		select {
 		case <-gone:
 			return
 		case <-time.After(termAgain):
-			r.askToEnd(ctx)
+			r.sendStopSignal(ctx)
 		}
 	}
 }
@@ -159,8 +159,8 @@ func (r *running) signal(ctx context.Context, s syscall.Signal) {
 	if err == nil || cerrdefs.IsNotFound(err) || cerrdefs.IsConflict(err) {
 		return // Conflict: the container does not run
 	}
-	r.e.engine.ask()
-	if !r.known() {
+	r.e.engine.requestPing()
+	if !r.isProcessKnown() {
 		err = errors.Join(err, errNotHere)
 	} else if direct := r.firstProcess().signal(s); direct == nil {
 		return

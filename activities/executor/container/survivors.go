@@ -137,16 +137,16 @@ func (e *Executor) Reattach(ctx context.Context, a executor.Attempt) (executor.R
 	}
 	if c.State.Paused && !a.Suspended {
 		// The earlier worker ended while it captured the container.
-		r.resume()
+		r.resumeAfterCapture()
 	}
 	if alive(c.State) {
-		r.look(c)
+		r.recordProcess(c)
 	} else if !c.State.OOMKilled {
 		// The exit code is known, but not the reason.
-		r.lose()
+		r.markLost()
 	}
 	r.calls.Go(func() { r.endOrphans(r.life, c.ExecIDs) })
-	r.enter()
+	r.register()
 	defer r.close()
 	return r.follow(ctx)
 }

@@ -84,7 +84,7 @@ func (e *Executor) load(ctx context.Context, location string, say func(string)) 
 	defer watch.stop()
 	response, err := e.docker.ImageLoad(ctx, watch.reader(archive))
 	if err != nil {
-		return nil, toldWhy(ctx, err)
+		return nil, causeOfTimeout(ctx, err)
 	}
 	defer response.Body.Close()
 	var images []string
@@ -97,7 +97,7 @@ func (e *Executor) load(ctx context.Context, location string, say func(string)) 
 		}
 	}
 	if err := follow(watch.reader(response.Body), newProgress(listen, time.Now)); err != nil {
-		return nil, toldWhy(ctx, err)
+		return nil, causeOfTimeout(ctx, err)
 	}
 	for _, name := range images {
 		if isID(name) {
@@ -106,7 +106,7 @@ func (e *Executor) load(ctx context.Context, location string, say func(string)) 
 		// Loading an image does not update its tag time, which shows since when the
 		// engine has it.
 		if err := e.docker.ImageTag(ctx, name, name); err != nil {
-			return nil, toldWhy(ctx, err)
+			return nil, causeOfTimeout(ctx, err)
 		}
 	}
 	return images, nil

@@ -69,7 +69,7 @@ func (e *Executor) waitProgramFor(ctx context.Context, image string) ([]byte, er
 	}
 	program := waitProgram(found.Architecture)
 	if program == nil {
-		return nil, cannotRun(fmt.Errorf("image %s is for %s, for which Switchyard has no built-in init; set spec.init, for example to [\"sleep\", \"infinity\"]", image, found.Architecture))
+		return nil, errCannotRun(fmt.Errorf("image %s is for %s, for which Switchyard has no built-in init; set spec.init, for example to [\"sleep\", \"infinity\"]", image, found.Architecture))
 	}
 	return program, nil
 }

@@ -22,9 +22,9 @@ func (h Harness) batch(t *testing.T) {
 	})
 }
 
-// row begins a batch with the id and the lease of an attempt. Its cleanup closes
+// beginBatch begins a batch with the id and the lease of an attempt. Its cleanup closes
 // the batch and checks that nothing is left.
-func (h Harness) row(t *testing.T, a executor.Attempt) executor.Batch {
+func (h Harness) beginBatch(t *testing.T, a executor.Attempt) executor.Batch {
 	t.Helper()
 	row, err := h.New(t).(executor.Batcher).Batch(a.ID, a.Lease)
 	if err != nil {
@@ -52,7 +52,7 @@ func (h Harness) next(t *testing.T, ctx context.Context, row executor.Batch, p P
 
 func (h Harness) batchApart(t *testing.T) {
 	first, _ := h.attempt(t, Program{})
-	row := h.row(t, first)
+	row := h.beginBatch(t, first)
 	for i, p := range []Program{
 		{Out: "one", Err: "uno"}, {Code: 3}, {Out: "three"}, {Kill: "KILL"}, {Err: "five"},
 		{Flood: 300_000}, {Out: "seven"},
@@ -83,7 +83,7 @@ func (h Harness) batchApart(t *testing.T) {
 
 func (h Harness) batchClean(t *testing.T) {
 	first, _ := h.attempt(t, Program{})
-	row := h.row(t, first)
+	row := h.beginBatch(t, first)
 	for _, p := range []Program{{Out: "a", Child: true}, {Out: "b", Daemon: true}} {
 		if h.Spec(p) == nil {
 			continue
@@ -101,7 +101,7 @@ func (h Harness) batchClean(t *testing.T) {
 
 func (h Harness) batchStop(t *testing.T) {
 	first, _ := h.attempt(t, Program{})
-	row := h.row(t, first)
+	row := h.beginBatch(t, first)
 	for _, p := range []Program{{Out: "ready", Sleep: true}, {Out: "ready", Sleep: true, IgnoreTerm: true}} {
 		ctx, cancel := context.WithCancel(t.Context())
 		a, c := h.attempt(t, p)
@@ -128,7 +128,7 @@ func (h Harness) batchLease(t *testing.T) {
 	first.Lease = executor.NewLease(executor.Now(), leaseTime, leaseTime)
 	a, c := h.attempt(t, Program{Out: "ready", IgnoreTerm: true, Sleep: true})
 	defer renewWhile(first.Lease, c.isSilent)()
-	row := h.row(t, first)
+	row := h.beginBatch(t, first)
 	a.Grace = time.Hour
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
@@ -143,5 +143,5 @@ func (h Harness) batchLease(t *testing.T) {
 
 func (h Harness) batchEmpty(t *testing.T) {
 	first, _ := h.attempt(t, Program{})
-	h.row(t, first)
+	h.beginBatch(t, first)
 }

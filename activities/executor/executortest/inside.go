@@ -173,8 +173,8 @@ func (b *background) wait(t *testing.T) {
 	}
 }
 
-// ends waits for the command to end, fails the test on an error, and returns the exit status.
-func (b *background) ends(t *testing.T) executor.ExitStatus {
+// awaitExit waits for the command to end, fails the test on an error, and returns the exit status.
+func (b *background) awaitExit(t *testing.T) executor.ExitStatus {
 	t.Helper()
 	b.wait(t)
 	if b.err != nil {
@@ -183,8 +183,8 @@ func (b *background) ends(t *testing.T) executor.ExitStatus {
 	return b.status
 }
 
-// types writes a text to standard input.
-func (b *background) types(t *testing.T, text string) {
+// typeText writes a text to standard input.
+func (b *background) typeText(t *testing.T, text string) {
 	t.Helper()
 	if _, err := io.WriteString(b.stdin, text); err != nil {
 		t.Fatal(err)
@@ -199,8 +199,8 @@ func (h InsideHarness) isRefusal(err error) bool {
 	return ok
 }
 
-// refusal fails the test unless err is a Refusal.
-func (h InsideHarness) refusal(t *testing.T, what string, err error) {
+// wantRefusal fails the test unless err is a Refusal.
+func (h InsideHarness) wantRefusal(t *testing.T, what string, err error) {
 	t.Helper()
 	if !h.isRefusal(err) {
 		t.Errorf("%s: error %v, want a Refusal", what, err)

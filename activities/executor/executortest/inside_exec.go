@@ -101,7 +101,7 @@ func (h InsideHarness) execSignals(t *testing.T) {
 	b.signals <- "INT"
 	b.out.await(t, "interrupted")
 	b.signals <- "SIGTERM"
-	if status := b.ends(t); status.Code != 9 || !strings.Contains(b.out.String(), "terminated\n") {
+	if status := b.awaitExit(t); status.Code != 9 || !strings.Contains(b.out.String(), "terminated\n") {
 		t.Errorf("%+v, printed %q", status, b.out.String())
 	}
 }
@@ -216,17 +216,17 @@ func (h InsideHarness) terminalSize(t *testing.T) {
 		if time.Now().After(until) {
 			t.Fatalf("the terminal has not been resized: %q", b.out.String())
 		}
-		b.types(t, "\n")
+		b.typeText(t, "\n")
 	}
-	b.types(t, "\x04")
-	if status := b.ends(t); status.Code != 0 {
+	b.typeText(t, "\x04")
+	if status := b.awaitExit(t); status.Code != 0 {
 		t.Errorf("%+v, printed %q", status, b.out.String())
 	}
 	// A size of 0x0 is replaced by the default size.
 	c = shell("stty size; echo $TERM")
 	c.Env = map[string]string{"TERM": "vt100"} // chosen by the caller
 	b = begin(t, t.Context(), in, c, &executor.WindowSize{})
-	b.ends(t)
+	b.awaitExit(t)
 	if got := b.out.String(); got != "24 80\r\nvt100\r\n" {
 		t.Errorf("a terminal of 0x0, of the type of its environment, prints %q", got)
 	}
@@ -234,8 +234,8 @@ func (h InsideHarness) terminalSize(t *testing.T) {
 
 func (h InsideHarness) terminalInput(t *testing.T) {
 	b := begin(t, t.Context(), h.Enter(t), shell(`read line; echo "got $line"; exit 6`), &executor.WindowSize{Columns: 80, Rows: 24})
-	b.types(t, "hello\r")
-	if status := b.ends(t); status.Code != 6 || b.out.String() != "hello\r\ngot hello\r\n" {
+	b.typeText(t, "hello\r")
+	if status := b.awaitExit(t); status.Code != 6 || b.out.String() != "hello\r\ngot hello\r\n" {
 		t.Errorf("%+v, printed %q", status, b.out.String())
 	}
 }
@@ -243,8 +243,8 @@ func (h InsideHarness) terminalInput(t *testing.T) {
 func (h InsideHarness) terminalInterrupt(t *testing.T) {
 	b := begin(t, t.Context(), h.Enter(t), shell(`trap 'echo interrupted; exit 8' INT; echo ready; while :; do sleep 0.05; done`), &executor.WindowSize{Columns: 80, Rows: 24})
 	b.out.await(t, "ready")
-	b.types(t, "\x03")
-	if status := b.ends(t); status.Code != 8 || !strings.HasSuffix(b.out.String(), "interrupted\r\n") {
+	b.typeText(t, "\x03")
+	if status := b.awaitExit(t); status.Code != 8 || !strings.HasSuffix(b.out.String(), "interrupted\r\n") {
 		t.Errorf("%+v, printed %q", status, b.out.String())
 	}
 }
@@ -256,7 +256,7 @@ func (h InsideHarness) terminalEnd(t *testing.T) {
 	if err := b.stdin.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if status := b.ends(t); status.Code != 0 || !strings.HasSuffix(b.out.String(), "over\r\n") {
+	if status := b.awaitExit(t); status.Code != 0 || !strings.HasSuffix(b.out.String(), "over\r\n") {
 		t.Errorf("%+v, printed %q", status, b.out.String())
 	}
 }
@@ -266,7 +266,7 @@ func (h InsideHarness) terminalLarge(t *testing.T) {
 	in := h.Enter(t)
 	for range 5 {
 		b := begin(t, t.Context(), in, shell(`stty -opost; head -c 1000000 /dev/zero; printf end`), &executor.WindowSize{Columns: 80, Rows: 24})
-		b.ends(t)
+		b.awaitExit(t)
 		if got := b.out.String(); len(got) != 1_000_003 || !strings.HasSuffix(got, "end") {
 			t.Errorf("%d bytes arrive that end in %q", len(got), got[max(0, len(got)-10):])
 		}

@@ -111,7 +111,7 @@ func (h InsideHarness) networkRefused(t *testing.T) {
 	}
 	for _, port := range []int{0, -1, 65536} {
 		_, err := in.Dial(t.Context(), port)
-		h.refusal(t, "a number that is no port", err)
+		h.wantRefusal(t, "a number that is no port", err)
 	}
 }
 
@@ -123,5 +123,5 @@ func (h InsideHarness) networkTaken(t *testing.T) {
 	}
 	defer listener.Close()
 	_, err = in.Listen(t.Context(), portOf(t, listener))
-	h.refusal(t, "a port that is in use", err)
+	h.wantRefusal(t, "a port that is in use", err)
 }

@@ -36,7 +36,7 @@ func (h Harness) stdin(t *testing.T) {
 			t.Skip("this executor runs no batches")
 		}
 		first, _ := h.attempt(t, Program{})
-		row := h.row(t, first)
+		row := h.beginBatch(t, first)
 		for range 2 {
 			a, c := h.attempt(t, Program{Echo: true})
 			text := longText(t, &a)

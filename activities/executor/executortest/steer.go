@@ -32,16 +32,16 @@ func (h Harness) steer(t *testing.T) {
 		defer cancel()
 		ended := h.begin(t, ctx, e, a, c)
 		for range 2 {
-			c.more(t)
+			c.awaitMoreOutput(t)
 			for range 2 { // the second call is a no-op
 				h.must(t, e.Pause(t.Context(), a.ID))
 			}
-			c.stands(t)
+			c.awaitSilence(t)
 			for range 2 {
 				h.must(t, e.Resume(t.Context(), a.ID))
 			}
 		}
-		c.more(t)
+		c.awaitMoreOutput(t)
 		cancel()
 		if r := <-ended; !r.Stopped || r.Signal != "SIGTERM" {
 			t.Errorf("result %+v, want one stopped by SIGTERM", r)
@@ -58,7 +58,7 @@ func (h Harness) steer(t *testing.T) {
 		defer cancel()
 		a.Grace = patience
 		ended := h.begin(t, ctx, e, a, c)
-		c.more(t)
+		c.awaitMoreOutput(t)
 		h.must(t, e.Pause(t.Context(), a.ID))
 		cancel()
 		if r := <-ended; !r.Stopped || r.ExitCode != 7 || !strings.HasSuffix(c.out.String(), "bye") {
@@ -89,8 +89,8 @@ func (h Harness) begin(t *testing.T, ctx context.Context, e executor.Executor, a
 	return ended
 }
 
-// more waits until the attempt has printed more.
-func (c *capture) more(t *testing.T) {
+// awaitMoreOutput waits until the attempt has printed more.
+func (c *capture) awaitMoreOutput(t *testing.T) {
 	t.Helper()
 	had := len(c.out.String())
 	for until := time.Now().Add(patience); len(c.out.String()) == had; time.Sleep(5 * time.Millisecond) {
@@ -100,8 +100,8 @@ func (c *capture) more(t *testing.T) {
 	}
 }
 
-// stands waits until the attempt has printed nothing for a while.
-func (c *capture) stands(t *testing.T) {
+// awaitSilence waits until the attempt has printed nothing for a while.
+func (c *capture) awaitSilence(t *testing.T) {
 	t.Helper()
 	had, since := len(c.out.String()), time.Now()
 	for until := time.Now().Add(patience); time.Since(since) < quiet; time.Sleep(5 * time.Millisecond) {

@@ -30,7 +30,7 @@ func (h Harness) survivors(t *testing.T) {
 	t.Run("adopted while it runs", func(t *testing.T) {
 		t.Parallel()
 		a, c, goOn := h.abandoned(t, Program{Out: "first", Err: "to standard error", Code: 5})
-		h.survives(t, e, a, true)
+		h.wantSurvivor(t, e, a, true)
 		time.AfterFunc(100*time.Millisecond, goOn)
 		r, err := e.Reattach(t.Context(), a)
 		if err != nil || r.ExitCode != 5 || r.Stopped {
@@ -39,19 +39,19 @@ func (h Harness) survivors(t *testing.T) {
 		if c.out.String() != "first" || c.err.String() != "to standard error" {
 			t.Errorf("it has printed %q and %q: not all of it from the start", c.out.String(), c.err.String())
 		}
-		h.gone(t, e, a)
+		h.wantGone(t, e, a)
 	})
 	t.Run("adopted after its end", func(t *testing.T) {
 		t.Parallel()
 		a, c, goOn := h.abandoned(t, Program{Out: "first", Code: 5})
 		goOn()
-		h.ends(t, e, a)
-		h.survives(t, e, a, false)
+		h.awaitEnd(t, e, a)
+		h.wantSurvivor(t, e, a, false)
 		r, err := e.Reattach(t.Context(), a)
 		if err != nil || r.ExitCode != 5 || r.Stopped || c.out.String() != "first" {
 			t.Errorf("result %+v, error %v, output %q, want exit code 5", r, err, c.out.String())
 		}
-		h.gone(t, e, a)
+		h.wantGone(t, e, a)
 	})
 	t.Run("adopted and stopped", func(t *testing.T) {
 		t.Parallel()
@@ -62,14 +62,14 @@ func (h Harness) survivors(t *testing.T) {
 		if r, err := e.Reattach(ctx, a); err != nil || !r.Stopped || r.Signal != "SIGTERM" {
 			t.Errorf("result %+v, error %v, want one stopped by SIGTERM", r, err)
 		}
-		h.gone(t, e, a)
+		h.wantGone(t, e, a)
 	})
 	t.Run("removed", func(t *testing.T) {
 		t.Parallel()
 		a, _, _ := h.abandoned(t, Program{Out: "first", IgnoreTerm: true})
-		left := h.survives(t, e, a, true)
+		left := h.wantSurvivor(t, e, a, true)
 		h.must(t, e.Remove(t.Context(), left))
-		h.gone(t, e, a)
+		h.wantGone(t, e, a)
 		h.must(t, e.Remove(t.Context(), left))
 	})
 }
@@ -98,9 +98,9 @@ func (h Harness) abandoned(t *testing.T, p Program) (a executor.Attempt, c *capt
 	}
 }
 
-// survives returns the Leftover of an attempt and fails the test unless the executor
+// wantSurvivor returns the Leftover of an attempt and fails the test unless the executor
 // lists it.
-func (h Harness) survives(t *testing.T, e executor.Survivor, a executor.Attempt, running bool) executor.Leftover {
+func (h Harness) wantSurvivor(t *testing.T, e executor.Survivor, a executor.Attempt, running bool) executor.Leftover {
 	t.Helper()
 	left, err := e.Survivors(t.Context(), a.Identity.Node)
 	if err != nil || len(left) != 1 {
@@ -116,8 +116,8 @@ func (h Harness) survives(t *testing.T, e executor.Survivor, a executor.Attempt,
 	return l
 }
 
-// ends waits for the end of an attempt that was not reattached.
-func (h Harness) ends(t *testing.T, e executor.Survivor, a executor.Attempt) {
+// awaitEnd waits for the end of an attempt that was not reattached.
+func (h Harness) awaitEnd(t *testing.T, e executor.Survivor, a executor.Attempt) {
 	t.Helper()
 	for until := time.Now().Add(patience); ; time.Sleep(20 * time.Millisecond) {
 		left, err := e.Survivors(t.Context(), a.Identity.Node)
@@ -130,7 +130,7 @@ func (h Harness) ends(t *testing.T, e executor.Survivor, a executor.Attempt) {
 	}
 }
 
-func (h Harness) gone(t *testing.T, e executor.Survivor, a executor.Attempt) {
+func (h Harness) wantGone(t *testing.T, e executor.Survivor, a executor.Attempt) {
 	t.Helper()
 	h.nothingLeft(t, a.ID)
 	if left, err := e.Survivors(t.Context(), a.Identity.Node); err != nil || len(left) > 0 {

@@ -89,7 +89,7 @@ func (e *Executor) Run(ctx context.Context, a executor.Attempt, spawned func()) 
 	e.enter(a.ID)
 	defer e.leave(a.ID, true)
 	spawned()
-	if step.lasts() {
+	if step.isObservable() {
 		e.count(task, 1)
 		defer e.count(task, -1)
 	}
@@ -102,8 +102,8 @@ func (e *Executor) Run(ctx context.Context, a executor.Attempt, spawned func()) 
 	return step.Result, step.Err
 }
 
-// lasts reports whether a test can observe the step while it runs. A step that does not wait is over too soon.
-func (s Step) lasts() bool { return s.Block || s.Duration > 0 }
+// isObservable reports whether a test can observe the step while it runs. A step that does not wait is over too soon.
+func (s Step) isObservable() bool { return s.Block || s.Duration > 0 }
 
 // begin records the call and returns its step.
 func (e *Executor) begin(task string, a executor.Attempt) (Step, <-chan struct{}) {
@@ -116,7 +116,7 @@ func (e *Executor) begin(task string, a executor.Attempt) (Step, <-chan struct{}
 		}
 	}
 	e.calls = append(e.calls, Call{Task: task, Attempt: a})
-	e.change()
+	e.notifyWaiters()
 	steps := e.script[task]
 	if len(steps) == 0 {
 		return Step{}, e.gate(task)
@@ -231,10 +231,10 @@ func (e *Executor) count(task string, by int) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.running[task] += by
-	e.change()
+	e.notifyWaiters()
 }
 
-func (e *Executor) change() {
+func (e *Executor) notifyWaiters() {
 	close(e.changed)
 	e.changed = make(chan struct{})
 }

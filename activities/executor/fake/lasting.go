@@ -43,8 +43,8 @@ func NewMachines() *Machines {
 	return &Machines{all: map[string]*Machine{}, changed: make(chan struct{})}
 }
 
-// Away makes Survivors fail with an error, or work again if err is nil.
-func (m *Machines) Away(err error) {
+// FailSurvivors makes Survivors fail with an error, or work again if err is nil.
+func (m *Machines) FailSurvivors(err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.away = err
@@ -55,14 +55,14 @@ func (m *Machines) Away(err error) {
 func (m *Machines) All(task string) []Machine {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.of(task)
+	return m.machinesOf(task)
 }
 
 // Await waits until condition returns true for the machines of a task, or ctx is done.
 func (m *Machines) Await(ctx context.Context, task string, condition func([]Machine) bool) error {
 	for {
 		m.mu.Lock()
-		found, changed := m.of(task), m.changed
+		found, changed := m.machinesOf(task), m.changed
 		m.mu.Unlock()
 		if condition(found) {
 			return nil
@@ -87,8 +87,8 @@ func (m *Machines) End(task string, r executor.Result) {
 	m.change()
 }
 
-// of returns the machines of a task. The caller holds mu.
-func (m *Machines) of(task string) []Machine {
+// machinesOf returns the machines of a task. The caller holds mu.
+func (m *Machines) machinesOf(task string) []Machine {
 	var found []Machine
 	for _, one := range m.all {
 		if one.Identity.Task == task {

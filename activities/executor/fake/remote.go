@@ -67,14 +67,14 @@ func (c *Cluster) End(task string, r executor.Result) {
 func (c *Cluster) Jobs(task string) []Job {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.of(task)
+	return c.jobsOf(task)
 }
 
 // Await waits until condition returns true for the jobs of a task, or ctx is done.
 func (c *Cluster) Await(ctx context.Context, task string, condition func(jobs []Job) bool) error {
 	for {
 		c.mu.Lock()
-		jobs, changed := c.of(task), c.changed
+		jobs, changed := c.jobsOf(task), c.changed
 		c.mu.Unlock()
 		if condition(jobs) {
 			return nil
@@ -87,8 +87,8 @@ func (c *Cluster) Await(ctx context.Context, task string, condition func(jobs []
 	}
 }
 
-// of returns the jobs of a task. The caller holds mu.
-func (c *Cluster) of(task string) []Job {
+// jobsOf returns the jobs of a task. The caller holds mu.
+func (c *Cluster) jobsOf(task string) []Job {
 	var jobs []Job
 	for _, j := range c.jobs {
 		if j.Identity.Task == task {

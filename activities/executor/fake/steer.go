@@ -18,7 +18,7 @@ func (e *Executor) Pause(_ context.Context, id string) error {
 	}
 	if paused == nil {
 		e.paused[id] = make(chan struct{})
-		e.change()
+		e.notifyWaiters()
 	}
 	return nil
 }
@@ -34,7 +34,7 @@ func (e *Executor) Resume(_ context.Context, id string) error {
 	if paused != nil {
 		close(paused)
 		e.paused[id] = nil
-		e.change()
+		e.notifyWaiters()
 	}
 	return nil
 }

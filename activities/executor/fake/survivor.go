@@ -36,15 +36,15 @@ func (s *Survivor) Survivors(_ context.Context, node string) ([]executor.Leftove
 	return slices.DeleteFunc(slices.Clone(s.left), func(l executor.Leftover) bool { return l.Identity.Node != node }), nil
 }
 
-// Away makes Survivors fail with an error, or work again if err is nil.
-func (s *Survivor) Away(err error) {
+// FailSurvivors makes Survivors fail with an error, or work again if err is nil.
+func (s *Survivor) FailSurvivors(err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.err = err
 }
 
-// Forget removes the environment variables of the attempts that are left.
-func (s *Survivor) Forget() {
+// ForgetEnv removes the environment variables of the attempts that are left.
+func (s *Survivor) ForgetEnv() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for i := range s.left {
@@ -54,7 +54,7 @@ func (s *Survivor) Forget() {
 
 // Reattach runs the next step of the attempt's task.
 func (s *Survivor) Reattach(ctx context.Context, a executor.Attempt) (executor.Result, error) {
-	if !s.Lose(a.ID) {
+	if !s.DropLeftover(a.ID) {
 		return executor.Result{}, executor.ErrNotRunning
 	}
 	return s.Run(ctx, a, func() {})
@@ -62,7 +62,7 @@ func (s *Survivor) Reattach(ctx context.Context, a executor.Attempt) (executor.R
 
 // Remove records that an attempt was removed.
 func (s *Survivor) Remove(_ context.Context, l executor.Leftover) error {
-	s.Lose(l.ID)
+	s.DropLeftover(l.ID)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.removed = append(s.removed, l.ID)
@@ -76,9 +76,9 @@ func (s *Survivor) Removed() []string {
 	return slices.Clone(s.removed)
 }
 
-// Lose drops an attempt from those that are left. It returns false if there is no such
+// DropLeftover drops an attempt from those that are left. It returns false if there is no such
 // attempt.
-func (s *Survivor) Lose(id string) bool {
+func (s *Survivor) DropLeftover(id string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	before := len(s.left)

@@ -33,7 +33,7 @@ var errLost = errors.New("the connection to the machine broke; the outcome of th
 
 // Exec runs a program in the machine.
 func (g *Guest) Exec(ctx context.Context, c executor.Command) (executor.ExitStatus, error) {
-	ctx, done := g.during(ctx)
+	ctx, done := g.attemptContext(ctx)
 	defer done()
 	if err := g.checkUser(c.User); err != nil {
 		return executor.ExitStatus{}, err

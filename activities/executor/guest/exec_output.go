@@ -48,7 +48,7 @@ func (x *execution) copyAll() {
 	var both sync.WaitGroup
 	both.Go(func() { x.copyOut(x.channel.Stderr(), x.command.Stderr) })
 	both.Go(func() {
-		if x.start() {
+		if x.handshake() {
 			go x.copyIn() // a Read may block for a long time
 			x.copyOut(x.channel, x.command.Stdout)
 		}
@@ -56,9 +56,9 @@ func (x *execution) copyAll() {
 	both.Wait()
 }
 
-// start waits for the launcher's mark and sends the instructions. With a terminal, start also waits until the terminal
+// handshake waits for the launcher's mark and sends the instructions. With a terminal, handshake also waits until the terminal
 // has its original mode again.
-func (x *execution) start() bool {
+func (x *execution) handshake() bool {
 	number, rest, ok := x.awaitMark(nil)
 	if !ok {
 		return false

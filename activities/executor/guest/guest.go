@@ -81,8 +81,8 @@ func (g *Guest) Close() error {
 	return nil
 }
 
-// during returns a context that ends with ctx or with the attempt.
-func (g *Guest) during(ctx context.Context) (context.Context, context.CancelFunc) {
+// attemptContext returns a context that ends with ctx or with the attempt.
+func (g *Guest) attemptContext(ctx context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	stop := context.AfterFunc(g.life, func() { cancel(context.Cause(g.life)) })
 	return ctx, func() { stop(); cancel(nil) }

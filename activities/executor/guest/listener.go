@@ -32,7 +32,7 @@ func (g *Guest) Listen(ctx context.Context, port int) (net.Listener, error) {
 	if port < 0 || port > 65535 {
 		return nil, refuse("%d is not a port: ports are from 1 to 65535", port)
 	}
-	bounded, done := g.during(ctx)
+	bounded, done := g.attemptContext(ctx)
 	defer done()
 	c, at, err := g.listen(bounded, port)
 	if err != nil {
@@ -64,12 +64,12 @@ func (g *Guest) listen(ctx context.Context, port int) (*connection, endpoint, er
 		if err != nil {
 			return nil, at, err
 		}
-		c.listeners.begin()
+		c.listeners.announce()
 		ok, answer, err := c.forward(ctx, at)
 		if err == nil && ok {
 			return c, endpoint{loopback, answer}, nil
 		}
-		c.listeners.finish()
+		c.listeners.withdraw()
 		g.network.release(c)
 		switch {
 		case context.Cause(ctx) != nil:
@@ -178,8 +178,8 @@ type listeners struct {
 	ended     bool
 }
 
-// begin announces a new listener. The caller must follow it with finish or add.
-func (ls *listeners) begin() {
+// announce announces a new listener. The caller must follow it with withdraw or add.
+func (ls *listeners) announce() {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
 	if ls.beginning == 0 {
@@ -188,8 +188,8 @@ func (ls *listeners) begin() {
 	ls.beginning++
 }
 
-// finish withdraws an announced listener.
-func (ls *listeners) finish() {
+// withdraw withdraws an announced listener.
+func (ls *listeners) withdraw() {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
 	ls.finishLocked()

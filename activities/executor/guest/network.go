@@ -18,7 +18,7 @@ func (g *Guest) Dial(ctx context.Context, port int) (net.Conn, error) {
 	if port < 1 || port > 65535 {
 		return nil, refuse("%d is not a port: ports are from 1 to 65535", port)
 	}
-	ctx, done := g.during(ctx)
+	ctx, done := g.attemptContext(ctx)
 	defer done()
 	var err error
 	for _, host := range loopbacks {

@@ -24,7 +24,7 @@ const noSFTP = "the machine does not serve files: install an sftp-server for its
 // ServeFiles serves the files of the machine through the sftp-server of its sshd, as the user who logs in. Relative
 // paths begin in that user's home.
 func (g *Guest) ServeFiles(ctx context.Context, user string, conn io.ReadWriter) error {
-	ctx, done := g.during(ctx)
+	ctx, done := g.attemptContext(ctx)
 	defer done()
 	s, err := g.openSFTP(ctx, user)
 	if err != nil {

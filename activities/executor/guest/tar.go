@@ -27,7 +27,7 @@ const (
 
 // ReadTar writes the tree at a path to an archive, as the user who logs in.
 func (g *Guest) ReadTar(ctx context.Context, user, at string, to io.Writer) error {
-	ctx, done := g.during(ctx)
+	ctx, done := g.attemptContext(ctx)
 	defer done()
 	files, end, err := g.openFiles(ctx, user, 0)
 	if err != nil {
@@ -40,7 +40,7 @@ func (g *Guest) ReadTar(ctx context.Context, user, at string, to io.Writer) erro
 		if real, err = files.RealPath(at); err == nil {
 			err = tartree.Pack(&source{files: files, ctx: ctx, known: map[string]fs.FileInfo{}}, at, real, to)
 		} else {
-			err = tartree.About("read", at, err)
+			err = tartree.WrapPath("read", at, err)
 		}
 	}
 	return files.outcome(ctx, err)
@@ -48,7 +48,7 @@ func (g *Guest) ReadTar(ctx context.Context, user, at string, to io.Writer) erro
 
 // WriteTar unpacks an archive, as the user who logs in.
 func (g *Guest) WriteTar(ctx context.Context, user, at string, rename bool, from io.Reader) error {
-	ctx, done := g.during(ctx)
+	ctx, done := g.attemptContext(ctx)
 	defer done()
 	files, end, err := g.openFiles(ctx, user, cleanWait)
 	if err != nil {
@@ -81,7 +81,7 @@ func (f *filesystem) unpack(to string, rename bool, from io.Reader) error {
 	if err != nil {
 		return err
 	}
-	dir, name, err := tartree.Place(to, rename)
+	dir, name, err := tartree.Destination(to, rename)
 	if err != nil {
 		return err
 	}
@@ -93,7 +93,7 @@ func (f *filesystem) unpack(to string, rename bool, from io.Reader) error {
 		}
 	}
 	if err != nil {
-		return tartree.About("write", dir, err)
+		return tartree.WrapPath("write", dir, err)
 	}
 	return tartree.Unpack(&target{f, real}, dir, name, from)
 }
@@ -105,7 +105,7 @@ func (f *filesystem) absolute(name string) (string, error) {
 	}
 	home, err := f.Getwd()
 	if err != nil {
-		return "", tartree.About("read", name, err)
+		return "", tartree.WrapPath("read", name, err)
 	}
 	return path.Join(home, name), nil
 }

@@ -19,23 +19,23 @@ import (
 // ServeFiles serves the files of the process over SFTP, version 3, until conn or ctx ends. A Read of conn may still be in
 // progress when it returns.
 func (p Process) ServeFiles(ctx context.Context, conn io.ReadWriter) error {
-	return p.help(ctx, plan{Action: serveSFTP}, conn, conn)
+	return p.runHelper(ctx, plan{Action: serveSFTP}, conn, conn)
 }
 
 // ReadTar writes the file or directory at a path to an archive, see executor.Inside. It leaves out what it cannot read and
 // reports it in the returned error. The error is an *Error if the files caused it.
 func (p Process) ReadTar(ctx context.Context, path string, to io.Writer) error {
-	return p.help(ctx, plan{Action: readTar, Path: path}, nil, to)
+	return p.runHelper(ctx, plan{Action: readTar, Path: path}, nil, to)
 }
 
 // WriteTar unpacks an archive, see executor.Inside. A file appears under its name only when it is complete. The error is an
 // *Error if the files or the archive caused it.
 func (p Process) WriteTar(ctx context.Context, path string, rename bool, from io.Reader) error {
-	return p.help(ctx, plan{Action: writeTar, Path: path, Rename: rename}, from, io.Discard)
+	return p.runHelper(ctx, plan{Action: writeTar, Path: path, Rename: rename}, from, io.Discard)
 }
 
-// help starts a helper that carries out a plan. It returns when the helper has ended, without waiting for a pending Read of from.
-func (p Process) help(ctx context.Context, task plan, from io.Reader, to io.Writer) error {
+// runHelper starts a helper that carries out a plan. It returns when the helper has ended, without waiting for a pending Read of from.
+func (p Process) runHelper(ctx context.Context, task plan, from io.Reader, to io.Writer) error {
 	h, err := p.open()
 	if err != nil {
 		return err
@@ -147,7 +147,7 @@ func (h *hold) prepare(task *plan) (root *os.File, keep capabilities, err error)
 	if !canSwitch() {
 		return nil, 0, refuse("the worker cannot switch to its user because the worker is not root")
 	}
-	user, err := h.p.outside()
+	user, err := h.p.inWorkerNamespace()
 	if err != nil {
 		return nil, 0, err
 	}

@@ -93,9 +93,9 @@ func restrict(keep capabilities, switching bool) error {
 	return nil
 }
 
-// become switches all threads of this process to the user and the root of the plan. If the user is root, the process keeps its
+// switchUser switches all threads of this process to the user and the root of the plan. If the user is root, the process keeps its
 // capabilities over files. The kernel takes all capabilities from any other user on the switch.
-func (p *plan) become() error {
+func (p *plan) switchUser() error {
 	if p.Root {
 		if err := unix.Fchdir(rootDir); err != nil {
 			return fmt.Errorf("enter the root directory of the attempt: %w", err)

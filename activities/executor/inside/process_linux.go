@@ -106,8 +106,8 @@ func (p Process) isOwnUser() bool {
 		!slices.ContainsFunc(p.Groups, func(g uint32) bool { return int(g) != os.Getegid() && !slices.Contains(own, int(g)) })
 }
 
-// outside returns the process with its user as numbered in the user namespace of this process.
-func (p Process) outside() (Process, error) {
+// inWorkerNamespace returns the process with its user as numbered in the user namespace of this process.
+func (p Process) inWorkerNamespace() (Process, error) {
 	uids, err := readIDs(p.path("uid_map"))
 	if err != nil {
 		return p, err

@@ -45,7 +45,7 @@ func serve() answer {
 	if err := json.Unmarshal(text, &p); err != nil {
 		return failed(fmt.Errorf("read the plan: %w", err))
 	}
-	if err := p.become(); err != nil {
+	if err := p.switchUser(); err != nil {
 		return failed(err)
 	}
 	if err := p.carryOut(); err != nil {

@@ -20,7 +20,7 @@ func pack(from string, to io.Writer) error {
 	}
 	real, err := filepath.EvalSymlinks(from)
 	if err != nil {
-		return tartree.About("read", from, err)
+		return tartree.WrapPath("read", from, err)
 	}
 	return tartree.Pack(source{}, from, real, to)
 }
@@ -78,13 +78,13 @@ func unpack(to string, rename bool, from io.Reader) error {
 	if err != nil {
 		return err
 	}
-	dir, name, err := tartree.Place(to, rename)
+	dir, name, err := tartree.Destination(to, rename)
 	if err != nil {
 		return err
 	}
 	root, err := os.OpenRoot(dir)
 	if err != nil {
-		return tartree.About("write", dir, err)
+		return tartree.WrapPath("write", dir, err)
 	}
 	defer root.Close()
 	return tartree.Unpack(directoryRoot{root}, dir, name, from)

@@ -44,7 +44,7 @@ func (a *attempt) makeOrFind(ctx context.Context) (*batchv1.Job, error) {
 		return nil, err
 	}
 	var job *batchv1.Job
-	err := a.try(ctx, func(ctx context.Context) (err error) {
+	err := a.retryWhileAway(ctx, func(ctx context.Context) (err error) {
 		job, err = jobs.Create(ctx, a.job, metav1.CreateOptions{})
 		a.mayExist = a.mayExist || !isUnsent(err)
 		return err
@@ -75,7 +75,7 @@ func (a *attempt) endFormer(ctx context.Context) error {
 	defer former.follower.Close()
 	former.remove(ctx)
 	for again := time.NewTicker(goneAgain); !former.isGone(ctx); {
-		a.waits(fmt.Sprintf("Job %s, from before the task was put back, is being deleted", former.name))
+		a.reportWaiting(fmt.Sprintf("Job %s, from before the task was put back, is being deleted", former.name))
 		select {
 		case <-former.follower.News:
 		case <-again.C:
@@ -84,7 +84,7 @@ func (a *attempt) endFormer(ctx context.Context) error {
 			return context.Cause(ctx)
 		}
 	}
-	a.waits("")
+	a.reportWaiting("")
 	return nil
 }
 
@@ -93,7 +93,7 @@ func (a *attempt) takeOver(ctx context.Context) (taken *batchv1.Job, err error) 
 	jobs := a.cluster.Client.BatchV1().Jobs(a.namespace)
 	for {
 		var job *batchv1.Job
-		err := a.try(ctx, func(ctx context.Context) (err error) {
+		err := a.retryWhileAway(ctx, func(ctx context.Context) (err error) {
 			job, err = jobs.Get(ctx, a.name, metav1.GetOptions{})
 			return err
 		})
@@ -117,7 +117,7 @@ func (a *attempt) takeOver(ctx context.Context) (taken *batchv1.Job, err error) 
 		if err != nil {
 			return nil, err
 		}
-		err = a.try(ctx, func(ctx context.Context) (err error) {
+		err = a.retryWhileAway(ctx, func(ctx context.Context) (err error) {
 			job, err = jobs.Patch(ctx, a.name, types.MergePatchType, patch, metav1.PatchOptions{})
 			return err
 		})
@@ -143,7 +143,7 @@ func (a *attempt) makeSecret(ctx context.Context, job *batchv1.Job) error {
 		return nil
 	}
 	manifest.Own(a.secret, job)
-	err := a.try(ctx, func(ctx context.Context) error {
+	err := a.retryWhileAway(ctx, func(ctx context.Context) error {
 		_, err := a.cluster.Client.CoreV1().Secrets(a.namespace).Create(ctx, a.secret, metav1.CreateOptions{})
 		return err
 	})

@@ -24,9 +24,9 @@ const (
 	quietAway = 3 * time.Second
 )
 
-// try repeats a call to the API server while the server is unavailable. It returns the cause of ctx when ctx ends, or
+// retryWhileAway repeats a call to the API server while the server is unavailable. It returns the cause of ctx when ctx ends, or
 // the error with which the server refuses the call.
-func (a *attempt) try(ctx context.Context, call func(context.Context) error) error {
+func (a *attempt) retryWhileAway(ctx context.Context, call func(context.Context) error) error {
 	since, told := time.Now(), false
 	for pause := firstCallPause; ; pause = min(2*pause, lastCallPause) {
 		bounded, cancel := context.WithTimeout(ctx, callTimeout)
@@ -34,7 +34,7 @@ func (a *attempt) try(ctx context.Context, call func(context.Context) error) err
 		cancel()
 		if err == nil || !jobwatch.IsAway(err) {
 			if told {
-				a.waits("")
+				a.reportWaiting("")
 			}
 			return err
 		}
@@ -43,7 +43,7 @@ func (a *attempt) try(ctx context.Context, call func(context.Context) error) err
 		}
 		if time.Since(since) > quietAway {
 			told = true
-			a.waits(fmt.Sprintf("cluster %s does not answer: %v", a.cluster.Name, err))
+			a.reportWaiting(fmt.Sprintf("cluster %s does not answer: %v", a.cluster.Name, err))
 		}
 		select {
 		case <-ctx.Done():
@@ -62,8 +62,8 @@ func isUnsent(err error) bool {
 // isUnauthorized reports whether the API server rejected the credentials of the node.
 func isUnauthorized(err error) bool { return apierrors.IsUnauthorized(err) }
 
-// refused returns the result of an attempt whose objects the API server refuses to create.
-func (a *attempt) refused(err error) (executor.Result, error) {
+// refusalResult returns the result of an attempt whose objects the API server refuses to create.
+func (a *attempt) refusalResult(err error) (executor.Result, error) {
 	switch {
 	case isUnauthorized(err):
 		a.e.o.Clusters.Check(a.cluster.Name)

@@ -34,14 +34,14 @@ func (a *attempt) follow(ctx context.Context) (executor.Result, error) {
 	tick := time.NewTicker(lookAgain)
 	defer tick.Stop()
 	for {
-		end, err := f.look(ctx)
+		end, err := f.evaluate(ctx)
 		switch {
 		case errors.Is(err, errTakenOver):
 			return takenOver(), nil
 		case err != nil:
 			return executor.Result{}, err
 		case end != nil:
-			a.waits("")
+			a.reportWaiting("")
 			return f.finish(ctx, end)
 		}
 		select {
@@ -76,19 +76,19 @@ type following struct {
 	isLeft bool
 }
 
-// look evaluates the state of the Job. It returns how the program ended, or nil if it has not.
-func (f *following) look(ctx context.Context) (*podstate.End, error) {
+// evaluate evaluates the state of the Job. It returns how the program ended, or nil if it has not.
+func (f *following) evaluate(ctx context.Context) (*podstate.End, error) {
 	s := f.follower.Get()
 	f.trouble = ""
 	if s.Trouble != nil {
 		f.trouble = fmt.Sprintf("the Jobs and pods of namespace %s of cluster %s cannot be watched: %v", f.namespace, f.cluster.Name, s.Trouble)
 		if !s.Synced {
-			f.waits(f.trouble)
+			f.reportWaiting(f.trouble)
 		}
 	}
 	if s.Job == nil || s.Job.UID != f.uid {
 		if f.seen || s.Synced && time.Since(f.began) > newJob {
-			return f.missing(ctx)
+			return f.handleMissingJob(ctx)
 		}
 		return nil, nil
 	}
@@ -108,7 +108,7 @@ func (f *following) look(ctx context.Context) (*podstate.End, error) {
 		f.log.follow(pod)
 	}
 	if end := podstate.EndOf(pod, f.container, time.Now()); end != nil {
-		f.log.end()
+		f.log.markEnded()
 		if f.endedSince.IsZero() {
 			f.endedSince = time.Now()
 		}
@@ -125,8 +125,8 @@ func (f *following) look(ctx context.Context) (*podstate.End, error) {
 	return f.notStarted(ctx, s.Job, pod)
 }
 
-// missing handles a Job that the watch does not show.
-func (f *following) missing(ctx context.Context) (*podstate.End, error) {
+// handleMissingJob handles a Job that the watch does not show.
+func (f *following) handleMissingJob(ctx context.Context) (*podstate.End, error) {
 	job, err := f.cluster.Client.BatchV1().Jobs(f.namespace).Get(ctx, f.name, metav1.GetOptions{})
 	if err == nil && job.UID == f.uid || err != nil && !apierrors.IsNotFound(err) {
 		return nil, nil // the watch is late, or the API server is unavailable
@@ -146,7 +146,7 @@ func (f *following) withoutPod(ctx context.Context, job *batchv1.Job, over bool,
 	case over || job.DeletionTimestamp != nil:
 		return nil, nil
 	case job.Spec.Suspend != nil && *job.Spec.Suspend:
-		f.waits("Job " + f.name + " is suspended")
+		f.reportWaiting("Job " + f.name + " is suspended")
 		f.failsSince = time.Time{}
 		return nil, nil
 	case time.Since(f.began) < podlessQuiet || time.Since(f.askedAt) < askEventsEvery:
@@ -156,7 +156,7 @@ func (f *following) withoutPod(ctx context.Context, job *batchv1.Job, over bool,
 			f.events = fmt.Sprintf("the cluster cannot create a pod for Job %s: %s", f.name, f.events)
 		}
 	}
-	return f.fails(f.events, v1.ReasonBadSpec)
+	return f.recordStartFailure(f.events, v1.ReasonBadSpec)
 }
 
 const (
@@ -169,19 +169,19 @@ const (
 func (f *following) notStarted(_ context.Context, job *batchv1.Job, pod *corev1.Pod) (*podstate.End, error) {
 	wait := podstate.WaitOf(pod)
 	if wait.IsFailure {
-		return f.fails(wait.Text, v1.ReasonStartFailed)
+		return f.recordStartFailure(wait.Text, v1.ReasonStartFailed)
 	}
 	f.failsSince = time.Time{}
 	if wait.Text == "" && pod.DeletionTimestamp != nil && job.DeletionTimestamp == nil {
 		wait.Text = "pod " + pod.Name + " is being deleted"
 	}
-	f.waits(cmp.Or(f.trouble, wait.Text))
+	f.reportWaiting(cmp.Or(f.trouble, wait.Text))
 	return nil, nil
 }
 
-// fails records that the pod cannot start at present. An empty text means that it is only not there yet. After
+// recordStartFailure records that the pod cannot start at present. An empty text means that it is only not there yet. After
 // StartTimeout fails ends the attempt.
-func (f *following) fails(text, reason string) (*podstate.End, error) {
+func (f *following) recordStartFailure(text, reason string) (*podstate.End, error) {
 	if text == "" {
 		return nil, nil
 	}
@@ -189,7 +189,7 @@ func (f *following) fails(text, reason string) (*podstate.End, error) {
 		f.failsSince = time.Now()
 	}
 	f.failure = text
-	f.waits(text)
+	f.reportWaiting(text)
 	if time.Since(f.failsSince) < f.e.o.StartTimeout {
 		return nil, nil
 	}
@@ -199,7 +199,7 @@ func (f *following) fails(text, reason string) (*podstate.End, error) {
 
 // finish ends an attempt whose program has ended. It reads the log and the output, and stops what is left running.
 func (f *following) finish(ctx context.Context, end *podstate.End) (executor.Result, error) {
-	f.close()
+	f.markEnding()
 	r := end.Result
 	if end.Exited {
 		f.log.await(ctx)
@@ -220,15 +220,15 @@ func (f *following) finish(ctx context.Context, end *podstate.End) (executor.Res
 
 // stop ends an attempt that is no longer wanted. The log receives the program's last output.
 func (f *following) stop(ctx context.Context) executor.Result {
-	f.close()
+	f.markEnding()
 	r := f.attempt.stop(ctx, stopped())
-	f.log.end()
+	f.log.markEnded()
 	f.log.await(context.WithoutCancel(ctx))
 	return r
 }
 
-// close marks the attempt as ending, so that it can no longer be paused.
-func (a *attempt) close() {
+// markEnding marks the attempt as ending, so that it can no longer be paused.
+func (a *attempt) markEnding() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.ending = true

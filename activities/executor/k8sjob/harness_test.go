@@ -140,7 +140,7 @@ func (r *running) end() executor.Result {
 	select {
 	case <-r.done:
 	case <-time.After(2 * time.Minute):
-		r.b.Fatalf("%s has not ended; it waits for %q, and said %q", r.a.ID, r.said(), r.notices)
+		r.b.Fatalf("%s has not ended; it waits for %q, and said %q", r.a.ID, r.waitingFor(), r.notices)
 	}
 	if r.err != nil {
 		r.b.Fatalf("%s: %v", r.a.ID, r.err)
@@ -148,8 +148,8 @@ func (r *running) end() executor.Result {
 	return r.result
 }
 
-// said returns what the attempt waits for.
-func (r *running) said() string {
+// waitingFor returns what the attempt waits for.
+func (r *running) waitingFor() string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.waits
@@ -200,8 +200,8 @@ func (b *bench) runs() corev1.Pod {
 	return pod
 }
 
-// failure checks the reason and the text of an attempt's failure.
-func (r *running) failure(reason, text string) {
+// checkFailure checks the reason and the text of an attempt's failure.
+func (r *running) checkFailure(reason, text string) {
 	r.b.Helper()
 	result := r.end()
 	if result.Failure == nil || result.Failure.Reason != reason || !strings.Contains(result.Failure.Err.Error(), text) {
@@ -209,8 +209,8 @@ func (r *running) failure(reason, text string) {
 	}
 }
 
-// gone checks that the namespace has no Jobs and no pods.
-func (b *bench) gone() {
+// checkEmpty checks that the namespace has no Jobs and no pods.
+func (b *bench) checkEmpty() {
 	b.Helper()
 	if jobs, pods := b.jobs(), b.pods(); len(jobs)+len(pods) > 0 {
 		b.Errorf("%d Jobs and %d pods are left", len(jobs), len(pods))

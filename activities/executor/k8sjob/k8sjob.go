@@ -110,8 +110,8 @@ func (e *Executor) namespaces(c *cluster.Cluster) []string {
 	return nil
 }
 
-// enter registers a running attempt until leave is called.
-func (e *Executor) enter(a *attempt) (leave func()) {
+// register registers a running attempt until leave is called.
+func (e *Executor) register(a *attempt) (leave func()) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.live[a.ID] = a

@@ -26,7 +26,7 @@ type podLog struct {
 
 	ctx    context.Context
 	cancel context.CancelFunc
-	ended  chan struct{} // closed by end
+	ended  chan struct{} // closed by markEnded
 	over   func()        // closes ended
 	done   chan struct{} // closed when copying has ended; nil if it never began
 	pod    *corev1.Pod   // the pod whose log is copied
@@ -100,8 +100,8 @@ func (l *podLog) write(p []byte) error {
 	return nil
 }
 
-// end marks the program as ended, so that its log has an end.
-func (l *podLog) end() { l.over() }
+// markEnded marks the program as ended, so that its log has an end.
+func (l *podLog) markEnded() { l.over() }
 
 // await waits until the log is copied completely, or until that is no longer possible.
 func (l *podLog) await(ctx context.Context) {

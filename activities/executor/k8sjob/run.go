@@ -67,7 +67,7 @@ func (e *Executor) Run(ctx context.Context, given executor.Attempt, spawned func
 	if a.cluster == nil {
 		return executor.Result{ExitCode: -1, Stopped: true, Released: fmt.Sprintf("node %s cannot reach cluster %s", given.Identity.Node, clusterOf(a.spec))}, nil
 	}
-	defer e.enter(a)()
+	defer e.register(a)()
 	var release func()
 	a.watch, release = e.watch(a.cluster, a.namespace)
 	defer release()
@@ -87,7 +87,7 @@ func (e *Executor) Run(ctx context.Context, given executor.Attempt, spawned func
 	case executor.AsStartError(err) != nil:
 		return executor.Result{}, err
 	case err != nil:
-		return a.refused(err)
+		return a.refusalResult(err)
 	}
 	a.job, a.secret = nil, nil // release memory: an attempt may wait for a long time
 	spawned()
@@ -137,8 +137,8 @@ func (a *attempt) frame() string {
 	return hex.EncodeToString(sum[:8])
 }
 
-// waits reports what the attempt waits for, or "" if it waits for nothing.
-func (a *attempt) waits(text string) {
+// reportWaiting reports what the attempt waits for, or "" if it waits for nothing.
+func (a *attempt) reportWaiting(text string) {
 	a.mu.Lock()
 	was := a.waiting
 	a.waiting = text

@@ -139,29 +139,29 @@ func TestDispatchThatFindsItsOwnJobContinuesWithIt(t *testing.T) {
 	if all := b.pods(); len(all) > 0 {
 		t.Errorf("pod %s is left after a cancel; it was %s", all[0].Name, pod.Name)
 	}
-	b.gone()
+	b.checkEmpty()
 }
 
 func TestCancelDeletesAJobThatWaits(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, kubetest.Shared(t), Options{})
 	r := b.start(b.attempt("big", map[string]any{"nodeSelector": map[string]any{"no": "such"}}))
-	b.eventually("it says what it waits for", func() bool { return strings.Contains(r.said(), "nodes are available") })
+	b.eventually("it says what it waits for", func() bool { return strings.Contains(r.waitingFor(), "nodes are available") })
 
 	if err := b.Pause(t.Context(), r.a.ID); err != nil {
 		t.Fatal(err)
 	}
-	b.eventually("the Job is suspended", func() bool { return *b.jobs()[0].Spec.Suspend && strings.Contains(r.said(), "suspended") })
+	b.eventually("the Job is suspended", func() bool { return *b.jobs()[0].Spec.Suspend && strings.Contains(r.waitingFor(), "suspended") })
 	b.eventually("it has no pod", func() bool { return len(b.pods()) == 0 })
 	if err := b.Resume(t.Context(), r.a.ID); err != nil {
 		t.Fatal(err)
 	}
-	b.eventually("it waits again", func() bool { return strings.Contains(r.said(), "nodes are available") })
+	b.eventually("it waits again", func() bool { return strings.Contains(r.waitingFor(), "nodes are available") })
 	r.stop(errCancelled)
 	if result := r.end(); !result.Stopped {
 		t.Errorf("the result is %+v", result)
 	}
-	b.gone()
+	b.checkEmpty()
 }
 
 func TestPodThatHasANodeIsNotPaused(t *testing.T) {
@@ -183,8 +183,8 @@ func TestImageThatIsNotThereEndsTheAttempt(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, kubetest.Shared(t), Options{StartTimeout: 200 * time.Millisecond})
 	r := b.start(b.attempt("image", pretends(map[string]any{kubetest.WaitingAnnotation: "ImagePullBackOff"})))
-	r.failure(v1.ReasonStartFailed, "ImagePullBackOff")
-	b.gone()
+	r.checkFailure(v1.ReasonStartFailed, "ImagePullBackOff")
+	b.checkEmpty()
 }
 
 func TestWhatIsDeletedFromOutsideIsTold(t *testing.T) {
@@ -215,7 +215,7 @@ func TestWhatIsDeletedFromOutsideIsTold(t *testing.T) {
 			if err := test.remove(b, b.runs()); err != nil {
 				t.Fatal(err)
 			}
-			r.failure(v1.ReasonDeleted, test.text)
+			r.checkFailure(v1.ReasonDeleted, test.text)
 		})
 	}
 }
@@ -225,8 +225,8 @@ func TestJobThatIsGoneWhenANodeContinuesIsNotStartedAgain(t *testing.T) {
 	b := newBench(t, kubetest.Shared(t), Options{})
 	a := b.attempt("gone", nil)
 	a.Continues = true
-	b.start(a).failure(v1.ReasonDeleted, "was deleted by another party")
-	b.gone()
+	b.start(a).checkFailure(v1.ReasonDeleted, "was deleted by another party")
+	b.checkEmpty()
 }
 
 func TestWhatTheClusterRefusesIsABadSpec(t *testing.T) {
@@ -245,8 +245,8 @@ func TestWhatTheClusterRefusesIsABadSpec(t *testing.T) {
 			q, err := c.Client.CoreV1().ResourceQuotas(b.namespace).Get(t.Context(), "none", metav1.GetOptions{})
 			return err == nil && len(q.Status.Hard) > 0
 		})
-		b.start(b.attempt("quota", nil)).failure(v1.ReasonBadSpec, "exceeded quota")
-		b.gone()
+		b.start(b.attempt("quota", nil)).checkFailure(v1.ReasonBadSpec, "exceeded quota")
+		b.checkEmpty()
 	})
 	for name, test := range map[string]struct {
 		spec map[string]any
@@ -264,7 +264,7 @@ func TestWhatTheClusterRefusesIsABadSpec(t *testing.T) {
 			if start := executor.AsStartError(r.err); start == nil || !start.BadSpec || !strings.Contains(start.Error(), test.text) {
 				t.Errorf("the error is %v, the result %+v", r.err, r.result)
 			}
-			b.gone()
+			b.checkEmpty()
 		})
 	}
 }
@@ -333,7 +333,7 @@ func TestEvictionIsNoFailureOfTheTask(t *testing.T) {
 	if err := b.cluster.Client.PolicyV1().Evictions(b.namespace).Evict(t.Context(), &policyv1.Eviction{ObjectMeta: metav1.ObjectMeta{Name: pod.Name, Namespace: b.namespace}}); err != nil {
 		t.Fatal(err)
 	}
-	r.failure(v1.ReasonEvicted, "EvictionByEvictionAPI")
+	r.checkFailure(v1.ReasonEvicted, "EvictionByEvictionAPI")
 }
 
 // The node that ran an attempt dies after the program has ended and before the end is recorded.
@@ -364,14 +364,14 @@ func TestEndThatIsNotRecordedIsReadByTheNextNode(t *testing.T) {
 func TestNodeWithExpiredCredentialsHandsTheAttemptBack(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, kubetest.Shared(t), Options{})
-	if r := b.as("expired").another(Options{}).start(b.attempt("refused", nil)).end(); !strings.Contains(r.Released, "does not accept the credentials") {
+	if r := b.withToken("expired").another(Options{}).start(b.attempt("refused", nil)).end(); !strings.Contains(r.Released, "does not accept the credentials") {
 		t.Errorf("the result is %+v", r)
 	}
-	b.gone()
+	b.checkEmpty()
 }
 
-// as returns a bench whose further executors use the credentials of a token.
-func (b *bench) as(token string) *bench {
+// withToken returns a bench whose further executors use the credentials of a token.
+func (b *bench) withToken(token string) *bench {
 	b.Helper()
 	config, err := clientcmd.LoadFromFile(b.cluster.Kubeconfig)
 	if err != nil {
@@ -414,9 +414,9 @@ func TestNodeThatMayNotWatchSaysSo(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := b.as(token.Status.Token).another(Options{}).start(b.attempt("blind", nil))
+	r := b.withToken(token.Status.Token).another(Options{}).start(b.attempt("blind", nil))
 	b.eventually("it says that it cannot watch", func() bool {
-		return strings.Contains(r.said(), "cannot be watched") && strings.Contains(r.said(), "forbidden")
+		return strings.Contains(r.waitingFor(), "cannot be watched") && strings.Contains(r.waitingFor(), "forbidden")
 	})
 }
 
@@ -427,9 +427,9 @@ func TestAPIServerThatIsAwayIsWaitedFor(t *testing.T) {
 	r := b.start(b.attempt("outage", pretends(map[string]any{kubetest.RunsForAnnotation: "1h"})))
 	pod := b.runs()
 	c.StopAPI(t)
-	b.eventually("it says that the cluster is away", func() bool { return strings.Contains(r.said(), "cannot be watched") })
+	b.eventually("it says that the cluster is away", func() bool { return strings.Contains(r.waitingFor(), "cannot be watched") })
 	c.StartAPI(t)
-	b.eventually("it says no more that the cluster is away", func() bool { return r.said() == "" })
+	b.eventually("it says no more that the cluster is away", func() bool { return r.waitingFor() == "" })
 	patch := []byte(`{"metadata":{"annotations":{"` + kubetest.RunsForAnnotation + `":"1ms"}}}`)
 	if _, err := c.Client.CoreV1().Pods(b.namespace).Patch(t.Context(), pod.Name, types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
 		t.Fatal(err)

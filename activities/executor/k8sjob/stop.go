@@ -64,7 +64,7 @@ func (a *attempt) remove(ctx context.Context) {
 	if a.uid != "" {
 		options.Preconditions = metav1.NewUIDPreconditions(string(a.uid))
 	}
-	err := a.try(ctx, func(ctx context.Context) error {
+	err := a.retryWhileAway(ctx, func(ctx context.Context) error {
 		return a.cluster.Client.BatchV1().Jobs(a.namespace).Delete(ctx, a.name, options)
 	})
 	if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) && a.e.o.Logger != nil {

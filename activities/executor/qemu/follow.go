@@ -21,7 +21,7 @@ const (
 // follow forwards the output of a started machine, stops the machine when ctx ends, removes what is left and returns
 // how it ended.
 func (m *machine) follow(ctx context.Context) (executor.Result, error) {
-	m.calls.Go(func() { m.monitor.keep(m.life, m.hasConnected, m.receive) })
+	m.calls.Go(func() { m.monitor.maintainConnection(m.life, m.hasConnected, m.receive) })
 	m.calls.Go(m.awaitEnd)
 	m.calls.Go(m.awaitLogin)
 	printed := make(chan error, 1)
@@ -39,7 +39,7 @@ func (m *machine) follow(ctx context.Context) (executor.Result, error) {
 	unstop := context.AfterFunc(ctx, func() {
 		defer close(stopped)
 		if errors.Is(context.Cause(ctx), executor.ErrLetGo) {
-			m.leave()
+			m.handOver()
 			return
 		}
 		m.stop()
@@ -120,7 +120,7 @@ func (m *machine) receive(e qmp.Event) {
 		m.reason = ""
 		isOwn := m.restarting != nil
 		m.mu.Unlock()
-		m.login.forget()
+		m.login.resetAnswered()
 		if !isOwn {
 			m.attempt.Notify("the machine restarts by itself")
 		}

@@ -206,7 +206,7 @@ func TestLongMachineIsAdoptedByTheNextWorker(t *testing.T) {
 		t.Errorf("a machine that was left is entered with error %v", err)
 	}
 	e = newExecutor(t, dir)
-	r.survives(t, e, true)
+	r.checkSurvivor(t, e, true)
 	r.reattach(t, e)
 	await(t, "it is adopted", func() bool { return e.find(r.ID) != nil })
 	if got := prints(t, r.enter(t, e), "cat /tmp/file; grep btime /proc/stat"); got != "here\n"+since {

@@ -41,8 +41,8 @@ type login struct {
 	forgotten chan struct{}
 }
 
-// forget records that the machine reboots, so that no login has succeeded yet.
-func (l *login) forget() {
+// resetAnswered records that the machine reboots, so that no login has succeeded yet.
+func (l *login) resetAnswered() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.answered = false
@@ -60,8 +60,8 @@ func (l *login) signal() chan struct{} {
 	return l.forgotten
 }
 
-// boots returns a channel that is signalled when the machine reboots.
-func (l *login) boots() <-chan struct{} {
+// rebootSignal returns a channel that is signalled when the machine reboots.
+func (l *login) rebootSignal() <-chan struct{} {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.signal()
@@ -74,8 +74,8 @@ func (l *login) hasAnswered() bool {
 	return l.answered
 }
 
-// note records a successful login.
-func (l *login) note() {
+// setAnswered records a successful login.
+func (l *login) setAnswered() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.answered = true
@@ -87,7 +87,7 @@ func (m *machine) awaitLogin() {
 	for m.life.Err() == nil {
 		m.awaitOneLogin(began, isFirst)
 		select {
-		case <-m.login.boots():
+		case <-m.login.rebootSignal():
 			began, isFirst = time.Now(), true
 		case <-m.life.Done():
 		}
@@ -186,7 +186,7 @@ func (m *machine) logIn(ctx context.Context, patience time.Duration) (*ssh.Clien
 	if err != nil {
 		return nil, errors.Join(err, conn.Close())
 	}
-	m.login.note()
+	m.login.setAnswered()
 	return ssh.NewClient(client, channels, requests), nil
 }
 

@@ -83,8 +83,8 @@ var (
 	errStopAsked = errors.New("stopped on request")
 )
 
-// enter registers a started machine with the executor.
-func (m *machine) enter() {
+// register registers a started machine with the executor.
+func (m *machine) register() {
 	m.e.mu.Lock()
 	defer m.e.mu.Unlock()
 	m.e.running[m.attempt.ID] = m

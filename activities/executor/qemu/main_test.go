@@ -77,9 +77,9 @@ func TestMachinesOutliveAWorkerThatIsKilled(t *testing.T) {
 	}
 	_ = worker.Wait()
 	r.clear()
-	r.survives(t, e, true)
+	r.checkSurvivor(t, e, true)
 	r.reattach(t, e)
-	r.ticks(t)
+	r.awaitTicks(t)
 	if err := e.Stop(t.Context(), r.ID); err != nil {
 		t.Fatal(err)
 	}

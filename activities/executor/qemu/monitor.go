@@ -59,9 +59,9 @@ func (m *monitor) connect(ctx context.Context) (*qmp.Client, error) {
 	return nil, errs
 }
 
-// keep maintains a connection until ctx or the machine ends, and passes events on one at a time. It calls connected
+// maintainConnection maintains a connection until ctx or the machine ends, and passes events on one at a time. It calls connected
 // after each new connection.
-func (m *monitor) keep(ctx context.Context, connected func(), event func(qmp.Event)) {
+func (m *monitor) maintainConnection(ctx context.Context, connected func(), event func(qmp.Event)) {
 	for ctx.Err() == nil {
 		client, err := m.connect(ctx)
 		if err != nil {
@@ -72,17 +72,17 @@ func (m *monitor) keep(ctx context.Context, connected func(), event func(qmp.Eve
 			continue
 		}
 		stop := context.AfterFunc(ctx, func() { _ = client.Close() })
-		m.set(client)
+		m.setClient(client)
 		connected()
 		for e := range client.Events() {
 			event(e)
 		}
-		m.set(nil)
+		m.setClient(nil)
 		stop()
 	}
 }
 
-func (m *monitor) set(client *qmp.Client) {
+func (m *monitor) setClient(client *qmp.Client) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.client = client

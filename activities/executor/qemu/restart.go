@@ -79,7 +79,7 @@ func (m *machine) restart(ctx context.Context) error {
 	if err := m.monitor.setShutdownAction(ctx, "pause"); err != nil {
 		return fmt.Errorf("restart the machine: %w", err)
 	}
-	m.login.forget()
+	m.login.resetAnswered()
 	m.shutDown(ctx)
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
@@ -90,7 +90,7 @@ func (m *machine) restart(ctx context.Context) error {
 	if err := m.boot(ctx); err != nil {
 		return fmt.Errorf("restart the machine: %w", err)
 	}
-	m.login.forget()
+	m.login.resetAnswered()
 	return nil
 }
 

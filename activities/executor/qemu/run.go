@@ -109,7 +109,7 @@ func (e *Executor) start(ctx context.Context, a executor.Attempt) (_ *machine, e
 		m.giveUp(errClosed)
 		return nil, err
 	}
-	m.enter()
+	m.register()
 	return m, nil
 }
 

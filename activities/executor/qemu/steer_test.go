@@ -12,8 +12,8 @@ import (
 	"switchyard/activities/executor"
 )
 
-// stands waits until nothing has been printed for a second.
-func (r *run) stands(t *testing.T) {
+// awaitSilence waits until nothing has been printed for a second.
+func (r *run) awaitSilence(t *testing.T) {
 	t.Helper()
 	had, since := r.out.String(), time.Now()
 	await(t, "the machine stands still", func() bool {
@@ -27,8 +27,8 @@ func (r *run) stands(t *testing.T) {
 // countTicks returns how often a machine has ticked.
 func countTicks(printed string) int { return strings.Count(printed, "tick\n") }
 
-// ticks waits until the machine has ticked two more times.
-func (r *run) ticks(t *testing.T) {
+// awaitTicks waits until the machine has ticked two more times.
+func (r *run) awaitTicks(t *testing.T) {
 	t.Helper()
 	r.prints(t, r.out, "tick\n", countTicks(r.out.String())+2)
 }
@@ -39,13 +39,13 @@ func TestMachinesArePausedAndResumed(t *testing.T) {
 	r := newRun(t, newImage(t, 0, ticksOn), nil)
 	r.start(t, e)
 	for range 2 {
-		r.ticks(t)
+		r.awaitTicks(t)
 		for range 2 {
 			if err := e.Pause(t.Context(), r.ID); err != nil {
 				t.Fatal(err)
 			}
 		}
-		r.stands(t)
+		r.awaitSilence(t)
 		in, err := e.Enter(t.Context(), r.ID)
 		if err != nil {
 			t.Fatal(err)
@@ -60,7 +60,7 @@ func TestMachinesArePausedAndResumed(t *testing.T) {
 			}
 		}
 	}
-	r.ticks(t)
+	r.awaitTicks(t)
 	e.bootPatience = 0
 	in, err := e.Enter(t.Context(), r.ID)
 	if err != nil {
@@ -84,7 +84,7 @@ func TestMachinesAreRestarted(t *testing.T) {
 			}
 			r.start(t, e)
 			for i := range 2 {
-				r.ticks(t)
+				r.awaitTicks(t)
 				if i == 1 { // Restart resumes it first
 					if err := e.Pause(t.Context(), r.ID); err != nil {
 						t.Fatal(err)
@@ -101,7 +101,7 @@ func TestMachinesAreRestarted(t *testing.T) {
 				both.Wait()
 				r.prints(t, r.out, "boots\n", i+2)
 			}
-			r.ticks(t)
+			r.awaitTicks(t)
 			if got := strings.Count(r.out.String(), "boots\n"); got != 3 {
 				t.Errorf("it has booted %d times", got)
 			}

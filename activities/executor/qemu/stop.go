@@ -97,8 +97,8 @@ func (m *machine) kill() {
 	}
 }
 
-// leave leaves the machine to a later worker.
-func (m *machine) leave() {
+// handOver leaves the machine to a later worker.
+func (m *machine) handOver() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if !m.over {

@@ -52,7 +52,7 @@ func (e *Executor) Reattach(ctx context.Context, a executor.Attempt) (executor.R
 	}
 	m := newMachine(ctx, e, a, r, f)
 	m.isAdopted = true
-	m.enter()
+	m.register()
 	return m.follow(ctx)
 }
 

@@ -33,8 +33,8 @@ func (r *run) reattach(t *testing.T, e *Executor) {
 	})
 }
 
-// survives checks that the machine is the only survivor, and returns it.
-func (r *run) survives(t *testing.T, e *Executor, running bool) executor.Leftover {
+// checkSurvivor checks that the machine is the only survivor, and returns it.
+func (r *run) checkSurvivor(t *testing.T, e *Executor, running bool) executor.Leftover {
 	t.Helper()
 	left, err := e.Survivors(t.Context(), r.Identity.Node)
 	if err != nil || len(left) != 1 {
@@ -59,9 +59,9 @@ func TestMachinesOutliveTheirWorker(t *testing.T) {
 		notice  string
 	}{
 		"runs":    {running: true, want: executor.Result{StoppedAsAsked: true}},
-		"is told": {ticks: 8, action: powersOff, alone: func(t *testing.T, r *run, e *Executor) { r.isGone(t, e) }, notice: "the machine was shut down\n"},
+		"is told": {ticks: 8, action: powersOff, alone: func(t *testing.T, r *run, e *Executor) { r.awaitGone(t, e) }, notice: "the machine was shut down\n"},
 		"killed": {
-			alone: func(t *testing.T, r *run, e *Executor) { r.kill(t, e, unix.SIGKILL); r.isGone(t, e) },
+			alone: func(t *testing.T, r *run, e *Executor) { r.kill(t, e, unix.SIGKILL); r.awaitGone(t, e) },
 			want:  executor.Result{ExitCode: 137, Signal: "SIGKILL"}, notice: "killed",
 		},
 	} {
@@ -80,13 +80,13 @@ func TestMachinesOutliveTheirWorker(t *testing.T) {
 			if c.alone != nil {
 				c.alone(t, r, e)
 			}
-			r.survives(t, e, c.running)
+			r.checkSurvivor(t, e, c.running)
 			if left, err := e.Survivors(t.Context(), "another"); err != nil || len(left) > 0 {
 				t.Errorf("another node has it: %v, error %v", left, err)
 			}
 			r.reattach(t, e)
 			if c.running {
-				r.ticks(t)
+				r.awaitTicks(t)
 				if err := e.Stop(t.Context(), r.ID); err != nil {
 					t.Fatal(err)
 				}
@@ -101,8 +101,8 @@ func TestMachinesOutliveTheirWorker(t *testing.T) {
 	}
 }
 
-// isGone waits until the QEMU of a machine has ended.
-func (r *run) isGone(t *testing.T, e *Executor) {
+// awaitGone waits until the QEMU of a machine has ended.
+func (r *run) awaitGone(t *testing.T, e *Executor) {
 	t.Helper()
 	await(t, "the machine ends", func() bool {
 		_, ok := e.folderOf(r.ID).readNumber(exitFile)
@@ -124,11 +124,11 @@ func TestPausedMachinesStayPausedWithoutTheirWorker(t *testing.T) {
 	e = newExecutor(t, dir)
 	r.reattach(t, e)
 	await(t, "it is known as paused", func() bool { m := e.find(r.ID); return m != nil && m.isPaused() })
-	r.stands(t)
+	r.awaitSilence(t)
 	if err := e.Resume(t.Context(), r.ID); err != nil {
 		t.Fatal(err)
 	}
-	r.ticks(t)
+	r.awaitTicks(t)
 }
 
 func TestHalfOfARestartIsCompletedByTheNextWorker(t *testing.T) {
@@ -192,7 +192,7 @@ func TestUnwantedMachinesAreRemoved(t *testing.T) {
 	r.prints(t, r.out, "tick\n", 1)
 	r.letGo(t)
 	e = newExecutor(t, dir)
-	l := r.survives(t, e, true)
+	l := r.checkSurvivor(t, e, true)
 	for range 2 {
 		if err := e.Remove(t.Context(), l); err != nil {
 			t.Fatal(err)

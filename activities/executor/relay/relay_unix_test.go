@@ -186,8 +186,8 @@ func (a *attachment) messages() []string {
 	return strings.Split(strings.TrimSuffix(string(text), "\n"), "\n")
 }
 
-// has returns a condition that reports whether the program has read a message with a text.
-func (a *attachment) has(text string) func() bool {
+// hasRead returns a condition that reports whether the program has read a message with a text.
+func (a *attachment) hasRead(text string) func() bool {
 	return func() bool {
 		return slices.ContainsFunc(a.messages(), func(m string) bool { return strings.Contains(m, text) })
 	}
@@ -235,7 +235,7 @@ func TestRelaysToOneSessionTakeTurns(t *testing.T) {
 	f := folder(t)
 	a := attach(t, f, "s-1", echo)
 	first := send(t.Context(), t, f, asked("SLOW"))
-	eventually(t, "the first message is read", a.has("SLOW"))
+	eventually(t, "the first message is read", a.hasRead("SLOW"))
 	second := send(t.Context(), t, f, asked("second"))
 	eventually(t, "the second message waits", func() bool { return second.notices.String() != "" })
 	third := send(t.Context(), t, f, map[string]any{"targetSessionId": "s-1", "prompt": "third"})
@@ -273,7 +273,7 @@ func TestACancelledRelayFreesItsTurn(t *testing.T) {
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
 			first := send(ctx, t, f, asked(word))
-			eventually(t, "the first message is read", a.has(word))
+			eventually(t, "the first message is read", a.hasRead(word))
 			waiting, giveUp := context.WithCancel(t.Context())
 			second := send(waiting, t, f, asked("second"))
 			eventually(t, "the second message waits", func() bool { return second.notices.String() != "" })
@@ -289,7 +289,7 @@ func TestACancelledRelayFreesItsTurn(t *testing.T) {
 			if third.wait(t); third.err != nil || third.output != `{"text":"answer 2"}` {
 				t.Errorf("output %s, failure %v, error %v", third.output, third.Failure, third.err)
 			}
-			if a.has("second")() {
+			if a.hasRead("second")() {
 				t.Error("the program has read a message that was given up before its turn")
 			}
 		})
@@ -311,7 +311,7 @@ func TestASessionThatEndsFailsItsRelays(t *testing.T) {
 			f := folder(t)
 			a := attach(t, f, "s-1", echo)
 			got := send(t.Context(), t, f, asked(test.prompt))
-			if eventually(t, "the message is read", a.has(test.prompt)); test.detach {
+			if eventually(t, "the message is read", a.hasRead(test.prompt)); test.detach {
 				a.detach()
 			}
 			got.wait(t)

@@ -66,7 +66,7 @@ func (b *batchRun) Run(ctx context.Context, a executor.Attempt, spawned func()) 
 	}
 	b.begun, b.left = true, false
 	b.pipes.Assign(a.Stdout, a.Stderr)
-	r := &running{id: own, tree: b.tree, attempt: a, pipes: b.pipes, end: b.clear, done: make(chan struct{})}
+	r := &running{id: own, tree: b.tree, attempt: a, pipes: b.pipes, end: b.killLeftovers, done: make(chan struct{})}
 	result, err := r.run(ctx, b.executor, p, spawned)
 	if b.left {
 		// A process outside the process tree may hold the pipes, too.
@@ -76,9 +76,9 @@ func (b *batchRun) Run(ctx context.Context, a executor.Attempt, spawned func()) 
 	return result, err
 }
 
-// clear ends what an attempt has left behind.
-func (b *batchRun) clear() error {
-	if b.tree.empty() {
+// killLeftovers ends what an attempt has left behind.
+func (b *batchRun) killLeftovers() error {
+	if b.tree.isEmpty() {
 		return nil
 	}
 	b.left = true

@@ -93,27 +93,27 @@ type bound struct {
 	oomKills int
 }
 
-// can returns nil if limits can be enforced, or the reason why not.
-func (b *bounds) can() error { return b.unable }
+// validate returns nil if limits can be enforced, or the reason why not.
+func (b *bounds) validate() error { return b.unable }
 
-// take returns a bound that enforces limits, or nil if the process tree enforces them or
+// acquire returns a bound that enforces limits, or nil if the process tree enforces them or
 // there are none. If whole is false, the bound limits only memory, and the caller starts
 // programs with the bound's forker.
-func (b *bounds) take(l executor.Limits, whole bool) (*bound, error) {
+func (b *bounds) acquire(l executor.Limits, whole bool) (*bound, error) {
 	if b.inTree || l == (executor.Limits{}) {
 		return nil, nil
 	}
 	if b.unable != nil {
 		return nil, b.unable
 	}
-	d, err := b.pick(whole)
+	d, err := b.reuseOrCreate(whole)
 	if err != nil {
 		return nil, err
 	}
 	if err := d.set(l); err != nil {
 		return nil, errors.Join(fmt.Errorf("set limits: %w", err), d.remove())
 	}
-	d.begin()
+	d.resetOOMKills()
 	if !whole && d.inside == nil {
 		if d.inside, err = forker.NewInCgroup(filepath.Join(d.paths["memory"], "tasks")); err != nil {
 			return nil, errors.Join(err, d.remove())
@@ -122,7 +122,7 @@ func (b *bounds) take(l executor.Limits, whole bool) (*bound, error) {
 	return d, nil
 }
 
-func (b *bounds) pick(whole bool) (*bound, error) {
+func (b *bounds) reuseOrCreate(whole bool) (*bound, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	wanted, idle := cgroup.Controllers[:1], &b.idle[0]
@@ -203,8 +203,8 @@ func (d *bound) forker() *forker.Forker {
 	return d.inside
 }
 
-// begin resets the count of OOM kills.
-func (d *bound) begin() {
+// resetOOMKills resets the count of OOM kills.
+func (d *bound) resetOOMKills() {
 	if d != nil {
 		d.oomKills = d.countOOMKills()
 	}
@@ -232,7 +232,7 @@ func (d *bound) release() error {
 	if len(d.paths) > 1 {
 		idle = &d.all.idle[1]
 	}
-	if d.clean() {
+	if d.isReusable() {
 		d.all.mu.Lock()
 		defer d.all.mu.Unlock()
 		if len(*idle) < maxIdle {
@@ -243,9 +243,9 @@ func (d *bound) release() error {
 	return d.remove()
 }
 
-// clean reports whether the next attempt would see no trace of an earlier one. Files in
+// isReusable reports whether the next attempt would see no trace of an earlier one. Files in
 // memory file systems are charged as long as they exist and cannot be dropped.
-func (d *bound) clean() bool {
+func (d *bound) isReusable() bool {
 	stat, err := os.ReadFile(filepath.Join(d.paths["memory"], "memory.stat"))
 	if err != nil || cgroup.Count(stat, "shmem") > 0 {
 		return false

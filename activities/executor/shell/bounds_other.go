@@ -14,19 +14,19 @@ type bounds struct{}
 
 func newBounds(treeFactory) *bounds { return &bounds{} }
 
-func (*bounds) can() error   { return errors.New("limits need Linux") }
-func (*bounds) close() error { return nil }
+func (*bounds) validate() error { return errors.New("limits need Linux") }
+func (*bounds) close() error    { return nil }
 
-func (b *bounds) take(l executor.Limits, _ bool) (*bound, error) {
+func (b *bounds) acquire(l executor.Limits, _ bool) (*bound, error) {
 	if l == (executor.Limits{}) {
 		return nil, nil
 	}
-	return nil, b.can()
+	return nil, b.validate()
 }
 
 type bound struct{}
 
 func (*bound) forker() *forker.Forker { return nil }
-func (*bound) begin()                 {}
+func (*bound) resetOOMKills()         {}
 func (*bound) oomKilled() bool        { return false }
 func (*bound) release() error         { return nil }

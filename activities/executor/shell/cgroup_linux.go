@@ -127,10 +127,10 @@ type cgroupTree struct {
 // enter takes a directory and registers it with the watchdog.
 func (c *cgroupTree) enter() (err error) {
 	c.killed, c.oomKills = false, 0
-	if c.cgroupDir, err = c.all.take(c.limits); err != nil {
+	if c.cgroupDir, err = c.all.acquireDir(c.limits); err != nil {
 		return err
 	}
-	c.all.strays.hasBegun(c.id)
+	c.all.strays.noteBegin(c.id)
 	c.oomKills = c.countOOMKills()
 	if c.lease == nil {
 		return nil
@@ -166,7 +166,7 @@ func (c *cgroupTree) dismiss(pid int) { c.all.orphans.Include(pid) }
 // just being forked, and then the processes that have left the group.
 func (c *cgroupTree) terminate() {
 	if c.lease != nil {
-		c.all.guard.stopping(c.name)
+		c.all.guard.noteStopping(c.name)
 	}
 	signalGroup(c.leader, syscall.SIGTERM)
 	for _, pid := range c.pids() {
@@ -197,7 +197,7 @@ func (c *cgroupTree) countOOMKills() int {
 	return max(cgroup.Count(events, "oom_kill"), 0)
 }
 
-func (c *cgroupTree) died() { c.killed = true }
+func (c *cgroupTree) noteSIGKILL() { c.killed = true }
 
 func (c *cgroupTree) next() error {
 	c.all.orphans.Include(c.leader)
@@ -211,12 +211,12 @@ func (c *cgroupTree) next() error {
 
 func (c *cgroupTree) join() string { return filepath.Join(c.path, "cgroup.procs") }
 
-func (c *cgroupTree) empty() bool { return !c.populated() }
+func (c *cgroupTree) isEmpty() bool { return !c.isPopulated() }
 
 func (c *cgroupTree) clear() error {
 	killed := false
 	return poll.Until(func() bool {
-		if c.empty() {
+		if c.isEmpty() {
 			return true
 		}
 		if !killed {
@@ -231,7 +231,7 @@ func (c *cgroupTree) end() error {
 		return nil
 	}
 	err := c.clear()
-	c.all.strays.hasEnded(c.id)
+	c.all.strays.noteEnd(c.id)
 	c.all.orphans.Include(c.leader)
 	c.all.orphans.Reap()
 	if c.lease != nil {
@@ -246,5 +246,5 @@ func (c *cgroupTree) end() error {
 	case c.killed:
 		return dir.remove()
 	}
-	return c.all.giveBack(dir, c.lease)
+	return c.all.releaseDir(dir, c.lease)
 }

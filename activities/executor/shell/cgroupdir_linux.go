@@ -29,9 +29,9 @@ type cgroupDir struct {
 	limited bool
 }
 
-// take returns a directory without processes. It prefers an idle directory, since creating and
+// acquireDir returns a directory without processes. It prefers an idle directory, since creating and
 // removing one costs a tenth of a short task.
-func (c *cgroupFactory) take(l executor.Limits) (*cgroupDir, error) {
+func (c *cgroupFactory) acquireDir(l executor.Limits) (*cgroupDir, error) {
 	limited := l != (executor.Limits{})
 	d := c.reuse(limited)
 	if d == nil {
@@ -92,9 +92,9 @@ func (c *cgroupFactory) makeDir(limited bool) (*cgroupDir, error) {
 	return d, nil
 }
 
-// giveBack keeps an empty directory for later attempts, or removes it.
-func (c *cgroupFactory) giveBack(d *cgroupDir, lease *executor.Lease) error {
-	if (c.bare || d.limited && d.noFilesInMemory()) && !lease.Lost() && d.untouched() {
+// releaseDir keeps an empty directory for later attempts, or removes it.
+func (c *cgroupFactory) releaseDir(d *cgroupDir, lease *executor.Lease) error {
+	if (c.bare || d.limited && d.noFilesInMemory()) && !lease.Lost() && d.isUntouched() {
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		if idle := c.idleOf(d.limited); len(*idle) < maxIdle {
@@ -148,9 +148,9 @@ func (d *cgroupDir) state(name string) int {
 	return cgroup.Count(text[:n], name)
 }
 
-// populated reports whether a process is in or below the directory. A directory that another
+// isPopulated reports whether a process is in or below the directory. A directory that another
 // process has removed is not populated.
-func (d *cgroupDir) populated() bool {
+func (d *cgroupDir) isPopulated() bool {
 	switch d.state("populated") {
 	case 0:
 		return false
@@ -161,9 +161,9 @@ func (d *cgroupDir) populated() bool {
 	return !errors.Is(err, fs.ErrNotExist)
 }
 
-// untouched reports whether the attempt has neither created cgroups below the directory nor frozen
+// isUntouched reports whether the attempt has neither created cgroups below the directory nor frozen
 // it.
-func (d *cgroupDir) untouched() bool {
+func (d *cgroupDir) isUntouched() bool {
 	var stat unix.Stat_t
 	return unix.Fstat(d.fd, &stat) == nil && stat.Nlink == 2 && d.state("frozen") == 0
 }

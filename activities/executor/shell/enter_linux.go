@@ -25,7 +25,7 @@ var _ executor.Enterer = (*Executor)(nil)
 // sandbox, environment and user, and end with it.
 func (e *Executor) Enter(_ context.Context, id string) (executor.Inside, error) {
 	r := e.steered.find(id)
-	if r == nil || r.ending() {
+	if r == nil || r.isEnding() {
 		return nil, executor.ErrNotRunning
 	}
 	stat, err := procfs.Read(strconv.Itoa(r.process.Pid))

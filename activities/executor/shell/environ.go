@@ -30,10 +30,10 @@ var inheritedVariables = []string{
 // settings.
 var sandboxVariables = []string{"PATH", "LANG", "LANGUAGE", "LC_*", "TZ"}
 
-// only returns the variables of an environment that match names and are not hidden. It always excludes
+// filterVariables returns the variables of an environment that match names and are not hidden. It always excludes
 // SWITCHYARD_* variables: the worker's own settings, one of which may be a token, and the variables of a task
 // that the worker itself runs in.
-func only(environ, names []string, isHidden func(name string) bool) []string {
+func filterVariables(environ, names []string, isHidden func(name string) bool) []string {
 	return slices.DeleteFunc(slices.Clone(environ), func(entry string) bool {
 		key, _, _ := strings.Cut(entry, "=")
 		return strings.HasPrefix(key, ownPrefix) || isHidden != nil && isHidden(key) || !slices.ContainsFunc(names, func(name string) bool { return matches(key, name) })

@@ -34,7 +34,7 @@ type streams interface {
 func (in *entered) Exec(ctx context.Context, c executor.Command) (executor.ExitStatus, error) {
 	p, err := in.command(c)
 	if err != nil {
-		return startedNot(err)
+		return statusOfFailedStart(err)
 	}
 	var s streams
 	var resizes <-chan executor.WindowSize
@@ -50,7 +50,7 @@ func (in *entered) Exec(ctx context.Context, c executor.Command) (executor.ExitS
 	process, err := in.attempt.enter(ctx, p, s.files(), c.Terminal != nil)
 	s.started()
 	if err != nil {
-		return startedNot(errors.Join(err, s.finish()))
+		return statusOfFailedStart(errors.Join(err, s.finish()))
 	}
 	s.begin()
 	one := &companion{pid: process.Pid}
@@ -72,9 +72,9 @@ func (in *entered) Exec(ctx context.Context, c executor.Command) (executor.ExitS
 	return executor.ExitStatus{Code: result.ExitCode, Signal: strings.TrimPrefix(result.Signal, "SIG")}, err
 }
 
-// startedNot returns the status of a program that failed to start, with the exit code that a shell would
+// statusOfFailedStart returns the status of a program that failed to start, with the exit code that a shell would
 // return.
-func startedNot(err error) (executor.ExitStatus, error) {
+func statusOfFailedStart(err error) (executor.ExitStatus, error) {
 	if start := executor.AsStartError(err); start != nil {
 		return executor.ExitStatus{Code: start.ExitCode}, err
 	}
@@ -85,7 +85,7 @@ func startedNot(err error) (executor.ExitStatus, error) {
 func (r *running) enter(ctx context.Context, p program, files [3]*os.File, terminal bool) (*os.Process, error) {
 	r.steer.Lock()
 	defer r.steer.Unlock()
-	if r.ending() {
+	if r.isEnding() {
 		return nil, executor.ErrNotRunning
 	}
 	if r.suspended {

@@ -25,11 +25,11 @@ func (g *groupTree) attr() *syscall.SysProcAttr { return nil }
 func (g *groupTree) started(pid int)            { g.pid = pid }
 func (g *groupTree) dismiss(int)                {}
 func (g *groupTree) terminate()                 { g.kill() }
-func (g *groupTree) empty() bool                { return true }
+func (g *groupTree) isEmpty() bool              { return true }
 func (g *groupTree) pids() []int                { return nil }
 func (g *groupTree) join() string               { return "" }
 func (g *groupTree) oomKilled() bool            { return false }
-func (g *groupTree) died()                      {}
+func (g *groupTree) noteSIGKILL()               {}
 func (g *groupTree) next() error                { return nil }
 func (g *groupTree) clear() error               { return nil }
 func (g *groupTree) end() error                 { return nil }

@@ -35,7 +35,7 @@ func (g *groupTree) terminate()      { signalGroup(g.leader, syscall.SIGTERM) }
 func (g *groupTree) kill()           { signalGroup(g.leader, syscall.SIGKILL) }
 func (g *groupTree) join() string    { return "" }
 func (g *groupTree) oomKilled() bool { return false }
-func (g *groupTree) died()           {}
+func (g *groupTree) noteSIGKILL()    {}
 
 func (g *groupTree) suspend(func() error) error {
 	return syscall.Kill(-g.leader, syscall.SIGSTOP)
@@ -43,7 +43,7 @@ func (g *groupTree) suspend(func() error) error {
 
 func (g *groupTree) resume() error { return syscall.Kill(-g.leader, syscall.SIGCONT) }
 
-func (g *groupTree) empty() bool {
+func (g *groupTree) isEmpty() bool {
 	return g.leader == 0 || errors.Is(syscall.Kill(-g.leader, 0), syscall.ESRCH)
 }
 
@@ -63,11 +63,11 @@ func (g *groupTree) next() error {
 
 func (g *groupTree) clear() error {
 	return poll.Until(func() bool {
-		if g.empty() {
+		if g.isEmpty() {
 			return true
 		}
 		g.kill()
-		return g.empty()
+		return g.isEmpty()
 	}, func() error { return fmt.Errorf("process group %d survives SIGKILL", g.leader) })
 }
 

@@ -65,9 +65,9 @@ func livingMarked(id string) []procfs.Process {
 	return living
 }
 
-// hearing returns a watchdog without a process, and a function that returns the next message sent
+// newRecordedWatchdog returns a watchdog without a process, and a function that returns the next message sent
 // to it.
-func hearing(t *testing.T) (*watchdog, func() string) {
+func newRecordedWatchdog(t *testing.T) (*watchdog, func() string) {
 	t.Helper()
 	read, write, err := os.Pipe()
 	if err != nil {
@@ -90,7 +90,7 @@ func hearing(t *testing.T) (*watchdog, func() string) {
 // The worker sends a lease to the watchdog when the lease begins, when it is renewed, and
 // when the worker has asked the attempt to stop, after which the watchdog only kills it.
 func TestWatchdogIsToldOfLeases(t *testing.T) {
-	w, next := hearing(t)
+	w, next := newRecordedWatchdog(t)
 	begin := executor.Now()
 	lease := executor.NewLease(begin, time.Hour, 2*time.Hour)
 	want := func(verb string, from executor.Instant, stopping bool) {
@@ -111,7 +111,7 @@ func TestWatchdogIsToldOfLeases(t *testing.T) {
 	want("lease", begin.Add(1), false)
 	lease.Renew(begin.Add(2))
 	want("lease", begin.Add(2), false)
-	w.stopping("a")
+	w.noteStopping("a")
 	want("lease", begin.Add(2), true)
 	lease.Renew(begin.Add(3))
 	want("lease", begin.Add(3), true)
@@ -123,7 +123,7 @@ func TestWatchdogIsToldOfLeases(t *testing.T) {
 	if err := w.add("b", nil); err != nil {
 		t.Fatal(err)
 	}
-	w.stopping("b")
+	w.noteStopping("b")
 	w.remove("b")
 	if got, want := next(), fmt.Sprintf(`add "b" %d %d`, executor.Never, executor.Never); got != want {
 		t.Errorf("told %s, want %s", got, want)

@@ -23,7 +23,7 @@ const hog = `head -c 200000000 /dev/zero | tail -c 199000000 >/dev/null`
 // needLimits skips a test if limits cannot be set.
 func needLimits(t *testing.T, e *Executor) {
 	t.Helper()
-	if err := e.bounds.can(); err != nil {
+	if err := e.bounds.validate(); err != nil {
 		testneeds.Missing(t, "no limits here: %v", err)
 	}
 }

@@ -60,7 +60,7 @@ type markerTree struct {
 func (m *markerTree) attr() *syscall.SysProcAttr { return sessionAttr() }
 func (m *markerTree) join() string               { return "" }
 func (m *markerTree) oomKilled() bool            { return false }
-func (m *markerTree) died()                      {}
+func (m *markerTree) noteSIGKILL()               {}
 
 func (m *markerTree) started(pid int) {
 	m.mu.Lock()
@@ -119,7 +119,7 @@ func (m *markerTree) pids() []int {
 }
 
 func (m *markerTree) terminate() {
-	m.all.guard.stopping(m.id)
+	m.all.guard.noteStopping(m.id)
 	signalGroup(m.leader, syscall.SIGTERM)
 	for _, p := range m.find() {
 		if p.Group != m.leader {
@@ -136,7 +136,7 @@ func (m *markerTree) kill() {
 	}
 }
 
-func (m *markerTree) empty() bool { return len(m.find()) == 0 }
+func (m *markerTree) isEmpty() bool { return len(m.find()) == 0 }
 
 func (m *markerTree) next() error {
 	m.mu.Lock()

@@ -41,11 +41,11 @@ func newSampler(t tree) *sampler {
 	s := &sampler{tree: t}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.timer = time.AfterFunc(samplePause(0), s.look)
+	s.timer = time.AfterFunc(samplePause(0), s.sample)
 	return s
 }
 
-func (s *sampler) look() {
+func (s *sampler) sample() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.stopped {

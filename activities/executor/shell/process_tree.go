@@ -32,13 +32,13 @@ func (e *Executor) enclose(a executor.Attempt, sandbox bool) (n *processTree, er
 			return nil, fmt.Errorf("sandbox %s: %w", a.ID, err)
 		}
 	}
-	n.bound, err = e.bounds.take(limits, sandbox)
+	n.bound, err = e.bounds.acquire(limits, sandbox)
 	if err != nil && sandbox {
 		return nil, errors.Join(fmt.Errorf("sandbox %s: %w", a.ID, err), n.box.release())
 	}
 	if err != nil {
 		limits = executor.Limits{}
-		e.unlimited(a, err)
+		e.reportUnlimited(a, err)
 	}
 	if f := n.bound.forker(); f != nil {
 		n.forker = f
@@ -49,8 +49,8 @@ func (e *Executor) enclose(a executor.Attempt, sandbox bool) (n *processTree, er
 	return n, nil
 }
 
-// unlimited reports that the memory limit of an attempt is not enforced.
-func (e *Executor) unlimited(a executor.Attempt, why error) {
+// reportUnlimited reports that the memory limit of an attempt is not enforced.
+func (e *Executor) reportUnlimited(a executor.Attempt, why error) {
 	e.warn.Do(func() { e.logger.Warn("memory limits of shell tasks are not enforced here", "error", why) })
 	if a.Notify != nil {
 		a.Notify(fmt.Sprintf("the memory limit of %d MiB is not enforced on this node: %v", a.Limits.Memory>>20, why))
@@ -60,7 +60,7 @@ func (e *Executor) unlimited(a executor.Attempt, why error) {
 func (n *processTree) oomKilled() bool { return n.tree.oomKilled() || n.bound.oomKilled() }
 
 func (n *processTree) next() error {
-	n.bound.begin()
+	n.bound.resetOOMKills()
 	return n.tree.next()
 }
 

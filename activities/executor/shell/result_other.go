@@ -14,7 +14,7 @@ func resultOf(state *os.ProcessState) executor.Result {
 	return executor.Result{ExitCode: state.ExitCode(), CPUTime: state.UserTime() + state.SystemTime()}
 }
 
-func killed(*os.ProcessState) bool { return false }
+func isKilled(*os.ProcessState) bool { return false }
 
 func ownPeak() int64 { return 0 }
 

@@ -30,8 +30,8 @@ func resultOf(state *os.ProcessState) executor.Result {
 	return r
 }
 
-// killed reports whether the program ended by SIGKILL.
-func killed(state *os.ProcessState) bool {
+// isKilled reports whether the program ended by SIGKILL.
+func isKilled(state *os.ProcessState) bool {
 	status, ok := state.Sys().(syscall.WaitStatus)
 	return ok && status.Signaled() && status.Signal() == syscall.SIGKILL
 }

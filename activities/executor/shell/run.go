@@ -162,15 +162,15 @@ func (r *running) run(ctx context.Context, e *Executor, p program, spawned func(
 	state, err := process.Wait()
 	sampled := sampler.stop()
 	r.beside.close()
-	r.settle(ctx)
+	r.awaitEmptyTree(ctx)
 	if unstop() {
 		stops.Done()
 	}
 	stops.Wait()
 	r.beside.wait()
 	oom := err == nil && !state.Success() && r.tree.oomKilled()
-	if err == nil && killed(state) {
-		r.tree.died()
+	if err == nil && isKilled(state) {
+		r.tree.noteSIGKILL()
 	}
 	endErr := r.end()
 	writeErr := r.pipes.Finish()
@@ -228,9 +228,9 @@ func (r *running) stop(program int) {
 	}
 }
 
-// settle lets the rest of the tree end by itself once the program has ended: until the end of the
+// awaitEmptyTree lets the rest of the tree end by itself once the program has ended: until the end of the
 // grace period if it was stopped, else for a short while.
-func (r *running) settle(ctx context.Context) {
+func (r *running) awaitEmptyTree(ctx context.Context) {
 	defer close(r.done)
 	r.mu.Lock()
 	r.exited = true
@@ -240,7 +240,7 @@ func (r *running) settle(ctx context.Context) {
 	if until.IsZero() {
 		until, over = time.Now().Add(linger), ctx.Done()
 	}
-	for pause := 100 * time.Microsecond; !r.tree.empty(); pause = min(2*pause, poll.MaxPause) {
+	for pause := 100 * time.Microsecond; !r.tree.isEmpty(); pause = min(2*pause, poll.MaxPause) {
 		left := time.Until(until)
 		if left <= 0 {
 			return

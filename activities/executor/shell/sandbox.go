@@ -6,5 +6,5 @@ const sandboxHome = "/tmp"
 
 // sandboxed returns the variables of the node that a program in a sandbox gets.
 func sandboxed(node []string) []string {
-	return append(only(node, sandboxVariables, nil), "HOME="+sandboxHome)
+	return append(filterVariables(node, sandboxVariables, nil), "HOME="+sandboxHome)
 }

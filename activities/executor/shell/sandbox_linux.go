@@ -47,7 +47,7 @@ func (e *Executor) checkSandbox() error {
 	if err := sandboxinit.HasPrivileges(); err != nil {
 		return err
 	}
-	if err := e.bounds.can(); err != nil {
+	if err := e.bounds.validate(); err != nil {
 		return fmt.Errorf("limits cannot be set: %w", err)
 	}
 	if err := unix.MountSetattr(-1, "", 0, &unix.MountAttr{}); errors.Is(err, unix.ENOSYS) || errors.Is(err, unix.EPERM) {
@@ -76,7 +76,7 @@ func (e *Executor) newBox() (*box, error) {
 	if err := e.CanSandbox(); err != nil {
 		return nil, err
 	}
-	one, err := e.users.take()
+	one, err := e.users.acquire()
 	if err != nil {
 		return nil, err
 	}
@@ -90,17 +90,17 @@ func (b *box) release() error {
 	}
 	var errs []error
 	for dir := range b.given {
-		if err := hand(dir, os.Geteuid(), os.Getegid()); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if err := chownWorkspace(dir, os.Geteuid(), os.Getegid()); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			errs = append(errs, fmt.Errorf("reclaim the workspace: %w", err))
 		}
 	}
-	b.users.giveBack(b.user)
+	b.users.release(b.user)
 	return errors.Join(errs...)
 }
 
-// hand changes the owner of a workspace and of the files directly in it. Files that a task puts deeper are removed with the
+// chownWorkspace changes the owner of a workspace and of the files directly in it. Files that a task puts deeper are removed with the
 // workspace.
-func hand(dir string, uid, gid int) error {
+func chownWorkspace(dir string, uid, gid int) error {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
 		return err
@@ -129,7 +129,7 @@ func (r *running) startBoxed(ctx context.Context, p program, files []*os.File) (
 		return nil, errStopped
 	}
 	for _, dir := range a.PrivateDirs() {
-		if err := hand(dir, b.user.id, b.user.id); err != nil {
+		if err := chownWorkspace(dir, b.user.id, b.user.id); err != nil {
 			return failed(fmt.Errorf("hand over the workspace: %w", err))
 		}
 		b.given[dir] = true

@@ -109,8 +109,8 @@ func (s *sandbox) attempt(t *testing.T, script string) (executor.Attempt, *strin
 	}, out
 }
 
-// says runs a script, fails the test unless it succeeds, and returns its output.
-func (s *sandbox) says(t *testing.T, script string) string {
+// output runs a script, fails the test unless it succeeds, and returns its output.
+func (s *sandbox) output(t *testing.T, script string) string {
 	t.Helper()
 	a, out := s.attempt(t, script)
 	r, err := s.Run(t.Context(), a, func() {})
@@ -122,12 +122,12 @@ func (s *sandbox) says(t *testing.T, script string) string {
 
 func TestSandboxIsAUserOfItsOwnWithoutPrivileges(t *testing.T) {
 	s := newSandbox(t)
-	id := strings.Fields(s.says(t, "id -u; id -g; id -G"))
+	id := strings.Fields(s.output(t, "id -u; id -g; id -G"))
 	first := strconv.Itoa(sandboxUsers.First)
 	if len(id) != 3 || id[0] < first || id[1] != id[0] || id[2] != id[0] {
 		t.Errorf("user, group and groups are %v", id)
 	}
-	for _, line := range strings.Split(strings.TrimSpace(s.says(t, "grep -E '^(Cap|NoNewPrivs)' /proc/self/status")), "\n") {
+	for _, line := range strings.Split(strings.TrimSpace(s.output(t, "grep -E '^(Cap|NoNewPrivs)' /proc/self/status")), "\n") {
 		name, value, _ := strings.Cut(line, ":")
 		want := "0000000000000000"
 		if name == "NoNewPrivs" {
@@ -146,7 +146,7 @@ func TestSandboxIsAUserOfItsOwnWithoutPrivileges(t *testing.T) {
 	if err := errors.Join(os.WriteFile(path, program, 0o755), os.Chmod(path, 0o755|os.ModeSetuid)); err != nil {
 		t.Fatal(err)
 	}
-	if got := s.says(t, "./id -u"); strings.TrimSpace(got) == "0" {
+	if got := s.output(t, "./id -u"); strings.TrimSpace(got) == "0" {
 		t.Error("a setuid program makes it root")
 	}
 }
@@ -381,23 +381,23 @@ func TestUsersAreNotSharedByWorkers(t *testing.T) {
 	needSandbox(t, Options{})
 	all := Users{First: 1_999_000_000 + os.Getpid()%1000*10, Count: 2}
 	a, b := newUsers(all), newUsers(all)
-	one, err := a.take()
+	one, err := a.acquire()
 	if err != nil {
 		t.Fatal(err)
 	}
-	two, err := b.take()
+	two, err := b.acquire()
 	if err != nil || one.id == two.id {
 		t.Fatalf("%v and %v, error %v", one, two, err)
 	}
-	if three, err := b.take(); err == nil {
+	if three, err := b.acquire(); err == nil {
 		t.Errorf("a third one of two: %v", three)
 	}
-	a.giveBack(one)
-	if again, err := a.take(); err != nil || again.id != one.id {
+	a.release(one)
+	if again, err := a.acquire(); err != nil || again.id != one.id {
 		t.Errorf("%v, error %v; want %d again", again, err, one.id)
 	}
-	a.giveBack(one)
-	b.giveBack(two)
+	a.release(one)
+	b.release(two)
 	if err := a.close(); err != nil {
 		t.Error(err)
 	}
@@ -407,7 +407,7 @@ func TestUsersAreNotSharedByWorkers(t *testing.T) {
 	if err := left.Start(); err != nil {
 		t.Fatal(err)
 	}
-	if next, err := newUsers(all).take(); err == nil {
+	if next, err := newUsers(all).acquire(); err == nil {
 		t.Errorf("%d is free", next.id)
 	}
 	_ = left.Process.Kill()

@@ -37,8 +37,8 @@ func newUsers(all Users) *users {
 	return &users{all: all}
 }
 
-// take returns a user that has no processes.
-func (u *users) take() (*user, error) {
+// acquire returns a user that has no processes.
+func (u *users) acquire() (*user, error) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if last := len(u.free) - 1; last >= 0 {
@@ -69,8 +69,8 @@ func (u *users) take() (*user, error) {
 	return nil, fmt.Errorf("all %d sandbox users from %d are in use", u.all.Count, u.all.First)
 }
 
-// giveBack makes a user available again. None of the user's processes may be running.
-func (u *users) giveBack(one *user) {
+// release makes a user available again. None of the user's processes may be running.
+func (u *users) release(one *user) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	u.free = append(u.free, one)

@@ -108,7 +108,7 @@ func New(o Options) (*Executor, error) {
 		logger:  o.Logger,
 		forker:  forker.New(),
 		guard:   guard,
-		environ: only(o.Environ, slices.Concat(inheritedVariables, o.PassEnv), o.IsHidden),
+		environ: filterVariables(o.Environ, slices.Concat(inheritedVariables, o.PassEnv), o.IsHidden),
 		shell:   sh,
 		null:    null,
 		buffers: sync.Pool{New: func() any { return new(pipes.Chunk) }},

@@ -51,7 +51,7 @@ func (e *Executor) Pause(ctx context.Context, id string) error {
 	}
 	r.steer.Lock()
 	defer r.steer.Unlock()
-	if r.ending() {
+	if r.isEnding() {
 		return executor.ErrNotRunning
 	}
 	if r.suspended {
@@ -60,7 +60,7 @@ func (e *Executor) Pause(ctx context.Context, id string) error {
 	ctx, cancel := context.WithTimeout(ctx, suspendWait)
 	defer cancel()
 	err := r.tree.suspend(func() error {
-		if r.ending() {
+		if r.isEnding() {
 			return executor.ErrNotRunning
 		}
 		return ctx.Err()
@@ -81,7 +81,7 @@ func (e *Executor) Pause(ctx context.Context, id string) error {
 // Resume resumes the processes of an attempt.
 func (e *Executor) Resume(_ context.Context, id string) error {
 	r := e.steered.find(id)
-	if r == nil || r.ending() {
+	if r == nil || r.isEnding() {
 		return executor.ErrNotRunning
 	}
 	if err := r.unsuspend(); err != nil {
@@ -90,8 +90,8 @@ func (e *Executor) Resume(_ context.Context, id string) error {
 	return nil
 }
 
-// ending reports whether the program has exited or is being stopped.
-func (r *running) ending() bool {
+// isEnding reports whether the program has exited or is being stopped.
+func (r *running) isEnding() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.exited || !r.stopAt.IsZero()

@@ -51,7 +51,7 @@ func startTicking(t *testing.T, e *Executor) *steerable {
 	t.Cleanup(func() { cancel(); <-s.done })
 	// The program may run before the executor can suspend it.
 	eventually(t, "it can be steered", func() bool { return !errors.Is(e.Resume(t.Context(), s.id), executor.ErrNotRunning) })
-	s.goesOn(t)
+	s.awaitProgress(t)
 	return s
 }
 
@@ -67,8 +67,8 @@ func (s *steerable) size(t *testing.T, name string) int64 {
 	return info.Size()
 }
 
-// goesOn waits until both loops have made progress.
-func (s *steerable) goesOn(t *testing.T) {
+// awaitProgress waits until both loops have made progress.
+func (s *steerable) awaitProgress(t *testing.T) {
 	t.Helper()
 	for _, name := range []string{"a", "b"} {
 		before := s.size(t, name)
@@ -80,8 +80,8 @@ func (s *steerable) goesOn(t *testing.T) {
 	}
 }
 
-// stands fails the test if either loop makes progress for a while.
-func (s *steerable) stands(t *testing.T) {
+// wantNoProgress fails the test if either loop makes progress for a while.
+func (s *steerable) wantNoProgress(t *testing.T) {
 	t.Helper()
 	a, b := s.size(t, "a"), s.size(t, "b")
 	time.Sleep(100 * time.Millisecond)
@@ -109,13 +109,13 @@ func TestPause(t *testing.T) {
 						t.Fatal(err)
 					}
 				}
-				s.stands(t)
+				s.wantNoProgress(t)
 				for range 2 {
 					if err := e.Resume(t.Context(), s.id); err != nil {
 						t.Fatal(err)
 					}
 				}
-				s.goesOn(t)
+				s.awaitProgress(t)
 			}
 			// An attempt that is stopped while suspended receives the signal.
 			if err := e.Pause(t.Context(), s.id); err != nil {

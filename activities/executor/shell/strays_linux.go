@@ -39,15 +39,15 @@ func newStrays(logger *slog.Logger) *strays {
 	return s
 }
 
-// hasBegun records that an attempt with the id is running.
-func (s *strays) hasBegun(id string) {
+// noteBegin records that an attempt with the id is running.
+func (s *strays) noteBegin(id string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.ended, id)
 }
 
-// hasEnded schedules a search for the processes of an attempt that has ended.
-func (s *strays) hasEnded(id string) {
+// noteEnd schedules a search for the processes of an attempt that has ended.
+func (s *strays) noteEnd(id string) {
 	if id == "" {
 		return
 	}

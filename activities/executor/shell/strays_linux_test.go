@@ -62,9 +62,9 @@ echo $line`)
 // The strays do not include an attempt whose id is in use again.
 func TestStraysLeaveWhatHasBegunAgain(t *testing.T) {
 	s := newStrays(slog.New(slog.DiscardHandler))
-	s.hasEnded("again")
-	s.hasEnded("over")
-	s.hasBegun("again")
+	s.noteEnd("again")
+	s.noteEnd("over")
+	s.noteBegin("again")
 	if s.ended["again"] || !s.ended["over"] {
 		t.Errorf("ended are %v", s.ended)
 	}

@@ -32,8 +32,8 @@ type tree interface {
 	admit(start func() (*os.Process, error)) (*os.Process, error)
 	// dismiss reports that an admitted program has been waited for.
 	dismiss(pid int)
-	// died records that SIGKILL has ended the program, whoever sent it.
-	died()
+	// noteSIGKILL records that SIGKILL has ended the program, whoever sent it.
+	noteSIGKILL()
 	// terminate sends SIGTERM to each process once.
 	terminate()
 	// kill sends SIGKILL to all processes, including those they fork meanwhile. It does not wait
@@ -44,8 +44,8 @@ type tree interface {
 	suspend(wanted func() error) error
 	// resume resumes all processes.
 	resume() error
-	// empty reports whether no process is left.
-	empty() bool
+	// isEmpty reports whether no process is left.
+	isEmpty() bool
 	// pids returns the PIDs of the processes.
 	pids() []int
 	// oomKilled reports whether the kernel ended a process for its memory use.

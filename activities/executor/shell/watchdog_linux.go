@@ -84,7 +84,7 @@ func (w *watchdog) keepRunning() error {
 		select {
 		case <-w.exited:
 			w.logger.Warn("the watchdog of shell tasks has ended; starting another one")
-			w.drop()
+			w.killProcess()
 		default:
 			return nil
 		}
@@ -156,8 +156,8 @@ func (w *watchdog) send(message string) error {
 	return nil
 }
 
-// drop kills the process.
-func (w *watchdog) drop() {
+// killProcess kills the process.
+func (w *watchdog) killProcess() {
 	if w.pipe == nil {
 		return
 	}
@@ -187,6 +187,6 @@ func (w *watchdog) close() error {
 			w.logger.Warn("the watchdog of shell tasks did not exit in time; killing it")
 		}
 	}
-	w.drop()
+	w.killProcess()
 	return nil
 }

@@ -46,12 +46,12 @@ func (w *watchdog) add(name string, lease *executor.Lease) error {
 	if w.reportLease("add", name) == nil {
 		return nil
 	}
-	w.drop()
+	w.killProcess()
 	return w.keepRunning()
 }
 
-// stopping records that the attempt has been asked to stop.
-func (w *watchdog) stopping(name string) {
+// noteStopping records that the attempt has been asked to stop.
+func (w *watchdog) noteStopping(name string) {
 	if w == nil {
 		return
 	}
@@ -75,7 +75,7 @@ func (w *watchdog) remove(name string) {
 		w.unfollow()
 	}
 	if w.send("remove "+strconv.Quote(name)) != nil {
-		w.drop()
+		w.killProcess()
 	}
 }
 
@@ -112,7 +112,7 @@ func (w *watchdog) reportMove() {
 			continue
 		}
 		// A new watchdog is sent all attempts.
-		w.drop()
+		w.killProcess()
 		if err := w.keepRunning(); err != nil {
 			w.logger.Warn("cannot start a watchdog; leases of shell tasks are not enforced for now", "error", err)
 		}

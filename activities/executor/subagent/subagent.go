@@ -136,4 +136,4 @@ const codeCannotRun = 126
 // errLeaseLost ends an attempt that another node may have been given.
 var errLeaseLost = errors.New("the lease of the attempt is lost")
 
-func fault(what string, err error) error { return fmt.Errorf("%s: %w", what, err) }
+func wrapFault(what string, err error) error { return fmt.Errorf("%s: %w", what, err) }

@@ -213,7 +213,7 @@ func (l *loop) call(ctx context.Context, c session.Call) error {
 	outcome, err := chosen.Call(ctx, tool.Call{ID: c.ID, Arguments: c.Arguments})
 	l.printed.endLine()
 	if err != nil {
-		return fault("call "+c.Name, err)
+		return wrapFault("call "+c.Name, err)
 	}
 	// Changes to the directory are saved before the end of the call is recorded: if the node is lost in between, the
 	// outcome is unknown.

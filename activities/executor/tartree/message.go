@@ -33,8 +33,8 @@ func OneLine(text string) string {
 	return s.String()
 }
 
-// About wraps an error with the operation and the path, in place of those that the error already names.
-func About(verb, path string, err error) error {
+// WrapPath wraps an error with the operation and the path, in place of those that the error already names.
+func WrapPath(verb, path string, err error) error {
 	if e, ok := errors.AsType[*fs.PathError](err); ok {
 		err = e.Err
 	}

@@ -59,14 +59,14 @@ func Pack(source Source, from, real string, to io.Writer) error {
 		name = "."
 	}
 	if info, err := source.Lstat(real); err != nil {
-		return About("read", from, err)
+		return WrapPath("read", from, err)
 	} else if !info.Mode.IsRegular() && !info.Mode.IsDir() {
 		return fmt.Errorf("read %s: it is neither a file nor a directory (%w)", from, fs.ErrInvalid)
 	}
 	buffer := bufio.NewWriterSize(to, archiveBuffer)
 	p := &packer{from: source, to: tar.NewWriter(buffer), links: map[[2]uint64]string{}}
 	if err := errors.Join(p.add(real, name), p.to.Close(), buffer.Flush()); err != nil {
-		return About("read", from, err)
+		return WrapPath("read", from, err)
 	}
 	if p.more > 0 {
 		return fmt.Errorf("%w (and %d more)", p.first, p.more)
@@ -79,7 +79,7 @@ func (p *packer) leaveOut(file string, err error) {
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 	case p.first == nil:
-		p.first = About("read", file, err)
+		p.first = WrapPath("read", file, err)
 	default:
 		p.more++
 	}

@@ -54,9 +54,9 @@ type madeDir struct {
 	header *tar.Header
 }
 
-// Place returns the directory into which an archive for an absolute path is unpacked. With rename, dir is the parent of the path
+// Destination returns the directory into which an archive for an absolute path is unpacked. With rename, dir is the parent of the path
 // and name its last element.
-func Place(to string, rename bool) (dir, name string, err error) {
+func Destination(to string, rename bool) (dir, name string, err error) {
 	if !rename {
 		return to, "", nil
 	}
@@ -96,22 +96,22 @@ func Unpack(root Target, dir, name string, from io.Reader) error {
 	return err
 }
 
-// refused returns the error for an entry that is refused.
-func refused(name, why string) error {
+// errRefused returns the error for an entry that is refused.
+func errRefused(name, why string) error {
 	return fmt.Errorf("archive entry %s is refused: %s (%w)", name, why, fs.ErrInvalid)
 }
 
-// inside returns the path of an entry below the root, or "." for the root itself.
-func (u *unpacker) inside(name string) (string, error) {
+// resolveEntry returns the path of an entry below the root, or "." for the root itself.
+func (u *unpacker) resolveEntry(name string) (string, error) {
 	switch {
 	case name == "" || strings.ContainsRune(name, 0):
-		return "", refused(fmt.Sprintf("%q", name), "it has no usable name")
+		return "", errRefused(fmt.Sprintf("%q", name), "it has no usable name")
 	case path.IsAbs(name):
-		return "", refused(name, "its name is absolute")
+		return "", errRefused(name, "its name is absolute")
 	}
 	for part := range strings.SplitSeq(name, "/") {
 		if part == ".." {
-			return "", refused(name, "its path leaves the target directory")
+			return "", errRefused(name, "its path leaves the target directory")
 		}
 	}
 	name = path.Clean(name)
@@ -123,7 +123,7 @@ func (u *unpacker) inside(name string) (string, error) {
 		u.top = top
 	}
 	if top != u.top {
-		return "", refused(name, fmt.Sprintf("a renamed archive must have a single top-level entry, and this one also has %s", u.top))
+		return "", errRefused(name, fmt.Sprintf("a renamed archive must have a single top-level entry, and this one also has %s", u.top))
 	}
 	return path.Join(u.rename, rest), nil
 }
@@ -132,13 +132,13 @@ func (u *unpacker) add(header *tar.Header, content io.Reader) error {
 	if header.Typeflag == tar.TypeXGlobalHeader {
 		return nil
 	}
-	name, err := u.inside(header.Name)
+	name, err := u.resolveEntry(header.Name)
 	if err != nil {
 		return err
 	}
 	if name == "." {
 		if header.Typeflag != tar.TypeDir {
-			return refused(header.Name, "it would replace the directory")
+			return errRefused(header.Name, "it would replace the directory")
 		}
 		return nil
 	}
@@ -155,7 +155,7 @@ func (u *unpacker) add(header *tar.Header, content io.Reader) error {
 	case tar.TypeLink:
 		return u.addLink(name, header)
 	}
-	return refused(header.Name, "only files, directories and links are supported")
+	return errRefused(header.Name, "only files, directories and links are supported")
 }
 
 // path returns the path of a name, for messages.
@@ -179,9 +179,9 @@ func (u *unpacker) makeParent(dir string) error {
 		}
 		switch {
 		case err != nil:
-			return About("write", u.path(at), err)
+			return WrapPath("write", u.path(at), err)
 		case info.Mode()&fs.ModeSymlink != 0:
-			return refused(dir, "it lies behind the link "+u.path(at))
+			return errRefused(dir, "it lies behind the link "+u.path(at))
 		case !info.IsDir():
 			return fmt.Errorf("write %s: %s is not a directory", u.path(dir), u.path(at))
 		}
@@ -197,11 +197,11 @@ func (u *unpacker) addDir(name string, header *tar.Header) error {
 		return nil
 	}
 	if !errors.Is(err, fs.ErrExist) {
-		return About("write", u.path(name), err)
+		return WrapPath("write", u.path(name), err)
 	}
 	info, err := u.root.Lstat(name)
 	if err != nil {
-		return About("write", u.path(name), err)
+		return WrapPath("write", u.path(name), err)
 	}
 	if !info.IsDir() {
 		return fmt.Errorf("write %s: a file or link already exists there, not a directory", u.path(name))
@@ -234,23 +234,23 @@ func (u *unpacker) addSymlink(name string, header *tar.Header) error {
 	}
 	leads := path.Join(path.Dir(within), header.Linkname)
 	if within == "" || header.Linkname == "" || path.IsAbs(header.Linkname) || leads == ".." || strings.HasPrefix(leads, "../") {
-		return refused(header.Name, fmt.Sprintf("it is a link that leads outside, to %s", header.Linkname))
+		return errRefused(header.Name, fmt.Sprintf("it is a link that leads outside, to %s", header.Linkname))
 	}
 	return u.replace(name, func(part string) error { return u.root.Symlink(header.Linkname, part) })
 }
 
 // addLink creates a hard link to a file of the archive.
 func (u *unpacker) addLink(name string, header *tar.Header) error {
-	old, err := u.inside(header.Linkname)
+	old, err := u.resolveEntry(header.Linkname)
 	if err != nil {
-		return refused(header.Name, fmt.Sprintf("it is a link that leads outside, to %s", header.Linkname))
+		return errRefused(header.Name, fmt.Sprintf("it is a link that leads outside, to %s", header.Linkname))
 	}
 	info, err := u.root.Lstat(old)
 	if err != nil {
-		return About("write", u.path(name), err)
+		return WrapPath("write", u.path(name), err)
 	}
 	if !info.Mode().IsRegular() {
-		return refused(header.Name, fmt.Sprintf("it is a hard link to %s, which is not a file", header.Linkname))
+		return errRefused(header.Name, fmt.Sprintf("it is a hard link to %s, which is not a file", header.Linkname))
 	}
 	return u.replace(name, func(part string) error { return u.root.Link(old, part) })
 }
@@ -261,10 +261,10 @@ func (u *unpacker) replace(name string, fill func(part string) error) error {
 	// The temporary name may survive the rename: renaming one hard link of a file to another does nothing.
 	defer func() { _ = u.root.Remove(part) }()
 	if err := fill(part); err != nil {
-		return About("write", u.path(name), err)
+		return WrapPath("write", u.path(name), err)
 	}
 	if err := u.root.Rename(part, name); err != nil {
-		return About("write", u.path(name), err)
+		return WrapPath("write", u.path(name), err)
 	}
 	return nil
 }
@@ -274,14 +274,14 @@ func (u *unpacker) finish() error {
 	for i := len(u.made) - 1; i >= 0; i-- {
 		one := u.made[i]
 		if err := u.root.Chtimes(one.name, time.Time{}, one.header.ModTime); err != nil {
-			return About("write", u.path(one.name), err)
+			return WrapPath("write", u.path(one.name), err)
 		}
 		mode := fs.FileMode(one.header.Mode & 0o777)
 		if one.header.Mode&0o1000 != 0 {
 			mode |= fs.ModeSticky
 		}
 		if err := u.root.Chmod(one.name, mode); err != nil {
-			return About("write", u.path(one.name), err)
+			return WrapPath("write", u.path(one.name), err)
 		}
 	}
 	return nil

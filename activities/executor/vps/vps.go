@@ -20,7 +20,7 @@ type Executor struct {
 
 	mu sync.Mutex
 	// of maps the ids of attempts that run, or were found as survivors, to their backends.
-	of map[string]Backend
+	backendByID map[string]Backend
 }
 
 var (
@@ -34,7 +34,7 @@ var (
 // New returns an Executor whose containers use the engine of another executor. virtual runs the virtual machines; it is
 // nil if the node has none. The caller closes both.
 func New(shared *container.Executor, virtual Backend) *Executor {
-	e := &Executor{containers: shared, backends: map[string]Backend{v1.BackendDocker: newContainers(shared)}, of: map[string]Backend{}}
+	e := &Executor{containers: shared, backends: map[string]Backend{v1.BackendDocker: newContainers(shared)}, backendByID: map[string]Backend{}}
 	if virtual != nil {
 		e.backends[v1.BackendQEMU] = virtual
 	}
@@ -63,7 +63,7 @@ func (e *Executor) Run(ctx context.Context, a executor.Attempt, spawned func()) 
 	if err != nil {
 		return executor.Result{}, err
 	}
-	defer e.hold(a.ID, backend)()
+	defer e.registerAttempt(a.ID, backend)()
 	return backend.Run(ctx, a, spawned)
 }
 
@@ -76,7 +76,7 @@ func (e *Executor) Reattach(ctx context.Context, a executor.Attempt) (executor.R
 			return executor.Result{}, err
 		}
 	}
-	defer e.hold(a.ID, backend)()
+	defer e.registerAttempt(a.ID, backend)()
 	return backend.Reattach(ctx, a)
 }
 
@@ -94,7 +94,7 @@ func (e *Executor) Survivors(ctx context.Context, node string) ([]executor.Lefto
 		}
 		e.mu.Lock()
 		for _, l := range left {
-			e.of[l.ID] = backend
+			e.backendByID[l.ID] = backend
 		}
 		e.mu.Unlock()
 		all = append(all, left...)
@@ -113,7 +113,7 @@ func (e *Executor) Remove(ctx context.Context, l executor.Leftover) error {
 		}
 	}
 	e.mu.Lock()
-	delete(e.of, l.ID)
+	delete(e.backendByID, l.ID)
 	e.mu.Unlock()
 	return nil
 }
@@ -125,27 +125,27 @@ func (e *Executor) mayHaveLeft(name string) bool {
 
 // Stop shuts a machine down gracefully at a user's request.
 func (e *Executor) Stop(ctx context.Context, id string) error {
-	return e.with(id, func(b Backend) error { return b.Stop(ctx, id) })
+	return e.withBackendOf(id, func(b Backend) error { return b.Stop(ctx, id) })
 }
 
 // Restart stops a machine and starts it again with its disk.
 func (e *Executor) Restart(ctx context.Context, id string) error {
-	return e.with(id, func(b Backend) error { return b.Restart(ctx, id) })
+	return e.withBackendOf(id, func(b Backend) error { return b.Restart(ctx, id) })
 }
 
 // Pause suspends a machine.
 func (e *Executor) Pause(ctx context.Context, id string) error {
-	return e.with(id, func(b Backend) error { return b.Pause(ctx, id) })
+	return e.withBackendOf(id, func(b Backend) error { return b.Pause(ctx, id) })
 }
 
 // Resume resumes a suspended machine.
 func (e *Executor) Resume(ctx context.Context, id string) error {
-	return e.with(id, func(b Backend) error { return b.Resume(ctx, id) })
+	return e.withBackendOf(id, func(b Backend) error { return b.Resume(ctx, id) })
 }
 
 // Enter returns access to the inside of a machine.
 func (e *Executor) Enter(ctx context.Context, id string) (in executor.Inside, err error) {
-	err = e.with(id, func(b Backend) (err error) {
+	err = e.withBackendOf(id, func(b Backend) (err error) {
 		in, err = b.Enter(ctx, id)
 		return err
 	})
@@ -154,7 +154,7 @@ func (e *Executor) Enter(ctx context.Context, id string) (in executor.Inside, er
 
 // Capture writes the files of a machine to an archive.
 func (e *Executor) Capture(ctx context.Context, id string, to io.Writer) (captured executor.Captured, err error) {
-	err = e.with(id, func(b Backend) (err error) {
+	err = e.withBackendOf(id, func(b Backend) (err error) {
 		capturer, ok := b.(executor.Capturer)
 		if !ok {
 			return &executor.Refusal{Text: "machines of this kind cannot be captured"}
@@ -205,23 +205,23 @@ const cannotRun = 126
 func (e *Executor) find(id string) Backend {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	return e.of[id]
+	return e.backendByID[id]
 }
 
-// hold records the backend of an attempt until release is called.
-func (e *Executor) hold(id string, backend Backend) (release func()) {
+// registerAttempt records the backend of an attempt until release is called.
+func (e *Executor) registerAttempt(id string, backend Backend) (release func()) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.of[id] = backend
+	e.backendByID[id] = backend
 	return func() {
 		e.mu.Lock()
 		defer e.mu.Unlock()
-		delete(e.of, id)
+		delete(e.backendByID, id)
 	}
 }
 
-// with calls do with the backend of a running attempt.
-func (e *Executor) with(id string, do func(Backend) error) error {
+// withBackendOf calls do with the backend of a running attempt.
+func (e *Executor) withBackendOf(id string, do func(Backend) error) error {
 	backend := e.find(id)
 	if backend == nil {
 		return executor.ErrNotRunning

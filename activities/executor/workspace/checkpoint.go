@@ -22,10 +22,10 @@ func (w *Workspace) Checkpoint(known CheckpointState) (data []byte, now Checkpoi
 		return nil, known, nil
 	case err != nil:
 		return nil, known, fmt.Errorf("read SWITCHYARD_CHECKPOINT: %w", err)
-	case known.is(info):
+	case known.matches(info):
 		return nil, known, nil
 	}
-	data, read, err := content(w.path(checkpointFile), "SWITCHYARD_CHECKPOINT", MaxCheckpoint)
+	data, read, err := readFile(w.path(checkpointFile), "SWITCHYARD_CHECKPOINT", MaxCheckpoint)
 	if read != nil {
 		info = read
 	}
@@ -35,6 +35,6 @@ func (w *Workspace) Checkpoint(known CheckpointState) (data []byte, now Checkpoi
 	return data, CheckpointState{info}, err
 }
 
-func (s CheckpointState) is(info fs.FileInfo) bool {
+func (s CheckpointState) matches(info fs.FileInfo) bool {
 	return s.info != nil && os.SameFile(s.info, info) && s.info.ModTime().Equal(info.ModTime()) && s.info.Size() == info.Size()
 }

@@ -127,7 +127,7 @@ func parseLines(text string) (*structpb.Struct, error) {
 			if !ok {
 				return nil, &ContentError{Line: i + 1, Reason: fmt.Sprintf("no line %q terminates the value", strings.TrimSpace(line[marked+2:]))}
 			}
-			if err := put(s, line[:marked], value, i); err != nil {
+			if err := setValue(s, line[:marked], value, i); err != nil {
 				return nil, err
 			}
 			i = after
@@ -136,7 +136,7 @@ func parseLines(text string) (*structpb.Struct, error) {
 		if at < 0 {
 			return nil, &ContentError{Line: i + 1, Reason: fmt.Sprintf("%q is not key=value", shorten(line))}
 		}
-		if err := put(s, line[:at], line[at+1:], i); err != nil {
+		if err := setValue(s, line[:at], line[at+1:], i); err != nil {
 			return nil, err
 		}
 	}
@@ -157,7 +157,7 @@ func heredoc(lines []string, i int, mark string) (value string, end int, ok bool
 	return "", 0, false
 }
 
-func put(s *structpb.Struct, key, value string, line int) error {
+func setValue(s *structpb.Struct, key, value string, line int) error {
 	key = strings.TrimSpace(key)
 	if key == "" || strings.ContainsFunc(key, func(r rune) bool { return r <= ' ' || r == 0x7f }) {
 		return &ContentError{Line: line + 1, Reason: fmt.Sprintf("%q is not a valid key", shorten(key))}

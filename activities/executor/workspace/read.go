@@ -11,9 +11,9 @@ import (
 	"google.golang.org/protobuf/types/known/structpb"
 )
 
-// read parses a file that a task may have written. See content for what it refuses.
-func read(path, name string, most int64, mask func([]byte) []byte) (*structpb.Struct, error) {
-	text, _, err := content(path, name, most)
+// parseFile parses a file that a task may have written. See readFile for what it refuses.
+func parseFile(path, name string, most int64, mask func([]byte) []byte) (*structpb.Struct, error) {
+	text, _, err := readFile(path, name, most)
 	if err != nil || text == nil {
 		return &structpb.Struct{}, err
 	}
@@ -40,9 +40,9 @@ func (e *ContentError) masked(text, masked []byte) *ContentError {
 	return &ContentError{Line: e.Line, Reason: "cannot be parsed; the reason is hidden because the file contains secrets"}
 }
 
-// content reads a file that a task may have written, or replaced by anything: a link to a secret of the worker, or a
+// readFile reads a file that a task may have written, or replaced by anything: a link to a secret of the worker, or a
 // pipe without a writer. text is nil if the file does not exist. info describes the file as it was before it was read.
-func content(path, name string, most int64) (text []byte, info fs.FileInfo, err error) {
+func readFile(path, name string, most int64) (text []byte, info fs.FileInfo, err error) {
 	f, err := os.OpenFile(path, os.O_RDONLY|openFlags, 0)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil, nil

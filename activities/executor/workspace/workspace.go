@@ -119,7 +119,7 @@ func (w *Workspace) Next(r Request) error {
 		}
 	}
 	if w.dir == nil {
-		if w.dir, err = w.root.take(); err != nil {
+		if w.dir, err = w.root.acquireDirectory(); err != nil {
 			return fmt.Errorf("make workspace: %w", err)
 		}
 	}
@@ -132,8 +132,8 @@ func (w *Workspace) Next(r Request) error {
 	return nil
 }
 
-// take returns a free directory, or creates one.
-func (root *Root) take() (*directory, error) {
+// acquireDirectory returns a free directory, or creates one.
+func (root *Root) acquireDirectory() (*directory, error) {
 	root.mu.Lock()
 	if last := len(root.free) - 1; last >= 0 {
 		d := root.free[last]
@@ -222,12 +222,12 @@ func (w *Workspace) path(name string) string { return filepath.Join(w.dir.path, 
 // Output reads what the task wrote to SWITCHYARD_OUTPUT. If the file is missing or empty, the result is empty but not
 // nil. Unusable content is a *ContentError, which quotes the text as mask returns it.
 func (w *Workspace) Output(mask func([]byte) []byte) (*structpb.Struct, error) {
-	return read(w.path(outputFile), "SWITCHYARD_OUTPUT", MaxOutput, mask)
+	return parseFile(w.path(outputFile), "SWITCHYARD_OUTPUT", MaxOutput, mask)
 }
 
 // ContextUpdate reads what the task wrote to SWITCHYARD_CONTEXT_UPDATE, under the same rules as Output.
 func (w *Workspace) ContextUpdate(mask func([]byte) []byte) (*structpb.Struct, error) {
-	return read(w.path(contextUpdateFile), "SWITCHYARD_CONTEXT_UPDATE", MaxContextUpdate, mask)
+	return parseFile(w.path(contextUpdateFile), "SWITCHYARD_CONTEXT_UPDATE", MaxContextUpdate, mask)
 }
 
 // Close releases the workspace and removes what the attempt left in it, including files that it made read-only. No

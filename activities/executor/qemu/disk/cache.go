@@ -33,8 +33,8 @@ func (s source) fileName(format string) string {
 	return s.key() + "-" + shortDigest(s.version) + "." + format
 }
 
-// find returns the image of a source if it is in the cache, and records its use.
-func (m *Images) find(ctx context.Context, s source) (Base, bool) {
+// findCached returns the image of a source if it is in the cache, and records its use.
+func (m *Images) findCached(ctx context.Context, s source) (Base, bool) {
 	for _, format := range []string{FormatQcow2, FormatRaw} {
 		path := filepath.Join(m.opts.CacheDir, s.fileName(format))
 		now := m.now()

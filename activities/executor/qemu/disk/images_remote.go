@@ -75,7 +75,7 @@ func (m *Images) ofVersion(ctx context.Context, name string, say func(string)) (
 			"use it with backend: docker, or make one of a virtual machine by `switchyard env create --from`"))
 	}
 	s := source{kind: "environment", ref: name, version: e.GetDigest(), size: e.GetSize()}
-	if base, ok := m.find(ctx, s); ok {
+	if base, ok := m.findCached(ctx, s); ok {
 		return base, nil
 	}
 	if s.reader, err = m.opts.Environments.Open(ctx, e); err != nil {
@@ -87,7 +87,7 @@ func (m *Images) ofVersion(ctx context.Context, name string, say func(string)) (
 // cached returns the image of a source from the cache, after downloading it if necessary. It closes the reader.
 func (m *Images) cached(ctx context.Context, s source, say func(string)) (base Base, err error) {
 	defer func() { err = errors.Join(err, s.reader.Close()) }()
-	if base, ok := m.find(ctx, s); ok {
+	if base, ok := m.findCached(ctx, s); ok {
 		return base, nil
 	}
 	return m.download(ctx, s, say)

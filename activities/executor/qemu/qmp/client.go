@@ -97,7 +97,7 @@ func (c *Client) receive(lines *bufio.Scanner) {
 			err = c.deliver(m)
 		}
 		if err != nil {
-			c.end(err)
+			c.failPending(err)
 			return
 		}
 	}
@@ -122,8 +122,8 @@ func (c *Client) deliver(m message) error {
 	return nil
 }
 
-// end records why the connection has ended and fails the pending commands.
-func (c *Client) end(err error) {
+// failPending records why the connection has ended and fails the pending commands.
+func (c *Client) failPending(err error) {
 	c.mu.Lock()
 	c.err = err
 	for id, answer := range c.pending {
@@ -160,7 +160,7 @@ func (c *Client) Execute(ctx context.Context, command string, arguments, result 
 	if err != nil {
 		return fmt.Errorf("%s: %w", command, err)
 	}
-	defer c.forget(id)
+	defer c.dropPending(id)
 	if err := c.send(ctx, request{Execute: command, Arguments: arguments, ID: id}); err != nil {
 		return fmt.Errorf("%s: %w", command, err)
 	}
@@ -195,8 +195,8 @@ func (c *Client) expect() (uint64, <-chan message, error) {
 	return c.next, answer, nil
 }
 
-// forget drops a pending command, so that a late answer is ignored.
-func (c *Client) forget(id uint64) {
+// dropPending drops a pending command, so that a late answer is ignored.
+func (c *Client) dropPending(id uint64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	delete(c.pending, id)

@@ -32,8 +32,8 @@ type OrphanReaper struct {
 	leaders map[int]time.Time
 }
 
-// adopts reports whether orphans become children of this process.
-func adopts() bool {
+// adoptsOrphans reports whether orphans become children of this process.
+func adoptsOrphans() bool {
 	var subreaper int32
 	err := unix.Prctl(unix.PR_GET_CHILD_SUBREAPER, uintptr(unsafe.Pointer(&subreaper)), 0, 0, 0)
 	return os.Getpid() == 1 || err == nil && subreaper == 1
@@ -47,7 +47,7 @@ func (r *OrphanReaper) Open() *OrphanReaper {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.users++
-	r.adopting = r.adopting || adopts()
+	r.adopting = r.adopting || adoptsOrphans()
 	return r
 }
 
@@ -87,7 +87,7 @@ func (r *OrphanReaper) reap(patience time.Duration) {
 	r.mu.Lock()
 	adopting := r.adopting
 	r.mu.Unlock()
-	if !adopting || !zombieChild() {
+	if !adopting || !hasZombieChild() {
 		return
 	}
 	session, err := unix.Getsid(0)
@@ -121,8 +121,8 @@ func (r *OrphanReaper) reap(patience time.Duration) {
 	r.leaders = seen
 }
 
-// zombieChild reports whether there is anything to reap, at the cost of one system call.
-func zombieChild() bool {
+// hasZombieChild reports whether there is anything to reap, at the cost of one system call.
+func hasZombieChild() bool {
 	var info unix.Siginfo
 	err := unix.Waitid(unix.P_ALL, 0, &info, unix.WEXITED|unix.WNOHANG|unix.WNOWAIT, nil)
 	return err == nil && info.Signo != 0

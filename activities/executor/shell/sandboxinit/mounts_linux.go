@@ -40,7 +40,7 @@ func (p *Plan) mount() error {
 	}
 	var places []place
 	for _, one := range []place{{path: p.Workspace, writable: true}, {path: p.Temp, writable: true}, {path: p.Shared, writable: true}, {path: dir}} {
-		if one.path == "" || slices.ContainsFunc(places, func(o place) bool { return within(one.path, o.path) }) {
+		if one.path == "" || slices.ContainsFunc(places, func(o place) bool { return isWithin(one.path, o.path) }) {
 			continue
 		}
 		if one.fd, err = openTree(one.path); err != nil {
@@ -71,7 +71,7 @@ func (p *Plan) mount() error {
 	if err != nil {
 		return err
 	}
-	if err := putBack(places, hidden); err != nil {
+	if err := remountPlaces(places, hidden); err != nil {
 		return err
 	}
 	for _, path := range hidden {
@@ -138,7 +138,7 @@ func (p *Plan) hide() ([]string, error) {
 		if path == "" || isHidden(path, hidden) {
 			continue
 		}
-		cover, err := barrier(path)
+		cover, err := firstImpassable(path)
 		if err != nil {
 			return nil, err
 		}
@@ -156,8 +156,8 @@ func (p *Plan) hide() ([]string, error) {
 	return hidden, nil
 }
 
-// barrier returns the topmost directory above a path that others may not pass through, or "" if there is none.
-func barrier(path string) (string, error) {
+// firstImpassable returns the topmost directory above a path that others may not pass through, or "" if there is none.
+func firstImpassable(path string) (string, error) {
 	parts := strings.Split(filepath.Dir(path), "/")
 	for i := range parts {
 		dir := "/" + filepath.Join(parts[:i+1]...)
@@ -175,9 +175,9 @@ func barrier(path string) (string, error) {
 	return "", nil
 }
 
-// putBack mounts places at their paths, shortest path first. A place that is not covered is mounted only if it must
+// remountPlaces mounts places at their paths, shortest path first. A place that is not covered is mounted only if it must
 // be writable.
-func putBack(places []place, hidden []string) error {
+func remountPlaces(places []place, hidden []string) error {
 	slices.SortFunc(places, func(a, b place) int { return cmp.Compare(len(a.path), len(b.path)) })
 	for _, one := range places {
 		covered := isHidden(one.path, hidden)
@@ -197,11 +197,11 @@ func putBack(places []place, hidden []string) error {
 }
 
 func isHidden(path string, hidden []string) bool {
-	return slices.ContainsFunc(hidden, func(dir string) bool { return within(path, dir) })
+	return slices.ContainsFunc(hidden, func(dir string) bool { return isWithin(path, dir) })
 }
 
-// within reports whether a path is a directory or lies in it.
-func within(path, dir string) bool {
+// isWithin reports whether a path is a directory or lies in it.
+func isWithin(path, dir string) bool {
 	return path == dir || strings.HasPrefix(path, strings.TrimSuffix(dir, "/")+"/")
 }
 

@@ -42,7 +42,7 @@ func (o *output) Write(p []byte) (int, error) {
 	if p = p[:min(int64(n), left)]; len(p) == 0 {
 		return n, nil
 	}
-	o.keep(p)
+	o.retain(p)
 	if o.sink != nil {
 		if _, err := o.sink.Write(p); err != nil {
 			o.sink = nil
@@ -52,7 +52,7 @@ func (o *output) Write(p []byte) (int, error) {
 	return n, nil
 }
 
-func (o *output) keep(p []byte) {
+func (o *output) retain(p []byte) {
 	free := shownHead - len(o.head)
 	o.head = append(o.head, p[:min(free, len(p))]...)
 	p = p[min(free, len(p)):]

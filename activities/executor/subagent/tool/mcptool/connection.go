@@ -79,7 +79,7 @@ func (c *connection) explain(err error) error {
 	if c.program == nil {
 		return err
 	}
-	return fmt.Errorf("%w%s", err, c.program.epitaph())
+	return fmt.Errorf("%w%s", err, c.program.endingSummary())
 }
 
 // abandon ends an unresponsive session without waiting for it.

@@ -56,18 +56,18 @@ func (s *server) start() (*program, error) {
 	// Lines that are not JSON are not part of the protocol: many programs print a greeting on standard output.
 	out := &lineWriter{limit: maxMessage, take: func(line []byte, whole bool) error {
 		if !whole {
-			p.note("a message of more than " + fmt.Sprint(maxMessage) + " bytes: " + string(line[:min(len(line), 200)]))
+			p.logLine("a message of more than " + fmt.Sprint(maxMessage) + " bytes: " + string(line[:min(len(line), 200)]))
 			return stdout.CloseWithError(errMessageTooLarge)
 		}
 		if !isMessage(line) {
-			p.note(string(line))
+			p.logLine(string(line))
 			return nil
 		}
 		_, err := stdout.Write(append(line, '\n'))
 		return err
 	}}
 	errs := &lineWriter{limit: maxLogLine, take: func(line []byte, _ bool) error {
-		p.note(string(line))
+		p.logLine(string(line))
 		return nil
 	}}
 	attempt := s.attempt(stdin, out, errs)
@@ -113,8 +113,8 @@ func (s *server) attempt(stdin *os.File, stdout, stderr io.Writer) executor.Atte
 	return a
 }
 
-// note logs a line that is not part of the protocol, and keeps it for errors.
-func (p *program) note(line string) {
+// logLine logs a line that is not part of the protocol, and keeps it for errors.
+func (p *program) logLine(line string) {
 	line = strings.ToValidUTF8(strings.TrimRight(line, "\r"), "\uFFFD")
 	if len(line) > maxLogLine {
 		line = strings.ToValidUTF8(line[:maxLogLine], "") + "…"
@@ -158,8 +158,8 @@ func (p *program) end(wait time.Duration) {
 	}
 }
 
-// epitaph describes how the program ended, if it has ended, and what it printed last.
-func (p *program) epitaph() string {
+// endingSummary describes how the program ended, if it has ended, and what it printed last.
+func (p *program) endingSummary() string {
 	var text string
 	if p.hasEnded() {
 		switch start := executor.AsStartError(p.err); {

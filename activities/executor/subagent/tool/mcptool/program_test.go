@@ -297,7 +297,7 @@ func TestCloseEndsCallsAndPrograms(t *testing.T) {
 	if err := <-errs; err == nil || !strings.Contains(err.Error(), "closed during a call") {
 		t.Errorf("%v", err)
 	}
-	if _, err := s.servers[0].connected(t.Context()); err == nil {
+	if _, err := s.servers[0].ensureConnected(t.Context()); err == nil {
 		t.Error("a closed server connects again")
 	}
 }

@@ -65,9 +65,9 @@ func checkServer(path string, spec *v1.McpServer) error {
 
 // list connects and returns the tools that the agent gets.
 func (s *server) list(ctx context.Context) ([]*sdk.Tool, error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, s.o.connectLimit, s.slow("initialize and list its tools"))
+	ctx, cancel := context.WithTimeoutCause(ctx, s.o.connectLimit, s.timeoutError("initialize and list its tools"))
 	defer cancel()
-	c, err := s.connected(ctx)
+	c, err := s.ensureConnected(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -86,13 +86,13 @@ func (s *server) list(ctx context.Context) ([]*sdk.Tool, error) {
 	return allow(s.name, all, s.spec.GetTools())
 }
 
-// slow returns the error for a server that takes too long.
-func (s *server) slow(to string) error {
+// timeoutError returns the error for a server that takes too long.
+func (s *server) timeoutError(to string) error {
 	return fmt.Errorf("MCP server %q did not %s within %s", s.name, to, s.o.connectLimit)
 }
 
-// connected returns the connection. It connects if there is none, or if the last connection was lost.
-func (s *server) connected(ctx context.Context) (*connection, error) {
+// ensureConnected returns the connection. It connects if there is none, or if the last connection was lost.
+func (s *server) ensureConnected(ctx context.Context) (*connection, error) {
 	select {
 	case s.turn <- struct{}{}:
 	case <-ctx.Done():
@@ -109,7 +109,7 @@ func (s *server) connected(ctx context.Context) (*connection, error) {
 		_ = s.connection.close()
 		s.connection = nil
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, s.o.connectLimit, s.slow("initialize"))
+	ctx, cancel := context.WithTimeoutCause(ctx, s.o.connectLimit, s.timeoutError("initialize"))
 	defer cancel()
 	var errs error
 	for _, version := range versions {

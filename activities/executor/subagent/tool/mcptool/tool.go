@@ -108,7 +108,7 @@ func (t *serverTool) Call(ctx context.Context, call tool.Call) (tool.Outcome, er
 // send sends a call. It repeats the call once if the server has rejected it because the session is unknown.
 func (t *serverTool) send(ctx context.Context, params *sdk.CallToolParams) (*sdk.CallToolResult, error) {
 	for again := false; ; again = true {
-		c, err := t.server.connected(ctx)
+		c, err := t.server.ensureConnected(ctx)
 		if err != nil {
 			return nil, fmt.Errorf("the call was not sent: %w", err)
 		}
