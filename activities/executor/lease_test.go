@@ -8,7 +8,7 @@ import (
 )
 
 // A lease begins at the latest renewal, in whatever order the renewals arrive.
-func TestLeaseBeginsAtTheNewestNews(t *testing.T) {
+func TestLeaseBeginsAtTheLatestRenewal(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		begin, now := rapid.Int64Range(0, 1000), Now()
@@ -24,7 +24,7 @@ func TestLeaseBeginsAtTheNewestNews(t *testing.T) {
 	})
 }
 
-func TestLeaseRunsOut(t *testing.T) {
+func TestLeaseExpiresAndStaysLost(t *testing.T) {
 	t.Parallel()
 	l := NewLease(Now(), time.Hour, 2*time.Hour)
 	if l.Lost() || l.Over() {
@@ -50,7 +50,7 @@ func TestLeaseRunsOut(t *testing.T) {
 }
 
 // AwaitKill waits for the grace period, but not beyond the lease.
-func TestAwaitKill(t *testing.T) {
+func TestAwaitKillEndsWithGracePeriodOrLease(t *testing.T) {
 	t.Parallel()
 	const long = time.Hour
 	lease := func(left time.Duration) *Lease { return NewLease(Now(), long, left) }

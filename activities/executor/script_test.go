@@ -2,7 +2,7 @@ package executor
 
 import "testing"
 
-func TestShellFlagsOfOneLineAndOfMore(t *testing.T) {
+func TestScriptsOfSeveralLinesStopAtTheFirstError(t *testing.T) {
 	for script, want := range map[string]string{
 		"make": "-c", "make\n": "-c", "\n  make\n\n": "-c", "": "-c", "make; test": "-c",
 		"cd /src\nmake": "-ec", "make \\\n  all\n": "-ec",

@@ -70,7 +70,7 @@ func hold(t *testing.T, docker *client.Client, name, ip string) error {
 	return docker.ContainerStart(t.Context(), made.ID, container.StartOptions{})
 }
 
-func TestReserveAddress(t *testing.T) {
+func TestReservedAddressesAreDistinctAndReleased(t *testing.T) {
 	t.Parallel()
 	docker := enginetest.Engine(t)
 	e := newFor(t, Options{})
@@ -145,7 +145,7 @@ func TestReservedAddressWorks(t *testing.T) {
 	release()
 }
 
-func TestNetworksWithoutAddresses(t *testing.T) {
+func TestFixedAddressNeedsAUserDefinedNetwork(t *testing.T) {
 	t.Parallel()
 	enginetest.Engine(t)
 	e := newFor(t, Options{Policy: &v1.ContainerPolicy{HostNetwork: true}})
@@ -165,9 +165,9 @@ func TestNetworksWithoutAddresses(t *testing.T) {
 	}
 }
 
-// TestHostNetworkByItsID checks that naming the host network by its id does not
+// TestHostNetworkIsRefusedByItsIDToo checks that naming the host network by its id does not
 // circumvent the policy.
-func TestHostNetworkByItsID(t *testing.T) {
+func TestHostNetworkIsRefusedByItsIDToo(t *testing.T) {
 	t.Parallel()
 	docker := enginetest.Engine(t)
 	host, err := docker.NetworkInspect(t.Context(), "host", network.InspectOptions{})

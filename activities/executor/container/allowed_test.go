@@ -46,8 +46,8 @@ func runSpec(t *testing.T, e *Executor, task string, fields map[string]any) (exe
 	return result, out.String() + errs.String(), err
 }
 
-// TestRefusedBeforeAnythingStarts checks that a refused spec does not pull its image.
-func TestRefusedBeforeAnythingStarts(t *testing.T) {
+// TestRefusedSpecPullsNoImage checks that a refused spec does not pull its image.
+func TestRefusedSpecPullsNoImage(t *testing.T) {
 	t.Parallel()
 	enginetest.Engine(t)
 	y := newFakeRegistry(t)
@@ -71,7 +71,7 @@ func TestRefusedBeforeAnythingStarts(t *testing.T) {
 	}
 }
 
-func TestAllowedMount(t *testing.T) {
+func TestAllowedMountIsVisible(t *testing.T) {
 	t.Parallel()
 	busybox, dir := enginetest.Image(t), t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, "in"), []byte("seen"), 0o644); err != nil {
@@ -138,9 +138,9 @@ func TestContainersHaveAddressesOfTheirOwn(t *testing.T) {
 	}
 }
 
-// TestAddressThatSomebodyTakes checks that an attempt gets another address if another container
+// TestTakenAddressIsReplaced checks that an attempt gets another address if another container
 // took its first one unnoticed.
-func TestAddressThatSomebodyTakes(t *testing.T) {
+func TestTakenAddressIsReplaced(t *testing.T) {
 	t.Parallel()
 	docker, busybox := enginetest.Engine(t), enginetest.Image(t)
 	name, prefix := newNetwork(t, docker)

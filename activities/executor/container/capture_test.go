@@ -206,7 +206,7 @@ func TestCapturedContainerIsRunAgainWithoutItsSecrets(t *testing.T) {
 	}
 }
 
-func TestContainerStandsStillWhileItIsCaptured(t *testing.T) {
+func TestContainerIsPausedWhileItIsCaptured(t *testing.T) {
 	t.Parallel()
 	e := newExecutor(t, containers.Options{})
 	a, out, _ := attempt(t, map[string]any{"command": "head -c 50000000 /dev/zero > /large; echo ready; while :; do sleep 0.05; done"})
@@ -353,7 +353,7 @@ func TestStopEndsACaptureAndTheContainer(t *testing.T) {
 	}
 }
 
-func TestContainerThatStandsStillForACaptureContinuesWithTheNextWorker(t *testing.T) {
+func TestNextWorkerResumesContainerLeftPausedByACapture(t *testing.T) {
 	t.Parallel()
 	a, _, _ := attempt(t, map[string]any{"command": "echo ready; while [ ! -e /end ]; do sleep 0.05; done; exit 3"})
 	abandon(t, "", a, "ready")

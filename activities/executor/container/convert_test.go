@@ -16,7 +16,7 @@ import (
 )
 
 // Conversion requests GPUs by index, and the address in the network of the spec.
-func TestConvert(t *testing.T) {
+func TestConvertRequestsGPUsAndAddress(t *testing.T) {
 	m, err := convert(request{
 		spec: &v1.ContainerSpec{
 			Image: "i", Command: structpb.NewStringValue("true"), Network: "net", Ulimits: []*v1.Ulimit{{Name: "nofile", Soft: 5}},
@@ -46,7 +46,7 @@ func TestConvert(t *testing.T) {
 }
 
 // Names are valid for engines, and differ between dispatches.
-func TestName(t *testing.T) {
+func TestNamesAreValidAndDistinct(t *testing.T) {
 	id := rapid.Custom(func(t *rapid.T) executor.Identity {
 		part := rapid.OneOf(rapid.StringMatching(`[a-z0-9.-]{1,63}`), rapid.String(), rapid.StringN(150, 300, -1))
 		return executor.Identity{
@@ -83,7 +83,7 @@ func TestName(t *testing.T) {
 	}
 }
 
-func TestNUMA(t *testing.T) {
+func TestContainerIsBoundToItsNUMANode(t *testing.T) {
 	sys := fstest.MapFS{"node1/cpulist": {Data: []byte("4-7\n")}, "node2/cpulist": {Data: []byte("\n")}}
 	for node, want := range map[int32]*numaSet{1: {cpus: "4-7", mems: "1"}, 2: nil, 3: nil} {
 		a := executor.Attempt{NUMANode: &node}
@@ -102,7 +102,7 @@ func TestNUMA(t *testing.T) {
 }
 
 // Paths in the attempt's directories become paths inside the container; others stay unchanged.
-func TestInside(t *testing.T) {
+func TestPathsOfTheNodeBecomePathsInTheContainer(t *testing.T) {
 	a := executor.Attempt{WorkspaceDir: "/w/a", TempDir: "/w/a/tmp", SharedDir: "/s"}
 	for value, want := range map[string]string{
 		"/w/a": "/switchyard", "/w/a/x": "/switchyard/x", "/w/a/tmp": "/local_temp", "/w/a/tmp/y": "/local_temp/y", "/w/a/tmpx": "/switchyard/tmpx",
@@ -123,7 +123,7 @@ func TestInside(t *testing.T) {
 }
 
 // Links that a container places in its workspace do not change modes outside of it.
-func TestDoorsFollowNoLink(t *testing.T) {
+func TestPermissionChangesFollowNoLink(t *testing.T) {
 	outside, dir := t.TempDir(), t.TempDir()
 	victim := outside + "/victim"
 	write(t, victim, 0o640)
@@ -144,7 +144,7 @@ func TestDoorsFollowNoLink(t *testing.T) {
 }
 
 // A container gets the standing mounts of its node, except where its spec mounts something else.
-func TestStandingMounts(t *testing.T) {
+func TestSpecOverridesStandingMount(t *testing.T) {
 	all := mounts(request{
 		spec:     &v1.ContainerSpec{Mounts: []*v1.Mount{{HostPath: "/own", ContainerPath: "/data/"}}},
 		standing: []*v1.Mount{{HostPath: "/srv/data", ContainerPath: "/data"}, {HostPath: "/srv/models", ContainerPath: "/models", ReadOnly: true}},

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-func TestCredentials(t *testing.T) {
+func TestCredentialsAreFoundByNameAndHost(t *testing.T) {
 	t.Setenv("DOCKER_CONFIG", t.TempDir())
 	write := func(dir, name, text string) string {
 		path := filepath.Join(dir, name)

@@ -151,7 +151,7 @@ func TestEnvironmentIsLoadedOnceAndNewerVersionsReplaceIt(t *testing.T) {
 	}
 }
 
-func TestEnvironmentOfAnImageThatIsThereIsNotLoaded(t *testing.T) {
+func TestEnvironmentWithALocalImageIsNotLoaded(t *testing.T) {
 	t.Parallel()
 	s, name := newShelf(), environmentName(t)
 	e := newFor(t, Options{Environments: s})
@@ -165,7 +165,7 @@ func TestEnvironmentOfAnImageThatIsThereIsNotLoaded(t *testing.T) {
 	}
 }
 
-func TestLoadsOfAnEnvironmentAreOne(t *testing.T) {
+func TestConcurrentAttemptsShareOneLoad(t *testing.T) {
 	t.Parallel()
 	s, name := newShelf(), environmentName(t)
 	e := newFor(t, Options{Environments: s})
@@ -193,7 +193,7 @@ func TestLoadsOfAnEnvironmentAreOne(t *testing.T) {
 	}
 }
 
-func TestLoadBeginsAnewWhenANewerVersionTakesThePlace(t *testing.T) {
+func TestReplacedVersionIsLoadedAgain(t *testing.T) {
 	t.Parallel()
 	s, name := newShelf(), environmentName(t)
 	e := newFor(t, Options{Environments: s})
@@ -234,7 +234,7 @@ func TestImageThatAnAttemptIsAboutToUseIsNotDropped(t *testing.T) {
 	}
 }
 
-func TestEnvironmentsThatCannotBeRun(t *testing.T) {
+func TestUnusableEnvironmentsAreRefused(t *testing.T) {
 	t.Parallel()
 	s, name := newShelf(), environmentName(t)
 	archive, id := saved(t)
@@ -269,7 +269,7 @@ func TestEnvironmentsThatCannotBeRun(t *testing.T) {
 	}
 }
 
-func TestNamesOfEnvironmentsAreRepositories(t *testing.T) {
+func TestEnvironmentNamesYieldValidRepositories(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"desk", "a.b-c_d", "a..b", "a___b", "a.-b", "0"} {
 		tag := environmentTag(&v1.Environment{Name: name, Version: 3, Digest: strings.Repeat("0a", 32)})

@@ -19,7 +19,7 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-func TestImageThatIsThere(t *testing.T) {
+func TestLocalImageIsNotPulled(t *testing.T) {
 	t.Parallel()
 	docker := enginetest.Engine(t)
 	name := ownImage(t)
@@ -35,7 +35,7 @@ func TestImageThatIsThere(t *testing.T) {
 	}
 }
 
-func TestImageIsPulledWhereItIsNot(t *testing.T) {
+func TestMissingImageIsPulled(t *testing.T) {
 	t.Parallel()
 	y, e := newFakeRegistry(t), newFor(t, Options{})
 	name, digest := y.push(t, "a/b:1", 2)
@@ -62,7 +62,7 @@ func TestImageIsPulledWhereItIsNot(t *testing.T) {
 	}
 }
 
-func TestImageIsPulledAlways(t *testing.T) {
+func TestPullPolicyAlwaysPullsAgain(t *testing.T) {
 	t.Parallel()
 	y, e := newFakeRegistry(t), newFor(t, Options{})
 	name, _ := y.push(t, "a/always:1", 1)
@@ -77,7 +77,7 @@ func TestImageIsPulledAlways(t *testing.T) {
 	}
 }
 
-func TestImageIsPulledNever(t *testing.T) {
+func TestPullPolicyNeverDoesNotPull(t *testing.T) {
 	t.Parallel()
 	y, e := newFakeRegistry(t), newFor(t, Options{})
 	name, _ := y.push(t, "a/never:1", 1)
@@ -90,7 +90,7 @@ func TestImageIsPulledNever(t *testing.T) {
 	}
 }
 
-func TestImageThatCannotBeHad(t *testing.T) {
+func TestUnavailableImageIsAFaultOfTheNode(t *testing.T) {
 	t.Parallel()
 	y, e := newFakeRegistry(t), newFor(t, Options{})
 	for name, want := range map[string]string{
@@ -105,8 +105,8 @@ func TestImageThatCannotBeHad(t *testing.T) {
 	}
 }
 
-// TestPullsAreOne starts 20 attempts with the same image at once.
-func TestPullsAreOne(t *testing.T) {
+// TestConcurrentAttemptsShareOnePull starts 20 attempts with the same image at once.
+func TestConcurrentAttemptsShareOnePull(t *testing.T) {
 	t.Parallel()
 	y, e := newFakeRegistry(t), newFor(t, Options{})
 	const layers = 3
@@ -139,9 +139,9 @@ func waitFor(t *testing.T, ok func() bool) {
 	}
 }
 
-// TestPullEndsWithTheLast checks that a caller that leaves does not end the pull for the others,
+// TestPullEndsWithItsLastCaller checks that a caller that leaves does not end the pull for the others,
 // and that the pull ends when the last caller leaves.
-func TestPullEndsWithTheLast(t *testing.T) {
+func TestPullEndsWithItsLastCaller(t *testing.T) {
 	t.Parallel()
 	y, e := newFakeRegistry(t), newFor(t, Options{})
 	name, digest := y.push(t, "a/last:1", 1)
@@ -171,7 +171,7 @@ func TestPullEndsWithTheLast(t *testing.T) {
 	}
 }
 
-func TestPullThatStandsStill(t *testing.T) {
+func TestSilentPullIsAbandoned(t *testing.T) {
 	t.Parallel()
 	y, e := newFakeRegistry(t), newFor(t, Options{})
 	e.silence = 200 * time.Millisecond
@@ -183,7 +183,7 @@ func TestPullThatStandsStill(t *testing.T) {
 	}
 }
 
-func TestPullWithCredentials(t *testing.T) {
+func TestPullSendsCredentials(t *testing.T) {
 	t.Setenv("DOCKER_CONFIG", t.TempDir())
 	const secret = "a-secret-word"
 	y := newFakeRegistry(t)

@@ -77,7 +77,7 @@ func mountIsHeldWhileExchanged(t *testing.T, enough int) {
 
 // An engine that cannot see this process's descriptors would mount something else, which
 // the check detects.
-func TestHeldMountIsCompared(t *testing.T) {
+func TestMountOfAnotherDirectoryIsDetected(t *testing.T) {
 	t.Parallel()
 	docker, busybox := enginetest.Engine(t), enginetest.Image(t)
 	e := newFor(t, Options{})

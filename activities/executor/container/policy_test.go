@@ -22,7 +22,7 @@ func newFor(t *testing.T, o Options) *Executor {
 	return e
 }
 
-func TestCheckPolicy(t *testing.T) {
+func TestPolicyRefusesWhatIsNotAllowed(t *testing.T) {
 	dir, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {
 		t.Fatal(err)

@@ -15,7 +15,7 @@ func aNetwork(configs ...network.IPAMConfig) network.Inspect {
 	return network.Inspect{Name: "n", ID: "id", Driver: "bridge", IPAM: network.IPAM{Config: configs}, Containers: map[string]network.EndpointResource{}}
 }
 
-func TestAddressesOfANetwork(t *testing.T) {
+func TestFixedAddressIsChecked(t *testing.T) {
 	n := aNetwork(network.IPAMConfig{Subnet: "10.5.0.0/29", Gateway: "10.5.0.1", AuxAddress: map[string]string{"printer": "10.5.0.3"}})
 	n.Containers["c"] = network.EndpointResource{IPv4Address: "10.5.0.2/29"}
 	tests := map[string]struct {
@@ -53,7 +53,7 @@ func TestAddressesOfANetwork(t *testing.T) {
 	}
 }
 
-func TestAutomaticAddresses(t *testing.T) {
+func TestAutomaticAddressesFollowTheRange(t *testing.T) {
 	tests := map[string]struct {
 		config network.IPAMConfig
 		want   []string
@@ -90,9 +90,9 @@ func TestAutomaticAddresses(t *testing.T) {
 	}
 }
 
-// TestAddressesAreGivenOnce checks that no address is held twice, that one is found
+// TestAddressesAreReservedOnce checks that no address is held twice, that one is found
 // while any is free, and that the next address differs from the last one.
-func TestAddressesAreGivenOnce(t *testing.T) {
+func TestAddressesAreReservedOnce(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p, err := poolOf(aNetwork(network.IPAMConfig{Subnet: "10.0.0.0/28", Gateway: "10.0.0.1"}))
 		if err != nil {

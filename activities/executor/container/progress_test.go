@@ -8,7 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-func TestProgress(t *testing.T) {
+func TestProgressCondensesMessages(t *testing.T) {
 	stream := `{"status":"Pulling from a/b","id":"1"}
 {"status":"Pulling fs layer","progressDetail":{},"id":"aa"}
 {"status":"Downloading","progressDetail":{"current":1000000,"total":20000000},"progress":"[=>  ]","id":"aa"}
@@ -35,7 +35,7 @@ func TestProgress(t *testing.T) {
 	}
 }
 
-func TestProgressTellsErrors(t *testing.T) {
+func TestProgressReturnsErrors(t *testing.T) {
 	for stream, want := range map[string]string{
 		`{"status":"x"}{"errorDetail":{"message":"no\nspace"},"error":"no space"}`: "no space",
 		`{"error":"gone"}`: "gone",

@@ -119,7 +119,7 @@ func completes(t testing.TB, e *containers.Executor, a executor.Attempt, errs *t
 }
 
 // A container has the properties in its spec.
-func TestSpec(t *testing.T) {
+func TestContainerFollowsItsSpec(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
 		fields map[string]any
@@ -169,7 +169,7 @@ func TestSpec(t *testing.T) {
 
 // Missing resources of the node are a fault of the node; errors in the spec are a fault of
 // the task.
-func TestFaults(t *testing.T) {
+func TestFaultsOfTaskAndNodeAreDistinguished(t *testing.T) {
 	t.Parallel()
 	allow := containers.Options{Policy: &v1.ContainerPolicy{Mounts: []*v1.MountRule{{Path: "/"}}}}
 	for name, test := range map[string]struct {
@@ -217,7 +217,7 @@ func TestFaults(t *testing.T) {
 
 // A container that is killed for its memory use is distinguished from one that is killed
 // otherwise.
-func TestOutOfMemory(t *testing.T) {
+func TestOutOfMemoryKillIsDistinguished(t *testing.T) {
 	t.Parallel()
 	e := newExecutor(t, containers.Options{})
 	for name, test := range map[string]struct {
@@ -246,7 +246,7 @@ func TestOutOfMemory(t *testing.T) {
 
 // A container that another client of the engine ends has not ended by itself, however it
 // handles the signal.
-func TestSignalsOfOthers(t *testing.T) {
+func TestContainerStoppedByAnotherClientIsAFaultOfTheNode(t *testing.T) {
 	t.Parallel()
 	engine := enginetest.Engine(t)
 	e := newExecutor(t, containers.Options{})
@@ -272,7 +272,7 @@ func TestSignalsOfOthers(t *testing.T) {
 
 // A task finds its files in the container as any user, and the node can read them
 // afterwards.
-func TestWorkspace(t *testing.T) {
+func TestWorkspaceIsSharedWithTheContainer(t *testing.T) {
 	t.Parallel()
 	dir, shared, data := t.TempDir(), t.TempDir(), t.TempDir()
 	for _, err := range []error{
@@ -311,7 +311,7 @@ func TestWorkspace(t *testing.T) {
 }
 
 // The container's name and labels identify its attempt.
-func TestMarks(t *testing.T) {
+func TestNameAndLabelsIdentifyTheAttempt(t *testing.T) {
 	t.Parallel()
 	engine := enginetest.Engine(t)
 	a, out, _ := attempt(t, map[string]any{"command": "echo ready; sleep 1000", "labels": map[string]any{"mine": "yes"}})
@@ -342,7 +342,7 @@ func TestMarks(t *testing.T) {
 }
 
 // A failed container is kept if the spec says so, and is not mistaken for a survivor.
-func TestKeep(t *testing.T) {
+func TestFailedContainerIsKept(t *testing.T) {
 	t.Parallel()
 	engine, e := enginetest.Engine(t), newExecutor(t, containers.Options{})
 	for _, code := range []string{"0", "3"} {
@@ -367,7 +367,7 @@ func TestKeep(t *testing.T) {
 }
 
 // A container of the same dispatch whose creation was not acknowledged is replaced.
-func TestLostAnswer(t *testing.T) {
+func TestUnacknowledgedContainerIsReplaced(t *testing.T) {
 	t.Parallel()
 	engine := enginetest.Engine(t)
 	a, _, errs := attempt(t, map[string]any{"command": "true"})
@@ -384,7 +384,7 @@ func TestLostAnswer(t *testing.T) {
 }
 
 // Without an engine, an attempt fails at once and nothing starts.
-func TestNoEngine(t *testing.T) {
+func TestAttemptFailsAtOnceWithoutEngine(t *testing.T) {
 	t.Parallel()
 	e := newExecutor(t, containers.Options{Host: "unix://" + filepath.Join(t.TempDir(), "none.sock")})
 	if err := e.Available(); err == nil {

@@ -95,7 +95,7 @@ func TestTarballIsLoadedWhereTheImageIsOlder(t *testing.T) {
 	}
 }
 
-func TestTarballsThatAreNoGood(t *testing.T) {
+func TestUnusableTarballsAreRefused(t *testing.T) {
 	t.Parallel()
 	e, dir, name := newFor(t, Options{}), t.TempDir(), aName(t)
 	archive, _ := saved(t, name)
@@ -178,8 +178,8 @@ func (h *held) Read(p []byte) (int, error) {
 	return h.Reader.Read(p)
 }
 
-// TestLongTarballIsWhatEngineSaves loads an archive that the engine itself saved.
-func TestLongTarballIsWhatEngineSaves(t *testing.T) {
+// TestLongTarballSavedByTheEngineIsLoaded loads an archive that the engine itself saved.
+func TestLongTarballSavedByTheEngineIsLoaded(t *testing.T) {
 	testneeds.Long(t)
 	t.Parallel()
 	docker, name := enginetest.Engine(t), ownImage(t)

@@ -34,7 +34,7 @@ func TestStepsInOrderAndTheLastRepeats(t *testing.T) {
 	}
 }
 
-func TestPrintsAndWritesFiles(t *testing.T) {
+func TestStepPrintsAndWritesFiles(t *testing.T) {
 	dir := t.TempDir()
 	e := fake.New("shell", map[string][]fake.Step{"a": {{Stdout: "out", Stderr: "err", Output: "{}", ContextUpdate: "k=v"}}})
 	var out, errs strings.Builder
@@ -51,7 +51,7 @@ func TestPrintsAndWritesFiles(t *testing.T) {
 	}
 }
 
-func TestErrors(t *testing.T) {
+func TestStepReturnsItsErrors(t *testing.T) {
 	broken := errors.New("the node is broken")
 	e := fake.New("shell", map[string][]fake.Step{
 		"start": {{StartErr: &executor.StartError{ExitCode: 127, Err: errors.New("not found")}}},
@@ -66,7 +66,7 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-func TestBlockAndRelease(t *testing.T) {
+func TestBlockedStepWaitsForRelease(t *testing.T) {
 	e := fake.New("shell", map[string][]fake.Step{"a": {{Block: true, Result: executor.Result{ExitCode: 5}}}})
 	var wait sync.WaitGroup
 	wait.Go(func() {
@@ -111,7 +111,7 @@ func (w writer) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-func TestStop(t *testing.T) {
+func TestStopEndsAStep(t *testing.T) {
 	for name, test := range map[string]struct {
 		step fake.Step
 		code int

@@ -97,7 +97,7 @@ func TestProgramOfBrokenConnectionHasUnknownEnd(t *testing.T) {
 	}
 }
 
-func TestSilentMachineIsLeftAndEnteredAnew(t *testing.T) {
+func TestSilentMachineIsDisconnectedAndReconnected(t *testing.T) {
 	t.Parallel()
 	m := newOpenSSH(t)
 	g := m.enter(t, func(o *guest.Options) { o.KeepAlive = 3 * time.Second })
@@ -113,7 +113,7 @@ func TestSilentMachineIsLeftAndEnteredAnew(t *testing.T) {
 	}
 }
 
-func TestPausedMachineIsNotLeft(t *testing.T) {
+func TestPausedMachineKeepsItsConnection(t *testing.T) {
 	t.Parallel()
 	m := newOpenSSH(t)
 	var isPaused atomic.Bool
@@ -134,7 +134,7 @@ func TestPausedMachineIsNotLeft(t *testing.T) {
 	}
 }
 
-func TestLiveMachineIsKept(t *testing.T) {
+func TestResponsiveMachineKeepsItsConnection(t *testing.T) {
 	t.Parallel()
 	m := newOpenSSH(t)
 	g := m.enter(t, func(o *guest.Options) { o.KeepAlive = 3 * time.Second })
@@ -235,8 +235,8 @@ func TestFailedLoginIsReported(t *testing.T) {
 	}
 }
 
-// TestMoreSessionsThanOneConnectionHas checks that the session limit of an sshd applies to a single connection only.
-func TestMoreSessionsThanOneConnectionHas(t *testing.T) {
+// TestSessionsBeyondTheLimitOpenAnotherConnection checks that the session limit of an sshd applies to a single connection only.
+func TestSessionsBeyondTheLimitOpenAnotherConnection(t *testing.T) {
 	t.Parallel()
 	m := newOpenSSH(t, "MaxSessions 2")
 	g := m.enter(t)

@@ -61,9 +61,9 @@ func TestRefusalNamesRemedy(t *testing.T) {
 	}
 }
 
-// TestProgramGetsWhatItIsGiven checks that arguments and variables arrive unchanged, even if a shell would interpret
+// TestArgumentsAndVariablesArriveUnchanged checks that arguments and variables arrive unchanged, even if a shell would interpret
 // them.
-func TestProgramGetsWhatItIsGiven(t *testing.T) {
+func TestArgumentsAndVariablesArriveUnchanged(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	odd := "it's \"$HOME\" `id` \\n !x\n\nsecond\tline\xff ü\r*"

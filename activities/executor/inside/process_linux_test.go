@@ -180,7 +180,7 @@ func TestInsideConformance(t *testing.T) {
 	suite("foreign root, as a name", "/tmp", "ann", func(t *testing.T) *target { return startTarget(t, 0, true) })
 }
 
-func TestNetworkIsThatOfTheProcess(t *testing.T) {
+func TestDialAndListenUseTheNetworkOfTheProcess(t *testing.T) {
 	needRoot(t)
 	one := startTarget(t, 4321, true)
 	ours, err := net.Listen("tcp", "127.0.0.1:0")
@@ -380,7 +380,7 @@ func TestFilesAreServedNoLongerThanTheProcessRuns(t *testing.T) {
 	far.Close()
 }
 
-func TestUsersAreThoseOfTheRoot(t *testing.T) {
+func TestUsersComeFromTheRootOfTheProcess(t *testing.T) {
 	needRoot(t)
 	one := startTarget(t, 0, true)
 	// A file outside the root is not read, although a link in the root names it.

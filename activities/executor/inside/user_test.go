@@ -11,7 +11,7 @@ const (
 	groupText  = "root:x:0:\nann:x:1000:\nwheel:x:10:root,ann\naudio:x:29:bob,ann\n"
 )
 
-func TestUser(t *testing.T) {
+func TestUserIsParsed(t *testing.T) {
 	ann := User{Name: "ann", UID: 1000, GID: 1000, Groups: []uint32{10, 29}, Home: "/home/ann", Shell: "/bin/zsh"}
 	annInAudio, annInGroup5 := ann, ann
 	annInAudio.GID, annInAudio.Groups = 29, nil

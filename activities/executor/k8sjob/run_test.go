@@ -179,7 +179,7 @@ func TestPodThatHasANodeIsNotPaused(t *testing.T) {
 	}
 }
 
-func TestImageThatIsNotThereEndsTheAttempt(t *testing.T) {
+func TestMissingImageEndsTheAttempt(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, kubetest.Shared(t), Options{StartTimeout: 200 * time.Millisecond})
 	r := b.start(b.attempt("image", pretends(map[string]any{kubetest.WaitingAnnotation: "ImagePullBackOff"})))
@@ -187,7 +187,7 @@ func TestImageThatIsNotThereEndsTheAttempt(t *testing.T) {
 	b.checkEmpty()
 }
 
-func TestWhatIsDeletedFromOutsideIsTold(t *testing.T) {
+func TestExternalDeletionIsReported(t *testing.T) {
 	t.Parallel()
 	c := kubetest.Shared(t)
 	foreground := metav1.DeletePropagationForeground
@@ -220,7 +220,7 @@ func TestWhatIsDeletedFromOutsideIsTold(t *testing.T) {
 	}
 }
 
-func TestJobThatIsGoneWhenANodeContinuesIsNotStartedAgain(t *testing.T) {
+func TestMissingJobIsNotRecreatedOnTakeOver(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, kubetest.Shared(t), Options{})
 	a := b.attempt("gone", nil)
@@ -325,7 +325,7 @@ func TestTaskThatIsPutBackHasAJobOfItsOwn(t *testing.T) {
 	}
 }
 
-func TestEvictionIsNoFailureOfTheTask(t *testing.T) {
+func TestEvictionIsNotATaskFailure(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, kubetest.Shared(t), Options{})
 	r := b.start(b.attempt("evicted", pretends(map[string]any{kubetest.RunsForAnnotation: "1h"})))
@@ -389,7 +389,7 @@ func (b *bench) withToken(token string) *bench {
 }
 
 // A node whose credentials let it create a Job but not watch it reports that while it waits.
-func TestNodeThatMayNotWatchSaysSo(t *testing.T) {
+func TestMissingWatchPermissionIsReported(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, kubetest.Shared(t), Options{})
 	c, ctx := b.cluster.Client, t.Context()
@@ -420,7 +420,7 @@ func TestNodeThatMayNotWatchSaysSo(t *testing.T) {
 	})
 }
 
-func TestAPIServerThatIsAwayIsWaitedFor(t *testing.T) {
+func TestUnavailableAPIServerIsAwaited(t *testing.T) {
 	t.Parallel()
 	c := kubetest.Start(t, kubetest.Options{FakeNodes: 1})
 	b := newBench(t, c, Options{})

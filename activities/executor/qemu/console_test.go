@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-func TestConsolesArePassedOnToTheEnd(t *testing.T) {
+func TestConsoleIsForwardedToTheEnd(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "console")
 	var out output
 	c := console{path: path, to: &out, full: func() { t.Error("it is full") }}

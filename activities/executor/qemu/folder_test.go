@@ -61,7 +61,7 @@ func TestFoldersOfMachines(t *testing.T) {
 	}
 }
 
-func TestRecordsOfOthersAreNotTaken(t *testing.T) {
+func TestRecordsOfOtherMachinesAreRejected(t *testing.T) {
 	dir := t.TempDir()
 	f := folder(filepath.Join(dir, folderName("a")))
 	if _, err := f.readRecord(); !errors.Is(err, fs.ErrNotExist) {

@@ -93,7 +93,7 @@ func TestLongMachineBootsAndIsEnteredAndStopped(t *testing.T) {
 	}
 }
 
-func TestLongMachinesPassTheSuiteOfInsides(t *testing.T) {
+func TestLongMachinePassesInsideConformance(t *testing.T) {
 	testneeds.Long(t)
 	e := newExecutor(t, newDir(t))
 	r := newRun(t, guestimage.Build(t), nil)

@@ -107,7 +107,7 @@ func TestHostnamesAreThoseOfTasks(t *testing.T) {
 	}
 }
 
-func TestExitsOfQEMUAreTold(t *testing.T) {
+func TestEndingOfClassifiesExits(t *testing.T) {
 	killed, terminated := executor.Result{ExitCode: 137, Signal: "SIGKILL"}, executor.Result{ExitCode: 143, Signal: "SIGTERM"}
 	ofMemory := killed
 	ofMemory.OOMKilled = true

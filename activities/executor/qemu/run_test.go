@@ -27,7 +27,7 @@ func (r *run) kill(t *testing.T, e *Executor, signal unix.Signal) {
 	}
 }
 
-func TestEndsOfMachinesAreTold(t *testing.T) {
+func TestEndsOfMachinesAreReported(t *testing.T) {
 	t.Parallel()
 	dir := newDir(t)
 	e := newExecutor(t, dir)

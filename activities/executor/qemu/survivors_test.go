@@ -131,7 +131,7 @@ func TestPausedMachinesStayPausedWithoutTheirWorker(t *testing.T) {
 	r.awaitTicks(t)
 }
 
-func TestHalfOfARestartIsCompletedByTheNextWorker(t *testing.T) {
+func TestInterruptedRestartIsCompletedByTheNextWorker(t *testing.T) {
 	t.Parallel()
 	dir := newDir(t)
 	e := newExecutor(t, dir)
@@ -157,7 +157,7 @@ func (m *machine) pressOnce(t *testing.T) {
 	}
 }
 
-func TestHangingWorkersDoNotHinderTheNextOne(t *testing.T) {
+func TestHangingWorkerDoesNotBlockTheNextOne(t *testing.T) {
 	t.Parallel()
 	dir := newDir(t)
 	hanging := newExecutor(t, dir)

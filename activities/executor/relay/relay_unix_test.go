@@ -193,7 +193,7 @@ func (a *attachment) hasRead(text string) func() bool {
 	}
 }
 
-func TestARelayBringsTheAnswerOfASession(t *testing.T) {
+func TestRelayReturnsTheAnswerOfASession(t *testing.T) {
 	t.Parallel()
 	f := folder(t)
 	a := attach(t, f, "s-1", echo)
@@ -326,7 +326,7 @@ func TestASessionThatEndsFailsItsRelays(t *testing.T) {
 	}
 }
 
-func TestARelayWithoutItsSessionFailsByTheNamesOfTheOthers(t *testing.T) {
+func TestRelayToMissingSessionListsLiveSessions(t *testing.T) {
 	t.Parallel()
 	f := folder(t)
 	spec := asked("hello")
@@ -360,7 +360,7 @@ func TestAnAnswerThatIsAFailureFailsTheTask(t *testing.T) {
 	}
 }
 
-func TestAProgramNamesItsSession(t *testing.T) {
+func TestProgramReportsItsSession(t *testing.T) {
 	t.Parallel()
 	f := folder(t)
 	a := attach(t, f, "", `echo '{"type":"system","subtype":"init","session_id":"own-id"}'`+echo)
@@ -384,7 +384,7 @@ func TestASessionIsAttachedOnce(t *testing.T) {
 	}
 }
 
-func TestAFolderOfOthersHasNoSessions(t *testing.T) {
+func TestSharedFolderIsRefused(t *testing.T) {
 	t.Parallel()
 	f := folder(t)
 	if err := os.Mkdir(f, 0o755); err != nil {

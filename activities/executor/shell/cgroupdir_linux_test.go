@@ -19,7 +19,7 @@ func needCgroups(t *testing.T) Mechanism {
 
 // The next attempt reuses a directory, alone or in a batch, unless the previous
 // attempt may have left something in it that affects the next one.
-func TestCgroupsAreUsedAgain(t *testing.T) {
+func TestCleanCgroupsAreReused(t *testing.T) {
 	const own = `d=$PARENT/$(sed -n 's#^0::.*/##p' /proc/self/cgroup); `
 	for name, test := range map[string]struct {
 		script string
@@ -77,7 +77,7 @@ func TestCgroupsAreUsedAgain(t *testing.T) {
 
 // The directory of a lost lease is not reused, since the watchdog may kill it at any
 // time.
-func TestCgroupsOfALostLeaseAreNotUsedAgain(t *testing.T) {
+func TestCgroupsOfALostLeaseAreNotReused(t *testing.T) {
 	e := newExecutor(t, Options{Mechanism: needCgroups(t)})
 	all := e.trees.(*cgroupFactory)
 	for range 3 {

@@ -13,7 +13,7 @@ import (
 	"switchyard/activities/executor"
 )
 
-func TestGPUs(t *testing.T) {
+func TestTaskSeesOnlyItsGPUs(t *testing.T) {
 	t.Parallel()
 	e := newExecutor(t, Options{Environ: []string{"PATH=" + os.Getenv("PATH"), "CUDA_VISIBLE_DEVICES=7"}})
 	own := map[string]string{"CUDA_VISIBLE_DEVICES": "0,1,2,3"}
@@ -55,7 +55,7 @@ shift 3
 exec "$@"
 `
 
-func TestNUMA(t *testing.T) {
+func TestProgramIsBoundToItsNUMANode(t *testing.T) {
 	bin := t.TempDir()
 	if err := os.WriteFile(filepath.Join(bin, "numactl"), []byte(fakeNumactl), 0o755); err != nil {
 		t.Fatal(err)

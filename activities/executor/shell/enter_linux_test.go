@@ -112,7 +112,7 @@ func (l *lasting) output(t *testing.T, script string) string {
 	return out.String()
 }
 
-func TestEnteredSandboxIsThatOfTheAttempt(t *testing.T) {
+func TestEnteredProgramsShareTheSandboxOfTheAttempt(t *testing.T) {
 	e := needSandbox(t, Options{})
 	a := lastingAttempt(t, true)
 	facts := `id -u; id -g; id -G; grep -E "^(Cap|NoNewPrivs|Seccomp)" /proc/self/status; for s in mnt net ipc; do readlink /proc/self/ns/$s; done; ls /proc | grep -c "^[0-9]*$" >/dev/null; cat /tmp/mark`
@@ -208,7 +208,7 @@ func TestEnteredProgramsEndWithTheAttempt(t *testing.T) {
 	}
 }
 
-func TestMemoryOfEnteredProgramsCounts(t *testing.T) {
+func TestEnteredProgramsCountTowardsTheMemoryLimit(t *testing.T) {
 	for _, sandbox := range []bool{false, true} {
 		t.Run(fmt.Sprint(sandbox), func(t *testing.T) {
 			t.Parallel()
@@ -228,7 +228,7 @@ func TestMemoryOfEnteredProgramsCounts(t *testing.T) {
 	}
 }
 
-func TestPausedAttemptIsNotEntered(t *testing.T) {
+func TestPausedAttemptRefusesPrograms(t *testing.T) {
 	e := newExecutor(t, Options{})
 	l := startLasting(t, e, lastingAttempt(t, false))
 	if err := e.Pause(t.Context(), l.ID); err != nil {

@@ -89,7 +89,7 @@ func newRecordedWatchdog(t *testing.T) (*watchdog, func() string) {
 
 // The worker sends a lease to the watchdog when the lease begins, when it is renewed, and
 // when the worker has asked the attempt to stop, after which the watchdog only kills it.
-func TestWatchdogIsToldOfLeases(t *testing.T) {
+func TestWorkerReportsLeasesToTheWatchdog(t *testing.T) {
 	w, next := newRecordedWatchdog(t)
 	begin := executor.Now()
 	lease := executor.NewLease(begin, time.Hour, 2*time.Hour)
@@ -216,7 +216,7 @@ func TestWatchdogAsksToStop(t *testing.T) {
 }
 
 // A watchdog that was held up processes pending messages before it acts on a lease.
-func TestWatchdogHearsBeforeItActs(t *testing.T) {
+func TestWatchdogReadsPendingMessagesBeforeItActs(t *testing.T) {
 	t.Parallel()
 	id := fmt.Sprintf("%d-%d/heard/c1", os.Getpid(), time.Now().UnixNano())
 	markedProgram(t, id, "echo ready; exec sleep 1000")
@@ -243,7 +243,7 @@ func TestWatchdogHearsBeforeItActs(t *testing.T) {
 
 // An attempt does not start if its lease ended while the worker was held up before the
 // fork.
-func TestNoStartWithoutLease(t *testing.T) {
+func TestAttemptWithLostLeaseDoesNotStart(t *testing.T) {
 	for _, m := range mechanismsHere(t) {
 		t.Run(string(m), func(t *testing.T) {
 			e := newExecutor(t, Options{Mechanism: m})

@@ -32,7 +32,7 @@ func limited(megabytes int64) executor.Attempt {
 	return executor.Attempt{Limits: executor.Limits{Memory: megabytes << 20}}
 }
 
-func TestMemoryLimit(t *testing.T) {
+func TestMemoryLimitKillsTheAttempt(t *testing.T) {
 	t.Parallel()
 	memoryLimit(t, mechanismsHere(t)[:1])
 }
@@ -75,7 +75,7 @@ func memoryLimit(t *testing.T, mechanisms []Mechanism) {
 }
 
 // A batch is limited as a whole, and each attempt in it has its own outcome.
-func TestMemoryLimitOfABatch(t *testing.T) {
+func TestBatchSharesOneMemoryLimit(t *testing.T) {
 	t.Parallel()
 	for _, m := range mechanismsHere(t) {
 		t.Run(string(m), func(t *testing.T) {
@@ -104,7 +104,7 @@ func TestMemoryLimitOfABatch(t *testing.T) {
 }
 
 // Concurrent attempts have separate limits.
-func TestManyWithLimits(t *testing.T) {
+func TestConcurrentAttemptsHaveSeparateLimits(t *testing.T) {
 	t.Parallel()
 	manyWithLimits(t, 8)
 }
@@ -134,7 +134,7 @@ func manyWithLimits(t *testing.T, count int) {
 }
 
 // Directories with limits are reused, unless that would affect the next attempt.
-func TestLimitsAreUsedAgain(t *testing.T) {
+func TestDirectoriesWithLimitsAreReused(t *testing.T) {
 	t.Parallel()
 	e := newExecutor(t, Options{})
 	needLimits(t, e)
@@ -160,7 +160,7 @@ func TestLimitsAreUsedAgain(t *testing.T) {
 }
 
 // The limits are written again for each attempt.
-func TestLimitsOfTheNextAttempt(t *testing.T) {
+func TestLimitsAreWrittenForEachAttempt(t *testing.T) {
 	t.Parallel()
 	e := newExecutor(t, Options{})
 	needLimits(t, e)
@@ -172,7 +172,7 @@ func TestLimitsOfTheNextAttempt(t *testing.T) {
 	}
 }
 
-func TestAttemptIsToldThatThereIsNoLimit(t *testing.T) {
+func TestLogNamesAnUnenforcedLimit(t *testing.T) {
 	t.Parallel()
 	var log bytes.Buffer
 	e := newExecutor(t, Options{Logger: slog.New(slog.NewTextHandler(&log, nil))})

@@ -120,7 +120,7 @@ func (s *sandbox) output(t *testing.T, script string) string {
 	return out.String()
 }
 
-func TestSandboxIsAUserOfItsOwnWithoutPrivileges(t *testing.T) {
+func TestSandboxRunsAsAnUnprivilegedUser(t *testing.T) {
 	s := newSandbox(t)
 	id := strings.Fields(s.output(t, "id -u; id -g; id -G"))
 	first := strconv.Itoa(sandboxUsers.First)
@@ -223,7 +223,7 @@ true`)
 }
 
 // Two concurrent sandboxes run as different users, each with a /tmp of its own.
-func TestSandboxesAreApart(t *testing.T) {
+func TestSandboxesAreIsolatedFromEachOther(t *testing.T) {
 	t.Parallel()
 	s := newSandbox(t)
 	ctx, cancel := context.WithCancel(t.Context())
@@ -261,7 +261,7 @@ func (c lineTo) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-func TestSandboxLimits(t *testing.T) {
+func TestSandboxEnforcesItsLimits(t *testing.T) {
 	t.Parallel()
 	s := newSandbox(t)
 	t.Run("memory", func(t *testing.T) {
@@ -295,7 +295,7 @@ func TestSandboxLimits(t *testing.T) {
 }
 
 // A temporary directory outside the workspace becomes /tmp, and the directories beside it are hidden.
-func TestSandboxWithTemporaryDirectoryElsewhere(t *testing.T) {
+func TestTemporaryDirectoryElsewhereBecomesTmp(t *testing.T) {
 	t.Parallel()
 	s := newSandbox(t)
 	root := filepath.Join(t.TempDir(), "private", "attempts")
@@ -314,7 +314,7 @@ func TestSandboxWithTemporaryDirectoryElsewhere(t *testing.T) {
 }
 
 // An attempt without a workspace has a private /tmp, too.
-func TestSandboxWithoutWorkspace(t *testing.T) {
+func TestSandboxWithoutWorkspaceHasATmp(t *testing.T) {
 	t.Parallel()
 	s := newSandbox(t)
 	a, out := s.attempt(t, `echo x >/tmp/x && cat /tmp/x && pwd`)
@@ -324,7 +324,7 @@ func TestSandboxWithoutWorkspace(t *testing.T) {
 	}
 }
 
-func TestSandboxInABatch(t *testing.T) {
+func TestBatchSharesOneSandboxUser(t *testing.T) {
 	t.Parallel()
 	s := newSandbox(t)
 	row, err := s.Batch("t/row/c1", nil)
@@ -356,7 +356,7 @@ func TestSandboxInABatch(t *testing.T) {
 }
 
 // A sandbox that cannot be built is a fault of the node, and the error says why.
-func TestSandboxThatCannotBeBuilt(t *testing.T) {
+func TestUnbuildableSandboxIsAFaultOfTheNode(t *testing.T) {
 	t.Parallel()
 	s := newSandbox(t)
 	a, _ := s.attempt(t, "true")

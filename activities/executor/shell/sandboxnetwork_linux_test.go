@@ -55,7 +55,7 @@ func (s *sandbox) dialer(t *testing.T) string {
 	return path
 }
 
-func TestSandboxReachesTheNodesNetworkOnlyWhenItAsks(t *testing.T) {
+func TestSandboxReachesTheNodesNetworkOnlyIfRequested(t *testing.T) {
 	s := newSandbox(t)
 	tcp, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

@@ -35,7 +35,7 @@ func run(t *testing.T, e *Executor, a executor.Attempt, command any) (executor.R
 	return r, out.String(), err
 }
 
-func TestEnvironmentIsOfTheNodeWhatItPassesOnAndTheTasks(t *testing.T) {
+func TestEnvironmentCombinesPassedVariablesAndTheTasks(t *testing.T) {
 	t.Parallel()
 	e := newExecutor(t, Options{
 		Environ: []string{
@@ -94,7 +94,7 @@ func TestProgramThatHasEndedIsNotStopped(t *testing.T) {
 	}
 }
 
-func TestPassNames(t *testing.T) {
+func TestPassNamesAreValidated(t *testing.T) {
 	for name, good := range map[string]bool{
 		"SSH_AUTH_SOCK": true, "AWS_*": true, "*": true, "_x1": true,
 		"": false, "A=b": false, "A-B": false, "1A": false, "*A": false, "A B": false, "SWITCHYARD_TOKEN": false, "SWITCHYARD_*": false,
@@ -196,7 +196,7 @@ func TestListRunsWithoutAShell(t *testing.T) {
 	}
 }
 
-func TestTasksAreOutOfTheTerminalsReach(t *testing.T) {
+func TestTasksHaveASessionOfTheirOwn(t *testing.T) {
 	t.Parallel()
 	e := newExecutor(t, Options{})
 	_, out, err := run(t, e, executor.Attempt{}, "ps -o pid=,pgid=,sid= -p $$; cat")
@@ -209,7 +209,7 @@ func TestTasksAreOutOfTheTerminalsReach(t *testing.T) {
 	}
 }
 
-func TestUsage(t *testing.T) {
+func TestResultReportsTimeAndMemory(t *testing.T) {
 	for _, m := range mechanismsHere(t) {
 		t.Run(string(m), func(t *testing.T) {
 			t.Parallel()
@@ -241,9 +241,9 @@ func TestUsage(t *testing.T) {
 	}
 }
 
-// TestPeakOfGrowingWorker checks that the memory of a worker that grows while it starts programs is never
+// TestPeakExcludesTheMemoryOfAGrowingWorker checks that the memory of a worker that grows while it starts programs is never
 // attributed to them.
-func TestPeakOfGrowingWorker(t *testing.T) { peakOfGrowingWorker(t, 20) }
+func TestPeakExcludesTheMemoryOfAGrowingWorker(t *testing.T) { peakOfGrowingWorker(t, 20) }
 
 func TestLongPeakOfGrowingWorker(t *testing.T) {
 	testneeds.Long(t)
@@ -283,7 +283,7 @@ func peakOfGrowingWorker(t *testing.T, tasks int) {
 	}
 }
 
-func TestPeakMemory(t *testing.T) {
+func TestPeakMemoryPrefersWait4AboveTheBaseline(t *testing.T) {
 	for _, test := range []struct{ waited, baseline, sampled, want int64 }{
 		{100, 50, 80, 100}, {50, 50, 10, 10}, {50, 50, 0, 0},
 	} {
@@ -340,7 +340,7 @@ func TestOtherChildrenKeepTheirExitStatus(t *testing.T) {
 
 // Closing an Executor does not reap programs of another Executor of this process that have not been waited for
 // yet.
-func TestClosedExecutorTakesNoExitStatusOfAnother(t *testing.T) {
+func TestClosingAnExecutorReapsNoProgramOfAnother(t *testing.T) {
 	newExecutor(t, Options{Mechanism: EnvMarker})
 	closing, err := New(Options{Mechanism: EnvMarker})
 	if err != nil {
@@ -398,7 +398,7 @@ func TestAttemptsDoNotEndEachOther(t *testing.T) {
 }
 
 // A process that clears its marker is found by its session or by descent.
-func TestMarkIsNotTheOnlyTrace(t *testing.T) {
+func TestProcessWithoutMarkerIsFoundBySessionOrDescent(t *testing.T) {
 	t.Parallel()
 	e := newExecutor(t, Options{Mechanism: EnvMarker})
 	for name, command := range map[string]string{
@@ -417,7 +417,7 @@ func TestMarkIsNotTheOnlyTrace(t *testing.T) {
 	}
 }
 
-func TestNestedCgroupsGoToo(t *testing.T) {
+func TestNestedCgroupsAreRemoved(t *testing.T) {
 	if mechanismsHere(t)[0] != Cgroup {
 		testneeds.Missing(t, "no cgroups here")
 	}
@@ -439,7 +439,7 @@ func TestNestedCgroupsGoToo(t *testing.T) {
 	}
 }
 
-func TestClosedExecutorRefuses(t *testing.T) {
+func TestClosedExecutorRefusesAttempts(t *testing.T) {
 	e, err := New(Options{})
 	if err != nil {
 		t.Fatal(err)
@@ -452,7 +452,7 @@ func TestClosedExecutorRefuses(t *testing.T) {
 	}
 }
 
-func TestUnknownMechanism(t *testing.T) {
+func TestUnknownMechanismIsRefused(t *testing.T) {
 	if _, err := New(Options{Mechanism: "magic"}); err == nil {
 		t.Error("no error")
 	}

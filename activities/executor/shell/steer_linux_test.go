@@ -90,7 +90,7 @@ func (s *steerable) wantNoProgress(t *testing.T) {
 	}
 }
 
-func TestPause(t *testing.T) {
+func TestPauseStopsEveryProcess(t *testing.T) {
 	t.Parallel()
 	for _, m := range mechanismsHere(t) {
 		if m == Group {
@@ -134,7 +134,7 @@ func TestPause(t *testing.T) {
 }
 
 // The suspension of one attempt does not affect the next one in the same process tree.
-func TestPauseInABatch(t *testing.T) {
+func TestPauseDoesNotAffectTheNextAttemptOfABatch(t *testing.T) {
 	t.Parallel()
 	for _, m := range mechanismsHere(t) {
 		t.Run(string(m), func(t *testing.T) {

@@ -60,7 +60,7 @@ echo $line`)
 }
 
 // The strays do not include an attempt whose id is in use again.
-func TestStraysLeaveWhatHasBegunAgain(t *testing.T) {
+func TestStraysExcludeRestartedAttempts(t *testing.T) {
 	s := newStrays(slog.New(slog.DiscardHandler))
 	s.noteEnd("again")
 	s.noteEnd("over")

@@ -210,7 +210,7 @@ func endsTheTree(t *testing.T, m Mechanism, env ...string) {
 
 // Without a watchdog, the parent-death signal ends the program itself. With cgroups, the next
 // worker that starts ends the other processes.
-func TestNextWorkerEndsWhatAKilledOneLeft(t *testing.T) {
+func TestNextWorkerKillsProcessesOfAKilledOne(t *testing.T) {
 	if mechanismsHere(t)[0] != Cgroup {
 		testneeds.Missing(t, "no cgroups here")
 	}
@@ -227,7 +227,7 @@ func TestNextWorkerEndsWhatAKilledOneLeft(t *testing.T) {
 }
 
 // A new worker leaves the tasks of a living worker alone.
-func TestNextWorkerLeavesALivingOneAlone(t *testing.T) {
+func TestNextWorkerSparesTasksOfALivingOne(t *testing.T) {
 	if mechanismsHere(t)[0] != Cgroup {
 		testneeds.Missing(t, "no cgroups here")
 	}
@@ -287,7 +287,7 @@ func TestKilledWatchdogIsReplaced(t *testing.T) {
 }
 
 // A program whose main does not call ServeIfAsked works, but without a watchdog.
-func TestWatchdogThatDoesNotStay(t *testing.T) {
+func TestWorkerRunsWithoutAWatchdogThatKeepsEnding(t *testing.T) {
 	for _, m := range mechanismsHere(t) {
 		t.Run(string(m), func(t *testing.T) {
 			var log bytes.Buffer
@@ -305,7 +305,7 @@ func TestWatchdogThatDoesNotStay(t *testing.T) {
 	}
 }
 
-func TestWatchdogHears(t *testing.T) {
+func TestWatchdogParsesMessages(t *testing.T) {
 	w := watchdogproc.NewTable()
 	for _, line := range []string{`cgroup "/a b"`, `add "run/x/c1" 1 2`, `add "odd\n\"id" 3 4`, `lease "odd\n\"id" 5 6`, `remove "run/x/c1"`} {
 		if bye, err := w.Receive(line); bye || err != nil {

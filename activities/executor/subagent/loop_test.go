@@ -146,7 +146,7 @@ func TestLimitsEndAnAgentThatContinuesWithLargerOnes(t *testing.T) {
 	}
 }
 
-func TestAnswersThatDoNotMatchAreAskedForAgain(t *testing.T) {
+func TestMismatchedAnswersAreCorrected(t *testing.T) {
 	t.Parallel()
 	schema := map[string]any{"type": "object", "required": []any{"score"}, "properties": map[string]any{"score": map[string]any{"type": "integer"}}}
 	c := newTrial(t,
@@ -189,7 +189,7 @@ func TestAnswersThatAreCutOffAreContinued(t *testing.T) {
 	}
 }
 
-func TestProviderThatFailsForAWhileFailsNoAttempt(t *testing.T) {
+func TestTemporaryProviderFailureDoesNotFailTheAttempt(t *testing.T) {
 	t.Parallel()
 	for name, fault := range map[string]scriptedmodel.Fault{
 		"rate limit": {Times: 2, Status: 429}, "overload": {Times: 2, Status: 529}, "error": {Times: 3, Status: 500},
@@ -206,7 +206,7 @@ func TestProviderThatFailsForAWhileFailsNoAttempt(t *testing.T) {
 	}
 }
 
-func TestProviderThatDoesNotComeBackIsNamed(t *testing.T) {
+func TestPermanentProviderFailureNamesTheProvider(t *testing.T) {
 	t.Parallel()
 	c := newTrial(t, scriptedmodel.Rule{Reply: says("never"), Fault: &scriptedmodel.Fault{Status: 500}})
 	c.executor.patience = 50 * time.Millisecond
@@ -229,7 +229,7 @@ func TestAReplyThatDoesNotEndIsNotAskedForAgain(t *testing.T) {
 	}
 }
 
-func TestCallsThatCannotBeMadeAreAnswered(t *testing.T) {
+func TestInvalidCallsGetAnErrorResult(t *testing.T) {
 	t.Parallel()
 	c := newTrial(t,
 		scriptedmodel.Rule{When: turns(0), Reply: calls("read_fil", `{}`)},
@@ -310,7 +310,7 @@ func (p asProvider) RoundTrip(r *http.Request) (*http.Response, error) {
 	return p.base.RoundTrip(r)
 }
 
-func TestKeyOfTheNodeIsForTasksThatBringNone(t *testing.T) {
+func TestKeyOfTheNodeIsUsedWithoutATaskKey(t *testing.T) {
 	t.Parallel()
 	c := newTrial(t, scriptedmodel.Rule{Reply: says("done")})
 	delete(c.env, "ANTHROPIC_API_KEY")

@@ -37,7 +37,7 @@ func newProgram(t *testing.T, answer string) (c *trial, broken string) {
 	return c, broken
 }
 
-func TestProgramLeadsAnAgent(t *testing.T) {
+func TestProgramDrivesAnAgent(t *testing.T) {
 	t.Parallel()
 	c, broken := newProgram(t, "done")
 	if err := os.WriteFile(broken, nil, 0o600); err != nil {
@@ -58,7 +58,7 @@ func TestProgramLeadsAnAgent(t *testing.T) {
 	}
 }
 
-func TestAnswerOfAProgramIsHeldToItsSchema(t *testing.T) {
+func TestAnswerOfAProgramMustMatchItsSchema(t *testing.T) {
 	t.Parallel()
 	c, _ := newProgram(t, "done")
 	c.spec["outputSchema"] = map[string]any{"type": "object", "required": []any{"score"}}

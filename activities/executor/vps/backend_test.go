@@ -52,7 +52,7 @@ func (s *scripted) Enter(context.Context, string) (executor.Inside, error) {
 }
 
 // The backend that the spec names runs, steers, enters and finds a machine, and no other backend does.
-func TestBackendOfTheSpecHasTheMachine(t *testing.T) {
+func TestMachineUsesTheBackendOfItsSpec(t *testing.T) {
 	t.Parallel()
 	virtual := &scripted{ended: make(chan struct{}), left: []executor.Leftover{{ID: "left", Running: true}}}
 	_, c := newExecutor(t, containers.Options{})
@@ -96,7 +96,7 @@ func TestBackendOfTheSpecHasTheMachine(t *testing.T) {
 }
 
 // A node without QEMU is at fault, not the task.
-func TestNodeWithoutVirtualMachinesSaysSo(t *testing.T) {
+func TestMissingQEMUIsReported(t *testing.T) {
 	t.Parallel()
 	e, _ := newExecutor(t, containers.Options{})
 	a, _ := attempt(t, map[string]any{"backend": v1.BackendQEMU, "image": "", "vmImage": "/srv/a.qcow2"})

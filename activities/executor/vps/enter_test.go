@@ -33,7 +33,7 @@ func TestInsideConformance(t *testing.T) {
 
 // Sessions start at home or in the directory of the spec. A restart ends them, and they work again after a restart and
 // under a later worker.
-func TestSessions(t *testing.T) {
+func TestSessionsStartAtHomeAndEndWithARestart(t *testing.T) {
 	t.Parallel()
 	e, _ := newExecutor(t, containers.Options{})
 	for dir, want := range map[string]string{"": "/\n", "/etc": "/etc\n"} {

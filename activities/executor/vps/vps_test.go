@@ -174,7 +174,7 @@ func TestMachineOutlivesItsWorker(t *testing.T) {
 	nothingLeft(t, a)
 }
 
-func TestEndWithoutWorkerIsKnownLater(t *testing.T) {
+func TestEndWithoutAWorkerIsReportedByTheNextOne(t *testing.T) {
 	t.Parallel()
 	e, _ := newExecutor(t, containers.Options{})
 	a, out := attempt(t, script(`echo ready; while [ ! -e /tmp/flag ]; do sleep 0.05; done; exit 5`))
@@ -193,7 +193,7 @@ func TestEndWithoutWorkerIsKnownLater(t *testing.T) {
 	nothingLeft(t, a)
 }
 
-func TestStop(t *testing.T) {
+func TestStopEndsTheMachineGracefully(t *testing.T) {
 	t.Parallel()
 	e, _ := newExecutor(t, containers.Options{})
 	if err := e.Stop(t.Context(), "none"); !errors.Is(err, executor.ErrNotRunning) {
@@ -223,7 +223,7 @@ func TestStop(t *testing.T) {
 }
 
 // A restart keeps the files and the attempt, and ends the processes.
-func TestRestart(t *testing.T) {
+func TestRestartKeepsFilesAndAttempt(t *testing.T) {
 	t.Parallel()
 	e, _ := newExecutor(t, containers.Options{})
 	if err := e.Restart(t.Context(), "none"); !errors.Is(err, executor.ErrNotRunning) {
@@ -310,7 +310,7 @@ func TestRestartIsRefusedWithHeldMounts(t *testing.T) {
 }
 
 // An end that is caused through the engine from outside has a clear message.
-func TestEndsByOthers(t *testing.T) {
+func TestExternalEndIsReported(t *testing.T) {
 	t.Parallel()
 	e, _ := newExecutor(t, containers.Options{})
 	for name, test := range map[string]struct {
@@ -349,7 +349,7 @@ func TestEndsByOthers(t *testing.T) {
 }
 
 // A program in the machine that takes too much memory is killed. If it is the init process, the machine ends.
-func TestOutOfMemory(t *testing.T) {
+func TestOutOfMemoryIsReported(t *testing.T) {
 	t.Parallel()
 	e, _ := newExecutor(t, containers.Options{})
 	a, out := attempt(t, script("x=$(yes | head -c 300000000); echo $x | wc -c"))

@@ -12,7 +12,7 @@ import (
 	"google.golang.org/protobuf/types/known/structpb"
 )
 
-func TestParse(t *testing.T) {
+func TestParseReadsJSONAndLines(t *testing.T) {
 	for name, test := range map[string]struct {
 		text string
 		want map[string]any

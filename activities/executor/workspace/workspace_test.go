@@ -59,7 +59,7 @@ func prepare(t testing.TB, root string, r Request) *Workspace {
 	return w
 }
 
-func TestEnv(t *testing.T) {
+func TestEnvHoldsTheContract(t *testing.T) {
 	item, numa := structpb.NewStringValue("a b"), 1
 	full := Request{
 		RunID: "build-x1", Workflow: "build", Task: "test", TaskID: "build-x1/test", Attempt: 2, Node: "n1",
@@ -94,7 +94,7 @@ func TestEnv(t *testing.T) {
 	}
 }
 
-func TestPrepare(t *testing.T) {
+func TestPrepareCreatesThePrivateDirectory(t *testing.T) {
 	t.Chdir(t.TempDir())
 	w := prepare(t, filepath.Join("not", "there", "yet"), Request{Task: "t"})
 	if !filepath.IsAbs(w.Dir()) {
@@ -116,7 +116,7 @@ func TestPrepare(t *testing.T) {
 	}
 }
 
-func TestInput(t *testing.T) {
+func TestInputMergesItsSources(t *testing.T) {
 	for name, test := range map[string]struct {
 		input     *structpb.Struct
 		parents   map[string]*structpb.Value
@@ -187,7 +187,7 @@ func TestInput(t *testing.T) {
 	}
 }
 
-func TestReadBack(t *testing.T) {
+func TestOutputAndContextUpdateAreReadBack(t *testing.T) {
 	w := prepare(t, t.TempDir(), Request{Task: "t"})
 	for name, read := range map[string]func(func([]byte) []byte) (*structpb.Struct, error){"output": w.Output, "context-update": w.ContextUpdate} {
 		s, err := read(bytes.Clone)
@@ -204,7 +204,7 @@ func TestReadBack(t *testing.T) {
 	}
 }
 
-func TestLimits(t *testing.T) {
+func TestOversizedFilesAreRefused(t *testing.T) {
 	w := prepare(t, t.TempDir(), Request{Task: "t"})
 	for name, test := range map[string]struct {
 		most int
@@ -224,7 +224,7 @@ func TestLimits(t *testing.T) {
 	}
 }
 
-func TestCloseTwice(t *testing.T) {
+func TestSecondCloseIsANoOp(t *testing.T) {
 	w, err := NewRoot(t.TempDir(), "").Prepare(Request{Task: "t"})
 	if err != nil {
 		t.Fatal(err)
@@ -237,7 +237,7 @@ func TestCloseTwice(t *testing.T) {
 }
 
 // A directory is reused only if the attempt left it as it was.
-func TestReuse(t *testing.T) {
+func TestOnlyUnchangedDirectoriesAreReused(t *testing.T) {
 	for name, test := range map[string]struct {
 		leave func(w *Workspace, outside string) error
 		again bool
@@ -316,7 +316,7 @@ func testReuse(t *testing.T, root *Root, leave func(w *Workspace, outside string
 	}
 }
 
-func TestTemporaryDirectoryElsewhere(t *testing.T) {
+func TestTemporaryDirectoriesMayBeOutsideTheWorkspace(t *testing.T) {
 	t.Chdir(t.TempDir())
 	root := NewRoot("attempts", "fast")
 	w, err := root.Prepare(Request{Task: "t"})
@@ -377,7 +377,7 @@ func TestSweepClearsBothDirectories(t *testing.T) {
 }
 
 // Nothing of one instance of a batch is left for the next one, which reuses the directory if it is unchanged.
-func TestNext(t *testing.T) {
+func TestNextClearsThePreviousInstance(t *testing.T) {
 	root := NewRoot(t.TempDir(), "")
 	w, err := root.Prepare(Request{Task: "t", Index: 0, Count: 3, Checkpoint: []byte("so far")})
 	if err != nil {
@@ -416,7 +416,7 @@ func TestNext(t *testing.T) {
 	}
 }
 
-func TestCheckpoint(t *testing.T) {
+func TestCheckpointReadsEachVersionOnce(t *testing.T) {
 	w := prepare(t, t.TempDir(), Request{Task: "t", Checkpoint: []byte("before")})
 	file := w.Env()["SWITCHYARD_CHECKPOINT"]
 	var state CheckpointState

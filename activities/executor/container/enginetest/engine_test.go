@@ -13,7 +13,7 @@ import (
 	"switchyard/activities/executor/container/enginetest"
 )
 
-func TestImage(t *testing.T) {
+func TestImageRunsAShell(t *testing.T) {
 	image := enginetest.Image(t)
 	out, err := exec.Command("docker", "run", "--rm", image, "sh", "-c", "echo $((40 + 2))").CombinedOutput()
 	if err != nil || strings.TrimSpace(string(out)) != "42" {
@@ -21,7 +21,7 @@ func TestImage(t *testing.T) {
 	}
 }
 
-func TestRegistry(t *testing.T) {
+func TestRegistryTakesPushesAndPulls(t *testing.T) {
 	image, host := enginetest.Image(t), enginetest.Registry(t, nil)
 	name := host + "/a/b:1"
 	for _, args := range [][]string{{"tag", image, name}, {"push", "-q", name}, {"rmi", name}, {"pull", "-q", name}, {"rmi", name}} {
@@ -32,7 +32,7 @@ func TestRegistry(t *testing.T) {
 }
 
 // A container continues when its engine is killed and started again.
-func TestOwn(t *testing.T) {
+func TestContainersSurviveAKilledEngine(t *testing.T) {
 	engine := enginetest.Own(t)
 	ctx := t.Context()
 	c, err := engine.Docker.ContainerCreate(ctx, &container.Config{Image: engine.Image, Cmd: []string{"sleep", "1000"}},

@@ -158,7 +158,7 @@ func (c *Clusters) reaches(names ...string) func() bool {
 	return func() bool { return strings.Join(c.Reachable(), " ") == strings.Join(names, " ") }
 }
 
-func TestClusterIsReachedAtOnce(t *testing.T) {
+func TestClusterIsReachableAfterTheFirstProbe(t *testing.T) {
 	s := startServer(t, "", "")
 	c, log := open(t, write(t, filepath.Join(t.TempDir(), "config"), s.kubeconfig("first")), Options{})
 	if !c.reaches("prod")() {
@@ -177,7 +177,7 @@ func TestClusterIsReachedAtOnce(t *testing.T) {
 	}
 }
 
-func TestClusterThatGoesAwayAndReturnsIsLoggedOnceEach(t *testing.T) {
+func TestClusterOutageAndReturnAreLoggedOnce(t *testing.T) {
 	s := startServer(t, "", "")
 	c, log := open(t, write(t, filepath.Join(t.TempDir(), "config"), s.kubeconfig("first")), often)
 	eventually(t, log, "reached", c.reaches("prod"))
@@ -243,7 +243,7 @@ func TestClientFollowsAClusterThatMoves(t *testing.T) {
 	}
 }
 
-func TestWrappedTransportSeesTheRequestsAlsoToAClusterThatMoves(t *testing.T) {
+func TestWrappedTransportSeesRequestsAfterAClusterMoves(t *testing.T) {
 	from, to := startServer(t, "", ""), startServer(t, "", "")
 	file := write(t, filepath.Join(t.TempDir(), "config"), from.kubeconfig("first"))
 	var seen atomic.Int32
@@ -282,7 +282,7 @@ func TestClusterWithoutCredentialsIsAway(t *testing.T) {
 	}
 }
 
-func TestClusterWhoseUserMayCreateNoJobsIsReachedWithAWarning(t *testing.T) {
+func TestClusterWithoutPermissionToCreateJobsIsReachableWithAWarning(t *testing.T) {
 	s := startServer(t, "", "")
 	s.denied.Store(true)
 	c, log := open(t, write(t, filepath.Join(t.TempDir(), "config"), s.kubeconfig("first")), often)
@@ -293,7 +293,7 @@ func TestClusterWhoseUserMayCreateNoJobsIsReachedWithAWarning(t *testing.T) {
 	}
 }
 
-func TestClusterOfAnUnknownAuthorityIsAway(t *testing.T) {
+func TestClusterWithUntrustedCertificateIsAway(t *testing.T) {
 	s := startServer(t, "", "")
 	text := s.kubeconfig("first")
 	at := strings.Index(text, ", certificate-authority-data")
@@ -304,7 +304,7 @@ func TestClusterOfAnUnknownAuthorityIsAway(t *testing.T) {
 	})
 }
 
-func TestClusterOfAnotherNameThanItsCertificateIsAway(t *testing.T) {
+func TestClusterWithMismatchedCertificateIsAway(t *testing.T) {
 	s := startServer(t, "", "")
 	text := strings.Replace(s.kubeconfig("first"), "127.0.0.1", "localhost", 1)
 	_, log := open(t, write(t, filepath.Join(t.TempDir(), "config"), text), often)

@@ -51,7 +51,7 @@ func attempt() executor.Attempt {
 	}
 }
 
-func TestBuildMakesJobAndSecret(t *testing.T) {
+func TestBuildCreatesJobAndSecret(t *testing.T) {
 	const everything = `{"namespace": "ml", "image": "alpine", "command": ["train"], "args": ["--fast"], "labels": {"team": "a"}, "annotations": {"note": "b"},
 		"template": {"metadata": {"labels": {"app": "x"}}, "spec": {"initContainers": [{"name": "prepare", "image": "i"}], "volumes": [{"name": "v", "emptyDir": {}}],
 		"containers": [{"name": "side", "image": "s"}, {"name": "main", "env": [{"name": "ID", "value": "$(SWITCHYARD_RUN_ID)"}], "volumeMounts": [{"name": "v", "mountPath": "/v"}], "resources": {"limits": {"ephemeral-storage": "1Gi"}}}]}}}`
@@ -141,7 +141,7 @@ func TestBuildRefusesWhatCannotStart(t *testing.T) {
 	}
 }
 
-func TestOwnMakesTheSecretEndWithItsJob(t *testing.T) {
+func TestOwnDeletesTheSecretWithItsJob(t *testing.T) {
 	secret := &corev1.Secret{}
 	Own(secret, &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Name: "j", UID: "u"}})
 	want := []metav1.OwnerReference{{APIVersion: "batch/v1", Kind: "Job", Name: "j", UID: "u"}}
@@ -160,7 +160,7 @@ func identities() *rapid.Generator[executor.Identity] {
 	})
 }
 
-func TestNamesAreLabelsThatOneAttemptHas(t *testing.T) {
+func TestNamesAreUniqueDNSLabels(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		a, b := identities().Draw(t, "a"), identities().Draw(t, "b")
 		if faults := validation.IsDNS1123Label(Name(a)); len(faults) > 0 {
@@ -203,7 +203,7 @@ func TestNameIsStable(t *testing.T) {
 // stableName is the name of the first attempt of task t of run r, which must stay the same in every version.
 const stableName = "sy-r-t-juuoc2lizubrrgvvhlwkvcw6ve"
 
-func TestIdentityIsReadBack(t *testing.T) {
+func TestIdentityRoundTrips(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		id := identities().Draw(t, "id")
 		got, ok := Identity(map[string]string{AnnotationIdentity: identityText(id)})
@@ -218,7 +218,7 @@ func TestIdentityIsReadBack(t *testing.T) {
 	}
 }
 
-func TestClaimIsReadBack(t *testing.T) {
+func TestClaimRoundTrips(t *testing.T) {
 	if n, holder, ok := ParseClaim(FormatClaim(12, "worker-1/x7/y")); n != 12 || holder != "worker-1/x7/y" || !ok {
 		t.Errorf("%d, %q, %v", n, holder, ok)
 	}

@@ -154,7 +154,7 @@ func TestLogThatWasCutHasNoDamagedFile(t *testing.T) {
 	}
 }
 
-func TestFilesThatDoNotTravelAreExplained(t *testing.T) {
+func TestMissingFilesAreExplained(t *testing.T) {
 	log := logOf(t, "", content{kind: Output, size: MaxFile + 1}, content{kind: ContextUpdate, err: errors.New("it is a directory")})
 	_, r := readInPieces(t, log, func() int { return 10 })
 	files, err := r.Files()
@@ -184,7 +184,7 @@ func TestFramesStandAmongTextOfTheOtherStream(t *testing.T) {
 	}
 }
 
-func TestFramesThatAreReadAgainFromTheFirstAreWhole(t *testing.T) {
+func TestFramesReadAgainFromTheFirstAreComplete(t *testing.T) {
 	data := randomBytes(3 * chunkSize)
 	log := logOf(t, "out\n", whole(Output, data))
 	again := log[len("out\n"):]

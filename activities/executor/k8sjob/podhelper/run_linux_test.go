@@ -89,7 +89,7 @@ func TestProgramHasStreamsAndEnvironment(t *testing.T) {
 	}
 }
 
-func TestFilesOfTheProgramTravel(t *testing.T) {
+func TestFilesOfTheProgramAreTransferred(t *testing.T) {
 	got := run(t, helper(t, "sh", "-c", `printf out; echo a=1 > "$SWITCHYARD_OUTPUT"; head -c 4194304 /dev/zero > "$SWITCHYARD_CONTEXT_UPDATE"; exit 3`))
 	if got.code != 3 || got.stdout != "out\n" || got.err != nil || string(got.files[Output]) != "a=1\n" || !bytes.Equal(got.files[ContextUpdate], make([]byte, MaxFile)) {
 		t.Errorf("code %d, %q, %v, %d files", got.code, got.stdout, got.err, len(got.files))
@@ -104,7 +104,7 @@ func TestFilesOfTheProgramTravel(t *testing.T) {
 	}
 }
 
-func TestNoFramesComeWithoutNonce(t *testing.T) {
+func TestWithoutNonceNoFramesArePrinted(t *testing.T) {
 	cmd := helper(t, "sh", "-c", `echo a=1 | tee "$SWITCHYARD_OUTPUT"`)
 	cmd.Env = append(cmd.Env, FrameVariable+"=")
 	if got := run(t, cmd); got.stdout != "a=1\n" || got.code != 0 || !errors.Is(got.err, ErrNoList) {
@@ -169,7 +169,7 @@ func TestStopReachesChildrenOfTheProgram(t *testing.T) {
 	}
 }
 
-func TestWhatTheProgramLeavesIsKilledBeforeTheFrames(t *testing.T) {
+func TestRemainingProcessesAreKilledBeforeTheFrames(t *testing.T) {
 	// Each process is an orphan in a session of its own. The second one would print into the frames.
 	cmd := helper(t, "sh", "-c", `
 		(setsid sh -c 'echo $$ > pid; exec sleep 1000' &)

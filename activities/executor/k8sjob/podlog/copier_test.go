@@ -86,7 +86,7 @@ func TestLogIsReadAgainFromTheEarliestLineOfItsPosition(t *testing.T) {
 }
 
 // There is a mark before a line at most once in 64 KiB or a second.
-func TestMarksAreFew(t *testing.T) {
+func TestMarksAreRateLimited(t *testing.T) {
 	var marks int
 	var written int64
 	c := newCopier(Options{

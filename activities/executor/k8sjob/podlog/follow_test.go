@@ -99,7 +99,7 @@ func drawFaults(t *rapid.T) []fault {
 }
 
 // The log is copied once, wherever streams are cut, stall or are refused, and resumes completely from each mark.
-func TestLogIsCopiedOnceWhateverBecomesOfItsStreams(t *testing.T) {
+func TestLogIsCopiedOnceDespiteBrokenStreams(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		messages, faults, more := drawMessages(rt), drawFaults(rt), drawFaults(rt)
 		if len(messages) > 0 {
@@ -159,7 +159,7 @@ func TestLogThatIsCutAtAnyByteIsCopiedOnce(t *testing.T) {
 }
 
 // An API server that loses the node ends a stream as if it were complete.
-func TestLogThatSeemsToEndEarlyIsReadAgain(t *testing.T) {
+func TestPrematureEndOfLogIsReadAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &server{messages: lines(9, time.Second), start: time.Now(), uid: "u-1"}
 		s.faults = []fault{{cut: 0, isClean: true, isLast: true}}
@@ -337,7 +337,7 @@ func TestRotationLosesOnlyWhatIsGone(t *testing.T) {
 	}
 }
 
-func TestLineInPartsIsJoined(t *testing.T) {
+func TestSplitLineIsJoined(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		long := strings.Repeat("0123456789abcdef", 1<<10)
 		s := &server{start: time.Now(), uid: "u-1"}

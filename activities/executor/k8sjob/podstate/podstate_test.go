@@ -49,7 +49,7 @@ func withoutStatus(phase corev1.PodPhase, reason, message string) *corev1.Pod {
 	return pod
 }
 
-func TestEndsAreToldApart(t *testing.T) {
+func TestEndOfClassifiesEnds(t *testing.T) {
 	t.Parallel()
 	failedInit := withoutStatus(corev1.PodFailed, "", "")
 	failedInit.Status.InitContainerStatuses = []corev1.ContainerStatus{{Name: "prepare", State: corev1.ContainerState{
@@ -110,7 +110,7 @@ func TestEndsAreToldApart(t *testing.T) {
 	}
 }
 
-func TestWaitsSayWhatTheClusterSays(t *testing.T) {
+func TestWaitOfQuotesTheCluster(t *testing.T) {
 	t.Parallel()
 	waiting := func(reason, message string) *corev1.Pod {
 		pod := withoutStatus(corev1.PodPending, "", "")
@@ -144,7 +144,7 @@ func TestWaitsSayWhatTheClusterSays(t *testing.T) {
 	}
 }
 
-func TestJobEndHasTheWordsOfTheCluster(t *testing.T) {
+func TestJobEndQuotesTheCluster(t *testing.T) {
 	t.Parallel()
 	job := &batchv1.Job{}
 	if over, _, _ := JobEnd(job); over {

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-func TestInspectTellsFormatAndSize(t *testing.T) {
+func TestInspectReturnsFormatAndSize(t *testing.T) {
 	needQemuImg(t)
 	dir := t.TempDir()
 	newImage(t, dir, "new.qcow2", "3G")
@@ -44,7 +44,7 @@ func TestInspectTellsFormatAndSize(t *testing.T) {
 	}
 }
 
-func TestInspectRefusesWhatIsNoImageOrNamesOtherFiles(t *testing.T) {
+func TestInspectRefusesNonImagesAndExternalReferences(t *testing.T) {
 	needQemuImg(t)
 	dir := t.TempDir()
 	secret := filepath.Join(dir, "shadow")

@@ -119,7 +119,7 @@ func TestPeersThatAreNotQEMUAreRefused(t *testing.T) {
 	}
 }
 
-func TestPeersThatDoNotAnswerAreNotWaitedFor(t *testing.T) {
+func TestSilentPeersTimeOut(t *testing.T) {
 	soon := func() (context.Context, context.CancelFunc) {
 		return context.WithTimeout(t.Context(), 50*time.Millisecond)
 	}

@@ -74,7 +74,7 @@ func read(t *testing.T, path string) map[string]string {
 	return files
 }
 
-func TestSeedReadsBack(t *testing.T) {
+func TestSeedRoundTrips(t *testing.T) {
 	host, hostPublic := newKey(t)
 	_, key := newKey(t)
 	key += ` who: "me" # \ 'it'`

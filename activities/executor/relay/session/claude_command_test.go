@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-func TestClaudeGetsTheArgumentsOfASession(t *testing.T) {
+func TestClaudeCommandGetsStreamingFlags(t *testing.T) {
 	const stream = " --input-format stream-json --output-format stream-json --verbose"
 	for command, test := range map[string]struct{ name, want, id string }{
 		"claude":                        {"s-1", "claude -p" + stream, "s-1"},

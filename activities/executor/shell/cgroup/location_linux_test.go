@@ -2,7 +2,7 @@ package cgroup
 
 import "testing"
 
-func TestFindCgroup(t *testing.T) {
+func TestCgroupIsFoundInMountTables(t *testing.T) {
 	const (
 		hybrid = "31 23 0:28 / /sys/fs/cgroup rw - tmpfs tmpfs rw\n" +
 			"32 31 0:29 / /sys/fs/cgroup/cpu rw,relatime - cgroup cgroup rw,cpu\n" +

@@ -8,7 +8,7 @@ import (
 	"switchyard/activities/executor"
 )
 
-func TestSettings(t *testing.T) {
+func TestLimitsBecomeSettings(t *testing.T) {
 	text := func(all []Setting) string {
 		var b strings.Builder
 		for _, s := range all {

@@ -30,7 +30,7 @@ func serveSlowEnds(t *testing.T, end func(*http.Request)) (*httptest.Server, *at
 	return server, connections
 }
 
-func TestRepliesShareAConnectionAlthoughTheirResponsesEndLater(t *testing.T) {
+func TestRepliesShareAConnectionDespiteLateResponseEnds(t *testing.T) {
 	t.Parallel()
 	eachProvider(t, func(t *testing.T, provider string) {
 		server, connections := serveSlowEnds(t, func(*http.Request) { time.Sleep(time.Millisecond) })
@@ -48,7 +48,7 @@ func TestRepliesShareAConnectionAlthoughTheirResponsesEndLater(t *testing.T) {
 	})
 }
 
-func TestResponseThatStaysOpenDelaysNoReply(t *testing.T) {
+func TestOpenResponseDoesNotDelayTheReply(t *testing.T) {
 	t.Parallel()
 	eachProvider(t, func(t *testing.T, provider string) {
 		server, _ := serveSlowEnds(t, func(r *http.Request) { <-r.Context().Done() })

@@ -106,7 +106,7 @@ func TestUnknownModelsAreNamed(t *testing.T) {
 	}
 }
 
-func TestSpentCreditIsNoRateLimit(t *testing.T) {
+func TestSpentCreditIsNotARateLimit(t *testing.T) {
 	t.Parallel()
 	server := raw(t, 429, "application/json", `{"error":{"message":"You exceeded your quota","type":"insufficient_quota","code":"insufficient_quota"}}`)
 	if e := failure(t, ask(t, providerOpenAI, server, nil), says("go")); e.Kind != Refused || !strings.Contains(e.Error(), "add credit") {
@@ -187,7 +187,7 @@ func TestSlowRepliesDoNotStall(t *testing.T) {
 	})
 }
 
-func TestTimeOfTheCallerIsNoSilence(t *testing.T) {
+func TestSlowCallerDoesNotCountAsStall(t *testing.T) {
 	t.Parallel()
 	eachProvider(t, func(t *testing.T, provider string) {
 		_, server := serve(t, scriptedmodel.Rule{Reply: scriptedmodel.Reply{Text: "a reply of more than one chunk"}})
@@ -285,7 +285,7 @@ func TestRedirectsAreNotFollowed(t *testing.T) {
 	})
 }
 
-func TestResponsesThatAreNoStreamAreNamed(t *testing.T) {
+func TestNonStreamResponsesAreReported(t *testing.T) {
 	t.Parallel()
 	eachProvider(t, func(t *testing.T, provider string) {
 		e := failure(t, ask(t, provider, raw(t, 200, "text/html", "<html>log in</html>"), nil), says("go"))

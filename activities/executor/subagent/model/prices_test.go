@@ -86,7 +86,7 @@ func TestFilesReplaceAndCompleteEmbeddedPrices(t *testing.T) {
 	}
 }
 
-func TestExactNamesCountBeforeTheLongestPattern(t *testing.T) {
+func TestExactNamesTakePrecedenceOverPatterns(t *testing.T) {
 	t.Parallel()
 	prices := loadPrices(t, `{
 		"local-*": {"input": 1, "output": 0, "cacheRead": 0, "cacheWrite": 0},

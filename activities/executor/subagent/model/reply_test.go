@@ -121,7 +121,7 @@ func roundTrip(t *testing.T, messages []Message) []Message {
 	return back
 }
 
-func TestBrokenArgumentsAreKeptAndSentAsNone(t *testing.T) {
+func TestBrokenArgumentsAreKeptAndSentAsEmptyObject(t *testing.T) {
 	t.Parallel()
 	one := 1
 	eachProvider(t, func(t *testing.T, provider string) {

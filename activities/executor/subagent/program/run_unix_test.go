@@ -15,7 +15,7 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-func TestAProgramLeadsAnAgentToItsResult(t *testing.T) {
+func TestProgramDrivesAnAgentToItsResult(t *testing.T) {
 	t.Parallel()
 	o := lead(t, script{
 		text: `
@@ -72,7 +72,7 @@ func read(t *testing.T, o outcome, file string) string {
 	return string(text)
 }
 
-func TestHowAProgramEndsAnAttempt(t *testing.T) {
+func TestProgramExitDecidesTheAttempt(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
 		script
@@ -174,7 +174,7 @@ func TestALaterAttemptResumesTheSession(t *testing.T) {
 	}
 }
 
-func TestASessionThatIsGoneIsBegunAnew(t *testing.T) {
+func TestMissingSessionIsReplacedByANewOne(t *testing.T) {
 	t.Parallel()
 	o := lead(t, script{text: `
 case "$*" in *--resume*) echo "No conversation found" >&2; exit 1;; esac

@@ -30,7 +30,7 @@ func newContainedAgent(t *testing.T, change func(*ShellOptions)) *agent {
 }
 
 // An unusable image is detected before the first request to the model.
-func TestImageThatIsNotThereIsRefusedBeforeTheAgentStarts(t *testing.T) {
+func TestMissingImageIsRefusedBeforeTheAgentStarts(t *testing.T) {
 	name := enginetest.Registry(t, nil) + "/no-such-image:1"
 	a := newContainedAgent(t, func(o *ShellOptions) { o.Image = name })
 	err := a.shell.Check(t.Context())

@@ -245,7 +245,7 @@ func TestListsMatchPatterns(t *testing.T) {
 	}
 }
 
-func TestBrokenArgumentsAreToldToTheModel(t *testing.T) {
+func TestBrokenArgumentsAreReportedToTheModel(t *testing.T) {
 	tree := newTree(t)
 	for _, tool := range append(Files(tree), NewShell(tree, ShellOptions{}), NewFetch(FetchOptions{})) {
 		for _, arguments := range []string{`{"path":`, `[]`, `"x"`, `7`, "\x00", `{"path":{},"command":{}}`} {

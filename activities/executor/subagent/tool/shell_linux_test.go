@@ -229,7 +229,7 @@ func (c *counter) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-func TestOutputThatIsLongShowsItsStartAndItsEnd(t *testing.T) {
+func TestTruncatedOutputShowsItsStartAndEnd(t *testing.T) {
 	a := newSandboxedAgent(t, nil)
 	out := a.runs(t, "seq 1 100000")
 	if !strings.HasPrefix(out.Text, "exit code 0\n1\n2\n") || !strings.HasSuffix(out.Text, "\n99999\n100000\n") || len(out.Text) > 33<<10 ||
@@ -300,7 +300,7 @@ func TestCommandsShareOneSandboxUser(t *testing.T) {
 	}
 }
 
-func TestNodeNetworkIsForThoseThatAskForIt(t *testing.T) {
+func TestNodeNetworkRequiresTheOption(t *testing.T) {
 	a := newSandboxedAgent(t, func(o *ShellOptions) { o.NodeNetwork = true })
 	want, err := os.ReadFile("/proc/net/dev")
 	if err != nil {

@@ -36,7 +36,7 @@ func split(t interface{ Fatal(...any) }, pieces ...string) []string {
 	return lines
 }
 
-func TestALineIsTheSameInAnyPieces(t *testing.T) {
+func TestLinesDoNotDependOnHowInputIsSplit(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		text := rapid.StringMatching(`[ab\n]{0,40}`).Draw(t, "text")
 		var pieces []string
@@ -72,7 +72,7 @@ func TestALineOfAnyLengthIsBounded(t *testing.T) {
 	}
 }
 
-func TestAnErrorOfALineIsThatOfTheWrite(t *testing.T) {
+func TestWriteReturnsTheErrorOfOnLine(t *testing.T) {
 	w := &LineWriter{OnLine: func([]byte, int64) error { return iotest.ErrTimeout }}
 	if _, err := w.Write([]byte("a\nb\n")); err != iotest.ErrTimeout {
 		t.Errorf("error %v", err)

@@ -175,7 +175,7 @@ func TestToolsOfTheGatewayAreOffered(t *testing.T) {
 	}
 }
 
-func TestCallThatIsSentAgainStartsNothingTwice(t *testing.T) {
+func TestRepeatedCallStartsNothingTwice(t *testing.T) {
 	t.Parallel()
 	g := &gateway{}
 	f := g.start(t, agent())
@@ -192,7 +192,7 @@ func TestCallThatIsSentAgainStartsNothingTwice(t *testing.T) {
 	}
 }
 
-func TestSubagentsAreLikeTheAgentThatAsks(t *testing.T) {
+func TestSubagentsInheritTheSpecOfTheirAgent(t *testing.T) {
 	t.Parallel()
 	output := func(fields map[string]any) *v1.TaskResult {
 		s, err := structpb.NewStruct(fields)
