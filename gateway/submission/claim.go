@@ -3,11 +3,13 @@ package submission
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"strings"
 	"time"
 
 	"connectrpc.com/connect"
 
+	"switchyard/activities/store"
 	"switchyard/activities/store/storekey"
 	"switchyard/gateway/rpcerror"
 	"switchyard/gateway/runview"
@@ -20,28 +22,42 @@ const claimSettled = time.Minute
 // claimTimeout bounds how long a submit waits for the store.
 const claimTimeout = 10 * time.Second
 
+// describer describes runs. It is safe for concurrent use.
+type describer interface {
+	// Describe returns the newest execution of a run. The error is NotFound if there is none.
+	Describe(ctx context.Context, id string) (*runview.Description, error)
+}
+
+// claims records in the store which run an idempotency key stands for.
+type claims struct {
+	store *store.Store
+	runs  describer
+	now   func() time.Time
+	log   *slog.Logger
+}
+
 // claim records that an idempotency key stands for the run with the given id. It returns AlreadyExists if the key stands for a
 // run of another workflow. While the store is down this cannot be checked and the run is started regardless; its id keeps the
 // same request from starting two runs.
-func (s *Submitter) claim(ctx context.Context, key, by, id string) error {
+func (c claims) claim(ctx context.Context, key, by, id string) error {
 	ctx, cancel := context.WithTimeout(ctx, claimTimeout)
 	defer cancel()
-	err := s.tryClaim(ctx, key, by, id)
+	err := c.tryClaim(ctx, key, by, id)
 	if err != nil && rpcerror.CodeOf(err) != connect.CodeAlreadyExists {
-		s.Log.Warn("cannot claim an idempotency key in the store", "run", id, "error", err)
+		c.log.Warn("cannot claim an idempotency key in the store", "run", id, "error", err)
 		return nil
 	}
 	return err
 }
 
-func (s *Submitter) tryClaim(ctx context.Context, key, by, id string) error {
-	at, now := storekey.Request(ScopedKey(by, key)), s.Now()
+func (c claims) tryClaim(ctx context.Context, key, by, id string) error {
+	at, now := storekey.Request(ScopedKey(by, key)), c.now()
 	note := []byte(id + " " + now.UTC().Format(time.RFC3339Nano))
-	existed, err := s.Store.PutIfAbsent(ctx, at, note)
+	existed, err := c.store.PutIfAbsent(ctx, at, note)
 	if err != nil || !existed {
 		return err
 	}
-	before, err := s.Store.Get(ctx, at)
+	before, err := c.store.Get(ctx, at)
 	if err != nil {
 		return err
 	}
@@ -49,9 +65,9 @@ func (s *Submitter) tryClaim(ctx context.Context, key, by, id string) error {
 	if first == id {
 		return nil
 	}
-	_, err = s.Reader.Describe(ctx, first)
+	_, err = c.runs.Describe(ctx, first)
 	if claimed, bad := time.Parse(time.RFC3339Nano, since); rpcerror.CodeOf(err) == connect.CodeNotFound && (bad != nil || now.Sub(claimed) > claimSettled) {
-		return s.Store.Put(ctx, at, note) // the server has deleted the run, or the run never started
+		return c.store.Put(ctx, at, note) // the server has deleted the run, or the run never started
 	}
 	if err != nil && rpcerror.CodeOf(err) != connect.CodeNotFound {
 		return err
@@ -65,8 +81,8 @@ func otherRequest(key, first string) error {
 }
 
 // checkSameRequest returns AlreadyExists unless the run under an idempotency key was started by the same request.
-func (s *Submitter) checkSameRequest(ctx context.Context, id, key, print string) error {
-	desc, err := s.Reader.Describe(ctx, id)
+func (c claims) checkSameRequest(ctx context.Context, id, key, print string) error {
+	desc, err := c.runs.Describe(ctx, id)
 	if err != nil {
 		return err
 	}

@@ -34,11 +34,12 @@ func (s *Submitter) Start(ctx context.Context, in *v1.RunInput, trigger, key str
 	attributes.AddOrigin(in.GetBy(), in.GetBatch())
 	memo := map[string]any{}
 	attempts := idAttempts
+	claims := claims{store: s.Store, runs: s.Reader, now: s.Now, log: s.Log}
 	if key != "" {
 		if memo[names.RequestMemo], err = fingerprint(in, key); err != nil {
 			return "", false, err
 		}
-		if err := s.claim(ctx, key, in.GetBy(), names.KeyedRunID(name, ScopedKey(in.GetBy(), key))); err != nil {
+		if err := claims.claim(ctx, key, in.GetBy(), names.KeyedRunID(name, ScopedKey(in.GetBy(), key))); err != nil {
 			return "", false, err
 		}
 		attempts = 1
@@ -66,7 +67,7 @@ func (s *Submitter) Start(ctx context.Context, in *v1.RunInput, trigger, key str
 		}
 	}
 	if key != "" && rpcerror.CodeOf(err) == connect.CodeAlreadyExists {
-		return id, true, s.checkSameRequest(ctx, id, key, memo[names.RequestMemo].(string))
+		return id, true, claims.checkSameRequest(ctx, id, key, memo[names.RequestMemo].(string))
 	}
 	if err == nil {
 		s.Index.AddSubmitted(id, in.GetBy())
