@@ -95,7 +95,7 @@ tasks:
 	if err := f.againWith(t, id, map[string]*v1.AgentLimits{"writer": {MaxTurns: 9}}); err != nil {
 		t.Fatal(err)
 	}
-	if in := f.inputOf(t, id); in.GetGeneration() != 1 || !in.GetAgain().GetFailed() {
+	if in := f.inputOf(t, id); in.GetGeneration() != 1 || !in.GetRerun().GetFailed() {
 		t.Errorf("the input is %v", in)
 	}
 }

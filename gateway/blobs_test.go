@@ -163,7 +163,7 @@ func TestPutBlobAcceptsOnlyValuesOfNodes(t *testing.T) {
 	client := switchyardv1connect.NewBlobServiceClient(http.DefaultClient, f.server.URL())
 	t.Cleanup(http.DefaultClient.CloseIdleConnections)
 	for _, key := range []string{
-		storekey.Status("ci-0k/c", 0), storekey.Carry("ci-0k/c", 0, "e", 1), storekey.Events("ci-0k/c", 0, 1), storekey.Purged("ci-0k/c", 0, "build"),
+		storekey.Status("ci-0k/c", 0), storekey.RunState("ci-0k/c", 0, "e", 1), storekey.Events("ci-0k/c", 0, 1), storekey.Purged("ci-0k/c", 0, "build"),
 		storekey.Shared("ci-0k/c", 0, "context", 1), storekey.List("ci-0k/c", storekey.Digest(nil)), storekey.Reused("ci-0k/c", storekey.Digest(nil)),
 		"runs/..x/results/build.0.0", "runs/ci-0k/junk", "runs/ci-0k/c/results/build.0.0.attrs", "runs/ci-0k/c/results",
 	} {

@@ -257,7 +257,7 @@ func TestRetryReopensAClosedRunOnce(t *testing.T) {
 	if err := reopener.Reopen(t.Context(), stale, &v1.RunInput{Generation: 2, Retry: []string{"a"}}, nil); err != nil {
 		t.Error(err)
 	}
-	err = reopener.Reopen(t.Context(), stale, &v1.RunInput{Generation: 2, Again: &v1.Again{Failed: true}}, nil)
+	err = reopener.Reopen(t.Context(), stale, &v1.RunInput{Generation: 2, Rerun: &v1.Rerun{Failed: true}}, nil)
 	wantCode(t, "a stale request for something else", err, connect.CodeAlreadyExists)
 	if run := f.get(t, id); run.GetState() != "completed" || run.GetGeneration() != 2 {
 		t.Errorf("the run is %v", run)
@@ -284,7 +284,7 @@ func TestRetryStoresTheStatusOfATerminatedRun(t *testing.T) {
 	f := start(t)
 	id := f.submit(t, "shot", "a", "b")
 	deadLetter(t, id, "a", 3, "n")
-	signal(t, id, eventsSignal, &v1.EventsResponse{Parts: 2, Events: []*v1.Event{event(0, "a", "dead_lettered")}})
+	signal(t, id, eventsSignal, &v1.EventsResponse{Slices: 2, Events: []*v1.Event{event(0, "a", "dead_lettered")}})
 	f.get(t, id) // makes the run process the signals
 	shot := temporalClient.GetWorkflow(t.Context(), id, "").GetRunID()
 	if err := temporalClient.TerminateWorkflow(t.Context(), id, "", "test"); err != nil {
@@ -301,7 +301,7 @@ func TestRetryStoresTheStatusOfATerminatedRun(t *testing.T) {
 	if a, b := status.GetRun().GetTasks()["a"], status.GetRun().GetTasks()["b"]; a.GetState() != "dead_letter" || b.GetState() != "cancelled" || status.GetClaims()["a"] != 3 {
 		t.Errorf("the stored status is %v", &status)
 	}
-	var part v1.EventPart
+	var part v1.EventSlice
 	if err := f.config.Store.GetMessage(t.Context(), storekey.Events(home, 0, 2), &part); err != nil || len(part.GetEvents()) != 1 {
 		t.Errorf("the stored events are %v, %v", &part, err)
 	}

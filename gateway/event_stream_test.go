@@ -170,7 +170,7 @@ func TestEventStreamResumesExactlyAfterAnID(t *testing.T) {
 	id := f.submit(t, "streamed")
 	all := numbered(0, 0, 12)
 	f.storeEvents(t, id, 0, 0, all[:4]...)
-	signal(t, id, eventsSignal, &v1.EventsResponse{Parts: 1, Events: all[4:6]})
+	signal(t, id, eventsSignal, &v1.EventsResponse{Slices: 1, Events: all[4:6]})
 	path := "/v1/runs/" + id + "/events"
 	s, res := f.openStream(t, path)
 	if got := res.Header.Get("Content-Type") + ", " + res.Header.Get("Cache-Control") + ", " + res.Header.Get("X-Accel-Buffering"); got != "text/event-stream, no-cache, no" {
@@ -184,11 +184,11 @@ func TestEventStreamResumesExactlyAfterAnID(t *testing.T) {
 	if err := protojson.Unmarshal([]byte(got[0].data), &first); err != nil || got[0].event != "queued" || first.GetTask() != "build" || first.GetRun() != id || first.GetId() != "0-0" || !strings.Contains(got[0].data, `"node":""`) {
 		t.Errorf("the first event is %v, %v", got[0], err)
 	}
-	signal(t, id, eventsSignal, &v1.EventsResponse{Parts: 1, Events: all[4:9]})
+	signal(t, id, eventsSignal, &v1.EventsResponse{Slices: 1, Events: all[4:9]})
 	got = append(got, s.readEvents(t, 3)...)
 	// The sent events move to the store, and new ones follow.
 	f.storeEvents(t, id, 0, 1, all[4:7]...)
-	signal(t, id, eventsSignal, &v1.EventsResponse{Parts: 2, Events: all[7:11]})
+	signal(t, id, eventsSignal, &v1.EventsResponse{Slices: 2, Events: all[7:11]})
 	got = append(got, s.readEvents(t, 2)...)
 	early, _ := f.openStream(t, path, "Last-Event-ID", "0-1")
 	early.readEvents(t, 9)
@@ -253,7 +253,7 @@ func TestEventStreamAppliesItsParameters(t *testing.T) {
 	all := numbered(0, 0, 6)
 	all[3].Event, all[3].Node = "completed", "n-1"
 	f.storeEvents(t, id, 0, 0, all...)
-	signal(t, id, eventsSignal, &v1.EventsResponse{Parts: 1})
+	signal(t, id, eventsSignal, &v1.EventsResponse{Slices: 1})
 	end(t, id, "completed")
 	path := "/v1/runs/" + id + "/events"
 	for query, want := range map[string][]string{

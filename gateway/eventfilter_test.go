@@ -45,7 +45,7 @@ func TestListRunEventsFilters(t *testing.T) {
 		all = append(all, e)
 	}
 	f.storeEvents(t, id, 0, 0, all[:5]...)
-	signal(t, id, eventsSignal, &v1.EventsResponse{Parts: 1, Events: all[5:]})
+	signal(t, id, eventsSignal, &v1.EventsResponse{Slices: 1, Events: all[5:]})
 	for what, test := range map[string]struct {
 		req  *v1.ListRunEventsRequest
 		want []int

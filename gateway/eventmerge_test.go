@@ -29,8 +29,8 @@ func TestEventsOfChildrenAreMerged(t *testing.T) {
 	var all []told
 	for c := range int64(children) {
 		from := int32(c * instances)
-		report := &v1.PartReport{Task: "each", From: from, Over: true}
-		status.Parts = append(status.Parts, report)
+		report := &v1.PartitionReport{Task: "each", From: from, Over: true}
+		status.Partitions = append(status.Partitions, report)
 		child := names.FanOut{Run: id, Task: "each", From: int(from)}.ID()
 		begin := 2 + 3*(c/4) // four at once
 		for part := range int32(2) {
@@ -94,8 +94,8 @@ func TestEventsOfAnOpenChildAreQueried(t *testing.T) {
 	id := f.submit(t, "merged-live", "each")
 	child := names.FanOut{Run: id, Task: "each", From: childFrom}.ID()
 	_, err := temporalClient.SignalWithStartWorkflow(t.Context(), child, eventsSignal,
-		&v1.EventsResponse{Parts: 1, Events: []*v1.Event{event(3, "each[5]", "completed")}},
-		client.StartWorkflowOptions{ID: child, TaskQueue: names.ControlQueue}, names.FanOutWorkflow, &v1.RunInput{Part: &v1.Part{From: childFrom, To: 10}})
+		&v1.EventsResponse{Slices: 1, Events: []*v1.Event{event(3, "each[5]", "completed")}},
+		client.StartWorkflowOptions{ID: child, TaskQueue: names.ControlQueue}, names.FanOutWorkflow, &v1.RunInput{Partition: &v1.Partition{From: childFrom, To: 10}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -103,8 +103,8 @@ func TestEventsOfAnOpenChildAreQueried(t *testing.T) {
 	f.storeEvents(t, child, 0, 0, event(1, "each[4]", "queued"), event(2, "each[5]", "queued"))
 	signal(t, id, eventsSignal, &v1.EventsResponse{Events: []*v1.Event{event(0, "", "submitted"), event(0, "each", "expanded")}})
 	signal(t, id, setSignal, &v1.StatusResponse{
-		Run:   &v1.Run{Tasks: map[string]*v1.Task{"each": {State: "running", Count: new(int32), Counts: map[string]int32{}}}},
-		Parts: []*v1.PartReport{{Task: "each", From: childFrom}},
+		Run:        &v1.Run{Tasks: map[string]*v1.Task{"each": {State: "running", Count: new(int32), Counts: map[string]int32{}}}},
+		Partitions: []*v1.PartitionReport{{Task: "each", From: childFrom}},
 	})
 	fanOut(t, id, "each", "running", 10, map[string]int32{"pending": 10})
 	defer end(t, id, "completed")

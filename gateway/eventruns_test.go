@@ -57,7 +57,7 @@ func TestEventsOfAllRunsAreListedRunByRun(t *testing.T) {
 			end(t, id, "completed")
 		} else {
 			f.storeEvents(t, id, 0, 0, events[:1]...)
-			signal(t, id, eventsSignal, &v1.EventsResponse{Parts: 1, Events: events[1:]})
+			signal(t, id, eventsSignal, &v1.EventsResponse{Slices: 1, Events: events[1:]})
 		}
 		want = append(told, want...) // the newest run first
 	}
@@ -120,7 +120,7 @@ func TestEventsOfAllRunsReadOnlyRunsOfTheirTime(t *testing.T) {
 	early, late, ended := startedOn(t, node, now.Add(-3*time.Hour)), startedOn(t, node, now), startedOn(t, node, now.Add(-3*time.Hour))
 	for _, id := range []string{early, late, ended} {
 		f.storeEvents(t, id, 0, 0, at(now.Add(-2*time.Hour)), at(now.Add(2*time.Hour)))
-		signal(t, id, eventsSignal, &v1.EventsResponse{Parts: 1})
+		signal(t, id, eventsSignal, &v1.EventsResponse{Slices: 1})
 	}
 	end(t, ended, "completed")
 	f.awaitVisible(t, node, 3)
@@ -184,7 +184,7 @@ func TestStuckRunDoesNotHoldUpTheListOfEvents(t *testing.T) {
 		chain := f.describe(t, id).GetWorkflowExecutionInfo().GetExecution().GetRunId()
 		f.storeEvents(t, names.Home(id, chain), 0, 0, e)
 		signal(t, id, setSignal, &v1.StatusResponse{Chain: chain})
-		signal(t, id, eventsSignal, &v1.EventsResponse{Parts: 1})
+		signal(t, id, eventsSignal, &v1.EventsResponse{Slices: 1})
 	}
 	signal(t, stuck, panicSignal, "out of order")
 	eventually(t, "the run has a problem", func() bool {

@@ -22,7 +22,7 @@ func event(second int64, task, what string) *v1.Event {
 
 func (f *fixture) storeEvents(t *testing.T, run string, generation, part int32, events ...*v1.Event) {
 	t.Helper()
-	if err := f.config.Store.PutMessage(t.Context(), storekey.Events(run, generation, part), &v1.EventPart{Events: events}); err != nil {
+	if err := f.config.Store.PutMessage(t.Context(), storekey.Events(run, generation, part), &v1.EventSlice{Events: events}); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -64,7 +64,7 @@ func TestRunEventsAreListedWhileTheyMoveToTheStore(t *testing.T) {
 	stored := []*v1.Event{event(0, "", "submitted"), event(1, "build", "queued"), event(2, "build", "assigned")}
 	held := []*v1.Event{event(3, "build", "started"), event(4, "build", "completed"), event(5, "test", "queued"), event(6, "test", "assigned"), event(7, "test", "completed")}
 	f.storeEvents(t, id, 0, 0, stored...)
-	signal(t, id, eventsSignal, &v1.EventsResponse{Parts: 1, Events: held})
+	signal(t, id, eventsSignal, &v1.EventsResponse{Slices: 1, Events: held})
 	want := words(slices.Concat(stored, held))
 	if got := f.events(t, id, "", 0, nil); !slices.Equal(got, want) {
 		t.Errorf("got %v, want %v", got, want)
@@ -77,7 +77,7 @@ func TestRunEventsAreListedWhileTheyMoveToTheStore(t *testing.T) {
 	got := f.events(t, id, "", 4, func() {
 		if pages++; pages == 1 {
 			f.storeEvents(t, id, 0, 1, held[:3]...)
-			signal(t, id, eventsSignal, &v1.EventsResponse{Parts: 2, Events: held[3:]})
+			signal(t, id, eventsSignal, &v1.EventsResponse{Slices: 2, Events: held[3:]})
 		}
 	})
 	if !slices.Equal(got, want) || pages != 1 {
@@ -121,7 +121,7 @@ func TestListOfEventsResumesAfterAnID(t *testing.T) {
 		all = append(all, e)
 	}
 	f.storeEvents(t, id, 0, 0, all[:4]...)
-	signal(t, id, eventsSignal, &v1.EventsResponse{Parts: 1, Events: all[4:]})
+	signal(t, id, eventsSignal, &v1.EventsResponse{Slices: 1, Events: all[4:]})
 	for _, after := range []int{0, 3, 4, 8} {
 		for _, task := range []string{"", "test"} {
 			var want, got []string
@@ -166,7 +166,7 @@ func TestEventsOfATerminatedRunAreListed(t *testing.T) {
 	f := start(t)
 	id := f.submit(t, "cut-short")
 	f.storeEvents(t, id, 0, 0, event(0, "", "submitted"))
-	signal(t, id, eventsSignal, &v1.EventsResponse{Parts: 1, Events: []*v1.Event{event(1, "build", "queued")}})
+	signal(t, id, eventsSignal, &v1.EventsResponse{Slices: 1, Events: []*v1.Event{event(1, "build", "queued")}})
 	f.get(t, id) // makes the run process the signal
 	if err := temporalClient.TerminateWorkflow(t.Context(), id, "", ""); err != nil {
 		t.Fatal(err)

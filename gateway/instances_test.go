@@ -48,7 +48,7 @@ func TestListInstancesReadsRunAndChildren(t *testing.T) {
 		&v1.Instance{Index: 1, State: "dead_letter", Node: "b", Error: "exit code 2", Attempts: []*v1.Attempt{{Node: "b"}}, CompletedAt: timestamppb.Now()})
 	child := names.FanOut{Run: id, Task: "each", From: childFrom}.ID()
 	_, err := temporalClient.ExecuteWorkflow(t.Context(), client.StartWorkflowOptions{ID: child, TaskQueue: names.ControlQueue},
-		names.FanOutWorkflow, &v1.RunInput{Part: &v1.Part{From: childFrom, To: 7}})
+		names.FanOutWorkflow, &v1.RunInput{Partition: &v1.Partition{From: childFrom, To: 7}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -160,7 +160,7 @@ func TestGetRunQueriesChildrenForInstances(t *testing.T) {
 	fanOut(t, id, "each", "running", 7, map[string]int32{"assigned": 7})
 	child := names.FanOut{Run: id, Task: "each", From: childFrom}.ID()
 	_, err := temporalClient.ExecuteWorkflow(t.Context(), client.StartWorkflowOptions{ID: child, TaskQueue: names.ControlQueue},
-		names.FanOutWorkflow, &v1.RunInput{Part: &v1.Part{From: childFrom, To: 7}})
+		names.FanOutWorkflow, &v1.RunInput{Partition: &v1.Partition{From: childFrom, To: 7}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -229,7 +229,7 @@ func TestChildPutsItsDeadLetterBack(t *testing.T) {
 	fanOut(t, id, "each", "completed", deadInChild+1, map[string]int32{"completed": deadInChild, "dead_letter": 1})
 	child := names.FanOut{Run: id, Task: "each", From: childFrom}.ID()
 	_, err := temporalClient.ExecuteWorkflow(t.Context(), client.StartWorkflowOptions{ID: child, TaskQueue: names.ControlQueue},
-		names.FanOutWorkflow, &v1.RunInput{Part: &v1.Part{From: childFrom, To: deadInChild + 1}})
+		names.FanOutWorkflow, &v1.RunInput{Partition: &v1.Partition{From: childFrom, To: deadInChild + 1}})
 	if err != nil {
 		t.Fatal(err)
 	}

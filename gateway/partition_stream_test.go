@@ -40,7 +40,7 @@ func TestEventStreamOfChildrenContinuesExactly(t *testing.T) {
 	want := []string{"0-0", "0-1", "0-2"}
 	for c := range children {
 		from := c * instances
-		status.Parts = append(status.Parts, &v1.PartReport{Task: "each", From: int32(from), Over: true})
+		status.Partitions = append(status.Partitions, &v1.PartitionReport{Task: "each", From: int32(from), Over: true})
 		first, number := names.InstanceName("each", from), int64(0)
 		for part := range int32(2) {
 			var events []*v1.Event

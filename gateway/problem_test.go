@@ -149,7 +149,7 @@ func TestProblemOfAPartIsShownOnItsRun(t *testing.T) {
 	defer end(t, id, "completed")
 	child := names.FanOut{Run: id, Chain: "chain", Task: "each", From: childFrom}.ID()
 	_, err := temporalClient.ExecuteWorkflow(t.Context(), client.StartWorkflowOptions{ID: child, TaskQueue: names.ControlQueue},
-		names.FanOutWorkflow, &v1.RunInput{Part: &v1.Part{From: childFrom, To: 7}})
+		names.FanOutWorkflow, &v1.RunInput{Partition: &v1.Partition{From: childFrom, To: 7}})
 	if err != nil {
 		t.Fatal(err)
 	}

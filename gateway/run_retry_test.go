@@ -54,7 +54,7 @@ func TestRetryRunStartsTheNextGeneration(t *testing.T) {
 		t.Fatalf("got %v, %v", res, err)
 	}
 	in := f.inputOf(t, id)
-	if in.GetGeneration() != 1 || !in.GetAgain().GetFailed() || len(in.GetAgain().GetFrom()) > 0 || in.GetDefinition().GetName() != "again" {
+	if in.GetGeneration() != 1 || !in.GetRerun().GetFailed() || len(in.GetRerun().GetFrom()) > 0 || in.GetDefinition().GetName() != "again" {
 		t.Errorf("it was started with %v", in)
 	}
 	end(t, id, "cancelled")
@@ -67,7 +67,7 @@ func TestRetryRunStartsTheNextGeneration(t *testing.T) {
 	if res, err := f.retryRun(t, id, "test", "build", "test"); err != nil || res.GetGeneration() != 2 {
 		t.Fatalf("got %v, %v", res, err)
 	}
-	if in := f.inputOf(t, id); in.GetAgain().GetFailed() || !slices.Equal(in.GetAgain().GetFrom(), []string{"build", "test"}) {
+	if in := f.inputOf(t, id); in.GetRerun().GetFailed() || !slices.Equal(in.GetRerun().GetFrom(), []string{"build", "test"}) {
 		t.Errorf("it was started with %v", in)
 	}
 	for _, task := range []string{"build", "test"} {
@@ -103,7 +103,7 @@ func TestConcurrentRetriesStartOneGeneration(t *testing.T) {
 			from := [][]string{nil, {"a"}, {"b"}}[i%3]
 			res, err := f.client.RetryRun(t.Context(), connect.NewRequest(&v1.RetryRunRequest{Id: id, From: from}))
 			switch {
-			case err == nil && slices.Equal(f.inputOf(t, id).GetAgain().GetFrom(), from) && res.Msg.GetGeneration() == 1:
+			case err == nil && slices.Equal(f.inputOf(t, id).GetRerun().GetFrom(), from) && res.Msg.GetGeneration() == 1:
 				started.Add(1) // both callers with the same plan may have looked before the start
 			case err == nil:
 				t.Errorf("another generation was started than one from %v", from)
@@ -172,11 +172,11 @@ func TestRetryAfterForceKeepsWhatPartsHaveCompleted(t *testing.T) {
 	id := f.submit(t, "forced", "each")
 	child := names.FanOut{Run: id, Task: "each", From: childFrom}.ID()
 	_, err := temporalClient.ExecuteWorkflow(t.Context(), client.StartWorkflowOptions{ID: child, TaskQueue: names.ControlQueue},
-		names.FanOutWorkflow, &v1.RunInput{Part: &v1.Part{From: childFrom, To: 10}})
+		names.FanOutWorkflow, &v1.RunInput{Partition: &v1.Partition{From: childFrom, To: 10}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	signal(t, id, setSignal, &v1.StatusResponse{Parts: []*v1.PartReport{{Task: "each", From: childFrom}}})
+	signal(t, id, setSignal, &v1.StatusResponse{Partitions: []*v1.PartitionReport{{Task: "each", From: childFrom}}})
 	fanOut(t, id, "each", "running", 10, map[string]int32{"pending": 10})
 	f.get(t, id) // makes the run process the signals
 	ended := newestExecution(t, id)

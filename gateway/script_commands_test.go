@@ -108,7 +108,7 @@ func answerInstances(req *v1.InstancesRequest, to int32) *v1.InstancesResponse {
 
 // scriptedFanOut stands in for a child that carries a part of a fan-out, until it is told to end.
 func scriptedFanOut(ctx workflow.Context, in *v1.RunInput) error {
-	part := in.GetPart()
+	part := in.GetPartition()
 	err := workflow.SetQueryHandler(ctx, names.InstancesQuery, func(req *v1.InstancesRequest) (*v1.InstancesResponse, error) {
 		return answerInstances(req, part.GetTo()), nil
 	})
@@ -135,7 +135,7 @@ func scriptedFanOut(ctx workflow.Context, in *v1.RunInput) error {
 	}
 	var events v1.EventsResponse
 	err = workflow.SetQueryHandler(ctx, names.EventsQuery, func(req *v1.EventsRequest) (*v1.EventsResponse, error) {
-		return &v1.EventsResponse{Parts: events.GetParts(), Events: events.GetEvents()[min(int(req.GetOffset()), len(events.GetEvents())):]}, nil
+		return &v1.EventsResponse{Slices: events.GetSlices(), Events: events.GetEvents()[min(int(req.GetOffset()), len(events.GetEvents())):]}, nil
 	})
 	if err != nil {
 		return err

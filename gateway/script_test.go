@@ -135,7 +135,7 @@ func newScript(ctx workflow.Context, in *v1.RunInput) *script {
 				Tasks: map[string]*v1.Task{}, Context: in.GetDefinition().GetContext(), Input: in.GetInput(),
 				Generation: in.GetGeneration(), CreatedAt: timestamppb.New(info.WorkflowStartTime), Batch: in.GetBatch(),
 			},
-			Records: map[string]string{}, Claims: map[string]int32{}, Revision: in.GetCarry().GetRevision(),
+			Records: map[string]string{}, Claims: map[string]int32{}, Revision: in.GetState().GetRevision(),
 			TaskCount: int32(len(in.GetDefinition().GetTasks())),
 		},
 		at: map[string]int64{}, commanded: map[string]bool{},
@@ -147,11 +147,11 @@ func newScript(ctx workflow.Context, in *v1.RunInput) *script {
 	for _, name := range in.GetRetry() {
 		tasks[name].State = "queued"
 	}
-	for _, name := range in.GetAgain().GetFrom() {
+	for _, name := range in.GetRerun().GetFrom() {
 		tasks[name].Reason = "again"
 	}
-	for name, carry := range in.GetCarry().GetTasks() {
-		tasks[name] = carry.GetTask()
+	for name, runState := range in.GetState().GetTasks() {
+		tasks[name] = runState.GetTask()
 	}
 	s.set(&v1.StatusResponse{Run: &v1.Run{Tasks: tasks}})
 	return s
@@ -175,8 +175,8 @@ func (s *script) set(set *v1.StatusResponse) {
 	if set.GetItems() != nil {
 		s.status.Items = set.Items
 	}
-	if set.GetParts() != nil {
-		s.status.Parts = set.Parts
+	if set.GetPartitions() != nil {
+		s.status.Partitions = set.Partitions
 	}
 	for name, claim := range set.GetClaims() {
 		s.status.Claims[name] = claim
@@ -209,7 +209,7 @@ func (s *script) answer(req *v1.StatusRequest) (*v1.StatusResponse, error) {
 // answerEventsQuery answers the query for events.
 func (s *script) answerEventsQuery(req *v1.EventsRequest) (*v1.EventsResponse, error) {
 	rest := s.events.GetEvents()[min(int(req.GetOffset()), len(s.events.GetEvents())):]
-	res := &v1.EventsResponse{Parts: s.events.GetParts(), Events: rest[:min(answerEvents, len(rest))]}
+	res := &v1.EventsResponse{Slices: s.events.GetSlices(), Events: rest[:min(answerEvents, len(rest))]}
 	res.More = len(rest) > answerEvents
 	return res, nil
 }
@@ -291,9 +291,9 @@ func (s *script) end(ctx workflow.Context, in *v1.RunInput, how string) (*v1.Sta
 		return s.status, nil
 	case "continued":
 		next := proto.CloneOf(in)
-		next.Carry = &v1.RunCarry{Revision: s.status.Revision, Tasks: map[string]*v1.TaskCarry{}}
+		next.State = &v1.RunState{Revision: s.status.Revision, Tasks: map[string]*v1.TaskState{}}
 		for name, task := range run.Tasks {
-			next.Carry.Tasks[name] = &v1.TaskCarry{Task: task}
+			next.State.Tasks[name] = &v1.TaskState{Task: task}
 		}
 		return nil, workflow.NewContinueAsNewError(ctx, names.RunWorkflow, next)
 	default:

@@ -120,7 +120,7 @@ func TestSlowReaderIsDropped(t *testing.T) {
 		f.storeEvents(t, id, 0, part, events...)
 		all = append(all, events...)
 	}
-	signal(t, id, eventsSignal, &v1.EventsResponse{Parts: 40})
+	signal(t, id, eventsSignal, &v1.EventsResponse{Slices: 40})
 	conn, err := net.Dial("tcp", f.server.Address())
 	if err != nil {
 		t.Fatal(err)

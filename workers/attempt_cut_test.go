@@ -344,7 +344,7 @@ func TestRetryFindsWhatLostAttemptHasLeft(t *testing.T) {
 		t.Fatal(err)
 	}
 	l.mend()
-	run := h.anew(in, 1, &v1.Again{Failed: true}).wait()
+	run := h.anew(in, 1, &v1.Rerun{Failed: true}).wait()
 	want(t, run, "completed", map[string]string{"a": "completed"})
 	if a := run.GetTasks()["a"]; c.calls()["a"] != 1 || a.GetResult().GetStdout() != "late" {
 		t.Errorf("it ran %d times: %v", c.calls()["a"], a)

@@ -76,6 +76,6 @@ func TestResetRunStartsAnew(t *testing.T) {
 	checkCounted(t, reset, "2", first.chain, reset.chain)
 
 	// A new generation of the reset run starts from the values of the reset run.
-	again := reset.anew(c.input(countedRun), 1, &v1.Again{From: []string{"b"}})
+	again := reset.anew(c.input(countedRun), 1, &v1.Rerun{From: []string{"b"}})
 	checkCounted(t, again, "2", first.chain, reset.chain)
 }

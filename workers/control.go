@@ -30,13 +30,13 @@ import (
 )
 
 const (
-	// ownerInterval is how often a candidate checks that the workflow Owner is open.
-	ownerInterval = 10 * time.Second
-	// ownerTaskTimeout is how long a process may take for a workflow task of Owner before the server reassigns it.
-	ownerTaskTimeout = 5 * time.Second
+	// leaderCheckInterval is how often a candidate checks that the workflow Leader is open.
+	leaderCheckInterval = 10 * time.Second
+	// leaderTaskTimeout is how long a process may take for a workflow task of Leader before the server reassigns it.
+	leaderTaskTimeout = 5 * time.Second
 	// electionStopTimeout is how long the stopping election worker waits for its term to end.
 	electionStopTimeout = 10 * time.Second
-	// leaderTimeout is how long a leader waits for a silent owner to be declared dead.
+	// leaderTimeout is how long a process with RoleLeader waits for a silent leader to be declared dead.
 	leaderTimeout = 10 * time.Second
 	leaderPoll    = 100 * time.Millisecond
 )
@@ -46,7 +46,7 @@ type ControlConfig struct {
 	Client *Connection
 	Store  *store.Store
 	Logger *slog.Logger
-	// Metrics exposes the fleet while this process owns the placement queue. It may be nil.
+	// Metrics exposes the fleet while this process leads. It may be nil.
 	Metrics *metrics.Metrics
 	// PrivateStore is true if the store is deleted with the process and so cannot serve a fleet.
 	PrivateStore bool
@@ -92,7 +92,7 @@ func (c ControlConfig) validate() error {
 }
 
 // Control is a control process. It shares the registry of nodes with the other control processes, and carries the runs
-// while it owns the placement queue.
+// while it leads.
 type Control struct {
 	cfg      ControlConfig
 	election worker.Worker // nil for an observer
@@ -102,12 +102,12 @@ type Control struct {
 	stop     sync.Once
 
 	mu       sync.Mutex
-	term     *term                // nil while another process owns the placement queue
+	term     *term                // nil while another process leads
 	expected map[string]time.Time // node -> expected until
 }
 
-// StartControl starts a control process. It waits for ownership of the placement queue only if the role is RoleLeader,
-// and then fails if another process owns it. It also fails if the owner of the fleet has another store. Stop ends the
+// StartControl starts a control process. It waits for leadership only if the role is RoleLeader,
+// and then fails if another process owns it. It also fails if the leader of the fleet has another store. Stop ends the
 // process's part.
 func StartControl(ctx context.Context, cfg ControlConfig) (*Control, error) {
 	if err := cfg.validate(); err != nil {
@@ -125,7 +125,7 @@ func StartControl(ctx context.Context, cfg ControlConfig) (*Control, error) {
 		return c, nil
 	}
 	c.election = worker.New(cfg.Client.Client, names.ElectionQueue, worker.Options{
-		// A process without activities never becomes the owner.
+		// A process without activities never becomes the leader.
 		LocalActivityWorkerOnly:          !cfg.Role.candidate(),
 		MaxConcurrentActivityTaskPollers: 1,
 		StickyScheduleToStartTimeout:     stickyTimeout,
@@ -133,14 +133,14 @@ func StartControl(ctx context.Context, cfg ControlConfig) (*Control, error) {
 		WorkerStopTimeout:                electionStopTimeout,
 	})
 	c.election.RegisterWorkflowWithOptions(cfg.registrar.Node, workflow.RegisterOptions{Name: names.NodeWorkflow})
-	c.election.RegisterWorkflowWithOptions(electionworkflow.Owner, workflow.RegisterOptions{Name: names.OwnerWorkflow})
+	c.election.RegisterWorkflowWithOptions(electionworkflow.Leader, workflow.RegisterOptions{Name: names.LeaderWorkflow})
 	if cfg.Role.candidate() {
 		if err := ensureAttributes(ctx, cfg.Client); err != nil {
 			cancel()
 			return nil, err
 		}
-		own := &election.Candidate{Client: cfg.Client, Identity: processIdentity(), Store: storeID, PrivateStore: cfg.PrivateStore, Lock: cfg.lockOwner, Begin: c.begin, Logger: cfg.Logger}
-		c.election.RegisterActivityWithOptions(own.Own, activity.RegisterOptions{Name: names.OwnActivity})
+		candidate := &election.Candidate{Client: cfg.Client, Identity: processIdentity(), Store: storeID, PrivateStore: cfg.PrivateStore, Lock: cfg.lockForLeader, Begin: c.begin, Logger: cfg.Logger}
+		c.election.RegisterActivityWithOptions(candidate.Lead, activity.RegisterOptions{Name: names.LeadActivity})
 	}
 	if err := c.election.Start(); err != nil {
 		cancel()
@@ -160,7 +160,7 @@ func StartControl(ctx context.Context, cfg ControlConfig) (*Control, error) {
 	return c, nil
 }
 
-// elect keeps the workflow Owner open, so that there is always an election.
+// elect keeps the workflow Leader open, so that there is always an election.
 func (c *Control) elect(ctx context.Context) {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
@@ -173,49 +173,49 @@ func (c *Control) elect(ctx context.Context) {
 		}
 		callCtx, cancel := context.WithTimeout(ctx, callTimeout)
 		_, err := c.cfg.Client.ExecuteWorkflow(callCtx, client.StartWorkflowOptions{
-			ID:                       names.OwnerWorkflowID,
+			ID:                       names.LeaderWorkflowID,
 			TaskQueue:                names.ElectionQueue,
-			WorkflowTaskTimeout:      ownerTaskTimeout,
+			WorkflowTaskTimeout:      leaderTaskTimeout,
 			WorkflowIDConflictPolicy: enumspb.WORKFLOW_ID_CONFLICT_POLICY_USE_EXISTING,
 			EnableEagerStart:         true,
-			StaticSummary:            "who owns the placement queue",
-		}, names.OwnerWorkflow, &v1.OwnerInput{})
+			StaticSummary:            "who leads",
+		}, names.LeaderWorkflow, &v1.LeaderInput{})
 		cancel()
 		if err == nil {
 			c.cfg.relieve(ctx)
 		}
 		if err != nil && ctx.Err() == nil {
-			c.cfg.Logger.Warn("the owner of the placement queue could not be looked up", "error", err)
+			c.cfg.Logger.Warn("the leader could not be looked up", "error", err)
 		}
-		timer.Reset(ownerInterval)
+		timer.Reset(leaderCheckInterval)
 	}
 }
 
-// lead returns once this process owns the placement queue. It fails at once if another owner still heartbeats, and
-// waits for a silent owner that may be dead.
+// lead returns once this process leads. It fails at once if another leader still heartbeats, and
+// waits for a silent leader that may be dead.
 func (c *Control) lead(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, leaderTimeout)
 	defer cancel()
 	reg := registry.New(c.cfg.Client)
 	var first time.Time
-	var owner *v1.OwnerBeat
+	var leader *v1.LeaderHeartbeat
 	for {
 		if c.current() != nil {
 			return nil
 		}
-		beat, at, err := reg.Owner(ctx)
+		beat, at, err := reg.Leader(ctx)
 		if err == nil && beat != nil {
-			if first.IsZero() || owner.GetEpoch() != beat.GetEpoch() {
-				first, owner = at, beat
+			if first.IsZero() || leader.GetEpoch() != beat.GetEpoch() {
+				first, leader = at, beat
 			}
 			if at.After(first) && c.current() == nil {
-				return ownedBy(beat)
+				return ledBy(beat)
 			}
 		}
 		select {
 		case <-ctx.Done():
-			if owner != nil {
-				return ownedBy(owner)
+			if leader != nil {
+				return ledBy(leader)
 			}
 			return fmt.Errorf("own the placement queue: %w", errors.Join(ctx.Err(), err))
 		case <-time.After(leaderPoll):
@@ -223,7 +223,7 @@ func (c *Control) lead(ctx context.Context) error {
 	}
 }
 
-func ownedBy(b *v1.OwnerBeat) error {
+func ledBy(b *v1.LeaderHeartbeat) error {
 	return fmt.Errorf("the placement queue is owned by %s (since %s); use --role auto to stand by",
 		b.GetIdentity(), b.GetSince().AsTime().Local().Format(time.DateTime))
 }
@@ -267,10 +267,10 @@ func (c *Control) current() *term {
 	return c.term
 }
 
-// Owns reports whether this process currently owns the placement queue.
-func (c *Control) Owns() bool { return c.current() != nil }
+// Owns reports whether this process currently leads.
+func (c *Control) IsLeader() bool { return c.current() != nil }
 
-// ExpectNodes makes the owner read nodes that are about to register, before visibility lists them.
+// ExpectNodes makes the leader read nodes that are about to register, before visibility lists them.
 func (c *Control) ExpectNodes(nodes ...string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -26,13 +26,13 @@ func (y *cluster) join(t *testing.T, role Role) (*Control, *Connection, error) {
 	return c, conn, err
 }
 
-// TestOwnershipIsHandedOver checks that a stopping control process hands the placement queue over at once, and that
-// there is never more than one owner, whatever the roles.
-func TestOwnershipIsHandedOver(t *testing.T) {
+// TestLeadershipIsHandedOver checks that a stopping control process hands the placement queue over at once, and that
+// there is never more than one leader, whatever the roles.
+func TestLeadershipIsHandedOver(t *testing.T) {
 	t.Parallel()
 	y := own(t, ControlConfig{Role: RoleLeader})
 	c := y.workers(t, script{"a": {{Block: true}}})
-	if !y.control.Owns() {
+	if !y.control.IsLeader() {
 		t.Fatal("a leader has started that does not own the placement queue")
 	}
 	if _, _, err := y.join(t, RoleLeader); err == nil || !strings.Contains(err.Error(), "is owned by") || !strings.Contains(err.Error(), "--role auto") {
@@ -53,19 +53,19 @@ func TestOwnershipIsHandedOver(t *testing.T) {
 	c.start("n")
 	h := c.submit(c.input(`{name: handover, tasks: {a: {type: shell, spec: {command: x}}, b: {type: shell, spec: {command: x}, dependsOn: [a]}}}`))
 	c.running("a")
-	if heir.Owns() && y.control.Owns() || helper.Owns() || observer.Owns() {
-		t.Error("there are two owners")
+	if heir.IsLeader() && y.control.IsLeader() || helper.IsLeader() || observer.IsLeader() {
+		t.Error("there are two leaders")
 	}
 	began := time.Now()
 	y.control.Stop()
-	if y.control.Owns() {
-		t.Error("a process that has stopped is the owner")
+	if y.control.IsLeader() {
+		t.Error("a process that has stopped is the leader")
 	}
-	eventually(t, "the heir owns the queue", heir.Owns)
+	eventually(t, "the heir leads", heir.IsLeader)
 	t.Logf("handed over within %v", time.Since(began))
 	c.fake.Release("a")
 	want(t, h.wait(), "completed", nil)
-	if helper.Owns() || observer.Owns() {
+	if helper.IsLeader() || observer.IsLeader() {
 		t.Error("a role that never owns does")
 	}
 	if n := c.calls(); n["a"] != 1 || n["b"] != 1 {
@@ -73,13 +73,13 @@ func TestOwnershipIsHandedOver(t *testing.T) {
 	}
 }
 
-// TestOwnerThatIsCutOffIsReplaced checks that an owner that is cut off from the server stops before another one takes
+// TestLeaderThatIsCutOffIsReplaced checks that a leader that is cut off from the server stops before another one takes
 // over, and that no running or waiting task is lost or run twice.
-func TestOwnerThatIsCutOffIsReplaced(t *testing.T) {
+func TestLeaderThatIsCutOffIsReplaced(t *testing.T) {
 	t.Parallel()
 	y := own(t, ControlConfig{Role: RoleObserver})
 	c := y.workers(t, script{"a": {{Block: true}}})
-	owner, conn, err := y.join(t, RoleLeader)
+	leader, conn, err := y.join(t, RoleLeader)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -95,10 +95,10 @@ func TestOwnerThatIsCutOffIsReplaced(t *testing.T) {
 	h.until("w", func(task *v1.Task) bool { return task.GetError() != "" })
 	began := time.Now()
 	conn.Close()
-	eventually(t, "one of them owns the queue", func() bool {
-		first, second := owner.Owns(), heir.Owns()
-		if first && second && heir.Owns() && owner.Owns() {
-			t.Fatal("there are two owners")
+	eventually(t, "one of them leads", func() bool {
+		first, second := leader.IsLeader(), heir.IsLeader()
+		if first && second && heir.IsLeader() && leader.IsLeader() {
+			t.Fatal("there are two leaders")
 		}
 		return !first && second
 	})
@@ -116,9 +116,9 @@ func TestElectionIsHeldAgain(t *testing.T) {
 	t.Parallel()
 	y := own(t, ControlConfig{})
 	c := y.workers(t, nil)
-	eventually(t, "somebody owns the queue", y.control.Owns)
+	eventually(t, "somebody leads", y.control.IsLeader)
 	before := y.control.current()
-	if err := c.conn.TerminateWorkflow(t.Context(), names.OwnerWorkflowID, "", "a test"); err != nil {
+	if err := c.conn.TerminateWorkflow(t.Context(), names.LeaderWorkflowID, "", "a test"); err != nil {
 		t.Fatal(err)
 	}
 	eventually(t, "a new term", func() bool { now := y.control.current(); return now != nil && now != before })

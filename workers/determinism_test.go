@@ -29,7 +29,7 @@ func (cfg ControlConfig) replayHistory(events []*historypb.HistoryEvent) error {
 	r.RegisterWorkflowWithOptions(run.Runner{Limits: cfg.limits}.Run, workflow.RegisterOptions{Name: names.FanOutWorkflow})
 	r.RegisterWorkflowWithOptions(cfg.registrar.Node, workflow.RegisterOptions{Name: names.NodeWorkflow})
 	r.RegisterWorkflowWithOptions(cfg.locker.Lock, workflow.RegisterOptions{Name: names.LockWorkflow})
-	r.RegisterWorkflowWithOptions(election.Owner, workflow.RegisterOptions{Name: names.OwnerWorkflow})
+	r.RegisterWorkflowWithOptions(election.Leader, workflow.RegisterOptions{Name: names.LeaderWorkflow})
 	r.RegisterWorkflowWithOptions(environment.Environment, workflow.RegisterOptions{Name: names.EnvironmentWorkflow})
 	r.RegisterWorkflowWithOptions(explain.Explain, workflow.RegisterOptions{Name: names.ExplainWorkflow})
 	// The IDs of children begin with the ID of the run.
@@ -70,7 +70,7 @@ func (y *cluster) replayAll(ctx context.Context) error {
 // replayable reports whether a workflow belongs to Switchyard and not to a test.
 func (y *cluster) replayable(name string) bool {
 	switch name {
-	case names.RunWorkflow, names.FanOutWorkflow, names.NodeWorkflow, names.LockWorkflow, names.OwnerWorkflow, names.ExplainWorkflow:
+	case names.RunWorkflow, names.FanOutWorkflow, names.NodeWorkflow, names.LockWorkflow, names.LeaderWorkflow, names.ExplainWorkflow:
 		return true
 	}
 	return false

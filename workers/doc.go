@@ -4,7 +4,7 @@
 // that imports both sides.
 //
 // A Control is a process of the control plane. All of them keep the registry of
-// nodes. The process that runs the activity Own owns the placement queue for one
+// nodes. The process that runs the activity Lead owns the placement queue for one
 // term and carries the runs:
 //
 //	stands by ── it receives Own ──> term: queue, fleet, collector, worker of the queue "control"

@@ -104,7 +104,7 @@ func TestDrainBeforeStopLetsTasksFinish(t *testing.T) {
 		n.Stop()
 	}()
 	c.state(name, "draining")
-	eventually(t, "the owner knows that", func() bool { return c.control.knows(c.name("b")) })
+	eventually(t, "the leader knows that", func() bool { return c.control.knows(c.name("b")) })
 	c.fake.Release("long")
 	run := h.wait()
 	want(t, run, "completed", nil)

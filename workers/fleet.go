@@ -48,7 +48,7 @@ type fleet struct {
 	reads     singleflight.Group // for entry
 
 	mu       sync.Mutex
-	store    string               // identity of the owner's store, or "" until it is known
+	store    string               // identity of the leader's store, or "" until it is known
 	expected map[string]time.Time // node -> expected until
 	seen     map[string]sighting
 	order    readOrder

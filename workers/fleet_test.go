@@ -23,7 +23,7 @@ import (
 	"switchyard/workflows/names"
 )
 
-// knows reports whether a node is up in the owner's view of the fleet.
+// knows reports whether a node is up in the leader's view of the fleet.
 func (c *Control) knows(node string) bool {
 	t := c.current()
 	if t == nil {
@@ -160,7 +160,7 @@ func states(f *fleet) map[string]int {
 	return n
 }
 
-// TestReadsDoNotGrowWithFleet checks that the owner's reads do not grow with the fleet, and that the owner still learns
+// TestReadsDoNotGrowWithFleet checks that the leader's reads do not grow with the fleet, and that the leader still learns
 // the state of all nodes.
 func TestReadsDoNotGrowWithFleet(t *testing.T) {
 	t.Parallel()
@@ -181,7 +181,7 @@ func TestReadsDoNotGrowWithFleet(t *testing.T) {
 
 				time.Sleep(time.Second)
 				if got := states(f); got[v1.NodeActive] != size {
-					t.Fatalf("a second after its start the owner knows %v", got)
+					t.Fatalf("a second after its start the leader knows %v", got)
 				}
 				server.counted()
 				const seconds = 20

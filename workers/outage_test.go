@@ -84,7 +84,7 @@ func TestRunsWaitForStore(t *testing.T) {
 	for _, task := range []string{"gate", "inner", "failing", "stored", "cancelled-gate"} {
 		c.fake.Release(task)
 	}
-	runs["again"] = failed.anew(failing, 1, &v1.Again{Failed: true})
+	runs["again"] = failed.anew(failing, 1, &v1.Rerun{Failed: true})
 	eventually(t, "a run that is done again says why it has not begun", func() bool {
 		value, err := c.conn.QueryWorkflow(t.Context(), failed.id, "", names.StatusQuery, &v1.StatusRequest{})
 		var s v1.StatusResponse

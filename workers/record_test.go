@@ -117,8 +117,8 @@ func TestHistoriesOfTheFleetReplay(t *testing.T) {
 	eventually(t, "the entry is closed", func() bool { return !entry.open() })
 	replay(t, "node", limits.Run{}, entry.history(""))
 
-	election := &handle{workerSet: c, id: names.OwnerWorkflowID}
-	replay(t, "owner", limits.Run{}, election.history(""))
+	election := &handle{workerSet: c, id: names.LeaderWorkflowID}
+	replay(t, "leader", limits.Run{}, election.history(""))
 }
 
 func TestHistoriesOfManyExecutionsReplay(t *testing.T) {

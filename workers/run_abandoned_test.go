@@ -31,7 +31,7 @@ func (h *handle) terminate() {
 func (h *handle) afterForce(in *v1.RunInput, generation int32) *handle {
 	h.t.Helper()
 	in = &v1.RunInput{
-		Definition: in.GetDefinition(), References: in.GetReferences(), Options: in.GetOptions(), Generation: generation, Again: &v1.Again{Failed: true}, Chain: h.chain,
+		Definition: in.GetDefinition(), References: in.GetReferences(), Options: in.GetOptions(), Generation: generation, Rerun: &v1.Rerun{Failed: true}, Chain: h.chain,
 		Terminated: describe(h.t, h.conn, h.id, "").GetWorkflowExecutionInfo().GetExecution().GetRunId(),
 	}
 	run, err := h.conn.ExecuteWorkflow(h.t.Context(), client.StartWorkflowOptions{

@@ -16,9 +16,9 @@ import (
 )
 
 // anew starts the ended run as its next generation with a change.
-func (h *handle) anew(in *v1.RunInput, generation int32, again *v1.Again) *handle {
+func (h *handle) anew(in *v1.RunInput, generation int32, again *v1.Rerun) *handle {
 	h.t.Helper()
-	in = &v1.RunInput{Definition: in.GetDefinition(), References: in.GetReferences(), Options: in.GetOptions(), Generation: generation, Again: again, Chain: h.chain}
+	in = &v1.RunInput{Definition: in.GetDefinition(), References: in.GetReferences(), Options: in.GetOptions(), Generation: generation, Rerun: again, Chain: h.chain}
 	run, err := h.conn.ExecuteWorkflow(h.t.Context(), client.StartWorkflowOptions{
 		ID: h.id, TaskQueue: names.ControlQueue, WorkflowIDReusePolicy: enumspb.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE,
 	}, names.RunWorkflow, in)
@@ -42,7 +42,7 @@ func TestAgainWhatFailed(t *testing.T) {
 	h := c.submit(in)
 	first := h.wait()
 	want(t, first, "failed", map[string]string{"bad": "failed", "each": "failed instances", "last": "skipped"})
-	h = h.anew(in, 1, &v1.Again{Failed: true})
+	h = h.anew(in, 1, &v1.Rerun{Failed: true})
 	second := h.wait()
 	want(t, second, "completed", map[string]string{"bad": "completed", "each": "completed", "last": "completed", "good": "completed"})
 	if got := instances(second.Tasks["each"]); got != "completed completed completed" {
@@ -53,7 +53,7 @@ func TestAgainWhatFailed(t *testing.T) {
 	}
 	replay(t, "again-failed", limits.Run{}, h.history(""))
 
-	h = h.anew(in, 2, &v1.Again{From: []string{"each"}})
+	h = h.anew(in, 2, &v1.Rerun{From: []string{"each"}})
 	third := h.wait()
 	want(t, third, "completed", map[string]string{"each": "completed", "last": "completed"})
 	if n := c.calls(); !maps.Equal(n, map[string]int{"good": 1, "bad": 2, "each": 7, "last": 2}) {
@@ -95,7 +95,7 @@ func TestRetryRunsInstancesThatNeverStarted(t *testing.T) {
 				if run := h.wait(); run.GetState() != how || run.GetTasks()["each"].GetCounts()["completed"] != 1 {
 					t.Fatalf("%s, %v", run.GetState(), run.GetTasks()["each"].GetCounts())
 				}
-				run := h.anew(in, 1, &v1.Again{Failed: true}).wait()
+				run := h.anew(in, 1, &v1.Rerun{Failed: true}).wait()
 				want(t, run, "completed", map[string]string{"each": "completed", "last": "completed"})
 				if got := fmt.Sprint(run.GetTasks()["each"].GetCounts()); got != fmt.Sprintf("map[completed:%d]", instances) {
 					t.Errorf("each: %s", got)
@@ -131,7 +131,7 @@ func TestAgainALargeFanOut(t *testing.T) {
 		last: {type: shell, spec: {command: x}, dependsOn: [each, whole], when: all_success, condition: "size(parent.each.outputs) == 6 && size(parent.whole.outputs) == 6 && parent.each.outputs[4].n >= '4'"}}}`)
 	h := c.submit(in)
 	want(t, h.wait(), "failed", map[string]string{"whole": "completed", "each": "failed instances", "last": "skipped"})
-	h = h.anew(in, 1, &v1.Again{Failed: true})
+	h = h.anew(in, 1, &v1.Rerun{Failed: true})
 	second := h.wait()
 	want(t, second, "completed", map[string]string{"each": "completed", "last": "completed"})
 	if n := c.calls(); !maps.Equal(n, map[string]int{"whole": 6, "each": 7, "last": 1}) {
@@ -156,7 +156,7 @@ func TestAgainALargeFanOut(t *testing.T) {
 	replay(t, "again-large", inParts, h.history(""))
 	replay(t, "again-large-part", inParts, h.child(1, "each", 4).history(""))
 
-	h = h.anew(in, 2, &v1.Again{From: []string{"each"}})
+	h = h.anew(in, 2, &v1.Rerun{From: []string{"each"}})
 	want(t, h.wait(), "completed", map[string]string{"each": "completed", "last": "completed"})
 	if n := c.calls(); !maps.Equal(n, map[string]int{"whole": 6, "each": 13, "last": 2}) {
 		t.Errorf("executions: %v", n)
@@ -176,7 +176,7 @@ func TestAgainAfterCancel(t *testing.T) {
 	c.running("b")
 	h.signal(nil)
 	want(t, h.wait(), "cancelled", map[string]string{"a": "completed", "b": "cancelled"})
-	want(t, h.anew(in, 1, &v1.Again{Failed: true}).wait(), "completed", map[string]string{"a": "completed", "b": "completed"})
+	want(t, h.anew(in, 1, &v1.Rerun{Failed: true}).wait(), "completed", map[string]string{"a": "completed", "b": "completed"})
 	if n := c.calls(); n["a"] != 1 || n["b"] != 2 {
 		t.Errorf("executions: %v", n)
 	}

@@ -51,7 +51,7 @@ func TestAgentsReachTheirLimits(t *testing.T) {
 		t.Errorf("events are %s, want %s", got, want)
 	}
 	replay(t, "agent", limits.Run{}, h.history(""))
-	h = h.anew(in, 1, &v1.Again{Failed: true})
+	h = h.anew(in, 1, &v1.Rerun{Failed: true})
 	second := h.wait()
 	want(t, second, "completed", map[string]string{"a": "completed"})
 	if agent := second.GetTasks()["a"].GetResult().GetAgent(); agent.GetTurns() != 6 || agent.GetCostUsd() != 6 {

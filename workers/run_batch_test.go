@@ -108,7 +108,7 @@ func TestBatchOfALostNode(t *testing.T) {
 	if each[0].GetResult().GetStdout() != "done" || each[1].GetAttempt() != 1 || each[1].GetAttempts()[0].GetState() != "lost" || each[2].GetAttempt() != 0 {
 		t.Errorf("instances: %v", each)
 	}
-	if last := next.requests[1]; string(last.GetCheckpoint().GetData()) != "half" || !slices.Contains(last.GetUnheard(), 0) {
+	if last := next.requests[1]; string(last.GetCheckpoint().GetData()) != "half" || !slices.Contains(last.GetUnacknowledged(), 0) {
 		t.Errorf("the last request is %v", last)
 	}
 	replay(t, "batch-lost", limits.Run{}, h.history(""))

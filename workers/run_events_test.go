@@ -41,8 +41,8 @@ func TestEventsAreStoredInParts(t *testing.T) {
 	h.until("t11", func(x *v1.Task) bool { return x.GetState() == "completed" })
 	unstored := h.events()
 	stored := h.stored(0)
-	if unstored.GetParts() < 2 || len(stored) < 40 || len(unstored.GetEvents()) > 20 {
-		t.Errorf("%d events in %d parts, %d are kept", len(stored), unstored.GetParts(), len(unstored.GetEvents()))
+	if unstored.GetSlices() < 2 || len(stored) < 40 || len(unstored.GetEvents()) > 20 {
+		t.Errorf("%d events in %d parts, %d are kept", len(stored), unstored.GetSlices(), len(unstored.GetEvents()))
 	}
 	c.fake.Release("z")
 	want(t, h.wait(), "completed", nil)

@@ -127,7 +127,7 @@ func (p *puppet) dispatches() string {
 	defer p.mu.Unlock()
 	var words []string
 	for _, r := range p.requests {
-		words = append(words, fmt.Sprintf("%d.%d%v", r.GetAttempt(), r.GetClaim(), r.GetUnheard()))
+		words = append(words, fmt.Sprintf("%d.%d%v", r.GetAttempt(), r.GetClaim(), r.GetUnacknowledged()))
 	}
 	return strings.Join(words, " ")
 }

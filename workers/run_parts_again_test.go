@@ -56,7 +56,7 @@ func TestRetryOfAnInstanceOfALargeFanOut(t *testing.T) {
 	// The events of the part are complete from its first opening on.
 	var told []string
 	for part := range int32(2) {
-		var stored v1.EventPart
+		var stored v1.EventSlice
 		if err := h.store.GetMessage(t.Context(), storekey.Events(child.home(), 0, part), &stored); err != nil {
 			t.Fatal(err)
 		}

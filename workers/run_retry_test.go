@@ -80,7 +80,7 @@ func (h *handle) stored(generation int32) []*v1.Event {
 	h.t.Helper()
 	var events []*v1.Event
 	for n := int32(0); ; n++ {
-		var part v1.EventPart
+		var part v1.EventSlice
 		err := h.store.GetMessage(h.t.Context(), storekey.Events(h.home(), generation, n), &part)
 		if errors.Is(err, store.ErrNotFound) {
 			return events

@@ -47,7 +47,7 @@ func (w *serverWatch) hasAnswered(now time.Time) {
 func (w *serverWatch) run(ctx context.Context, reg *registry.Registry) {
 	for {
 		callCtx, cancel := context.WithTimeout(ctx, serverTimeout)
-		_, _, err := reg.Owner(callCtx)
+		_, _, err := reg.Leader(callCtx)
 		cancel()
 		if _, unknown := errors.AsType[*serviceerror.NotFound](err); err == nil || unknown {
 			w.hasAnswered(time.Now())

@@ -17,16 +17,16 @@ const (
 	storeTimeout = 3 * time.Second
 	// storePause is the interval between two reads by a node.
 	storePause = 2 * time.Second
-	// ownerSilence is how long a live owner may be silent: its heartbeat time-out and a little more.
-	ownerSilence = 6 * time.Second
-	// ownerPoll is the interval between two reads of the owner.
-	ownerPoll = 100 * time.Millisecond
+	// leaderSilence is how long a live leader may be silent: its heartbeat time-out and a little more.
+	leaderSilence = 6 * time.Second
+	// leaderReadInterval is the interval between two reads of the leader.
+	leaderReadInterval = 100 * time.Millisecond
 )
 
 // sharedStore returns the identity of the process's store, or "" if the store is unreachable. It fails if the fleet has
 // another store, because nodes with different stores would not find each other's values. The fleet's store is the store
-// of the owner of the placement queue while that heartbeats. For a process with a private store, the store of the
-// previous owner counts too.
+// of the leader while that heartbeats. For a process with a private store, the store of the
+// previous leader counts too.
 func (c ControlConfig) sharedStore(ctx context.Context) (string, error) {
 	id, err := identityOf(ctx, c.Store)
 	if err != nil {
@@ -34,18 +34,18 @@ func (c ControlConfig) sharedStore(ctx context.Context) (string, error) {
 		return "", nil
 	}
 	reg := registry.New(c.Client)
-	last, _, err := reg.LastOwner(ctx)
+	last, _, err := reg.LastLeader(ctx)
 	if err == nil && c.PrivateStore && last.GetStore() != "" && !last.GetPrivateStore() {
 		return "", c.otherStore(last)
 	}
 	var first time.Time
-	for until := time.Now().Add(ownerSilence); time.Now().Before(until); {
-		beat, at, err := reg.Owner(ctx)
+	for until := time.Now().Add(leaderSilence); time.Now().Before(until); {
+		beat, at, err := reg.Leader(ctx)
 		if err != nil || beat.GetStore() == "" || beat.GetStore() == id {
-			return id, nil // an owner that cannot be read is checked later
+			return id, nil // a leader that cannot be read is checked later
 		}
 		if beat.GetPrivateStore() && !c.PrivateStore {
-			c.Logger.Warn("the placement queue is owned by a process with a private store; this one takes over when it ends", "owner", beat.GetIdentity())
+			c.Logger.Warn("the placement queue is owned by a process with a private store; this one takes over when it ends", "leader", beat.GetIdentity())
 			return id, nil
 		}
 		if first.IsZero() {
@@ -57,15 +57,15 @@ func (c ControlConfig) sharedStore(ctx context.Context) (string, error) {
 		select {
 		case <-ctx.Done():
 			return "", ctx.Err()
-		case <-time.After(ownerPoll):
+		case <-time.After(leaderReadInterval):
 		}
 	}
 	return id, nil
 }
 
-func (c ControlConfig) otherStore(owner *v1.OwnerBeat) error {
+func (c ControlConfig) otherStore(leader *v1.LeaderHeartbeat) error {
 	return fmt.Errorf("the fleet on this Temporal has another store than %s: its placement queue is owned by %s; use its gateway (--gateway URL), or start with the --store of that one",
-		c.Store.Location(), owner.GetIdentity())
+		c.Store.Location(), leader.GetIdentity())
 }
 
 func identityOf(ctx context.Context, s *store.Store) (string, error) {
@@ -106,12 +106,12 @@ func (s *nodeStore) compare(ctx context.Context, reg *registry.Registry) bool {
 		s.read(ctx)
 		return false
 	}
-	beat, _, err := reg.Owner(ctx)
+	beat, _, err := reg.Leader(ctx)
 	if err != nil || beat.GetStore() == "" {
 		return false
 	}
 	if beat.GetStore() != *id {
-		s.log.Warn("the node gets no tasks: "+registry.OtherStore, "store", s.store.Location(), "owner", beat.GetIdentity())
+		s.log.Warn("the node gets no tasks: "+registry.OtherStore, "store", s.store.Location(), "leader", beat.GetIdentity())
 	}
 	return true
 }

@@ -39,7 +39,7 @@ func TestNodeWithoutTheFleetsStoreGetsNoTasks(t *testing.T) {
 			t.Errorf("%s is %s: %q, want stale: %q", short, n.GetState(), n.GetReason(), want)
 		}
 	}
-	eventually(t, "the owner knows both", func() bool { return c.control.knows(c.name("private")) && c.control.knows(c.name("astray")) })
+	eventually(t, "the leader knows both", func() bool { return c.control.knows(c.name("private")) && c.control.knows(c.name("astray")) })
 	h := c.submit(c.input(`{name: private, tasks: {a: {type: shell, spec: {command: x}}, b: {type: shell, spec: {command: x}, dependsOn: [a]}}}`))
 	h.until("a", func(task *v1.Task) bool { return task.GetState() == "queued" })
 	c.start("shared")
@@ -52,7 +52,7 @@ func TestNodeWithoutTheFleetsStoreGetsNoTasks(t *testing.T) {
 	}
 }
 
-// TestControlProcessNeedsTheFleetsStore starts control processes with another store beside a live owner and, after that
+// TestControlProcessNeedsTheFleetsStore starts control processes with another store beside a live leader and, after that
 // has stopped, one with a private store.
 func TestControlProcessNeedsTheFleetsStore(t *testing.T) {
 	t.Parallel()
@@ -60,7 +60,7 @@ func TestControlProcessNeedsTheFleetsStore(t *testing.T) {
 	other := y.config
 	other.Store, other.Role, other.Logger = openStore(t, "mem://"), RoleAuto, slog.New(slog.DiscardHandler)
 	if c, err := StartControl(t.Context(), other); err == nil || !strings.Contains(err.Error(), "another store") || !strings.Contains(err.Error(), "--store") {
-		t.Errorf("beside the owner: %v", err)
+		t.Errorf("beside the leader: %v", err)
 		if err == nil {
 			c.Stop()
 		}
@@ -68,7 +68,7 @@ func TestControlProcessNeedsTheFleetsStore(t *testing.T) {
 	y.control.Stop()
 	other.PrivateStore = true
 	if c, err := StartControl(t.Context(), other); err == nil || !strings.Contains(err.Error(), "another store") {
-		t.Errorf("with a private store, after the owner: %v", err)
+		t.Errorf("with a private store, after the leader: %v", err)
 		if err == nil {
 			c.Stop()
 		}
@@ -79,5 +79,5 @@ func TestControlProcessNeedsTheFleetsStore(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer c.Stop()
-	eventually(t, "a gateway with a new store takes over", c.Owns)
+	eventually(t, "a gateway with a new store takes over", c.IsLeader)
 }

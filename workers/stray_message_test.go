@@ -78,7 +78,7 @@ func surviveStrayMessages(t *testing.T, rounds int) {
 	c.running("each")
 	c.running("a")
 	part := fan.child(0, "each", 0).id
-	all := []string{fan.id, part, locked.id, node, names.LockWorkflowID(names.TaskLock("odd")), names.OwnerWorkflowID}
+	all := []string{fan.id, part, locked.id, node, names.LockWorkflowID(names.TaskLock("odd")), names.LeaderWorkflowID}
 
 	taken := interactions{map[string]bool{"unknown": true}, map[string]bool{"unknown": true}, map[string]bool{"unknown": true}}
 	for _, id := range all {
@@ -137,7 +137,7 @@ func surviveStrayMessages(t *testing.T, rounds int) {
 // sendStrays sends a workflow every signal but `cancel`, every update and every query, each with a payload of its own.
 func (c *workerSet) sendStrays(id string, taken *interactions, payload func(name string) strayPayload) {
 	for _, name := range sortedKeys(taken.signals) {
-		if runs := id != names.OwnerWorkflowID && !strings.Contains(id, ":"); name == names.CancelSignal && runs {
+		if runs := id != names.LeaderWorkflowID && !strings.Contains(id, ":"); name == names.CancelSignal && runs {
 			continue // TestCancelTakesAnyPayload covers it
 		}
 		if err := c.conn.SignalWorkflow(c.t.Context(), id, "", name, payload(name).raw()); err != nil {
@@ -201,7 +201,7 @@ func TestWorkflowsFailWithInvalidText(t *testing.T) {
 	c := shared(t).workers(t, nil)
 	for name, queue := range map[string]string{
 		names.RunWorkflow: names.ControlQueue, names.FanOutWorkflow: names.ControlQueue, names.LockWorkflow: names.ControlQueue,
-		names.ExplainWorkflow: names.ControlQueue, names.NodeWorkflow: names.ElectionQueue, names.OwnerWorkflow: names.ElectionQueue,
+		names.ExplainWorkflow: names.ControlQueue, names.NodeWorkflow: names.ElectionQueue, names.LeaderWorkflow: names.ElectionQueue,
 	} {
 		options := client.StartWorkflowOptions{ID: names.NewRunID("invalid"), TaskQueue: queue}
 		run, err := c.conn.ExecuteWorkflow(t.Context(), options, name, invalidText.raw())

@@ -25,22 +25,22 @@ func (p strayPayload) raw() converter.RawValue { return converter.NewRawValue(p.
 // realMessages maps signals, updates and queries to their arguments. For a name that is not listed, wrong fields come
 // from any of these messages.
 var realMessages = map[string]proto.Message{
-	names.AskSignal:       &v1.LockRequest{},
-	names.GrantedSignal:   &v1.Granted{},
-	names.PartSignal:      &v1.PartReport{},
-	names.OrderSignal:     &v1.PartOrder{},
-	names.ContextSignal:   &v1.ContextAnswer{},
-	names.RetryUpdate:     &v1.RetryTaskRequest{},
-	names.PauseUpdate:     &v1.RunCommand{},
-	names.ResumeUpdate:    &v1.RunCommand{},
-	names.HoldUpdate:      &v1.TaskCommand{},
-	names.RegisterUpdate:  &v1.NodeRegistration{},
-	names.LeaveUpdate:     &v1.NodeInput{},
-	names.DrainUpdate:     &v1.NodeDrain{},
-	names.StatusQuery:     &v1.StatusRequest{},
-	names.EventsQuery:     &v1.EventsRequest{},
-	names.InstancesQuery:  &v1.InstancesRequest{},
-	names.ExplainWorkflow: &v1.ExplainRequest{},
+	names.AskSignal:             &v1.LockRequest{},
+	names.GrantedSignal:         &v1.Granted{},
+	names.PartitionReportSignal: &v1.PartitionReport{},
+	names.OrderSignal:           &v1.PartitionOrder{},
+	names.ContextSignal:         &v1.ContextAnswer{},
+	names.RetryUpdate:           &v1.RetryTaskRequest{},
+	names.PauseUpdate:           &v1.RunCommand{},
+	names.ResumeUpdate:          &v1.RunCommand{},
+	names.HoldUpdate:            &v1.TaskCommand{},
+	names.RegisterUpdate:        &v1.NodeRegistration{},
+	names.LeaveUpdate:           &v1.NodeInput{},
+	names.DrainUpdate:           &v1.NodeDrain{},
+	names.StatusQuery:           &v1.StatusRequest{},
+	names.EventsQuery:           &v1.EventsRequest{},
+	names.InstancesQuery:        &v1.InstancesRequest{},
+	names.ExplainWorkflow:       &v1.ExplainRequest{},
 }
 
 // invalidText is a payload that is not valid UTF-8 and that its decoding error quotes.

@@ -63,7 +63,7 @@ func TestTasksSayWhenTheyWaited(t *testing.T) {
 		}
 	}
 
-	tasks := h.anew(c.inputOf(def), 1, &v1.Again{From: []string{"dead"}}).wait().GetTasks()
+	tasks := h.anew(c.inputOf(def), 1, &v1.Rerun{From: []string{"dead"}}).wait().GetTasks()
 	was, is := run.GetTasks()["each"].GetInstances()[1], tasks["each"].GetInstances()[1]
 	if !is.GetCreatedAt().AsTime().Equal(was.GetCreatedAt().AsTime()) || !is.GetQueuedAt().AsTime().Equal(was.GetQueuedAt().AsTime()) || tasks["build"].GetResult().GetContextUpdate() == nil {
 		t.Errorf("in the next generation %v is %v", was, is)

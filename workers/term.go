@@ -37,7 +37,7 @@ const (
 	termStopTimeout = time.Second
 )
 
-// term is one period of ownership of the placement queue: its queue, the parts that fill it, and the worker that
+// term is one period of leadership: its queue, the parts that fill it, and the worker that
 // carries the runs.
 type term struct {
 	worker  worker.Worker
@@ -50,7 +50,7 @@ type term struct {
 	loops   sync.WaitGroup
 }
 
-// startTerm starts a term. valid reports whether this process still owns the queue.
+// startTerm starts a term. valid reports whether this process still leads.
 func startTerm(cfg ControlConfig, epoch string, valid func() bool) (*term, error) {
 	t := &term{}
 	queue := placement.New(placement.Options{Epoch: epoch, Placed: cfg.Metrics.Placed, Settled: cfg.Metrics.Settled, Weights: cfg.Weights})
@@ -90,8 +90,8 @@ func startTerm(cfg ControlConfig, epoch string, valid func() bool) (*term, error
 		names.ExplainActivity:        t.place.Explain,
 		names.EvaluateActivity:       control.Evaluate,
 		names.SaveStatusActivity:     control.SaveStatus,
-		names.SaveCarryActivity:      control.SaveCarry,
-		names.LoadCarryActivity:      control.LoadCarry,
+		names.SaveStateActivity:      control.SaveState,
+		names.LoadStateActivity:      control.LoadState,
 		names.SaveEventsActivity:     control.SaveEvents,
 		names.ReopenActivity:         control.Reopen,
 		names.SaveSharedActivity:     control.SaveShared,

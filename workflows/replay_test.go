@@ -46,7 +46,7 @@ func replayer(t *testing.T, history string) worker.WorkflowReplayer {
 	r.RegisterWorkflowWithOptions(node.Registrar{}.Node, workflow.RegisterOptions{Name: names.NodeWorkflow})
 	r.RegisterWorkflowWithOptions(lock.Locker{}.Lock, workflow.RegisterOptions{Name: names.LockWorkflow})
 	r.RegisterWorkflowWithOptions(environment.Environment, workflow.RegisterOptions{Name: names.EnvironmentWorkflow})
-	r.RegisterWorkflowWithOptions(election.Owner, workflow.RegisterOptions{Name: names.OwnerWorkflow})
+	r.RegisterWorkflowWithOptions(election.Leader, workflow.RegisterOptions{Name: names.LeaderWorkflow})
 	return r
 }
 

@@ -19,9 +19,9 @@ import (
 )
 
 const (
-	// beatInterval is the time between two heartbeats of the owner.
+	// beatInterval is the time between two heartbeats of the leader.
 	beatInterval = time.Second
-	// leaseTime is how long the ownership lasts after its last acknowledged beat was sent. The
+	// leaseTime is how long the leadership lasts after its last acknowledged beat was sent. The
 	// server allows 5 s after it received that beat, which is later. The difference is the time
 	// left for stopping.
 	leaseTime = 4 * time.Second
@@ -29,7 +29,7 @@ const (
 	beatTimeout = 1500 * time.Millisecond
 )
 
-// Term is one ownership of the placement queue, with a queue of its own.
+// Term is one leadership, with a queue of its own.
 type Term interface {
 	// Benched returns the nodes that are excluded from placement because their attempts kept
 	// failing, each with the end of its exclusion.
@@ -40,7 +40,7 @@ type Term interface {
 	Stop()
 }
 
-// Candidate implements the activity Own for a process that may own the placement queue.
+// Candidate implements the activity Lead for a process that may own the placement queue.
 type Candidate struct {
 	Client client.Client
 	// Identity names this process for people.
@@ -49,7 +49,7 @@ type Candidate struct {
 	Store string
 	// PrivateStore is set if the store ends with the process.
 	PrivateStore bool
-	// Lock acquires the owner's lock on this machine and returns the machine's identity, or "" if
+	// Lock acquires the leader's lock on this machine and returns the machine's identity, or "" if
 	// another process holds the lock. release gives the lock back. Lock is nil if there is no lock.
 	Lock func() (machine string, release func())
 	// Begin starts a term with a placement queue of the given epoch. valid reports whether the
@@ -59,13 +59,13 @@ type Candidate struct {
 	Logger *slog.Logger
 }
 
-// Own makes this process the owner of the placement queue for as long as its beats are
-// acknowledged. It always returns an error, so that Temporal hands the ownership to another
+// Lead makes this process the leader for as long as its beats are
+// acknowledged. It always returns an error, so that Temporal hands the leadership to another
 // process, immediately if this worker stops.
-func (o *Candidate) Own(ctx context.Context) error {
+func (o *Candidate) Lead(ctx context.Context) error {
 	token := activity.GetInfo(ctx).TaskToken
 	stopping := activity.GetWorkerStopChannel(ctx)
-	beat := &v1.OwnerBeat{Identity: o.Identity, Epoch: uuid.NewString(), Since: timestamppb.Now(), Store: o.Store, PrivateStore: o.PrivateStore}
+	beat := &v1.LeaderHeartbeat{Identity: o.Identity, Epoch: uuid.NewString(), Since: timestamppb.Now(), Store: o.Store, PrivateStore: o.PrivateStore}
 	if o.Lock != nil {
 		machine, release := o.Lock()
 		defer release()
@@ -73,24 +73,24 @@ func (o *Candidate) Own(ctx context.Context) error {
 	}
 	lease := newLeaseClock(leaseTime)
 	if acknowledged, err := o.beat(ctx, token, beat, lease); !acknowledged {
-		return endedBecause("NotConfirmed", "the ownership was not confirmed", err)
+		return endedBecause("NotConfirmed", "the leadership was not confirmed", err)
 	}
 	term, err := o.Begin(beat.GetEpoch(), lease.valid)
 	if err != nil {
 		o.Logger.Error("this process cannot own the placement queue", "error", err)
 		return err
 	}
-	o.Logger.Info("this process owns the placement queue", "epoch", beat.GetEpoch())
+	o.Logger.Info("this process leads", "epoch", beat.GetEpoch())
 	defer func() {
 		term.Stop()
-		o.Logger.Info("this process no longer owns the placement queue", "epoch", beat.GetEpoch())
+		o.Logger.Info("this process no longer leads", "epoch", beat.GetEpoch())
 	}()
 	ticker := time.NewTicker(beatInterval)
 	defer ticker.Stop()
 	for {
 		select {
 		case <-ctx.Done():
-			return endedBecause("TakenBack", "the ownership was taken back", nil)
+			return endedBecause("TakenBack", "the leadership was taken back", nil)
 		case <-stopping:
 			return endedBecause("HandedOver", "the process stops", nil)
 		case <-ticker.C:
@@ -105,13 +105,13 @@ func (o *Candidate) Own(ctx context.Context) error {
 			return err
 		}
 		if !lease.valid() {
-			o.Logger.Warn("the ownership of the placement queue was not renewed in time")
+			o.Logger.Warn("the leadership was not renewed in time")
 			return endedBecause("LeaseLost", "the lease was not renewed in time", nil)
 		}
 	}
 }
 
-// endedBecause returns the error that passes the ownership to another process. It is benign because
+// endedBecause returns the error that passes the leadership to another process. It is benign because
 // everything relevant has been logged already.
 func endedBecause(kind, message string, cause error) error {
 	return temporal.NewApplicationErrorWithOptions(message, kind, temporal.ApplicationErrorOptions{
@@ -120,17 +120,17 @@ func endedBecause(kind, message string, cause error) error {
 }
 
 // beat sends one beat and renews the lease if the server acknowledges it. It returns an error if
-// the ownership is lost.
-func (o *Candidate) beat(ctx context.Context, token []byte, beat *v1.OwnerBeat, lease *leaseClock) (acknowledged bool, err error) {
+// the leadership is lost.
+func (o *Candidate) beat(ctx context.Context, token []byte, beat *v1.LeaderHeartbeat, lease *leaseClock) (acknowledged bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, min(beatTimeout, lease.left()))
 	defer cancel()
 	sent := now()
 	err = o.Client.RecordActivityHeartbeat(ctx, token, beat)
 	if _, gone := errors.AsType[*serviceerror.NotFound](err); gone || temporal.IsCanceledError(err) && ctx.Err() == nil {
-		return false, endedBecause("TakenBack", "the ownership was taken back", err)
+		return false, endedBecause("TakenBack", "the leadership was taken back", err)
 	}
 	if err != nil {
-		o.Logger.Debug("the ownership of the placement queue could not be renewed", "error", err)
+		o.Logger.Debug("the leadership could not be renewed", "error", err)
 		return false, nil
 	}
 	lease.renew(sent)

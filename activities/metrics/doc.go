@@ -1,4 +1,4 @@
-// Package metrics has the Prometheus metrics of a process. The owner of the placement queue shows those of placement and
+// Package metrics has the Prometheus metrics of a process. The leader shows those of placement and
 // of every node's resources, a node shows those of attempts, and both show those of the Temporal SDK. The package knows
 // the libraries of OpenTelemetry and Prometheus and nothing of Switchyard, so that every part may use it.
 //
@@ -17,7 +17,7 @@
 //	switchyard_placement_tasks{state}                   tasks that wait, or hold a place
 //	switchyard_placement_decisions_total{type}          tasks that were given to a node
 //	switchyard_placement_reassignments_total{reason}    dispatches that ended without an attempt, or were lost with a node
-//	switchyard_placement_owner                          1 while this process owns the queue
+//	switchyard_placement_leader                          1 while this process owns the queue
 //	switchyard_nodes{state}                             nodes of the fleet
 //	switchyard_node_heartbeat_age_seconds{node}         age of the newest heartbeat
 //	switchyard_node_slots{node,kind}                    total and used
@@ -28,7 +28,7 @@
 //	switchyard_worker_claim_contention_total{node}      attempts that it handed back because another held or wanted the place
 //	switchyard_worker_lease_expirations_total{node,outcome}
 //	                                                    attempts whose lease expired: "ended" by their node, which counts
-//	                                                    them itself, or "lost" with it, which the owner of the queue counts
+//	                                                    them itself, or "lost" with it, which the leader counts
 //	switchyard_agent_turns_total                        replies of models to agents on this node
 //	switchyard_agent_tool_calls_total{tool}             tool calls of these agents; beyond 200 tools, "(other)"
 //	switchyard_agent_tokens_total{model,direction}      tokens: "input" without those of the cache, "output",

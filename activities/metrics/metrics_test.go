@@ -106,7 +106,7 @@ switchyard_nodes{state="draining"} 0
 switchyard_nodes{state="offline"} 1
 switchyard_nodes{state="stale"} 0
 switchyard_placement_decisions_total{type="shell"} 1
-switchyard_placement_owner 1
+switchyard_placement_leader 1
 switchyard_placement_reassignments_total{reason="lost"} 1
 switchyard_placement_reassignments_total{reason="refused"} 1
 switchyard_placement_reassignments_total{reason="suspect"} 1
@@ -142,27 +142,27 @@ func TestTerms(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	owner := func() string {
+	leader := func() string {
 		for _, line := range scrape(t, m) {
-			if value, ok := strings.CutPrefix(line, "switchyard_placement_owner "); ok {
+			if value, ok := strings.CutPrefix(line, "switchyard_placement_leader "); ok {
 				return value
 			}
 		}
 		return "none"
 	}
 	none := func() Fleet { return Fleet{} }
-	if got := owner(); got != "0" {
-		t.Errorf("before its first term: owner %s", got)
+	if got := leader(); got != "0" {
+		t.Errorf("before its first term: leader %s", got)
 	}
 	first := m.WatchFleet(none)
 	second := m.WatchFleet(none)
 	first()
-	if got := owner(); got != "1" {
-		t.Errorf("in its second term: owner %s", got)
+	if got := leader(); got != "1" {
+		t.Errorf("in its second term: leader %s", got)
 	}
 	second()
-	if got := owner(); got != "0" {
-		t.Errorf("after its second term: owner %s", got)
+	if got := leader(); got != "0" {
+		t.Errorf("after its second term: leader %s", got)
 	}
 }
 

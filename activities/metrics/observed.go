@@ -7,7 +7,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// Fleet holds the metrics of the placement queue and of the fleet from the view of its owner.
+// Fleet holds the metrics of the placement queue and of the fleet from the view of its leader.
 type Fleet struct {
 	// Waiting counts the tasks that wait for a node, and Placed those that hold a place on one.
 	Waiting, Placed int
@@ -37,7 +37,7 @@ type Amount struct{ Total, Used float64 }
 
 // Descriptions of the metrics that are computed at each scrape.
 var (
-	ownerDesc  = prometheus.NewDesc("switchyard_placement_owner", "1 while this process owns the placement queue.", nil, nil)
+	leaderDesc = prometheus.NewDesc("switchyard_placement_leader", "1 while this process leads.", nil, nil)
 	tasksDesc  = prometheus.NewDesc("switchyard_placement_tasks", "Tasks that wait for a node, or hold a place on one.", []string{"state"}, nil)
 	stuckDesc  = prometheus.NewDesc("switchyard_runs_stuck", "Open runs, and parts of fan-outs, whose workflow task fails again and again.", nil, nil)
 	nodesDesc  = prometheus.NewDesc("switchyard_nodes", "Nodes of the fleet by state.", []string{"state"}, nil)
@@ -89,12 +89,12 @@ func (o *observed) Collect(out chan<- prometheus.Metric) {
 	gauge := func(desc *prometheus.Desc, value float64, labels ...string) {
 		out <- prometheus.MustNewConstMetric(desc, prometheus.GaugeValue, value, labels...)
 	}
-	owner := 0.0
+	leader := 0.0
 	if fleet != nil {
-		owner = 1
+		leader = 1
 		o.collectFleet(fleet(), gauge)
 	}
-	gauge(ownerDesc, owner)
+	gauge(leaderDesc, leader)
 }
 
 func (o *observed) collectFleet(f Fleet, gauge func(*prometheus.Desc, float64, ...string)) {

@@ -160,7 +160,7 @@ func decodeFirst(p *commonpb.Payloads, into proto.Message) error {
 func attemptOf(req *v1.ExecuteRequest) *v1.ExecuteRequest {
 	of := &v1.ExecuteRequest{
 		RunId: req.GetRunId(), Chain: req.GetChain(), Generation: req.GetGeneration(), Task: req.GetTask(), Index: req.Index, Count: req.GetCount(),
-		Attempt: req.GetAttempt(), Claim: req.GetClaim(), Node: req.GetNode(), Type: req.GetType(), Adopt: true,
+		Attempt: req.GetAttempt(), Claim: req.GetClaim(), Node: req.GetNode(), Type: req.GetType(), Reattach: true,
 	}
 	for _, m := range req.GetBatch() {
 		of.Batch = append(of.Batch, &v1.Member{Index: m.GetIndex(), Attempt: m.GetAttempt(), Claim: m.GetClaim()})

@@ -77,7 +77,7 @@ func (c *Children) prepare(ctx context.Context, req *v1.ChildRequest) (*v1.Prepa
 	if len(text) <= definition.MaxInlineInput {
 		return prepared, nil
 	}
-	home := names.Home(req.GetInput().GetPart().GetRunId(), req.GetInput().GetPart().GetChain())
+	home := names.Home(req.GetInput().GetPartition().GetRunId(), req.GetInput().GetPartition().GetChain())
 	if req.GetRun() != nil {
 		home = names.Home(req.GetRun().GetRunId(), req.GetRun().GetChain())
 	}

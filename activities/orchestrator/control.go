@@ -25,7 +25,7 @@ const (
 	// maxReopenedBytes is the largest state of an ended run that Reopen returns inline. As JSON it is about twice as
 	// large. Larger states go through the store.
 	maxReopenedBytes = definition.MaxAnswerBytes / 2
-	// carryPartBytes is the size of a stored part of a RunCarry. Parts are read back in base64.
+	// carryPartBytes is the size of a stored part of a RunState. Parts are read back in base64.
 	carryPartBytes = definition.MaxAnswerBytes * 3 / 4
 )
 
@@ -82,34 +82,34 @@ func (c *Control) SaveEvents(ctx context.Context, req *v1.SaveEventsRequest) err
 	if len(req.GetEvents()) == 0 {
 		return nil
 	}
-	key := storekey.Events(names.Home(req.GetRunId(), req.GetChain()), req.GetGeneration(), req.GetPart())
-	return c.Store.PutMessage(ctx, key, &v1.EventPart{Events: req.GetEvents()})
+	key := storekey.Events(names.Home(req.GetRunId(), req.GetChain()), req.GetGeneration(), req.GetSlice())
+	return c.Store.PutMessage(ctx, key, &v1.EventSlice{Events: req.GetEvents()})
 }
 
-// SaveCarry stores the tasks and the context of an execution's final state in parts. It returns the state with the keys
+// SaveState stores the tasks and the context of an execution's final state in parts. It returns the state with the keys
 // of the parts in their place. The same state gives the same parts, and no other execution uses their keys. So it is
 // harmless if a suspended process continues at any time.
-func (c *Control) SaveCarry(ctx context.Context, home string, generation int32, execution string, carry *v1.RunCarry) (*v1.RunCarry, error) {
-	kept := &v1.RunCarry{}
-	carry.ProtoReflect().Range(func(field protoreflect.FieldDescriptor, value protoreflect.Value) bool {
+func (c *Control) SaveState(ctx context.Context, home string, generation int32, execution string, runState *v1.RunState) (*v1.RunState, error) {
+	kept := &v1.RunState{}
+	runState.ProtoReflect().Range(func(field protoreflect.FieldDescriptor, value protoreflect.Value) bool {
 		if name := field.Name(); name != "tasks" && name != "context" {
 			kept.ProtoReflect().Set(field, value)
 		}
 		return true
 	})
-	part, size := &v1.RunCarry{Context: carry.GetContext(), Tasks: map[string]*v1.TaskCarry{}}, 0
+	part, size := &v1.RunState{Context: runState.GetContext(), Tasks: map[string]*v1.TaskState{}}, 0
 	flush := func() error {
-		key := storekey.Carry(home, generation, execution, int32(len(kept.GetStored())))
+		key := storekey.RunState(home, generation, execution, int32(len(kept.GetStored())))
 		kept.Stored = append(kept.Stored, key)
 		err := c.Store.PutMessage(ctx, key, part)
-		part, size = &v1.RunCarry{Tasks: map[string]*v1.TaskCarry{}}, 0
+		part, size = &v1.RunState{Tasks: map[string]*v1.TaskState{}}, 0
 		return err
 	}
 	if err := flush(); err != nil {
 		return nil, err
 	}
-	for _, name := range slices.Sorted(maps.Keys(carry.GetTasks())) {
-		task := carry.GetTasks()[name]
+	for _, name := range slices.Sorted(maps.Keys(runState.GetTasks())) {
+		task := runState.GetTasks()[name]
 		part.Tasks[name] = task
 		if size += proto.Size(task) + len(name); size >= carryPartBytes {
 			if err := flush(); err != nil {
@@ -120,10 +120,10 @@ func (c *Control) SaveCarry(ctx context.Context, home string, generation int32, 
 	return kept, flush()
 }
 
-// LoadCarry returns a part that SaveCarry has stored, packed: all parts go into one workflow task, which could not hold
+// LoadState returns a part that SaveState has stored, packed: all parts go into one workflow task, which could not hold
 // the state of 10,000 tasks as JSON.
-func (c *Control) LoadCarry(ctx context.Context, req *v1.LoadCarryRequest) (*v1.RunCarry, error) {
-	var part v1.RunCarry
+func (c *Control) LoadState(ctx context.Context, req *v1.LoadStateRequest) (*v1.RunState, error) {
+	var part v1.RunState
 	if err := load(ctx, c.Store, req.GetKey(), &part); err != nil {
 		return nil, err
 	}
@@ -131,5 +131,5 @@ func (c *Control) LoadCarry(ctx context.Context, req *v1.LoadCarryRequest) (*v1.
 	if err != nil {
 		return nil, err
 	}
-	return &v1.RunCarry{Packed: packed}, nil
+	return &v1.RunState{Packed: packed}, nil
 }

@@ -43,17 +43,17 @@ func newControl(t *testing.T) *Control {
 }
 
 // A large state is stored in parts, and loading them restores all of it.
-func TestCarryThroughTheStore(t *testing.T) {
+func TestStateGoesThroughTheStore(t *testing.T) {
 	t.Parallel()
 	c := newControl(t)
-	carry := &v1.RunCarry{
+	runState := &v1.RunState{
 		Context:      &structpb.Struct{Fields: map[string]*structpb.Value{"k": structpb.NewStringValue(strings.Repeat("c", 200<<10))}},
-		FirstFailure: "t1", Cancelled: true, Revision: 77, EventParts: 3, Tasks: map[string]*v1.TaskCarry{},
+		FirstFailure: "t1", Cancelled: true, Revision: 77, EventSlices: 3, Tasks: map[string]*v1.TaskState{},
 	}
 	for i := range 100 {
-		carry.Tasks[fmt.Sprintf("t%d", i)] = &v1.TaskCarry{Claim: int32(i), Task: &v1.Task{State: "completed", Result: &v1.TaskResult{Stdout: strings.Repeat("x", 20<<10)}}}
+		runState.Tasks[fmt.Sprintf("t%d", i)] = &v1.TaskState{Claim: int32(i), Task: &v1.Task{State: "completed", Result: &v1.TaskResult{Stdout: strings.Repeat("x", 20<<10)}}}
 	}
-	kept, err := c.SaveCarry(t.Context(), "r-1", 2, "e-1", carry)
+	kept, err := c.SaveState(t.Context(), "r-1", 2, "e-1", runState)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -63,21 +63,21 @@ func TestCarryThroughTheStore(t *testing.T) {
 	got := proto.CloneOf(kept)
 	got.Stored = nil
 	for _, key := range kept.GetStored() {
-		part, _ := loadCarry(t, c, key)
+		part, _ := loadState(t, c, key)
 		if size := proto.Size(part); size > 300<<10 {
 			t.Errorf("a part of %d bytes", size)
 		}
 		proto.Merge(got, part)
 	}
-	if !proto.Equal(got, carry) {
+	if !proto.Equal(got, runState) {
 		t.Error("what comes back is not what was saved")
 	}
 }
 
-// loadCarry returns a stored part of a state and its size in a history.
-func loadCarry(t *testing.T, c *Control, key string) (part *v1.RunCarry, size int) {
+// loadState returns a stored part of a state and its size in a history.
+func loadState(t *testing.T, c *Control, key string) (part *v1.RunState, size int) {
 	t.Helper()
-	answer, err := c.LoadCarry(t.Context(), &v1.LoadCarryRequest{Key: key})
+	answer, err := c.LoadState(t.Context(), &v1.LoadStateRequest{Key: key})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -85,7 +85,7 @@ func loadCarry(t *testing.T, c *Control, key string) (part *v1.RunCarry, size in
 	if err != nil {
 		t.Fatal(err)
 	}
-	part = &v1.RunCarry{}
+	part = &v1.RunState{}
 	if err := definition.UnpackMessage(answer.GetPacked(), part); err != nil {
 		t.Fatal(err)
 	}
@@ -93,26 +93,26 @@ func loadCarry(t *testing.T, c *Control, key string) (part *v1.RunCarry, size in
 }
 
 // The parts of the state of 10,000 tasks fit into one workflow task, for which Temporal accepts 4 MB.
-func TestLargeCarryFitsAWorkflowTask(t *testing.T) {
+func TestLargeStateFitsAWorkflowTask(t *testing.T) {
 	t.Parallel()
 	c := newControl(t)
-	carry := &v1.RunCarry{Tasks: map[string]*v1.TaskCarry{}}
+	runState := &v1.RunState{Tasks: map[string]*v1.TaskState{}}
 	at := func(i int) *timestamppb.Timestamp {
 		return timestamppb.New(time.Unix(1, 0).Add(time.Duration(i*i) * 977 * time.Nanosecond))
 	}
 	for i := range 10_000 {
-		carry.Tasks[fmt.Sprintf("task-%05d", i)] = &v1.TaskCarry{Claim: 1, Task: &v1.Task{
+		runState.Tasks[fmt.Sprintf("task-%05d", i)] = &v1.TaskState{Claim: 1, Task: &v1.Task{
 			State: "completed", Node: "node-1", Result: &v1.TaskResult{Stdout: "1\n"}, AssignedAt: at(i), StartedAt: at(i), CompletedAt: at(i),
 			Attempts: []*v1.Attempt{{Claim: 1, Node: "node-1", State: "completed", AssignedAt: at(i), StartedAt: at(i), CompletedAt: at(i)}},
 		}}
 	}
-	kept, err := c.SaveCarry(t.Context(), "r-1", 0, "e-1", carry)
+	kept, err := c.SaveState(t.Context(), "r-1", 0, "e-1", runState)
 	if err != nil {
 		t.Fatal(err)
 	}
 	size := 0
 	for _, key := range kept.GetStored() {
-		_, bytes := loadCarry(t, c, key)
+		_, bytes := loadState(t, c, key)
 		size += bytes
 	}
 	if size > 2<<20 {
@@ -133,7 +133,7 @@ func TestSaveStatus(t *testing.T) {
 		status := &v1.StatusResponse{TaskCount: 1, Run: &v1.Run{Id: name + "-1", Name: "ci", State: "failed", Error: "why", Tasks: map[string]*v1.Task{
 			"t":    {State: "failed", Result: &v1.TaskResult{Stdout: strings.Repeat("x", bytes)}},
 			"each": {State: "failed", Count: proto.Int32(3), Counts: map[string]int32{"completed": 2, "dead_letter": 1}}}}}
-		events := &v1.SaveEventsRequest{RunId: name + "-1", Part: 3, Events: []*v1.Event{{Task: "t", Event: "failed"}}}
+		events := &v1.SaveEventsRequest{RunId: name + "-1", Slice: 3, Events: []*v1.Event{{Task: "t", Event: "failed"}}}
 		if err := c.SaveStatus(t.Context(), status, events); err != nil {
 			t.Fatal(err)
 		}
@@ -141,7 +141,7 @@ func TestSaveStatus(t *testing.T) {
 		if err := c.Store.GetMessage(t.Context(), storekey.Status(name+"-1", 0), &stored); err != nil || !proto.Equal(&stored, status) {
 			t.Errorf("%s: the store has something else, error %v", name, err)
 		}
-		var part v1.EventPart
+		var part v1.EventSlice
 		if err := c.Store.GetMessage(t.Context(), storekey.Events(name+"-1", 0, 3), &part); err != nil || len(part.GetEvents()) != 1 || part.GetEvents()[0].GetEvent() != "failed" {
 			t.Errorf("%s: events %v, error %v", name, &part, err)
 		}
@@ -156,25 +156,25 @@ func TestSaveStatus(t *testing.T) {
 }
 
 // No field of a state is lost on its way through the store, and equal states give equal parts.
-func TestCarryKeepsEveryField(t *testing.T) {
+func TestStateKeepsEveryField(t *testing.T) {
 	t.Parallel()
 	c := newControl(t)
-	carry := &v1.RunCarry{}
-	fill(carry.ProtoReflect(), 3)
-	carry.Stored, carry.Packed = nil, nil // SaveCarry and LoadCarry set these
+	runState := &v1.RunState{}
+	fill(runState.ProtoReflect(), 3)
+	runState.Stored, runState.Packed = nil, nil // SaveState and LoadState set these
 	for i := range 1000 {
-		carry.Tasks[fmt.Sprintf("t%d", i)] = &v1.TaskCarry{Task: &v1.Task{Error: strings.Repeat("x", 1<<10)}}
+		runState.Tasks[fmt.Sprintf("t%d", i)] = &v1.TaskState{Task: &v1.Task{Error: strings.Repeat("x", 1<<10)}}
 	}
 	var parts [][]byte
 	for round := range 3 {
-		kept, err := c.SaveCarry(t.Context(), "r-1", 0, "e-1", carry)
+		kept, err := c.SaveState(t.Context(), "r-1", 0, "e-1", runState)
 		if err != nil {
 			t.Fatal(err)
 		}
 		got := proto.CloneOf(kept)
 		got.Stored = nil
 		for i, key := range kept.GetStored() {
-			part, _ := loadCarry(t, c, key)
+			part, _ := loadState(t, c, key)
 			proto.Merge(got, part)
 			value, err := c.Store.Get(t.Context(), key)
 			if err != nil {
@@ -186,7 +186,7 @@ func TestCarryKeepsEveryField(t *testing.T) {
 				t.Errorf("part %d is another one than before", i)
 			}
 		}
-		if !proto.Equal(got, carry) {
+		if !proto.Equal(got, runState) {
 			t.Error("what comes back is not what was saved")
 		}
 	}

@@ -59,7 +59,7 @@ func (c *Control) Collect(ctx context.Context, req *v1.CollectRequest) (*v1.FanO
 
 // collect fills the list and counts the instances. It reports whether all instances completed without output.
 func (c *Control) collect(ctx context.Context, req *v1.CollectRequest, view *v1.FanOutView, list *v1.ItemList) (plain bool, err error) {
-	if len(req.GetParts()) > 0 {
+	if len(req.GetPartitions()) > 0 {
 		return c.collectParts(ctx, req, view, list)
 	}
 	for i, item := range req.GetItems() {
@@ -194,7 +194,7 @@ func (c *Control) collectParts(ctx context.Context, req *v1.CollectRequest, view
 	plain = true
 	room := maxCollectedBytes
 	var refused error
-	for _, part := range req.GetParts() {
+	for _, part := range req.GetPartitions() {
 		first := view.GetCount()
 		view.Count += part.GetCount()
 		outputs := condition.EmptyOutputs(int(part.GetCount()))

@@ -78,7 +78,7 @@ func TestCollect(t *testing.T) {
 func TestCollectParts(t *testing.T) {
 	t.Parallel()
 	c := newControl(t)
-	part := func(from, count int) *v1.CollectPart {
+	part := func(from, count int) *v1.CollectPartition {
 		req := &v1.CollectRequest{From: int32(from)}
 		for i := range count {
 			req.Items = append(req.Items, &v1.CollectItem{State: "completed", Output: objectOf(t, map[string]any{"number": fmt.Sprintf("instance %d", from+i)})})
@@ -87,9 +87,9 @@ func TestCollectParts(t *testing.T) {
 		if view.GetOutputs().GetKey() == "" {
 			t.Fatalf("a small list: %v", view)
 		}
-		return &v1.CollectPart{Key: view.GetOutputs().GetKey(), Count: view.GetCount()}
+		return &v1.CollectPartition{Key: view.GetOutputs().GetKey(), Count: view.GetCount()}
 	}
-	view := collect(t, c, &v1.CollectRequest{Parts: []*v1.CollectPart{part(0, 500), {Count: 3}, part(503, 700)}})
+	view := collect(t, c, &v1.CollectRequest{Partitions: []*v1.CollectPartition{part(0, 500), {Count: 3}, part(503, 700)}})
 	got := outputsOf(t, c, view)
 	if view.GetCount() != 1203 || view.GetOutputs().GetKey() == "" || len(got) != 1203 {
 		t.Fatalf("%d outputs, view %v", len(got), view)
@@ -107,16 +107,16 @@ func TestCollectParts(t *testing.T) {
 		large.Items = append(large.Items, &v1.CollectItem{State: "completed", Output: objectOf(t, map[string]any{"text": strings.Repeat("x", 1<<20)})})
 	}
 	refused := collect(t, c, large)
-	parts := []*v1.CollectPart{{Count: 3}, {Key: unfinished.GetOutputs().GetKey(), Count: 2}, {Count: 2, State: "skipped"}}
-	if view := collect(t, c, &v1.CollectRequest{Parts: parts}); view.GetError() != "" || !cmp.Equal(view.GetOutputs().GetStates(), map[int32]string{4: "failed", 5: "skipped", 6: "skipped"}) ||
+	parts := []*v1.CollectPartition{{Count: 3}, {Key: unfinished.GetOutputs().GetKey(), Count: 2}, {Count: 2, State: "skipped"}}
+	if view := collect(t, c, &v1.CollectRequest{Partitions: parts}); view.GetError() != "" || !cmp.Equal(view.GetOutputs().GetStates(), map[int32]string{4: "failed", 5: "skipped", 6: "skipped"}) ||
 		!cmp.Equal(outputsOf(t, c, view), []any{map[string]any{}, map[string]any{}, map[string]any{}, map[string]any{}, nil, nil, nil}) {
 		t.Errorf("of parts that did not complete: %v", view)
 	}
-	parts = append(parts, &v1.CollectPart{Key: refused.GetOutputs().GetKey(), Count: 10})
-	if view := collect(t, c, &v1.CollectRequest{Parts: parts}); !strings.Contains(view.GetError(), "larger than 8 MiB") || view.GetOutputs().GetStates()[7] != "lost" || view.GetOutputs().GetList() != nil {
+	parts = append(parts, &v1.CollectPartition{Key: refused.GetOutputs().GetKey(), Count: 10})
+	if view := collect(t, c, &v1.CollectRequest{Partitions: parts}); !strings.Contains(view.GetError(), "larger than 8 MiB") || view.GetOutputs().GetStates()[7] != "lost" || view.GetOutputs().GetList() != nil {
 		t.Errorf("with a part whose outputs are too large: %v", view)
 	}
-	if view := collect(t, c, &v1.CollectRequest{Parts: []*v1.CollectPart{{Count: 3}, {Count: 4}}}); view.GetOutputs() != nil || view.GetCount() != 7 {
+	if view := collect(t, c, &v1.CollectRequest{Partitions: []*v1.CollectPartition{{Count: 3}, {Count: 4}}}); view.GetOutputs() != nil || view.GetCount() != 7 {
 		t.Errorf("of parts that left nothing: %v", view)
 	}
 }

@@ -24,7 +24,7 @@ const (
 	// gather is how long AwaitPlacement waits after the first news, so that it reports simultaneous news together.
 	gather = 5 * time.Millisecond
 	// awaitBeat is the time between the heartbeats of AwaitPlacement. It is well below the 5 s after which a run turns to
-	// the next owner of the queue.
+	// the next leader.
 	awaitBeat = 2 * time.Second
 	// maxReasons bounds the reasons for waiting in one answer, which all become part of the run's history.
 	maxReasons = 50

@@ -131,14 +131,14 @@ func TestLostAnswersAreToldAgain(t *testing.T) {
 	first := ask(&v1.PlaceRequest{Requests: []*v1.TaskRequest{{Task: "t", Claim: 1, Type: "shell"}, {Task: "u", Claim: 1, Type: "shell"}}})
 	p.SetNodes([]placement.Node{node})
 	done := []*v1.ClaimRef{{Task: "s", Claim: 1}}
-	ask(&v1.PlaceRequest{Released: done, Epoch: "e", Heard: first.GetNumber()}, "t", "u") // lost
-	again := ask(&v1.PlaceRequest{Released: done, Epoch: "e", Heard: first.GetNumber()}, "t", "u")
-	ask(&v1.PlaceRequest{Released: done, Epoch: "e", Heard: again.GetNumber()})
+	ask(&v1.PlaceRequest{Released: done, Epoch: "e", Acknowledged: first.GetNumber()}, "t", "u") // lost
+	again := ask(&v1.PlaceRequest{Released: done, Epoch: "e", Acknowledged: first.GetNumber()}, "t", "u")
+	ask(&v1.PlaceRequest{Released: done, Epoch: "e", Acknowledged: again.GetNumber()})
 
 	// A run that names another queue has acknowledged nothing of this one. Claims that it has released are not reported.
-	more := ask(&v1.PlaceRequest{Requests: []*v1.TaskRequest{{Task: "v", Claim: 1, Type: "shell"}}, Epoch: "e", Heard: again.GetNumber()}, "v")
-	ask(&v1.PlaceRequest{Epoch: "other", Heard: more.GetNumber()}, "v")
-	ask(&v1.PlaceRequest{Released: []*v1.ClaimRef{{Task: "v", Claim: 1}}, Epoch: "e", Heard: again.GetNumber()})
+	more := ask(&v1.PlaceRequest{Requests: []*v1.TaskRequest{{Task: "v", Claim: 1, Type: "shell"}}, Epoch: "e", Acknowledged: again.GetNumber()}, "v")
+	ask(&v1.PlaceRequest{Epoch: "other", Acknowledged: more.GetNumber()}, "v")
+	ask(&v1.PlaceRequest{Released: []*v1.ClaimRef{{Task: "v", Claim: 1}}, Epoch: "e", Acknowledged: again.GetNumber()})
 	p.Forget("r")
 	if len(p.reported) > 0 {
 		t.Error("a run that is forgotten is remembered")

@@ -17,65 +17,65 @@ import (
 )
 
 // Reopen returns the state from which an ended run continues, which is its status at the end of the previous generation.
-// A large state is stored in parts that LoadCarry returns. A task that had not ended when the run was closed from outside
+// A large state is stored in parts that LoadState returns. A task that had not ended when the run was closed from outside
 // counts as cancelled. If an attempt of such a task completes regardless, its result is the answer of the next attempt.
-func (c *Control) Reopen(ctx context.Context, req *v1.ReopenRequest) (*v1.RunCarry, error) {
+func (c *Control) Reopen(ctx context.Context, req *v1.ReopenRequest) (*v1.RunState, error) {
 	var status v1.StatusResponse
 	if err := load(ctx, c.Store, storekey.Status(names.Home(req.GetRunId(), req.GetChain()), req.GetGeneration()-1), &status); err != nil {
 		return nil, err
 	}
 	run := status.GetRun()
-	carry := &v1.RunCarry{
+	runState := &v1.RunState{
 		CreatedAt: run.GetCreatedAt(), SubmittedBy: run.GetSubmittedBy(), Approval: run.GetApproval(), Context: run.GetContext(), Revision: status.GetRevision(),
-		EventParts: status.GetEventParts(), NextEvent: status.GetNextEvent(), Cancelled: run.GetState() == v1.RunCancelled, Tasks: make(map[string]*v1.TaskCarry, len(run.GetTasks())),
+		EventSlices: status.GetEventSlices(), NextEvent: status.GetNextEvent(), Cancelled: run.GetState() == v1.RunCancelled, Tasks: make(map[string]*v1.TaskState, len(run.GetTasks())),
 	}
 	for name, task := range run.GetTasks() {
 		for _, one := range task.GetInstances() {
 			instance := names.InstanceName(name, int(one.GetIndex()))
-			carry.Tasks[instance] = carried(&status, instance, instanceTask(one))
-			carry.Tasks[instance].Left = left(req, instance, carry.Tasks[instance].GetTask())
+			runState.Tasks[instance] = carried(&status, instance, instanceTask(one))
+			runState.Tasks[instance].LeftRecords = left(req, instance, runState.Tasks[instance].GetTask())
 		}
 		var expanded *timestamppb.Timestamp
 		if len(task.GetInstances()) > 0 {
 			expanded = task.GetInstances()[0].GetCreatedAt()
 		}
 		task.Type, task.DependsOn, task.Instances, task.Held = "", nil, nil, false // the definition has the first two, and instances have entries of their own
-		carry.Tasks[name] = carried(&status, name, task)
-		carry.Tasks[name].ExpandedAt = expanded
-		carry.Tasks[name].Left = left(req, name, task)
+		runState.Tasks[name] = carried(&status, name, task)
+		runState.Tasks[name].ExpandedAt = expanded
+		runState.Tasks[name].LeftRecords = left(req, name, task)
 	}
-	if err := c.addAbandoned(ctx, req, carry); err != nil {
+	if err := c.addAbandoned(ctx, req, runState); err != nil {
 		return nil, err
 	}
 	for name, items := range status.GetItems() {
-		if t := carry.GetTasks()[name]; t != nil {
+		if t := runState.GetTasks()[name]; t != nil {
 			t.Items = items
 		}
 	}
-	for _, part := range status.GetParts() {
-		t := carry.GetTasks()[part.GetTask()]
-		t.Parts = append(t.Parts, part)
+	for _, part := range status.GetPartitions() {
+		t := runState.GetTasks()[part.GetTask()]
+		t.Partitions = append(t.Partitions, part)
 	}
-	if proto.Size(carry) <= maxReopenedBytes {
-		return carry, nil
+	if proto.Size(runState) <= maxReopenedBytes {
+		return runState, nil
 	}
-	return c.SaveCarry(ctx, names.Home(req.GetRunId(), req.GetChain()), req.GetGeneration(), req.GetExecution(), carry)
+	return c.SaveState(ctx, names.Home(req.GetRunId(), req.GetChain()), req.GetGeneration(), req.GetExecution(), runState)
 }
 
 // addAbandoned adds the attempts of a generation closed from outside that may still be running.
-func (c *Control) addAbandoned(ctx context.Context, req *v1.ReopenRequest, carry *v1.RunCarry) error {
+func (c *Control) addAbandoned(ctx context.Context, req *v1.ReopenRequest, runState *v1.RunState) error {
 	// The newest execution of a partition is that of the previous generation.
 	if _, isPartition := names.ParseFanOutID(req.GetRunId()); req.GetTerminated() == "" && !isPartition {
 		return nil
 	}
 	var err error
-	if carry.Abandoned, err = abandonedAttempts(ctx, c.Client, req.GetRunId(), req.GetTerminated()); err != nil {
+	if runState.Abandoned, err = abandonedAttempts(ctx, c.Client, req.GetRunId(), req.GetTerminated()); err != nil {
 		return err
 	}
-	for _, a := range carry.GetAbandoned() {
+	for _, a := range runState.GetAbandoned() {
 		for name, record := range recordsOf(a.GetAttempt()) {
-			if t := carry.GetTasks()[name]; t != nil && t.GetTask().GetState() != v1.TaskCompleted {
-				t.Left = append(t.Left, record)
+			if t := runState.GetTasks()[name]; t != nil && t.GetTask().GetState() != v1.TaskCompleted {
+				t.LeftRecords = append(t.LeftRecords, record)
 			}
 		}
 	}
@@ -83,8 +83,8 @@ func (c *Control) addAbandoned(ctx context.Context, req *v1.ReopenRequest, carry
 }
 
 // carried returns the state to keep of a task of an ended run.
-func carried(status *v1.StatusResponse, name string, task *v1.Task) *v1.TaskCarry {
-	t := &v1.TaskCarry{Task: task, Claim: status.GetClaims()[name], Record: status.GetRecords()[name], Checkpoint: status.GetCheckpoints()[name]}
+func carried(status *v1.StatusResponse, name string, task *v1.Task) *v1.TaskState {
+	t := &v1.TaskState{Task: task, Claim: status.GetClaims()[name], Record: status.GetRecords()[name], Checkpoint: status.GetCheckpoints()[name]}
 	if r := task.GetResult(); r != nil && t.Record != "" {
 		r.Stdout, r.Stderr, r.Output, r.ContextUpdate = "", "", nil, nil
 		r.StdoutTruncated, r.StderrTruncated = true, true

@@ -43,23 +43,23 @@ func TestReopen(t *testing.T) {
 		if err := c.SaveStatus(t.Context(), status, nil); err != nil {
 			t.Fatal(err)
 		}
-		carry, err := c.Reopen(t.Context(), &v1.ReopenRequest{RunId: id, Generation: 3})
+		runState, err := c.Reopen(t.Context(), &v1.ReopenRequest{RunId: id, Generation: 3})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if (len(carry.GetStored()) > 0) != (name == "large") || proto.Size(carry) > maxReopenedBytes || carry.GetRevision() != 55 || carry.GetCancelled() {
-			t.Errorf("%s: %d parts, %d bytes, revision %d", name, len(carry.GetStored()), proto.Size(carry), carry.GetRevision())
+		if (len(runState.GetStored()) > 0) != (name == "large") || proto.Size(runState) > maxReopenedBytes || runState.GetRevision() != 55 || runState.GetCancelled() {
+			t.Errorf("%s: %d parts, %d bytes, revision %d", name, len(runState.GetStored()), proto.Size(runState), runState.GetRevision())
 		}
-		for _, key := range carry.GetStored() {
-			part, _ := loadCarry(t, c, key)
-			proto.Merge(carry, part)
+		for _, key := range runState.GetStored() {
+			part, _ := loadState(t, c, key)
+			proto.Merge(runState, part)
 		}
-		big := carry.GetTasks()["big"]
-		want := &v1.TaskCarry{Claim: 7, Record: "key", Task: &v1.Task{
+		big := runState.GetTasks()["big"]
+		want := &v1.TaskState{Claim: 7, Record: "key", Task: &v1.Task{
 			State: "completed", Node: "n", Result: &v1.TaskResult{ExitCode: 3, StdoutTruncated: true, StderrTruncated: true}, Attempts: []*v1.Attempt{{Claim: 7}},
 		}}
-		if len(carry.GetTasks()) != others+1 || !proto.Equal(big, want) || !proto.Equal(carry.GetCreatedAt(), status.GetRun().GetCreatedAt()) {
-			t.Errorf("%s: %d tasks, big is %v, want %v", name, len(carry.GetTasks()), big, want)
+		if len(runState.GetTasks()) != others+1 || !proto.Equal(big, want) || !proto.Equal(runState.GetCreatedAt(), status.GetRun().GetCreatedAt()) {
+			t.Errorf("%s: %d tasks, big is %v, want %v", name, len(runState.GetTasks()), big, want)
 		}
 	}
 	_, err := c.Reopen(t.Context(), &v1.ReopenRequest{RunId: "small-1", Generation: 2})

@@ -25,7 +25,7 @@ func (p *Placement) unacknowledged(req *v1.PlaceRequest) (claims []*v1.ClaimRef)
 		return nil
 	}
 	for _, a := range t.answers {
-		if req.GetEpoch() != p.queue.Epoch() || a.number > req.GetHeard() {
+		if req.GetEpoch() != p.queue.Epoch() || a.number > req.GetAcknowledged() {
 			claims = append(claims, a.claims...)
 		}
 	}

@@ -67,7 +67,7 @@ func (r *Registry) List(ctx context.Context) ([]*v1.Node, error) {
 	if err != nil {
 		return nil, err
 	}
-	owner, store := r.newestOwner(ctx), r.storeOf(ctx)
+	leader, store := r.newestLeader(ctx), r.storeOf(ctx)
 	var mu sync.Mutex
 	var nodes []*v1.Node
 	group, groupCtx := errgroup.WithContext(ctx)
@@ -81,7 +81,7 @@ func (r *Registry) List(ctx context.Context) ([]*v1.Node, error) {
 			if err != nil {
 				return err
 			}
-			n := View(e, time.Now(), owner, store)
+			n := View(e, time.Now(), leader, store)
 			mu.Lock()
 			defer mu.Unlock()
 			nodes = append(nodes, n)
@@ -105,7 +105,7 @@ func (r *Registry) Get(ctx context.Context, name string) (*v1.Node, error) {
 	if err != nil {
 		return nil, err
 	}
-	n := View(e, time.Now(), r.newestOwner(ctx), r.storeOf(ctx))
+	n := View(e, time.Now(), r.newestLeader(ctx), r.storeOf(ctx))
 	addNeighbors(append(r.neighborsOf(ctx, n), n))
 	return n, nil
 }
@@ -161,71 +161,71 @@ func (r *Registry) Entry(ctx context.Context, name string) (*Entry, error) {
 	return entryOf(name, d)
 }
 
-// Owner returns the newest heartbeat of the owner of the placement queue and when the server received it, or nil if
-// the queue has no owner.
-func (r *Registry) Owner(ctx context.Context) (*v1.OwnerBeat, time.Time, error) {
-	return r.ownerBeat(ctx, func(state enumspb.PendingActivityState) bool {
-		// Between two owners, the heartbeat of the previous one is still there.
+// Leader returns the newest heartbeat of the leader and when the server received it, or nil if
+// the queue has no leader.
+func (r *Registry) Leader(ctx context.Context) (*v1.LeaderHeartbeat, time.Time, error) {
+	return r.leaderHeartbeat(ctx, func(state enumspb.PendingActivityState) bool {
+		// Between two leaders, the heartbeat of the previous one is still there.
 		return state == enumspb.PENDING_ACTIVITY_STATE_STARTED
 	})
 }
 
-// LastOwner is like Owner, but returns the heartbeat of the previous owner if there is none at the moment.
-func (r *Registry) LastOwner(ctx context.Context) (*v1.OwnerBeat, time.Time, error) {
-	return r.ownerBeat(ctx, func(enumspb.PendingActivityState) bool { return true })
+// LastLeader is like Leader, but returns the heartbeat of the previous leader if there is none at the moment.
+func (r *Registry) LastLeader(ctx context.Context) (*v1.LeaderHeartbeat, time.Time, error) {
+	return r.leaderHeartbeat(ctx, func(enumspb.PendingActivityState) bool { return true })
 }
 
-// RelieveOwner ends the ownership of an owner of the placement queue that is known to be dead, so that another
-// process gets the ownership immediately. dead is the newest heartbeat of that owner. RelieveOwner is a no-op if
-// another owner has followed.
-func (r *Registry) RelieveOwner(ctx context.Context, namespace string, dead *v1.OwnerBeat) error {
+// RelieveLeader ends the leadership of a leader that is known to be dead, so that another
+// process gets the leadership immediately. dead is the newest heartbeat of that leader. RelieveLeader is a no-op if
+// another leader has followed.
+func (r *Registry) RelieveLeader(ctx context.Context, namespace string, dead *v1.LeaderHeartbeat) error {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
-	d, err := r.client.DescribeWorkflowExecution(ctx, names.OwnerWorkflowID, "")
+	d, err := r.client.DescribeWorkflowExecution(ctx, names.LeaderWorkflowID, "")
 	if err != nil {
-		return fmt.Errorf("read who owns the placement queue: %w", err)
+		return fmt.Errorf("read who leads: %w", err)
 	}
 	for _, a := range d.GetPendingActivities() {
-		var beat v1.OwnerBeat
+		var beat v1.LeaderHeartbeat
 		if a.GetState() != enumspb.PENDING_ACTIVITY_STATE_STARTED || decode(a.GetHeartbeatDetails().GetPayloads(), &beat) != nil || beat.GetEpoch() != dead.GetEpoch() {
 			continue
 		}
 		exec := d.GetWorkflowExecutionInfo().GetExecution()
 		err := r.client.CompleteActivityByID(ctx, namespace, exec.GetWorkflowId(), exec.GetRunId(), a.GetActivityId(), nil,
-			temporal.NewApplicationErrorWithOptions("the owner is dead", "OwnerDied", temporal.ApplicationErrorOptions{Category: temporal.ApplicationErrorCategoryBenign}))
+			temporal.NewApplicationErrorWithOptions("the leader is dead", "OwnerDied", temporal.ApplicationErrorOptions{Category: temporal.ApplicationErrorCategoryBenign}))
 		if err != nil {
-			return fmt.Errorf("relieve the owner of the placement queue: %w", err)
+			return fmt.Errorf("relieve the leader: %w", err)
 		}
 	}
 	return nil
 }
 
-func (r *Registry) ownerBeat(ctx context.Context, wanted func(enumspb.PendingActivityState) bool) (*v1.OwnerBeat, time.Time, error) {
+func (r *Registry) leaderHeartbeat(ctx context.Context, wanted func(enumspb.PendingActivityState) bool) (*v1.LeaderHeartbeat, time.Time, error) {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
-	d, err := r.client.DescribeWorkflowExecution(ctx, names.OwnerWorkflowID, "")
+	d, err := r.client.DescribeWorkflowExecution(ctx, names.LeaderWorkflowID, "")
 	if _, none := errors.AsType[*serviceerror.NotFound](err); none {
 		return nil, time.Time{}, nil
 	}
 	if err != nil {
-		return nil, time.Time{}, fmt.Errorf("read who owns the placement queue: %w", err)
+		return nil, time.Time{}, fmt.Errorf("read who leads: %w", err)
 	}
 	for _, a := range d.GetPendingActivities() {
 		if !wanted(a.GetState()) || a.GetHeartbeatDetails() == nil {
 			continue
 		}
-		var beat v1.OwnerBeat
+		var beat v1.LeaderHeartbeat
 		if err := decode(a.GetHeartbeatDetails().GetPayloads(), &beat); err != nil {
-			return nil, time.Time{}, fmt.Errorf("heartbeat of the owner of the placement queue: %w", err)
+			return nil, time.Time{}, fmt.Errorf("heartbeat of the leader: %w", err)
 		}
 		return &beat, a.GetLastHeartbeatTime().AsTime(), nil
 	}
 	return nil, time.Time{}, nil
 }
 
-// newestOwner returns the newest heartbeat of the owner, or nil if it is unknown.
-func (r *Registry) newestOwner(ctx context.Context) *v1.OwnerBeat {
-	beat, _, err := r.Owner(ctx)
+// newestLeader returns the newest heartbeat of the leader, or nil if it is unknown.
+func (r *Registry) newestLeader(ctx context.Context) *v1.LeaderHeartbeat {
+	beat, _, err := r.Leader(ctx)
 	if err != nil {
 		return nil
 	}

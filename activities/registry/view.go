@@ -8,10 +8,10 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// View returns an entry in the form that people see, with its snapshot. owner is the newest
-// heartbeat of the owner of the placement queue, or nil if unknown. store is the identity of the
+// View returns an entry in the form that people see, with its snapshot. leader is the newest
+// heartbeat of the leader, or nil if unknown. store is the identity of the
 // fleet's store, or "" if unknown.
-func View(e *Entry, now time.Time, owner *v1.OwnerBeat, store string) *v1.Node {
+func View(e *Entry, now time.Time, leader *v1.LeaderHeartbeat, store string) *v1.Node {
 	r, s := e.Record, e.Known()
 	heard := e.BeatAt
 	if heard.IsZero() {
@@ -33,8 +33,8 @@ func View(e *Entry, now time.Time, owner *v1.OwnerBeat, store string) *v1.Node {
 		Snapshot:      s,
 	}
 	n.State, n.Reason = e.State(now.Sub(heard), store)
-	n.Suspicions = owner.GetSuspicions()[r.GetName()]
-	if benched := owner.GetBenched()[r.GetName()]; benched.AsTime().After(now) {
+	n.Suspicions = leader.GetSuspicions()[r.GetName()]
+	if benched := leader.GetBenched()[r.GetName()]; benched.AsTime().After(now) {
 		n.BenchedUntil = benched
 	}
 	if n.State == v1.NodeStale && now.Sub(heard) >= e.StaleAfter() {

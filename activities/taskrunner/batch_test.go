@@ -186,7 +186,7 @@ func TestBatchRecordIsAhead(t *testing.T) {
 		return err == nil
 	})
 	again := batchOf(0, 1)
-	again.Claim, again.Batch[0].Unheard, again.Batch[1].Unheard = 2, []int32{0}, []int32{0}
+	again.Claim, again.Batch[0].Unacknowledged, again.Batch[1].Unacknowledged = 2, []int32{0}, []int32{0}
 	b.fake.Release("a")
 	res := b.start(t.Context(), again).answer()
 	want(t, res, "completed", "")
@@ -231,7 +231,7 @@ func TestBatchAnswersTheUnheard(t *testing.T) {
 	for _, m := range req.Batch {
 		m.Claim, m.Attempt = 7, 1
 		if m.Index != 3 {
-			m.Unheard = []int32{0}
+			m.Unacknowledged = []int32{0}
 		}
 	}
 	res := b.start(t.Context(), req).answer()
@@ -249,7 +249,7 @@ func TestBatchAnswersTheUnheard(t *testing.T) {
 	}
 	// An instance that runs alone finds the result of its batch.
 	alone := request("a")
-	alone.Index, alone.Count, alone.Claim, alone.Unheard = new(int32(1)), 100, 9, []int32{0}
+	alone.Index, alone.Count, alone.Claim, alone.Unacknowledged = new(int32(1)), 100, 9, []int32{0}
 	if res := b.start(t.Context(), alone).answer(); res.GetState() != "completed" || res.GetResult().GetStdout() != "first" || len(b.fake.Calls()) != 6 {
 		t.Errorf("got %v after %d calls", res, len(b.fake.Calls()))
 	}

@@ -65,7 +65,7 @@ func attemptID(req *v1.ExecuteRequest, m *member) string {
 // writeClaim writes the claim file of an accepted attempt. If it cannot, the heartbeat time-out does what a later worker
 // would.
 func (n *Node) writeClaim(a *attempt, d delivery) *claimFile {
-	if n.StateDir == "" || a.req.GetAdopt() {
+	if n.StateDir == "" || a.req.GetReattach() {
 		return nil
 	}
 	dir := filepath.Join(n.StateDir, claimsFolder)

@@ -37,10 +37,10 @@ func (b *bench) leave(e *execution, task, token string) {
 	b.server.close(token)
 }
 
-// adoption returns a request that reattaches an attempt on the node.
-func adoption(req *v1.ExecuteRequest) *v1.ExecuteRequest {
+// reattachment returns a request that reattaches an attempt on the node.
+func reattachment(req *v1.ExecuteRequest) *v1.ExecuteRequest {
 	req = proto.CloneOf(req)
-	req.Adopt, req.Spec = true, nil
+	req.Reattach, req.Spec = true, nil
 	return req
 }
 
@@ -48,7 +48,7 @@ func (b *bench) lease() *executor.Lease { return b.fake.Calls()[0].Attempt.Lease
 
 // An attempt continues from one activity to the next. Its lease is long once the server knows that the first activity has
 // left, and its end is the same as without a detachment.
-func TestDetachAndAdopt(t *testing.T) {
+func TestDetachedAttemptIsReattached(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, map[string][]fake.Step{"a": {{Stdout: "once\n", Block: true, Output: "n=1"}}})
 	b.heartbeat = 15 * time.Second
@@ -64,13 +64,13 @@ func TestDetachAndAdopt(t *testing.T) {
 	if b.AwaitIdle(ctx) == nil {
 		t.Error("the node is idle with a detached attempt")
 	}
-	second := b.startAs(t.Context(), "two", adoption(request("a")))
+	second := b.startAs(t.Context(), "two", reattachment(request("a")))
 	eventually(t, "the next activity beats", func() bool { return b.server.hears() == "two" })
 	if beats := b.server.heard(); !beats[len(beats)-1].GetSpawned() {
 		t.Error("it does not say that the process runs")
 	}
 	b.leave(second, "a", "two")
-	third := b.startAs(t.Context(), "three", adoption(request("a")))
+	third := b.startAs(t.Context(), "three", reattachment(request("a")))
 	b.fake.Release("a")
 	res := third.answer()
 	want(t, res, "completed", "")
@@ -95,7 +95,7 @@ func TestEndWhileDetached(t *testing.T) {
 	defer cancel()
 	waited := make(chan struct{})
 	go func() { b.AwaitDetached(done); close(waited) }()
-	want(t, b.startAs(t.Context(), "two", adoption(request("a"))).answer(), "failed", "exit_code")
+	want(t, b.startAs(t.Context(), "two", reattachment(request("a"))).answer(), "failed", "exit_code")
 	<-waited
 	if done.Err() != nil || b.live() != 0 {
 		t.Errorf("%d are left", b.live())
@@ -117,11 +117,11 @@ func TestDetachedWithoutAnAnswer(t *testing.T) {
 	if !b.lease().Lost() {
 		t.Error("it ended before its lease was lost")
 	}
-	want(t, b.startAs(t.Context(), "two", adoption(request("a"))).answer(), "moved", "lease_lost")
+	want(t, b.startAs(t.Context(), "two", reattachment(request("a"))).answer(), "moved", "lease_lost")
 }
 
 // An attempt that no activity reattaches ends with its long lease.
-func TestNobodyAdopts(t *testing.T) {
+func TestLeaseEndsWithoutReattachment(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, blocking())
 	b.heartbeat = 10 * time.Second
@@ -135,7 +135,7 @@ func TestNobodyAdopts(t *testing.T) {
 	if took := executor.Now().Sub(left); took < 8*time.Second || !b.lease().Lost() {
 		t.Errorf("it was ended after %v", took)
 	}
-	res := b.startAs(t.Context(), "two", adoption(request("a"))).answer()
+	res := b.startAs(t.Context(), "two", reattachment(request("a"))).answer()
 	want(t, res, "lost", "node_lost")
 }
 
@@ -155,7 +155,7 @@ func TestDetachedBeforeItsStart(t *testing.T) {
 	if n := len(b.fake.Calls()); n != 0 {
 		t.Errorf("%d executions", n)
 	}
-	want(t, b.startAs(t.Context(), "two", adoption(request("a"))).answer(), "completed", "")
+	want(t, b.startAs(t.Context(), "two", reattachment(request("a"))).answer(), "completed", "")
 }
 
 func TestStopOfDetached(t *testing.T) {
@@ -167,7 +167,7 @@ func TestStopOfDetached(t *testing.T) {
 		"by its run":       {func(_ *bench, req *v1.ExecuteRequest) { req.Stop = true }, "cancelled", "cancelled"},
 		"by a drain":       {func(b *bench, _ *v1.ExecuteRequest) { b.BeginDrain(time.Now(), "") }, "moved", "draining"},
 		"by its worker":    {func(b *bench, _ *v1.ExecuteRequest) { close(b.stopping) }, "moved", "draining"},
-		"once adopted too": {func(*bench, *v1.ExecuteRequest) {}, "cancelled", "cancelled"},
+		"once reattached too": {func(*bench, *v1.ExecuteRequest) {}, "cancelled", "cancelled"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -175,13 +175,13 @@ func TestStopOfDetached(t *testing.T) {
 			first := b.startAs(t.Context(), "one", request("a"))
 			b.runs("a")
 			b.leave(first, "a", "one")
-			req := adoption(request("a"))
+			req := reattachment(request("a"))
 			test.stop(b, req)
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
 			e := b.startAs(ctx, "two", req)
-			if name == "once adopted too" {
-				eventually(t, "it is adopted", func() bool { return b.server.hears() == "two" })
+			if name == "once reattached too" {
+				eventually(t, "it is reattached", func() bool { return b.server.hears() == "two" })
 				cancel()
 			}
 			want(t, e.answer(), test.state, test.reason)
@@ -198,7 +198,7 @@ func TestDetachedOutlivesItsActivity(t *testing.T) {
 	b.runs("a")
 	b.leave(first, "a", "one")
 	cancel()
-	second := b.startAs(t.Context(), "two", adoption(request("a")))
+	second := b.startAs(t.Context(), "two", reattachment(request("a")))
 	b.fake.Release("a")
 	want(t, second.answer(), "completed", "")
 }
@@ -207,7 +207,7 @@ func TestDetachedOutlivesItsActivity(t *testing.T) {
 func TestOrphan(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, nil)
-	want(t, b.start(t.Context(), adoption(request("a"))).answer(), "lost", "node_lost")
+	want(t, b.start(t.Context(), reattachment(request("a"))).answer(), "lost", "node_lost")
 	if b.detach("a", time.Hour) != 1 {
 		t.Error("it is detached although it is not there")
 	}
@@ -215,7 +215,7 @@ func TestOrphan(t *testing.T) {
 	if err := b.Store.PutMessage(t.Context(), storekey.Result("r-1", 0, "a", 0), record); err != nil {
 		t.Fatal(err)
 	}
-	res := b.start(t.Context(), adoption(request("a"))).answer()
+	res := b.start(t.Context(), reattachment(request("a"))).answer()
 	want(t, res, "completed", "")
 	if res.GetResult().GetStdout() != "kept" || len(b.fake.Calls()) != 0 {
 		t.Errorf("answer %v", res)
@@ -227,7 +227,7 @@ func TestOrphan(t *testing.T) {
 	if err := b.Store.PutMessage(t.Context(), batchKey(req), record); err != nil {
 		t.Fatal(err)
 	}
-	res = b.start(t.Context(), adoption(req)).answer()
+	res = b.start(t.Context(), reattachment(req)).answer()
 	want(t, res, "lost", "node_lost")
 	if len(res.GetBatch()) != 1 || res.GetBatch()[0].GetIndex() != 0 {
 		t.Errorf("answer %v", res)

@@ -138,7 +138,7 @@ func followReset(req *v1.ExecuteRequest, execution string) {
 }
 
 func (n *Node) executeFrom(ctx context.Context, d delivery, req *v1.ExecuteRequest) (*v1.ExecuteResponse, error) {
-	if req.GetAdopt() {
+	if req.GetReattach() {
 		key := keyOf(req, membersOf(req))
 		switch err := n.awaitRecovered(ctx, d, req, key); err {
 		case nil:

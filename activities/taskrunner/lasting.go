@@ -133,7 +133,7 @@ func (n *Node) isWanted(ctx context.Context, id executor.Identity) (bool, error)
 func identityOf(n *Node, req *v1.ExecuteRequest, m *member) executor.Identity {
 	return executor.Identity{
 		Run: req.GetRunId(), Chain: req.GetChain(), Task: req.GetTask(), Node: n.Name, Fleet: n.Fleet,
-		Generation: req.GetGeneration(), PutBacks: req.GetPutBacks(), Index: m.index, Attempt: m.attempt, Claim: m.claim,
+		Generation: req.GetGeneration(), PutBacks: req.GetRequeues(), Index: m.index, Attempt: m.attempt, Claim: m.claim,
 	}
 }
 

@@ -136,9 +136,9 @@ func (l *lastingNode) steer(action string) string {
 
 func gone(int, *v1.ExecuteProgress) error { return serviceerror.NewNotFound("no such activity") }
 
-func adopting() *v1.ExecuteRequest {
+func reattaching() *v1.ExecuteRequest {
 	req := vpsRequest(nil)
-	req.Adopt = true
+	req.Reattach = true
 	return req
 }
 
@@ -155,7 +155,7 @@ func TestLastingAttemptContinuesWithoutItsActivity(t *testing.T) {
 		t.Errorf("the node does not have it: %s", refused)
 	}
 	l.server.say(nil)
-	second := l.startAs(t.Context(), "second", adopting())
+	second := l.startAs(t.Context(), "second", reattaching())
 	eventually(t, "the second activity beats", func() bool { return l.server.hears() == "second" })
 	l.machines.End("a", executor.Result{})
 	want(t, second.answer(), "completed", "")
@@ -281,10 +281,10 @@ func TestLastingAttemptIsRecoveredIfItsRunWaits(t *testing.T) {
 			}
 			if !wanted {
 				second.await("it is removed", func(m fake.Machine) bool { return m.Removed })
-				want(t, second.startAs(t.Context(), "second", adopting()).answer(), "lost", "node_lost")
+				want(t, second.startAs(t.Context(), "second", reattaching()).answer(), "lost", "node_lost")
 				return
 			}
-			e := second.startAs(t.Context(), "second", adopting())
+			e := second.startAs(t.Context(), "second", reattaching())
 			eventually(t, "the second activity beats", func() bool { return second.server.hears() == "second" })
 			second.await("it is reattached", func(m fake.Machine) bool { return m.Attended == 1 })
 			if refused := second.steer("stop"); refused != "" {
@@ -316,7 +316,7 @@ func TestStoppedLastingAttemptIsRecorded(t *testing.T) {
 	if refused := second.steer("find"); refused == "" {
 		t.Error("the second worker has it")
 	}
-	want(t, second.startAs(t.Context(), "second", adopting()).answer(), "stopped", "")
+	want(t, second.startAs(t.Context(), "second", reattaching()).answer(), "stopped", "")
 }
 
 // A drain neither ends a lasting attempt nor waits for it. Sessions can enter the attempt meanwhile.
@@ -422,7 +422,7 @@ func TestEntryIsRefusedWithAReason(t *testing.T) {
 		}
 	}
 	inside, leave, err := l.Enter(t.Context(), &v1.SessionHeader{RunId: "r-1", Task: "a", Claim: 1})
-	if err != nil || inside.(fake.Inside).ID != adoptedID {
+	if err != nil || inside.(fake.Inside).ID != reattachedID {
 		t.Errorf("the inside is %v, %v", inside, err)
 	}
 	leave()

@@ -25,7 +25,7 @@ func membersOf(req *v1.ExecuteRequest) []member {
 	if len(req.GetBatch()) == 0 {
 		m := member{
 			name: req.GetTask(), index: -1, attempt: req.GetAttempt(), claim: req.GetClaim(),
-			unacknowledged: req.GetUnheard(), left: req.GetLeft(), item: req.GetItem(), checkpoint: req.GetCheckpoint(),
+			unacknowledged: req.GetUnacknowledged(), left: req.GetLeftRecords(), item: req.GetItem(), checkpoint: req.GetCheckpoint(),
 		}
 		if req.Index != nil {
 			m.index = req.GetIndex()
@@ -37,7 +37,7 @@ func membersOf(req *v1.ExecuteRequest) []member {
 	for i, m := range req.GetBatch() {
 		members[i] = member{
 			name: names.InstanceName(req.GetTask(), int(m.GetIndex())), index: m.GetIndex(), attempt: m.GetAttempt(), claim: m.GetClaim(),
-			unacknowledged: m.GetUnheard(), left: m.GetLeft(), item: m.GetItem(), checkpoint: m.GetCheckpoint(),
+			unacknowledged: m.GetUnacknowledged(), left: m.GetLeftRecords(), item: m.GetItem(), checkpoint: m.GetCheckpoint(),
 		}
 	}
 	return members

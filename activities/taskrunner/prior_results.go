@@ -96,7 +96,7 @@ func batchResults(ctx context.Context, s *store.Store, req *v1.ExecuteRequest, m
 		if err != nil {
 			return nil, fmt.Errorf("look for the results of batches of %s: %w", req.GetTask(), err)
 		}
-		if first, last, ok := storekey.ParseBatch(key); !ok || key == own && !req.GetAdopt() || !anyWithin(missing, int32(first), int32(last)) {
+		if first, last, ok := storekey.ParseBatch(key); !ok || key == own && !req.GetReattach() || !anyWithin(missing, int32(first), int32(last)) {
 			continue
 		}
 		var record v1.ExecuteResponse

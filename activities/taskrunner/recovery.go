@@ -41,9 +41,9 @@ const (
 	recoverPause = time.Second
 	// survivorsTimeout bounds one such query, and the work to end one survivor.
 	survivorsTimeout = 10 * time.Second
-	// adoptedBeat is the longest time between two heartbeats of a reattached attempt. It is short because the server's
+	// reattachedBeat is the longest time between two heartbeats of a reattached attempt. It is short because the server's
 	// pushes go to the worker that originally accepted the attempt.
-	adoptedBeat = time.Second
+	reattachedBeat = time.Second
 	// completeTimeout bounds one call that reports an answer to the server.
 	completeTimeout = 5 * time.Second
 )
@@ -235,7 +235,7 @@ func (r *recovery) decide(l *orphan, decided func()) {
 		Claim: l.req.GetClaim(), Spawned: !l.state.StartedAt.IsZero(), StartedAt: stampOf(l.state.StartedAt), Checkpoint: l.checkpoint(ws, &members[0]),
 		SshPublicKey: loginKeys(l.req, l.spec),
 	}
-	t := termsOf(l.state.Heartbeat, min(cmp.Or(n.BeatInterval, adoptedBeat), adoptedBeat))
+	t := termsOf(l.state.Heartbeat, min(cmp.Or(n.BeatInterval, reattachedBeat), reattachedBeat))
 	lease := executor.NewLease(executor.Now().Add(-max(time.Since(l.beatAt), 0)), t.stop, t.kill)
 	for {
 		sent := executor.Now()

@@ -55,7 +55,7 @@ func (s *server) answered(token string) *v1.ExecuteResponse {
 	return s.answers[token]
 }
 
-const adoptedID = "r-1/a/c1"
+const reattachedID = "r-1/a/c1"
 
 // heir is a node that restarts after its worker was killed while task a ran.
 type heir struct {
@@ -117,7 +117,7 @@ func killed(t *testing.T, script fake.Step, change func(*v1.ExecuteRequest)) *he
 	}
 	second.StateDir, second.heartbeat = dir, first.heartbeat
 	left := executor.Leftover{
-		ID: adoptedID, Identity: executor.Identity{Node: "n"}, Running: script.Block, StartedAt: time.Now().Add(-time.Second), Env: old.Calls()[0].Attempt.Env,
+		ID: reattachedID, Identity: executor.Identity{Node: "n"}, Running: script.Block, StartedAt: time.Now().Add(-time.Second), Env: old.Calls()[0].Attempt.Env,
 	}
 	h := &heir{bench: second, survivor: fake.NewSurvivor("shell", map[string][]fake.Step{"a": {script}}, left)}
 	second.fake, second.Executors = h.survivor.Executor, map[string]executor.Executor{"shell": h.survivor}
@@ -177,7 +177,7 @@ func (h *heir) printed() (text string) {
 }
 
 // An attempt that the server wants continues, and its end is reported to its original activity.
-func TestAdoptAfterTheWorkerDied(t *testing.T) {
+func TestReattachAfterTheWorkerDied(t *testing.T) {
 	t.Parallel()
 	h := killed(t, fake.Step{Stdout: "one\ntwo\n", Block: true, Output: "n=2"}, nil)
 	h.server.busy = 2
@@ -213,7 +213,7 @@ func TestAdoptAfterTheWorkerDied(t *testing.T) {
 
 // The temporary directory of an attempt that outlives its worker is removed with the attempt. Leftovers of earlier
 // attempts are removed when the worker starts.
-func TestAdoptedAttemptKeepsItsTemporaryDirectory(t *testing.T) {
+func TestReattachedAttemptKeepsItsTemporaryDirectory(t *testing.T) {
 	t.Parallel()
 	h := killed(t, fake.Step{Block: true}, nil)
 	h.LastingTempDir = filepath.Join(t.TempDir(), "temp")
@@ -246,7 +246,7 @@ func TestAdoptedAttemptKeepsItsTemporaryDirectory(t *testing.T) {
 }
 
 // The time-out counts from the start of the program, including the time without a worker.
-func TestAdoptedAttemptHasItsTimeout(t *testing.T) {
+func TestReattachedAttemptHasItsTimeout(t *testing.T) {
 	t.Parallel()
 	h := killed(t, fake.Step{Block: true}, func(req *v1.ExecuteRequest) { req.Timeout = durationpb.New(time.Hour) })
 	k := h.keepsake()
@@ -258,7 +258,7 @@ func TestAdoptedAttemptHasItsTimeout(t *testing.T) {
 }
 
 // Neither past suspensions nor the current one count towards the time-out.
-func TestAdoptedAttemptIsSuspended(t *testing.T) {
+func TestReattachedAttemptIsSuspended(t *testing.T) {
 	t.Parallel()
 	h := killed(t, fake.Step{Block: true}, func(req *v1.ExecuteRequest) { req.Timeout = durationpb.New(time.Hour) })
 	k := h.keepsake()
@@ -313,7 +313,7 @@ func (h *heir) rewrite(l *orphan) {
 }
 
 // An attempt that was cancelled while no worker ran is stopped by the next worker.
-func TestAdoptedAttemptIsCancelled(t *testing.T) {
+func TestReattachedAttemptIsCancelled(t *testing.T) {
 	t.Parallel()
 	h := killed(t, fake.Step{Block: true}, nil)
 	h.server.say(func(int, *v1.ExecuteProgress) error { return temporal.NewCanceledError() })
@@ -323,7 +323,7 @@ func TestAdoptedAttemptIsCancelled(t *testing.T) {
 }
 
 // The next activity of a run takes over a reattached attempt like any other.
-func TestAdoptedAttemptIsHandedOver(t *testing.T) {
+func TestReattachedAttemptIsHandedOver(t *testing.T) {
 	t.Parallel()
 	h := killed(t, fake.Step{Stdout: "one\ntwo\n", Block: true}, nil)
 	h.recovers()
@@ -333,14 +333,14 @@ func TestAdoptedAttemptIsHandedOver(t *testing.T) {
 	}
 	eventually(t, "the first activity is answered", func() bool { return h.server.answered("token") != nil })
 	want(t, h.server.answered("token"), "detached", "")
-	next := h.startAs(t.Context(), "two", adoption(request("a")))
+	next := h.startAs(t.Context(), "two", reattachment(request("a")))
 	eventually(t, "the keepsake has the other token", func() bool { return string(h.keepsake().state.Token) == "two" })
 	h.fake.Release("a")
 	want(t, next.answer(), "completed", "")
 }
 
 // If a worker dies between two activities of a run, the second activity gets the attempt.
-func TestAdoptBetweenTwoActivities(t *testing.T) {
+func TestReattachBetweenTwoActivities(t *testing.T) {
 	t.Parallel()
 	h := killed(t, fake.Step{Block: true}, nil)
 	k := h.keepsake()
@@ -352,7 +352,7 @@ func TestAdoptBetweenTwoActivities(t *testing.T) {
 	if h.lease().KillAt().Sub(executor.Now()) < 50*time.Minute {
 		t.Error("the lease is short")
 	}
-	next := h.startAs(t.Context(), "two", adoption(request("a")))
+	next := h.startAs(t.Context(), "two", reattachment(request("a")))
 	eventually(t, "the next activity beats", func() bool { return h.server.hears() == "two" })
 	h.fake.Release("a")
 	want(t, next.answer(), "completed", "")
@@ -365,7 +365,7 @@ func TestUnwantedSurvivor(t *testing.T) {
 	h.server.close("token")
 	h.recovers()
 	h.settled()
-	if removed := h.survivor.Removed(); !slices.Equal(removed, []string{adoptedID}) || len(h.fake.Calls()) != 0 {
+	if removed := h.survivor.Removed(); !slices.Equal(removed, []string{reattachedID}) || len(h.fake.Calls()) != 0 {
 		t.Errorf("%v are removed, %v are gone on with", removed, h.fake.Calls())
 	}
 	if text := h.printed(); !strings.HasPrefix(text, "one\n[switchyard: ended after") {
@@ -394,7 +394,7 @@ func TestUnwantedSurvivorHadCompleted(t *testing.T) {
 			t.Errorf("the log is %q", text)
 		}
 		again := request("a")
-		again.Claim, again.Attempt, again.Unheard = 2, 1, []int32{0}
+		again.Claim, again.Attempt, again.Unacknowledged = 2, 1, []int32{0}
 		if res := h.startAs(t.Context(), "two", again).answer(); res.GetResult().GetStdout() != "one\ntwo\n" {
 			t.Errorf("answer %v", res)
 		}
@@ -461,7 +461,7 @@ func TestSurvivorIsGone(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			h := killed(t, fake.Step{Block: true}, nil)
-			h.survivor.DropLeftover(adoptedID)
+			h.survivor.DropLeftover(reattachedID)
 			k := h.keepsake()
 			if !test.started {
 				k.state.StartedAt = time.Time{}
@@ -512,7 +512,7 @@ func TestUnknownSurvivors(t *testing.T) {
 }
 
 // A checkpoint that the dead worker did not report survives the next worker, too.
-func TestAdoptedCheckpoint(t *testing.T) {
+func TestReattachedCheckpoint(t *testing.T) {
 	t.Parallel()
 	h := killed(t, fake.Step{Block: true, Result: executor.Result{ExitCode: 1}}, nil)
 	ws := filepath.Join(h.StateDir, survivorsFolder, h.keepsake().state.Workspace)
@@ -573,7 +573,7 @@ func TestEndOverdue(t *testing.T) {
 		t.Errorf("%d are left without an engine, %v", left, err)
 	}
 	h.survivor.FailSurvivors(nil)
-	if left := look(); left != 0 || !slices.Equal(h.survivor.Removed(), []string{adoptedID}) {
+	if left := look(); left != 0 || !slices.Equal(h.survivor.Removed(), []string{reattachedID}) {
 		t.Errorf("%d are left, %v ended", left, h.survivor.Removed())
 	}
 	h.settled() // and its folder is removed

@@ -54,7 +54,7 @@ func TestUnheardRecordIsTheAnswer(t *testing.T) {
 	for attempt, out := range []string{"short", strings.Repeat("x", 2000)} {
 		b.put("a", int32(attempt), &v1.ExecuteResponse{State: "completed", Node: "other", Result: &v1.TaskResult{Stdout: out, ExitCode: 0}})
 		req := request("a")
-		req.Attempt, req.Claim, req.Unheard = 7, 8, []int32{5, int32(attempt)}
+		req.Attempt, req.Claim, req.Unacknowledged = 7, 8, []int32{5, int32(attempt)}
 		res := b.start(t.Context(), req).answer()
 		if res.GetState() != "completed" || res.GetNode() != "other" || !strings.HasSuffix(out, res.GetResult().GetStdout()) {
 			t.Errorf("got %v", res)
@@ -78,7 +78,7 @@ func TestRecordedFailureIsNoAnswer(t *testing.T) {
 		t.Errorf("the record is %v", record)
 	}
 	req := request("a")
-	req.Claim, req.Unheard = 2, []int32{0}
+	req.Claim, req.Unacknowledged = 2, []int32{0}
 	want(t, b.start(t.Context(), req).answer(), "completed", "")
 	if record := b.recordOf("a", 0); record.GetState() != "completed" || record.GetResult().GetStdout() != "better" {
 		t.Errorf("the record is %v", record)
@@ -96,7 +96,7 @@ func TestUnheardRecordOfMeanwhile(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, map[string][]fake.Step{"a": {{Block: true, Result: fake.Exit(1).Result}}})
 	req := request("a")
-	req.Attempt, req.Claim, req.Unheard = 1, 2, []int32{0}
+	req.Attempt, req.Claim, req.Unacknowledged = 1, 2, []int32{0}
 	e := b.start(t.Context(), req)
 	b.runs("a")
 	b.put("a", 0, &v1.ExecuteResponse{State: "completed", Node: "other"})
@@ -115,7 +115,7 @@ func TestUnheardWithoutStore(t *testing.T) {
 	}
 	b.StartTimeout = 250 * time.Millisecond
 	req := request("a")
-	req.Claim, req.Unheard = 2, []int32{0}
+	req.Claim, req.Unacknowledged = 2, []int32{0}
 	want(t, b.start(t.Context(), req).answer(), "moved", "not_started")
 	if n := len(b.fake.Calls()); n != 0 {
 		t.Errorf("%d attempts ran", n)

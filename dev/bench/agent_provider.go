@@ -53,14 +53,14 @@ func (p *provider) took() time.Duration { return time.Duration(p.answered.Load()
 
 // agentScript makes an agent take the given number of turns, the last of which is its answer. Each earlier reply makes
 // the call, or is cut off if call is nil.
-func agentScript(turns int, call *scriptedmodel.ToolCall, pace scriptedmodel.Pace) scriptedmodel.Script {
+func agentScript(turns int, call *scriptedmodel.ToolCall, estimate scriptedmodel.Pace) scriptedmodel.Script {
 	before := turns - 1
 	next := scriptedmodel.Reply{Text: "I have looked at one more of the files, and will look at the next.", StopReason: scriptedmodel.StopMaxTokens}
 	if call != nil {
 		next.StopReason, next.ToolCalls = "", []scriptedmodel.ToolCall{*call}
 	}
 	return scriptedmodel.Script{Rules: []scriptedmodel.Rule{
-		{When: scriptedmodel.When{Turns: &before}, Pace: pace, Reply: scriptedmodel.Reply{Text: "All files are fine."}},
-		{Pace: pace, Reply: next},
+		{When: scriptedmodel.When{Turns: &before}, Pace: estimate, Reply: scriptedmodel.Reply{Text: "All files are fine."}},
+		{Pace: estimate, Reply: next},
 	}}
 }

@@ -111,9 +111,9 @@ func askTogether(client *http.Client, request func() (*http.Request, error)) ([]
 	for k := range lockedClients {
 		clients.Go(func() {
 			time.Sleep(askInterval * time.Duration(k) / lockedClients)
-			pace := time.NewTicker(askInterval)
-			defer pace.Stop()
-			for began := time.Now(); time.Since(began) < askTime; <-pace.C {
+			estimate := time.NewTicker(askInterval)
+			defer estimate.Stop()
+			for began := time.Now(); time.Since(began) < askTime; <-estimate.C {
 				took, _, err := timeRequest(client, request)
 				mu.Lock()
 				if all = append(all, took); err != nil {

@@ -19,7 +19,7 @@ func TestMetrics(t *testing.T) {
 	}
 	for url, wanted := range map[string][]string{
 		s.gateway + "/metrics": {
-			"switchyard_placement_owner 1",
+			"switchyard_placement_leader 1",
 			"switchyard_build_info{",
 			`switchyard_placement_decisions_total{type="shell"} 1`,
 			`switchyard_task_queue_seconds_count{type="shell"} 1`,

@@ -118,7 +118,7 @@ func testMachineOutlivesLeader(t *testing.T, f *sessionFleet) {
 	if _, err := exec.LookPath("rsync"); err != nil {
 		testneeds.Missing(t, "rsync is missing")
 	}
-	f.gateways[0].expect(&f.gateways[0].stderr, "this process owns the placement queue")
+	f.gateways[0].expect(&f.gateways[0].stderr, "this process is the leader")
 	if code, _, stderr := f.inside(t, 0, f.id, "box", "sleep 100000 >/dev/null 2>&1 & echo $! >/pid"); code != 0 {
 		t.Fatalf("exit code %d: %s", code, stderr)
 	}
@@ -148,7 +148,7 @@ func testMachineOutlivesLeader(t *testing.T, f *sessionFleet) {
 	}
 	eventually(t, "no rsync is left on the node", func() bool { return len(processesOf(target)) == 0 })
 
-	f.gateways[1].expect(&f.gateways[1].stderr, "this process owns the placement queue")
+	f.gateways[1].expect(&f.gateways[1].stderr, "this process is the leader")
 	if code, _, stderr := f.run(t, "ann", 1, "run", write(t, "name: later\ntasks: { a: { type: shell, spec: { command: 'true' }, resources: { cores: 0 } } }\n")); code != 0 {
 		t.Errorf("a later run exits with %d: %s", code, stderr)
 	}

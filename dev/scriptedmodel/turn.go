@@ -23,10 +23,10 @@ type turn struct {
 }
 
 // newTurn returns the reply of a rule to a request.
-func newTurn(reply Reply, pace Pace, c Conversation) turn {
+func newTurn(reply Reply, estimate Pace, c Conversation) turn {
 	t := turn{
 		id: conversationID(c), model: c.Model, thinking: reply.Thinking, text: reply.Text, calls: slices.Clone(reply.ToolCalls),
-		stopReason: reply.StopReason, chunkSize: pace.ChunkSize,
+		stopReason: reply.StopReason, chunkSize: estimate.ChunkSize,
 	}
 	for i, call := range t.calls {
 		if call.Arguments == "" {

@@ -72,7 +72,7 @@ func (r *Reader) readPart(ctx context.Context, s *eventSource) error {
 	s.base, s.unstored = 0, false
 	for ; ; asksFirst = false {
 		if !asksFirst {
-			var stored v1.EventPart
+			var stored v1.EventSlice
 			err := r.store.GetMessage(ctx, storekey.Events(s.home, s.generation, s.part), &stored)
 			if err == nil {
 				s.held = append([]*v1.Event{}, stored.GetEvents()...)

@@ -41,7 +41,7 @@ func (s Subject) source(generation int32, wanted func(*v1.Event) bool) *eventSou
 
 // childSource returns the source of the events of the instances that a child carries. The events of the task as a whole
 // belong to the run.
-func (s Subject) childSource(p *v1.PartReport, task string) *eventSource {
+func (s Subject) childSource(p *v1.PartitionReport, task string) *eventSource {
 	id := runview.PartID(s.id, p)
 	return &eventSource{
 		id: id, home: id, generation: p.GetGeneration(),

@@ -30,13 +30,13 @@ const endPartsTimeout = 15 * time.Second
 func (e partitionEnder) cancel(ctx context.Context, status *v1.StatusResponse) error {
 	ctx, cancel := context.WithTimeout(ctx, endPartsTimeout)
 	defer cancel()
-	var open []*v1.PartReport
-	for _, p := range status.GetParts() {
+	var open []*v1.PartitionReport
+	for _, p := range status.GetPartitions() {
 		if p.GetOver() {
 			continue
 		}
 		id := runview.PartID(status.GetRun().GetId(), p)
-		err := e.client.SignalWorkflow(ctx, id, "", names.OrderSignal, &v1.PartOrder{Cancel: true})
+		err := e.client.SignalWorkflow(ctx, id, "", names.OrderSignal, &v1.PartitionOrder{Cancel: true})
 		if _, closed := errors.AsType[*serviceerror.NotFound](err); err != nil && !closed {
 			return fmt.Errorf("end instances of task %s: %w", p.GetTask(), err)
 		}

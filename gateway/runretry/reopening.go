@@ -54,7 +54,7 @@ func (r Reopener) Reopen(ctx context.Context, desc *runview.Description, again *
 		return err
 	}
 	next := proto.CloneOf(first) // with its chain, which leads to what earlier generations have left
-	next.Generation, next.Retry, next.Again, next.Carry = again.GetGeneration(), again.GetRetry(), again.GetAgain(), nil
+	next.Generation, next.Retry, next.Rerun, next.State = again.GetGeneration(), again.GetRetry(), again.GetRerun(), nil
 	next.By, next.Terminated = auth.From(ctx).Name, ""
 	next.Definition = withAgentLimits(next.GetDefinition(), limits)
 	definition := next.GetDefinition()
@@ -95,7 +95,7 @@ func (r Reopener) Reopen(ctx context.Context, desc *runview.Description, again *
 	if err != nil {
 		return err
 	}
-	if !slices.Equal(got.GetRetry(), again.GetRetry()) || !proto.Equal(got.GetAgain(), again.GetAgain()) || !proto.Equal(got.GetDefinition(), definition) {
+	if !slices.Equal(got.GetRetry(), again.GetRetry()) || !proto.Equal(got.GetRerun(), again.GetRerun()) || !proto.Equal(got.GetDefinition(), definition) {
 		return connect.NewError(connect.CodeAlreadyExists, fmt.Errorf("another request has already restarted run %s with other tasks", info.GetExecution().GetWorkflowId()))
 	}
 	return nil

@@ -29,7 +29,7 @@ func (k statusKeeper) ensureStored(ctx context.Context, desc *runview.Descriptio
 		return stored, err
 	}
 	if events, part, err := k.reader.UnstoredEvents(ctx, id, 0); err == nil {
-		if err := k.putOnce(ctx, storekey.Events(home, generation, part), &v1.EventPart{Events: events}); err != nil {
+		if err := k.putOnce(ctx, storekey.Events(home, generation, part), &v1.EventSlice{Events: events}); err != nil {
 			return nil, err
 		}
 	}

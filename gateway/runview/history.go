@@ -45,12 +45,12 @@ func (r *Reader) Input(ctx context.Context, exec *commonpb.WorkflowExecution) (*
 		return nil, unreadableInput(exec, err)
 	}
 	if key := in.GetStored(); key != "" {
-		carry := in.GetCarry()
+		runState := in.GetState()
 		in.Reset()
 		if err := r.store.GetMessage(ctx, key, &in); err != nil {
 			return nil, fmt.Errorf("read the input of run %s: %w", exec.GetWorkflowId(), err)
 		}
-		in.Carry = carry
+		in.State = runState
 	}
 	whole, err := definition.Unpack(&in)
 	if err != nil {
@@ -114,8 +114,8 @@ func (r *Reader) plannedStatus(ctx context.Context, info *workflowpb.WorkflowExe
 	for task, def := range in.GetDefinition().GetTasks() {
 		run.Tasks[task] = &v1.Task{State: v1.TaskPending, Type: def.GetType(), DependsOn: def.GetDependsOn()}
 	}
-	for task, carry := range in.GetCarry().GetTasks() {
-		run.Tasks[task] = carry.GetTask()
+	for task, runState := range in.GetState().GetTasks() {
+		run.Tasks[task] = runState.GetTask()
 	}
 	return &v1.StatusResponse{Run: run, TaskCount: int32(len(run.Tasks)), Chain: in.GetChain()}, nil
 }

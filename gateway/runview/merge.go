@@ -24,8 +24,8 @@ func mergeAnswers(answers []*v1.StatusResponse) *v1.StatusResponse {
 			run.Input = a.GetRun().GetInput()
 		}
 		all.Run, all.Revision, all.TaskCount, all.Chain = run, a.GetRevision(), a.GetTaskCount(), a.GetChain()
-		if len(a.GetParts()) > 0 {
-			all.Parts = a.GetParts()
+		if len(a.GetPartitions()) > 0 {
+			all.Partitions = a.GetPartitions()
 		}
 		for name, task := range a.GetRun().GetTasks() {
 			tasks[name] = withInstances(task, tasks[name].GetInstances())

@@ -6,6 +6,6 @@ import (
 )
 
 // PartID returns the workflow id of the child that carries a part of a fan-out of a run.
-func PartID(run string, p *v1.PartReport) string {
+func PartID(run string, p *v1.PartitionReport) string {
 	return names.FanOut{Run: run, Chain: p.GetChain(), Generation: p.GetGeneration(), Task: p.GetTask(), From: int(p.GetFrom())}.ID()
 }

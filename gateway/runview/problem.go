@@ -99,7 +99,7 @@ func withProblem(status *v1.StatusResponse, problem string) *v1.StatusResponse {
 	run.Context, run.Input, run.Tasks, run.Problem = status.GetRun().GetContext(), status.GetRun().GetInput(), status.GetRun().GetTasks(), problem
 	return &v1.StatusResponse{
 		Run: run, Revision: status.GetRevision(), TaskCount: status.GetTaskCount(), Claims: status.GetClaims(),
-		Records: status.GetRecords(), Parts: status.GetParts(), Chain: status.GetChain(), Items: status.GetItems(),
-		EventParts: status.GetEventParts(), NextEvent: status.GetNextEvent(), Checkpoints: status.GetCheckpoints(),
+		Records: status.GetRecords(), Partitions: status.GetPartitions(), Chain: status.GetChain(), Items: status.GetItems(),
+		EventSlices: status.GetEventSlices(), NextEvent: status.GetNextEvent(), Checkpoints: status.GetCheckpoints(),
 	}
 }

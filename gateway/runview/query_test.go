@@ -55,10 +55,10 @@ func TestQueryIsSentAgain(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			c := &faultyClient{faults: test.faults, answer: &v1.EventsResponse{Parts: 7}}
+			c := &faultyClient{faults: test.faults, answer: &v1.EventsResponse{Slices: 7}}
 			var answer v1.EventsResponse
 			err := (&Reader{client: c}).Query(t.Context(), "run", names.EventsQuery, &v1.EventsRequest{}, &answer)
-			if c.asked != test.asked || (err != nil) != test.fails || !test.fails && answer.GetParts() != 7 {
+			if c.asked != test.asked || (err != nil) != test.fails || !test.fails && answer.GetSlices() != 7 {
 				t.Errorf("asked %d times: %v (%v)", c.asked, &answer, err)
 			}
 		})

@@ -16,11 +16,11 @@ func (r *Reader) UnstoredEvents(ctx context.Context, id string, offset int) (eve
 		if err != nil {
 			return nil, 0, fmt.Errorf("ask the workflow: %w", err)
 		}
-		if len(events) > 0 && answer.GetParts() != parts {
+		if len(events) > 0 && answer.GetSlices() != parts {
 			events = nil // the events read so far have been stored meanwhile
 			continue
 		}
-		events, parts = append(events, answer.GetEvents()...), answer.GetParts()
+		events, parts = append(events, answer.GetEvents()...), answer.GetSlices()
 		if !answer.GetMore() || len(answer.GetEvents()) == 0 {
 			return append([]*v1.Event{}, events...), parts, nil
 		}

@@ -124,12 +124,12 @@ func TestLearnedPace(t *testing.T) {
 	r := Request{Group: 3, Batch: Batch{Auto: true}}
 	first := New(0)
 	slow, _ := fleet(first, 20_000, 2, instance, r)
-	pace := first.DurationEstimate(3)
+	estimate := first.DurationEstimate(3)
 	second := New(0)
-	second.Learn(3, pace)
+	second.Learn(3, estimate)
 	quick, _ := fleet(second, 20_000, 2, instance, r)
-	if pace.Instance < instance || pace.Batch < 500 || slow[0] != 1 || quick[0] < 500 || len(quick) >= len(slow) {
-		t.Errorf("pace %v; %d units from %d on, with it %d from %d on", pace, len(slow), slow[0], len(quick), quick[0])
+	if estimate.Instance < instance || estimate.Batch < 500 || slow[0] != 1 || quick[0] < 500 || len(quick) >= len(slow) {
+		t.Errorf("pace %v; %d units from %d on, with it %d from %d on", estimate, len(slow), slow[0], len(quick), quick[0])
 	}
 	second.Learn(3, DurationEstimate{Instance: time.Hour, Batch: 1})
 	if got := second.DurationEstimate(3); got.Instance > 2*instance {

@@ -20,7 +20,7 @@ func large(tasks, bytes int) *v1.RunInput {
 	}
 	input, _ := structpb.NewStruct(map[string]any{"n": 1})
 	return &v1.RunInput{
-		Definition: def, Input: input, Generation: 2, Again: &v1.Again{Failed: true},
+		Definition: def, Input: input, Generation: 2, Rerun: &v1.Rerun{Failed: true},
 		References: map[string]*v1.ConditionReferences{"t1": {Tasks: []string{"t0"}}},
 	}
 }

@@ -95,7 +95,7 @@ func (l *Log) Answer(req *v1.EventsRequest) (*v1.EventsResponse, error) {
 	if from < 0 {
 		return nil, fmt.Errorf("offset %d is negative", from)
 	}
-	res := &v1.EventsResponse{Parts: l.parts}
+	res := &v1.EventsResponse{Slices: l.parts}
 	size := 0
 	for i := from; i < len(l.kept); i++ {
 		e := l.message(i)
@@ -110,7 +110,7 @@ func (l *Log) Answer(req *v1.EventsRequest) (*v1.EventsResponse, error) {
 
 // Unstored returns the request that stores the next part.
 func (l *Log) Unstored(run string, generation int32) *v1.SaveEventsRequest {
-	req := &v1.SaveEventsRequest{RunId: run, Generation: generation, Part: l.parts, Events: make([]*v1.Event, len(l.kept))}
+	req := &v1.SaveEventsRequest{RunId: run, Generation: generation, Slice: l.parts, Events: make([]*v1.Event, len(l.kept))}
 	for i := range l.kept {
 		req.Events[i] = l.message(i)
 	}

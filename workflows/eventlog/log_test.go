@@ -67,13 +67,13 @@ func TestStoredEventsGo(t *testing.T) {
 		l.Add(time.Unix(int64(i), 0), v1.EventQueued, 0, "", 0, int32(i), "")
 	}
 	part := l.Unstored("r-1", 2)
-	if part.GetPart() != 0 || part.GetGeneration() != 2 || part.GetRunId() != "r-1" || len(part.GetEvents()) != 5 {
+	if part.GetSlice() != 0 || part.GetGeneration() != 2 || part.GetRunId() != "r-1" || len(part.GetEvents()) != 5 {
 		t.Errorf("part %v", part)
 	}
 	l.Add(time.Unix(9, 0), v1.EventCompleted, WholeRun, "", 0, 0, "")
 	l.DropStored(5)
 	res, err := l.Answer(&v1.EventsRequest{})
-	if err != nil || res.GetParts() != 1 || len(res.GetEvents()) != 1 || res.GetEvents()[0].GetEvent() != v1.EventCompleted || res.GetEvents()[0].GetTask() != "" {
+	if err != nil || res.GetSlices() != 1 || len(res.GetEvents()) != 1 || res.GetEvents()[0].GetEvent() != v1.EventCompleted || res.GetEvents()[0].GetTask() != "" {
 		t.Errorf("%v %v", res, err)
 	}
 }

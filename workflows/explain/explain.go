@@ -8,7 +8,7 @@ import (
 	"switchyard/workflows/options"
 )
 
-// Explain asks the placement queue about a task. Only the owner of the queue runs it, as it does every run.
+// Explain asks the placement queue about a task. Only the leader runs it, as it does every run.
 func Explain(ctx workflow.Context, req *v1.ExplainRequest) (*v1.ExplainResponse, error) {
 	ctx = workflow.WithLocalActivityOptions(ctx, options.Try("explain"))
 	var res v1.ExplainResponse

@@ -13,7 +13,7 @@ import (
 const (
 	RunWorkflow     = "Run"
 	NodeWorkflow    = "Node"
-	OwnerWorkflow   = "Owner"
+	LeaderWorkflow  = "Leader"
 	ExplainWorkflow = "Explain"
 	// FanOutWorkflow runs a range of a task's instances on behalf of a run.
 	FanOutWorkflow = "FanOut"
@@ -30,14 +30,14 @@ const (
 	AwaitPlacementActivity = "AwaitPlacement"
 	EvaluateActivity       = "Evaluate"
 	SaveStatusActivity     = "SaveStatus"
-	LoadCarryActivity      = "LoadCarry"
-	SaveCarryActivity      = "SaveCarry"
+	LoadStateActivity      = "LoadState"
+	SaveStateActivity      = "SaveState"
 	SaveEventsActivity     = "SaveEvents"
 	ReopenActivity         = "Reopen"
 	HeartbeatActivity      = "Heartbeat"
 	DrainActivity          = "Drain"
 	UndrainActivity        = "Undrain"
-	OwnActivity            = "Own"
+	LeadActivity           = "Lead"
 	ExplainActivity        = "Explain"
 	CollectActivity        = "Collect"
 	SaveCachedActivity     = "SaveCached"
@@ -116,9 +116,9 @@ const (
 	ApproveRunUpdate  = "approve_run"
 	RejectRunUpdate   = "reject_run"
 
-	// GrantedSignal is the signal with which a Lock answers a run. PartSignal is the report of a FanOut child to its run.
-	GrantedSignal = "granted"
-	PartSignal    = "part"
+	// GrantedSignal is the signal with which a Lock answers a run. PartitionReportSignal is the report of a FanOut child to its run.
+	GrantedSignal         = "granted"
+	PartitionReportSignal = "partition_report"
 	// OrderSignal is the order of a run to a FanOut child: to pause, to start nothing new, or to end.
 	OrderSignal = "order"
 	// ContextSignal is the answer of a run to the context updates of a FanOut child.
@@ -201,14 +201,14 @@ const (
 // repeatedly; absent otherwise.
 const ReportedProblemsAttribute = "TemporalReportedProblems"
 
-// ControlQueue is the task queue of Run, its children and placement. Only the owner of the placement queue polls it.
+// ControlQueue is the task queue of Run, its children and placement. Only the leader polls it.
 const ControlQueue = "control"
 
-// ElectionQueue is the task queue of Owner and Node, and of the activity Own; every control process polls it.
+// ElectionQueue is the task queue of Leader and Node, and of the activity Lead; every control process polls it.
 const ElectionQueue = "election"
 
-// OwnerWorkflowID is the ID of the single workflow Owner.
-const OwnerWorkflowID = "switchyard-owner"
+// LeaderWorkflowID is the ID of the single workflow Leader.
+const LeaderWorkflowID = "switchyard-leader"
 
 // A Lane is one of the task queues of a node.
 type Lane string

@@ -55,7 +55,7 @@ func (r *run) admissible(i int) admission.Request {
 
 // concurrency returns how many units of a task's instances may be in flight at once; 0 means no limit.
 func (r *run) concurrency(i int) int {
-	if part := r.in.GetPart(); part != nil {
+	if part := r.in.GetPartition(); part != nil {
 		return int(part.GetConcurrency())
 	}
 	return int(r.core.Definition(i).GetConcurrency())

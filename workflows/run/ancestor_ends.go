@@ -14,7 +14,7 @@ const (
 
 // ancestorEnds returns how each ancestor of a task has ended.
 func (r *run) ancestorEnds(task int) *v1.AncestorEnds {
-	if part := r.in.GetPart(); part != nil {
+	if part := r.in.GetPartition(); part != nil {
 		return part.GetEnds()
 	}
 	parents := map[int]bool{}

@@ -93,7 +93,7 @@ func (r *run) approvalTimedOut(i int, a *approval) {
 }
 
 // restoreApproval restores a task that waited for approval in the previous execution.
-func (r *run) restoreApproval(i int, t *v1.TaskCarry) {
+func (r *run) restoreApproval(i int, t *v1.TaskState) {
 	a := &approval{spec: definition.Approval(r.core.Definition(i)), given: t.GetApprovals()}
 	a.message = strings.TrimSpace(strings.TrimSuffix(" "+t.GetTask().GetError(), a.progress()))
 	if t.GetApprovalUntil() != nil {
@@ -103,8 +103,8 @@ func (r *run) restoreApproval(i int, t *v1.TaskCarry) {
 	r.armApproval(i, a)
 }
 
-// carryApprovals adds the approvals given so far to the state for the next execution.
-func (r *run) carryApprovals(c *v1.RunCarry) {
+// saveApprovals adds the approvals given so far to the state for the next execution.
+func (r *run) saveApprovals(c *v1.RunState) {
 	//workflowcheck:ignore (into a map again)
 	for i, a := range r.approvals {
 		t := c.Tasks[r.core.Name(i)]

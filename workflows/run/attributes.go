@@ -19,7 +19,7 @@ type attributes struct {
 
 // readAttributes reads the search attributes that visibility has and adds those that follow from the run's input.
 func (r *run) readAttributes() {
-	if r.received.GetPart() != nil || r.in.GetPart() != nil {
+	if r.received.GetPartition() != nil || r.in.GetPartition() != nil {
 		return
 	}
 	info := workflow.GetInfo(r.root)
@@ -48,7 +48,7 @@ func (r *run) readAttributes() {
 // showAttributes sends the changed search attributes to visibility in one command.
 func (r *run) showAttributes() {
 	a := &r.attributes
-	if r.in.GetPart() != nil || len(a.wanted.Updates(a.shown)) == 0 {
+	if r.in.GetPartition() != nil || len(a.wanted.Updates(a.shown)) == 0 {
 		return
 	}
 	r.charge(commandCharge + visibility.MaxBytes)

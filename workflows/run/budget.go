@@ -31,7 +31,7 @@ const (
 // stored.
 func answerCharge(activity string) int {
 	switch activity {
-	case names.EvaluateActivity, names.LoadCarryActivity, names.LoadInputActivity, names.LoadWorkflowActivity, names.ReopenActivity:
+	case names.EvaluateActivity, names.LoadStateActivity, names.LoadInputActivity, names.LoadWorkflowActivity, names.ReopenActivity:
 		return definition.MaxAnswerBytes
 	}
 	return commandCharge

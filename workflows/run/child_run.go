@@ -78,7 +78,7 @@ func (r *run) followChild(c *child) {
 }
 
 // restoreChild continues with the run that a task started in the previous execution.
-func (r *run) restoreChild(i int, t *v1.TaskCarry) {
+func (r *run) restoreChild(i int, t *v1.TaskState) {
 	u := &unit{lead: i, members: []int{i}, claim: r.core.Task(i).Claim, lock: r.lockOf(i)}
 	r.track(u)
 	c := &child{

@@ -34,7 +34,7 @@ type contextAsk struct {
 // addToContext adds a task's update to the context of the run and calls settle with the reason for a refusal, or "". In a
 // partition, settle is called when the run has answered.
 func (r *run) addToContext(update *structpb.Struct, settle func(refusal string)) {
-	if r.in.GetPart() == nil || len(update.GetFields()) == 0 {
+	if r.in.GetPartition() == nil || len(update.GetFields()) == 0 {
 		settle(r.mergeContext(update)[0])
 		return
 	}
@@ -108,7 +108,7 @@ func (r *run) loseRun() {
 }
 
 // answerUpdates merges the context updates of a partition and reports the verdicts to it.
-func (r *run) answerUpdates(p *v1.PartReport) {
+func (r *run) answerUpdates(p *v1.PartitionReport) {
 	if len(p.GetContextUpdates()) == 0 {
 		return
 	}

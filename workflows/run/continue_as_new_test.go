@@ -30,14 +30,14 @@ func TestCommandsDuringContinueAsNewAreAnswered(t *testing.T) {
 			if !answered { // the run had continued before
 				break
 			}
-			carried := len(next.GetCarry().GetHeld()) == 1
+			carried := len(next.GetState().GetHeld()) == 1
 			switch app, ok := errors.AsType[*temporal.ApplicationError](answer); {
 			case answer == nil && carried:
 				held++
 			case ok && app.Type() == names.RunContinuingError && !carried:
 				refused++
 			default:
-				t.Errorf("after %v: the answer is %v, held is %v", moment, answer, next.GetCarry().GetHeld())
+				t.Errorf("after %v: the answer is %v, held is %v", moment, answer, next.GetState().GetHeld())
 			}
 		}
 	}

@@ -51,7 +51,7 @@ func (r *run) disarm(i int) {
 // armRun starts the deadline of the run, if it has one.
 func (r *run) armRun() {
 	limit := definition.RunDeadline(r.in.GetDefinition())
-	if limit <= 0 || r.in.GetPart() != nil {
+	if limit <= 0 || r.in.GetPartition() != nil {
 		return
 	}
 	if r.deadlineAt.IsZero() {

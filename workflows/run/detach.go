@@ -201,21 +201,21 @@ func (r *run) reattach(att *attempt) {
 	att.detached = false
 	r.detaching.detached = slices.DeleteFunc(r.detaching.detached, func(a *attempt) bool { return a == att })
 	req := r.attemptRequest(att.assignment, att.members)
-	req.Adopt, req.Stop = true, att.stopped != nil
+	req.Reattach, req.Stop = true, att.stopped != nil
 	r.send(att, req)
 }
 
 // detachedAttempts hands the detached attempts over to the next execution.
-func (r *run) detachedAttempts(c *v1.RunCarry) {
+func (r *run) detachedAttempts(c *v1.RunState) {
 	for _, att := range r.detaching.detached {
 		h := handedOver(att, r.core.Name)
-		c.Tasks[h.Members[0]].HandedOver = h
+		c.Tasks[h.Members[0]].DetachedAttempt = h
 	}
 }
 
 // handedOver returns the record of a detached attempt for the next execution.
-func handedOver(att *attempt, name func(int) string) *v1.HandedOver {
-	h := &v1.HandedOver{
+func handedOver(att *attempt, name func(int) string) *v1.DetachedAttempt {
+	h := &v1.DetachedAttempt{
 		Lead: name(att.task), Claim: att.claim, Node: att.node, Queue: att.queue, Incarnation: att.incarnation,
 		LeaseUntil: timestamppb.New(att.leaseUntil),
 		Gpus:       att.gpus, NumaNode: att.numaNode,
@@ -227,7 +227,7 @@ func handedOver(att *attempt, name func(int) string) *v1.HandedOver {
 }
 
 // restoredAttempt returns the detached attempt of a handover record. lead and members are task indexes.
-func restoredAttempt(h *v1.HandedOver, lead int, members []int) *attempt {
+func restoredAttempt(h *v1.DetachedAttempt, lead int, members []int) *attempt {
 	return &attempt{
 		assignment: assignment{
 			task: lead, claim: h.GetClaim(), node: h.GetNode(), queue: h.GetQueue(), incarnation: h.GetIncarnation(),
@@ -238,7 +238,7 @@ func restoredAttempt(h *v1.HandedOver, lead int, members []int) *attempt {
 }
 
 // restoreAttempt adopts a detached attempt of the previous execution.
-func (r *run) restoreAttempt(h *v1.HandedOver) {
+func (r *run) restoreAttempt(h *v1.DetachedAttempt) {
 	if h == nil {
 		return
 	}

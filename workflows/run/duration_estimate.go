@@ -12,26 +12,26 @@ import (
 // Measuring how long the instances of a task take costs a second or two. The next partition and the next execution reuse the
 // estimate.
 
-// paceOf returns the duration estimate for the instances of a task, or nil if there is none.
-func (r *run) paceOf(task int) *v1.Pace {
+// durationEstimateOf returns the duration estimate for the instances of a task, or nil if there is none.
+func (r *run) durationEstimateOf(task int) *v1.DurationEstimate {
 	p := r.admission.DurationEstimate(task)
 	if p.Instance <= 0 {
 		return nil
 	}
-	return &v1.Pace{Instance: durationpb.New(p.Instance), Batch: int32(p.Batch)}
+	return &v1.DurationEstimate{Instance: durationpb.New(p.Instance), Batch: int32(p.Batch)}
 }
 
 // learn adopts a duration estimate that another partition or execution has made for the instances of a task.
-func (r *run) learn(task int, p *v1.Pace) {
+func (r *run) learn(task int, p *v1.DurationEstimate) {
 	if p.GetInstance().AsDuration() > 0 {
 		r.admission.Learn(task, admission.DurationEstimate{Instance: p.GetInstance().AsDuration(), Batch: int(p.GetBatch())})
 	}
 }
 
 // durationEstimate returns the newest duration estimate of the partitions, or nil if there is none.
-func (m *partitionedFanOut) durationEstimate() *v1.Pace {
+func (m *partitionedFanOut) durationEstimate() *v1.DurationEstimate {
 	for k := len(m.partitions) - 1; k >= 0; k-- {
-		if p := m.partitions[k].GetPace(); p != nil {
+		if p := m.partitions[k].GetDurationEstimate(); p != nil {
 			return p
 		}
 	}

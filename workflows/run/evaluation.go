@@ -242,7 +242,7 @@ func (r *run) taskInput(i int) *structpb.Struct {
 // view adds the views of ancestors that expressions see. The only error is errInterrupted.
 func (r *run) view(views map[string]*v1.ParentView, ancestors []string) error {
 	for _, name := range ancestors {
-		if part := r.in.GetPart(); part != nil {
+		if part := r.in.GetPartition(); part != nil {
 			views[name] = part.GetViews()[name]
 			continue
 		}

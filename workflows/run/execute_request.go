@@ -33,21 +33,21 @@ func (r *run) attemptRequest(a assignment, members []int) *v1.ExecuteRequest {
 	task, rec := r.status.TaskOf(first), r.core.Task(first)
 	def := r.core.Definition(first)
 	req := &v1.ExecuteRequest{
-		RunId:       r.id,
-		Chain:       r.chain,
-		Execution:   r.execution(),
-		Workflow:    r.in.GetDefinition().GetName(),
-		Task:        r.graph.Name(task),
-		Attempt:     rec.Attempt,
-		Claim:       rec.Claim,
-		Node:        a.node,
-		Type:        def.GetType(),
-		InlineLimit: r.inlineLimit(),
-		Generation:  r.in.GetGeneration(),
-		Incarnation: a.incarnation,
-		Unheard:     r.status.Unacknowledged(first),
-		Left:        r.status.LeftRecords(first),
-		Checkpoint:  r.status.Checkpoint(first),
+		RunId:          r.id,
+		Chain:          r.chain,
+		Execution:      r.execution(),
+		Workflow:       r.in.GetDefinition().GetName(),
+		Task:           r.graph.Name(task),
+		Attempt:        rec.Attempt,
+		Claim:          rec.Claim,
+		Node:           a.node,
+		Type:           def.GetType(),
+		InlineLimit:    r.inlineLimit(),
+		Generation:     r.in.GetGeneration(),
+		Incarnation:    a.incarnation,
+		Unacknowledged: r.status.Unacknowledged(first),
+		LeftRecords:    r.status.LeftRecords(first),
+		Checkpoint:     r.status.Checkpoint(first),
 	}
 	if t := definition.Timeout(def); t > 0 {
 		req.Timeout = durationpb.New(t)
@@ -65,7 +65,7 @@ func (r *run) executeRequest(a assignment, members []int) (*v1.ExecuteRequest, e
 	req := r.attemptRequest(a, members)
 	req.Spec, req.Env, req.SecretEnv, req.Input, req.Resources = def.GetSpec(), def.GetEnv(), def.GetSecretEnv(), def.GetInput(), def.GetResources()
 	req.Gpus, req.NumaNode, req.Notices = a.gpus, a.numaNode, r.status.Notices(members)
-	req.Continues, req.PutBacks = r.status.Continues(first), r.status.PutBacks(first)
+	req.Continues, req.Requeues = r.status.Continues(first), r.status.Requeues(first)
 	var err error
 	if req.Context, err = r.shared(&r.sharedContext, "context", r.context); err != nil {
 		return nil, err
@@ -74,7 +74,7 @@ func (r *run) executeRequest(a assignment, members []int) (*v1.ExecuteRequest, e
 		return nil, err
 	}
 	req.Templates, req.Ends = definition.HasTemplates(def), r.ancestorEnds(task)
-	if part := r.in.GetPart(); part != nil {
+	if part := r.in.GetPartition(); part != nil {
 		req.Parents, req.Views = part.GetParents(), part.GetViews()
 		return req, r.shareAncestors(req, task)
 	}
@@ -146,7 +146,7 @@ func (r *run) addInstances(req *v1.ExecuteRequest, members []int) {
 		rec := r.core.Task(m)
 		member := &v1.Member{
 			Index: int32(r.core.Number(m)), Attempt: rec.Attempt, Claim: rec.Claim,
-			Unheard: r.status.Unacknowledged(m), Left: r.status.LeftRecords(m), Checkpoint: r.status.Checkpoint(m),
+			Unacknowledged: r.status.Unacknowledged(m), LeftRecords: r.status.LeftRecords(m), Checkpoint: r.status.Checkpoint(m),
 		}
 		member.Item, _ = r.item(m)
 		req.Batch = append(req.Batch, member)

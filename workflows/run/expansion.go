@@ -9,7 +9,7 @@ import (
 // expand determines the number of a task's instances: at once if the definition has the number or the list, otherwise with this
 // round's evaluation.
 func (r *run) expand(i int) {
-	def, part := r.core.Definition(i), r.in.GetPart()
+	def, part := r.core.Definition(i), r.in.GetPartition()
 	parallel, foreach := def.GetParallel(), def.GetForeach()
 	switch m := r.partitionedOf(i); {
 	case r.status.IsHeld(i):

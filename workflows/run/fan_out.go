@@ -29,9 +29,9 @@ const (
 type partitionedFanOut struct {
 	task       int
 	total      int
-	partitions []*v1.PartReport // the newest report of each partition that was opened or is kept, in order
+	partitions []*v1.PartitionReport // the newest report of each partition that was opened or is kept, in order
 	// before holds the partitions of the previous generation, whose completed instances are kept.
-	before []*v1.PartReport
+	before []*v1.PartitionReport
 	// halted stops new starts. stopped ends everything.
 	halted, stopped bool
 	haltReason      string // v1.ReasonHalt or v1.ReasonMaxFailures
@@ -51,7 +51,7 @@ func newPartitionedFanOut(task, total int) *partitionedFanOut {
 }
 
 // partitionFrom returns the partition that starts at an instance, or nil if it was never opened.
-func (m *partitionedFanOut) partitionFrom(from int) *v1.PartReport {
+func (m *partitionedFanOut) partitionFrom(from int) *v1.PartitionReport {
 	for _, p := range m.partitions {
 		if int(p.GetFrom()) == from {
 			return p
@@ -64,7 +64,7 @@ func (m *partitionedFanOut) partitionFrom(from int) *v1.PartReport {
 // handles their waiting itself.
 func (r *run) isLarge(i, count int) bool {
 	t := r.graph.Definition(i).GetType()
-	return r.in.GetPart() == nil && count > r.limits.Instances && v1.NeedsNode(t)
+	return r.in.GetPartition() == nil && count > r.limits.Instances && v1.NeedsNode(t)
 }
 
 // partitionedOf returns the large fan-out of task i, or nil if it has none.
@@ -103,9 +103,9 @@ func (m *partitionedFanOut) partitionEnd(k, size int) int { return min((k+1)*siz
 
 // receivePartitionReports applies the reports of the children.
 func (r *run) receivePartitionReports() {
-	reports := workflow.GetSignalChannel(r.root, names.PartSignal)
+	reports := workflow.GetSignalChannel(r.root, names.PartitionReportSignal)
 	for reports.Len() > 0 {
-		var p v1.PartReport
+		var p v1.PartitionReport
 		if !reports.ReceiveAsync(&p) {
 			continue
 		}
@@ -114,7 +114,7 @@ func (r *run) receivePartitionReports() {
 		if !ok || m == nil {
 			continue
 		}
-		k := slices.IndexFunc(m.partitions, func(was *v1.PartReport) bool { return was.GetFrom() == p.GetFrom() })
+		k := slices.IndexFunc(m.partitions, func(was *v1.PartitionReport) bool { return was.GetFrom() == p.GetFrom() })
 		if k < 0 || p.GetChain() != m.partitions[k].GetChain() {
 			continue // its child was started by an execution that a reset has terminated
 		}
@@ -155,7 +155,7 @@ func (r *run) endUnopenedPartition(m *partitionedFanOut, from int) {
 }
 
 // endPartition ends a partition in one state and its open instances in another.
-func (r *run) endPartition(m *partitionedFanOut, p *v1.PartReport, state, instances string) {
+func (r *run) endPartition(m *partitionedFanOut, p *v1.PartitionReport, state, instances string) {
 	p.Over, p.State, p.ExitCode = true, state, -1
 	for _, open := range v1.OpenTaskStates() {
 		if n := p.Counts[open]; n > 0 {
@@ -219,7 +219,7 @@ func (r *run) reported(m *partitionedFanOut) {
 		r.orderPartitions(m)
 	}
 	r.wake()
-	over = over && len(m.requeued) == 0 && !slices.ContainsFunc(m.partitions, func(p *v1.PartReport) bool { return r.reopens(m, p) })
+	over = over && len(m.requeued) == 0 && !slices.ContainsFunc(m.partitions, func(p *v1.PartitionReport) bool { return r.reopens(m, p) })
 	if over && (known >= int32(m.total) || m.halted || m.stopped) {
 		if n := counts[v1.TaskPending]; n > 0 { // from partitions that were never opened
 			delete(counts, v1.TaskPending)
@@ -230,7 +230,7 @@ func (r *run) reported(m *partitionedFanOut) {
 }
 
 func (m *partitionedFanOut) partitionFailed() bool {
-	return slices.ContainsFunc(m.partitions, func(p *v1.PartReport) bool { return p.GetState() == v1.TaskFailed })
+	return slices.ContainsFunc(m.partitions, func(p *v1.PartitionReport) bool { return p.GetState() == v1.TaskFailed })
 }
 
 // ended returns the end of the task.
@@ -263,12 +263,12 @@ func (m *partitionedFanOut) ended(claim int32, def *v1.TaskDefinition, counts ma
 }
 
 // restorePartitions restores a large fan-out of the previous execution.
-func (r *run) restorePartitions(i int, t *v1.TaskCarry) {
-	if len(t.GetParts()) == 0 || r.core.Task(i).State == v1.TaskPending && len(r.startsWith().From) > 0 {
+func (r *run) restorePartitions(i int, t *v1.TaskState) {
+	if len(t.GetPartitions()) == 0 || r.core.Task(i).State == v1.TaskPending && len(r.startsWith().From) > 0 {
 		return // there are no partitions, or all of it is done again
 	}
 	m := newPartitionedFanOut(i, int(t.GetTask().GetCount()))
-	m.partitions, m.before, m.requeued, m.partial = t.GetParts(), t.GetPartsBefore(), t.GetPutBack(), t.GetPartial()
+	m.partitions, m.before, m.requeued, m.partial = t.GetPartitions(), t.GetPreviousPartitions(), t.GetRequeued(), t.GetPartial()
 	r.partitioned = append(r.partitioned, m)
 	r.reattachPartitions(m)
 	r.status.Extras(i).FanOut = &status.FanOut{Total: m.total, Counts: t.GetTask().GetCounts()}
@@ -276,13 +276,13 @@ func (r *run) restorePartitions(i int, t *v1.TaskCarry) {
 		f.Counts = map[string]int32{}
 	}
 	r.status.SetItems(i, t.GetItems())
-	if r.failuresOf(m) > r.core.Definition(i).GetMaxFailures() && r.in.GetCarry() != nil {
+	if r.failuresOf(m) > r.core.Definition(i).GetMaxFailures() && r.in.GetState() != nil {
 		m.halt(v1.ReasonMaxFailures) // otherwise partitions would be opened before the others have reported again
 	}
 }
 
 // allPartitions returns the reports of the partitions of all large fan-outs.
-func (r *run) allPartitions() (parts []*v1.PartReport) {
+func (r *run) allPartitions() (parts []*v1.PartitionReport) {
 	for _, m := range r.partitioned {
 		parts = append(parts, m.partitions...)
 	}
@@ -311,17 +311,17 @@ func (r *run) addPartitions(req *v1.CollectRequest, task int) bool {
 	}
 	size := r.partitionSize(m)
 	for k, p := range m.partitions {
-		part := &v1.CollectPart{Key: p.GetOutputs(), Count: int32(m.partitionEnd(k, size)) - p.GetFrom()}
+		part := &v1.CollectPartition{Key: p.GetOutputs(), Count: int32(m.partitionEnd(k, size)) - p.GetFrom()}
 		if part.Key == "" && p.GetCounts()[v1.TaskCompleted] != part.Count {
 			part.State = v1.TaskLost // its child left no list
 			if p.GetState() == v1.TaskCancelled || p.GetState() == v1.TaskKilled {
 				part.State = p.GetState()
 			}
 		}
-		req.Parts = append(req.Parts, part)
+		req.Partitions = append(req.Partitions, part)
 	}
 	if begun := len(m.partitions) * size; begun < m.total {
-		req.Parts = append(req.Parts, &v1.CollectPart{Count: int32(m.total - begun), State: v1.TaskSkipped})
+		req.Partitions = append(req.Partitions, &v1.CollectPartition{Count: int32(m.total - begun), State: v1.TaskSkipped})
 	}
 	return true
 }

@@ -25,7 +25,7 @@ func (r *run) orderPartitions(m *partitionedFanOut) {
 // orderPartition sends one partition its current order as soon as its child is open. If the child has not started and
 // everything is to end, the child never starts.
 func (r *run) orderPartition(m *partitionedFanOut, from int) {
-	order := &v1.PartOrder{Cancel: m.stopped, Halt: m.halted, HaltReason: m.haltReason, CancelReason: r.endReason(m.task), Paused: r.admission.Paused(), Killed: r.killReason(m.task)}
+	order := &v1.PartitionOrder{Cancel: m.stopped, Halt: m.halted, HaltReason: m.haltReason, CancelReason: r.endReason(m.task), Paused: r.admission.Paused(), Killed: r.killReason(m.task)}
 	w := m.children[from]
 	switch {
 	case w == nil:
@@ -45,7 +45,7 @@ func (r *run) orderPartition(m *partitionedFanOut, from int) {
 
 // reportedNothing ends a fan-out that is halted or stopped while none of its partitions is open.
 func (r *run) reportedNothing(m *partitionedFanOut) {
-	if !slices.ContainsFunc(m.partitions, func(p *v1.PartReport) bool { return !p.GetOver() }) && r.core.Task(m.task).State == v1.TaskRunning {
+	if !slices.ContainsFunc(m.partitions, func(p *v1.PartitionReport) bool { return !p.GetOver() }) && r.core.Task(m.task).State == v1.TaskRunning {
 		r.reported(m)
 	}
 }

@@ -57,7 +57,7 @@ func (r *run) openPartitions(m *partitionedFanOut) {
 			r.wake()
 			return
 		}
-		m.partitions = append(m.partitions, &v1.PartReport{
+		m.partitions = append(m.partitions, &v1.PartitionReport{
 			Task: r.graph.Name(m.task), From: int32(from), Slot: int32(slot), Generation: r.in.GetGeneration(), Chain: r.chain,
 			Counts: map[string]int32{v1.TaskPending: int32(to - from)}, Revision: before.GetRevision(),
 		})
@@ -72,8 +72,8 @@ func (r *run) openPartitions(m *partitionedFanOut) {
 
 // partitionBefore returns the previous generation's report of the partition that starts at an instance, or nil if there is
 // none.
-func (m *partitionedFanOut) partitionBefore(from int) *v1.PartReport {
-	k := slices.IndexFunc(m.before, func(p *v1.PartReport) bool { return int(p.GetFrom()) == from })
+func (m *partitionedFanOut) partitionBefore(from int) *v1.PartitionReport {
+	k := slices.IndexFunc(m.before, func(p *v1.PartitionReport) bool { return int(p.GetFrom()) == from })
 	if k < 0 {
 		return nil
 	}
@@ -112,8 +112,8 @@ func (m *partitionedFanOut) share(slot, limit, width int) int32 {
 type opening struct {
 	from, to    int // instances
 	concurrency int32
-	before      *v1.PartReport // its report from when it was open before, or nil if it never was
-	skipped     bool           // besides requeued instances, only skipped ones run again
+	before      *v1.PartitionReport // its report from when it was open before, or nil if it never was
+	skipped     bool                // besides requeued instances, only skipped ones run again
 }
 
 // waitsForChildren reports whether a fan-out cannot open a child workflow now, and shows the wait in the status.
@@ -130,7 +130,7 @@ func (r *run) waitsForChildren(m *partitionedFanOut) bool {
 }
 
 // partitionID returns the workflow ID of the child that runs a partition.
-func (r *run) partitionID(p *v1.PartReport) string {
+func (r *run) partitionID(p *v1.PartitionReport) string {
 	return names.FanOut{Run: r.id, Chain: p.GetChain(), Generation: p.GetGeneration(), Task: p.GetTask(), From: int(p.GetFrom())}.ID()
 }
 
@@ -191,7 +191,7 @@ func (r *run) countPartitions(n int) {
 
 // reattachPartitions continues with the open partitions of the previous execution.
 func (r *run) reattachPartitions(m *partitionedFanOut) {
-	if r.in.GetCarry() == nil {
+	if r.in.GetState() == nil {
 		return // those of the previous generation have been ended
 	}
 	for _, p := range m.partitions {
@@ -211,19 +211,19 @@ func (r *run) partitionInput(m *partitionedFanOut, o opening) (*v1.RunInput, err
 	refs := r.in.GetReferences()[name]
 	task := proto.CloneOf(r.core.Definition(m.task))
 	task.DependsOn, task.Condition, task.When, task.OnFailure, task.Deadline, task.ContinueOnError = nil, "", "", "", "", false
-	part := &v1.Part{
+	part := &v1.Partition{
 		Chain: r.chain,
 		RunId: r.id, Generation: r.in.GetGeneration(), Task: name, From: int32(o.from), To: int32(o.to), Count: int32(m.total),
 		Items: r.status.Items(m.task), Concurrency: o.concurrency, MaxFailures: task.GetMaxFailures(),
 		Views: map[string]*v1.ParentView{}, Paused: r.admission.Paused(), Claim: r.in.GetGeneration() * claimsOfGeneration,
 	}
-	part.Pace = m.durationEstimate()
+	part.DurationEstimate = m.durationEstimate()
 	if m.halted {
 		part.HaltReason = m.haltReason
 	}
-	var again *v1.Again
+	var again *v1.Rerun
 	if o.before != nil {
-		part.Before, again = r.partitionID(o.before), &v1.Again{Failed: !o.skipped, Skipped: o.skipped && !m.halted}
+		part.Previous, again = r.partitionID(o.before), &v1.Rerun{Failed: !o.skipped, Skipped: o.skipped && !m.halted}
 	}
 	var back []string
 	for _, n := range m.requeuedIn(o.from, o.to) {
@@ -240,7 +240,7 @@ func (r *run) partitionInput(m *partitionedFanOut, o opening) (*v1.RunInput, err
 	return &v1.RunInput{
 		Definition: &v1.Definition{Name: def.GetName(), Context: r.context, Tasks: map[string]*v1.TaskDefinition{name: task}},
 		Input:      r.in.GetInput(), References: map[string]*v1.ConditionReferences{name: refs},
-		Options: r.in.GetOptions(), Generation: r.in.GetGeneration(), Part: part, Again: again, Retry: back,
+		Options: r.in.GetOptions(), Generation: r.in.GetGeneration(), Partition: part, Rerun: again, Retry: back,
 		ParentRun: r.in.GetParentRun(), ParentTask: r.in.GetParentTask(), Depth: r.in.GetDepth(),
 		ParentFirst: workflow.GetInfo(r.root).FirstRunID, ByRole: r.in.GetByRole(), SignedDecisions: r.in.GetSignedDecisions(), CacheScope: r.cacheScope(),
 	}, nil

@@ -33,7 +33,7 @@ func (r *run) partitionedInstance(name string) (*partitionedFanOut, int) {
 }
 
 // partition returns the partition that holds an instance, or nil if it was never opened.
-func (m *partitionedFanOut) partition(number, size int) *v1.PartReport {
+func (m *partitionedFanOut) partition(number, size int) *v1.PartitionReport {
 	if k := number / size; k < len(m.partitions) {
 		return m.partitions[k]
 	}
@@ -84,12 +84,12 @@ func (m *partitionedFanOut) dropRequeued(from, to int) {
 }
 
 // keeps reports whether a partition keeps its results while the task continues only for instances of other partitions.
-func (m *partitionedFanOut) keeps(before *v1.PartReport, back bool) bool {
+func (m *partitionedFanOut) keeps(before *v1.PartitionReport, back bool) bool {
 	return m.partial && !back && (m.halted || before.GetCounts()[v1.TaskSkipped] == 0)
 }
 
 // reopens reports whether an ended partition has skipped instances that may now start.
-func (r *run) reopens(m *partitionedFanOut, p *v1.PartReport) bool {
+func (r *run) reopens(m *partitionedFanOut, p *v1.PartitionReport) bool {
 	return p.GetOver() && !m.halted && p.GetCounts()[v1.TaskSkipped] > 0
 }
 
@@ -113,9 +113,9 @@ func (r *run) reopenPartitions(m *partitionedFanOut, size, width, limit int) {
 			r.wake()
 			return
 		}
-		p := &v1.PartReport{
+		p := &v1.PartitionReport{
 			Task: was.GetTask(), From: was.GetFrom(), Slot: int32(slot), Generation: r.in.GetGeneration(), Chain: r.chain,
-			Counts: maps.Clone(was.GetCounts()), Revision: was.GetRevision(), Pace: was.GetPace(),
+			Counts: maps.Clone(was.GetCounts()), Revision: was.GetRevision(), DurationEstimate: was.GetDurationEstimate(),
 		}
 		if n := int32(len(m.requeuedIn(from, to))); n > 0 {
 			p.Counts[v1.TaskPending] += n
@@ -132,15 +132,15 @@ func (r *run) reopenPartitions(m *partitionedFanOut, size, width, limit int) {
 
 // partitionedTasks separates the names of instances in partitions from the names that the run itself holds. It returns each
 // task of such instances once and adds the instances to the task's state.
-func partitionedTasks(all []string, tasks map[string]*v1.TaskCarry) (own, remote []string) {
+func partitionedTasks(all []string, tasks map[string]*v1.TaskState) (own, remote []string) {
 	for _, name := range all {
 		task, number, ok := names.ParseInstanceName(name)
 		t := tasks[task]
-		if !ok || len(t.GetParts()) == 0 {
+		if !ok || len(t.GetPartitions()) == 0 {
 			own = append(own, name)
 			continue
 		}
-		t.PutBack = append(t.PutBack, int32(number))
+		t.Requeued = append(t.Requeued, int32(number))
 		if !slices.Contains(remote, task) {
 			remote = append(remote, task)
 		}
@@ -149,7 +149,7 @@ func partitionedTasks(all []string, tasks map[string]*v1.TaskCarry) (own, remote
 }
 
 // deadLettersAmong returns the instances that are dead letters in the state that their partition left.
-func deadLettersAmong(all []string, tasks map[string]*v1.TaskCarry) []string {
+func deadLettersAmong(all []string, tasks map[string]*v1.TaskState) []string {
 	return slices.DeleteFunc(slices.Clone(all), func(name string) bool {
 		return tasks[name].GetTask().GetState() != v1.TaskDeadLetter
 	})

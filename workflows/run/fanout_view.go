@@ -45,7 +45,7 @@ func (r *run) fanOutView(task int) (*v1.FanOutView, error) {
 func (r *run) collect(task int, f *status.FanOut) (*v1.FanOutView, error) {
 	req := &v1.CollectRequest{
 		RunId: r.id, Chain: r.chain, Generation: r.in.GetGeneration(), Task: r.graph.Name(task), From: int32(f.From),
-		Items: make([]*v1.CollectItem, f.Count), Stored: r.in.GetPart() != nil,
+		Items: make([]*v1.CollectItem, f.Count), Stored: r.in.GetPartition() != nil,
 	}
 	some := r.addPartitions(req, task)
 	for k := range req.Items {
@@ -60,7 +60,7 @@ func (r *run) collect(task int, f *status.FanOut) (*v1.FanOutView, error) {
 		}
 		req.Items[k] = item
 	}
-	if !some && f.Counts[v1.TaskCompleted] == int32(max(f.Count, len(req.Parts))) {
+	if !some && f.Counts[v1.TaskCompleted] == int32(max(f.Count, len(req.Partitions))) {
 		return nil, nil
 	}
 	var res v1.FanOutView

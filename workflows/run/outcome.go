@@ -136,7 +136,7 @@ func (r *run) awaitAnswer(att *attempt, res *v1.ExecuteResponse, err error) {
 		// A node that has lost a lease is alive; its next snapshot lists what it has recorded.
 		Retried: err != nil && r.isRetried(att),
 	}
-	req.Attempt.Adopt = true
+	req.Attempt.Reattach = true
 	r.pending.Watch(r.startActivityWith(ctx, options.AwaitAnswer(name, req.Attempt), names.AwaitAnswerActivity, req, writtenIn(req.Attempt)), func(f workflow.Future) {
 		cancel()
 		answer := &v1.ExecuteResponse{}

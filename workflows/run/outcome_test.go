@@ -58,9 +58,9 @@ func TestCutOffAttempts(t *testing.T) {
 }
 
 // The next execution restores exactly the attempt that this one hands over.
-func TestHandedOverAttemptIsRestored(t *testing.T) {
+func TestDetachedAttemptIsRestored(t *testing.T) {
 	t.Parallel()
-	left := &v1.HandedOver{}
+	left := &v1.DetachedAttempt{}
 	prototest.Fill(left)
 	name := func(int) string { return "t0" }
 	left.Lead, left.Members = name(0), []string{name(0)}

@@ -33,7 +33,7 @@ type reports struct {
 
 // newCore returns the state of a run that begins.
 func (r *run) newCore() *dag.State {
-	if claim := r.in.GetPart().GetClaim(); claim > 0 {
+	if claim := r.in.GetPartition().GetClaim(); claim > 0 {
 		return dag.Restore(r.graph, []dag.Record{{State: v1.TaskPending, ExitCode: -1, Claim: claim}})
 	}
 	return dag.New(r.graph)
@@ -42,13 +42,13 @@ func (r *run) newCore() *dag.State {
 // reopenPartition continues from the state that the partition left in a previous generation. Without that state, all instances
 // run again.
 func (r *run) reopenPartition() {
-	part, current := r.in.GetPart(), r.context
-	before, _ := names.ParseFanOutID(part.GetBefore())
-	var carry v1.RunCarry
-	err := r.mustNow("load the state of the part in the generation before", names.ReopenActivity, &carry,
-		&v1.ReopenRequest{RunId: part.GetBefore(), Execution: r.execution(), Generation: before.Generation + 1})
+	part, current := r.in.GetPartition(), r.context
+	before, _ := names.ParseFanOutID(part.GetPrevious())
+	var runState v1.RunState
+	err := r.mustNow("load the state of the part in the generation before", names.ReopenActivity, &runState,
+		&v1.ReopenRequest{RunId: part.GetPrevious(), Execution: r.execution(), Generation: before.Generation + 1})
 	if err == nil {
-		err = r.restore(&carry)
+		err = r.restore(&runState)
 	}
 	if err != nil {
 		workflow.GetLogger(r.ctx).Warn("what has completed of the part is done again", "error", err)
@@ -58,7 +58,7 @@ func (r *run) reopenPartition() {
 	r.context = current
 	r.status.SetContext(current)
 	r.log = r.status.Log
-	if part.GetBefore() != r.self {
+	if part.GetPrevious() != r.self {
 		r.log.ContinueFrom(0, 0)
 	}
 	if part.GetPaused() {
@@ -68,7 +68,7 @@ func (r *run) reopenPartition() {
 
 // receiveCount sets the total number of the task's instances, which expressions in a partition see.
 func (r *run) receiveCount() {
-	if part := r.in.GetPart(); part != nil {
+	if part := r.in.GetPartition(); part != nil {
 		if f := r.status.FanOut(0); f != nil {
 			f.Total = int(part.GetCount())
 		}
@@ -77,7 +77,7 @@ func (r *run) receiveCount() {
 
 // report sends the run the state of the partition if it has changed.
 func (r *run) report() {
-	if r.in.GetPart() == nil || r.status.FanOut(0) == nil {
+	if r.in.GetPartition() == nil || r.status.FanOut(0) == nil {
 		return
 	}
 	f := r.status.FanOut(0)
@@ -100,7 +100,7 @@ func (r *run) sendReport() {
 	p := r.partitionReport()
 	updates, bytes := r.reports.takeUnsent()
 	p.ContextUpdates = updates
-	r.pending.Watch(r.signal(r.id, names.PartSignal, p, bytes), func(f workflow.Future) {
+	r.pending.Watch(r.signal(r.id, names.PartitionReportSignal, p, bytes), func(f workflow.Future) {
 		if f.Get(r.ctx, nil) != nil {
 			r.loseRun()
 		}
@@ -124,15 +124,15 @@ func (r *run) failedInstance() int {
 }
 
 // partitionReport returns the state of the partition.
-func (r *run) partitionReport() *v1.PartReport {
-	f, s, part := r.status.FanOut(0), &r.reports, r.in.GetPart()
+func (r *run) partitionReport() *v1.PartitionReport {
+	f, s, part := r.status.FanOut(0), &r.reports, r.in.GetPartition()
 	now := workflow.Now(r.ctx)
 	s.at, s.wanted, s.counts = now, false, maps.Clone(f.Counts)
 	// Revisions also increase from one execution to the next.
 	s.revision = max(s.revision+1, now.UnixMicro())
-	p := &v1.PartReport{
+	p := &v1.PartitionReport{
 		Task: part.GetTask(), From: part.GetFrom(), Generation: part.GetGeneration(), Chain: part.GetChain(), Revision: s.revision, Counts: s.counts,
-		Pace: r.paceOf(0), Nodes: r.attributes.wanted.Nodes,
+		DurationEstimate: r.durationEstimateOf(0), Nodes: r.attributes.wanted.Nodes,
 	}
 	if i := r.failedInstance(); i >= 0 {
 		p.Failure = phrase.Because(r.status.Name(i), r.status.Text(i))
@@ -142,7 +142,7 @@ func (r *run) partitionReport() *v1.PartReport {
 
 // lastReport sends the run the end of the partition. It returns when the run has received the report or has ended.
 func (r *run) lastReport() {
-	if r.in.GetPart() == nil {
+	if r.in.GetPartition() == nil {
 		return
 	}
 	p, rec := r.partitionReport(), r.core.Task(0)
@@ -154,7 +154,7 @@ func (r *run) lastReport() {
 		}
 		p.Outputs = collected.GetOutputs().GetKey()
 	}
-	if err := r.signal(r.id, names.PartSignal, p, 0).Get(r.ctx, nil); err != nil {
+	if err := r.signal(r.id, names.PartitionReportSignal, p, 0).Get(r.ctx, nil); err != nil {
 		workflow.GetLogger(r.ctx).Warn("the run of the partition has ended", "error", err)
 	}
 }
@@ -163,14 +163,14 @@ func (r *run) lastReport() {
 func (r *run) takeOrders() {
 	orders := workflow.GetSignalChannel(r.root, names.OrderSignal)
 	for orders.Len() > 0 {
-		var o v1.PartOrder
-		if orders.ReceiveAsync(&o) && r.in.GetPart() != nil {
+		var o v1.PartitionOrder
+		if orders.ReceiveAsync(&o) && r.in.GetPartition() != nil {
 			r.takeOrder(&o)
 		}
 	}
 }
 
-func (r *run) takeOrder(o *v1.PartOrder) {
+func (r *run) takeOrder(o *v1.PartitionOrder) {
 	r.reports.wanted = true
 	switch {
 	case o.GetKilled() != "":

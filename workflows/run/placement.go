@@ -82,7 +82,7 @@ func (r *run) place() {
 	if p.pausing || !asking && len(p.released) == 0 {
 		return
 	}
-	req := &v1.PlaceRequest{RunId: r.self, Chain: r.chain, Released: p.released, Epoch: p.epoch, Heard: p.acknowledged}
+	req := &v1.PlaceRequest{RunId: r.self, Chain: r.chain, Released: p.released, Epoch: p.epoch, Acknowledged: p.acknowledged}
 	for _, i := range p.requests {
 		if p.waiting[i] != 0 && asking {
 			req.Requests = append(req.Requests, r.taskRequest(i))

@@ -14,7 +14,7 @@ import (
 // anyone who may submit a definition could read the results of other users' tasks, or replace them.
 func (r *run) cacheScope() string {
 	role := v1.ParseRole(r.in.GetByRole())
-	if r.in.GetPart() != nil || role == v1.Role_ROLE_UNSPECIFIED || role.Includes(v1.Role_ROLE_OPERATOR) {
+	if r.in.GetPartition() != nil || role == v1.Role_ROLE_UNSPECIFIED || role.Includes(v1.Role_ROLE_OPERATOR) {
 		return r.in.GetCacheScope()
 	}
 	return r.status.Run.GetSubmittedBy()

@@ -22,7 +22,7 @@ func (r *run) handle() error {
 			res.Chain = r.selfChain
 		}
 		if err == nil && req.GetSince() == 0 {
-			res.Parts = r.allPartitions()
+			res.Partitions = r.allPartitions()
 		}
 		return res, err
 	})
@@ -131,20 +131,20 @@ func (r *run) awaitHandlers() {
 
 // startsWith returns what this generation reruns. It is empty for an execution that continues from one of the same generation.
 func (r *run) startsWith() dag.Rerun {
-	if r.in.GetCarry() != nil {
+	if r.in.GetState() != nil {
 		return dag.Rerun{}
 	}
-	again := r.in.GetAgain()
+	again := r.in.GetRerun()
 	return dag.Rerun{Tasks: r.in.GetRetry(), Failed: again.GetFailed(), Skipped: again.GetSkipped(), From: again.GetFrom()}
 }
 
 // reopen restores the status with which the previous generation ended.
 func (r *run) reopen() error {
-	var carry v1.RunCarry
+	var runState v1.RunState
 	req := &v1.ReopenRequest{RunId: r.id, Chain: r.in.GetChain(), Execution: r.execution(), Generation: r.in.GetGeneration(), Terminated: r.in.GetTerminated()}
-	if err := r.mustNow("load the state of the run that has ended", names.ReopenActivity, &carry, req); err != nil {
+	if err := r.mustNow("load the state of the run that has ended", names.ReopenActivity, &runState, req); err != nil {
 		return fmt.Errorf("load the state of generation %d of the run: %w", req.GetGeneration()-1, err)
 	}
-	carry.EventParts, carry.NextEvent = 0, 0 // those belong to the previous generation
-	return r.restore(&carry)
+	runState.EventSlices, runState.NextEvent = 0, 0 // those belong to the previous generation
+	return r.restore(&runState)
 }

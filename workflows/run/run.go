@@ -157,7 +157,7 @@ func (r *run) readInput() error {
 		if err := r.mustNow("load what it was started with", names.LoadInputActivity, whole, key); err != nil {
 			return fmt.Errorf("load what the run was started with: %w", err)
 		}
-		whole.Carry, whole.Chain = r.received.GetCarry(), cmp.Or(r.received.GetChain(), whole.GetChain())
+		whole.State, whole.Chain = r.received.GetState(), cmp.Or(r.received.GetChain(), whole.GetChain())
 	}
 	var err error
 	if r.in, err = definition.Unpack(whole); err != nil {
@@ -166,7 +166,7 @@ func (r *run) readInput() error {
 	if err := r.validateInput(); err != nil {
 		return err
 	}
-	if r.in.GetPart() == nil {
+	if r.in.GetPartition() == nil {
 		// Inputs of runs that a schedule or a person starts directly in Temporal lack their defaults.
 		//workflowcheck:ignore (the inputs are looked at in the order of their names)
 		if r.in.Input, err = definition.Input(r.in.GetDefinition(), r.in.GetInput()); err != nil {
@@ -176,9 +176,9 @@ func (r *run) readInput() error {
 	if r.graph, err = dag.NewGraph(r.in.GetDefinition(), r.in.GetReferences()); err != nil {
 		return err
 	}
-	r.id = cmp.Or(r.in.GetPart().GetRunId(), r.self)
-	r.chain = chainOf(workflow.GetInfo(r.root), cmp.Or(r.in.GetChain(), r.in.GetPart().GetChain()))
-	if r.in.GetPart() == nil {
+	r.id = cmp.Or(r.in.GetPartition().GetRunId(), r.self)
+	r.chain = chainOf(workflow.GetInfo(r.root), cmp.Or(r.in.GetChain(), r.in.GetPartition().GetChain()))
+	if r.in.GetPartition() == nil {
 		r.selfChain = r.chain
 	}
 	r.context = structs.Clone(r.in.GetDefinition().GetContext())
@@ -207,25 +207,25 @@ func (r *run) execution() string { return workflow.GetInfo(r.root).WorkflowExecu
 func (r *run) begin() error {
 	now := workflow.Now(r.root)
 	switch {
-	case r.in.GetCarry() != nil:
-		if err := r.restore(r.in.GetCarry()); err != nil {
+	case r.in.GetState() != nil:
+		if err := r.restore(r.in.GetState()); err != nil {
 			return err
 		}
 		r.log = r.status.Log
-	case r.in.GetGeneration() > 0 && r.in.GetPart() == nil:
+	case r.in.GetGeneration() > 0 && r.in.GetPartition() == nil:
 		if err := r.reopen(); err != nil {
 			return err
 		}
 		r.log = r.status.Log
 		r.log.Add(now, v1.EventSubmitted, eventlog.WholeRun, "", 0, 0, phrase.By(fmt.Sprintf("generation %d", r.in.GetGeneration()), r.in.GetBy()),
 			eventlog.KeyGeneration.Of(r.in.GetGeneration()), eventlog.KeyBy.Of(r.in.GetBy()))
-	case r.in.GetPart() != nil && r.in.GetPart().GetBefore() != "":
+	case r.in.GetPartition() != nil && r.in.GetPartition().GetPrevious() != "":
 		r.reopenPartition()
 	default:
 		r.beginNew()
 	}
 	r.status.WaitReason = r.waitReason
-	r.learn(0, r.in.GetPart().GetPace())
+	r.learn(0, r.in.GetPartition().GetDurationEstimate())
 	r.armRun()
 	r.watchParent()
 	r.awaitAbandoned()
@@ -242,7 +242,7 @@ func (r *run) beginNew() {
 	for i := range r.graph.Len() {
 		r.log.Add(now, v1.EventSubmitted, i, "", 0, 0, "")
 	}
-	if r.in.GetPart().GetPaused() {
+	if r.in.GetPartition().GetPaused() {
 		r.admission.Pause()
 	}
 }
@@ -266,7 +266,7 @@ func (r *run) hasNews() bool {
 	if r.pending.HasReady() {
 		return true
 	}
-	for _, signal := range []string{names.GrantedSignal, names.PartSignal, names.OrderSignal, names.ContextSignal, names.ApproveUpdate, names.RejectUpdate} {
+	for _, signal := range []string{names.GrantedSignal, names.PartitionReportSignal, names.OrderSignal, names.ContextSignal, names.ApproveUpdate, names.RejectUpdate} {
 		if workflow.GetSignalChannel(r.root, signal).Len() > 0 {
 			return true
 		}
@@ -419,11 +419,11 @@ func (r *run) finish(end *dag.End) (*v1.StatusResponse, error) {
 	final := r.status.Whole()
 	final.Chain = r.selfChain
 	status.EndRun(final.GetRun(), end, now)
-	final.Parts = r.allPartitions()
-	final.Items, final.EventParts = r.status.AllItems(), r.log.StoredParts()
+	final.Partitions = r.allPartitions()
+	final.Items, final.EventSlices = r.status.AllItems(), r.log.StoredParts()
 	final.NextEvent = r.log.Next()
 	if r.log.Len() > 0 {
-		final.EventParts++
+		final.EventSlices++
 	}
 	r.status.AddCheckpoints(final)
 	if err := r.mustNow("save its status", names.SaveStatusActivity, nil, final, r.unstoredEvents()); err != nil {
@@ -453,7 +453,7 @@ func (r *run) finish(end *dag.End) (*v1.StatusResponse, error) {
 const maxResultBytes = 128 << 10
 
 // isChild reports whether this is a child run or a partition, whose result goes into the history of its parent run.
-func (r *run) isChild() bool { return r.in.GetParentRun() != "" || r.in.GetPart() != nil }
+func (r *run) isChild() bool { return r.in.GetParentRun() != "" || r.in.GetPartition() != nil }
 
 // workflowResult returns the workflow result for a final status. A large status, or that of a child, is only in the store: the
 // result then holds how the run has ended and what locates the stored status.

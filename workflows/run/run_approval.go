@@ -24,7 +24,7 @@ func (r *run) awaitsApproval() bool {
 // awaitApproval waits until the run is approved, if it needs an approval. It returns the events that occurred meanwhile, and
 // whether they end the run. An approval holds for all generations; a rejection does not.
 func (r *run) awaitApproval() (early []dag.Event, over bool) {
-	if !r.in.GetNeedsApproval() || r.in.GetPart() != nil || r.status.Run.GetApproval().GetState() == v1.ApprovalApproved {
+	if !r.in.GetNeedsApproval() || r.in.GetPartition() != nil || r.status.Run.GetApproval().GetState() == v1.ApprovalApproved {
 		return nil, false
 	}
 	r.status.Run.Approval = &v1.RunApproval{State: v1.ApprovalPending}

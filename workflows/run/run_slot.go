@@ -16,7 +16,7 @@ import (
 
 // turnLock returns the lock that limits the open runs of the workflow, or "" if there is no limit.
 func (r *run) turnLock() string {
-	if r.in.GetPart() != nil || r.in.GetDefinition().GetConcurrency().GetMaxRuns() <= 0 {
+	if r.in.GetPartition() != nil || r.in.GetDefinition().GetConcurrency().GetMaxRuns() <= 0 {
 		return ""
 	}
 	return names.RunLock(r.in.GetDefinition().GetName())
@@ -26,7 +26,7 @@ func (r *run) turnLock() string {
 // the first decisions, which hold the end of the run if something ends it before.
 func (r *run) start() dag.Decisions {
 	lock := r.turnLock()
-	if r.in.GetCarry() != nil {
+	if r.in.GetState() != nil {
 		r.locks.runSlot = lock != "" // a previous execution acquired it
 		return r.startAgain()
 	}

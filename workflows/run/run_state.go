@@ -37,11 +37,11 @@ func (r *run) continueAsNew() error {
 	if next == nil || r.isOvertaken() {
 		return nil
 	}
-	carry := r.runState()
-	if proto.Size(carry)+proto.Size(next) > maxStateBytes {
-		var stored v1.RunCarry
-		err := r.mustNow("save its state", names.SaveCarryActivity, &stored,
-			r.home(), r.in.GetGeneration(), r.execution(), carry)
+	runState := r.runState()
+	if proto.Size(runState)+proto.Size(next) > maxStateBytes {
+		var stored v1.RunState
+		err := r.mustNow("save its state", names.SaveStateActivity, &stored,
+			r.home(), r.in.GetGeneration(), r.execution(), runState)
 		if errors.Is(err, errInterrupted) {
 			return nil
 		}
@@ -51,7 +51,7 @@ func (r *run) continueAsNew() error {
 		if r.isOvertaken() {
 			return nil
 		}
-		carry = &stored
+		runState = &stored
 	}
 	// The code below yields, and the saved state includes no command that arrives meanwhile. So handlers must not wait for the
 	// loop.
@@ -64,7 +64,7 @@ func (r *run) continueAsNew() error {
 		r.refusal = nil
 		return nil
 	}
-	next.Carry = carry
+	next.State = runState
 	return workflow.NewContinueAsNewError(r.root, workflow.GetInfo(r.root).WorkflowType.Name, next)
 }
 
@@ -81,7 +81,7 @@ func (r *run) nextInput() (*v1.RunInput, error) {
 		Packed:          r.received.GetPacked(),
 		Options:         r.in.GetOptions(),
 		Generation:      r.in.GetGeneration(),
-		Part:            r.in.GetPart(),
+		Partition:       r.in.GetPartition(),
 		ParentRun:       r.in.GetParentRun(),
 		ParentTask:      r.in.GetParentTask(),
 		ParentFirst:     r.in.GetParentFirst(),
@@ -137,26 +137,26 @@ func (r *run) isOvertaken() bool {
 }
 
 // runState returns the state of the run for the next execution.
-func (r *run) runState() *v1.RunCarry {
+func (r *run) runState() *v1.RunState {
 	c := r.status.RunState(r.core)
 	c.Cancelled, c.CancelledBy = r.core.Cancelled(), r.cancelledBy
-	c.EventParts, c.NextEvent = r.log.StoredParts(), r.log.Next()
-	if r.in.GetPart() != nil {
+	c.EventSlices, c.NextEvent = r.log.StoredParts(), r.log.Next()
+	if r.in.GetPartition() != nil {
 		c.HaltReason = r.core.GroupHalted(0)
 	}
 	for _, m := range r.partitioned {
 		if t := c.Tasks[r.graph.Name(m.task)]; t != nil {
-			t.Parts, t.PartsBefore, t.PutBack, t.Partial = m.partitions, m.before, m.requeued, m.partial
+			t.Partitions, t.PreviousPartitions, t.Requeued, t.Partial = m.partitions, m.before, m.requeued, m.partial
 		}
 	}
 	for i := range r.graph.Len() {
 		if t := c.Tasks[r.graph.Name(i)]; t != nil && r.graph.FansOut(i) {
-			t.Pace = r.paceOf(i)
+			t.DurationEstimate = r.durationEstimateOf(i)
 		}
 	}
 	r.detachedAttempts(c)
 	c.Abandoned = r.abandoned
-	r.carryApprovals(c)
+	r.saveApprovals(c)
 	//workflowcheck:ignore (into a map again)
 	for i, child := range r.childRuns {
 		c.Tasks[r.core.Name(i)].ChildFirst = child.first
@@ -166,7 +166,7 @@ func (r *run) runState() *v1.RunCarry {
 		c.FirstFailure = r.graph.Name(first)
 	}
 	if a := r.core.Aborted(); a != (dag.Abort{}) {
-		c.Doom = &v1.Run{State: a.State, Reason: a.Reason, Error: a.Error}
+		c.Abort = &v1.Run{State: a.State, Reason: a.Reason, Error: a.Error}
 	}
 	if !r.deadlineAt.IsZero() {
 		c.DeadlineAt = timestamppb.New(r.deadlineAt)
@@ -175,9 +175,9 @@ func (r *run) runState() *v1.RunCarry {
 }
 
 // restore continues from the state that the previous execution left.
-func (r *run) restore(carry *v1.RunCarry) error {
-	tasks := map[string]*v1.TaskCarry{}
-	take := func(part *v1.RunCarry) {
+func (r *run) restore(runState *v1.RunState) error {
+	tasks := map[string]*v1.TaskState{}
+	take := func(part *v1.RunState) {
 		//workflowcheck:ignore (into a map again)
 		for name, t := range part.GetTasks() {
 			tasks[name] = t
@@ -186,10 +186,10 @@ func (r *run) restore(carry *v1.RunCarry) error {
 			r.context = structs.Clone(part.GetContext())
 		}
 	}
-	take(carry)
-	for _, key := range carry.GetStored() {
-		var part v1.RunCarry
-		if err := r.mustNow("load its state", names.LoadCarryActivity, &part, &v1.LoadCarryRequest{Key: key}); err != nil {
+	take(runState)
+	for _, key := range runState.GetStored() {
+		var part v1.RunState
+		if err := r.mustNow("load its state", names.LoadStateActivity, &part, &v1.LoadStateRequest{Key: key}); err != nil {
 			return fmt.Errorf("load the state of the run: %w", err)
 		}
 		if packed := part.GetPacked(); len(packed) > 0 {
@@ -199,14 +199,14 @@ func (r *run) restore(carry *v1.RunCarry) error {
 		}
 		take(&part)
 	}
-	if err := r.restoreCore(carry, tasks); err != nil {
+	if err := r.restoreCore(runState, tasks); err != nil {
 		return err
 	}
-	r.status = status.New(r.self, r.in, r.graph, carry.GetCreatedAt().AsTime())
-	r.status.Run.Approval = carry.GetApproval()
-	r.status.Run.SubmittedBy, r.cancelledBy = carry.GetSubmittedBy(), carry.GetCancelledBy()
-	r.status.Revision = max(r.status.Revision, carry.GetRevision())
-	r.status.Log.ContinueFrom(carry.GetEventParts(), carry.GetNextEvent())
+	r.status = status.New(r.self, r.in, r.graph, runState.GetCreatedAt().AsTime())
+	r.status.Run.Approval = runState.GetApproval()
+	r.status.Run.SubmittedBy, r.cancelledBy = runState.GetSubmittedBy(), runState.GetCancelledBy()
+	r.status.Revision = max(r.status.Revision, runState.GetRevision())
+	r.status.Log.ContinueFrom(runState.GetEventSlices(), runState.GetNextEvent())
 	r.status.AddInstances(r.core)
 	for i := range r.core.Len() {
 		if t := tasks[r.core.Name(i)]; t != nil {
@@ -216,9 +216,9 @@ func (r *run) restore(carry *v1.RunCarry) error {
 			_, instances := r.core.Instances(r.status.TaskOf(i))
 			r.status.Restore(i, t, instances > 0)
 			r.restorePartitions(i, t)
-			r.learn(i, t.GetPace())
-			r.restoreAttempt(t.GetHandedOver())
-			if r.in.GetCarry() != nil && v1.IsTaskDispatched(t.GetTask().GetState()) && r.core.Definition(i).GetType() == v1.TypeRun && t.GetTask().Count == nil {
+			r.learn(i, t.GetDurationEstimate())
+			r.restoreAttempt(t.GetDetachedAttempt())
+			if r.in.GetState() != nil && v1.IsTaskDispatched(t.GetTask().GetState()) && r.core.Definition(i).GetType() == v1.TypeRun && t.GetTask().Count == nil {
 				r.restoreChild(i, t)
 			}
 		}
@@ -229,19 +229,19 @@ func (r *run) restore(carry *v1.RunCarry) error {
 		}
 	}
 	r.status.SetContext(r.context)
-	r.abandoned = slices.Clone(carry.GetAbandoned())
-	for _, name := range carry.GetHeld() {
+	r.abandoned = slices.Clone(runState.GetAbandoned())
+	for _, name := range runState.GetHeld() {
 		if i, ok := r.core.Index(name); ok {
 			r.admission.Hold(i)
-			r.status.SetHeld(i, true, carry.GetHeldBy()[name])
+			r.status.SetHeld(i, true, runState.GetHeldBy()[name])
 		}
 	}
-	if carry.GetPaused() {
+	if runState.GetPaused() {
 		r.admission.Pause()
-		r.status.PausedBy = carry.GetPausedBy()
+		r.status.PausedBy = runState.GetPausedBy()
 	}
-	if carry.GetDeadlineAt() != nil {
-		r.deadlineAt = carry.GetDeadlineAt().AsTime()
+	if runState.GetDeadlineAt() != nil {
+		r.deadlineAt = runState.GetDeadlineAt().AsTime()
 	}
 	r.cancelled = r.core.Cancelled()
 	r.status.Run.State = r.openState()
@@ -254,11 +254,11 @@ func (r *run) restore(carry *v1.RunCarry) error {
 }
 
 // restoreCore creates the core from the carried state of tasks and instances.
-func (r *run) restoreCore(carry *v1.RunCarry, tasks map[string]*v1.TaskCarry) error {
-	doom := carry.GetDoom()
+func (r *run) restoreCore(runState *v1.RunState, tasks map[string]*v1.TaskState) error {
+	end := runState.GetAbort()
 	options := []dag.RestoreOption{
-		dag.WithCancelled(carry.GetCancelled()),
-		dag.WithAborted(dag.Abort{State: doom.GetState(), Reason: doom.GetReason(), Error: doom.GetError()}),
+		dag.WithCancelled(runState.GetCancelled()),
+		dag.WithAborted(dag.Abort{State: end.GetState(), Reason: end.GetReason(), Error: end.GetError()}),
 	}
 	records := make([]dag.Record, r.graph.Len())
 	for i := range r.graph.Len() {
@@ -269,15 +269,15 @@ func (r *run) restoreCore(carry *v1.RunCarry, tasks map[string]*v1.TaskCarry) er
 		}
 		records[i] = status.RecordOf(t)
 		from, count := 0, int(t.GetTask().GetCount())
-		if part := r.in.GetPart(); part != nil {
+		if part := r.in.GetPartition(); part != nil {
 			from, count = int(part.GetFrom()), int(part.GetTo()-part.GetFrom())
 		}
-		if t.GetTask().Count == nil || count == 0 || len(t.GetParts()) > 0 && records[i].State == v1.TaskPending ||
-			len(t.GetParts()) == 0 && r.isLarge(i, count) { // its instances are no longer known
+		if t.GetTask().Count == nil || count == 0 || len(t.GetPartitions()) > 0 && records[i].State == v1.TaskPending ||
+			len(t.GetPartitions()) == 0 && r.isLarge(i, count) { // its instances are no longer known
 			continue
 		}
-		options = append(options, dag.WithExpansion(i, from, count, len(t.GetParts()) > 0))
-		if len(t.GetParts()) > 0 {
+		options = append(options, dag.WithExpansion(i, from, count, len(t.GetPartitions()) > 0))
+		if len(t.GetPartitions()) > 0 {
 			continue
 		}
 		for number := from; number < from+count; number++ {
@@ -289,17 +289,17 @@ func (r *run) restoreCore(carry *v1.RunCarry, tasks map[string]*v1.TaskCarry) er
 		}
 	}
 	again := r.startsWith()
-	if r.in.GetPart() != nil {
+	if r.in.GetPartition() != nil {
 		again.Tasks = deadLettersAmong(again.Tasks, tasks)
-		halted := carry.GetHaltReason()
-		if r.in.GetCarry() == nil {
-			halted = r.in.GetPart().GetHaltReason()
+		halted := runState.GetHaltReason()
+		if r.in.GetState() == nil {
+			halted = r.in.GetPartition().GetHaltReason()
 		}
 		options = append(options, dag.WithHaltedGroup(0, halted))
 	} else {
 		again.Tasks, again.Partitioned = partitionedTasks(again.Tasks, tasks)
 	}
-	if i, ok := r.graph.Index(carry.GetFirstFailure()); ok {
+	if i, ok := r.graph.Index(runState.GetFirstFailure()); ok {
 		options = append(options, dag.WithFirstFailure(i))
 	}
 	var err error

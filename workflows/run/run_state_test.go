@@ -16,23 +16,23 @@ import (
 )
 
 // A run hands everything to the next execution that the previous one handed to it.
-func TestCarryForgetsNoField(t *testing.T) {
+func TestStateForgetsNoField(t *testing.T) {
 	t.Parallel()
 	var suite testsuite.WorkflowTestSuite
 	env := suite.NewTestWorkflowEnvironment()
 	env.ExecuteWorkflow(func(ctx workflow.Context) error {
-		carried := &v1.RunCarry{}
+		carried := &v1.RunState{}
 		prototest.Fill(carried)
 		carried.Stored, carried.Packed, carried.Held, carried.FirstFailure = nil, nil, []string{"last"}, "last"
 		carried.HeldBy = map[string]string{"last": "by ann: not yet"}
-		carried.Tasks = map[string]*v1.TaskCarry{
+		carried.Tasks = map[string]*v1.TaskState{
 			"each": {Task: &v1.Task{State: v1.TaskRunning, Count: proto.Int32(2)}},
 			"last": {Task: &v1.Task{State: v1.TaskFailed}},
 		}
 		each := &v1.TaskDefinition{Type: "shell", Parallel: structpb.NewNumberValue(2)}
 		def := &v1.Definition{Name: "part", Tasks: map[string]*v1.TaskDefinition{"each": each, "last": {Type: "shell"}}}
 		r := newRun(ctx, nil, limits.Run{}.WithDefaults())
-		r.in = &v1.RunInput{Carry: carried, Definition: def, Part: &v1.Part{Task: "each", To: 2, Count: 2}}
+		r.in = &v1.RunInput{State: carried, Definition: def, Partition: &v1.Partition{Task: "each", To: 2, Count: 2}}
 		r.admission = admission.New(0)
 		var err error
 		if r.graph, err = dag.NewGraph(def, nil); err != nil {
@@ -65,7 +65,7 @@ func TestNextInputForgetsNoField(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if missing := prototest.Missing(next, "retry", "again", "terminated", "workflow", "stored", "carry"); len(missing) > 0 {
+	if missing := prototest.Missing(next, "retry", "rerun", "terminated", "workflow", "stored", "state"); len(missing) > 0 {
 		t.Errorf("the input has no %v", missing)
 	}
 }

@@ -20,12 +20,12 @@ func TestHoldAndPauseShowWhoAndWhy(t *testing.T) {
 	env.ExecuteWorkflow(func(ctx workflow.Context) error {
 		def := &v1.Definition{Name: "steered", Tasks: map[string]*v1.TaskDefinition{"late": {Type: v1.TypeShell}}}
 		r := newRun(ctx, nil, limits.Run{}.WithDefaults())
-		r.in, r.admission = &v1.RunInput{Definition: def, Carry: &v1.RunCarry{}}, admission.New(0)
+		r.in, r.admission = &v1.RunInput{Definition: def, State: &v1.RunState{}}, admission.New(0)
 		var err error
 		if r.graph, err = dag.NewGraph(def, nil); err != nil {
 			return err
 		}
-		if err := r.restore(r.in.GetCarry()); err != nil {
+		if err := r.restore(r.in.GetState()); err != nil {
 			return err
 		}
 		r.log = r.status.Log
@@ -43,8 +43,8 @@ func TestHoldAndPauseShowWhoAndWhy(t *testing.T) {
 		r.hold(0, &v1.TaskCommand{Task: "late", By: "ann", Reason: "not yet"})
 		r.pause(&v1.RunCommand{By: "bob", Reason: "lunch"})
 		want("by ann: not yet", "paused by bob: lunch")
-		if carry := r.runState(); carry.GetHeldBy()["late"] != "by ann: not yet" || carry.GetPausedBy() != "paused by bob: lunch" {
-			t.Errorf("the next execution is given %v", carry)
+		if runState := r.runState(); runState.GetHeldBy()["late"] != "by ann: not yet" || runState.GetPausedBy() != "paused by bob: lunch" {
+			t.Errorf("the next execution is given %v", runState)
 		}
 		r.unhold(0, &v1.TaskCommand{Task: "late"})
 		r.resume(&v1.RunCommand{})

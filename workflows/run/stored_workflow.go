@@ -34,7 +34,7 @@ func (r *run) beginStored() error {
 
 // validateInput returns an error if the input contains neither a definition nor a partition.
 func (r *run) validateInput() error {
-	if r.in.GetDefinition() == nil && r.in.GetPart() == nil {
+	if r.in.GetDefinition() == nil && r.in.GetPartition() == nil {
 		return fmt.Errorf(`run %s was started without a definition; to start a stored workflow in Temporal, give {"workflow": "NAME", "input": {...}} as its input`, r.self)
 	}
 	return nil

@@ -11,7 +11,7 @@ import (
 	"switchyard/workflows/dag"
 )
 
-// An attempt shows the GPUs, NUMA node and container that it had, even if another execution of the run has adopted it. A record
+// An attempt shows the GPUs, NUMA node and container that it had, even if another execution of the run has reattached it. A record
 // from another node shows none of them.
 func TestAttemptSaysWhatItHadOfItsNode(t *testing.T) {
 	t.Parallel()
@@ -31,9 +31,9 @@ func TestAttemptSaysWhatItHadOfItsNode(t *testing.T) {
 func TestWhatDispatchesLeaveOnTheBoard(t *testing.T) {
 	t.Parallel()
 	b := newTestStatus(t, 1)
-	end := func(number int32, outcome string, unheard bool, state string) {
+	end := func(number int32, outcome string, unacknowledged bool, state string) {
 		d := ending("a", state, &v1.ExecuteResponse{})
-		d.Number, d.Outcome, d.Unacknowledged = number, outcome, unheard
+		d.Number, d.Outcome, d.Unacknowledged = number, outcome, unacknowledged
 		b.EndAttempt(0, d, time.Unix(int64(number), 0))
 	}
 	for _, step := range []struct {

@@ -157,7 +157,7 @@ func TestManyInstancesOnTheBoard(t *testing.T) {
 }
 
 // A status that is carried to the next execution is restored unchanged, including instances.
-func TestCarryKeepsInstances(t *testing.T) {
+func TestStateKeepsInstances(t *testing.T) {
 	t.Parallel()
 	b, core := newFan(t, 3)
 	b.SetItems(0, &v1.Items{Key: "items"})
@@ -168,11 +168,11 @@ func TestCarryKeepsInstances(t *testing.T) {
 	apply(b, core, core.Apply(ended), 5)
 	b.entries[4].checkpoint = &v1.Checkpoint{Data: []byte("half")}
 	b.SetHeld(4, true, "by ann: not yet")
-	carry := b.RunState(core)
+	runState := b.RunState(core)
 
 	records := make([]dag.Record, core.Len())
 	for i := range records {
-		if task := carry.GetTasks()[core.Name(i)]; task != nil {
+		if task := runState.GetTasks()[core.Name(i)]; task != nil {
 			records[i] = RecordOf(task)
 		}
 	}
@@ -183,7 +183,7 @@ func TestCarryKeepsInstances(t *testing.T) {
 	after := New("fan-1", &v1.RunInput{Definition: &v1.Definition{}}, b.graph, time.Unix(0, 0))
 	after.AddInstances(next)
 	for i := range next.Len() {
-		if task := carry.GetTasks()[next.Name(i)]; task != nil {
+		if task := runState.GetTasks()[next.Name(i)]; task != nil {
 			after.Restore(i, task, true)
 		}
 	}
@@ -196,8 +196,8 @@ func TestCarryKeepsInstances(t *testing.T) {
 			t.Errorf("%s is %v, want %v", b.Name(i), got, want)
 		}
 	}
-	if !proto.Equal(after.Items(0), b.Items(0)) || string(after.Checkpoint(4).GetData()) != "half" || len(carry.GetHeld()) != 1 || carry.GetHeld()[0] != "each[2]" || carry.GetHeldBy()["each[2]"] != "by ann: not yet" {
-		t.Errorf("items %v, checkpoint %v, held %v", after.Items(0), after.Checkpoint(4), carry.GetHeld())
+	if !proto.Equal(after.Items(0), b.Items(0)) || string(after.Checkpoint(4).GetData()) != "half" || len(runState.GetHeld()) != 1 || runState.GetHeld()[0] != "each[2]" || runState.GetHeldBy()["each[2]"] != "by ann: not yet" {
+		t.Errorf("items %v, checkpoint %v, held %v", after.Items(0), after.Checkpoint(4), runState.GetHeld())
 	}
 }
 

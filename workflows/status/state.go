@@ -10,12 +10,12 @@ import (
 )
 
 // RunState returns the state of the status and of the core for the next execution.
-func (s *Status) RunState(core *dag.State) *v1.RunCarry {
-	c := &v1.RunCarry{
+func (s *Status) RunState(core *dag.State) *v1.RunState {
+	c := &v1.RunState{
 		CreatedAt: s.Run.CreatedAt,
 		Context:   s.Run.Context,
 		Revision:  s.Revision,
-		Tasks:     map[string]*v1.TaskCarry{},
+		Tasks:     map[string]*v1.TaskState{},
 
 		SubmittedBy: s.Run.SubmittedBy,
 		Approval:    s.Run.Approval,
@@ -40,7 +40,7 @@ func (s *Status) RunState(core *dag.State) *v1.RunCarry {
 	return c
 }
 
-func (s *Status) taskState(i int, rec dag.Record) *v1.TaskCarry {
+func (s *Status) taskState(i int, rec dag.Record) *v1.TaskState {
 	e := &s.entries[i]
 	task := s.taskMessage(i)
 	task.State, task.Reason, task.Notice = rec.State, rec.Reason, ""
@@ -48,10 +48,10 @@ func (s *Status) taskState(i int, rec dag.Record) *v1.TaskCarry {
 		task.Error = rec.Error // for an approval this is its message
 	}
 	task.Type, task.DependsOn, task.Held = "", nil, false // other fields carry these
-	t := &v1.TaskCarry{
+	t := &v1.TaskState{
 		Task: task, Claim: rec.Claim, Record: e.record, Backoff: rec.Backoff, Retried: rec.Retried,
-		Unheard: e.unacknowledged, AvoidNode: e.avoid, Refusals: e.refusals, Checkpoint: e.checkpoint, Items: s.Items(i),
-		Paused: s.Suspended(i), Left: s.LeftRecords(i), Lock: s.Lock(i), LostLeases: e.lostLeases, Continues: s.Continues(i), PutBacks: s.PutBacks(i),
+		Unacknowledged: e.unacknowledged, AvoidNode: e.avoid, Refusals: e.refusals, Checkpoint: e.checkpoint, Items: s.Items(i),
+		Paused: s.Suspended(i), LeftRecords: s.LeftRecords(i), Lock: s.Lock(i), LostLeases: e.lostLeases, Continues: s.Continues(i), Requeues: s.Requeues(i),
 	}
 	if e.record != "" {
 		kept := e.result
@@ -73,7 +73,7 @@ func (s *Status) taskState(i int, rec dag.Record) *v1.TaskCarry {
 	if f := rec.Failure; f.State != "" {
 		failure := &v1.Task{State: f.State, Reason: f.Reason, Error: f.Error}
 		if rec.PendingEnd {
-			t.Doom = failure
+			t.PendingEnd = failure
 		} else {
 			t.Failure = failure
 		}
@@ -82,7 +82,7 @@ func (s *Status) taskState(i int, rec dag.Record) *v1.TaskCarry {
 }
 
 // RecordOf returns the core record of a carried task.
-func RecordOf(t *v1.TaskCarry) dag.Record {
+func RecordOf(t *v1.TaskState) dag.Record {
 	task, f := t.GetTask(), t.GetFailure()
 	rec := dag.Record{
 		State: task.GetState(), Reason: task.GetReason(), Error: task.GetError(), Node: task.GetNode(),
@@ -92,8 +92,8 @@ func RecordOf(t *v1.TaskCarry) dag.Record {
 	if rec.State == v1.TaskAssigned {
 		rec.Reason, rec.Error = "", ""
 	}
-	if t.GetDoom() != nil {
-		rec.PendingEnd, f = true, t.GetDoom()
+	if t.GetPendingEnd() != nil {
+		rec.PendingEnd, f = true, t.GetPendingEnd()
 	}
 	rec.Failure = dag.Failure{State: f.GetState(), Reason: f.GetReason(), Error: f.GetError()}
 	return rec
@@ -101,7 +101,7 @@ func RecordOf(t *v1.TaskCarry) dag.Record {
 
 // Restore restores the carried status of task i. Its instances, if it has any, must have been added before. instances is set if
 // it has any.
-func (s *Status) Restore(i int, t *v1.TaskCarry, instances bool) {
+func (s *Status) Restore(i int, t *v1.TaskState, instances bool) {
 	e, task := &s.entries[i], t.GetTask()
 	before := s.ShownState(i)
 	e.state, e.reason, e.text, e.node = task.GetState(), task.GetReason(), task.GetError(), task.GetNode()
@@ -112,7 +112,7 @@ func (s *Status) Restore(i int, t *v1.TaskCarry, instances bool) {
 	e.assignedAt, e.startedAt = task.GetAssignedAt(), task.GetStartedAt()
 	e.completedAt, e.scheduledAfter = task.GetCompletedAt(), task.GetScheduledAfter()
 	e.attempts, e.suspicions = slices.Clip(task.GetAttempts()), task.GetSuspicions()
-	e.unacknowledged, e.avoid, e.refusals = t.GetUnheard(), t.GetAvoidNode(), t.GetRefusals()
+	e.unacknowledged, e.avoid, e.refusals = t.GetUnacknowledged(), t.GetAvoidNode(), t.GetRefusals()
 	e.checkpoint, e.lostLeases = t.GetCheckpoint(), t.GetLostLeases()
 	if task.QueuedAt != nil {
 		e.queuedAt = task.GetQueuedAt().AsTime().UnixNano()
@@ -126,12 +126,12 @@ func (s *Status) Restore(i int, t *v1.TaskCarry, instances bool) {
 	if t.GetLock() != "" {
 		s.Extras(i).Lock = t.GetLock()
 	}
-	if t.GetContinues() || t.GetPutBacks() > 0 {
+	if t.GetContinues() || t.GetRequeues() > 0 {
 		m := s.Extras(i)
-		m.continues, m.putBacks = t.GetContinues(), t.GetPutBacks()
+		m.continues, m.putBacks = t.GetContinues(), t.GetRequeues()
 	}
-	if len(t.GetLeft()) > 0 {
-		s.Extras(i).left = t.GetLeft()
+	if len(t.GetLeftRecords()) > 0 {
+		s.Extras(i).left = t.GetLeftRecords()
 	}
 	if task.GetCachedFrom() != "" || task.GetChildRun() != "" || t.GetReadyAt() != nil || t.GetPaused() != "" {
 		m := s.Extras(i)

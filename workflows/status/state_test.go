@@ -12,7 +12,7 @@ import (
 // A task that is carried to the next execution is the same there, field by field.
 func TestCarriedTaskForgetsNoField(t *testing.T) {
 	t.Parallel()
-	carried := &v1.TaskCarry{}
+	carried := &v1.TaskState{}
 	prototest.Fill(carried)
 	task := carried.Task
 	task.State, task.Reason, task.Error = v1.TaskFailed, "exit_code", "exit code 1"

@@ -126,7 +126,7 @@ func New(id string, in *v1.RunInput, graph *dag.Graph, created time.Time) *Statu
 		order:   newOrder(),
 	}
 	s.Log = eventlog.New(s.Name, func(number int64) string {
-		part := in.GetPart()
+		part := in.GetPartition()
 		if part == nil {
 			return names.EventID(in.GetGeneration(), "", number)
 		}
@@ -361,7 +361,7 @@ func (s *Status) LostLeases(i int) int32 { return s.entries[i].lostLeases }
 func (s *Status) Unacknowledged(i int) []int32 { return s.entries[i].unacknowledged }
 
 // PutBacks returns how often task i was requeued after its end. Only tasks that run outside the nodes are counted.
-func (s *Status) PutBacks(i int) int32 {
+func (s *Status) Requeues(i int) int32 {
 	if m := s.entries[i].extras; m != nil {
 		return m.putBacks
 	}

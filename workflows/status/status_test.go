@@ -134,7 +134,7 @@ func TestAnswersStayAsTheyAre(t *testing.T) {
 }
 
 // A status that is carried to the next execution is restored unchanged.
-func TestCarryKeepsTheBoard(t *testing.T) {
+func TestStateKeepsTheStatus(t *testing.T) {
 	t.Parallel()
 	b := newTestStatus(t, 3)
 	b.Update(0, dag.Record{State: v1.TaskQueued, Claim: 1}, time.Unix(1, 0))
@@ -153,13 +153,13 @@ func TestCarryKeepsTheBoard(t *testing.T) {
 	}
 	b.SetRetryTime(0, time.Unix(4, 0), time.Unix(3, 0))
 
-	carry := b.RunState(dag.Restore(b.graph, records))
-	if len(carry.GetTasks()) != 2 {
-		t.Errorf("%d tasks continue, want those 2 that are not pending", len(carry.GetTasks()))
+	runState := b.RunState(dag.Restore(b.graph, records))
+	if len(runState.GetTasks()) != 2 {
+		t.Errorf("%d tasks continue, want those 2 that are not pending", len(runState.GetTasks()))
 	}
 	next := newTestStatus(t, 3)
 	for i := range records {
-		if task := carry.GetTasks()[b.graph.Name(i)]; task != nil {
+		if task := runState.GetTasks()[b.graph.Name(i)]; task != nil {
 			next.Restore(i, task, false)
 			if got := RecordOf(task); got != records[i] {
 				t.Errorf("task %d: record %+v, want %+v", i, got, records[i])

@@ -14,7 +14,7 @@ import (
 // reads nothing of another run with its id, or of its own past before a reset. names.Home combines the two.
 //
 //	status/<generation>                          the final status
-//	carry/<generation>.<execution>.<n>           n-th part of the state that an execution left
+//	state/<generation>.<execution>.<n>           n-th part of the state that an execution left
 //	results/<task>.<generation>.<attempt>        result record of an attempt
 //	batches/<task>/<generation>.<first>-<last>.<attempt>.<claim>
 //	                                             results of the instances of a batch
@@ -74,10 +74,10 @@ func Status(home string, generation int32) string {
 // Probe returns the key of the value that Store.Probe writes.
 func Probe(home string) string { return RunPrefix(home) + "probe" }
 
-// Carry returns the key of a v1.RunCarry: the n-th part of the state that an execution of a run left to the next one, or
+// RunState returns the key of a v1.RunState: the n-th part of the state that an execution of a run left to the next one, or
 // of the state that it began with.
-func Carry(home string, generation int32, execution string, n int32) string {
-	return RunPrefix(home) + "carry/" + itoa(generation) + "." + execution + "." + itoa(n)
+func RunState(home string, generation int32, execution string, n int32) string {
+	return RunPrefix(home) + "state/" + itoa(generation) + "." + execution + "." + itoa(n)
 }
 
 // Result returns the key of the result record of an attempt.
@@ -157,7 +157,7 @@ func LogChunk(home string, generation int32, task string, attempt, claim int32, 
 	return LogPrefix(home, generation, task, attempt, claim) + fmt.Sprintf("%08d", chunk)
 }
 
-// Events returns the key of a v1.EventPart: the n-th part, from 0, of the events of a run's generation.
+// Events returns the key of a v1.EventSlice: the n-th part, from 0, of the events of a run's generation.
 func Events(home string, generation, n int32) string {
 	// Six digits keep the parts in order in a list.
 	return EventsPrefix(home, generation) + fmt.Sprintf("%06d", n)

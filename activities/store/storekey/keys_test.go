@@ -37,7 +37,7 @@ func TestKeysAreLaidOutAsDocumented(t *testing.T) {
 	for got, want := range map[string]string{
 		storekey.RunPrefix("ci-0k"):                  "runs/ci-0k/",
 		storekey.Status("ci-0k", 1):                  "runs/ci-0k/status/1",
-		storekey.Carry("ci-0k", 1, "e-1", 2):         "runs/ci-0k/carry/1.e-1.2",
+		storekey.RunState("ci-0k", 1, "e-1", 2):      "runs/ci-0k/state/1.e-1.2",
 		storekey.Result("ci-0k", 0, "build", 3):      "runs/ci-0k/results/build.0.3",
 		storekey.Result("ci-0k", 0, "a__0x2f__", 3):  "runs/ci-0k/results/a__.0x2f__.0.3",
 		storekey.Result("ci-0k", 0, "each[12]", 3):   "runs/ci-0k/results/each.12.0.3",

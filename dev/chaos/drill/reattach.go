@@ -8,19 +8,19 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// adopt kills a worker with running containers. Started again soon, the worker continues them, even if they have ended
+// reattach kills a worker with running containers. Started again soon, the worker continues them, even if they have ended
 // meanwhile. If it stays dead, the tasks start anew elsewhere.
-func adopt(y *Cluster) error {
+func reattach(y *Cluster) error {
 	if err := y.startContained("a"); err != nil {
 		return err
 	}
-	if err := y.adoptSoon(); err != nil {
+	if err := y.reattachSoon(); err != nil {
 		return fmt.Errorf("a restart within the time-out: %w", err)
 	}
-	if err := y.adoptEnded(); err != nil {
+	if err := y.reattachEnded(); err != nil {
 		return fmt.Errorf("a container that ends without its worker: %w", err)
 	}
-	if err := y.adoptLate(); err != nil {
+	if err := y.reattachLate(); err != nil {
 		return fmt.Errorf("a worker that stays dead: %w", err)
 	}
 	return nil
@@ -40,7 +40,7 @@ func (y *Cluster) revive(worker string, after time.Duration) error {
 	return y.awaitNodes(worker)
 }
 
-func (y *Cluster) adoptSoon() error {
+func (y *Cluster) reattachSoon() error {
 	d := y.contained("soon", "soon", 5, 5, 5)
 	id, err := y.submit(d)
 	if err != nil {
@@ -55,11 +55,11 @@ func (y *Cluster) adoptSoon() error {
 	if err := y.open(y.shared() + "/soon"); err != nil {
 		return err
 	}
-	return y.adopted(id)
+	return y.reattached(id)
 }
 
-// adopted checks that each task of a run was completed by its first container.
-func (y *Cluster) adopted(id string) error {
+// reattached checks that each task of a run was completed by its first container.
+func (y *Cluster) reattached(id string) error {
 	r, _, err := y.containedFinished(id)
 	if err != nil {
 		return err
@@ -76,7 +76,7 @@ func (y *Cluster) adopted(id string) error {
 	return err
 }
 
-func (y *Cluster) adoptEnded() error {
+func (y *Cluster) reattachEnded() error {
 	d := y.contained("ended", "ended", 5)
 	id, err := y.submit(d)
 	if err != nil {
@@ -101,12 +101,12 @@ func (y *Cluster) adoptEnded() error {
 	if err := y.startContainerWorker("a"); err != nil {
 		return err
 	}
-	return y.adopted(id)
+	return y.reattached(id)
 }
 
-// adoptLate leaves the worker dead and checks that its containers end before their tasks start on another worker,
+// reattachLate leaves the worker dead and checks that its containers end before their tasks start on another worker,
 // although both use the same engine.
-func (y *Cluster) adoptLate() error {
+func (y *Cluster) reattachLate() error {
 	d := y.contained("late", "late", 5, 5)
 	id, err := y.submit(d)
 	if err != nil {

@@ -41,7 +41,7 @@ func Scenarios() []Scenario {
 		{Name: "kill-waiting", Says: "kill -9 of everything while runs wait for people", run: killWaiting, patient: true},
 		{Name: "kill-retry", Says: "kill -9 of the gateway while a run is retried", run: killRetry, patient: true},
 		{Name: "kill-parent", Says: "kill -9 of the gateway while a run waits for its child", run: killParent, patient: true},
-		{Name: "adopt", Says: "kill -9 and restart of a worker with running containers", run: adopt, patient: true},
+		{Name: "reattach", Says: "kill -9 and restart of a worker with running containers", run: reattach, patient: true},
 		{Name: "kill-engine", Says: "kill -9 and restart of worker and container engine in any order", run: killEngine},
 		{Name: "kill-sessions", Says: "kill -9 and restart of worker, gateway, server and engine under open sessions with machines", run: killSessions},
 		{Name: "store-away", Says: "the store is away while runs are at every stage", run: storeAway, patient: true},

@@ -609,7 +609,7 @@ type TaskDefinition struct {
 	Cache *Cache `protobuf:"bytes,23,opt,name=cache,proto3" json:"cache,omitempty"`
 	// How long the node of an attempt may be silent before the attempt counts as lost and the task starts elsewhere, such
 	// as "2m"; from 5s to 1h. Empty means 15s. A container outlives its worker for this long, and a worker that restarts
-	// within that time adopts it.
+	// within that time reattaches it.
 	HeartbeatTimeout string `protobuf:"bytes,24,opt,name=heartbeat_timeout,json=heartbeatTimeout,proto3" json:"heartbeat_timeout,omitempty"`
 	// Environment variables with secret values. Each names the location from which the node reads the value when an
 	// attempt starts: "file:/run/secrets/token", "env:DEPLOY_TOKEN" (both on the node) or "store:deploy-token". The

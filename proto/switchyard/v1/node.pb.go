@@ -1282,7 +1282,7 @@ type Node struct {
 	Drained bool `protobuf:"varint,20,opt,name=drained,proto3" json:"drained,omitempty"`
 	// The latest heartbeat, with the attempts that hold a slot; omitted from lists.
 	Snapshot *NodeSnapshot `protobuf:"bytes,21,opt,name=snapshot,proto3" json:"snapshot,omitempty"`
-	// Number of dispatches that the node did not pick up or did not start, since the current owner of the placement queue
+	// Number of dispatches that the node did not pick up or did not start, since the current leader of the placement queue
 	// took over.
 	Suspicions int32 `protobuf:"varint,22,opt,name=suspicions,proto3" json:"suspicions,omitempty"`
 	// Other nodes of the same machine whose attempts hold a part of it, by name. What they hold is not free.

@@ -36,16 +36,16 @@ type RunInput struct {
 	// Settings of this run.
 	Options *RunOptions `protobuf:"bytes,4,opt,name=options,proto3" json:"options,omitempty"`
 	// State of the previous execution, after a continue-as-new.
-	Carry *RunCarry `protobuf:"bytes,5,opt,name=carry,proto3" json:"carry,omitempty"`
+	State *RunState `protobuf:"bytes,5,opt,name=state,proto3" json:"state,omitempty"`
 	// How often the run was restarted after it had ended; 0 for the first generation. A later generation continues from
-	// the stored status of the one before, unless it has a carry.
+	// the stored status of the one before, unless it has a state.
 	Generation int32 `protobuf:"varint,6,opt,name=generation,proto3" json:"generation,omitempty"`
-	// Dead-lettered tasks that are put back when this generation starts.
+	// Dead-lettered tasks that are requeued when this generation starts.
 	Retry []string `protobuf:"bytes,7,rep,name=retry,proto3" json:"retry,omitempty"`
 	// What else is redone when this generation starts.
-	Again *Again `protobuf:"bytes,8,opt,name=again,proto3" json:"again,omitempty"`
+	Rerun *Rerun `protobuf:"bytes,8,opt,name=rerun,proto3" json:"rerun,omitempty"`
 	// Instances of one task that this execution runs as a child of the run; absent if this execution is the run itself.
-	Part *Part `protobuf:"bytes,9,opt,name=part,proto3" json:"part,omitempty"`
+	Partition *Partition `protobuf:"bytes,9,opt,name=partition,proto3" json:"partition,omitempty"`
 	// Run that started this one; empty if none.
 	ParentRun string `protobuf:"bytes,10,opt,name=parent_run,json=parentRun,proto3" json:"parent_run,omitempty"`
 	// Task of `parent_run` that started this run.
@@ -57,7 +57,7 @@ type RunInput struct {
 	// First execution of the workflow that started this one; this execution outlives it only briefly. Empty if a person
 	// started the run.
 	ParentFirst string `protobuf:"bytes,14,opt,name=parent_first,json=parentFirst,proto3" json:"parent_first,omitempty"`
-	// Key of the full RunInput in the store; only `carry`, `generation` and `chain` are then read from this message.
+	// Key of the full RunInput in the store; only `state`, `generation` and `chain` are then read from this message.
 	// Empty if this message is complete.
 	Stored string `protobuf:"bytes,15,opt,name=stored,proto3" json:"stored,omitempty"`
 	// Chain of executions under whose name the run stores its data: the id of the first execution, or of the execution
@@ -80,7 +80,7 @@ type RunInput struct {
 	NeedsApproval bool `protobuf:"varint,22,opt,name=needs_approval,json=needsApproval,proto3" json:"needs_approval,omitempty"`
 	// Whether approvals and rejections require the signature of a gateway; runs started by tasks of this run inherit it.
 	SignedDecisions bool `protobuf:"varint,23,opt,name=signed_decisions,json=signedDecisions,proto3" json:"signed_decisions,omitempty"`
-	// For a part: scope of the cached results that the run reads and writes; see EvaluateRequest.cache_scope.
+	// For a partition: scope of the cached results that the run reads and writes; see EvaluateRequest.cache_scope.
 	CacheScope    string `protobuf:"bytes,24,opt,name=cache_scope,json=cacheScope,proto3" json:"cache_scope,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -144,9 +144,9 @@ func (x *RunInput) GetOptions() *RunOptions {
 	return nil
 }
 
-func (x *RunInput) GetCarry() *RunCarry {
+func (x *RunInput) GetState() *RunState {
 	if x != nil {
-		return x.Carry
+		return x.State
 	}
 	return nil
 }
@@ -165,16 +165,16 @@ func (x *RunInput) GetRetry() []string {
 	return nil
 }
 
-func (x *RunInput) GetAgain() *Again {
+func (x *RunInput) GetRerun() *Rerun {
 	if x != nil {
-		return x.Again
+		return x.Rerun
 	}
 	return nil
 }
 
-func (x *RunInput) GetPart() *Part {
+func (x *RunInput) GetPartition() *Partition {
 	if x != nil {
-		return x.Part
+		return x.Partition
 	}
 	return nil
 }
@@ -287,7 +287,7 @@ func (x *RunInput) GetCacheScope() string {
 // Decision is an approval or a rejection, signed by a gateway.
 type Decision struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Workflow that the decision applies to: a run, or a part of one.
+	// Workflow that the decision applies to: a run, or a partition of its fan-outs.
 	Workflow string `protobuf:"bytes,1,opt,name=workflow,proto3" json:"workflow,omitempty"`
 	// First execution of that workflow in its current generation.
 	Execution string `protobuf:"bytes,2,opt,name=execution,proto3" json:"execution,omitempty"`
@@ -494,8 +494,8 @@ func (x *VerifyResponse) GetRefused() string {
 	return ""
 }
 
-// Again lists what a new generation of a run redoes.
-type Again struct {
+// Rerun lists what a new generation of a run redoes.
+type Rerun struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Redo everything that did not complete: failed, dead-lettered, cancelled and skipped tasks.
 	Failed bool `protobuf:"varint,1,opt,name=failed,proto3" json:"failed,omitempty"`
@@ -507,20 +507,20 @@ type Again struct {
 	sizeCache     protoimpl.SizeCache
 }
 
-func (x *Again) Reset() {
-	*x = Again{}
+func (x *Rerun) Reset() {
+	*x = Rerun{}
 	mi := &file_switchyard_v1_payload_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
 
-func (x *Again) String() string {
+func (x *Rerun) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
 
-func (*Again) ProtoMessage() {}
+func (*Rerun) ProtoMessage() {}
 
-func (x *Again) ProtoReflect() protoreflect.Message {
+func (x *Rerun) ProtoReflect() protoreflect.Message {
 	mi := &file_switchyard_v1_payload_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
@@ -532,36 +532,36 @@ func (x *Again) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-// Deprecated: Use Again.ProtoReflect.Descriptor instead.
-func (*Again) Descriptor() ([]byte, []int) {
+// Deprecated: Use Rerun.ProtoReflect.Descriptor instead.
+func (*Rerun) Descriptor() ([]byte, []int) {
 	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{4}
 }
 
-func (x *Again) GetFailed() bool {
+func (x *Rerun) GetFailed() bool {
 	if x != nil {
 		return x.Failed
 	}
 	return false
 }
 
-func (x *Again) GetFrom() []string {
+func (x *Rerun) GetFrom() []string {
 	if x != nil {
 		return x.From
 	}
 	return nil
 }
 
-func (x *Again) GetSkipped() bool {
+func (x *Rerun) GetSkipped() bool {
 	if x != nil {
 		return x.Skipped
 	}
 	return false
 }
 
-// Part is a range of the instances of a task that the workflow `FanOut` runs on behalf of a run.
-type Part struct {
+// Partition is a range of the instances of a task that the workflow `FanOut` runs on behalf of a run.
+type Partition struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Run that the part belongs to.
+	// Run that the partition belongs to.
 	RunId string `protobuf:"bytes,1,opt,name=run_id,json=runId,proto3" json:"run_id,omitempty"`
 	// Generation of that run.
 	Generation int32 `protobuf:"varint,2,opt,name=generation,proto3" json:"generation,omitempty"`
@@ -575,9 +575,9 @@ type Part struct {
 	Count int32 `protobuf:"varint,6,opt,name=count,proto3" json:"count,omitempty"`
 	// Items of the `foreach`; absent if there is none.
 	Items *Items `protobuf:"bytes,7,opt,name=items,proto3" json:"items,omitempty"`
-	// Maximum number of instances of the part at once; 0 means no limit.
+	// Maximum number of instances of the partition at once; 0 means no limit.
 	Concurrency int32 `protobuf:"varint,8,opt,name=concurrency,proto3" json:"concurrency,omitempty"`
-	// Number of failures after which no further instance of the part starts.
+	// Number of failures after which no further instance of the partition starts.
 	MaxFailures int32 `protobuf:"varint,9,opt,name=max_failures,json=maxFailures,proto3" json:"max_failures,omitempty"`
 	// Outputs of the task's parents, identical for all of its instances.
 	Parents []*ParentOutput `protobuf:"bytes,10,rep,name=parents,proto3" json:"parents,omitempty"`
@@ -589,12 +589,12 @@ type Part struct {
 	Paused bool `protobuf:"varint,13,opt,name=paused,proto3" json:"paused,omitempty"`
 	// Highest claim that earlier generations may have given to instances.
 	Claim int32 `protobuf:"varint,14,opt,name=claim,proto3" json:"claim,omitempty"`
-	// Workflow that ran the part before; instances that completed there are kept. Empty if there is none, or if the part
+	// Workflow that ran the partition before; instances that completed there are kept. Empty if there is none, or if the partition
 	// starts over.
-	Before string `protobuf:"bytes,15,opt,name=before,proto3" json:"before,omitempty"`
-	// What other parts learned about the instances, for automatic batches; absent if nothing.
-	Pace *Pace `protobuf:"bytes,16,opt,name=pace,proto3" json:"pace,omitempty"`
-	// Why the part starts nothing, as in PartOrder.halt_reason; empty if it may start instances.
+	Previous string `protobuf:"bytes,15,opt,name=previous,proto3" json:"previous,omitempty"`
+	// What other partitions learned about the instances, for automatic batches; absent if nothing.
+	DurationEstimate *DurationEstimate `protobuf:"bytes,16,opt,name=duration_estimate,json=durationEstimate,proto3" json:"duration_estimate,omitempty"`
+	// Why the partition starts nothing, as in PartitionOrder.halt_reason; empty if it may start instances.
 	HaltReason string `protobuf:"bytes,17,opt,name=halt_reason,json=haltReason,proto3" json:"halt_reason,omitempty"`
 	// Chain of the run, as in RunInput.
 	Chain string `protobuf:"bytes,18,opt,name=chain,proto3" json:"chain,omitempty"`
@@ -604,20 +604,20 @@ type Part struct {
 	sizeCache     protoimpl.SizeCache
 }
 
-func (x *Part) Reset() {
-	*x = Part{}
+func (x *Partition) Reset() {
+	*x = Partition{}
 	mi := &file_switchyard_v1_payload_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
 
-func (x *Part) String() string {
+func (x *Partition) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
 
-func (*Part) ProtoMessage() {}
+func (*Partition) ProtoMessage() {}
 
-func (x *Part) ProtoReflect() protoreflect.Message {
+func (x *Partition) ProtoReflect() protoreflect.Message {
 	mi := &file_switchyard_v1_payload_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
@@ -629,146 +629,146 @@ func (x *Part) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-// Deprecated: Use Part.ProtoReflect.Descriptor instead.
-func (*Part) Descriptor() ([]byte, []int) {
+// Deprecated: Use Partition.ProtoReflect.Descriptor instead.
+func (*Partition) Descriptor() ([]byte, []int) {
 	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{5}
 }
 
-func (x *Part) GetRunId() string {
+func (x *Partition) GetRunId() string {
 	if x != nil {
 		return x.RunId
 	}
 	return ""
 }
 
-func (x *Part) GetGeneration() int32 {
+func (x *Partition) GetGeneration() int32 {
 	if x != nil {
 		return x.Generation
 	}
 	return 0
 }
 
-func (x *Part) GetTask() string {
+func (x *Partition) GetTask() string {
 	if x != nil {
 		return x.Task
 	}
 	return ""
 }
 
-func (x *Part) GetFrom() int32 {
+func (x *Partition) GetFrom() int32 {
 	if x != nil {
 		return x.From
 	}
 	return 0
 }
 
-func (x *Part) GetTo() int32 {
+func (x *Partition) GetTo() int32 {
 	if x != nil {
 		return x.To
 	}
 	return 0
 }
 
-func (x *Part) GetCount() int32 {
+func (x *Partition) GetCount() int32 {
 	if x != nil {
 		return x.Count
 	}
 	return 0
 }
 
-func (x *Part) GetItems() *Items {
+func (x *Partition) GetItems() *Items {
 	if x != nil {
 		return x.Items
 	}
 	return nil
 }
 
-func (x *Part) GetConcurrency() int32 {
+func (x *Partition) GetConcurrency() int32 {
 	if x != nil {
 		return x.Concurrency
 	}
 	return 0
 }
 
-func (x *Part) GetMaxFailures() int32 {
+func (x *Partition) GetMaxFailures() int32 {
 	if x != nil {
 		return x.MaxFailures
 	}
 	return 0
 }
 
-func (x *Part) GetParents() []*ParentOutput {
+func (x *Partition) GetParents() []*ParentOutput {
 	if x != nil {
 		return x.Parents
 	}
 	return nil
 }
 
-func (x *Part) GetViews() map[string]*ParentView {
+func (x *Partition) GetViews() map[string]*ParentView {
 	if x != nil {
 		return x.Views
 	}
 	return nil
 }
 
-func (x *Part) GetContext() *Shared {
+func (x *Partition) GetContext() *Shared {
 	if x != nil {
 		return x.Context
 	}
 	return nil
 }
 
-func (x *Part) GetPaused() bool {
+func (x *Partition) GetPaused() bool {
 	if x != nil {
 		return x.Paused
 	}
 	return false
 }
 
-func (x *Part) GetClaim() int32 {
+func (x *Partition) GetClaim() int32 {
 	if x != nil {
 		return x.Claim
 	}
 	return 0
 }
 
-func (x *Part) GetBefore() string {
+func (x *Partition) GetPrevious() string {
 	if x != nil {
-		return x.Before
+		return x.Previous
 	}
 	return ""
 }
 
-func (x *Part) GetPace() *Pace {
+func (x *Partition) GetDurationEstimate() *DurationEstimate {
 	if x != nil {
-		return x.Pace
+		return x.DurationEstimate
 	}
 	return nil
 }
 
-func (x *Part) GetHaltReason() string {
+func (x *Partition) GetHaltReason() string {
 	if x != nil {
 		return x.HaltReason
 	}
 	return ""
 }
 
-func (x *Part) GetChain() string {
+func (x *Partition) GetChain() string {
 	if x != nil {
 		return x.Chain
 	}
 	return ""
 }
 
-func (x *Part) GetEnds() *AncestorEnds {
+func (x *Partition) GetEnds() *AncestorEnds {
 	if x != nil {
 		return x.Ends
 	}
 	return nil
 }
 
-// Pace is what the finished instances of a task reveal about a good batch size.
-type Pace struct {
+// DurationEstimate is what the finished instances of a task reveal about a good batch size.
+type DurationEstimate struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Recent duration of one instance.
 	Instance *durationpb.Duration `protobuf:"bytes,1,opt,name=instance,proto3" json:"instance,omitempty"`
@@ -778,20 +778,20 @@ type Pace struct {
 	sizeCache     protoimpl.SizeCache
 }
 
-func (x *Pace) Reset() {
-	*x = Pace{}
+func (x *DurationEstimate) Reset() {
+	*x = DurationEstimate{}
 	mi := &file_switchyard_v1_payload_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
 
-func (x *Pace) String() string {
+func (x *DurationEstimate) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
 
-func (*Pace) ProtoMessage() {}
+func (*DurationEstimate) ProtoMessage() {}
 
-func (x *Pace) ProtoReflect() protoreflect.Message {
+func (x *DurationEstimate) ProtoReflect() protoreflect.Message {
 	mi := &file_switchyard_v1_payload_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
@@ -803,28 +803,28 @@ func (x *Pace) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-// Deprecated: Use Pace.ProtoReflect.Descriptor instead.
-func (*Pace) Descriptor() ([]byte, []int) {
+// Deprecated: Use DurationEstimate.ProtoReflect.Descriptor instead.
+func (*DurationEstimate) Descriptor() ([]byte, []int) {
 	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{6}
 }
 
-func (x *Pace) GetInstance() *durationpb.Duration {
+func (x *DurationEstimate) GetInstance() *durationpb.Duration {
 	if x != nil {
 		return x.Instance
 	}
 	return nil
 }
 
-func (x *Pace) GetBatch() int32 {
+func (x *DurationEstimate) GetBatch() int32 {
 	if x != nil {
 		return x.Batch
 	}
 	return 0
 }
 
-// PartOrder is an order of a run to its FanOut children: the argument of the signal `order`. The newest order replaces
+// PartitionOrder is an order of a run to its FanOut children: the argument of the signal `order`. The newest order replaces
 // earlier ones.
-type PartOrder struct {
+type PartitionOrder struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Cancel everything.
 	Cancel bool `protobuf:"varint,1,opt,name=cancel,proto3" json:"cancel,omitempty"`
@@ -834,29 +834,29 @@ type PartOrder struct {
 	Paused bool `protobuf:"varint,3,opt,name=paused,proto3" json:"paused,omitempty"`
 	// Why a person killed everything, in one line, or empty if it was not killed.
 	Killed string `protobuf:"bytes,4,opt,name=killed,proto3" json:"killed,omitempty"`
-	// Why the part is halted, as a word: "halt" (with the run) or "max_failures". Empty if it is not halted, or if an
+	// Why the partition is halted, as a word: "halt" (with the run) or "max_failures". Empty if it is not halted, or if an
 	// older release sent the order.
 	HaltReason string `protobuf:"bytes,5,opt,name=halt_reason,json=haltReason,proto3" json:"halt_reason,omitempty"`
-	// Who cancelled the part and why, in one line; may be empty.
+	// Who cancelled the partition and why, in one line; may be empty.
 	CancelReason  string `protobuf:"bytes,6,opt,name=cancel_reason,json=cancelReason,proto3" json:"cancel_reason,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
-func (x *PartOrder) Reset() {
-	*x = PartOrder{}
+func (x *PartitionOrder) Reset() {
+	*x = PartitionOrder{}
 	mi := &file_switchyard_v1_payload_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
 
-func (x *PartOrder) String() string {
+func (x *PartitionOrder) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
 
-func (*PartOrder) ProtoMessage() {}
+func (*PartitionOrder) ProtoMessage() {}
 
-func (x *PartOrder) ProtoReflect() protoreflect.Message {
+func (x *PartitionOrder) ProtoReflect() protoreflect.Message {
 	mi := &file_switchyard_v1_payload_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
@@ -868,47 +868,47 @@ func (x *PartOrder) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-// Deprecated: Use PartOrder.ProtoReflect.Descriptor instead.
-func (*PartOrder) Descriptor() ([]byte, []int) {
+// Deprecated: Use PartitionOrder.ProtoReflect.Descriptor instead.
+func (*PartitionOrder) Descriptor() ([]byte, []int) {
 	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{7}
 }
 
-func (x *PartOrder) GetCancel() bool {
+func (x *PartitionOrder) GetCancel() bool {
 	if x != nil {
 		return x.Cancel
 	}
 	return false
 }
 
-func (x *PartOrder) GetHalt() bool {
+func (x *PartitionOrder) GetHalt() bool {
 	if x != nil {
 		return x.Halt
 	}
 	return false
 }
 
-func (x *PartOrder) GetPaused() bool {
+func (x *PartitionOrder) GetPaused() bool {
 	if x != nil {
 		return x.Paused
 	}
 	return false
 }
 
-func (x *PartOrder) GetKilled() string {
+func (x *PartitionOrder) GetKilled() string {
 	if x != nil {
 		return x.Killed
 	}
 	return ""
 }
 
-func (x *PartOrder) GetHaltReason() string {
+func (x *PartitionOrder) GetHaltReason() string {
 	if x != nil {
 		return x.HaltReason
 	}
 	return ""
 }
 
-func (x *PartOrder) GetCancelReason() string {
+func (x *PartitionOrder) GetCancelReason() string {
 	if x != nil {
 		return x.CancelReason
 	}
@@ -1098,18 +1098,18 @@ func (x *Shared) GetKey() string {
 	return ""
 }
 
-// PartReport is a progress report of a FanOut child to its run: the argument of the signal `part`.
-type PartReport struct {
+// PartitionReport is a progress report of a FanOut child to its run: the argument of the signal `partition_report`.
+type PartitionReport struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Task of the part.
+	// Task of the partition.
 	Task string `protobuf:"bytes,1,opt,name=task,proto3" json:"task,omitempty"`
-	// First instance of the part.
+	// First instance of the partition.
 	From int32 `protobuf:"varint,2,opt,name=from,proto3" json:"from,omitempty"`
 	// Revision of the report; increases with each report.
 	Revision int64 `protobuf:"varint,3,opt,name=revision,proto3" json:"revision,omitempty"`
 	// Number of instances by state.
 	Counts map[string]int32 `protobuf:"bytes,4,rep,name=counts,proto3" json:"counts,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"varint,2,opt,name=value"`
-	// Whether the part has ended.
+	// Whether the partition has ended.
 	Over bool `protobuf:"varint,5,opt,name=over,proto3" json:"over,omitempty"`
 	// Description of the first failed instance, in one line; empty if none failed.
 	Failure string `protobuf:"bytes,6,opt,name=failure,proto3" json:"failure,omitempty"`
@@ -1118,19 +1118,19 @@ type PartReport struct {
 	// Key of the ItemList with the outputs of the instances, in order; null for an instance that did not complete. Empty
 	// if all outputs are empty.
 	Outputs string `protobuf:"bytes,8,opt,name=outputs,proto3" json:"outputs,omitempty"`
-	// Outcome of the part, as a task state; empty until the part has ended.
+	// Outcome of the partition, as a task state; empty until the partition has ended.
 	State string `protobuf:"bytes,9,opt,name=state,proto3" json:"state,omitempty"`
 	// Context updates of instances that have ended, in the order of their ends. Each waits for its verdict.
 	ContextUpdates []*ContextUpdate `protobuf:"bytes,10,rep,name=context_updates,json=contextUpdates,proto3" json:"context_updates,omitempty"`
-	// Position among the parts that run at once, from 0. The run assigns it and divides `concurrency` among these parts.
+	// Position among the partitions that run at once, from 0. The run assigns it and divides `concurrency` among these partitions.
 	Slot int32 `protobuf:"varint,11,opt,name=slot,proto3" json:"slot,omitempty"`
-	// Generation of the run that the part belongs to.
+	// Generation of the run that the partition belongs to.
 	Generation int32 `protobuf:"varint,12,opt,name=generation,proto3" json:"generation,omitempty"`
-	// What the part learned about its instances, for automatic batches; absent if nothing.
-	Pace *Pace `protobuf:"bytes,13,opt,name=pace,proto3" json:"pace,omitempty"`
-	// First execution of the part's workflow, maintained by the run; empty if the workflow has not started.
+	// What the partition learned about its instances, for automatic batches; absent if nothing.
+	DurationEstimate *DurationEstimate `protobuf:"bytes,13,opt,name=duration_estimate,json=durationEstimate,proto3" json:"duration_estimate,omitempty"`
+	// First execution of the partition's workflow, maintained by the run; empty if the workflow has not started.
 	First string `protobuf:"bytes,14,opt,name=first,proto3" json:"first,omitempty"`
-	// Chain of the run in the id of that workflow. A run that was reset ignores reports of parts that it has not opened.
+	// Chain of the run in the id of that workflow. A run that was reset ignores reports of partitions that it has not opened.
 	Chain string `protobuf:"bytes,15,opt,name=chain,proto3" json:"chain,omitempty"`
 	// Nodes that instances were sent to; only the first ones if there are many.
 	Nodes         []string `protobuf:"bytes,16,rep,name=nodes,proto3" json:"nodes,omitempty"`
@@ -1138,20 +1138,20 @@ type PartReport struct {
 	sizeCache     protoimpl.SizeCache
 }
 
-func (x *PartReport) Reset() {
-	*x = PartReport{}
+func (x *PartitionReport) Reset() {
+	*x = PartitionReport{}
 	mi := &file_switchyard_v1_payload_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
 
-func (x *PartReport) String() string {
+func (x *PartitionReport) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
 
-func (*PartReport) ProtoMessage() {}
+func (*PartitionReport) ProtoMessage() {}
 
-func (x *PartReport) ProtoReflect() protoreflect.Message {
+func (x *PartitionReport) ProtoReflect() protoreflect.Message {
 	mi := &file_switchyard_v1_payload_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
@@ -1163,117 +1163,117 @@ func (x *PartReport) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-// Deprecated: Use PartReport.ProtoReflect.Descriptor instead.
-func (*PartReport) Descriptor() ([]byte, []int) {
+// Deprecated: Use PartitionReport.ProtoReflect.Descriptor instead.
+func (*PartitionReport) Descriptor() ([]byte, []int) {
 	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{11}
 }
 
-func (x *PartReport) GetTask() string {
+func (x *PartitionReport) GetTask() string {
 	if x != nil {
 		return x.Task
 	}
 	return ""
 }
 
-func (x *PartReport) GetFrom() int32 {
+func (x *PartitionReport) GetFrom() int32 {
 	if x != nil {
 		return x.From
 	}
 	return 0
 }
 
-func (x *PartReport) GetRevision() int64 {
+func (x *PartitionReport) GetRevision() int64 {
 	if x != nil {
 		return x.Revision
 	}
 	return 0
 }
 
-func (x *PartReport) GetCounts() map[string]int32 {
+func (x *PartitionReport) GetCounts() map[string]int32 {
 	if x != nil {
 		return x.Counts
 	}
 	return nil
 }
 
-func (x *PartReport) GetOver() bool {
+func (x *PartitionReport) GetOver() bool {
 	if x != nil {
 		return x.Over
 	}
 	return false
 }
 
-func (x *PartReport) GetFailure() string {
+func (x *PartitionReport) GetFailure() string {
 	if x != nil {
 		return x.Failure
 	}
 	return ""
 }
 
-func (x *PartReport) GetExitCode() int32 {
+func (x *PartitionReport) GetExitCode() int32 {
 	if x != nil {
 		return x.ExitCode
 	}
 	return 0
 }
 
-func (x *PartReport) GetOutputs() string {
+func (x *PartitionReport) GetOutputs() string {
 	if x != nil {
 		return x.Outputs
 	}
 	return ""
 }
 
-func (x *PartReport) GetState() string {
+func (x *PartitionReport) GetState() string {
 	if x != nil {
 		return x.State
 	}
 	return ""
 }
 
-func (x *PartReport) GetContextUpdates() []*ContextUpdate {
+func (x *PartitionReport) GetContextUpdates() []*ContextUpdate {
 	if x != nil {
 		return x.ContextUpdates
 	}
 	return nil
 }
 
-func (x *PartReport) GetSlot() int32 {
+func (x *PartitionReport) GetSlot() int32 {
 	if x != nil {
 		return x.Slot
 	}
 	return 0
 }
 
-func (x *PartReport) GetGeneration() int32 {
+func (x *PartitionReport) GetGeneration() int32 {
 	if x != nil {
 		return x.Generation
 	}
 	return 0
 }
 
-func (x *PartReport) GetPace() *Pace {
+func (x *PartitionReport) GetDurationEstimate() *DurationEstimate {
 	if x != nil {
-		return x.Pace
+		return x.DurationEstimate
 	}
 	return nil
 }
 
-func (x *PartReport) GetFirst() string {
+func (x *PartitionReport) GetFirst() string {
 	if x != nil {
 		return x.First
 	}
 	return ""
 }
 
-func (x *PartReport) GetChain() string {
+func (x *PartitionReport) GetChain() string {
 	if x != nil {
 		return x.Chain
 	}
 	return ""
 }
 
-func (x *PartReport) GetNodes() []string {
+func (x *PartitionReport) GetNodes() []string {
 	if x != nil {
 		return x.Nodes
 	}
@@ -1574,13 +1574,13 @@ func (x *RunOptions) GetPickupTimeout() *durationpb.Duration {
 	return nil
 }
 
-// RunCarry is the state that one execution of `Run` passes to the next.
-type RunCarry struct {
+// RunState is the state that one execution of `Run` passes to the next.
+type RunState struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// When the run was submitted.
 	CreatedAt *timestamppb.Timestamp `protobuf:"bytes,1,opt,name=created_at,json=createdAt,proto3" json:"created_at,omitempty"`
 	// State of each task that is not pending, by name.
-	Tasks map[string]*TaskCarry `protobuf:"bytes,2,rep,name=tasks,proto3" json:"tasks,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	Tasks map[string]*TaskState `protobuf:"bytes,2,rep,name=tasks,proto3" json:"tasks,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	// The context so far.
 	Context *structpb.Struct `protobuf:"bytes,3,opt,name=context,proto3" json:"context,omitempty"`
 	// Name of the first task whose failure failed the run; empty if none yet.
@@ -1591,20 +1591,20 @@ type RunCarry struct {
 	Revision int64 `protobuf:"varint,6,opt,name=revision,proto3" json:"revision,omitempty"`
 	// Keys of the stored parts of this message that hold its tasks; empty if all tasks are included.
 	Stored []string `protobuf:"bytes,7,rep,name=stored,proto3" json:"stored,omitempty"`
-	// Number of stored parts of the run's events.
-	EventParts int32 `protobuf:"varint,8,opt,name=event_parts,json=eventParts,proto3" json:"event_parts,omitempty"`
+	// Number of stored slices of the run's events.
+	EventSlices int32 `protobuf:"varint,8,opt,name=event_slices,json=eventSlices,proto3" json:"event_slices,omitempty"`
 	// Whether nothing new starts until the run is resumed.
 	Paused bool `protobuf:"varint,9,opt,name=paused,proto3" json:"paused,omitempty"`
 	// Tasks that people hold back.
 	Held []string `protobuf:"bytes,10,rep,name=held,proto3" json:"held,omitempty"`
 	// Predetermined outcome of the run, although parts of it are still open: state, reason and error; for a cancelled
 	// run, only the error, if any. Absent if the outcome is open.
-	Doom *Run `protobuf:"bytes,11,opt,name=doom,proto3" json:"doom,omitempty"`
+	Abort *Run `protobuf:"bytes,11,opt,name=abort,proto3" json:"abort,omitempty"`
 	// When the deadline of this generation expires; absent if it has none.
 	DeadlineAt *timestamppb.Timestamp `protobuf:"bytes,12,opt,name=deadline_at,json=deadlineAt,proto3" json:"deadline_at,omitempty"`
 	// A stored part, compressed, as a workflow reads it back; replaces all other fields.
 	Packed []byte `protobuf:"bytes,13,opt,name=packed,proto3" json:"packed,omitempty"`
-	// Why the part starts nothing, as in PartOrder.halt_reason; empty if it may start instances.
+	// Why the partition starts nothing, as in PartitionOrder.halt_reason; empty if it may start instances.
 	HaltReason string `protobuf:"bytes,14,opt,name=halt_reason,json=haltReason,proto3" json:"halt_reason,omitempty"`
 	// Who submitted the run, or empty if unknown.
 	SubmittedBy string `protobuf:"bytes,15,opt,name=submitted_by,json=submittedBy,proto3" json:"submitted_by,omitempty"`
@@ -1624,20 +1624,20 @@ type RunCarry struct {
 	sizeCache     protoimpl.SizeCache
 }
 
-func (x *RunCarry) Reset() {
-	*x = RunCarry{}
+func (x *RunState) Reset() {
+	*x = RunState{}
 	mi := &file_switchyard_v1_payload_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
 
-func (x *RunCarry) String() string {
+func (x *RunState) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
 
-func (*RunCarry) ProtoMessage() {}
+func (*RunState) ProtoMessage() {}
 
-func (x *RunCarry) ProtoReflect() protoreflect.Message {
+func (x *RunState) ProtoReflect() protoreflect.Message {
 	mi := &file_switchyard_v1_payload_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
@@ -1649,152 +1649,152 @@ func (x *RunCarry) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-// Deprecated: Use RunCarry.ProtoReflect.Descriptor instead.
-func (*RunCarry) Descriptor() ([]byte, []int) {
+// Deprecated: Use RunState.ProtoReflect.Descriptor instead.
+func (*RunState) Descriptor() ([]byte, []int) {
 	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{17}
 }
 
-func (x *RunCarry) GetCreatedAt() *timestamppb.Timestamp {
+func (x *RunState) GetCreatedAt() *timestamppb.Timestamp {
 	if x != nil {
 		return x.CreatedAt
 	}
 	return nil
 }
 
-func (x *RunCarry) GetTasks() map[string]*TaskCarry {
+func (x *RunState) GetTasks() map[string]*TaskState {
 	if x != nil {
 		return x.Tasks
 	}
 	return nil
 }
 
-func (x *RunCarry) GetContext() *structpb.Struct {
+func (x *RunState) GetContext() *structpb.Struct {
 	if x != nil {
 		return x.Context
 	}
 	return nil
 }
 
-func (x *RunCarry) GetFirstFailure() string {
+func (x *RunState) GetFirstFailure() string {
 	if x != nil {
 		return x.FirstFailure
 	}
 	return ""
 }
 
-func (x *RunCarry) GetCancelled() bool {
+func (x *RunState) GetCancelled() bool {
 	if x != nil {
 		return x.Cancelled
 	}
 	return false
 }
 
-func (x *RunCarry) GetRevision() int64 {
+func (x *RunState) GetRevision() int64 {
 	if x != nil {
 		return x.Revision
 	}
 	return 0
 }
 
-func (x *RunCarry) GetStored() []string {
+func (x *RunState) GetStored() []string {
 	if x != nil {
 		return x.Stored
 	}
 	return nil
 }
 
-func (x *RunCarry) GetEventParts() int32 {
+func (x *RunState) GetEventSlices() int32 {
 	if x != nil {
-		return x.EventParts
+		return x.EventSlices
 	}
 	return 0
 }
 
-func (x *RunCarry) GetPaused() bool {
+func (x *RunState) GetPaused() bool {
 	if x != nil {
 		return x.Paused
 	}
 	return false
 }
 
-func (x *RunCarry) GetHeld() []string {
+func (x *RunState) GetHeld() []string {
 	if x != nil {
 		return x.Held
 	}
 	return nil
 }
 
-func (x *RunCarry) GetDoom() *Run {
+func (x *RunState) GetAbort() *Run {
 	if x != nil {
-		return x.Doom
+		return x.Abort
 	}
 	return nil
 }
 
-func (x *RunCarry) GetDeadlineAt() *timestamppb.Timestamp {
+func (x *RunState) GetDeadlineAt() *timestamppb.Timestamp {
 	if x != nil {
 		return x.DeadlineAt
 	}
 	return nil
 }
 
-func (x *RunCarry) GetPacked() []byte {
+func (x *RunState) GetPacked() []byte {
 	if x != nil {
 		return x.Packed
 	}
 	return nil
 }
 
-func (x *RunCarry) GetHaltReason() string {
+func (x *RunState) GetHaltReason() string {
 	if x != nil {
 		return x.HaltReason
 	}
 	return ""
 }
 
-func (x *RunCarry) GetSubmittedBy() string {
+func (x *RunState) GetSubmittedBy() string {
 	if x != nil {
 		return x.SubmittedBy
 	}
 	return ""
 }
 
-func (x *RunCarry) GetNextEvent() int64 {
+func (x *RunState) GetNextEvent() int64 {
 	if x != nil {
 		return x.NextEvent
 	}
 	return 0
 }
 
-func (x *RunCarry) GetCancelledBy() string {
+func (x *RunState) GetCancelledBy() string {
 	if x != nil {
 		return x.CancelledBy
 	}
 	return ""
 }
 
-func (x *RunCarry) GetPausedBy() string {
+func (x *RunState) GetPausedBy() string {
 	if x != nil {
 		return x.PausedBy
 	}
 	return ""
 }
 
-func (x *RunCarry) GetHeldBy() map[string]string {
+func (x *RunState) GetHeldBy() map[string]string {
 	if x != nil {
 		return x.HeldBy
 	}
 	return nil
 }
 
-func (x *RunCarry) GetAbandoned() []*AwaitAnswerRequest {
+func (x *RunState) GetAbandoned() []*AwaitAnswerRequest {
 	if x != nil {
 		return x.Abandoned
 	}
 	return nil
 }
 
-func (x *RunCarry) GetApproval() *RunApproval {
+func (x *RunState) GetApproval() *RunApproval {
 	if x != nil {
 		return x.Approval
 	}
@@ -2778,7 +2778,7 @@ func (x *LockAnswer) GetGranted() *Granted {
 // update `retry` of the workflow `Run`.
 type RetryTaskRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Task to put back.
+	// Task to requeue.
 	Task string `protobuf:"bytes,1,opt,name=task,proto3" json:"task,omitempty"`
 	// Who requested the retry, or empty if unknown.
 	By            string `protobuf:"bytes,2,opt,name=by,proto3" json:"by,omitempty"`
@@ -2830,15 +2830,15 @@ func (x *RetryTaskRequest) GetBy() string {
 	return ""
 }
 
-// SaveEventsRequest asks to store a part of a run's events.
+// SaveEventsRequest asks to store a slice of a run's events.
 type SaveEventsRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Run of the events.
 	RunId string `protobuf:"bytes,1,opt,name=run_id,json=runId,proto3" json:"run_id,omitempty"`
 	// Generation of the run.
 	Generation int32 `protobuf:"varint,2,opt,name=generation,proto3" json:"generation,omitempty"`
-	// Number of the part, from 0.
-	Part int32 `protobuf:"varint,3,opt,name=part,proto3" json:"part,omitempty"`
+	// Number of the slice, from 0.
+	Slice int32 `protobuf:"varint,3,opt,name=slice,proto3" json:"slice,omitempty"`
 	// The events.
 	Events []*Event `protobuf:"bytes,4,rep,name=events,proto3" json:"events,omitempty"`
 	// Chain of the run, as in RunInput.
@@ -2891,9 +2891,9 @@ func (x *SaveEventsRequest) GetGeneration() int32 {
 	return 0
 }
 
-func (x *SaveEventsRequest) GetPart() int32 {
+func (x *SaveEventsRequest) GetSlice() int32 {
 	if x != nil {
-		return x.Part
+		return x.Slice
 	}
 	return 0
 }
@@ -2963,8 +2963,8 @@ type EventsResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Events, oldest first; as many as fit in an answer.
 	Events []*Event `protobuf:"bytes,1,rep,name=events,proto3" json:"events,omitempty"`
-	// Number of stored parts before these events.
-	Parts int32 `protobuf:"varint,2,opt,name=parts,proto3" json:"parts,omitempty"`
+	// Number of stored slices before these events.
+	Slices int32 `protobuf:"varint,2,opt,name=slices,proto3" json:"slices,omitempty"`
 	// Whether there are more events; query again with the next offset.
 	More          bool `protobuf:"varint,3,opt,name=more,proto3" json:"more,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -3008,9 +3008,9 @@ func (x *EventsResponse) GetEvents() []*Event {
 	return nil
 }
 
-func (x *EventsResponse) GetParts() int32 {
+func (x *EventsResponse) GetSlices() int32 {
 	if x != nil {
-		return x.Parts
+		return x.Slices
 	}
 	return 0
 }
@@ -3022,8 +3022,8 @@ func (x *EventsResponse) GetMore() bool {
 	return false
 }
 
-// EventPart is a stored part of the events of a run.
-type EventPart struct {
+// EventSlice is a stored slice of the events of a run.
+type EventSlice struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Events, oldest first.
 	Events        []*Event `protobuf:"bytes,1,rep,name=events,proto3" json:"events,omitempty"`
@@ -3031,20 +3031,20 @@ type EventPart struct {
 	sizeCache     protoimpl.SizeCache
 }
 
-func (x *EventPart) Reset() {
-	*x = EventPart{}
+func (x *EventSlice) Reset() {
+	*x = EventSlice{}
 	mi := &file_switchyard_v1_payload_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
 
-func (x *EventPart) String() string {
+func (x *EventSlice) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
 
-func (*EventPart) ProtoMessage() {}
+func (*EventSlice) ProtoMessage() {}
 
-func (x *EventPart) ProtoReflect() protoreflect.Message {
+func (x *EventSlice) ProtoReflect() protoreflect.Message {
 	mi := &file_switchyard_v1_payload_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
@@ -3056,20 +3056,20 @@ func (x *EventPart) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-// Deprecated: Use EventPart.ProtoReflect.Descriptor instead.
-func (*EventPart) Descriptor() ([]byte, []int) {
+// Deprecated: Use EventSlice.ProtoReflect.Descriptor instead.
+func (*EventSlice) Descriptor() ([]byte, []int) {
 	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{36}
 }
 
-func (x *EventPart) GetEvents() []*Event {
+func (x *EventSlice) GetEvents() []*Event {
 	if x != nil {
 		return x.Events
 	}
 	return nil
 }
 
-// LoadCarryRequest asks for a stored part of a RunCarry.
-type LoadCarryRequest struct {
+// LoadStateRequest asks for a stored part of a RunState.
+type LoadStateRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Key of the part.
 	Key           string `protobuf:"bytes,1,opt,name=key,proto3" json:"key,omitempty"`
@@ -3077,20 +3077,20 @@ type LoadCarryRequest struct {
 	sizeCache     protoimpl.SizeCache
 }
 
-func (x *LoadCarryRequest) Reset() {
-	*x = LoadCarryRequest{}
+func (x *LoadStateRequest) Reset() {
+	*x = LoadStateRequest{}
 	mi := &file_switchyard_v1_payload_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
 
-func (x *LoadCarryRequest) String() string {
+func (x *LoadStateRequest) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
 
-func (*LoadCarryRequest) ProtoMessage() {}
+func (*LoadStateRequest) ProtoMessage() {}
 
-func (x *LoadCarryRequest) ProtoReflect() protoreflect.Message {
+func (x *LoadStateRequest) ProtoReflect() protoreflect.Message {
 	mi := &file_switchyard_v1_payload_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
@@ -3102,20 +3102,20 @@ func (x *LoadCarryRequest) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-// Deprecated: Use LoadCarryRequest.ProtoReflect.Descriptor instead.
-func (*LoadCarryRequest) Descriptor() ([]byte, []int) {
+// Deprecated: Use LoadStateRequest.ProtoReflect.Descriptor instead.
+func (*LoadStateRequest) Descriptor() ([]byte, []int) {
 	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{37}
 }
 
-func (x *LoadCarryRequest) GetKey() string {
+func (x *LoadStateRequest) GetKey() string {
 	if x != nil {
 		return x.Key
 	}
 	return ""
 }
 
-// TaskCarry is the state of one task across executions of `Run`.
-type TaskCarry struct {
+// TaskState is the state of one task across executions of `Run`.
+type TaskState struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// State of the task; streams and output are omitted if there is a record.
 	Task *Task `protobuf:"bytes,1,opt,name=task,proto3" json:"task,omitempty"`
@@ -3130,7 +3130,7 @@ type TaskCarry struct {
 	// Whether a person put the task back, so that it may start although the run has halted.
 	Retried bool `protobuf:"varint,6,opt,name=retried,proto3" json:"retried,omitempty"`
 	// Attempts whose outcome was never reported.
-	Unheard []int32 `protobuf:"varint,7,rep,packed,name=unheard,proto3" json:"unheard,omitempty"`
+	Unacknowledged []int32 `protobuf:"varint,7,rep,packed,name=unacknowledged,proto3" json:"unacknowledged,omitempty"`
 	// Node that failed while it ran the newest attempt, or that refused the attempt.
 	AvoidNode string `protobuf:"bytes,8,opt,name=avoid_node,json=avoidNode,proto3" json:"avoid_node,omitempty"`
 	// Number of consecutive refusals by nodes for lack of room.
@@ -3142,27 +3142,27 @@ type TaskCarry struct {
 	// When the task could first start; its deadline counts from then.
 	ReadyAt *timestamppb.Timestamp `protobuf:"bytes,12,opt,name=ready_at,json=readyAt,proto3" json:"ready_at,omitempty"`
 	// Parts of a fanned-out task that FanOut children run, with their newest reports.
-	Parts []*PartReport `protobuf:"bytes,13,rep,name=parts,proto3" json:"parts,omitempty"`
+	Partitions []*PartitionReport `protobuf:"bytes,13,rep,name=partitions,proto3" json:"partitions,omitempty"`
 	// Predetermined outcome of a task that still has a node: state, reason and error; absent if the outcome is open.
-	Doom *Task `protobuf:"bytes,14,opt,name=doom,proto3" json:"doom,omitempty"`
+	PendingEnd *Task `protobuf:"bytes,14,opt,name=pending_end,json=pendingEnd,proto3" json:"pending_end,omitempty"`
 	// Checkpoint that the newest attempt left in the file $SWITCHYARD_CHECKPOINT.
 	Checkpoint *Checkpoint `protobuf:"bytes,15,opt,name=checkpoint,proto3" json:"checkpoint,omitempty"`
-	// Running attempt to adopt; for a batch, only set on its first instance. Absent if nothing of the task is running.
-	HandedOver *HandedOver `protobuf:"bytes,16,opt,name=handed_over,json=handedOver,proto3" json:"handed_over,omitempty"`
+	// Running attempt to reattach; for a batch, only set on its first instance. Absent if nothing of the task is running.
+	DetachedAttempt *DetachedAttempt `protobuf:"bytes,16,opt,name=detached_attempt,json=detachedAttempt,proto3" json:"detached_attempt,omitempty"`
 	// Parts of a large fan-out in earlier generations, whose completed instances are kept.
-	PartsBefore []*PartReport `protobuf:"bytes,17,rep,name=parts_before,json=partsBefore,proto3" json:"parts_before,omitempty"`
+	PreviousPartitions []*PartitionReport `protobuf:"bytes,17,rep,name=previous_partitions,json=previousPartitions,proto3" json:"previous_partitions,omitempty"`
 	// What is known of the instances of a fanned-out task, for automatic batches; absent if nothing.
-	Pace *Pace `protobuf:"bytes,20,opt,name=pace,proto3" json:"pace,omitempty"`
-	// Instances of a large fan-out that a person put back and whose parts are not reopened yet.
-	PutBack []int32 `protobuf:"varint,21,rep,packed,name=put_back,json=putBack,proto3" json:"put_back,omitempty"`
-	// Whether only the instances that were put back run again; all others keep their final states.
+	DurationEstimate *DurationEstimate `protobuf:"bytes,20,opt,name=duration_estimate,json=durationEstimate,proto3" json:"duration_estimate,omitempty"`
+	// Instances of a large fan-out that a person requeued and whose partitions are not reopened yet.
+	Requeued []int32 `protobuf:"varint,21,rep,packed,name=requeued,proto3" json:"requeued,omitempty"`
+	// Whether only the instances that were requeued run again; all others keep their final states.
 	Partial bool `protobuf:"varint,24,opt,name=partial,proto3" json:"partial,omitempty"`
 	// Who suspended the task and why, in one line; empty if it is not suspended.
 	Paused string `protobuf:"bytes,18,opt,name=paused,proto3" json:"paused,omitempty"`
 	// First execution of the child run that the task started and that has not ended; empty if there is none.
 	ChildFirst string `protobuf:"bytes,22,opt,name=child_first,json=childFirst,proto3" json:"child_first,omitempty"`
 	// Keys of the records that lost attempts of earlier generations may have left.
-	Left []string `protobuf:"bytes,23,rep,name=left,proto3" json:"left,omitempty"`
+	LeftRecords []string `protobuf:"bytes,23,rep,name=left_records,json=leftRecords,proto3" json:"left_records,omitempty"`
 	// Name of the task's lock, if an expression determined it.
 	Lock string `protobuf:"bytes,25,opt,name=lock,proto3" json:"lock,omitempty"`
 	// Number of attempts that lost their lease on a live node since an attempt last ended otherwise.
@@ -3173,28 +3173,28 @@ type TaskCarry struct {
 	ApprovalUntil *timestamppb.Timestamp `protobuf:"bytes,28,opt,name=approval_until,json=approvalUntil,proto3" json:"approval_until,omitempty"`
 	// Whether an earlier dispatch started the newest attempt, which runs outside the nodes.
 	Continues bool `protobuf:"varint,29,opt,name=continues,proto3" json:"continues,omitempty"`
-	// How often the task was put back after its end, in this generation.
-	PutBacks int32 `protobuf:"varint,30,opt,name=put_backs,json=putBacks,proto3" json:"put_backs,omitempty"`
+	// How often the task was requeued after its end, in this generation.
+	Requeues int32 `protobuf:"varint,30,opt,name=requeues,proto3" json:"requeues,omitempty"`
 	// Why the long-lived attempt is lost until its node is back, in one line; empty if it is not lost.
 	Away          string `protobuf:"bytes,31,opt,name=away,proto3" json:"away,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
-func (x *TaskCarry) Reset() {
-	*x = TaskCarry{}
+func (x *TaskState) Reset() {
+	*x = TaskState{}
 	mi := &file_switchyard_v1_payload_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
 
-func (x *TaskCarry) String() string {
+func (x *TaskState) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
 
-func (*TaskCarry) ProtoMessage() {}
+func (*TaskState) ProtoMessage() {}
 
-func (x *TaskCarry) ProtoReflect() protoreflect.Message {
+func (x *TaskState) ProtoReflect() protoreflect.Message {
 	mi := &file_switchyard_v1_payload_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
@@ -3206,215 +3206,215 @@ func (x *TaskCarry) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-// Deprecated: Use TaskCarry.ProtoReflect.Descriptor instead.
-func (*TaskCarry) Descriptor() ([]byte, []int) {
+// Deprecated: Use TaskState.ProtoReflect.Descriptor instead.
+func (*TaskState) Descriptor() ([]byte, []int) {
 	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{38}
 }
 
-func (x *TaskCarry) GetTask() *Task {
+func (x *TaskState) GetTask() *Task {
 	if x != nil {
 		return x.Task
 	}
 	return nil
 }
 
-func (x *TaskCarry) GetClaim() int32 {
+func (x *TaskState) GetClaim() int32 {
 	if x != nil {
 		return x.Claim
 	}
 	return 0
 }
 
-func (x *TaskCarry) GetRecord() string {
+func (x *TaskState) GetRecord() string {
 	if x != nil {
 		return x.Record
 	}
 	return ""
 }
 
-func (x *TaskCarry) GetBackoff() bool {
+func (x *TaskState) GetBackoff() bool {
 	if x != nil {
 		return x.Backoff
 	}
 	return false
 }
 
-func (x *TaskCarry) GetFailure() *Task {
+func (x *TaskState) GetFailure() *Task {
 	if x != nil {
 		return x.Failure
 	}
 	return nil
 }
 
-func (x *TaskCarry) GetRetried() bool {
+func (x *TaskState) GetRetried() bool {
 	if x != nil {
 		return x.Retried
 	}
 	return false
 }
 
-func (x *TaskCarry) GetUnheard() []int32 {
+func (x *TaskState) GetUnacknowledged() []int32 {
 	if x != nil {
-		return x.Unheard
+		return x.Unacknowledged
 	}
 	return nil
 }
 
-func (x *TaskCarry) GetAvoidNode() string {
+func (x *TaskState) GetAvoidNode() string {
 	if x != nil {
 		return x.AvoidNode
 	}
 	return ""
 }
 
-func (x *TaskCarry) GetRefusals() int32 {
+func (x *TaskState) GetRefusals() int32 {
 	if x != nil {
 		return x.Refusals
 	}
 	return 0
 }
 
-func (x *TaskCarry) GetExpandedAt() *timestamppb.Timestamp {
+func (x *TaskState) GetExpandedAt() *timestamppb.Timestamp {
 	if x != nil {
 		return x.ExpandedAt
 	}
 	return nil
 }
 
-func (x *TaskCarry) GetItems() *Items {
+func (x *TaskState) GetItems() *Items {
 	if x != nil {
 		return x.Items
 	}
 	return nil
 }
 
-func (x *TaskCarry) GetReadyAt() *timestamppb.Timestamp {
+func (x *TaskState) GetReadyAt() *timestamppb.Timestamp {
 	if x != nil {
 		return x.ReadyAt
 	}
 	return nil
 }
 
-func (x *TaskCarry) GetParts() []*PartReport {
+func (x *TaskState) GetPartitions() []*PartitionReport {
 	if x != nil {
-		return x.Parts
+		return x.Partitions
 	}
 	return nil
 }
 
-func (x *TaskCarry) GetDoom() *Task {
+func (x *TaskState) GetPendingEnd() *Task {
 	if x != nil {
-		return x.Doom
+		return x.PendingEnd
 	}
 	return nil
 }
 
-func (x *TaskCarry) GetCheckpoint() *Checkpoint {
+func (x *TaskState) GetCheckpoint() *Checkpoint {
 	if x != nil {
 		return x.Checkpoint
 	}
 	return nil
 }
 
-func (x *TaskCarry) GetHandedOver() *HandedOver {
+func (x *TaskState) GetDetachedAttempt() *DetachedAttempt {
 	if x != nil {
-		return x.HandedOver
+		return x.DetachedAttempt
 	}
 	return nil
 }
 
-func (x *TaskCarry) GetPartsBefore() []*PartReport {
+func (x *TaskState) GetPreviousPartitions() []*PartitionReport {
 	if x != nil {
-		return x.PartsBefore
+		return x.PreviousPartitions
 	}
 	return nil
 }
 
-func (x *TaskCarry) GetPace() *Pace {
+func (x *TaskState) GetDurationEstimate() *DurationEstimate {
 	if x != nil {
-		return x.Pace
+		return x.DurationEstimate
 	}
 	return nil
 }
 
-func (x *TaskCarry) GetPutBack() []int32 {
+func (x *TaskState) GetRequeued() []int32 {
 	if x != nil {
-		return x.PutBack
+		return x.Requeued
 	}
 	return nil
 }
 
-func (x *TaskCarry) GetPartial() bool {
+func (x *TaskState) GetPartial() bool {
 	if x != nil {
 		return x.Partial
 	}
 	return false
 }
 
-func (x *TaskCarry) GetPaused() string {
+func (x *TaskState) GetPaused() string {
 	if x != nil {
 		return x.Paused
 	}
 	return ""
 }
 
-func (x *TaskCarry) GetChildFirst() string {
+func (x *TaskState) GetChildFirst() string {
 	if x != nil {
 		return x.ChildFirst
 	}
 	return ""
 }
 
-func (x *TaskCarry) GetLeft() []string {
+func (x *TaskState) GetLeftRecords() []string {
 	if x != nil {
-		return x.Left
+		return x.LeftRecords
 	}
 	return nil
 }
 
-func (x *TaskCarry) GetLock() string {
+func (x *TaskState) GetLock() string {
 	if x != nil {
 		return x.Lock
 	}
 	return ""
 }
 
-func (x *TaskCarry) GetLostLeases() int32 {
+func (x *TaskState) GetLostLeases() int32 {
 	if x != nil {
 		return x.LostLeases
 	}
 	return 0
 }
 
-func (x *TaskCarry) GetApprovals() []*ApprovalRecord {
+func (x *TaskState) GetApprovals() []*ApprovalRecord {
 	if x != nil {
 		return x.Approvals
 	}
 	return nil
 }
 
-func (x *TaskCarry) GetApprovalUntil() *timestamppb.Timestamp {
+func (x *TaskState) GetApprovalUntil() *timestamppb.Timestamp {
 	if x != nil {
 		return x.ApprovalUntil
 	}
 	return nil
 }
 
-func (x *TaskCarry) GetContinues() bool {
+func (x *TaskState) GetContinues() bool {
 	if x != nil {
 		return x.Continues
 	}
 	return false
 }
 
-func (x *TaskCarry) GetPutBacks() int32 {
+func (x *TaskState) GetRequeues() int32 {
 	if x != nil {
-		return x.PutBacks
+		return x.Requeues
 	}
 	return 0
 }
 
-func (x *TaskCarry) GetAway() string {
+func (x *TaskState) GetAway() string {
 	if x != nil {
 		return x.Away
 	}
@@ -3485,8 +3485,8 @@ func (x *ApprovalRecord) GetAt() *timestamppb.Timestamp {
 	return nil
 }
 
-// HandedOver is an attempt that keeps running on a node while its run moves from one execution to the next.
-type HandedOver struct {
+// DetachedAttempt is an attempt that keeps running on a node while its run moves from one execution to the next.
+type DetachedAttempt struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Task or instance that represents the attempt in the placement queue.
 	Lead string `protobuf:"bytes,1,opt,name=lead,proto3" json:"lead,omitempty"`
@@ -3500,7 +3500,7 @@ type HandedOver struct {
 	Queue string `protobuf:"bytes,5,opt,name=queue,proto3" json:"queue,omitempty"`
 	// Incarnation of the worker that runs the attempt.
 	Incarnation string `protobuf:"bytes,6,opt,name=incarnation,proto3" json:"incarnation,omitempty"`
-	// When the attempt is guaranteed to have ended unless it was adopted.
+	// When the attempt is guaranteed to have ended unless it was reattached.
 	LeaseUntil *timestamppb.Timestamp `protobuf:"bytes,7,opt,name=lease_until,json=leaseUntil,proto3" json:"lease_until,omitempty"`
 	// Indices of the GPUs of the attempt.
 	Gpus []int32 `protobuf:"varint,8,rep,packed,name=gpus,proto3" json:"gpus,omitempty"`
@@ -3510,20 +3510,20 @@ type HandedOver struct {
 	sizeCache     protoimpl.SizeCache
 }
 
-func (x *HandedOver) Reset() {
-	*x = HandedOver{}
+func (x *DetachedAttempt) Reset() {
+	*x = DetachedAttempt{}
 	mi := &file_switchyard_v1_payload_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
 
-func (x *HandedOver) String() string {
+func (x *DetachedAttempt) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
 
-func (*HandedOver) ProtoMessage() {}
+func (*DetachedAttempt) ProtoMessage() {}
 
-func (x *HandedOver) ProtoReflect() protoreflect.Message {
+func (x *DetachedAttempt) ProtoReflect() protoreflect.Message {
 	mi := &file_switchyard_v1_payload_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
@@ -3535,68 +3535,68 @@ func (x *HandedOver) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-// Deprecated: Use HandedOver.ProtoReflect.Descriptor instead.
-func (*HandedOver) Descriptor() ([]byte, []int) {
+// Deprecated: Use DetachedAttempt.ProtoReflect.Descriptor instead.
+func (*DetachedAttempt) Descriptor() ([]byte, []int) {
 	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{40}
 }
 
-func (x *HandedOver) GetLead() string {
+func (x *DetachedAttempt) GetLead() string {
 	if x != nil {
 		return x.Lead
 	}
 	return ""
 }
 
-func (x *HandedOver) GetClaim() int32 {
+func (x *DetachedAttempt) GetClaim() int32 {
 	if x != nil {
 		return x.Claim
 	}
 	return 0
 }
 
-func (x *HandedOver) GetMembers() []string {
+func (x *DetachedAttempt) GetMembers() []string {
 	if x != nil {
 		return x.Members
 	}
 	return nil
 }
 
-func (x *HandedOver) GetNode() string {
+func (x *DetachedAttempt) GetNode() string {
 	if x != nil {
 		return x.Node
 	}
 	return ""
 }
 
-func (x *HandedOver) GetQueue() string {
+func (x *DetachedAttempt) GetQueue() string {
 	if x != nil {
 		return x.Queue
 	}
 	return ""
 }
 
-func (x *HandedOver) GetIncarnation() string {
+func (x *DetachedAttempt) GetIncarnation() string {
 	if x != nil {
 		return x.Incarnation
 	}
 	return ""
 }
 
-func (x *HandedOver) GetLeaseUntil() *timestamppb.Timestamp {
+func (x *DetachedAttempt) GetLeaseUntil() *timestamppb.Timestamp {
 	if x != nil {
 		return x.LeaseUntil
 	}
 	return nil
 }
 
-func (x *HandedOver) GetGpus() []int32 {
+func (x *DetachedAttempt) GetGpus() []int32 {
 	if x != nil {
 		return x.Gpus
 	}
 	return nil
 }
 
-func (x *HandedOver) GetNumaNode() int32 {
+func (x *DetachedAttempt) GetNumaNode() int32 {
 	if x != nil && x.NumaNode != nil {
 		return *x.NumaNode
 	}
@@ -4115,11 +4115,11 @@ func (x *PrepareRequest) GetChildren() []*ChildRequest {
 // ChildRequest asks for the input with which to start one child workflow.
 type ChildRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Run of a task of type "run"; absent for a part of a fan-out.
+	// Run of a task of type "run"; absent for a partition of a fan-out.
 	Run *ChildRunRequest `protobuf:"bytes,1,opt,name=run,proto3" json:"run,omitempty"`
-	// Id of the part's workflow.
+	// Id of the partition's workflow.
 	Id string `protobuf:"bytes,2,opt,name=id,proto3" json:"id,omitempty"`
-	// Input of the part's workflow.
+	// Input of the partition's workflow.
 	Input         *RunInput `protobuf:"bytes,3,opt,name=input,proto3" json:"input,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -4449,10 +4449,10 @@ func (x *PreparedChild) GetError() string {
 	return ""
 }
 
-// AwaitRunsRequest waits for the ends of runs and parts.
+// AwaitRunsRequest waits for the ends of runs and partitions.
 type AwaitRunsRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Runs and parts to wait for.
+	// Runs and partitions to wait for.
 	Runs          []*AwaitedRun `protobuf:"bytes,1,rep,name=runs,proto3" json:"runs,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -4495,10 +4495,10 @@ func (x *AwaitRunsRequest) GetRuns() []*AwaitedRun {
 	return nil
 }
 
-// AwaitedRun is a run, or a part of one.
+// AwaitedRun is a run, or a partition of its fan-outs.
 type AwaitedRun struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Workflow of the run or part.
+	// Workflow of the run or partition.
 	WorkflowId string `protobuf:"bytes,1,opt,name=workflow_id,json=workflowId,proto3" json:"workflow_id,omitempty"`
 	// First execution of that workflow. A later run with the same name is a different run. Empty means the newest.
 	First string `protobuf:"bytes,2,opt,name=first,proto3" json:"first,omitempty"`
@@ -5629,12 +5629,12 @@ type CollectRequest struct {
 	Generation int32 `protobuf:"varint,2,opt,name=generation,proto3" json:"generation,omitempty"`
 	// Fanned-out task.
 	Task string `protobuf:"bytes,3,opt,name=task,proto3" json:"task,omitempty"`
-	// First instance of the list: 0, or the first of a part.
+	// First instance of the list: 0, or the first of a partition.
 	From int32 `protobuf:"varint,4,opt,name=from,proto3" json:"from,omitempty"`
 	// Instances to collect, in order.
 	Items []*CollectItem `protobuf:"bytes,5,rep,name=items,proto3" json:"items,omitempty"`
-	// Lists of parts to concatenate, in order, instead of instances. A list without a key stands for empty outputs.
-	Parts []*CollectPart `protobuf:"bytes,6,rep,name=parts,proto3" json:"parts,omitempty"`
+	// Lists of partitions to concatenate, in order, instead of instances. A list without a key stands for empty outputs.
+	Partitions []*CollectPartition `protobuf:"bytes,6,rep,name=partitions,proto3" json:"partitions,omitempty"`
 	// Whether to store the list even if it is small.
 	Stored bool `protobuf:"varint,7,opt,name=stored,proto3" json:"stored,omitempty"`
 	// Chain of the run, as in RunInput.
@@ -5708,9 +5708,9 @@ func (x *CollectRequest) GetItems() []*CollectItem {
 	return nil
 }
 
-func (x *CollectRequest) GetParts() []*CollectPart {
+func (x *CollectRequest) GetPartitions() []*CollectPartition {
 	if x != nil {
-		return x.Parts
+		return x.Partitions
 	}
 	return nil
 }
@@ -5793,8 +5793,8 @@ func (x *CollectItem) GetRecord() string {
 	return ""
 }
 
-// CollectPart is the list of outputs of a part.
-type CollectPart struct {
+// CollectPartition is the list of outputs of a partition.
+type CollectPartition struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Key of the list in the store, or empty if there is none.
 	Key string `protobuf:"bytes,1,opt,name=key,proto3" json:"key,omitempty"`
@@ -5806,20 +5806,20 @@ type CollectPart struct {
 	sizeCache     protoimpl.SizeCache
 }
 
-func (x *CollectPart) Reset() {
-	*x = CollectPart{}
+func (x *CollectPartition) Reset() {
+	*x = CollectPartition{}
 	mi := &file_switchyard_v1_payload_proto_msgTypes[70]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
 
-func (x *CollectPart) String() string {
+func (x *CollectPartition) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
 
-func (*CollectPart) ProtoMessage() {}
+func (*CollectPartition) ProtoMessage() {}
 
-func (x *CollectPart) ProtoReflect() protoreflect.Message {
+func (x *CollectPartition) ProtoReflect() protoreflect.Message {
 	mi := &file_switchyard_v1_payload_proto_msgTypes[70]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
@@ -5831,26 +5831,26 @@ func (x *CollectPart) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-// Deprecated: Use CollectPart.ProtoReflect.Descriptor instead.
-func (*CollectPart) Descriptor() ([]byte, []int) {
+// Deprecated: Use CollectPartition.ProtoReflect.Descriptor instead.
+func (*CollectPartition) Descriptor() ([]byte, []int) {
 	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{70}
 }
 
-func (x *CollectPart) GetKey() string {
+func (x *CollectPartition) GetKey() string {
 	if x != nil {
 		return x.Key
 	}
 	return ""
 }
 
-func (x *CollectPart) GetCount() int32 {
+func (x *CollectPartition) GetCount() int32 {
 	if x != nil {
 		return x.Count
 	}
 	return 0
 }
 
-func (x *CollectPart) GetState() string {
+func (x *CollectPartition) GetState() string {
 	if x != nil {
 		return x.State
 	}
@@ -5869,7 +5869,7 @@ type PlaceRequest struct {
 	// Placement queue whose answer the run processed last; empty if none has answered yet.
 	Epoch string `protobuf:"bytes,4,opt,name=epoch,proto3" json:"epoch,omitempty"`
 	// Number of the last answer that the run processed. The queue repeats what later, lost answers contained.
-	Heard int64 `protobuf:"varint,5,opt,name=heard,proto3" json:"heard,omitempty"`
+	Acknowledged int64 `protobuf:"varint,5,opt,name=acknowledged,proto3" json:"acknowledged,omitempty"`
 	// Chain of the run; see ExecuteRequest. The queue drops requests of executions that a reset terminated.
 	Chain         string `protobuf:"bytes,6,opt,name=chain,proto3" json:"chain,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -5934,9 +5934,9 @@ func (x *PlaceRequest) GetEpoch() string {
 	return ""
 }
 
-func (x *PlaceRequest) GetHeard() int64 {
+func (x *PlaceRequest) GetAcknowledged() int64 {
 	if x != nil {
-		return x.Heard
+		return x.Acknowledged
 	}
 	return 0
 }
@@ -6607,7 +6607,7 @@ type ExecuteRequest struct {
 	NumaNode *int32 `protobuf:"varint,18,opt,name=numa_node,json=numaNode,proto3,oneof" json:"numa_node,omitempty"`
 	// Attempts whose outcome was never reported, including this one if it was dispatched before. One of them may have
 	// completed and left its record.
-	Unheard []int32 `protobuf:"varint,19,rep,packed,name=unheard,proto3" json:"unheard,omitempty"`
+	Unacknowledged []int32 `protobuf:"varint,19,rep,packed,name=unacknowledged,proto3" json:"unacknowledged,omitempty"`
 	// Number of the instance, from 0; absent if the task is not fanned out. `task` does not include this number.
 	Index *int32 `protobuf:"varint,20,opt,name=index,proto3,oneof" json:"index,omitempty"`
 	// Number of instances of the task; 0 if it is not fanned out.
@@ -6630,19 +6630,19 @@ type ExecuteRequest struct {
 	// if there is none.
 	Items string `protobuf:"bytes,29,opt,name=items,proto3" json:"items,omitempty"`
 	// Instances to run one after the other; empty for the single instance of the request itself. For a batch, the index,
-	// attempt, claim and unheard of the request are those of the first instance.
+	// attempt, claim and unacknowledged of the request are those of the first instance.
 	Batch []*Member `protobuf:"bytes,28,rep,name=batch,proto3" json:"batch,omitempty"`
 	// Whether the attempt is already running on this node for an earlier execution of the run, and the node now answers
 	// to this request. The fields that describe the work are omitted.
-	Adopt bool `protobuf:"varint,30,opt,name=adopt,proto3" json:"adopt,omitempty"`
-	// Whether to stop the attempt that is adopted.
+	Reattach bool `protobuf:"varint,30,opt,name=reattach,proto3" json:"reattach,omitempty"`
+	// Whether to stop the attempt that is reattached.
 	Stop bool `protobuf:"varint,31,opt,name=stop,proto3" json:"stop,omitempty"`
 	// Lines with which the log of the attempt starts.
 	Notices []string `protobuf:"bytes,32,rep,name=notices,proto3" json:"notices,omitempty"`
 	// Chain of the run, as in RunInput.
 	Chain string `protobuf:"bytes,34,opt,name=chain,proto3" json:"chain,omitempty"`
-	// See TaskCarry.left; for a task or instance that is dispatched alone.
-	Left []string `protobuf:"bytes,35,rep,name=left,proto3" json:"left,omitempty"`
+	// See TaskState.left_records; for a task or instance that is dispatched alone.
+	LeftRecords []string `protobuf:"bytes,35,rep,name=left_records,json=leftRecords,proto3" json:"left_records,omitempty"`
 	// Execution of the workflow that sends the request. If it differs from the activity's own, the activity was scheduled
 	// before a reset and works for the chain that the reset started.
 	Execution string `protobuf:"bytes,36,opt,name=execution,proto3" json:"execution,omitempty"`
@@ -6652,8 +6652,8 @@ type ExecuteRequest struct {
 	SecretEnv map[string]string `protobuf:"bytes,38,rep,name=secret_env,json=secretEnv,proto3" json:"secret_env,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	// Whether an earlier dispatch started the attempt, which runs outside its lost node and is to be continued.
 	Continues bool `protobuf:"varint,39,opt,name=continues,proto3" json:"continues,omitempty"`
-	// See TaskCarry.put_backs. The attempts of a task that was put back reuse the numbers of earlier attempts.
-	PutBacks      int32 `protobuf:"varint,40,opt,name=put_backs,json=putBacks,proto3" json:"put_backs,omitempty"`
+	// See TaskState.requeues. The attempts of a task that was requeued reuse the numbers of earlier attempts.
+	Requeues      int32 `protobuf:"varint,40,opt,name=requeues,proto3" json:"requeues,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -6814,9 +6814,9 @@ func (x *ExecuteRequest) GetNumaNode() int32 {
 	return 0
 }
 
-func (x *ExecuteRequest) GetUnheard() []int32 {
+func (x *ExecuteRequest) GetUnacknowledged() []int32 {
 	if x != nil {
-		return x.Unheard
+		return x.Unacknowledged
 	}
 	return nil
 }
@@ -6898,9 +6898,9 @@ func (x *ExecuteRequest) GetBatch() []*Member {
 	return nil
 }
 
-func (x *ExecuteRequest) GetAdopt() bool {
+func (x *ExecuteRequest) GetReattach() bool {
 	if x != nil {
-		return x.Adopt
+		return x.Reattach
 	}
 	return false
 }
@@ -6926,9 +6926,9 @@ func (x *ExecuteRequest) GetChain() string {
 	return ""
 }
 
-func (x *ExecuteRequest) GetLeft() []string {
+func (x *ExecuteRequest) GetLeftRecords() []string {
 	if x != nil {
-		return x.Left
+		return x.LeftRecords
 	}
 	return nil
 }
@@ -6961,9 +6961,9 @@ func (x *ExecuteRequest) GetContinues() bool {
 	return false
 }
 
-func (x *ExecuteRequest) GetPutBacks() int32 {
+func (x *ExecuteRequest) GetRequeues() int32 {
 	if x != nil {
-		return x.PutBacks
+		return x.Requeues
 	}
 	return 0
 }
@@ -7261,14 +7261,14 @@ type Member struct {
 	Attempt int32 `protobuf:"varint,2,opt,name=attempt,proto3" json:"attempt,omitempty"`
 	// Number of the dispatch.
 	Claim int32 `protobuf:"varint,3,opt,name=claim,proto3" json:"claim,omitempty"`
-	// See ExecuteRequest.unheard.
-	Unheard []int32 `protobuf:"varint,4,rep,packed,name=unheard,proto3" json:"unheard,omitempty"`
+	// See ExecuteRequest.unacknowledged.
+	Unacknowledged []int32 `protobuf:"varint,4,rep,packed,name=unacknowledged,proto3" json:"unacknowledged,omitempty"`
 	// See ExecuteRequest.item.
 	Item *structpb.Value `protobuf:"bytes,5,opt,name=item,proto3" json:"item,omitempty"`
 	// See ExecuteRequest.checkpoint.
 	Checkpoint *Checkpoint `protobuf:"bytes,6,opt,name=checkpoint,proto3" json:"checkpoint,omitempty"`
-	// See TaskCarry.left.
-	Left          []string `protobuf:"bytes,7,rep,name=left,proto3" json:"left,omitempty"`
+	// See TaskState.left_records.
+	LeftRecords   []string `protobuf:"bytes,7,rep,name=left_records,json=leftRecords,proto3" json:"left_records,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -7324,9 +7324,9 @@ func (x *Member) GetClaim() int32 {
 	return 0
 }
 
-func (x *Member) GetUnheard() []int32 {
+func (x *Member) GetUnacknowledged() []int32 {
 	if x != nil {
-		return x.Unheard
+		return x.Unacknowledged
 	}
 	return nil
 }
@@ -7345,9 +7345,9 @@ func (x *Member) GetCheckpoint() *Checkpoint {
 	return nil
 }
 
-func (x *Member) GetLeft() []string {
+func (x *Member) GetLeftRecords() []string {
 	if x != nil {
-		return x.Left
+		return x.LeftRecords
 	}
 	return nil
 }
@@ -7493,7 +7493,7 @@ func (x *ParentOutput) GetFanOut() *FanOutView {
 type ExecuteResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Outcome: completed, failed, killed_oom, cancelled, or moved (nothing ran, and the task must be placed again).
-	// "detached" is not an end: the attempt continues, and another request adopts it. "lost" answers such a request if
+	// "detached" is not an end: the attempt continues, and another request reattaches it. "lost" answers such a request if
 	// the node does not know the attempt.
 	State string `protobuf:"bytes,1,opt,name=state,proto3" json:"state,omitempty"`
 	// Reason code: "exit_code", "signal", "timeout", "start_failed", "output", "no_room", ...
@@ -7966,11 +7966,11 @@ type StatusResponse struct {
 	// Total number of tasks of the run.
 	TaskCount int32 `protobuf:"varint,6,opt,name=task_count,json=taskCount,proto3" json:"task_count,omitempty"`
 	// Parts of fanned-out tasks that FanOut children run; only in the final status, and in an answer from revision 0 on.
-	Parts []*PartReport `protobuf:"bytes,7,rep,name=parts,proto3" json:"parts,omitempty"`
+	Partitions []*PartitionReport `protobuf:"bytes,7,rep,name=partitions,proto3" json:"partitions,omitempty"`
 	// Items of `foreach` lists that were evaluated, by task; only in the final status.
 	Items map[string]*Items `protobuf:"bytes,8,rep,name=items,proto3" json:"items,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
-	// Number of stored parts of the events; only in the final status.
-	EventParts int32 `protobuf:"varint,9,opt,name=event_parts,json=eventParts,proto3" json:"event_parts,omitempty"`
+	// Number of stored slices of the events; only in the final status.
+	EventSlices int32 `protobuf:"varint,9,opt,name=event_slices,json=eventSlices,proto3" json:"event_slices,omitempty"`
 	// Number of the next event; only in the final status.
 	NextEvent int64 `protobuf:"varint,11,opt,name=next_event,json=nextEvent,proto3" json:"next_event,omitempty"`
 	// Chain of the run, as in RunInput.
@@ -8054,9 +8054,9 @@ func (x *StatusResponse) GetTaskCount() int32 {
 	return 0
 }
 
-func (x *StatusResponse) GetParts() []*PartReport {
+func (x *StatusResponse) GetPartitions() []*PartitionReport {
 	if x != nil {
-		return x.Parts
+		return x.Partitions
 	}
 	return nil
 }
@@ -8068,9 +8068,9 @@ func (x *StatusResponse) GetItems() map[string]*Items {
 	return nil
 }
 
-func (x *StatusResponse) GetEventParts() int32 {
+func (x *StatusResponse) GetEventSlices() int32 {
 	if x != nil {
-		return x.EventParts
+		return x.EventSlices
 	}
 	return 0
 }
@@ -8160,27 +8160,27 @@ func (x *NodeInput) GetRecord() *NodeRecord {
 	return nil
 }
 
-// OwnerInput is the input of the workflow `Owner`.
-type OwnerInput struct {
+// LeaderInput is the input of the workflow `Leader`.
+type LeaderInput struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
-func (x *OwnerInput) Reset() {
-	*x = OwnerInput{}
+func (x *LeaderInput) Reset() {
+	*x = LeaderInput{}
 	mi := &file_switchyard_v1_payload_proto_msgTypes[93]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
 
-func (x *OwnerInput) String() string {
+func (x *LeaderInput) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
 
-func (*OwnerInput) ProtoMessage() {}
+func (*LeaderInput) ProtoMessage() {}
 
-func (x *OwnerInput) ProtoReflect() protoreflect.Message {
+func (x *LeaderInput) ProtoReflect() protoreflect.Message {
 	mi := &file_switchyard_v1_payload_proto_msgTypes[93]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
@@ -8192,49 +8192,49 @@ func (x *OwnerInput) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-// Deprecated: Use OwnerInput.ProtoReflect.Descriptor instead.
-func (*OwnerInput) Descriptor() ([]byte, []int) {
+// Deprecated: Use LeaderInput.ProtoReflect.Descriptor instead.
+func (*LeaderInput) Descriptor() ([]byte, []int) {
 	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{93}
 }
 
-// OwnerBeat is the heartbeat detail of the activity `Own`.
-type OwnerBeat struct {
+// LeaderHeartbeat is the heartbeat detail of the activity `Lead`.
+type LeaderHeartbeat struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Identity of the process that owns the placement queue.
+	// Identity of the process that leads the placement queue.
 	Identity string `protobuf:"bytes,1,opt,name=identity,proto3" json:"identity,omitempty"`
-	// Epoch of the owner's placement queue.
+	// Epoch of the leader's placement queue.
 	Epoch string `protobuf:"bytes,2,opt,name=epoch,proto3" json:"epoch,omitempty"`
-	// When the process became the owner.
+	// When the process became the leader.
 	Since *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=since,proto3" json:"since,omitempty"`
 	// Until when benched nodes get nothing, by name; see Node.benched_until.
 	Benched map[string]*timestamppb.Timestamp `protobuf:"bytes,4,rep,name=benched,proto3" json:"benched,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
-	// Identity of the owner's store. Only nodes with the same store get tasks.
+	// Identity of the leader's store. Only nodes with the same store get tasks.
 	Store string `protobuf:"bytes,5,opt,name=store,proto3" json:"store,omitempty"`
 	// Whether the store ends with the process, as for `run`, and is therefore not the fleet's store.
 	PrivateStore bool `protobuf:"varint,6,opt,name=private_store,json=privateStore,proto3" json:"private_store,omitempty"`
-	// Machine of the owner, if the owner holds the machine's owner lock: another process on that machine that gets the
-	// lock thereby knows that the owner is dead. Empty if it does not hold the lock.
+	// Machine of the leader, if the leader holds the machine's leader lock: another process on that machine that gets the
+	// lock thereby knows that the leader is dead. Empty if it does not hold the lock.
 	Machine string `protobuf:"bytes,7,opt,name=machine,proto3" json:"machine,omitempty"`
-	// Number of dispatches that nodes did not pick up or did not start since this process became the owner, by name.
+	// Number of dispatches that nodes did not pick up or did not start since this process became the leader, by name.
 	Suspicions    map[string]int32 `protobuf:"bytes,8,rep,name=suspicions,proto3" json:"suspicions,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"varint,2,opt,name=value"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
-func (x *OwnerBeat) Reset() {
-	*x = OwnerBeat{}
+func (x *LeaderHeartbeat) Reset() {
+	*x = LeaderHeartbeat{}
 	mi := &file_switchyard_v1_payload_proto_msgTypes[94]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
 
-func (x *OwnerBeat) String() string {
+func (x *LeaderHeartbeat) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
 
-func (*OwnerBeat) ProtoMessage() {}
+func (*LeaderHeartbeat) ProtoMessage() {}
 
-func (x *OwnerBeat) ProtoReflect() protoreflect.Message {
+func (x *LeaderHeartbeat) ProtoReflect() protoreflect.Message {
 	mi := &file_switchyard_v1_payload_proto_msgTypes[94]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
@@ -8246,61 +8246,61 @@ func (x *OwnerBeat) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-// Deprecated: Use OwnerBeat.ProtoReflect.Descriptor instead.
-func (*OwnerBeat) Descriptor() ([]byte, []int) {
+// Deprecated: Use LeaderHeartbeat.ProtoReflect.Descriptor instead.
+func (*LeaderHeartbeat) Descriptor() ([]byte, []int) {
 	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{94}
 }
 
-func (x *OwnerBeat) GetIdentity() string {
+func (x *LeaderHeartbeat) GetIdentity() string {
 	if x != nil {
 		return x.Identity
 	}
 	return ""
 }
 
-func (x *OwnerBeat) GetEpoch() string {
+func (x *LeaderHeartbeat) GetEpoch() string {
 	if x != nil {
 		return x.Epoch
 	}
 	return ""
 }
 
-func (x *OwnerBeat) GetSince() *timestamppb.Timestamp {
+func (x *LeaderHeartbeat) GetSince() *timestamppb.Timestamp {
 	if x != nil {
 		return x.Since
 	}
 	return nil
 }
 
-func (x *OwnerBeat) GetBenched() map[string]*timestamppb.Timestamp {
+func (x *LeaderHeartbeat) GetBenched() map[string]*timestamppb.Timestamp {
 	if x != nil {
 		return x.Benched
 	}
 	return nil
 }
 
-func (x *OwnerBeat) GetStore() string {
+func (x *LeaderHeartbeat) GetStore() string {
 	if x != nil {
 		return x.Store
 	}
 	return ""
 }
 
-func (x *OwnerBeat) GetPrivateStore() bool {
+func (x *LeaderHeartbeat) GetPrivateStore() bool {
 	if x != nil {
 		return x.PrivateStore
 	}
 	return false
 }
 
-func (x *OwnerBeat) GetMachine() string {
+func (x *LeaderHeartbeat) GetMachine() string {
 	if x != nil {
 		return x.Machine
 	}
 	return ""
 }
 
-func (x *OwnerBeat) GetSuspicions() map[string]int32 {
+func (x *LeaderHeartbeat) GetSuspicions() map[string]int32 {
 	if x != nil {
 		return x.Suspicions
 	}
@@ -8458,7 +8458,7 @@ var File_switchyard_v1_payload_proto protoreflect.FileDescriptor
 
 const file_switchyard_v1_payload_proto_rawDesc = "" +
 	"\n" +
-	"\x1bswitchyard/v1/payload.proto\x12\rswitchyard.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1eswitchyard/v1/definition.proto\x1a\x18switchyard/v1/node.proto\x1a\x17switchyard/v1/run.proto\"\xbc\a\n" +
+	"\x1bswitchyard/v1/payload.proto\x12\rswitchyard.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1eswitchyard/v1/definition.proto\x1a\x18switchyard/v1/node.proto\x1a\x17switchyard/v1/run.proto\"\xcb\a\n" +
 	"\bRunInput\x129\n" +
 	"\n" +
 	"definition\x18\x01 \x01(\v2\x19.switchyard.v1.DefinitionR\n" +
@@ -8468,13 +8468,13 @@ const file_switchyard_v1_payload_proto_rawDesc = "" +
 	"references\x18\x03 \x03(\v2'.switchyard.v1.RunInput.ReferencesEntryR\n" +
 	"references\x123\n" +
 	"\aoptions\x18\x04 \x01(\v2\x19.switchyard.v1.RunOptionsR\aoptions\x12-\n" +
-	"\x05carry\x18\x05 \x01(\v2\x17.switchyard.v1.RunCarryR\x05carry\x12\x1e\n" +
+	"\x05state\x18\x05 \x01(\v2\x17.switchyard.v1.RunStateR\x05state\x12\x1e\n" +
 	"\n" +
 	"generation\x18\x06 \x01(\x05R\n" +
 	"generation\x12\x14\n" +
 	"\x05retry\x18\a \x03(\tR\x05retry\x12*\n" +
-	"\x05again\x18\b \x01(\v2\x14.switchyard.v1.AgainR\x05again\x12'\n" +
-	"\x04part\x18\t \x01(\v2\x13.switchyard.v1.PartR\x04part\x12\x1d\n" +
+	"\x05rerun\x18\b \x01(\v2\x14.switchyard.v1.RerunR\x05rerun\x126\n" +
+	"\tpartition\x18\t \x01(\v2\x18.switchyard.v1.PartitionR\tpartition\x12\x1d\n" +
 	"\n" +
 	"parent_run\x18\n" +
 	" \x01(\tR\tparentRun\x12\x1f\n" +
@@ -8513,11 +8513,11 @@ const file_switchyard_v1_payload_proto_rawDesc = "" +
 	"\bdecision\x18\x01 \x01(\v2\x17.switchyard.v1.DecisionR\bdecision\"*\n" +
 	"\x0eVerifyResponse\x12\x18\n" +
 	"\arefused\x18\x01 \x01(\tR\arefused\"M\n" +
-	"\x05Again\x12\x16\n" +
+	"\x05Rerun\x12\x16\n" +
 	"\x06failed\x18\x01 \x01(\bR\x06failed\x12\x12\n" +
 	"\x04from\x18\x02 \x03(\tR\x04from\x12\x18\n" +
-	"\askipped\x18\x03 \x01(\bR\askipped\"\xc6\x05\n" +
-	"\x04Part\x12\x15\n" +
+	"\askipped\x18\x03 \x01(\bR\askipped\"\xf9\x05\n" +
+	"\tPartition\x12\x15\n" +
 	"\x06run_id\x18\x01 \x01(\tR\x05runId\x12\x1e\n" +
 	"\n" +
 	"generation\x18\x02 \x01(\x05R\n" +
@@ -8530,13 +8530,13 @@ const file_switchyard_v1_payload_proto_rawDesc = "" +
 	"\vconcurrency\x18\b \x01(\x05R\vconcurrency\x12!\n" +
 	"\fmax_failures\x18\t \x01(\x05R\vmaxFailures\x125\n" +
 	"\aparents\x18\n" +
-	" \x03(\v2\x1b.switchyard.v1.ParentOutputR\aparents\x124\n" +
-	"\x05views\x18\v \x03(\v2\x1e.switchyard.v1.Part.ViewsEntryR\x05views\x12/\n" +
+	" \x03(\v2\x1b.switchyard.v1.ParentOutputR\aparents\x129\n" +
+	"\x05views\x18\v \x03(\v2#.switchyard.v1.Partition.ViewsEntryR\x05views\x12/\n" +
 	"\acontext\x18\f \x01(\v2\x15.switchyard.v1.SharedR\acontext\x12\x16\n" +
 	"\x06paused\x18\r \x01(\bR\x06paused\x12\x14\n" +
-	"\x05claim\x18\x0e \x01(\x05R\x05claim\x12\x16\n" +
-	"\x06before\x18\x0f \x01(\tR\x06before\x12'\n" +
-	"\x04pace\x18\x10 \x01(\v2\x13.switchyard.v1.PaceR\x04pace\x12\x1f\n" +
+	"\x05claim\x18\x0e \x01(\x05R\x05claim\x12\x1a\n" +
+	"\bprevious\x18\x0f \x01(\tR\bprevious\x12L\n" +
+	"\x11duration_estimate\x18\x10 \x01(\v2\x1f.switchyard.v1.DurationEstimateR\x10durationEstimate\x12\x1f\n" +
 	"\vhalt_reason\x18\x11 \x01(\tR\n" +
 	"haltReason\x12\x14\n" +
 	"\x05chain\x18\x12 \x01(\tR\x05chain\x12/\n" +
@@ -8544,11 +8544,11 @@ const file_switchyard_v1_payload_proto_rawDesc = "" +
 	"\n" +
 	"ViewsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12/\n" +
-	"\x05value\x18\x02 \x01(\v2\x19.switchyard.v1.ParentViewR\x05value:\x028\x01\"S\n" +
-	"\x04Pace\x125\n" +
+	"\x05value\x18\x02 \x01(\v2\x19.switchyard.v1.ParentViewR\x05value:\x028\x01\"_\n" +
+	"\x10DurationEstimate\x125\n" +
 	"\binstance\x18\x01 \x01(\v2\x19.google.protobuf.DurationR\binstance\x12\x14\n" +
-	"\x05batch\x18\x02 \x01(\x05R\x05batch\"\xad\x01\n" +
-	"\tPartOrder\x12\x16\n" +
+	"\x05batch\x18\x02 \x01(\x05R\x05batch\"\xb2\x01\n" +
+	"\x0ePartitionOrder\x12\x16\n" +
 	"\x06cancel\x18\x01 \x01(\bR\x06cancel\x12\x12\n" +
 	"\x04halt\x18\x02 \x01(\bR\x04halt\x12\x16\n" +
 	"\x06paused\x18\x03 \x01(\bR\x06paused\x12\x16\n" +
@@ -8572,13 +8572,12 @@ const file_switchyard_v1_payload_proto_rawDesc = "" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"I\n" +
 	"\x06Shared\x12-\n" +
 	"\x05value\x18\x01 \x01(\v2\x17.google.protobuf.StructR\x05value\x12\x10\n" +
-	"\x03key\x18\x02 \x01(\tR\x03key\"\xab\x04\n" +
-	"\n" +
-	"PartReport\x12\x12\n" +
+	"\x03key\x18\x02 \x01(\tR\x03key\"\xda\x04\n" +
+	"\x0fPartitionReport\x12\x12\n" +
 	"\x04task\x18\x01 \x01(\tR\x04task\x12\x12\n" +
 	"\x04from\x18\x02 \x01(\x05R\x04from\x12\x1a\n" +
-	"\brevision\x18\x03 \x01(\x03R\brevision\x12=\n" +
-	"\x06counts\x18\x04 \x03(\v2%.switchyard.v1.PartReport.CountsEntryR\x06counts\x12\x12\n" +
+	"\brevision\x18\x03 \x01(\x03R\brevision\x12B\n" +
+	"\x06counts\x18\x04 \x03(\v2*.switchyard.v1.PartitionReport.CountsEntryR\x06counts\x12\x12\n" +
 	"\x04over\x18\x05 \x01(\bR\x04over\x12\x18\n" +
 	"\afailure\x18\x06 \x01(\tR\afailure\x12\x1b\n" +
 	"\texit_code\x18\a \x01(\x05R\bexitCode\x12\x18\n" +
@@ -8589,8 +8588,8 @@ const file_switchyard_v1_payload_proto_rawDesc = "" +
 	"\x04slot\x18\v \x01(\x05R\x04slot\x12\x1e\n" +
 	"\n" +
 	"generation\x18\f \x01(\x05R\n" +
-	"generation\x12'\n" +
-	"\x04pace\x18\r \x01(\v2\x13.switchyard.v1.PaceR\x04pace\x12\x14\n" +
+	"generation\x12L\n" +
+	"\x11duration_estimate\x18\r \x01(\v2\x1f.switchyard.v1.DurationEstimateR\x10durationEstimate\x12\x14\n" +
 	"\x05first\x18\x0e \x01(\tR\x05first\x12\x14\n" +
 	"\x05chain\x18\x0f \x01(\tR\x05chain\x12\x14\n" +
 	"\x05nodes\x18\x10 \x03(\tR\x05nodes\x1a9\n" +
@@ -8614,22 +8613,21 @@ const file_switchyard_v1_payload_proto_rawDesc = "" +
 	"RunOptions\x12F\n" +
 	"\x11placement_timeout\x18\x01 \x01(\v2\x19.google.protobuf.DurationR\x10placementTimeout\x12F\n" +
 	"\x11heartbeat_timeout\x18\x02 \x01(\v2\x19.google.protobuf.DurationR\x10heartbeatTimeout\x12@\n" +
-	"\x0epickup_timeout\x18\x03 \x01(\v2\x19.google.protobuf.DurationR\rpickupTimeout\"\xdc\a\n" +
-	"\bRunCarry\x129\n" +
+	"\x0epickup_timeout\x18\x03 \x01(\v2\x19.google.protobuf.DurationR\rpickupTimeout\"\xe0\a\n" +
+	"\bRunState\x129\n" +
 	"\n" +
 	"created_at\x18\x01 \x01(\v2\x1a.google.protobuf.TimestampR\tcreatedAt\x128\n" +
-	"\x05tasks\x18\x02 \x03(\v2\".switchyard.v1.RunCarry.TasksEntryR\x05tasks\x121\n" +
+	"\x05tasks\x18\x02 \x03(\v2\".switchyard.v1.RunState.TasksEntryR\x05tasks\x121\n" +
 	"\acontext\x18\x03 \x01(\v2\x17.google.protobuf.StructR\acontext\x12#\n" +
 	"\rfirst_failure\x18\x04 \x01(\tR\ffirstFailure\x12\x1c\n" +
 	"\tcancelled\x18\x05 \x01(\bR\tcancelled\x12\x1a\n" +
 	"\brevision\x18\x06 \x01(\x03R\brevision\x12\x16\n" +
-	"\x06stored\x18\a \x03(\tR\x06stored\x12\x1f\n" +
-	"\vevent_parts\x18\b \x01(\x05R\n" +
-	"eventParts\x12\x16\n" +
+	"\x06stored\x18\a \x03(\tR\x06stored\x12!\n" +
+	"\fevent_slices\x18\b \x01(\x05R\veventSlices\x12\x16\n" +
 	"\x06paused\x18\t \x01(\bR\x06paused\x12\x12\n" +
 	"\x04held\x18\n" +
-	" \x03(\tR\x04held\x12&\n" +
-	"\x04doom\x18\v \x01(\v2\x12.switchyard.v1.RunR\x04doom\x12;\n" +
+	" \x03(\tR\x04held\x12(\n" +
+	"\x05abort\x18\v \x01(\v2\x12.switchyard.v1.RunR\x05abort\x12;\n" +
 	"\vdeadline_at\x18\f \x01(\v2\x1a.google.protobuf.TimestampR\n" +
 	"deadlineAt\x12\x16\n" +
 	"\x06packed\x18\r \x01(\fR\x06packed\x12\x1f\n" +
@@ -8640,13 +8638,13 @@ const file_switchyard_v1_payload_proto_rawDesc = "" +
 	"next_event\x18\x10 \x01(\x03R\tnextEvent\x12!\n" +
 	"\fcancelled_by\x18\x11 \x01(\tR\vcancelledBy\x12\x1b\n" +
 	"\tpaused_by\x18\x12 \x01(\tR\bpausedBy\x12<\n" +
-	"\aheld_by\x18\x13 \x03(\v2#.switchyard.v1.RunCarry.HeldByEntryR\x06heldBy\x12?\n" +
+	"\aheld_by\x18\x13 \x03(\v2#.switchyard.v1.RunState.HeldByEntryR\x06heldBy\x12?\n" +
 	"\tabandoned\x18\x14 \x03(\v2!.switchyard.v1.AwaitAnswerRequestR\tabandoned\x126\n" +
 	"\bapproval\x18\x15 \x01(\v2\x1a.switchyard.v1.RunApprovalR\bapproval\x1aR\n" +
 	"\n" +
 	"TasksEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12.\n" +
-	"\x05value\x18\x02 \x01(\v2\x18.switchyard.v1.TaskCarryR\x05value:\x028\x01\x1a9\n" +
+	"\x05value\x18\x02 \x01(\v2\x18.switchyard.v1.TaskStateR\x05value:\x028\x01\x1a9\n" +
 	"\vHeldByEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\x9a\x01\n" +
@@ -8728,33 +8726,34 @@ const file_switchyard_v1_payload_proto_rawDesc = "" +
 	"\agranted\x18\x02 \x01(\v2\x16.switchyard.v1.GrantedR\agranted\"6\n" +
 	"\x10RetryTaskRequest\x12\x12\n" +
 	"\x04task\x18\x01 \x01(\tR\x04task\x12\x0e\n" +
-	"\x02by\x18\x02 \x01(\tR\x02by\"\xa2\x01\n" +
+	"\x02by\x18\x02 \x01(\tR\x02by\"\xa4\x01\n" +
 	"\x11SaveEventsRequest\x12\x15\n" +
 	"\x06run_id\x18\x01 \x01(\tR\x05runId\x12\x1e\n" +
 	"\n" +
 	"generation\x18\x02 \x01(\x05R\n" +
-	"generation\x12\x12\n" +
-	"\x04part\x18\x03 \x01(\x05R\x04part\x12,\n" +
+	"generation\x12\x14\n" +
+	"\x05slice\x18\x03 \x01(\x05R\x05slice\x12,\n" +
 	"\x06events\x18\x04 \x03(\v2\x14.switchyard.v1.EventR\x06events\x12\x14\n" +
 	"\x05chain\x18\x05 \x01(\tR\x05chain\"'\n" +
 	"\rEventsRequest\x12\x16\n" +
-	"\x06offset\x18\x01 \x01(\x05R\x06offset\"h\n" +
+	"\x06offset\x18\x01 \x01(\x05R\x06offset\"j\n" +
 	"\x0eEventsResponse\x12,\n" +
-	"\x06events\x18\x01 \x03(\v2\x14.switchyard.v1.EventR\x06events\x12\x14\n" +
-	"\x05parts\x18\x02 \x01(\x05R\x05parts\x12\x12\n" +
-	"\x04more\x18\x03 \x01(\bR\x04more\"9\n" +
-	"\tEventPart\x12,\n" +
+	"\x06events\x18\x01 \x03(\v2\x14.switchyard.v1.EventR\x06events\x12\x16\n" +
+	"\x06slices\x18\x02 \x01(\x05R\x06slices\x12\x12\n" +
+	"\x04more\x18\x03 \x01(\bR\x04more\":\n" +
+	"\n" +
+	"EventSlice\x12,\n" +
 	"\x06events\x18\x01 \x03(\v2\x14.switchyard.v1.EventR\x06events\"$\n" +
-	"\x10LoadCarryRequest\x12\x10\n" +
-	"\x03key\x18\x01 \x01(\tR\x03key\"\xf8\b\n" +
-	"\tTaskCarry\x12'\n" +
+	"\x10LoadStateRequest\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\"\xf8\t\n" +
+	"\tTaskState\x12'\n" +
 	"\x04task\x18\x01 \x01(\v2\x13.switchyard.v1.TaskR\x04task\x12\x14\n" +
 	"\x05claim\x18\x02 \x01(\x05R\x05claim\x12\x16\n" +
 	"\x06record\x18\x03 \x01(\tR\x06record\x12\x18\n" +
 	"\abackoff\x18\x04 \x01(\bR\abackoff\x12-\n" +
 	"\afailure\x18\x05 \x01(\v2\x13.switchyard.v1.TaskR\afailure\x12\x18\n" +
-	"\aretried\x18\x06 \x01(\bR\aretried\x12\x18\n" +
-	"\aunheard\x18\a \x03(\x05R\aunheard\x12\x1d\n" +
+	"\aretried\x18\x06 \x01(\bR\aretried\x12&\n" +
+	"\x0eunacknowledged\x18\a \x03(\x05R\x0eunacknowledged\x12\x1d\n" +
 	"\n" +
 	"avoid_node\x18\b \x01(\tR\tavoidNode\x12\x1a\n" +
 	"\brefusals\x18\t \x01(\x05R\brefusals\x12;\n" +
@@ -8762,36 +8761,37 @@ const file_switchyard_v1_payload_proto_rawDesc = "" +
 	" \x01(\v2\x1a.google.protobuf.TimestampR\n" +
 	"expandedAt\x12*\n" +
 	"\x05items\x18\v \x01(\v2\x14.switchyard.v1.ItemsR\x05items\x125\n" +
-	"\bready_at\x18\f \x01(\v2\x1a.google.protobuf.TimestampR\areadyAt\x12/\n" +
-	"\x05parts\x18\r \x03(\v2\x19.switchyard.v1.PartReportR\x05parts\x12'\n" +
-	"\x04doom\x18\x0e \x01(\v2\x13.switchyard.v1.TaskR\x04doom\x129\n" +
+	"\bready_at\x18\f \x01(\v2\x1a.google.protobuf.TimestampR\areadyAt\x12>\n" +
+	"\n" +
+	"partitions\x18\r \x03(\v2\x1e.switchyard.v1.PartitionReportR\n" +
+	"partitions\x124\n" +
+	"\vpending_end\x18\x0e \x01(\v2\x13.switchyard.v1.TaskR\n" +
+	"pendingEnd\x129\n" +
 	"\n" +
 	"checkpoint\x18\x0f \x01(\v2\x19.switchyard.v1.CheckpointR\n" +
-	"checkpoint\x12:\n" +
-	"\vhanded_over\x18\x10 \x01(\v2\x19.switchyard.v1.HandedOverR\n" +
-	"handedOver\x12<\n" +
-	"\fparts_before\x18\x11 \x03(\v2\x19.switchyard.v1.PartReportR\vpartsBefore\x12'\n" +
-	"\x04pace\x18\x14 \x01(\v2\x13.switchyard.v1.PaceR\x04pace\x12\x19\n" +
-	"\bput_back\x18\x15 \x03(\x05R\aputBack\x12\x18\n" +
+	"checkpoint\x12I\n" +
+	"\x10detached_attempt\x18\x10 \x01(\v2\x1e.switchyard.v1.DetachedAttemptR\x0fdetachedAttempt\x12O\n" +
+	"\x13previous_partitions\x18\x11 \x03(\v2\x1e.switchyard.v1.PartitionReportR\x12previousPartitions\x12L\n" +
+	"\x11duration_estimate\x18\x14 \x01(\v2\x1f.switchyard.v1.DurationEstimateR\x10durationEstimate\x12\x1a\n" +
+	"\brequeued\x18\x15 \x03(\x05R\brequeued\x12\x18\n" +
 	"\apartial\x18\x18 \x01(\bR\apartial\x12\x16\n" +
 	"\x06paused\x18\x12 \x01(\tR\x06paused\x12\x1f\n" +
 	"\vchild_first\x18\x16 \x01(\tR\n" +
-	"childFirst\x12\x12\n" +
-	"\x04left\x18\x17 \x03(\tR\x04left\x12\x12\n" +
+	"childFirst\x12!\n" +
+	"\fleft_records\x18\x17 \x03(\tR\vleftRecords\x12\x12\n" +
 	"\x04lock\x18\x19 \x01(\tR\x04lock\x12\x1f\n" +
 	"\vlost_leases\x18\x1a \x01(\x05R\n" +
 	"lostLeases\x12;\n" +
 	"\tapprovals\x18\x1b \x03(\v2\x1d.switchyard.v1.ApprovalRecordR\tapprovals\x12A\n" +
 	"\x0eapproval_until\x18\x1c \x01(\v2\x1a.google.protobuf.TimestampR\rapprovalUntil\x12\x1c\n" +
-	"\tcontinues\x18\x1d \x01(\bR\tcontinues\x12\x1b\n" +
-	"\tput_backs\x18\x1e \x01(\x05R\bputBacks\x12\x12\n" +
+	"\tcontinues\x18\x1d \x01(\bR\tcontinues\x12\x1a\n" +
+	"\brequeues\x18\x1e \x01(\x05R\brequeues\x12\x12\n" +
 	"\x04away\x18\x1f \x01(\tR\x04away\"d\n" +
 	"\x0eApprovalRecord\x12\x0e\n" +
 	"\x02by\x18\x01 \x01(\tR\x02by\x12\x16\n" +
 	"\x06reason\x18\x02 \x01(\tR\x06reason\x12*\n" +
-	"\x02at\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\x02at\"\x9d\x02\n" +
-	"\n" +
-	"HandedOver\x12\x12\n" +
+	"\x02at\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\x02at\"\xa2\x02\n" +
+	"\x0fDetachedAttempt\x12\x12\n" +
 	"\x04lead\x18\x01 \x01(\tR\x04lead\x12\x14\n" +
 	"\x05claim\x18\x02 \x01(\x05R\x05claim\x12\x18\n" +
 	"\amembers\x18\x03 \x03(\tR\amembers\x12\x12\n" +
@@ -8968,7 +8968,7 @@ const file_switchyard_v1_payload_proto_rawDesc = "" +
 	"\x04task\x18\x02 \x01(\tR\x04task\x12\x10\n" +
 	"\x03key\x18\x03 \x01(\tR\x03key\x123\n" +
 	"\x06result\x18\x04 \x01(\v2\x1b.switchyard.v1.CachedResultR\x06result\x12\x14\n" +
-	"\x05scope\x18\x05 \x01(\tR\x05scope\"\x81\x02\n" +
+	"\x05scope\x18\x05 \x01(\tR\x05scope\"\x90\x02\n" +
 	"\x0eCollectRequest\x12\x15\n" +
 	"\x06run_id\x18\x01 \x01(\tR\x05runId\x12\x1e\n" +
 	"\n" +
@@ -8976,24 +8976,26 @@ const file_switchyard_v1_payload_proto_rawDesc = "" +
 	"generation\x12\x12\n" +
 	"\x04task\x18\x03 \x01(\tR\x04task\x12\x12\n" +
 	"\x04from\x18\x04 \x01(\x05R\x04from\x120\n" +
-	"\x05items\x18\x05 \x03(\v2\x1a.switchyard.v1.CollectItemR\x05items\x120\n" +
-	"\x05parts\x18\x06 \x03(\v2\x1a.switchyard.v1.CollectPartR\x05parts\x12\x16\n" +
+	"\x05items\x18\x05 \x03(\v2\x1a.switchyard.v1.CollectItemR\x05items\x12?\n" +
+	"\n" +
+	"partitions\x18\x06 \x03(\v2\x1f.switchyard.v1.CollectPartitionR\n" +
+	"partitions\x12\x16\n" +
 	"\x06stored\x18\a \x01(\bR\x06stored\x12\x14\n" +
 	"\x05chain\x18\b \x01(\tR\x05chain\"l\n" +
 	"\vCollectItem\x12\x14\n" +
 	"\x05state\x18\x01 \x01(\tR\x05state\x12/\n" +
 	"\x06output\x18\x02 \x01(\v2\x17.google.protobuf.StructR\x06output\x12\x16\n" +
-	"\x06record\x18\x03 \x01(\tR\x06record\"K\n" +
-	"\vCollectPart\x12\x10\n" +
+	"\x06record\x18\x03 \x01(\tR\x06record\"P\n" +
+	"\x10CollectPartition\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05count\x18\x02 \x01(\x05R\x05count\x12\x14\n" +
-	"\x05state\x18\x03 \x01(\tR\x05state\"\xd4\x01\n" +
+	"\x05state\x18\x03 \x01(\tR\x05state\"\xe2\x01\n" +
 	"\fPlaceRequest\x12\x15\n" +
 	"\x06run_id\x18\x01 \x01(\tR\x05runId\x126\n" +
 	"\brequests\x18\x02 \x03(\v2\x1a.switchyard.v1.TaskRequestR\brequests\x123\n" +
 	"\breleased\x18\x03 \x03(\v2\x17.switchyard.v1.ClaimRefR\breleased\x12\x14\n" +
-	"\x05epoch\x18\x04 \x01(\tR\x05epoch\x12\x14\n" +
-	"\x05heard\x18\x05 \x01(\x03R\x05heard\x12\x14\n" +
+	"\x05epoch\x18\x04 \x01(\tR\x05epoch\x12\"\n" +
+	"\facknowledged\x18\x05 \x01(\x03R\facknowledged\x12\x14\n" +
 	"\x05chain\x18\x06 \x01(\tR\x05chain\"\xd8\x03\n" +
 	"\vTaskRequest\x12\x12\n" +
 	"\x04task\x18\x01 \x01(\tR\x04task\x12\x14\n" +
@@ -9046,7 +9048,7 @@ const file_switchyard_v1_payload_proto_rawDesc = "" +
 	"\x11heartbeat_timeout\x18\x03 \x01(\v2\x19.google.protobuf.DurationR\x10heartbeatTimeout\x127\n" +
 	"\tclosed_at\x18\x04 \x01(\v2\x1a.google.protobuf.TimestampR\bclosedAt\x12;\n" +
 	"\vlease_until\x18\x05 \x01(\v2\x1a.google.protobuf.TimestampR\n" +
-	"leaseUntil\"\x82\r\n" +
+	"leaseUntil\"\xa4\r\n" +
 	"\x0eExecuteRequest\x12\x15\n" +
 	"\x06run_id\x18\x01 \x01(\tR\x05runId\x12\x1a\n" +
 	"\bworkflow\x18\x02 \x01(\tR\bworkflow\x12\x1e\n" +
@@ -9068,8 +9070,8 @@ const file_switchyard_v1_payload_proto_rawDesc = "" +
 	"\finline_limit\x18\x0f \x01(\x05R\vinlineLimit\x12 \n" +
 	"\vincarnation\x18\x10 \x01(\tR\vincarnation\x12\x12\n" +
 	"\x04gpus\x18\x11 \x03(\x05R\x04gpus\x12 \n" +
-	"\tnuma_node\x18\x12 \x01(\x05H\x00R\bnumaNode\x88\x01\x01\x12\x18\n" +
-	"\aunheard\x18\x13 \x03(\x05R\aunheard\x12\x19\n" +
+	"\tnuma_node\x18\x12 \x01(\x05H\x00R\bnumaNode\x88\x01\x01\x12&\n" +
+	"\x0eunacknowledged\x18\x13 \x03(\x05R\x0eunacknowledged\x12\x19\n" +
 	"\x05index\x18\x14 \x01(\x05H\x01R\x05index\x88\x01\x01\x12\x14\n" +
 	"\x05count\x18\x15 \x01(\x05R\x05count\x12*\n" +
 	"\x04item\x18\x16 \x01(\v2\x16.google.protobuf.ValueR\x04item\x12/\n" +
@@ -9082,18 +9084,18 @@ const file_switchyard_v1_payload_proto_rawDesc = "" +
 	"checkpoint\x18\x1b \x01(\v2\x19.switchyard.v1.CheckpointR\n" +
 	"checkpoint\x12\x14\n" +
 	"\x05items\x18\x1d \x01(\tR\x05items\x12+\n" +
-	"\x05batch\x18\x1c \x03(\v2\x15.switchyard.v1.MemberR\x05batch\x12\x14\n" +
-	"\x05adopt\x18\x1e \x01(\bR\x05adopt\x12\x12\n" +
+	"\x05batch\x18\x1c \x03(\v2\x15.switchyard.v1.MemberR\x05batch\x12\x1a\n" +
+	"\breattach\x18\x1e \x01(\bR\breattach\x12\x12\n" +
 	"\x04stop\x18\x1f \x01(\bR\x04stop\x12\x18\n" +
 	"\anotices\x18  \x03(\tR\anotices\x12\x14\n" +
-	"\x05chain\x18\" \x01(\tR\x05chain\x12\x12\n" +
-	"\x04left\x18# \x03(\tR\x04left\x12\x1c\n" +
+	"\x05chain\x18\" \x01(\tR\x05chain\x12!\n" +
+	"\fleft_records\x18# \x03(\tR\vleftRecords\x12\x1c\n" +
 	"\texecution\x18$ \x01(\tR\texecution\x12/\n" +
 	"\x04ends\x18% \x01(\v2\x1b.switchyard.v1.AncestorEndsR\x04ends\x12K\n" +
 	"\n" +
 	"secret_env\x18& \x03(\v2,.switchyard.v1.ExecuteRequest.SecretEnvEntryR\tsecretEnv\x12\x1c\n" +
-	"\tcontinues\x18' \x01(\bR\tcontinues\x12\x1b\n" +
-	"\tput_backs\x18( \x01(\x05R\bputBacks\x1a6\n" +
+	"\tcontinues\x18' \x01(\bR\tcontinues\x12\x1a\n" +
+	"\brequeues\x18( \x01(\x05R\brequeues\x1a6\n" +
 	"\bEnvEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\x1aS\n" +
@@ -9129,17 +9131,17 @@ const file_switchyard_v1_payload_proto_rawDesc = "" +
 	"\fFanOutCounts\x12\x14\n" +
 	"\x05count\x18\x01 \x01(\x05R\x05count\x12\x1c\n" +
 	"\tcompleted\x18\x02 \x01(\x05R\tcompleted\x12*\n" +
-	"\x05items\x18\x03 \x01(\v2\x14.switchyard.v1.ItemsR\x05items\"\xe3\x01\n" +
+	"\x05items\x18\x03 \x01(\v2\x14.switchyard.v1.ItemsR\x05items\"\x80\x02\n" +
 	"\x06Member\x12\x14\n" +
 	"\x05index\x18\x01 \x01(\x05R\x05index\x12\x18\n" +
 	"\aattempt\x18\x02 \x01(\x05R\aattempt\x12\x14\n" +
-	"\x05claim\x18\x03 \x01(\x05R\x05claim\x12\x18\n" +
-	"\aunheard\x18\x04 \x03(\x05R\aunheard\x12*\n" +
+	"\x05claim\x18\x03 \x01(\x05R\x05claim\x12&\n" +
+	"\x0eunacknowledged\x18\x04 \x03(\x05R\x0eunacknowledged\x12*\n" +
 	"\x04item\x18\x05 \x01(\v2\x16.google.protobuf.ValueR\x04item\x129\n" +
 	"\n" +
 	"checkpoint\x18\x06 \x01(\v2\x19.switchyard.v1.CheckpointR\n" +
-	"checkpoint\x12\x12\n" +
-	"\x04left\x18\a \x03(\tR\x04left\"L\n" +
+	"checkpoint\x12!\n" +
+	"\fleft_records\x18\a \x03(\tR\vleftRecords\"L\n" +
 	"\n" +
 	"Checkpoint\x12\x12\n" +
 	"\x04data\x18\x01 \x01(\fR\x04data\x12\x10\n" +
@@ -9200,7 +9202,7 @@ const file_switchyard_v1_payload_proto_rawDesc = "" +
 	"\rStatusRequest\x12\x14\n" +
 	"\x05since\x18\x01 \x01(\x03R\x05since\x12\x1b\n" +
 	"\tmax_bytes\x18\x02 \x01(\x05R\bmaxBytes\x12 \n" +
-	"\vcheckpoints\x18\x03 \x01(\bR\vcheckpoints\"\xc9\x06\n" +
+	"\vcheckpoints\x18\x03 \x01(\bR\vcheckpoints\"\xda\x06\n" +
 	"\x0eStatusResponse\x12$\n" +
 	"\x03run\x18\x01 \x01(\v2\x12.switchyard.v1.RunR\x03run\x12D\n" +
 	"\arecords\x18\x02 \x03(\v2*.switchyard.v1.StatusResponse.RecordsEntryR\arecords\x12A\n" +
@@ -9208,11 +9210,12 @@ const file_switchyard_v1_payload_proto_rawDesc = "" +
 	"\brevision\x18\x04 \x01(\x03R\brevision\x12\x12\n" +
 	"\x04more\x18\x05 \x01(\bR\x04more\x12\x1d\n" +
 	"\n" +
-	"task_count\x18\x06 \x01(\x05R\ttaskCount\x12/\n" +
-	"\x05parts\x18\a \x03(\v2\x19.switchyard.v1.PartReportR\x05parts\x12>\n" +
-	"\x05items\x18\b \x03(\v2(.switchyard.v1.StatusResponse.ItemsEntryR\x05items\x12\x1f\n" +
-	"\vevent_parts\x18\t \x01(\x05R\n" +
-	"eventParts\x12\x1d\n" +
+	"task_count\x18\x06 \x01(\x05R\ttaskCount\x12>\n" +
+	"\n" +
+	"partitions\x18\a \x03(\v2\x1e.switchyard.v1.PartitionReportR\n" +
+	"partitions\x12>\n" +
+	"\x05items\x18\b \x03(\v2(.switchyard.v1.StatusResponse.ItemsEntryR\x05items\x12!\n" +
+	"\fevent_slices\x18\t \x01(\x05R\veventSlices\x12\x1d\n" +
 	"\n" +
 	"next_event\x18\v \x01(\x03R\tnextEvent\x12\x14\n" +
 	"\x05chain\x18\n" +
@@ -9234,19 +9237,18 @@ const file_switchyard_v1_payload_proto_rawDesc = "" +
 	"\tNodeInput\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12 \n" +
 	"\vincarnation\x18\x02 \x01(\tR\vincarnation\x121\n" +
-	"\x06record\x18\x03 \x01(\v2\x19.switchyard.v1.NodeRecordR\x06record\"\f\n" +
-	"\n" +
-	"OwnerInput\"\xe6\x03\n" +
-	"\tOwnerBeat\x12\x1a\n" +
+	"\x06record\x18\x03 \x01(\v2\x19.switchyard.v1.NodeRecordR\x06record\"\r\n" +
+	"\vLeaderInput\"\xf8\x03\n" +
+	"\x0fLeaderHeartbeat\x12\x1a\n" +
 	"\bidentity\x18\x01 \x01(\tR\bidentity\x12\x14\n" +
 	"\x05epoch\x18\x02 \x01(\tR\x05epoch\x120\n" +
-	"\x05since\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\x05since\x12?\n" +
-	"\abenched\x18\x04 \x03(\v2%.switchyard.v1.OwnerBeat.BenchedEntryR\abenched\x12\x14\n" +
+	"\x05since\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\x05since\x12E\n" +
+	"\abenched\x18\x04 \x03(\v2+.switchyard.v1.LeaderHeartbeat.BenchedEntryR\abenched\x12\x14\n" +
 	"\x05store\x18\x05 \x01(\tR\x05store\x12#\n" +
 	"\rprivate_store\x18\x06 \x01(\bR\fprivateStore\x12\x18\n" +
-	"\amachine\x18\a \x01(\tR\amachine\x12H\n" +
+	"\amachine\x18\a \x01(\tR\amachine\x12N\n" +
 	"\n" +
-	"suspicions\x18\b \x03(\v2(.switchyard.v1.OwnerBeat.SuspicionsEntryR\n" +
+	"suspicions\x18\b \x03(\v2..switchyard.v1.LeaderHeartbeat.SuspicionsEntryR\n" +
 	"suspicions\x1aV\n" +
 	"\fBenchedEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x120\n" +
@@ -9283,20 +9285,20 @@ var file_switchyard_v1_payload_proto_goTypes = []any{
 	(*Decision)(nil),              // 1: switchyard.v1.Decision
 	(*VerifyRequest)(nil),         // 2: switchyard.v1.VerifyRequest
 	(*VerifyResponse)(nil),        // 3: switchyard.v1.VerifyResponse
-	(*Again)(nil),                 // 4: switchyard.v1.Again
-	(*Part)(nil),                  // 5: switchyard.v1.Part
-	(*Pace)(nil),                  // 6: switchyard.v1.Pace
-	(*PartOrder)(nil),             // 7: switchyard.v1.PartOrder
+	(*Rerun)(nil),                 // 4: switchyard.v1.Rerun
+	(*Partition)(nil),             // 5: switchyard.v1.Partition
+	(*DurationEstimate)(nil),      // 6: switchyard.v1.DurationEstimate
+	(*PartitionOrder)(nil),        // 7: switchyard.v1.PartitionOrder
 	(*Items)(nil),                 // 8: switchyard.v1.Items
 	(*ItemList)(nil),              // 9: switchyard.v1.ItemList
 	(*Shared)(nil),                // 10: switchyard.v1.Shared
-	(*PartReport)(nil),            // 11: switchyard.v1.PartReport
+	(*PartitionReport)(nil),       // 11: switchyard.v1.PartitionReport
 	(*ContextUpdate)(nil),         // 12: switchyard.v1.ContextUpdate
 	(*ContextAnswer)(nil),         // 13: switchyard.v1.ContextAnswer
 	(*ContextVerdict)(nil),        // 14: switchyard.v1.ContextVerdict
 	(*ConditionReferences)(nil),   // 15: switchyard.v1.ConditionReferences
 	(*RunOptions)(nil),            // 16: switchyard.v1.RunOptions
-	(*RunCarry)(nil),              // 17: switchyard.v1.RunCarry
+	(*RunState)(nil),              // 17: switchyard.v1.RunState
 	(*ReopenRequest)(nil),         // 18: switchyard.v1.ReopenRequest
 	(*TaskCommand)(nil),           // 19: switchyard.v1.TaskCommand
 	(*RunCommand)(nil),            // 20: switchyard.v1.RunCommand
@@ -9315,11 +9317,11 @@ var file_switchyard_v1_payload_proto_goTypes = []any{
 	(*SaveEventsRequest)(nil),     // 33: switchyard.v1.SaveEventsRequest
 	(*EventsRequest)(nil),         // 34: switchyard.v1.EventsRequest
 	(*EventsResponse)(nil),        // 35: switchyard.v1.EventsResponse
-	(*EventPart)(nil),             // 36: switchyard.v1.EventPart
-	(*LoadCarryRequest)(nil),      // 37: switchyard.v1.LoadCarryRequest
-	(*TaskCarry)(nil),             // 38: switchyard.v1.TaskCarry
+	(*EventSlice)(nil),            // 36: switchyard.v1.EventSlice
+	(*LoadStateRequest)(nil),      // 37: switchyard.v1.LoadStateRequest
+	(*TaskState)(nil),             // 38: switchyard.v1.TaskState
 	(*ApprovalRecord)(nil),        // 39: switchyard.v1.ApprovalRecord
-	(*HandedOver)(nil),            // 40: switchyard.v1.HandedOver
+	(*DetachedAttempt)(nil),       // 40: switchyard.v1.DetachedAttempt
 	(*SteerRequest)(nil),          // 41: switchyard.v1.SteerRequest
 	(*SteerResponse)(nil),         // 42: switchyard.v1.SteerResponse
 	(*DetachRequest)(nil),         // 43: switchyard.v1.DetachRequest
@@ -9349,7 +9351,7 @@ var file_switchyard_v1_payload_proto_goTypes = []any{
 	(*SaveCachedRequest)(nil),     // 67: switchyard.v1.SaveCachedRequest
 	(*CollectRequest)(nil),        // 68: switchyard.v1.CollectRequest
 	(*CollectItem)(nil),           // 69: switchyard.v1.CollectItem
-	(*CollectPart)(nil),           // 70: switchyard.v1.CollectPart
+	(*CollectPartition)(nil),      // 70: switchyard.v1.CollectPartition
 	(*PlaceRequest)(nil),          // 71: switchyard.v1.PlaceRequest
 	(*TaskRequest)(nil),           // 72: switchyard.v1.TaskRequest
 	(*ClaimRef)(nil),              // 73: switchyard.v1.ClaimRef
@@ -9372,17 +9374,17 @@ var file_switchyard_v1_payload_proto_goTypes = []any{
 	(*StatusRequest)(nil),         // 90: switchyard.v1.StatusRequest
 	(*StatusResponse)(nil),        // 91: switchyard.v1.StatusResponse
 	(*NodeInput)(nil),             // 92: switchyard.v1.NodeInput
-	(*OwnerInput)(nil),            // 93: switchyard.v1.OwnerInput
-	(*OwnerBeat)(nil),             // 94: switchyard.v1.OwnerBeat
+	(*LeaderInput)(nil),           // 93: switchyard.v1.LeaderInput
+	(*LeaderHeartbeat)(nil),       // 94: switchyard.v1.LeaderHeartbeat
 	(*ExplainRequest)(nil),        // 95: switchyard.v1.ExplainRequest
 	(*ExplainResponse)(nil),       // 96: switchyard.v1.ExplainResponse
 	nil,                           // 97: switchyard.v1.RunInput.ReferencesEntry
-	nil,                           // 98: switchyard.v1.Part.ViewsEntry
+	nil,                           // 98: switchyard.v1.Partition.ViewsEntry
 	nil,                           // 99: switchyard.v1.Items.StatesEntry
 	nil,                           // 100: switchyard.v1.ItemList.StatesEntry
-	nil,                           // 101: switchyard.v1.PartReport.CountsEntry
-	nil,                           // 102: switchyard.v1.RunCarry.TasksEntry
-	nil,                           // 103: switchyard.v1.RunCarry.HeldByEntry
+	nil,                           // 101: switchyard.v1.PartitionReport.CountsEntry
+	nil,                           // 102: switchyard.v1.RunState.TasksEntry
+	nil,                           // 103: switchyard.v1.RunState.HeldByEntry
 	nil,                           // 104: switchyard.v1.InstancesResponse.RecordsEntry
 	nil,                           // 105: switchyard.v1.InstancesResponse.ClaimsEntry
 	nil,                           // 106: switchyard.v1.EvaluateRequest.ParentsEntry
@@ -9394,8 +9396,8 @@ var file_switchyard_v1_payload_proto_goTypes = []any{
 	nil,                           // 112: switchyard.v1.StatusResponse.ClaimsEntry
 	nil,                           // 113: switchyard.v1.StatusResponse.ItemsEntry
 	nil,                           // 114: switchyard.v1.StatusResponse.CheckpointsEntry
-	nil,                           // 115: switchyard.v1.OwnerBeat.BenchedEntry
-	nil,                           // 116: switchyard.v1.OwnerBeat.SuspicionsEntry
+	nil,                           // 115: switchyard.v1.LeaderHeartbeat.BenchedEntry
+	nil,                           // 116: switchyard.v1.LeaderHeartbeat.SuspicionsEntry
 	(*Definition)(nil),            // 117: switchyard.v1.Definition
 	(*structpb.Struct)(nil),       // 118: google.protobuf.Struct
 	(*timestamppb.Timestamp)(nil), // 119: google.protobuf.Timestamp
@@ -9420,39 +9422,39 @@ var file_switchyard_v1_payload_proto_depIdxs = []int32{
 	118, // 1: switchyard.v1.RunInput.input:type_name -> google.protobuf.Struct
 	97,  // 2: switchyard.v1.RunInput.references:type_name -> switchyard.v1.RunInput.ReferencesEntry
 	16,  // 3: switchyard.v1.RunInput.options:type_name -> switchyard.v1.RunOptions
-	17,  // 4: switchyard.v1.RunInput.carry:type_name -> switchyard.v1.RunCarry
-	4,   // 5: switchyard.v1.RunInput.again:type_name -> switchyard.v1.Again
-	5,   // 6: switchyard.v1.RunInput.part:type_name -> switchyard.v1.Part
+	17,  // 4: switchyard.v1.RunInput.state:type_name -> switchyard.v1.RunState
+	4,   // 5: switchyard.v1.RunInput.rerun:type_name -> switchyard.v1.Rerun
+	5,   // 6: switchyard.v1.RunInput.partition:type_name -> switchyard.v1.Partition
 	119, // 7: switchyard.v1.Decision.at:type_name -> google.protobuf.Timestamp
 	1,   // 8: switchyard.v1.VerifyRequest.decision:type_name -> switchyard.v1.Decision
-	8,   // 9: switchyard.v1.Part.items:type_name -> switchyard.v1.Items
-	86,  // 10: switchyard.v1.Part.parents:type_name -> switchyard.v1.ParentOutput
-	98,  // 11: switchyard.v1.Part.views:type_name -> switchyard.v1.Part.ViewsEntry
-	10,  // 12: switchyard.v1.Part.context:type_name -> switchyard.v1.Shared
-	6,   // 13: switchyard.v1.Part.pace:type_name -> switchyard.v1.Pace
-	81,  // 14: switchyard.v1.Part.ends:type_name -> switchyard.v1.AncestorEnds
-	120, // 15: switchyard.v1.Pace.instance:type_name -> google.protobuf.Duration
+	8,   // 9: switchyard.v1.Partition.items:type_name -> switchyard.v1.Items
+	86,  // 10: switchyard.v1.Partition.parents:type_name -> switchyard.v1.ParentOutput
+	98,  // 11: switchyard.v1.Partition.views:type_name -> switchyard.v1.Partition.ViewsEntry
+	10,  // 12: switchyard.v1.Partition.context:type_name -> switchyard.v1.Shared
+	6,   // 13: switchyard.v1.Partition.duration_estimate:type_name -> switchyard.v1.DurationEstimate
+	81,  // 14: switchyard.v1.Partition.ends:type_name -> switchyard.v1.AncestorEnds
+	120, // 15: switchyard.v1.DurationEstimate.instance:type_name -> google.protobuf.Duration
 	121, // 16: switchyard.v1.Items.list:type_name -> google.protobuf.ListValue
 	99,  // 17: switchyard.v1.Items.states:type_name -> switchyard.v1.Items.StatesEntry
 	122, // 18: switchyard.v1.ItemList.items:type_name -> google.protobuf.Value
 	100, // 19: switchyard.v1.ItemList.states:type_name -> switchyard.v1.ItemList.StatesEntry
 	118, // 20: switchyard.v1.Shared.value:type_name -> google.protobuf.Struct
-	101, // 21: switchyard.v1.PartReport.counts:type_name -> switchyard.v1.PartReport.CountsEntry
-	12,  // 22: switchyard.v1.PartReport.context_updates:type_name -> switchyard.v1.ContextUpdate
-	6,   // 23: switchyard.v1.PartReport.pace:type_name -> switchyard.v1.Pace
+	101, // 21: switchyard.v1.PartitionReport.counts:type_name -> switchyard.v1.PartitionReport.CountsEntry
+	12,  // 22: switchyard.v1.PartitionReport.context_updates:type_name -> switchyard.v1.ContextUpdate
+	6,   // 23: switchyard.v1.PartitionReport.duration_estimate:type_name -> switchyard.v1.DurationEstimate
 	118, // 24: switchyard.v1.ContextUpdate.update:type_name -> google.protobuf.Struct
 	14,  // 25: switchyard.v1.ContextAnswer.verdicts:type_name -> switchyard.v1.ContextVerdict
 	120, // 26: switchyard.v1.RunOptions.placement_timeout:type_name -> google.protobuf.Duration
 	120, // 27: switchyard.v1.RunOptions.heartbeat_timeout:type_name -> google.protobuf.Duration
 	120, // 28: switchyard.v1.RunOptions.pickup_timeout:type_name -> google.protobuf.Duration
-	119, // 29: switchyard.v1.RunCarry.created_at:type_name -> google.protobuf.Timestamp
-	102, // 30: switchyard.v1.RunCarry.tasks:type_name -> switchyard.v1.RunCarry.TasksEntry
-	118, // 31: switchyard.v1.RunCarry.context:type_name -> google.protobuf.Struct
-	123, // 32: switchyard.v1.RunCarry.doom:type_name -> switchyard.v1.Run
-	119, // 33: switchyard.v1.RunCarry.deadline_at:type_name -> google.protobuf.Timestamp
-	103, // 34: switchyard.v1.RunCarry.held_by:type_name -> switchyard.v1.RunCarry.HeldByEntry
-	78,  // 35: switchyard.v1.RunCarry.abandoned:type_name -> switchyard.v1.AwaitAnswerRequest
-	124, // 36: switchyard.v1.RunCarry.approval:type_name -> switchyard.v1.RunApproval
+	119, // 29: switchyard.v1.RunState.created_at:type_name -> google.protobuf.Timestamp
+	102, // 30: switchyard.v1.RunState.tasks:type_name -> switchyard.v1.RunState.TasksEntry
+	118, // 31: switchyard.v1.RunState.context:type_name -> google.protobuf.Struct
+	123, // 32: switchyard.v1.RunState.abort:type_name -> switchyard.v1.Run
+	119, // 33: switchyard.v1.RunState.deadline_at:type_name -> google.protobuf.Timestamp
+	103, // 34: switchyard.v1.RunState.held_by:type_name -> switchyard.v1.RunState.HeldByEntry
+	78,  // 35: switchyard.v1.RunState.abandoned:type_name -> switchyard.v1.AwaitAnswerRequest
+	124, // 36: switchyard.v1.RunState.approval:type_name -> switchyard.v1.RunApproval
 	1,   // 37: switchyard.v1.TaskCommand.decision:type_name -> switchyard.v1.Decision
 	1,   // 38: switchyard.v1.RunCommand.decision:type_name -> switchyard.v1.Decision
 	125, // 39: switchyard.v1.InstancesResponse.instances:type_name -> switchyard.v1.Instance
@@ -9471,22 +9473,22 @@ var file_switchyard_v1_payload_proto_depIdxs = []int32{
 	27,  // 52: switchyard.v1.LockAnswer.granted:type_name -> switchyard.v1.Granted
 	126, // 53: switchyard.v1.SaveEventsRequest.events:type_name -> switchyard.v1.Event
 	126, // 54: switchyard.v1.EventsResponse.events:type_name -> switchyard.v1.Event
-	126, // 55: switchyard.v1.EventPart.events:type_name -> switchyard.v1.Event
-	127, // 56: switchyard.v1.TaskCarry.task:type_name -> switchyard.v1.Task
-	127, // 57: switchyard.v1.TaskCarry.failure:type_name -> switchyard.v1.Task
-	119, // 58: switchyard.v1.TaskCarry.expanded_at:type_name -> google.protobuf.Timestamp
-	8,   // 59: switchyard.v1.TaskCarry.items:type_name -> switchyard.v1.Items
-	119, // 60: switchyard.v1.TaskCarry.ready_at:type_name -> google.protobuf.Timestamp
-	11,  // 61: switchyard.v1.TaskCarry.parts:type_name -> switchyard.v1.PartReport
-	127, // 62: switchyard.v1.TaskCarry.doom:type_name -> switchyard.v1.Task
-	85,  // 63: switchyard.v1.TaskCarry.checkpoint:type_name -> switchyard.v1.Checkpoint
-	40,  // 64: switchyard.v1.TaskCarry.handed_over:type_name -> switchyard.v1.HandedOver
-	11,  // 65: switchyard.v1.TaskCarry.parts_before:type_name -> switchyard.v1.PartReport
-	6,   // 66: switchyard.v1.TaskCarry.pace:type_name -> switchyard.v1.Pace
-	39,  // 67: switchyard.v1.TaskCarry.approvals:type_name -> switchyard.v1.ApprovalRecord
-	119, // 68: switchyard.v1.TaskCarry.approval_until:type_name -> google.protobuf.Timestamp
+	126, // 55: switchyard.v1.EventSlice.events:type_name -> switchyard.v1.Event
+	127, // 56: switchyard.v1.TaskState.task:type_name -> switchyard.v1.Task
+	127, // 57: switchyard.v1.TaskState.failure:type_name -> switchyard.v1.Task
+	119, // 58: switchyard.v1.TaskState.expanded_at:type_name -> google.protobuf.Timestamp
+	8,   // 59: switchyard.v1.TaskState.items:type_name -> switchyard.v1.Items
+	119, // 60: switchyard.v1.TaskState.ready_at:type_name -> google.protobuf.Timestamp
+	11,  // 61: switchyard.v1.TaskState.partitions:type_name -> switchyard.v1.PartitionReport
+	127, // 62: switchyard.v1.TaskState.pending_end:type_name -> switchyard.v1.Task
+	85,  // 63: switchyard.v1.TaskState.checkpoint:type_name -> switchyard.v1.Checkpoint
+	40,  // 64: switchyard.v1.TaskState.detached_attempt:type_name -> switchyard.v1.DetachedAttempt
+	11,  // 65: switchyard.v1.TaskState.previous_partitions:type_name -> switchyard.v1.PartitionReport
+	6,   // 66: switchyard.v1.TaskState.duration_estimate:type_name -> switchyard.v1.DurationEstimate
+	39,  // 67: switchyard.v1.TaskState.approvals:type_name -> switchyard.v1.ApprovalRecord
+	119, // 68: switchyard.v1.TaskState.approval_until:type_name -> google.protobuf.Timestamp
 	119, // 69: switchyard.v1.ApprovalRecord.at:type_name -> google.protobuf.Timestamp
-	119, // 70: switchyard.v1.HandedOver.lease_until:type_name -> google.protobuf.Timestamp
+	119, // 70: switchyard.v1.DetachedAttempt.lease_until:type_name -> google.protobuf.Timestamp
 	73,  // 71: switchyard.v1.DetachRequest.attempts:type_name -> switchyard.v1.ClaimRef
 	120, // 72: switchyard.v1.DetachRequest.lease:type_name -> google.protobuf.Duration
 	73,  // 73: switchyard.v1.DetachResponse.others:type_name -> switchyard.v1.ClaimRef
@@ -9525,7 +9527,7 @@ var file_switchyard_v1_payload_proto_depIdxs = []int32{
 	87,  // 106: switchyard.v1.CachedResult.response:type_name -> switchyard.v1.ExecuteResponse
 	66,  // 107: switchyard.v1.SaveCachedRequest.result:type_name -> switchyard.v1.CachedResult
 	69,  // 108: switchyard.v1.CollectRequest.items:type_name -> switchyard.v1.CollectItem
-	70,  // 109: switchyard.v1.CollectRequest.parts:type_name -> switchyard.v1.CollectPart
+	70,  // 109: switchyard.v1.CollectRequest.partitions:type_name -> switchyard.v1.CollectPartition
 	118, // 110: switchyard.v1.CollectItem.output:type_name -> google.protobuf.Struct
 	72,  // 111: switchyard.v1.PlaceRequest.requests:type_name -> switchyard.v1.TaskRequest
 	73,  // 112: switchyard.v1.PlaceRequest.released:type_name -> switchyard.v1.ClaimRef
@@ -9580,26 +9582,26 @@ var file_switchyard_v1_payload_proto_depIdxs = []int32{
 	123, // 161: switchyard.v1.StatusResponse.run:type_name -> switchyard.v1.Run
 	111, // 162: switchyard.v1.StatusResponse.records:type_name -> switchyard.v1.StatusResponse.RecordsEntry
 	112, // 163: switchyard.v1.StatusResponse.claims:type_name -> switchyard.v1.StatusResponse.ClaimsEntry
-	11,  // 164: switchyard.v1.StatusResponse.parts:type_name -> switchyard.v1.PartReport
+	11,  // 164: switchyard.v1.StatusResponse.partitions:type_name -> switchyard.v1.PartitionReport
 	113, // 165: switchyard.v1.StatusResponse.items:type_name -> switchyard.v1.StatusResponse.ItemsEntry
 	114, // 166: switchyard.v1.StatusResponse.checkpoints:type_name -> switchyard.v1.StatusResponse.CheckpointsEntry
 	133, // 167: switchyard.v1.NodeInput.record:type_name -> switchyard.v1.NodeRecord
-	119, // 168: switchyard.v1.OwnerBeat.since:type_name -> google.protobuf.Timestamp
-	115, // 169: switchyard.v1.OwnerBeat.benched:type_name -> switchyard.v1.OwnerBeat.BenchedEntry
-	116, // 170: switchyard.v1.OwnerBeat.suspicions:type_name -> switchyard.v1.OwnerBeat.SuspicionsEntry
+	119, // 168: switchyard.v1.LeaderHeartbeat.since:type_name -> google.protobuf.Timestamp
+	115, // 169: switchyard.v1.LeaderHeartbeat.benched:type_name -> switchyard.v1.LeaderHeartbeat.BenchedEntry
+	116, // 170: switchyard.v1.LeaderHeartbeat.suspicions:type_name -> switchyard.v1.LeaderHeartbeat.SuspicionsEntry
 	72,  // 171: switchyard.v1.ExplainRequest.request:type_name -> switchyard.v1.TaskRequest
 	72,  // 172: switchyard.v1.ExplainRequest.more:type_name -> switchyard.v1.TaskRequest
 	134, // 173: switchyard.v1.ExplainResponse.nodes:type_name -> switchyard.v1.NodeVerdict
 	96,  // 174: switchyard.v1.ExplainResponse.more:type_name -> switchyard.v1.ExplainResponse
 	15,  // 175: switchyard.v1.RunInput.ReferencesEntry.value:type_name -> switchyard.v1.ConditionReferences
-	61,  // 176: switchyard.v1.Part.ViewsEntry.value:type_name -> switchyard.v1.ParentView
-	38,  // 177: switchyard.v1.RunCarry.TasksEntry.value:type_name -> switchyard.v1.TaskCarry
+	61,  // 176: switchyard.v1.Partition.ViewsEntry.value:type_name -> switchyard.v1.ParentView
+	38,  // 177: switchyard.v1.RunState.TasksEntry.value:type_name -> switchyard.v1.TaskState
 	61,  // 178: switchyard.v1.EvaluateRequest.ParentsEntry.value:type_name -> switchyard.v1.ParentView
 	61,  // 179: switchyard.v1.ExecuteRequest.ViewsEntry.value:type_name -> switchyard.v1.ParentView
 	61,  // 180: switchyard.v1.Ancestors.ViewsEntry.value:type_name -> switchyard.v1.ParentView
 	8,   // 181: switchyard.v1.StatusResponse.ItemsEntry.value:type_name -> switchyard.v1.Items
 	85,  // 182: switchyard.v1.StatusResponse.CheckpointsEntry.value:type_name -> switchyard.v1.Checkpoint
-	119, // 183: switchyard.v1.OwnerBeat.BenchedEntry.value:type_name -> google.protobuf.Timestamp
+	119, // 183: switchyard.v1.LeaderHeartbeat.BenchedEntry.value:type_name -> google.protobuf.Timestamp
 	184, // [184:184] is the sub-list for method output_type
 	184, // [184:184] is the sub-list for method input_type
 	184, // [184:184] is the sub-list for extension type_name

@@ -986,7 +986,7 @@ type Event struct {
 	// Number of the dispatch; 0 if none.
 	Claim int32 `protobuf:"varint,7,opt,name=claim,proto3" json:"claim,omitempty"`
 	// Permanent id of the event within its run: "<generation>-<number>", or "<generation>-<task>[<first instance of its
-	// part>]-<number>" for an event of an instance of a fan-out with more than 500 instances. Numbers increase from 0.
+	// partition>]-<number>" for an event of an instance of a fan-out with more than 500 instances. Numbers increase from 0.
 	// Empty while only a heartbeat of the attempt has reported its start; once the attempt has ended, the same event has
 	// an id.
 	Id string `protobuf:"bytes,8,opt,name=id,proto3" json:"id,omitempty"`

@@ -32,7 +32,7 @@ type ListRunEventsRequest struct {
 	// Returns only events of this task. Empty means all.
 	Task string `protobuf:"bytes,2,opt,name=task,proto3" json:"task,omitempty"`
 	// Returns only events that the run learned of after the event with this id; requires the id of a run. Empty starts at
-	// the first event. Late reports from a part of a fan-out with more than 500 instances may be placed before this
+	// the first event. Late reports from a partition of a fan-out with more than 500 instances may be placed before this
 	// event.
 	After string `protobuf:"bytes,5,opt,name=after,proto3" json:"after,omitempty"`
 	// Maximum number of events per page; 0 means 1000.

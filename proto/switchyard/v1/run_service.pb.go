@@ -1282,7 +1282,7 @@ type CancelRunRequest struct {
 	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
 	// Reason, shown to people; the run and its cancelled tasks show it together with the caller.
 	Reason string `protobuf:"bytes,2,opt,name=reason,proto3" json:"reason,omitempty"`
-	// Terminates the run, its child runs and the parts of its fan-outs instead of asking them to end. The nodes stop
+	// Terminates the run, its child runs and the partitions of its fan-outs instead of asking them to end. The nodes stop
 	// their attempts with SIGTERM, and with SIGKILL after the grace period.
 	Force         bool `protobuf:"varint,3,opt,name=force,proto3" json:"force,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -1345,7 +1345,7 @@ type CancelRunResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Id of the run.
 	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
-	// With force: number of child runs and fan-out parts that were also terminated.
+	// With force: number of child runs and fan-out partitions that were also terminated.
 	Children int32 `protobuf:"varint,2,opt,name=children,proto3" json:"children,omitempty"`
 	// With force: number of running attempts that nodes now stop.
 	Attempts      int32 `protobuf:"varint,3,opt,name=attempts,proto3" json:"attempts,omitempty"`
