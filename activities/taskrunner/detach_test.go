@@ -164,9 +164,9 @@ func TestStopOfDetached(t *testing.T) {
 		stop          func(b *bench, req *v1.ExecuteRequest)
 		state, reason string
 	}{
-		"by its run":       {func(_ *bench, req *v1.ExecuteRequest) { req.Stop = true }, "cancelled", "cancelled"},
-		"by a drain":       {func(b *bench, _ *v1.ExecuteRequest) { b.BeginDrain(time.Now(), "") }, "moved", "draining"},
-		"by its worker":    {func(b *bench, _ *v1.ExecuteRequest) { close(b.stopping) }, "moved", "draining"},
+		"by its run":          {func(_ *bench, req *v1.ExecuteRequest) { req.Stop = true }, "cancelled", "cancelled"},
+		"by a drain":          {func(b *bench, _ *v1.ExecuteRequest) { b.BeginDrain(time.Now(), "") }, "moved", "draining"},
+		"by its worker":       {func(b *bench, _ *v1.ExecuteRequest) { close(b.stopping) }, "moved", "draining"},
 		"once reattached too": {func(*bench, *v1.ExecuteRequest) {}, "cancelled", "cancelled"},
 	} {
 		t.Run(name, func(t *testing.T) {
