@@ -22,12 +22,12 @@ type demand struct {
 	hasNews  bool // there are requests that no pass has considered
 }
 
-// orderWatcher is told when the order of the waiting requests changes.
+// orderWatcher receives the changes in the order of the waiting requests.
 type orderWatcher interface {
 	// noteActive is called when a class has waiting requests again.
 	noteActive(s *requestClass)
-	// noteFirst is called when a class has another first request than was, which may be nil.
-	noteFirst(s *requestClass, was *request)
+	// noteFirstChanged is called when a class has another first request than was, which may be nil.
+	noteFirstChanged(s *requestClass, was *request)
 }
 
 func newDemand(classes *requestClasses, watcher orderWatcher) *demand {
@@ -94,7 +94,7 @@ func (d *demand) enqueue(r *request) {
 	if d.classes.activate(s) {
 		d.watcher.noteActive(s)
 	}
-	d.watcher.noteFirst(s, first)
+	d.watcher.noteFirstChanged(s, first)
 	if s.notice.impossible {
 		d.timeouts.start(r)
 	}
@@ -110,10 +110,10 @@ func (d *demand) admit(now time.Time) {
 	}
 }
 
-// take removes the first request of a class, which has found a place.
-func (d *demand) take(s *requestClass) *request {
+// takeFirst removes the first request of a class, which has found a place.
+func (d *demand) takeFirst(s *requestClass) *request {
 	r := s.pop()
-	d.watcher.noteFirst(s, r)
+	d.watcher.noteFirstChanged(s, r)
 	return r
 }
 
@@ -126,7 +126,7 @@ func (d *demand) unqueue(r *request) {
 	s := r.class
 	first := s.first()
 	s.drop(r)
-	d.watcher.noteFirst(s, first)
+	d.watcher.noteFirstChanged(s, first)
 	if len(s.waiting) == 0 {
 		d.retire(s)
 	}
@@ -164,8 +164,8 @@ func (d *demand) forget(r *run) {
 // runIDs returns the ids of the known runs in ascending order.
 func (d *demand) runIDs() []string { return slices.Sorted(maps.Keys(d.runs)) }
 
-// waiting returns the number of requests that wait for a node, delayed ones included.
-func (d *demand) waiting() int { return d.classes.waiting() + d.delayed.Len() }
+// waitingCount returns the number of requests that wait for a node, delayed ones included.
+func (d *demand) waitingCount() int { return d.classes.waitingCount() + d.delayed.Len() }
 
 // nextDeadline returns the earliest time at which a delay is over or a placement time-out expires.
 // ok is false if there is no such time.

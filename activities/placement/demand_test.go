@@ -10,7 +10,7 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// orderRecorder records what a demand tells its watcher.
+// orderRecorder records the calls of a demand to its watcher.
 type orderRecorder struct {
 	active int
 	firsts []string // former first requests, by task
@@ -18,7 +18,7 @@ type orderRecorder struct {
 
 func (o *orderRecorder) noteActive(*requestClass) { o.active++ }
 
-func (o *orderRecorder) noteFirst(_ *requestClass, was *request) {
+func (o *orderRecorder) noteFirstChanged(_ *requestClass, was *request) {
 	if was == nil {
 		o.firsts = append(o.firsts, "")
 	} else {
@@ -33,18 +33,18 @@ func addAll(d *demand, c *clock, reqs ...*v1.TaskRequest) {
 	}
 }
 
-func TestDemandOrdersRequestsOfAClassAndTellsItsWatcher(t *testing.T) {
+func TestDemandOrdersRequestsOfAClassAndReportsNewFirstRequests(t *testing.T) {
 	c, o := newClock(), &orderRecorder{}
 	d := newDemand(newRequestClasses(), o)
 	addAll(d, c, aTask("low"), aTask("high", withPriority(2)), aTask("middle", withPriority(1)), aTask("other", withMemory(1)))
-	if len(d.classes.active) != 2 || d.waiting() != 4 || o.active != 2 {
-		t.Errorf("%d active classes, %d told, %d requests", len(d.classes.active), o.active, d.waiting())
+	if len(d.classes.active) != 2 || d.waitingCount() != 4 || o.active != 2 {
+		t.Errorf("%d active classes, %d reported, %d requests", len(d.classes.active), o.active, d.waitingCount())
 	}
 	d.unqueue(d.requestOf("r", "middle"))
 	s := d.requestOf("r", "low").class
 	var order []string
 	for range 2 {
-		order = append(order, d.take(s).task)
+		order = append(order, d.takeFirst(s).task)
 	}
 	if !slices.Equal(order, []string{"high", "low"}) {
 		t.Errorf("taken in the order %v", order)
@@ -52,8 +52,8 @@ func TestDemandOrdersRequestsOfAClassAndTellsItsWatcher(t *testing.T) {
 	if want := []string{"", "low", "high", "", "high", "high", "low"}; !slices.Equal(o.firsts, want) {
 		t.Errorf("former first requests %q, want %q", o.firsts, want)
 	}
-	if d.retire(s); len(d.classes.active) != 1 || d.waiting() != 1 {
-		t.Errorf("%d active classes, %d requests", len(d.classes.active), d.waiting())
+	if d.retire(s); len(d.classes.active) != 1 || d.waitingCount() != 1 {
+		t.Errorf("%d active classes, %d requests", len(d.classes.active), d.waitingCount())
 	}
 }
 
@@ -61,7 +61,7 @@ func TestDelayedRequestIsAdmittedWhenItsDelayIsOver(t *testing.T) {
 	c := newClock()
 	d := newDemand(newRequestClasses(), &orderRecorder{})
 	addAll(d, c, aTask("t", refusedTimes(2)))
-	if at, ok := d.nextDeadline(); !ok || at.Sub(c.now()) != firstDelay || len(d.classes.active) != 0 || d.waiting() != 1 {
+	if at, ok := d.nextDeadline(); !ok || at.Sub(c.now()) != firstDelay || len(d.classes.active) != 0 || d.waitingCount() != 1 {
 		t.Errorf("deadline %v, %v; %d active classes", at, ok, len(d.classes.active))
 	}
 	if d.admit(c.now()); len(d.classes.active) != 0 {
@@ -121,8 +121,8 @@ func TestTimeoutRunsOnlyWhileTheClassIsImpossible(t *testing.T) {
 		t.Errorf("due are %v", due)
 	}
 	d.giveUp(d.requestOf("r", "t"), "no node")
-	if _, stuck := d.collect(d.runOf("r")); len(stuck) != 1 || !stuck[0].GivenUp || stuck[0].Reason != "no node" || d.waiting() != 1 {
-		t.Errorf("collected %v, %d wait", stuck, d.waiting())
+	if _, stuck := d.collect(d.runOf("r")); len(stuck) != 1 || !stuck[0].GivenUp || stuck[0].Reason != "no node" || d.waitingCount() != 1 {
+		t.Errorf("collected %v, %d wait", stuck, d.waitingCount())
 	}
 }
 

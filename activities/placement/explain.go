@@ -21,7 +21,7 @@ func (q *Queue) Explain(runID string, req *v1.TaskRequest) *v1.ExplainResponse {
 		} else {
 			res.Reason = r.waitsFor()
 		}
-	} else if n, key := q.fleet.ledger.foreignClaim(runID, req.GetTask()); n != nil {
+	} else if n, key := q.fleet.ledger.foreignNodeOf(runID, req.GetTask()); n != nil {
 		res.Chosen, res.Reason = n.name, "given to "+n.name+" before this placement queue took over"
 		defer q.fleet.ledger.liftForeign(n, key)()
 	}

@@ -87,7 +87,7 @@ func (f *fleet) replace(nodes []Node, now time.Time) {
 
 // add adds a node that has not joined a machine yet.
 func (f *fleet) add(name string) *node {
-	n := &node{number: len(f.numbered), name: name, holdings: newHoldings(), health: f.healths.of(name)}
+	n := &node{number: len(f.numbered), name: name, holdings: newHoldings(), health: f.healths.healthOf(name)}
 	f.numbered = append(f.numbered, n)
 	f.byName[name] = n
 	return n
@@ -130,7 +130,7 @@ func (f *fleet) update(n *node, given Node) {
 	n.present = true
 	clear(n.refused)
 	n.read(f.weights)
-	f.ledger.join(n)
+	f.ledger.joinMachine(n)
 }
 
 // remove marks a node as no longer part of the fleet.
@@ -154,7 +154,7 @@ func (f *fleet) discard(n *node) {
 	if n.present || len(n.claimed) > 0 {
 		return
 	}
-	f.ledger.leave(n)
+	f.ledger.leaveMachine(n)
 	delete(f.byName, n.name)
 }
 
@@ -183,8 +183,8 @@ func (f *fleet) allowedBy(s *spec) []*node {
 	return f.listed
 }
 
-// claims returns the number of claims on all nodes.
-func (f *fleet) claims() int {
+// claimCount returns the number of claims on all nodes.
+func (f *fleet) claimCount() int {
 	sum := 0
 	for _, n := range f.byName {
 		sum += len(n.claimed)

@@ -91,9 +91,9 @@ func (l *ledger) releaseForeign(key claimKey, now time.Time) *node {
 	return n
 }
 
-// foreignClaim returns the node and the key of a task that an earlier queue placed. The node is nil
+// foreignNodeOf returns the node and the key of a task that an earlier queue placed. The node is nil
 // if there is none.
-func (l *ledger) foreignClaim(runID, task string) (*node, claimKey) {
+func (l *ledger) foreignNodeOf(runID, task string) (*node, claimKey) {
 	for key, n := range l.foreign {
 		if key.run == runID && key.task == task {
 			return n, key

@@ -44,8 +44,8 @@ func newHealths(nodeOf func(name string) *node, log *fleetLog, settled func(node
 	return &healths{byName: map[string]*health{}, suspicions: map[string]int32{}, nodeOf: nodeOf, log: log, settled: settled}
 }
 
-// of returns the health record of a node, or nil if it has no failures.
-func (hs *healths) of(name string) *health { return hs.byName[name] }
+// healthOf returns the health record of a node, or nil if it has no failures.
+func (hs *healths) healthOf(name string) *health { return hs.byName[name] }
 
 // settle records how a claim on a node ended. A failure of a request that was assigned before the previous
 // counted failure does not count, because it has the same cause: a node that dies fails all its attempts at
@@ -119,6 +119,9 @@ func (n *node) benchedUntil(now time.Time) (until time.Time, ok bool) {
 
 // endBenches makes the queue look again at the nodes whose bench is over.
 func (hs *healths) endBenches(now time.Time) {
+	if len(hs.byName) == 0 {
+		return // most passes do nothing else
+	}
 	for name, h := range hs.byName {
 		n := hs.nodeOf(name)
 		if n != nil && !h.until.IsZero() && !now.Before(h.until) {

@@ -153,7 +153,7 @@ func TestHealthRecordOutlivesItsNodeWhileItsFailuresCount(t *testing.T) {
 		c.add(time.Second)
 	}
 	end, ok := hs.nextEnd()
-	if !ok || hs.of("a") == nil || !hs.log.changed || end.Sub(c.now()) != firstBench-time.Second {
+	if !ok || hs.healthOf("a") == nil || !hs.log.changed || end.Sub(c.now()) != firstBench-time.Second {
 		t.Fatalf("the bench ends at %v, %v", end, ok)
 	}
 	delete(known, "a")
@@ -161,13 +161,13 @@ func TestHealthRecordOutlivesItsNodeWhileItsFailuresCount(t *testing.T) {
 		t.Error("the end of the bench of a node that has left is a deadline")
 	}
 	hs.settle(known["b"], c.now(), v1.OutcomeLost, c.now())
-	if hs.of("a") == nil {
+	if hs.healthOf("a") == nil {
 		t.Error("the failures of a were forgotten when it left")
 	}
 	c.add(benchWindow)
 	hs.settle(known["b"], c.now(), v1.OutcomeDone, c.now())
 	hs.settle(known["b"], c.now(), v1.OutcomeLost, c.now())
-	if hs.of("a") != nil || hs.of("b") == nil {
+	if hs.healthOf("a") != nil || hs.healthOf("b") == nil {
 		t.Error("the record of a is kept although its failures no longer count")
 	}
 }

@@ -61,12 +61,12 @@ func (l *ledger) noteRoom(m *machine) {
 	}
 }
 
-// join adds the node to the machine that its snapshot names, and marks that machine for a recount.
-func (l *ledger) join(n *node) {
+// joinMachine adds the node to the machine that its snapshot names, and marks that machine for a recount.
+func (l *ledger) joinMachine(n *node) {
 	m := l.machineOf(n)
 	if m != n.machine {
 		if n.machine != nil {
-			l.leave(n)
+			l.leaveMachine(n)
 		}
 		n.machine = m
 		m.nodes = append(m.nodes, n)
@@ -89,8 +89,8 @@ func (l *ledger) machineOf(n *node) *machine {
 	return m
 }
 
-// leave removes the node from its machine.
-func (l *ledger) leave(n *node) {
+// leaveMachine removes the node from its machine.
+func (l *ledger) leaveMachine(n *node) {
 	m := n.machine
 	for key := range n.foreign {
 		delete(l.foreign, key)
@@ -115,13 +115,13 @@ func (l *ledger) markChanged(m *machine) {
 func (l *ledger) recount(now time.Time) {
 	for _, m := range l.changed {
 		m.changed = false
-		l.count(m, now)
+		l.recountMachine(m, now)
 	}
 	clear(l.changed)
 	l.changed = l.changed[:0]
 }
 
-func (l *ledger) count(m *machine, now time.Time) {
+func (l *ledger) recountMachine(m *machine, now time.Time) {
 	m.reset()
 	for _, n := range m.nodes {
 		for key := range n.foreign {

@@ -29,13 +29,13 @@ func TestClaimHoldsOnAllNodesOfItsMachineUntilItIsReleased(t *testing.T) {
 			t.Errorf("%s has %d thousandths used and %d MiB free", n.name, n.now.usedMilli, n.now.freeMB)
 		}
 	}
-	if a.tasks != 1 || b.tasks != 0 || f.claims() != 1 {
-		t.Errorf("a counts %d tasks, b %d, the fleet %d claims", a.tasks, b.tasks, f.claims())
+	if a.tasks != 1 || b.tasks != 0 || f.claimCount() != 1 {
+		t.Errorf("a counts %d tasks, b %d, the fleet %d claims", a.tasks, b.tasks, f.claimCount())
 	}
 	f.log.endPass()
 	c.add(time.Second)
 	f.release(held, c.now())
-	if a.now.usedMilli != 0 || b.now.freeMB != 8192 || !b.machine.gpuFree(1) || a.tasks != 0 || f.claims() != 0 {
+	if a.now.usedMilli != 0 || b.now.freeMB != 8192 || !b.machine.gpuFree(1) || a.tasks != 0 || f.claimCount() != 0 {
 		t.Errorf("after the release a has %d thousandths used, b %d MiB free", a.now.usedMilli, b.now.freeMB)
 	}
 	if !f.log.moreRoom || a.mean != time.Second {
@@ -63,7 +63,7 @@ func TestLiftRestoresWhatAClaimHolds(t *testing.T) {
 func TestForeignAttemptHoldsUntilItIsReleased(t *testing.T) {
 	c := newClock()
 	f := ledgerFleet(c, aNode("a", holding(-1, 3, 0)))
-	n, key := f.ledger.foreignClaim("other", "a")
+	n, key := f.ledger.foreignNodeOf("other", "a")
 	if n == nil || n.now.usedMilli != 3000 || n.tasks != 1 {
 		t.Fatalf("found %v", n)
 	}

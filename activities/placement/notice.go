@@ -12,9 +12,9 @@ type notice struct {
 	impossible bool // no present node could ever run the class
 }
 
-// turn records whether some node could ever run the class. It returns false if that was reported
+// setImpossible records whether some node could ever run the class. It returns false if that was reported
 // before.
-func (n *notice) turn(impossible bool, interval time.Duration, now time.Time) bool {
+func (n *notice) setImpossible(impossible bool, interval time.Duration, now time.Time) bool {
 	if n.reported != "" && n.impossible == impossible {
 		return false
 	}

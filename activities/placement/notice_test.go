@@ -8,7 +8,7 @@ import (
 func TestNoticeDoublesTheTimeBetweenReports(t *testing.T) {
 	c := newClock()
 	var n notice
-	if !n.turn(false, time.Second, c.now()) {
+	if !n.setImpossible(false, time.Second, c.now()) {
 		t.Fatal("a new notice need not be reported")
 	}
 	for _, step := range []struct {
@@ -21,7 +21,7 @@ func TestNoticeDoublesTheTimeBetweenReports(t *testing.T) {
 			t.Errorf("%s: reported %v, next in %v; want %v and %v", step.reason, reported, n.reportAt.Sub(c.now()), step.report, step.wait)
 		}
 	}
-	if n.turn(false, time.Second, c.now()) || !n.turn(true, time.Second, c.now()) || !n.impossible {
+	if n.setImpossible(false, time.Second, c.now()) || !n.setImpossible(true, time.Second, c.now()) || !n.impossible {
 		t.Error("only a change between possible and impossible must be reported at once")
 	}
 }

@@ -181,14 +181,14 @@ func (pk *picker) sync(s *requestClass) {
 		p.reopenAll()
 	}
 	for _, n := range touched {
-		pk.look(s, &p.preferred, n)
-		pk.look(s, &p.avoided, n)
+		pk.revisit(s, &p.preferred, n)
+		pk.revisit(s, &p.avoided, n)
 	}
 }
 
-// look reopens a node of a pool and adds it to the ranking of the pool, because it may have
+// revisit reopens a node of a pool and adds it to the ranking of the pool, because it may have
 // improved. An older candidate for the same node is corrected when it reaches the top.
-func (pk *picker) look(s *requestClass, p *pool, n *node) {
+func (pk *picker) revisit(s *requestClass, p *pool, n *node) {
 	r := &s.prospects.ranking
 	if !p.reopen(n.number) || r.of != p {
 		return

@@ -167,7 +167,7 @@ func (q *Queue) Repeat(runID string, claims []*v1.ClaimRef) {
 
 // Counts returns the number of requests that wait for a node, without those that were given up, and
 // the number of requests that hold a place on a node.
-func (q *Queue) Counts() (waiting, placed int) { return q.demand.waiting(), q.fleet.claims() }
+func (q *Queue) Counts() (waiting, placed int) { return q.demand.waitingCount(), q.fleet.claimCount() }
 
 // Benched returns the nodes that get no tasks for a while because their attempts kept failing for system
 // reasons, each with the end of its bench.

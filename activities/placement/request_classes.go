@@ -92,8 +92,8 @@ func (c *requestClasses) forgetIdle() {
 	}
 }
 
-// waiting returns the number of waiting requests.
-func (c *requestClasses) waiting() int {
+// waitingCount returns the number of waiting requests.
+func (c *requestClasses) waitingCount() int {
 	sum := 0
 	for _, s := range c.active {
 		sum += len(s.waiting)

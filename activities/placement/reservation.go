@@ -85,10 +85,10 @@ func (rs *reservations) reserveNode(s *requestClass, n *node) {
 	}
 }
 
-// noteFirst compares the first request of a class with its former first request, was. If the
-// priority has changed, noteFirst sets reordered, because more requests may then wait on some
+// noteFirstChanged compares the first request of a class with its former first request, was. If the
+// priority has changed, noteFirstChanged sets reordered, because more requests may then wait on some
 // nodes.
-func (rs *reservations) noteFirst(s *requestClass, was *request) {
+func (rs *reservations) noteFirstChanged(s *requestClass, was *request) {
 	if was == nil || len(rs.nodes) == 0 {
 		return
 	}

@@ -77,7 +77,7 @@ func (sc *scheduler) pass() {
 			heap.Pop(&order)
 			continue
 		}
-		sc.assign(sc.demand.take(s), c)
+		sc.assign(sc.demand.takeFirst(s), c)
 		if len(s.waiting) > 0 {
 			heap.Fix(&order, 0)
 			continue
@@ -136,7 +136,7 @@ func (sc *scheduler) fail(s *requestClass) {
 // updateReason skips it unless a report or a new request needs it.
 func (sc *scheduler) updateReason(s *requestClass) {
 	n, now := &s.notice, sc.eval.now
-	turned := n.turn(!s.prospects.isPossible(), sc.reasonInterval, now)
+	turned := n.setImpossible(!s.prospects.isPossible(), sc.reasonInterval, now)
 	if turned {
 		sc.demand.timeouts.restart(s, now)
 	}
