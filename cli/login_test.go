@@ -101,7 +101,7 @@ func TestLoginToCreateAndRevokeTokens(t *testing.T) {
 	if got := on(env, "", "tokens", "revoke", "ann"); got.code != exit.CodeDone || !strings.Contains(got.stderr, "is revoked") {
 		t.Errorf("%+v", got)
 	}
-	if got := on(env, "", "tokens", "revoke", "first"); got.code != exit.CodeNotDone || !strings.Contains(got.stderr, "last active one of an admin") {
+	if got := on(env, "", "tokens", "revoke", "first"); got.code != exit.CodeNotDone || !strings.Contains(got.stderr, "last active admin token") {
 		t.Errorf("%+v", got)
 	}
 	if got := on(env, "", "logout"); got.code != exit.CodeDone {

@@ -163,7 +163,7 @@ func TestAgentsTakeARunThroughItsLife(t *testing.T) {
 				t.Errorf("what is asked: %q", text)
 			}
 
-			if _, err := p.SendMessage(t.Context(), replyTo(task, sdk.NewTextPart("maybe"))); !errors.Is(err, sdk.ErrInvalidParams) || !strings.Contains(err.Error(), `"maybe" is no decision`) {
+			if _, err := p.SendMessage(t.Context(), replyTo(task, sdk.NewTextPart("maybe"))); !errors.Is(err, sdk.ErrInvalidParams) || !strings.Contains(err.Error(), `"maybe" is not a decision`) {
 				t.Errorf("a message that decides nothing: %v", err)
 			}
 			if _, err := p.SendMessage(t.Context(), replyTo(task, sdk.NewTextPart("Approve, looks good"))); err != nil {
@@ -264,7 +264,7 @@ func TestMessagesOfAgentsAreRefusedWithTheRemedy(t *testing.T) {
 			t.Errorf("%v, %v; want %v with %q", res, err, kind, text)
 		}
 	}
-	refuse(newMessage("", sdk.NewTextPart("x")), sdk.ErrInvalidParams, "`skillId` in the metadata is no text")
+	refuse(newMessage("", sdk.NewTextPart("x")), sdk.ErrInvalidParams, "`skillId` in the metadata must be a string")
 	f.storeSkill(t, "peer-one", "inputs:\n  n: { type: integer, required: true }\n")
 	f.storeSkill(t, "peer-two", "")
 	f.storeWorkflow(t, "name: peer-hidden\ntasks: { a: { type: shell, spec: { command: 'true' } } }\n")
@@ -274,17 +274,17 @@ func TestMessagesOfAgentsAreRefusedWithTheRemedy(t *testing.T) {
 	}
 	none := newMessage("peer-one")
 	none.Message.Metadata = nil
-	refuse(none, sdk.ErrInvalidParams, "name one of them as `skillId` in the metadata of the message: ")
+	refuse(none, sdk.ErrInvalidParams, "name one as `skillId` in the metadata of the message: ")
 	refuse(newMessage("peer-oen"), sdk.ErrInvalidParams, `there is no skill "peer-oen"; did you mean peer-one?`)
 	refuse(newMessage("peer-hidden"), sdk.ErrInvalidParams, `there is no skill "peer-hidden"`)
-	refuse(newMessage("peer-one", sdk.NewTextPart("three")), sdk.ErrInvalidParams, "takes no text; send a data part with its inputs: n")
+	refuse(newMessage("peer-one", sdk.NewTextPart("three")), sdk.ErrInvalidParams, "does not accept text; send a data part with its inputs: n")
 	refuse(newMessage("peer-one", sdk.NewDataPart(map[string]any{"n": "three"})), sdk.ErrInvalidParams, "n")
 	refuse(newMessage("peer-one", sdk.NewDataPart(map[string]any{"m": 3})), sdk.ErrInvalidParams, "m")
-	refuse(newMessage("peer-one", sdk.NewDataPart([]any{3})), sdk.ErrInvalidParams, "is no object")
-	refuse(newMessage("peer-two", sdk.NewFileURLPart("https://example.com/x", "text/plain")), sdk.ErrUnsupportedContentType, "give the URL of the file as an input")
+	refuse(newMessage("peer-one", sdk.NewDataPart([]any{3})), sdk.ErrInvalidParams, "must be an object")
+	refuse(newMessage("peer-two", sdk.NewFileURLPart("https://example.com/x", "text/plain")), sdk.ErrUnsupportedContentType, "pass the URL of the file as an input")
 	bad := newMessage("peer-two")
 	bad.Message.ContextID = "no context"
-	refuse(bad, sdk.ErrInvalidParams, "no id of a context")
+	refuse(bad, sdk.ErrInvalidParams, "is not a context id")
 	pushed := newMessage("peer-two")
 	pushed.Config.PushConfig = &sdk.PushConfig{URL: "http://127.0.0.1/"}
 	refuse(pushed, sdk.ErrPushNotificationNotSupported, "SubscribeToTask")
@@ -292,12 +292,12 @@ func TestMessagesOfAgentsAreRefusedWithTheRemedy(t *testing.T) {
 	unknown.Message.TaskID = "no-such-run"
 	refuse(unknown, sdk.ErrTaskNotFound, "no-such-run")
 	task := p.send(t, newMessage("peer-two"))
-	refuse(replyTo(task, sdk.NewTextPart("approve")), sdk.ErrUnsupportedOperation, "waits for no message")
+	refuse(replyTo(task, sdk.NewTextPart("approve")), sdk.ErrUnsupportedOperation, "does not wait for input")
 	same := newMessage("peer-two", sdk.NewTextPart("other"))
 	first := newMessage("peer-two", sdk.NewTextPart("one"))
 	p.send(t, first)
 	same.Message.ID = first.Message.ID
-	refuse(same, sdk.ErrInvalidParams, "each message has one of its own")
+	refuse(same, sdk.ErrInvalidParams, "was already used for a different message")
 	if _, err := p.GetTaskPushConfig(t.Context(), &sdk.GetTaskPushConfigRequest{TaskID: task.ID, ID: "x"}); !errors.Is(err, sdk.ErrPushNotificationNotSupported) {
 		t.Errorf("push configuration: %v", err)
 	}

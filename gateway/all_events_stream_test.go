@@ -120,7 +120,7 @@ func TestStreamOfAllRunsResumesWithoutLoss(t *testing.T) {
 	}
 	for _, bad := range []string{"0-1", "a-b-c", "x-1-99999999999999", "0123456789ab-007-1"} {
 		_, res := f.openStream(t, "/v1/events", "Last-Event-ID", bad)
-		wantStatus(t, "after "+bad, res, http.StatusBadRequest, "invalid_argument", "no id of an event of all runs")
+		wantStatus(t, "after "+bad, res, http.StatusBadRequest, "invalid_argument", "is not an event id of a stream of all runs")
 	}
 	_, res := f.openStream(t, "/v1/events?since=2020-01-01T00:00:00Z")
 	wantStatus(t, "an old since", res, http.StatusBadRequest, "invalid_argument", "at most 1h0m0s back")

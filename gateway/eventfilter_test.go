@@ -82,7 +82,7 @@ func TestListRunEventsFilters(t *testing.T) {
 	}{
 		"a kind that is none": {&v1.ListRunEventsRequest{Id: id, Event: "explode"}, "event"},
 		"a quotation mark":    {&v1.ListRunEventsRequest{Node: "x' OR WorkflowId != '"}, "node"},
-		"no time at all":      {&v1.ListRunEventsRequest{Id: id, Since: all[3].GetAt(), Until: all[3].GetAt()}, "is not later than since"},
+		"no time at all":      {&v1.ListRunEventsRequest{Id: id, Since: all[3].GetAt(), Until: all[3].GetAt()}, "must be later than since"},
 		"after, of no run":    {&v1.ListRunEventsRequest{After: "0-1"}, "send the id of the run"},
 	} {
 		_, err := f.client.ListRunEvents(t.Context(), connect.NewRequest(test.req))

@@ -222,7 +222,7 @@ func TestCallsAreBounded(t *testing.T) {
 		return f.bounds.OpenCalls() == 2
 	})
 	_, err := f.client.ListRuns(t.Context(), connect.NewRequest(&v1.ListRunsRequest{}))
-	if connect.CodeOf(err) != connect.CodeResourceExhausted || !strings.Contains(err.Error(), "end some of them") {
+	if connect.CodeOf(err) != connect.CodeResourceExhausted || !strings.Contains(err.Error(), "close some of them") {
 		t.Errorf("a third call of the client: %v", err)
 	}
 	f.isHealthy(t)
@@ -253,7 +253,7 @@ func TestStreamsAreBounded(t *testing.T) {
 				}
 				first = false
 			}
-			if err := stream.Err(); first && connect.CodeOf(err) == connect.CodeResourceExhausted && strings.Contains(err.Error(), "end some of them") {
+			if err := stream.Err(); first && connect.CodeOf(err) == connect.CodeResourceExhausted && strings.Contains(err.Error(), "close some of them") {
 				refused.Add(1)
 			} else if ctx.Err() == nil {
 				t.Errorf("a stream ended with %v", err)

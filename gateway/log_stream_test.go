@@ -107,12 +107,12 @@ func TestLogStreamContinuesExactlyAfterALine(t *testing.T) {
 	wantStatus(t, "after the end", res, http.StatusNoContent, "", "")
 	for _, bad := range []string{"x", "1~", "~", "1~W10", "-1~W3sidCI6ImEifV0", "1~bnVsbA"} {
 		_, res := f.openStream(t, path, "Last-Event-ID", bad)
-		wantStatus(t, "after "+bad, res, http.StatusBadRequest, "invalid_argument", "no id of a line")
+		wantStatus(t, "after "+bad, res, http.StatusBadRequest, "invalid_argument", "is not the id of a log line")
 	}
 	_, res = f.openStream(t, "/v1/runs/"+id+"/tasks/c/logs")
 	wantStatus(t, "an unknown task", res, http.StatusNotFound, "not_found", "c")
 	_, res = f.openStream(t, "/v1/runs/"+id+"/logs?children=true&follow=true")
-	wantStatus(t, "children that are followed", res, http.StatusBadRequest, "invalid_argument", "children goes with none of follow")
+	wantStatus(t, "children that are followed", res, http.StatusBadRequest, "invalid_argument", "children cannot be combined with follow")
 }
 
 // TestLogStreamBeginsWithTheLastLines checks that tail=N starts with the last lines of each task and then continues.

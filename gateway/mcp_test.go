@@ -137,7 +137,7 @@ func TestAgentsAreHeldToRoles(t *testing.T) {
 		t.Errorf("a user drains a node: %s", failure)
 	}
 	for _, name := range []string{"viewer", "reading"} {
-		if _, failure := callTool(t, sessions[name], "cancel_workflow", map[string]any{"run": run}); !strings.Contains(failure, "only reads") {
+		if _, failure := callTool(t, sessions[name], "cancel_workflow", map[string]any{"run": run}); !strings.Contains(failure, "read-only") {
 			t.Errorf("%s cancels: %s", name, failure)
 		}
 		if status, failure := callTool(t, sessions[name], "get_workflow_status", map[string]any{"run": run}); status["run"] != run {

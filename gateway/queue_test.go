@@ -108,7 +108,7 @@ tasks:
 			{Reason: "held", Text: "is held back: by ann: not yet", Count: 1, Runs: 1, OldestQueuedAt: at(6), Examples: []*v1.ListedTask{
 				{Run: one, Workflow: "waits-one", Task: "held", Type: "shell", State: "queued", Reason: "held", Error: "by ann: not yet", QueuedAt: at(6), Priority: proto.Int32(0), Demand: small},
 			}},
-			{Reason: "back_off", Text: "waits to be tried again after a failure", Count: 1, Runs: 1, NotBefore: later, Examples: []*v1.ListedTask{again}},
+			{Reason: "back_off", Text: "waits for its retry after a failure", Count: 1, Runs: 1, NotBefore: later, Examples: []*v1.ListedTask{again}},
 		},
 	}
 	var got *v1.GetQueueResponse

@@ -107,7 +107,7 @@ func TestSecretIsReleasedToItsAttemptAlone(t *testing.T) {
 		says   string
 	}{
 		"another node":                   {tokenB, as, connect.CodePermissionDenied, "node " + b},
-		"another node by its name":       {tokenB, func(r *v1.ReleaseSecretRequest) { r.Node = b }, connect.CodeAborted, "does not run on node " + b},
+		"another node by its name":       {tokenB, func(r *v1.ReleaseSecretRequest) { r.Node = b }, connect.CodeAborted, "is not running on node " + b},
 		"an admin":                       {admin, as, connect.CodePermissionDenied, "role admin"},
 		"an operator":                    {operator, as, connect.CodePermissionDenied, "role"},
 		"a user":                         {user, as, connect.CodePermissionDenied, "role"},

@@ -159,7 +159,7 @@ func TestSessionReachesAttempt(t *testing.T) {
 		says   string
 	}{
 		"several tasks":    {&v1.SessionHeader{Kind: "exec", RunId: id}, connect.CodeInvalidArgument, "name one of build, each[2], each[3], other, test"},
-		"several":          {&v1.SessionHeader{Kind: "exec", RunId: id, Task: "each"}, connect.CodeInvalidArgument, "task each of run " + id + " has 2 attempts that run; name one of each[2], each[3]"},
+		"several":          {&v1.SessionHeader{Kind: "exec", RunId: id, Task: "each"}, connect.CodeInvalidArgument, "task each of run " + id + " has 2 running attempts; name one of each[2], each[3]"},
 		"unknown task":     {&v1.SessionHeader{Kind: "exec", RunId: id, Task: "biuld"}, connect.CodeNotFound, "did you mean build?"},
 		"unknown run":      {&v1.SessionHeader{Kind: "exec", RunId: "no-such-run", Task: "build"}, connect.CodeNotFound, "no-such-run"},
 		"no link":          {&v1.SessionHeader{Kind: "exec", RunId: id, Task: "other"}, connect.CodeUnavailable, "--gateway"},

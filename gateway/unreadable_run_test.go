@@ -51,7 +51,7 @@ func TestUnreadableRunIsLeftOutOfLists(t *testing.T) {
 		}
 		return named(res.Msg.GetWarnings())
 	})
-	if _, err := f.client.GetRun(t.Context(), connect.NewRequest(&v1.GetRunRequest{Id: bad})); err == nil || !strings.Contains(err.Error(), "not the input of a run") {
+	if _, err := f.client.GetRun(t.Context(), connect.NewRequest(&v1.GetRunRequest{Id: bad})); err == nil || !strings.Contains(err.Error(), "not that of a run") {
 		t.Errorf("the run itself: %v", err)
 	}
 }

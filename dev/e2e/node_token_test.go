@@ -83,7 +83,7 @@ func TestWorkerJoinsWithItsToken(t *testing.T) {
 	worker := func(args ...string) *program {
 		return startIn(t, repository, env, append([]string{"worker", "--name", "box", "--spool-dir", spool}, args...)...)
 	}
-	for what, says := range map[string]string{"": "asks for a token", "operator": "role operator", "other": "node other"} {
+	for what, says := range map[string]string{"": "requires a token", "operator": "role operator", "other": "node other"} {
 		args := []string(nil)
 		if what != "" {
 			args = []string{"--token-file", file(what)}

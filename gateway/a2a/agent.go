@@ -68,14 +68,14 @@ func (a *agent) CancelTask(ctx context.Context, req *a2a.CancelTaskRequest) (*a2
 // requireID returns an error if the id of a task is empty.
 func requireID(id a2a.TaskID) error {
 	if id == "" {
-		return errorf(a2a.ErrInvalidParams, "the request has no `id` of a task; ListTasks lists the tasks")
+		return errorf(a2a.ErrInvalidParams, "the request has no task `id`; ListTasks lists the tasks")
 	}
 	return nil
 }
 
 // errNoPush returns the error for every push notification request.
 func errNoPush() error {
-	return errorf(a2a.ErrPushNotificationNotSupported, "this agent sends no push notifications; follow a task by SubscribeToTask, or ask for it by GetTask")
+	return errorf(a2a.ErrPushNotificationNotSupported, "this agent does not support push notifications; use SubscribeToTask or GetTask")
 }
 
 // GetTaskPushConfig returns an error: the agent has no push notifications.
@@ -100,5 +100,5 @@ func (a *agent) DeleteTaskPushConfig(context.Context, *a2a.DeleteTaskPushConfigR
 
 // GetExtendedAgentCard returns an error: the public card already lists everything that the agent can do.
 func (a *agent) GetExtendedAgentCard(context.Context, *a2a.GetExtendedAgentCardRequest) (*a2a.AgentCard, error) {
-	return nil, errorf(a2a.ErrExtendedCardNotConfigured, "there is no other card than that at %s", CardPath)
+	return nil, errorf(a2a.ErrExtendedCardNotConfigured, "there is no extended agent card; the public card is at %s", CardPath)
 }

@@ -41,16 +41,16 @@ func decisionOf(m *a2a.Message) (decision, error) {
 			field, known := fields[name]
 			switch {
 			case !known:
-				return d, errorf(a2a.ErrInvalidParams, "the data of the message has %q; %s", name, decisionHelp)
+				return d, errorf(a2a.ErrInvalidParams, "the data of the message has an unknown field %q; %s", name, decisionHelp)
 			case !isText:
-				return d, errorf(a2a.ErrInvalidParams, "`%s` in the data of the message is no text; %s", name, decisionHelp)
+				return d, errorf(a2a.ErrInvalidParams, "`%s` in the data of the message must be a string; %s", name, decisionHelp)
 			}
 			*field = text
 		}
 	}
 	approve, ok := verdicts[strings.ToLower(strings.Trim(word, ".,:;!"))]
 	if !ok {
-		return d, errorf(a2a.ErrInvalidParams, "%.80q is no decision; %s", word, decisionHelp)
+		return d, errorf(a2a.ErrInvalidParams, "%.80q is not a decision; %s", word, decisionHelp)
 	}
 	d.approve = approve
 	return d, nil
@@ -65,11 +65,11 @@ func (a *agent) answer(ctx context.Context, m *a2a.Message) error {
 	state := now.state()
 	switch {
 	case m.ContextID != "" && m.ContextID != contextOf(now.run):
-		return errorf(a2a.ErrInvalidParams, "the task %s is of the context %s, not %s", m.TaskID, contextOf(now.run), m.ContextID)
+		return errorf(a2a.ErrInvalidParams, "task %s belongs to context %s, not %s", m.TaskID, contextOf(now.run), m.ContextID)
 	case state.Terminal():
-		return errorf(a2a.ErrUnsupportedOperation, "the task %s has ended; a message without a `taskId` starts another", m.TaskID)
+		return errorf(a2a.ErrUnsupportedOperation, "task %s has ended; send a message without `taskId` to start another", m.TaskID)
 	case !isInterrupted(state):
-		return errorf(a2a.ErrUnsupportedOperation, "the task %s waits for no message; SubscribeToTask follows it, CancelTask ends it", m.TaskID)
+		return errorf(a2a.ErrUnsupportedOperation, "task %s does not wait for input; use SubscribeToTask to follow it or CancelTask to cancel it", m.TaskID)
 	}
 	d, err := decisionOf(m)
 	if err != nil {
@@ -99,16 +99,16 @@ func (a *agent) decideTask(ctx context.Context, now *observation, d decision) er
 	}
 	switch {
 	case d.task == "" && len(waiting) > 1:
-		return errorf(a2a.ErrInvalidParams, "%d approvals wait; name one of them as `task` in a data part: %s", len(waiting), listNames(waiting))
+		return errorf(a2a.ErrInvalidParams, "%d approvals are pending; name one as `task` in a data part: %s", len(waiting), listNames(waiting))
 	case d.task == "":
 		d.task = waiting[0]
 	}
 	lead, _, isInstance := strings.Cut(d.task, "[")
 	switch {
 	case now.fannedOut[lead] && !isInstance:
-		return errorf(a2a.ErrInvalidParams, "instances of %s wait; name one of them, such as %s[0], as `task` in a data part", lead, lead)
+		return errorf(a2a.ErrInvalidParams, "instances of %s are pending; name one, such as %s[0], as `task` in a data part", lead, lead)
 	case !slices.Contains(waiting, lead):
-		return errorf(a2a.ErrInvalidParams, "%q is no approval that waits; those are %s", d.task, listNames(waiting))
+		return errorf(a2a.ErrInvalidParams, "%q is not a pending approval; pending are %s", d.task, listNames(waiting))
 	}
 	var err error
 	if d.approve {

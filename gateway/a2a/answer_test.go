@@ -34,12 +34,12 @@ func TestInstancesOfAnApprovalAreDecidedByName(t *testing.T) {
 	count := int32(2)
 	o := &observation{run: &v1.Run{Id: "r", State: v1.RunPendingApproval}}
 	o.note(map[string]*v1.Task{"gate": {Type: v1.TypeApproval, State: v1.TaskRunning, Count: &count, Counts: map[string]int32{v1.TaskPaused: 1}}})
-	if text := o.text(); !strings.HasPrefix(text, "gate asks for approval: 1 of 2 instances wait") || !isInterrupted(o.state()) {
+	if text := o.text(); !strings.HasPrefix(text, "gate asks for approval: 1 of 2 instances are pending") || !isInterrupted(o.state()) {
 		t.Errorf("%s: %s", o.state(), text)
 	}
 	runs := &fakeRuns{}
 	a := &agent{Services: Services{Runs: runs}}
-	for task, want := range map[string]string{"": "instances of gate wait; name one of them, such as gate[0]", "gate": "such as gate[0]", "door[0]": "is no approval that waits", "gate[1]": "there is no instance"} {
+	for task, want := range map[string]string{"": "instances of gate are pending; name one, such as gate[0]", "gate": "such as gate[0]", "door[0]": "is not a pending approval", "gate[1]": "there is no instance"} {
 		if err := a.decideTask(t.Context(), o, decision{approve: true, task: task}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v, want %q", task, err, want)
 		}

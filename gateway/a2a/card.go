@@ -43,7 +43,7 @@ func (a *agent) card(ctx context.Context, url, version string) (*a2a.AgentCard, 
 		Skills:             []a2a.AgentSkill{},
 	}
 	if auth.From(ctx).IsVerified() {
-		card.SecuritySchemes = a2a.NamedSecuritySchemes{"bearer": a2a.HTTPAuthSecurityScheme{Scheme: "Bearer", Description: "A token of the gateway, as `switchyard tokens create` makes it."}}
+		card.SecuritySchemes = a2a.NamedSecuritySchemes{"bearer": a2a.HTTPAuthSecurityScheme{Scheme: "Bearer", Description: "A gateway token, created with `switchyard tokens create`."}}
 		card.SecurityRequirements = a2a.SecurityRequirementsOptions{{"bearer": {}}}
 	}
 	for _, s := range stored[:min(len(stored), maxSkills)] {

@@ -60,7 +60,7 @@ type envelope struct {
 func parseEnvelope(body []byte) (envelope, error) {
 	var request envelope
 	if text := bytes.TrimSpace(body); len(text) > 0 && text[0] == '[' && json.Valid(text) {
-		return envelope{}, errorf(a2a.ErrInvalidRequest, "the body is a batch of requests, which this agent does not take; send each by itself")
+		return envelope{}, errorf(a2a.ErrInvalidRequest, "batch requests are not supported; send each request separately")
 	}
 	if err := decode(body, &request); err != nil {
 		if errors.Is(err, a2a.ErrInvalidParams) {
@@ -77,9 +77,9 @@ func parseEnvelope(body []byte) (envelope, error) {
 	case request.ID != nil && checked.ID == nil:
 		return checked, errorf(a2a.ErrInvalidRequest, "`id` is neither a string nor a number")
 	case request.Version != "2.0":
-		return checked, errorf(a2a.ErrInvalidRequest, "`jsonrpc` is %.20q; it is \"2.0\" in each request", request.Version)
+		return checked, errorf(a2a.ErrInvalidRequest, "`jsonrpc` is %.20q; it must be \"2.0\"", request.Version)
 	case request.Method == "":
-		return checked, errorf(a2a.ErrInvalidRequest, "the request has no `method`; there are %s", listNames(methodNames()))
+		return checked, errorf(a2a.ErrInvalidRequest, "the request has no `method`; known methods are %s", listNames(methodNames()))
 	case !isKnown:
 		return checked, errorf(a2a.ErrMethodNotFound, "there is no method %.80q; %s", request.Method, nearMethod(request.Method))
 	}
@@ -87,7 +87,7 @@ func parseEnvelope(body []byte) (envelope, error) {
 		request.Params = json.RawMessage("{}")
 	}
 	if request.Params[0] != '{' {
-		return checked, errorf(a2a.ErrInvalidParams, "`params` is no object; it has the parameters of %s by their names", request.Method)
+		return checked, errorf(a2a.ErrInvalidParams, "`params` must be an object with the named parameters of %s", request.Method)
 	}
 	return request, decode(request.Params, known.params())
 }
@@ -107,7 +107,7 @@ func methodNames() []string { return slices.Sorted(maps.Keys(methods)) }
 // nearMethod returns a hint for an unknown method: its replacement, a similar name or the list of methods.
 func nearMethod(name string) string {
 	if now, ok := olderMethods[name]; ok {
-		return "it is of an older version of the protocol, and " + now + " of version " + string(a2a.Version)
+		return "it belongs to an older protocol version; use " + now + " of version " + string(a2a.Version)
 	}
 	if hint := nearest.DidYouMean(name, methodNames()); hint != "" {
 		return hint
@@ -120,7 +120,7 @@ func checkEnvelopes(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method != http.MethodPost {
 			w.Header().Set("Allow", http.MethodPost)
-			writeError(w, http.StatusMethodNotAllowed, "UNIMPLEMENTED", "requests are sent by POST; GET "+CardPath+" returns the agent card")
+			writeError(w, http.StatusMethodNotAllowed, "UNIMPLEMENTED", "requests must use POST; GET "+CardPath+" returns the agent card")
 			return
 		}
 		body, err := readBody(w, r)

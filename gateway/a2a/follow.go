@@ -21,7 +21,7 @@ func (a *agent) SubscribeToTask(ctx context.Context, req *a2a.SubscribeToTaskReq
 		}
 		now, err := a.observe(ctx, string(req.ID))
 		if err == nil && now.state().Terminal() {
-			err = errorf(a2a.ErrUnsupportedOperation, "the task %s has ended; GetTask returns it", req.ID)
+			err = errorf(a2a.ErrUnsupportedOperation, "task %s has ended; use GetTask to read it", req.ID)
 		}
 		if err != nil {
 			yield(nil, failure(ctx, err))
@@ -141,5 +141,5 @@ func (a *agent) watch(ctx context.Context, run string, see func(now *observation
 	if now.run != nil && now.state().Terminal() {
 		return nil
 	}
-	return errors.New("the run is no longer watched; subscribe to the task again")
+	return errors.New("the watch of the run ended; subscribe to the task again")
 }

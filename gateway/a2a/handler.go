@@ -54,8 +54,8 @@ func New(config Config) Handlers {
 	requests := &a2asrv.InterceptedHandler{Handler: answers, Interceptors: []a2asrv.CallInterceptor{versionCheck{}, refusals{}}, Logger: config.Log}
 	options := []a2asrv.TransportOption{
 		a2asrv.WithTransportKeepAlive(keepAlive), a2asrv.WithTransportPanicHandler(func(cause any) error {
-			config.Log.Error("a request of an agent panicked", "panic", cause)
-			return errorf(a2a.ErrInternalError, "the request panicked; the gateway's log has more")
+			config.Log.Error("panic in an A2A request", "panic", cause)
+			return errorf(a2a.ErrInternalError, "the request panicked; see the gateway log")
 		}),
 	}
 	return Handlers{
@@ -80,7 +80,7 @@ func (versionCheck) Before(ctx context.Context, call *a2asrv.CallContext, _ *a2a
 	asked, _ := call.ServiceParams().Get(a2a.SvcParamVersion)
 	for _, version := range asked {
 		if version != "" && version != string(a2a.Version) && !strings.HasPrefix(version, string(a2a.Version)+".") {
-			return ctx, nil, errorf(a2a.ErrVersionNotSupported, "the version %.20q of the protocol is not supported; this agent speaks %s", version, a2a.Version)
+			return ctx, nil, errorf(a2a.ErrVersionNotSupported, "protocol version %.20q is not supported; this agent supports %s", version, a2a.Version)
 		}
 	}
 	return ctx, nil, nil

@@ -33,7 +33,7 @@ func contentOf(m *a2a.Message) (content, error) {
 		case a2a.Data:
 			object, ok := value.Value.(map[string]any)
 			if !ok {
-				return c, errorf(a2a.ErrInvalidParams, "the data of part %d of the message is no object; it has the inputs by their names", i)
+				return c, errorf(a2a.ErrInvalidParams, "the data of message part %d must be an object with the inputs by name", i)
 			}
 			for name, field := range object {
 				if _, twice := c.data[name]; twice {
@@ -48,7 +48,7 @@ func contentOf(m *a2a.Message) (content, error) {
 				c.data = map[string]any{}
 			}
 		default:
-			return c, errorf(a2a.ErrUnsupportedContentType, "part %d of the message is a file, and this agent takes text and data; give the URL of the file as an input", i)
+			return c, errorf(a2a.ErrUnsupportedContentType, "message part %d is a file, but this agent accepts only text and data; pass the URL of the file as an input", i)
 		}
 	}
 	c.text, c.hasText = strings.Join(texts, "\n"), len(texts) > 0
@@ -68,14 +68,14 @@ func inputOf(m *a2a.Message, def *v1.Definition) (*structpb.Struct, error) {
 		_, given := input[textInput]
 		switch {
 		case declared && given:
-			return nil, errorf(a2a.ErrInvalidParams, "the message has text, and its data has an input `%s`, which the text is; leave one of them out", textInput)
+			return nil, errorf(a2a.ErrInvalidParams, "both the text and the data of the message set the input `%s`; remove one of them", textInput)
 		case declared:
 			if input == nil {
 				input = map[string]any{}
 			}
 			input[textInput] = c.text
 		case input == nil:
-			return nil, errorf(a2a.ErrInvalidParams, "the skill %s takes no text; send a data part with its inputs: %s", def.GetName(), listNames(inputNames(def)))
+			return nil, errorf(a2a.ErrInvalidParams, "skill %s does not accept text; send a data part with its inputs: %s", def.GetName(), listNames(inputNames(def)))
 		}
 	}
 	fields, err := structpb.NewStruct(input)

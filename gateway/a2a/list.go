@@ -32,7 +32,7 @@ func (a *agent) list(ctx context.Context, req *a2a.ListTasksRequest) (*a2a.ListT
 	case size == 0:
 		size = defaultList
 	case size < 0 || size > maxList:
-		return nil, errorf(a2a.ErrInvalidParams, "`pageSize` is %d; it is 1 to %d", size, maxList)
+		return nil, errorf(a2a.ErrInvalidParams, "`pageSize` is %d; it must be between 1 and %d", size, maxList)
 	case req.ContextID != "" && !contextText().MatchString(req.ContextID):
 		return &a2a.ListTasksResponse{Tasks: []*a2a.Task{}, PageSize: size}, nil // no run can have this context
 	}
@@ -123,7 +123,7 @@ func runStateOf(state a2a.TaskState) (string, error) {
 	}
 	words = append(words, a2a.TaskStateInputRequired.String())
 	slices.Sort(words)
-	return "", errorf(a2a.ErrInvalidParams, "%q is no state of a task; those are %s", string(state), strings.Join(slices.Compact(words), ", "))
+	return "", errorf(a2a.ErrInvalidParams, "%q is not a task state; known states are %s", string(state), strings.Join(slices.Compact(words), ", "))
 }
 
 // formatPage returns the token of the page that follows the first `before` runs. parsePage is its inverse.
@@ -136,7 +136,7 @@ func parsePage(text string) (before int, token string, err error) {
 	count, token, ok := strings.Cut(text, ".")
 	before, bad := strconv.Atoi(count)
 	if !ok || bad != nil || before < 0 {
-		return 0, "", errorf(a2a.ErrInvalidParams, "the `pageToken` is none that ListTasks has answered with")
+		return 0, "", errorf(a2a.ErrInvalidParams, "the `pageToken` does not come from ListTasks")
 	}
 	return before, token, nil
 }

@@ -51,9 +51,9 @@ func (a *agent) deliver(ctx context.Context, req *a2a.SendMessageRequest) (run s
 	case m == nil:
 		return "", errorf(a2a.ErrInvalidParams, "the request has no `message`")
 	case m.ID == "":
-		return "", errorf(a2a.ErrInvalidParams, "the message has no `messageId`, by which it is known when it is sent again")
+		return "", errorf(a2a.ErrInvalidParams, "the message has no `messageId`; set a unique one, so that the message can be sent again safely")
 	case m.Role == a2a.MessageRoleAgent:
-		return "", errorf(a2a.ErrInvalidParams, "the role of the message is %s; that of messages to an agent is %s", m.Role, a2a.MessageRoleUser)
+		return "", errorf(a2a.ErrInvalidParams, "the role of the message is %s; it must be %s", m.Role, a2a.MessageRoleUser)
 	case req.Config != nil && req.Config.PushConfig != nil:
 		return "", errNoPush()
 	case m.TaskID != "":
@@ -72,10 +72,10 @@ const maxMessageID = 128
 func (a *agent) start(ctx context.Context, req *a2a.SendMessageRequest) (run string, err error) {
 	m := req.Message
 	if m.ContextID != "" && !contextText().MatchString(m.ContextID) {
-		return "", errorf(a2a.ErrInvalidParams, "%.80q is no id of a context; those are at most 63 of [A-Za-z0-9._-] and begin with a letter or a digit", m.ContextID)
+		return "", errorf(a2a.ErrInvalidParams, "%.80q is not a context id; use at most 63 characters of [A-Za-z0-9._-], starting with a letter or a digit", m.ContextID)
 	}
 	if len(m.ID) > maxMessageID {
-		return "", errorf(a2a.ErrInvalidParams, "the `messageId` has %d bytes, more than %d", len(m.ID), maxMessageID)
+		return "", errorf(a2a.ErrInvalidParams, "the `messageId` has %d bytes; the limit is %d", len(m.ID), maxMessageID)
 	}
 	def, err := a.skillOf(ctx, req)
 	if err != nil {
@@ -98,9 +98,9 @@ func (a *agent) start(ctx context.Context, req *a2a.SendMessageRequest) (run str
 	}
 	switch connect.CodeOf(err) {
 	case connect.CodeNotFound:
-		return "", errorf(a2a.ErrInvalidParams, "the skill %s has just been removed", def.GetName())
+		return "", errorf(a2a.ErrInvalidParams, "skill %s no longer exists", def.GetName())
 	case connect.CodeAlreadyExists:
-		return "", errorf(a2a.ErrInvalidParams, "another message had the `messageId` %q; each message has one of its own", m.ID)
+		return "", errorf(a2a.ErrInvalidParams, "the `messageId` %q was already used for a different message; use a new one", m.ID)
 	}
 	return "", err
 }

@@ -30,9 +30,9 @@ func TestInputIsDataAndText(t *testing.T) {
 		"both":                         {[]*a2a.Part{text("a"), data(map[string]any{"n": 1.5})}, []string{"n", "text"}, map[string]any{"n": 1.5, "text": "a"}, ""},
 		"a remark":                     {[]*a2a.Part{text("please"), data(map[string]any{"n": 1.5})}, []string{"n"}, map[string]any{"n": 1.5}, ""},
 		"the same twice":               {[]*a2a.Part{data(map[string]any{"n": 1.5}), data(map[string]any{"n": 2.5})}, nil, nil, `two parts of the message have data named "n"`},
-		"text in both":                 {[]*a2a.Part{text("a"), data(map[string]any{"text": "b"})}, nil, nil, "leave one of them out"},
-		"text for one that takes none": {[]*a2a.Part{text("a")}, []string{"b", "a"}, nil, "the skill x takes no text; send a data part with its inputs: a, b"},
-		"a file":                       {[]*a2a.Part{text("a"), a2a.NewRawPart([]byte("x"))}, nil, nil, "part 1 of the message is a file"},
+		"text in both":                 {[]*a2a.Part{text("a"), data(map[string]any{"text": "b"})}, nil, nil, "remove one of them"},
+		"text for one that takes none": {[]*a2a.Part{text("a")}, []string{"b", "a"}, nil, "skill x does not accept text; send a data part with its inputs: a, b"},
+		"a file":                       {[]*a2a.Part{text("a"), a2a.NewRawPart([]byte("x"))}, nil, nil, "message part 1 is a file"},
 		"no part":                      {[]*a2a.Part{nil}, nil, nil, "part 0 of the message is empty"},
 	} {
 		def := &v1.Definition{Name: "x"}
@@ -68,11 +68,11 @@ func TestDecisionsAreWordsOrData(t *testing.T) {
 		"no":                {[]*a2a.Part{a2a.NewTextPart("No.")}, decision{}, ""},
 		"data":              {[]*a2a.Part{a2a.NewDataPart(map[string]any{"decision": "reject", "task": "gate", "reason": "too early"})}, decision{task: "gate", reason: "too early"}, ""},
 		"data with text":    {[]*a2a.Part{a2a.NewDataPart(map[string]any{"decision": "approve"}), a2a.NewTextPart("looks good")}, decision{approve: true, reason: "looks good"}, ""},
-		"nothing":           {nil, decision{}, `"" is no decision`},
-		"another word":      {[]*a2a.Part{a2a.NewTextPart("disapprove")}, decision{}, `"disapprove" is no decision; a decision is text that begins with approve or reject`},
-		"data without one":  {[]*a2a.Part{a2a.NewDataPart(map[string]any{"task": "gate"}), a2a.NewTextPart("ship")}, decision{}, `"ship" is no decision`},
-		"a misspelt field":  {[]*a2a.Part{a2a.NewDataPart(map[string]any{"decison": "approve"})}, decision{}, `has "decison"`},
-		"a field of a type": {[]*a2a.Part{a2a.NewDataPart(map[string]any{"decision": true})}, decision{}, "`decision` in the data of the message is no text"},
+		"nothing":           {nil, decision{}, `"" is not a decision`},
+		"another word":      {[]*a2a.Part{a2a.NewTextPart("disapprove")}, decision{}, `"disapprove" is not a decision; a decision is text that begins with approve or reject`},
+		"data without one":  {[]*a2a.Part{a2a.NewDataPart(map[string]any{"task": "gate"}), a2a.NewTextPart("ship")}, decision{}, `"ship" is not a decision`},
+		"a misspelt field":  {[]*a2a.Part{a2a.NewDataPart(map[string]any{"decison": "approve"})}, decision{}, `has an unknown field "decison"`},
+		"a field of a type": {[]*a2a.Part{a2a.NewDataPart(map[string]any{"decision": true})}, decision{}, "`decision` in the data of the message must be a string"},
 	} {
 		got, err := decisionOf(messageOf(test.parts...))
 		switch {

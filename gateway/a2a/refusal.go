@@ -40,7 +40,7 @@ func (refusals) After(context.Context, *a2asrv.CallContext, *a2asrv.Response) er
 func readBody(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
 	if _, large := errors.AsType[*http.MaxBytesError](err); large {
-		return nil, errorf(a2a.ErrInvalidParams, "the body is larger than %d MiB, the most that is read; give the URL of large data as an input", maxBody>>20)
+		return nil, errorf(a2a.ErrInvalidParams, "the body exceeds the limit of %d MiB; pass large data by URL as an input", maxBody>>20)
 	}
 	if err != nil {
 		return nil, errorf(a2a.ErrParseError, "the body cannot be read: %v", err)
@@ -56,9 +56,9 @@ func decode(text []byte, into any) error {
 	}
 	if syntax, ok := errors.AsType[*json.SyntaxError](err); ok {
 		if len(strings.TrimSpace(string(text))) == 0 {
-			return errorf(a2a.ErrParseError, "the body is empty; it is a JSON object")
+			return errorf(a2a.ErrParseError, "the body is empty; send a JSON object")
 		}
-		return errorf(a2a.ErrParseError, "the body is no JSON: %v, after %d bytes", syntax, syntax.Offset)
+		return errorf(a2a.ErrParseError, "the body is not valid JSON: %v, after %d bytes", syntax, syntax.Offset)
 	}
 	return errorf(a2a.ErrInvalidParams, "%s", describeMismatch(err))
 }
@@ -67,12 +67,12 @@ func decode(text []byte, into any) error {
 func describeMismatch(err error) string {
 	if mismatch, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
 		if mismatch.Field == "" {
-			return fmt.Sprintf("a JSON object is expected, not %s", article(mismatch.Value))
+			return fmt.Sprintf("expected a JSON object, not %s", article(mismatch.Value))
 		}
 		return fmt.Sprintf("`%s` cannot be %s", mismatch.Field, article(mismatch.Value))
 	}
 	// All other errors come from the decoder of a part.
-	return "a part of the message has exactly one of `text`, `data`, `url` and `raw`, which is not empty: " + err.Error()
+	return "each message part must have exactly one non-empty field of `text`, `data`, `url` and `raw`: " + err.Error()
 }
 
 // article returns the name of a JSON type with its article.

@@ -82,7 +82,7 @@ func checkQuery(query url.Values) error {
 		"statusTimestampAfter": {"time such as 2026-01-31T12:00:00Z", func(text string) error { _, err := time.Parse(time.RFC3339, text); return err }},
 	} {
 		if text := query.Get(name); text != "" && check.parse(text) != nil {
-			return errorf(a2a.ErrInvalidParams, "`%s` is %.80q, which is no %s", name, text, check.is)
+			return errorf(a2a.ErrInvalidParams, "`%s` is %.80q, which is not a %s", name, text, check.is)
 		}
 	}
 	return nil
@@ -106,7 +106,7 @@ func checkBody(w http.ResponseWriter, r *http.Request, action string) (*http.Req
 		err = decode(body, &request)
 		r = r.WithContext(context.WithValue(r.Context(), cancelKey{}, request.Metadata))
 	case action != "cancel" && action != "subscribe" && r.PathValue("id") == "" && !strings.HasSuffix(r.URL.Path, "/pushNotificationConfigs"):
-		err = errorf(a2a.ErrInvalidRequest, "%s%s has no action; it ends in :cancel or :subscribe", RESTPath, r.URL.Path)
+		err = errorf(a2a.ErrInvalidRequest, "%s%s has no action; append :cancel or :subscribe", RESTPath, r.URL.Path)
 	}
 	return withBody(r, body), err
 }

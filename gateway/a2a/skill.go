@@ -60,7 +60,7 @@ func (a *agent) skillOf(ctx context.Context, req *a2a.SendMessageRequest) (*v1.D
 	}
 	switch {
 	case len(all) == 0:
-		return nil, errorf(a2a.ErrUnsupportedOperation, "this agent has no skills; a stored workflow with `a2a: true` is one")
+		return nil, errorf(a2a.ErrUnsupportedOperation, "this agent has no skills; store a workflow with `a2a: true` to add one")
 	case name != "":
 		hint := nearest.DidYouMean(name, names)
 		if hint == "" {
@@ -68,7 +68,7 @@ func (a *agent) skillOf(ctx context.Context, req *a2a.SendMessageRequest) (*v1.D
 		}
 		return nil, errorf(a2a.ErrInvalidParams, "there is no skill %q; %s", name, hint)
 	case len(all) > 1:
-		return nil, errorf(a2a.ErrInvalidParams, "this agent has %d skills; name one of them as `%s` in the metadata of the message: %s", len(all), skillKey, listNames(names))
+		return nil, errorf(a2a.ErrInvalidParams, "this agent has %d skills; name one as `%s` in the metadata of the message: %s", len(all), skillKey, listNames(names))
 	}
 	res, err := a.Workflows.GetWorkflow(ctx, connect.NewRequest(&v1.GetWorkflowRequest{Name: names[0]}))
 	if err != nil {
@@ -87,7 +87,7 @@ func skillName(req *a2a.SendMessageRequest) (string, error) {
 		}
 		name, ok := value.(string)
 		if !ok || name == "" {
-			return "", errorf(a2a.ErrInvalidParams, "`%s` in the metadata is no text; it is the `id` of a skill of the agent card", skillKey)
+			return "", errorf(a2a.ErrInvalidParams, "`%s` in the metadata must be a string: the `id` of a skill in the agent card", skillKey)
 		}
 		found = name
 	}

@@ -39,7 +39,7 @@ func (o *observation) note(tasks map[string]*v1.Task) {
 		case task.GetType() == v1.TypeApproval && task.GetState() == v1.TaskPaused:
 			o.asked[name] = task.GetError()
 		case task.GetType() == v1.TypeApproval && task.GetCounts()[v1.TaskPaused] > 0:
-			o.asked[name] = fmt.Sprintf("%d of %d instances wait, each for a decision of its own about %s[INDEX]", task.GetCounts()[v1.TaskPaused], task.GetCount(), name)
+			o.asked[name] = fmt.Sprintf("%d of %d instances are pending; decide each as %s[INDEX]", task.GetCounts()[v1.TaskPaused], task.GetCount(), name)
 			o.fannedOut[name] = true
 		}
 	}
@@ -93,7 +93,7 @@ func isSettled(state a2a.TaskState) bool { return state.Terminal() || isInterrup
 func (o *observation) text() string {
 	switch state := o.state(); {
 	case state == a2a.TaskStateAuthRequired:
-		return "the run waits for the approval of an operator; " + decisionHelp
+		return "the run awaits approval by an operator; " + decisionHelp
 	case state == a2a.TaskStateInputRequired:
 		var lines []string
 		for _, asked := range o.approvals() {

@@ -97,7 +97,7 @@ func (r *Recorder) Record(ctx context.Context, e *v1.AuditEntry) {
 	}
 	// The gateway closed while it was answering the call.
 	if err := r.storeSome(ctx); err != nil {
-		r.log.Error("an entry of the audit is lost, because the store is away", "action", e.GetAction(), "error", err)
+		r.log.Error("an audit entry is lost because the store is down", "action", e.GetAction(), "error", err)
 	}
 }
 
@@ -176,7 +176,7 @@ func (r *Recorder) write() {
 			pause = min(max(2*pause, 100*time.Millisecond), longestPause)
 			retry = time.After(pause)
 			waiting, dropped := r.backlog()
-			r.log.Warn("entries of the audit wait for the store", "error", err, "waiting", waiting, "without_entry", dropped)
+			r.log.Warn("audit entries wait for the store", "error", err, "waiting", waiting, "without_entry", dropped)
 		}
 	}
 }
@@ -198,7 +198,7 @@ func (r *Recorder) storeRest() {
 	r.ended = true
 	r.stored.Broadcast()
 	if err != nil {
-		r.log.Error("entries of the audit are lost, because the store is away", "entries", len(r.pending), "error", err)
+		r.log.Error("audit entries are lost because the store is down", "entries", len(r.pending), "error", err)
 	}
 }
 
@@ -242,7 +242,7 @@ func (r *Recorder) storeSome(ctx context.Context) error {
 		return err
 	}
 	if dropped > 0 {
-		r.log.Error("calls have no entry in the audit, because too many waited for the store", "calls", dropped)
+		r.log.Error("calls have no audit entry because too many entries waited for the store", "calls", dropped)
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()

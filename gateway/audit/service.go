@@ -88,7 +88,7 @@ func checkResult(result string) error {
 	}
 	var code connect.Code
 	if err := code.UnmarshalText([]byte(result)); err != nil {
-		return rpcerror.Invalid("result %q is none of ok, refused, failed, or a code such as permission_denied", result)
+		return rpcerror.Invalid("unknown result %q; use ok, refused, failed, or a code such as permission_denied", result)
 	}
 	return nil
 }

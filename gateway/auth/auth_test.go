@@ -47,7 +47,7 @@ func TestMiddlewareRefusesWhatProvesNothing(t *testing.T) {
 		"another scheme":   {"/v1/runs", http.Header{"Authorization": {"Basic Z29vZA=="}}, 401, "is not `Bearer TOKEN`"},
 		"garbage":          {"/v1/runs", http.Header{"Authorization": {"Bearer nonsense"}}, 401, "not known"},
 		"two headers":      {"/v1/runs", http.Header{"Authorization": {"Bearer good", "Bearer good"}}, 401, "2 Authorization headers"},
-		"a long token":     {"/v1/runs", http.Header{"Authorization": {"Bearer " + strings.Repeat("g", maxBearer+1)}}, 401, "at most"},
+		"a long token":     {"/v1/runs", http.Header{"Authorization": {"Bearer " + strings.Repeat("g", maxBearer+1)}}, 401, "the maximum is"},
 		"a token in a URL": {"/v1/runs?access_token=good", http.Header{"Authorization": {"Bearer good"}}, 400, "a token in a URL"},
 		"a claimed name":   {"/v1/runs", http.Header{"Switchyard-Actor": {"ann"}}, 401, "switchyard login"},
 	} {

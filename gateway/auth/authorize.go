@@ -29,7 +29,7 @@ func authorize(ctx context.Context, least v1.Role, what string) error {
 		return nil
 	}
 	if least == v1.Role_ROLE_UNSPECIFIED {
-		return connect.NewError(connect.CodePermissionDenied, fmt.Errorf("%s declares no role and is open to no caller", what))
+		return connect.NewError(connect.CodePermissionDenied, fmt.Errorf("%s declares no role, so no caller may use it", what))
 	}
 	return connect.NewError(connect.CodePermissionDenied,
 		fmt.Errorf("%s needs the role %s; %s has the role %s", what, least.Word(), orNoName(p.Name), orNoName(p.Role.Word())))

@@ -144,7 +144,7 @@ func (l Lock) principal(r *http.Request) (p *Principal, bearer string, err error
 	}
 	switch values := r.Header.Values("Authorization"); {
 	case len(values) == 0:
-		return nil, "", authn.Errorf("this gateway asks for a token: run `switchyard login`, set SWITCHYARD_TOKEN, or send `Authorization: Bearer TOKEN`")
+		return nil, "", authn.Errorf("this gateway requires a token: run `switchyard login`, set SWITCHYARD_TOKEN, or send `Authorization: Bearer TOKEN`")
 	case len(values) > 1:
 		return nil, "", authn.Errorf("the request has %d Authorization headers; send one", len(values))
 	}
@@ -153,7 +153,7 @@ func (l Lock) principal(r *http.Request) (p *Principal, bearer string, err error
 	case !ok || bearer == "":
 		return nil, "", authn.Errorf("the Authorization header is not `Bearer TOKEN`")
 	case len(bearer) > maxBearer:
-		return nil, "", authn.Errorf("the token has %d bytes; at most %d are read", len(bearer), maxBearer)
+		return nil, "", authn.Errorf("the token has %d bytes; the maximum is %d", len(bearer), maxBearer)
 	}
 	p, err = l.Authenticator.Authenticate(r.Context(), bearer)
 	return p, bearer, err

@@ -65,7 +65,7 @@ func (b *boundedBody) Read(p []byte) (int, error) {
 		_ = b.controller.SetReadDeadline(time.Time{})
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		err = connect.NewError(connect.CodeDeadlineExceeded,
-			fmt.Errorf("the body of the call did not arrive within %s and a second for each %d KiB", b.bounds.limits.BodyTime, bodyRate>>10))
+			fmt.Errorf("the body of the call did not arrive within %s plus one second per %d KiB", b.bounds.limits.BodyTime, bodyRate>>10))
 	default:
 		err = rpcerror.Invalid("read the body of the call: %w", err)
 	}
@@ -86,7 +86,7 @@ func (b *boundedBody) hold(n int64) error {
 	}
 	if !b.bounds.bytes.TryAcquire(want - b.held) {
 		return connect.NewError(connect.CodeResourceExhausted,
-			fmt.Errorf("the gateway holds %d MiB of calls, as much as it takes; try again later", b.bounds.limits.BodyBytes>>20))
+			fmt.Errorf("the gateway is at its limit of %d MiB of open calls; try again later", b.bounds.limits.BodyBytes>>20))
 	}
 	b.held = want
 	return nil

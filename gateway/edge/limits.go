@@ -51,7 +51,7 @@ func (l Limits) WithDefaults() Limits {
 // Validate returns an error if a limit is negative.
 func (l Limits) Validate() error {
 	if l.BodyBytes < 0 || l.BodyTime < 0 || l.Calls < 0 || l.ClientCalls < 0 || l.Streams < 0 || l.ClientStreams < 0 {
-		return errors.New("gateway: Limits has a negative bound")
+		return errors.New("gateway: Limits has a negative field")
 	}
 	return nil
 }
@@ -120,10 +120,10 @@ func (c *openCount) enter(client string) (leave func(), err error) {
 	switch {
 	case c.byClient[client] >= c.each:
 		return nil, connect.NewError(connect.CodeResourceExhausted,
-			fmt.Errorf("the client %s has %d %s open, as many as one may have; end some of them", client, c.each, c.what))
+			fmt.Errorf("client %s is at its limit of %d open %s; close some of them", client, c.each, c.what))
 	case c.open >= c.all:
 		return nil, connect.NewError(connect.CodeResourceExhausted,
-			fmt.Errorf("the gateway has %d %s open, as many as it takes; try again later, or at another gateway of this deployment", c.all, c.what))
+			fmt.Errorf("the gateway is at its limit of %d open %s; try again later, or use another gateway of this deployment", c.all, c.what))
 	}
 	if c.byClient == nil {
 		c.byClient = map[string]int{}

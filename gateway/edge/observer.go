@@ -22,7 +22,7 @@ func (o Observer) WrapUnary(next connect.UnaryFunc) connect.UnaryFunc {
 	}
 	return func(ctx context.Context, req connect.AnyRequest) (connect.AnyResponse, error) {
 		if !isRead(req.Spec()) {
-			return nil, rpcerror.WrongState("this gateway is an observer and changes nothing; use another one, or start it with --role auto")
+			return nil, rpcerror.WrongState("this gateway is a read-only observer; use another gateway, or start it with --role auto")
 		}
 		return next(ctx, req)
 	}

@@ -22,9 +22,9 @@ func TestOpenCountBoundsEachAndAll(t *testing.T) {
 	}
 	enter("a", "")
 	enter("a", "")
-	enter("a", "the client a has 2 streams open")
+	enter("a", "client a is at its limit of 2 open streams")
 	enter("b", "")
-	enter("b", "the gateway has 3 streams open")
+	enter("b", "the gateway is at its limit of 3 open streams")
 	leave[0]()
 	enter("b", "")
 	for _, end := range leave[1:] {

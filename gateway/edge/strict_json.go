@@ -33,7 +33,7 @@ func (c strictJSON) Marshal(message any) ([]byte, error) { return c.MarshalAppen
 func (c strictJSON) MarshalAppend(dst []byte, message any) ([]byte, error) {
 	m, ok := message.(proto.Message)
 	if !ok {
-		return nil, fmt.Errorf("%T is no message", message)
+		return nil, fmt.Errorf("%T is not a proto message", message)
 	}
 	return protojson.MarshalOptions{}.MarshalAppend(dst, m)
 }
@@ -42,10 +42,10 @@ func (c strictJSON) MarshalAppend(dst []byte, message any) ([]byte, error) {
 func (c strictJSON) Unmarshal(data []byte, message any) error {
 	m, ok := message.(proto.Message)
 	if !ok {
-		return fmt.Errorf("%T is no message", message)
+		return fmt.Errorf("%T is not a proto message", message)
 	}
 	if len(data) == 0 {
-		return errors.New("there is no JSON; a request without fields is {}")
+		return errors.New("the body is empty; send {} for a request without fields")
 	}
 	if err := protojson.Unmarshal(data, m); err != nil {
 		return fmt.Errorf("%s: %w", m.ProtoReflect().Descriptor().Name(), err)

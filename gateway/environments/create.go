@@ -19,7 +19,7 @@ import (
 )
 
 // capturePurpose ends the texts of errors about tasks that cannot become an environment.
-const capturePurpose = "environments are made of containers and machines that run"
+const capturePurpose = "environments are created from running containers and machines"
 
 // archiveBytes is the number of random bytes in the name of an archive. The name must be unguessable: whoever knows it may
 // write the archive.
@@ -82,13 +82,13 @@ func checkRequest(req *v1.CreateEnvironmentRequest) error {
 	case sources == 0:
 		return rpcerror.Invalid("environment %s has no source; give one of image, vm_image and run", req.GetName())
 	case sources > 1:
-		return rpcerror.Invalid("image, vm_image and run exclude each other; give one of them")
+		return rpcerror.Invalid("image, vm_image and run are mutually exclusive; set only one")
 	case req.GetRun() == "" && req.GetTask() != "":
-		return rpcerror.Invalid("task is given without run; give the run of task %s, too", req.GetTask())
+		return rpcerror.Invalid("task is set without run; set the run of task %s as well", req.GetTask())
 	case req.GetRun() != "" && req.GetNode() != "":
-		return rpcerror.Invalid("run and node exclude each other: an environment of a task is made on the node that runs it")
+		return rpcerror.Invalid("run and node are mutually exclusive: the environment of a task is created on the node that runs it")
 	case req.GetImage() == "" && req.GetRegistryAuth() != "":
-		return rpcerror.Invalid("registry_auth is for an image that is pulled; leave it out")
+		return rpcerror.Invalid("registry_auth applies only to image; remove it")
 	case req.GetVmImage() != "" && !path.IsAbs(req.GetVmImage()) && !bucketURL().MatchString(req.GetVmImage()):
 		return rpcerror.Invalid("vm_image %q is neither an absolute path on a node nor the URL of an object in a bucket, such as s3://images/debian.qcow2", req.GetVmImage())
 	}
@@ -109,14 +109,14 @@ func (s Service) checkName(ctx context.Context, req *v1.CreateEnvironmentRequest
 	case creation.GetState() == v1.EnvironmentCreating:
 		return 0, beingCreated(req.GetName())
 	case ready != nil && !req.GetReplace():
-		return 0, connect.NewError(connect.CodeAlreadyExists, fmt.Errorf("environment %s exists (version %d); set replace (--replace) to put a newer version in its place", ready.GetName(), ready.GetVersion()))
+		return 0, connect.NewError(connect.CodeAlreadyExists, fmt.Errorf("environment %s already exists (version %d); set replace (--replace) to create a new version", ready.GetName(), ready.GetVersion()))
 	}
 	return ready.GetVersion(), nil
 }
 
 // beingCreated returns the error for a name whose environment is already being created.
 func beingCreated(name string) error {
-	return connect.NewError(connect.CodeAlreadyExists, fmt.Errorf("environment %s is being created; `switchyard env get %s` shows how far it is, and `switchyard env delete %s` ends that", name, name, name))
+	return connect.NewError(connect.CodeAlreadyExists, fmt.Errorf("environment %s is being created; `switchyard env get %s` shows its progress and `switchyard env delete %s` cancels it", name, name, name))
 }
 
 // request returns the input of the workflow that creates the requested environment.

@@ -106,10 +106,10 @@ func TestCreateRefusesBadRequests(t *testing.T) {
 		code connect.Code
 	}{
 		"give one of image, vm_image and run":       {&v1.CreateEnvironmentRequest{}, connect.CodeInvalidArgument},
-		"exclude each other; give one":              {&v1.CreateEnvironmentRequest{Image: "a", Run: "b"}, connect.CodeInvalidArgument},
-		"task is given without run":                 {&v1.CreateEnvironmentRequest{Image: "a", Task: "b"}, connect.CodeInvalidArgument},
-		"made on the node that runs it":             {&v1.CreateEnvironmentRequest{Run: "desk-1", Node: "small"}, connect.CodeInvalidArgument},
-		"registry_auth is for an image":             {&v1.CreateEnvironmentRequest{Run: "desk-1", RegistryAuth: "hub"}, connect.CodeInvalidArgument},
+		"mutually exclusive; set only one":          {&v1.CreateEnvironmentRequest{Image: "a", Run: "b"}, connect.CodeInvalidArgument},
+		"task is set without run":                   {&v1.CreateEnvironmentRequest{Image: "a", Task: "b"}, connect.CodeInvalidArgument},
+		"created on the node that runs it":          {&v1.CreateEnvironmentRequest{Run: "desk-1", Node: "small"}, connect.CodeInvalidArgument},
+		"registry_auth applies only to image":       {&v1.CreateEnvironmentRequest{Run: "desk-1", RegistryAuth: "hub"}, connect.CodeInvalidArgument},
 		`vm_image "debian.qcow2" is neither`:        {&v1.CreateEnvironmentRequest{VmImage: "debian.qcow2"}, connect.CodeInvalidArgument},
 		"task build of run desk-1 is of type shell": {&v1.CreateEnvironmentRequest{Run: "desk-1", Task: "build"}, connect.CodeAborted},
 		"no task of run gone runs on a node":        {&v1.CreateEnvironmentRequest{Run: "gone"}, connect.CodeAborted},

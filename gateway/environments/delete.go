@@ -63,5 +63,5 @@ func inUse(name string, users []string) error {
 	} else if len(users) > 1 {
 		who = "open runs " + strings.Join(users, ", ") + " name it"
 	}
-	return rpcerror.WrongState("environment %s is in use: %s; delete it once none does, or now with force (--force): what runs keeps it, and attempts that start later fail", name, who)
+	return rpcerror.WrongState("environment %s is in use: %s; wait for them to end or use force (--force): running tasks keep it, but attempts that start later fail", name, who)
 }

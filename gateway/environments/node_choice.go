@@ -72,11 +72,11 @@ func (s Service) chooseNode(ctx context.Context, name string, want need) (string
 	case best != nil:
 		return best.GetName(), nil
 	case len(all) == 0:
-		return "", rpcerror.WrongState("no node can make an environment of %s: there are no nodes; start one with `switchyard worker`", want.of)
+		return "", rpcerror.WrongState("no node can create an environment from %s: there are no nodes; start one with `switchyard worker`", want.of)
 	case len(reasons) > maxReasons:
-		reasons = append(reasons[:maxReasons], fmt.Sprintf("%d others cannot either", len(all)-maxReasons))
+		reasons = append(reasons[:maxReasons], fmt.Sprintf("%d other nodes cannot either", len(all)-maxReasons))
 	}
-	return "", rpcerror.WrongState("no node can make an environment of %s: %s", want.of, strings.Join(reasons, "; "))
+	return "", rpcerror.WrongState("no node can create an environment from %s: %s", want.of, strings.Join(reasons, "; "))
 }
 
 // named returns the named node if it meets the need.
@@ -87,7 +87,7 @@ func named(all []*v1.Node, name string, want need) (string, error) {
 			continue
 		}
 		if why := want.refusal(n); why != "" {
-			return "", rpcerror.WrongState("node %s cannot make an environment of %s: it %s; name another node, or leave it out", name, want.of, why)
+			return "", rpcerror.WrongState("node %s cannot create an environment from %s: it %s; choose another node, or leave node out", name, want.of, why)
 		}
 		return name, nil
 	}

@@ -110,16 +110,16 @@ func addProgress(e *v1.Environment, pending []*workflowpb.PendingActivityInfo) {
 	for _, p := range pending {
 		switch kind, state := p.GetActivityType().GetName(), p.GetState(); {
 		case kind == names.DiscardActivity:
-			e.Error = "it is being given up"
+			e.Error = "its archive is being discarded"
 		case state == enumspb.PENDING_ACTIVITY_STATE_CANCEL_REQUESTED:
 			e.Error = "it is being cancelled"
 		case p.GetLastFailure() != nil:
-			e.Error = fmt.Sprintf("try %d has failed, and there will be another one: %s", p.GetAttempt()-1, p.GetLastFailure().GetMessage())
+			e.Error = fmt.Sprintf("attempt %d failed and will be retried: %s", p.GetAttempt()-1, p.GetLastFailure().GetMessage())
 			if state == enumspb.PENDING_ACTIVITY_STATE_STARTED {
-				e.Error = fmt.Sprintf("this is try %d; the one before has failed: %s", p.GetAttempt(), p.GetLastFailure().GetMessage())
+				e.Error = fmt.Sprintf("attempt %d is running; the previous one failed: %s", p.GetAttempt(), p.GetLastFailure().GetMessage())
 			}
 		case kind == names.CaptureActivity && state == enumspb.PENDING_ACTIVITY_STATE_SCHEDULED:
-			e.Error = "it waits until node " + e.GetNode() + " begins"
+			e.Error = "waiting for node " + e.GetNode() + " begins"
 		}
 		progress := &v1.CaptureProgress{}
 		if beats := p.GetHeartbeatDetails().GetPayloads(); len(beats) > 0 && converter.GetDefaultDataConverter().FromPayload(beats[0], progress) == nil {
@@ -138,7 +138,7 @@ func (w Workflows) failure(ctx context.Context, exec *commonpb.WorkflowExecution
 		return "its workflow was terminated in Temporal"
 	}
 	if err == nil {
-		return "its workflow has ended otherwise meanwhile"
+		return "its workflow has completed since"
 	}
 	return err.Error()
 }
@@ -213,7 +213,7 @@ func (w Workflows) End(ctx context.Context, name string) error {
 			return nil // the workflow ends once its node has stopped, or once the archive is removed
 		}
 	}
-	return connect.NewError(connect.CodeUnavailable, fmt.Errorf("the creation of environment %s does not end; is a control worker up? Try again", name))
+	return connect.NewError(connect.CodeUnavailable, fmt.Errorf("the creation of environment %s has not stopped; check that a control worker is running and try again", name))
 }
 
 // Forget replaces a failed creation by an execution that creates nothing. Deleting the failed execution in Temporal would

@@ -81,7 +81,7 @@ func (s *Stream) writeLocked(text []byte) error {
 		err = s.controller.Flush()
 	}
 	if err != nil {
-		s.err = fmt.Errorf("the reader takes nothing, or has gone: %w", err)
+		s.err = fmt.Errorf("the client has stalled or disconnected: %w", err)
 	}
 	return s.err
 }

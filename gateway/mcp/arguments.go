@@ -28,7 +28,7 @@ func readArguments(data json.RawMessage) (map[string]any, error) {
 		err = errors.New("there is more than one value")
 	}
 	if err != nil && !errors.Is(err, io.EOF) {
-		return nil, fmt.Errorf("the arguments are no JSON: %w", err)
+		return nil, fmt.Errorf("the arguments are not valid JSON: %w", err)
 	}
 	object, ok := value.(map[string]any)
 	if !ok {

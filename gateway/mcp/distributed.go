@@ -26,8 +26,8 @@ const (
 func distributedArguments() []argument {
 	return []argument{
 		{"command", schema{"type": "string", "description": "Command line, which runs with `sh -c` on each node."}},
-		{"nodes", schema{"type": "array", "items": schema{"type": "string"}, "description": `Names of nodes; ["*"] are all that take tasks now.`}},
-		{"timeout", schema{"type": "string", "description": `Longest time the command may run on a node, such as "90s"; absent: no limit.`}},
+		{"nodes", schema{"type": "array", "items": schema{"type": "string"}, "description": `Names of nodes; ["*"] selects all nodes that accept tasks now.`}},
+		{"timeout", schema{"type": "string", "description": `Time limit of the command on each node, such as "90s". Default: no limit.`}},
 	}
 }
 
@@ -113,14 +113,14 @@ func chosenNodes(asked []any, fleet []*v1.Node) (names, warnings []string, err e
 			return nil, nil, usagef("There is no node %q; %s", name, hint)
 		default:
 			if state := known[name].GetState(); state != v1.NodeActive {
-				warnings = append(warnings, fmt.Sprintf("%s is %s: its task waits until the node takes tasks again", name, state))
+				warnings = append(warnings, fmt.Sprintf("%s is %s: its task waits until the node accepts tasks again", name, state))
 			}
 			names = append(names, name)
 		}
 	}
 	slices.Sort(names)
 	if names = slices.Compact(names); len(names) == 0 {
-		return nil, nil, usagef("No node takes tasks now; list_nodes shows their states.")
+		return nil, nil, usagef("No node accepts tasks now; list_nodes shows their states.")
 	}
 	return names, warnings, nil
 }

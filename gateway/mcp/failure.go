@@ -39,7 +39,7 @@ const maxError = 4000
 // explain returns the text of an error for the model.
 func (s *Server) explain(err error, t *tool) string {
 	if problems, ok := errors.AsType[source.Problems](err); ok {
-		return problemText(problems) + "\nThe resource " + guideURI + " has the language; validate_definition checks a definition."
+		return problemText(problems) + "\nThe resource " + guideURI + " documents the language; validate_definition checks a definition."
 	}
 	if usage, ok := errors.AsType[usageError](err); ok {
 		return usage.Error()

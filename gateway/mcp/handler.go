@@ -48,7 +48,7 @@ func Handler(config Config) http.Handler {
 func tokenInfo(ctx context.Context, _ string, _ *http.Request) (*sdkauth.TokenInfo, error) {
 	p := auth.From(ctx)
 	if !p.IsVerified() {
-		return nil, fmt.Errorf("%w: the lock has let no one in", sdkauth.ErrInvalidToken)
+		return nil, fmt.Errorf("%w: the caller is not authenticated", sdkauth.ErrInvalidToken)
 	}
 	return &sdkauth.TokenInfo{UserID: p.Kind + ":" + p.ID + ":" + p.Name, Expiration: p.ExpiresAt}, nil
 }

@@ -33,18 +33,18 @@ func outputArguments() []argument {
 	return []argument{
 		{waitName, schema{
 			"type": "integer", "minimum": 0, "maximum": maxWait,
-			"description": fmt.Sprintf("Longest time to follow, in seconds, at most %d; default %d. 0: only what is there now.", maxWait, defaultFollow),
+			"description": fmt.Sprintf("How long to follow the output, in seconds. At most %d, default %d; 0 returns only the current output.", maxWait, defaultFollow),
 		}},
-		{cursorName, schema{"type": "string", "description": "Where to continue: the cursor of the answer before."}},
+		{cursorName, schema{"type": "string", "description": "Where to continue: the cursor of the previous answer."}},
 	}
 }
 
 // outputSchema returns the schema of the results of stream_task_output.
 func outputSchema(document) schema {
 	return schema{"type": "object", "properties": schema{
-		"output":   untrustedSchema("The last lines that were printed since the cursor; `==> task` marks whose they are."),
-		"ended":    schema{"type": "boolean", "description": "The run, or the task, has ended, and this is the end of its output. Absent: not as far as is known."},
-		cursorName: schema{"type": "string", "description": "Where to continue. Absent: follow a single task to get one."},
+		"output":   untrustedSchema("The last lines printed since the cursor; `==> task` headings name their task."),
+		"ended":    schema{"type": "boolean", "description": "Set if the run or task has ended and this is the end of its output."},
+		cursorName: schema{"type": "string", "description": "Where to continue. If it is absent, follow a single task to get one."},
 		"missing":  schema{"type": "array", "items": schema{"type": "string"}, "description": "Tasks whose output is not in the store."},
 	}}
 }
@@ -188,7 +188,7 @@ func parseCursor(cursor string) ([]*v1.LogPosition, error) {
 	data, err := base64.RawURLEncoding.DecodeString(text)
 	var req v1.StreamRunLogsRequest
 	if err = errors.Join(err, proto.Unmarshal(data, &req)); !ok || err != nil {
-		return nil, usagef("The cursor is none that stream_task_output has answered with; leave it out to begin anew.")
+		return nil, usagef("The cursor does not come from stream_task_output; omit it to start from the beginning.")
 	}
 	return req.GetResume(), nil
 }

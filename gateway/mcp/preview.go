@@ -44,14 +44,14 @@ func previewRunState(ctx context.Context, i *invocation) (any, error) {
 	now, err := project(run, parseProjection("id=run name=workflow state reason error generation taskCounts"))
 	_, cancels := i.request.(*v1.CancelRunRequest)
 	ended := v1.IsRunTerminal(run.GetState())
-	text := fmt.Sprintf("start %s again, which is %s; what has completed is kept", run.GetId(), run.GetState())
+	text := fmt.Sprintf("retry %s, which is %s; completed tasks are kept", run.GetId(), run.GetState())
 	switch {
 	case cancels && !ended:
 		text = fmt.Sprintf("cancel %s, which is %s", run.GetId(), run.GetState())
 	case cancels:
 		text = fmt.Sprintf("be refused: %s has ended and is %s", run.GetId(), run.GetState())
 	case !ended:
-		text = fmt.Sprintf("be refused: %s is still %s, and only a run that has ended can be retried", run.GetId(), run.GetState())
+		text = fmt.Sprintf("be refused: %s is still %s; only ended runs can be retried", run.GetId(), run.GetState())
 	}
 	return would{text, now}, err
 }
@@ -75,7 +75,7 @@ func previewDeadLetters(ctx context.Context, i *invocation) (any, error) {
 	count := len(kept)
 	listed.Msg.Items = kept[:min(count, maxList)]
 	now, err := project(listed.Msg, parseProjection("items(task reason error deadLetteredAt)"))
-	return would{fmt.Sprintf("put back %d task(s) of %s with their attempts at 0", count, req.GetRun()), now}, err
+	return would{fmt.Sprintf("retry %d task(s) of %s with their attempts reset to 0", count, req.GetRun()), now}, err
 }
 
 // previewDrain previews draining or undraining a node.
@@ -87,9 +87,9 @@ func previewDrain(ctx context.Context, i *invocation) (any, error) {
 	}
 	node := got.Msg.GetNode()
 	now, err := project(node, parseProjection("name state reason running drained drainDeadline"))
-	text := fmt.Sprintf("have %s take nothing new and move what waits there; %d task(s) run there and may finish", name, node.GetRunning())
+	text := fmt.Sprintf("drain %s: it accepts no new tasks and hands waiting tasks back; its %d running task(s) may finish", name, node.GetRunning())
 	if _, undrains := i.request.(*v1.UndrainNodeRequest); undrains {
-		text = fmt.Sprintf("put %s back into service, which is %s", name, node.GetState())
+		text = fmt.Sprintf("put %s, which is %s, back into service", name, node.GetState())
 	}
 	return would{text, now}, err
 }

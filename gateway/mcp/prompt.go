@@ -23,12 +23,12 @@ const promptText = `Write a Switchyard workflow for this goal:
 // addPrompt registers the prompt.
 func (s *Server) addPrompt() {
 	s.served.AddPrompt(&sdk.Prompt{
-		Name: "write_workflow", Title: "Write a workflow for ...", Description: "Asks for a definition that reaches a goal, with the guide of the language.",
-		Arguments: []*sdk.PromptArgument{{Name: "goal", Description: "What the workflow is to do.", Required: true}},
+		Name: "write_workflow", Title: "Write a workflow for ...", Description: "Asks for a workflow definition that achieves a goal, and includes the language guide.",
+		Arguments: []*sdk.PromptArgument{{Name: "goal", Description: "What the workflow should do.", Required: true}},
 	}, func(_ context.Context, req *sdk.GetPromptRequest) (*sdk.GetPromptResult, error) {
 		goal := strings.TrimSpace(req.Params.Arguments["goal"])
 		if goal == "" {
-			return nil, errors.New("the argument goal is missing: what the workflow is to do")
+			return nil, errors.New("the argument goal is missing: describe what the workflow should do")
 		}
 		return &sdk.GetPromptResult{
 			Description: "Write a workflow for: " + cutText(oneLine(goal), maxText),

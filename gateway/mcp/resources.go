@@ -37,19 +37,19 @@ type resource struct {
 // resources returns all resources.
 func resources() []resource {
 	return []resource{
-		{uri: guideURI, title: "Language of definitions", description: "The guide of the language in which workflows are written.", mime: mimeMarkdown, read: readGuide},
+		{uri: guideURI, title: "Language of definitions", description: "The guide to the workflow language.", mime: mimeMarkdown, read: readGuide},
 		{uri: "switchyard://nodes", title: "Nodes", description: "The nodes of the fleet.", tool: "list_nodes"},
 		{uri: "switchyard://nodes/{node}", title: "Node", description: "A node, with the state of its machine.", read: readNode},
 		{uri: "switchyard://runs", title: "Runs", description: "The newest runs.", tool: "list_workflows"},
 		{uri: "switchyard://runs/{run}", title: "Run", description: "A run, with the states of its tasks.", tool: "get_workflow_status"},
 		{uri: "switchyard://runs/{run}/tasks/{task}", title: "Task", description: "A task of a run, with its result and attempts.", tool: "get_task_result"},
-		{uri: "switchyard://runs/{run}/logs", title: "Logs of a run", description: "The last lines that the tasks of a run have printed.", tool: "stream_task_output", arguments: map[string]any{waitName: 0}},
-		{uri: "switchyard://runs/{run}/logs/{task}", title: "Log of a task", description: "The last lines that a task has printed.", tool: "stream_task_output", arguments: map[string]any{waitName: 0}},
+		{uri: "switchyard://runs/{run}/logs", title: "Logs of a run", description: "The last lines of output of the tasks of a run.", tool: "stream_task_output", arguments: map[string]any{waitName: 0}},
+		{uri: "switchyard://runs/{run}/logs/{task}", title: "Log of a task", description: "The last lines of output of a task.", tool: "stream_task_output", arguments: map[string]any{waitName: 0}},
 		{uri: runDefinitionURI, title: "Definition of a run", description: "The definition that a run was started with.", read: readRunDefinition},
 		{uri: "switchyard://definitions", title: "Stored workflows", description: "The stored workflows.", tool: "list_definitions"},
 		{uri: definitionURI, title: "Stored workflow", description: "The definition of a stored workflow.", read: readDefinition},
-		{uri: "switchyard://dead-letters", title: "Dead letters", description: "The tasks whose retries are spent.", tool: "list_dead_letter_tasks"},
-		{uri: "switchyard://approvals", title: "Runs that wait for approval", description: "The runs that wait for the approval of a person.", tool: "list_workflows", arguments: map[string]any{"state": v1.RunPendingApproval}},
+		{uri: "switchyard://dead-letters", title: "Dead letters", description: "The tasks that have used up their retries.", tool: "list_dead_letter_tasks"},
+		{uri: "switchyard://approvals", title: "Runs that wait for approval", description: "The runs that await approval.", tool: "list_workflows", arguments: map[string]any{"state": v1.RunPendingApproval}},
 	}
 }
 

@@ -83,7 +83,7 @@ func (s *Server) middleware(next sdk.MethodHandler) sdk.MethodHandler {
 		defer func() {
 			if cause := recover(); cause != nil {
 				s.config.Log.Error("a call panicked", "method", method, "panic", cause, "stack", string(debug.Stack()))
-				err = fmt.Errorf("%s panicked; the log of the server has more", method)
+				err = fmt.Errorf("%s panicked; see the server log", method)
 			}
 		}()
 		if call, ok := req.(*sdk.CallToolRequest); ok && s.tools[call.Params.Name] == nil {
@@ -97,7 +97,7 @@ func (s *Server) middleware(next sdk.MethodHandler) sdk.MethodHandler {
 func (s *Server) unknownTool(name string) string {
 	for _, t := range tools() {
 		if t.name == name {
-			return fmt.Sprintf("The tool %s changes something, and this server only reads.", name)
+			return fmt.Sprintf("The tool %s makes changes, but this server is read-only.", name)
 		}
 	}
 	text := fmt.Sprintf("There is no tool %q; ", name)

@@ -43,9 +43,9 @@ func (i *invocation) submission() (*v1.SubmitRunRequest, error) {
 	case err != nil:
 		return nil, err
 	case document != "" && req.GetWorkflow() != "":
-		return nil, usagef("There are both a definition and the name of a stored workflow; give one of them.")
+		return nil, usagef("Both `definition` and `workflow` are set; use only one.")
 	case document == "" && req.GetWorkflow() == "":
-		return nil, usagef("There is neither a `definition` nor a `workflow`; list_definitions lists the stored workflows.")
+		return nil, usagef("Set either `definition` or `workflow`; list_definitions lists the stored workflows.")
 	case document != "":
 		req.Source = &v1.SubmitRunRequest_Document{Document: document}
 	}

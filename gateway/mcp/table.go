@@ -29,7 +29,7 @@ func tools() []*tool {
 		},
 		{
 			name: "run_distributed", call: callOf(ofRuns, switchyardv1connect.RunServiceClient.SubmitRun),
-			description: "Runs a shell command on each of several nodes, as a run with one task a node. A node that fails keeps none of the others from running it. " +
+			description: "Runs a shell command on several nodes, as a run with one task per node. A failure on one node does not affect the others. " +
 				"Answers at once; get_workflow_status shows the nodes, and stream_task_output what each printed.",
 			takes: "idempotencyKey", adds: distributedArguments(), needs: "command nodes",
 			gives: "id=run existed", do: runDistributed, preview: previewDistributed,
@@ -48,7 +48,7 @@ func tools() []*tool {
 		},
 		{
 			name: "stream_task_output", call: callOf(ofRuns, switchyardv1connect.RunServiceClient.ListRunLogs),
-			description: "Follows what the tasks of a run print, for waitSeconds at most: progress notifications have it as it comes, and the answer its last lines. " +
+			description: "Follows the output of the tasks of a run for at most waitSeconds: progress notifications carry it as it arrives, and the answer holds its last lines. " +
 				"Call it again with the cursor of the answer to continue.",
 			takes: "id=run task stream attempt", adds: outputArguments(), needs: "run", answer: outputSchema, do: streamOutput,
 		},
@@ -68,7 +68,7 @@ func tools() []*tool {
 		},
 		{
 			name: "list_definitions", call: callOf(ofWorkflows, switchyardv1connect.WorkflowServiceClient.ListWorkflows),
-			description: "Lists the stored workflows, which submit_workflow starts by name. The resource " + definitionURI + " has one whole.",
+			description: "Lists the stored workflows, which submit_workflow starts by name. The resource " + definitionURI + " returns a complete one.",
 			takes:       "search pageSize pageToken", gives: "items(name description cron timezone paused) nextPageToken total",
 		},
 		{
@@ -81,7 +81,7 @@ func tools() []*tool {
 		},
 		{
 			name: "cancel_workflow", call: callOf(ofRuns, switchyardv1connect.RunServiceClient.CancelRun),
-			description: "Cancels a run: what waits is cancelled, what runs is stopped.",
+			description: "Cancels a run: waiting tasks are cancelled, running tasks are stopped.",
 			takes:       "id=run reason", needs: "run", gives: "id=run", preview: previewRunState, destructive: true,
 		},
 		{

@@ -132,7 +132,7 @@ func (t *tool) input(d document) schema {
 				property["description"] = namedThings[f.as]
 			}
 			if f.as == pageSizeName {
-				property = schema{"type": "integer", "minimum": 1, "maximum": maxPage, "description": fmt.Sprintf("Most items of a page; default %d, fewer if they are large.", defaultPage)}
+				property = schema{"type": "integer", "minimum": 1, "maximum": maxPage, "description": fmt.Sprintf("Maximum items per page; default %d, fewer if they are large.", defaultPage)}
 			}
 			properties[f.as] = property
 		}
@@ -141,7 +141,7 @@ func (t *tool) input(d document) schema {
 		properties[a.name] = a.schema
 	}
 	if t.writes() {
-		properties[previewName] = schema{"type": "boolean", "description": "Only say what would happen, and change nothing."}
+		properties[previewName] = schema{"type": "boolean", "description": "Describe what would happen without changing anything."}
 	}
 	s := schema{"type": "object", "properties": properties, "additionalProperties": false}
 	if needs := strings.Fields(t.needs); len(needs) > 0 {
@@ -152,8 +152,8 @@ func (t *tool) input(d document) schema {
 
 // namedThings holds descriptions for arguments that identify the subject of a tool.
 var namedThings = map[string]string{
-	"run":  `Id of the run, a unique beginning of it, or "last".`,
-	"task": `Name of the task, or of an instance of it, such as "each[3]".`,
+	"run":  `Run ID, a unique prefix of it, or "last".`,
+	"task": `Name of the task or of an instance, such as "each[3]".`,
 	"node": "Name of the node.",
 }
 
@@ -167,7 +167,7 @@ func (t *tool) output(d document) schema {
 	}
 	if t.writes() {
 		properties := maps.Clone(s["properties"].(schema))
-		properties[previewName] = schema{"type": "object", "description": "What would happen, in answers to `preview`; nothing has changed."}
+		properties[previewName] = schema{"type": "object", "description": "What would happen; set in answers to `preview`, which changes nothing."}
 		s["properties"] = properties
 	}
 	return s

@@ -191,7 +191,7 @@ func TestReadOnlyServerHasNoToolThatWrites(t *testing.T) {
 			t.Errorf("%s is offered", made.Name)
 		}
 	}
-	if text, isError := use(t, session, "cancel_task", map[string]any{"run": "r-1", "task": "a"}); !isError || !strings.Contains(text, "only reads") {
+	if text, isError := use(t, session, "cancel_task", map[string]any{"run": "r-1", "task": "a"}); !isError || !strings.Contains(text, "read-only") {
 		t.Errorf("%s", text)
 	}
 }
@@ -249,8 +249,8 @@ func TestErrorsAreForTheModel(t *testing.T) {
 		"a wrong argument":      {"list_tasks", map[string]any{"pagesize": 5}, []string{"pageSize"}},
 		"an unknown run":        {"get_workflow_status", map[string]any{"run": "r-2"}, []string{"not_found", `"r-2"`, "list_workflows"}},
 		"a panic":               {"get_workflow_status", map[string]any{"run": "panic"}, []string{"panic"}},
-		"neither nor":           {"submit_workflow", map[string]any{}, []string{"neither a `definition` nor a `workflow`"}},
-		"both":                  {"submit_workflow", map[string]any{"workflow": "a", "definition": "name: b"}, []string{"give one of them"}},
+		"neither nor":           {"submit_workflow", map[string]any{}, []string{"Set either `definition` or `workflow`"}},
+		"both":                  {"submit_workflow", map[string]any{"workflow": "a", "definition": "name: b"}, []string{"use only one"}},
 		"a node that is none":   {"run_distributed", map[string]any{"command": "x", "nodes": []string{"n.2"}}, []string{`no node "n.2"`, "did you mean n.1?"}},
 		"a cursor that is none": {"stream_task_output", map[string]any{"run": "r-1", "cursor": "xyz"}, []string{"cursor"}},
 	} {

@@ -18,7 +18,7 @@ func validationSchema(d document) schema {
 	return schema{"type": "object", "properties": schema{
 		"valid":    schema{"type": "boolean"},
 		"name":     schema{"type": "string", "description": "Name of the workflow."},
-		"order":    schema{"type": "array", "items": schema{"type": "string"}, "description": "The tasks in an order in which they could run."},
+		"order":    schema{"type": "array", "items": schema{"type": "string"}, "description": "The tasks in a possible order of execution."},
 		"problems": problems, "warnings": problems,
 	}}
 }

@@ -20,7 +20,7 @@ const (
 // waitArgument returns the argument that sets how long a call waits.
 func waitArgument(until string) argument {
 	return argument{waitName, schema{
-		"type": "integer", "minimum": 0, "maximum": maxWait, "description": fmt.Sprintf("Longest time to wait %s, in seconds, at most %d; absent: none.", until, maxWait),
+		"type": "integer", "minimum": 0, "maximum": maxWait, "description": fmt.Sprintf("How long to wait %s, in seconds. At most %d; default 0.", until, maxWait),
 	}}
 }
 

@@ -46,7 +46,7 @@ func Node(ctx context.Context) (string, error) {
 	case p.Role == v1.Role_ROLE_NODE && p.Node != "":
 		return p.Node, nil
 	default:
-		return "", connect.NewError(connect.CodePermissionDenied, fmt.Errorf("the store of runs is for tokens of nodes; %s has the role %s", p.Name, p.Role.Word()))
+		return "", connect.NewError(connect.CodePermissionDenied, fmt.Errorf("only node tokens may access the store of runs; %s has the role %s", p.Name, p.Role.Word()))
 	}
 }
 
@@ -63,9 +63,9 @@ func (a *Access) CheckRead(ctx context.Context, run string) error {
 	}
 	switch {
 	case err != nil:
-		return connect.NewError(connect.CodeUnavailable, fmt.Errorf("cannot find out whether node %s was given a task of run %s: %w", node, run, err))
+		return connect.NewError(connect.CodeUnavailable, fmt.Errorf("cannot verify that node %s was given a task of run %s: %w", node, run, err))
 	case !ok:
-		return a.refuse(given, "node %s was given no task of run %s, and reads nothing of it", node, run)
+		return a.refuse(given, "node %s was not given a task of run %s and may not read its values", node, run)
 	}
 	return nil
 }
@@ -85,9 +85,9 @@ func (a *Access) CheckWrite(ctx context.Context, key storekey.NodeKey) error {
 	}
 	switch {
 	case err != nil:
-		return connect.NewError(connect.CodeUnavailable, fmt.Errorf("cannot find out whether node %s was given task %s of run %s: %w", node, key.Task, key.Run, err))
+		return connect.NewError(connect.CodeUnavailable, fmt.Errorf("cannot verify that node %s was given task %s of run %s: %w", node, key.Task, key.Run, err))
 	case !ok:
-		return a.refuse(given, "node %s was not given task %s of run %s, and stores nothing of it", node, key.Task, key.Run)
+		return a.refuse(given, "node %s was not given task %s of run %s and may not store its values", node, key.Task, key.Run)
 	}
 	return nil
 }

@@ -113,7 +113,7 @@ func (a *Authenticator) Authenticate(ctx context.Context, bearer string) (*auth.
 	}
 	verifier, err := a.find()
 	if err != nil {
-		return nil, connect.NewError(connect.CodeUnavailable, fmt.Errorf("the issuer %s cannot be asked for its keys now: %w", a.config.Issuer, err))
+		return nil, connect.NewError(connect.CodeUnavailable, fmt.Errorf("cannot fetch the keys of issuer %s now: %w", a.config.Issuer, err))
 	}
 	token, err := verifier.Verify(gooidc.ClientContext(ctx, a.config.Client), bearer)
 	if err != nil {
@@ -121,7 +121,7 @@ func (a *Authenticator) Authenticate(ctx context.Context, bearer string) (*auth.
 	}
 	var claims map[string]any
 	if err := token.Claims(&claims); err != nil {
-		return nil, authn.Errorf("the claims of the token are no JSON object")
+		return nil, authn.Errorf("the claims of the token are not a JSON object")
 	}
 	if azp, _ := claims["azp"].(string); len(token.Audience) > 1 && azp != a.config.Audience {
 		return nil, authn.Errorf("the token is for %d audiences, and %s did not ask for it: its azp is %q", len(token.Audience), a.config.Audience, azp)
@@ -133,11 +133,11 @@ func (a *Authenticator) Authenticate(ctx context.Context, bearer string) (*auth.
 func (a *Authenticator) principal(claims map[string]any, token *gooidc.IDToken) (*auth.Principal, error) {
 	name, _ := claimAt(claims, a.config.NameClaim).(string)
 	if name == "" || len(name) > maxName || strings.ContainsAny(name, "'`\"\\?()") || strings.ContainsFunc(name, func(r rune) bool { return !unicode.IsPrint(r) }) {
-		return nil, connect.NewError(connect.CodePermissionDenied, fmt.Errorf("the claim %s of the token holds no name: it must be a text of at most %d bytes without quotes, parentheses, backslash and question mark", a.config.NameClaim, maxName))
+		return nil, connect.NewError(connect.CodePermissionDenied, fmt.Errorf("claim %s of the token must be a name of at most %d bytes without quotes, parentheses, backslashes and question marks", a.config.NameClaim, maxName))
 	}
 	role := strongest(claimAt(claims, a.config.RolesClaim))
 	if role == v1.Role_ROLE_UNSPECIFIED {
-		return nil, connect.NewError(connect.CodePermissionDenied, fmt.Errorf("the claim %s of the token of %s names none of the roles viewer, user, operator and admin", a.config.RolesClaim, name))
+		return nil, connect.NewError(connect.CodePermissionDenied, fmt.Errorf("claim %s of the token of %s contains none of the roles viewer, user, operator and admin", a.config.RolesClaim, name))
 	}
 	return &auth.Principal{Name: name, Role: role, Kind: auth.KindOIDC, ID: token.Subject, ExpiresAt: token.Expiry}, nil
 }
@@ -187,19 +187,19 @@ func (a *Authenticator) refusal(err error) error {
 	switch {
 	case strings.Contains(text, "fetching keys"):
 		a.config.Logger.Warn("the keys of the issuer cannot be read", "issuer", a.config.Issuer, "error", err)
-		return connect.NewError(connect.CodeUnavailable, fmt.Errorf("the issuer %s cannot be asked for its keys now", a.config.Issuer))
+		return connect.NewError(connect.CodeUnavailable, fmt.Errorf("cannot fetch the keys of issuer %s now", a.config.Issuer))
 	case strings.Contains(text, "nbf"):
 		return authn.Errorf("the token is not valid yet, and the clock of the gateway shows %s", now)
 	case strings.Contains(text, "audience"):
 		return authn.Errorf("the token is not for the audience %s", a.config.Audience)
 	case strings.Contains(text, "issued by a different provider"):
-		return authn.Errorf("the token is not of the issuer %s", a.config.Issuer)
+		return authn.Errorf("the token was not issued by %s", a.config.Issuer)
 	case strings.Contains(text, "unsupported algorithm"), strings.Contains(text, "unexpected signature algorithm"):
-		return authn.Errorf("the token is signed by an algorithm that proves nothing here; the issuer has to sign with RSA, ECDSA or Ed25519")
+		return authn.Errorf("the token is signed with an unsupported algorithm; the issuer must sign with RSA, ECDSA or Ed25519")
 	case isMalformed(text):
 		return authn.Errorf("the token is not known to this gateway")
 	}
-	return authn.Errorf("the signature of the token is not one of %s", a.config.Issuer)
+	return authn.Errorf("the token has no valid signature of %s", a.config.Issuer)
 }
 
 func isMalformed(text string) bool {
@@ -241,7 +241,7 @@ const maxCause = 200
 
 func withoutBody(err error) error {
 	if _, ok := errors.AsType[*json.SyntaxError](err); ok {
-		return errors.New("its configuration is no JSON")
+		return errors.New("its configuration is not JSON")
 	}
 	text := err.Error()
 	if len(text) > maxCause {

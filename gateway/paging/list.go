@@ -36,7 +36,7 @@ func ListOf(req proto.Message) (List, error) {
 	}
 	text, err := proto.MarshalOptions{Deterministic: true}.Marshal(m.Interface())
 	if err != nil {
-		return "", fmt.Errorf("name a list: %w", err)
+		return "", fmt.Errorf("identify the list of a request: %w", err)
 	}
 	digest := sha256.Sum256(text)
 	return List(fmt.Sprintf("%s.%x", m.Descriptor().Name(), digest[:6])), nil
@@ -49,7 +49,7 @@ func (l List) Token(fields ...string) string {
 
 // InvalidToken returns the error for a page token that does not belong to the list.
 func InvalidToken() error {
-	return rpcerror.Invalid("the page token is not one of this list; send it with the request that it came from, where only the size of the page may change")
+	return rpcerror.Invalid("the page token belongs to another list; repeat the request that returned it and change at most the page size")
 }
 
 // Place returns the two fields of a token, or InvalidArgument if the token belongs to another list.

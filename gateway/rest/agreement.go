@@ -19,7 +19,7 @@ func (e *endpoint) checkAgreement(r *http.Request, query url.Values, body []byte
 	variables := e.variables(r.URL.Path)
 	for _, name := range slices.Sorted(maps.Keys(query)) {
 		if field := fieldOf(fields, name); field != nil && variables[string(field.Name())] != "" {
-			return rpcerror.Invalid("the parameter %s stands in the path of %s already; leave it out", name, e.route.Path)
+			return rpcerror.Invalid("parameter %s is already in the path of %s; leave it out of the query", name, e.route.Path)
 		}
 	}
 	in := map[string]json.RawMessage{}
@@ -50,10 +50,10 @@ func compatible(name string, value json.RawMessage, field protoreflect.FieldDesc
 	case other == nil:
 	case other == field:
 		if text != textOf(value) {
-			return rpcerror.Invalid("%s is %.80s in the body and %.80q after \"?\"; leave one of them out", name, value, text)
+			return rpcerror.Invalid("%s is %.80s in the body and %.80q in the query; send only one of them", name, value, text)
 		}
 	case field.ContainingOneof() != nil && field.ContainingOneof() == other.ContainingOneof():
-		return rpcerror.Invalid("the body has %s, and %s stands after \"?\"; leave one of them out", name, parameter)
+		return rpcerror.Invalid("the body has %s and the query has %s; send only one of them", name, parameter)
 	}
 	return nil
 }

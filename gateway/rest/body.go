@@ -46,7 +46,7 @@ func (e *endpoint) readBody(w http.ResponseWriter, r *http.Request) (body []byte
 		return nil, status, err
 	}
 	if encoding := r.Header.Get("Content-Encoding"); encoding != "" && encoding != "identity" {
-		return nil, http.StatusUnsupportedMediaType, rpcerror.Invalid("a body with the encoding %.80q is not taken; send it as it is", encoding)
+		return nil, http.StatusUnsupportedMediaType, rpcerror.Invalid("content encoding %.80q is not supported; send the body uncompressed", encoding)
 	}
 	if len(bytes.TrimSpace(body)) == 0 {
 		if e.route.Body == "" {
@@ -55,7 +55,7 @@ func (e *endpoint) readBody(w http.ResponseWriter, r *http.Request) (body []byte
 		return []byte("{}"), 0, nil
 	}
 	if e.route.Body == "" {
-		return nil, http.StatusBadRequest, rpcerror.Invalid("%s %s takes no body; its parameters stand in the path and after \"?\"", r.Method, e.route.Path)
+		return nil, http.StatusBadRequest, rpcerror.Invalid("%s %s takes no body; send its parameters in the path and the query", r.Method, e.route.Path)
 	}
 	kind, err := bodyType(r)
 	if err != nil {
@@ -78,7 +78,7 @@ func (e *endpoint) readBody(w http.ResponseWriter, r *http.Request) (body []byte
 }
 
 func (e *endpoint) tooLarge() error {
-	return connect.NewError(connect.CodeResourceExhausted, fmt.Errorf("the body is larger than %d MiB, the most that is read", e.door.maxBody>>20))
+	return connect.NewError(connect.CodeResourceExhausted, fmt.Errorf("the body exceeds the limit of %d MiB", e.door.maxBody>>20))
 }
 
 // bodyType returns the media type of a body. Without a header it is JSON.
@@ -89,7 +89,7 @@ func bodyType(r *http.Request) (string, error) {
 	}
 	kind, _, err := mime.ParseMediaType(header)
 	if err != nil {
-		return "", rpcerror.Invalid("the Content-Type %.80q cannot be read; send %s", header, jsonType)
+		return "", rpcerror.Invalid("invalid Content-Type %.80q; send %s", header, jsonType)
 	}
 	return kind, nil
 }

@@ -27,11 +27,11 @@ var aliases = []string{"workflows", "runs"}
 func validatePath(u *url.URL) error {
 	switch text := u.Path; {
 	case strings.Contains(strings.ToLower(u.EscapedPath()), "%2f"):
-		return rpcerror.Invalid("the path %.200q has an escaped slash (%%2F); no name holds one", u.EscapedPath())
+		return rpcerror.Invalid("path %.200q has an escaped slash (%%2F), which names cannot contain", u.EscapedPath())
 	case !utf8.ValidString(text):
 		return rpcerror.Invalid("the path %.200q is not UTF-8", text)
 	case strings.ContainsFunc(text, unicode.IsControl):
-		return rpcerror.Invalid("the path %.200q holds a control character", text)
+		return rpcerror.Invalid("path %.200q contains a control character", text)
 	case text != "" && text != "/" && path.Clean(text) != strings.TrimSuffix(text, "/"):
 		return rpcerror.Invalid("the path %.200q has an empty segment, \".\" or \"..\"; write it as %.200q", text, path.Clean(text))
 	}
@@ -83,14 +83,14 @@ func (d *Door) refuse(w http.ResponseWriter, r *http.Request) {
 	}
 	if calls := connect.NewErrorWriter(connect.WithRequireConnectProtocolHeader()); calls.IsSupported(r) {
 		// An error means that the client has disconnected.
-		_ = calls.Write(w, r, connect.NewError(connect.CodeUnimplemented, fmt.Errorf("there is no procedure %.200q", r.URL.Path)))
+		_ = calls.Write(w, r, connect.NewError(connect.CodeUnimplemented, fmt.Errorf("unknown procedure %.200q", r.URL.Path)))
 		return
 	}
 	hint := "/openapi.json lists all paths"
 	if near := nearest.DidYouMean(r.URL.Path, d.candidates(r.URL.Path)); near != "" {
 		hint = near
 	}
-	rpcerror.WriteJSON(w, http.StatusNotFound, rpcerror.NotFound("there is no path %.200q; %s", r.URL.Path, hint))
+	rpcerror.WriteJSON(w, http.StatusNotFound, rpcerror.NotFound("unknown path %.200q; %s", r.URL.Path, hint))
 }
 
 // candidates returns the known paths, with segments of the given path in place of variables.

@@ -26,7 +26,7 @@ const followParameter = "follow"
 func (e *endpoint) readQuery(r *http.Request) (url.Values, error) {
 	query, err := url.ParseQuery(r.URL.RawQuery)
 	if err != nil {
-		return nil, rpcerror.Invalid("what stands after \"?\" cannot be read: %v", err)
+		return nil, rpcerror.Invalid("the query of the URL is malformed: %v", err)
 	}
 	if follow := query[followParameter]; len(follow) == 1 && fieldOf(e.call.Input().Fields(), followParameter) == nil {
 		if asks, err := strconv.ParseBool(follow[0]); err == nil && !asks {
@@ -39,14 +39,14 @@ func (e *endpoint) readQuery(r *http.Request) (url.Values, error) {
 			return nil, err
 		}
 		if len(query[name]) > 1 && !field.IsList() {
-			return nil, rpcerror.Invalid("the parameter %s is given %d times, and takes one value", name, len(query[name]))
+			return nil, rpcerror.Invalid("parameter %s is given %d times; give it once", name, len(query[name]))
 		}
 		for _, value := range query[name] {
 			if !utf8.ValidString(value) {
-				return nil, rpcerror.Invalid("the parameter %s is %.80q, which is not UTF-8", name, value)
+				return nil, rpcerror.Invalid("parameter %s is %.80q, which is not UTF-8", name, value)
 			}
 			if wanted := wantedKind(field, value); wanted != "" {
-				return nil, rpcerror.Invalid("the parameter %s is %.80q, which is no %s", name, value, wanted)
+				return nil, rpcerror.Invalid("parameter %s is %.80q, which is not a %s", name, value, wanted)
 			}
 		}
 	}
@@ -59,12 +59,12 @@ func findField(message protoreflect.MessageDescriptor, name string) (protoreflec
 	for part := range strings.SplitSeq(name, ".") {
 		if field != nil {
 			if message = field.Message(); message == nil || field.IsMap() || field.IsList() {
-				return nil, rpcerror.Invalid("there is no parameter %.80q: %s has no fields", name, field.JSONName())
+				return nil, rpcerror.Invalid("unknown parameter %.80q: %s has no fields", name, field.JSONName())
 			}
 		}
 		fields := message.Fields()
 		if field = fieldOf(fields, part); field == nil {
-			return nil, rpcerror.Invalid("there is no parameter %.80q; %s", name, hintOf(fields, part))
+			return nil, rpcerror.Invalid("unknown parameter %.80q; %s", name, hintOf(fields, part))
 		}
 	}
 	return field, nil
@@ -80,7 +80,7 @@ func hintOf(fields protoreflect.FieldDescriptors, name string) string {
 		return hint
 	}
 	if len(known) == 0 {
-		return "this call has none"
+		return "this call has no parameters"
 	}
 	slices.Sort(known)
 	return "there are " + strings.Join(known, ", ")
@@ -88,25 +88,25 @@ func hintOf(fields protoreflect.FieldDescriptors, name string) string {
 
 // wantedKind returns a description of the values that a parameter accepts if value is not one of them, or "".
 func wantedKind(field protoreflect.FieldDescriptor, value string) string {
-	var err error
 	switch field.Kind() {
 	case protoreflect.StringKind:
 		if !utf8.ValidString(value) || strings.ContainsRune(value, 0) {
-			return "text in UTF-8 without NUL"
+			return "UTF-8 text without NUL"
 		}
 	case protoreflect.BoolKind:
 		if value != "true" && value != "false" {
 			return "boolean; write true or false"
 		}
 	case protoreflect.Int32Kind, protoreflect.Sint32Kind:
-		_, err = strconv.ParseInt(value, 10, 32)
+		if _, err := strconv.ParseInt(value, 10, 32); err != nil {
+			return "32-bit integer"
+		}
 	case protoreflect.Int64Kind, protoreflect.Sint64Kind:
-		_, err = strconv.ParseInt(value, 10, 64)
+		if _, err := strconv.ParseInt(value, 10, 64); err != nil {
+			return "64-bit integer"
+		}
 	case protoreflect.MessageKind:
 		return wantedMessage(field, value)
-	}
-	if err != nil {
-		return "integer, or too large a one"
 	}
 	return ""
 }
@@ -125,7 +125,7 @@ func wantedMessage(field protoreflect.FieldDescriptor, value string) string {
 			return "duration; write it in seconds, as 90s"
 		}
 	default:
-		return "parameter but a field of a body in JSON"
+		return "query parameter; send it in a JSON body"
 	}
 	return ""
 }

@@ -29,7 +29,7 @@ func NewFilter(req *v1.ListRunEventsRequest) (*Filter, error) {
 		return nil, err
 	}
 	if since, until := req.GetSince().AsTime(), req.GetUntil().AsTime(); req.GetSince() != nil && req.GetUntil() != nil && !since.Before(until) {
-		return nil, rpcerror.Invalid("until %s is not later than since %s; no event can be between them", until.Format(time.RFC3339Nano), since.Format(time.RFC3339Nano))
+		return nil, rpcerror.Invalid("until (%s) must be later than since (%s)", until.Format(time.RFC3339Nano), since.Format(time.RFC3339Nano))
 	}
 	id := req.GetAfter()
 	if id == "" {
@@ -38,9 +38,9 @@ func NewFilter(req *v1.ListRunEventsRequest) (*Filter, error) {
 	generation, _, _, ok := names.ParseEventID(id)
 	switch {
 	case !ok:
-		return nil, rpcerror.Invalid("%q is no id of an event; one is 0-12", id)
+		return nil, rpcerror.Invalid("%q is not an event id; event ids look like 0-12", id)
 	case req.GetId() == "":
-		return nil, rpcerror.Invalid("after event %s of which run? send the id of the run, too", id)
+		return nil, rpcerror.Invalid("after (event %s) needs a run; send the id of the run too", id)
 	}
 	f.after = &afterEvent{id: id, generation: generation, passed: req.GetPageToken() != ""}
 	return f, nil

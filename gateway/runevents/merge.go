@@ -179,7 +179,7 @@ func (r *Reader) partsOf(ctx context.Context, s Subject, generation int32) ([]*v
 		}
 	}
 	if err := r.runs.Query(ctx, s.id, names.StatusQuery, &v1.StatusRequest{MaxBytes: 1}, &status); err != nil {
-		return nil, fmt.Errorf("ask for the children: %w", err)
+		return nil, fmt.Errorf("query the children: %w", err)
 	}
 	return status.GetPartitions(), nil
 }

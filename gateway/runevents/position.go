@@ -112,18 +112,18 @@ func ParsePosition(text string) (Position, error) {
 	id, encoded, hasRest := strings.Cut(text, positionMark)
 	generation, _, _, ok := names.ParseEventID(id)
 	if !ok {
-		return Position{}, rpcerror.Invalid("%q is no id of an event; one is 0-12", text)
+		return Position{}, rpcerror.Invalid("%q is not an event id; event ids look like 0-12", text)
 	}
 	p := GenerationStart(generation)
 	if hasRest {
 		var rest positionRest
 		data, err := base64.RawURLEncoding.DecodeString(encoded)
 		if err != nil || json.Unmarshal(data, &rest) != nil || rest.Run < 0 {
-			return Position{}, rpcerror.Invalid("the id of event %s is not as it was sent; use it unchanged", id)
+			return Position{}, rpcerror.Invalid("the id of event %s was modified; send it unchanged", id)
 		}
 		for part, next := range rest.Parts {
 			if _, _, ok := names.ParseInstanceName(part); !ok || next < 0 {
-				return Position{}, rpcerror.Invalid("the id of event %s is not as it was sent; use it unchanged", id)
+				return Position{}, rpcerror.Invalid("the id of event %s was modified; send it unchanged", id)
 			}
 		}
 		p.run, p.parts = rest.Run, rest.Parts

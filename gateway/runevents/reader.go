@@ -88,7 +88,7 @@ func (r *Reader) readPart(ctx context.Context, s *eventSource) error {
 		unstored, parts, err := r.runs.UnstoredEvents(ctx, s.id, s.offset)
 		switch {
 		case err != nil && (s.silent || rpcerror.IsPermanent(err)):
-			r.log.Debug("a workflow does not tell its events", "workflow", s.id, "error", err)
+			r.log.Debug("cannot read the events of a workflow", "workflow", s.id, "error", err)
 			return nil
 		case err != nil:
 			return err

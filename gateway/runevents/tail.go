@@ -61,7 +61,7 @@ func (t *Tail) Validate(ctx context.Context, s Subject) error {
 		return err
 	}
 	missing := func(part string) error {
-		return rpcerror.Invalid("run %s has no event %s; continue with the id of one that it has sent", s.id, names.EventID(t.at.generation, part, t.at.next(part)-1))
+		return rpcerror.Invalid("run %s has no event %s; resume with an id that the stream has sent", s.id, names.EventID(t.at.generation, part, t.at.next(part)-1))
 	}
 	for part := range t.at.parts {
 		if t.sources[part] == nil {

@@ -104,10 +104,10 @@ func (f RunFilter) Matches(info *workflowpb.WorkflowExecutionInfo) bool {
 // lists and texts into their statements verbatim, so escaping cannot keep a quotation mark from ending the value.
 func ValidateValue(what, value string) error {
 	if strings.ContainsAny(value, "'`\"\\?") || strings.ContainsFunc(value, unicode.IsControl) {
-		return rpcerror.Invalid("runs cannot be listed by the %s %.80q; it may hold no quotation mark, backslash, question mark or control character", what, value)
+		return rpcerror.Invalid("cannot filter runs by %s %.80q; it must not contain quotation marks, backslashes, question marks or control characters", what, value)
 	}
 	if value != "" && strings.TrimSpace(value) == "" {
-		return rpcerror.Invalid("runs cannot be listed by a %s of spaces", what)
+		return rpcerror.Invalid("cannot filter runs by a blank %s", what)
 	}
 	return nil
 }

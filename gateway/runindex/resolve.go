@@ -65,7 +65,7 @@ func (x *Index) Resolve(ctx context.Context, text string) (string, error) {
 	if len(candidates) > MaxCandidates {
 		candidates, more = candidates[:MaxCandidates], ", ..."
 	}
-	return "", rpcerror.Invalid("%q could be any of %s%s", text, strings.Join(candidates, ", "), more)
+	return "", rpcerror.Invalid("%q is ambiguous: %s%s", text, strings.Join(candidates, ", "), more)
 }
 
 // submittedQuery excludes the runs that tasks of type run have started.

@@ -39,7 +39,7 @@ func NewTree(reader *runview.Reader, kept *store.Store, req *v1.StreamRunLogsReq
 // ValidateTree returns an error if a request for the logs of child runs has options that only work for a single run.
 func ValidateTree(req *v1.StreamRunLogsRequest) error {
 	if req.GetFollow() || req.Attempt != nil || req.Generation != nil {
-		return rpcerror.Invalid("children goes with none of follow, attempt and generation: name the child run instead")
+		return rpcerror.Invalid("children cannot be combined with follow, attempt or generation; name the child run instead")
 	}
 	return nil
 }

@@ -28,7 +28,7 @@ func (f *Follower) Validate(v *runview.View) error {
 		return v.NoTask(name)
 	}
 	if attempt := f.req.GetAttempt(); !f.req.GetFollow() && !isOlder && t.Task.Count == nil && attempt > t.Brief.GetAttempt() {
-		return rpcerror.NotFound("task %s of run %s has made no attempt %d in its newest generation; its newest is %d", name, f.Run, attempt, t.Brief.GetAttempt())
+		return rpcerror.NotFound("task %s of run %s has no attempt %d in its newest generation; its newest is %d", name, f.Run, attempt, t.Brief.GetAttempt())
 	}
 	return nil
 }

@@ -151,7 +151,7 @@ func (r *Reader) storedStatus(ctx context.Context, id string, header *v1.StatusR
 	var kept v1.StatusResponse
 	err := r.store.GetMessage(ctx, storekey.Status(names.Home(id, header.GetChain()), header.GetRun().GetGeneration()), &kept)
 	if errors.Is(err, store.ErrNotFound) {
-		r.log.Warn("the status of a run is missing in the store", "run", id)
+		r.log.Warn("the status of a run is missing from the store", "run", id)
 		return nil, nil
 	}
 	if err != nil {

@@ -62,10 +62,10 @@ func (r *Reader) Input(ctx context.Context, exec *commonpb.WorkflowExecution) (*
 }
 
 // errUnreadable reports a run that was not started by Switchyard.
-var errUnreadable = errors.New("it is not the input of a run; delete the workflow in Temporal")
+var errUnreadable = errors.New("the workflow's input is not that of a run; delete the workflow in Temporal")
 
 func unreadableInput(exec *commonpb.WorkflowExecution, err error) error {
-	return fmt.Errorf("read what run %s was started with: %w: %w", exec.GetWorkflowId(), errUnreadable, err)
+	return fmt.Errorf("read the input of run %s: %w: %w", exec.GetWorkflowId(), errUnreadable, err)
 }
 
 // IsUnreadable reports whether an error stems from the permanent state of one run, so that another attempt
@@ -81,7 +81,7 @@ func (r *Reader) DefinedInput(ctx context.Context, info *workflowpb.WorkflowExec
 	if err != nil || in.GetDefinition() != nil {
 		return in, err
 	}
-	return nil, rpcerror.WrongState("run %s has no definition: it was started with the name of workflow %q, which it has not read", info.GetExecution().GetWorkflowId(), in.GetWorkflow())
+	return nil, rpcerror.WrongState("run %s has no definition yet: it was started with the name of stored workflow %q and has not read it", info.GetExecution().GetWorkflowId(), in.GetWorkflow())
 }
 
 // chainOf returns the chain of an execution as its workflow sees it. A reset execution starts a chain of its

@@ -85,7 +85,7 @@ func (r *Reader) askHolder(ctx context.Context, v *View, task string, from, limi
 func (r *Reader) storedInstances(ctx context.Context, child string, req *v1.InstancesRequest) (*v1.InstancesResponse, error) {
 	of, ok := names.ParseFanOutID(child)
 	if !ok {
-		return nil, fmt.Errorf("%q is no child of a run", child)
+		return nil, fmt.Errorf("%q is not the id of a fan-out child", child)
 	}
 	var kept v1.StatusResponse
 	if err := r.store.GetMessage(ctx, storekey.Status(child, of.Generation), &kept); err != nil {

@@ -69,7 +69,7 @@ func (r *Reader) ListPartProblems(ctx context.Context, runs []*v1.Run) {
 }
 
 func problemOf(part names.FanOut, problem string) string {
-	return fmt.Sprintf("instances from %s on: %s", names.InstanceName(part.Task, part.From), problem)
+	return fmt.Sprintf("instances from %s onwards: %s", names.InstanceName(part.Task, part.From), problem)
 }
 
 func (r *Reader) findStuckParts(ctx context.Context) []*workflowpb.WorkflowExecutionInfo {
@@ -83,7 +83,7 @@ func (r *Reader) findStuckParts(ctx context.Context) []*workflowpb.WorkflowExecu
 		Namespace: r.namespace, Query: stuckPartsQuery, PageSize: maxStuckParts,
 	})
 	if err != nil {
-		r.log.Debug("visibility does not say which parts make no progress", "error", err)
+		r.log.Debug("cannot list stuck parts in visibility", "error", err)
 		return s.found
 	}
 	s.asked, s.found = time.Now(), res.GetExecutions()

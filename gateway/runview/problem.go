@@ -42,7 +42,7 @@ func (r *Reader) ownProblem(ctx context.Context, desc *Description) string {
 	if task.GetAttempt() < problemAttempts {
 		waits := time.Since(task.GetScheduledTime().AsTime())
 		if task.GetState() == enumspb.PENDING_WORKFLOW_TASK_STATE_SCHEDULED && waits > problemWait {
-			return fmt.Sprintf("no control process has carried it on for %s; start a gateway, or look at the log of the one that owns the placement queue", waits.Round(time.Second))
+			return fmt.Sprintf("no control process has advanced the run for %s; start a gateway, or check the log of the one that owns the placement queue", waits.Round(time.Second))
 		}
 		return reportedProblem(info)
 	}
@@ -66,10 +66,10 @@ func (r *Reader) taskFailure(ctx context.Context, info *workflowpb.WorkflowExecu
 			return fmt.Sprintf("%s (%s)", message, failed.GetCause())
 		}
 		if event.GetWorkflowTaskTimedOutEventAttributes() != nil {
-			return "it has taken too long"
+			return "the workflow task timed out"
 		}
 	}
-	return "see the control process's log for the reason"
+	return "the log of the control process has the reason"
 }
 
 // reportedProblem returns the problem of a run according to visibility, or "" if there is none.
@@ -77,7 +77,7 @@ func reportedProblem(info *workflowpb.WorkflowExecutionInfo) string {
 	if !IsOpen(info.GetStatus()) || info.GetSearchAttributes().GetIndexedFields()[names.ReportedProblemsAttribute] == nil {
 		return ""
 	}
-	return "its workflow task fails again and again; see `runs get` for the error"
+	return "its workflow task keeps failing; `runs get` shows the error"
 }
 
 // stuck returns the last known status of an open run that does not answer because of a problem.

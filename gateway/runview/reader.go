@@ -68,7 +68,7 @@ func (r *Reader) askFor(ctx context.Context, info *workflowpb.WorkflowExecutionI
 	for since := req.GetSince(); ; {
 		answer := &v1.StatusResponse{}
 		if err := r.Query(ctx, id, names.StatusQuery, &v1.StatusRequest{Since: since, Checkpoints: req.GetCheckpoints()}, answer); err != nil {
-			return nil, fmt.Errorf("ask run %s for its status: %w", id, err)
+			return nil, fmt.Errorf("query the status of run %s: %w", id, err)
 		}
 		setOrigin(answer.GetRun(), info)
 		answers = append(answers, answer)

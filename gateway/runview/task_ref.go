@@ -29,16 +29,16 @@ func (r *Reader) TaskRef(ctx context.Context, v *View, name string) (TaskRef, er
 	}
 	switch count := int(t.Task.GetCount()); {
 	case t.Task.Count == nil:
-		return TaskRef{}, rpcerror.NotFound("task %s of run %s has no instances, or not yet", task, v.Run.GetId())
+		return TaskRef{}, rpcerror.NotFound("task %s of run %s has not fanned out", task, v.Run.GetId())
 	case index >= count:
-		return TaskRef{}, rpcerror.NotFound("task %s of run %s has no instance %d; it has %d, and the first is %s", task, v.Run.GetId(), index, count, names.InstanceName(task, 0))
+		return TaskRef{}, rpcerror.NotFound("task %s of run %s has no instance %d; it has %d instances, starting with %s", task, v.Run.GetId(), index, count, names.InstanceName(task, 0))
 	}
 	found, err := r.Instances(ctx, v, task, index, 1)
 	if err != nil {
 		return TaskRef{}, err
 	}
 	if len(found) == 0 || int(found[0].Instance.GetIndex()) != index {
-		return TaskRef{}, rpcerror.NotFound("run %s does not tell about %s", v.Run.GetId(), name)
+		return TaskRef{}, rpcerror.NotFound("run %s did not return %s", v.Run.GetId(), name)
 	}
 	return TaskRef{Name: name, TaskName: task, Task: t, Instance: found[0]}, nil
 }

@@ -14,7 +14,7 @@ func (r *Reader) UnstoredEvents(ctx context.Context, id string, offset int) (eve
 	for {
 		answer, err := r.queryEvents(ctx, id, offset+len(events))
 		if err != nil {
-			return nil, 0, fmt.Errorf("ask the workflow: %w", err)
+			return nil, 0, fmt.Errorf("query the workflow: %w", err)
 		}
 		if len(events) > 0 && answer.GetSlices() != parts {
 			events = nil // the events read so far have been stored meanwhile

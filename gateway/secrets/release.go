@@ -34,7 +34,7 @@ func (r Releaser) ReleaseSecret(ctx context.Context, req *connect.Request[v1.Rel
 	case err != nil:
 		return nil, err
 	case node != "" && node != req.Msg.GetNode():
-		return nil, denied("the token is that of node %s, and the attempt is of node %s", node, req.Msg.GetNode())
+		return nil, denied("the token belongs to node %s, but the attempt to node %s", node, req.Msg.GetNode())
 	}
 	res, err := r.Release(ctx, req.Msg)
 	if err != nil {
@@ -51,17 +51,17 @@ func (r Releaser) Release(ctx context.Context, req *v1.ReleaseSecretRequest) (*v
 	}
 	desc, err := r.Attempts.Find(ctx, nodeaccess.Attempt{Node: req.GetNode(), Run: req.GetRun(), Task: req.GetTask(), Claim: req.GetClaim()})
 	if err != nil {
-		return nil, fmt.Errorf("find out whether %s of run %s runs on node %s: %w", req.GetTask(), req.GetRun(), req.GetNode(), err)
+		return nil, fmt.Errorf("verify that %s of run %s runs on node %s: %w", req.GetTask(), req.GetRun(), req.GetNode(), err)
 	}
 	if desc == nil {
-		return nil, rpcerror.WrongState("dispatch %d of %s of run %s does not run on node %s now; a secret is released while its attempt runs", req.GetClaim(), req.GetTask(), req.GetRun(), req.GetNode())
+		return nil, rpcerror.WrongState("dispatch %d of %s of run %s is not running on node %s; secrets are released only to running attempts", req.GetClaim(), req.GetTask(), req.GetRun(), req.GetNode())
 	}
 	in, err := r.Reader.DefinedInput(ctx, desc.GetWorkflowExecutionInfo())
 	if err != nil {
 		return nil, err
 	}
 	if in.GetChain() != req.GetChain() {
-		return nil, rpcerror.WrongState("run %s was reset since dispatch %d of %s began; a secret is released to attempts of its present chain", req.GetRun(), req.GetClaim(), req.GetTask())
+		return nil, rpcerror.WrongState("run %s was reset after dispatch %d of %s; secrets are released only to attempts of the current chain", req.GetRun(), req.GetClaim(), req.GetTask())
 	}
 	task, _, _ := storekey.ParseInstanceName(req.GetTask())
 	if !refersTo(in.GetDefinition().GetTasks()[task], req.GetSecret()) {
@@ -93,7 +93,7 @@ func (r Releaser) mayUse(role string, s *v1.Secret) error {
 	if role == "" || v1.ParseRole(role).Includes(v1.ParseRole(s.GetRole())) {
 		return nil
 	}
-	return denied("secret %s is for runs of the role %s and above, and the run was submitted in the role %s; an operator opens it with `switchyard secrets set %s --role %s`, or submits the run", s.GetName(), s.GetRole(), role, s.GetName(), role)
+	return denied("secret %s requires the role %s, but the run was submitted with the role %s; an operator can lower it with `switchyard secrets set %s --role %s` or submit the run", s.GetName(), s.GetRole(), role, s.GetName(), role)
 }
 
 // refersTo reports whether a task refers to a stored secret.

@@ -32,7 +32,7 @@ func (s Service) SetSecret(ctx context.Context, req *connect.Request[v1.SetSecre
 	}
 	role := cmp.Or(req.Msg.GetRole(), v1.RoleOperator)
 	if by := auth.From(ctx); !by.Role.Includes(v1.ParseRole(role)) {
-		return nil, connect.NewError(connect.CodePermissionDenied, errors.New("a secret for the role "+role+" is set by who has it; "+by.Name+" has the role "+by.Role.Word()))
+		return nil, connect.NewError(connect.CodePermissionDenied, errors.New("a secret for the role "+role+" can only be set by callers with that role; "+by.Name+" has the role "+by.Role.Word()))
 	}
 	set, err := s.Vault.Set(ctx, req.Msg.GetName(), req.Msg.GetValue(), role, auth.From(ctx).Name)
 	if err != nil {
@@ -84,7 +84,7 @@ func (s Service) DeleteSecret(ctx context.Context, req *connect.Request[v1.Delet
 // checkOn returns an error if this gateway keeps no secrets.
 func (s Service) checkOn() error {
 	if s.Vault == nil {
-		return rpcerror.WrongState("this gateway keeps no secrets: it has no file for their key; start it with --secrets-key FILE")
+		return rpcerror.WrongState("this gateway stores no secrets because it has no key file; start it with --secrets-key FILE")
 	}
 	return nil
 }

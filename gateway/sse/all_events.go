@@ -54,7 +54,7 @@ func parseAllID(text string) (allID, error) {
 			return id, nil
 		}
 	}
-	return allID{}, rpcerror.Invalid("%q is no id of an event of all runs; continue with the id that the stream has sent", text)
+	return allID{}, rpcerror.Invalid("%q is not an event id of a stream of all runs; resume with an id that the stream has sent", text)
 }
 
 // gapData is the data of a gap event. Events between Since and Until have been omitted.
@@ -90,7 +90,7 @@ func (h *Handler) allEvents(ctx context.Context, _ http.ResponseWriter, r *http.
 		}
 		f.seen, from = id, id.complete.Add(-lag)
 	case req.GetSince() != nil && since.Before(time.Now().Add(-maxReplay)):
-		return rpcerror.Invalid("since is %s; a stream of all runs begins at most %s back, and GET /v1/events without follow lists older events", since.Format(time.RFC3339), maxReplay)
+		return rpcerror.Invalid("since (%s) is too old; a stream of all runs begins at most %s ago; GET /v1/events without follow lists older events", since.Format(time.RFC3339), maxReplay)
 	case req.GetSince() != nil:
 		from = since
 	}
@@ -161,7 +161,7 @@ func (f *allFollower) replay(ctx context.Context, stopping <-chan struct{}, from
 		return nil
 	}
 	if time.Since(from) > maxReplay+2*lag {
-		return f.sendGap(from, "they are too old to be sent again")
+		return f.sendGap(from, "the events are too old to be replayed")
 	}
 	select {
 	case f.replays <- struct{}{}:
@@ -183,7 +183,7 @@ func (f *allFollower) replay(ctx context.Context, stopping <-chan struct{}, from
 		}
 		return f.out.add(eventstream.Frame(e.GetEvent(), id, data))
 	}, func(run string, err error) {
-		f.feed.log.Debug("a run is left out of the events that are sent again", "run", run, "error", err)
+		f.feed.log.Debug("cannot replay the events of a run", "run", run, "error", err)
 	})
 	return cmp.Or(err, f.out.flush())
 }

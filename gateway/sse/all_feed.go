@@ -113,7 +113,7 @@ func (f *allFeed) run() {
 	for idle := 0; ; {
 		start := time.Now()
 		if err := f.round(runs, began); err != nil && f.ctx.Err() == nil {
-			f.log.Warn("the events of all runs cannot be read; the feed tries again", "error", err)
+			f.log.Warn("cannot read the events of all runs; the feed tries again", "error", err)
 		}
 		select {
 		case <-f.ctx.Done():
@@ -205,7 +205,7 @@ func (f *allFeed) look(id string, r *followedRun) {
 	case rpcerror.CodeOf(err) == connect.CodeNotFound:
 		r.looked, r.closed = start, true
 	default:
-		f.log.Debug("a run is left out of the events of all runs for now", "run", id, "error", err)
+		f.log.Debug("cannot read the events of a run; the feed tries again", "run", id, "error", err)
 		r.looked = start // an unresponsive run must not hold up complete
 	}
 }
@@ -220,7 +220,7 @@ func (f *allFeed) publish(owner string, read []*v1.Event) {
 	for _, e := range read {
 		data, err := marshalMessage(e)
 		if err != nil {
-			f.log.Error("an event is left out of the events of all runs", "run", e.GetRun(), "id", e.GetId(), "error", err)
+			f.log.Error("cannot encode an event; it is missing from the feed of all runs", "run", e.GetRun(), "id", e.GetId(), "error", err)
 			continue
 		}
 		id := allID{f.name, f.first + int64(len(f.entries)), f.complete}

@@ -60,7 +60,7 @@ func parseLogCursor(text string) (*logCursor, error) {
 		c.ended = true
 		return c, nil
 	}
-	invalid := rpcerror.Invalid("%q is no id of a line of a log; continue with the id that the stream has sent", text)
+	invalid := rpcerror.Invalid("%q is not the id of a log line; resume with an id that the stream has sent", text)
 	lines, encoded, ok := strings.Cut(text, logMark)
 	data, err := base64.RawURLEncoding.DecodeString(encoded)
 	if !ok || err != nil || json.Unmarshal(data, &c.at) != nil || len(c.at) == 0 {

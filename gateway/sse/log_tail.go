@@ -39,7 +39,7 @@ func (t *logTail) add(task string, frame []byte) error {
 	}
 	t.kept[task] = append(kept, frame)
 	if t.bytes += len(frame); t.bytes > maxTailBytes {
-		return rpcerror.Invalid("the last %d lines of all tasks take more than %d MiB; ask for fewer, or for one task", t.lines, maxTailBytes>>20)
+		return rpcerror.Invalid("the last %d lines of all tasks exceed %d MiB; request fewer lines, or a single task", t.lines, maxTailBytes>>20)
 	}
 	return nil
 }

@@ -67,7 +67,7 @@ func (h *Handler) logs(ctx context.Context, w http.ResponseWriter, r *http.Reque
 	req.Follow = p.flag(followParameter, !req.Children)
 	last := p.lastEventID(r)
 	if lines != nil && *lines > maxTail {
-		p.fail("the parameter tail is %d; it is at most %d", *lines, maxTail)
+		p.fail("parameter tail is %d; it must be at most %d", *lines, maxTail)
 	}
 	if err := p.finish(); err != nil {
 		return err

@@ -26,7 +26,7 @@ func newParameters(r *http.Request) *parameters {
 	values, err := url.ParseQuery(r.URL.RawQuery)
 	p := &parameters{values: values}
 	if err != nil {
-		p.err = rpcerror.Invalid("the query of the URL cannot be read: %w", err)
+		p.err = rpcerror.Invalid("the query of the URL is malformed: %w", err)
 	}
 	return p
 }
@@ -36,7 +36,7 @@ func (p *parameters) text(name string) string {
 	p.known = append(p.known, name)
 	values := p.values[name]
 	if len(values) > 1 {
-		p.fail("the parameter %s is given %d times; give it once", name, len(values))
+		p.fail("parameter %s is given %d times; give it once", name, len(values))
 	}
 	if len(values) == 0 {
 		return ""
@@ -52,7 +52,7 @@ func (p *parameters) flag(name string, fallback bool) bool {
 	}
 	value, err := strconv.ParseBool(text)
 	if err != nil {
-		p.fail("the parameter %s is %q; it is true or false", name, text)
+		p.fail("parameter %s is %q; it must be true or false", name, text)
 	}
 	return value
 }
@@ -65,7 +65,7 @@ func (p *parameters) number(name string) *int32 {
 	}
 	value, err := strconv.ParseInt(text, 10, 32)
 	if err != nil || value < 0 {
-		p.fail("the parameter %s is %q; it is a number from 0 on", name, text)
+		p.fail("parameter %s is %q; it must be a non-negative integer", name, text)
 		return nil
 	}
 	return new(int32(value))
@@ -79,7 +79,7 @@ func (p *parameters) time(name string) *timestamppb.Timestamp {
 	}
 	at, err := time.Parse(time.RFC3339Nano, text)
 	if err != nil {
-		p.fail("the parameter %s is %q; a time is 2026-01-31T12:00:00Z", name, text)
+		p.fail("parameter %s is %q; write times as 2026-01-31T12:00:00Z", name, text)
 		return nil
 	}
 	return timestamppb.New(at)
@@ -106,7 +106,7 @@ func (p *parameters) fail(format string, args ...any) {
 func (p *parameters) finish() error {
 	for _, name := range slices.Sorted(maps.Keys(p.values)) {
 		if !slices.Contains(p.known, name) {
-			p.fail("there is no parameter %q; this stream has %s", name, strings.Join(p.known, ", "))
+			p.fail("unknown parameter %q; this stream has %s", name, strings.Join(p.known, ", "))
 		}
 	}
 	return p.err

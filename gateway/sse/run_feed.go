@@ -111,7 +111,7 @@ func (f *runFeed) run(ctx context.Context) {
 			f.finish(nil, err)
 			return
 		case err != nil:
-			f.log.Warn("the events of a run that is followed cannot be read; the feed tries again", "run", f.id, "error", err)
+			f.log.Warn("cannot read the events of a followed run; the feed tries again", "run", f.id, "error", err)
 			read = false
 		}
 		changed := n.Changed

@@ -20,7 +20,7 @@ func (a ambiguous) refuse() error {
 	for _, task := range a.grant.choices {
 		users = append(users, task+"."+a.grant.run.ID)
 	}
-	return &executor.Refusal{Text: fmt.Sprintf("%d tasks of run %s take this key; log in as one of %s", len(users), a.grant.run.ID, strings.Join(users, ", "))}
+	return &executor.Refusal{Text: fmt.Sprintf("%d tasks of run %s accept this key; log in as one of %s", len(users), a.grant.run.ID, strings.Join(users, ", "))}
 }
 
 // Exec returns the refusal.

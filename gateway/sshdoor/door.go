@@ -82,7 +82,7 @@ func Listen(ctx context.Context, address string, cfg Config) (*Door, error) {
 	listen := net.ListenConfig{KeepAliveConfig: keepAlive}
 	listener, err := listen.Listen(ctx, "tcp", net.JoinHostPort(cmp.Or(host, "127.0.0.1"), port))
 	if errors.Is(err, syscall.EADDRINUSE) {
-		return nil, fmt.Errorf("the address for SSH, %s, is taken; choose another with --ssh-address, or stop what listens there", address)
+		return nil, fmt.Errorf("the SSH address %s is already in use; choose another with --ssh-address or stop the process that listens there", address)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("listen for SSH on %s: %w", address, err)
@@ -114,7 +114,7 @@ func (d *Door) accept() {
 			return
 		}
 		if err != nil { // such as too many open files
-			d.config.Logger.Warn("an SSH connection was not accepted", "error", err)
+			d.config.Logger.Warn("cannot accept an SSH connection", "error", err)
 			select {
 			case <-d.ctx.Done():
 			case <-time.After(100 * time.Millisecond):
@@ -150,7 +150,7 @@ func (d *Door) serve(conn net.Conn, network string) {
 		if l.refused {
 			d.backoff.add(network, d.config.Now())
 		}
-		d.config.Logger.Debug("an SSH client has not logged in", "from", conn.RemoteAddr().String(), "error", err)
+		d.config.Logger.Debug("SSH login failed", "from", conn.RemoteAddr().String(), "error", err)
 		return
 	}
 	defer opened.Close()

@@ -97,7 +97,7 @@ func (d *Door) decide(ctx context.Context, user string, key ssh.PublicKey) (*gra
 	if g, err := d.ofPrefix(ctx, user, key); g != nil || err != nil {
 		return g, err
 	}
-	return nil, &refusal{"no run of this name is open to this key"}
+	return nil, &refusal{"this key opens no run with this name"}
 }
 
 // ofPerson returns the grant of a person's key, or nil if the key does not open the place.

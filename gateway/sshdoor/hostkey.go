@@ -30,7 +30,7 @@ func HostKey(ctx context.Context, s *store.Store) (ssh.Signer, error) {
 	}
 	signer, err := ssh.ParsePrivateKey(text)
 	if err != nil {
-		return nil, fmt.Errorf("read the SSH host key: %s in the store is no private key: %w", storekey.HostKey, err)
+		return nil, fmt.Errorf("read the SSH host key: %s in the store is not a private key: %w", storekey.HostKey, err)
 	}
 	return signer, nil
 }

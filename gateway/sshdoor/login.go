@@ -78,7 +78,7 @@ func (l *login) verified(ctx context.Context, meta ssh.ConnMetadata, key ssh.Pub
 	if _, ok := errors.AsType[*refusal](err); ok {
 		l.refused = true
 	} else {
-		l.door.config.Logger.Warn("an SSH key cannot be checked now", "from", meta.RemoteAddr().String(), "error", err)
+		l.door.config.Logger.Warn("cannot check an SSH key", "from", meta.RemoteAddr().String(), "error", err)
 	}
 	if l.door.config.OnRefused != nil {
 		l.door.config.OnRefused(meta.RemoteAddr(), meta.User(), key, err)

@@ -25,7 +25,7 @@ func (d *Door) ofPrefix(ctx context.Context, user string, key ssh.PublicKey) (*g
 		}
 		g, err := d.onlyOfPrefix(search, at, key)
 		if errors.Is(search.Err(), context.DeadlineExceeded) && ctx.Err() == nil {
-			return nil, &refusal{"the runs that begin with this name could not be looked through in time"}
+			return nil, &refusal{"the search for runs with this prefix timed out"}
 		}
 		if g != nil || err != nil {
 			return g, err
@@ -42,7 +42,7 @@ func (d *Door) onlyOfPrefix(ctx context.Context, at place, key ssh.PublicKey) (*
 		return nil, unlessUnknown(err)
 	}
 	if len(ids) > maxStarting {
-		return nil, &refusal{"too many runs begin with this name"}
+		return nil, &refusal{"too many runs have this prefix"}
 	}
 	var only *grant
 	for _, id := range ids {
@@ -51,7 +51,7 @@ func (d *Door) onlyOfPrefix(ctx context.Context, at place, key ssh.PublicKey) (*
 		case err != nil:
 			return nil, err
 		case g != nil && only != nil:
-			return nil, &refusal{"several runs that begin with this name are open to this key"}
+			return nil, &refusal{"this key opens several runs with this prefix"}
 		case g != nil:
 			only = g
 		}

@@ -41,7 +41,7 @@ func (r *Registry) Add(ctx context.Context, p *auth.Principal, key ssh.PublicKey
 		CreatedAt: timestamppb.New(r.now()), PublicKey: strings.TrimSpace(string(ssh.MarshalAuthorizedKey(key))),
 	}
 	if err := r.store.PutMessage(ctx, storekey.Key(sha256.Sum256(key.Marshal()), p.Name), &v1.KeyRecord{Key: added}); err != nil {
-		return nil, fmt.Errorf("keep key %s: %w", added.GetFingerprint(), err)
+		return nil, fmt.Errorf("store key %s: %w", added.GetFingerprint(), err)
 	}
 	return added, nil
 }
@@ -100,7 +100,7 @@ func (r *Registry) record(ctx context.Context, at string) (*v1.Key, error) {
 func (r *Registry) Remove(ctx context.Context, k *v1.Key) error {
 	sum, ok := parseFingerprint(k.GetFingerprint())
 	if !ok {
-		return fmt.Errorf("remove key: %q is no fingerprint", k.GetFingerprint())
+		return fmt.Errorf("remove key: %q is not a fingerprint", k.GetFingerprint())
 	}
 	if err := r.store.PutMessage(ctx, storekey.Key(sum, k.GetName()), &v1.KeyRecord{Key: k, Removed: true}); err != nil {
 		return fmt.Errorf("remove key %s: %w", k.GetFingerprint(), err)

@@ -61,7 +61,7 @@ func parse(text string) (ssh.PublicKey, string, error) {
 	}
 	_, comment, _, _, err := ssh.ParseAuthorizedKey([]byte(text))
 	if err != nil {
-		return nil, "", rpcerror.Invalid("the text is no public key")
+		return nil, "", rpcerror.Invalid("the text is not a public key")
 	}
 	comment = strings.Map(func(r rune) rune {
 		if !unicode.IsPrint(r) || r == utf8.RuneError {
@@ -113,7 +113,7 @@ func (s Service) ListKeys(ctx context.Context, req *connect.Request[v1.ListKeysR
 func (s Service) RemoveKey(ctx context.Context, req *connect.Request[v1.RemoveKeyRequest]) (*connect.Response[v1.RemoveKeyResponse], error) {
 	sum, ok := parseFingerprint(req.Msg.GetFingerprint())
 	if !ok {
-		return nil, rpcerror.Invalid("%.64q is no fingerprint; `switchyard keys list` shows them, such as SHA256:Jx8F...", req.Msg.GetFingerprint())
+		return nil, rpcerror.Invalid("%.64q is not a fingerprint such as SHA256:Jx8F...; `switchyard keys list` shows them", req.Msg.GetFingerprint())
 	}
 	k, err := s.find(ctx, sum, req.Msg.GetName())
 	if err != nil {

@@ -120,7 +120,7 @@ func (l *Lister) fill(ctx context.Context, page *page, runs []place) (*place, er
 		}
 		switch {
 		case runview.IsUnreadable(err), err != nil && rpcerror.CodeOf(err) == connect.CodeNotFound: // a not-found error here means that the store has lost a part
-			page.warnings = append(page.warnings, fmt.Sprintf("tasks of run %s are left out: %v", run.run, err))
+			page.warnings = append(page.warnings, fmt.Sprintf("cannot list the tasks of run %s: %v", run.run, err))
 		case err != nil:
 			return nil, err
 		case next != nil:

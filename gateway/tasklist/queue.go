@@ -51,7 +51,7 @@ func (l *Lister) Queue(ctx context.Context, req *v1.GetQueueRequest) (*v1.GetQue
 	}
 	for k, id := range ids {
 		if err := failed[k]; err != nil && rpcerror.CodeOf(err) != connect.CodeNotFound {
-			q.res.Warnings = append(q.res.Warnings, fmt.Sprintf("tasks of run %s are left out: %v", id, err))
+			q.res.Warnings = append(q.res.Warnings, fmt.Sprintf("cannot list the tasks of run %s: %v", id, err))
 		}
 		q.addRun(found[k])
 	}
@@ -202,7 +202,7 @@ func (q *queue) finish() *v1.GetQueueResponse {
 	})
 	if more := len(q.res.Groups) - maxGroups; more > 0 {
 		q.res.Groups = q.res.Groups[:maxGroups]
-		q.res.Warnings = append(q.res.Warnings, fmt.Sprintf("%d smaller groups are left out; the sums count them", more))
+		q.res.Warnings = append(q.res.Warnings, fmt.Sprintf("%d smaller groups are not shown; the totals include them", more))
 	}
 	return q.res
 }

@@ -15,7 +15,7 @@ import (
 type wait struct{ reason, text string }
 
 // unknownText is the text for an unknown reason.
-const unknownText = "asks for a node, or for its turn in its run"
+const unknownText = "waits for a node or for a slot in its run"
 
 // waitOf returns why a queued task or instance waits. The state of the run takes precedence over the texts of the
 // placement queue and of the run's admission.
@@ -26,7 +26,7 @@ func waitOf(v *runview.View, task *v1.Task, t attempted, now time.Time) wait {
 	case v.Run.GetState() == v1.RunPaused:
 		return wait{v1.WaitPaused, phrase.Because("its run is paused", v.Run.GetError())}
 	case isBackingOff(t, now):
-		return wait{v1.WaitBackOff, "waits to be tried again after a failure"}
+		return wait{v1.WaitBackOff, "waits for its retry after a failure"}
 	}
 	return waitFromText(t.GetError())
 }
@@ -53,13 +53,13 @@ var waitTexts = []waitText{
 	{`^\d+ of \d+ nodes fit: `, v1.WaitNext, ""},
 	{`^waits for \S+: nodes had no room for it`, v1.WaitBusy, ""},
 	{`^waits for the lock `, v1.WaitLock, ""},
-	{` of this run ahead of it for the lock (".*")$`, v1.WaitLock, "others of its run are ahead of it for the lock $1"},
-	{` of its task under way, which is its concurrency$`, v1.WaitLimit, "as many of its task are under way as its concurrency allows"},
+	{` of this run ahead of it for the lock (".*")$`, v1.WaitLock, "other tasks of its run are ahead of it for lock $1"},
+	{` of its task under way, which is its concurrency$`, v1.WaitLimit, "its task has reached its concurrency"},
 	{` of this run under way, which is its maxParallel$`, v1.WaitLimit, "as many of its run are under way as its maxParallel allows"},
 	{` of this run open as child workflows, the most at once$`, v1.WaitLimit, "as many child workflows of its run are open as there may be at once"},
 	{` of its task waiting for a node$`, v1.WaitTurn, "others of its task wait for a node first"},
 	{`^its turn comes next$`, v1.WaitTurn, ""},
-	{`^waits for the old attempt of `, v1.WaitTurn, "waits for an attempt before it to end"},
+	{`^waits for the old attempt of `, v1.WaitTurn, "waits for its previous attempt to end"},
 	{`^the run is paused$`, v1.WaitPaused, "its run is paused"},
 	{`^it(s task)? is held back$`, v1.WaitHeld, "is held back"},
 }

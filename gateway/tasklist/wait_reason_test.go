@@ -93,8 +93,8 @@ func TestWaitReasonOfAdmission(t *testing.T) {
 		"turn: its turn comes next",
 		"limit: as many of its run are under way as its maxParallel allows",
 		"paused: its run is paused",
-		"limit: as many of its task are under way as its concurrency allows",
-		`lock: others of its run are ahead of it for the lock "db"`,
+		"limit: its task has reached its concurrency",
+		`lock: other tasks of its run are ahead of it for lock "db"`,
 		"limit: as many child workflows of its run are open as there may be at once",
 	} {
 		if texts[want] == "" {
@@ -116,7 +116,7 @@ func TestWaitReasonOfRun(t *testing.T) {
 	}{
 		"held":             {open, &v1.Task{Held: true, Error: "by ann: not yet"}, wait{v1.WaitHeld, "is held back: by ann: not yet"}},
 		"run is paused":    {paused, &v1.Task{}, wait{v1.WaitPaused, "its run is paused: by ann: lunch"}},
-		"backs off":        {open, &v1.Task{Error: "exit code 3", ScheduledAfter: timestamppb.New(now.Add(time.Second))}, wait{v1.WaitBackOff, "waits to be tried again after a failure"}},
+		"backs off":        {open, &v1.Task{Error: "exit code 3", ScheduledAfter: timestamppb.New(now.Add(time.Second))}, wait{v1.WaitBackOff, "waits for its retry after a failure"}},
 		"has backed off":   {open, &v1.Task{Error: "exit code 3", ScheduledAfter: timestamppb.New(now)}, wait{v1.WaitAsking, ""}},
 		"lock of the run":  {open, &v1.Task{Error: "waits for the lock db, held by a-1"}, wait{v1.WaitLock, "waits for the lock db, held by a-1"}},
 		"nothing is known": {open, &v1.Task{}, wait{v1.WaitAsking, ""}},

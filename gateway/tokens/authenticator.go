@@ -66,7 +66,7 @@ func (a *Authenticator) Authenticate(ctx context.Context, bearer string) (*auth.
 	}
 	record, err := a.find(ctx, id)
 	if err != nil {
-		return nil, connect.NewError(connect.CodeUnavailable, fmt.Errorf("the token cannot be checked now: %w", err))
+		return nil, connect.NewError(connect.CodeUnavailable, fmt.Errorf("cannot check the token: %w", err))
 	}
 	if record == nil || !isSecretOf(record, secret) {
 		return nil, errUnknown()
@@ -76,7 +76,7 @@ func (a *Authenticator) Authenticate(ctx context.Context, bearer string) (*auth.
 	case v1.TokenRevoked:
 		return nil, authn.Errorf("token %s of %s was revoked at %s", t.GetId(), t.GetName(), t.GetRevokedAt().AsTime().Format(time.RFC3339))
 	case v1.TokenExpired:
-		return nil, authn.Errorf("token %s of %s expired at %s; an admin creates another with `switchyard tokens create`", t.GetId(), t.GetName(), t.GetExpiresAt().AsTime().Format(time.RFC3339))
+		return nil, authn.Errorf("token %s of %s expired at %s; ask an admin to create a new one with `switchyard tokens create`", t.GetId(), t.GetName(), t.GetExpiresAt().AsTime().Format(time.RFC3339))
 	}
 	a.noteUse(t.GetId(), now)
 	p := &auth.Principal{Name: t.GetName(), Role: v1.ParseRole(t.GetRole()), Node: t.GetNode(), Kind: auth.KindToken, ID: t.GetId()}
@@ -142,7 +142,7 @@ func (a *Authenticator) noteUse(id string, now time.Time) {
 		ctx, cancel := context.WithTimeout(context.Background(), lookTimeout)
 		defer cancel()
 		if err := a.registry.noteUse(ctx, id, now); err != nil {
-			a.log.Warn("the last use of a token was not kept", "token", id, "error", err)
+			a.log.Warn("cannot record the use of a token", "token", id, "error", err)
 		}
 	})
 }

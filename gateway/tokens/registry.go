@@ -49,7 +49,7 @@ func (r *Registry) put(ctx context.Context, t *v1.Token, lifetime time.Duration)
 	part := newText(secretBytes)
 	existed, err := r.store.PutMessageIfAbsent(ctx, storekey.Token(t.GetId()), &v1.TokenRecord{Token: t, SecretSha256: digest(part)})
 	if err != nil {
-		return "", nil, fmt.Errorf("keep a token: %w", err)
+		return "", nil, fmt.Errorf("store a token: %w", err)
 	}
 	if existed {
 		return "", nil, errExists
@@ -60,7 +60,7 @@ func (r *Registry) put(ctx context.Context, t *v1.Token, lifetime time.Duration)
 }
 
 // errExists is returned if the id of a new token is taken.
-var errExists = errors.New("the token exists")
+var errExists = errors.New("the token already exists")
 
 // HasFirst reports whether the first admin token has been created.
 func (r *Registry) HasFirst(ctx context.Context) (bool, error) {
@@ -138,7 +138,7 @@ func (r *Registry) noteUse(ctx context.Context, id string, at time.Time) error {
 // Revoke revokes the token with the given id, or the only active token with the given name.
 func (r *Registry) Revoke(ctx context.Context, named, by string) (*v1.Token, error) {
 	if id, _, ok := split(named); ok {
-		return nil, rpcerror.Invalid("this is a whole token; name it by its id, %s, so that its secret is in no log and no history of a shell", id)
+		return nil, rpcerror.Invalid("this is a complete token; use its id, %s, to keep the secret out of logs and shell history", id)
 	}
 	all, err := r.List(ctx)
 	if err != nil {
@@ -154,7 +154,7 @@ func (r *Registry) Revoke(ctx context.Context, named, by string) (*v1.Token, err
 	if isAdmin := t.GetRole() == v1.RoleAdmin && t.GetState() == v1.TokenActive; isAdmin && !slices.ContainsFunc(all, func(o *v1.Token) bool {
 		return o.GetId() != t.GetId() && o.GetRole() == v1.RoleAdmin && o.GetState() == v1.TokenActive
 	}) {
-		return nil, rpcerror.WrongState("token %s is the last active one of an admin; create another first: `switchyard tokens create --name NAME --role admin`", t.GetId())
+		return nil, rpcerror.WrongState("token %s is the last active admin token; create another first with `switchyard tokens create --name NAME --role admin`", t.GetId())
 	}
 	record, err := r.record(ctx, t.GetId())
 	if err != nil {

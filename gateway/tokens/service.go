@@ -62,11 +62,11 @@ func lifetimeOf(m *v1.CreateTokenRequest) (time.Duration, error) {
 	isNode := m.GetRole() == v1.RoleNode
 	switch {
 	case isNode && m.GetNode() == "":
-		return 0, rpcerror.Invalid("a token of the role node is bound to one node; name it: node, or --node")
+		return 0, rpcerror.Invalid("a token with the role node needs a node; set node (--node)")
 	case !isNode && m.GetNode() != "":
-		return 0, rpcerror.Invalid("a token of the role %s is bound to no node; leave node out, or ask for the role node", m.GetRole())
+		return 0, rpcerror.Invalid("a token with the role %s cannot be bound to a node; remove node or use the role node", m.GetRole())
 	case m.GetNeverExpires() && m.GetExpiresIn() != nil:
-		return 0, rpcerror.Invalid("expires_in is %s and never_expires is set; leave one of them out", m.GetExpiresIn().AsDuration())
+		return 0, rpcerror.Invalid("expires_in (%s) and never_expires are mutually exclusive; remove one", m.GetExpiresIn().AsDuration())
 	case m.GetExpiresIn() != nil:
 		return m.GetExpiresIn().AsDuration(), nil
 	case isNode, m.GetNeverExpires():
@@ -120,7 +120,7 @@ func (s Service) RevokeToken(ctx context.Context, req *connect.Request[v1.Revoke
 // checkOn returns an error if authentication is off.
 func (s Service) checkOn() error {
 	if s.Registry == nil {
-		return rpcerror.WrongState("this gateway asks for no tokens; start it with `--auth tokens` first")
+		return rpcerror.WrongState("authentication is off on this gateway; start it with `--auth tokens`")
 	}
 	return nil
 }

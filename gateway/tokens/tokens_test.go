@@ -162,7 +162,7 @@ func TestOneFirstToken(t *testing.T) {
 	if p, err := a.Authenticate(t.Context(), secrets[0]); err != nil || p.Role != v1.Role_ROLE_ADMIN {
 		t.Errorf("%+v, %v", p, err)
 	}
-	if _, err := registry.Revoke(t.Context(), firstID, "root"); connect.CodeOf(err) != connect.CodeAborted || !strings.Contains(err.Error(), "last active one of an admin") {
+	if _, err := registry.Revoke(t.Context(), firstID, "root"); connect.CodeOf(err) != connect.CodeAborted || !strings.Contains(err.Error(), "last active admin token") {
 		t.Error(err)
 	}
 	if _, _, err := registry.Create(t.Context(), &v1.Token{Name: "ann", Role: v1.RoleAdmin}, 0); err != nil {
@@ -280,9 +280,9 @@ func TestServiceChecksWhatItIsAskedFor(t *testing.T) {
 		"a person":             {Service{registry}, &v1.CreateTokenRequest{Name: "ann", Role: v1.RoleUser}, 0, "", true},
 		"without end":          {Service{registry}, &v1.CreateTokenRequest{Name: "ann", Role: v1.RoleUser, NeverExpires: true}, 0, "", false},
 		"a node":               {Service{registry}, &v1.CreateTokenRequest{Name: "gpu-1", Role: v1.RoleNode, Node: "gpu-1"}, 0, "", false},
-		"a node without one":   {Service{registry}, &v1.CreateTokenRequest{Name: "gpu-1", Role: v1.RoleNode}, connect.CodeInvalidArgument, "bound to one node", false},
-		"a person with a node": {Service{registry}, &v1.CreateTokenRequest{Name: "ann", Role: v1.RoleUser, Node: "gpu-1"}, connect.CodeInvalidArgument, "bound to no node", false},
-		"both ends":            {Service{registry}, &v1.CreateTokenRequest{Name: "ann", Role: v1.RoleUser, NeverExpires: true, ExpiresIn: durationpb.New(time.Hour)}, connect.CodeInvalidArgument, "leave one of them out", false},
+		"a node without one":   {Service{registry}, &v1.CreateTokenRequest{Name: "gpu-1", Role: v1.RoleNode}, connect.CodeInvalidArgument, "needs a node", false},
+		"a person with a node": {Service{registry}, &v1.CreateTokenRequest{Name: "ann", Role: v1.RoleUser, Node: "gpu-1"}, connect.CodeInvalidArgument, "cannot be bound to a node", false},
+		"both ends":            {Service{registry}, &v1.CreateTokenRequest{Name: "ann", Role: v1.RoleUser, NeverExpires: true, ExpiresIn: durationpb.New(time.Hour)}, connect.CodeInvalidArgument, "mutually exclusive; remove one", false},
 		"authentication off":   {Service{}, &v1.CreateTokenRequest{Name: "ann", Role: v1.RoleUser}, connect.CodeAborted, "--auth tokens", false},
 	} {
 		res, err := test.service.CreateToken(ctx, connect.NewRequest(test.req))

@@ -110,7 +110,7 @@ func partsFor(desc *runview.Description, name string) (ids []string) {
 }
 
 // sessionPurpose ends the texts of errors about tasks that cannot be entered.
-const sessionPurpose = "sessions enter tasks that run"
+const sessionPurpose = "sessions need a running task"
 
 // find returns the attempt that a task or instance names, or the only attempt that fits if task is empty. purpose ends the
 // texts of errors.
@@ -136,7 +136,7 @@ func (h *Hub) find(ctx context.Context, desc *runview.Description, task, purpose
 	case len(fits) > 1:
 		return attempt{}, severalRun(run, task, fits)
 	case task == "" && len(found) > 0:
-		return attempt{}, rpcerror.WrongState("run %s runs only %s now, which does not fit; %s", run, listed(found), purpose)
+		return attempt{}, rpcerror.WrongState("run %s is running only %s, which does not fit; %s", run, listed(found), purpose)
 	}
 	if lead, ok := h.leadOf(ctx, run, task); ok {
 		if i := slices.IndexFunc(found, func(a attempt) bool { return a.name == lead }); i >= 0 {
@@ -164,7 +164,7 @@ func severalRun(run, task string, found []attempt) error {
 	if task != "" {
 		what = "task " + task + " of run " + run + " has"
 	}
-	return rpcerror.Invalid("%s %d attempts that run; name one of %s", what, len(found), listed(found))
+	return rpcerror.Invalid("%s %d running attempts; name one of %s", what, len(found), listed(found))
 }
 
 // leadOf returns the first instance of the batch that an instance runs in.
@@ -194,7 +194,7 @@ func (h *Hub) explain(ctx context.Context, run, task, purpose string) error {
 		if state := view.Run.GetState(); v1.IsRunTerminal(state) {
 			return rpcerror.WrongState("run %s has ended (%s); %s", run, state, purpose)
 		}
-		return rpcerror.WrongState("no task of run %s runs on a node now; %s", run, purpose)
+		return rpcerror.WrongState("no task of run %s is running on a node; %s", run, purpose)
 	}
 	ref, err := h.config.Reader.TaskRef(ctx, view, task)
 	if err != nil {
@@ -207,8 +207,8 @@ func (h *Hub) explain(ctx context.Context, run, task, purpose string) error {
 	case v1.IsTaskTerminal(state):
 		return rpcerror.WrongState("task %s of run %s has ended (%s); %s", task, run, state, purpose)
 	case state == v1.TaskRunning:
-		return rpcerror.WrongState("task %s of run %s runs, and not on a node; %s", task, run, purpose)
+		return rpcerror.WrongState("task %s of run %s is running, but not on a node; %s", task, run, purpose)
 	default:
-		return rpcerror.WrongState("task %s of run %s does not run now, it is %s; %s", task, run, state, purpose)
+		return rpcerror.WrongState("task %s of run %s is not running but %s; %s", task, run, state, purpose)
 	}
 }

@@ -15,7 +15,7 @@ func (c *callers) enter(name string, most int) (leave func(), err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.open[name] >= most {
-		return nil, exhausted("%d sessions are open as %q, as many as one caller may have at a gateway; end some of them first", most, name)
+		return nil, exhausted("%d sessions are open as %q, the limit per caller and gateway; close some first", most, name)
 	}
 	if c.open == nil {
 		c.open = map[string]int{}

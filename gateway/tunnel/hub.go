@@ -27,7 +27,7 @@ const (
 )
 
 // shutdownReason is the reason that sessions receive when the gateway closes.
-const shutdownReason = "the gateway is shutting down; what runs continues"
+const shutdownReason = "the gateway is shutting down; running tasks continue"
 
 // Config holds the dependencies and limits of a Hub.
 type Config struct {
@@ -117,7 +117,7 @@ func (h *Hub) enterClient() (leave func(), err error) {
 	defer h.mu.Unlock()
 	if h.clients >= h.config.MaxSessions {
 		done()
-		return nil, exhausted("the gateway has %d connections for sessions open, as many as it takes; try again later, or at another gateway of this deployment", h.clients)
+		return nil, exhausted("the gateway has reached its limit of %d session connections; try again later or use another gateway of this deployment", h.clients)
 	}
 	h.clients++
 	return func() {

@@ -34,7 +34,7 @@ func acceptStreams(session *wire.Session, streams *sync.WaitGroup, serve func(co
 			return
 		}
 		if session.Streams() > maxStreams {
-			go wire.Refuse(conn, "resource_exhausted", "the connection has as many sessions open as one may have")
+			go wire.Refuse(conn, "resource_exhausted", "the connection has reached its limit of open sessions")
 			continue
 		}
 		streams.Go(func() {

@@ -65,7 +65,7 @@ func (h *Hub) admitNode(r *http.Request) (string, error) {
 	case storekey.CheckRun(node) != nil:
 		return "", rpcerror.Invalid("the header %s names no node", nodelink.NodeHeader)
 	case owner != "" && owner != node:
-		return "", denied("the token is that of node %s, and node %s connects", owner, node)
+		return "", denied("the token belongs to node %s, but node %s is connecting", owner, node)
 	}
 	return node, nil
 }
@@ -106,7 +106,7 @@ func (h *Hub) serveLink(ctx context.Context, conn net.Conn, node, from string) {
 	_ = conn.SetWriteDeadline(time.Time{})
 	l.session = wire.NewSession(conn, false)
 	defer func() { _ = l.session.Close() }()
-	l.session.DescribeLoss("the link to node " + node + " was lost; what runs there continues")
+	l.session.DescribeLoss("the link to node " + node + " was lost; running tasks continue")
 	go refuseStreams(l.session)
 	h.add(l)
 	h.config.Log.Info("a node has connected for sessions", "node", node, "from", from)
@@ -164,7 +164,7 @@ func (h *Hub) remove(l *link) {
 	}
 	gone := &v1.LinkLocation{ConnectedAt: timestamppb.New(h.config.Now())}
 	if err := h.config.Store.PutMessage(ctx, storekey.Link(l.node), gone); err != nil {
-		h.config.Log.Warn("the store still names this gateway as that of a node", "node", l.node, "error", err)
+		h.config.Log.Warn("cannot remove the location of a node from the store", "node", l.node, "error", err)
 	}
 }
 
@@ -180,7 +180,7 @@ func (h *Hub) storeLocation(ctx context.Context, l *link) {
 		if err == nil || ctx.Err() != nil {
 			return
 		}
-		h.config.Log.Warn("other gateways do not learn that a node is connected to this one", "node", l.node, "error", err)
+		h.config.Log.Warn("cannot publish the location of a node to other gateways", "node", l.node, "error", err)
 		select {
 		case <-ctx.Done():
 			return

@@ -43,7 +43,7 @@ func (h *Hub) Open(ctx context.Context, asked *v1.SessionHeader) (wire.Conn, *v1
 	from, _ := ctx.Value(addressKey{}).(string)
 	entry := audit.Session{Kind: asked.GetKind(), Run: asked.GetRunId(), Task: asked.GetTask(), Path: asked.GetPath(), Port: asked.GetPort(), From: from}
 	if !wire.IsKind(entry.Kind) {
-		entry.Kind = "of an unknown kind"
+		entry.Kind = "unknown"
 	}
 	leave, err := h.callers.enter(auth.From(ctx).Name, h.config.MaxOfCaller)
 	if err != nil {
@@ -67,7 +67,7 @@ func (h *Hub) Open(ctx context.Context, asked *v1.SessionHeader) (wire.Conn, *v1
 	})
 	if !isOpen {
 		leave()
-		entry.Err = unavailable("the session was lost while it was opened")
+		entry.Err = unavailable("the session was lost while opening")
 		h.config.Recorder.RecordSession(caller, entry)
 		return nil, nil, entry.Err
 	}
@@ -177,7 +177,7 @@ func (h *Hub) location(ctx context.Context, node string) (*v1.LinkLocation, erro
 // notConnected returns the error for a node without a link.
 func notConnected(node string) error {
 	return connect.NewError(connect.CodeUnavailable, fmt.Errorf(
-		"node %s is not connected to a gateway, so that nothing on it can be entered; start its worker with --gateway URL (or $SWITCHYARD_GATEWAY), and see its log", node))
+		"node %s is not connected to a gateway, so sessions cannot reach it; start its worker with --gateway URL (or $SWITCHYARD_GATEWAY) and check its log", node))
 }
 
 // openLocal opens a stream on a node that is connected to this gateway.

@@ -42,7 +42,7 @@ func isAway(err error) bool {
 func (h *Hub) openAtPeer(ctx context.Context, at *v1.LinkLocation, header *v1.SessionHeader) (wire.Conn, *v1.SessionReply, error) {
 	session, err := h.peerSession(ctx, at)
 	if err != nil {
-		return nil, nil, errPeerAway{unavailable("node %s is connected to another gateway, %s, which this one does not reach (set --peer-url there): %v", header.GetNode(), at.GetUrl(), err)}
+		return nil, nil, errPeerAway{unavailable("node %s is connected to another gateway, %s, which is unreachable from this one (set --peer-url there): %v", header.GetNode(), at.GetUrl(), err)}
 	}
 	conn, err := session.Open(ctx)
 	if err != nil {
@@ -94,7 +94,7 @@ func (h *Hub) peerSession(ctx context.Context, at *v1.LinkLocation) (*wire.Sessi
 	default:
 	}
 	p.session = wire.NewSession(conn, true)
-	p.session.DescribeLoss("the link to gateway " + at.GetUrl() + " was lost; what runs continues")
+	p.session.DescribeLoss("the link to gateway " + at.GetUrl() + " was lost; running tasks continue")
 	go refuseStreams(p.session)
 	return p.session, nil
 }
@@ -141,14 +141,14 @@ func (h *Hub) Peers() http.Handler {
 func (h *Hub) admitPeer(r *http.Request) error {
 	proof := r.Header.Get(proofHeader)
 	if proof == "" {
-		return connect.NewError(connect.CodeUnauthenticated, errors.New("this door is for other gateways of the deployment"))
+		return connect.NewError(connect.CodeUnauthenticated, errors.New("this endpoint is for other gateways of the deployment"))
 	}
 	refused, err := h.config.Signer.CheckProof(r.Context(), proofPurpose, h.name, proof)
 	switch {
 	case err != nil:
 		return connect.NewError(connect.CodeUnavailable, fmt.Errorf("check the proof of a gateway: %w", err))
 	case refused != "":
-		return connect.NewError(connect.CodeUnauthenticated, errors.New("the proof does not count: "+refused))
+		return connect.NewError(connect.CodeUnauthenticated, errors.New("the proof is invalid: "+refused))
 	}
 	return nil
 }

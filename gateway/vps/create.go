@@ -67,9 +67,9 @@ func (s Service) CreateVps(ctx context.Context, req *connect.Request[v1.CreateVp
 func checkGenerateKey(req *v1.CreateVpsRequest, keyInHeader string) error {
 	switch {
 	case req.GetSshPublicKey() != "":
-		return rpcerror.Invalid("ssh_public_key and generate_key exclude each other: the pair is for a machine that has no key")
+		return rpcerror.Invalid("ssh_public_key and generate_key are mutually exclusive; set only one")
 	case req.GetIdempotencyKey() != "" || keyInHeader != "":
-		return rpcerror.Invalid("generate_key and an idempotency key exclude each other: the private key is handed out once, and a request that is repeated would not get it; make a pair with ssh-keygen and send its public key")
+		return rpcerror.Invalid("generate_key and an idempotency key are mutually exclusive: the private key is returned only once, so a repeated request could not return it; create a key pair with ssh-keygen and send its public key")
 	}
 	return nil
 }
@@ -81,11 +81,11 @@ func definitionOf(req *v1.CreateVpsRequest) (*v1.Definition, error) {
 	copySame(req, task)
 	text, err := protojson.Marshal(spec)
 	if err != nil {
-		return nil, rpcerror.Invalid("the request is no JSON: %v", err)
+		return nil, rpcerror.Invalid("cannot encode the request as JSON: %v", err)
 	}
 	task.Spec = &structpb.Struct{}
 	if err := protojson.Unmarshal(text, task.Spec); err != nil {
-		return nil, fmt.Errorf("make the spec of a machine: %w", err)
+		return nil, fmt.Errorf("build the spec of a machine: %w", err)
 	}
 	return &v1.Definition{Name: cmp.Or(req.GetName(), taskName), Tasks: map[string]*v1.TaskDefinition{taskName: task}}, nil
 }

@@ -20,15 +20,15 @@ type keyPair struct {
 func newKeyPair(comment string) (keyPair, error) {
 	public, private, err := ed25519.GenerateKey(rand.Reader)
 	if err != nil {
-		return keyPair{}, fmt.Errorf("make a pair of keys: %w", err)
+		return keyPair{}, fmt.Errorf("generate a key pair: %w", err)
 	}
 	line, err := ssh.NewPublicKey(public)
 	if err != nil {
-		return keyPair{}, fmt.Errorf("make a pair of keys: %w", err)
+		return keyPair{}, fmt.Errorf("generate a key pair: %w", err)
 	}
 	block, err := ssh.MarshalPrivateKey(private, comment)
 	if err != nil {
-		return keyPair{}, fmt.Errorf("make a pair of keys: %w", err)
+		return keyPair{}, fmt.Errorf("generate a key pair: %w", err)
 	}
 	return keyPair{
 		private: string(pem.EncodeToMemory(block)),

@@ -81,7 +81,7 @@ func (s Service) named(ctx context.Context, id, name string) (machine, error) {
 	}
 	run := res.Msg.GetRun()
 	if t := run.GetTasks()[task]; t != nil && t.GetType() != v1.TypeVPS {
-		return machine{}, rpcerror.Invalid("task %s of run %s is of type %s, and no machine", task, id, t.GetType())
+		return machine{}, rpcerror.Invalid("task %s of run %s is of type %s, not a machine", task, id, t.GetType())
 	} else if t != nil && !isInstance {
 		return single(machine{run: run, name: task, now: t})
 	}
@@ -97,7 +97,7 @@ func (s Service) named(ctx context.Context, id, name string) (machine, error) {
 // machines.
 func single(m machine) (machine, error) {
 	if count := m.run.GetTasks()[m.name].GetCount(); count > 0 {
-		return machine{}, rpcerror.Invalid("task %s of run %s is %d machines; name one, such as %s", m.name, m.run.GetId(), count, names.InstanceName(m.name, 0))
+		return machine{}, rpcerror.Invalid("task %s of run %s has %d machines; name one, such as %s", m.name, m.run.GetId(), count, names.InstanceName(m.name, 0))
 	}
 	return m, nil
 }

@@ -142,7 +142,7 @@ func (w *Web) askFirst(rw http.ResponseWriter, r *http.Request, kind actionKind)
 	page := &Page{Data: confirmPage{a, localPath(r.PostForm.Get(nextField))}, templates: w.pages.templates, FormMark: w.formMark}
 	html, err := page.execute("confirm", page)
 	if err != nil {
-		w.Log.Error("the question before an action was not rendered", "error", err)
+		w.Log.Error("cannot render the confirmation of an action", "error", err)
 	}
 	w.writePage(rw, r, http.StatusOK, frame{Title: kind.label, Content: string(html)})
 }

@@ -22,11 +22,11 @@ var deadLetterActions = []actionKind{
 	},
 	{
 		verb: "purge-dead-letter", label: "Purge", call: runService + "PurgeDeadLetter",
-		asks: "Take %s off the list of dead letters for good? The run stays as it ended.", do: purgeDeadLetters,
+		asks: "Remove %s from the dead letters permanently? The run is not changed.", do: purgeDeadLetters,
 	},
 	{
 		verb: "purge-dead-letters", label: "Purge all of this run", call: runService + "PurgeDeadLetter",
-		asks: "Take all dead letters of run %s off the list for good? The run stays as it ended.", do: purgeDeadLetters,
+		asks: "Remove all dead letters of run %s permanently? The run is not changed.", do: purgeDeadLetters,
 	},
 }
 
@@ -43,5 +43,5 @@ func purgeDeadLetters(ctx context.Context, s services, form url.Values) (string,
 	if err != nil {
 		return "", "", err
 	}
-	return fmt.Sprintf("%s of run %s left the list.", strings.Join(res.Msg.GetTasks(), ", "), res.Msg.GetRun()), "", nil
+	return fmt.Sprintf("Removed %s of run %s from the dead letters.", strings.Join(res.Msg.GetTasks(), ", "), res.Msg.GetRun()), "", nil
 }

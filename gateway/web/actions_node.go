@@ -30,7 +30,7 @@ var nodeActions = []actionKind{
 				req.Deadline = durationpb.New(d)
 			}
 			_, err := s.nodes.DrainNode(ctx, connect.NewRequest(req))
-			return "Node " + form.Get("name") + " drains and gets no new tasks.", "", err
+			return "Node " + form.Get("name") + " is draining and gets no new tasks.", "", err
 		},
 	},
 	{
@@ -44,7 +44,7 @@ var nodeActions = []actionKind{
 		verb: "remove-node", label: "Remove", call: nodeService + "RemoveNode", asks: "Forget node %s? It appears again once its worker registers.",
 		do: func(ctx context.Context, s services, form url.Values) (string, string, error) {
 			_, err := s.nodes.RemoveNode(ctx, connect.NewRequest(&v1.RemoveNodeRequest{Name: form.Get("name")}))
-			return "Node " + form.Get("name") + " is forgotten.", "/ui/nodes", err
+			return "Node " + form.Get("name") + " has been removed.", "/ui/nodes", err
 		},
 	},
 }

@@ -21,7 +21,7 @@ var runActions = []actionKind{
 	},
 	{
 		verb: "terminate-run", label: "Cancel by force", call: runService + "CancelRun", reason: true,
-		asks: "Terminate run %s and its child runs at once? Their tasks get no chance to clean up in the run.",
+		asks: "Terminate run %s and its child runs immediately? Their tasks cannot clean up.",
 		do: func(ctx context.Context, s services, form url.Values) (string, string, error) {
 			_, err := s.runs.CancelRun(ctx, connect.NewRequest(&v1.CancelRunRequest{Id: form.Get("run"), Reason: form.Get(reasonField), Force: true}))
 			return "Run " + form.Get("run") + " is terminated.", "", err

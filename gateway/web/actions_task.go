@@ -34,16 +34,16 @@ var taskActions = []actionKind{
 	taskAction("resume-task", "Resume", "ResumeTask", "", false, "%s continues.", func(ctx context.Context, s services, run, task, _ string) error {
 		return errorOf(s.runs.ResumeTask(ctx, connect.NewRequest(&v1.ResumeTaskRequest{Id: run, Task: task})))
 	}),
-	taskAction("restart-task", "Restart", "RestartTask", "Restart the machine of %s? What runs in it is stopped; its disk stays.", true, "The machine of %s runs again.", func(ctx context.Context, s services, run, task, reason string) error {
+	taskAction("restart-task", "Restart", "RestartTask", "Restart the machine of %s? Its programs are stopped; its disk is kept.", true, "The machine of %s runs again.", func(ctx context.Context, s services, run, task, reason string) error {
 		return errorOf(s.runs.RestartTask(ctx, connect.NewRequest(&v1.RestartTaskRequest{Id: run, Task: task, Reason: reason})))
 	}),
 	taskAction("stop-task", "Stop", "StopTask", "Stop %s? It ends as stopped, which is a success.", true, "%s is being stopped.", func(ctx context.Context, s services, run, task, reason string) error {
 		return errorOf(s.runs.StopTask(ctx, connect.NewRequest(&v1.StopTaskRequest{Id: run, Task: task, Reason: reason})))
 	}),
-	taskAction("cancel-task", "Cancel", "CancelTask", "Cancel %s? What runs of it is stopped.", true, "%s is being cancelled.", func(ctx context.Context, s services, run, task, reason string) error {
+	taskAction("cancel-task", "Cancel", "CancelTask", "Cancel %s? It is stopped if it is running.", true, "%s is being cancelled.", func(ctx context.Context, s services, run, task, reason string) error {
 		return errorOf(s.runs.CancelTask(ctx, connect.NewRequest(&v1.CancelTaskRequest{Id: run, Task: task, Reason: reason})))
 	}),
-	taskAction("kill-task", "Kill", "KillTask", "Kill %s? It is stopped, ends as killed, which is a failure, and is not tried again.", true, "%s is being killed.", func(ctx context.Context, s services, run, task, reason string) error {
+	taskAction("kill-task", "Kill", "KillTask", "Kill %s? It is stopped without a retry and ends as killed, which is a failure.", true, "%s is being killed.", func(ctx context.Context, s services, run, task, reason string) error {
 		return errorOf(s.runs.KillTask(ctx, connect.NewRequest(&v1.KillTaskRequest{Id: run, Task: task, Reason: reason})))
 	}),
 }

@@ -61,7 +61,7 @@ func attentions(loaded []loadedPart) []attention {
 	} {
 		switch p := loaded[of.part]; {
 		case p.err != nil:
-			all = append(all, attention{id: fmt.Sprintf("unknown-%d", of.part), Tone: "idle", Text: of.what + " is not known: " + words.OneLine(messageOf(p.err))})
+			all = append(all, attention{id: fmt.Sprintf("unknown-%d", of.part), Tone: "idle", Text: of.what + " is unknown: " + words.OneLine(messageOf(p.err))})
 		case p.data != nil:
 			all = append(all, of.find(p.data)...)
 		}
@@ -92,7 +92,7 @@ func deadLetterAttention(data any) []attention {
 	if res.GetNextPageToken() != "" {
 		text = fmt.Sprintf("%d or more tasks", len(res.GetItems()))
 	}
-	a := attention{id: "dead", Tone: "bad", Text: text + " spent all retries", URL: "/ui/dead-letters"}
+	a := attention{id: "dead", Tone: "bad", Text: text + " used up all retries", URL: "/ui/dead-letters"}
 	for _, l := range res.GetItems() {
 		a.add(attentionLine{l.GetTask() + " of " + l.GetRun(), taskURL(l.GetRun(), l.GetTask()), words.OneLine(l.GetError()), l.GetDeadLetteredAt()})
 	}
@@ -202,7 +202,7 @@ func asking(d *v1.TaskDemand) string {
 func badNodes(data any) []attention {
 	nodes := data.(*v1.ListNodesResponse).GetItems()
 	if len(nodes) == 0 {
-		return []attention{{id: "no-nodes", Tone: "bad", Text: "There are no nodes, so that no task can run", URL: "/ui/nodes"}}
+		return []attention{{id: "no-nodes", Tone: "bad", Text: "There are no nodes, so no task can run", URL: "/ui/nodes"}}
 	}
 	var found []attention
 	for _, state := range []string{v1.NodeOffline, v1.NodeStale, v1.NodeDraining} {

@@ -65,7 +65,7 @@ func (f backfillForm) span() (from, to time.Time, err error) {
 		}
 	}
 	if to.Before(from) {
-		return from, to, rpcerror.Invalid("the span ends before it begins")
+		return from, to, rpcerror.Invalid("the range ends before it starts")
 	}
 	return from, to, nil
 }
@@ -111,7 +111,7 @@ func (w *Web) takeBackfill(r *http.Request, name string, form *backfillForm) (do
 	}
 	done = "Schedule " + name + " starts " + plural(len(res.Msg.GetTimes()), "run") + "."
 	if n := res.Msg.GetExisting(); n > 0 {
-		done += " " + plural(n, "time") + " of the span had a run already."
+		done += " " + plural(n, "time") + " in the range already had a run."
 	}
 	return done, nil
 }
@@ -129,7 +129,7 @@ func (w *Web) countBackfill(r *http.Request, name string, form *backfillForm, fr
 		form.Count++
 	}
 	if form.Count == 0 {
-		return rpcerror.Invalid("the schedule has no time between %s and %s", form.From, form.To)
+		return rpcerror.Invalid("the schedule has no times between %s and %s", form.From, form.To)
 	}
 	form.IsAsked, form.HasMore = true, form.Count == maxBackfillListed
 	form.Times = nextTimes(times[:min(form.Count, fewTimes)], form.Zone)

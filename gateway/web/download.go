@@ -82,7 +82,7 @@ func (w *Web) writeLog(rw http.ResponseWriter, r *http.Request, run, task string
 		}
 	}
 	if err := stream.Err(); err != nil && !errors.Is(err, context.Canceled) {
-		w.Log.Debug("a log was sent in part", "run", run, "task", task, "error", err)
+		w.Log.Debug("a log was sent only partially", "run", run, "task", task, "error", err)
 		panic(http.ErrAbortHandler)
 	}
 	return nil
@@ -100,7 +100,7 @@ func (w *Web) writeObject(rw http.ResponseWriter, r *http.Request, run, task, na
 	}
 	object := of(result)
 	if object == nil {
-		return rpcerror.NotFound("task %s of run %s has left no %s", task, run, strings.ReplaceAll(name, "-", " "))
+		return rpcerror.NotFound("task %s of run %s has no %s", task, run, strings.ReplaceAll(name, "-", " "))
 	}
 	attach(rw, "application/json", run+"-"+task+"-"+name+".json")
 	_, _ = rw.Write([]byte(indentedJSON(object) + "\n")) // fails only if the browser has left

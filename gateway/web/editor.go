@@ -111,7 +111,7 @@ func (w *Web) postEditor(rw http.ResponseWriter, r *http.Request, req request, f
 			to, notice, err = w.runDocument(r, view, input)
 		default:
 			view.Plan, err = w.planDocument(r.Context(), req.caller, view, input)
-			view.Good = "The definition is good: " + plural(len(checked.Definition.GetTasks()), "task") + "."
+			view.Good = "The definition is valid: " + plural(len(checked.Definition.GetTasks()), "task") + "."
 		}
 	}
 	if to != "" && err == nil {
@@ -133,7 +133,7 @@ func (v *editorView) refuse(err error, warnings source.Problems, done string) {
 		v.Failed = map[string]string{doOnce: "Nothing was started.", doStore: "Nothing was stored."}[done]
 		switch ofDefinition := aboutDefinition(problems); {
 		case done == doCheck && len(ofDefinition) == 0:
-			v.Failed = "A run needs another input."
+			v.Failed = "The input is not valid."
 		case done == doCheck:
 			v.Good, v.Failed = "", "The definition has "+plural(len(ofDefinition), "problem")+"."
 		}

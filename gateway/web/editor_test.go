@@ -78,7 +78,7 @@ func TestEditorStoresChecksAndRuns(t *testing.T) {
 		t.Errorf("runs %v", runs)
 	}
 	res := v.send(v.get(editorPath), editorPath, doCheck)
-	mustContain(t, textOf(res.doc), "The definition is good: 1 task.", "2 of 2 nodes")
+	mustContain(t, textOf(res.doc), "The definition is valid: 1 task.", "2 of 2 nodes")
 }
 
 func TestEditorTellsViewersWhatTheyMayDo(t *testing.T) {
@@ -86,7 +86,7 @@ func TestEditorTellsViewersWhatTheyMayDo(t *testing.T) {
 	page := v.get(editorPath)
 	mustContain(t, page.text("form.editor"), "Run once needs the role user", "Store needs the role operator")
 	res := v.send(page, editorPath, doCheck)
-	mustContain(t, textOf(res.doc), "The definition is good: 1 task.")
+	mustContain(t, textOf(res.doc), "The definition is valid: 1 task.")
 }
 
 func TestEditorBeginsWithTheStoredDefinition(t *testing.T) {

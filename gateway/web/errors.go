@@ -40,7 +40,7 @@ func (w *Web) writeError(rw http.ResponseWriter, r *http.Request, err error) {
 	headings := map[int]string{
 		http.StatusNotFound: "Not found", http.StatusForbidden: "Not allowed", http.StatusUnauthorized: "Log in first",
 		http.StatusBadRequest: "Not understood", http.StatusConflict: "Not possible now", http.StatusServiceUnavailable: "Not available now",
-		http.StatusTooManyRequests: "Too much at once",
+		http.StatusTooManyRequests: "Too many requests",
 	}
 	heading := headings[status]
 	if heading == "" {
@@ -49,7 +49,7 @@ func (w *Web) writeError(rw http.ResponseWriter, r *http.Request, err error) {
 	page := &Page{Data: errorPage{status, heading, messageOf(err)}, templates: w.pages.templates, FormMark: w.formMark}
 	html, renderErr := page.execute("error", page)
 	if renderErr != nil {
-		w.Log.Error("the page of an error was not rendered", "error", renderErr)
+		w.Log.Error("cannot render an error page", "error", renderErr)
 	}
 	w.writePage(rw, r, status, frame{Title: heading, Content: string(html)})
 }

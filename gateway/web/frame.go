@@ -63,8 +63,8 @@ func (w *Web) writePage(rw http.ResponseWriter, r *http.Request, status int, f f
 	}
 	var html bytes.Buffer
 	if err := w.pages.templates.ExecuteTemplate(&html, "frame", f); err != nil {
-		w.Log.Error("a page was not rendered", "path", r.URL.Path, "error", err)
-		http.Error(rw, "the page could not be rendered; the gateway's log has more", http.StatusInternalServerError)
+		w.Log.Error("cannot render a page", "path", r.URL.Path, "error", err)
+		http.Error(rw, "the page could not be rendered; see the gateway log", http.StatusInternalServerError)
 		return
 	}
 	secret := login.FormSecret(rw, r)

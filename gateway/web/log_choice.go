@@ -80,7 +80,7 @@ func logNumber(query url.Values, name string) (*int32, error) {
 	}
 	n, err := strconv.ParseInt(text, 10, 32)
 	if err != nil || n < 0 {
-		return nil, rpcerror.Invalid("the parameter %s is %q; it is a number from 0 on", name, text)
+		return nil, rpcerror.Invalid("the parameter %s is %q; it must be a number of at least 0", name, text)
 	}
 	return new(int32(n)), nil
 }

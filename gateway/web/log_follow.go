@@ -130,7 +130,7 @@ func errorOfAnswer(res *http.Response) error {
 	}
 	text, _ := io.ReadAll(io.LimitReader(res.Body, 64<<10))
 	if err := json.Unmarshal(text, &body); err != nil {
-		return fmt.Errorf("the door of logs answers %s", res.Status)
+		return fmt.Errorf("the log endpoint returned %s", res.Status)
 	}
 	return connect.NewError(body.Code, errors.New(body.Message))
 }
@@ -222,7 +222,7 @@ func (f *logFollower) accept(event, id, data string) error {
 			Attempt    int32
 		}
 		if err := json.Unmarshal([]byte(data), &m); err != nil {
-			return fmt.Errorf("read what a log lacks: %w", err)
+			return fmt.Errorf("read a missing-log event: %w", err)
 		}
 		rows = []logRow{f.rows.note(missingText(m.Task, m.Attempt, m.Node))}
 	case "end", "position":

@@ -49,7 +49,7 @@ func (w *Web) writeLogin(rw http.ResponseWriter, r *http.Request, status int, fa
 	page := &Page{Data: loginPage{localPath(r.FormValue("next")), failed, w.isLocked()}, templates: w.pages.templates, FormMark: w.formMark}
 	html, err := page.execute("login", page)
 	if err != nil {
-		w.Log.Error("the log-in was not rendered", "error", err)
+		w.Log.Error("cannot render the login page", "error", err)
 	}
 	w.writePage(rw, r, status, frame{Title: "Log in", Content: string(html)})
 }
@@ -68,7 +68,7 @@ func (w *Web) logIn(rw http.ResponseWriter, r *http.Request) {
 	case token == "":
 		err = authn.Errorf("the token is empty")
 	case len(token) > login.MaxToken:
-		err = authn.Errorf("the token has %d bytes; a browser keeps %d at most, so make a shorter one with `switchyard tokens create`", len(token), login.MaxToken)
+		err = authn.Errorf("the token has %d bytes, but a cookie holds at most %d; create a shorter one with `switchyard tokens create`", len(token), login.MaxToken)
 	default:
 		_, err = w.Lock.Authenticator.Authenticate(r.Context(), token)
 	}
@@ -96,7 +96,7 @@ func (w *Web) logOut(rw http.ResponseWriter, r *http.Request) {
 
 // errOldForm returns the error for a form without a valid proof that this gateway made it for this browser.
 func errOldForm() error {
-	return rpcerror.Invalid("this form is not from a page that the gateway has made for this browser, or the browser has logged in or out since; load the page again (the browser has to keep cookies)")
+	return rpcerror.Invalid("this form does not come from a page that the gateway sent to this browser, or the browser has logged in or out since; reload the page (cookies must be enabled)")
 }
 
 // localPath returns the address that a form names if it is a page of this gateway, or "/" otherwise.

@@ -97,7 +97,7 @@ func (p *Page) Drawn(id string, html template.HTML) (string, error) {
 func (p *Page) Rows(list, name string, items any) (template.HTML, error) {
 	values := reflect.ValueOf(items)
 	if values.Kind() != reflect.Slice {
-		return "", errors.New("the items of a list of blocks are no slice")
+		return "", errors.New("the items of a list of blocks are not a slice")
 	}
 	ids := make([]string, 0, values.Len())
 	var html strings.Builder

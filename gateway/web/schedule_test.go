@@ -63,14 +63,14 @@ func TestScheduleIsPausedResumedAndTriggered(t *testing.T) {
 	if got := requestsOf[v1.PauseScheduleRequest](f, switchyardv1connect.ScheduleServicePauseScheduleProcedure)[0]; got.GetName() != "nightly" || got.GetReason() != "holidays" {
 		t.Errorf("paused %v", got)
 	}
-	mustContain(t, v.submit("/ui/schedules/nightly", "trigger-schedule").message(), "a run of it is open")
+	mustContain(t, v.submit("/ui/schedules/nightly", "trigger-schedule").message(), "one is still open")
 	paused := nightly()
 	paused.Paused, paused.NextTimes = true, nil
 	f = withSchedule(paused)
 	answerWith(f, switchyardv1connect.ScheduleServiceResumeScheduleProcedure, &v1.ResumeScheduleResponse{})
 	v = newVisitor(t, f, v1.RoleOperator)
 	mustContain(t, v.get("/ui/schedules/nightly").text("#schedule-next"), "None while it is paused.")
-	mustContain(t, v.submit("/ui/schedules/nightly", "resume-schedule").message(), "starts runs by the clock again")
+	mustContain(t, v.submit("/ui/schedules/nightly", "resume-schedule").message(), "has been resumed. Missed times are skipped.")
 }
 
 func TestBackfillAsksBeforeItStartsRuns(t *testing.T) {
@@ -92,14 +92,14 @@ func TestBackfillAsksBeforeItStartsRuns(t *testing.T) {
 	if want := time.Date(2026, 3, 4, 23, 0, 0, 0, time.UTC); !got.GetFrom().AsTime().Equal(want) || got.GetOverlap() != "allow" {
 		t.Errorf("the backfill is %v", got)
 	}
-	mustContain(t, v.get("/ui/schedules/nightly").text("#notice"), "starts 1 run. 1 time of the span had a run already.")
+	mustContain(t, v.get("/ui/schedules/nightly").text("#notice"), "starts 1 run. 1 time in the range already had a run.")
 }
 
 func TestBackfillKeepsASpanThatIsNone(t *testing.T) {
 	v := newVisitor(t, withSchedule(nightly()), v1.RoleOperator)
 	for _, test := range []struct{ from, to, want string }{
 		{"yesterday", "2026-03-05T00:00", `From is "yesterday"`},
-		{"2026-03-05T00:00", "2026-03-04T00:00", "ends before it begins"},
+		{"2026-03-05T00:00", "2026-03-04T00:00", "ends before it starts"},
 	} {
 		res := v.send(v.get("/ui/schedules/nightly"), "/ui/schedules/nightly", "", "from", test.from, "to", test.to)
 		if res.status != http.StatusBadRequest {

@@ -32,7 +32,7 @@ func (w *Web) serveStream(rw http.ResponseWriter, r *http.Request) {
 	query := r.URL.Query()
 	addresses, versions := query["view"], query["at"]
 	if len(addresses) == 0 || len(addresses) != len(versions) || len(addresses) > maxViews {
-		rpcerror.WriteJSON(rw, 0, rpcerror.Invalid("a stream has 1 to %d parameters view, each with a parameter at", maxViews))
+		rpcerror.WriteJSON(rw, 0, rpcerror.Invalid("a stream needs 1 to %d view parameters, each with an at parameter", maxViews))
 		return
 	}
 	leave, err := w.Bounds.EnterStream(r.RemoteAddr)
@@ -79,7 +79,7 @@ type failedView struct {
 func (w *Web) followView(ctx context.Context, r *http.Request, address, version string, out *viewStream) error {
 	at, err := url.ParseRequestURI(address)
 	if err != nil || at.Host != "" {
-		return rpcerror.Invalid("%q is no address of a view", address)
+		return rpcerror.Invalid("%q is not the address of a view", address)
 	}
 	name, err := json.Marshal(address)
 	if err != nil {

@@ -54,7 +54,7 @@ func TestDeadLettersAreRetriedAndPurged(t *testing.T) {
 		t.Errorf("retry of all: %d %s", a.status, a.body)
 	}
 	v.submit("/ui/dead-letters", "retry-dead-letter", "run", "deploy-2", "task", "push")
-	if a := v.submit("/ui/dead-letters", "purge-dead-letter", "run", "build-1", "task", "test"); a.message() != "test of run build-1 left the list." {
+	if a := v.submit("/ui/dead-letters", "purge-dead-letter", "run", "build-1", "task", "test"); a.message() != "Removed test of run build-1 from the dead letters." {
 		t.Errorf("purge: %d %s", a.status, a.body)
 	}
 	retries := requestsOf[v1.RetryDeadLetterRequest](f, retryDeadLetter)
@@ -73,12 +73,12 @@ func TestPurgeAsksFirstWithoutScript(t *testing.T) {
 	if ask.status != http.StatusOK || len(requestsOf[v1.PurgeDeadLetterRequest](f, purgeDeadLetter)) > 0 {
 		t.Fatalf("the question: %d, purges %v", ask.status, requestsOf[v1.PurgeDeadLetterRequest](f, purgeDeadLetter))
 	}
-	mustContain(t, ask.text("main"), "off the list", "Purge")
+	mustContain(t, ask.text("main"), "from the dead letters permanently", "Purge")
 	done := v.submitPlain(ask, "purge-dead-letter")
 	if done.status != http.StatusSeeOther || done.header.Get("Location") != "/ui/dead-letters" || len(requestsOf[v1.PurgeDeadLetterRequest](f, purgeDeadLetter)) != 1 {
 		t.Fatalf("after the question: %d %s", done.status, done.header)
 	}
-	mustContain(t, v.get("/ui/dead-letters").text("#notice"), "test of run build-1 left the list.")
+	mustContain(t, v.get("/ui/dead-letters").text("#notice"), "Removed test of run build-1 from the dead letters.")
 }
 
 func TestViewersCannotRetryDeadLetters(t *testing.T) {

@@ -107,11 +107,11 @@ func newLogSearch(req request) (*logSearch, error) {
 	s := &logSearch{req: req, request: request, styles: map[logKey]*ansi.Stream{}, open: map[logKey][]byte{}}
 	s.view = searchView{Run: request.GetId(), Task: request.GetTask(), Query: req.query.Get("q")}
 	if len(s.view.Query) > maxQuery {
-		return nil, rpcerror.Invalid("the search has %d bytes; it may have %d", len(s.view.Query), maxQuery)
+		return nil, rpcerror.Invalid("the search text has %d bytes; the limit is %d", len(s.view.Query), maxQuery)
 	}
 	if from := req.query.Get("from"); from != "" && s.view.Query == "" {
 		if s.view.From, err = strconv.Atoi(from); err != nil || s.view.From < 1 {
-			return nil, rpcerror.Invalid("the parameter from is %q; it is the number of a line, from 1 on", from)
+			return nil, rpcerror.Invalid("the parameter from is %q; it must be a line number of at least 1", from)
 		}
 	}
 	query := url.Values{}
@@ -158,14 +158,14 @@ func (s *logSearch) scan(ctx context.Context, w *Web) error {
 			}
 		}
 		if read > maxScanned {
-			s.view.Stopped = "It read the first 64 MiB of the log; download the log to see all of it."
+			s.view.Stopped = "The search covers the first 64 MiB of the log; download the log to see all of it."
 			return nil
 		}
 	}
 	switch err := stream.Err(); {
 	case err == nil:
 	case rpcerror.CodeOf(err) == connect.CodeDeadlineExceeded:
-		s.view.Stopped = "It read for 10 s and did not come to the end of the log; download the log to see all of it."
+		s.view.Stopped = "The search stopped after 10 s, before the end of the log; download the log to see all of it."
 	default:
 		return err
 	}
@@ -220,7 +220,7 @@ func (s *logSearch) line(l logLine, text []byte) error {
 		return nil
 	}
 	if len(s.view.Rows) == maxHits {
-		s.view.Stopped = "It ended after " + strconv.Itoa(maxHits) + " lines; search for more words to see others."
+		s.view.Stopped = "It ended after " + strconv.Itoa(maxHits) + " lines; refine the search to see others."
 		return errEnough
 	}
 	n := s.view.Lines

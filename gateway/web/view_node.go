@@ -49,7 +49,7 @@ func (r runningRow) Holds() string {
 		held = append(held, fmt.Sprintf("NUMA node %d", r.GetNumaNode()))
 	}
 	if r.GetRemote() {
-		held = append(held, "no slot, as it runs outside of the node")
+		held = append(held, "no slot, because it runs outside the node")
 	}
 	return strings.Join(held, ", ")
 }
@@ -161,16 +161,16 @@ func (v nodeView) Facts() []fact {
 		facts = append(facts, fact{"Containers may", containerRights(s.GetContainers())})
 	}
 	if s.GetGaming() {
-		facts = append(facts, fact{"Gaming", "a user plays on the machine, so that its GPUs are in use"})
+		facts = append(facts, fact{"Gaming", "a user is playing on the machine, so its GPUs are in use"})
 	}
 	if s.GetStoreProblem() != "" {
-		facts = append(facts, fact{"Store", "cannot be used, and the node gets no tasks: " + words.OneLine(s.GetStoreProblem())})
+		facts = append(facts, fact{"Store", "unavailable, so the node gets no tasks: " + words.OneLine(s.GetStoreProblem())})
 	}
 	if s.GetSpooled() > 0 {
 		facts = append(facts, fact{"Kept for the store", plural(s.GetSpooled(), "value") + " until the node reaches its store again"})
 	}
 	if v.GetSuspicions() > 0 {
-		facts = append(facts, fact{"Suspicions", fmt.Sprintf("%d dispatches were not picked up, or not started, and moved", v.GetSuspicions())})
+		facts = append(facts, fact{"Suspicions", fmt.Sprintf("%d dispatches were moved because the node did not pick them up or start them", v.GetSuspicions())})
 	}
 	if url := s.GetMetricsUrl(); url != "" {
 		facts = append(facts, fact{"Metrics", url})

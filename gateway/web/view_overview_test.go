@@ -82,7 +82,7 @@ func TestOverviewShowsWhatIsWrong(t *testing.T) {
 	mustBeHarmless(t, page)
 	for id, parts := range map[string][]string{
 		"failed":           {"7 runs of the last 24 hours failed", "bad-1", `task "a" failed`, "and 6 more"},
-		"dead":             {"3 or more tasks spent all retries", "compile of build-1", "exit code 2"},
+		"dead":             {"3 or more tasks used up all retries", "compile of build-1", "exit code 2"},
 		"approvals":        {"1 task waits for an approval", "ask of ship-1", "ship it?"},
 		"approval-runs":    {"1 run waits for an approval", "deploy-1"},
 		"impossible":       {"1 task that no node could ever run", "a of odd-1", "no node has label tpu"},
@@ -110,7 +110,7 @@ func TestOverviewSaysWhichPartIsNotKnown(t *testing.T) {
 	refuseWith(f, listDeadLetters, connect.CodeUnavailable, "Temporal is away")
 	refuseWith(f, listNodes, connect.CodeInternal, "no registry")
 	page := newVisitor(t, f, v1.RoleViewer).get("/")
-	mustContain(t, page.text("#attention"), "Which tasks are dead letters is not known: Temporal is away", "The state of the nodes is not known: no registry")
+	mustContain(t, page.text("#attention"), "Which tasks are dead letters is unknown: Temporal is away", "The state of the nodes is unknown: no registry")
 	mustContain(t, page.text("#fleet"), "The fleet is not known.")
 	mustNotContain(t, page.text("main"), "Nothing needs attention")
 }

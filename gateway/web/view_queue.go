@@ -61,14 +61,14 @@ func (g queueGroup) Title() string { return waitTitles[g.GetReason()] }
 var waitTitles = map[string]string{
 	v1.WaitAsking:     "The placement queue has not answered yet",
 	v1.WaitNext:       "Next: a node fits",
-	v1.WaitBusy:       "What they need is in use",
+	v1.WaitBusy:       "The resources they need are in use",
 	v1.WaitImpossible: "No node could ever run them",
-	v1.WaitBackOff:    "Waiting to be tried again after a failure",
+	v1.WaitBackOff:    "Waiting for a retry after a failure",
 	v1.WaitHeld:       "Held back by a person",
 	v1.WaitPaused:     "Their run is paused",
-	v1.WaitLock:       "Another task has their lock",
+	v1.WaitLock:       "Another task holds their lock",
 	v1.WaitLimit:      "A limit of their task or run is reached",
-	v1.WaitTurn:       "Others of their run come first",
+	v1.WaitTurn:       "Other tasks of their run come first",
 }
 
 // Tone returns the CSS class of the reason.

@@ -215,7 +215,7 @@ func (w *Web) takeWorkflowForm(rw http.ResponseWriter, r *http.Request, view *wo
 // startNotice returns the notice for the page of a run that a form has started.
 func startNotice(run string, existed bool) string {
 	if existed {
-		return "This form has started run " + run + " already."
+		return "This form has already started run " + run + " already."
 	}
 	return "Run " + run + " has been started."
 }

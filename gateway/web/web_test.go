@@ -144,7 +144,7 @@ func TestActionNeedsAFormOfThePage(t *testing.T) {
 	answerWith(f, switchyardv1connect.RunServiceCancelRunProcedure, &v1.CancelRunResponse{Id: "a"})
 	v := newVisitor(t, f, v1.RoleUser)
 	form := url.Values{"run": {"a"}, "confirmed": {"yes"}}
-	if a := v.do(http.MethodPost, "/ui/actions/cancel-run", form, "application/json"); a.status != http.StatusBadRequest || !strings.Contains(a.message(), "load the page again") {
+	if a := v.do(http.MethodPost, "/ui/actions/cancel-run", form, "application/json"); a.status != http.StatusBadRequest || !strings.Contains(a.message(), "reload the page") {
 		t.Errorf("%d %s", a.status, a.body)
 	}
 	if got := requestsOf[v1.CancelRunRequest](f, switchyardv1connect.RunServiceCancelRunProcedure); len(got) != 0 {

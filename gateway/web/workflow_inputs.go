@@ -185,7 +185,7 @@ func (f *inputForm) refuse(err error) {
 	}
 	f.Failed = "Nothing was started."
 	if rest := len(f.Notes); rest == 0 {
-		f.Failed = "Nothing was started: see the problems at the inputs."
+		f.Failed = "Nothing was started; see the problems at the inputs."
 	}
 }
 

@@ -24,7 +24,7 @@ func of(run func(w *world) string) func(*world) string {
 
 // viewChecks lists all views, with runs in every state.
 var viewChecks = []viewCheck{
-	{"overview", at("/"), []string{"Overview", "1 task spent all retries", "Deploy 1.9?", "no-such-node", "2 runs of the last 24 hours failed"}},
+	{"overview", at("/"), []string{"Overview", "1 task used up all retries", "Deploy 1.9?", "no-such-node", "2 runs of the last 24 hours failed"}},
 	{"runs", at("/ui/runs"), []string{"completed", "failed", "paused", "cancelled", "fan-out", "paintings"}},
 	{"runs that failed", at("/ui/runs?state=failed"), []string{"failed", "dead-letter"}},
 	{"runs of a batch", at("/ui/runs?batch=paintings"), []string{"colours"}},

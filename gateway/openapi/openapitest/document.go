@@ -130,7 +130,7 @@ func (o *Operation) CheckAnswer(status int, header http.Header, body []byte) err
 	response, named := responses[key]
 	if !named {
 		if status < 400 {
-			return fmt.Errorf("the document has no answer with status %d, only %s", status, strings.Join(o.Statuses(), ", "))
+			return fmt.Errorf("the document has no response with status %d, only %s", status, strings.Join(o.Statuses(), ", "))
 		}
 		response = responses["default"]
 	}
@@ -167,7 +167,7 @@ func (o *Operation) CheckAnswer(status int, header http.Header, body []byte) err
 func (d *Document) compile(schema object) (*jsonschema.Schema, error) {
 	ref, ok := schema["$ref"].(string)
 	if !ok {
-		return nil, fmt.Errorf("the schema %v of an answer is no reference", schema)
+		return nil, fmt.Errorf("the response schema %v is not a reference", schema)
 	}
 	compiled, err := d.compiler.Compile(root + ref)
 	if err != nil {

@@ -102,7 +102,7 @@ try {
   const [question, approvals] = asked.status.message.parts
   assert.match(question.content.value, /^gate asks for approval: release app\?/)
   assert.deepEqual(approvals.content.value, { approvals: [{ task: 'gate', asks: 'release app?' }] })
-  assert.match((await refuses(() => client.sendMessage(reply(task.id, text('maybe'))))).message, /"maybe" is no decision/)
+  assert.match((await refuses(() => client.sendMessage(reply(task.id, text('maybe'))))).message, /"maybe" is not a decision/)
 
   for await (const { payload } of client.resubscribeTask({ id: task.id })) {
     assert.equal(payload.$case, 'task')
@@ -119,7 +119,7 @@ try {
   const left = outputs(whole.artifacts)
   assert.deepEqual([left.check, left.publish], [{ digest: 'app@1' }, { url: 'https://app.example' }], show(whole))
   assert.match((await refuses(() => client.sendMessage(reply(task.id, text('approve'))))).message, /has ended/)
-  assert.match((await refuses(() => client.resubscribeTask({ id: task.id }))).message, /has ended; GetTask returns it/)
+  assert.match((await refuses(() => client.resubscribeTask({ id: task.id }))).message, /has ended; use GetTask to read it/)
 
   // A run that fails.
   const broken = join(dir, 'broken')
