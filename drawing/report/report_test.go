@@ -62,7 +62,7 @@ func hostileReport(t *testing.T) string {
 	return text.String()
 }
 
-func TestReport(t *testing.T) {
+func TestReportMatchesGoldenFile(t *testing.T) {
 	got := hostileReport(t)
 	path := filepath.Join("testdata", "report.html")
 	if *update {

@@ -135,7 +135,7 @@ func checkMarkup(t *testing.T, text string) {
 	}
 }
 
-func TestGraph(t *testing.T) {
+func TestGraphMatchesGoldenFile(t *testing.T) {
 	nodes, l, _, _ := drawn()
 	o := GraphOptions{Name: "graph of nightly", Href: func(task string) string { return "/ui/runs/nightly/tasks/" + task }}
 	text := Graph(l, nodes, o)
@@ -151,7 +151,7 @@ func TestGraph(t *testing.T) {
 	}
 }
 
-func TestTimeline(t *testing.T) {
+func TestTimelineMatchesGoldenFiles(t *testing.T) {
 	_, _, rows, a := drawn()
 	o := TimelineOptions{Name: "timeline of nightly", Href: func(r Row) string { return "/ui/" + r.Name }}
 	text := Timeline(rows, a, o)
@@ -173,9 +173,9 @@ func TestTimeline(t *testing.T) {
 	}
 }
 
-// TestRenderingDoesNotDependOnTheSecond checks that a drawing stays the same until its tasks, its
+// TestDrawingChangesRarelyWhileARunIsOpen checks that a drawing stays the same until its tasks, its
 // axis or the step of the axis changes.
-func TestRenderingDoesNotDependOnTheSecond(t *testing.T) {
+func TestDrawingChangesRarelyWhileARunIsOpen(t *testing.T) {
 	run := nightly()
 	nodes := graph.NodesOf(run, time.Time{})
 	order := graph.Order(nodes)
@@ -190,7 +190,7 @@ func TestRenderingDoesNotDependOnTheSecond(t *testing.T) {
 	}
 }
 
-func TestEveryReasonHasAHatch(t *testing.T) {
+func TestEveryReasonHasAPattern(t *testing.T) {
 	for _, word := range timeline.Reasons() {
 		if !strings.Contains(Hatches(), `id="h-`+word+`"`) {
 			t.Errorf("%s has none", word)

@@ -7,7 +7,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-func TestAxisHasFewTicksAndHoldsItsTimes(t *testing.T) {
+func TestAxisHasFewTicksAndCoversItsRange(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		took := time.Duration(rapid.Int64Range(0, int64(400*24*time.Hour)).Draw(t, "took")) >> rapid.IntRange(0, 30).Draw(t, "shift")
 		open := rapid.Bool().Draw(t, "open")

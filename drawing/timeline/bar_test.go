@@ -15,7 +15,7 @@ func after(seconds float64) *timestamppb.Timestamp {
 	return timestamppb.New(begin.Add(time.Duration(seconds * float64(time.Second))))
 }
 
-func TestPresentWaitHasReason(t *testing.T) {
+func TestCurrentWaitHasAReason(t *testing.T) {
 	failed := []*v1.Attempt{{Node: "n", State: "failed", AssignedAt: after(1), StartedAt: after(1), CompletedAt: after(2)}}
 	for want, task := range map[string]*v1.Task{
 		"waits for a node: no room":            {State: "queued", Error: "no room"},
@@ -42,9 +42,9 @@ func TestPresentWaitHasReason(t *testing.T) {
 	}
 }
 
-// TestBackOffIsASpanOfItsOwn checks the spans before the newest attempt, the only one whose
+// TestBackOffIsASeparateSpan checks the spans before the newest attempt, the only one whose
 // back-off is known.
-func TestBackOffIsASpanOfItsOwn(t *testing.T) {
+func TestBackOffIsASeparateSpan(t *testing.T) {
 	task := &v1.Task{
 		State: "running", Attempt: 1, Node: "n", ScheduledAfter: after(5), QueuedAt: after(5), AssignedAt: after(8), StartedAt: after(9),
 		Attempts: []*v1.Attempt{{Node: "n", State: "failed", AssignedAt: after(1), StartedAt: after(1), CompletedAt: after(2)}},
@@ -59,7 +59,7 @@ func TestBackOffIsASpanOfItsOwn(t *testing.T) {
 	}
 }
 
-func TestEveryReasonHasWords(t *testing.T) {
+func TestEveryReasonHasALabel(t *testing.T) {
 	for _, word := range Reasons() {
 		if Label(word) == "" {
 			t.Errorf("%s has no words", word)

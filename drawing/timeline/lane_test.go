@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-func TestLaneCountsWhatHasEnded(t *testing.T) {
+func TestLaneCountsEndedBars(t *testing.T) {
 	lane := NewLane(Scale{From: begin, To: begin.Add(4 * time.Second), Cells: 4})
 	for i, state := range []string{"completed", "completed", "dead_letter", "running"} {
 		lane.Add(Bar{State: state, Spans: []Span{{Kind: Run, From: begin, To: begin.Add(time.Duration(i) * time.Second)}}})

@@ -9,7 +9,7 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-func TestTally(t *testing.T) {
+func TestTallyCountsInstancesByState(t *testing.T) {
 	for _, test := range []struct {
 		count  int32
 		counts map[string]int32

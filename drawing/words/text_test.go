@@ -6,7 +6,7 @@ import (
 	"unicode"
 )
 
-func TestDuration(t *testing.T) {
+func TestDurationHasAtMostTwoUnits(t *testing.T) {
 	for d, want := range map[time.Duration]string{
 		-time.Second: "0.0s", 0: "0.0s", 440 * time.Millisecond: "0.4s", 9949 * time.Millisecond: "9.9s",
 		9960 * time.Millisecond: "9s", 59999 * time.Millisecond: "59s", 185 * time.Second: "3m05s",
@@ -18,7 +18,7 @@ func TestDuration(t *testing.T) {
 	}
 }
 
-func TestPlain(t *testing.T) {
+func TestPlainKeepsTheLastVersionOfALine(t *testing.T) {
 	for in, want := range map[string]string{
 		"as it is":                 "as it is",
 		"10%\r50%\r100%":           "100%",
@@ -47,7 +47,7 @@ func FuzzOneLine(f *testing.F) {
 	})
 }
 
-func TestShorten(t *testing.T) {
+func TestShortenKeepsTheIndexOfAnInstance(t *testing.T) {
 	for _, test := range []struct {
 		name  string
 		width int
@@ -68,7 +68,7 @@ func TestShorten(t *testing.T) {
 	}
 }
 
-func TestVisible(t *testing.T) {
+func TestVisibleReplacesDirectionCharacters(t *testing.T) {
 	for in, want := range map[string]string{
 		"as it is\n\tindented": "as it is\n\tindented",
 		"\x1b[31mred\x00":      "[31mred",

@@ -28,8 +28,8 @@ func (f *fakeRuns) ApproveTask(_ context.Context, req *connect.Request[v1.Approv
 	return nil, connect.NewError(connect.CodeNotFound, errors.New("there is no instance"))
 }
 
-// TestInstancesOfAnApprovalAreDecidedByName decides the instances of a fan-out, with and without naming one.
-func TestInstancesOfAnApprovalAreDecidedByName(t *testing.T) {
+// TestApprovalInstancesAreDecidedByName decides the instances of a fan-out, with and without naming one.
+func TestApprovalInstancesAreDecidedByName(t *testing.T) {
 	t.Parallel()
 	count := int32(2)
 	o := &observation{run: &v1.Run{Id: "r", State: v1.RunPendingApproval}}

@@ -123,8 +123,8 @@ func TestCancellationByRESTKeepsItsReason(t *testing.T) {
 	}
 }
 
-// TestErrorsOfARESTStreamAreNoEventsOfTasks sends an error as the first event of a stream and after another event.
-func TestErrorsOfARESTStreamAreNoEventsOfTasks(t *testing.T) {
+// TestRESTStreamSendsErrorsAsErrorEvents sends an error as the first event of a stream and after another event.
+func TestRESTStreamSendsErrorsAsErrorEvents(t *testing.T) {
 	t.Parallel()
 	const failed = `{"error":{"code":404,"message":"none"}}`
 	write := func(events ...string) *httptest.ResponseRecorder {

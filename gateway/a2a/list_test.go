@@ -34,8 +34,8 @@ func (endedRuns) GetRun(_ context.Context, req *connect.Request[v1.GetRunRequest
 	return connect.NewResponse(&v1.GetRunResponse{Run: &v1.Run{Id: req.Msg.GetId(), State: v1.RunCompleted, Tasks: map[string]*v1.Task{"t": task}}}), nil
 }
 
-// TestArtifactsOfAListHaveTheBoundOfOneAnswer lists runs whose outputs together exceed the bound of an answer.
-func TestArtifactsOfAListHaveTheBoundOfOneAnswer(t *testing.T) {
+// TestListBoundsArtifactsOfAllTasksTogether lists runs whose outputs together exceed the bound of an answer.
+func TestListBoundsArtifactsOfAllTasksTogether(t *testing.T) {
 	t.Parallel()
 	a := &agent{Services: Services{Runs: endedRuns{}}, now: time.Now}
 	res, err := a.ListTasks(t.Context(), &a2a.ListTasksRequest{IncludeArtifacts: true})

@@ -13,8 +13,8 @@ import (
 
 func messageOf(parts ...*a2a.Part) *a2a.Message { return a2a.NewMessage(a2a.MessageRoleUser, parts...) }
 
-// TestInputIsDataAndText builds inputs from messages with text, data, both and neither.
-func TestInputIsDataAndText(t *testing.T) {
+// TestInputMergesDataAndText builds inputs from messages with text, data, both and neither.
+func TestInputMergesDataAndText(t *testing.T) {
 	t.Parallel()
 	text, data := a2a.NewTextPart, func(fields map[string]any) *a2a.Part { return a2a.NewDataPart(fields) }
 	for name, test := range map[string]struct {
@@ -54,8 +54,8 @@ func TestInputIsDataAndText(t *testing.T) {
 	}
 }
 
-// TestDecisionsAreWordsOrData parses decisions of approvals.
-func TestDecisionsAreWordsOrData(t *testing.T) {
+// TestDecisionIsReadFromTextOrData parses decisions of approvals.
+func TestDecisionIsReadFromTextOrData(t *testing.T) {
 	t.Parallel()
 	approve := decision{approve: true}
 	for name, test := range map[string]struct {

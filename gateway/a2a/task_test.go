@@ -12,9 +12,9 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// TestEveryStateOfARunIsOneOfATask checks that every run state maps to a task state that is terminal exactly if the run
+// TestEveryRunStateMapsToATaskState checks that every run state maps to a task state that is terminal exactly if the run
 // state is.
-func TestEveryStateOfARunIsOneOfATask(t *testing.T) {
+func TestEveryRunStateMapsToATaskState(t *testing.T) {
 	t.Parallel()
 	for _, run := range v1.RunStates() {
 		task, ok := states[run]
@@ -28,8 +28,8 @@ func TestEveryStateOfARunIsOneOfATask(t *testing.T) {
 	}
 }
 
-// TestStatusSaysWhatTheClientIsAsked follows the status of a run while approvals appear and are decided.
-func TestStatusSaysWhatTheClientIsAsked(t *testing.T) {
+// TestStatusContainsPendingApprovals follows the status of a run while approvals appear and are decided.
+func TestStatusContainsPendingApprovals(t *testing.T) {
 	t.Parallel()
 	o := &observation{run: &v1.Run{Id: "r", State: v1.RunRunning, Batch: "c"}, total: 3}
 	approval := func(state string) *v1.Task { return &v1.Task{Type: v1.TypeApproval, State: state, Error: "ship it?"} }
@@ -65,8 +65,8 @@ func completed(stdout string, output map[string]any) *v1.Task {
 	return &v1.Task{Type: v1.TypeShell, State: v1.TaskCompleted, Result: &v1.TaskResult{Stdout: stdout, Output: fields}}
 }
 
-// TestArtifactsAreWhatTasksLeft builds artifacts from outputs, instance outputs and printed text.
-func TestArtifactsAreWhatTasksLeft(t *testing.T) {
+// TestArtifactsHoldTaskResults builds artifacts from outputs, instance outputs and printed text.
+func TestArtifactsHoldTaskResults(t *testing.T) {
 	t.Parallel()
 	fanOut := &v1.Task{State: v1.TaskCompleted, Instances: []*v1.Instance{{Index: 0}, {Index: 1, Result: completed("", map[string]any{"n": 1.0}).Result}}}
 	var kept artifacts

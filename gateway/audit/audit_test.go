@@ -129,8 +129,8 @@ func TestEntriesOfSeveralGatewaysAreListed(t *testing.T) {
 	}
 }
 
-// TestEntriesOutlastTheStore takes the store down while calls are recorded.
-func TestEntriesOutlastTheStore(t *testing.T) {
+// TestEntriesSurviveAStoreOutage takes the store down while calls are recorded.
+func TestEntriesSurviveAStoreOutage(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "store")
 	kept := open(t, dir)
 	r := NewRecorder(kept, time.Now, quiet)
@@ -283,8 +283,8 @@ func (a *awayStore) PutMessageIfAbsent(ctx context.Context, key string, m proto.
 	return false, errors.Join(err, errors.New("connection reset by peer"))
 }
 
-// TestEntriesOutlastALostAnswer loses the reply of a store that has stored a value, while another entry arrives.
-func TestEntriesOutlastALostAnswer(t *testing.T) {
+// TestEntryIsStoredOnceWhenTheReplyIsLost loses the reply of a store that has stored a value, while another entry arrives.
+func TestEntryIsStoredOnceWhenTheReplyIsLost(t *testing.T) {
 	kept := &awayStore{Store: open(t, t.TempDir()), tries: make(chan struct{}, 1), lost: true}
 	r := NewRecorder(kept, time.Now, quiet)
 	defer r.Close()
@@ -326,8 +326,8 @@ func TestFloodLeavesRoomForCalls(t *testing.T) {
 	}
 }
 
-// TestListReadsOnlyTheTimesItIsAskedFor counts the reads of lists over entries for each minute of four days.
-func TestListReadsOnlyTheTimesItIsAskedFor(t *testing.T) {
+// TestListReadsOnlyTheRequestedTimes counts the reads of lists over entries for each minute of four days.
+func TestListReadsOnlyTheRequestedTimes(t *testing.T) {
 	kept := open(t, t.TempDir())
 	first := time.Date(2026, 11, 22, 0, 0, 30, 0, time.UTC)
 	end := first.AddDate(0, 0, 4)
@@ -398,7 +398,7 @@ func TestClaimedNamesAreFound(t *testing.T) {
 	}
 }
 
-func TestOnlyRefusalsSayWhy(t *testing.T) {
+func TestOnlyRefusalsRecordAReason(t *testing.T) {
 	for err, want := range map[error]string{
 		nil: "ok/", errors.New("env X is secret"): "internal/",
 		connect.NewError(connect.CodeInvalidArgument, errors.New("env X is secret")):                  "invalid_argument/",
@@ -413,8 +413,8 @@ func TestOnlyRefusalsSayWhy(t *testing.T) {
 	}
 }
 
-// TestObjectsOfEveryWrite checks that the objects of each call that changes something can be determined.
-func TestObjectsOfEveryWrite(t *testing.T) {
+// TestEveryWriteNamesItsObjects checks that the objects of each call that changes something can be determined.
+func TestEveryWriteNamesItsObjects(t *testing.T) {
 	without := map[string]bool{"TaskService/SubmitTasks": true} // its response has the batch
 	for _, service := range v1.Services() {
 		for i := range service.Methods().Len() {

@@ -28,7 +28,7 @@ func (f fakeTokens) Authenticate(_ context.Context, bearer string) (*Principal, 
 	return nil, authn.Errorf("the token is not known")
 }
 
-func TestMiddlewareRefusesWhatProvesNothing(t *testing.T) {
+func TestMiddlewareRefusesMissingAndInvalidTokens(t *testing.T) {
 	var passed *Principal
 	ann := &Principal{Name: "ann", Role: v1.Role_ROLE_USER, Kind: KindToken}
 	var refusals int
@@ -74,7 +74,7 @@ func TestMiddlewareRefusesWhatProvesNothing(t *testing.T) {
 	}
 }
 
-func TestWithoutAuthenticatorANameIsAClaim(t *testing.T) {
+func TestNamesAreUnverifiedWithoutAnAuthenticator(t *testing.T) {
 	var passed *Principal
 	handler := Lock{ActorHeader: "Switchyard-Actor"}.Middleware(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { passed = From(r.Context()) }))
 	r := httptest.NewRequest(http.MethodGet, "/v1/runs", nil)
@@ -108,9 +108,9 @@ func TestOpenRequestEndsWithItsToken(t *testing.T) {
 	}
 }
 
-// TestRequestOutlastsTheStoreOfTokens checks that an open request continues while its token cannot be
+// TestOpenRequestContinuesWhileItsTokenCannotBeChecked checks that an open request continues while its token cannot be
 // checked.
-func TestRequestOutlastsTheStoreOfTokens(t *testing.T) {
+func TestOpenRequestContinuesWhileItsTokenCannotBeChecked(t *testing.T) {
 	var asked atomic.Int32
 	lock := Lock{Recheck: time.Millisecond, Authenticator: authenticate(func(context.Context, string) (*Principal, error) {
 		if asked.Add(1) > 1 {
@@ -140,7 +140,7 @@ func (f authenticate) Authenticate(ctx context.Context, bearer string) (*Princip
 	return f(ctx, bearer)
 }
 
-func TestRolesIncludeTheWeaker(t *testing.T) {
+func TestRolesIncludeWeakerRoles(t *testing.T) {
 	people := []v1.Role{v1.Role_ROLE_VIEWER, v1.Role_ROLE_USER, v1.Role_ROLE_OPERATOR, v1.Role_ROLE_ADMIN}
 	for i, role := range people {
 		for j, least := range people {

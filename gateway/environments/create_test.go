@@ -32,7 +32,7 @@ func running() map[string]Source {
 	}
 }
 
-func TestCreateSendsWhatIsToBeCaptured(t *testing.T) {
+func TestCreateStartsACaptureOfTheSource(t *testing.T) {
 	for name, test := range map[string]struct {
 		req  *v1.CreateEnvironmentRequest
 		want func(*v1.CaptureRequest) bool
@@ -73,7 +73,7 @@ func TestCreateSendsWhatIsToBeCaptured(t *testing.T) {
 	}
 }
 
-func TestCreateReplacesOnlyIfItIsToldTo(t *testing.T) {
+func TestCreateReplacesOnlyOnRequest(t *testing.T) {
 	f := &fakes{nodes: fleet(), kept: map[string]*v1.Environment{"tools": {Name: "tools", State: v1.EnvironmentReady, Version: 3, Archive: "0f/1"}}}
 	req := &v1.CreateEnvironmentRequest{Name: "tools", Image: "debian"}
 	_, err := f.service().CreateEnvironment(t.Context(), connect.NewRequest(req))
@@ -128,7 +128,7 @@ func TestCreateRefusesBadRequests(t *testing.T) {
 	}
 }
 
-func TestCreateSaysWhyNoNodeCan(t *testing.T) {
+func TestCreateExplainsWhyNoNodeFits(t *testing.T) {
 	f := &fakes{nodes: fleet()[2:]}
 	f.nodes[0].Snapshot = &v1.NodeSnapshot{Withheld: map[string]string{v1.TypeVPS: "no engine answers"}}
 	f.nodes[0].Executors = []string{v1.TypeContainer}

@@ -31,7 +31,7 @@ func library() *fakes {
 	}
 }
 
-func TestListHasWhatIsReadyAndWhatIsCreated(t *testing.T) {
+func TestListMergesReadyAndCreatingEnvironments(t *testing.T) {
 	s := library().service()
 	var got []string
 	req := &v1.ListEnvironmentsRequest{PageSize: 2}
@@ -56,7 +56,7 @@ func TestListHasWhatIsReadyAndWhatIsCreated(t *testing.T) {
 	}
 }
 
-func TestGetShowsTheNextVersionBesideTheOneThatIsReady(t *testing.T) {
+func TestGetShowsReadyAndNextVersion(t *testing.T) {
 	s := library().service()
 	res, err := s.GetEnvironment(t.Context(), connect.NewRequest(&v1.GetEnvironmentRequest{Name: "tools"}))
 	if e := res.Msg.GetEnvironment(); err != nil || e.GetVersion() != 3 || e.GetState() != v1.EnvironmentReady || e.GetCreation().GetVersion() != 4 || e.GetCreation().GetSize() != 7 {
@@ -69,7 +69,7 @@ func TestGetShowsTheNextVersionBesideTheOneThatIsReady(t *testing.T) {
 	}
 }
 
-func TestDeleteRefusesWhatIsInUse(t *testing.T) {
+func TestDeleteRefusesAnEnvironmentInUse(t *testing.T) {
 	f := library()
 	remove := func(name string, force bool) error {
 		_, err := f.service().DeleteEnvironment(t.Context(), connect.NewRequest(&v1.DeleteEnvironmentRequest{Name: name, Force: force}))
@@ -92,7 +92,7 @@ func TestDeleteRefusesWhatIsInUse(t *testing.T) {
 	}
 }
 
-func TestDeleteEndsACreationAndKeepsTheOlderVersion(t *testing.T) {
+func TestDeleteCancelsACreationAndKeepsTheReadyVersion(t *testing.T) {
 	f := library()
 	for _, name := range []string{"new", "tools", "lost", "worn"} {
 		res, err := f.service().DeleteEnvironment(t.Context(), connect.NewRequest(&v1.DeleteEnvironmentRequest{Name: name, Force: true}))

@@ -22,7 +22,7 @@ func do(t *testing.T, ctx context.Context, handler http.HandlerFunc) (*http.Resp
 	return Client{handler}.Do(r)
 }
 
-func TestAnswerIsThatOfTheHandler(t *testing.T) {
+func TestResponseComesFromTheHandler(t *testing.T) {
 	type key struct{}
 	ctx := WithRemoteAddress(context.WithValue(t.Context(), key{}, "ann"), "10.0.0.7:5")
 	res, err := do(t, ctx, func(w http.ResponseWriter, r *http.Request) {
@@ -62,7 +62,7 @@ func TestStreamIsReadWhileItIsWritten(t *testing.T) {
 	}
 }
 
-func TestClosedBodyEndsTheHandler(t *testing.T) {
+func TestClosingTheBodyCancelsTheHandler(t *testing.T) {
 	ended := make(chan error, 1)
 	res, err := do(t, t.Context(), func(w http.ResponseWriter, r *http.Request) {
 		w.(http.Flusher).Flush()
@@ -79,7 +79,7 @@ func TestClosedBodyEndsTheHandler(t *testing.T) {
 	}
 }
 
-func TestCallerThatLeavesGetsNoAnswer(t *testing.T) {
+func TestCancelledCallerGetsNoResponse(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan struct{})
 	_, err := do(t, ctx, func(_ http.ResponseWriter, r *http.Request) {

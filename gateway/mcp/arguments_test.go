@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestArgumentsThatDoNotFitAreNamed checks that argument errors tell the model what to correct.
-func TestArgumentsThatDoNotFitAreNamed(t *testing.T) {
+// TestInvalidArgumentsAreNamed checks that argument errors tell the model what to correct.
+func TestInvalidArgumentsAreNamed(t *testing.T) {
 	for name, test := range map[string]struct {
 		tool, arguments string
 		want            []string // parts of the error text; empty if the arguments fit

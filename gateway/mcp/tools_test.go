@@ -145,8 +145,8 @@ func use(t *testing.T, session *sdk.ClientSession, name string, arguments any) (
 	return res.Content[0].(*sdk.TextContent).Text, res.IsError
 }
 
-// TestToolsAreWhole checks that every row of the table yields a complete tool.
-func TestToolsAreWhole(t *testing.T) {
+// TestEveryToolIsComplete checks that every row of the table yields a complete tool.
+func TestEveryToolIsComplete(t *testing.T) {
 	session := connectTo(t, New(Config{Services: (&fleet{}).services()}))
 	listed, err := session.ListTools(t.Context(), nil)
 	if err != nil {
@@ -236,8 +236,8 @@ func TestPreviewChangesNothing(t *testing.T) {
 	}
 }
 
-// TestErrorsAreForTheModel checks that errors are tool results that contain the remedy.
-func TestErrorsAreForTheModel(t *testing.T) {
+// TestErrorsTellTheModelTheRemedy checks that errors are tool results that contain the remedy.
+func TestErrorsTellTheModelTheRemedy(t *testing.T) {
 	session := connectTo(t, New(Config{Services: (&fleet{}).services()}))
 	for name, test := range map[string]struct {
 		tool      string
@@ -266,8 +266,8 @@ func TestErrorsAreForTheModel(t *testing.T) {
 	}
 }
 
-// TestEachProblemOfADefinitionHasItsPlace validates a definition with two problems and one without.
-func TestEachProblemOfADefinitionHasItsPlace(t *testing.T) {
+// TestEveryProblemOfADefinitionHasAPosition validates a definition with two problems and one without.
+func TestEveryProblemOfADefinitionHasAPosition(t *testing.T) {
 	session := connectTo(t, New(Config{Services: (&fleet{}).services()}))
 	bad := "name: x\ntasks:\n  a: {type: shel, dependOn: [b]}\n"
 	text, isError := use(t, session, "validate_definition", map[string]any{"definition": bad})
@@ -306,9 +306,9 @@ func TestRunDistributedHasATaskForEachNode(t *testing.T) {
 	}
 }
 
-// TestLargeRunIsASmallAnswer checks that the status of a run with 1,000 tasks stays below 8 KB, text and structured content
+// TestStatusOfALargeRunIsSmall checks that the status of a run with 1,000 tasks stays below 8 KB, text and structured content
 // together, and that its pages cover all tasks.
-func TestLargeRunIsASmallAnswer(t *testing.T) {
+func TestStatusOfALargeRunIsSmall(t *testing.T) {
 	session := connectTo(t, New(Config{Services: (&fleet{}).services()}))
 	seen := map[string]bool{}
 	for token := ""; ; {

@@ -44,7 +44,7 @@ func TestAttemptIsFoundAmongActivities(t *testing.T) {
 	}
 }
 
-func TestAttemptOfLargeFanOutIsLookedForInItsPart(t *testing.T) {
+func TestAttemptOfALargeFanOutIsFoundInItsChildWorkflow(t *testing.T) {
 	var children []*workflowpb.PendingChildExecutionInfo
 	part := func(run, task string, from int) string {
 		id := names.FanOut{Run: run, Chain: "c1", Task: task, From: from}.ID()

@@ -148,7 +148,7 @@ func newAuthenticator(t *testing.T, i *issuer, change func(*Config)) *Authentica
 	return a
 }
 
-func TestTokensOfAnIssuer(t *testing.T) {
+func TestAuthenticatorAcceptsOnlyValidTokens(t *testing.T) {
 	i, other := newIssuer(t), newIssuer(t)
 	a := newAuthenticator(t, i, nil)
 	secret := jose.SigningKey{Algorithm: jose.HS256, Key: []byte(strings.Repeat("k", 32))}
@@ -195,7 +195,7 @@ func TestTokensOfAnIssuer(t *testing.T) {
 	}
 }
 
-func TestClaimsAreFoundWhereTheyAre(t *testing.T) {
+func TestClaimsAreFoundInNestedObjects(t *testing.T) {
 	i := newIssuer(t)
 	for name, test := range map[string]struct {
 		roles, names string
@@ -216,8 +216,8 @@ func TestClaimsAreFoundWhereTheyAre(t *testing.T) {
 	}
 }
 
-// TestIssuerMayBeAway starts while the issuer is unreachable, and later rotates its keys.
-func TestIssuerMayBeAway(t *testing.T) {
+// TestAuthenticatorToleratesAnUnreachableIssuer starts while the issuer is unreachable, and later rotates its keys.
+func TestAuthenticatorToleratesAnUnreachableIssuer(t *testing.T) {
 	i := newIssuer(t)
 	i.setAway(true)
 	var mu sync.Mutex

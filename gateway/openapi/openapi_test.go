@@ -113,9 +113,9 @@ func TestDocumentHasThePathsOfProto(t *testing.T) {
 	}
 }
 
-// TestDocumentKnowsTheFormOfErrors checks that each operation lists its possible errors, and that every error response has
+// TestEveryOperationDocumentsItsErrors checks that each operation lists its possible errors, and that every error response has
 // the schema Error.
-func TestDocumentKnowsTheFormOfErrors(t *testing.T) {
+func TestEveryOperationDocumentsItsErrors(t *testing.T) {
 	t.Parallel()
 	document := parse(t)
 	for path, item := range document["paths"].(map[string]any) {
@@ -174,8 +174,8 @@ func TestOneofsAllowTheirFields(t *testing.T) {
 	}
 }
 
-// TestHandlerKnowsWhatClientsHave checks that the document is served with an ETag that saves repeated downloads.
-func TestHandlerKnowsWhatClientsHave(t *testing.T) {
+// TestHandlerAnswersMatchingETagsWith304 checks that the document is served with an ETag that saves repeated downloads.
+func TestHandlerAnswersMatchingETagsWith304(t *testing.T) {
 	t.Parallel()
 	get := func(method, etag string) *httptest.ResponseRecorder {
 		request := httptest.NewRequest(method, openapi.Path, nil)

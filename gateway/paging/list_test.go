@@ -39,7 +39,7 @@ func mustListOf(t *testing.T, req proto.Message) List {
 	return l
 }
 
-func TestListIsTheRequestButForThePage(t *testing.T) {
+func TestListIgnoresPageFieldsOfTheRequest(t *testing.T) {
 	first := mustListOf(t, &v1.ListRunEventsRequest{Id: "ci", Task: "build", PageSize: 10})
 	later := timestamppb.New(time.Unix(1, 0))
 	if same := mustListOf(t, &v1.ListRunEventsRequest{Id: "last", Task: "build", PageSize: 20, PageToken: "x", Since: later, Until: later}); same != first {

@@ -312,8 +312,8 @@ func TestZeroValuesArePrinted(t *testing.T) {
 	}
 }
 
-// TestMethodsThatOnlyAsk checks the responses to HEAD and OPTIONS.
-func TestMethodsThatOnlyAsk(t *testing.T) {
+// TestHeadAndOptionsAreAnswered checks the responses to HEAD and OPTIONS.
+func TestHeadAndOptionsAreAnswered(t *testing.T) {
 	server := serve(t, &echo{})
 	if res, text := send(t, server, "HEAD", "/v1/runs/a", "", nil); res.StatusCode != 200 || text != "" || res.Header.Get("Content-Type") != jsonType {
 		t.Errorf("HEAD: %d %q %v", res.StatusCode, text, res.Header)
@@ -329,8 +329,8 @@ func TestMethodsThatOnlyAsk(t *testing.T) {
 	}
 }
 
-// TestHeadersOfCallsMeanNothing checks that headers of other protocols do not affect REST requests.
-func TestHeadersOfCallsMeanNothing(t *testing.T) {
+// TestHeadersOfOtherProtocolsAreIgnored checks that headers of other protocols do not affect REST requests.
+func TestHeadersOfOtherProtocolsAreIgnored(t *testing.T) {
 	server := serve(t, &echo{})
 	for _, header := range [][]string{
 		{"Connect-Protocol-Version", "1"}, {"Connect-Timeout-Ms", "x"}, {"X-Server-Timeout", "-1"}, {"X-Server-Timeout", "x"},

@@ -19,8 +19,8 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// TestPrintsAsProtojsonDoes compares the output for each response message, filled at random, with that of protojson.
-func TestPrintsAsProtojsonDoes(t *testing.T) {
+// TestPrinterMatchesProtojson compares the output for each response message, filled at random, with that of protojson.
+func TestPrinterMatchesProtojson(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	p := &printer{}
 	for _, service := range v1.Services() {

@@ -13,7 +13,7 @@ import (
 	"switchyard/activities/store"
 )
 
-func TestCodes(t *testing.T) {
+func TestErrorsMapToConnectCodes(t *testing.T) {
 	for _, test := range []struct {
 		err  error
 		want connect.Code

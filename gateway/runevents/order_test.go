@@ -13,8 +13,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestStartedEvents checks that the start of an attempt comes from its heartbeat until the workflow reports it.
-func TestStartedEvents(t *testing.T) {
+// TestHeartbeatReportsTheStartUntilTheWorkflowDoes checks that the start of an attempt comes from its heartbeat until the workflow reports it.
+func TestHeartbeatReportsTheStartUntilTheWorkflowDoes(t *testing.T) {
 	v := runview.NewView("w-1")
 	v.Update([]*v1.StatusResponse{{
 		Run: &v1.Run{Tasks: map[string]*v1.Task{
@@ -51,9 +51,9 @@ func TestLateStartComesBeforeAPause(t *testing.T) {
 	}
 }
 
-// TestEventOrder checks that events are sorted by time, that each task and the run keep their order whatever the clocks
+// TestSortByTimeKeepsTheOrderOfEachTask checks that events are sorted by time, that each task and the run keep their order whatever the clocks
 // say, and that no event moves past the beginning or the end of a generation.
-func TestEventOrder(t *testing.T) {
+func TestSortByTimeKeepsTheOrderOfEachTask(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		events := []*v1.Event{}
 		for i := range rapid.IntRange(0, 20).Draw(t, "events") {

@@ -8,7 +8,7 @@ import (
 
 func anyOwner(string) bool { return true }
 
-func TestRecentRuns(t *testing.T) {
+func TestRecentRunsKeepsTheNewest(t *testing.T) {
 	var r recentRuns
 	if _, ok := r.newest(anyOwner); ok {
 		t.Error("there is a newest run of none")

@@ -9,9 +9,9 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// TestCopiesForgetNoField checks that copies of runs, tasks and instances have every field of the workflow's report,
+// TestCopiesKeepEveryField checks that copies of runs, tasks and instances have every field of the workflow's report,
 // except for those that are omitted on purpose.
-func TestCopiesForgetNoField(t *testing.T) {
+func TestCopiesKeepEveryField(t *testing.T) {
 	t.Parallel()
 	run, task, instance, status := &v1.Run{}, &v1.Task{}, &v1.Instance{}, &v1.StatusResponse{}
 	for _, m := range []proto.Message{run, task, instance, status} {
@@ -34,8 +34,8 @@ func TestCopiesForgetNoField(t *testing.T) {
 	}
 }
 
-// TestTaskThatIsAwayIsCutOffWithItsRun checks that no task of a run that was closed from outside can still come back.
-func TestTaskThatIsAwayIsCutOffWithItsRun(t *testing.T) {
+// TestLostTaskIsCancelledWithItsRun checks that no task of a run that was closed from outside can still come back.
+func TestLostTaskIsCancelledWithItsRun(t *testing.T) {
 	t.Parallel()
 	task := &v1.Task{
 		State: v1.TaskRunning, Counts: map[string]int32{v1.TaskLost: 2, v1.TaskRunning: 1},

@@ -8,8 +8,8 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// TestWatchInstances sends many instances in messages of bounded size, and then only the changes.
-func TestWatchInstances(t *testing.T) {
+// TestInstancesAreSplitOverMessages sends many instances in messages of bounded size, and then only the changes.
+func TestInstancesAreSplitOverMessages(t *testing.T) {
 	v := NewView("w-1")
 	each := &v1.Task{State: "running", Count: proto.Int32(2000)}
 	for i := range int32(2000) {

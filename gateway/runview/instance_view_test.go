@@ -8,9 +8,9 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// TestRunningInstances checks which instances are shown as running: a single one, and those of a batch one
+// TestInstancesOfABatchRunOneByOne checks which instances are shown as running: a single one, and those of a batch one
 // after the other.
-func TestRunningInstances(t *testing.T) {
+func TestInstancesOfABatchRunOneByOne(t *testing.T) {
 	v := NewView("w-1")
 	lead := proto.Int32(1)
 	v.Update([]*v1.StatusResponse{{

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-func TestPause(t *testing.T) {
+func TestPauseGrowsWithSlowPolls(t *testing.T) {
 	p := &Poller{interval: 100 * time.Millisecond}
 	for _, test := range []struct{ usual, last, want time.Duration }{
 		{0, 0, 100 * time.Millisecond},

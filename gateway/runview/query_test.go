@@ -33,9 +33,9 @@ func (c *faultyClient) QueryWorkflow(context.Context, string, string, string, ..
 	return client.NewValue(payloads), err
 }
 
-// TestQueryIsSentAgain checks that a query is repeated if the run has advanced past it, or if the server knows no
+// TestQueryIsRetriedWhenOvertaken checks that a query is repeated if the run has advanced past it, or if the server knows no
 // worker yet. Other errors are returned.
-func TestQueryIsSentAgain(t *testing.T) {
+func TestQueryIsRetriedWhenOvertaken(t *testing.T) {
 	t.Parallel()
 	failed := func(text string) error { return serviceerror.NewQueryFailed(text) }
 	overtaken := failed("[TMPRL1100] invalid state transition: attempt to handleInitiatedEvent, CommandType: Timer, ID: 107, state=Created")
@@ -65,9 +65,9 @@ func TestQueryIsSentAgain(t *testing.T) {
 	}
 }
 
-// TestQueryWithoutWorker checks that a query that finds no worker in time returns an error that names the cause and
+// TestQueryWithoutWorkerIsUnavailable checks that a query that finds no worker in time returns an error that names the cause and
 // that clients retry.
-func TestQueryWithoutWorker(t *testing.T) {
+func TestQueryWithoutWorkerIsUnavailable(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithTimeout(t.Context(), noWorkerPause/2)
 	defer cancel()
@@ -78,9 +78,9 @@ func TestQueryWithoutWorker(t *testing.T) {
 	}
 }
 
-// TestInstancesOfASlowWorkflow checks that a query for instances is repeated if a busy machine does not answer in
+// TestInstanceQueryIsRepeatedAfterATimeout checks that a query for instances is repeated if a busy machine does not answer in
 // time.
-func TestInstancesOfASlowWorkflow(t *testing.T) {
+func TestInstanceQueryIsRepeatedAfterATimeout(t *testing.T) {
 	t.Parallel()
 	c := &faultyClient{faults: []error{serviceerror.NewDeadlineExceeded("context deadline exceeded")}, answer: &v1.InstancesResponse{}}
 	if _, err := (&Reader{client: c}).QueryInstances(t.Context(), "run", &v1.InstancesRequest{}); err != nil || c.asked != 2 {

@@ -6,9 +6,9 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// TestMemory checks that the status of a run is cached for a limited time and within the size limit, as long
+// TestStatusCacheIsBounded checks that the status of a run is cached for a limited time and within the size limit, as long
 // as it is current.
-func TestMemory(t *testing.T) {
+func TestStatusCacheIsBounded(t *testing.T) {
 	var m statusCache
 	status := &v1.StatusResponse{Revision: 3}
 	m.add("r-1", "x", 5, status)

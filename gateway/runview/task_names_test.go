@@ -2,7 +2,7 @@ package runview
 
 import "testing"
 
-func TestNearNames(t *testing.T) {
+func TestUnknownTaskSuggestsSimilarNames(t *testing.T) {
 	tasks := []string{"build", "deploy", "lint", "test", "unit-test", "verify"}
 	for name, want := range map[string]string{
 		"biuld": "did you mean build?",

@@ -20,9 +20,9 @@ import (
 	"switchyard/workflows/names"
 )
 
-// TestViewNews checks that a watcher with occasional reads ends up with the state of the view, whatever it
+// TestSlowWatcherReachesTheStateOfTheView checks that a watcher with occasional reads ends up with the state of the view, whatever it
 // has missed.
-func TestViewNews(t *testing.T) {
+func TestSlowWatcherReachesTheStateOfTheView(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		v := NewView("w-1")
 		shown := &v1.Run{Tasks: map[string]*v1.Task{}}
@@ -120,8 +120,8 @@ func TestViewNews(t *testing.T) {
 	})
 }
 
-// TestViewGenerations checks that a view drops the reports of an older execution under the same id.
-func TestViewGenerations(t *testing.T) {
+// TestViewDropsOlderExecutions checks that a view drops the reports of an older execution under the same id.
+func TestViewDropsOlderExecutions(t *testing.T) {
 	v := NewView("w-1")
 	answer := func(generation int32, revision int64, task string) *v1.StatusResponse {
 		return &v1.StatusResponse{
@@ -140,7 +140,7 @@ func TestViewGenerations(t *testing.T) {
 	}
 }
 
-func TestRunningAttempts(t *testing.T) {
+func TestRunningAttemptsComeFromHeartbeats(t *testing.T) {
 	beat := func(p *v1.ExecuteProgress) *commonpb.Payloads {
 		payloads, err := converter.GetDefaultDataConverter().ToPayloads(p)
 		if err != nil {

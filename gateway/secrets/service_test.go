@@ -72,7 +72,7 @@ func TestServiceSetsListsAndDeletes(t *testing.T) {
 	}
 }
 
-func TestServiceNamesTheNearSecret(t *testing.T) {
+func TestUnknownSecretSuggestsTheNearestName(t *testing.T) {
 	t.Parallel()
 	s := Service{Vault: newVault(t)}
 	ctx := as(t, "ann", v1.RoleOperator)
@@ -85,7 +85,7 @@ func TestServiceNamesTheNearSecret(t *testing.T) {
 	}
 }
 
-func TestOperatorSetsNoSecretForAdmins(t *testing.T) {
+func TestOperatorCannotSetAdminSecrets(t *testing.T) {
 	t.Parallel()
 	s := Service{Vault: newVault(t)}
 	req := &v1.SetSecretRequest{Name: "a", Value: []byte("value"), Role: v1.RoleAdmin}

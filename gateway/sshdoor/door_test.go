@@ -274,7 +274,7 @@ func (f *fixture) await(t *testing.T, want string) {
 	}
 }
 
-func TestWithoutAuthenticationEachKeyOpensAll(t *testing.T) {
+func TestRegisteredKeysOpenEveryRunWithoutAuthentication(t *testing.T) {
 	f := newFixture(t, func(c *Config) { c.Locked = false })
 	key := newSigner(t)
 	f.add(t, "ann"+auth.Unverified, v1.Role_ROLE_ADMIN, key)
@@ -359,7 +359,7 @@ func TestRefusalsAreReportedAndHaveABackoff(t *testing.T) {
 	_ = client.Close()
 }
 
-func TestUnansweredQuestionsLetNobodyIn(t *testing.T) {
+func TestOutagesRefuseLoginsWithoutBackoff(t *testing.T) {
 	f := newFixture(t, nil)
 	key := newSigner(t)
 	f.add(t, "ann", v1.Role_ROLE_USER, key)
@@ -431,7 +431,7 @@ func TestConnectionsEndWithTheirKeyAndTheirRun(t *testing.T) {
 	}
 }
 
-func TestTwoHundredLoginsAtOnce(t *testing.T) {
+func TestDoorServesTwoHundredConcurrentLogins(t *testing.T) {
 	f := newFixture(t, func(c *Config) { c.LoginTimeout = 2 * time.Minute })
 	key := newSigner(t)
 	f.add(t, "ann", v1.Role_ROLE_USER, key)

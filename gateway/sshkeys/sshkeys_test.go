@@ -76,7 +76,7 @@ func (s Service) remove(ctx context.Context, fingerprint, name string) error {
 	return err
 }
 
-func TestPeopleKeepTheirOwnKeysAndAdminsThoseOfAll(t *testing.T) {
+func TestUsersManageTheirKeysAndAdminsAllKeys(t *testing.T) {
 	s := newService(t)
 	key, line := newKey(t)
 	ann, bob, root := as(t, "ann", v1.Role_ROLE_USER), as(t, "bob", v1.Role_ROLE_OPERATOR), as(t, "root", v1.Role_ROLE_ADMIN)
@@ -127,7 +127,7 @@ func TestPeopleKeepTheirOwnKeysAndAdminsThoseOfAll(t *testing.T) {
 	}
 }
 
-func TestTextsThatAreNoKeyAreRefused(t *testing.T) {
+func TestInvalidPublicKeysAreRefused(t *testing.T) {
 	s := newService(t)
 	_, one := newKey(t)
 	_, other := newKey(t)

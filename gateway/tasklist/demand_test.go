@@ -10,8 +10,8 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// TestDemandIsWhatPlacementIsAsked checks the demands of all kinds of tasks.
-func TestDemandIsWhatPlacementIsAsked(t *testing.T) {
+// TestDemandMatchesThePlacementRequest checks the demands of all kinds of tasks.
+func TestDemandMatchesThePlacementRequest(t *testing.T) {
 	t.Parallel()
 	privileged, err := structpb.NewStruct(map[string]any{"image": "i", "privileged": true})
 	if err != nil {

@@ -24,9 +24,9 @@ func waitingTask(run string, queued int, demand *v1.TaskDemand, texts ...string)
 	return q.settle(queued)
 }
 
-// TestQueueCountsInstancesThatAreNotRead checks that instances without a known reason are counted under the most
+// TestQueueCountsUnreadInstances checks that instances without a known reason are counted under the most
 // frequent one.
-func TestQueueCountsInstancesThatAreNotRead(t *testing.T) {
+func TestQueueCountsUnreadInstances(t *testing.T) {
 	t.Parallel()
 	const slots, turn = "0 of 1 nodes have a free slot", "its turn comes next"
 	q := waitingTask("a", 9000, &v1.TaskDemand{Cores: 1}, slots, turn, slots, "", "", "", "", "", "", "")

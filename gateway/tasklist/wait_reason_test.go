@@ -13,8 +13,8 @@ import (
 	"switchyard/workflows/admission"
 )
 
-// TestWaitReasonOfPlacement checks that the texts of the placement queue map to their reasons.
-func TestWaitReasonOfPlacement(t *testing.T) {
+// TestPlacementTextsMapToReasons checks that the texts of the placement queue map to their reasons.
+func TestPlacementTextsMapToReasons(t *testing.T) {
 	t.Parallel()
 	node := &v1.NodeSnapshot{
 		Name: "n1", Executors: []string{v1.TypeShell}, MaxParallel: 1, Cpu: &v1.CpuSnapshot{Cores: 4},
@@ -46,9 +46,9 @@ func TestWaitReasonOfPlacement(t *testing.T) {
 	check(&v1.TaskRequest{Task: "refused"}, v1.WaitBusy)
 }
 
-// TestWaitReasonOfAdmission checks that the texts of a run's admission map to their reasons, without numbers that differ from
+// TestAdmissionTextsMapToReasons checks that the texts of a run's admission map to their reasons, without numbers that differ from
 // run to run.
-func TestWaitReasonOfAdmission(t *testing.T) {
+func TestAdmissionTextsMapToReasons(t *testing.T) {
 	t.Parallel()
 	texts := map[string]string{} // by reason
 	why := func(q *admission.Queue, task int) {
@@ -103,9 +103,9 @@ func TestWaitReasonOfAdmission(t *testing.T) {
 	}
 }
 
-// TestWaitReasonOfRun checks that the state of a run takes precedence over the texts, and that a failure is not taken for a
+// TestRunStateTakesPrecedenceAsWaitReason checks that the state of a run takes precedence over the texts, and that a failure is not taken for a
 // reason to wait.
-func TestWaitReasonOfRun(t *testing.T) {
+func TestRunStateTakesPrecedenceAsWaitReason(t *testing.T) {
 	t.Parallel()
 	now := time.Unix(1_700_000_000, 0)
 	open, paused := &v1.Run{State: v1.RunRunning}, &v1.Run{State: v1.RunPaused, Error: "by ann: lunch"}

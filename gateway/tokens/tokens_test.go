@@ -67,7 +67,7 @@ func gatewayOn(t *testing.T, dir string, c *clock) (*Registry, *Authenticator) {
 	return registry, a
 }
 
-func TestTokenProvesWhoHasIt(t *testing.T) {
+func TestTokenAuthenticatesItsOwner(t *testing.T) {
 	c := newClock()
 	registry, a := gatewayOn(t, t.TempDir(), c)
 	secret, created, err := registry.Create(t.Context(), &v1.Token{Name: "ann", Role: v1.RoleOperator, CreatedBy: "root"}, time.Hour)
@@ -121,7 +121,7 @@ func TestRevocationHoldsAtAllGateways(t *testing.T) {
 	}
 }
 
-func TestTokenIsRefusedWhileTheStoreIsAway(t *testing.T) {
+func TestTokenIsRefusedWhileTheStoreIsUnavailable(t *testing.T) {
 	c, dir := newClock(), filepath.Join(t.TempDir(), "store")
 	registry, a := gatewayOn(t, dir, c)
 	secret, created, err := registry.Create(t.Context(), &v1.Token{Name: "ann", Role: v1.RoleUser}, 0)
@@ -138,8 +138,8 @@ func TestTokenIsRefusedWhileTheStoreIsAway(t *testing.T) {
 	}
 }
 
-// TestOneFirstToken creates the first token from four gateways.
-func TestOneFirstToken(t *testing.T) {
+// TestOnlyOneGatewayCreatesTheFirstToken creates the first token from four gateways.
+func TestOnlyOneGatewayCreatesTheFirstToken(t *testing.T) {
 	dir := t.TempDir()
 	var secrets []string
 	for range 4 {
@@ -204,7 +204,7 @@ func TestStoreHasNoSecret(t *testing.T) {
 	}
 }
 
-func TestLastUseIsKept(t *testing.T) {
+func TestLastUseIsRecorded(t *testing.T) {
 	c, dir := newClock(), t.TempDir()
 	registry, a := gatewayOn(t, dir, c)
 	secret, _, err := registry.Create(t.Context(), &v1.Token{Name: "ann", Role: v1.RoleUser}, 0)
@@ -267,7 +267,7 @@ func TestRevokeFindsOneToken(t *testing.T) {
 	}
 }
 
-func TestServiceChecksWhatItIsAskedFor(t *testing.T) {
+func TestServiceValidatesRequests(t *testing.T) {
 	registry, _ := gatewayOn(t, t.TempDir(), newClock())
 	ctx := auth.With(t.Context(), &auth.Principal{Name: "root", Role: v1.Role_ROLE_ADMIN, Kind: auth.KindToken})
 	for name, test := range map[string]struct {
@@ -319,8 +319,8 @@ func TestServiceChecksWhatItIsAskedFor(t *testing.T) {
 	}
 }
 
-// TestLookOfOneCallerServesAll checks that a caller that leaves does not cancel the look-up for others.
-func TestLookOfOneCallerServesAll(t *testing.T) {
+// TestCancelledCallerDoesNotCancelASharedLookup checks that a caller that leaves does not cancel the look-up for others.
+func TestCancelledCallerDoesNotCancelASharedLookup(t *testing.T) {
 	registry, a := gatewayOn(t, t.TempDir(), newClock())
 	secret, _, err := registry.Create(t.Context(), &v1.Token{Name: "ann", Role: v1.RoleUser}, 0)
 	if err != nil {

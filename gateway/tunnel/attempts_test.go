@@ -41,7 +41,7 @@ func TestAttemptsAreFoundAmongActivities(t *testing.T) {
 	}
 }
 
-func TestInstanceOfLargeFanOutIsLookedForInItsPart(t *testing.T) {
+func TestInstanceOfALargeFanOutIsFoundInItsChildWorkflow(t *testing.T) {
 	desc := &runview.Description{}
 	part := func(task string, from int) string {
 		id := names.FanOut{Run: "ci-0k", Chain: "c1", Task: task, From: from}.ID()

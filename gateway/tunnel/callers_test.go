@@ -6,7 +6,7 @@ import (
 	"connectrpc.com/connect"
 )
 
-func TestCallerHasSoManySessionsAndNoMore(t *testing.T) {
+func TestCallerSessionsAreBounded(t *testing.T) {
 	var c callers
 	first, err := c.enter("ann", 2)
 	if err != nil {

@@ -127,7 +127,7 @@ func TestGeneratedPairLogsInAndIsHandedOutOnce(t *testing.T) {
 	}
 }
 
-func TestProblemsHaveThePlacesOfTheRequest(t *testing.T) {
+func TestProblemsUseRequestPaths(t *testing.T) {
 	t.Parallel()
 	def, err := definitionOf(&v1.CreateVpsRequest{
 		Name: "a/b", SshPublicKey: "hunter2", Mounts: []*v1.Mount{{HostPath: "a", ContainerPath: "/b"}}, Timeout: "soon", Backend: "dokcer", VmDiskSize: "50G",

@@ -75,7 +75,7 @@ func TestGetShowsAMachine(t *testing.T) {
 	}
 }
 
-func TestGetShowsWhatAVirtualMachineIsMadeOf(t *testing.T) {
+func TestGetShowsTheSourceOfAVirtualMachine(t *testing.T) {
 	t.Parallel()
 	f := fleet()
 	task := f.runs["desk-1"].GetTasks()["vps"]
@@ -124,7 +124,7 @@ func TestMachinesAreFoundByNameOrAsTheOnlyOne(t *testing.T) {
 	}
 }
 
-func TestMachinesAreSteered(t *testing.T) {
+func TestMachinesAreStoppedRestartedAndKilled(t *testing.T) {
 	t.Parallel()
 	runs := fleet()
 	s := Service{Runs: runs}

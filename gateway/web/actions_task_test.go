@@ -10,7 +10,7 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-func TestActionsOfATaskAreThoseOfItsState(t *testing.T) {
+func TestTaskStateDeterminesItsActions(t *testing.T) {
 	end := []string{"cancel-task", "kill-task"}
 	for name, test := range map[string]struct {
 		task *v1.Task

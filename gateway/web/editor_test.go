@@ -89,7 +89,7 @@ func TestEditorTellsViewersWhatTheyMayDo(t *testing.T) {
 	mustContain(t, textOf(res.doc), "The definition is valid: 1 task.")
 }
 
-func TestEditorBeginsWithTheStoredDefinition(t *testing.T) {
+func TestEditorOpensTheStoredDefinition(t *testing.T) {
 	v := newVisitor(t, withWorkflow(t, releaseDocument), v1.RoleOperator)
 	address := editorPath + "?" + url.Values{"from": {"release"}}.Encode()
 	values := typedIn(v.get(address).all("form.editor")[0])

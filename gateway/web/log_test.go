@@ -151,7 +151,7 @@ func TestInterruptedLogContinuesAfterTheLastLine(t *testing.T) {
 	}
 }
 
-func TestFollowedLogHoldsTheNewestRowsOnly(t *testing.T) {
+func TestFollowedLogKeepsOnlyTheNewestRows(t *testing.T) {
 	rows, buffer := newLogRows("build", "l"), newRowBuffer(3)
 	for i := range 10 {
 		buffer.add(rows.add(logLine{Task: "build", Text: fmt.Sprint("line ", i), Time: testNow})...)

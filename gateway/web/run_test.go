@@ -91,7 +91,7 @@ func TestRunOfHostileStringsIsHarmless(t *testing.T) {
 	mustBeHarmless(t, newVisitor(t, f, v1.RoleViewer).get("/ui/runs/nightly-1"))
 }
 
-func TestTasksThatARunDoesNotShowYetAreThere(t *testing.T) {
+func TestRunShowsDefinedTasksBeforeTheyAreReported(t *testing.T) {
 	f := newFakeServices()
 	answerWith(f, switchyardv1connect.RunServiceGetRunDefinitionProcedure, &v1.GetRunDefinitionResponse{Definition: &v1.Definition{Tasks: map[string]*v1.TaskDefinition{
 		"fetch": {Type: "shell"}, "build": {Type: "shell", DependsOn: []string{"fetch"}},
@@ -129,7 +129,7 @@ func TestRunSendsOnlyWhatHasChanged(t *testing.T) {
 	mustNotContain(t, update, `"n-fetch"`, `"t-fetch"`, `"t-train"`, `"run-head"`, `"lanes"`, `"shape"`)
 }
 
-func TestLargeFanOutIsAStrip(t *testing.T) {
+func TestLargeFanOutIsDrawnAsAStrip(t *testing.T) {
 	f, run := newFakeServices(), exampleRun()
 	many := &v1.Task{State: v1.TaskRunning, Type: "shell", Count: proto.Int32(10_000), Counts: map[string]int32{v1.TaskCompleted: 9_000, v1.TaskQueued: 1_000}}
 	for i := range int32(10_000) {

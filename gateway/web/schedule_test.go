@@ -95,7 +95,7 @@ func TestBackfillAsksBeforeItStartsRuns(t *testing.T) {
 	mustContain(t, v.get("/ui/schedules/nightly").text("#notice"), "starts 1 run. 1 time in the range already had a run.")
 }
 
-func TestBackfillKeepsASpanThatIsNone(t *testing.T) {
+func TestBackfillFormKeepsAnInvalidRange(t *testing.T) {
 	v := newVisitor(t, withSchedule(nightly()), v1.RoleOperator)
 	for _, test := range []struct{ from, to, want string }{
 		{"yesterday", "2026-03-05T00:00", `From is "yesterday"`},

@@ -32,7 +32,7 @@ func someNodes() []*v1.Node {
 	}
 }
 
-func TestNodesShowLoadAndCondition(t *testing.T) {
+func TestNodesShowLoadAndState(t *testing.T) {
 	f := newFakeServices()
 	answerWith(f, listNodes, &v1.ListNodesResponse{Items: someNodes(), Total: 3})
 	v := newVisitor(t, f, v1.RoleViewer)

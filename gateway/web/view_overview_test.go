@@ -37,7 +37,7 @@ func TestOverviewOfAQuietFleetNeedsNoAttention(t *testing.T) {
 	}
 }
 
-func TestOverviewShowsWhatIsWrong(t *testing.T) {
+func TestOverviewListsProblems(t *testing.T) {
 	f := newQuietServices()
 	answer(f, listRuns, func(_ context.Context, req *v1.ListRunsRequest) (*v1.ListRunsResponse, error) {
 		switch req.GetState() {
@@ -105,7 +105,7 @@ func TestOverviewShowsWhatIsWrong(t *testing.T) {
 	}
 }
 
-func TestOverviewSaysWhichPartIsNotKnown(t *testing.T) {
+func TestOverviewNamesUnreadableParts(t *testing.T) {
 	f := newQuietServices()
 	refuseWith(f, listDeadLetters, connect.CodeUnavailable, "Temporal is away")
 	refuseWith(f, listNodes, connect.CodeInternal, "no registry")

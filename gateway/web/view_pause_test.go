@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-func TestPausesGrowWithLooksUpToABound(t *testing.T) {
+func TestPauseGrowsWithReadTimeUpToABound(t *testing.T) {
 	for look, want := range map[time.Duration]time.Duration{
 		time.Millisecond:       pollInterval,
 		40 * time.Millisecond:  600 * time.Millisecond,

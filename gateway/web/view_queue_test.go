@@ -53,7 +53,7 @@ func TestQueueShowsReasonsAndResources(t *testing.T) {
 	mustContain(t, page.text("#queue-run"), "back_off", "lock", "lock db is held by x-1")
 }
 
-func TestEmptyAndUnreadableQueueSayWhat(t *testing.T) {
+func TestEmptyAndUnreadableQueueAreDistinguished(t *testing.T) {
 	f := newFakeServices()
 	answerWith(f, getQueue, &v1.GetQueueResponse{})
 	refuseWith(f, listTasksCall, connect.CodeUnavailable, "Temporal is away")

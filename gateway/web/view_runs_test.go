@@ -21,7 +21,7 @@ const (
 // before returns the time d before testNow.
 func before(d time.Duration) *timestamppb.Timestamp { return timestamppb.New(testNow.Add(-d)) }
 
-func TestRunsShowWhatTheyAreAndHowFar(t *testing.T) {
+func TestRunsShowStateAndProgress(t *testing.T) {
 	f := newFakeServices()
 	answerWith(f, listRuns, &v1.ListRunsResponse{
 		Items: []*v1.Run{

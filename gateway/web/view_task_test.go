@@ -71,7 +71,7 @@ func TestTaskShowsAttemptsReasonsResultAndLog(t *testing.T) {
 	}
 }
 
-func TestWaitingTaskShowsWhatEachNodeLacks(t *testing.T) {
+func TestWaitingTaskShowsWhyEachNodeIsRuledOut(t *testing.T) {
 	f := newFakeServices()
 	fakeTask(f, "train", &v1.Task{State: v1.TaskQueued, Type: v1.TypeShell, Error: "0 of 2 nodes fit"})
 	answerWith(f, switchyardv1connect.RunServiceExplainTaskProcedure, &v1.ExplainTaskResponse{

@@ -19,7 +19,7 @@ import (
 	"switchyard/proto/switchyard/v1/switchyardv1connect"
 )
 
-func TestAnswersAllowOnlyTheGatewaysOwn(t *testing.T) {
+func TestResponsesForbidForeignContent(t *testing.T) {
 	v := newVisitor(t, newFakeServices(), v1.RoleViewer)
 	for _, address := range []string{"/ui/login", "/ui/nothing", assetURL("page.js"), "/ui/live"} {
 		a := v.do(http.MethodGet, address, nil, "text/html")
@@ -126,7 +126,7 @@ func (v *visitor) withoutHeader() *visitor {
 	return v
 }
 
-func TestLogInLeadsToNoOtherSite(t *testing.T) {
+func TestLoginRedirectsOnlyToLocalPages(t *testing.T) {
 	for next, want := range map[string]string{
 		"/": "/", "/ui/runs?state=failed": "/ui/runs?state=failed", "https://evil.example/": "/", "//evil.example/ui/": "/", "/ui/..//evil.example": "/",
 		`/\evil.example`: "/", "/ui/login?next=/": "/", "": "/", "javascript:alert(1)": "/", "/v1/runs": "/",
@@ -152,7 +152,7 @@ func TestActionNeedsAFormOfThePage(t *testing.T) {
 	}
 }
 
-func TestPageRefusesParametersThatItDoesNotHave(t *testing.T) {
+func TestPageRefusesUnknownParameters(t *testing.T) {
 	v := newVisitor(t, newFakeServices(), v1.RoleViewer)
 	a := v.do(http.MethodGet, "/ui/runs?stat=failed", nil, "text/html")
 	if a.status != http.StatusBadRequest || !strings.Contains(a.text(".error-text"), `"stat"`) {
@@ -174,7 +174,7 @@ func TestErrorsOfCallsAreShown(t *testing.T) {
 	}
 }
 
-func TestCallersOfDifferentRightsShareNoView(t *testing.T) {
+func TestCallersWithDifferentRightsShareNoView(t *testing.T) {
 	req := func(name string, role v1.Role) string {
 		return request{path: "/ui/runs", query: url.Values{}, caller: &auth.Principal{Name: name, Role: role}}.key()
 	}

@@ -152,7 +152,7 @@ func TestWorkflowHasAFieldForEachInput(t *testing.T) {
 	mustContain(t, page.text("form.inputs"), "version required", "What to ship", "integer, default 3", "not given", "list as JSON or YAML")
 }
 
-func TestWorkflowRunsWithWhatIsTyped(t *testing.T) {
+func TestWorkflowRunsWithTheTypedInput(t *testing.T) {
 	f := withWorkflow(t, releaseDocument)
 	v := newVisitor(t, f, v1.RoleUser)
 	page := v.get("/ui/workflows/release")
@@ -180,7 +180,7 @@ func TestWorkflowRunsWithWhatIsTyped(t *testing.T) {
 	}
 }
 
-func TestWorkflowKeepsWhatWasTypedBesideItsProblems(t *testing.T) {
+func TestWorkflowFormKeepsInvalidInputWithItsProblems(t *testing.T) {
 	f := withWorkflow(t, releaseDocument)
 	v := newVisitor(t, f, v1.RoleUser)
 	const action = "/ui/workflows/release"
@@ -278,7 +278,7 @@ func TestUnknownWorkflowIsNotFound(t *testing.T) {
 	}
 }
 
-func TestOutagesAreNoProblemsOfADefinition(t *testing.T) {
+func TestOutagesAreNotReportedAsDefinitionProblems(t *testing.T) {
 	f := withWorkflow(t, releaseDocument)
 	refuseWith(f, triggerWorkflow, connect.CodeUnavailable, "Temporal is away")
 	v := newVisitor(t, f, v1.RoleUser)

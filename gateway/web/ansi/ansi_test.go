@@ -63,7 +63,7 @@ func TestSequencesOfStylesBecomeSpansAndOthersAreDropped(t *testing.T) {
 	}
 }
 
-func TestStyleLastsFromLineToLine(t *testing.T) {
+func TestStylePersistsAcrossLines(t *testing.T) {
 	var s ansi.Stream
 	s.Parse("\x1b[1;33mfirst")
 	if got, want := string(s.Parse("second").HTML()), `<span class="c3 bold">second</span>`; got != want {
@@ -75,7 +75,7 @@ func TestStyleLastsFromLineToLine(t *testing.T) {
 	}
 }
 
-func TestMarksLieInSpans(t *testing.T) {
+func TestMarksAreNestedInSpans(t *testing.T) {
 	for name, test := range map[string]struct{ text, query, want string }{
 		"none":          {"abc", "x", "abc"},
 		"empty":         {"abc", "", "abc"},

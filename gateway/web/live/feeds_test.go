@@ -80,7 +80,7 @@ func await(t *testing.T, updates <-chan update) update {
 	}
 }
 
-func TestFollowerGetsWhatHasChanged(t *testing.T) {
+func TestFollowerReceivesOnlyChanges(t *testing.T) {
 	fs, s := NewFeeds(), newScripted()
 	defer fs.Close()
 	s.contents <- content("one", "a", "<p>1</p>", "b", "<p>1</p>")
@@ -166,7 +166,7 @@ func TestSourceIsClosedWithItsLastFollower(t *testing.T) {
 	}
 }
 
-func TestRenewedViewIsReadAnew(t *testing.T) {
+func TestRenewReloadsTheView(t *testing.T) {
 	fs := NewFeeds()
 	defer fs.Close()
 	old, fresh := newScripted(), newScripted()
