@@ -13,10 +13,10 @@ const (
 	sweepEdges = 300_000
 )
 
-// untangle reorders the layers to reduce crossings. Sweeps alternate direction and move each item
+// reduceCrossings reorders the layers to reduce crossings. Sweeps alternate direction and move each item
 // to the mean position of its neighbours in the previous layer; ties keep their order. The best
 // order found is kept.
-func (l *layered) untangle() {
+func (l *layered) reduceCrossings() {
 	edges := 0
 	for _, it := range l.items {
 		edges += len(it.down)
@@ -43,7 +43,7 @@ func (l *layered) untangle() {
 		}
 	}
 	l.layers = best
-	l.number()
+	l.updatePlaces()
 }
 
 func (l *layered) copyLayers() [][]int {

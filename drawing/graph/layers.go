@@ -62,7 +62,7 @@ func newLayered(after [][]int) *layered {
 			l.connect(last, child)
 		}
 	}
-	l.fill()
+	l.orderInitially()
 	return l
 }
 
@@ -97,8 +97,8 @@ func longestChain(ranks []int, children [][]int, most int) int {
 	return len(reach)
 }
 
-// fill orders the items of each layer by a depth-first traversal from the roots.
-func (l *layered) fill() {
+// orderInitially orders the items of each layer by a depth-first traversal from the roots.
+func (l *layered) orderInitially() {
 	last := 0
 	for _, it := range l.items {
 		last = max(last, it.rank)
@@ -123,11 +123,11 @@ func (l *layered) fill() {
 			}
 		}
 	}
-	l.number()
+	l.updatePlaces()
 }
 
-// number updates the positions of the items.
-func (l *layered) number() {
+// updatePlaces updates the positions of the items.
+func (l *layered) updatePlaces() {
 	for _, layer := range l.layers {
 		for at, i := range layer {
 			l.place[i] = at

@@ -63,7 +63,7 @@ func NewLayout(nodes []Node) *Layout {
 	sizes := make([]size, len(parts))
 	for k, part := range parts {
 		drawn[k] = newLayered(part.after)
-		drawn[k].untangle()
+		drawn[k].reduceCrossings()
 		rows[k] = drawn[k].rows()
 		sizes[k] = size{len(drawn[k].layers), float64(slices.Max(rows[k])+betweenNodes) / betweenNodes}
 	}
@@ -81,7 +81,7 @@ func Order(nodes []Node) []int {
 	drawn := make([]*layered, len(parts))
 	for k, part := range parts {
 		drawn[k] = newLayered(part.after)
-		drawn[k].untangle()
+		drawn[k].reduceCrossings()
 	}
 	return orderOf(nodes, parts, drawn)
 }

@@ -213,7 +213,7 @@ func TestTreesHaveNoCrossings(t *testing.T) {
 			nodes[i].After = after[nodes[i].Name]
 		}
 		l := newLayered(components(nodes)[0].after)
-		l.untangle()
+		l.reduceCrossings()
 		if n := l.crossings(); n != 0 {
 			t.Errorf("reverse %v: %d crossings", reverse, n)
 		}

@@ -39,7 +39,7 @@ func (l *layered) rows() []int {
 			if down && !up {
 				k = len(l.layers) - 1 - at
 			}
-			l.settle(l.layers[k], rows, up, down)
+			l.placeLayer(l.layers[k], rows, up, down)
 		}
 	}
 	for _, chain := range l.chains {
@@ -71,9 +71,9 @@ type block struct {
 	sum, weight float64 // weighted sum of the wanted rows
 }
 
-// settle moves the items of a layer towards the mean row of their neighbours, as far as distances
+// placeLayer moves the items of a layer towards the mean row of their neighbours, as far as distances
 // allow. It is a weighted isotonic regression by pooling adjacent violators.
-func (l *layered) settle(layer []int, rows []int, up, down bool) {
+func (l *layered) placeLayer(layer []int, rows []int, up, down bool) {
 	var blocks []block
 	shift := 0
 	shifts := make([]int, len(layer))
@@ -82,7 +82,7 @@ func (l *layered) settle(layer []int, rows []int, up, down bool) {
 			shift += l.distance(layer[k-1], i)
 		}
 		shifts[k] = shift
-		middle, weight := l.wanted(i, rows, up, down)
+		middle, weight := l.preferredRow(i, rows, up, down)
 		b := block{1, (middle - float64(shift)) * weight, weight}
 		for len(blocks) > 0 && blocks[len(blocks)-1].sum/blocks[len(blocks)-1].weight >= b.sum/b.weight {
 			last := blocks[len(blocks)-1]
@@ -101,9 +101,9 @@ func (l *layered) settle(layer []int, rows []int, up, down bool) {
 	}
 }
 
-// wanted returns the preferred row of an item with its weight. Bends weigh most, so that long edges
+// preferredRow returns the preferred row of an item with its weight. Bends weigh most, so that long edges
 // are straight.
-func (l *layered) wanted(i int, rows []int, up, down bool) (middle, weight float64) {
+func (l *layered) preferredRow(i int, rows []int, up, down bool) (middle, weight float64) {
 	add := func(near []int) {
 		for _, n := range near {
 			w := 1.0

@@ -59,7 +59,7 @@ func (b Bar) Took(kind string) time.Duration {
 func BarOf(name string, t *v1.Task, ready, now time.Time) Bar {
 	b := Bar{Task: name, Node: t.GetNode(), State: t.GetState(), Away: v1.IsTaskAway(t.GetState(), t.GetNotice())}
 	for _, a := range t.GetAttempts() {
-		ready = b.attempt(ready, lived{
+		ready = b.addAttempt(ready, lived{
 			assigned: a.GetAssignedAt(), started: a.GetStartedAt(), ended: a.GetCompletedAt(),
 			node: a.GetNode(), number: a.GetAttempt(), failed: v1.IsTaskFailure(a.GetState()),
 		}, now)
@@ -75,21 +75,21 @@ func BarOf(name string, t *v1.Task, ready, now time.Time) Bar {
 		}
 		switch {
 		case l.assigned != nil:
-			b.attempt(b.backOff(t, ready, l.assigned.AsTime()), l, now)
+			b.addAttempt(b.addBackOff(t, ready, l.assigned.AsTime()), l, now)
 		case isQueued:
-			b.queued(t, ready, now)
+			b.addQueued(t, ready, now)
 		}
 	} else if isQueued {
-		b.queued(t, ready, now)
+		b.addQueued(t, ready, now)
 	}
 	return b
 }
 
-// queued adds the current wait of a queued task.
-func (b *Bar) queued(t *v1.Task, ready, now time.Time) {
+// addQueued adds the current wait of a queued task.
+func (b *Bar) addQueued(t *v1.Task, ready, now time.Time) {
 	why, before := queueReason(t), len(b.Spans)
 	if why.Word != BackOff {
-		ready = b.backOff(t, ready, now)
+		ready = b.addBackOff(t, ready, now)
 		before = len(b.Spans)
 	}
 	b.add(Queue, ready, now, lived{})
@@ -98,9 +98,9 @@ func (b *Bar) queued(t *v1.Task, ready, now time.Time) {
 	}
 }
 
-// backOff adds the back-off of the newest attempt, if it had one between ready and until. It
+// addBackOff adds the back-off of the newest attempt, if it had one between ready and until. It
 // returns the end of the back-off, or ready if there was none.
-func (b *Bar) backOff(t *v1.Task, ready, until time.Time) time.Time {
+func (b *Bar) addBackOff(t *v1.Task, ready, until time.Time) time.Time {
 	asked := t.GetQueuedAt()
 	if t.GetScheduledAfter() == nil || asked == nil || !asked.AsTime().After(ready) || asked.AsTime().After(until) {
 		return ready
@@ -127,8 +127,8 @@ type lived struct {
 	why                      Reason // why an open attempt waits
 }
 
-// attempt adds the spans of an attempt that could be placed from ready on, and returns its end.
-func (b *Bar) attempt(ready time.Time, l lived, now time.Time) time.Time {
+// addAttempt adds the spans of an attempt that could be placed from ready on, and returns its end.
+func (b *Bar) addAttempt(ready time.Time, l lived, now time.Time) time.Time {
 	end := now
 	if l.ended != nil {
 		end = l.ended.AsTime()

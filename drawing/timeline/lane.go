@@ -81,11 +81,11 @@ func (l *Lane) Add(b Bar) {
 		l.changes[layer][first]++
 		l.changes[layer][last+1]--
 	}
-	l.end(b)
+	l.countEnd(b)
 }
 
-// end counts a terminal bar in the cell of its end.
-func (l *Lane) end(b Bar) {
+// countEnd counts a terminal bar in the cell of its end.
+func (l *Lane) countEnd(b Bar) {
 	if len(b.Spans) == 0 || b.Away || !v1.IsTaskTerminal(b.State) {
 		return
 	}

@@ -32,7 +32,7 @@ func (a *agent) GetTask(ctx context.Context, req *a2a.GetTaskRequest) (*a2a.Task
 		return nil, err
 	}
 	task, err := a.read(ctx, string(req.ID))
-	return task, failure(ctx, err)
+	return task, toProtocolError(ctx, err)
 }
 
 // cancelWait bounds how long CancelTask waits for the run to end; the run stops its tasks first.
@@ -54,15 +54,15 @@ func (a *agent) CancelTask(ctx context.Context, req *a2a.CancelTaskRequest) (*a2
 		return nil, errorf(a2a.ErrTaskNotCancelable, "%s", err.(*connect.Error).Message())
 	}
 	if err != nil {
-		return nil, failure(ctx, err)
+		return nil, toProtocolError(ctx, err)
 	}
 	waiting, cancel := context.WithTimeout(ctx, cancelWait)
 	defer cancel()
-	if err := a.await(waiting, string(req.ID), a2a.TaskState.Terminal); err != nil && waiting.Err() == nil {
-		return nil, failure(ctx, err)
+	if err := a.awaitState(waiting, string(req.ID), a2a.TaskState.Terminal); err != nil && waiting.Err() == nil {
+		return nil, toProtocolError(ctx, err)
 	}
 	task, err := a.read(ctx, string(req.ID))
-	return task, failure(ctx, err)
+	return task, toProtocolError(ctx, err)
 }
 
 // requireID returns an error if the id of a task is empty.

@@ -56,8 +56,8 @@ func decisionOf(m *a2a.Message) (decision, error) {
 	return d, nil
 }
 
-// answer applies the decision of a message to the approval that its run waits for.
-func (a *agent) answer(ctx context.Context, m *a2a.Message) error {
+// applyDecision applies the decision of a message to the approval that its run waits for.
+func (a *agent) applyDecision(ctx context.Context, m *a2a.Message) error {
 	now, err := a.observe(ctx, string(m.TaskID))
 	if err != nil {
 		return err

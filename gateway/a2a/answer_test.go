@@ -33,7 +33,7 @@ func TestApprovalInstancesAreDecidedByName(t *testing.T) {
 	t.Parallel()
 	count := int32(2)
 	o := &observation{run: &v1.Run{Id: "r", State: v1.RunPendingApproval}}
-	o.note(map[string]*v1.Task{"gate": {Type: v1.TypeApproval, State: v1.TaskRunning, Count: &count, Counts: map[string]int32{v1.TaskPaused: 1}}})
+	o.update(map[string]*v1.Task{"gate": {Type: v1.TypeApproval, State: v1.TaskRunning, Count: &count, Counts: map[string]int32{v1.TaskPaused: 1}}})
 	if text := o.text(); !strings.HasPrefix(text, "gate asks for approval: 1 of 2 instances are pending") || !isInterrupted(o.state()) {
 		t.Errorf("%s: %s", o.state(), text)
 	}

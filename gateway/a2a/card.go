@@ -118,7 +118,7 @@ func (a *agent) serveCard(version string) http.HandlerFunc {
 		}
 		card, err := a.card(r.Context(), scheme+"://"+r.Host, version)
 		if err != nil {
-			writeCardError(w, failure(r.Context(), err))
+			writeCardError(w, toProtocolError(r.Context(), err))
 			return
 		}
 		w.Header().Set("Content-Type", "application/json")

@@ -29,8 +29,8 @@ var kinds = map[connect.Code]error{
 	connect.CodeUnknown:            a2a.ErrInternalError,
 }
 
-// failure converts the error of a call to an error of the protocol. Errors of the protocol are returned unchanged.
-func failure(ctx context.Context, err error) error {
+// toProtocolError converts the error of a call to an error of the protocol. Errors of the protocol are returned unchanged.
+func toProtocolError(ctx context.Context, err error) error {
 	if _, ok := errors.AsType[*a2a.Error](err); ok || err == nil {
 		return err
 	}

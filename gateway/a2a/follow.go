@@ -24,16 +24,16 @@ func (a *agent) SubscribeToTask(ctx context.Context, req *a2a.SubscribeToTaskReq
 			err = errorf(a2a.ErrUnsupportedOperation, "task %s has ended; use GetTask to read it", req.ID)
 		}
 		if err != nil {
-			yield(nil, failure(ctx, err))
+			yield(nil, toProtocolError(ctx, err))
 			return
 		}
 		a.follow(ctx, string(req.ID), a2a.TaskState.Terminal, yield)
 	}
 }
 
-// await blocks until the run reaches a state for which isEnd is true. It reads the run once more before it returns, because
-// the first message of a watch may be older than a decision that was just made.
-func (a *agent) await(ctx context.Context, run string, isEnd func(a2a.TaskState) bool) error {
+// awaitState blocks until the run reaches a state for which isEnd is true. It reads the run once more before it returns,
+// because the first message of a watch may be older than a decision that was just made.
+func (a *agent) awaitState(ctx context.Context, run string, isEnd func(a2a.TaskState) bool) error {
 	return a.watch(ctx, run, func(now *observation, _ map[string]*v1.Task) (bool, error) {
 		if !isEnd(now.state()) {
 			return true, nil
@@ -47,8 +47,10 @@ func (a *agent) await(ctx context.Context, run string, isEnd func(a2a.TaskState)
 // returns early when yield returns false.
 func (a *agent) follow(ctx context.Context, run string, isEnd func(a2a.TaskState) bool, yield func(a2a.Event, error) bool) {
 	f := &follower{agent: a, isEnd: isEnd, yield: yield}
-	if err := a.watch(ctx, run, func(now *observation, changed map[string]*v1.Task) (bool, error) { return f.see(ctx, now, changed) }); err != nil {
-		yield(nil, failure(ctx, err))
+	if err := a.watch(ctx, run, func(now *observation, changed map[string]*v1.Task) (bool, error) {
+		return f.sendChanges(ctx, now, changed)
+	}); err != nil {
+		yield(nil, toProtocolError(ctx, err))
 	}
 }
 
@@ -62,8 +64,8 @@ type follower struct {
 	artifacts artifacts
 }
 
-// see sends new artifacts and a changed status, and reports whether to continue.
-func (f *follower) see(ctx context.Context, now *observation, changed map[string]*v1.Task) (more bool, err error) {
+// sendChanges sends new artifacts and a changed status, and reports whether to continue.
+func (f *follower) sendChanges(ctx context.Context, now *observation, changed map[string]*v1.Task) (more bool, err error) {
 	run := now.run.GetId()
 	if f.status == "" {
 		if now, err = f.scan(ctx, run, &f.artifacts); err != nil {
@@ -130,7 +132,7 @@ func (a *agent) watch(ctx context.Context, run string, see func(now *observation
 	now := &observation{}
 	for stream.Receive() {
 		now.run, now.total = stream.Msg().GetRun(), int(stream.Msg().GetTaskCount())
-		now.note(now.run.GetTasks())
+		now.update(now.run.GetTasks())
 		if more, err := see(now, now.run.GetTasks()); !more || err != nil {
 			return err
 		}

@@ -23,7 +23,7 @@ const (
 // ListTasks lists the runs that the caller may see, newest first.
 func (a *agent) ListTasks(ctx context.Context, req *a2a.ListTasksRequest) (*a2a.ListTasksResponse, error) {
 	res, err := a.list(ctx, req)
-	return res, failure(ctx, err)
+	return res, toProtocolError(ctx, err)
 }
 
 func (a *agent) list(ctx context.Context, req *a2a.ListTasksRequest) (*a2a.ListTasksResponse, error) {
@@ -59,7 +59,7 @@ func (a *agent) list(ctx context.Context, req *a2a.ListTasksRequest) (*a2a.ListT
 		if req.IncludeArtifacts {
 			kept = &artifacts{bytes: bytes}
 		}
-		task, err := a.listed(ctx, run, req, kept)
+		task, err := a.listedTask(ctx, run, req, kept)
 		if err != nil {
 			return nil, err
 		}
@@ -82,9 +82,9 @@ func (a *agent) list(ctx context.Context, req *a2a.ListTasksRequest) (*a2a.ListT
 	return answer, nil
 }
 
-// listed converts a listed run to a task and adds its artifacts to kept unless kept is nil. It returns nil if the request
-// does not select the run or the run has been deleted since.
-func (a *agent) listed(ctx context.Context, run *v1.Run, req *a2a.ListTasksRequest, kept *artifacts) (*a2a.Task, error) {
+// listedTask converts a listed run to a task and adds its artifacts to kept unless kept is nil. It returns nil if the
+// request does not select the run or the run has been deleted since.
+func (a *agent) listedTask(ctx context.Context, run *v1.Run, req *a2a.ListTasksRequest, kept *artifacts) (*a2a.Task, error) {
 	if after := req.StatusTimestampAfter; after != nil && run.GetCompletedAt() != nil && !run.GetCompletedAt().AsTime().After(*after) {
 		return nil, nil
 	}

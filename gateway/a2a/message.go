@@ -15,18 +15,18 @@ import (
 // SendMessage starts a run, or decides an approval that a run waits for. It returns the run once the run has ended or needs
 // input from the client, or immediately if the message asks for that.
 func (a *agent) SendMessage(ctx context.Context, req *a2a.SendMessageRequest) (a2a.SendMessageResult, error) {
-	run, err := a.deliver(ctx, req)
+	run, err := a.handleMessage(ctx, req)
 	if err != nil {
-		return nil, failure(ctx, err)
+		return nil, toProtocolError(ctx, err)
 	}
 	if req.Config == nil || !req.Config.ReturnImmediately {
-		if err := a.await(ctx, run, isSettled); err != nil {
-			return nil, failure(ctx, err)
+		if err := a.awaitState(ctx, run, isSettled); err != nil {
+			return nil, toProtocolError(ctx, err)
 		}
 	}
 	task, err := a.read(ctx, run)
 	if err != nil {
-		return nil, failure(ctx, err)
+		return nil, toProtocolError(ctx, err)
 	}
 	return task, nil
 }
@@ -35,17 +35,17 @@ func (a *agent) SendMessage(ctx context.Context, req *a2a.SendMessageRequest) (a
 // from the client.
 func (a *agent) SendStreamingMessage(ctx context.Context, req *a2a.SendMessageRequest) iter.Seq2[a2a.Event, error] {
 	return func(yield func(a2a.Event, error) bool) {
-		run, err := a.deliver(ctx, req)
+		run, err := a.handleMessage(ctx, req)
 		if err != nil {
-			yield(nil, failure(ctx, err))
+			yield(nil, toProtocolError(ctx, err))
 			return
 		}
 		a.follow(ctx, run, isSettled, yield)
 	}
 }
 
-// deliver starts a run or applies a decision, as the message asks, and returns the ID of the run.
-func (a *agent) deliver(ctx context.Context, req *a2a.SendMessageRequest) (run string, err error) {
+// handleMessage starts a run or applies a decision, as the message asks, and returns the ID of the run.
+func (a *agent) handleMessage(ctx context.Context, req *a2a.SendMessageRequest) (run string, err error) {
 	m := req.Message
 	switch {
 	case m == nil:
@@ -57,7 +57,7 @@ func (a *agent) deliver(ctx context.Context, req *a2a.SendMessageRequest) (run s
 	case req.Config != nil && req.Config.PushConfig != nil:
 		return "", errNoPush()
 	case m.TaskID != "":
-		return string(m.TaskID), a.answer(ctx, m)
+		return string(m.TaskID), a.applyDecision(ctx, m)
 	}
 	return a.start(ctx, req)
 }

@@ -24,8 +24,8 @@ type observation struct {
 	total int
 }
 
-// note updates the observation with the current state of tasks.
-func (o *observation) note(tasks map[string]*v1.Task) {
+// update updates the observation with the current state of tasks.
+func (o *observation) update(tasks map[string]*v1.Task) {
 	if o.asked == nil {
 		o.asked, o.fannedOut, o.ended = map[string]string{}, map[string]bool{}, map[string]bool{}
 	}

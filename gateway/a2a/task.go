@@ -60,7 +60,7 @@ func (a *agent) scan(ctx context.Context, run string, kept *artifacts) (*observa
 		}
 		now.run = res.Msg.GetRun()
 		now.total += len(now.run.GetTasks())
-		now.note(now.run.GetTasks())
+		now.update(now.run.GetTasks())
 		if kept != nil {
 			kept.add(now.run.GetTasks())
 		}

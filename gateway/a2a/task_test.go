@@ -33,7 +33,7 @@ func TestStatusContainsPendingApprovals(t *testing.T) {
 	t.Parallel()
 	o := &observation{run: &v1.Run{Id: "r", State: v1.RunRunning, Batch: "c"}, total: 3}
 	approval := func(state string) *v1.Task { return &v1.Task{Type: v1.TypeApproval, State: state, Error: "ship it?"} }
-	o.note(map[string]*v1.Task{"a": {Type: v1.TypeShell, State: v1.TaskCompleted}, "gate": approval(v1.TaskPaused), "other": {Type: v1.TypeShell, State: v1.TaskPaused}})
+	o.update(map[string]*v1.Task{"a": {Type: v1.TypeShell, State: v1.TaskCompleted}, "gate": approval(v1.TaskPaused), "other": {Type: v1.TypeShell, State: v1.TaskPaused}})
 	status := o.status(time.Unix(1, 0))
 	if text := status.Message.Parts[0].Text(); status.State != a2a.TaskStateInputRequired || !strings.HasPrefix(text, "gate asks for approval: ship it?\n") || status.Message.ContextID != "c" {
 		t.Errorf("%+v, %q", status, text)
@@ -50,7 +50,7 @@ func TestStatusContainsPendingApprovals(t *testing.T) {
 		t.Errorf("a run that may not start: %+v", status)
 	}
 	o.run.State, o.run.Approval.State = v1.RunRunning, v1.ApprovalApproved
-	o.note(map[string]*v1.Task{"gate": approval(v1.TaskCompleted), "other": {Type: v1.TypeVPS, State: v1.TaskLost, Notice: "its node is away"}})
+	o.update(map[string]*v1.Task{"gate": approval(v1.TaskCompleted), "other": {Type: v1.TypeVPS, State: v1.TaskLost, Notice: "its node is away"}})
 	if status = o.status(time.Unix(1, 0)); status.State != a2a.TaskStateWorking || status.Message.Parts[0].Text() != "running; 2 of 3 tasks have ended" {
 		t.Errorf("%+v", status)
 	}

@@ -392,7 +392,7 @@ func TestListOfManyValuesIsContinued(t *testing.T) {
 func TestClaimedNamesAreFound(t *testing.T) {
 	l := lister{req: &v1.ListAuditEntriesRequest{Who: "ann"}}
 	for by, want := range map[string]bool{"ann": true, "ann" + auth.Unverified: true, "anna": false, "": false} {
-		if l.wants(&v1.AuditEntry{By: by}) != want {
+		if l.matches(&v1.AuditEntry{By: by}) != want {
 			t.Errorf("%q: %v", by, !want)
 		}
 	}
@@ -406,7 +406,7 @@ func TestOnlyRefusalsRecordAReason(t *testing.T) {
 		fmt.Errorf("call: %w", connect.NewError(connect.CodeUnauthenticated, errors.New("no token"))): "unauthenticated/",
 	} {
 		e := &v1.AuditEntry{}
-		end(e, err)
+		setResult(e, err)
 		if got := e.GetResult() + "/" + e.GetReason(); !strings.HasPrefix(got, want) || strings.Contains(got, "secret") {
 			t.Errorf("%v: %s", err, got)
 		}
@@ -469,8 +469,8 @@ func TestObjectsOfRequestsAndAnswers(t *testing.T) {
 			t.Errorf("%s: %v", name, e)
 		}
 	}
-	long := cut(strings.Repeat("ä", maxText))
-	if len(long) > maxText || !utf8.ValidString(long) || cut("a\xffb") != "ab" || strings.Contains(cut("GET /v1/x/eyJhbGciOi.hunter2.hunter2"), "hunter2") {
+	long := sanitize(strings.Repeat("ä", maxText))
+	if len(long) > maxText || !utf8.ValidString(long) || sanitize("a\xffb") != "ab" || strings.Contains(sanitize("GET /v1/x/eyJhbGciOi.hunter2.hunter2"), "hunter2") {
 		t.Errorf("a long text is %q", long)
 	}
 }

@@ -23,12 +23,13 @@ const maxText = 256
 func newEntry(ctx context.Context, action, address, forwarded string) *v1.AuditEntry {
 	p := auth.From(ctx)
 	return &v1.AuditEntry{
-		By: cut(p.Name), Role: p.Role.Word(), Kind: p.Kind, Token: p.ID, Action: cut(action), From: hostOf(address), ForwardedFor: cut(forwarded),
+		By: sanitize(p.Name), Role: p.Role.Word(), Kind: p.Kind, Token: p.ID, Action: sanitize(action), From: hostOf(address), ForwardedFor: sanitize(forwarded),
 	}
 }
 
-// end sets the result of a call. Only refusals include the reason, because other errors may repeat the contents of the call.
-func end(e *v1.AuditEntry, err error) {
+// setResult sets the result of a call. Only refusals include the reason, because other errors may repeat the contents of the
+// call.
+func setResult(e *v1.AuditEntry, err error) {
 	e.Result = v1.AuditOK
 	if err == nil {
 		return
@@ -36,7 +37,7 @@ func end(e *v1.AuditEntry, err error) {
 	code := rpcerror.CodeOf(err)
 	e.Result = code.String()
 	if isRefusal(code) {
-		e.Reason = cut(messageOf(err))
+		e.Reason = sanitize(messageOf(err))
 	}
 }
 
@@ -110,10 +111,10 @@ func addObject(e *v1.AuditEntry, kind, name string) {
 	if e.Objects == nil {
 		e.Objects = map[string]string{}
 	}
-	e.Objects[kind] = cut(name)
+	e.Objects[kind] = sanitize(name)
 	if kind == "value" {
 		if run, _, err := storekey.SplitRun(name); err == nil {
-			e.Objects["run"] = cut(run)
+			e.Objects["run"] = sanitize(run)
 		}
 	}
 }
@@ -128,15 +129,15 @@ func hostOf(address string) string {
 	if host, _, err := net.SplitHostPort(address); err == nil {
 		return host
 	}
-	return cut(address)
+	return sanitize(address)
 }
 
 // secretText matches tokens of this system and of OIDC issuers in a caller's text. Users sometimes paste them in place of an
 // id or a path.
 var secretText = regexp.MustCompile(`(sy_[^_/\s]{0,16}_|eyJ[\w-]+\.)[^/\s]+`)
 
-// cut returns a caller's text in the form that an entry may have: truncated, and with tokens masked.
-func cut(text string) string {
+// sanitize returns a caller's text in the form that an entry may have: truncated, and with tokens masked.
+func sanitize(text string) string {
 	text = secretText.ReplaceAllString(strings.ToValidUTF8(text, ""), "${1}***")
 	if len(text) > maxText {
 		text = strings.ToValidUTF8(text[:maxText], "")

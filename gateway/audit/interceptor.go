@@ -37,7 +37,7 @@ func (i Interceptor) WrapUnary(next connect.UnaryFunc) connect.UnaryFunc {
 				addObjects(e, call, m.ProtoReflect())
 			}
 		}
-		end(e, err)
+		setResult(e, err)
 		if e.GetResult() == v1.AuditOK || !isRefusal(rpcerror.CodeOf(err)) {
 			i.Recorder.Record(ctx, e)
 		} else {
@@ -53,7 +53,7 @@ func (i Interceptor) WrapStreamingHandler(next connect.StreamingHandlerFunc) con
 		err := next(ctx, conn)
 		if call, ok := conn.Spec().Schema.(protoreflect.MethodDescriptor); ok && isRecorded(call, err) {
 			e := newEntry(ctx, actionOf(call), conn.Peer().Addr, conn.RequestHeader().Get(forwardedHeader))
-			end(e, err)
+			setResult(e, err)
 			i.Recorder.Note(e)
 		}
 		return err
@@ -74,6 +74,6 @@ func isRecorded(call protoreflect.MethodDescriptor, err error) bool {
 // NoteRequest records a request that was refused before it reached a call.
 func (r *Recorder) NoteRequest(req *http.Request, err error) {
 	e := newEntry(req.Context(), req.Method+" "+req.URL.Path, req.RemoteAddr, req.Header.Get(forwardedHeader))
-	end(e, err)
+	setResult(e, err)
 	r.Note(e)
 }

@@ -28,6 +28,6 @@ func (r *Recorder) NoteRefusedLogin(ctx context.Context, address, user, fingerpr
 	e := newEntry(ctx, loginAction, address, "")
 	addObject(e, "user", user)
 	addObject(e, "key", fingerprint)
-	end(e, connect.NewError(connect.CodePermissionDenied, err))
+	setResult(e, connect.NewError(connect.CodePermissionDenied, err))
 	r.Note(e)
 }

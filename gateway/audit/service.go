@@ -177,7 +177,7 @@ func (l *lister) readDay(ctx context.Context, d time.Time) (full bool, err error
 			return false, fmt.Errorf("read the audit: %w", err)
 		}
 		for i, e := range slices.Backward(part.GetEntries()) {
-			if key == l.at.key && l.at.index >= 0 && i > l.at.index || !l.wants(e) {
+			if key == l.at.key && l.at.index >= 0 && i > l.at.index || !l.matches(e) {
 				continue
 			}
 			if len(l.found) == l.limit {
@@ -203,8 +203,8 @@ func (l *lister) spend(key string) (full bool) {
 	return true
 }
 
-// wants reports whether the request selects an entry.
-func (l *lister) wants(e *v1.AuditEntry) bool {
+// matches reports whether the request selects an entry.
+func (l *lister) matches(e *v1.AuditEntry) bool {
 	at, req := e.GetAt().AsTime(), l.req
 	switch {
 	case req.GetSince() != nil && at.Before(req.GetSince().AsTime()), req.GetUntil() != nil && !at.Before(req.GetUntil().AsTime()):

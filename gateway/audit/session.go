@@ -46,7 +46,7 @@ func (r *Recorder) RecordOpenedSession(ctx context.Context, s Session) {
 // RecordSession records that a session of the caller of ctx has ended or was refused. It does not wait for the store.
 func (r *Recorder) RecordSession(ctx context.Context, s Session) {
 	e := sessionEntry(ctx, s)
-	end(e, s.Err)
+	setResult(e, s.Err)
 	if e.GetResult() != v1.AuditOK && isRefusal(rpcerror.CodeOf(s.Err)) {
 		r.Note(e)
 		return

@@ -56,7 +56,7 @@ func (l Lock) Middleware(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		p, bearer, err := l.principal(r)
 		if err != nil {
-			l.refused(r, err)
+			l.notifyRefused(r, err)
 			if connect.CodeOf(err) == connect.CodeUnauthenticated {
 				w.Header().Set("WWW-Authenticate", challenge)
 			}
@@ -67,7 +67,7 @@ func (l Lock) Middleware(next http.Handler) http.Handler {
 			refuse(w, r, err)
 			return
 		}
-		ctx, release := l.whileValid(context.WithValue(With(r.Context(), p), hookKey{}, l.refused), bearer)
+		ctx, release := l.whileValid(context.WithValue(With(r.Context(), p), hookKey{}, l.notifyRefused), bearer)
 		defer release()
 		next.ServeHTTP(w, r.WithContext(ctx))
 	})
@@ -76,7 +76,7 @@ func (l Lock) Middleware(next http.Handler) http.Handler {
 // hookKey is the context key of the OnRefused hook.
 type hookKey struct{}
 
-func (l Lock) refused(r *http.Request, err error) {
+func (l Lock) notifyRefused(r *http.Request, err error) {
 	if l.OnRefused != nil {
 		l.OnRefused(r, err)
 	}

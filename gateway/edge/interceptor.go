@@ -37,7 +37,7 @@ func (e interceptor) WrapUnary(next connect.UnaryFunc) connect.UnaryFunc {
 		start := time.Now()
 		res, err := next(ctx, req)
 		err = rpcerror.ToConnect(err)
-		e.note(ctx, req.Spec(), start, err)
+		e.logCall(ctx, req.Spec(), start, err)
 		return res, err
 	}
 }
@@ -51,7 +51,7 @@ func (e interceptor) WrapStreamingHandler(next connect.StreamingHandlerFunc) con
 			defer leave()
 			err = rpcerror.ToConnect(next(ctx, conn))
 		}
-		e.note(ctx, conn.Spec(), start, err)
+		e.logCall(ctx, conn.Spec(), start, err)
 		return err
 	}
 }
@@ -61,7 +61,7 @@ func (e interceptor) WrapStreamingClient(next connect.StreamingClientFunc) conne
 	return next
 }
 
-func (e interceptor) note(ctx context.Context, spec connect.Spec, start time.Time, err error) {
+func (e interceptor) logCall(ctx context.Context, spec connect.Spec, start time.Time, err error) {
 	level, attrs := slog.LevelDebug, []slog.Attr{
 		slog.String("procedure", spec.Procedure), slog.Duration("took", time.Since(start)),
 	}

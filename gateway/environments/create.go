@@ -41,7 +41,7 @@ func (s Service) CreateEnvironment(ctx context.Context, req *connect.Request[v1.
 	if err != nil {
 		return nil, err
 	}
-	in, err := s.request(ctx, msg)
+	in, err := s.newCaptureRequest(ctx, msg)
 	if err != nil {
 		return nil, err
 	}
@@ -51,9 +51,9 @@ func (s Service) CreateEnvironment(ctx context.Context, req *connect.Request[v1.
 		return nil, fmt.Errorf("reserve an archive for environment %s: %w", e.GetName(), err)
 	}
 	if err := s.Creations.Start(ctx, in); err != nil {
-		s.giveUp(ctx, e.GetArchive())
+		s.releaseReservation(ctx, e.GetArchive())
 		if rpcerror.CodeOf(err) == connect.CodeAlreadyExists {
-			return nil, beingCreated(e.GetName())
+			return nil, errBeingCreated(e.GetName())
 		}
 		return nil, fmt.Errorf("create environment %s: %w", e.GetName(), err)
 	}
@@ -63,8 +63,8 @@ func (s Service) CreateEnvironment(ctx context.Context, req *connect.Request[v1.
 	return res, nil
 }
 
-// giveUp releases the reservation of an archive, even if the request has been cancelled.
-func (s Service) giveUp(ctx context.Context, archive string) {
+// releaseReservation releases the reservation of an archive, even if the request has been cancelled.
+func (s Service) releaseReservation(ctx context.Context, archive string) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanUpTimeout)
 	defer cancel()
 	_ = s.Library.DeleteArchive(ctx, archive) // best effort: the sweep of abandoned archives removes leftovers
@@ -98,7 +98,7 @@ func checkRequest(req *v1.CreateEnvironmentRequest) error {
 // checkName returns the version of the environment that a request replaces, or 0 if there is none. It returns an error if
 // the request may not use the name.
 func (s Service) checkName(ctx context.Context, req *v1.CreateEnvironmentRequest) (int32, error) {
-	ready, err := s.ready(ctx, req.GetName())
+	ready, err := s.findReady(ctx, req.GetName())
 	if err != nil {
 		return 0, err
 	}
@@ -107,20 +107,20 @@ func (s Service) checkName(ctx context.Context, req *v1.CreateEnvironmentRequest
 	case err != nil:
 		return 0, err
 	case creation.GetState() == v1.EnvironmentCreating:
-		return 0, beingCreated(req.GetName())
+		return 0, errBeingCreated(req.GetName())
 	case ready != nil && !req.GetReplace():
 		return 0, connect.NewError(connect.CodeAlreadyExists, fmt.Errorf("environment %s already exists (version %d); set replace (--replace) to create a new version", ready.GetName(), ready.GetVersion()))
 	}
 	return ready.GetVersion(), nil
 }
 
-// beingCreated returns the error for a name whose environment is already being created.
-func beingCreated(name string) error {
+// errBeingCreated returns the error for a name whose environment is already being created.
+func errBeingCreated(name string) error {
 	return connect.NewError(connect.CodeAlreadyExists, fmt.Errorf("environment %s is being created; `switchyard env get %s` shows its progress and `switchyard env delete %s` cancels it", name, name, name))
 }
 
-// request returns the input of the workflow that creates the requested environment.
-func (s Service) request(ctx context.Context, req *v1.CreateEnvironmentRequest) (*v1.CaptureRequest, error) {
+// newCaptureRequest returns the input of the workflow that creates the requested environment.
+func (s Service) newCaptureRequest(ctx context.Context, req *v1.CreateEnvironmentRequest) (*v1.CaptureRequest, error) {
 	in := &v1.CaptureRequest{VmImage: req.GetVmImage(), RegistryAuth: req.GetRegistryAuth(), Environment: &v1.Environment{
 		Name: req.GetName(), State: v1.EnvironmentCreating, Archive: newArchive(), CreatedBy: auth.From(ctx).Name, CreatedAt: timestamppb.Now(),
 		Image: req.GetImage(),

@@ -45,7 +45,7 @@ func (s Service) delete(ctx context.Context, name string, force bool) error {
 			return err
 		}
 		if len(users) > 0 {
-			return inUse(name, users)
+			return errInUse(name, users)
 		}
 	}
 	_, err := s.Library.Delete(ctx, name)
@@ -55,8 +55,8 @@ func (s Service) delete(ctx context.Context, name string, force bool) error {
 	return err
 }
 
-// inUse returns the error for an environment that open runs name.
-func inUse(name string, users []string) error {
+// errInUse returns the error for an environment that open runs name.
+func errInUse(name string, users []string) error {
 	who := "open run " + users[0] + " names it"
 	if len(users) > maxUsers {
 		who = "open runs " + strings.Join(users[:maxUsers], ", ") + " and others name it"

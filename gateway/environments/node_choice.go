@@ -57,7 +57,7 @@ func (s Service) chooseNode(ctx context.Context, name string, want need) (string
 	}
 	slices.SortFunc(all, func(a, b *v1.Node) int { return strings.Compare(a.GetName(), b.GetName()) })
 	if name != "" {
-		return named(all, name, want)
+		return findNode(all, name, want)
 	}
 	var best *v1.Node
 	var reasons []string
@@ -79,8 +79,8 @@ func (s Service) chooseNode(ctx context.Context, name string, want need) (string
 	return "", rpcerror.WrongState("no node can create an environment from %s: %s", want.of, strings.Join(reasons, "; "))
 }
 
-// named returns the named node if it meets the need.
-func named(all []*v1.Node, name string, want need) (string, error) {
+// findNode returns the named node if it meets the need.
+func findNode(all []*v1.Node, name string, want need) (string, error) {
 	var known []string
 	for _, n := range all {
 		if known = append(known, n.GetName()); n.GetName() != name {

@@ -103,7 +103,7 @@ func (s Service) ListEnvironments(ctx context.Context, req *connect.Request[v1.L
 			return nil, err
 		}
 	}
-	all, err := s.all(ctx)
+	all, err := s.listAll(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -120,7 +120,7 @@ func (s Service) ListEnvironments(ctx context.Context, req *connect.Request[v1.L
 func (s Service) find(ctx context.Context, name string) (*v1.Environment, error) {
 	var e *v1.Environment
 	if v1.IsEnvironmentName(name) {
-		ready, err := s.ready(ctx, name)
+		ready, err := s.findReady(ctx, name)
 		if err != nil {
 			return nil, err
 		}
@@ -130,11 +130,11 @@ func (s Service) find(ctx context.Context, name string) (*v1.Environment, error)
 		}
 		if creation.GetState() == "" && ready == nil {
 			// The creation may have ended between the two reads.
-			if ready, err = s.ready(ctx, name); err != nil {
+			if ready, err = s.findReady(ctx, name); err != nil {
 				return nil, err
 			}
 		}
-		e = join(ready, creation)
+		e = mergeCreation(ready, creation)
 	}
 	if e == nil {
 		return nil, rpcerror.Missing("environment", name, s.didYouMean(ctx, name))
@@ -142,8 +142,8 @@ func (s Service) find(ctx context.Context, name string) (*v1.Environment, error)
 	return e, nil
 }
 
-// ready returns the ready version of an environment, or nil if there is none.
-func (s Service) ready(ctx context.Context, name string) (*v1.Environment, error) {
+// findReady returns the ready version of an environment, or nil if there is none.
+func (s Service) findReady(ctx context.Context, name string) (*v1.Environment, error) {
 	e, err := s.Library.Find(ctx, name)
 	if errors.Is(err, executor.ErrNoEnvironment) {
 		return nil, nil
@@ -151,8 +151,8 @@ func (s Service) ready(ctx context.Context, name string) (*v1.Environment, error
 	return e, err
 }
 
-// all returns all environments, ready or not, ordered by name.
-func (s Service) all(ctx context.Context) ([]*v1.Environment, error) {
+// listAll returns all environments, ready or not, ordered by name.
+func (s Service) listAll(ctx context.Context) ([]*v1.Environment, error) {
 	creations, err := s.Creations.List(ctx)
 	if err != nil {
 		return nil, err
@@ -163,7 +163,7 @@ func (s Service) all(ctx context.Context) ([]*v1.Environment, error) {
 	}
 	var all []*v1.Environment
 	for _, ready := range kept {
-		all = append(all, join(ready, creations[ready.GetName()]))
+		all = append(all, mergeCreation(ready, creations[ready.GetName()]))
 		delete(creations, ready.GetName())
 	}
 	for _, creation := range creations {
@@ -175,7 +175,7 @@ func (s Service) all(ctx context.Context) ([]*v1.Environment, error) {
 
 // didYouMean returns a hint for an unknown name, or "".
 func (s Service) didYouMean(ctx context.Context, name string) string {
-	all, err := s.all(ctx)
+	all, err := s.listAll(ctx)
 	if err != nil {
 		return "" // best effort: the request should not fail for lack of a hint
 	}
@@ -186,12 +186,12 @@ func (s Service) didYouMean(ctx context.Context, name string) string {
 	return nearest.DidYouMean(name, known)
 }
 
-// join merges the ready version of an environment with the creation of its next version. Either may be nil.
-func join(ready, creation *v1.Environment) *v1.Environment {
+// mergeCreation merges the ready version of an environment with the creation of its next version. Either may be nil.
+func mergeCreation(ready, creation *v1.Environment) *v1.Environment {
 	switch {
 	case ready == nil:
 		return creation
-	case creation == nil || isOf(ready, creation):
+	case creation == nil || isResultOf(ready, creation):
 		return ready
 	}
 	ready.Creation = &v1.EnvironmentCreation{
@@ -201,8 +201,8 @@ func join(ready, creation *v1.Environment) *v1.Environment {
 	return ready
 }
 
-// isOf reports whether a creation produced the ready environment. The workflow of the creation is then about to end.
-func isOf(ready, creation *v1.Environment) bool {
+// isResultOf reports whether a creation produced the ready environment. The workflow of the creation is then about to end.
+func isResultOf(ready, creation *v1.Environment) bool {
 	archive, _, _ := strings.Cut(ready.GetArchive(), "/") // without the attempt that stored it
 	return archive == creation.GetArchive()
 }

@@ -34,7 +34,7 @@ func (c Client) Do(r *http.Request) (*http.Response, error) {
 	w := &writer{header: http.Header{}, body: pipe, written: make(chan struct{})}
 	go func() {
 		defer func() {
-			err := failure(recover())
+			err := panicError(recover())
 			w.finish(err)
 			_ = pipe.CloseWithError(err)
 		}()
@@ -58,8 +58,8 @@ func (c Client) Do(r *http.Request) (*http.Response, error) {
 	}, nil
 }
 
-// failure converts the recovered panic of a handler to an error, or returns nil if the handler did not panic.
-func failure(cause any) error {
+// panicError converts the recovered panic of a handler to an error, or returns nil if the handler did not panic.
+func panicError(cause any) error {
 	switch {
 	case cause == nil:
 		return nil

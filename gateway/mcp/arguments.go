@@ -63,11 +63,11 @@ func check(s schema, value any, path string) []string {
 		return []string{fmt.Sprintf("%s is %s; it must be %s", path, kindOf(value), strings.Join(articles(types), " or "))}
 	}
 	if words, ok := s["enum"].([]any); ok && value != "" && !slices.Contains(words, value) {
-		return []string{fmt.Sprintf("%s is %s, which is not one of %s%s", path, shown(value), list(words), nearWord(value, words))}
+		return []string{fmt.Sprintf("%s is %s, which is not one of %s%s", path, formatValue(value), list(words), nearWord(value, words))}
 	}
 	if text, ok := value.(string); ok && s["format"] == "date-time" {
 		if _, err := time.Parse(time.RFC3339, text); err != nil {
-			return []string{fmt.Sprintf("%s is %s; it must be a time such as 2026-01-15T01:30:00Z", path, shown(value))}
+			return []string{fmt.Sprintf("%s is %s; it must be a time such as 2026-01-15T01:30:00Z", path, formatValue(value))}
 		}
 	}
 	var problems []string
@@ -203,8 +203,8 @@ func articles(types []string) []string {
 	return all
 }
 
-// shown formats a value for an error text, cut to 60 bytes.
-func shown(value any) string {
+// formatValue formats a value for an error text, cut to 60 bytes.
+func formatValue(value any) string {
 	data, err := json.Marshal(value)
 	if err != nil {
 		return kindOf(value)

@@ -24,8 +24,8 @@ func usagef(format string, args ...any) error {
 	return usageError{[]string{fmt.Sprintf(format, args...)}}
 }
 
-// failed returns the result of a failed tool for the model: what failed, where, and the remedy.
-func (s *Server) failed(ctx context.Context, t *tool, err error) *sdk.CallToolResult {
+// failureResult returns the result of a failed tool for the model: what failed, where, and the remedy.
+func (s *Server) failureResult(ctx context.Context, t *tool, err error) *sdk.CallToolResult {
 	return errorResult(s.explain(auth.EndOf(ctx, err), t))
 }
 

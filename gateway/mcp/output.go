@@ -75,7 +75,7 @@ func streamOutput(ctx context.Context, i *invocation) (any, error) {
 	for stream.Receive() {
 		t.add(ctx, stream.Msg())
 	}
-	t.report(ctx, true)
+	t.sendProgress(ctx, true)
 	timedOut := following.Err() != nil && ctx.Err() == nil
 	if err := stream.Err(); err != nil && !timedOut {
 		return nil, err
@@ -121,7 +121,7 @@ func (t *transcript) add(ctx context.Context, piece *v1.StreamRunLogsResponse) {
 		t.last = whose
 		t.write(string(entry.GetData()))
 	}
-	t.report(ctx, false)
+	t.sendProgress(ctx, false)
 }
 
 func (t *transcript) write(text string) {
@@ -140,9 +140,9 @@ func lastOf(data []byte, limit int) []byte {
 	return append(data[:0], data[len(data)-limit:]...)
 }
 
-// report sends the new output as a progress notification, if the caller asked for progress and the last notification is old
-// enough or now is set.
-func (t *transcript) report(ctx context.Context, now bool) {
+// sendProgress sends the new output as a progress notification, if the caller asked for progress and the last notification
+// is old enough or now is set.
+func (t *transcript) sendProgress(ctx context.Context, now bool) {
 	if t.progress == nil || len(t.fresh) == 0 || !now && time.Since(t.reported) < progressPause {
 		return
 	}

@@ -83,9 +83,9 @@ func untrustedSchema(description string) schema {
 	}
 }
 
-// untrusted wraps a value from a task as data and cuts it to maxPrinted. A text keeps its end, any other value the beginning
-// of its JSON.
-func untrusted(value any) any {
+// wrapUntrusted wraps a value from a task as data and cuts it to maxPrinted. A text keeps its end, any other value the
+// beginning of its JSON.
+func wrapUntrusted(value any) any {
 	text, ok := value.(string)
 	if !ok {
 		data, err := json.Marshal(value)
@@ -180,7 +180,7 @@ func isEmpty(value any) bool {
 
 func projectField(field protoreflect.FieldDescriptor, f projection, value any) any {
 	if isPrinted[field.FullName()] {
-		return untrusted(value)
+		return wrapUntrusted(value)
 	}
 	switch value := value.(type) {
 	case map[string]any:

@@ -113,7 +113,7 @@ func readNode(ctx context.Context, s *Services, variables map[string]any) (strin
 	if err != nil {
 		return "", err
 	}
-	return printed(res.Msg.GetNode())
+	return marshalJSON(res.Msg.GetNode())
 }
 
 func readDefinition(ctx context.Context, s *Services, variables map[string]any) (string, error) {
@@ -121,7 +121,7 @@ func readDefinition(ctx context.Context, s *Services, variables map[string]any) 
 	if err != nil {
 		return "", err
 	}
-	return printed(res.Msg.GetDefinition())
+	return marshalJSON(res.Msg.GetDefinition())
 }
 
 func readRunDefinition(ctx context.Context, s *Services, variables map[string]any) (string, error) {
@@ -129,7 +129,7 @@ func readRunDefinition(ctx context.Context, s *Services, variables map[string]an
 	if err != nil {
 		return "", err
 	}
-	return printed(res.Msg.GetDefinition())
+	return marshalJSON(res.Msg.GetDefinition())
 }
 
 func text(value any) string {
@@ -137,8 +137,8 @@ func text(value any) string {
 	return s
 }
 
-// printed returns a message as JSON.
-func printed(m proto.Message) (string, error) {
+// marshalJSON returns a message as JSON.
+func marshalJSON(m proto.Message) (string, error) {
 	data, err := protojson.Marshal(m)
 	return string(data), err
 }

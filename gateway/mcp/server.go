@@ -54,7 +54,7 @@ func New(config Config) *Server {
 	})
 	var offered []*tool
 	for _, t := range tools() {
-		if config.ReadOnly && t.writes() {
+		if config.ReadOnly && t.isWriting() {
 			continue
 		}
 		offered = append(offered, t)
@@ -112,7 +112,7 @@ func (s *Server) handle(ctx context.Context, req *sdk.CallToolRequest) (*sdk.Cal
 	t := s.tools[req.Params.Name]
 	answer, err := s.invoke(ctx, t, req.Params.Arguments, progressOf(req))
 	if err != nil {
-		return s.failed(ctx, t, err), nil
+		return s.failureResult(ctx, t, err), nil
 	}
 	return &sdk.CallToolResult{Content: []sdk.Content{&sdk.TextContent{Text: string(answer)}}, StructuredContent: answer}, nil
 }

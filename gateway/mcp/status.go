@@ -48,7 +48,7 @@ func workflowStatus(ctx context.Context, i *invocation) (any, error) {
 		}
 		status := maps.Clone(run)
 		maps.Copy(status, tasks)
-		if i.fits(status) || !i.halvePage() {
+		if i.isWithinLimit(status) || !i.halvePage() {
 			return status, nil
 		}
 	}

@@ -90,8 +90,8 @@ func (i *invocation) number(name string, otherwise int) int {
 	return otherwise
 }
 
-// writes reports whether the tool changes state.
-func (t *tool) writes() bool {
+// isWriting reports whether the tool changes state.
+func (t *tool) isWriting() bool {
 	return t.call.method != nil && v1.RulesOf(t.call.method).GetEffect() == v1.Effect_EFFECT_WRITE
 }
 
@@ -101,9 +101,9 @@ func (t *tool) definition(d document) *sdk.Tool {
 	destructive := t.destructive
 	made := &sdk.Tool{
 		Name: t.name, Description: t.describe(d), InputSchema: t.input(d), OutputSchema: t.output(d),
-		Annotations: &sdk.ToolAnnotations{ReadOnlyHint: !t.writes(), OpenWorldHint: &closed, IdempotentHint: !t.writes()},
+		Annotations: &sdk.ToolAnnotations{ReadOnlyHint: !t.isWriting(), OpenWorldHint: &closed, IdempotentHint: !t.isWriting()},
 	}
-	if t.writes() {
+	if t.isWriting() {
 		made.Annotations.DestructiveHint = &destructive
 	}
 	return made
@@ -140,7 +140,7 @@ func (t *tool) input(d document) schema {
 	for _, a := range t.adds {
 		properties[a.name] = a.schema
 	}
-	if t.writes() {
+	if t.isWriting() {
 		properties[previewName] = schema{"type": "boolean", "description": "Describe what would happen without changing anything."}
 	}
 	s := schema{"type": "object", "properties": properties, "additionalProperties": false}
@@ -165,7 +165,7 @@ func (t *tool) output(d document) schema {
 	} else {
 		s = d.schemaOf(t.call.output.ProtoReflect().Descriptor(), parseProjection(t.gives))
 	}
-	if t.writes() {
+	if t.isWriting() {
 		properties := maps.Clone(s["properties"].(schema))
 		properties[previewName] = schema{"type": "object", "description": "What would happen; set in answers to `preview`, which changes nothing."}
 		s["properties"] = properties
@@ -185,7 +185,7 @@ func (t *tool) run(ctx context.Context, i *invocation) (any, error) {
 	if t.do != nil {
 		return t.do(ctx, i)
 	}
-	return i.paged(ctx, t.call, parseProjection(t.gives))
+	return i.callPaged(ctx, t.call, parseProjection(t.gives))
 }
 
 // parse validates arguments and returns the resulting call of the tool.
@@ -226,23 +226,23 @@ func (t *tool) parse(s schema, data json.RawMessage) (*invocation, error) {
 	return i, nil
 }
 
-// paged makes a call and returns the selected fields of its answer. While the answer is too large, paged repeats the call
-// with half the page size.
-func (i *invocation) paged(ctx context.Context, c call, fields []projection) (map[string]any, error) {
+// callPaged makes a call and returns the selected fields of its answer. While the answer is too large, callPaged repeats the
+// call with half the page size.
+func (i *invocation) callPaged(ctx context.Context, c call, fields []projection) (map[string]any, error) {
 	for {
 		answer, err := c.do(ctx, i.Services, i.request)
 		if err != nil {
 			return nil, err
 		}
 		object, err := project(answer, fields)
-		if err != nil || i.fits(object) || !i.halvePage() {
+		if err != nil || i.isWithinLimit(object) || !i.halvePage() {
 			return object, err
 		}
 	}
 }
 
-// fits reports whether an answer is within its size limit.
-func (i *invocation) fits(answer any) bool {
+// isWithinLimit reports whether an answer is within its size limit.
+func (i *invocation) isWithinLimit(answer any) bool {
 	limit := maxAnswer
 	if _, sized := i.arguments[pageSizeName]; sized {
 		limit = maxLargeAnswer

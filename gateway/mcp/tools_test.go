@@ -164,10 +164,10 @@ func TestEveryToolIsComplete(t *testing.T) {
 			t.Errorf("%s: %s %v", made.Name, whole, err)
 		}
 		of := tools()[slices.IndexFunc(tools(), func(x *tool) bool { return x.name == made.Name })]
-		if made.Description == "" || made.OutputSchema == nil || made.Annotations.ReadOnlyHint == of.writes() {
+		if made.Description == "" || made.OutputSchema == nil || made.Annotations.ReadOnlyHint == of.isWriting() {
 			t.Errorf("%s: %s", made.Name, whole)
 		}
-		if of.writes() != (of.preview != nil) || of.writes() != strings.Contains(string(in), `"preview"`) {
+		if of.isWriting() != (of.preview != nil) || of.isWriting() != strings.Contains(string(in), `"preview"`) {
 			t.Errorf("%s: tools that write, and no others, have a preview", made.Name)
 		}
 	}
@@ -210,7 +210,7 @@ func TestPreviewChangesNothing(t *testing.T) {
 		"undrain_node":           {"node": "n.1"},
 	}
 	for _, each := range tools() {
-		if !each.writes() {
+		if !each.isWriting() {
 			continue
 		}
 		f := &fleet{}

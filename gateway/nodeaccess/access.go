@@ -59,7 +59,7 @@ func (a *Access) CheckRead(ctx context.Context, run string) error {
 	given := grants.Grant{Node: node, Run: run}
 	ok, err := a.grants.HasRun(ctx, node, run)
 	if err == nil && !ok {
-		ok, err = a.runs(ctx, given)
+		ok, err = a.isRunning(ctx, given)
 	}
 	switch {
 	case err != nil:
@@ -79,7 +79,7 @@ func (a *Access) CheckWrite(ctx context.Context, key storekey.NodeKey) error {
 	given := grants.Grant{Node: node, Run: key.Run, Chain: key.Chain, Task: key.Task}
 	ok, err := a.grants.Has(ctx, given)
 	if err == nil && !ok {
-		if ok, err = a.runs(ctx, given); ok {
+		if ok, err = a.isRunning(ctx, given); ok {
 			err = a.grants.Put(ctx, given)
 		}
 	}
@@ -92,9 +92,9 @@ func (a *Access) CheckWrite(ctx context.Context, key storekey.NodeKey) error {
 	return nil
 }
 
-// runs reports whether the node of a grant runs the task of its chain now, or any task of the run if the grant names no
+// isRunning reports whether the node of a grant runs the task of its chain now, or any task of the run if the grant names no
 // chain.
-func (a *Access) runs(ctx context.Context, given grants.Grant) (bool, error) {
+func (a *Access) isRunning(ctx context.Context, given grants.Grant) (bool, error) {
 	a.mu.Lock()
 	until := a.refused[given]
 	a.mu.Unlock()

@@ -30,7 +30,7 @@ type Attempt struct {
 
 // Find returns the description of the run if the node is running such an attempt now, or nil if it is not.
 func (a Attempts) Find(ctx context.Context, of Attempt) (*runview.Description, error) {
-	desc, err := a.describe(ctx, of.Run)
+	desc, err := a.describeOpen(ctx, of.Run)
 	if err != nil || desc == nil || desc.GetWorkflowExecutionInfo().GetType().GetName() != names.RunWorkflow {
 		return nil, err
 	}
@@ -38,7 +38,7 @@ func (a Attempts) Find(ctx context.Context, of Attempt) (*runview.Description, e
 		return desc, nil
 	}
 	for _, part := range of.parts(desc.GetPendingChildren()) {
-		child, err := a.describe(ctx, part)
+		child, err := a.describeOpen(ctx, part)
 		if err != nil {
 			return nil, err
 		}
@@ -49,8 +49,8 @@ func (a Attempts) Find(ctx context.Context, of Attempt) (*runview.Description, e
 	return nil, nil
 }
 
-// describe returns the description of an open workflow, or nil if the workflow does not exist or has closed.
-func (a Attempts) describe(ctx context.Context, id string) (*runview.Description, error) {
+// describeOpen returns the description of an open workflow, or nil if the workflow does not exist or has closed.
+func (a Attempts) describeOpen(ctx context.Context, id string) (*runview.Description, error) {
 	desc, err := a.Client.DescribeWorkflowExecution(ctx, id, "")
 	if _, gone := errors.AsType[*serviceerror.NotFound](err); gone {
 		return nil, nil

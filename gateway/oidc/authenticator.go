@@ -111,13 +111,13 @@ func (a *Authenticator) Authenticate(ctx context.Context, bearer string) (*auth.
 	if strings.Count(bearer, ".") != 2 {
 		return nil, authn.Errorf("the token is not known to this gateway")
 	}
-	verifier, err := a.find()
+	verifier, err := a.verifierOf()
 	if err != nil {
 		return nil, connect.NewError(connect.CodeUnavailable, fmt.Errorf("cannot fetch the keys of issuer %s now: %w", a.config.Issuer, err))
 	}
 	token, err := verifier.Verify(gooidc.ClientContext(ctx, a.config.Client), bearer)
 	if err != nil {
-		return nil, a.refusal(err)
+		return nil, a.refusalError(err)
 	}
 	var claims map[string]any
 	if err := token.Claims(&claims); err != nil {
@@ -135,15 +135,15 @@ func (a *Authenticator) principal(claims map[string]any, token *gooidc.IDToken) 
 	if name == "" || len(name) > maxName || strings.ContainsAny(name, "'`\"\\?()") || strings.ContainsFunc(name, func(r rune) bool { return !unicode.IsPrint(r) }) {
 		return nil, connect.NewError(connect.CodePermissionDenied, fmt.Errorf("claim %s of the token must be a name of at most %d bytes without quotes, parentheses, backslashes and question marks", a.config.NameClaim, maxName))
 	}
-	role := strongest(claimAt(claims, a.config.RolesClaim))
+	role := strongestRole(claimAt(claims, a.config.RolesClaim))
 	if role == v1.Role_ROLE_UNSPECIFIED {
 		return nil, connect.NewError(connect.CodePermissionDenied, fmt.Errorf("claim %s of the token of %s contains none of the roles viewer, user, operator and admin", a.config.RolesClaim, name))
 	}
 	return &auth.Principal{Name: name, Role: role, Kind: auth.KindOIDC, ID: token.Subject, ExpiresAt: token.Expiry}, nil
 }
 
-// strongest returns the strongest user role that a claim names.
-func strongest(claim any) v1.Role {
+// strongestRole returns the strongest user role that a claim names.
+func strongestRole(claim any) v1.Role {
 	var words []string
 	switch claim := claim.(type) {
 	case string:
@@ -177,8 +177,8 @@ func claimAt(claims map[string]any, name string) any {
 	return nil
 }
 
-// refusal returns the reason why a token is invalid, without any part of the token.
-func (a *Authenticator) refusal(err error) error {
+// refusalError returns the reason why a token is invalid, without any part of the token.
+func (a *Authenticator) refusalError(err error) error {
 	now := a.config.Now().UTC().Format(time.RFC3339)
 	if expired, ok := errors.AsType[*gooidc.TokenExpiredError](err); ok {
 		return authn.Errorf("the token expired at %s, and the clock of the gateway shows %s; get another one from %s", expired.Expiry.UTC().Format(time.RFC3339), now, a.config.Issuer)
@@ -206,8 +206,8 @@ func isMalformed(text string) bool {
 	return strings.Contains(text, "malformed jwt") || strings.Contains(text, "failed to unmarshal claims")
 }
 
-// find returns the verifier of the issuer's tokens. It reads the issuer's configuration once.
-func (a *Authenticator) find() (*gooidc.IDTokenVerifier, error) {
+// verifierOf returns the verifier of the issuer's tokens. It reads the issuer's configuration once.
+func (a *Authenticator) verifierOf() (*gooidc.IDTokenVerifier, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	now := a.config.Now()
@@ -219,7 +219,7 @@ func (a *Authenticator) find() (*gooidc.IDTokenVerifier, error) {
 	}
 	a.tried = now
 	// The verifier fetches keys with this context for the lifetime of the process.
-	provider, err := gooidc.NewProvider(gooidc.ClientContext(context.Background(), a.bounded()), a.config.Issuer)
+	provider, err := gooidc.NewProvider(gooidc.ClientContext(context.Background(), a.boundedClient()), a.config.Issuer)
 	if err != nil {
 		a.failure = withoutBody(err)
 		a.config.Logger.Warn("the issuer of tokens cannot be reached", "issuer", a.config.Issuer, "error", a.failure)
@@ -229,8 +229,8 @@ func (a *Authenticator) find() (*gooidc.IDTokenVerifier, error) {
 	return a.verifier, nil
 }
 
-// bounded returns the client with a time-out for each request.
-func (a *Authenticator) bounded() *http.Client {
+// boundedClient returns the client with a time-out for each request.
+func (a *Authenticator) boundedClient() *http.Client {
 	c := *a.config.Client
 	c.Timeout = issuerTimeout
 	return &c

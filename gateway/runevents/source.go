@@ -60,8 +60,8 @@ func (s *eventSource) head(ctx context.Context, r *Reader) (*v1.Event, error) {
 	return nil, nil
 }
 
-// lookAgain makes the next call of head look for newer events.
-func (s *eventSource) lookAgain() {
+// reset makes the next call of head look for newer events.
+func (s *eventSource) reset() {
 	if s.done {
 		s.done = false
 	}

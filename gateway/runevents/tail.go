@@ -92,7 +92,7 @@ func (t *Tail) readGeneration(ctx context.Context, s Subject, take func(*v1.Even
 	}
 	for _, part := range slices.SortedFunc(maps.Keys(t.sources), compareParts) {
 		source := t.sources[part]
-		source.lookAgain()
+		source.reset()
 		for {
 			e, err := t.head(ctx, part, source)
 			if err != nil {

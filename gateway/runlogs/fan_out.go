@@ -114,7 +114,7 @@ func (f *Follower) list(ctx context.Context, of *fanOut) error {
 		for name, attempts := range own {
 			wanted := attempts
 			if !attempts[0].Batch() || attempts[0].Of != "" {
-				wanted = f.wanted(name, attempts)
+				wanted = f.selectAttempts(name, attempts)
 			}
 			for _, a := range wanted {
 				first[a] = true
@@ -154,7 +154,7 @@ func (f *Follower) SendAllMissing() error {
 		for _, index := range slices.Sorted(maps.Keys(of.printers)) {
 			p, name := of.printers[index], names.InstanceName(of.task, index)
 			only := f.req.GetTask()
-			if only != "" && only != of.task && only != name || f.req.Attempt != nil && f.req.GetAttempt() != p.Attempt || of.has(index, p.Attempt) {
+			if only != "" && only != of.task && only != name || f.req.Attempt != nil && f.req.GetAttempt() != p.Attempt || of.hasLog(index, p.Attempt) {
 				continue
 			}
 			if err := f.sendMissing(name, p); err != nil {
@@ -165,8 +165,8 @@ func (f *Follower) SendAllMissing() error {
 	return nil
 }
 
-// has reports whether the log of an instance's attempt was found, or the log of a batch that may include the instance.
-func (of *fanOut) has(index int, attempt int32) bool {
+// hasLog reports whether the log of an instance's attempt was found, or the log of a batch that may include the instance.
+func (of *fanOut) hasLog(index int, attempt int32) bool {
 	for a := range of.seen {
 		if a.Of != "" || of.covers(a, index, attempt) {
 			return true

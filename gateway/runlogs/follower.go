@@ -63,9 +63,9 @@ func New(run string, kept *store.Store, req *v1.StreamRunLogsRequest, send func(
 	return f
 }
 
-// wanted selects the attempts of one task or instance to send first, in order: the newest, or, if earlier streams of the
-// request have sent something, the unfinished and newer ones.
-func (f *Follower) wanted(name string, found []logs.Attempt) []logs.Attempt {
+// selectAttempts selects the attempts of one task or instance to send first, in order: the newest, or, if earlier streams of
+// the request have sent something, the unfinished and newer ones.
+func (f *Follower) selectAttempts(name string, found []logs.Attempt) []logs.Attempt {
 	if len(f.resume) == 0 {
 		return found[max(0, len(found)-1):]
 	}
@@ -211,7 +211,7 @@ func (f *Follower) enqueue(ctx context.Context, t *tail, changed runview.TaskDel
 				return err
 			}
 		}
-		found = f.wanted(t.task, found)
+		found = f.selectAttempts(t.task, found)
 	}
 	for _, a := range found {
 		if t.known == nil || a.Compare(*t.known) > 0 {

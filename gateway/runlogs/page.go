@@ -65,7 +65,7 @@ func (p *Page) Add(m *v1.StreamRunLogsResponse) error {
 		p.addEntry(e)
 	}
 	if at := m.GetPosition(); at != nil {
-		p.move(at)
+		p.setPosition(at)
 	}
 	return nil
 }
@@ -119,8 +119,8 @@ func (p *Page) cutTail(task string) {
 	}
 }
 
-// move records the new position in the log of a dispatch.
-func (p *Page) move(at *v1.LogPosition) {
+// setPosition records the new position in the log of a dispatch.
+func (p *Page) setPosition(at *v1.LogPosition) {
 	for i, known := range p.at {
 		if known.GetTask() == at.GetTask() && known.GetGeneration() == at.GetGeneration() && known.GetAttempt() == at.GetAttempt() && known.GetClaim() == at.GetClaim() {
 			p.at[i] = at

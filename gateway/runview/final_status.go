@@ -177,7 +177,7 @@ func (r *Reader) LastStatus(ctx context.Context, desc *Description) (*v1.StatusR
 	if !errors.Is(err, store.ErrNotFound) {
 		return nil, err
 	}
-	answers, err := r.askFor(ctx, info, &v1.StatusRequest{Checkpoints: true})
+	answers, err := r.queryStatusSince(ctx, info, &v1.StatusRequest{Checkpoints: true})
 	if err == nil {
 		return mergeAnswers(answers), nil
 	}

@@ -29,7 +29,7 @@ func (r *Reader) Instances(ctx context.Context, v *View, task string, from, limi
 		if len(found) > 0 {
 			break // the next call returns the rest
 		}
-		asked, next, err := r.askHolder(ctx, v, task, from, limit)
+		asked, next, err := r.queryHolder(ctx, v, task, from, limit)
 		if err != nil {
 			return nil, fmt.Errorf("read the instances of task %s of run %s: %w", task, v.Run.GetId(), err)
 		}
@@ -41,8 +41,8 @@ func (r *Reader) Instances(ctx context.Context, v *View, task string, from, limi
 	return found, nil
 }
 
-// askHolder queries the workflow that holds an instance for that instance and the ones after it.
-func (r *Reader) askHolder(ctx context.Context, v *View, task string, from, limit int) (found []*InstanceView, next int, err error) {
+// queryHolder queries the workflow that holds an instance for that instance and the ones after it.
+func (r *Reader) queryHolder(ctx context.Context, v *View, task string, from, limit int) (found []*InstanceView, next int, err error) {
 	holder, stored := v.Run.GetId(), false
 	req := &v1.InstancesRequest{Task: task, From: int32(from), Limit: int32(limit)}
 	answer, err := r.QueryInstances(ctx, holder, req)

@@ -28,7 +28,7 @@ func mergeAnswers(answers []*v1.StatusResponse) *v1.StatusResponse {
 			all.Partitions = a.GetPartitions()
 		}
 		for name, task := range a.GetRun().GetTasks() {
-			tasks[name] = withInstances(task, tasks[name].GetInstances())
+			tasks[name] = addInstances(task, tasks[name].GetInstances())
 			copyClaim(all, a, name)
 			for _, i := range task.GetInstances() {
 				copyClaim(all, a, names.InstanceName(name, int(i.GetIndex())))
@@ -55,8 +55,8 @@ func copyClaim(all, a *v1.StatusResponse, name string) {
 	}
 }
 
-// withInstances returns a task with the instances of earlier responses added.
-func withInstances(task *v1.Task, earlier []*v1.Instance) *v1.Task {
+// addInstances returns a task with the instances of earlier responses added.
+func addInstances(task *v1.Task, earlier []*v1.Instance) *v1.Task {
 	if len(earlier) == 0 {
 		return task
 	}

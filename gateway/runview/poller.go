@@ -122,14 +122,14 @@ func (p *Poller) poll(ctx context.Context) (done bool, err error) {
 	var answers []*v1.StatusResponse
 	if runID := info.GetExecution().GetRunId(); runID != p.runID || info.GetHistoryLength() != p.events {
 		since, generation := p.view.revision, p.view.Run.GetGeneration()
-		if answers, err = p.reader.ask(ctx, info, since); err != nil {
+		if answers, err = p.reader.queryStatus(ctx, info, since); err != nil {
 			if problem == "" {
 				return false, err
 			}
 			return false, p.publishStuck(ctx, info, problem)
 		}
 		if since > 0 && answers[0].GetRun().GetGeneration() != generation {
-			if answers, err = p.reader.ask(ctx, info, 0); err != nil {
+			if answers, err = p.reader.queryStatus(ctx, info, 0); err != nil {
 				return false, err
 			}
 		}
@@ -148,7 +148,7 @@ func (p *Poller) poll(ctx context.Context) (done bool, err error) {
 func (p *Poller) publishStuck(ctx context.Context, info *workflowpb.WorkflowExecutionInfo, problem string) error {
 	var known []*v1.StatusResponse
 	if p.view.version == 0 {
-		status, err := p.reader.stuck(ctx, info, problem)
+		status, err := p.reader.stuckStatus(ctx, info, problem)
 		if err != nil {
 			return err
 		}

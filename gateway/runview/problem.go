@@ -80,8 +80,8 @@ func reportedProblem(info *workflowpb.WorkflowExecutionInfo) string {
 	return "its workflow task keeps failing; `runs get` shows the error"
 }
 
-// stuck returns the last known status of an open run that does not answer because of a problem.
-func (r *Reader) stuck(ctx context.Context, info *workflowpb.WorkflowExecutionInfo, problem string) (*v1.StatusResponse, error) {
+// stuckStatus returns the last known status of an open run that does not answer because of a problem.
+func (r *Reader) stuckStatus(ctx context.Context, info *workflowpb.WorkflowExecutionInfo, problem string) (*v1.StatusResponse, error) {
 	exec := info.GetExecution()
 	if known := r.statuses.get(exec.GetWorkflowId(), exec.GetRunId()); known != nil {
 		return withProblem(known.Status, problem), nil

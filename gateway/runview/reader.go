@@ -56,13 +56,14 @@ func (r *Reader) Describe(ctx context.Context, id string) (*Description, error) 
 	return desc, err
 }
 
-// ask queries the workflow of a run for all changes after a revision.
-func (r *Reader) ask(ctx context.Context, info *workflowpb.WorkflowExecutionInfo, since int64) ([]*v1.StatusResponse, error) {
-	return r.askFor(ctx, info, &v1.StatusRequest{Since: since})
+// queryStatus queries the workflow of a run for all changes after a revision.
+func (r *Reader) queryStatus(ctx context.Context, info *workflowpb.WorkflowExecutionInfo, since int64) ([]*v1.StatusResponse, error) {
+	return r.queryStatusSince(ctx, info, &v1.StatusRequest{Since: since})
 }
 
-// askFor queries the workflow of a run for all changes after the revision in req, over as many responses as that takes.
-func (r *Reader) askFor(ctx context.Context, info *workflowpb.WorkflowExecutionInfo, req *v1.StatusRequest) ([]*v1.StatusResponse, error) {
+// queryStatusSince queries the workflow of a run for all changes after the revision in req, over as many responses as that
+// takes.
+func (r *Reader) queryStatusSince(ctx context.Context, info *workflowpb.WorkflowExecutionInfo, req *v1.StatusRequest) ([]*v1.StatusResponse, error) {
 	id := info.GetExecution().GetWorkflowId()
 	var answers []*v1.StatusResponse
 	for since := req.GetSince(); ; {
@@ -147,7 +148,7 @@ func (r *Reader) readOnce(ctx context.Context, id string) (*View, error) {
 	var status *v1.StatusResponse
 	if err == nil {
 		status = withProblem(so.Status, problem)
-	} else if status, err = r.stuck(ctx, info, problem); err != nil {
+	} else if status, err = r.stuckStatus(ctx, info, problem); err != nil {
 		return nil, err
 	}
 	return (&CachedStatus{Status: status}).viewWith(id, running), nil
@@ -179,7 +180,7 @@ func (r *Reader) OpenStatus(ctx context.Context, info *workflowpb.WorkflowExecut
 	}
 	var answers []*v1.StatusResponse
 	if known != nil {
-		newer, err := r.ask(ctx, info, known.Status.GetRevision())
+		newer, err := r.queryStatus(ctx, info, known.Status.GetRevision())
 		if err != nil {
 			return nil, err
 		}
@@ -189,7 +190,7 @@ func (r *Reader) OpenStatus(ctx context.Context, info *workflowpb.WorkflowExecut
 	}
 	if answers == nil {
 		var err error
-		if answers, err = r.ask(ctx, info, 0); err != nil {
+		if answers, err = r.queryStatus(ctx, info, 0); err != nil {
 			return nil, err
 		}
 	}

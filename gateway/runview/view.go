@@ -63,7 +63,7 @@ func (v *View) Update(answers []*v1.StatusResponse, running map[string]RunningAt
 	for _, attempts := range []map[string]RunningAttempt{v.Running, running} {
 		for id := range attempts {
 			if name, _, ok := names.ParseAttemptID(id); ok {
-				touched.run(v, name)
+				touched.markAttempt(v, name)
 			}
 		}
 	}
@@ -104,34 +104,34 @@ func (v *View) setProblem(problem string) {
 // changes maps the tasks that may have changed visibly to the numbers of the instances that may have.
 type changes map[string]map[int]bool
 
-func (c changes) task(name string) {
+func (c changes) markTask(name string) {
 	if c[name] == nil {
 		c[name] = map[int]bool{}
 	}
 }
 
-// run records the effect of an attempt's start or end: on a task, an instance, or a batch, which has the name of its first
-// instance.
-func (c changes) run(v *View, name string) {
+// markAttempt records the effect of an attempt's start or end: on a task, an instance, or a batch, which has the name of its
+// first instance.
+func (c changes) markAttempt(v *View, name string) {
 	task, index, ok := names.ParseInstanceName(name)
 	if !ok {
-		c.task(name)
+		c.markTask(name)
 		return
 	}
-	c.task(task)
+	c.markTask(task)
 	t := v.Tasks[task]
 	if t == nil || t.instance(index) == nil {
 		return
 	}
 	c[task][index] = true
 	if t.Instances[index].Instance.Lead != nil {
-		c.batches(task, t, map[int]bool{index: true})
+		c.markBatches(task, t, map[int]bool{index: true})
 	}
 }
 
-// batches records the instances of the batches with the given first instances: which of them is running depends on the
+// markBatches records the instances of the batches with the given first instances: which of them is running depends on the
 // others.
-func (c changes) batches(task string, t *TaskView, leads map[int]bool) {
+func (c changes) markBatches(task string, t *TaskView, leads map[int]bool) {
 	if len(leads) == 0 {
 		return
 	}
@@ -173,7 +173,7 @@ func (v *View) apply(a *v1.StatusResponse, touched changes) {
 			v.Names = append(v.Names, name)
 		}
 		t.Task, t.Claim, t.Record = task, a.GetClaims()[name], a.GetRecords()[name]
-		touched.task(name)
+		touched.markTask(name)
 		leads := map[int]bool{}
 		for _, i := range task.GetInstances() {
 			index := int(i.GetIndex())
@@ -186,7 +186,7 @@ func (v *View) apply(a *v1.StatusResponse, touched changes) {
 				leads[int(i.GetLead())] = true
 			}
 		}
-		touched.batches(name, t, leads)
+		touched.markBatches(name, t, leads)
 	}
 	if len(v.Names) > known {
 		slices.Sort(v.Names)

@@ -54,7 +54,7 @@ func TestSlowWatcherReachesTheStateOfTheView(t *testing.T) {
 					shown.Context = context
 				}
 				for name, task := range m.GetRun().GetTasks() {
-					tasks[name] = withInstances(task, tasks[name].GetInstances())
+					tasks[name] = addInstances(task, tasks[name].GetInstances())
 				}
 				shown.Tasks = tasks
 			}

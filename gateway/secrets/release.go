@@ -46,7 +46,7 @@ func (r Releaser) ReleaseSecret(ctx context.Context, req *connect.Request[v1.Rel
 // Release returns the value of a secret for an attempt of a node. It requires that the node is running the attempt, that its
 // task names the secret, and that the submitter of its run may use the secret.
 func (r Releaser) Release(ctx context.Context, req *v1.ReleaseSecretRequest) (*v1.ReleaseSecretResponse, error) {
-	if err := r.checkOn(); err != nil {
+	if err := r.checkEnabled(); err != nil {
 		return nil, err
 	}
 	desc, err := r.Attempts.Find(ctx, nodeaccess.Attempt{Node: req.GetNode(), Run: req.GetRun(), Task: req.GetTask(), Claim: req.GetClaim()})
@@ -69,24 +69,24 @@ func (r Releaser) Release(ctx context.Context, req *v1.ReleaseSecretRequest) (*v
 	}
 	known, err := r.Vault.Get(ctx, req.GetSecret())
 	if err != nil {
-		return nil, r.coded(ctx, req.GetSecret(), err)
+		return nil, r.toConnectError(ctx, req.GetSecret(), err)
 	}
-	if err := r.mayUse(in.GetByRole(), known); err != nil {
+	if err := r.checkRole(in.GetByRole(), known); err != nil {
 		return nil, err
 	}
 	value, opened, err := r.Vault.Open(ctx, req.GetSecret())
 	if err != nil {
-		return nil, r.coded(ctx, req.GetSecret(), err)
+		return nil, r.toConnectError(ctx, req.GetSecret(), err)
 	}
 	// The secret may have been set again in between, with another role.
-	if err := r.mayUse(in.GetByRole(), opened); err != nil {
+	if err := r.checkRole(in.GetByRole(), opened); err != nil {
 		return nil, err
 	}
 	return &v1.ReleaseSecretResponse{Value: value, Version: opened.GetVersion()}, nil
 }
 
-// mayUse returns an error if runs submitted in a role may not use a secret.
-func (r Releaser) mayUse(role string, s *v1.Secret) error {
+// checkRole returns an error if runs submitted in a role may not use a secret.
+func (r Releaser) checkRole(role string, s *v1.Secret) error {
 	if role == "" && r.Locked {
 		role = v1.RoleOperator
 	}

@@ -27,7 +27,7 @@ type Service struct {
 
 // SetSecret stores a secret.
 func (s Service) SetSecret(ctx context.Context, req *connect.Request[v1.SetSecretRequest]) (*connect.Response[v1.SetSecretResponse], error) {
-	if err := s.checkOn(); err != nil {
+	if err := s.checkEnabled(); err != nil {
 		return nil, err
 	}
 	role := cmp.Or(req.Msg.GetRole(), v1.RoleOperator)
@@ -36,14 +36,14 @@ func (s Service) SetSecret(ctx context.Context, req *connect.Request[v1.SetSecre
 	}
 	set, err := s.Vault.Set(ctx, req.Msg.GetName(), req.Msg.GetValue(), role, auth.From(ctx).Name)
 	if err != nil {
-		return nil, s.coded(ctx, req.Msg.GetName(), err)
+		return nil, s.toConnectError(ctx, req.Msg.GetName(), err)
 	}
 	return connect.NewResponse(&v1.SetSecretResponse{Secret: set}), nil
 }
 
 // ListSecrets lists the secrets.
 func (s Service) ListSecrets(ctx context.Context, req *connect.Request[v1.ListSecretsRequest]) (*connect.Response[v1.ListSecretsResponse], error) {
-	if err := s.checkOn(); err != nil {
+	if err := s.checkEnabled(); err != nil {
 		return nil, err
 	}
 	pages, err := paging.ListOf(req.Msg)
@@ -71,27 +71,27 @@ func (s Service) ListSecrets(ctx context.Context, req *connect.Request[v1.ListSe
 
 // DeleteSecret deletes a secret.
 func (s Service) DeleteSecret(ctx context.Context, req *connect.Request[v1.DeleteSecretRequest]) (*connect.Response[v1.DeleteSecretResponse], error) {
-	if err := s.checkOn(); err != nil {
+	if err := s.checkEnabled(); err != nil {
 		return nil, err
 	}
 	deleted, err := s.Vault.Delete(ctx, req.Msg.GetName())
 	if err != nil {
-		return nil, s.coded(ctx, req.Msg.GetName(), err)
+		return nil, s.toConnectError(ctx, req.Msg.GetName(), err)
 	}
 	return connect.NewResponse(&v1.DeleteSecretResponse{Secret: deleted}), nil
 }
 
-// checkOn returns an error if this gateway keeps no secrets.
-func (s Service) checkOn() error {
+// checkEnabled returns an error if this gateway keeps no secrets.
+func (s Service) checkEnabled() error {
 	if s.Vault == nil {
 		return rpcerror.WrongState("this gateway stores no secrets because it has no key file; start it with --secrets-key FILE")
 	}
 	return nil
 }
 
-// coded converts an error of the vault about a name to the code that clients receive, with the nearest name for an unknown
-// one.
-func (s Service) coded(ctx context.Context, name string, err error) error {
+// toConnectError converts an error of the vault about a name to the code that clients receive, with the nearest name for an
+// unknown one.
+func (s Service) toConnectError(ctx context.Context, name string, err error) error {
 	switch {
 	case errors.Is(err, vault.ErrUnknown):
 		return rpcerror.Missing("secret", name, nearest.DidYouMean(name, s.names(ctx)))

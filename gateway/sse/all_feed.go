@@ -165,7 +165,7 @@ func (f *allFeed) round(runs map[string]*followedRun, began time.Time) error {
 	group.SetLimit(looksAtOnce)
 	for _, id := range due {
 		group.Go(func() error {
-			f.look(id, runs[id])
+			f.readRun(id, runs[id])
 			return nil
 		})
 	}
@@ -182,8 +182,8 @@ func (f *allFeed) round(runs map[string]*followedRun, began time.Time) error {
 	return f.ctx.Err()
 }
 
-// look reads the events of a run if its history has grown.
-func (f *allFeed) look(id string, r *followedRun) {
+// readRun reads the events of a run if its history has grown.
+func (f *allFeed) readRun(id string, r *followedRun) {
 	ctx, cancel := context.WithTimeout(f.ctx, readTimeout)
 	defer cancel()
 	start := time.Now()

@@ -113,8 +113,8 @@ func (c *logCursor) begin(position *v1.LogPosition) {
 	c.at, c.encoded = slices.Insert(c.at, 0, p), ""
 }
 
-// pass moves the cursor past a line and reports whether the line must be sent.
-func (c *logCursor) pass() bool {
+// advance moves the cursor past a line and reports whether the line must be sent.
+func (c *logCursor) advance() bool {
 	c.lines++
 	if c.skip > 0 && c.at[0].isOfLog(c.skipped) {
 		c.skip--

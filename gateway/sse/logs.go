@@ -147,7 +147,7 @@ func (l *logSender) send(m *v1.StreamRunLogsResponse) error {
 		for rest := e.GetData(); len(rest) > 0; {
 			line, after, whole := bytes.Cut(rest, []byte("\n"))
 			rest = after
-			if !l.cursor.pass() {
+			if !l.cursor.advance() {
 				continue
 			}
 			data, err := json.Marshal(newLogData(e, line, whole))

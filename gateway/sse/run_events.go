@@ -236,7 +236,7 @@ func (f *runFollower) follow(ctx context.Context, stopping <-chan struct{}, subj
 		}
 		switch {
 		case news.done && news.err != nil:
-			return f.ended(news.err, stopping)
+			return f.feedError(news.err, stopping)
 		case !joined && news.lost:
 			continue
 		}
@@ -253,8 +253,8 @@ func (f *runFollower) follow(ctx context.Context, stopping <-chan struct{}, subj
 // errRetried ends a stream if the run has just started a new generation.
 var errRetried = connect.NewError(connect.CodeUnavailable, errors.New("the run has been retried"))
 
-// ended returns the error of a stream after its feed has ended with err.
-func (f *runFollower) ended(err error, stopping <-chan struct{}) error {
+// feedError returns the error of a stream after its feed has ended with err.
+func (f *runFollower) feedError(err error, stopping <-chan struct{}) error {
 	select {
 	case <-stopping:
 		return errStopping

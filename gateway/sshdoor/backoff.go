@@ -38,8 +38,8 @@ func (f failures) pause() time.Duration {
 	return min(firstPause<<min(f.count-freeFailures, 10), longestPause)
 }
 
-// allows reports whether a connection from a network may try to log in at a time.
-func (b *backoff) allows(network string, now time.Time) bool {
+// isAllowed reports whether a connection from a network may try to log in at a time.
+func (b *backoff) isAllowed(network string, now time.Time) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	f, ok := b.by[network]

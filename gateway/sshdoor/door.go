@@ -122,7 +122,7 @@ func (d *Door) accept() {
 			continue
 		}
 		network := networkOf(conn.RemoteAddr())
-		if !d.backoff.allows(network, d.config.Now()) || !d.startups.connect(network) {
+		if !d.backoff.isAllowed(network, d.config.Now()) || !d.startups.connect(network) {
 			turnAway(conn)
 			continue
 		}
@@ -180,7 +180,7 @@ func (d *Door) watch(ctx context.Context, end context.CancelCauseFunc, g *grant)
 			return
 		case <-pause.C:
 		}
-		if err := d.check(ctx, g); err != nil && ctx.Err() == nil {
+		if err := d.revalidate(ctx, g); err != nil && ctx.Err() == nil {
 			end(err)
 			return
 		}

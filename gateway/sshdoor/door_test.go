@@ -500,7 +500,7 @@ func TestBackoffIsBounded(t *testing.T) {
 	for range 100 {
 		b.add("x", now)
 	}
-	if b.allows("x", now.Add(longestPause-time.Second)) || !b.allows("x", now.Add(longestPause)) {
+	if b.isAllowed("x", now.Add(longestPause-time.Second)) || !b.isAllowed("x", now.Add(longestPause)) {
 		t.Error("the wait has no end, or none")
 	}
 	for address, want := range map[string]string{"192.0.2.1:5": "192.0.2.1", "[::ffff:192.0.2.1]:5": "192.0.2.1", "[2001:db8:1:2:3::4]:5": "2001:db8:1:2::/64", "[fe80::1%eth0]:5": "fe80::/64"} {

@@ -86,33 +86,33 @@ func (d *Door) decide(ctx context.Context, user string, key ssh.PublicKey) (*gra
 	}
 	for _, at := range placesOf(user) {
 		for _, k := range records {
-			if g, err := d.ofPerson(ctx, at, k); g != nil || err != nil {
+			if g, err := d.grantByPersonKey(ctx, at, k); g != nil || err != nil {
 				return g, err
 			}
 		}
-		if g, err := d.ofTask(ctx, at, key); g != nil || err != nil {
+		if g, err := d.grantByTaskKey(ctx, at, key); g != nil || err != nil {
 			return g, err
 		}
 	}
-	if g, err := d.ofPrefix(ctx, user, key); g != nil || err != nil {
+	if g, err := d.grantByPrefix(ctx, user, key); g != nil || err != nil {
 		return g, err
 	}
 	return nil, &refusal{"this key opens no run with this name"}
 }
 
-// ofPerson returns the grant of a person's key, or nil if the key does not open the place.
-func (d *Door) ofPerson(ctx context.Context, at place, k *v1.Key) (*grant, error) {
+// grantByPersonKey returns the grant of a person's key, or nil if the key does not open the place.
+func (d *Door) grantByPersonKey(ctx context.Context, at place, k *v1.Key) (*grant, error) {
 	p := d.principalOf(k)
 	if p == nil {
 		return nil, nil
 	}
 	id, err := d.config.Runs.Resolve(auth.With(ctx, p), at.run)
 	if err != nil {
-		return nil, unlessUnknown(err)
+		return nil, ignoreNotFound(err)
 	}
 	run, err := d.config.Runs.Find(ctx, id)
 	if err != nil || !run.Open || !p.Reaches(run.Owner) {
-		return nil, unlessUnknown(err)
+		return nil, ignoreNotFound(err)
 	}
 	return &grant{principal: p, run: run, task: at.task, key: k}, nil
 }
@@ -131,18 +131,18 @@ func (d *Door) principalOf(k *v1.Key) *auth.Principal {
 	return &auth.Principal{Name: k.GetName(), Role: role, Kind: auth.KindKey, ID: k.GetFingerprint()}
 }
 
-// ofTask returns the grant of a key that tasks name, or nil if no task of the place names it.
-func (d *Door) ofTask(ctx context.Context, at place, key ssh.PublicKey) (*grant, error) {
+// grantByTaskKey returns the grant of a key that tasks name, or nil if no task of the place names it.
+func (d *Door) grantByTaskKey(ctx context.Context, at place, key ssh.PublicKey) (*grant, error) {
 	if !isRunID(at.run) {
 		return nil, nil
 	}
 	run, err := d.config.Runs.Find(ctx, at.run)
 	if err != nil || !run.Open {
-		return nil, unlessUnknown(err)
+		return nil, ignoreNotFound(err)
 	}
 	lines, err := d.config.Runs.TaskKeys(ctx, run.ID)
 	if err != nil {
-		return nil, unlessUnknown(err)
+		return nil, ignoreNotFound(err)
 	}
 	var tasks []string
 	for task, text := range lines {
@@ -178,22 +178,22 @@ func (d *Door) ownerOf(run Run, fingerprint string) *auth.Principal {
 	return p
 }
 
-// check returns why a grant is no longer valid. It returns nil if the grant is valid or cannot be checked now.
-func (d *Door) check(ctx context.Context, g *grant) error {
+// revalidate returns why a grant is no longer valid. It returns nil if the grant is valid or cannot be checked now.
+func (d *Door) revalidate(ctx context.Context, g *grant) error {
 	if g.key != nil {
 		if has, err := d.config.Keys.Has(ctx, g.key); err == nil && !has {
 			return errors.New("the key was removed")
 		}
 	}
 	run, err := d.config.Runs.Find(ctx, g.run.ID)
-	if err == nil && !run.Open || err != nil && unlessUnknown(err) == nil {
+	if err == nil && !run.Open || err != nil && ignoreNotFound(err) == nil {
 		return fmt.Errorf("run %s has ended", g.run.ID)
 	}
 	return nil
 }
 
-// unlessUnknown returns err, or nil if err means that there is no such run.
-func unlessUnknown(err error) error {
+// ignoreNotFound returns err, or nil if err means that there is no such run.
+func ignoreNotFound(err error) error {
 	if err == nil {
 		return nil
 	}

@@ -38,9 +38,9 @@ func (l *login) handshake() (*ssh.ServerConn, <-chan ssh.NewChannel, <-chan *ssh
 	defer stop()
 	access := &ssh.ServerConfig{
 		ServerVersion: "SSH-2.0-Switchyard", MaxAuthTries: maxTries, PublicKeyAuthAlgorithms: keyAlgorithms,
-		PublicKeyCallback: anyKey,
+		PublicKeyCallback: acceptAnyKey,
 		VerifiedPublicKeyCallback: func(meta ssh.ConnMetadata, key ssh.PublicKey, p *ssh.Permissions, _ string) (*ssh.Permissions, error) {
-			return p, l.verified(ctx, meta, key)
+			return p, l.authorize(ctx, meta, key)
 		},
 	}
 	access.AddHostKey(l.door.config.HostKey)
@@ -54,17 +54,17 @@ func (l *login) handshake() (*ssh.ServerConn, <-chan ssh.NewChannel, <-chan *ssh
 	return opened, channels, requests, nil
 }
 
-// anyKey accepts each key that a client offers, so that the client has to prove that it owns the key. It refuses
+// acceptAnyKey accepts each key that a client offers, so that the client has to prove that it owns the key. It refuses
 // certificates, whose restrictions the server does not check.
-func anyKey(_ ssh.ConnMetadata, key ssh.PublicKey) (*ssh.Permissions, error) {
+func acceptAnyKey(_ ssh.ConnMetadata, key ssh.PublicKey) (*ssh.Permissions, error) {
 	if _, ok := key.(*ssh.Certificate); ok {
 		return nil, errDenied
 	}
 	return &ssh.Permissions{}, nil
 }
 
-// verified decides about a client that has proved to own a key. All refusals take the same time, whatever their reason.
-func (l *login) verified(ctx context.Context, meta ssh.ConnMetadata, key ssh.PublicKey) error {
+// authorize decides about a client that has proved to own a key. All refusals take the same time, whatever their reason.
+func (l *login) authorize(ctx context.Context, meta ssh.ConnMetadata, key ssh.PublicKey) error {
 	spent := time.NewTimer(l.door.config.RefusalTime)
 	defer spent.Stop()
 	g, err := l.door.decide(ctx, meta.User(), key)

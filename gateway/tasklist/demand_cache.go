@@ -28,8 +28,8 @@ type needsCache struct {
 	tasks int
 }
 
-// of returns the needs of the tasks of a run, by name, or nil if the run has not read its definition yet.
-func (c *needsCache) of(ctx context.Context, run string) (map[string]taskNeeds, error) {
+// get returns the needs of the tasks of a run, by name, or nil if the run has not read its definition yet.
+func (c *needsCache) get(ctx context.Context, run string) (map[string]taskNeeds, error) {
 	c.mu.Lock()
 	known := c.known[run]
 	c.mu.Unlock()

@@ -74,7 +74,7 @@ func (l *Lister) add(ctx context.Context, page *page, v *runview.View, task, nam
 	var needs *taskNeeds
 	if t.GetState() == v1.TaskQueued {
 		// If the definition cannot be read, the item lacks the needs.
-		if all, err := l.needs.of(ctx, v.Run.GetId()); err == nil {
+		if all, err := l.needs.get(ctx, v.Run.GetId()); err == nil {
 			if of, known := all[task]; known {
 				needs = &of
 			}

@@ -103,7 +103,7 @@ func (l *Lister) readQueue(ctx context.Context, id string) ([]*taskQueue, error)
 			continue
 		}
 		if needs == nil {
-			if needs, err = l.needs.of(ctx, id); err != nil {
+			if needs, err = l.needs.get(ctx, id); err != nil {
 				return nil, err
 			}
 		}

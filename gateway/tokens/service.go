@@ -42,7 +42,7 @@ func (s Service) WhoAmI(ctx context.Context, _ *connect.Request[v1.WhoAmIRequest
 
 // CreateToken creates a token.
 func (s Service) CreateToken(ctx context.Context, req *connect.Request[v1.CreateTokenRequest]) (*connect.Response[v1.CreateTokenResponse], error) {
-	if err := s.checkOn(); err != nil {
+	if err := s.checkEnabled(); err != nil {
 		return nil, err
 	}
 	m := req.Msg
@@ -77,7 +77,7 @@ func lifetimeOf(m *v1.CreateTokenRequest) (time.Duration, error) {
 
 // ListTokens lists the tokens.
 func (s Service) ListTokens(ctx context.Context, req *connect.Request[v1.ListTokensRequest]) (*connect.Response[v1.ListTokensResponse], error) {
-	if err := s.checkOn(); err != nil {
+	if err := s.checkEnabled(); err != nil {
 		return nil, err
 	}
 	pages, err := paging.ListOf(req.Msg)
@@ -107,7 +107,7 @@ func (s Service) ListTokens(ctx context.Context, req *connect.Request[v1.ListTok
 
 // RevokeToken revokes a token.
 func (s Service) RevokeToken(ctx context.Context, req *connect.Request[v1.RevokeTokenRequest]) (*connect.Response[v1.RevokeTokenResponse], error) {
-	if err := s.checkOn(); err != nil {
+	if err := s.checkEnabled(); err != nil {
 		return nil, err
 	}
 	revoked, err := s.Registry.Revoke(ctx, req.Msg.GetId(), auth.From(ctx).Name)
@@ -117,8 +117,8 @@ func (s Service) RevokeToken(ctx context.Context, req *connect.Request[v1.Revoke
 	return connect.NewResponse(&v1.RevokeTokenResponse{Token: revoked}), nil
 }
 
-// checkOn returns an error if authentication is off.
-func (s Service) checkOn() error {
+// checkEnabled returns an error if authentication is off.
+func (s Service) checkEnabled() error {
 	if s.Registry == nil {
 		return rpcerror.WrongState("authentication is off on this gateway; start it with `--auth tokens`")
 	}

@@ -117,7 +117,7 @@ const sessionPurpose = "sessions need a running task"
 func (h *Hub) find(ctx context.Context, desc *runview.Description, task, purpose string, isFit func(attempt) bool) (attempt, error) {
 	run := desc.GetWorkflowExecutionInfo().GetExecution().GetWorkflowId()
 	if !runview.IsOpen(desc.GetWorkflowExecutionInfo().GetStatus()) {
-		return attempt{}, h.explain(ctx, run, task, purpose)
+		return attempt{}, h.errNotRunning(ctx, run, task, purpose)
 	}
 	found, err := h.attemptsOf(ctx, desc, task)
 	if err != nil {
@@ -134,20 +134,20 @@ func (h *Hub) find(ctx context.Context, desc *runview.Description, task, purpose
 	case len(fits) == 1:
 		return fits[0], nil
 	case len(fits) > 1:
-		return attempt{}, severalRun(run, task, fits)
+		return attempt{}, errSeveralRunning(run, task, fits)
 	case task == "" && len(found) > 0:
-		return attempt{}, rpcerror.WrongState("run %s is running only %s, which does not fit; %s", run, listed(found), purpose)
+		return attempt{}, rpcerror.WrongState("run %s is running only %s, which does not fit; %s", run, formatNames(found), purpose)
 	}
 	if lead, ok := h.leadOf(ctx, run, task); ok {
 		if i := slices.IndexFunc(found, func(a attempt) bool { return a.name == lead }); i >= 0 {
 			return attempt{task, found[i].claim, found[i].node}, nil
 		}
 	}
-	return attempt{}, h.explain(ctx, run, task, purpose)
+	return attempt{}, h.errNotRunning(ctx, run, task, purpose)
 }
 
-// listed returns the names of the first maxListed attempts for an error text.
-func listed(found []attempt) string {
+// formatNames returns the names of the first maxListed attempts for an error text.
+func formatNames(found []attempt) string {
 	first := make([]string, 0, maxListed)
 	for _, a := range found[:min(len(found), maxListed)] {
 		first = append(first, a.name)
@@ -158,13 +158,13 @@ func listed(found []attempt) string {
 	return strings.Join(first, ", ")
 }
 
-// severalRun returns the error for a request that could mean several attempts.
-func severalRun(run, task string, found []attempt) error {
+// errSeveralRunning returns the error for a request that could mean several attempts.
+func errSeveralRunning(run, task string, found []attempt) error {
 	what := "run " + run + " has"
 	if task != "" {
 		what = "task " + task + " of run " + run + " has"
 	}
-	return rpcerror.Invalid("%s %d running attempts; name one of %s", what, len(found), listed(found))
+	return rpcerror.Invalid("%s %d running attempts; name one of %s", what, len(found), formatNames(found))
 }
 
 // leadOf returns the first instance of the batch that an instance runs in.
@@ -184,8 +184,8 @@ func (h *Hub) leadOf(ctx context.Context, run, name string) (string, bool) {
 	return names.InstanceName(task, int(ref.Instance.Instance.GetLead())), true
 }
 
-// explain returns the error that says why a task of a run has no running attempt.
-func (h *Hub) explain(ctx context.Context, run, task, purpose string) error {
+// errNotRunning returns the error that says why a task of a run has no running attempt.
+func (h *Hub) errNotRunning(ctx context.Context, run, task, purpose string) error {
 	view, err := h.config.Reader.Read(ctx, run)
 	if err != nil {
 		return err

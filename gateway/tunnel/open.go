@@ -51,7 +51,7 @@ func (h *Hub) Open(ctx context.Context, asked *v1.SessionHeader) (wire.Conn, *v1
 		h.config.Recorder.RecordSession(ctx, entry)
 		return nil, nil, err
 	}
-	conn, reply, err := h.openAs(ctx, asked, &entry)
+	conn, reply, err := h.openAudited(ctx, asked, &entry)
 	if err != nil {
 		leave()
 		entry.Err = err
@@ -74,8 +74,8 @@ func (h *Hub) Open(ctx context.Context, asked *v1.SessionHeader) (wire.Conn, *v1
 	return conn, reply, nil
 }
 
-// openAs opens a stream and completes its audit entry.
-func (h *Hub) openAs(ctx context.Context, asked *v1.SessionHeader, entry *audit.Session) (wire.Conn, *v1.SessionReply, error) {
+// openAudited opens a stream and completes its audit entry.
+func (h *Hub) openAudited(ctx context.Context, asked *v1.SessionHeader, entry *audit.Session) (wire.Conn, *v1.SessionReply, error) {
 	ctx, cancel := context.WithTimeout(ctx, openTimeout)
 	defer cancel()
 	caller := auth.From(ctx)
@@ -106,7 +106,7 @@ func (h *Hub) openAs(ctx context.Context, asked *v1.SessionHeader, entry *audit.
 	header := proto.CloneOf(asked)
 	header.RunId, header.Task, header.Chain, header.Claim, header.Node = run, found.name, in.GetChain(), found.claim, found.node
 	header.By, header.Ticket = caller.Name, nil
-	conn, reply, err := h.reach(ctx, header)
+	conn, reply, err := h.openOnNode(ctx, header)
 	if err != nil {
 		return nil, nil, codedError(err)
 	}
@@ -135,9 +135,9 @@ func checkHeader(header *v1.SessionHeader) error {
 // maxTaskName bounds the name of a task or instance to look up, in bytes.
 const maxTaskName = 512
 
-// reach opens a stream on the node of a header, directly or through the gateway that the node is connected to. It waits up
-// to patience for a node that was connected recently.
-func (h *Hub) reach(ctx context.Context, header *v1.SessionHeader) (wire.Conn, *v1.SessionReply, error) {
+// openOnNode opens a stream on the node of a header, directly or through the gateway that the node is connected to. It waits
+// up to patience for a node that was connected recently.
+func (h *Hub) openOnNode(ctx context.Context, header *v1.SessionHeader) (wire.Conn, *v1.SessionReply, error) {
 	for until := time.Now().Add(patience); ; {
 		if l := h.linkOf(header.GetNode()); l != nil {
 			return h.openLocal(ctx, l, header)

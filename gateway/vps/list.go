@@ -65,11 +65,11 @@ func (s Service) owners(ctx context.Context, items []*v1.ListedTask) (map[string
 		group.Go(func() error {
 			run, err := s.Runs.GetRun(ctx, connect.NewRequest(&v1.GetRunRequest{Id: id, Brief: true, Tasks: tasks[id]}))
 			if err != nil {
-				return unlessGone(err)
+				return ignoreNotFound(err)
 			}
 			def, err := s.Runs.GetRunDefinition(ctx, connect.NewRequest(&v1.GetRunDefinitionRequest{Id: id}))
 			if err != nil {
-				return unlessGone(err)
+				return ignoreNotFound(err)
 			}
 			of.run, of.def = run.Msg.GetRun(), def.Msg.GetDefinition()
 			return nil
@@ -78,8 +78,8 @@ func (s Service) owners(ctx context.Context, items []*v1.ListedTask) (map[string
 	return all, group.Wait()
 }
 
-// unlessGone returns err, or nil if err means that the run has been deleted.
-func unlessGone(err error) error {
+// ignoreNotFound returns err, or nil if err means that the run has been deleted.
+func ignoreNotFound(err error) error {
 	if rpcerror.CodeOf(err) == connect.CodeNotFound {
 		return nil
 	}

@@ -39,7 +39,7 @@ const tasksAtOnce = 1000
 // find returns the named machine of a run, or the only one if name is empty.
 func (s Service) find(ctx context.Context, id, name string) (machine, error) {
 	if name != "" {
-		return s.named(ctx, id, name)
+		return s.findByName(ctx, id, name)
 	}
 	var found []string
 	req := &v1.GetRunRequest{Id: id, PageSize: tasksAtOnce}
@@ -66,11 +66,11 @@ func (s Service) find(ctx context.Context, id, name string) (machine, error) {
 	case len(found) > 1:
 		return machine{}, rpcerror.Invalid("run %s has several machines, such as %s and %s; name the task", id, found[0], found[1])
 	}
-	return single(m)
+	return requireSingle(m)
 }
 
-// named returns the machine of a run that a task or instance names.
-func (s Service) named(ctx context.Context, id, name string) (machine, error) {
+// findByName returns the machine of a run that a task or instance names.
+func (s Service) findByName(ctx context.Context, id, name string) (machine, error) {
 	task, _, isInstance := names.ParseInstanceName(name)
 	if !isInstance {
 		task = name
@@ -83,7 +83,7 @@ func (s Service) named(ctx context.Context, id, name string) (machine, error) {
 	if t := run.GetTasks()[task]; t != nil && t.GetType() != v1.TypeVPS {
 		return machine{}, rpcerror.Invalid("task %s of run %s is of type %s, not a machine", task, id, t.GetType())
 	} else if t != nil && !isInstance {
-		return single(machine{run: run, name: task, now: t})
+		return requireSingle(machine{run: run, name: task, now: t})
 	}
 	// GetRunTask answers an unknown name with similar ones.
 	one, err := s.Runs.GetRunTask(ctx, connect.NewRequest(&v1.GetRunTaskRequest{Id: id, Task: name}))
@@ -93,9 +93,9 @@ func (s Service) named(ctx context.Context, id, name string) (machine, error) {
 	return machine{run: run, name: name, now: one.Msg.GetInstance()}, nil
 }
 
-// single returns a machine that is a whole task. It returns an error for a fanned-out task, whose instances are the
+// requireSingle returns a machine that is a whole task. It returns an error for a fanned-out task, whose instances are the
 // machines.
-func single(m machine) (machine, error) {
+func requireSingle(m machine) (machine, error) {
 	if count := m.run.GetTasks()[m.name].GetCount(); count > 0 {
 		return machine{}, rpcerror.Invalid("task %s of run %s has %d machines; name one, such as %s", m.name, m.run.GetId(), count, names.InstanceName(m.name, 0))
 	}
@@ -128,7 +128,7 @@ func (s Service) describe(m machine, def *v1.Definition) *v1.Vps {
 	if held, ok := m.now.(interface{ GetNotice() string }); ok {
 		vps.Notice = held.GetNotice()
 	}
-	s.SSH.fill(vps)
+	s.SSH.setLogin(vps)
 	return vps
 }
 
@@ -153,8 +153,8 @@ func statusOf(m machine) string {
 // unknownHost is the placeholder for the host of a gateway that does not know its name.
 const unknownHost = "GATEWAY"
 
-// fill sets the login fields of a machine.
-func (d Door) fill(vps *v1.Vps) {
+// setLogin sets the login fields of a machine.
+func (d Door) setLogin(vps *v1.Vps) {
 	vps.SshHost, vps.SshPort, vps.SshUser = d.Host, int32(d.Port), vps.GetTask()+"."+vps.GetId()
 	if d.Port == 0 {
 		vps.SshHost = ""

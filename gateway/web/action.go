@@ -64,7 +64,7 @@ func newAction(verb, about string, caller *auth.Principal, pairs ...string) Acti
 	if kind.asks != "" {
 		a.Ask = fmt.Sprintf(kind.asks, about)
 	}
-	a.Forbidden = forbids(kind.label, kind.call, caller)
+	a.Forbidden = forbiddenReason(kind.label, kind.call, caller)
 	for pair := range slices.Chunk(pairs, 2) {
 		a.Fields = append(a.Fields, Field{pair[0], pair[1]})
 	}
@@ -105,7 +105,7 @@ func (w *Web) serveAction(rw http.ResponseWriter, r *http.Request) {
 		w.writeError(rw, r, errOldForm())
 		return
 	case kind.asks != "" && r.PostForm.Get(confirmedField) != yes:
-		w.askFirst(rw, r, kind)
+		w.writeConfirmation(rw, r, kind)
 		return
 	}
 	done, next, err := kind.do(r.Context(), w.services, r.PostForm)
@@ -123,8 +123,8 @@ func (w *Web) serveAction(rw http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// askFirst writes the confirmation page of an action.
-func (w *Web) askFirst(rw http.ResponseWriter, r *http.Request, kind actionKind) {
+// writeConfirmation writes the confirmation page of an action.
+func (w *Web) writeConfirmation(rw http.ResponseWriter, r *http.Request, kind actionKind) {
 	var subjects []string
 	for _, field := range subjectFields {
 		if subject := r.PostForm.Get(field); subject != "" {

@@ -165,7 +165,7 @@ func waitingGroups(data any) []attention {
 	busy = attention{id: "busy", Tone: "wait", URL: "/ui/queue"}
 	nNever, nBusy := int32(0), int32(0)
 	for _, g := range data.(*v1.GetQueueResponse).GetGroups() {
-		line := attentionLine{plural(g.GetCount(), "task") + asking(g.GetDemand()), "/ui/queue", words.OneLine(g.GetText()), g.GetOldestQueuedAt()}
+		line := attentionLine{plural(g.GetCount(), "task") + demandClause(g.GetDemand()), "/ui/queue", words.OneLine(g.GetText()), g.GetOldestQueuedAt()}
 		if examples := g.GetExamples(); g.GetCount() == 1 && len(examples) == 1 {
 			line.Text, line.URL = examples[0].GetTask()+" of "+examples[0].GetRun(), taskURL(examples[0].GetRun(), examples[0].GetTask())
 		}
@@ -190,8 +190,8 @@ func waitingGroups(data any) []attention {
 	return found
 }
 
-// asking returns a clause with the resource demand of tasks, or "" if they have none.
-func asking(d *v1.TaskDemand) string {
+// demandClause returns a clause with the resource demand of tasks, or "" if they have none.
+func demandClause(d *v1.TaskDemand) string {
 	if text := demandText(d); text != "" {
 		return " that ask for " + text
 	}

@@ -81,7 +81,7 @@ func (w *Web) postSchedule(rw http.ResponseWriter, r *http.Request, req request,
 	form.From, form.To, form.Overlap = r.PostForm.Get("from"), r.PostForm.Get("to"), r.PostForm.Get("overlap")
 	done := ""
 	if err = failed; err == nil {
-		done, err = w.takeBackfill(r, req.values["schedule"], form)
+		done, err = w.handleBackfill(r, req.values["schedule"], form)
 	}
 	if done != "" && err == nil {
 		redirect(rw, r, scheduleURL(req.values["schedule"]), done)
@@ -93,8 +93,9 @@ func (w *Web) postSchedule(rw http.ResponseWriter, r *http.Request, req request,
 	w.writeView(rw, r, statusOf(err), viewData{"Schedule " + view.GetName(), "schedule", view}, req, true)
 }
 
-// takeBackfill starts a confirmed backfill and returns a message. It returns "" if the form must ask for confirmation first.
-func (w *Web) takeBackfill(r *http.Request, name string, form *backfillForm) (done string, err error) {
+// handleBackfill starts a confirmed backfill and returns a message. It returns "" if the form must ask for confirmation
+// first.
+func (w *Web) handleBackfill(r *http.Request, name string, form *backfillForm) (done string, err error) {
 	from, to, err := form.span()
 	if err != nil {
 		return "", err

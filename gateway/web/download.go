@@ -68,7 +68,7 @@ func (w *Web) writeLog(rw http.ResponseWriter, r *http.Request, run, task string
 			return stream.Err()
 		}
 		if !begun {
-			attach(rw, "text/plain; charset=utf-8", run+"-"+task+".log")
+			setAttachmentHeaders(rw, "text/plain; charset=utf-8", run+"-"+task+".log")
 			begun = true
 		}
 		if !more {
@@ -102,13 +102,13 @@ func (w *Web) writeObject(rw http.ResponseWriter, r *http.Request, run, task, na
 	if object == nil {
 		return rpcerror.NotFound("task %s of run %s has no %s", task, run, strings.ReplaceAll(name, "-", " "))
 	}
-	attach(rw, "application/json", run+"-"+task+"-"+name+".json")
+	setAttachmentHeaders(rw, "application/json", run+"-"+task+"-"+name+".json")
 	_, _ = rw.Write([]byte(indentedJSON(object) + "\n")) // fails only if the browser has left
 	return nil
 }
 
-// attach sets the headers that make the response a file download.
-func attach(rw http.ResponseWriter, contentType, name string) {
+// setAttachmentHeaders sets the headers that make the response a file download.
+func setAttachmentHeaders(rw http.ResponseWriter, contentType, name string) {
 	plain := strings.Map(func(c rune) rune {
 		if c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || strings.ContainsRune("-_.[]", c) {
 			return c

@@ -90,7 +90,7 @@ func (w *Web) writeEditor(rw http.ResponseWriter, r *http.Request, req request, 
 // postEditor checks, runs or stores the submitted document.
 func (w *Web) postEditor(rw http.ResponseWriter, r *http.Request, req request, failed error) {
 	view := newEditorView(req.caller)
-	view.From, view.Text, view.Input = req.query.Get("from"), typed(r, "document"), typed(r, documentField)
+	view.From, view.Text, view.Input = req.query.Get("from"), formText(r, "document"), formText(r, documentField)
 	view.IsReplace = r.PostForm.Get("replace") != ""
 	if failed != nil {
 		view.Failed = messageOf(failed)
@@ -118,12 +118,12 @@ func (w *Web) postEditor(rw http.ResponseWriter, r *http.Request, req request, f
 		redirect(rw, r, to, notice)
 		return
 	}
-	view.refuse(err, checked.Warnings, r.PostForm.Get(doField))
+	view.showError(err, checked.Warnings, r.PostForm.Get(doField))
 	w.writeEditor(rw, r, req, view, err)
 }
 
-// refuse shows an error and the warnings of the definition.
-func (v *editorView) refuse(err error, warnings source.Problems, done string) {
+// showError shows an error and the warnings of the definition.
+func (v *editorView) showError(err error, warnings source.Problems, done string) {
 	problems := problemsOf(err)
 	if v.Plan != nil {
 		warnings = v.Plan.GetWarnings()
@@ -169,7 +169,7 @@ func (w *Web) runDocument(r *http.Request, view editorView, input *structpb.Stru
 
 // planDocument returns the plan of a run of the document, or nil if the caller may not start runs.
 func (w *Web) planDocument(ctx context.Context, caller *auth.Principal, view editorView, input *structpb.Struct) (*planView, error) {
-	if forbids("", runService+"PlanRun", caller) != "" {
+	if forbiddenReason("", runService+"PlanRun", caller) != "" {
 		return nil, nil
 	}
 	res, err := w.services.runs.PlanRun(ctx, connect.NewRequest(&v1.PlanRunRequest{

@@ -17,8 +17,8 @@ type errorPage struct {
 	Message string
 }
 
-// refuse answers an unauthenticated request. Page requests are redirected to the login.
-func (w *Web) refuse(rw http.ResponseWriter, r *http.Request, err error) {
+// handleUnauthenticated answers an unauthenticated request. Page requests are redirected to the login.
+func (w *Web) handleUnauthenticated(rw http.ResponseWriter, r *http.Request, err error) {
 	if connect.CodeOf(err) == connect.CodeUnauthenticated && r.Method == http.MethodGet && r.URL.Path != "/ui/live" {
 		http.Redirect(rw, r, "/ui/login?"+url.Values{"next": {r.URL.RequestURI()}}.Encode(), http.StatusSeeOther)
 		return

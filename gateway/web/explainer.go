@@ -149,8 +149,8 @@ type verdict struct {
 	Reasons  []string
 }
 
-// why returns the explanation of the current state of a task.
-func (s *taskSource) why(ctx context.Context, t *v1.Task) whyView {
+// explain returns the explanation of the current state of a task.
+func (s *taskSource) explain(ctx context.Context, t *v1.Task) whyView {
 	view := whyView{Waits: v1.IsTaskWaiting(t.GetState()) || t.GetState() == v1.TaskPaused && t.GetNode() == "", Node: t.GetNode(), Reason: t.GetError()}
 	hasEnded, about := v1.HasTaskEnded(t), fmt.Sprint(t.GetState(), t.GetAttempt(), t.GetNode(), t.GetHeld())
 	if t.GetNode() != "" && !view.Waits {

@@ -94,8 +94,8 @@ func formKey(r *http.Request, about string, input *structpb.Struct) string {
 	return "web-" + hex.EncodeToString(sum[:16])
 }
 
-// typed returns the text of a form field with Unix line ends.
-func typed(r *http.Request, name string) string {
+// formText returns the text of a form field with Unix line ends.
+func formText(r *http.Request, name string) string {
 	return strings.ReplaceAll(r.PostForm.Get(name), "\r\n", "\n")
 }
 

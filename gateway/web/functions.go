@@ -28,10 +28,10 @@ var functions = template.FuncMap{
 	"scheduleURL": scheduleURL,
 	"plural":      plural,
 	"stateTone":   stateTone,
-	"sign":        sign,
+	"sign":        stateSign,
 	"oneLine":     words.OneLine,
-	"span":        span,
-	"printed":     printed,
+	"span":        durationBetween,
+	"printed":     outputHTML,
 	"logMark":     func() template.HTML { return logMark },
 	"hatches":     func() template.HTML { return template.HTML(svg.Hatches()) },
 	"legend":      func() template.HTML { return template.HTML(svg.Legend()) },
@@ -103,8 +103,8 @@ func stateTone(state string) string {
 	return "bad"
 }
 
-// sign returns one character for the state of a run, task or node, for readers who cannot see its colour.
-func sign(state string) string {
+// stateSign returns one character for the state of a run, task or node, for readers who cannot see its colour.
+func stateSign(state string) string {
 	switch state {
 	case v1.RunPendingApproval, v1.NodeDraining:
 		return words.Sign(v1.TaskPaused)
@@ -116,8 +116,8 @@ func sign(state string) string {
 	return words.Sign(state)
 }
 
-// span formats the duration between two times, or returns "" if one is missing.
-func span(from, to *timestamppb.Timestamp) string {
+// durationBetween formats the duration between two times, or returns "" if one is missing.
+func durationBetween(from, to *timestamppb.Timestamp) string {
 	if from == nil || to == nil {
 		return ""
 	}

@@ -18,7 +18,7 @@ type link struct {
 
 // newLink returns a link to a page for callers who may make a call.
 func newLink(text, url string, call protoreflect.FullName, caller *auth.Principal) link {
-	return link{text, url, forbids(text, call, caller)}
+	return link{text, url, forbiddenReason(text, call, caller)}
 }
 
 // button is a submit button of a form that is not a simple action.
@@ -30,11 +30,12 @@ type button struct {
 
 // newButton returns a button for callers who may make a call.
 func newButton(text, value string, call protoreflect.FullName, caller *auth.Principal) button {
-	return button{Text: text, Value: value, Forbidden: forbids(text, call, caller)}
+	return button{Text: text, Value: value, Forbidden: forbiddenReason(text, call, caller)}
 }
 
-// forbids returns why the role of a caller does not allow a call, or "" if it does. The text names the call by label.
-func forbids(label string, call protoreflect.FullName, caller *auth.Principal) string {
+// forbiddenReason returns why the role of a caller does not allow a call, or "" if it does. The text names the call by
+// label.
+func forbiddenReason(label string, call protoreflect.FullName, caller *auth.Principal) string {
 	least := v1.RulesOf(callNamed(call)).GetRole()
 	if caller.Role.Includes(least) {
 		return ""

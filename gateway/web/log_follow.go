@@ -146,7 +146,7 @@ func (f *logFollower) send(ctx context.Context, send func(update []byte) error) 
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		}
-		if update := f.take(); update != nil {
+		if update := f.takeUpdate(); update != nil {
 			text, err := update.encode()
 			if err != nil {
 				return err
@@ -161,15 +161,15 @@ func (f *logFollower) send(ctx context.Context, send func(update []byte) error) 
 	}
 }
 
-// take returns the pending update, or nil if there is none.
-func (f *logFollower) take() *logUpdate {
+// takeUpdate returns the pending update, or nil if there is none.
+func (f *logFollower) takeUpdate() *logUpdate {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if !f.isNew {
 		return nil
 	}
 	u := &logUpdate{Version: f.version, Reset: f.isReset, Ended: f.ended}
-	u.Lines, u.Dropped = f.pending.take()
+	u.Lines, u.Dropped = f.pending.drain()
 	f.isReset, f.isNew = false, false
 	return u
 }
@@ -195,7 +195,7 @@ func (f *logFollower) read(stream io.Reader) error {
 			if line != "\n" { // a comment
 				continue
 			}
-			if err := f.accept(event, id, data); err != nil {
+			if err := f.applyEvent(event, id, data); err != nil {
 				return err
 			}
 			if event == "end" {
@@ -206,8 +206,8 @@ func (f *logFollower) read(stream io.Reader) error {
 	}
 }
 
-// accept applies an event to the pending update.
-func (f *logFollower) accept(event, id, data string) error {
+// applyEvent applies an event to the pending update.
+func (f *logFollower) applyEvent(event, id, data string) error {
 	var rows []logRow
 	switch event {
 	case "log":

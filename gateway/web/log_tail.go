@@ -36,7 +36,7 @@ func (w *Web) lastLines(ctx context.Context, req request) string {
 	if err != nil {
 		return rows.note(messageOf(err)).html
 	}
-	res, err := messageOfCall(w.services.runs.ListRunLogs(req.as(ctx), connect.NewRequest(&v1.ListRunLogsRequest{
+	res, err := messageOfCall(w.services.runs.ListRunLogs(req.callerContext(ctx), connect.NewRequest(&v1.ListRunLogsRequest{
 		Id: which.GetId(), Task: task, Attempt: which.Attempt, Generation: which.Generation, Stream: which.GetStream(), Tail: logTail,
 	})))
 	if err != nil {
@@ -52,7 +52,7 @@ func (w *Web) lastLines(ctx context.Context, req request) string {
 	for _, m := range res.GetMissing() {
 		shown.add(rows.note(missingText(m.GetTask(), m.GetAttempt(), m.GetNode())))
 	}
-	lines, _ := shown.take()
+	lines, _ := shown.drain()
 	return strings.Join(lines, "\n")
 }
 
@@ -90,8 +90,8 @@ func (b *rowBuffer) add(rows ...logRow) {
 	}
 }
 
-// take empties the buffer. It returns the HTML of the rows and the number of rows dropped before them.
-func (b *rowBuffer) take() (lines []string, dropped int) {
+// drain empties the buffer. It returns the HTML of the rows and the number of rows dropped before them.
+func (b *rowBuffer) drain() (lines []string, dropped int) {
 	lines = make([]string, 0, len(b.rows))
 	for _, row := range b.rows {
 		lines = append(lines, row.html)

@@ -89,7 +89,7 @@ func followed(t *testing.T, version string, door http.HandlerFunc) ([]logUpdate,
 	config.Streams = door
 	req := request{path: "/ui/runs/ci-1/tasks/build/log", values: map[string]string{"run": "ci-1", "task": "build"}, query: map[string][]string{"attempt": {"1"}}, caller: &auth.Principal{}}
 	var updates []logUpdate
-	err := followLog(req.as(t.Context()), New(config), req, version, func(text []byte) error {
+	err := followLog(req.callerContext(t.Context()), New(config), req, version, func(text []byte) error {
 		var u logUpdate
 		if err := json.Unmarshal(text, &u); err != nil {
 			return err
@@ -158,7 +158,7 @@ func TestFollowedLogKeepsOnlyTheNewestRows(t *testing.T) {
 	}
 	buffer.add(rows.add(logLine{Task: "build", Text: "10%\r", Time: testNow, Partial: true})...)
 	buffer.add(rows.add(logLine{Task: "build", Text: "100%", Time: testNow})...)
-	lines, dropped := buffer.take()
+	lines, dropped := buffer.drain()
 	if len(lines) != 3 || dropped != 8 {
 		t.Fatalf("%d lines, %d dropped: %q", len(lines), dropped, lines)
 	}
@@ -171,7 +171,7 @@ func TestFollowedLogKeepsOnlyTheNewestRows(t *testing.T) {
 }
 
 func TestFollowedLogWithoutLinesHasAnEmptyList(t *testing.T) {
-	text, err := (&logFollower{pending: newRowBuffer(1), isNew: true, isReset: true}).take().encode()
+	text, err := (&logFollower{pending: newRowBuffer(1), isNew: true, isReset: true}).takeUpdate().encode()
 	if err != nil || string(text) != `{"version":"","reset":true,"lines":[]}` {
 		t.Errorf("%s, %v", text, err)
 	}

@@ -35,8 +35,8 @@ func (r request) key() string {
 	return r.url() + "\x00" + rights
 }
 
-// as returns a context in which calls are made in the name of the caller.
-func (r request) as(ctx context.Context) context.Context { return auth.With(ctx, r.caller) }
+// callerContext returns a context in which calls are made in the name of the caller.
+func (r request) callerContext(ctx context.Context) context.Context { return auth.With(ctx, r.caller) }
 
 // requestOf parses the request for a view. Unknown parameters are errors.
 func (v view) requestOf(r *http.Request) (request, error) {

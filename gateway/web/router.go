@@ -33,8 +33,8 @@ func newRouter() router {
 	return r
 }
 
-// find returns the view at an address and its request, in the name of the caller of from.
-func (r router) find(from *http.Request, at *url.URL) (view, request, error) {
+// findView returns the view at an address and its request, in the name of the caller of from.
+func (r router) findView(from *http.Request, at *url.URL) (view, request, error) {
 	f := &found{err: rpcerror.NotFound("there is no page %s", at.Path)}
 	look := from.Clone(context.WithValue(from.Context(), foundKey{}, f))
 	look.Method, look.URL, look.RequestURI = http.MethodGet, at, at.RequestURI()

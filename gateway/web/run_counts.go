@@ -60,7 +60,7 @@ type countPart struct {
 
 // newRunCounts starts reading the counts of runs in the name of the caller. The caller must call close.
 func newRunCounts(runs switchyardv1connect.RunServiceClient, req request) *runCounts {
-	ctx, cancel := context.WithCancel(req.as(context.Background()))
+	ctx, cancel := context.WithCancel(req.callerContext(context.Background()))
 	c := &runCounts{runs: runs, cancel: cancel, wake: make(chan struct{}, 1), first: make(chan struct{}), known: map[string]knownCounts{}}
 	c.wg.Go(func() { c.read(ctx) })
 	return c
@@ -71,8 +71,8 @@ func (c *runCounts) close() {
 	c.wg.Wait()
 }
 
-// want sets the listed runs. The first call waits up to firstCounts for their counts.
-func (c *runCounts) want(runs []*v1.Run) {
+// setRuns sets the listed runs. The first call waits up to firstCounts for their counts.
+func (c *runCounts) setRuns(runs []*v1.Run) {
 	c.mu.Lock()
 	isFirst := c.wanted == nil
 	c.wanted = append([]*v1.Run{}, runs...)
@@ -119,7 +119,7 @@ func (c *runCounts) read(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		}
-		for run := c.oldest(); run != nil; run = c.oldest() {
+		for run := c.nextStale(); run != nil; run = c.nextStale() {
 			began := time.Now()
 			if !c.readRun(ctx, run) {
 				return
@@ -135,8 +135,8 @@ func (c *runCounts) read(ctx context.Context) {
 	}
 }
 
-// oldest returns the wanted run whose counts are the most outdated, or nil if all counts are recent enough.
-func (c *runCounts) oldest() *v1.Run {
+// nextStale returns the wanted run whose counts are the most outdated, or nil if all counts are recent enough.
+func (c *runCounts) nextStale() *v1.Run {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	var found *v1.Run

@@ -27,8 +27,8 @@ func headerKey(run *v1.Run) string {
 	return fmt.Sprint(run.GetId(), " ", run.GetGeneration(), " ", run.GetState())
 }
 
-// of returns the headers of listed runs by ID. It leaves out runs that cannot be read and those beyond maxHeaders.
-func (h *runHeaders) of(ctx context.Context, s services, runs []*v1.Run) map[string]*v1.Run {
+// readHeaders returns the headers of listed runs by ID. It leaves out runs that cannot be read and those beyond maxHeaders.
+func (h *runHeaders) readHeaders(ctx context.Context, s services, runs []*v1.Run) map[string]*v1.Run {
 	found, known := map[string]*v1.Run{}, map[string]*v1.Run{}
 	var mu sync.Mutex
 	var group errgroup.Group
@@ -66,7 +66,7 @@ func (h *runHeaders) of(ctx context.Context, s services, runs []*v1.Run) map[str
 // pendingApproval returns the listed runs that await approval before they start. Other runs in the state pending_approval
 // wait for approval tasks.
 func (h *runHeaders) pendingApproval(ctx context.Context, s services, list *v1.ListRunsResponse) *v1.ListRunsResponse {
-	headers := h.of(ctx, s, list.GetItems())
+	headers := h.readHeaders(ctx, s, list.GetItems())
 	waiting := &v1.ListRunsResponse{NextPageToken: list.GetNextPageToken()}
 	for _, run := range list.GetItems() {
 		if headers[run.GetId()].GetApproval().GetState() == v1.ApprovalPending {
@@ -79,7 +79,7 @@ func (h *runHeaders) pendingApproval(ctx context.Context, s services, list *v1.L
 // withErrors sets the errors of the first runs of a list, at most `most` of them, and returns the list.
 func (h *runHeaders) withErrors(ctx context.Context, s services, list *v1.ListRunsResponse, most int) *v1.ListRunsResponse {
 	runs := list.GetItems()[:min(most, len(list.GetItems()))]
-	headers := h.of(ctx, s, runs)
+	headers := h.readHeaders(ctx, s, runs)
 	for _, run := range runs {
 		if run.GetError() == "" {
 			run.Error = headers[run.GetId()].GetError()

@@ -85,12 +85,12 @@ func (w *Web) followView(ctx context.Context, r *http.Request, address, version 
 	if err != nil {
 		return err
 	}
-	v, req, err := w.router.find(r, at)
+	v, req, err := w.router.findView(r, at)
 	if err != nil {
 		return err
 	}
 	if v.follow != nil {
-		return v.follow(inprocess.WithRemoteAddress(req.as(ctx), r.RemoteAddr), w, req, version, func(update []byte) error { return out.sendUpdate("log", name, update) })
+		return v.follow(inprocess.WithRemoteAddress(req.callerContext(ctx), r.RemoteAddr), w, req, version, func(update []byte) error { return out.sendUpdate("log", name, update) })
 	}
 	return w.Feeds.Follow(ctx, req.key(), w.opener(v, req), version, func(update []byte) error { return out.sendUpdate("view", name, update) })
 }

@@ -70,14 +70,14 @@ func newResultView(req request, r *v1.TaskResult) resultView {
 			continue
 		}
 		text, isCut := cutText(indentedJSON(object.fields), maxObject)
-		view.Objects = append(view.Objects, objectView{object.heading, printed(text), isCut, downloadURL(req, object.name)})
+		view.Objects = append(view.Objects, objectView{object.heading, outputHTML(text), isCut, downloadURL(req, object.name)})
 	}
 	for _, s := range []struct {
 		heading, text string
 		isCut         bool
 	}{{"End of standard output", r.GetStdout(), r.GetStdoutTruncated()}, {"End of standard error", r.GetStderr(), r.GetStderrTruncated()}} {
 		if s.text != "" {
-			view.Streams = append(view.Streams, streamView{s.heading, printed(s.text), s.isCut})
+			view.Streams = append(view.Streams, streamView{s.heading, outputHTML(s.text), s.isCut})
 		}
 	}
 	return view
@@ -87,7 +87,7 @@ func newResultView(req request, r *v1.TaskResult) resultView {
 func indentedJSON(fields *structpb.Struct) string {
 	var text strings.Builder
 	e := json.NewEncoder(&text)
-	e.SetEscapeHTML(false) // printed escapes HTML
+	e.SetEscapeHTML(false) // outputHTML escapes HTML
 	e.SetIndent("", "  ")
 	if err := e.Encode(fields.AsMap()); err != nil {
 		return err.Error() // for example a NaN
@@ -106,8 +106,8 @@ func cutText(text string, most int) (string, bool) {
 	return text[:most], true
 }
 
-// printed converts terminal output to HTML.
-func printed(text string) template.HTML {
+// outputHTML converts terminal output to HTML.
+func outputHTML(text string) template.HTML {
 	var stream ansi.Stream
 	var html strings.Builder
 	for i, line := range strings.Split(strings.TrimSuffix(text, "\n"), "\n") {

@@ -58,7 +58,7 @@ type renderedSource struct {
 
 // Next renders the next data of the source.
 func (s *renderedSource) Next(ctx context.Context) (*live.Content, error) {
-	data, err := s.source.next(s.req.as(ctx))
+	data, err := s.source.next(s.req.callerContext(ctx))
 	if data.template == "" {
 		return nil, err
 	}
@@ -88,8 +88,8 @@ type polledSource struct {
 	loaded bool
 }
 
-// polled returns a source that calls load repeatedly.
-func polled(load func(ctx context.Context) (viewData, error)) viewSource {
+// newPolledSource returns a source that calls load repeatedly.
+func newPolledSource(load func(ctx context.Context) (viewData, error)) viewSource {
 	return &polledSource{load: load}
 }
 

@@ -45,7 +45,7 @@ func (r approvalRow) LiveID() string {
 
 func openApprovals(w *Web, req request) viewSource {
 	pending, owners := &runHeaders{}, &runHeaders{}
-	return polled(func(ctx context.Context) (viewData, error) {
+	return newPolledSource(func(ctx context.Context) (viewData, error) {
 		tasks, runs, err := waitingApprovals(ctx, w.services)
 		if err != nil {
 			return viewData{}, err
@@ -60,7 +60,7 @@ func openApprovals(w *Web, req request) viewSource {
 				},
 			})
 		}
-		by := owners.of(ctx, w.services, runsOf(tasks.GetItems()))
+		by := owners.readHeaders(ctx, w.services, runsOf(tasks.GetItems()))
 		for _, t := range tasks.GetItems() {
 			about := "task " + t.GetTask() + " of run " + t.GetRun()
 			row := approvalRow{Run: t.GetRun(), Workflow: t.GetWorkflow(), Task: t.GetTask(), Message: t.GetError(), By: by[t.GetRun()].GetSubmittedBy(), Since: sinceWhen(t)}

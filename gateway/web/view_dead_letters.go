@@ -45,7 +45,7 @@ func (r deadLetterRow) Last() *v1.Attempt {
 }
 
 func openDeadLetters(w *Web, req request) viewSource {
-	return polled(func(ctx context.Context) (viewData, error) {
+	return newPolledSource(func(ctx context.Context) (viewData, error) {
 		q := req.query
 		res, err := w.services.runs.ListDeadLetters(ctx, connect.NewRequest(&v1.ListDeadLettersRequest{
 			Run: q.Get("run"), Type: q.Get("type"), Node: q.Get("node"), PageToken: q.Get("page"), PageSize: deadLettersPageSize,

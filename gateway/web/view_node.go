@@ -59,7 +59,7 @@ type fact struct{ Name, Text string }
 
 func openNode(w *Web, req request) viewSource {
 	name := req.values["node"]
-	return polled(func(ctx context.Context) (viewData, error) {
+	return newPolledSource(func(ctx context.Context) (viewData, error) {
 		var node *v1.Node
 		var claims *v1.GetNodeWorkersResponse
 		group, ctx := errgroup.WithContext(ctx)

@@ -36,7 +36,7 @@ type nodeRow struct {
 func (r nodeRow) LiveID() string { return "node-" + r.GetName() }
 
 func openNodes(w *Web, req request) viewSource {
-	return polled(func(ctx context.Context) (viewData, error) {
+	return newPolledSource(func(ctx context.Context) (viewData, error) {
 		res, err := w.services.nodes.ListNodes(ctx, connect.NewRequest(&v1.ListNodesRequest{PageSize: maxListedNodes}))
 		if err != nil {
 			return viewData{}, err

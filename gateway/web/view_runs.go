@@ -70,14 +70,14 @@ func openRuns(w *Web, req request) viewSource {
 		view := runsView{
 			Tabs: stateTabs(req, res.Msg.GetTotals()), Fields: runFilterFields(req.query), State: req.query.Get("state"), IsFiltered: isFiltered(req.query),
 		}
-		counts.want(res.Msg.GetItems())
+		counts.setRuns(res.Msg.GetItems())
 		for _, run := range res.Msg.GetItems() {
 			view.Runs = append(view.Runs, counts.row(run))
 		}
 		view.First, view.Next = pageLinks(req, res.Msg.GetNextPageToken())
 		return viewData{"Runs", "runs", view}, nil
 	}
-	return closingSource{polled(load), counts.close}
+	return closingSource{newPolledSource(load), counts.close}
 }
 
 // closingSource calls done when it is closed.

@@ -37,7 +37,7 @@ func (r scheduleRow) Next() *timestamppb.Timestamp {
 }
 
 func openSchedules(w *Web, req request) viewSource {
-	return polled(func(ctx context.Context) (viewData, error) {
+	return newPolledSource(func(ctx context.Context) (viewData, error) {
 		res, err := w.services.schedules.ListSchedules(ctx, connect.NewRequest(&v1.ListSchedulesRequest{PageSize: workflowsPage, PageToken: req.query.Get("page")}))
 		if err != nil {
 			return viewData{}, err
@@ -63,8 +63,8 @@ type scheduleSteer struct{ Actions []Action }
 // Times returns the times of the schedule, each as text and expression.
 func (s scheduleView) Times() []scheduleTime { return timesOf(s.GetCron()) }
 
-// But returns the excluded times.
-func (s scheduleView) But() []scheduleTime { return timesOf(s.GetExcept()) }
+// Exceptions returns the excluded times.
+func (s scheduleView) Exceptions() []scheduleTime { return timesOf(s.GetExcept()) }
 
 // scheduleTime is a cron expression with its description, which is empty if there is none.
 type scheduleTime struct{ Words, Expression string }
@@ -175,7 +175,7 @@ func (w *Web) loadSchedule(ctx context.Context, req request) (scheduleView, erro
 }
 
 func openSchedule(w *Web, req request) viewSource {
-	return polled(func(ctx context.Context) (viewData, error) {
+	return newPolledSource(func(ctx context.Context) (viewData, error) {
 		view, err := w.loadSchedule(ctx, req)
 		if err != nil {
 			return viewData{}, err

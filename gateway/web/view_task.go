@@ -46,7 +46,7 @@ func openTask(w *Web, req request) viewSource {
 	s.reasons.ask = func(ctx context.Context) (*v1.ExplainTaskResponse, error) {
 		return messageOfCall(w.services.runs.ExplainTask(ctx, connect.NewRequest(&v1.ExplainTaskRequest{Id: req.values["run"], Task: s.name})))
 	}
-	s.viewSource = polled(s.load)
+	s.viewSource = newPolledSource(s.load)
 	return s
 }
 
@@ -115,7 +115,7 @@ func (s *taskSource) load(ctx context.Context) (viewData, error) {
 	if view.Parents, err = s.parents(ctx, t); err != nil {
 		return viewData{}, err
 	}
-	view.Why = s.why(ctx, t)
+	view.Why = s.explain(ctx, t)
 	if t.Count != nil {
 		if view.Split, err = s.instances.load(ctx, s, t); err != nil {
 			return viewData{}, err

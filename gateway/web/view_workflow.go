@@ -73,7 +73,7 @@ type workflowLoader struct {
 
 func openWorkflow(w *Web, req request) viewSource {
 	loader := &workflowLoader{w: w, req: req}
-	return polled(func(ctx context.Context) (viewData, error) {
+	return newPolledSource(func(ctx context.Context) (viewData, error) {
 		view, err := loader.load(ctx)
 		if err != nil {
 			return viewData{}, err
@@ -177,17 +177,17 @@ func (w *Web) postWorkflow(rw http.ResponseWriter, r *http.Request, req request,
 	view.Form.fill(r.PostForm)
 	err = failed
 	if err == nil {
-		err = w.takeWorkflowForm(rw, r, &view)
+		err = w.handleWorkflowForm(rw, r, &view)
 		if err == nil && view.Plan == nil {
 			return // the response redirects to the new run
 		}
 	}
-	view.Form.refuse(err)
+	view.Form.showError(err)
 	w.writeView(rw, r, statusOf(err), viewData{"Workflow " + view.Name, "workflow", view}, req, true)
 }
 
-// takeWorkflowForm handles the submitted form: it redirects to a new run, or sets the plan of the view.
-func (w *Web) takeWorkflowForm(rw http.ResponseWriter, r *http.Request, view *workflowView) error {
+// handleWorkflowForm handles the submitted form: it redirects to a new run, or sets the plan of the view.
+func (w *Web) handleWorkflowForm(rw http.ResponseWriter, r *http.Request, view *workflowView) error {
 	input, err := view.Form.input(view.Facts.Definition)
 	if err != nil {
 		return err

@@ -44,7 +44,7 @@ func (r workflowRow) Updated() *timestamppb.Timestamp { return storedAt(r.GetUpd
 func (r workflowRow) Times() string { return scheduleWords(r.GetCron(), r.GetTimezone()) }
 
 func openWorkflows(w *Web, req request) viewSource {
-	return polled(func(ctx context.Context) (viewData, error) {
+	return newPolledSource(func(ctx context.Context) (viewData, error) {
 		res, err := w.services.workflows.ListWorkflows(ctx, connect.NewRequest(&v1.ListWorkflowsRequest{
 			PageSize: workflowsPage, PageToken: req.query.Get("page"), Search: req.query.Get("search"),
 		}))

@@ -71,7 +71,7 @@ func New(c Config) *Web {
 	open.Handle("GET "+assetsPath, serveAssets())
 	open.HandleFunc("GET /ui", func(rw http.ResponseWriter, r *http.Request) { http.Redirect(rw, r, "/", http.StatusSeeOther) })
 	lock := c.Lock
-	lock.Refuse = w.refuse
+	lock.Refuse = w.handleUnauthenticated
 	locked := withToken(lock.Middleware(mux), c.Lock.ActorHeader)
 	w.handler = protect(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
 		if _, pattern := open.Handler(r); pattern != "" {

@@ -109,12 +109,12 @@ func newInputField(name string, in *v1.InputDefinition) inputField {
 	if f.Kind != "area" && f.Kind != "checkbox" && len(f.Value) <= maxShownDefault {
 		f.Default = f.Value
 	}
-	f.choose()
+	f.selectOption()
 	return f
 }
 
-// choose selects the option that equals the value.
-func (f *inputField) choose() {
+// selectOption selects the option that equals the value.
+func (f *inputField) selectOption() {
 	for i := range f.Options {
 		f.Options[i].IsSelected = f.Options[i].Value == f.Value
 	}
@@ -146,7 +146,7 @@ func (f *inputForm) fill(values url.Values) {
 	for i := range f.Fields {
 		field := &f.Fields[i]
 		field.Value, field.IsChecked = text(field.Field()), values.Get(field.Field()) != ""
-		field.choose()
+		field.selectOption()
 		if _, err := strconv.ParseFloat(field.Value, 64); field.Kind == "number" && field.Value != "" && err != nil {
 			field.Kind = "text" // browsers drop an invalid number
 		}
@@ -170,8 +170,8 @@ func (f *inputForm) input(def *v1.Definition) (*structpb.Struct, error) {
 	return definition.ParseInput(def, pairs, nil)
 }
 
-// refuse shows an error at the fields that it names, or above the form.
-func (f *inputForm) refuse(err error) {
+// showError shows an error at the fields that it names, or above the form.
+func (f *inputForm) showError(err error) {
 	if err == nil {
 		return
 	}
