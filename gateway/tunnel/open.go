@@ -43,7 +43,7 @@ func (h *Hub) Open(ctx context.Context, asked *v1.SessionHeader) (wire.Conn, *v1
 	from, _ := ctx.Value(addressKey{}).(string)
 	entry := audit.Session{Kind: asked.GetKind(), Run: asked.GetRunId(), Task: asked.GetTask(), Path: asked.GetPath(), Port: asked.GetPort(), From: from}
 	if !wire.IsKind(entry.Kind) {
-		entry.Kind = "unknown"
+		entry.Kind = "of an unknown kind"
 	}
 	leave, err := h.callers.enter(auth.From(ctx).Name, h.config.MaxOfCaller)
 	if err != nil {
