@@ -123,7 +123,7 @@ func TestStreamOfAllRunsResumesWithoutLoss(t *testing.T) {
 		wantStatus(t, "after "+bad, res, http.StatusBadRequest, "invalid_argument", "is not an event id of a stream of all runs")
 	}
 	_, res := f.openStream(t, "/v1/events?since=2020-01-01T00:00:00Z")
-	wantStatus(t, "an old since", res, http.StatusBadRequest, "invalid_argument", "at most 1h0m0s back")
+	wantStatus(t, "an old since", res, http.StatusBadRequest, "invalid_argument", "at most 1h0m0s ago")
 }
 
 func allIn(seen map[string]bool, wanted []string) bool {

@@ -275,14 +275,14 @@ func TestEventStreamAppliesItsParameters(t *testing.T) {
 		code, message string
 	}{
 		path + "?event=nonsense":             {400, "invalid_argument", "event"},
-		path + "?evnt=failed":                {400, "invalid_argument", `no parameter "evnt"`},
+		path + "?evnt=failed":                {400, "invalid_argument", `unknown parameter "evnt"`},
 		path + "?task=build&task=test":       {400, "invalid_argument", "given 2 times"},
-		path + "?since=yesterday":            {400, "invalid_argument", "a time is"},
+		path + "?since=yesterday":            {400, "invalid_argument", "write times as"},
 		path + "?follow=perhaps":             {400, "invalid_argument", "true or false"},
 		path + "?task=tset":                  {404, "not_found", "test"},
 		"/v1/runs/nothing/events":            {404, "not_found", "no run"},
 		"/v1/runs/a%2Fb/events":              {400, "invalid_argument", "escaped slash"},
-		"/v1/runs/" + id + "/event":          {404, "not_found", "no path"},
+		"/v1/runs/" + id + "/event":          {404, "not_found", "unknown path"},
 		"/v1/runs/" + id + "/logs?tail=many": {400, "invalid_argument", "tail"},
 	} {
 		_, res := f.openStream(t, path)
@@ -321,7 +321,7 @@ func TestEventStreamsAreBounded(t *testing.T) {
 	f.openStream(t, path)
 	second, _ := f.openStream(t, path)
 	_, res := f.openStream(t, path)
-	wantStatus(t, "the third", res, http.StatusTooManyRequests, "resource_exhausted", "2 streams open")
+	wantStatus(t, "the third", res, http.StatusTooManyRequests, "resource_exhausted", "2 open streams")
 	_ = second.body.Close()
 	eventually(t, "the second has gone", func() bool { return f.bounds.OpenStreams() == 1 })
 	f.openStream(t, path)

@@ -114,7 +114,7 @@ func TestSecretIsReleasedToItsAttemptAlone(t *testing.T) {
 		"another dispatch":               {tokenA, func(r *v1.ReleaseSecretRequest) { r.Claim = 2 }, connect.CodeAborted, "dispatch 2"},
 		"another instance":               {tokenA, func(r *v1.ReleaseSecretRequest) { r.Task, r.Claim = "each[1]", 5 }, connect.CodeAborted, "each[1]"},
 		"another chain":                  {tokenA, func(r *v1.ReleaseSecretRequest) { r.Chain = "c" }, connect.CodeAborted, "was reset"},
-		"another run":                    {tokenA, func(r *v1.ReleaseSecretRequest) { r.Run = "none-00000000" }, connect.CodeAborted, "does not run"},
+		"another run":                    {tokenA, func(r *v1.ReleaseSecretRequest) { r.Run = "none-00000000" }, connect.CodeAborted, "is not running"},
 		"a task that does not name it":   {tokenA, func(r *v1.ReleaseSecretRequest) { r.Task, r.Claim = "other", 4 }, connect.CodePermissionDenied, "does not name store:deploy"},
 		"a secret that it does not name": {tokenA, func(r *v1.ReleaseSecretRequest) { r.Secret = "deploy2" }, connect.CodePermissionDenied, "does not name store:deploy2"},
 	} {
