@@ -88,7 +88,7 @@ func TestARelayRunsOnTheNodeOfItsSession(t *testing.T) {
 	in.Options.PlacementTimeout = durationpb.New(200 * time.Millisecond)
 	run := c.submit(in).wait()
 	want(t, run, "failed", map[string]string{"ask": "failed no_session"})
-	if text := run.Tasks["ask"].GetError(); text != "no node has session reviewer; there is writer (on "+c.name("other")+")" {
+	if text := run.Tasks["ask"].GetError(); text != "no node has session reviewer; available: writer (on "+c.name("other")+")" {
 		t.Errorf("error %q", text)
 	}
 
