@@ -15,7 +15,7 @@ const (
 	RoleAuto Role = "auto"
 	// RoleLeader is like RoleAuto, but does not start if another process owns the queue.
 	RoleLeader Role = "leader"
-	// RoleWorker helps to keep the registry of nodes and never owns the placement queue.
+	// RoleWorker helps to keep the registry of nodes and never becomes the leader.
 	RoleWorker Role = "worker"
 	// RoleObserver carries no work. It only reads.
 	RoleObserver Role = "observer"

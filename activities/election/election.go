@@ -80,10 +80,10 @@ func (o *Candidate) Lead(ctx context.Context) error {
 		o.Logger.Error("this process cannot own the placement queue", "error", err)
 		return err
 	}
-	o.Logger.Info("this process leads", "epoch", beat.GetEpoch())
+	o.Logger.Info("this process is the leader", "epoch", beat.GetEpoch())
 	defer func() {
 		term.Stop()
-		o.Logger.Info("this process no longer leads", "epoch", beat.GetEpoch())
+		o.Logger.Info("this process is no longer the leader", "epoch", beat.GetEpoch())
 	}()
 	ticker := time.NewTicker(beatInterval)
 	defer ticker.Stop()

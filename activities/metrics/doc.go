@@ -17,7 +17,7 @@
 //	switchyard_placement_tasks{state}                   tasks that wait, or hold a place
 //	switchyard_placement_decisions_total{type}          tasks that were given to a node
 //	switchyard_placement_reassignments_total{reason}    dispatches that ended without an attempt, or were lost with a node
-//	switchyard_placement_leader                          1 while this process owns the queue
+//	switchyard_placement_leader                          1 while this process is the leader
 //	switchyard_nodes{state}                             nodes of the fleet
 //	switchyard_node_heartbeat_age_seconds{node}         age of the newest heartbeat
 //	switchyard_node_slots{node,kind}                    total and used

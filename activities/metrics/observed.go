@@ -37,7 +37,7 @@ type Amount struct{ Total, Used float64 }
 
 // Descriptions of the metrics that are computed at each scrape.
 var (
-	leaderDesc = prometheus.NewDesc("switchyard_placement_leader", "1 while this process leads.", nil, nil)
+	leaderDesc = prometheus.NewDesc("switchyard_placement_leader", "1 while this process is the leader.", nil, nil)
 	tasksDesc  = prometheus.NewDesc("switchyard_placement_tasks", "Tasks that wait for a node, or hold a place on one.", []string{"state"}, nil)
 	stuckDesc  = prometheus.NewDesc("switchyard_runs_stuck", "Open runs, and parts of fan-outs, whose workflow task fails again and again.", nil, nil)
 	nodesDesc  = prometheus.NewDesc("switchyard_nodes", "Nodes of the fleet by state.", []string{"state"}, nil)

@@ -42,7 +42,7 @@ func (r *Reader) ownProblem(ctx context.Context, desc *Description) string {
 	if task.GetAttempt() < problemAttempts {
 		waits := time.Since(task.GetScheduledTime().AsTime())
 		if task.GetState() == enumspb.PENDING_WORKFLOW_TASK_STATE_SCHEDULED && waits > problemWait {
-			return fmt.Sprintf("no control process has advanced the run for %s; start a gateway, or check the log of the one that owns the placement queue", waits.Round(time.Second))
+			return fmt.Sprintf("no control process has advanced the run for %s; start a gateway, or check the log of the leader", waits.Round(time.Second))
 		}
 		return reportedProblem(info)
 	}

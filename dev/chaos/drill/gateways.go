@@ -8,7 +8,7 @@ import (
 // takeover is how long another control process may take until it places tasks again.
 const takeover = 10 * time.Second
 
-// killGateways kills two gateways one after the other, so that one of them owns the placement queue. The other gateway
+// killGateways kills two gateways one after the other, so that one of them is the leader. The other gateway
 // must soon place tasks, and running tasks must not be affected.
 func killGateways(y *Cluster) error {
 	if err := y.startServer(); err != nil {

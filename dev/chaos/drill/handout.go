@@ -1,8 +1,8 @@
 package drill
 
-// stopGateways freezes each of two gateways in turn while it dispatches tasks, so that one of them owns the placement
-// queue, and then kills each in the same way. The other one dispatches the rest. Calls of the frozen gateway after it
-// thaws have no effect.
+// stopGateways freezes each of two gateways in turn while it dispatches tasks, so that one of them is the leader, and
+// then kills each in the same way. The other one dispatches the rest. Calls of the frozen gateway after it thaws have no
+// effect.
 func stopGateways(y *Cluster) error {
 	if err := y.startServer(); err != nil {
 		return err
