@@ -196,7 +196,7 @@ type Attempt struct {
 	// Continues reports that an earlier dispatch has already started the attempt. Only Remote executors use this field and the
 	// following ones up to Resources.
 	Continues bool
-	// LogPosition is the last position passed to MarkLog of which the log has a record, or "" if there is none. The executor starts
+	// LogPosition is the last position passed to MarkLog that the log has recorded, or "". The executor starts
 	// reading its log source there, and Stdout skips what the log already has from there on.
 	LogPosition string
 	// MarkLog records the position in the log source of what is written to Stdout next. The goroutine that writes to Stdout calls

@@ -97,7 +97,7 @@ func TestReservedAddressesAreDistinctAndReleased(t *testing.T) {
 	}
 	release()
 	release()
-	// 13 addresses, of which the running container holds one.
+	// 13 addresses. The running container holds one of them.
 	var mu sync.Mutex
 	var all sync.WaitGroup
 	given := map[string]int{}

@@ -116,7 +116,7 @@ func (e *Executor) Close() error {
 	return e.docker.Close()
 }
 
-// find returns the attempt that runs under an id, or nil if there is none.
+// find returns the attempt that runs under an id, or nil.
 func (e *Executor) find(id string) *running {
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -29,7 +29,7 @@ type endings struct {
 	// of holds the watched containers by id.
 	of   map[string]ending
 	news chan struct{} // closed when of changes
-	// cut closes the connection, or is nil if there is none.
+	// cut closes the connection. It is nil without a connection.
 	cut func()
 }
 

@@ -16,7 +16,7 @@ import (
 // workers.
 const groupPrefix = "switchyard-vm-"
 
-// group is the cgroup of a machine's processes, or nil if there is none.
+// group is the cgroup of a machine's processes. It may be nil.
 type group struct {
 	path string
 	dir  *os.File

@@ -316,7 +316,7 @@ func TestWholeLogIsReadOnceMoreWhenTheEndOfItsContainerIsKnown(t *testing.T) {
 }
 
 func TestRotationLosesOnlyWhatIsGone(t *testing.T) {
-	const cut = 2*38 + 31 + 5 // within line 2, of which 5 bytes were copied
+	const cut = 2*38 + 31 + 5 // within line 2, after its first 5 bytes
 	for _, test := range []struct {
 		rotated int
 		want    func(text string) string
