@@ -123,8 +123,11 @@ func TestAgentsAreHeldToRoles(t *testing.T) {
 	_, unknown := callTool(t, sessions["bob"], "get_workflow_status", map[string]any{"run": "no-such-run"})
 	for _, tool := range []string{"get_workflow_status", "get_task_result", "cancel_workflow", "stream_task_output"} {
 		arguments := map[string]any{"run": run}
-		if tool == "get_task_result" {
+		switch tool {
+		case "get_task_result":
 			arguments["task"] = "build"
+		case "stream_task_output":
+			arguments["waitSeconds"] = 50 // a busy machine must answer within this time
 		}
 		if _, failure := callTool(t, sessions["bob"], tool, arguments); !strings.Contains(failure, strings.ReplaceAll(strings.SplitN(unknown, "\n", 2)[0], "no-such-run", run)) {
 			t.Errorf("%s of another user's run: %q, want it as that of none: %q", tool, failure, unknown)
@@ -158,7 +161,7 @@ func TestManyAgentsLeakNothing(t *testing.T) {
 	run := f.submit(t, "watched-by-agents")
 	round := func() {
 		var wg sync.WaitGroup
-		for n := range 200 {
+		for n := range 100 {
 			wg.Go(func() {
 				transport := &http.Transport{DisableKeepAlives: true}
 				session, err := f.connectAgent(t.Context(), mcp.Path, "", transport)
@@ -175,8 +178,11 @@ func TestManyAgentsLeakNothing(t *testing.T) {
 					return
 				}
 				res, err := session.CallTool(ctx, &sdk.CallToolParams{Name: "get_workflow_status", Arguments: map[string]any{"run": run}})
-				if err != nil || res.IsError {
-					t.Errorf("%v %v", res, err)
+				switch {
+				case err != nil:
+					t.Error(err)
+				case res.IsError:
+					t.Error(res.Content[0].(*sdk.TextContent).Text)
 				}
 			})
 		}
@@ -191,7 +197,7 @@ func TestManyAgentsLeakNothing(t *testing.T) {
 	}
 	round()
 	before := heap()
-	for range 3 {
+	for range 6 {
 		round()
 	}
 	// Other tests in this process use memory temporarily; leaked sessions would hold it forever.
