@@ -19,7 +19,7 @@ import (
 
 // environmentRepository is the prefix of the names of environment images in an engine:
 // switchyard-environment/<name>:<version>-<digest prefix of the archive>. The digest distinguishes environments with the same
-// name and version, of which one was deleted before the other was created.
+// name and version, if one was deleted before the other was created.
 const environmentRepository = "switchyard-environment/"
 
 // environmentRepositoryOf returns the repository of the images of an environment.

@@ -23,7 +23,7 @@ type request struct {
 	done    chan struct{}
 }
 
-// New returns a forker, whose thread runs until Close.
+// New returns a forker. Its thread runs until Close.
 func New() *Forker {
 	f := &Forker{requests: make(chan *request), ended: make(chan struct{})}
 	go f.serve()

@@ -38,7 +38,7 @@ type Plan struct {
 	Argv, Environ []string
 	// Dir is the working directory. All directories are absolute.
 	Dir string
-	// Workspace, Temp and Shared are writable, and Temp is also mounted at /tmp. Each is "" if there is none.
+	// Workspace, Temp and Shared are writable, and Temp is also mounted at /tmp. Each may be "".
 	Workspace, Temp, Shared string
 	// NodeNetwork gives the sandbox the node's network.
 	NodeNetwork bool

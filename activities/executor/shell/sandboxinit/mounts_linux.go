@@ -88,7 +88,7 @@ func (p *Plan) mount() error {
 	return nil
 }
 
-// temp returns a mount of the attempt's temporary directory for /tmp, or -1 if there is none.
+// temp returns a mount of the attempt's temporary directory for /tmp, or -1.
 func (p *Plan) temp() (int, error) {
 	if p.Temp == "" {
 		return -1, nil
@@ -156,7 +156,7 @@ func (p *Plan) hide() ([]string, error) {
 	return hidden, nil
 }
 
-// firstImpassable returns the topmost directory above a path that others may not pass through, or "" if there is none.
+// firstImpassable returns the topmost directory above a path that others may not pass through, or "".
 func firstImpassable(path string) (string, error) {
 	parts := strings.Split(filepath.Dir(path), "/")
 	for i := range parts {
