@@ -19,8 +19,6 @@ const (
 	// maxErrorRecovery is how often the parser tries to continue after a syntax error; only the first error is shown.
 	maxErrorRecovery = 4
 
-	// costLimit is the maximum cost of one evaluation. See callCost for the unit.
-	costLimit = 100_000
 	// interruptEvery is the number of loop iterations between two checks of the context. An iteration costs at least 4, so
 	// there are at most costLimit/4 of them.
 	interruptEvery = 16
