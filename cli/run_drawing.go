@@ -9,7 +9,6 @@ import (
 	"switchyard/drawing/report"
 	"switchyard/drawing/svg"
 	"switchyard/drawing/timeline"
-	"switchyard/drawing/words"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/names"
 )
@@ -59,7 +58,7 @@ func readDrawing(ctx context.Context, a *client.Client, id string, now time.Time
 					t.Instances = append(t.Instances, i)
 					continue
 				}
-				strip.Add(timeline.BarOf(names.InstanceName(n.Name, int(i.GetIndex())), words.InstanceTask(t, i), ready, now))
+				strip.Add(timeline.BarOf(names.InstanceName(n.Name, int(i.GetIndex())), v1.InstanceTask(t, i), ready, now))
 			}
 			return nil
 		})

@@ -65,7 +65,7 @@ func readTask(ctx context.Context, a *client.Client, run, name string) (id strin
 		return "", nil, "", &exit.Error{Code: exit.CodeUsage, Err: fmt.Errorf("task %s of run %s has no instance %d; it has %d", of, id, index, task.GetCount())}
 	}
 	one := list.GetItems()[0]
-	return id, words.InstanceTask(task, one), one.GetItem(), nil
+	return id, v1.InstanceTask(task, one), one.GetItem(), nil
 }
 
 // describeTask writes a task, its attempts and its results for people.

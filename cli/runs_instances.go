@@ -69,7 +69,7 @@ func (s *system) instanceRows(instances []*v1.Instance) [][]string {
 		rows[0] = slices.Insert(rows[0], 1, "ITEM")
 	}
 	for _, i := range instances {
-		t := words.InstanceTask(&v1.Task{}, i)
+		t := v1.InstanceTask(&v1.Task{}, i)
 		attempt, elapsed, note := words.Attempt(t), words.Elapsed(t, s.now()), words.Note(t, s.now())
 		row := []string{strconv.Itoa(int(i.GetIndex())), i.GetState(), i.GetNode(), attempt, elapsed, note}
 		if hasItem {

@@ -60,7 +60,7 @@ func readTimeline(ctx context.Context, a *client.Client, id string, cells int, n
 		if task.GetCount() > 0 {
 			err := a.InstancePages(ctx, run.GetId(), name, func(page []*v1.Instance) error {
 				for _, i := range page {
-					add(timeline.BarOf(names.InstanceName(name, int(i.GetIndex())), words.InstanceTask(task, i), ready, now))
+					add(timeline.BarOf(names.InstanceName(name, int(i.GetIndex())), v1.InstanceTask(task, i), ready, now))
 				}
 				return nil
 			})

@@ -32,7 +32,7 @@ func (c *Control) Reopen(ctx context.Context, req *v1.ReopenRequest) (*v1.RunSta
 	for name, task := range run.GetTasks() {
 		for _, one := range task.GetInstances() {
 			instance := names.InstanceName(name, int(one.GetIndex()))
-			runState.Tasks[instance] = carried(&status, instance, instanceTask(one))
+			runState.Tasks[instance] = carried(&status, instance, reopenedInstance(one))
 			runState.Tasks[instance].LeftRecords = left(req, instance, runState.Tasks[instance].GetTask())
 		}
 		var expanded *timestamppb.Timestamp
@@ -116,14 +116,11 @@ func left(req *v1.ReopenRequest, name string, task *v1.Task) (keys []string) {
 	return keys
 }
 
-// instanceTask converts an instance to a task.
-func instanceTask(i *v1.Instance) *v1.Task {
-	t := &v1.Task{
-		State: i.GetState(), Reason: i.GetReason(), Node: i.GetNode(), Attempt: i.GetAttempt(), Error: i.GetError(),
-		Result: i.GetResult(), AssignedAt: i.GetAssignedAt(), StartedAt: i.GetStartedAt(), CompletedAt: i.GetCompletedAt(),
-		ScheduledAfter: i.GetScheduledAfter(), Attempts: i.GetAttempts(), Suspicions: i.GetSuspicions(),
-		QueuedAt: i.GetQueuedAt(), CachedFrom: i.GetCachedFrom(), ChildRun: i.GetChildRun(),
-	}
+// reopenedInstance returns the task to keep of an instance. The definition has its type and its parents, and the fields that it
+// clears are kept elsewhere in the state or derived from it.
+func reopenedInstance(i *v1.Instance) *v1.Task {
+	t := v1.InstanceTask(nil, i)
+	t.CreatedAt, t.DeadLetteredAt, t.Held, t.Notice = nil, nil, false, ""
 	if t.GetCompletedAt() == nil {
 		t.State = v1.TaskCancelled
 	}

@@ -46,7 +46,7 @@ func (b *Status) mergeInstances(name string, t *v1.Task) []Change {
 			before.GetAttempt() == i.GetAttempt() && before.GetError() == i.GetError() {
 			continue
 		}
-		task := words.InstanceTask(t, i)
+		task := v1.InstanceTask(t, i)
 		changes = append(changes, Change{
 			Name: names.InstanceName(name, int(i.GetIndex())), Task: task, At: changedAt(task), Of: name, Index: int(i.GetIndex()),
 		})
@@ -92,7 +92,7 @@ func (b *Status) failedRows(name string, now time.Time, most int) []row {
 	}
 	var rows []row
 	for _, i := range shown {
-		rows = append(rows, rowOf("  "+names.InstanceName(name, int(i.GetIndex())), words.InstanceTask(b.tasks[name], i), now))
+		rows = append(rows, rowOf("  "+names.InstanceName(name, int(i.GetIndex())), v1.InstanceTask(b.tasks[name], i), now))
 	}
 	if more := len(failed) - len(shown); more > 0 {
 		rows = append(rows, row{name: fmt.Sprintf("  and %d more", more)})

@@ -107,7 +107,7 @@ func (b *Status) failures() []namedTask {
 		}
 		failed = append(failed, namedTask{name, name, t})
 		for _, i := range b.failed(name) {
-			failed = append(failed, namedTask{names.InstanceName(name, int(i.GetIndex())), name, words.InstanceTask(t, i)})
+			failed = append(failed, namedTask{names.InstanceName(name, int(i.GetIndex())), name, v1.InstanceTask(t, i)})
 		}
 	}
 	return failed

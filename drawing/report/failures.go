@@ -3,7 +3,6 @@ package report
 import (
 	v1 "switchyard/proto/switchyard/v1"
 
-	"switchyard/drawing/words"
 	"switchyard/workflows/names"
 )
 
@@ -25,7 +24,7 @@ func FailuresOf(run *v1.Run, order []string, failed map[string][]*v1.Instance) (
 		}
 		count += max(instances, len(failed[name]))
 		for _, i := range failed[name] {
-			shown = append(shown, Failure{Name: names.InstanceName(name, int(i.GetIndex())), Task: words.InstanceTask(t, i)})
+			shown = append(shown, Failure{Name: names.InstanceName(name, int(i.GetIndex())), Task: v1.InstanceTask(t, i)})
 		}
 		shown = shown[:min(len(shown), MaxFailures)]
 	}

@@ -66,7 +66,7 @@ func Rows(run *v1.Run, nodes []graph.Node, order []int, strips map[string]*timel
 		}
 		rows = append(rows, row)
 		for _, instance := range t.GetInstances() {
-			one := words.InstanceTask(t, instance)
+			one := v1.InstanceTask(t, instance)
 			bar := barOf(names.InstanceName(name, int(instance.GetIndex())), one, ready)
 			rows = append(rows, Row{Name: bar.Task, IsInstance: true, State: one.GetState(), Tone: words.Tone(one), Bar: bar, Note: took(bar)})
 		}

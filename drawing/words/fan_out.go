@@ -15,17 +15,6 @@ func IsWaiting(t *v1.Task) bool {
 	return IsFannedOut(t) && !v1.HasTaskEnded(t) && t.GetError() != ""
 }
 
-// InstanceTask converts an instance to a stand-alone task.
-func InstanceTask(t *v1.Task, i *v1.Instance) *v1.Task {
-	return &v1.Task{
-		State: i.GetState(), Reason: i.GetReason(), Type: t.GetType(), Node: i.GetNode(), Attempt: i.GetAttempt(), Error: i.GetError(),
-		Result: i.GetResult(), DependsOn: t.GetDependsOn(), AssignedAt: i.GetAssignedAt(), StartedAt: i.GetStartedAt(),
-		CompletedAt: i.GetCompletedAt(), ScheduledAfter: i.GetScheduledAfter(), Attempts: i.GetAttempts(), Suspicions: i.GetSuspicions(),
-		CachedFrom: i.GetCachedFrom(), ChildRun: i.GetChildRun(), Held: i.GetHeld(),
-		CreatedAt: i.GetCreatedAt(), QueuedAt: i.GetQueuedAt(), DeadLetteredAt: i.GetDeadLetteredAt(), Notice: i.GetNotice(),
-	}
-}
-
 // Tally describes the progress of a fan-out, such as "37/100 done, 4 running, 1 failed". Done
 // counts successful instances.
 func Tally(t *v1.Task) string {

@@ -48,13 +48,7 @@ func (s TaskRef) Brief() *v1.Task {
 	if s.Instance == nil {
 		return s.Task.Brief
 	}
-	b := s.Instance.Brief
-	return &v1.Task{
-		State: b.GetState(), Reason: b.GetReason(), Type: s.Task.Task.GetType(), Node: b.GetNode(), Attempt: b.GetAttempt(), Error: b.GetError(),
-		Result: b.GetResult(), DependsOn: s.Task.Task.GetDependsOn(), AssignedAt: b.GetAssignedAt(), StartedAt: b.GetStartedAt(),
-		CompletedAt: b.GetCompletedAt(), ScheduledAfter: b.GetScheduledAfter(), Suspicions: b.GetSuspicions(),
-		CreatedAt: b.GetCreatedAt(), QueuedAt: b.GetQueuedAt(), CachedFrom: b.GetCachedFrom(), ChildRun: b.GetChildRun(), Held: b.GetHeld(), Notice: b.GetNotice(),
-	}
+	return v1.InstanceTask(s.Task.Task, s.Instance.Brief)
 }
 
 // Claim returns the number of the newest dispatch.

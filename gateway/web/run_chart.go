@@ -132,7 +132,7 @@ func strips(run *v1.Run, instances map[string][]*v1.Instance, axis timeline.Axis
 		lane, ready := timeline.NewLane(timeline.Scale{From: axis.From, To: axis.To, Cells: svg.StripCells}), timeline.ReadyAt(run, t)
 		for i, instance := range instances[name] {
 			if instance != nil {
-				lane.Add(timeline.BarOf(names.InstanceName(name, i), words.InstanceTask(t, instance), ready, now))
+				lane.Add(timeline.BarOf(names.InstanceName(name, i), v1.InstanceTask(t, instance), ready, now))
 			}
 		}
 		lanes[name] = lane

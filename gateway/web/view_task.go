@@ -9,7 +9,6 @@ import (
 
 	"connectrpc.com/connect"
 
-	"switchyard/drawing/words"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/definition"
 	"switchyard/workflows/names"
@@ -105,7 +104,7 @@ func (s *taskSource) load(ctx context.Context) (viewData, error) {
 		}
 	}
 	if view.Of != "" {
-		view.Task = words.InstanceTask(s.of, res.GetInstance())
+		view.Task = v1.InstanceTask(s.of, res.GetInstance())
 	}
 	t := view.Task
 	view.Run, view.YAML = s.run, s.yaml
