@@ -21,23 +21,26 @@ var (
 	fetchHost     = lazyPattern(`^(\*\.)?[A-Za-z0-9]([A-Za-z0-9.:-]*[A-Za-z0-9])?$`)
 )
 
-// agentSpec checks the spec of a task of type subagent.
-func (d *decoder) agentSpec(spec *v1.SubagentSpec, p *source.Path) {
-	d.notBlank(spec.GetPrompt(), p.Field("prompt"))
+// agentRules checks the specs of tasks of type subagent.
+type agentRules struct{ *decoder }
+
+// check checks the spec of a task of type subagent.
+func (r agentRules) check(spec *v1.SubagentSpec, p *source.Path) {
+	r.notBlank(spec.GetPrompt(), p.Field("prompt"))
 	program := spec.GetAgent() != "" || len(spec.GetCommand()) > 0
-	if model := p.Field("model"); spec.GetModel() == "" && spec.GetProvider() == v1.ProviderOpenAI && !program && !d.IsSettled(model) {
-		d.Add(d.locate(p), model, "spec.model is missing; with provider openai there is no default", "model: gpt-5-mini, or the name that your own server knows")
+	if model := p.Field("model"); spec.GetModel() == "" && spec.GetProvider() == v1.ProviderOpenAI && !program && !r.IsSettled(model) {
+		r.Add(r.locate(p), model, "spec.model is missing; with provider openai there is no default", "model: gpt-5-mini, or the name that your own server knows")
 	}
-	if agent := p.Field("agent"); spec.GetAgent() != "" && len(spec.GetCommand()) > 0 && !d.IsSettled(agent) {
-		d.Add(d.locateKey(agent), agent, "spec.agent and spec.command both name the program that leads the agent", "leave one of them out")
+	if agent := p.Field("agent"); spec.GetAgent() != "" && len(spec.GetCommand()) > 0 && !r.IsSettled(agent) {
+		r.Add(r.locateKey(agent), agent, "spec.agent and spec.command both name the program that leads the agent", "leave one of them out")
 	}
-	d.agentTools(spec, p)
-	d.mcpServers(spec, p)
-	d.agentAddress(spec.GetBaseUrl(), p.Field("baseUrl"))
-	d.outputSchema(spec, p.Field("outputSchema"))
-	d.duration(spec.GetStallTimeout(), p.Field("stallTimeout"))
+	r.tools(spec, p)
+	r.mcpServers(spec, p)
+	r.address(spec.GetBaseUrl(), p.Field("baseUrl"))
+	r.outputSchema(spec, p.Field("outputSchema"))
+	r.duration(spec.GetStallTimeout(), p.Field("stallTimeout"))
 	for i, host := range spec.GetFetchHosts() {
-		d.word(host, p.Field("fetchHosts").Item(i), fetchHost().MatchString, "no host", `such as "docs.example.com" or "*.example.com"`)
+		r.word(host, p.Field("fetchHosts").Item(i), fetchHost().MatchString, "no host", `such as "docs.example.com" or "*.example.com"`)
 	}
 	has := func(name string) bool { return slices.Contains(spec.GetTools(), name) }
 	for _, rule := range []struct {
@@ -55,63 +58,63 @@ func (d *decoder) agentSpec(spec *v1.SubagentSpec, p *source.Path) {
 		{"baseUrl", spec.GetBaseUrl() != "", !program, "has no effect on a program, which has a provider of its own", "leave it out, or set the program's own variable in env"},
 		{"maxTokens", spec.GetMaxTokens() > 0, !program, "has no effect on a program", "leave it out"},
 	} {
-		if at := p.Field(rule.field); rule.isSet && !rule.isFor && !d.IsSettled(at) && !d.IsSettled(p.Field("tools")) {
-			d.Add(d.locateKey(at), at, at.Local()+" "+rule.what, rule.hint)
+		if at := p.Field(rule.field); rule.isSet && !rule.isFor && !r.IsSettled(at) && !r.IsSettled(p.Field("tools")) {
+			r.Add(r.locateKey(at), at, at.Local()+" "+rule.what, rule.hint)
 		}
 	}
-	if at := p.Field("fetchHosts"); has(v1.AgentToolFetch) && len(spec.GetFetchHosts()) == 0 && !d.IsSettled(at) {
-		d.Add(d.locate(p.Field("tools")), at, "spec.fetchHosts is missing; the tool fetch reads no host that it does not name", `fetchHosts: ["docs.example.com"]`)
+	if at := p.Field("fetchHosts"); has(v1.AgentToolFetch) && len(spec.GetFetchHosts()) == 0 && !r.IsSettled(at) {
+		r.Add(r.locate(p.Field("tools")), at, "spec.fetchHosts is missing; the tool fetch reads no host that it does not name", `fetchHosts: ["docs.example.com"]`)
 	}
 }
 
-func (d *decoder) agentTools(spec *v1.SubagentSpec, p *source.Path) {
+func (r agentRules) tools(spec *v1.SubagentSpec, p *source.Path) {
 	for i, name := range spec.GetTools() {
 		at := p.Field("tools").Item(i)
 		switch {
-		case d.IsSettled(at):
+		case r.IsSettled(at):
 		case strings.Contains(name, "${{"):
-			d.Add(d.locate(at), at, "spec.tools takes no expressions; what an agent may do stands in its definition", "write the names of the tools")
+			r.Add(r.locate(at), at, "spec.tools takes no expressions; what an agent may do stands in its definition", "write the names of the tools")
 		case !slices.Contains(v1.AgentTools(), name):
 			hint := "there are " + strings.Join(v1.AgentTools(), ", ") + "; tools of other servers come by mcpServers"
 			if near := nearest.Word(name, v1.AgentTools()); near != "" {
 				hint = "did you mean " + near + "? " + hint
 			}
-			d.Add(d.locate(at), at, fmt.Sprintf("spec.tools[%d] is %s, which is no tool", i, source.Quote(name)), hint)
+			r.Add(r.locate(at), at, fmt.Sprintf("spec.tools[%d] is %s, which is no tool", i, source.Quote(name)), hint)
 		case slices.Index(spec.GetTools(), name) < i:
-			d.Add(d.locate(at), at, fmt.Sprintf("spec.tools names %s twice", name), "leave one of them out")
+			r.Add(r.locate(at), at, fmt.Sprintf("spec.tools names %s twice", name), "leave one of them out")
 		}
 	}
 }
 
-func (d *decoder) mcpServers(spec *v1.SubagentSpec, p *source.Path) {
+func (r agentRules) mcpServers(spec *v1.SubagentSpec, p *source.Path) {
 	for _, name := range slices.Sorted(maps.Keys(spec.GetMcpServers())) {
 		server, at := spec.GetMcpServers()[name], p.Field("mcpServers").Key(name)
-		if d.IsSettled(at) {
+		if r.IsSettled(at) {
 			continue
 		}
 		if !mcpServerName().MatchString(name) {
-			d.Add(d.locateKey(at), at, source.Quote(name)+" is no name of a server of tools", "at most 32 letters, digits and '-', the first a letter or digit")
+			r.Add(r.locateKey(at), at, source.Quote(name)+" is no name of a server of tools", "at most 32 letters, digits and '-', the first a letter or digit")
 		}
 		if hasCommand, hasURL := len(server.GetCommand()) > 0, server.GetUrl() != ""; hasCommand == hasURL {
-			d.Add(d.locateKey(at), at, "server "+name+" needs either command or url", `command: [mcp-server-git, --repository, .] or url: https://tools.example.com/mcp`)
+			r.Add(r.locateKey(at), at, "server "+name+" needs either command or url", `command: [mcp-server-git, --repository, .] or url: https://tools.example.com/mcp`)
 		}
 		if len(server.GetHeaders()) > 0 && server.GetUrl() == "" {
-			d.Add(d.locateKey(at.Field("headers")), at.Field("headers"), "headers are for a server with a url", "leave them out; variables of a command stand in env")
+			r.Add(r.locateKey(at.Field("headers")), at.Field("headers"), "headers are for a server with a url", "leave them out; variables of a command stand in env")
 		}
 		if len(server.GetEnv()) > 0 && len(server.GetCommand()) == 0 {
-			d.Add(d.locateKey(at.Field("env")), at.Field("env"), "env is for a server with a command", "leave it out; a url takes headers")
+			r.Add(r.locateKey(at.Field("env")), at.Field("env"), "env is for a server with a command", "leave it out; a url takes headers")
 		}
-		d.agentAddress(server.GetUrl(), at.Field("url"))
+		r.address(server.GetUrl(), at.Field("url"))
 	}
 }
 
-// agentAddress checks the URL of a provider or a server of tools.
-func (d *decoder) agentAddress(text string, p *source.Path) {
-	d.word(text, p, agentAddress().MatchString, "no address", "such as https://models.example.com/v1; keys do not stand in it")
+// address checks the URL of a provider or a server of tools.
+func (r agentRules) address(text string, p *source.Path) {
+	r.word(text, p, agentAddress().MatchString, "no address", "such as https://models.example.com/v1; keys do not stand in it")
 }
 
-func (d *decoder) outputSchema(spec *v1.SubagentSpec, p *source.Path) {
-	if spec.GetOutputSchema() == nil || d.IsSettled(p) {
+func (r agentRules) outputSchema(spec *v1.SubagentSpec, p *source.Path) {
+	if spec.GetOutputSchema() == nil || r.IsSettled(p) {
 		return
 	}
 	text, err := protojson.Marshal(spec.GetOutputSchema())
@@ -119,7 +122,7 @@ func (d *decoder) outputSchema(spec *v1.SubagentSpec, p *source.Path) {
 		return // other rules report it
 	}
 	if kind := spec.GetOutputSchema().GetFields()["type"].GetStringValue(); kind != "object" {
-		d.Add(d.locateKey(p), p, "spec.outputSchema is no schema of an object; outputs of tasks are objects", "type: object, with properties")
+		r.Add(r.locateKey(p), p, "spec.outputSchema is no schema of an object; outputs of tasks are objects", "type: object, with properties")
 		return
 	}
 	value, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
@@ -132,7 +135,7 @@ func (d *decoder) outputSchema(spec *v1.SubagentSpec, p *source.Path) {
 		}
 	}
 	if err != nil {
-		d.Add(d.locateKey(p), p, "spec.outputSchema is no JSON schema: "+strings.ReplaceAll(err.Error(), "\n", " "), "see https://json-schema.org")
+		r.Add(r.locateKey(p), p, "spec.outputSchema is no JSON schema: "+strings.ReplaceAll(err.Error(), "\n", " "), "see https://json-schema.org")
 	}
 }
 

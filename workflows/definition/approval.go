@@ -22,11 +22,14 @@ func Approval(task *v1.TaskDefinition) *v1.ApprovalSpec {
 // ApprovalTimeout returns how long an approval task waits; 0 means no limit.
 func ApprovalTimeout(spec *v1.ApprovalSpec) time.Duration { return duration(spec.GetTimeout()) }
 
-// approvalSpec checks the rules for the spec of an approval that the model does not express.
-func (d *decoder) approvalSpec(spec *v1.ApprovalSpec, p *source.Path) {
-	d.duration(spec.GetTimeout(), p.Field("timeout"))
+// approvalRules checks the specs of approval tasks.
+type approvalRules struct{ *decoder }
+
+// check checks the rules for the spec of an approval that the model does not express.
+func (r approvalRules) check(spec *v1.ApprovalSpec, p *source.Path) {
+	r.duration(spec.GetTimeout(), p.Field("timeout"))
 	on := p.Field("onTimeout")
-	if spec.GetOnTimeout() != "" && spec.GetTimeout() == "" && !d.IsSettled(on) && !d.IsSettled(p.Field("timeout")) {
-		d.Add(d.locateKey(on), on, "spec.onTimeout has no effect without timeout", "timeout: 24h waits for a day")
+	if spec.GetOnTimeout() != "" && spec.GetTimeout() == "" && !r.IsSettled(on) && !r.IsSettled(p.Field("timeout")) {
+		r.Add(r.locateKey(on), on, "spec.onTimeout has no effect without timeout", "timeout: 24h waits for a day")
 	}
 }

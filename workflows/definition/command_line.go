@@ -9,33 +9,8 @@ import (
 	"google.golang.org/protobuf/types/known/structpb"
 
 	v1 "switchyard/proto/switchyard/v1"
-	"switchyard/workflows/condition"
 	"switchyard/workflows/definition/source"
 )
-
-// commandLines warns about data that becomes part of a command line.
-func (d *decoder) commandLines(def *v1.Definition, task *v1.TaskDefinition, spec proto.Message, p *source.Path) {
-	for _, line := range scripts(spec, p) {
-		if !condition.HasTemplate(line.text) {
-			continue
-		}
-		t, err := condition.ParseTemplate(line.text)
-		if err != nil {
-			continue // the check of templates reports it
-		}
-		for offset, expression := range t.Places() {
-			if d.inCommands++; d.inCommands > maxInCommands {
-				return
-			}
-			if condition.CanBeAnyText(expression, func(ofRun bool, field string) bool { return chosenByAuthor(def, task, ofRun, field) }) {
-				d.warnOfCommandLine(strings.TrimSpace(expression), d.inText(line.text, offset, line.at), line.at)
-			}
-		}
-	}
-}
-
-// maxInCommands limits the expressions in command lines that are checked: each takes a tenth of a millisecond.
-const maxInCommands = 5000
 
 // argument is a text in a spec with its path.
 type argument struct {
@@ -93,12 +68,6 @@ func chosenByAuthor(def *v1.Definition, task *v1.TaskDefinition, ofRun bool, fie
 		return task.GetInput().GetFields()[field] != nil || task.GetForeach().GetListValue() != nil
 	}
 	return true // the task's own input contains no expressions
-}
-
-func (d *decoder) warnOfCommandLine(expression string, at source.Position, p *source.Path) {
-	d.Warn(at, p,
-		fmt.Sprintf(`%s: the value of ${{ %s }} becomes part of a command line; a value such as "x; id" runs the command id`, p.Local(), expression),
-		throughEnv(expression))
 }
 
 // throughEnv returns a hint to pass the value of an expression to a command line as data.

@@ -57,40 +57,35 @@ type containerFields interface {
 	GetEnvironment() string
 }
 
-// containerSpec checks the spec of a container task.
-func (d *decoder) containerSpec(spec *v1.ContainerSpec, p *source.Path) {
-	d.containerFields(spec, p)
+// containerRules checks the specs of container tasks, and what machines have in common with them.
+type containerRules struct{ *decoder }
+
+// check checks the spec of a container task.
+func (r containerRules) check(spec *v1.ContainerSpec, p *source.Path) {
+	r.fields(spec, p)
 	_, shell := spec.GetCommand().GetKind().(*structpb.Value_StringValue)
-	if at := p.Field("entrypoint"); shell && spec.GetEntrypoint() != nil && !d.IsSettled(at) {
-		d.Add(d.locateKey(at), at, "spec.entrypoint excludes a command that is a string, which the image's sh runs", "make command a list: it is what the entry point is given")
+	if at := p.Field("entrypoint"); shell && spec.GetEntrypoint() != nil && !r.IsSettled(at) {
+		r.Add(r.locateKey(at), at, "spec.entrypoint excludes a command that is a string, which the image's sh runs", "make command a list: it is what the entry point is given")
 	}
 	for _, name := range slices.Sorted(maps.Keys(spec.GetLabels())) {
-		if at := p.Field("labels").Key(name); strings.HasPrefix(name, ownLabels) && !d.IsSettled(at) {
-			d.Add(d.locateKey(at), at, "label "+name+" is Switchyard's own, as all that begin with "+ownLabels, "")
+		if at := p.Field("labels").Key(name); strings.HasPrefix(name, ownLabels) && !r.IsSettled(at) {
+			r.Add(r.locateKey(at), at, "label "+name+" is Switchyard's own, as all that begin with "+ownLabels, "")
 		}
 	}
 }
 
-// containerFields checks the fields that the specs of containers and of machines share.
-func (d *decoder) containerFields(spec containerFields, p *source.Path) {
-	d.word(spec.GetImage(), p.Field("image"), isImage, "no name of an image", `such as "ubuntu:22.04"; names are in lower case`)
-	d.word(spec.GetWorkingDirectory(), p.Field("workingDirectory"), slashed.IsAbs, "no absolute path", "it is a directory in the container")
-	d.word(spec.GetUser(), p.Field("user"), containerUser().MatchString, "no user", `write a name, "uid" or "uid:gid"`)
+// fields checks the fields that the specs of containers and of machines share.
+func (r containerRules) fields(spec containerFields, p *source.Path) {
+	r.word(spec.GetImage(), p.Field("image"), isImage, "no name of an image", `such as "ubuntu:22.04"; names are in lower case`)
+	r.word(spec.GetWorkingDirectory(), p.Field("workingDirectory"), slashed.IsAbs, "no absolute path", "it is a directory in the container")
+	r.word(spec.GetUser(), p.Field("user"), containerUser().MatchString, "no user", `write a name, "uid" or "uid:gid"`)
 	for i, name := range spec.GetCapAdd() {
-		d.word(name, p.Field("capAdd").Item(i), isCapability, "no capability", `such as "NET_ADMIN"`)
+		r.word(name, p.Field("capAdd").Item(i), isCapability, "no capability", `such as "NET_ADMIN"`)
 	}
-	d.mounts(spec.GetMounts(), p.Field("mounts"))
-	d.network(spec, p)
-	d.ulimits(spec.GetUlimits(), p.Field("ulimits"))
-	d.imageSource(spec, p)
-}
-
-// word reports a text that the function good rejects. It skips a text with a template, whose value is not known yet.
-func (d *decoder) word(text string, p *source.Path, good func(string) bool, what, hint string) {
-	if text == "" || condition.HasTemplate(text) || d.IsSettled(p) || good(text) {
-		return
-	}
-	d.Add(d.locate(p), p, p.Local()+" is "+source.Quote(text)+", which is "+what, hint)
+	r.mounts(spec.GetMounts(), p.Field("mounts"))
+	r.network(spec, p)
+	r.ulimits(spec.GetUlimits(), p.Field("ulimits"))
+	r.imageSource(spec, p)
 }
 
 func isImage(text string) bool {
@@ -101,95 +96,124 @@ func isImage(text string) bool {
 func isCapability(text string) bool { return capabilityName().MatchString(policy.Capability(text)) }
 
 // mounts checks the mounts of a container.
-func (d *decoder) mounts(mounts []*v1.Mount, p *source.Path) {
+func (r containerRules) mounts(mounts []*v1.Mount, p *source.Path) {
 	where := map[string]int{}
 	for i, m := range mounts {
 		host, inside := p.Item(i).Field("hostPath"), p.Item(i).Field("containerPath")
-		d.word(m.GetHostPath(), host, slashed.IsAbs, "no absolute path", "mounts show directories of the node, whatever its working directory is")
-		d.word(m.GetContainerPath(), inside, slashed.IsAbs, "no absolute path", "it is where the container sees the directory")
+		r.word(m.GetHostPath(), host, slashed.IsAbs, "no absolute path", "mounts show directories of the node, whatever its working directory is")
+		r.word(m.GetContainerPath(), inside, slashed.IsAbs, "no absolute path", "it is where the container sees the directory")
 		at := slashed.Clean(m.GetContainerPath())
-		if !slashed.IsAbs(at) || condition.HasTemplate(at) || d.IsSettled(inside) {
+		if !slashed.IsAbs(at) || condition.HasTemplate(at) || r.IsSettled(inside) {
 			continue
 		}
 		before, twice := where[at]
 		where[at] = i
 		switch own := slices.IndexFunc(ownMounts, func(own string) bool { return at == own || policy.Below(own, at) }); {
 		case at == "/":
-			d.Add(d.locate(inside), inside, inside.Local()+" is the root of the container; nothing can be mounted over that", "")
+			r.Add(r.locate(inside), inside, inside.Local()+" is the root of the container; nothing can be mounted over that", "")
 		case own >= 0:
-			d.Add(d.locate(inside), inside, inside.Local()+" is "+at+"; the container has files of its task in "+ownMounts[own], "choose another path")
+			r.Add(r.locate(inside), inside, inside.Local()+" is "+at+"; the container has files of its task in "+ownMounts[own], "choose another path")
 		case twice:
-			d.Add(d.locate(inside), inside, fmt.Sprintf("%s is %s, which mounts[%d] has already", inside.Local(), at, before), "")
+			r.Add(r.locate(inside), inside, fmt.Sprintf("%s is %s, which mounts[%d] has already", inside.Local(), at, before), "")
 		}
 	}
 }
 
 // network checks the network of a container and its address there.
-func (d *decoder) network(spec containerFields, p *source.Path) {
+func (r containerRules) network(spec containerFields, p *source.Path) {
 	name, at := spec.GetNetwork(), p.Field("network")
 	hint := `write "none", "host", or the name of one made with docker network create`
 	if strings.HasPrefix(name, "container:") {
 		hint = "a container may not join the network of another; give both a network by name"
 	}
-	d.word(name, at, networkName().MatchString, "no network", hint)
+	r.word(name, at, networkName().MatchString, "no network", hint)
 	ip := p.Field("ip")
-	if text := spec.GetIp(); text == "" || condition.HasTemplate(text) || d.IsSettled(ip) {
+	if text := spec.GetIp(); text == "" || condition.HasTemplate(text) || r.IsSettled(ip) {
 		return
 	}
-	d.word(spec.GetIp(), ip, func(text string) bool {
+	r.word(spec.GetIp(), ip, func(text string) bool {
 		_, err := netip.ParseAddr(text)
 		return text == autoAddress || err == nil
 	}, "no address", `write one such as "10.5.0.9", or "auto"`)
-	if slices.Contains(givenNetworks, name) && !d.IsSettled(at) {
+	if slices.Contains(givenNetworks, name) && !r.IsSettled(at) {
 		shown := "the engine's own network"
 		if name != "" {
 			shown = "network " + name
 		}
-		d.Add(d.locateKey(ip), ip, "spec.ip has no effect in "+shown, "network names one with addresses to choose from, made with docker network create --subnet")
+		r.Add(r.locateKey(ip), ip, "spec.ip has no effect in "+shown, "network names one with addresses to choose from, made with docker network create --subnet")
 	}
 }
 
 // ulimits checks the process limits of a container.
-func (d *decoder) ulimits(limits []*v1.Ulimit, p *source.Path) {
+func (r containerRules) ulimits(limits []*v1.Ulimit, p *source.Path) {
 	seen := map[string]bool{}
 	for i, l := range limits {
 		name, hard := p.Item(i).Field("name"), p.Item(i).Field("hard")
-		d.word(l.GetName(), name, func(text string) bool { return slices.Contains(ulimitNames, text) }, "no limit",
+		r.word(l.GetName(), name, func(text string) bool { return slices.Contains(ulimitNames, text) }, "no limit",
 			strings.TrimSpace(nearest.DidYouMean(l.GetName(), ulimitNames)+" It must be "+alternatives(ulimitNames)))
-		if seen[l.GetName()] && l.GetName() != "" && !d.IsSettled(name) {
-			d.Add(d.locate(name), name, name.Local()+" is "+l.GetName()+" for the second time", "")
+		if seen[l.GetName()] && l.GetName() != "" && !r.IsSettled(name) {
+			r.Add(r.locate(name), name, name.Local()+" is "+l.GetName()+" for the second time", "")
 		}
 		seen[l.GetName()] = true
 		most := l.GetHard()
-		if (most > 0 && l.GetSoft() > most || most > 0 && l.GetSoft() < 0) && !d.IsSettled(hard) {
-			d.Add(d.locate(hard), hard, fmt.Sprintf("%s is %d, and soft %d is above it", hard.Local(), most, l.GetSoft()), "")
+		if (most > 0 && l.GetSoft() > most || most > 0 && l.GetSoft() < 0) && !r.IsSettled(hard) {
+			r.Add(r.locate(hard), hard, fmt.Sprintf("%s is %d, and soft %d is above it", hard.Local(), most, l.GetSoft()), "")
 		}
 	}
 }
 
 // imageSource checks the source of a container's image.
-func (d *decoder) imageSource(spec containerFields, p *source.Path) {
+func (r containerRules) imageSource(spec containerFields, p *source.Path) {
 	auth, tarball, pull := p.Field("registryAuth"), p.Field("imageTarball"), p.Field("pullPolicy")
-	d.imageOrEnvironment(p, "image", spec.GetImage(), spec.GetEnvironment(), imageHint)
-	d.environment(spec.GetEnvironment(), p)
-	d.word(spec.GetRegistryAuth(), auth, secretName().MatchString, "no name", "it is what the node calls its credentials, and not these themselves: switchyard worker --registry-auth NAME=FILE")
-	d.word(spec.GetImageTarball(), tarball, func(text string) bool { return slashed.IsAbs(text) || !strings.Contains(text, "?") },
+	r.imageOrEnvironment(p, "image", spec.GetImage(), spec.GetEnvironment(), imageHint)
+	r.environment(spec.GetEnvironment(), p)
+	r.word(spec.GetRegistryAuth(), auth, secretName().MatchString, "no name", "it is what the node calls its credentials, and not these themselves: switchyard worker --registry-auth NAME=FILE")
+	r.word(spec.GetImageTarball(), tarball, func(text string) bool { return slashed.IsAbs(text) || !strings.Contains(text, "?") },
 		"a URL with options", "where a bucket is, and who may read it, is for the node to say: set AWS_REGION or AWS_ENDPOINT_URL there; a ? in the name of an object is %3F")
-	d.word(spec.GetImageTarball(), tarball, func(text string) bool { return slashed.IsAbs(text) || bucketObject().MatchString(text) },
+	r.word(spec.GetImageTarball(), tarball, func(text string) bool { return slashed.IsAbs(text) || bucketObject().MatchString(text) },
 		"neither an absolute path nor the URL of an object", `such as "/srv/images/tool.tar" or "s3://bucket/tool.tar"`)
 	if spec.GetEnvironment() != "" {
-		d.excluded(p, "an image, and this is an environment, which the node fetches from the store", map[string]bool{
+		r.excluded(p, "an image, and this is an environment, which the node fetches from the store", map[string]bool{
 			"registryAuth": spec.GetRegistryAuth() != "", "imageTarball": spec.GetImageTarball() != "", "pullPolicy": spec.GetPullPolicy() != "",
 		})
 		return
 	}
-	if spec.GetImageTarball() == "" || d.IsSettled(tarball) {
+	if spec.GetImageTarball() == "" || r.IsSettled(tarball) {
 		return
 	}
-	if spec.GetPullPolicy() == alwaysPull && !d.IsSettled(pull) {
-		d.Add(d.locateKey(pull), pull, "spec.pullPolicy: always and imageTarball exclude each other: what comes in an archive is not pulled", "")
+	if spec.GetPullPolicy() == alwaysPull && !r.IsSettled(pull) {
+		r.Add(r.locateKey(pull), pull, "spec.pullPolicy: always and imageTarball exclude each other: what comes in an archive is not pulled", "")
 	}
-	if spec.GetRegistryAuth() != "" && !d.IsSettled(auth) {
-		d.Add(d.locateKey(auth), auth, "spec.registryAuth and imageTarball exclude each other: what comes in an archive is not pulled", "")
+	if spec.GetRegistryAuth() != "" && !r.IsSettled(auth) {
+		r.Add(r.locateKey(auth), auth, "spec.registryAuth and imageTarball exclude each other: what comes in an archive is not pulled", "")
+	}
+}
+
+// imageHint is the hint for the source of a container's image.
+const imageHint = "write image: NAME, or environment: NAME of one that `switchyard env list` shows"
+
+// environment checks the name of an environment.
+func (r containerRules) environment(name string, p *source.Path) {
+	r.word(name, p.Field("environment"), v1.IsEnvironmentName, "no name of an environment", "it is at most 63 of [a-z0-9._-], the first and the last a letter or digit")
+}
+
+// imageOrEnvironment checks that a spec has exactly one of a field and environment.
+func (r containerRules) imageOrEnvironment(p *source.Path, field, value, environment, hint string) {
+	at, other := p.Field(field), p.Field("environment")
+	switch {
+	case r.IsSettled(at) || r.IsSettled(other):
+	case value == "" && environment == "":
+		r.Add(r.locate(at), at, "spec."+field+" is missing", hint)
+	case value != "" && environment != "":
+		r.Add(r.locateKey(at), at, "spec."+field+" and environment exclude each other: an environment takes the place of an image", "leave one of them out")
+	}
+}
+
+// excluded reports the fields that are set but do not apply. of describes what they are for.
+func (r containerRules) excluded(p *source.Path, of string, isSet map[string]bool) {
+	for _, field := range slices.Sorted(maps.Keys(isSet)) {
+		if at := p.Field(field); isSet[field] && !r.IsSettled(at) {
+			r.Add(r.locateKey(at), at, "spec."+field+" is for "+of, "leave it out")
+		}
 	}
 }

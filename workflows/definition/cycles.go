@@ -14,10 +14,10 @@ import (
 const maxCycles = 20
 
 // cycles reports each cycle of the graph once, at the place where its first task in the document names the next.
-func (d *decoder) cycles(def *v1.Definition, g *graph) {
+func (r graphRules) cycles(def *v1.Definition, g *graph) {
 	told := map[string]bool{}
 	for _, cycle := range g.cycles() {
-		tasks := d.turn(g, cycle)
+		tasks := r.turn(g, cycle)
 		words := strings.Join(tasks, " -> ")
 		if told[words] {
 			continue
@@ -27,22 +27,22 @@ func (d *decoder) cycles(def *v1.Definition, g *graph) {
 		if len(tasks) > maxListed {
 			shown = slices.Concat(tasks[:maxListed-1], []string{fmt.Sprintf("(%d more)", len(tasks)-maxListed), tasks[len(tasks)-1]})
 		}
-		p := d.base.Field("tasks").Key(tasks[0]).Field("dependsOn")
+		p := r.base.Field("tasks").Key(tasks[0]).Field("dependsOn")
 		next := tasks[1%len(tasks)]
 		p = p.Item(slices.Index(def.GetTasks()[tasks[0]].GetDependsOn(), next))
-		d.Add(d.locate(p), p, "dependency cycle: "+strings.Join(append(slices.Clone(shown), tasks[0]), " -> "),
+		r.Add(r.locate(p), p, "dependency cycle: "+strings.Join(append(slices.Clone(shown), tasks[0]), " -> "),
 			"each of these tasks waits for the next one; take one of the dependencies away")
 	}
 }
 
 // turn returns the names of the tasks in a cycle, beginning with the first one in the document, or with the first by name if
 // there is no document.
-func (d *decoder) turn(g *graph, cycle []int) []string {
+func (r graphRules) turn(g *graph, cycle []int) []string {
 	names := make([]string, len(cycle))
 	first, best := 0, source.Position{}
 	for i, task := range cycle {
 		names[i] = g.names[task]
-		at := d.locateKey(d.base.Field("tasks").Key(names[i]))
+		at := r.locateKey(r.base.Field("tasks").Key(names[i]))
 		if i == 0 || at.Line < best.Line || at.Line == best.Line &&
 			(at.Column < best.Column || at.Column == best.Column && names[i] < names[first]) {
 			first, best = i, at

@@ -12,38 +12,44 @@ import (
 	"switchyard/workflows/definition/source"
 )
 
+// defaultsReader hands the defaults of a definition to its tasks.
+type defaultsReader struct {
+	*decoder
+	heritage *heritage // nil if there are no defaults
+}
+
 // inherit fills the missing fields of each task from the defaults and then removes the defaults. Without the removal, a
 // definition that is read again could mean something else, because a message does not show that a task has set 0 or false.
-func (d *decoder) inherit(def *v1.Definition) {
+func (r *defaultsReader) inherit(def *v1.Definition) {
 	if def.GetDefaults() == nil {
 		return
 	}
-	from := d.base.Field("defaults")
-	bad := d.checkDefaults(def.GetDefaults(), from)
-	d.heritage = newHeritage(def.GetDefaults())
+	from := r.base.Field("defaults")
+	bad := r.check(def.GetDefaults(), from)
+	r.heritage = newHeritage(def.GetDefaults())
 	for _, name := range slices.Sorted(maps.Keys(def.GetTasks())) {
-		h := heir{decoder: d, bad: bad, task: def.GetTasks()[name]}
-		d.heritage.taken[name] = unsaid(h.task)
-		h.take(proto.CloneOf(def.GetDefaults()).ProtoReflect(), h.task.ProtoReflect(), from, d.base.Field("tasks").Key(name), true)
+		h := heir{decoder: r.decoder, bad: bad, task: def.GetTasks()[name]}
+		r.heritage.taken[name] = unsaid(h.task)
+		h.take(proto.CloneOf(def.GetDefaults()).ProtoReflect(), h.task.ProtoReflect(), from, r.base.Field("tasks").Key(name), true)
 	}
 	def.Defaults = nil
 }
 
-// checkDefaults checks the rules that need no task, and returns the fields that violate one. Tasks do not inherit these fields,
+// check checks the rules that need no task, and returns the fields that violate one. Tasks do not inherit these fields,
 // because each task would be reported.
-func (d *decoder) checkDefaults(defaults *v1.TaskDefaults, p *source.Path) (bad map[string]bool) {
-	before := len(d.Kept)
-	d.noTemplates(defaults.ProtoReflect(), p)
-	d.validate(defaults, p)
-	d.env(defaults.GetEnv(), p.Field("env"))
-	d.secretEnv(defaults.GetSecretEnv(), defaults.GetEnv(), p.Field("secretEnv"))
-	d.duration(defaults.GetTimeout(), p.Field("timeout"))
-	d.duration(defaults.GetDeadline(), p.Field("deadline"))
-	d.heartbeatTimeout(defaults.GetHeartbeatTimeout(), p.Field("heartbeatTimeout"))
-	d.nodes(defaults.GetConstraints(), p.Field("constraints"))
+func (r *defaultsReader) check(defaults *v1.TaskDefaults, p *source.Path) (bad map[string]bool) {
+	before := len(r.Kept)
+	misplacedTemplates{r.decoder}.check(defaults.ProtoReflect(), p)
+	modelRules{r.decoder}.validate(defaults, p)
+	variableRules{r.decoder}.plain(defaults.GetEnv(), p.Field("env"))
+	variableRules{r.decoder}.secret(defaults.GetSecretEnv(), defaults.GetEnv(), p.Field("secretEnv"))
+	r.duration(defaults.GetTimeout(), p.Field("timeout"))
+	r.duration(defaults.GetDeadline(), p.Field("deadline"))
+	r.heartbeatTimeout(defaults.GetHeartbeatTimeout(), p.Field("heartbeatTimeout"))
+	constraintRules{r.decoder}.check(defaults.GetConstraints(), p.Field("constraints"))
 	bad = map[string]bool{}
 	prefix := p.String() + "."
-	for _, problem := range d.Kept[before:] {
+	for _, problem := range r.Kept[before:] {
 		if rest, ok := strings.CutPrefix(problem.GetPath(), prefix); ok {
 			if end := strings.IndexAny(rest, ".["); end >= 0 {
 				rest = rest[:end]
@@ -51,7 +57,7 @@ func (d *decoder) checkDefaults(defaults *v1.TaskDefaults, p *source.Path) (bad 
 			bad[rest] = true
 		}
 	}
-	if d.IsSettled(p.Field("type")) {
+	if r.IsSettled(p.Field("type")) {
 		bad["type"] = true
 	}
 	return bad
@@ -104,23 +110,4 @@ func (h heir) setsVariable(name string) bool {
 	_, plain := h.task.GetEnv()[name]
 	_, secret := h.task.GetSecretEnv()[name]
 	return plain || secret
-}
-
-// said reports whether the document has a value for p, even a zero one.
-func (d *decoder) said(p *source.Path) bool {
-	if d.places == nil {
-		return false
-	}
-	found, ok := d.places[p.String()]
-	return ok && found.value.Kind != source.Null
-}
-
-// borrow sets the place of an inherited value to that of the default.
-func (d *decoder) borrow(from, p *source.Path) {
-	if d.places == nil {
-		return
-	}
-	if found, ok := d.places[from.String()]; ok {
-		d.places[p.String()] = found
-	}
 }

@@ -25,11 +25,6 @@ type StoredReference struct {
 	Place *v1.Problem // without a message
 }
 
-// noteStored records a place that names a stored workflow.
-func (d *decoder) noteStored(name string, p *source.Path) {
-	*d.stored = append(*d.stored, StoredReference{Name: name, Place: d.Place(d.locate(p), p)})
-}
-
 // Parse calls ParseChecked and drops the warnings.
 func Parse(file string, data []byte) (*v1.Definition, error) {
 	checked, err := ParseChecked(file, data)
@@ -47,22 +42,10 @@ func ParseChecked(file string, data []byte) (Checked, error) {
 	if tree == nil {
 		return Checked{}, r.Err()
 	}
-	d := newDecoder(r)
-	def, specs := d.definition(tree)
+	d := newDocument(&decoder{Report: r}, new([]StoredReference))
+	def, specs := d.read(tree)
 	d.check(def, specs)
 	return d.checked(def)
-}
-
-// checked returns the definition with its warnings, or all problems.
-func (d *decoder) checked(def *v1.Definition) (Checked, error) {
-	if err := d.Err(); err != nil {
-		return Checked{}, err
-	}
-	checked := Checked{Definition: def, Warnings: d.Warnings(), Stored: *d.stored}
-	if p := d.base.Field("schedule"); def.GetSchedule() != nil {
-		checked.Schedule = d.Place(d.locateKey(p), p)
-	}
-	return checked, nil
 }
 
 // Complete calls CompleteChecked and drops the warnings.
@@ -84,7 +67,7 @@ func CompleteChecked(def *v1.Definition) (Checked, error) {
 			def.Tasks[name] = &v1.TaskDefinition{}
 		}
 	}
-	d := newDecoder(&source.Report{})
+	d := newDocument(&decoder{Report: &source.Report{}}, new([]StoredReference))
 	d.check(def, d.complete(def))
 	return d.checked(def)
 }
@@ -102,8 +85,8 @@ func FromStruct(s *structpb.Struct) (*v1.Definition, error) {
 	if n == nil {
 		n = &source.Node{Style: source.FromMessage}
 	}
-	d := newDecoder(&source.Report{})
-	def, specs := d.definition(n)
+	d := newDocument(&decoder{Report: &source.Report{}}, new([]StoredReference))
+	def, specs := d.read(n)
 	d.check(def, specs)
 	if err := d.Err(); err != nil {
 		return nil, err

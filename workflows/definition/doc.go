@@ -4,8 +4,13 @@
 // A document goes through four steps. Each step adds to one list of problems, so that a person sees all of them at once, and to
 // one list of warnings (warnings.go):
 //
-//	text ── yaml.go, json.go ──> node tree ── decode.go, defaults.go, spec.go ──> message ── rules.go, graph.go, expressions.go ──> checked
-//	                             (positions)                                     (places)
+//	text ── package source ──> node tree ── message.go, defaults.go, spec.go ──> message ── the rules ──> checked
+//	                           (positions)                                       (places)
+//
+// document.go has these steps. Each part of a definition has a type of its own with the rules for that part, such as agentRules
+// or scheduleRules: model_rules.go for the rules of the model, task_rules.go and workflow_rules.go for what spans several
+// fields, graph.go for dependencies, expressions.go for expressions, and a file for each kind of spec. They share a decoder
+// (decoder.go), which knows the place of every value, collects the problems, and has the rules for single texts (text_rules.go).
 //
 // The inline definition of a task of type run goes through the same steps separately (inline.go). task_fields.go lists the
 // fields that have no effect on certain tasks. inputs.go and input_texts.go handle the input of a run, and run_defaults.go the

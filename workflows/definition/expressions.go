@@ -19,23 +19,22 @@ const maxExpressions = 20_000
 // Problems; a checked definition has none.
 func References(def *v1.Definition) (map[string]*v1.ConditionReferences, error) {
 	d := &decoder{Report: &source.Report{}}
-	references := d.expressions(def, newGraph(def))
+	references := newSight(d, def, newGraph(def)).expressions(def)
 	if err := d.Err(); err != nil {
 		return nil, err
 	}
 	return references, nil
 }
 
-// expressions checks every expression against what its task can see.
-func (d *decoder) expressions(def *v1.Definition, g *graph) map[string]*v1.ConditionReferences {
+// expressions checks every expression against what its task can see, and returns what the expressions of each task read.
+func (s *sight) expressions(def *v1.Definition) map[string]*v1.ConditionReferences {
 	references := map[string]*v1.ConditionReferences{}
-	s := newSight(d, def, g)
-	for i, name := range g.names {
-		task, at := def.GetTasks()[name], d.base.Field("tasks").Key(name)
-		if d.unread(at.Field("dependsOn"), len(task.GetDependsOn())) {
+	for i, name := range s.graph.names {
+		task, at := def.GetTasks()[name], s.base.Field("tasks").Key(name)
+		if s.unread(at.Field("dependsOn"), len(task.GetDependsOn())) {
 			continue
 		}
-		if d.IsFull() || s.checked > maxExpressions {
+		if s.IsFull() || s.checked > maxExpressions {
 			return references
 		}
 		if found := s.task(i, task, at); found != nil {
@@ -185,43 +184,43 @@ func merge(names, more []string) []string {
 }
 
 // unread reports whether a list, or one of its items, could not be decoded.
-func (d *decoder) unread(list *source.Path, items int) bool {
-	if len(d.Failed) == 0 {
+func (s *sight) unread(list *source.Path, items int) bool {
+	if len(s.Failed) == 0 {
 		return false
 	}
 	for i := range items {
-		if d.IsSettled(list.Item(i)) {
+		if s.IsSettled(list.Item(i)) {
 			return true
 		}
 	}
-	return d.IsSettled(list)
+	return s.IsSettled(list)
 }
 
 // badExpression reports every fault of an expression, at its place in the document.
-func (d *decoder) badExpression(err error, p *source.Path) {
+func (s *sight) badExpression(err error, p *source.Path) {
 	label := p.Local() + ": "
 	bad, ok := errors.AsType[*condition.Error](err)
 	if !ok {
-		d.Add(d.locate(p), p, label+err.Error(), "")
+		s.Add(s.locate(p), p, label+err.Error(), "")
 		return
 	}
-	d.fault(bad, p)
+	s.fault(bad, p)
 	for _, other := range bad.More {
-		d.fault(other, p)
+		s.fault(other, p)
 	}
 }
 
 // fault reports one fault of the expression at p.
-func (d *decoder) fault(bad *condition.Error, p *source.Path) {
+func (s *sight) fault(bad *condition.Error, p *source.Path) {
 	label := p.Local() + ": "
 	if strings.HasPrefix(bad.Message, p.Local()+" ") {
 		label = "" // the message already begins with it: "foreach must be a list"
 	}
-	at, exact := d.locate(p), false
-	if n := d.nodeAt(p); n != nil {
-		at, exact = d.Lines.Inside(n, source.Offset{Line: bad.Line, Column: bad.Column})
+	at, exact := s.locate(p), false
+	if n := s.nodeAt(p); n != nil {
+		at, exact = s.Lines.Inside(n, source.Offset{Line: bad.Line, Column: bad.Column})
 	}
-	problem := d.Add(at, p, label+bad.Message, bad.Hint)
+	problem := s.Add(at, p, label+bad.Message, bad.Hint)
 	if !exact {
 		// The marker under the document's line would not be under the fault; CEL's own marker is.
 		_, problem.Snippet, _ = strings.Cut(bad.Caret, "\n")

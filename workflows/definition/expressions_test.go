@@ -19,8 +19,8 @@ func TestConditionPlaces(t *testing.T) {
 	}
 	r := &source.Report{}
 	tree := r.Read(data)
-	d := &decoder{Report: r}
-	def, _ := d.definition(tree)
+	d := newDocument(&decoder{Report: r}, new([]StoredReference))
+	def, _ := d.read(tree)
 	_, err = Parse("conditions.yaml", data)
 	problems, _ := errors.AsType[source.Problems](err)
 	tasks := []string{"plain", "single", "double", "block", "fold", "syntax", "minus", "number", "self"}

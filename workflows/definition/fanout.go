@@ -3,7 +3,6 @@ package definition
 import (
 	"fmt"
 	"math"
-	"strings"
 
 	"google.golang.org/protobuf/types/known/structpb"
 
@@ -63,22 +62,25 @@ func BatchOf(task *v1.TaskDefinition) (size int, auto bool) {
 	return max(1, int(task.GetBatch().GetNumberValue())), false
 }
 
-// fanOut checks how a task fans out, and reports fields about instances in a task without any.
-func (d *decoder) fanOut(task *v1.TaskDefinition, at *source.Path) {
+// fanOutRules checks how a task fans out.
+type fanOutRules struct{ *decoder }
+
+// check checks how a task fans out, and reports fields about instances in a task without any.
+func (r fanOutRules) check(task *v1.TaskDefinition, at *source.Path) {
 	parallel, foreach, batch := at.Field("parallel"), at.Field("foreach"), at.Field("batch")
 	if task.GetParallel() != nil && task.GetForeach() != nil {
-		d.Add(d.locateKey(foreach), foreach, "parallel and foreach exclude each other", "foreach makes one instance for each item")
+		r.Add(r.locateKey(foreach), foreach, "parallel and foreach exclude each other", "foreach makes one instance for each item")
 	}
-	if task.GetParallel() != nil && !d.IsSettled(parallel) {
-		d.count(task.GetParallel(), parallel)
+	if task.GetParallel() != nil && !r.IsSettled(parallel) {
+		r.count(task.GetParallel(), parallel)
 	}
-	if task.GetForeach() != nil && !d.IsSettled(foreach) {
-		d.items(task.GetForeach(), foreach)
+	if task.GetForeach() != nil && !r.IsSettled(foreach) {
+		r.items(task.GetForeach(), foreach)
 	}
-	if task.GetBatch() != nil && !d.IsSettled(batch) {
-		d.batch(task.GetBatch(), batch)
+	if task.GetBatch() != nil && !r.IsSettled(batch) {
+		r.batch(task.GetBatch(), batch)
 	}
-	if task.GetParallel() != nil || task.GetForeach() != nil || d.IsSettled(parallel) || d.IsSettled(foreach) {
+	if task.GetParallel() != nil || task.GetForeach() != nil || r.IsSettled(parallel) || r.IsSettled(foreach) {
 		return
 	}
 	for _, field := range []struct {
@@ -87,45 +89,45 @@ func (d *decoder) fanOut(task *v1.TaskDefinition, at *source.Path) {
 	}{
 		{"concurrency", task.GetConcurrency() != 0}, {"maxFailures", task.GetMaxFailures() != 0}, {"batch", task.GetBatch() != nil},
 	} {
-		if p := at.Field(field.name); field.given && !d.IsSettled(p) {
-			d.Add(d.locateKey(p), p, field.name+" is about instances, and the task has none", "give it parallel or foreach")
+		if p := at.Field(field.name); field.given && !r.IsSettled(p) {
+			r.Add(r.locateKey(p), p, field.name+" is about instances, and the task has none", "give it parallel or foreach")
 		}
 	}
 }
 
 // count checks `parallel`: a number of instances, or an expression for one.
-func (d *decoder) count(v *structpb.Value, p *source.Path) {
+func (r fanOutRules) count(v *structpb.Value, p *source.Path) {
 	const want = "; it must be a whole number, or an expression such as discover.count"
 	n := source.ValueNode(v)
 	switch {
 	case n.Kind == source.Str:
-		d.emptyText(n.Text, p)
+		r.emptyText(n.Text, p)
 	case n.Kind != source.Number || n.Value != math.Trunc(n.Value):
-		d.Fail(d.locate(p), p, p.Local()+" is "+n.String()+want, "")
+		r.Fail(r.locate(p), p, p.Local()+" is "+n.String()+want, "")
 	case n.Value < 0 || n.Value > MaxInstances:
-		d.Fail(d.locate(p), p, fmt.Sprintf("%s is %s; it must be 0 to %d", p.Local(), n.Text, MaxInstances), "")
+		r.Fail(r.locate(p), p, fmt.Sprintf("%s is %s; it must be 0 to %d", p.Local(), n.Text, MaxInstances), "")
 	}
 }
 
 // items checks `foreach`: a list, or an expression for one.
-func (d *decoder) items(v *structpb.Value, p *source.Path) {
+func (r fanOutRules) items(v *structpb.Value, p *source.Path) {
 	switch n := v.GetKind().(type) {
 	case *structpb.Value_StringValue:
-		d.emptyText(n.StringValue, p)
+		r.emptyText(n.StringValue, p)
 	case *structpb.Value_ListValue:
 		if size := len(n.ListValue.GetValues()); size > MaxInstances {
-			d.Fail(d.locate(p), p, fmt.Sprintf("%s has %d items; it may have %d", p.Local(), size, MaxInstances), "")
+			r.Fail(r.locate(p), p, fmt.Sprintf("%s has %d items; it may have %d", p.Local(), size, MaxInstances), "")
 		}
 	default:
 		hint := ""
 		if _, is := n.(*structpb.Value_NumberValue); is {
 			hint = "parallel makes a number of instances"
 		}
-		d.Fail(d.locate(p), p, p.Local()+" is "+source.ValueNode(v).String()+"; it must be a list, or an expression such as discover.files", hint)
+		r.Fail(r.locate(p), p, p.Local()+" is "+source.ValueNode(v).String()+"; it must be a list, or an expression such as discover.files", hint)
 	}
 }
 
-func (d *decoder) batch(v *structpb.Value, p *source.Path) {
+func (r fanOutRules) batch(v *structpb.Value, p *source.Path) {
 	n := source.ValueNode(v)
 	switch {
 	case n.Kind == source.Str && n.Text == autoBatch:
@@ -135,13 +137,6 @@ func (d *decoder) batch(v *structpb.Value, p *source.Path) {
 		if n.Kind == source.Str {
 			hint = nearest.DidYouMean(n.Text, []string{autoBatch})
 		}
-		d.Fail(d.locate(p), p, fmt.Sprintf("%s is %s; it must be a whole number from 0 to %d, or auto", p.Local(), n, MaxBatch), hint)
-	}
-}
-
-// emptyText reports an empty expression.
-func (d *decoder) emptyText(text string, p *source.Path) {
-	if strings.TrimSpace(text) == "" {
-		d.Fail(d.locate(p), p, p.Local()+" is empty", "")
+		r.Fail(r.locate(p), p, fmt.Sprintf("%s is %s; it must be a whole number from 0 to %d, or auto", p.Local(), n, MaxBatch), hint)
 	}
 }

@@ -129,26 +129,29 @@ func (h *numberHeap) Pop() any {
 	return x
 }
 
+// graphRules checks the dependencies between the tasks of a definition.
+type graphRules struct{ *decoder }
+
 // dependencies reports dependencies on unknown tasks, on the task itself, and duplicates. It returns the graph.
-func (d *decoder) dependencies(def *v1.Definition) *graph {
+func (r graphRules) dependencies(def *v1.Definition) *graph {
 	g := newGraph(def)
 	for i, name := range g.names {
-		list := d.base.Field("tasks").Key(name).Field("dependsOn")
+		list := r.base.Field("tasks").Key(name).Field("dependsOn")
 		seen := map[string]bool{}
 		for k, dependency := range def.GetTasks()[name].GetDependsOn() {
 			p := list.Item(k)
-			if d.IsSettled(p) {
+			if r.IsSettled(p) {
 				continue
 			}
 			_, known := g.numbers[dependency]
 			switch {
 			case known && dependency != name && !seen[dependency]:
-			case d.IsFull():
-				d.Dropped++
+			case r.IsFull():
+				r.Dropped++
 			case seen[dependency]:
-				d.Add(d.locate(p), p, "dependsOn names "+source.Quote(dependency)+" twice", "")
+				r.Add(r.locate(p), p, "dependsOn names "+source.Quote(dependency)+" twice", "")
 			case dependency == name:
-				d.Add(d.locate(p), p, "task "+source.Quote(name)+" depends on itself", "")
+				r.Add(r.locate(p), p, "task "+source.Quote(name)+" depends on itself", "")
 			default:
 				near := nearest.Word(dependency, slices.Concat(g.names[:i], g.names[i+1:]))
 				hint := "there are: " + shortList(g.names)
@@ -156,7 +159,7 @@ func (d *decoder) dependencies(def *v1.Definition) *graph {
 					g.guessed[i] = append(g.guessed[i], g.numbers[near])
 					hint = "did you mean " + near + "?"
 				}
-				d.Add(d.locate(p), p, fmt.Sprintf("task %q depends on %s, which is no task", name, source.Quote(dependency)), hint)
+				r.Add(r.locate(p), p, fmt.Sprintf("task %q depends on %s, which is no task", name, source.Quote(dependency)), hint)
 			}
 			seen[dependency] = true
 		}

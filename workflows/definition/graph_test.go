@@ -124,7 +124,7 @@ func TestErrorOfCycleIsShort(t *testing.T) {
 		def.Tasks[fmt.Sprintf("t%02d", i)] = &v1.TaskDefinition{DependsOn: []string{fmt.Sprintf("t%02d", (i+1)%100)}}
 	}
 	d := &decoder{Report: &source.Report{}}
-	d.cycles(def, newGraph(def))
+	graphRules{d}.cycles(def, newGraph(def))
 	const want = "dependency cycle: t00 -> t01 -> t02 -> t03 -> t04 -> t05 -> t06 -> t07 -> t08 -> (90 more) -> t99 -> t00"
 	if len(d.Kept) != 1 || d.Kept[0].GetMessage() != want {
 		t.Errorf("%v", d.Kept)

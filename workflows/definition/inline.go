@@ -15,7 +15,7 @@ const maxInline = 8
 
 // inline decodes and checks the definition in the spec of a task of type run, and returns it in canonical form. It is a
 // definition like any other and sees nothing of the enclosing one.
-func (d *decoder) inline(n *source.Node, p *source.Path) (*structpb.Struct, bool) {
+func (d *document) inline(n *source.Node, p *source.Path) (*structpb.Struct, bool) {
 	if d.depth >= maxInline {
 		d.Fail(n.At, p, fmt.Sprintf("definitions are in one another more than %d deep", maxInline), "store the inner ones, and name them with workflow")
 		return nil, false
@@ -24,8 +24,8 @@ func (d *decoder) inline(n *source.Node, p *source.Path) (*structpb.Struct, bool
 		d.Fail(n.At, p, p.Local()+" is "+n.String()+"; it must be a definition, a mapping with name and tasks", "the name of a stored one is spec.workflow")
 		return nil, false
 	}
-	inner := &decoder{Report: d.Report, base: p.Inline(), depth: d.depth + 1, places: d.places, stored: d.stored}
-	def, specs := inner.definition(n)
+	inner := newDocument(&decoder{Report: d.Report, base: p.Inline(), depth: d.depth + 1, places: d.places}, d.stored)
+	def, specs := inner.read(n)
 	inner.check(def, specs)
 	if d.inner == nil {
 		d.inner = map[string]*v1.Definition{}

@@ -5,10 +5,10 @@ import (
 	"strconv"
 	"strings"
 
+	"google.golang.org/protobuf/types/known/structpb"
+
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/definition/source"
-
-	"google.golang.org/protobuf/types/known/structpb"
 )
 
 // ParseInput parses the input of a run as people give it: a document in YAML or JSON, which may be empty, and pairs
@@ -93,7 +93,7 @@ func (r *inputReader) pair(in *v1.InputDefinition, text string, p *source.Path) 
 		r.Add(source.Position{}, p, p.String()+" is "+source.Quote(text)+", which cannot be read: "+inner.Kept[0].GetMessage(), "")
 		return v
 	}
-	r.inputValue(in, v, p)
+	inputRules{r.decoder}.hasType(in, v, p)
 	return v
 }
 

@@ -29,21 +29,24 @@ func Input(def *v1.Definition, given *structpb.Struct) (*structpb.Struct, error)
 		return given, nil
 	}
 	d := &decoder{Report: &source.Report{}}
-	all := d.input(def, given, source.Root.Field("input"), false)
+	all := inputRules{d}.input(def, given, source.Root.Field("input"), false)
 	if err := d.Err(); err != nil {
 		return nil, err
 	}
 	return all, nil
 }
 
+// inputRules checks the inputs that a definition declares, and the input that a run is given.
+type inputRules struct{ *decoder }
+
 // input checks the input given to a run and adds the defaults. If templated is set, a value with a template is not known yet
 // and is not checked.
-func (d *decoder) input(def *v1.Definition, given *structpb.Struct, at *source.Path, templated bool) *structpb.Struct {
+func (r inputRules) input(def *v1.Definition, given *structpb.Struct, at *source.Path, templated bool) *structpb.Struct {
 	all := &structpb.Struct{Fields: map[string]*structpb.Value{}}
 	declared := slices.Sorted(maps.Keys(def.GetInputs()))
 	for _, name := range slices.Sorted(maps.Keys(given.GetFields())) {
 		if def.GetInputs()[name] == nil {
-			d.unknownInput(name, declared, at.Key(name))
+			r.unknownInput(name, declared, at.Key(name))
 		}
 	}
 	for _, name := range declared {
@@ -51,8 +54,8 @@ func (d *decoder) input(def *v1.Definition, given *structpb.Struct, at *source.P
 		p := at.Key(name)
 		switch {
 		case value.GetKind() != nil && !isNull(value):
-			if !(templated && holdsTemplate(value)) && d.inputValue(in, value, p) {
-				d.oneOf(in, value, p)
+			if !(templated && holdsTemplate(value)) && r.hasType(in, value, p) {
+				r.oneOf(in, value, p)
 			}
 			all.Fields[name] = value
 		case in.GetDefault() != nil:
@@ -65,7 +68,7 @@ func (d *decoder) input(def *v1.Definition, given *structpb.Struct, at *source.P
 			if in.GetDescription() != "" {
 				hint = in.GetDescription() + "; " + hint
 			}
-			d.Add(d.locate(p), p, "input "+name+" is missing", hint)
+			r.Add(r.locate(p), p, "input "+name+" is missing", hint)
 		}
 	}
 	return all
@@ -76,15 +79,15 @@ func isNull(v *structpb.Value) bool {
 	return null
 }
 
-func (d *decoder) unknownInput(name string, declared []string, p *source.Path) {
+func (r inputRules) unknownInput(name string, declared []string, p *source.Path) {
 	hint := ""
-	if d.Compared += len(declared); d.Compared <= maxInputsCompared {
+	if r.Compared += len(declared); r.Compared <= maxInputsCompared {
 		hint = nearest.DidYouMean(name, declared)
 	}
 	if hint == "" {
 		hint = "there are: " + shortList(declared)
 	}
-	d.Add(d.locateFreeKey(p), p, "there is no input "+source.Quote(name), hint)
+	r.Add(r.locateFreeKey(p), p, "there is no input "+source.Quote(name), hint)
 }
 
 // inputType returns the type of an input.
@@ -95,8 +98,8 @@ func inputType(in *v1.InputDefinition) string {
 	return in.GetType()
 }
 
-// inputValue reports whether a value has the type of an input, and adds a problem if it does not.
-func (d *decoder) inputValue(in *v1.InputDefinition, v *structpb.Value, p *source.Path) bool {
+// hasType reports whether a value has the type of an input, and adds a problem if it does not.
+func (r inputRules) hasType(in *v1.InputDefinition, v *structpb.Value, p *source.Path) bool {
 	n := source.ValueNode(v)
 	good, want, hint := false, "", ""
 	switch inputType(in) {
@@ -116,13 +119,13 @@ func (d *decoder) inputValue(in *v1.InputDefinition, v *structpb.Value, p *sourc
 		return true // the type itself is at fault
 	}
 	if !good {
-		d.Fail(d.locateFree(p), p, p.Local()+" is "+n.String()+"; it must be "+want, hint)
+		r.Fail(r.locateFree(p), p, p.Local()+" is "+n.String()+"; it must be "+want, hint)
 	}
 	return good
 }
 
 // oneOf checks that a value of the right type is among the allowed ones.
-func (d *decoder) oneOf(in *v1.InputDefinition, v *structpb.Value, p *source.Path) {
+func (r inputRules) oneOf(in *v1.InputDefinition, v *structpb.Value, p *source.Path) {
 	if len(in.GetEnum()) == 0 {
 		return
 	}
@@ -133,7 +136,7 @@ func (d *decoder) oneOf(in *v1.InputDefinition, v *structpb.Value, p *source.Pat
 		}
 		words = append(words, plainText(allowed))
 	}
-	d.Fail(d.locateFree(p), p, fmt.Sprintf("%s is %s; it must be %s", p.Local(), source.ValueNode(v), alternatives(words[:min(len(words), maxListed)])), nearest.DidYouMean(v.GetStringValue(), words))
+	r.Fail(r.locateFree(p), p, fmt.Sprintf("%s is %s; it must be %s", p.Local(), source.ValueNode(v), alternatives(words[:min(len(words), maxListed)])), nearest.DidYouMean(v.GetStringValue(), words))
 }
 
 // plainText formats a value of an enum for people.
@@ -146,51 +149,51 @@ func plainText(v *structpb.Value) string {
 	}
 }
 
-// inputs checks the inputs that a definition declares.
-func (d *decoder) inputs(def *v1.Definition) {
+// declared checks the inputs that a definition declares.
+func (r inputRules) declared(def *v1.Definition) {
 	for _, name := range slices.Sorted(maps.Keys(def.GetInputs())) {
-		in, at := def.GetInputs()[name], d.base.Field("inputs").Key(name)
+		in, at := def.GetInputs()[name], r.base.Field("inputs").Key(name)
 		byDefault, enum := at.Field("default"), at.Field("enum")
-		if d.IsSettled(at.Field("type")) {
+		if r.IsSettled(at.Field("type")) {
 			continue
 		}
 		if len(in.GetEnum()) > maxEnum {
-			d.Fail(d.locate(enum), enum, fmt.Sprintf("%s has %d values; it may have %d", enum, len(in.GetEnum()), maxEnum), "")
+			r.Fail(r.locate(enum), enum, fmt.Sprintf("%s has %d values; it may have %d", enum, len(in.GetEnum()), maxEnum), "")
 			continue
 		}
 		good := true
 		for i, value := range in.GetEnum() {
-			good = !d.IsSettled(enum.Item(i)) && d.inputValue(in, value, enum.Item(i)) && good
+			good = !r.IsSettled(enum.Item(i)) && r.hasType(in, value, enum.Item(i)) && good
 		}
-		if in.GetDefault() == nil || d.IsSettled(byDefault) {
+		if in.GetDefault() == nil || r.IsSettled(byDefault) {
 			continue
 		}
 		if in.GetRequired() {
-			d.Add(d.locateKey(byDefault), byDefault, "an input that has a default is never missing, so it cannot be required", "take one of the two away")
+			r.Add(r.locateKey(byDefault), byDefault, "an input that has a default is never missing, so it cannot be required", "take one of the two away")
 		}
-		if d.inputValue(in, in.GetDefault(), byDefault) && good {
-			d.oneOf(in, in.GetDefault(), byDefault)
+		if r.hasType(in, in.GetDefault(), byDefault) && good {
+			r.oneOf(in, in.GetDefault(), byDefault)
 		}
 	}
 }
 
-// inputTexts restores the text from the document for the default and the enum of a string input, where the text looks like
+// restoreTexts restores the text from the document for the default and the enum of a string input, where the text looks like
 // another type: 1.10, or no.
-func (d *decoder) inputTexts(def *v1.Definition) {
+func (r inputRules) restoreTexts(def *v1.Definition) {
 	for name, in := range def.GetInputs() {
 		if inputType(in) != "string" || len(in.GetEnum()) > maxEnum {
 			continue
 		}
-		at := d.base.Field("inputs").Key(name)
-		d.asText(in.GetDefault(), at.Field("default"))
+		at := r.base.Field("inputs").Key(name)
+		r.restoreText(in.GetDefault(), at.Field("default"))
 		for i, value := range in.GetEnum() {
-			d.asText(value, at.Field("enum").Item(i))
+			r.restoreText(value, at.Field("enum").Item(i))
 		}
 	}
 }
 
-func (d *decoder) asText(v *structpb.Value, p *source.Path) {
-	if n := d.nodeAt(p); v != nil && n != nil {
+func (r inputRules) restoreText(v *structpb.Value, p *source.Path) {
+	if n := r.nodeAt(p); v != nil && n != nil {
 		if text, ok := n.ScalarText(); ok {
 			v.Kind = &structpb.Value_StringValue{StringValue: text}
 		}

@@ -11,30 +11,33 @@ import (
 	"switchyard/workflows/podspec"
 )
 
-// kubernetesSpec checks a task of type k8s_job and its spec. at is the path of the task.
-func (d *decoder) kubernetesSpec(task *v1.TaskDefinition, spec *v1.K8SJobSpec, at *source.Path) {
+// kubernetesRules checks tasks of type k8s_job.
+type kubernetesRules struct{ *decoder }
+
+// check checks a task of type k8s_job and its spec. at is the path of the task.
+func (r kubernetesRules) check(task *v1.TaskDefinition, spec *v1.K8SJobSpec, at *source.Path) {
 	p := at.Field("spec")
-	if d.IsSettled(p) {
+	if r.IsSettled(p) {
 		return
 	}
-	d.cluster(spec, p)
+	r.cluster(spec, p)
 	template, problems := podspec.Template(spec)
 	variables := slices.Concat(slices.Sorted(maps.Keys(task.GetEnv())), slices.Sorted(maps.Keys(task.GetSecretEnv())))
 	for _, problem := range slices.Concat(problems, podspec.TaskProblems(spec, template, variables, task.GetResources())) {
-		d.podProblem(problem, p)
+		r.podProblem(problem, p)
 	}
 	target := at.Field("constraints").Field("targetNode")
-	if node, part, ok := strings.Cut(task.GetConstraints().GetTargetNode(), ":"); ok && !d.IsSettled(target) {
+	if node, part, ok := strings.Cut(task.GetConstraints().GetTargetNode(), ":"); ok && !r.IsSettled(target) {
 		hint := "write " + node
 		if strings.Contains(part, ":") {
 			hint += "; resources.gpus is what the pod asks the cluster for"
 		}
-		d.Add(d.locate(target), target, "constraints.targetNode names a part of a machine, and the task runs in a cluster", hint)
+		r.Add(r.locate(target), target, "constraints.targetNode names a part of a machine, and the task runs in a cluster", hint)
 	}
 }
 
 // podProblem reports a problem of the spec at p.
-func (d *decoder) podProblem(problem podspec.Problem, p *source.Path) {
+func (r kubernetesRules) podProblem(problem podspec.Problem, p *source.Path) {
 	for _, step := range problem.Path {
 		switch step := step.(type) {
 		case string:
@@ -43,30 +46,30 @@ func (d *decoder) podProblem(problem podspec.Problem, p *source.Path) {
 			p = p.Item(step)
 		}
 	}
-	if d.IsSettled(p) {
+	if r.IsSettled(p) {
 		return
 	}
-	position := d.locateFree(p)
+	position := r.locateFree(p)
 	if problem.AtKey {
-		position = d.locateFreeKey(p)
+		position = r.locateFreeKey(p)
 	}
-	d.Add(position, p, problem.Text, problem.Hint)
+	r.Add(position, p, problem.Text, problem.Hint)
 }
 
 // cluster checks the name of the cluster, which determines the nodes that can reach it.
-func (d *decoder) cluster(spec *v1.K8SJobSpec, p *source.Path) {
+func (r kubernetesRules) cluster(spec *v1.K8SJobSpec, p *source.Path) {
 	cluster, context := p.Field("cluster"), p.Field("clusterContext")
 	for _, named := range []struct {
 		name string
 		at   *source.Path
 	}{{spec.GetCluster(), cluster}, {spec.GetClusterContext(), context}} {
-		if condition.HasTemplate(named.name) && !d.IsSettled(named.at) {
-			d.Add(d.locate(named.at), named.at, named.at.Local()+" has an expression; the cluster must be known when the task is placed", "write its name, as --kube of a worker has it")
+		if condition.HasTemplate(named.name) && !r.IsSettled(named.at) {
+			r.Add(r.locate(named.at), named.at, named.at.Local()+" has an expression; the cluster must be known when the task is placed", "write its name, as --kube of a worker has it")
 			continue
 		}
-		d.word(named.name, named.at, v1.IsClusterName, "no name of a cluster", "at most 63 letters, digits, '.', '_' and '-', the first a letter or digit")
+		r.word(named.name, named.at, v1.IsClusterName, "no name of a cluster", "at most 63 letters, digits, '.', '_' and '-', the first a letter or digit")
 	}
-	if spec.GetCluster() != "" && spec.GetClusterContext() != "" && spec.GetCluster() != spec.GetClusterContext() && !d.IsSettled(context) && !d.IsSettled(cluster) {
-		d.Add(d.locateKey(context), context, "spec.clusterContext is another name of spec.cluster, and they differ", "leave clusterContext out")
+	if spec.GetCluster() != "" && spec.GetClusterContext() != "" && spec.GetCluster() != spec.GetClusterContext() && !r.IsSettled(context) && !r.IsSettled(cluster) {
+		r.Add(r.locateKey(context), context, "spec.clusterContext is another name of spec.cluster, and they differ", "leave clusterContext out")
 	}
 }

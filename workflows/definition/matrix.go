@@ -20,24 +20,27 @@ const matrixField = protoreflect.FullName("switchyard.v1.TaskDefinition.matrix")
 // axisName matches a name that an expression can select in an item.
 var axisName = lazyPattern(`^[A-Za-z_][A-Za-z0-9_]{0,62}$`)
 
-// matrices replaces each matrix with the equivalent foreach.
-func (d *decoder) matrices(def *v1.Definition) {
+// matrixReader turns matrices into lists of their combinations.
+type matrixReader struct{ *decoder }
+
+// replaceAll replaces each matrix with the equivalent foreach.
+func (r matrixReader) replaceAll(def *v1.Definition) {
 	for _, name := range slices.Sorted(maps.Keys(def.GetTasks())) {
-		task, at := def.GetTasks()[name], d.base.Field("tasks").Key(name)
+		task, at := def.GetTasks()[name], r.base.Field("tasks").Key(name)
 		matrix, foreach := at.Field("matrix"), at.Field("foreach")
-		if d.IsSettled(matrix) {
-			d.Settle(foreach)
+		if r.IsSettled(matrix) {
+			r.Settle(foreach)
 		}
 		if task.GetMatrix() == nil {
 			continue
 		}
-		if list, ok := d.combinations(task.GetMatrix(), matrix); !ok {
-			d.Settle(foreach)
+		if list, ok := r.combinations(task.GetMatrix(), matrix); !ok {
+			r.Settle(foreach)
 		} else if task.GetForeach() != nil || task.GetParallel() != nil {
-			d.Add(d.locateKey(matrix), matrix, "matrix, foreach and parallel exclude each other", "a list of objects is a foreach")
+			r.Add(r.locateKey(matrix), matrix, "matrix, foreach and parallel exclude each other", "a list of objects is a foreach")
 		} else {
 			task.Foreach = structpb.NewListValue(list)
-			d.borrow(matrix, foreach)
+			r.borrow(matrix, foreach)
 		}
 		task.Matrix = nil
 	}
@@ -45,11 +48,11 @@ func (d *decoder) matrices(def *v1.Definition) {
 
 // combinations returns the items of a matrix, in the order of the names of its axes; the last axis changes fastest. It returns
 // false if it has reported problems.
-func (d *decoder) combinations(matrix *structpb.Struct, p *source.Path) (*structpb.ListValue, bool) {
-	before := len(d.Kept) + d.Dropped
+func (r matrixReader) combinations(matrix *structpb.Struct, p *source.Path) (*structpb.ListValue, bool) {
+	before := len(r.Kept) + r.Dropped
 	axes := slices.Sorted(maps.Keys(matrix.GetFields()))
 	if len(axes) == 0 {
-		d.Fail(d.locate(p), p, "matrix is empty", "write named lists: { os: [linux, darwin], arch: [amd64, arm64] }")
+		r.Fail(r.locate(p), p, "matrix is empty", "write named lists: { os: [linux, darwin], arch: [amd64, arm64] }")
 	}
 	size := 1
 	for _, axis := range axes {
@@ -57,20 +60,20 @@ func (d *decoder) combinations(matrix *structpb.Struct, p *source.Path) (*struct
 		items := values.GetListValue().GetValues()
 		switch {
 		case axis == "include" || axis == "exclude":
-			d.Fail(d.locateFree(at), at, "a matrix has no "+axis, "write the combinations as a list: foreach: [{ os: linux, arch: amd64 }]")
+			r.Fail(r.locateFree(at), at, "a matrix has no "+axis, "write the combinations as a list: foreach: [{ os: linux, arch: amd64 }]")
 		case !axisName().MatchString(axis):
-			d.Fail(d.locateFree(at), at, "the list "+source.Quote(axis)+" of a matrix is not allowed: at most 63 letters, digits and '_', the first no digit", "")
+			r.Fail(r.locateFree(at), at, "the list "+source.Quote(axis)+" of a matrix is not allowed: at most 63 letters, digits and '_', the first no digit", "")
 		case values.GetListValue() == nil:
-			d.Fail(d.locateFree(at), at, at.Local()+" is "+source.ValueNode(values).String()+"; it must be a list", "")
+			r.Fail(r.locateFree(at), at, at.Local()+" is "+source.ValueNode(values).String()+"; it must be a list", "")
 		case len(items) == 0:
-			d.Fail(d.locateFree(at), at, at.Local()+" is empty", "")
+			r.Fail(r.locateFree(at), at, at.Local()+" is empty", "")
 		}
 		if size = size * len(items); size > maxCombinations {
-			d.Fail(d.locate(p), p, fmt.Sprintf("matrix has more than %d combinations", maxCombinations), "let a task make the list, for foreach")
+			r.Fail(r.locate(p), p, fmt.Sprintf("matrix has more than %d combinations", maxCombinations), "let a task make the list, for foreach")
 			return nil, false
 		}
 	}
-	if len(d.Kept)+d.Dropped > before {
+	if len(r.Kept)+r.Dropped > before {
 		return nil, false
 	}
 	list := &structpb.ListValue{Values: []*structpb.Value{structpb.NewStructValue(&structpb.Struct{})}}

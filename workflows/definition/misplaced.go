@@ -6,12 +6,12 @@ import (
 	"slices"
 	"strings"
 
+	"google.golang.org/protobuf/reflect/protoreflect"
+	"google.golang.org/protobuf/types/known/structpb"
+
 	"switchyard/workflows/condition"
 	"switchyard/workflows/definition/source"
 	"switchyard/workflows/secretref"
-
-	"google.golang.org/protobuf/reflect/protoreflect"
-	"google.golang.org/protobuf/types/known/structpb"
 )
 
 // expressionFields hold an expression; a separate rule reports `${{` in them.
@@ -34,8 +34,11 @@ var templateFields = map[protoreflect.FullName]bool{
 	"switchyard.v1.Semaphore.name":       true,
 }
 
-// noTemplates reports `${{` in fields where no template is replaced and the text would be taken literally.
-func (d *decoder) noTemplates(m protoreflect.Message, p *source.Path) {
+// misplacedTemplates reports `${{` where no template is replaced.
+type misplacedTemplates struct{ *decoder }
+
+// check reports `${{` in fields where no template is replaced and the text would be taken literally.
+func (r misplacedTemplates) check(m protoreflect.Message, p *source.Path) {
 	m.Range(func(field protoreflect.FieldDescriptor, value protoreflect.Value) bool {
 		if templateFields[field.FullName()] {
 			return true
@@ -44,80 +47,80 @@ func (d *decoder) noTemplates(m protoreflect.Message, p *source.Path) {
 		switch {
 		case field.IsMap():
 			value.Map().Range(func(key protoreflect.MapKey, value protoreflect.Value) bool {
-				d.noTemplate(field.MapValue(), value, at.Key(key.String()))
+				r.checkValue(field.MapValue(), value, at.Key(key.String()))
 				return true
 			})
 		case field.IsList():
 			for i := range value.List().Len() {
-				d.noTemplate(field, value.List().Get(i), at.Item(i))
+				r.checkValue(field, value.List().Get(i), at.Item(i))
 			}
 		case expressionFields[field.FullName()]:
-			d.bareExpression(field, value, at)
+			r.bareExpression(field, value, at)
 		default:
-			d.noTemplate(field, value, at)
+			r.checkValue(field, value, at)
 		}
 		return true
 	})
 }
 
-func (d *decoder) noTemplate(field protoreflect.FieldDescriptor, value protoreflect.Value, p *source.Path) {
+func (r misplacedTemplates) checkValue(field protoreflect.FieldDescriptor, value protoreflect.Value, p *source.Path) {
 	switch {
 	case field.Kind() == protoreflect.StringKind:
 		if condition.HasTemplate(value.String()) {
-			d.misplaced(p)
+			r.report(p)
 		}
 	case field.Message() == nil:
 	case field.Message().FullName() == structName:
-		d.noTemplateIn(structpb.NewStructValue(value.Message().Interface().(*structpb.Struct)), p)
+		r.checkFree(structpb.NewStructValue(value.Message().Interface().(*structpb.Struct)), p)
 	case field.Message().FullName() == valueName:
-		d.noTemplateIn(value.Message().Interface().(*structpb.Value), p)
+		r.checkFree(value.Message().Interface().(*structpb.Value), p)
 	default:
-		d.noTemplates(value.Message(), p)
+		r.check(value.Message(), p)
 	}
 }
 
-// noTemplateIn reports every template in free-form data.
-func (d *decoder) noTemplateIn(v *structpb.Value, p *source.Path) {
+// checkFree reports every template in free-form data.
+func (r misplacedTemplates) checkFree(v *structpb.Value, p *source.Path) {
 	if !holdsTemplate(v) {
 		return
 	}
 	switch v := v.GetKind().(type) {
 	case *structpb.Value_StringValue:
-		d.misplaced(p)
+		r.report(p)
 	case *structpb.Value_ListValue:
 		for i, item := range v.ListValue.GetValues() {
-			d.noTemplateIn(item, p.Item(i))
+			r.checkFree(item, p.Item(i))
 		}
 	case *structpb.Value_StructValue:
 		for _, name := range slices.Sorted(maps.Keys(v.StructValue.GetFields())) {
-			d.noTemplateIn(v.StructValue.GetFields()[name], p.Key(name))
+			r.checkFree(v.StructValue.GetFields()[name], p.Key(name))
 		}
 	}
 }
 
 // bareExpression reports an expression in `${{ }}` in a field that takes a bare expression.
-func (d *decoder) bareExpression(field protoreflect.FieldDescriptor, value protoreflect.Value, p *source.Path) {
+func (r misplacedTemplates) bareExpression(field protoreflect.FieldDescriptor, value protoreflect.Value, p *source.Path) {
 	text := ""
 	if field.Kind() == protoreflect.StringKind {
 		text = value.String()
 	} else {
 		v := value.Message().Interface().(*structpb.Value)
 		if _, is := v.GetKind().(*structpb.Value_StringValue); !is {
-			d.noTemplateIn(v, p)
+			r.checkFree(v, p)
 			return
 		}
 		text = v.GetStringValue()
 	}
 	inner, opened := strings.CutPrefix(strings.TrimPrefix(strings.TrimSpace(text), "$"), "{{")
 	inner, closed := strings.CutSuffix(inner, "}}")
-	if opened && closed && !d.IsSettled(p) {
-		d.Fail(d.locate(p), p, p.Local()+" is an expression, and stands without braces", "write "+source.Quote(strings.TrimSpace(inner)))
+	if opened && closed && !r.IsSettled(p) {
+		r.Fail(r.locate(p), p, p.Local()+" is an expression, and stands without braces", "write "+source.Quote(strings.TrimSpace(inner)))
 	}
 }
 
-// misplaced reports a template in a place where none is replaced.
-func (d *decoder) misplaced(p *source.Path) {
-	if d.IsSettled(p) {
+// report reports a template in a place where none is replaced.
+func (r misplacedTemplates) report(p *source.Path) {
+	if r.IsSettled(p) {
 		return
 	}
 	hint := "in env it works: FILE: ${{ parent.discover.output.file }}"
@@ -127,12 +130,12 @@ func (d *decoder) misplaced(p *source.Path) {
 	case label == "input" || strings.HasPrefix(label, "input."):
 		hint = "pass it through env, or read it in the file $SWITCHYARD_INPUT, which has the outputs of parents and the inputs of the run"
 	}
-	at := d.locate(p)
-	if n := d.nodeAt(p); n != nil {
+	at := r.locate(p)
+	if n := r.nodeAt(p); n != nil {
 		at = n.At
-		if inside, ok := d.Lines.Inside(n, source.OffsetOf(n.Text, max(0, strings.Index(n.Text, "${{")))); ok {
+		if inside, ok := r.Lines.Inside(n, source.OffsetOf(n.Text, max(0, strings.Index(n.Text, "${{")))); ok {
 			at = inside
 		}
 	}
-	d.Fail(at, p, fmt.Sprintf("${{ }} is replaced in spec, env and the name of a lock, and nowhere else; not in %s", p.Local()), hint)
+	r.Fail(at, p, fmt.Sprintf("${{ }} is replaced in spec, env and the name of a lock, and nowhere else; not in %s", p.Local()), hint)
 }

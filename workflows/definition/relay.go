@@ -13,17 +13,20 @@ import (
 // sessionTimeout is how long a message waits for a session that no node has.
 const sessionTimeout = 30 * time.Second
 
-// relaySpec checks the spec of a task of type claude_relay.
-func (d *decoder) relaySpec(spec *v1.ClaudeRelaySpec, p *source.Path) {
-	d.notBlank(spec.GetPrompt(), p.Field("prompt"))
+// relayRules checks the specs of tasks of type claude_relay.
+type relayRules struct{ *decoder }
+
+// check checks the spec of a task of type claude_relay.
+func (r relayRules) check(spec *v1.ClaudeRelaySpec, p *source.Path) {
+	r.notBlank(spec.GetPrompt(), p.Field("prompt"))
 	target := p.Field("targetSessionId")
 	if condition.HasTemplate(spec.GetTargetSessionId()) {
-		if !d.IsSettled(target) {
-			d.Add(d.locate(target), target, "spec.targetSessionId has an expression; the session must be known when the task is placed", "write its name, as `switchyard agent sessions` lists it")
+		if !r.IsSettled(target) {
+			r.Add(r.locate(target), target, "spec.targetSessionId has an expression; the session must be known when the task is placed", "write its name, as `switchyard agent sessions` lists it")
 		}
 		return
 	}
-	d.word(spec.GetTargetSessionId(), target, v1.IsSessionID, "no name of a session", "at most 64 letters, digits, '.', '_' and '-', the first a letter or digit")
+	r.word(spec.GetTargetSessionId(), target, v1.IsSessionID, "no name of a session", "at most 64 letters, digits, '.', '_' and '-', the first a letter or digit")
 }
 
 // targetSession returns the session that a task sends a message to, or "" if it sends none.

@@ -13,9 +13,12 @@ func Sandboxed(task *v1.TaskDefinition) bool {
 	return task.GetType() == v1.TypeShell && task.GetSpec().GetFields()["sandbox"].GetBoolValue()
 }
 
-// shellSpec checks the spec of a task of type shell.
-func (d *decoder) shellSpec(spec *v1.ShellSpec, p *source.Path) {
-	if at := p.Field("network"); spec.GetNetwork() != "" && !spec.GetSandbox() && !d.IsSettled(at) && !d.IsSettled(p.Field("sandbox")) {
-		d.Add(d.locateKey(at), at, "spec.network is for a sandbox; a command without one has the node's network", "add sandbox: true, or leave network out")
+// shellRules checks the specs of tasks of type shell.
+type shellRules struct{ *decoder }
+
+// check checks the spec of a task of type shell.
+func (r shellRules) check(spec *v1.ShellSpec, p *source.Path) {
+	if at := p.Field("network"); spec.GetNetwork() != "" && !spec.GetSandbox() && !r.IsSettled(at) && !r.IsSettled(p.Field("sandbox")) {
+		r.Add(r.locateKey(at), at, "spec.network is for a sandbox; a command without one has the node's network", "add sandbox: true, or leave network out")
 	}
 }

@@ -13,55 +13,58 @@ import (
 // MinCatchUp is the shortest catch-up time that Temporal accepts.
 const MinCatchUp = 10 * time.Second
 
-// schedule checks the schedule of a stored workflow.
-func (d *decoder) schedule(def *v1.Definition, p *source.Path) {
+// scheduleRules checks the schedule of a stored workflow.
+type scheduleRules struct{ *decoder }
+
+// check checks the schedule of a stored workflow.
+func (r scheduleRules) check(def *v1.Definition, p *source.Path) {
 	s := def.GetSchedule()
-	if s == nil || d.IsSettled(p) {
+	if s == nil || r.IsSettled(p) {
 		return
 	}
-	if d.depth > 0 {
-		d.Warn(d.locateKey(p), p, "schedule has no effect in the definition of a task of type run", "`switchyard workflows put` makes a schedule of a definition that is stored")
+	if r.depth > 0 {
+		r.Warn(r.locateKey(p), p, "schedule has no effect in the definition of a task of type run", "`switchyard workflows put` makes a schedule of a definition that is stored")
 	}
-	d.durationOr(s.GetJitter(), p.Field("jitter"), "leave it out for no delay")
-	d.catchUp(s.GetCatchUp(), p.Field("catchUp"))
-	if zone := d.timezone(s, p.Field("timezone")); zone != nil {
-		d.crons(s, zone, p)
+	r.durationOr(s.GetJitter(), p.Field("jitter"), "leave it out for no delay")
+	r.catchUp(s.GetCatchUp(), p.Field("catchUp"))
+	if zone := r.timezone(s, p.Field("timezone")); zone != nil {
+		r.crons(s, zone, p)
 	}
-	if len(def.GetInputs()) > 0 && !d.IsSettled(p.Field("input")) {
-		d.input(def, s.GetInput(), p.Field("input"), false)
+	if len(def.GetInputs()) > 0 && !r.IsSettled(p.Field("input")) {
+		inputRules{r.decoder}.input(def, s.GetInput(), p.Field("input"), false)
 	}
 }
 
 // catchUp checks how late a start may be.
-func (d *decoder) catchUp(text string, p *source.Path) {
-	d.durationOr(text, p, "10s is the least")
-	if given, err := parseDuration(text); text != "" && err == nil && given < MinCatchUp && !d.IsSettled(p) {
-		d.Add(d.locate(p), p, p.Local()+" is "+text+"; it must be 10s or more", "")
+func (r scheduleRules) catchUp(text string, p *source.Path) {
+	r.durationOr(text, p, "10s is the least")
+	if given, err := parseDuration(text); text != "" && err == nil && given < MinCatchUp && !r.IsSettled(p) {
+		r.Add(r.locate(p), p, p.Local()+" is "+text+"; it must be 10s or more", "")
 	}
 }
 
 // timezone returns the time zone of a schedule, or nil if it has reported a problem.
-func (d *decoder) timezone(s *v1.ScheduleDefinition, p *source.Path) *time.Location {
-	if d.IsSettled(p) {
+func (r scheduleRules) timezone(s *v1.ScheduleDefinition, p *source.Path) *time.Location {
+	if r.IsSettled(p) {
 		return nil
 	}
 	zone, err := cron.Zone(s.GetTimezone())
 	if bad, ok := errors.AsType[*cron.Error](err); ok {
-		d.Add(d.locate(p), p, p.Local()+" is "+source.Quote(s.GetTimezone())+", "+bad.Message, bad.Hint)
+		r.Add(r.locate(p), p, p.Local()+" is "+source.Quote(s.GetTimezone())+", "+bad.Message, bad.Hint)
 	}
 	return zone
 }
 
 // crons checks the times of a schedule.
-func (d *decoder) crons(s *v1.ScheduleDefinition, zone *time.Location, p *source.Path) {
+func (r scheduleRules) crons(s *v1.ScheduleDefinition, zone *time.Location, p *source.Path) {
 	at := p.Field("cron")
-	if d.IsSettled(at) {
+	if r.IsSettled(at) {
 		return
 	}
 	var all []cron.Expression
 	inZone, good := false, true
 	for i, text := range s.GetCron() {
-		e, ok := d.cron(text, zone, at.Item(i))
+		e, ok := r.cron(text, zone, at.Item(i))
 		all, inZone, good = append(all, e), inZone || e.Every == 0, good && ok
 	}
 	if !good {
@@ -69,33 +72,33 @@ func (d *decoder) crons(s *v1.ScheduleDefinition, zone *time.Location, p *source
 	}
 	for _, pair := range cron.Repeated(all) {
 		item := at.Item(pair[0])
-		d.Warn(d.locate(item), item, fmt.Sprintf("%s has the times of schedule.cron[%d], and no effect", item.Local(), pair[1]), "")
+		r.Warn(r.locate(item), item, fmt.Sprintf("%s has the times of schedule.cron[%d], and no effect", item.Local(), pair[1]), "")
 	}
 	if zone := p.Field("timezone"); s.GetTimezone() != "" && !inZone {
-		d.Warn(d.locateKey(zone), zone, "schedule.timezone has no effect on @every, which counts from 1970", "")
+		r.Warn(r.locateKey(zone), zone, "schedule.timezone has no effect on @every, which counts from 1970", "")
 	}
 	gap, delay := cron.ShortestGap(all, zone), p.Field("jitter")
-	if gap > 0 && Jitter(s) > gap && !d.IsSettled(delay) {
-		d.Warn(d.locate(delay), delay, fmt.Sprintf("schedule.jitter is %s, and two times are %s apart; a start is delayed until the next time at most", s.GetJitter(), cron.Duration(gap)), "")
+	if gap > 0 && Jitter(s) > gap && !r.IsSettled(delay) {
+		r.Warn(r.locate(delay), delay, fmt.Sprintf("schedule.jitter is %s, and two times are %s apart; a start is delayed until the next time at most", s.GetJitter(), cron.Duration(gap)), "")
 	}
 }
 
 // cron parses an expression of a schedule. ok is false if it has reported a problem.
-func (d *decoder) cron(text string, zone *time.Location, p *source.Path) (e cron.Expression, ok bool) {
-	if d.IsSettled(p) {
+func (r scheduleRules) cron(text string, zone *time.Location, p *source.Path) (e cron.Expression, ok bool) {
+	if r.IsSettled(p) {
 		return e, false
 	}
 	e, err := cron.Parse(text)
 	if bad, ok := errors.AsType[*cron.Error](err); ok {
-		d.Add(d.locate(p), p, p.Local()+" is "+source.Quote(text)+", "+bad.Message, bad.Hint)
+		r.Add(r.locate(p), p, p.Local()+" is "+source.Quote(text)+", "+bad.Message, bad.Hint)
 		return e, false
 	}
 	if !e.HasTimes(zone) {
-		d.Add(d.locate(p), p, p.Local()+" is "+source.Quote(text)+", which never comes: "+e.WhyNever(), "")
+		r.Add(r.locate(p), p, p.Local()+" is "+source.Quote(text)+", which never comes: "+e.WhyNever(), "")
 		return e, false
 	}
 	if e.RestrictsDays() {
-		d.Warn(d.locate(p), p, p.Local()+" names both days of the month and weekdays, and a day must meet both; crontab takes either", "for either, write two expressions")
+		r.Warn(r.locate(p), p, p.Local()+" names both days of the month and weekdays, and a day must meet both; crontab takes either", "for either, write two expressions")
 	}
 	return e, true
 }

@@ -22,23 +22,23 @@ func newSpec(taskType string) proto.Message {
 
 // spec decodes a task's spec according to its type, and also returns its canonical form. n is nil or empty if there is none.
 // The message is nil if the type is unknown or the spec is not a mapping.
-func (d *decoder) spec(taskType string, n *source.Node, p *source.Path) (proto.Message, *structpb.Struct) {
-	if d.IsSettled(p) {
+func (r *messageReader) spec(taskType string, n *source.Node, p *source.Path) (proto.Message, *structpb.Struct) {
+	if r.IsSettled(p) {
 		return nil, nil
 	}
 	given := n != nil && n.Kind != source.Null
 	if given {
-		d.specTexts(n, p)
+		r.specTexts(n, p)
 	}
 	m := newSpec(taskType)
 	switch {
 	case m == nil && given:
-		free, _ := d.freeStruct(n, p)
+		free, _ := r.freeStruct(n, p)
 		return nil, free
 	case m == nil:
 		return nil, nil
 	case given:
-		d.message(n, m.ProtoReflect(), p)
+		r.message(n, m.ProtoReflect(), p)
 	}
 	canonical := &structpb.Struct{}
 	if data, err := protojson.Marshal(m); err == nil {
@@ -52,26 +52,26 @@ func (d *decoder) spec(taskType string, n *source.Node, p *source.Path) (proto.M
 }
 
 // command decodes the command of a task: a text for a shell, or a list of texts.
-func (d *decoder) command(n *source.Node, p *source.Path) (*structpb.Value, bool) {
-	return d.program(n, p, "it must be a string for a shell, or a list of strings")
+func (r *messageReader) command(n *source.Node, p *source.Path) (*structpb.Value, bool) {
+	return r.program(n, p, "it must be a string for a shell, or a list of strings")
 }
 
 // entrypoint decodes the entry point of a container: a program, or a list of a program and its first arguments.
-func (d *decoder) entrypoint(n *source.Node, p *source.Path) (*structpb.Value, bool) {
-	return d.program(n, p, "it must be a program, or a list of it and its first arguments")
+func (r *messageReader) entrypoint(n *source.Node, p *source.Path) (*structpb.Value, bool) {
+	return r.program(n, p, "it must be a program, or a list of it and its first arguments")
 }
 
 // program decodes a text, or a list of texts whose first item is a program.
-func (d *decoder) program(n *source.Node, p *source.Path, want string) (*structpb.Value, bool) {
+func (r *messageReader) program(n *source.Node, p *source.Path, want string) (*structpb.Value, bool) {
 	if text, ok := n.ScalarText(); ok {
 		if strings.TrimSpace(text) == "" {
-			d.Fail(n.At, p, p.Local()+" is empty", "")
+			r.Fail(n.At, p, p.Local()+" is empty", "")
 			return nil, false
 		}
 		return structpb.NewStringValue(text), true
 	}
 	if n.Kind != source.Sequence {
-		d.Fail(n.At, p, p.Local()+" is "+n.String()+"; "+want, "")
+		r.Fail(n.At, p, p.Local()+" is "+n.String()+"; "+want, "")
 		return nil, false
 	}
 	list := &structpb.ListValue{}
@@ -79,33 +79,33 @@ func (d *decoder) program(n *source.Node, p *source.Path, want string) (*structp
 		text, ok := item.ScalarText()
 		switch {
 		case !ok:
-			d.Fail(item.At, p.Item(i), fmt.Sprintf("%s[%d] is %s; it must be a string", p.Local(), i, item), "")
+			r.Fail(item.At, p.Item(i), fmt.Sprintf("%s[%d] is %s; it must be a string", p.Local(), i, item), "")
 		case i == 0 && text == "":
-			d.Fail(item.At, p.Item(i), p.Local()+" begins with an empty string; the program to run is missing", "")
+			r.Fail(item.At, p.Item(i), p.Local()+" begins with an empty string; the program to run is missing", "")
 		}
 		list.Values = append(list.Values, structpb.NewStringValue(text))
 	}
 	if len(list.Values) == 0 {
-		d.Fail(n.At, p, p.Local()+" is empty", "")
+		r.Fail(n.At, p, p.Local()+" is empty", "")
 		return nil, false
 	}
 	return structpb.NewListValue(list), true
 }
 
 // specTexts checks every text of a spec.
-func (d *decoder) specTexts(n *source.Node, p *source.Path) {
+func (r *messageReader) specTexts(n *source.Node, p *source.Path) {
 	switch n.Kind {
 	case source.Str:
 		if strings.ContainsRune(n.Text, 0) {
-			d.nul(n.At, p)
+			r.nul(n.At, p)
 		}
 	case source.Sequence:
 		for i, item := range n.Items {
-			d.specTexts(item, p.Item(i))
+			r.specTexts(item, p.Item(i))
 		}
 	case source.Mapping:
 		for _, e := range n.Entries {
-			d.specTexts(e.Value, p.Key(e.Key))
+			r.specTexts(e.Value, p.Key(e.Key))
 		}
 	}
 }

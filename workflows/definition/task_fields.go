@@ -1,7 +1,6 @@
 package definition
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 
@@ -11,7 +10,6 @@ import (
 
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/condition"
-	"switchyard/workflows/definition/source"
 )
 
 // fieldScope describes the tasks on which a field has an effect. A task inherits no default without an effect on it, and a
@@ -132,84 +130,4 @@ func (s fieldScope) parent(m protoreflect.Message) (parent protoreflect.Message,
 func (s fieldScope) isSet(of proto.Message) bool {
 	m, field := s.parent(of.ProtoReflect())
 	return m != nil && m.Has(field)
-}
-
-// heritage records what tasks inherit, until it is known which of it has an effect.
-type heritage struct {
-	given []fieldScope            // fields that the defaults have
-	taken map[string][]fieldScope // fields that tasks do not have themselves, by task
-	used  map[string]bool         // fields that at least one task has inherited with an effect
-	lost  map[string]bool         // fields that at least one task would have inherited without an effect
-}
-
-func newHeritage(defaults *v1.TaskDefaults) *heritage {
-	h := &heritage{taken: map[string][]fieldScope{}, used: map[string]bool{}, lost: map[string]bool{}}
-	for _, s := range fieldScopes {
-		if s.isSet(defaults) {
-			h.given = append(h.given, s)
-		}
-	}
-	return h
-}
-
-// unsaid returns the scopes of the fields that a task does not have itself and may inherit.
-func unsaid(task *v1.TaskDefinition) (scopes []fieldScope) {
-	for _, s := range fieldScopes {
-		if !s.isSet(task) {
-			scopes = append(scopes, s)
-		}
-	}
-	return scopes
-}
-
-// dropUnused removes inherited fields that have no effect on a task. The task's spec must be known.
-func (d *decoder) dropUnused(name string, task *v1.TaskDefinition) {
-	if d.heritage == nil {
-		return
-	}
-	for _, s := range d.heritage.taken[name] {
-		switch {
-		case !s.isSet(task):
-		case s.affects(task):
-			d.heritage.used[s.field] = true
-		default:
-			d.heritage.lost[s.field] = true
-			m, field := s.parent(task.ProtoReflect())
-			m.Clear(field)
-		}
-	}
-}
-
-// unusedDefaults warns about defaults that have no effect on any task that inherits them.
-func (d *decoder) unusedDefaults() {
-	if d.heritage == nil {
-		return
-	}
-	for _, s := range d.heritage.given {
-		p := extend(d.base.Field("defaults"), s.field)
-		if purpose, _, _ := strings.Cut(s.reason, ";"); d.heritage.lost[s.field] && !d.heritage.used[s.field] && !d.IsSettled(p) {
-			d.Warn(d.locateKey(p), p, "defaults."+s.field+" has no effect on any task of the workflow", s.field+" "+purpose)
-		}
-	}
-}
-
-// checkFieldScopes reports fields of a task that have no effect on it.
-func (d *decoder) checkFieldScopes(task *v1.TaskDefinition, at *source.Path) {
-	if d.IsSettled(at.Field("type")) || d.IsSettled(at.Field("spec")) || newSpec(task.GetType()) == nil {
-		return
-	}
-	for _, s := range fieldScopes {
-		p := extend(at, s.field)
-		if !s.isSet(task) || d.IsSettled(p) || s.affects(task) {
-			continue
-		}
-		hint, reason := s.hint, s.reason
-		if own, ok := s.typeHint[task.GetType()]; ok {
-			hint = own
-		}
-		if own, ok := s.typeReason[task.GetType()]; ok {
-			reason = own
-		}
-		d.Add(d.locateKey(p), p, s.field+" "+fmt.Sprintf(reason, task.GetType()), hint)
-	}
 }

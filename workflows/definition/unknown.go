@@ -11,40 +11,46 @@ import (
 	"switchyard/workflows/nearest"
 )
 
-// unknownField reports a key of n, at p, that its message does not have, with a hint at what was probably meant.
-func (d *decoder) unknownField(e source.Entry, n *source.Node, message protoreflect.MessageDescriptor, p *source.Path) {
-	if d.IsFull() {
-		d.Dropped++
-		return
-	}
-	hint := d.fieldHint(e.Key, n, message, p)
-	d.Add(e.At, p.Key(e.Key), "unknown field "+source.Quote(e.Key), hint)
+// unknownFields reports keys that a message does not have.
+type unknownFields struct {
+	*decoder
+	meant []*source.Path // fields named by hints, not settled yet
 }
 
-// fieldHint returns the hint for an unknown field. It looks for a name of other systems, then for a similar name, then for the
+// report reports a key of n, at p, that its message does not have, with a hint at what was probably meant.
+func (u *unknownFields) report(e source.Entry, n *source.Node, message protoreflect.MessageDescriptor, p *source.Path) {
+	if u.IsFull() {
+		u.Dropped++
+		return
+	}
+	hint := u.hint(e.Key, n, message, p)
+	u.Add(e.At, p.Key(e.Key), "unknown field "+source.Quote(e.Key), hint)
+}
+
+// hint returns the hint for an unknown field. It looks for a name of other systems, then for a similar name, then for the
 // same name in another place.
-func (d *decoder) fieldHint(name string, n *source.Node, message protoreflect.MessageDescriptor, p *source.Path) string {
+func (u *unknownFields) hint(name string, n *source.Node, message protoreflect.MessageDescriptor, p *source.Path) string {
 	if use := alias(name, message); use != "" {
-		d.mean(extend(p, use), n, message, p)
+		u.mean(extend(p, use), n, message, p)
 		return "did you mean " + use + "?"
 	}
 	names := fieldNames(message)
 	near := nearest.Word(name, names)
 	if near != "" && nearest.Fold(near) == nearest.Fold(name) {
-		d.mean(p.Field(near), n, message, p)
+		u.mean(p.Field(near), n, message, p)
 		return "did you mean " + near + "?"
 	}
-	if hint := d.belongs(name, n, message, p); hint != "" {
+	if hint := u.belongs(name, n, message, p); hint != "" {
 		return hint
 	}
 	if near != "" {
-		d.mean(p.Field(near), n, message, p)
+		u.mean(p.Field(near), n, message, p)
 		return "did you mean " + near + "?"
 	}
 	if _, inTask := p.Task(); inTask && message.FullName() == "switchyard.v1.TaskDefinition" {
-		for _, home := range d.homes(n, message, p)[1:] {
+		for _, home := range u.homes(n, message, p)[1:] {
 			if near := nearest.Word(name, fieldNames(home.message)); near != "" {
-				d.mean(extend(p, home.below+"."+near), n, message, p)
+				u.mean(extend(p, home.below+"."+near), n, message, p)
 				return "did you mean " + home.below + "." + near + "?"
 			}
 		}
@@ -54,9 +60,9 @@ func (d *decoder) fieldHint(name string, n *source.Node, message protoreflect.Me
 
 // mean records the field that a hint names, because it would otherwise be reported as missing, too. n is the mapping at p that
 // contains the key. A field that is also present keeps its own problems.
-func (d *decoder) mean(field *source.Path, n *source.Node, message protoreflect.MessageDescriptor, p *source.Path) {
-	if d.places != nil {
-		d.meant = append(d.meant, field) // it may come later in the document
+func (u *unknownFields) mean(field *source.Path, n *source.Node, message protoreflect.MessageDescriptor, p *source.Path) {
+	if u.places != nil {
+		u.meant = append(u.meant, field) // it may come later in the document
 		return
 	}
 	// For a definition that came as a message, n holds only the spec itself.
@@ -65,18 +71,18 @@ func (d *decoder) mean(field *source.Path, n *source.Node, message protoreflect.
 		return
 	}
 	if !slices.ContainsFunc(n.Entries, func(e source.Entry) bool { return e.Key == found.JSONName() || e.Key == string(found.Name()) }) {
-		d.Settle(field)
+		u.Settle(field)
 	}
 }
 
 // settleMeant settles the fields named by hints that the document does not have. The document must have been read.
-func (d *decoder) settleMeant() {
-	for _, field := range d.meant {
-		if _, there := d.places[field.String()]; !there {
-			d.Settle(field)
+func (u *unknownFields) settleMeant() {
+	for _, field := range u.meant {
+		if _, there := u.places[field.String()]; !there {
+			u.Settle(field)
 		}
 	}
-	d.meant = nil
+	u.meant = nil
 }
 
 func fieldNames(message protoreflect.MessageDescriptor) []string {
@@ -102,7 +108,7 @@ type home struct {
 }
 
 // homes returns the parts of a task, the task itself first. n is the mapping at p.
-func (d *decoder) homes(n *source.Node, message protoreflect.MessageDescriptor, p *source.Path) []home {
+func (u *unknownFields) homes(n *source.Node, message protoreflect.MessageDescriptor, p *source.Path) []home {
 	task, _ := p.Task()
 	homes := []home{
 		{(&v1.TaskDefinition{}).ProtoReflect().Descriptor(), "the task itself", ""},
@@ -110,16 +116,16 @@ func (d *decoder) homes(n *source.Node, message protoreflect.MessageDescriptor, 
 		{(&v1.Resources{}).ProtoReflect().Descriptor(), "resources", "resources"},
 		{(&v1.RetryPolicy{}).ProtoReflect().Descriptor(), "retry", "retry"},
 	}
-	if spec := newSpec(d.taskType(n, message, task)); spec != nil {
+	if spec := newSpec(u.taskType(n, message, task)); spec != nil {
 		homes = append(homes, home{spec.ProtoReflect().Descriptor(), "spec", "spec"})
 	}
 	return homes
 }
 
 // belongs returns a hint for a field that exists under the same name in another part of the definition, or "".
-func (d *decoder) belongs(name string, n *source.Node, message protoreflect.MessageDescriptor, p *source.Path) string {
+func (u *unknownFields) belongs(name string, n *source.Node, message protoreflect.MessageDescriptor, p *source.Path) string {
 	taskName, inTask := p.Task()
-	homes := d.homes(n, message, p)
+	homes := u.homes(n, message, p)
 	if !inTask {
 		for i := range homes[1:] {
 			homes[i+1].in += " of a task"
@@ -132,11 +138,11 @@ func (d *decoder) belongs(name string, n *source.Node, message protoreflect.Mess
 			continue
 		}
 		if inTask {
-			at := d.base.Field("tasks").Key(taskName)
+			at := u.base.Field("tasks").Key(taskName)
 			if home.below != "" {
 				at = at.Field(home.below)
 			}
-			d.mean(at.Field(field), n, message, p)
+			u.mean(at.Field(field), n, message, p)
 		}
 		return field + " belongs in " + home.in
 	}
@@ -148,9 +154,9 @@ func (d *decoder) belongs(name string, n *source.Node, message protoreflect.Mess
 
 // taskType returns the type of the task that contains a field. While the task itself is being decoded, its type is only in the
 // tree.
-func (d *decoder) taskType(n *source.Node, message protoreflect.MessageDescriptor, task string) string {
+func (u *unknownFields) taskType(n *source.Node, message protoreflect.MessageDescriptor, task string) string {
 	if message.FullName() != "switchyard.v1.TaskDefinition" {
-		n = d.places[d.base.Field("tasks").Key(task).Field("type").String()].value
+		n = u.places[u.base.Field("tasks").Key(task).Field("type").String()].value
 		if n == nil {
 			return ""
 		}

@@ -21,37 +21,40 @@ var loginName = lazyPattern(`^[a-z_][a-z0-9_-]{0,31}$`)
 // expressions in spec must have been replaced.
 func IdleTimeout(spec *v1.VpsSpec) time.Duration { return duration(spec.GetIdleTimeout()) }
 
-// vpsSpec checks the spec of a task of type vps.
-func (d *decoder) vpsSpec(spec *v1.VpsSpec, p *source.Path) {
+// machineRules checks the specs of tasks of type vps.
+type machineRules struct{ containerRules }
+
+// check checks the spec of a task of type vps.
+func (r machineRules) check(spec *v1.VpsSpec, p *source.Path) {
 	if spec.GetBackend() == v1.BackendQEMU {
-		d.virtualMachine(spec, p)
+		r.virtualMachine(spec, p)
 	} else {
-		d.excluded(p, "a virtual machine, and this one is a container; backend: qemu makes one", map[string]bool{
+		r.excluded(p, "a virtual machine, and this one is a container; backend: qemu makes one", map[string]bool{
 			"vmImage": spec.GetVmImage() != "", "vmDiskSize": spec.GetVmDiskSize() != "",
 		})
-		d.containerFields(spec, p)
+		r.fields(spec, p)
 	}
-	d.sshPublicKey(spec.GetSshPublicKey(), p.Field("sshPublicKey"))
+	r.sshPublicKey(spec.GetSshPublicKey(), p.Field("sshPublicKey"))
 	if idle := p.Field("idleTimeout"); !condition.HasTemplate(spec.GetIdleTimeout()) {
-		d.durationOr(spec.GetIdleTimeout(), idle, `"0" is never`)
+		r.durationOr(spec.GetIdleTimeout(), idle, `"0" is never`)
 	}
-	if program := p.Field("init"); len(spec.GetInit()) > 0 && spec.GetInit()[0] == "" && !d.IsSettled(program) {
-		d.Add(d.locate(program.Item(0)), program, "spec.init begins with an empty string; the program to run is missing", "such as [/sbin/init]")
+	if program := p.Field("init"); len(spec.GetInit()) > 0 && spec.GetInit()[0] == "" && !r.IsSettled(program) {
+		r.Add(r.locate(program.Item(0)), program, "spec.init begins with an empty string; the program to run is missing", "such as [/sbin/init]")
 	}
 }
 
 // virtualMachine checks the fields for virtual machines and reports the fields for containers.
-func (d *decoder) virtualMachine(spec *v1.VpsSpec, p *source.Path) {
-	d.imageOrEnvironment(p, "vmImage", spec.GetVmImage(), spec.GetEnvironment(), "write the path of a disk image on the node, the URL of an object in a bucket, or the name of an environment")
-	d.environment(spec.GetEnvironment(), p)
-	d.word(spec.GetVmImage(), p.Field("vmImage"), isVMImage, "neither an absolute path, nor the URL of an object, nor the name of an environment",
+func (r machineRules) virtualMachine(spec *v1.VpsSpec, p *source.Path) {
+	r.imageOrEnvironment(p, "vmImage", spec.GetVmImage(), spec.GetEnvironment(), "write the path of a disk image on the node, the URL of an object in a bucket, or the name of an environment")
+	r.environment(spec.GetEnvironment(), p)
+	r.word(spec.GetVmImage(), p.Field("vmImage"), isVMImage, "neither an absolute path, nor the URL of an object, nor the name of an environment",
 		`such as "/srv/images/debian.qcow2", "s3://bucket/debian.qcow2" or "desk"`)
-	d.word(spec.GetVmDiskSize(), p.Field("vmDiskSize"), diskSize().MatchString, "no size", `such as "50G"; units are K, M, G and T`)
-	d.word(spec.GetUser(), p.Field("user"), loginName().MatchString, "no name of a user", "the machine makes the user if it has none of the name")
-	d.word(spec.GetWorkingDirectory(), p.Field("workingDirectory"), slashed.IsAbs, "no absolute path", "it is a directory in the machine")
-	d.word(spec.GetNetwork(), p.Field("network"), func(text string) bool { return text == "none" }, "no network of a virtual machine",
+	r.word(spec.GetVmDiskSize(), p.Field("vmDiskSize"), diskSize().MatchString, "no size", `such as "50G"; units are K, M, G and T`)
+	r.word(spec.GetUser(), p.Field("user"), loginName().MatchString, "no name of a user", "the machine makes the user if it has none of the name")
+	r.word(spec.GetWorkingDirectory(), p.Field("workingDirectory"), slashed.IsAbs, "no absolute path", "it is a directory in the machine")
+	r.word(spec.GetNetwork(), p.Field("network"), func(text string) bool { return text == "none" }, "no network of a virtual machine",
 		`leave it out, or write "none": the machine reaches neither its node nor other computers then`)
-	d.excluded(p, "a container, and this is a virtual machine", map[string]bool{
+	r.excluded(p, "a container, and this is a virtual machine", map[string]bool{
 		"image": spec.GetImage() != "", "mounts": len(spec.GetMounts()) > 0, "init": len(spec.GetInit()) > 0, "privileged": spec.GetPrivileged(),
 		"ip": spec.GetIp() != "", "capAdd": len(spec.GetCapAdd()) > 0, "shmSizeMb": spec.GetShmSizeMb() != 0,
 		"ulimits": len(spec.GetUlimits()) > 0, "pullPolicy": spec.GetPullPolicy() != "", "registryAuth": spec.GetRegistryAuth() != "",
@@ -61,29 +64,17 @@ func (d *decoder) virtualMachine(spec *v1.VpsSpec, p *source.Path) {
 
 // sshPublicKey checks the keys that may log in. A text that is not a key may be a secret, so neither the message nor the
 // snippet of the problem shows it.
-func (d *decoder) sshPublicKey(text string, p *source.Path) {
-	if text == "" || condition.HasTemplate(text) || d.IsSettled(p) {
+func (r machineRules) sshPublicKey(text string, p *source.Path) {
+	if text == "" || condition.HasTemplate(text) || r.IsSettled(p) {
 		return
 	}
 	_, fault := sshkey.Parse(text)
 	if fault == nil {
 		return
 	}
-	subject, at := p.Local(), d.locate(p)
+	subject, at := p.Local(), r.locate(p)
 	if fault.Line > 1 {
-		subject, at = fmt.Sprintf("line %d of %s", fault.Line, subject), d.inText(text, fault.Offset, p)
+		subject, at = fmt.Sprintf("line %d of %s", fault.Line, subject), r.inText(text, fault.Offset, p)
 	}
-	d.AddHidden(at, p, subject+" "+fault.Reason, fault.Hint)
-}
-
-// waitsForMachine warns about a task that starts when a machine has ended, which only a person can cause.
-func (d *decoder) waitsForMachine(def *v1.Definition, task *v1.TaskDefinition, at *source.Path) {
-	for i, name := range task.GetDependsOn() {
-		before := def.GetTasks()[name]
-		ends := before.GetTimeout() != "" || before.GetDeadline() != "" || before.GetSpec().GetFields()["idleTimeout"].GetStringValue() != ""
-		if p := at.Field("dependsOn").Item(i); v1.Lasts(before.GetType()) && !ends && !d.IsSettled(p) {
-			d.Warn(d.locate(p), p, fmt.Sprintf("%s lasts until it is stopped, and this task waits until then", name),
-				"give "+name+" an idleTimeout or a timeout if it should end by itself, or leave it out of dependsOn: this task runs beside it then")
-		}
-	}
+	r.AddHidden(at, p, subject+" "+fault.Reason, fault.Hint)
 }

@@ -1,6 +1,7 @@
 package definition
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -9,14 +10,22 @@ import (
 	"google.golang.org/protobuf/types/known/structpb"
 
 	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/condition"
 	"switchyard/workflows/definition/source"
 )
 
-// warnings warns about fields of a task that are allowed but hardly mean what the author intends.
-func (d *decoder) warnings(def *v1.Definition, task *v1.TaskDefinition, spec proto.Message, at *source.Path) {
-	d.waitsForMachine(def, task, at)
-	d.unreplaced(task, at)
-	d.commandLines(def, task, spec, at.Field("spec"))
+// taskWarnings warns about fields of tasks that are allowed but hardly mean what the author intends.
+type taskWarnings struct {
+	*decoder
+	// inCommands is the number of expressions in command lines checked so far.
+	inCommands int
+}
+
+// check warns about fields of a task that are allowed but hardly mean what the author intends.
+func (w *taskWarnings) check(def *v1.Definition, task *v1.TaskDefinition, spec proto.Message, at *source.Path) {
+	w.waitsForMachine(def, task, at)
+	w.unreplaced(task, at)
+	w.commandLines(def, task, spec, at.Field("spec"))
 }
 
 // foreignTemplate matches an expression in the braces of other systems. It does not match the Go templates that some programs
@@ -24,19 +33,19 @@ func (d *decoder) warnings(def *v1.Definition, task *v1.TaskDefinition, spec pro
 var foreignTemplate = lazyPattern(`(?:^|[^$])(\{\{-?\s*((?:inputs?|parent|workflow|context|item|matrix|params|parameters|args|steps|tasks|needs|outputs|env|vars|secrets)\b[^{}]*?)-?\}\})`)
 
 // unreplaced warns about {{ }} in the texts of a task, because nothing replaces it.
-func (d *decoder) unreplaced(task *v1.TaskDefinition, at *source.Path) {
+func (w *taskWarnings) unreplaced(task *v1.TaskDefinition, at *source.Path) {
 	for _, name := range slices.Sorted(maps.Keys(task.GetEnv())) {
-		d.unreplacedText(task.GetEnv()[name], at.Field("env").Key(name))
+		w.unreplacedText(task.GetEnv()[name], at.Field("env").Key(name))
 	}
-	d.unreplacedIn(structpb.NewStructValue(TemplateSpec(task)), at.Field("spec"))
-	d.unreplacedIn(structpb.NewStructValue(task.GetInput()), at.Field("input"))
+	w.unreplacedIn(structpb.NewStructValue(TemplateSpec(task)), at.Field("spec"))
+	w.unreplacedIn(structpb.NewStructValue(task.GetInput()), at.Field("input"))
 }
 
-func (d *decoder) unreplacedIn(v *structpb.Value, p *source.Path) {
-	eachText(v, p, d.unreplacedText)
+func (w *taskWarnings) unreplacedIn(v *structpb.Value, p *source.Path) {
+	eachText(v, p, w.unreplacedText)
 }
 
-func (d *decoder) unreplacedText(text string, p *source.Path) {
+func (w *taskWarnings) unreplacedText(text string, p *source.Path) {
 	for _, found := range foreignTemplate().FindAllStringSubmatchIndex(text, -1) {
 		whole, expression := text[found[2]:found[3]], strings.TrimSpace(text[found[4]:found[5]])
 		if rest, ok := strings.CutPrefix(expression, "inputs."); ok {
@@ -49,20 +58,8 @@ func (d *decoder) unreplacedText(text string, p *source.Path) {
 		case strings.HasPrefix(label, "input."):
 			hint = "expressions are replaced in spec and env; the program finds the outputs of parents and the inputs of the run in the file $SWITCHYARD_INPUT"
 		}
-		d.Warn(d.inText(text, found[2], p), p, p.Local()+" has "+source.Quote(whole)+", which nothing replaces", hint)
+		w.Warn(w.inText(text, found[2], p), p, p.Local()+" has "+source.Quote(whole)+", which nothing replaces", hint)
 	}
-}
-
-// inText returns the position in the document of a byte of a text.
-func (d *decoder) inText(text string, offset int, p *source.Path) source.Position {
-	n := d.nodeAt(p)
-	if n == nil {
-		return d.locate(p)
-	}
-	if inside, ok := d.Lines.Inside(n, source.OffsetOf(text, offset)); ok {
-		return inside
-	}
-	return n.At
 }
 
 // eachText calls f with each text of a value and its path, in the order of the names.
@@ -79,4 +76,46 @@ func eachText(v *structpb.Value, p *source.Path, f func(text string, p *source.P
 			eachText(v.StructValue.GetFields()[name], p.Key(name), f)
 		}
 	}
+}
+
+// waitsForMachine warns about a task that starts when a machine has ended, which only a person can cause.
+func (w *taskWarnings) waitsForMachine(def *v1.Definition, task *v1.TaskDefinition, at *source.Path) {
+	for i, name := range task.GetDependsOn() {
+		before := def.GetTasks()[name]
+		ends := before.GetTimeout() != "" || before.GetDeadline() != "" || before.GetSpec().GetFields()["idleTimeout"].GetStringValue() != ""
+		if p := at.Field("dependsOn").Item(i); v1.Lasts(before.GetType()) && !ends && !w.IsSettled(p) {
+			w.Warn(w.locate(p), p, fmt.Sprintf("%s lasts until it is stopped, and this task waits until then", name),
+				"give "+name+" an idleTimeout or a timeout if it should end by itself, or leave it out of dependsOn: this task runs beside it then")
+		}
+	}
+}
+
+// commandLines warns about data that becomes part of a command line.
+func (w *taskWarnings) commandLines(def *v1.Definition, task *v1.TaskDefinition, spec proto.Message, p *source.Path) {
+	for _, line := range scripts(spec, p) {
+		if !condition.HasTemplate(line.text) {
+			continue
+		}
+		t, err := condition.ParseTemplate(line.text)
+		if err != nil {
+			continue // the check of templates reports it
+		}
+		for offset, expression := range t.Places() {
+			if w.inCommands++; w.inCommands > maxInCommands {
+				return
+			}
+			if condition.CanBeAnyText(expression, func(ofRun bool, field string) bool { return chosenByAuthor(def, task, ofRun, field) }) {
+				w.warnOfCommandLine(strings.TrimSpace(expression), w.inText(line.text, offset, line.at), line.at)
+			}
+		}
+	}
+}
+
+// maxInCommands limits the expressions in command lines that are checked: each takes a tenth of a millisecond.
+const maxInCommands = 5000
+
+func (w *taskWarnings) warnOfCommandLine(expression string, at source.Position, p *source.Path) {
+	w.Warn(at, p,
+		fmt.Sprintf(`%s: the value of ${{ %s }} becomes part of a command line; a value such as "x; id" runs the command id`, p.Local(), expression),
+		throughEnv(expression))
 }

@@ -1,0 +1,119 @@
+package definition
+
+import "switchyard/workflows/definition/source"
+
+// decoder is what the parts of a definition share while they are read and checked: the problems found so far, and the place of
+// every value in the document. Each part has its own type, which embeds the decoder.
+type decoder struct {
+	*source.Report
+	base   *source.Path     // start of the definition: the root, or the spec that contains it inline
+	depth  int              // number of enclosing definitions
+	places map[string]place // by path; nil for a definition that came as a message
+}
+
+// place is the position of a field or a map entry in the document.
+type place struct {
+	key   source.Position
+	value *source.Node
+}
+
+// locate returns the position of the value at p, or that of the closest enclosing place that has one.
+func (d *decoder) locate(p *source.Path) source.Position {
+	if found, ok := d.places[p.String()]; ok && found.value.Kind != source.Null {
+		return found.value.At
+	}
+	return d.locateKey(p)
+}
+
+// nodeAt returns the value at p in the document, including free-form data, or nil if there is none.
+func (d *decoder) nodeAt(p *source.Path) *source.Node {
+	if found, ok := d.places[p.String()]; ok {
+		return found.value
+	}
+	if p == nil {
+		return nil
+	}
+	around := d.nodeAt(p.Parent)
+	switch {
+	case around == nil:
+	case p.Index >= 0 && p.Index < len(around.Items):
+		return around.Items[p.Index]
+	case p.Index < 0:
+		for _, e := range around.Entries {
+			if e.Key == p.Name {
+				return e.Value
+			}
+		}
+	}
+	return nil
+}
+
+// locateFree returns the position of a value inside free-form data, or that of the closest enclosing place that has one.
+func (d *decoder) locateFree(p *source.Path) source.Position {
+	if n := d.nodeAt(p); n != nil && n.Kind != source.Null {
+		return n.At
+	}
+	return d.locate(p)
+}
+
+// locateFreeKey returns the position of a key inside free-form data, or that of the closest enclosing key.
+func (d *decoder) locateFreeKey(p *source.Path) source.Position {
+	if around := d.nodeAt(p.Parent); around != nil {
+		for _, e := range around.Entries {
+			if e.Key == p.Name {
+				return e.At
+			}
+		}
+	}
+	return d.locateKey(p)
+}
+
+// locateKey returns the position of the key of p, or that of the closest enclosing key.
+func (d *decoder) locateKey(p *source.Path) source.Position {
+	for {
+		if found, ok := d.places[p.String()]; ok {
+			return found.key
+		}
+		if p == nil {
+			return source.Position{}
+		}
+		p = p.Parent
+	}
+}
+
+func (d *decoder) put(p *source.Path, at place) {
+	if d.places != nil {
+		d.places[p.String()] = at
+	}
+}
+
+// said reports whether the document has a value for p, even a zero one.
+func (d *decoder) said(p *source.Path) bool {
+	if d.places == nil {
+		return false
+	}
+	found, ok := d.places[p.String()]
+	return ok && found.value.Kind != source.Null
+}
+
+// borrow sets the place of an inherited value to that of the default.
+func (d *decoder) borrow(from, p *source.Path) {
+	if d.places == nil {
+		return
+	}
+	if found, ok := d.places[from.String()]; ok {
+		d.places[p.String()] = found
+	}
+}
+
+// inText returns the position in the document of a byte of a text.
+func (d *decoder) inText(text string, offset int, p *source.Path) source.Position {
+	n := d.nodeAt(p)
+	if n == nil {
+		return d.locate(p)
+	}
+	if inside, ok := d.Lines.Inside(n, source.OffsetOf(text, offset)); ok {
+		return inside
+	}
+	return n.At
+}

@@ -1,0 +1,111 @@
+package definition
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"google.golang.org/protobuf/proto"
+
+	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/definition/source"
+)
+
+// document is a definition that is read and then checked: one that a file or a message holds, or an inline one.
+type document struct {
+	*decoder
+	reader *messageReader
+	inner  map[string]*v1.Definition // inline definitions by the path of the spec
+	stored *[]StoredReference        // from this definition and its inline definitions
+}
+
+func newDocument(d *decoder, stored *[]StoredReference) *document {
+	doc := &document{decoder: d, stored: stored}
+	doc.reader = &messageReader{decoder: d, unknown: &unknownFields{decoder: d}, inline: doc.inline}
+	return doc
+}
+
+// read decodes the document. specs holds the tasks' specs as messages of their types, without unreadable ones.
+func (d *document) read(n *source.Node) (def *v1.Definition, specs map[string]proto.Message) {
+	if d.places == nil {
+		d.places = map[string]place{}
+	}
+	def = &v1.Definition{}
+	if n.Kind != source.Mapping {
+		d.Fail(n.At, d.base, "a definition is a mapping with name and tasks; this is "+n.String(), "")
+		return def, nil
+	}
+	d.places[d.base.String()] = place{n.At, n}
+	d.reader.message(n, def.ProtoReflect(), d.base)
+	d.reader.unknown.settleMeant()
+	specs = d.complete(def)
+	d.reader.unknown.settleMeant()
+	return def, specs
+}
+
+// complete brings a definition into its canonical form: tasks have their inherited values, and specs the shape of their types.
+// It returns the specs as messages.
+func (d *document) complete(def *v1.Definition) map[string]proto.Message {
+	defaults := defaultsReader{decoder: d.decoder}
+	inputRules{d.decoder}.restoreTexts(def)
+	defaults.inherit(def)
+	matrixReader{d.decoder}.replaceAll(def)
+	specs := make(map[string]proto.Message, len(def.GetTasks()))
+	for _, name := range slices.Sorted(maps.Keys(def.GetTasks())) {
+		task, at := def.GetTasks()[name], d.base.Field("tasks").Key(name).Field("spec")
+		n := source.StructNode(task.GetSpec())
+		if d.places != nil {
+			n = d.places[at.String()].value
+		}
+		spec, canonical := d.reader.spec(task.GetType(), n, at)
+		if spec != nil {
+			specs[name] = spec
+		}
+		if task.Spec != nil {
+			task.Spec = canonical
+		}
+		defaults.dropUnused(name, task)
+	}
+	defaults.warnOfUnused()
+	return specs
+}
+
+// MaxContextBytes is the largest context of a run, and therefore of a definition, in bytes of its protobuf encoding.
+const MaxContextBytes = 256 << 10
+
+// check applies every rule to a decoded definition. specs holds the specs of its tasks as messages of their types.
+func (d *document) check(def *v1.Definition, specs map[string]proto.Message) {
+	misplacedTemplates{d.decoder}.check(def.ProtoReflect(), d.base)
+	modelRules{d.decoder}.validate(def, d.base)
+	if size := proto.Size(def.GetContext()); size > MaxContextBytes {
+		p := d.base.Field("context")
+		d.Add(d.locate(p), p, fmt.Sprintf("context takes %d bytes; a run may have %d", size, MaxContextBytes), "keep large data in files, and their names in the context")
+	}
+	workflowRules{d.decoder}.name(def.GetName(), d.base.Field("name"))
+	inputRules{d.decoder}.declared(def)
+	d.duration(def.GetDeadline(), d.base.Field("deadline"))
+	workflowRules{d.decoder}.concurrency(def.GetConcurrency(), d.base.Field("concurrency"))
+	scheduleRules{d.decoder}.check(def, d.base.Field("schedule"))
+	workflowRules{d.decoder}.a2a(def, d.base.Field("a2a"))
+	taskRules{d, &taskWarnings{decoder: d.decoder}}.checkAll(def, specs)
+	g := graphRules{d.decoder}.dependencies(def)
+	graphRules{d.decoder}.cycles(def, g)
+	newSight(d.decoder, def, g).expressions(def)
+}
+
+// checked returns the definition with its warnings, or all problems.
+func (d *document) checked(def *v1.Definition) (Checked, error) {
+	if err := d.Err(); err != nil {
+		return Checked{}, err
+	}
+	checked := Checked{Definition: def, Warnings: d.Warnings(), Stored: *d.stored}
+	if p := d.base.Field("schedule"); def.GetSchedule() != nil {
+		checked.Schedule = d.Place(d.locateKey(p), p)
+	}
+	return checked, nil
+}
+
+// noteStored records a place that names a stored workflow.
+func (d *document) noteStored(name string, p *source.Path) {
+	*d.stored = append(*d.stored, StoredReference{Name: name, Place: d.Place(d.locate(p), p)})
+}

@@ -1,0 +1,60 @@
+package definition
+
+import (
+	"math"
+
+	"google.golang.org/protobuf/types/known/structpb"
+
+	"switchyard/workflows/definition/source"
+)
+
+// freeStruct decodes a mapping of free-form data.
+func (d *decoder) freeStruct(n *source.Node, p *source.Path) (*structpb.Struct, bool) {
+	if n.Kind != source.Mapping {
+		d.Fail(n.At, p, p.Local()+" is "+n.String()+"; it must be a mapping", "")
+		return nil, false
+	}
+	v, ok := d.freeValue(n, p)
+	return v.GetStructValue(), ok
+}
+
+// maxExact is the limit below which integers are exact as doubles, which JSON numbers are. From here on, two integers share one
+// double.
+const maxExact = 1 << 53
+
+// freeValue decodes free-form data. It reports an integer that a double cannot hold, because the value would change.
+func (d *decoder) freeValue(n *source.Node, p *source.Path) (*structpb.Value, bool) {
+	switch n.Kind {
+	case source.Boolean:
+		return structpb.NewBoolValue(n.Truth), true
+	case source.Number:
+		switch {
+		case math.IsInf(n.Value, 0) || math.IsNaN(n.Value):
+			d.Fail(n.At, p, n.Text+" is out of the range of numbers", "write it as a string, in quotes")
+			return structpb.NewNullValue(), false
+		case n.Whole && n.Style != source.FromMessage && math.Abs(n.Value) >= maxExact:
+			d.Fail(n.At, p, n.Text+" cannot be kept exactly: integers must be below 2^53", "write it as a string, in quotes")
+			return structpb.NewNullValue(), false
+		}
+		return structpb.NewNumberValue(n.Value), true
+	case source.Str:
+		return structpb.NewStringValue(n.Text), true
+	case source.Sequence:
+		list, ok := &structpb.ListValue{}, true
+		for i, item := range n.Items {
+			v, good := d.freeValue(item, p.Item(i))
+			list.Values = append(list.Values, v)
+			ok = ok && good
+		}
+		return structpb.NewListValue(list), ok
+	case source.Mapping:
+		s, ok := &structpb.Struct{Fields: map[string]*structpb.Value{}}, true
+		for _, e := range n.Entries {
+			v, good := d.freeValue(e.Value, p.Key(e.Key))
+			s.Fields[e.Key] = v
+			ok = ok && good
+		}
+		return structpb.NewStructValue(s), ok
+	}
+	return structpb.NewNullValue(), true
+}

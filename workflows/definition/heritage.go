@@ -1,0 +1,66 @@
+package definition
+
+import (
+	"strings"
+
+	v1 "switchyard/proto/switchyard/v1"
+)
+
+// heritage records what tasks inherit, until it is known which of it has an effect.
+type heritage struct {
+	given []fieldScope            // fields that the defaults have
+	taken map[string][]fieldScope // fields that tasks do not have themselves, by task
+	used  map[string]bool         // fields that at least one task has inherited with an effect
+	lost  map[string]bool         // fields that at least one task would have inherited without an effect
+}
+
+func newHeritage(defaults *v1.TaskDefaults) *heritage {
+	h := &heritage{taken: map[string][]fieldScope{}, used: map[string]bool{}, lost: map[string]bool{}}
+	for _, s := range fieldScopes {
+		if s.isSet(defaults) {
+			h.given = append(h.given, s)
+		}
+	}
+	return h
+}
+
+// unsaid returns the scopes of the fields that a task does not have itself and may inherit.
+func unsaid(task *v1.TaskDefinition) (scopes []fieldScope) {
+	for _, s := range fieldScopes {
+		if !s.isSet(task) {
+			scopes = append(scopes, s)
+		}
+	}
+	return scopes
+}
+
+// dropUnused removes inherited fields that have no effect on a task. The task's spec must be known.
+func (r *defaultsReader) dropUnused(name string, task *v1.TaskDefinition) {
+	if r.heritage == nil {
+		return
+	}
+	for _, s := range r.heritage.taken[name] {
+		switch {
+		case !s.isSet(task):
+		case s.affects(task):
+			r.heritage.used[s.field] = true
+		default:
+			r.heritage.lost[s.field] = true
+			m, field := s.parent(task.ProtoReflect())
+			m.Clear(field)
+		}
+	}
+}
+
+// warnOfUnused warns about defaults that have no effect on any task that inherits them.
+func (r *defaultsReader) warnOfUnused() {
+	if r.heritage == nil {
+		return
+	}
+	for _, s := range r.heritage.given {
+		p := extend(r.base.Field("defaults"), s.field)
+		if purpose, _, _ := strings.Cut(s.reason, ";"); r.heritage.lost[s.field] && !r.heritage.used[s.field] && !r.IsSettled(p) {
+			r.Warn(r.locateKey(p), p, "defaults."+s.field+" has no effect on any task of the workflow", s.field+" "+purpose)
+		}
+	}
+}

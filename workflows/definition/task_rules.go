@@ -1,0 +1,106 @@
+package definition
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"google.golang.org/protobuf/proto"
+
+	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/definition/source"
+)
+
+// taskRules checks the rules for tasks that the model does not express.
+type taskRules struct {
+	*document
+	warnings *taskWarnings
+}
+
+// checkAll checks the rules for each task.
+func (r taskRules) checkAll(def *v1.Definition, specs map[string]proto.Message) {
+	for _, name := range slices.Sorted(maps.Keys(def.GetTasks())) {
+		r.check(def, def.GetTasks()[name], specs[name], r.base.Field("tasks").Key(name))
+	}
+}
+
+// check checks the rules for one task that the model does not express.
+func (r taskRules) check(def *v1.Definition, task *v1.TaskDefinition, spec proto.Message, at *source.Path) {
+	if spec != nil {
+		modelRules{r.decoder}.validate(spec, at.Field("spec"))
+	}
+	if run, ok := spec.(*v1.RunSpec); ok {
+		childRunRules{r.document}.check(run, at.Field("spec"))
+	}
+	if relay, ok := spec.(*v1.ClaudeRelaySpec); ok {
+		relayRules{r.decoder}.check(relay, at.Field("spec"))
+	}
+	if approval, ok := spec.(*v1.ApprovalSpec); ok {
+		approvalRules{r.decoder}.check(approval, at.Field("spec"))
+	}
+	if container, ok := spec.(*v1.ContainerSpec); ok {
+		containerRules{r.decoder}.check(container, at.Field("spec"))
+	}
+	if machine, ok := spec.(*v1.VpsSpec); ok {
+		machineRules{containerRules{r.decoder}}.check(machine, at.Field("spec"))
+	}
+	if shell, ok := spec.(*v1.ShellSpec); ok {
+		shellRules{r.decoder}.check(shell, at.Field("spec"))
+	}
+	if agent, ok := spec.(*v1.SubagentSpec); ok {
+		agentRules{r.decoder}.check(agent, at.Field("spec"))
+	}
+	if job, ok := spec.(*v1.K8SJobSpec); ok {
+		kubernetesRules{r.decoder}.check(task, job, at)
+	}
+	variableRules{r.decoder}.plain(task.GetEnv(), at.Field("env"))
+	variableRules{r.decoder}.secret(task.GetSecretEnv(), task.GetEnv(), at.Field("secretEnv"))
+	r.duration(task.GetTimeout(), at.Field("timeout"))
+	r.duration(task.GetDeadline(), at.Field("deadline"))
+	r.heartbeatTimeout(task.GetHeartbeatTimeout(), at.Field("heartbeatTimeout"))
+	r.duration(task.GetCache().GetTtl(), at.Field("cache").Field("ttl"))
+	constraintRules{r.decoder}.check(task.GetConstraints(), at.Field("constraints"))
+	r.flow(task, at)
+	fanOutRules{r.decoder}.check(task, at)
+	r.warnings.check(def, task, spec, at)
+}
+
+// flow checks the rules between fields of a task.
+func (r taskRules) flow(task *v1.TaskDefinition, at *source.Path) {
+	if p := at.Field("when"); task.GetWhen() != "" && !r.IsSettled(p) {
+		if len(task.GetDependsOn()) == 0 && !r.IsSettled(at.Field("dependsOn")) {
+			r.Add(r.locateKey(p), p, "when goes by how the tasks before this one ended, and dependsOn names none", "")
+		}
+		if task.GetOnFailure() == "run" {
+			r.Add(r.locateKey(p), p, "when and onFailure: run exclude each other", "when: always starts the task however those before it ended")
+		}
+	}
+	if p := at.Field("cache").Field("key"); task.GetCache().GetKey() != "" && !r.IsSettled(p) {
+		r.emptyText(task.GetCache().GetKey(), p)
+	}
+	if p := at.Field("semaphore"); task.GetMutex() != "" && task.GetSemaphore() != nil {
+		r.Add(r.locateKey(p), p, "mutex and semaphore exclude each other: a task holds one lock", "")
+	}
+	r.fieldScopes(task, at)
+}
+
+// fieldScopes reports fields of a task that have no effect on it.
+func (r taskRules) fieldScopes(task *v1.TaskDefinition, at *source.Path) {
+	if r.IsSettled(at.Field("type")) || r.IsSettled(at.Field("spec")) || newSpec(task.GetType()) == nil {
+		return
+	}
+	for _, s := range fieldScopes {
+		p := extend(at, s.field)
+		if !s.isSet(task) || r.IsSettled(p) || s.affects(task) {
+			continue
+		}
+		hint, reason := s.hint, s.reason
+		if own, ok := s.typeHint[task.GetType()]; ok {
+			hint = own
+		}
+		if own, ok := s.typeReason[task.GetType()]; ok {
+			reason = own
+		}
+		r.Add(r.locateKey(p), p, s.field+" "+fmt.Sprintf(reason, task.GetType()), hint)
+	}
+}

@@ -1,0 +1,81 @@
+package definition
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"switchyard/workflows/condition"
+	"switchyard/workflows/definition/source"
+)
+
+// nul reports a text with a NUL character, which ends texts for programs.
+func (d *decoder) nul(at source.Position, p *source.Path) {
+	d.Add(at, p, p.Local()+" holds a NUL character, which no program can be given", "")
+}
+
+// heartbeatTimeout checks how long the node of an attempt may be silent.
+func (d *decoder) heartbeatTimeout(text string, p *source.Path) {
+	d.duration(text, p)
+	if _, err := parseDuration(text); text == "" || err != nil || d.IsSettled(p) {
+		return
+	}
+	if timeout := duration(text); timeout < MinHeartbeatTimeout || timeout > MaxHeartbeatTimeout {
+		d.Add(d.locate(p), p, p.Local()+" is "+text+"; it must be 5s to 1h", "")
+	}
+}
+
+// These are the bounds of a heartbeat time-out: nodes send heartbeats often enough for the smallest one, and a task whose node
+// is lost waits no longer than the largest.
+const (
+	MinHeartbeatTimeout = 5 * time.Second
+	MaxHeartbeatTimeout = time.Hour
+)
+
+// notBlank reports a text of only spaces where one is required. The model reports an empty text.
+func (d *decoder) notBlank(text string, p *source.Path) {
+	if text != "" && strings.TrimSpace(text) == "" && !d.IsSettled(p) {
+		d.Add(d.locate(p), p, p.Local()+" is blank", "")
+	}
+}
+
+func (d *decoder) duration(text string, p *source.Path) {
+	d.durationOr(text, p, `"0" is no limit`)
+}
+
+// durationOr checks a duration. ofZero explains the meaning of "0".
+func (d *decoder) durationOr(text string, p *source.Path, ofZero string) {
+	if text == "" || d.IsSettled(p) {
+		return
+	}
+	_, err := parseDuration(text)
+	switch {
+	case err == nil:
+	case errors.Is(err, errNegative):
+		d.Add(d.locate(p), p, p.Local()+" is "+text+"; it must not be negative", ofZero)
+	default:
+		hint := `write a duration such as "90s", "1h30m" or "2d"`
+		if _, err := parseDuration(text + "s"); err == nil {
+			hint = fmt.Sprintf("a unit is missing; did you mean %q?", text+"s")
+		} else if meant := meantDuration(text); meant != "" {
+			hint = fmt.Sprintf("did you mean %q?", meant)
+		}
+		d.Add(d.locate(p), p, p.Local()+" is "+source.Quote(text)+", which is no duration", hint)
+	}
+}
+
+// word reports a text that the function good rejects. It skips a text with a template, whose value is not known yet.
+func (d *decoder) word(text string, p *source.Path, good func(string) bool, what, hint string) {
+	if text == "" || condition.HasTemplate(text) || d.IsSettled(p) || good(text) {
+		return
+	}
+	d.Add(d.locate(p), p, p.Local()+" is "+source.Quote(text)+", which is "+what, hint)
+}
+
+// emptyText reports an empty expression.
+func (d *decoder) emptyText(text string, p *source.Path) {
+	if strings.TrimSpace(text) == "" {
+		d.Fail(d.locate(p), p, p.Local()+" is empty", "")
+	}
+}
