@@ -154,16 +154,10 @@ func TestAuditIsSharedByGateways(t *testing.T) {
 		t.Fatal(err)
 	}
 	run := submitted.Msg.GetId()
-	audited := other.auditClient(t, root)
 	entries := func(req *v1.ListAuditEntriesRequest) []*v1.AuditEntry {
 		t.Helper()
-		res, err := audited.ListAuditEntries(t.Context(), connect.NewRequest(req))
-		if err != nil {
-			t.Fatal(err)
-		}
-		return res.Msg.GetItems()
+		return other.auditEntries(t, root, req)
 	}
-	// The entry exists once the call is answered.
 	if found := entries(&v1.ListAuditEntriesRequest{Object: run}); len(found) != 1 || found[0].GetBy() != "ann" || found[0].GetRole() != v1.RoleUser || found[0].GetToken() != token.GetId() ||
 		found[0].GetAction() != "RunService/SubmitRun" || found[0].GetResult() != v1.AuditOK || strings.Contains(found[0].String(), "true") {
 		t.Errorf("the entry of the submit is %v", found)
@@ -218,11 +212,8 @@ func TestAuditWithoutTokensRecordsUnverifiedNames(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	found, err := f.auditClient(t, "").ListAuditEntries(t.Context(), connect.NewRequest(&v1.ListAuditEntriesRequest{Who: "ann", Object: res.Msg.GetId()}))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if all := found.Msg.GetItems(); len(all) != 1 || all[0].GetBy() != "ann"+auth.Unverified || all[0].GetKind() != auth.KindNone || all[0].GetFrom() != "127.0.0.1" || all[0].GetForwardedFor() != "192.0.2.1" {
+	all := f.auditEntries(t, "", &v1.ListAuditEntriesRequest{Who: "ann", Object: res.Msg.GetId()})
+	if len(all) != 1 || all[0].GetBy() != "ann"+auth.Unverified || all[0].GetKind() != auth.KindNone || all[0].GetFrom() != "127.0.0.1" || all[0].GetForwardedFor() != "192.0.2.1" {
 		t.Errorf("the entries are %v", all)
 	}
 	// The store of a gateway without tokens is open to nodes, except for the audit.
@@ -249,6 +240,22 @@ func each(do func(call protoreflect.MethodDescriptor)) {
 			do(service.Methods().Get(i))
 		}
 	}
+}
+
+// auditEntries returns the entries that match a request once there are any. A gateway stores the entry of a call before it
+// answers, unless its store takes too long.
+func (f *fixture) auditEntries(t *testing.T, token string, req *v1.ListAuditEntriesRequest) (found []*v1.AuditEntry) {
+	t.Helper()
+	client := f.auditClient(t, token)
+	eventually(t, "the audit has an entry", func() bool {
+		res, err := client.ListAuditEntries(t.Context(), connect.NewRequest(req))
+		if err != nil {
+			t.Fatal(err)
+		}
+		found = res.Msg.GetItems()
+		return len(found) > 0
+	})
+	return found
 }
 
 func (f *fixture) auditClient(t *testing.T, token string) switchyardv1connect.AuditServiceClient {

@@ -82,7 +82,7 @@ func TestForceKeepsWhatAHealthyRunHasSaid(t *testing.T) {
 	f := start(t)
 	id := f.submit(t, "healthy")
 	set(t, id, "build", 1, &v1.Task{State: "completed", Type: "shell"})
-	eventually(t, "the run answers", func() bool { return f.get(t, id).GetTasks()["build"].GetState() == "completed" })
+	f.awaitSettled(t, id)
 	if _, err := f.client.CancelRun(t.Context(), connect.NewRequest(&v1.CancelRunRequest{Id: id, Force: true})); err != nil {
 		t.Fatal(err)
 	}
@@ -111,7 +111,10 @@ func TestForceTellsRunsOfOneIDApart(t *testing.T) {
 		signal(t, id, setSignal, &v1.StatusResponse{
 			Run: &v1.Run{Tasks: map[string]*v1.Task{"build": {State: state, Type: "shell"}}}, Claims: map[string]int32{"build": 1}, Chain: run.GetRunID(),
 		})
-		eventually(t, "build is "+state, func() bool { return f.get(t, id).GetTasks()["build"].GetState() == state })
+		f.awaitSettled(t, id)
+		if got := f.get(t, id).GetTasks()["build"].GetState(); got != state {
+			t.Errorf("build is %s, want %s", got, state)
+		}
 		if _, err := f.client.CancelRun(t.Context(), connect.NewRequest(&v1.CancelRunRequest{Id: id, Force: true})); err != nil {
 			t.Fatal(err)
 		}
@@ -124,6 +127,19 @@ func TestForceTellsRunsOfOneIDApart(t *testing.T) {
 			t.Error(err)
 		}
 	}
+}
+
+// awaitSettled waits until a gateway has read all that a run has done. A forced cancellation, which does not wait long for an
+// answer, then knows the status of the run.
+func (f *fixture) awaitSettled(t *testing.T, id string) {
+	t.Helper()
+	eventually(t, "the gateway has read the whole run", func() bool {
+		before := f.describe(t, id)
+		f.get(t, id)
+		after := f.describe(t, id)
+		return after.GetPendingWorkflowTask() == nil &&
+			before.GetWorkflowExecutionInfo().GetHistoryLength() == after.GetWorkflowExecutionInfo().GetHistoryLength()
+	})
 }
 
 func (f *fixture) describe(t *testing.T, id string) *runview.Description {

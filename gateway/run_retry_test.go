@@ -178,7 +178,11 @@ func TestRetryAfterForceKeepsWhatPartsHaveCompleted(t *testing.T) {
 	}
 	signal(t, id, setSignal, &v1.StatusResponse{Partitions: []*v1.PartitionReport{{Task: "each", From: childFrom}}})
 	fanOut(t, id, "each", "running", 10, map[string]int32{"pending": 10})
-	f.get(t, id) // makes the run process the signals
+	f.get(t, id)                                    // makes the run process the signals
+	eventually(t, "the part answers", func() bool { // a workflow that ends before its first task cannot be read
+		_, err := temporalClient.QueryWorkflow(t.Context(), child, "", names.StatusQuery, &v1.StatusRequest{})
+		return err == nil
+	})
 	ended := newestExecution(t, id)
 	for _, workflow := range []string{child, id} {
 		if err := temporalClient.TerminateWorkflow(t.Context(), workflow, "", "ended by force"); err != nil {

@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -45,14 +46,10 @@ func TestListRunsPagesNewestFirst(t *testing.T) {
 		"failed": {ids[1], ids[0]}, "cancelled": {ids[2]},
 	}
 	for state, want := range want {
-		var got []string
-		eventually(t, "visibility has it", func() bool {
-			got, _ = f.list(t, &v1.ListRunsRequest{Name: "listed", State: state})
-			return len(got) == len(want)
+		eventually(t, fmt.Sprintf("visibility has the runs in the state %q", state), func() bool {
+			got, _ := f.list(t, &v1.ListRunsRequest{Name: "listed", State: state})
+			return slices.Equal(got, want)
 		})
-		if !slices.Equal(got, want) {
-			t.Errorf("%q: got %v, want %v", state, got, want)
-		}
 	}
 	var paged []string
 	pages, token := 0, ""
@@ -117,9 +114,11 @@ func TestResolveFindsPrefixesAndLast(t *testing.T) {
 	}
 	// Another gateway has only the data of Temporal.
 	other := start(t)
-	eventually(t, "the other gateway knows the last run", func() bool { return other.get(t, "last").GetId() == second })
-	if run := other.get(t, "resolved-o"); run.GetId() != first {
-		t.Errorf("resolved-o is %s", run.GetId())
+	for text, want := range map[string]string{"last": second, "resolved-o": first} {
+		eventually(t, "the other gateway resolves "+text, func() bool {
+			res, err := other.client.GetRun(t.Context(), connect.NewRequest(&v1.GetRunRequest{Id: text}))
+			return err == nil && res.Msg.GetRun().GetId() == want
+		})
 	}
 	for range runindex.MaxCandidates {
 		f.submit(t, "resolved-more")

@@ -87,8 +87,8 @@ func scriptedRun(ctx workflow.Context, in *v1.RunInput) (*v1.StatusResponse, err
 		workflow.ExecuteActivity(workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
 			TaskQueue:           cmp.Or(ref.GetOutcome(), executeQueue),
 			ActivityID:          names.AttemptID(ref.GetTask(), ref.GetClaim()),
-			StartToCloseTimeout: time.Minute,
-			HeartbeatTimeout:    time.Minute,
+			StartToCloseTimeout: time.Hour,
+			HeartbeatTimeout:    time.Hour,
 			RetryPolicy:         &temporal.RetryPolicy{MaximumAttempts: 1},
 		}), names.ExecuteActivity)
 	})

@@ -25,7 +25,7 @@ func TestSSHReachesAttemptsOfTheOwner(t *testing.T) {
 	bob, _ := f.token(t, "bob", v1.RoleUser)
 	root, _ := f.token(t, "root", v1.RoleAdmin)
 	const node = "ssh-node"
-	awaitLink(t, scriptedNode(t, f.server.URL(), f.nodeToken(t, node), node))
+	f.awaitLink(t, scriptedNode(t, f.server.URL(), f.nodeToken(t, node), node), node)
 	person, machine, other := sessiontest.NewOpenSSH(t, f.server.SSHAddress(), ""), sessiontest.NewOpenSSH(t, f.server.SSHAddress(), ""), sessiontest.NewOpenSSH(t, f.server.SSHAddress(), "")
 	submitted, err := f.dialAs(t, ann).SubmitRun(t.Context(), connect.NewRequest(&v1.SubmitRunRequest{Source: &v1.SubmitRunRequest_Document{Document: `name: ssh-reaches
 tasks:
@@ -73,8 +73,8 @@ tasks:
 			t.Errorf("%s: %q, %v, want %q", test.task, out, err, test.want)
 		}
 	}
-	listed, err := switchyardv1connect.NewAuditServiceClient(f.httpClient(t), f.server.URL(), connect.WithInterceptors(bearer(root))).
-		ListAuditEntries(t.Context(), connect.NewRequest(&v1.ListAuditEntriesRequest{What: "SSH login"}))
+	f.recorder.Close() // flushes refusals, which are written asynchronously
+	listed, err := f.auditClient(t, root).ListAuditEntries(t.Context(), connect.NewRequest(&v1.ListAuditEntriesRequest{What: "SSH login"}))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -109,7 +109,8 @@ func TestSilentStreamSendsComments(t *testing.T) {
 // TestSlowReaderIsDropped checks that a stalled reader is dropped and does not delay others.
 func TestSlowReaderIsDropped(t *testing.T) {
 	t.Parallel()
-	f := startStreaming(t, "127.0.0.1:0", "mem://", 0, 200*time.Millisecond)
+	// A reader that the machine stalls for a moment is not dropped.
+	f := startStreaming(t, "127.0.0.1:0", "mem://", 0, 5*time.Second)
 	id := f.submit(t, "flooded")
 	var all []*v1.Event
 	for part := range int32(40) {
@@ -226,7 +227,5 @@ func leaveStreams(t *testing.T, n int) {
 		return f.bounds.OpenStreams() == 0 && f.bounds.OpenCalls() == 0 && f.sse.CountOpen() == 0 && f.pollers.CountOpen() == 0
 	})
 	// The feed of all runs lingers for a while, and concurrent tests have goroutines of their own.
-	if now := runtime.NumGoroutine(); now > before+200 {
-		t.Errorf("%d goroutines were running, and %d are", before, now)
-	}
+	eventually(t, "no more than 200 goroutines were added", func() bool { return runtime.NumGoroutine() <= before+200 })
 }

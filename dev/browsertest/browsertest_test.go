@@ -103,7 +103,8 @@ func TestCheckAcceptsACleanPage(t *testing.T) {
 	if !slices.Contains(tab.Requests(), server+"/") {
 		t.Errorf("the requests are %v", tab.Requests())
 	}
-	if n := tab.BytesReceived(); n < len(pages["/"]) || n > 2*len(pages["/"])+1000 {
+	_, ok := tab.wait(limit, func() bool { return tab.BytesReceived() >= len(pages["/"]) })
+	if n := tab.BytesReceived(); !ok || n > 2*len(pages["/"])+1000 {
 		t.Errorf("%d bytes were received of a page of %d", n, len(pages["/"]))
 	}
 	if paint := tab.FirstPaint(); paint <= 0 || paint > limit {

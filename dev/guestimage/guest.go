@@ -17,7 +17,7 @@ import (
 
 const (
 	// bootLimit is how long a guest may take until its first login. It takes 6 s under emulation on an idle machine.
-	bootLimit = time.Minute
+	bootLimit = 5 * time.Minute
 	// pollEvery is the interval between two checks of a condition.
 	pollEvery = 100 * time.Millisecond
 	// memory is the memory of a guest, in MiB.

@@ -117,14 +117,14 @@ func TestPausedMachineKeepsItsConnection(t *testing.T) {
 	t.Parallel()
 	m := newOpenSSH(t)
 	var isPaused atomic.Bool
-	g := m.enter(t, func(o *guest.Options) { o.KeepAlive, o.IsPaused = time.Second, isPaused.Load })
+	g := m.enter(t, func(o *guest.Options) { o.KeepAlive, o.IsPaused = 2*time.Second, isPaused.Load })
 	prints(t, g, echo)
 	sshd := m.last().cmd.Process
 	isPaused.Store(true)
 	if err := sshd.Signal(syscall.SIGSTOP); err != nil {
 		t.Fatal(err)
 	}
-	time.Sleep(5 * time.Second) // several keep-alives are due
+	time.Sleep(8 * time.Second) // a machine that is not paused would be disconnected
 	if err := sshd.Signal(syscall.SIGCONT); err != nil {
 		t.Fatal(err)
 	}

@@ -24,7 +24,7 @@ import (
 )
 
 // patience bounds every operation of a machine, emulated on a busy computer.
-const patience = 1 * time.Minute
+const patience = 5 * time.Minute
 
 // newDir returns a folder for machines with a short path.
 func newDir(t *testing.T) string {

@@ -278,13 +278,14 @@ func TestACancelledRelayFreesItsTurn(t *testing.T) {
 			second := send(waiting, t, f, asked("second"))
 			eventually(t, "the second message waits", func() bool { return second.notices.String() != "" })
 			giveUp()
+			if second.wait(t); !second.Stopped || second.err != nil {
+				t.Errorf("result %+v, error %v", second.Result, second.err)
+			}
 			third := send(t.Context(), t, f, asked("third"))
+			eventually(t, "the third message waits", func() bool { return third.notices.String() != "" })
 			cancel()
 			if first.wait(t); !first.Stopped || first.err != nil || first.Failure != nil {
 				t.Errorf("result %+v, error %v", first.Result, first.err)
-			}
-			if second.wait(t); !second.Stopped || second.err != nil {
-				t.Errorf("result %+v, error %v", second.Result, second.err)
 			}
 			if third.wait(t); third.err != nil || third.output != `{"text":"answer 2"}` {
 				t.Errorf("output %s, failure %v, error %v", third.output, third.Failure, third.err)

@@ -223,7 +223,7 @@ func TestResultReportsTimeAndMemory(t *testing.T) {
 				t.Errorf("CPU time %v, want that of 400,000 rounds, a few tenths of a second", r.CPUTime)
 			}
 			// The task holds its memory long enough to be sampled, since this process may be larger.
-			r, _, err = run(t, e, executor.Attempt{}, `(head -c 200000000 /dev/zero; sleep 3) | tail -n 1 | wc -c`)
+			r, _, err = run(t, e, executor.Attempt{}, `(head -c 200000000 /dev/zero; sleep 6) | tail -n 1 | wc -c`)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -42,7 +42,7 @@ func startTicking(t *testing.T, e *Executor) *steerable {
 	ctx, cancel := context.WithCancel(t.Context())
 	s := &steerable{dir: t.TempDir(), id: "steer-" + t.Name() + "/task/c1", cancel: cancel, done: make(chan struct{})}
 	a := executor.Attempt{
-		ID: s.id, Spec: spec(t, map[string]any{"command": ticking}), BaseDir: s.dir, Stdout: s, Grace: 10 * time.Second,
+		ID: s.id, Spec: spec(t, map[string]any{"command": ticking}), BaseDir: s.dir, Stdout: s, Grace: time.Minute,
 	}
 	go func() {
 		defer close(s.done)
@@ -146,7 +146,7 @@ func TestPauseDoesNotAffectTheNextAttemptOfABatch(t *testing.T) {
 			defer row.Close()
 			for _, id := range []string{"row/task[0]/c1", "row/task[1]/c1"} {
 				ctx, cancel := context.WithCancel(t.Context())
-				a := executor.Attempt{ID: id, Spec: spec(t, map[string]any{"command": "sleep 1000"}), BaseDir: t.TempDir(), Grace: 10 * time.Second}
+				a := executor.Attempt{ID: id, Spec: spec(t, map[string]any{"command": "sleep 1000"}), BaseDir: t.TempDir(), Grace: time.Minute}
 				var paused sync.WaitGroup
 				r, err := row.Run(ctx, a, func() {
 					paused.Go(func() {

@@ -31,16 +31,15 @@ const (
 	helperClaim     = "helper/task/c1"
 
 	// Length of the lease of a helper's task, which the helper renews continuously.
-	helperStop, helperKill = 3 * time.Second, 4 * time.Second
+	helperStop, helperKill = 8 * time.Second, 9 * time.Second
 )
 
-// stubborn is a task with a grandchild that only SIGKILL ends, in a session of its own. It prints
-// the grandchild's PID, then "ready".
+// stubborn is a task with a grandchild that only SIGKILL ends, in a session of its own. The grandchild
+// prints its PID, then "ready".
 const stubborn = `
 trap '' TERM
-(setsid sh -c 'trap "" TERM HUP INT; echo $$; exec sleep 100000' &)
 sleep 100000 &
-sleep 0.3; echo ready
+(setsid sh -c 'trap "" TERM HUP INT; echo $$; echo ready; exec sleep 100000' &)
 wait`
 
 // runHelperIfAsked runs this process as a worker that a test can kill: it runs a stubborn task and

@@ -84,15 +84,15 @@ func TestFollowerReceivesOnlyChanges(t *testing.T) {
 	fs, s := NewFeeds(), newScripted()
 	defer fs.Close()
 	s.contents <- content("one", "a", "<p>1</p>", "b", "<p>1</p>")
+	whole := await(t, follow(t, fs, s.open, "")) // this follower keeps the feed open
 	first, version, err := fs.Load(t.Context(), "view", s.open)
 	if err != nil || first.HTML != "one" {
 		t.Fatal(first, err)
 	}
-	updates := follow(t, fs, s.open, version)
-	late := follow(t, fs, s.open, "")
-	if u := await(t, late); len(u.Blocks) != 2 || u.Version != version {
-		t.Errorf("who has nothing gets %v", u)
+	if len(whole.Blocks) != 2 || whole.Version != version {
+		t.Errorf("who has nothing gets %v", whole)
 	}
+	updates := follow(t, fs, s.open, version)
 	s.contents <- content("one", "a", "<p>1</p>", "b", "<p>1</p>") // unchanged
 	s.contents <- content("one", "a", "<p>1</p>", "b", "<p>2</p>")
 	if u := await(t, updates); len(u.Blocks) != 1 || u.Blocks["b"] != "<p>2</p>" || len(u.Lists) != 0 || u.Title != "" {
@@ -112,11 +112,11 @@ func TestFollowersShareOneSource(t *testing.T) {
 	defer fs.Close()
 	open := func(context.Context) (Source, error) { opened++; return s, nil }
 	s.contents <- content("one", "a", "<p>1</p>")
-	if _, _, err := fs.Load(t.Context(), "view", open); err != nil {
-		t.Fatal(err)
-	}
 	for range 3 {
 		await(t, follow(t, fs, open, ""))
+	}
+	if _, _, err := fs.Load(t.Context(), "view", open); err != nil {
+		t.Fatal(err)
 	}
 	if opened != 1 || fs.Len() != 1 {
 		t.Errorf("%d sources were opened, %d feeds", opened, fs.Len())
@@ -172,12 +172,12 @@ func TestRenewReloadsTheView(t *testing.T) {
 	old, fresh := newScripted(), newScripted()
 	old.contents <- content("old")
 	fresh.contents <- content("new")
+	updates := follow(t, fs, old.open, "")
+	if u := await(t, updates); u.Title != "old" {
+		t.Fatalf("the follower gets %v", u)
+	}
 	if c, _, err := fs.Load(t.Context(), "view", old.open); err != nil || c.Title != "old" {
 		t.Fatalf("the first content is %v, %v", c, err)
-	}
-	updates := follow(t, fs, old.open, "")
-	if u := <-updates; u.Title != "old" {
-		t.Fatalf("the follower gets %v", u)
 	}
 	fs.Renew("view")
 	if c, _, err := fs.Load(t.Context(), "view", fresh.open); err != nil || c.Title != "new" {

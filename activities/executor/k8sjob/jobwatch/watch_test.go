@@ -15,7 +15,7 @@ import (
 // until waits until the snapshot of a follower meets a condition. It checks after each of the follower's news.
 func until(t *testing.T, f *Follower, is func(Snapshot) bool) {
 	t.Helper()
-	for late := time.After(20 * time.Second); !is(f.Get()); {
+	for late := time.After(time.Minute); !is(f.Get()); {
 		select {
 		case <-f.News:
 		case <-late:

@@ -4,6 +4,7 @@ package program
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -28,6 +29,9 @@ result() { echo '{"type":"result","subtype":"success","is_error":false,"result":
 forever() { while :; do sleep 0.05; done; }
 `
 
+// briefGrace is a grace period that is expected to pass.
+const briefGrace = 200 * time.Millisecond
+
 // outcome is the outcome of a scripted program.
 type outcome struct {
 	result   executor.Result
@@ -45,6 +49,8 @@ type script struct {
 	text    string
 	options Options
 	env     map[string]string
+	// grace is the grace period of the attempt, for programs that ignore SIGTERM; 0 means a minute.
+	grace time.Duration
 	// cancelOn is a text in the log at which the context is cancelled.
 	cancelOn string
 	lease    *executor.Lease
@@ -76,7 +82,7 @@ func lead(t *testing.T, s script) outcome {
 	o.workDir = filepath.Join(dir, "work")
 	a := executor.Attempt{
 		ID:           fmt.Sprintf("program-%d-%d/task/c1", os.Getpid(), serial.Add(1)),
-		WorkspaceDir: dir, Env: s.env, Grace: 200 * time.Millisecond, Lease: s.lease,
+		WorkspaceDir: dir, Env: s.env, Grace: cmp.Or(s.grace, time.Minute), Lease: s.lease,
 		Stdout: &log, Stderr: &log,
 		Notify: func(line string) { o.notices = append(o.notices, line) },
 	}
@@ -93,7 +99,7 @@ func lead(t *testing.T, s script) outcome {
 		s.options.Prompt = "do it"
 	}
 	if s.options.Grace == 0 {
-		s.options.Grace = 300 * time.Millisecond
+		s.options.Grace = time.Minute
 	}
 	s.options.OnSession = func(id string) error {
 		o.sessions = append(o.sessions, id)

@@ -74,6 +74,7 @@ func read(t *testing.T, o outcome, file string) string {
 
 func TestProgramExitDecidesTheAttempt(t *testing.T) {
 	t.Parallel()
+	brief := Options{Grace: briefGrace} // for programs that do not exit by themselves
 	for name, test := range map[string]struct {
 		script
 		failure, reason string // empty means none
@@ -82,10 +83,10 @@ func TestProgramExitDecidesTheAttempt(t *testing.T) {
 	}{
 		"exits 1 after its result":       {script: script{text: `init; result done; exit 1`}, text: "done", log: "done\n"},
 		"is killed after its result":     {script: script{text: `init; result done; kill -9 $$`}, text: "done"},
-		"hangs after its result":         {script: script{text: `init; result done; forever`}, text: "done"},
-		"ignores SIGTERM after it":       {script: script{text: `trap '' TERM; init; result done; forever`}, text: "done"},
-		"leaves children behind":         {script: script{text: `init; sleep 100000 & (setsid sh -c 'trap "" TERM; while :; do sleep 1; done' &); result done`}, text: "done"},
-		"prints for ever after it":       {script: script{text: `init; result done; while :; do say m "more and more"; done`}, text: "done"},
+		"hangs after its result":         {script: script{text: `init; result done; forever`, options: brief}, text: "done"},
+		"ignores SIGTERM after it":       {script: script{text: `trap '' TERM; init; result done; forever`, options: brief, grace: briefGrace}, text: "done"},
+		"leaves children behind":         {script: script{text: `init; sleep 100000 & (setsid sh -c 'trap "" TERM; while :; do sleep 1; done' &); result done`, grace: briefGrace}, text: "done"},
+		"prints for ever after it":       {script: script{text: `init; result done; while :; do say m "more and more"; done`, options: brief}, text: "done"},
 		"a second result":                {script: script{text: `init; result done; result again`}, text: "done"},
 		"a result without its line end":  {script: script{text: `init; printf '%s' "$(result done)"`}, text: "done"},
 		"no prompt is read":              {script: script{text: `exec <&-; init; result done`, options: Options{Prompt: strings.Repeat("x", 1<<20)}}, text: "done"},
@@ -101,11 +102,11 @@ func TestProgramExitDecidesTheAttempt(t *testing.T) {
 		"max cost":                       {script: script{text: `init; say m1 hm; echo '{"type":"result","subtype":"error_max_budget_usd","is_error":true,"total_cost_usd":0.5}'`}, reason: v1.ReasonMaxCost, failure: "the program reached its cost limit ($0.5000)", text: "hm"},
 		"error during execution":         {script: script{text: `init; say m1 hm; echo '{"type":"result","subtype":"error_during_execution","is_error":true,"errors":["it","broke"]}'; exit 1`}, reason: v1.ReasonExitCode, failure: "the program reports error_during_execution: it; broke", code: 1, text: "hm"},
 		"its provider refuses":           {script: script{text: `init; echo '{"type":"result","subtype":"success","is_error":true,"result":"Credit balance is too low"}'`}, reason: v1.ReasonProvider, failure: "the program reports an error: Credit balance is too low", text: "Credit balance is too low"},
-		"stalls":                         {script: script{text: `init; say m1 hm; printf 'no line'; forever`, options: Options{StallTimeout: 400 * time.Millisecond}}, reason: v1.ReasonStalled, failure: "the program printed no line for 400ms", code: 143, text: "hm"},
-		"stalls before its first line":   {script: script{text: `forever`, options: Options{StallTimeout: 400 * time.Millisecond}}, reason: v1.ReasonStalled, failure: "the program printed no line for 400ms", code: 143},
-		"a result when it has stalled":   {script: script{text: `trap 'result late; exit 0' TERM; init; forever`, options: Options{StallTimeout: 400 * time.Millisecond}}, reason: v1.ReasonStalled, failure: "the program printed no line for 400ms", text: "late"},
+		"stalls":                         {script: script{text: `init; say m1 hm; printf 'no line'; forever`, options: Options{StallTimeout: 5 * time.Second}}, reason: v1.ReasonStalled, failure: "the program printed no line for 5s", code: 143, text: "hm"},
+		"stalls before its first line":   {script: script{text: `forever`, options: Options{StallTimeout: 5 * time.Second}}, reason: v1.ReasonStalled, failure: "the program printed no line for 5s", code: 143},
+		"a result when it has stalled":   {script: script{text: `trap 'result late; exit 0' TERM; init; forever`, options: Options{StallTimeout: 5 * time.Second}}, reason: v1.ReasonStalled, failure: "the program printed no line for 5s", text: "late"},
 		"a session that is no id":        {script: script{text: `echo '{"type":"system","subtype":"init","session_id":"--evil"}'; result done`}, text: "done"},
-		"a slow log is no stall":         {script: script{text: `init; say m1 hm; say m2 hm; result done`, options: Options{StallTimeout: 2 * time.Second}, log: slowLog{3 * time.Second}}, text: "done"},
+		"a slow log is no stall":         {script: script{text: `init; say m1 hm; say m2 hm; result done`, options: Options{StallTimeout: 4 * time.Second}, log: slowLog{5 * time.Second}}, text: "done"},
 		"tokens are those of the result": {script: script{text: `init; say m1 hm; result done`}, text: "done"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -141,15 +142,16 @@ func (s slowLog) Write(p []byte) (int, error) {
 
 func TestACancelledProgramIsStopped(t *testing.T) {
 	t.Parallel()
-	for name, text := range map[string]string{
-		"waits":                       `init; say m1 ready; forever`,
-		"ignores SIGTERM":             `trap '' TERM; init; say m1 ready; forever`,
-		"prints for ever":             `init; say m1 ready; while :; do say m "more and more"; done`,
-		"gives a result when stopped": `trap 'result interrupted; exit 0' TERM; init; say m1 ready; forever`,
+	for name, s := range map[string]script{
+		"waits":                       {text: `init; say m1 ready; forever`},
+		"ignores SIGTERM":             {text: `trap '' TERM; init; say m1 ready; forever`, grace: briefGrace},
+		"prints for ever":             {text: `init; say m1 ready; while :; do say m "more and more"; done`},
+		"gives a result when stopped": {text: `trap 'result interrupted; exit 0' TERM; init; say m1 ready; forever`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			o := lead(t, script{text: text, cancelOn: "ready"})
+			s.cancelOn = "ready"
+			o := lead(t, s)
 			if o.err != nil || !o.result.Stopped || o.report.Failure != nil {
 				t.Errorf("result %+v, failure %+v, error %v; want it stopped", o.result, o.report.Failure, o.err)
 			}

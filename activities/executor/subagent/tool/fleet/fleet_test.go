@@ -250,7 +250,7 @@ func TestPersonDecides(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	time.AfterFunc(200*time.Millisecond, cancel)
 	begin := time.Now()
-	if _, err := find(t, f, askName).Call(ctx, tool.Call{ID: "q", Arguments: []byte(`{"message":"Deploy ${{ z }}?"}`)}); !errors.Is(err, context.Canceled) || time.Since(begin) > 10*time.Second {
+	if _, err := find(t, f, askName).Call(ctx, tool.Call{ID: "q", Arguments: []byte(`{"message":"Deploy ${{ z }}?"}`)}); !errors.Is(err, context.Canceled) || time.Since(begin) > 30*time.Second {
 		t.Errorf("%v after %s", err, time.Since(begin))
 	}
 	close(g.ended)
