@@ -14,7 +14,7 @@ import (
 
 // limit bounds each step of a browser. It far exceeds the time that a step takes, so that no test fails on a slow
 // machine.
-const limit = time.Minute
+const limit = 3 * time.Minute
 
 // browser is the browser of this process. It runs while at least one profile uses it.
 var browser struct {

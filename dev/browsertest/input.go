@@ -49,9 +49,11 @@ func (tab *Tab) Type(text string) {
 }
 
 // TabTo presses Tab until an element that matches a CSS selector has the focus, as a person without a mouse does. It
-// fails the test if the keyboard does not reach such an element, or if an element with the focus is not visible.
+// first waits until the page has such an element. It fails the test if the keyboard does not reach one, or if an element
+// with the focus is not visible.
 func (tab *Tab) TabTo(selector string) {
 	tab.t.Helper()
+	tab.WaitTrue(fmt.Sprintf("document.querySelector(%s)", quote(selector)))
 	const most = 300
 	var passed []string
 	for range most {

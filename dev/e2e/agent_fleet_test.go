@@ -78,8 +78,8 @@ tasks:
 	if code != 0 || !strings.Contains(stdout, "they all said forty-two") {
 		t.Fatalf("exit code %d: %s\n%s", code, stdout, stderr)
 	}
-	runs := ask[list[struct{ ID, State, Batch string }]](t, s.gateway, "runs", "list")
-	if len(runs.Items) != 2 || runs.Items[0].State != "completed" {
-		t.Errorf("runs %+v", runs.Items)
-	}
+	eventually(t, "the list has the run and the subagents' run, which have completed", func() bool {
+		runs := ask[list[struct{ State string }]](t, s.gateway, "runs", "list").Items
+		return len(runs) == 2 && runs[0].State == "completed" && runs[1].State == "completed"
+	})
 }

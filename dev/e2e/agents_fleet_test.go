@@ -84,7 +84,7 @@ func testAgentsMove(t *testing.T, many int) {
 	// begin starts agents, half of which ask. The node that leaves must be the only one that takes tasks; begin waits
 	// until the agents are busy on it.
 	begin := func(m *heldModel, seconds string, agents int) (id string) {
-		stdout, _ := do(t, s.gateway, 0, "submit", "--heartbeat-timeout", "6s", write(t, fmt.Sprintf(`
+		stdout, _ := do(t, s.gateway, 0, "submit", write(t, fmt.Sprintf(`
 name: travellers-%[3]s
 tasks:
   agent:

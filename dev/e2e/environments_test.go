@@ -57,6 +57,15 @@ func TestEnvironmentOfAMachineIsUsedOnAnotherNode(t *testing.T) {
 		}
 		return stdout
 	}
+	// awaitInside waits until a machine can be entered.
+	awaitInside := func(machine string) {
+		t.Helper()
+		eventually(t, "the machine can be entered", func() bool {
+			code, _, _ := run(t, "runs", "exec", machine, "--gateway", url, "--", "true")
+			return code == 0
+		})
+	}
+	awaitInside(desk)
 	inside(desk, "mkdir -p /opt && echo installed > /opt/tool && dd if=/dev/urandom of=/opt/blob bs=1M count=48 2>/dev/null")
 
 	const name = "e2e-tools"
@@ -72,7 +81,7 @@ func TestEnvironmentOfAMachineIsUsedOnAnotherNode(t *testing.T) {
 	if made.State != "ready" || made.Kind != "image" || made.Version != 1 || made.Run != desk || made.Task != "vps" || made.Node != "env-a" {
 		t.Errorf("it is %+v", made)
 	}
-	inside(desk, "true") // the machine still runs
+	awaitInside(desk) // it still runs
 
 	// read returns what a task on the other node finds in the environment.
 	read := func() string {
@@ -108,9 +117,14 @@ tasks:
 	stdout, _ = do(t, url, 0, "vps", "create", "--name", "env-copy", "--environment", name, "--node", "env-b", "--wait=120s", "-o", "json")
 	user := fieldOf(t, stdout, "id")
 	t.Cleanup(func() { removeContainers(t, user) })
+	awaitInside(user)
 	if got := inside(user, "cat /opt/tool"); got != "newer\n" {
 		t.Errorf("the machine that is made of it has %q", got)
 	}
+	eventually(t, "the machine is listed", func() bool {
+		stdout, _ := do(t, url, 0, "runs", "list")
+		return strings.Contains(stdout, user)
+	})
 	if _, stderr := do(t, url, 1, "env", "delete", name); !strings.Contains(stderr, "open run "+user+" names it") {
 		t.Errorf("one in use is deleted: %s", stderr)
 	}
@@ -154,9 +168,10 @@ func TestEnvironmentIsMadeOfAnImageOrSaysWhyNot(t *testing.T) {
 	if stdout, _ := do(t, s.gateway, 0, "env", "create", "e2e-image", "--image", image, "-o", "json"); fieldOf(t, stdout, "state") != "ready" {
 		t.Errorf("made of an image: %s", stdout)
 	}
-	if stdout, _ := do(t, s.gateway, 0, "env", "list"); !strings.Contains(stdout, "e2e-image") || strings.Contains(stdout, "e2e-typo") {
-		t.Errorf("the list has\n%s", stdout)
-	}
+	eventually(t, "the list has only the one that was not deleted", func() bool {
+		stdout, _ := do(t, s.gateway, 0, "env", "list")
+		return strings.Contains(stdout, "e2e-image") && !strings.Contains(stdout, "e2e-typo")
+	})
 	do(t, s.gateway, 0, "env", "delete", "e2e-image")
 	do(t, s.gateway, 0, "runs", "cancel", id)
 }

@@ -28,6 +28,25 @@ func logOf(t *testing.T, gateway, id, task string) string {
 	return stdout
 }
 
+// awaitLog waits until the log of a task meets a condition, and returns the log. A node whose store was slow may deliver
+// the last lines after the end of the run.
+func awaitLog(t *testing.T, gateway, id, task, what string, holds func(log string) bool) string {
+	t.Helper()
+	return awaitText(t, "the log of "+task+" "+what, func() string { return logOf(t, gateway, id, task) }, holds)
+}
+
+// awaitLogText waits until the log of a task contains a text, and returns the log.
+func awaitLogText(t *testing.T, gateway, id, task, text string) string {
+	t.Helper()
+	return awaitLog(t, gateway, id, task, fmt.Sprintf("contains %q", text), func(log string) bool { return strings.Contains(log, text) })
+}
+
+// awaitWholeLog waits until the log of a task is as wanted.
+func awaitWholeLog(t *testing.T, gateway, id, task, want string) {
+	t.Helper()
+	awaitLog(t, gateway, id, task, fmt.Sprintf("is %.200q", want), func(log string) bool { return log == want })
+}
+
 func TestWorkerKeepsItsOutputWithTheGateway(t *testing.T) {
 	t.Parallel()
 	s := startDev(t, "--nodes", "0")
@@ -61,9 +80,7 @@ tasks:
 	if text, _ := d.Tasks["make"].Result.Output["text"].(string); len(text) != 300_000 {
 		t.Errorf("the output has %d bytes", len(text))
 	}
-	if n := strings.Count(logOf(t, s.gateway, id, "make"), "of the log"); n != 5000 {
-		t.Errorf("the log has %d lines, want 5000", n)
-	}
+	awaitLog(t, s.gateway, id, "make", "has 5000 lines", func(log string) bool { return strings.Count(log, "of the log") == 5000 })
 }
 
 // startGateway starts a gateway at an address and returns its URL. Port 0 means a free port.
@@ -98,30 +115,28 @@ tasks:
 		_, _ = fmt.Sscan(string(text), &n)
 		return n
 	}
-	eventually(t, "the log is stored while the task runs", func() bool {
-		return strings.Contains(logOf(t, url, id, "talk"), "line 10\n")
-	})
+	awaitLogText(t, url, id, "talk", "line 10\n") // while the task runs
 	g.signal(syscall.SIGKILL)
 	g.wait()
 	before := printed()
 	eventually(t, "the task continues without the gateway", func() bool { return printed() > before+100 })
 	_, _ = startGateway(t, stack.temporal, strings.TrimPrefix(url, "http://"), store)
-	eventually(t, "what was printed meanwhile is stored", func() bool {
-		return strings.Contains(logOf(t, url, id, "talk"), fmt.Sprintf("line %d\n", before+100))
-	})
+	awaitLogText(t, url, id, "talk", fmt.Sprintf("line %d\n", before+100)) // printed meanwhile
 	if err := os.WriteFile(filepath.Join(dir, "stop"), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
 	if code, _, stderr := run(t, "runs", "watch", id, "--gateway", url); code != 0 {
 		t.Fatalf("watch exits with %d: %s", code, stderr)
 	}
-	lines := strings.Split(strings.TrimSuffix(logOf(t, url, id, "talk"), "\n"), "\n")
+	n := printed()
+	log := awaitLogText(t, url, id, "talk", fmt.Sprintf("line %d\n", n))
+	lines := strings.Split(strings.TrimSuffix(log, "\n"), "\n")
 	for i, line := range lines {
 		if want := fmt.Sprintf("line %d", i+1); !strings.HasSuffix(line, want) {
 			t.Fatalf("line %d of the log is %q, want %q", i+1, line, want)
 		}
 	}
-	if n := printed(); len(lines) != n {
+	if len(lines) != n {
 		t.Errorf("the log has %d lines; the task printed %d", len(lines), n)
 	}
 }
@@ -158,9 +173,7 @@ tasks:
 	if code, _, stderr := run(t, "runs", "watch", id, "--gateway", s.gateway); code != 0 {
 		t.Fatalf("watch exits with %d: %s", code, stderr)
 	}
-	if log := logOf(t, s.gateway, id, "ends"); !strings.Contains(log, "the end\n") {
-		t.Errorf("the log is %q", log)
-	}
+	awaitLogText(t, s.gateway, id, "ends", "the end\n")
 	if stderr := s.stderr.String(); strings.Contains(stderr, "was not recorded") || strings.Contains(stderr, "was not stored") {
 		t.Errorf("the node lost something:\n%s", tail(stderr))
 	}

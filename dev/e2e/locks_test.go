@@ -35,9 +35,13 @@ func TestRunOfAUserWaitsForAnOperator(t *testing.T) {
 			return strings.Contains(stdout, "pending_approval") && strings.Contains(stdout, "waits for the approval of an operator")
 		})
 	}
-	if stdout, _ := as("ann", 0, "runs", "list", "--state", "pending_approval"); !strings.Contains(stdout, first) {
-		t.Errorf("the list has no %s: %s", first, stdout)
+	read := func(who string, args ...string) func() string {
+		return func() string {
+			stdout, _ := as(who, 0, args...)
+			return stdout
+		}
 	}
+	awaitText(t, "the list has the run", read("ann", "runs", "list", "--state", "pending_approval"), func(list string) bool { return strings.Contains(list, first) })
 	if _, stderr := as("eve", 2, "runs", "get", first); !strings.Contains(stderr, "there is no run") {
 		t.Errorf("another user: %s", stderr)
 	}
@@ -52,12 +56,19 @@ func TestRunOfAUserWaitsForAnOperator(t *testing.T) {
 	if stdout, _ := as("ann", 0, "runs", "get", second); !strings.Contains(stdout, "rejected by chief: not today") {
 		t.Errorf("the rejected run: %s", stdout)
 	}
-	if stdout, _ := as("ann", 0, "runs", "logs", first); !strings.Contains(stdout, "built") || strings.Contains(stdout, "SWITCHYARD_TOKEN") {
-		t.Errorf("the log: %s", stdout)
+	log := awaitText(t, "the log has the environment", read("ann", "runs", "logs", first), func(log string) bool {
+		return strings.Contains(log, "built") && strings.Contains(log, "SWITCHYARD_RUN_ID="+first)
+	})
+	if strings.Contains(log, "SWITCHYARD_TOKEN") {
+		t.Errorf("the log: %s", log)
 	}
-	if stdout, _ := s.do(t, 0, "audit", "--who", "chief", "-o", "json"); !strings.Contains(stdout, "RunService/ApproveRun") || !strings.Contains(stdout, second) {
-		t.Errorf("the audit: %s", stdout)
+	audit := func() string {
+		stdout, _ := s.do(t, 0, "audit", "--who", "chief", "-o", "json")
+		return stdout
 	}
+	awaitText(t, "the audit has the decisions", audit, func(audit string) bool {
+		return strings.Contains(audit, "RunService/ApproveRun") && strings.Contains(audit, second)
+	})
 	for _, token := range []string{"nonsense-of-a-stranger", "sy_abcdefgh_" + strings.Repeat("q", 52)} {
 		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.gateway+"/v1/runs", nil)
 		if err != nil {

@@ -263,6 +263,22 @@ func eventually(t *testing.T, what string, holds func() bool) {
 	}
 }
 
+// awaitText reads a text until it meets a condition, and returns it.
+func awaitText(t *testing.T, what string, read func() string, holds func(text string) bool) string {
+	t.Helper()
+	var text string
+	defer func() {
+		if t.Failed() {
+			t.Logf("%s: the last text was\n%s", what, tail(text))
+		}
+	}()
+	eventually(t, what, func() bool {
+		text = read()
+		return holds(text)
+	})
+	return text
+}
+
 // alive reports whether a process exists and is not a zombie.
 func alive(pid int) bool {
 	if err := syscall.Kill(pid, 0); errors.Is(err, syscall.ESRCH) {

@@ -21,8 +21,8 @@ func TestMetrics(t *testing.T) {
 		s.gateway + "/metrics": {
 			"switchyard_placement_leader 1",
 			"switchyard_build_info{",
-			`switchyard_placement_decisions_total{type="shell"} 1`,
-			`switchyard_task_queue_seconds_count{type="shell"} 1`,
+			`switchyard_placement_decisions_total{type="shell"} `, // the placement may be repeated
+			`switchyard_task_queue_seconds_count{type="shell"} `,
 			`switchyard_nodes{state="active"} 1`,
 			`switchyard_node_heartbeat_age_seconds{node="metered"} `,
 			`switchyard_node_slots{kind="used",node="metered"} 0`,
@@ -30,7 +30,7 @@ func TestMetrics(t *testing.T) {
 			"temporal_request_total{",
 		},
 		address: {
-			`switchyard_worker_claims_total{node="metered"} 1`,
+			`switchyard_worker_claims_total{node="metered"} `,
 			`switchyard_task_attempts_total{state="completed",type="shell"} 1`,
 			`switchyard_task_run_seconds_count{state="completed",type="shell"} 1`,
 			"temporal_request_total{",

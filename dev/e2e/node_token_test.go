@@ -62,11 +62,19 @@ func (s *lockedStack) submit(t *testing.T, definition string) string {
 	return strings.TrimSpace(stdout)
 }
 
-// logOf returns the log of a task of a run.
-func (s *lockedStack) logOf(t *testing.T, id, task string) string {
+// awaitLog waits until the log of a task of a run meets a condition.
+func (s *lockedStack) awaitLog(t *testing.T, id, task, what string, holds func(log string) bool) {
 	t.Helper()
-	stdout, _ := s.do(t, 0, "runs", "logs", id, task)
-	return stdout
+	awaitText(t, "the log of "+task+" "+what, func() string {
+		stdout, _ := s.do(t, 0, "runs", "logs", id, task)
+		return stdout
+	}, holds)
+}
+
+// awaitLogText waits until the log of a task of a run contains a text.
+func (s *lockedStack) awaitLogText(t *testing.T, id, task, text string) {
+	t.Helper()
+	s.awaitLog(t, id, task, fmt.Sprintf("contains %q", text), func(log string) bool { return strings.Contains(log, text) })
 }
 
 // TestWorkerJoinsWithItsToken refuses a worker, lets it join, revokes its token and kills its process, and checks that
@@ -148,7 +156,7 @@ tasks:
 		return func() bool { _, err := os.Stat(file(name)); return err == nil }
 	}
 	eventually(t, "the last task runs", there("held"))
-	eventually(t, "what it has printed is stored", func() bool { return strings.Contains(s.logOf(t, submitted, "hold"), "before\n") })
+	s.awaitLogText(t, submitted, "hold", "before\n")
 
 	// Output printed while the token is revoked waits in the spool for the next token.
 	s.do(t, 0, "tokens", "revoke", id)
@@ -166,7 +174,7 @@ tasks:
 		return len(files) > 0
 	})
 	s.token(t, file("box"), "--name", "box", "--role", "node", "--node", "box")
-	eventually(t, "it is delivered with a new token", func() bool { return strings.Contains(s.logOf(t, submitted, "hold"), "meanwhile\n") })
+	s.awaitLogText(t, submitted, "hold", "meanwhile\n")
 
 	// The attempt outlives its worker, and the node's next worker delivers its results.
 	p.signal(syscall.SIGKILL)
@@ -177,18 +185,11 @@ tasks:
 		t.Fatal(err)
 	}
 	s.do(t, 0, "runs", "watch", submitted)
-	if log := s.logOf(t, submitted, "hold"); !strings.Contains(log, "after\n") {
-		t.Errorf("the log is %q", log)
-	}
-	if log := s.logOf(t, submitted, "each"); strings.Count(log, "instance ") != 6 {
-		t.Errorf("the log of the instances is %q", log)
-	}
-	if n := strings.Count(s.logOf(t, submitted, "make"), "of the log"); n != 500 {
-		t.Errorf("the log has %d lines, want 500", n)
-	}
-	if log := s.logOf(t, submitted, "deploy"); log != fmt.Sprintf("it is ***, %d characters\n", len(secret)) {
-		t.Errorf("the log of the task with a secret is %q", log)
-	}
+	s.awaitLogText(t, submitted, "hold", "after\n")
+	s.awaitLog(t, submitted, "each", "has a line of each instance", func(log string) bool { return strings.Count(log, "instance ") == 6 })
+	s.awaitLog(t, submitted, "make", "has 500 lines", func(log string) bool { return strings.Count(log, "of the log") == 500 })
+	masked := fmt.Sprintf("it is ***, %d characters\n", len(secret))
+	s.awaitLog(t, submitted, "deploy", "hides the secret", func(log string) bool { return log == masked })
 	if stdout, _ := s.do(t, 0, "runs", "get", submitted, "missing"); !strings.Contains(stdout, "bad_spec") || !strings.Contains(stdout, "did you mean deploy?") {
 		t.Errorf("the task without its secret: %s", stdout)
 	}

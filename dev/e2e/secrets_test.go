@@ -302,9 +302,7 @@ tasks:
         echo "marker-after $TOKEN"; echo "token=$TOKEN" >"$SWITCHYARD_OUTPUT"
         echo "told=marker-context $TOKEN" >"$SWITCHYARD_CONTEXT_UPDATE"
 `, image, dir)))
-	eventually(t, "the container has told its secret", func() bool {
-		return strings.Contains(logOf(t, s.gateway, id, "tell"), "marker-before ***")
-	})
+	awaitLogText(t, s.gateway, id, "tell", "marker-before ***")
 	found.searchProcesses()
 	if err := first.cmd.Process.Kill(); err != nil {
 		t.Fatal(err)
@@ -322,9 +320,7 @@ tasks:
 	if got := d.Tasks["tell"]; got.Attempt != 0 || got.Result.Stdout != "marker-before ***\nmarker-after ***\n" || got.Result.Output["token"] != "***" || d.Context["told"] != "marker-context ***" {
 		t.Errorf("%+v, context %v", got, d.Context)
 	}
-	if log := logOf(t, s.gateway, id, "tell"); log != "marker-before ***\nmarker-after ***\n" {
-		t.Errorf("the log is %q", log)
-	}
+	awaitWholeLog(t, s.gateway, id, "tell", "marker-before ***\nmarker-after ***\n")
 	found.searchHistories(s.temporal, id)
 	for _, p := range []*program{second, s.program} {
 		p.signal(syscall.SIGINT)

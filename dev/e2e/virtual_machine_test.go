@@ -64,9 +64,7 @@ func TestLongVirtualMachine(t *testing.T) {
 	m.want(t, "wc -c </data/copied", strconv.Itoa(len(blob)))
 	do(t, m.gateway, 0, "vps", "stop", m.id)
 	m.ends(t, "completed", "stopped")
-	if log := logOf(t, m.gateway, m.id, "vps"); !strings.Contains(log, "reboot: Power down") {
-		t.Errorf("the console of the machine has printed %q", log)
-	}
+	awaitLogText(t, m.gateway, m.id, "vps", "reboot: Power down") // printed on the console of the machine
 
 	m.create(t, of("--vm-image", image)...)
 	m.want(t, "poweroff", "")

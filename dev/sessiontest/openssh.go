@@ -17,6 +17,10 @@ import (
 	"switchyard/dev/testneeds"
 )
 
+// limit bounds how long a program of OpenSSH runs. It far exceeds the time that a test needs, so that no test fails on a
+// slow machine.
+const limit = 5 * time.Minute
+
 // OpenSSH runs the OpenSSH programs against one server.
 type OpenSSH struct {
 	t          testing.TB
@@ -99,7 +103,7 @@ func (c *OpenSSH) Copy(program string, args ...string) *exec.Cmd {
 }
 
 func (c *OpenSSH) command(program string, args ...string) *exec.Cmd {
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), limit)
 	c.t.Cleanup(cancel)
 	cmd := exec.CommandContext(ctx, program, args...)
 	cmd.WaitDelay = 5 * time.Second

@@ -33,9 +33,7 @@ func TestViewsAreReadableWithoutScript(t *testing.T) {
 	tab.TabTo("main button")
 	tab.Press("Enter")
 	tab.WaitText("#notice", "paused")
-	if text := tab.Text("main"); !strings.Contains(text, "no script") {
-		t.Errorf("the page after the action shows what was before it: %s", text)
-	}
+	tab.WaitText("main", "no script") // the page after the action shows its outcome without a reload
 	if !w.isPaused(t, "nightly") {
 		t.Error("the schedule is not paused")
 	}
