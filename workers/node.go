@@ -180,8 +180,9 @@ func StartNode(ctx context.Context, cfg NodeConfig) (_ *Node, err error) {
 	}()
 	n.attempts = &taskrunner.Node{
 		Name: cfg.Name, Incarnation: uuid.NewString(), Client: cfg.Client, Store: cfg.Store, Room: room{ledger},
-		Executors: map[string]executor.Executor{}, BaseDir: cfg.WorkDir, Workspaces: n.workspaces,
-		Fleet: cfg.Client.Fleet, Secrets: cfg.Secrets, SharedDir: cfg.SharedDir, MaxOutput: cfg.MaxOutput, HasGPUs: n.hasGPUs, BeatInterval: beat, EndGrace: cfg.EndGrace, Metrics: cfg.Metrics, Logger: cfg.Logger,
+		Executors: map[string]executor.Executor{},
+		Folders:   taskrunner.Folders{BaseDir: cfg.WorkDir, SharedDir: cfg.SharedDir, Workspaces: n.workspaces},
+		Fleet:     cfg.Client.Fleet, Secrets: cfg.Secrets, MaxOutput: cfg.MaxOutput, HasGPUs: n.hasGPUs, Timing: taskrunner.Timing{BeatInterval: beat}, EndGrace: cfg.EndGrace, Metrics: cfg.Metrics, Logger: cfg.Logger,
 	}
 	n.attempts.Wanted = liveness.Attempts{Client: cfg.Client.Client}.IsClaimed
 	for _, e := range cfg.Executors {
@@ -234,9 +235,9 @@ func (n *Node) recover(ctx context.Context) {
 		n.withholdLasting(err)
 		return
 	}
-	n.attempts.StateDir = dir
+	n.attempts.State.Dir = dir
 	if n.cfg.Guard != nil {
-		n.attempts.Guard = func() { n.cfg.Guard(dir) }
+		n.attempts.State.Guard = func() { n.cfg.Guard(dir) }
 	}
 	n.recovered = n.attempts.Recover(ctx)
 }
@@ -275,7 +276,7 @@ func (n *Node) Stop() {
 		if err := n.workspaces.Close(); err != nil {
 			n.cfg.Logger.Warn("a private directory was not removed", "error", err)
 		}
-		if err := n.attempts.CloseState(); err != nil {
+		if err := n.attempts.State.Close(); err != nil {
 			n.cfg.Logger.Warn("a private directory was not removed", "error", err)
 		}
 		if n.lock != nil {

@@ -23,7 +23,7 @@ func (n *Node) openFolders() (dir string, err error) {
 	if n.cfg.LastingTempDir == "" {
 		return dir, nil
 	}
-	n.attempts.LastingTempDir, err = openState(ownFolder(n.cfg.LastingTempDir, "temp"), n.cfg.Client.Fleet, n.cfg.Name)
+	n.attempts.State.TempDir, err = openState(ownFolder(n.cfg.LastingTempDir, "temp"), n.cfg.Client.Fleet, n.cfg.Name)
 	if err != nil {
 		return "", fmt.Errorf("%w, or give the worker another folder by --temp-dir", err)
 	}

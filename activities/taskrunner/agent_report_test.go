@@ -98,7 +98,7 @@ func TestAgentEventsAreNotInTheRecord(t *testing.T) {
 			AgentEvents: []*v1.AgentEvent{{Event: v1.EventTurn, Turn: 3}},
 		}
 		req := &v1.ExecuteRequest{RunId: "r-1", Task: "t", Attempt: int32(attempt), InlineLimit: 1000}
-		got, err := n.keepResult(context.Background(), req, &membersOf(req)[0], res)
+		got, err := n.records().keepResult(context.Background(), req, &membersOf(req)[0], res)
 		if err != nil {
 			t.Fatal(err)
 		}

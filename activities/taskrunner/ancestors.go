@@ -16,7 +16,7 @@ const maxShownInstances = 1000
 //
 // A fanned-out ancestor has no attempt, but `count`, `completed` and `failed`. If it is a parent, it also has
 // `instances`.
-func (n *Node) ancestors(ctx context.Context, req *v1.ExecuteRequest) (map[string]any, error) {
+func (r inputReader) ancestors(ctx context.Context, req *v1.ExecuteRequest) (map[string]any, error) {
 	ends := req.GetEnds()
 	all := make(map[string]any, len(ends.GetCompleted())+len(ends.GetOthers()))
 	for _, name := range ends.GetCompleted() {
@@ -35,7 +35,7 @@ func (n *Node) ancestors(ctx context.Context, req *v1.ExecuteRequest) (map[strin
 			if p.GetFanOut().GetError() != "" && p.GetFanOut().GetOutputs() == nil {
 				continue // their states are not known
 			}
-			instances, err := n.instances(ctx, p.GetFanOut(), end.GetFanOut().GetItems())
+			instances, err := r.instances(ctx, p.GetFanOut(), end.GetFanOut().GetItems())
 			if err != nil {
 				return nil, fmt.Errorf("task %s: %w", p.GetTask(), err)
 			}
@@ -64,12 +64,12 @@ func shownEnd(end *v1.AncestorEnd) map[string]any {
 
 // instances describes the instances of a parent. If there are too many, it describes only the first that did not
 // complete.
-func (n *Node) instances(ctx context.Context, view *v1.FanOutView, items *v1.Items) ([]any, error) {
-	outputs, err := n.lists.All(ctx, n.Store, view.GetOutputs())
+func (r inputReader) instances(ctx context.Context, view *v1.FanOutView, items *v1.Items) ([]any, error) {
+	outputs, err := r.lists.All(ctx, r.records.store, view.GetOutputs())
 	if err != nil {
 		return nil, err
 	}
-	list, err := n.lists.All(ctx, n.Store, items)
+	list, err := r.lists.All(ctx, r.records.store, items)
 	if err != nil {
 		return nil, err
 	}

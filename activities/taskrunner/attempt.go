@@ -116,14 +116,14 @@ func (n *Node) accept(ctx context.Context, d delivery, req *v1.ExecuteRequest) (
 
 // newAttempt returns an attempt that has not begun.
 func (n *Node) newAttempt(d delivery, req *v1.ExecuteRequest) *attempt {
-	t := termsOf(d.heartbeat, n.BeatInterval)
+	t := termsOf(d.heartbeat, n.Timing.BeatInterval)
 	members := membersOf(req)
 	a := &attempt{
 		node: n, req: req, members: members, key: keyOf(req, members), done: make(chan struct{}), fetched: make(chan struct{}), queue: d.queue, heartbeat: d.heartbeat,
 		terms: t, takenUp: executor.Now(), takenUpAt: timestamppb.Now(), spawns: make(chan struct{}), news: make(chan struct{}, 1),
 		unattended: make(chan struct{}, 1),
 	}
-	a.startBy.Store(int64(a.takenUp.Add(n.startTimeout())))
+	a.startBy.Store(int64(a.takenUp.Add(n.Timing.startTimeout())))
 	// The server counts from when it handed out the task, a time that the node does not know. Until confirm renews this
 	// lease, it only bounds how long the attempt waits.
 	a.lease = executor.NewLease(a.takenUp, t.stop, t.kill)
@@ -138,7 +138,7 @@ func (n *Node) begin(ctx context.Context, a *attempt, stopping <-chan struct{}) 
 	ctx, a.stop = context.WithCancelCause(ctx)
 	a.ending = ctx.Err
 	n.attempts.enter(a)
-	n.claims.takeUp()
+	n.attempts.claims.takeUp()
 	// Heartbeats continue while a cancelled attempt ends: they hold its lease.
 	var beats context.Context
 	beats, a.endBeats = context.WithCancel(context.WithoutCancel(ctx))

@@ -50,7 +50,7 @@ func TestMeasure(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			(&Node{Name: "a", Metrics: figures}).countAttempt("shell", test.res)
+			attemptMetrics{figures, "a"}.countAttempt("shell", test.res)
 			w := httptest.NewRecorder()
 			figures.Handler().ServeHTTP(w, httptest.NewRequest("GET", metrics.Path, nil))
 			for _, want := range test.want {

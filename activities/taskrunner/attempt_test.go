@@ -161,15 +161,15 @@ func TestAttemptThatTheServerDoesNotKnowDoesNotStart(t *testing.T) {
 func TestNoStartUnconfirmed(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, nil)
-	b.StartTimeout = 100 * time.Millisecond
+	b.Timing.StartTimeout = 100 * time.Millisecond
 	b.server.say(func(int, *v1.ExecuteProgress) error { return errAway })
 	want(t, b.start(t.Context(), request("a")).answer(), "moved", "not_started")
 	if len(b.fake.Calls()) != 0 {
 		t.Error("it has started nevertheless")
 	}
-	b.StartTimeout, b.heartbeat = 0, time.Second
+	b.Timing.StartTimeout, b.heartbeat = 0, time.Second
 	want(t, b.start(t.Context(), request("a")).answer(), "moved", "lease_lost")
-	b.StartTimeout, b.heartbeat = time.Hour, time.Hour
+	b.Timing.StartTimeout, b.heartbeat = time.Hour, time.Hour
 	b.server.say(func(int, *v1.ExecuteProgress) error { return nil })
 	want(t, b.start(t.Context(), request("a")).answer(), "completed", "")
 }
@@ -177,7 +177,7 @@ func TestNoStartUnconfirmed(t *testing.T) {
 func TestNotStartedInTime(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, nil)
-	b.StartTimeout = 2 * time.Second
+	b.Timing.StartTimeout = 2 * time.Second
 	b.Room = testRoom(func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() })
 	res := b.start(t.Context(), request("a")).answer()
 	want(t, res, "moved", "no_room")
@@ -197,7 +197,7 @@ func TestNotStartedInTime(t *testing.T) {
 func TestHangingAttemptFallsSilent(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, nil)
-	b.StartTimeout = 300 * time.Millisecond
+	b.Timing.StartTimeout = 300 * time.Millisecond
 	ctx, a := b.accept(t.Context(), delivery{heartbeat: 15 * time.Second}, request("a"))
 	defer a.end()
 	a.beating.Wait()
@@ -368,7 +368,7 @@ func TestGPUsOfAnAttempt(t *testing.T) {
 		"a node without":             {},
 	} {
 		n := &Node{HasGPUs: func() bool { return test.has }}
-		got := n.gpus(&attempt{req: &v1.ExecuteRequest{Gpus: test.given}})
+		got := grantedGPUs(&v1.ExecuteRequest{Gpus: test.given}, n.HasGPUs)
 		if len(got) != len(test.want) || (got == nil) != (test.want == nil) {
 			t.Errorf("%s: got %v, want %v", name, got, test.want)
 		}

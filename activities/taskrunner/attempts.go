@@ -1,12 +1,9 @@
 package taskrunner
 
 import (
-	"context"
-	"fmt"
 	"maps"
 	"slices"
 	"sync"
-	"time"
 )
 
 // attempts holds the attempts that a node has accepted and not yet answered, and the state of its drain. The zero value
@@ -18,16 +15,16 @@ type attempts struct {
 	byKey map[attemptKey]*attempt
 	// entered counts the attempts that the node has accepted since its start.
 	entered int
+	// claims counts how the attempts ended; it has a lock of its own.
+	claims claimCounts
+	// recording tracks the calls of executor.Remote.Recorded in progress.
+	recording sync.WaitGroup
 	// idle is closed when no attempt is live that a drain waits for. It is nil while no caller waits for that.
 	idle chan struct{}
 
-	// cause is why the drain ends attempts, or nil if the node does not drain.
-	cause error
+	drain drain
 	// leaving is why the stopping worker lets go of lasting attempts, or nil if the worker does not stop.
 	leaving error
-	// over is set once the deadline of the drain has passed. deadline fires at that time.
-	over     bool
-	deadline *time.Timer
 }
 
 func (s *attempts) enter(a *attempt) {
@@ -41,8 +38,8 @@ func (s *attempts) enter(a *attempt) {
 	switch {
 	case a.isLasting() && s.leaving != nil:
 		a.stop(s.leaving)
-	case !a.isLasting() && s.cause != nil:
-		a.stop(s.cause)
+	case !a.isLasting() && s.drain.cause != nil:
+		a.stop(s.drain.cause)
 	}
 }
 
@@ -72,7 +69,7 @@ func (s *attempts) total() int {
 func (s *attempts) start(a *attempt) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	a.started = s.cause == nil
+	a.started = s.drain.cause == nil
 	return a.started
 }
 
@@ -113,82 +110,4 @@ func (s *attempts) isIdle() bool {
 		}
 	}
 	return true
-}
-
-// stop ends the attempts that wait and those that another node can continue. Once the deadline has passed, it ends all
-// but lasting ones. mu is held.
-func (s *attempts) stop() {
-	for a := range s.live {
-		if !a.isLasting() && (s.over || !a.started || a.isRemote()) {
-			a.stop(s.cause)
-		}
-	}
-}
-
-// BeginDrain makes the node hand back every attempt that has not started, including those that arrive later, and every
-// attempt of a remote type, which another node continues. Lasting attempts continue. Any other started attempt may finish
-// until the deadline; it is then ended and handed back. The zero time means no deadline. An attempt that is handed back
-// does not count as spent. The reason is for people and may be empty.
-//
-// A further call sets another deadline. BeginDrain may be called at any time.
-func (n *Node) BeginDrain(deadline time.Time, reason string) {
-	s := &n.attempts
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.cause = drained{fmt.Sprintf("node %s is draining", n.Name)}
-	if reason != "" {
-		s.cause = drained{fmt.Sprintf("node %s is draining: %s", n.Name, reason)}
-	}
-	if s.deadline != nil {
-		s.deadline.Stop()
-		s.deadline = nil
-	}
-	s.over = !deadline.IsZero() && !time.Now().Before(deadline)
-	if !deadline.IsZero() && !s.over {
-		var timer *time.Timer
-		timer = time.AfterFunc(time.Until(deadline), func() {
-			s.mu.Lock()
-			defer s.mu.Unlock()
-			if s.deadline == timer {
-				s.over = true
-				s.stop()
-			}
-		})
-		s.deadline = timer
-	}
-	s.stop()
-}
-
-// EndDrain lets the node accept attempts again. An attempt that is already ending still ends.
-func (n *Node) EndDrain() {
-	s := &n.attempts
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.cause, s.over = nil, false
-	if s.deadline != nil {
-		s.deadline.Stop()
-		s.deadline = nil
-	}
-}
-
-// AwaitIdle waits until the node has no waiting or running attempt except lasting ones. If ctx ends first, it returns the
-// cause of ctx. New attempts may arrive at once, unless the node drains.
-func (n *Node) AwaitIdle(ctx context.Context) error {
-	s := &n.attempts
-	s.mu.Lock()
-	if s.isIdle() {
-		s.mu.Unlock()
-		return nil
-	}
-	if s.idle == nil {
-		s.idle = make(chan struct{})
-	}
-	idle := s.idle
-	s.mu.Unlock()
-	select {
-	case <-idle:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
 }

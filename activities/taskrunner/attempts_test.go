@@ -113,7 +113,7 @@ func TestDrainDeadline(t *testing.T) {
 			e := b.start(t.Context(), request("a"))
 			b.runs("a")
 			b.BeginDrain(time.Now().Add(time.Minute), "")
-			timer := b.attempts.deadline
+			timer := b.attempts.drain.deadline
 			back(b)
 			timer.Reset(0) // it was about to fire
 			if res := e.answer(); res.GetState() != "completed" {

@@ -84,10 +84,10 @@ func batchKey(req *v1.ExecuteRequest) string {
 // every member was run or skipped.
 func (n *Node) runBatch(ctx context.Context, a *attempt, exec executor.Executor, s *inputs, before map[int32]priorResult) (*v1.ExecuteResponse, error) {
 	b := n.newBatch(a)
-	w := &work{node: n, attempt: a, inputs: s, gpus: n.gpus(a)}
+	w := &work{node: n, attempt: a, inputs: s, gpus: grantedGPUs(a.req, n.HasGPUs)}
 	defer w.close()
 	var err error
-	if w.secrets, err = n.awaitSecrets(ctx, a); err != nil {
+	if w.secrets, err = n.secretReader().awaitSecrets(ctx, a.req, &a.members[0]); err != nil {
 		return stopped(ctx, nil), nil
 	}
 	w.log = logs.NewWriter(n.Store, logs.Attempt{Run: names.Home(a.req.GetRunId(), a.req.GetChain()), Generation: a.req.GetGeneration(), Task: batchName(a.req), Attempt: a.req.GetAttempt(), Claim: a.req.GetClaim()}, w.logOptions())
@@ -200,8 +200,8 @@ func (b *batch) add(ctx context.Context, m *member, res *v1.ExecuteResponse, kep
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), answerTimeout)
 	defer cancel()
 	var first *v1.ExecuteResponse
-	err := b.node.insist(ctx, func() (err error) {
-		first, err = b.node.putRecord(ctx, key, res)
+	err := b.node.records().insist(ctx, func() (err error) {
+		first, err = b.node.records().putRecord(ctx, key, res)
 		return err
 	})
 	if err != nil {
@@ -280,7 +280,7 @@ func (b *batch) putProgress(p *v1.ExecuteProgress, ended int) {
 func (b *batch) report(ctx context.Context, a *attempt, end *v1.ExecuteResponse) *v1.ExecuteResponse {
 	a.stamp(end)
 	defer a.announce(phrase.StoreWait)()
-	earlier, err := b.node.priorResults(ctx, b.req, a.members)
+	earlier, err := b.node.records().priorResults(ctx, b.req, a.members)
 	if err != nil {
 		b.node.Logger.Warn("earlier results could not be looked for", "run", b.req.GetRunId(), "task", b.req.GetTask(), "error", err)
 	}

@@ -109,7 +109,7 @@ func benchNode(b *testing.B) *Node {
 	})
 	return &Node{
 		Name: "n", Client: &server{}, Store: s, Room: testRoom(func(ctx context.Context) error { return nil }),
-		Executors: map[string]executor.Executor{"shell": e}, Workspaces: workspace.NewRoot(b.TempDir(), ""), BaseDir: b.TempDir(),
+		Executors: map[string]executor.Executor{"shell": e}, Folders: Folders{Workspaces: workspace.NewRoot(b.TempDir(), ""), BaseDir: b.TempDir()},
 		Logger: slog.New(slog.DiscardHandler),
 	}
 }

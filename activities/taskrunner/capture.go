@@ -15,7 +15,7 @@ import (
 // other error is a fault of the node or of the receiver of the archive.
 func (n *Node) Capture(ctx context.Context, run, chain, task string, claim int32, to io.Writer) (executor.Captured, error) {
 	home := names.Home(run, chain)
-	if undecided := n.undecided(attemptKey{home, names.AttemptID(task, claim)}); undecided != nil {
+	if undecided := n.recovery.Load().undecidedOf(attemptKey{home, names.AttemptID(task, claim)}); undecided != nil {
 		await(ctx, undecided)
 		if ctx.Err() != nil {
 			return executor.Captured{}, fmt.Errorf("node %s does not know yet what its earlier worker has left: %w", n.Name, context.Cause(ctx))

@@ -2,7 +2,6 @@ package taskrunner
 
 import (
 	"context"
-	"errors"
 	"sync"
 	"time"
 
@@ -10,15 +9,10 @@ import (
 	"switchyard/activities/executor/workspace"
 	"switchyard/activities/logs"
 	"switchyard/activities/secrets/mask"
-	"switchyard/activities/store"
-	"switchyard/activities/store/storekey"
 	v1 "switchyard/proto/switchyard/v1"
-	"switchyard/workflows/names"
 )
 
 const (
-	// maxInlineCheckpoint is the largest checkpoint, in bytes, that travels in payloads.
-	maxInlineCheckpoint = 4 << 10
 	// checkpointPause is the longest time between two checks for a changed checkpoint.
 	checkpointPause = time.Second
 	// savePause is the shortest time between two writes of the record of a batch.
@@ -176,7 +170,7 @@ func (k *checkpointer) poll(ctx context.Context) (changed bool) {
 	if data == nil {
 		return false
 	}
-	kept, err := k.a.node.saveCheckpoint(ctx, k.a.req, m, k.masks.Bytes(data))
+	kept, err := k.a.node.records().saveCheckpoint(ctx, k.a.req, m, k.masks.Bytes(data))
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.member != m {
@@ -203,37 +197,4 @@ func (k *checkpointer) setJournal(prefix string) {
 	case k.a.news <- struct{}{}:
 	default:
 	}
-}
-
-// saveCheckpoint returns a checkpoint that can travel: inline if it is small, else stored.
-func (n *Node) saveCheckpoint(ctx context.Context, req *v1.ExecuteRequest, m *member, data []byte) (*v1.Checkpoint, error) {
-	if len(data) <= maxInlineCheckpoint {
-		return &v1.Checkpoint{Data: data}, nil
-	}
-	ctx, cancel := context.WithTimeout(ctx, recordTimeout)
-	defer cancel()
-	key := storekey.Checkpoint(names.Home(req.GetRunId(), req.GetChain()), req.GetGeneration(), m.name, m.claim)
-	return &v1.Checkpoint{Key: key}, n.Store.Put(ctx, key, data)
-}
-
-// loadCheckpoint returns the checkpoint that a member finds in its file at the start, or nil. If the stored value is
-// lost, the member begins from scratch, which costs only time.
-func (n *Node) loadCheckpoint(ctx context.Context, req *v1.ExecuteRequest, m *member) ([]byte, error) {
-	switch {
-	case m.checkpoint == nil, m.checkpoint.GetKey() == "" && m.checkpoint.Data == nil && m.checkpoint.GetJournal() != "":
-		return nil, nil
-	case m.checkpoint.GetKey() == "":
-		return append([]byte{}, m.checkpoint.GetData()...), nil
-	}
-	data, err := n.Store.Await(ctx, m.checkpoint.GetKey(), store.Arrival)
-	if errors.Is(err, store.ErrNotFound) {
-		n.Logger.Warn("a checkpoint is lost", "run", req.GetRunId(), "task", m.name, "error", err)
-		if m.checkpoint.GetJournal() == "" {
-			m.checkpoint = nil
-		} else {
-			m.checkpoint = &v1.Checkpoint{Journal: m.checkpoint.GetJournal()}
-		}
-		return nil, nil
-	}
-	return data, err
 }

@@ -83,7 +83,7 @@ func TestCheckpointIsLookedForEverySecond(t *testing.T) {
 func TestCheckpointAsTheAttemptStarts(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, nil)
-	ws, err := b.Workspaces.Prepare(workspace.Request{Task: "a"})
+	ws, err := b.Folders.Workspaces.Prepare(workspace.Request{Task: "a"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -164,7 +164,7 @@ func TestCheckpointBelongsToTheMemberThatRuns(t *testing.T) {
 	k := w.startCheckpointer(ctx, gathered)
 	k.stop() // the test polls instead
 	members := a.members
-	ws, err := b.Workspaces.Prepare(workspace.Request{Task: "a"})
+	ws, err := b.Folders.Workspaces.Prepare(workspace.Request{Task: "a"})
 	if err != nil {
 		t.Fatal(err)
 	}

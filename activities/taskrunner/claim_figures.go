@@ -58,7 +58,7 @@ func (c *claimCounts) figures() *v1.ClaimFigures {
 
 // ClaimFigures returns the counts of the node's claims since its start, and its active claims.
 func (n *Node) ClaimFigures() *v1.ClaimFigures {
-	figures := n.claims.figures()
+	figures := n.attempts.claims.figures()
 	figures.TakenUp = int32(n.attempts.total())
 	for _, a := range n.attempts.all() {
 		if !a.isOver() {

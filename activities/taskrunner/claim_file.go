@@ -65,10 +65,10 @@ func attemptID(req *v1.ExecuteRequest, m *member) string {
 // writeClaim writes the claim file of an accepted attempt. If it cannot, the heartbeat time-out does what a later worker
 // would.
 func (n *Node) writeClaim(a *attempt, d delivery) *claimFile {
-	if n.StateDir == "" || a.req.GetReattach() {
+	if n.State.Dir == "" || a.req.GetReattach() {
 		return nil
 	}
-	dir := filepath.Join(n.StateDir, claimsFolder)
+	dir := filepath.Join(n.State.Dir, claimsFolder)
 	sum := sha256.Sum256([]byte(attemptID(a.req, &a.members[0])))
 	base := filepath.Join(dir, fmt.Sprintf("%x", sum[:16]))
 	f := &claimFile{path: base + claimWaiting, checkpoint: base + claimCheckpoint}
@@ -158,7 +158,7 @@ func (f *claimFile) savedCheckpoint(ended int) *v1.Checkpoint {
 
 // answerClaims answers for the attempts that an earlier worker left without a recovery file.
 func (r *recovery) answerClaims() {
-	dir := filepath.Join(r.node.StateDir, claimsFolder)
+	dir := filepath.Join(r.node.State.Dir, claimsFolder)
 	entries, err := os.ReadDir(dir)
 	if err != nil {
 		if !errors.Is(err, fs.ErrNotExist) {
@@ -222,7 +222,7 @@ func (r *recovery) answerClaim(path string, c *claim, req *v1.ExecuteRequest) {
 	defer f.remove()
 	a := n.newAttempt(delivery{token: c.Token, queue: c.Queue, heartbeat: c.Heartbeat}, req)
 	if filepath.Ext(path) == claimWaiting {
-		n.complete(a, c.Token, moved(v1.ReasonIncarnation, fmt.Sprintf("node %s was started again before the task was", n.Name)), nil)
+		r.complete(a, c.Token, moved(v1.ReasonIncarnation, fmt.Sprintf("node %s was started again before the task was", n.Name)), nil)
 		return
 	}
 	if n.survivor(req.GetType()) != nil {
@@ -241,7 +241,7 @@ func (r *recovery) answerClaim(path string, c *claim, req *v1.ExecuteRequest) {
 		res.Checkpoint = f.savedCheckpoint(firstUnended(a.members, res))
 	}
 	n.Logger.Info("an attempt of an earlier worker has ended with it", "run", req.GetRunId(), "task", a.members[0].name, "state", cmp.Or(res.GetState(), "unknown"))
-	n.complete(a, c.Token, res, err)
+	r.complete(a, c.Token, res, err)
 }
 
 // firstUnended returns how many leading members of a batch have ended, according to the batch's answer.

@@ -37,7 +37,7 @@ func TestLaterWorkerAnswersForADeadOne(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			first := newBench(t, map[string][]fake.Step{"a": {{Block: true}}})
-			first.StateDir, first.heartbeat = filepath.Join(t.TempDir(), "state"), 15*time.Second
+			first.State.Dir, first.heartbeat = filepath.Join(t.TempDir(), "state"), 15*time.Second
 			room := make(chan struct{})
 			if test.waits {
 				first.Room = testRoom(func(ctx context.Context) error {
@@ -56,29 +56,29 @@ func TestLaterWorkerAnswersForADeadOne(t *testing.T) {
 				state = claimStarted
 			}
 			eventually(t, "there is a claim file", func() bool {
-				files := claimFiles(t, first.StateDir, state)
+				files := claimFiles(t, first.State.Dir, state)
 				if len(files) != 1 {
 					return false
 				}
 				info, err := os.Stat(files[0])
 				return err == nil && info.Size() > 0 // the file is written in place
 			})
-			if info, err := os.Stat(claimFiles(t, first.StateDir, state)[0]); err != nil || info.Mode().Perm() != 0o600 {
+			if info, err := os.Stat(claimFiles(t, first.State.Dir, state)[0]); err != nil || info.Mode().Perm() != 0o600 {
 				t.Errorf("the claim file is %v, %v", info, err)
 			}
 			dir := filepath.Join(t.TempDir(), "copy")
-			if err := os.CopyFS(dir, os.DirFS(first.StateDir)); err != nil {
+			if err := os.CopyFS(dir, os.DirFS(first.State.Dir)); err != nil {
 				t.Fatal(err)
 			}
 			close(room)
 			first.fake.Release("a")
 			e.answer()
-			if left := claimFiles(t, first.StateDir, ""); len(left) != 0 {
+			if left := claimFiles(t, first.State.Dir, ""); len(left) != 0 {
 				t.Errorf("%v are left of an attempt that has its answer", left)
 			}
 
 			second := newBench(t, nil)
-			second.StateDir = dir
+			second.State.Dir = dir
 			if test.recorded {
 				record := &v1.ExecuteResponse{State: "completed", Node: "n", Result: &v1.TaskResult{Stdout: "done\n"}}
 				if err := second.Store.PutMessage(t.Context(), storekey.Result("r-1", 0, "a", 0), record); err != nil {
@@ -101,19 +101,19 @@ func TestLaterWorkerAnswersForADeadOne(t *testing.T) {
 func TestLaterWorkerHandsOnTheCheckpoint(t *testing.T) {
 	t.Parallel()
 	first := newBench(t, nil).withShell()
-	first.StateDir, first.heartbeat = filepath.Join(t.TempDir(), "state"), 15*time.Second
+	first.State.Dir, first.heartbeat = filepath.Join(t.TempDir(), "state"), 15*time.Second
 	req := request("a")
 	req.Env = map[string]string{"NEXT": "so far"}
 	req.Spec = command(t, checkpointing+"while :; do sleep 0.02; done")
 	e := first.start(t.Context(), req)
-	eventually(t, "the checkpoint is kept", func() bool { return len(claimFiles(t, first.StateDir, claimCheckpoint)) == 1 })
+	eventually(t, "the checkpoint is kept", func() bool { return len(claimFiles(t, first.State.Dir, claimCheckpoint)) == 1 })
 	dir := filepath.Join(t.TempDir(), "copy")
-	if err := os.CopyFS(dir, os.DirFS(first.StateDir)); err != nil {
+	if err := os.CopyFS(dir, os.DirFS(first.State.Dir)); err != nil {
 		t.Fatal(err)
 	}
 	first.BeginDrain(time.Now(), "")
 	e.answer()
-	if left := claimFiles(t, first.StateDir, ""); len(left) != 0 {
+	if left := claimFiles(t, first.State.Dir, ""); len(left) != 0 {
 		t.Errorf("%v are left of an attempt that has its answer", left)
 	}
 	abandoned := filepath.Join(dir, claimsFolder, "0123"+claimCheckpoint)
@@ -122,7 +122,7 @@ func TestLaterWorkerHandsOnTheCheckpoint(t *testing.T) {
 	}
 
 	second := newBench(t, nil)
-	second.StateDir = dir
+	second.State.Dir = dir
 	end := second.Recover(t.Context())
 	eventually(t, "the activity is answered", func() bool { return second.server.answered("token") != nil })
 	end(t.Context())

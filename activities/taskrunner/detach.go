@@ -131,8 +131,8 @@ func (a *attempt) runToEnd(ctx context.Context) {
 		a.stamp(res)
 	}
 	if err != errLetGo {
-		a.node.countAttempt(a.req.GetType(), res)
-		a.node.claims.end(res)
+		a.node.attemptMetrics().countAttempt(a.req.GetType(), res)
+		a.node.attempts.claims.end(res)
 	}
 	a.silence()
 	a.claimFile.remove()
@@ -195,7 +195,7 @@ func (n *Node) lostAnswer(ctx context.Context, heartbeat time.Duration, req *v1.
 	ctx, cancel := context.WithTimeout(ctx, min(cmp.Or(heartbeat, defaultHeartbeatTimeout)/2, longestOrphan))
 	defer cancel()
 	members := endedMembersOf(req)
-	before, err := n.awaitPriorResults(ctx, req, members)
+	before, err := n.records().awaitPriorResults(ctx, req, members)
 	if err != nil {
 		return res, nil // the next attempt tries again
 	}
@@ -257,7 +257,7 @@ func (n *Node) AwaitEnds(ctx context.Context) {
 		await(ctx, a.done)
 	}
 	recorded := make(chan struct{})
-	go func() { n.recording.Wait(); close(recorded) }()
+	go func() { n.attempts.recording.Wait(); close(recorded) }()
 	await(ctx, recorded)
 }
 

@@ -2,74 +2,35 @@ package taskrunner
 
 import (
 	"context"
+	"fmt"
 	"time"
 
-	"go.temporal.io/sdk/activity"
-	"go.temporal.io/sdk/client"
-	"go.temporal.io/sdk/temporal"
-
-	"switchyard/activities/heartbeat"
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-const (
-	// drainBeat is the time between the heartbeats of Drain. Their answer carries a cancellation if the server does not
-	// push it.
-	drainBeat = time.Second
-	// drainBeatShare is the fraction of the heartbeat time-out after which Drain sends the next heartbeat at the latest.
-	drainBeatShare = 5
-	// drainQuiet is how long a draining node must have no attempt until it counts as drained. An attempt that was on its
-	// way when the drain began has arrived and been handed back by then.
-	drainQuiet = 2 * time.Second
-)
+// A node that drains hands tasks back: Execute of an attempt answers "moved", the run places the task again, and the
+// attempt does not count as spent.
+//
+//	waiting, or of a remote type ──▶ handed back at once
+//	started ───────────────────────▶ may finish until the deadline, then handed back
+//	lasting ───────────────────────▶ continues
 
-// Service takes a node out of service and puts it back with the activities Drain and Undrain.
-type Service struct {
-	Client client.Client
-	Node   *Node
-}
+// drainQuiet is how long a draining node must have no attempt until it counts as drained. An attempt that was on its way
+// when the drain began has arrived and been handed back by then.
+const drainQuiet = 2 * time.Second
 
-// Drain drains the node and returns when it has no attempt left. The node then stays out of service. Drain is cancelled
-// when the drain is called off.
-func (s *Service) Drain(ctx context.Context, drain *v1.NodeDrain) error {
-	info := activity.GetInfo(ctx)
-	stopping := activity.GetWorkerStopChannel(ctx)
-	s.Node.Obey(drain)
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	quiet := make(chan error, 1)
-	go func() { quiet <- s.Node.AwaitQuiet(ctx) }()
-	interval := drainBeat
-	if t := info.HeartbeatTimeout; t > 0 {
-		interval = min(interval, t/drainBeatShare)
-	}
-	beat := time.NewTicker(interval)
-	defer beat.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-stopping:
-			return temporal.NewApplicationErrorWithOptions("the worker stops", "Stopping", temporal.ApplicationErrorOptions{
-				Category: temporal.ApplicationErrorCategoryBenign, Cause: nil,
-			})
-		case <-beat.C:
-			switch err := heartbeat.Send(ctx, s.Client, heartbeat.Timeout, info.TaskToken); err {
-			case heartbeat.ErrCancelled:
-				return temporal.NewCanceledError()
-			case heartbeat.ErrGone:
-				return err
-			}
-		case err := <-quiet:
-			return err
-		}
-	}
-}
+// drained is the cause of an attempt's end if its node drains or stops.
+type drained struct{ why string }
 
-// Undrain puts the node back into service.
-func (s *Service) Undrain(context.Context) error {
-	s.Node.EndDrain()
-	return nil
+func (d drained) Error() string { return d.why }
+
+// drain is the state of a node's drain. The mutex of the node's attempts guards it.
+type drain struct {
+	// cause is why the drain ends attempts, or nil if the node does not drain.
+	cause error
+	// over is set once the deadline has passed. deadline fires at that time.
+	over     bool
+	deadline *time.Timer
 }
 
 // Obey applies the drain that the registry holds for the node. A nil drain means that the node accepts attempts.
@@ -81,6 +42,84 @@ func (n *Node) Obey(drain *v1.NodeDrain) {
 		n.BeginDrain(time.Time{}, drain.GetReason())
 	default:
 		n.BeginDrain(drain.GetDeadline().AsTime(), drain.GetReason())
+	}
+}
+
+// BeginDrain makes the node hand back every attempt that has not started, including those that arrive later, and every
+// attempt of a remote type, which another node continues. Lasting attempts continue. Any other started attempt may finish
+// until the deadline; it is then ended and handed back. The zero time means no deadline. An attempt that is handed back
+// does not count as spent. The reason is for people and may be empty.
+//
+// A further call sets another deadline. BeginDrain may be called at any time.
+func (n *Node) BeginDrain(deadline time.Time, reason string) {
+	s := &n.attempts
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.drain.cause = drained{fmt.Sprintf("node %s is draining", n.Name)}
+	if reason != "" {
+		s.drain.cause = drained{fmt.Sprintf("node %s is draining: %s", n.Name, reason)}
+	}
+	if s.drain.deadline != nil {
+		s.drain.deadline.Stop()
+		s.drain.deadline = nil
+	}
+	s.drain.over = !deadline.IsZero() && !time.Now().Before(deadline)
+	if !deadline.IsZero() && !s.drain.over {
+		var timer *time.Timer
+		timer = time.AfterFunc(time.Until(deadline), func() {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			if s.drain.deadline == timer {
+				s.drain.over = true
+				s.handBack()
+			}
+		})
+		s.drain.deadline = timer
+	}
+	s.handBack()
+}
+
+// handBack ends the attempts that wait and those that another node can continue. Once the deadline has passed, it ends all
+// but lasting ones. mu is held.
+func (s *attempts) handBack() {
+	for a := range s.live {
+		if !a.isLasting() && (s.drain.over || !a.started || a.isRemote()) {
+			a.stop(s.drain.cause)
+		}
+	}
+}
+
+// EndDrain lets the node accept attempts again. An attempt that is already ending still ends.
+func (n *Node) EndDrain() {
+	s := &n.attempts
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.drain.cause, s.drain.over = nil, false
+	if s.drain.deadline != nil {
+		s.drain.deadline.Stop()
+		s.drain.deadline = nil
+	}
+}
+
+// AwaitIdle waits until the node has no waiting or running attempt except lasting ones. If ctx ends first, it returns the
+// cause of ctx. New attempts may arrive at once, unless the node drains.
+func (n *Node) AwaitIdle(ctx context.Context) error {
+	s := &n.attempts
+	s.mu.Lock()
+	if s.isIdle() {
+		s.mu.Unlock()
+		return nil
+	}
+	if s.idle == nil {
+		s.idle = make(chan struct{})
+	}
+	idle := s.idle
+	s.mu.Unlock()
+	select {
+	case <-idle:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
 	}
 }
 

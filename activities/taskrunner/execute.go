@@ -5,30 +5,19 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"slices"
-	"sync"
-	"sync/atomic"
 	"time"
 
 	"go.temporal.io/sdk/activity"
-	"go.temporal.io/sdk/client"
 
 	"switchyard/activities/executor"
-	"switchyard/activities/executor/workspace"
 	"switchyard/activities/heartbeat"
 	"switchyard/activities/logs"
-	"switchyard/activities/metrics"
-	"switchyard/activities/results"
-	"switchyard/activities/store"
 	v1 "switchyard/proto/switchyard/v1"
-	"switchyard/workflows/condition"
 	"switchyard/workflows/phrase"
 )
 
 const (
-	// defaultStartTimeout is how long an accepted attempt may wait for room or anything else before it is handed back.
-	defaultStartTimeout = 30 * time.Second
 	// prepareSilence is the longest time between two signs that something the attempt needs, such as an image, is being
 	// fetched, or between the last sign and the start of its process.
 	prepareSilence = 6 * time.Minute
@@ -37,88 +26,6 @@ const (
 	// cleanupTimeout bounds the work after the task's process has ended.
 	cleanupTimeout = 30 * time.Second
 )
-
-// Room hands out places on a node. Acquire waits until the node has everything that the attempt needs, including GPUs and
-// the NUMA node. It fails when ctx ends or if the node can never have room for the attempt. The caller gives the place
-// back by calling release.
-type Room interface {
-	Acquire(ctx context.Context, req *v1.ExecuteRequest) (release func(), err error)
-	// Restore takes the place of an attempt that has been running since before this process started, even if there is no
-	// room for it.
-	Restore(req *v1.ExecuteRequest) (release func(), err error)
-}
-
-// Node holds the activities of one machine. It is safe for concurrent use.
-type Node struct {
-	Name string
-	// Incarnation identifies this start of the worker. An attempt that was placed on another incarnation is handed back.
-	// If empty, attempts are not checked.
-	Incarnation string
-	Client      client.Client
-	Store       *store.Store
-	Room        Room
-	Executors   map[string]executor.Executor // by task type
-	// BaseDir is the base of relative working directories.
-	BaseDir string
-	// Workspaces is the root of the attempts' private directories.
-	Workspaces *workspace.Root
-	// StateDir holds what a later worker of the node needs. No other process may use the directory. If empty, no attempt
-	// outlives this worker.
-	StateDir string
-	// LastingTempDir holds the temporary directories of attempts that outlive this worker. It belongs to the node alone.
-	// If empty, those directories are in the private directories of the attempts.
-	LastingTempDir string
-	// Guard is called before the first attempt that outlives this worker starts. It makes sure that something calls
-	// EndOverdue from then on. If nil, nothing does.
-	Guard func()
-	// Fleet distinguishes nodes with the same name in different fleets.
-	Fleet string
-	// SharedDir is passed to tasks as SWITCHYARD_SHARED_DIR, unless it is empty.
-	SharedDir string
-	// MaxOutput is how much output of an attempt its log keeps, in bytes. 0 means the default of package logs.
-	MaxOutput int64
-	// Secrets resolves the secrets of tasks. If nil, tasks that ask for a secret fail.
-	Secrets SecretSource
-	// HasGPUs reports whether the machine has GPUs. If it has, tasks without GPUs of their own see none. The answer may
-	// change while the node runs. A nil function means no GPUs.
-	HasGPUs func() bool
-	// BeatInterval is the longest time between the heartbeats of an attempt. At least five heartbeats fit into the
-	// heartbeat time-out. 0 means exactly five.
-	BeatInterval time.Duration
-	// EndGrace, when closed, cuts the time between SIGTERM and SIGKILL short. It may be nil.
-	EndGrace <-chan struct{}
-	// StartTimeout is how long an attempt may wait for its start. 0 means 30 s.
-	StartTimeout time.Duration
-	// Wanted reports whether the run of an attempt waits for this dispatch. The node calls it for lasting attempts that
-	// no activity waits for. If nil, all are wanted.
-	Wanted func(context.Context, executor.Identity) (bool, error)
-	// WantedInterval is the approximate time between two such calls for an attempt. 0 means 1 min.
-	WantedInterval time.Duration
-	// Metrics counts attempts. If nil, they are not counted.
-	Metrics *metrics.Metrics
-	Logger  *slog.Logger
-
-	attempts attempts
-	claims   claimCounts
-	lists    results.ListCache
-	// expressions is created by evaluator.
-	expressions     *condition.Evaluator
-	makeExpressions sync.Once
-	// lastingRoot is created by lasting.
-	lastingRoot *workspace.Root
-	makeLasting sync.Once
-	guarded     sync.Once
-	recovery    atomic.Pointer[recovery] // nil if there is nothing to recover
-	// recording tracks the calls of Recorded in progress.
-	recording sync.WaitGroup
-}
-
-func (n *Node) evaluator() *condition.Evaluator {
-	n.makeExpressions.Do(func() { n.expressions = condition.NewEvaluator() })
-	return n.expressions
-}
-
-func (n *Node) startTimeout() time.Duration { return cmp.Or(n.StartTimeout, defaultStartTimeout) }
 
 // Execute runs one attempt of a task and returns how it ended, once nothing of it is left. Cancelling the activity stops
 // the attempt. If an earlier attempt has completed the task without reporting it, Execute returns that result. A batch of
@@ -174,7 +81,7 @@ func (n *Node) execute(ctx context.Context, a *attempt) (*v1.ExecuteResponse, er
 	if exec == nil {
 		return moved(v1.ReasonNoExecutor, fmt.Sprintf("node %s runs no tasks of type %s", n.Name, req.GetType())), nil
 	}
-	if n.recovering(req.GetType()) {
+	if n.recovery.Load().isSearching(req.GetType()) {
 		return moved(v1.ReasonNoExecutor, fmt.Sprintf("node %s is looking for what its earlier worker has left", n.Name)), nil
 	}
 	if ctx.Err() != nil {
@@ -185,7 +92,7 @@ func (n *Node) execute(ctx context.Context, a *attempt) (*v1.ExecuteResponse, er
 	case err == nil:
 		defer release()
 	case late && (errors.Is(err, errNotStarted) || errors.Is(err, ctx.Err())):
-		return moved(v1.ReasonNoRoom, fmt.Sprintf("node %s had no room within %v", n.Name, n.startTimeout())), nil
+		return moved(v1.ReasonNoRoom, fmt.Sprintf("node %s had no room within %v", n.Name, n.Timing.startTimeout())), nil
 	case ctx.Err() != nil && !late:
 		return stopped(ctx, nil), nil
 	default:
@@ -196,7 +103,7 @@ func (n *Node) execute(ctx context.Context, a *attempt) (*v1.ExecuteResponse, er
 	defer stopAsking()
 	confirmed := make(chan error, 1)
 	go func() { confirmed <- a.confirm(asking) }()
-	before, err := n.awaitPriorResults(ctx, req, a.members)
+	before, err := n.records().awaitPriorResults(ctx, req, a.members)
 	if err != nil {
 		return stopped(ctx, nil), nil
 	}
@@ -205,7 +112,7 @@ func (n *Node) execute(ctx context.Context, a *attempt) (*v1.ExecuteResponse, er
 			return earlier.cut(int(req.GetInlineLimit())), nil
 		}
 	}
-	s, err := n.awaitInputs(ctx, req)
+	s, err := n.inputReader().awaitInputs(ctx, req)
 	switch {
 	case err != nil && ctx.Err() != nil:
 		return stopped(ctx, nil), nil
@@ -226,10 +133,10 @@ func (n *Node) execute(ctx context.Context, a *attempt) (*v1.ExecuteResponse, er
 // run executes an attempt of a single task or instance that has its place.
 func (n *Node) run(ctx context.Context, a *attempt, exec executor.Executor, s *inputs) (*v1.ExecuteResponse, error) {
 	req, m := a.req, &a.members[0]
-	w := &work{node: n, attempt: a, inputs: s, gpus: n.gpus(a), run: exec.Run}
+	w := &work{node: n, attempt: a, inputs: s, gpus: grantedGPUs(a.req, n.HasGPUs), run: exec.Run}
 	defer w.close()
 	var err error
-	if w.secrets, err = n.awaitSecrets(ctx, a); err != nil {
+	if w.secrets, err = n.secretReader().awaitSecrets(ctx, a.req, &a.members[0]); err != nil {
 		return stopped(ctx, nil), nil
 	}
 	res, err := w.prepare(ctx, m)
@@ -299,7 +206,7 @@ func (w *work) finish(ctx context.Context, m *member) (*v1.ExecuteResponse, erro
 func (n *Node) report(ctx context.Context, a *attempt, res *v1.ExecuteResponse) (*v1.ExecuteResponse, error) {
 	m := &a.members[0]
 	defer a.announce(phrase.StoreWait)()
-	before, err := n.priorResults(ctx, a.req, a.members)
+	before, err := n.records().priorResults(ctx, a.req, a.members)
 	if err != nil {
 		n.Logger.Warn("an earlier result could not be looked for", "run", a.req.GetRunId(), "task", m.name, "error", err)
 	}
@@ -311,7 +218,7 @@ func (n *Node) report(ctx context.Context, a *attempt, res *v1.ExecuteResponse) 
 		if res.GetState() == v1.TaskCompleted {
 			ctx, cancel := context.WithTimeout(ctx, recordTimeout)
 			defer cancel()
-			if _, err := n.keepResult(ctx, a.req, m, res); err != nil {
+			if _, err := n.records().keepResult(ctx, a.req, m, res); err != nil {
 				n.Logger.Warn("a result was not recorded", "run", a.req.GetRunId(), "task", m.name, "error", err)
 			}
 		}
@@ -319,5 +226,5 @@ func (n *Node) report(ctx context.Context, a *attempt, res *v1.ExecuteResponse) 
 		over.AgentEvents = res.GetAgentEvents()
 		return over, nil
 	}
-	return n.keepResult(ctx, a.req, m, res)
+	return n.records().keepResult(ctx, a.req, m, res)
 }

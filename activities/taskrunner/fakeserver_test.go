@@ -117,7 +117,7 @@ func newBench(t *testing.T, script map[string][]fake.Step) *bench {
 	b := &bench{t: t, server: &server{}, fake: fake.New("shell", script), heartbeat: time.Hour, stopping: make(chan struct{})}
 	b.Node = &Node{
 		Name: "n", Client: b.server, Store: s, Room: testRoom(func(context.Context) error { return nil }),
-		Executors: map[string]executor.Executor{"shell": b.fake}, Workspaces: workspace.NewRoot(t.TempDir(), ""),
+		Executors: map[string]executor.Executor{"shell": b.fake}, Folders: Folders{Workspaces: workspace.NewRoot(t.TempDir(), "")},
 		Logger: slog.New(slog.DiscardHandler),
 	}
 	t.Cleanup(func() {

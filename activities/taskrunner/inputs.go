@@ -26,22 +26,31 @@ type inputs struct {
 	notices []string
 }
 
+// inputReader reads the inputs of tasks from the store. It is safe for concurrent use.
+type inputReader struct {
+	records records
+	lists   *results.ListCache
+}
+
+// inputReader returns the reader of the inputs of the node's attempts.
+func (n *Node) inputReader() inputReader { return inputReader{n.records(), &n.lists} }
+
 // awaitInputs calls gatherInputs, and retries while the store is away, because that must not fail a task. The error is
 // final, or that of ctx.
-func (n *Node) awaitInputs(ctx context.Context, req *v1.ExecuteRequest) (s *inputs, err error) {
-	err = n.insist(ctx, func() (err error) {
-		s, err = n.gatherInputs(ctx, req)
+func (r inputReader) awaitInputs(ctx context.Context, req *v1.ExecuteRequest) (s *inputs, err error) {
+	err = r.records.insist(ctx, func() (err error) {
+		s, err = r.gatherInputs(ctx, req)
 		return err
 	})
 	return s, err
 }
 
 // gatherInputs reads the values that a request refers to.
-func (n *Node) gatherInputs(ctx context.Context, req *v1.ExecuteRequest) (*inputs, error) {
+func (r inputReader) gatherInputs(ctx context.Context, req *v1.ExecuteRequest) (*inputs, error) {
 	g := &inputs{notices: slices.Clone(req.GetNotices())}
 	if key := req.GetAncestors(); key != "" {
 		var all v1.Ancestors
-		if err := n.Store.AwaitMessage(ctx, key, &all, store.Arrival); err != nil {
+		if err := r.records.store.AwaitMessage(ctx, key, &all, store.Arrival); err != nil {
 			return nil, fmt.Errorf("read what the ancestors of %s have left: %w", req.GetTask(), err)
 		}
 		req.Parents, req.Views, req.Ends = all.GetParents(), all.GetViews(), all.GetEnds()
@@ -51,19 +60,19 @@ func (n *Node) gatherInputs(ctx context.Context, req *v1.ExecuteRequest) (*input
 			g.notices = append(g.notices, fmt.Sprintf("%s is null in $SWITCHYARD_INPUT: %s", p.GetTask(), why))
 		}
 	}
-	parents, err := n.parentOutputs(ctx, req)
+	parents, err := r.parentOutputs(ctx, req)
 	if err != nil {
 		return nil, fmt.Errorf("read the outputs of the parents of %s: %w", req.GetTask(), err)
 	}
-	shared, err := n.shared(ctx, req.GetContext())
+	shared, err := r.shared(ctx, req.GetContext())
 	if err != nil {
 		return nil, fmt.Errorf("read the context for %s: %w", req.GetTask(), err)
 	}
-	inputs, err := n.shared(ctx, req.GetRunInput())
+	inputs, err := r.shared(ctx, req.GetRunInput())
 	if err != nil {
 		return nil, fmt.Errorf("read the input of the run for %s: %w", req.GetTask(), err)
 	}
-	ancestors, err := n.ancestors(ctx, req)
+	ancestors, err := r.ancestors(ctx, req)
 	if err != nil {
 		return nil, fmt.Errorf("read how the ancestors of %s ended: %w", req.GetTask(), err)
 	}
@@ -71,7 +80,7 @@ func (n *Node) gatherInputs(ctx context.Context, req *v1.ExecuteRequest) (*input
 		return nil, fmt.Errorf("input of %s: %w", req.GetTask(), err)
 	}
 	if key := req.GetItems(); key != "" {
-		if g.items, err = n.lists.Read(ctx, n.Store, key); err != nil {
+		if g.items, err = r.lists.Read(ctx, r.records.store, key); err != nil {
 			return nil, fmt.Errorf("read the items of %s: %w", req.GetTask(), err)
 		}
 	}
@@ -81,7 +90,7 @@ func (n *Node) gatherInputs(ctx context.Context, req *v1.ExecuteRequest) (*input
 			Workflow: &v1.WorkflowView{Name: req.GetWorkflow(), RunId: req.GetRunId(), Context: shared, Input: inputs},
 		}
 		for task, view := range req.GetViews() {
-			if g.view.Parents[task], err = results.ResolveView(ctx, n.Store, task, view, store.Arrival); err != nil {
+			if g.view.Parents[task], err = results.ResolveView(ctx, r.records.store, task, view, store.Arrival); err != nil {
 				return nil, err
 			}
 		}
@@ -92,20 +101,20 @@ func (n *Node) gatherInputs(ctx context.Context, req *v1.ExecuteRequest) (*input
 // parentOutputs returns the outputs of the parents by name. Each is an object, or a list of objects if the parent fanned
 // out. It is null if the outputs of a fan-out are too large together: every dependent task would hold them in memory and
 // in a file of its own.
-func (n *Node) parentOutputs(ctx context.Context, req *v1.ExecuteRequest) (map[string]*structpb.Value, error) {
+func (r inputReader) parentOutputs(ctx context.Context, req *v1.ExecuteRequest) (map[string]*structpb.Value, error) {
 	outputs := make(map[string]*structpb.Value, len(req.GetParents()))
 	for _, p := range req.GetParents() {
 		output := p.GetOutput()
 		switch {
 		case p.GetFanOut() != nil:
-			list, err := n.fanOutputs(ctx, p.GetFanOut())
+			list, err := r.fanOutputs(ctx, p.GetFanOut())
 			if err != nil {
 				return nil, fmt.Errorf("task %s: %w", p.GetTask(), err)
 			}
 			outputs[p.GetTask()] = list
 			continue
 		case p.GetRecord() != "":
-			record, err := n.Store.AwaitResult(ctx, p.GetRecord(), store.Arrival)
+			record, err := r.records.store.AwaitResult(ctx, p.GetRecord(), store.Arrival)
 			if err != nil {
 				return nil, fmt.Errorf("task %s: %w", p.GetTask(), err)
 			}
@@ -120,24 +129,24 @@ func (n *Node) parentOutputs(ctx context.Context, req *v1.ExecuteRequest) (map[s
 }
 
 // fanOutputs returns the outputs of a parent's instances. The caller must not change them.
-func (n *Node) fanOutputs(ctx context.Context, view *v1.FanOutView) (*structpb.Value, error) {
+func (r inputReader) fanOutputs(ctx context.Context, view *v1.FanOutView) (*structpb.Value, error) {
 	switch {
 	case view.GetError() != "":
 		return structpb.NewNullValue(), nil
 	case view.GetOutputs() == nil:
 		return structpb.NewListValue(condition.EmptyOutputs(int(view.GetCount()))), nil
 	}
-	outputs, err := n.lists.All(ctx, n.Store, view.GetOutputs())
+	outputs, err := r.lists.All(ctx, r.records.store, view.GetOutputs())
 	return structpb.NewListValue(results.ListOf(outputs)), err
 }
 
 // shared returns an object that travelled with a request or that is in the store, or nil if there is none.
-func (n *Node) shared(ctx context.Context, s *v1.Shared) (*structpb.Struct, error) {
+func (r inputReader) shared(ctx context.Context, s *v1.Shared) (*structpb.Struct, error) {
 	if s.GetKey() == "" {
 		return s.GetValue(), nil
 	}
 	var value structpb.Struct
-	if err := n.Store.AwaitMessage(ctx, s.GetKey(), &value, store.Arrival); err != nil {
+	if err := r.records.store.AwaitMessage(ctx, s.GetKey(), &value, store.Arrival); err != nil {
 		return nil, err
 	}
 	return &value, nil

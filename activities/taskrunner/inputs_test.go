@@ -17,7 +17,7 @@ func TestOutputsThatAreLeftOut(t *testing.T) {
 	}
 	t.Cleanup(func() { _ = kept.Close() })
 	n := &Node{Store: kept}
-	g, err := n.gatherInputs(t.Context(), &v1.ExecuteRequest{
+	g, err := n.inputReader().gatherInputs(t.Context(), &v1.ExecuteRequest{
 		Task: "after", Notices: []string{"first"},
 		Parents: []*v1.ParentOutput{
 			{Task: "each", FanOut: &v1.FanOutView{Count: 3, Completed: 3, Error: "they are larger than 8 MiB together"}},

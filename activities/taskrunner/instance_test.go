@@ -45,7 +45,7 @@ func (b *bench) withShell() *bench {
 		}
 	})
 	b.Executors["shell"] = ownShell{e, "@" + b.t.Name()}
-	b.BaseDir = b.t.TempDir()
+	b.Folders.BaseDir = b.t.TempDir()
 	return b
 }
 
@@ -169,10 +169,10 @@ func TestTemplates(t *testing.T) {
 	}
 	one := request("a")
 	one.Templates, one.Env = true, map[string]string{"V": "${{ nonsense }}"}
-	one.Spec = command(t, "touch "+b.BaseDir+"/ran")
+	one.Spec = command(t, "touch "+b.Folders.BaseDir+"/ran")
 	res = b.start(t.Context(), one).answer()
 	want(t, res, "failed", "expression")
-	if _, err := os.Stat(b.BaseDir + "/ran"); err == nil || res.GetNode() != "n" || res.GetStartedAt() != nil {
+	if _, err := os.Stat(b.Folders.BaseDir + "/ran"); err == nil || res.GetNode() != "n" || res.GetStartedAt() != nil {
 		t.Errorf("it has run: %v", res)
 	}
 }

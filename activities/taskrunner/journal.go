@@ -111,7 +111,7 @@ func (j *journal) findBefore(ctx context.Context) error {
 func (j *journal) newest(ctx context.Context) (found storekey.Journal, ok bool, err error) {
 	found, _, ok = storekey.ParseJournal(j.m.checkpoint.GetJournal())
 	isFromReset := ok && found.Home != j.own.Home // any journal written since the reset is newer
-	err = j.w.node.insist(ctx, func() error {
+	err = j.w.node.records().insist(ctx, func() error {
 		for key, err := range j.store().Keys(ctx, storekey.JournalsPrefix(j.own.Home, j.own.Task)) {
 			if err != nil {
 				return err
@@ -131,7 +131,7 @@ func (j *journal) newest(ctx context.Context) (found storekey.Journal, ok bool, 
 
 // entryKeys returns the keys of a journal's entries in order.
 func (j *journal) entryKeys(ctx context.Context, of storekey.Journal) (keys []string, err error) {
-	err = j.w.node.insist(ctx, func() error {
+	err = j.w.node.records().insist(ctx, func() error {
 		keys = nil
 		for key, err := range j.store().Keys(ctx, of.Prefix()) {
 			if err != nil {
@@ -153,7 +153,7 @@ func isEntry(rest string) bool {
 }
 
 func (j *journal) read(ctx context.Context, key string) (data []byte, err error) {
-	err = j.w.node.insist(ctx, func() (err error) {
+	err = j.w.node.records().insist(ctx, func() (err error) {
 		data, err = j.store().Get(ctx, key)
 		return err
 	})
@@ -162,7 +162,7 @@ func (j *journal) read(ctx context.Context, key string) (data []byte, err error)
 
 // put stores a value, and waits while the store is away.
 func (j *journal) put(ctx context.Context, key string, value []byte) error {
-	return j.w.node.insist(ctx, func() error { return j.store().Put(ctx, key, value) })
+	return j.w.node.records().insist(ctx, func() error { return j.store().Put(ctx, key, value) })
 }
 
 // begin stores which journal this one continues. That happens before anything else is stored in this journal.

@@ -84,7 +84,7 @@ func (a *attempt) leaveUnattended() {
 // superviseUnattended asks the run of an unattended attempt from time to time whether it waits for the attempt, and ends
 // the attempt if not. It returns when the attempt has been answered or removed.
 func (a *attempt) superviseUnattended(ctx context.Context) {
-	interval := cmp.Or(a.node.WantedInterval, defaultWantedInterval)
+	interval := cmp.Or(a.node.Timing.WantedInterval, defaultWantedInterval)
 	wait := interval
 	for {
 		select {
@@ -195,11 +195,11 @@ func (n *Node) LetGo(reason string) {
 // awaitRecovered waits until the recovery has settled the fate of an attempt that an earlier worker left, if there is
 // one. Meanwhile it sends heartbeats for the activity. The error says why the wait ended early.
 func (n *Node) awaitRecovered(ctx context.Context, d delivery, req *v1.ExecuteRequest, key attemptKey) error {
-	undecided := n.undecided(key)
+	undecided := n.recovery.Load().undecidedOf(key)
 	if undecided == nil {
 		return nil
 	}
-	t := termsOf(d.heartbeat, n.BeatInterval)
+	t := termsOf(d.heartbeat, n.Timing.BeatInterval)
 	beat := time.NewTicker(t.beat)
 	defer beat.Stop()
 	for {
@@ -219,10 +219,9 @@ func (n *Node) awaitRecovered(ctx context.Context, d delivery, req *v1.ExecuteRe
 	}
 }
 
-// undecided returns a channel that is closed once the recovery has settled the fate of a lasting attempt that an earlier
-// worker left. It returns nil if there is no such attempt.
-func (n *Node) undecided(key attemptKey) <-chan struct{} {
-	r := n.recovery.Load()
+// undecidedOf returns a channel that is closed once the recovery has settled the fate of a lasting attempt that an earlier
+// worker left. It returns nil if there is no such attempt, and if the recovery is nil.
+func (r *recovery) undecidedOf(key attemptKey) <-chan struct{} {
 	if r == nil {
 		return nil
 	}

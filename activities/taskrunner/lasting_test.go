@@ -30,13 +30,13 @@ type lastingNode struct {
 func newLastingNode(t *testing.T) *lastingNode {
 	t.Helper()
 	l := &lastingNode{bench: newBench(t, nil), machines: fake.NewMachines()}
-	l.StateDir = filepath.Join(t.TempDir(), "state")
+	l.State.Dir = filepath.Join(t.TempDir(), "state")
 	l.prepare()
 	return l
 }
 
 func (l *lastingNode) prepare() {
-	l.heartbeat, l.WantedInterval = 15*time.Second, 10*time.Millisecond
+	l.heartbeat, l.Timing.WantedInterval = 15*time.Second, 10*time.Millisecond
 	l.Executors = map[string]executor.Executor{v1.TypeVPS: fake.NewLasting(v1.TypeVPS, l.machines), "shell": l.fake}
 	l.Wanted = func(context.Context, executor.Identity) (bool, error) {
 		l.asked.Add(1)
@@ -52,7 +52,7 @@ func (l *lastingNode) prepare() {
 func (l *lastingNode) next() *lastingNode {
 	l.t.Helper()
 	b := newBench(l.t, nil)
-	b.Store, b.StateDir = l.Store, l.StateDir
+	b.Store, b.State.Dir = l.Store, l.State.Dir
 	n := &lastingNode{bench: b, machines: l.machines}
 	n.prepare()
 	return n
@@ -120,7 +120,7 @@ func (l *lastingNode) leaves(e *execution) {
 		l.t.Fatalf("the activity ends with %v, %v", e.res, e.err)
 	}
 	l.await("it runs without a worker", func(m fake.Machine) bool { return m.Running && m.Attended == 0 })
-	if files, _ := filepath.Glob(filepath.Join(l.StateDir, "*"+recoverySuffix)); len(files) != 1 {
+	if files, _ := filepath.Glob(filepath.Join(l.State.Dir, "*"+recoverySuffix)); len(files) != 1 {
 		l.t.Fatalf("%v are kept", files)
 	}
 }
@@ -146,7 +146,7 @@ func reattaching() *v1.ExecuteRequest {
 func TestLastingAttemptContinuesWithoutItsActivity(t *testing.T) {
 	t.Parallel()
 	l := newLastingNode(t)
-	l.BeatInterval = 20 * time.Millisecond
+	l.Timing.BeatInterval = 20 * time.Millisecond
 	e := l.lasts(nil)
 	l.server.say(gone)
 	e.answer() // the server does not accept this answer
@@ -168,7 +168,7 @@ func TestLastingAttemptContinuesWithoutItsActivity(t *testing.T) {
 func TestUnwantedLastingAttemptEnds(t *testing.T) {
 	t.Parallel()
 	l := newLastingNode(t)
-	l.BeatInterval = 20 * time.Millisecond
+	l.Timing.BeatInterval = 20 * time.Millisecond
 	e := l.lasts(nil)
 	l.unwanted.Store(true)
 	l.server.say(gone)
@@ -184,7 +184,7 @@ func TestUnwantedLastingAttemptEnds(t *testing.T) {
 func TestLastingAttemptIsNotGivenUpWithoutState(t *testing.T) {
 	t.Parallel()
 	l := newLastingNode(t)
-	l.StateDir = ""
+	l.State.Dir = ""
 	res, err := l.Steer(t.Context(), &v1.SteerRequest{RunId: "r-1", Task: "a", Claim: 1, Action: "find"})
 	if err == nil {
 		t.Errorf("the node answers %v", res)
@@ -244,8 +244,8 @@ func TestLastingAttemptOutlivesWorkersThatStop(t *testing.T) {
 		t.Errorf("it was started %d times and continued %d times", m.Starts, m.Reattached)
 	}
 	eventually(t, "nothing is left", func() bool {
-		left, _ := filepath.Glob(filepath.Join(third.StateDir, "*"+recoverySuffix))
-		workspaces, _ := os.ReadDir(filepath.Join(third.StateDir, survivorsFolder))
+		left, _ := filepath.Glob(filepath.Join(third.State.Dir, "*"+recoverySuffix))
+		workspaces, _ := os.ReadDir(filepath.Join(third.State.Dir, survivorsFolder))
 		return len(left) == 0 && len(workspaces) == 0
 	})
 }
@@ -299,7 +299,7 @@ func TestLastingAttemptIsRecoveredIfItsRunWaits(t *testing.T) {
 func TestStoppedLastingAttemptIsRecorded(t *testing.T) {
 	t.Parallel()
 	first := newLastingNode(t)
-	first.BeatInterval = 20 * time.Millisecond
+	first.Timing.BeatInterval = 20 * time.Millisecond
 	e := first.lasts(nil)
 	first.server.say(gone)
 	e.answer()
@@ -480,12 +480,12 @@ func TestEndOverdueLeavesLastingAttempts(t *testing.T) {
 	t.Parallel()
 	l := newLastingNode(t)
 	l.leaves(l.lasts(nil))
-	files, _ := filepath.Glob(filepath.Join(l.StateDir, "*"+recoverySuffix))
+	files, _ := filepath.Glob(filepath.Join(l.State.Dir, "*"+recoverySuffix))
 	past := time.Now().Add(-24 * time.Hour)
 	if err := os.Chtimes(files[0], past, past); err != nil {
 		t.Fatal(err)
 	}
-	left, err := EndOverdue(t.Context(), l.StateDir, "n", fake.NewLasting(v1.TypeVPS, l.machines))
+	left, err := EndOverdue(t.Context(), l.State.Dir, "n", fake.NewLasting(v1.TypeVPS, l.machines))
 	if m := l.machines.All("a")[0]; left != 0 || err != nil || !m.Running {
 		t.Errorf("%d are left to be ended, %v; it is %+v", left, err, m)
 	}

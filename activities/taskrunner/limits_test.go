@@ -43,7 +43,7 @@ func TestLogLimitIsTheNodesUnlessTheTaskWantsLess(t *testing.T) {
 // An attempt that reports progress before its start is not treated as stuck.
 func TestPreparingIsNoHang(t *testing.T) {
 	t.Parallel()
-	n := &Node{StartTimeout: time.Minute}
+	n := &Node{Timing: Timing{StartTimeout: time.Minute}}
 	a := n.newAttempt(delivery{}, &v1.ExecuteRequest{})
 	before := a.startBy.Load()
 	if a.extendStart(); a.startBy.Load() <= before {

@@ -21,11 +21,6 @@ var (
 	errStopAsked  = errors.New("a person has stopped the attempt")
 )
 
-// drained is the cause of an attempt's end if its node drains or stops.
-type drained struct{ why string }
-
-func (d drained) Error() string { return d.why }
-
 // moved returns the answer that hands an attempt back. The task is placed again, and whatever ran of it does not count.
 func moved(reason, text string) *v1.ExecuteResponse {
 	return &v1.ExecuteResponse{State: v1.AttemptMoved, Reason: reason, Error: text}

@@ -132,7 +132,7 @@ func TestKeep(t *testing.T) {
 		attempt++
 		before := proto.CloneOf(whole)
 		req := &v1.ExecuteRequest{RunId: "r-1", Task: "t", Attempt: attempt, InlineLimit: int32(limit)}
-		got, err := n.keepResult(ctx, req, &membersOf(req)[0], whole)
+		got, err := n.records().keepResult(ctx, req, &membersOf(req)[0], whole)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -38,8 +38,8 @@ func (a priorResult) cut(limit int) *v1.ExecuteResponse {
 }
 
 // priorResults calls findPriorResults with the store of the node.
-func (n *Node) priorResults(ctx context.Context, req *v1.ExecuteRequest, members []member) (map[int32]priorResult, error) {
-	return findPriorResults(ctx, n.Store, req, members)
+func (r records) priorResults(ctx context.Context, req *v1.ExecuteRequest, members []member) (map[int32]priorResult, error) {
+	return findPriorResults(ctx, r.store, req, members)
 }
 
 // findPriorResults returns the results of members that completed in an attempt that ended without a report, by index. A
@@ -128,13 +128,13 @@ func anyWithin(indices map[int32]bool, first, last int32) bool {
 
 // awaitPriorResults calls priorResults until it succeeds: while the store is away, it is unknown whether the task must
 // run at all. The error is that of ctx.
-func (n *Node) awaitPriorResults(ctx context.Context, req *v1.ExecuteRequest, members []member) (map[int32]priorResult, error) {
+func (r records) awaitPriorResults(ctx context.Context, req *v1.ExecuteRequest, members []member) (map[int32]priorResult, error) {
 	for pause := firstReadPause; ; pause = min(2*pause, lastReadPause) {
-		found, err := n.priorResults(ctx, req, members)
+		found, err := r.priorResults(ctx, req, members)
 		if err == nil {
 			return found, nil
 		}
-		n.Logger.Debug("records could not be read", "run", req.GetRunId(), "task", req.GetTask(), "error", err)
+		r.logger.Debug("records could not be read", "run", req.GetRunId(), "task", req.GetTask(), "error", err)
 		select {
 		case <-ctx.Done():
 			return nil, context.Cause(ctx)

@@ -80,10 +80,10 @@ func (n *Node) Recover(ctx context.Context) (end func(context.Context)) {
 		go func() { r.work.Wait(); close(idle) }()
 		await(ctx, idle)
 	}
-	if n.StateDir == "" {
+	if n.State.Dir == "" {
 		return end
 	}
-	left, err := n.orphans()
+	left, err := n.State.orphans(n.Logger)
 	if err != nil {
 		n.Logger.Warn("attempts that an earlier worker has left are not gone on with", "error", err)
 	}
@@ -99,7 +99,7 @@ func (n *Node) Recover(ctx context.Context) (end func(context.Context)) {
 	for _, l := range left {
 		workspaces = append(workspaces, l.state.Workspace)
 	}
-	if err := n.lasting().Sweep(workspaces); err != nil {
+	if err := n.State.workspaces().Sweep(workspaces); err != nil {
 		n.Logger.Warn("a private directory that an earlier worker has left was not removed", "error", err)
 	}
 	for taskType := range n.Executors {
@@ -133,9 +133,9 @@ func (n *Node) Recover(ctx context.Context) (end func(context.Context)) {
 	return end
 }
 
-// recovering reports whether an executor has not yet reported what is left of earlier attempts.
-func (n *Node) recovering(taskType string) bool {
-	r := n.recovery.Load()
+// isSearching reports whether an executor has not yet reported what is left of earlier attempts.
+// A nil recovery has nothing to look for.
+func (r *recovery) isSearching(taskType string) bool {
 	if r == nil || r.finds[taskType] == nil {
 		return false
 	}
@@ -225,7 +225,7 @@ func (r *recovery) decide(l *orphan, decided func()) {
 		return
 	}
 	members := membersOf(l.req)
-	ws, err := n.lasting().Open(l.state.Workspace, l.state.TempDir)
+	ws, err := n.State.workspaces().Open(l.state.Workspace, l.state.TempDir)
 	if err != nil {
 		n.Logger.Warn("an attempt that an earlier worker has left has lost its directory", "attempt", l.state.ID, "error", err)
 		r.discard(l, exec, nil)
@@ -235,7 +235,7 @@ func (r *recovery) decide(l *orphan, decided func()) {
 		Claim: l.req.GetClaim(), Spawned: !l.state.StartedAt.IsZero(), StartedAt: stampOf(l.state.StartedAt), Checkpoint: l.checkpoint(ws, &members[0]),
 		SshPublicKey: loginKeys(l.req, l.spec),
 	}
-	t := termsOf(l.state.Heartbeat, min(cmp.Or(n.BeatInterval, reattachedBeat), reattachedBeat))
+	t := termsOf(l.state.Heartbeat, min(cmp.Or(n.Timing.BeatInterval, reattachedBeat), reattachedBeat))
 	lease := executor.NewLease(executor.Now().Add(-max(time.Since(l.beatAt), 0)), t.stop, t.kill)
 	for {
 		sent := executor.Now()
@@ -315,7 +315,7 @@ func (r *recovery) reattach(l *orphan, exec executor.Survivor, ws *workspace.Wor
 	}
 	r.work.Go(func() { a.runToEnd(own) })
 	res, err := a.awaitEnd(context.WithoutCancel(r.ctx), left)
-	n.complete(a, l.state.Token, res, err)
+	r.complete(a, l.state.Token, res, err)
 }
 
 // await waits for the end of a reattached attempt.
@@ -332,7 +332,7 @@ func (r *recovery) await(ctx context.Context, a *attempt, l *orphan, exec execut
 		r.discard(l, exec, ws)
 		return stopped(ctx, nil), nil
 	}
-	w := &work{node: n, attempt: a, ws: ws, spec: l.spec, gpus: n.gpus(a), started: l.state.StartedAt, suspended: !l.state.SuspendedAt.IsZero()}
+	w := &work{node: n, attempt: a, ws: ws, spec: l.spec, gpus: grantedGPUs(a.req, n.HasGPUs), started: l.state.StartedAt, suspended: !l.state.SuspendedAt.IsZero()}
 	defer l.release()
 	defer w.close()
 	defer a.removeRecoveryFile()
@@ -412,7 +412,7 @@ func (w *work) resumeLog(ctx context.Context) error {
 
 // complete answers the activity of a reattached attempt, as the end of Execute would. It tries until the server has the
 // answer, or until the server has given the task to another node.
-func (n *Node) complete(a *attempt, token []byte, res *v1.ExecuteResponse, failure error) {
+func (r *recovery) complete(a *attempt, token []byte, res *v1.ExecuteResponse, failure error) {
 	if failure == errLetGo {
 		return
 	}
@@ -423,13 +423,13 @@ func (n *Node) complete(a *attempt, token []byte, res *v1.ExecuteResponse, failu
 	}
 	for until := executor.Now().Add(cmp.Or(a.heartbeat, defaultHeartbeatTimeout)); ; {
 		ctx, cancel := context.WithTimeout(context.Background(), completeTimeout)
-		err := n.Client.CompleteActivity(ctx, token, result, failure)
+		err := r.node.Client.CompleteActivity(ctx, token, result, failure)
 		cancel()
 		if _, gone := errors.AsType[*serviceerror.NotFound](err); err == nil || gone {
 			return
 		}
 		if executor.Now() >= until {
-			n.Logger.Warn("the end of an attempt was not reported to the server", "run", a.req.GetRunId(), "task", a.members[0].name, "error", err)
+			r.node.Logger.Warn("the end of an attempt was not reported to the server", "run", a.req.GetRunId(), "task", a.members[0].name, "error", err)
 			return
 		}
 		time.Sleep(a.terms.again)

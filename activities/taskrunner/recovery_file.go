@@ -11,17 +11,13 @@ import (
 	"time"
 
 	"google.golang.org/protobuf/encoding/protojson"
-	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/structpb"
 
 	"switchyard/activities/executor"
 	"switchyard/activities/executor/workspace"
-	"switchyard/activities/store/storekey"
-	v1 "switchyard/proto/switchyard/v1"
-	"switchyard/workflows/names"
 )
 
-// An attempt of an executor.Survivor outlives its worker. The node's StateDir holds what a later worker needs to continue
+// An attempt of an executor.Survivor outlives its worker. State.Dir holds what a later worker needs to continue
 // the attempt, from before the attempt starts until it has been answered:
 //
 //	<state dir>/<hash of the attempt's id>.attempt   the recovery file, readable by its owner only
@@ -74,39 +70,6 @@ type recoveryState struct {
 	TempDir   string `json:"tempDir"`
 }
 
-// survivor returns the executor of a type if its attempts outlive the worker on this node, else nil.
-func (n *Node) survivor(taskType string) executor.Survivor {
-	s, ok := n.Executors[taskType].(executor.Survivor)
-	if !ok || n.StateDir == "" {
-		return nil
-	}
-	return s
-}
-
-// lasting returns the root of the workspaces of attempts that outlive the worker.
-func (n *Node) lasting() *workspace.Root {
-	n.makeLasting.Do(func() {
-		n.lastingRoot = workspace.NewRoot(filepath.Join(n.StateDir, survivorsFolder), n.LastingTempDir)
-	})
-	return n.lastingRoot
-}
-
-// CloseState removes the state that need not outlive the worker. No attempt may be running.
-func (n *Node) CloseState() error {
-	if n.StateDir == "" {
-		return nil
-	}
-	err := n.lasting().Close()
-	// A directory that is not empty stays.
-	_ = os.Remove(filepath.Join(n.StateDir, survivorsFolder))
-	_ = os.Remove(filepath.Join(n.StateDir, claimsFolder))
-	_ = os.Remove(n.StateDir)
-	if n.LastingTempDir != "" {
-		_ = os.Remove(n.LastingTempDir)
-	}
-	return err
-}
-
 // writeRecoveryFile writes the recovery file of an attempt that is about to start.
 func (a *attempt) writeRecoveryFile(id string, spec *structpb.Struct, ws *workspace.Workspace) error {
 	request, err := protojson.Marshal(a.req)
@@ -119,16 +82,14 @@ func (a *attempt) writeRecoveryFile(id string, spec *structpb.Struct, ws *worksp
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	k := &recoveryFile{path: recoveryPath(a.node.StateDir, id), state: recoveryState{
+	k := &recoveryFile{path: recoveryPath(a.node.State.Dir, id), state: recoveryState{
 		Version: keepsakeVersion, ID: id, Token: a.token, Heartbeat: a.heartbeat, Queue: a.queue,
 		Request: request, Spec: rendered, TakenUpAt: a.takenUpAt.AsTime(), Workspace: filepath.Base(ws.Dir()), TempDir: ws.TempDir(),
 	}}
 	if a.left == nil { // the attempt was detached while it waited
 		k.state.AloneUntil = time.Now().Add(a.alone)
 	}
-	if a.node.Guard != nil {
-		a.node.guarded.Do(a.node.Guard)
-	}
+	a.node.State.guard()
 	if err := k.write(); err != nil {
 		return fmt.Errorf("note what a later worker needs of %s: %w", id, err)
 	}
@@ -235,94 +196,4 @@ func (k *recoveryFile) write() error {
 		_ = os.Remove(f.Name())
 	}
 	return err
-}
-
-// orphan is an attempt with a recovery file of an earlier worker.
-type orphan struct {
-	*recoveryFile
-	req  *v1.ExecuteRequest
-	spec *structpb.Struct
-	// beatAt is when the newest acknowledged heartbeat was sent, or when the recovery file was created.
-	beatAt time.Time
-	// release gives the attempt's place back.
-	release func()
-}
-
-// identity returns the identity of the attempt.
-func (l *orphan) identity(n *Node) executor.Identity {
-	return identityOf(n, l.req, &membersOf(l.req)[0])
-}
-
-// orphans reads the recovery files that earlier workers of the node have left. It removes unreadable files.
-func (n *Node) orphans() ([]*orphan, error) {
-	entries, err := os.ReadDir(n.StateDir)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	var found []*orphan
-	for _, entry := range entries {
-		if entry.IsDir() {
-			continue
-		}
-		path := filepath.Join(n.StateDir, entry.Name())
-		if filepath.Ext(path) == endingSuffix {
-			_ = os.Remove(path) // the executor's leftover ends because it has no recovery file
-			continue
-		}
-		l, err := readOrphan(path)
-		if err == nil && filepath.Ext(path) != recoverySuffix {
-			err = errors.New("it is none")
-		}
-		if err != nil {
-			n.Logger.Warn("what an earlier worker has noted of an attempt is of no use", "file", path, "error", err)
-			_ = os.Remove(path)
-			continue
-		}
-		found = append(found, l)
-	}
-	return found, nil
-}
-
-func readOrphan(path string) (*orphan, error) {
-	info, err := os.Lstat(path)
-	if err != nil {
-		return nil, err
-	}
-	if !info.Mode().IsRegular() || info.Size() > maxKeepsakeBytes {
-		return nil, errors.New("it is none")
-	}
-	text, err := os.ReadFile(path)
-	if err != nil {
-		return nil, err
-	}
-	l := &orphan{recoveryFile: &recoveryFile{path: path}, req: &v1.ExecuteRequest{}, spec: &structpb.Struct{}, beatAt: info.ModTime()}
-	if err := json.Unmarshal(text, &l.state); err != nil {
-		return nil, err
-	}
-	if l.state.Version != keepsakeVersion {
-		return nil, fmt.Errorf("it is of version %d", l.state.Version)
-	}
-	read := protojson.UnmarshalOptions{DiscardUnknown: true}
-	return l, errors.Join(read.Unmarshal(l.state.Request, l.req), read.Unmarshal(l.state.Spec, l.spec))
-}
-
-// checkpoint returns the newest checkpoint of the attempt. The heartbeats report it until the file is read again. For an
-// attempt with secrets it returns the checkpoint that the attempt began with, because the values to mask are not known
-// yet.
-func (l *orphan) checkpoint(ws *workspace.Workspace, m *member) *v1.Checkpoint {
-	if len(l.req.GetSecretEnv()) > 0 {
-		return proto.CloneOf(l.req.GetCheckpoint())
-	}
-	data, _, err := ws.Checkpoint(workspace.CheckpointState{})
-	switch {
-	case err != nil || data == nil:
-		return proto.CloneOf(l.req.GetCheckpoint())
-	case len(data) <= maxInlineCheckpoint:
-		return &v1.Checkpoint{Data: data}
-	}
-	// The earlier worker may not have stored the checkpoint. That costs only time.
-	return &v1.Checkpoint{Key: storekey.Checkpoint(names.Home(l.req.GetRunId(), l.req.GetChain()), l.req.GetGeneration(), m.name, m.claim)}
 }

@@ -80,7 +80,7 @@ func (p *places) Restore(req *v1.ExecuteRequest) (func(), error) {
 func killed(t *testing.T, script fake.Step, change func(*v1.ExecuteRequest)) *heir {
 	t.Helper()
 	first := newBench(t, nil)
-	first.StateDir = filepath.Join(t.TempDir(), "state")
+	first.State.Dir = filepath.Join(t.TempDir(), "state")
 	step := fake.Step{Stdout: "one\n", Block: true}
 	old := fake.NewSurvivor("shell", map[string][]fake.Step{"a": {step}})
 	first.fake, first.Executors = old.Executor, map[string]executor.Executor{"shell": old}
@@ -97,10 +97,10 @@ func killed(t *testing.T, script fake.Step, change func(*v1.ExecuteRequest)) *he
 		return err == nil && len(entries) > 0
 	})
 	dir := filepath.Join(t.TempDir(), "copy")
-	if err := os.CopyFS(dir, os.DirFS(first.StateDir)); err != nil {
+	if err := os.CopyFS(dir, os.DirFS(first.State.Dir)); err != nil {
 		t.Fatal(err)
 	}
-	files, err := filepath.Glob(filepath.Join(first.StateDir, "*"+recoverySuffix))
+	files, err := filepath.Glob(filepath.Join(first.State.Dir, "*"+recoverySuffix))
 	if err != nil || len(files) != 1 {
 		t.Fatalf("%v are kept, %v", files, err)
 	}
@@ -112,10 +112,10 @@ func killed(t *testing.T, script fake.Step, change func(*v1.ExecuteRequest)) *he
 	copyLog(t, first.Store, second.Store)
 	first.fake.Release("a")
 	e.answer()
-	if files, _ := filepath.Glob(filepath.Join(first.StateDir, "*"+recoverySuffix)); len(files) != 0 {
+	if files, _ := filepath.Glob(filepath.Join(first.State.Dir, "*"+recoverySuffix)); len(files) != 0 {
 		t.Errorf("%v are left of an attempt that has been answered", files)
 	}
-	second.StateDir, second.heartbeat = dir, first.heartbeat
+	second.State.Dir, second.heartbeat = dir, first.heartbeat
 	left := executor.Leftover{
 		ID: reattachedID, Identity: executor.Identity{Node: "n"}, Running: script.Block, StartedAt: time.Now().Add(-time.Second), Env: old.Calls()[0].Attempt.Env,
 	}
@@ -158,7 +158,7 @@ func (h *heir) recovers() {
 func (h *heir) settled() {
 	h.t.Helper()
 	eventually(h.t, "it is settled", func() bool {
-		files, err := filepath.Glob(filepath.Join(h.StateDir, "*"+recoverySuffix))
+		files, err := filepath.Glob(filepath.Join(h.State.Dir, "*"+recoverySuffix))
 		return err == nil && len(files) == 0
 	})
 }
@@ -206,7 +206,7 @@ func TestReattachAfterTheWorkerDied(t *testing.T) {
 	if removed := h.survivor.Removed(); len(removed) != 0 || h.live() != 0 {
 		t.Errorf("%v removed, %d live", removed, h.live())
 	}
-	if left, _ := os.ReadDir(filepath.Join(h.StateDir, survivorsFolder)); len(left) != 0 {
+	if left, _ := os.ReadDir(filepath.Join(h.State.Dir, survivorsFolder)); len(left) != 0 {
 		t.Errorf("%v are left", left)
 	}
 }
@@ -216,11 +216,11 @@ func TestReattachAfterTheWorkerDied(t *testing.T) {
 func TestReattachedAttemptKeepsItsTemporaryDirectory(t *testing.T) {
 	t.Parallel()
 	h := killed(t, fake.Step{Block: true}, nil)
-	h.LastingTempDir = filepath.Join(t.TempDir(), "temp")
+	h.State.TempDir = filepath.Join(t.TempDir(), "temp")
 	k := h.keepsake()
-	k.state.TempDir = filepath.Join(h.LastingTempDir, k.state.Workspace)
+	k.state.TempDir = filepath.Join(h.State.TempDir, k.state.Workspace)
 	h.rewrite(k)
-	stray := filepath.Join(h.LastingTempDir, "attempt-1")
+	stray := filepath.Join(h.State.TempDir, "attempt-1")
 	for _, dir := range []string{k.state.TempDir, stray} {
 		if err := os.MkdirAll(filepath.Join(dir, "mine"), 0o700); err != nil {
 			t.Fatal(err)
@@ -237,10 +237,10 @@ func TestReattachedAttemptKeepsItsTemporaryDirectory(t *testing.T) {
 	eventually(t, "the activity is answered", func() bool { return h.server.answered("token") != nil })
 	h.settled()
 	eventually(t, "its place is free", func() bool { return len(h.held.released) == 1 })
-	if err := h.CloseState(); err != nil {
+	if err := h.State.Close(); err != nil {
 		t.Error(err)
 	}
-	if _, err := os.Stat(h.LastingTempDir); !errors.Is(err, os.ErrNotExist) {
+	if _, err := os.Stat(h.State.TempDir); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("something is left: %v", err)
 	}
 }
@@ -294,7 +294,7 @@ func TestReattachedAttemptIsSuspended(t *testing.T) {
 func (h *heir) keepsake() *orphan {
 	h.t.Helper()
 	// orphans would remove the temporary file of a replacement in progress.
-	paths, err := filepath.Glob(filepath.Join(h.StateDir, "*"+recoverySuffix))
+	paths, err := filepath.Glob(filepath.Join(h.State.Dir, "*"+recoverySuffix))
 	if err != nil || len(paths) != 1 {
 		h.t.Fatalf("%v, %v", paths, err)
 	}
@@ -484,17 +484,17 @@ func TestSurvivorIsGone(t *testing.T) {
 func TestUnknownSurvivors(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, nil)
-	b.StateDir, b.Fleet = filepath.Join(t.TempDir(), "state"), "ours"
+	b.State.Dir, b.Fleet = filepath.Join(t.TempDir(), "state"), "ours"
 	leftover := func(id, fleet, node string) executor.Leftover {
 		return executor.Leftover{ID: id, Identity: executor.Identity{Node: node, Fleet: fleet}, Running: true}
 	}
 	s := fake.NewSurvivor("shell", nil, leftover("1", "ours", "n"), leftover("2", "theirs", "n"), leftover("3", "ours", "m"))
 	b.Executors = map[string]executor.Executor{"shell": s}
-	folder := filepath.Join(b.StateDir, survivorsFolder, "attempt-1")
+	folder := filepath.Join(b.State.Dir, survivorsFolder, "attempt-1")
 	if err := os.MkdirAll(folder, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(filepath.Join(b.StateDir, "x"+recoverySuffix), []byte("{"), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(b.State.Dir, "x"+recoverySuffix), []byte("{"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	end := b.Recover(t.Context())
@@ -503,10 +503,10 @@ func TestUnknownSurvivors(t *testing.T) {
 	if removed := s.Removed(); !slices.Equal(removed, []string{"1"}) {
 		t.Errorf("%v are removed", removed)
 	}
-	if err := b.CloseState(); err != nil {
+	if err := b.State.Close(); err != nil {
 		t.Error(err)
 	}
-	if _, err := os.Stat(b.StateDir); !errors.Is(err, os.ErrNotExist) {
+	if _, err := os.Stat(b.State.Dir); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("something is left: %v", err)
 	}
 }
@@ -515,7 +515,7 @@ func TestUnknownSurvivors(t *testing.T) {
 func TestReattachedCheckpoint(t *testing.T) {
 	t.Parallel()
 	h := killed(t, fake.Step{Block: true, Result: executor.Result{ExitCode: 1}}, nil)
-	ws := filepath.Join(h.StateDir, survivorsFolder, h.keepsake().state.Workspace)
+	ws := filepath.Join(h.State.Dir, survivorsFolder, h.keepsake().state.Workspace)
 	if err := os.WriteFile(filepath.Join(ws, "checkpoint"), []byte("half"), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -539,7 +539,7 @@ func TestEndOverdue(t *testing.T) {
 	h := killed(t, fake.Step{Block: true}, nil)
 	look := func() int {
 		t.Helper()
-		left, err := EndOverdue(t.Context(), h.StateDir, "n", h.survivor)
+		left, err := EndOverdue(t.Context(), h.State.Dir, "n", h.survivor)
 		if err != nil {
 			t.Error(err)
 		}
@@ -569,7 +569,7 @@ func TestEndOverdue(t *testing.T) {
 	}
 	h.rewrite(k)
 	h.survivor.FailSurvivors(errors.New("no engine"))
-	if left, err := EndOverdue(t.Context(), h.StateDir, "n", h.survivor); left != 1 || err == nil {
+	if left, err := EndOverdue(t.Context(), h.State.Dir, "n", h.survivor); left != 1 || err == nil {
 		t.Errorf("%d are left without an engine, %v", left, err)
 	}
 	h.survivor.FailSurvivors(nil)
@@ -586,17 +586,17 @@ func TestEndOverdue(t *testing.T) {
 	if err := os.Chtimes(ended.keepsake().path, at, at); err != nil {
 		t.Fatal(err)
 	}
-	if left, err := EndOverdue(t.Context(), ended.StateDir, "n", ended.survivor); left != 1 || err != nil || len(ended.survivor.Removed()) != 0 {
+	if left, err := EndOverdue(t.Context(), ended.State.Dir, "n", ended.survivor); left != 1 || err != nil || len(ended.survivor.Removed()) != 0 {
 		t.Errorf("%d are left, %v ended, %v", left, ended.survivor.Removed(), err)
 	}
 	at = at.Add(-endedPatience)
 	if err := os.Chtimes(ended.keepsake().path, at, at); err != nil {
 		t.Fatal(err)
 	}
-	if left, err := EndOverdue(t.Context(), ended.StateDir, "n", ended.survivor); left != 0 || err != nil || len(ended.survivor.Removed()) != 1 {
+	if left, err := EndOverdue(t.Context(), ended.State.Dir, "n", ended.survivor); left != 0 || err != nil || len(ended.survivor.Removed()) != 1 {
 		t.Errorf("%d are left, %v ended, %v", left, ended.survivor.Removed(), err)
 	}
-	if _, err := os.Stat(ended.StateDir); !errors.Is(err, os.ErrNotExist) {
+	if _, err := os.Stat(ended.State.Dir); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("something is left: %v", err)
 	}
 }

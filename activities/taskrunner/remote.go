@@ -115,7 +115,7 @@ func (w *work) tellRecorded(ctx context.Context, x executor.Attempt) {
 	if !ok {
 		return
 	}
-	n.recording.Go(func() {
+	n.attempts.recording.Go(func() {
 		if !a.awaitTaken(ctx) {
 			return
 		}

@@ -213,16 +213,16 @@ func TestClaimFileOfARemoteAttemptSaysWhetherItHasStarted(t *testing.T) {
 	c := fake.NewCluster()
 	c.Hold(true)
 	first := newRemoteBench(t, c)
-	first.StateDir = filepath.Join(t.TempDir(), "state")
+	first.State.Dir = filepath.Join(t.TempDir(), "state")
 	e := first.start(t.Context(), remoteRequest("a"))
 	awaitJob(t, c, "the Job is there", func(fake.Job) bool { return true })
 	answerOf := func() *v1.ExecuteResponse {
 		dir := filepath.Join(t.TempDir(), "copy")
-		if err := os.CopyFS(dir, os.DirFS(first.StateDir)); err != nil {
+		if err := os.CopyFS(dir, os.DirFS(first.State.Dir)); err != nil {
 			t.Fatal(err)
 		}
 		second := newRemoteBench(t, c)
-		second.StateDir = dir
+		second.State.Dir = dir
 		end := second.Recover(t.Context())
 		defer end(t.Context())
 		eventually(t, "the activity is answered", func() bool { return second.server.answered("token") != nil })
@@ -230,7 +230,7 @@ func TestClaimFileOfARemoteAttemptSaysWhetherItHasStarted(t *testing.T) {
 	}
 	want(t, answerOf(), v1.AttemptMoved, v1.ReasonIncarnation)
 	c.Hold(false)
-	eventually(t, "the claim file says so", func() bool { return len(claimFiles(t, first.StateDir, claimStarted)) == 1 })
+	eventually(t, "the claim file says so", func() bool { return len(claimFiles(t, first.State.Dir, claimStarted)) == 1 })
 	want(t, answerOf(), v1.TaskLost, v1.ReasonNodeLost)
 	c.End("a", executor.Result{})
 	want(t, e.answer(), v1.TaskCompleted, "")

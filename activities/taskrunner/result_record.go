@@ -22,48 +22,27 @@ const recordTimeout = 10 * time.Second
 // travel. Until then the attempt sends heartbeats although its process has ended.
 const answerTimeout = 10 * time.Minute
 
-// insist calls f until it succeeds, until ctx ends, or until it keeps failing although the store responds. It does not
-// retry if the store has no such value or cannot read it.
-func (n *Node) insist(ctx context.Context, f func() error) error {
-	for try, pause := 1, firstReadPause; ; pause = min(2*pause, lastReadPause) {
-		err := f()
-		if err == nil || errors.Is(err, store.ErrNotFound) || errors.Is(err, store.ErrUnreadable) || ctx.Err() != nil {
-			return err
-		}
-		if n.Store.Probe(ctx, store.ProbeRun) == nil {
-			if try++; try > store.Tries {
-				return err
-			}
-		}
-		select {
-		case <-ctx.Done():
-			return err
-		case <-time.After(pause):
-		}
-	}
-}
-
 // putRecord stores the answer of an attempt, unless a record with a completed or stopped answer exists: the first such
 // answer counts. It returns the answer that counts.
-func (n *Node) putRecord(ctx context.Context, key string, res *v1.ExecuteResponse) (*v1.ExecuteResponse, error) {
-	existed, err := n.Store.PutMessageIfAbsent(ctx, key, res)
+func (r records) putRecord(ctx context.Context, key string, res *v1.ExecuteResponse) (*v1.ExecuteResponse, error) {
+	existed, err := r.store.PutMessageIfAbsent(ctx, key, res)
 	if err != nil || !existed {
 		return res, err
 	}
 	var first v1.ExecuteResponse
-	if err := n.Store.GetMessage(ctx, key, &first); err != nil && !errors.Is(err, store.ErrNotFound) {
+	if err := r.store.GetMessage(ctx, key, &first); err != nil && !errors.Is(err, store.ErrNotFound) {
 		return nil, err
 	}
 	if v1.IsTaskSuccess(first.GetState()) {
 		return &first, nil
 	}
-	return res, n.Store.PutMessage(ctx, key, res)
+	return res, r.store.PutMessage(ctx, key, res)
 }
 
 // keepResult records the answer of a member if it is completed or stopped, or if it is too large to travel. It returns
 // the part of the answer that may travel. If a small answer cannot be recorded, the attempt is reported regardless: the
 // record matters only if the report is lost, too.
-func (n *Node) keepResult(ctx context.Context, req *v1.ExecuteRequest, m *member, res *v1.ExecuteResponse) (*v1.ExecuteResponse, error) {
+func (r records) keepResult(ctx context.Context, req *v1.ExecuteRequest, m *member, res *v1.ExecuteResponse) (*v1.ExecuteResponse, error) {
 	limit := int(req.GetInlineLimit())
 	whole := results.Fits(res, limit)
 	if whole && !v1.IsTaskSuccess(res.GetState()) {
@@ -77,8 +56,8 @@ func (n *Node) keepResult(ctx context.Context, req *v1.ExecuteRequest, m *member
 	key := storekey.Result(names.Home(req.GetRunId(), req.GetChain()), req.GetGeneration(), m.name, m.attempt)
 	record := withoutAgentEvents(res)
 	var first *v1.ExecuteResponse
-	err := n.insist(ctx, func() (err error) {
-		first, err = n.putRecord(ctx, key, record)
+	err := r.insist(ctx, func() (err error) {
+		first, err = r.putRecord(ctx, key, record)
 		return err
 	})
 	if first == record {
@@ -88,7 +67,7 @@ func (n *Node) keepResult(ctx context.Context, req *v1.ExecuteRequest, m *member
 	case err == nil:
 		return results.Cut(first, key, limit), nil
 	case whole:
-		n.Logger.Warn("a result was not recorded", "run", req.GetRunId(), "task", m.name, "error", err)
+		r.logger.Warn("a result was not recorded", "run", req.GetRunId(), "task", m.name, "error", err)
 		return res, nil
 	}
 	return nil, fmt.Errorf("store the result of %s: %w", m.name, err)

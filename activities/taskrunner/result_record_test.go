@@ -113,7 +113,7 @@ func TestUnheardWithoutStore(t *testing.T) {
 	if err := b.Store.Close(); err != nil {
 		t.Fatal(err)
 	}
-	b.StartTimeout = 250 * time.Millisecond
+	b.Timing.StartTimeout = 250 * time.Millisecond
 	req := request("a")
 	req.Claim, req.Unacknowledged = 2, []int32{0}
 	want(t, b.start(t.Context(), req).answer(), "moved", "not_started")
@@ -121,6 +121,6 @@ func TestUnheardWithoutStore(t *testing.T) {
 		t.Errorf("%d attempts ran", n)
 	}
 	// A completed attempt is reported even without the store.
-	b.StartTimeout = 0
+	b.Timing.StartTimeout = 0
 	want(t, b.start(t.Context(), request("a")).answer(), "completed", "")
 }

@@ -237,7 +237,7 @@ func TestReattachedAttemptHasItsMasks(t *testing.T) {
 	step := fake.Step{Stdout: "one\nand " + secretValue + "\n", Output: "token=" + secretValue}
 	h := killed(t, step, func(req *v1.ExecuteRequest) { req.SecretEnv = map[string]string{"TOKEN": "env:TOKEN"} })
 	text := ""
-	_ = filepath.WalkDir(h.StateDir, func(path string, _ os.DirEntry, _ error) error {
+	_ = filepath.WalkDir(h.State.Dir, func(path string, _ os.DirEntry, _ error) error {
 		data, _ := os.ReadFile(path)
 		text += string(data)
 		return nil

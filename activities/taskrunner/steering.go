@@ -51,7 +51,7 @@ func (h *steering) end() {
 // the node; a refused action is an answer.
 func (n *Node) Steer(ctx context.Context, req *v1.SteerRequest) (*v1.SteerResponse, error) {
 	home := names.Home(req.GetRunId(), req.GetChain())
-	if undecided := n.undecided(attemptKey{home, names.AttemptID(req.GetTask(), req.GetClaim())}); undecided != nil {
+	if undecided := n.recovery.Load().undecidedOf(attemptKey{home, names.AttemptID(req.GetTask(), req.GetClaim())}); undecided != nil {
 		await(ctx, undecided)
 		if ctx.Err() != nil {
 			return nil, fmt.Errorf("node %s does not know yet what its earlier worker has left: %w", n.Name, context.Cause(ctx))
@@ -61,7 +61,7 @@ func (n *Node) Steer(ctx context.Context, req *v1.SteerRequest) (*v1.SteerRespon
 	if req.GetAction() == actionFind && a != nil {
 		return &v1.SteerResponse{}, nil // an attempt that has ended still has its answer
 	}
-	if req.GetAction() == actionFind && n.StateDir == "" {
+	if req.GetAction() == actionFind && n.State.Dir == "" {
 		// The attempt may be running. It is found when the node has its state again.
 		return nil, fmt.Errorf("node %s cannot find what its earlier worker has left; the log of its worker says why", n.Name)
 	}

@@ -3,30 +3,39 @@ package taskrunner
 import (
 	"context"
 	"maps"
+	"sync"
 	"time"
 
 	"google.golang.org/protobuf/types/known/structpb"
 
 	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/condition"
 )
 
 // templatesBudget bounds the rendering of one attempt's spec and env together.
 const templatesBudget = 2 * time.Second
 
+// templates renders the templates of specs and environments. The zero value is ready. It is safe for concurrent use.
+type templates struct {
+	make      sync.Once
+	evaluator *condition.Evaluator // set by make
+}
+
 // render returns the spec and the environment of a member with their templates rendered. An expression that cannot be
 // evaluated is a fault of the task.
-func (n *Node) render(ctx context.Context, req *v1.ExecuteRequest, g *inputs, m *member) (spec *structpb.Struct, env map[string]string, err error) {
+func (t *templates) render(ctx context.Context, req *v1.ExecuteRequest, g *inputs, m *member) (spec *structpb.Struct, env map[string]string, err error) {
 	if g.view == nil {
 		return req.GetSpec(), req.GetEnv(), nil
 	}
+	t.make.Do(func() { t.evaluator = condition.NewEvaluator() })
 	ctx, cancel := context.WithTimeout(ctx, templatesBudget)
 	defer cancel()
 	view := *g.view
 	view.Input = inputOf(req, g, m)
-	if spec, err = n.evaluator().Render(ctx, "spec", req.GetSpec(), view); err != nil {
+	if spec, err = t.evaluator.Render(ctx, "spec", req.GetSpec(), view); err != nil {
 		return nil, nil, err
 	}
-	env, err = n.evaluator().RenderEnv(ctx, "env", req.GetEnv(), view)
+	env, err = t.evaluator.RenderEnv(ctx, "env", req.GetEnv(), view)
 	return spec, env, err
 }
 

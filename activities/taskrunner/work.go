@@ -54,7 +54,7 @@ func (w *work) prepare(ctx context.Context, m *member) (*v1.ExecuteResponse, err
 	if failed := w.secrets.failure(); failed != nil {
 		return failed, nil
 	}
-	spec, env, err := n.render(ctx, req, w.inputs, m)
+	spec, env, err := n.templates.render(ctx, req, w.inputs, m)
 	switch {
 	case err != nil && ctx.Err() != nil:
 		return nil, err
@@ -65,13 +65,13 @@ func (w *work) prepare(ctx context.Context, m *member) (*v1.ExecuteResponse, err
 	if keys := loginKeys(req, spec); keys != "" {
 		w.attempt.advance(func(p *v1.ExecuteProgress) { p.SshPublicKey = keys })
 	}
-	checkpoint, err := n.loadCheckpoint(ctx, req, m)
+	checkpoint, err := n.records().loadCheckpoint(ctx, req, m)
 	if err != nil {
 		return nil, fmt.Errorf("read the checkpoint of %s: %w", m.name, err)
 	}
 	r := workspace.Request{
 		RunID: req.GetRunId(), Workflow: req.GetWorkflow(), Task: req.GetTask(), TaskID: req.GetRunId() + "/" + m.name,
-		Attempt: int(m.attempt), Node: n.Name, NUMANode: numaNode(req), SharedDir: n.SharedDir,
+		Attempt: int(m.attempt), Node: n.Name, NUMANode: numaNode(req), SharedDir: n.Folders.SharedDir,
 		Env: env, Input: w.inputs.input, Checkpoint: checkpoint,
 	}
 	if m.index >= 0 {
@@ -103,10 +103,10 @@ func (w *work) do(ctx context.Context, m *member) (*v1.ExecuteResponse, error) {
 	}
 	x := executor.Attempt{
 		ID: w.id(m), Identity: identityOf(w.node, req, m),
-		Limits: limits(req.GetResources()), WorkspaceDir: w.ws.Dir(), TempDir: w.ws.TempDir(), SharedDir: w.node.SharedDir, Notify: w.notify,
+		Limits: limits(req.GetResources()), WorkspaceDir: w.ws.Dir(), TempDir: w.ws.TempDir(), SharedDir: w.node.Folders.SharedDir, Notify: w.notify,
 		Spec: w.spec,
 		Env:  w.secrets.env(w.ws.Env()), SecretEnv: req.GetSecretEnv(), Mask: w.secrets.masks.Text,
-		BaseDir:   w.node.BaseDir,
+		BaseDir:   w.node.Folders.BaseDir,
 		Stdout:    w.log.Stream("stdout"),
 		Stderr:    w.log.Stream("stderr"),
 		Journal:   w.newJournal(m),
@@ -133,7 +133,7 @@ func (w *work) do(ctx context.Context, m *member) (*v1.ExecuteResponse, error) {
 	if w.letGoOf(runCtx, result, err) {
 		return nil, errLetGo
 	}
-	w.node.countAgent(result.Agent)
+	w.node.attemptMetrics().countAgent(result.Agent)
 	if done := err == nil && !result.Stopped && result.ExitCode == 0 && result.Failure == nil; a.lease.Over() || a.lease.Lost() && !done {
 		// The watchdog may have ended the program. A program that finished before it was asked to stop counts for as long
 		// as the task cannot run elsewhere.
@@ -190,9 +190,9 @@ func limits(r *v1.Resources) executor.Limits {
 // root returns the root for the workspace. If the attempt outlives the worker, its workspace must, too.
 func (w *work) root() *workspace.Root {
 	if len(w.attempt.req.GetBatch()) == 0 && w.node.survivor(w.attempt.req.GetType()) != nil {
-		return w.node.lasting()
+		return w.node.State.workspaces()
 	}
-	return w.node.Workspaces
+	return w.node.Folders.Workspaces
 }
 
 // spawned records that the process of a member has started.
@@ -252,21 +252,4 @@ func (w *work) close() {
 	if err := w.ws.Close(); err != nil {
 		w.node.Logger.Warn("a workspace was not removed", "run", w.attempt.req.GetRunId(), "task", w.attempt.req.GetTask(), "error", err)
 	}
-}
-
-// gpus returns the GPUs of an attempt for executor.Attempt. On a node with GPUs, an attempt without any gets an empty
-// list, so that it cannot use the GPUs of others.
-func (n *Node) gpus(a *attempt) []int32 {
-	if gpus := a.req.GetGpus(); len(gpus) > 0 || n.HasGPUs == nil || !n.HasGPUs() {
-		return gpus
-	}
-	return []int32{}
-}
-
-// numaNode returns the NUMA node of an attempt for its workspace, or nil.
-func numaNode(req *v1.ExecuteRequest) *int {
-	if req.NumaNode == nil {
-		return nil
-	}
-	return new(int(req.GetNumaNode()))
 }

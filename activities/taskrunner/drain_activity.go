@@ -1,0 +1,70 @@
+package taskrunner
+
+import (
+	"context"
+	"time"
+
+	"go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/temporal"
+
+	"switchyard/activities/heartbeat"
+	v1 "switchyard/proto/switchyard/v1"
+)
+
+const (
+	// drainBeat is the time between the heartbeats of Drain. Their answer carries a cancellation if the server does not
+	// push it.
+	drainBeat = time.Second
+	// drainBeatShare is the fraction of the heartbeat time-out after which Drain sends the next heartbeat at the latest.
+	drainBeatShare = 5
+)
+
+// Service takes a node out of service and puts it back with the activities Drain and Undrain.
+type Service struct {
+	Client client.Client
+	Node   *Node
+}
+
+// Drain drains the node and returns when it has no attempt left. The node then stays out of service. Drain is cancelled
+// when the drain is called off.
+func (s *Service) Drain(ctx context.Context, drain *v1.NodeDrain) error {
+	info := activity.GetInfo(ctx)
+	stopping := activity.GetWorkerStopChannel(ctx)
+	s.Node.Obey(drain)
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	quiet := make(chan error, 1)
+	go func() { quiet <- s.Node.AwaitQuiet(ctx) }()
+	interval := drainBeat
+	if t := info.HeartbeatTimeout; t > 0 {
+		interval = min(interval, t/drainBeatShare)
+	}
+	beat := time.NewTicker(interval)
+	defer beat.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-stopping:
+			return temporal.NewApplicationErrorWithOptions("the worker stops", "Stopping", temporal.ApplicationErrorOptions{
+				Category: temporal.ApplicationErrorCategoryBenign, Cause: nil,
+			})
+		case <-beat.C:
+			switch err := heartbeat.Send(ctx, s.Client, heartbeat.Timeout, info.TaskToken); err {
+			case heartbeat.ErrCancelled:
+				return temporal.NewCanceledError()
+			case heartbeat.ErrGone:
+				return err
+			}
+		case err := <-quiet:
+			return err
+		}
+	}
+}
+
+// Undrain puts the node back into service.
+func (s *Service) Undrain(context.Context) error {
+	s.Node.EndDrain()
+	return nil
+}

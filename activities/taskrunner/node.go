@@ -1,0 +1,100 @@
+package taskrunner
+
+import (
+	"cmp"
+	"context"
+	"log/slog"
+	"sync/atomic"
+	"time"
+
+	"go.temporal.io/sdk/client"
+
+	"switchyard/activities/executor"
+	"switchyard/activities/executor/workspace"
+	"switchyard/activities/metrics"
+	"switchyard/activities/results"
+	"switchyard/activities/store"
+	v1 "switchyard/proto/switchyard/v1"
+)
+
+// defaultStartTimeout is how long an accepted attempt may wait for room or anything else before it is handed back.
+const defaultStartTimeout = 30 * time.Second
+
+// Node holds the activities of one machine. It is safe for concurrent use.
+type Node struct {
+	Name string
+	// Incarnation identifies this start of the worker. An attempt that was placed on another incarnation is handed back.
+	// If empty, attempts are not checked.
+	Incarnation string
+	// Fleet distinguishes nodes with the same name in different fleets.
+	Fleet     string
+	Client    client.Client
+	Store     *store.Store
+	Room      Room
+	Executors map[string]executor.Executor // by task type
+	Folders   Folders
+	State     State
+	Timing    Timing
+	// EndGrace, when closed, cuts the time between SIGTERM and SIGKILL short. It may be nil.
+	EndGrace <-chan struct{}
+	// MaxOutput is how much output of an attempt its log keeps, in bytes. 0 means the default of package logs.
+	MaxOutput int64
+	// Secrets resolves the secrets of tasks. If nil, tasks that ask for a secret fail.
+	Secrets SecretSource
+	// HasGPUs reports whether the machine has GPUs. If it has, tasks without GPUs of their own see none. The answer may
+	// change while the node runs. A nil function means no GPUs.
+	HasGPUs func() bool
+	// Wanted reports whether the run of an attempt waits for this dispatch. The node calls it for lasting attempts that
+	// no activity waits for. If nil, all are wanted.
+	Wanted func(context.Context, executor.Identity) (bool, error)
+	// Metrics counts attempts. If nil, they are not counted.
+	Metrics *metrics.Metrics
+	Logger  *slog.Logger
+
+	attempts  attempts
+	lists     results.ListCache
+	templates templates
+	recovery  atomic.Pointer[recovery] // nil if there is nothing to recover
+}
+
+// Folders are the directories of a node that its tasks use.
+type Folders struct {
+	// BaseDir is the base of relative working directories.
+	BaseDir string
+	// SharedDir is passed to tasks as SWITCHYARD_SHARED_DIR, unless it is empty.
+	SharedDir string
+	// Workspaces is the root of the attempts' private directories.
+	Workspaces *workspace.Root
+}
+
+// Timing holds the times of a node's attempts.
+type Timing struct {
+	// BeatInterval is the longest time between the heartbeats of an attempt. At least five heartbeats fit into the
+	// heartbeat time-out. 0 means exactly five.
+	BeatInterval time.Duration
+	// StartTimeout is how long an attempt may wait for its start. 0 means 30 s.
+	StartTimeout time.Duration
+	// WantedInterval is the approximate time between two calls of Wanted for an attempt. 0 means 1 min.
+	WantedInterval time.Duration
+}
+
+func (t *Timing) startTimeout() time.Duration { return cmp.Or(t.StartTimeout, defaultStartTimeout) }
+
+// Room hands out places on a node. Acquire waits until the node has everything that the attempt needs, including GPUs and
+// the NUMA node. It fails when ctx ends or if the node can never have room for the attempt. The caller gives the place
+// back by calling release.
+type Room interface {
+	Acquire(ctx context.Context, req *v1.ExecuteRequest) (release func(), err error)
+	// Restore takes the place of an attempt that has been running since before this process started, even if there is no
+	// room for it.
+	Restore(req *v1.ExecuteRequest) (release func(), err error)
+}
+
+// survivor returns the executor of a type if its attempts outlive the worker on this node, else nil.
+func (n *Node) survivor(taskType string) executor.Survivor {
+	s, ok := n.Executors[taskType].(executor.Survivor)
+	if !ok || n.State.Dir == "" {
+		return nil
+	}
+	return s
+}

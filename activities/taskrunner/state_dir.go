@@ -1,0 +1,56 @@
+package taskrunner
+
+import (
+	"os"
+	"path/filepath"
+	"sync"
+
+	"switchyard/activities/executor/workspace"
+)
+
+// State is what a worker keeps for the next worker of its node. Its exported fields are set before the first attempt. It is
+// safe for concurrent use.
+type State struct {
+	// Dir holds what a later worker of the node needs. No other process may use the directory. If empty, no attempt
+	// outlives this worker.
+	Dir string
+	// TempDir holds the temporary directories of attempts that outlive this worker. It belongs to the node alone. If
+	// empty, those directories are in the private directories of the attempts.
+	TempDir string
+	// Guard is called before the first attempt that outlives this worker starts. It makes sure that something calls
+	// EndOverdue from then on. If nil, nothing does.
+	Guard func()
+
+	guarded sync.Once
+	make    sync.Once
+	root    *workspace.Root // set by make
+}
+
+// guard calls Guard before the first attempt that outlives this worker.
+func (s *State) guard() {
+	if s.Guard != nil {
+		s.guarded.Do(s.Guard)
+	}
+}
+
+// workspaces returns the root of the workspaces of attempts that outlive the worker.
+func (s *State) workspaces() *workspace.Root {
+	s.make.Do(func() { s.root = workspace.NewRoot(filepath.Join(s.Dir, survivorsFolder), s.TempDir) })
+	return s.root
+}
+
+// Close removes the state that need not outlive the worker. No attempt may be running.
+func (s *State) Close() error {
+	if s.Dir == "" {
+		return nil
+	}
+	err := s.workspaces().Close()
+	// A directory that is not empty stays.
+	_ = os.Remove(filepath.Join(s.Dir, survivorsFolder))
+	_ = os.Remove(filepath.Join(s.Dir, claimsFolder))
+	_ = os.Remove(s.Dir)
+	if s.TempDir != "" {
+		_ = os.Remove(s.TempDir)
+	}
+	return err
+}
