@@ -5,7 +5,7 @@ import "github.com/spf13/cobra"
 func newAgent(sys *system) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "agent",
-		Short: "Keep sessions of agents alive that tasks send messages to, and list them",
+		Short: "Keep agent sessions running for tasks to message, and list them",
 		Args:  subcommands,
 		RunE:  help,
 	}

@@ -17,19 +17,19 @@ func newAgentAttach(sys *system) *cobra.Command {
 	var name, scratchDir string
 	cmd := &cobra.Command{
 		Use:   "attach -- COMMAND...",
-		Short: "Keep an agent alive on this node, for tasks that send it messages",
-		Long: `Keeps a program alive that reads messages and prints what it does as JSON lines, as
-claude does with --input-format stream-json, until it ends or Ctrl-C. claude gets the
-flags for that by itself; any other command runs as it is. What the agent says is shown.
+		Short: "Keep an agent running on this node for tasks to message",
+		Long: `Runs a program that reads messages and prints events as JSON lines, as claude does with
+--input-format stream-json, until the program ends or you press Ctrl-C. claude gets these
+flags automatically; any other command runs unchanged. The agent's replies are shown.
 
-Tasks of type claude_relay name the session in targetSessionId. The worker of this machine
-makes it known with its next heartbeat, if it runs as the same user and has the same
---scratch-dir. Messages to one session take turns.`,
+Tasks of type claude_relay name the session in targetSessionId. The worker on this machine
+announces the session with its next heartbeat if it runs as the same user with the same
+--scratch-dir. Messages to one session are delivered one at a time.`,
 		Args: arguments(1, -1, "COMMAND"),
 	}
 	cmd.Flags().SetInterspersed(false)
-	cmd.Flags().StringVar(&name, "name", "", "name of the session: at most 64 of letters, digits, '.', '_' and '-' (default the id that the program gives it)")
-	cmd.Flags().StringVar(&scratchDir, "scratch-dir", "", "folder of the worker for private directories (default that for temporary files)")
+	cmd.Flags().StringVar(&name, "name", "", "name of the session: at most 64 letters, digits, '.', '_' or '-' (default the id that the program reports)")
+	cmd.Flags().StringVar(&scratchDir, "scratch-dir", "", "the worker's --scratch-dir (default the system's temporary folder)")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if name != "" {
 			if err := session.CheckID(name); err != nil {

@@ -28,10 +28,10 @@ type agentFlags struct {
 func nodeAgentTools() []string { return append(v1.AgentTools(), v1.AgentToolMCP) }
 
 func (a *agentFlags) add(f *pflag.FlagSet) {
-	f.StringSliceVar(&a.tools, "agent-tools", []string{v1.AgentToolShell, v1.AgentToolFiles, v1.AgentToolMCP}, "tools that agents may use here, of those that their tasks name: shell, files, fetch, fleet, and mcp for mcpServers; none: no tool; fleet lets them start any task")
-	f.StringSliceVar(&a.hosts, "agent-fetch-host", nil, "host that the tool fetch may read, such as docs.example.com or *.example.com; may be repeated")
-	f.StringSliceVar(&a.keyFiles, "agent-key-file", nil, "file with the key for the models of agents whose tasks bring none, as PROVIDER=FILE with anthropic or openai; may be repeated")
-	f.StringVar(&a.prices, "agent-prices", "", "JSON file with prices of models in dollars per million tokens, over the built-in ones: {\"MODEL\": {\"input\": 1, \"output\": 5}}")
+	f.StringSliceVar(&a.tools, "agent-tools", []string{v1.AgentToolShell, v1.AgentToolFiles, v1.AgentToolMCP}, "tools that agents may use on this node if their tasks list them: shell, files, fetch, fleet, and mcp for mcpServers, or none; fleet lets agents start any task")
+	f.StringSliceVar(&a.hosts, "agent-fetch-host", nil, "host that the fetch tool may access, such as docs.example.com or *.example.com; may be repeated")
+	f.StringSliceVar(&a.keyFiles, "agent-key-file", nil, "file with the API key for agents whose tasks provide none, as PROVIDER=FILE, where PROVIDER is anthropic or openai; may be repeated")
+	f.StringVar(&a.prices, "agent-prices", "", "JSON file with model prices in dollars per million tokens, which override the built-in ones: {\"MODEL\": {\"input\": 1, \"output\": 5}}")
 }
 
 // agentFlagNames lists the flags that agentFlags adds.
@@ -41,7 +41,7 @@ func (a *agentFlags) config() (cfg stack.AgentConfig, err error) {
 	if !slices.Equal(a.tools, []string{"none"}) {
 		for _, name := range a.tools {
 			if !slices.Contains(nodeAgentTools(), name) {
-				return cfg, exit.Usagef("--agent-tools %s: there is no such tool; there are %s, and none", name, strings.Join(nodeAgentTools(), ", "))
+				return cfg, exit.Usagef("--agent-tools %s: there is no such tool; use some of %s, or none", name, strings.Join(nodeAgentTools(), ", "))
 			}
 		}
 		cfg.Tools = a.tools
@@ -57,7 +57,7 @@ func (a *agentFlags) config() (cfg stack.AgentConfig, err error) {
 	}
 	for provider, file := range cfg.KeyFiles {
 		if !slices.Contains(v1.Providers(), provider) {
-			return cfg, exit.Usagef("--agent-key-file %s=%s: there is no provider %s; there are %s", provider, file, provider, strings.Join(v1.Providers(), " and "))
+			return cfg, exit.Usagef("--agent-key-file %s=%s: there is no provider %s; use %s", provider, file, provider, strings.Join(v1.Providers(), " or "))
 		}
 		path, err := filepath.Abs(file)
 		if err == nil {

@@ -45,7 +45,7 @@ func (f *agentLimitFlags) limits() (map[string]*v1.AgentLimits, error) {
 		}
 		n, err := strconv.ParseInt(value, 10, 32)
 		if err != nil || n <= 0 {
-			return nil, exit.Usagef("--max-turns %s: %q is no number of turns from 1 on", pair, value)
+			return nil, exit.Usagef("--max-turns %s: %q is not a whole number of at least 1", pair, value)
 		}
 		l.MaxTurns = int32(n)
 	}
@@ -56,7 +56,7 @@ func (f *agentLimitFlags) limits() (map[string]*v1.AgentLimits, error) {
 		}
 		sum, err := strconv.ParseFloat(strings.TrimPrefix(value, "$"), 64)
 		if err != nil || !(sum > 0) || math.IsInf(sum, 0) {
-			return nil, exit.Usagef("--max-cost %s: %q is no sum of US dollars above 0", pair, value)
+			return nil, exit.Usagef("--max-cost %s: %q is not an amount of US dollars above 0", pair, value)
 		}
 		l.MaxCostUsd = sum
 	}

@@ -25,7 +25,7 @@ type agentSession struct {
 func newAgentSessions(sys *system) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "sessions",
-		Short: "List the sessions of agents that tasks can send messages to, by name",
+		Short: "List the agent sessions that tasks can message, by name",
 		Args:  arguments(0, 0, ""),
 	}
 	clientFlag(cmd)

@@ -20,7 +20,7 @@ func newAudit(sys *system) *cobra.Command {
 	req := &v1.ListAuditEntriesRequest{}
 	var since, until string
 	cmd := listCommand[*v1.AuditEntry]{
-		use: "audit", short: "List who did what, and what was refused, the newest first",
+		use: "audit", short: "List who did what and what was refused, newest first",
 		what: "entries", limit: 100, most: 1000, keep: auditKeep,
 		fetch: func(ctx context.Context, a *client.Client, _ []string, size int32, token string) (listPage[*v1.AuditEntry], error) {
 			var err error
@@ -39,12 +39,12 @@ func newAudit(sys *system) *cobra.Command {
 		rows: func(entries []*v1.AuditEntry) [][]string { return auditRows(sys, entries) },
 	}.command(sys)
 	flags := cmd.Flags()
-	flags.StringVar(&since, "since", "", "only entries within this time, such as 10m, or since a time such as 2026-03-14T15:09:26Z")
-	flags.StringVar(&until, "until", "", "only entries older than this, such as 10m, or before a time")
-	flags.StringVar(&req.Who, "who", "", "only calls of this name")
+	flags.StringVar(&since, "since", "", "only entries newer than a duration such as 10m, or since a time such as 2026-03-14T15:09:26Z")
+	flags.StringVar(&until, "until", "", "only entries older than a duration such as 10m, or before a time")
+	flags.StringVar(&req.Who, "who", "", "only calls by this name")
 	flags.StringVar(&req.What, "what", "", "only calls whose name contains this, such as SubmitRun")
 	flags.StringVar(&req.Object, "object", "", "only calls about this run, node, workflow, secret, ...")
-	flags.StringVar(&req.Result, "result", "", "only calls that ended so: ok, refused, failed, or a code such as not_found")
+	flags.StringVar(&req.Result, "result", "", "only calls with this result: ok, refused, failed, or a code such as not_found")
 	return cmd
 }
 

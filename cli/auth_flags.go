@@ -33,30 +33,30 @@ type authFlags struct {
 
 func (a *authFlags) add(f *pflag.FlagSet) {
 	a.kind = output.Choice{Value: authNone, Allowed: []string{authNone, authTokens}}
-	f.Var(&a.kind, "auth", "how callers log in: none, on a loopback address only, or tokens")
-	f.StringVar(&a.issuer.Issuer, "oidc-issuer", "", "URL of an OpenID Connect issuer whose tokens are accepted, too")
-	f.StringVar(&a.issuer.Audience, "oidc-audience", "", "who the issuer's tokens must be for, such as the client id of this gateway")
-	f.StringVar(&a.issuer.RolesClaim, "oidc-roles-claim", oidc.DefaultRolesClaim, "claim with the roles viewer, user, operator or admin; dots lead into objects: realm_access.roles")
-	f.StringVar(&a.issuer.NameClaim, "oidc-name-claim", oidc.DefaultNameClaim, "claim with the name that owns runs; no two people may ever have the same")
+	f.Var(&a.kind, "auth", "how callers log in: none (on a loopback address only) or tokens")
+	f.StringVar(&a.issuer.Issuer, "oidc-issuer", "", "URL of an OpenID Connect issuer whose tokens are also accepted")
+	f.StringVar(&a.issuer.Audience, "oidc-audience", "", "audience that the issuer's tokens must have, such as the client id of this gateway")
+	f.StringVar(&a.issuer.RolesClaim, "oidc-roles-claim", oidc.DefaultRolesClaim, "claim with the roles viewer, user, operator or admin; dots separate nested fields, as in realm_access.roles")
+	f.StringVar(&a.issuer.NameClaim, "oidc-name-claim", oidc.DefaultNameClaim, "claim with the user's name, which owns runs; it must be unique and never reassigned")
 	a.approveRunsOf = output.Choice{Allowed: []string{v1.RoleUser, approveNone}, Value: approveNone}
-	f.Var(&a.approveRunsOf, "approve-runs-of", "whose runs wait for the approval of an operator: user, or none")
-	f.StringVar(&a.adminTokenFile, "admin-token-file", "", "file for the first token of an admin, which the first start with --auth tokens makes (default beside the store)")
+	f.Var(&a.approveRunsOf, "approve-runs-of", "role whose runs wait for an operator's approval: user or none")
+	f.StringVar(&a.adminTokenFile, "admin-token-file", "", "file for the first admin token, created on the first start with --auth tokens (default beside the store)")
 }
 
 // into checks the flags and applies them to a stack whose store is already set.
 func (a *authFlags) into(cfg *stack.Config, getenv func(string) string) error {
 	if a.kind.Value == authNone {
 		if a.adminTokenFile != "" {
-			return exit.Usagef("--admin-token-file %s: there is no token without --auth tokens", a.adminTokenFile)
+			return exit.Usagef("--admin-token-file %s: no token is created without --auth tokens", a.adminTokenFile)
 		}
 		if a.issuer.Issuer != "" {
-			return exit.Usagef("--oidc-issuer %s: no caller logs in without --auth tokens", a.issuer.Issuer)
+			return exit.Usagef("--oidc-issuer %s: callers do not log in without --auth tokens", a.issuer.Issuer)
 		}
 		if a.approveRunsOf.Value != approveNone {
-			return exit.Usagef("--approve-runs-of %s: no caller has a role without --auth tokens", a.approveRunsOf.Value)
+			return exit.Usagef("--approve-runs-of %s: callers have no role without --auth tokens", a.approveRunsOf.Value)
 		}
 		if !isLoopback(cfg.Gateway) {
-			return exit.Usagef("%s %s is reached from other machines, and whoever reaches it runs commands on every node: add --auth tokens, or listen on 127.0.0.1", cfg.GatewayFlag, cfg.Gateway)
+			return exit.Usagef("%s %s is reachable from other machines, and anyone who reaches it can run commands on every node: add --auth tokens, or listen on 127.0.0.1", cfg.GatewayFlag, cfg.Gateway)
 		}
 		return nil
 	}
@@ -83,11 +83,11 @@ func (a *authFlags) checkIssuer() error {
 	case a.issuer.Issuer == "" && a.issuer.Audience == "":
 		return nil
 	case a.issuer.Issuer == "":
-		return exit.Usagef("--oidc-issuer is missing: the URL of the issuer, as its tokens have it in iss")
+		return exit.Usagef("--oidc-issuer is missing: give the issuer's URL as in the iss claim of its tokens")
 	case a.issuer.Audience == "":
-		return exit.Usagef("--oidc-audience is missing: without it, tokens that the issuer has made for other programs would be accepted")
+		return exit.Usagef("--oidc-audience is missing: without it, tokens issued for other programs would be accepted")
 	case err != nil || u.Host == "" || u.Scheme != "https" && !client.IsLoopback(u):
-		return exit.Usagef("--oidc-issuer %s: it must be a URL with https", a.issuer.Issuer)
+		return exit.Usagef("--oidc-issuer %s: it must be an https URL", a.issuer.Issuer)
 	}
 	return nil
 }
@@ -108,5 +108,5 @@ func adminTokenHint(s *stack.Stack) string {
 	if file == "" {
 		return ""
 	}
-	return fmt.Sprintf("Admin      %s has the first token: switchyard login%s --token-file %s\n", file, gatewayHint(s.Gateway().URL()), output.ShellWord(file))
+	return fmt.Sprintf("Admin      the first token is in %s: switchyard login%s --token-file %s\n", file, gatewayHint(s.Gateway().URL()), output.ShellWord(file))
 }

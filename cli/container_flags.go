@@ -28,12 +28,12 @@ type containerFlags struct {
 }
 
 func (c *containerFlags) add(f *pflag.FlagSet) {
-	f.StringSliceVar(&c.mounts, "allow-mount", nil, "folder of this machine that containers may mount, with all below; with :ro at the end only to read; may be repeated")
-	f.StringSliceVar(&c.standing, "mount", nil, "folder of this machine that every container sees, as FOLDER:PATH, with :ro at the end only to read; may be repeated")
-	f.BoolVar(&c.privileged, "allow-privileged", false, "let containers be privileged: they can do to this machine what they like")
-	f.BoolVar(&c.hostNetwork, "allow-host-network", false, "let containers use the network of this machine")
+	f.StringSliceVar(&c.mounts, "allow-mount", nil, "folder that containers may mount, including its subfolders; append :ro for read-only; may be repeated")
+	f.StringSliceVar(&c.standing, "mount", nil, "folder to mount into every container, as FOLDER:PATH, or FOLDER:PATH:ro for read-only; may be repeated")
+	f.BoolVar(&c.privileged, "allow-privileged", false, "allow privileged containers, which have full control of this machine")
+	f.BoolVar(&c.hostNetwork, "allow-host-network", false, "allow containers to use the host network")
 	f.StringSliceVar(&c.capabilities, "allow-cap", nil, "Linux capability that containers may add, such as NET_ADMIN, or ALL; may be repeated")
-	f.StringSliceVar(&c.auths, "registry-auth", nil, "credentials for registries as NAME=FILE, where the file has {\"username\": ..., \"password\": ...}, or is a Docker config.json; may be repeated")
+	f.StringSliceVar(&c.auths, "registry-auth", nil, "registry credentials as NAME=FILE, where FILE contains {\"username\": ..., \"password\": ...} or is a Docker config.json; may be repeated")
 }
 
 var capabilityName = regexp.MustCompile(`^[A-Z]+(_[A-Z]+)*$`)
@@ -43,7 +43,7 @@ func (c *containerFlags) config() (stack.ContainerConfig, error) {
 	for _, text := range c.mounts {
 		at, readOnly := strings.CutSuffix(text, ":ro")
 		if !filepath.IsAbs(at) {
-			return cfg, exit.Usagef("--allow-mount %s: write an absolute path, and :ro after it where it may only be read", text)
+			return cfg, exit.Usagef("--allow-mount %s: use an absolute path, followed by :ro for read-only", text)
 		}
 		cfg.Policy.Mounts = append(cfg.Policy.Mounts, &v1.MountRule{Path: filepath.Clean(at), ReadOnly: readOnly})
 	}
@@ -53,13 +53,13 @@ func (c *containerFlags) config() (stack.ContainerConfig, error) {
 		from, to, _ := strings.Cut(paths, ":")
 		switch info, err := os.Stat(from); {
 		case !filepath.IsAbs(from) || !path.IsAbs(to) || strings.Contains(to, ":"):
-			return cfg, exit.Usagef("--mount %s: write two absolute paths, as in /srv/models:/models:ro", text)
+			return cfg, exit.Usagef("--mount %s: use two absolute paths, as in /srv/models:/models:ro", text)
 		case err != nil:
 			return cfg, exit.Usagef("--mount %s: %w", text, err)
 		case !info.IsDir():
-			return cfg, exit.Usagef("--mount %s: %s is no folder", text, from)
+			return cfg, exit.Usagef("--mount %s: %s is not a folder", text, from)
 		case targets[path.Clean(to)]:
-			return cfg, exit.Usagef("--mount %s: another --mount is at %s already", text, to)
+			return cfg, exit.Usagef("--mount %s: another --mount already uses %s", text, to)
 		}
 		targets[path.Clean(to)] = true
 		cfg.Mounts = append(cfg.Mounts, &v1.Mount{HostPath: filepath.Clean(from), ContainerPath: path.Clean(to), ReadOnly: readOnly})

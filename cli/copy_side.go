@@ -29,10 +29,10 @@ func parseCopySide(text string) (copySide, error) {
 	}
 	target := strings.SplitN(head, "/", 2)
 	if target[0] == "" || target[len(target)-1] == "" {
-		return copySide{}, exit.Usagef("%q names no task; one is RUN/TASK:PATH, and a file of this machine with a colon in its name is ./%s", text, text)
+		return copySide{}, exit.Usagef("%q names no task; write RUN/TASK:PATH, or ./%s for a local file with a colon in its name", text, text)
 	}
 	if tail == "" {
-		return copySide{}, exit.Usagef("%s has no path; that of the folder in which the program of the task has started is %s.", text, text)
+		return copySide{}, exit.Usagef("%s has no path; write %s. for the folder in which the task's program started", text, text)
 	}
 	return copySide{target: target, path: tail}, nil
 }

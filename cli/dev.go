@@ -26,19 +26,19 @@ func newDev(sys *system) *cobra.Command {
 	)
 	cmd := &cobra.Command{
 		Use:   "dev",
-		Short: "Run the whole stack on this machine, until Ctrl-C",
-		Long: `Runs the whole stack on this machine, until Ctrl-C: Temporal and its Web UI, the
-gateway and some nodes. With --db it survives restarts, kill -9 included.`,
+		Short: "Run the whole stack on this machine until Ctrl-C",
+		Long: `Runs the whole stack on this machine until Ctrl-C: Temporal and its Web UI, the gateway
+and some nodes. With --db its state survives restarts, kill -9 included.`,
 		Args: arguments(0, 0, ""),
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&db, "db", "", "file to keep Temporal's state in (default in memory)")
-	flags.StringVar(&store, "store", "", "folder or URL to keep logs and results in (default DB.store, or a private one without --db)")
+	flags.StringVar(&db, "db", "", "file for Temporal's state (default in memory)")
+	flags.StringVar(&store, "store", "", "folder or URL for logs and results (default DB.store, or a temporary folder without --db)")
 	retention := retentionFlag(flags)
 	logQuota := logQuotaFlag(flags)
-	flags.IntVar(&port, "port", 7233, "port of Temporal; 0: a free one")
-	flags.IntVar(&gatewayPort, "gateway-port", 7280, "port of the gateway; 0: a free one")
-	flags.IntVar(&uiPort, "ui-port", 8233, "port of Temporal's Web UI; 0: a free one, which it also takes if you name none and the default is taken")
+	flags.IntVar(&port, "port", 7233, "port of Temporal, or 0 for a free port")
+	flags.IntVar(&gatewayPort, "gateway-port", 7280, "port of the gateway, or 0 for a free port")
+	flags.IntVar(&uiPort, "ui-port", 8233, "port of Temporal's Web UI, or 0 for a free port; a free port is also used if the default is taken")
 	allowedHostFlag(flags, &allowedHosts)
 	var auth authFlags
 	auth.add(flags)

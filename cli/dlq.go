@@ -9,12 +9,12 @@ import (
 func newDLQ(sys *system) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "dlq",
-		Short: "List dead letters, put them back, or drop them",
-		Long: `List dead letters, put them back, or drop them. A dead letter is a task whose
-retries are spent.
+		Short: "List, retry and purge dead letters",
+		Long: `List, retry and purge dead letters. A dead letter is a task that has used up its
+retries.
 
-RUN is the id of a run, a prefix that only one run has, or "last": the one that you
-submitted last, from this machine to this gateway.`,
+RUN is the id of a run, a prefix that only one run has, or "last" for the last run that
+you submitted from this machine to this gateway.`,
 		Args: subcommands,
 		RunE: help,
 	}
@@ -36,6 +36,6 @@ func oneOrAll(cmd *cobra.Command) func(args []string) (run, task string, err err
 		case *every:
 			return args[0], "", nil
 		}
-		return "", "", exit.Usagef("TASK is missing; --all means every dead letter of the run")
+		return "", "", exit.Usagef("TASK is missing; use --all for every dead letter of the run")
 	}
 }

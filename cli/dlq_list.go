@@ -34,7 +34,7 @@ func newDLQList(sys *system) *cobra.Command {
 			return rows
 		},
 	}.command(sys)
-	cmd.Flags().StringVar(&req.Run, "run", "", "only those of this run")
+	cmd.Flags().StringVar(&req.Run, "run", "", "only dead letters of this run")
 	cmd.Flags().StringVar(&req.Type, "type", "", "only tasks of this type")
 	cmd.Flags().StringVar(&req.Node, "node", "", "only tasks whose last attempt was on this node")
 	return cmd

@@ -15,7 +15,7 @@ import (
 func newDLQPurge(sys *system) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "purge RUN [TASK|--all]",
-		Short: "Take dead letters off the list for good; the run stays as it ended",
+		Short: "Remove dead letters for good; the outcome of the run does not change",
 	}
 	chosen := oneOrAll(cmd)
 	clientFlag(cmd)

@@ -15,7 +15,7 @@ import (
 func newDLQRetry(sys *system) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "retry RUN [TASK|--all]",
-		Short: "Put dead letters back with their attempts at 0; the run continues from there",
+		Short: "Retry dead letters with their attempts reset to 0; the run continues from there",
 	}
 	chosen := oneOrAll(cmd)
 	clientFlag(cmd)

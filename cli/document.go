@@ -44,7 +44,7 @@ func readDocument(sys *system, path string) (*document, error) {
 		return nil, unreadable(err)
 	}
 	if err = lightValidator(); err != nil {
-		return nil, fmt.Errorf("set up the rules of the model: %w", err)
+		return nil, fmt.Errorf("set up validation: %w", err)
 	}
 	checked, err := definition.ParseChecked(d.file, d.text)
 	if err != nil {

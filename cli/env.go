@@ -14,11 +14,11 @@ func newEnv(sys *system) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "env",
 		Aliases: []string{"environments"},
-		Short:   "Create, list and delete the environments that tasks name by environment: NAME",
-		Long: `Create, list and delete named environments: images of containers, and disks of virtual
-machines, that the store keeps. Each node that runs a task with environment: NAME
-fetches the newest version. An environment is made of an image, or of a container or a
-machine that runs, with all that was installed there.`,
+		Short:   "Create, list and delete the named environments of tasks",
+		Long: `Create, list and delete named environments: container images and virtual machine disks
+in the store. Each node that runs a task with environment: NAME fetches the newest
+version. An environment is created from an image, or from a running container or virtual
+machine with everything that was installed in it.`,
 		Args: subcommands,
 		RunE: help,
 	}
@@ -60,5 +60,5 @@ func environmentNote(e *v1.Environment) string {
 	case v1.EnvironmentFailed:
 		return words.OneLine(fmt.Sprintf("version %d was not created%s", next.GetVersion(), because(next.GetError())))
 	}
-	return words.OneLine(strings.TrimSpace(fmt.Sprintf("version %d is being created, %s are stored%s", next.GetVersion(), sizeText(next.GetSize()), because(next.GetError()))))
+	return words.OneLine(strings.TrimSpace(fmt.Sprintf("version %d is being created, %s stored%s", next.GetVersion(), sizeText(next.GetSize()), because(next.GetError()))))
 }

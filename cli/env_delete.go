@@ -15,15 +15,15 @@ func newEnvDelete(sys *system) *cobra.Command {
 	force := false
 	cmd := &cobra.Command{
 		Use:   "delete NAME",
-		Short: "Delete an environment, or end its creation",
-		Long: `Deletes an environment. While runs that have not ended name it, this is refused, unless
---force is given: what runs with it keeps it, and attempts that start later fail.
+		Short: "Delete an environment, or cancel its creation",
+		Long: `Deletes an environment. This is refused while open runs name it, unless --force is given:
+running tasks keep it, and attempts that start later fail.
 
-While a version is being created, that creation is ended instead, and an older version
-stays. A creation that has failed is forgotten.`,
+While a version is being created, its creation is cancelled instead, and the older
+version is kept. The record of a failed creation is removed.`,
 		Args: arguments(1, 1, "NAME"),
 	}
-	cmd.Flags().BoolVar(&force, "force", false, "delete it although runs that have not ended name it")
+	cmd.Flags().BoolVar(&force, "force", false, "delete it even if open runs name it")
 	clientFlag(cmd)
 	format := output.FormatFlag(cmd, output.Text, output.JSON)
 	cmd.RunE = onGateway(sys, func(ctx context.Context, a *client.Client, args []string) error {
@@ -44,11 +44,11 @@ stays. A creation that has failed is forgotten.`,
 func deletedText(e *v1.Environment) string {
 	switch {
 	case e.GetCreation().GetState() == v1.EnvironmentCreating:
-		return fmt.Sprintf("environment %s: version %d is not created; version %d stays, and `switchyard env delete %[1]s` deletes it", e.GetName(), e.GetCreation().GetVersion(), e.GetVersion())
+		return fmt.Sprintf("environment %s: the creation of version %d is cancelled; version %d is kept, and `switchyard env delete %[1]s` deletes it", e.GetName(), e.GetCreation().GetVersion(), e.GetVersion())
 	case e.GetState() == v1.EnvironmentCreating:
-		return fmt.Sprintf("environment %s is not created", e.GetName())
+		return fmt.Sprintf("the creation of environment %s is cancelled", e.GetName())
 	case e.GetState() == v1.EnvironmentFailed:
-		return fmt.Sprintf("the creation of environment %s, which has failed, is forgotten", e.GetName())
+		return fmt.Sprintf("the failed creation of environment %s is removed", e.GetName())
 	}
-	return fmt.Sprintf("environment %s is deleted; what runs with it keeps it", e.GetName())
+	return fmt.Sprintf("environment %s is deleted; running tasks keep it", e.GetName())
 }

@@ -14,7 +14,7 @@ import (
 func newEnvGet(sys *system) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "get NAME",
-		Short: "Show an environment, and how far the creation of its next version is",
+		Short: "Show an environment and the progress of its next version",
 		Args:  arguments(1, 1, "NAME"),
 	}
 	clientFlag(cmd)
@@ -42,7 +42,7 @@ func (s *system) environmentRows(e *v1.Environment) [][]string {
 	var rows [][]string
 	for _, row := range [][]string{
 		{"name", e.GetName()}, {"state", e.GetState()}, {"note", environmentNote(e)}, {"version", strconv.Itoa(int(e.GetVersion()))}, {"kind", e.GetKind()},
-		{"size", environmentSize(e)}, {"made of", environmentSource(e)}, {"on node", e.GetNode()}, {"by", e.GetCreatedBy()},
+		{"size", environmentSize(e)}, {"source", environmentSource(e)}, {"on node", e.GetNode()}, {"by", e.GetCreatedBy()},
 		{"created", s.formatTime(e.GetCreatedAt())}, {"ready", s.formatTime(e.GetReadyAt())}, {"image id", e.GetImageId()}, {"SHA-256", e.GetDigest()},
 	} {
 		if row[1] != "" {

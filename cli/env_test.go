@@ -83,9 +83,9 @@ func TestEnvCreateRefusesBadFlags(t *testing.T) {
 		"exclude each other; give":    "tools --image a --from b",
 		`"vps" is one argument too`:   "tools vps --image a",
 		`"more" is one argument too`:  "tools vps more --from a",
-		"on the node that runs it":    "tools --from a --node b",
-		"--registry-auth is for":      "tools --from a --registry-auth b",
-		"you have started no run":     "tools --from last",
+		"the node that runs the task": "tools --from a --node b",
+		"--registry-auth needs":       "tools --from a --registry-auth b",
+		"you have not started a run":  "tools --from last",
 		"unknown flag: --environment": "tools --environment x",
 	} {
 		got := run(t, append([]string{"env", "create", "--gateway", f.url}, strings.Fields(args)...)...)
@@ -162,8 +162,8 @@ func TestEnvDeleteSaysWhatHasBecomeOfIt(t *testing.T) {
 	f := fake(t)
 	all := environments()
 	for i, says := range []string{
-		"environment base is deleted; what runs with it keeps it", "environment disk: version 5 is not created; version 4 stays", "environment new is not created",
-		"environment old is deleted", "the creation of environment typo, which has failed, is forgotten",
+		"environment base is deleted; running tasks keep it", "environment disk: the creation of version 5 is cancelled; version 4 is kept", "the creation of environment new is cancelled",
+		"environment old is deleted", "the failed creation of environment typo is removed",
 	} {
 		f.environments.looks = all[i:]
 		if got := run(t, "env", "delete", all[i].GetName(), "--force", "--gateway", f.url); got.code != 0 || !strings.Contains(got.stderr, says) {

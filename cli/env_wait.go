@@ -38,7 +38,7 @@ func awaitEnvironment(ctx context.Context, sys *system, a *client.Client, wanted
 		case isMissing(err):
 			return nil, goneEnvironment(wanted)
 		case exit.CodeOf(ctx, err) != exit.CodeSystem || time.Since(answered) > envPatience:
-			return nil, fmt.Errorf("environment %s may still be created; `switchyard env get %[1]s` shows it: %w", wanted.GetName(), err)
+			return nil, fmt.Errorf("environment %s may still be created; check with `switchyard env get %[1]s`: %w", wanted.GetName(), err)
 		default:
 			p.say("the gateway does not answer; the creation continues")
 		}
@@ -78,7 +78,7 @@ func (p *envProgress) look(e *v1.Environment) (isDone bool, err error) {
 	if state == v1.EnvironmentReady && e.GetVersion() < p.wanted.GetVersion() {
 		next := e.GetCreation()
 		state, reason, size = next.GetState(), next.GetError(), next.GetSize()
-		older = fmt.Sprintf("version %d of it stays; ", e.GetVersion())
+		older = fmt.Sprintf("version %d is kept; ", e.GetVersion())
 	}
 	switch state {
 	case v1.EnvironmentReady:
@@ -88,7 +88,7 @@ func (p *envProgress) look(e *v1.Environment) (isDone bool, err error) {
 	case v1.EnvironmentFailed:
 		return false, &exit.Error{
 			Code: exit.CodeNotDone, Err: fmt.Errorf("environment %s (version %d) was not created%s", p.wanted.GetName(), p.wanted.GetVersion(), because(words.OneLine(reason))),
-			Hint: fmt.Sprintf("%s`switchyard nodes get %s` shows the node that was to make it", older, p.wanted.GetNode()),
+			Hint: fmt.Sprintf("%s`switchyard nodes get %s` shows the node that was to create it", older, p.wanted.GetNode()),
 		}
 	}
 	p.draw(size)
@@ -116,7 +116,7 @@ func (p *envProgress) say(what string) {
 // leave prints that the creation continues, and returns the error of a command that was interrupted while it waited.
 func (p *envProgress) leave() error {
 	p.end()
-	fmt.Fprintf(p.sys.screen, "environment %s is still being created; `switchyard env get %[1]s` shows how far it is, and `switchyard env delete %[1]s` ends that\n", p.wanted.GetName())
+	fmt.Fprintf(p.sys.screen, "environment %s is still being created; `switchyard env get %[1]s` shows its progress, and `switchyard env delete %[1]s` cancels it\n", p.wanted.GetName())
 	return exit.Silent(exit.CodeInterrupted)
 }
 

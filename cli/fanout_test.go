@@ -134,7 +134,7 @@ func TestFailedInstancesAreTold(t *testing.T) {
 	got := run(t, "runs", "watch", "last", "--gateway", f.url)
 	for _, want := range []string{
 		"task each failed: 1 of 6 instances failed: each[4]: exit code 3\n",
-		"task each[4] dead_letter on local-1, attempt 1: exit code 3\n    no such image\n    in item 4\n  all of it: switchyard runs logs nightly-4g5h6jkm 'each[4]'\n",
+		"task each[4] dead_letter on local-1, attempt 1: exit code 3\n    no such image\n    in item 4\n  all output: switchyard runs logs nightly-4g5h6jkm 'each[4]'\n",
 	} {
 		if !strings.Contains(got.stderr, want) {
 			t.Errorf("no %q in\n%s", want, got.stderr)

@@ -30,18 +30,18 @@ type fleetFlags struct {
 
 func (o *fleetFlags) add(f *pflag.FlagSet) {
 	o.failures = output.Choice{Value: "continue", Allowed: []string{"continue", "halt"}}
-	f.StringSliceVar(&o.weights, "score-weights", nil, "weights of a node's score as NAME=NUMBER, of cpu, memory, disk, network, gpu and task (default cpu=0.3, memory=0.3, disk=0.15, network=0.1, gpu=0.15, task=5)")
-	f.DurationVar(&o.timeout, "default-timeout", 0, "longest time that one attempt of a task may run whose definition does not say; 0: no limit")
-	f.Var(&o.failures, "default-failure-policy", "what a run does after a failure whose definition does not say: continue or halt")
-	f.DurationVar(&o.silence, "default-heartbeat-timeout", defaultSilence, "how long the node of a task may be silent before the task starts elsewhere, if neither definition nor run says; with more, tasks outlive longer outages of Temporal, and a dead node is noticed later")
-	f.DurationVar(&o.pickup, "pickup-timeout", 15*time.Second, "how long a node may take to pick up what it is given before that goes to another node")
+	f.StringSliceVar(&o.weights, "score-weights", nil, "weights in a node's score as NAME=NUMBER, for cpu, memory, disk, network, gpu and task (default cpu=0.3, memory=0.3, disk=0.15, network=0.1, gpu=0.15, task=5)")
+	f.DurationVar(&o.timeout, "default-timeout", 0, "time limit of an attempt if its definition sets none; 0 means no limit")
+	f.Var(&o.failures, "default-failure-policy", "what a run does after a failure if its definition does not say: continue or halt")
+	f.DurationVar(&o.silence, "default-heartbeat-timeout", defaultSilence, "how long a task's node may be silent before the task starts elsewhere, if neither definition nor run says; with a longer time, tasks survive longer outages of Temporal, but dead nodes are detected later")
+	f.DurationVar(&o.pickup, "pickup-timeout", 15*time.Second, "how long a node may take to pick up a task before the task moves to another node")
 }
 
 // into checks the flags and applies them to a stack.
 func (o *fleetFlags) into(cfg *stack.Config) error {
 	switch {
 	case o.timeout < 0:
-		return exit.Usagef("--default-timeout %s: it must not be negative; 0 is no limit", o.timeout)
+		return exit.Usagef("--default-timeout %s: it must not be negative; 0 means no limit", o.timeout)
 	case o.silence < definition.MinHeartbeatTimeout || o.silence > definition.MaxHeartbeatTimeout:
 		return exit.Usagef("--default-heartbeat-timeout %s: it must be 5s to 1h", o.silence)
 	case o.pickup < time.Second:
@@ -76,7 +76,7 @@ func scoreWeights(texts []string) (*placement.Weights, error) {
 	for name, text := range pairs {
 		field := fields[name]
 		if field == nil {
-			return nil, exit.Usagef("--score-weights %s: there is no weight %q; those that there are: cpu, memory, disk, network, gpu, task", name, name)
+			return nil, exit.Usagef("--score-weights %s: there is no weight %q; use cpu, memory, disk, network, gpu or task", name, name)
 		}
 		value, err := strconv.ParseFloat(text, 64)
 		if err != nil || value < 0 || math.IsNaN(value) || math.IsInf(value, 0) {
@@ -85,7 +85,7 @@ func scoreWeights(texts []string) (*placement.Weights, error) {
 		*field = value
 	}
 	if sum := []float64{w.CPU, w.Memory, w.Disk, w.Network, w.GPU, w.Task}; slices.Max(sum) == 0 {
-		return nil, exit.Usagef("--score-weights: all are 0; one must be above that, or every node is as good as any other")
+		return nil, exit.Usagef("--score-weights: at least one weight must be above 0")
 	}
 	return &w, nil
 }

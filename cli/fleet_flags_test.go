@@ -41,7 +41,7 @@ func TestFleetFlags(t *testing.T) {
 		"--score-weights=ram=1":   `no weight "ram"`,
 		"--score-weights=cpu=-1":  "not negative",
 		"--score-weights=cpu=NaN": "not negative",
-		"--score-weights=cpu=0,memory=0,disk=0,network=0,gpu=0,task=0": "all are 0",
+		"--score-weights=cpu=0,memory=0,disk=0,network=0,gpu=0,task=0": "at least one weight",
 		"--default-timeout=-1s":          "must not be negative",
 		"--default-failure-policy=stop":  "continue, halt",
 		"--default-heartbeat-timeout=2s": "5s to 1h",
@@ -89,7 +89,7 @@ func TestFoldersOfNode(t *testing.T) {
 		{"--temp-dir", []string{"--temp-dir", filepath.Join(dir, "none")}},
 		{"two absolute paths", []string{"--mount", dir}},
 		{"two absolute paths", []string{"--mount", "models:/models"}},
-		{"is no folder", []string{"--mount", file + ":/models"}},
+		{"is not a folder", []string{"--mount", file + ":/models"}},
 		{"no such file", []string{"--mount", filepath.Join(dir, "none") + ":/models"}},
 		{"another --mount", []string{"--mount", dir + ":/models", "--mount", dir + ":/models/"}},
 	} {

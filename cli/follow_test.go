@@ -91,7 +91,7 @@ func TestInterruptCancelsAnOwnRun(t *testing.T) {
 	if len(f.cancelled) != 1 || f.cancelled[0].GetId() != "nightly-4g5h6jkm" {
 		t.Errorf("cancelled %v", f.cancelled)
 	}
-	if !strings.Contains(c.stderr.String(), "once more to stop waiting for its end") {
+	if !strings.Contains(c.stderr.String(), "interrupt again to stop waiting for its end") {
 		t.Errorf("stderr:\n%s", c.stderr)
 	}
 	if !json.Valid([]byte(c.stdout.String())) {
@@ -145,14 +145,14 @@ func TestSecondInterruptKillsALocalRun(t *testing.T) {
 			go func() { c.code <- exit.CodeOf(c.ctx, w.Watch(c.ctx)) }()
 			c.stderr.await(t, "running")
 			c.interrupt(exit.ErrInterrupted)
-			c.stderr.await(t, "once more to kill what still runs")
+			c.stderr.await(t, "interrupt again to kill running tasks")
 			if !test.late && !c.sys.secondSignal.fire() {
 				t.Error("a second signal does nothing")
 			}
 			if code := c.wait(t); code != exit.CodeInterrupted {
 				t.Errorf("exit code %d, want %d", code, exit.CodeInterrupted)
 			}
-			forced := strings.Contains(c.stderr.String(), "ended by force, with 2 child runs and parts of fan-outs; nodes stop 3 attempts")
+			forced := strings.Contains(c.stderr.String(), "ended by force, with 2 child runs and parts of fan-outs; nodes are stopping 3 attempts")
 			if forced != test.stuck || len(f.cancelled) > 1 != test.stuck || parts.bounds > 0 != test.stuck {
 				t.Errorf("cancelled %v, %d bounds of the stop; stderr:\n%s", f.cancelled, parts.bounds, c.stderr)
 			}
@@ -190,7 +190,7 @@ func TestInterruptEndsThoughNothingAnswers(t *testing.T) {
 	c := start(t, nil, "", "run", write(t, "f.yaml", hello), "--gateway", f.url)
 	c.stderr.await(t, "running")
 	c.interrupt(exit.ErrInterrupted)
-	c.stderr.await(t, "once more")
+	c.stderr.await(t, "interrupt again")
 	c.sys.secondSignal.fire()
 	if code := c.wait(t); code != exit.CodeInterrupted {
 		t.Errorf("exit code %d, want %d", code, exit.CodeInterrupted)
@@ -238,7 +238,7 @@ func TestWatchOutlastsAGatewayThatRestarts(t *testing.T) {
 	if got.code != exit.CodeDone {
 		t.Errorf("exit code %d", got.code)
 	}
-	if n := strings.Count(got.stderr, "the gateway at "+f.url+" has gone away; trying"); n == 0 {
+	if n := strings.Count(got.stderr, "lost the connection to the gateway at "+f.url+"; trying"); n == 0 {
 		t.Errorf("the loss is not told:\n%s", got.stderr)
 	}
 	if n := strings.Count(got.stderr, "notify  completed"); n != 1 {

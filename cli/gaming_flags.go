@@ -20,8 +20,8 @@ type gamingFlags struct {
 
 func (g *gamingFlags) add(f *pflag.FlagSet) {
 	rules := node.DefaultGamingRules()
-	f.StringSliceVar(&g.processes, "gaming-process", nil, "program that runs while a user plays here, where * and ? stand for characters; may be repeated; none: no program tells (default what runs beside games of Steam, Lutris and others)")
-	f.Float64Var(&g.load, "gaming-gpu-load", rules.GPULoad, "use of a GPU in percent, without a task on it, that means that a user plays here; 0: no use does")
+	f.StringSliceVar(&g.processes, "gaming-process", nil, "program that runs while a user plays on this machine, with the wildcards * and ?; none disables the check; may be repeated (default the companion programs of Steam, Lutris and others)")
+	f.Float64Var(&g.load, "gaming-gpu-load", rules.GPULoad, "load of a GPU without tasks, in percent, that means that a user plays on this machine; 0 disables the check")
 }
 
 // rules returns the rules that the flags set.

@@ -19,8 +19,8 @@ func newGateway(sys *system) *cobra.Command {
 	cfg := stack.Config{Control: true, Metrics: true, GatewayFlag: "--address"}
 	cmd := &cobra.Command{
 		Use:   "gateway",
-		Short: "Serve the API and carry runs, on a Temporal that is there",
-		Long: `Serves the API and carries the runs, until Ctrl-C. Where Temporal is comes from
+		Short: "Serve the API and execute runs on an existing Temporal server",
+		Long: `Serves the API and executes the runs until Ctrl-C. The Temporal server is configured with
 Temporal's own settings: TEMPORAL_ADDRESS, TEMPORAL_NAMESPACE, ..., or its profile file.`,
 		Args: arguments(0, 0, ""),
 	}
@@ -32,8 +32,8 @@ Temporal's own settings: TEMPORAL_ADDRESS, TEMPORAL_NAMESPACE, ..., or its profi
 	var files tlsfiles.Server
 	tlsFlags(cmd.Flags(), &files)
 	var peerCA string
-	cmd.Flags().StringVar(&cfg.PeerURL, "peer-url", "", "where the other gateways reach this one (default where it listens)")
-	cmd.Flags().StringVar(&peerCA, "peer-ca", "", "authorities of the certificates of other gateways, in PEM (default those of the system)")
+	cmd.Flags().StringVar(&cfg.PeerURL, "peer-url", "", "URL at which the other gateways reach this one (default its listen address)")
+	cmd.Flags().StringVar(&peerCA, "peer-ca", "", "CA certificates of the other gateways, in PEM (default the system's)")
 	secretsKey := secretsKeyFlag(cmd.Flags())
 	sshFlags(cmd.Flags(), &cfg.SSH)
 	retention := retentionFlag(cmd.Flags())
@@ -44,7 +44,7 @@ Temporal's own settings: TEMPORAL_ADDRESS, TEMPORAL_NAMESPACE, ..., or its profi
 	for _, r := range workers.Roles {
 		role.Allowed = append(role.Allowed, string(r))
 	}
-	cmd.Flags().Var(role, "role", "auto: stand by to own the placement queue; leader: own it or do not start; worker: never own it; observer: only read")
+	cmd.Flags().Var(role, "role", "auto: own the placement queue when it has no owner; leader: own it or fail to start; worker: never own it; observer: only read")
 	level := logFlag(cmd, "info")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		cfg.Logger = logger(sys, level)
@@ -92,7 +92,7 @@ func peersOf(address, ca string, files tlsfiles.Server) (string, *tls.Config, er
 	if address != "" {
 		u, err := url.Parse(address)
 		if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || u.User != nil {
-			return "", nil, exit.Usagef("--peer-url %q is no URL of a gateway; one is https://gateway-1:7280", address)
+			return "", nil, exit.Usagef("--peer-url %q is not a gateway URL such as https://gateway-1:7280", address)
 		}
 	}
 	cfg, err := tlsfiles.Client{CA: ca, Cert: files.Cert, Key: files.Key}.Config()

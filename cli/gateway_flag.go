@@ -26,9 +26,9 @@ const (
 
 // gatewayFlag adds --gateway and the flags for logging in to it.
 func gatewayFlag(cmd *cobra.Command, usage string) *string {
-	cmd.Flags().String(tokenFileFlagName, "", "file with the token for the gateway, which others must not read (default $"+tokenVariable+", else that of switchyard login)")
-	cmd.Flags().String(caFlagName, "", "authorities of the certificate of a gateway with an https URL, in PEM (default those of the system)")
-	cmd.Flags().String(clientCertFlagName, "", "certificate to show to the gateway, in PEM, where it asks for one")
+	cmd.Flags().String(tokenFileFlagName, "", "file with the token for the gateway, which must be private (default $"+tokenVariable+", else the token of switchyard login)")
+	cmd.Flags().String(caFlagName, "", "CA certificates of an https gateway, in PEM (default the system's)")
+	cmd.Flags().String(clientCertFlagName, "", "client certificate for the gateway, in PEM, if it requires one")
 	cmd.Flags().String(clientKeyFlagName, "", "key of --client-cert, in PEM")
 	return cmd.Flags().String(gatewayFlagName, "", usage)
 }
@@ -54,7 +54,7 @@ func (s *system) openClientAt(cmd *cobra.Command, address string) (*client.Clien
 		return nil, err
 	}
 	if token != "" && url.Scheme == "http" && !client.IsLoopback(url) {
-		fmt.Fprintf(s.screen, "the token goes to %s without encryption; use https if others share the network\n", url)
+		fmt.Fprintf(s.screen, "the token is sent to %s unencrypted; use https on a shared network\n", url)
 	}
 	files, err := clientTLS(cmd)
 	if err != nil {

@@ -21,8 +21,8 @@ type inputFlags struct {
 
 // add registers the flags.
 func (f *inputFlags) add(flags *pflag.FlagSet) {
-	flags.StringArrayVar(&f.pairs, "input", nil, "input of the run as key=value, read as the type that the definition gives it; else value may be JSON; may be repeated")
-	flags.StringVar(&f.file, "input-file", "", "file in YAML or JSON with inputs of the run, - for standard input; --input wins")
+	flags.StringArrayVar(&f.pairs, "input", nil, "input of the run as key=value, parsed as the type in the definition; without a type, value may be JSON; may be repeated")
+	flags.StringVar(&f.file, "input-file", "", "YAML or JSON file with inputs of the run, or - for standard input; --input takes precedence")
 }
 
 // givenInput is unparsed input. Parsing needs the definition.

@@ -5,9 +5,9 @@ import "github.com/spf13/cobra"
 func newKeys(sys *system) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "keys",
-		Short: "Add, list and remove the SSH keys that you log in to tasks with",
-		Long: `Add, list and remove the public keys that log in by SSH, through a gateway with
---ssh-address, to the tasks of all runs that you reach: ssh -p 7222 TASK.RUN@GATEWAY.`,
+		Short: "Add, list and remove your SSH keys for logging in to tasks",
+		Long: `Add, list and remove the public keys that can log in by SSH, through a gateway with
+--ssh-address, to the tasks of all your runs: ssh -p 7222 TASK.RUN@GATEWAY.`,
 		Args: subcommands,
 		RunE: help,
 	}

@@ -18,8 +18,8 @@ func newKeysAdd(sys *system) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "add FILE|-",
 		Short: "Add a public key, such as ~/.ssh/id_ed25519.pub",
-		Long: `Adds a public key: FILE is a file .pub, or - for standard input. It logs in with the
-role that you have now, until it is removed, also when the token that added it has ended.`,
+		Long: `Adds a public key from a .pub file, or from standard input if FILE is -. The key has your
+current role until it is removed, even after the token that added it is no longer valid.`,
 		Args: arguments(1, 1, "FILE, or - for standard input"),
 	}
 	clientFlag(cmd)
@@ -68,7 +68,7 @@ func readPublicKey(sys *system, path string) (string, error) {
 	}
 	hint := fault.Hint
 	if _, missing := os.Stat(path + ".pub"); missing == nil {
-		hint = "the public one is " + output.ShellWord(path+".pub")
+		hint = "the public key is in " + output.ShellWord(path+".pub")
 	}
 	if hint != "" {
 		hint = "; " + hint

@@ -11,7 +11,7 @@ import (
 
 func newKeysList(sys *system) *cobra.Command {
 	return listCommand[*v1.Key]{
-		use: "list", short: "List your SSH keys, or those of all if you are an admin",
+		use: "list", short: "List your SSH keys, or everyone's if you are an admin",
 		what: "keys", limit: 1000, most: 1000, keep: 4,
 		fetch: func(ctx context.Context, a *client.Client, _ []string, size int32, token string) (listPage[*v1.Key], error) {
 			return client.Call(ctx, a, a.Keys.ListKeys, &v1.ListKeysRequest{PageSize: size, PageToken: token})

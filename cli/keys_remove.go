@@ -18,7 +18,7 @@ func newKeysRemove(sys *system) *cobra.Command {
 		Short: "Remove an SSH key; its connections end within seconds",
 		Args:  arguments(1, 1, "FINGERPRINT"),
 	}
-	cmd.Flags().StringVar(&req.Name, "name", "", "whose key it is, for an admin, where several names have it")
+	cmd.Flags().StringVar(&req.Name, "name", "", "owner of the key, for admins, if several users have it")
 	clientFlag(cmd)
 	format := output.FormatFlag(cmd, output.Text, output.JSON)
 	cmd.RunE = onGateway(sys, func(ctx context.Context, a *client.Client, args []string) error {

@@ -28,10 +28,10 @@ type kubeFlags struct {
 }
 
 func (k *kubeFlags) add(f *pflag.FlagSet) {
-	f.StringSliceVar(&k.clusters, "kube", nil, "cluster of Kubernetes that this node runs Jobs in, as NAME=FILE or NAME=FILE:CONTEXT with a kubeconfig, or NAME=in-cluster for that of this pod; may be repeated")
-	f.StringVar(&k.helperImage, "kube-helper-image", "", "image with switchyard as its entry point, which brings outputs of more than 4 KiB out of the pods of Jobs")
-	f.DurationVar(&k.startTimeout, "kube-start-timeout", defaultKubeStart, "how long a pod is tried whose image cannot be pulled, or whose container cannot be made")
-	f.DurationVar(&k.sweepInterval, "kube-sweep-interval", defaultKubeSweep, "how often a node looks for Jobs whose runs are gone; such a Job is deleted when it is found twice in a row")
+	f.StringSliceVar(&k.clusters, "kube", nil, "Kubernetes cluster in which this node runs Jobs, as NAME=FILE or NAME=FILE:CONTEXT with a kubeconfig, or NAME=in-cluster for the cluster of this pod; may be repeated")
+	f.StringVar(&k.helperImage, "kube-helper-image", "", "image with switchyard as its entry point, which collects outputs of more than 4 KiB from the pods of Jobs")
+	f.DurationVar(&k.startTimeout, "kube-start-timeout", defaultKubeStart, "how long to retry a pod whose image cannot be pulled or whose container cannot be created")
+	f.DurationVar(&k.sweepInterval, "kube-sweep-interval", defaultKubeSweep, "how often a node looks for Jobs whose runs no longer exist; a Job found twice in a row is deleted")
 }
 
 // kubeFlagNames lists the flags that kubeFlags adds.

@@ -54,7 +54,7 @@ func (s *system) resolveOwnRun(gateway, typed string) (string, error) {
 	id, err := os.ReadFile(s.lastRunFile(gateway))
 	if err != nil || len(id) == 0 {
 		return "", &exit.Error{
-			Code: exit.CodeUsage, Err: fmt.Errorf("you have started no run from this machine on the gateway at %s, and \"last\" could be another user's", gateway),
+			Code: exit.CodeUsage, Err: fmt.Errorf("you have not started a run from this machine on the gateway at %s, and \"last\" could be another user's run", gateway),
 			Hint: "name the run; `switchyard runs list` lists them",
 		}
 	}

@@ -26,8 +26,8 @@ type listing struct {
 // listFlags adds --limit, --page-token and -o.
 func listFlags(cmd *cobra.Command, what string, limit, most int32) *listing {
 	l := &listing{most: most}
-	cmd.Flags().Int32Var(&l.limit, "limit", limit, fmt.Sprintf("most %s to list, up to %d", what, most))
-	cmd.Flags().StringVar(&l.token, "page-token", "", "continue from the nextPageToken of the list before")
+	cmd.Flags().Int32Var(&l.limit, "limit", limit, fmt.Sprintf("maximum number of %s to list, up to %d", what, most))
+	cmd.Flags().StringVar(&l.token, "page-token", "", "nextPageToken of the previous page")
 	l.format = output.FormatFlag(cmd, output.Text, output.JSON, output.JSONL)
 	return l
 }

@@ -11,7 +11,7 @@ import (
 // logFlag adds --log-level to a command that runs parts of the system.
 func logFlag(cmd *cobra.Command, level string) *output.Choice {
 	c := &output.Choice{Value: level, Allowed: []string{"debug", "info", "warn", "error"}}
-	cmd.Flags().Var(c, "log-level", "what to log on standard error")
+	cmd.Flags().Var(c, "log-level", "lowest level to log on standard error")
 	return c
 }
 

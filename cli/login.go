@@ -17,10 +17,10 @@ import (
 func newLogin(sys *system) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "login",
-		Short: "Log in to a gateway: keep a token for it",
-		Long: `Keeps a token for a gateway, which every later command on it sends, in
-~/.config/switchyard/credentials.json. The token is read from --token-file, from
-SWITCHYARD_TOKEN, or from the prompt or standard input.`,
+		Short: "Log in to a gateway by saving a token for it",
+		Long: `Saves a token for a gateway in ~/.config/switchyard/credentials.json; later commands send
+it to that gateway. The token is read from --token-file, from SWITCHYARD_TOKEN, or from a
+prompt or standard input.`,
 		Args: arguments(0, 0, ""),
 	}
 	clientFlag(cmd)
@@ -44,7 +44,7 @@ SWITCHYARD_TOKEN, or from the prompt or standard input.`,
 			return err
 		}
 		if who.GetKind() == kindNone {
-			return exit.Usagef("the gateway at %s asks for no token; it was started without --auth", a.URL)
+			return exit.Usagef("the gateway at %s requires no token; it was started without --auth", a.URL)
 		}
 		if err := credentials.Save(credentials.Path(sys.getenv), u.String(), token); err != nil {
 			return err
@@ -72,7 +72,7 @@ func (s *system) newToken(cmd *cobra.Command) (string, error) {
 	}
 	token := strings.TrimSpace(string(text))
 	if token == "" || strings.ContainsAny(token, " \t\r\n") {
-		return "", exit.Usagef("standard input holds no token")
+		return "", exit.Usagef("standard input contains no token")
 	}
 	return token, nil
 }
@@ -80,7 +80,7 @@ func (s *system) newToken(cmd *cobra.Command) (string, error) {
 func newLogout(sys *system) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "logout",
-		Short: "Forget the token for a gateway; it stays valid",
+		Short: "Remove the saved token for a gateway; the token stays valid",
 		Args:  arguments(0, 0, ""),
 	}
 	clientFlag(cmd)
@@ -99,7 +99,7 @@ func newLogout(sys *system) *cobra.Command {
 		if err := credentials.Save(path, u.String(), ""); err != nil {
 			return err
 		}
-		_, err = fmt.Fprintf(sys.screen, "the token for %s is forgotten; `switchyard tokens revoke` ends it\n", u)
+		_, err = fmt.Fprintf(sys.screen, "the token for %s is removed but still valid; `switchyard tokens revoke` revokes it\n", u)
 		return err
 	}
 	return cmd
@@ -108,7 +108,7 @@ func newLogout(sys *system) *cobra.Command {
 func newWhoami(sys *system) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "whoami",
-		Short: "Show who you are to a gateway",
+		Short: "Show your name and role on a gateway",
 		Args:  arguments(0, 0, ""),
 	}
 	clientFlag(cmd)

@@ -162,9 +162,9 @@ func TestIssuerIsNamedWhole(t *testing.T) {
 	for says, args := range map[string][]string{
 		"--oidc-audience is missing": {"--auth", "tokens", "--oidc-issuer", "https://id.example"},
 		"--oidc-issuer is missing":   {"--auth", "tokens", "--oidc-audience", "switchyard"},
-		"must be a URL with https":   {"--auth", "tokens", "--oidc-audience", "switchyard", "--oidc-issuer", "http://id.example"},
+		"must be an https URL":       {"--auth", "tokens", "--oidc-audience", "switchyard", "--oidc-issuer", "http://id.example"},
 		"without --auth tokens":      {"--oidc-audience", "switchyard", "--oidc-issuer", "https://id.example"},
-		"no caller has a role":       {"--approve-runs-of", "user"},
+		"callers have no role":       {"--approve-runs-of", "user"},
 	} {
 		if got := run(t, append([]string{"gateway"}, args...)...); got.code != exit.CodeUsage || !strings.Contains(got.stderr, says) {
 			t.Errorf("%v: %+v", args, got)

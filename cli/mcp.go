@@ -19,17 +19,17 @@ func newMCP(sys *system) *cobra.Command {
 	var readOnly bool
 	cmd := &cobra.Command{
 		Use:   "mcp",
-		Short: "Serve the fleet to an agent by the Model Context Protocol",
-		Long: `Serves the fleet to an agent program, which starts this command itself and speaks the
-Model Context Protocol on standard input and output. The configuration of most such
-programs takes {"command": "switchyard", "args": ["mcp"]}.
+		Short: "Serve the fleet to an agent over the Model Context Protocol",
+		Long: `Serves the fleet to an agent program, which starts this command and speaks the Model
+Context Protocol on its standard input and output. Most such programs are configured with
+{"command": "switchyard", "args": ["mcp"]}.
 
-It needs no gateway to start. While it reaches none, answers of tools say which one, and
-validate_definition and the guide of the language still work. A gateway serves the same
-over HTTP, at /mcp.`,
+The command starts without a gateway. While the gateway is unreachable, tool calls return
+an error that names it, but validate_definition and the language guide still work. The
+gateway itself serves the same tools over HTTP at /mcp.`,
 		Args: arguments(0, 0, ""),
 	}
-	cmd.Flags().BoolVar(&readOnly, "read-only", false, "leave out the tools that change something")
+	cmd.Flags().BoolVar(&readOnly, "read-only", false, "offer only tools that change nothing")
 	clientFlag(cmd)
 	cmd.RunE = onGateway(sys, func(ctx context.Context, a *client.Client, _ []string) error {
 		server := mcp.New(mcp.Config{
@@ -43,7 +43,7 @@ over HTTP, at /mcp.`,
 			return nil // the agent program has left, or a signal has arrived
 		}
 		if syntax, ok := errors.AsType[*json.SyntaxError](err); ok {
-			return exit.Usagef("standard input is no Model Context Protocol (%w); agent programs start this command, people use the others", syntax)
+			return exit.Usagef("standard input is not in the Model Context Protocol (%w); this command is for agent programs to start", syntax)
 		}
 		return err
 	})

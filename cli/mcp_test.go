@@ -22,7 +22,7 @@ func TestMCPEndsWithItsAgentProgram(t *testing.T) {
 	}{
 		"":            {0, ""},
 		opening:       {0, ""},
-		"runs list\n": {exit.CodeUsage, "standard input is no Model Context Protocol"},
+		"runs list\n": {exit.CodeUsage, "standard input is not in the Model Context Protocol"},
 	} {
 		got := runWith(t, nil, input, "mcp", "--gateway", "http://127.0.0.1:1")
 		if got.code != want.code || !strings.Contains(got.stderr, want.stderr) || want.stderr == "" && got.stderr != "" {

@@ -50,15 +50,15 @@ func (n *nodeFlags) addOne(f *pflag.FlagSet) {
 	f.StringVar(&n.name, "name", "", "name of the node, unique in the fleet: at most 63 of [a-z0-9.-]")
 	f.StringSliceVar(&n.labels, "label", nil, "label of the node; may be repeated")
 	f.StringSliceVar(&n.capabilities, "capability", nil, "capability of the node as key=value; may be repeated")
-	f.IntVar(&n.maxParallel, "max-parallel", 0, "most tasks that a node runs at once (default its cores, at least 4)")
-	f.StringVar(&n.workDir, "work-dir", "", "folder that relative working directories start at (default the current one)")
-	f.StringVar(&n.sharedDir, "shared-dir", "", "folder that all nodes share, given to tasks as SWITCHYARD_SHARED_DIR")
-	f.StringVar(&n.scratchDir, "scratch-dir", "", "folder in which attempts get their private directories (default that for temporary files)")
-	f.StringVar(&n.localTempDir, "temp-dir", "", "folder in which attempts get the directories for their temporary files (default in their private ones)")
-	f.StringSliceVar(&n.passEnv, "pass-env", nil, "variables of this environment that shell tasks get beside PATH, HOME, the locale and the like, such as SSH_AUTH_SOCK,AWS_*; may be repeated")
-	f.Int64Var(&n.maxOutputMB, "max-output-mb", 256, "most output of an attempt, in MiB, that its log keeps")
-	f.DurationVar(&n.offlineAfter, "offline-after", 15*time.Second, "after how long without a sign of life a node counts as lost")
-	f.DurationVar(&n.drainTimeout, "drain-timeout", n.drainTimeout, "how long what runs may continue when the node stops; then it moves to another node")
+	f.IntVar(&n.maxParallel, "max-parallel", 0, "maximum number of tasks that a node runs at once (default its number of cores, at least 4)")
+	f.StringVar(&n.workDir, "work-dir", "", "base folder of relative working directories (default the current one)")
+	f.StringVar(&n.sharedDir, "shared-dir", "", "folder shared by all nodes, passed to tasks as SWITCHYARD_SHARED_DIR")
+	f.StringVar(&n.scratchDir, "scratch-dir", "", "parent folder of the private directories of attempts (default the system's temporary folder)")
+	f.StringVar(&n.localTempDir, "temp-dir", "", "parent folder of the temporary directories of attempts (default their private directories)")
+	f.StringSliceVar(&n.passEnv, "pass-env", nil, "environment variables to pass to shell tasks besides PATH, HOME, the locale and the like, such as SSH_AUTH_SOCK,AWS_*; may be repeated")
+	f.Int64Var(&n.maxOutputMB, "max-output-mb", 256, "maximum size of an attempt's log, in MiB")
+	f.DurationVar(&n.offlineAfter, "offline-after", 15*time.Second, "how long a node may be silent before it counts as offline")
+	f.DurationVar(&n.drainTimeout, "drain-timeout", n.drainTimeout, "how long running tasks may continue when the node stops, before they move to another node")
 	n.gaming.add(f)
 	n.containers.add(f)
 	n.agents.add(f)
@@ -68,7 +68,7 @@ func (n *nodeFlags) addOne(f *pflag.FlagSet) {
 
 // addSecrets adds the flag of a command whose tasks may use only some secrets of the machine.
 func (n *nodeFlags) addSecrets(f *pflag.FlagSet) {
-	f.StringSliceVar(&n.allowSecrets, "allow-secret", nil, "files and variables of this machine that the secretEnv of tasks may name, such as file:/run/secrets/*,env:DEPLOY_*; no task inherits such a variable; may be repeated")
+	f.StringSliceVar(&n.allowSecrets, "allow-secret", nil, "files and environment variables that the secretEnv of tasks may name, such as file:/run/secrets/*,env:DEPLOY_*; tasks never inherit these variables; may be repeated")
 }
 
 // secrets returns the secrets that tasks may use: all of them where the tasks run for the person who starts the
@@ -88,7 +88,7 @@ func (n *nodeFlags) secrets() (secrets.Allowlist, error) {
 func (n *nodeFlags) addSome(f *pflag.FlagSet) {
 	f.IntVar(&n.count, "nodes", 1, "number of nodes in this process")
 	n.addOne(f)
-	f.Lookup("name").Usage = `name of the node (default "local"; several are local-1, local-2, ...)`
+	f.Lookup("name").Usage = `name of the node (default "local", or local-1, local-2, ... for several nodes)`
 }
 
 // configs returns the nodes that the flags describe, but at least the given number.
@@ -186,7 +186,7 @@ var onlyLocal = slices.Concat([]string{"nodes", "name", "label", "capability", "
 func refuseLocal(cmd *cobra.Command) error {
 	for _, name := range onlyLocal {
 		if cmd.Flags().Changed(name) {
-			return exit.Usagef("--%s is for a run in this process; leave it out, or the gateway (--gateway, SWITCHYARD_GATEWAY)", name)
+			return exit.Usagef("--%s applies only to a run in this process; leave out either it or the gateway (--gateway, SWITCHYARD_GATEWAY)", name)
 		}
 	}
 	return nil

@@ -26,17 +26,17 @@ func newNodesDrain(sys *system) *cobra.Command {
 	req := &v1.DrainNodeRequest{}
 	cmd := &cobra.Command{
 		Use:   "drain NAME",
-		Short: "Take a node out of service: what waits there moves at once, what runs may finish",
-		Long: `Takes a node out of service until it is put back with undrain, over restarts of its
-worker too. What waits there moves to other nodes at once, what runs may finish until
-the deadline and moves then; none of that spends an attempt.
+		Short: "Take a node out of service: waiting tasks move at once, running tasks may finish",
+		Long: `Takes a node out of service until it is put back with undrain, even if its worker
+restarts. Waiting tasks move to other nodes at once; running tasks may finish until the
+deadline and then move too. None of this uses up an attempt.
 
-Ctrl-C ends the waiting of --wait and not the drain.`,
+With --wait, Ctrl-C stops the waiting but not the drain.`,
 		Args: arguments(1, 1, "NAME"),
 	}
-	cmd.Flags().DurationVar(&deadline, "deadline", 0, "how long what runs may continue, such as 10m; 0: until it has ended")
-	cmd.Flags().BoolVar(&wait, "wait", false, "return only when nothing of the node is left")
-	cmd.Flags().StringVar(&req.Reason, "reason", "", "why, for people")
+	cmd.Flags().DurationVar(&deadline, "deadline", 0, "how long running tasks may continue, such as 10m; 0 means until they end")
+	cmd.Flags().BoolVar(&wait, "wait", false, "wait until no task is left on the node")
+	cmd.Flags().StringVar(&req.Reason, "reason", "", "reason to show with the change")
 	clientFlag(cmd)
 	format := output.FormatFlag(cmd, output.Text, output.JSON)
 	cmd.RunE = onGateway(sys, func(ctx context.Context, a *client.Client, args []string) error {
@@ -51,7 +51,7 @@ Ctrl-C ends the waiting of --wait and not the drain.`,
 			return err
 		}
 		n := res.GetNode()
-		fmt.Fprintf(sys.screen, "node %s drains\n", n.GetName())
+		fmt.Fprintf(sys.screen, "node %s is draining\n", n.GetName())
 		if wait {
 			if n, err = awaitDrained(ctx, sys, a, n); err != nil {
 				return err
@@ -73,7 +73,7 @@ func awaitDrained(ctx context.Context, sys *system, a *client.Client, n *v1.Node
 		switch {
 		case n.GetDrained(), n.GetState() == v1.NodeOffline:
 			// The leases of the attempts of an offline node have expired.
-			fmt.Fprintf(sys.screen, "nothing of node %s is left\n", name)
+			fmt.Fprintf(sys.screen, "node %s has drained\n", name)
 			return n, nil
 		case n.GetState() == v1.NodeActive:
 			return nil, &exit.Error{Code: exit.CodeNotDone, Err: fmt.Errorf("node %s was put back into service before it had drained", name)}
@@ -83,7 +83,7 @@ func awaitDrained(ctx context.Context, sys *system, a *client.Client, n *v1.Node
 		}
 		select {
 		case <-ctx.Done():
-			fmt.Fprintf(sys.screen, "node %s keeps draining; `switchyard nodes undrain %s` puts it back into service\n", name, name)
+			fmt.Fprintf(sys.screen, "node %s is still draining; `switchyard nodes undrain %s` puts it back into service\n", name, name)
 			return nil, ctx.Err()
 		case <-time.After(drainPause):
 		}

@@ -19,7 +19,7 @@ import (
 func newNodesGet(sys *system) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "get NAME",
-		Short: "Show a node, what is free of it, and what runs there",
+		Short: "Show a node, its free resources and its running tasks",
 		Args:  arguments(1, 1, "NAME"),
 	}
 	clientFlag(cmd)
@@ -48,7 +48,7 @@ func (s *system) describeNode(w io.Writer, n *v1.Node) error {
 		{"name", n.GetName()},
 		{"state", state},
 		{"since", s.formatTime(n.GetStateSince())},
-		{"last beat", s.formatAge(n.GetLastBeatAt())},
+		{"last heartbeat", s.formatAge(n.GetLastBeatAt())},
 		{"registered", s.formatTime(n.GetRegisteredAt())},
 		{"machine", n.GetMachine()},
 		{"labels", strings.Join(n.GetLabels(), ", ")},
@@ -62,7 +62,7 @@ func (s *system) describeNode(w io.Writer, n *v1.Node) error {
 		{"GPUs", share(n.GetGpus(), 1, "") + " free"},
 	}
 	if n.GetSuspicions() > 0 {
-		rows = append(rows, []string{"suspicions", fmt.Sprintf("%d dispatches were not picked up, or not started, and moved", n.GetSuspicions())})
+		rows = append(rows, []string{"suspicions", fmt.Sprintf("%d dispatches were not picked up or not started, and have moved", n.GetSuspicions())})
 	}
 	for _, taskType := range slices.Sorted(maps.Keys(snapshot.GetWithheld())) {
 		rows = append(rows, []string{"runs no " + taskType, snapshot.GetWithheld()[taskType]})

@@ -62,7 +62,7 @@ func (s *system) nodeNote(n *v1.Node) string {
 	if n.GetState() == v1.NodeDraining {
 		switch {
 		case n.GetDrained():
-			notes = append(notes, "nothing is left on it")
+			notes = append(notes, "no tasks left")
 		case n.GetDrainDeadline() != nil:
 			notes = append(notes, "until "+s.formatTime(n.GetDrainDeadline()))
 		}

@@ -14,7 +14,7 @@ import (
 func newNodesRemove(sys *system) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "remove NAME",
-		Short: "Forget a node that is offline",
+		Short: "Remove an offline node",
 		Args:  arguments(1, 1, "NAME"),
 	}
 	clientFlag(cmd)
@@ -26,7 +26,7 @@ func newNodesRemove(sys *system) *cobra.Command {
 		if format.Value == output.JSON {
 			return output.WriteJSON(sys.stdout, map[string]string{"name": args[0]})
 		}
-		_, err := fmt.Fprintf(sys.screen, "node %s is forgotten\n", args[0])
+		_, err := fmt.Fprintf(sys.screen, "node %s is removed\n", args[0])
 		return err
 	})
 	return cmd

@@ -92,10 +92,10 @@ func TestNodesChange(t *testing.T) {
 		asked  proto.Message
 		stderr string
 	}{
-		{[]string{"drain", "a", "--deadline", "10m", "--reason", "fan"}, &v1.DrainNodeRequest{Name: "a", Deadline: durationpb.New(10 * time.Minute), Reason: "fan"}, "node a drains\n"},
-		{[]string{"drain", "a"}, &v1.DrainNodeRequest{Name: "a"}, "node a drains\n"},
+		{[]string{"drain", "a", "--deadline", "10m", "--reason", "fan"}, &v1.DrainNodeRequest{Name: "a", Deadline: durationpb.New(10 * time.Minute), Reason: "fan"}, "node a is draining\n"},
+		{[]string{"drain", "a"}, &v1.DrainNodeRequest{Name: "a"}, "node a is draining\n"},
 		{[]string{"undrain", "a"}, &v1.UndrainNodeRequest{Name: "a"}, "node a is active\n"},
-		{[]string{"remove", "a"}, &v1.RemoveNodeRequest{Name: "a"}, "node a is forgotten\n"},
+		{[]string{"remove", "a"}, &v1.RemoveNodeRequest{Name: "a"}, "node a is removed\n"},
 	} {
 		f.fleet.asked = nil
 		got := run(t, append(append([]string{"nodes"}, test.args...), "--gateway", f.url)...)
@@ -127,7 +127,7 @@ func TestDrainWait(t *testing.T) {
 	}
 	f.fleet.looks = []*v1.Node{node(2, false), node(2, false), node(0, false), node(0, true)}
 	got := run(t, "nodes", "drain", "a", "--wait", "-o", "json", "--gateway", f.url)
-	if want := "node a drains\nnode a: 2 running\nnode a: 0 running\nnothing of node a is left\n"; got.code != 0 || got.stderr != want || !strings.Contains(got.stdout, `"drained": true`) {
+	if want := "node a is draining\nnode a: 2 running\nnode a: 0 running\nnode a has drained\n"; got.code != 0 || got.stderr != want || !strings.Contains(got.stdout, `"drained": true`) {
 		t.Errorf("%+v", got)
 	}
 

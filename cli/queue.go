@@ -18,14 +18,14 @@ import (
 func newQueue(sys *system) *cobra.Command {
 	req := &v1.GetQueueRequest{}
 	cmd := &cobra.Command{
-		Use: "queue", Short: "Show what waits to start, why, and what it asks of the nodes",
+		Use: "queue", Short: "Show which tasks wait to start, why, and what they request",
 		Args: arguments(0, 0, ""),
 	}
 	clientFlag(cmd)
 	format := output.FormatFlag(cmd, output.Text, output.JSON)
 	cmd.Flags().StringVar(&req.Workflow, "workflow", "", "only tasks of runs of this workflow")
 	cmd.Flags().StringVar(&req.Run, "run", "", "only tasks of this run")
-	cmd.Flags().StringVar(&req.Batch, "batch", "", "only tasks of the runs that were submitted with this --batch")
+	cmd.Flags().StringVar(&req.Batch, "batch", "", "only tasks of the runs submitted with this --batch")
 	cmd.RunE = onGateway(sys, func(ctx context.Context, a *client.Client, _ []string) error {
 		queue, err := client.Call(ctx, a, a.Tasks.GetQueue, req)
 		if err != nil {
@@ -45,10 +45,10 @@ func newQueue(sys *system) *cobra.Command {
 // writeQueue writes the queue for people: one line per group, and the amounts asked for and free.
 func (s *system) writeQueue(w io.Writer, queue *v1.GetQueueResponse) error {
 	if queue.GetTasks() == 0 {
-		_, err := fmt.Fprintln(w, "nothing waits")
+		_, err := fmt.Fprintln(w, "no tasks are waiting")
 		return err
 	}
-	rows := [][]string{{"COUNT", "REASON", "SINCE", "LONGEST", "ASKS FOR", "WHY"}}
+	rows := [][]string{{"COUNT", "REASON", "SINCE", "LONGEST", "REQUESTS", "WHY"}}
 	for _, g := range queue.GetGroups() {
 		longest := ""
 		if of := g.GetExamples(); len(of) > 0 {
@@ -64,7 +64,7 @@ func (s *system) writeQueue(w io.Writer, queue *v1.GetQueueResponse) error {
 	if _, err := fmt.Fprintln(w); err != nil {
 		return err
 	}
-	rows = [][]string{{"OF THE NODES", "ASKED", "FREE", "TOTAL"}}
+	rows = [][]string{{"RESOURCE", "REQUESTED", "FREE", "TOTAL"}}
 	for _, of := range []struct {
 		what   string
 		amount *v1.QueueAmount

@@ -47,7 +47,7 @@ func TestQueueShowsGroupsAndAmounts(t *testing.T) {
 		t.Errorf("asked for %v", f.tasks.queueAsked[0])
 	}
 	f.tasks.queue = &v1.GetQueueResponse{}
-	if got := run(t, "queue", "--gateway", f.url); got.code != 0 || got.stdout != "nothing waits\n" {
+	if got := run(t, "queue", "--gateway", f.url); got.code != 0 || got.stdout != "no tasks are waiting\n" {
 		t.Errorf("an empty queue is %+v", got)
 	}
 	if got := run(t, "queue", "more"); got.code != exit.CodeUsage || strings.Contains(got.stdout, "COUNT") {

@@ -21,9 +21,9 @@ type resourceFlags struct {
 }
 
 func (r *resourceFlags) add(f *pflag.FlagSet) {
-	f.Float64Var(&r.cores, "cores", 0, "cores that it takes of its node")
-	f.StringVar(&r.memory, "memory", "", "memory that it takes of its node, such as 512M or 8G")
-	f.Int32Var(&r.gpus, "gpus", 0, "GPUs that it takes of its node")
+	f.Float64Var(&r.cores, "cores", 0, "cores to reserve on its node")
+	f.StringVar(&r.memory, "memory", "", "memory to reserve on its node, such as 512M or 8G")
+	f.Int32Var(&r.gpus, "gpus", 0, "GPUs to reserve on its node")
 }
 
 // resources returns the resources that the flags ask for, or nil if they ask for none.
@@ -73,7 +73,7 @@ func parseMounts(texts []string) ([]*v1.Mount, error) {
 		paths, readOnly := strings.CutSuffix(text, ":ro")
 		from, to, _ := strings.Cut(paths, ":")
 		if !path.IsAbs(from) || !path.IsAbs(to) || strings.Contains(to, ":") {
-			return nil, exit.Usagef("--mount %s: write two absolute paths, as in /srv/models:/models:ro", text)
+			return nil, exit.Usagef("--mount %s: use two absolute paths, as in /srv/models:/models:ro", text)
 		}
 		mounts = append(mounts, &v1.Mount{HostPath: from, ContainerPath: to, ReadOnly: readOnly})
 	}

@@ -18,24 +18,24 @@ const helpWidth = 100
 func newRoot(sys *system) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "switchyard",
-		Short: "Runs tasks, and graphs of tasks, across machines, and loses none",
-		Long: `Runs tasks, and graphs of tasks, across machines, and loses none.
+		Short: "Runs tasks, and graphs of tasks, reliably across machines",
+		Long: `Runs tasks, and graphs of tasks, reliably across machines.
 
 Every flag can be set in the environment: --max-parallel is SWITCHYARD_MAX_PARALLEL.
-A flag that may be repeated takes several values with commas between them, too; only
-those of --input and --env may have commas in them, and stand on lines of their own
-in the environment. Other names have those that every task finds in its environment
-for itself: --output is SWITCHYARD_OUTPUT_FORMAT, --input is SWITCHYARD_RUN_INPUT,
+A flag that may be repeated also takes several values separated by commas, except for
+--input and --env: their values may contain commas, and go on separate lines in the
+environment. Some variables have other names, since every task has the usual one in its
+own environment: --output is SWITCHYARD_OUTPUT_FORMAT, --input is SWITCHYARD_RUN_INPUT,
 --attempt is SWITCHYARD_LOG_ATTEMPT, --task and --node are SWITCHYARD_ONLY_TASK and
 SWITCHYARD_ONLY_NODE, --workflow is SWITCHYARD_RUN_WORKFLOW.
 
-A file in YAML (--config) holds settings too: names of flags, with dashes or in
-camelCase, and their values, for all commands or, below the name of a command, for
-that one. Flags go over the environment, that over the file, and that over defaults.
+A YAML file (--config) can also hold settings: flag names, with dashes or in camelCase,
+and their values, for all commands or, under the name of a command, for that command.
+Flags override the environment, which overrides the file, which overrides the defaults.
 
-Exit codes: 0 done, 1 the run did not complete, 2 bad usage or definition, 3 the
-system could not be reached or broke, 4 not allowed, 130 interrupted; a program in a
-task has its own, and 255 is a session that was left or lost.`,
+Exit codes: 0 success, 1 the run did not complete, 2 bad usage or definition, 3 the
+system could not be reached or failed, 4 not allowed, 130 interrupted. Commands that run
+a program in a task exit with its code, or with 255 if the session was left or lost.`,
 		Version:       version(),
 		Args:          subcommands,
 		RunE:          help,
@@ -46,8 +46,8 @@ task has its own, and 255 is a session that was left or lost.`,
 			return err
 		},
 	}
-	root.PersistentFlags().String(config.Flag, "", "file with settings, in YAML")
-	root.PersistentFlags().String(config.ProfileFlag, "", "settings of the file that go before the others, by their name below profiles:")
+	root.PersistentFlags().String(config.Flag, "", "YAML file with settings")
+	root.PersistentFlags().String(config.ProfileFlag, "", "profile in the settings file, which overrides the file's other settings:")
 	root.SetIn(sys.stdin)
 	root.SetOut(sys.stdout)
 	root.SetErr(sys.screen)
@@ -71,7 +71,7 @@ func subcommands(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
 	}
-	err := fmt.Errorf("there is no command %q", strings.TrimPrefix(cmd.CommandPath()+" "+args[0], "switchyard "))
+	err := fmt.Errorf("unknown command %q", strings.TrimPrefix(cmd.CommandPath()+" "+args[0], "switchyard "))
 	f := &exit.Error{Code: exit.CodeUsage, Err: err}
 	if cmd.SuggestionsMinimumDistance <= 0 {
 		cmd.SuggestionsMinimumDistance = 2
@@ -100,7 +100,7 @@ func arguments(low, high int, what string) cobra.PositionalArgs {
 		case len(args) < low:
 			return exit.Usagef("%s is missing", what)
 		case high >= 0 && len(args) > high:
-			return exit.Usagef("%q is one argument too many", args[high])
+			return exit.Usagef("unexpected argument %q", args[high])
 		case slices.Contains(args, ""):
 			return exit.Usagef("%s must not be empty", what)
 		}

@@ -39,17 +39,17 @@ func newRun(sys *system) *cobra.Command {
 	f := &runFlags{nodes: nodeFlags{command: "run"}}
 	cmd := &cobra.Command{
 		Use:   "run FILE",
-		Short: "Run a definition to its end",
-		Long: `Runs a definition to its end and shows how it goes.
+		Short: "Run a definition and wait for its end",
+		Long: `Runs a definition and shows its progress until it ends.
 
-Without a gateway, everything that it takes runs in this process: a Temporal server
-(or the one that TEMPORAL_ADDRESS names), the gateway and the nodes. FILE may be -
-for standard input. The first Ctrl-C cancels the run and waits for its end, the second
-one kills what still runs, as 11 s without an end do, and the third one quits at once.
+Without a gateway, everything runs in this process: a Temporal server (or the one that
+TEMPORAL_ADDRESS names), the gateway and the nodes. FILE may be - for standard input. The
+first Ctrl-C cancels the run and waits for its end, the second one (or a wait of 11 s)
+kills running tasks, and the third one quits at once.
 
-A run on a gateway is cancelled by the first Ctrl-C, too; the second one stops waiting
-for its end. Such a run continues when its terminal goes away; with --detach it is only
-started, and its id is printed.
+On a gateway, the first Ctrl-C also cancels the run; the second one stops waiting for its
+end. The run continues if the terminal is closed. With --detach the command only starts
+the run and prints its id.
 
 ` + follow.FanOutRule,
 		Args: arguments(1, 1, "FILE"),
@@ -57,9 +57,9 @@ started, and its id is printed.
 	}
 	flags := cmd.Flags()
 	f.input.add(flags)
-	flags.BoolVar(&f.logs, "logs", false, "show what the tasks print, too")
-	flags.BoolVar(&f.detach, "detach", false, "start the run on the gateway, print its id, and leave it to itself")
-	flags.StringVar(&f.store, "store", "", "folder or URL to keep logs and results in (default a private one that goes with the run)")
+	flags.BoolVar(&f.logs, "logs", false, "also show the output of the tasks")
+	flags.BoolVar(&f.detach, "detach", false, "start the run on the gateway, print its id and exit")
+	flags.StringVar(&f.store, "store", "", "folder or URL for logs and results (default a temporary folder, removed after the run)")
 	f.logQuota = logQuotaFlag(flags)
 	f.gateway = gatewayFlag(cmd, "URL of a gateway to run on, instead of in this process")
 	f.settings.add(flags, "default 5s in this process, else 0")
@@ -89,11 +89,11 @@ func (f *runFlags) run(cmd *cobra.Command, sys *system, path string) (err error)
 	local, unless := *f.gateway == "", time.Duration(0)
 	switch {
 	case f.detach && local:
-		return exit.Usagef("--detach is for a run on a gateway (--gateway, SWITCHYARD_GATEWAY); a run in this process ends with it")
+		return exit.Usagef("--detach needs a gateway (--gateway, SWITCHYARD_GATEWAY); without one, the run ends with this process")
 	case f.detach && f.logs:
-		return exit.Usagef("--detach follows nothing that --logs could show; `switchyard runs logs -f RUN` does")
+		return exit.Usagef("--detach and --logs exclude each other; `switchyard runs logs -f RUN` follows the logs")
 	case f.detach && f.format.Value == output.JSONL:
-		return exit.Usagef("--detach follows nothing that -o jsonl could tell; -o json prints the id")
+		return exit.Usagef("--detach and -o jsonl exclude each other; -o json prints the id")
 	}
 	if local {
 		unless = localPlacementTimeout
@@ -134,7 +134,7 @@ func (f *runFlags) run(cmd *cobra.Command, sys *system, path string) (err error)
 		}
 		defer func() {
 			if stopped := s.Stop(); stopped != nil {
-				log.Warn("not everything has stopped as it should", "error", stopped)
+				log.Warn("not everything stopped cleanly", "error", stopped)
 			}
 		}()
 		url, parts = s.Gateway().URL(), s

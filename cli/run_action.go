@@ -37,7 +37,7 @@ func (c runAction) command(sys *system) *cobra.Command {
 	cmd := &cobra.Command{Use: c.use, Short: c.short, Long: c.long, Args: arguments(c.least, c.most, what)}
 	reason := ""
 	if c.reason {
-		cmd.Flags().StringVar(&reason, "reason", "", "why, for people")
+		cmd.Flags().StringVar(&reason, "reason", "", "reason to show with the change")
 	}
 	if c.flags != nil {
 		c.flags(cmd.Flags())

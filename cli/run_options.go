@@ -27,9 +27,9 @@ type runOptions struct {
 
 // add registers the flags; defaults describes the default of --placement-timeout.
 func (o *runOptions) add(f *pflag.FlagSet, defaults string) {
-	f.Var(&o.placement, "placement-timeout", "how long a task waits that no node could ever take; 0: without end ("+defaults+")")
-	f.DurationVar(&o.heartbeat, "heartbeat-timeout", 0, "after how long without a sign of life a task is taken to be lost with its node (default 15s)")
-	f.StringVar(&o.batch, "batch", "", "name that links runs that are submitted together, for runs list --batch")
+	f.Var(&o.placement, "placement-timeout", "how long a task may wait if no node could ever take it; 0 means forever ("+defaults+")")
+	f.DurationVar(&o.heartbeat, "heartbeat-timeout", 0, "how long a task's node may be silent before the task counts as lost (default 15s)")
+	f.StringVar(&o.batch, "batch", "", "name that groups runs submitted together, for runs list --batch")
 }
 
 // options returns the settings of a run, or nil if all are the defaults. It uses unless as the placement time-out if

@@ -5,13 +5,13 @@ import "github.com/spf13/cobra"
 func newRuns(sys *system) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "runs",
-		Short: "List, show, watch, steer, enter and repeat runs, and read their logs and events",
-		Long: `List, show, watch, steer, enter and repeat runs, and read their logs and events.
+		Short: "List, show, watch, control and repeat runs, and read their logs and events",
+		Long: `List, show, watch, control and repeat runs, and read their logs and events.
 
-RUN is the id of a run, a prefix that only one run has, or "last". To commands that
-show something that is the run that anybody submitted last; to those that change
-something, the one that you did, from this machine to this gateway. TASK is a task, or
-an instance of a fanned-out one such as "each[3]".`,
+RUN is the id of a run, a prefix that only one run has, or "last". For commands that
+only show something, "last" is the last run that anyone submitted; for commands that
+change something, it is the last run that you submitted from this machine to this
+gateway. TASK is a task, or an instance of a fanned-out task, such as "each[3]".`,
 		Args: subcommands,
 		RunE: help,
 	}

@@ -12,9 +12,9 @@ import (
 
 func newRunsApprove(sys *system) *cobra.Command {
 	return runAction{
-		use: "approve RUN [TASK]", short: "Approve a run, or a task of one, that waits for approval", least: 1, most: 2, reason: true,
-		long: `Approves a task of type approval that waits for people; without TASK, the run itself, which
-waits for an operator where the gateway says --approve-runs-of user.`,
+		use: "approve RUN [TASK]", short: "Approve a run or a task that waits for approval", least: 1, most: 2, reason: true,
+		long: `Approves a waiting task of type approval; without TASK, approves the run itself, which
+waits for an operator if the gateway was started with --approve-runs-of user.`,
 		send: func(ctx context.Context, a *client.Client, run, task, reason string) (string, error) {
 			if task == "" {
 				return idOf(ctx, a, a.Runs.ApproveRun, &v1.ApproveRunRequest{Id: run, Reason: reason})
@@ -37,7 +37,7 @@ func ofRun(run, task string) string {
 // waitingForApproval explains how to find the tasks that can be approved or rejected.
 func waitingForApproval(run, task string) string {
 	if task == "" {
-		return fmt.Sprintf("name the TASK to decide about one of type approval; `switchyard runs get %s` shows those that wait for it as paused", run)
+		return fmt.Sprintf("give TASK to decide on a task of type approval; `switchyard runs get %s` shows those that wait as paused", run)
 	}
-	return fmt.Sprintf("only a task of type approval that waits for it can be approved or rejected; `switchyard runs get %s` shows those that do as paused", run)
+	return fmt.Sprintf("only a waiting task of type approval can be approved or rejected; `switchyard runs get %s` shows those that wait as paused", run)
 }

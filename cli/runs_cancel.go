@@ -18,15 +18,15 @@ func newRunsCancel(sys *system) *cobra.Command {
 	var force bool
 	var forced *v1.CancelRunResponse
 	return runAction{
-		use: "cancel RUN [TASK]", short: "Cancel a run, or one task of it: what waits is cancelled, what runs is stopped",
-		long: `Cancels a run, or one task of it in any state before its end: what waits is
-cancelled, what runs is stopped. TASK may be an instance, such as "each[3]"; a
-fanned-out task goes with all of its instances. Tasks below a cancelled one are
-skipped as they are below one that failed.
+		use: "cancel RUN [TASK]", short: "Cancel a run or one of its tasks: waiting tasks are cancelled, running tasks stopped",
+		long: `Cancels a run, or one of its tasks that has not ended: waiting tasks are cancelled,
+running tasks are stopped. TASK may be an instance, such as "each[3]"; a fanned-out task
+is cancelled with all of its instances. Tasks below a cancelled task are skipped, as they
+are below a failed one.
 
-A run that does not answer (its "problem" says why) ends with --force: the run, its
-child runs and the parts of its fan-outs are terminated, and the nodes stop what they
-run of them. Such a run has failed with the reason "terminated"; it can be retried.`,
+Use --force if a run does not respond (its "problem" says why): the run, its child runs
+and the parts of its fan-outs are terminated, and the nodes stop their tasks. The run has
+then failed with the reason "terminated"; it can be retried.`,
 		least: 1, most: 2, reason: true,
 		flags: func(f *pflag.FlagSet) {
 			f.BoolVar(&force, "force", false, "end the run at once, whatever its state")
@@ -34,7 +34,7 @@ run of them. Such a run has failed with the reason "terminated"; it can be retri
 		send: func(ctx context.Context, a *client.Client, run, task, reason string) (string, error) {
 			if task != "" {
 				if force {
-					return "", exit.Usagef("--force ends whole runs; leave TASK out, or kill the task with `switchyard runs kill %s %s`", run, output.ShellWord(task))
+					return "", exit.Usagef("--force only ends whole runs; leave TASK out, or kill the task with `switchyard runs kill %s %s`", run, output.ShellWord(task))
 				}
 				return idOf(ctx, a, a.Runs.CancelTask, &v1.CancelTaskRequest{Id: run, Task: task, Reason: reason})
 			}
@@ -54,7 +54,7 @@ run of them. Such a run has failed with the reason "terminated"; it can be retri
 			return fmt.Sprintf("task %s of run %s is being cancelled", task, run)
 		},
 		remedy: func(run, _ string) string {
-			return fmt.Sprintf("what has ended cannot be cancelled; `switchyard runs get %s` shows how it ended", run)
+			return fmt.Sprintf("a task that has ended cannot be cancelled; `switchyard runs get %s` shows how it ended", run)
 		},
 	}.command(sys)
 }

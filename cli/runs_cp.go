@@ -25,22 +25,22 @@ func newRunsCp(sys *system) *cobra.Command {
 	var user string
 	cmd := &cobra.Command{
 		Use:   "cp SOURCE TARGET",
-		Short: "Copy files out of a task that runs, or into it",
-		Long: `Copies a file, or a folder with all below it. One side is RUN/TASK:PATH, or RUN:PATH if
-only one task runs; the other one is a path of this machine, or - for a tar archive on
-standard output or input. A PATH that does not begin with / starts in the folder in
-which the program of the task has started.
+		Short: "Copy files to or from a running task",
+		Long: `Copies a file, or a folder with everything in it. One side is RUN/TASK:PATH, or RUN:PATH
+if only one task is running; the other side is a local path, or - for a tar archive on
+standard output or input. A relative PATH starts in the folder in which the task's
+program was started.
 
-As with docker cp, a TARGET that is a folder gets what is copied under its own name,
-and one that does not exist is the new name; SOURCE/. is what is in a folder. No file
-has its name before it is whole. Links stay links; those that lead out of what is
-copied are left out, and told, and the exit code is 1 then.`,
+As with docker cp, if TARGET is an existing folder, SOURCE is copied into it under its own
+name, else TARGET is the new name; SOURCE/. is the contents of a folder. Files appear
+under their names only when they are complete. Links stay links; those that lead outside
+SOURCE are reported and left out, and the exit code is then 1.`,
 		Example: `  switchyard runs cp last/train:checkpoints ./checkpoints
   switchyard runs cp data.csv 'last/each[3]:/tmp/'
   switchyard runs cp last/train:/var/log - | tar -t`,
 		Args: arguments(2, 2, "SOURCE and TARGET, or one of them,"),
 	}
-	cmd.Flags().StringVarP(&user, "user", "u", "", "user who reads or writes there, in a container or a vps (default that of its program)")
+	cmd.Flags().StringVarP(&user, "user", "u", "", "user who reads or writes the files, in a container or a vps (default the user of its program)")
 	clientFlag(cmd)
 	cmd.RunE = onGateway(sys, func(ctx context.Context, a *client.Client, args []string) error {
 		from, err := parseCopySide(args[0])
@@ -55,11 +55,11 @@ copied are left out, and told, and the exit code is 1 then.`,
 		side := from
 		switch {
 		case from.isRemote() && to.isRemote():
-			return exit.Usagef("one side must be of this machine; between two tasks, copy from one to - and from - to the other")
+			return exit.Usagef("one side must be a local path; between two tasks, copy from one to - and from - to the other")
 		case to.isRemote():
 			side = to
 		case !from.isRemote():
-			return exit.Usagef("neither side names a task; one is RUN/TASK:PATH")
+			return exit.Usagef("neither side names a task; write one as RUN/TASK:PATH")
 		}
 		sessions := a.Sessions()
 		defer sessions.Close()
@@ -114,7 +114,7 @@ func (c *copying) outcome(ctx context.Context, err error) error {
 	case isRefused:
 		return &exit.Error{Code: exit.CodeNotDone, Err: errors.New(words.OneLine(refused.Error()))}
 	case isLost(err):
-		return &exit.Error{Code: exit.CodeSystem, Err: errors.New(words.OneLine(err.Error())), Hint: "what is whole stays; repeat the command for the rest"}
+		return &exit.Error{Code: exit.CodeSystem, Err: errors.New(words.OneLine(err.Error())), Hint: "complete files are kept; repeat the command for the rest"}
 	}
 	return &exit.Error{Code: exit.CodeNotDone, Err: errors.New(words.OneLine(err.Error()))}
 }
@@ -123,7 +123,7 @@ func (c *copying) outcome(ctx context.Context, err error) error {
 func (c *copying) download(ctx context.Context, from, to copySide) error {
 	if to.stream {
 		if terminal.IsTerminal(c.sys.rawStdout) {
-			return exit.Usagef("an archive is no text; pass standard output on, as in `... - | tar -t`")
+			return exit.Usagef("an archive is not written to a terminal; redirect standard output, as in `... - | tar -t`")
 		}
 		return c.inside.ReadTar(ctx, c.user, from.path, io.MultiWriter(c.sys.rawStdout, c.progress))
 	}
@@ -157,7 +157,7 @@ var errUnpacking = errors.New("the archive cannot be unpacked")
 func (c *copying) upload(ctx context.Context, from, to copySide) error {
 	if from.stream {
 		if terminal.IsTerminal(c.sys.stdin) {
-			return exit.Usagef("standard input is a terminal, and not an archive; pass one, as in `tar -c . | ... -`")
+			return exit.Usagef("standard input is a terminal, not an archive; pipe one in, as in `tar -c . | ... -`")
 		}
 		return c.inside.WriteTar(ctx, c.user, to.path, false, io.TeeReader(c.sys.stdin, c.progress))
 	}
@@ -207,7 +207,7 @@ func (c *copying) place(from copySide, info fs.FileInfo, to copySide, there fs.F
 		}
 		return name, false, nil
 	case there != nil && info.IsDir():
-		return "", false, fmt.Errorf("%s is a file there, and %s is a folder", to.path, from.path)
+		return "", false, fmt.Errorf("%s is a file in the task, but %s is a folder", to.path, from.path)
 	case there != nil && to.endsInSlash():
 		return "", false, fmt.Errorf("%s is not a folder", to.path)
 	case there == nil && !info.IsDir() && to.endsInSlash():

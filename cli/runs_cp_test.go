@@ -66,13 +66,13 @@ func TestCopiesAreRefused(t *testing.T) {
 		code           int
 		said           string
 	}{
-		{"night:file", "night:other", exit.CodeUsage, "one side must be of this machine"},
+		{"night:file", "night:other", exit.CodeUsage, "one side must be a local path"},
 		{near + "/file", near + "/other", exit.CodeUsage, "neither side names a task"},
 		{"night/:file", near, exit.CodeUsage, "names no task"},
 		{"night/build:", near, exit.CodeUsage, "has no path"},
 		{near + "/none", "night:x", exit.CodeUsage, "no such file"},
 		{near + "/file/", "night:x", exit.CodeUsage, "not a directory"},
-		{near + "/dir", "night:file", exit.CodeNotDone, "file is a file there"},
+		{near + "/dir", "night:file", exit.CodeNotDone, "file is a file in the task"},
 		{near + "/file", "night:new/", exit.CodeNotDone, "there is no folder new/"},
 		{"night:none", near + "/x", exit.CodeNotDone, "none"},
 		{"night:dir", near + "/file", exit.CodeNotDone, "is not a folder"},
@@ -112,7 +112,7 @@ func TestCopyTellsWhatItLeavesOut(t *testing.T) {
 	near := copyPlace(t)
 	must(t, os.Symlink("/etc/passwd", filepath.Join(near, "dir", "out")))
 	got := runWith(t, nil, "", "runs", "cp", "--gateway", f.url, near+"/dir", "night/build:new")
-	if got.code != exit.CodeNotDone || !strings.Contains(got.stderr, "it is a link to /etc/passwd, outside of what is copied") {
+	if got.code != exit.CodeNotDone || !strings.Contains(got.stderr, "it is a link to /etc/passwd, which is outside what is copied") {
 		t.Errorf("%+v", got)
 	}
 	if _, err := os.Stat(filepath.Join(f.sessions.dir, "new", "sub", "b")); err != nil {

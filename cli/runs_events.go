@@ -34,19 +34,19 @@ func newRunsEvents(sys *system) *cobra.Command {
 				}
 				req.Id = run
 			} else if req.GetAfter() != "" {
-				return nil, exit.Usagef("--after %s: an event belongs to one run; name that RUN, too", req.GetAfter())
+				return nil, exit.Usagef("--after %s: it needs RUN, since the value belongs to one run", req.GetAfter())
 			}
 			return a.Events(ctx, req)
 		},
 		rows: func(events []*v1.Event) [][]string { return sys.eventRows(events, req.GetId() == "") },
 		keep: 4,
 	}.command(sys)
-	cmd.Flags().StringVar(&req.Task, "task", "", "only those of this task")
-	cmd.Flags().StringVar(&req.After, "after", "", "only those that the run learned of after this: the \"after\" of an earlier list with -o json")
-	cmd.Flags().Var(event, "event", "only those of this kind, such as failed")
-	cmd.Flags().StringVar(&req.Node, "node", "", "only those that happened on this node")
-	cmd.Flags().StringVar(&since, "since", "", "only those within this time, such as 10m, or since a time such as 2026-03-14T15:09:26Z")
-	cmd.Flags().StringVar(&until, "until", "", "only those that are older than this, such as 10m, or before a time such as 2026-03-14T15:09:26Z")
+	cmd.Flags().StringVar(&req.Task, "task", "", "only events of this task")
+	cmd.Flags().StringVar(&req.After, "after", "", "only events that the run recorded after this: the \"after\" of an earlier list with -o json")
+	cmd.Flags().Var(event, "event", "only events of this kind, such as failed")
+	cmd.Flags().StringVar(&req.Node, "node", "", "only events on this node")
+	cmd.Flags().StringVar(&since, "since", "", "only events newer than a duration such as 10m, or since a time such as 2026-03-14T15:09:26Z")
+	cmd.Flags().StringVar(&until, "until", "", "only events older than a duration such as 10m, or before a time such as 2026-03-14T15:09:26Z")
 	return cmd
 }
 
@@ -63,7 +63,7 @@ func parseSpan(req *v1.ListRunEventsRequest, since, until string, now time.Time)
 		}
 	}
 	if since != "" && until != "" && !req.GetSince().AsTime().Before(req.GetUntil().AsTime()) {
-		return exit.Usagef("--until %s is not later than --since %s; no event can be between them", until, since)
+		return exit.Usagef("--until %s is not later than --since %s, so there can be no events between them", until, since)
 	}
 	return nil
 }

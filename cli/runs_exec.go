@@ -24,28 +24,28 @@ func newRunsExec(sys *system) *cobra.Command {
 	f := &execFlags{}
 	cmd := &cobra.Command{
 		Use:   "exec RUN [TASK] [-- COMMAND...]",
-		Short: "Run a program inside of a task that runs, or a shell",
-		Long: `Runs a program beside that of a task, with its user, its files, its environment and
-its network. Without COMMAND that is the user's login shell, with a terminal if
-standard input is one. TASK may be left out if only one runs.
+		Short: "Run a program or a shell inside a running task",
+		Long: `Runs a program beside the task's own program, with the same user, files, environment and
+network. Without COMMAND it runs the user's login shell, with a terminal if standard
+input is one. TASK may be omitted if only one task is running.
 
-Flags are those of docker exec. With -t, Ctrl-C and all other keys go to the program;
-at the start of a line, ~. leaves it at once, also when its connection is gone, and
-~? tells more. Without -t, SIGINT and SIGTERM go to the program, and the third Ctrl-C
-leaves it. A program that is left is sent SIGHUP by its node.
+The flags are those of docker exec. With -t, Ctrl-C and all other keys go to the program;
+at the start of a line, ~. leaves the session at once, even if its connection is lost, and
+~? shows help. Without -t, SIGINT and SIGTERM go to the program, and the third Ctrl-C
+leaves the session. The node sends SIGHUP to a program whose session was left.
 
-The exit code is that of the program, 128 plus the number of a signal that ended it,
-or 255 if the session was left or its connection lost.`,
+The exit code is that of the program, 128 plus the number of the signal that ended it,
+or 255 if the session was left or its connection was lost.`,
 		Example: `  switchyard runs exec last train
   switchyard runs exec last train -- nvidia-smi
   switchyard runs exec last train -i -- sh -c 'cat > weights' < weights`,
 	}
 	flags := cmd.Flags()
-	flags.BoolVarP(&f.interactive, "interactive", "i", false, "the program reads standard input")
-	flags.BoolVarP(&f.tty, "tty", "t", false, "the program has a terminal")
-	flags.StringVarP(&f.user, "user", "u", "", "user to run as, in a container or a vps (default that of its program)")
-	flags.StringVarP(&f.workdir, "workdir", "w", "", "folder to run in (default that of the task's program)")
-	flags.StringArrayVarP(&f.env, "env", "e", nil, "variable as NAME=VALUE, or NAME with the value that it has here; may be repeated")
+	flags.BoolVarP(&f.interactive, "interactive", "i", false, "pass standard input to the program")
+	flags.BoolVarP(&f.tty, "tty", "t", false, "give the program a terminal")
+	flags.StringVarP(&f.user, "user", "u", "", "user to run as, in a container or a vps (default the user of its program)")
+	flags.StringVarP(&f.workdir, "workdir", "w", "", "folder to run in (default the folder of the task's program)")
+	flags.StringArrayVarP(&f.env, "env", "e", nil, "environment variable as NAME=VALUE, or NAME to pass its local value; may be repeated")
 	clientFlag(cmd)
 	cmd.Args = func(cmd *cobra.Command, args []string) error {
 		operands, _ := splitCommand(cmd, args)
@@ -71,7 +71,7 @@ func splitCommand(cmd *cobra.Command, args []string) (operands, command []string
 // targetArguments checks the arguments RUN [TASK] that precede a command.
 func targetArguments(operands []string) error {
 	if len(operands) > 2 {
-		return exit.Usagef("%q is one argument too many; a command follows `--`", operands[2])
+		return exit.Usagef("unexpected argument %q; a command follows `--`", operands[2])
 	}
 	return arguments(1, 2, "RUN")(nil, operands)
 }
@@ -108,7 +108,7 @@ func (p *programSession) useTerminal() error {
 		}
 	}
 	if p.interactive && !terminal.IsTerminal(p.sys.stdin) {
-		return exit.Usagef("standard input is no terminal; leave out -t, or -i")
+		return exit.Usagef("standard input is not a terminal; leave out -t or -i")
 	}
 	return nil
 }

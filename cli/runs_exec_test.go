@@ -84,7 +84,7 @@ func TestExecTellsWhatHasBecomeOfALostSession(t *testing.T) {
 	f.server.CloseClientConnections()
 	f.server.Listener.Close()
 	f.sessions.cut()
-	if code := c.wait(t); code != exit.CodeLost || !strings.Contains(c.stderr.String(), "what has become of the program is not known") {
+	if code := c.wait(t); code != exit.CodeLost || !strings.Contains(c.stderr.String(), "the state of the program is unknown") {
 		t.Errorf("code %d, %s", code, c.stderr)
 	}
 }

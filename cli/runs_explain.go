@@ -18,7 +18,7 @@ import (
 func newRunsExplain(sys *system) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "explain RUN TASK",
-		Short: "Say why a task went where it went, was skipped, or what each node lacks for it",
+		Short: "Explain why a task was placed where it is, was skipped, or cannot run on each node",
 		Args:  arguments(2, 2, "RUN TASK"),
 	}
 	clientFlag(cmd)

@@ -25,11 +25,10 @@ func newRunsGet(sys *system) *cobra.Command {
 	var definition bool
 	cmd := &cobra.Command{
 		Use:   "get RUN [TASK]",
-		Short: "Show a run and its tasks, a task with its attempts and output, or the definition",
-		Long: `Shows a run and its tasks; or one task, with its attempts, its output and the end of
-what it printed. TASK may be an instance: "each[3]". --definition prints the
-definition that the run was started with, in JSON, as every command that takes a FILE
-reads it.`,
+		Short: "Show a run and its tasks, one task with its attempts and output, or the definition",
+		Long: `Shows a run and its tasks, or one task with its attempts, its output and the end of its
+log. TASK may be an instance, such as "each[3]". --definition prints the definition that
+the run was started with, in JSON, in the form that commands accept as FILE.`,
 		Args: arguments(1, 2, "RUN"),
 	}
 	cmd.Flags().BoolVar(&definition, "definition", false, "print the definition that the run was started with")
@@ -124,7 +123,7 @@ func valueLines(label string, object *structpb.Struct) []string {
 		label = strings.Repeat(" ", len(label))
 	}
 	if more := len(known) - maxShownValues; more > 0 {
-		lines = append(lines, fmt.Sprintf("%sand %d more; -o json has all", label, more))
+		lines = append(lines, fmt.Sprintf("%sand %d more; -o json shows all", label, more))
 	}
 	return lines
 }

@@ -117,7 +117,7 @@ func describeTask(w io.Writer, run, name, item string, t *v1.Task, sys *system) 
 		}
 		heading := stream.name
 		if stream.cut {
-			heading = "end of " + heading + fmt.Sprintf(" (all of it: switchyard runs logs %s %s)", run, output.ShellWord(name))
+			heading = "end of " + heading + fmt.Sprintf(" (all output: switchyard runs logs %s %s)", run, output.ShellWord(name))
 		}
 		lines = append(lines, "", heading)
 		for line := range strings.Lines(stream.text) {
@@ -136,7 +136,7 @@ func exitText(t *v1.Task) string {
 	code, signal := t.GetResult().GetExitCode(), t.GetResult().GetSignal()
 	switch {
 	case t.Count != nil && code != 0:
-		return fmt.Sprintf("%d, that of the first instance whose is not 0", code)
+		return fmt.Sprintf("%d, from the first instance that failed", code)
 	case signal != "":
 		return fmt.Sprintf("%d %s", code, signal)
 	}

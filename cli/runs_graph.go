@@ -32,20 +32,19 @@ func newRunsGraph(sys *system) *cobra.Command {
 	)
 	cmd := &cobra.Command{
 		Use:   "graph RUN | --file FILE",
-		Short: "Draw the graph of a run with the states of its tasks, or that of a definition",
-		Long: `Draws the graph of a run with the states of its tasks, or that of a definition that
-has not been run. Each task stands once, below the parent that comes last, and after
-"also after" are its other parents; an only child stands straight below its parent.
-A large graph is cut where tasks are alike, and after some 400 lines; --all draws all
-of it. With -o mermaid and -o dot all of it is written in the language of Mermaid or
-Graphviz, and with -o svg as a picture for browsers.
+		Short: "Draw the graph of a run with the states of its tasks, or of a definition",
+		Long: `Draws the graph of a run with the states of its tasks, or of a definition that has not
+been run. Each task appears once, below its last parent; its other parents follow after
+"also after". An only child is drawn directly below its parent. Large graphs are
+abbreviated where tasks are alike, and cut after about 400 lines; --all draws everything.
+The formats mermaid, dot (Graphviz) and svg always contain the whole graph.
 
 ✓ completed  ● running  ◐ assigned  ◌ queued  ‖ paused  ○ pending  – skipped  ✗ failed
 † dead_letter  ! killed_oom  × killed  ? lost  ⊘ cancelled  ⊗ rejected  ■ stopped`,
 		Args: arguments(0, 1, "RUN"),
 	}
-	cmd.Flags().StringVar(&file, "file", "", "draw this definition; - for standard input")
-	cmd.Flags().BoolVar(&everything, "all", false, "cut nothing")
+	cmd.Flags().StringVar(&file, "file", "", "draw this definition, or - for standard input")
+	cmd.Flags().BoolVar(&everything, "all", false, "draw the whole graph")
 	clientFlag(cmd)
 	format := output.FormatFlag(cmd, output.Text, output.JSON, formatMermaid, formatDOT, formatSVG)
 	draw := func(name, heading string, nodes []graph.Node) error {
@@ -64,7 +63,7 @@ Graphviz, and with -o svg as a picture for browsers.
 			drawn, whole := tui.Graph(nodes, everything, sys.dataStyle())
 			lines = append([]string{heading, ""}, drawn...)
 			if !whole {
-				defer fmt.Fprintln(sys.screen, "the drawing is cut; --all draws all of it")
+				defer fmt.Fprintln(sys.screen, "the drawing is abbreviated; --all draws the whole graph")
 			}
 		}
 		_, err := io.WriteString(sys.stdout, strings.Join(lines, "\n")+"\n")

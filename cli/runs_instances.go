@@ -55,7 +55,7 @@ func (s *system) printOtherStates(ctx context.Context, a *client.Client, run, ta
 	}
 	text, total := tui.InstanceTally(res.GetRun().GetTasks(), s.progressStyle())
 	if total == 0 {
-		text = "it has none"
+		text = "it has no instances"
 	}
 	_, err = fmt.Fprintf(s.screen, "no instance of task %s is %s (%s)\n", task, state, text)
 	return err

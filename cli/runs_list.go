@@ -50,17 +50,17 @@ func newRunsList(sys *system) *cobra.Command {
 		rows: sys.runRows,
 	}.command(sys)
 	cmd.Flags().Var(state, "state", "only runs in this state")
-	cmd.Flags().Var(trigger, "trigger", "only runs that were started so; manual means in Temporal")
+	cmd.Flags().Var(trigger, "trigger", "only runs started in this way; manual means in Temporal")
 	cmd.Flags().StringVar(&req.Name, "workflow", "", "only runs of this workflow")
 	cmd.Flags().StringVar(&req.Node, "node", "", "only runs that sent a task to this node")
 	cmd.Flags().StringVar(&req.Type, "type", "", "only runs with a task of this type")
 	cmd.Flags().StringVar(&req.Label, "label", "", "only runs with a task that asks for this node label")
-	cmd.Flags().StringVar(&req.Parent, "parent", "", "only runs that tasks of this run have started")
-	cmd.Flags().StringVar(&req.Owner, "owner", "", "only runs that this user submitted, such as ann@laptop, and those that their tasks have started")
-	cmd.Flags().StringVar(&req.Batch, "batch", "", "only runs that were submitted with this --batch")
-	cmd.Flags().StringVar(&req.Text, "text", "", "only runs with one of these words in the description, the names of tasks or the error")
-	cmd.Flags().BoolVar(&req.Totals, "totals", false, "also show how many runs there are in each state, whatever --state says")
-	cmd.Flags().StringVar(&since, "since", "", "only runs submitted within this time, such as 10m, or since a time such as 2026-03-14T15:09:26Z")
+	cmd.Flags().StringVar(&req.Parent, "parent", "", "only runs started by tasks of this run")
+	cmd.Flags().StringVar(&req.Owner, "owner", "", "only runs submitted by this user, such as ann@laptop, and the runs started by their tasks")
+	cmd.Flags().StringVar(&req.Batch, "batch", "", "only runs submitted with this --batch")
+	cmd.Flags().StringVar(&req.Text, "text", "", "only runs with one of these words in the description, a task name or the error")
+	cmd.Flags().BoolVar(&req.Totals, "totals", false, "also show the number of runs in each state, regardless of --state")
+	cmd.Flags().StringVar(&since, "since", "", "only runs newer than a duration such as 10m, or submitted since a time such as 2026-03-14T15:09:26Z")
 	return cmd
 }
 

@@ -29,28 +29,27 @@ func newRunsLogs(sys *system) *cobra.Command {
 	f := &logFlags{}
 	cmd := &cobra.Command{
 		Use:   "logs RUN [TASK]",
-		Short: "Print what the tasks of a run have printed",
-		Long: `Prints what the tasks of a run have printed, standard output and standard error
-each to its own, in the order in which the node read them. Lines begin with "task | "
-when there is more than one task, or with "task[3] | " where it has fanned out; those
-of a single one are as they were. TASK may be an instance: "each[3]". To a terminal
-goes only what shows as text; --raw lets through what would set its title, clear it,
-or worse.
+		Short: "Print the output of the tasks of a run",
+		Long: `Prints the output of the tasks of a run, standard output and standard error each to its
+own stream, in the order in which the node read them. Lines begin with "task | " if there
+are several tasks, or with "task[3] | " for instances; the lines of a single task have no
+prefix. TASK may be an instance, such as "each[3]". Only text is written to a terminal;
+--raw also writes escape sequences, which can change its title, clear it, or worse.
 
---children also prints what the runs have printed that tasks of type run have
-started, and those below them; their lines begin with "task/task of the child | ".`,
+--children also prints the output of the runs that tasks of type run have started, and
+of the runs below them; their lines begin with "task/task of the child | ".`,
 		Args: arguments(1, 2, "RUN"),
 	}
 	flags := cmd.Flags()
-	flags.BoolVarP(&f.follow, "follow", "f", false, "continue until the run, or the task, has ended")
-	flags.BoolVar(&f.children, "children", false, "also what the child runs have printed, up to now")
-	flags.Int32Var(&f.attempt, "attempt", -1, "only this attempt, from 0 (default the newest)")
-	flags.Int32Var(&f.generation, "generation", -1, "only this generation of the run, from 0; runs retry adds one (default of each task the newest)")
+	flags.BoolVarP(&f.follow, "follow", "f", false, "follow the output until the run or the task ends")
+	flags.BoolVar(&f.children, "children", false, "also the output of the child runs so far")
+	flags.Int32Var(&f.attempt, "attempt", -1, "only this attempt, counted from 0 (default the newest)")
+	flags.Int32Var(&f.generation, "generation", -1, "only this generation of the run, counted from 0; runs retry adds one (default the newest of each task)")
 	flags.BoolVar(&f.stdout, "stdout", false, "only standard output")
 	flags.BoolVar(&f.stderr, "stderr", false, "only standard error")
-	flags.BoolVar(&f.raw, "raw", false, "write every byte to a terminal, escape sequences too")
-	flags.IntVar(&f.tail, "tail", -1, "only so many of the last lines of each task, and what follows (default all)")
-	flags.StringVar(&f.since, "since", "", "only what was printed within this time, such as 10m, or since a time such as 2026-03-14T15:09:26Z")
+	flags.BoolVar(&f.raw, "raw", false, "write every byte to a terminal, including escape sequences")
+	flags.IntVar(&f.tail, "tail", -1, "only this many of the last lines of each task, and new lines (default all)")
+	flags.StringVar(&f.since, "since", "", "only lines newer than a duration such as 10m, or since a time such as 2026-03-14T15:09:26Z")
 	flags.BoolVar(&f.timestamps, "timestamps", false, "begin each line with the time at which its node read it")
 	clientFlag(cmd)
 	f.format = output.FormatFlag(cmd, output.Text, output.JSON, output.JSONL)
@@ -63,13 +62,13 @@ func (f *logFlags) request(now time.Time) (*v1.StreamRunLogsRequest, error) {
 	req := &v1.StreamRunLogsRequest{Children: f.children}
 	switch {
 	case f.children && (f.follow || f.attempt >= 0 || f.generation >= 0):
-		return nil, exit.Usagef("--children goes with none of --follow, --attempt and --generation; name the child run, which `switchyard runs get RUN` shows, in place of RUN")
+		return nil, exit.Usagef("--children cannot be combined with --follow, --attempt or --generation; give the id of the child run, which `switchyard runs get RUN` shows, instead of RUN")
 	case f.stdout && f.stderr:
-		return nil, exit.Usagef("--stdout and --stderr exclude each other; without them both are printed")
+		return nil, exit.Usagef("--stdout and --stderr exclude each other; leave out both to print both streams")
 	case f.follow && f.format.Value == output.JSON:
-		return nil, exit.Usagef("-o json is one document, which --follow has no end for; use -o jsonl")
+		return nil, exit.Usagef("-o json cannot be combined with --follow; use -o jsonl")
 	case f.raw && f.format.Value != output.Text:
-		return nil, exit.Usagef("--raw is for -o text; JSON holds only text")
+		return nil, exit.Usagef("--raw needs -o text; JSON can only hold text")
 	case f.stdout:
 		req.Stream = "stdout"
 	case f.stderr:
@@ -95,7 +94,7 @@ func parseTime(flag, text string, now time.Time) (*timestamppb.Timestamp, error)
 	if err != nil {
 		within, err := time.ParseDuration(text)
 		if err != nil || within < 0 {
-			return nil, exit.Usagef("--%s %q: write how long ago, such as 10m, or a time such as 2026-03-14T15:09:26Z", flag, text)
+			return nil, exit.Usagef("--%s %q: use a duration such as 10m, or a time such as 2026-03-14T15:09:26Z", flag, text)
 		}
 		at = now.Add(-within)
 	}

@@ -69,7 +69,7 @@ func TestRunsLogsOutlastTheGateway(t *testing.T) {
 		again := 0
 		var said []string
 		for line := range strings.Lines(got.stderr) {
-			if strings.HasPrefix(line, "the gateway at "+f.url+" has gone away; trying") {
+			if strings.HasPrefix(line, "lost the connection to the gateway at "+f.url+"; trying") {
 				again++
 				continue
 			}
@@ -111,7 +111,7 @@ func TestLogsOfChildRuns(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 	for _, flag := range []string{"--follow", "--attempt=0", "--generation=0"} {
-		if got := run(t, "runs", "logs", "nightly", "--children", flag, "--gateway", f.url); got.code != exit.CodeUsage || !strings.Contains(got.stderr, "--children goes with none of") {
+		if got := run(t, "runs", "logs", "nightly", "--children", flag, "--gateway", f.url); got.code != exit.CodeUsage || !strings.Contains(got.stderr, "--children cannot be combined with") {
 			t.Errorf("%s: %+v", flag, got)
 		}
 	}

@@ -13,11 +13,11 @@ import (
 
 func newRunsPause(sys *system) *cobra.Command {
 	return runAction{
-		use: "pause RUN [TASK]", short: "Let nothing new start in a run, or suspend a task that runs", least: 1, most: 2, reason: true,
-		long: `Lets nothing new start in a run; what runs goes on. With TASK, suspends that task,
-which must be running: none of its processes goes on until it is resumed, and the
-time does not count against its timeout (it does against its deadline). TASK may be
-an instance, such as "each[3]".`,
+		use: "pause RUN [TASK]", short: "Keep a run from starting tasks, or suspend a running task", least: 1, most: 2, reason: true,
+		long: `Keeps a run from starting new tasks; running tasks continue. With TASK, suspends that
+task, which must be running: its processes stand still until it is resumed, and the time
+does not count against its timeout (it does against its deadline). TASK may be an
+instance, such as "each[3]".`,
 		send: func(ctx context.Context, a *client.Client, run, task, reason string) (string, error) {
 			if task == "" {
 				return idOf(ctx, a, a.Runs.PauseRun, &v1.PauseRunRequest{Id: run, Reason: reason})
@@ -32,9 +32,9 @@ an instance, such as "each[3]".`,
 		},
 		remedy: func(run, task string) string {
 			if task == "" {
-				return fmt.Sprintf("only an open run can be paused; `switchyard runs get %s` shows how it stands", run)
+				return fmt.Sprintf("only an open run can be paused; `switchyard runs get %s` shows its state", run)
 			}
-			return fmt.Sprintf("only a task that runs can be paused; `switchyard runs hold %s %s` keeps one from starting", run, output.ShellWord(task))
+			return fmt.Sprintf("only a running task can be paused; `switchyard runs hold %s %s` keeps a waiting one from starting", run, output.ShellWord(task))
 		},
 	}.command(sys)
 }

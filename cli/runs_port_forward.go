@@ -23,17 +23,17 @@ import (
 func newRunsPortForward(sys *system) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "port-forward RUN [TASK] [[ADDRESS:]LOCAL:]PORT...",
-		Short: "Bring TCP ports of a task that runs to this machine",
-		Long: `Listens on ports of this machine, and joins each connection with one to a port of a
-task, which the node of the task opens: nothing there need be reachable from here. It
-prints where it listens, and continues until Ctrl-C, or until the task has ended. The
-exit code is 0 then if the task has completed, or was stopped, and else 1. TASK may be
-left out if only one runs.
+		Short: "Forward local TCP ports to a running task",
+		Long: `Listens on local ports and forwards each connection to a port of a task. The task's node
+opens the connection to the task, so the task need not be reachable from this machine.
+The command prints where it listens and continues until Ctrl-C or until the task ends.
+The exit code is then 0 if the task completed or was stopped, else 1. TASK may be omitted
+if only one task is running.
 
-8080 is port 8080 on both sides; 9000:80 is port 9000 here and port 80 of the task;
-0:80 takes any port that is free here. Only programs of this machine reach it, unless
-an ADDRESS lets in others, as 0.0.0.0:9000:80 does. A port of the task on which
-nothing listens is told once a connection.`,
+8080 is port 8080 on both sides; 9000:80 is local port 9000 and port 80 of the task;
+0:80 uses any free local port. Only local programs can connect, unless an ADDRESS allows
+others, as in 0.0.0.0:9000:80. If nothing listens on the port of the task, each failed
+connection is reported.`,
 		Example: `  switchyard runs port-forward last notebook 8888
   switchyard runs port-forward last db 5433:5432 0:8080`,
 		Args: arguments(2, -1, "RUN, or a port,"),
@@ -131,7 +131,7 @@ func (g *portGroup) listen(ctx context.Context, specs []portforward.Spec) error 
 		l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", spec.ListenAddress())
 		if err != nil {
 			g.close()
-			return &exit.Error{Code: exit.CodeNotDone, Err: fmt.Errorf("listen on %s of this machine: %w", spec.ListenAddress(), err), Hint: fmt.Sprintf("take a port that is free: 0:%d", spec.Remote)}
+			return &exit.Error{Code: exit.CodeNotDone, Err: fmt.Errorf("listen on %s: %w", spec.ListenAddress(), err), Hint: fmt.Sprintf("use any free port: 0:%d", spec.Remote)}
 		}
 		g.specs, g.listeners = append(g.specs, spec), append(g.listeners, l)
 	}

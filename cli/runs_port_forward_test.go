@@ -142,9 +142,9 @@ func TestPortForwardRefuses(t *testing.T) {
 		{[]string{"night", "buidl", "80"}, exit.CodeUsage, `run nightly-4g5h6jkm has no task "buidl"`},
 		{[]string{"night", "build", "80"}, exit.CodeNotDone, "task build of run nightly-4g5h6jkm has ended: it is dead_letter"},
 		{[]string{"night", "build"}, exit.CodeUsage, "a port is missing"},
-		{[]string{"night", "build", "80x"}, exit.CodeUsage, `"80x" is no port`},
-		{[]string{"night", "build", "1:2:3:4"}, exit.CodeUsage, "is no address of this machine"},
-		{[]string{"night", "70000"}, exit.CodeUsage, `"70000" is no port`},
+		{[]string{"night", "build", "80x"}, exit.CodeUsage, `"80x" is not a port`},
+		{[]string{"night", "build", "1:2:3:4"}, exit.CodeUsage, "is not a numeric address"},
+		{[]string{"night", "70000"}, exit.CodeUsage, `"70000" is not a port`},
 		{[]string{"night", "0:80", port + ":80"}, exit.CodeNotDone, "listen on 127.0.0.1:" + port},
 	} {
 		got := runWith(t, nil, "", append([]string{"runs", "port-forward", "--gateway", f.url}, test.args...)...)

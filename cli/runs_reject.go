@@ -11,8 +11,8 @@ import (
 
 func newRunsReject(sys *system) *cobra.Command {
 	return runAction{
-		use: "reject RUN [TASK]", short: "Reject a run, or a task of one, that waits for approval, which ends it", least: 1, most: 2, reason: true,
-		long: `Rejects a task of type approval that waits for people, which fails it; without TASK, the run
+		use: "reject RUN [TASK]", short: "Reject a run or a task that waits for approval, which ends it", least: 1, most: 2, reason: true,
+		long: `Rejects a waiting task of type approval, which then fails; without TASK, rejects the run
 itself, which then ends as rejected.`,
 		send: func(ctx context.Context, a *client.Client, run, task, reason string) (string, error) {
 			if task == "" {

@@ -18,7 +18,7 @@ func newRunsRelease(sys *system) *cobra.Command {
 		},
 		done: func(run, task string) string { return fmt.Sprintf("task %s of run %s may start", task, run) },
 		remedy: func(run, _ string) string {
-			return fmt.Sprintf("`switchyard runs get %s` shows the tasks that are held", run)
+			return fmt.Sprintf("`switchyard runs get %s` shows which tasks are held", run)
 		},
 	}.command(sys)
 }

@@ -15,11 +15,11 @@ import (
 func newRunsReport(sys *system) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "report RUN > FILE",
-		Short: "Write a run as one HTML file: graph, timeline, tasks, and what failed",
-		Long: `Writes a run as one HTML file to standard output: its graph and its timeline, a table
-of its tasks, what failed with the error and the last 20 lines of each, and the inputs.
-The file needs no network and no script. A large fan-out is folded to counts over time,
-and of many failures the first 30 are shown.
+		Short: "Write an HTML report of a run: graph, timeline, tasks and failures",
+		Long: `Writes an HTML report of a run to standard output: its graph, its timeline, a table of
+its tasks, the failed tasks with their errors and last 20 lines of output, and the inputs.
+The report is a single file that needs no network and no scripts. Large fan-outs are
+summed up as counts over time, and at most 30 failures are shown.
 
   switchyard runs report last > run.html`,
 		Args: arguments(1, 1, "RUN"),
@@ -27,7 +27,7 @@ and of many failures the first 30 are shown.
 	clientFlag(cmd)
 	cmd.RunE = onGateway(sys, func(ctx context.Context, a *client.Client, args []string) error {
 		if sys.stdoutPlain {
-			return exit.Usagef("a report is a file of HTML, not text for a terminal; write `switchyard runs report %s > run.html`", args[0])
+			return exit.Usagef("a report is HTML and is not written to a terminal; use `switchyard runs report %s > run.html`", args[0])
 		}
 		d, err := readDrawing(ctx, a, args[0], sys.now())
 		if err != nil {

@@ -20,13 +20,13 @@ func newRunsRerun(sys *system) *cobra.Command {
 	)
 	cmd := &cobra.Command{
 		Use:   "rerun RUN",
-		Short: "Start a new run with the definition and input of another one, and print its id",
-		Long: `Starts a new run with the definition of another one as it was then, and prints its
-id. The input is that of the other run, but for the values that are given here.`,
+		Short: "Start a new run with the definition and input of an earlier run, and print its id",
+		Long: `Starts a new run with the same definition as an earlier run, and prints the new id. The
+input is also that of the earlier run, except for the values given with --input.`,
 		Args: arguments(1, 1, "RUN"),
 	}
 	input.add(cmd.Flags())
-	cmd.Flags().BoolVar(&watch, "watch", false, "follow the run to its end; the exit code is that of its end, and -o json prints the run")
+	cmd.Flags().BoolVar(&watch, "watch", false, "follow the run to its end; the exit code tells whether it completed, and -o json prints the run")
 	clientFlag(cmd)
 	format := output.FormatFlag(cmd, output.Text, output.JSON)
 	cmd.RunE = onGateway(sys, func(ctx context.Context, a *client.Client, args []string) error {

@@ -12,16 +12,16 @@ import (
 
 func newRunsRestart(sys *system) *cobra.Command {
 	return runAction{
-		use: "restart RUN TASK", short: "Restart the machine of a task that runs until it is stopped, such as a vps", least: 2, most: 2, reason: true,
-		long: `Restarts the machine of a task that runs until it is stopped, such as a vps: all that
-runs in it ends, and it starts again with its disk. The task runs on, with the same
-attempt. TASK may be an instance, such as "each[3]".`,
+		use: "restart RUN TASK", short: "Restart the machine of a task that runs until stopped, such as a vps", least: 2, most: 2, reason: true,
+		long: `Restarts the machine of a task that runs until stopped, such as a vps: all its programs
+end, and it starts again with the same disk. The task continues with the same attempt.
+TASK may be an instance, such as "each[3]".`,
 		send: func(ctx context.Context, a *client.Client, run, task, reason string) (string, error) {
 			return idOf(ctx, a, a.Runs.RestartTask, &v1.RestartTaskRequest{Id: run, Task: task, Reason: reason})
 		},
 		done: func(run, task string) string { return fmt.Sprintf("task %s of run %s has been restarted", task, run) },
 		remedy: func(run, _ string) string {
-			return fmt.Sprintf("only a vps that runs can be restarted; `switchyard runs get %s` shows how it stands", run)
+			return fmt.Sprintf("only a running vps can be restarted; `switchyard runs get %s` shows its state", run)
 		},
 	}.command(sys)
 }

@@ -13,7 +13,7 @@ import (
 
 func newRunsResume(sys *system) *cobra.Command {
 	return runAction{
-		use: "resume RUN [TASK]", short: "Go on with a paused run or task", least: 1, most: 2,
+		use: "resume RUN [TASK]", short: "Resume a paused run or task", least: 1, most: 2,
 		send: func(ctx context.Context, a *client.Client, run, task, _ string) (string, error) {
 			if task == "" {
 				return idOf(ctx, a, a.Runs.ResumeRun, &v1.ResumeRunRequest{Id: run})
@@ -30,7 +30,7 @@ func newRunsResume(sys *system) *cobra.Command {
 			if task == "" {
 				return fmt.Sprintf("only a paused run can be resumed; `switchyard runs retry %s` continues one that has ended", run)
 			}
-			return fmt.Sprintf("only a task that `switchyard runs pause %[1]s %[2]s` has paused can be resumed; `switchyard runs release %[1]s %[2]s` lets a held one start", run, output.ShellWord(task))
+			return fmt.Sprintf("only a task paused by `switchyard runs pause %[1]s %[2]s` can be resumed; `switchyard runs release %[1]s %[2]s` lets a held one start", run, output.ShellWord(task))
 		},
 	}.command(sys)
 }

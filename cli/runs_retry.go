@@ -21,20 +21,20 @@ func newRunsRetry(sys *system) *cobra.Command {
 	)
 	cmd := &cobra.Command{
 		Use:   "retry RUN",
-		Short: "Go on with a run that has ended: what did not complete is done again",
-		Long: `Goes on with a run that has ended, under its id and with its own definition as it
-was then. Without --from everything that did not complete is done again, and what
-completed is kept; with it, these tasks and all below them are, whatever became of
-them. Another definition or input takes a new run: see submit and runs rerun.
+		Short: "Continue a run that has ended by retrying the tasks that did not complete",
+		Long: `Continues a run that has ended, under the same id and with its original definition.
+Without --from, the tasks that did not complete are run again, and completed ones are
+kept; with --from, the given tasks and all tasks below them are run again, whatever their
+outcome. To change the definition or the input, start a new run: see submit and runs rerun.
 
-What failed finds its checkpoint, and what --from names begins anew. An agent that
-ended by max_cost or max_turns continues from its last turn with --max-cost or
---max-turns, from this generation on.`,
+Failed tasks continue from their checkpoints, and tasks named by --from start afresh. An
+agent that ended by max_cost or max_turns continues from its last turn with the limits of
+--max-cost or --max-turns, from this generation on.`,
 		Args: arguments(1, 1, "RUN"),
 	}
-	cmd.Flags().StringSliceVar(&from, "from", nil, "do this task and all below it again; may be repeated")
+	cmd.Flags().StringSliceVar(&from, "from", nil, "run this task and all tasks below it again; may be repeated")
 	agents.add(cmd.Flags())
-	cmd.Flags().BoolVar(&watch, "watch", false, "follow the run to its end; the exit code is that of its end, and -o json prints the run")
+	cmd.Flags().BoolVar(&watch, "watch", false, "follow the run to its end; the exit code tells whether it completed, and -o json prints the run")
 	clientFlag(cmd)
 	format := output.FormatFlag(cmd, output.Text, output.JSON)
 	cmd.RunE = onGateway(sys, func(ctx context.Context, a *client.Client, args []string) error {
@@ -50,18 +50,18 @@ ended by max_cost or max_turns continues from its last turn with --max-cost or
 		if err != nil {
 			return withRemedy(err, func() string {
 				if a.HasEnded(ctx, run) {
-					return fmt.Sprintf("--from TASK does that task and all below it again; `switchyard runs rerun %s` starts a new run", run)
+					return fmt.Sprintf("--from TASK runs that task and all tasks below it again; `switchyard runs rerun %s` starts a new run", run)
 				}
-				return fmt.Sprintf("only a run that has ended can be retried: `switchyard runs cancel %[1]s` ends it, `switchyard dlq retry %[1]s TASK` puts a task of an open run back", run)
+				return fmt.Sprintf("only a run that has ended can be retried: `switchyard runs cancel %[1]s` ends it, `switchyard dlq retry %[1]s TASK` retries a task of an open run", run)
 			})
 		}
 		switch {
 		case format.Value == output.JSON && !watch:
 			return output.WriteMessage(sys.stdout, res)
 		case format.Value != output.JSON:
-			again := "what did not complete"
+			again := "the tasks that did not complete"
 			if len(from) > 0 {
-				again = strings.Join(from, ", ") + " and what is below"
+				again = strings.Join(from, ", ") + " and all tasks below"
 			}
 			fmt.Fprintf(sys.screen, "run %s continues with %s, generation %d\n", res.GetId(), again, res.GetGeneration())
 		}

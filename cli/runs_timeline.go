@@ -24,19 +24,19 @@ func newRunsTimeline(sys *system) *cobra.Command {
 	var width, limit int
 	cmd := &cobra.Command{
 		Use:   "timeline RUN",
-		Short: "Draw when each task of a run was queued, waited on its node, and ran, node by node",
-		Long: `Draws when each task of a run was queued, waited on its node, and ran, node by node.
-A task is queued from the end of its last parent, or of the attempt before, until a
-node takes it; it waits there until its process starts. A fanned-out task has a row
-for each instance or, above 20 instances, one for each node. Of many rows those that
-took longest are drawn; -o json has them all, with times.
+		Short: "Draw when each task of a run was queued, waited on its node and ran, by node",
+		Long: `Draws when each task of a run was queued, waited on its node and ran, by node. A task is
+queued from the end of its last parent, or of its previous attempt, until a node takes
+it; it waits on the node until its process starts. A fanned-out task has a row for each
+instance or, above 20 instances, one for each node. If there are too many rows, those
+that took longest are drawn; -o json has them all, with times.
 
-With -o svg it is a picture for browsers, in the order of the graph, with the tasks that
-have not begun and the reason of each wait.`,
+-o svg draws a picture for browsers, in the order of the graph, which includes the tasks
+that have not started and the reason for each wait.`,
 		Args: arguments(1, 1, "RUN"),
 	}
-	cmd.Flags().IntVar(&width, "width", 0, "width of the chart in characters (default that of the terminal, else 110)")
-	cmd.Flags().IntVar(&limit, "limit", 200, "most rows to draw; 0: all")
+	cmd.Flags().IntVar(&width, "width", 0, "width of the chart in characters (default the width of the terminal, else 110)")
+	cmd.Flags().IntVar(&limit, "limit", 200, "maximum number of rows to draw; 0 means all")
 	clientFlag(cmd)
 	format := output.FormatFlag(cmd, output.Text, output.JSON, formatSVG)
 	cmd.RunE = onGateway(sys, func(ctx context.Context, a *client.Client, args []string) error {

@@ -15,11 +15,11 @@ func newRunsWatch(sys *system) *cobra.Command {
 	var logs bool
 	cmd := &cobra.Command{
 		Use:   "watch RUN",
-		Short: "Follow a run to its end; the exit code is that of its end",
-		Long:  "Follows a run to its end; the exit code is that of its end.\n\n" + follow.FanOutRule,
+		Short: "Follow a run to its end; the exit code tells whether it completed",
+		Long:  "Follows a run to its end; the exit code tells whether it completed.\n\n" + follow.FanOutRule,
 		Args:  arguments(1, 1, "RUN"),
 	}
-	cmd.Flags().BoolVar(&logs, "logs", false, "show what the tasks print, too")
+	cmd.Flags().BoolVar(&logs, "logs", false, "also show the output of the tasks")
 	clientFlag(cmd)
 	format := output.FormatFlag(cmd, output.Text, output.JSON, output.JSONL)
 	cmd.RunE = onGateway(sys, func(ctx context.Context, a *client.Client, args []string) error {

@@ -14,14 +14,14 @@ import (
 func newSchedules(sys *system) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "schedules",
-		Short: "List, show and steer what starts runs by the clock",
-		Long: `List, show and steer what starts runs by the clock. A stored workflow whose definition
-has a schedule is one, by its name:
+		Short: "List, show and control the schedules that start runs",
+		Long: `List, show and control the schedules that start runs. A stored workflow whose definition
+has a schedule is listed under its name:
 
   schedule: { cron: "0 2 * * MON-FRI", timezone: Europe/Berlin }
 
-It is a Temporal Schedule with the id "workflow:NAME", and Temporal's own tools work on
-it, too. A Temporal Schedule that was made otherwise and starts runs is listed by its id.`,
+It is a Temporal Schedule with the id "workflow:NAME", which Temporal's own tools can also
+manage. Other Temporal Schedules that start runs are listed under their ids.`,
 		Args: subcommands,
 		RunE: help,
 	}

@@ -17,15 +17,15 @@ func newSchedulesBackfill(sys *system) *cobra.Command {
 	overlap := &output.Choice{Allowed: v1.Overlaps()}
 	cmd := &cobra.Command{
 		Use:   "backfill NAME --from TIME [--to TIME]",
-		Short: "Start the runs that a schedule would have started in a span of time",
-		Long: `Starts the runs that a schedule, paused or not, would have started in a span of time and
-has not, one after the other unless --overlap says otherwise, and prints their times.`,
+		Short: "Start the runs that a schedule would have started in a period",
+		Long: `Starts the runs that a schedule, paused or not, would have started in a period but did
+not, one after the other unless --overlap says otherwise, and prints their times.`,
 		Example: `  switchyard schedules backfill nightly --from 72h
   switchyard schedules backfill nightly --from 2026-03-01T00:00:00Z --to 2026-03-14T00:00:00Z`,
 		Args: arguments(1, 1, "NAME"),
 	}
-	cmd.Flags().StringVar(&from, "from", "", "first time that counts: how long ago, such as 72h, or a time such as 2026-03-14T15:09:26Z")
-	cmd.Flags().StringVar(&to, "to", "0s", "last time that counts, likewise")
+	cmd.Flags().StringVar(&from, "from", "", "start of the period: how long ago, such as 72h, or a time such as 2026-03-14T15:09:26Z")
+	cmd.Flags().StringVar(&to, "to", "0s", "end of the period, in the same form")
 	cmd.Flags().Var(overlap, "overlap", "what to do while a run of the schedule is open: skip, queue, replace or allow (default queue)")
 	clientFlag(cmd)
 	format := output.FormatFlag(cmd, output.Text, output.JSON)
@@ -56,7 +56,7 @@ has not, one after the other unless --overlap says otherwise, and prints their t
 		}
 		there := ""
 		if n := res.GetExisting(); n > 0 {
-			there = fmt.Sprintf(" (%d times have theirs already)", n)
+			there = fmt.Sprintf(" (%d times already have theirs)", n)
 		}
 		_, err = fmt.Fprintf(sys.screen, "schedule %s starts %d runs%s; `switchyard runs list --trigger schedule` shows them\n", args[0], len(res.GetTimes()), there)
 		return err

@@ -42,7 +42,7 @@ func (s *system) describeSchedule(w io.Writer, schedule *v1.Schedule) error {
 	if note := words.OneLine(schedule.GetNote()); note != "" {
 		state += ": " + note
 	}
-	rows := [][]string{{"name", schedule.GetName()}, {"id in Temporal", schedule.GetId()}, {"workflow", schedule.GetWorkflow()}, {"state", state}}
+	rows := [][]string{{"name", schedule.GetName()}, {"Temporal id", schedule.GetId()}, {"workflow", schedule.GetWorkflow()}, {"state", state}}
 	for i, text := range schedule.GetCron() {
 		rows = append(rows, []string{map[bool]string{true: "times"}[i == 0], text})
 	}
@@ -75,7 +75,7 @@ func (s *system) describeSchedule(w io.Writer, schedule *v1.Schedule) error {
 		rows = append(rows, []string{"remaining", strconv.Itoa(int(schedule.GetRemaining()))})
 	}
 	optional("open runs", strings.Join(schedule.GetOpenRuns(), ", "))
-	optional("made", s.formatTime(schedule.GetCreatedAt()))
+	optional("created", s.formatTime(schedule.GetCreatedAt()))
 	optional("changed", s.formatTime(schedule.GetUpdatedAt()))
 	for i, t := range schedule.GetNextTimes() {
 		rows = append(rows, []string{map[bool]string{true: "next"}[i == 0], formatIn(t, schedule.GetTimezone())})

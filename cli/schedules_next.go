@@ -19,10 +19,10 @@ func newSchedulesNext(sys *system) *cobra.Command {
 	limit := int32(10)
 	cmd := &cobra.Command{
 		Use:   "next NAME",
-		Short: "Print the next times of a schedule, on the clocks of its time zone",
+		Short: "Print the next times of a schedule, in its time zone",
 		Args:  arguments(1, 1, "NAME"),
 	}
-	cmd.Flags().Int32Var(&limit, "limit", limit, "most times to print, up to 1000")
+	cmd.Flags().Int32Var(&limit, "limit", limit, "maximum number of times to print, up to 1000")
 	clientFlag(cmd)
 	format := output.FormatFlag(cmd, output.Text, output.JSON)
 	cmd.RunE = onGateway(sys, func(ctx context.Context, a *client.Client, args []string) error {

@@ -15,12 +15,12 @@ func newSchedulesPause(sys *system) *cobra.Command {
 	reason := ""
 	cmd := &cobra.Command{
 		Use:   "pause NAME",
-		Short: "Have a schedule start nothing by the clock until it is resumed",
-		Long: `Has a schedule start nothing by the clock until it is resumed, also after its workflow
-was stored anew. Its open runs continue, and "schedules trigger" still starts runs.`,
+		Short: "Pause a schedule until it is resumed",
+		Long: `Pauses a schedule until it is resumed, even if its workflow is stored again. Its open
+runs continue, and "schedules trigger" still starts runs.`,
 		Args: arguments(1, 1, "NAME"),
 	}
-	cmd.Flags().StringVar(&reason, "reason", "", "why, for people")
+	cmd.Flags().StringVar(&reason, "reason", "", "reason to show with the change")
 	clientFlag(cmd)
 	format := output.FormatFlag(cmd, output.Text, output.JSON)
 	cmd.RunE = onGateway(sys, func(ctx context.Context, a *client.Client, args []string) error {

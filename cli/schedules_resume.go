@@ -15,12 +15,12 @@ func newSchedulesResume(sys *system) *cobra.Command {
 	reason := ""
 	cmd := &cobra.Command{
 		Use:   "resume NAME",
-		Short: "Have a paused schedule start runs again",
-		Long: `Has a paused schedule start runs again, from its next time on. The times that have passed
-are left out; "schedules backfill" starts their runs.`,
+		Short: "Resume a paused schedule",
+		Long: `Resumes a paused schedule from its next time on. Times that have passed are skipped;
+"schedules backfill" starts their runs.`,
 		Args: arguments(1, 1, "NAME"),
 	}
-	cmd.Flags().StringVar(&reason, "reason", "", "why, for people")
+	cmd.Flags().StringVar(&reason, "reason", "", "reason to show with the change")
 	clientFlag(cmd)
 	format := output.FormatFlag(cmd, output.Text, output.JSON)
 	cmd.RunE = onGateway(sys, func(ctx context.Context, a *client.Client, args []string) error {

@@ -56,7 +56,7 @@ func TestPutSaysWhenTheWorkflowStarts(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 	f.shelf.schedule.Paused = true
-	if got := run(t, "workflows", "put", file, "--gateway", f.url); !strings.HasSuffix(got.stderr, "\nits schedule is paused; `switchyard schedules resume nightly` has it start runs\n") {
+	if got := run(t, "workflows", "put", file, "--gateway", f.url); !strings.HasSuffix(got.stderr, "\nits schedule is paused; `switchyard schedules resume nightly` resumes it\n") {
 		t.Errorf("%+v", got)
 	}
 	if got := run(t, "workflows", "put", file, "-o", "json", "--gateway", f.url); got.stderr != "" || !strings.Contains(got.stdout, `"paused": true`) {
@@ -89,7 +89,7 @@ func TestSchedulesAreSteered(t *testing.T) {
 			t.Errorf("%s asks for %v", test.args, asked)
 		}
 	}
-	for outcome, says := range map[string]string{v1.TriggerSkipped: "--overlap allow", v1.TriggerQueued: "starts later"} {
+	for outcome, says := range map[string]string{v1.TriggerSkipped: "--overlap allow", v1.TriggerQueued: "is queued behind"} {
 		f.schedules.outcome = &v1.TriggerScheduleResponse{Outcome: outcome}
 		if got := run(t, "schedules", "trigger", "nightly", "--gateway", f.url); got.code != 0 || got.stdout != "" || !strings.Contains(got.stderr, says) {
 			t.Errorf("%s: %+v", outcome, got)

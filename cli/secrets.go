@@ -7,8 +7,8 @@ func newSecrets(sys *system) *cobra.Command {
 		Use:   "secrets",
 		Short: "Set, list and delete the secrets that tasks name by store:NAME",
 		Long: `Set, list and delete the secrets that tasks name by store:NAME in their secretEnv. The
-gateway keeps them encrypted, and releases a value only to the node that runs an
-attempt of a task that names it. No command shows a value.`,
+gateway stores them encrypted and releases a value only to a node that runs a task that
+names it. No command shows a value.`,
 		Args: subcommands,
 		RunE: help,
 	}

@@ -14,7 +14,7 @@ import (
 func newSecretsDelete(sys *system) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "delete NAME",
-		Short: "Delete a secret; what runs with it keeps it",
+		Short: "Delete a secret; running tasks keep its value",
 		Args:  arguments(1, 1, "NAME"),
 	}
 	clientFlag(cmd)
@@ -27,7 +27,7 @@ func newSecretsDelete(sys *system) *cobra.Command {
 		if format.Value == output.JSON {
 			return output.WriteMessage(sys.stdout, res.GetSecret())
 		}
-		_, err = fmt.Fprintf(sys.screen, "secret %s is deleted; what runs with it keeps it\n", args[0])
+		_, err = fmt.Fprintf(sys.screen, "secret %s is deleted; running tasks keep its value\n", args[0])
 		return err
 	})
 	return cmd

@@ -18,23 +18,23 @@ func newSecretsSet(sys *system) *cobra.Command {
 	var file string
 	cmd := &cobra.Command{
 		Use:   "set NAME",
-		Short: "Store a secret under a name, in the place of an older one",
-		Long: `Stores a secret under a name, in the place of an older one. The value is what standard
-input holds, without the end of its last line; what a file holds, with --from-file; or
-what is typed at a terminal, which shows none of it. Attempts that start later get it;
-those that run keep the one that they have.`,
+		Short: "Store a secret under a name, replacing an older one",
+		Long: `Stores a secret under a name, replacing an older one. The value is read from standard
+input, without the final line break; from a file with --from-file; or from the terminal,
+which does not show it. Attempts that start later get the new value; running attempts
+keep the old one.`,
 		Args: func(_ *cobra.Command, args []string) error {
 			// The message must not repeat an argument that may be the value.
 			if len(args) > 1 || len(args) == 1 && strings.Contains(args[0], "=") {
 				return &exit.Error{Code: exit.CodeUsage,
-					Err:  fmt.Errorf("a value is no argument: every process of this machine would see it, and the history of the shell would keep it"),
-					Hint: "pipe it in, as in `switchyard secrets set NAME < FILE`, or type it when asked; if it was a real one, change it"}
+					Err:  fmt.Errorf("a value cannot be an argument: every process on this machine could see it, and the shell would record it in its history"),
+					Hint: "pipe it in, as in `switchyard secrets set NAME < FILE`, or type it when asked; if it was a real secret, change it"}
 			}
 			return arguments(1, 1, "NAME")(nil, args)
 		},
 	}
-	cmd.Flags().Var(role, "role", "least role of who submits a run that may use it")
-	cmd.Flags().StringVar(&file, "from-file", "", "file that holds the value, every byte of it")
+	cmd.Flags().Var(role, "role", "lowest role whose runs may use it")
+	cmd.Flags().StringVar(&file, "from-file", "", "file whose exact content is the value")
 	clientFlag(cmd)
 	format := output.FormatFlag(cmd, output.Text, output.JSON)
 	cmd.RunE = onGateway(sys, func(ctx context.Context, a *client.Client, args []string) error {
@@ -43,7 +43,7 @@ those that run keep the one that they have.`,
 		if file != "" {
 			value, err = readSecretFile(file)
 		} else {
-			value, err = sys.readSecret(ctx, "value of "+args[0]+", which is not shown: ")
+			value, err = sys.readSecret(ctx, "value of "+args[0]+" (hidden): ")
 		}
 		switch {
 		case err != nil:
@@ -59,7 +59,7 @@ those that run keep the one that they have.`,
 		if format.Value == output.JSON {
 			return output.WriteMessage(sys.stdout, s)
 		}
-		_, err = fmt.Fprintf(sys.screen, "secret %s is set (version %d), for runs of the role %s and above\n", s.GetName(), s.GetVersion(), s.GetRole())
+		_, err = fmt.Fprintf(sys.screen, "secret %s is set (version %d) for runs of the role %s and above\n", s.GetName(), s.GetVersion(), s.GetRole())
 		return err
 	})
 	return cmd

@@ -36,7 +36,7 @@ func TestSecretsSetRefusesAValueAsArgument(t *testing.T) {
 	f := fake(t)
 	for _, args := range [][]string{{"db", "hunter2"}, {"db=hunter2"}} {
 		got := runWith(t, nil, "x", append([]string{"secrets", "set", "--gateway", f.url}, args...)...)
-		if got.code != exit.CodeUsage || strings.Contains(got.stdout+got.stderr, "hunter2") || !strings.Contains(got.stderr, "a value is no argument") {
+		if got.code != exit.CodeUsage || strings.Contains(got.stdout+got.stderr, "hunter2") || !strings.Contains(got.stderr, "a value cannot be an argument") {
 			t.Errorf("%v: %+v", args, got)
 		}
 	}

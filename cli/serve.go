@@ -13,7 +13,7 @@ import (
 
 // allowedHostFlag adds --allowed-host to a command that serves HTTP.
 func allowedHostFlag(f *pflag.FlagSet, hosts *[]string) {
-	f.StringSliceVar(hosts, "allowed-host", nil, "name under which a proxy on this machine, or a name server, has it reached by browsers and clients (repeat for more)")
+	f.StringSliceVar(hosts, "allowed-host", nil, "additional host name under which browsers and clients reach the gateway, through a local proxy or a DNS entry; may be repeated")
 }
 
 // serveStack starts a stack, announces it, and stops it when ctx ends, which is the normal end of such a command.
@@ -35,9 +35,9 @@ func serveStack(ctx context.Context, sys *system, cfg stack.Config, announce fun
 	case <-ctx.Done():
 		if cfg.Drains() {
 			sys.secondSignal.set(s.SkipDrain)
-			fmt.Fprintln(sys.screen, "stopping when what runs here has ended; once more to move it now")
+			fmt.Fprintln(sys.screen, "stopping when the running tasks have ended; interrupt again to move them now")
 		} else {
-			fmt.Fprintln(sys.screen, "stopping; once more to quit at once")
+			fmt.Fprintln(sys.screen, "stopping; interrupt again to quit at once")
 		}
 		return nil
 	case err := <-s.Failed():

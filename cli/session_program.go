@@ -231,7 +231,7 @@ func (p *programSession) outcome(ctx context.Context, status executor.ExitStatus
 func (p *programSession) lost(ctx context.Context, err error) error {
 	ctx, cancel := context.WithTimeout(ctx, lossTimeout)
 	defer cancel()
-	text, hint := "what has become of the program is not known", fmt.Sprintf("once the gateway answers, `switchyard runs exec %s` returns to the task, if it still runs", p.target.words())
+	text, hint := "the state of the program is unknown", fmt.Sprintf("once the gateway answers, `switchyard runs exec %s` returns to the task if it is still running", p.target.words())
 	if run, name := p.target.names(); name != "" {
 		if _, task, _, err := readTask(ctx, p.client, run, name); err == nil {
 			text = fmt.Sprintf("the task is %s", task.GetState())

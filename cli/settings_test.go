@@ -64,7 +64,7 @@ func TestFlagsOverEnvironmentOverDefaults(t *testing.T) {
 
 func TestBadEnvironment(t *testing.T) {
 	got := runWith(t, map[string]string{"SWITCHYARD_NODES": "many"}, hello, "run", "-")
-	if got.code != exit.CodeUsage || !strings.Contains(got.stderr, `SWITCHYARD_NODES: "many" is no value for --nodes`) {
+	if got.code != exit.CodeUsage || !strings.Contains(got.stderr, `SWITCHYARD_NODES: "many" is not a valid value for --nodes`) {
 		t.Errorf("%+v", got)
 	}
 }

@@ -18,19 +18,20 @@ func newSSH(sys *system) *cobra.Command {
 	var ports []string
 	cmd := &cobra.Command{
 		Use:   "ssh RUN [TASK] [-- COMMAND...]",
-		Short: "Log in to a vps, or to any task that runs",
-		Long: `Runs a login shell in a vps, or in any task that runs, as runs exec -it does, with the
-same escapes and exit codes; COMMAND is a line for that shell, as with ssh, and has a
-terminal if standard input and output are one. TASK may be left out if only one runs.
+		Short: "Log in to a vps or any other running task",
+		Long: `Runs a login shell in a vps or any other running task, as runs exec -it does, with the
+same escapes and exit codes. COMMAND is passed to that shell, as with ssh, and has a
+terminal if standard input and output are one. TASK may be omitted if only one task is
+running.
 
-It needs no SSH server and no key: the gateway knows who you are. Plain ssh, scp, sftp
-and rsync reach the same tasks where the gateway has an --ssh-address.`,
+No SSH server and no key are needed: your login at the gateway is enough. Plain ssh, scp,
+sftp and rsync reach the same tasks if the gateway has an --ssh-address.`,
 		Example: `  switchyard ssh last
   switchyard ssh last box -L 8888:8888
   switchyard ssh last -- 'ls *.log | wc -l'`,
 	}
-	cmd.Flags().StringVarP(&user, "user", "u", "", "user to log in as, in a container or a vps (default that of its program)")
-	cmd.Flags().StringSliceVarP(&ports, "local-forward", "L", nil, "port to bring here for as long as the session lasts, as runs port-forward takes it; may be repeated")
+	cmd.Flags().StringVarP(&user, "user", "u", "", "user to log in as, in a container or a vps (default the user of its program)")
+	cmd.Flags().StringSliceVarP(&ports, "local-forward", "L", nil, "port to forward during the session, in the form of runs port-forward; may be repeated")
 	clientFlag(cmd)
 	cmd.Args = func(cmd *cobra.Command, args []string) error {
 		operands, _ := splitCommand(cmd, args)
@@ -63,7 +64,7 @@ and rsync reach the same tasks where the gateway has an --ssh-address.`,
 				}
 				served.Go(func() {
 					if err := g.serve(forwarding); forwarding.Err() == nil {
-						p.report("no more ports: " + words.OneLine(err.Error()))
+						p.report("ports are no longer forwarded: " + words.OneLine(err.Error()))
 					}
 				})
 				return nil

@@ -18,8 +18,8 @@ import (
 // sshFlags adds the flags for where a gateway listens for SSH clients and how they reach it.
 func sshFlags(f *pflag.FlagSet, door *stack.SSHDoor) {
 	f.StringVar(&door.Address, "ssh-address", "", "host:port to listen on for SSH clients, such as 0.0.0.0:7222 (default none)")
-	f.StringVar(&door.Host, "ssh-host", "", "name or address that SSH clients connect to, as users are shown it\n(default as their --gateway)")
-	f.IntVar(&door.Port, "ssh-port", 0, "port that SSH clients connect to, as users are shown it (default that of\n--ssh-address)")
+	f.StringVar(&door.Host, "ssh-host", "", "name or address to show to users for SSH connections\n(default as their --gateway)")
+	f.IntVar(&door.Port, "ssh-port", 0, "port to show to users for SSH connections (default that of\n--ssh-address)")
 }
 
 // sshHostName matches a host that SSH clients connect to. It is strict because people copy the command that contains

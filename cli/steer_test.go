@@ -28,7 +28,7 @@ func TestSteering(t *testing.T) {
 		{
 			[]string{"hold", "night", "each[3]", "--reason", "wait"}, &v1.HoldTaskRequest{Id: "night", Task: "each[3]", Reason: "wait"},
 			"task each[3] of run nightly-4g5h6jkm is held; `switchyard runs release nightly-4g5h6jkm 'each[3]'` lets it start\n",
-			"only a task that has not started can be held; `switchyard runs cancel night 'each[3]'` stops one that has",
+			"only a task that has not started can be held; `switchyard runs cancel night 'each[3]'` stops a running one",
 		},
 		{
 			[]string{"release", "night", "build"}, &v1.ReleaseTaskRequest{Id: "night", Task: "build"},
@@ -49,36 +49,36 @@ func TestSteering(t *testing.T) {
 		{
 			[]string{"pause", "night", "each[3]", "--reason", "lunch"}, &v1.PauseTaskRequest{Id: "night", Task: "each[3]", Reason: "lunch"},
 			"task each[3] of run nightly-4g5h6jkm is paused; `switchyard runs resume nightly-4g5h6jkm 'each[3]'` continues it\n",
-			"only a task that runs can be paused; `switchyard runs hold night 'each[3]'` keeps one from starting",
+			"only a running task can be paused; `switchyard runs hold night 'each[3]'` keeps a waiting one from starting",
 		},
 		{
 			[]string{"resume", "night", "build"}, &v1.ResumeTaskRequest{Id: "night", Task: "build"},
-			"task build of run nightly-4g5h6jkm continues\n", "only a task that `switchyard runs pause night build` has paused can be resumed",
+			"task build of run nightly-4g5h6jkm continues\n", "only a task paused by `switchyard runs pause night build` can be resumed",
 		},
 		{
 			[]string{"stop", "night", "box", "--reason", "done"}, &v1.StopTaskRequest{Id: "night", Task: "box", Reason: "done"},
-			"task box of run nightly-4g5h6jkm is being stopped\n", "only a task that runs until it is stopped, such as a vps, can be stopped; `switchyard runs get night`",
+			"task box of run nightly-4g5h6jkm is being stopped\n", "only a task that runs until stopped, such as a vps, can be stopped; `switchyard runs get night`",
 		},
 		{
 			[]string{"restart", "night", "box"}, &v1.RestartTaskRequest{Id: "night", Task: "box"},
-			"task box of run nightly-4g5h6jkm has been restarted\n", "only a vps that runs can be restarted; `switchyard runs get night`",
+			"task box of run nightly-4g5h6jkm has been restarted\n", "only a running vps can be restarted; `switchyard runs get night`",
 		},
 		{
 			[]string{"kill", "night", "build", "--reason", "stuck"}, &v1.KillTaskRequest{Id: "night", Task: "build", Reason: "stuck"},
-			"task build of run nightly-4g5h6jkm is being killed\n", "what has ended cannot be killed; `switchyard runs get night`",
+			"task build of run nightly-4g5h6jkm is being killed\n", "a task that has ended cannot be killed; `switchyard runs get night`",
 		},
 		{
 			[]string{"retry", "night"}, &v1.RetryRunRequest{Id: "night"},
-			"run nightly-4g5h6jkm continues with what did not complete, generation 2\n", "switchyard dlq retry night TASK",
+			"run nightly-4g5h6jkm continues with the tasks that did not complete, generation 2\n", "switchyard dlq retry night TASK",
 		},
 		{
 			[]string{"retry", "night", "--from", "a", "--from", "b"}, &v1.RetryRunRequest{Id: "night", From: []string{"a", "b"}},
-			"run nightly-4g5h6jkm continues with a, b and what is below, generation 2\n", "switchyard runs cancel night",
+			"run nightly-4g5h6jkm continues with a, b and all tasks below, generation 2\n", "switchyard runs cancel night",
 		},
 		{
 			[]string{"retry", "night", "--max-turns", "a=100", "--max-cost", "b=$2.5", "--max-cost", "a=5"},
 			&v1.RetryRunRequest{Id: "night", Limits: map[string]*v1.AgentLimits{"a": {MaxTurns: 100, MaxCostUsd: 5}, "b": {MaxCostUsd: 2.5}}},
-			"run nightly-4g5h6jkm continues with what did not complete, generation 2\n", "switchyard dlq retry night TASK",
+			"run nightly-4g5h6jkm continues with the tasks that did not complete, generation 2\n", "switchyard dlq retry night TASK",
 		},
 	} {
 		t.Run(strings.Join(test.args, " "), func(t *testing.T) {
@@ -163,7 +163,7 @@ func TestApprovalIsAskedFor(t *testing.T) {
 		Id: fakeRun, State: "pending_approval", Tasks: map[string]*v1.Task{"deploy": {State: "paused", Reason: "approval", Error: "ship it?"}},
 	}}}, f.messages[1:]...)...)
 	got := run(t, "runs", "watch", "last", "--gateway", f.url)
-	want := "task deploy waits for: switchyard runs approve nightly-4g5h6jkm deploy --gateway " + f.url + " (or reject)\n"
+	want := "task deploy waits for approval: switchyard runs approve nightly-4g5h6jkm deploy --gateway " + f.url + " (or reject)\n"
 	if strings.Count(got.stderr, want) != 1 || !strings.Contains(got.stderr, "  waits for approval: ship it?\n") {
 		t.Errorf("%s", got.stderr)
 	}
@@ -181,7 +181,7 @@ func TestWorkflows(t *testing.T) {
 		{[]string{"put", file, "--replace"}, "", "workflow hello is replaced; `switchyard submit --workflow hello` runs it\n"},
 		{[]string{"put", file, "-o", "json"}, "{\n  \"name\": \"hello\",\n  \"replaced\": false,\n  \"warnings\": []\n}\n", ""},
 		{[]string{"list", "--search", "Says"}, "NAME   UPDATED               SCHEDULE                        A2A  DESCRIPTION\nhello  2026-03-14T15:09:26Z  0 2 * * * Europe/Rome (paused)  yes  says hello\n", ""},
-		{[]string{"delete", "hello"}, "", "workflow hello is deleted; its runs are left alone\n"},
+		{[]string{"delete", "hello"}, "", "workflow hello is deleted; its runs are not affected\n"},
 	} {
 		if got := run(t, append(append([]string{"workflows"}, test.args...), "--gateway", f.url)...); got.code != 0 || got.stdout != test.stdout || got.stderr != test.stderr {
 			t.Errorf("%v: %+v", test.args, got)
@@ -199,7 +199,7 @@ func TestWorkflows(t *testing.T) {
 		t.Errorf("%+v, want %q", warned, want)
 	}
 	f.shelf.fail = connect.NewError(connect.CodeAlreadyExists, errStopping)
-	if got := run(t, "workflows", "put", file, "--gateway", f.url); got.code != exit.CodeNotDone || !strings.Contains(got.stderr, "--replace puts this definition in its place") {
+	if got := run(t, "workflows", "put", file, "--gateway", f.url); got.code != exit.CodeNotDone || !strings.Contains(got.stderr, "use --replace to replace it with this definition") {
 		t.Errorf("%+v", got)
 	}
 	f.shelf.fail = connect.NewError(connect.CodeNotFound, errNoRun)

@@ -20,7 +20,7 @@ import (
 const (
 	storeUsage       = "folder or URL (s3://, gs://) of logs and results, the same for all gateways of a deployment (default one in your data directory)"
 	workerStoreUsage = "folder or URL (s3://, gs://) of logs and results, the same as the gateway's (default the gateway itself)"
-	spoolUsage       = "folder on this node for output and results while the store is away (default one in your cache directory, or in /var/lib/switchyard)"
+	spoolUsage       = "folder on this node for output and results while the store is unreachable (default one in your cache directory, or in /var/lib/switchyard)"
 )
 
 // storeOr returns the location of a gateway's store: the named one, or the one in the user's data directory.
@@ -57,7 +57,7 @@ func besideStore(store, suffix string, getenv func(string) string) (string, erro
 
 // secretsKeyFlag adds --secrets-key to a command that serves the API. secretsKeyOr reads the flag.
 func secretsKeyFlag(f *pflag.FlagSet) *string {
-	return f.String("secrets-key", "", "file with the key that secrets are encrypted with, the same for all gateways of a deployment; made when the first is set (default beside the store)")
+	return f.String("secrets-key", "", "file with the encryption key of secrets, the same for all gateways of a deployment; created with the first secret (default beside the store)")
 }
 
 // secretsKeyOr returns the key file of the secrets: the named one, or the one beside the store.
@@ -121,7 +121,7 @@ func storeFolder(store string) string {
 
 // retentionFlag adds --retention to a command that carries runs. checkRetention reads the flag.
 func retentionFlag(f *pflag.FlagSet) *time.Duration {
-	return f.Duration("retention", workers.DefaultRetention, "how long logs and results are kept after the end of their run")
+	return f.Duration("retention", workers.DefaultRetention, "how long to keep logs and results after the end of their run")
 }
 
 func checkRetention(retention time.Duration) (time.Duration, error) {
@@ -133,7 +133,7 @@ func checkRetention(retention time.Duration) (time.Duration, error) {
 
 // logQuotaFlag adds --log-quota-gb to a command that may store logs itself. checkLogQuota reads the flag.
 func logQuotaFlag(f *pflag.FlagSet) *int64 {
-	return f.Int64("log-quota-gb", 10, "most that the logs of one run take in the store, in GiB; 0: no limit")
+	return f.Int64("log-quota-gb", 10, "maximum size of the logs of one run in the store, in GiB; 0 means no limit")
 }
 
 // checkLogQuota returns the quota in bytes.

@@ -29,22 +29,22 @@ func newSubmit(sys *system) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "submit FILE | --workflow NAME",
 		Short: "Start a run on a gateway and print its id",
-		Long: `Starts a run on a gateway and prints its id. The definition is that of FILE, which
-may be - for standard input, or the one that is stored under a name.
+		Long: `Starts a run on a gateway and prints its id. The definition is FILE, which may be - for
+standard input, or one that is stored under a name.
 
-With --idempotency-key a request may be repeated: the same key with the same
-definition and input gives the run that the first one has started. With --dry-run
-nothing is started; the plan is printed: what runs after what, in which level, under
-which condition, and where each task could run now.`,
+With --idempotency-key a request may be repeated: the same key with the same definition
+and input returns the run that the first request started. With --dry-run no run is
+started; the command prints the plan instead: the order and level of the tasks, their
+conditions, and where each task could run now.`,
 		Args: arguments(0, 1, "FILE"),
 		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd, sys, args) },
 	}
 	flags := cmd.Flags()
 	f.input.add(flags)
-	flags.StringVar(&f.workflow, "workflow", "", "run the definition that is stored under this name")
-	flags.StringVar(&f.key, "idempotency-key", "", "start one run only, however often it is submitted under this key")
-	flags.BoolVar(&f.dryRun, "dry-run", false, "start nothing, print the plan")
-	flags.BoolVar(&f.watch, "watch", false, "follow the run to its end; the exit code is that of its end, and -o json prints the run")
+	flags.StringVar(&f.workflow, "workflow", "", "run the definition stored under this name")
+	flags.StringVar(&f.key, "idempotency-key", "", "start only one run for this key, even if the request is repeated")
+	flags.BoolVar(&f.dryRun, "dry-run", false, "only print the plan")
+	flags.BoolVar(&f.watch, "watch", false, "follow the run to its end; the exit code tells whether it completed, and -o json prints the run")
 	f.settings.add(flags, "default 0")
 	clientFlag(cmd)
 	f.format = output.FormatFlag(cmd, output.Text, output.JSON)
@@ -59,9 +59,9 @@ func (f *submitFlags) run(cmd *cobra.Command, sys *system, args []string) error 
 	case len(args) == 1 && f.workflow != "":
 		return exit.Usagef("name a FILE or --workflow, not both")
 	case f.dryRun && f.watch:
-		return exit.Usagef("--dry-run starts nothing that --watch could follow")
+		return exit.Usagef("--dry-run and --watch exclude each other")
 	case f.dryRun && f.key != "":
-		return exit.Usagef("--dry-run starts nothing that --idempotency-key could be of")
+		return exit.Usagef("--dry-run and --idempotency-key exclude each other")
 	}
 	options, err := f.settings.options(0)
 	if err != nil {
@@ -93,7 +93,7 @@ func (f *submitFlags) run(cmd *cobra.Command, sys *system, args []string) error 
 	}
 	res, err := client.Call(ctx, a, a.Runs.SubmitRun, req)
 	if err != nil {
-		return withRemedy(err, func() string { return "submit another definition or input under a key of its own" })
+		return withRemedy(err, func() string { return "use a different key for another definition or input" })
 	}
 	sys.rememberRun(a.URL, res.GetId())
 	printWarnings(sys, res.GetName(), res.GetWarnings())

@@ -40,7 +40,7 @@ func newTasksList(sys *system) *cobra.Command {
 	cmd.Flags().StringVar(&req.Workflow, "workflow", "", "only tasks of runs of this workflow")
 	cmd.Flags().StringVar(&req.Node, "node", "", "only tasks whose newest attempt was given to this node")
 	cmd.Flags().StringVar(&req.Run, "run", "", "only tasks of this run")
-	cmd.Flags().StringVar(&req.Batch, "batch", "", "only tasks of the runs that were submitted with this --batch")
+	cmd.Flags().StringVar(&req.Batch, "batch", "", "only tasks of the runs submitted with this --batch")
 	return cmd
 }
 

@@ -11,16 +11,16 @@ import (
 
 // tlsFlags adds the flags for the files of a gateway that serves https.
 func tlsFlags(f *pflag.FlagSet, files *tlsfiles.Server) {
-	f.StringVar(&files.Cert, "tls-cert", "", "certificate of the gateway, in PEM, to serve https; one that is replaced is used from then on")
+	f.StringVar(&files.Cert, "tls-cert", "", "certificate of the gateway, in PEM, to serve https; it is reloaded when the file changes")
 	f.StringVar(&files.Key, "tls-key", "", "key of --tls-cert, in PEM")
-	f.StringVar(&files.ClientCA, "tls-client-ca", "", "authorities of which every client must show a certificate, in PEM")
+	f.StringVar(&files.ClientCA, "tls-client-ca", "", "CA certificates, in PEM; every client must present a certificate issued by one of them")
 }
 
 // serverTLS returns the TLS configuration of a gateway, or nil if it serves plain http.
 func serverTLS(sys *system, files tlsfiles.Server) (*tls.Config, error) {
 	cfg, err := files.Config()
 	if err == nil && files.IsKeyPublic() {
-		fmt.Fprintf(sys.screen, "warning: others can read the key %s; chmod 600 keeps it private\n", files.Key)
+		fmt.Fprintf(sys.screen, "warning: other users can read the key %s; make it private with chmod 600\n", files.Key)
 	}
 	return cfg, err
 }

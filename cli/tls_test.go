@@ -124,11 +124,11 @@ func TestClientsReachAGatewayByTLS(t *testing.T) {
 		"another authority":           {[]string{"--gateway", "https://" + open, "--ca", theirs.file}, exit.CodeSystem, "--ca FILE"},
 		"a certificate of the client": {[]string{"--gateway", "https://" + closed, "--ca", ours.file, "--client-cert", clientCert, "--client-key", clientKey}, exit.CodeDone, "role admin"},
 		"none of the client":          {[]string{"--gateway", "https://" + closed, "--ca", ours.file}, exit.CodeSystem, "--client-cert"},
-		"a stranger's":                {[]string{"--gateway", "https://" + closed, "--ca", ours.file, "--client-cert", strangerCert, "--client-key", strangerKey}, exit.CodeSystem, "another authority"},
+		"a stranger's":                {[]string{"--gateway", "https://" + closed, "--ca", ours.file, "--client-cert", strangerCert, "--client-key", strangerKey}, exit.CodeSystem, "rejects the certificate"},
 		"http where https is served":  {[]string{"--gateway", "http://" + open}, exit.CodeSystem, "https://"},
 		"https where http is served":  {[]string{"--gateway", "https://" + plain, "--ca", ours.file}, exit.CodeSystem, "it serves http"},
 		"half a pair":                 {[]string{"--gateway", "https://" + closed, "--client-cert", clientCert}, exit.CodeUsage, "--client-key is missing"},
-		"no certificate":              {[]string{"--gateway", "https://" + open, "--ca", key}, exit.CodeUsage, "has no certificate"},
+		"no certificate":              {[]string{"--gateway", "https://" + open, "--ca", key}, exit.CodeUsage, "contains no certificate"},
 	} {
 		got := run(t, append([]string{"whoami"}, test.args...)...)
 		if got.code != test.code || !strings.Contains(got.stdout+got.stderr, test.says) {

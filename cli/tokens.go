@@ -5,7 +5,7 @@ import "github.com/spf13/cobra"
 func newTokens(sys *system) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "tokens",
-		Short: "Create, list and revoke the tokens by which people and nodes log in",
+		Short: "Create, list and revoke the tokens with which users and nodes log in",
 		Args:  subcommands,
 		RunE:  help,
 	}

@@ -25,29 +25,29 @@ func newTokensCreate(sys *system) *cobra.Command {
 	var expires string
 	cmd := &cobra.Command{
 		Use:   "create --name NAME --role ROLE",
-		Short: "Create a token, which is shown once",
-		Long: `Creates a token and prints it, and nothing else, on standard output. It cannot be
-shown again: the gateway keeps its digest only.
+		Short: "Create a token and show it once",
+		Long: `Creates a token and prints only the token on standard output. It cannot be shown again,
+because the gateway stores only its digest.
 
-A token of the role node is bound to the node of one name: --node.`,
+A token of the role node is bound to one node name (--node).`,
 		Args: arguments(0, 0, ""),
 	}
-	cmd.Flags().StringVar(&req.Name, "name", "", "who gets it; the runs that are submitted with it belong to this name (default the node)")
-	cmd.Flags().Var(role, "role", "what it allows: viewer, user, operator, admin or node")
-	cmd.Flags().StringVar(&req.Node, "node", "", "name of the node that a token of the role node is for")
+	cmd.Flags().StringVar(&req.Name, "name", "", "name of its owner, to whom runs submitted with it belong (default the node)")
+	cmd.Flags().Var(role, "role", "role of the token: viewer, user, operator, admin or node")
+	cmd.Flags().StringVar(&req.Node, "node", "", "name of the node, for a token of the role node")
 	cmd.Flags().StringVar(&expires, "expires", "", "how long it is valid, such as 12h or 30d, or never (default 90d, or never for a node)")
 	clientFlag(cmd)
 	format := output.FormatFlag(cmd, output.Text, output.JSON)
 	cmd.RunE = onGateway(sys, func(ctx context.Context, a *client.Client, _ []string) error {
 		if role.Value == "" {
-			return exit.Usagef("--role is missing: viewer, user, operator, admin or node")
+			return exit.Usagef("--role is missing: use viewer, user, operator, admin or node")
 		}
 		req.Role = role.Value
 		if req.Name == "" {
 			req.Name = req.Node
 		}
 		if req.Name == "" {
-			return exit.Usagef("--name is missing: who gets the token?")
+			return exit.Usagef("--name is missing: name the owner of the token")
 		}
 		switch lifetime, err := parseLifetime(expires); {
 		case err != nil:

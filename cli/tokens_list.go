@@ -11,7 +11,7 @@ import (
 
 func newTokensList(sys *system) *cobra.Command {
 	return listCommand[*v1.Token]{
-		use: "list", short: "List the tokens by name, with when each was used last",
+		use: "list", short: "List the tokens by name, with the time of their last use",
 		what: "tokens", limit: 1000, most: 1000, keep: 4,
 		fetch: func(ctx context.Context, a *client.Client, _ []string, size int32, token string) (listPage[*v1.Token], error) {
 			return client.Call(ctx, a, a.Auth.ListTokens, &v1.ListTokensRequest{PageSize: size, PageToken: token})

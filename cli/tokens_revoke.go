@@ -14,9 +14,9 @@ import (
 func newTokensRevoke(sys *system) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "revoke ID",
-		Short: "Revoke a token for good, at all gateways within a second",
-		Long: `Revokes a token for good: within a second no gateway accepts it, and its streams end.
-ID is that of ` + "`switchyard tokens list`" + `, or a name that one active token has.`,
+		Short: "Revoke a token for good, on all gateways within a second",
+		Long: `Revokes a token for good: within a second no gateway accepts it, and open streams end.
+ID is that of ` + "`switchyard tokens list`" + `, or a name that only one active token has.`,
 		Args: arguments(1, 1, "ID"),
 	}
 	clientFlag(cmd)

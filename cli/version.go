@@ -14,7 +14,7 @@ import (
 func newVersion(sys *system) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "version",
-		Short: "Print the versions of this program and of what it is built on",
+		Short: "Print the versions of this program and its main components",
 		Args:  arguments(0, 0, ""),
 	}
 	format := output.FormatFlag(cmd, output.Text, output.JSON)

@@ -14,7 +14,7 @@ import (
 type vmFlags struct{ images []string }
 
 func (v *vmFlags) add(f *pflag.FlagSet) {
-	f.StringSliceVar(&v.images, "vm-images", nil, "folder of this machine with disk images that the vmImage of virtual machines may name; may be repeated")
+	f.StringSliceVar(&v.images, "vm-images", nil, "folder with disk images that the vmImage of virtual machines may name; may be repeated")
 }
 
 func (v *vmFlags) config() (cfg stack.VMConfig, err error) {
@@ -25,7 +25,7 @@ func (v *vmFlags) config() (cfg stack.VMConfig, err error) {
 		case err != nil:
 			return cfg, exit.Usagef("--vm-images %s: %w", dir, err)
 		case !info.IsDir():
-			return cfg, exit.Usagef("--vm-images %s: it is no folder; name the one that the images are in", dir)
+			return cfg, exit.Usagef("--vm-images %s: it is not a folder; name the folder that contains the images", dir)
 		}
 		cfg.Images = append(cfg.Images, filepath.Clean(dir))
 	}

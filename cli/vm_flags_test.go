@@ -19,7 +19,7 @@ func TestFoldersOfDiskImages(t *testing.T) {
 	if err != nil || !slices.Equal(cfg.Images, []string{dir}) {
 		t.Errorf("%v, error %v", cfg, err)
 	}
-	for image, want := range map[string]string{"images": "absolute path", dir + "/none": "no such file", file: "no folder"} {
+	for image, want := range map[string]string{"images": "absolute path", dir + "/none": "no such file", file: "not a folder"} {
 		if _, err := (&vmFlags{images: []string{image}}).config(); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("--vm-images %s: error %v, want %q", image, err, want)
 		}

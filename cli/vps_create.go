@@ -41,40 +41,40 @@ func newVpsCreate(sys *system) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "create --image IMAGE",
 		Short: "Create a machine and print its id",
-		Long: `Creates a machine and prints its id, which is that of its run: a container of an image
-(--image), a virtual machine of a disk image (--vm-image), or either of a named
-environment (--environment), which switchyard env list shows.
+		Long: `Creates a machine and prints its id, which is the id of its run. The machine is a
+container from an image (--image), a virtual machine from a disk image (--vm-image), or
+either from a named environment (--environment), as listed by switchyard env list.
 
-With --ssh-key the keys of a file .pub may log in; with --generate-key a pair is made,
-whose private key is written to a file that only you can read, or else printed once.
-Without either, switchyard ssh still logs in.
+With --ssh-key the keys in a .pub file can log in. With --generate-key a new key pair is
+created; its private key is written to a file that only you can read, or else printed
+once. Without either, you can still log in with switchyard ssh.
 
-With --wait the command waits until the machine runs, for 60s or as long as it says;
-the exit code is 1 if it does not by then.`,
+With --wait the command waits until the machine is running, for 60s or the given time;
+the exit code is 1 if it is not running by then.`,
 		Args: arguments(0, 0, ""),
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&f.req.Image, "image", "", "image of the machine, which needs no SSH server")
-	flags.Var(f.backend, "backend", "what it is: a container of docker, or a virtual machine of qemu, which --vm-image implies")
+	flags.Var(f.backend, "backend", "docker for a container, or qemu for a virtual machine, which --vm-image implies")
 	flags.StringVar(&f.req.VmImage, "vm-image", "", "image of a virtual machine: a path on its node, the URL of an object in a bucket, or an environment")
 	flags.StringVar(&f.req.VmDiskSize, "vm-disk-size", "", "size of the disk of a virtual machine, such as 50G (default that of its image)")
-	flags.StringVar(&f.req.Environment, "environment", "", "named environment that it is made of, in the place of an image")
-	flags.StringVar(&f.req.User, "user", "", "user who logs in (default that of the image, and root of a virtual machine)")
-	flags.StringVar(&f.req.Name, "name", "", "name of the machine, with which its id begins (default vps)")
+	flags.StringVar(&f.req.Environment, "environment", "", "named environment to create it from, instead of an image")
+	flags.StringVar(&f.req.User, "user", "", "user to log in as (default the user of the image, or root for a virtual machine)")
+	flags.StringVar(&f.req.Name, "name", "", "name of the machine, which its id begins with (default vps)")
 	f.key.add(flags)
 	f.resources.add(flags)
-	flags.StringVar(&f.node, "node", "", "node that it runs on, or parts of one, such as gpu-1::2")
+	flags.StringVar(&f.node, "node", "", "node to run it on, or part of one, such as gpu-1::2")
 	flags.StringSliceVar(&f.labels, "node-label", nil, "label that its node must have; may be repeated")
-	flags.StringArrayVar(&f.mounts, "mount", nil, "directory of the node that the machine sees, as HOST:PATH, with :ro at the end only to read; may be repeated")
-	flags.StringVar(&f.req.IdleTimeout, "idle-timeout", "", "stop it when no session was open for so long, such as 2h")
-	flags.StringVar(&f.req.Timeout, "timeout", "", "longest time that it may run, such as 3d")
+	flags.StringArrayVar(&f.mounts, "mount", nil, "directory of the node to mount, as HOST:PATH, or HOST:PATH:ro for read-only; may be repeated")
+	flags.StringVar(&f.req.IdleTimeout, "idle-timeout", "", "stop it when no session has been open for this long, such as 2h")
+	flags.StringVar(&f.req.Timeout, "timeout", "", "maximum time that it may run, such as 3d")
 	flags.StringArrayVar(&f.env, "env", nil, "environment variable of its programs, as NAME=VALUE; may be repeated")
-	flags.StringArrayVar(&f.secretEnv, "secret-env", nil, "environment variable with the place of its secret value, as NAME=store:SECRET; may be repeated")
+	flags.StringArrayVar(&f.secretEnv, "secret-env", nil, "environment variable with a secret value, as NAME=store:SECRET; may be repeated")
 	flags.BoolVar(&f.req.Privileged, "privileged", false, "run it with all of the node's privileges, if the node allows that")
-	flags.StringVar(&f.req.Network, "network", "", "its network: none, host, or the name of one that the node has")
+	flags.StringVar(&f.req.Network, "network", "", "its network: none, host, or the name of a network on the node")
 	flags.Int32Var(&f.req.Priority, "priority", 0, "urgency from 0 to 10; higher is placed first")
-	flags.StringVar(&f.req.IdempotencyKey, "idempotency-key", "", "create one machine only, however often it is asked for under this key")
-	flags.DurationVar(&f.wait, "wait", 0, "wait until it runs, for so long")
+	flags.StringVar(&f.req.IdempotencyKey, "idempotency-key", "", "create only one machine for this key, even if the request is repeated")
+	flags.DurationVar(&f.wait, "wait", 0, "wait until it is running, for at most this long")
 	flags.Lookup("wait").NoOptDefVal = defaultVpsWait.String()
 	clientFlag(cmd)
 	f.format = output.FormatFlag(cmd, output.Text, output.JSON)
@@ -86,7 +86,7 @@ the exit code is 1 if it does not by then.`,
 func (f *vpsFlags) request() (err error) {
 	switch {
 	case f.req.GetImage() == "" && f.req.GetVmImage() == "" && f.req.GetEnvironment() == "":
-		return exit.Usagef("--image is missing, such as --image ubuntu:24.04; --environment NAME or --vm-image IMAGE take its place")
+		return exit.Usagef("--image is missing; give an image such as --image ubuntu:24.04, or use --environment NAME or --vm-image IMAGE")
 	case f.wait < 0:
 		return exit.Usagef("--wait %s: it must not be negative", f.wait)
 	}
@@ -129,7 +129,7 @@ func (f *vpsFlags) run(ctx context.Context, sys *system, a *client.Client) error
 	defer file.discard() // a no-op once the key is written
 	res, err := client.Call(ctx, a, a.Vps.CreateVps, &f.req)
 	if err != nil {
-		return withRemedy(err, func() string { return "create another machine under a key of its own" })
+		return withRemedy(err, func() string { return "use a different key for another machine" })
 	}
 	sys.rememberRun(a.URL, res.GetId())
 	printWarnings(sys, res.GetId(), res.GetWarnings())
@@ -180,10 +180,10 @@ func (f *vpsFlags) await(ctx context.Context, sys *system, a *client.Client, cre
 		status := m.GetStatus()
 		switch {
 		case status == v1.TaskRunning:
-			fmt.Fprintf(sys.screen, "machine %s runs on %s; log in with: %s\n", m.GetId(), m.GetNode(), m.GetSshCommand())
+			fmt.Fprintf(sys.screen, "machine %s is running on %s; log in with: %s\n", m.GetId(), m.GetNode(), m.GetSshCommand())
 			return nil
 		case v1.IsTaskTerminal(status) && !v1.IsTaskAway(status, m.GetNotice()):
-			return &exit.Error{Code: exit.CodeNotDone, Err: fmt.Errorf("machine %s has ended as %s%s", m.GetId(), status, because(m.GetError())), Hint: "`switchyard runs logs " + m.GetId() + "` shows what it has printed"}
+			return &exit.Error{Code: exit.CodeNotDone, Err: fmt.Errorf("machine %s has ended as %s%s", m.GetId(), status, because(m.GetError())), Hint: "`switchyard runs logs " + m.GetId() + "` shows its output"}
 		}
 		select {
 		case <-over:

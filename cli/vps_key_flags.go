@@ -26,8 +26,8 @@ type vpsKeyFlags struct {
 }
 
 func (f *vpsKeyFlags) add(flags *pflag.FlagSet) {
-	flags.StringVar(&f.public, "ssh-key", "", "file with the public keys that may log in, such as ~/.ssh/id_ed25519.pub")
-	flags.StringVar(&f.generate, "generate-key", "", "make a pair of keys, and write the private one to this file, which must not exist; without a file it is printed")
+	flags.StringVar(&f.public, "ssh-key", "", "file with the public keys that can log in, such as ~/.ssh/id_ed25519.pub")
+	flags.StringVar(&f.generate, "generate-key", "", "create a key pair and write the private key to this file, which must not exist; without a file it is printed")
 	flags.Lookup("generate-key").NoOptDefVal = printKey
 }
 
@@ -48,14 +48,14 @@ func (f *vpsKeyFlags) publicKey() (string, error) {
 		return "", nil
 	}
 	if f.generates() {
-		return "", exit.Usagef("--ssh-key and --generate-key exclude each other: a pair is made for a machine that has no key")
+		return "", exit.Usagef("--ssh-key and --generate-key exclude each other; use one of them")
 	}
 	text, err := os.ReadFile(f.public)
 	if err != nil {
 		return "", exit.Usagef("--ssh-key: %w", err)
 	}
 	if len(text) > maxPublicKeys {
-		return "", exit.Usagef("--ssh-key %s: it has %d bytes; public keys take at most %d", f.public, len(text), maxPublicKeys)
+		return "", exit.Usagef("--ssh-key %s: it has %d bytes; at most %d are allowed", f.public, len(text), maxPublicKeys)
 	}
 	if _, fault := sshkey.Parse(string(text)); fault != nil {
 		where := ""

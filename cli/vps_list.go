@@ -16,7 +16,7 @@ func newVpsList(sys *system) *cobra.Command {
 	req := &v1.ListVpsRequest{}
 	status := &output.Choice{Allowed: v1.TaskStates()}
 	cmd := listCommand[*v1.Vps]{
-		use: "list", short: "List the machines, those of the newest run first",
+		use: "list", short: "List the machines, newest run first",
 		what: "machines", limit: 100, most: 1000,
 		fetch: func(ctx context.Context, a *client.Client, _ []string, size int32, token string) (listPage[*v1.Vps], error) {
 			req.Status = status.Value
@@ -34,7 +34,7 @@ func newVpsList(sys *system) *cobra.Command {
 		},
 		keep: 3,
 	}.command(sys)
-	cmd.Flags().Var(status, "status", "only machines in this state of their task")
+	cmd.Flags().Var(status, "status", "only machines whose task is in this state")
 	cmd.Flags().StringVar(&req.Node, "node", "", "only machines on this node")
 	cmd.Flags().StringVar(&req.Name, "name", "", "only machines of this name")
 	return cmd

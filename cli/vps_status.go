@@ -18,7 +18,7 @@ import (
 func newVpsStatus(sys *system) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "status RUN [TASK]",
-		Short: "Show a machine, and how to log in to it",
+		Short: "Show a machine and how to log in to it",
 		Args:  arguments(1, 2, "RUN"),
 	}
 	clientFlag(cmd)

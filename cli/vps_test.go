@@ -72,7 +72,7 @@ func TestVpsCreateRefusesBadFlags(t *testing.T) {
 		`--env "A"`:                               {"--image", "x", "--env", "A"},
 		"--cores and --gpus must not be negative": {"--image", "x", "--gpus", "-1"},
 		"--wait -1s: it must not be negative":     {"--image", "x", "--wait=-1s"},
-		`"ubuntu" is one argument too many`:       {"ubuntu"},
+		`unexpected argument "ubuntu"`:            {"ubuntu"},
 	} {
 		got := run(t, append([]string{"vps", "create", "--gateway", f.url}, args...)...)
 		if got.code != exit.CodeUsage || !strings.Contains(got.stderr, says) || strings.Contains(got.stderr, "hunter2") {
@@ -117,7 +117,7 @@ func TestVpsCreateWaits(t *testing.T) {
 		return m
 	}
 	f.vps.looks = []*v1.Vps{at("queued", "no node"), at("assigned", ""), m}
-	if got := run(t, "vps", "create", "--gateway", f.url, "--image", "x", "--wait"); got.code != 0 || !strings.Contains(got.stderr, "runs on gpu-1; log in with: ssh -p 7222 vps.desk-7k2m9x@127.0.0.1") {
+	if got := run(t, "vps", "create", "--gateway", f.url, "--image", "x", "--wait"); got.code != 0 || !strings.Contains(got.stderr, "is running on gpu-1; log in with: ssh -p 7222 vps.desk-7k2m9x@127.0.0.1") {
 		t.Errorf("%+v", got)
 	}
 	f.vps.looks = []*v1.Vps{at("queued", ""), at("failed", "no such image")}

@@ -28,17 +28,17 @@ func newWorker(sys *system) *cobra.Command {
 	var store, spool, metricsAddress string
 	cmd := &cobra.Command{
 		Use:   "worker",
-		Short: "Make this machine a node, on a Temporal that is there",
-		Long: `Makes this machine a node that runs tasks, until Ctrl-C or SIGTERM. Where Temporal
-is comes from Temporal's own settings: TEMPORAL_ADDRESS, TEMPORAL_NAMESPACE, ..., or
-its profile file. Output and results go to the gateway, unless --store names the
-gateway's own store. A gateway that asks for tokens takes one of the role node, which is
-bound to the name of the node, in SWITCHYARD_TOKEN or a file (--token-file); a new token
-in that file counts at once.
+		Short: "Make this machine a node on an existing Temporal server",
+		Long: `Makes this machine a node that runs tasks until Ctrl-C or SIGTERM. The Temporal server is
+configured with Temporal's own settings: TEMPORAL_ADDRESS, TEMPORAL_NAMESPACE, ..., or its
+profile file. Output and results go to the gateway, unless --store names the gateway's own
+store. If the gateway requires tokens, give the worker a token of the role node, which is
+bound to the name of the node, in SWITCHYARD_TOKEN or a file (--token-file); a new token in
+that file takes effect at once.
 
-A worker that is told to stop drains: what waits there moves to other nodes at once,
-what runs may finish until --drain-timeout and moves then. A second signal cuts that
-short, a third one quits at once.`,
+A worker that is stopped drains its node: waiting tasks move to other nodes at once, and
+running tasks may finish until --drain-timeout and then move too. A second signal ends the
+drain, and a third one quits at once.`,
 		Args: arguments(0, 0, ""),
 	}
 	nodes.addOne(cmd.Flags())
@@ -48,7 +48,7 @@ short, a third one quits at once.`,
 	logQuota := logQuotaFlag(cmd.Flags())
 	cmd.Flags().Lookup("log-quota-gb").Usage += " (the gateway's own where it is the store)"
 	cmd.Flags().StringVar(&spool, "spool-dir", "", spoolUsage)
-	cmd.Flags().StringVar(&metricsAddress, "metrics-address", defaultMetricsAddress, "host:port to serve figures for Prometheus at, under /metrics; none: nowhere")
+	cmd.Flags().StringVar(&metricsAddress, "metrics-address", defaultMetricsAddress, "host:port to serve Prometheus metrics on, under /metrics, or none")
 	gateway := clientFlag(cmd)
 	level := logFlag(cmd, "info")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) (err error) {

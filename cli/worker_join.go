@@ -61,16 +61,16 @@ func checkNode(ctx context.Context, a *client.Client, node string) error {
 		return nil
 	case who.GetRole() != v1.RoleNode:
 		return &exit.Error{Code: exit.CodeNotAllowed, Hint: joinHint(node),
-			Err: fmt.Errorf("the token is that of %s, with the role %s; a worker joins with a token of the role node", who.GetName(), who.GetRole())}
+			Err: fmt.Errorf("the token belongs to %s, with the role %s; a worker needs a token of the role node", who.GetName(), who.GetRole())}
 	case who.GetNode() != node:
 		return &exit.Error{Code: exit.CodeNotAllowed, Hint: joinHint(node),
-			Err: fmt.Errorf("the token is that of node %s, and this worker is node %s", who.GetNode(), node)}
+			Err: fmt.Errorf("the token belongs to node %s, but this worker is node %s", who.GetNode(), node)}
 	}
 	return nil
 }
 
 func joinHint(node string) string {
-	return fmt.Sprintf("an admin makes one with `switchyard tokens create --role node --node %s`; give it to the worker in a file with --token-file, or in SWITCHYARD_TOKEN", node)
+	return fmt.Sprintf("an admin creates one with `switchyard tokens create --role node --node %s`; give it to the worker in a file with --token-file, or in SWITCHYARD_TOKEN", node)
 }
 
 // serveNode serves a worker whose store is a gateway, once the gateway accepts its token. If the gateway is
@@ -91,7 +91,7 @@ func (s *system) serveNode(cmd *cobra.Command, cfg stack.Config, node string, an
 	if exit.CodeOf(cmd.Context(), err) != exit.CodeSystem {
 		return err
 	}
-	cfg.Logger.Warn("the gateway does not answer; whether it takes the token of this node is found out when it does", "gateway", a.URL, "error", err)
+	cfg.Logger.Warn("the gateway does not answer; the worker checks its token once it does", "gateway", a.URL, "error", err)
 	ctx, stop := context.WithCancelCause(cmd.Context())
 	asked := make(chan struct{})
 	go func() {

@@ -14,7 +14,7 @@ import (
 func newWorkflowsDelete(sys *system) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "delete NAME",
-		Short: "Forget a stored definition; runs of it are left alone",
+		Short: "Delete a stored definition; its runs are not affected",
 		Args:  arguments(1, 1, "NAME"),
 	}
 	clientFlag(cmd)
@@ -26,7 +26,7 @@ func newWorkflowsDelete(sys *system) *cobra.Command {
 		if format.Value == output.JSON {
 			return output.WriteJSON(sys.stdout, map[string]string{"name": args[0]})
 		}
-		_, err := fmt.Fprintf(sys.screen, "workflow %s is deleted; its runs are left alone\n", args[0])
+		_, err := fmt.Fprintf(sys.screen, "workflow %s is deleted; its runs are not affected\n", args[0])
 		return err
 	})
 	return cmd

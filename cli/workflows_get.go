@@ -16,7 +16,7 @@ import (
 func newWorkflowsGet(sys *system) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "get NAME",
-		Short: "Print a stored definition as every command that takes a FILE reads it",
+		Short: "Print a stored definition in the form that commands accept as FILE",
 		Args:  arguments(1, 1, "NAME"),
 	}
 	clientFlag(cmd)

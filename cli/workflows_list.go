@@ -34,6 +34,6 @@ func newWorkflowsList(sys *system) *cobra.Command {
 			return rows
 		},
 	}.command(sys)
-	cmd.Flags().StringVar(&search, "search", "", "only definitions with this text in name or description, in any case")
+	cmd.Flags().StringVar(&search, "search", "", "only definitions with this text in their name or description, ignoring case")
 	return cmd
 }

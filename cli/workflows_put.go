@@ -20,7 +20,7 @@ func newWorkflowsPut(sys *system) *cobra.Command {
 		Short: "Store a definition under its name",
 		Args:  arguments(1, 1, "FILE"),
 	}
-	cmd.Flags().BoolVar(&replace, "replace", false, "take the place of an older definition of the name")
+	cmd.Flags().BoolVar(&replace, "replace", false, "replace an older definition of this name")
 	clientFlag(cmd)
 	format := output.FormatFlag(cmd, output.Text, output.JSON)
 	cmd.RunE = onGateway(sys, func(ctx context.Context, a *client.Client, args []string) error {
@@ -32,7 +32,7 @@ func newWorkflowsPut(sys *system) *cobra.Command {
 			Source: &v1.PutWorkflowRequest_Document{Document: string(d.text)}, File: d.file, Replace: replace,
 		})
 		if err != nil {
-			return withRemedy(err, func() string { return "--replace puts this definition in its place" })
+			return withRemedy(err, func() string { return "use --replace to replace it with this definition" })
 		}
 		printWarnings(sys, res.GetName(), res.GetWarnings())
 		if format.Value == output.JSON {
@@ -69,10 +69,10 @@ type storedWorkflow struct {
 // scheduleNews describes the state of a schedule for people, as the end of a sentence that begins with its name.
 func scheduleNews(s *v1.Schedule) string {
 	if s.GetPaused() {
-		return fmt.Sprintf("is paused; `switchyard schedules resume %s` has it start runs", s.GetName())
+		return fmt.Sprintf("is paused; `switchyard schedules resume %s` resumes it", s.GetName())
 	}
 	if t := firstTime(s); t != nil {
 		return "is active; its next time is " + formatIn(t, s.GetTimezone())
 	}
-	return "is active, and has no times any more"
+	return "is active but has no more times"
 }

@@ -31,11 +31,11 @@ func Pack(w io.Writer, source, top string, skipped func(path, why string)) error
 }
 
 // notCopied is the reason for skipping an entry of another kind.
-const notCopied = "it is neither a file, a folder nor a link"
+const notCopied = "it is not a file, folder or link"
 
 // leadsOutside returns the reason for skipping a link.
 func leadsOutside(target string) string {
-	return fmt.Sprintf("it is a link to %s, outside of what is copied", target)
+	return fmt.Sprintf("it is a link to %s, which is outside what is copied", target)
 }
 
 type packer struct {
@@ -129,7 +129,7 @@ func (p packer) file(at, name string) error {
 	}
 	n, err := io.CopyN(p.out, f, info.Size())
 	if errors.Is(err, io.EOF) {
-		return fmt.Errorf("%s has become shorter while it was read: %d of %d bytes", at, n, info.Size())
+		return fmt.Errorf("%s was truncated while it was being read: got %d of %d bytes", at, n, info.Size())
 	}
 	return err
 }

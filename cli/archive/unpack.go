@@ -30,7 +30,7 @@ func Unpack(r io.Reader, target Target, skipped func(name, why string)) error {
 			return err
 		}
 	} else if target.Name != "" {
-		return errors.New("the archive names no folder")
+		return errors.New("the archive has no top folder")
 	}
 	parent, err := os.OpenRoot(target.Dir)
 	if err != nil {
@@ -54,7 +54,7 @@ func Unpack(r io.Reader, target Target, skipped func(name, why string)) error {
 			return err
 		}
 		if !info.IsDir() {
-			return fmt.Errorf("%s exists, and is not a folder", filepath.Join(target.Dir, target.Name))
+			return fmt.Errorf("%s exists but is not a folder", filepath.Join(target.Dir, target.Name))
 		}
 		if u.root, err = parent.OpenRoot(target.Name); err != nil {
 			return err
@@ -70,7 +70,7 @@ func splitName(name string) (top, inside string, err error) {
 	clean := path.Clean(name)
 	top, inside, _ = strings.Cut(clean, "/")
 	if path.IsAbs(name) || top == "." || top == ".." || !filepath.IsLocal(filepath.FromSlash(clean)) {
-		return "", "", fmt.Errorf("the archive has %q, which would lie outside", name)
+		return "", "", fmt.Errorf("the archive contains %q, which would be outside the target folder", name)
 	}
 	return top, filepath.FromSlash(inside), nil
 }
@@ -84,7 +84,7 @@ func (u *unpacker) inside(entry string) (string, error) {
 	case u.top == "":
 		return filepath.Join(top, name), nil
 	case top != u.top:
-		return "", fmt.Errorf("the archive of %s has %q, which would lie outside", u.top, entry)
+		return "", fmt.Errorf("the archive of %s contains %q, which would be outside it", u.top, entry)
 	}
 	return name, nil
 }
@@ -110,7 +110,7 @@ type attributes struct {
 // single unpacks an archive that contains one file.
 func (u *unpacker) single(h *tar.Header, target Target) error {
 	if target.Name == "" {
-		return fmt.Errorf("%s is a file, and not a folder", u.top)
+		return fmt.Errorf("%s is a file, not a folder", u.top)
 	}
 	if err := u.write(h, target.Name); err != nil {
 		return err
@@ -121,7 +121,7 @@ func (u *unpacker) single(h *tar.Header, target Target) error {
 	} else if err != nil {
 		return err
 	}
-	return fmt.Errorf("the archive of one file has %q too", next.Name)
+	return fmt.Errorf("the archive of a single file also contains %q", next.Name)
 }
 
 // write writes the only file of an archive, which may go to an existing pipe or device.

@@ -67,7 +67,7 @@ func (u *unpacker) dropStrayLinks() error {
 		if found == nil || errors.Is(found, fs.ErrNotExist) || errors.Is(found, fs.ErrPermission) {
 			continue
 		}
-		u.skipped(path.Join(u.top, filepath.ToSlash(name)), "it is a link that leads outside of what is copied, or nowhere")
+		u.skipped(path.Join(u.top, filepath.ToSlash(name)), "it is a link that is broken or leads outside what is copied")
 		err = errors.Join(err, u.root.Remove(name))
 	}
 	return err
@@ -77,14 +77,14 @@ func (u *unpacker) dropStrayLinks() error {
 func (u *unpacker) hardLink(h *tar.Header, name string) error {
 	of, err := u.inside(h.Linkname)
 	if err != nil || of == "" {
-		return fmt.Errorf("the archive has %q, a link to %s outside of it", h.Name, h.Linkname)
+		return fmt.Errorf("the archive contains %q, a link to %s outside it", h.Name, h.Linkname)
 	}
 	info, err := u.root.Lstat(of)
 	if err != nil {
 		return err
 	}
 	if !info.Mode().IsRegular() {
-		return fmt.Errorf("the archive has %q, a link to %s, which is no file", h.Name, h.Linkname)
+		return fmt.Errorf("the archive contains %q, a link to %s, which is not a file", h.Name, h.Linkname)
 	}
 	if err := u.root.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err

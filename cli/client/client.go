@@ -60,10 +60,10 @@ func ParseURL(address string) (*url.URL, error) {
 	}
 	u, err := url.Parse(strings.TrimSuffix(address, "/"))
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-		return nil, exit.Usagef("--gateway %q is no URL of a gateway; one is %s", address, DefaultURL)
+		return nil, exit.Usagef("--gateway %q is not a gateway URL such as %s", address, DefaultURL)
 	}
 	if u.User != nil {
-		return nil, exit.Usagef("--gateway %s has a password: a URL ends up in logs; use `switchyard login` or SWITCHYARD_TOKEN", u.Redacted())
+		return nil, exit.Usagef("--gateway %s contains a password, and URLs end up in logs; use `switchyard login` or SWITCHYARD_TOKEN instead", u.Redacted())
 	}
 	return u, nil
 }

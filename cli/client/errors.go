@@ -54,13 +54,13 @@ func (a *Client) Failure(err error) error {
 		}
 		return unknown
 	case code == connect.CodeUnauthenticated:
-		return &exit.Error{Code: exit.CodeNotAllowed, Err: fmt.Errorf("the gateway at %s does not know who you are: %w", a.URL, said)}
+		return &exit.Error{Code: exit.CodeNotAllowed, Err: fmt.Errorf("the gateway at %s requires a login: %w", a.URL, said)}
 	case code == connect.CodePermissionDenied:
 		return &exit.Error{Code: exit.CodeNotAllowed, Err: said}
 	case code == connect.CodeAborted, code == connect.CodeAlreadyExists:
 		return &exit.Error{Code: exit.CodeNotDone, Err: said}
 	case code == connect.CodeUnimplemented:
-		return &exit.Error{Code: exit.CodeSystem, Err: fmt.Errorf("what answers at %s is no gateway of this version: %w", a.URL, said)}
+		return &exit.Error{Code: exit.CodeSystem, Err: fmt.Errorf("the server at %s is not a gateway of this version: %w", a.URL, said)}
 	case code == connect.CodeUnavailable && !connect.IsWireError(err):
 		return &exit.Error{
 			Code: exit.CodeSystem, Err: fmt.Errorf("the gateway at %s cannot be reached: %w", a.URL, said),
@@ -73,8 +73,8 @@ func (a *Client) Failure(err error) error {
 // goneAway returns the error of a command whose gateway became unreachable during the command.
 func (a *Client) goneAway(how string) error {
 	return &exit.Error{
-		Code: exit.CodeSystem, Err: fmt.Errorf("the gateway at %s has gone away %s", a.URL, how),
-		Hint: "once it is back, repeat the command, or look with `switchyard runs list`; runs outlast a gateway, and `switchyard dev` if it has a --db",
+		Code: exit.CodeSystem, Err: fmt.Errorf("lost the connection to the gateway at %s %s", a.URL, how),
+		Hint: "once it is back, repeat the command, or check with `switchyard runs list`; runs survive a restart of the gateway, or of `switchyard dev` with --db",
 	}
 }
 

@@ -96,10 +96,10 @@ func (s *LogStream) Missing() error {
 		lines = append(lines, words.OneLine(fmt.Sprintf("the log of task %s, attempt %d, is not in the gateway's store; node %s ran it and may have it", m.GetTask(), m.GetAttempt(), m.GetNode())))
 	}
 	if s.Request.GetChildren() {
-		return &exit.Error{Code: exit.CodeSystem, Err: errors.New(strings.Join(lines, "\n")), Hint: "does that node reach this gateway, or use the same --store?"}
+		return &exit.Error{Code: exit.CodeSystem, Err: errors.New(strings.Join(lines, "\n")), Hint: "check that the node reaches this gateway or uses the same --store"}
 	}
 	return &exit.Error{
 		Code: exit.CodeSystem, Err: errors.New(strings.Join(lines, "\n")),
-		Hint: "does that node reach this gateway, or use the same --store? What its result kept of the output: `switchyard runs get " + s.Request.GetId() + " " + output.ShellWord(s.missing[0].GetTask()) + "`",
+		Hint: "check that the node reaches this gateway or uses the same --store; the end of the output may be in the result: `switchyard runs get " + s.Request.GetId() + " " + output.ShellWord(s.missing[0].GetTask()) + "`",
 	}
 }

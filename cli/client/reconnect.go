@@ -20,7 +20,7 @@ const (
 
 // AwayText returns the message for a gateway that became unreachable during a stream.
 func (a *Client) AwayText() string {
-	return fmt.Sprintf("the gateway at %s has gone away; trying for %s to reach it again", a.URL, Patience)
+	return fmt.Sprintf("lost the connection to the gateway at %s; trying to reconnect for %s", a.URL, Patience)
 }
 
 // reconnect calls stream until it returns nil. It calls stream again if the gateway becomes unreachable after the first
@@ -42,7 +42,7 @@ func (a *Client) reconnect(ctx context.Context, lost func(), stream func(receive
 			lostSince = time.Now()
 			lost()
 		case time.Since(lostSince) > Patience:
-			return a.goneAway(fmt.Sprintf("and has not come back within %s", Patience))
+			return a.goneAway(fmt.Sprintf("and could not reconnect within %s", Patience))
 		}
 		select {
 		case <-time.After(pause):

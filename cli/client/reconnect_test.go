@@ -43,7 +43,7 @@ func TestFailureOfAGatewayThatWasKilled(t *testing.T) {
 	cut := func(code connect.Code, cause error) error {
 		return connect.NewError(code, fmt.Errorf("protocol error: incomplete envelope: %w", cause))
 	}
-	const away, unreachable = "the gateway at http://yard:7280 has gone away while it answered", "the gateway at http://yard:7280 cannot be reached: "
+	const away, unreachable = "lost the connection to the gateway at http://yard:7280 while it answered", "the gateway at http://yard:7280 cannot be reached: "
 	for _, test := range []struct {
 		err  error
 		want string

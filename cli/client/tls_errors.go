@@ -13,18 +13,18 @@ import (
 // tlsHint returns the remedy for a connection error caused by TLS, or "" for any other error.
 func (a *Client) tlsHint(err error) string {
 	if _, ok := errors.AsType[x509.UnknownAuthorityError](err); ok {
-		return "name the authority of its certificate with --ca FILE, or SWITCHYARD_CA"
+		return "name the authority that issued its certificate with --ca FILE or SWITCHYARD_CA"
 	}
 	if _, ok := errors.AsType[x509.HostnameError](err); ok {
-		return "reach it by a name that its certificate has"
+		return "use a name from its certificate"
 	}
 	if _, ok := errors.AsType[x509.CertificateInvalidError](err); ok {
-		return "the certificate of the gateway has to be renewed, or a clock is wrong"
+		return "renew the gateway's certificate, or correct a wrong clock"
 	}
 	text := err.Error()
 	switch {
 	case strings.Contains(text, "server gave HTTP response to HTTPS client"), strings.Contains(text, "first record does not look like a TLS handshake"):
-		return "it serves http: name it as http://..."
+		return "it serves http: use an http:// URL"
 	case strings.Contains(text, "certificate required"):
 		return noCertificate
 	case strings.Contains(text, "unknown certificate authority"), strings.Contains(text, "tls: bad certificate"):
@@ -61,13 +61,13 @@ func (a *Client) cutHint() string {
 	case u.Scheme == "https" && asks:
 		return noCertificate
 	case u.Scheme == "http" && err == nil:
-		return "it serves https: name it as https://..."
+		return "it serves https: use an https:// URL"
 	}
 	return ""
 }
 
 // Hints for a gateway that asks for a certificate.
 const (
-	noCertificate      = "it asks for a certificate: --client-cert FILE and --client-key FILE"
-	strangeCertificate = "it does not accept the certificate of --client-cert; is it of another authority?"
+	noCertificate      = "it requires a client certificate: use --client-cert FILE and --client-key FILE"
+	strangeCertificate = "it rejects the certificate of --client-cert; check which authority issued it"
 )

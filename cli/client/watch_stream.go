@@ -36,7 +36,7 @@ func (a *Client) watchOnce(ctx context.Context, id string, take func(*v1.WatchRu
 	}()
 	for stream.Receive() {
 		if stream.Msg().GetRun() == nil {
-			return fmt.Errorf("the gateway sent a change of no run")
+			return fmt.Errorf("the gateway sent an update without a run")
 		}
 		if err := take(stream.Msg()); err != nil {
 			return err

@@ -49,7 +49,7 @@ func fromEnvironment(cmd *cobra.Command, getenv func(string) string, found Origi
 			bad = f.Value.Set(text)
 		}
 		if bad != nil {
-			err = exit.Usagef("%s: %q is no value for --%s: %w", Variable(f.Name), text, f.Name, bad)
+			err = exit.Usagef("%s: %q is not a valid value for --%s: %w", Variable(f.Name), text, f.Name, bad)
 			return
 		}
 		found[f.Name] = Variable(f.Name)

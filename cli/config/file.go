@@ -78,7 +78,7 @@ func readFile(path string, root *cobra.Command) (*file, error) {
 	case c.settings.Tag == "!!null":
 		c.settings = nil
 	case c.settings.Kind != yaml.MappingNode:
-		c.add(c.settings, "settings are a mapping of names of flags to their values", "")
+		c.add(c.settings, "settings must map flag names to values", "")
 	default:
 		c.check(c.settings, root)
 	}
@@ -97,7 +97,7 @@ func (c *file) check(section *yaml.Node, cmd *cobra.Command) {
 		}
 		if sub := subcommand(cmd, key.Value); sub != nil && value.Kind == yaml.MappingNode {
 			if seen["section "+sub.Name()] {
-				c.add(key, fmt.Sprintf("the section %s is there twice", sub.Name()), "")
+				c.add(key, fmt.Sprintf("section %s appears twice", sub.Name()), "")
 			}
 			seen["section "+sub.Name()] = true
 			c.check(value, sub)
@@ -128,7 +128,7 @@ func (c *file) check(section *yaml.Node, cmd *cobra.Command) {
 // checkProfiles reports the problems of the profiles in a file.
 func (c *file) checkProfiles(profiles *yaml.Node, root *cobra.Command) {
 	if profiles.Kind != yaml.MappingNode {
-		c.add(profiles, profilesKey+" are a mapping of names to settings", "")
+		c.add(profiles, profilesKey+" must map names to settings", "")
 		return
 	}
 	for name, settings := range entries(profiles) {
@@ -136,7 +136,7 @@ func (c *file) checkProfiles(profiles *yaml.Node, root *cobra.Command) {
 		case yaml.MappingNode:
 			c.check(settings, root)
 		default:
-			c.add(settings, fmt.Sprintf("the profile %s is a mapping of names of flags to their values", name.Value), "")
+			c.add(settings, fmt.Sprintf("profile %s must map flag names to values", name.Value), "")
 		}
 	}
 }
@@ -157,11 +157,11 @@ func (c *file) profile(name string) *yaml.Node {
 			names = append(names, key.Value)
 		}
 	}
-	hint := "profiles: { " + name + ": { gateway: https://... } } in this file makes one"
+	hint := "profiles: { " + name + ": { gateway: https://... } } in this file creates it"
 	if near := nearest.Word(name, slices.Sorted(slices.Values(names))); near != "" {
 		hint = "did you mean " + near + "?"
 	} else if len(names) > 0 {
-		hint = "there are " + strings.Join(names, ", ")
+		hint = "the profiles are " + strings.Join(names, ", ")
 	}
 	if at == nil {
 		at = &yaml.Node{Line: 1, Column: 1}
@@ -218,7 +218,7 @@ func (c *file) set(f *pflag.Flag, s fileSetting) (done bool) {
 		}
 	}
 	if err != nil {
-		c.add(s.value, fmt.Sprintf("this is no value for --%s: %v", f.Name, err), "")
+		c.add(s.value, fmt.Sprintf("not a valid value for --%s: %v", f.Name, err), "")
 	}
 	return err == nil
 }

@@ -38,7 +38,7 @@ func Apply(cmd *cobra.Command, getenv func(string) string) (Origins, error) {
 		profile = f.Value.String()
 	}
 	if path == "" && profile != "" {
-		return nil, exit.Usagef("--profile %s: profiles are in a file with settings; name it with --config, or %s", profile, Variable(Flag))
+		return nil, exit.Usagef("--profile %s: there is no settings file; name one with --config or %s", profile, Variable(Flag))
 	}
 	if path == "" {
 		return found, nil

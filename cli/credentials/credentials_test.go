@@ -36,7 +36,7 @@ func TestTokensAreKeptByGateway(t *testing.T) {
 	if err := os.Chmod(path, 0o640); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Load(path, "http://b:7280"); err == nil || !strings.Contains(err.Error(), "others can read") {
+	if _, err := Load(path, "http://b:7280"); err == nil || !strings.Contains(err.Error(), "other users can read") {
 		t.Errorf("a file that others read: %v", err)
 	}
 }

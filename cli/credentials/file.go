@@ -67,7 +67,7 @@ func Save(path, gateway, token string) error {
 	}
 	text, err := json.MarshalIndent(all, "", "  ")
 	if err != nil {
-		return fmt.Errorf("keep credentials: %w", err)
+		return fmt.Errorf("save credentials: %w", err)
 	}
 	return write(path, append(text, '\n'))
 }
@@ -76,7 +76,7 @@ func Save(path, gateway, token string) error {
 func write(path string, text []byte) (err error) {
 	defer func() {
 		if err != nil {
-			err = fmt.Errorf("keep credentials: %w", err)
+			err = fmt.Errorf("save credentials: %w", err)
 		}
 	}()
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
@@ -106,7 +106,7 @@ func read(path string) (contents, error) {
 		return all, err
 	}
 	if err := json.Unmarshal(text, &all); err != nil {
-		return all, exit.Usagef("%s holds no credentials: %w; remove it and run `switchyard login` again", path, err)
+		return all, exit.Usagef("%s is not a valid credentials file: %w; remove it and run `switchyard login` again", path, err)
 	}
 	return all, nil
 }
@@ -119,7 +119,7 @@ func ReadToken(path string) (string, error) {
 	}
 	token := strings.TrimSpace(string(text))
 	if token == "" || strings.ContainsAny(token, " \t\r\n") {
-		return "", exit.Usagef("%s does not hold one token and nothing else", path)
+		return "", exit.Usagef("%s must contain one token and nothing else", path)
 	}
 	return token, nil
 }
@@ -137,8 +137,8 @@ func readPrivate(path string) ([]byte, error) {
 	}
 	if isPublic(info) {
 		return nil, &exit.Error{
-			Code: exit.CodeUsage, Err: fmt.Errorf("others can read %s (mode %04o), which holds a token", path, info.Mode().Perm()),
-			Hint: "chmod 600 " + path + ", and if others may have read it, have the token revoked: `switchyard tokens revoke`",
+			Code: exit.CodeUsage, Err: fmt.Errorf("other users can read %s (mode %04o), which contains a token", path, info.Mode().Perm()),
+			Hint: "chmod 600 " + path + ", and revoke the token if it may have been read: `switchyard tokens revoke`",
 		}
 	}
 	text, err := io.ReadAll(io.LimitReader(file, maxFile))

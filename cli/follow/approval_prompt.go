@@ -32,7 +32,7 @@ func (p *approvalPrompt) changed(b *tui.Status, changes []tui.Change) error {
 		if p.gateway != client.DefaultURL {
 			where = " --gateway " + p.gateway
 		}
-		if _, err := fmt.Fprintf(p.terminal.Screen, "task %[1]s waits for: switchyard runs approve %[2]s %[1]s%[3]s (or reject)\n", c.Name, b.Run().GetId(), where); err != nil {
+		if _, err := fmt.Fprintf(p.terminal.Screen, "task %[1]s waits for approval: switchyard runs approve %[2]s %[1]s%[3]s (or reject)\n", c.Name, b.Run().GetId(), where); err != nil {
 			return err
 		}
 	}

@@ -21,10 +21,10 @@ const (
 )
 
 // FanOutRule describes these limits in the help of commands.
-const FanOutRule = `Where standard error is no terminal, each change of a task gets a line. Of a
-fanned-out task, the first 20 instances that end get one each; after that 20 that
-failed do, and what becomes of all others is told in one line each second at most,
-such as "each  running  37/100 done, 4 running, 1 failed".`
+const FanOutRule = `If standard error is not a terminal, each change of a task is printed as a line. Of a
+fanned-out task, the first 20 instances that end get a line each, and so do the next 20
+that fail; the others are summed up in at most one line a second, such as
+"each  running  37/100 done, 4 running, 1 failed".`
 
 // fanOutProgress limits the lines about fanned-out tasks. Its zero value is ready for use.
 type fanOutProgress struct {

@@ -144,9 +144,9 @@ func (w *Watcher) progress() progress {
 func (w *Watcher) cancel(ctx context.Context) error {
 	again := "to stop waiting for its end"
 	if w.Local != nil {
-		again = "to kill what still runs"
+		again = "to kill running tasks"
 	}
-	fmt.Fprintf(w.Terminal.Screen, "cancelling the run; once more %s\n", again)
+	fmt.Fprintf(w.Terminal.Screen, "cancelling the run; interrupt again %s\n", again)
 	ctx, stop := context.WithTimeout(ctx, cancelTimeout)
 	defer stop()
 	_, err := client.Call(ctx, w.Client, w.Client.Runs.CancelRun, &v1.CancelRunRequest{Id: w.Run, Reason: "interrupted"})
@@ -191,7 +191,7 @@ func (w *Watcher) endLocal(ctx context.Context, giveUp context.CancelFunc, again
 		return
 	case <-time.After(w.Terminal.KilledEndTimeout):
 	}
-	fmt.Fprintln(w.Terminal.Screen, "the run has not ended yet; it is ended by force")
+	fmt.Fprintln(w.Terminal.Screen, "the run has not ended yet; ending it by force")
 	w.Local.StopWithin(forcedStopTimeout)
 	// The run may end before the reply arrives.
 	calling, cancel := context.WithTimeout(context.WithoutCancel(ctx), forceTimeout)
@@ -222,7 +222,7 @@ func (w *Watcher) followLogs(ctx context.Context) (finish func()) {
 		logs := &client.LogStream{Client: w.Client, Request: &v1.StreamRunLogsRequest{Id: w.Run, Follow: true}, OnLost: func() {}}
 		err := errors.Join(logs.Read(ctx, p), p.Flush())
 		if err != nil && ctx.Err() == nil {
-			fmt.Fprintf(w.Terminal.Screen, "no more logs: %s\n", err)
+			fmt.Fprintf(w.Terminal.Screen, "logs are no longer shown: %s\n", err)
 		}
 		if missing := logs.Missing(); missing != nil {
 			fmt.Fprintln(w.Terminal.Screen, missing)
@@ -275,13 +275,13 @@ func (w *Watcher) logHint(task string) string {
 	case w.Logs:
 		return ""
 	case w.Local != nil:
-		return "run with --logs to see all of it"
+		return "run with --logs to see all output"
 	}
-	return fmt.Sprintf("all of it: switchyard runs logs %s %s", w.Run, output.ShellWord(task))
+	return fmt.Sprintf("all output: switchyard runs logs %s %s", w.Run, output.ShellWord(task))
 }
 
 // ForcedText describes the result of ending a run by force.
 func ForcedText(res *v1.CancelRunResponse) string {
-	return fmt.Sprintf("run %s has been ended by force, with %d child runs and parts of fan-outs; nodes stop %d attempts",
+	return fmt.Sprintf("run %s has been ended by force, with %d child runs and parts of fan-outs; nodes are stopping %d attempts",
 		res.GetId(), res.GetChildren(), res.GetAttempts())
 }

@@ -50,7 +50,7 @@ func (c *Choice) Set(text string) error {
 // FormatFlag adds -o with the given formats; the first is the default.
 func FormatFlag(cmd *cobra.Command, formats ...string) *Choice {
 	c := &Choice{Value: formats[0], Allowed: formats}
-	cmd.Flags().VarP(c, "output", "o", "format of what goes to standard output")
+	cmd.Flags().VarP(c, "output", "o", "output format")
 	// RegisterFlagCompletionFunc fails only if the flag does not exist.
 	_ = cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(formats, cobra.ShellCompDirectiveNoFileComp))
 	return c

@@ -85,7 +85,7 @@ func (rw *RunWriter) writeHead(run *v1.Run) error {
 			return err
 		}
 	}
-	return errors.New("a run in JSON has no tasks")
+	return errors.New("the JSON of the run has no tasks")
 }
 
 // End writes the end of the document.

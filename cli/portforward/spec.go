@@ -44,7 +44,7 @@ func ParseSpec(text string) (Spec, error) {
 		address = strings.TrimSuffix(inner, "]")
 	}
 	if ip, err := netip.ParseAddr(address); address != "localhost" && err != nil {
-		return Spec{}, fmt.Errorf("%q is no address of this machine; write it in numbers, such as 0.0.0.0 or [::]", address)
+		return Spec{}, fmt.Errorf("%q is not a numeric address, such as 0.0.0.0 or [::]", address)
 	} else if err == nil {
 		address = ip.String()
 	}
@@ -67,7 +67,7 @@ func cutLast(text string) (before, after string, ok bool) {
 func parsePort(text string, least int) (int, error) {
 	port, err := strconv.ParseUint(text, 10, 16)
 	if err != nil || int(port) < least {
-		return 0, fmt.Errorf("%q is no port; one is a number from %d to 65535", text, least)
+		return 0, fmt.Errorf("%q is not a port; use a number from %d to 65535", text, least)
 	}
 	return int(port), nil
 }

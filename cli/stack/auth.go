@@ -39,7 +39,7 @@ func (s *Stack) startAuth(ctx context.Context, cfg Config, into *gateway.Config)
 	registry := tokens.NewRegistry(s.store, time.Now)
 	if cfg.Role != workers.RoleObserver {
 		if err := s.createAdminToken(ctx, registry, cfg.Auth.AdminTokenFile); err != nil {
-			return fmt.Errorf("make the first token of an admin: %w", err)
+			return fmt.Errorf("create the first admin token: %w", err)
 		}
 	}
 	authenticator := tokens.NewAuthenticator(registry, cfg.Logger)
@@ -70,7 +70,7 @@ func (s *Stack) createAdminToken(ctx context.Context, registry *tokens.Registry,
 	}
 	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if errors.Is(err, fs.ErrExist) {
-		return fmt.Errorf("%s exists, although this store has no token yet: move it away if it is of another deployment, or name another file with --admin-token-file", path)
+		return fmt.Errorf("%s exists although this store has no token yet: move it away if it belongs to another deployment, or name another file with --admin-token-file", path)
 	}
 	if err != nil {
 		return err

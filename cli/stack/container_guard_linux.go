@@ -17,7 +17,7 @@ func (g *containerGuards) start(dir, node string) {
 		err = cmd.Start()
 	}
 	if err != nil {
-		g.logger.Warn("containers may outlive their leases if this worker dies", "error", err)
+		g.logger.Warn("containers may outlive their leases if this worker crashes", "error", err)
 		return
 	}
 	ended := make(chan struct{})

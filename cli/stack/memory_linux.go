@@ -34,7 +34,7 @@ func releaseMemory() error {
 		var private int
 		if n, _ := fmt.Sscanf(line, "Anonymous: %d kB", &private); n == 1 && own && private == 0 {
 			if _, _, errno := unix.Syscall(unix.SYS_MADVISE, start, end-start, unix.MADV_DONTNEED); errno != 0 {
-				return fmt.Errorf("give back pages of the program: %w", errno)
+				return fmt.Errorf("release memory pages of the program: %w", errno)
 			}
 		}
 	}

@@ -22,7 +22,7 @@ func (s *Stack) startMetrics(ctx context.Context, cfg Config) (*metrics.Metrics,
 	server, err := figures.Listen(ctx, cfg.MetricsAddress)
 	switch taken := errors.Is(err, syscall.EADDRINUSE); {
 	case taken && cfg.MetricsOptional:
-		cfg.Logger.Warn("this worker serves no figures for Prometheus: another process listens at the address; give each worker of a machine a --metrics-address of its own, or none", "address", cfg.MetricsAddress)
+		cfg.Logger.Warn("this worker serves no metrics: the address is in use by another process; give each worker on a machine its own --metrics-address, or none", "address", cfg.MetricsAddress)
 		return figures, nil
 	case taken:
 		return nil, fmt.Errorf("the address for metrics, %s, is taken; choose another with --metrics-address, or none", cfg.MetricsAddress)

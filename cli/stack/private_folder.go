@@ -31,7 +31,7 @@ type privateFolder struct {
 func newPrivateFolder(parent string) (*privateFolder, error) {
 	dir, err := os.MkdirTemp(parent, folderPrefix)
 	if err != nil {
-		return nil, fmt.Errorf("make a private folder: %w", err)
+		return nil, fmt.Errorf("create a private folder: %w", err)
 	}
 	lock, err := lockFolder(dir)
 	if err != nil {

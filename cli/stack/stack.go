@@ -189,7 +189,7 @@ func Start(ctx context.Context, cfg Config) (_ *Stack, err error) {
 		// An embedded server constantly needs much of its program.
 		timer := time.AfterFunc(releaseMemoryAfter, func() {
 			if err := releaseMemory(); err != nil {
-				cfg.Logger.Debug("pages of the program are not given back", "error", err)
+				cfg.Logger.Debug("cannot release memory pages of the program", "error", err)
 			}
 		})
 		s.addCloser("memory", func() error { timer.Stop(); return nil })

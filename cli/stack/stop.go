@@ -76,6 +76,6 @@ func (s *Stack) stopPart(c closer) error {
 	case err := <-stopped:
 		return err
 	case <-time.After(limit):
-		return fmt.Errorf("it has not stopped within %s, and ends with the process", limit.Round(time.Millisecond))
+		return fmt.Errorf("it has not stopped within %s and will end with the process", limit.Round(time.Millisecond))
 	}
 }

@@ -14,7 +14,7 @@ import (
 // openStore opens the store of a stack.
 func openStore(ctx context.Context, cfg Config) (*store.Store, error) {
 	if cfg.Control && store.IsGateway(cfg.Store) {
-		return nil, exit.Usagef("--store %s: the values of a gateway are in a folder or a bucket, not with a gateway", cfg.Store)
+		return nil, exit.Usagef("--store %s: the store of a gateway must be a folder or a bucket, not another gateway", cfg.Store)
 	}
 	s, err := store.OpenWith(ctx, cfg.Store, store.Options{Gateway: gatewayclient.Options{Token: cfg.Token, TLS: cfg.NodeTLS}})
 	if err != nil {

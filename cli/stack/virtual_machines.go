@@ -59,7 +59,7 @@ func newVirtualMachines(cfg Config, fleet string, kept *store.Store, find func()
 			return virtualMachines{backend: backend, program: program}
 		}
 	}
-	cfg.Logger.Warn("the nodes run no virtual machines, although QEMU is there", "error", err)
+	cfg.Logger.Warn("the nodes run no virtual machines although QEMU is installed", "error", err)
 	return virtualMachines{withheld: err.Error()}
 }
 

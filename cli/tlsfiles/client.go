@@ -20,9 +20,9 @@ func (c Client) Config() (*tls.Config, error) {
 	case c == Client{}:
 		return nil, nil
 	case c.Cert != "" && c.Key == "":
-		return nil, exit.Usagef("--client-key is missing: the key of the certificate %s, in PEM", c.Cert)
+		return nil, exit.Usagef("--client-key is missing: give the key of the certificate %s, in PEM", c.Cert)
 	case c.Cert == "" && c.Key != "":
-		return nil, exit.Usagef("--client-cert is missing: the certificate of the key %s, in PEM", c.Key)
+		return nil, exit.Usagef("--client-cert is missing: give the certificate of the key %s, in PEM", c.Key)
 	}
 	cfg := &tls.Config{MinVersion: tls.VersionTLS12}
 	if c.CA != "" {

@@ -27,9 +27,9 @@ func (s Server) Config() (*tls.Config, error) {
 	case s == Server{}:
 		return nil, nil
 	case s.Cert == "":
-		return nil, exit.Usagef("--tls-cert is missing: the certificate of the gateway, in PEM")
+		return nil, exit.Usagef("--tls-cert is missing: give the certificate of the gateway, in PEM")
 	case s.Key == "":
-		return nil, exit.Usagef("--tls-key is missing: the key of the certificate %s, in PEM", s.Cert)
+		return nil, exit.Usagef("--tls-key is missing: give the key of the certificate %s, in PEM", s.Cert)
 	}
 	pair := &keyPair{cert: s.Cert, key: s.Key}
 	if _, err := pair.current(nil); err != nil {
@@ -90,7 +90,7 @@ func readPool(path string) (*x509.CertPool, error) {
 	}
 	pool := x509.NewCertPool()
 	if !pool.AppendCertsFromPEM(text) {
-		return nil, fmt.Errorf("%s has no certificate in PEM", path)
+		return nil, fmt.Errorf("%s contains no certificate in PEM", path)
 	}
 	return pool, nil
 }

@@ -91,7 +91,7 @@ func TestSecondInterruptKillsWhatStillRuns(t *testing.T) {
 	p := start(t, "run", definition, "-o", "json")
 	tree := pids(t, dir)
 	p.signal(syscall.SIGINT)
-	p.expect(&p.stderr, "once more")
+	p.expect(&p.stderr, "interrupt again")
 	p.signal(syscall.SIGINT)
 	if code := p.wait(); code != 130 {
 		t.Errorf("exit code %d, want 130", code)
@@ -118,7 +118,7 @@ func TestForcedEndReachesTheNodes(t *testing.T) {
 	tree := pids(t, dir)
 	s.awaitTask(t, id, "tree", "running")
 	_, said := do(t, s.gateway, 0, "runs", "cancel", "--force", id)
-	if !strings.Contains(said, "ended by force") || !strings.Contains(said, "nodes stop 1 attempts") {
+	if !strings.Contains(said, "ended by force") || !strings.Contains(said, "nodes are stopping 1 attempts") {
 		t.Errorf("it says\n%s", said)
 	}
 	if state := s.get(t, id).State; state != "failed" {
