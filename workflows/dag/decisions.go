@@ -50,16 +50,16 @@ type round struct {
 
 // decide turns the round into decisions and begins the next round.
 func (s *State) decide() Decisions {
-	r := s.round
-	s.round = round{}
+	r := s.records.round
+	s.records.round = round{}
 
 	d := Decisions{
-		Evaluate: unique(r.evaluate, func(i int) bool { return s.isAsked(i, condition) }),
-		Expand:   unique(r.expand, func(i int) bool { return s.isAsked(i, expansion) }),
-		Stop:     unique(r.stop, s.isDispatched),
-		Halt:     unique(r.halt, s.isDispatched),
-		Resume:   unique(r.resume, s.isDispatched),
-		Place:    unique(r.place, s.isRequested),
+		Evaluate: unique(r.evaluate, func(i int) bool { return s.ready.isAsked(i, condition) }),
+		Expand:   unique(r.expand, func(i int) bool { return s.ready.isAsked(i, expansion) }),
+		Stop:     unique(r.stop, s.records.isDispatched),
+		Halt:     unique(r.halt, s.records.isDispatched),
+		Resume:   unique(r.resume, s.records.isDispatched),
+		Place:    unique(r.place, s.records.isRequested),
 		Changed:  unique(r.changed, nil),
 	}
 	// The caller has not seen a request of this round yet, so there is nothing to withdraw.
@@ -68,14 +68,14 @@ func (s *State) decide() Decisions {
 		_, found := slices.BinarySearch(made, i)
 		return !found
 	})
-	for _, i := range unique(r.backoff, func(i int) bool { return s.tasks[i].Backoff }) {
+	for _, i := range unique(r.backoff, func(i int) bool { return s.records.tasks[i].Backoff }) {
 		d.Backoff = append(d.Backoff, Backoff{
 			Task:  i,
-			Delay: s.node(i).retry.backoff(s.tasks[i].Attempt - 1),
+			Delay: s.records.node(i).retry.backoff(s.records.tasks[i].Attempt - 1),
 		})
 	}
-	if s.remaining == 0 {
-		d.End = s.end()
+	if s.ends.remaining == 0 {
+		d.End = s.ends.end()
 	}
 	return d
 }

@@ -29,28 +29,6 @@ func (g *Graph) ended(i int, rec Record) string {
 	return fmt.Sprintf("task %q %s", g.nodes[i].name, phrase)
 }
 
-// runError returns an error that names the first task that failed the run, such as
-//
-//	task "test" failed: exit code 1 (attempt 3 on node-a), and 2 more
-func (s *State) runError() string {
-	rec := s.tasks[s.first]
-	text := s.graph.ended(s.first, rec)
-	detail := OneLine(rec.Error)
-	if detail == "" {
-		detail = rec.Reason
-	}
-	if detail != "" {
-		text += ": " + detail
-	}
-	if rec.Node != "" && rec.Reason != v1.ReasonPlacementTimeout {
-		text += fmt.Sprintf(" (attempt %d on %s)", rec.Attempt, rec.Node)
-	}
-	if more := s.failures - 1; more > 0 {
-		text += fmt.Sprintf(", and %d more", more)
-	}
-	return text
-}
-
 // OneLine returns the first line of a text, cut to 200 bytes.
 func OneLine(text string) string {
 	line, _, _ := strings.Cut(strings.TrimSpace(text), "\n")

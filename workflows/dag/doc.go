@@ -6,7 +6,17 @@
 // workflow code and be replayed.
 //
 // A [Graph] is a compiled definition. A [State] is one run of it: [State.Start]
-// returns the first decisions, [State.Apply] those that follow from events.
+// returns the first decisions, [State.Apply] those that follow from events. A State is
+// a face over parts that share its records, each with its own part of the state:
+//
+//	records    the record of each task and instance, what changed; groupTable: who fans out
+//	readiness  settled parents and triggers: what follows when all parents have settled
+//	ends       the last state of a task; halt, cancellation and outcome of the run
+//	fanOuts    starts the instances of a task, stops them, and ends the task with the last
+//	starts     carries out what readiness decides: begins a task, or skips it
+//	retries    repeats failed attempts; reruns what has ended, in a run or in a new one
+//
+// Each part uses those above it. Only ends calls down, when an instance has ended.
 //
 //	                  when, Evaluated false, upstream, halt, max_failures
 //	pending ----------------------------------------------> skipped

@@ -9,7 +9,7 @@ import (
 // An Event is something that has happened to a run. An event that does not fit the state (late, duplicate, of an older claim,
 // of an unknown task) is ignored.
 type Event interface {
-	// apply changes the state. State.settle then derives the consequences for other tasks.
+	// apply changes the state. The consequences for other tasks are derived afterwards.
 	apply(s *State)
 }
 
@@ -86,101 +86,106 @@ type Cancel struct {
 
 func (e Evaluated) apply(s *State) {
 	switch {
-	case !s.has(e.Task) || !s.isAsked(e.Task, condition):
+	case !s.records.has(e.Task) || !s.ready.isAsked(e.Task, condition):
 	case e.Broken:
-		s.fail(e.Task, v1.ReasonSystem, e.Err)
+		s.ends.fail(e.Task, v1.ReasonSystem, e.Err)
 	case e.Err != "":
-		s.fail(e.Task, v1.ReasonConditionError, e.Err)
+		s.ends.fail(e.Task, v1.ReasonConditionError, e.Err)
 	case e.Value:
-		s.begin(e.Task)
+		s.starts.begin(e.Task)
 	default:
-		s.skip(e.Task, v1.ReasonCondition, e.Because)
+		s.ends.skip(e.Task, v1.ReasonCondition, e.Because)
 	}
 }
 
 func (e Placed) apply(s *State) {
-	if !s.requested(e.Task, e.Claim) {
+	if !s.records.requested(e.Task, e.Claim) {
 		return
 	}
-	rec := s.tasks[e.Task]
+	rec := s.records.tasks[e.Task]
 	rec.State, rec.Node = v1.TaskAssigned, e.Node
 	rec.Reason, rec.Error = "", ""
-	s.set(e.Task, rec)
+	s.records.set(e.Task, rec)
 }
 
 func (e Running) apply(s *State) {
-	if s.dispatched(e.Task, e.Claim) {
-		rec := s.tasks[e.Task]
+	if s.records.dispatched(e.Task, e.Claim) {
+		rec := s.records.tasks[e.Task]
 		rec.State = v1.TaskRunning
-		s.set(e.Task, rec)
+		s.records.set(e.Task, rec)
 	}
 }
 
 func (e GaveUp) apply(s *State) {
-	if s.requested(e.Task, e.Claim) {
-		rec := s.tasks[e.Task]
+	if s.records.requested(e.Task, e.Claim) {
+		rec := s.records.tasks[e.Task]
 		rec.State, rec.Reason, rec.Error = v1.TaskFailed, cmp.Or(e.Reason, v1.ReasonPlacementTimeout), e.Error
-		s.finish(e.Task, rec)
+		s.ends.finish(e.Task, rec)
 	}
 }
 
 func (e Reused) apply(s *State) {
-	if s.requested(e.Task, e.Claim) {
-		rec := s.tasks[e.Task]
+	if s.records.requested(e.Task, e.Claim) {
+		rec := s.records.tasks[e.Task]
 		rec.State, rec.Reason, rec.Error = v1.TaskCompleted, "", ""
 		rec.ExitCode = e.ExitCode
-		s.finish(e.Task, rec)
+		s.ends.finish(e.Task, rec)
 	}
 }
 
 func (e Ended) apply(s *State) {
-	if !s.dispatched(e.Task, e.Claim) {
-		return
-	}
-	rec := s.tasks[e.Task]
-	rec.Reason, rec.Error = e.Reason, e.Error
-	remote := s.isPartitioned(e.Task)
-	if e.State == v1.AttemptMoved && !s.cancelled && !rec.PendingEnd && !remote {
-		if s.mayStart(e.Task) {
-			s.enqueue(e.Task, rec)
-		} else {
-			s.abandon(e.Task)
-		}
-		return
-	}
-	rec.ExitCode, rec.Node = e.ExitCode, cmp.Or(e.Node, rec.Node)
-	rec.State = endState(e.State)
-	switch {
-	case rec.State == v1.TaskCompleted:
-	case rec.PendingEnd:
-		rec.State, rec.Reason, rec.Error = rec.Failure.State, rec.Failure.Reason, rec.Failure.Error
-	case s.cancelled:
-		rec.State, rec.Reason, rec.Error = v1.TaskCancelled, v1.ReasonRunCancelled, cmp.Or(s.aborted.Error, rec.Error)
-	case remote && e.State == v1.TaskSkipped:
-		rec.State = v1.TaskSkipped
-	}
-	if v1.IsRetryableEnd(rec.State) && !e.NoRetry && !rec.PendingEnd && !remote {
-		s.repeat(e.Task, rec)
-	} else {
-		s.finish(e.Task, rec)
+	if s.records.dispatched(e.Task, e.Claim) {
+		s.retries.attemptEnded(e)
 	}
 }
 
 func (e BackoffOver) apply(s *State) {
-	if s.has(e.Task) && s.tasks[e.Task].Backoff && s.tasks[e.Task].Claim == e.Claim {
-		s.enqueue(e.Task, s.tasks[e.Task])
+	if s.records.has(e.Task) && s.records.tasks[e.Task].Backoff && s.records.tasks[e.Task].Claim == e.Claim {
+		s.ready.enqueue(e.Task, s.records.tasks[e.Task])
 	}
 }
 
 func (e Retry) apply(s *State) {
-	if s.MayRetry(e.Task) == nil {
-		s.retry(e.Task)
+	if s.retries.mayRetry(e.Task) == nil {
+		s.retries.retry(e.Task)
 	}
 }
 
 func (e Cancel) apply(s *State) {
-	if !s.cancelled {
-		s.cancelled, s.aborted.Error = true, e.Error
-		s.cancelAll()
+	s.ends.cancel(Abort{Error: e.Error})
+}
+
+// Expanded is the answer to Decisions.Expand. Count instances, numbered From, From+1, ..., are appended to the state, and each
+// requests a node.
+type Expanded struct {
+	Task, From, Count int
+	// Partitioned is set if other workflows run the instances. No records are appended, and the task is running, under a new
+	// claim, until an Ended reports its end. Decisions.Stop stops it and Decisions.Halt halts it.
+	Partitioned bool
+	// Err is why the number is unknown. If it is set, the task fails without a retry.
+	Err string
+	// Broken is set if the system is at fault and not the expression.
+	Broken bool
+}
+
+func (e Expanded) apply(s *State) {
+	if !s.records.has(e.Task) || !s.ready.isAsked(e.Task, expansion) {
+		return
+	}
+	switch {
+	case e.Broken:
+		s.ends.fail(e.Task, v1.ReasonSystem, e.Err)
+	case e.Err != "":
+		s.ends.fail(e.Task, v1.ReasonFanOut, e.Err)
+	case e.Count <= 0:
+		rec := s.records.tasks[e.Task]
+		rec.State, rec.Reason, rec.Error, rec.ExitCode = v1.TaskCompleted, "", "", 0
+		s.ends.finish(e.Task, rec)
+	case e.Partitioned:
+		s.ready.answered(e.Task)
+		s.fanOuts.partition(e.Task, e.From, e.Count)
+	default:
+		s.ready.answered(e.Task)
+		s.fanOuts.expand(e.Task, e.From, e.Count)
 	}
 }

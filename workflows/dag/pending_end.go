@@ -31,59 +31,23 @@ type Abort struct {
 }
 
 func (e CancelTask) apply(s *State) {
-	if s.has(e.Task) && !s.cancelled {
-		s.setPendingEnd(e.Task, Failure{State: v1.TaskCancelled, Reason: v1.ReasonTaskCancelled, Error: e.Reason})
+	if s.records.has(e.Task) && !s.ends.cancelled {
+		s.ends.setPendingEnd(e.Task, Failure{State: v1.TaskCancelled, Reason: v1.ReasonTaskCancelled, Error: e.Reason})
 	}
 }
 
 func (e Kill) apply(s *State) {
-	if s.has(e.Task) && !s.cancelled {
-		s.setPendingEnd(e.Task, Failure{State: v1.TaskKilled, Reason: v1.ReasonKilled, Error: e.Reason})
+	if s.records.has(e.Task) && !s.ends.cancelled {
+		s.ends.setPendingEnd(e.Task, Failure{State: v1.TaskKilled, Reason: v1.ReasonKilled, Error: e.Reason})
 	}
 }
 
 func (e Expire) apply(s *State) {
-	if s.has(e.Task) && !s.cancelled {
-		s.setPendingEnd(e.Task, Failure{State: v1.TaskFailed, Reason: v1.ReasonDeadline, Error: e.Error})
+	if s.records.has(e.Task) && !s.ends.cancelled {
+		s.ends.setPendingEnd(e.Task, Failure{State: v1.TaskFailed, Reason: v1.ReasonDeadline, Error: e.Error})
 	}
 }
 
 func (e Abort) apply(s *State) {
-	if !s.cancelled {
-		s.cancelled, s.aborted = true, e
-		s.cancelAll()
-	}
-}
-
-// setPendingEnd gives a task or instance a certain end: at once if it is waiting, or after it has been stopped if it is
-// dispatched.
-func (s *State) setPendingEnd(i int, end Failure) {
-	rec := s.tasks[i]
-	if v1.IsTaskTerminal(rec.State) || rec.PendingEnd {
-		return
-	}
-	g := s.instances(i)
-	switch {
-	case g != nil:
-		rec.PendingEnd, rec.Failure = true, end
-		s.set(i, rec)
-		for k, first, count := 0, g.first, g.count; k < count; k++ {
-			s.setPendingEnd(first+k, end)
-		}
-	case s.isDispatched(i):
-		rec.PendingEnd, rec.Failure = true, end
-		s.set(i, rec)
-		s.round.stop = append(s.round.stop, i)
-	default:
-		s.withdraw(i)
-		rec.State, rec.Reason, rec.Error = end.State, end.Reason, end.Error
-		s.finish(i, rec)
-	}
-}
-
-// withdraw withdraws the request for a node, if there is one.
-func (s *State) withdraw(i int) {
-	if s.isRequested(i) {
-		s.round.withdraw = append(s.round.withdraw, i)
-	}
+	s.ends.cancel(e)
 }

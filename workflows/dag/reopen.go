@@ -4,8 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-
-	v1 "switchyard/proto/switchyard/v1"
 )
 
 // These errors explain why a task cannot be requeued.
@@ -46,7 +44,7 @@ func Reopen(g *Graph, records []Record, again Rerun, options ...RestoreOption) (
 		from = append(from, i)
 	}
 	if again.Failed || again.Skipped || len(from) > 0 {
-		s.cancelled, s.aborted = false, Abort{}
+		s.ends.cancelled, s.ends.aborted = false, Abort{}
 	}
 	var dead []string
 	for _, name := range again.Tasks {
@@ -69,9 +67,9 @@ func Reopen(g *Graph, records []Record, again Rerun, options ...RestoreOption) (
 		}
 		dead = append(dead, name)
 	}
-	anew := s.below(from)
+	anew := s.retries.below(from)
 	if len(from) > 0 {
-		s.forget(anew)
+		s.records.forget(anew)
 	}
 	what := ""
 	switch {
@@ -84,64 +82,23 @@ func Reopen(g *Graph, records []Record, again Rerun, options ...RestoreOption) (
 		var put []int
 		for _, name := range dead {
 			// A dropped instance returns with its task.
-			if i, ok := s.Index(name); ok && !anew[s.taskOf(i)] {
+			if i, ok := s.Index(name); ok && !anew[s.records.taskOf(i)] {
 				put = append(put, i)
 			}
 		}
-		s.requeue(put, what, anew)
+		s.retries.requeue(put, what, anew)
 	}
 	return s, nil
 }
 
-// MayRetry returns why a task or instance cannot be requeued, or nil if it can.
-func (s *State) MayRetry(i int) error {
-	switch {
-	case !s.has(i):
-		return ErrUnknownTask
-	case s.cancelled:
-		return ErrCancelled
-	case s.tasks[i].State != v1.TaskDeadLetter:
-		return fmt.Errorf("task %q is %s: %w", s.Name(i), s.tasks[i].State, ErrNotDeadLetter)
-	case s.tasks[s.taskOf(i)].PendingEnd:
-		return fmt.Errorf("instance %q: %w", s.Name(i), ErrStopping)
-	}
-	return nil
-}
-
 // below marks tasks and everything below them.
-func (s *State) below(tasks []int) []bool {
-	marked := make([]bool, s.graph.Len())
+func (r *retries) below(tasks []int) []bool {
+	marked := make([]bool, r.graph.Len())
 	for _, i := range tasks {
 		marked[i] = true
 	}
 	for i := range marked {
-		marked[i] = marked[i] || slices.ContainsFunc(s.graph.nodes[i].parents, func(p int) bool { return marked[p] })
+		marked[i] = marked[i] || slices.ContainsFunc(r.graph.nodes[i].parents, func(p int) bool { return marked[p] })
 	}
 	return marked
-}
-
-// forget removes the instances of tasks from the state. Their claims are carried over to the task, so that none is used twice.
-// Derived data is stale afterwards.
-func (s *State) forget(tasks []bool) {
-	old := s.groups
-	records := s.tasks
-	s.groups, s.owner, s.tasks = nil, nil, records[:s.graph.Len():s.graph.Len()]
-	for _, g := range old {
-		instances := records[g.first:]
-		if g.partitioned {
-			instances = nil
-		} else {
-			instances = instances[:g.count]
-		}
-		if !tasks[g.task] {
-			g.first = len(s.tasks)
-			s.addGroup(g)
-			s.tasks = append(s.tasks, instances...)
-			continue
-		}
-		s.progress[g.task].group = 0
-		for _, rec := range instances {
-			s.tasks[g.task].Claim = max(s.tasks[g.task].Claim, rec.Claim)
-		}
-	}
 }

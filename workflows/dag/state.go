@@ -15,41 +15,25 @@ import (
 // Start, the one event that cancels or halts the run, and an event that requeues ended tasks. Stopping a group and ending it
 // visit each of its instances.
 type State struct {
-	graph    *Graph
-	tasks    []Record       // of tasks, then of instances
-	progress []progress     // of tasks
-	groups   []group        // tasks that have fanned out, in the order of their expansion
-	owner    []int32        // group of each instance
-	counts   map[string]int // tasks and instances by state, without zeros
-
-	remaining int   // number of tasks that have not ended, without instances
-	failures  int   // number of tasks that ended as an unexcused failure
-	first     int   // the first such task, or -1
-	cancelled bool  // a Cancel or an Abort came in time
-	aborted   Abort // after Cancel, only its Error is set
-
-	settled []int // tasks whose children have not been informed yet, first in first out
-	round   round
+	records *records
+	ready   *readiness
+	ends    *ends
+	fanOuts *fanOuts
+	starts  *starts
+	retries *retries
 }
 
-// progress holds derived data of a task; it follows from the records.
-type progress struct {
-	open      int32  // parents that are not settled
-	failed    int32  // settled parents that count as failures
-	succeeded int32  // settled parents that count as successes
-	group     int32  // index in State.groups plus 1; 0 if it has not fanned out
-	effect    effect // what the end counts as; neutral before the end
-	asked     question
+// newState connects the parts of a state without records. Each part knows those before it, and ends calls fanOuts back.
+func newState(g *Graph) *State {
+	s := &State{records: newRecords(g)}
+	s.ready = newReadiness(s.records)
+	s.ends = &ends{records: s.records, ready: s.ready, first: -1}
+	s.fanOuts = &fanOuts{records: s.records, ready: s.ready, ends: s.ends}
+	s.ends.fanOuts = s.fanOuts
+	s.starts = &starts{records: s.records, ready: s.ready, ends: s.ends, fanOuts: s.fanOuts}
+	s.retries = &retries{records: s.records, ready: s.ready, ends: s.ends, fanOuts: s.fanOuts, starts: s.starts}
+	return s
 }
-
-// A question is an unanswered question about a pending task.
-type question uint8
-
-const (
-	nothing question = iota
-	condition
-	expansion
-)
 
 // New returns the state of a run that has not been started.
 func New(g *Graph) *State { return Restore(g, nil) }
@@ -59,33 +43,33 @@ func New(g *Graph) *State { return Restore(g, nil) }
 // decisions again. events holds the events that came before the run was to begin.
 func (s *State) Start(events ...Event) Decisions {
 	switch {
-	case s.remaining == 0:
-	case s.cancelled:
-		s.cancelAll()
-	case s.halted():
-		s.haltAll()
+	case s.ends.remaining == 0:
+	case s.ends.cancelled:
+		s.ends.cancelAll()
+	case s.ends.halted():
+		s.ends.haltAll()
 	}
-	for k := range s.groups {
-		task := s.groups[k].task
-		if s.instances(task) != nil && s.tasks[task].State == v1.TaskRunning {
-			s.startInstances(task)
+	for k := range s.records.groups {
+		task := s.records.groups[k].task
+		if s.records.instances(task) != nil && s.records.tasks[task].State == v1.TaskRunning {
+			s.fanOuts.start(task)
 		}
 	}
-	s.settle()
-	s.readyAll()
+	s.starts.settle()
+	s.starts.decideAll()
 	s.take(events)
-	for i, rec := range s.tasks {
+	for i, rec := range s.records.tasks {
 		switch {
-		case s.isAsked(i, condition):
-			s.round.evaluate = append(s.round.evaluate, i)
-		case s.isAsked(i, expansion):
-			s.round.expand = append(s.round.expand, i)
+		case s.ready.isAsked(i, condition):
+			s.records.round.evaluate = append(s.records.round.evaluate, i)
+		case s.ready.isAsked(i, expansion):
+			s.records.round.expand = append(s.records.round.expand, i)
 		case rec.Backoff:
-			s.round.backoff = append(s.round.backoff, i)
+			s.records.round.backoff = append(s.records.round.backoff, i)
 		case rec.State == v1.TaskQueued:
-			s.round.place = append(s.round.place, i)
-		case s.isDispatched(i) && (s.cancelled || rec.PendingEnd):
-			s.round.stop = append(s.round.stop, i)
+			s.records.round.place = append(s.records.round.place, i)
+		case s.records.isDispatched(i) && (s.ends.cancelled || rec.PendingEnd):
+			s.records.round.stop = append(s.records.round.stop, i)
 		}
 	}
 	return s.decide()
@@ -94,7 +78,7 @@ func (s *State) Start(events ...Event) Decisions {
 // Apply applies events in order and returns the resulting decisions. Many events in one call lead to the same state as one call
 // for each. After the end of the run Apply is a no-op.
 func (s *State) Apply(events ...Event) Decisions {
-	if s.remaining == 0 {
+	if s.ends.remaining == 0 {
 		return Decisions{}
 	}
 	s.take(events)
@@ -104,103 +88,48 @@ func (s *State) Apply(events ...Event) Decisions {
 // take applies events to the state.
 func (s *State) take(events []Event) {
 	for _, e := range events {
-		if s.remaining == 0 {
+		if s.ends.remaining == 0 {
 			break // a Cancel after the last end comes too late, even in the same call
 		}
 		e.apply(s)
-		s.settle()
+		s.starts.settle()
 	}
 }
 
 // Task returns the record of task or instance i.
-func (s *State) Task(i int) Record { return s.tasks[i] }
+func (s *State) Task(i int) Record { return s.records.tasks[i] }
 
 // Records returns the records of all tasks and instances, by index, for Restore.
-func (s *State) Records() []Record { return slices.Clone(s.tasks) }
+func (s *State) Records() []Record { return slices.Clone(s.records.tasks) }
 
 // Counts returns the number of tasks and instances in each state, without zeros.
-func (s *State) Counts() map[string]int { return maps.Clone(s.counts) }
+func (s *State) Counts() map[string]int { return maps.Clone(s.records.counts) }
 
 // Count returns the number of tasks and instances in a state.
-func (s *State) Count(state string) int { return s.counts[state] }
+func (s *State) Count(state string) int { return s.records.counts[state] }
 
 // Over reports whether the run has ended.
-func (s *State) Over() bool { return s.remaining == 0 }
+func (s *State) Over() bool { return s.ends.remaining == 0 }
 
 // Cancelled reports whether the run was cancelled or aborted before it was over.
-func (s *State) Cancelled() bool { return s.cancelled }
+func (s *State) Cancelled() bool { return s.ends.cancelled }
 
 // Aborted returns the Abort that ends the run, or a zero Abort if none does. After a Cancel it holds only the Error.
-func (s *State) Aborted() Abort { return s.aborted }
+func (s *State) Aborted() Abort { return s.ends.aborted }
 
 // FirstFailure returns the first task that failed the run, or -1.
-func (s *State) FirstFailure() int { return s.first }
+func (s *State) FirstFailure() int { return s.ends.first }
 
-// halted reports whether the run has halted, so that only exempt tasks may start.
-func (s *State) halted() bool { return s.graph.halt && s.first >= 0 }
+// MayRetry returns why a task or instance cannot be requeued, or nil if it can.
+func (s *State) MayRetry(i int) error { return s.retries.mayRetry(i) }
 
-// mayStart reports whether a waiting task or instance may still start.
-func (s *State) mayStart(i int) bool {
-	g := s.groupOf(i)
-	return s.runAllows(i) && (g == nil || s.tasks[i].Retried || !s.isHeldBack(g))
-}
+// MayRequeue returns why a task cannot be requeued for its partitioned instances, or nil if it can.
+func (s *State) MayRequeue(task int) error { return s.retries.mayRequeue(task) }
 
-// runAllows reports whether the run, regardless of the group, lets a waiting task or instance start.
-func (s *State) runAllows(i int) bool {
-	task := s.taskOf(i)
-	return !s.halted() || s.graph.nodes[task].stubborn || s.tasks[i].Retried || s.tasks[task].Retried
-}
+// IsRetryable reports whether a task has a retry policy with retries, used up or not.
+func (s *State) IsRetryable(i int) bool { return s.records.node(i).retry.retries > 0 }
 
-func (s *State) has(i int) bool { return i >= 0 && i < len(s.tasks) }
-
-// isRequested reports whether the task waits for a node.
-func (s *State) isRequested(i int) bool {
-	return s.tasks[i].State == v1.TaskQueued && !s.tasks[i].Backoff
-}
-
-// isAsked reports whether a question about i is open.
-func (s *State) isAsked(i int, q question) bool {
-	return i < s.graph.Len() && s.progress[i].asked == q
-}
-
-// waits reports whether a task or instance has neither started nor ended.
-func (s *State) waits(i int) bool {
-	return v1.IsTaskWaiting(s.tasks[i].State)
-}
-
-// isDispatched reports whether a node runs the task, or other workflows run its instances.
-func (s *State) isDispatched(i int) bool {
-	if !v1.IsTaskDispatched(s.tasks[i].State) {
-		return false
-	}
-	return s.instances(i) == nil
-}
-
-func (s *State) requested(i int, claim int32) bool {
-	return s.has(i) && s.tasks[i].Claim == claim && s.isRequested(i)
-}
-
-func (s *State) dispatched(i int, claim int32) bool {
-	return s.has(i) && s.tasks[i].Claim == claim && s.isDispatched(i)
-}
-
-// set replaces the record of a task or instance.
-func (s *State) set(i int, rec Record) {
-	if rec == s.tasks[i] {
-		return
-	}
-	count(s.counts, s.tasks[i].State, rec.State)
-	if g := s.groupOf(i); g != nil {
-		count(g.counts, s.tasks[i].State, rec.State)
-	}
-	s.tasks[i] = rec
-	s.round.changed = append(s.round.changed, i)
-}
-
-// count moves one unit from a state to another.
-func count(counts map[string]int, from, to string) {
-	if counts[from]--; counts[from] == 0 {
-		delete(counts, from)
-	}
-	counts[to]++
+// RetriesLeft reports whether a task would be retried if its attempt failed now.
+func (s *State) RetriesLeft(i int) bool {
+	return s.Task(i).Attempt < s.records.node(i).retry.retries && s.ends.mayStart(i)
 }
