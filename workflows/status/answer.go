@@ -1,12 +1,10 @@
 package status
 
 import (
-	"cmp"
 	"fmt"
 	"maps"
 
 	"google.golang.org/protobuf/proto"
-	"google.golang.org/protobuf/types/known/timestamppb"
 
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/dag"
@@ -53,30 +51,6 @@ func (s *Status) taskMessage(i int) *v1.Task {
 		}
 	}
 	return t
-}
-
-// queuedTime returns when the newest attempt of task i requested a placement, or nil if it has not.
-func (s *Status) queuedTime(i int) *timestamppb.Timestamp {
-	if s.entries[i].queuedAt == 0 {
-		return nil
-	}
-	return timestamppb.New(s.QueuedAt(i))
-}
-
-// Text returns what went wrong with task i, or why it waits.
-func (s *Status) Text(i int) string {
-	e := &s.entries[i]
-	switch {
-	case s.Away(i) != "":
-		return s.Away(i)
-	case s.ShownState(i) == v1.TaskPaused:
-		return cmp.Or(s.Suspended(i), e.why)
-	case v1.IsTaskWaiting(e.state) && s.IsHeld(i):
-		return cmp.Or(s.HeldBy(i), "by a person")
-	case e.text == "" && e.state == v1.TaskQueued && s.WaitReason != nil:
-		return s.WaitReason(i)
-	}
-	return e.text
 }
 
 // instanceMessage returns the message for instance i.

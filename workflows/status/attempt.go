@@ -2,12 +2,20 @@ package status
 
 import (
 	"cmp"
+	"slices"
 	"time"
 
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/dag"
+)
+
+const (
+	// maxAttempts is the most attempts shown for a task.
+	maxAttempts = 100
+	// maxAgentEvents is the most agent turns and tool calls logged for an attempt. The newest are kept.
+	maxAgentEvents = 100
 )
 
 // AttemptEnd is the end of a task's dispatch.
@@ -41,4 +49,59 @@ func (d AttemptEnd) attempt(now time.Time) *v1.Attempt {
 		a.CompletedAt = timestamppb.New(now)
 	}
 	return a
+}
+
+// EndAttempt shows the end of a dispatch of task i; Update then shows the resulting record of the core. Times that the node
+// does not report are set to now.
+func (d *dispatches) EndAttempt(i int, end AttemptEnd, now time.Time) {
+	e := &d.entries[i]
+	attempt := end.attempt(now)
+	e.ended, e.avoid, e.lead = attempt, "", -1
+	if end.Outcome != v1.OutcomeDone && end.Outcome != "" {
+		e.avoid = end.Node
+	}
+	if e.refusals++; end.Outcome != v1.OutcomeRefused {
+		e.refusals = 0
+	}
+	if end.Unacknowledged && !slices.Contains(e.unacknowledged, end.Number) {
+		e.unacknowledged = append(slices.Clip(e.unacknowledged), end.Number)
+	}
+	if end.Checkpoint != nil {
+		e.checkpoint = end.Checkpoint
+	}
+	if events := end.Response.GetAgentEvents(); len(events) > 0 {
+		d.Extras(i).agentEvents = events[max(0, len(events)-maxAgentEvents):]
+	}
+	isMoved := end.Ended.State == v1.AttemptMoved
+	if end.Continues && isMoved {
+		d.Extras(i).continues = true
+	} else if e.extras != nil && !isMoved {
+		e.extras.continues = false
+	}
+	if isMoved {
+		if end.Ended.Reason == v1.ReasonLeaseLost {
+			e.lostLeases++
+		}
+		if end.Ended.Reason == v1.ReasonNotStarted || end.Ended.Reason == v1.ReasonNotPickedUp {
+			d.change(i, func(e *entry) { e.suspicions++ })
+		}
+		return
+	}
+	e.record, e.lostLeases = end.Response.GetRecord(), 0
+	d.change(i, func(e *entry) {
+		e.result = shownResult(end.Response)
+		if attempt.AssignedAt != nil {
+			e.assignedAt = attempt.AssignedAt
+		}
+		e.startedAt, e.completedAt = attempt.StartedAt, nil
+		if attempt.State == v1.TaskCompleted {
+			e.checkpoint = nil
+			if e.group >= 0 && len(e.attempts) == 0 {
+				return // the instance itself holds everything there is to show
+			}
+		}
+		if e.attempts = append(e.attempts, attempt); len(e.attempts) > maxAttempts {
+			e.attempts = e.attempts[len(e.attempts)-maxAttempts:]
+		}
+	})
 }

@@ -9,7 +9,7 @@ import (
 )
 
 // Away returns why task i is lost until its node is back, or "" if it is not lost.
-func (s *Status) Away(i int) string {
+func (s *shown) Away(i int) string {
 	if m := s.entries[i].extras; m != nil && v1.IsTaskDispatched(s.entries[i].state) {
 		return m.away
 	}
@@ -17,7 +17,7 @@ func (s *Status) Away(i int) string {
 }
 
 // SetAway shows long-lived task i as lost until its node is back.
-func (s *Status) SetAway(i int, why string, now time.Time) {
+func (s *shown) SetAway(i int, why string, now time.Time) {
 	e, before := &s.entries[i], s.ShownState(i)
 	s.Extras(i).away, e.completedAt = why, timestamppb.New(now)
 	s.recount(i, before)
@@ -26,7 +26,7 @@ func (s *Status) SetAway(i int, why string, now time.Time) {
 }
 
 // SetBack shows that the node of task i is back and still has the task's attempt.
-func (s *Status) SetBack(i int, now time.Time) {
+func (s *shown) SetBack(i int, now time.Time) {
 	if s.endAway(i) {
 		e := &s.entries[i]
 		s.Log.Add(now, v1.EventFound, i, e.node, e.attempt, e.claim, "")
@@ -34,9 +34,9 @@ func (s *Status) SetBack(i int, now time.Time) {
 }
 
 // EndAway clears the away state of task i, if it was away, because it has ended.
-func (s *Status) EndAway(i int) { s.endAway(i) }
+func (s *shown) EndAway(i int) { s.endAway(i) }
 
-func (s *Status) endAway(i int) bool {
+func (s *shown) endAway(i int) bool {
 	if s.Away(i) == "" {
 		return false
 	}
@@ -46,6 +46,3 @@ func (s *Status) endAway(i int) bool {
 	s.Touch(i)
 	return true
 }
-
-// StartedAt returns when the running attempt of task i started, or nil if unknown.
-func (s *Status) StartedAt(i int) *timestamppb.Timestamp { return s.entries[i].startedAt }

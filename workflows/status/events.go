@@ -13,15 +13,15 @@ import (
 
 // logChange logs a change of task i. It is called before the shown state is updated. end is the end of a dispatch, or nil if
 // none has ended, and rec is the resulting record of the core.
-func (s *Status) logChange(i int, rec dag.Record, end *v1.Attempt, now time.Time) {
-	e := &s.entries[i]
+func (d *dispatches) logChange(i int, rec dag.Record, end *v1.Attempt, now time.Time) {
+	e := &d.entries[i]
 	was := e.state
 	at := now
 	add := func(event, detail string, data ...eventlog.Fact) {
-		s.Log.Add(at, event, i, rec.Node, rec.Attempt, rec.Claim, detail, data...)
+		d.Log.Add(at, event, i, rec.Node, rec.Attempt, rec.Claim, detail, data...)
 	}
 	cause := append(eventlog.AttemptFacts(end), eventlog.CauseFacts(rec.Reason, rec.Error)...)
-	if end != nil && s.logEnd(i, rec, end, now) {
+	if end != nil && d.logEnd(i, rec, end, now) {
 		return
 	}
 	if end != nil && end.GetState() != v1.AttemptMoved {
@@ -29,7 +29,7 @@ func (s *Status) logChange(i int, rec dag.Record, end *v1.Attempt, now time.Time
 	}
 	switch {
 	case rec.State == v1.TaskQueued && rec.Retried && v1.IsTaskTerminal(was):
-		who := s.popSteeredBy(i)
+		who := d.popSteeredBy(i)
 		add(v1.EventRetried, phrase.By("put back", cmp.Or(who, "hand")), eventlog.KeyBy.Of(who))
 		add(v1.EventQueued, "")
 	case rec.State == v1.TaskQueued && !rec.Backoff && rec.Claim != e.claim:
@@ -42,7 +42,7 @@ func (s *Status) logChange(i int, rec dag.Record, end *v1.Attempt, now time.Time
 		add(v1.EventAssigned, e.why, e.place...)
 		e.place = nil
 	case rec.State == v1.TaskRunning:
-		if f := s.FanOut(i); f != nil {
+		if f := d.FanOut(i); f != nil {
 			add(v1.EventExpanded, fmt.Sprintf("into %d instances", f.Total), eventlog.KeyInstances.Of(int32(f.Total)))
 		}
 	case rec.State == v1.TaskCompleted: // its instances have completed, or a result was reused
@@ -55,31 +55,31 @@ func (s *Status) logChange(i int, rec dag.Record, end *v1.Attempt, now time.Time
 	case rec.State == v1.TaskSkipped:
 		add(v1.EventSkipped, phrase.Because(rec.Reason, rec.Error), cause...)
 	case rec.State == v1.TaskCancelled:
-		add(v1.EventCancelled, phrase.Because(rec.Reason, rec.Error), append(cause, eventlog.KeyBy.Of(s.popSteeredBy(i)))...)
+		add(v1.EventCancelled, phrase.Because(rec.Reason, rec.Error), append(cause, eventlog.KeyBy.Of(d.popSteeredBy(i)))...)
 	case rec.State == v1.TaskKilled:
-		add(v1.EventKilled, rec.Error, append(cause, eventlog.KeyBy.Of(s.popSteeredBy(i)))...)
+		add(v1.EventKilled, rec.Error, append(cause, eventlog.KeyBy.Of(d.popSteeredBy(i)))...)
 	case v1.IsTaskTerminal(rec.State): // nothing ran
 		add(v1.EventFailed, phrase.Because(rec.Reason, rec.Error), cause...)
 	}
 }
 
 // popSteeredBy returns and clears who requeued, cancelled or killed task i, or "" if unknown.
-func (s *Status) popSteeredBy(i int) (who string) {
-	if m := s.entries[i].extras; m != nil {
+func (d *dispatches) popSteeredBy(i int) (who string) {
+	if m := d.entries[i].extras; m != nil {
 		who, m.SteeredBy = m.SteeredBy, ""
 	}
 	return who
 }
 
 // logEnd logs the end of a dispatch of task i. It reports whether the change needs no further event.
-func (s *Status) logEnd(i int, rec dag.Record, end *v1.Attempt, now time.Time) bool {
+func (d *dispatches) logEnd(i int, rec dag.Record, end *v1.Attempt, now time.Time) bool {
 	add := func(at time.Time, event, detail string, data ...eventlog.Fact) {
-		s.Log.Add(at, event, i, end.GetNode(), end.GetAttempt(), end.GetClaim(), detail, data...)
+		d.Log.Add(at, event, i, end.GetNode(), end.GetAttempt(), end.GetClaim(), detail, data...)
 	}
 	if end.GetStartedAt() != nil {
 		add(end.GetStartedAt().AsTime(), v1.EventStarted, "")
 	}
-	s.logAgent(i, end)
+	d.logAgent(i, end)
 	switch at := end.GetCompletedAt().AsTime(); {
 	case end.GetState() == v1.AttemptMoved:
 		if rec.State == v1.TaskQueued {
@@ -89,7 +89,7 @@ func (s *Status) logEnd(i int, rec dag.Record, end *v1.Attempt, now time.Time) b
 	case v1.IsTaskSuccess(rec.State):
 		detail, facts := "", eventlog.AttemptFacts(end)
 		if rec.State == v1.TaskStopped {
-			who := s.popSteeredBy(i)
+			who := d.popSteeredBy(i)
 			detail = phrase.Because(phrase.By(rec.State, who), end.GetError())
 			facts = append(facts, eventlog.KeyState.Of(rec.State), eventlog.KeyBy.Of(who))
 		}

@@ -9,7 +9,7 @@ import (
 )
 
 // notice returns what delays the attempt of task i, or "" if nothing is known to.
-func (s *Status) notice(i int) string {
+func (s *shown) notice(i int) string {
 	if m := s.entries[i].extras; m != nil && s.entries[i].state == v1.TaskAssigned {
 		return m.silent
 	}
@@ -18,7 +18,7 @@ func (s *Status) notice(i int) string {
 
 // SetSilent shows that the node of task i has gone silent. started is when the task's process started. The task counts as
 // running until its fate is known.
-func (s *Status) SetSilent(i int, notice string, started *timestamppb.Timestamp, now time.Time) {
+func (s *shown) SetSilent(i int, notice string, started *timestamppb.Timestamp, now time.Time) {
 	e, before := &s.entries[i], s.ShownState(i)
 	s.Extras(i).silent, e.startedAt = notice, started
 	s.recount(i, before)
@@ -27,7 +27,7 @@ func (s *Status) SetSilent(i int, notice string, started *timestamppb.Timestamp,
 }
 
 // EndSilence clears the silence of task i's node once the fate of the task is known.
-func (s *Status) EndSilence(i int) {
+func (s *shown) EndSilence(i int) {
 	if s.notice(i) == "" {
 		return
 	}

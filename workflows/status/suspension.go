@@ -1,7 +1,7 @@
 package status
 
 // Suspended returns who has suspended task i, and why, or "" if it is not suspended.
-func (s *Status) Suspended(i int) string {
+func (s *shown) Suspended(i int) string {
 	if m := s.entries[i].extras; m != nil {
 		return m.suspended
 	}
@@ -9,7 +9,7 @@ func (s *Status) Suspended(i int) string {
 }
 
 // SetSuspended shows who has suspended task i, and why. An empty why means that it runs again.
-func (s *Status) SetSuspended(i int, why string) {
+func (s *shown) SetSuspended(i int, why string) {
 	if s.Suspended(i) == why {
 		return
 	}

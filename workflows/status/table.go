@@ -1,0 +1,140 @@
+package status
+
+import (
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/dag"
+	"switchyard/workflows/eventlog"
+	"switchyard/workflows/names"
+)
+
+// table holds the tasks first and then the instances, under the same indices as the core.
+type table struct {
+	// Log holds the events of the run that are not stored yet.
+	Log *eventlog.Log
+	// Revision is the revision of the newest change.
+	Revision int64
+
+	graph   *dag.Graph
+	entries []entry
+	order   order
+}
+
+// newTable returns the tasks of a run that is about to begin.
+func newTable(in *v1.RunInput, graph *dag.Graph) *table {
+	t := &table{graph: graph, entries: make([]entry, 0, graph.Len()), order: newOrder()}
+	t.Log = eventlog.New(t.Name, func(number int64) string {
+		part := in.GetPartition()
+		if part == nil {
+			return names.EventID(in.GetGeneration(), "", number)
+		}
+		return names.EventID(part.GetGeneration(), names.InstanceName(part.GetTask(), int(part.GetFrom())), number)
+	})
+	for range graph.Len() {
+		t.add(-1, -1)
+	}
+	return t
+}
+
+// entry is one task or instance.
+type entry struct {
+	group, number int32 // task of the instance and its number; -1 for a task
+
+	state, reason, text, node string // from the core; text is what went wrong
+	attempt, claim            int32
+
+	result                                             *v1.TaskResult
+	assignedAt, startedAt, completedAt, scheduledAfter *timestamppb.Timestamp
+	attempts                                           []*v1.Attempt
+	suspicions                                         int32
+	lead                                               int32 // number of the first instance of its batch, or -1 if it is in no batch
+
+	record         string          // key of the record with the whole result, or "" if this result is whole
+	avoid          string          // node of the newest dispatch that failed or that the node handed back
+	why            string          // why the newest dispatch went to its node; for an approval, its message
+	place          []eventlog.Fact // facts of the newest dispatch, until the event of its assignment is logged
+	queuedAt       int64           // when the newest attempt requested a placement, in nanoseconds since 1970, or 0 if it has not
+	refusals       int32           // number of consecutive refusals by nodes without room
+	lostLeases     int32           // number of leases lost on live nodes since an attempt ended in another way
+	unacknowledged []int32
+	ended          *v1.Attempt // ended dispatch, until the core has processed it
+	checkpoint     *v1.Checkpoint
+	extras         *Extras // nil if the task has none of them
+
+	revision int64
+}
+
+// add adds a task or an instance.
+func (t *table) add(group, number int) {
+	i := len(t.entries)
+	t.entries = append(t.entries, entry{
+		group: int32(group), number: int32(number), lead: -1, state: v1.TaskPending, result: NothingRan,
+	})
+	if group >= 0 {
+		f := t.FanOut(group)
+		if f == nil {
+			f = &FanOut{First: i, From: number, Counts: map[string]int32{}}
+			t.Extras(group).FanOut = f
+		}
+		f.Count++
+		f.Total = max(f.Total, f.Count)
+		f.Counts[v1.TaskPending]++
+	}
+	t.Touch(i)
+}
+
+// AddInstances adds the instances of the core that the status does not have yet.
+func (t *table) AddInstances(core *dag.State) {
+	for i := len(t.entries); i < core.Len(); i++ {
+		t.add(core.Group(i), core.Number(i))
+	}
+}
+
+// TaskOf returns the task of instance i, or i itself if it is a task.
+func (t *table) TaskOf(i int) int {
+	if g := t.entries[i].group; g >= 0 {
+		return int(g)
+	}
+	return i
+}
+
+// Name returns the name of a task, or of an instance, such as "each[3]".
+func (t *table) Name(i int) string {
+	e := &t.entries[i]
+	if e.group < 0 {
+		return t.graph.Name(i)
+	}
+	return names.InstanceName(t.graph.Name(int(e.group)), int(e.number))
+}
+
+func (t *table) definition(i int) *v1.TaskDefinition { return t.graph.Definition(t.TaskOf(i)) }
+
+// Touch gives task i the newest revision. For an instance that is not shown, it gives the task the revision, because the counts
+// of the task change.
+func (t *table) Touch(i int) {
+	if e := &t.entries[i]; e.group >= 0 && e.number >= shownInstances {
+		i = int(e.group)
+	}
+	t.Revision++
+	t.entries[i].revision = t.Revision
+	t.order.toEnd(i)
+}
+
+// change modifies the entry of task i and gives it the newest revision.
+func (t *table) change(i int, f func(*entry)) {
+	f(&t.entries[i])
+	t.Touch(i)
+}
+
+// State returns the state of task i in the core.
+func (t *table) State(i int) string { return t.entries[i].state }
+
+// StoredText returns what went wrong with task i, or why it waits, as it was last set.
+func (t *table) StoredText(i int) string { return t.entries[i].text }
+
+// Result returns the result of task i's newest ended attempt, and the key of the record that holds all of it, or "" if the
+// result is whole.
+func (t *table) Result(i int) (*v1.TaskResult, string) {
+	return t.entries[i].result, t.entries[i].record
+}

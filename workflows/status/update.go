@@ -1,0 +1,87 @@
+package status
+
+import (
+	"cmp"
+	"time"
+
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/dag"
+)
+
+// Update shows the core's record of task i and logs the change.
+func (d *dispatches) Update(i int, rec dag.Record, now time.Time) {
+	e := &d.entries[i]
+	end := e.ended
+	e.ended = nil
+	d.logChange(i, rec, end, now)
+	e.claim = rec.Claim
+	before := d.ShownState(i)
+	if rec.State == v1.TaskAssigned && e.state != v1.TaskAssigned {
+		e.assignedAt, e.startedAt, e.scheduledAfter = timestamppb.New(now), nil, nil
+	}
+	switch {
+	case !v1.IsTaskTerminal(rec.State) && v1.IsTaskTerminal(e.state): // it was requeued, or waits for a task that was
+		d.forget(i)
+	case v1.IsTaskTerminal(rec.State) && end != nil && end.State != v1.AttemptMoved:
+		e.completedAt = end.CompletedAt
+	case v1.IsTaskTerminal(rec.State) && e.completedAt == nil:
+		e.completedAt = timestamppb.New(now)
+	}
+	d.countGroup(i, e.state, rec, now)
+	e.state, e.reason, e.text = rec.State, rec.Reason, rec.Error
+	e.node, e.attempt = rec.Node, rec.Attempt
+	d.recount(i, before)
+	d.Touch(i)
+}
+
+// forget clears the end of task i.
+func (d *dispatches) forget(i int) {
+	e := &d.entries[i]
+	e.assignedAt, e.startedAt, e.completedAt = nil, nil, nil
+	e.queuedAt, e.refusals, e.lostLeases = 0, 0, 0
+	if v1.IsRemote(d.definition(i).GetType()) {
+		d.Extras(i).putBacks++
+	}
+	if m := e.extras; m != nil {
+		m.cachedFrom, m.CacheKey, m.Uncached, m.ChildRun, m.ReadyAt, m.SteeredBy, m.Lock = "", "", "", "", time.Time{}, "", ""
+		m.continues = false
+		if m.FanOut != nil {
+			m.FanOut.View = nil
+		}
+	}
+	if e.group >= 0 {
+		if f := d.FanOut(int(e.group)); f != nil {
+			f.View = nil
+		}
+	}
+}
+
+// countGroup counts the tasks whose instances begin or end.
+func (d *dispatches) countGroup(i int, was string, rec dag.Record, now time.Time) {
+	if d.entries[i].group >= 0 || !d.graph.FansOut(i) {
+		return
+	}
+	if was == v1.TaskRunning {
+		d.BusyFanOuts--
+	}
+	if v1.IsTaskTerminal(rec.State) {
+		d.entries[i].result = &v1.TaskResult{ExitCode: rec.ExitCode, Output: NothingRan.Output}
+	}
+	switch {
+	case rec.State == v1.TaskRunning:
+		d.BusyFanOuts++
+		// The previous end of the task, if any, is void now.
+		if f := d.FanOut(i); f != nil {
+			f.View = nil
+			f.CreatedAt = cmp.Or(f.CreatedAt, timestamppb.New(now))
+		}
+		if e := &d.entries[i]; e.startedAt == nil || was != v1.TaskRunning {
+			e.startedAt = timestamppb.New(now)
+		}
+	case rec.State == v1.TaskCompleted && d.FanOut(i) == nil: // it fans out over nothing
+		d.Extras(i).FanOut = &FanOut{Counts: map[string]int32{}}
+		d.entries[i].startedAt = timestamppb.New(now)
+	}
+}
