@@ -16,50 +16,77 @@ import (
 // A generation that follows one closed from outside starts nothing until the attempts in flight at that time have ended on
 // their nodes, or their leases have expired. Results that such attempts still produce answer the next attempts.
 
-// awaitAbandoned waits for the attempts that the previous generation left behind to end.
-func (r *run) awaitAbandoned() {
-	for _, a := range slices.Clone(r.abandoned) {
-		r.awaitOneAbandoned(a)
+// abandoned owns the attempts of the previous generation that may still run.
+type abandoned struct {
+	*execution
+	outbox abandonedOutbox
+	store  outageWaiter
+
+	requests []*v1.AwaitAnswerRequest
+}
+
+// These parts of other components are what abandoned uses.
+type (
+	abandonedOutbox interface {
+		watch(future workflow.Future, onReady func(workflow.Future))
+		hasReady() bool
+		settle()
+		startActivity(options workflow.ActivityOptions, name string, req any, written int) workflow.Future
+	}
+)
+
+// awaitAll waits for the attempts that the previous generation left behind to end.
+func (ab *abandoned) awaitAll() {
+	for _, a := range slices.Clone(ab.requests) {
+		ab.await(a)
 	}
 }
 
-// endAbandoned blocks until no attempt of the previous generation runs. The next generation has no record of those attempts.
-func (r *run) endAbandoned() {
-	for len(r.abandoned) > 0 {
-		_ = workflow.Await(r.ctx, r.pending.HasReady) // ctx is never cancelled
-		r.pending.Settle()
+// awaitEnd blocks until no attempt of the previous generation runs. The next generation has no record of those attempts.
+func (ab *abandoned) awaitEnd() {
+	for len(ab.requests) > 0 {
+		_ = workflow.Await(ab.ctx, ab.outbox.hasReady) // ctx is never cancelled
+		ab.outbox.settle()
 	}
 }
 
-func (r *run) awaitOneAbandoned(a *v1.AwaitAnswerRequest) {
-	future := r.startActivity(options.AwaitAnswer(unitName(a.GetAttempt()), a.GetAttempt()), names.AwaitAnswerActivity, a, memberCharge)
-	r.pending.Watch(future, func(f workflow.Future) {
-		err := f.Get(r.ctx, nil)
+func (ab *abandoned) await(a *v1.AwaitAnswerRequest) {
+	future := ab.outbox.startActivity(options.AwaitAnswer(unitName(a.GetAttempt()), a.GetAttempt()), names.AwaitAnswerActivity, a, memberCharge)
+	ab.outbox.watch(future, func(f workflow.Future) {
+		err := f.Get(ab.ctx, nil)
 		if _, away := errors.AsType[*temporal.ApplicationError](err); away {
-			r.pending.Watch(r.awaitStore("look for the result of "+unitName(a.GetAttempt()), err), func(workflow.Future) {
-				r.succeeded()
-				r.awaitOneAbandoned(a)
+			ab.outbox.watch(ab.store.awaitStore("look for the result of "+unitName(a.GetAttempt()), err), func(workflow.Future) {
+				ab.store.succeeded()
+				ab.await(a)
 			})
 			return
 		}
-		r.abandoned = slices.DeleteFunc(r.abandoned, func(other *v1.AwaitAnswerRequest) bool { return other == a })
-		r.wake()
+		ab.requests = slices.DeleteFunc(ab.requests, func(other *v1.AwaitAnswerRequest) bool { return other == a })
+		ab.wake()
 	})
 }
 
-// waitReason returns why a task that has not requested a node is waiting.
-func (r *run) waitReason(i int) string {
-	why := r.admission.Why(i)
-	if why == "" || len(r.abandoned) == 0 {
-		return why
+// isPending reports whether any attempt of the previous generation may still run.
+func (ab *abandoned) isPending() bool { return len(ab.requests) > 0 }
+
+// text returns what nothing may start before, or "" if no attempt of the previous generation runs.
+func (ab *abandoned) text() string {
+	if len(ab.requests) == 0 {
+		return ""
 	}
-	oldest := r.abandoned[0].GetAttempt()
+	oldest := ab.requests[0].GetAttempt()
 	text := fmt.Sprintf("waits for the old attempt of %s on %s to end", unitName(oldest), oldest.GetNode())
-	if more := len(r.abandoned) - 1; more > 0 {
+	if more := len(ab.requests) - 1; more > 0 {
 		text += fmt.Sprintf(", and for %d more", more)
 	}
 	return text
 }
+
+// save hands the attempts over to the next execution.
+func (ab *abandoned) save(c *v1.RunState) { c.Abandoned = ab.requests }
+
+// restore continues with the attempts that the previous execution waited for.
+func (ab *abandoned) restore(c *v1.RunState) { ab.requests = slices.Clone(c.GetAbandoned()) }
 
 // unitName returns the name of an attempt's task or instance, or of the first instance of its batch.
 func unitName(req *v1.ExecuteRequest) string {

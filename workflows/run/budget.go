@@ -1,9 +1,6 @@
 package run
 
 import (
-	"time"
-
-	"go.temporal.io/sdk/workflow"
 	"google.golang.org/protobuf/types/known/structpb"
 
 	v1 "switchyard/proto/switchyard/v1"
@@ -37,16 +34,6 @@ func answerCharge(activity string) int {
 	return commandCharge
 }
 
-// charge adds a command to the budget of the workflow task. If the budget is exceeded, charge first lets the workflow task send
-// its commands; other coroutines may run in between.
-func (r *run) charge(bytes int) {
-	b := &r.budget
-	if b.charged(workflow.GetInfo(r.root).GetCurrentHistoryLength(), bytes) > r.limits.ScheduleBytes && b.spent > bytes {
-		_ = workflow.Sleep(r.ctx, time.Millisecond) // ctx is never cancelled
-		b.charged(workflow.GetInfo(r.root).GetCurrentHistoryLength(), bytes)
-	}
-}
-
 // budget is what the commands of the current workflow task have been charged.
 type budget struct {
 	task  int // history length at the start of the workflow task, which identifies it
@@ -60,22 +47,6 @@ func (b *budget) charged(task, bytes int) int {
 	}
 	b.spent += bytes
 	return b.spent
-}
-
-// startActivity schedules an activity. written is the number of bytes in its request that users have written.
-func (r *run) startActivity(options workflow.ActivityOptions, name string, req any, written int) workflow.Future {
-	return r.startActivityWith(r.ctx, options, name, req, written)
-}
-
-// startActivityWith schedules an activity under a context that can cancel it.
-func (r *run) startActivityWith(ctx workflow.Context, options workflow.ActivityOptions, name string, req any, written int) workflow.Future {
-	r.charge(activityCharge + written)
-	return workflow.ExecuteActivity(workflow.WithActivityOptions(ctx, options), name, req)
-}
-
-func (r *run) signal(id, name string, arg any, written int) workflow.Future {
-	r.charge(commandCharge + written)
-	return workflow.SignalExternalWorkflow(r.ctx, id, "", name, arg)
 }
 
 // writtenIn returns how many bytes of a request users have written, measured as JSON.

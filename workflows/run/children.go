@@ -62,19 +62,29 @@ type childWorkflow struct {
 	over func(*v1.RunEnd)
 }
 
-// children holds the child workflows of a run and the workflows whose end it waits for.
+// children owns the child workflows of a run and the workflows whose end it waits for.
 type children struct {
-	wanted     []*childWorkflow // in the order of preparation
-	preparing  bool
-	open       map[string]*childWorkflow // started children by workflow ID
-	awaited    map[string]*awaited       // watched by AwaitRuns, by workflow ID
-	awaiting   workflow.CancelFunc       // cancels the running AwaitRuns; nil if none runs
-	changed    bool                      // the running AwaitRuns does not watch all of awaited
-	results    []*child                  // completed runs whose results are still to be read
-	reading    bool
-	partitions int // number of children that are partitions, counted from the request
-	answers    int // number of answers to context updates of partitions in flight
+	*execution
+	outbox childOutbox
+	store  caller
+
+	wanted    []*childWorkflow // in the order of preparation
+	preparing bool
+	open      map[string]*childWorkflow // started children by workflow ID
+	awaited   map[string]*awaited       // watched by AwaitRuns, by workflow ID
+	awaiting  workflow.CancelFunc       // cancels the running AwaitRuns; nil if none runs
+	changed   bool                      // the running AwaitRuns does not watch all of awaited
 }
+
+// The children use these parts of other components.
+type (
+	childOutbox interface {
+		charge(bytes int)
+		watch(future workflow.Future, onReady func(workflow.Future))
+		startActivityWith(ctx workflow.Context, options workflow.ActivityOptions, name string, req any, written int) workflow.Future
+		signal(id, name string, arg any, written int) workflow.Future
+	}
+)
 
 // awaited is a workflow whose end AwaitRuns reports.
 type awaited struct {
@@ -84,18 +94,16 @@ type awaited struct {
 	over      func(*v1.RunEnd)
 }
 
-func newChildren() children {
-	return children{open: map[string]*childWorkflow{}, awaited: map[string]*awaited{}}
-}
+// isOpen reports whether the child with an ID has started and has not ended.
+func (cw *children) isOpen(id string) bool { return cw.open[id] != nil }
 
 // canDetach reports whether the next execution of this run can adopt every child.
-func (r *run) canDetach() bool {
-	c := &r.children
-	if len(c.wanted) > 0 || c.preparing || len(c.results) > 0 || c.reading || c.answers > 0 {
+func (cw *children) canDetach() bool {
+	if len(cw.wanted) > 0 || cw.preparing {
 		return false
 	}
 	//workflowcheck:ignore (whether all can does not depend on the order)
-	for _, w := range c.open {
+	for _, w := range cw.open {
 		if !w.attached || w.closing || w.cancelled {
 			return false
 		}
@@ -103,35 +111,34 @@ func (r *run) canDetach() bool {
 	return true
 }
 
-// wantChild queues a child workflow for preparation and start.
-func (r *run) wantChild(w *childWorkflow) {
-	r.children.wanted = append(r.children.wanted, w)
+// want queues a child workflow for preparation and start.
+func (cw *children) want(w *childWorkflow) {
+	cw.wanted = append(cw.wanted, w)
 }
 
-// prepareChildren prepares queued children, a bounded number at a time.
-func (r *run) prepareChildren() {
-	c := &r.children
-	c.wanted = slices.DeleteFunc(c.wanted, func(w *childWorkflow) bool {
+// prepare prepares queued children, a bounded number at a time.
+func (cw *children) prepare() {
+	cw.wanted = slices.DeleteFunc(cw.wanted, func(w *childWorkflow) bool {
 		if w.cancelled {
 			w.over(nil)
 		}
 		return w.cancelled
 	})
-	if c.preparing || len(c.wanted) == 0 {
+	if cw.preparing || len(cw.wanted) == 0 {
 		return
 	}
-	n := min(len(c.wanted), preparedAtOnce)
-	now := slices.Clone(c.wanted[:n]) // meanwhile the others may be cancelled and leave the list
-	c.wanted = c.wanted[n:]
+	n := min(len(cw.wanted), preparedAtOnce)
+	now := slices.Clone(cw.wanted[:n]) // meanwhile the others may be cancelled and leave the list
+	cw.wanted = cw.wanted[n:]
 	req := &v1.PrepareRequest{}
 	for _, w := range now {
 		req.Children = append(req.Children, w.request)
 	}
-	c.preparing = true
-	r.must("prepare child workflows", names.PrepareActivity, func(f workflow.Future) {
-		c.preparing = false
+	cw.preparing = true
+	cw.store.must("prepare child workflows", names.PrepareActivity, func(f workflow.Future) {
+		cw.preparing = false
 		var res v1.PrepareResponse
-		err := f.Get(r.ctx, &res)
+		err := f.Get(cw.ctx, &res)
 		for k, w := range now {
 			switch {
 			case w.cancelled:
@@ -141,157 +148,141 @@ func (r *run) prepareChildren() {
 			case res.GetChildren()[k].GetError() != "":
 				w.refused(res.GetChildren()[k].GetError())
 			default:
-				r.startChildWorkflow(w, res.GetChildren()[k])
+				cw.start(w, res.GetChildren()[k])
 			}
 		}
-		r.wake() // there may be more children
+		cw.wake() // there may be more children
 	}, req)
 }
 
-func (r *run) startChildWorkflow(w *childWorkflow, prepared *v1.PreparedChild) {
+func (cw *children) start(w *childWorkflow, prepared *v1.PreparedChild) {
 	again := w.id == prepared.GetId()
 	w.id = prepared.GetId()
-	r.children.open[w.id] = w
+	cw.open[w.id] = w
 	workflowType, options := w.start(prepared)
 	options.WorkflowID, options.TaskQueue, options.WorkflowTaskTimeout = w.id, names.ControlQueue, childTaskTimeout
 	options.ParentClosePolicy = enumspb.PARENT_CLOSE_POLICY_ABANDON
-	r.charge(childCharge)
-	future := workflow.ExecuteChildWorkflow(workflow.WithChildOptions(r.ctx, options), workflowType, prepared.GetInput())
-	r.pending.Watch(future.GetChildWorkflowExecution(), func(f workflow.Future) {
+	cw.outbox.charge(childCharge)
+	future := workflow.ExecuteChildWorkflow(workflow.WithChildOptions(cw.ctx, options), workflowType, prepared.GetInput())
+	cw.outbox.watch(future.GetChildWorkflowExecution(), func(f workflow.Future) {
 		var execution workflow.Execution
-		if f.Get(r.ctx, &execution) == nil {
-			r.childOpened(w, execution.RunID)
+		if f.Get(cw.ctx, &execution) == nil {
+			cw.opened(w, execution.RunID)
 		}
 	})
-	r.pending.Watch(future, func(f workflow.Future) {
+	cw.outbox.watch(future, func(f workflow.Future) {
 		var kept v1.StatusResponse
-		err := f.Get(r.ctx, &kept)
+		err := f.Get(cw.ctx, &kept)
 		if _, there := errors.AsType[*temporal.ChildWorkflowExecutionAlreadyStartedError](err); there {
-			delete(r.children.open, w.id)
+			delete(cw.open, w.id)
 			if again {
 				w.refused("workflow " + w.id + " exists already; it is not a child of this run")
 				return
 			}
 			// A reset put this execution between Prepare and the start: the existing child belongs to the terminated execution.
-			r.wantChild(w)
-			r.wake()
+			cw.want(w)
+			cw.wake()
 			return
 		}
-		r.childEnded(w, childEnd(&kept, err))
+		cw.ended(w, childEnd(&kept, err))
 	})
 }
 
-func (r *run) childOpened(w *childWorkflow, first string) {
+func (cw *children) opened(w *childWorkflow, first string) {
 	w.first, w.attached, w.request = first, true, nil
 	if w.opened != nil {
 		w.opened()
 	}
 	if w.cancelled {
-		r.requestCancel(w)
+		cw.requestCancel(w)
 	}
 }
 
-// reattachChild continues with a child that the previous execution started.
-func (r *run) reattachChild(w *childWorkflow) {
-	r.children.open[w.id], w.attached = w, true
-	r.awaitEnd(&awaited{id: w.id, first: w.first, over: func(end *v1.RunEnd) { r.childEnded(w, end) }})
+// reattach continues with a child that the previous execution started.
+func (cw *children) reattach(w *childWorkflow) {
+	cw.open[w.id], w.attached = w, true
+	cw.awaitEnd(&awaited{id: w.id, first: w.first, over: func(end *v1.RunEnd) { cw.ended(w, end) }})
 }
 
-func (r *run) childEnded(w *childWorkflow, end *v1.RunEnd) {
+func (cw *children) ended(w *childWorkflow, end *v1.RunEnd) {
 	if w.ended {
 		return
 	}
 	w.ended = true
-	if r.children.open[w.id] == w {
-		delete(r.children.open, w.id)
+	if cw.open[w.id] == w {
+		delete(cw.open, w.id)
 	}
-	r.wake() // other children may now start
+	cw.wake() // other children may now start
 	w.over(end)
 }
 
-// cancelChild cancels a child, even one that is not open yet.
-func (r *run) cancelChild(w *childWorkflow, why string) {
+// cancel cancels a child, even one that is not open yet.
+func (cw *children) cancel(w *childWorkflow, why string) {
 	if w.cancelled {
 		return
 	}
 	w.cancelled, w.why = true, why
 	if w.attached {
-		r.requestCancel(w)
+		cw.requestCancel(w)
 	}
-	r.wake()
+	cw.wake()
 }
 
-func (r *run) requestCancel(w *childWorkflow) {
-	r.pending.Watch(r.signal(w.id, names.CancelSignal, &v1.RunCommand{Reason: w.why}, len(w.why)), func(f workflow.Future) {
-		if err := f.Get(r.ctx, nil); err != nil {
-			workflow.GetLogger(r.ctx).Debug("a child was not cancelled", "child", w.id, "error", err)
+func (cw *children) requestCancel(w *childWorkflow) {
+	cw.outbox.watch(cw.outbox.signal(w.id, names.CancelSignal, &v1.RunCommand{Reason: w.why}, len(w.why)), func(f workflow.Future) {
+		if err := f.Get(cw.ctx, nil); err != nil {
+			workflow.GetLogger(cw.ctx).Debug("a child was not cancelled", "child", w.id, "error", err)
 		}
 	})
 }
 
 // awaitEnd adds a workflow that this execution did not start to those whose end AwaitRuns reports.
-func (r *run) awaitEnd(a *awaited) {
-	a.since = workflow.Now(r.ctx)
-	r.children.awaited[a.id] = a
-	r.children.changed = true
-	r.wake()
+func (cw *children) awaitEnd(a *awaited) {
+	a.since = cw.now()
+	cw.awaited[a.id] = a
+	cw.changed = true
+	cw.wake()
 }
 
 // awaitRuns keeps one AwaitRuns activity running that watches everything in awaited.
-func (r *run) awaitRuns() {
-	c := &r.children
-	if !c.changed {
+func (cw *children) awaitRuns() {
+	if !cw.changed {
 		return
 	}
-	c.changed = false
-	if c.awaiting != nil {
-		c.awaiting()
-		c.awaiting = nil
+	cw.changed = false
+	if cw.awaiting != nil {
+		cw.awaiting()
+		cw.awaiting = nil
 	}
-	if len(c.awaited) == 0 {
+	if len(cw.awaited) == 0 {
 		return
 	}
 	req := &v1.AwaitRunsRequest{}
 	//workflowcheck:ignore (the keys are sorted)
-	for _, id := range slices.Sorted(maps.Keys(c.awaited)) {
-		a := c.awaited[id]
+	for _, id := range slices.Sorted(maps.Keys(cw.awaited)) {
+		a := cw.awaited[id]
 		req.Runs = append(req.Runs, &v1.AwaitedRun{WorkflowId: id, First: a.first, Since: timestamppb.New(a.since), Child: a.child})
 	}
-	ctx, cancel := workflow.WithCancel(r.ctx)
-	c.awaiting = cancel
-	future := r.startActivityWith(ctx, options.AwaitRuns(len(req.GetRuns())), names.AwaitRunsActivity, req, memberCharge*len(req.GetRuns()))
-	r.pending.Watch(future, func(f workflow.Future) {
+	ctx, cancel := workflow.WithCancel(cw.ctx)
+	cw.awaiting = cancel
+	future := cw.outbox.startActivityWith(ctx, options.AwaitRuns(len(req.GetRuns())), names.AwaitRunsActivity, req, memberCharge*len(req.GetRuns()))
+	cw.outbox.watch(future, func(f workflow.Future) {
 		if ctx.Err() != nil {
 			return // a newer AwaitRuns has replaced it
 		}
-		c.awaiting = nil
-		c.changed = true
+		cw.awaiting = nil
+		cw.changed = true
 		var res v1.AwaitRunsResponse
-		if err := f.Get(r.ctx, &res); err != nil {
-			workflow.GetLogger(r.ctx).Warn("the ends of children could not be awaited", "error", err)
+		if err := f.Get(cw.ctx, &res); err != nil {
+			workflow.GetLogger(cw.ctx).Warn("the ends of children could not be awaited", "error", err)
 		}
 		for _, end := range res.GetEnds() {
-			if a := c.awaited[end.GetWorkflowId()]; a != nil {
-				delete(c.awaited, end.GetWorkflowId())
+			if a := cw.awaited[end.GetWorkflowId()]; a != nil {
+				delete(cw.awaited, end.GetWorkflowId())
 				a.over(end)
 			}
 		}
-		r.wake()
-	})
-}
-
-// watchParent cancels this workflow when its parent has ended.
-func (r *run) watchParent() {
-	info := workflow.GetInfo(r.root)
-	parent := info.ParentWorkflowExecution
-	if r.in.GetParentFirst() == "" || parent == nil {
-		return
-	}
-	r.after(parentCheck, "look for the run "+parent.ID, func() {
-		r.awaitEnd(&awaited{
-			id: parent.ID, first: r.in.GetParentFirst(), over: func(*v1.RunEnd) { r.loseRun() },
-			child: &v1.AwaitingChild{WorkflowId: r.self, First: info.FirstRunID, Starter: parent.RunID},
-		})
+		cw.wake()
 	})
 }
 

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 
+	"go.temporal.io/sdk/converter"
+	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
 
 	v1 "switchyard/proto/switchyard/v1"
@@ -12,6 +14,18 @@ import (
 	"switchyard/workflows/names"
 	"switchyard/workflows/phrase"
 )
+
+// commands owns what people ask of the run: it queues their commands for the main loop, refuses those that come too late, and
+// records a cancellation.
+type commands struct {
+	*execution
+
+	queue     []*command
+	refusal   error // the answer to commands once the loop no longer executes them; nil until then
+	cancelled bool
+	canceller string // who has cancelled the run, or "" if unknown
+	handlers  []updateHandler
+}
 
 // command is a change to the run that a person asks for. The main loop executes it between two rounds and then answers the
 // caller.
@@ -22,33 +36,59 @@ type command struct {
 }
 
 // perform queues a command for the main loop and returns its result. It refuses a command that comes too late.
-func (r *run) perform(ctx workflow.Context, do func() error) error {
-	if r.refusal != nil {
-		return r.refusal
+func (cs *commands) perform(ctx workflow.Context, do func() error) error {
+	if cs.refusal != nil {
+		return cs.refusal
 	}
 	c := &command{do: do}
-	r.commands = append(r.commands, c)
-	if err := workflow.Await(ctx, func() bool { return c.done || r.refusal != nil }); err != nil {
+	cs.queue = append(cs.queue, c)
+	if err := cs.awaitAnswer(ctx, func() bool { return c.done }); err != nil {
 		return err
-	}
-	if !c.done {
-		return r.refusal
 	}
 	return c.err
 }
 
-// refuseCommands refuses all queued and later commands, because the main loop has ended. It returns when every update has its
-// answer.
-func (r *run) refuseCommands(kind string, why error) {
-	r.refusal = refuse(kind, why)
-	r.awaitHandlers()
+// awaitAnswer waits, in a handler, until something is done. It returns the refusal if the main loop no longer executes commands
+// before that.
+func (cs *commands) awaitAnswer(ctx workflow.Context, isDone func() bool) error {
+	if err := workflow.Await(ctx, func() bool { return isDone() || cs.refusal != nil }); err != nil {
+		return err
+	}
+	if !isDone() {
+		return cs.refusal
+	}
+	return nil
 }
 
+// awaitBegin waits, in a handler, until the run has begun or refuses commands.
+func (cs *commands) awaitBegin(ctx workflow.Context) error {
+	return workflow.Await(ctx, func() bool { return cs.core != nil || cs.refusal != nil })
+}
+
+// refused returns the answer to commands once the loop no longer executes them; until then it returns nil.
+func (cs *commands) refused() error { return cs.refusal }
+
+// hasQueued reports whether commands are queued.
+func (cs *commands) hasQueued() bool { return len(cs.queue) > 0 }
+
+// reconsider executes commands again, because the run does not continue as new after all.
+func (cs *commands) reconsider() { cs.refusal = nil }
+
+// refuseAll refuses all queued and later commands, because the main loop has ended. It returns when every update has its
+// answer.
+func (cs *commands) refuseAll(kind string, why error) {
+	cs.refuse(kind, why)
+	cs.awaitHandlers()
+}
+
+// refuse refuses all queued and later commands.
+func (cs *commands) refuse(kind string, why error) { cs.refusal = refuse(kind, why) }
+
 // obey executes the queued commands.
-func (r *run) obey() {
-	for len(r.commands) > 0 {
-		c := r.commands[0]
-		r.commands = r.commands[1:]
+func (cs *commands) obey() {
+	for len(cs.queue) > 0 {
+		c := cs.queue[0]
+		cs.queue = cs.queue[1:]
 		c.err = c.do()
 		c.done = true
 	}
@@ -61,12 +101,12 @@ var (
 )
 
 // target returns the task or instance that a command is for, or an error if the command makes no sense.
-func (r *run) target(name string, may func(int) error) (int, error) {
-	i, ok := r.core.Index(name)
+func (cs *commands) target(name string, may func(int) error) (int, error) {
+	i, ok := cs.core.Index(name)
 	if !ok {
 		return 0, refuse(names.UnknownTaskError, fmt.Errorf("task %q: %w", name, dag.ErrUnknownTask))
 	}
-	if err := r.mayChange(); err != nil {
+	if err := cs.mayChange(); err != nil {
 		return 0, err
 	}
 	if err := may(i); err != nil {
@@ -76,136 +116,52 @@ func (r *run) target(name string, may func(int) error) (int, error) {
 }
 
 // mayChange returns why the run cannot be changed, or nil if it can.
-func (r *run) mayChange() error {
+func (cs *commands) mayChange() error {
 	switch {
-	case r.core.Over():
+	case cs.core.Over():
 		return refuse(names.RunEndedError, errJustEnded)
-	case r.cancelled:
+	case cs.isCancelled():
 		return refuse(names.TaskStateError, errors.New("the run is being cancelled"))
-	case r.core.Cancelled():
+	case cs.core.Cancelled():
 		return refuse(names.TaskStateError, errors.New("the run is being ended"))
 	}
 	return nil
 }
 
-func (r *run) mayPause(*v1.RunCommand) error {
-	if err := r.mayChange(); err != nil {
-		return err
-	}
-	if r.admission.Paused() {
-		return refuse(names.TaskStateError, errors.New("the run is paused already"))
-	}
-	return nil
+// awaitHandlers waits until every update has its answer.
+func (cs *commands) awaitHandlers() {
+	// The only error is a cancelled context, and ctx is never cancelled.
+	_ = workflow.Await(cs.ctx, func() bool { return workflow.AllHandlersFinished(cs.ctx) })
 }
 
-// pause stops new starts. A task that has a node but has not started gives the node back.
-func (r *run) pause(c *v1.RunCommand) {
-	r.admission.Pause()
-	if c.GetBy() != "" || c.GetReason() != "" {
-		r.status.PausedBy = phrase.Because(phrase.By(v1.RunPaused, c.GetBy()), c.GetReason())
-	}
-	r.orderAllPartitions()
-	r.logRun(v1.EventPaused, c.GetBy(), c.GetReason())
-	const text = "the run is paused"
-	for i := range r.core.Len() {
-		if u := r.units[i]; u != nil && u.lead == i {
-			r.setAside(u, v1.ReasonPaused, text)
+func refuse(kind string, err error) error {
+	return temporal.NewNonRetryableApplicationError(err.Error(), kind, nil)
+}
+
+// refuseSignals receives signals that look like decisions and logs them as refused. Decisions are updates only; a signal has no
+// answer that could report the refusal.
+func (cs *commands) refuseSignals() {
+	for _, signal := range []struct{ name, verdict string }{{names.ApproveUpdate, v1.ApprovalApproved}, {names.RejectUpdate, v1.ApprovalRejected}} {
+		ch := workflow.GetSignalChannel(cs.root, signal.name)
+		for ch.Len() > 0 {
+			var sent converter.RawValue
+			if !ch.ReceiveAsync(&sent) || cs.status == nil {
+				continue
+			}
+			var c v1.TaskCommand
+			if payload := sent.Payload(); payload == nil || converter.GetDefaultDataConverter().FromPayload(payload, &c) != nil {
+				c.Reset()
+			}
+			cs.logRefused(c.GetTask(), signal.verdict, dag.OneLine(c.GetBy()), "a signal decides nothing; use `switchyard runs approve` or `reject`")
 		}
 	}
 }
 
-func (r *run) mayResume(*v1.RunCommand) error {
-	if err := r.mayChange(); err != nil {
-		return err
+// logRefused logs a decision that does not count.
+func (cs *commands) logRefused(task, verdict, claimed, why string) {
+	i := eventlog.WholeRun
+	if index, ok := cs.core.Index(task); ok && task != "" {
+		i = index
 	}
-	if !r.admission.Paused() {
-		return refuse(names.TaskStateError, errors.New("the run is not paused"))
-	}
-	return nil
-}
-
-func (r *run) resume(c *v1.RunCommand) {
-	r.admission.Resume()
-	r.status.PausedBy = ""
-	r.orderAllPartitions()
-	r.logRun(v1.EventResumed, c.GetBy(), c.GetReason())
-}
-
-func (r *run) mayHold(i int) error {
-	rec := r.core.Task(i)
-	switch {
-	case r.status.IsHeld(i):
-		return fmt.Errorf("task %s is held already", r.core.Name(i))
-	case !v1.IsTaskWaiting(rec.State):
-		return fmt.Errorf("task %s is %s; only a task that has not started can be held: to stop it, cancel it", r.core.Name(i), r.status.ShownState(i))
-	}
-	return nil
-}
-
-// hold keeps a task from starting. A task that waits for a node leaves the placement queue.
-func (r *run) hold(i int, c *v1.TaskCommand) {
-	r.admission.Hold(i)
-	r.status.SetHeld(i, true, phrase.Because(phrase.By("", c.GetBy()), c.GetReason()))
-	r.logTask(i, v1.EventHeld, c)
-	if u := r.units[i]; u != nil {
-		r.setAside(u, v1.ReasonHeld, "a person holds it back")
-	}
-}
-
-func (r *run) mayUnhold(i int) error {
-	if !r.status.IsHeld(i) {
-		return fmt.Errorf("task %s is not held", r.core.Name(i))
-	}
-	return nil
-}
-
-func (r *run) unhold(i int, c *v1.TaskCommand) {
-	r.admission.Release(i)
-	r.status.SetHeld(i, false, "")
-	r.logTask(i, v1.EventReleased, c)
-	if r.unexpanded[i] {
-		delete(r.unexpanded, i)
-		if r.core.Task(i).State == v1.TaskPending { // it may have ended meanwhile
-			r.expand(i)
-		}
-	}
-}
-
-func (r *run) mayCancelTask(i int) error {
-	if rec := r.core.Task(i); v1.IsTaskTerminal(rec.State) {
-		return fmt.Errorf("task %s is %s; it has ended", r.core.Name(i), rec.State)
-	}
-	return nil
-}
-
-func (r *run) cancelTask(i int, c *v1.TaskCommand) {
-	r.status.Extras(i).SteeredBy = c.GetBy()
-	r.events = append(r.events, dag.CancelTask{Task: i, Reason: phrase.Because(phrase.By("cancelled", c.GetBy()), c.GetReason())})
-}
-
-// setAside withdraws the unstarted part of a unit, which then queues for admission again. Running tasks and tasks that wait for
-// approval continue.
-func (r *run) setAside(u *unit, reason, text string) {
-	for k, a := range r.assignments {
-		if a.unit != u {
-			continue
-		}
-		r.assignments = append(r.assignments[:k:k], r.assignments[k+1:]...)
-		r.giveBack(a, reason, text)
-		return
-	}
-	if r.waitsForNode(u.lead, u.claim) || r.waitsForLock(u) {
-		r.suspend(u, reason, text)
-	}
-}
-
-// logRun logs a command for the run. logTask logs a command for a task.
-func (r *run) logRun(event, who, why string) {
-	r.log.Add(workflow.Now(r.ctx), event, eventlog.WholeRun, "", 0, 0, phrase.Because(phrase.By("", who), why), eventlog.CommandFacts(who, why)...)
-}
-
-func (r *run) logTask(i int, event string, c *v1.TaskCommand) {
-	rec := r.core.Task(i)
-	r.log.Add(workflow.Now(r.ctx), event, i, "", rec.Attempt, rec.Claim, phrase.Because(phrase.By("", c.GetBy()), c.GetReason()),
-		eventlog.CommandFacts(c.GetBy(), c.GetReason())...)
+	cs.log.Add(cs.now(), v1.EventRefused, i, "", 0, 0, phrase.Because(phrase.By(verdict, claimed), why), eventlog.CommandFacts(claimed, why)...)
 }

@@ -1,6 +1,6 @@
 // Package run implements the workflows Run, which executes a definition, and FanOut, which executes one partition of a large
-// fan-out on behalf of its run. The code is deterministic. It makes no decisions itself: it reports everything that has
-// happened to the pure core in workflows/dag and carries out the core's decisions.
+// fan-out on behalf of its run. The code is deterministic. It makes no decisions about tasks itself: it reports everything that
+// has happened to the pure core in workflows/dag and carries out the core's decisions.
 //
 // One round of Run:
 //
@@ -12,6 +12,21 @@
 //	  │                                                            │ cache keys, retry.when, templates
 //	  └── Execute on the node's queue <── Place <── admission <────┘
 //	      approvals wait for a person, tasks of type run are runs of their own
+//
+// The type run is only this loop. Components own the state and carry out the decisions, each in files of its name:
+//
+//	what starts       admitter, locks (with the run slot), placer, expander, resultCache, approvals, childRuns
+//	what runs         attempts, requests (what nodes are sent), ends (how dispatches have ended), deadlines, abandoned
+//	large fan-outs    partitions, openings; reporter and contexts on the side of a partition
+//	child workflows   children
+//	expressions       evaluator, ancestry (what they see of other tasks)
+//	people            commands, controls, decisions, steering
+//	what others see   view
+//	the workflow      history, handover (from one execution to the next), outbox (commands to Temporal), storeCalls
+//
+// Each component embeds the execution, which holds what all of them read: the input, the core, the status, the log. Through its
+// inbox they tell the loop what has happened. Of other components, a component knows only the interfaces in its file. newRun
+// connects them.
 //
 // Tasks and the instances that they fan out into share one numbering, that of the core. A unit is what runs together: a task,
 // an instance, or the instances of a batch, which run in one Execute activity. When a unit ends, each of its members gets an
@@ -25,8 +40,8 @@
 // continue as another generation: an execution under the same ID that starts from the stored status.
 //
 // A run whose history has grown continues as new when nothing is in flight. If it never becomes quiet, the nodes detach the
-// attempts that take long, and the next execution reattaches them; see detach.go. Child runs keep running, and the next
-// execution waits for them; see child_run.go.
+// attempts that take long, and the next execution reattaches them; see history.go. Child runs keep running, and the next
+// execution waits for them; see child_runs.go.
 //
 // People steer a run by updates. A handler validates the update and queues it for the main loop, which executes it between two
 // rounds. To suspend or resume an attempt, the run first asks its node with a Steer activity. To the core, a suspended attempt

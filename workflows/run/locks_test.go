@@ -2,6 +2,7 @@ package run
 
 import (
 	"slices"
+	"strings"
 	"testing"
 
 	"go.temporal.io/sdk/testsuite"
@@ -22,36 +23,160 @@ func TestLocksAreAskedForAgain(t *testing.T) {
 	env.ExecuteWorkflow(func(ctx workflow.Context) error {
 		def := &v1.Definition{Name: "locked", Tasks: map[string]*v1.TaskDefinition{"a": {Type: "shell", Mutex: "m"}}}
 		r := newRun(ctx, nil, limits.Run{}.WithDefaults())
-		r.in, r.admission = &v1.RunInput{Definition: def}, admission.New(0)
+		r.in, r.admitter.queue = &v1.RunInput{Definition: def}, admission.New(0)
 		var err error
 		if r.graph, err = dag.NewGraph(def, nil); err != nil {
 			return err
 		}
-		r.beginNew()
+		r.handover.beginNew()
 		asks := func(d dag.Decisions) bool {
 			r.locks.requests = nil
 			for _, i := range d.Place {
-				r.want(i)
+				r.admitter.want(i)
 			}
-			r.admit()
+			r.admitter.admit()
 			return len(r.locks.requests) == 1 && r.locks.requests[0].GetAcquire() != nil
 		}
 		if !asks(r.core.Start()) {
 			t.Fatal("the lock is not asked for")
 		}
 		first := r.locks.requests[0].GetAcquire().GetClaim()
-		if !r.takeBackRequests() || len(r.locks.wanted) > 0 {
+		if !r.admitter.takeBackRequests() || len(r.locks.wanted) > 0 {
 			t.Error("the request is not taken back")
 		}
 		if !slices.ContainsFunc(r.locks.requests, func(q *v1.LockRequest) bool { return q.GetFree().GetClaim() == first }) {
 			t.Errorf("the lock is not told: %v", r.locks.requests)
 		}
-		if !asks(r.core.Apply(r.events...)) {
+		if !asks(r.core.Apply(r.takeEvents()...)) {
 			t.Error("the lock is not asked for again")
 		}
 		return nil
 	})
 	if err := env.GetWorkflowError(); err != nil {
 		t.Error(err)
+	}
+}
+
+// fakeLockQueue stands for everything that locks need. It takes requests, lets units in and shows the state of the run.
+type fakeLockQueue struct {
+	err     error
+	sent    [][]*v1.LockRequest
+	entered []*unit
+	state   string
+}
+
+func (q *fakeLockQueue) mustNow(_, _ string, _ any, args ...any) error {
+	if q.err == nil {
+		q.sent = append(q.sent, args[0].(*v1.LockRequests).GetRequests())
+	}
+	return q.err
+}
+
+func (q *fakeLockQueue) enter(u *unit)         { q.entered = append(q.entered, u) }
+func (q *fakeLockQueue) setState(state string) { q.state = state }
+
+// newLocks returns the locks of a run whose only task needs the lock "db".
+func newLocks(t *testing.T, limit *v1.RunConcurrency) (*locks, *fakeLockQueue, *unit) {
+	t.Helper()
+	def := tasks(map[string]*v1.TaskDefinition{"migrate": {Type: v1.TypeShell, Mutex: "db"}})
+	def.Concurrency = limit
+	x, q := newExecution(t, def), &fakeLockQueue{}
+	apply(x, x.core.Start())
+	l := &locks{execution: x, admitter: q, store: q, view: q, wanted: map[string]*unit{}, held: map[string]*unit{}}
+	return l, q, &unit{members: []int{0}, claim: x.core.Task(0).Claim, lock: x.lockOf(0)}
+}
+
+// A unit enters when its lock is granted, once, and gives the lock back when it leaves.
+func TestUnitEntersWithItsLock(t *testing.T) {
+	t.Parallel()
+	l, q, u := newLocks(t, nil)
+	l.acquire(u)
+	if l.send(); len(q.sent) != 1 || l.hasRequests() || !l.waits(u) {
+		t.Fatalf("%d calls, waits: %v", len(q.sent), l.waits(u))
+	}
+	asked := q.sent[0][0]
+	if a := asked.GetAcquire(); a.GetHolder() != "run" || a.GetExecution() != "first" || a.GetAsker() != "original" || a.GetLimit() != 1 {
+		t.Errorf("the request is %v", a)
+	}
+	claim := asked.GetAcquire().GetClaim()
+	l.granted(&v1.Granted{Lock: asked.GetLock(), Claim: claim, Asker: "original", Holders: []string{"other"}})
+	if text := l.status.Text(0); !strings.Contains(text, "db") || !strings.Contains(text, "other") || len(q.entered) > 0 {
+		t.Errorf("the task shows %q; %d units have entered", text, len(q.entered))
+	}
+	granted := &v1.Granted{Lock: asked.GetLock(), Claim: claim, Asker: "original"}
+	l.granted(granted)
+	l.granted(granted) // answers may arrive twice
+	if len(q.entered) != 1 || q.entered[0] != u || l.waits(u) || l.status.Text(0) != "" || l.isEmpty() {
+		t.Errorf("%d units have entered, waits: %v, the task shows %q", len(q.entered), l.waits(u), l.status.Text(0))
+	}
+	l.free(u)
+	l.free(u)
+	if l.send(); len(q.sent) != 2 || len(q.sent[1]) != 1 || q.sent[1][0].GetFree().GetClaim() != claim {
+		t.Errorf("calls: %v", q.sent)
+	}
+}
+
+// A grant that answers an earlier execution is ignored. A lock that the run no longer needs is given back.
+func TestGrantsThatNothingWaitsFor(t *testing.T) {
+	t.Parallel()
+	l, q, u := newLocks(t, nil)
+	l.acquire(u)
+	claim := l.lockClaim(u)
+	l.granted(&v1.Granted{Lock: "task:db", Claim: claim, Asker: "an earlier one"})
+	if len(q.entered) > 0 || !l.waits(u) {
+		t.Error("the unit has entered for another execution")
+	}
+	l.requests = nil
+	l.granted(&v1.Granted{Lock: "task:db", Claim: "gone", Asker: "original"})
+	if len(l.requests) != 1 || l.requests[0].GetFree().GetClaim() != "gone" {
+		t.Errorf("requests: %v", l.requests)
+	}
+}
+
+// Requests of an interrupted call stay in front of later ones.
+func TestInterruptedRequestsAreSentFirst(t *testing.T) {
+	t.Parallel()
+	l, q, u := newLocks(t, nil)
+	q.err = errInterrupted
+	l.acquire(u)
+	l.send()
+	l.release("task:other", "c")
+	q.err = nil
+	l.send()
+	if len(q.sent) != 1 || len(q.sent[0]) != 2 || q.sent[0][0].GetAcquire() == nil || q.sent[0][1].GetFree() == nil {
+		t.Errorf("calls: %v", q.sent)
+	}
+}
+
+// The strategy of a workflow decides what happens to a run that gets no run slot.
+func TestRunSlot(t *testing.T) {
+	t.Parallel()
+	if l, _, _ := newLocks(t, nil); l.askSlot() {
+		t.Error("a run without a limit needs a slot")
+	}
+	for _, test := range []struct{ strategy, state, text string }{
+		{"fail", v1.RunRejected, "open already: a, b"},
+		{"skip", v1.RunCancelled, "open already: a, b"},
+		{"replace", v1.RunCancelled, "replaced by a, b"},
+		{"", v1.RunCancelled, "replaced by a, b"},
+	} {
+		l, q, _ := newLocks(t, &v1.RunConcurrency{MaxRuns: 1, Strategy: test.strategy})
+		if !l.askSlot() || !l.hasRequests() {
+			t.Fatalf("%q: no slot is requested", test.strategy)
+		}
+		l.granted(&v1.Granted{Claim: turnClaim, Holders: []string{"a", "b"}})
+		if q.state != v1.RunPending || l.hasSlot() {
+			t.Errorf("%q: the waiting run is %q", test.strategy, q.state)
+		}
+		l.granted(&v1.Granted{Claim: turnClaim, Holders: []string{"a", "b"}, Refused: true})
+		end, ok := l.takeEvents()[0].(dag.Abort)
+		if !ok || end.State != test.state || !strings.HasPrefix(end.Error, test.text) {
+			t.Errorf("%q: the run ends with %+v", test.strategy, end)
+		}
+	}
+	l, _, _ := newLocks(t, &v1.RunConcurrency{MaxRuns: 1})
+	l.askSlot()
+	if l.granted(&v1.Granted{Claim: turnClaim}); !l.hasSlot() || l.hasEvents() {
+		t.Error("the granted slot is not held")
 	}
 }

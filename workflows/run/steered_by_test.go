@@ -20,18 +20,19 @@ func TestHoldAndPauseShowWhoAndWhy(t *testing.T) {
 	env.ExecuteWorkflow(func(ctx workflow.Context) error {
 		def := &v1.Definition{Name: "steered", Tasks: map[string]*v1.TaskDefinition{"late": {Type: v1.TypeShell}}}
 		r := newRun(ctx, nil, limits.Run{}.WithDefaults())
-		r.in, r.admission = &v1.RunInput{Definition: def, State: &v1.RunState{}}, admission.New(0)
+		r.in, r.admitter.queue = &v1.RunInput{Definition: def, State: &v1.RunState{}}, admission.New(0)
 		var err error
 		if r.graph, err = dag.NewGraph(def, nil); err != nil {
 			return err
 		}
-		if err := r.restore(r.in.GetState()); err != nil {
+		if err := r.handover.restore(r.in.GetState()); err != nil {
 			return err
 		}
 		r.log = r.status.Log
+		ct := &controls{execution: r.execution, admitter: r.admitter, commands: r.commands, expander: r.expander, partitions: r.partitions}
 		want := func(task, run string) {
 			t.Helper()
-			r.status.Run.State = r.openState()
+			r.status.Run.State = r.view.openState()
 			shown := r.status.Whole().GetRun()
 			if got := shown.GetTasks()["late"].GetError(); got != task {
 				t.Errorf("the task shows %q, want %q", got, task)
@@ -40,17 +41,17 @@ func TestHoldAndPauseShowWhoAndWhy(t *testing.T) {
 				t.Errorf("the run shows %q, want %q", shown.GetError(), run)
 			}
 		}
-		r.hold(0, &v1.TaskCommand{Task: "late", By: "ann", Reason: "not yet"})
-		r.pause(&v1.RunCommand{By: "bob", Reason: "lunch"})
+		ct.hold(0, &v1.TaskCommand{Task: "late", By: "ann", Reason: "not yet"})
+		ct.pause(&v1.RunCommand{By: "bob", Reason: "lunch"})
 		want("by ann: not yet", "paused by bob: lunch")
-		if runState := r.runState(); runState.GetHeldBy()["late"] != "by ann: not yet" || runState.GetPausedBy() != "paused by bob: lunch" {
+		if runState := r.handover.runState(); runState.GetHeldBy()["late"] != "by ann: not yet" || runState.GetPausedBy() != "paused by bob: lunch" {
 			t.Errorf("the next execution is given %v", runState)
 		}
-		r.unhold(0, &v1.TaskCommand{Task: "late"})
-		r.resume(&v1.RunCommand{})
+		ct.unhold(0, &v1.TaskCommand{Task: "late"})
+		ct.resume(&v1.RunCommand{})
 		want("", "")
-		r.hold(0, &v1.TaskCommand{Task: "late"})
-		r.pause(&v1.RunCommand{})
+		ct.hold(0, &v1.TaskCommand{Task: "late"})
+		ct.pause(&v1.RunCommand{})
 		want("by a person", "")
 		return nil
 	})

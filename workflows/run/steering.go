@@ -24,48 +24,85 @@ const (
 	actionFind    = "find"
 )
 
-// steering is a pending request to the node of an attempt. Until the node has answered, the run does not continue as new and
-// the caller gets no answer.
+// steering lets people suspend, resume, stop and restart running attempts.
 type steering struct {
+	*execution
+	approvals  steeringApprovals
+	attempts   steeringAttempts
+	childRuns  steeringRuns
+	commands   steeringCommands
+	outbox     steeringOutbox
+	partitions steeringPartitions
+}
+
+// Steering uses these parts of other components.
+type (
+	steeringApprovals interface {
+		waits(i int) bool
+	}
+	steeringAttempts interface {
+		endAway(att *attempt, state string)
+		of(i int) *attempt
+		requestSent()
+		requestAnswered()
+	}
+	steeringRuns interface {
+		idOf(i int) (string, bool)
+	}
+	steeringCommands interface {
+		perform(ctx workflow.Context, do func() error) error
+		awaitAnswer(ctx workflow.Context, isDone func() bool) error
+		target(name string, may func(int) error) (int, error)
+		validateTarget(may func(int) error) func(*v1.TaskCommand) error
+	}
+	steeringOutbox interface {
+		watch(future workflow.Future, onReady func(workflow.Future))
+		startActivity(options workflow.ActivityOptions, name string, req any, written int) workflow.Future
+	}
+	steeringPartitions interface {
+		of(i int) *partitionedFanOut
+	}
+)
+
+// steerRequest is a pending request to the node of an attempt. Until the node has answered, the run does not continue as new and
+// the caller gets no answer.
+type steerRequest struct {
 	done bool
 	err  error
 }
 
-// awaitSteering waits for the node's answer and returns its error. To the core, a suspended task is running.
-func (r *run) awaitSteering(ctx workflow.Context, s *steering) error {
-	if err := workflow.Await(ctx, func() bool { return s.done || r.refusal != nil }); err != nil {
+// await waits for the node's answer and returns its error. To the core, a suspended task is running.
+func (st *steering) await(ctx workflow.Context, s *steerRequest) error {
+	if err := st.commands.awaitAnswer(ctx, func() bool { return s.done }); err != nil {
 		return err
-	}
-	if !s.done {
-		return r.refusal
 	}
 	return s.err
 }
 
 // steer asks the node of task i's attempt for an action, and calls did when the node has performed it.
-func (r *run) steer(i int, action string, did func()) *steering {
-	s, att, claim := &steering{}, r.attempts[i], r.core.Task(i).Claim
+func (st *steering) steer(i int, action string, did func()) *steerRequest {
+	s, att, claim := &steerRequest{}, st.attempts.of(i), st.core.Task(i).Claim
 	att.steered = true
-	r.steerings++
-	req := &v1.SteerRequest{RunId: r.id, Chain: r.chain, Task: r.core.Name(i), Claim: claim, Action: action}
-	call := options.Steer(att.node, action+" "+r.core.Name(i))
+	st.attempts.requestSent()
+	req := &v1.SteerRequest{RunId: st.id, Chain: st.chain, Task: st.core.Name(i), Claim: claim, Action: action}
+	call := options.Steer(att.node, action+" "+st.core.Name(i))
 	if action == actionRestart {
-		call = options.Restart(att.node, action+" "+r.core.Name(i))
+		call = options.Restart(att.node, action+" "+st.core.Name(i))
 	}
-	r.pending.Watch(r.startActivity(call, names.SteerActivity, req, 0), func(f workflow.Future) {
-		r.steerings--
+	st.outbox.watch(st.outbox.startActivity(call, names.SteerActivity, req, 0), func(f workflow.Future) {
+		st.attempts.requestAnswered()
 		att.steered, s.done = false, true
 		var res v1.SteerResponse
-		switch err := f.Get(r.ctx, &res); {
+		switch err := f.Get(st.ctx, &res); {
 		case err != nil:
 			// The node may have done it regardless. In that case the task can be resumed.
 			att.unsure = att.unsure || action == actionPause || action == actionResume
-			s.err = refuse(names.TaskStateError, steerFailure(r.core.Name(i), att.node, action, err))
+			s.err = refuse(names.TaskStateError, steerFailure(st.core.Name(i), att.node, action, err))
 		case res.GetRefused() != "":
-			s.err = refuse(names.TaskStateError, fmt.Errorf("task %s: %s", r.core.Name(i), res.GetRefused()))
-		case r.attempts[i] != att && action == actionPause:
-			s.err = refuse(names.TaskStateError, fmt.Errorf("the attempt of task %s has just ended", r.core.Name(i)))
-		case r.attempts[i] == att, r.core.Task(i).Claim == claim && !v1.IsTaskTerminal(r.core.Task(i).State):
+			s.err = refuse(names.TaskStateError, fmt.Errorf("task %s: %s", st.core.Name(i), res.GetRefused()))
+		case st.attempts.of(i) != att && action == actionPause:
+			s.err = refuse(names.TaskStateError, fmt.Errorf("the attempt of task %s has just ended", st.core.Name(i)))
+		case st.attempts.of(i) == att, st.core.Task(i).Claim == claim && !v1.IsTaskTerminal(st.core.Task(i).State):
 			att.unsure = att.unsure && action != actionPause && action != actionResume
 			did()
 		}
@@ -82,62 +119,63 @@ func steerFailure(name, node, action string, err error) error {
 }
 
 // mayPauseTask returns why task i cannot be suspended, or nil if it can.
-func (r *run) mayPauseTask(i int) error {
-	if err := r.maySteer(i); err != nil {
+func (st *steering) mayPauseTask(i int) error {
+	if err := st.maySteer(i); err != nil {
 		return err
 	}
-	if r.status.Suspended(i) != "" {
-		return fmt.Errorf("task %s is paused already", r.core.Name(i))
+	if st.status.Suspended(i) != "" {
+		return fmt.Errorf("task %s is paused already", st.core.Name(i))
 	}
 	return nil
 }
 
 // mayResumeTask returns why task i cannot be resumed, or nil if it can.
-func (r *run) mayResumeTask(i int) error {
-	if att := r.attempts[i]; r.status.Suspended(i) == "" && (att == nil || !att.unsure) {
-		if r.approvals[i] != nil {
-			return fmt.Errorf("task %s waits for approval: it is approved or rejected, not resumed", r.core.Name(i))
+func (st *steering) mayResumeTask(i int) error {
+	if att := st.attempts.of(i); st.status.Suspended(i) == "" && (att == nil || !att.unsure) {
+		if st.approvals.waits(i) {
+			return fmt.Errorf("task %s waits for approval: it is approved or rejected, not resumed", st.core.Name(i))
 		}
-		return fmt.Errorf("task %s is %s; it is not paused by a person", r.core.Name(i), r.status.ShownState(i))
+		return fmt.Errorf("task %s is %s; it is not paused by a person", st.core.Name(i), st.status.ShownState(i))
 	}
-	return r.maySteer(i)
+	return st.maySteer(i)
 }
 
 // maySteerLasting returns why task i cannot be stopped or restarted, or nil if it can.
-func (r *run) maySteerLasting(i int, action string) error {
-	name, taskType := r.core.Name(i), r.core.Definition(i).GetType()
-	att, state := r.attempts[i], r.core.Task(i).State
-	_, instances := r.core.Instances(i)
+func (st *steering) maySteerLasting(i int, action string) error {
+	name, taskType := st.core.Name(i), st.core.Definition(i).GetType()
+	att, state := st.attempts.of(i), st.core.Task(i).State
+	_, instances := st.core.Instances(i)
 	switch {
 	case !v1.Lasts(taskType):
 		return fmt.Errorf("task %s is of type %s, which ends by itself: %s is for tasks that run until they are stopped; cancel or kill it", name, taskType, action)
 	case att == nil && v1.IsTaskWaiting(state) && instances == 0:
-		return fmt.Errorf("task %s is not running (%s): cancel it", name, r.status.ShownState(i))
+		return fmt.Errorf("task %s is not running (%s): cancel it", name, st.status.ShownState(i))
 	case att != nil && att.isAway && action == actionStop:
 		return nil
-	case action == actionRestart && r.status.Suspended(i) != "":
+	case action == actionRestart && st.status.Suspended(i) != "":
 		return fmt.Errorf("task %s is paused: resume it first", name)
 	}
-	return r.maySteer(i)
+	return st.maySteer(i)
 }
 
 // maySteer returns why the node of task i cannot be asked for anything, or nil if it can.
-func (r *run) maySteer(i int) error {
-	name, rec, att := r.core.Name(i), r.core.Task(i), r.attempts[i]
-	_, instances := r.core.Instances(i)
+func (st *steering) maySteer(i int) error {
+	name, rec, att := st.core.Name(i), st.core.Task(i), st.attempts.of(i)
+	childRun, isRun := st.childRuns.idOf(i)
+	_, instances := st.core.Instances(i)
 	switch {
 	case v1.IsTaskTerminal(rec.State):
 		return fmt.Errorf("task %s is %s; it has ended", name, rec.State)
 	case rec.PendingEnd:
 		return fmt.Errorf("task %s is being %s", name, endingWord(rec.Failure))
-	case r.approvals[i] != nil:
+	case st.approvals.waits(i):
 		return fmt.Errorf("task %s waits for approval: nothing of it runs", name)
-	case r.childRuns[i] != nil:
-		return fmt.Errorf("task %s is a run of its own: pause or resume run %s", name, r.childRuns[i].id)
-	case instances > 0 || r.partitionedOf(i) != nil:
+	case isRun:
+		return fmt.Errorf("task %s is a run of its own: pause or resume run %s", name, childRun)
+	case instances > 0 || st.partitions.of(i) != nil:
 		return fmt.Errorf("task %s is fanned out: name one of its instances, such as %s", name, names.InstanceName(name, 0))
 	case att == nil:
-		return fmt.Errorf("task %s is not running (%s): hold it with `switchyard runs hold`", name, r.status.ShownState(i))
+		return fmt.Errorf("task %s is not running (%s): hold it with `switchyard runs hold`", name, st.status.ShownState(i))
 	case att.isAway:
 		return fmt.Errorf("task %s is lost until node %s is back; it can be stopped, cancelled or killed now", name, att.node)
 	case att.steered:
@@ -154,12 +192,12 @@ func endingWord(f dag.Failure) string {
 	return f.State
 }
 
-func (r *run) taskPaused(i int, c *v1.TaskCommand) {
-	r.status.SetSuspended(i, cmp.Or(phrase.Because(phrase.By("", c.GetBy()), c.GetReason()), "by a person"))
-	r.logTask(i, v1.EventPaused, c)
+func (st *steering) taskPaused(i int, c *v1.TaskCommand) {
+	st.status.SetSuspended(i, cmp.Or(phrase.Because(phrase.By("", c.GetBy()), c.GetReason()), "by a person"))
+	st.logTask(i, v1.EventPaused, c)
 }
 
-func (r *run) taskResumed(i int, c *v1.TaskCommand) {
-	r.status.SetSuspended(i, "")
-	r.logTask(i, v1.EventResumed, c)
+func (st *steering) taskResumed(i int, c *v1.TaskCommand) {
+	st.status.SetSuspended(i, "")
+	st.logTask(i, v1.EventResumed, c)
 }

@@ -15,18 +15,18 @@ import (
 // beginStored resolves the stored workflow that the run was started with and continues as new with its definition, so that
 // every reader of the run's input finds the definition there. It always returns an error, which is the error of the workflow.
 func (r *run) beginStored() error {
-	r.readAttributes()
+	r.view.readAttributes()
 	var whole v1.RunInput
 	home := names.Home(r.self, chainOf(workflow.GetInfo(r.root), ""))
-	if err := r.mustNow("read workflow "+r.received.GetWorkflow(), names.LoadWorkflowActivity, &whole, home, r.received); err != nil {
+	if err := r.store.mustNow("read workflow "+r.received.GetWorkflow(), names.LoadWorkflowActivity, &whole, home, r.received); err != nil {
 		return r.unfit("bad_definition", errors.New(causeOf(err)))
 	}
-	r.charge(definition.MaxAnswerBytes) // for the input of the next execution
-	r.setProblem("")
-	r.showAttributes()
-	r.refuseCommands(names.RunContinuingError, errContinuing)
-	if r.cancelRequested() {
-		r.endAttributes(v1.RunCancelled, "")
+	r.outbox.charge(definition.MaxAnswerBytes) // for the input of the next execution
+	r.store.setProblem("")
+	r.view.showAttributes()
+	r.commands.refuseAll(names.RunContinuingError, errContinuing)
+	if r.commands.cancelRequested() {
+		r.view.endAttributes(v1.RunCancelled, "")
 		return temporal.NewCanceledError()
 	}
 	return workflow.NewContinueAsNewError(r.root, names.RunWorkflow, &whole)

@@ -1,0 +1,126 @@
+package run
+
+import (
+	"errors"
+
+	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/names"
+	"switchyard/workflows/status"
+)
+
+// ancestry is what tasks and expressions see of the tasks before them.
+type ancestry struct {
+	*execution
+	partitions ancestryPartitions
+	store      mustCaller
+}
+
+// Ancestry uses these parts of other components.
+type (
+	ancestryPartitions interface {
+		addOutputs(req *v1.CollectRequest, task int) bool
+	}
+)
+
+// An ancestorReader returns what tasks and expressions see of the tasks before them.
+type ancestorReader interface {
+	ancestorEnds(task int) *v1.AncestorEnds
+	addViews(views map[string]*v1.ParentView, ancestors []string) error
+	parentOutputs(i int) (all []*v1.ParentOutput, err error)
+}
+
+// fanOutView returns what other tasks see of an ended task's instances, or nil if the task has none. The outputs are collected
+// at the first call. The only error is errInterrupted.
+func (an *ancestry) fanOutView(task int) (*v1.FanOutView, error) {
+	f := an.status.FanOut(task)
+	if f == nil {
+		return nil, nil
+	}
+	if f.View != nil {
+		return f.View, nil
+	}
+	view := &v1.FanOutView{Count: int32(f.Total)}
+	//workflowcheck:ignore (sums do not depend on the order)
+	for state, n := range f.Counts {
+		if v1.IsTaskSuccess(state) {
+			view.Completed += n
+		}
+	}
+	view.Failed = view.Count - view.Completed
+	collected, err := an.collect(task, f)
+	if errors.Is(err, errInterrupted) {
+		return nil, err
+	}
+	view.Outputs, view.Error = collected.GetOutputs(), collected.GetError()
+	if err != nil {
+		view.Error = err.Error()
+	}
+	if v1.IsTaskTerminal(an.core.Task(task).State) {
+		f.View = view
+	}
+	return view, nil
+}
+
+// collect returns the outputs of a task's instances as a list, or why there is no list. It returns nil if all completed without
+// output.
+func (an *ancestry) collect(task int, f *status.FanOut) (*v1.FanOutView, error) {
+	req := &v1.CollectRequest{
+		RunId: an.id, Chain: an.chain, Generation: an.in.GetGeneration(), Task: an.graph.Name(task), From: int32(f.From),
+		Items: make([]*v1.CollectItem, f.Count), Stored: an.in.GetPartition() != nil,
+	}
+	some := an.partitions.addOutputs(req, task)
+	for k := range req.Items {
+		state := an.status.State(f.First + k)
+		item := &v1.CollectItem{State: state}
+		if v1.IsTaskSuccess(state) {
+			result, record := an.status.Result(f.First + k)
+			if item.Record = record; record == "" {
+				item.Output = result.GetOutput()
+			}
+			some = some || item.Record != "" || len(item.Output.GetFields()) > 0
+		}
+		req.Items[k] = item
+	}
+	if !some && f.Counts[v1.TaskCompleted] == int32(max(f.Count, len(req.Partitions))) {
+		return nil, nil
+	}
+	var res v1.FanOutView
+	if err := an.store.mustNow("collect the outputs of "+req.Task, names.CollectActivity, &res, req); err != nil {
+		return nil, err
+	}
+	return &res, nil
+}
+
+// parentOutput returns what a task sees of a parent's output: the output itself if it is small, else its record in the store.
+// It returns nil if there is no output. The only error is errInterrupted.
+func (an *ancestry) parentOutput(i int) (*v1.ParentOutput, error) {
+	out := &v1.ParentOutput{Task: an.graph.Name(i)}
+	var err error
+	if out.FanOut, err = an.fanOutView(i); err != nil || out.FanOut != nil {
+		return out, err
+	}
+	result, record := an.status.Result(i)
+	switch output := result.GetOutput(); {
+	case record != "":
+		out.Record = record
+	case len(output.GetFields()) == 0:
+		return nil, nil
+	default:
+		out.Output = output
+	}
+	return out, nil
+}
+
+// parentOutputs returns what a task sees of the outputs of its parents. The only error is errInterrupted.
+func (an *ancestry) parentOutputs(i int) (all []*v1.ParentOutput, err error) {
+	for _, p := range an.graph.Parents(i) {
+		output, err := an.parentOutput(p)
+		if err != nil {
+			return nil, err
+		}
+		if output != nil {
+			all = append(all, output)
+		}
+	}
+	return all, nil
+}

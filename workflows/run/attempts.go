@@ -1,0 +1,229 @@
+package run
+
+import (
+	"slices"
+	"time"
+
+	"go.temporal.io/sdk/workflow"
+
+	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/dag"
+	"switchyard/workflows/limits"
+	"switchyard/workflows/names"
+	"switchyard/workflows/options"
+)
+
+// attempts owns the attempts on nodes, from their dispatch to their end.
+type attempts struct {
+	*execution
+	admitter attemptUnits
+	ends     attemptEnds
+	history  attemptHistory
+	outbox   attemptOutbox
+	placer   attemptNodes
+	requests attemptRequests
+	store    outageWaiter
+
+	attempts   map[int]*attempt // by each member
+	dispatched int              // number of running Execute activities
+	steerings  int              // pending requests to nodes about attempts
+	detached   []*attempt       // in the order of detaching
+	others     []stopper        // for tasks without an attempt, in the order in which they are asked
+}
+
+// The attempts use these parts of other components.
+type (
+	attemptUnits interface {
+		leave(u *unit)
+		observe(task, n int, d time.Duration)
+		track(u *unit)
+		giveBack(a assignment, reason, text string)
+	}
+	attemptEnds interface {
+		ended(end dispatchEnd)
+		dispatchEnds(a assignment, members []int, att *attempt, res *v1.ExecuteResponse, err error) (ends []dispatchEnd, outcome string)
+		judgeLostLease(att *attempt, ends []dispatchEnd, outcome string) string
+		continueElsewhere(att *attempt, ends []dispatchEnd, outcome string) string
+	}
+	attemptHistory interface {
+		isDetaching() bool
+		detachRound() int
+	}
+	attemptOutbox interface {
+		charge(bytes int)
+		watch(future workflow.Future, onReady func(workflow.Future))
+		startActivity(options workflow.ActivityOptions, name string, req any, written int) workflow.Future
+		startActivityWith(ctx workflow.Context, options workflow.ActivityOptions, name string, req any, written int) workflow.Future
+		after(d time.Duration, summary string, do func())
+	}
+	attemptNodes interface {
+		nextAssignment() (assignment, bool)
+		putBack(a assignment)
+		release(i int, claim int32, outcome string)
+	}
+	attemptRequests interface {
+		attemptRequest(a assignment, members []int) *v1.ExecuteRequest
+		executeRequest(a assignment, members []int) (*v1.ExecuteRequest, error)
+	}
+)
+
+// attempt is the work of a node on a task, an instance or a batch, with the Execute activity that waits for its end.
+type attempt struct {
+	assignment
+	members []int
+	cancel  workflow.CancelFunc
+	stopped map[int]bool // members that are to be stopped; nil if none
+	// steered is set while its node has not answered a request about it. unsure is set while it is unknown whether it is
+	// suspended.
+	steered, unsure bool
+	// askedIn is the round in which its node was asked to detach it; 0 if it was not asked, or if it has detached.
+	askedIn int
+	// excuse is why its lease was lost although its node lives, or "".
+	excuse string
+	// detached is set while no activity waits for it. Nothing of it runs after leaseUntil unless it was reattached; zero if it
+	// was never detached.
+	detached   bool
+	leaseUntil time.Time
+	// isAway is set while its node is away, and isSought while the node is being asked for it. An attempt that is away is also
+	// detached.
+	isAway, isSought bool
+}
+
+// dispatch starts the attempts of units that have been given a node. A unit without remaining members gives its placement back.
+func (at *attempts) dispatch() {
+	for at.dispatched < at.limits.InFlight {
+		a, ok := at.placer.nextAssignment()
+		if !ok {
+			return
+		}
+		members := at.membersOf(a)
+		if len(members) == 0 {
+			at.placer.release(a.task, a.claim, "")
+			at.admitter.leave(a.unit)
+			continue
+		}
+		req, err := at.requests.executeRequest(a, members)
+		if err != nil {
+			at.placer.putBack(a)
+			at.wake()
+			return
+		}
+		if err := limits.CheckSize(req); err != nil {
+			at.placer.release(a.task, a.claim, "")
+			at.admitter.leave(a.unit)
+			for _, m := range members {
+				at.raise(dag.Ended{
+					Task: m, Claim: at.core.Task(m).Claim, State: v1.TaskFailed, Reason: v1.ReasonPayload, Error: err.Error(), ExitCode: -1, NoRetry: true,
+				})
+			}
+			continue
+		}
+		at.execute(a, members, req)
+	}
+}
+
+// membersOf returns the members of an assignment that are still to run there.
+func (at *attempts) membersOf(a assignment) []int {
+	return slices.DeleteFunc(slices.Clone(a.unit.members), func(m int) bool {
+		t := at.core.Task(m)
+		return t.State != v1.TaskAssigned || m == a.task && t.Claim != a.claim
+	})
+}
+
+// A stopper ends a task that is in flight.
+type stopper interface {
+	// stop returns false if the task is not in its care.
+	stop(i int) bool
+}
+
+// stop ends the attempts of tasks. A task without an attempt is ended by whatever else it waits for.
+func (at *attempts) stop(tasks []int) {
+	for _, i := range tasks {
+		_ = at.stopAttempt(i) || slices.ContainsFunc(at.others, func(s stopper) bool { return s.stop(i) }) // or its end is on the way
+	}
+}
+
+// stopAttempt ends the attempt of a task. It returns false if there is none.
+func (at *attempts) stopAttempt(i int) bool {
+	a := at.attempts[i]
+	if a == nil {
+		return false
+	}
+	if a.stopped == nil {
+		a.stopped = map[int]bool{}
+	}
+	a.stopped[i] = true
+	switch {
+	case a.isAway:
+		at.endAway(a, v1.TaskCancelled)
+	case !a.detached:
+		at.outbox.charge(commandCharge)
+		a.cancel()
+	}
+	return true
+}
+
+func (at *attempts) execute(a assignment, members []int, req *v1.ExecuteRequest) {
+	att := &attempt{assignment: a, members: members}
+	for _, m := range members {
+		at.attempts[m] = att
+	}
+	at.send(att, req)
+}
+
+// send starts the activity that begins or reattaches an attempt and waits for it.
+func (at *attempts) send(att *attempt, req *v1.ExecuteRequest) {
+	ctx, cancel := workflow.WithCancel(at.ctx)
+	name, priority := at.core.Name(att.members[0]), at.core.Definition(att.task).GetPriority()
+	options := options.Execute(req, name, att.queue, priority, at.in.GetOptions())
+	options.HeartbeatTimeout = at.heartbeatTimeout(att)
+	options.ScheduleToStartTimeout = max(options.ScheduleToStartTimeout, att.leaseUntil.Sub(at.now()))
+	att.cancel = cancel
+	at.dispatched++
+	at.outbox.watch(at.outbox.startActivityWith(ctx, options, names.ExecuteActivity, req, writtenIn(req)), func(f workflow.Future) {
+		cancel()
+		res, err := attemptAnswer(at.ctx, f)
+		switch {
+		case at.isAway(att, err):
+			at.lose(att, err)
+		case !at.outlives(att, res, err):
+			at.settle(att, res, err)
+		}
+	})
+}
+
+// over ends an attempt with the result of its activity.
+func (at *attempts) over(att *attempt, res *v1.ExecuteResponse, err error) {
+	ends, outcome := at.ends.dispatchEnds(att.assignment, att.members, att, res, err)
+	if at.isRemote(att) {
+		outcome = at.ends.continueElsewhere(att, ends, outcome)
+	} else if at.lasts(att) {
+		for k := range ends { // its node has moved it only if it has not started
+			ends[k].ended.NoRetry = true
+		}
+	} else if started := err != nil || res.GetStartedAt() != nil; started {
+		outcome = at.ends.judgeLostLease(att, ends, outcome)
+	}
+	at.dispatched--
+	for _, m := range att.members {
+		delete(at.attempts, m)
+		at.status.SetSuspended(m, "")
+		at.status.EndSilence(m)
+		at.status.EndAway(m)
+	}
+	at.placer.release(att.task, att.claim, outcome)
+	at.admitter.leave(att.unit)
+	if group := at.core.Group(att.members[0]); group >= 0 {
+		if n, took := worked(ends); n > 0 {
+			at.admitter.observe(group, n, took)
+		}
+	}
+	for _, end := range ends {
+		at.ends.ended(end)
+	}
+}
+
+// isRemote reports whether an attempt runs outside its node.
+func (at *attempts) isRemote(att *attempt) bool {
+	return v1.IsRemote(at.core.Definition(att.members[0]).GetType())
+}

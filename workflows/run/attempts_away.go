@@ -1,0 +1,136 @@
+package run
+
+import (
+	"errors"
+	"slices"
+	"time"
+
+	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/workflow"
+
+	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/dag"
+	"switchyard/workflows/names"
+	"switchyard/workflows/options"
+	"switchyard/workflows/phrase"
+)
+
+// The attempt of a long-lived type does not end with its activity. If its node goes silent, the attempt is away: its placement
+// stays reserved, and the run does not place the task again.
+//
+//	attended ──no heartbeat──▶ away ──the node is back and has it──▶ attended
+//	                            ├──the node is back without it──▶ what it has recorded, else lost
+//	                            └──stopped, killed, cancelled──▶ ended at once; the node removes it when it is back
+//
+// The run waits for the node with one Steer activity, which asks the node for the attempt as soon as the node is back. To the
+// core, an attempt that is away is running. The next execution waits for the node again.
+
+// lasts reports whether an attempt is of a long-lived type.
+func (at *attempts) lasts(att *attempt) bool {
+	return v1.Lasts(at.core.Definition(att.members[0]).GetType())
+}
+
+// isAway reports whether an attempt whose activity has failed had started and may still run on its node.
+func (at *attempts) isAway(att *attempt, err error) bool {
+	timeout, ok := errors.AsType[*temporal.TimeoutError](err)
+	if !ok || !at.lasts(att) || len(att.stopped) > 0 {
+		return false
+	}
+	return lastBeat(timeout).GetSpawned() || at.core.Task(att.members[0]).State == v1.TaskRunning
+}
+
+// lose marks an attempt as away and waits for its node. err is the time-out of its activity.
+func (at *attempts) lose(att *attempt, err error) {
+	i := att.members[0]
+	timeout, _ := errors.AsType[*temporal.TimeoutError](err)
+	beat := lastBeat(timeout)
+	at.dispatched--
+	att.isAway, att.detached, att.askedIn, att.leaseUntil = true, true, 0, time.Time{}
+	at.detached = append(at.detached, att)
+	if beat.GetStartedAt() != nil {
+		at.status.SetStartedAt(i, beat.GetStartedAt())
+	}
+	at.raise(dag.Running{Task: i, Claim: at.core.Task(i).Claim})
+	at.status.SetAway(i, phrase.Silence(att.node, at.silentSince(att, beat)), at.now())
+	at.find(att)
+}
+
+// silentSince returns the time since which nothing has come from the node of an attempt. beat is its last heartbeat.
+func (at *attempts) silentSince(att *attempt, beat *v1.ExecuteProgress) time.Time {
+	since := at.now().Add(-at.heartbeatTimeout(att))
+	if sent := beat.GetSentAt(); sent != nil && sent.AsTime().Before(since) { // Temporal was unavailable when the time-out was due
+		return sent.AsTime()
+	}
+	return since
+}
+
+// findPause is the wait before the next request to a node for an attempt after Temporal failed to deliver one.
+const findPause = 10 * time.Second
+
+// find asks the node of an attempt that is away for the attempt. The request lasts until the node is back.
+func (at *attempts) find(att *attempt) {
+	ctx, cancel := workflow.WithCancel(at.ctx)
+	i := att.members[0]
+	name := at.core.Name(i)
+	att.cancel, att.isSought = cancel, true
+	req := &v1.SteerRequest{RunId: at.id, Chain: at.chain, Task: name, Claim: at.core.Task(i).Claim, Action: actionFind}
+	at.outbox.watch(at.outbox.startActivityWith(ctx, options.Find(att.node, name), names.SteerActivity, req, 0), func(f workflow.Future) {
+		cancel()
+		if at.attempts[i] != att || !att.isAway {
+			return
+		}
+		var res v1.SteerResponse
+		if err := f.Get(at.ctx, &res); err != nil {
+			workflow.GetLogger(at.ctx).Warn("a node was not asked for an attempt", "node", att.node, "task", name, "error", err)
+			at.outbox.after(findPause, "ask "+att.node+" for "+name+" again", func() { att.isSought = false; at.wake() })
+			return
+		}
+		// A node without the attempt returns what it has recorded. Until the answer arrives the task stays lost.
+		att.isAway, att.isSought = false, false
+		if res.GetRefused() == "" {
+			at.status.SetBack(i, at.now())
+		}
+		at.wake() // to reattach it
+	})
+}
+
+// seek asks for each attempt that is away and that no activity asks for yet.
+func (at *attempts) seek() {
+	for _, att := range at.detached {
+		if att.isAway && !att.isSought {
+			at.find(att)
+		}
+	}
+}
+
+// endAway ends an attempt that is away, without involving its node.
+func (at *attempts) endAway(att *attempt, state string) {
+	at.outbox.charge(commandCharge)
+	att.cancel()
+	att.isAway, att.detached = false, false
+	at.detached = slices.DeleteFunc(at.detached, func(a *attempt) bool { return a == att })
+	at.dispatched++ // over decrements it again
+	i := att.members[0]
+	at.over(att, &v1.ExecuteResponse{
+		State: state, Reason: endAwayReason(state), Error: "node " + att.node + " was away, and removes what is left of it when it is back",
+		Node: att.node, AssignedAt: at.status.AssignedAt(i), StartedAt: at.status.StartedAt(i),
+	}, nil)
+}
+
+func endAwayReason(state string) string {
+	if state == v1.TaskCancelled {
+		return v1.ReasonCancelled
+	}
+	return ""
+}
+
+// mayStop returns why task i cannot be stopped, or nil if it can.
+func (st *steering) mayStop(i int) error { return st.maySteerLasting(i, actionStop) }
+
+// mayRestart returns why the machine of task i cannot be restarted, or nil if it can.
+func (st *steering) mayRestart(i int) error { return st.maySteerLasting(i, actionRestart) }
+
+// taskStopped records who has stopped task i.
+func (st *steering) taskStopped(i int, c *v1.TaskCommand) { st.status.Extras(i).SteeredBy = c.GetBy() }
+
+func (st *steering) taskRestarted(i int, c *v1.TaskCommand) { st.logTask(i, v1.EventRestarted, c) }

@@ -1,0 +1,268 @@
+package run
+
+import (
+	enumspb "go.temporal.io/api/enums/v1"
+	"go.temporal.io/sdk/workflow"
+	"google.golang.org/protobuf/types/known/structpb"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/dag"
+	"switchyard/workflows/definition"
+	"switchyard/workflows/names"
+	"switchyard/workflows/phrase"
+	"switchyard/workflows/structs"
+	"switchyard/workflows/visibility"
+)
+
+// childRuns owns the runs of tasks of type run: each is a child workflow, and its result ends the task.
+type childRuns struct {
+	*execution
+	admitter  childRunUnits
+	children  childRunChildren
+	ends      childRunEnds
+	evaluator asker
+	outbox    charger
+	store     caller
+
+	runs    map[int]*child // by task
+	results []*child       // completed runs whose results are still to be read
+	reading bool
+}
+
+// The childRuns use these parts of other components.
+type (
+	childRunUnits interface {
+		leave(u *unit)
+		unitOf(i int) *unit
+		track(u *unit)
+	}
+	childRunChildren interface {
+		want(w *childWorkflow)
+		reattach(w *childWorkflow)
+		cancel(w *childWorkflow, why string)
+	}
+	childRunEnds interface {
+		failBeforeStart(i int, a *v1.ConditionAnswer)
+		ended(end dispatchEnd)
+		newEnd(a assignment) dispatchEnd
+	}
+)
+
+// child is the run of a task of type run. It exists from the task's admission, before there is a run.
+type child struct {
+	*childWorkflow
+	unit      *unit
+	startedAt *timestamppb.Timestamp // nil if it has not started
+	end       *v1.RunEnd
+}
+
+// start starts the run of a task once the expressions in its spec have been rendered.
+func (cr *childRuns) start(u *unit) {
+	if definition.HasTemplates(cr.core.Definition(u.lead)) {
+		cr.evaluator.ask(question{task: u.lead, kind: asksTemplate, claim: u.claim, answered: func(a *v1.ConditionAnswer) { cr.specRendered(u.lead, a) }})
+		return
+	}
+	cr.prepare(u, cr.core.Definition(u.lead).GetSpec())
+}
+
+// specRendered continues with a task once the expressions in its spec have been rendered.
+func (cr *childRuns) specRendered(i int, a *v1.ConditionAnswer) {
+	switch u := cr.admitter.unitOf(i); {
+	case u == nil:
+	case a.GetError() != "":
+		cr.ends.failBeforeStart(i, a)
+	default:
+		cr.prepare(u, a.GetRendered())
+	}
+}
+
+// prepare requests the run that a task starts. Expressions in a definition within the spec are left alone: they belong to
+// the child.
+func (cr *childRuns) prepare(u *unit, rendered *structpb.Struct) {
+	spec := structs.Clone(rendered)
+	if inline := cr.core.Definition(u.lead).GetSpec().GetFields()["definition"]; inline != nil {
+		spec.Fields["definition"] = inline
+	}
+	i := u.lead
+	c := &child{unit: u, childWorkflow: &childWorkflow{request: &v1.ChildRequest{Run: &v1.ChildRunRequest{
+		RunId: cr.id, Chain: cr.chain, Generation: cr.in.GetGeneration(), Task: cr.core.Name(i), Claim: u.claim, Spec: spec,
+		Options: cr.in.GetOptions(), Depth: cr.in.GetDepth() + 1, ParentFirst: cr.first,
+		By: cr.status.Run.SubmittedBy, Batch: cr.in.GetBatch(), ByRole: cr.in.GetByRole(), SignedDecisions: cr.in.GetSignedDecisions(),
+	}}}}
+	c.start = func(prepared *v1.PreparedChild) (string, workflow.ChildWorkflowOptions) {
+		now := cr.now()
+		c.startedAt = timestamppb.New(now)
+		cr.status.Extras(i).ChildRun = c.id
+		cr.status.Touch(i)
+		attributes := visibility.StartedBy(cr.id, prepared.GetWorkflow(), now)
+		attributes.AddOrigin(cr.status.Run.SubmittedBy, cr.in.GetBatch())
+		return names.RunWorkflow, workflow.ChildWorkflowOptions{
+			WorkflowIDReusePolicy: enumspb.WORKFLOW_ID_REUSE_POLICY_REJECT_DUPLICATE,
+			TypedSearchAttributes: attributes.Typed(),
+			StaticSummary:         prepared.GetWorkflow() + " for " + cr.core.Name(i) + " of " + cr.id,
+		}
+	}
+	c.refused = func(why string) {
+		cr.end(c, dag.Ended{State: v1.TaskFailed, Reason: v1.ReasonChildRun, Error: why, NoRetry: true}, nil)
+	}
+	c.opened = func() {
+		cr.status.SetStartedAt(i, c.startedAt)
+		cr.raise(dag.Running{Task: i, Claim: u.claim})
+	}
+	cr.follow(c)
+	cr.status.SetPlace(i, "", -1)
+	cr.raise(dag.Placed{Task: i, Claim: u.claim})
+	cr.children.want(c.childWorkflow)
+}
+
+// follow registers a child, so that its task ends with the child's run.
+func (cr *childRuns) follow(c *child) {
+	c.over = func(end *v1.RunEnd) { cr.ended(c, end) }
+	cr.runs[c.unit.lead] = c
+}
+
+// saveTasks hands the runs over to the next execution.
+func (cr *childRuns) saveTasks(c *v1.RunState) {
+	//workflowcheck:ignore (into a map again)
+	for i, child := range cr.runs {
+		c.Tasks[cr.core.Name(i)].ChildFirst = child.first
+	}
+}
+
+// restoreTask continues with the run that a task started in the previous execution.
+func (cr *childRuns) restoreTask(i int, t *v1.TaskState) {
+	if cr.in.GetState() == nil || !v1.IsTaskDispatched(t.GetTask().GetState()) || cr.core.Definition(i).GetType() != v1.TypeRun || t.GetTask().Count != nil {
+		return
+	}
+	u := &unit{lead: i, members: []int{i}, claim: cr.core.Task(i).Claim, lock: cr.lockOf(i)}
+	cr.admitter.track(u)
+	c := &child{
+		unit: u, childWorkflow: &childWorkflow{id: t.GetTask().GetChildRun(), first: t.GetChildFirst()},
+		startedAt: t.GetTask().GetStartedAt(),
+	}
+	cr.follow(c)
+	cr.children.reattach(c.childWorkflow)
+}
+
+// stop cancels the run of a task. It returns false if there is none.
+func (cr *childRuns) stop(i int) bool {
+	c := cr.runs[i]
+	if c == nil {
+		return false
+	}
+	cr.children.cancel(c.childWorkflow, phrase.Because("with task "+cr.core.Name(i)+" of run "+cr.id, cr.endReason(i)))
+	return true
+}
+
+// ended ends a task when its run has ended. If the run completed, its result is read first.
+func (cr *childRuns) ended(c *child, end *v1.RunEnd) {
+	switch {
+	case end == nil:
+		cr.end(c, dag.Ended{State: v1.TaskCancelled, NoRetry: true}, nil)
+	case end.GetStatus() == v1.RunEndCompleted:
+		c.end = end
+		cr.results = append(cr.results, c)
+		cr.wake()
+	default:
+		ended := childFailure(c.id, end)
+		if ended.State == v1.TaskCancelled && !c.cancelled { // a person cancelled it and does not want a retry
+			ended.State, ended.Reason, ended.NoRetry = v1.TaskFailed, v1.ReasonChildRun, true
+		}
+		cr.end(c, ended, nil)
+	}
+}
+
+// idOf returns the ID of a task's run, or "" if it is not prepared yet. It returns false if there is no run.
+func (cr *childRuns) idOf(i int) (string, bool) {
+	if c := cr.runs[i]; c != nil {
+		return c.id, true
+	}
+	return "", false
+}
+
+// hasResults reports whether results of completed child runs are still to be read.
+func (cr *childRuns) hasResults() bool { return len(cr.results) > 0 || cr.reading }
+
+// readResults reads the results of completed child runs, a bounded number at a time.
+func (cr *childRuns) readResults() {
+	if cr.reading || len(cr.results) == 0 {
+		return
+	}
+	now := cr.results[:min(len(cr.results), endedAtOnce)]
+	req := &v1.ChildRunEndsRequest{}
+	for _, c := range now {
+		i := c.unit.lead
+		req.Children = append(req.Children, &v1.ChildRunEndRequest{
+			Child: c.id, ChildChain: c.end.GetChain(), ChildGeneration: c.end.GetGeneration(),
+			RunId: cr.id, Chain: cr.chain, Generation: cr.in.GetGeneration(), Task: cr.core.Name(i), Attempt: cr.core.Task(i).Attempt, InlineLimit: cr.inlineLimit(),
+		})
+	}
+	cr.reading = true
+	cr.store.must("read what child runs have left", names.ChildRunEndsActivity, func(f workflow.Future) {
+		cr.reading = false
+		cr.results = cr.results[len(now):]
+		var res v1.ChildRunEndsResponse
+		err := f.Get(cr.ctx, &res)
+		for k, c := range now {
+			if err != nil {
+				// The work is done; a retry would repeat it.
+				cr.end(c, dag.Ended{
+					State: v1.TaskFailed, Reason: v1.ReasonSystem, NoRetry: true,
+					Error: "run " + c.id + " completed, but what it has left cannot be read: " + causeOf(err),
+				}, nil)
+				continue
+			}
+			answer := res.GetAnswers()[k]
+			cr.outbox.charge(commandCharge + resultBytes(answer.GetResult()))
+			ended := dag.Ended{State: answer.GetState(), Reason: answer.GetReason(), Error: answer.GetError()}
+			ended.NoRetry = ended.State != v1.TaskCompleted // a retry would repeat the child's work
+			cr.end(c, ended, answer)
+		}
+		cr.wake() // there may be more results
+	}, req)
+}
+
+// end ends a task of type run. res is nil if there was no run, or if it did not complete.
+func (cr *childRuns) end(c *child, ended dag.Ended, res *v1.ExecuteResponse) {
+	i := c.unit.lead
+	delete(cr.runs, i)
+	cr.admitter.leave(c.unit)
+	d := cr.ends.newEnd(assignment{task: i, claim: c.unit.claim})
+	ended.Task, ended.Claim, ended.ExitCode = d.ended.Task, d.ended.Claim, -1
+	if c.id != "" {
+		ended.ExitCode = 1
+	}
+	if res != nil {
+		d.res, ended.ExitCode = res, res.GetResult().GetExitCode()
+	} else if c.startedAt != nil {
+		d.res.StartedAt = c.startedAt
+		d.res.Result = &v1.TaskResult{ExitCode: ended.ExitCode, Output: &structpb.Struct{}}
+	}
+	d.ended, d.outcome = ended, v1.OutcomeDone
+	d.res.AssignedAt = cr.status.AssignedAt(i)
+	cr.ends.ended(d)
+}
+
+// childFailure returns the end of a task whose run did not complete.
+func childFailure(id string, end *v1.RunEnd) dag.Ended {
+	failed := func(reason, text string) dag.Ended {
+		return dag.Ended{State: v1.TaskFailed, Reason: reason, Error: "run " + id + " " + text}
+	}
+	switch {
+	case end.GetState() == v1.RunRejected:
+		return failed(v1.ReasonRejected, "was rejected: "+end.GetError())
+	case end.GetStatus() == v1.RunEndFailed:
+		return failed(v1.ReasonChildRun, "failed: "+end.GetError())
+	case end.GetStatus() == v1.RunEndCancelled:
+		ended := failed(v1.ReasonCancelled, "was cancelled")
+		ended.State, ended.NoRetry = v1.TaskCancelled, true
+		return ended
+	case end.GetStatus() == v1.RunEndTerminated:
+		ended := failed(v1.ReasonChildRun, "was terminated")
+		ended.NoRetry = true
+		return ended
+	default:
+		return failed(v1.ReasonSystem, "could not be carried out: "+end.GetError())
+	}
+}

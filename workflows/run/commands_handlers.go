@@ -1,0 +1,120 @@
+package run
+
+import (
+	"go.temporal.io/sdk/workflow"
+
+	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/names"
+)
+
+// updateHandler is the handler of one update that steers the run. Its command is validated on arrival, so that an invalid one
+// leaves no trace, and again when the loop executes it.
+type updateHandler struct {
+	name, description string
+	handle, validate  any // in the form that workflow.SetUpdateHandlerWithOptions expects
+}
+
+// handle registers the handlers of all updates.
+func (cs *commands) handle() error {
+	for _, u := range cs.handlers {
+		err := workflow.SetUpdateHandlerWithOptions(cs.root, u.name, u.handle, workflow.UpdateHandlerOptions{
+			Description: u.description,
+			Validator:   u.validate,
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// updateHandlers returns the handlers of all updates.
+func updateHandlers(cs *commands, ct *controls, de *decisions, ap *approvals, st *steering) []updateHandler {
+	return []updateHandler{
+		{name: names.RetryUpdate, description: "put a dead letter back", handle: ct.retry, validate: ct.mayRetry},
+		cs.newRunHandler(names.PauseUpdate, "let nothing new start", ct.mayPause, ct.pause),
+		cs.newRunHandler(names.ResumeUpdate, "continue a paused run", ct.mayResume, ct.resume),
+		cs.newTaskHandler(names.HoldUpdate, "hold a task back", ct.mayHold, ct.hold),
+		cs.newTaskHandler(names.ReleaseUpdate, "let a held task start", ct.mayUnhold, ct.unhold),
+		cs.newTaskHandler(names.CancelTaskUpdate, "cancel a task", ct.mayCancelTask, ct.cancelTask),
+		cs.newTaskHandler(names.KillTaskUpdate, "kill a task", ct.mayKill, ct.kill),
+		de.newDecisionHandler(names.ApproveUpdate, "approve a task", v1.ApprovalApproved, ap.mayApprove, ap.approve),
+		de.newDecisionHandler(names.RejectUpdate, "reject a task", v1.ApprovalRejected, ap.mayReject, ap.reject),
+		de.newRunDecisionHandler(names.ApproveRunUpdate, "approve the run, so that it starts", v1.ApprovalApproved),
+		de.newRunDecisionHandler(names.RejectRunUpdate, "reject the run", v1.ApprovalRejected),
+		st.newSteeringHandler(names.PauseTaskUpdate, "suspend a task that runs", actionPause, st.mayPauseTask, st.taskPaused),
+		st.newSteeringHandler(names.ResumeTaskUpdate, "resume a suspended task", actionResume, st.mayResumeTask, st.taskResumed),
+		st.newSteeringHandler(names.StopTaskUpdate, "stop a task that runs until it is stopped", actionStop, st.mayStop, st.taskStopped),
+		st.newSteeringHandler(names.RestartTaskUpdate, "start the machine of a task again", actionRestart, st.mayRestart, st.taskRestarted),
+	}
+}
+
+// newUpdateHandler returns an update handler for one command type. Before the run has begun it accepts every command, because
+// the command is validated again when it is executed.
+func newUpdateHandler[C any](x *execution, name, description string, validate func(C) error, handle func(workflow.Context, C) error) updateHandler {
+	return updateHandler{name: name, description: description, handle: handle, validate: func(c C) error {
+		if x.core == nil {
+			return nil
+		}
+		return validate(c)
+	}}
+}
+
+// newRunHandler returns the handler of a command for the run itself.
+func (cs *commands) newRunHandler(name, description string, may func(*v1.RunCommand) error, do func(*v1.RunCommand)) updateHandler {
+	return newUpdateHandler(cs.execution, name, description, may, func(ctx workflow.Context, c *v1.RunCommand) error {
+		return cs.perform(ctx, func() error {
+			if err := may(c); err != nil {
+				return err
+			}
+			do(c)
+			return nil
+		})
+	})
+}
+
+// newTaskHandler returns the handler of a command for a task or an instance, which do receives as an index.
+func (cs *commands) newTaskHandler(name, description string, may func(int) error, do func(int, *v1.TaskCommand)) updateHandler {
+	return newUpdateHandler(cs.execution, name, description, cs.validateTarget(may), func(ctx workflow.Context, c *v1.TaskCommand) error {
+		return cs.perform(ctx, func() error {
+			i, err := cs.target(c.GetTask(), may)
+			if err == nil {
+				do(i, c)
+			}
+			return err
+		})
+	})
+}
+
+// newSteeringHandler returns the handler of a command for a task's running attempt. The attempt's node performs the action,
+// then did is called.
+func (st *steering) newSteeringHandler(name, description, action string, may func(int) error, did func(int, *v1.TaskCommand)) updateHandler {
+	return newUpdateHandler(st.execution, name, description, st.commands.validateTarget(may), func(ctx workflow.Context, c *v1.TaskCommand) error {
+		var s *steerRequest
+		err := st.commands.perform(ctx, func() error {
+			i, err := st.commands.target(c.GetTask(), may)
+			switch att := st.attempts.of(i); {
+			case err != nil:
+			case att.isAway: // it can only be stopped
+				did(i, c)
+				st.attempts.endAway(att, v1.TaskStopped)
+				s = &steerRequest{done: true}
+			default:
+				s = st.steer(i, action, func() { did(i, c) })
+			}
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		return st.await(ctx, s)
+	})
+}
+
+// validateTarget returns a validator of task commands that applies may to the target.
+func (cs *commands) validateTarget(may func(int) error) func(*v1.TaskCommand) error {
+	return func(c *v1.TaskCommand) error {
+		_, err := cs.target(c.GetTask(), may)
+		return err
+	}
+}

@@ -1,0 +1,284 @@
+package run
+
+import (
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"go.temporal.io/sdk/testsuite"
+	"go.temporal.io/sdk/workflow"
+	"google.golang.org/protobuf/reflect/protoreflect"
+
+	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/dag"
+	"switchyard/workflows/limits"
+	"switchyard/workflows/status"
+)
+
+// startTime is the time at which the runs of the tests start.
+var startTime = time.Date(2026, 11, 1, 12, 0, 0, 0, time.UTC)
+
+// newExecution returns what the components of a run share once the run has begun. No Temporal environment is behind it.
+func newExecution(t *testing.T, def *v1.Definition) *execution {
+	t.Helper()
+	graph, err := dag.NewGraph(def, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	x := &execution{
+		inbox:    &inbox{},
+		identity: identity{id: "run", self: "run", chain: "chain", selfChain: "chain", first: "first", original: "original"},
+		now:      func() time.Time { return startTime },
+		limits:   limits.Run{}.WithDefaults(),
+		in:       &v1.RunInput{Definition: def}, graph: graph, core: dag.New(graph),
+	}
+	x.received = x.in
+	x.status = status.New(x.self, x.in, graph, startTime)
+	x.log = x.status.Log
+	return x
+}
+
+// apply applies events to the core and shows the changed tasks.
+func apply(x *execution, d dag.Decisions) dag.Decisions {
+	x.status.AddInstances(x.core)
+	for _, i := range d.Changed {
+		x.status.Update(i, x.core.Task(i), x.now())
+	}
+	return d
+}
+
+// tasks returns a definition with the given tasks.
+func tasks(all map[string]*v1.TaskDefinition) *v1.Definition {
+	return &v1.Definition{Name: "work", Tasks: all}
+}
+
+// fakeTimer is a timer that a component has started.
+type fakeTimer struct {
+	after   time.Duration
+	fire    func()
+	stopped bool
+}
+
+// fakeOutbox records the timers and charges of a component.
+type fakeOutbox struct {
+	timers  []*fakeTimer
+	charged int
+}
+
+func (o *fakeOutbox) charge(bytes int) { o.charged += bytes }
+
+func (o *fakeOutbox) after(d time.Duration, _ string, do func()) {
+	o.timers = append(o.timers, &fakeTimer{after: d, fire: do})
+}
+
+func (o *fakeOutbox) startTimer(d time.Duration, _ string, do func()) func() {
+	timer := &fakeTimer{after: d, fire: do}
+	o.timers = append(o.timers, timer)
+	return func() { timer.stopped = true }
+}
+
+func (*fakeOutbox) watch(workflow.Future, func(workflow.Future)) {}
+
+func (*fakeOutbox) startActivity(workflow.ActivityOptions, string, any, int) workflow.Future {
+	return nil
+}
+
+// fakeQuestions records the expressions that a component wants evaluated.
+type fakeQuestions struct{ asked []question }
+
+func (e *fakeQuestions) ask(q question) { e.asked = append(e.asked, q) }
+
+// forEachComponent calls a function with every component of a run, by name. It also visits the run and its execution.
+func forEachComponent(t *testing.T, visit func(name string, component reflect.Value)) {
+	t.Helper()
+	var suite testsuite.WorkflowTestSuite
+	env := suite.NewTestWorkflowEnvironment()
+	env.ExecuteWorkflow(func(ctx workflow.Context) error {
+		seen := map[string]reflect.Value{}
+		var walk func(v reflect.Value)
+		walk = func(v reflect.Value) {
+			for v.Kind() == reflect.Interface {
+				v = v.Elem()
+			}
+			if v.Kind() == reflect.Slice {
+				for i := range v.Len() {
+					walk(v.Index(i))
+				}
+				return
+			}
+			if !isComponent(v) || seen[v.Type().Elem().Name()].IsValid() {
+				return
+			}
+			seen[v.Type().Elem().Name()] = v.Elem()
+			for i := range v.Elem().NumField() {
+				walk(v.Elem().Field(i))
+			}
+		}
+		walk(reflect.ValueOf(newRun(ctx, &v1.RunInput{}, limits.Run{}.WithDefaults())))
+		for _, name := range slices.Sorted(maps.Keys(seen)) {
+			visit(name, seen[name])
+		}
+		return nil
+	})
+	if err := env.GetWorkflowError(); err != nil {
+		t.Error(err)
+	}
+}
+
+// isComponent reports whether a value points to a component, to the execution or to the inbox.
+func isComponent(v reflect.Value) bool {
+	if v.Kind() != reflect.Pointer || v.IsNil() || v.Elem().Kind() != reflect.Struct || v.Elem().Type().PkgPath() != reflect.TypeFor[run]().PkgPath() {
+		return false
+	}
+	_, shares := v.Elem().Type().FieldByName("inbox")
+	return shares || v.Type() == reflect.TypeFor[*inbox]()
+}
+
+// newRun gives every component the others that it needs, and everything that a component keeps in a map has one.
+func TestEveryComponentIsComplete(t *testing.T) {
+	t.Parallel()
+	later := []string{
+		"execution.in", "execution.graph", "execution.core", "execution.status", "execution.log", "execution.context", "admitter.queue",
+		"commands.refusal", "storeCalls.over", "history.over", "children.awaiting", "reporter.counts",
+	}
+	found := 0
+	forEachComponent(t, func(name string, c reflect.Value) {
+		found++
+		for i := range c.NumField() {
+			field := name + "." + c.Type().Field(i).Name
+			switch f := c.Field(i); f.Kind() {
+			case reflect.Interface, reflect.Func, reflect.Map, reflect.Pointer:
+				if f.IsNil() && !slices.Contains(later, field) {
+					t.Errorf("%s is missing", field)
+				}
+			}
+		}
+	})
+	if found < 28 {
+		t.Errorf("only %d components were found", found)
+	}
+}
+
+// kept names, for each field of a component that outlives an execution, the field of RunState or TaskState that carries it, and
+// for every other field how the next execution gets by without it.
+var kept = map[string]string{
+	"execution.context":      "RunState.context",
+	"execution.core":         "TaskState.task",
+	"execution.graph":        "rebuilt from the definition",
+	"execution.in":           "in the input of the next execution",
+	"execution.received":     "in the input of the next execution",
+	"execution.identity":     "rebuilt from the input and the workflow's info",
+	"execution.limits":       "part of the workflow code",
+	"execution.ctx":          "of this execution",
+	"execution.root":         "of this execution",
+	"execution.log":          "RunState.event_slices",
+	"execution.status":       "TaskState.task",
+	"execution.draining":     "of this execution: it is the reason to continue as new",
+	"inbox.events":           "empty when the run continues as new",
+	"inbox.woken":            "false when the run continues as new",
+	"outbox.pending":         "what is still watched is started again: back-offs, deadlines, requests for nodes, waits for children",
+	"outbox.budget":          "of one workflow task",
+	"storeCalls.over":        "the next execution notices the outage with its next call",
+	"storeCalls.rounds":      "the next execution notices the outage with its next call",
+	"storeCalls.problem":     "cleared before the run continues as new",
+	"commands.queue":         "empty when the run continues as new",
+	"commands.refusal":       "of this execution",
+	"commands.cancelled":     "RunState.cancelled",
+	"commands.canceller":     "RunState.cancelled_by",
+	"commands.handlers":      "built by newRun",
+	"view.shown":             "read from visibility",
+	"view.wanted":            "read from visibility",
+	"evaluator.questions":    "their tasks are asked about again",
+	"evaluator.openRetries":  "zero when the run continues as new",
+	"expander.unexpanded":    "the core decides again to expand what is not expanded",
+	"admitter.queue":         "RunState.held",
+	"admitter.units":         "rebuilt from attempts, child runs and approvals; other tasks are admitted again",
+	"locks.requests":         "empty when the run continues as new",
+	"locks.wanted":           "taken back before the run continues as new",
+	"locks.held":             "rebuilt with the units",
+	"locks.runSlot":          "acquired by the first execution",
+	"placer.epoch":           "everything is requested again",
+	"placer.acknowledged":    "everything is requested again",
+	"placer.requests":        "everything is requested again",
+	"placer.released":        "sent before the run continues as new",
+	"placer.waiting":         "everything is requested again",
+	"placer.count":           "everything is requested again",
+	"placer.awaiting":        "everything is requested again",
+	"placer.pausing":         "everything is requested again",
+	"placer.assignments":     "empty when the run continues as new",
+	"attempts.attempts":      "TaskState.detached_attempt",
+	"attempts.detached":      "TaskState.detached_attempt",
+	"attempts.dispatched":    "zero when the run continues as new",
+	"attempts.steerings":     "zero when the run continues as new",
+	"attempts.others":        "built by newRun",
+	"abandoned.requests":     "RunState.abandoned",
+	"approvals.waiting":      "TaskState.approvals",
+	"children.wanted":        "empty when the run continues as new",
+	"children.preparing":     "false when the run continues as new",
+	"children.open":          "TaskState.child_first",
+	"children.awaited":       "rebuilt from child runs and partitions",
+	"children.changed":       "of this execution",
+	"childRuns.runs":         "TaskState.child_first",
+	"childRuns.results":      "empty when the run continues as new",
+	"childRuns.reading":      "false when the run continues as new",
+	"partitions.fanOuts":     "TaskState.partitions",
+	"partitions.answers":     "zero when the run continues as new",
+	"openings.count":         "counted again from the partitions",
+	"contexts.asks":          "empty when the run continues as new",
+	"contexts.number":        "numbers start from the clock",
+	"reporter.at":            "the next execution reports at once",
+	"reporter.counts":        "the next execution reports at once",
+	"reporter.failed":        "the next execution reports at once",
+	"reporter.wanted":        "the next execution reports at once",
+	"reporter.timed":         "of this execution",
+	"reporter.revision":      "revisions start from the clock",
+	"deadlines.tasks":        "TaskState.ready_at",
+	"deadlines.runAt":        "RunState.deadline_at",
+	"history.bound":          "of this history",
+	"history.begun":          "of this history",
+	"history.round":          "of this history",
+	"history.over":           "of this history",
+	"resultCache.completed":  "empty after each round",
+	"requests.sharedContext": "stored again",
+	"requests.sharedInput":   "stored again",
+	"requests.ancestors":     "stored again",
+	"handover.taskCarriers":  "built by newRun",
+	"handover.carriers":      "built by newRun",
+}
+
+// Every field of a component is either carried to the next execution or can be rebuilt there.
+func TestComponentsForgetNoField(t *testing.T) {
+	t.Parallel()
+	messages := map[string]protoreflect.FieldDescriptors{
+		"RunState":  (&v1.RunState{}).ProtoReflect().Descriptor().Fields(),
+		"TaskState": (&v1.TaskState{}).ProtoReflect().Descriptor().Fields(),
+	}
+	left := maps.Clone(kept)
+	forEachComponent(t, func(name string, c reflect.Value) {
+		for i := range c.NumField() {
+			f, field := c.Field(i), name+"."+c.Type().Field(i).Name
+			if f.Kind() == reflect.Interface {
+				f = f.Elem()
+			}
+			if f.Kind() == reflect.Func || isComponent(f) {
+				continue
+			}
+			how, ok := left[field]
+			if !ok {
+				t.Errorf("nothing is known of %s after continue-as-new", field)
+				continue
+			}
+			delete(left, field)
+			message, carrier, ok := strings.Cut(how, ".")
+			if fields := messages[message]; ok && fields != nil && fields.ByName(protoreflect.Name(carrier)) == nil {
+				t.Errorf("%s is to be in %s, which does not exist", field, how)
+			}
+		}
+	})
+	for field := range left {
+		t.Errorf("%s does not exist", field)
+	}
+}

@@ -1,0 +1,80 @@
+package run
+
+import (
+	"errors"
+	"fmt"
+
+	"go.temporal.io/sdk/workflow"
+	"google.golang.org/protobuf/proto"
+
+	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/names"
+)
+
+// maxStateBytes is the largest input of the next execution that includes the state; a larger state goes through the store. As
+// JSON it takes about twice as much.
+const maxStateBytes = 128 << 10
+
+// continueAsNew hands the state of a quiet run to a new execution, which restarts back-offs and repeats the requests that wait
+// for a node. It returns nil if something has happened that the state does not include.
+func (r *run) continueAsNew() error {
+	if r.isOvertaken() || r.admitter.takeBackRequests() || r.placer.owesReleases() {
+		return nil
+	}
+	if r.view.flushEvents() != nil || r.isOvertaken() {
+		return nil
+	}
+	next, err := r.handover.nextInput()
+	if err != nil {
+		return err
+	}
+	if next == nil || r.isOvertaken() {
+		return nil
+	}
+	runState := r.handover.runState()
+	if proto.Size(runState)+proto.Size(next) > maxStateBytes {
+		var stored v1.RunState
+		err := r.store.mustNow("save its state", names.SaveStateActivity, &stored,
+			r.home(), r.in.GetGeneration(), r.executionID(), runState)
+		if errors.Is(err, errInterrupted) {
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("save the state of the run: %w", err)
+		}
+		if r.isOvertaken() {
+			return nil
+		}
+		runState = &stored
+	}
+	// The code below yields, and the saved state includes no command that arrives meanwhile. So handlers must not wait for the
+	// loop.
+	r.commands.refuse(names.RunContinuingError, errContinuing)
+	r.store.setProblem("")
+	r.view.showAttributes()
+	r.outbox.charge(2 * maxStateBytes)
+	r.commands.awaitHandlers()
+	if r.isOvertaken() {
+		r.commands.reconsider()
+		return nil
+	}
+	next.State = runState
+	return workflow.NewContinueAsNewError(r.root, workflow.GetInfo(r.root).WorkflowType.Name, next)
+}
+
+// isOvertaken reports whether something has happened that the state to be handed over does not include. It leaves commands to
+// the loop, because they change the state.
+func (r *run) isOvertaken() bool {
+	r.receive() // may yield
+	return r.commands.hasQueued() || !r.isEmpty() || r.locks.hasRequests() || !r.isQuiet()
+}
+
+// isQuiet reports whether the next execution can take over everything in flight.
+func (r *run) isQuiet() bool {
+	return !r.attempts.hasRequests() && !r.placer.hasAssignments() && !r.evaluator.hasOpenRetries() && !r.reporter.awaitsAnswers() && r.canAdoptChildren()
+}
+
+// canAdoptChildren reports whether the next execution of this run can adopt every child workflow.
+func (r *run) canAdoptChildren() bool {
+	return r.children.canDetach() && !r.childRuns.hasResults() && !r.partitions.owesAnswers()
+}

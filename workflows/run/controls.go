@@ -1,0 +1,204 @@
+package run
+
+import (
+	"errors"
+	"fmt"
+
+	"go.temporal.io/sdk/workflow"
+
+	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/dag"
+	"switchyard/workflows/names"
+	"switchyard/workflows/phrase"
+)
+
+// controls lets people pause the run, hold, cancel or kill its tasks, and requeue dead letters.
+type controls struct {
+	*execution
+	admitter   controlUnits
+	commands   controlCommands
+	expander   controlExpander
+	partitions controlPartitions
+}
+
+// The controls use these parts of other components.
+type (
+	controlUnits interface {
+		unitOf(i int) *unit
+		isPaused() bool
+		pause()
+		resume()
+		hold(i int)
+		unhold(i int)
+		setAside(u *unit, reason, text string)
+		setAllAside(reason, text string)
+	}
+	controlCommands interface {
+		awaitBegin(ctx workflow.Context) error
+		refused() error
+		mayChange() error
+		isCancelled() bool
+		cancelRequested() bool
+	}
+	controlExpander interface {
+		release(i int)
+	}
+	controlPartitions interface {
+		orderAll()
+		instance(name string) (*partitionedFanOut, int)
+		mayRequeue(m *partitionedFanOut, number int) error
+		requeue(m *partitionedFanOut, number int)
+	}
+)
+
+func (ct *controls) mayPause(*v1.RunCommand) error {
+	if err := ct.commands.mayChange(); err != nil {
+		return err
+	}
+	if ct.admitter.isPaused() {
+		return refuse(names.TaskStateError, errors.New("the run is paused already"))
+	}
+	return nil
+}
+
+// pause stops new starts. A task that has a node but has not started gives the node back.
+func (ct *controls) pause(c *v1.RunCommand) {
+	ct.admitter.pause()
+	if c.GetBy() != "" || c.GetReason() != "" {
+		ct.status.PausedBy = phrase.Because(phrase.By(v1.RunPaused, c.GetBy()), c.GetReason())
+	}
+	ct.partitions.orderAll()
+	ct.logRun(v1.EventPaused, c.GetBy(), c.GetReason())
+	ct.admitter.setAllAside(v1.ReasonPaused, "the run is paused")
+}
+
+func (ct *controls) mayResume(*v1.RunCommand) error {
+	if err := ct.commands.mayChange(); err != nil {
+		return err
+	}
+	if !ct.admitter.isPaused() {
+		return refuse(names.TaskStateError, errors.New("the run is not paused"))
+	}
+	return nil
+}
+
+func (ct *controls) resume(c *v1.RunCommand) {
+	ct.admitter.resume()
+	ct.status.PausedBy = ""
+	ct.partitions.orderAll()
+	ct.logRun(v1.EventResumed, c.GetBy(), c.GetReason())
+}
+
+func (ct *controls) mayHold(i int) error {
+	rec := ct.core.Task(i)
+	switch {
+	case ct.status.IsHeld(i):
+		return fmt.Errorf("task %s is held already", ct.core.Name(i))
+	case !v1.IsTaskWaiting(rec.State):
+		return fmt.Errorf("task %s is %s; only a task that has not started can be held: to stop it, cancel it", ct.core.Name(i), ct.status.ShownState(i))
+	}
+	return nil
+}
+
+// hold keeps a task from starting. A task that waits for a node leaves the placement queue.
+func (ct *controls) hold(i int, c *v1.TaskCommand) {
+	ct.admitter.hold(i)
+	ct.status.SetHeld(i, true, phrase.Because(phrase.By("", c.GetBy()), c.GetReason()))
+	ct.logTask(i, v1.EventHeld, c)
+	if u := ct.admitter.unitOf(i); u != nil {
+		ct.admitter.setAside(u, v1.ReasonHeld, "a person holds it back")
+	}
+}
+
+func (ct *controls) mayUnhold(i int) error {
+	if !ct.status.IsHeld(i) {
+		return fmt.Errorf("task %s is not held", ct.core.Name(i))
+	}
+	return nil
+}
+
+func (ct *controls) unhold(i int, c *v1.TaskCommand) {
+	ct.admitter.unhold(i)
+	ct.status.SetHeld(i, false, "")
+	ct.logTask(i, v1.EventReleased, c)
+	ct.expander.release(i)
+}
+
+func (ct *controls) mayCancelTask(i int) error {
+	if rec := ct.core.Task(i); v1.IsTaskTerminal(rec.State) {
+		return fmt.Errorf("task %s is %s; it has ended", ct.core.Name(i), rec.State)
+	}
+	return nil
+}
+
+func (ct *controls) cancelTask(i int, c *v1.TaskCommand) {
+	ct.status.Extras(i).SteeredBy = c.GetBy()
+	ct.raise(dag.CancelTask{Task: i, Reason: phrase.Because(phrase.By("cancelled", c.GetBy()), c.GetReason())})
+}
+
+// mayKill returns why task i cannot be killed, or nil if it can.
+func (ct *controls) mayKill(i int) error {
+	switch rec := ct.core.Task(i); {
+	case v1.IsTaskTerminal(rec.State):
+		return fmt.Errorf("task %s is %s; it has ended", ct.core.Name(i), rec.State)
+	case rec.PendingEnd:
+		return fmt.Errorf("task %s is being %s already", ct.core.Name(i), endingWord(rec.Failure))
+	}
+	return nil
+}
+
+// kill ends a task for good. The core, and the next execution of the run, receive the kill before anything is stopped. So
+// whenever the attempt ends, only a completion counts; any other end is a kill.
+func (ct *controls) kill(i int, c *v1.TaskCommand) {
+	ct.status.Extras(i).SteeredBy = c.GetBy()
+	ct.raise(dag.Kill{Task: i, Reason: phrase.Because(phrase.By("killed", c.GetBy()), c.GetReason())})
+}
+
+// retry requeues a dead letter and resets its attempts to 0.
+func (ct *controls) retry(ctx workflow.Context, req *v1.RetryTaskRequest) error {
+	if err := ct.commands.awaitBegin(ctx); err != nil {
+		return err
+	}
+	if err := ct.commands.refused(); err != nil {
+		return err
+	}
+	if err := ct.mayRetry(req); err != nil {
+		return err
+	}
+	if ct.commands.cancelRequested() { // a validator may not check this
+		return refuse(names.TaskStateError, dag.ErrCancelled)
+	}
+	if m, number := ct.partitions.instance(req.GetTask()); m != nil {
+		ct.partitions.requeue(m, number)
+		return nil
+	}
+	i, _ := ct.core.Index(req.GetTask()) // mayRetry has checked the name
+	ct.status.Extras(i).SteeredBy = req.GetBy()
+	ct.raise(dag.Retry{Task: i})
+	return nil
+}
+
+// mayRetry returns why a task cannot be requeued, or nil if it can. It also returns nil before the run has begun; retry then
+// checks again.
+func (ct *controls) mayRetry(req *v1.RetryTaskRequest) error {
+	if ct.core == nil {
+		return nil
+	}
+	if m, number := ct.partitions.instance(req.GetTask()); m != nil {
+		return ct.partitions.mayRequeue(m, number)
+	}
+	i, ok := ct.core.Index(req.GetTask())
+	if !ok {
+		return refuse(names.UnknownTaskError, fmt.Errorf("task %q: %w", req.GetTask(), dag.ErrUnknownTask))
+	}
+	if ct.core.Over() {
+		return refuse(names.RunEndedError, errJustEnded)
+	}
+	if ct.commands.isCancelled() {
+		return refuse(names.TaskStateError, dag.ErrCancelled)
+	}
+	if err := ct.core.MayRetry(i); err != nil {
+		return refuse(names.TaskStateError, err)
+	}
+	return nil
+}

@@ -1,0 +1,67 @@
+package run
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"go.temporal.io/sdk/workflow"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/dag"
+	"switchyard/workflows/names"
+	"switchyard/workflows/phrase"
+)
+
+// newRunDecisionHandler returns the update handler for a decision about the run itself.
+func (de *decisions) newRunDecisionHandler(name, description, verdict string) updateHandler {
+	may := func(c *v1.RunCommand) error { return de.mayDecide(c) }
+	return newUpdateHandler(de.execution, name, description, may, func(ctx workflow.Context, c *v1.RunCommand) error {
+		if err := de.signed(ctx, c.GetDecision(), "", verdict, c.GetBy()); err != nil {
+			return err
+		}
+		return de.commands.perform(ctx, func() error {
+			if err := de.mayDecide(c); err != nil {
+				return err
+			}
+			de.decide(verdict, c)
+			return nil
+		})
+	})
+}
+
+// mayDecide returns why the run cannot be approved or rejected, or nil if it can.
+func (de *decisions) mayDecide(c *v1.RunCommand) error {
+	approval := de.status.Run.GetApproval()
+	switch {
+	case approval.GetState() == v1.ApprovalPending:
+	case approval != nil:
+		return refuse(names.TaskStateError, fmt.Errorf("the run was %s by %s at %s", approval.GetState(), approval.GetBy(), approval.GetAt().AsTime().UTC().Format(time.RFC3339)))
+	default:
+		return refuse(names.TaskStateError, errors.New("the run does not wait for approval"))
+	}
+	if err := de.commands.mayChange(); err != nil {
+		return err
+	}
+	if by := c.GetDecision().GetBy(); by != "" && by == de.status.Run.GetSubmittedBy() {
+		return refuse(names.TaskStateError, fmt.Errorf("%s has submitted the run, and another person decides about it", by))
+	}
+	return nil
+}
+
+// decide applies a person's decision about the run.
+func (de *decisions) decide(verdict string, c *v1.RunCommand) {
+	by, reason := c.GetBy(), c.GetReason()
+	if d := c.GetDecision(); d != nil {
+		by, reason = d.GetBy(), d.GetReason()
+	}
+	de.status.Run.Approval = &v1.RunApproval{State: verdict, By: by, At: timestamppb.New(de.now()), Reason: reason}
+	if verdict == v1.ApprovalApproved {
+		de.logRun(v1.EventApproved, by, reason)
+		de.wake()
+		return
+	}
+	de.logRun(v1.EventRejected, by, reason)
+	de.raise(dag.Abort{State: v1.RunRejected, Reason: v1.ReasonRejected, Error: phrase.Because(phrase.By(v1.ApprovalRejected, by), reason)})
+}

@@ -1,0 +1,100 @@
+package run
+
+import (
+	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/dag"
+	"switchyard/workflows/phrase"
+	"switchyard/workflows/status"
+)
+
+// ends decides how a dispatch has ended and reports it: to the status, to the cache and to the core.
+type ends struct {
+	*execution
+	admitter  endUnits
+	contexts  contextUpdater
+	evaluator asker
+	cache     endCache
+	store     mustCaller
+}
+
+// The ends use these parts of other components.
+type (
+	endUnits interface {
+		leave(u *unit)
+		unitOf(i int) *unit
+	}
+	endCache interface {
+		keep(end dispatchEnd)
+	}
+)
+
+// endElsewhere ends a task that has run on no node.
+func (es *ends) endElsewhere(i int, result *v1.TaskResult, ended dag.Ended) {
+	rec := es.core.Task(i)
+	ended.Task, ended.Claim = i, rec.Claim
+	res := &v1.ExecuteResponse{Result: result, AssignedAt: es.status.AssignedAt(i)}
+	if u := es.admitter.unitOf(i); u != nil {
+		es.admitter.leave(u)
+	}
+	es.ended(dispatchEnd{assignment: assignment{task: i, claim: rec.Claim}, number: rec.Attempt, ended: ended, res: res, outcome: v1.OutcomeDone})
+}
+
+// failBeforeStart fails a task because an expression that it needs to start could not be evaluated.
+func (es *ends) failBeforeStart(i int, a *v1.ConditionAnswer) {
+	reason := v1.ReasonExpression
+	if a.GetBroken() {
+		reason = v1.ReasonSystem
+	}
+	es.raise(dag.Placed{Task: i, Claim: es.core.Task(i).Claim})
+	es.endElsewhere(i, status.NothingRan, dag.Ended{State: v1.TaskFailed, Reason: reason, Error: a.GetError(), ExitCode: -1, NoRetry: true})
+}
+
+// ended ends a dispatch. The dispatch fails if its update does not fit in the context of the run.
+func (es *ends) ended(end dispatchEnd) {
+	es.contexts.add(end.update, func(refusal string) {
+		if refusal != "" {
+			end.res.Result.ContextUpdate = nil
+			end.ended.State, end.ended.Reason, end.ended.Error, end.ended.NoRetry = v1.TaskFailed, v1.ReasonContext, refusal, true
+		}
+		es.settled(end)
+	})
+}
+
+// settled shows how a dispatch ended and reports the end to the core: at once, or when it is known whether the attempt may be
+// retried.
+func (es *ends) settled(end dispatchEnd) {
+	now := es.now()
+	es.asKilled(&end.ended)
+	if !es.core.RetriesLeft(end.task) {
+		addUnknownOutcome(&end.ended)
+	}
+	es.status.EndAttempt(end.task, end.shown(), now)
+	end.res.AgentEvents = nil // the run has them as events; they are not part of a stored result
+	es.cache.keep(end)
+	e := end.ended
+	if v1.IsRetryableEnd(e.State) && !e.NoRetry && es.core.Definition(e.Task).GetRetry().GetWhen() != "" {
+		es.evaluator.ask(question{task: e.Task, kind: asksRetry, end: &end, answered: func(a *v1.ConditionAnswer) { es.mayRepeat(&end, a) }})
+		return
+	}
+	es.raise(e)
+}
+
+// mayRepeat reports a failed attempt to the core once retry.when has been evaluated.
+func (es *ends) mayRepeat(end *dispatchEnd, a *v1.ConditionAnswer) {
+	ended := end.ended
+	ended.NoRetry = !a.GetValue()
+	if a.GetError() != "" {
+		ended.Error = phrase.Because(ended.Error, "retry.when: "+a.GetError())
+	}
+	if ended.NoRetry {
+		addUnknownOutcome(&ended)
+	}
+	es.raise(ended)
+}
+
+// asKilled turns the cancellation of an attempt into a kill if a person has killed its task.
+func (es *ends) asKilled(e *dag.Ended) {
+	if why := es.killReason(e.Task); why != "" && e.State == v1.TaskCancelled {
+		e.State, e.Reason, e.Error = v1.TaskKilled, v1.ReasonKilled, why
+	}
+}

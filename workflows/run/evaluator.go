@@ -1,0 +1,275 @@
+package run
+
+import (
+	"errors"
+	"time"
+
+	"go.temporal.io/sdk/workflow"
+	"google.golang.org/protobuf/types/known/durationpb"
+	"google.golang.org/protobuf/types/known/structpb"
+
+	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/dag"
+	"switchyard/workflows/definition"
+	"switchyard/workflows/names"
+	"switchyard/workflows/status"
+	"switchyard/workflows/structs"
+)
+
+// Kinds of questions: Condition.kind.
+const (
+	asksCondition = ""
+	asksCount     = "count"
+	asksItems     = "items"
+	asksCache     = "cache"
+	asksRetry     = "retry"
+	asksLock      = "lock"
+	asksTemplate  = "template"
+)
+
+// evaluator owns the expressions that are to be evaluated in this round.
+type evaluator struct {
+	*execution
+	ancestry evaluatorAncestry
+	outbox   evaluatorOutbox
+	store    evaluatorStore
+
+	questions   []question
+	openRetries int // failed attempts whose retry.when is not evaluated yet
+}
+
+// The evaluator uses these parts of other components.
+type (
+	evaluatorAncestry interface {
+		addViews(views map[string]*v1.ParentView, ancestors []string) error
+	}
+	evaluatorOutbox interface {
+		watch(future workflow.Future, onReady func(workflow.Future))
+		after(d time.Duration, summary string, do func())
+	}
+	evaluatorStore interface {
+		call(summary, activity string, args []any) workflow.Future
+		awaitStore(summary string, cause error) workflow.Future
+		succeeded()
+	}
+)
+
+// An asker queues an expression for evaluation.
+type asker interface{ ask(q question) }
+
+// question is an expression of a task that is waiting to be evaluated. A task has at most one at a time.
+type question struct {
+	task  int
+	kind  string
+	claim int32        // claim of the waiting task; for "cache", "lock" and "template"
+	end   *dispatchEnd // the failed attempt; for "retry"
+	// answered receives the answer, unless the task no longer needs it.
+	answered func(*v1.ConditionAnswer)
+}
+
+// ask queues an expression for evaluation in this round.
+func (e *evaluator) ask(q question) {
+	if q.kind == asksRetry {
+		e.openRetries++
+	}
+	e.questions = append(e.questions, q)
+}
+
+// hasQuestions reports whether any expression is queued.
+func (e *evaluator) hasQuestions() bool { return len(e.questions) > 0 }
+
+// hasOpenRetries reports whether it is still unknown whether a failed attempt may be retried.
+func (e *evaluator) hasOpenRetries() bool { return e.openRetries > 0 }
+
+// evaluate sends all queued questions in one call. Questions that the time budget of the call did not reach are asked again in
+// a later round, so that events and cancellation are handled in between. Questions that failed because the store is unavailable
+// are asked again when the store is back.
+func (e *evaluator) evaluate() {
+	if len(e.questions) == 0 {
+		return
+	}
+	asked := e.questions
+	e.questions = nil
+	req, err := e.evaluateRequest(asked)
+	if err != nil {
+		e.questions = asked
+		e.wake()
+		return
+	}
+	var res v1.EvaluateResponse
+	err = e.store.call("evaluate conditions", names.EvaluateActivity, []any{req}).Get(e.ctx, &res)
+	var away error
+	switch {
+	case err != nil && repeatable(err):
+		away, err = err, nil
+	case res.GetAway() != "":
+		away = errors.New(res.GetAway())
+	default:
+		e.store.succeeded()
+	}
+	answers := make(map[string]*v1.ConditionAnswer, len(res.GetAnswers()))
+	for _, a := range res.GetAnswers() {
+		answers[a.GetTask()] = a
+	}
+	var rest []question
+	for _, q := range asked {
+		switch a := answers[e.core.Name(q.task)]; {
+		case err != nil:
+			e.answered(q, &v1.ConditionAnswer{Error: "the condition could not be evaluated: " + err.Error(), Broken: true})
+		case a != nil:
+			e.answered(q, a)
+		default:
+			rest = append(rest, q)
+		}
+	}
+	again := func() {
+		for _, q := range rest {
+			if e.isWanted(q) {
+				e.questions = append(e.questions, q)
+			}
+		}
+	}
+	switch {
+	case len(rest) == 0:
+	case away != nil:
+		e.outbox.watch(e.store.awaitStore("evaluate conditions", away), func(workflow.Future) { again() })
+	default:
+		e.outbox.after(time.Millisecond, "more conditions", again)
+	}
+}
+
+// isWanted reports whether the answer to a question is still needed. A task that was cancelled meanwhile has ended.
+func (e *evaluator) isWanted(q question) bool {
+	switch q.kind {
+	case asksRetry:
+		return true
+	case asksCache, asksLock, asksTemplate:
+		return e.isQueued(q.task, q.claim)
+	}
+	return e.core.Task(q.task).State == v1.TaskPending
+}
+
+// answered applies the answer to a question.
+func (e *evaluator) answered(q question, a *v1.ConditionAnswer) {
+	if q.kind == asksRetry {
+		e.openRetries--
+	}
+	if q.kind == asksCondition || e.isWanted(q) {
+		q.answered(a)
+	}
+}
+
+// askCondition queues the condition of a task for evaluation.
+func (e *evaluator) askCondition(i int) {
+	e.ask(question{task: i, kind: asksCondition, answered: func(a *v1.ConditionAnswer) {
+		e.raise(dag.Evaluated{Task: i, Value: a.GetValue(), Because: a.GetBecause(), Err: a.GetError(), Broken: a.GetBroken()})
+	}})
+}
+
+// evaluateRequest returns the request that evaluates some questions. The only error is errInterrupted.
+func (e *evaluator) evaluateRequest(asked []question) (*v1.EvaluateRequest, error) {
+	req := &v1.EvaluateRequest{
+		Chain: e.chain, CacheScope: e.cacheScope(),
+		Parents: map[string]*v1.ParentView{},
+		Workflow: &v1.WorkflowView{
+			Name:    e.in.GetDefinition().GetName(),
+			RunId:   e.id,
+			Context: e.context,
+			Input:   e.wholeInput(),
+		},
+	}
+	for _, q := range asked {
+		c := e.condition(q)
+		req.Conditions = append(req.Conditions, c)
+		if err := e.ancestry.addViews(req.Parents, c.References); err != nil {
+			return nil, err
+		}
+	}
+	return req, nil
+}
+
+// condition returns the request for one question.
+func (e *evaluator) condition(q question) *v1.Condition {
+	def, refs := e.core.Definition(q.task), e.in.GetReferences()[e.graph.Name(e.status.TaskOf(q.task))]
+	c := &v1.Condition{Task: e.core.Name(q.task), Kind: q.kind}
+	switch q.kind {
+	case asksCondition:
+		c.Expression, c.References = def.GetCondition(), refs.GetTasks()
+	case asksCount:
+		c.Expression, c.References = def.GetParallel().GetStringValue(), refs.GetFanOut()
+	case asksItems:
+		c.Expression, c.References = def.GetForeach().GetStringValue(), refs.GetFanOut()
+	case asksCache:
+		c.Expression, c.References = def.GetCache().GetKey(), refs.GetCache()
+		c.Input = e.taskInput(q.task)
+		e.addItem(c, q.task)
+		if ttl := definition.CacheTTL(def); ttl > 0 {
+			c.Ttl = durationpb.New(ttl)
+		}
+	case asksRetry:
+		c.Expression = def.GetRetry().GetWhen()
+		end := q.end
+		c.Attempt = &v1.AttemptView{
+			Number: end.number, State: end.ended.State, Reason: end.ended.Reason,
+			Result: status.ResultOf(end.res), Record: end.res.GetRecord(),
+		}
+	case asksLock:
+		c.Expression, c.References = definition.LockName(def), refs.GetTemplates()
+		c.Input = e.taskInput(q.task)
+		e.addItem(c, q.task)
+	case asksTemplate:
+		c.Template, c.References = definition.TemplateSpec(def), refs.GetTemplates()
+		c.Input = e.taskInput(q.task)
+		e.addItem(c, q.task)
+	}
+	return c
+}
+
+// addItem adds the foreach item of an instance, or the key of the stored list that holds the item.
+func (e *evaluator) addItem(c *v1.Condition, i int) {
+	if e.core.Group(i) >= 0 {
+		c.Item, c.Items = e.item(i)
+	}
+}
+
+// taskInput returns what expressions of task i see as `input`: the task's own input and, for an instance, its index and the
+// number of instances.
+func (e *evaluator) taskInput(i int) *structpb.Struct {
+	input := structs.Clone(e.core.Definition(i).GetInput())
+	number := e.core.Number(i)
+	if number < 0 {
+		return input
+	}
+	set := func(word string, v *structpb.Value) {
+		if _, taken := input.Fields[word]; !taken && v != nil {
+			input.Fields[word] = v
+		}
+	}
+	set("index", structpb.NewNumberValue(float64(number)))
+	set("count", structpb.NewNumberValue(float64(e.status.FanOut(e.core.Group(i)).Total)))
+	return input
+}
+
+// addViews adds the views of ancestors that expressions see. The only error is errInterrupted.
+func (an *ancestry) addViews(views map[string]*v1.ParentView, ancestors []string) error {
+	for _, name := range ancestors {
+		if part := an.in.GetPartition(); part != nil {
+			views[name] = part.GetViews()[name]
+			continue
+		}
+		i, ok := an.graph.Index(name)
+		if !ok || views[name] != nil {
+			continue
+		}
+		fanOut, err := an.fanOutView(i)
+		if err != nil {
+			return err
+		}
+		result, record := an.status.Result(i)
+		views[name] = &v1.ParentView{State: an.core.Task(i).State, Result: result, Record: record, FanOut: fanOut}
+	}
+	return nil
+}
+
+// wholeInput returns the input of the run, never nil.
+func (e *evaluator) wholeInput() *structpb.Struct { return structs.Clone(e.in.GetInput()) }

@@ -1,0 +1,154 @@
+package run
+
+import (
+	"cmp"
+	"time"
+
+	"go.temporal.io/sdk/workflow"
+	"google.golang.org/protobuf/types/known/structpb"
+
+	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/admission"
+	"switchyard/workflows/dag"
+	"switchyard/workflows/definition"
+	"switchyard/workflows/eventlog"
+	"switchyard/workflows/limits"
+	"switchyard/workflows/names"
+	"switchyard/workflows/phrase"
+	"switchyard/workflows/status"
+)
+
+// execution is what every component of a run shares: what the run is, its core with the state of all tasks, its status and log,
+// and the inbox, in which each component leaves what has happened. Only handover replaces the core, the status and the log.
+type execution struct {
+	*inbox
+	identity
+
+	// ctx outlives the cancellation of root, so that running attempts can be stopped in order.
+	ctx, root workflow.Context
+	now       func() time.Time
+	limits    limits.Run
+	received  *v1.RunInput // as received; the next execution gets it unchanged
+	in        *v1.RunInput
+	graph     *dag.Graph
+	core      *dag.State // nil until the run has begun, as is status
+	status    *status.Status
+	log       *eventlog.Log
+	context   *structpb.Struct // of the run; only contexts changes it once the run has begun
+	draining  bool             // nothing is admitted: the run is about to continue as new; only history changes it
+}
+
+// identity holds the IDs of a run and of the workflow that executes it.
+type identity struct {
+	id        string // ID of the run that the tasks belong to
+	self      string // ID of this workflow; differs from id in a partition
+	chain     string // chain of the run, under which the tasks store their data
+	selfChain string // chain under which this workflow stores its data; "" in a partition, whose ID contains the chain of its run
+	first     string // Temporal run ID of the first execution of this workflow
+	original  string // Temporal run ID with which this execution was started, before any reset
+}
+
+// home returns the key prefix under which this workflow stores its data.
+func (d identity) home() string { return names.Home(d.self, d.selfChain) }
+
+// executionID returns the Temporal run ID of this execution.
+func (x *execution) executionID() string { return workflow.GetInfo(x.root).WorkflowExecution.RunID }
+
+// isChild reports whether this is a child run or a partition, whose result goes into the history of its parent run.
+func (x *execution) isChild() bool { return x.in.GetParentRun() != "" || x.in.GetPartition() != nil }
+
+// startsWith returns what this generation reruns. It is empty for an execution that continues from one of the same generation.
+func (x *execution) startsWith() dag.Rerun {
+	if x.in.GetState() != nil {
+		return dag.Rerun{}
+	}
+	again := x.in.GetRerun()
+	return dag.Rerun{Tasks: x.in.GetRetry(), Failed: again.GetFailed(), Skipped: again.GetSkipped(), From: again.GetFrom()}
+}
+
+// cacheScope returns the owner of the cached results that the run reads and writes. Each user has a separate scope: otherwise
+// anyone who may submit a definition could read the results of other users' tasks, or replace them.
+func (x *execution) cacheScope() string {
+	role := v1.ParseRole(x.in.GetByRole())
+	if x.in.GetPartition() != nil || role == v1.Role_ROLE_UNSPECIFIED || role.Includes(v1.Role_ROLE_OPERATOR) {
+		return x.in.GetCacheScope()
+	}
+	return x.status.Run.GetSubmittedBy()
+}
+
+// item returns the foreach item of instance i, or the key of the stored list that holds the item. It returns neither if the
+// task has no foreach.
+func (x *execution) item(i int) (item *structpb.Value, stored string) {
+	task, number := x.core.Group(i), x.core.Number(i)
+	list := x.core.Definition(i).GetForeach().GetListValue()
+	if items := x.status.Items(task); items != nil {
+		if items.GetKey() != "" {
+			return nil, items.GetKey()
+		}
+		list = items.GetList()
+	}
+	if number < len(list.GetValues()) {
+		return list.GetValues()[number], ""
+	}
+	return nil, ""
+}
+
+// isQueued reports whether a task still waits with a claim to start.
+func (x *execution) isQueued(i int, claim int32) bool {
+	rec := x.core.Task(i)
+	return rec.State == v1.TaskQueued && rec.Claim == claim
+}
+
+// lockOf returns the lock that a task must hold while it runs, or a lock without a name if it needs none.
+func (x *execution) lockOf(i int) admission.Lock {
+	def := x.core.Definition(i)
+	name := definition.LockName(def)
+	if definition.HasLockTemplate(def) {
+		name = x.status.Lock(i)
+	}
+	switch {
+	case name == "":
+		return admission.Lock{}
+	case def.GetMutex() != "":
+		return admission.Lock{Name: names.TaskLock(name), Limit: 1}
+	}
+	return admission.Lock{Name: names.TaskLock(name), Limit: int(def.GetSemaphore().GetLimit())}
+}
+
+// killReason returns why task i is being killed, or "" if it is not.
+func (x *execution) killReason(i int) string {
+	if rec := x.core.Task(i); rec.PendingEnd && rec.Failure.State == v1.TaskKilled {
+		return cmp.Or(rec.Failure.Error, v1.ReasonKilled)
+	}
+	return ""
+}
+
+// endReason returns in one line why a task that is on a node is to end, or why its run is. It may be empty.
+func (x *execution) endReason(i int) string {
+	if rec := x.core.Task(i); rec.PendingEnd {
+		return rec.Failure.Error
+	}
+	return x.core.Aborted().Error
+}
+
+// inlineLimit returns the most bytes of streams and output that the answer to a request may hold.
+func (x *execution) inlineLimit() int32 {
+	return int32(min(maxInlineResult, maxInlineTotal/x.core.Len()))
+}
+
+// awaitsApproval reports whether the run may not start before an operator has approved it.
+func (x *execution) awaitsApproval() bool {
+	return x.status.Run.GetApproval().GetState() == v1.ApprovalPending
+}
+
+// logRun logs a command for the run.
+func (x *execution) logRun(event, who, why string) {
+	x.log.Add(x.now(), event, eventlog.WholeRun, "", 0, 0, phrase.Because(phrase.By("", who), why), eventlog.CommandFacts(who, why)...)
+}
+
+// logTask logs a command for a task.
+func (x *execution) logTask(i int, event string, c *v1.TaskCommand) {
+	rec := x.core.Task(i)
+	x.log.Add(x.now(), event, i, "", rec.Attempt, rec.Claim, phrase.Because(phrase.By("", c.GetBy()), c.GetReason()),
+		eventlog.CommandFacts(c.GetBy(), c.GetReason())...)
+}

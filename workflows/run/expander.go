@@ -1,0 +1,71 @@
+package run
+
+import (
+	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/dag"
+)
+
+// expander determines how many instances a task has. It owns the fan-outs that are held.
+type expander struct {
+	*execution
+	evaluator  asker
+	partitions expanderPartitions
+
+	unexpanded map[int]bool // held tasks that fan out
+}
+
+// The expander uses these parts of other components.
+type (
+	expanderPartitions interface {
+		isLarge(i, count int) bool
+		of(i int) *partitionedFanOut
+		expandLarge(i, count int)
+	}
+)
+
+// expand determines the number of a task's instances: at once if the definition has the number or the list, otherwise with this
+// round's evaluation.
+func (ex *expander) expand(i int) {
+	def, part := ex.core.Definition(i), ex.in.GetPartition()
+	parallel, foreach := def.GetParallel(), def.GetForeach()
+	counted := func(a *v1.ConditionAnswer) {
+		ex.status.SetItems(i, a.GetItems())
+		ex.expanded(i, int(a.GetCount()), a.GetError(), a.GetBroken())
+	}
+	switch m := ex.partitions.of(i); {
+	case ex.status.IsHeld(i):
+		ex.unexpanded[i] = true
+	case m != nil && len(m.requeued) > 0: // it keeps its list
+		ex.partitions.expandLarge(i, m.total)
+	case part != nil:
+		ex.status.SetItems(i, part.GetItems())
+		ex.raise(dag.Expanded{Task: i, From: int(part.GetFrom()), Count: int(part.GetTo() - part.GetFrom())})
+	case foreach.GetListValue() != nil:
+		ex.expanded(i, len(foreach.GetListValue().GetValues()), "", false)
+	case foreach != nil:
+		ex.evaluator.ask(question{task: i, kind: asksItems, answered: counted})
+	case parallel.GetStringValue() != "":
+		ex.evaluator.ask(question{task: i, kind: asksCount, answered: counted})
+	default:
+		ex.expanded(i, int(parallel.GetNumberValue()), "", false)
+	}
+}
+
+// release expands a task that fans out and is no longer held.
+func (ex *expander) release(i int) {
+	if ex.unexpanded[i] {
+		delete(ex.unexpanded, i)
+		if ex.core.Task(i).State == v1.TaskPending { // it may have ended meanwhile
+			ex.expand(i)
+		}
+	}
+}
+
+// expanded reports the number of a task's instances to the core.
+func (ex *expander) expanded(i, count int, text string, broken bool) {
+	if text == "" && ex.partitions.isLarge(i, count) {
+		ex.partitions.expandLarge(i, count)
+		return
+	}
+	ex.raise(dag.Expanded{Task: i, Count: count, Err: text, Broken: broken})
+}

@@ -1,0 +1,120 @@
+package run
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+
+	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/dag"
+	"switchyard/workflows/names"
+)
+
+// handover takes over the state that the previous execution or generation left, and hands the state over to the next one.
+type handover struct {
+	*execution
+	admitter   handoverUnits
+	deadlines  handoverDeadlines
+	partitions handoverPartitions
+	store      mustCaller
+	view       handoverView
+
+	taskCarriers []taskCarrier
+	carriers     []carrier
+}
+
+// The handover uses these parts of other components.
+type (
+	handoverUnits interface {
+		pause()
+	}
+	handoverDeadlines interface {
+		start(i int, now time.Time)
+	}
+	handoverPartitions interface {
+		isLarge(i, count int) bool
+	}
+	handoverView interface {
+		openState() string
+	}
+)
+
+// A taskCarrier has state of tasks that outlives an execution.
+type taskCarrier interface {
+	// saveTasks adds the state to that of the tasks for the next execution.
+	saveTasks(c *v1.RunState)
+	// restoreTask continues with a task from the state that the previous execution left, or from nil if it left none.
+	restoreTask(i int, t *v1.TaskState)
+}
+
+// A carrier has other state that outlives an execution.
+type carrier interface {
+	save(c *v1.RunState)
+	restore(c *v1.RunState)
+}
+
+// runState returns the state of the run for the next execution.
+func (ho *handover) runState() *v1.RunState {
+	c := ho.status.RunState(ho.core)
+	c.Cancelled = ho.core.Cancelled()
+	c.EventSlices, c.NextEvent = ho.log.StoredParts(), ho.log.Next()
+	if ho.in.GetPartition() != nil {
+		c.HaltReason = ho.core.GroupHalted(0)
+	}
+	if first := ho.core.FirstFailure(); first >= 0 {
+		c.FirstFailure = ho.graph.Name(first)
+	}
+	if a := ho.core.Aborted(); a != (dag.Abort{}) {
+		c.Abort = &v1.Run{State: a.State, Reason: a.Reason, Error: a.Error}
+	}
+	for _, carrier := range ho.taskCarriers {
+		carrier.saveTasks(c)
+	}
+	for _, carrier := range ho.carriers {
+		carrier.save(c)
+	}
+	return c
+}
+
+// nextInput returns the input of the next execution without its state, stored and by reference if it is large. It returns nil
+// if something has happened meanwhile.
+func (ho *handover) nextInput() (*v1.RunInput, error) {
+	if key := ho.received.GetStored(); key != "" {
+		return &v1.RunInput{Stored: key, Generation: ho.in.GetGeneration(), Chain: ho.chain}, nil
+	}
+	next := &v1.RunInput{
+		Definition:      ho.received.GetDefinition(),
+		Input:           ho.received.GetInput(),
+		References:      ho.received.GetReferences(),
+		Packed:          ho.received.GetPacked(),
+		Options:         ho.in.GetOptions(),
+		Generation:      ho.in.GetGeneration(),
+		Partition:       ho.in.GetPartition(),
+		ParentRun:       ho.in.GetParentRun(),
+		ParentTask:      ho.in.GetParentTask(),
+		ParentFirst:     ho.in.GetParentFirst(),
+		Depth:           ho.in.GetDepth(),
+		By:              ho.in.GetBy(),
+		ByRole:          ho.in.GetByRole(),
+		NeedsApproval:   ho.in.GetNeedsApproval(),
+		SignedDecisions: ho.in.GetSignedDecisions(),
+		CacheScope:      ho.in.GetCacheScope(),
+		Batch:           ho.in.GetBatch(),
+		Chain:           ho.chain,
+	}
+	if proto.Size(next) <= maxStateBytes/2 {
+		return next, nil
+	}
+	var stored v1.RunInput
+	err := ho.store.mustNow("save what it was started with", names.SaveInputActivity, &stored, ho.home(), next)
+	if errors.Is(err, errInterrupted) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("save what the run was started with: %w", err)
+	}
+	stored.Chain = ho.chain
+	return &stored, nil
+}

@@ -1,0 +1,195 @@
+package run
+
+import (
+	"fmt"
+
+	"go.temporal.io/sdk/workflow"
+
+	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/dag"
+	"switchyard/workflows/definition"
+	"switchyard/workflows/eventlog"
+	"switchyard/workflows/names"
+	"switchyard/workflows/phrase"
+	"switchyard/workflows/status"
+	"switchyard/workflows/structs"
+)
+
+// restore continues from the state that the previous execution left.
+func (ho *handover) restore(runState *v1.RunState) error {
+	tasks := map[string]*v1.TaskState{}
+	take := func(part *v1.RunState) {
+		//workflowcheck:ignore (into a map again)
+		for name, t := range part.GetTasks() {
+			tasks[name] = t
+		}
+		if part.GetContext() != nil {
+			ho.context = structs.Clone(part.GetContext())
+		}
+	}
+	take(runState)
+	for _, key := range runState.GetStored() {
+		var part v1.RunState
+		if err := ho.store.mustNow("load its state", names.LoadStateActivity, &part, &v1.LoadStateRequest{Key: key}); err != nil {
+			return fmt.Errorf("load the state of the run: %w", err)
+		}
+		if packed := part.GetPacked(); len(packed) > 0 {
+			if err := definition.UnpackMessage(packed, &part); err != nil {
+				return fmt.Errorf("load the state of the run: %w", err)
+			}
+		}
+		take(&part)
+	}
+	if err := ho.restoreCore(runState, tasks); err != nil {
+		return err
+	}
+	ho.status = status.New(ho.self, ho.in, ho.graph, runState.GetCreatedAt().AsTime())
+	ho.status.Run.Approval = runState.GetApproval()
+	ho.status.Run.SubmittedBy = runState.GetSubmittedBy()
+	ho.status.Revision = max(ho.status.Revision, runState.GetRevision())
+	ho.status.Log.ContinueFrom(runState.GetEventSlices(), runState.GetNextEvent())
+	ho.status.AddInstances(ho.core)
+	for i := range ho.core.Len() {
+		t := tasks[ho.core.Name(i)]
+		if t != nil {
+			if len(ho.startsWith().From) > 0 && !v1.IsTaskTerminal(ho.core.Task(i).State) {
+				t.Checkpoint = nil // the task starts again from its beginning
+			}
+			_, instances := ho.core.Instances(ho.status.TaskOf(i))
+			ho.status.Restore(i, t, instances > 0)
+		}
+		for _, carrier := range ho.taskCarriers {
+			carrier.restoreTask(i, t)
+		}
+		ho.status.Touch(i) // clients that watched the previous execution see all of it again
+	}
+	ho.status.SetContext(ho.context)
+	for _, carrier := range ho.carriers {
+		carrier.restore(runState)
+	}
+	ho.status.Run.State = ho.view.openState()
+	for i := range ho.graph.Len() {
+		if v1.IsTaskDispatched(ho.core.Task(i).State) {
+			ho.deadlines.start(i, ho.now())
+		}
+	}
+	return nil
+}
+
+// restoreCore creates the core from the carried state of tasks and instances.
+func (ho *handover) restoreCore(runState *v1.RunState, tasks map[string]*v1.TaskState) error {
+	end := runState.GetAbort()
+	options := []dag.RestoreOption{
+		dag.WithCancelled(runState.GetCancelled()),
+		dag.WithAborted(dag.Abort{State: end.GetState(), Reason: end.GetReason(), Error: end.GetError()}),
+	}
+	records := make([]dag.Record, ho.graph.Len())
+	for i := range ho.graph.Len() {
+		name := ho.graph.Name(i)
+		t := tasks[name]
+		if t == nil {
+			continue
+		}
+		records[i] = status.RecordOf(t)
+		from, count := 0, int(t.GetTask().GetCount())
+		if part := ho.in.GetPartition(); part != nil {
+			from, count = int(part.GetFrom()), int(part.GetTo()-part.GetFrom())
+		}
+		if t.GetTask().Count == nil || count == 0 || len(t.GetPartitions()) > 0 && records[i].State == v1.TaskPending ||
+			len(t.GetPartitions()) == 0 && ho.partitions.isLarge(i, count) { // its instances are no longer known
+			continue
+		}
+		options = append(options, dag.WithExpansion(i, from, count, len(t.GetPartitions()) > 0))
+		if len(t.GetPartitions()) > 0 {
+			continue
+		}
+		for number := from; number < from+count; number++ {
+			var rec dag.Record
+			if t := tasks[names.InstanceName(name, number)]; t != nil {
+				rec = status.RecordOf(t)
+			}
+			records = append(records, rec)
+		}
+	}
+	again := ho.startsWith()
+	if ho.in.GetPartition() != nil {
+		again.Tasks = deadLettersAmong(again.Tasks, tasks)
+		halted := runState.GetHaltReason()
+		if ho.in.GetState() == nil {
+			halted = ho.in.GetPartition().GetHaltReason()
+		}
+		options = append(options, dag.WithHaltedGroup(0, halted))
+	} else {
+		again.Tasks, again.Partitioned = partitionedTasks(again.Tasks, tasks)
+	}
+	if i, ok := ho.graph.Index(runState.GetFirstFailure()); ok {
+		options = append(options, dag.WithFirstFailure(i))
+	}
+	var err error
+	ho.core, err = dag.Reopen(ho.graph, records, again, options...)
+	if err != nil {
+		return fmt.Errorf("continue the run: %w", err)
+	}
+	return nil
+}
+
+// beginNew creates the state of a run without previous work.
+func (ho *handover) beginNew() {
+	now := ho.now()
+	ho.core = ho.newCore()
+	ho.status = status.New(ho.self, ho.in, ho.graph, workflow.GetInfo(ho.root).WorkflowStartTime)
+	ho.log = ho.status.Log
+	ho.log.Add(now, v1.EventSubmitted, eventlog.WholeRun, "", 0, 0, phrase.By("", ho.in.GetBy()), eventlog.KeyBy.Of(ho.in.GetBy()))
+	for i := range ho.graph.Len() {
+		ho.log.Add(now, v1.EventSubmitted, i, "", 0, 0, "")
+	}
+	if ho.in.GetPartition().GetPaused() {
+		ho.admitter.pause()
+	}
+}
+
+// reopen restores the status with which the previous generation ended.
+func (ho *handover) reopen() error {
+	var runState v1.RunState
+	req := &v1.ReopenRequest{RunId: ho.id, Chain: ho.in.GetChain(), Execution: ho.executionID(), Generation: ho.in.GetGeneration(), Terminated: ho.in.GetTerminated()}
+	if err := ho.store.mustNow("load the state of the run that has ended", names.ReopenActivity, &runState, req); err != nil {
+		return fmt.Errorf("load the state of generation %d of the run: %w", req.GetGeneration()-1, err)
+	}
+	runState.EventSlices, runState.NextEvent = 0, 0 // those belong to the previous generation
+	return ho.restore(&runState)
+}
+
+// newCore returns the state of a run that begins.
+func (ho *handover) newCore() *dag.State {
+	if claim := ho.in.GetPartition().GetClaim(); claim > 0 {
+		return dag.Restore(ho.graph, []dag.Record{{State: v1.TaskPending, ExitCode: -1, Claim: claim}})
+	}
+	return dag.New(ho.graph)
+}
+
+// reopenPartition continues from the state that the partition left in a previous generation. Without that state, all instances
+// run again.
+func (ho *handover) reopenPartition() {
+	part, current := ho.in.GetPartition(), ho.context
+	before, _ := names.ParseFanOutID(part.GetPrevious())
+	var runState v1.RunState
+	err := ho.store.mustNow("load the state of the part in the generation before", names.ReopenActivity, &runState,
+		&v1.ReopenRequest{RunId: part.GetPrevious(), Execution: ho.executionID(), Generation: before.Generation + 1})
+	if err == nil {
+		err = ho.restore(&runState)
+	}
+	if err != nil {
+		workflow.GetLogger(ho.ctx).Warn("what has completed of the part is done again", "error", err)
+		ho.beginNew()
+		return
+	}
+	ho.context = current
+	ho.status.SetContext(current)
+	ho.log = ho.status.Log
+	if part.GetPrevious() != ho.self {
+		ho.log.ContinueFrom(0, 0)
+	}
+	if part.GetPaused() {
+		ho.admitter.pause()
+	}
+}

@@ -1,0 +1,209 @@
+package run
+
+import (
+	"slices"
+
+	"go.temporal.io/sdk/workflow"
+	"google.golang.org/protobuf/types/known/structpb"
+
+	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/dag"
+	"switchyard/workflows/definition"
+	"switchyard/workflows/status"
+)
+
+const (
+	// batchedPartitions is the factor by which partitions are larger if their instances run in batches.
+	batchedPartitions = 10
+	// partitionsAtOnce is the most partitions of a fan-out that are open at the same time.
+	partitionsAtOnce = 8
+	// claimsOfGeneration is the number of claims reserved for the instances of partitions in each generation of a run, because
+	// the run cannot tell how many of them were used.
+	claimsOfGeneration = 10_000
+)
+
+// partitions owns the large fan-outs of a run: it sends their partitions orders, applies their reports, and ends a task with its
+// last partition.
+type partitions struct {
+	*execution
+	abandoned partitionPredecessors
+	admitter  partitionUnits
+	children  partitionChildren
+	commands  partitionCommands
+	contexts  partitionContexts
+	outbox    partitionOutbox
+	openings  partitionOpenings
+	view      nodeList
+
+	fanOuts []*partitionedFanOut
+	answers int // number of answers to context updates in flight
+}
+
+// The partitions use these parts of other components.
+type (
+	partitionPredecessors interface {
+		isPending() bool
+	}
+	partitionUnits interface {
+		isPaused() bool
+	}
+	partitionChildren interface {
+		cancel(w *childWorkflow, why string)
+	}
+	partitionCommands interface {
+		isCancelled() bool
+	}
+	partitionContexts interface {
+		merge(updates ...*structpb.Struct) []string
+	}
+	partitionOpenings interface {
+		open(m *partitionedFanOut)
+		reattach(m *partitionedFanOut)
+	}
+	partitionOutbox interface {
+		watch(future workflow.Future, onReady func(workflow.Future))
+		signal(id, name string, arg any, written int) workflow.Future
+	}
+)
+
+// isLarge reports whether count instances of a task need children of the run. Tasks that need no node stay with the run, which
+// handles their waiting itself.
+func (ps *partitions) isLarge(i, count int) bool {
+	t := ps.graph.Definition(i).GetType()
+	return ps.in.GetPartition() == nil && count > ps.limits.Instances && v1.NeedsNode(t)
+}
+
+// of returns the large fan-out of task i, or nil if it has none.
+func (ps *partitions) of(i int) *partitionedFanOut {
+	for _, m := range ps.fanOuts {
+		if m.task == i {
+			return m
+		}
+	}
+	return nil
+}
+
+// running returns the large fan-outs whose tasks run.
+func (ps *partitions) running() []*partitionedFanOut {
+	var running []*partitionedFanOut
+	for _, m := range ps.fanOuts {
+		if ps.core.Task(m.task).State == v1.TaskRunning {
+			running = append(running, m)
+		}
+	}
+	return running
+}
+
+// openAll opens as many partitions of the large fan-outs as the limits allow.
+func (ps *partitions) openAll() {
+	if ps.abandoned.isPending() {
+		return
+	}
+	for _, m := range ps.running() {
+		ps.openings.open(m)
+	}
+}
+
+// expandLarge starts a large fan-out, whose instances run in child workflows.
+func (ps *partitions) expandLarge(i, count int) {
+	m := newPartitionedFanOut(i, count, ps.partitionSize(i))
+	if was := ps.of(i); was != nil && was.total == count {
+		m.before, m.requeued, m.partial = was.partitions, was.requeued, len(was.requeued) > 0
+		if m.partial && was.countedFailures()-int32(len(m.requeued)) > ps.core.Definition(i).GetMaxFailures() {
+			m.halt(v1.ReasonMaxFailures)
+		}
+	}
+	ps.fanOuts = append(slices.DeleteFunc(ps.fanOuts, func(m *partitionedFanOut) bool { return m.task == i }), m)
+	ps.status.Extras(i).FanOut = &status.FanOut{Total: count, Counts: map[string]int32{v1.TaskPending: int32(count)}}
+	ps.raise(dag.Expanded{Task: i, Count: count, Partitioned: true})
+}
+
+// partitionSize returns the number of instances in a partition of task i.
+func (ps *partitions) partitionSize(i int) int {
+	if size, auto := definition.BatchOf(ps.core.Definition(i)); size > 1 || auto {
+		return ps.limits.PartitionInstances * batchedPartitions
+	}
+	return ps.limits.PartitionInstances
+}
+
+// restoreTask restores a large fan-out of the previous execution.
+func (ps *partitions) restoreTask(i int, t *v1.TaskState) {
+	if len(t.GetPartitions()) == 0 || ps.core.Task(i).State == v1.TaskPending && len(ps.startsWith().From) > 0 {
+		return // there are no partitions, or all of it is done again
+	}
+	m := newPartitionedFanOut(i, int(t.GetTask().GetCount()), ps.partitionSize(i))
+	m.partitions, m.before, m.requeued, m.partial = t.GetPartitions(), t.GetPreviousPartitions(), t.GetRequeued(), t.GetPartial()
+	ps.fanOuts = append(ps.fanOuts, m)
+	ps.openings.reattach(m)
+	ps.status.Extras(i).FanOut = &status.FanOut{Total: m.total, Counts: t.GetTask().GetCounts()}
+	if f := ps.status.FanOut(i); f.Counts == nil {
+		f.Counts = map[string]int32{}
+	}
+	ps.status.SetItems(i, t.GetItems())
+	if m.countedFailures() > ps.core.Definition(i).GetMaxFailures() && ps.in.GetState() != nil {
+		m.halt(v1.ReasonMaxFailures) // otherwise partitions would be opened before the others have reported again
+	}
+}
+
+// countDeadLetters returns the number of dead letters in the partitions.
+func (ps *partitions) countDeadLetters() (n int) {
+	for _, m := range ps.fanOuts {
+		if f := ps.status.FanOut(m.task); f != nil {
+			n += int(max(f.Counts[v1.TaskDeadLetter], 0))
+		}
+	}
+	return n
+}
+
+// saveTasks hands the partitions over to the next execution.
+func (ps *partitions) saveTasks(c *v1.RunState) {
+	for _, m := range ps.fanOuts {
+		if t := c.Tasks[ps.graph.Name(m.task)]; t != nil {
+			t.Partitions, t.PreviousPartitions, t.Requeued, t.Partial = m.partitions, m.before, m.requeued, m.partial
+		}
+	}
+}
+
+// all returns the reports of the partitions of all large fan-outs.
+func (ps *partitions) all() (parts []*v1.PartitionReport) {
+	for _, m := range ps.fanOuts {
+		parts = append(parts, m.partitions...)
+	}
+	return parts
+}
+
+// childOf returns the ID of the workflow that holds the requested instance, and whether that workflow is open. The ID is "" if
+// this workflow holds the instance or if no workflow does yet.
+func (ps *partitions) childOf(req *v1.InstancesRequest) (id string, open bool) {
+	i, ok := ps.graph.Index(req.GetTask())
+	m := ps.of(i)
+	if !ok || m == nil || req.GetFrom() < 0 {
+		return "", false
+	}
+	if k := int(req.GetFrom()) / m.size; k < len(m.partitions) && (m.partitions[k].GetOver() || m.partitions[k].GetFirst() != "") {
+		return ps.idOf(m.partitions[k]), !m.partitions[k].GetOver()
+	}
+	return "", false
+}
+
+// addOutputs adds the output lists of a task's partitions to a request. It returns false if there are none.
+func (ps *partitions) addOutputs(req *v1.CollectRequest, task int) bool {
+	m := ps.of(task)
+	if m == nil {
+		return false
+	}
+	for k, p := range m.partitions {
+		part := &v1.CollectPartition{Key: p.GetOutputs(), Count: int32(m.partitionEnd(k)) - p.GetFrom()}
+		if part.Key == "" && p.GetCounts()[v1.TaskCompleted] != part.Count {
+			part.State = v1.TaskLost // its child left no list
+			if p.GetState() == v1.TaskCancelled || p.GetState() == v1.TaskKilled {
+				part.State = p.GetState()
+			}
+		}
+		req.Partitions = append(req.Partitions, part)
+	}
+	if begun := len(m.partitions) * m.size; begun < m.total {
+		req.Partitions = append(req.Partitions, &v1.CollectPartition{Count: int32(m.total - begun), State: v1.TaskSkipped})
+	}
+	return true
+}

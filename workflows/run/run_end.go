@@ -1,0 +1,73 @@
+package run
+
+import (
+	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/workflow"
+	"google.golang.org/protobuf/proto"
+
+	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/dag"
+	"switchyard/workflows/eventlog"
+	"switchyard/workflows/names"
+	"switchyard/workflows/status"
+)
+
+// finish reports the end of the run to the store, to Temporal, and to the placement queue, which then forgets the run and its
+// placements.
+func (r *run) finish(end *dag.End) (*v1.StatusResponse, error) {
+	r.abandoned.awaitEnd()
+	now := r.now()
+	r.log.Add(now, end.State, eventlog.WholeRun, "", 0, 0, end.Error, append(eventlog.CauseFacts(end.Reason, end.Error), eventlog.KeyBy.Of(r.commands.cancelledBy()))...)
+	final := r.status.Whole()
+	final.Chain = r.selfChain
+	status.EndRun(final.GetRun(), end, now)
+	final.Partitions = r.partitions.all()
+	final.Items, final.EventSlices = r.status.AllItems(), r.log.StoredParts()
+	final.NextEvent = r.log.Next()
+	if r.log.Len() > 0 {
+		final.EventSlices++
+	}
+	r.status.AddCheckpoints(final)
+	if err := r.store.mustNow("save its status", names.SaveStatusActivity, nil, final, r.view.unstoredEvents()); err != nil {
+		workflow.GetLogger(r.ctx).Error("the store takes no such status", "error", err)
+	}
+	final.Checkpoints = nil // the next generation reads them from the store
+	kept := workflowResult(final, r.isChild())
+	status.EndRun(r.status.Run, end, now) // only after it is stored: until then the run is open
+	r.view.showDeadLetters()
+	r.view.endAttributes(end.State, end.Error)
+	r.reporter.lastReport()
+	r.locks.releaseSlot()
+	r.outbox.charge(2 * maxResultBytes)
+	r.commands.refuseAll(names.RunEndedError, errJustEnded)
+	switch end.State {
+	case v1.RunCompleted:
+		return kept, nil
+	case v1.RunCancelled:
+		return nil, temporal.NewCanceledError(kept)
+	default:
+		return nil, temporal.NewApplicationErrorWithOptions(end.Error, end.Reason,
+			temporal.ApplicationErrorOptions{NonRetryable: true, Details: []any{kept}})
+	}
+}
+
+// maxResultBytes is the largest final status that becomes the result of the workflow. As JSON it takes about twice as much.
+const maxResultBytes = 128 << 10
+
+// workflowResult returns the workflow result for a final status. A large status, or that of a child, is only in the store: the
+// result then holds how the run has ended and what locates the stored status.
+func workflowResult(status *v1.StatusResponse, child bool) *v1.StatusResponse {
+	if !child && proto.Size(status) <= maxResultBytes {
+		return status
+	}
+	run := status.GetRun()
+	return &v1.StatusResponse{
+		Run: &v1.Run{
+			Id: run.GetId(), Name: run.GetName(), State: run.GetState(), Reason: run.GetReason(), Error: run.GetError(),
+			CreatedAt: run.GetCreatedAt(), CompletedAt: run.GetCompletedAt(), Generation: run.GetGeneration(),
+		},
+		Revision:  status.GetRevision(),
+		TaskCount: status.GetTaskCount(),
+		Chain:     status.GetChain(),
+	}
+}
