@@ -44,9 +44,15 @@ func TestCompletion(t *testing.T) {
 		{"submit --workflow ", []string{"elt"}},
 		{"runs list --workflow ", []string{"elt"}},
 	} {
-		got := runWith(t, env, "", append([]string{"__complete"}, strings.Split(test.line, " ")...)...)
-		lines := strings.Split(strings.TrimSpace(got.stdout), "\n")
-		if words := lines[:len(lines)-1]; !slices.Equal(words, test.want) {
+		var words []string
+		for range 10 { // completion offers nothing if a busy machine does not answer at once
+			got := runWith(t, env, "", append([]string{"__complete"}, strings.Split(test.line, " ")...)...)
+			lines := strings.Split(strings.TrimSpace(got.stdout), "\n")
+			if words = lines[:len(lines)-1]; slices.Equal(words, test.want) {
+				break
+			}
+		}
+		if !slices.Equal(words, test.want) {
 			t.Errorf("%q offers %q, want %q", test.line, words, test.want)
 		}
 	}

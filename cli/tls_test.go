@@ -130,9 +130,16 @@ func TestClientsReachAGatewayByTLS(t *testing.T) {
 		"half a pair":                 {[]string{"--gateway", "https://" + closed, "--client-cert", clientCert}, exit.CodeUsage, "--client-key is missing"},
 		"no certificate":              {[]string{"--gateway", "https://" + open, "--ca", key}, exit.CodeUsage, "contains no certificate"},
 	} {
-		got := run(t, append([]string{"whoami"}, test.args...)...)
-		if got.code != test.code || !strings.Contains(got.stdout+got.stderr, test.says) {
-			t.Errorf("%s: %+v", name, got)
+		var got result
+		isRight := func() bool {
+			got = run(t, append([]string{"whoami"}, test.args...)...)
+			return got.code == test.code && strings.Contains(got.stdout+got.stderr, test.says)
+		}
+		for tries := 1; !isRight(); tries++ { // a remedy may need a probe, which does not wait long for a busy machine
+			if tries == 5 {
+				t.Errorf("%s: %+v", name, got)
+				break
+			}
 		}
 	}
 	// A replaced certificate is used for new connections.

@@ -401,16 +401,17 @@ func TestAttemptsDoNotEndEachOther(t *testing.T) {
 func TestProcessWithoutMarkerIsFoundBySessionOrDescent(t *testing.T) {
 	t.Parallel()
 	e := newExecutor(t, Options{Mechanism: EnvMarker})
+	left := fmt.Sprintf("/bin/sleep %d", 1_000_000+os.Getpid()) // differs from that of another run of this test
 	for name, command := range map[string]string{
-		"in the session":          `env -i /bin/sleep 4242 & sleep 0.05`,
-		"orphan in the session":   `(env -i /bin/sleep 4242 &); sleep 0.05`,
-		"in a session of its own": `setsid sh -c 'env -i /bin/sleep 4242 & sleep 4242' & sleep 0.05`,
+		"in the session":          `env -i ` + left + ` & sleep 0.05`,
+		"orphan in the session":   `(env -i ` + left + ` &); sleep 0.05`,
+		"in a session of its own": `setsid sh -c 'env -i ` + left + ` & sleep 4242' & sleep 0.05`,
 	} {
 		t.Run(name, func(t *testing.T) {
 			if _, _, err := run(t, e, executor.Attempt{}, command); err != nil {
 				t.Fatal(err)
 			}
-			if out, _ := exec.Command("pgrep", "-f", "/bin/sleep 4242").Output(); len(out) > 0 {
+			if out, _ := exec.Command("pgrep", "-f", left).Output(); len(out) > 0 {
 				t.Errorf("left: %s", out)
 			}
 		})
