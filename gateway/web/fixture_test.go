@@ -12,6 +12,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"connectrpc.com/connect"
@@ -161,6 +162,13 @@ func (roleTokens) Authenticate(_ context.Context, bearer string) (*auth.Principa
 		return &auth.Principal{Name: word, Role: role, Kind: auth.KindToken, ID: word}, nil
 	}
 	return nil, connect.NewError(connect.CodeUnauthenticated, errors.New("the token is not known"))
+}
+
+// patiently runs a test on a clock that advances only while all goroutines wait. A page waits briefly for parts that are
+// read in the background, which a busy machine may exceed otherwise.
+func patiently(t *testing.T, test func(t *testing.T)) {
+	t.Helper()
+	synctest.Test(t, test)
 }
 
 // visitor is a logged-in browser.

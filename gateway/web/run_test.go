@@ -102,7 +102,9 @@ func TestRunShowsDefinedTasksBeforeTheyAreReported(t *testing.T) {
 }
 
 // TestRunSendsOnlyWhatHasChanged ends one task of a watched run and checks the update.
-func TestRunSendsOnlyWhatHasChanged(t *testing.T) {
+func TestRunSendsOnlyWhatHasChanged(t *testing.T) { patiently(t, runSendsOnlyWhatHasChanged) }
+
+func runSendsOnlyWhatHasChanged(t *testing.T) {
 	f := newFakeServices()
 	messages := serveRun(f, exampleRun())
 	messages <- &v1.WatchRunResponse{Run: exampleRun(), TaskCount: 4}

@@ -29,6 +29,10 @@ func newQuietServices() *fakeServices {
 }
 
 func TestOverviewOfAQuietFleetNeedsNoAttention(t *testing.T) {
+	patiently(t, overviewOfAQuietFleetNeedsNoAttention)
+}
+
+func overviewOfAQuietFleetNeedsNoAttention(t *testing.T) {
 	page := newVisitor(t, newQuietServices(), v1.RoleViewer).get("/")
 	mustBeHarmless(t, page)
 	mustContain(t, page.text("main"), "Nothing needs attention.", "active 1", "big 2 of 8 tasks", "cores 3.5 of 16", "memory 16 of 32 GiB", "GPUs 1 of 2", "No run is running.", "There are no runs yet.")
@@ -37,7 +41,9 @@ func TestOverviewOfAQuietFleetNeedsNoAttention(t *testing.T) {
 	}
 }
 
-func TestOverviewListsProblems(t *testing.T) {
+func TestOverviewListsProblems(t *testing.T) { patiently(t, overviewListsProblems) }
+
+func overviewListsProblems(t *testing.T) {
 	f := newQuietServices()
 	answer(f, listRuns, func(_ context.Context, req *v1.ListRunsRequest) (*v1.ListRunsResponse, error) {
 		switch req.GetState() {
@@ -105,7 +111,9 @@ func TestOverviewListsProblems(t *testing.T) {
 	}
 }
 
-func TestOverviewNamesUnreadableParts(t *testing.T) {
+func TestOverviewNamesUnreadableParts(t *testing.T) { patiently(t, overviewNamesUnreadableParts) }
+
+func overviewNamesUnreadableParts(t *testing.T) {
 	f := newQuietServices()
 	refuseWith(f, listDeadLetters, connect.CodeUnavailable, "Temporal is away")
 	refuseWith(f, listNodes, connect.CodeInternal, "no registry")
@@ -116,7 +124,9 @@ func TestOverviewNamesUnreadableParts(t *testing.T) {
 }
 
 // TestOverviewDoesNotWaitForASlowPart checks that a slow part does not delay the others.
-func TestOverviewDoesNotWaitForASlowPart(t *testing.T) {
+func TestOverviewDoesNotWaitForASlowPart(t *testing.T) { patiently(t, overviewDoesNotWaitForASlowPart) }
+
+func overviewDoesNotWaitForASlowPart(t *testing.T) {
 	f := newQuietServices()
 	answer(f, getQueue, func(ctx context.Context, _ *v1.GetQueueRequest) (*v1.GetQueueResponse, error) {
 		<-ctx.Done()

@@ -33,7 +33,9 @@ func someQueue() *v1.GetQueueResponse {
 	}
 }
 
-func TestQueueShowsReasonsAndResources(t *testing.T) {
+func TestQueueShowsReasonsAndResources(t *testing.T) { patiently(t, queueShowsReasonsAndResources) }
+
+func queueShowsReasonsAndResources(t *testing.T) {
 	f := newFakeServices()
 	answerWith(f, getQueue, someQueue())
 	answerWith(f, listTasksCall, &v1.ListTasksResponse{Items: []*v1.ListedTask{{Run: "r-1", Task: "ask"}}})
@@ -54,6 +56,10 @@ func TestQueueShowsReasonsAndResources(t *testing.T) {
 }
 
 func TestEmptyAndUnreadableQueueAreDistinguished(t *testing.T) {
+	patiently(t, emptyAndUnreadableQueueAreDistinguished)
+}
+
+func emptyAndUnreadableQueueAreDistinguished(t *testing.T) {
 	f := newFakeServices()
 	answerWith(f, getQueue, &v1.GetQueueResponse{})
 	refuseWith(f, listTasksCall, connect.CodeUnavailable, "Temporal is away")
@@ -63,7 +69,9 @@ func TestEmptyAndUnreadableQueueAreDistinguished(t *testing.T) {
 	mustContain(t, newVisitor(t, f, v1.RoleViewer).get("/ui/queue").text("main"), "The queue is not known: no queue")
 }
 
-func TestHostileQueueIsHarmless(t *testing.T) {
+func TestHostileQueueIsHarmless(t *testing.T) { patiently(t, hostileQueueIsHarmless) }
+
+func hostileQueueIsHarmless(t *testing.T) {
 	f := newFakeServices()
 	answerWith(f, getQueue, &v1.GetQueueResponse{Tasks: 1, Warnings: []string{hostile}, Groups: []*v1.QueueGroup{{
 		Reason: v1.WaitBusy, Text: hostile, Type: hostile, Count: 1, Demand: &v1.TaskDemand{Constraints: []string{hostile}}, Examples: []*v1.ListedTask{{Run: hostile, Task: hostile}},

@@ -21,7 +21,9 @@ const (
 // before returns the time d before testNow.
 func before(d time.Duration) *timestamppb.Timestamp { return timestamppb.New(testNow.Add(-d)) }
 
-func TestRunsShowStateAndProgress(t *testing.T) {
+func TestRunsShowStateAndProgress(t *testing.T) { patiently(t, runsShowStateAndProgress) }
+
+func runsShowStateAndProgress(t *testing.T) {
 	f := newFakeServices()
 	answerWith(f, listRuns, &v1.ListRunsResponse{
 		Items: []*v1.Run{

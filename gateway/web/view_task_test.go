@@ -40,6 +40,10 @@ func fakeTask(f *fakeServices, name string, task *v1.Task) {
 }
 
 func TestTaskShowsAttemptsReasonsResultAndLog(t *testing.T) {
+	patiently(t, taskShowsAttemptsReasonsResultAndLog)
+}
+
+func taskShowsAttemptsReasonsResultAndLog(t *testing.T) {
 	f := newFakeServices()
 	output, err := structpb.NewStruct(map[string]any{"big": strings.Repeat("x", maxObject), "html": "<i>"})
 	if err != nil {
@@ -72,6 +76,10 @@ func TestTaskShowsAttemptsReasonsResultAndLog(t *testing.T) {
 }
 
 func TestWaitingTaskShowsWhyEachNodeIsRuledOut(t *testing.T) {
+	patiently(t, waitingTaskShowsWhyEachNodeIsRuledOut)
+}
+
+func waitingTaskShowsWhyEachNodeIsRuledOut(t *testing.T) {
 	f := newFakeServices()
 	fakeTask(f, "train", &v1.Task{State: v1.TaskQueued, Type: v1.TypeShell, Error: "0 of 2 nodes fit"})
 	answerWith(f, switchyardv1connect.RunServiceExplainTaskProcedure, &v1.ExplainTaskResponse{
@@ -95,7 +103,9 @@ func TestWaitingTaskShowsWhyEachNodeIsRuledOut(t *testing.T) {
 	}
 }
 
-func TestFannedOutTaskListsItsInstances(t *testing.T) {
+func TestFannedOutTaskListsItsInstances(t *testing.T) { patiently(t, fannedOutTaskListsItsInstances) }
+
+func fannedOutTaskListsItsInstances(t *testing.T) {
 	f := newFakeServices()
 	fakeTask(f, "each", &v1.Task{State: v1.TaskRunning, Type: v1.TypeShell, Count: proto.Int32(250), Counts: map[string]int32{v1.TaskRunning: 50, v1.TaskFailed: 200}})
 	answerWith(f, switchyardv1connect.RunServiceListInstancesProcedure, &v1.ListInstancesResponse{
