@@ -224,7 +224,7 @@ func TestRestartKeepsFilesAndAttempt(t *testing.T) {
 	if err := e.Restart(t.Context(), "none"); !errors.Is(err, executor.ErrNotRunning) {
 		t.Errorf("error %v, want ErrNotRunning", err)
 	}
-	a, out := attempt(t, script(`trap 'echo bye; exit 0' TERM; echo start $(cat /tmp/count 2>/dev/null); echo x >>/tmp/count; while :; do sleep 0.05; done`))
+	a, out := attempt(t, script(`trap 'echo bye; exit 0' TERM; n=$(cat /tmp/count 2>/dev/null); echo x >>/tmp/count; echo start $n; while :; do sleep 0.05; done`))
 	m := start(t, e, a, out)
 	m.prints(t, "start")
 	want := "start\n"
