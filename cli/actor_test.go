@@ -11,8 +11,8 @@ import (
 	"switchyard/workflows/names"
 )
 
-// TestCallsSayWhoSendsThem checks that every call names the user and the machine that send it.
-func TestCallsSayWhoSendsThem(t *testing.T) {
+// TestCallsNameTheirSender checks that every call names the user and the machine that send it.
+func TestCallsNameTheirSender(t *testing.T) {
 	t.Parallel()
 	u, err := user.Current()
 	if err != nil {

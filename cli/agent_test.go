@@ -8,7 +8,7 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-func TestAgentSessionsAreThoseOfTheFleet(t *testing.T) {
+func TestAgentSessionsListsTheFleet(t *testing.T) {
 	f := fake(t)
 	f.fleet.list = &v1.ListNodesResponse{Items: []*v1.Node{
 		{Name: "b", State: v1.NodeActive, Capabilities: map[string]string{"gpu": "nvidia", "session/two": "true", "session/one": "true"}},

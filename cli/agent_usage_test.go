@@ -19,7 +19,7 @@ func nightlyAgents(f *fakeGateway) {
 	tasks["notify"].CachedFrom = "nightly-0"
 }
 
-func TestRunsGetShowsWhatAgentsHaveUsed(t *testing.T) {
+func TestRunsGetShowsTheUsageOfAgents(t *testing.T) {
 	f := fake(t)
 	nightly(f)
 	nightlyAgents(f)
@@ -40,7 +40,7 @@ func TestRunsGetShowsWhatAgentsHaveUsed(t *testing.T) {
 	}
 }
 
-func TestRunsRetryRefusesLimitsThatAreNone(t *testing.T) {
+func TestRunsRetryRefusesInvalidLimits(t *testing.T) {
 	f := fake(t)
 	for _, args := range [][]string{
 		{"--max-turns", "100"}, {"--max-turns", "=100"}, {"--max-turns", "a=0"}, {"--max-turns", "a=1.5"}, {"--max-turns", "a=99999999999"},

@@ -31,7 +31,7 @@ func TestAuditListsWhoDidWhat(t *testing.T) {
 	golden(t, "audit-narrow", narrow.String())
 }
 
-func TestAuditAsksForWhatItsFlagsSelect(t *testing.T) {
+func TestAuditSendsItsFlagsAsFilters(t *testing.T) {
 	f := fake(t)
 	f.audit.entries = []*v1.AuditEntry{{By: "ann"}, {By: "ann"}, {By: "ann"}}
 	got := run(t, "audit", "--gateway", f.url, "--since", "2026-03-14T15:00:00Z", "--until", "2026-03-14T16:00:00Z", "--who", "ann", "--what", "SubmitRun",

@@ -125,7 +125,7 @@ func TestRunsCancel(t *testing.T) {
 		t.Errorf("asked for %v", req)
 	}
 	got := run(t, "runs", "cancel", "night", "--force", "--gateway", f.url)
-	if want := "has been ended by force, with 2 child runs and parts of fan-outs; nodes stop 3 attempts"; got.code != 0 || !strings.Contains(got.stderr, want) {
+	if want := "has been ended by force, with 2 child runs and parts of fan-outs; nodes are stopping 3 attempts"; got.code != 0 || !strings.Contains(got.stderr, want) {
 		t.Errorf("%+v", got)
 	}
 	if !f.cancelled[1].GetForce() {
@@ -184,7 +184,7 @@ func TestExitCodes(t *testing.T) {
 		says string
 	}{
 		{"unknown command", []string{"rnu"}, exit.CodeUsage, "did you mean run"},
-		{"unknown subcommand", []string{"runs", "lits"}, exit.CodeUsage, `no command "runs lits"`},
+		{"unknown subcommand", []string{"runs", "lits"}, exit.CodeUsage, `unknown command "runs lits"`},
 		{"unknown flag", []string{"run", "--frob"}, exit.CodeUsage, "see `switchyard run --help`"},
 		{"missing argument", []string{"run"}, exit.CodeUsage, "FILE is missing"},
 		{"too many arguments", []string{"runs", "get", "a", "b", "c"}, exit.CodeUsage, `unexpected argument "c"`},
@@ -220,15 +220,15 @@ func TestExitCodes(t *testing.T) {
 		{"node limit", []string{"nodes", "list", "--limit", "0"}, exit.CodeUsage, "1 to 1000"},
 		{"event limit", []string{"runs", "events", "r", "--limit", "10001"}, exit.CodeUsage, "1 to 10000"},
 		{"event kind", []string{"runs", "events", "--event", "explode"}, exit.CodeUsage, "dead_lettered"},
-		{"events since", []string{"runs", "events", "--gateway", "127.0.0.1:1", "--since", "yesterday"}, exit.CodeUsage, "--since \"yesterday\": write how long ago"},
-		{"events until", []string{"runs", "events", "--gateway", "127.0.0.1:1", "--until", "tomorrow"}, exit.CodeUsage, "--until \"tomorrow\": write how long ago"},
+		{"events since", []string{"runs", "events", "--gateway", "127.0.0.1:1", "--since", "yesterday"}, exit.CodeUsage, "--since \"yesterday\": use a duration"},
+		{"events until", []string{"runs", "events", "--gateway", "127.0.0.1:1", "--until", "tomorrow"}, exit.CodeUsage, "--until \"tomorrow\": use a duration"},
 		{"events of no time", []string{"runs", "events", "--gateway", "127.0.0.1:1", "--since", "5m", "--until", "10m"}, exit.CodeUsage, "--until 10m is not later than --since 5m"},
-		{"after an event of no run", []string{"runs", "events", "--gateway", "127.0.0.1:1", "--after", "0-1"}, exit.CodeUsage, "--after 0-1: an event belongs to one run"},
+		{"after an event of no run", []string{"runs", "events", "--gateway", "127.0.0.1:1", "--after", "0-1"}, exit.CodeUsage, "--after 0-1: it needs RUN"},
 		{"dead letter limit", []string{"dlq", "list", "--limit", "0"}, exit.CodeUsage, "1 to 1000"},
 		{"limit", []string{"runs", "list", "--limit", "0"}, exit.CodeUsage, "1 to 1000"},
 		{"since", []string{"runs", "list", "--gateway", "127.0.0.1:1", "--since", "yesterday"}, exit.CodeUsage, "such as 10m"},
 		{"trigger", []string{"runs", "list", "--trigger", "magic"}, exit.CodeUsage, "schedule"},
-		{"local flag on a gateway", []string{"run", good, "--gateway", "h:1", "--nodes", "2"}, exit.CodeUsage, "--nodes is for a run in this process"},
+		{"local flag on a gateway", []string{"run", good, "--gateway", "h:1", "--nodes", "2"}, exit.CodeUsage, "--nodes applies only to a run in this process"},
 		{"instance limit", []string{"runs", "instances", "r", "t", "--limit", "0"}, exit.CodeUsage, "1 to 10000"},
 		{"no file", []string{"submit"}, exit.CodeUsage, "--workflow NAME"},
 		{"file and workflow", []string{"submit", good, "--workflow", "w"}, exit.CodeUsage, "not both"},

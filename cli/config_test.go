@@ -68,7 +68,7 @@ func TestProfiles(t *testing.T) {
 		t.Errorf("without a file: %+v", got)
 	}
 	env["SWITCHYARD_PROFILE"], env["SWITCHYARD_CONFIG"] = "", write(t, "c.yaml", "profiles:\n  prod: { gatewai: x }\n  test: 5\n")
-	if got := runWith(t, env, "", "whoami"); got.code != exit.CodeUsage || !strings.Contains(got.stderr, "did you mean gateway?") || !strings.Contains(got.stderr, "the profile test is a mapping") {
+	if got := runWith(t, env, "", "whoami"); got.code != exit.CodeUsage || !strings.Contains(got.stderr, "did you mean gateway?") || !strings.Contains(got.stderr, "profile test must map") {
 		t.Errorf("%+v", got)
 	}
 }

@@ -38,11 +38,11 @@ func TestContainerFlags(t *testing.T) {
 		t.Error(diff)
 	}
 	for want, bad := range map[string]containerFlags{
-		"absolute path":        {mounts: []string{"data"}},
-		"a Linux capability":   {capabilities: []string{"net admin"}},
-		"write key=value":      {auths: []string{"hub"}},
-		"no such file":         {auths: []string{"hub=" + filepath.Join(dir, "none")}},
-		"--allow-mount :ro: w": {mounts: []string{":ro"}},
+		"absolute path":          {mounts: []string{"data"}},
+		"a Linux capability":     {capabilities: []string{"net admin"}},
+		"write key=value":        {auths: []string{"hub"}},
+		"no such file":           {auths: []string{"hub=" + filepath.Join(dir, "none")}},
+		"--allow-mount :ro: use": {mounts: []string{":ro"}},
 	} {
 		if _, err := bad.config(); exit.CodeOf(t.Context(), err) != exit.CodeUsage || !strings.Contains(err.Error(), want) {
 			t.Errorf("%+v: %v; it should say %q", bad, err, want)

@@ -40,7 +40,7 @@ func TestEnvCreateWaitsUntilTheVersionIsReady(t *testing.T) {
 	got := run(t, "env", "create", "tools", "--image", "debian:13", "--node", "gpu-1", "--registry-auth", "hub", "--replace", "--gateway", f.url)
 	for _, says := range []string{
 		"environment tools (version 2) is being created on gpu-1", "environment tools: the gateway does not answer", "environment tools: it waits until node gpu-1 begins",
-		"environment tools (version 2) is ready, with 5.0 MiB",
+		"environment tools (version 2) is ready, 5.0 MiB",
 	} {
 		if strings.Count(got.stderr, says) != 1 {
 			t.Errorf("%q is not said once: %s", says, got.stderr)
@@ -77,16 +77,16 @@ func TestEnvCreateSendsTheTaskBehindItsRun(t *testing.T) {
 func TestEnvCreateRefusesBadFlags(t *testing.T) {
 	f := fake(t)
 	for says, args := range map[string]string{
-		"NAME is missing":             "",
-		`"Tools" is no name`:          "Tools --image a",
-		"what is tools made of?":      "tools",
-		"exclude each other; give":    "tools --image a --from b",
-		`"vps" is one argument too`:   "tools vps --image a",
-		`"more" is one argument too`:  "tools vps more --from a",
-		"the node that runs the task": "tools --from a --node b",
-		"--registry-auth needs":       "tools --from a --registry-auth b",
-		"you have not started a run":  "tools --from last",
-		"unknown flag: --environment": "tools --environment x",
+		"NAME is missing":                  "",
+		`"Tools" is not a valid`:           "Tools --image a",
+		"environment tools needs a source": "tools",
+		"exclude each other; give":         "tools --image a --from b",
+		`unexpected argument "vps"`:        "tools vps --image a",
+		`unexpected argument "more"`:       "tools vps more --from a",
+		"the node that runs the task":      "tools --from a --node b",
+		"--registry-auth needs":            "tools --from a --registry-auth b",
+		"you have not started a run":       "tools --from last",
+		"unknown flag: --environment":      "tools --environment x",
 	} {
 		got := run(t, append([]string{"env", "create", "--gateway", f.url}, strings.Fields(args)...)...)
 		if got.code != exit.CodeUsage || !strings.Contains(got.stderr, says) {
@@ -105,7 +105,7 @@ func TestEnvCreateSaysWhyNothingWasCreated(t *testing.T) {
 	for says, look := range map[string]*v1.Environment{
 		"environment tools (version 2) was not created: node gpu-1 has not begun": inState(2, "failed", "node gpu-1 has not begun"),
 		"was not created: there is no image":                                      failed,
-		"version 1 of it stays; `switchyard nodes get gpu-1`":                     failed,
+		"version 1 is kept; `switchyard nodes get gpu-1`":                         failed,
 		"(version 2) was deleted before it was ready":                             nil,
 		"tools (version 2) was deleted before":                                    inState(1, "ready", ""),
 	} {
@@ -158,7 +158,7 @@ func TestEnvListAndGet(t *testing.T) {
 	}
 }
 
-func TestEnvDeleteSaysWhatHasBecomeOfIt(t *testing.T) {
+func TestEnvDeletePrintsTheOutcome(t *testing.T) {
 	f := fake(t)
 	all := environments()
 	for i, says := range []string{

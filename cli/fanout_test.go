@@ -126,8 +126,8 @@ func TestRunsInstances(t *testing.T) {
 	}
 }
 
-// TestFailedInstancesAreTold checks that the end of a run shows what a failed instance printed.
-func TestFailedInstancesAreTold(t *testing.T) {
+// TestFailedInstancesArePrinted checks that the end of a run shows what a failed instance printed.
+func TestFailedInstancesArePrinted(t *testing.T) {
 	f := fake(t)
 	fanned(f)
 	f.messages[len(f.messages)-1].Run.Tasks["each"] = f.run.Tasks["each"]
@@ -142,7 +142,7 @@ func TestFailedInstancesAreTold(t *testing.T) {
 	}
 }
 
-func TestLogsOfInstancesSayWhose(t *testing.T) {
+func TestLogLinesNameTheirInstance(t *testing.T) {
 	f := fake(t)
 	fanned(f)
 	f.logs = []*v1.LogEntry{{Task: "each[0]", Stream: "stdout", Data: []byte("zero\n")}, {Task: "each[1]", Stream: "stdout", Data: []byte("one\n")}}

@@ -53,7 +53,7 @@ func TestFleetFlags(t *testing.T) {
 	}
 }
 
-func TestFoldersOfNode(t *testing.T) {
+func TestNodeFoldersAreChecked(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	file := filepath.Join(dir, "file")

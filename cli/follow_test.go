@@ -180,8 +180,8 @@ func TestSecondInterruptLeavesARunOnAGateway(t *testing.T) {
 	}
 }
 
-// TestInterruptEndsThoughNothingAnswers uses a gateway that accepts every request and does nothing.
-func TestInterruptEndsThoughNothingAnswers(t *testing.T) {
+// TestInterruptEndsTheCommandAlthoughNothingAnswers uses a gateway that accepts every request and does nothing.
+func TestInterruptEndsTheCommandAlthoughNothingAnswers(t *testing.T) {
 	t.Parallel()
 	f := fake(t)
 	nightly(f)
@@ -246,7 +246,7 @@ func TestWatchOutlastsAGatewayThatRestarts(t *testing.T) {
 	}
 }
 
-func TestWatchOfARunThatIsNeverToldToEnd(t *testing.T) {
+func TestWatchFailsIfTheStreamEndsBeforeTheRun(t *testing.T) {
 	f := fake(t)
 	nightly(f)
 	f.messages = f.messages[:2]

@@ -34,8 +34,8 @@ func TestKeysAddSendsAPublicKey(t *testing.T) {
 	}
 }
 
-// TestKeysAddSendsNothingElse checks that text other than a public key is neither sent nor shown in the error.
-func TestKeysAddSendsNothingElse(t *testing.T) {
+// TestKeysAddRefusesTextThatIsNotAPublicKey checks that text other than a public key is neither sent nor shown in the error.
+func TestKeysAddRefusesTextThatIsNotAPublicKey(t *testing.T) {
 	f := fake(t)
 	_, private, err := ed25519.GenerateKey(rand.Reader)
 	if err != nil {

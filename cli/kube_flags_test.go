@@ -65,7 +65,7 @@ contexts: [{name: blue, context: {cluster: c}}, {name: green, context: {cluster:
 	}
 }
 
-func TestFlagsOfClustersAreThoseOfNodesOfThisProcess(t *testing.T) {
+func TestKubeFlagNamesAreComplete(t *testing.T) {
 	var k kubeFlags
 	f := pflag.NewFlagSet("", pflag.ContinueOnError)
 	k.add(f)

@@ -7,9 +7,9 @@ import (
 	"switchyard/cli/exit"
 )
 
-// TestLastOfACommandThatChangesSomethingIsMine checks that "last" in a command that changes a run means the last run
+// TestLastRunOfAChangingCommandIsMine checks that "last" in a command that changes a run means the last run
 // that this user started here, never a run of another user.
-func TestLastOfACommandThatChangesSomethingIsMine(t *testing.T) {
+func TestLastRunOfAChangingCommandIsMine(t *testing.T) {
 	f := fake(t)
 	completed(f)
 	env := map[string]string{"XDG_STATE_HOME": t.TempDir()}

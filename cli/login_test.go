@@ -158,7 +158,7 @@ func TestTokenStaysWithItsGateway(t *testing.T) {
 	}
 }
 
-func TestIssuerIsNamedWhole(t *testing.T) {
+func TestIssuerNeedsAllItsFlags(t *testing.T) {
 	for says, args := range map[string][]string{
 		"--oidc-audience is missing": {"--auth", "tokens", "--oidc-issuer", "https://id.example"},
 		"--oidc-issuer is missing":   {"--auth", "tokens", "--oidc-audience", "switchyard"},

@@ -22,7 +22,7 @@ func copyPlace(t *testing.T) string {
 	return dir
 }
 
-func TestCopiesGoWhereCpPutsThem(t *testing.T) {
+func TestCopyTargetsAreThoseOfCp(t *testing.T) {
 	for _, test := range []struct{ source, target, made, text string }{
 		{"file", "new", "new", "file"},
 		{"file", "there", "there/file", "file"},
@@ -106,7 +106,7 @@ func TestCopyOfAnArchiveOnStandardStreams(t *testing.T) {
 	}
 }
 
-func TestCopyTellsWhatItLeavesOut(t *testing.T) {
+func TestCopyReportsSkippedFiles(t *testing.T) {
 	f := fake(t)
 	f.sessions.dir = t.TempDir()
 	near := copyPlace(t)

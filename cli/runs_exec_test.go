@@ -71,7 +71,7 @@ func TestExecSaysWhyItCannotRun(t *testing.T) {
 	}
 }
 
-func TestExecTellsWhatHasBecomeOfALostSession(t *testing.T) {
+func TestExecReportsTheTaskAfterALostSession(t *testing.T) {
 	f := fake(t)
 	nightly(f)
 	f.run.Tasks["build"].State = v1.TaskRunning

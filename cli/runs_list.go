@@ -54,7 +54,7 @@ func newRunsList(sys *system) *cobra.Command {
 	cmd.Flags().StringVar(&req.Name, "workflow", "", "only runs of this workflow")
 	cmd.Flags().StringVar(&req.Node, "node", "", "only runs that sent a task to this node")
 	cmd.Flags().StringVar(&req.Type, "type", "", "only runs with a task of this type")
-	cmd.Flags().StringVar(&req.Label, "label", "", "only runs with a task that asks for this node label")
+	cmd.Flags().StringVar(&req.Label, "label", "", "only runs with a task that requires this node label")
 	cmd.Flags().StringVar(&req.Parent, "parent", "", "only runs started by tasks of this run")
 	cmd.Flags().StringVar(&req.Owner, "owner", "", "only runs submitted by this user, such as ann@laptop, and the runs started by their tasks")
 	cmd.Flags().StringVar(&req.Batch, "batch", "", "only runs submitted with this --batch")

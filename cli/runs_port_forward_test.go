@@ -112,7 +112,7 @@ func TestPortForwardEndsWithItsTaskOrAnInterrupt(t *testing.T) {
 	}
 }
 
-func TestPortForwardOutlastsAMachineThatIsAwayAndEndsWithOneThatIsLost(t *testing.T) {
+func TestPortForwardSurvivesAnAwayMachineAndEndsWithALostOne(t *testing.T) {
 	f := fake(t)
 	running(f)
 	f.run.Tasks["build"].State, f.run.Tasks["build"].Type, f.run.Tasks["build"].Notice = v1.TaskLost, v1.TypeVPS, "nothing comes from node a"
@@ -154,7 +154,7 @@ func TestPortForwardRefuses(t *testing.T) {
 	}
 }
 
-func TestSSHBringsPorts(t *testing.T) {
+func TestSSHForwardsPorts(t *testing.T) {
 	f := fake(t)
 	c := startOnTerminal(t, "ssh", "--gateway", f.url, "night", "-L", "0:80", "-L", "0:81")
 	c.shown.await(t, "ready")

@@ -47,8 +47,8 @@ func TestSchedulesAreShown(t *testing.T) {
 	}
 }
 
-// TestPutSaysWhenTheWorkflowStarts checks what `workflows put` prints about the schedule of a definition.
-func TestPutSaysWhenTheWorkflowStarts(t *testing.T) {
+// TestPutPrintsTheScheduleOfTheWorkflow checks what `workflows put` prints about the schedule of a definition.
+func TestPutPrintsTheScheduleOfTheWorkflow(t *testing.T) {
 	f := fake(t)
 	f.shelf.schedule = nightlySchedule()
 	file := write(t, "f.yaml", hello)
@@ -64,7 +64,7 @@ func TestPutSaysWhenTheWorkflowStarts(t *testing.T) {
 	}
 }
 
-func TestSchedulesAreSteered(t *testing.T) {
+func TestScheduleCommandsSendRequests(t *testing.T) {
 	f := fake(t)
 	f.schedules.schedule = nightlySchedule()
 	f.schedules.outcome = &v1.TriggerScheduleResponse{RunId: "nightly-2026-10-24T12:00:00Z", Outcome: v1.TriggerStarted}

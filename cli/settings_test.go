@@ -69,9 +69,9 @@ func TestBadEnvironment(t *testing.T) {
 	}
 }
 
-// TestVariables checks that each variable sets only one flag, and that none has a name that tasks find in their
+// TestEachVariableSetsOneFlag checks that each variable sets only one flag, and that none has a name that tasks find in their
 // environment.
-func TestVariables(t *testing.T) {
+func TestEachVariableSetsOneFlag(t *testing.T) {
 	owned := map[string]bool{}
 	for _, name := range strings.Fields("RUN_ID WORKFLOW TASK TASK_ID ATTEMPT NODE INDEX COUNT ITEM INPUT OUTPUT CONTEXT_UPDATE CHECKPOINT LOCAL_TEMP_DIR CLAIM") {
 		owned["SWITCHYARD_"+name] = true

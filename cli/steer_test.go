@@ -12,7 +12,7 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-func TestSteering(t *testing.T) {
+func TestRunActionsSendRequestsAndSuggestRemedies(t *testing.T) {
 	f := fake(t)
 	for _, test := range []struct {
 		args   []string
@@ -118,7 +118,7 @@ func TestRemedyOfARunThatHasEnded(t *testing.T) {
 	}
 }
 
-func TestRetryIsWatched(t *testing.T) {
+func TestRetryCanFollowTheRun(t *testing.T) {
 	f := fake(t)
 	nightly(f)
 	if got := run(t, "runs", "retry", "night", "--watch", "--gateway", f.url); got.code != exit.CodeNotDone || !strings.Contains(got.stderr, "run nightly-4g5h6jkm failed") {
@@ -156,7 +156,7 @@ func TestRejectedRun(t *testing.T) {
 	}
 }
 
-func TestApprovalIsAskedFor(t *testing.T) {
+func TestApprovalPromptIsPrinted(t *testing.T) {
 	f := fake(t)
 	completed(f)
 	f.messages = append(f.messages[:1:1], append([]*v1.WatchRunResponse{{TaskCount: 4, Run: &v1.Run{
@@ -210,8 +210,8 @@ func TestWorkflows(t *testing.T) {
 	}
 }
 
-// TestStoredWorkflowIsReadAgain checks that the output of `workflows get` is a valid definition.
-func TestStoredWorkflowIsReadAgain(t *testing.T) {
+// TestStoredWorkflowIsAValidDefinition checks that the output of `workflows get` is a valid definition.
+func TestStoredWorkflowIsAValidDefinition(t *testing.T) {
 	f := fake(t)
 	d, err := readDocument(&system{stdin: strings.NewReader(hello)}, "-")
 	must(t, err)

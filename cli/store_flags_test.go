@@ -10,7 +10,7 @@ import (
 	"switchyard/cli/exit"
 )
 
-func TestWorkerKeepsItsValuesWithTheGateway(t *testing.T) {
+func TestWorkerStoresItsValuesWithTheGateway(t *testing.T) {
 	for _, test := range []struct{ named, gateway, want string }{
 		{"", "", client.DefaultURL},
 		{"", "http://yard:7280", "http://yard:7280"},
@@ -25,7 +25,7 @@ func TestWorkerKeepsItsValuesWithTheGateway(t *testing.T) {
 	}
 }
 
-func TestSpoolIsTheNodesOwn(t *testing.T) {
+func TestEachNodeHasItsOwnSpool(t *testing.T) {
 	t.Setenv("XDG_CACHE_HOME", "/caches")
 	if got := spoolOr("/spool", client.DefaultURL, "a"); got != "/spool" {
 		t.Errorf("--spool-dir /spool: %q", got)

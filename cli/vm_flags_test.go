@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-func TestFoldersOfDiskImages(t *testing.T) {
+func TestFoldersOfDiskImagesAreChecked(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	file := filepath.Join(dir, "a.qcow2")

@@ -31,7 +31,7 @@ func machines() []*v1.Vps {
 	}
 }
 
-func TestVpsCreateSendsWhatItsFlagsSay(t *testing.T) {
+func TestVpsCreateSendsItsFlags(t *testing.T) {
 	f := fake(t)
 	key := write(t, "id.pub", "# mine\n"+aPublicKey)
 	got := run(t, "vps", "create", "--gateway", f.url, "--image", "ubuntu", "--name", "desk", "--ssh-key", key, "--cores", "2.5", "--memory", "8G", "--gpus", "1", "--node", "gpu-1::1",

@@ -120,7 +120,7 @@ func TestUnpackOfOneFileTakesTheNameOfTheTarget(t *testing.T) {
 	}
 }
 
-func TestUnpackRefusesWhatWouldLieOutside(t *testing.T) {
+func TestUnpackRefusesPathsOutsideTheTarget(t *testing.T) {
 	for _, entries := range [][]string{
 		{"../evil"},
 		{"/etc/evil"},
@@ -210,7 +210,7 @@ type failing struct{ err error }
 
 func (f *failing) Read([]byte) (int, error) { return 0, f.err }
 
-func TestPackedIsUnpacked(t *testing.T) {
+func TestUnpackRestoresWhatPackWrote(t *testing.T) {
 	source, target := t.TempDir(), t.TempDir()
 	must(t, os.MkdirAll(filepath.Join(source, "d", "sub"), 0o700))
 	must(t, os.WriteFile(filepath.Join(source, "d", "sub", "a"), bytes.Repeat([]byte("x"), 100_000), 0o600))
@@ -229,7 +229,7 @@ func TestPackedIsUnpacked(t *testing.T) {
 	}
 }
 
-func TestUnpackTakesNamesThatBeginInTheFolder(t *testing.T) {
+func TestUnpackAcceptsAnArchiveWithoutATopFolder(t *testing.T) {
 	dir := t.TempDir()
 	must(t, Unpack(archiveOf(t, "./", "etc/", "etc/a", "b => etc/a"), Target{dir, ""}, nil))
 	if diff := cmp.Diff(map[string]string{"etc/": "", "etc/a": "text of etc/a", "b": "text of etc/a"}, tree(t, dir)); diff != "" {
@@ -264,7 +264,7 @@ func TestPackLeavesOutLinksThatLeadOutside(t *testing.T) {
 	}
 }
 
-func TestTargetOf(t *testing.T) {
+func TestTargetOfADestination(t *testing.T) {
 	dir := t.TempDir()
 	must(t, os.Mkdir(filepath.Join(dir, "folder"), 0o700))
 	must(t, os.WriteFile(filepath.Join(dir, "file"), nil, 0o600))

@@ -2,7 +2,7 @@ package config
 
 import "testing"
 
-func TestMasked(t *testing.T) {
+func TestSecretSettingsAreMasked(t *testing.T) {
 	for _, test := range [][3]string{
 		{"name", "a", "a"},
 		{"token", "s3cret", "***"},

@@ -94,8 +94,8 @@ func TestProgressOfAHundredThousandInstances(t *testing.T) {
 	}
 }
 
-// TestTallyIsToldOnce checks that a tally with unchanged text is reported only once.
-func TestTallyIsToldOnce(t *testing.T) {
+// TestTallyIsPrintedOnce checks that a tally with unchanged text is reported only once.
+func TestTallyIsPrintedOnce(t *testing.T) {
 	count, p := int32(100), fanOutProgress{}
 	tally := func(counts map[string]int32) tui.Change {
 		return tui.Change{Name: "each", TallyOnly: true, Task: &v1.Task{State: "running", Count: &count, Counts: counts}}

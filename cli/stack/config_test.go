@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-func TestDrains(t *testing.T) {
+func TestOnlyNodesWithADrainTimeoutDrain(t *testing.T) {
 	if (Config{Nodes: []NodeConfig{{}}}).Drains() {
 		t.Error("a node without a drain time-out drains")
 	}

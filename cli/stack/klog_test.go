@@ -9,8 +9,8 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// TestTheClientOfKubernetesLogsAtDebug writes an error with the client's own logger.
-func TestTheClientOfKubernetesLogsAtDebug(t *testing.T) {
+// TestKubernetesClientLogsAtDebug writes an error with the client's own logger.
+func TestKubernetesClientLogsAtDebug(t *testing.T) {
 	for level, want := range map[slog.Level]string{slog.LevelInfo: "", slog.LevelDebug: "level=DEBUG"} {
 		var out bytes.Buffer
 		quietKubernetes(slog.New(slog.NewTextHandler(&out, &slog.HandlerOptions{Level: level})))

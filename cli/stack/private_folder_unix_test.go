@@ -93,9 +93,9 @@ func TestSweepLeavesOthersAlone(t *testing.T) {
 	}
 }
 
-// TestTemporaryFolderGoesWithItsStack checks that the folder for temporary files is removed with the stack, and that a
+// TestTemporaryFolderIsRemovedWithItsStack checks that the folder for temporary files is removed with the stack, and that a
 // starting stack removes the folders of killed processes.
-func TestTemporaryFolderGoesWithItsStack(t *testing.T) {
+func TestTemporaryFolderIsRemovedWithItsStack(t *testing.T) {
 	parent := t.TempDir()
 	abandoned := filepath.Join(parent, "switchyard-abandoned")
 	must(t, os.Mkdir(abandoned, 0o700))

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// TestStopLeavesAPartBehindThatHangs checks that Stop stops the parts before and after one that never stops.
-func TestStopLeavesAPartBehindThatHangs(t *testing.T) {
+// TestStopAbandonsAPartThatHangs checks that Stop stops the parts before and after one that never stops.
+func TestStopAbandonsAPartThatHangs(t *testing.T) {
 	s := &Stack{logger: slog.New(slog.DiscardHandler), ignoreStart: func() bool { return true }}
 	hanging, stopped := make(chan struct{}), map[string]bool{}
 	defer close(hanging)

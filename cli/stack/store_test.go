@@ -9,7 +9,7 @@ import (
 	"switchyard/cli/exit"
 )
 
-func TestGatewayIsNoStoreOfAGateway(t *testing.T) {
+func TestGatewayCannotUseAnotherGatewayAsStore(t *testing.T) {
 	_, err := openStore(t.Context(), Config{Store: "http://yard:7280", Control: true})
 	var f *exit.Error
 	if !errors.As(err, &f) || f.Code != exit.CodeUsage || !strings.Contains(err.Error(), "--store") {
@@ -17,7 +17,7 @@ func TestGatewayIsNoStoreOfAGateway(t *testing.T) {
 	}
 }
 
-func TestSecondWorkerOfAName(t *testing.T) {
+func TestSecondWorkerOfANameIsRefused(t *testing.T) {
 	t.Parallel()
 	cfg := Config{Store: "http://127.0.0.1:1", SpoolDir: t.TempDir(), Logger: slog.New(slog.DiscardHandler)}
 	shared, err := openStore(t.Context(), cfg)

@@ -76,7 +76,7 @@ func TestInputLeavesWhileNothingReads(t *testing.T) {
 	}
 }
 
-func TestInputIsWholeHoweverLargeItIs(t *testing.T) {
+func TestLargeInputIsComplete(t *testing.T) {
 	r, w := io.Pipe()
 	in := NewInput(r, nil, nil)
 	const size = 3 * maxTyped

@@ -66,8 +66,8 @@ func TestGanttOfOddShapes(t *testing.T) {
 	}
 }
 
-// TestBarsOfAnyTimes checks that spans are ordered and lanes keep their width for any times, even nonsense.
-func TestBarsOfAnyTimes(t *testing.T) {
+// TestBarsAreOrderedForAnyTimes checks that spans are ordered and lanes keep their width for any times, even nonsense.
+func TestBarsAreOrderedForAnyTimes(t *testing.T) {
 	states := []string{"pending", "queued", "assigned", "running", "paused", "completed", "failed", "skipped", "cancelled"}
 	rapid.Check(t, func(t *rapid.T) {
 		now := begin.Add(100 * time.Second)

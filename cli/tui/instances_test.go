@@ -93,8 +93,8 @@ func TestInstancesAreMerged(t *testing.T) {
 	})
 }
 
-// TestBoardIsBounded checks that only the first instances of a large fan-out are kept.
-func TestBoardIsBounded(t *testing.T) {
+// TestStatusKeepsABoundedNumberOfInstances checks that only the first instances of a large fan-out are kept.
+func TestStatusKeepsABoundedNumberOfInstances(t *testing.T) {
 	b := StatusOf(fan(5000))
 	if n := len(b.instances["each"]); n != maxInstances {
 		t.Errorf("%d are kept", n)

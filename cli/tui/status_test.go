@@ -21,7 +21,7 @@ func told(changes []Change) []string {
 	return lines
 }
 
-func TestApplyTellsWhatIsNewInItsOrder(t *testing.T) {
+func TestApplyReturnsChangesInOrder(t *testing.T) {
 	b := NewStatus("r-1")
 	first := &v1.WatchRunResponse{TaskCount: 3, Run: &v1.Run{Id: "r-1", State: "running", Tasks: map[string]*v1.Task{
 		"a": {State: "pending"}, "b": {State: "pending", DependsOn: []string{"a"}}, "c": {State: "queued"},

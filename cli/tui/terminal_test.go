@@ -58,7 +58,7 @@ func TestTerminalWriterNeutralises(t *testing.T) {
 
 var colouring = regexp.MustCompile(`\x1b\[[0-9;:]*m`)
 
-func TestTerminalWriterIsSafeHoweverTextIsCut(t *testing.T) {
+func TestTerminalWriterIsSafeForAnySplitOfTheText(t *testing.T) {
 	pieces := rapid.SliceOf(rapid.OneOf(
 		rapid.StringMatching(`[a-z\n\r\t ]{0,5}`),
 		rapid.SampledFrom([]string{"\x1b", "\x1b[", "\x1b]", "\x1bP", "\x9b", "\u009b", "31m", "2J", "\x07", "\\", ";", "\xe6", "\x97", "\x00", "é"}),

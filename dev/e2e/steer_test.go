@@ -27,8 +27,8 @@ func (s *devStack) awaitTask(t *testing.T, id, task, state string) {
 	eventually(t, task+" is "+state, func() bool { return s.peek(t, id).Tasks[task].State == state })
 }
 
-// TestSteering pauses a run, holds and cancels tasks of it, and checks that late requests are refused with a remedy.
-func TestSteering(t *testing.T) {
+// TestRunActionsSendRequestsAndSuggestRemedies pauses a run, holds and cancels tasks of it, and checks that late requests are refused with a remedy.
+func TestRunActionsSendRequestsAndSuggestRemedies(t *testing.T) {
 	t.Parallel()
 	s, dir := startDev(t), t.TempDir()
 	id := s.submit(t, write(t, fmt.Sprintf(`
