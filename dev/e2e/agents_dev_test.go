@@ -87,13 +87,16 @@ func testAgentIsShown(t *testing.T, s *devStack, found *leaks) {
 	if got := s.peek(t, id).Tasks["agent"]; got.Result.Output["text"] != "marker-output ***" {
 		t.Errorf("the task is %+v", got)
 	}
-	var events []string
-	for _, e := range ask[list[eventItem]](t, s.gateway, "runs", "events", id, "--task", "agent").Items {
-		events = append(events, e.Event)
+	events := func() string {
+		var events []string
+		for _, e := range ask[list[eventItem]](t, s.gateway, "runs", "events", id, "--task", "agent").Items {
+			events = append(events, e.Event)
+		}
+		return strings.Join(events, " ")
 	}
-	if !strings.Contains(strings.Join(events, " "), "started turn tool_call turn tool_call turn completed") {
-		t.Errorf("the events are %v", events)
-	}
+	awaitText(t, "the events have the turns and calls", events, func(events string) bool {
+		return strings.Contains(events, "started turn tool_call turn tool_call turn completed")
+	})
 	awaitLogText(t, s.gateway, id, "agent", "marker-output ***")
 	for _, shown := range []struct {
 		args []string

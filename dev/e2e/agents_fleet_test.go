@@ -66,7 +66,7 @@ func testAgentsMove(t *testing.T, many int) {
 	s := startDev(t, "--nodes", "0")
 	slots := max(4, many/2) // per node; a single node cannot take all of many agents at once
 	join := func(name string) *program {
-		return startWorker(t, s.temporal, s.gateway, name, "--max-parallel", strconv.Itoa(slots), "--metrics-address", "none", "--offline-after", "2s", "--drain-timeout", "100ms")
+		return startWorker(t, s.temporal, s.gateway, name, "--max-parallel", strconv.Itoa(slots), "--metrics-address", "none", "--offline-after", "5s", "--drain-timeout", "100ms")
 	}
 	// busy waits until the given number of agents are held, or have done their work on the node that stays.
 	busy := func(m *heldModel, seconds string, agents int) {

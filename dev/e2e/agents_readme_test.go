@@ -23,8 +23,13 @@ func TestReadmeAgents(t *testing.T) {
 	if block == nil || !strings.Contains(string(block[1]), address+" &\n") || !strings.Contains(string(block[1]), "switchyard run "+definition+"\n") {
 		t.Fatalf("the section starts no model at %s, or does not run %s", address, definition)
 	}
-	free := fmt.Sprintf("127.0.0.1:%d", freePort(t))
-	commands := strings.NewReplacer(address, free, definition, definition+" --input provider=http://"+free).Replace(string(block[1]))
+	port := freePort(t)
+	free := fmt.Sprintf("127.0.0.1:%d", port)
+	// On a busy machine `go run` may need longer than the agents wait for their model.
+	listens := fmt.Sprintf("for _ in {1..3000}; do (: <>/dev/tcp/127.0.0.1/%d) 2>/dev/null && break; sleep 0.1; done\n", port)
+	commands := strings.NewReplacer(
+		address+" &\n", free+" &\n"+listens, definition, definition+" --input provider=http://"+free,
+	).Replace(string(block[1]))
 	// The shell kills its process group, because the model that `go run` starts would outlive it.
 	shell := exec.Command(tool(t, "bash"), "-euc", "switchyard() { "+binary+` "$@"; }; trap 'trap "" TERM; kill 0' EXIT`+"\n"+commands)
 	shell.Dir, shell.Env, shell.SysProcAttr = repository, cleanEnv(), &syscall.SysProcAttr{Setpgid: true}

@@ -98,21 +98,25 @@ func TestCurlFollowsARunOf200Tasks(t *testing.T) {
 			t.Errorf("event %s did not come", e.ID)
 		}
 	}
-	printed := map[string]bool{}
-	for _, e := range curlStream(t, s.gateway+"/runs/"+id+"/logs?follow=true") {
-		var line struct{ Task, Text string }
-		if err := json.Unmarshal([]byte(e[2]), &line); err != nil {
-			t.Fatal(err)
+	eventually(t, "the log has the line of each task", func() bool {
+		printed := map[string]bool{}
+		for _, e := range curlStream(t, s.gateway+"/runs/"+id+"/logs?follow=true") {
+			var line struct{ Task, Text string }
+			if err := json.Unmarshal([]byte(e[2]), &line); err != nil {
+				t.Fatal(err)
+			}
+			if e[0] == "log" {
+				printed[line.Task+": "+line.Text] = true
+			}
 		}
-		if e[0] == "log" {
-			printed[line.Task+": "+line.Text] = true
+		for k := range 200 {
+			if want := fmt.Sprintf("t%d: line %d", k, k); !printed[want] {
+				t.Logf("%q is not in the log", want)
+				return false
+			}
 		}
-	}
-	for k := range 200 {
-		if want := fmt.Sprintf("t%d: line %d", k, k); !printed[want] {
-			t.Errorf("%q is not in the log", want)
-		}
-	}
+		return true
+	})
 	// These are the commands of the README that end by themselves.
 	for _, path := range []string{"/v1/runs/last/events?follow=true", "/v1/runs/last/logs?follow=true&tail=10", "/v1/runs/last/tasks/t7/logs?follow=true"} {
 		got := curlStream(t, s.gateway+path)

@@ -46,7 +46,7 @@ func TestEnvironmentOfAMachineIsUsedOnAnotherNode(t *testing.T) {
 		startWorker(t, stack.temporal, url, node, "--scratch-dir", scratch, "--metrics-address", "none")
 	}
 	s := &devStack{program: g, gateway: url}
-	stdout, _ := do(t, url, 0, "vps", "create", "--name", "env-desk", "--image", image, "--node", "env-a", "--env", "LEAK=hunter2", "--wait=120s", "-o", "json")
+	stdout, _ := do(t, url, 0, "vps", "create", "--name", "env-desk", "--image", image, "--node", "env-a", "--env", "LEAK=hunter2", "--wait=5m", "-o", "json")
 	desk := fieldOf(t, stdout, "id")
 	t.Cleanup(func() { removeContainers(t, desk) }) // for a failed test
 	inside := func(machine, line string) string {
@@ -114,7 +114,7 @@ tasks:
 		t.Errorf("the task finds %q after the replacement", got)
 	}
 
-	stdout, _ = do(t, url, 0, "vps", "create", "--name", "env-copy", "--environment", name, "--node", "env-b", "--wait=120s", "-o", "json")
+	stdout, _ = do(t, url, 0, "vps", "create", "--name", "env-copy", "--environment", name, "--node", "env-b", "--wait=5m", "-o", "json")
 	user := fieldOf(t, stdout, "id")
 	t.Cleanup(func() { removeContainers(t, user) })
 	awaitInside(user)

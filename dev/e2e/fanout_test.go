@@ -99,13 +99,21 @@ tasks:
 // TestFanOutIsShown reads the instances of a run through every interface.
 func TestFanOutIsShown(t *testing.T) {
 	t.Parallel()
-	s := startDev(t, "--nodes", "2")
-	id := s.submit(t, write(t, `
+	s, dir := startDev(t, "--nodes", "2"), t.TempDir()
+	// The instance that fails waits for the others, because its failure stops those that have not started.
+	id := s.submit(t, write(t, fmt.Sprintf(`
 name: shown
 tasks:
-  each: { type: shell, spec: { command: 'echo number $SWITCHYARD_INDEX; test $SWITCHYARD_INDEX != 7' }, parallel: 30, retry: { maxRetries: 1, backoffMs: 1 } }
+  each:
+    type: shell
+    parallel: 30
+    retry: { maxRetries: 1, backoffMs: 1 }
+    spec:
+      command: |
+        echo number $SWITCHYARD_INDEX; touch %[1]s/$SWITCHYARD_INDEX
+        test $SWITCHYARD_INDEX != 7 || { while test $(ls %[1]s | wc -l) -lt 30; do sleep 0.05; done; exit 1; }
   after: { type: shell, spec: { command: 'true' }, dependsOn: [each] }
-`))
+`, dir)))
 	do(t, s.gateway, 1, "runs", "watch", id)
 	var indices []int
 	token, states := "", map[string]int{}
@@ -127,14 +135,10 @@ tasks:
 	if !strings.Contains(stdout, "each[7]") || !strings.Contains(stdout, "/30 done") || strings.Contains(stdout, "each[8]") {
 		t.Errorf("runs get prints\n%s", stdout)
 	}
-	stdout, _ = do(t, s.gateway, 0, "runs", "logs", id, "each[3]")
-	if stdout != "number 3\n" {
-		t.Errorf("the log of one instance is %q", stdout)
-	}
-	stdout, _ = do(t, s.gateway, 0, "runs", "logs", id, "each")
-	if n := strings.Count(stdout, "\n"); n < 29 || !strings.Contains(stdout, "each[3] | number 3\n") {
-		t.Errorf("the log of all instances has %d lines:\n%s", n, stdout)
-	}
+	awaitWholeLog(t, s.gateway, id, "each[3]", "number 3\n")
+	awaitLog(t, s.gateway, id, "each", "has the lines of all instances", func(log string) bool {
+		return strings.Count(log, "\n") >= 30 && strings.Contains(log, "each[3] | number 3\n")
+	})
 	for _, test := range []struct {
 		args []string
 		want string

@@ -48,9 +48,7 @@ func (o *takeover) check(t *testing.T, node string) {
 		t.Errorf("the Jobs are %+v", jobs)
 	}
 	want := counted(o.lines)
-	if got := logOf(t, o.k.gateway, o.id, "count"); got != want {
-		t.Errorf("the log is not that of the program: %s", difference(got, want))
-	}
+	awaitWholeLog(t, o.k.gateway, o.id, "count", want)
 	if code := o.follower.wait(); code != 0 {
 		t.Errorf("the follower exits with %d", code)
 	}
@@ -85,7 +83,7 @@ func (o *takeover) awaitNode(t *testing.T, node string) {
 // testKilledWorkerLosesNoLine kills the worker of a Job, which another worker continues.
 func testKilledWorkerLosesNoLine(t *testing.T, k *kubeStack) {
 	first := k.join(t, "kill-1", "kill")
-	o := beginTakeover(t, k, "kill", 300)
+	o := beginTakeover(t, k, "kill", 1200) // longer than the heartbeat time-out
 	k.join(t, "kill-2", "kill")
 	first.signal(syscall.SIGKILL)
 	first.wait()
@@ -101,7 +99,7 @@ func testKilledWorkerLosesNoLine(t *testing.T, k *kubeStack) {
 // testDrainedWorkerHandsJobOver drains the worker of a Job.
 func testDrainedWorkerHandsJobOver(t *testing.T, k *kubeStack) {
 	k.join(t, "drain-1", "drain")
-	o := beginTakeover(t, k, "drain", 300)
+	o := beginTakeover(t, k, "drain", 600)
 	k.join(t, "drain-2", "drain")
 	do(t, k.gateway, 0, "nodes", "drain", "drain-1", "--deadline", "100ms", "--wait")
 	o.awaitNode(t, "drain-2")

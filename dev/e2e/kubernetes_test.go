@@ -129,16 +129,13 @@ tasks:
 	if len(jobs) != 1 || jobs[0].Labels["switchyard.dev/task"] != "job" || jobs[0].Labels["team"] != "blue" || jobs[0].Labels["app.kubernetes.io/managed-by"] != "switchyard" {
 		t.Fatalf("the Jobs of the run are %+v", jobs)
 	}
-	log := logOf(t, k.gateway, id, "job")
 	for _, want := range []string{
 		`"answer":42`, "says: it costs $(HOME) $5\n", "the token is ***\n", fmt.Sprintf("it has %d characters\n", len(secret)), "pod " + jobs[0].Name,
 	} {
-		if !strings.Contains(log, want) {
-			t.Errorf("the log lacks %q:\n%s", want, log)
-		}
+		awaitLogText(t, k.gateway, id, "job", want)
 	}
 	found := newLeaks(t, secret)
-	found.search("the log", log)
+	found.search("the log", logOf(t, k.gateway, id, "job"))
 	stdout, _ := do(t, k.gateway, 0, "runs", "get", id, "-o", "json")
 	found.search("the run", stdout)
 	found.searchHistories(k.temporal, id)
@@ -191,14 +188,12 @@ tasks:
 			t.Errorf("%s is %+v", task, got)
 		}
 	}
-	if log := logOf(t, k.gateway, id, "code"); log != "out\n" {
-		t.Errorf("the log is %q", log)
-	}
-	for _, job := range k.jobs(t, namespace, id) {
-		if task := job.Labels["switchyard.dev/task"]; task != "code" && task != "memory" && task != "program" {
-			t.Errorf("the Job of %s is left", task)
-		}
-	}
+	awaitWholeLog(t, k.gateway, id, "code", "out\n")
+	eventually(t, "only Jobs whose programs have ended are left", func() bool {
+		return !slices.ContainsFunc(k.jobs(t, namespace, id), func(j batchv1.Job) bool {
+			return !slices.Contains([]string{"code", "memory", "program"}, j.Labels["switchyard.dev/task"])
+		})
+	})
 }
 
 // testCancelledJobLeavesNothing cancels a Job and checks that its last output is kept.
@@ -222,9 +217,7 @@ tasks:
 	if d := k.end(t, id); d.State != "cancelled" || d.Tasks["job"].State != "cancelled" {
 		t.Errorf("the run is %+v", d)
 	}
-	if log := logOf(t, k.gateway, id, "job"); log != "up\ngot SIGTERM\nlast words\n" {
-		t.Errorf("the log is %q", log)
-	}
+	awaitWholeLog(t, k.gateway, id, "job", "up\ngot SIGTERM\nlast words\n")
 	follower.wait()
 	if got := follower.stdout.String(); got != "up\ngot SIGTERM\nlast words\n" {
 		t.Errorf("the follower has %q", got)
@@ -261,13 +254,12 @@ func testJobOfTwoContainers(t *testing.T, k *kubeStack) {
 		if got := d.Tasks[name]; got.State != "completed" || got.Result.Output["two"] != 2.0 {
 			t.Errorf("%s is %+v", name, got)
 		}
-		if log := logOf(t, k.gateway, id, name); log != "from the side\n" {
-			t.Errorf("the log of %s is %q", name, log)
-		}
+		awaitWholeLog(t, k.gateway, id, name, "from the side\n")
 	}
-	if jobs := k.jobs(t, namespace, id); len(jobs) != 1 || jobs[0].Labels["switchyard.dev/task"] != "short" {
-		t.Errorf("the Jobs that are left are %+v", jobs)
-	}
+	eventually(t, "only the Job that ended by itself is left", func() bool {
+		jobs := k.jobs(t, namespace, id)
+		return len(jobs) == 1 && jobs[0].Labels["switchyard.dev/task"] == "short"
+	})
 }
 
 // testDeletedJobsFail deletes a Job and a pod as kubectl does.
@@ -342,9 +334,9 @@ tasks:
 		t.Errorf("the task after it counts %q", got)
 	}
 	// The runtime reads the two streams of the program concurrently.
-	log := strings.Fields(logOf(t, k.gateway, id, "job"))
-	slices.Sort(log)
-	if !slices.Equal(log, []string{"aside", "before", "newline", "no"}) {
-		t.Errorf("the log has the words %q", log)
-	}
+	awaitLog(t, k.gateway, id, "job", "has the words of both streams", func(log string) bool {
+		words := strings.Fields(log)
+		slices.Sort(words)
+		return slices.Equal(words, []string{"aside", "before", "newline", "no"})
+	})
 }

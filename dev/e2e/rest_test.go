@@ -181,9 +181,12 @@ func (s *devStack) node(t *testing.T) string {
 	var answer struct {
 		Items []struct{ Name string }
 	}
-	if err := json.Unmarshal(fetch(t, http.MethodGet, s.gateway+"/v1/nodes", ""), &answer); err != nil || len(answer.Items) == 0 {
-		t.Fatalf("the nodes are %v, %v", answer, err)
-	}
+	eventually(t, "a node is listed", func() bool {
+		if err := json.Unmarshal(fetch(t, http.MethodGet, s.gateway+"/v1/nodes", ""), &answer); err != nil {
+			t.Fatal(err)
+		}
+		return len(answer.Items) > 0
+	})
 	return answer.Items[0].Name
 }
 

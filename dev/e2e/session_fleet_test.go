@@ -18,8 +18,8 @@ import (
 )
 
 // sessionFleet is a deployment of two gateways, which require tokens and serve https and SSH, and a node that reaches
-// the first gateway through a relay. Each part is a process of its own. ann and bob are users. A run of ann has a
-// machine, a shell task and an ended task.
+// the first gateway, which leads, through a relay. Each part is a process of its own. ann and bob are users. A run of ann
+// has a machine, a shell task and an ended task.
 type sessionFleet struct {
 	t             *testing.T
 	dir, temporal string
@@ -52,6 +52,9 @@ func startSessionFleet(t *testing.T) *sessionFleet {
 	f.temporal = strings.Fields(server.expect(&server.stdout, "Temporal"))[1]
 	for i := range f.gateways {
 		f.startGateway(i, "127.0.0.1:0", "127.0.0.1:0")
+		if i == 0 {
+			f.gateways[i].expect(&f.gateways[i].stderr, "this process is the leader")
+		}
 	}
 	t.Cleanup(func() { // after the worker has ended
 		if left := strings.Fields(f.containers(t, f.id, "box")); f.id != "" && len(left) > 0 {
@@ -77,6 +80,12 @@ tasks:
 `, image, strings.TrimSpace(f.ann.AuthorizedKey())))
 	for task, state := range map[string]string{"box": "running", "work": "running", "done": "completed"} {
 		f.await(f.id, task, state)
+	}
+	for i := range f.gateways {
+		eventually(t, "sessions reach the node", func() bool {
+			code, _, _ := f.inside(t, i, f.id, "work", "true")
+			return code == 0
+		})
 	}
 	return f
 }

@@ -115,8 +115,13 @@ tasks:
   idle: { type: shell, spec: { command: sleep 100000 }, constraints: { targetNode: idle }, resources: { cores: 0 } }
   cut: { type: shell, spec: { command: sleep 100000 }, constraints: { targetNode: cut }, resources: { cores: 0 } }
 `))
-	s.awaitTask(t, id, "idle", "running")
-	s.awaitTask(t, id, "cut", "running")
+	for _, task := range []string{"idle", "cut"} {
+		s.awaitTask(t, id, task, "running")
+		eventually(t, task+" can be entered", func() bool {
+			code, _, _ := run(t, "runs", "exec", id, task, "--gateway", s.gateway, "--", "true")
+			return code == 0
+		})
+	}
 	t.Run("idle", func(t *testing.T) {
 		t.Parallel()
 		testIdleSessionsContinue(t, "http://"+idle.Addr().String(), id, as(client, "idle."+id))
@@ -189,7 +194,7 @@ func testSilentLinkEndsTransfer(t *testing.T, cut *drill.Proxy, worker *program,
 	}
 	blob, target := largeFile(t), t.TempDir()
 	before := len(withDescendants(t, worker.cmd.Process.Pid))
-	for program, limit := range map[string][]string{"scp": {"-l", "160000"}, "rsync": {"--bwlimit=20m"}} { // 20 MB/s
+	for program, rate := range map[string][]string{"scp": {"-l", "16000"}, "rsync": {"--bwlimit=2m"}} { // 2 MB/s
 		start := func(limits ...string) *exec.Cmd {
 			args := client.Copy("scp").Args
 			if program == "rsync" {
@@ -198,7 +203,7 @@ func testSilentLinkEndsTransfer(t *testing.T, cut *drill.Proxy, worker *program,
 			}
 			return exec.Command(args[0], slices.Concat(args[1:], limits, []string{blob, client.Target() + ":" + filepath.Join(target, program)})...)
 		}
-		cmd := start(limit...)
+		cmd := start(rate...)
 		var out bytes.Buffer
 		cmd.Stderr = &out
 		if err := cmd.Start(); err != nil {
@@ -214,7 +219,7 @@ func testSilentLinkEndsTransfer(t *testing.T, cut *drill.Proxy, worker *program,
 		}()
 		select {
 		case <-ended:
-		case <-time.After(2 * time.Minute):
+		case <-time.After(limit):
 			_ = cmd.Process.Kill()
 			t.Errorf("%s waits without end for a link that is silent", program)
 			<-ended

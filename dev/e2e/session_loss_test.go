@@ -19,7 +19,7 @@ import (
 // testPauseAndTimeoutOfMachine pauses and resumes the run of a machine, and then the machine itself, for longer than
 // the machine's time-out, to which pauses do not count. After that the time-out ends the machine.
 func testPauseAndTimeoutOfMachine(t *testing.T, f *sessionFleet) {
-	const timeout = 15 * time.Second // a busy machine must pause it within this time
+	const timeout = 30 * time.Second // a busy machine must pause it within this time
 	id := f.submit(fmt.Sprintf("name: brief\ntasks: { box: { type: vps, spec: { image: %q, pullPolicy: never, network: none }, resources: { cores: 0 }, timeout: %s } }\n", f.image, timeout))
 	f.await(id, "box", "running")
 	f.must(t, "ann", "runs", "pause", id, "box")
@@ -30,7 +30,7 @@ func testPauseAndTimeoutOfMachine(t *testing.T, f *sessionFleet) {
 	if code, stdout, stderr := f.inside(t, 0, id, "box", "true"); code == 0 || !strings.Contains(stderr, "paused") {
 		t.Errorf("a machine that is paused is entered: exit code %d, %q, %s", code, stdout, stderr)
 	}
-	time.Sleep(time.Until(paused.Add(timeout + timeout/2)))
+	time.Sleep(time.Until(paused.Add(timeout + time.Second)))
 	f.must(t, "ann", "runs", "resume", id)
 	if state := f.peek(t, 0, id).Tasks["box"].State; state != "paused" {
 		t.Errorf("after the pause it is %s", state)
@@ -55,7 +55,7 @@ func testCutTransfersAreRepeated(t *testing.T, f *sessionFleet) {
 	blob := largeFile(t)
 	before := len(withDescendants(t, f.worker.cmd.Process.Pid))
 	client := as(f.ann, "box."+f.id)
-	cmd := client.Copy("scp", "-l", "24000", blob, client.Target()+":/blob") // 3 MB/s
+	cmd := client.Copy("scp", "-l", "8000", blob, client.Target()+":/blob") // 1 MB/s
 	var out bytes.Buffer
 	cmd.Stderr = &out
 	if err := cmd.Start(); err != nil {
@@ -72,6 +72,10 @@ func testCutTransfersAreRepeated(t *testing.T, f *sessionFleet) {
 		t.Errorf("scp, whose link was cut, exits with %d: %s", code, out.String())
 	}
 	eventually(t, "nothing of it is left on the node", func() bool { return len(withDescendants(t, f.worker.cmd.Process.Pid)) <= before })
+	eventually(t, "the node is connected again", func() bool {
+		code, _, _ := f.inside(t, 0, f.id, "box", "true")
+		return code == 0
+	})
 	if text, err := client.Copy("scp", blob, client.Target()+":/blob").CombinedOutput(); err != nil {
 		t.Fatalf("the second scp: %v\n%s", err, text)
 	}
@@ -118,7 +122,6 @@ func testMachineOutlivesLeader(t *testing.T, f *sessionFleet) {
 	if _, err := exec.LookPath("rsync"); err != nil {
 		testneeds.Missing(t, "rsync is missing")
 	}
-	f.gateways[0].expect(&f.gateways[0].stderr, "this process is the leader")
 	if code, _, stderr := f.inside(t, 0, f.id, "box", "sleep 100000 >/dev/null 2>&1 & echo $! >/pid"); code != 0 {
 		t.Fatalf("exit code %d: %s", code, stderr)
 	}
@@ -128,7 +131,7 @@ func testMachineOutlivesLeader(t *testing.T, f *sessionFleet) {
 		ssh := client.SSH(nil).Args
 		return exec.Command("rsync", append(options, "--partial", "--inplace", "-e", strings.Join(ssh[:len(ssh)-1], " "), blob, client.Target()+":"+target+"/blob")...)
 	}
-	cmd := rsync(first, "--bwlimit=20m")
+	cmd := rsync(first, "--bwlimit=2m")
 	var out bytes.Buffer
 	cmd.Stderr = &out
 	if err := cmd.Start(); err != nil {

@@ -46,7 +46,7 @@ func testNodeListensNowhere(t *testing.T, f *sessionFleet) {
 		t.Fatal(err)
 	}
 	defer conn.Close()
-	_ = conn.SetDeadline(time.Now().Add(time.Minute))
+	_ = conn.SetDeadline(time.Now().Add(limit))
 	_, _ = io.WriteString(conn, "echo\n")
 	if line, err := bufio.NewReader(conn).ReadString('\n'); line != "echo\n" {
 		t.Fatalf("the forwarded port answers %q, %v", line, err)

@@ -7,7 +7,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 )
 
 // TestStockServer runs on an unmodified `temporal server start-dev`.
@@ -25,11 +24,8 @@ func TestStockServer(t *testing.T) {
 		_ = server.Process.Kill()
 		_ = server.Wait()
 	})
-	eventually(t, "the server answers", func() bool {
-		c, err := net.DialTimeout("tcp", address, time.Second)
-		if err == nil {
-			c.Close()
-		}
+	eventually(t, "the server has its namespace", func() bool {
+		_, err := outputOf(t, temporal, "operator", "namespace", "describe", "--address", address, "--namespace", "default")
 		return err == nil
 	})
 	env := []string{"TEMPORAL_ADDRESS=" + address}

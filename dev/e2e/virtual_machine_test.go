@@ -130,7 +130,7 @@ func testVirtualMachinesThatCannotStart(t *testing.T, m *machine, folder, image 
 		"no such name":  {[]string{"--environment", "nosuch"}, "switchyard env list"},
 		"little memory": {[]string{"--vm-image", image, "--memory", "16M"}, "64"},
 	} {
-		args := append([]string{"vps", "create", "--name", "bad", "--backend", "qemu", "--wait=60s", "--gateway", m.gateway}, refused.flags...)
+		args := append([]string{"vps", "create", "--name", "bad", "--backend", "qemu", "--wait=5m", "--gateway", m.gateway}, refused.flags...)
 		if code, _, stderr := run(t, args...); code == 0 || !strings.Contains(stderr, refused.says) {
 			t.Errorf("%s: exits with %d: %s, want %q", name, code, stderr, refused.says)
 		}

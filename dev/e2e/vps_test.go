@@ -67,8 +67,12 @@ func startMachineOf(t *testing.T, flags []string, made ...string) (*machine, *se
 // create creates a machine that replaces the previous one.
 func (m *machine) create(t *testing.T, made ...string) {
 	t.Helper()
-	stdout, _ := do(t, m.gateway, 0, append([]string{"vps", "create", "--name", "box", "--ssh-key", m.key, "--wait=120s", "-o", "json"}, made...)...)
+	stdout, _ := do(t, m.gateway, 0, append([]string{"vps", "create", "--name", "box", "--ssh-key", m.key, "--wait=5m", "-o", "json"}, made...)...)
 	m.id = fieldOf(t, stdout, "id")
+	eventually(t, "the machine can be entered", func() bool {
+		code, _, _ := m.inside(t, "", "true")
+		return code == 0
+	})
 }
 
 // fieldOf returns a string field of a JSON document.
@@ -138,10 +142,12 @@ func TestMachine(t *testing.T) {
 	t.Run("refusals", func(t *testing.T) { testMachineRefuses(t, m) })
 	t.Run("kill -9 of the worker", func(t *testing.T) { testMachineOutlivesItsWorker(t, m) })
 
+	const startOfInit = "cut -d ' ' -f 22 /proc/1/stat"
+	_, before, _ := m.inside(t, "", startOfInit)
 	do(t, m.gateway, 0, "vps", "restart", m.id)
 	eventually(t, "it has been started again", func() bool {
-		code, stdout, _ := m.inside(t, "", "cat /began")
-		return code != 0 || stdout == "" || m.state(t) == "running"
+		code, now, _ := m.inside(t, "", startOfInit)
+		return code == 0 && now != before && m.state(t) == "running"
 	})
 	m.want(t, "wc -c </copied", fmt.Sprint(len(blob)))
 	do(t, m.gateway, 0, "vps", "stop", m.id)
@@ -149,9 +155,7 @@ func TestMachine(t *testing.T) {
 	if state := m.state(t); state != "stopped" {
 		t.Errorf("the task is %s", state)
 	}
-	if left := m.containers(t); left != "" {
-		t.Errorf("containers are left: %s", left)
-	}
+	eventually(t, "no container is left", func() bool { return m.containers(t) == "" })
 	if _, stderr := do(t, m.gateway, 1, "runs", "exec", m.id); !strings.Contains(stderr, "ended") && !strings.Contains(stderr, "stopped") {
 		t.Errorf("a session of a machine that has ended: %s", stderr)
 	}
@@ -209,7 +213,7 @@ func testMachineForwardsPorts(t *testing.T, m *machine) {
 			t.Fatal(err)
 		}
 		defer conn.Close()
-		_ = conn.SetDeadline(time.Now().Add(10 * time.Second))
+		_ = conn.SetDeadline(time.Now().Add(time.Minute))
 		_, _ = conn.Write([]byte("echoed"))
 		_ = conn.(*net.TCPConn).CloseWrite()
 		answer, _ = io.ReadAll(conn) // an error means that the port does not listen yet

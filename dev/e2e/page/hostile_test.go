@@ -20,6 +20,7 @@ func TestHostileTextsStayTexts(t *testing.T) {
 	s := startStack(t, "--label", "<img src=x onerror=window.pwned=1>")
 	id := s.submit(t, hostileDefinition(t, "hostile"), "--input", "in="+hostile)
 	s.awaitRun(t, id, "failed")
+	s.awaitLog(t, id, "talk", "<img")
 	asking := s.submit(t, hostileDefinition(t, "hostile-asking"))
 	s.awaitTask(t, asking, "ask", "paused")
 	s.cli(t, "runs", "pause", asking, "--reason", hostile)

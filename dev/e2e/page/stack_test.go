@@ -218,6 +218,12 @@ func (s *stack) awaitTask(t *testing.T, id, task, state string) {
 	eventually(t, fmt.Sprintf("task %s of %s is %s", task, id, state), func() bool { return s.run(t, id).Tasks[task].State == state })
 }
 
+// awaitLog waits until the log of a task contains a text. Views without updates show only what is stored before.
+func (s *stack) awaitLog(t *testing.T, id, task, text string) {
+	t.Helper()
+	eventually(t, fmt.Sprintf("the log of %s of %s has %q", task, id, text), func() bool { return strings.Contains(s.cli(t, "runs", "logs", id, task), text) })
+}
+
 // eventually waits until a condition holds.
 func eventually(t *testing.T, what string, holds func() bool) {
 	t.Helper()

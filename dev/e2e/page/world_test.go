@@ -132,6 +132,7 @@ func newWorld(t *testing.T, args ...string) *world {
 	w.awaitTask(t, w.waiting, "train", "queued")
 	w.awaitTask(t, w.approval, "ask", "paused")
 	w.awaitTask(t, w.colours, "paint", "running")
+	w.awaitLog(t, w.colours, "paint", "orange")
 	eventually(t, "the fan-out has ended instances", func() bool { return w.instances(t, w.fanOut, "each", "completed") >= 18 })
 	return w
 }

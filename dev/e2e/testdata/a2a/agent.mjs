@@ -52,7 +52,7 @@ async function refuses(call) {
 // until calls a function until its answer is as wanted.
 async function until(what, call, isWanted) {
   let answer
-  for (const end = Date.now() + 60_000; Date.now() < end; await new Promise((resolve) => setTimeout(resolve, 100))) {
+  for (const end = Date.now() + 300_000; Date.now() < end; await new Promise((resolve) => setTimeout(resolve, 100))) {
     answer = await call()
     if (isWanted(answer)) return answer
   }
@@ -94,7 +94,7 @@ try {
   const release = start('a2a-release', data({ image: 'app', verdict }))
   const asked = await follow(client.sendMessageStream(release), TaskState.TASK_STATE_INPUT_REQUIRED, (first) => {
     task = first
-    expectState(task, TaskState.TASK_STATE_WORKING)
+    assert.ok([TaskState.TASK_STATE_SUBMITTED, TaskState.TASK_STATE_WORKING].includes(task.status.state), show(task))
     writeFileSync(verdict, 'pass')
   })
   assert.equal(task.contextId, context)

@@ -34,6 +34,19 @@ async function use(name, args, options) {
   return result.structuredContent
 }
 
+// until calls a tool until its answer is as wanted.
+async function until(name, args, isWanted) {
+  let answer
+  for (const end = Date.now() + 300_000; Date.now() < end; await new Promise((resolve) => setTimeout(resolve, 200))) {
+    answer = await use(name, args, { timeout: 120_000 })
+    if (isWanted(answer)) return answer
+  }
+  assert.fail(`${name} has not answered as wanted: ${JSON.stringify(answer)}`)
+}
+
+// ended waits until a run has ended, and returns its status.
+const ended = (run) => until('get_workflow_status', { run, waitSeconds: 50 }, (status) => !['pending', 'running'].includes(status.state))
+
 const { tools } = await client.listTools()
 assert.ok(tools.length > 15 && tools.every((t) => t.inputSchema && t.outputSchema && t.annotations), 'the tools are whole')
 
@@ -69,14 +82,13 @@ try {
   writeFileSync(mended, '')
   assert.ok((await use('retry_dead_letter_task', { run, task: 'mend', preview: true })).preview.would)
   assert.deepEqual((await use('retry_dead_letter_task', { run, task: 'mend' })).tasks, ['mend'])
-  const ended = await use('get_workflow_status', { run, waitSeconds: 50 }, { timeout: 120_000 })
-  assert.equal(ended.state, 'completed')
+  assert.equal((await ended(run)).state, 'completed')
 
-  const [{ name: node }] = (await use('list_nodes', {})).items
+  const [{ name: node }] = (await until('list_nodes', {}, (nodes) => nodes.items.length > 0)).items
   const spread = await use('run_distributed', { command: 'echo "$0 here"', nodes: [node] })
-  assert.equal((await use('get_workflow_status', { run: spread.run, waitSeconds: 50 }, { timeout: 120_000 })).state, 'completed')
+  assert.equal((await ended(spread.run)).state, 'completed')
   assert.equal((await use('drain_node_tasks', { node, reason: 'by an agent' })).node.state, 'draining')
-  assert.equal((await use('list_nodes', { state: 'draining' })).items[0].name, node)
+  await until('list_nodes', { state: 'draining' }, (nodes) => nodes.items[0]?.name === node)
   assert.equal((await use('undrain_node', { node })).node.state, 'active')
 
   assert.match((await use('list_task', {})).failure, /list_tasks/)
