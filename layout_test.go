@@ -165,9 +165,32 @@ func TestArrows(t *testing.T) {
 				continue
 			}
 			for _, imported := range imports {
+				if isForTests(pkg) && strings.HasPrefix(imported, "switchyard/dev/") {
+					continue
+				}
 				if covers(arrow.not, imported) && !covers(arrow.but, imported) {
 					t.Errorf("%s imports %s", pkg, imported)
 				}
+			}
+		}
+	}
+}
+
+// isForTests reports whether a package helps tests, as its name says. Such a package may use the helpers in dev.
+func isForTests(pkg string) bool {
+	return strings.HasPrefix(pkg, "switchyard/") && strings.HasSuffix(pkg, "test")
+}
+
+// TestOnlyTestsImportTestPackages checks that packages for tests, such as workers/workertest, are imported by tests alone,
+// by one another, and by the tools of dev.
+func TestOnlyTestsImportTestPackages(t *testing.T) {
+	for pkg, imports := range packages(t) {
+		if isForTests(pkg) || strings.HasPrefix(pkg, "switchyard/dev/") {
+			continue
+		}
+		for _, imported := range imports {
+			if isForTests(imported) {
+				t.Errorf("%s imports %s, which is for tests", pkg, imported)
 			}
 		}
 	}

@@ -5,8 +5,8 @@ cd "$(dirname "$0")/.."
 
 histories="$PWD/workflows/testdata/histories"
 rm -rf "$histories"
-go test ./workers -count 1 -timeout 30m -record "$histories" -run "$(
-	grep -l 'replay(t, ' workers/*_test.go | xargs awk '
+go test ./workers ./workflows/run -count 1 -timeout 30m -record "$histories" -run "$(
+	grep -l 'workertest.Replay(t, ' workers/*_test.go workflows/run/*_test.go | xargs awk '
 		/^func Test/ { test = $2; sub(/\(.*/, "", test) }
-		/replay\(t, / && test { print test; test = "" }' | sort -u | paste -sd'|' | sed 's/^/^(/; s/$/)$/'
+		/workertest\.Replay\(t, / && test { print test; test = "" }' | sort -u | paste -sd'|' | sed 's/^/^(/; s/$/)$/'
 )"

@@ -1,15 +1,11 @@
-package workers
+package workers_test
 
 import (
-	"errors"
 	"fmt"
-	"io"
-	"net"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -21,150 +17,38 @@ import (
 	"switchyard/activities/store"
 	"switchyard/activities/store/storekey"
 	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workers"
+	"switchyard/workers/workertest"
 	"switchyard/workflows/names"
 )
 
-// link is a network between a node and the server that a test can cut. Data sent during a cut arrives when the link is
-// mended, as on a line that loses packets.
-type link struct {
-	listener net.Listener
-	server   string
-	ends     sync.WaitGroup
-
-	mu    sync.Mutex
-	whole chan struct{} // closed unless the link is cut
-	conns []net.Conn
-}
-
-func newLink(t *testing.T, server string) *link {
-	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	l := &link{listener: listener, server: server, whole: make(chan struct{})}
-	close(l.whole)
-	l.ends.Go(l.serve)
-	t.Cleanup(func() {
-		l.mend()
-		listener.Close()
-		l.mu.Lock()
-		for _, c := range l.conns {
-			c.Close()
-		}
-		l.mu.Unlock()
-		l.ends.Wait()
-	})
-	return l
-}
-
-func (l *link) address() string { return l.listener.Addr().String() }
-
-func (l *link) serve() {
-	for {
-		near, err := l.listener.Accept()
-		if err != nil {
-			return
-		}
-		far, err := net.Dial("tcp", l.server)
-		if err != nil {
-			near.Close()
-			continue
-		}
-		l.mu.Lock()
-		l.conns = append(l.conns, near, far)
-		l.mu.Unlock()
-		l.ends.Go(func() { l.carry(far, near) })
-		l.ends.Go(func() { l.carry(near, far) })
-	}
-}
-
-// carry copies incoming data while the link is whole.
-func (l *link) carry(to, from net.Conn) {
-	defer to.Close()
-	buffer := make([]byte, 32<<10)
-	for {
-		n, err := from.Read(buffer)
-		l.mu.Lock()
-		whole := l.whole
-		l.mu.Unlock()
-		<-whole
-		if n > 0 {
-			if _, err := to.Write(buffer[:n]); err != nil {
-				return
-			}
-		}
-		if err != nil {
-			if !errors.Is(err, io.EOF) {
-				from.Close()
-			}
-			return
-		}
-	}
-}
-
-func (l *link) cut() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.whole = make(chan struct{})
-}
-
-func (l *link) mend() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	select {
-	case <-l.whole:
-	default:
-		close(l.whole)
-	}
-}
-
-// distant starts a node that reaches the server through a link.
-func (c *workerSet) distant(short string, change ...func(*NodeConfig)) *link {
-	c.t.Helper()
-	l := newLink(c.t, c.server.Address())
-	conn, err := Dial(c.t.Context(), DialOptions{Address: l.address(), Identity: short, Logger: c.logger})
-	if err != nil {
-		c.t.Fatal(err)
-	}
-	c.t.Cleanup(conn.Close)
-	c.start(short, append(change, func(cfg *NodeConfig) { cfg.Client = conn })...)
-	// The node's stop calls the server, so the link must be mended first.
-	c.t.Cleanup(l.mend)
-	return l
-}
-
-// heartbeat is the heartbeat time-out of the runs below. Their leases are lost after 4.8 s and have expired after 6.4
-// s.
-const heartbeat = 8 * time.Second
-
-func (c *workerSet) cutInput() *v1.RunInput {
-	c.t.Helper()
-	in := c.input(`{name: cut, tasks: {a: {type: shell, spec: {command: x}, retry: {backoffMs: 1}}}}`)
-	in.Options = &v1.RunOptions{HeartbeatTimeout: durationpb.New(heartbeat)}
+func cutInput(c *workertest.Nodes) *v1.RunInput {
+	c.T.Helper()
+	in := c.Input(`{name: cut, tasks: {a: {type: shell, spec: {command: x}, retry: {backoffMs: 1}}}}`)
+	in.Options = &v1.RunOptions{HeartbeatTimeout: durationpb.New(workertest.ShortHeartbeat)}
 	return in
 }
 
 // TestCutEndsBeforeLease checks that a node that is cut off for less than its leases continues its attempts.
 func TestCutEndsBeforeLease(t *testing.T) {
 	t.Parallel()
-	c := shared(t).workers(t, script{"a": {{Block: true}}})
-	l := c.distant("n")
-	in := c.cutInput()
-	in.Options.HeartbeatTimeout = durationpb.New(3 * heartbeat) // a busy machine also needs some of the lease
-	h := c.submit(in)
-	c.running("a")
-	lease := c.fake.Calls()[0].Attempt.Lease
+	c := workertest.Shared(t).Nodes(t, workertest.Script{"a": {{Block: true}}})
+	l := c.StartBehindLink("n")
+	in := cutInput(c)
+	in.Options.HeartbeatTimeout = durationpb.New(3 * workertest.ShortHeartbeat) // a busy machine also needs some of the lease
+	h := c.Submit(in)
+	c.AwaitRunning("a")
+	lease := c.Fake.Calls()[0].Attempt.Lease
 	before := lease.KillAt()
-	l.cut()
-	const short = 3 * heartbeat / 4
+	l.Cut()
+	const short = 3 * workertest.ShortHeartbeat / 4
 	time.Sleep(short)
-	l.mend()
-	eventually(t, "the lease is renewed", func() bool { return lease.KillAt() > before.Add(short) })
-	c.fake.Release("a")
-	run := h.wait()
-	want(t, run, "completed", nil)
-	if n := c.calls()["a"]; n != 1 || run.GetTasks()["a"].GetAttempt() != 0 {
+	l.Mend()
+	workertest.Eventually(t, "the lease is renewed", func() bool { return lease.KillAt() > before.Add(short) })
+	c.Fake.Release("a")
+	run := h.Wait()
+	workertest.CheckRun(t, run, "completed", nil)
+	if n := c.Calls()["a"]; n != 1 || run.GetTasks()["a"].GetAttempt() != 0 {
 		t.Errorf("it ran %d times: %v", n, run.GetTasks()["a"])
 	}
 }
@@ -172,16 +56,16 @@ func TestCutEndsBeforeLease(t *testing.T) {
 // TestCutOutlastsLease checks that the attempts of a node that is cut off for long end before they start elsewhere.
 func TestCutOutlastsLease(t *testing.T) {
 	t.Parallel()
-	c := shared(t).workers(t, script{"a": {{Block: true, IgnoreTerm: true}}})
-	l := c.distant("n")
-	h := c.submit(c.cutInput())
-	c.running("a")
+	c := workertest.Shared(t).Nodes(t, workertest.Script{"a": {{Block: true, IgnoreTerm: true}}})
+	l := c.StartBehindLink("n")
+	h := c.Submit(cutInput(c))
+	c.AwaitRunning("a")
 	// The server knows that the attempt runs.
-	eventually(t, "the server knows that it runs", h.spawned)
-	c.start("m")
-	l.cut()
+	workertest.Eventually(t, "the server knows that it runs", h.HasSpawned)
+	c.Start("m")
+	l.Cut()
 	both := false
-	err := c.fake.Await(t.Context(), func(calls []fake.Call, running map[string]int) bool {
+	err := c.Fake.Await(t.Context(), func(calls []fake.Call, running map[string]int) bool {
 		both = both || running["a"] > 1 || len(calls) > 1 && !calls[0].Attempt.Lease.Over()
 		return len(calls) > 1 && running["a"] == 1
 	})
@@ -191,30 +75,30 @@ func TestCutOutlastsLease(t *testing.T) {
 	if both {
 		t.Error("the task ran on two nodes at once")
 	}
-	l.mend()
-	c.fake.Release("a")
-	run := h.wait()
-	want(t, run, "completed", nil)
-	if a := run.GetTasks()["a"]; a.GetNode() != c.name("m") || a.GetAttempt() != 1 || c.calls()["a"] != 2 {
-		t.Errorf("it ran %d times: %v", c.calls()["a"], a)
+	l.Mend()
+	c.Fake.Release("a")
+	run := h.Wait()
+	workertest.CheckRun(t, run, "completed", nil)
+	if a := run.GetTasks()["a"]; a.GetNode() != c.Name("m") || a.GetAttempt() != 1 || c.Calls()["a"] != 2 {
+		t.Errorf("it ran %d times: %v", c.Calls()["a"], a)
 	}
 }
 
 // TestReportLost checks that an attempt that completes on a cut-off node does not run again: its record is the result.
 func TestReportLost(t *testing.T) {
 	t.Parallel()
-	c := shared(t).workers(t, script{"a": {{Block: true, Stdout: "once"}}})
-	l := c.distant("n")
-	h := c.submit(c.cutInput())
-	c.running("a")
-	eventually(t, "the server knows that it runs", h.spawned)
-	c.start("m")
-	l.cut()
-	c.fake.Release("a")
-	run := h.wait()
-	want(t, run, "completed", nil)
-	if a := run.GetTasks()["a"]; c.calls()["a"] != 1 || a.GetNode() != c.name("n") || a.GetResult().GetStdout() != "once" {
-		t.Errorf("it ran %d times: %v", c.calls()["a"], a)
+	c := workertest.Shared(t).Nodes(t, workertest.Script{"a": {{Block: true, Stdout: "once"}}})
+	l := c.StartBehindLink("n")
+	h := c.Submit(cutInput(c))
+	c.AwaitRunning("a")
+	workertest.Eventually(t, "the server knows that it runs", h.HasSpawned)
+	c.Start("m")
+	l.Cut()
+	c.Fake.Release("a")
+	run := h.Wait()
+	workertest.CheckRun(t, run, "completed", nil)
+	if a := run.GetTasks()["a"]; c.Calls()["a"] != 1 || a.GetNode() != c.Name("n") || a.GetResult().GetStdout() != "once" {
+		t.Errorf("it ran %d times: %v", c.Calls()["a"], a)
 	}
 }
 
@@ -222,42 +106,42 @@ func TestReportLost(t *testing.T) {
 // run looks for its record before the task ends.
 func TestLastReportLost(t *testing.T) {
 	t.Parallel()
-	c := shared(t).workers(t, script{"a": {{Block: true, Stdout: "once"}}})
-	l := c.distant("n")
-	in := c.cutInput()
+	c := workertest.Shared(t).Nodes(t, workertest.Script{"a": {{Block: true, Stdout: "once"}}})
+	l := c.StartBehindLink("n")
+	in := cutInput(c)
 	in.Definition.Tasks["a"].Retry = &v1.RetryPolicy{MaxRetries: new(int32)}
-	h := c.submit(in)
-	c.running("a")
-	eventually(t, "the server knows that it runs", h.spawned)
-	l.cut()
-	c.fake.Release("a")
-	run := h.wait()
-	want(t, run, "completed", map[string]string{"a": "completed"})
-	if a := run.GetTasks()["a"]; c.calls()["a"] != 1 || a.GetResult().GetStdout() != "once" {
-		t.Errorf("it ran %d times: %v", c.calls()["a"], a)
+	h := c.Submit(in)
+	c.AwaitRunning("a")
+	workertest.Eventually(t, "the server knows that it runs", h.HasSpawned)
+	l.Cut()
+	c.Fake.Release("a")
+	run := h.Wait()
+	workertest.CheckRun(t, run, "completed", map[string]string{"a": "completed"})
+	if a := run.GetTasks()["a"]; c.Calls()["a"] != 1 || a.GetResult().GetStdout() != "once" {
+		t.Errorf("it ran %d times: %v", c.Calls()["a"], a)
 	}
 }
 
 // TestLastReportOfBatchLost checks that instances of a batch that complete on a cut-off node are not lost either.
 func TestLastReportOfBatchLost(t *testing.T) {
 	t.Parallel()
-	c := shared(t).workers(t, script{"each": {{Stdout: "once"}, {Block: true, Stdout: "once"}, {Stdout: "once"}}})
-	l := c.distant("n")
-	in := c.input(`{name: cut, tasks: {each: {type: shell, spec: {command: x}, parallel: 3, batch: 3, retry: {maxRetries: 0}}}}`)
-	in.Options = &v1.RunOptions{HeartbeatTimeout: durationpb.New(heartbeat)}
-	h := c.submit(in)
-	c.running("each")
-	eventually(t, "the server knows that it runs", h.spawned)
-	l.cut()
-	c.fake.Release("each")
-	run := h.wait()
-	want(t, run, "completed", map[string]string{"each": "completed"})
+	c := workertest.Shared(t).Nodes(t, workertest.Script{"each": {{Stdout: "once"}, {Block: true, Stdout: "once"}, {Stdout: "once"}}})
+	l := c.StartBehindLink("n")
+	in := c.Input(`{name: cut, tasks: {each: {type: shell, spec: {command: x}, parallel: 3, batch: 3, retry: {maxRetries: 0}}}}`)
+	in.Options = &v1.RunOptions{HeartbeatTimeout: durationpb.New(workertest.ShortHeartbeat)}
+	h := c.Submit(in)
+	c.AwaitRunning("each")
+	workertest.Eventually(t, "the server knows that it runs", h.HasSpawned)
+	l.Cut()
+	c.Fake.Release("each")
+	run := h.Wait()
+	workertest.CheckRun(t, run, "completed", map[string]string{"each": "completed"})
 	for _, i := range run.GetTasks()["each"].GetInstances() {
 		if i.GetResult().GetStdout() != "once" {
 			t.Errorf("instance %d: %v", i.GetIndex(), i)
 		}
 	}
-	if n := c.calls()["each"]; n != 3 {
+	if n := c.Calls()["each"]; n != 3 {
 		t.Errorf("%d instances ran", n)
 	}
 }
@@ -266,12 +150,12 @@ func TestLastReportOfBatchLost(t *testing.T) {
 // attempt, however long that takes.
 func TestLostAttemptIsAwaitedWhileItsNodeOwesAnswer(t *testing.T) {
 	t.Parallel()
-	y := shared(t)
+	y := workertest.Shared(t)
 	large := fmt.Sprintf(`{"fill": %q}`, strings.Repeat("x", 40_000)) // too large for the node to report without the record
-	c := y.workers(t, script{"a": {{Block: true, Output: large}}})
+	c := y.Nodes(t, workertest.Script{"a": {{Block: true, Output: large}}})
 	way := filepath.Join(t.TempDir(), "store")
 	lead := func() {
-		if err := os.Symlink(filepath.Join(y.dir, "store"), way); err != nil {
+		if err := os.Symlink(filepath.Join(y.Dir, "store"), way); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -281,23 +165,23 @@ func TestLostAttemptIsAwaitedWhileItsNodeOwesAnswer(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = own.Close() })
-	l := c.distant("n", func(cfg *NodeConfig) { cfg.Store = own })
-	in := c.cutInput()
+	l := c.StartBehindLink("n", func(cfg *workers.NodeConfig) { cfg.Store = own })
+	in := cutInput(c)
 	in.Definition.Tasks["a"].Retry = &v1.RetryPolicy{MaxRetries: new(int32)}
-	h := c.submit(in)
-	c.running("a")
-	eventually(t, "the server knows that it runs", h.spawned)
-	l.cut()
+	h := c.Submit(in)
+	c.AwaitRunning("a")
+	workertest.Eventually(t, "the server knows that it runs", h.HasSpawned)
+	l.Cut()
 	if err := os.Remove(way); err != nil {
 		t.Fatal(err)
 	}
-	c.fake.Release("a")
-	eventually(t, "the attempt is lost", func() bool { return h.awaits(names.AwaitAnswerActivity) })
-	l.mend()
-	reg := registry.New(c.conn)
+	c.Fake.Release("a")
+	workertest.Eventually(t, "the attempt is lost", func() bool { return awaitsActivity(h, names.AwaitAnswerActivity) })
+	l.Mend()
+	reg := registry.New(c.Conn)
 	var first int64
-	eventually(t, "the node has beaten for some time", func() bool {
-		e, err := reg.Entry(t.Context(), c.name("n"))
+	workertest.Eventually(t, "the node has beaten for some time", func() bool {
+		e, err := reg.Entry(t.Context(), c.Name("n"))
 		if err != nil || e.Snapshot == nil {
 			return false
 		}
@@ -306,20 +190,20 @@ func TestLostAttemptIsAwaitedWhileItsNodeOwesAnswer(t *testing.T) {
 		}
 		return e.Snapshot.GetSequence() > first+6
 	})
-	if a := h.status(&v1.StatusRequest{}).GetRun().GetTasks()["a"]; a.GetCompletedAt() != nil {
+	if a := h.Status(&v1.StatusRequest{}).GetRun().GetTasks()["a"]; a.GetCompletedAt() != nil {
 		t.Fatalf("it has ended: %v", a)
 	}
 	lead()
-	want(t, h.wait(), "completed", map[string]string{"a": "completed"})
-	if n := c.calls()["a"]; n != 1 {
+	workertest.CheckRun(t, h.Wait(), "completed", map[string]string{"a": "completed"})
+	if n := c.Calls()["a"]; n != 1 {
 		t.Errorf("it ran %d times", n)
 	}
 }
 
-// awaits reports whether an activity of the given type is pending.
-func (h *handle) awaits(activity string) bool {
-	h.t.Helper()
-	d := describe(h.t, h.conn, h.id, "")
+// awaitsActivity reports whether an activity of the given type is pending.
+func awaitsActivity(h *workertest.Handle, activity string) bool {
+	h.T.Helper()
+	d := workertest.Describe(h.T, h.Conn, h.ID, "")
 	return slices.ContainsFunc(d.GetPendingActivities(), func(a *workflowpb.PendingActivityInfo) bool {
 		return a.GetActivityType().GetName() == activity
 	})
@@ -329,37 +213,24 @@ func (h *handle) awaits(activity string) bool {
 // earlier generations have stored meanwhile.
 func TestRetryFindsWhatLostAttemptHasLeft(t *testing.T) {
 	t.Parallel()
-	c := shared(t).workers(t, script{"a": {{Block: true}}})
-	l := c.distant("n")
-	in := c.cutInput()
+	c := workertest.Shared(t).Nodes(t, workertest.Script{"a": {{Block: true}}})
+	l := c.StartBehindLink("n")
+	in := cutInput(c)
 	in.Definition.Tasks["a"].Retry = &v1.RetryPolicy{MaxRetries: new(int32)}
-	h := c.submit(in)
-	c.running("a")
-	eventually(t, "the server knows that it runs", h.spawned)
-	l.cut()
-	want(t, h.wait(), "failed", map[string]string{"a": "lost"})
+	h := c.Submit(in)
+	c.AwaitRunning("a")
+	workertest.Eventually(t, "the server knows that it runs", h.HasSpawned)
+	l.Cut()
+	workertest.CheckRun(t, h.Wait(), "failed", map[string]string{"a": "lost"})
 	// As if the node had written its spooled record.
-	record := &v1.ExecuteResponse{State: "completed", Node: c.name("n"), Result: &v1.TaskResult{Stdout: "late"}}
-	if err := c.store.PutMessage(t.Context(), storekey.Result(h.home(), 0, "a", 0), record); err != nil {
+	record := &v1.ExecuteResponse{State: "completed", Node: c.Name("n"), Result: &v1.TaskResult{Stdout: "late"}}
+	if err := c.Store.PutMessage(t.Context(), storekey.Result(h.Home(), 0, "a", 0), record); err != nil {
 		t.Fatal(err)
 	}
-	l.mend()
-	run := h.anew(in, 1, &v1.Rerun{Failed: true}).wait()
-	want(t, run, "completed", map[string]string{"a": "completed"})
-	if a := run.GetTasks()["a"]; c.calls()["a"] != 1 || a.GetResult().GetStdout() != "late" {
-		t.Errorf("it ran %d times: %v", c.calls()["a"], a)
+	l.Mend()
+	run := h.Rerun(in, 1, &v1.Rerun{Failed: true}).Wait()
+	workertest.CheckRun(t, run, "completed", map[string]string{"a": "completed"})
+	if a := run.GetTasks()["a"]; c.Calls()["a"] != 1 || a.GetResult().GetStdout() != "late" {
+		t.Errorf("it ran %d times: %v", c.Calls()["a"], a)
 	}
-}
-
-// spawned reports whether the server knows that the process of an attempt runs.
-func (h *handle) spawned() bool {
-	h.t.Helper()
-	d := describe(h.t, h.conn, h.id, "")
-	for _, a := range d.GetPendingActivities() {
-		var p v1.ExecuteProgress
-		if a.GetHeartbeatDetails() != nil && NewDataConverter().FromPayloads(a.GetHeartbeatDetails(), &p) == nil && p.GetSpawned() {
-			return true
-		}
-	}
-	return false
 }

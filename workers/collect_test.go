@@ -1,4 +1,4 @@
-package workers
+package workers_test
 
 import (
 	"bytes"
@@ -16,10 +16,12 @@ import (
 	"switchyard/activities/store"
 	"switchyard/activities/store/storekey"
 	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workers"
+	"switchyard/workers/workertest"
 )
 
 // collectorOf returns a collector with a store of its own in a folder.
-func collectorOf(t *testing.T, y *cluster) (*collector, string) {
+func collectorOf(t *testing.T, y *workertest.Cluster) (workers.Collector, string) {
 	t.Helper()
 	dir := t.TempDir()
 	s, err := store.Open(t.Context(), dir)
@@ -31,14 +33,14 @@ func collectorOf(t *testing.T, y *cluster) (*collector, string) {
 			t.Error(err)
 		}
 	})
-	return newCollector(y.conn, s, 0, y.logger), dir
+	return workers.NewCollector(y.Conn, s, y.Logger), dir
 }
 
 // keep stores some values of a run with the given age.
-func keep(t *testing.T, c *collector, dir, run string, age time.Duration) {
+func keep(t *testing.T, c workers.Collector, dir, run string, age time.Duration) {
 	t.Helper()
 	for _, key := range []string{storekey.Status(run, 0), storekey.LogChunk(run, 0, "a", 0, 0, 0)} {
-		if err := c.store.Put(t.Context(), key, []byte("x")); err != nil {
+		if err := c.Store().Put(t.Context(), key, []byte("x")); err != nil {
 			t.Fatal(err)
 		}
 		when := time.Now().Add(-age)
@@ -49,9 +51,9 @@ func keep(t *testing.T, c *collector, dir, run string, age time.Duration) {
 }
 
 // kept returns the runs that have values.
-func kept(t *testing.T, c *collector) (runs []string) {
+func kept(t *testing.T, c workers.Collector) (runs []string) {
 	t.Helper()
-	for run, err := range c.store.Runs(t.Context()) {
+	for run, err := range c.Store().Runs(t.Context()) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -63,12 +65,12 @@ func kept(t *testing.T, c *collector) (runs []string) {
 
 func TestCollectorRemovesOnlyWhatIsOver(t *testing.T) {
 	t.Parallel()
-	c := shared(t).workers(t, nil)
-	open := c.submit(c.input(`{name: waits, tasks: {a: {type: shell, spec: {command: x}, constraints: {nodeLabels: [nowhere]}}}}`)).id
-	c.start("a")
-	closed := c.do(`{name: over, tasks: {a: {type: shell, spec: {command: x}}}}`).GetId()
+	c := workertest.Shared(t).Nodes(t, nil)
+	open := c.Submit(c.Input(`{name: waits, tasks: {a: {type: shell, spec: {command: x}, constraints: {nodeLabels: [nowhere]}}}}`)).ID
+	c.Start("a")
+	closed := c.Do(`{name: over, tasks: {a: {type: shell, spec: {command: x}}}}`).GetId()
 
-	k, dir := collectorOf(t, c.cluster)
+	k, dir := collectorOf(t, c.Cluster)
 	const month = 30 * 24 * time.Hour
 	keep(t, k, dir, open, 3*month)
 	keep(t, k, dir, closed, 3*month) // its end counts
@@ -83,8 +85,8 @@ func TestCollectorRemovesOnlyWhatIsOver(t *testing.T) {
 		{month + time.Hour, []string{open}},
 		{12 * month, []string{open}},
 	} {
-		k.now = func() time.Time { return time.Now().Add(step.later) }
-		if _, err := k.pass(t.Context()); err != nil {
+		k.SetClock(func() time.Time { return time.Now().Add(step.later) })
+		if _, err := k.Pass(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		slices.Sort(step.want)
@@ -100,14 +102,14 @@ func TestCollectorRemovesOnlyWhatIsOver(t *testing.T) {
 
 func TestCollectorGoesOnWhereItStopped(t *testing.T) {
 	t.Parallel()
-	k, dir := collectorOf(t, shared(t))
-	k.limit = 4
+	k, dir := collectorOf(t, workertest.Shared(t))
+	k.SetLimit(4)
 	for n := range 10 {
-		keep(t, k, dir, fmt.Sprintf("gone-%d", n), 10*DefaultRetention)
+		keep(t, k, dir, fmt.Sprintf("gone-%d", n), 10*workers.DefaultRetention)
 		keep(t, k, dir, fmt.Sprintf("here-%d", n), time.Hour)
 	}
 	for range 5 {
-		if _, err := k.pass(t.Context()); err != nil {
+		if _, err := k.Pass(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -115,9 +117,9 @@ func TestCollectorGoesOnWhereItStopped(t *testing.T) {
 		t.Errorf("five passes of four runs leave %q", got)
 	}
 	// The next passes start over.
-	keep(t, k, dir, "gone-0", 10*DefaultRetention)
+	keep(t, k, dir, "gone-0", 10*workers.DefaultRetention)
 	for range 4 {
-		if _, err := k.pass(t.Context()); err != nil {
+		if _, err := k.Pass(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -129,7 +131,7 @@ func TestCollectorGoesOnWhereItStopped(t *testing.T) {
 // TestCollectorGoesOnAfterAnError checks that a failed removal does not stop the others, unless every removal fails.
 func TestCollectorGoesOnAfterAnError(t *testing.T) {
 	t.Parallel()
-	k, dir := collectorOf(t, shared(t))
+	k, dir := collectorOf(t, workertest.Shared(t))
 	// The store refuses to remove a folder whose name is not a valid run ID.
 	bad := func(n int) {
 		folder := filepath.Join(dir, "runs", fmt.Sprintf("a copy (%d)", n))
@@ -145,18 +147,18 @@ func TestCollectorGoesOnAfterAnError(t *testing.T) {
 		}
 	}
 	bad(0)
-	keep(t, k, dir, "gone-0", 10*DefaultRetention)
-	if removed, err := k.pass(t.Context()); err != nil || removed != 1 {
+	keep(t, k, dir, "gone-0", 10*workers.DefaultRetention)
+	if removed, err := k.Pass(t.Context()); err != nil || removed != 1 {
 		t.Errorf("removed %d, %v", removed, err)
 	}
-	for n := range collectErrors {
+	for n := range workers.CollectErrors {
 		bad(n)
 	}
-	keep(t, k, dir, "gone-0", 10*DefaultRetention)
-	if removed, err := k.pass(t.Context()); err == nil || removed != 0 {
+	keep(t, k, dir, "gone-0", 10*workers.DefaultRetention)
+	if removed, err := k.Pass(t.Context()); err == nil || removed != 0 {
 		t.Errorf("after as many errors as a pass bears: removed %d, %v", removed, err)
 	}
-	if removed, err := k.pass(t.Context()); err != nil || removed != 1 {
+	if removed, err := k.Pass(t.Context()); err != nil || removed != 1 {
 		t.Errorf("the next pass: removed %d, %v", removed, err)
 	}
 }
@@ -164,12 +166,12 @@ func TestCollectorGoesOnAfterAnError(t *testing.T) {
 // TestCollectorRemovesOldEntriesOfTheAudit checks that audit entries expire by their own age.
 func TestCollectorRemovesOldEntriesOfTheAudit(t *testing.T) {
 	t.Parallel()
-	k, dir := collectorOf(t, shared(t))
+	k, dir := collectorOf(t, workertest.Shared(t))
 	now := time.Now()
 	var keys []string
-	for n, age := range []time.Duration{DefaultRetention + time.Hour, DefaultRetention - time.Hour, 0} {
+	for n, age := range []time.Duration{workers.DefaultRetention + time.Hour, workers.DefaultRetention - time.Hour, 0} {
 		key := storekey.Audit(now.Add(-age), "5f3a91c2", int64(n))
-		if err := k.store.PutMessage(t.Context(), key, &v1.AuditPart{Entries: []*v1.AuditEntry{{By: "ann"}}}); err != nil {
+		if err := k.Store().PutMessage(t.Context(), key, &v1.AuditPart{Entries: []*v1.AuditEntry{{By: "ann"}}}); err != nil {
 			t.Fatal(err)
 		}
 		if err := os.Chtimes(filepath.Join(dir, key), now.Add(-age), now.Add(-age)); err != nil {
@@ -177,11 +179,11 @@ func TestCollectorRemovesOldEntriesOfTheAudit(t *testing.T) {
 		}
 		keys = append(keys, key)
 	}
-	if _, err := k.pass(t.Context()); err != nil {
+	if _, err := k.Pass(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	var left []string
-	for key, err := range k.store.Keys(t.Context(), storekey.AuditPrefix) {
+	for key, err := range k.Store().Keys(t.Context(), storekey.AuditPrefix) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -194,23 +196,24 @@ func TestCollectorRemovesOldEntriesOfTheAudit(t *testing.T) {
 
 func TestCollectorEnds(t *testing.T) {
 	t.Parallel()
-	k, dir := collectorOf(t, shared(t))
-	keep(t, k, dir, "gone-0", 10*DefaultRetention)
+	k, dir := collectorOf(t, workertest.Shared(t))
+	keep(t, k, dir, "gone-0", 10*workers.DefaultRetention)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if removed, err := k.pass(ctx); err == nil || removed != 0 {
+	if removed, err := k.Pass(ctx); err == nil || removed != 0 {
 		t.Errorf("removed %d, %v", removed, err)
 	}
-	k.run(ctx)
+	k.Run(ctx)
 }
 
 func TestCollectorWarnsOfAForgetfulServer(t *testing.T) {
 	t.Parallel()
-	for retention, want := range map[time.Duration]bool{DefaultRetention: false, DefaultRetention + time.Hour: true, time.Hour: false} {
-		k, _ := collectorOf(t, shared(t))
+	for retention, want := range map[time.Duration]bool{workers.DefaultRetention: false, workers.DefaultRetention + time.Hour: true, time.Hour: false} {
+		k, _ := collectorOf(t, workertest.Shared(t))
 		var said bytes.Buffer
-		k.retention, k.log = retention, slog.New(slog.NewTextHandler(&said, nil))
-		if err := k.warnOfServer(t.Context()); err != nil {
+		k.SetRetention(retention)
+		k.SetLogger(slog.New(slog.NewTextHandler(&said, nil)))
+		if err := k.WarnOfServer(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		if got := strings.Contains(said.String(), "level=WARN"); got != want {
@@ -222,10 +225,10 @@ func TestCollectorWarnsOfAForgetfulServer(t *testing.T) {
 // TestCollectorRemovesCachedResults checks that reusable results expire by their own age, not by that of their run.
 func TestCollectorRemovesCachedResults(t *testing.T) {
 	t.Parallel()
-	k, dir := collectorOf(t, shared(t))
-	for key, age := range map[string]time.Duration{"old": DefaultRetention + time.Hour, "new": DefaultRetention - time.Hour} {
+	k, dir := collectorOf(t, workertest.Shared(t))
+	for key, age := range map[string]time.Duration{"old": workers.DefaultRetention + time.Hour, "new": workers.DefaultRetention - time.Hour} {
 		at := storekey.Cached("w", "build", key)
-		if err := k.store.Put(t.Context(), at, []byte("x")); err != nil {
+		if err := k.Store().Put(t.Context(), at, []byte("x")); err != nil {
 			t.Fatal(err)
 		}
 		when := time.Now().Add(-age)
@@ -233,11 +236,11 @@ func TestCollectorRemovesCachedResults(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if _, err := k.pass(t.Context()); err != nil {
+	if _, err := k.Pass(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	for key, there := range map[string]bool{"old": false, "new": true} {
-		if _, err := k.store.Get(t.Context(), storekey.Cached("w", "build", key)); errors.Is(err, store.ErrNotFound) == there {
+		if _, err := k.Store().Get(t.Context(), storekey.Cached("w", "build", key)); errors.Is(err, store.ErrNotFound) == there {
 			t.Errorf("%s: %v", key, err)
 		}
 	}

@@ -65,12 +65,14 @@ type ControlConfig struct {
 	// was unavailable before that time.
 	ServerStarted time.Time
 
+	// Limits, Registrar and Locker replace the defaults of the workflows in tests.
+	Limits    limits.Run
+	Registrar node.Registrar
+	Locker    lock.Locker
+
 	// server watches the availability of the server.
 	server *serverWatch
 	// Tests set smaller values than the defaults.
-	limits        limits.Run
-	registrar     node.Registrar
-	locker        lock.Locker
 	sweepInterval time.Duration
 	lockDir       string // replaces the machine's folder in tests
 }
@@ -132,7 +134,7 @@ func StartControl(ctx context.Context, cfg ControlConfig) (*Control, error) {
 		DeadlockDetectionTimeout:         deadlockTimeout,
 		WorkerStopTimeout:                electionStopTimeout,
 	})
-	c.election.RegisterWorkflowWithOptions(cfg.registrar.Node, workflow.RegisterOptions{Name: names.NodeWorkflow})
+	c.election.RegisterWorkflowWithOptions(cfg.Registrar.Node, workflow.RegisterOptions{Name: names.NodeWorkflow})
 	c.election.RegisterWorkflowWithOptions(electionworkflow.Leader, workflow.RegisterOptions{Name: names.LeaderWorkflow})
 	if cfg.Role.candidate() {
 		if err := ensureAttributes(ctx, cfg.Client); err != nil {

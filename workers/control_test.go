@@ -1,4 +1,4 @@
-package workers
+package workers_test
 
 import (
 	"strings"
@@ -6,20 +6,22 @@ import (
 	"time"
 
 	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workers"
+	"switchyard/workers/workertest"
 	"switchyard/workflows/names"
 )
 
-// join starts another control process with its own connection.
-func (y *cluster) join(t *testing.T, role Role) (*Control, *Connection, error) {
+// joinFleet starts another control process with its own connection.
+func joinFleet(t *testing.T, y *workertest.Cluster, role workers.Role) (*workers.Control, *workers.Connection, error) {
 	t.Helper()
-	conn, err := Dial(t.Context(), DialOptions{Address: y.server.Address(), Identity: "other", Logger: y.logger})
+	conn, err := workers.Dial(t.Context(), workers.DialOptions{Address: y.Server.Address(), Identity: "other", Logger: y.Logger})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(conn.Close)
-	cfg := y.config
+	cfg := y.Config
 	cfg.Client, cfg.Role = conn, role
-	c, err := StartControl(t.Context(), cfg)
+	c, err := workers.StartControl(t.Context(), cfg)
 	if err == nil {
 		t.Cleanup(c.Stop)
 	}
@@ -30,45 +32,45 @@ func (y *cluster) join(t *testing.T, role Role) (*Control, *Connection, error) {
 // there is never more than one leader, whatever the roles.
 func TestLeadershipIsHandedOver(t *testing.T) {
 	t.Parallel()
-	y := own(t, ControlConfig{Role: RoleLeader})
-	c := y.workers(t, script{"a": {{Block: true}}})
-	if !y.control.IsLeader() {
+	y := workertest.Own(t, workers.ControlConfig{Role: workers.RoleLeader})
+	c := y.Nodes(t, workertest.Script{"a": {{Block: true}}})
+	if !y.Control.IsLeader() {
 		t.Fatal("a leader has started that does not own the placement queue")
 	}
-	if _, _, err := y.join(t, RoleLeader); err == nil || !strings.Contains(err.Error(), "is owned by") || !strings.Contains(err.Error(), "--role auto") {
+	if _, _, err := joinFleet(t, y, workers.RoleLeader); err == nil || !strings.Contains(err.Error(), "is owned by") || !strings.Contains(err.Error(), "--role auto") {
 		t.Errorf("a second leader: %v", err)
 	}
-	helper, _, err := y.join(t, RoleWorker)
+	helper, _, err := joinFleet(t, y, workers.RoleWorker)
 	if err != nil {
 		t.Fatal(err)
 	}
-	observer, _, err := y.join(t, RoleObserver)
+	observer, _, err := joinFleet(t, y, workers.RoleObserver)
 	if err != nil {
 		t.Fatal(err)
 	}
-	heir, _, err := y.join(t, RoleAuto)
+	heir, _, err := joinFleet(t, y, workers.RoleAuto)
 	if err != nil {
 		t.Fatal(err)
 	}
-	c.start("n")
-	h := c.submit(c.input(`{name: handover, tasks: {a: {type: shell, spec: {command: x}}, b: {type: shell, spec: {command: x}, dependsOn: [a]}}}`))
-	c.running("a")
-	if heir.IsLeader() && y.control.IsLeader() || helper.IsLeader() || observer.IsLeader() {
+	c.Start("n")
+	h := c.Submit(c.Input(`{name: handover, tasks: {a: {type: shell, spec: {command: x}}, b: {type: shell, spec: {command: x}, dependsOn: [a]}}}`))
+	c.AwaitRunning("a")
+	if heir.IsLeader() && y.Control.IsLeader() || helper.IsLeader() || observer.IsLeader() {
 		t.Error("there are two leaders")
 	}
 	began := time.Now()
-	y.control.Stop()
-	if y.control.IsLeader() {
+	y.Control.Stop()
+	if y.Control.IsLeader() {
 		t.Error("a process that has stopped is the leader")
 	}
-	eventually(t, "the heir leads", heir.IsLeader)
+	workertest.Eventually(t, "the heir leads", heir.IsLeader)
 	t.Logf("handed over within %v", time.Since(began))
-	c.fake.Release("a")
-	want(t, h.wait(), "completed", nil)
+	c.Fake.Release("a")
+	workertest.CheckRun(t, h.Wait(), "completed", nil)
 	if helper.IsLeader() || observer.IsLeader() {
 		t.Error("a role that never owns does")
 	}
-	if n := c.calls(); n["a"] != 1 || n["b"] != 1 {
+	if n := c.Calls(); n["a"] != 1 || n["b"] != 1 {
 		t.Errorf("the tasks ran %v times", n)
 	}
 }
@@ -77,25 +79,25 @@ func TestLeadershipIsHandedOver(t *testing.T) {
 // over, and that no running or waiting task is lost or run twice.
 func TestLeaderThatIsCutOffIsReplaced(t *testing.T) {
 	t.Parallel()
-	y := own(t, ControlConfig{Role: RoleObserver})
-	c := y.workers(t, script{"a": {{Block: true}}})
-	leader, conn, err := y.join(t, RoleLeader)
+	y := workertest.Own(t, workers.ControlConfig{Role: workers.RoleObserver})
+	c := y.Nodes(t, workertest.Script{"a": {{Block: true}}})
+	leader, conn, err := joinFleet(t, y, workers.RoleLeader)
 	if err != nil {
 		t.Fatal(err)
 	}
-	heir, _, err := y.join(t, RoleAuto)
+	heir, _, err := joinFleet(t, y, workers.RoleAuto)
 	if err != nil {
 		t.Fatal(err)
 	}
-	c.start("n", func(cfg *NodeConfig) { cfg.MaxParallel = 1 })
-	h := c.submit(c.input(`{name: cut, tasks: {
+	c.Start("n", func(cfg *workers.NodeConfig) { cfg.MaxParallel = 1 })
+	h := c.Submit(c.Input(`{name: cut, tasks: {
 		a: {type: shell, priority: 9, spec: {command: x}}, w: {type: shell, spec: {command: x}},
 		b: {type: shell, spec: {command: x}, dependsOn: [a]}}}`))
-	c.running("a")
-	h.until("w", func(task *v1.Task) bool { return task.GetError() != "" })
+	c.AwaitRunning("a")
+	h.AwaitTask("w", func(task *v1.Task) bool { return task.GetError() != "" })
 	began := time.Now()
 	conn.Close()
-	eventually(t, "one of them leads", func() bool {
+	workertest.Eventually(t, "one of them leads", func() bool {
 		first, second := leader.IsLeader(), heir.IsLeader()
 		if first && second && heir.IsLeader() && leader.IsLeader() {
 			t.Fatal("there are two leaders")
@@ -103,10 +105,10 @@ func TestLeaderThatIsCutOffIsReplaced(t *testing.T) {
 		return !first && second
 	})
 	t.Logf("replaced within %v", time.Since(began))
-	c.fake.Release("a")
-	want(t, h.wait(), "completed", nil)
+	c.Fake.Release("a")
+	workertest.CheckRun(t, h.Wait(), "completed", nil)
 	t.Logf("the run went on within %v", time.Since(began))
-	if n := c.calls(); n["a"] != 1 || n["b"] != 1 || n["w"] != 1 {
+	if n := c.Calls(); n["a"] != 1 || n["b"] != 1 || n["w"] != 1 {
 		t.Errorf("the tasks ran %v times", n)
 	}
 }
@@ -114,26 +116,26 @@ func TestLeaderThatIsCutOffIsReplaced(t *testing.T) {
 // TestElectionIsHeldAgain checks that the election continues after its workflow was ended.
 func TestElectionIsHeldAgain(t *testing.T) {
 	t.Parallel()
-	y := own(t, ControlConfig{})
-	c := y.workers(t, nil)
-	eventually(t, "somebody leads", y.control.IsLeader)
-	before := y.control.current()
-	if err := c.conn.TerminateWorkflow(t.Context(), names.LeaderWorkflowID, "", "a test"); err != nil {
+	y := workertest.Own(t, workers.ControlConfig{})
+	c := y.Nodes(t, nil)
+	workertest.Eventually(t, "somebody leads", y.Control.IsLeader)
+	before := y.Control.CurrentTerm()
+	if err := c.Conn.TerminateWorkflow(t.Context(), names.LeaderWorkflowID, "", "a test"); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "a new term", func() bool { now := y.control.current(); return now != nil && now != before })
-	c.start("n")
-	want(t, c.do(`{name: again, tasks: {x: {type: shell, spec: {command: x}}}}`), "completed", nil)
+	workertest.Eventually(t, "a new term", func() bool { now := y.Control.CurrentTerm(); return now != nil && now != before })
+	c.Start("n")
+	workertest.CheckRun(t, c.Do(`{name: again, tasks: {x: {type: shell, spec: {command: x}}}}`), "completed", nil)
 }
 
 func TestParseRole(t *testing.T) {
 	t.Parallel()
-	for text, want := range map[string]Role{"": RoleAuto, "auto": RoleAuto, "observer": RoleObserver} {
-		if got, err := ParseRole(text); got != want || err != nil {
+	for text, want := range map[string]workers.Role{"": workers.RoleAuto, "auto": workers.RoleAuto, "observer": workers.RoleObserver} {
+		if got, err := workers.ParseRole(text); got != want || err != nil {
 			t.Errorf("%q: %v, %v", text, got, err)
 		}
 	}
-	if _, err := ParseRole("boss"); err == nil || !strings.Contains(err.Error(), "leader") {
+	if _, err := workers.ParseRole("boss"); err == nil || !strings.Contains(err.Error(), "leader") {
 		t.Errorf("an unknown role: %v", err)
 	}
 }

@@ -1,4 +1,4 @@
-package workers
+package workers_test
 
 import (
 	"context"
@@ -9,41 +9,43 @@ import (
 
 	"switchyard/activities/registry"
 	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workers"
+	"switchyard/workers/workertest"
 )
 
 // TestDrain checks that a draining node finishes running tasks, hands waiting ones back, and gets no new ones, even
 // after a restart of its worker. After an undrain it gets tasks again.
 func TestDrain(t *testing.T) {
 	t.Parallel()
-	c := shared(t).workers(t, script{"long": {{Block: true}}})
-	reg := registry.New(c.conn)
-	name := c.name("a")
-	n := c.start("a", func(cfg *NodeConfig) { cfg.MaxParallel = 1 })
-	h := c.submit(c.input(`{name: drain, tasks: {long: {type: shell, priority: 9, spec: {command: x}}, after: {type: shell, spec: {command: x}, dependsOn: [long]}}}`))
-	c.running("long")
+	c := workertest.Shared(t).Nodes(t, workertest.Script{"long": {{Block: true}}})
+	reg := registry.New(c.Conn)
+	name := c.Name("a")
+	n := c.Start("a", func(cfg *workers.NodeConfig) { cfg.MaxParallel = 1 })
+	h := c.Submit(c.Input(`{name: drain, tasks: {long: {type: shell, priority: 9, spec: {command: x}}, after: {type: shell, spec: {command: x}, dependsOn: [long]}}}`))
+	c.AwaitRunning("long")
 	drained, err := reg.Drain(t.Context(), name, &v1.NodeDrain{Reason: "repair"})
 	if err != nil || drained.GetState() != "draining" || drained.GetReason() != "repair" || drained.GetDrained() {
 		t.Fatalf("drain: %v, %v", drained, err)
 	}
-	c.start("b")
+	c.Start("b")
 	if got, err := reg.Get(t.Context(), name); err != nil || got.GetDrained() {
 		t.Errorf("while a task runs: %v, %v", got, err)
 	}
-	c.fake.Release("long")
-	run := h.wait()
-	want(t, run, "completed", nil)
-	if long, after := run.Tasks["long"], run.Tasks["after"]; long.GetNode() != name || after.GetNode() != c.name("b") {
+	c.Fake.Release("long")
+	run := h.Wait()
+	workertest.CheckRun(t, run, "completed", nil)
+	if long, after := run.Tasks["long"], run.Tasks["after"]; long.GetNode() != name || after.GetNode() != c.Name("b") {
 		t.Errorf("long ran on %s, after on %s", long.GetNode(), after.GetNode())
 	}
-	eventually(t, "nothing is left", func() bool {
+	workertest.Eventually(t, "nothing is left", func() bool {
 		got, err := reg.Get(t.Context(), name)
 		return err == nil && got.GetDrained()
 	})
 
 	n.Stop()
-	c.state(name, "offline")
-	c.start("a")
-	if got := c.state(name, "draining"); got.GetReason() != "repair" {
+	c.AwaitState(name, "offline")
+	c.Start("a")
+	if got := c.AwaitState(name, "draining"); got.GetReason() != "repair" {
 		t.Errorf("after a restart: %v", got)
 	}
 	for _, test := range []struct {
@@ -61,29 +63,29 @@ func TestDrain(t *testing.T) {
 	if got, err := reg.Undrain(t.Context(), name); err != nil || got.GetState() != "active" {
 		t.Errorf("undrain: %v, %v", got, err)
 	}
-	want(t, c.do(`{name: back, tasks: {x: {type: shell, spec: {command: x}, constraints: {targetNode: `+name+`}}}}`), "completed", nil)
+	workertest.CheckRun(t, c.Do(`{name: back, tasks: {x: {type: shell, spec: {command: x}, constraints: {targetNode: `+name+`}}}}`), "completed", nil)
 }
 
 // TestDrainDeadline checks that a drain moves running tasks at its deadline without spending an attempt.
 func TestDrainDeadline(t *testing.T) {
 	t.Parallel()
-	c := shared(t).workers(t, script{"long": {{Block: true}, {}}})
-	name := c.name("a")
-	c.start("a")
-	h := c.submit(c.input(`{name: deadline, tasks: {long: {type: shell, spec: {command: x}, retry: {maxRetries: 0}}}}`))
-	c.running("long")
-	c.start("b")
-	eventually(t, "the other node is known", func() bool { return c.control.knows(c.name("b")) })
-	if _, err := registry.New(c.conn).Drain(t.Context(), name, &v1.NodeDrain{Deadline: timestamppb.Now()}); err != nil {
+	c := workertest.Shared(t).Nodes(t, workertest.Script{"long": {{Block: true}, {}}})
+	name := c.Name("a")
+	c.Start("a")
+	h := c.Submit(c.Input(`{name: deadline, tasks: {long: {type: shell, spec: {command: x}, retry: {maxRetries: 0}}}}`))
+	c.AwaitRunning("long")
+	c.Start("b")
+	workertest.Eventually(t, "the other node is known", func() bool { return c.Control.Knows(c.Name("b")) })
+	if _, err := registry.New(c.Conn).Drain(t.Context(), name, &v1.NodeDrain{Deadline: timestamppb.Now()}); err != nil {
 		t.Fatal(err)
 	}
-	run := h.wait()
-	want(t, run, "completed", nil)
-	if long := run.Tasks["long"]; long.GetNode() != c.name("b") || long.GetAttempt() != 0 {
+	run := h.Wait()
+	workertest.CheckRun(t, run, "completed", nil)
+	if long := run.Tasks["long"]; long.GetNode() != c.Name("b") || long.GetAttempt() != 0 {
 		t.Errorf("moved: %v", long)
 	}
-	eventually(t, "nothing is left", func() bool {
-		got, err := registry.New(c.conn).Get(t.Context(), name)
+	workertest.Eventually(t, "nothing is left", func() bool {
+		got, err := registry.New(c.Conn).Get(t.Context(), name)
 		return err == nil && got.GetDrained()
 	})
 }
@@ -91,28 +93,28 @@ func TestDrainDeadline(t *testing.T) {
 // TestDrainBeforeStopLetsTasksFinish checks that a worker that shuts down lets its tasks finish and gets no new ones.
 func TestDrainBeforeStopLetsTasksFinish(t *testing.T) {
 	t.Parallel()
-	c := shared(t).workers(t, script{"long": {{Block: true}}})
-	name := c.name("a")
-	n := c.start("a")
-	h := c.submit(c.input(`{name: shutdown, tasks: {long: {type: shell, spec: {command: x}}, after: {type: shell, spec: {command: x}, dependsOn: [long]}}}`))
-	c.running("long")
-	c.start("b")
+	c := workertest.Shared(t).Nodes(t, workertest.Script{"long": {{Block: true}}})
+	name := c.Name("a")
+	n := c.Start("a")
+	h := c.Submit(c.Input(`{name: shutdown, tasks: {long: {type: shell, spec: {command: x}}, after: {type: shell, spec: {command: x}, dependsOn: [long]}}}`))
+	c.AwaitRunning("long")
+	c.Start("b")
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		n.Drain(context.Background(), limit)
+		n.Drain(context.Background(), workertest.Limit)
 		n.Stop()
 	}()
-	c.state(name, "draining")
-	eventually(t, "the leader knows that", func() bool { return c.control.knows(c.name("b")) })
-	c.fake.Release("long")
-	run := h.wait()
-	want(t, run, "completed", nil)
-	if long, after := run.Tasks["long"], run.Tasks["after"]; long.GetNode() != name || long.GetAttempt() != 0 || after.GetNode() != c.name("b") {
+	c.AwaitState(name, "draining")
+	workertest.Eventually(t, "the leader knows that", func() bool { return c.Control.Knows(c.Name("b")) })
+	c.Fake.Release("long")
+	run := h.Wait()
+	workertest.CheckRun(t, run, "completed", nil)
+	if long, after := run.Tasks["long"], run.Tasks["after"]; long.GetNode() != name || long.GetAttempt() != 0 || after.GetNode() != c.Name("b") {
 		t.Errorf("long ran on %s, after on %s", long.GetNode(), after.GetNode())
 	}
 	<-done
-	if got := c.state(name, "offline"); got.GetReason() != "left" {
+	if got := c.AwaitState(name, "offline"); got.GetReason() != "left" {
 		t.Errorf("after the shutdown: %v", got)
 	}
 }
@@ -120,11 +122,11 @@ func TestDrainBeforeStopLetsTasksFinish(t *testing.T) {
 // TestDrainBeforeStopIsCutShort checks that cutting a shutdown short moves the running tasks at once.
 func TestDrainBeforeStopIsCutShort(t *testing.T) {
 	t.Parallel()
-	c := shared(t).workers(t, script{"long": {{Block: true}, {}}})
-	n := c.start("a")
-	h := c.submit(c.input(`{name: short, tasks: {long: {type: shell, spec: {command: x}, retry: {maxRetries: 0}}}}`))
-	c.running("long")
-	c.start("b")
+	c := workertest.Shared(t).Nodes(t, workertest.Script{"long": {{Block: true}, {}}})
+	n := c.Start("a")
+	h := c.Submit(c.Input(`{name: short, tasks: {long: {type: shell, spec: {command: x}, retry: {maxRetries: 0}}}}`))
+	c.AwaitRunning("long")
+	c.Start("b")
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan struct{})
 	go func() {
@@ -132,12 +134,12 @@ func TestDrainBeforeStopIsCutShort(t *testing.T) {
 		n.Drain(ctx, time.Hour)
 		n.Stop()
 	}()
-	c.state(c.name("a"), "draining")
+	c.AwaitState(c.Name("a"), "draining")
 	cancel()
 	<-done
-	run := h.wait()
-	want(t, run, "completed", nil)
-	if long := run.Tasks["long"]; long.GetNode() != c.name("b") || long.GetAttempt() != 0 {
+	run := h.Wait()
+	workertest.CheckRun(t, run, "completed", nil)
+	if long := run.Tasks["long"]; long.GetNode() != c.Name("b") || long.GetAttempt() != 0 {
 		t.Errorf("moved: %v", long)
 	}
 }

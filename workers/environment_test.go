@@ -1,4 +1,4 @@
-package workers
+package workers_test
 
 import (
 	"bytes"
@@ -17,6 +17,8 @@ import (
 	"switchyard/activities/executor/fake"
 	"switchyard/activities/store/storekey"
 	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workers"
+	"switchyard/workers/workertest"
 	"switchyard/workflows/limits"
 	"switchyard/workflows/names"
 )
@@ -56,47 +58,47 @@ func (e *capturing) write(ctx context.Context, to io.Writer) (executor.Captured,
 	return executor.Captured{Kind: v1.EnvironmentImage, ImageID: "sha256:1"}, nil
 }
 
-// creation starts the workflow that creates an environment.
-func (c *workerSet) creation(l *environments.Library, in *v1.CaptureRequest) client.WorkflowRun {
-	c.t.Helper()
+// startCreation starts the workflow that creates an environment.
+func startCreation(c *workertest.Nodes, l *environments.Library, in *v1.CaptureRequest) client.WorkflowRun {
+	c.T.Helper()
 	e := in.GetEnvironment()
 	e.Archive = environments.NewArchive()
-	if err := l.Reserve(c.t.Context(), e.GetArchive(), e.GetNode(), e.GetName()); err != nil {
-		c.t.Fatal(err)
+	if err := l.Reserve(c.T.Context(), e.GetArchive(), e.GetNode(), e.GetName()); err != nil {
+		c.T.Fatal(err)
 	}
-	run, err := c.conn.ExecuteWorkflow(c.t.Context(), client.StartWorkflowOptions{ID: names.EnvironmentWorkflowID(e.GetName()), TaskQueue: names.ControlQueue}, names.EnvironmentWorkflow, in)
+	run, err := c.Conn.ExecuteWorkflow(c.T.Context(), client.StartWorkflowOptions{ID: names.EnvironmentWorkflowID(e.GetName()), TaskQueue: names.ControlQueue}, names.EnvironmentWorkflow, in)
 	if err != nil {
-		c.t.Fatal(err)
+		c.T.Fatal(err)
 	}
 	return run
 }
 
-// noArchive fails the test if any part of an archive is stored.
-func (c *workerSet) noArchive(archive string) {
-	c.t.Helper()
-	for key, err := range c.store.Keys(c.t.Context(), storekey.EnvironmentArchive(archive)) {
+// checkNoArchive fails the test if any part of an archive is stored.
+func checkNoArchive(c *workertest.Nodes, archive string) {
+	c.T.Helper()
+	for key, err := range c.Store.Keys(c.T.Context(), storekey.EnvironmentArchive(archive)) {
 		if err != nil {
-			c.t.Fatal(err)
+			c.T.Fatal(err)
 		}
-		c.t.Errorf("%s is stored", key)
+		c.T.Errorf("%s is stored", key)
 	}
 }
 
 func TestEnvironmentIsMadeOfAnAttemptByItsNode(t *testing.T) {
 	t.Parallel()
-	c := shared(t).workers(t, nil)
-	e := &capturing{Executor: fake.New(v1.TypeContainer, script{"desk": {{Block: true}}, "other": {{Block: true}}}), archive: bytes.Repeat([]byte("files "), 2_000_000)}
+	c := workertest.Shared(t).Nodes(t, nil)
+	e := &capturing{Executor: fake.New(v1.TypeContainer, workertest.Script{"desk": {{Block: true}}, "other": {{Block: true}}}), archive: bytes.Repeat([]byte("files "), 2_000_000)}
 	e.faults.Store(1)
-	h := c.submit(c.input(`{name: captured-tasks, tasks: {desk: {type: container, spec: {image: x}}, other: {type: container, spec: {image: x}}}}`))
-	node := c.name("n")
-	c.start("n", func(cfg *NodeConfig) { cfg.Executors = append(cfg.Executors, e) })
+	h := c.Submit(c.Input(`{name: captured-tasks, tasks: {desk: {type: container, spec: {image: x}}, other: {type: container, spec: {image: x}}}}`))
+	node := c.Name("n")
+	c.Start("n", func(cfg *workers.NodeConfig) { cfg.Executors = append(cfg.Executors, e) })
 	for _, task := range []string{"desk", "other"} {
 		if err := e.AwaitRunning(t.Context(), task); err != nil {
 			t.Fatal(err)
 		}
 	}
 	request := func(name, task string) *v1.CaptureRequest {
-		in := &v1.CaptureRequest{Environment: &v1.Environment{Name: name, Node: node, Task: task}, Chain: h.status(&v1.StatusRequest{}).GetChain(), Type: v1.TypeContainer, Claim: 77}
+		in := &v1.CaptureRequest{Environment: &v1.Environment{Name: name, Node: node, Task: task}, Chain: h.Status(&v1.StatusRequest{}).GetChain(), Type: v1.TypeContainer, Claim: 77}
 		for _, call := range e.Calls() {
 			if call.Task == task {
 				in.Environment.Run, in.Claim = call.Attempt.Identity.Run, int32(call.Attempt.Identity.Claim)
@@ -107,10 +109,10 @@ func TestEnvironmentIsMadeOfAnAttemptByItsNode(t *testing.T) {
 		}
 		return in
 	}
-	l := environments.New(c.store)
+	l := environments.New(c.Store)
 	in := request("captured-desk", "desk")
 	ready := &v1.Environment{}
-	if err := c.creation(l, in).Get(t.Context(), ready); err != nil {
+	if err := startCreation(c, l, in).Get(t.Context(), ready); err != nil {
 		t.Fatal(err)
 	}
 	if ready.GetVersion() != 1 || ready.GetState() != v1.EnvironmentReady || ready.GetImageId() != "sha256:1" || ready.GetSize() != int64(len(e.archive)) || ready.GetParts() != 2 {
@@ -128,7 +130,7 @@ func TestEnvironmentIsMadeOfAnAttemptByItsNode(t *testing.T) {
 	}
 	// The failed attempt has left nothing in the store.
 	stored := 0
-	for range c.store.Keys(t.Context(), storekey.EnvironmentArchive(in.GetEnvironment().GetArchive())) {
+	for range c.Store.Keys(t.Context(), storekey.EnvironmentArchive(in.GetEnvironment().GetArchive())) {
 		stored++
 	}
 	if stored != 2 {
@@ -143,56 +145,56 @@ func TestEnvironmentIsMadeOfAnAttemptByItsNode(t *testing.T) {
 		"captured-claim":   {func() *v1.CaptureRequest { in := request("captured-claim", "desk"); in.Claim++; return in }(), "another dispatch of task desk runs on node " + node},
 		"captured-disk":    {&v1.CaptureRequest{Environment: &v1.Environment{Name: "captured-disk", Node: node}, VmImage: "/x.qcow2"}, "makes no environments of images of virtual machines"},
 	} {
-		err := c.creation(l, test.in).Get(t.Context(), nil)
+		err := startCreation(c, l, test.in).Get(t.Context(), nil)
 		if err == nil || !strings.Contains(err.Error(), test.says) {
 			t.Errorf("%s: %v", name, err)
 		}
-		c.noArchive(test.in.GetEnvironment().GetArchive())
+		checkNoArchive(c, test.in.GetEnvironment().GetArchive())
 	}
 	e.Release("desk")
 	e.Release("other")
-	h.wait()
+	h.Wait()
 }
 
 func TestEnvironmentOfAnImageReplacesTheOlder(t *testing.T) {
 	t.Parallel()
-	c := shared(t).workers(t, nil)
+	c := workertest.Shared(t).Nodes(t, nil)
 	e := &capturing{Executor: fake.New(v1.TypeContainer, nil), archive: []byte("image")}
-	c.start("n", func(cfg *NodeConfig) { cfg.Executors = append(cfg.Executors, e) })
-	l := environments.New(c.store)
+	c.Start("n", func(cfg *workers.NodeConfig) { cfg.Executors = append(cfg.Executors, e) })
+	l := environments.New(c.Store)
 	var archives, executions []string
 	for version := range int32(2) {
-		in := &v1.CaptureRequest{Environment: &v1.Environment{Name: "captured-image", Node: c.name("n"), Image: "busybox", Version: version}}
+		in := &v1.CaptureRequest{Environment: &v1.Environment{Name: "captured-image", Node: c.Name("n"), Image: "busybox", Version: version}}
 		ready := &v1.Environment{}
-		run := c.creation(l, in)
+		run := startCreation(c, l, in)
 		if err := run.Get(t.Context(), ready); err != nil || ready.GetVersion() != version+1 {
 			t.Fatalf("%v, %v", ready, err)
 		}
 		executions = append(executions, run.GetRunID())
 		archives = append(archives, in.GetEnvironment().GetArchive())
 	}
-	c.noArchive(archives[0])
-	in := &v1.CaptureRequest{Environment: &v1.Environment{Name: "captured-image", Node: c.name("n"), Image: "busybox"}}
-	err := c.creation(l, in).Get(t.Context(), nil)
+	checkNoArchive(c, archives[0])
+	in := &v1.CaptureRequest{Environment: &v1.Environment{Name: "captured-image", Node: c.Name("n"), Image: "busybox"}}
+	err := startCreation(c, l, in).Get(t.Context(), nil)
 	if err == nil || !strings.Contains(err.Error(), "another environment has taken the name captured-image meanwhile") {
 		t.Errorf("in the place of another: %v", err)
 	}
-	created := &handle{workerSet: c, id: names.EnvironmentWorkflowID("captured-image")}
-	replay(t, "environment-refused", limits.Run{}, created.history(""))
-	replay(t, "environment-replaced", limits.Run{}, created.history(executions[1]))
-	c.noArchive(in.GetEnvironment().GetArchive())
+	created := &workertest.Handle{Nodes: c, ID: names.EnvironmentWorkflowID("captured-image")}
+	workertest.Replay(t, "environment-refused", limits.Run{}, created.History(""))
+	workertest.Replay(t, "environment-replaced", limits.Run{}, created.History(executions[1]))
+	checkNoArchive(c, in.GetEnvironment().GetArchive())
 }
 
 func TestCancelledCreationEndsItsCaptureAndLeavesNothing(t *testing.T) {
 	t.Parallel()
-	c := shared(t).workers(t, nil)
+	c := workertest.Shared(t).Nodes(t, nil)
 	begun := make(chan context.Context)
 	e := &capturing{Executor: fake.New(v1.TypeContainer, nil), archive: bytes.Repeat([]byte("x"), 9<<20), block: begun}
-	c.start("n", func(cfg *NodeConfig) { cfg.Executors = append(cfg.Executors, e) })
-	in := &v1.CaptureRequest{Environment: &v1.Environment{Name: "captured-cancel", Node: c.name("n"), Image: "busybox"}}
-	run := c.creation(environments.New(c.store), in)
+	c.Start("n", func(cfg *workers.NodeConfig) { cfg.Executors = append(cfg.Executors, e) })
+	in := &v1.CaptureRequest{Environment: &v1.Environment{Name: "captured-cancel", Node: c.Name("n"), Image: "busybox"}}
+	run := startCreation(c, environments.New(c.Store), in)
 	ctx := <-begun
-	if err := c.conn.CancelWorkflow(t.Context(), run.GetID(), ""); err != nil {
+	if err := c.Conn.CancelWorkflow(t.Context(), run.GetID(), ""); err != nil {
 		t.Fatal(err)
 	}
 	if err := run.Get(t.Context(), nil); !temporal.IsCanceledError(err) {
@@ -201,6 +203,6 @@ func TestCancelledCreationEndsItsCaptureAndLeavesNothing(t *testing.T) {
 	if ctx.Err() == nil {
 		t.Error("the capture continues")
 	}
-	replay(t, "environment-cancelled", limits.Run{}, (&handle{workerSet: c, id: run.GetID()}).history(""))
-	c.noArchive(in.GetEnvironment().GetArchive())
+	workertest.Replay(t, "environment-cancelled", limits.Run{}, (&workertest.Handle{Nodes: c, ID: run.GetID()}).History(""))
+	checkNoArchive(c, in.GetEnvironment().GetArchive())
 }

@@ -23,19 +23,6 @@ import (
 	"switchyard/workflows/names"
 )
 
-// knows reports whether a node is up in the leader's view of the fleet.
-func (c *Control) knows(node string) bool {
-	t := c.current()
-	if t == nil {
-		return false
-	}
-	f := t.fleet
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	s, ok := f.seen[node]
-	return ok && s.entry.Record.GetState() != v1.NodeOffline
-}
-
 // pageOfNodes is the number of nodes that the registry below lists per page.
 const pageOfNodes = 1000
 
@@ -160,8 +147,8 @@ func states(f *fleet) map[string]int {
 	return n
 }
 
-// TestReadsDoNotGrowWithFleet checks that the leader's reads do not grow with the fleet, and that the leader still learns
-// the state of all nodes.
+// TestReadsDoNotGrowWithFleet checks that the leader's reads do not grow with the fleet, and that the leader still
+// learns the state of all nodes.
 func TestReadsDoNotGrowWithFleet(t *testing.T) {
 	t.Parallel()
 	for _, size := range []int{250, 3000} {

@@ -91,6 +91,14 @@ func (n *Node) serveAttempts(lane names.Lane) error {
 	}, map[string]any{names.ExecuteActivity: n.attempts.Execute})
 }
 
+// StopLastLane stops serving the lane that the node has begun to serve last. The node stays in the fleet, and in tests
+// another worker takes the tasks of the lane.
+func (n *Node) StopLastLane() {
+	last := len(n.workers) - 1
+	n.workers[last].Stop()
+	n.workers = n.workers[:last]
+}
+
 // serveLane starts a worker for a queue of the node.
 func (n *Node) serveLane(lane names.Lane, opts worker.Options, types map[string]any) error {
 	opts.DisableWorkflowWorker = true

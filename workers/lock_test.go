@@ -1,4 +1,4 @@
-package workers
+package workers_test
 
 import (
 	"context"
@@ -8,7 +8,6 @@ import (
 	"testing"
 	"time"
 
-	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/worker"
 	"go.temporal.io/sdk/workflow"
@@ -16,13 +15,14 @@ import (
 	"switchyard/activities/orchestrator"
 	"switchyard/dev/testneeds"
 	v1 "switchyard/proto/switchyard/v1"
-	"switchyard/workflows/lock"
+	"switchyard/workers"
+	"switchyard/workers/workertest"
 	"switchyard/workflows/names"
 )
 
 // holders are workflows that acquire a lock, hold it until they get a signal, and release it, as runs do.
 type holders struct {
-	*cluster
+	*workertest.Cluster
 	t     *testing.T
 	queue string
 
@@ -32,11 +32,11 @@ type holders struct {
 	most  int
 }
 
-func (y *cluster) holders(t *testing.T) *holders {
-	h := &holders{cluster: y, t: t, queue: names.NewRunID("holders"), holds: map[string]bool{}}
-	w := worker.New(y.conn.Client, h.queue, worker.Options{})
+func newHolders(t *testing.T, y *workertest.Cluster) *holders {
+	h := &holders{Cluster: y, t: t, queue: names.NewRunID("holders"), holds: map[string]bool{}}
+	w := worker.New(y.Conn.Client, h.queue, worker.Options{})
 	w.RegisterWorkflowWithOptions(h.hold, workflow.RegisterOptions{Name: "holder"})
-	w.RegisterActivity(&orchestrator.Locks{Client: y.conn})
+	w.RegisterActivity(&orchestrator.Locks{Client: y.Conn})
 	if err := w.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -118,7 +118,7 @@ func (h *holders) hold(ctx workflow.Context, lock string, ask *v1.AcquireRequest
 func (h *holders) start(id, lock string, ask *v1.AcquireRequest, keep time.Duration) {
 	h.t.Helper()
 	ask.Claim = "run"
-	_, err := h.conn.ExecuteWorkflow(h.t.Context(), client.StartWorkflowOptions{ID: id, TaskQueue: h.queue}, "holder", lock, ask, keep)
+	_, err := h.Conn.ExecuteWorkflow(h.t.Context(), client.StartWorkflowOptions{ID: id, TaskQueue: h.queue}, "holder", lock, ask, keep)
 	if err != nil {
 		h.t.Fatal(err)
 	}
@@ -128,7 +128,7 @@ func (h *holders) start(id, lock string, ask *v1.AcquireRequest, keep time.Durat
 func (h *holders) hears(words ...string) {
 	h.t.Helper()
 	for _, word := range words {
-		eventually(h.t, word, func() bool {
+		workertest.Eventually(h.t, word, func() bool {
 			h.mu.Lock()
 			defer h.mu.Unlock()
 			return slices.Contains(h.heard, word)
@@ -138,7 +138,7 @@ func (h *holders) hears(words ...string) {
 
 func (h *holders) goOn(id string) {
 	h.t.Helper()
-	if err := h.conn.SignalWorkflow(h.t.Context(), id, "", "go on", nil); err != nil {
+	if err := h.Conn.SignalWorkflow(h.t.Context(), id, "", "go on", nil); err != nil {
 		h.t.Fatal(err)
 	}
 }
@@ -156,22 +156,6 @@ func (h *holders) order() (ids []string) {
 	return ids
 }
 
-// closedLock waits until the lock has ended by itself, and returns how often it continued as new.
-func (h *holders) closedLock(lock string) {
-	h.t.Helper()
-	eventually(h.t, "the lock ends", func() bool {
-		d := describe(h.t, h.conn, names.LockWorkflowID(lock), "")
-		status := d.GetWorkflowExecutionInfo().GetStatus()
-		if status != enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING && status != enumspb.WORKFLOW_EXECUTION_STATUS_COMPLETED {
-			h.t.Fatalf("the lock is %s", status)
-		}
-		return status == enumspb.WORKFLOW_EXECUTION_STATUS_COMPLETED
-	})
-}
-
-// quickLocker checks holders and ends so quickly that tests need not wait, and continues as new often.
-var quickLocker = lock.Locker{Idle: 100 * time.Millisecond, LookEvery: 100 * time.Millisecond, HistoryEvents: 150}
-
 // TestLockLimits checks that a lock never has more holders than allowed, and that every holder gets it, whatever
 // happens to its history.
 func TestLockLimits(t *testing.T) { lockLimits(t, 10) }
@@ -183,16 +167,16 @@ func TestLongLockLimits(t *testing.T) {
 
 func lockLimits(t *testing.T, n int) {
 	t.Parallel()
-	y := own(t, ControlConfig{locker: quickLocker})
+	y := workertest.Own(t, workers.ControlConfig{Locker: workertest.QuickLocker})
 	for _, limit := range []int32{1, 3} {
 		t.Run(fmt.Sprint(limit), func(t *testing.T) {
 			t.Parallel()
-			h := y.holders(t)
+			h := newHolders(t, y)
 			lock := fmt.Sprintf("task:limit-%d", limit)
 			for i := range n {
 				h.start(fmt.Sprintf("%s-%d", lock, i), lock, &v1.AcquireRequest{Limit: limit}, 5*time.Millisecond)
 			}
-			eventually(t, "all have had it", func() bool {
+			workertest.Eventually(t, "all have had it", func() bool {
 				h.mu.Lock()
 				defer h.mu.Unlock()
 				done := 0
@@ -206,15 +190,15 @@ func lockLimits(t *testing.T, n int) {
 			if ids := h.order(); len(ids) != n || h.most > int(limit) {
 				t.Errorf("%d were granted it, at most %d at once", len(ids), h.most)
 			}
-			h.closedLock(lock)
+			h.AwaitLockEnd(t, lock)
 		})
 	}
 }
 
 func TestLockOrder(t *testing.T) {
 	t.Parallel()
-	y := own(t, ControlConfig{locker: quickLocker})
-	h := y.holders(t)
+	y := workertest.Own(t, workers.ControlConfig{Locker: workertest.QuickLocker})
+	h := newHolders(t, y)
 	const lock = "task:order"
 	h.start("o-first", lock, &v1.AcquireRequest{}, time.Hour)
 	h.hears("o-first granted")
@@ -235,14 +219,14 @@ func TestLockOrder(t *testing.T) {
 // another generation of the holder exists.
 func TestLockFindsOutWhoIsGone(t *testing.T) {
 	t.Parallel()
-	y := own(t, ControlConfig{locker: quickLocker})
-	h := y.holders(t)
+	y := workertest.Own(t, workers.ControlConfig{Locker: workertest.QuickLocker})
+	h := newHolders(t, y)
 	const lock = "task:gone"
 	h.start("g-dead", lock, &v1.AcquireRequest{}, time.Hour)
 	h.hears("g-dead granted")
 	h.start("g-next", lock, &v1.AcquireRequest{}, time.Hour)
 	h.hears("g-next waits for g-dead")
-	if err := y.conn.TerminateWorkflow(t.Context(), "g-dead", "", "test"); err != nil {
+	if err := y.Conn.TerminateWorkflow(t.Context(), "g-dead", "", "test"); err != nil {
 		t.Fatal(err)
 	}
 	h.start("g-dead", "task:other", &v1.AcquireRequest{}, time.Hour)
@@ -253,7 +237,7 @@ func TestLockFindsOutWhoIsGone(t *testing.T) {
 	h.hears("g-waits waits for g-next")
 	h.start("g-last", lock, &v1.AcquireRequest{}, time.Hour)
 	h.hears("g-last waits for g-next")
-	if err := y.conn.TerminateWorkflow(t.Context(), "g-waits", "", "test"); err != nil {
+	if err := y.Conn.TerminateWorkflow(t.Context(), "g-waits", "", "test"); err != nil {
 		t.Fatal(err)
 	}
 	h.goOn("g-next")
@@ -261,13 +245,13 @@ func TestLockFindsOutWhoIsGone(t *testing.T) {
 	for _, id := range []string{"g-last", "g-dead"} {
 		h.goOn(id)
 	}
-	h.closedLock(lock)
+	h.AwaitLockEnd(t, lock)
 }
 
 func TestLockStrategies(t *testing.T) {
 	t.Parallel()
-	y := own(t, ControlConfig{locker: quickLocker})
-	h := y.holders(t)
+	y := workertest.Own(t, workers.ControlConfig{Locker: workertest.QuickLocker})
+	h := newHolders(t, y)
 	const lock = "run:strategies"
 	h.start("s-1", lock, &v1.AcquireRequest{}, time.Hour)
 	h.hears("s-1 granted")
@@ -277,30 +261,30 @@ func TestLockStrategies(t *testing.T) {
 	h.start("s-2", lock, &v1.AcquireRequest{Strategy: "replace"}, time.Hour)
 	h.hears("s-1 done", "s-2 granted")
 	h.goOn("s-2")
-	h.closedLock(lock)
+	h.AwaitLockEnd(t, lock)
 }
 
 // TestLockOutlivesItsProcess stops the control process while a lock is held and waited for.
 func TestLockOutlivesItsProcess(t *testing.T) {
 	t.Parallel()
-	y := own(t, ControlConfig{locker: quickLocker})
-	h := y.holders(t)
+	y := workertest.Own(t, workers.ControlConfig{Locker: workertest.QuickLocker})
+	h := newHolders(t, y)
 	const lock = "task:survives"
 	h.start("p-1", lock, &v1.AcquireRequest{}, time.Hour)
 	h.hears("p-1 granted")
 	h.start("p-2", lock, &v1.AcquireRequest{}, time.Hour)
 	h.hears("p-2 waits for p-1")
-	y.control.Stop()
+	y.Control.Stop()
 	h.goOn("p-1") // signalled while no process carries the lock
-	control, err := StartControl(t.Context(), y.config)
+	control, err := workers.StartControl(t.Context(), y.Config)
 	if err != nil {
 		t.Fatal(err)
 	}
-	y.control = control
+	y.Control = control
 	h.hears("p-2 granted")
 	if h.most != 1 {
 		t.Errorf("%d held it at once", h.most)
 	}
 	h.goOn("p-2")
-	h.closedLock(lock)
+	h.AwaitLockEnd(t, lock)
 }

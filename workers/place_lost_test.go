@@ -1,4 +1,4 @@
-package workers
+package workers_test
 
 import (
 	"context"
@@ -17,38 +17,40 @@ import (
 	"google.golang.org/protobuf/encoding/protojson"
 
 	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workers"
+	"switchyard/workers/workertest"
 )
 
 // TestLostPlacementIsToldAgain checks that the placement queue repeats replies that a failed workflow task lost, so
 // that the run does not wait for ever.
 func TestLostPlacementIsToldAgain(t *testing.T) {
 	t.Parallel()
-	y := own(t, ControlConfig{})
-	c := y.workers(t, script{"first": {{Block: true}}})
-	c.start("n", func(cfg *NodeConfig) { cfg.MaxParallel = 1 })
-	y.control.Stop()
+	y := workertest.Own(t, workers.ControlConfig{})
+	c := y.Nodes(t, workertest.Script{"first": {{Block: true}}})
+	c.Start("n", func(cfg *workers.NodeConfig) { cfg.MaxParallel = 1 })
+	y.Control.Stop()
 	var lost atomic.Bool
-	cfg := y.config
+	cfg := y.Config
 	cfg.Client = lossy(t, y, &lost)
-	control, err := StartControl(t.Context(), cfg)
+	control, err := workers.StartControl(t.Context(), cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
-	y.control = control
-	h := c.submit(c.input(`{name: lost, tasks: {first: {type: shell, priority: 9, spec: {command: x}}, second: {type: shell, spec: {command: x}}}}`))
-	c.running("first")
-	c.fake.Release("first") // its end frees a place, and the queue gives it to second
-	want(t, h.wait(), "completed", nil)
+	y.Control = control
+	h := c.Submit(c.Input(`{name: lost, tasks: {first: {type: shell, priority: 9, spec: {command: x}}, second: {type: shell, spec: {command: x}}}}`))
+	c.AwaitRunning("first")
+	c.Fake.Release("first") // its end frees a place, and the queue gives it to second
+	workertest.CheckRun(t, h.Wait(), "completed", nil)
 	if !lost.Load() {
 		t.Error("nothing was lost")
 	}
-	if calls := c.calls(); calls["first"] != 1 || calls["second"] != 1 {
+	if calls := c.Calls(); calls["first"] != 1 || calls["second"] != 1 {
 		t.Errorf("calls: %v", calls)
 	}
 }
 
 // lossy returns a client that fails the first workflow task in which the task "second" gets a node.
-func lossy(t *testing.T, y *cluster, lost *atomic.Bool) *Connection {
+func lossy(t *testing.T, y *workertest.Cluster, lost *atomic.Bool) *workers.Connection {
 	t.Helper()
 	intercept := func(ctx context.Context, method string, req, res any, cc *grpc.ClientConn, invoke grpc.UnaryInvoker, opts ...grpc.CallOption) error {
 		done, ok := req.(*workflowservice.RespondWorkflowTaskCompletedRequest)
@@ -64,14 +66,14 @@ func lossy(t *testing.T, y *cluster, lost *atomic.Bool) *Connection {
 		return status.Error(codes.NotFound, "the workflow task has failed")
 	}
 	cl, err := client.DialContext(t.Context(), client.Options{
-		HostPort: y.server.Address(), Logger: log.NewStructuredLogger(quiet(y.logger)), DataConverter: NewDataConverter(),
+		HostPort: y.Server.Address(), Logger: log.NewStructuredLogger(workers.Quiet(y.Logger)), DataConverter: workers.NewDataConverter(),
 		ConnectionOptions: client.ConnectionOptions{DialOptions: []grpc.DialOption{grpc.WithChainUnaryInterceptor(intercept)}},
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(cl.Close)
-	conn := *y.conn
+	conn := *y.Conn
 	conn.Client = cl
 	return &conn
 }

@@ -1,4 +1,4 @@
-package workers
+package workers_test
 
 import (
 	"strings"
@@ -9,28 +9,26 @@ import (
 
 	"switchyard/activities/executor/fake"
 	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workers"
 	"switchyard/workers/node"
+	"switchyard/workers/workertest"
 )
-
-func labels(more ...string) func(*NodeConfig) {
-	return func(cfg *NodeConfig) { cfg.Labels = append(cfg.Labels, more...) }
-}
 
 func TestConstraints(t *testing.T) {
 	t.Parallel()
-	c := shared(t).workers(t, nil)
+	c := workertest.Shared(t).Nodes(t, nil)
 	for _, short := range []string{"a", "b", "c"} {
-		c.start(short, labels("is-"+short))
+		c.Start(short, workertest.WithLabels("is-"+short))
 	}
-	run := c.do(`{name: constraints, tasks: {
+	run := c.Do(`{name: constraints, tasks: {
 		label: {type: shell, spec: {command: x}, constraints: {nodeLabels: [is-b]}},
-		target: {type: shell, spec: {command: x}, constraints: {targetNode: ` + c.name("c") + `}},
-		forbidden: {type: shell, spec: {command: x}, constraints: {forbiddenNodes: [` + c.name("b") + `, ` + c.name("c") + `]}},
-		memory: {type: shell, spec: {command: x}, constraints: {minMemoryMb: 1, targetNode: ` + c.name("a") + `}}}}`)
-	want(t, run, "completed", nil)
+		target: {type: shell, spec: {command: x}, constraints: {targetNode: ` + c.Name("c") + `}},
+		forbidden: {type: shell, spec: {command: x}, constraints: {forbiddenNodes: [` + c.Name("b") + `, ` + c.Name("c") + `]}},
+		memory: {type: shell, spec: {command: x}, constraints: {minMemoryMb: 1, targetNode: ` + c.Name("a") + `}}}}`)
+	workertest.CheckRun(t, run, "completed", nil)
 	for task, node := range map[string]string{"label": "b", "target": "c", "forbidden": "a", "memory": "a"} {
-		if got := run.Tasks[task].GetNode(); got != c.name(node) {
-			t.Errorf("task %s ran on %s, want %s", task, got, c.name(node))
+		if got := run.Tasks[task].GetNode(); got != c.Name(node) {
+			t.Errorf("task %s ran on %s, want %s", task, got, c.Name(node))
 		}
 	}
 }
@@ -39,20 +37,20 @@ func TestConstraints(t *testing.T) {
 func TestMaxParallel(t *testing.T) {
 	t.Parallel()
 	block := []fake.Step{{Block: true}}
-	c := shared(t).workers(t, script{"a": block, "b": block, "c": block, "d": block, "e": block, "f": block, "g": block})
-	two := func(cfg *NodeConfig) { cfg.MaxParallel = 2 }
+	c := workertest.Shared(t).Nodes(t, workertest.Script{"a": block, "b": block, "c": block, "d": block, "e": block, "f": block, "g": block})
+	two := func(cfg *workers.NodeConfig) { cfg.MaxParallel = 2 }
 	for _, short := range []string{"n1", "n2", "n3"} {
-		c.start(short, two)
+		c.Start(short, two)
 	}
 	in := &v1.Definition{Name: "parallel", Tasks: map[string]*v1.TaskDefinition{}}
 	for _, task := range []string{"a", "b", "c", "d", "e", "f", "g"} {
-		in.Tasks[task] = shellTask()
+		in.Tasks[task] = workertest.ShellTask()
 	}
-	h := c.submit(c.inputOf(in))
-	eventually(t, "six tasks run", func() bool { return len(c.fake.Calls()) == 6 })
+	h := c.Submit(c.InputOf(in))
+	workertest.Eventually(t, "six tasks run", func() bool { return len(c.Fake.Calls()) == 6 })
 	var status *v1.StatusResponse
-	eventually(t, "the seventh waits", func() bool {
-		status = h.status(&v1.StatusRequest{})
+	workertest.Eventually(t, "the seventh waits", func() bool {
+		status = h.Status(&v1.StatusRequest{})
 		for _, task := range status.GetRun().GetTasks() {
 			if task.GetState() == "queued" && strings.Contains(task.GetError(), "nodes") {
 				return true
@@ -67,35 +65,35 @@ func TestMaxParallel(t *testing.T) {
 		}
 	}
 	for _, short := range []string{"n1", "n2", "n3"} {
-		if perNode[c.name(short)] != 2 {
+		if perNode[c.Name(short)] != 2 {
 			t.Errorf("tasks by node: %v, want 2 on each of 3", perNode)
 		}
 	}
-	if n := len(c.fake.Calls()); n != 6 {
+	if n := len(c.Fake.Calls()); n != 6 {
 		t.Errorf("%d attempts run, want 6", n)
 	}
 	for _, task := range []string{"a", "b", "c", "d", "e", "f", "g"} {
-		c.fake.Release(task)
+		c.Fake.Release(task)
 	}
-	want(t, h.wait(), "completed", nil)
+	workertest.CheckRun(t, h.Wait(), "completed", nil)
 }
 
 func TestImpossibleRequestSaysSo(t *testing.T) {
 	t.Parallel()
-	c := own(t, ControlConfig{}).workers(t, nil) // the shared cluster is always expecting nodes of other tests
-	c.start("a")
-	c.do(`{name: warm, tasks: {x: {type: shell, spec: {command: x}}}}`)
+	c := workertest.Own(t, workers.ControlConfig{}).Nodes(t, nil) // the shared cluster is always expecting nodes of other tests
+	c.Start("a")
+	c.Do(`{name: warm, tasks: {x: {type: shell, spec: {command: x}}}}`)
 	const document = `{name: impossible, tasks: {x: {type: shell, spec: {command: x}, constraints: {nodeLabels: [no-such-label]}}}}`
 	began := time.Now()
-	h := c.submit(c.input(document))
-	task := h.until("x", func(x *v1.Task) bool { return x.GetError() != "" })
-	if took := time.Since(began); took > soon || task.GetState() != "queued" || !strings.Contains(task.GetError(), "no-such-label") {
+	h := c.Submit(c.Input(document))
+	task := h.AwaitTask("x", func(x *v1.Task) bool { return x.GetError() != "" })
+	if took := time.Since(began); took > workertest.Soon || task.GetState() != "queued" || !strings.Contains(task.GetError(), "no-such-label") {
 		t.Errorf("after %v: %v", took, task)
 	}
-	in := c.input(document)
+	in := c.Input(document)
 	in.Options = &v1.RunOptions{PlacementTimeout: durationpb.New(200 * time.Millisecond)}
-	run := c.submit(in).wait()
-	want(t, run, "failed", map[string]string{"x": "failed placement_timeout"})
+	run := c.Submit(in).Wait()
+	workertest.CheckRun(t, run, "failed", map[string]string{"x": "failed placement_timeout"})
 	if task := run.Tasks["x"]; !strings.Contains(task.GetError(), "no-such-label") || task.GetResult().GetExitCode() != -1 {
 		t.Errorf("%v", task)
 	}
@@ -103,13 +101,13 @@ func TestImpossibleRequestSaysSo(t *testing.T) {
 
 func TestTaskWaitsForANodeThatComesLater(t *testing.T) {
 	t.Parallel()
-	c := shared(t).workers(t, nil)
-	h := c.submit(c.input(`{name: later, tasks: {x: {type: shell, spec: {command: x}}}}`))
-	h.until("x", func(x *v1.Task) bool { return x.GetError() != "" })
-	c.start("late")
-	run := h.wait()
-	want(t, run, "completed", nil)
-	if x := run.Tasks["x"]; x.GetNode() != c.name("late") || x.GetAttempt() != 0 {
+	c := workertest.Shared(t).Nodes(t, nil)
+	h := c.Submit(c.Input(`{name: later, tasks: {x: {type: shell, spec: {command: x}}}}`))
+	h.AwaitTask("x", func(x *v1.Task) bool { return x.GetError() != "" })
+	c.Start("late")
+	run := h.Wait()
+	workertest.CheckRun(t, run, "completed", nil)
+	if x := run.Tasks["x"]; x.GetNode() != c.Name("late") || x.GetAttempt() != 0 {
 		t.Errorf("%v", x)
 	}
 }
@@ -118,44 +116,44 @@ func TestTaskWaitsForANodeThatComesLater(t *testing.T) {
 // its end.
 func TestTerminatedRunFreesItsPlaces(t *testing.T) {
 	t.Parallel()
-	y := own(t, ControlConfig{sweepInterval: 50 * time.Millisecond})
-	c := y.workers(t, script{"hold": {{Block: true}}})
-	c.start("a", func(cfg *NodeConfig) {
+	y := workertest.Own(t, workers.ControlConfig{}.WithSweepInterval(50*time.Millisecond))
+	c := y.Nodes(t, workertest.Script{"hold": {{Block: true}}})
+	c.Start("a", func(cfg *workers.NodeConfig) {
 		cfg.MaxParallel = 1
 		cfg.Machine = node.NewMachine(node.Size{Cores: 4, MemoryMB: 1 << 20})
 	})
-	first := c.submit(c.input(`{name: first, tasks: {hold: {type: shell, spec: {command: x}}}}`))
-	c.running("hold")
-	second := c.submit(c.input(`{name: second, tasks: {x: {type: shell, spec: {command: x}}}}`))
-	second.until("x", func(x *v1.Task) bool { return x.GetError() != "" })
-	if err := c.conn.TerminateWorkflow(t.Context(), first.id, "", "a test"); err != nil {
+	first := c.Submit(c.Input(`{name: first, tasks: {hold: {type: shell, spec: {command: x}}}}`))
+	c.AwaitRunning("hold")
+	second := c.Submit(c.Input(`{name: second, tasks: {x: {type: shell, spec: {command: x}}}}`))
+	second.AwaitTask("x", func(x *v1.Task) bool { return x.GetError() != "" })
+	if err := c.Conn.TerminateWorkflow(t.Context(), first.ID, "", "a test"); err != nil {
 		t.Fatal(err)
 	}
-	want(t, second.wait(), "completed", nil)
+	workertest.CheckRun(t, second.Wait(), "completed", nil)
 }
 
 // TestNodeStopMovesItsTask checks that a stopping node hands its task back without spending an attempt.
 func TestNodeStopMovesItsTask(t *testing.T) {
 	t.Parallel()
-	c := shared(t).workers(t, script{"x": {{Block: true}, {}}})
-	first := c.start("first")
-	h := c.submit(c.input(`{name: move, tasks: {x: {type: shell, spec: {command: x}, retry: {maxRetries: 0}}}}`))
-	c.running("x")
-	c.start("second")
-	eventually(t, "the second node is known", func() bool { return c.control.knows(c.name("second")) })
+	c := workertest.Shared(t).Nodes(t, workertest.Script{"x": {{Block: true}, {}}})
+	first := c.Start("first")
+	h := c.Submit(c.Input(`{name: move, tasks: {x: {type: shell, spec: {command: x}, retry: {maxRetries: 0}}}}`))
+	c.AwaitRunning("x")
+	c.Start("second")
+	workertest.Eventually(t, "the second node is known", func() bool { return c.Control.Knows(c.Name("second")) })
 	first.Stop()
-	run := h.wait()
-	want(t, run, "completed", nil)
-	if x := run.Tasks["x"]; x.GetNode() != c.name("second") || x.GetAttempt() != 0 || c.calls()["x"] != 2 {
-		t.Errorf("after %d executions: %v", c.calls()["x"], x)
+	run := h.Wait()
+	workertest.CheckRun(t, run, "completed", nil)
+	if x := run.Tasks["x"]; x.GetNode() != c.Name("second") || x.GetAttempt() != 0 || c.Calls()["x"] != 2 {
+		t.Errorf("after %d executions: %v", c.Calls()["x"], x)
 	}
 }
 
 func TestNodeLeavesAndComesBack(t *testing.T) {
 	t.Parallel()
-	c := shared(t).workers(t, nil)
-	c.start("a").Stop()
-	eventually(t, "the node has left the fleet", func() bool { return !c.control.knows(c.name("a")) })
-	c.start("a")
-	want(t, c.do(`{name: back, tasks: {x: {type: shell, spec: {command: x}}}}`), "completed", nil)
+	c := workertest.Shared(t).Nodes(t, nil)
+	c.Start("a").Stop()
+	workertest.Eventually(t, "the node has left the fleet", func() bool { return !c.Control.Knows(c.Name("a")) })
+	c.Start("a")
+	workertest.CheckRun(t, c.Do(`{name: back, tasks: {x: {type: shell, spec: {command: x}}}}`), "completed", nil)
 }

@@ -1,53 +1,55 @@
-package workers
+package workers_test
 
 import (
 	"testing"
 
 	"switchyard/activities/executor/fake"
 	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workers"
+	"switchyard/workers/workertest"
 )
 
 // TestControlRestart replaces the control worker in the middle of a run by one with an empty placement queue. Running
 // tasks continue, waiting tasks get places, and nothing runs twice.
 func TestControlRestart(t *testing.T) {
 	t.Parallel()
-	y := own(t, ControlConfig{})
-	c := y.workers(t, script{"a": {{Block: true}}, "b": {{Block: true}}, "flaky": {fake.Exit(1), {}}})
-	c.start("n", func(cfg *NodeConfig) { cfg.MaxParallel = 2 })
-	h := c.submit(c.input(`{name: restart, tasks: {
+	y := workertest.Own(t, workers.ControlConfig{})
+	c := y.Nodes(t, workertest.Script{"a": {{Block: true}}, "b": {{Block: true}}, "flaky": {fake.Exit(1), {}}})
+	c.Start("n", func(cfg *workers.NodeConfig) { cfg.MaxParallel = 2 })
+	h := c.Submit(c.Input(`{name: restart, tasks: {
 		a: {type: shell, priority: 9, spec: {command: x}}, b: {type: shell, priority: 9, spec: {command: x}},
 		w1: {type: shell, spec: {command: x}}, w2: {type: shell, spec: {command: x}, dependsOn: [w1]},
 		flaky: {type: shell, spec: {command: x}, retry: {backoffMs: 1}},
 		gpu: {type: shell, spec: {command: x}, constraints: {nodeLabels: [later]}}}}`))
-	c.running("a")
-	c.running("b")
-	h.until("w1", func(task *v1.Task) bool { return task.GetState() == "queued" && task.GetError() != "" })
-	h.until("gpu", func(task *v1.Task) bool { return task.GetError() != "" })
+	c.AwaitRunning("a")
+	c.AwaitRunning("b")
+	h.AwaitTask("w1", func(task *v1.Task) bool { return task.GetState() == "queued" && task.GetError() != "" })
+	h.AwaitTask("gpu", func(task *v1.Task) bool { return task.GetError() != "" })
 
-	y.control.Stop()
-	c.fake.Release("a") // ends while no control process runs
-	control, err := StartControl(t.Context(), y.config)
+	y.Control.Stop()
+	c.Fake.Release("a") // ends while no control process runs
+	control, err := workers.StartControl(t.Context(), y.Config)
 	if err != nil {
 		t.Fatal(err)
 	}
-	y.control = control
-	h.until("a", func(task *v1.Task) bool { return task.GetState() == "completed" })
-	h.until("w2", func(task *v1.Task) bool { return task.GetState() == "completed" })
-	h.until("flaky", func(task *v1.Task) bool { return task.GetState() == "completed" })
-	if task := h.status(&v1.StatusRequest{}).GetRun().GetTasks()["b"]; task.GetState() != "assigned" {
+	y.Control = control
+	h.AwaitTask("a", func(task *v1.Task) bool { return task.GetState() == "completed" })
+	h.AwaitTask("w2", func(task *v1.Task) bool { return task.GetState() == "completed" })
+	h.AwaitTask("flaky", func(task *v1.Task) bool { return task.GetState() == "completed" })
+	if task := h.Status(&v1.StatusRequest{}).GetRun().GetTasks()["b"]; task.GetState() != "assigned" {
 		t.Errorf("b should still run: %v", task)
 	}
-	c.start("m", labels("later"))
-	h.until("gpu", func(task *v1.Task) bool { return task.GetState() == "completed" })
-	c.fake.Release("b")
-	run := h.wait()
-	want(t, run, "completed", nil)
-	for task, n := range c.calls() {
+	c.Start("m", workertest.WithLabels("later"))
+	h.AwaitTask("gpu", func(task *v1.Task) bool { return task.GetState() == "completed" })
+	c.Fake.Release("b")
+	run := h.Wait()
+	workertest.CheckRun(t, run, "completed", nil)
+	for task, n := range c.Calls() {
 		if want := map[bool]int{true: 2, false: 1}[task == "flaky"]; n != want {
 			t.Errorf("task %s ran %d times, want %d", task, n, want)
 		}
 	}
-	if b := run.Tasks["b"]; b.GetAttempt() != 0 || b.GetNode() != c.name("n") {
+	if b := run.Tasks["b"]; b.GetAttempt() != 0 || b.GetNode() != c.Name("n") {
 		t.Errorf("b: %v", b)
 	}
 }

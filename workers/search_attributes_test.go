@@ -24,7 +24,7 @@ func connectedTo(t *testing.T, attributes map[string]enumspb.IndexedValueType) *
 			t.Error(err)
 		}
 	})
-	conn, err := Dial(within(t), DialOptions{Address: server.Address(), Logger: slog.New(slog.DiscardHandler)})
+	conn, err := Dial(t.Context(), DialOptions{Address: server.Address(), Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -40,11 +40,11 @@ func TestMissingSearchAttributesAreRegistered(t *testing.T) {
 		"SwitchyardState": enumspb.INDEXED_VALUE_TYPE_KEYWORD, "Customer": enumspb.INDEXED_VALUE_TYPE_KEYWORD, "Notes": enumspb.INDEXED_VALUE_TYPE_TEXT,
 	})
 	for range 2 {
-		if err := ensureAttributes(within(t), conn); err != nil {
+		if err := ensureAttributes(t.Context(), conn); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if missing, err := missingAttributes(within(t), conn); err != nil || len(missing) > 0 {
+	if missing, err := missingAttributes(t.Context(), conn); err != nil || len(missing) > 0 {
 		t.Errorf("missing are %v, %v", missing, err)
 	}
 }
@@ -57,7 +57,7 @@ func TestSearchAttributesWithoutRoomAreNamed(t *testing.T) {
 	for i := range 10 {
 		taken[fmt.Sprintf("Taken%d", i)] = enumspb.INDEXED_VALUE_TYPE_KEYWORD
 	}
-	err := ensureAttributes(within(t), connectedTo(t, taken))
+	err := ensureAttributes(t.Context(), connectedTo(t, taken))
 	if err == nil {
 		t.Fatal("there is no room for the search attributes, and no error")
 	}

@@ -1,4 +1,4 @@
-package workers
+package workers_test
 
 import (
 	"log/slog"
@@ -8,6 +8,8 @@ import (
 	"switchyard/activities/registry"
 	"switchyard/activities/store"
 	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workers"
+	"switchyard/workers/workertest"
 )
 
 func openStore(t *testing.T, location string) *store.Store {
@@ -24,60 +26,60 @@ func openStore(t *testing.T, location string) *store.Store {
 // registry shows the reason, and tasks that only they could run wait for a node that shares the store.
 func TestNodeWithoutTheFleetsStoreGetsNoTasks(t *testing.T) {
 	t.Parallel()
-	c := shared(t).workers(t, nil)
-	c.start("private", func(cfg *NodeConfig) { cfg.Store = openStore(t, "mem://") })
-	c.start("astray", func(cfg *NodeConfig) { cfg.Store = openStore(t, "http://127.0.0.1:1") })
-	reg := registry.New(c.conn).WithStore(c.store.Identity)
+	c := workertest.Shared(t).Nodes(t, nil)
+	c.Start("private", func(cfg *workers.NodeConfig) { cfg.Store = openStore(t, "mem://") })
+	c.Start("astray", func(cfg *workers.NodeConfig) { cfg.Store = openStore(t, "http://127.0.0.1:1") })
+	reg := registry.New(c.Conn).WithStore(c.Store.Identity)
 	for short, want := range map[string]string{"private": registry.OtherStore, "astray": "its store http://127.0.0.1:1 cannot be used"} {
 		var n *v1.Node
-		eventually(t, short+" beats", func() bool {
+		workertest.Eventually(t, short+" beats", func() bool {
 			var err error
-			n, err = reg.Get(t.Context(), c.name(short))
+			n, err = reg.Get(t.Context(), c.Name(short))
 			return err == nil && n.GetLastBeatAt() != nil
 		})
 		if n.GetState() != "stale" || !strings.Contains(n.GetReason(), want) {
 			t.Errorf("%s is %s: %q, want stale: %q", short, n.GetState(), n.GetReason(), want)
 		}
 	}
-	eventually(t, "the leader knows both", func() bool { return c.control.knows(c.name("private")) && c.control.knows(c.name("astray")) })
-	h := c.submit(c.input(`{name: private, tasks: {a: {type: shell, spec: {command: x}}, b: {type: shell, spec: {command: x}, dependsOn: [a]}}}`))
-	h.until("a", func(task *v1.Task) bool { return task.GetState() == "queued" })
-	c.start("shared")
-	run := h.wait()
-	want(t, run, "completed", nil)
+	workertest.Eventually(t, "the leader knows both", func() bool { return c.Control.Knows(c.Name("private")) && c.Control.Knows(c.Name("astray")) })
+	h := c.Submit(c.Input(`{name: private, tasks: {a: {type: shell, spec: {command: x}}, b: {type: shell, spec: {command: x}, dependsOn: [a]}}}`))
+	h.AwaitTask("a", func(task *v1.Task) bool { return task.GetState() == "queued" })
+	c.Start("shared")
+	run := h.Wait()
+	workertest.CheckRun(t, run, "completed", nil)
 	for name, task := range run.GetTasks() {
-		if task.GetNode() != c.name("shared") {
+		if task.GetNode() != c.Name("shared") {
 			t.Errorf("%s ran on %s", name, task.GetNode())
 		}
 	}
 }
 
-// TestControlProcessNeedsTheFleetsStore starts control processes with another store beside a live leader and, after that
-// has stopped, one with a private store.
+// TestControlProcessNeedsTheFleetsStore starts control processes with another store beside a live leader and, after
+// that has stopped, one with a private store.
 func TestControlProcessNeedsTheFleetsStore(t *testing.T) {
 	t.Parallel()
-	y := own(t, ControlConfig{Role: RoleLeader})
-	other := y.config
-	other.Store, other.Role, other.Logger = openStore(t, "mem://"), RoleAuto, slog.New(slog.DiscardHandler)
-	if c, err := StartControl(t.Context(), other); err == nil || !strings.Contains(err.Error(), "another store") || !strings.Contains(err.Error(), "--store") {
+	y := workertest.Own(t, workers.ControlConfig{Role: workers.RoleLeader})
+	other := y.Config
+	other.Store, other.Role, other.Logger = openStore(t, "mem://"), workers.RoleAuto, slog.New(slog.DiscardHandler)
+	if c, err := workers.StartControl(t.Context(), other); err == nil || !strings.Contains(err.Error(), "another store") || !strings.Contains(err.Error(), "--store") {
 		t.Errorf("beside the leader: %v", err)
 		if err == nil {
 			c.Stop()
 		}
 	}
-	y.control.Stop()
+	y.Control.Stop()
 	other.PrivateStore = true
-	if c, err := StartControl(t.Context(), other); err == nil || !strings.Contains(err.Error(), "another store") {
+	if c, err := workers.StartControl(t.Context(), other); err == nil || !strings.Contains(err.Error(), "another store") {
 		t.Errorf("with a private store, after the leader: %v", err)
 		if err == nil {
 			c.Stop()
 		}
 	}
 	other.PrivateStore = false
-	c, err := StartControl(t.Context(), other)
+	c, err := workers.StartControl(t.Context(), other)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer c.Stop()
-	eventually(t, "a gateway with a new store takes over", c.IsLeader)
+	workertest.Eventually(t, "a gateway with a new store takes over", c.IsLeader)
 }

@@ -75,9 +75,9 @@ func startTerm(cfg ControlConfig, epoch string, valid func() bool) (*term, error
 		StickyScheduleToStartTimeout:       stickyTimeout,
 		WorkerStopTimeout:                  termStopTimeout,
 	})
-	t.worker.RegisterWorkflowWithOptions(run.Runner{Limits: cfg.limits}.Run, workflow.RegisterOptions{Name: names.RunWorkflow})
-	t.worker.RegisterWorkflowWithOptions(run.Runner{Limits: cfg.limits}.Run, workflow.RegisterOptions{Name: names.FanOutWorkflow})
-	t.worker.RegisterWorkflowWithOptions(cfg.locker.Lock, workflow.RegisterOptions{Name: names.LockWorkflow})
+	t.worker.RegisterWorkflowWithOptions(run.Runner{Limits: cfg.Limits}.Run, workflow.RegisterOptions{Name: names.RunWorkflow})
+	t.worker.RegisterWorkflowWithOptions(run.Runner{Limits: cfg.Limits}.Run, workflow.RegisterOptions{Name: names.FanOutWorkflow})
+	t.worker.RegisterWorkflowWithOptions(cfg.Locker.Lock, workflow.RegisterOptions{Name: names.LockWorkflow})
 	t.worker.RegisterWorkflowWithOptions(environment.Environment, workflow.RegisterOptions{Name: names.EnvironmentWorkflow})
 	t.worker.RegisterWorkflowWithOptions(explain.Explain, workflow.RegisterOptions{Name: names.ExplainWorkflow})
 	lost := &taskrunner.LostAttempts{Client: cfg.Client, Store: cfg.Store, Node: t.fleet.entry, AwayUntil: cfg.server.AwayUntil}

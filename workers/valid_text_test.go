@@ -7,6 +7,7 @@ import (
 	"unicode/utf8"
 
 	commonpb "go.temporal.io/api/common/v1"
+	"go.temporal.io/sdk/converter"
 	"go.temporal.io/sdk/interceptor"
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
@@ -14,6 +15,11 @@ import (
 
 	v1 "switchyard/proto/switchyard/v1"
 )
+
+// notText is a payload that is not valid UTF-8 and that its decoding error quotes.
+var notText = &commonpb.Payload{
+	Metadata: map[string][]byte{converter.MetadataEncoding: []byte(converter.MetadataEncodingProtoJSON)}, Data: []byte{0xff},
+}
 
 // TestFailuresAreValidText checks that failures can be encoded, whatever the texts of an error and its causes are.
 func TestFailuresAreValidText(t *testing.T) {
@@ -42,8 +48,8 @@ func TestDecodingErrorsAreValidText(t *testing.T) {
 	t.Parallel()
 	c := NewDataConverter()
 	for name, err := range map[string]error{
-		"one":     c.FromPayload(invalidText.Payload, &v1.TaskCommand{}),
-		"several": c.FromPayloads(&commonpb.Payloads{Payloads: []*commonpb.Payload{invalidText.Payload}}, &v1.TaskCommand{}),
+		"one":     c.FromPayload(notText, &v1.TaskCommand{}),
+		"several": c.FromPayloads(&commonpb.Payloads{Payloads: []*commonpb.Payload{notText}}, &v1.TaskCommand{}),
 	} {
 		if err == nil || !utf8.ValidString(err.Error()) || utf8.ValidString(errors.Unwrap(err).Error()) {
 			t.Errorf("%s: %q", name, err)

@@ -64,7 +64,7 @@ func TestHistoriesCoverTheLanguage(t *testing.T) {
 	}
 	for _, name := range slices.Sorted(maps.Keys(wanted)) {
 		if !seen[name] {
-			t.Errorf("no history has %s: replay one that has (workers/run_language_test.go), and run dev/record-histories.sh", name)
+			t.Errorf("no history has %s: replay one that has (workflows/run/language_test.go), and run dev/record-histories.sh", name)
 		}
 	}
 }

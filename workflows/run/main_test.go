@@ -3,7 +3,7 @@ package run_test
 import (
 	"testing"
 
-	"go.uber.org/goleak"
+	"switchyard/workers/workertest"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { workertest.Main(m) }

@@ -1,0 +1,61 @@
+package workers_test
+
+import (
+	"testing"
+	"time"
+
+	"google.golang.org/protobuf/types/known/durationpb"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	"switchyard/activities/registry"
+	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workers"
+	"switchyard/workers/workertest"
+	"switchyard/workflows/limits"
+	"switchyard/workflows/names"
+)
+
+// TestHistoriesOfTheFleetReplay replays the registry entry of a node through everything that can happen to one, and the
+// election.
+func TestHistoriesOfTheFleetReplay(t *testing.T) {
+	t.Parallel()
+	y := workertest.Own(t, workers.ControlConfig{})
+	c := y.Nodes(t, nil)
+	reg, name := registry.New(c.Conn), c.Name("n")
+	entry := &workertest.Handle{Nodes: c, ID: names.NodeWorkflowID(name)}
+	must := func(_ any, err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	n := c.Start("n")
+	must(reg.Drain(t.Context(), name, &v1.NodeDrain{Reason: "repair"}))
+	workertest.Eventually(t, "nothing is left", func() bool {
+		got, err := reg.Get(t.Context(), name)
+		return err == nil && got.GetDrained()
+	})
+	must(reg.Undrain(t.Context(), name))
+	must(reg.Drain(t.Context(), name, &v1.NodeDrain{Deadline: timestamppb.Now()}))
+	must(reg.Undrain(t.Context(), name)) // cancels the drain, unless nothing was left to drain
+	c.Do(`{name: on, tasks: {x: {type: shell, spec: {command: x}}}}`)
+	n.Stop()
+	c.AwaitState(name, "offline")
+	must(reg.Drain(t.Context(), name, &v1.NodeDrain{}))
+	n = c.Start("n")
+	must(reg.Undrain(t.Context(), name))
+	n.Stop()
+	c.AwaitState(name, "offline")
+	// One incarnation leaves before its first heartbeat, and another one is silent.
+	must(reg.Register(t.Context(), &v1.NodeRegistration{Name: name, Incarnation: "brief", OfflineAfter: durationpb.New(workertest.Limit)}))
+	must(nil, reg.Leave(t.Context(), name, "brief"))
+	c.AwaitState(name, "offline")
+	must(reg.Register(t.Context(), &v1.NodeRegistration{Name: name, Incarnation: "silent", OfflineAfter: durationpb.New(time.Second)}))
+	c.AwaitState(name, "offline")
+	must(nil, reg.Remove(t.Context(), name))
+	workertest.Eventually(t, "the entry is closed", func() bool { return !entry.IsOpen() })
+	workertest.Replay(t, "node", limits.Run{}, entry.History(""))
+
+	election := &workertest.Handle{Nodes: c, ID: names.LeaderWorkflowID}
+	workertest.Replay(t, "leader", limits.Run{}, election.History(""))
+}

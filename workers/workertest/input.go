@@ -1,0 +1,65 @@
+package workertest
+
+import (
+	"time"
+
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/durationpb"
+	"google.golang.org/protobuf/types/known/structpb"
+
+	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/definition"
+)
+
+// ShortHeartbeat is a heartbeat time-out for runs whose nodes are cut off. A lease is lost after 4.8 s and has expired after
+// 6.4 s.
+const ShortHeartbeat = 8 * time.Second
+
+// Input parses a definition, written as YAML, and returns the input of a run whose tasks only the nodes of this test take.
+func (c *Nodes) Input(document string) *v1.RunInput {
+	c.T.Helper()
+	def, err := definition.Parse("test.yaml", []byte(document))
+	if err != nil {
+		c.T.Fatal(err)
+	}
+	return c.InputOf(def)
+}
+
+// InputOf returns the input of a run of a definition, whose tasks only the nodes of this test take. The definition is copied.
+func (c *Nodes) InputOf(def *v1.Definition) *v1.RunInput {
+	c.T.Helper()
+	refs, err := definition.References(def)
+	if err != nil {
+		c.T.Fatal(err)
+	}
+	def = proto.CloneOf(def)
+	for _, task := range def.GetTasks() {
+		if task.Constraints == nil {
+			task.Constraints = &v1.Constraints{}
+		}
+		task.Constraints.NodeLabels = append(task.Constraints.NodeLabels, c.Label)
+		// All nodes share this machine, whose few cores do not belong to this test alone.
+		if task.Resources == nil {
+			task.Resources = &v1.Resources{Cores: new(float64)}
+		}
+	}
+	return &v1.RunInput{
+		Definition: def, References: refs,
+		// On a busy machine a node may exceed the usual pickup time-out, and a re-placed task would get another claim.
+		Options: &v1.RunOptions{PickupTimeout: durationpb.New(Limit)},
+	}
+}
+
+// StructOf returns a Struct of plain values. It panics if a value is none.
+func StructOf(m map[string]any) *structpb.Struct {
+	s, err := structpb.NewStruct(m)
+	if err != nil {
+		panic(err) // the values come from the tests
+	}
+	return s
+}
+
+// ShellTask returns a shell task with the given parents.
+func ShellTask(parents ...string) *v1.TaskDefinition {
+	return &v1.TaskDefinition{Type: "shell", Spec: StructOf(map[string]any{"command": "x"}), DependsOn: parents}
+}

@@ -1,0 +1,315 @@
+package run_test
+
+import (
+	"maps"
+	"strings"
+	"testing"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	"switchyard/activities/signing"
+	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workers"
+	"switchyard/workers/workertest"
+	"switchyard/workflows/limits"
+	"switchyard/workflows/names"
+)
+
+// signedDecision returns a decision about a run, or a task of it, as a gateway signs it.
+func signedDecision(h *workertest.Handle, by, role, task, verdict string) *v1.Decision {
+	h.T.Helper()
+	d := &v1.Decision{
+		Workflow: h.ID, Execution: workertest.Describe(h.T, h.Conn, h.ID, "").GetWorkflowExecutionInfo().GetFirstRunId(), Task: task, Verdict: verdict,
+		By: by, Role: role, Reason: "seen", At: timestamppb.Now(),
+	}
+	if err := signing.New(h.Store, time.Now).Sign(h.T.Context(), d); err != nil {
+		h.T.Fatal(err)
+	}
+	return d
+}
+
+// sendDecision sends a decision about a task, as a gateway does.
+func sendDecision(h *workertest.Handle, update string, d *v1.Decision) error {
+	h.T.Helper()
+	return sendUpdate(h, update, &v1.TaskCommand{Task: d.GetTask(), By: d.GetBy(), Decision: d})
+}
+
+// submitForApproval submits a run that needs an operator's approval, and waits until the run waits for it.
+func submitForApproval(c *workertest.Nodes, name string) *workertest.Handle {
+	c.T.Helper()
+	in := c.Input(`{name: ` + name + `, tasks: {a: {type: shell, spec: {command: x}}}}`)
+	in.By, in.ByRole, in.NeedsApproval, in.SignedDecisions = "ann", v1.RoleUser, true, true
+	h := c.Submit(in)
+	workertest.Eventually(c.T, "the run waits for approval", func() bool {
+		run := h.Status(&v1.StatusRequest{}).GetRun()
+		return run.GetState() == v1.RunPendingApproval && run.GetApproval().GetState() == v1.ApprovalPending
+	})
+	return h
+}
+
+func TestRunWaitsForApproval(t *testing.T) {
+	t.Parallel()
+	c := workertest.Shared(t).Nodes(t, nil)
+	c.Start("n")
+	h := submitForApproval(c, "gated")
+	approve := func(d *v1.Decision) error {
+		t.Helper()
+		return sendUpdate(h, names.ApproveRunUpdate, &v1.RunCommand{By: "eve", Decision: d})
+	}
+	good := signedDecision(h, "bob", v1.RoleOperator, "", v1.ApprovalApproved)
+	forged := proto.CloneOf(good)
+	forged.By = "eve"
+	other := proto.CloneOf(good)
+	other.Workflow = "another"
+	for name, test := range map[string]struct {
+		decision *v1.Decision
+		says     string
+	}{
+		"no signature":         {nil, "not sent through a gateway"},
+		"another's signature":  {forged, "not one of a gateway"},
+		"of another run":       {other, "another task or run"},
+		"of a task":            {signedDecision(h, "bob", v1.RoleOperator, "a", v1.ApprovalApproved), "another task or run"},
+		"a rejection":          {signedDecision(h, "bob", v1.RoleOperator, "", v1.ApprovalRejected), "signed as rejected"},
+		"of who submitted it":  {signedDecision(h, "ann", v1.RoleOperator, "", v1.ApprovalApproved), "another person decides"},
+		"of an earlier attack": {forged, "not one of a gateway"},
+	} {
+		if err := approve(test.decision); err == nil || !strings.Contains(err.Error(), test.says) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	for _, payload := range []any{&v1.TaskCommand{Task: "a", By: "eve"}, "yes", nil} {
+		if err := h.Conn.SignalWorkflow(t.Context(), h.ID, "", names.ApproveUpdate, payload); err != nil {
+			t.Fatal(err)
+		}
+	}
+	workertest.Eventually(t, "signals are refused", func() bool {
+		var res v1.EventsResponse
+		h.Query(h.ID, names.EventsQuery, &v1.EventsRequest{}, &res)
+		signals := 0
+		for _, e := range res.GetEvents() {
+			if e.GetEvent() == v1.EventRefused && strings.Contains(e.GetDetail(), "a signal decides nothing") {
+				signals++
+			}
+		}
+		return signals == 3
+	})
+	if n := c.Calls()["a"]; n != 0 {
+		t.Errorf("a has started %d times", n)
+	}
+	if err := approve(good); err != nil {
+		t.Fatal(err)
+	}
+	run := h.Wait()
+	workertest.CheckRun(t, run, v1.RunCompleted, map[string]string{"a": v1.TaskCompleted})
+	if a := run.GetApproval(); a.GetState() != v1.ApprovalApproved || a.GetBy() != "bob" || a.GetReason() != "seen" || a.GetAt() == nil {
+		t.Errorf("the approval is %v", a)
+	}
+	refusals := 0
+	for _, e := range storedEvents(h, 0) {
+		if e.GetEvent() == v1.EventRefused {
+			refusals++
+			if !strings.Contains(e.GetDetail(), "a signal") && (e.GetTask() != "" || !strings.Contains(e.GetDetail(), "eve")) {
+				t.Errorf("a refusal is %v", e)
+			}
+		}
+	}
+	if refusals != 6+3 {
+		t.Errorf("%d refusals are events", refusals)
+	}
+	workertest.Replay(t, "gated", limits.Run{}, h.History(""))
+}
+
+func TestSecondDecisionAboutRunNamesTheFirst(t *testing.T) {
+	t.Parallel()
+	c := workertest.Shared(t).Nodes(t, workertest.Script{"a": {{Block: true}}})
+	c.Start("n")
+	h := submitForApproval(c, "twice")
+	decide := func(update string, d *v1.Decision) error {
+		t.Helper()
+		return sendUpdate(h, update, &v1.RunCommand{Decision: d})
+	}
+	if err := decide(names.ApproveRunUpdate, signedDecision(h, "bob", v1.RoleOperator, "", v1.ApprovalApproved)); err != nil {
+		t.Fatal(err)
+	}
+	c.AwaitRunning("a")
+	wantRefused(t, decide(names.RejectRunUpdate, signedDecision(h, "carol", v1.RoleAdmin, "", v1.ApprovalRejected)), names.TaskStateError, "approved by bob at ")
+	c.Fake.Release("a")
+	workertest.CheckRun(t, h.Wait(), v1.RunCompleted, nil)
+}
+
+func TestRejectedRunStartsNothing(t *testing.T) {
+	t.Parallel()
+	c := workertest.Shared(t).Nodes(t, nil)
+	c.Start("n")
+	h := submitForApproval(c, "unwanted")
+	if err := sendUpdate(h, names.RejectRunUpdate, &v1.RunCommand{Decision: signedDecision(h, "bob", v1.RoleOperator, "", v1.ApprovalRejected)}); err != nil {
+		t.Fatal(err)
+	}
+	run := h.Wait()
+	if run.GetState() != v1.RunRejected || run.GetReason() != v1.ReasonRejected || run.GetError() != "rejected by bob: seen" || c.Calls()["a"] != 0 {
+		t.Errorf("the run is %v", run)
+	}
+	workertest.Replay(t, "unwanted", limits.Run{}, h.History(""))
+}
+
+func TestRunIsCancelledWhileItWaitsForApproval(t *testing.T) {
+	t.Parallel()
+	c := workertest.Shared(t).Nodes(t, nil)
+	c.Start("n")
+	h := submitForApproval(c, "withdrawn")
+	if err := h.Conn.SignalWorkflow(t.Context(), h.ID, "", names.CancelSignal, &v1.RunCommand{By: "ann"}); err != nil {
+		t.Fatal(err)
+	}
+	if run := h.Wait(); run.GetState() != v1.RunCancelled || c.Calls()["a"] != 0 {
+		t.Errorf("the run is %v", run)
+	}
+}
+
+// TestTwoApprovalsOfRequiredRoleReleaseTask checks that two people of the required role can approve a task, and that
+// others cannot.
+func TestTwoApprovalsOfRequiredRoleReleaseTask(t *testing.T) {
+	t.Parallel()
+	c := workertest.Shared(t).Nodes(t, nil)
+	c.Start("n")
+	in := c.Input(`{name: four-eyes, tasks: {
+		ok: {type: approval, spec: {message: "Go?", roles: [operator], approvals: 2}},
+		go: {type: shell, spec: {command: x}, dependsOn: [ok]}}}`)
+	in.By, in.ByRole, in.SignedDecisions = "ann", v1.RoleUser, true
+	h := c.Submit(in)
+	h.AwaitTask("ok", func(x *v1.Task) bool {
+		return x.GetState() == v1.TaskPaused && x.GetError() == "Go? (0 of 2 have approved)"
+	})
+	approve := func(by, role string) error {
+		t.Helper()
+		return sendDecision(h, names.ApproveUpdate, signedDecision(h, by, role, "ok", v1.ApprovalApproved))
+	}
+	wantRefused(t, sendUpdate(h, names.ApproveUpdate, &v1.TaskCommand{Task: "ok", By: "bob"}), names.TaskStateError, "not sent through a gateway")
+	wantRefused(t, approve("ann", v1.RoleUser), names.TaskStateError, "takes decisions of the role operator; ann has the role user")
+	if err := approve("bob", v1.RoleOperator); err != nil {
+		t.Fatal(err)
+	}
+	h.AwaitTask("ok", func(x *v1.Task) bool { return x.GetError() == "Go? (1 of 2 have approved)" })
+	wantRefused(t, approve("bob", v1.RoleAdmin), names.TaskStateError, "was approved by bob at ")
+	if err := approve("carol", v1.RoleAdmin); err != nil {
+		t.Fatal(err)
+	}
+	run := h.Wait()
+	workertest.CheckRun(t, run, v1.RunCompleted, map[string]string{"ok": v1.TaskCompleted, "go": v1.TaskCompleted})
+	output := run.GetTasks()["ok"].GetResult().GetOutput().AsMap()
+	if list, _ := output["approvals"].([]any); len(list) != 2 || output["by"] != "carol" || output["at"] == "" {
+		t.Errorf("the output is %v", output)
+	}
+	if got := lifecycleOf(h, "ok", 1); got != "submitted queued paused refused approved approved completed" {
+		t.Errorf("events of ok: %s", got)
+	}
+	workertest.Replay(t, "four-eyes", limits.Run{}, h.History(""))
+}
+
+func TestApprovalTimesOut(t *testing.T) {
+	t.Parallel()
+	c := workertest.Shared(t).Nodes(t, nil)
+	c.Start("n")
+	h := c.Submit(c.Input(`{name: patience, tasks: {
+		no: {type: approval, spec: {timeout: 200ms}, continueOnError: true},
+		yes: {type: approval, spec: {timeout: 200ms, onTimeout: approve}},
+		go: {type: shell, spec: {command: x}, dependsOn: [yes]}}}`))
+	run := h.Wait()
+	workertest.CheckRun(t, run, v1.RunCompleted, map[string]string{"no": v1.TaskRejected, "yes": v1.TaskCompleted, "go": v1.TaskCompleted})
+	if text := run.GetTasks()["no"].GetError(); !strings.Contains(text, "no decision within 200ms") {
+		t.Errorf("no: %s", text)
+	}
+	workertest.Replay(t, "patience", limits.Run{}, h.History(""))
+}
+
+// TestApprovalsSurviveContinueAsNew makes a run continue as new after the first of two approvals.
+func TestApprovalsSurviveContinueAsNew(t *testing.T) {
+	t.Parallel()
+	c := workertest.Own(t, workers.ControlConfig{Limits: limits.Run{HistoryEvents: 60}}).Nodes(t, nil) // so that it continues as new soon
+	c.Start("n")
+	in := c.Input(`{name: long-wait, tasks: {
+		ok: {type: approval, spec: {message: "Go (now)?", approvals: 2, timeout: 1h}},
+		many: {type: shell, spec: {command: x}, parallel: 40, concurrency: 4}}}`)
+	in.SignedDecisions = true
+	h := c.Submit(in)
+	h.AwaitTask("ok", func(x *v1.Task) bool { return x.GetState() == v1.TaskPaused })
+	if err := sendDecision(h, names.ApproveUpdate, signedDecision(h, "bob", v1.RoleOperator, "ok", v1.ApprovalApproved)); err != nil {
+		t.Fatal(err)
+	}
+	h.AwaitTask("many", func(x *v1.Task) bool { return x.GetState() == v1.TaskCompleted })
+	workertest.Eventually(t, "the run has continued as new", func() bool { return len(executionsOf(h)) > 1 })
+	h.AwaitTask("ok", func(x *v1.Task) bool { return x.GetError() == "Go (now)? (1 of 2 have approved)" })
+	wantRefused(t, sendDecision(h, names.ApproveUpdate, signedDecision(h, "bob", v1.RoleOperator, "ok", v1.ApprovalApproved)), names.TaskStateError, "was approved by bob")
+	if err := sendDecision(h, names.ApproveUpdate, signedDecision(h, "carol", v1.RoleOperator, "ok", v1.ApprovalApproved)); err != nil {
+		t.Fatal(err)
+	}
+	workertest.CheckRun(t, h.Wait(), v1.RunCompleted, map[string]string{"ok": v1.TaskCompleted})
+}
+
+// TestApprovalTaskWaitsForDecision checks that a task of type approval waits for a decision.
+func TestApprovalTaskWaitsForDecision(t *testing.T) {
+	t.Parallel()
+	c := workertest.Shared(t).Nodes(t, nil)
+	c.Start("n")
+	in := c.Input(`{name: approval, context: {what: v2}, tasks: {
+		build: {type: shell, spec: {command: x}},
+		ok: {type: approval, spec: {message: "deploy ${{ workflow.context.what }}?"}, dependsOn: [build]},
+		deploy: {type: shell, spec: {command: x}, dependsOn: [ok], condition: "parent.ok.output.by == 'me'"},
+		no: {type: approval, dependsOn: [build], continueOnError: true}}}`)
+	h := c.Submit(in)
+	ok := h.AwaitTask("ok", func(x *v1.Task) bool { return x.GetState() == "paused" })
+	if ok.GetReason() != "approval" || ok.GetError() != "deploy v2?" {
+		t.Errorf("ok is %v", ok)
+	}
+	h.AwaitTask("no", func(x *v1.Task) bool { return x.GetState() == "paused" })
+	if state := h.Status(&v1.StatusRequest{}).GetRun().GetState(); state != "pending_approval" {
+		t.Errorf("the run is %s", state)
+	}
+	if err := sendUpdate(h, names.ApproveUpdate, &v1.TaskCommand{Task: "ok", By: "me"}); err != nil {
+		t.Fatal(err)
+	}
+	wantRefused(t, sendUpdate(h, names.ApproveUpdate, &v1.TaskCommand{Task: "ok"}), names.TaskStateError, "ok")
+	if err := sendUpdate(h, names.RejectUpdate, &v1.TaskCommand{Task: "no", Reason: "too late"}); err != nil {
+		t.Fatal(err)
+	}
+	run := h.Wait()
+	workertest.CheckRun(t, run, "completed", map[string]string{"ok": "completed", "deploy": "completed", "no": "rejected"})
+	if got := run.Tasks["no"].GetError(); !strings.Contains(got, "too late") {
+		t.Errorf("rejected: %s", got)
+	}
+	if got := lifecycleOf(h, "ok", 1); got != "submitted queued paused approved completed" {
+		t.Errorf("events of ok: %s", got)
+	}
+	data := map[string]map[string]any{}
+	for _, e := range storedEvents(h, 0) {
+		data[e.GetTask()+" "+e.GetEvent()] = e.GetData().AsMap()
+	}
+	for event, want := range map[string]map[string]any{
+		"ok paused": {"reason": "approval", "message": "deploy v2?"}, "ok approved": {"by": "me"}, "no rejected": {"reason": "too late"},
+	} {
+		if !maps.Equal(data[event], want) {
+			t.Errorf("data of %s: %v, want %v", event, data[event], want)
+		}
+	}
+	workertest.Replay(t, "approval", limits.Run{}, h.History(""))
+}
+
+// TestRejectedFanOutOfApprovalsStopsWaiting checks that a fan-out of approvals that exceeds its maxFailures waits for
+// no further decision.
+func TestRejectedFanOutOfApprovalsStopsWaiting(t *testing.T) {
+	t.Parallel()
+	c := workertest.Shared(t).Nodes(t, nil)
+	h := c.Submit(c.Input(`{name: approvals, tasks: {each: {type: approval, parallel: 3}}}`))
+	workertest.Eventually(t, "all wait", func() bool {
+		return h.Status(&v1.StatusRequest{}).GetRun().GetTasks()["each"].GetCounts()["paused"] == 3
+	})
+	if err := sendUpdate(h, names.RejectUpdate, &v1.TaskCommand{Task: "each[1]", By: "me"}); err != nil {
+		t.Fatal(err)
+	}
+	run := h.Wait()
+	workertest.CheckRun(t, run, "failed", map[string]string{"each": "failed instances"})
+	if counts := run.GetTasks()["each"].GetCounts(); counts["rejected"] != 1 || counts["skipped"] != 2 {
+		t.Errorf("instances %v", counts)
+	}
+}

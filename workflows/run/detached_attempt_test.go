@@ -1,0 +1,424 @@
+package run_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"google.golang.org/protobuf/types/known/durationpb"
+	"google.golang.org/protobuf/types/known/structpb"
+
+	"switchyard/activities/executor/fake"
+	"switchyard/activities/logs"
+	"switchyard/dev/testneeds"
+	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workers"
+	"switchyard/workers/workertest"
+	"switchyard/workflows/definition"
+	"switchyard/workflows/limits"
+	"switchyard/workflows/names"
+)
+
+// within returns a context that ends when a test has waited too long.
+func within(t *testing.T) context.Context {
+	ctx, cancel := context.WithTimeout(t.Context(), workertest.Limit)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+// countDetaches returns how often each node was asked to detach attempts of the run.
+func countDetaches(h *workertest.Handle) map[string]int {
+	asked := map[string]int{}
+	for _, execution := range executionsOf(h) {
+		for _, e := range h.History(execution) {
+			if s := scheduled(e, names.DetachActivity); s != nil {
+				asked[s.GetTaskQueue().GetName()]++
+			}
+		}
+	}
+	return asked
+}
+
+// TestRunContinuesAsNewWhenQuiet checks that a run beyond the soft limit still starts tasks beside a long one, detaches
+// nothing, and continues as new as soon as nothing is in flight.
+func TestRunContinuesAsNewWhenQuiet(t *testing.T) {
+	t.Parallel()
+	limits := limits.Run{HistoryEvents: 60}
+	y := workertest.Own(t, workers.ControlConfig{Limits: limits})
+	c := y.Nodes(t, workertest.Script{"long": {{Block: true}}})
+	c.Start("n")
+	h := c.Submit(c.InputOf(chainBeside(25, map[string]*v1.TaskDefinition{"long": workertest.ShellTask(), "after": workertest.ShellTask("long"), "last": workertest.ShellTask("after")})))
+	h.AwaitTask("t24", func(x *v1.Task) bool { return x.GetState() == "completed" })
+	if n, events := len(executionsOf(h)), len(h.History("")); n != 1 || events <= limits.HistoryEvents {
+		t.Errorf("%d executions, %d events", n, events)
+	}
+	c.Fake.Release("long")
+	workertest.CheckRun(t, h.Wait(), "completed", map[string]string{"long": "completed", "last": "completed"})
+	executions := executionsOf(h)
+	if n := c.Calls(); len(executions) < 2 || len(countDetaches(h)) > 0 || n["long"] != 1 || n["after"] != 1 || n["last"] != 1 {
+		t.Errorf("%d executions, asked to detach: %v, calls %v", len(executions), countDetaches(h), n)
+	}
+	for i, execution := range executions[:2] {
+		workertest.Replay(t, fmt.Sprintf("continued-quiet-%d", i), limits, h.History(execution))
+	}
+}
+
+// TestLongDeadNodeHarmsNoOtherAttempt checks that an attempt on a dead node that may be silent for long does not affect
+// other attempts and lets new ones start. The next round asks only its own node.
+func TestLongDeadNodeHarmsNoOtherAttempt(t *testing.T) {
+	testneeds.Long(t)
+	t.Parallel()
+	limits := detachLimits()
+	limits.LastHistoryEvents = limits.HardHistoryEvents + 8*100
+	y := workertest.Own(t, workers.ControlConfig{Limits: limits})
+	c := y.Nodes(t, workertest.Script{"one": {{Block: true}}, "two": {{Block: true}}, "far": {{Block: true}}, "t05": {{Block: true}}})
+	c.Start("n")
+	l := c.StartBehindLink("far")
+	def := chainBeside(25, map[string]*v1.TaskDefinition{"one": workertest.ShellTask(), "two": workertest.ShellTask(), "far": workertest.ShellTask()})
+	for _, task := range def.GetTasks() {
+		task.Constraints = &v1.Constraints{TargetNode: c.Name("n")}
+	}
+	def.Tasks["far"].Constraints.TargetNode, def.Tasks["far"].HeartbeatTimeout = c.Name("far"), "10m"
+	h := c.Submit(c.InputOf(def))
+	for _, task := range []string{"one", "two", "far", "t05"} {
+		c.AwaitRunning(task)
+	}
+	l.Cut()
+	c.Fake.Release("t05")
+	h.AwaitTask("t24", func(x *v1.Task) bool { return x.GetState() == "completed" })
+	asked := countDetaches(h)
+	near, far := asked[names.NodeQueue(c.Name("n"), names.ControlLane)], asked[names.NodeQueue(c.Name("far"), names.ControlLane)]
+	if len(executionsOf(h)) != 1 || near < 1 || far <= near {
+		t.Errorf("%d executions, asked to detach: %v", len(executionsOf(h)), asked)
+	}
+	l.Mend()
+	for _, task := range []string{"one", "two", "far"} {
+		c.Fake.Release(task)
+	}
+	run := h.Wait()
+	for _, task := range []string{"one", "two", "far"} {
+		workertest.CheckRun(t, run, "completed", map[string]string{task: "completed"})
+		if n, attempt := c.Calls()[task], run.GetTasks()[task].GetAttempt(); n != 1 || attempt != 0 {
+			t.Errorf("%s ran %d times, attempt %d", task, n, attempt)
+		}
+	}
+	workertest.Replay(t, "detach-dead-node", limits, h.History(""))
+}
+
+// TestLongNothingIsAdmittedAtTheHardHistoryLimit checks that nothing is admitted at the hard limit, and that the run
+// asks an unreachable node again until its attempt can be detached.
+func TestLongNothingIsAdmittedAtTheHardHistoryLimit(t *testing.T) {
+	testneeds.Long(t)
+	t.Parallel()
+	limits := detachLimits()
+	limits.LastHistoryEvents, limits.DetachedLease = limits.HardHistoryEvents, 12*time.Second
+	y := workertest.Own(t, workers.ControlConfig{Limits: limits})
+	c := y.Nodes(t, workertest.Script{"near": {{Block: true}}, "far": {{Block: true}}, "t05": {{Block: true}}})
+	c.Start("n")
+	l := c.StartBehindLink("far")
+	def := chainBeside(14, map[string]*v1.TaskDefinition{"near": workertest.ShellTask(), "far": workertest.ShellTask()})
+	for _, task := range def.GetTasks() {
+		task.Constraints = &v1.Constraints{TargetNode: c.Name("n")}
+	}
+	def.Tasks["far"].Constraints.TargetNode, def.Tasks["far"].HeartbeatTimeout = c.Name("far"), "10m"
+	h := c.Submit(c.InputOf(def))
+	for _, task := range []string{"near", "far", "t05"} {
+		c.AwaitRunning(task)
+	}
+	l.Cut()
+	c.Fake.Release("t05")
+	queue := names.NodeQueue(c.Name("far"), names.ControlLane)
+	workertest.Eventually(t, "its node is asked again", func() bool { return countDetaches(h)[queue] >= 2 })
+	if last := h.Status(&v1.StatusRequest{}).GetRun().GetTasks()["t13"]; last.GetState() != "pending" || len(executionsOf(h)) != 1 {
+		t.Errorf("t13 is %s in execution %d", last.GetState(), len(executionsOf(h)))
+	}
+	l.Mend()
+	h.AwaitTask("t13", func(x *v1.Task) bool { return x.GetState() == "completed" })
+	c.Fake.Release("near")
+	c.Fake.Release("far")
+	run := h.Wait()
+	workertest.CheckRun(t, run, "completed", map[string]string{"near": "completed", "far": "completed"})
+	for _, task := range []string{"near", "far"} {
+		if n, attempt := c.Calls()[task], run.GetTasks()[task].GetAttempt(); n != 1 || attempt != 0 {
+			t.Errorf("%s ran %d times, attempt %d", task, n, attempt)
+		}
+	}
+	if n := len(executionsOf(h)); n < 2 {
+		t.Errorf("%d executions", n)
+	}
+}
+
+// TestLongChildThatIsSlowToStopDelaysNothingElse checks that a child run that is slow to stop, which the next execution
+// could not adopt, delays nothing else in its parent.
+func TestLongChildThatIsSlowToStopDelaysNothingElse(t *testing.T) {
+	testneeds.Long(t)
+	t.Parallel()
+	limits := detachLimits()
+	limits.DetachedLease = 12 * time.Second
+	y := workertest.Own(t, workers.ControlConfig{Limits: limits})
+	c := y.Nodes(t, workertest.Script{"long": {{Block: true}}, "slow": {{Block: true}}, "t02": {{Block: true}}})
+	c.Start("n")
+	l := c.StartBehindLink("far")
+	inner := fmt.Sprintf(`{name: inner, tasks: {slow: {type: shell, spec: {command: x}, heartbeatTimeout: 10m, resources: {cores: 0}, constraints: {targetNode: %s}}}}`, c.Name("far"))
+	def, err := definition.Parse("parent.yaml", []byte(fmt.Sprintf(`{name: parent, tasks: {child: {type: run, spec: {definition: %s}}}}`, inner)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, task := range chainBeside(25, map[string]*v1.TaskDefinition{"long": workertest.ShellTask()}).GetTasks() {
+		task.Constraints = &v1.Constraints{TargetNode: c.Name("n")}
+		def.Tasks[name] = task
+	}
+	h := c.Submit(c.InputOf(def))
+	for _, task := range []string{"long", "slow", "t02"} {
+		c.AwaitRunning(task)
+	}
+	h.AwaitTask("child", func(x *v1.Task) bool { return x.GetState() == "running" })
+	l.Cut()
+	if err := sendUpdate(h, names.CancelTaskUpdate, &v1.TaskCommand{Task: "child"}); err != nil {
+		t.Fatal(err)
+	}
+	c.Fake.Release("t02")
+	h.AwaitTask("t24", func(x *v1.Task) bool { return x.GetState() == "completed" })
+	if n, events := len(executionsOf(h)), len(h.History("")); n != 1 || events <= limits.HardHistoryEvents {
+		t.Errorf("%d executions, %d events", n, events)
+	}
+	l.Mend()
+	h.AwaitTask("child", func(x *v1.Task) bool { return x.GetState() == "cancelled" })
+	c.Fake.Release("long")
+	run := h.Wait()
+	workertest.CheckRun(t, run, "completed", map[string]string{"long": "completed", "child": "cancelled"})
+	if n, attempt := c.Calls()["long"], run.GetTasks()["long"].GetAttempt(); n != 1 || attempt != 0 {
+		t.Errorf("long ran %d times, attempt %d", n, attempt)
+	}
+}
+
+// TestRunningTaskDoesNotDelayContinueAsNew checks that a long task runs once while its run continues as new several
+// times, and that its results are complete.
+func TestRunningTaskDoesNotDelayContinueAsNew(t *testing.T) {
+	t.Parallel()
+	y := workertest.Own(t, workers.ControlConfig{Limits: detachLimits()})
+	c := y.Nodes(t, workertest.Script{"long": {{Stdout: "begun\n", Block: true, Output: `{"n": 7}`}}})
+	c.Start("n")
+	h := c.Submit(c.InputOf(chainBeside(25, map[string]*v1.TaskDefinition{"long": workertest.ShellTask()})))
+	h.AwaitTask("t24", func(x *v1.Task) bool { return x.GetState() == "completed" })
+	long := h.AwaitTask("long", func(x *v1.Task) bool { return x.GetState() == "running" })
+	if long.GetStartedAt() == nil || long.GetNode() != c.Name("n") {
+		t.Errorf("long is %v", long)
+	}
+	if n := len(executionsOf(h)); n < 3 {
+		t.Errorf("%d executions", n)
+	}
+	c.Fake.Release("long")
+	run := h.Wait()
+	workertest.CheckRun(t, run, "completed", map[string]string{"long": "completed"})
+	long = run.GetTasks()["long"]
+	if c.Calls()["long"] != 1 || long.GetAttempt() != 0 || long.GetResult().GetStdout() != "begun\n" || long.GetResult().GetOutput().GetFields()["n"].GetNumberValue() != 7 {
+		t.Errorf("it ran %d times and left %v", c.Calls()["long"], long)
+	}
+	attempts, err := logs.Attempts(t.Context(), c.Store, h.Home(), "long")
+	if err != nil || len(attempts) != 1 {
+		t.Fatalf("logs of %d attempts: %v", len(attempts), err)
+	}
+	entries, _, ended, err := logs.Read(t.Context(), c.Store, attempts[0], 0)
+	if err != nil || !ended || len(entries) == 0 || string(entries[0].GetData()) != "begun\n" {
+		t.Errorf("the log is %v, ended %v, %v", entries, ended, err)
+	}
+	executions := executionsOf(h)
+	for name, i := range map[string]int{"first": 0, "second": 1, "last": len(executions) - 1} {
+		workertest.Replay(t, "continued-detached-"+name, detachLimits(), h.History(executions[i]))
+	}
+}
+
+// TestDetachedBatchIsReattached checks that a detached batch continues and that its instances are still reported
+// individually.
+func TestDetachedBatchIsReattached(t *testing.T) {
+	t.Parallel()
+	y := workertest.Own(t, workers.ControlConfig{Limits: detachLimits()})
+	c := y.Nodes(t, workertest.Script{"each": {{}, {Block: true}, {}}})
+	c.Start("n")
+	each := workertest.ShellTask()
+	each.Parallel, each.Batch = structpb.NewNumberValue(3), structpb.NewNumberValue(3)
+	h := c.Submit(c.InputOf(chainBeside(25, map[string]*v1.TaskDefinition{"each": each})))
+	h.AwaitTask("t24", func(x *v1.Task) bool { return x.GetState() == "completed" })
+	workertest.Eventually(t, "the batch is reattached", h.HasSpawned)
+	c.Fake.Release("each")
+	run := h.Wait()
+	workertest.CheckRun(t, run, "completed", map[string]string{"each": "completed"})
+	if n := len(executionsOf(h)); c.Calls()["each"] != 3 || n < 3 || run.GetTasks()["each"].GetCounts()["completed"] != 3 {
+		t.Errorf("%d executions of the run, %d of the task: %v", n, c.Calls()["each"], run.GetTasks()["each"])
+	}
+}
+
+// TestLimitsCountDetachedAttempts checks that a detached attempt keeps its lock and still counts towards limits, and
+// that waiting tasks start when it has ended.
+func TestLimitsCountDetachedAttempts(t *testing.T) {
+	t.Parallel()
+	y := workertest.Own(t, workers.ControlConfig{Limits: detachLimits()})
+	c := y.Nodes(t, workertest.Script{"first": {{Block: true}}})
+	c.Start("n")
+	mutex := names.NewRunID("lock")
+	first, second := workertest.ShellTask(), workertest.ShellTask("t10")
+	first.Mutex, second.Mutex = mutex, mutex
+	h := c.Submit(c.InputOf(chainBeside(25, map[string]*v1.TaskDefinition{"first": first, "second": second})))
+	h.AwaitTask("t24", func(x *v1.Task) bool { return x.GetState() == "completed" })
+	if n, s := c.Calls()["second"], h.Status(&v1.StatusRequest{}).GetRun().GetTasks()["second"].GetState(); n != 0 || s != "queued" {
+		t.Errorf("the second ran %d times, is %s", n, s)
+	}
+	if n := len(executionsOf(h)); n < 3 {
+		t.Errorf("%d executions", n)
+	}
+	c.Fake.Release("first")
+	workertest.CheckRun(t, h.Wait(), "completed", map[string]string{"first": "completed", "second": "completed"})
+}
+
+// TestCancelStopsDetachedAttempts checks that cancelling a run stops its detached attempts whenever the cancel arrives.
+func TestCancelStopsDetachedAttempts(t *testing.T) {
+	t.Parallel()
+	y := workertest.Own(t, workers.ControlConfig{Limits: detachLimits()})
+	c := y.Nodes(t, workertest.Script{"long": {{Block: true}}})
+	c.Start("n")
+	for round := range 4 {
+		h := c.Submit(c.InputOf(chainBeside(40, map[string]*v1.TaskDefinition{"long": workertest.ShellTask()})))
+		workertest.Eventually(t, "another execution", func() bool {
+			d, err := c.Conn.DescribeWorkflowExecution(t.Context(), h.ID, "")
+			return err == nil && d.GetWorkflowExecutionInfo().GetFirstRunId() != d.GetWorkflowExecutionInfo().GetExecution().GetRunId()
+		})
+		if round%2 == 0 {
+			h.Cancel(nil)
+			workertest.CheckRun(t, h.Wait(), "cancelled", map[string]string{"long": "cancelled"})
+		} else {
+			if err := sendUpdate(h, names.CancelTaskUpdate, &v1.TaskCommand{Task: "long"}); err != nil {
+				t.Fatal(err)
+			}
+			workertest.CheckRun(t, h.Wait(), "completed", map[string]string{"long": "cancelled", "t39": "completed"})
+		}
+		if err := c.Fake.Await(within(t), func(_ []fake.Call, running map[string]int) bool { return running["long"] == 0 }); err != nil {
+			t.Fatal(err)
+		}
+		if n := c.Calls()["long"]; n != round+1 {
+			t.Errorf("it ran %d times in %d runs", n, round+1)
+		}
+	}
+}
+
+// TestLongRunContinuesAsNewWithoutNodeThatIsCutOff checks that a run whose hard limit moves in small steps continues as
+// new once the attempts of an unreachable node are known to be lost. An attempt on that node has ended before it is
+// repeated, and attempts on other nodes run once.
+func TestLongRunContinuesAsNewWithoutNodeThatIsCutOff(t *testing.T) {
+	testneeds.Long(t)
+	t.Parallel()
+	limits := detachLimits()
+	limits.DetachedLease, limits.LastHistoryEvents = 18*time.Second, limits.HardHistoryEvents+8*30
+	y := workertest.Own(t, workers.ControlConfig{Limits: limits})
+	c := y.Nodes(t, workertest.Script{"near": {{Block: true}}, "far": {{Block: true, IgnoreTerm: true}}, "t05": {{Block: true}}})
+	c.Start("n")
+	l := c.StartBehindLink("far")
+	near, far := workertest.ShellTask(), workertest.ShellTask()
+	near.Constraints = &v1.Constraints{TargetNode: c.Name("n")}
+	far.Constraints = &v1.Constraints{AllowedNodes: []string{c.Name("far"), c.Name("m")}}
+	far.Retry = &v1.RetryPolicy{BackoffMs: new(int32)}
+	def := chainBeside(25, map[string]*v1.TaskDefinition{"near": near, "far": far})
+	for name, task := range def.GetTasks() {
+		if name != "far" {
+			task.Constraints = &v1.Constraints{TargetNode: c.Name("n")}
+		}
+	}
+	in := c.InputOf(def)
+	in.Options = &v1.RunOptions{HeartbeatTimeout: durationpb.New(workertest.ShortHeartbeat)}
+	h := c.Submit(in)
+	c.AwaitRunning("near")
+	c.AwaitRunning("far")
+	c.AwaitRunning("t05")
+	workertest.Eventually(t, "the server knows that they run", h.HasSpawned)
+	c.Start("m")
+	l.Cut()
+	c.Fake.Release("t05")
+	both := false
+	err := c.Fake.Await(within(t), func(calls []fake.Call, running map[string]int) bool {
+		n := 0
+		for _, call := range calls {
+			if call.Task == "far" {
+				n++
+				both = both || n > 1 && running["far"] > 1
+			}
+		}
+		return n > 1 && running["far"] == 1
+	})
+	if err != nil || both {
+		t.Fatalf("ran on two nodes: %v, %v", both, err)
+	}
+	l.Mend()
+	h.AwaitTask("t24", func(x *v1.Task) bool { return x.GetState() == "completed" })
+	c.Fake.Release("near")
+	c.Fake.Release("far")
+	run := h.Wait()
+	workertest.CheckRun(t, run, "completed", map[string]string{"near": "completed", "far": "completed"})
+	if c.Calls()["near"] != 1 || c.Calls()["far"] != 2 || len(executionsOf(h)) < 2 {
+		t.Errorf("near ran %d times, far %d, in %d executions", c.Calls()["near"], c.Calls()["far"], len(executionsOf(h)))
+	}
+}
+
+// TestDetachedAttemptOfCutOffNodeEndsBeforeTaskStartsElsewhere checks that a detached attempt on a node that is then
+// cut off ends before the task starts elsewhere.
+func TestDetachedAttemptOfCutOffNodeEndsBeforeTaskStartsElsewhere(t *testing.T) {
+	t.Parallel()
+	limits := detachLimits()
+	limits.DetachedLease = 18 * time.Second
+	y := workertest.Own(t, workers.ControlConfig{Limits: limits})
+	c := y.Nodes(t, workertest.Script{"long": {{Block: true, IgnoreTerm: true}}, "holds": {{Block: true}}, "t05": {{Block: true}}})
+	c.Start("n")
+	holds, distant := c.StartBehindLink("holds"), c.StartBehindLink("long")
+	def := chainBeside(25, map[string]*v1.TaskDefinition{"holds": workertest.ShellTask(), "long": workertest.ShellTask()})
+	zero := int32(0)
+	for name, task := range def.GetTasks() {
+		task.Constraints = &v1.Constraints{TargetNode: c.Name("n")}
+		task.Retry = &v1.RetryPolicy{BackoffMs: &zero}
+		if name == "holds" || name == "long" {
+			task.Constraints = &v1.Constraints{AllowedNodes: []string{c.Name(name), c.Name("m")}}
+		}
+	}
+	in := c.InputOf(def)
+	in.Options = &v1.RunOptions{HeartbeatTimeout: durationpb.New(workertest.ShortHeartbeat)}
+	h := c.Submit(in)
+	for _, task := range []string{"long", "holds", "t05"} {
+		c.AwaitRunning(task)
+	}
+	workertest.Eventually(t, "the server knows that they run", h.HasSpawned)
+	c.Start("m")
+	holds.Cut()
+	c.Fake.Release("t05")
+	workertest.Eventually(t, "it is detached", func() bool {
+		for _, a := range describeRun(h).GetPendingActivities() {
+			if strings.HasPrefix(a.GetActivityId(), "long#") {
+				return false
+			}
+		}
+		return true
+	})
+	distant.Cut()
+	both := false
+	err := c.Fake.Await(within(t), func(calls []fake.Call, running map[string]int) bool {
+		n := 0
+		for _, call := range calls {
+			if call.Task == "long" {
+				n++
+			}
+		}
+		both = both || running["long"] > 1
+		return n > 1 && running["long"] == 1
+	})
+	if err != nil || both {
+		t.Fatalf("ran on two nodes: %v, %v", both, err)
+	}
+	distant.Mend()
+	holds.Mend()
+	c.Fake.Release("long")
+	c.Fake.Release("holds")
+	run := h.Wait()
+	workertest.CheckRun(t, run, "completed", map[string]string{"long": "completed", "holds": "completed"})
+	if n := c.Calls(); n["long"] != 2 || n["holds"] != 2 {
+		t.Errorf("they ran %d and %d times", n["long"], n["holds"])
+	}
+}

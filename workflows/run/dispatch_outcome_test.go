@@ -1,0 +1,183 @@
+package run_test
+
+import (
+	"fmt"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"google.golang.org/protobuf/types/known/durationpb"
+
+	"switchyard/activities/metrics"
+	"switchyard/activities/registry"
+	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workers"
+	"switchyard/workers/workertest"
+	"switchyard/workflows/limits"
+)
+
+func TestDispatchEndDecidesWhatFollows(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		moves      []move
+		retries    int
+		state      string // state of the task
+		attempts   string
+		dispatches string // attempt, claim, and attempts that were never reported
+		events     string
+		suspicions int32
+	}{
+		"lost on a live node": {
+			moves: []move{die(true)}, retries: 1, state: "completed",
+			attempts: "0.2 completed ", dispatches: "0.1[] 0.2[0]",
+			events: "submitted queued assigned silent started reassigned assigned started completed",
+		},
+		"lost on a live node, not repeated": {
+			moves: []move{die(true)}, retries: 0, state: "lost lease_lost",
+			attempts: "0.1 lost lease_lost", dispatches: "0.1[]",
+			events: "submitted queued assigned silent started failed",
+		},
+		"lost with its node, not repeated": {
+			moves: []move{leave}, retries: 0, state: "lost node_lost",
+			attempts: "0.1 lost node_lost", dispatches: "0.1[]",
+			events: "submitted queued assigned silent started failed",
+		},
+		"handed back without a lease after its start": {
+			moves: []move{loseLease}, retries: 1, state: "completed",
+			attempts: "0.2 completed ", dispatches: "0.1[] 0.2[0]",
+			events: "submitted queued assigned started reassigned assigned started completed",
+		},
+		"handed back without a lease after its start, not repeated": {
+			moves: []move{loseLease}, retries: 0, state: "lost lease_lost",
+			attempts: "0.1 lost lease_lost", dispatches: "0.1[]",
+			events: "submitted queued assigned started failed",
+		},
+		"handed back without a lease again and again": {
+			moves: []move{loseLease, loseLease, loseLease, loseLease}, retries: 1, state: "completed",
+			attempts: "0.4 lost lease_lost, 1.5 completed ", dispatches: "0.1[] 0.2[0] 0.3[0] 0.4[0] 1.5[0]",
+			events: "submitted queued assigned started reassigned assigned started reassigned assigned started reassigned assigned " +
+				"started failed retried queued assigned started completed",
+		},
+		"lost before it started": {
+			moves: []move{die(false)}, retries: 0, state: "completed", suspicions: 1,
+			attempts: "0.2 completed ", dispatches: "0.1[] 0.2[0]",
+			events: "submitted queued assigned reassigned assigned started completed",
+		},
+		"handed back": {
+			moves: []move{answer("moved", "draining"), answer("moved", "not_started")}, retries: 0, state: "completed", suspicions: 1,
+			attempts: "0.3 completed ", dispatches: "0.1[] 0.2[] 0.3[]",
+			events: "submitted queued assigned reassigned assigned reassigned assigned started completed",
+		},
+		"handed back without a lease": {
+			moves: []move{answer("moved", "lease_lost")}, retries: 0, state: "completed",
+			attempts: "0.2 completed ", dispatches: "0.1[] 0.2[0]",
+			events: "submitted queued assigned reassigned assigned started completed",
+		},
+		"no room": {
+			moves: []move{answer("moved", "no_room")}, retries: 0, state: "completed",
+			attempts: "0.2 completed ", dispatches: "0.1[] 0.2[]",
+			events: "submitted queued assigned reassigned assigned started completed",
+		},
+		"broken node": {
+			moves: []move{breakDown}, retries: 1, state: "completed",
+			attempts: "0.1 failed system, 1.2 completed ", dispatches: "0.1[] 1.2[]",
+			events: "submitted queued assigned failed retried queued assigned started completed",
+		},
+		"out of memory": {
+			moves: []move{answer("killed_oom", "oom"), answer("killed_oom", "oom")}, retries: 1, state: "dead_letter oom",
+			attempts: "0.1 killed_oom oom, 1.2 killed_oom oom", dispatches: "0.1[] 1.2[]",
+			events: "submitted queued assigned failed retried queued assigned failed dead_lettered",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := workertest.Shared(t).Nodes(t, nil)
+			p := startPuppet(c, "n", test.moves...)
+			in := c.Input(fmt.Sprintf(`{name: outcome, tasks: {x: {type: shell, spec: {command: x}, retry: {maxRetries: %d, backoffMs: 1}}}}`, test.retries))
+			if strings.HasPrefix(name, "lost") {
+				// Long enough for the next dispatch to end in time on a slow machine.
+				in.Options = &v1.RunOptions{HeartbeatTimeout: durationpb.New(5 * time.Second)}
+			}
+			h := c.Submit(in)
+			run := h.Wait()
+			state := map[bool]string{true: "completed", false: "failed"}[test.state == "completed"]
+			workertest.CheckRun(t, run, state, map[string]string{"x": test.state})
+			x := run.Tasks["x"]
+			var attempts []string
+			for _, a := range x.GetAttempts() {
+				attempts = append(attempts, fmt.Sprintf("%d.%d %s %s", a.GetAttempt(), a.GetClaim(), a.GetState(), a.GetReason()))
+				if a.GetNode() != p.name || a.GetCompletedAt() == nil {
+					t.Errorf("attempt %v", a)
+				}
+			}
+			if got := strings.Join(attempts, ", "); got != test.attempts || x.GetSuspicions() != test.suspicions {
+				t.Errorf("attempts are %q, %d suspicions; want %q, %d", got, x.GetSuspicions(), test.attempts, test.suspicions)
+			}
+			if got := p.dispatches(); got != test.dispatches {
+				t.Errorf("dispatches are %s, want %s", got, test.dispatches)
+			}
+			if got := lifecycleOf(h, "x", 1); got != test.events {
+				t.Errorf("events are %s, want %s", got, test.events)
+			}
+			if x.GetState() == "completed" {
+				// The times must come from the node's clock.
+				if !slices.Equal([]int64{x.GetAssignedAt().GetSeconds(), x.GetStartedAt().GetSeconds(), x.GetCompletedAt().GetSeconds()},
+					[]int64{at(1).GetSeconds(), at(2).GetSeconds(), at(3).GetSeconds()}) {
+					t.Errorf("times of %v", x)
+				}
+			}
+			if r := p.requests[0]; r.GetNode() != p.name || r.GetIncarnation() == "" {
+				t.Errorf("the first request is %v", r)
+			}
+			for _, e := range storedEvents(h, 0) {
+				if e.GetEvent() == "assigned" && (e.GetDetail() == "" || e.GetNode() != p.name || e.GetClaim() == 0 || e.GetData().GetFields()["score"] == nil) {
+					t.Errorf("event %v", e)
+				}
+			}
+			if test.state == "lost node_lost" && x.GetStartedAt().GetSeconds() != at(0).GetSeconds() {
+				t.Errorf("the last beat told when it started: %v", x)
+			}
+			unknown := strings.HasSuffix(x.GetError(), "; it may have done its work, but nothing was recorded, and it is not repeated")
+			if isLost := strings.HasPrefix(test.state, "lost "); unknown != isLost {
+				t.Errorf("the error is %q", x.GetError())
+			}
+			workertest.Replay(t, "outcome-"+strings.NewReplacer(" ", "-", ",", "").Replace(name), limits.Run{}, h.History(""))
+		})
+	}
+}
+
+// TestDispatchThatIsNotPickedUpIsSuspicion checks that a dispatch that a live node does not pick up goes elsewhere, and
+// counts as a suspicion of the node.
+func TestDispatchThatIsNotPickedUpIsSuspicion(t *testing.T) {
+	t.Parallel()
+	figures, err := metrics.New("test")
+	if err != nil {
+		t.Fatal(err)
+	}
+	y := workertest.Own(t, workers.ControlConfig{Metrics: figures})
+	c := y.Nodes(t, nil)
+	n := c.Start("n")
+	n.StopLastLane() // the node heartbeats but picks up nothing
+	in := c.Input(`{name: suspicion, tasks: {a: {type: shell, spec: {command: x}}}}`)
+	in.Options = &v1.RunOptions{HeartbeatTimeout: durationpb.New(5 * time.Second), PickupTimeout: durationpb.New(5 * time.Second)}
+	h := c.Submit(in)
+	h.AwaitTask("a", func(a *v1.Task) bool { return a.GetSuspicions() > 0 })
+	reg := registry.New(c.Conn)
+	workertest.Eventually(t, "the node is suspected", func() bool {
+		node, err := reg.Get(t.Context(), c.Name("n"))
+		return err == nil && node.GetSuspicions() > 0
+	})
+	c.Start("m")
+	run := h.Wait()
+	workertest.CheckRun(t, run, "completed", map[string]string{"a": "completed"})
+	if a := run.GetTasks()["a"]; a.GetAttempt() != 0 || a.GetNode() != c.Name("m") {
+		t.Errorf("it ended as %v", a)
+	}
+	scrape := httptest.NewRecorder()
+	figures.Handler().ServeHTTP(scrape, httptest.NewRequest("GET", metrics.Path, nil))
+	if want := fmt.Sprintf(`switchyard_node_suspicions_total{node="%s"}`, c.Name("n")); !strings.Contains(scrape.Body.String(), want) {
+		t.Errorf("no %s in %s", want, scrape.Body)
+	}
+}

@@ -1,0 +1,65 @@
+package run_test
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"switchyard/activities/executor/fake"
+	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workers"
+	"switchyard/workers/workertest"
+	"switchyard/workflows/limits"
+	"switchyard/workflows/names"
+)
+
+// TestEventsAreStoredInSlices checks that a run with many events stores them in slices while it continues, and that
+// every event is either in one slice or in the run's memory.
+func TestEventsAreStoredInSlices(t *testing.T) {
+	t.Parallel()
+	limits := limits.Run{UnstoredEvents: 20}
+	y := workertest.Own(t, workers.ControlConfig{Limits: limits})
+	c := y.Nodes(t, workertest.Script{"z": {{Block: true}}, "t03": {fake.Exit(1), {}}})
+	c.Start("n")
+	def := &v1.Definition{Name: "eventful", Tasks: map[string]*v1.TaskDefinition{"z": workertest.ShellTask()}}
+	one := int32(1)
+	for i := range 12 {
+		task := workertest.ShellTask()
+		if i > 0 {
+			task.DependsOn = []string{fmt.Sprintf("t%02d", i-1)}
+		}
+		task.Retry = &v1.RetryPolicy{BackoffMs: &one}
+		def.Tasks[fmt.Sprintf("t%02d", i)] = task
+	}
+	h := c.Submit(c.InputOf(def))
+	h.AwaitTask("t11", func(x *v1.Task) bool { return x.GetState() == "completed" })
+	unstored := eventsOf(h)
+	stored := storedEvents(h, 0)
+	if unstored.GetSlices() < 2 || len(stored) < 40 || len(unstored.GetEvents()) > 20 {
+		t.Errorf("%d events in %d parts, %d are kept", len(stored), unstored.GetSlices(), len(unstored.GetEvents()))
+	}
+	c.Fake.Release("z")
+	workertest.CheckRun(t, h.Wait(), "completed", nil)
+	for i, e := range storedEvents(h, 0) {
+		if e.GetId() != names.EventID(0, "", int64(i)) {
+			t.Fatalf("event %d has the id %s", i, e.GetId())
+		}
+	}
+	for task := range def.GetTasks() {
+		life := "submitted queued assigned started completed"
+		if task == "t03" {
+			life = "submitted queued assigned started failed retried queued assigned started completed"
+		}
+		if got := lifecycleOf(h, task, 1); got != life {
+			t.Errorf("events of %s are %s, want %s", task, got, life)
+		}
+	}
+	all := storedEvents(h, 0)
+	if first, last := all[0], all[len(all)-1]; first.GetEvent() != "submitted" || first.GetTask() != "" || last.GetEvent() != "completed" || last.GetTask() != "" {
+		t.Errorf("the first event is %v, the last %v", first, last)
+	}
+	if !slices.EqualFunc(all[:len(stored)], stored, func(a, b *v1.Event) bool { return a.GetEvent() == b.GetEvent() && a.GetTask() == b.GetTask() }) {
+		t.Error("what was stored has changed")
+	}
+	workertest.Replay(t, "eventful", limits, h.History(""))
+}

@@ -1,0 +1,55 @@
+package run_test
+
+import (
+	"fmt"
+	"time"
+
+	"go.temporal.io/api/workflowservice/v1"
+
+	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workers/workertest"
+	"switchyard/workflows/limits"
+)
+
+// shortHistory returns limits that take a small run through many executions, even though it is never quiet. Temporal
+// puts at least a second between two.
+func shortHistory(events int) limits.Run {
+	return limits.Run{HistoryEvents: events, HardHistoryEvents: events}
+}
+
+// executionsOf returns Temporal's IDs of the executions of a run.
+func executionsOf(h *workertest.Handle) []string {
+	var ids []string
+	id := ""
+	for {
+		first := h.History(id)[0].GetWorkflowExecutionStartedEventAttributes()
+		ids = append(ids, first.GetOriginalExecutionRunId())
+		if id = first.GetContinuedExecutionRunId(); id == "" {
+			return ids
+		}
+	}
+}
+
+func describeRun(h *workertest.Handle) *workflowservice.DescribeWorkflowExecutionResponse {
+	h.T.Helper()
+	d := workertest.Describe(h.T, h.Conn, h.ID, "")
+	return d
+}
+
+// detachLimits returns limits that make a small run detach its attempts repeatedly.
+func detachLimits() limits.Run {
+	return limits.Run{HardHistoryEvents: 60, DetachWait: 10 * time.Millisecond}
+}
+
+// chainBeside returns a chain of short tasks with the given long ones beside it.
+func chainBeside(n int, beside map[string]*v1.TaskDefinition) *v1.Definition {
+	def := &v1.Definition{Name: "detach", Tasks: beside}
+	for i := range n {
+		name := fmt.Sprintf("t%02d", i)
+		def.Tasks[name] = workertest.ShellTask()
+		if i > 0 {
+			def.Tasks[name] = workertest.ShellTask(fmt.Sprintf("t%02d", i-1))
+		}
+	}
+	return def
+}

@@ -1,0 +1,313 @@
+package run_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"switchyard/activities/executor/fake"
+	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workers"
+	"switchyard/workers/workertest"
+	"switchyard/workflows/limits"
+	"switchyard/workflows/names"
+)
+
+// span is when an attempt ran, by the clock of its node.
+type span struct{ from, to time.Time }
+
+// spans returns when the tasks of a run, or the instances of a task, ran.
+func spans(t *testing.T, run *v1.Run) (all []span) {
+	t.Helper()
+	add := func(name string, from, to interface{ AsTime() time.Time }) {
+		s := span{from.AsTime(), to.AsTime()}
+		if !s.to.After(s.from) {
+			t.Errorf("%s ran from %v to %v", name, s.from, s.to)
+		}
+		all = append(all, s)
+	}
+	for name, task := range run.GetTasks() {
+		if task.Count == nil {
+			add(name, task.GetStartedAt(), task.GetCompletedAt())
+		}
+		for _, i := range task.GetInstances() {
+			add(names.InstanceName(name, int(i.GetIndex())), i.GetStartedAt(), i.GetCompletedAt())
+		}
+	}
+	return all
+}
+
+// atOnce returns the largest number of overlapping spans.
+func atOnce(all []span) (most int) {
+	for _, s := range all {
+		n := 0
+		for _, o := range all {
+			if !o.from.After(s.from) && o.to.After(s.from) {
+				n++
+			}
+		}
+		most = max(most, n)
+	}
+	return most
+}
+
+// TestMutexHasOneHolderAcrossRuns checks that one attempt at a time holds a mutex across all runs, and that other tasks
+// of the runs continue.
+func TestMutexHasOneHolderAcrossRuns(t *testing.T) {
+	t.Parallel()
+	step := workertest.Script{"a": {{Duration: 2 * time.Millisecond}}, "b": {{Duration: 2 * time.Millisecond}}}
+	c := workertest.Shared(t).Nodes(t, step)
+	c.Start("n")
+	const runs = 25
+	document := fmt.Sprintf(`{name: mutex, tasks: {a: {type: shell, spec: {command: x}, mutex: m-%[1]s}, b: {type: shell, spec: {command: x}, mutex: m-%[1]s}}}`, c.Label[:8])
+	var handles []*workertest.Handle
+	for range runs {
+		handles = append(handles, c.Submit(c.Input(document)))
+	}
+	var all []span
+	for _, h := range handles {
+		run := h.Wait()
+		workertest.CheckRun(t, run, "completed", nil)
+		all = append(all, spans(t, run)...)
+	}
+	if n := atOnce(all); n != 1 || len(all) != 2*runs {
+		t.Errorf("%d of %d ran at once", n, len(all))
+	}
+}
+
+// TestSemaphoreAdmitsAsManyHoldersAsItHasPlaces checks that a semaphore admits as many holders as it has places,
+// including instances of several runs, and that a lock name from expressions survives continue-as-new.
+func TestSemaphoreAdmitsAsManyHoldersAsItHasPlaces(t *testing.T) {
+	t.Parallel()
+	limits := shortHistory(150)
+	y := workertest.Own(t, workers.ControlConfig{Locker: workertest.QuickLocker, Limits: limits})
+	c := y.Nodes(t, workertest.Script{"each": {{Duration: 20 * time.Millisecond}}})
+	c.Start("n")
+	const document = `{name: semaphore, tasks: {each: {type: shell, spec: {command: x}, parallel: 20, semaphore: {name: "s-${{ workflow.name }}", limit: 3}}}}`
+	a, b := c.Submit(c.Input(document)), c.Submit(c.Input(document))
+	all := spans(t, a.Wait())
+	all = append(all, spans(t, b.Wait())...)
+	if n := atOnce(all); n > 3 || len(all) != 40 {
+		t.Errorf("%d of %d ran at once", n, len(all))
+	}
+	if len(executionsOf(a)) < 2 {
+		t.Error("the run did not continue in a fresh history")
+	}
+	y.AwaitLockEnd(t, names.TaskLock("s-semaphore"))
+}
+
+// TestTaskNamesTheHolderOfItsLock checks that a task names the holder of the lock that it waits for, and stops waiting
+// when it is cancelled or held, or when the holder has ended.
+func TestTaskNamesTheHolderOfItsLock(t *testing.T) {
+	t.Parallel()
+	y := workertest.Own(t, workers.ControlConfig{Locker: workertest.QuickLocker})
+	c := y.Nodes(t, workertest.Script{"holds": {{Block: true}}})
+	c.Start("n")
+	holder := c.Submit(c.Input(`{name: holder, tasks: {holds: {type: shell, spec: {command: x}, mutex: m}}}`))
+	c.AwaitRunning("holds")
+	const document = `{name: waiter, tasks: {wants: {type: shell, spec: {command: x}, mutex: m}, other: {type: shell, spec: {command: x}}}}`
+	text := "waits for the lock m, held by holds of " + holder.ID
+	waits := func(h *workertest.Handle) {
+		h.AwaitTask("wants", func(task *v1.Task) bool { return task.GetState() == "queued" && task.GetError() == text })
+	}
+	first, second, third := c.Submit(c.Input(document)), c.Submit(c.Input(document)), c.Submit(c.Input(document))
+	waits(first)
+	waits(second)
+	waits(third)
+	first.AwaitTask("other", func(task *v1.Task) bool { return task.GetState() == "completed" })
+	if err := sendUpdate(second, names.HoldUpdate, &v1.TaskCommand{Task: "wants"}); err != nil {
+		t.Fatal(err)
+	}
+	third.Cancel(nil)
+	workertest.CheckRun(t, third.Wait(), "cancelled", map[string]string{"wants": "cancelled"})
+	if err := y.Conn.TerminateWorkflow(t.Context(), holder.ID, "", "test"); err != nil {
+		t.Fatal(err)
+	}
+	workertest.CheckRun(t, first.Wait(), "completed", nil)
+	if err := sendUpdate(second, names.ReleaseUpdate, &v1.TaskCommand{Task: "wants"}); err != nil {
+		t.Fatal(err)
+	}
+	workertest.CheckRun(t, second.Wait(), "completed", nil)
+	y.AwaitLockEnd(t, names.TaskLock("m"))
+}
+
+// TestLockNamesAreMadeFromExpressions checks that runs wait only for runs with the same lock name, in all attempts, and
+// that an invalid name fails the task.
+func TestLockNamesAreMadeFromExpressions(t *testing.T) {
+	t.Parallel()
+	c := workertest.Shared(t).Nodes(t, workertest.Script{"a": {{Block: true}}, "b": {fake.Exit(1), {}}})
+	c.Start("n")
+	lock := strings.ToLower(names.NewRunID("l")) // its name is unique to this test
+	submit := func(stage string) *workertest.Handle {
+		in := c.Input(fmt.Sprintf(`{name: deploys, inputs: {stage: {}}, tasks: {
+			a: {type: shell, spec: {command: x}, mutex: "%[1]s-${{ workflow.input.stage }}"},
+			b: {type: shell, spec: {command: x}, dependsOn: [a], retry: {backoffMs: 1}, semaphore: {name: "%[1]s.${{ parent.a.exitCode }}", limit: 1}}}}`, lock))
+		in.Input = workertest.StructOf(map[string]any{"stage": stage})
+		return c.Submit(in)
+	}
+	first := submit("live")
+	awaitStart(first)
+	second, other := submit("live"), submit("test")
+	text := "waits for the lock " + lock + "-live, held by a of " + first.ID
+	second.AwaitTask("a", func(task *v1.Task) bool { return task.GetState() == v1.TaskQueued && task.GetError() == text })
+	awaitStart(other)
+	wrong := submit("Live now").Wait()
+	workertest.CheckRun(t, wrong, "failed", map[string]string{"a": "failed", "b": "skipped"})
+	a := wrong.GetTasks()["a"]
+	if a.GetReason() != v1.ReasonExpression || a.GetAttempt() != 0 || !strings.Contains(a.GetError(), `is "`+lock+`-Live now", which is no name`) {
+		t.Errorf("%s", workertest.Summary(wrong))
+	}
+	c.Fake.Release("a")
+	for _, h := range []*workertest.Handle{first, second, other} {
+		workertest.CheckRun(t, h.Wait(), "completed", nil)
+	}
+	workertest.Replay(t, "lock-name", limits.Run{}, second.History(""))
+}
+
+// TestInstancesTakeTheLocksThatTheirItemsName checks that instances in partitions of a large fan-out take the locks
+// that their items name.
+func TestInstancesTakeTheLocksThatTheirItemsName(t *testing.T) {
+	t.Parallel()
+	y := workertest.Own(t, workers.ControlConfig{Locker: workertest.QuickLocker, Limits: limits.Run{Instances: 5, PartitionInstances: 6}})
+	c := y.Nodes(t, workertest.Script{"each": {{Duration: 20 * time.Millisecond}}})
+	c.Start("n")
+	const document = `{name: named, tasks: {first: {type: shell, spec: {command: x}}, each: {
+		type: shell, spec: {command: x}, dependsOn: [first], foreach: [a, b, a, b, a, b, a, b, a, b, a, b, a, b, a, b],
+		semaphore: {name: "${{ input.item }}-${{ parent.first.exitCode }}-${{ workflow.name }}", limit: 1}}}}`
+	h := c.Submit(c.Input(document))
+	workertest.CheckRun(t, h.Wait(), "completed", nil)
+	var byItem [2][]span
+	for _, from := range []int{0, 6, 12} {
+		res := instancesPage(h, h.Partition(0, "each", from).ID, &v1.InstancesRequest{Task: "each", From: int32(from), Limit: 6})
+		for _, i := range res.GetInstances() {
+			item := &byItem[i.GetIndex()%2]
+			*item = append(*item, span{i.GetStartedAt().AsTime(), i.GetCompletedAt().AsTime()})
+		}
+	}
+	for item, all := range byItem {
+		if n := atOnce(all); n != 1 || len(all) != 8 {
+			t.Errorf("%d of %d with item %d ran at once", n, len(all), item)
+		}
+	}
+	for _, lock := range []string{"a-0-named", "b-0-named"} {
+		y.AwaitLockEnd(t, names.TaskLock(lock))
+	}
+}
+
+// turns submits runs of a workflow with one task that runs until it is released. At most one of the runs may be open.
+type turns struct {
+	*workertest.Nodes
+	strategy string
+}
+
+func newTurns(t *testing.T, y *workertest.Cluster, strategy string) *turns {
+	c := y.Nodes(t, workertest.Script{"a": {{Block: true}}})
+	c.Start("n")
+	return &turns{c, strategy}
+}
+
+func (c *turns) submit() *workertest.Handle {
+	return c.Nodes.Submit(c.Input(fmt.Sprintf(
+		`{name: %[1]s, concurrency: {maxRuns: 1, strategy: %[1]s}, tasks: {a: {type: shell, spec: {command: x}}}}`, c.strategy)))
+}
+
+func awaitStart(h *workertest.Handle) {
+	h.T.Helper()
+	h.AwaitTask("a", func(task *v1.Task) bool { return task.GetState() == "assigned" })
+}
+
+// awaitWaitFor waits until the run waits for another one without having started a task.
+func awaitWaitFor(h *workertest.Handle, other *workertest.Handle) {
+	h.T.Helper()
+	workertest.Eventually(h.T, h.ID+" waits for "+other.ID, func() bool {
+		return slices.ContainsFunc(eventsOf(h).GetEvents(), func(e *v1.Event) bool {
+			return e.GetEvent() == "queued" && e.GetTask() == "" && e.GetDetail() == "waits for "+other.ID &&
+				e.GetData().GetFields()["waitsFor"].GetListValue().GetValues()[0].GetStringValue() == other.ID
+		})
+	})
+	if s := h.Status(&v1.StatusRequest{}).GetRun(); s.GetState() != "pending" || s.GetTasks()["a"].GetState() != "pending" {
+		h.T.Errorf("%s", workertest.Summary(s))
+	}
+}
+
+// TestRunsFollowTheirConcurrencyStrategy checks that the runs of a workflow follow its concurrency strategy, whatever
+// started them.
+func TestRunsFollowTheirConcurrencyStrategy(t *testing.T) {
+	t.Parallel()
+	y := workertest.Own(t, workers.ControlConfig{Locker: workertest.QuickLocker})
+	t.Run("queue", func(t *testing.T) {
+		c := newTurns(t, y, "queue")
+		first := c.submit()
+		awaitStart(first)
+		cancelled := c.submit()
+		awaitWaitFor(cancelled, first)
+		last := c.submit()
+		awaitWaitFor(last, first)
+		early := c.submit()
+		awaitWaitFor(early, first)
+		mustUpdate(early, names.CancelTaskUpdate, "a") // before the run may start
+		cancelled.Cancel(nil)
+		workertest.CheckRun(t, cancelled.Wait(), "cancelled", map[string]string{"a": "cancelled"})
+		c.Fake.Release("a")
+		workertest.CheckRun(t, first.Wait(), "completed", nil)
+		workertest.CheckRun(t, last.Wait(), "completed", nil)
+		workertest.CheckRun(t, early.Wait(), "completed", map[string]string{"a": "cancelled"})
+	})
+	t.Run("replace", func(t *testing.T) {
+		c := newTurns(t, y, "replace")
+		first := c.submit()
+		awaitStart(first)
+		second := c.submit()
+		run := first.Wait()
+		workertest.CheckRun(t, run, "cancelled", map[string]string{"a": "cancelled"})
+		if run.GetReason() != "concurrency" || run.GetError() != "replaced by "+second.ID {
+			t.Errorf("%s", workertest.Summary(run))
+		}
+		awaitStart(second)
+	})
+	for strategy, state := range map[string]string{"skip": "cancelled", "fail": "rejected"} {
+		t.Run(strategy, func(t *testing.T) {
+			c := newTurns(t, y, strategy)
+			first := c.submit()
+			awaitStart(first)
+			run := c.submit().Wait()
+			workertest.CheckRun(t, run, state, map[string]string{"a": "cancelled"})
+			if run.GetReason() != "concurrency" || !strings.Contains(run.GetError(), "open already: "+first.ID) {
+				t.Errorf("%s", workertest.Summary(run))
+			}
+			first.Cancel(nil)
+			first.Wait()
+			awaitStart(c.submit())
+		})
+	}
+}
+
+// TestHistoriesOfLocksReplay checks that locks, and the runs that wait for them, replay.
+func TestHistoriesOfLocksReplay(t *testing.T) {
+	t.Parallel()
+	c := workertest.Shared(t).Nodes(t, workertest.Script{"a": {{Block: true}}})
+	c.Start("n")
+	lock := names.NewRunID("l") // its name is unique to this test
+	document := fmt.Sprintf(`{name: %[1]s, concurrency: {maxRuns: 2}, tasks: {a: {type: shell, spec: {command: x}, mutex: %[1]s}}}`, lock)
+	first := c.Submit(c.Input(document))
+	c.AwaitRunning("a")
+	second, third := c.Submit(c.Input(document)), c.Submit(c.Input(document))
+	waits := func(h *workertest.Handle) bool {
+		return strings.HasPrefix(h.Status(&v1.StatusRequest{}).GetRun().GetTasks()["a"].GetError(), "waits for the lock")
+	}
+	pending := func(h *workertest.Handle) bool { return h.Status(&v1.StatusRequest{}).GetRun().GetState() == "pending" }
+	workertest.Eventually(t, "one waits for the lock, the other for its turn", func() bool {
+		return waits(second) && pending(third) || waits(third) && pending(second)
+	})
+	c.Fake.Release("a")
+	for i, h := range []*workertest.Handle{first, second, third} {
+		workertest.CheckRun(t, h.Wait(), "completed", nil)
+		workertest.Replay(t, fmt.Sprintf("locked-%d", i+1), limits.Run{}, h.History(""))
+	}
+	for name, id := range map[string]string{"lock-task": names.TaskLock(lock), "lock-run": names.RunLock(lock)} {
+		h := &workertest.Handle{Nodes: c, ID: names.LockWorkflowID(id)}
+		workertest.Replay(t, name, limits.Run{}, h.History(""))
+	}
+}

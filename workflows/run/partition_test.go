@@ -1,0 +1,265 @@
+package run_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"google.golang.org/protobuf/types/known/structpb"
+
+	"switchyard/activities/executor/fake"
+	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workers"
+	"switchyard/workers/workertest"
+	"switchyard/workflows/names"
+)
+
+// TestLargeFanOutLooksLikeAnyOther checks that a large fan-out, which children of the run carry, looks like any other
+// from outside.
+func TestLargeFanOutLooksLikeAnyOther(t *testing.T) {
+	t.Parallel()
+	y := workertest.Own(t, workers.ControlConfig{Limits: inPartitions})
+	c := y.Nodes(t, workertest.Script{
+		"discover": {{Output: `{"files": ["a", "b", "c", "d", "e", "f", "g", "h", "i", "j"]}`, ContextUpdate: "listed=1"}},
+		"each":     {{Output: "done=1", ContextUpdate: "seen=1"}},
+		"plain":    {{}},
+	})
+	c.Start("n")
+	h := c.Submit(c.Input(`{name: large, maxParallel: 20, tasks: {
+		discover: {type: shell, spec: {command: x}},
+		each: {type: shell, dependsOn: [discover], foreach: "discover.files", env: {WHAT: "${{ input.item }} ${{ parent.discover.exitCode }} ${{ workflow.context.listed }}"}, spec: {command: x}},
+		plain: {type: shell, parallel: 6, batch: 2, spec: {command: x}},
+		after: {type: shell, dependsOn: [each, plain], spec: {command: x},
+			condition: "parent.each.count == 10 && parent.each.outputs.all(o, o.done == '1') && parent.plain.completed == 6 && parent.plain.exitCode == 0 && workflow.context.seen == '1'"}}}`))
+	run := h.Wait()
+	workertest.CheckRun(t, run, "completed", map[string]string{"each": "completed", "plain": "completed", "after": "completed"})
+	each := run.Tasks["each"]
+	if each.GetCount() != 10 || fmt.Sprint(each.GetCounts()) != "map[completed:10]" || len(each.GetInstances()) != 0 {
+		t.Errorf("each: %v", each)
+	}
+	if got := fmt.Sprint(valuesSeen(c, "each", "WHAT")); got != "[a 0 1 b 0 1 c 0 1 d 0 1 e 0 1 f 0 1 g 0 1 h 0 1 i 0 1 j 0 1]" {
+		t.Errorf("instances saw %s", got)
+	}
+	number, child := int32(0), ""
+	for number < 10 {
+		res := instancesPage(h, h.ID, &v1.InstancesRequest{Task: "each", From: number})
+		child = res.GetChild()
+		for _, i := range instancesPage(h, child, &v1.InstancesRequest{Task: "each", From: number}).GetInstances() {
+			if i.GetIndex() != number || i.GetState() != "completed" || i.GetNode() == "" {
+				t.Fatalf("instance %d: %v", number, i)
+			}
+			number++
+		}
+	}
+	workertest.Replay(t, "parts", inPartitions, h.History(""))
+	workertest.Replay(t, "part", inPartitions, (&workertest.Handle{Nodes: c, ID: child}).History(""))
+}
+
+// TestInstanceThatExceedsContextLimitFails checks that an instance fails, as a task does, if the run's context has no
+// room for its update. No update is lost.
+func TestInstanceThatExceedsContextLimitFails(t *testing.T) {
+	t.Parallel()
+	const instances, fit = 10, 8 // of 30 KiB each, in the 256 KiB limit of a context
+	var each []fake.Step
+	for i := range instances {
+		each = append(each, fake.Step{ContextUpdate: fmt.Sprintf("k%d=%s", i, strings.Repeat("x", 30<<10))})
+	}
+	c := workertest.Own(t, workers.ControlConfig{Limits: inPartitions}).Nodes(t, workertest.Script{"each": each})
+	c.Start("n")
+	run := c.Do(`{name: large, tasks: {each: {type: shell, spec: {command: x}, parallel: 10}}}`)
+	workertest.CheckRun(t, run, "failed", map[string]string{"each": "failed instances"})
+	task := run.Tasks["each"]
+	if counts := task.GetCounts(); counts["completed"] != fit || counts["failed"] != instances-fit {
+		t.Errorf("instances %v", counts)
+	}
+	if !strings.Contains(task.GetError(), "the context would grow to 27") {
+		t.Errorf("each: %s", task.GetError())
+	}
+	if n := len(run.GetContext().GetFields()); n != fit {
+		t.Errorf("the context has %d keys, want those of the %d instances that completed", n, fit)
+	}
+}
+
+// TestFailuresInOnePartitionHaltTheOthers checks that failures in one partition halt the other partitions.
+func TestFailuresInOnePartitionHaltTheOthers(t *testing.T) {
+	t.Parallel()
+	y := workertest.Own(t, workers.ControlConfig{Limits: inPartitions})
+	c := y.Nodes(t, workertest.Script{"each": {fake.Exit(3)}, "some": {fake.Exit(4), {}}})
+	c.Start("n")
+	run := c.Do(`{name: large, tasks: {
+		each: {type: shell, spec: {command: x}, parallel: 40, concurrency: 1, maxFailures: 2, retry: {maxRetries: 0}},
+		some: {type: shell, spec: {command: x}, parallel: 12, concurrency: 1, maxFailures: 1, retry: {maxRetries: 0}},
+		below: {type: shell, spec: {command: x}, dependsOn: [each]}}}`)
+	workertest.CheckRun(t, run, "failed", map[string]string{"each": "failed instances", "some": "completed", "below": "skipped upstream"})
+	each := run.Tasks["each"]
+	if n := c.Calls()["each"]; n != 3 || each.GetCounts()["failed"] != 3 || each.GetCounts()["skipped"] != 37 {
+		t.Errorf("%d ran: %v", n, each)
+	}
+	if each.GetError() != "3 of 40 instances failed: each[0]: exit code 3" || each.GetResult().GetExitCode() != 3 {
+		t.Errorf("each: %v", each)
+	}
+}
+
+// TestEndsOfLargeFanOutReachTask checks that downstream tasks get the end states of the instances of a large fan-out,
+// and that its instances get those of upstream tasks.
+func TestEndsOfLargeFanOutReachTask(t *testing.T) {
+	t.Parallel()
+	y := workertest.Own(t, workers.ControlConfig{Limits: inPartitions})
+	c := y.Nodes(t, nil)
+	c.Start("n", withShell(t))
+	result := filepath.Join(t.TempDir(), "input")
+	run := c.Do(`
+name: large
+defaults: { type: shell, retry: { maxRetries: 0 } }
+tasks:
+  broken: { spec: { command: exit 4 } }
+  each:
+    dependsOn: [broken]
+    when: always
+    foreach: [a, b, c, d, e, f, g, h, i, j]
+    maxFailures: 2
+    spec: { command: 'grep -q "\"broken\":{.*\"state\":\"failed\"}" "$SWITCHYARD_INPUT" && case $SWITCHYARD_ITEM in [bcj]) exit 3;; esac' }
+  tell: { dependsOn: [each], when: always, spec: { command: 'cat "$SWITCHYARD_INPUT" >"$RESULT"' }, env: { RESULT: "` + result + `" } }
+`)
+	workertest.CheckRun(t, run, "failed", map[string]string{"each": "failed instances", "tell": "completed"})
+	data, err := os.ReadFile(result)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got struct {
+		Each      []any
+		Ancestors map[string]struct {
+			Failed    int
+			Instances []struct{ State, Item string }
+		}
+	}
+	if err := json.Unmarshal(data, &got); err != nil {
+		t.Fatal(err)
+	}
+	each := got.Ancestors["each"]
+	shown := fmt.Sprint(each.Instances)
+	if want := "[{completed a} {failed b} {failed c} {completed d} {completed e} {completed f} {completed g} {completed h} {completed i} {failed j}]"; shown != want || each.Failed != 3 {
+		t.Errorf("%d failed: %s, want %s", each.Failed, shown, want)
+	}
+	if fmt.Sprint(got.Each) != "[map[] <nil> <nil> map[] map[] map[] map[] map[] map[] <nil>]" {
+		t.Errorf("outputs %v", got.Each)
+	}
+}
+
+// TestCancelledInstanceOfLargeFanOutIsAFailure checks that a cancelled instance is a failure of the task, as in a small
+// fan-out.
+func TestCancelledInstanceOfLargeFanOutIsAFailure(t *testing.T) {
+	t.Parallel()
+	y := workertest.Own(t, workers.ControlConfig{Limits: inPartitions})
+	c := y.Nodes(t, workertest.Script{"each": {{Block: true}, {}}})
+	c.Start("n")
+	h := c.Submit(c.Input(`{name: large, tasks: {
+		each: {type: shell, spec: {command: x}, parallel: 6, concurrency: 1},
+		below: {type: shell, spec: {command: x}, dependsOn: [each]}}}`))
+	c.AwaitRunning("each")
+	child := h.Partition(0, "each", 0)
+	if err := sendUpdate(child, names.CancelTaskUpdate, &v1.TaskCommand{Task: "each[0]"}); err != nil {
+		t.Fatal(err)
+	}
+	run := h.Wait()
+	workertest.CheckRun(t, run, "failed", map[string]string{"each": "failed instances", "below": "skipped upstream"})
+	if each := run.Tasks["each"]; each.GetCounts()["cancelled"] != 1 || each.GetError() != "1 of 6 instances were cancelled" {
+		t.Errorf("each: %v", each)
+	}
+}
+
+// TestCancelEndsPartitions checks that cancelling or terminating a run also ends its partitions.
+func TestCancelEndsPartitions(t *testing.T) {
+	t.Parallel()
+	y := workertest.Own(t, workers.ControlConfig{Limits: inPartitions})
+	for name, end := range map[string]func(*workertest.Handle){
+		"cancelled": func(h *workertest.Handle) { h.Cancel(nil) },
+		"terminated": func(h *workertest.Handle) {
+			if err := h.Conn.TerminateWorkflow(h.T.Context(), h.ID, "", "test"); err != nil {
+				h.T.Error(err)
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := y.Nodes(t, workertest.Script{"each": {{}, {Block: true}}})
+			c.Start("n")
+			h := c.Submit(c.Input(`{name: large, tasks: {each: {type: shell, spec: {command: x}, parallel: 12}}}`))
+			c.AwaitRunning("each")
+			child := h.Partition(0, "each", 4)
+			end(h)
+			if name == "terminated" {
+				c.Fake.Release("each") // the partition learns of the end when it reports
+			} else {
+				workertest.CheckRun(t, h.Wait(), "cancelled", map[string]string{"each": "cancelled"})
+			}
+			if !child.AwaitEnd() {
+				t.Error("a part is still open")
+			}
+		})
+	}
+}
+
+// TestPartitionsOutliveExecutionsOfTheirRun checks that run and partitions continue as new, and that partitions outlive
+// executions of the run.
+func TestPartitionsOutliveExecutionsOfTheirRun(t *testing.T) {
+	t.Parallel()
+	limits := inPartitions
+	limits.HistoryEvents, limits.HardHistoryEvents, limits.PartitionInstances = 60, 60, 20
+	y := workertest.Own(t, workers.ControlConfig{Limits: limits})
+	var each []fake.Step
+	for i := range 60 {
+		each = append(each, fake.Step{Duration: 30 * time.Millisecond, Output: "n=1", ContextUpdate: fmt.Sprintf("k%02d=1", i)})
+	}
+	c := y.Nodes(t, workertest.Script{"each": each})
+	c.Start("n")
+	document := "{name: large, tasks: {each: {type: shell, spec: {command: x}, parallel: 60, concurrency: 4}"
+	for i := range 12 {
+		document += fmt.Sprintf(", c%02d: {type: shell, spec: {command: x}", i)
+		if i > 0 {
+			document += fmt.Sprintf(", dependsOn: [c%02d]", i-1)
+		}
+		document += "}"
+	}
+	h := c.Submit(c.Input(document + `, after: {type: shell, spec: {command: x}, dependsOn: [each], condition: "size(parent.each.outputs) == 60 && parent.each.outputs.all(o, o.n == '1')"}}}`))
+	run := h.Wait()
+	workertest.CheckRun(t, run, "completed", map[string]string{"each": "completed", "after": "completed"})
+	child := h.Partition(0, "each", 0)
+	if n := len(run.GetContext().GetFields()); n != 60 {
+		t.Errorf("the context of the run has %d keys", n)
+	}
+	if n := c.Calls()["each"]; n != 60 || len(executionsOf(h)) < 2 || len(executionsOf(child)) < 2 {
+		t.Errorf("%d calls, %d executions of the run and %d of a part", n, len(executionsOf(h)), len(executionsOf(child)))
+	}
+}
+
+// TestHaltedLargeFanOutStartsNothingAcrossContinueAsNew checks that no instance of a large fan-out starts after its run
+// has halted, even when the run continues as new.
+func TestHaltedLargeFanOutStartsNothingAcrossContinueAsNew(t *testing.T) {
+	t.Parallel()
+	limits := inPartitions
+	limits.HistoryEvents = 30
+	y := workertest.Own(t, workers.ControlConfig{Limits: limits})
+	c := y.Nodes(t, workertest.Script{"each": {{Block: true}}, "bad": {{Block: true, Result: fake.Exit(1).Result}}})
+	c.Start("n")
+	def := chainBeside(8, map[string]*v1.TaskDefinition{"each": workertest.ShellTask(), "bad": workertest.ShellTask("t07")})
+	def.FailurePolicy = "halt"
+	def.Tasks["bad"].Retry = &v1.RetryPolicy{MaxRetries: new(int32)}
+	def.Tasks["each"].Parallel, def.Tasks["each"].Concurrency = structpb.NewNumberValue(12), 2
+	h := c.Submit(c.InputOf(def))
+	c.AwaitRunning("bad")
+	workertest.Eventually(t, "both parts have begun", func() bool { return c.Calls()["each"] == 2 })
+	c.Fake.Release("bad")
+	h.AwaitTask("bad", func(x *v1.Task) bool { return x.GetState() == "failed" })
+	workertest.Eventually(t, "the run has continued as new", func() bool { return len(executionsOf(h)) > 1 })
+	h.AwaitTask("each", func(x *v1.Task) bool { return x.GetCounts()["skipped"] == 6 }) // of the two open partitions
+	c.Fake.Release("each")
+	workertest.CheckRun(t, h.Wait(), "failed", map[string]string{"bad": "failed", "each": "skipped halt"})
+	if n := c.Calls()["each"]; n != 2 {
+		t.Errorf("%d instances have started", n)
+	}
+}

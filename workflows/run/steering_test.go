@@ -1,0 +1,367 @@
+package run_test
+
+import (
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+
+	enumspb "go.temporal.io/api/enums/v1"
+	historypb "go.temporal.io/api/history/v1"
+
+	"switchyard/activities/executor/fake"
+	"switchyard/dev/testneeds"
+	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workers"
+	"switchyard/workers/workertest"
+	"switchyard/workflows/limits"
+	"switchyard/workflows/names"
+)
+
+// TestPausedRunAndHeldTaskStartNothing checks that a paused run starts nothing, a held task does not start, and
+// cancelling a task affects only that task.
+func TestPausedRunAndHeldTaskStartNothing(t *testing.T) {
+	t.Parallel()
+	c := workertest.Shared(t).Nodes(t, workertest.Script{"a": {{Block: true}}, "doomed": {{Block: true}}})
+	h := c.Submit(c.Input(`{name: steered, tasks: {
+		a: {type: shell, spec: {command: x}}, b: {type: shell, spec: {command: x}, dependsOn: [a]},
+		each: {type: shell, spec: {command: x}, dependsOn: [a], parallel: 3},
+		c: {type: shell, spec: {command: x}, dependsOn: [b]},
+		doomed: {type: shell, spec: {command: x}}}}`))
+	// There is no node yet, and a task that waits for one can be held.
+	h.AwaitTask("a", func(x *v1.Task) bool { return x.GetError() != "" })
+	command := func(task string) *v1.TaskCommand { return &v1.TaskCommand{Task: task, Reason: "for a test", By: "me"} }
+	do := func(update string, arg any) {
+		t.Helper()
+		if err := sendUpdate(h, update, arg); err != nil {
+			t.Fatal(err)
+		}
+	}
+	do(names.HoldUpdate, command("a"))
+	do(names.HoldUpdate, command("each"))
+	wantRefused(t, sendUpdate(h, names.HoldUpdate, command("a")), names.TaskStateError, "held already")
+	wantRefused(t, sendUpdate(h, names.HoldUpdate, command("nobody")), names.UnknownTaskError, "nobody")
+	wantRefused(t, sendUpdate(h, names.ReleaseUpdate, command("b")), names.TaskStateError, "not held")
+	wantRefused(t, sendUpdate(h, names.ApproveUpdate, command("b")), names.TaskStateError, "type shell")
+	wantRefused(t, sendUpdate(h, names.ResumeUpdate, &v1.RunCommand{}), names.TaskStateError, "not paused")
+	c.Start("n")
+	c.AwaitRunning("doomed")
+	wantRefused(t, sendUpdate(h, names.HoldUpdate, command("doomed")), names.TaskStateError, "only a task that has not started")
+	do(names.CancelTaskUpdate, command("doomed"))
+	h.AwaitTask("doomed", func(x *v1.Task) bool { return x.GetState() == "cancelled" })
+	wantRefused(t, sendUpdate(h, names.CancelTaskUpdate, command("doomed")), names.TaskStateError, "ended")
+	if a := h.Status(&v1.StatusRequest{}).GetRun().GetTasks()["a"]; !a.GetHeld() || a.GetState() != "queued" || c.Calls()["a"] != 0 {
+		t.Errorf("a is %v", a)
+	}
+	do(names.PauseUpdate, &v1.RunCommand{Reason: "lunch"})
+	wantRefused(t, sendUpdate(h, names.PauseUpdate, &v1.RunCommand{}), names.TaskStateError, "paused already")
+	do(names.ReleaseUpdate, command("a"))
+	if run := h.Status(&v1.StatusRequest{}).GetRun(); run.GetState() != "paused" || run.GetTasks()["a"].GetHeld() || c.Calls()["a"] != 0 {
+		t.Errorf("the run is %s", workertest.Summary(run))
+	}
+	do(names.ResumeUpdate, &v1.RunCommand{})
+	c.AwaitRunning("a")
+	c.Fake.Release("a")
+	h.AwaitTask("c", func(x *v1.Task) bool { return x.GetState() == "completed" })
+	if run := h.Status(&v1.StatusRequest{}).GetRun(); run.GetState() != "running" || run.GetTasks()["each"].GetState() != "pending" || !run.GetTasks()["each"].GetHeld() {
+		t.Errorf("the run is %s", workertest.Summary(run))
+	}
+	do(names.ReleaseUpdate, command("each"))
+	workertest.CheckRun(t, h.Wait(), "completed", map[string]string{"doomed": "cancelled task_cancelled", "each": "completed", "c": "completed"})
+	if got := lifecycleOf(h, "", 1); got != "submitted paused resumed completed" {
+		t.Errorf("events of the run: %s", got)
+	}
+	if got := lifecycleOf(h, "a", 1); !strings.HasPrefix(got, "submitted queued held") || !strings.Contains(got, " released ") {
+		t.Errorf("events of a: %s", got)
+	}
+	workertest.Replay(t, "steered", limits.Run{}, h.History(""))
+}
+
+// isPaused reports whether the newest attempt of a task is suspended on its node.
+func isPaused(c *workertest.Nodes, task string) bool {
+	for _, call := range c.Fake.Calls() {
+		if call.Task == task && c.Fake.Paused(call.Attempt.ID) {
+			return true
+		}
+	}
+	return false
+}
+
+// TestPausedTaskIsSuspendedAndResumed checks that a running task can be suspended and resumed, and that other tasks
+// cannot.
+func TestPausedTaskIsSuspendedAndResumed(t *testing.T) {
+	t.Parallel()
+	c := workertest.Shared(t).Nodes(t, workertest.Script{"a": {{Block: true}}, "stopped": {{Block: true}}, "each": {{Block: true}}})
+	h := c.Submit(c.Input(`{name: steered, tasks: {
+		a: {type: shell, spec: {command: x}}, stopped: {type: shell, spec: {command: x}, continueOnError: true},
+		after: {type: shell, spec: {command: x}, dependsOn: [a]}, ok: {type: approval},
+		each: {type: shell, spec: {command: x}, parallel: 3, batch: 3}}}`))
+	h.AwaitTask("a", func(x *v1.Task) bool { return x.GetError() != "" })
+	refused := func(update, task, text string) {
+		t.Helper()
+		wantRefused(t, sendUpdate(h, update, command(task)), names.TaskStateError, text)
+	}
+	refused(names.PauseTaskUpdate, "a", "task a is not running (queued): hold it with `switchyard runs hold`")
+	refused(names.PauseTaskUpdate, "after", "not running (pending)")
+	refused(names.ResumeTaskUpdate, "a", "task a is queued; it is not paused by a person")
+	h.AwaitTask("ok", func(x *v1.Task) bool { return x.GetState() == "paused" })
+	refused(names.PauseTaskUpdate, "ok", "waits for approval")
+	refused(names.ResumeTaskUpdate, "ok", "approved or rejected, not resumed")
+	wantRefused(t, sendUpdate(h, names.PauseTaskUpdate, command("nobody")), names.UnknownTaskError, "nobody")
+	c.Start("n")
+	for _, task := range []string{"a", "stopped", "each"} {
+		c.AwaitRunning(task)
+	}
+	refused(names.PauseTaskUpdate, "each", "fanned out: name one of its instances, such as each[0]")
+	refused(names.PauseTaskUpdate, "each[1]", "waits in its batch for its turn")
+	for _, task := range []string{"a", "stopped", "each[0]"} {
+		mustUpdate(h, names.PauseTaskUpdate, task)
+	}
+	refused(names.PauseTaskUpdate, "a", "paused already")
+	run := h.Status(&v1.StatusRequest{}).GetRun()
+	if a := run.Tasks["a"]; a.GetState() != "paused" || a.GetReason() != "suspended" || a.GetError() != "by me: for a test" || !isPaused(c, "a") {
+		t.Errorf("a is %v", a)
+	}
+	each := run.Tasks["each"]
+	if each.GetCounts()["paused"] != 1 || len(each.GetInstances()) != 3 || !isPaused(c, "each") {
+		t.Errorf("each is %v", each)
+	}
+	for _, i := range each.GetInstances() {
+		if (i.GetState() == "paused") != (i.GetIndex() == 0) {
+			t.Errorf("each is %v", each)
+		}
+	}
+	c.Fake.Release("each") // would end an attempt that is not suspended
+	mustUpdate(h, names.CancelTaskUpdate, "stopped")
+	h.AwaitTask("stopped", func(x *v1.Task) bool { return x.GetState() == "cancelled" })
+	refused(names.ResumeTaskUpdate, "stopped", "task stopped is cancelled")
+	if !isPaused(c, "a") || !isPaused(c, "each") {
+		t.Error("it continues by itself")
+	}
+	for _, task := range []string{"a", "each[0]"} {
+		mustUpdate(h, names.ResumeTaskUpdate, task)
+	}
+	refused(names.ResumeTaskUpdate, "a", "not paused by a person")
+	c.Fake.Release("a")
+	h.AwaitTask("after", func(x *v1.Task) bool { return x.GetState() == "completed" })
+	refused(names.PauseTaskUpdate, "a", "task a is completed; it has ended")
+	mustUpdate(h, names.ApproveUpdate, "ok")
+	workertest.CheckRun(t, h.Wait(), "completed", map[string]string{"a": "completed", "each": "completed", "stopped": "cancelled task_cancelled"})
+	if c.Calls()["a"] != 1 || c.Calls()["each"] != 3 {
+		t.Errorf("calls %v", c.Calls())
+	}
+	if got := lifecycleOf(h, "a", 1); !strings.Contains(got, "assigned paused resumed") || !strings.HasSuffix(got, "completed") {
+		t.Errorf("events of a: %s", got)
+	}
+	workertest.Replay(t, "paused", limits.Run{}, h.History(""))
+}
+
+// TestPauseReportsUnreachableNode checks that an unreachable node is reported, and that a pause that may have taken
+// effect can be undone.
+func TestPauseReportsUnreachableNode(t *testing.T) {
+	t.Parallel()
+	c := workertest.Shared(t).Nodes(t, workertest.Script{"a": {{Block: true}}})
+	l := c.StartBehindLink("far")
+	h := c.Submit(c.Input(`{name: steered, tasks: {a: {type: shell, spec: {command: x}, heartbeatTimeout: 2m}}}`))
+	c.AwaitRunning("a")
+	l.Cut()
+	wantRefused(t, sendUpdate(h, names.PauseTaskUpdate, command("a")), names.TaskStateError, "did not answer in time")
+	l.Mend()
+	if a := h.Status(&v1.StatusRequest{}).GetRun().Tasks["a"]; a.GetState() != "assigned" {
+		t.Errorf("a is %v", a)
+	}
+	mustUpdate(h, names.ResumeTaskUpdate, "a")
+	c.Fake.Release("a")
+	workertest.CheckRun(t, h.Wait(), "completed", map[string]string{"a": "completed"})
+}
+
+// TestKilledTaskIsNeverRetried checks that a killed task fails as killed in any state and is never retried.
+func TestKilledTaskIsNeverRetried(t *testing.T) {
+	t.Parallel()
+	c := workertest.Shared(t).Nodes(t, workertest.Script{"running": {{Block: true}}, "paused": {{Block: true}}, "backoff": {fake.Exit(1)}, "each": {{Block: true}}})
+	h := c.Submit(c.Input(fmt.Sprintf(`{name: killed, tasks: {
+		first: {type: shell, spec: {command: x}}, pending: {type: shell, spec: {command: x}, dependsOn: [running]},
+		held: {type: shell, spec: {command: x}}, ok: {type: approval}, child: {type: run, spec: {definition: %s}},
+		running: {type: shell, spec: {command: x}}, paused: {type: shell, spec: {command: x}},
+		nowhere: {type: shell, spec: {command: x}, constraints: {nodeLabels: [nowhere]}},
+		backoff: {type: shell, spec: {command: x}, retry: {backoffMs: 3600000, maxBackoffMs: 3600000}},
+		each: {type: shell, spec: {command: x}, parallel: 4, concurrency: 2},
+		below: {type: shell, spec: {command: x}, dependsOn: [running], onFailure: run}}}`, childDefinition(c, "inner", "running", ""))))
+	mustUpdate(h, names.HoldUpdate, "held")
+	c.Start("n")
+	for _, task := range []string{"running", "paused", "each"} {
+		c.AwaitRunning(task)
+	}
+	h.AwaitTask("ok", func(x *v1.Task) bool { return x.GetState() == "paused" })
+	h.AwaitTask("child", func(x *v1.Task) bool { return x.GetState() == "running" })
+	h.AwaitTask("first", func(x *v1.Task) bool { return x.GetState() == "completed" })
+	h.AwaitTask("backoff", func(x *v1.Task) bool { return x.GetScheduledAfter() != nil })
+	h.AwaitTask("nowhere", func(x *v1.Task) bool { return x.GetError() != "" })
+	mustUpdate(h, names.PauseTaskUpdate, "paused")
+	wantRefused(t, sendUpdate(h, names.KillTaskUpdate, command("first")), names.TaskStateError, "task first is completed; it has ended")
+	tasks := []string{"pending", "held", "ok", "child", "running", "paused", "nowhere", "backoff", "each"}
+	for _, task := range tasks {
+		mustUpdate(h, names.KillTaskUpdate, task)
+	}
+	run := h.Wait()
+	ends := map[string]string{"first": "completed", "below": "completed"}
+	for _, task := range tasks {
+		ends[task] = "killed killed"
+		if x := run.Tasks[task]; x.GetError() != "killed by me: for a test" {
+			t.Errorf("%s: %v", task, x)
+		}
+	}
+	workertest.CheckRun(t, run, "failed", ends)
+	if !strings.Contains(run.GetError(), "was killed: killed by me: for a test") {
+		t.Errorf("the run: %s", run.GetError())
+	}
+	if a := run.Tasks["running"].GetAttempts(); len(a) != 1 || a[0].GetState() != "killed" || a[0].GetReason() != "killed" {
+		t.Errorf("attempts of running: %v", a)
+	}
+	if n := run.Tasks["each"].GetCounts()["killed"]; n != 4 {
+		t.Errorf("each: %v", run.Tasks["each"].GetCounts())
+	}
+	if n := c.Calls(); n["backoff"] != 1 || n["running"] > 2 || n["held"] != 0 || n["each"] > 2 { // one of the child's instances may be among them
+		t.Errorf("calls %v", n)
+	}
+	if got := lifecycleOf(h, "running", 1); got != "submitted queued assigned started killed" {
+		t.Errorf("events of running: %s", got)
+	}
+	workertest.Replay(t, "killed", limits.Run{}, h.History(""))
+}
+
+// TestKillThatRacesTheEndEndsTaskOnce checks that a task has exactly one end and no retry when a kill races the end of
+// its program.
+func TestKillThatRacesTheEndEndsTaskOnce(t *testing.T) { killRacesTheEnd(t, 12) }
+
+func TestLongKillThatRacesTheEndEndsTaskOnce(t *testing.T) {
+	testneeds.Long(t)
+	killRacesTheEnd(t, 60)
+}
+
+func killRacesTheEnd(t *testing.T, n int) {
+	t.Parallel()
+	s := workertest.Script{}
+	def := &v1.Definition{Name: "race", Tasks: map[string]*v1.TaskDefinition{}}
+	backoff, none := int32(3_600_000), int32(0)
+	for i := range n {
+		name := fmt.Sprintf("t%03d", i)
+		task := workertest.ShellTask()
+		task.HeartbeatTimeout = "10m" // keeps a slow machine from moving any of them
+		task.Retry = &v1.RetryPolicy{BackoffMs: &backoff, MaxBackoffMs: &backoff}
+		if i%4 == 3 {
+			task.Retry.MaxRetries = &none
+		}
+		s[name] = []fake.Step{{Block: true, Result: fake.Exit(i % 2).Result}}
+		def.Tasks[name] = task
+	}
+	c := workertest.Shared(t).Nodes(t, s)
+	c.Start("n", func(cfg *workers.NodeConfig) { cfg.MaxParallel = n })
+	h := c.Submit(c.InputOf(def))
+	if err := c.Fake.Await(within(t), func(_ []fake.Call, running map[string]int) bool { return len(running) == n }); err != nil {
+		t.Fatal(err)
+	}
+	crowd := make(chan struct{}, 8) // a run accepts ten concurrent updates
+	var wg sync.WaitGroup
+	for name := range def.Tasks {
+		wg.Go(func() {
+			crowd <- struct{}{}
+			defer func() { <-crowd }()
+			go c.Fake.Release(name)
+			err := sendUpdate(h, names.KillTaskUpdate, command(name))
+			// The last update may arrive while the run closes.
+			if err != nil && !strings.Contains(err.Error(), "ended") && !strings.Contains(err.Error(), "closing") {
+				t.Errorf("%s: %v", name, err)
+			}
+		})
+	}
+	wg.Wait()
+	run := h.Wait()
+	got := map[string]int{}
+	for name, task := range run.Tasks {
+		got[task.GetState()]++
+		switch s := task.GetState(); {
+		case s == "killed" && task.GetReason() == "killed", s == "completed" && task.GetResult().GetExitCode() == 0:
+		case s == "failed" && task.GetReason() == "exit_code" && strings.TrimLeft(name, "t0") != "" && def.Tasks[name].Retry.MaxRetries != nil:
+		default:
+			t.Errorf("%s ended as %s, %s", name, s, task.GetReason())
+		}
+		if calls := c.Calls()[name]; calls != 1 {
+			t.Errorf("%s ran %d times", name, calls)
+		}
+	}
+	t.Log(got)
+}
+
+// TestSteeringOfDetachedAttemptsSurvivesContinueAsNew checks that an attempt suspended by a user stays so across
+// executions of the run, and that a killed one ends as killed, whenever the kill arrives.
+func TestSteeringOfDetachedAttemptsSurvivesContinueAsNew(t *testing.T) {
+	t.Parallel()
+	y := workertest.Own(t, workers.ControlConfig{Limits: detachLimits()})
+	c := y.Nodes(t, workertest.Script{"long": {{Block: true}}, "doomed": {{Block: true}}})
+	c.Start("n")
+	h := c.Submit(c.InputOf(chainBeside(40, map[string]*v1.TaskDefinition{"long": workertest.ShellTask(), "doomed": workertest.ShellTask()})))
+	c.AwaitRunning("long")
+	c.AwaitRunning("doomed")
+	mustUpdate(h, names.PauseTaskUpdate, "long")
+	workertest.Eventually(t, "another execution", func() bool { return len(executionsOf(h)) > 1 })
+	mustUpdate(h, names.KillTaskUpdate, "doomed")
+	h.AwaitTask("t39", func(x *v1.Task) bool { return x.GetState() == "completed" })
+	long := h.AwaitTask("long", func(x *v1.Task) bool { return x.GetStartedAt() != nil })
+	if long.GetState() != "paused" || long.GetError() != "by me: for a test" || !isPaused(c, "long") {
+		t.Errorf("long is %v", long)
+	}
+	executions := executionsOf(h)
+	if len(executions) < 3 {
+		t.Errorf("%d executions", len(executions))
+	}
+	mustUpdate(h, names.ResumeTaskUpdate, "long")
+	c.Fake.Release("long")
+	workertest.CheckRun(t, h.Wait(), "failed", map[string]string{"long": "completed", "doomed": "killed killed", "t39": "completed"})
+	if n := c.Calls(); n["long"] != 1 || n["doomed"] != 1 {
+		t.Errorf("calls %v", n)
+	}
+	for i, execution := range executions[:2] {
+		workertest.Replay(t, fmt.Sprintf("continued-paused-%d", i), detachLimits(), h.History(execution))
+	}
+}
+
+// TestInstancesInPartitionsAreSteeredThere checks that instances in children can be controlled there, and are killed
+// with their task.
+func TestInstancesInPartitionsAreSteeredThere(t *testing.T) {
+	t.Parallel()
+	y := workertest.Own(t, workers.ControlConfig{Limits: inPartitions})
+	c := y.Nodes(t, workertest.Script{"each": {{Block: true}}})
+	c.Start("n")
+	h := c.Submit(c.Input(`{name: large, tasks: {each: {type: shell, spec: {command: x}, parallel: 10}}}`))
+	err := c.Fake.Await(within(t), func(_ []fake.Call, running map[string]int) bool { return running["each"] == 10 })
+	if err != nil {
+		t.Fatal(err)
+	}
+	child := h.Partition(0, "each", 4)
+	wantRefused(t, sendUpdate(h, names.PauseTaskUpdate, command("each[6]")), names.UnknownTaskError, "each[6]")
+	mustUpdate(child, names.PauseTaskUpdate, "each[6]")
+	if i := instancesPage(h, child.ID, &v1.InstancesRequest{Task: "each", From: 6}).GetInstances()[0]; i.GetState() != "paused" || i.GetReason() != "suspended" {
+		t.Errorf("each[6] is %v", i)
+	}
+	h.AwaitTask("each", func(x *v1.Task) bool { return x.GetCounts()["paused"] == 1 })
+	mustUpdate(child, names.ResumeTaskUpdate, "each[6]")
+	mustUpdate(child, names.PauseTaskUpdate, "each[7]")
+	mustUpdate(h, names.KillTaskUpdate, "each")
+	run := h.Wait()
+	workertest.CheckRun(t, run, "failed", map[string]string{"each": "killed killed"})
+	if n := run.Tasks["each"].GetCounts()["killed"]; n != 10 {
+		t.Errorf("each: %v", run.Tasks["each"].GetCounts())
+	}
+	workertest.Replay(t, "part-killed", inPartitions, child.History(""))
+	workertest.Replay(t, "parts-killed", inPartitions, h.History(""))
+}
+
+// scheduled returns the attributes of an event that schedules an activity of the given type, or nil for any other
+// event.
+func scheduled(e *historypb.HistoryEvent, activity string) *historypb.ActivityTaskScheduledEventAttributes {
+	if a := e.GetActivityTaskScheduledEventAttributes(); e.GetEventType() == enumspb.EVENT_TYPE_ACTIVITY_TASK_SCHEDULED && a.GetActivityType().GetName() == activity {
+		return a
+	}
+	return nil
+}

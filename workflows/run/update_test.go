@@ -1,0 +1,63 @@
+package run_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+
+	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/temporal"
+
+	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workers/workertest"
+	"switchyard/workflows/names"
+)
+
+// sendUpdate sends an update to the open run.
+func sendUpdate(h *workertest.Handle, name string, arg any) error {
+	h.T.Helper()
+	update, err := h.Conn.UpdateWorkflow(h.T.Context(), client.UpdateWorkflowOptions{
+		WorkflowID: h.ID, UpdateName: name, Args: []any{arg}, WaitForStage: client.WorkflowUpdateStageCompleted,
+	})
+	if err != nil {
+		return err
+	}
+	return update.Get(h.T.Context(), nil)
+}
+
+// wantRefused checks that an update was refused with an error of the given kind and text.
+func wantRefused(t *testing.T, err error, kind, text string) {
+	t.Helper()
+	if app, ok := errors.AsType[*temporal.ApplicationError](err); !ok || app.Type() != kind || !strings.Contains(app.Message(), text) {
+		t.Errorf("refused with %v, want %s: ...%s...", err, kind, text)
+	}
+}
+
+// retryTask retries a dead letter of the open run.
+func retryTask(h *workertest.Handle, task string) error {
+	h.T.Helper()
+	ctx, cancel := context.WithTimeout(h.T.Context(), workertest.Limit)
+	defer cancel()
+	update, err := h.Conn.UpdateWorkflow(ctx, client.UpdateWorkflowOptions{
+		WorkflowID: h.ID, UpdateName: names.RetryUpdate, Args: []any{&v1.RetryTaskRequest{Task: task}},
+		WaitForStage: client.WorkflowUpdateStageCompleted,
+	})
+	if err != nil {
+		return err
+	}
+	return update.Get(ctx, nil)
+}
+
+// command returns a user's command for a task.
+func command(task string) *v1.TaskCommand {
+	return &v1.TaskCommand{Task: task, Reason: "for a test", By: "me"}
+}
+
+// mustUpdate sends an update and fails the test if it is refused.
+func mustUpdate(h *workertest.Handle, update, task string) {
+	h.T.Helper()
+	if err := sendUpdate(h, update, command(task)); err != nil {
+		h.T.Fatalf("%s %s: %v", update, task, err)
+	}
+}
