@@ -14,31 +14,6 @@ import (
 	"switchyard/workflows/definition/source"
 )
 
-// badKey reports a map key that the rule of its field does not allow.
-func (r modelRules) badKey(p *source.Path, field protoreflect.FieldDescriptor) {
-	at, name := r.locateKey(p), p.Name
-	switch field.FullName() {
-	case "switchyard.v1.Definition.tasks":
-		r.Add(at, p, "task name "+source.Quote(name)+" is not allowed: at most 63 letters, digits, '-' and '_', the first a letter or digit",
-			repaired(notInTask().ReplaceAllString(name, "-"), "-_"))
-	case "switchyard.v1.Definition.inputs":
-		r.Add(at, p, "input name "+source.Quote(name)+" is not allowed: at most 63 letters, digits and '_', the first no digit", repaired(strings.TrimLeft(notInEnv().ReplaceAllString(name, "_"), "0123456789"), "_"))
-	case "switchyard.v1.TaskDefinition.env", "switchyard.v1.TaskDefaults.env",
-		"switchyard.v1.TaskDefinition.secret_env", "switchyard.v1.TaskDefaults.secret_env":
-		fixed := notInEnv().ReplaceAllString(name, "_")
-		if fixed != "" && '0' <= fixed[0] && fixed[0] <= '9' {
-			fixed = "_" + fixed
-		}
-		hint := ""
-		if strings.Trim(fixed, "_") != "" {
-			hint = "did you mean " + fixed + "?"
-		}
-		r.Add(at, p, "environment variable "+source.Quote(name)+" is not allowed: letters, digits and '_', the first no digit", hint)
-	default:
-		r.Add(at, p, "key "+source.Quote(name)+" is not allowed", "")
-	}
-}
-
 // modelRules applies the rules of the model to messages.
 type modelRules struct{ *decoder }
 
@@ -138,5 +113,30 @@ func (r modelRules) violation(v *protovalidate.Violation, field protoreflect.Fie
 		r.Add(at, p, fmt.Sprintf("%s is %v; it must be %s", label, v.FieldValue, rules.wants()), "")
 	default:
 		r.Add(at, p, label+": "+v.Proto.GetMessage(), "")
+	}
+}
+
+// badKey reports a map key that the rule of its field does not allow.
+func (r modelRules) badKey(p *source.Path, field protoreflect.FieldDescriptor) {
+	at, name := r.locateKey(p), p.Name
+	switch field.FullName() {
+	case "switchyard.v1.Definition.tasks":
+		r.Add(at, p, "task name "+source.Quote(name)+" is not allowed: at most 63 letters, digits, '-' and '_', the first a letter or digit",
+			repaired(notInTask().ReplaceAllString(name, "-"), "-_"))
+	case "switchyard.v1.Definition.inputs":
+		r.Add(at, p, "input name "+source.Quote(name)+" is not allowed: at most 63 letters, digits and '_', the first no digit", repaired(strings.TrimLeft(notInEnv().ReplaceAllString(name, "_"), "0123456789"), "_"))
+	case "switchyard.v1.TaskDefinition.env", "switchyard.v1.TaskDefaults.env",
+		"switchyard.v1.TaskDefinition.secret_env", "switchyard.v1.TaskDefaults.secret_env":
+		fixed := notInEnv().ReplaceAllString(name, "_")
+		if fixed != "" && '0' <= fixed[0] && fixed[0] <= '9' {
+			fixed = "_" + fixed
+		}
+		hint := ""
+		if strings.Trim(fixed, "_") != "" {
+			hint = "did you mean " + fixed + "?"
+		}
+		r.Add(at, p, "environment variable "+source.Quote(name)+" is not allowed: letters, digits and '_', the first no digit", hint)
+	default:
+		r.Add(at, p, "key "+source.Quote(name)+" is not allowed", "")
 	}
 }

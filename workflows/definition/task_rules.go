@@ -29,29 +29,23 @@ func (r taskRules) check(def *v1.Definition, task *v1.TaskDefinition, spec proto
 	if spec != nil {
 		modelRules{r.decoder}.validate(spec, at.Field("spec"))
 	}
-	if run, ok := spec.(*v1.RunSpec); ok {
-		childRunRules{r.document}.check(run, at.Field("spec"))
-	}
-	if relay, ok := spec.(*v1.ClaudeRelaySpec); ok {
-		relayRules{r.decoder}.check(relay, at.Field("spec"))
-	}
-	if approval, ok := spec.(*v1.ApprovalSpec); ok {
-		approvalRules{r.decoder}.check(approval, at.Field("spec"))
-	}
-	if container, ok := spec.(*v1.ContainerSpec); ok {
-		containerRules{r.decoder}.check(container, at.Field("spec"))
-	}
-	if machine, ok := spec.(*v1.VpsSpec); ok {
-		machineRules{containerRules{r.decoder}}.check(machine, at.Field("spec"))
-	}
-	if shell, ok := spec.(*v1.ShellSpec); ok {
-		shellRules{r.decoder}.check(shell, at.Field("spec"))
-	}
-	if agent, ok := spec.(*v1.SubagentSpec); ok {
-		agentRules{r.decoder}.check(agent, at.Field("spec"))
-	}
-	if job, ok := spec.(*v1.K8SJobSpec); ok {
-		kubernetesRules{r.decoder}.check(task, job, at)
+	switch p := at.Field("spec"); spec := spec.(type) {
+	case *v1.RunSpec:
+		childRunRules{r.document}.check(spec, p)
+	case *v1.ClaudeRelaySpec:
+		relayRules{r.decoder}.check(spec, p)
+	case *v1.ApprovalSpec:
+		approvalRules{r.decoder}.check(spec, p)
+	case *v1.ContainerSpec:
+		containerRules{r.decoder}.check(spec, p)
+	case *v1.VpsSpec:
+		machineRules{containerRules{r.decoder}}.check(spec, p)
+	case *v1.ShellSpec:
+		shellRules{r.decoder}.check(spec, p)
+	case *v1.SubagentSpec:
+		agentRules{r.decoder}.check(spec, p)
+	case *v1.K8SJobSpec:
+		kubernetesRules{r.decoder}.check(task, spec, at)
 	}
 	variableRules{r.decoder}.plain(task.GetEnv(), at.Field("env"))
 	variableRules{r.decoder}.secret(task.GetSecretEnv(), task.GetEnv(), at.Field("secretEnv"))
