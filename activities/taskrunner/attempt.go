@@ -2,18 +2,21 @@ package taskrunner
 
 import (
 	"context"
-	"sync"
-	"sync/atomic"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"slices"
 	"time"
 
-	"go.temporal.io/sdk/activity"
-	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"switchyard/activities/executor"
-	"switchyard/activities/heartbeat"
 	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/phrase"
 )
+
+// cleanupTimeout bounds the work after the task's process has ended.
+const cleanupTimeout = 30 * time.Second
 
 // attempt is one dispatch of a task, from the moment that the node accepts it until its answer. One call of Execute
 // brings it; other calls may reattach it (see detach.go).
@@ -22,89 +25,34 @@ import (
 //
 // A drain hands a waiting attempt back at once. From start on, the attempt may finish until the drain's deadline. An
 // attempt that has no process within the start time-out is handed back, too.
+//
+// Each component has its own lock, and the attempt has none: its fields are set before the attempt begins.
 type attempt struct {
-	node    *Node
-	req     *v1.ExecuteRequest
-	members []member // of req
-	key     attemptKey
-	// stop ends the attempt; the first cause counts.
-	stop context.CancelCauseFunc
-	// queue is the task queue that delivered the attempt.
-	queue string
-	// heartbeat is the heartbeat time-out, or 0 for the default.
-	heartbeat time.Duration
+	node     *Node
+	req      *v1.ExecuteRequest
+	members  []member // of req
+	key      attemptKey
+	delivery delivery // of the activity that brought the attempt
+	// takenUpAt is when the node accepted the attempt.
+	takenUpAt *timestamppb.Timestamp
 	// run executes the attempt and returns its answer.
 	run func(context.Context) (*v1.ExecuteResponse, error)
-
-	terms terms
-	lease *executor.Lease
-	// takenUp is when the node accepted the attempt, and startBy when its process must have started.
-	takenUp   executor.Instant
-	startBy   atomic.Int64 // an executor.Instant
-	takenUpAt *timestamppb.Timestamp
-
-	progress atomic.Pointer[v1.ExecuteProgress]
-	steering steering
-	spawns   chan struct{} // closed when the process, or the first of a batch, has started
-	news     chan struct{} // asks for a heartbeat now, because progress has changed
-	beating  sync.WaitGroup
-	endBeats context.CancelFunc
-
+	// stop ends the attempt; the first cause counts. ending returns why the attempt is to end, or nil if it is not.
+	stop   context.CancelCauseFunc
+	ending func() error
 	// started is guarded by the mutex of the node's attempts.
 	started bool
 
-	// first is closed when the activity that brought the attempt is to leave it.
-	first <-chan struct{}
-	// ending returns why the attempt is to end, or nil if it is not.
-	ending func() error
-	// done is closed when the attempt has its answer, res and err. fetched is closed when no caller needs that answer any
-	// more.
-	done, fetched chan struct{}
-	res           *v1.ExecuteResponse
-	err           error
-
-	mu sync.Mutex
-	// token is the token of the newest activity that waits, or has waited, for the attempt. attended counts those
-	// activities. left is closed when the newest is to leave the attempt, and is nil once it has.
-	token    []byte
-	attended int
-	left     chan struct{}
-	// leftAt is when the activity left, and alone how long the attempt may then continue. released is set once the server
-	// has the activity's answer.
-	leftAt   executor.Instant
-	alone    time.Duration
-	released bool
-	// recoveryFile lets a later worker continue the attempt. It is nil if the attempt cannot outlive this worker.
+	progress   *progress
+	beats      *heartbeats
+	attendance *attendance
+	lasting    lastingState
+	steering   steering
+	sessions   sessionCount
+	// recoveryFile lets a later worker continue the attempt, and claimFile lets it answer for the attempt. claimFile may be
+	// nil.
 	recoveryFile *recoveryFile
-
-	// claimFile lets a later worker answer for the attempt, or is nil.
-	claimFile *claimFile
-
-	// lasting is set when neither a lease nor a drain ends the attempt. isLeft is set when this worker leaves the running
-	// attempt to a later one; mu guards isLeft. unattended holds one signal: no activity waits for the attempt any more.
-	lasting    atomic.Bool
-	isLeft     bool
-	unattended chan struct{}
-	idle       idleTimeout
-	transfers  transfers
-}
-
-// delivery holds what the server sent along with a request.
-type delivery struct {
-	token []byte
-	queue string
-	// heartbeat is the heartbeat time-out of the activity.
-	heartbeat time.Duration
-	// stopping is closed when the worker stops.
-	stopping <-chan struct{}
-}
-
-func deliveryOf(ctx context.Context) delivery {
-	info := activity.GetInfo(ctx)
-	return delivery{
-		token: info.TaskToken, queue: info.TaskQueue,
-		heartbeat: info.HeartbeatTimeout, stopping: activity.GetWorkerStopChannel(ctx),
-	}
+	claimFile    *claimFile
 }
 
 // accept creates and begins an attempt. The caller must call its end. The returned context ends when the attempt must.
@@ -116,20 +64,22 @@ func (n *Node) accept(ctx context.Context, d delivery, req *v1.ExecuteRequest) (
 
 // newAttempt returns an attempt that has not begun.
 func (n *Node) newAttempt(d delivery, req *v1.ExecuteRequest) *attempt {
-	t := termsOf(d.heartbeat, n.Timing.BeatInterval)
+	file := &recoveryFile{logger: n.Logger, run: req.GetRunId()}
+	a := n.newAttemptWith(d, req, file)
+	file.task = a.members[0].name
+	return a
+}
+
+// newAttemptWith returns an attempt with a recovery file that has not begun.
+func (n *Node) newAttemptWith(d delivery, req *v1.ExecuteRequest, file *recoveryFile) *attempt {
 	members := membersOf(req)
 	a := &attempt{
-		node: n, req: req, members: members, key: keyOf(req, members), done: make(chan struct{}), fetched: make(chan struct{}), queue: d.queue, heartbeat: d.heartbeat,
-		terms: t, takenUp: executor.Now(), takenUpAt: timestamppb.Now(), spawns: make(chan struct{}), news: make(chan struct{}, 1),
-		unattended: make(chan struct{}, 1),
+		node: n, req: req, members: members, key: keyOf(req, members), delivery: d, takenUpAt: timestamppb.Now(), recoveryFile: file,
+		progress: newProgress(&v1.ExecuteProgress{Claim: req.GetClaim(), Checkpoint: members[0].checkpoint}),
 	}
-	a.startBy.Store(int64(a.takenUp.Add(n.Timing.startTimeout())))
-	// The server counts from when it handed out the task, a time that the node does not know. Until confirm renews this
-	// lease, it only bounds how long the attempt waits.
-	a.lease = executor.NewLease(a.takenUp, t.stop, t.kill)
+	a.attendance = newAttendance(d.token, file, a.progress.beatNow, a.isLasting)
+	a.beats = newHeartbeats(n.Client, termsOf(d.heartbeat, n.Timing.BeatInterval), n.Timing.startTimeout(), a.progress, a.attendance, a.acknowledge)
 	a.run = func(ctx context.Context) (*v1.ExecuteResponse, error) { return n.execute(ctx, a) }
-	a.progress.Store(&v1.ExecuteProgress{Claim: req.GetClaim(), Checkpoint: a.members[0].checkpoint})
-	a.first = a.reattach(d.token)
 	return a
 }
 
@@ -139,85 +89,218 @@ func (n *Node) begin(ctx context.Context, a *attempt, stopping <-chan struct{}) 
 	a.ending = ctx.Err
 	n.attempts.enter(a)
 	n.attempts.claims.takeUp()
-	// Heartbeats continue while a cancelled attempt ends: they hold its lease.
-	var beats context.Context
-	beats, a.endBeats = context.WithCancel(context.WithoutCancel(ctx))
-	a.beating.Go(func() { a.beats(beats, stopping) })
+	a.beats.begin(ctx, a.stop, stopping)
 	if a.lasts() {
 		go a.superviseUnattended(context.WithoutCancel(ctx))
 	}
 	return ctx
 }
 
-// silence stops the heartbeats, once only the answer of the attempt is left.
-func (a *attempt) silence() {
-	a.endBeats()
-	a.beating.Wait()
+// runToEnd runs an attempt until it has its answer, which awaitEnd returns. The answer of a detached attempt is kept
+// until it is too late for another activity to fetch it.
+func (a *attempt) runToEnd(ctx context.Context) {
+	res, err := a.guarded(ctx)
+	if res != nil && res.Node == "" {
+		a.stamp(res)
+	}
+	if err != errLetGo {
+		a.node.attemptMetrics().countAttempt(a.req.GetType(), res)
+		a.node.attempts.claims.end(res)
+	}
+	a.beats.silence()
+	a.claimFile.remove()
+	detached, until := a.attendance.end(res, err)
+	a.stop(nil)
+	switch {
+	case err == errLetGo && detached:
+		a.node.attempts.leave(a)
+	case detached && a.isLasting():
+		// The answer stays until the run has fetched it or no longer waits for it.
+	case detached:
+		time.AfterFunc(max(until.Sub(executor.Now()), 0), func() { a.node.attempts.leave(a) })
+	}
 }
 
-// end removes an attempt that has nothing running any more.
-func (a *attempt) end() {
-	a.silence()
-	a.node.attempts.leave(a)
-	a.stop(nil)
+// guarded executes an attempt. A panic ends only that attempt.
+func (a *attempt) guarded(ctx context.Context) (res *v1.ExecuteResponse, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			a.node.Logger.Error("an attempt has failed by a fault of this program", "run", a.req.GetRunId(), "task", a.members[0].name,
+				"panic", p, "stack", string(debug.Stack()))
+			res, err = nil, fmt.Errorf("a fault of the node: %v", p)
+		}
+	}()
+	return a.run(ctx)
+}
+
+// execute waits for everything that an attempt needs, and then runs it. An attempt that cannot have what it needs is
+// handed back.
+func (n *Node) execute(ctx context.Context, a *attempt) (*v1.ExecuteResponse, error) {
+	req := a.req
+	if want := req.GetIncarnation(); want != "" && n.Incarnation != "" && want != n.Incarnation {
+		return moved(v1.ReasonIncarnation, fmt.Sprintf("node %s was started again since", n.Name)), nil
+	}
+	exec := n.Executors[req.GetType()]
+	if exec == nil {
+		return moved(v1.ReasonNoExecutor, fmt.Sprintf("node %s runs no tasks of type %s", n.Name, req.GetType())), nil
+	}
+	if n.recovery.Load().isSearching(req.GetType()) {
+		return moved(v1.ReasonNoExecutor, fmt.Sprintf("node %s is looking for what its earlier worker has left", n.Name)), nil
+	}
+	if ctx.Err() != nil {
+		return stopped(ctx, nil), nil
+	}
+	release, err := n.Room.Acquire(ctx, req)
+	switch late := context.Cause(ctx) == errNotStarted; {
+	case err == nil:
+		defer release()
+	case late && (errors.Is(err, errNotStarted) || errors.Is(err, ctx.Err())):
+		return moved(v1.ReasonNoRoom, fmt.Sprintf("node %s had no room within %v", n.Name, n.Timing.startTimeout())), nil
+	case ctx.Err() != nil && !late:
+		return stopped(ctx, nil), nil
+	default:
+		return moved(v1.ReasonNoRoom, err.Error()), nil
+	}
+	// The server is asked whether it still wants the attempt while the input is read.
+	asking, stopAsking := context.WithCancel(ctx)
+	defer stopAsking()
+	confirmed := make(chan error, 1)
+	go func() { confirmed <- a.beats.confirm(asking) }()
+	before, err := n.records().awaitPriorResults(ctx, req, a.members)
+	if err != nil {
+		return stopped(ctx, nil), nil
+	}
+	if len(req.GetBatch()) == 0 {
+		for _, earlier := range before {
+			return earlier.cut(int(req.GetInlineLimit())), nil
+		}
+	}
+	s, err := n.inputReader().awaitInputs(ctx, req)
+	switch {
+	case err != nil && ctx.Err() != nil:
+		return stopped(ctx, nil), nil
+	case err != nil:
+		return nil, err
+	case <-confirmed != nil || !n.attempts.start(a):
+		return stopped(ctx, nil), nil
+	}
+	if !a.isRemote() { // a node that is lost before the start leaves nothing that another node could not begin itself
+		a.claimFile.start()
+	}
+	if len(req.GetBatch()) > 0 {
+		return n.runBatch(ctx, a, exec, s, before)
+	}
+	return n.run(ctx, a, exec, s)
+}
+
+// run executes an attempt of a single task or instance that has its place.
+func (n *Node) run(ctx context.Context, a *attempt, exec executor.Executor, s *inputs) (*v1.ExecuteResponse, error) {
+	req, m := a.req, &a.members[0]
+	w := &work{node: n, attempt: a, inputs: s, gpus: grantedGPUs(req, n.HasGPUs), run: exec.Run}
+	defer w.close()
+	var err error
+	if w.secrets, err = n.secretReader().awaitSecrets(ctx, req, m); err != nil {
+		return stopped(ctx, nil), nil
+	}
+	res, err := w.prepare(ctx, m)
+	switch {
+	case err != nil && ctx.Err() != nil:
+		return stopped(ctx, nil), nil
+	case err != nil || res != nil:
+		return res, err
+	}
+	w.log = w.newLog()
+	if err := w.log.open(ctx, m); err != nil {
+		return stopped(ctx, nil), nil
+	}
+	w.log.writeNotices(slices.Concat(s.notices, w.secrets.notices)...)
+	if n.survivor(req.GetType()) != nil {
+		if err := a.writeRecoveryFile(w.id(m), w.spec, w.ws); err != nil {
+			return nil, err
+		}
+		defer a.recoveryFile.remove()
+	}
+	return w.finish(ctx, m)
+}
+
+// finish runs the only member of an attempt to its end, whether the program starts now or is already running. It returns
+// the answer of the attempt.
+func (w *work) finish(ctx context.Context, m *member) (*v1.ExecuteResponse, error) {
+	n, a := w.node, w.attempt
+	w.checkpointer = w.startCheckpointer(ctx, nil)
+	res, err := w.do(ctx, m)
+	w.checkpointer.stop()
+
+	// The following must happen even if the attempt was cancelled.
+	cleanup, done := context.WithTimeout(context.WithoutCancel(ctx), cleanupTimeout)
+	defer done()
+	w.log.closeOrSuspend(cleanup, a.recoveryFile.hasLeft(), res)
+	if err != nil || res.GetState() == v1.AttemptMoved {
+		return res, err
+	}
+	a.stamp(res)
+	answering, answered := context.WithTimeout(context.WithoutCancel(ctx), answerTimeout)
+	defer answered()
+	res, err = n.report(answering, a, res)
+	if err == nil && w.recorded != nil {
+		w.recorded()
+	}
+	return res, err
+}
+
+// report returns the answer of an attempt that has run. If an earlier unreported attempt has completed meanwhile, it
+// returns that result instead.
+func (n *Node) report(ctx context.Context, a *attempt, res *v1.ExecuteResponse) (*v1.ExecuteResponse, error) {
+	m := &a.members[0]
+	defer a.progress.announce(phrase.StoreWait)()
+	before, err := n.records().priorResults(ctx, a.req, a.members)
+	if err != nil {
+		n.Logger.Warn("an earlier result could not be looked for", "run", a.req.GetRunId(), "task", m.name, "error", err)
+	}
+	for _, earlier := range before {
+		return earlier.cut(int(a.req.GetInlineLimit())), nil
+	}
+	if a.beats.lease.Over() && !a.isRemote() {
+		// This process stalled after the end, so the task may be running elsewhere. The next dispatch finds the record.
+		if res.GetState() == v1.TaskCompleted {
+			ctx, cancel := context.WithTimeout(ctx, recordTimeout)
+			defer cancel()
+			if _, err := n.records().keepResult(ctx, a.req, m, res); err != nil {
+				n.Logger.Warn("a result was not recorded", "run", a.req.GetRunId(), "task", m.name, "error", err)
+			}
+		}
+		over := moved(v1.ReasonLeaseLost, errLeaseLost.Error())
+		over.AgentEvents = res.GetAgentEvents()
+		return over, nil
+	}
+	return n.records().keepResult(ctx, a.req, m, res)
+}
+
+// acknowledge handles the server's reply to a heartbeat sent at an instant. running is set if the heartbeat said that the
+// process has started, and the server still wants the attempt.
+func (a *attempt) acknowledge(sent executor.Instant, running bool) {
+	a.recoveryFile.recordHeartbeat(sent)
+	if running && a.lasts() {
+		a.beginLasting()
+	}
 }
 
 // spawned records that the task's process, or the first of a batch, has started.
 func (a *attempt) spawned(at time.Time) {
-	a.advance(func(p *v1.ExecuteProgress) { p.Spawned, p.StartedAt = true, timestamppb.New(at) })
-	close(a.spawns)
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.updateRecoveryFile(func(k *recoveryState) { k.StartedAt = at })
-}
-
-// advance changes the content of the next heartbeat. It may call change more than once, if another goroutine advances it
-// at the same time.
-func (a *attempt) advance(change func(p *v1.ExecuteProgress)) {
-	for {
-		before := a.progress.Load()
-		after := proto.CloneOf(before)
-		change(after)
-		if a.progress.CompareAndSwap(before, after) {
-			return
-		}
-	}
-}
-
-// extendStart postpones the start deadline while something that the process needs is being fetched, which may be silent
-// for a while.
-func (a *attempt) extendStart() {
-	if a.isRemote() {
-		return
-	}
-	a.startBy.Store(int64(executor.Now().Add(prepareSilence)))
-}
-
-// waiting reports whether no process has started yet.
-func (a *attempt) waiting() bool { return !a.progress.Load().GetSpawned() }
-
-// confirm asks the server whether it still wants the attempt, with a heartbeat that the server acknowledges, and renews
-// the lease. It must be called before anything is started: if the network or the worker was stalled, the server may have
-// given the task to another node. It returns nil, or why ctx has ended.
-func (a *attempt) confirm(ctx context.Context) error {
-	for ctx.Err() == nil {
-		switch err := a.beat(ctx); err {
-		case nil:
-			return context.Cause(ctx)
-		case heartbeat.ErrCancelled, heartbeat.ErrGone:
-			a.stop(err)
-		default:
-			select {
-			case <-ctx.Done():
-			case <-time.After(a.terms.again):
-			}
-		}
-	}
-	return context.Cause(ctx)
+	a.progress.advance(func(p *v1.ExecuteProgress) { p.Spawned, p.StartedAt = true, timestamppb.New(at) })
+	close(a.beats.spawns)
+	a.recoveryFile.update(func(k *recoveryState) { k.StartedAt = at })
 }
 
 // stamp adds the node's name and its times to an answer.
 func (a *attempt) stamp(res *v1.ExecuteResponse) {
 	res.Node, res.AssignedAt = a.node.Name, a.takenUpAt
 	res.StartedAt, res.CompletedAt = a.progress.Load().GetStartedAt(), timestamppb.Now()
+}
+
+// end removes an attempt that has nothing running any more.
+func (a *attempt) end() {
+	a.beats.silence()
+	a.node.attempts.leave(a)
+	a.stop(nil)
 }

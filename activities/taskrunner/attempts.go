@@ -1,6 +1,7 @@
 package taskrunner
 
 import (
+	"context"
 	"maps"
 	"slices"
 	"sync"
@@ -80,7 +81,7 @@ func (s *attempts) leave(a *attempt) {
 		return
 	}
 	delete(s.live, a)
-	close(a.fetched)
+	close(a.attendance.fetched)
 	if s.byKey[a.key] == a {
 		delete(s.byKey, a.key)
 	}
@@ -110,4 +111,22 @@ func (s *attempts) isIdle() bool {
 		}
 	}
 	return true
+}
+
+// AwaitEnds returns when all current attempts of the node have ended and the executors of remote attempts know which ends
+// the server has, or when ctx ends.
+func (n *Node) AwaitEnds(ctx context.Context) {
+	for _, a := range n.attempts.all() {
+		await(ctx, a.attendance.done)
+	}
+	recorded := make(chan struct{})
+	go func() { n.attempts.recording.Wait(); close(recorded) }()
+	await(ctx, recorded)
+}
+
+func await(ctx context.Context, done <-chan struct{}) {
+	select {
+	case <-done:
+	case <-ctx.Done():
+	}
 }

@@ -12,7 +12,6 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"switchyard/activities/executor"
-	"switchyard/activities/logs"
 	"switchyard/activities/results"
 	"switchyard/activities/store"
 	"switchyard/activities/store/storekey"
@@ -90,15 +89,16 @@ func (n *Node) runBatch(ctx context.Context, a *attempt, exec executor.Executor,
 	if w.secrets, err = n.secretReader().awaitSecrets(ctx, a.req, &a.members[0]); err != nil {
 		return stopped(ctx, nil), nil
 	}
-	w.log = logs.NewWriter(n.Store, logs.Attempt{Run: names.Home(a.req.GetRunId(), a.req.GetChain()), Generation: a.req.GetGeneration(), Task: batchName(a.req), Attempt: a.req.GetAttempt(), Claim: a.req.GetClaim()}, w.logOptions())
-	w.writeNotices()
+	w.log = w.newLog()
+	w.log.openBatch()
+	w.log.writeNotices(slices.Concat(s.notices, w.secrets.notices)...)
 	w.checkpointer = w.startCheckpointer(ctx, b)
 	end, err := w.runMembers(ctx, exec, b, before)
 	w.checkpointer.stop()
 
 	cleanup, done := context.WithTimeout(context.WithoutCancel(ctx), cleanupTimeout)
 	defer done()
-	w.closeLog(cleanup)
+	w.log.close(cleanup)
 	if err != nil && b.ended() == 0 {
 		return nil, err
 	}
@@ -113,7 +113,7 @@ func (w *work) runMembers(ctx context.Context, exec executor.Executor, b *batch,
 	done, members := &v1.ExecuteResponse{State: v1.TaskCompleted}, w.attempt.members
 	w.run = exec.Run
 	if batcher, ok := exec.(executor.Batcher); ok {
-		row, err := batcher.Batch(w.id(&members[0]), w.attempt.lease)
+		row, err := batcher.Batch(w.id(&members[0]), w.attempt.beats.lease)
 		if err != nil {
 			return done, err
 		}
@@ -279,7 +279,7 @@ func (b *batch) putProgress(p *v1.ExecuteProgress, ended int) {
 // meanwhile takes precedence over this attempt's.
 func (b *batch) report(ctx context.Context, a *attempt, end *v1.ExecuteResponse) *v1.ExecuteResponse {
 	a.stamp(end)
-	defer a.announce(phrase.StoreWait)()
+	defer a.progress.announce(phrase.StoreWait)()
 	earlier, err := b.node.records().priorResults(ctx, b.req, a.members)
 	if err != nil {
 		b.node.Logger.Warn("earlier results could not be looked for", "run", b.req.GetRunId(), "task", b.req.GetTask(), "error", err)
@@ -294,7 +294,7 @@ func (b *batch) report(ctx context.Context, a *attempt, end *v1.ExecuteResponse)
 			b.record[i] = b.travel[i]
 		}
 	}
-	if a.lease.Over() {
+	if a.beats.lease.Over() {
 		// This process stalled after the end, so the tasks may be running elsewhere. The next dispatch finds the record.
 		ctx, cancel := context.WithTimeout(ctx, recordTimeout)
 		defer cancel()

@@ -28,7 +28,7 @@ func (n *Node) Capture(ctx context.Context, run, chain, task string, claim int32
 		return executor.Captured{}, &executor.Refusal{Text: fmt.Sprintf(format, args...)}
 	}
 	a := n.attempts.findClaim(home, task, claim)
-	if a == nil || a.isOver() {
+	if a == nil || a.attendance.isOver() {
 		return refuse("%s", n.missingText(home, task))
 	}
 	capturer, ok := n.Executors[a.req.GetType()].(executor.Capturer)

@@ -44,7 +44,7 @@ type checkpointer struct {
 
 // startCheckpointer starts a checkpointer. The caller must call its stop.
 func (w *work) startCheckpointer(ctx context.Context, b *batch) *checkpointer {
-	k := &checkpointer{a: w.attempt, log: w.log, masks: w.secrets.masks, batch: b, done: make(chan struct{})}
+	k := &checkpointer{a: w.attempt, log: w.log.Writer, masks: w.secrets.masks, batch: b, done: make(chan struct{})}
 	// The checkpointer keeps working while a cancelled attempt ends.
 	ctx, k.end = context.WithCancel(context.WithoutCancel(ctx))
 	go k.run(ctx)
@@ -72,7 +72,7 @@ func (k *checkpointer) run(ctx context.Context) {
 		began := executor.Now()
 		if began >= publish {
 			k.publish(ctx)
-			pause = nextLook(pause, k.a.terms.beat)
+			pause = nextLook(pause, k.a.beats.terms.beat)
 			publish = executor.Now().Add(pause)
 		} else if k.batch != nil {
 			k.batch.saveIfNew(ctx)
@@ -138,7 +138,7 @@ func (k *checkpointer) publish(ctx context.Context) {
 	if k.batch != nil && ended != k.batch.ended() {
 		checkpoint = nil // it belongs to a later member
 	}
-	k.a.advance(func(p *v1.ExecuteProgress) {
+	k.a.progress.advance(func(p *v1.ExecuteProgress) {
 		if ended > k.reported {
 			k.batch.putProgress(p, ended)
 		}
@@ -146,10 +146,7 @@ func (k *checkpointer) publish(ctx context.Context) {
 	})
 	k.a.claimFile.saveCheckpoint(ended, checkpoint)
 	k.reported = ended
-	select {
-	case k.a.news <- struct{}{}:
-	default:
-	}
+	k.a.progress.beatNow()
 }
 
 // poll stores the checkpoint if it has changed, and reports whether it did.
@@ -192,9 +189,6 @@ func (k *checkpointer) setJournal(prefix string) {
 	checkpoint := &v1.Checkpoint{Data: k.checkpoint.GetData(), Key: k.checkpoint.GetKey(), Journal: prefix}
 	k.checkpoint = checkpoint
 	k.mu.Unlock()
-	k.a.advance(func(p *v1.ExecuteProgress) { p.Checkpoint = checkpoint })
-	select {
-	case k.a.news <- struct{}{}:
-	default:
-	}
+	k.a.progress.advance(func(p *v1.ExecuteProgress) { p.Checkpoint = checkpoint })
+	k.a.progress.beatNow()
 }

@@ -160,7 +160,7 @@ func TestCheckpointBelongsToTheMemberThatRuns(t *testing.T) {
 	ctx, a := b.accept(t.Context(), delivery{heartbeat: time.Hour}, batchOf(0, 1))
 	defer a.end()
 	gathered := b.newBatch(a)
-	w := &work{node: b.Node, attempt: a, log: logs.NewWriter(b.Store, logs.Attempt{Run: "r-1", Task: "a[0-1]"}, logs.Options{})}
+	w := &work{node: b.Node, attempt: a, log: taskLog{Writer: logs.NewWriter(b.Store, logs.Attempt{Run: "r-1", Task: "a[0-1]"}, logs.Options{})}}
 	k := w.startCheckpointer(ctx, gathered)
 	k.stop() // the test polls instead
 	members := a.members

@@ -61,7 +61,7 @@ func (n *Node) ClaimFigures() *v1.ClaimFigures {
 	figures := n.attempts.claims.figures()
 	figures.TakenUp = int32(n.attempts.total())
 	for _, a := range n.attempts.all() {
-		if !a.isOver() {
+		if !a.attendance.isOver() {
 			figures.Active = append(figures.Active, a.activeClaim())
 		}
 	}
@@ -75,12 +75,12 @@ func (n *Node) ClaimFigures() *v1.ClaimFigures {
 // activeClaim returns the claim of the attempt for a snapshot.
 func (a *attempt) activeClaim() *v1.ActiveClaim {
 	status := v1.TaskRunning
-	if a.waiting() {
+	if a.progress.isWaiting() {
 		status = v1.TaskAssigned
 	}
-	stopAt := time.Now().Add(a.lease.StopAt().Sub(executor.Now()))
+	stopAt := time.Now().Add(a.beats.lease.StopAt().Sub(executor.Now()))
 	return &v1.ActiveClaim{
 		RunId: a.req.GetRunId(), TaskId: a.members[0].name, Status: status, ClaimAttempt: a.req.GetAttempt(), Claim: a.req.GetClaim(),
-		ClaimExpiresAt: timestamppb.New(stopAt), UpdatedAt: timestamppb.New(stopAt.Add(-a.terms.stop)),
+		ClaimExpiresAt: timestamppb.New(stopAt), UpdatedAt: timestamppb.New(stopAt.Add(-a.beats.terms.stop)),
 	}
 }

@@ -1,7 +1,6 @@
 package taskrunner
 
 import (
-	"cmp"
 	"crypto/sha256"
 	"encoding/json"
 	"errors"
@@ -14,7 +13,6 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
-	"switchyard/activities/executor"
 	v1 "switchyard/proto/switchyard/v1"
 )
 
@@ -156,39 +154,6 @@ func (f *claimFile) savedCheckpoint(ended int) *v1.Checkpoint {
 	return p.GetCheckpoint()
 }
 
-// answerClaims answers for the attempts that an earlier worker left without a recovery file.
-func (r *recovery) answerClaims() {
-	dir := filepath.Join(r.node.State.Dir, claimsFolder)
-	entries, err := os.ReadDir(dir)
-	if err != nil {
-		if !errors.Is(err, fs.ErrNotExist) {
-			r.node.Logger.Warn("attempts of an earlier worker are not answered for; their heartbeat time-outs end them", "error", err)
-		}
-		return
-	}
-	claimed := map[string]bool{}
-	for _, entry := range entries {
-		base := strings.TrimSuffix(entry.Name(), filepath.Ext(entry.Name()))
-		claimed[base] = claimed[base] || !isCheckpoint(entry.Name())
-	}
-	for _, entry := range entries {
-		path := filepath.Join(dir, entry.Name())
-		if isCheckpoint(path) {
-			if base, _, _ := strings.Cut(entry.Name(), "."); !claimed[base] {
-				_ = os.Remove(path)
-			}
-			continue
-		}
-		c, req, err := readClaim(path)
-		if err != nil {
-			r.node.Logger.Debug("a claim file is of no use", "file", path, "error", err)
-			_ = os.Remove(path)
-			continue
-		}
-		r.work.Go(func() { r.answerClaim(path, c, req) })
-	}
-}
-
 // isCheckpoint reports whether a file in the claims folder belongs to a checkpoint.
 func isCheckpoint(name string) bool {
 	return filepath.Ext(strings.TrimSuffix(name, newSuffix)) == claimCheckpoint
@@ -212,48 +177,4 @@ func readClaim(path string) (*claim, *v1.ExecuteRequest, error) {
 		return nil, nil, err
 	}
 	return &c, &req, proto.Unmarshal(c.Request, &req)
-}
-
-// answerClaim ends what is left of an attempt and answers its activity. A recorded result counts. Otherwise an attempt
-// that had started is lost, and any other is moved.
-func (r *recovery) answerClaim(path string, c *claim, req *v1.ExecuteRequest) {
-	n := r.node
-	f := &claimFile{path: path, checkpoint: strings.TrimSuffix(path, filepath.Ext(path)) + claimCheckpoint}
-	defer f.remove()
-	a := n.newAttempt(delivery{token: c.Token, queue: c.Queue, heartbeat: c.Heartbeat}, req)
-	if filepath.Ext(path) == claimWaiting {
-		r.complete(a, c.Token, moved(v1.ReasonIncarnation, fmt.Sprintf("node %s was started again before the task was", n.Name)), nil)
-		return
-	}
-	if n.survivor(req.GetType()) != nil {
-		return // it may still run; it is ended when it is found
-	}
-	if e, ok := n.Executors[req.GetType()].(executor.LeftoverEnder); ok {
-		for i := range a.members {
-			if err := e.EndLeftover(r.ctx, attemptID(req, &a.members[i])); err != nil {
-				n.Logger.Warn("what an earlier worker has left of an attempt could not be ended", "run", req.GetRunId(), "task", a.members[i].name, "error", err)
-				return
-			}
-		}
-	}
-	res, err := n.lostAnswer(r.ctx, a.heartbeat, a.req)
-	if res.GetState() == v1.TaskLost {
-		res.Checkpoint = f.savedCheckpoint(firstUnended(a.members, res))
-	}
-	n.Logger.Info("an attempt of an earlier worker has ended with it", "run", req.GetRunId(), "task", a.members[0].name, "state", cmp.Or(res.GetState(), "unknown"))
-	r.complete(a, c.Token, res, err)
-}
-
-// firstUnended returns how many leading members of a batch have ended, according to the batch's answer.
-func firstUnended(members []member, res *v1.ExecuteResponse) int {
-	ended := map[int32]bool{}
-	for _, m := range res.GetBatch() {
-		ended[m.GetIndex()] = true
-	}
-	for i := range members {
-		if !ended[members[i].index] {
-			return i
-		}
-	}
-	return len(members)
 }

@@ -5,12 +5,13 @@ import (
 	"context"
 	"errors"
 	"math/rand/v2"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"go.temporal.io/sdk/activity"
 
 	"switchyard/activities/executor"
-	"switchyard/activities/heartbeat"
 	v1 "switchyard/proto/switchyard/v1"
 )
 
@@ -43,41 +44,46 @@ var (
 	errUnwanted = errors.New("its run does not wait for the attempt any more")
 )
 
+// lastingState is whether neither a lease nor a drain ends an attempt any more. mu is held while that begins, so that the
+// recovery file and the lease change together for others.
+type lastingState struct {
+	mu    sync.Mutex
+	begun atomic.Bool
+}
+
+// begin makes the attempt lasting if lift does, unless it is lasting or ending already.
+func (l *lastingState) begin(ending func() error, lift func() bool) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.begun.Load() || ending() != nil {
+		return false
+	}
+	l.begun.Store(lift())
+	return true
+}
+
+// hasBegun reports whether the attempt is lasting. It waits while that is being decided.
+func (l *lastingState) hasBegun() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.begun.Load()
+}
+
 // lasts reports whether the attempt is of a lasting type. Unlike isLasting, it is true from the beginning.
 func (a *attempt) lasts() bool { return v1.Lasts(a.req.GetType()) }
 
 // isLasting reports whether neither a lease nor a drain ends the attempt any more.
-func (a *attempt) isLasting() bool { return a.lasting.Load() }
+func (a *attempt) isLasting() bool { return a.lasting.begun.Load() }
 
 // beginLasting makes an attempt of a lasting type independent of its lease, because the server knows that its program has
 // started.
 func (a *attempt) beginLasting() {
-	a.mu.Lock()
-	if a.isLasting() || a.ending() != nil {
-		a.mu.Unlock()
-		return
-	}
-	a.updateRecoveryFile(func(k *recoveryState) { k.Lasting = true })
-	a.lasting.Store(a.lease.Lift())
-	a.mu.Unlock()
-	a.node.attempts.settle()
-}
-
-// isUnattended reports whether no activity waits for the attempt.
-func (a *attempt) isUnattended() bool {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	return a.left == nil
-}
-
-// leaveUnattended lets a lasting attempt continue without its activity, which the server does not know any more. The
-// caller holds mu.
-func (a *attempt) leaveUnattended() {
-	close(a.left)
-	a.left, a.released, a.leftAt = nil, true, executor.Now()
-	select {
-	case a.unattended <- struct{}{}:
-	default:
+	began := a.lasting.begin(a.ending, func() bool {
+		a.recoveryFile.update(func(k *recoveryState) { k.Lasting = true })
+		return a.beats.lease.Lift()
+	})
+	if began {
+		a.node.attempts.settle()
 	}
 }
 
@@ -88,29 +94,29 @@ func (a *attempt) superviseUnattended(ctx context.Context) {
 	wait := interval
 	for {
 		select {
-		case <-a.fetched:
+		case <-a.attendance.fetched:
 			return
-		case <-a.unattended:
+		case <-a.attendance.unattended:
 			wait = min(firstWanted, interval)
 			select {
-			case <-a.fetched:
+			case <-a.attendance.fetched:
 				return
 			case <-time.After(jittered(wait)):
 			}
 		case <-time.After(jittered(wait)):
 		}
 		wait = interval
-		if !a.isUnattended() || a.ending() != nil && !a.isOver() {
+		if !a.attendance.isUnattended() || a.ending() != nil && !a.attendance.isOver() {
 			continue
 		}
 		wanted, err := a.node.isWanted(ctx, identityOf(a.node, a.req, &a.members[0]))
 		switch {
 		case err != nil:
 			a.node.Logger.Debug("it is not known whether a run waits for an attempt", "run", a.req.GetRunId(), "task", a.members[0].name, "error", err)
-		case !wanted && a.isUnattended():
+		case !wanted && a.attendance.isUnattended():
 			a.node.Logger.Info("an attempt ends: its run does not wait for it", "run", a.req.GetRunId(), "task", a.members[0].name)
 			a.stop(errUnwanted)
-			await(ctx, a.done)
+			await(ctx, a.attendance.done)
 			a.node.attempts.leave(a)
 		}
 	}
@@ -143,11 +149,9 @@ func (a *attempt) lastingContext(ctx context.Context) (_ context.Context, cancel
 	own, stop := context.WithCancelCause(context.WithoutCancel(ctx))
 	unlink := context.AfterFunc(ctx, func() {
 		cause := context.Cause(ctx)
-		a.mu.Lock()
-		if _, stops := errors.AsType[drained](cause); stops && a.isLasting() && a.recoveryFile != nil {
+		if _, stops := errors.AsType[drained](cause); stops && a.lasting.hasBegun() && a.recoveryFile.isWritten() {
 			cause = letGo{cause}
 		}
-		a.mu.Unlock()
 		stop(cause)
 	})
 	return own, func() {
@@ -168,10 +172,7 @@ func (w *work) letGoOf(runCtx context.Context, r executor.Result, err error) boo
 // leave keeps what a later worker needs to continue the attempt.
 func (w *work) leave() {
 	w.ws = nil
-	a := w.attempt
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.isLeft = true
+	w.attempt.recoveryFile.leave()
 }
 
 // LetGo leaves the lasting attempts, including those that become lasting later, to a later worker of the node, because
@@ -186,44 +187,8 @@ func (n *Node) LetGo(reason string) {
 			continue
 		}
 		a.stop(s.leaving)
-		if a.isOver() && a.isUnattended() { // its result is recorded if it was a success
+		if a.attendance.isOver() && a.attendance.isUnattended() { // its result is recorded if it was a success
 			s.leave(a)
 		}
 	}
-}
-
-// awaitRecovered waits until the recovery has settled the fate of an attempt that an earlier worker left, if there is
-// one. Meanwhile it sends heartbeats for the activity. The error says why the wait ended early.
-func (n *Node) awaitRecovered(ctx context.Context, d delivery, req *v1.ExecuteRequest, key attemptKey) error {
-	undecided := n.recovery.Load().undecidedOf(key)
-	if undecided == nil {
-		return nil
-	}
-	t := termsOf(d.heartbeat, n.Timing.BeatInterval)
-	beat := time.NewTicker(t.beat)
-	defer beat.Stop()
-	for {
-		select {
-		case <-undecided:
-			return nil
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		case <-d.stopping:
-			return errLetGo
-		case <-beat.C:
-			err := heartbeat.Send(ctx, n.Client, t.answer, d.token, &v1.ExecuteProgress{Claim: req.GetClaim(), Spawned: true})
-			if err == heartbeat.ErrCancelled || err == heartbeat.ErrGone {
-				return err
-			}
-		}
-	}
-}
-
-// undecidedOf returns a channel that is closed once the recovery has settled the fate of a lasting attempt that an earlier
-// worker left. It returns nil if there is no such attempt, and if the recovery is nil.
-func (r *recovery) undecidedOf(key attemptKey) <-chan struct{} {
-	if r == nil {
-		return nil
-	}
-	return r.undecided[key]
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
-	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -306,7 +305,7 @@ func TestStoppedLastingAttemptIsRecorded(t *testing.T) {
 	if refused := first.steer("stop"); refused != "" {
 		t.Fatal(refused)
 	}
-	eventually(t, "it has ended", func() bool { return first.attempts.all()[0].isOver() })
+	eventually(t, "it has ended", func() bool { return first.attempts.all()[0].attendance.isOver() })
 	first.LetGo("the worker stops")
 	if first.live() != 0 {
 		t.Error("it is not forgotten")
@@ -373,108 +372,6 @@ func TestLastingAttemptIsSteered(t *testing.T) {
 	shell.answer()
 }
 
-// The idle time-out counts from the start or from the end of the last session, and not while a session is open.
-func TestIdleTimeoutStopsTheAttempt(t *testing.T) {
-	t.Parallel()
-	l := newLastingNode(t)
-	e := l.start(t.Context(), vpsRequest(map[string]any{"idleTimeout": "1s"}))
-	var leave func()
-	eventually(t, "it can be entered", func() (ok bool) {
-		_, left, err := l.Enter(t.Context(), &v1.SessionHeader{RunId: "r-1", Task: "a", Claim: 1})
-		leave = left
-		return err == nil
-	})
-	time.Sleep(1200 * time.Millisecond)
-	if m := l.await("it is there", func(fake.Machine) bool { return true }); !m.Running {
-		t.Error("it has ended while a session was open")
-	}
-	leave()
-	leave()
-	res := e.answer()
-	want(t, res, "stopped", "idle")
-	if res.GetError() != "no session was open for 1s" {
-		t.Errorf("the reason is %q", res.GetError())
-	}
-}
-
-func TestEntryIsRefusedWithAReason(t *testing.T) {
-	t.Parallel()
-	l := newLastingNode(t)
-	l.fake = fake.New("shell", map[string][]fake.Step{"b": {{Block: true}}})
-	l.Executors["shell"] = l.fake
-	e := l.lasts(nil)
-	shell := l.startAs(t.Context(), "b", request("b"))
-	l.runs("b")
-	for _, test := range []struct {
-		header  *v1.SessionHeader
-		text    string
-		missing bool
-	}{
-		{&v1.SessionHeader{RunId: "r-1", Task: "a", Claim: 2}, "another dispatch of task a runs on node n now; try again", true},
-		{&v1.SessionHeader{RunId: "r-1", Task: "c", Claim: 1}, "task c has ended on node n, or never ran there", true},
-		{&v1.SessionHeader{RunId: "r-1", Chain: "other", Task: "a", Claim: 1}, "task a has ended on node n, or never ran there", true},
-		{&v1.SessionHeader{RunId: "r-1", Task: "b", Claim: 1}, "tasks of type shell cannot be entered", false},
-	} {
-		_, _, err := l.Enter(t.Context(), test.header)
-		refusal, ok := errors.AsType[*EntryError](err)
-		if !ok || refusal.Text != test.text || refusal.Missing != test.missing {
-			t.Errorf("%v: %v", test.header, err)
-		}
-	}
-	inside, leave, err := l.Enter(t.Context(), &v1.SessionHeader{RunId: "r-1", Task: "a", Claim: 1})
-	if err != nil || inside.(fake.Inside).ID != reattachedID {
-		t.Errorf("the inside is %v, %v", inside, err)
-	}
-	leave()
-	l.fake.Release("b")
-	shell.answer()
-	l.steer("stop")
-	e.answer()
-	if _, _, err := l.Enter(t.Context(), &v1.SessionHeader{RunId: "r-1", Task: "a", Claim: 1}); err == nil {
-		t.Error("it is entered after its end")
-	}
-}
-
-func TestSessionsForFilesAreBounded(t *testing.T) {
-	t.Parallel()
-	l := newLastingNode(t)
-	e := l.lasts(nil)
-	enter := func(kind string) (func(), error) {
-		_, leave, err := l.Enter(t.Context(), &v1.SessionHeader{Kind: kind, RunId: "r-1", Task: "a", Claim: 1})
-		return leave, err
-	}
-	var leaves []func()
-	for i := range maxTransfers {
-		leave, err := enter([]string{"sftp", "read_tar", "write_tar"}[i%3])
-		if err != nil {
-			t.Fatal(err)
-		}
-		leaves = append(leaves, leave)
-	}
-	_, err := enter("sftp")
-	if refusal, ok := errors.AsType[*EntryError](err); !ok || refusal.Missing || !strings.Contains(refusal.Text, "64 sessions open that copy or serve files") {
-		t.Errorf("one more: %v", err)
-	}
-	if leave, err := enter("exec"); err != nil {
-		t.Errorf("a program: %v", err)
-	} else {
-		leave()
-	}
-	leaves[0]()
-	leaves[0]()
-	if leaves[0], err = enter("sftp"); err != nil {
-		t.Errorf("after one has ended: %v", err)
-	}
-	if _, err = enter("sftp"); err == nil {
-		t.Error("an end counts twice")
-	}
-	for _, leave := range leaves {
-		leave()
-	}
-	l.steer("stop")
-	want(t, e.answer(), "stopped", "")
-}
-
 // Without a worker, a lasting attempt outlives any lease.
 func TestEndOverdueLeavesLastingAttempts(t *testing.T) {
 	t.Parallel()
@@ -488,43 +385,5 @@ func TestEndOverdueLeavesLastingAttempts(t *testing.T) {
 	left, err := EndOverdue(t.Context(), l.State.Dir, "n", fake.NewLasting(v1.TypeVPS, l.machines))
 	if m := l.machines.All("a")[0]; left != 0 || err != nil || !m.Running {
 		t.Errorf("%d are left to be ended, %v; it is %+v", left, err, m)
-	}
-}
-
-// Heartbeats of a machine report the login keys that templates produced, even after a recovery, and no text that is not a
-// key.
-func TestHeartbeatsTellLoginKeysOfTemplates(t *testing.T) {
-	t.Parallel()
-	const key = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIFWiEr6tTwLyaxCVnGzqMdRqQ4Nxq1lJe1Vh4rqT3mFh me"
-	told := func(l *lastingNode) string {
-		beats := l.server.heard()
-		if len(beats) == 0 {
-			return ""
-		}
-		return beats[len(beats)-1].GetSshPublicKey()
-	}
-	made := func(value string) *v1.ExecuteRequest {
-		req := vpsRequest(map[string]any{keyField: "${{ workflow.input.key }}"})
-		req.Templates, req.RunInput = true, &v1.Shared{Value: object(t, `{"key":"`+value+`"}`)}
-		return req
-	}
-	first := newLastingNode(t)
-	e := first.start(t.Context(), made(key))
-	eventually(t, "the key is told", func() bool { return told(first) == key })
-	eventually(t, "the attempt is lasting", func() bool {
-		all := first.attempts.all()
-		return len(all) == 1 && all[0].isLasting()
-	})
-	first.leaves(e)
-	second := first.next()
-	second.recovers()
-	eventually(t, "a later worker tells the key", func() bool { return told(second) == key })
-	for value, spec := range map[string]string{"hunter2": "${{ workflow.input.key }}", key: key} {
-		req := made(value)
-		req.Spec.Fields[keyField] = structpb.NewStringValue(spec)
-		rendered, _ := structpb.NewStruct(map[string]any{keyField: value})
-		if got := loginKeys(req, rendered); got != "" {
-			t.Errorf("%s of %s: told %q", value, spec, got)
-		}
 	}
 }

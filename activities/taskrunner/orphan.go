@@ -37,6 +37,11 @@ func (l *orphan) identity(n *Node) executor.Identity {
 	return identityOf(n, l.req, &membersOf(l.req)[0])
 }
 
+// delivery returns what the server sent along with the request, for another worker.
+func (l *orphan) delivery() delivery {
+	return delivery{token: l.state.Token, queue: l.state.Queue, heartbeat: l.state.Heartbeat}
+}
+
 // orphans reads the recovery files that earlier workers of the node have left. It removes unreadable files.
 func (s *State) orphans(logger *slog.Logger) ([]*orphan, error) {
 	entries, err := os.ReadDir(s.Dir)
@@ -65,6 +70,7 @@ func (s *State) orphans(logger *slog.Logger) ([]*orphan, error) {
 			_ = os.Remove(path)
 			continue
 		}
+		l.logger, l.run, l.task = logger, l.req.GetRunId(), membersOf(l.req)[0].name
 		found = append(found, l)
 	}
 	return found, nil

@@ -67,7 +67,7 @@ func (w *work) doRemote(ctx context.Context, m *member, x executor.Attempt) (*v1
 	defer cancel()
 	result, err := w.run(runCtx, x, w.spawned)
 	w.attempt.steering.end()
-	w.attempt.showWait("")
+	w.attempt.progress.showWait("")
 	res, err := interpretRemote(ctx, result, err)
 	if err == nil && res.GetState() != v1.AttemptMoved {
 		w.recorded = func() { w.tellRecorded(context.WithoutCancel(ctx), x) }
@@ -79,18 +79,9 @@ func (w *work) doRemote(ctx context.Context, m *member, x executor.Attempt) (*v1
 func (w *work) addRemote(x *executor.Attempt) {
 	a := w.attempt
 	x.Continues, x.Timeout, x.Resources = a.req.GetContinues(), a.req.GetTimeout().AsDuration(), a.req.GetResources()
-	x.Waits, x.LogPosition, x.MarkLog = a.showWait, w.log.Position(), w.log.Mark
+	x.Waits, x.LogPosition, x.MarkLog = a.progress.showWait, w.log.Position(), w.log.Mark
 	// A cluster may take any time to start the attempt.
-	a.startBy.Store(int64(executor.Never))
-}
-
-// showWait makes the heartbeats report what the attempt waits for. An empty text ends the report.
-func (a *attempt) showWait(text string) {
-	if a.progress.Load().GetNotice() == text {
-		return
-	}
-	a.advance(func(p *v1.ExecuteProgress) { p.Notice = text })
-	a.beatNow()
+	a.beats.removeStartDeadline()
 }
 
 // interpretRemote translates the end of Run of a remote attempt, as interpret does for other attempts.
@@ -132,21 +123,19 @@ func (w *work) tellRecorded(ctx context.Context, x executor.Attempt) {
 func (a *attempt) awaitTaken(ctx context.Context) bool {
 	ctx, cancel := context.WithTimeout(ctx, recordedPatience)
 	defer cancel()
-	await(ctx, a.fetched)
+	await(ctx, a.attendance.fetched)
 	for ctx.Err() == nil {
-		a.mu.Lock()
-		token := a.token
-		a.mu.Unlock()
+		token, _, _ := a.attendance.sender()
 		sent := executor.Now()
-		switch heartbeat.Send(ctx, a.node.Client, a.terms.answer, token, a.progress.Load()) {
+		switch heartbeat.Send(ctx, a.node.Client, a.beats.terms.answer, token, a.progress.Load()) {
 		case heartbeat.ErrGone:
-			return !a.lease.Lost()
+			return !a.beats.lease.Lost()
 		case nil, heartbeat.ErrCancelled:
-			a.lease.Renew(sent)
+			a.beats.lease.Renew(sent)
 		}
 		select {
 		case <-ctx.Done():
-		case <-time.After(min(a.terms.again, 100*time.Millisecond)):
+		case <-time.After(min(a.beats.terms.again, 100*time.Millisecond)):
 		}
 	}
 	return false

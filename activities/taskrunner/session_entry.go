@@ -30,7 +30,7 @@ func (e *EntryError) NotFound() bool { return e.Missing }
 func (n *Node) Enter(ctx context.Context, h *v1.SessionHeader) (executor.Inside, func(), error) {
 	home, task := names.Home(h.GetRunId(), h.GetChain()), h.GetTask()
 	a := n.attempts.findClaim(home, task, h.GetClaim())
-	if a == nil || a.isOver() {
+	if a == nil || a.attendance.isOver() {
 		return nil, nil, &EntryError{Text: n.missingText(home, task), Missing: true}
 	}
 	exec := n.Executors[a.req.GetType()]
@@ -51,22 +51,17 @@ func (n *Node) Enter(ctx context.Context, h *v1.SessionHeader) (executor.Inside,
 	case err != nil:
 		return nil, nil, fmt.Errorf("enter task %s of run %s: %w", task, h.GetRunId(), err)
 	}
-	leave := a.idle.enter()
-	if !isTransfer(h.GetKind()) {
-		return inside, leave, nil
-	}
-	end, ok := a.transfers.begin()
+	end, ok := a.sessions.begin(h.GetKind())
 	if !ok {
-		leave()
 		return nil, nil, &EntryError{Text: fmt.Sprintf("task %s has %d sessions open that copy or serve files, as many as it may; try again when one has ended", task, maxTransfers)}
 	}
-	return inside, func() { end(); leave() }, nil
+	return inside, end, nil
 }
 
 // missingText returns why the node has no attempt of a task under a claim.
 func (n *Node) missingText(home, task string) string {
 	for _, a := range n.attempts.all() {
-		if a.key.home != home || a.isOver() {
+		if a.key.home != home || a.attendance.isOver() {
 			continue
 		}
 		for i := range a.members {

@@ -79,9 +79,7 @@ func (n *Node) Steer(ctx context.Context, req *v1.SteerRequest) (*v1.SteerRespon
 		return nil, err
 	}
 	if action := req.GetAction(); refused == "" && (action == actionPause || action == actionResume) {
-		a.mu.Lock()
-		a.updateRecoveryFile(func(k *recoveryState) { k.suspend(action == actionPause) })
-		a.mu.Unlock()
+		a.recoveryFile.update(func(k *recoveryState) { k.suspend(action == actionPause) })
 	}
 	return &v1.SteerResponse{Refused: refused}, nil
 }

@@ -10,9 +10,11 @@ import (
 
 	"switchyard/activities/executor"
 	"switchyard/activities/executor/workspace"
-	"switchyard/activities/logs"
 	v1 "switchyard/proto/switchyard/v1"
 )
+
+// stopGrace is the time between SIGTERM and SIGKILL.
+const stopGrace = 10 * time.Second
 
 // work is the state that the members of one request share while they run one after another, such as a place, a workspace
 // and a log.
@@ -22,7 +24,7 @@ type work struct {
 	inputs       *inputs
 	gpus         []int32
 	secrets      secretEnv
-	log          *logs.Writer
+	log          taskLog
 	checkpointer *checkpointer
 	// run is Executor.Run, or the Run of a batch.
 	run func(ctx context.Context, a executor.Attempt, spawned func()) (executor.Result, error)
@@ -63,7 +65,7 @@ func (w *work) prepare(ctx context.Context, m *member) (*v1.ExecuteResponse, err
 	}
 	w.spec = spec
 	if keys := loginKeys(req, spec); keys != "" {
-		w.attempt.advance(func(p *v1.ExecuteProgress) { p.SshPublicKey = keys })
+		w.attempt.progress.advance(func(p *v1.ExecuteProgress) { p.SshPublicKey = keys })
 	}
 	checkpoint, err := n.records().loadCheckpoint(ctx, req, m)
 	if err != nil {
@@ -112,7 +114,7 @@ func (w *work) do(ctx context.Context, m *member) (*v1.ExecuteResponse, error) {
 		Journal:   w.newJournal(m),
 		Grace:     stopGrace,
 		EndGrace:  w.node.EndGrace,
-		Lease:     a.lease,
+		Lease:     a.beats.lease,
 		Suspended: w.suspended,
 		GPUs:      w.gpus,
 		NUMANode:  req.NumaNode,
@@ -129,12 +131,12 @@ func (w *work) do(ctx context.Context, m *member) (*v1.ExecuteResponse, error) {
 	}
 	result, err := w.run(runCtx, x, w.spawned)
 	a.steering.end()
-	a.idle.end()
+	a.sessions.idle.end()
 	if w.letGoOf(runCtx, result, err) {
 		return nil, errLetGo
 	}
 	w.node.attemptMetrics().countAgent(result.Agent)
-	if done := err == nil && !result.Stopped && result.ExitCode == 0 && result.Failure == nil; a.lease.Over() || a.lease.Lost() && !done {
+	if done := err == nil && !result.Stopped && result.ExitCode == 0 && result.Failure == nil; a.beats.lease.Over() || a.beats.lease.Lost() && !done {
 		// The watchdog may have ended the program. A program that finished before it was asked to stop counts for as long
 		// as the task cannot run elsewhere.
 		a.stop(errLeaseLost)
@@ -157,7 +159,7 @@ func (w *work) collect(ctx context.Context, m *member, result executor.Result, r
 	w.addAgentReport(res, result.Agent)
 	if res.GetState() != v1.AttemptMoved {
 		w.log.Flush()
-		collectStreams(res.GetResult(), w.log)
+		collectStreams(res.GetResult(), w.log.Writer)
 		w.collectFiles(res)
 		explain(res)
 	}
@@ -169,7 +171,7 @@ func (w *work) collect(ctx context.Context, m *member, result executor.Result, r
 // pulling an image, is not stuck, so notify extends its start deadline.
 func (w *work) notify(line string) {
 	w.log.Notice(line)
-	w.attempt.extendStart()
+	w.attempt.beats.extendStart()
 }
 
 // defaultProcesses bounds a container or a sandbox that asks for no other limit.
@@ -201,7 +203,7 @@ func (w *work) spawned() {
 	if w.attempt.isRemote() {
 		w.attempt.claimFile.start()
 	}
-	if w.attempt.waiting() {
+	if w.attempt.progress.isWaiting() {
 		w.attempt.spawned(w.started)
 	}
 	w.beginIdle()
@@ -213,16 +215,8 @@ func (w *work) beginIdle() {
 	if !a.lasts() {
 		return
 	}
-	from := w.started
-	a.mu.Lock()
-	if a.recoveryFile != nil {
-		from = a.recoveryFile.state.idleFrom(from)
-	}
-	a.mu.Unlock()
-	a.idle.begin(idleLimit(w.spec), from, a.stop, func(open bool) {
-		a.mu.Lock()
-		defer a.mu.Unlock()
-		a.updateRecoveryFile(func(k *recoveryState) { k.enter(open) })
+	a.sessions.idle.begin(idleLimit(w.spec), a.recoveryFile.idleFrom(w.started), a.stop, func(open bool) {
+		a.recoveryFile.update(func(k *recoveryState) { k.enter(open) })
 	})
 }
 
@@ -232,13 +226,6 @@ func (w *work) timed(res *v1.ExecuteResponse) *v1.ExecuteResponse {
 		res.StartedAt, res.CompletedAt = timestamppb.New(w.started), timestamppb.Now()
 	}
 	return res
-}
-
-// closeLog stores the rest of the log.
-func (w *work) closeLog(ctx context.Context) {
-	if err := w.log.Close(ctx); err != nil {
-		w.node.Logger.Warn("a part of a log was not stored", "run", w.attempt.req.GetRunId(), "task", w.attempt.req.GetTask(), "error", err)
-	}
 }
 
 // close releases what is left of the work.

@@ -1,0 +1,27 @@
+package taskrunner
+
+import (
+	"testing"
+
+	v1 "switchyard/proto/switchyard/v1"
+)
+
+func TestGPUsOfAnAttempt(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		has   bool
+		given []int32
+		want  []int32
+	}{
+		"given":                      {has: true, given: []int32{1, 3}, want: []int32{1, 3}},
+		"given, though none is seen": {given: []int32{1}, want: []int32{1}},
+		"none":                       {has: true, want: []int32{}},
+		"a node without":             {},
+	} {
+		n := &Node{HasGPUs: func() bool { return test.has }}
+		got := grantedGPUs(&v1.ExecuteRequest{Gpus: test.given}, n.HasGPUs)
+		if len(got) != len(test.want) || (got == nil) != (test.want == nil) {
+			t.Errorf("%s: got %v, want %v", name, got, test.want)
+		}
+	}
+}

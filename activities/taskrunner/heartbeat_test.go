@@ -1,0 +1,216 @@
+package taskrunner
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"go.temporal.io/api/serviceerror"
+	"go.temporal.io/sdk/temporal"
+
+	"switchyard/activities/executor/fake"
+	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/phrase"
+)
+
+// If the server does not answer until the lease is over, the attempt ends and does not count.
+func TestLeaseIsLostWithoutAnAnswer(t *testing.T) {
+	t.Parallel()
+	for name, step := range map[string]fake.Step{"polite": {Block: true}, "deaf": {Block: true, IgnoreTerm: true}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := newBench(t, map[string][]fake.Step{"a": {step}})
+			b.heartbeat = 10 * time.Second
+			e := b.start(t.Context(), request("a"))
+			b.runs("a")
+			b.server.say(func(int, *v1.ExecuteProgress) error { return errAway })
+			away := time.Now()
+			res := e.answer()
+			want(t, res, "moved", "lease_lost")
+			lease := b.fake.Calls()[0].Attempt.Lease
+			if !lease.Lost() || step.IgnoreTerm && !lease.Over() {
+				t.Error("it ended before its time")
+			}
+			if took := time.Since(away); took > b.heartbeat+stopGrace/2 {
+				t.Errorf("took %v, the whole grace period", took)
+			}
+			if res.GetNode() != "n" || res.GetAssignedAt() == nil {
+				t.Errorf("answer %v", res)
+			}
+		})
+	}
+}
+
+// A transport error does not end an attempt, and the next answer renews the lease.
+func TestTransportErrorsEndNothing(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, blocking())
+	b.heartbeat = 6 * time.Second
+	e := b.start(t.Context(), request("a"))
+	b.runs("a")
+	before := b.fake.Calls()[0].Attempt.Lease.KillAt()
+	failures := 0
+	b.server.say(func(int, *v1.ExecuteProgress) error {
+		if failures++; failures <= 3 {
+			return errAway
+		}
+		return nil
+	})
+	eventually(t, "the lease is renewed", func() bool { return b.fake.Calls()[0].Attempt.Lease.KillAt() > before })
+	if failures < 4 {
+		t.Errorf("renewed after %d beats", failures)
+	}
+	b.fake.Release("a")
+	want(t, e.answer(), "completed", "")
+}
+
+func TestServerEndsAnAttempt(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct{ err error }{
+		"cancel":    {temporal.NewCanceledError()},
+		"not found": {serviceerror.NewNotFound("no such activity")},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := newBench(t, blocking())
+			b.heartbeat = 15 * time.Second
+			e := b.start(t.Context(), request("a"))
+			b.runs("a")
+			b.server.say(func(int, *v1.ExecuteProgress) error { return test.err })
+			want(t, e.answer(), "cancelled", "cancelled")
+		})
+		t.Run(name+" before the start", func(t *testing.T) {
+			t.Parallel()
+			b := newBench(t, nil)
+			b.server.say(func(int, *v1.ExecuteProgress) error { return test.err })
+			want(t, b.start(t.Context(), request("a")).answer(), "cancelled", "cancelled")
+			if len(b.fake.Calls()) != 0 {
+				t.Error("it has started nevertheless")
+			}
+		})
+	}
+}
+
+// A cancelled attempt holds its lease while it cleans up.
+func TestLeaseIsHeldWhileStopping(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, map[string][]fake.Step{"a": {{Block: true, IgnoreTerm: true}}})
+	b.heartbeat = 6 * time.Second // the lease is over after 4.8 s
+	e := b.start(t.Context(), request("a"))
+	b.runs("a")
+	b.server.say(func(int, *v1.ExecuteProgress) error { return temporal.NewCanceledError() })
+	cancelled := time.Now()
+	want(t, e.answer(), "cancelled", "cancelled")
+	if took := time.Since(cancelled); took < stopGrace {
+		t.Errorf("it was ended after %v, before the grace period was over", took)
+	}
+}
+
+// unconfirmed returns how many heartbeats precede the start of the process.
+func unconfirmed(beats []*v1.ExecuteProgress) (n int) {
+	for _, p := range beats {
+		if !p.GetSpawned() {
+			n++
+		}
+	}
+	return n
+}
+
+// The server is asked before each attempt starts, however quickly the tasks arrive.
+func TestEveryAttemptIsConfirmedBeforeItStarts(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, nil)
+	for range 10 {
+		before := len(b.server.heard())
+		want(t, b.start(t.Context(), request("a")).answer(), "completed", "")
+		if unconfirmed(b.server.heard()[before:]) < 1 {
+			t.Fatal("a task started without a question")
+		}
+	}
+	before := len(b.server.heard())
+	want(t, b.start(t.Context(), batchOf(0, 1, 2)).answer(), "completed", "")
+	if unconfirmed(b.server.heard()[before:]) < 1 {
+		t.Error("a batch started without a question")
+	}
+}
+
+// An attempt does not start if the server has given it to another node or its run has ended.
+func TestAttemptThatTheServerDoesNotKnowDoesNotStart(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, nil)
+	for range 5 {
+		want(t, b.start(t.Context(), request("before")).answer(), "completed", "")
+	}
+	calls := len(b.fake.Calls())
+	b.server.say(func(int, *v1.ExecuteProgress) error { return serviceerror.NewNotFound("activity") })
+	for _, req := range []*v1.ExecuteRequest{request("a"), batchOf(0, 1)} {
+		if res := b.start(t.Context(), req).answer(); res.GetStartedAt() != nil {
+			t.Errorf("it answers %v", res)
+		}
+	}
+	if got := len(b.fake.Calls()); got != calls {
+		t.Errorf("%d have started nevertheless", got-calls)
+	}
+}
+
+// An attempt does not start without an answer from the server.
+func TestNoStartUnconfirmed(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, nil)
+	b.Timing.StartTimeout = 100 * time.Millisecond
+	b.server.say(func(int, *v1.ExecuteProgress) error { return errAway })
+	want(t, b.start(t.Context(), request("a")).answer(), "moved", "not_started")
+	if len(b.fake.Calls()) != 0 {
+		t.Error("it has started nevertheless")
+	}
+	b.Timing.StartTimeout, b.heartbeat = 0, time.Second
+	want(t, b.start(t.Context(), request("a")).answer(), "moved", "lease_lost")
+	b.Timing.StartTimeout, b.heartbeat = time.Hour, time.Hour
+	b.server.say(func(int, *v1.ExecuteProgress) error { return nil })
+	want(t, b.start(t.Context(), request("a")).answer(), "completed", "")
+}
+
+// An attempt that hangs before its start and ignores everything stops sending heartbeats, so that the server moves it.
+func TestHangingAttemptFallsSilent(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, nil)
+	b.Timing.StartTimeout = 300 * time.Millisecond
+	ctx, a := b.accept(t.Context(), delivery{heartbeat: 15 * time.Second}, request("a"))
+	defer a.end()
+	a.beats.loop.Wait()
+	if cause := context.Cause(ctx); cause != errNotStarted {
+		t.Errorf("it ended for %v", cause)
+	}
+}
+
+// The server learns soon that the process has started, even if the start took long.
+func TestSpawnIsToldSoon(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, blocking())
+	b.heartbeat = 10 * time.Minute
+	b.Room = testRoom(func(context.Context) error { time.Sleep(300 * time.Millisecond); return nil })
+	e := b.start(t.Context(), request("a"))
+	eventually(t, "a beat says spawned", func() bool {
+		beats := b.server.heard()
+		return len(beats) > 0 && beats[len(beats)-1].GetSpawned() && beats[len(beats)-1].GetStartedAt() != nil
+	})
+	b.fake.Release("a")
+	want(t, e.answer(), "completed", "")
+}
+
+// The heartbeats report what an attempt waits for, until the wait ends.
+func TestHeartbeatReportsWhatAnAttemptWaitsFor(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, nil)
+	_, a := b.accept(t.Context(), delivery{heartbeat: time.Hour}, request("a"))
+	defer a.end()
+	a.progress.announce("a short wait")()
+	end := a.progress.announce(phrase.StoreWait)
+	eventually(t, "a beat says so", func() bool {
+		beats := b.server.heard()
+		return len(beats) > 0 && beats[len(beats)-1].GetNotice() == phrase.StoreWait
+	})
+	if end(); a.progress.Load().GetNotice() != "" {
+		t.Errorf("afterwards the beats say %v", a.progress.Load())
+	}
+}

@@ -1,0 +1,81 @@
+package taskrunner
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+
+	"switchyard/activities/executor/fake"
+)
+
+// Without a worker, an attempt is ended when its lease is over. An attempt that has ended by itself is left to the next
+// worker.
+func TestEndOverdue(t *testing.T) {
+	t.Parallel()
+	h := killed(t, fake.Step{Block: true}, nil)
+	look := func() int {
+		t.Helper()
+		left, err := EndOverdue(t.Context(), h.State.Dir, "n", h.survivor)
+		if err != nil {
+			t.Error(err)
+		}
+		return left
+	}
+	beat := func(ago time.Duration) {
+		t.Helper()
+		at := time.Now().Add(-ago)
+		if err := os.Chtimes(h.keepsake().path, at, at); err != nil {
+			t.Fatal(err)
+		}
+	}
+	beat(5 * time.Second)
+	if left := look(); left != 1 || len(h.survivor.Removed()) != 0 {
+		t.Errorf("%d are left, %v ended within the lease", left, h.survivor.Removed())
+	}
+	k := h.keepsake()
+	k.state.AloneUntil = time.Now().Add(time.Hour)
+	h.rewrite(k)
+	beat(time.Minute)
+	if left := look(); left != 1 || len(h.survivor.Removed()) != 0 {
+		t.Errorf("%d are left, %v ended between two activities", left, h.survivor.Removed())
+	}
+	k.state.AloneUntil, k.state.TempDir = time.Time{}, filepath.Join(t.TempDir(), "temp")
+	if err := os.MkdirAll(filepath.Join(k.state.TempDir, "mine"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	h.rewrite(k)
+	h.survivor.FailSurvivors(errors.New("no engine"))
+	if left, err := EndOverdue(t.Context(), h.State.Dir, "n", h.survivor); left != 1 || err == nil {
+		t.Errorf("%d are left without an engine, %v", left, err)
+	}
+	h.survivor.FailSurvivors(nil)
+	if left := look(); left != 0 || !slices.Equal(h.survivor.Removed(), []string{reattachedID}) {
+		t.Errorf("%d are left, %v ended", left, h.survivor.Removed())
+	}
+	h.settled() // and its folder is removed
+	if _, err := os.Stat(k.state.TempDir); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("its temporary directory is left: %v", err)
+	}
+
+	ended := killed(t, fake.Step{}, nil)
+	at := time.Now().Add(-time.Minute)
+	if err := os.Chtimes(ended.keepsake().path, at, at); err != nil {
+		t.Fatal(err)
+	}
+	if left, err := EndOverdue(t.Context(), ended.State.Dir, "n", ended.survivor); left != 1 || err != nil || len(ended.survivor.Removed()) != 0 {
+		t.Errorf("%d are left, %v ended, %v", left, ended.survivor.Removed(), err)
+	}
+	at = at.Add(-endedPatience)
+	if err := os.Chtimes(ended.keepsake().path, at, at); err != nil {
+		t.Fatal(err)
+	}
+	if left, err := EndOverdue(t.Context(), ended.State.Dir, "n", ended.survivor); left != 0 || err != nil || len(ended.survivor.Removed()) != 1 {
+		t.Errorf("%d are left, %v ended, %v", left, ended.survivor.Removed(), err)
+	}
+	if _, err := os.Stat(ended.State.Dir); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("something is left: %v", err)
+	}
+}

@@ -1,0 +1,102 @@
+package taskrunner
+
+import (
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"time"
+)
+
+// recoveryState is the content of a recovery file.
+type recoveryState struct {
+	Version int    `json:"version"`
+	ID      string `json:"id"`
+	// Token is the token of the activity that waits for the attempt, and Heartbeat its heartbeat time-out.
+	Token     []byte        `json:"token"`
+	Heartbeat time.Duration `json:"heartbeat"`
+	// Queue is the task queue that delivered the attempt.
+	Queue string `json:"queue"`
+	// Request is the ExecuteRequest. Spec is the spec of the attempt with its templates rendered.
+	Request   json.RawMessage `json:"request"`
+	Spec      json.RawMessage `json:"spec"`
+	TakenUpAt time.Time       `json:"takenUpAt"`
+	// StartedAt is when the process started, or zero if it has not.
+	StartedAt time.Time `json:"startedAt"`
+	// Suspended is the total of past suspensions. SuspendedAt is when the current one began, or zero if there is none.
+	Suspended   time.Duration `json:"suspended"`
+	SuspendedAt time.Time     `json:"suspendedAt"`
+	// Lasting is set when neither a lease nor a drain ends the attempt.
+	Lasting bool `json:"lasting,omitempty"`
+	// Entered is set while a session is open in the attempt. IdleSince is when the last session ended, or zero if none
+	// has.
+	Entered   bool      `json:"entered,omitempty"`
+	IdleSince time.Time `json:"idleSince,omitzero"`
+	// AloneUntil is until when the attempt may continue after its activity has left it, or zero if it has not.
+	AloneUntil time.Time `json:"aloneUntil"`
+	// Workspace is the name of the attempt's directory, and TempDir the path of its temporary directory.
+	Workspace string `json:"workspace"`
+	TempDir   string `json:"tempDir"`
+}
+
+// suspend records that the attempt is suspended or resumed.
+func (k *recoveryState) suspend(still bool) {
+	switch {
+	case still && k.SuspendedAt.IsZero():
+		k.SuspendedAt = time.Now()
+	case !still && !k.SuspendedAt.IsZero():
+		k.Suspended, k.SuspendedAt = k.stoodStill(), time.Time{}
+	}
+}
+
+// stoodStill returns the total time that the attempt has been suspended.
+func (k *recoveryState) stoodStill() time.Duration {
+	if k.SuspendedAt.IsZero() {
+		return k.Suspended
+	}
+	return k.Suspended + time.Since(k.SuspendedAt)
+}
+
+// enter records that a session is open in the attempt, or that the last one has ended.
+func (k *recoveryState) enter(open bool) {
+	k.Entered, k.IdleSince = open, time.Now()
+}
+
+// idleFrom returns when the idle time of the attempt began. started is when its program started.
+func (k *recoveryState) idleFrom(started time.Time) time.Time {
+	switch {
+	case k.Entered: // a session was open until the worker died
+		return time.Now()
+	case k.IdleSince.IsZero():
+		return started
+	}
+	return k.IdleSince
+}
+
+// write replaces a file atomically and keeps its modification time, which is that of the newest heartbeat.
+func (k *recoveryState) write(path string) error {
+	text, err := json.Marshal(k)
+	if err != nil {
+		return err
+	}
+	dir := filepath.Dir(path)
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return err
+	}
+	f, err := os.CreateTemp(dir, "new-*") // 0600
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(text)
+	err = errors.Join(err, f.Close())
+	if info, e := os.Stat(path); e == nil && err == nil {
+		err = os.Chtimes(f.Name(), info.ModTime(), info.ModTime())
+	}
+	if err == nil {
+		err = os.Rename(f.Name(), path)
+	}
+	if err != nil {
+		_ = os.Remove(f.Name())
+	}
+	return err
+}
