@@ -9,8 +9,10 @@ import (
 
 	cerrdefs "github.com/containerd/errdefs"
 	"github.com/docker/docker/api/types/network"
+	"github.com/docker/docker/client"
 
 	"switchyard/activities/executor"
+	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/policy"
 )
 
@@ -26,7 +28,7 @@ const autoAddress = "auto"
 // choose from and an address outside the network are faults of the task, reported as a *StartError.
 // Another container may take the address before this one starts. isAddressTaken then recognises the
 // engine's error, and a new reservation of "auto" yields another address.
-func (e *Executor) reserveAddress(ctx context.Context, name, want string) (ip string, release func(), err error) {
+func (a *addresses) reserveAddress(ctx context.Context, name, want string) (ip string, release func(), err error) {
 	none := func() {}
 	if !isUserDefined(name) {
 		if want != "" {
@@ -38,14 +40,14 @@ func (e *Executor) reserveAddress(ctx context.Context, name, want string) (ip st
 		}
 		return "", none, nil
 	}
-	found, err := e.inspectNetwork(ctx, name)
+	found, err := a.inspectNetwork(ctx, name)
 	switch {
 	case cerrdefs.IsNotFound(err):
 		return "", none, fmt.Errorf("network %s does not exist on %s", name, hostname())
 	case err != nil:
 		return "", none, fmt.Errorf("inspect network %s: %w", name, err)
-	case found.Driver == "host" && !e.opts.Policy.GetHostNetwork():
-		return "", none, refusal(fmt.Sprintf("network %s is the host network, which this node does not allow (%s)", name, policy.Remedy(e.opts.Policy, policy.HostNetworkFlag)))
+	case found.Driver == "host" && !a.policy.GetHostNetwork():
+		return "", none, refusal(fmt.Sprintf("network %s is the host network, which this node does not allow (%s)", name, policy.Remedy(a.policy, policy.HostNetworkFlag)))
 	case want == "":
 		return "", none, nil
 	case !isUserDefined(found.Name) || found.Driver == "host" || found.Driver == "null":
@@ -55,7 +57,7 @@ func (e *Executor) reserveAddress(ctx context.Context, name, want string) (ip st
 	if err != nil {
 		return "", none, fmt.Errorf("network %s: %w", name, err)
 	}
-	at, err := e.addresses.reserve(found.ID, pool, want)
+	at, err := a.reserve(found.ID, pool, want)
 	if err != nil {
 		if s := executor.AsStartError(err); s != nil {
 			return "", none, badNetwork("network %s: %w", name, s.Err)
@@ -63,7 +65,7 @@ func (e *Executor) reserveAddress(ctx context.Context, name, want string) (ip st
 		return "", none, fmt.Errorf("network %s: %w", name, err)
 	}
 	var once sync.Once
-	return at.String(), func() { once.Do(func() { e.addresses.release(found.ID, at) }) }, nil
+	return at.String(), func() { once.Do(func() { a.release(found.ID, at) }) }, nil
 }
 
 func badNetwork(format string, args ...any) error {
@@ -85,15 +87,18 @@ func isAddressTaken(err error) bool {
 	return err != nil && strings.Contains(strings.ToLower(err.Error()), "address already in use")
 }
 
-func (e *Executor) inspectNetwork(ctx context.Context, name string) (network.Inspect, error) {
+func (a *addresses) inspectNetwork(ctx context.Context, name string) (network.Inspect, error) {
 	ctx, cancel := context.WithTimeout(ctx, imageTimeout)
 	defer cancel()
-	found, err := e.docker.NetworkInspect(ctx, name, network.InspectOptions{})
+	found, err := a.docker.NetworkInspect(ctx, name, network.InspectOptions{})
 	return found, causeOfTimeout(ctx, err)
 }
 
-// addresses holds the addresses that this process has reserved. The zero value is ready.
+// addresses holds the addresses that this process has reserved in the engine's networks. mu protects the fields below it.
 type addresses struct {
+	docker *client.Client
+	policy *v1.ContainerPolicy
+
 	mu       sync.Mutex
 	reserved map[string]map[netip.Addr]bool // by network id
 	last     map[string]netip.Addr          // last address assigned for "auto", by network id

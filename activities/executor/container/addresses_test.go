@@ -79,20 +79,20 @@ func TestReservedAddressesAreDistinctAndReleased(t *testing.T) {
 		t.Fatal(err)
 	}
 	for want, fault := range map[string]bool{prefix + "2": false, prefix + "1": false, "10.255.255.9": true} {
-		if ip, _, err := e.reserveAddress(t.Context(), name, want); err == nil || fault != (executor.AsStartError(err) != nil) {
+		if ip, _, err := e.addresses.reserveAddress(t.Context(), name, want); err == nil || fault != (executor.AsStartError(err) != nil) {
 			t.Errorf("%s: %s, %v", want, ip, err)
 		}
 	}
-	if ip, release, err := e.reserveAddress(t.Context(), name, ""); err != nil || ip != "" {
+	if ip, release, err := e.addresses.reserveAddress(t.Context(), name, ""); err != nil || ip != "" {
 		t.Errorf("whichever: %q, %v", ip, err)
 	} else {
 		release()
 	}
-	fixed, release, err := e.reserveAddress(t.Context(), name, prefix+"9")
+	fixed, release, err := e.addresses.reserveAddress(t.Context(), name, prefix+"9")
 	if err != nil || fixed != prefix+"9" {
 		t.Fatalf("%s, %v", fixed, err)
 	}
-	if _, _, err := e.reserveAddress(t.Context(), name, fixed); err == nil {
+	if _, _, err := e.addresses.reserveAddress(t.Context(), name, fixed); err == nil {
 		t.Error("it was reserved twice")
 	}
 	release()
@@ -103,7 +103,7 @@ func TestReservedAddressesAreDistinctAndReleased(t *testing.T) {
 	given := map[string]int{}
 	for range 12 {
 		all.Go(func() {
-			ip, _, err := e.reserveAddress(t.Context(), name, autoAddress)
+			ip, _, err := e.addresses.reserveAddress(t.Context(), name, autoAddress)
 			if err != nil {
 				t.Error(err)
 			}
@@ -116,7 +116,7 @@ func TestReservedAddressesAreDistinctAndReleased(t *testing.T) {
 	if len(given) != 12 || given[prefix+"2"] > 0 {
 		t.Errorf("given are %v", given)
 	}
-	if ip, _, err := e.reserveAddress(t.Context(), name, autoAddress); err == nil {
+	if ip, _, err := e.addresses.reserveAddress(t.Context(), name, autoAddress); err == nil {
 		t.Errorf("none is free, and %s was given", ip)
 	}
 }
@@ -126,7 +126,7 @@ func TestReservedAddressWorks(t *testing.T) {
 	docker := enginetest.Engine(t)
 	e := newFor(t, Options{})
 	name, _ := newNetwork(t, docker)
-	ip, release, err := e.reserveAddress(t.Context(), name, autoAddress)
+	ip, release, err := e.addresses.reserveAddress(t.Context(), name, autoAddress)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -138,7 +138,7 @@ func TestReservedAddressWorks(t *testing.T) {
 		t.Errorf("the engine says %v", err)
 	}
 	release()
-	again, release, err := e.reserveAddress(t.Context(), name, autoAddress)
+	again, release, err := e.addresses.reserveAddress(t.Context(), name, autoAddress)
 	if err != nil || again == ip {
 		t.Errorf("%s, %v; %s is in use", again, err, ip)
 	}
@@ -151,15 +151,15 @@ func TestFixedAddressNeedsAUserDefinedNetwork(t *testing.T) {
 	e := newFor(t, Options{Policy: &v1.ContainerPolicy{HostNetwork: true}})
 	for _, name := range []string{"", "none", "host", "bridge", "default"} {
 		for _, want := range []string{autoAddress, "10.0.0.9"} {
-			if _, _, err := e.reserveAddress(t.Context(), name, want); executor.AsStartError(err) == nil {
+			if _, _, err := e.addresses.reserveAddress(t.Context(), name, want); executor.AsStartError(err) == nil {
 				t.Errorf("%q with %s: %v", name, want, err)
 			}
 		}
-		if ip, _, err := e.reserveAddress(t.Context(), name, ""); err != nil || ip != "" {
+		if ip, _, err := e.addresses.reserveAddress(t.Context(), name, ""); err != nil || ip != "" {
 			t.Errorf("%q: %q, %v", name, ip, err)
 		}
 	}
-	_, _, err := e.reserveAddress(t.Context(), "switchyard-test-none", "")
+	_, _, err := e.addresses.reserveAddress(t.Context(), "switchyard-test-none", "")
 	if err == nil || executor.AsStartError(err) != nil || !strings.Contains(err.Error(), "network switchyard-test-none does not exist on ") {
 		t.Error(err)
 	}
@@ -176,17 +176,17 @@ func TestHostNetworkIsRefusedByItsIDToo(t *testing.T) {
 	}
 	e := newFor(t, Options{})
 	for _, name := range []string{host.ID, host.ID[:12]} {
-		_, _, err := e.reserveAddress(t.Context(), name, "")
+		_, _, err := e.addresses.reserveAddress(t.Context(), name, "")
 		if executor.AsStartError(err) == nil || !strings.Contains(err.Error(), "--allow-host-network") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
 	// A host network that the operator allows still has no addresses to choose from.
 	allowing := newFor(t, Options{Policy: &v1.ContainerPolicy{HostNetwork: true}})
-	if _, _, err := allowing.reserveAddress(t.Context(), host.ID, ""); err != nil {
+	if _, _, err := allowing.addresses.reserveAddress(t.Context(), host.ID, ""); err != nil {
 		t.Error(err)
 	}
-	if _, _, err := allowing.reserveAddress(t.Context(), host.ID, autoAddress); executor.AsStartError(err) == nil {
+	if _, _, err := allowing.addresses.reserveAddress(t.Context(), host.ID, autoAddress); executor.AsStartError(err) == nil {
 		t.Error(errors.New("an address of the host's network was given"))
 	}
 }

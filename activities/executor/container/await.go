@@ -26,9 +26,9 @@ func (r *running) await(ctx context.Context) exit {
 	for {
 		starts := r.e.endings.get(r.id).starts
 		status, err := r.wait(ctx)
-		if err == nil && !r.wasLost() {
-			if !r.isStopping() && !r.e.endings.awaitExplanation(ctx, r.id, starts) {
-				r.markLost()
+		if err == nil && !r.loss.isMarked() {
+			if !r.phase.isStopping() && !r.e.endings.awaitExplanation(ctx, r.id, starts) {
+				r.loss.mark()
 			}
 			if r.isStartedAgain(ctx, starts) {
 				continue
@@ -36,7 +36,7 @@ func (r *running) await(ctx context.Context) exit {
 			switch {
 			case r.wasKilled():
 				return exit{code: status, err: endedByEngine(status)}
-			case status == 0 && !r.wasLost():
+			case status == 0 && !r.loss.isMarked():
 				return exit{}
 			}
 		}
@@ -52,7 +52,7 @@ func (r *running) await(ctx context.Context) exit {
 		case cerrdefs.IsNotFound(err):
 			return exit{err: errVanished}
 		case err != nil:
-			r.markLost()
+			r.loss.mark()
 		}
 		state, err := r.state(ctx)
 		switch {
@@ -68,18 +68,12 @@ func (r *running) await(ctx context.Context) exit {
 func (r *running) awaitEnd(ctx context.Context) {
 	defer close(r.ended)
 	for {
-		begun := r.awaitRestart(ctx)
+		begun := r.phase.awaitRestart(ctx)
 		end := r.await(ctx)
-		r.mu.Lock()
-		if r.restarts == begun || ctx.Err() != nil {
-			if r.restartError != nil && !r.stopping {
-				end.err = fmt.Errorf("it could not be restarted: %w", r.restartError)
-			}
-			r.exit, r.over = end, true
-			r.mu.Unlock()
+		var ended bool
+		if r.exit, ended = r.phase.end(end, begun, ctx.Err() != nil); ended {
 			return
 		}
-		r.mu.Unlock()
 	}
 }
 
@@ -141,7 +135,7 @@ func (r *running) state(ctx context.Context) (*container.State, error) {
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
 		}
-		if time.Since(since) > engineAway && !r.alive() {
+		if time.Since(since) > engineAway && !r.main.isAlive() {
 			return nil, fmt.Errorf("it has ended, but the engine does not report its exit code: %w", err)
 		}
 		select {
@@ -160,38 +154,12 @@ func (r *running) inspect(ctx context.Context) (container.InspectResponse, error
 
 func alive(s *container.State) bool { return s.Running || s.Paused || s.Restarting }
 
-// alive reports whether the container's process is known to be running.
-func (r *running) alive() bool {
-	if r.looked != nil {
-		select {
-		case <-r.looked:
-		default:
-			return false
-		}
-	}
-	return r.firstProcess().alive()
-}
-
-// markLost marks the engine as lost while the container ran.
-func (r *running) markLost() {
-	r.loseOnce.Do(func() { close(r.lost) })
-}
-
-func (r *running) wasLost() bool {
-	select {
-	case <-r.lost:
-		return true
-	default:
-		return false
-	}
-}
-
 // exitOf returns the exit of a container that no longer runs.
 func (r *running) exitOf(ctx context.Context, s *container.State) exit {
 	out := exit{code: s.ExitCode, oomKilled: s.OOMKilled}
 	switch {
-	case r.isStopping() || s.OOMKilled:
-	case r.wasKilled(), r.wasLost() && isEngineExitCode(s.ExitCode):
+	case r.phase.isStopping() || s.OOMKilled:
+	case r.wasKilled(), r.loss.isMarked() && isEngineExitCode(s.ExitCode):
 		out.err = endedByEngine(s.ExitCode)
 	case s.ExitCode == 128+int(syscall.SIGKILL) && r.attempt.Limits.Memory > 0:
 		out.oomKilled = r.e.endings.await(ctx, r.id, oomPatience, func(e ending) bool { return e.outOfMemory })
@@ -199,17 +167,11 @@ func (r *running) exitOf(ctx context.Context, s *container.State) exit {
 	return out
 }
 
-func (r *running) isStopping() bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.stopping
-}
-
 // wasKilled reports whether the engine ended the container although the attempt did not request it. An engine does that when it
 // shuts down or when a user stops the container with the engine's own commands. How the program responds to the signal does not
 // matter then.
 func (r *running) wasKilled() bool {
-	return !r.isStopping() && !r.attempt.Lease.Lost() && r.e.endings.get(r.id).killed
+	return !r.phase.isStopping() && !r.attempt.Lease.Lost() && r.e.endings.get(r.id).killed
 }
 
 // isEngineExitCode reports whether an exit code may result from an engine that shuts down, or that restarts and cleans up what it finds.

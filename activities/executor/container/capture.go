@@ -90,7 +90,7 @@ func (r *running) copyFiles(ctx context.Context) (_ *layerFile, err error) {
 	if err := layer.fill(files); err != nil {
 		return nil, r.failedToCopy(ctx, err)
 	}
-	if r.isEnding() { // the copy may be truncated
+	if r.phase.isEnding() { // the copy may be truncated
 		return nil, executor.ErrNotRunning
 	}
 	return layer, nil
@@ -98,7 +98,7 @@ func (r *running) copyFiles(ctx context.Context) (_ *layerFile, err error) {
 
 // failedToCopy returns the error of a failed copy, or ErrNotRunning if the container has ended.
 func (r *running) failedToCopy(ctx context.Context, err error) error {
-	if r.isEnding() || cerrdefs.IsNotFound(err) {
+	if r.phase.isEnding() || cerrdefs.IsNotFound(err) {
 		return executor.ErrNotRunning
 	}
 	return fmt.Errorf("copy the files of container %s: %w", r.name, causeOf(ctx, err))
@@ -112,19 +112,12 @@ const resumePatience = 10 * time.Second
 func (r *running) pauseForCapture(ctx context.Context) (release func(), err error) {
 	r.steering.Lock()
 	defer r.steering.Unlock()
-	r.mu.Lock()
-	busy, ending, paused := r.capturing || r.restarting != nil, r.over || r.stopping, r.paused
-	if !busy && !ending {
-		r.capturing, r.paused = true, true
-	}
-	r.mu.Unlock()
+	paused, err := r.phase.beginCapture()
 	switch {
-	case ending:
-		return nil, executor.ErrNotRunning
-	case busy:
-		return nil, &executor.Refusal{Text: "it is being restarted or captured as another environment; try again when that has ended"}
+	case err != nil:
+		return nil, err
 	case paused:
-		return func() { r.endHold(true) }, nil
+		return func() { r.phase.endCapture(true) }, nil
 	}
 	if err := r.e.docker.ContainerPause(ctx, r.id); err != nil {
 		// The engine may have paused the container despite the error.
@@ -143,31 +136,25 @@ func (r *running) resumeAfterCapture() {
 	ctx, cancel := context.WithTimeout(context.Background(), resumePatience)
 	defer cancel()
 	err := r.e.docker.ContainerUnpause(ctx, r.id)
-	for err != nil && ctx.Err() == nil && !r.isEnding() && !isNotPaused(err) {
+	for err != nil && ctx.Err() == nil && !r.phase.isEnding() && !isNotPaused(err) {
 		select {
 		case <-ctx.Done():
 		case <-time.After(removePoll):
 		}
 		err = r.e.docker.ContainerUnpause(ctx, r.id)
 	}
-	isPaused := err != nil && !r.isEnding() && !isNotPaused(err)
+	isPaused := err != nil && !r.phase.isEnding() && !isNotPaused(err)
 	if isPaused {
 		r.e.logger.Warn("a container is still paused after an environment was captured from it; resume its task", "container", r.name, "error", err)
 		r.attempt.Notify(fmt.Sprintf("the container is still paused after an environment was captured from it; resume the task (%v)", err))
 	}
-	r.endHold(isPaused)
+	r.phase.endCapture(isPaused)
 }
 
 // isNotPaused reports whether an unpause failed because the container is not paused, not running or gone.
 func isNotPaused(err error) bool {
 	text := strings.ToLower(err.Error())
 	return cerrdefs.IsNotFound(err) || strings.Contains(text, "is not paused") || strings.Contains(text, "is not running")
-}
-
-func (r *running) endHold(paused bool) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.capturing, r.paused = false, paused
 }
 
 // CaptureImage writes an archive with an image, which it pulls if the engine lacks it.
@@ -177,10 +164,10 @@ func (e *Executor) CaptureImage(ctx context.Context, image, registryAuth string,
 	}
 	ctx, done := e.engine.guard(ctx)
 	defer done()
-	if _, err := e.ensureImage(ctx, &v1.ContainerSpec{Image: image, RegistryAuth: registryAuth}, say); err != nil {
+	if _, err := e.images.ensureImage(ctx, &v1.ContainerSpec{Image: image, RegistryAuth: registryAuth}, say); err != nil {
 		return executor.Captured{}, causeOf(ctx, err)
 	}
-	found, err := e.inspectImage(ctx, image)
+	found, err := e.images.inspectImage(ctx, image)
 	if err != nil {
 		return executor.Captured{}, fmt.Errorf("inspect image %s: %w", image, err)
 	}

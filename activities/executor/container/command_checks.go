@@ -10,6 +10,7 @@ import (
 
 	cerrdefs "github.com/containerd/errdefs"
 	"github.com/docker/docker/api/types/container"
+	"github.com/docker/docker/client"
 
 	"switchyard/activities/executor"
 )
@@ -21,6 +22,8 @@ const defaultPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bi
 // program before it runs the container's init process, and init then ends with an exit code that
 // the program itself might return. So the executor checks before it starts the container.
 type commandChecks struct {
+	docker *client.Client
+
 	mu    sync.Mutex
 	known map[string]error // by image, program, and the PATH and directory in which it is looked up
 }
@@ -30,49 +33,49 @@ const maxCommandChecks = 1000
 
 // checkCommand returns a *StartError if a created container lacks the program that it is to run. If
 // the check is inconclusive, it leaves the decision to the engine.
-func (e *Executor) checkCommand(ctx context.Context, r request, m made, id string) error {
+func (c *commandChecks) checkCommand(ctx context.Context, r request, m made, id string) error {
 	key := strings.Join([]string{
 		r.image, firstWord(m.config.Entrypoint), firstWord(m.config.Cmd), r.attempt.Env["PATH"], r.spec.GetWorkingDirectory(),
 	}, "\x00")
 	// Mounts may hold the program, and they are not part of the image.
 	remember := r.image != "" && len(r.spec.GetMounts()) == 0
 	if remember {
-		e.commandChecks.mu.Lock()
-		err, known := e.commandChecks.known[key]
-		e.commandChecks.mu.Unlock()
+		c.mu.Lock()
+		err, known := c.known[key]
+		c.mu.Unlock()
 		if known {
 			return err
 		}
 	}
-	found, sure := e.findCommand(ctx, id)
+	found, sure := c.findCommand(ctx, id)
 	if remember && sure {
-		e.commandChecks.mu.Lock()
-		if len(e.commandChecks.known) >= maxCommandChecks || e.commandChecks.known == nil {
-			e.commandChecks.known = map[string]error{}
+		c.mu.Lock()
+		if len(c.known) >= maxCommandChecks || c.known == nil {
+			c.known = map[string]error{}
 		}
-		e.commandChecks.known[key] = found
-		e.commandChecks.mu.Unlock()
+		c.known[key] = found
+		c.mu.Unlock()
 	}
 	return found
 }
 
 // findCommand looks for the program of a created container. sure reports whether the result is
 // conclusive.
-func (e *Executor) findCommand(ctx context.Context, id string) (err error, sure bool) {
-	c, inspectErr := e.docker.ContainerInspect(ctx, id)
-	if inspectErr != nil || c.Config == nil || c.Path == "" {
+func (c *commandChecks) findCommand(ctx context.Context, id string) (err error, sure bool) {
+	found, inspectErr := c.docker.ContainerInspect(ctx, id)
+	if inspectErr != nil || found.Config == nil || found.Path == "" {
 		return nil, false
 	}
-	if strings.Contains(c.Path, "/") {
-		return e.checkRunnable(ctx, id, c.Path, path.Join("/", c.Config.WorkingDir, c.Path))
+	if strings.Contains(found.Path, "/") {
+		return c.checkRunnable(ctx, id, found.Path, path.Join("/", found.Config.WorkingDir, found.Path))
 	}
-	for _, dir := range strings.Split(pathOf(c.Config), ":") {
-		err, sure := e.checkRunnable(ctx, id, c.Path, path.Join("/", dir, c.Path))
+	for _, dir := range strings.Split(pathOf(found.Config), ":") {
+		err, sure := c.checkRunnable(ctx, id, found.Path, path.Join("/", dir, found.Path))
 		if err == nil || !sure {
 			return nil, sure
 		}
 	}
-	return errNoProgram(c.Path), true
+	return errNoProgram(found.Path), true
 }
 
 func firstWord(words []string) string {
@@ -100,12 +103,12 @@ const maxLinks = 10
 
 // checkRunnable checks that a file in a container is an executable program. sure reports whether the
 // result is conclusive.
-func (e *Executor) checkRunnable(ctx context.Context, id, name, at string) (err error, sure bool) {
+func (c *commandChecks) checkRunnable(ctx context.Context, id, name, at string) (err error, sure bool) {
 	if path.IsAbs(name) {
 		at = name
 	}
 	for range maxLinks {
-		info, err := e.docker.ContainerStatPath(ctx, id, at)
+		info, err := c.docker.ContainerStatPath(ctx, id, at)
 		switch {
 		case cerrdefs.IsNotFound(err):
 			return errNoProgram(name), true

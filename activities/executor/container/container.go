@@ -10,7 +10,6 @@ import (
 	"github.com/docker/docker/client"
 
 	"switchyard/activities/executor"
-	"switchyard/activities/executor/singleflight"
 	v1 "switchyard/proto/switchyard/v1"
 )
 
@@ -50,19 +49,15 @@ type Executor struct {
 type shared struct {
 	docker        *client.Client
 	opts          Options
-	rules         []*v1.MountRule // rules of the policy, with their paths resolved
 	logger        *slog.Logger
 	engine        *engine
 	endings       *endings
 	sweeper       *sweeper
-	commandChecks commandChecks
+	images        *imageStore
+	mounts        *mountPolicy
+	addresses     *addresses
+	commandChecks *commandChecks
 	engineInfo    engineInfo
-
-	pulls, loads singleflight.Group[[]string]
-	versions     singleflight.Group[string] // loads environments and returns the ids of their images
-	environments environmentsInUse
-	addresses    addresses
-	silence      time.Duration // overrides silenceTimeout if it is not 0
 }
 
 var (
@@ -87,7 +82,16 @@ func New(o Options) (*Executor, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &shared{docker: docker, opts: o, logger: o.Logger, rules: resolveRules(o.Policy.GetMounts())}
+	s := &shared{
+		docker: docker, opts: o, logger: o.Logger,
+		images: &imageStore{
+			docker: docker, logger: o.Logger,
+			sources: imageSources{registryAuth: o.RegistryAuth, openTarball: o.OpenTarball, environments: o.Environments},
+		},
+		mounts:        &mountPolicy{policy: o.Policy, rules: resolveRules(o.Policy.GetMounts()), engineHost: docker.DaemonHost()},
+		addresses:     &addresses{docker: docker, policy: o.Policy},
+		commandChecks: &commandChecks{docker: docker},
+	}
 	s.engine = watchEngine(docker)
 	s.endings = watchEndings(s.engine)
 	s.sweeper = startSweeper(s)

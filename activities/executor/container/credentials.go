@@ -55,15 +55,15 @@ type authEntry struct {
 // or without a name those of the node's Docker configuration, which may be empty. It reads
 // the files on each call, so that they can be replaced. Errors never contain the contents
 // of the files.
-func (e *Executor) credentials(name, host string) (credentials, error) {
+func (st *imageStore) credentials(name, host string) (credentials, error) {
 	if name == "" {
 		return dockerCredentials(host)
 	}
-	path, ok := e.opts.RegistryAuth[name]
+	path, ok := st.sources.registryAuth[name]
 	if !ok {
 		known := ""
-		if len(e.opts.RegistryAuth) > 0 {
-			known = "; it has " + strings.Join(slices.Sorted(maps.Keys(e.opts.RegistryAuth)), ", ")
+		if len(st.sources.registryAuth) > 0 {
+			known = "; it has " + strings.Join(slices.Sorted(maps.Keys(st.sources.registryAuth)), ", ")
 		}
 		return credentials{}, fmt.Errorf("%s has no credentials named %s: start the node with --registry-auth %s=FILE%s", hostname(), name, name, known)
 	}

@@ -51,7 +51,7 @@ func TestCredentialsAreFoundByNameAndHost(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			c, err := e.credentials(tt.name, tt.host)
+			c, err := e.images.credentials(tt.name, tt.host)
 			if tt.err != "" {
 				if err == nil || !strings.Contains(err.Error(), tt.err) || strings.Contains(err.Error(), "secret") {
 					t.Fatalf("%v; it should say %q, and no secret", err, tt.err)

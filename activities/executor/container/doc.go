@@ -13,6 +13,9 @@
 // is ended through its process, if the process is on this machine and this process may signal it. What cannot be removed is
 // removed when the engine is back, by the next worker at the latest.
 //
+// An Executor leaves images to imageStore, mounts to mountPolicy and addresses to addresses. A running container has a phase, which
+// says what may be done to it, and a mainProcess; each has a lock of its own.
+//
 // Each version of an environment is loaded once, and its image is named switchyard-environment/<name>:<version>-<digest>. A
 // capture copies the files of a container, which is paused meanwhile, to an unlinked file, and builds from it an archive as
 // docker save would write it. The engine never holds an image of the capture.

@@ -17,7 +17,7 @@ import (
 // to a later worker.
 func (e *Executor) Enter(_ context.Context, id string) (executor.Inside, error) {
 	r := e.find(id)
-	if r == nil || r.isEnding() {
+	if r == nil || r.phase.isEnding() {
 		return nil, executor.ErrNotRunning
 	}
 	return &entered{r}, nil
@@ -25,13 +25,6 @@ func (e *Executor) Enter(_ context.Context, id string) (executor.Inside, error) 
 
 // entered is the inside of a container.
 type entered struct{ r *running }
-
-// isEnding reports whether the container has ended or is being stopped.
-func (r *running) isEnding() bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.over || r.stopping
-}
 
 // withAttempt returns a context that ends with ctx or with the attempt.
 func (r *running) withAttempt(ctx context.Context) (context.Context, context.CancelFunc) {
@@ -49,10 +42,10 @@ func errElsewhere(what string) error {
 // false if the process is not on this machine.
 func (i *entered) enterableAs(who string) (_ inside.Process, known bool, err error) {
 	r := i.r
-	if r.isEnding() {
+	if r.phase.isEnding() {
 		return inside.Process{}, false, executor.ErrNotRunning
 	}
-	p, ok := r.enterable()
+	p, ok := r.main.enterable()
 	if !ok {
 		return inside.Process{}, false, nil
 	}
@@ -65,18 +58,10 @@ func (i *entered) enterableAs(who string) (_ inside.Process, known bool, err err
 	return p, true, nil
 }
 
-// enterable returns the container's first process, or false if it is not known on this machine.
-func (r *running) enterable() (inside.Process, bool) {
-	if !r.isProcessKnown() {
-		return inside.Process{}, false
-	}
-	return r.firstProcess().enterable()
-}
-
 // userOf returns a user as the engine names it.
 func (i *entered) userOf(who string) string {
 	if who == "" {
-		who = i.r.containerConfig().User
+		who = i.r.main.containerConfig().User
 	}
 	if who == "" {
 		return "0"
@@ -86,7 +71,7 @@ func (i *entered) userOf(who string) string {
 
 // dirFor returns the default working directory for commands of a user.
 func (i *entered) dirFor(user inside.User) string {
-	switch dir := i.r.containerConfig().WorkingDir; {
+	switch dir := i.r.main.containerConfig().WorkingDir; {
 	case i.r.atHome && user.Home != "":
 		return user.Home
 	case dir != "":

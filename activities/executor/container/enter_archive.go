@@ -51,7 +51,7 @@ func (i *entered) absolute(at string) string {
 	if path.IsAbs(at) {
 		return at
 	}
-	return path.Join("/", i.r.containerConfig().WorkingDir, at)
+	return path.Join("/", i.r.main.containerConfig().WorkingDir, at)
 }
 
 func (i *entered) archiveError(at string, err error) error {

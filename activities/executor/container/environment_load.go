@@ -16,18 +16,18 @@ import (
 
 // loadEnvironment loads the archive of an environment version into the engine, tags the image and returns its id. After an error
 // the image has no tag.
-func (e *Executor) loadEnvironment(ctx context.Context, env *v1.Environment, say func(string)) (id string, err error) {
+func (st *imageStore) loadEnvironment(ctx context.Context, env *v1.Environment, say func(string)) (id string, err error) {
 	say(fmt.Sprintf("loading environment %s, version %d (%s)", env.GetName(), env.GetVersion(), megabytes(env.GetSize())))
 	began := time.Now()
-	opened, err := e.opts.Environments.Open(ctx, env)
+	opened, err := st.sources.environments.Open(ctx, env)
 	if err != nil {
 		return "", err
 	}
 	defer opened.Close()
 	archive := &source{Reader: opened}
-	ctx, watch := e.watchSilence(ctx)
+	ctx, watch := st.watchSilence(ctx)
 	defer watch.stop()
-	id, err = e.loadArchive(ctx, watch.reader(archive), watch, say)
+	id, err = st.loadArchive(ctx, watch.reader(archive), watch, say)
 	if err == nil {
 		// The engine may stop reading before the end of the archive. The last Read checks the digest.
 		_, err = io.Copy(io.Discard, archive)
@@ -36,11 +36,11 @@ func (e *Executor) loadEnvironment(ctx context.Context, env *v1.Environment, say
 		err = failed // the engine's error is less specific
 	}
 	if err != nil {
-		e.removeUnnamed(ctx, id)
+		st.removeUnnamed(ctx, id)
 		return "", err
 	}
-	if err := e.docker.ImageTag(ctx, id, environmentTag(env)); err != nil {
-		e.removeUnnamed(ctx, id)
+	if err := st.docker.ImageTag(ctx, id, environmentTag(env)); err != nil {
+		st.removeUnnamed(ctx, id)
 		return "", causeOfTimeout(ctx, err)
 	}
 	say(fmt.Sprintf("environment %s, version %d, is loaded after %s", env.GetName(), env.GetVersion(), time.Since(began).Round(100*time.Millisecond)))
@@ -48,20 +48,20 @@ func (e *Executor) loadEnvironment(ctx context.Context, env *v1.Environment, say
 }
 
 // removeUnnamed removes an image after a failed load, even if ctx has ended. It keeps an image that has a tag.
-func (e *Executor) removeUnnamed(ctx context.Context, id string) {
+func (st *imageStore) removeUnnamed(ctx context.Context, id string) {
 	if id == "" {
 		return
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), imageTimeout)
 	defer cancel()
-	if found, err := e.inspectImage(ctx, id); err == nil && len(found.RepoTags) == 0 {
-		_, _ = e.docker.ImageRemove(ctx, id, image.RemoveOptions{PruneChildren: true}) // fails if a container uses the image
+	if found, err := st.inspectImage(ctx, id); err == nil && len(found.RepoTags) == 0 {
+		_, _ = st.docker.ImageRemove(ctx, id, image.RemoveOptions{PruneChildren: true}) // fails if a container uses the image
 	}
 }
 
 // loadArchive loads an archive of one image into the engine and returns the image's id.
-func (e *Executor) loadArchive(ctx context.Context, archive io.Reader, watch *silence, say func(string)) (id string, err error) {
-	response, err := e.docker.ImageLoad(ctx, archive)
+func (st *imageStore) loadArchive(ctx context.Context, archive io.Reader, watch *silence, say func(string)) (id string, err error) {
+	response, err := st.docker.ImageLoad(ctx, archive)
 	if err != nil {
 		return "", causeOfTimeout(ctx, err)
 	}
@@ -85,7 +85,7 @@ func (e *Executor) loadArchive(ctx context.Context, archive io.Reader, watch *si
 	if isID(names[0]) {
 		return names[0], nil
 	}
-	found, err := e.inspectImage(ctx, names[0])
+	found, err := st.inspectImage(ctx, names[0])
 	return found.ID, err
 }
 

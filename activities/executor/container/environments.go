@@ -43,26 +43,26 @@ const environmentTries = 5
 // ensureEnvironment ensures that the engine has the newest version of the spec's environment. It sets the spec's image to the
 // image's id and returns the id. The image remains at least until release is called. Concurrent attempts that need the same
 // version share one load. ensureEnvironment passes progress to notify, one line a call, until it returns.
-func (e *Executor) ensureEnvironment(ctx context.Context, spec *v1.ContainerSpec, notify func(string)) (id string, release func(), err error) {
+func (st *imageStore) ensureEnvironment(ctx context.Context, spec *v1.ContainerSpec, notify func(string)) (id string, release func(), err error) {
 	name := spec.GetEnvironment()
-	if e.opts.Environments == nil {
+	if st.sources.environments == nil {
 		return "", nil, refusal(fmt.Sprintf("environment %s: this node does not support environments; set an image instead", name))
 	}
 	if notify == nil {
 		notify = func(string) {}
 	}
 	for range environmentTries {
-		found, err := e.opts.Environments.Find(ctx, name)
+		found, err := st.sources.environments.Find(ctx, name)
 		switch {
 		case errors.Is(err, executor.ErrNoEnvironment):
-			e.dropImages(ctx, name, "")
+			st.dropImages(ctx, name, "")
 			return "", nil, errCannotRun(fmt.Errorf("no environment named %s is ready; list environments with `switchyard env list`, or create it with `switchyard env create %s`", name, name))
 		case err != nil:
 			return "", nil, fmt.Errorf("find environment %s: %w", name, err)
 		case found.GetKind() != v1.EnvironmentImage:
 			return "", nil, errCannotRun(fmt.Errorf("environment %s is a virtual machine's %s, not a container image; use it in a vps with `backend: qemu`, or pick another from `switchyard env list`", name, found.GetKind()))
 		}
-		id, release, err = e.ensureVersion(ctx, found, notify)
+		id, release, err = st.ensureVersion(ctx, found, notify)
 		if err == nil {
 			spec.Image = id
 			return id, release, nil
@@ -79,9 +79,9 @@ func (e *Executor) ensureEnvironment(ctx context.Context, spec *v1.ContainerSpec
 }
 
 // ensureVersion ensures that the engine has the image of a version, and removes unused images of other versions.
-func (e *Executor) ensureVersion(ctx context.Context, env *v1.Environment, notify func(string)) (id string, release func(), err error) {
+func (st *imageStore) ensureVersion(ctx context.Context, env *v1.Environment, notify func(string)) (id string, release func(), err error) {
 	tag := environmentTag(env)
-	unhold := e.environments.keepImage(tag)
+	unhold := st.inUse.keepImage(tag)
 	defer func() {
 		if err != nil {
 			unhold()
@@ -91,26 +91,26 @@ func (e *Executor) ensureVersion(ctx context.Context, env *v1.Environment, notif
 		if name == "" {
 			continue
 		}
-		found, err := e.inspectImage(ctx, name)
+		found, err := st.inspectImage(ctx, name)
 		if cerrdefs.IsNotFound(err) {
 			continue
 		}
 		if err == nil && name != tag {
-			err = e.docker.ImageTag(ctx, found.ID, tag)
+			err = st.docker.ImageTag(ctx, found.ID, tag)
 		}
 		if err != nil {
 			return "", nil, fmt.Errorf("find its image: %w", causeOfTimeout(ctx, err))
 		}
-		e.dropImages(ctx, env.GetName(), tag)
+		st.dropImages(ctx, env.GetName(), tag)
 		return found.ID, unhold, nil
 	}
-	id, err = e.versions.Do(ctx, tag, notify, func(ctx context.Context, say func(string)) (string, error) {
-		return e.loadEnvironment(ctx, env, say)
+	id, err = st.versions.Do(ctx, tag, notify, func(ctx context.Context, say func(string)) (string, error) {
+		return st.loadEnvironment(ctx, env, say)
 	})
 	if err != nil {
 		return "", nil, err
 	}
-	e.dropImages(ctx, env.GetName(), tag)
+	st.dropImages(ctx, env.GetName(), tag)
 	return id, unhold, nil
 }
 
@@ -141,25 +141,25 @@ func (u *environmentsInUse) keepImage(tag string) (release func()) {
 
 // dropImages removes the images of an environment except the tag but. It keeps images that a container uses or an attempt is
 // about to use. Removal is tried again when the next attempt needs the environment.
-func (e *Executor) dropImages(ctx context.Context, name, but string) {
-	e.environments.mu.Lock()
-	defer e.environments.mu.Unlock()
+func (st *imageStore) dropImages(ctx context.Context, name, but string) {
+	st.inUse.mu.Lock()
+	defer st.inUse.mu.Unlock()
 	ctx, cancel := context.WithTimeout(ctx, imageTimeout)
 	defer cancel()
 	repository := environmentRepositoryOf(name)
-	found, err := e.docker.ImageList(ctx, image.ListOptions{Filters: filters.NewArgs(filters.Arg("reference", repository))})
+	found, err := st.docker.ImageList(ctx, image.ListOptions{Filters: filters.NewArgs(filters.Arg("reference", repository))})
 	if err != nil {
-		e.logger.Warn("cannot list the images of older environment versions", "environment", name, "error", causeOfTimeout(ctx, err))
+		st.logger.Warn("cannot list the images of older environment versions", "environment", name, "error", causeOfTimeout(ctx, err))
 		return
 	}
 	for _, one := range found {
 		for _, tag := range one.RepoTags {
-			if !strings.HasPrefix(tag, repository+":") || tag == but || e.environments.holds[tag] > 0 {
+			if !strings.HasPrefix(tag, repository+":") || tag == but || st.inUse.holds[tag] > 0 {
 				continue
 			}
-			_, err := e.docker.ImageRemove(ctx, tag, image.RemoveOptions{PruneChildren: true})
+			_, err := st.docker.ImageRemove(ctx, tag, image.RemoveOptions{PruneChildren: true})
 			if err != nil && !cerrdefs.IsConflict(err) && !cerrdefs.IsNotFound(err) {
-				e.logger.Warn("cannot remove the image of an older environment version", "image", tag, "error", causeOfTimeout(ctx, err))
+				st.logger.Warn("cannot remove the image of an older environment version", "image", tag, "error", causeOfTimeout(ctx, err))
 			}
 		}
 	}

@@ -105,7 +105,7 @@ func tagsOf(t *testing.T, name string) (tags []string) {
 func (e *Executor) ensure(t *testing.T, name string) (id string, lines []string) {
 	t.Helper()
 	spec := &v1.ContainerSpec{Environment: name}
-	id, release, err := e.ensureEnvironment(t.Context(), spec, func(line string) { lines = append(lines, line) })
+	id, release, err := e.images.ensureEnvironment(t.Context(), spec, func(line string) { lines = append(lines, line) })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -137,12 +137,12 @@ func TestEnvironmentIsLoadedOnceAndNewerVersionsReplaceIt(t *testing.T) {
 	if tags := tagsOf(t, name); len(tags) != 1 || tags[0] != environmentTag(newer) {
 		t.Errorf("the engine has %v", tags)
 	}
-	if _, err := e.inspectImage(t.Context(), first); err == nil {
+	if _, err := e.images.inspectImage(t.Context(), first); err == nil {
 		t.Error("the engine has the image of version 1")
 	}
 	// The image of a deleted environment is removed, too.
 	delete(s.newest, name)
-	_, _, err := e.ensureEnvironment(t.Context(), &v1.ContainerSpec{Environment: name}, nil)
+	_, _, err := e.images.ensureEnvironment(t.Context(), &v1.ContainerSpec{Environment: name}, nil)
 	if executor.AsStartError(err) == nil || !strings.Contains(err.Error(), "switchyard env list") {
 		t.Errorf("without it: %v", err)
 	}
@@ -155,7 +155,7 @@ func TestEnvironmentWithALocalImageIsNotLoaded(t *testing.T) {
 	t.Parallel()
 	s, name := newShelf(), environmentName(t)
 	e := newFor(t, Options{Environments: s})
-	own, err := e.inspectImage(t.Context(), ownImage(t))
+	own, err := e.images.inspectImage(t.Context(), ownImage(t))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -177,7 +177,7 @@ func TestConcurrentAttemptsShareOneLoad(t *testing.T) {
 	for range 20 {
 		all.Go(func() {
 			spec := &v1.ContainerSpec{Environment: name}
-			id, unhold, err := e.ensureEnvironment(t.Context(), spec, nil)
+			id, unhold, err := e.images.ensureEnvironment(t.Context(), spec, nil)
 			if err != nil || id != want {
 				t.Errorf("%s, %v", id, err)
 				return
@@ -185,7 +185,7 @@ func TestConcurrentAttemptsShareOneLoad(t *testing.T) {
 			unhold()
 		})
 	}
-	waitFor(t, func() bool { return e.versions.Waiting() == 20 })
+	waitFor(t, func() bool { return e.images.versions.Waiting() == 20 })
 	close(release)
 	all.Wait()
 	if n := s.opened.Load(); n != 1 {
@@ -217,19 +217,19 @@ func TestImageThatAnAttemptIsAboutToUseIsNotDropped(t *testing.T) {
 	e := newFor(t, Options{Environments: s})
 	archive, first := saved(t)
 	s.put(name, archive, first)
-	id, release, err := e.ensureEnvironment(t.Context(), &v1.ContainerSpec{Environment: name}, nil)
+	id, release, err := e.images.ensureEnvironment(t.Context(), &v1.ContainerSpec{Environment: name}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	archive, second := saved(t)
 	s.put(name, archive, second)
 	e.ensure(t, name)
-	if _, err := e.inspectImage(t.Context(), id); err != nil {
+	if _, err := e.images.inspectImage(t.Context(), id); err != nil {
 		t.Errorf("the image in use: %v", err)
 	}
 	release()
 	e.ensure(t, name)
-	if _, err := e.inspectImage(t.Context(), id); err == nil {
+	if _, err := e.images.inspectImage(t.Context(), id); err == nil {
 		t.Error("the image is still there")
 	}
 }
@@ -259,7 +259,7 @@ func TestUnusableEnvironmentsAreRefused(t *testing.T) {
 		name + "-away":    {with, "the gateway is away", false},
 		name + "-unknown": {newFor(t, Options{}), "this node does not support environments", true},
 	} {
-		_, _, err := test.e.ensureEnvironment(t.Context(), &v1.ContainerSpec{Environment: environment}, nil)
+		_, _, err := test.e.images.ensureEnvironment(t.Context(), &v1.ContainerSpec{Environment: environment}, nil)
 		if err == nil || !strings.Contains(err.Error(), test.says) || (executor.AsStartError(err) != nil) != test.ofTask {
 			t.Errorf("%s: %v", environment, err)
 		}

@@ -29,7 +29,7 @@ const (
 // exits from signals.
 func (i *entered) Exec(ctx context.Context, c executor.Command) (executor.ExitStatus, error) {
 	r := i.r
-	if r.isEnding() {
+	if r.phase.isEnding() {
 		return executor.ExitStatus{}, executor.ErrNotRunning
 	}
 	ctx, done := r.withAttempt(ctx)
@@ -112,7 +112,7 @@ func setDefault(env map[string]string, key, value string) {
 
 // account returns a user of the container, or the container's own user if who is "".
 func (i *entered) account(ctx context.Context, who string) (inside.User, error) {
-	p, ok := i.r.enterable()
+	p, ok := i.r.main.enterable()
 	if !ok {
 		return inside.User{}, nil // the engine looks the user up
 	}
@@ -138,7 +138,7 @@ func (i *entered) loginShell(ctx context.Context, user inside.User, line string)
 		if shell == "" {
 			continue
 		}
-		if err, sure := i.r.e.checkRunnable(ctx, i.r.id, shell, shell); err != nil || !sure {
+		if err, sure := i.r.e.commandChecks.checkRunnable(ctx, i.r.id, shell, shell); err != nil || !sure {
 			continue
 		}
 		if line != "" {
@@ -220,7 +220,7 @@ func (x *execution) status(ctx context.Context) (executor.ExitStatus, error) {
 		case ctx.Err() != nil:
 			return unknownEnd, context.Cause(ctx)
 		case err != nil:
-			if x.r.isEnding() {
+			if x.r.phase.isEnding() {
 				return unknownEnd, executor.ErrNotRunning
 			}
 			x.r.e.engine.awaitPing(ctx)

@@ -27,6 +27,7 @@ func (e *shared) hasConsoleSize() bool {
 // sizeWait is a script that waits until the terminal has the size in its first argument, for at most a second, and then executes
 // the other arguments. busybox reports a terminal without a size as 24 by 80, and a user may change the size meanwhile.
 const sizeWait = `want=$1
+
 shift
 if command -v stty >/dev/null; then
 	i=0
@@ -43,7 +44,7 @@ exec "$@"`
 // awaitSize wraps a command so that it starts once its terminal has its size, if the container has a shell.
 func (i *entered) awaitSize(ctx context.Context, size executor.WindowSize, command []string) []string {
 	const shell = "/bin/sh"
-	if err, sure := i.r.e.checkRunnable(ctx, i.r.id, shell, shell); err != nil || !sure {
+	if err, sure := i.r.e.commandChecks.checkRunnable(ctx, i.r.id, shell, shell); err != nil || !sure {
 		return command
 	}
 	want := sizeOf(size)

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"log/slog"
 	"os"
 	"slices"
 	"strings"
@@ -12,7 +14,10 @@ import (
 	cerrdefs "github.com/containerd/errdefs"
 	"github.com/distribution/reference"
 	"github.com/docker/docker/api/types/image"
+	"github.com/docker/docker/client"
 
+	"switchyard/activities/executor"
+	"switchyard/activities/executor/singleflight"
 	v1 "switchyard/proto/switchyard/v1"
 )
 
@@ -31,20 +36,40 @@ const (
 	pullNever    = "never"
 )
 
+// imageSources is where images come from, apart from registries. The fields are those of Options.
+type imageSources struct {
+	registryAuth map[string]string
+	openTarball  func(ctx context.Context, url string) (io.ReadCloser, time.Time, error)
+	environments executor.Environments
+}
+
+// imageStore brings images into the engine: from registries, from archives, and from environments. It is safe for concurrent
+// use; each of its parts has its own lock.
+type imageStore struct {
+	docker  *client.Client
+	sources imageSources
+	logger  *slog.Logger
+
+	pulls, loads singleflight.Group[[]string]
+	versions     singleflight.Group[string] // loads environments and returns the ids of their images
+	inUse        environmentsInUse
+	silence      time.Duration // overrides silenceTimeout if it is not 0
+}
+
 // ensureImage ensures that the engine has the spec's image, and returns its content
 // address. For a pulled image that is the digest in its registry, such as
 // "busybox@sha256:...", otherwise the engine's id of the image. ensureImage passes progress
 // to notify, one line a call, until it returns; notify may be nil. Concurrent attempts that
 // need the same image share one pull. A missing image is a fault of the node.
-func (e *Executor) ensureImage(ctx context.Context, spec *v1.ContainerSpec, notify func(string)) (address string, err error) {
+func (st *imageStore) ensureImage(ctx context.Context, spec *v1.ContainerSpec, notify func(string)) (address string, err error) {
 	if notify == nil {
 		notify = func(string) {}
 	}
 	if spec.GetImageTarball() != "" {
-		return e.ensureLoaded(ctx, spec, notify)
+		return st.ensureLoaded(ctx, spec, notify)
 	}
 	if spec.GetPullPolicy() != pullAlways {
-		found, err := e.inspectImage(ctx, spec.GetImage())
+		found, err := st.inspectImage(ctx, spec.GetImage())
 		switch {
 		case err == nil:
 			return contentAddress(spec.GetImage(), found), nil
@@ -54,10 +79,10 @@ func (e *Executor) ensureImage(ctx context.Context, spec *v1.ContainerSpec, noti
 			return "", fmt.Errorf("image %s is not on %s, and spec.pullPolicy is %q; load the image on the node, or change spec.pullPolicy", spec.GetImage(), hostname(), pullNever)
 		}
 	}
-	if err := e.pull(ctx, spec, notify); err != nil {
+	if err := st.pull(ctx, spec, notify); err != nil {
 		return "", err
 	}
-	found, err := e.inspectImage(ctx, spec.GetImage())
+	found, err := st.inspectImage(ctx, spec.GetImage())
 	if err != nil {
 		return "", fmt.Errorf("inspect the pulled image %s: %w", spec.GetImage(), err)
 	}
@@ -65,10 +90,10 @@ func (e *Executor) ensureImage(ctx context.Context, spec *v1.ContainerSpec, noti
 }
 
 // inspectImage looks up an image in the engine.
-func (e *Executor) inspectImage(ctx context.Context, name string) (image.InspectResponse, error) {
+func (st *imageStore) inspectImage(ctx context.Context, name string) (image.InspectResponse, error) {
 	ctx, cancel := context.WithTimeout(ctx, imageTimeout)
 	defer cancel()
-	found, err := e.docker.ImageInspect(ctx, name)
+	found, err := st.docker.ImageInspect(ctx, name)
 	return found, causeOfTimeout(ctx, err)
 }
 

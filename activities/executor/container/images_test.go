@@ -28,7 +28,7 @@ func TestLocalImageIsNotPulled(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, policy := range []string{"", pullIfAbsent, pullNever} {
-		got, err := newFor(t, Options{}).ensureImage(t.Context(), &v1.ContainerSpec{Image: name, PullPolicy: policy}, nil)
+		got, err := newFor(t, Options{}).images.ensureImage(t.Context(), &v1.ContainerSpec{Image: name, PullPolicy: policy}, nil)
 		if err != nil || got != want.ID {
 			t.Errorf("%q: %s, %v; want %s", policy, got, err, want.ID)
 		}
@@ -41,7 +41,7 @@ func TestMissingImageIsPulled(t *testing.T) {
 	name, digest := y.push(t, "a/b:1", 2)
 	var lines []string
 	spec := &v1.ContainerSpec{Image: name}
-	got, err := e.ensureImage(t.Context(), spec, func(line string) { lines = append(lines, line) })
+	got, err := e.images.ensureImage(t.Context(), spec, func(line string) { lines = append(lines, line) })
 	if err != nil || got != digest {
 		t.Fatalf("%s, %v; want %s", got, err, digest)
 	}
@@ -50,14 +50,14 @@ func TestMissingImageIsPulled(t *testing.T) {
 		t.Errorf("the progress is\n%s", all)
 	}
 	before, _ := y.counts()
-	if got, err = e.ensureImage(t.Context(), spec, nil); err != nil || got != digest {
+	if got, err = e.images.ensureImage(t.Context(), spec, nil); err != nil || got != digest {
 		t.Fatalf("the second time: %s, %v", got, err)
 	}
 	if after, _ := y.counts(); after != before {
 		t.Error("it was pulled again")
 	}
 	// The digest names the same image.
-	if got, err = e.ensureImage(t.Context(), &v1.ContainerSpec{Image: digest}, nil); err != nil || got != digest {
+	if got, err = e.images.ensureImage(t.Context(), &v1.ContainerSpec{Image: digest}, nil); err != nil || got != digest {
 		t.Errorf("by digest: %s, %v", got, err)
 	}
 }
@@ -67,11 +67,11 @@ func TestPullPolicyAlwaysPullsAgain(t *testing.T) {
 	y, e := newFakeRegistry(t), newFor(t, Options{})
 	name, _ := y.push(t, "a/always:1", 1)
 	spec := &v1.ContainerSpec{Image: name, PullPolicy: pullAlways}
-	if _, err := e.ensureImage(t.Context(), spec, nil); err != nil {
+	if _, err := e.images.ensureImage(t.Context(), spec, nil); err != nil {
 		t.Fatal(err)
 	}
 	_, digest := y.push(t, "a/always:1", 1)
-	got, err := e.ensureImage(t.Context(), spec, nil)
+	got, err := e.images.ensureImage(t.Context(), spec, nil)
 	if err != nil || got != digest {
 		t.Errorf("%s, %v; the new one is %s", got, err, digest)
 	}
@@ -81,7 +81,7 @@ func TestPullPolicyNeverDoesNotPull(t *testing.T) {
 	t.Parallel()
 	y, e := newFakeRegistry(t), newFor(t, Options{})
 	name, _ := y.push(t, "a/never:1", 1)
-	_, err := e.ensureImage(t.Context(), &v1.ContainerSpec{Image: name, PullPolicy: pullNever}, nil)
+	_, err := e.images.ensureImage(t.Context(), &v1.ContainerSpec{Image: name, PullPolicy: pullNever}, nil)
 	if err == nil || executor.AsStartError(err) != nil || !strings.Contains(err.Error(), "image "+name+" is not on ") || !strings.Contains(err.Error(), `pullPolicy is "never"`) {
 		t.Error(err)
 	}
@@ -98,7 +98,7 @@ func TestUnavailableImageIsAFaultOfTheNode(t *testing.T) {
 		"127.0.0.1:1/a:1":                   "connection refused",
 		"sha256:" + strings.Repeat("0", 64): "an id cannot be pulled",
 	} {
-		_, err := e.ensureImage(t.Context(), &v1.ContainerSpec{Image: name}, nil)
+		_, err := e.images.ensureImage(t.Context(), &v1.ContainerSpec{Image: name}, nil)
 		if err == nil || executor.AsStartError(err) != nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v; it should say %q, and be the node's fault", name, err, want)
 		}
@@ -115,13 +115,13 @@ func TestConcurrentAttemptsShareOnePull(t *testing.T) {
 	var all sync.WaitGroup
 	for range 20 {
 		all.Go(func() {
-			got, err := e.ensureImage(t.Context(), &v1.ContainerSpec{Image: name}, nil)
+			got, err := e.images.ensureImage(t.Context(), &v1.ContainerSpec{Image: name}, nil)
 			if err != nil || got != digest {
 				t.Errorf("%s, %v", got, err)
 			}
 		})
 	}
-	waitFor(t, func() bool { return e.pulls.Waiting() == 20 })
+	waitFor(t, func() bool { return e.images.pulls.Waiting() == 20 })
 	release()
 	all.Wait()
 	// The engine also merges pulls of the same image, but requests the manifest each time.
@@ -149,16 +149,16 @@ func TestPullEndsWithItsLastCaller(t *testing.T) {
 	release := y.hold(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	errs := make(chan error)
-	go func() { _, err := e.ensureImage(ctx, spec, nil); errs <- err }()
+	go func() { _, err := e.images.ensureImage(ctx, spec, nil); errs <- err }()
 	<-y.asked
 	staying, leave := context.WithCancel(t.Context())
-	go func() { _, err := e.ensureImage(staying, spec, nil); errs <- err }()
-	waitFor(t, func() bool { return e.pulls.Waiting() == 2 })
+	go func() { _, err := e.images.ensureImage(staying, spec, nil); errs <- err }()
+	waitFor(t, func() bool { return e.images.pulls.Waiting() == 2 })
 	cancel()
 	if err := <-errs; !errors.Is(err, context.Canceled) {
 		t.Fatal(err)
 	}
-	if e.pulls.Waiting() != 1 {
+	if e.images.pulls.Waiting() != 1 {
 		t.Fatal("the pull has ended for the other one")
 	}
 	leave()
@@ -166,7 +166,7 @@ func TestPullEndsWithItsLastCaller(t *testing.T) {
 		t.Fatal(err)
 	}
 	release()
-	if got, err := e.ensureImage(t.Context(), spec, nil); err != nil || got != digest {
+	if got, err := e.images.ensureImage(t.Context(), spec, nil); err != nil || got != digest {
 		t.Errorf("%s, %v", got, err)
 	}
 }
@@ -174,10 +174,10 @@ func TestPullEndsWithItsLastCaller(t *testing.T) {
 func TestSilentPullIsAbandoned(t *testing.T) {
 	t.Parallel()
 	y, e := newFakeRegistry(t), newFor(t, Options{})
-	e.silence = 200 * time.Millisecond
+	e.images.silence = 200 * time.Millisecond
 	name, _ := y.push(t, "a/silent:1", 1)
 	y.hold(t)
-	_, err := e.ensureImage(t.Context(), &v1.ContainerSpec{Image: name}, nil)
+	_, err := e.images.ensureImage(t.Context(), &v1.ContainerSpec{Image: name}, nil)
 	if !errors.Is(err, errSilent) {
 		t.Error(err)
 	}
@@ -202,13 +202,13 @@ func TestPullSendsCredentials(t *testing.T) {
 		"bad":   "the registry rejected the credentials bad",
 		"other": "--registry-auth other=FILE",
 	} {
-		_, err := e.ensureImage(t.Context(), &v1.ContainerSpec{Image: name, RegistryAuth: auth}, nil)
+		_, err := e.images.ensureImage(t.Context(), &v1.ContainerSpec{Image: name, RegistryAuth: auth}, nil)
 		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "secret") {
 			t.Errorf("%q: %v; it should say %q", auth, err, want)
 		}
 	}
 	var lines []string
-	got, err := e.ensureImage(t.Context(), &v1.ContainerSpec{Image: name, RegistryAuth: "yard"}, func(line string) { lines = append(lines, line) })
+	got, err := e.images.ensureImage(t.Context(), &v1.ContainerSpec{Image: name, RegistryAuth: "yard"}, func(line string) { lines = append(lines, line) })
 	if err != nil || got != digest {
 		t.Fatalf("%s, %v", got, err)
 	}
@@ -223,7 +223,7 @@ func TestPullSendsCredentials(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(os.Getenv("DOCKER_CONFIG"), "config.json"), config, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := e.ensureImage(t.Context(), &v1.ContainerSpec{Image: name}, nil); err != nil {
+	if _, err := e.images.ensureImage(t.Context(), &v1.ContainerSpec{Image: name}, nil); err != nil {
 		t.Error(err)
 	}
 }

@@ -62,7 +62,7 @@ func (r *running) checkOpenMounts(ctx context.Context, req request) error {
 		seen, err := r.e.docker.ContainerStatPath(ctx, r.id, strings.TrimSuffix(m.GetContainerPath(), "/")+"/")
 		if told := causeOf(ctx, err); told != nil {
 			return fmt.Errorf("mount %s: directories below a mount rule are mounted through a descriptor of the worker, which the engine cannot open; allow this directory with a rule of its own (%s): %w",
-				m.GetHostPath(), r.e.mountRemedy(m.GetHostPath()), told)
+				m.GetHostPath(), r.e.mounts.mountRemedy(m.GetHostPath()), told)
 		}
 		after, err := dir.Stat()
 		if err != nil {
@@ -70,7 +70,7 @@ func (r *running) checkOpenMounts(ctx context.Context, req request) error {
 		}
 		if seen.Mode != after.Mode() || seen.Mtime.Before(before.ModTime()) || seen.Mtime.After(after.ModTime()) {
 			return fmt.Errorf("mount %s: the engine cannot see this worker's processes, which mounts below a rule need; allow this directory with a rule of its own (%s)",
-				m.GetHostPath(), r.e.mountRemedy(m.GetHostPath()))
+				m.GetHostPath(), r.e.mounts.mountRemedy(m.GetHostPath()))
 		}
 	}
 	return nil

@@ -86,10 +86,10 @@ func (o *output) copy(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-o.r.ended:
-			if !o.r.wasLost() {
+			if !o.r.loss.isMarked() {
 				return
 			}
-		case <-o.r.lost:
+		case <-o.r.loss.lost:
 		case <-time.After(cutPatience):
 		}
 	}

@@ -27,7 +27,7 @@ func (e *Executor) checkPolicy(spec *v1.ContainerSpec) (_ openMounts, err error)
 		}
 	}()
 	for i, m := range spec.GetMounts() {
-		if held[i], err = e.checkMount(m); err != nil {
+		if held[i], err = e.mounts.checkMount(m); err != nil {
 			return nil, err
 		}
 	}

@@ -16,7 +16,7 @@ import (
 )
 
 // pull pulls the image of a spec, or waits for a pull in progress.
-func (e *Executor) pull(ctx context.Context, spec *v1.ContainerSpec, notify func(string)) error {
+func (st *imageStore) pull(ctx context.Context, spec *v1.ContainerSpec, notify func(string)) error {
 	name := spec.GetImage()
 	named, err := reference.ParseNormalizedNamed(name)
 	switch {
@@ -25,14 +25,14 @@ func (e *Executor) pull(ctx context.Context, spec *v1.ContainerSpec, notify func
 	case err != nil:
 		return fmt.Errorf("image %q: %w", name, err)
 	}
-	auth, err := e.credentials(spec.GetRegistryAuth(), reference.Domain(named))
+	auth, err := st.credentials(spec.GetRegistryAuth(), reference.Domain(named))
 	if err != nil {
 		return fmt.Errorf("pull image %s: %w", name, err)
 	}
 	// Attempts with other credentials may get another image, or none.
-	_, err = e.pulls.Do(ctx, spec.GetRegistryAuth()+" "+name, notify, func(ctx context.Context, say func(string)) ([]string, error) {
+	_, err = st.pulls.Do(ctx, spec.GetRegistryAuth()+" "+name, notify, func(ctx context.Context, say func(string)) ([]string, error) {
 		say("pulling image " + name)
-		return nil, e.pullNow(ctx, name, auth, say)
+		return nil, st.pullNow(ctx, name, auth, say)
 	})
 	switch {
 	case err == nil:
@@ -44,7 +44,7 @@ func (e *Executor) pull(ctx context.Context, spec *v1.ContainerSpec, notify func
 }
 
 // pullNow makes the engine pull an image.
-func (e *Executor) pullNow(ctx context.Context, name string, auth credentials, say func(string)) error {
+func (st *imageStore) pullNow(ctx context.Context, name string, auth credentials, say func(string)) error {
 	options := image.PullOptions{}
 	if !auth.isEmpty() {
 		header, err := registry.EncodeAuthConfig(auth.config)
@@ -53,9 +53,9 @@ func (e *Executor) pullNow(ctx context.Context, name string, auth credentials, s
 		}
 		options.RegistryAuth = header
 	}
-	ctx, watch := e.watchSilence(ctx)
+	ctx, watch := st.watchSilence(ctx)
 	defer watch.stop()
-	stream, err := e.docker.ImagePull(ctx, name, options)
+	stream, err := st.docker.ImagePull(ctx, name, options)
 	if err != nil {
 		return causeOfTimeout(ctx, err)
 	}
@@ -75,11 +75,11 @@ type silence struct {
 
 // watchSilence returns a context that ends when the readers of the watch deliver nothing
 // for too long, from now on. The caller stops the watch.
-func (e *Executor) watchSilence(ctx context.Context) (context.Context, *silence) {
+func (st *imageStore) watchSilence(ctx context.Context) (context.Context, *silence) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	s := &silence{timeout: silenceTimeout, cancel: cancel}
-	if e.silence > 0 {
-		s.timeout = e.silence
+	if st.silence > 0 {
+		s.timeout = st.silence
 	}
 	s.timer = time.AfterFunc(s.timeout, func() { cancel(fmt.Errorf("%w (%s)", errSilent, s.timeout)) })
 	return ctx, s

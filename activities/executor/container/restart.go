@@ -22,17 +22,7 @@ func (e *Executor) Halt(_ context.Context, id string) error {
 	if r == nil {
 		return executor.ErrNotRunning
 	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	switch {
-	case r.asked:
-		return nil
-	case r.over || r.stopping:
-		return executor.ErrNotRunning
-	}
-	r.asked = true
-	close(r.stopAsked)
-	return nil
+	return r.phase.askStop()
 }
 
 // Reboot ends the processes of a container and starts it again, with the contract of executor.Lasting.Restart.
@@ -73,61 +63,31 @@ func (s *restart) finish(patience time.Duration) {
 
 // beginRestart begins a restart, or returns the one in progress.
 func (r *running) beginRestart() (*restart, error) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	switch {
-	case r.over || r.stopping || r.asked:
-		return nil, executor.ErrNotRunning
-	case r.restarting != nil:
-		return r.restarting, nil
-	case r.capturing:
-		return nil, errCapturing
-	case r.holdsMounts:
+	var refusal error
+	if r.holdsMounts {
 		// By then, the engine's mount path may denote another process or another file.
-		return nil, &executor.Refusal{Text: "it has a mount below a mount rule, which cannot be mounted again on a restart; allow the directory with a rule of its own, or stop the task and create it again"}
+		refusal = &executor.Refusal{Text: "it has a mount below a mount rule, which cannot be mounted again on a restart; allow the directory with a rule of its own, or stop the task and create it again"}
 	}
-	ctx, cancel := context.WithCancel(r.life)
-	s := &restart{cancel: cancel, done: make(chan struct{})}
-	r.restarting = s
-	r.restarts++
-	r.calls.Go(func() {
-		defer cancel()
-		r.steering.Lock()
-		err := r.restart(ctx)
-		r.steering.Unlock()
-		r.mu.Lock()
-		r.restarting, r.restartError = nil, err
-		r.paused = r.paused && err != nil
-		r.mu.Unlock()
-		s.err = err
-		close(s.done)
+	return r.phase.beginRestart(refusal, func() *restart {
+		ctx, cancel := context.WithCancel(r.life)
+		s := &restart{cancel: cancel, done: make(chan struct{})}
+		r.calls.Go(func() {
+			defer cancel()
+			r.steering.Lock()
+			err := r.restart(ctx)
+			r.steering.Unlock()
+			r.phase.endRestart(err)
+			s.err = err
+			close(s.done)
+		})
+		return s
 	})
-	return s, nil
-}
-
-// awaitRestart waits for the end of a restart in progress, and returns how many restarts have begun.
-func (r *running) awaitRestart(ctx context.Context) int {
-	for {
-		r.mu.Lock()
-		under, begun := r.restarting, r.restarts
-		r.mu.Unlock()
-		if under == nil || ctx.Err() != nil {
-			return begun
-		}
-		select {
-		case <-under.done:
-		case <-ctx.Done():
-		}
-	}
 }
 
 // restart makes the engine restart the container, which the engine completes even without its client. If the engine goes
 // away meanwhile, restart waits for it.
 func (r *running) restart(ctx context.Context) error {
-	r.mu.Lock()
-	paused := r.paused
-	r.mu.Unlock()
-	if paused {
+	if r.phase.isPaused() {
 		r.unpause(ctx)
 	}
 	before, err := r.state(ctx)
@@ -187,23 +147,6 @@ func (r *running) noteRestart(ctx context.Context, starts int) {
 		r.e.endings.watch(r.id)
 	}
 	r.lookForProcess(ctx)
-}
-
-// leave leaves the container to a later worker.
-func (r *running) leave() {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if !r.over {
-		r.stopping, r.left = true, true
-		r.giveUp(executor.ErrLetGo)
-	}
-}
-
-// isLeft reports whether the container is left to a later worker.
-func (r *running) isLeft() bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.left
 }
 
 // hasEnded waits briefly for the end of the container, and reports whether it is known.

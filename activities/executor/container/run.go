@@ -71,11 +71,11 @@ func (e *Executor) start(ctx context.Context, a executor.Attempt) (_ *running, e
 	defer release()
 	if spec.GetEnvironment() != "" {
 		var unhold func()
-		if req.image, unhold, err = e.ensureEnvironment(guarded, spec, a.Notify); err != nil {
+		if req.image, unhold, err = e.images.ensureEnvironment(guarded, spec, a.Notify); err != nil {
 			return nil, err
 		}
 		defer unhold()
-	} else if req.image, err = e.ensureImage(guarded, spec, a.Notify); err != nil {
+	} else if req.image, err = e.images.ensureImage(guarded, spec, a.Notify); err != nil {
 		return nil, err
 	}
 	if plan.Waits {
@@ -101,7 +101,7 @@ const addressTries = 5
 
 // startAt starts a container with an address reserved in its network.
 func (e *Executor) startAt(ctx context.Context, req request) (_ *running, err error) {
-	ip, release, err := e.reserveAddress(ctx, req.spec.GetNetwork(), req.spec.GetIp())
+	ip, release, err := e.addresses.reserveAddress(ctx, req.spec.GetNetwork(), req.spec.GetIp())
 	if err != nil {
 		return nil, err
 	}
@@ -135,7 +135,7 @@ func (e *Executor) startAt(ctx context.Context, req request) (_ *running, err er
 	if err := r.checkOpenMounts(ctx2, req); err != nil {
 		return nil, err
 	}
-	if err := e.checkCommand(ctx2, req, m, r.id); err != nil {
+	if err := e.commandChecks.checkCommand(ctx2, req, m, r.id); err != nil {
 		return nil, err
 	}
 	if err := r.out.attach(ctx2); err != nil {
@@ -147,7 +147,7 @@ func (e *Executor) startAt(ctx context.Context, req request) (_ *running, err er
 	if err := e.docker.ContainerStart(ctx2, r.id, container.StartOptions{}); err != nil {
 		return nil, classifyFault("start container "+r.name, causeOf(ctx2, err))
 	}
-	r.looked = make(chan struct{})
+	r.main.looked = make(chan struct{})
 	r.register()
 	return r, nil
 }
@@ -179,41 +179,22 @@ type running struct {
 	giveUp context.CancelCauseFunc
 	calls  sync.WaitGroup
 
-	looked chan struct{} // closed when the lookup of process has ended; nil if process is not looked up
-	// stopAsked is closed when the attempt is to be stopped as requested.
-	stopAsked chan struct{}
+	main  mainProcess
+	phase phase
+	loss  engineLoss
+	// steering is held while the container is suspended, resumed or restarted.
+	steering sync.Mutex
 
 	// ended is closed when exit is known.
 	ended chan struct{}
 	exit  exit
-	// lost is closed if the engine is lost while the container runs.
-	lost     chan struct{}
-	loseOnce sync.Once
-
-	// steering is held while the container is suspended, resumed or restarted.
-	steering sync.Mutex
-
-	mu sync.Mutex
-	// process is the first process of the container, once it is known.
-	process process
-	// config is the container's configuration from the engine, or nil.
-	config *container.Config
-	// over reports that the container has ended, stopping that it is being stopped, asked that Halt requested a stop, and left
-	// that the container is left to a later worker.
-	over, stopping, asked, left bool
-	// paused reports that the container may be suspended, capturing that it is while its files are copied.
-	paused, capturing bool
-	// restarting is the restart in progress, or nil. restarts counts the restarts begun. restartError is the error of the last
-	// one.
-	restarting   *restart
-	restarts     int
-	restartError error
 }
 
 // newRunning returns a running for a container that is to be created or found.
 func newRunning(ctx context.Context, e *Executor, a executor.Attempt, name string) *running {
 	r := &running{
-		e: e, attempt: a, name: name, ended: make(chan struct{}), lost: make(chan struct{}), stopAsked: make(chan struct{}),
+		e: e, attempt: a, name: name, ended: make(chan struct{}),
+		loss: engineLoss{lost: make(chan struct{})}, phase: phase{stopAsked: make(chan struct{})},
 	}
 	r.life, r.giveUp = context.WithCancelCause(context.WithoutCancel(ctx))
 	r.out = newOutput(r)
@@ -251,7 +232,7 @@ func (r *running) close() {
 	if r.release != nil {
 		defer r.release()
 	}
-	if r.isLeft() {
+	if r.phase.isLeft() {
 		return
 	}
 	if r.keep && r.failed() {
@@ -276,17 +257,15 @@ func (r *running) failed() bool {
 	default:
 		return false
 	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return !r.stopping && r.exit.err == nil && r.exit.code != 0
+	return !r.phase.isStopping() && r.exit.err == nil && r.exit.code != 0
 }
 
 // follow forwards the output of a started container, ends the container when ctx ends, and returns its result.
 func (r *running) follow(ctx context.Context) (executor.Result, error) {
 	defer r.calls.Wait()
 	defer r.giveUp(errClosed)
-	if r.looked != nil {
-		r.calls.Go(func() { defer close(r.looked); r.lookForProcess(r.life) })
+	if r.main.looked != nil {
+		r.calls.Go(func() { defer close(r.main.looked); r.lookForProcess(r.life) })
 	}
 	r.calls.Go(func() { r.awaitEnd(r.life) })
 	printed := make(chan struct{})
@@ -295,7 +274,7 @@ func (r *running) follow(ctx context.Context) (executor.Result, error) {
 	defer cancel(nil)
 	r.calls.Go(func() {
 		select {
-		case <-r.stopAsked:
+		case <-r.phase.stopAsked:
 			cancel(errStopAsked)
 		case <-r.life.Done():
 		}
@@ -306,7 +285,7 @@ func (r *running) follow(ctx context.Context) (executor.Result, error) {
 	unstop := context.AfterFunc(ctx, func() {
 		defer stops.Done()
 		if r.e.kind.Lasts && errors.Is(context.Cause(ctx), executor.ErrLetGo) {
-			r.leave()
+			r.phase.leave(func() { r.giveUp(executor.ErrLetGo) })
 			return
 		}
 		r.stop(r.life, r.giveUp)
@@ -316,9 +295,7 @@ func (r *running) follow(ctx context.Context) (executor.Result, error) {
 		stops.Done()
 	}
 	stops.Wait()
-	r.mu.Lock()
-	stopped, asked, left := r.stopping, r.asked, r.left
-	r.mu.Unlock()
+	stopped, asked, left := r.phase.stops()
 	if stopped {
 		select {
 		case <-printed:
@@ -362,34 +339,6 @@ func (r *running) lookForProcess(ctx context.Context) {
 	ctx, done := r.e.engine.guard(ctx)
 	defer done()
 	if c, err := r.e.docker.ContainerInspect(ctx, r.id); err == nil && c.State != nil {
-		r.recordProcess(c)
+		r.main.record(r.id, c)
 	}
-}
-
-// recordProcess records the process and the configuration of a running container.
-func (r *running) recordProcess(c container.InspectResponse) {
-	first := findProcess(c.State.Pid, r.id)
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.process, r.config = first, c.Config
-}
-
-// containerConfig returns the container's configuration from the engine. It is empty until the engine has reported it.
-func (r *running) containerConfig() *container.Config {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.config == nil {
-		return &container.Config{}
-	}
-	return r.config
-}
-
-// isWaitProgram reports whether the container's program is the one that only waits.
-func (r *running) isWaitProgram() bool { return firstWord(r.containerConfig().Entrypoint) == waitPath }
-
-// firstProcess returns the first process of the container, or the zero process if it is unknown.
-func (r *running) firstProcess() process {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.process
 }

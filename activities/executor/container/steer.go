@@ -29,15 +29,8 @@ func (e *Executor) steer(ctx context.Context, id, what string, paused bool, do f
 	}
 	r.steering.Lock()
 	defer r.steering.Unlock()
-	r.mu.Lock()
-	ending, capturing := r.over || r.stopping, r.capturing
-	r.paused = r.paused || paused // from now on it may be paused
-	r.mu.Unlock()
-	switch {
-	case ending:
-		return executor.ErrNotRunning
-	case capturing:
-		return errCapturing
+	if err := r.phase.beginSteer(paused); err != nil {
+		return err
 	}
 	ctx, release := e.engine.guard(ctx)
 	defer release()
@@ -48,13 +41,7 @@ func (e *Executor) steer(ctx context.Context, id, what string, paused bool, do f
 	}
 	switch {
 	case err == nil, strings.Contains(text, done):
-		r.mu.Lock()
-		defer r.mu.Unlock()
-		if r.over {
-			return executor.ErrNotRunning
-		}
-		r.paused = paused
-		return nil
+		return r.phase.endSteer(paused)
 	case cerrdefs.IsNotFound(err), strings.Contains(text, "is not running"):
 		return executor.ErrNotRunning
 	}

@@ -24,14 +24,10 @@ const (
 // stop asks the container to end, and kills it when the grace period or the lease is over. It calls giveUp to end the
 // calls about the container if the engine does not report its end.
 func (r *running) stop(ctx context.Context, giveUp context.CancelCauseFunc) {
-	r.mu.Lock()
-	if r.over {
-		r.mu.Unlock()
+	paused, restart, ok := r.phase.beginStop()
+	if !ok {
 		return
 	}
-	r.stopping = true
-	paused, restart := r.paused, r.restarting
-	r.mu.Unlock()
 	if restart != nil {
 		restart.finish(r.attempt.Grace + endPatience)
 	}
@@ -40,7 +36,7 @@ func (r *running) stop(ctx context.Context, giveUp context.CancelCauseFunc) {
 	}
 	r.sendStopSignal(ctx)
 	gone := r.endChannel(ctx)
-	if r.isWaitProgram() {
+	if r.main.isWaitProgram() {
 		r.calls.Go(func() { r.repeatStopSignal(ctx, gone) })
 	}
 	signal := syscall.SIGTERM
@@ -53,11 +49,11 @@ func (r *running) stop(ctx context.Context, giveUp context.CancelCauseFunc) {
 	if r.awaitReport(killed) {
 		return
 	}
-	if !r.isProcessKnown() {
+	if !r.main.isKnown() {
 		giveUp(fmt.Errorf("it may still be running: the engine does not answer, and %w", errNotHere))
 		return
 	}
-	first := r.firstProcess()
+	first := r.main.process()
 	err := first.signal(syscall.SIGKILL)
 	if first.awaitEnd(endPatience) {
 		giveUp(forced{signal})
@@ -97,8 +93,8 @@ func (r *running) endChannel(ctx context.Context) <-chan struct{} {
 	gone := make(chan struct{})
 	go func() {
 		defer close(gone)
-		known := r.isProcessKnown()
-		for !known || r.firstProcess().alive() {
+		known := r.main.isKnown()
+		for !known || r.main.process().alive() {
 			select {
 			case <-r.ended:
 				return
@@ -111,21 +107,9 @@ func (r *running) endChannel(ctx context.Context) <-chan struct{} {
 	return gone
 }
 
-// isProcessKnown reports whether the container's process is known on this machine.
-func (r *running) isProcessKnown() bool {
-	if r.looked != nil {
-		select {
-		case <-r.looked:
-		case <-time.After(signalPatience):
-			return false
-		}
-	}
-	return r.firstProcess().pid > 0
-}
-
 // sendStopSignal sends the container its stop signal.
 func (r *running) sendStopSignal(ctx context.Context) {
-	if name := r.containerConfig().StopSignal; name != "" && name != nameOf(syscall.SIGTERM) {
+	if name := r.main.containerConfig().StopSignal; name != "" && name != nameOf(syscall.SIGTERM) {
 		short, cancel := context.WithTimeout(ctx, signalPatience)
 		err := r.e.docker.ContainerKill(short, r.id, name)
 		cancel()
@@ -160,9 +144,9 @@ func (r *running) signal(ctx context.Context, s syscall.Signal) {
 		return // Conflict: the container does not run
 	}
 	r.e.engine.requestPing()
-	if !r.isProcessKnown() {
+	if !r.main.isKnown() {
 		err = errors.Join(err, errNotHere)
-	} else if direct := r.firstProcess().signal(s); direct == nil {
+	} else if direct := r.main.process().signal(s); direct == nil {
 		return
 	} else {
 		err = errors.Join(err, direct)

@@ -129,7 +129,7 @@ func (e *Executor) Reattach(ctx context.Context, a executor.Attempt) (executor.R
 	}
 	r := newRunning(ctx, e, a, strings.TrimPrefix(c.Name, "/"))
 	r.id, r.image, r.keep = c.ID, c.Config.Labels[labelImage], c.Config.Labels[labelKeep] != ""
-	r.paused, r.atHome, r.holdsMounts = c.State.Paused, c.Config.Labels[labelAtHome] != "", hasOpenMounts(c.HostConfig)
+	r.phase.paused, r.atHome, r.holdsMounts = c.State.Paused, c.Config.Labels[labelAtHome] != "", hasOpenMounts(c.HostConfig)
 	e.endings.watch(r.id)
 	if startedAt(c.State).IsZero() {
 		r.close()
@@ -140,12 +140,13 @@ func (e *Executor) Reattach(ctx context.Context, a executor.Attempt) (executor.R
 		r.resumeAfterCapture()
 	}
 	if alive(c.State) {
-		r.recordProcess(c)
+		r.main.record(r.id, c)
 	} else if !c.State.OOMKilled {
 		// The exit code is known, but not the reason.
-		r.markLost()
+		r.loss.mark()
 	}
-	r.calls.Go(func() { r.endOrphans(r.life, c.ExecIDs) })
+	orphans := execOrphans{docker: e.docker, engine: e.engine, logger: e.logger, container: r.id, name: r.name, id: a.ID}
+	r.calls.Go(func() { orphans.endAll(r.life, c.ExecIDs) })
 	r.register()
 	defer r.close()
 	return r.follow(ctx)

@@ -20,22 +20,22 @@ import (
 // ensureLoaded acts like ensureImage for an image from an archive. It loads the
 // archive if the engine lacks the image, or was given the image before the archive
 // last changed. At most one load of an archive is in progress at a time.
-func (e *Executor) ensureLoaded(ctx context.Context, spec *v1.ContainerSpec, notify func(string)) (string, error) {
+func (st *imageStore) ensureLoaded(ctx context.Context, spec *v1.ContainerSpec, notify func(string)) (string, error) {
 	name, location := spec.GetImage(), spec.GetImageTarball()
-	archive, changed, err := e.openTarball(ctx, location)
+	archive, changed, err := st.openTarball(ctx, location)
 	if err != nil {
 		return "", fmt.Errorf("image archive %s: %w", location, err)
 	}
 	archive.Close() // the load opens the archive again if it is needed
-	found, err := e.inspectImage(ctx, name)
+	found, err := st.inspectImage(ctx, name)
 	switch {
 	case err != nil && !cerrdefs.IsNotFound(err):
 		return "", fmt.Errorf("inspect image %s: %w", name, err)
 	case err == nil && !found.Metadata.LastTagTime.Before(changed):
 		return contentAddress(name, found), nil
 	}
-	images, err := e.loads.Do(ctx, location, notify, func(ctx context.Context, say func(string)) ([]string, error) {
-		return e.load(ctx, location, say)
+	images, err := st.loads.Do(ctx, location, notify, func(ctx context.Context, say func(string)) ([]string, error) {
+		return st.load(ctx, location, say)
 	})
 	switch {
 	case ctx.Err() != nil:
@@ -45,19 +45,19 @@ func (e *Executor) ensureLoaded(ctx context.Context, spec *v1.ContainerSpec, not
 	case !slices.ContainsFunc(images, func(i string) bool { return sameImage(i, name) }):
 		return "", fmt.Errorf("image archive %s has no image %s: it has %s", location, name, strings.Join(images, ", "))
 	}
-	if found, err = e.inspectImage(ctx, name); err != nil {
+	if found, err = st.inspectImage(ctx, name); err != nil {
 		return "", fmt.Errorf("inspect the loaded image %s: %w", name, err)
 	}
 	return contentAddress(name, found), nil
 }
 
 // openTarball opens an archive and returns its modification time.
-func (e *Executor) openTarball(ctx context.Context, location string) (io.ReadCloser, time.Time, error) {
+func (st *imageStore) openTarball(ctx context.Context, location string) (io.ReadCloser, time.Time, error) {
 	if !filepath.IsAbs(location) {
-		if e.opts.OpenTarball == nil {
+		if st.sources.openTarball == nil {
 			return nil, time.Time{}, errors.New("this node loads archives only from files; set an absolute path")
 		}
-		return e.opts.OpenTarball(ctx, location)
+		return st.sources.openTarball(ctx, location)
 	}
 	// Opening anything other than a regular file, such as a pipe, may block forever.
 	info, err := os.Stat(location)
@@ -73,16 +73,16 @@ func (e *Executor) openTarball(ctx context.Context, location string) (io.ReadClo
 
 // load loads an archive into the engine, and returns the names of its images, or the
 // ids of images without a name.
-func (e *Executor) load(ctx context.Context, location string, say func(string)) ([]string, error) {
+func (st *imageStore) load(ctx context.Context, location string, say func(string)) ([]string, error) {
 	say("loading image archive " + location)
-	archive, _, err := e.openTarball(ctx, location)
+	archive, _, err := st.openTarball(ctx, location)
 	if err != nil {
 		return nil, err
 	}
 	defer archive.Close()
-	ctx, watch := e.watchSilence(ctx)
+	ctx, watch := st.watchSilence(ctx)
 	defer watch.stop()
-	response, err := e.docker.ImageLoad(ctx, watch.reader(archive))
+	response, err := st.docker.ImageLoad(ctx, watch.reader(archive))
 	if err != nil {
 		return nil, causeOfTimeout(ctx, err)
 	}
@@ -105,7 +105,7 @@ func (e *Executor) load(ctx context.Context, location string, say func(string)) 
 		}
 		// Loading an image does not update its tag time, which shows since when the
 		// engine has it.
-		if err := e.docker.ImageTag(ctx, name, name); err != nil {
+		if err := st.docker.ImageTag(ctx, name, name); err != nil {
 			return nil, causeOfTimeout(ctx, err)
 		}
 	}

@@ -63,7 +63,7 @@ func TestTarballIsLoadedWhereTheImageIsOlder(t *testing.T) {
 	loads := 0
 	ensure := func(want string) {
 		t.Helper()
-		got, err := e.ensureImage(t.Context(), spec, func(line string) {
+		got, err := e.images.ensureImage(t.Context(), spec, func(line string) {
 			if strings.HasPrefix(line, "loading image archive") {
 				loads++
 			}
@@ -119,7 +119,7 @@ func TestUnusableTarballsAreRefused(t *testing.T) {
 		write("other", archive):         "has no image switchyard-test/other:1: it has " + name,
 		"s3://bucket/image.tar":         "loads archives only from files",
 	} {
-		_, err := e.ensureImage(t.Context(), &v1.ContainerSpec{Image: "switchyard-test/other:1", ImageTarball: path}, nil)
+		_, err := e.images.ensureImage(t.Context(), &v1.ContainerSpec{Image: "switchyard-test/other:1", ImageTarball: path}, nil)
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v; it should say %q", path, err, want)
 		}
@@ -143,19 +143,19 @@ func TestTarballOfABucketIsLoadedOnce(t *testing.T) {
 	var all sync.WaitGroup
 	for range 10 {
 		all.Go(func() {
-			got, err := e.ensureImage(t.Context(), &v1.ContainerSpec{Image: name, ImageTarball: "s3://bucket/image.tar"}, nil)
+			got, err := e.images.ensureImage(t.Context(), &v1.ContainerSpec{Image: name, ImageTarball: "s3://bucket/image.tar"}, nil)
 			if err != nil || got != id {
 				t.Errorf("%s, %v; want %s", got, err, id)
 			}
 		})
 	}
-	waitFor(t, func() bool { return e.loads.Waiting() == 10 })
+	waitFor(t, func() bool { return e.images.loads.Waiting() == 10 })
 	close(hold)
 	all.Wait()
 	if read.Load() != 1 {
 		t.Errorf("it was read %d times", read.Load())
 	}
-	_, err := e.ensureImage(t.Context(), &v1.ContainerSpec{Image: name, ImageTarball: "s3://bucket/other.tar"}, nil)
+	_, err := e.images.ensureImage(t.Context(), &v1.ContainerSpec{Image: name, ImageTarball: "s3://bucket/other.tar"}, nil)
 	if !errors.Is(err, fs.ErrNotExist) {
 		t.Error(err)
 	}
@@ -209,7 +209,7 @@ func TestLongTarballSavedByTheEngineIsLoaded(t *testing.T) {
 	if _, err := docker.ImageRemove(t.Context(), name, image.RemoveOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	got, err := newFor(t, Options{}).ensureImage(t.Context(), &v1.ContainerSpec{Image: name, ImageTarball: path}, nil)
+	got, err := newFor(t, Options{}).images.ensureImage(t.Context(), &v1.ContainerSpec{Image: name, ImageTarball: path}, nil)
 	if err != nil || got != want.ID {
 		t.Errorf("%s, %v; want %s", got, err, want.ID)
 	}

@@ -19,6 +19,7 @@ var waitCode = map[string]struct {
 	machine uint16 // ELF machine number
 	code    []byte
 }{
+
 	"amd64": {62, []byte{
 		0xb8, 0x22, 0x00, 0x00, 0x00, // mov eax, 34 (pause)
 		0x0f, 0x05, // syscall
@@ -63,7 +64,7 @@ func waitProgram(architecture string) []byte {
 
 // waitProgramFor returns the waiting program for the architecture of an image.
 func (e *Executor) waitProgramFor(ctx context.Context, image string) ([]byte, error) {
-	found, err := e.inspectImage(ctx, image)
+	found, err := e.images.inspectImage(ctx, image)
 	if err != nil {
 		return nil, fmt.Errorf("inspect image %s: %w", image, err)
 	}
