@@ -1,0 +1,61 @@
+package taskrunner
+
+import (
+	"testing"
+	"time"
+
+	"switchyard/activities/executor"
+	"switchyard/activities/heartbeat"
+)
+
+// attended returns an attendance of the activity "one", and whether it counts as lasting.
+func attended(lasting bool) *attendance {
+	return newAttendance([]byte("one"), &recoveryFile{}, func() {}, func() bool { return lasting })
+}
+
+func running() error { return nil }
+
+// When the server does not know the activity of a heartbeat, the attempt ends, unless the activity has left it, another one has
+// replaced the activity, or the attempt is lasting.
+func TestAttendanceTellsWhyAnActivityIsGone(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct {
+		lasting bool
+		before  func(w *attendance)
+		want    error
+		renewed bool
+	}{
+		"attended":   {false, func(*attendance) {}, heartbeat.ErrGone, false},
+		"lasting":    {true, func(*attendance) {}, errDetached, false},
+		"detached":   {false, func(w *attendance) { w.detach(time.Minute, running) }, errDetached, true},
+		"reattached": {false, func(w *attendance) { w.reattach([]byte("two")) }, errReattached, false},
+	}
+	for name, test := range tests {
+		w := attended(test.lasting)
+		_, number, _ := w.sender()
+		test.before(w)
+		renewed := false
+		if err := w.gone(number, func(executor.Instant) { renewed = true }); err != test.want || renewed != test.renewed {
+			t.Errorf("%s: got %v, renewed %t; want %v, %t", name, err, renewed, test.want, test.renewed)
+		}
+		if _, _, released := w.sender(); released != (test.want == errDetached) {
+			t.Errorf("%s: released is %t", name, released)
+		}
+	}
+}
+
+// A detached attempt keeps its answer until another activity may no longer fetch it.
+func TestAttendanceKeepsTheAnswerOfADetachedAttempt(t *testing.T) {
+	t.Parallel()
+	w := attended(false)
+	if !w.detach(time.Minute, running) || !w.isUnattended() {
+		t.Fatal("it is not detached")
+	}
+	unattended, until := w.end(nil, errLetGo)
+	if !unattended || !w.isOver() || until.Sub(executor.Now()) < 50*time.Second {
+		t.Errorf("unattended %t, over %t, until %v", unattended, w.isOver(), until)
+	}
+	if w.detach(time.Minute, running) {
+		t.Error("an ended attempt was detached")
+	}
+}
