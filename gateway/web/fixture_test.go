@@ -455,7 +455,9 @@ func mustBeHarmless(t *testing.T, a answered) {
 	}
 }
 
-func TestVisitorSeesAndActsAsItsRole(t *testing.T) {
+func TestVisitorSeesAndActsAsItsRole(t *testing.T) { patiently(t, visitorSeesAndActsAsItsRole) }
+
+func visitorSeesAndActsAsItsRole(t *testing.T) {
 	f := newFakeServices()
 	answerWith(f, switchyardv1connect.RunServiceListRunsProcedure, &v1.ListRunsResponse{Items: []*v1.Run{{Id: "build-1", Name: "build", State: v1.RunRunning}}})
 	page := newVisitor(t, f, v1.RoleViewer).get("/ui/runs")
