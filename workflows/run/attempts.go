@@ -136,10 +136,18 @@ type stopper interface {
 	stop(i int) bool
 }
 
-// stop ends the attempts of tasks. A task without an attempt is ended by whatever else it waits for.
+// stop ends the attempts of tasks. A task without an attempt is ended by the component that it waits for, unless its end is on
+// the way.
 func (at *attempts) stop(tasks []int) {
 	for _, i := range tasks {
-		_ = at.stopAttempt(i) || slices.ContainsFunc(at.others, func(s stopper) bool { return s.stop(i) }) // or its end is on the way
+		if at.stopAttempt(i) {
+			continue
+		}
+		for _, other := range at.others {
+			if other.stop(i) {
+				break
+			}
+		}
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"go.temporal.io/sdk/testsuite"
 	"go.temporal.io/sdk/workflow"
 	"google.golang.org/protobuf/reflect/protoreflect"
+	"google.golang.org/protobuf/types/known/structpb"
 
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/dag"
@@ -33,7 +34,7 @@ func newExecution(t *testing.T, def *v1.Definition) *execution {
 		identity: identity{id: "run", self: "run", chain: "chain", selfChain: "chain", first: "first", original: "original"},
 		now:      func() time.Time { return startTime },
 		limits:   limits.Run{}.WithDefaults(),
-		in:       &v1.RunInput{Definition: def}, graph: graph, core: dag.New(graph),
+		in:       &v1.RunInput{Definition: def}, graph: graph, core: dag.New(graph), context: &structpb.Struct{},
 	}
 	x.received = x.in
 	x.status = status.New(x.self, x.in, graph, startTime)

@@ -155,9 +155,9 @@ func TestRunSlot(t *testing.T) {
 		t.Error("a run without a limit needs a slot")
 	}
 	for _, test := range []struct{ strategy, state, text string }{
-		{"fail", v1.RunRejected, "open already: a, b"},
-		{"skip", v1.RunCancelled, "open already: a, b"},
-		{"replace", v1.RunCancelled, "replaced by a, b"},
+		{v1.StrategyFail, v1.RunRejected, "open already: a, b"},
+		{v1.StrategySkip, v1.RunCancelled, "open already: a, b"},
+		{v1.StrategyReplace, v1.RunCancelled, "replaced by a, b"},
 		{"", v1.RunCancelled, "replaced by a, b"},
 	} {
 		l, q, _ := newLocks(t, &v1.RunConcurrency{MaxRuns: 1, Strategy: test.strategy})

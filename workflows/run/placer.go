@@ -120,7 +120,7 @@ func (p *placer) place() {
 	}
 	p.epoch, p.acknowledged = res.GetEpoch(), res.GetNumber()
 	p.outbox.charge(commandCharge * max(0, len(res.GetAssigned())+len(res.GetWaiting())-len(req.Requests))) // already charged with the request
-	p.placed(&res)
+	p.applyAnswer(&res)
 	if len(p.requests) > 0 {
 		p.place()
 	}
@@ -154,7 +154,7 @@ func (p *placer) await() {
 			workflow.GetLogger(p.ctx).Warn("waiting for a node failed", "error", err)
 			res.Resync = true
 		}
-		p.placed(&res)
+		p.applyAnswer(&res)
 		if res.GetResync() {
 			p.requestAll()
 			p.place()

@@ -20,8 +20,8 @@ type assignment struct {
 	numaNode    *int32
 }
 
-// placed applies an answer of the placement queue.
-func (p *placer) placed(res *v1.PlaceResponse) {
+// applyAnswer applies an answer of the placement queue.
+func (p *placer) applyAnswer(res *v1.PlaceResponse) {
 	for _, a := range res.GetAssigned() {
 		i, ok := p.core.Index(a.GetTask())
 		if !ok || !p.waitsForNode(i, a.GetClaim()) {

@@ -1,0 +1,76 @@
+package run
+
+import (
+	"strings"
+	"testing"
+
+	"google.golang.org/protobuf/types/known/structpb"
+
+	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/dag"
+)
+
+// fakeCacheUser takes the tasks that are not answered from the cache, and refuses context updates that it is told to refuse.
+type fakeCacheUser struct {
+	wanted  []int
+	refusal string
+}
+
+func (f *fakeCacheUser) want(i int) { f.wanted = append(f.wanted, i) }
+
+func (f *fakeCacheUser) add(_ *structpb.Struct, settle func(string)) { settle(f.refusal) }
+
+// A cached result answers a task, unless nothing is cached, the key has no value, the run made the result itself, or its context
+// update does not fit.
+func TestCachedResultIsReused(t *testing.T) {
+	t.Parallel()
+	cached := func(run string) *v1.CachedResult {
+		return &v1.CachedResult{RunId: run, Response: &v1.ExecuteResponse{State: v1.TaskCompleted, Result: &v1.TaskResult{}}}
+	}
+	for name, test := range map[string]struct {
+		answer     *v1.ConditionAnswer
+		generation int32
+		refusal    string
+		reused     bool
+	}{
+		"another run":                 {answer: &v1.ConditionAnswer{Text: "k", Cached: cached("other")}, reused: true},
+		"nothing":                     {answer: &v1.ConditionAnswer{Text: "k"}},
+		"a key that fails":            {answer: &v1.ConditionAnswer{Error: "no such input"}},
+		"the run itself":              {answer: &v1.ConditionAnswer{Text: "k", Cached: cached("run")}, reused: true},
+		"the generation before":       {answer: &v1.ConditionAnswer{Text: "k", Cached: cached("run")}, generation: 1},
+		"an update that does not fit": {answer: &v1.ConditionAnswer{Text: "k", Cached: cached("other")}, refusal: "the context is full"},
+	} {
+		x := newExecution(t, tasks(map[string]*v1.TaskDefinition{"build": {Type: v1.TypeShell, Cache: &v1.Cache{Key: "input.k"}}}))
+		x.in.Generation = test.generation
+		apply(x, x.core.Start())
+		f, e := &fakeCacheUser{refusal: test.refusal}, &fakeQuestions{}
+		rc := &resultCache{execution: x, admitter: f, contexts: f, evaluator: e}
+		rc.want(0)
+		if len(e.asked) != 1 || e.asked[0].kind != asksCache || len(f.wanted) > 0 {
+			t.Errorf("%s: asked %v", name, e.asked)
+			continue
+		}
+		e.asked[0].answered(test.answer)
+		events := x.takeEvents()
+		if reused := len(events) == 1 && events[0] == (dag.Reused{Task: 0, Claim: x.core.Task(0).Claim}); reused != test.reused || reused == (len(f.wanted) == 1) {
+			t.Errorf("%s: events %v, %d tasks run", name, events, len(f.wanted))
+		}
+		if text := x.status.Extras(0).Uncached; strings.Contains(text, "no such input") != (test.answer.GetError() != "") {
+			t.Errorf("%s: the task shows %q", name, text)
+		}
+	}
+}
+
+// Only completed results of tasks with a cache key are kept for later runs.
+func TestOnlyCompletedResultsAreKept(t *testing.T) {
+	t.Parallel()
+	x := newExecution(t, tasks(map[string]*v1.TaskDefinition{"build": {Type: v1.TypeShell}, "test": {Type: v1.TypeShell}}))
+	x.status.Extras(0).CacheKey = "k"
+	rc := &resultCache{execution: x}
+	rc.keep(dispatchEnd{ended: dag.Ended{Task: 0, State: v1.TaskFailed}})
+	rc.keep(dispatchEnd{ended: dag.Ended{Task: 1, State: v1.TaskCompleted}})
+	rc.keep(dispatchEnd{ended: dag.Ended{Task: 0, State: v1.TaskCompleted}})
+	if len(rc.completed) != 1 || rc.completed[0].ended.Task != 0 {
+		t.Errorf("kept %v", rc.completed)
+	}
+}

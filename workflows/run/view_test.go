@@ -1,0 +1,76 @@
+package run
+
+import (
+	"testing"
+
+	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/dag"
+)
+
+// fakeCounts is what a view asks of admission, approvals and partitions.
+type fakeCounts struct {
+	paused             bool
+	approvals, letters int
+}
+
+func (f *fakeCounts) isPaused() bool                                      { return f.paused }
+func (f *fakeCounts) count() int                                          { return f.approvals }
+func (f *fakeCounts) countDeadLetters() int                               { return f.letters }
+func (f *fakeCounts) all() []*v1.PartitionReport                          { return nil }
+func (f *fakeCounts) childOf(*v1.InstancesRequest) (id string, open bool) { return "", false }
+
+// The state of an open run says what it waits for: first of all for people.
+func TestOpenState(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		before *v1.RunApproval
+		counts fakeCounts
+		want   string
+	}{
+		"running":                         {want: v1.RunRunning},
+		"before its approval":             {before: &v1.RunApproval{State: v1.ApprovalPending}, counts: fakeCounts{paused: true}, want: v1.RunPendingApproval},
+		"approved":                        {before: &v1.RunApproval{State: v1.ApprovalApproved}, want: v1.RunRunning},
+		"paused":                          {counts: fakeCounts{paused: true, approvals: 2}, want: v1.RunPaused},
+		"only approvals are under way":    {counts: fakeCounts{approvals: 2}, want: v1.RunPendingApproval},
+		"another task is under way still": {counts: fakeCounts{approvals: 1}, want: v1.RunRunning},
+	} {
+		x := newExecution(t, tasks(map[string]*v1.TaskDefinition{"a": {Type: v1.TypeApproval}, "b": {Type: v1.TypeApproval}}))
+		apply(x, x.core.Start())
+		x.status.Run.Approval = test.before
+		v := &view{execution: x, admitter: &test.counts, approvals: &test.counts, partitions: &test.counts}
+		if got := v.openState(); got != test.want {
+			t.Errorf("%s: %s, want %s", name, got, test.want)
+		}
+	}
+}
+
+// The dead letters of partitions count like those of the run itself.
+func TestDeadLettersOfPartitionsCount(t *testing.T) {
+	t.Parallel()
+	x := newExecution(t, tasks(map[string]*v1.TaskDefinition{"a": {Type: v1.TypeShell}}))
+	d := apply(x, x.core.Start())
+	x.core.Apply(dag.Placed{Task: d.Place[0], Claim: x.core.Task(0).Claim, Node: "node-1"})
+	x.core.Apply(dag.Ended{Task: 0, Claim: x.core.Task(0).Claim, State: v1.TaskFailed, ExitCode: 1})
+	v := &view{execution: x, partitions: &fakeCounts{letters: 3}}
+	if got, want := v.countDeadLetters(), 3+x.core.Count(v1.TaskDeadLetter); got != want {
+		t.Errorf("%d dead letters, want %d", got, want)
+	}
+}
+
+// A run that waits for its input shows why, and otherwise that it has not begun.
+func TestStatusBeforeTheRunBegins(t *testing.T) {
+	t.Parallel()
+	s := &storeCalls{}
+	v := &view{execution: &execution{identity: identity{self: "run"}}, store: s}
+	if _, err := v.answerStatus(&v1.StatusRequest{}); err != errNotBegun {
+		t.Errorf("the answer is %v", err)
+	}
+	s.problem = "waits to load its input: the disk is full"
+	res, err := v.answerStatus(&v1.StatusRequest{})
+	if err != nil || res.GetRun().GetState() != v1.RunPending || res.GetRun().GetProblem() != s.problem {
+		t.Errorf("%v, %v", res, err)
+	}
+	if _, err := v.answerEvents(&v1.EventsRequest{}); err != errNotBegun {
+		t.Errorf("events: %v", err)
+	}
+}
