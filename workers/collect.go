@@ -64,7 +64,7 @@ func newCollector(client *Connection, s *store.Store, retention time.Duration, l
 // run runs passes until ctx ends.
 func (c *collector) run(ctx context.Context) {
 	if err := c.warnOfServer(ctx); err != nil && ctx.Err() == nil {
-		c.log.Warn("the retention of the server is not known", "error", err)
+		c.log.Warn("cannot read the retention of the server", "error", err)
 	}
 	for wait := firstCollection; ; wait = collectInterval {
 		// The jitter keeps several fleets on one server from collecting at the same time.
@@ -76,7 +76,7 @@ func (c *collector) run(ctx context.Context) {
 		case ctx.Err() != nil:
 			return
 		case err != nil:
-			c.log.Warn("the values of old runs are not all removed", "removed", removed, "error", err)
+			c.log.Warn("cannot remove all values of old runs", "removed", removed, "error", err)
 		case removed > 0:
 			c.log.Info("the values of old runs are removed", "runs", removed, "retention", c.retention)
 		}
@@ -103,7 +103,7 @@ func (c *collector) warnOfServer(ctx context.Context) error {
 	}
 	kept := d.GetConfig().GetWorkflowExecutionRetentionTtl().AsDuration()
 	if kept > 0 && kept < c.retention {
-		c.log.Warn("the server forgets runs sooner than their output is removed; they will be missing in lists, and their dead letters cannot be put back",
+		c.log.Warn("the server deletes runs before their output is removed; they will be missing from lists, and their dead letters cannot be retried",
 			"server", kept, "retention", c.retention,
 			"remedy", fmt.Sprintf("temporal operator namespace update -n %s --retention %s", c.client.Namespace, c.retention))
 	}
@@ -148,7 +148,7 @@ func (c *collector) pass(ctx context.Context) (removed int, err error) {
 		case err == nil:
 			failed = 0
 		default:
-			c.log.Warn("the values of a run are not collected", "run", run, "error", err)
+			c.log.Warn("cannot remove the values of a run", "run", run, "error", err)
 			if failed++; failed == collectErrors {
 				return removed, fmt.Errorf("%d runs in a row failed; the last: %w", failed, err)
 			}

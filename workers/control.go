@@ -180,14 +180,14 @@ func (c *Control) elect(ctx context.Context) {
 			WorkflowTaskTimeout:      leaderTaskTimeout,
 			WorkflowIDConflictPolicy: enumspb.WORKFLOW_ID_CONFLICT_POLICY_USE_EXISTING,
 			EnableEagerStart:         true,
-			StaticSummary:            "who leads",
+			StaticSummary:            "leader election",
 		}, names.LeaderWorkflow, &v1.LeaderInput{})
 		cancel()
 		if err == nil {
 			c.cfg.relieve(ctx)
 		}
 		if err != nil && ctx.Err() == nil {
-			c.cfg.Logger.Warn("the leader could not be looked up", "error", err)
+			c.cfg.Logger.Warn("cannot look up the leader", "error", err)
 		}
 		timer.Reset(leaderCheckInterval)
 	}

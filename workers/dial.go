@@ -81,7 +81,7 @@ func Dial(ctx context.Context, o DialOptions) (*Connection, error) {
 	}
 	d, err := c.WorkflowService().DescribeNamespace(ctx, &workflowservice.DescribeNamespaceRequest{Namespace: opts.Namespace})
 	if _, missing := errors.AsType[*serviceerror.NamespaceNotFound](err); missing {
-		err = fmt.Errorf("there is no namespace %q; make it with `temporal operator namespace create -n %s`", opts.Namespace, opts.Namespace)
+		err = fmt.Errorf("there is no namespace %q; create it with `temporal operator namespace create -n %s`", opts.Namespace, opts.Namespace)
 	}
 	if err != nil {
 		c.Close()

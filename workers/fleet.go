@@ -78,7 +78,7 @@ func (f *fleet) identify(ctx context.Context, s *store.Store) {
 			f.mu.Unlock()
 			return
 		}
-		f.logger.Warn("which nodes share this process's store is not known", "error", err)
+		f.logger.Warn("cannot determine which nodes share this process's store", "error", err)
 		select {
 		case <-ctx.Done():
 			return

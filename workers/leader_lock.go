@@ -14,12 +14,12 @@ import (
 func (c ControlConfig) lockForLeader() (machine string, release func()) {
 	lock, err := node.LockName(c.lockDir, nodeFolder(c.Client.Fleet+"/leader", "leader"))
 	if err != nil {
-		c.Logger.Debug("this machine's lock for the leader is not to be had", "error", err)
+		c.Logger.Debug("cannot take this machine's leader lock", "error", err)
 		return "", func() {}
 	}
 	return machineID(), func() {
 		if err := lock.Release(); err != nil {
-			c.Logger.Warn("this machine's lock for the leader was not given back", "error", err)
+			c.Logger.Warn("cannot release this machine's leader lock", "error", err)
 		}
 	}
 }
@@ -38,7 +38,7 @@ func (c ControlConfig) relieve(ctx context.Context) {
 		return // the leader is alive
 	}
 	if err := reg.RelieveLeader(ctx, c.Client.Namespace, beat); err != nil {
-		c.Logger.Debug("a dead leader was not relieved", "error", err)
+		c.Logger.Debug("cannot take over from a dead leader", "error", err)
 		return
 	}
 	c.Logger.Info("the leader has died on this machine", "leader", beat.GetIdentity(), "since", beat.GetSince().AsTime().Format(time.RFC3339))

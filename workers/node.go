@@ -281,7 +281,7 @@ func (n *Node) Stop() {
 		}
 		if n.lock != nil {
 			if err := n.lock.Release(); err != nil {
-				n.cfg.Logger.Warn("the lock for the node's name was not given back", "error", err)
+				n.cfg.Logger.Warn("cannot release the lock of the node's name", "error", err)
 			}
 		}
 	})
@@ -300,7 +300,7 @@ func (n *Node) Drain(ctx context.Context, patience time.Duration) {
 	ctx, cancel := context.WithTimeout(ctx, patience+drainGrace)
 	defer cancel()
 	if n.attempts.AwaitQuiet(ctx) != nil {
-		n.cfg.Logger.Warn("the node stops with attempts that have not finished; they are moved")
+		n.cfg.Logger.Warn("the node stops with unfinished attempts; they move to other nodes")
 	}
 }
 

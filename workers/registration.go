@@ -118,12 +118,12 @@ func (n *Node) stay(ctx context.Context) {
 		case <-ticker.C:
 		}
 		if err := n.serveGPUs(); err != nil {
-			n.cfg.Logger.Error("tasks that need a GPU are not taken", "error", err)
+			n.cfg.Logger.Error("the node takes no tasks that need a GPU", "error", err)
 		}
 		if !n.presence.Lost(n.cfg.OfflineAfter) {
 			continue
 		}
-		n.cfg.Logger.Warn("the fleet does not know this node any more; it registers again")
+		n.cfg.Logger.Warn("the fleet no longer lists this node; registering it again")
 		err := n.join(ctx)
 		if ctx.Err() != nil {
 			return
@@ -146,7 +146,7 @@ func (n *Node) leave() {
 	ctx, cancel := context.WithTimeout(context.Background(), leaveTimeout)
 	defer cancel()
 	if err := registry.New(n.cfg.Client).Leave(ctx, n.cfg.Name, n.presence.Incarnation); err != nil {
-		n.cfg.Logger.Warn("the fleet could not be informed that the node leaves; it notices the silence", "error", err)
+		n.cfg.Logger.Warn("cannot announce that the node leaves the fleet; it will count as offline later", "error", err)
 	}
 }
 

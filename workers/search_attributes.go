@@ -81,7 +81,7 @@ func attributesMissing(namespace string, missing map[string]enumspb.IndexedValue
 	for _, name := range all {
 		fmt.Fprintf(&command, " --name %s --type %s", name, missing[name])
 	}
-	return fmt.Errorf("namespace %s lacks the search attributes %s, and they could not be registered: %w; someone who may do so can run `%s`",
+	return fmt.Errorf("namespace %s lacks the search attributes %s, and they could not be registered: %w; an administrator can run `%s`",
 		namespace, strings.Join(all, ", "), cause, &command)
 }
 

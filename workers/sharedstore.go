@@ -30,7 +30,7 @@ const (
 func (c ControlConfig) sharedStore(ctx context.Context) (string, error) {
 	id, err := identityOf(ctx, c.Store)
 	if err != nil {
-		c.Logger.Warn("whether the fleet has the same store is not known", "error", err)
+		c.Logger.Warn("cannot verify that the fleet shares this store", "error", err)
 		return "", nil
 	}
 	reg := registry.New(c.Client)
@@ -64,7 +64,7 @@ func (c ControlConfig) sharedStore(ctx context.Context) (string, error) {
 }
 
 func (c ControlConfig) otherStore(leader *v1.LeaderHeartbeat) error {
-	return fmt.Errorf("the fleet on this Temporal has another store than %s: its placement queue is owned by %s; use its gateway (--gateway URL), or start with the --store of that one",
+	return fmt.Errorf("the fleet on this Temporal has another store than %s: its placement queue is owned by %s; use its gateway (--gateway URL), or start with the same --store",
 		c.Store.Location(), leader.GetIdentity())
 }
 

@@ -13,11 +13,11 @@ import (
 func private(dir string) error {
 	var folder unix.Stat_t
 	if err := unix.Lstat(dir, &folder); err != nil {
-		return fmt.Errorf("look at %s: %w", dir, err)
+		return fmt.Errorf("inspect %s: %w", dir, err)
 	}
 	switch {
 	case folder.Mode&unix.S_IFMT != unix.S_IFDIR || int(folder.Uid) != os.Getuid():
-		return fmt.Errorf("%s is not a folder of user %d", dir, os.Getuid())
+		return fmt.Errorf("%s is not a folder owned by user %d", dir, os.Getuid())
 	case folder.Mode&0o077 != 0:
 		return fmt.Errorf("%s is open to other users; run `chmod 700 %s`", dir, dir)
 	}

@@ -53,6 +53,6 @@ func (s *stuckRuns) look(ctx context.Context) {
 		return
 	}
 	if before := s.count.Swap(res.GetCount()); res.GetCount() > before {
-		s.log.Warn("runs make no progress: their workflow tasks fail again and again; `switchyard runs list` names them", "runs", res.GetCount())
+		s.log.Warn("runs make no progress: their workflow tasks fail repeatedly; `switchyard runs list` names them", "runs", res.GetCount())
 	}
 }

@@ -18,14 +18,14 @@ func (n *Node) openFolders() (dir string, err error) {
 	}
 	dir, err = openState(n.cfg.StateDir, n.cfg.Client.Fleet, n.cfg.Name)
 	if err != nil {
-		return "", fmt.Errorf("%w, or give the worker another folder of its user alone by --scratch-dir", err)
+		return "", fmt.Errorf("%w, or give the worker another folder that only its user can access with --scratch-dir", err)
 	}
 	if n.cfg.LastingTempDir == "" {
 		return dir, nil
 	}
 	n.attempts.State.TempDir, err = openState(ownFolder(n.cfg.LastingTempDir, "temp"), n.cfg.Client.Fleet, n.cfg.Name)
 	if err != nil {
-		return "", fmt.Errorf("%w, or give the worker another folder by --temp-dir", err)
+		return "", fmt.Errorf("%w, or give the worker another folder with --temp-dir", err)
 	}
 	return dir, nil
 }

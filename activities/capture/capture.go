@@ -79,10 +79,10 @@ func (n *Node) write(ctx context.Context, req *v1.CaptureRequest, to io.Writer) 
 	}
 	capturer, ok := n.Executors[taskType].(executor.Capturer)
 	if !ok {
-		return executor.Captured{}, &executor.Refusal{Text: fmt.Sprintf("node %s makes no environments of images of %s", n.Name, what)}
+		return executor.Captured{}, &executor.Refusal{Text: fmt.Sprintf("node %s cannot create environments from images of %s", n.Name, what)}
 	}
 	return capturer.CaptureImage(ctx, image, req.GetRegistryAuth(), to, func(line string) {
-		n.Logger.Debug("an environment is made of an image", "environment", e.GetName(), "image", image, "progress", line)
+		n.Logger.Debug("creating an environment from an image", "environment", e.GetName(), "image", image, "progress", line)
 	})
 }
 

@@ -90,9 +90,9 @@ func (o *Candidate) Lead(ctx context.Context) error {
 	for {
 		select {
 		case <-ctx.Done():
-			return endedBecause("TakenBack", "the leadership was taken back", nil)
+			return endedBecause("TakenBack", "the leadership was withdrawn", nil)
 		case <-stopping:
-			return endedBecause("HandedOver", "the process stops", nil)
+			return endedBecause("HandedOver", "the process is stopping", nil)
 		case <-ticker.C:
 		}
 		beat := proto.CloneOf(beat)
@@ -127,7 +127,7 @@ func (o *Candidate) beat(ctx context.Context, token []byte, beat *v1.LeaderHeart
 	sent := now()
 	err = o.Client.RecordActivityHeartbeat(ctx, token, beat)
 	if _, gone := errors.AsType[*serviceerror.NotFound](err); gone || temporal.IsCanceledError(err) && ctx.Err() == nil {
-		return false, endedBecause("TakenBack", "the leadership was taken back", err)
+		return false, endedBecause("TakenBack", "the leadership was withdrawn", err)
 	}
 	if err != nil {
 		o.Logger.Debug("the leadership could not be renewed", "error", err)

@@ -16,11 +16,11 @@ import (
 
 var (
 	// ErrExists means that an environment of that name exists and was not to be replaced.
-	ErrExists = errors.New("there is an environment of that name")
+	ErrExists = errors.New("an environment of that name already exists")
 	// ErrIncomplete means that some parts of an archive are not in the store yet; a node may still have them in its spool.
 	ErrIncomplete = errors.New("parts of the archive are not stored yet")
 	// ErrNotReserved means that an archive is no longer reserved because its creation was abandoned.
-	ErrNotReserved = errors.New("the archive is not reserved any more")
+	ErrNotReserved = errors.New("the archive is no longer reserved")
 )
 
 // Keep publishes an archive, which a Writer has stored, as the environment of its name and deletes the archive of the previous

@@ -41,7 +41,7 @@ type Conn struct {
 func New(location string, o Options) (*Conn, error) {
 	u, err := url.Parse(location)
 	if err != nil || u.Host == "" || u.RawQuery != "" || u.Fragment != "" {
-		return nil, fmt.Errorf("the URL of a gateway is such as http://host:7280")
+		return nil, fmt.Errorf("the gateway URL must be like http://host:7280")
 	}
 	transport := &http.Transport{
 		Proxy:           http.ProxyFromEnvironment,

@@ -135,7 +135,7 @@ func (w *Writer) stream(name string) *stream {
 	case Stderr:
 		return &w.stderr
 	}
-	panic("logs: no stream is called " + name)
+	panic("logs: there is no stream " + name)
 }
 
 type stream struct {

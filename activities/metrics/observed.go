@@ -39,13 +39,13 @@ type Amount struct{ Total, Used float64 }
 var (
 	leaderDesc = prometheus.NewDesc("switchyard_placement_leader", "1 while this process is the leader.", nil, nil)
 	tasksDesc  = prometheus.NewDesc("switchyard_placement_tasks", "Tasks that wait for a node, or hold a place on one.", []string{"state"}, nil)
-	stuckDesc  = prometheus.NewDesc("switchyard_runs_stuck", "Open runs, and parts of fan-outs, whose workflow task fails again and again.", nil, nil)
+	stuckDesc  = prometheus.NewDesc("switchyard_runs_stuck", "Open runs, and parts of fan-outs, whose workflow task fails repeatedly.", nil, nil)
 	nodesDesc  = prometheus.NewDesc("switchyard_nodes", "Nodes of the fleet by state.", []string{"state"}, nil)
 	beatDesc   = prometheus.NewDesc("switchyard_node_heartbeat_age_seconds", "Age of a node's newest heartbeat.", []string{"node"}, nil)
 	slotsDesc  = prometheus.NewDesc("switchyard_node_slots", "Tasks that a node can run at once, and those that hold a place.", []string{"node", "kind"}, nil)
-	coresDesc  = prometheus.NewDesc("switchyard_node_cores", "Cores that a node's machine has, and those that attempts have reserved.", []string{"node", "kind"}, nil)
-	memoryDesc = prometheus.NewDesc("switchyard_node_memory_bytes", "Memory that a node's machine has, and what attempts have reserved of it.", []string{"node", "kind"}, nil)
-	gpusDesc   = prometheus.NewDesc("switchyard_node_gpus", "GPUs that a node's machine has, and those that attempts have reserved.", []string{"node", "kind"}, nil)
+	coresDesc  = prometheus.NewDesc("switchyard_node_cores", "Cores of a node's machine, and cores that attempts have reserved.", []string{"node", "kind"}, nil)
+	memoryDesc = prometheus.NewDesc("switchyard_node_memory_bytes", "Memory of a node's machine, and memory that attempts have reserved.", []string{"node", "kind"}, nil)
+	gpusDesc   = prometheus.NewDesc("switchyard_node_gpus", "GPUs of a node's machine, and GPUs that attempts have reserved.", []string{"node", "kind"}, nil)
 )
 
 // observed collects the metrics that are computed at each scrape.

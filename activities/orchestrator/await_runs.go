@@ -50,7 +50,7 @@ func (c *Children) AwaitRuns(ctx context.Context, req *v1.AwaitRunsRequest) (*v1
 			}
 			end, err := c.ended(ctx, run, &parents[i])
 			if err != nil {
-				activity.GetLogger(ctx).Debug("a run is looked at again", "run", run.GetWorkflowId(), "error", err)
+				activity.GetLogger(ctx).Debug("looking up a run again", "run", run.GetWorkflowId(), "error", err)
 			}
 			if end != nil {
 				end.WorkflowId = run.GetWorkflowId()
@@ -89,7 +89,7 @@ func (c *Children) open(ctx context.Context, req *v1.AwaitedRun) (bool, error) {
 		return false, nil
 	}
 	if err != nil {
-		return false, fmt.Errorf("look at run %s: %w", req.GetWorkflowId(), err)
+		return false, fmt.Errorf("look up run %s: %w", req.GetWorkflowId(), err)
 	}
 	info := d.GetWorkflowExecutionInfo()
 	return isOf(info, req) && info.GetCloseTime() == nil, nil

@@ -72,7 +72,7 @@ func (c *Children) prepare(ctx context.Context, req *v1.ChildRequest) (*v1.Prepa
 	}
 	text, err := protojson.Marshal(prepared.GetInput())
 	if err != nil {
-		return nil, refused(fmt.Errorf("the input of %s is no JSON: %w", prepared.GetId(), err))
+		return nil, refused(fmt.Errorf("the input of %s is not JSON: %w", prepared.GetId(), err))
 	}
 	if len(text) <= definition.MaxInlineInput {
 		return prepared, nil
@@ -123,7 +123,7 @@ func (c *Children) childRun(ctx context.Context, req *v1.ChildRunRequest) (*v1.P
 		err = protojson.Unmarshal(text, &spec)
 	}
 	if err != nil {
-		return nil, refused(fmt.Errorf("the spec is no RunSpec: %w", err))
+		return nil, refused(fmt.Errorf("the spec is not a RunSpec: %w", err))
 	}
 	def, err := c.definition(ctx, &spec)
 	if err != nil {
@@ -145,7 +145,7 @@ func (c *Children) childRun(ctx context.Context, req *v1.ChildRunRequest) (*v1.P
 		return nil, refused(fmt.Errorf("workflow %s: %w", def.GetName(), err))
 	}
 	if text, err := protojson.Marshal(packed); err != nil || len(text) > maxChildBytes {
-		return nil, refused(errors.Join(fmt.Errorf("definition and input of workflow %s take %d bytes; a run may take %d", def.GetName(), len(text), maxChildBytes), err))
+		return nil, refused(errors.Join(fmt.Errorf("definition and input of workflow %s take %d bytes; at most %d are allowed", def.GetName(), len(text), maxChildBytes), err))
 	}
 	key := fmt.Sprintf("child\x00%s\x00%d\x00%s\x00%d", names.Home(req.GetRunId(), req.GetChain()), req.GetGeneration(), req.GetTask(), req.GetClaim())
 	return &v1.PreparedChild{Id: names.KeyedRunID(def.GetName(), key), Workflow: def.GetName(), Input: in}, nil
@@ -185,7 +185,7 @@ func (c *Children) Ends(ctx context.Context, req *v1.ChildRunEndsRequest) (*v1.C
 		if gone, ok := errors.AsType[*temporal.ApplicationError](err); ok && gone.NonRetryable() {
 			answer, err = &v1.ExecuteResponse{
 				State: v1.TaskFailed, Reason: v1.ReasonSystem, Result: &v1.TaskResult{ExitCode: -1},
-				Error: fmt.Sprintf("run %s completed, but what it has left cannot be read: %s", child.GetChild(), gone.Message()),
+				Error: fmt.Sprintf("run %s completed, but its result cannot be read: %s", child.GetChild(), gone.Message()),
 			}, nil
 		}
 		if err != nil {

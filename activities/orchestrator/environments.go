@@ -28,7 +28,7 @@ func (e Environments) Keep(ctx context.Context, stored *v1.Environment) (*v1.Env
 	kept, err := e.Library.Keep(ctx, stored)
 	switch {
 	case errors.Is(err, environments.ErrExists):
-		err = fmt.Errorf("another environment has taken the name %s meanwhile; set replace to put a newer version in its place", stored.GetName())
+		err = fmt.Errorf("another environment has taken the name %s in the meantime; set replace to replace it with a newer version", stored.GetName())
 	case errors.Is(err, environments.ErrIncomplete) && activity.GetInfo(ctx).Attempt > incompleteTries:
 		err = fmt.Errorf("node %s has not stored all parts of environment %s: %w", stored.GetNode(), stored.GetName(), err)
 	case errors.Is(err, environments.ErrNotReserved):

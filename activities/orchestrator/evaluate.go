@@ -232,7 +232,7 @@ func (c *Control) answer(ctx, limited context.Context, req *v1.EvaluateRequest, 
 	case kindTemplate:
 		answer.Rendered, err = c.Evaluator.Render(limited, "spec", cond.GetTemplate(), view)
 		if size := jsonSize(answer.GetRendered()); err == nil && size > maxRenderedBytes {
-			return nil, fmt.Errorf("spec has %d bytes with its templates replaced; at most %d may be", size, maxRenderedBytes)
+			return nil, fmt.Errorf("spec has %d bytes with its templates replaced; at most %d are allowed", size, maxRenderedBytes)
 		}
 	case kindLock:
 		if answer.Text, err = c.Evaluator.RenderText(limited, "the name of the lock", cond.GetExpression(), view); err == nil {
@@ -244,7 +244,7 @@ func (c *Control) answer(ctx, limited context.Context, req *v1.EvaluateRequest, 
 		}
 		answer.Text = instanceKey(cond, item, answer.GetText())
 		if len(answer.GetText()) > maxKeyBytes {
-			return nil, fmt.Errorf("the key of the cached result has %d bytes; at most %d may be", len(answer.GetText()), maxKeyBytes)
+			return nil, fmt.Errorf("the key of the cached result has %d bytes; at most %d are allowed", len(answer.GetText()), maxKeyBytes)
 		}
 		answer.Cached, err = c.cached(ctx, home, view.Workflow.GetName(), req.GetCacheScope(), cond, answer.GetText())
 	default:

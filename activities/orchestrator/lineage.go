@@ -38,7 +38,7 @@ func (c *Children) parentEnd(ctx context.Context, req *v1.AwaitedRun, known *lin
 		}
 		*known = lineage{} // an earlier execution may have been reset since
 		if fromStart {
-			return &v1.RunEnd{Error: "no execution of the parent is open that has started the child"}, nil
+			return &v1.RunEnd{Error: "no open execution of the parent has started the child"}, nil
 		}
 	}
 }
@@ -51,7 +51,7 @@ func (c *Children) followLine(ctx context.Context, req *v1.AwaitedRun, at *linea
 			return c.open(ctx, req) // the retention of this execution may be over while a later one is open
 		}
 		if err != nil {
-			return false, fmt.Errorf("look at run %s: %w", req.GetWorkflowId(), err)
+			return false, fmt.Errorf("look up run %s: %w", req.GetWorkflowId(), err)
 		}
 		if d.GetWorkflowExecutionInfo().GetCloseTime() == nil {
 			return true, nil
@@ -72,7 +72,7 @@ func (c *Children) successor(ctx context.Context, req *v1.AwaitedRun, of *workfl
 		}
 		d, err := c.Client.DescribeWorkflowExecution(ctx, req.GetWorkflowId(), reset)
 		if _, gone := errors.AsType[*serviceerror.NotFound](err); err != nil && !gone {
-			return lineage{}, fmt.Errorf("look at run %s: %w", req.GetWorkflowId(), err)
+			return lineage{}, fmt.Errorf("look up run %s: %w", req.GetWorkflowId(), err)
 		}
 		if slices.ContainsFunc(d.GetPendingChildren(), func(p *workflowpb.PendingChildExecutionInfo) bool {
 			// If there is no run id, the event that the child has started is about to follow.

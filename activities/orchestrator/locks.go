@@ -56,7 +56,7 @@ func (l *Locks) Ask(ctx context.Context, req *v1.LockRequests) error {
 			}, names.LockWorkflow, &v1.LockInput{Name: r.GetLock()})
 		}
 		if err != nil {
-			return fmt.Errorf("ask for lock %s: %w", r.GetLock(), err)
+			return fmt.Errorf("request lock %s: %w", r.GetLock(), err)
 		}
 	}
 	return nil
@@ -217,7 +217,7 @@ func lastExecution(ctx context.Context, c client.Client, id, runID string) (stri
 			return runID, nil
 		}
 		if err != nil {
-			return "", fmt.Errorf("read how %s has ended: %w", id, err)
+			return "", fmt.Errorf("read the outcome of %s: %w", id, err)
 		}
 		next := end.GetWorkflowExecutionContinuedAsNewEventAttributes().GetNewExecutionRunId()
 		if next == "" {

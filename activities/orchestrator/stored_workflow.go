@@ -25,11 +25,11 @@ const (
 func (c *Children) LoadWorkflow(ctx context.Context, home string, in *v1.RunInput) (*v1.RunInput, error) {
 	name := in.GetWorkflow()
 	if in.GetDefinition() != nil || len(in.GetPacked()) > 0 {
-		return nil, final(badInputError, fmt.Errorf("the run was started with a definition and with the name of a workflow, %s; give one of them", strconv.Quote(name)))
+		return nil, final(badInputError, fmt.Errorf("the run was started with both a definition and the workflow name %s; give only one of them", strconv.Quote(name)))
 	}
 	stored, err := c.Library.Get(ctx, name)
 	if errors.Is(err, library.ErrUnknown) {
-		return nil, final(unknownWorkflowError, fmt.Errorf("no workflow is stored under the name %s; `workflows list` shows those that are, `workflows put FILE` stores one", strconv.Quote(name)))
+		return nil, final(unknownWorkflowError, fmt.Errorf("no workflow is stored under the name %s; `workflows list` shows the stored ones, `workflows put FILE` stores one", strconv.Quote(name)))
 	}
 	if err != nil {
 		return nil, err
@@ -49,7 +49,7 @@ func (c *Children) LoadWorkflow(ctx context.Context, home string, in *v1.RunInpu
 	}
 	text, err := protojson.Marshal(whole)
 	if err != nil {
-		return nil, final(badInputError, fmt.Errorf("the input of workflow %s is no JSON: %w", name, err))
+		return nil, final(badInputError, fmt.Errorf("the input of workflow %s is not JSON: %w", name, err))
 	}
 	if len(text) > definition.MaxAnswerBytes {
 		return saveInput(ctx, c.Store, home, whole)

@@ -12,7 +12,7 @@ import (
 )
 
 // errLeft is the cause that ends a program whose client has closed its side.
-var errLeft = errors.New("the client of the session has left")
+var errLeft = errors.New("the client has left the session")
 
 // exec runs a program and forwards its input, output, signals and exit status.
 func (s *session) exec(ctx context.Context) {

@@ -50,7 +50,7 @@ func benchManyAgents(ctx context.Context, rounds int, only string) error {
 	}
 	defer os.RemoveAll(dir)
 	fmt.Printf("%d agents at once, each %d turns of a provider that takes %s a turn: at least %s.\n\n", manyAgents, manyTurns, slowReply, manyTurns*slowReply)
-	fmt.Println("| each turn makes | took | of the least | CPU of the worker | of server and gateway | of the provider | memory an agent | of the worker, idle and at most | connections | replies paid twice |")
+	fmt.Println("| each turn makes | took | of the minimum | CPU of the worker | of server and gateway | of the provider | memory an agent | of the worker, idle and at most | connections | replies paid twice |")
 	fmt.Println("|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|")
 	for _, kind := range agentKinds() {
 		if !strings.Contains(kind.name, only) {

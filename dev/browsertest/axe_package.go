@@ -82,7 +82,7 @@ func fetchAxe(ctx context.Context, npm, cache, path string) (err error) {
 		return err
 	}
 	if sum := sha512.Sum512(archive); base64.StdEncoding.EncodeToString(sum[:]) != axeDigest {
-		return errors.New("the package has another digest than the one in axe_package.go")
+		return errors.New("the digest of the package differs from the one in axe_package.go")
 	}
 	script, err := unpack(archive, axeFile)
 	if err != nil {

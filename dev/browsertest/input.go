@@ -34,7 +34,7 @@ func (tab *Tab) Press(names ...string) {
 		for _, part := range parts[:len(parts)-1] {
 			modifier, ok := modifiers[part]
 			if !ok {
-				tab.t.Fatalf("%s is no modifier", part)
+				tab.t.Fatalf("%s is not a modifier", part)
 			}
 			held = append(held, modifier)
 		}

@@ -21,11 +21,11 @@ func main() {
 	drill.ServeIfAsked()
 	var s settings
 	flag.IntVar(&s.times, "times", 1, "how often each scenario is run")
-	flag.StringVar(&s.scale, "scale", "full", "length of the time-outs: full or fast")
-	flag.DurationVar(&s.soak, "soak", 0, "instead of scenarios: random runs under random faults, for this long")
-	flag.Uint64Var(&s.seed, "seed", 0, "of the soak's dice; 0: another one each time")
+	flag.StringVar(&s.scale, "scale", "full", "length of the timeouts: full or fast")
+	flag.DurationVar(&s.soak, "soak", 0, "instead of scenarios, run random runs under random faults for this long")
+	flag.Uint64Var(&s.seed, "seed", 0, "of the soak's random generator; 0 uses a new one each time")
 	flag.StringVar(&s.binary, "binary", "", "program under test (default: built from this folder's module)")
-	flag.BoolVar(&s.keep, "keep", false, "keep the folders of scenarios that held, too")
+	flag.BoolVar(&s.keep, "keep", false, "also keep the folders of scenarios that passed")
 	list := flag.Bool("list", false, "list the scenarios")
 	flag.Usage = func() {
 		fmt.Fprintln(flag.CommandLine.Output(), "usage: go run ./dev/chaos [flags] [SCENARIO...]")

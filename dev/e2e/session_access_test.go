@@ -59,7 +59,7 @@ func testTicketsCountOnce(t *testing.T, f *sessionFleet) {
 	defer f.relay.onHeader(nil)
 	for says, change := range map[string]func(key []byte, h *v1.SessionHeader) *v1.SessionHeader{
 		"was used before": func([]byte, *v1.SessionHeader) *v1.SessionHeader { return used },
-		"not one of the gateway": func(_ []byte, h *v1.SessionHeader) *v1.SessionHeader {
+		"not issued by the gateway": func(_ []byte, h *v1.SessionHeader) *v1.SessionHeader {
 			h.Task, h.Ticket = "box", used.GetTicket()
 			return h
 		},

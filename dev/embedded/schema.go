@@ -52,7 +52,7 @@ func checkSchema(path string) error {
 		return err
 	}
 	if !info.Mode().IsRegular() && !info.IsDir() {
-		return fmt.Errorf("%s is no file (%s); a database is kept in one of its own", path, info.Mode())
+		return fmt.Errorf("%s is not a regular file (%s); name a file for the database", path, info.Mode())
 	}
 	file, err := os.Open(path)
 	if err != nil {

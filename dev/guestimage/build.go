@@ -36,7 +36,7 @@ func BuildDeaf(t testing.TB) string { return find(t, "deaf.qcow2") }
 func find(t testing.TB, name string) string {
 	t.Helper()
 	if runtime.GOOS != "linux" || runtime.GOARCH != "amd64" {
-		testneeds.Missing(t, "the image of virtual machines for tests is built on Linux on amd64")
+		testneeds.Missing(t, "the virtual machine image for tests can only be built on Linux on amd64")
 	}
 	programs := needPrograms(t)
 	files, err := recipe()

@@ -45,7 +45,7 @@ func needPrograms(t testing.TB) []string {
 		for _, name := range slices.Sorted(maps.Keys(programs)) {
 			path, err := lookPath(name)
 			if err != nil {
-				testneeds.Missing(t, "%s is missing, which an image of a virtual machine takes; Debian has it in %s", name, programs[name])
+				testneeds.Missing(t, "%s is missing, which the virtual machine image needs; Debian has it in %s", name, programs[name])
 			}
 			if _, copied := guestPrograms[name]; copied {
 				paths = append(paths, path)

@@ -67,11 +67,11 @@ func (c *cluster) execute(ctx context.Context, line string) error {
 	case "fake-nodes":
 		n, err := strconv.Atoi(object)
 		if err != nil || n < 1 {
-			return fmt.Errorf("fake-nodes %s: the number of nodes is at least 1", object)
+			return fmt.Errorf("fake-nodes %s: the number of nodes must be at least 1", object)
 		}
 		return c.addFakeNodes(ctx, n)
 	}
-	return fmt.Errorf("unknown command %q; there are pause, resume, kill, start and fake-nodes", verb)
+	return fmt.Errorf("unknown command %q; use pause, resume, kill, start or fake-nodes", verb)
 }
 
 // addFakeNodes starts a fake kubelet with n more nodes, and waits until all of them accept pods.

@@ -17,7 +17,7 @@ func etcd(args []string) error {
 	flags := flag.NewFlagSet("etcd", flag.ContinueOnError)
 	dir := flags.String("data-dir", "", "folder of the data")
 	client := flags.String("client-url", "", "URL for clients")
-	peer := flags.String("peer-url", "", "URL for other members, of which there are none")
+	peer := flags.String("peer-url", "", "URL for other members (there are none)")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}

@@ -45,7 +45,7 @@ func (c *cluster) startNode(ctx context.Context, o upOptions) error {
 	}
 	archive := c.files.path("images.tar")
 	if err := writeBusyboxImages(archive, o.busybox); err != nil {
-		return fmt.Errorf("make images of %s: %w", o.busybox, err)
+		return fmt.Errorf("create images of %s: %w", o.busybox, err)
 	}
 	for _, archive := range append([]string{archive}, strings.FieldsFunc(o.images, func(r rune) bool { return r == ',' })...) {
 		if err := ctr(ctx, "-n", "k8s.io", "images", "import", archive); err != nil {

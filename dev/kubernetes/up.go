@@ -36,16 +36,16 @@ type upOptions struct {
 func parseUp(args []string) (upOptions, error) {
 	var o upOptions
 	flags := flag.NewFlagSet("up", flag.ContinueOnError)
-	flags.StringVar(&o.dir, "dir", "", "`folder` of the cluster; it is made if need be")
+	flags.StringVar(&o.dir, "dir", "", "`folder` of the cluster; created if it does not exist")
 	flags.IntVar(&o.apiPort, "port", 0, "port of the API server; 0 chooses a free one")
 	flags.IntVar(&o.etcdPort, "etcd-port", 0, "port of etcd for clients; 0 chooses a free one")
 	flags.IntVar(&o.etcdPeerPort, "etcd-peer-port", 0, "port of etcd for peers; 0 chooses a free one")
 	flags.IntVar(&o.kubeletPort, "kubelet-port", 0, "port of the kubelet; 0 chooses a free one")
-	flags.StringVar(&o.node, "node", noNode, "none, or kubelet for a node that runs containers, which needs root")
+	flags.StringVar(&o.node, "node", noNode, "none, or kubelet for a node that runs containers (needs root)")
 	flags.StringVar(&o.cniBin, "cni-bin", "/usr/lib/cni", "`folder` of the CNI plugins, for --node kubelet")
-	flags.StringVar(&o.busybox, "busybox", "busybox", "static busybox, of which the image busybox:local is made, for --node kubelet")
+	flags.StringVar(&o.busybox, "busybox", "busybox", "static busybox for the image busybox:local, for --node kubelet")
 	flags.StringVar(&o.images, "images", "", "comma-separated `archives` of more images (docker save), for --node kubelet")
-	flags.IntVar(&o.fakeNodes, "fake-nodes", 0, "start with this many nodes whose pods run nothing")
+	flags.IntVar(&o.fakeNodes, "fake-nodes", 0, "start this many nodes whose pods run nothing")
 	flags.DurationVar(&o.nodeGrace, "node-grace", 40*time.Second, "how long a node may be silent before it is lost")
 	flags.BoolVar(&o.insideNamespaces, "inside-namespaces", false, "set by `up` itself, for --node kubelet")
 	if err := flags.Parse(args); err != nil {

@@ -37,14 +37,14 @@ func Program(t testing.TB) string {
 func needNode(t testing.TB) {
 	t.Helper()
 	if os.Geteuid() != 0 {
-		testneeds.Missing(t, "only root can make this machine a node of Kubernetes")
+		testneeds.Missing(t, "only root can make this machine a Kubernetes node")
 	}
 	for _, needed := range []string{"containerd", "ctr", "runc", "ip", "busybox"} {
 		if _, err := exec.LookPath(needed); err != nil {
-			testneeds.Missing(t, "%s is not installed, which a node of Kubernetes needs", needed)
+			testneeds.Missing(t, "%s is not installed, which a Kubernetes node needs", needed)
 		}
 	}
 	if _, err := os.Stat(filepath.Join(cniPlugins, "bridge")); err != nil {
-		testneeds.Missing(t, "containernetworking-plugins is not installed, which a node of Kubernetes needs: %v", err)
+		testneeds.Missing(t, "containernetworking-plugins is not installed, which a Kubernetes node needs: %v", err)
 	}
 }

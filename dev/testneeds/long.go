@@ -14,7 +14,7 @@ const longVariable = "SWITCHYARD_LONG"
 func Long(t testing.TB) {
 	t.Helper()
 	if !IsLong() {
-		t.Skipf("it takes long: run it with %s=1, or all of its kind with `task test:long`", longVariable)
+		t.Skipf("this test takes long: run it with %s=1, or run all long tests with `task test:long`", longVariable)
 	}
 }
 

@@ -9,7 +9,7 @@ import (
 func Missing(t testing.TB, format string, args ...any) {
 	t.Helper()
 	if os.Getenv("CI") != "" {
-		t.Fatalf("in CI this is no reason to skip: "+format, args...)
+		t.Fatalf("in CI, tests may not be skipped for this reason: "+format, args...)
 	}
 	t.Skipf(format, args...)
 }

@@ -54,11 +54,11 @@ func DefaultGamingRules() *GamingRules {
 func (r *GamingRules) Validate() error {
 	for _, p := range r.Processes {
 		if _, err := path.Match(p, ""); err != nil || p == "" {
-			return fmt.Errorf("name of a game's process %q: use the name of a program, in which * and ? may stand for characters", p)
+			return fmt.Errorf("game process %q: use the name of a program, with the wildcards * and ?", p)
 		}
 	}
 	if r.GPULoad < 0 || r.GPULoad > 100 || r.GPUFor < 0 {
-		return fmt.Errorf("GPU load of a game: %g%% for %s makes no sense", r.GPULoad, r.GPUFor)
+		return fmt.Errorf("GPU load of a game: %g%% for %s is out of range", r.GPULoad, r.GPUFor)
 	}
 	return nil
 }

@@ -90,7 +90,7 @@ func (n Need) units() (units, error) {
 	twice := len(slices.Compact(slices.Clone(gpus))) < len(gpus)
 	// The negation also rejects NaN.
 	if !(n.Cores >= 0 && n.MemoryMB >= 0) || twice {
-		return units{}, fmt.Errorf("a need of %s makes no sense", n)
+		return units{}, fmt.Errorf("a need of %s is invalid", n)
 	}
 	// Decimal fractions are not exact: 1.1 cores must not become 1101 thousandths.
 	const slack = 1e-6

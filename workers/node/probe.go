@@ -142,7 +142,7 @@ func (p *Probe) played(sign string) {
 	case sign != "" && p.game == "":
 		p.logger.Info("a user plays on this machine: label gaming is added", "sign", sign)
 	case sign == "" && p.game != "":
-		p.logger.Info("no user plays on this machine any more: label gaming is removed")
+		p.logger.Info("no user plays on this machine any longer: label gaming is removed")
 	}
 	p.game = sign
 }
@@ -167,7 +167,7 @@ func (p *Probe) readable(figure string, err error) bool {
 	}
 	if _, ok := p.warned[figure]; !ok {
 		p.warned[figure] = struct{}{}
-		p.logger.Warn("a figure of this machine cannot be read", "figure", figure, "error", err)
+		p.logger.Warn("cannot read a measurement of this machine", "figure", figure, "error", err)
 	}
 	return false
 }

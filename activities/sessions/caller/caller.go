@@ -102,7 +102,7 @@ func ended(ctx context.Context, err error, what string, reply *v1.SessionReply) 
 		return context.Cause(ctx)
 	case errors.Is(err, wire.ErrLost) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF):
 		if errors.Is(err, io.EOF) {
-			err = errors.New("it ended without a word")
+			err = errors.New("it ended without an outcome")
 		}
 		return &LostError{What: what, Node: reply.GetNode(), Err: err}
 	}

@@ -141,7 +141,7 @@ func (l *Link) run(ctx context.Context) {
 }
 
 // ErrNotYet means that the address of the gateway is not known yet.
-var ErrNotYet = errors.New("the gateway is not known yet")
+var ErrNotYet = errors.New("the URL of the gateway is not known yet")
 
 // dial connects to the gateway.
 func (l *Link) dial(ctx context.Context) (net.Conn, error) {
@@ -193,7 +193,7 @@ func readHello(ctx context.Context, conn net.Conn) (*v1.LinkHello, error) {
 	_ = conn.SetReadDeadline(time.Now().Add(helloTimeout))
 	hello := &v1.LinkHello{}
 	if err := wire.ReadMessage(conn, hello); err != nil {
-		return nil, fmt.Errorf("the gateway says no hello: %w", err)
+		return nil, fmt.Errorf("the gateway has sent no hello: %w", err)
 	}
 	return hello, conn.SetReadDeadline(time.Time{})
 }
@@ -225,7 +225,7 @@ func (l *Link) serve(ctx context.Context, conn wire.Conn, tickets *ticket.Checke
 		return
 	}
 	if err = tickets.Check(h); err == nil && h.GetNode() != l.o.Node {
-		err = fmt.Errorf("the stream is for node %s, and this is node %s", h.GetNode(), l.o.Node)
+		err = fmt.Errorf("the stream is for node %s, but this is node %s", h.GetNode(), l.o.Node)
 	}
 	if err != nil {
 		l.o.Logger.Warn("a session was refused", "run", h.GetRunId(), "task", h.GetTask(), "error", err)

@@ -88,11 +88,11 @@ type connection struct {
 func (c *connection) accept(ctx context.Context, offered ssh.NewChannel) {
 	serve := map[string]func(context.Context, ssh.NewChannel){"session": c.serveSession, "direct-tcpip": c.serveDirect}[offered.ChannelType()]
 	if serve == nil {
-		reject(offered, ssh.UnknownChannelType, fmt.Sprintf("channels of type %.40q are not served", offered.ChannelType()))
+		reject(offered, ssh.UnknownChannelType, fmt.Sprintf("channels of type %.40q are not supported", offered.ChannelType()))
 		return
 	}
 	if !c.addChannel() {
-		reject(offered, ssh.ResourceShortage, fmt.Sprintf("the connection has %d channels, as many as it may", maxChannels))
+		reject(offered, ssh.ResourceShortage, fmt.Sprintf("the connection already has %d channels, the maximum", maxChannels))
 		return
 	}
 	c.work.Go(func() {

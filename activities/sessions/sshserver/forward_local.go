@@ -24,10 +24,10 @@ func (c *connection) serveDirect(ctx context.Context, offered ssh.NewChannel) {
 		reject(offered, ssh.ConnectionFailed, "the request cannot be read")
 		return
 	case !slices.Contains(localHosts, m.Host):
-		reject(offered, ssh.Prohibited, fmt.Sprintf("%.80q is not the task itself: only its own ports are reached, as localhost", m.Host))
+		reject(offered, ssh.Prohibited, fmt.Sprintf("%.80q is not the task itself; only the task's own ports can be reached, as localhost", m.Host))
 		return
 	case m.Port < 1 || m.Port > 65535:
-		reject(offered, ssh.ConnectionFailed, fmt.Sprintf("%d is no port", m.Port))
+		reject(offered, ssh.ConnectionFailed, fmt.Sprintf("%d is not a port", m.Port))
 		return
 	}
 	dial, cancel := context.WithTimeout(ctx, dialTimeout)

@@ -39,7 +39,7 @@ func (c *connection) listen(ctx context.Context, payload []byte) (ok bool, answe
 	}
 	listener, err := c.listenInside(ctx, int(asked))
 	if err != nil {
-		c.config.Logger.Debug("a port of an attempt cannot be listened on", "port", asked, "error", err)
+		c.config.Logger.Debug("cannot listen on a port of an attempt", "port", asked, "error", err)
 		return false, nil
 	}
 	_, text, _ := net.SplitHostPort(listener.Addr().String())

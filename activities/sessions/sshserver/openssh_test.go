@@ -281,7 +281,7 @@ func TestOtherHostsAreNotReached(t *testing.T) {
 	for _, host := range []string{"192.0.2.1", "example.com", "127.0.0.2", "0.0.0.0"} {
 		cmd := client.SSH([]string{"-o", "LogLevel=INFO", "-W", host + ":80"})
 		out, err := cmd.CombinedOutput()
-		if err == nil || !strings.Contains(string(out), "only its own ports are reached") {
+		if err == nil || !strings.Contains(string(out), "only the task's own ports can be reached") {
 			t.Errorf("%s: %v: %s", host, err, out)
 		}
 	}

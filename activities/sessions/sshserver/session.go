@@ -41,7 +41,7 @@ func (c *connection) serveSession(ctx context.Context, offered ssh.NewChannel) {
 	}
 	c.mu.Unlock()
 	if full {
-		reject(offered, ssh.ResourceShortage, fmt.Sprintf("the connection has %d sessions, as many as it may", maxSessions))
+		reject(offered, ssh.ResourceShortage, fmt.Sprintf("the connection already has %d sessions, the maximum", maxSessions))
 		return
 	}
 	defer func() {

@@ -82,14 +82,14 @@ func (c *Checker) Check(h *v1.SessionHeader) error {
 	}
 	want, err := mac(c.key, h)
 	if err != nil || !hmac.Equal(want, t.GetSignature()) {
-		return errors.New("the ticket of the stream is not one of the gateway")
+		return errors.New("the ticket of the stream was not issued by the gateway")
 	}
 	now, expires := c.now(), t.GetExpiresAt().AsTime()
 	switch {
 	case now.After(expires.Add(clockSkew)):
-		return errors.New("the ticket of the stream has expired; do the clocks of the node and the gateway differ?")
+		return errors.New("the ticket of the stream has expired; check the clocks of the node and the gateway")
 	case expires.After(now.Add(Lifetime + clockSkew)):
-		return errors.New("the ticket of the stream is one of the future; do the clocks of the node and the gateway differ?")
+		return errors.New("the ticket of the stream is not valid yet; check the clocks of the node and the gateway")
 	}
 	return c.use(string(t.GetId()), now, expires.Add(clockSkew))
 }

@@ -40,7 +40,7 @@ func TestTicketCountsOnceAndInItsTime(t *testing.T) {
 	if err := c.Check(h); err == nil || !strings.Contains(err.Error(), "used before") {
 		t.Errorf("a second time: %v", err)
 	}
-	for now, says := range map[time.Time]string{at.Add(time.Hour): "expired", at.Add(-time.Hour): "future", at.Add(Lifetime + clockSkew): "", at.Add(-clockSkew): ""} {
+	for now, says := range map[time.Time]string{at.Add(time.Hour): "expired", at.Add(-time.Hour): "not valid yet", at.Add(Lifetime + clockSkew): "", at.Add(-clockSkew): ""} {
 		err := newChecker(t, key, now).Check(signed(t, key))
 		if (err == nil) != (says == "") || err != nil && !strings.Contains(err.Error(), says) {
 			t.Errorf("at %v: %v", now, err)

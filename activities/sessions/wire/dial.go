@@ -61,7 +61,7 @@ func Dial(ctx context.Context, o DialOptions) (net.Conn, error) {
 	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(info httptrace.GotConnInfo) { conn = info.Conn }})
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, strings.TrimSuffix(o.URL, "/")+o.Path, nil)
 	if err != nil {
-		return nil, fmt.Errorf("the URL of a gateway is such as http://host:7280: %w", err)
+		return nil, fmt.Errorf("the gateway URL must be like http://host:7280: %w", err)
 	}
 	for name, values := range o.Header {
 		req.Header[name] = values
@@ -114,13 +114,13 @@ func refusalOf(resp *http.Response) error {
 	switch resp.StatusCode {
 	case http.StatusNotFound, http.StatusOK, http.StatusMethodNotAllowed, http.StatusSwitchingProtocols:
 		return &RefusedError{Status: resp.StatusCode, Message: fmt.Sprintf(
-			"%s answers %s and opens no session: it is no gateway, a gateway of an older version, or a proxy before it drops the header Upgrade", resp.Request.URL.Host, resp.Status)}
+			"%s answered %s instead of opening a session: it is not a gateway, it is an older gateway, or a proxy drops the Upgrade header", resp.Request.URL.Host, resp.Status)}
 	}
-	text := "it answers " + resp.Status
+	text := "it answered " + resp.Status
 	if line, _, _ := bytes.Cut(bytes.TrimSpace(body), []byte("\n")); len(line) > 0 && len(line) < 500 {
 		text += ": " + string(line)
 	}
-	return &RefusedError{Status: resp.StatusCode, Message: fmt.Sprintf("%s opens no session: %s", resp.Request.URL.Host, text)}
+	return &RefusedError{Status: resp.StatusCode, Message: fmt.Sprintf("%s has not opened the session: %s", resp.Request.URL.Host, text)}
 }
 
 // Accept takes over the connection of a request that Dial has sent. If it returns an error, it has already replied to
@@ -129,7 +129,7 @@ func Accept(w http.ResponseWriter, r *http.Request) (net.Conn, error) {
 	if !strings.EqualFold(r.Header.Get("Upgrade"), Protocol) {
 		w.Header().Set("Upgrade", Protocol)
 		w.Header().Set("Connection", "Upgrade")
-		return nil, refuse(w, http.StatusUpgradeRequired, "this is no web page: sessions are opened with `Upgrade: "+Protocol+"`, as `switchyard runs exec` does")
+		return nil, refuse(w, http.StatusUpgradeRequired, "this is not a web page: sessions are opened with `Upgrade: "+Protocol+"`, as `switchyard runs exec` does")
 	}
 	conn, buffered, err := http.NewResponseController(w).Hijack()
 	if errors.Is(err, http.ErrNotSupported) {

@@ -81,8 +81,8 @@ func TestDialShowsRefusals(t *testing.T) {
 			_, _ = io.WriteString(w, `{"code":"unauthenticated","message":"this gateway asks for a token"}`)
 		}, 401, "this gateway asks for a token"},
 		"proxy":      {func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "busy", http.StatusServiceUnavailable) }, 503, "503 Service Unavailable: busy"},
-		"old":        {http.NotFound, 404, "older version"},
-		"no upgrade": {func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "<html>") }, 200, "drops the header Upgrade"},
+		"old":        {http.NotFound, 404, "an older gateway"},
+		"no upgrade": {func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "<html>") }, 200, "drops the Upgrade header"},
 		"http 2": {func(w http.ResponseWriter, r *http.Request) {
 			_, err := Accept(struct{ http.ResponseWriter }{httptest.NewRecorder()}, r)
 			http.Error(w, err.Error(), http.StatusHTTPVersionNotSupported)

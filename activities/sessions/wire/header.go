@@ -36,7 +36,7 @@ func CheckHeader(h *v1.SessionHeader) error {
 	case KindExec:
 		switch e := h.GetExec(); {
 		case e == nil:
-			return HeaderError("a session of the kind exec needs a command, or none for a shell, in the field exec")
+			return HeaderError("a session of the kind exec needs a command in the field exec, or an empty one for a shell")
 		case len(e.GetCommand()) > 0 && e.GetLine() != "":
 			return HeaderError("a session has a command or a line for the shell, not both")
 		}

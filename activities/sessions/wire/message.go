@@ -67,7 +67,7 @@ func readLength(r io.Reader) (length uint64, err error) {
 			return length, nil
 		}
 	}
-	return 0, errors.New("this is no message of a session: its length is none")
+	return 0, errors.New("malformed session message: its length is invalid")
 }
 
 func unexpected(err error) error {

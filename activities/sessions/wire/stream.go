@@ -119,7 +119,7 @@ func (c *stream) nextBlock() error {
 			return c.readReason(int(size &^ abortFlag))
 		case size > maxBlock:
 			c.Abort("")
-			return c.lose("this is no stream of a session: a block of it is too large")
+			return c.lose("malformed session stream: a block is too large")
 		}
 		c.left = int(size)
 	}
@@ -207,7 +207,7 @@ func (c *stream) awaitEnd() {
 	_, err := c.y.Read(b[:])
 	reason := goneText
 	if err == nil {
-		reason = "the other side has sent something behind the end"
+		reason = "the other side has sent data after the end"
 	}
 	c.endWrites(&LostError{Reason: reason})
 }

@@ -55,9 +55,9 @@ func killCounting(y *Cluster) error {
 		if m.node != "b" || m.what != "start" {
 			continue
 		}
-		y.report("checkpoint: killed at %d, goes on from %d", last, m.ticks)
+		y.report("checkpoint: killed at %d, continues from %d", last, m.ticks)
 		if m.ticks < told || m.ticks > last {
-			return fmt.Errorf("task t0 of %s goes on from %d; %d had been told, and it came to %d", id, m.ticks, told, last)
+			return fmt.Errorf("task t0 of %s continues from %d; %d had been reported, and it came to %d", id, m.ticks, told, last)
 		}
 	}
 	return nil

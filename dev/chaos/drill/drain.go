@@ -70,7 +70,7 @@ func (y *Cluster) drainInTurn(workers []string) error {
 			return err
 		}
 		if left := processesWith("SWITCHYARD_NODE=" + worker); len(y.ours(left)) > 0 {
-			return fmt.Errorf("drain %d: node %s is said to be drained and has %d processes", i, worker, len(left))
+			return fmt.Errorf("drain %d: node %s counts as drained but has %d processes", i, worker, len(left))
 		}
 		if _, err := y.must("nodes", "undrain", worker); err != nil {
 			return err

@@ -121,7 +121,7 @@ func (y *Cluster) inTurn(limit int, ids []string) error {
 		spans = append(spans, whole)
 	}
 	if most, who := crowded(spans); most > limit {
-		return fmt.Errorf("%d runs of a workflow that may have %d went on at once: %s", most, limit, who)
+		return fmt.Errorf("%d runs of a workflow with a limit of %d were running at once: %s", most, limit, who)
 	}
 	return nil
 }

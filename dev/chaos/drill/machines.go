@@ -162,7 +162,7 @@ func (s *sessionDrill) awaitMachinesEnd() error {
 	}
 	for _, m := range s.machines {
 		if t := r.Tasks[m.task]; t.State != v1.TaskFailed || t.Attempt != 0 || t.Error == "" || t.CompletedAt == "" {
-			return fmt.Errorf("machine %s, whose container the engine has ended, is %s in attempt %d: %s", m.task, t.State, t.Attempt, t.Error)
+			return fmt.Errorf("machine %s, whose container was ended by the engine, is %s in attempt %d: %s", m.task, t.State, t.Attempt, t.Error)
 		}
 	}
 	return s.awaitNothing()

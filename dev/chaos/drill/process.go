@@ -128,7 +128,7 @@ func eventually(ctx context.Context, what string, holds func() (bool, error)) er
 		}
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("this has not come true: %s", what)
+			return fmt.Errorf("timed out waiting until %s", what)
 		case <-time.After(pollInterval):
 		}
 	}

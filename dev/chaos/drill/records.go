@@ -38,7 +38,7 @@ func lostCompletion(y *Cluster) error {
 			return fmt.Errorf("task %s was started %d times", task, len(executions))
 		}
 		if t := r.Tasks[task]; t.Node != "a" {
-			return fmt.Errorf("task %s was done on a and is told to have run on %q", task, t.Node)
+			return fmt.Errorf("task %s was done on a but is reported to have run on %q", task, t.Node)
 		}
 		// The attempt that took its result from the record has printed nothing itself.
 		printed, err := y.must("runs", "logs", id, task, "--stdout")

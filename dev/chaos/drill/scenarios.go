@@ -50,7 +50,7 @@ func Scenarios() []Scenario {
 		{Name: "store-mounts", Says: "the file system of the store is full, and then gone, while runs end", run: storeMounts, patient: true},
 		{Name: "slow-readers", Says: "clients follow a large log at 1 KiB/s", run: slowReaders, patient: true},
 		{Name: "lost-slot", Says: "kill -9 and restart of a worker whose places are all taken", run: lostSlot},
-		{Name: "kill-final", Says: "tasks are killed whose node cannot be told, and the control process dies", run: killFinal},
+		{Name: "kill-final", Says: "tasks are killed whose node cannot be reached, and the control process dies", run: killFinal},
 		{Name: "stop-gateways", Says: "SIGSTOP and kill -9 of each of two gateways while tasks are handed out", run: stopGateways, patient: true},
 		{Name: "dead-listener", Says: "a worker whose heartbeat arrives and whose polls for tasks hang", run: deadListener, patient: true},
 		{Name: "retry-halted", Says: "a run is retried in whose fan-outs some instances never started", run: retryHalted, patient: true},

@@ -76,7 +76,7 @@ func wait(pod *corev1.Pod, now time.Time, reason string) decision {
 			return decision{}
 		}
 	}
-	state := corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: reason, Message: "the test says so"}}
+	state := corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: reason, Message: "requested by the test"}}
 	return decision{status: statusOf(pod, now, corev1.PodPending, state)}
 }
 

@@ -39,7 +39,7 @@ func registerNode(ctx context.Context, client kubernetes.Interface, name string,
 		Name: name, Labels: map[string]string{NodeLabel: "true", corev1.LabelHostname: name, corev1.LabelOSStable: "linux"},
 	}}
 	if _, err := nodes.Create(ctx, node, metav1.CreateOptions{}); err != nil && !apierrors.IsAlreadyExists(err) {
-		return fmt.Errorf("make node %s: %w", name, err)
+		return fmt.Errorf("create node %s: %w", name, err)
 	}
 	if err := renewLease(ctx, client, name); err != nil {
 		return err

@@ -16,8 +16,8 @@ import (
 // Main runs the command fake-kubelet until SIGTERM or SIGINT.
 func Main(args []string) error {
 	flags := flag.NewFlagSet("fake-kubelet", flag.ContinueOnError)
-	kubeconfig := flags.String("kubeconfig", "", "`file` that names the cluster and a user with all rights")
-	first := flags.Int("first", 1, "`number` of the first node, which is a part of its name")
+	kubeconfig := flags.String("kubeconfig", "", "`file` with the kubeconfig of a user with all rights")
+	first := flags.Int("first", 1, "`number` of the first node, which is part of its name")
 	count := flags.Int("nodes", 1, "`number` of nodes")
 	if err := flags.Parse(args); err != nil {
 		return err

@@ -26,7 +26,7 @@ func moduleRoot() (string, error) {
 		}
 		parent := filepath.Dir(dir)
 		if parent == dir {
-			return "", errors.New("the working folder is outside of Switchyard's source")
+			return "", errors.New("the working folder is outside Switchyard's source")
 		}
 		dir = parent
 	}
