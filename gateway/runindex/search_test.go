@@ -112,12 +112,14 @@ func TestNewestRunsOmitReplacedGenerations(t *testing.T) {
 		execution("kept-0k", "1", 5*time.Hour, failed, visibility.Attributes{}),
 		execution("rerun-0k", "1", 6*time.Hour, completed, visibility.Attributes{}),
 		execution("rerun-0k", "2", 30*time.Minute, completed, visibility.Attributes{}),
+		execution("open-0k", "1", 7*time.Hour, completed, visibility.Attributes{}),
+		execution("open-0k", "2", 3*time.Hour, running, visibility.Attributes{}),
 	}}
 	x := f.index()
 	for status, want := range map[string][]string{
 		"Failed":    {"kept-0k 1"},
 		"Completed": {"rerun-0k 2", "letters-0k 2"},
-		"Running":   {"retried-0k 2"},
+		"Running":   {"retried-0k 2", "open-0k 2"},
 	} {
 		// Pages of one run, so that it has to continue after a replaced one.
 		for _, n := range []int{1, 9} {
