@@ -34,6 +34,29 @@ if [ -n "$unclear" ]; then
 	printf 'a predicate "reports whether", code has no "nobody", and what "goes on" continues:\n%s\n' "$unclear" >&2
 	exit 1
 fi
+# Texts that people read name who acts, too. Tests may quote others.
+quaint='somebody|anybody|whoever|heard|is told|(is|are) not told|gives? up on|to be had|again and again|without a word|sign of life'
+quaint="$quaint|gone away|come true|in the place of|be it that"
+unclear=$(git grep -nE "[\"\`][^\"\`]*\b($quaint)\b" -- '*.go' ':!*_test.go' ':!*.pb.go' ':!*.connect.go' |
+	grep -vE '^[^:]*:[0-9]+:[[:space:]]*//' || true)
+if [ -n "$unclear" ]; then
+	printf 'a text says who does what, in plain words:\n%s\n' "$unclear" >&2
+	exit 1
+fi
+# A comment of a function begins with what the function does.
+nouns=$(git ls-files '*.go' ':!*.pb.go' ':!*.connect.go' | xargs awk '
+	/^\/\// { if (first == "") { first = $0; line = FNR } next }
+	/^func / {
+		name = $0
+		sub(/^func (\([^)]*\) )?/, "", name)
+		sub(/[^A-Za-z0-9_].*/, "", name)
+		if (first ~ "^// " name " (is|are) ") print FILENAME ":" line ": " first
+	}
+	{ first = "" }')
+if [ -n "$nouns" ]; then
+	printf 'a comment of a function begins with a verb, such as "returns", "starts" or "reports whether":\n%s\n' "$nouns" >&2
+	exit 1
+fi
 go vet ./...
 # What is different on another system is in these; the whole binary would take minutes more.
 GOOS=windows GOARCH=amd64 go build ./activities/... ./workers/node/...

@@ -215,7 +215,7 @@ func TestOnlyWholeReservedArchivesAreKept(t *testing.T) {
 	}
 }
 
-func TestDeletedArchiveIsGoneUnlessItIsKept(t *testing.T) {
+func TestDeletedArchiveIsRemovedUnlessItIsKept(t *testing.T) {
 	t.Parallel()
 	l := open(t)
 	kept := l.keep(t, "desk", 0, content(7))
@@ -230,7 +230,7 @@ func TestDeletedArchiveIsGoneUnlessItIsKept(t *testing.T) {
 	}
 }
 
-func TestDamagedArchiveIsNoEnd(t *testing.T) {
+func TestDamagedArchiveIsAnError(t *testing.T) {
 	t.Parallel()
 	l := open(t)
 	kept := l.keep(t, "desk", 0, content(PartBytes+7))

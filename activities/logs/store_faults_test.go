@@ -179,7 +179,7 @@ func TestStoreThatIsDownDoesNotHoldUpTheTask(t *testing.T) {
 	}
 }
 
-func TestCloseSaysWhatCouldNotBeStored(t *testing.T) {
+func TestCloseReportsOutputThatCouldNotBeStored(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		failures := 0
 		s := hooked{open(t, "mem://"), func(context.Context) error { failures++; return errDown }}

@@ -121,7 +121,7 @@ func TestLogHasALimit(t *testing.T) {
 	})
 }
 
-func TestLimitThatIsJustReachedIsNoOverflow(t *testing.T) {
+func TestLimitThatIsExactlyReachedIsNotExceeded(t *testing.T) {
 	s := open(t, "mem://")
 	w := NewWriter(s, attempt, Options{MaxBytes: 10})
 	write(t, w, Stdout, "0123456789")
@@ -269,7 +269,7 @@ func TestAttempts(t *testing.T) {
 	})
 }
 
-func TestReadIsBoundedAndGoesOn(t *testing.T) {
+func TestReadIsBoundedAndContinues(t *testing.T) {
 	s := open(t, "mem://")
 	w := NewWriter(s, attempt, Options{})
 	text := filler(5 << 20)
@@ -317,7 +317,7 @@ func (c *counting) Get(ctx context.Context, key string) ([]byte, error) {
 	return c.Store.Get(ctx, key)
 }
 
-func TestNothingNewCostsOneLook(t *testing.T) {
+func TestReadOfAnUnchangedLogAsksTheStoreOnce(t *testing.T) {
 	s := &counting{Store: open(t, "mem://")}
 	for _, from := range []int64{0, 7} {
 		s.asked = nil

@@ -14,7 +14,7 @@ import (
 
 // Only the newest AwaitPlacement of the newest execution receives news. An older one would consume news that is never
 // read.
-func TestNewsGoToTheNewestWaiter(t *testing.T) {
+func TestNewsReachTheNewestWaiter(t *testing.T) {
 	t.Parallel()
 	p := NewPlacement(nil, placement.New(placement.Options{Epoch: "e"}), PlacementOptions{Logger: slog.New(slog.DiscardHandler)})
 	attend := func(execution string) *waiter {
@@ -107,7 +107,7 @@ func TestExplainSeveral(t *testing.T) {
 
 // If a workflow task fails after Place, the answer is lost. The next attempt gets it again, because it names what the run
 // has acknowledged.
-func TestLostAnswersAreToldAgain(t *testing.T) {
+func TestLostAnswersAreSentAgain(t *testing.T) {
 	t.Parallel()
 	node := placement.Node{Snapshot: &v1.NodeSnapshot{Name: "a", Sequence: 1, Executors: []string{"shell"}, MaxParallel: 4,
 		Cpu: &v1.CpuSnapshot{Cores: 4}, Memory: &v1.MemorySnapshot{TotalMb: 100, AvailableMb: 100}}}

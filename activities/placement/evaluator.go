@@ -47,7 +47,7 @@ func (e *evaluator) couldEverFit(s *requestClass, n *node) bool {
 	return e.isSuitable(s, &view{spec: &s.spec, n: n, now: e.now, stretch: 1})
 }
 
-// isSuitable is couldEverFit for the node of a view.
+// isSuitable reports couldEverFit for the node of a view.
 func (e *evaluator) isSuitable(s *requestClass, v *view) bool {
 	if s.namesSome && !fitsAll(e.byName, v) {
 		return false

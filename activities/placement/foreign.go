@@ -102,7 +102,7 @@ func (l *ledger) foreignNodeOf(runID, task string) (*node, claimKey) {
 	return nil, claimKey{}
 }
 
-// liftForeign is the counterpart of lift for a foreign attempt.
+// liftForeign temporarily removes what a foreign attempt holds. The returned function restores it.
 func (l *ledger) liftForeign(n *node, key claimKey) (restore func()) {
 	g, m := n.foreign[key], n.machine
 	delete(n.foreign, key)

@@ -99,7 +99,7 @@ func (h *holdings) enter(runID string, g grant) {
 	}
 }
 
-// leave is the inverse of enter.
+// leave undoes enter.
 func (h *holdings) leave(runID string, g grant) {
 	if g.remote {
 		h.remotes--

@@ -35,7 +35,7 @@ func (m *machine) charge(sum *amount, g grant) {
 	m.spread()
 }
 
-// discharge is the inverse of charge.
+// discharge undoes charge.
 func (m *machine) discharge(sum *amount, g grant) {
 	sum.sub(g)
 	for _, index := range g.gpus {

@@ -43,7 +43,7 @@ func (n Note) String() string {
 	return text
 }
 
-// ParseNote is the inverse of String. It treats any other text, which Temporal's own tools write, as a remark.
+// ParseNote parses the result of String. It treats any other text, which Temporal's own tools write, as a remark.
 func ParseNote(text string) Note {
 	rest, ok := strings.CutPrefix(text, notePrefix)
 	said := ""

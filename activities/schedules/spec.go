@@ -53,7 +53,7 @@ var overlaps = map[enumspb.ScheduleOverlapPolicy]string{
 	enumspb.SCHEDULE_OVERLAP_POLICY_ALLOW_ALL:       v1.OverlapAllow,
 }
 
-// policyOf is the inverse of overlaps. It returns otherwise for "".
+// policyOf returns the policy of an overlap word, the inverse of overlaps. It returns otherwise for "".
 func policyOf(overlap string, otherwise enumspb.ScheduleOverlapPolicy) enumspb.ScheduleOverlapPolicy {
 	switch overlap {
 	case v1.OverlapSkip:

@@ -127,7 +127,7 @@ type missing struct{ not bool }
 func (m missing) Error() string  { return "task a has ended" }
 func (m missing) NotFound() bool { return !m.not }
 
-func TestSessionsThatCannotBeAreRefusedWithACode(t *testing.T) {
+func TestImpossibleSessionsAreRefusedWithACode(t *testing.T) {
 	exec := &v1.SessionHeader{Kind: "exec", Exec: &v1.SessionExec{}}
 	for name, c := range map[string]struct {
 		header *v1.SessionHeader

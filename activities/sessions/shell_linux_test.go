@@ -16,8 +16,8 @@ import (
 	"switchyard/activities/sessions/wire"
 )
 
-// TestSessionsAreAnInside checks that entering an attempt over streams behaves as on its node.
-func TestSessionsAreAnInside(t *testing.T) {
+// TestSessionsImplementInside checks that entering an attempt over streams behaves as on its node.
+func TestSessionsImplementInside(t *testing.T) {
 	e, err := shell.New(shell.Options{})
 	if err != nil {
 		t.Fatal(err)

@@ -118,7 +118,7 @@ func TestCheckAcceptsACleanPage(t *testing.T) {
 	}
 }
 
-func TestCheckReportsAWarningAsNone(t *testing.T) {
+func TestCheckIgnoresWarnings(t *testing.T) {
 	tab := Open(t, serve(t)+"/console")
 	tab.Allow("bad")
 	if _, ok := tab.wait(limit, func() bool { return slices.Contains(tab.Warnings(), `"odd"`) }); !ok {

@@ -160,7 +160,7 @@ func (p *Page) Position() (string, error) {
 // maxPositionBytes bounds the decompressed size of the positions in a token.
 const maxPositionBytes = 1 << 20
 
-// ParsePosition is the inverse of Position.
+// ParsePosition parses the result of Position.
 func ParsePosition(text string) ([]*v1.LogPosition, error) {
 	data, err := io.ReadAll(io.LimitReader(flate.NewReader(strings.NewReader(text)), maxPositionBytes))
 	if err != nil {

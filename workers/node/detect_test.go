@@ -238,7 +238,7 @@ func TestCapabilities(t *testing.T) {
 	}
 }
 
-// TestDetectHere runs Detect on the real machine, whatever it has.
-func TestDetectHere(t *testing.T) {
+// TestDetectRunsOnThisMachine runs Detect on the real machine, whatever it has.
+func TestDetectRunsOnThisMachine(t *testing.T) {
 	t.Logf("%+v", Detect(t.Context(), SystemSurroundings(slog.New(slog.NewTextHandler(t.Output(), nil)))))
 }

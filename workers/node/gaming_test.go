@@ -124,9 +124,9 @@ func TestGamingByLoad(t *testing.T) {
 	})
 }
 
-// TestOwnAttemptsAreNoGame checks that GPUs in use by our attempts are not a game, however short
+// TestOwnAttemptsDoNotCountAsGames checks that GPUs in use by our attempts are not a game, however short
 // the attempts are.
-func TestOwnAttemptsAreNoGame(t *testing.T) {
+func TestOwnAttemptsDoNotCountAsGames(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := newPlayground(t, nil)
 		l := NewLedger(g.machine, 4)

@@ -14,9 +14,9 @@ import (
 
 const oneGPU = "0, NVIDIA L4, 23034, 5, 50, 00000000:01:00.0\n"
 
-// TestGPUsComeAndGo lets the readings of the GPUs succeed, hang and fail. It checks that no
+// TestReadingsOfGPUsMayHangOrFail lets the readings of the GPUs succeed, hang and fail. It checks that no
 // heartbeat waits and that each kind of failure is logged once.
-func TestGPUsComeAndGo(t *testing.T) {
+func TestReadingsOfGPUsMayHangOrFail(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var log bytes.Buffer
 		f := newFakeMachine()

@@ -82,7 +82,7 @@ func labels(a executor.Attempt) map[string]string {
 	}
 }
 
-// identity is the inverse of labels. It returns false if the labels are not from Switchyard.
+// identity returns the identity that labels encode, the inverse of labels. It returns false if the labels are not from Switchyard.
 func identity(labels map[string]string) (id string, of executor.Identity, ok bool) {
 	of = executor.Identity{Run: labels[labelRun], Chain: labels[labelChain], Task: labels[labelTask], Node: labels[labelNode], Fleet: labels[labelFleet]}
 	id, ok = labels[labelID], true

@@ -14,7 +14,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// naive is the specification of masking without regard to speed: it replaces the bytes of all occurrences of patterns,
+// naive specifies masking without regard to speed: it replaces the bytes of all occurrences of patterns,
 // and overlapping occurrences share one replacement.
 func naive(patterns []string, text string) string {
 	type part struct{ start, end int }

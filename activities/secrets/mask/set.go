@@ -43,7 +43,7 @@ func (s *Set) Text(text string) string {
 	return string(s.Bytes([]byte(text)))
 }
 
-// Bytes is Text for bytes. It may return p itself, and does not modify p.
+// Bytes returns the bytes with each value replaced by Replacement. It may return p itself, and does not modify p.
 func (s *Set) Bytes(p []byte) []byte {
 	if s == nil || len(p) == 0 {
 		return p
@@ -52,7 +52,7 @@ func (s *Set) Bytes(p []byte) []byte {
 	return m.Flush(m.Append(make([]byte, 0, len(p)), p))
 }
 
-// isClean is a quick check that reports whether the text certainly contains no value.
+// isClean reports quickly whether the text certainly contains no value.
 func (s *Set) isClean(text string) bool {
 	for _, value := range s.short {
 		if strings.Contains(text, value) {

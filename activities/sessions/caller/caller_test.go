@@ -140,9 +140,9 @@ func TestExecReportsLossesAndRefusals(t *testing.T) {
 	}
 }
 
-// TestEndOfContextGivesSessionUp checks that the end of ctx aborts the session, even while a Read
+// TestEndOfContextEndsTheSession checks that the end of ctx aborts the session, even while a Read
 // of the input is blocked forever.
-func TestEndOfContextGivesSessionUp(t *testing.T) {
+func TestEndOfContextEndsTheSession(t *testing.T) {
 	gone := make(chan error, 1)
 	ctx, cancel := context.WithCancel(t.Context())
 	in := node(t, func(conn wire.Conn, _ *v1.SessionHeader) {
@@ -221,7 +221,7 @@ func TestPortsConnectAndListen(t *testing.T) {
 	}
 }
 
-func TestArchivesTravelWholeOrFail(t *testing.T) {
+func TestArchivesArriveCompleteOrFail(t *testing.T) {
 	archive := bytes.Repeat([]byte("0123456789"), 20000)
 	in := node(t, func(conn wire.Conn, h *v1.SessionHeader) {
 		if h.GetKind() == "read_tar" {

@@ -264,9 +264,9 @@ func TestListenersEndWhenCancelledAndWithTheConnection(t *testing.T) {
 	awaitClosed(other.Addr().String())
 }
 
-// TestSilentClientIsGone checks that the connection of a client that silently stops replying is
+// TestConnectionOfASilentClientEnds checks that the connection of a client that silently stops replying is
 // closed.
-func TestSilentClientIsGone(t *testing.T) {
+func TestConnectionOfASilentClientEnds(t *testing.T) {
 	t.Parallel()
 	ended := make(chan struct{})
 	inside := scripted{exec: func(ctx context.Context, _ executor.Command) (executor.ExitStatus, error) {

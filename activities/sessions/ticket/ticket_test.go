@@ -31,7 +31,7 @@ func signed(t *testing.T, key []byte) *v1.SessionHeader {
 	return h
 }
 
-func TestTicketCountsOnceAndInItsTime(t *testing.T) {
+func TestTicketIsValidOnceAndWithinItsLifetime(t *testing.T) {
 	key := NewKey()
 	c, h := newChecker(t, key, at), signed(t, key)
 	if err := c.Check(h); err != nil {

@@ -10,7 +10,7 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-func TestMessagesAreReadAndNothingBehindThem(t *testing.T) {
+func TestMessagesAreReadWithoutTheBytesAfterThem(t *testing.T) {
 	var b bytes.Buffer
 	for _, task := range []string{"", "build", strings.Repeat("x", 1000)} {
 		if err := WriteMessage(&b, &v1.SessionHeader{Task: task}); err != nil {

@@ -126,7 +126,7 @@ func TestCloseWaitsForRoomInTheWindow(t *testing.T) {
 	}
 }
 
-func TestLossIsNoEnd(t *testing.T) {
+func TestLossIsReportedInsteadOfAnEnd(t *testing.T) {
 	for name, lose := range map[string]func(client, server *Session, opened Conn){
 		"session":  func(client, _ *Session, _ Conn) { _ = client.Close() },
 		"given up": func(_, _ *Session, c Conn) { Abort(c, "") },

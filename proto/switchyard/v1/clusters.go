@@ -20,7 +20,7 @@ func IsClusterName(name string) bool { return len(name) <= 63 && IsSessionID(nam
 // ClusterCapability returns the capability, with the value "true", of the nodes that reach a cluster.
 func ClusterCapability(name string) string { return clusterPrefix + name }
 
-// ClusterOfCapability is the inverse of ClusterCapability. ok is false for the capability of anything else.
+// ClusterOfCapability returns the cluster of a capability, the inverse of ClusterCapability. ok is false for the capability of anything else.
 func ClusterOfCapability(key string) (name string, ok bool) {
 	name, ok = strings.CutPrefix(key, clusterPrefix)
 	return name, ok && IsClusterName(name)

@@ -17,7 +17,7 @@ func (r Role) Word() string {
 	return ""
 }
 
-// ParseRole is the inverse of Word. It returns ROLE_UNSPECIFIED for any other word.
+// ParseRole parses the result of Word. It returns ROLE_UNSPECIFIED for any other word.
 func ParseRole(word string) Role {
 	for role := Role_ROLE_VIEWER; role <= Role_ROLE_NODE; role++ {
 		if word == role.Word() {

@@ -28,7 +28,7 @@ func IsSessionID(id string) bool {
 // SessionCapability returns the capability, with the value "true", of the nodes that have an agent session.
 func SessionCapability(id string) string { return sessionPrefix + id }
 
-// SessionOfCapability is the inverse of SessionCapability. ok is false for the capability of anything else.
+// SessionOfCapability returns the session of a capability, the inverse of SessionCapability. ok is false for the capability of anything else.
 func SessionOfCapability(key string) (id string, ok bool) {
 	id, ok = strings.CutPrefix(key, sessionPrefix)
 	return id, ok && IsSessionID(id)
