@@ -317,7 +317,7 @@ func TestDocumentsOfCommandsWithoutARun(t *testing.T) {
 func TestValidateWarns(t *testing.T) {
 	file := write(t, "far.yaml", "name: far\ntasks: { a: { type: shell, spec: { command: 'echo {{ inputs.x }}' } } }\n")
 	got := run(t, "validate", file)
-	if want := file + ":2:51: warning: spec.command has \"{{ inputs.x }}\", which nothing replaces"; got.code != 0 || !strings.Contains(got.stderr, want) {
+	if want := file + ":2:51: warning: spec.command has \"{{ inputs.x }}\", which is not replaced"; got.code != 0 || !strings.Contains(got.stderr, want) {
 		t.Errorf("%+v, want %q", got, want)
 	}
 }

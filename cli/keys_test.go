@@ -55,8 +55,8 @@ func TestKeysAddRefusesTextThatIsNotAPublicKey(t *testing.T) {
 	}
 	weakLine := string(ssh.MarshalAuthorizedKey(weak))
 	for name, test := range map[string]struct{ text, says string }{
-		"a private key": {string(pem.EncodeToMemory(block)), "private key never leaves"}, "a word": {"hunter2", "no public key"}, "nothing": {"", "no public key"},
-		"a short RSA key": {weakLine, "RSA key of 1024 bits; it must have at least 2048"}, "a DSA key": {"ssh-dss AAAAB3NzaC1kc3M= x", "not safe any more"},
+		"a private key": {string(pem.EncodeToMemory(block)), "private key must not leave"}, "a word": {"hunter2", "public key"}, "nothing": {"", "public key"},
+		"a short RSA key": {weakLine, "RSA key of 1024 bits; it must have at least 2048"}, "a DSA key": {"ssh-dss AAAAB3NzaC1kc3M= x", "no longer secure"},
 		"a key that is cut off": {"ssh-ed25519 AAAAC3NzaC1lZDI1", "cut off"},
 	} {
 		got := runWith(t, nil, test.text, "keys", "add", "-", "--gateway", f.url)
@@ -66,7 +66,7 @@ func TestKeysAddRefusesTextThatIsNotAPublicKey(t *testing.T) {
 		}
 	}
 	file := write(t, "id", string(bytes.TrimSpace(pem.EncodeToMemory(block))))
-	if got := run(t, "keys", "add", file, "--gateway", f.url); got.code != exit.CodeUsage || !strings.Contains(got.stderr, "holds a private key") {
+	if got := run(t, "keys", "add", file, "--gateway", f.url); got.code != exit.CodeUsage || !strings.Contains(got.stderr, "contains a private key") {
 		t.Errorf("%+v", got)
 	}
 	if got := run(t, "keys", "add", file+".none", "--gateway", f.url); got.code != exit.CodeUsage {

@@ -60,8 +60,8 @@ func TestVpsCreateRefusesBadFlags(t *testing.T) {
 	two := write(t, "two.pub", aPublicKey+"hunter2\n")
 	for says, args := range map[string][]string{
 		"--image is missing":                      {},
-		"holds a private key":                     {"--image", "x", "--ssh-key", private},
-		"two.pub: line 2 is no public key":        {"--image", "x", "--ssh-key", two},
+		"contains a private key":                  {"--image", "x", "--ssh-key", private},
+		"two.pub: line 2 is not a public key":     {"--image", "x", "--ssh-key", two},
 		"no such file":                            {"--image", "x", "--ssh-key", private + "x"},
 		"exclude each other":                      {"--image", "x", "--ssh-key", two, "--generate-key"},
 		"the file exists":                         {"--image", "x", "--generate-key=" + private},

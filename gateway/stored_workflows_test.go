@@ -220,7 +220,7 @@ tasks:
 `
 	want := []string{
 		`6:100 no workflow is stored under the name "deploy-all-host": did you mean deploy-all-hosts?`,
-		`6:162 spec.command has "{{ inputs.x }}", which nothing replaces: pass it through env, as X: "${{ workflow.input.x }}", and write "$X" here`,
+		`6:162 spec.command has "{{ inputs.x }}", which is not replaced: pass it through env, as X: "${{ workflow.input.x }}", and write "$X" here`,
 	}
 	shown := func(problems []*v1.Problem) (all []string) {
 		for _, p := range problems {

@@ -107,7 +107,7 @@ func TestBadTaskNamesFieldsOfTheRequest(t *testing.T) {
 		"no type":                   {`{"spec":{"command":"true"}}`, "type", "missing"},
 		"priority":                  {`{"type":"shell","spec":{"command":"true"},"priority":11}`, "priority", "11"},
 		"retries":                   {`{"type":"shell","spec":{"command":"true"},"retry":{"maxRetries":-1}}`, "retry.maxRetries", "-1"},
-		"pasted secret":             {`{"type":"shell","spec":{"command":"true"},"secretEnv":{"T":"hunter2-hunter2"}}`, "secretEnv.T", "is no reference"},
+		"pasted secret":             {`{"type":"shell","spec":{"command":"true"},"secretEnv":{"T":"hunter2-hunter2"}}`, "secretEnv.T", "is not a reference"},
 		"variable":                  {`{"type":"shell","spec":{"command":"true"},"env":{"A-B":"x"}}`, "env.A-B", "A-B"},
 		"pinned node":               {`{"type":"shell","spec":{"command":"true"},"constraints":{"targetNode":"A!"}}`, "constraints.targetNode", "A!"},
 		"name":                      {`{"name":"a b","type":"shell","spec":{"command":"true"}}`, "name", "task name"},

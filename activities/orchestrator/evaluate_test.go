@@ -89,7 +89,7 @@ func TestEvaluateCount(t *testing.T) {
 		t.Errorf("answer %v", a)
 	}
 	for expr, want := range map[string]string{
-		"discover.name": `this one is of type string: "n"`, "-1": "negative: -1", "discover.count + 0.5": "3.5, which is no integer", "100001": "more than 100000",
+		"discover.name": `this one is of type string: "n"`, "-1": "negative: -1", "discover.count + 0.5": "3.5, which is not an integer", "100001": "more than 100000",
 	} {
 		a := ask(t, c, &v1.Condition{Task: "each", Kind: "count", Expression: expr}, parents)
 		if !strings.Contains(a.GetError(), want) || a.GetCount() != 0 || a.GetBroken() {

@@ -25,7 +25,7 @@ func OpenObject(ctx context.Context, location string) (io.ReadCloser, time.Time,
 		return nil, time.Time{}, fmt.Errorf("open object %q: write s3://bucket/key or gs://bucket/key", location)
 	}
 	if u.RawQuery != "" || u.ForceQuery || u.User != nil {
-		return nil, time.Time{}, fmt.Errorf("open object %q: it has options or a user; where a bucket is, and who may read it, is for the node to say: set AWS_REGION or AWS_ENDPOINT_URL there", location)
+		return nil, time.Time{}, fmt.Errorf("open object %q: it has options or a user; the node decides where a bucket is and who may read it: set AWS_REGION or AWS_ENDPOINT_URL there", location)
 	}
 	b, err := blob.OpenBucket(ctx, (&url.URL{Scheme: u.Scheme, Host: u.Host}).String())
 	if err != nil {

@@ -40,7 +40,7 @@ tasks:
   file: { spec: { command: 'true' }, dependsOn: [discover], foreach: discover.file }
   below: { spec: { command: 'true' }, dependsOn: [file] }
 `, want: map[string]string{"tasks.neg.reason": "fan_out", "tasks.neg.error": "evaluate parallel: the number of instances is negative: -1",
-		"tasks.frac.error": "evaluate parallel: the number of instances is 1.5, which is no integer",
+		"tasks.frac.error": "evaluate parallel: the number of instances is 1.5, which is not an integer",
 		"tasks.text.state": "failed", "tasks.file.error": `foreach must be a list; this one is of type string: "a.txt"`, "tasks.below.state": "skipped"}},
 
 	{name: "condition-without-a-value", exit: 1, definition: `

@@ -44,7 +44,7 @@ func (e *endpoint) checkAgreement(r *http.Request, query url.Values, body []byte
 	return nil
 }
 
-// compatible returns an error if a body field and a parameter set one field to different values, or exclude each other.
+// compatible returns an error if a body field and a parameter set one field to different values or are mutually exclusive.
 func compatible(name string, value json.RawMessage, field protoreflect.FieldDescriptor, parameter, text string, other protoreflect.FieldDescriptor) error {
 	switch {
 	case other == nil:

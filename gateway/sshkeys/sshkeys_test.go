@@ -132,8 +132,8 @@ func TestInvalidPublicKeysAreRefused(t *testing.T) {
 	_, one := newKey(t)
 	_, other := newKey(t)
 	for text, says := range map[string]string{
-		"hunter2": "no public key", one: "control character", strings.ReplaceAll(one+"\n"+other, "\x1b", ""): "2 keys",
-		"-----BEGIN OPENSSH PRIVATE KEY-----\nhunter2": "private key", "ssh-dss AAAAB3NzaC1kc3M= hunter2": "not safe",
+		"hunter2": "not a public key", one: "control character", strings.ReplaceAll(one+"\n"+other, "\x1b", ""): "2 keys",
+		"-----BEGIN OPENSSH PRIVATE KEY-----\nhunter2": "private key", "ssh-dss AAAAB3NzaC1kc3M= hunter2": "no longer secure",
 	} {
 		_, err := s.add(as(t, "ann", v1.Role_ROLE_USER), text)
 		if connect.CodeOf(err) != connect.CodeInvalidArgument || !strings.Contains(err.Error(), says) || strings.Contains(err.Error(), "hunter2") {

@@ -114,7 +114,7 @@ func (e *Evaluator) Count(ctx context.Context, expr string, view View) (int, err
 	}
 	switch {
 	case !whole:
-		return 0, Count.errorf("the number of instances is %v, which is no integer", count)
+		return 0, Count.errorf("the number of instances is %v, which is not an integer", count)
 	case count < 0:
 		return 0, Count.errorf("the number of instances is negative: %.0f", count)
 	case count > MaxInstances:

@@ -102,8 +102,8 @@ func TestEvaluate(t *testing.T) {
 
 func TestEvaluateErrors(t *testing.T) {
 	tests := map[string]string{
-		"parent.gone.exitCode == 0":                     "nothing is known of parent 'gone'",
-		"true || parent.gone.exitCode == 0":             "nothing is known of parent 'gone'",
+		"parent.gone.exitCode == 0":                     "parent 'gone' is unknown",
+		"true || parent.gone.exitCode == 0":             "parent 'gone' is unknown",
 		"parent[workflow.name].exitCode == 0":           "no such key: release",
 		"parent.build.output.nope == 1":                 "1:20: no such key: nope",
 		"true && parent.build.output.text + 1 == 4":     "1:34: no such overload (both sides must be of one type",

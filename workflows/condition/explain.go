@@ -16,7 +16,7 @@ func explain(message string, kind Kind) (plain, hint string) {
 	case strings.Contains(message, "recursion limit exceeded"), strings.Contains(message, "max recursion depth exceeded"):
 		return "the expression nests too deeply", ""
 	case strings.Contains(message, "error recovery"):
-		return "the expression has too many syntax errors to say where they begin", ""
+		return "the expression has too many syntax errors to locate", ""
 	case strings.Contains(message, "mismatched input '<EOF>'"):
 		return "the expression ends too early", ""
 	}
@@ -46,14 +46,14 @@ func explain(message string, kind Kind) (plain, hint string) {
 		if near := nearest.Word(name, kind.variables()); near != "" {
 			return plain, "did you mean " + near + "?"
 		}
-		return plain, kind.noun() + " sees " + kind.visible() + "; text stands in quotes: '" + name + "'"
+		return plain, kind.noun() + " sees " + kind.visible() + "; text needs quotes: '" + name + "'"
 	}
 	switch {
 	case strings.Contains(plain, noSelection):
 		return plain, "the length of x is size(x)"
 	case strings.Contains(plain, "no matching overload for '&&'"), strings.Contains(plain, "no matching overload for '||'"),
 		strings.Contains(plain, "no matching overload for '!'"), strings.Contains(plain, "expected type 'bool'"):
-		return plain, "CEL takes only true and false there: compare, for instance x != ''"
+		return plain, "CEL requires true or false there: compare, for instance x != ''"
 	case strings.Contains(plain, "no matching overload for '=="), strings.Contains(plain, "no matching overload for '!="):
 		return plain, "both sides must be of one type; int(x) and string(x) convert"
 	}

@@ -29,7 +29,7 @@ func (s Scope) field(expr string, r reading) *Error {
 		if slices.Contains(groupFields(), r.field) {
 			hint = "write " + spell(r.task) + "." + r.field
 		}
-		return errorAt(expr, r.offset, hint, "%s fans out, and so has no output of its own, but %s", r.task, strings.Join(groupFields(), ", "))
+		return errorAt(expr, r.offset, hint, "%s fans out, so it has no output of its own, but %s", r.task, strings.Join(groupFields(), ", "))
 	case r.short && slices.Contains(taskFields(), r.field):
 		return errorAt(expr, r.at, s.full(r), "%s.%s is short for %s.output.%s", r.task, r.field, spell(r.task), r.field)
 	case r.short || r.field == "":
@@ -40,7 +40,7 @@ func (s Scope) field(expr string, r reading) *Error {
 		case "output", "result":
 			hint = fmt.Sprintf("%s.outputs[0] is the output of its first instance", spell(r.task))
 		}
-		return errorAt(expr, r.at, hint, "%s fans out, and so has no %s", r.task, r.field)
+		return errorAt(expr, r.at, hint, "%s fans out, so it has no %s", r.task, r.field)
 	case !group && slices.Contains(fanOutFields(), r.field):
 		hint := "a field of its output is " + spell(r.task) + ".output." + r.field
 		if r.field == "outputs" {

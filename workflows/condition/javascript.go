@@ -15,7 +15,7 @@ func refusal(tokens []token, i int, kind Kind) (message, hint string) {
 			return fmt.Sprintf("CEL has no %s", t.text), hint
 		}
 	case t.kind == tokenName && strings.HasPrefix(t.text, "$"):
-		return "an expression stands without ${{ }}", withoutTemplates(tokens)
+		return "an expression is written without ${{ }}", withoutTemplates(tokens)
 	case t.kind == tokenName && isMethod(tokens, i):
 		if hint = methodHint(t.text); hint != "" {
 			return fmt.Sprintf("CEL has no .%s()", t.text), hint
@@ -38,7 +38,7 @@ func withoutTemplates(tokens []token) string {
 	}
 	t, err := ParseTemplate(text.String())
 	if err != nil || len(t.Expressions()) == 0 {
-		return "a text stands in quotes"
+		return "text needs quotes"
 	}
 	var terms []string
 	for _, p := range t.parts {
@@ -79,7 +79,7 @@ func operatorHint(operator string) string {
 	case "**":
 		return "CEL has only + - * / %"
 	case "++":
-		return "an expression changes nothing"
+		return "expressions cannot assign"
 	case "&":
 		return "CEL: &&"
 	case "|":
@@ -196,7 +196,7 @@ func wordHint(word string) string {
 	case "Array", "Object", "JSON", "RegExp":
 		return "output, context and input are values already: parent.build.output.key"
 	case "inputs":
-		return "what the run was given is " + workflowVariable + "." + inputVariable
+		return "the input of the run is " + workflowVariable + "." + inputVariable
 	case "process", "require", "global", "globalThis", "window", "module", "console", "this", "eval", "Function",
 		"setTimeout", "fetch":
 		return "an expression sees only the run: parent, workflow and the like"

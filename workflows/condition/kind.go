@@ -161,12 +161,12 @@ func (k Kind) typeHint(t *cel.Type) string {
 		return "compare it: x != ''"
 	case cel.IntKind, cel.DoubleKind, cel.UintKind:
 		if k == Items {
-			return "`parallel` makes a number of instances"
+			return "for a number of instances, use `parallel`"
 		}
 		return "compare it: x == 0"
 	case cel.ListKind, cel.MapKind:
 		if k == Count {
-			return "its length is size(x); `foreach` makes an instance for each item"
+			return "its length is size(x); `foreach` starts an instance per item"
 		}
 		if k == Items {
 			return "x.map(key, key) is the list of its keys"

@@ -19,10 +19,10 @@ func TestCheckNamesEveryFault(t *testing.T) {
 	for _, e := range first.each() {
 		got = append(got, e.Error())
 	}
-	const seen = "a template sees parent.<task>, workflow and input; text stands in quotes: 'y'"
+	const seen = "a template sees parent.<task>, workflow and input; text needs quotes: 'y'"
 	want := []string{
 		"1:20: the workflow declares no input 'x' (add it to inputs)",
-		"1:31: t depends on a; 'b' is none of its ancestors (add b to its dependsOn)",
+		"1:31: t depends on a; 'b' is not an ancestor (add b to its dependsOn)",
 		"1:42: undeclared reference to 'y' (" + seen + ")",
 		"1:68: undefined field 'nothing' (a task has exitCode, stdout, stderr, state, output and result; workflow has name, runId, context and input)",
 		"1:114: the expression ends too early",

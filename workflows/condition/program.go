@@ -76,7 +76,7 @@ func (p *program) variables(view View) (map[string]any, error) {
 	for _, name := range p.parents {
 		parent, ok := view.Parents[name]
 		if !ok {
-			return nil, p.kind.errorf("nothing is known of parent '%s'", name)
+			return nil, p.kind.errorf("parent '%s' is unknown", name)
 		}
 		parents[name] = p.model.taskValue(parent)
 	}

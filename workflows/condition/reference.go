@@ -252,7 +252,7 @@ func (r *references) loop(e ast.Expr, depth int) *Error {
 	c := e.AsComprehension()
 	for _, name := range []string{c.IterVar(), c.IterVar2()} {
 		if name == parentVariable || name == workflowVariable {
-			return r.refuse(e, "choose another name", "the loop variable %s hides what conditions are about", name)
+			return r.refuse(e, "choose another name", "the loop variable %s hides the variable of that name", name)
 		}
 	}
 	for _, part := range []ast.Expr{c.IterRange(), c.AccuInit()} {

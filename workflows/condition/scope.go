@@ -49,7 +49,7 @@ func (s Scope) resolve(expr string, found []reading) (names []string, problem *E
 		case r.task == s.Task:
 			problem = addMore(problem, errorAt(expr, r.offset, s.choice(), "%s cannot read itself: %s is evaluated before its task starts", s.Task, s.Kind.noun()))
 		case slices.Contains(s.Tasks, r.task):
-			problem = addMore(problem, errorAt(expr, r.offset, "add "+r.task+" to its dependsOn", "%s; '%s' is none of its ancestors", s.depends(), r.task))
+			problem = addMore(problem, errorAt(expr, r.offset, "add "+r.task+" to its dependsOn", "%s; '%s' is not an ancestor", s.depends(), r.task))
 		default:
 			hint := s.choice()
 			if near := nearest.Word(r.task, slices.Concat(s.Ancestors, s.Tasks)); near != "" {
@@ -105,7 +105,7 @@ func (s Scope) improveAll(expr string, problem *Error) *Error {
 func (s Scope) improve(expr string, problem *Error) *Error {
 	name, ok := undeclared(problem.Message)
 	if s.Kind == CacheKey && isBareText(expr) && (ok && wordHint(name) == "" && !strings.HasPrefix(problem.Hint, "did you mean") || strings.Contains(problem.Message, "Syntax error")) {
-		problem.Hint = "a cache key is an expression: a text in it has quotes of its own, in YAML key: \"'" + expr + "'\""
+		problem.Hint = "a cache key is an expression: text in it needs its own quotes, in YAML key: \"'" + expr + "'\""
 		return problem
 	}
 	if !ok && !strings.Contains(problem.Message, noSelection) || !s.Kind.sees(parentVariable) {

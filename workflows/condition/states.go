@@ -92,7 +92,7 @@ func (e *expression) badState(literal ast.Expr, word string, words []string) *Er
 	at := e.checked.NativeRep().SourceInfo().GetStartLocation(literal.ID())
 	subject := "a task ends"
 	if len(words) == len(v1.RetryableEndStates()) {
-		subject = "an attempt that may be repeated ends"
+		subject = "a retryable attempt ends"
 	}
 	near := stateAliases[nearest.Fold(word)]
 	if near == "" || !slices.Contains(words, near) {
@@ -102,5 +102,5 @@ func (e *expression) badState(literal ast.Expr, word string, words []string) *Er
 	if near != "" {
 		hint = "did you mean '" + near + "'? The states are " + strings.Join(words, ", ")
 	}
-	return errorAt(e.source.written, e.source.offsetOf(at.Line(), at.Column()), hint, "'%s' is no state that %s in", word, subject)
+	return errorAt(e.source.written, e.source.offsetOf(at.Line(), at.Column()), hint, "'%s' is not a state that %s in", word, subject)
 }

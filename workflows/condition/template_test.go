@@ -129,7 +129,7 @@ func TestRenderErrors(t *testing.T) {
 	e := NewEvaluator()
 	for text, want := range map[string]string{
 		"a ${{ build.nope }}":        "spec.list[1].text: evaluate template: 1:7: no such key: nope; parent.build.output is {\"count\":3,\"files\":[\"a.go\",\"b.go\"],\"nested\":{\"key\":\"v\"},\"none\":null,\"ok\":true,\"ratio\":0.5,\"text\":\"t\",\"v..., in ${{ build.nope }}",
-		"${{ gone.x }}":              "spec.list[1].text: evaluate template: nothing is known of parent 'gone', in ${{ gone.x }}",
+		"${{ gone.x }}":              "spec.list[1].text: evaluate template: parent 'gone' is unknown, in ${{ gone.x }}",
 		"${{ 1 + 'a' }}":             "spec.list[1].text: 1:4: found no matching overload",
 		"${{ parent.build }}":        "choose one of its fields",
 		"${{":                        "spec.list[1].text: 1:1: ${{ has no }}",

@@ -94,7 +94,7 @@ func scalar(value ref.Val) (*structpb.Value, error) {
 			return structpb.NewStringValue(string(text)), nil
 		}
 	case *object:
-		return nil, fmt.Errorf("a %s is no value: choose one of its fields", v.kind.TypeName())
+		return nil, fmt.Errorf("a %s is not a value: choose one of its fields", v.kind.TypeName())
 	}
 	return nil, fmt.Errorf("a value of type %s has no form in JSON", value.Type().TypeName())
 }

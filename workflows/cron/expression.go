@@ -75,7 +75,7 @@ func Parse(text string) (Expression, error) {
 	case strings.HasPrefix(trimmed, "TZ="), strings.HasPrefix(trimmed, "CRON_TZ="):
 		zone, rest, _ := strings.Cut(trimmed, " ")
 		_, zone, _ = strings.Cut(zone, "=")
-		return Expression{}, &Error{"which holds a time zone", fmt.Sprintf("write timezone: %s, and cron: %q", zone, strings.TrimSpace(rest))}
+		return Expression{}, &Error{"which contains a time zone", fmt.Sprintf("write timezone: %s, and cron: %q", zone, strings.TrimSpace(rest))}
 	case strings.HasPrefix(trimmed, "@"):
 		return parseShort(trimmed)
 	}
@@ -138,14 +138,14 @@ func parseShort(text string) (Expression, error) {
 		if hint == "" {
 			hint = form
 		}
-		return Expression{}, &Error{"which has no meaning", hint}
+		return Expression{}, &Error{"which is not a known name", hint}
 	}
 	every, err := time.ParseDuration(strings.TrimSpace(rest))
 	switch {
 	case err != nil:
 		return Expression{}, &Error{"which has no duration after @every", `write one, such as "@every 90m"`}
 	case every < time.Second || every%time.Second != 0:
-		return Expression{}, &Error{"whose interval is " + strings.TrimSpace(rest) + "; it must be whole seconds, 1s or more", ""}
+		return Expression{}, &Error{"whose interval is " + strings.TrimSpace(rest) + "; it must be a whole number of seconds, at least 1s", ""}
 	}
 	return Expression{Every: every}, nil
 }
@@ -156,10 +156,10 @@ var foreign = []struct {
 	hint    string
 }{
 	{regexp.MustCompile(`\?`), "write * for any"},
-	{regexp.MustCompile(`(?i)^(L|LW|[0-9]*W|L-[0-9]+)$`), `the minute after the last day of a month is "0 0 1 * *"; a task can ask for the date, too`},
-	{regexp.MustCompile(`#`), `days 8-14 and a weekday meet on the second one of a month: "0 9 8-14 * MON"`},
-	{regexp.MustCompile(`(?i)^[0-9A-Z]+L$`), `days 22-28 and a weekday meet on the fourth one of a month: "0 9 22-28 * FRI"`},
-	{regexp.MustCompile(`(?i)^H`), "write a number; jitter spreads what starts at one time"},
+	{regexp.MustCompile(`(?i)^(L|LW|[0-9]*W|L-[0-9]+)$`), `write "0 0 1 * *" for the minute after the last day of a month, or let a task check the date`},
+	{regexp.MustCompile(`#`), `for the second weekday of a month, combine it with days 8-14: "0 9 8-14 * MON"`},
+	{regexp.MustCompile(`(?i)^[0-9A-Z]+L$`), `for the fourth weekday of a month, combine it with days 22-28: "0 9 22-28 * FRI"`},
+	{regexp.MustCompile(`(?i)^H`), "write a number; jitter spreads starts at the same time"},
 }
 
 // parse returns the values of a field as a bit set.
@@ -177,7 +177,7 @@ func (f field) parse(text string) (set uint64, err error) {
 		by := 1
 		if hasStep {
 			if by, err = strconv.Atoi(step); err != nil || by < 1 || strings.HasPrefix(step, "+") {
-				return fail(f.hint(), "in which the step %q is no number from 1 on", step)
+				return fail(f.hint(), "in which the step %q is not a positive whole number", step)
 			}
 		}
 		from, to := f.low, f.high
@@ -188,12 +188,12 @@ func (f field) parse(text string) (set uint64, err error) {
 			first, last, isRange := strings.Cut(span, "-")
 			var ok bool
 			if from, ok = f.value(first); !ok {
-				return fail(f.hint(), "in which %q is no %s", first, f.name)
+				return fail(f.hint(), "in which %q is not a %s", first, f.name)
 			}
 			switch {
 			case isRange:
 				if to, ok = f.value(last); !ok {
-					return fail(f.hint(), "in which %q is no %s", last, f.name)
+					return fail(f.hint(), "in which %q is not a %s", last, f.name)
 				}
 				if to == 0 && from > 0 && f.high == 7 {
 					to = 7 // MON-SUN
@@ -242,7 +242,7 @@ func (f field) value(text string) (int, bool) {
 func (f field) hint() string {
 	switch {
 	case f.high == 7:
-		return "it takes 0-7, of which 0 and 7 are Sunday, or SUN to SAT, with *, lists, ranges and steps: MON-FRI"
+		return "it takes 0-7 (0 and 7 are Sunday) or SUN to SAT, with *, lists, ranges and steps: MON-FRI"
 	case f.words != nil:
 		return "it takes 1-12 or JAN to DEC, with *, lists, ranges and steps: JAN,JUL"
 	}

@@ -24,7 +24,7 @@ func Zone(name string) (*time.Location, error) {
 	if zone, err := time.LoadLocation(name); err == nil && name != "Local" {
 		return zone, nil
 	}
-	return nil, &Error{"which is no time zone", zoneHint(name)}
+	return nil, &Error{"which is not a time zone", zoneHint(name)}
 }
 
 // abbreviations maps common names of time zones that IANA does not have to zone names.

@@ -29,10 +29,10 @@ func (r agentRules) check(spec *v1.SubagentSpec, p *source.Path) {
 	r.notBlank(spec.GetPrompt(), p.Field("prompt"))
 	program := spec.GetAgent() != "" || len(spec.GetCommand()) > 0
 	if model := p.Field("model"); spec.GetModel() == "" && spec.GetProvider() == v1.ProviderOpenAI && !program && !r.IsSettled(model) {
-		r.Add(r.locate(p), model, "spec.model is missing; with provider openai there is no default", "model: gpt-5-mini, or the name that your own server knows")
+		r.Add(r.locate(p), model, "spec.model is missing; with provider openai there is no default", "model: gpt-5-mini, or a model of your own server")
 	}
 	if agent := p.Field("agent"); spec.GetAgent() != "" && len(spec.GetCommand()) > 0 && !r.IsSettled(agent) {
-		r.Add(r.locateKey(agent), agent, "spec.agent and spec.command both name the program that leads the agent", "leave one of them out")
+		r.Add(r.locateKey(agent), agent, "spec.agent and spec.command both name the program of the agent", "leave one of them out")
 	}
 	r.tools(spec, p)
 	r.mcpServers(spec, p)
@@ -40,7 +40,7 @@ func (r agentRules) check(spec *v1.SubagentSpec, p *source.Path) {
 	r.outputSchema(spec, p.Field("outputSchema"))
 	r.duration(spec.GetStallTimeout(), p.Field("stallTimeout"))
 	for i, host := range spec.GetFetchHosts() {
-		r.word(host, p.Field("fetchHosts").Item(i), fetchHost().MatchString, "no host", `such as "docs.example.com" or "*.example.com"`)
+		r.word(host, p.Field("fetchHosts").Item(i), fetchHost().MatchString, "not a host name", `such as "docs.example.com" or "*.example.com"`)
 	}
 	has := func(name string) bool { return slices.Contains(spec.GetTools(), name) }
 	for _, rule := range []struct {
@@ -51,11 +51,11 @@ func (r agentRules) check(spec *v1.SubagentSpec, p *source.Path) {
 		{"image", spec.GetImage() != "", has(v1.AgentToolShell), "is for the tool shell", "add shell to tools, or leave it out"},
 		{"network", spec.GetNetwork() != "", has(v1.AgentToolShell), "is for the tool shell", "add shell to tools, or leave it out"},
 		{"fetchHosts", len(spec.GetFetchHosts()) > 0, has(v1.AgentToolFetch), "is for the tool fetch", "add fetch to tools, or leave it out"},
-		{"stallTimeout", spec.GetStallTimeout() != "", program, "is for a program that leads the agent", "add agent or command, or leave it out"},
-		{"tools", len(spec.GetTools()) > 0, !program, "has no effect on a program, which has tools of its own", "leave it out"},
-		{"mcpServers", len(spec.GetMcpServers()) > 0, !program, "has no effect on a program, which has tools of its own", "leave it out, or name the servers in the program's own settings"},
-		{"provider", spec.GetProvider() != "", !program, "has no effect on a program, which has a provider of its own", "leave it out"},
-		{"baseUrl", spec.GetBaseUrl() != "", !program, "has no effect on a program, which has a provider of its own", "leave it out, or set the program's own variable in env"},
+		{"stallTimeout", spec.GetStallTimeout() != "", program, "is for agents with a program", "add agent or command, or leave it out"},
+		{"tools", len(spec.GetTools()) > 0, !program, "has no effect on a program, which brings its own tools", "leave it out"},
+		{"mcpServers", len(spec.GetMcpServers()) > 0, !program, "has no effect on a program, which brings its own tools", "leave it out, or name the servers in the program's own settings"},
+		{"provider", spec.GetProvider() != "", !program, "has no effect on a program, which chooses its own provider", "leave it out"},
+		{"baseUrl", spec.GetBaseUrl() != "", !program, "has no effect on a program, which chooses its own provider", "leave it out, or set the program's own variable in env"},
 		{"maxTokens", spec.GetMaxTokens() > 0, !program, "has no effect on a program", "leave it out"},
 	} {
 		if at := p.Field(rule.field); rule.isSet && !rule.isFor && !r.IsSettled(at) && !r.IsSettled(p.Field("tools")) {
@@ -63,7 +63,7 @@ func (r agentRules) check(spec *v1.SubagentSpec, p *source.Path) {
 		}
 	}
 	if at := p.Field("fetchHosts"); has(v1.AgentToolFetch) && len(spec.GetFetchHosts()) == 0 && !r.IsSettled(at) {
-		r.Add(r.locate(p.Field("tools")), at, "spec.fetchHosts is missing; the tool fetch reads no host that it does not name", `fetchHosts: ["docs.example.com"]`)
+		r.Add(r.locate(p.Field("tools")), at, "spec.fetchHosts is missing; the tool fetch reads only from hosts that it names", `fetchHosts: ["docs.example.com"]`)
 	}
 }
 
@@ -73,13 +73,13 @@ func (r agentRules) tools(spec *v1.SubagentSpec, p *source.Path) {
 		switch {
 		case r.IsSettled(at):
 		case strings.Contains(name, "${{"):
-			r.Add(r.locate(at), at, "spec.tools takes no expressions; what an agent may do stands in its definition", "write the names of the tools")
+			r.Add(r.locate(at), at, "spec.tools takes no expressions; the definition says what an agent may do", "write the names of the tools")
 		case !slices.Contains(v1.AgentTools(), name):
-			hint := "there are " + strings.Join(v1.AgentTools(), ", ") + "; tools of other servers come by mcpServers"
+			hint := "the tools are " + strings.Join(v1.AgentTools(), ", ") + "; mcpServers adds those of other servers"
 			if near := nearest.Word(name, v1.AgentTools()); near != "" {
 				hint = "did you mean " + near + "? " + hint
 			}
-			r.Add(r.locate(at), at, fmt.Sprintf("spec.tools[%d] is %s, which is no tool", i, source.Quote(name)), hint)
+			r.Add(r.locate(at), at, fmt.Sprintf("spec.tools[%d] is %s, which is not a tool", i, source.Quote(name)), hint)
 		case slices.Index(spec.GetTools(), name) < i:
 			r.Add(r.locate(at), at, fmt.Sprintf("spec.tools names %s twice", name), "leave one of them out")
 		}
@@ -93,16 +93,16 @@ func (r agentRules) mcpServers(spec *v1.SubagentSpec, p *source.Path) {
 			continue
 		}
 		if !mcpServerName().MatchString(name) {
-			r.Add(r.locateKey(at), at, source.Quote(name)+" is no name of a server of tools", "at most 32 letters, digits and '-', the first a letter or digit")
+			r.Add(r.locateKey(at), at, source.Quote(name)+" is not a valid name of an MCP server", "at most 32 letters, digits and '-', the first a letter or digit")
 		}
 		if hasCommand, hasURL := len(server.GetCommand()) > 0, server.GetUrl() != ""; hasCommand == hasURL {
 			r.Add(r.locateKey(at), at, "server "+name+" needs either command or url", `command: [mcp-server-git, --repository, .] or url: https://tools.example.com/mcp`)
 		}
 		if len(server.GetHeaders()) > 0 && server.GetUrl() == "" {
-			r.Add(r.locateKey(at.Field("headers")), at.Field("headers"), "headers are for a server with a url", "leave them out; variables of a command stand in env")
+			r.Add(r.locateKey(at.Field("headers")), at.Field("headers"), "headers are for a server with a url", "leave them out; use env for the variables of a command")
 		}
 		if len(server.GetEnv()) > 0 && len(server.GetCommand()) == 0 {
-			r.Add(r.locateKey(at.Field("env")), at.Field("env"), "env is for a server with a command", "leave it out; a url takes headers")
+			r.Add(r.locateKey(at.Field("env")), at.Field("env"), "env is for a server with a command", "leave it out; use headers for a url")
 		}
 		r.address(server.GetUrl(), at.Field("url"))
 	}
@@ -110,7 +110,7 @@ func (r agentRules) mcpServers(spec *v1.SubagentSpec, p *source.Path) {
 
 // address checks the URL of a provider or a server of tools.
 func (r agentRules) address(text string, p *source.Path) {
-	r.word(text, p, agentAddress().MatchString, "no address", "such as https://models.example.com/v1; keys do not stand in it")
+	r.word(text, p, agentAddress().MatchString, "not a URL", "such as https://models.example.com/v1, without keys")
 }
 
 func (r agentRules) outputSchema(spec *v1.SubagentSpec, p *source.Path) {
@@ -122,7 +122,7 @@ func (r agentRules) outputSchema(spec *v1.SubagentSpec, p *source.Path) {
 		return // other rules report it
 	}
 	if kind := spec.GetOutputSchema().GetFields()["type"].GetStringValue(); kind != "object" {
-		r.Add(r.locateKey(p), p, "spec.outputSchema is no schema of an object; outputs of tasks are objects", "type: object, with properties")
+		r.Add(r.locateKey(p), p, "spec.outputSchema does not describe an object; outputs of tasks are objects", "type: object, with properties")
 		return
 	}
 	value, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
@@ -135,7 +135,7 @@ func (r agentRules) outputSchema(spec *v1.SubagentSpec, p *source.Path) {
 		}
 	}
 	if err != nil {
-		r.Add(r.locateKey(p), p, "spec.outputSchema is no JSON schema: "+strings.ReplaceAll(err.Error(), "\n", " "), "see https://json-schema.org")
+		r.Add(r.locateKey(p), p, "spec.outputSchema is not a JSON schema: "+strings.ReplaceAll(err.Error(), "\n", " "), "see https://json-schema.org")
 	}
 }
 

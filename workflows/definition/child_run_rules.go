@@ -18,9 +18,9 @@ func (r childRunRules) check(spec *v1.RunSpec, p *source.Path) {
 	name, inline := spec.GetWorkflow(), spec.GetDefinition() != nil
 	switch {
 	case name != "" && inline:
-		r.Add(r.locateKey(definition), definition, "spec.workflow and spec.definition exclude each other", "workflow names a stored definition, definition is one")
+		r.Add(r.locateKey(definition), definition, "spec.workflow and spec.definition are mutually exclusive", "workflow names a stored definition; definition contains one")
 	case name == "" && !inline:
-		r.Add(r.locate(p), p, "spec has neither workflow nor definition", "workflow: NAME runs a stored definition, definition: { name: ..., tasks: ... } another one")
+		r.Add(r.locate(p), p, "spec has neither workflow nor definition", "workflow: NAME runs a stored definition; definition: { name: ..., tasks: ... } runs the one given here")
 	case name == "" || condition.HasTemplate(name):
 	case !workflowName().MatchString(name):
 		r.badWorkflowName(r.locate(workflow), workflow, name)

@@ -65,22 +65,22 @@ func (r containerRules) check(spec *v1.ContainerSpec, p *source.Path) {
 	r.fields(spec, p)
 	_, shell := spec.GetCommand().GetKind().(*structpb.Value_StringValue)
 	if at := p.Field("entrypoint"); shell && spec.GetEntrypoint() != nil && !r.IsSettled(at) {
-		r.Add(r.locateKey(at), at, "spec.entrypoint excludes a command that is a string, which the image's sh runs", "make command a list: it is what the entry point is given")
+		r.Add(r.locateKey(at), at, "spec.entrypoint cannot be combined with a command string, which the image's sh runs", "write command as a list: the arguments of the entry point")
 	}
 	for _, name := range slices.Sorted(maps.Keys(spec.GetLabels())) {
 		if at := p.Field("labels").Key(name); strings.HasPrefix(name, ownLabels) && !r.IsSettled(at) {
-			r.Add(r.locateKey(at), at, "label "+name+" is Switchyard's own, as all that begin with "+ownLabels, "")
+			r.Add(r.locateKey(at), at, "label "+name+" is reserved: Switchyard sets the labels that begin with "+ownLabels, "")
 		}
 	}
 }
 
 // fields checks the fields that the specs of containers and of machines share.
 func (r containerRules) fields(spec containerFields, p *source.Path) {
-	r.word(spec.GetImage(), p.Field("image"), isImage, "no name of an image", `such as "ubuntu:22.04"; names are in lower case`)
-	r.word(spec.GetWorkingDirectory(), p.Field("workingDirectory"), slashed.IsAbs, "no absolute path", "it is a directory in the container")
-	r.word(spec.GetUser(), p.Field("user"), containerUser().MatchString, "no user", `write a name, "uid" or "uid:gid"`)
+	r.word(spec.GetImage(), p.Field("image"), isImage, "not a valid image name", `such as "ubuntu:22.04"; names are lower case`)
+	r.word(spec.GetWorkingDirectory(), p.Field("workingDirectory"), slashed.IsAbs, "not an absolute path", "it is a directory in the container")
+	r.word(spec.GetUser(), p.Field("user"), containerUser().MatchString, "not a valid user", `write a name, "uid" or "uid:gid"`)
 	for i, name := range spec.GetCapAdd() {
-		r.word(name, p.Field("capAdd").Item(i), isCapability, "no capability", `such as "NET_ADMIN"`)
+		r.word(name, p.Field("capAdd").Item(i), isCapability, "not a valid capability", `such as "NET_ADMIN"`)
 	}
 	r.mounts(spec.GetMounts(), p.Field("mounts"))
 	r.network(spec, p)
@@ -100,8 +100,8 @@ func (r containerRules) mounts(mounts []*v1.Mount, p *source.Path) {
 	where := map[string]int{}
 	for i, m := range mounts {
 		host, inside := p.Item(i).Field("hostPath"), p.Item(i).Field("containerPath")
-		r.word(m.GetHostPath(), host, slashed.IsAbs, "no absolute path", "mounts show directories of the node, whatever its working directory is")
-		r.word(m.GetContainerPath(), inside, slashed.IsAbs, "no absolute path", "it is where the container sees the directory")
+		r.word(m.GetHostPath(), host, slashed.IsAbs, "not an absolute path", "it is a directory of the node, and does not depend on its working directory")
+		r.word(m.GetContainerPath(), inside, slashed.IsAbs, "not an absolute path", "it is where the container sees the directory")
 		at := slashed.Clean(m.GetContainerPath())
 		if !slashed.IsAbs(at) || condition.HasTemplate(at) || r.IsSettled(inside) {
 			continue
@@ -112,9 +112,9 @@ func (r containerRules) mounts(mounts []*v1.Mount, p *source.Path) {
 		case at == "/":
 			r.Add(r.locate(inside), inside, inside.Local()+" is the root of the container; nothing can be mounted over that", "")
 		case own >= 0:
-			r.Add(r.locate(inside), inside, inside.Local()+" is "+at+"; the container has files of its task in "+ownMounts[own], "choose another path")
+			r.Add(r.locate(inside), inside, inside.Local()+" is "+at+"; "+ownMounts[own]+" is reserved for files of the task", "choose another path")
 		case twice:
-			r.Add(r.locate(inside), inside, fmt.Sprintf("%s is %s, which mounts[%d] has already", inside.Local(), at, before), "")
+			r.Add(r.locate(inside), inside, fmt.Sprintf("%s is %s, which mounts[%d] already uses", inside.Local(), at, before), "")
 		}
 	}
 }
@@ -126,7 +126,7 @@ func (r containerRules) network(spec containerFields, p *source.Path) {
 	if strings.HasPrefix(name, "container:") {
 		hint = "a container may not join the network of another; give both a network by name"
 	}
-	r.word(name, at, networkName().MatchString, "no network", hint)
+	r.word(name, at, networkName().MatchString, "not a valid network", hint)
 	ip := p.Field("ip")
 	if text := spec.GetIp(); text == "" || condition.HasTemplate(text) || r.IsSettled(ip) {
 		return
@@ -134,7 +134,7 @@ func (r containerRules) network(spec containerFields, p *source.Path) {
 	r.word(spec.GetIp(), ip, func(text string) bool {
 		_, err := netip.ParseAddr(text)
 		return text == autoAddress || err == nil
-	}, "no address", `write one such as "10.5.0.9", or "auto"`)
+	}, "not an IP address", `write one such as "10.5.0.9", or "auto"`)
 	if slices.Contains(givenNetworks, name) && !r.IsSettled(at) {
 		shown := "the engine's own network"
 		if name != "" {
@@ -149,15 +149,15 @@ func (r containerRules) ulimits(limits []*v1.Ulimit, p *source.Path) {
 	seen := map[string]bool{}
 	for i, l := range limits {
 		name, hard := p.Item(i).Field("name"), p.Item(i).Field("hard")
-		r.word(l.GetName(), name, func(text string) bool { return slices.Contains(ulimitNames, text) }, "no limit",
+		r.word(l.GetName(), name, func(text string) bool { return slices.Contains(ulimitNames, text) }, "not a known limit",
 			strings.TrimSpace(nearest.DidYouMean(l.GetName(), ulimitNames)+" It must be "+alternatives(ulimitNames)))
 		if seen[l.GetName()] && l.GetName() != "" && !r.IsSettled(name) {
-			r.Add(r.locate(name), name, name.Local()+" is "+l.GetName()+" for the second time", "")
+			r.Add(r.locate(name), name, name.Local()+" repeats the limit "+l.GetName(), "")
 		}
 		seen[l.GetName()] = true
 		most := l.GetHard()
 		if (most > 0 && l.GetSoft() > most || most > 0 && l.GetSoft() < 0) && !r.IsSettled(hard) {
-			r.Add(r.locate(hard), hard, fmt.Sprintf("%s is %d, and soft %d is above it", hard.Local(), most, l.GetSoft()), "")
+			r.Add(r.locate(hard), hard, fmt.Sprintf("%s is %d, which is below soft, %d", hard.Local(), most, l.GetSoft()), "")
 		}
 	}
 }
@@ -167,13 +167,13 @@ func (r containerRules) imageSource(spec containerFields, p *source.Path) {
 	auth, tarball, pull := p.Field("registryAuth"), p.Field("imageTarball"), p.Field("pullPolicy")
 	r.imageOrEnvironment(p, "image", spec.GetImage(), spec.GetEnvironment(), imageHint)
 	r.environment(spec.GetEnvironment(), p)
-	r.word(spec.GetRegistryAuth(), auth, secretName().MatchString, "no name", "it is what the node calls its credentials, and not these themselves: switchyard worker --registry-auth NAME=FILE")
+	r.word(spec.GetRegistryAuth(), auth, secretName().MatchString, "not a valid name", "name the credentials as on the node, and keep the credentials themselves there: switchyard worker --registry-auth NAME=FILE")
 	r.word(spec.GetImageTarball(), tarball, func(text string) bool { return slashed.IsAbs(text) || !strings.Contains(text, "?") },
-		"a URL with options", "where a bucket is, and who may read it, is for the node to say: set AWS_REGION or AWS_ENDPOINT_URL there; a ? in the name of an object is %3F")
+		"a URL with options", "the node decides where a bucket is and who may read it: set AWS_REGION or AWS_ENDPOINT_URL there; write a ? in the name of an object as %3F")
 	r.word(spec.GetImageTarball(), tarball, func(text string) bool { return slashed.IsAbs(text) || bucketObject().MatchString(text) },
 		"neither an absolute path nor the URL of an object", `such as "/srv/images/tool.tar" or "s3://bucket/tool.tar"`)
 	if spec.GetEnvironment() != "" {
-		r.excluded(p, "an image, and this is an environment, which the node fetches from the store", map[string]bool{
+		r.excluded(p, "images; the node fetches an environment from the store", map[string]bool{
 			"registryAuth": spec.GetRegistryAuth() != "", "imageTarball": spec.GetImageTarball() != "", "pullPolicy": spec.GetPullPolicy() != "",
 		})
 		return
@@ -182,10 +182,10 @@ func (r containerRules) imageSource(spec containerFields, p *source.Path) {
 		return
 	}
 	if spec.GetPullPolicy() == alwaysPull && !r.IsSettled(pull) {
-		r.Add(r.locateKey(pull), pull, "spec.pullPolicy: always and imageTarball exclude each other: what comes in an archive is not pulled", "")
+		r.Add(r.locateKey(pull), pull, "spec.pullPolicy: always and imageTarball are mutually exclusive: an image from an archive is not pulled", "")
 	}
 	if spec.GetRegistryAuth() != "" && !r.IsSettled(auth) {
-		r.Add(r.locateKey(auth), auth, "spec.registryAuth and imageTarball exclude each other: what comes in an archive is not pulled", "")
+		r.Add(r.locateKey(auth), auth, "spec.registryAuth and imageTarball are mutually exclusive: an image from an archive is not pulled", "")
 	}
 }
 
@@ -194,7 +194,7 @@ const imageHint = "write image: NAME, or environment: NAME of one that `switchya
 
 // environment checks the name of an environment.
 func (r containerRules) environment(name string, p *source.Path) {
-	r.word(name, p.Field("environment"), v1.IsEnvironmentName, "no name of an environment", "it is at most 63 of [a-z0-9._-], the first and the last a letter or digit")
+	r.word(name, p.Field("environment"), v1.IsEnvironmentName, "not a valid environment name", "at most 63 of [a-z0-9._-], the first and last a letter or digit")
 }
 
 // imageOrEnvironment checks that a spec has exactly one of a field and environment.
@@ -205,7 +205,7 @@ func (r containerRules) imageOrEnvironment(p *source.Path, field, value, environ
 	case value == "" && environment == "":
 		r.Add(r.locate(at), at, "spec."+field+" is missing", hint)
 	case value != "" && environment != "":
-		r.Add(r.locateKey(at), at, "spec."+field+" and environment exclude each other: an environment takes the place of an image", "leave one of them out")
+		r.Add(r.locateKey(at), at, "spec."+field+" and environment are mutually exclusive: an environment takes the place of an image", "leave one of them out")
 	}
 }
 

@@ -31,7 +31,7 @@ func (r graphRules) cycles(def *v1.Definition, g *graph) {
 		next := tasks[1%len(tasks)]
 		p = p.Item(slices.Index(def.GetTasks()[tasks[0]].GetDependsOn(), next))
 		r.Add(r.locate(p), p, "dependency cycle: "+strings.Join(append(slices.Clone(shown), tasks[0]), " -> "),
-			"each of these tasks waits for the next one; take one of the dependencies away")
+			"each of these tasks waits for the next one; remove one of the dependencies")
 	}
 }
 

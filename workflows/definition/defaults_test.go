@@ -179,7 +179,7 @@ tasks:
 		got = append(got, fmt.Sprintf("%d:%d %s: %s", w.GetLine(), w.GetColumn(), w.GetMessage(), w.GetHint()))
 	}
 	want := []string{
-		"3:39 defaults.resources.maxProcesses has no effect on any task of the workflow: resources.maxProcesses is for a container or a sandbox",
+		"3:39 defaults.resources.maxProcesses has no effect on any task of the workflow: resources.maxProcesses is for containers and sandboxes",
 		"3:71 defaults.timeout has no effect on any task of the workflow: timeout is for tasks that run on a node",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {

@@ -141,7 +141,7 @@ tasks:
 
 func TestTooLarge(t *testing.T) {
 	_, err := Parse("big.yaml", []byte("name: a\n"+strings.Repeat("#\n", 1<<19)))
-	checkOnly(t, err, "big.yaml:1:1: the document is larger than 1 MiB\n  split the workflow, or move data out of it")
+	checkOnly(t, err, "big.yaml:1:1: the document is larger than 1 MiB\n  split the workflow or move data out of it")
 }
 
 func checkOnly(t *testing.T, err error, want string) {

@@ -69,7 +69,7 @@ type fanOutRules struct{ *decoder }
 func (r fanOutRules) check(task *v1.TaskDefinition, at *source.Path) {
 	parallel, foreach, batch := at.Field("parallel"), at.Field("foreach"), at.Field("batch")
 	if task.GetParallel() != nil && task.GetForeach() != nil {
-		r.Add(r.locateKey(foreach), foreach, "parallel and foreach exclude each other", "foreach makes one instance for each item")
+		r.Add(r.locateKey(foreach), foreach, "parallel and foreach are mutually exclusive", "foreach starts one instance per item")
 	}
 	if task.GetParallel() != nil && !r.IsSettled(parallel) {
 		r.count(task.GetParallel(), parallel)
@@ -90,7 +90,7 @@ func (r fanOutRules) check(task *v1.TaskDefinition, at *source.Path) {
 		{"concurrency", task.GetConcurrency() != 0}, {"maxFailures", task.GetMaxFailures() != 0}, {"batch", task.GetBatch() != nil},
 	} {
 		if p := at.Field(field.name); field.given && !r.IsSettled(p) {
-			r.Add(r.locateKey(p), p, field.name+" is about instances, and the task has none", "give it parallel or foreach")
+			r.Add(r.locateKey(p), p, field.name+" is about instances, but the task has none", "add parallel or foreach")
 		}
 	}
 }
@@ -121,7 +121,7 @@ func (r fanOutRules) items(v *structpb.Value, p *source.Path) {
 	default:
 		hint := ""
 		if _, is := n.(*structpb.Value_NumberValue); is {
-			hint = "parallel makes a number of instances"
+			hint = "for a number of instances, use parallel"
 		}
 		r.Fail(r.locate(p), p, p.Local()+" is "+source.ValueNode(v).String()+"; it must be a list, or an expression such as discover.files", hint)
 	}

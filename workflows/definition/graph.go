@@ -154,12 +154,12 @@ func (r graphRules) dependencies(def *v1.Definition) *graph {
 				r.Add(r.locate(p), p, "task "+source.Quote(name)+" depends on itself", "")
 			default:
 				near := nearest.Word(dependency, slices.Concat(g.names[:i], g.names[i+1:]))
-				hint := "there are: " + shortList(g.names)
+				hint := "known names: " + shortList(g.names)
 				if near != "" {
 					g.guessed[i] = append(g.guessed[i], g.numbers[near])
 					hint = "did you mean " + near + "?"
 				}
-				r.Add(r.locate(p), p, fmt.Sprintf("task %q depends on %s, which is no task", name, source.Quote(dependency)), hint)
+				r.Add(r.locate(p), p, fmt.Sprintf("task %q depends on %s, which does not exist", name, source.Quote(dependency)), hint)
 			}
 			seen[dependency] = true
 		}

@@ -17,11 +17,11 @@ const maxInline = 8
 // definition like any other and sees nothing of the enclosing one.
 func (d *document) inline(n *source.Node, p *source.Path) (*structpb.Struct, bool) {
 	if d.depth >= maxInline {
-		d.Fail(n.At, p, fmt.Sprintf("definitions are in one another more than %d deep", maxInline), "store the inner ones, and name them with workflow")
+		d.Fail(n.At, p, fmt.Sprintf("definitions are nested more than %d deep", maxInline), "store the inner ones and refer to them with workflow")
 		return nil, false
 	}
 	if n.Kind != source.Mapping {
-		d.Fail(n.At, p, p.Local()+" is "+n.String()+"; it must be a definition, a mapping with name and tasks", "the name of a stored one is spec.workflow")
+		d.Fail(n.At, p, p.Local()+" is "+n.String()+"; it must be a definition, a mapping with name and tasks", "to name a stored definition, use spec.workflow")
 		return nil, false
 	}
 	inner := newDocument(&decoder{Report: d.Report, base: p.Inline(), depth: d.depth + 1, places: d.places}, d.stored)

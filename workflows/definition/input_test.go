@@ -59,7 +59,7 @@ input.hots: there is no input "hots"
 input.labels: input.labels is a list; it must be a mapping
 input.ratio: input.ratio is the string "high"; it must be a number
 input.unlike_any: there is no input "unlike_any"
-  there are: count, fast, hosts, labels, ratio, version, who
+  known names: count, fast, hosts, labels, ratio, version, who
 input.version: input.version is the string "2"; it must be 1.10, no or next
 input.who: input who is missing
   the name of a person; give it with --input who=VALUE`
@@ -128,9 +128,9 @@ func TestParseInputProblems(t *testing.T) {
 	if err == nil {
 		t.Fatal("accepted")
 	}
-	want := `input: "=x" is no input
+	want := `input: "=x" is not an input
   write key=value
-input: "noise" is no input
+input: "noise" is not an input
   write key=value
 input.count: input.count is the string "many"; it must be a whole number
 input.count: input count is given twice

@@ -27,7 +27,7 @@ func ParseInput(def *v1.Definition, pairs []string, file []byte) (*structpb.Stru
 		p := source.Root.Field("input").Key(name)
 		switch {
 		case !ok || name == "":
-			r.Add(source.Position{}, source.Root.Field("input"), source.Quote(pair)+" is no input", "write key=value")
+			r.Add(source.Position{}, source.Root.Field("input"), source.Quote(pair)+" is not an input", "write key=value")
 		case given[name]:
 			r.Add(source.Position{}, p, "input "+name+" is given twice", "")
 		default:

@@ -85,7 +85,7 @@ func (r inputRules) unknownInput(name string, declared []string, p *source.Path)
 		hint = nearest.DidYouMean(name, declared)
 	}
 	if hint == "" {
-		hint = "there are: " + shortList(declared)
+		hint = "known names: " + shortList(declared)
 	}
 	r.Add(r.locateFreeKey(p), p, "there is no input "+source.Quote(name), hint)
 }
@@ -169,7 +169,7 @@ func (r inputRules) declared(def *v1.Definition) {
 			continue
 		}
 		if in.GetRequired() {
-			r.Add(r.locateKey(byDefault), byDefault, "an input that has a default is never missing, so it cannot be required", "take one of the two away")
+			r.Add(r.locateKey(byDefault), byDefault, "an input that has a default is never missing, so it cannot be required", "remove one of the two")
 		}
 		if r.hasType(in, in.GetDefault(), byDefault) && good {
 			r.oneOf(in, in.GetDefault(), byDefault)

@@ -30,9 +30,9 @@ func (r kubernetesRules) check(task *v1.TaskDefinition, spec *v1.K8SJobSpec, at 
 	if node, part, ok := strings.Cut(task.GetConstraints().GetTargetNode(), ":"); ok && !r.IsSettled(target) {
 		hint := "write " + node
 		if strings.Contains(part, ":") {
-			hint += "; resources.gpus is what the pod asks the cluster for"
+			hint += "; resources.gpus is the number of GPUs of the pod"
 		}
-		r.Add(r.locate(target), target, "constraints.targetNode names a part of a machine, and the task runs in a cluster", hint)
+		r.Add(r.locate(target), target, "constraints.targetNode names a part of a machine, but the task runs in a cluster", hint)
 	}
 }
 
@@ -64,12 +64,12 @@ func (r kubernetesRules) cluster(spec *v1.K8SJobSpec, p *source.Path) {
 		at   *source.Path
 	}{{spec.GetCluster(), cluster}, {spec.GetClusterContext(), context}} {
 		if condition.HasTemplate(named.name) && !r.IsSettled(named.at) {
-			r.Add(r.locate(named.at), named.at, named.at.Local()+" has an expression; the cluster must be known when the task is placed", "write its name, as --kube of a worker has it")
+			r.Add(r.locate(named.at), named.at, named.at.Local()+" has an expression; the cluster must be known when the task is placed", "write its name from the flag --kube of the workers")
 			continue
 		}
-		r.word(named.name, named.at, v1.IsClusterName, "no name of a cluster", "at most 63 letters, digits, '.', '_' and '-', the first a letter or digit")
+		r.word(named.name, named.at, v1.IsClusterName, "not a valid cluster name", "at most 63 letters, digits, '.', '_' and '-', the first a letter or digit")
 	}
 	if spec.GetCluster() != "" && spec.GetClusterContext() != "" && spec.GetCluster() != spec.GetClusterContext() && !r.IsSettled(context) && !r.IsSettled(cluster) {
-		r.Add(r.locateKey(context), context, "spec.clusterContext is another name of spec.cluster, and they differ", "leave clusterContext out")
+		r.Add(r.locateKey(context), context, "spec.clusterContext is another name for spec.cluster, but the two differ", "leave clusterContext out")
 	}
 }

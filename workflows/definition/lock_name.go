@@ -36,7 +36,7 @@ func CheckLockName(template, name string) error {
 	if name == "" {
 		return errors.New("the name of the lock, " + template + ", is empty")
 	}
-	return fmt.Errorf("the name of the lock, %s, is %s, which is no name: %s", template, source.Quote(name), lockNameForm)
+	return fmt.Errorf("the name of the lock, %s, is %s, which is not a valid name: %s", template, source.Quote(name), lockNameForm)
 }
 
 // lockName checks the templates in the name of a lock, and the text around them.
@@ -51,7 +51,7 @@ func (s *sight) lockName(text string, p *source.Path) {
 	}
 	for _, literal := range t.Literals() {
 		if !inLockName().MatchString(literal) {
-			s.Add(s.locate(p), p, p.Local()+" has "+source.Quote(literal)+", which no name of a lock has: "+lockNameForm, "")
+			s.Add(s.locate(p), p, p.Local()+" has "+source.Quote(literal)+", which is not allowed in the name of a lock: "+lockNameForm, "")
 		}
 	}
 }

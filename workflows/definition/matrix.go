@@ -37,7 +37,7 @@ func (r matrixReader) replaceAll(def *v1.Definition) {
 		if list, ok := r.combinations(task.GetMatrix(), matrix); !ok {
 			r.Settle(foreach)
 		} else if task.GetForeach() != nil || task.GetParallel() != nil {
-			r.Add(r.locateKey(matrix), matrix, "matrix, foreach and parallel exclude each other", "a list of objects is a foreach")
+			r.Add(r.locateKey(matrix), matrix, "matrix, foreach and parallel are mutually exclusive", "a list of objects is a foreach")
 		} else {
 			task.Foreach = structpb.NewListValue(list)
 			r.borrow(matrix, foreach)
@@ -62,7 +62,7 @@ func (r matrixReader) combinations(matrix *structpb.Struct, p *source.Path) (*st
 		case axis == "include" || axis == "exclude":
 			r.Fail(r.locateFree(at), at, "a matrix has no "+axis, "write the combinations as a list: foreach: [{ os: linux, arch: amd64 }]")
 		case !axisName().MatchString(axis):
-			r.Fail(r.locateFree(at), at, "the list "+source.Quote(axis)+" of a matrix is not allowed: at most 63 letters, digits and '_', the first no digit", "")
+			r.Fail(r.locateFree(at), at, "matrix list name "+source.Quote(axis)+" is not allowed: at most 63 letters, digits and '_', the first not a digit", "")
 		case values.GetListValue() == nil:
 			r.Fail(r.locateFree(at), at, at.Local()+" is "+source.ValueNode(values).String()+"; it must be a list", "")
 		case len(items) == 0:

@@ -114,7 +114,7 @@ func (r misplacedTemplates) bareExpression(field protoreflect.FieldDescriptor, v
 	inner, opened := strings.CutPrefix(strings.TrimPrefix(strings.TrimSpace(text), "$"), "{{")
 	inner, closed := strings.CutSuffix(inner, "}}")
 	if opened && closed && !r.IsSettled(p) {
-		r.Fail(r.locate(p), p, p.Local()+" is an expression, and stands without braces", "write "+source.Quote(strings.TrimSpace(inner)))
+		r.Fail(r.locate(p), p, p.Local()+" is an expression, written without braces", "write "+source.Quote(strings.TrimSpace(inner)))
 	}
 }
 
@@ -123,12 +123,12 @@ func (r misplacedTemplates) report(p *source.Path) {
 	if r.IsSettled(p) {
 		return
 	}
-	hint := "in env it works: FILE: ${{ parent.discover.output.file }}"
+	hint := "use it in env: FILE: ${{ parent.discover.output.file }}"
 	switch label := p.Local(); {
 	case strings.HasPrefix(label, "secretEnv."):
 		hint = "a reference to a secret is a constant: " + secretref.Forms
 	case label == "input" || strings.HasPrefix(label, "input."):
-		hint = "pass it through env, or read it in the file $SWITCHYARD_INPUT, which has the outputs of parents and the inputs of the run"
+		hint = "pass it through env, or read it from the file $SWITCHYARD_INPUT, which contains the outputs of parents and the inputs of the run"
 	}
 	at := r.locate(p)
 	if n := r.nodeAt(p); n != nil {
@@ -137,5 +137,5 @@ func (r misplacedTemplates) report(p *source.Path) {
 			at = inside
 		}
 	}
-	r.Fail(at, p, fmt.Sprintf("${{ }} is replaced in spec, env and the name of a lock, and nowhere else; not in %s", p.Local()), hint)
+	r.Fail(at, p, fmt.Sprintf("${{ }} is only replaced in spec, env and the name of a lock, not in %s", p.Local()), hint)
 }

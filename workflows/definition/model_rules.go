@@ -97,7 +97,7 @@ func (r modelRules) violation(v *protovalidate.Violation, field protoreflect.Fie
 		}
 		r.Add(at, p, label+" is "+source.Quote(text)+"; it must be "+rules.wants(), hint)
 	case id == "string.pattern" && field.Parent().FullName() != "switchyard.v1.Definition":
-		r.Add(at, p, label+" is "+source.Quote(text)+", which is no name: at most 63 of a-z, 0-9, '.' and '-', the first and last a letter or digit",
+		r.Add(at, p, label+" is "+source.Quote(text)+", which is not a valid name: at most 63 of a-z, 0-9, '.' and '-', the first and last a letter or digit",
 			repaired(notInNode().ReplaceAllString(strings.ToLower(text), "-"), ".-"))
 	case strings.HasPrefix(id, "int32.gte") && !field.HasPresence() && *rules.gte > 0 && v.FieldValue.Int() == 0 && !r.said(p):
 		r.Add(at, p, label+" is missing", "it must be "+rules.wants())
@@ -124,7 +124,7 @@ func (r modelRules) badKey(p *source.Path, field protoreflect.FieldDescriptor) {
 		r.Add(at, p, "task name "+source.Quote(name)+" is not allowed: at most 63 letters, digits, '-' and '_', the first a letter or digit",
 			repaired(notInTask().ReplaceAllString(name, "-"), "-_"))
 	case "switchyard.v1.Definition.inputs":
-		r.Add(at, p, "input name "+source.Quote(name)+" is not allowed: at most 63 letters, digits and '_', the first no digit", repaired(strings.TrimLeft(notInEnv().ReplaceAllString(name, "_"), "0123456789"), "_"))
+		r.Add(at, p, "input name "+source.Quote(name)+" is not allowed: at most 63 letters, digits and '_', the first not a digit", repaired(strings.TrimLeft(notInEnv().ReplaceAllString(name, "_"), "0123456789"), "_"))
 	case "switchyard.v1.TaskDefinition.env", "switchyard.v1.TaskDefaults.env",
 		"switchyard.v1.TaskDefinition.secret_env", "switchyard.v1.TaskDefaults.secret_env":
 		fixed := notInEnv().ReplaceAllString(name, "_")
@@ -135,7 +135,7 @@ func (r modelRules) badKey(p *source.Path, field protoreflect.FieldDescriptor) {
 		if strings.Trim(fixed, "_") != "" {
 			hint = "did you mean " + fixed + "?"
 		}
-		r.Add(at, p, "environment variable "+source.Quote(name)+" is not allowed: letters, digits and '_', the first no digit", hint)
+		r.Add(at, p, "environment variable "+source.Quote(name)+" is not allowed: letters, digits and '_', the first not a digit", hint)
 	default:
 		r.Add(at, p, "key "+source.Quote(name)+" is not allowed", "")
 	}

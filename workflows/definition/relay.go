@@ -22,11 +22,11 @@ func (r relayRules) check(spec *v1.ClaudeRelaySpec, p *source.Path) {
 	target := p.Field("targetSessionId")
 	if condition.HasTemplate(spec.GetTargetSessionId()) {
 		if !r.IsSettled(target) {
-			r.Add(r.locate(target), target, "spec.targetSessionId has an expression; the session must be known when the task is placed", "write its name, as `switchyard agent sessions` lists it")
+			r.Add(r.locate(target), target, "spec.targetSessionId has an expression; the session must be known when the task is placed", "write its name from `switchyard agent sessions`")
 		}
 		return
 	}
-	r.word(spec.GetTargetSessionId(), target, v1.IsSessionID, "no name of a session", "at most 64 letters, digits, '.', '_' and '-', the first a letter or digit")
+	r.word(spec.GetTargetSessionId(), target, v1.IsSessionID, "not a valid session name", "at most 64 letters, digits, '.', '_' and '-', the first a letter or digit")
 }
 
 // targetSession returns the session that a task sends a message to, or "" if it sends none.

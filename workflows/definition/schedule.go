@@ -23,7 +23,7 @@ func (r scheduleRules) check(def *v1.Definition, p *source.Path) {
 		return
 	}
 	if r.depth > 0 {
-		r.Warn(r.locateKey(p), p, "schedule has no effect in the definition of a task of type run", "`switchyard workflows put` makes a schedule of a definition that is stored")
+		r.Warn(r.locateKey(p), p, "schedule has no effect in the definition of a task of type run", "`switchyard workflows put` creates the schedule of a stored definition")
 	}
 	r.durationOr(s.GetJitter(), p.Field("jitter"), "leave it out for no delay")
 	r.catchUp(s.GetCatchUp(), p.Field("catchUp"))
@@ -37,7 +37,7 @@ func (r scheduleRules) check(def *v1.Definition, p *source.Path) {
 
 // catchUp checks how late a start may be.
 func (r scheduleRules) catchUp(text string, p *source.Path) {
-	r.durationOr(text, p, "10s is the least")
+	r.durationOr(text, p, "the minimum is 10s")
 	if given, err := parseDuration(text); text != "" && err == nil && given < MinCatchUp && !r.IsSettled(p) {
 		r.Add(r.locate(p), p, p.Local()+" is "+text+"; it must be 10s or more", "")
 	}
@@ -72,14 +72,14 @@ func (r scheduleRules) crons(s *v1.ScheduleDefinition, zone *time.Location, p *s
 	}
 	for _, pair := range cron.Repeated(all) {
 		item := at.Item(pair[0])
-		r.Warn(r.locate(item), item, fmt.Sprintf("%s has the times of schedule.cron[%d], and no effect", item.Local(), pair[1]), "")
+		r.Warn(r.locate(item), item, fmt.Sprintf("%s has the same times as schedule.cron[%d], and no effect", item.Local(), pair[1]), "")
 	}
 	if zone := p.Field("timezone"); s.GetTimezone() != "" && !inZone {
 		r.Warn(r.locateKey(zone), zone, "schedule.timezone has no effect on @every, which counts from 1970", "")
 	}
 	gap, delay := cron.ShortestGap(all, zone), p.Field("jitter")
 	if gap > 0 && Jitter(s) > gap && !r.IsSettled(delay) {
-		r.Warn(r.locate(delay), delay, fmt.Sprintf("schedule.jitter is %s, and two times are %s apart; a start is delayed until the next time at most", s.GetJitter(), cron.Duration(gap)), "")
+		r.Warn(r.locate(delay), delay, fmt.Sprintf("schedule.jitter is %s, but two times are only %s apart; no start is delayed beyond the next time", s.GetJitter(), cron.Duration(gap)), "")
 	}
 }
 
@@ -94,11 +94,11 @@ func (r scheduleRules) cron(text string, zone *time.Location, p *source.Path) (e
 		return e, false
 	}
 	if !e.HasTimes(zone) {
-		r.Add(r.locate(p), p, p.Local()+" is "+source.Quote(text)+", which never comes: "+e.WhyNever(), "")
+		r.Add(r.locate(p), p, p.Local()+" is "+source.Quote(text)+", which never occurs: "+e.WhyNever(), "")
 		return e, false
 	}
 	if e.RestrictsDays() {
-		r.Warn(r.locate(p), p, p.Local()+" names both days of the month and weekdays, and a day must meet both; crontab takes either", "for either, write two expressions")
+		r.Warn(r.locate(p), p, p.Local()+" restricts both the day of the month and the weekday, and a day must match both; in a crontab either is enough", "write two expressions if either is enough")
 	}
 	return e, true
 }

@@ -25,36 +25,36 @@ type fieldScope struct {
 
 // These are the reasons of fieldScopes.
 const (
-	withoutNode = "is for tasks that run on a node; one of type %s does not"
-	asksPerson  = "is for tasks that run something; one of type %s asks a person"
-	unlimited   = "is for a container or a sandbox; a task of type %s has no limit of processes without one"
+	withoutNode = "is for tasks that run on a node; a task of type %s does not"
+	asksPerson  = "is for tasks that run something; a task of type %s asks a person"
+	unlimited   = "is for containers and sandboxes; a task of type %s has no process limit without one"
 	ofMachine   = "is about the machine of a node; a task of type %s runs in a cluster"
-	lasting     = "is for tasks that end by themselves; one of type %s lasts until it is stopped"
+	lasting     = "is for tasks that end by themselves; a task of type %s runs until it is stopped"
 	unreadInput = "has no effect on a task of type %s whose spec does not read it with ${{ input.NAME }}"
 )
 
 // fieldScopes lists every field that has no effect on some tasks, by name.
 var fieldScopes = []fieldScope{
-	{field: "batch", affects: endsOnNode, reason: withoutNode, typeReason: ofLasting, typeHint: map[string]string{v1.TypeVPS: "each instance is a machine of its own"}},
-	{field: "cache", affects: endsByItself, reason: asksPerson, hint: "each run asks anew", typeReason: ofLasting, typeHint: map[string]string{v1.TypeVPS: "each run makes a machine of its own"}},
+	{field: "batch", affects: endsOnNode, reason: withoutNode, typeReason: ofLasting, typeHint: map[string]string{v1.TypeVPS: "each instance is its own machine"}},
+	{field: "cache", affects: endsByItself, reason: asksPerson, hint: "each run asks again", typeReason: ofLasting, typeHint: map[string]string{v1.TypeVPS: "each run starts its own machine"}},
 	{field: "constraints", affects: needsNode, reason: withoutNode},
 	{field: "constraints.minDiskGb", affects: usesMachine, reason: ofMachine, hint: "resources.requests of the container in spec.template may have ephemeral-storage"},
-	{field: "constraints.minMemoryMb", affects: usesMachine, reason: ofMachine, hint: "resources.memoryMb is what the pod asks the cluster for"},
-	{field: "constraints.requiresGpu", affects: usesMachine, reason: ofMachine, hint: "resources.gpus is what the pod asks the cluster for"},
+	{field: "constraints.minMemoryMb", affects: usesMachine, reason: ofMachine, hint: "resources.memoryMb is the memory of the pod"},
+	{field: "constraints.requiresGpu", affects: usesMachine, reason: ofMachine, hint: "resources.gpus is the number of GPUs of the pod"},
 	{field: "env", affects: needsNode, reason: withoutNode, typeHint: childInput},
 	{field: "heartbeatTimeout", affects: needsNode, reason: withoutNode},
 	{field: "input", affects: readsInput, reason: unreadInput, typeHint: childInput},
-	{field: "priority", affects: competes, reason: asksPerson, hint: "it orders what waits for a node or for a lock"},
+	{field: "priority", affects: competes, reason: asksPerson, hint: "it orders the tasks that wait for a node or a lock"},
 	{field: "resources", affects: needsNode, reason: withoutNode},
 	{field: "resources.maxProcesses", affects: limitsProcesses, reason: unlimited, hint: "add sandbox: true to spec", typeHint: map[string]string{v1.TypeK8sJob: "the cluster limits the processes of its pods"}},
 	{field: "resources.numaNode", affects: usesMachine, reason: ofMachine, hint: "nodeSelector of spec chooses among the machines of the cluster"},
-	{field: "retry", affects: endsByItself, reason: asksPerson, hint: "deadline bounds how long it waits for an answer", typeReason: ofLasting, typeHint: map[string]string{v1.TypeVPS: "a machine that has ended is not made again, since its disk is gone; `switchyard vps restart` restarts one that runs"}},
-	{field: "secretEnv", affects: needsNode, reason: withoutNode, typeHint: map[string]string{v1.TypeRun: "the tasks of the run that it starts have their own"}},
-	{field: "timeout", affects: needsNode, reason: withoutNode, hint: "deadline bounds the time from when it could start"},
+	{field: "retry", affects: endsByItself, reason: asksPerson, hint: "deadline limits how long it waits for an answer", typeReason: ofLasting, typeHint: map[string]string{v1.TypeVPS: "a machine that has ended cannot be retried, because its disk is gone; `switchyard vps restart` restarts a running one"}},
+	{field: "secretEnv", affects: needsNode, reason: withoutNode, typeHint: map[string]string{v1.TypeRun: "the tasks of the child run have their own"}},
+	{field: "timeout", affects: needsNode, reason: withoutNode, hint: "deadline limits the time from when it could start"},
 }
 
 // childInput is the hint that names the field that passes data to the run of a task of type run.
-var childInput = map[string]string{v1.TypeRun: "spec.input is what the run is given"}
+var childInput = map[string]string{v1.TypeRun: "spec.input is the input of the child run"}
 
 // ofLasting is the reason for long-lived tasks.
 var ofLasting = map[string]string{v1.TypeVPS: lasting}

@@ -63,17 +63,17 @@ func (r taskRules) check(def *v1.Definition, task *v1.TaskDefinition, spec proto
 func (r taskRules) flow(task *v1.TaskDefinition, at *source.Path) {
 	if p := at.Field("when"); task.GetWhen() != "" && !r.IsSettled(p) {
 		if len(task.GetDependsOn()) == 0 && !r.IsSettled(at.Field("dependsOn")) {
-			r.Add(r.locateKey(p), p, "when goes by how the tasks before this one ended, and dependsOn names none", "")
+			r.Add(r.locateKey(p), p, "when depends on the ends of other tasks, but dependsOn names none", "")
 		}
 		if task.GetOnFailure() == "run" {
-			r.Add(r.locateKey(p), p, "when and onFailure: run exclude each other", "when: always starts the task however those before it ended")
+			r.Add(r.locateKey(p), p, "when and onFailure: run are mutually exclusive", "when: always starts the task regardless of how the others ended")
 		}
 	}
 	if p := at.Field("cache").Field("key"); task.GetCache().GetKey() != "" && !r.IsSettled(p) {
 		r.emptyText(task.GetCache().GetKey(), p)
 	}
 	if p := at.Field("semaphore"); task.GetMutex() != "" && task.GetSemaphore() != nil {
-		r.Add(r.locateKey(p), p, "mutex and semaphore exclude each other: a task holds one lock", "")
+		r.Add(r.locateKey(p), p, "mutex and semaphore are mutually exclusive: a task holds one lock", "")
 	}
 	r.fieldScopes(task, at)
 }

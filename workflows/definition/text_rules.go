@@ -12,7 +12,7 @@ import (
 
 // nul reports a text with a NUL character, which ends texts for programs.
 func (d *decoder) nul(at source.Position, p *source.Path) {
-	d.Add(at, p, p.Local()+" holds a NUL character, which no program can be given", "")
+	d.Add(at, p, p.Local()+" contains a NUL character, which cannot be passed to a program", "")
 }
 
 // heartbeatTimeout checks how long the node of an attempt may be silent.
@@ -41,7 +41,7 @@ func (d *decoder) notBlank(text string, p *source.Path) {
 }
 
 func (d *decoder) duration(text string, p *source.Path) {
-	d.durationOr(text, p, `"0" is no limit`)
+	d.durationOr(text, p, `"0" means no limit`)
 }
 
 // durationOr checks a duration. ofZero explains the meaning of "0".
@@ -61,7 +61,7 @@ func (d *decoder) durationOr(text string, p *source.Path, ofZero string) {
 		} else if meant := meantDuration(text); meant != "" {
 			hint = fmt.Sprintf("did you mean %q?", meant)
 		}
-		d.Add(d.locate(p), p, p.Local()+" is "+source.Quote(text)+", which is no duration", hint)
+		d.Add(d.locate(p), p, p.Local()+" is "+source.Quote(text)+", which is not a duration", hint)
 	}
 }
 

@@ -29,14 +29,14 @@ func (r machineRules) check(spec *v1.VpsSpec, p *source.Path) {
 	if spec.GetBackend() == v1.BackendQEMU {
 		r.virtualMachine(spec, p)
 	} else {
-		r.excluded(p, "a virtual machine, and this one is a container; backend: qemu makes one", map[string]bool{
+		r.excluded(p, "virtual machines, and this machine is a container; backend: qemu makes it a virtual machine", map[string]bool{
 			"vmImage": spec.GetVmImage() != "", "vmDiskSize": spec.GetVmDiskSize() != "",
 		})
 		r.fields(spec, p)
 	}
 	r.sshPublicKey(spec.GetSshPublicKey(), p.Field("sshPublicKey"))
 	if idle := p.Field("idleTimeout"); !condition.HasTemplate(spec.GetIdleTimeout()) {
-		r.durationOr(spec.GetIdleTimeout(), idle, `"0" is never`)
+		r.durationOr(spec.GetIdleTimeout(), idle, `"0" means never`)
 	}
 	if program := p.Field("init"); len(spec.GetInit()) > 0 && spec.GetInit()[0] == "" && !r.IsSettled(program) {
 		r.Add(r.locate(program.Item(0)), program, "spec.init begins with an empty string; the program to run is missing", "such as [/sbin/init]")
@@ -49,12 +49,12 @@ func (r machineRules) virtualMachine(spec *v1.VpsSpec, p *source.Path) {
 	r.environment(spec.GetEnvironment(), p)
 	r.word(spec.GetVmImage(), p.Field("vmImage"), isVMImage, "neither an absolute path, nor the URL of an object, nor the name of an environment",
 		`such as "/srv/images/debian.qcow2", "s3://bucket/debian.qcow2" or "desk"`)
-	r.word(spec.GetVmDiskSize(), p.Field("vmDiskSize"), diskSize().MatchString, "no size", `such as "50G"; units are K, M, G and T`)
-	r.word(spec.GetUser(), p.Field("user"), loginName().MatchString, "no name of a user", "the machine makes the user if it has none of the name")
-	r.word(spec.GetWorkingDirectory(), p.Field("workingDirectory"), slashed.IsAbs, "no absolute path", "it is a directory in the machine")
-	r.word(spec.GetNetwork(), p.Field("network"), func(text string) bool { return text == "none" }, "no network of a virtual machine",
-		`leave it out, or write "none": the machine reaches neither its node nor other computers then`)
-	r.excluded(p, "a container, and this is a virtual machine", map[string]bool{
+	r.word(spec.GetVmDiskSize(), p.Field("vmDiskSize"), diskSize().MatchString, "not a valid size", `such as "50G"; units are K, M, G and T`)
+	r.word(spec.GetUser(), p.Field("user"), loginName().MatchString, "not a valid user name", "the machine creates the user if it does not exist")
+	r.word(spec.GetWorkingDirectory(), p.Field("workingDirectory"), slashed.IsAbs, "not an absolute path", "it is a directory in the machine")
+	r.word(spec.GetNetwork(), p.Field("network"), func(text string) bool { return text == "none" }, "not a network of a virtual machine",
+		`leave it out, or write "none" for a machine that reaches neither its node nor other computers`)
+	r.excluded(p, "containers, and this machine is a virtual machine", map[string]bool{
 		"image": spec.GetImage() != "", "mounts": len(spec.GetMounts()) > 0, "init": len(spec.GetInit()) > 0, "privileged": spec.GetPrivileged(),
 		"ip": spec.GetIp() != "", "capAdd": len(spec.GetCapAdd()) > 0, "shmSizeMb": spec.GetShmSizeMb() != 0,
 		"ulimits": len(spec.GetUlimits()) > 0, "pullPolicy": spec.GetPullPolicy() != "", "registryAuth": spec.GetRegistryAuth() != "",

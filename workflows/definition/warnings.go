@@ -56,9 +56,9 @@ func (w *taskWarnings) unreplacedText(text string, p *source.Path) {
 		case strings.HasPrefix(label, "spec."+string(commandField)):
 			hint = throughEnv(expression)
 		case strings.HasPrefix(label, "input."):
-			hint = "expressions are replaced in spec and env; the program finds the outputs of parents and the inputs of the run in the file $SWITCHYARD_INPUT"
+			hint = "expressions are replaced in spec and env; a program can also read the outputs of parents and the inputs of the run from the file $SWITCHYARD_INPUT"
 		}
-		w.Warn(w.inText(text, found[2], p), p, p.Local()+" has "+source.Quote(whole)+", which nothing replaces", hint)
+		w.Warn(w.inText(text, found[2], p), p, p.Local()+" has "+source.Quote(whole)+", which is not replaced", hint)
 	}
 }
 
@@ -84,8 +84,8 @@ func (w *taskWarnings) waitsForMachine(def *v1.Definition, task *v1.TaskDefiniti
 		before := def.GetTasks()[name]
 		ends := before.GetTimeout() != "" || before.GetDeadline() != "" || before.GetSpec().GetFields()["idleTimeout"].GetStringValue() != ""
 		if p := at.Field("dependsOn").Item(i); v1.Lasts(before.GetType()) && !ends && !w.IsSettled(p) {
-			w.Warn(w.locate(p), p, fmt.Sprintf("%s lasts until it is stopped, and this task waits until then", name),
-				"give "+name+" an idleTimeout or a timeout if it should end by itself, or leave it out of dependsOn: this task runs beside it then")
+			w.Warn(w.locate(p), p, fmt.Sprintf("%s runs until it is stopped, and this task waits until then", name),
+				"give "+name+" an idleTimeout or a timeout so that it ends by itself, or remove it from dependsOn so that this task runs beside it")
 		}
 	}
 }

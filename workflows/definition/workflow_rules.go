@@ -15,9 +15,9 @@ func (r workflowRules) a2a(def *v1.Definition, p *source.Path) {
 	switch {
 	case !def.GetA2A() || r.IsSettled(p):
 	case r.depth > 0:
-		r.Warn(r.locateKey(p), p, "a2a has no effect in the definition of a task of type run", "`switchyard workflows put` offers a definition that is stored")
+		r.Warn(r.locateKey(p), p, "a2a has no effect in the definition of a task of type run", "`switchyard workflows put` offers a stored definition")
 	case strings.TrimSpace(def.GetDescription()) == "" && !r.IsSettled(r.base.Field("description")):
-		r.Warn(r.locateKey(p), p, "a2a offers the workflow to other agents, and it has no description", "other agents choose a skill by its description")
+		r.Warn(r.locateKey(p), p, "a2a offers the workflow to other agents, but it has no description", "other agents choose a skill by its description")
 	}
 }
 
@@ -34,6 +34,6 @@ const escapeInKeys = "__0x"
 // name checks the rule for names that the model cannot express.
 func (r workflowRules) name(name string, p *source.Path) {
 	if strings.Contains(name, escapeInKeys) && !r.IsSettled(p) {
-		r.Add(r.locate(p), p, "workflow name "+source.Quote(name)+" is not allowed: it holds "+escapeInKeys, "did you mean "+strings.ReplaceAll(name, escapeInKeys, "_0x")+"?")
+		r.Add(r.locate(p), p, "workflow name "+source.Quote(name)+" is not allowed: it contains "+escapeInKeys, "did you mean "+strings.ReplaceAll(name, escapeInKeys, "_0x")+"?")
 	}
 }

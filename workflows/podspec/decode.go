@@ -113,7 +113,7 @@ func (r *report) readList(v *structpb.Value, t reflect.Type, at path) any {
 	tree := make([]any, len(list.ListValue.GetValues()))
 	for i, item := range list.ListValue.GetValues() {
 		if _, isNull := item.GetKind().(*structpb.Value_NullValue); isNull {
-			r.wrong(item, at.below(i), "what the list holds", "leave the item out")
+			r.wrong(item, at.below(i), "a value", "leave the item out")
 		}
 		tree[i] = r.read(item, t.Elem(), at.below(i))
 	}
@@ -155,7 +155,7 @@ func (r *report) readScalar(v *structpb.Value, t reflect.Type, at path) any {
 		}
 		return number.NumberValue
 	}
-	return r.wrong(v, at, "left out; it is of a kind that Switchyard does not know", "")
+	return r.wrong(v, at, "left out; Switchyard does not support its kind", "")
 }
 
 // readOwnForm reads a value of a type with its own JSON form, such as a quantity.
@@ -176,7 +176,7 @@ func (r *report) readOwnForm(v *structpb.Value, t reflect.Type, at path) any {
 	case err == nil:
 		return value
 	}
-	return r.wrong(v, at, "of the form that Kubernetes asks for: "+err.Error(), "")
+	return r.wrong(v, at, "of the form that Kubernetes requires: "+err.Error(), "")
 }
 
 // wrong reports a value of a wrong kind.
@@ -242,12 +242,12 @@ func unknownHint(key string, t reflect.Type, fields map[string]reflect.Type, at 
 	case isTemplate && ofPod[key] != nil:
 		return key + " belongs in " + at.below("spec").String()
 	case t == reflect.TypeFor[corev1.PodSpec]() && key == "template":
-		return "the template is that of the pod, and not a Job: write what is in spec.template of the Job"
+		return "the template describes a pod, not a Job: write the content of the Job's spec.template"
 	}
 	if near := nearest.Word(key, slices.Sorted(maps.Keys(fields))); near != "" {
 		return "did you mean " + near + "?"
 	}
-	return "its fields are those of `kubectl explain " + explained(at) + "`"
+	return "`kubectl explain " + explained(at) + "` lists the fields"
 }
 
 // explained returns the name of a path in the spec for kubectl explain.

@@ -52,7 +52,7 @@ func (m *merger) command() (command []string) {
 		return nil
 	case *structpb.Value_StringValue:
 		if v.StringValue == "" {
-			m.add(at, "spec.command is empty", "leave it out, and the image's own program runs")
+			m.add(at, "spec.command is empty", "leave it out to run the image's own program")
 			return nil
 		}
 		return []string{"sh", "-c", strings.ReplaceAll(v.StringValue, "$", "$$")} // Kubernetes replaces $(NAME), and $$ with $
@@ -66,7 +66,7 @@ func (m *merger) command() (command []string) {
 			command = append(command, text.StringValue)
 		}
 		if len(v.ListValue.GetValues()) == 0 {
-			m.add(at, "spec.command is empty", "leave it out, and the image's own program runs")
+			m.add(at, "spec.command is empty", "leave it out to run the image's own program")
 		}
 		return command
 	}
@@ -94,7 +94,7 @@ func (m *merger) variable(v corev1.EnvVar, at path, seen map[string]path) {
 	m.unique(v.Name, at.below("name"), "the variable", seen)
 	m.envName(v.Name, at.below("name"))
 	if v.Value != "" && v.ValueFrom != nil {
-		m.addKey(at.below("value"), fmt.Sprintf("%s and %s exclude each other", at.below("value"), at.below("valueFrom")), "leave one of them out")
+		m.addKey(at.below("value"), fmt.Sprintf("%s and %s are mutually exclusive", at.below("value"), at.below("valueFrom")), "leave one of them out")
 	}
 }
 

@@ -25,7 +25,7 @@ func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys
 const (
 	labelForm   = "at most 63 of a-z, 0-9 and '-', the first and last a letter or digit"
 	domainForm  = "at most 253 of a-z, 0-9, '-' and '.', the first and last a letter or digit"
-	keyForm     = `at most 63 letters, digits, '-', '_' and '.', the first and last a letter or digit, such as "team"; a domain and '/' may stand before, such as "example.com/team"`
+	keyForm     = `at most 63 letters, digits, '-', '_' and '.', the first and last a letter or digit, such as "team"; a domain and '/' may precede them, such as "example.com/team"`
 	valueForm   = "at most 63 letters, digits, '-', '_' and '.', the first and last a letter or digit"
 	maxMetadata = 256 << 10
 )
@@ -36,7 +36,7 @@ func (m *merger) name(text string, at path, check func(string) []string, what, f
 	if text == "" || condition.HasTemplate(text) || len(check(text)) == 0 {
 		return true
 	}
-	m.add(at, fmt.Sprintf("%s is %s, which is no %s", at, quote(text), what), form)
+	m.add(at, fmt.Sprintf("%s is %s, which is not a valid %s", at, quote(text), what), form)
 	return false
 }
 
@@ -49,8 +49,8 @@ func (m *merger) names() {
 	if m.spec.GetServiceAccount() == "" {
 		account = inPod.below("serviceAccountName")
 	}
-	m.name(pod.ServiceAccountName, account, validation.IsDNS1123Subdomain, "name of a service account", domainForm)
-	m.name(m.spec.GetImage(), path{"image"}, isImage, "name of an image", imageForm)
+	m.name(pod.ServiceAccountName, account, validation.IsDNS1123Subdomain, "service account name", domainForm)
+	m.name(m.spec.GetImage(), path{"image"}, isImage, "image name", imageForm)
 	m.containers("containers", pod.Containers)
 	m.containers("initContainers", pod.InitContainers)
 	for i, secret := range pod.ImagePullSecrets {
@@ -58,7 +58,7 @@ func (m *merger) names() {
 		if own := i - len(pod.ImagePullSecrets) + len(m.spec.GetImagePullSecrets()); own >= 0 {
 			at = path{"imagePullSecrets", own}
 		}
-		m.name(secret.Name, at, validation.IsDNS1123Subdomain, "name of a secret", domainForm)
+		m.name(secret.Name, at, validation.IsDNS1123Subdomain, "secret name", domainForm)
 	}
 	for i, t := range m.spec.GetTolerations() {
 		at := path{"tolerations", i}
@@ -70,9 +70,9 @@ func (m *merger) names() {
 		field, merged map[string]string
 		at, there     path
 	}{
-		{"label", "value of a label", m.spec.GetLabels(), m.template.Labels, path{"labels"}, path{"template", "metadata", "labels"}},
+		{"label", "label value", m.spec.GetLabels(), m.template.Labels, path{"labels"}, path{"template", "metadata", "labels"}},
 		{"annotation", "", m.spec.GetAnnotations(), m.template.Annotations, path{"annotations"}, path{"template", "metadata", "annotations"}},
-		{"label of a node", "value of a label", m.spec.GetNodeSelector(), pod.NodeSelector, path{"nodeSelector"}, inPod.below("nodeSelector")},
+		{"node label", "label value", m.spec.GetNodeSelector(), pod.NodeSelector, path{"nodeSelector"}, inPod.below("nodeSelector")},
 	} {
 		for _, key := range sortedKeys(of.merged) {
 			at := of.there.below(key)
@@ -97,8 +97,8 @@ func (m *merger) names() {
 // key checks the key of a label or an annotation.
 func (m *merger) key(key string, at path, what string) {
 	switch {
-	case what != "label of a node" && isReservedKey(key):
-		m.addKey(at, fmt.Sprintf("%s %s is Switchyard's own", what, key), "choose another name; those with "+KeyPrefix+" and "+ManagedBy+" are taken")
+	case what != "node label" && isReservedKey(key):
+		m.addKey(at, fmt.Sprintf("%s %s is reserved for Switchyard", what, key), "choose another name; names with "+KeyPrefix+" and "+ManagedBy+" are reserved")
 	case len(validation.IsQualifiedName(strings.ToLower(key))) > 0:
 		m.addKey(at, fmt.Sprintf("%s %s is not allowed in Kubernetes", what, quote(key)), keyForm)
 	}
@@ -108,9 +108,9 @@ func (m *merger) key(key string, at path, what string) {
 func (m *merger) containers(field string, containers []corev1.Container) {
 	for i, c := range containers {
 		at := path{"template", "spec", field, i}
-		m.name(c.Name, at.below("name"), validation.IsDNS1123Label, "name of a container", labelForm)
+		m.name(c.Name, at.below("name"), validation.IsDNS1123Label, "container name", labelForm)
 		if field != "containers" || i != m.main || m.spec.GetImage() == "" {
-			m.name(c.Image, at.below("image"), isImage, "name of an image", imageForm)
+			m.name(c.Image, at.below("image"), isImage, "image name", imageForm)
 		}
 	}
 }
@@ -121,26 +121,26 @@ func (m *merger) envName(name string, at path) {
 			"choose another name; only "+strings.Join(settable, " and ")+" may be set")
 		return
 	}
-	m.name(name, at, validation.IsRelaxedEnvVarName, "name of a variable", "printable characters of ASCII, without '='")
+	m.name(name, at, validation.IsRelaxedEnvVarName, "variable name", "printable ASCII characters except '='")
 }
 
 func (m *merger) volumeName(name string, at path) {
 	if strings.HasPrefix(name, NamePrefix) {
-		m.add(at, fmt.Sprintf("%s is %s; names of volumes that begin with %s are Switchyard's own", at, quote(name), NamePrefix), "choose another name")
+		m.add(at, fmt.Sprintf("%s is %s; names of volumes that begin with %s are reserved for Switchyard", at, quote(name), NamePrefix), "choose another name")
 		return
 	}
-	m.name(name, at, validation.IsDNS1123Label, "name of a volume", labelForm)
+	m.name(name, at, validation.IsDNS1123Label, "volume name", labelForm)
 }
 
 func (m *merger) mountPath(text string, at path) {
 	switch clean := slashed.Clean(text); {
 	case text == "" || condition.HasTemplate(text):
 	case clean == Directory || strings.HasPrefix(clean, Directory+"/"):
-		m.add(at, fmt.Sprintf("%s is %s; Switchyard has its files in %s", at, quote(text), Directory), "choose another path")
+		m.add(at, fmt.Sprintf("%s is %s; Switchyard keeps its files in %s", at, quote(text), Directory), "choose another path")
 	case strings.Contains(text, ":"):
-		m.add(at, fmt.Sprintf("%s is %s; a path may not hold ':'", at, quote(text)), "")
+		m.add(at, fmt.Sprintf("%s is %s; a path must not contain ':'", at, quote(text)), "")
 	case !slashed.IsAbs(text):
-		m.add(at, fmt.Sprintf("%s is %s, which is no absolute path", at, quote(text)), "it is where the container has the volume")
+		m.add(at, fmt.Sprintf("%s is %s, which is not an absolute path", at, quote(text)), "it is the path of the volume in the container")
 	}
 }
 
@@ -151,13 +151,13 @@ func (m *merger) mountedVolume(name string, at path, volumes map[string]path) {
 		m.addKey(at, at.String()+" is missing", "it is the name of a volume")
 	case name == "" || condition.HasTemplate(name) || m.open || volumes[name] != nil:
 	case strings.HasPrefix(name, NamePrefix):
-		m.add(at, fmt.Sprintf("%s is %s, which is Switchyard's own", at, quote(name)), "mount another volume")
+		m.add(at, fmt.Sprintf("%s is %s, which is reserved for Switchyard", at, quote(name)), "mount another volume")
 	default:
 		hint := "add it to spec.volumes"
 		if near := nearest.Word(name, sortedKeys(volumes)); near != "" {
 			hint = "did you mean " + near + "?"
 		}
-		m.add(at, fmt.Sprintf("%s is %s, and there is no such volume", at, quote(name)), hint)
+		m.add(at, fmt.Sprintf("%s is %s, but there is no such volume", at, quote(name)), hint)
 	}
 }
 
@@ -175,7 +175,7 @@ func (m *merger) word(text string, at path, words []string) {
 	m.add(at, fmt.Sprintf("%s is %s; it must be %s or %s", at, quote(text), strings.Join(words[:last], ", "), words[last]), nearest.DidYouMean(text, words))
 }
 
-const imageForm = `such as "ubuntu:22.04"; names are in lower case`
+const imageForm = `such as "ubuntu:22.04"; names are lower case`
 
 // isImage returns the problems of an image name, in the form of package validation's functions.
 func isImage(text string) []string {

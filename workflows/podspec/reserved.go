@@ -30,21 +30,21 @@ func (m *merger) reserved() {
 	pod, at := m.template.Spec, path{"template", "spec"}
 	if policy := pod.RestartPolicy; policy != "" && policy != corev1.RestartPolicyNever {
 		m.add(at.below("restartPolicy"), at.below("restartPolicy").String()+" is "+quote(string(policy))+"; it must be Never, because an attempt runs once",
-			"leave it out; retry of the task repeats it")
+			"leave it out; use retry of the task")
 	}
 	for _, f := range []struct {
 		name, hint string
 		isSet      bool
 	}{
-		{"activeDeadlineSeconds", "leave it out; timeout of the task is how long an attempt may take", pod.ActiveDeadlineSeconds != nil},
-		{"terminationGracePeriodSeconds", "leave it out; an attempt that is stopped gets the same time as on a node", pod.TerminationGracePeriodSeconds != nil},
+		{"activeDeadlineSeconds", "leave it out; timeout of the task limits its attempts", pod.ActiveDeadlineSeconds != nil},
+		{"terminationGracePeriodSeconds", "leave it out; a stopped attempt has the same grace period as on a node", pod.TerminationGracePeriodSeconds != nil},
 	} {
 		if f.isSet {
 			m.addKey(at.below(f.name), at.below(f.name).String()+" is set by Switchyard", f.hint)
 		}
 	}
 	if len(pod.EphemeralContainers) > 0 {
-		m.addKey(at.below("ephemeralContainers"), at.below("ephemeralContainers").String()+" is for pods that run already", "use containers or initContainers")
+		m.addKey(at.below("ephemeralContainers"), at.below("ephemeralContainers").String()+" is for running pods only", "use containers or initContainers")
 	}
 	m.reservedContainers("containers", pod.Containers)
 	m.reservedContainers("initContainers", pod.InitContainers)
@@ -57,7 +57,7 @@ func (m *merger) reservedContainers(field string, containers []corev1.Container)
 	for i, c := range containers {
 		at := path{"template", "spec", field, i, "name"}
 		if strings.HasPrefix(c.Name, NamePrefix) {
-			m.add(at, at.String()+" is "+quote(c.Name)+"; names of containers that begin with "+NamePrefix+" are Switchyard's own", "choose another name")
+			m.add(at, at.String()+" is "+quote(c.Name)+"; names of containers that begin with "+NamePrefix+" are reserved for Switchyard", "choose another name")
 		}
 	}
 }
@@ -70,8 +70,8 @@ func (m *merger) reservedMain(c corev1.Container, at path) {
 	}{
 		{"terminationMessagePath", "leave it out; the output of the task is what the program writes to $SWITCHYARD_OUTPUT", c.TerminationMessagePath != ""},
 		{"terminationMessagePolicy", "leave it out; the output of the task is what the program writes to $SWITCHYARD_OUTPUT", c.TerminationMessagePolicy != ""},
-		{"restartPolicy", "leave it out; retry of the task repeats it", c.RestartPolicy != nil},
-		{"restartPolicyRules", "leave it out; retry of the task repeats it", len(c.RestartPolicyRules) > 0},
+		{"restartPolicy", "leave it out; use retry of the task", c.RestartPolicy != nil},
+		{"restartPolicyRules", "leave it out; use retry of the task", len(c.RestartPolicyRules) > 0},
 	} {
 		if f.isSet {
 			m.addKey(at.below(f.name), at.below(f.name).String()+" is set by Switchyard", f.hint)
@@ -91,7 +91,7 @@ func (m *merger) reservedMetadata() {
 		if name == "namespace" {
 			hint = "write it in spec.namespace"
 		}
-		m.addKey(at, at.String()+" is not for the pod of a Job", hint)
+		m.addKey(at, at.String()+" does not apply to the pod of a Job", hint)
 	}
 }
 

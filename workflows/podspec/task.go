@@ -49,7 +49,7 @@ func TaskProblems(spec *v1.K8SJobSpec, template *corev1.PodTemplateSpec, variabl
 			at = path{"env", i - inTemplate}
 		}
 		if slices.Contains(variables, v.Name) {
-			m.add(at.below("name"), fmt.Sprintf("%s is %s, which the task sets, too", at.below("name"), quote(v.Name)), "leave it out there, or in env and secretEnv of the task")
+			m.add(at.below("name"), fmt.Sprintf("%s is %s, which the task also sets", at.below("name"), quote(v.Name)), "leave it out there, or in env and secretEnv of the task")
 		}
 	}
 	asked := Resources(r)

@@ -79,7 +79,7 @@ func (m *merger) findMain() int {
 	}
 	at := path{"template", "spec", "containers"}
 	if !m.open {
-		m.addKey(at, fmt.Sprintf("%s has %d containers, and none is called %q", at, len(pod.Containers), MainContainer),
+		m.addKey(at, fmt.Sprintf("%s has %d containers, but none is named %q", at, len(pod.Containers), MainContainer),
 			`name the one that runs the task "main"; the others may be initContainers with restartPolicy Always, which end with it`)
 	}
 	return -1

@@ -97,17 +97,17 @@ func TestTemplateReportsEveryProblemAtItsPlace(t *testing.T) {
 spec.template.spec.containers[0].imagee: spec.template.spec.containers[0] has no field "imagee" (did you mean image?)
 spec.template.spec.containers[0].ports[0].containerPort: spec.template.spec.containers[0].ports[0].containerPort is the string "80"; it must be a whole number
 spec.template.spec.containers[0].workingDir: spec.template.spec.containers[0].workingDir is the number 5; it must be a string (write it in quotes: "5")
-spec.template.spec.xyzzy: spec.template.spec has no field "xyzzy" (its fields are those of ` + "`kubectl explain pod.spec`)"},
+spec.template.spec.xyzzy: spec.template.spec has no field "xyzzy" (` + "`kubectl explain pod.spec` lists the fields)"},
 		{"no template of a pod", `{"image": "i", "template": {"apiVersion": "v1", "containers": [], "spec": {"template": {}, "containers": {"name": "main"}}}}`, `
 spec.template.apiVersion: spec.template has no field "apiVersion" (leave it out; a template has metadata and spec only)
 spec.template.containers: spec.template has no field "containers" (containers belongs in spec.template.spec)
 spec.template.spec.containers: spec.template.spec.containers is a mapping; it must be a list
-spec.template.spec.template: spec.template.spec has no field "template" (the template is that of the pod, and not a Job: write what is in spec.template of the Job)`},
+spec.template.spec.template: spec.template.spec has no field "template" (the template describes a pod, not a Job: write the content of the Job's spec.template)`},
 		{"values of wrong kinds", `{"image": "i", "command": 5, "env": [{"name": "A", "value": 1}], "tolerations": [{"key": "a", "operator": "exists", "tolerationSeconds": 1.5}],
 			"volumes": [{"name": "a", "emptyDir": {"sizeLimit": "much"}}, {"name": "b", "hostpath": {"path": "/"}}],
 			"template": {"spec": {"hostNetwork": "yes", "containers": [{"name": "main", "livenessProbe": {"tcpSocket": {"port": [1]}}}, null]}}}`, `
 spec.template.spec.containers[0].livenessProbe.tcpSocket.port: spec.template.spec.containers[0].livenessProbe.tcpSocket.port is a list; it must be a number or a name
-spec.template.spec.containers[1]: spec.template.spec.containers[1] is empty; it must be what the list holds (leave the item out)
+spec.template.spec.containers[1]: spec.template.spec.containers[1] is empty; it must be a value (leave the item out)
 spec.template.spec.hostNetwork: spec.template.spec.hostNetwork is the string "yes"; it must be true or false
 spec.command: spec.command is the number 5; it must be a string for a shell, or a list of strings
 spec.env[0].value: spec.env[0].value is the number 1; it must be a string (write it in quotes: "1")
@@ -134,35 +134,35 @@ spec.annotations.a: spec.annotations.a and spec.template.metadata.annotations.a 
 			"volumes": [{"name": "switchyard-in", "emptyDir": {}}], "volumeMounts": [{"name": "switchyard-in", "mountPath": "/switchyard/x"}],
 			"template": {"metadata": {"name": "x", "namespace": "y"}, "spec": {"restartPolicy": "OnFailure", "activeDeadlineSeconds": 5, "terminationGracePeriodSeconds": 5, "initContainers": [{"name": "switchyard-helper", "image": "i"}],
 			"containers": [{"name": "main", "terminationMessagePath": "/x", "terminationMessagePolicy": "File", "restartPolicy": "Never"}]}}}`, `
-spec.template.metadata.name: spec.template.metadata.name is not for the pod of a Job (leave it out; a template has labels and annotations)
-spec.template.metadata.namespace: spec.template.metadata.namespace is not for the pod of a Job (write it in spec.namespace)
-spec.template.spec.restartPolicy: spec.template.spec.restartPolicy is "OnFailure"; it must be Never, because an attempt runs once (leave it out; retry of the task repeats it)
-spec.template.spec.activeDeadlineSeconds: spec.template.spec.activeDeadlineSeconds is set by Switchyard (leave it out; timeout of the task is how long an attempt may take)
-spec.template.spec.terminationGracePeriodSeconds: spec.template.spec.terminationGracePeriodSeconds is set by Switchyard (leave it out; an attempt that is stopped gets the same time as on a node)
-spec.template.spec.initContainers[0].name: spec.template.spec.initContainers[0].name is "switchyard-helper"; names of containers that begin with switchyard- are Switchyard's own (choose another name)
+spec.template.metadata.name: spec.template.metadata.name does not apply to the pod of a Job (leave it out; a template has labels and annotations)
+spec.template.metadata.namespace: spec.template.metadata.namespace does not apply to the pod of a Job (write it in spec.namespace)
+spec.template.spec.restartPolicy: spec.template.spec.restartPolicy is "OnFailure"; it must be Never, because an attempt runs once (leave it out; use retry of the task)
+spec.template.spec.activeDeadlineSeconds: spec.template.spec.activeDeadlineSeconds is set by Switchyard (leave it out; timeout of the task limits its attempts)
+spec.template.spec.terminationGracePeriodSeconds: spec.template.spec.terminationGracePeriodSeconds is set by Switchyard (leave it out; a stopped attempt has the same grace period as on a node)
+spec.template.spec.initContainers[0].name: spec.template.spec.initContainers[0].name is "switchyard-helper"; names of containers that begin with switchyard- are reserved for Switchyard (choose another name)
 spec.template.spec.containers[0].terminationMessagePath: spec.template.spec.containers[0].terminationMessagePath is set by Switchyard (leave it out; the output of the task is what the program writes to $SWITCHYARD_OUTPUT)
 spec.template.spec.containers[0].terminationMessagePolicy: spec.template.spec.containers[0].terminationMessagePolicy is set by Switchyard (leave it out; the output of the task is what the program writes to $SWITCHYARD_OUTPUT)
-spec.template.spec.containers[0].restartPolicy: spec.template.spec.containers[0].restartPolicy is set by Switchyard (leave it out; retry of the task repeats it)
+spec.template.spec.containers[0].restartPolicy: spec.template.spec.containers[0].restartPolicy is set by Switchyard (leave it out; use retry of the task)
 spec.env[0].name: spec.env[0].name is "SWITCHYARD_INPUT"; Switchyard sets the variables that begin with SWITCHYARD_ (choose another name; only SWITCHYARD_GATEWAY and SWITCHYARD_TOKEN may be set)
-spec.volumes[0].name: spec.volumes[0].name is "switchyard-in"; names of volumes that begin with switchyard- are Switchyard's own (choose another name)
-spec.volumeMounts[0].mountPath: spec.volumeMounts[0].mountPath is "/switchyard/x"; Switchyard has its files in /switchyard (choose another path)
-spec.labels["app.kubernetes.io/managed-by"]: label app.kubernetes.io/managed-by is Switchyard's own (choose another name; those with switchyard.dev/ and app.kubernetes.io/managed-by are taken)
-spec.labels["switchyard.dev/run"]: label switchyard.dev/run is Switchyard's own (choose another name; those with switchyard.dev/ and app.kubernetes.io/managed-by are taken)`},
+spec.volumes[0].name: spec.volumes[0].name is "switchyard-in"; names of volumes that begin with switchyard- are reserved for Switchyard (choose another name)
+spec.volumeMounts[0].mountPath: spec.volumeMounts[0].mountPath is "/switchyard/x"; Switchyard keeps its files in /switchyard (choose another path)
+spec.labels["app.kubernetes.io/managed-by"]: label app.kubernetes.io/managed-by is reserved for Switchyard (choose another name; names with switchyard.dev/ and app.kubernetes.io/managed-by are reserved)
+spec.labels["switchyard.dev/run"]: label switchyard.dev/run is reserved for Switchyard (choose another name; names with switchyard.dev/ and app.kubernetes.io/managed-by are reserved)`},
 		{"names", `{"image": "A b", "namespace": "` + long + `", "serviceAccount": "A_b", "labels": {"a b": "c", "d": "` + long + `"}, "annotations": {"Team/ok": "any text"},
 			"env": [{"name": "A=B"}], "volumes": [{"name": "Data", "emptyDir": {}}], "volumeMounts": [{"name": "date", "mountPath": "data"}]}`, `
-spec.env[0].name: spec.env[0].name is "A=B", which is no name of a variable (printable characters of ASCII, without '=')
-spec.volumes[0].name: spec.volumes[0].name is "Data", which is no name of a volume (at most 63 of a-z, 0-9 and '-', the first and last a letter or digit)
-spec.volumeMounts[0].mountPath: spec.volumeMounts[0].mountPath is "data", which is no absolute path (it is where the container has the volume)
-spec.volumeMounts[0].name: spec.volumeMounts[0].name is "date", and there is no such volume (did you mean Data?)
-spec.namespace: spec.namespace is "` + long[:60] + `...", which is no namespace (at most 63 of a-z, 0-9 and '-', the first and last a letter or digit)
-spec.serviceAccount: spec.serviceAccount is "A_b", which is no name of a service account (at most 253 of a-z, 0-9, '-' and '.', the first and last a letter or digit)
-spec.image: spec.image is "A b", which is no name of an image (such as "ubuntu:22.04"; names are in lower case)
-spec.labels["a b"]: label "a b" is not allowed in Kubernetes (at most 63 letters, digits, '-', '_' and '.', the first and last a letter or digit, such as "team"; a domain and '/' may stand before, such as "example.com/team")
-spec.labels.d: spec.labels.d is "` + long[:60] + `...", which is no value of a label (at most 63 letters, digits, '-', '_' and '.', the first and last a letter or digit)`},
+spec.env[0].name: spec.env[0].name is "A=B", which is not a valid variable name (printable ASCII characters except '=')
+spec.volumes[0].name: spec.volumes[0].name is "Data", which is not a valid volume name (at most 63 of a-z, 0-9 and '-', the first and last a letter or digit)
+spec.volumeMounts[0].mountPath: spec.volumeMounts[0].mountPath is "data", which is not an absolute path (it is the path of the volume in the container)
+spec.volumeMounts[0].name: spec.volumeMounts[0].name is "date", but there is no such volume (did you mean Data?)
+spec.namespace: spec.namespace is "` + long[:60] + `...", which is not a valid namespace (at most 63 of a-z, 0-9 and '-', the first and last a letter or digit)
+spec.serviceAccount: spec.serviceAccount is "A_b", which is not a valid service account name (at most 253 of a-z, 0-9, '-' and '.', the first and last a letter or digit)
+spec.image: spec.image is "A b", which is not a valid image name (such as "ubuntu:22.04"; names are lower case)
+spec.labels["a b"]: label "a b" is not allowed in Kubernetes (at most 63 letters, digits, '-', '_' and '.', the first and last a letter or digit, such as "team"; a domain and '/' may precede them, such as "example.com/team")
+spec.labels.d: spec.labels.d is "` + long[:60] + `...", which is not a valid label value (at most 63 letters, digits, '-', '_' and '.', the first and last a letter or digit)`},
 		{"no main container", `{"image": "i", "template": {"spec": {"containers": [{"name": "a"}, {"name": "b"}]}}}`,
-			`spec.template.spec.containers: spec.template.spec.containers has 2 containers, and none is called "main" (name the one that runs the task "main"; the others may be initContainers with restartPolicy Always, which end with it)`},
+			`spec.template.spec.containers: spec.template.spec.containers has 2 containers, but none is named "main" (name the one that runs the task "main"; the others may be initContainers with restartPolicy Always, which end with it)`},
 		{"an empty command", `{"image": "i", "command": [], "env": [{"value": "x"}], "volumeMounts": [{"mountPath": "/a"}]}`, `
-spec.command: spec.command is empty (leave it out, and the image's own program runs)
+spec.command: spec.command is empty (leave it out to run the image's own program)
 spec.env[0].name: spec.env[0].name is missing
 spec.volumeMounts[0].name: spec.volumeMounts[0].name is missing (it is the name of a volume)`},
 	} {
@@ -184,8 +184,8 @@ func TestTaskAndSpecDoNotSetTheSame(t *testing.T) {
 	}
 	cores := 1.5
 	got := texts(TaskProblems(spec, template, []string{"A", "B", "C"}, &v1.Resources{Cores: &cores, MemoryMb: 10, Gpus: 1}))
-	want := `spec.template.spec.containers[0].env[0].name: spec.template.spec.containers[0].env[0].name is "A", which the task sets, too (leave it out there, or in env and secretEnv of the task)
-spec.env[0].name: spec.env[0].name is "B", which the task sets, too (leave it out there, or in env and secretEnv of the task)
+	want := `spec.template.spec.containers[0].env[0].name: spec.template.spec.containers[0].env[0].name is "A", which the task also sets (leave it out there, or in env and secretEnv of the task)
+spec.env[0].name: spec.env[0].name is "B", which the task also sets (leave it out there, or in env and secretEnv of the task)
 spec.template.spec.containers[0].resources.limits.cpu: spec.template.spec.containers[0].resources.limits.cpu and resources.cores of the task both set "cpu" (leave one of them out)
 spec.template.spec.containers[0].resources.requests.memory: spec.template.spec.containers[0].resources.requests.memory and resources.memoryMb of the task both set "memory" (leave one of them out)
 `

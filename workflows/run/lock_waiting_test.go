@@ -156,7 +156,7 @@ func TestLockNamesAreMadeFromExpressions(t *testing.T) {
 	wrong := submit("Live now").Wait()
 	workertest.CheckRun(t, wrong, "failed", map[string]string{"a": "failed", "b": "skipped"})
 	a := wrong.GetTasks()["a"]
-	if a.GetReason() != v1.ReasonExpression || a.GetAttempt() != 0 || !strings.Contains(a.GetError(), `is "`+lock+`-Live now", which is no name`) {
+	if a.GetReason() != v1.ReasonExpression || a.GetAttempt() != 0 || !strings.Contains(a.GetError(), `is "`+lock+`-Live now", which is not a valid name`) {
 		t.Errorf("%s", workertest.Summary(wrong))
 	}
 	c.Fake.Release("a")

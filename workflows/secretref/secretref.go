@@ -59,16 +59,16 @@ func Parse(text string) (Reference, *Fault) {
 	r := Reference{kind, name}
 	switch {
 	case text == "":
-		return r, fault("is empty; it must say where the value lies", Forms)
+		return r, fault("is empty; it must say where the value is", Forms)
 	case !found || !kindForm().MatchString(kind):
-		return r, fault("is no reference: it must say where the value lies, and not be the value", Forms)
+		return r, fault("is not a reference: it must say where the value is, not be the value", Forms)
 	case kind == File:
 		return r, r.checkFile()
 	case kind == Env:
 		return r, r.checkVariable()
 	case kind == Store:
 		if !storeName().MatchString(name) {
-			return r, fault("names no stored secret: at most 63 letters, digits, '.', '_' and '-', the first a letter or digit", "such as store:deploy-token")
+			return r, fault("does not name a stored secret: at most 63 letters, digits, '.', '_' and '-', the first a letter or digit", "such as store:deploy-token")
 		}
 		return r, nil
 	}
@@ -87,7 +87,7 @@ func unknownKind(kind, name string) *Fault {
 	switch strings.ToLower(kind) {
 	case "vault", "secret", "secrets", "ssm", "aws", "gcp", "azure", "k8s", "op", "sops", "keyring", "doppler":
 		near = Store
-		reason := "has references of kind " + kind + ", which there are none of; kinds are file, env and store"
+		reason := "has the unknown kind " + kind + "; the kinds are file, env and store"
 		if storeName().MatchString(name) {
 			return fault(reason, "did you mean "+Store+":"+name+"? `switchyard secrets set "+name+"` stores its value")
 		}
@@ -98,21 +98,21 @@ func unknownKind(kind, name string) *Fault {
 		near = Env
 	}
 	if near != "" {
-		return fault("begins with "+kind+":, which is no kind of reference; kinds are file, env and store", "did you mean "+near+":?")
+		return fault("has the unknown kind "+kind+"; the kinds are file, env and store", "did you mean "+near+":?")
 	}
-	return fault("is no reference: it must begin with file:, env: or store:, and not be the value", Forms)
+	return fault("is not a reference: it must begin with file:, env: or store:, not be the value", Forms)
 }
 
 func (r Reference) checkFile() *Fault {
 	switch clean := path.Clean(r.Name); {
 	case !strings.HasPrefix(r.Name, "/"):
-		return fault("names a file by a relative path; nodes have no common folder to start from", "write an absolute path, such as file:/run/secrets/token")
+		return fault("has a relative path; nodes have no common working directory", "write an absolute path, such as file:/run/secrets/token")
 	case strings.HasPrefix(r.Name, "//"), clean == "/", strings.HasSuffix(r.Name, "/"):
-		return fault("names no file", "write the path of a file, such as file:/run/secrets/token")
+		return fault("does not name a file", "write the path of a file, such as file:/run/secrets/token")
 	case clean != r.Name:
 		return fault("has a path with . or .. or // in it", "did you mean file:"+clean+"?")
 	case len(r.Name) > maxPath || strings.ContainsRune(r.Name, 0) || !utf8.ValidString(r.Name):
-		return fault("has a path that is too long, or that no file can have", "")
+		return fault("has a path that is too long or invalid", "")
 	}
 	return nil
 }
@@ -120,9 +120,9 @@ func (r Reference) checkFile() *Fault {
 func (r Reference) checkVariable() *Fault {
 	switch {
 	case strings.HasPrefix(r.Name, ownVariables):
-		return fault("names a setting of the worker, which tasks do not get", "store the value: `switchyard secrets set NAME`, and write store:NAME")
+		return fault("names a setting of the worker, which is not passed to tasks", "store the value: `switchyard secrets set NAME`, and write store:NAME")
 	case len(r.Name) > maxName || !variableName().MatchString(r.Name):
-		return fault("names no environment variable: letters, digits and '_', the first no digit", "such as env:DEPLOY_TOKEN")
+		return fault("does not name an environment variable: letters, digits and '_', the first not a digit", "such as env:DEPLOY_TOKEN")
 	}
 	return nil
 }

@@ -15,7 +15,7 @@ import (
 const minRSABits = 2048
 
 // example is the hint for a text that is not a key.
-const example = `write a line of a file .pub, such as "ssh-ed25519 AAAA... me@host"`
+const example = `write a line of a .pub file, such as "ssh-ed25519 AAAA... me@host"`
 
 // types are the types of keys that may log in.
 var types = []string{
@@ -50,7 +50,7 @@ func (f *Fault) Error() string {
 // skipped. The fault is nil if every other line is a key and there is at least one.
 func Parse(text string) ([]ssh.PublicKey, *Fault) {
 	if isPrivate(text) {
-		return nil, &Fault{Reason: "holds a private key", Hint: "a private key never leaves its owner: write the public one, which stands in the file .pub beside it, and replace this pair if others can read this text"}
+		return nil, &Fault{Reason: "contains a private key", Hint: "a private key must not leave its owner: write the public key from the .pub file beside it, and replace the pair if others can read this text"}
 	}
 	var keys []ssh.PublicKey
 	offset, number := 0, 0
@@ -69,7 +69,7 @@ func Parse(text string) ([]ssh.PublicKey, *Fault) {
 		offset += len(whole)
 	}
 	if len(keys) == 0 {
-		return nil, &Fault{Reason: "holds no public key", Hint: example}
+		return nil, &Fault{Reason: "contains no public key", Hint: example}
 	}
 	return keys, nil
 }
@@ -82,22 +82,22 @@ func isPrivate(text string) bool {
 // parseLine returns the key of a line, or the reason and the hint if there is none.
 func parseLine(line string) (key ssh.PublicKey, reason, hint string) {
 	if strings.ContainsFunc(line, func(r rune) bool { return r != '\t' && unicode.IsControl(r) }) {
-		return nil, "holds a control character", example
+		return nil, "contains a control character", example
 	}
 	fields := strings.Fields(line)
 	switch at := slices.IndexFunc(fields, isType); {
 	case strings.HasPrefix(line, "---- BEGIN"):
-		return nil, "begins a key in the form of RFC 4716", "`ssh-keygen -i -f FILE` prints it in the form of OpenSSH"
+		return nil, "begins a key in the format of RFC 4716", "convert it with `ssh-keygen -i -f FILE`"
 	case at > 0:
 		return nil, "has options before the key", "leave them out: write the type, the key and a comment"
 	case strings.HasPrefix(fields[0], "ssh-dss"):
-		return nil, "is a key of type ssh-dss, which is not safe any more", "`ssh-keygen -t ed25519` makes a pair that is"
+		return nil, "is a key of type ssh-dss, which is no longer secure", "create a pair with `ssh-keygen -t ed25519`"
 	case strings.Contains(fields[0], "-cert-"):
-		return nil, "is a certificate", "write the public key that it certifies, which stands in the file .pub"
+		return nil, "is a certificate", "write the public key that it certifies, from the .pub file"
 	case at < 0:
-		return nil, "is no public key", example
+		return nil, "is not a public key", example
 	case len(fields) == 1:
-		return nil, "names a type and has no key", example
+		return nil, "has a type but no key", example
 	}
 	data, err := base64.StdEncoding.DecodeString(fields[1])
 	if err != nil {
@@ -108,10 +108,10 @@ func parseLine(line string) (key ssh.PublicKey, reason, hint string) {
 		return nil, "has a key that is cut off or misspelled", example
 	}
 	if key.Type() != fields[0] {
-		return nil, fmt.Sprintf("is of type %s, and its key of type %s", fields[0], key.Type()), "copy the whole line of the file .pub"
+		return nil, fmt.Sprintf("is of type %s, but its key is of type %s", fields[0], key.Type()), "copy the whole line of the .pub file"
 	}
 	if bits := rsaBits(key); bits > 0 && bits < minRSABits {
-		return nil, fmt.Sprintf("is an RSA key of %d bits; it must have at least %d", bits, minRSABits), "`ssh-keygen -t ed25519` makes a better pair"
+		return nil, fmt.Sprintf("is an RSA key of %d bits; it must have at least %d", bits, minRSABits), "create a pair with `ssh-keygen -t ed25519`"
 	}
 	return key, "", ""
 }

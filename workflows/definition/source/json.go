@@ -17,7 +17,7 @@ func (r *Report) readJSON(data []byte) *Node {
 		return nil
 	}
 	if j.space(); j.next < len(j.data) {
-		j.syntax("nothing may follow the definition", "a file holds one definition")
+		j.syntax("text follows the definition", "a file holds one definition")
 		return nil
 	}
 	return tree
@@ -66,7 +66,7 @@ func (j *jsonReader) syntax(message, hint string) {
 		case c == '/' || c == '#':
 			hint = "JSON has no comments"
 		case c == '\'':
-			hint = "JSON has double quotes only"
+			hint = "JSON strings need double quotes"
 		}
 	}
 	if j.next >= len(j.data) {
@@ -177,7 +177,7 @@ func (j *jsonReader) comma(end byte) (more, ok bool) {
 	case ',':
 		j.advance(1)
 		if j.space(); j.peek() == end {
-			j.syntax("nothing follows the comma", "take the last comma away")
+			j.syntax("nothing follows the comma", "remove the last comma")
 			return false, false
 		}
 		return true, true
@@ -200,17 +200,17 @@ func (j *jsonReader) string(p *Path) (string, bool) {
 		case c == '"':
 			var text string
 			if err := json.Unmarshal([]byte(j.data[j.next:end+1]), &text); err != nil {
-				j.syntax("a string holds an escape that JSON does not know", "write a backslash as \\\\")
+				j.syntax("a string contains an invalid escape", "write a backslash as \\\\")
 				return "", false
 			}
 			if strings.ContainsRune(text, utf8.RuneError) && loneSurrogate(j.data[j.next:end]) {
-				j.Add(at, p, "the text holds half of a surrogate pair", "")
+				j.Add(at, p, "the text contains half of a surrogate pair", "")
 			}
 			j.advance(end + 1 - j.next)
 			return text, true
 		case c < ' ':
 			j.advance(end - j.next)
-			j.syntax("a string holds a line break or control character", "write it as an escape such as \\n, and close every string")
+			j.syntax("a string contains a line break or control character", "write it as an escape such as \\n, and close every string")
 			return "", false
 		case c == '\\':
 			end++
@@ -278,5 +278,5 @@ func (j *jsonReader) number(p *Path) (*Node, bool) {
 
 // addDuplicate reports a duplicate key.
 func (r *Report) addDuplicate(at Position, p *Path, before Position) {
-	r.Add(at, p, Quote(p.Name)+" is there twice; the first is on line "+strconv.Itoa(before.Line), "")
+	r.Add(at, p, Quote(p.Name)+" is repeated; the first is on line "+strconv.Itoa(before.Line), "")
 }

@@ -19,7 +19,7 @@ const (
 // Read parses the document into a tree. It returns nil if there is no usable document; the report then holds the reason.
 func (r *Report) Read(data []byte) *Node {
 	if len(data) > MaxBytes {
-		r.Add(Position{1, 1}, Root, "the document is larger than 1 MiB", "split the workflow, or move data out of it")
+		r.Add(Position{1, 1}, Root, "the document is larger than 1 MiB", "split the workflow or move data out of it")
 		return nil
 	}
 	data = bytes.TrimPrefix(data, []byte("\xef\xbb\xbf"))

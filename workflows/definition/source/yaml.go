@@ -91,7 +91,7 @@ func (y *yamlReader) read(n *yaml.Node, p *Path, depth int) *Node {
 		return y.stop(n, p, tooDeep, "")
 	case len(y.open) > 0:
 		if y.aliased++; y.aliased > maxAliased {
-			return y.stop(y.outer, p, fmt.Sprintf("aliases stand for more than %d values", maxAliased), "write the values out, or use fewer aliases within aliases")
+			return y.stop(y.outer, p, fmt.Sprintf("aliases expand to more than %d values", maxAliased), "write the values out or nest fewer aliases")
 		}
 	}
 	switch n.Kind {

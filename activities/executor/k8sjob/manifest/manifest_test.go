@@ -123,8 +123,8 @@ func TestBuildRefusesWhatCannotStart(t *testing.T) {
 		}, "k8s_job spec: input and secrets of the task have 1048579 bytes (input: 524288); a Kubernetes Secret holds 1032192 (let upstream tasks write large data to the store or a volume and pass its location)"},
 		{"a helper without a command", `{"image": "i", "args": ["x"]}`, func(_ *executor.Attempt, o *Options) { o.HelperImage = "h" },
 			"k8s_job spec: spec.command is required on nodes with a helper image (set it to the ENTRYPOINT and CMD of the image)"},
-		{"what the task sets, too", `{"image": "i", "env": [{"name": "PRICE"}], "template": {"spec": {"containers": [{"resources": {"limits": {"cpu": 1}}}]}}}`, nil,
-			`k8s_job spec: spec.env[0].name is "PRICE", which the task sets, too (leave it out there, or in env and secretEnv of the task); spec.template.spec.containers[0].resources.limits.cpu and resources.cores of the task both set "cpu" (leave one of them out)`},
+		{"a variable that the task also sets", `{"image": "i", "env": [{"name": "PRICE"}], "template": {"spec": {"containers": [{"resources": {"limits": {"cpu": 1}}}]}}}`, nil,
+			`k8s_job spec: spec.env[0].name is "PRICE", which the task also sets (leave it out there, or in env and secretEnv of the task); spec.template.spec.containers[0].resources.limits.cpu and resources.cores of the task both set "cpu" (leave one of them out)`},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			spec, merged := template(t, test.spec)
