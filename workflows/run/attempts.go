@@ -24,11 +24,11 @@ type attempts struct {
 	requests attemptRequests
 	store    outageWaiter
 
-	attempts   map[int]*attempt // by each member
-	dispatched int              // number of running Execute activities
-	steerings  int              // pending requests to nodes about attempts
-	detached   []*attempt       // in the order of detaching
-	others     []stopper        // for tasks without an attempt, in the order in which they are asked
+	byMember   map[int]*attempt
+	dispatched int        // number of running Execute activities
+	steerings  int        // pending requests to nodes about attempts
+	detached   []*attempt // in the order of detaching
+	others     []stopper  // for tasks without an attempt, in the order in which they are asked
 }
 
 // The attempts use these parts of other components.
@@ -88,6 +88,18 @@ type attempt struct {
 	// detached.
 	isAway, isSought bool
 }
+
+// of returns the attempt of a task, or nil if there is none.
+func (at *attempts) of(i int) *attempt { return at.byMember[i] }
+
+// requestSent counts a request to a node about an attempt.
+func (at *attempts) requestSent() { at.steerings++ }
+
+// requestAnswered counts the answer to such a request.
+func (at *attempts) requestAnswered() { at.steerings-- }
+
+// hasRequests reports whether nodes still have to answer requests.
+func (at *attempts) hasRequests() bool { return at.dispatched > 0 || at.steerings > 0 }
 
 // dispatch starts the attempts of units that have been given a node. A unit without remaining members gives its placement back.
 func (at *attempts) dispatch() {
@@ -153,7 +165,7 @@ func (at *attempts) stop(tasks []int) {
 
 // stopAttempt ends the attempt of a task. It returns false if there is none.
 func (at *attempts) stopAttempt(i int) bool {
-	a := at.attempts[i]
+	a := at.byMember[i]
 	if a == nil {
 		return false
 	}
@@ -174,7 +186,7 @@ func (at *attempts) stopAttempt(i int) bool {
 func (at *attempts) execute(a assignment, members []int, req *v1.ExecuteRequest) {
 	att := &attempt{assignment: a, members: members}
 	for _, m := range members {
-		at.attempts[m] = att
+		at.byMember[m] = att
 	}
 	at.send(att, req)
 }
@@ -214,7 +226,7 @@ func (at *attempts) over(att *attempt, res *v1.ExecuteResponse, err error) {
 	}
 	at.dispatched--
 	for _, m := range att.members {
-		delete(at.attempts, m)
+		delete(at.byMember, m)
 		at.status.SetSuspended(m, "")
 		at.status.EndSilence(m)
 		at.status.EndAway(m)

@@ -76,7 +76,7 @@ func (at *attempts) find(att *attempt) {
 	req := &v1.SteerRequest{RunId: at.id, Chain: at.chain, Task: name, Claim: at.core.Task(i).Claim, Action: actionFind}
 	at.outbox.watch(at.outbox.startActivityWith(ctx, options.Find(att.node, name), names.SteerActivity, req, 0), func(f workflow.Future) {
 		cancel()
-		if at.attempts[i] != att || !att.isAway {
+		if at.byMember[i] != att || !att.isAway {
 			return
 		}
 		var res v1.SteerResponse

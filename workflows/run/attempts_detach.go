@@ -18,18 +18,6 @@ import (
 	"switchyard/workflows/options"
 )
 
-// of returns the attempt of a task, or nil if there is none.
-func (at *attempts) of(i int) *attempt { return at.attempts[i] }
-
-// requestSent counts a request to a node about an attempt.
-func (at *attempts) requestSent() { at.steerings++ }
-
-// requestAnswered counts the answer to such a request.
-func (at *attempts) requestAnswered() { at.steerings-- }
-
-// hasRequests reports whether nodes still have to answer requests.
-func (at *attempts) hasRequests() bool { return at.dispatched > 0 || at.steerings > 0 }
-
 // detach asks nodes to detach their attempts, each once a round. While some attempts are being stopped, or did not detach when
 // asked before, it asks only for those, because detaching the others would not help yet.
 func (at *attempts) detach() {
@@ -43,8 +31,8 @@ func (at *attempts) detach() {
 	}
 	var attached, slow []*attempt
 	//workflowcheck:ignore (sorted)
-	for _, i := range slices.Sorted(maps.Keys(at.attempts)) {
-		att := at.attempts[i]
+	for _, i := range slices.Sorted(maps.Keys(at.byMember)) {
+		att := at.byMember[i]
 		if att.members[0] != i || att.detached {
 			continue
 		}
@@ -188,7 +176,7 @@ func (at *attempts) restoreTask(_ int, t *v1.TaskState) {
 	for _, name := range h.GetMembers() {
 		i, _ := at.core.Index(name)
 		att.members = append(att.members, i)
-		at.attempts[i] = att
+		at.byMember[i] = att
 	}
 	if len(att.members) > 1 {
 		for _, m := range att.members {

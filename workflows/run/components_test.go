@@ -210,7 +210,7 @@ var kept = map[string]string{
 	"placer.awaiting":        "everything is requested again",
 	"placer.pausing":         "everything is requested again",
 	"placer.assignments":     "empty when the run continues as new",
-	"attempts.attempts":      "TaskState.detached_attempt",
+	"attempts.byMember":      "TaskState.detached_attempt",
 	"attempts.detached":      "TaskState.detached_attempt",
 	"attempts.dispatched":    "zero when the run continues as new",
 	"attempts.steerings":     "zero when the run continues as new",

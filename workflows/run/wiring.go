@@ -32,7 +32,7 @@ func newRun(root workflow.Context, received *v1.RunInput, limits limits.Run) *ru
 		ad = &admitter{execution: x, units: map[int]*unit{}}
 		l  = &locks{execution: x, wanted: map[string]*unit{}, held: map[string]*unit{}}
 		p  = &placer{execution: x}
-		at = &attempts{execution: x, attempts: map[int]*attempt{}}
+		at = &attempts{execution: x, byMember: map[int]*attempt{}}
 		es = &ends{execution: x}
 		ab = &abandoned{execution: x}
 		ap = &approvals{execution: x, waiting: map[int]*approval{}}
