@@ -143,7 +143,7 @@ func TestEnvironmentIsMadeOfAnAttemptByItsNode(t *testing.T) {
 		"captured-other":   {request("captured-other", "other"), "task other: it is another"},
 		"captured-nothing": {request("captured-nothing", "gone"), "task gone has ended on node " + node + ", or never ran there"},
 		"captured-claim":   {func() *v1.CaptureRequest { in := request("captured-claim", "desk"); in.Claim++; return in }(), "another dispatch of task desk runs on node " + node},
-		"captured-disk":    {&v1.CaptureRequest{Environment: &v1.Environment{Name: "captured-disk", Node: node}, VmImage: "/x.qcow2"}, "makes no environments of images of virtual machines"},
+		"captured-disk":    {&v1.CaptureRequest{Environment: &v1.Environment{Name: "captured-disk", Node: node}, VmImage: "/x.qcow2"}, "cannot create environments from images of virtual machines"},
 	} {
 		err := startCreation(c, l, test.in).Get(t.Context(), nil)
 		if err == nil || !strings.Contains(err.Error(), test.says) {
@@ -176,7 +176,7 @@ func TestEnvironmentOfAnImageReplacesTheOlder(t *testing.T) {
 	checkNoArchive(c, archives[0])
 	in := &v1.CaptureRequest{Environment: &v1.Environment{Name: "captured-image", Node: c.Name("n"), Image: "busybox"}}
 	err := startCreation(c, l, in).Get(t.Context(), nil)
-	if err == nil || !strings.Contains(err.Error(), "another environment has taken the name captured-image meanwhile") {
+	if err == nil || !strings.Contains(err.Error(), "another environment has taken the name captured-image in the meantime") {
 		t.Errorf("in the place of another: %v", err)
 	}
 	created := &workertest.Handle{Nodes: c, ID: names.EnvironmentWorkflowID("captured-image")}
