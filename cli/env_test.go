@@ -103,7 +103,7 @@ func TestEnvCreateSaysWhyNothingWasCreated(t *testing.T) {
 	failed := inState(1, "ready", "")
 	failed.Creation = &v1.EnvironmentCreation{Version: 2, State: "failed", Error: "there is\nno image"}
 	for says, look := range map[string]*v1.Environment{
-		"environment tools (version 2) was not created: node gpu-1 has not begun": inState(2, "failed", "node gpu-1 has not begun"),
+		"environment tools (version 2) was not created: node gpu-1 did not start": inState(2, "failed", "node gpu-1 did not start"),
 		"was not created: there is no image":                                      failed,
 		"version 1 is kept; `switchyard nodes get gpu-1`":                         failed,
 		"(version 2) was deleted before it was ready":                             nil,

@@ -45,7 +45,7 @@ func TestNodesList(t *testing.T) {
 			DiskGb: &v1.NodeAmount{Total: 98.4, Free: 61.2}, Gpus: &v1.NodeAmount{}, LastBeatAt: after(18.2), BenchedUntil: after(60),
 		},
 		listed,
-		{Name: "old", State: "offline", Reason: "no beat for 15s", LastBeatAt: after(-80)},
+		{Name: "old", State: "offline", Reason: "no heartbeat for 15s", LastBeatAt: after(-80)},
 	}}
 	for _, format := range []string{"text", "json", "jsonl"} {
 		got := run(t, "nodes", "list", "--gateway", f.url, "-o", format, "--state", "active", "--limit", "7", "--page-token", "x")

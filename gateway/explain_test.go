@@ -100,7 +100,7 @@ func TestExplainReportsThatAFanOutWaits(t *testing.T) {
 	t.Parallel()
 	f := start(t)
 	id := f.submit(t, "waiting", "each")
-	const text = "waits: 500 child workflows of the run are open, the most at once"
+	const text = "waits: the run has reached the limit of 500 open child workflows"
 	signal(t, id, setSignal, &v1.StatusResponse{Run: &v1.Run{Tasks: map[string]*v1.Task{"each": {
 		State: "running", Type: "shell", Error: text, Count: proto.Int32(3), Counts: map[string]int32{"pending": 3},
 	}}}})

@@ -60,7 +60,7 @@ func (s *simulated) record(i int) *commonpb.Memo {
 		Incarnation: "one", Snapshot: &v1.NodeSnapshot{Name: nodeNumber(i), Incarnation: "one"},
 	}}
 	if s.nodes[i].offline {
-		record.State, record.Reason = v1.NodeOffline, "no beat for 15s"
+		record.State, record.Reason = v1.NodeOffline, "no heartbeat for 15s"
 	}
 	memo, err := NewDataConverter().ToPayload(record)
 	if err != nil {

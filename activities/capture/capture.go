@@ -104,6 +104,6 @@ func (n *Node) failure(cause error, req *v1.CaptureRequest, err error) error {
 	}
 	// errors.Join puts each error on its own line.
 	text := strings.Join(strings.Split(err.Error(), "\n"), "; ")
-	n.Logger.Warn("the archive of an environment could not be stored", "environment", req.GetEnvironment().GetName(), "error", text)
+	n.Logger.Warn("could not store the archive of an environment", "environment", req.GetEnvironment().GetName(), "error", text)
 	return errors.New(text)
 }

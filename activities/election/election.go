@@ -105,7 +105,7 @@ func (o *Candidate) Lead(ctx context.Context) error {
 			return err
 		}
 		if !lease.valid() {
-			o.Logger.Warn("the leadership was not renewed in time")
+			o.Logger.Warn("the lease of the leader was not renewed in time")
 			return endedBecause("LeaseLost", "the lease was not renewed in time", nil)
 		}
 	}

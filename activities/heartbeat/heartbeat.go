@@ -25,7 +25,7 @@ var (
 	// ErrCancelled means that the server has recorded the heartbeat and that the activity is cancelled.
 	ErrCancelled = errors.New("cancelled")
 	// ErrGone means that the server no longer knows the activity and will ignore its result.
-	ErrGone = errors.New("the server does not know the activity any more")
+	ErrGone = errors.New("the server no longer knows the activity")
 )
 
 // Send sends one heartbeat with details and waits up to timeout for the reply. It returns nil or ErrCancelled if the

@@ -211,7 +211,7 @@ func (l *Library) Get(ctx context.Context, name string) (*Stored, error) {
 func definitionOf(s *schedulepb.Schedule) (*v1.Definition, error) {
 	action := s.GetAction().GetStartWorkflow()
 	if action.GetWorkflowType().GetName() != names.RunWorkflow || len(action.GetInput().GetPayloads()) != 1 {
-		return nil, errors.New("its schedule starts something else")
+		return nil, errors.New("its schedule does not start this workflow")
 	}
 	in := &v1.RunInput{}
 	if err := converter.GetDefaultDataConverter().FromPayloads(action.GetInput(), in); err != nil {

@@ -40,8 +40,8 @@ type agents struct {
 
 func newAgents(counter func(name, help string, labels ...string) *prometheus.CounterVec) agents {
 	return agents{
-		turns:     counter("switchyard_agent_turns_total", "Replies of models to agents on this node."),
-		toolCalls: counter("switchyard_agent_tool_calls_total", "Calls of tools by agents on this node.", "tool"),
+		turns:     counter("switchyard_agent_turns_total", "Model replies to agents on this node."),
+		toolCalls: counter("switchyard_agent_tool_calls_total", "Tool calls of agents on this node.", "tool"),
 		tokens:    counter("switchyard_agent_tokens_total", "Tokens used by agents on this node, by kind.", "model", "direction"),
 		cost:      counter("switchyard_agent_cost_usd_total", "Cost of the agents on this node in US dollars, at the node's prices.", "model"),
 		models:    newBoundedLabel(maxModels),

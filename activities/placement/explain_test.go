@@ -26,12 +26,12 @@ func checkExplain(t *testing.T, got, want *v1.ExplainResponse) {
 func TestExplain(t *testing.T) {
 	q := New(Options{Now: newClock().now})
 	q.SetNodes(append(live(aNode("b", labels("gpu")), aNode("a", slots(1), running("o", "t", 1))),
-		Node{Snapshot: aNode("c", labels("gpu")), State: v1.NodeStale, Reason: "last beat 8 s ago"}))
+		Node{Snapshot: aNode("c", labels("gpu")), State: v1.NodeStale, Reason: "last heartbeat 8 s ago"}))
 	task := aTask("t", constrained(func(c *v1.Constraints) { c.NodeLabels = []string{"gpu"} }))
 	nodes := []*v1.NodeVerdict{
 		{Name: "a", Reasons: []string{"lacks label gpu", "has no free slot of 1"}, Score: 70, Parts: parts(30, 30, 15, 0, -5)},
 		{Name: "b", Feasible: true, Score: 75, Parts: parts(30, 30, 15, 0, 0)},
-		{Name: "c", Reasons: []string{"is stale (last beat 8 s ago)"}, Score: 75, Parts: parts(30, 30, 15, 0, 0)},
+		{Name: "c", Reasons: []string{"is stale (last heartbeat 8 s ago)"}, Score: 75, Parts: parts(30, 30, 15, 0, 0)},
 	}
 	checkExplain(t, q.Explain("r", task), &v1.ExplainResponse{Nodes: nodes,
 		Reason: "1 of 3 nodes fit: the task is placed next, after more urgent ones"})

@@ -11,7 +11,7 @@ type Node struct {
 	// active. Only an active node gets tasks. A stale or draining node may come back, so requests
 	// that only such a node can meet wait; an offline node does not count.
 	State string
-	// Reason explains a state other than active, such as "last beat 8 s ago". It may be "".
+	// Reason explains a state other than active, such as "last heartbeat 8 s ago". It may be "".
 	Reason string
 }
 

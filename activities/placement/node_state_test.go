@@ -17,7 +17,7 @@ func TestInactiveNodeGetsNoTasks(t *testing.T) {
 	}{
 		"active":                 {Node{State: v1.NodeActive}, gpuTask, ""},
 		"no state":               {Node{}, gpuTask, ""},
-		"stale":                  {Node{State: v1.NodeStale, Reason: "last beat 8 s ago"}, gpuTask, "0 of 2 nodes fit: a lacks label gpu; b is stale (last beat 8 s ago)"},
+		"stale":                  {Node{State: v1.NodeStale, Reason: "last heartbeat 8 s ago"}, gpuTask, "0 of 2 nodes fit: a lacks label gpu; b is stale (last heartbeat 8 s ago)"},
 		"stale without a reason": {Node{State: v1.NodeStale}, gpuTask, "0 of 2 nodes fit: a lacks label gpu; b is stale"},
 		"draining":               {Node{State: v1.NodeDraining}, gpuTask, "0 of 2 nodes fit: a lacks label gpu; b is draining"},
 		"offline":                {Node{State: v1.NodeOffline}, gpuTask, "no node could ever fit: a lacks label gpu; b is offline"},

@@ -65,7 +65,7 @@ func (p *Presence) Hurry() {
 func (p *Presence) Heartbeat(ctx context.Context, in *v1.NodeInput) error {
 	info := activity.GetInfo(ctx)
 	if in.GetIncarnation() != p.Incarnation {
-		return temporal.NewNonRetryableApplicationError("another start of the worker has taken the heartbeat", names.OtherIncarnationError, nil)
+		return temporal.NewNonRetryableApplicationError("a newer start of the worker has taken over the heartbeat", names.OtherIncarnationError, nil)
 	}
 	stopping := activity.GetWorkerStopChannel(ctx)
 	interval, timeout := snapshotInterval, snapshotTimeout

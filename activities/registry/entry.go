@@ -74,9 +74,9 @@ func (e *Entry) State(silence time.Duration, store string) (state, reason string
 	case e.Record.GetState() == v1.NodeOffline:
 		return v1.NodeOffline, e.Record.GetReason()
 	case silence >= e.StaleAfter() && e.Snapshot == nil:
-		return v1.NodeStale, "no beat yet"
+		return v1.NodeStale, "no heartbeat yet"
 	case silence >= e.StaleAfter():
-		return v1.NodeStale, fmt.Sprintf("last beat %s ago", silence.Round(time.Second))
+		return v1.NodeStale, fmt.Sprintf("last heartbeat %s ago", silence.Round(time.Second))
 	case e.Record.GetDrain() != nil:
 		return v1.NodeDraining, e.Record.GetReason()
 	case e.Snapshot.GetDraining():

@@ -22,9 +22,9 @@ func TestLastBeatOfANodeThatIsOffline(t *testing.T) {
 		since, want  time.Time
 	}{
 		{"left", names.NodeLeft, 0, offline, offline},
-		{"lost", "no beat for 15s", 0, offline, offline.Add(-15 * time.Second)},
-		{"lost, another time-out", "no beat for 1m0s", time.Minute, offline, offline.Add(-time.Minute)},
-		{"never beat", "no beat for 15s", 0, registered.Add(10 * time.Second), registered},
+		{"lost", "no heartbeat for 15s", 0, offline, offline.Add(-15 * time.Second)},
+		{"lost, another time-out", "no heartbeat for 1m0s", time.Minute, offline, offline.Add(-time.Minute)},
+		{"never beat", "no heartbeat for 15s", 0, registered.Add(10 * time.Second), registered},
 	} {
 		e := &Entry{Record: &v1.NodeRecord{
 			State: v1.NodeOffline, Reason: test.reason, StateSince: timestamppb.New(test.since), RegisteredAt: timestamppb.New(registered),

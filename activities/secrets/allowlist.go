@@ -31,11 +31,11 @@ func ParseAllowlist(texts []string) (Allowlist, error) {
 		case kind != secretref.File && kind != secretref.Env || pattern == "":
 			return l, fmt.Errorf("%q is neither file:PATTERN nor env:PATTERN, such as file:/run/secrets/* or env:DEPLOY_*", text)
 		case err != nil:
-			return l, fmt.Errorf("%q is no pattern: %w", text, err)
+			return l, fmt.Errorf("%q is not a pattern: %w", text, err)
 		case kind == secretref.File && (!strings.HasPrefix(pattern, "/") || path.Clean(pattern) != pattern):
 			return l, fmt.Errorf("%q: the path must be absolute, without . or .. or // in it, such as file:/run/secrets/*", text)
 		case kind == secretref.Env && matches(pattern, searchPath):
-			return l, fmt.Errorf("%q covers PATH, and tasks do not inherit what is a secret; name the variables more closely, such as env:DEPLOY_*", text)
+			return l, fmt.Errorf("%q covers PATH, and tasks do not inherit secret variables; use a narrower pattern, such as env:DEPLOY_*", text)
 		}
 		l.patterns = append(l.patterns, secretref.Reference{Kind: kind, Name: pattern})
 	}

@@ -66,9 +66,9 @@ func (r *Resolver) Resolve(ctx context.Context, ref secretref.Reference, who Req
 	case len(value) > MaxBytes:
 		return "", fmt.Errorf("secret %s has %d bytes; the value of a secret may have %d", ref, len(value), MaxBytes)
 	case strings.ContainsRune(value, 0):
-		return "", fmt.Errorf("secret %s holds a NUL character, which no variable can; encode its value, with base64 for instance", ref)
+		return "", fmt.Errorf("secret %s contains a NUL character, which no variable can; encode its value, for instance in base64", ref)
 	case !utf8.ValidString(value):
-		return "", fmt.Errorf("secret %s is not valid UTF-8; encode its value, with base64 for instance", ref)
+		return "", fmt.Errorf("secret %s is not valid UTF-8; encode its value, for instance in base64", ref)
 	}
 	return value, nil
 }
@@ -95,7 +95,7 @@ func (r *Resolver) read(ctx context.Context, ref secretref.Reference, who Reques
 		}
 		return value, nil
 	}
-	return "", errors.New("references of this kind are not known here")
+	return "", errors.New("references of this kind are not supported here")
 }
 
 func (r *Resolver) allowed(ref secretref.Reference, who Requester) error {
@@ -118,7 +118,7 @@ func readFile(path string) (string, error) {
 	case err != nil:
 		return "", reason(err)
 	case !info.Mode().IsRegular():
-		return "", errors.New("it is no regular file")
+		return "", errors.New("it is not a regular file")
 	case info.Size() > MaxBytes+2:
 		return "", fmt.Errorf("the file has %d bytes; the value of a secret may have %d", info.Size(), MaxBytes)
 	}

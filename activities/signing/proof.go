@@ -34,7 +34,7 @@ func (s *Signer) CheckProof(ctx context.Context, purpose, subject, proof string)
 	}
 	parts := strings.Split(proof, ".")
 	if len(parts) != 3 || !hmac.Equal([]byte(parts[2]), []byte(proofMAC(key, purpose, subject, parts[0], parts[1]))) {
-		return "it is not signed by a gateway of this deployment for this one", nil
+		return "it is not signed by a gateway of this deployment for this gateway", nil
 	}
 	seconds, err := strconv.ParseInt(parts[0], 10, 64)
 	if err != nil {
@@ -42,7 +42,7 @@ func (s *Signer) CheckProof(ctx context.Context, purpose, subject, proof string)
 	}
 	now := s.now()
 	if age := now.Sub(time.Unix(seconds, 0)); age > maxAge || age < -maxAhead {
-		return "its time is over, or lies ahead; do the clocks of the gateways differ?", nil
+		return "it has expired or lies in the future; do the clocks of the gateways differ?", nil
 	}
 	return s.useNonce(parts[1], now), nil
 }

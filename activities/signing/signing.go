@@ -61,11 +61,11 @@ func (s *Signer) Verify(ctx context.Context, d *v1.Decision) (refused string, er
 	age := s.now().Sub(d.GetAt().AsTime())
 	switch {
 	case !hmac.Equal(d.GetSignature(), mac(key, d)):
-		return "its signature is not one of a gateway", nil
+		return "its signature is not from a gateway of this deployment", nil
 	case age > maxAge:
 		return fmt.Sprintf("it is %s old, and counts for %s", age.Round(time.Second), maxAge), nil
 	case age < -maxAhead:
-		return fmt.Sprintf("it is of %s, which lies ahead; do the clocks of the gateways differ?", d.GetAt().AsTime().UTC().Format(time.RFC3339)), nil
+		return fmt.Sprintf("it is of %s, which is in the future; do the clocks of the gateways differ?", d.GetAt().AsTime().UTC().Format(time.RFC3339)), nil
 	}
 	return "", nil
 }

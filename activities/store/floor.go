@@ -62,5 +62,5 @@ func (f floored) checkSpace(ctx context.Context, key string, size int) error {
 	if usage.Free >= floor || size <= MaxNoticeBytes && usage.Free >= floor/2 {
 		return nil
 	}
-	return fmt.Errorf("%w: the file system of %s has %d MiB left, and logs leave %d MiB to the rest", ErrLowSpace, f.dir, usage.Free>>20, floor>>20)
+	return fmt.Errorf("%w: the file system of %s has %d MiB left, and %d MiB are reserved for other data", ErrLowSpace, f.dir, usage.Free>>20, floor>>20)
 }

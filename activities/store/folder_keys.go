@@ -24,7 +24,7 @@ func (f *folder) keys(ctx context.Context, prefix string) iter.Seq2[string, erro
 		}
 		dir := prefix[:strings.LastIndexByte(prefix, '/')+1]
 		if dir != "" && !filepath.IsLocal(filepath.FromSlash(dir)) {
-			yield("", fmt.Errorf("%q is outside of the store", prefix))
+			yield("", fmt.Errorf("%q is outside the store", prefix))
 			return
 		}
 		if run, _, err := storekey.SplitRun(prefix); err == nil {

@@ -113,7 +113,7 @@ func (j *journal) add(writer uint64, kind byte, key string, value []byte) (exist
 	}
 	s, ok, err := j.find(key)
 	if err == nil && !ok {
-		err = fmt.Errorf("%s: what was appended is not there", j.path)
+		err = fmt.Errorf("%s: the appended entry is missing", j.path)
 	}
 	return s.writer != writer, err
 }

@@ -38,7 +38,7 @@ func probe(ctx context.Context, b backend, put func(key string, value []byte) er
 	case err != nil:
 		return fmt.Errorf("read %s: %w", key, err)
 	case !bytes.Equal(got, want):
-		return fmt.Errorf("read %s: the store returns %d other bytes", key, len(got))
+		return fmt.Errorf("read %s: the store returned %d different bytes", key, len(got))
 	}
 	return nil
 }

@@ -116,7 +116,7 @@ func (r *remote) keys(ctx context.Context, prefix string) iter.Seq2[string, erro
 }
 
 // errNotOffered is the error of operations that are reserved to the gateway.
-var errNotOffered = errors.New("a gateway does not offer that; it looks after its own store")
+var errNotOffered = errors.New("a gateway does not support that on its store")
 
 func (r *remote) runs(context.Context) iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) { yield("", errNotOffered) }

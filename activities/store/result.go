@@ -29,7 +29,7 @@ func (s *Store) AwaitResult(ctx context.Context, reference string, patience time
 	key, number, member := strings.Cut(reference, "#")
 	index, err := strconv.ParseInt(number, 10, 32)
 	if member && err != nil {
-		return nil, fmt.Errorf("read %q: no number of an instance", reference)
+		return nil, fmt.Errorf("read %q: not the number of an instance", reference)
 	}
 	if member {
 		if kept := s.batches.find(key); kept != nil {

@@ -97,7 +97,7 @@ func newSpooler(ctx context.Context, up upstream, o SpoolOptions) (*spooler, err
 		return nil, err
 	}
 	if n, bytes := files.size(); n > 0 {
-		o.Logger.Info("values are left of an earlier process, which could not store them", "spool", o.Dir, "values", n, "bytes", bytes)
+		o.Logger.Info("values remain from an earlier process, which could not store them", "spool", o.Dir, "values", n, "bytes", bytes)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	s := &spooler{

@@ -138,7 +138,7 @@ func (s *Store) DeleteRun(ctx context.Context, run string) error {
 // DeleteEnvironmentValue removes the value of an environment's key, if there is one. A gateway does not support it.
 func (s *Store) DeleteEnvironmentValue(ctx context.Context, key string) error {
 	if !strings.HasPrefix(key, storekey.EnvironmentsPrefix) {
-		return fmt.Errorf("delete %s: it is no key of an environment", key)
+		return fmt.Errorf("delete %s: it is not a key of an environment", key)
 	}
 	if err := s.backend.delete(ctx, key); err != nil {
 		return fmt.Errorf("delete %s: %w", key, err)

@@ -28,7 +28,7 @@ func waitingTask(run string, queued int, demand *v1.TaskDemand, texts ...string)
 // frequent one.
 func TestQueueCountsUnreadInstances(t *testing.T) {
 	t.Parallel()
-	const slots, turn = "0 of 1 nodes have a free slot", "its turn comes next"
+	const slots, turn = "0 of 1 nodes have a free slot", "it is next in its run"
 	q := waitingTask("a", 9000, &v1.TaskDemand{Cores: 1}, slots, turn, slots, "", "", "", "", "", "", "")
 	if len(q.waits) != 2 || q.waits[0].wait != (wait{v1.WaitBusy, slots}) || q.waits[0].count != 8999 || q.waits[1].count != 1 {
 		t.Errorf("%d groups: %+v, %+v", len(q.waits), q.waits[0], q.waits[1])

@@ -53,15 +53,15 @@ var waitTexts = []waitText{
 	{`^\d+ of \d+ nodes fit: `, v1.WaitNext, ""},
 	{`^waits for \S+: nodes had no room for it`, v1.WaitBusy, ""},
 	{`^waits for the lock `, v1.WaitLock, ""},
-	{` of this run ahead of it for the lock (".*")$`, v1.WaitLock, "other tasks of its run are ahead of it for lock $1"},
-	{` of its task under way, which is its concurrency$`, v1.WaitLimit, "its task has reached its concurrency"},
-	{` of this run under way, which is its maxParallel$`, v1.WaitLimit, "as many of its run are under way as its maxParallel allows"},
-	{` of this run open as child workflows, the most at once$`, v1.WaitLimit, "as many child workflows of its run are open as there may be at once"},
-	{` of its task waiting for a node$`, v1.WaitTurn, "others of its task wait for a node first"},
-	{`^its turn comes next$`, v1.WaitTurn, ""},
+	{`^its run has \d+ ahead of it for the lock (".*")$`, v1.WaitLock, "other tasks of its run are ahead of it for lock $1"},
+	{`^its task has reached its concurrency `, v1.WaitLimit, "its task has reached its concurrency"},
+	{`^its run has reached its maxParallel `, v1.WaitLimit, "its run has reached its maxParallel"},
+	{`^its run has reached the limit of open child workflows `, v1.WaitLimit, "its run has reached the limit of open child workflows"},
+	{`^its task has \d+ waiting for a node$`, v1.WaitTurn, "others of its task wait for a node first"},
+	{`^it is next in its run$`, v1.WaitTurn, ""},
 	{`^waits for the old attempt of `, v1.WaitTurn, "waits for its previous attempt to end"},
 	{`^the run is paused$`, v1.WaitPaused, "its run is paused"},
-	{`^it(s task)? is held back$`, v1.WaitHeld, "is held back"},
+	{`^it(s task)? is held$`, v1.WaitHeld, "is held back"},
 }
 
 // waitPatterns returns the compiled patterns of waitTexts.

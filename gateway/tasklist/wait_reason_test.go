@@ -90,12 +90,12 @@ func TestAdmissionTextsMapToReasons(t *testing.T) {
 	q.Next()
 	why(q, 1)
 	for _, want := range []string{
-		"turn: its turn comes next",
-		"limit: as many of its run are under way as its maxParallel allows",
+		"turn: it is next in its run",
+		"limit: its run has reached its maxParallel",
 		"paused: its run is paused",
 		"limit: its task has reached its concurrency",
 		`lock: other tasks of its run are ahead of it for lock "db"`,
-		"limit: as many child workflows of its run are open as there may be at once",
+		"limit: its run has reached the limit of open child workflows",
 	} {
 		if texts[want] == "" {
 			t.Errorf("no text is of %q: %v", want, texts)

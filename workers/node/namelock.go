@@ -26,7 +26,7 @@ func (e *HeldNameError) Error() string {
 	if e.PID != 0 {
 		by = fmt.Sprintf("process %d", e.PID)
 	}
-	return fmt.Sprintf("node %s is running on this machine already, in %s: choose another name, or stop that one", e.Name, by)
+	return fmt.Sprintf("node %s is running on this machine already, in %s: choose another name or stop that worker", e.Name, by)
 }
 
 // NameLock holds a node name on this machine. While it is held, no other process can get the name,

@@ -57,7 +57,7 @@ func (e *endings) Pop() any {
 
 // An automatic batch converges to about a second of work, however long an instance takes, and the nodes finish at about the
 // same time.
-func TestAutomaticBatches(t *testing.T) {
+func TestAutomaticBatchesLastAboutASecond(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
 		instances, slots, concurrency int
@@ -110,7 +110,7 @@ func TestAutomaticBatchShrinks(t *testing.T) {
 }
 
 // A batch of a fixed size has that size, and the remaining instances start at once.
-func TestFixedBatches(t *testing.T) {
+func TestFixedBatchHasItsSize(t *testing.T) {
 	t.Parallel()
 	sizes, _ := fleet(New(0), 10, 1, time.Minute, Request{Group: 1, Batch: Batch{Size: 4}})
 	if !slices.Equal(sizes, []int{4, 4, 2}) {
@@ -119,7 +119,7 @@ func TestFixedBatches(t *testing.T) {
 }
 
 // An estimate from others lets a group start with good batches, but does not override what the group has observed itself.
-func TestLearnedPace(t *testing.T) {
+func TestLearnedEstimateDoesNotOverrideObservations(t *testing.T) {
 	const instance = time.Millisecond
 	r := Request{Group: 3, Batch: Batch{Auto: true}}
 	first := New(0)

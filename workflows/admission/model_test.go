@@ -240,7 +240,7 @@ func TestQueueIsTheModel(t *testing.T) {
 }
 
 // Why returns the reason that actually applies.
-func TestWhy(t *testing.T) {
+func TestWhyNamesTheLimitThatApplies(t *testing.T) {
 	t.Parallel()
 	each := Request{Task: 10, Group: 1, Concurrency: 1}
 	last := Request{Task: 20, Group: NoGroup}
@@ -251,18 +251,18 @@ func TestWhy(t *testing.T) {
 		r           Request
 		change      func(*Queue)
 	}{
-		"it is held back":       {0, nil, last, func(q *Queue) { q.Hold(20) }},
-		"its task is held back": {0, nil, each, func(q *Queue) { q.Hold(1) }},
-		"the run is paused":     {0, nil, last, (*Queue).Pause},
-		"there is 1 of its task under way, which is its concurrency":  {0, []Request{{Task: 9, Group: 1, Concurrency: 1}}, each, nil},
-		`there are 2 of this run ahead of it for the lock "db"`:       {0, locks(2), locked, nil},
-		"there are 2 of this run under way, which is its maxParallel": {2, []Request{{Task: 2, Group: NoGroup}, {Task: 3, Group: NoGroup}}, last, nil},
-		"there are 8 of its task waiting for a node":                  {0, auto(9)[:8], auto(9)[8], nil},
-		"there are 2 of this run open as child workflows, the most at once": {
+		"it is held":        {0, nil, last, func(q *Queue) { q.Hold(20) }},
+		"its task is held":  {0, nil, each, func(q *Queue) { q.Hold(1) }},
+		"the run is paused": {0, nil, last, (*Queue).Pause},
+		"its task has reached its concurrency (1 in progress)": {0, []Request{{Task: 9, Group: 1, Concurrency: 1}}, each, nil},
+		`its run has 2 ahead of it for the lock "db"`:          {0, locks(2), locked, nil},
+		"its run has reached its maxParallel (2 in progress)":  {2, []Request{{Task: 2, Group: NoGroup}, {Task: 3, Group: NoGroup}}, last, nil},
+		"its task has 8 waiting for a node":                    {0, auto(9)[:8], auto(9)[8], nil},
+		"its run has reached the limit of open child workflows (2)": {
 			0, []Request{{Task: 2, Group: NoGroup, Child: true}}, Request{Task: 20, Group: NoGroup, Child: true},
 			func(q *Queue) { q.LimitChildren(2); q.SetChildren(1) },
 		},
-		"its turn comes next": {0, nil, last, nil},
+		"it is next in its run": {0, nil, last, nil},
 	} {
 		t.Run(want, func(t *testing.T) {
 			q := New(test.maxParallel)
@@ -270,7 +270,7 @@ func TestWhy(t *testing.T) {
 				q.Add(r)
 			}
 			if n := len(q.Next()); n != len(test.before) {
-				t.Fatalf("%d went on", n)
+				t.Fatalf("%d units have left the queue", n)
 			}
 			q.Add(test.r)
 			if test.change != nil {
@@ -279,8 +279,8 @@ func TestWhy(t *testing.T) {
 			if got := q.Why(test.r.Task); got != want {
 				t.Errorf("%q, want %q", got, want)
 			}
-			if units := q.Next(); (len(units) == 0) != (want != "its turn comes next") {
-				t.Errorf("went on: %v", units)
+			if units := q.Next(); (len(units) == 0) != (want != "it is next in its run") {
+				t.Errorf("units have left the queue: %v", units)
 			}
 		})
 	}

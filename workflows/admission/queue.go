@@ -285,7 +285,7 @@ func (q *Queue) DurationEstimate(group int) DurationEstimate {
 	return DurationEstimate{Instance: g.sizing.instance, Batch: g.sizing.target}
 }
 
-// Learn adopts the estimate of another queue for a group. It is a no-op if the group has an estimate of its own.
+// Learn takes over the estimate of another queue for a group. It is a no-op if the group has an estimate of its own.
 func (q *Queue) Learn(task int, p DurationEstimate) {
 	g := q.groups[task]
 	if g == nil {

@@ -2,8 +2,8 @@ package condition
 
 import "testing"
 
-// TestArithmetic combines numbers from JSON, which are doubles, with numbers in an expression, which are not.
-func TestArithmetic(t *testing.T) {
+// TestArithmeticMixesJSONNumbersAndLiterals combines numbers from JSON, which are doubles, with numbers in an expression, which are not.
+func TestArithmeticMixesJSONNumbersAndLiterals(t *testing.T) {
 	for expr, want := range map[string]string{
 		"parent.build.output.count + 1":                            "4",
 		"1 + parent.build.output.count":                            "4",

@@ -66,8 +66,8 @@ b === ' c""" || parent.build.stdout.contains(r'\d')`: {"build"},
 
 var update = flag.Bool("update", false, "write the golden file again, from the expressions in it")
 
-// TestCheckErrors compares messages with a golden file.
-func TestCheckErrors(t *testing.T) {
+// TestCheckErrorsMatchGoldenFile compares messages with a golden file.
+func TestCheckErrorsMatchGoldenFile(t *testing.T) {
 	path := filepath.Join("testdata", "errors.golden")
 	before, err := os.ReadFile(path)
 	if err != nil {
@@ -99,8 +99,8 @@ func TestCheckErrors(t *testing.T) {
 	}
 }
 
-// TestCheckBounds checks expressions that are too large; each is either an error or harmless.
-func TestCheckBounds(t *testing.T) {
+// TestCheckRefusesLargeExpressions checks expressions that are too large; each is either an error or harmless.
+func TestCheckRefusesLargeExpressions(t *testing.T) {
 	repeat := func(open, middle, end string, n int) string {
 		return strings.Repeat(open, n) + middle + strings.Repeat(end, n)
 	}

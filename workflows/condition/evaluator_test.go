@@ -134,8 +134,8 @@ func TestEvaluateErrors(t *testing.T) {
 	}
 }
 
-// TestEvaluateNil checks that a view needs nothing but the parents that the expression reads.
-func TestEvaluateNil(t *testing.T) {
+// TestViewNeedsOnlyTheParentsThatAreRead checks that a view needs nothing but the parents that the expression reads.
+func TestViewNeedsOnlyTheParentsThatAreRead(t *testing.T) {
 	view := View{Parents: map[string]*v1.ParentView{"a": nil}}
 	expr := "parent.a.exitCode == -1 && size(parent.a.state) == 0 && workflow.name == '' && workflow.context == {} && !has(workflow.input.x)"
 	if got, err := NewEvaluator().Evaluate(t.Context(), expr, view); !got || err != nil {
@@ -175,8 +175,8 @@ func (c doneMeanwhile) Err() error {
 	return nil
 }
 
-// TestEvaluateConcurrently shares one Evaluator with a small cache among goroutines, for the race detector.
-func TestEvaluateConcurrently(t *testing.T) {
+// TestEvaluatorIsSafeForConcurrentUse shares one Evaluator with a small cache among goroutines, for the race detector.
+func TestEvaluatorIsSafeForConcurrentUse(t *testing.T) {
 	e, view := &Evaluator{programs: newCache(4, 1<<10)}, sample(t)
 	var group sync.WaitGroup
 	for worker := range 8 {

@@ -2,7 +2,7 @@ package condition
 
 import "testing"
 
-func TestCanBeAnyText(t *testing.T) {
+func TestCanBeAnyTextRecognizesFreeText(t *testing.T) {
 	t.Parallel()
 	isChosen := func(ofRun bool, field string) bool { return field == "chosen" || !ofRun && field == "index" }
 	for expr, want := range map[string]bool{

@@ -37,8 +37,8 @@ func FuzzCheck(f *testing.F) {
 	})
 }
 
-// TestTokens checks that the tokens of any text, joined again, are the text.
-func TestTokens(t *testing.T) {
+// TestTokensJoinToTheirText checks that the tokens of any text, joined again, are the text.
+func TestTokensJoinToTheirText(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		expr := expressions().Draw(t, "expression")
 		var joined strings.Builder
@@ -54,8 +54,8 @@ func TestTokens(t *testing.T) {
 	})
 }
 
-// TestRewriteOrigin checks that everything that is not rewritten keeps its position, and that literals stay unchanged.
-func TestRewriteOrigin(t *testing.T) {
+// TestRewriteKeepsPositionsAndLiterals checks that everything that is not rewritten keeps its position, and that literals stay unchanged.
+func TestRewriteKeepsPositionsAndLiterals(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		expr := expressions().Draw(t, "expression")
 		s, problem := rewrite(expr, Condition)

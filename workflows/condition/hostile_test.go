@@ -39,9 +39,9 @@ func hostile() map[string]string {
 	}
 }
 
-// TestHostile checks that these expressions end early with an error and with bounded memory, and that `|| true` cannot hide the
+// TestHostileExpressionsEndEarly checks that these expressions end early with an error and with bounded memory, and that `|| true` cannot hide the
 // error.
-func TestHostile(t *testing.T) {
+func TestHostileExpressionsEndEarly(t *testing.T) {
 	e, view := NewEvaluator(), sample(t)
 	for name, expr := range hostile() {
 		t.Run(name, func(t *testing.T) {
@@ -63,9 +63,9 @@ func TestHostile(t *testing.T) {
 	}
 }
 
-// TestHostileRound evaluates as many hostile conditions as a round may contain under one deadline. Those that the deadline does
+// TestHostileConditionsShareTheDeadlineOfARound evaluates as many hostile conditions as a round may contain under one deadline. Those that the deadline does
 // not reach end at once.
-func TestHostileRound(t *testing.T) {
+func TestHostileConditionsShareTheDeadlineOfARound(t *testing.T) {
 	e, view := NewEvaluator(), sample(t)
 	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer cancel()
@@ -105,9 +105,9 @@ func allocations() uint64 {
 	return stats.TotalAlloc
 }
 
-// TestHostileValues checks that a value that is small during evaluation but vast once it is written out ends early with an
+// TestHostileValuesEndEarly checks that a value that is small during evaluation but vast once it is written out ends early with an
 // error and with bounded memory.
-func TestHostileValues(t *testing.T) {
+func TestHostileValuesEndEarly(t *testing.T) {
 	e, view := NewEvaluator(), fanned(t)
 	chain := func(seed, step string) string { return seed + strings.Repeat(step, 12) }
 	for name, expr := range map[string]string{

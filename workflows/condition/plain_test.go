@@ -8,8 +8,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestPlain checks that CEL agrees with every expression that plain accepts.
-func TestPlain(t *testing.T) {
+// TestPlainAgreesWithCEL checks that CEL agrees with every expression that plain accepts.
+func TestPlainAgreesWithCEL(t *testing.T) {
 	kinds := []Kind{Condition, Count, Items, CacheKey, Retry, Value}
 	words := append(append(groupFields(), taskFields()...), "parent", "workflow", "input", "attempt", "context", "name", "runId",
 		"build", "each", "lint", "deploy", "test", "nothing", "process", "int", "math", "strings", "channel", "x", "in", "true", "package", "_", "a1")

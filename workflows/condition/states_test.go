@@ -32,7 +32,7 @@ func TestStatesAreThoseOfTheModel(t *testing.T) {
 	}
 }
 
-func TestStateMayBeAnyThatThereIs(t *testing.T) {
+func TestConditionMayCompareEveryState(t *testing.T) {
 	for _, expr := range []string{
 		"parent.build.state == 'completed'", "'dead_letter' != parent.build.result.state", "parent.build.state in ['failed', 'lost']",
 		"parent.build.state.contains('fail')", "parent.build.state == parent.lint.state", "parent.build.output.state == 'success'",

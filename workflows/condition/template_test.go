@@ -154,9 +154,9 @@ func TestRenderErrors(t *testing.T) {
 	}
 }
 
-// TestTemplateParts checks that an expression may contain anything that CEL allows in literals, and a text anything at all, and
+// TestTemplateReturnsItsPartsUnchanged checks that an expression may contain anything that CEL allows in literals, and a text anything at all, and
 // that the template returns both unchanged.
-func TestTemplateParts(t *testing.T) {
+func TestTemplateReturnsItsPartsUnchanged(t *testing.T) {
 	literal := rapid.StringOf(rapid.SampledFrom([]rune("ab $}{\n'/\\é")))
 	rapid.Check(t, func(t *rapid.T) {
 		var text, want strings.Builder

@@ -12,7 +12,7 @@ import (
 	"switchyard/workflows/dag"
 )
 
-func TestHowATaskEnds(t *testing.T) {
+func TestAttemptEndDecidesHowATaskEnds(t *testing.T) {
 	two, no := int32(2), false
 	policies := map[string]*v1.RetryPolicy{
 		"default":      nil,
@@ -96,7 +96,7 @@ func TestContinueOnErrorKeepsTheRun(t *testing.T) {
 	}
 }
 
-func TestPlacementGivesUp(t *testing.T) {
+func TestTaskFailsWhenPlacementGivesUp(t *testing.T) {
 	def := &v1.Definition{Tasks: map[string]*v1.TaskDefinition{"a": {}}}
 	g, _ := dag.NewGraph(def, mentions(def))
 	s := dag.New(g)

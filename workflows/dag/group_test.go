@@ -24,7 +24,7 @@ func exit(code int32) dag.Ended {
 }
 
 // The ends of the instances decide how their task ends.
-func TestHowAGroupEnds(t *testing.T) {
+func TestInstanceEndsDecideHowTheirTaskEnds(t *testing.T) {
 	lost := dag.Ended{State: "lost", Reason: "node_lost", ExitCode: -1}
 	for name, tt := range map[string]struct {
 		maxFailures int32
@@ -173,7 +173,7 @@ func TestFanOutThatFails(t *testing.T) {
 }
 
 // One failure more than maxFailures stops new starts in the task; running instances may finish.
-func TestMaxFailures(t *testing.T) {
+func TestMaxFailuresStopsNewStarts(t *testing.T) {
 	task := fanned(1)
 	task.Retry = nil
 	l, _ := start(t, &v1.Definition{Tasks: map[string]*v1.TaskDefinition{"each": task, "other": {}}})
@@ -255,7 +255,7 @@ func TestRemoteGroup(t *testing.T) {
 }
 
 // continueOnError excuses the task; maxFailures applies to its instances regardless.
-func TestExcusedGroup(t *testing.T) {
+func TestContinueOnErrorExcusesTheTaskDespiteMaxFailures(t *testing.T) {
 	task := fanned(0)
 	task.ContinueOnError = true
 	s, end := play(t, &v1.Definition{Tasks: map[string]*v1.TaskDefinition{

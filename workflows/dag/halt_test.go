@@ -153,7 +153,7 @@ func TestHalt(t *testing.T) {
 }
 
 // An attempt that is handed back under halt is not placed again. If it was a retry, the task ends with the failure before it.
-func TestMovedUnderHaltEndsInTheFailureBefore(t *testing.T) {
+func TestMovedTaskUnderHaltEndsWithItsEarlierFailure(t *testing.T) {
 	l, _ := start(t, tasks(map[string]*v1.TaskDefinition{"first": {Retry: once()}, "moving": {}}))
 	l.placed("first", "moving")
 	l.s.Apply(l.end("moving", dag.Ended{State: "failed", Reason: "exit_code", Error: "exit code 7", ExitCode: 7}))

@@ -5,7 +5,7 @@ import "errors"
 // This file handles groups whose instances other workflows run, and groups that are run as a partition for another workflow.
 
 // ErrNotPartitioned means that other workflows do not run the task's instances, or that the task has not ended.
-var ErrNotPartitioned = errors.New("its instances are not elsewhere, or have not all ended")
+var ErrNotPartitioned = errors.New("its instances do not run in partitions, or have not all ended")
 
 // HaltGroup stops new starts among the instances of a task, on behalf of a caller that sees more than this state. Reason is
 // v1.ReasonHalt or v1.ReasonMaxFailures.

@@ -95,7 +95,7 @@ func TestExpire(t *testing.T) {
 }
 
 // A person's kill is a failure of the run and is not retried, whatever the attempt then reports.
-func TestKill(t *testing.T) {
+func TestKillIsAFailureThatIsNotRetried(t *testing.T) {
 	const gone = "killed/killed"
 	for _, end := range []string{"cancelled", "failed", "killed_oom", "lost", "moved"} {
 		l := doomed(t)
@@ -121,7 +121,7 @@ func TestKill(t *testing.T) {
 }
 
 // Cancelling, killing or expiring a task ends the task and its instances.
-func TestDoomedGroup(t *testing.T) {
+func TestEndingATaskEndsItsInstances(t *testing.T) {
 	for reason, event := range map[string]dag.Event{
 		"cancelled/task_cancelled": dag.CancelTask{Reason: "x"}, "failed/deadline": dag.Expire{Error: "x"}, "killed/killed": dag.Kill{Reason: "x"},
 	} {
@@ -166,7 +166,7 @@ func TestDoomedGroup(t *testing.T) {
 }
 
 // An instance that is cancelled alone counts as failed.
-func TestCancelledInstance(t *testing.T) {
+func TestCancelledInstanceCountsAsFailed(t *testing.T) {
 	l, _ := start(t, &v1.Definition{Tasks: map[string]*v1.TaskDefinition{"each": fanned(1)}})
 	l.expand("each", dag.Expanded{Count: 4})
 	i, _ := l.index("each[3]")

@@ -9,8 +9,8 @@ import (
 // These errors explain why a task cannot be requeued.
 var (
 	ErrUnknownTask   = errors.New("the run has no such task")
-	ErrCancelled     = errors.New("the run was cancelled, and a cancelled run does not continue")
-	ErrNotDeadLetter = errors.New("only a dead letter can be put back")
+	ErrCancelled     = errors.New("the run was cancelled; a cancelled run does not continue")
+	ErrNotDeadLetter = errors.New("only a dead letter can be retried")
 	ErrStopping      = errors.New("its task is being stopped")
 )
 

@@ -146,7 +146,7 @@ func (l live) retry(name string) dag.Decisions {
 }
 
 // A task that was skipped because of a dead letter waits for it again. A task that ran does not run twice.
-func TestRetryOfADeadLetter(t *testing.T) {
+func TestRetryOfADeadLetterRunsOnlyWhatWasSkipped(t *testing.T) {
 	l, _ := start(t, &v1.Definition{Tasks: map[string]*v1.TaskDefinition{
 		"build":  {Retry: oneRetry()},
 		"test":   {DependsOn: []string{"build"}},

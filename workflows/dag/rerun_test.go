@@ -129,7 +129,7 @@ func TestRetryInADoomedGroup(t *testing.T) {
 }
 
 // Requeuing the cause of a halt makes the instances pending again that it skipped in a running task.
-func TestRetryThatLiftsAHalt(t *testing.T) {
+func TestRetryLiftsTheHaltThatItsTaskCaused(t *testing.T) {
 	l, _ := start(t, tasks(map[string]*v1.TaskDefinition{"cause": {Retry: oneRetry()}, "each": retried(0)}))
 	l.expand("each", dag.Expanded{Count: 3})
 	l.placed("each[0]")
@@ -160,7 +160,7 @@ func TestRetryUnderTheHaltOfAnother(t *testing.T) {
 }
 
 // A pending question about a task whose parent is requeued is asked again when the parent has ended.
-func TestRetryWhileSomethingBelowIsAskedFor(t *testing.T) {
+func TestRetryWhileADescendantIsBeingEvaluated(t *testing.T) {
 	l, _ := start(t, &v1.Definition{Tasks: map[string]*v1.TaskDefinition{
 		"up":    {Retry: oneRetry()},
 		"each":  {Parallel: structpb.NewStringValue("n"), DependsOn: []string{"up"}, OnFailure: "run"},
@@ -185,7 +185,7 @@ func TestRetryWhileSomethingBelowIsAskedFor(t *testing.T) {
 }
 
 // Instances that are requeued below a task that is also requeued wait for that task.
-func TestRetryUnderATaskThatGoesOn(t *testing.T) {
+func TestRetryUnderARequeuedTaskWaitsForIt(t *testing.T) {
 	l, _ := start(t, &v1.Definition{Tasks: map[string]*v1.TaskDefinition{
 		"up":   {Retry: oneRetry()},
 		"each": {Parallel: structpb.NewStringValue("n"), DependsOn: []string{"up"}, When: "always", MaxFailures: 1, Retry: oneRetry()},

@@ -98,8 +98,8 @@ func wantGroup(tb testing.TB, s *dag.State, state, reason string) {
 	}
 }
 
-// TestScaleOfInstances repeats TestScale for instances.
-func TestScaleOfInstances(t *testing.T) {
+// TestInstanceCostIsIndependentOfTheirNumber repeats TestTaskCostIsIndependentOfTheSizeOfTheRun for instances.
+func TestInstanceCostIsIndependentOfTheirNumber(t *testing.T) {
 	for name, live := range lives {
 		t.Run(name, func(t *testing.T) {
 			compare(t, func(n int) time.Duration {
@@ -112,7 +112,7 @@ func TestScaleOfInstances(t *testing.T) {
 }
 
 // The memory that a state takes for an instance is small.
-func TestMemoryOfInstances(t *testing.T) {
+func TestInstancesTakeLittleMemory(t *testing.T) {
 	heap := func() uint64 {
 		runtime.GC()
 		var m runtime.MemStats
@@ -181,7 +181,7 @@ func complete(tb testing.TB, g *dag.Graph) *dag.End {
 
 // A task in a run of many tasks costs no more than one in a run of 1,000, apart from memory effects and noise. If a round
 // visited every task, it would cost many/1,000 times as much.
-func TestScale(t *testing.T) {
+func TestTaskCostIsIndependentOfTheSizeOfTheRun(t *testing.T) {
 	for _, shape := range shapes {
 		t.Run(shape.name, func(t *testing.T) {
 			compare(t, func(n int) time.Duration { return perTask(t, shape.make(n)) })

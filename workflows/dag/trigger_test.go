@@ -116,7 +116,7 @@ func TestSkippedByTriggerIsNeutral(t *testing.T) {
 }
 
 // Under halt, the triggers that expect failures let a task start.
-func TestTriggersUnderHalt(t *testing.T) {
+func TestFailureTriggersStartTasksUnderHalt(t *testing.T) {
 	for when, want := range map[string]string{
 		"always": "completed/", "all_done": "completed/", "one_failed": "completed/", "all_failed": "completed/",
 		"one_success": "skipped/halt", "none_failed": "skipped/halt", "all_success": "skipped/halt", "": "skipped/halt",

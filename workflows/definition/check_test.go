@@ -22,9 +22,9 @@ func spec(t *testing.T, fields map[string]any) *structpb.Struct {
 	return s
 }
 
-// TestCheckMessage checks that a message follows the rules of a document, and that problems show the path if there is no
+// TestCheckAppliesTheRulesOfADocument checks that a message follows the rules of a document, and that problems show the path if there is no
 // position.
-func TestCheckMessage(t *testing.T) {
+func TestCheckAppliesTheRulesOfADocument(t *testing.T) {
 	def := &v1.Definition{
 		Name: "_Bad",
 		Tasks: map[string]*v1.TaskDefinition{
@@ -42,8 +42,8 @@ func TestCheckMessage(t *testing.T) {
 	checkGolden(t, "testdata/message.golden", err.Error()+"\n")
 }
 
-// TestCheckCondition checks that CEL's own rendering of the fault is used if there is no document.
-func TestCheckCondition(t *testing.T) {
+// TestCheckShowsConditionErrorsWithoutADocument checks that CEL's own rendering of the fault is used if there is no document.
+func TestCheckShowsConditionErrorsWithoutADocument(t *testing.T) {
 	err := Check(&v1.Definition{Name: "a", Tasks: map[string]*v1.TaskDefinition{
 		"b": {Type: "approval", Condition: "1 +"},
 	}})
@@ -53,7 +53,7 @@ func TestCheckCondition(t *testing.T) {
 	}
 }
 
-func TestCheckNothing(t *testing.T) {
+func TestCheckRefusesAnEmptyDefinition(t *testing.T) {
 	for _, def := range []*v1.Definition{nil, {}} {
 		if err := Check(def); err == nil {
 			t.Errorf("%v is accepted", def)
@@ -61,8 +61,8 @@ func TestCheckNothing(t *testing.T) {
 	}
 }
 
-// TestCheckKeeps checks that Check does not modify the definition.
-func TestCheckKeeps(t *testing.T) {
+// TestCheckDoesNotModifyTheDefinition checks that Check does not modify the definition.
+func TestCheckDoesNotModifyTheDefinition(t *testing.T) {
 	def := &v1.Definition{Name: "a", Tasks: map[string]*v1.TaskDefinition{
 		"b": {Type: "shell", Spec: spec(t, map[string]any{"working_directory": "/x", "command": "y"})},
 	}}

@@ -37,9 +37,9 @@ tasks:
   ask: { type: approval }
 `
 
-// TestDefaults checks that a task's own value always wins, and that the result has no defaults, so that it means the same when
+// TestOwnValuesTakePrecedenceOverDefaults checks that a task's own value always wins, and that the result has no defaults, so that it means the same when
 // it is read again.
-func TestDefaults(t *testing.T) {
+func TestOwnValuesTakePrecedenceOverDefaults(t *testing.T) {
 	def := parse(t, "a.yaml", inherits)
 	all := &v1.TaskDefinition{
 		Type: "shell", Spec: spec(t, map[string]any{"command": "x"}), Env: map[string]string{"A": "default", "B": "default"},
@@ -62,8 +62,8 @@ func TestDefaults(t *testing.T) {
 	}
 }
 
-// TestComplete checks that a message with defaults is completed like a document, and that the original message is not modified.
-func TestComplete(t *testing.T) {
+// TestCompleteFillsInDefaultsWithoutModifyingTheMessage checks that a message with defaults is completed like a document, and that the original message is not modified.
+func TestCompleteFillsInDefaultsWithoutModifyingTheMessage(t *testing.T) {
 	given := &v1.Definition{
 		Name: "a",
 		Defaults: &v1.TaskDefaults{
@@ -96,8 +96,8 @@ func TestComplete(t *testing.T) {
 	}
 }
 
-// TestInline checks that the definition in a spec is treated like any other.
-func TestInline(t *testing.T) {
+// TestInlineDefinitionIsCheckedLikeAnyOther checks that the definition in a spec is treated like any other.
+func TestInlineDefinitionIsCheckedLikeAnyOther(t *testing.T) {
 	def := parse(t, "a.yaml", `
 name: a
 tasks:

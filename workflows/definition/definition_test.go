@@ -115,8 +115,8 @@ func TestFormats(t *testing.T) {
 	}
 }
 
-// TestScalars checks which scalars count as strings.
-func TestScalars(t *testing.T) {
+// TestScalarsAreStringsWhereExpected checks which scalars count as strings.
+func TestScalarsAreStringsWhereExpected(t *testing.T) {
 	def := parse(t, "a.yaml", `
 name: 2024
 tasks:
@@ -139,7 +139,7 @@ tasks:
 	}
 }
 
-func TestTooLarge(t *testing.T) {
+func TestLargeDocumentIsRefused(t *testing.T) {
 	_, err := Parse("big.yaml", []byte("name: a\n"+strings.Repeat("#\n", 1<<19)))
 	checkOnly(t, err, "big.yaml:1:1: the document is larger than 1 MiB\n  split the workflow or move data out of it")
 }
@@ -152,8 +152,8 @@ func checkOnly(t *testing.T, err error, want string) {
 	}
 }
 
-// TestManyProblems checks that a document full of problems is handled in bounded space and time.
-func TestManyProblems(t *testing.T) {
+// TestManyProblemsTakeBoundedSpaceAndTime checks that a document full of problems is handled in bounded space and time.
+func TestManyProblemsTakeBoundedSpaceAndTime(t *testing.T) {
 	var b strings.Builder
 	b.WriteString("name: a\ntasks:\n")
 	for i := range 5000 {
@@ -173,8 +173,8 @@ func TestManyProblems(t *testing.T) {
 	}
 }
 
-// TestLargeForeach checks that a list with the maximum number of items is accepted, and that one more item is refused.
-func TestLargeForeach(t *testing.T) {
+// TestForeachIsBounded checks that a list with the maximum number of items is accepted, and that one more item is refused.
+func TestForeachIsBounded(t *testing.T) {
 	start := time.Now()
 	document := func(items int) string {
 		return "name: large\ntasks: { a: { type: shell, spec: { command: x }, foreach: [" + strings.Repeat("1,", items-1) + "1] } }"
@@ -192,8 +192,8 @@ func TestLargeForeach(t *testing.T) {
 	}
 }
 
-// TestLargeTemplates checks that a document whose tasks each have their own expressions is accepted, with their references.
-func TestLargeTemplates(t *testing.T) {
+// TestTemplatesOfEveryTaskAreAccepted checks that a document whose tasks each have their own expressions is accepted, with their references.
+func TestTemplatesOfEveryTaskAreAccepted(t *testing.T) {
 	start := time.Now()
 	def := parse(t, "large.yaml", templated(5000))
 	references, err := References(def)

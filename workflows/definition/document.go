@@ -79,7 +79,7 @@ func (d *document) check(def *v1.Definition, specs map[string]proto.Message) {
 	modelRules{d.decoder}.validate(def, d.base)
 	if size := proto.Size(def.GetContext()); size > MaxContextBytes {
 		p := d.base.Field("context")
-		d.Add(d.locate(p), p, fmt.Sprintf("context takes %d bytes; a run may have %d", size, MaxContextBytes), "keep large data in files, and their names in the context")
+		d.Add(d.locate(p), p, fmt.Sprintf("context takes %d bytes; the limit is %d", size, MaxContextBytes), "keep large data in files, and their names in the context")
 	}
 	workflowRules{d.decoder}.name(def.GetName(), d.base.Field("name"))
 	inputRules{d.decoder}.declared(def)

@@ -10,9 +10,9 @@ import (
 	"switchyard/workflows/definition/source"
 )
 
-// TestConditionPlaces checks that every bad condition is reported once, at the position that package condition reports, however
+// TestEveryBadConditionIsReportedAtItsPosition checks that every bad condition is reported once, at the position that package condition reports, however
 // the condition is written.
-func TestConditionPlaces(t *testing.T) {
+func TestEveryBadConditionIsReportedAtItsPosition(t *testing.T) {
 	data, err := os.ReadFile("testdata/conditions.yaml")
 	if err != nil {
 		t.Fatal(err)
@@ -53,8 +53,8 @@ func TestConditionPlaces(t *testing.T) {
 	}
 }
 
-// TestInside checks that a position in a value maps to the document for every way to write the value.
-func TestInside(t *testing.T) {
+// TestPositionsInValuesMapToTheDocument checks that a position in a value maps to the document for every way to write the value.
+func TestPositionsInValuesMapToTheDocument(t *testing.T) {
 	for name, document := range map[string]string{
 		"plain":            `v: é one HERE two`,
 		"single":           `v: 'it''s HERE'`,
@@ -105,9 +105,9 @@ func holder(n *source.Node) *source.Node {
 	return nil
 }
 
-// TestConditionsAreNotBlamed checks that a problem in dependencies is not reported a second time as a condition that reads no
+// TestConditionIsNotBlamedForOtherProblems checks that a problem in dependencies is not reported a second time as a condition that reads no
 // ancestor.
-func TestConditionsAreNotBlamed(t *testing.T) {
+func TestConditionIsNotBlamedForOtherProblems(t *testing.T) {
 	for _, dependsOn := range []string{"dependsOn: [biuld]", "needs: [build]", "dependsOn: [[build]]", "dependsOn: {build: 1}"} {
 		_, err := Parse("a.yaml", []byte("name: a\ntasks:\n  build: {type: shell, spec: {command: x}}\n"+
 			"  test: {type: shell, spec: {command: x}, condition: parent.build.exitCode == 0, "+dependsOn+"}\n"))

@@ -38,8 +38,8 @@ func TestOrderAndAncestors(t *testing.T) {
 	}
 }
 
-// TestOrderProperty compares Order, Ancestors and cycles with their specifications on random graphs.
-func TestOrderProperty(t *testing.T) {
+// TestOrderAgreesWithItsSpecification compares Order, Ancestors and cycles with their specifications on random graphs.
+func TestOrderAgreesWithItsSpecification(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(1, 12).Draw(t, "tasks")
 		def := &v1.Definition{Tasks: map[string]*v1.TaskDefinition{}}

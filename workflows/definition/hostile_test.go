@@ -11,8 +11,8 @@ import (
 // hostileBytes is a quarter of the size limit: large enough to reveal quadratic work, and fast.
 const hostileBytes = source.MaxBytes / 4
 
-// TestHostileDocuments checks that no document takes long to read, whatever its content.
-func TestHostileDocuments(t *testing.T) {
+// TestHostileDocumentsAreReadQuickly checks that no document takes long to read, whatever its content.
+func TestHostileDocumentsAreReadQuickly(t *testing.T) {
 	fill := func(before, unit, after string) string {
 		return before + strings.Repeat(unit, (hostileBytes-len(before)-len(after))/len(unit)) + after
 	}

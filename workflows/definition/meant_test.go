@@ -67,8 +67,8 @@ func TestNearMissInMessage(t *testing.T) {
 	}
 }
 
-// TestContextSize checks that a context too large for any run is a problem of the definition.
-func TestContextSize(t *testing.T) {
+// TestContextSizeIsBounded checks that a context too large for any run is a problem of the definition.
+func TestContextSizeIsBounded(t *testing.T) {
 	document := func(size int) string {
 		return "name: a\ncontext: { big: " + strings.Repeat("x", size) + " }\ntasks: { a: { type: shell, spec: { command: x } } }\n"
 	}
@@ -77,7 +77,7 @@ func TestContextSize(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = Parse("a.yaml", []byte(document(MaxContextBytes)))
-	if want := "a.yaml:2:10: context takes 262161 bytes; a run may have 262144"; !strings.HasPrefix(fmt.Sprint(err), want) {
+	if want := "a.yaml:2:10: context takes 262161 bytes; the limit is 262144"; !strings.HasPrefix(fmt.Sprint(err), want) {
 		t.Errorf("told %.200v", err)
 	}
 	def.Context = spec(t, map[string]any{"big": strings.Repeat("x", MaxContextBytes)})

@@ -51,7 +51,7 @@ func TestPack(t *testing.T) {
 	}
 }
 
-func TestPackLeavesTheSmallReadable(t *testing.T) {
+func TestPackLeavesSmallDefinitionsReadable(t *testing.T) {
 	in := large(3, 10)
 	want := proto.CloneOf(in)
 	if err := Pack(in); err != nil || !proto.Equal(in, want) {

@@ -10,7 +10,7 @@ import (
 )
 
 // The fleet's defaults fill open fields of a definition and of options, and change no field that is set.
-func TestRunDefaultsFillWhatIsOpen(t *testing.T) {
+func TestRunDefaultsFillMissingFields(t *testing.T) {
 	t.Parallel()
 	const document = `
 name: defaults

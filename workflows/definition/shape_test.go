@@ -13,8 +13,8 @@ import (
 	"switchyard/workflows/definition/source"
 )
 
-// TestShape checks which expressions count as the same apart from their tasks.
-func TestShape(t *testing.T) {
+// TestShapeIgnoresTheNamesOfTasks checks which expressions count as the same apart from their tasks.
+func TestShapeIgnoresTheNamesOfTasks(t *testing.T) {
 	fansOut := func(task string) bool { return task == "each" }
 	for text, want := range map[string]struct {
 		shape string

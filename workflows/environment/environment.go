@@ -64,7 +64,7 @@ func discard(ctx workflow.Context, e *v1.Environment) {
 	ctx, stop := workflow.NewDisconnectedContext(ctx)
 	defer stop()
 	if err := workflow.ExecuteActivity(workflow.WithActivityOptions(ctx, options.Discard(e.GetName())), names.DiscardActivity, e).Get(ctx, nil); err != nil {
-		workflow.GetLogger(ctx).Error("the archive of an environment that was not created could not be removed", "environment", e.GetName(), "archive", e.GetArchive(), "error", err)
+		workflow.GetLogger(ctx).Error("could not remove the archive of an environment that was not created", "environment", e.GetName(), "archive", e.GetArchive(), "error", err)
 	}
 }
 
@@ -82,9 +82,9 @@ func reason(node string, err error) string {
 	if errors.As(err, &timeout) {
 		switch timeout.TimeoutType() {
 		case enumspb.TIMEOUT_TYPE_SCHEDULE_TO_START:
-			return fmt.Sprintf("node %s has not begun within %s: it does not answer, or makes other environments; see `switchyard nodes get %s`", node, options.CaptureQueueTimeout, node)
+			return fmt.Sprintf("node %s did not start within %s: it is unreachable or creating other environments; see `switchyard nodes get %s`", node, options.CaptureQueueTimeout, node)
 		case enumspb.TIMEOUT_TYPE_HEARTBEAT:
-			return fmt.Sprintf("node %s was silent for %s while it stored the archive, each time that it tried", node, options.CaptureHeartbeatTimeout)
+			return fmt.Sprintf("node %s was silent for %s during each attempt to store the archive", node, options.CaptureHeartbeatTimeout)
 		}
 	}
 	var said *temporal.ApplicationError

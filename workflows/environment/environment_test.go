@@ -115,7 +115,7 @@ func TestEnvironmentFailsInOneLineAndItsArchiveIsRemoved(t *testing.T) {
 	}{
 		"refused":              {capture: temporal.NewNonRetryableApplicationError("task vps runs as a process", "Refused", nil), says: "task vps runs as a process", tries: 1},
 		"faults":               {capture: errors.New("the engine does not answer"), says: "the engine does not answer", tries: 5},
-		"node away":            {capture: temporal.NewTimeoutError(enumspb.TIMEOUT_TYPE_SCHEDULE_TO_START, nil), says: "node gpu-1 has not begun within 15m0s: it does not answer", tries: 1},
+		"node away":            {capture: temporal.NewTimeoutError(enumspb.TIMEOUT_TYPE_SCHEDULE_TO_START, nil), says: "node gpu-1 did not start within 15m0s: it is unreachable", tries: 1},
 		"node silent":          {capture: temporal.NewTimeoutError(enumspb.TIMEOUT_TYPE_HEARTBEAT, nil), says: "node gpu-1 was silent for 1m0s", tries: 5},
 		"name taken meanwhile": {keep: temporal.NewNonRetryableApplicationError("environment tools exists", "Refused", nil), says: "environment tools exists", tries: 1},
 	} {

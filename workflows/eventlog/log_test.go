@@ -60,7 +60,7 @@ func TestEventsInAnswers(t *testing.T) {
 }
 
 // Stored events are dropped, and events added meanwhile are kept.
-func TestStoredEventsGo(t *testing.T) {
+func TestStoredEventsAreDropped(t *testing.T) {
 	t.Parallel()
 	l := newTestLog()
 	for i := range 5 {

@@ -34,7 +34,7 @@ func TestHistoryBounds(t *testing.T) {
 }
 
 // A run whose attempts cannot be detached reaches the last limit in a few steps and stops there.
-func TestHardBoundReachesTheLast(t *testing.T) {
+func TestHardBoundDoesNotExceedTheLastBound(t *testing.T) {
 	t.Parallel()
 	l := Run{}.WithDefaults()
 	bound, rounds := l.Hard(), 0

@@ -11,7 +11,7 @@ import (
 )
 
 // A request that passes the check is never larger, encoded, than may be sent.
-func TestCheckSize(t *testing.T) {
+func TestCheckSizeRefusesRequestsTooLargeToSend(t *testing.T) {
 	t.Parallel()
 	numbers := func(n int) *v1.ExecuteRequest {
 		list := make([]*structpb.Value, n)

@@ -152,7 +152,7 @@ func (k *lock) look() {
 		k.looking = false
 		var res v1.HoldersResponse
 		if err := f.Get(k.ctx, &res); err != nil {
-			workflow.GetLogger(k.ctx).Warn("the holders of the lock could not be looked up", "error", err)
+			workflow.GetLogger(k.ctx).Warn("could not look up the holders of the lock", "error", err)
 			return // try again later
 		}
 		for _, a := range res.GetGone() {

@@ -111,7 +111,7 @@ func (e *entry) attend(ctx workflow.Context) error {
 		}
 		reason = "its heartbeat failed: " + err.Error()
 		if _, lost := errors.AsType[*temporal.TimeoutError](err); lost {
-			reason = fmt.Sprintf("no beat for %s", after)
+			reason = fmt.Sprintf("no heartbeat for %s", after)
 		}
 	}
 	e.become(ctx, v1.NodeOffline, reason)
@@ -130,7 +130,7 @@ func (e *entry) order(ctx workflow.Context) {
 		told = e.record.GetDrain()
 		if told == nil {
 			if err := workflow.ExecuteActivity(ctx, names.UndrainActivity).Get(ctx, nil); err != nil {
-				workflow.GetLogger(ctx).Warn("the node was not put back into service", "error", err)
+				workflow.GetLogger(ctx).Warn("could not put the node back into service", "error", err)
 			}
 			continue
 		}
@@ -146,7 +146,7 @@ func (e *entry) order(ctx workflow.Context) {
 		}
 		e.record.Drained = true
 		if err := e.save(ctx); err != nil {
-			workflow.GetLogger(ctx).Warn("the node's record was not kept", "error", err)
+			workflow.GetLogger(ctx).Warn("could not save the record of the node", "error", err)
 		}
 	}
 }

@@ -47,7 +47,7 @@ func (e *entry) mayRegister(_ workflow.Context, reg *v1.NodeRegistration) error 
 	case !e.live(), reg.GetIncarnation() == old.GetIncarnation(), reg.GetExclusive() && reg.GetMachine() == old.GetMachine():
 		return nil
 	}
-	return temporal.NewApplicationError(fmt.Sprintf("node %s is already up on machine %s since %s; choose another name, or stop that one",
+	return temporal.NewApplicationError(fmt.Sprintf("node %s is already up on machine %s since %s; choose another name or stop that worker",
 		e.name, cmp.Or(old.GetMachine(), "unknown"), e.record.GetRegisteredAt().AsTime().Format(time.RFC3339)), names.TakenError)
 }
 

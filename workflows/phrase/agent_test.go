@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-func TestWhatAgentsHaveTakenIsWorded(t *testing.T) {
+func TestAgentUsageIsPhrased(t *testing.T) {
 	t.Parallel()
 	for got, want := range map[string]string{
 		Turn(3, 2140*time.Millisecond, 48_200, 310, 0.02, ""):   "turn 3 took 2.1 s, 48,200 tokens in, 310 out, $0.02",

@@ -175,7 +175,7 @@ spec.volumeMounts[0].name: spec.volumeMounts[0].name is missing (it is the name 
 	}
 }
 
-func TestTaskAndSpecDoNotSetTheSame(t *testing.T) {
+func TestTaskAndSpecMustNotSetTheSameField(t *testing.T) {
 	spec := parse(t, `{"env": [{"name": "B"}], "template": {"spec": {"containers": [{"name": "x", "image": "i", "env": [{"name": "A"}],
 		"resources": {"limits": {"cpu": 1}, "requests": {"memory": "1Gi", "ephemeral-storage": "1Gi"}}}]}}}`)
 	template, problems := Template(spec)

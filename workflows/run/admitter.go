@@ -43,7 +43,7 @@ type (
 		acquire(u *unit)
 		free(u *unit)
 		waits(u *unit) bool
-		adopt(u *unit)
+		restoreUnit(u *unit)
 	}
 	admissionNodes interface {
 		takeAssignment(u *unit) (assignment, bool)
@@ -218,5 +218,5 @@ func (ad *admitter) track(u *unit) {
 		ad.units[m] = u
 	}
 	ad.queue.UnderWay(ad.admissible(u.lead))
-	ad.locks.adopt(u)
+	ad.locks.restoreUnit(u)
 }

@@ -30,10 +30,10 @@ func (ad *admitter) saveTasks(c *v1.RunState) {
 	}
 }
 
-// restoreTask adopts the duration estimate of the previous execution.
+// restoreTask restores the duration estimate of the previous execution.
 func (ad *admitter) restoreTask(i int, t *v1.TaskState) { ad.learn(i, t.GetDurationEstimate()) }
 
-// learn adopts a duration estimate that another partition or execution has made for the instances of a task.
+// learn takes over a duration estimate that another partition or execution has made for the instances of a task.
 func (ad *admitter) learn(task int, p *v1.DurationEstimate) {
 	if p.GetInstance().AsDuration() > 0 {
 		ad.queue.Learn(task, admission.DurationEstimate{Instance: p.GetInstance().AsDuration(), Batch: int(p.GetBatch())})

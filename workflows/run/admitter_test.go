@@ -33,7 +33,7 @@ func (f *fakeStarts) ask(u *unit)                                  { f.approvals
 func (f *fakeStarts) start(u *unit)                                { f.runs = append(f.runs, u) }
 func (f *fakeStarts) failBeforeStart(i int, _ *v1.ConditionAnswer) { f.failed = append(f.failed, i) }
 func (f *fakeStarts) acquire(u *unit)                              { f.locking = append(f.locking, u) }
-func (f *fakeStarts) adopt(*unit)                                  {}
+func (f *fakeStarts) restoreUnit(*unit)                            {}
 func (f *fakeStarts) free(u *unit)                                 { f.freed = append(f.freed, u) }
 func (f *fakeStarts) waits(u *unit) bool {
 	return slices.Contains(f.locking, u) && !slices.Contains(f.freed, u)

@@ -89,7 +89,7 @@ func TestRunWaitsForApproval(t *testing.T) {
 		h.Query(h.ID, names.EventsQuery, &v1.EventsRequest{}, &res)
 		signals := 0
 		for _, e := range res.GetEvents() {
-			if e.GetEvent() == v1.EventRefused && strings.Contains(e.GetDetail(), "a signal decides nothing") {
+			if e.GetEvent() == v1.EventRefused && strings.Contains(e.GetDetail(), "signals cannot approve or reject") {
 				signals++
 			}
 		}
@@ -186,7 +186,7 @@ func TestTwoApprovalsOfRequiredRoleReleaseTask(t *testing.T) {
 		return sendDecision(h, names.ApproveUpdate, signedDecision(h, by, role, "ok", v1.ApprovalApproved))
 	}
 	wantRefused(t, sendUpdate(h, names.ApproveUpdate, &v1.TaskCommand{Task: "ok", By: "bob"}), names.TaskStateError, "not sent through a gateway")
-	wantRefused(t, approve("ann", v1.RoleUser), names.TaskStateError, "takes decisions of the role operator; ann has the role user")
+	wantRefused(t, approve("ann", v1.RoleUser), names.TaskStateError, "requires a decision by the role operator; ann has the role user")
 	if err := approve("bob", v1.RoleOperator); err != nil {
 		t.Fatal(err)
 	}

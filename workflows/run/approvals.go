@@ -156,13 +156,13 @@ func (ap *approvals) mayReject(i int, c *v1.TaskCommand) error {
 	case a == nil && v1.IsTaskTerminal(ap.core.Task(i).State):
 		return fmt.Errorf("task %s is %s%s", name, ap.status.ShownState(i), ap.decidedBefore(i))
 	case a == nil:
-		return fmt.Errorf("task %s is %s; it does not wait for approval", name, ap.status.ShownState(i))
+		return fmt.Errorf("task %s is %s; it is not waiting for approval", name, ap.status.ShownState(i))
 	}
 	// An unsigned decision carries no role.
 	if d := c.GetDecision(); d != nil && len(a.spec.GetRoles()) > 0 && !slices.ContainsFunc(a.spec.GetRoles(), func(role string) bool {
 		return v1.ParseRole(d.GetRole()).Includes(v1.ParseRole(role))
 	}) {
-		return fmt.Errorf("task %s takes decisions of the role %s; %s has the role %s", name, strings.Join(a.spec.GetRoles(), " or "), d.GetBy(), d.GetRole())
+		return fmt.Errorf("task %s requires a decision by the role %s; %s has the role %s", name, strings.Join(a.spec.GetRoles(), " or "), d.GetBy(), d.GetRole())
 	}
 	return nil
 }
@@ -191,7 +191,7 @@ func (ap *approvals) mayApprove(i int, c *v1.TaskCommand) error {
 	}
 	for _, before := range ap.waiting[i].given {
 		if before.GetBy() == c.GetBy() {
-			return fmt.Errorf("task %s was approved by %s at %s, and another person has to approve it", ap.core.Name(i), before.GetBy(), before.GetAt().AsTime().UTC().Format(time.RFC3339))
+			return fmt.Errorf("task %s was already approved by %s at %s; another person must approve it", ap.core.Name(i), before.GetBy(), before.GetAt().AsTime().UTC().Format(time.RFC3339))
 		}
 	}
 	return nil

@@ -60,7 +60,7 @@ func TestTwoPeopleApprove(t *testing.T) {
 	if text := ap.status.Text(0); len(f.ended) > 0 || text != "ship it? (1 of 2 have approved)" {
 		t.Errorf("the task shows %q; it has ended: %v", text, f.ended)
 	}
-	if err := ap.mayApprove(0, ann); err == nil || !strings.Contains(err.Error(), "another person has to approve it") {
+	if err := ap.mayApprove(0, ann); err == nil || !strings.Contains(err.Error(), "another person must approve it") {
 		t.Errorf("ann approves twice: %v", err)
 	}
 	ap.approve(0, bob)

@@ -81,7 +81,7 @@ func (at *attempts) find(att *attempt) {
 		}
 		var res v1.SteerResponse
 		if err := f.Get(at.ctx, &res); err != nil {
-			workflow.GetLogger(at.ctx).Warn("a node was not asked for an attempt", "node", att.node, "task", name, "error", err)
+			workflow.GetLogger(at.ctx).Warn("could not ask a node for an attempt", "node", att.node, "task", name, "error", err)
 			at.outbox.after(findPause, "ask "+att.node+" for "+name+" again", func() { att.isSought = false; at.wake() })
 			return
 		}
@@ -112,7 +112,7 @@ func (at *attempts) endAway(att *attempt, state string) {
 	at.dispatched++ // over decrements it again
 	i := att.members[0]
 	at.over(att, &v1.ExecuteResponse{
-		State: state, Reason: endAwayReason(state), Error: "node " + att.node + " was away, and removes what is left of it when it is back",
+		State: state, Reason: endAwayReason(state), Error: "node " + att.node + " was away; it removes the rest of the attempt when it is back",
 		Node: att.node, AssignedAt: at.status.AssignedAt(i), StartedAt: at.status.StartedAt(i),
 	}, nil)
 }

@@ -165,7 +165,7 @@ func restoredAttempt(h *v1.DetachedAttempt, lead int, members []int) *attempt {
 	}
 }
 
-// restoreTask adopts a detached attempt of the previous execution.
+// restoreTask restores a detached attempt of the previous execution.
 func (at *attempts) restoreTask(_ int, t *v1.TaskState) {
 	h := t.GetDetachedAttempt()
 	if h == nil {

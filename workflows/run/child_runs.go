@@ -199,7 +199,7 @@ func (cr *childRuns) readResults() {
 		})
 	}
 	cr.reading = true
-	cr.store.must("read what child runs have left", names.ChildRunEndsActivity, func(f workflow.Future) {
+	cr.store.must("read the results of child runs", names.ChildRunEndsActivity, func(f workflow.Future) {
 		cr.reading = false
 		cr.results = cr.results[len(now):]
 		var res v1.ChildRunEndsResponse
@@ -209,7 +209,7 @@ func (cr *childRuns) readResults() {
 				// The work is done; a retry would repeat it.
 				cr.end(c, dag.Ended{
 					State: v1.TaskFailed, Reason: v1.ReasonSystem, NoRetry: true,
-					Error: "run " + c.id + " completed, but what it has left cannot be read: " + causeOf(err),
+					Error: "run " + c.id + " completed, but its result cannot be read: " + causeOf(err),
 				}, nil)
 				continue
 			}

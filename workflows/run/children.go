@@ -97,7 +97,7 @@ type awaited struct {
 // isOpen reports whether the child with an ID has started and has not ended.
 func (cw *children) isOpen(id string) bool { return cw.open[id] != nil }
 
-// canDetach reports whether the next execution of this run can adopt every child.
+// canDetach reports whether the next execution of this run can reattach every child.
 func (cw *children) canDetach() bool {
 	if len(cw.wanted) > 0 || cw.preparing {
 		return false
@@ -231,7 +231,7 @@ func (cw *children) cancel(w *childWorkflow, why string) {
 func (cw *children) requestCancel(w *childWorkflow) {
 	cw.outbox.watch(cw.outbox.signal(w.id, names.CancelSignal, &v1.RunCommand{Reason: w.why}, len(w.why)), func(f workflow.Future) {
 		if err := f.Get(cw.ctx, nil); err != nil {
-			workflow.GetLogger(cw.ctx).Debug("a child was not cancelled", "child", w.id, "error", err)
+			workflow.GetLogger(cw.ctx).Debug("could not cancel a child workflow", "child", w.id, "error", err)
 		}
 	})
 }
@@ -274,7 +274,7 @@ func (cw *children) awaitRuns() {
 		cw.changed = true
 		var res v1.AwaitRunsResponse
 		if err := f.Get(cw.ctx, &res); err != nil {
-			workflow.GetLogger(cw.ctx).Warn("the ends of children could not be awaited", "error", err)
+			workflow.GetLogger(cw.ctx).Warn("could not await the ends of child workflows", "error", err)
 		}
 		for _, end := range res.GetEnds() {
 			if a := cw.awaited[end.GetWorkflowId()]; a != nil {

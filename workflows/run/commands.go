@@ -152,7 +152,7 @@ func (cs *commands) refuseSignals() {
 			if payload := sent.Payload(); payload == nil || converter.GetDefaultDataConverter().FromPayload(payload, &c) != nil {
 				c.Reset()
 			}
-			cs.logRefused(c.GetTask(), signal.verdict, dag.OneLine(c.GetBy()), "a signal decides nothing; use `switchyard runs approve` or `reject`")
+			cs.logRefused(c.GetTask(), signal.verdict, dag.OneLine(c.GetBy()), "signals cannot approve or reject; use `switchyard runs approve` or `reject`")
 		}
 	}
 }

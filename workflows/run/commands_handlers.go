@@ -31,21 +31,21 @@ func (cs *commands) handle() error {
 // updateHandlers returns the handlers of all updates.
 func updateHandlers(cs *commands, ct *controls, de *decisions, ap *approvals, st *steering) []updateHandler {
 	return []updateHandler{
-		{name: names.RetryUpdate, description: "put a dead letter back", handle: ct.retry, validate: ct.mayRetry},
-		cs.newRunHandler(names.PauseUpdate, "let nothing new start", ct.mayPause, ct.pause),
+		{name: names.RetryUpdate, description: "retry a dead letter", handle: ct.retry, validate: ct.mayRetry},
+		cs.newRunHandler(names.PauseUpdate, "pause the run, so that nothing new starts", ct.mayPause, ct.pause),
 		cs.newRunHandler(names.ResumeUpdate, "continue a paused run", ct.mayResume, ct.resume),
-		cs.newTaskHandler(names.HoldUpdate, "hold a task back", ct.mayHold, ct.hold),
-		cs.newTaskHandler(names.ReleaseUpdate, "let a held task start", ct.mayUnhold, ct.unhold),
+		cs.newTaskHandler(names.HoldUpdate, "hold a task, so that it does not start", ct.mayHold, ct.hold),
+		cs.newTaskHandler(names.ReleaseUpdate, "release a held task", ct.mayUnhold, ct.unhold),
 		cs.newTaskHandler(names.CancelTaskUpdate, "cancel a task", ct.mayCancelTask, ct.cancelTask),
 		cs.newTaskHandler(names.KillTaskUpdate, "kill a task", ct.mayKill, ct.kill),
 		de.newDecisionHandler(names.ApproveUpdate, "approve a task", v1.ApprovalApproved, ap.mayApprove, ap.approve),
 		de.newDecisionHandler(names.RejectUpdate, "reject a task", v1.ApprovalRejected, ap.mayReject, ap.reject),
 		de.newRunDecisionHandler(names.ApproveRunUpdate, "approve the run, so that it starts", v1.ApprovalApproved),
 		de.newRunDecisionHandler(names.RejectRunUpdate, "reject the run", v1.ApprovalRejected),
-		st.newSteeringHandler(names.PauseTaskUpdate, "suspend a task that runs", actionPause, st.mayPauseTask, st.taskPaused),
+		st.newSteeringHandler(names.PauseTaskUpdate, "suspend a running task", actionPause, st.mayPauseTask, st.taskPaused),
 		st.newSteeringHandler(names.ResumeTaskUpdate, "resume a suspended task", actionResume, st.mayResumeTask, st.taskResumed),
 		st.newSteeringHandler(names.StopTaskUpdate, "stop a task that runs until it is stopped", actionStop, st.mayStop, st.taskStopped),
-		st.newSteeringHandler(names.RestartTaskUpdate, "start the machine of a task again", actionRestart, st.mayRestart, st.taskRestarted),
+		st.newSteeringHandler(names.RestartTaskUpdate, "restart the machine of a task", actionRestart, st.mayRestart, st.taskRestarted),
 	}
 }
 

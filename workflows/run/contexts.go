@@ -133,7 +133,7 @@ func (cx *contexts) merge(updates ...*structpb.Struct) []string {
 			merged = proto.CloneOf(cx.context)
 		}
 		if size := setFields(merged, update); size > definition.MaxContextBytes {
-			refusals[k] = fmt.Sprintf("the context would grow to %d bytes; a run may have %d", size, definition.MaxContextBytes)
+			refusals[k] = fmt.Sprintf("the context would grow to %d bytes; the limit is %d", size, definition.MaxContextBytes)
 		}
 	}
 	if merged != nil {

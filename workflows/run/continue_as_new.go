@@ -71,10 +71,10 @@ func (r *run) isOvertaken() bool {
 
 // isQuiet reports whether the next execution can take over everything in flight.
 func (r *run) isQuiet() bool {
-	return !r.attempts.hasRequests() && !r.placer.hasAssignments() && !r.evaluator.hasOpenRetries() && !r.reporter.awaitsAnswers() && r.canAdoptChildren()
+	return !r.attempts.hasRequests() && !r.placer.hasAssignments() && !r.evaluator.hasOpenRetries() && !r.reporter.awaitsAnswers() && r.canReattachChildren()
 }
 
-// canAdoptChildren reports whether the next execution of this run can adopt every child workflow.
-func (r *run) canAdoptChildren() bool {
+// canReattachChildren reports whether the next execution of this run can reattach every child workflow.
+func (r *run) canReattachChildren() bool {
 	return r.children.canDetach() && !r.childRuns.hasResults() && !r.partitions.owesAnswers()
 }

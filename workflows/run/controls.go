@@ -56,7 +56,7 @@ func (ct *controls) mayPause(*v1.RunCommand) error {
 		return err
 	}
 	if ct.admitter.isPaused() {
-		return refuse(names.TaskStateError, errors.New("the run is paused already"))
+		return refuse(names.TaskStateError, errors.New("the run is already paused"))
 	}
 	return nil
 }
@@ -93,7 +93,7 @@ func (ct *controls) mayHold(i int) error {
 	rec := ct.core.Task(i)
 	switch {
 	case ct.status.IsHeld(i):
-		return fmt.Errorf("task %s is held already", ct.core.Name(i))
+		return fmt.Errorf("task %s is already held", ct.core.Name(i))
 	case !v1.IsTaskWaiting(rec.State):
 		return fmt.Errorf("task %s is %s; only a task that has not started can be held: to stop it, cancel it", ct.core.Name(i), ct.status.ShownState(i))
 	}
@@ -106,7 +106,7 @@ func (ct *controls) hold(i int, c *v1.TaskCommand) {
 	ct.status.SetHeld(i, true, phrase.Because(phrase.By("", c.GetBy()), c.GetReason()))
 	ct.logTask(i, v1.EventHeld, c)
 	if u := ct.admitter.unitOf(i); u != nil {
-		ct.admitter.setAside(u, v1.ReasonHeld, "a person holds it back")
+		ct.admitter.setAside(u, v1.ReasonHeld, "a person holds it")
 	}
 }
 
@@ -142,7 +142,7 @@ func (ct *controls) mayKill(i int) error {
 	case v1.IsTaskTerminal(rec.State):
 		return fmt.Errorf("task %s is %s; it has ended", ct.core.Name(i), rec.State)
 	case rec.PendingEnd:
-		return fmt.Errorf("task %s is being %s already", ct.core.Name(i), endingWord(rec.Failure))
+		return fmt.Errorf("task %s is already being %s", ct.core.Name(i), endingWord(rec.Failure))
 	}
 	return nil
 }

@@ -54,7 +54,7 @@ func (de *decisions) signed(ctx workflow.Context, d *v1.Decision, task, verdict,
 	}
 	return de.commands.perform(ctx, func() error {
 		de.commands.logRefused(task, verdict, claimed, why)
-		return refuse(names.TaskStateError, fmt.Errorf("the decision does not count: %s", why))
+		return refuse(names.TaskStateError, fmt.Errorf("the decision is not valid: %s", why))
 	})
 }
 

@@ -39,13 +39,13 @@ func (de *decisions) mayDecide(c *v1.RunCommand) error {
 	case approval != nil:
 		return refuse(names.TaskStateError, fmt.Errorf("the run was %s by %s at %s", approval.GetState(), approval.GetBy(), approval.GetAt().AsTime().UTC().Format(time.RFC3339)))
 	default:
-		return refuse(names.TaskStateError, errors.New("the run does not wait for approval"))
+		return refuse(names.TaskStateError, errors.New("the run is not waiting for approval"))
 	}
 	if err := de.commands.mayChange(); err != nil {
 		return err
 	}
 	if by := c.GetDecision().GetBy(); by != "" && by == de.status.Run.GetSubmittedBy() {
-		return refuse(names.TaskStateError, fmt.Errorf("%s has submitted the run, and another person decides about it", by))
+		return refuse(names.TaskStateError, fmt.Errorf("%s submitted the run; another person must approve or reject it", by))
 	}
 	return nil
 }

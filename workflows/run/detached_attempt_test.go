@@ -151,7 +151,7 @@ func TestLongNothingIsAdmittedAtTheHardHistoryLimit(t *testing.T) {
 }
 
 // TestLongChildThatIsSlowToStopDelaysNothingElse checks that a child run that is slow to stop, which the next execution
-// could not adopt, delays nothing else in its parent.
+// could not reattach, delays nothing else in its parent.
 func TestLongChildThatIsSlowToStopDelaysNothingElse(t *testing.T) {
 	testneeds.Long(t)
 	t.Parallel()

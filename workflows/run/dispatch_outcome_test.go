@@ -139,7 +139,7 @@ func TestDispatchEndDecidesWhatFollows(t *testing.T) {
 			if test.state == "lost node_lost" && x.GetStartedAt().GetSeconds() != at(0).GetSeconds() {
 				t.Errorf("the last beat told when it started: %v", x)
 			}
-			unknown := strings.HasSuffix(x.GetError(), "; it may have done its work, but nothing was recorded, and it is not repeated")
+			unknown := strings.HasSuffix(x.GetError(), "; it may have done its work, but it recorded no result, and it is not retried")
 			if isLost := strings.HasPrefix(test.state, "lost "); unknown != isLost {
 				t.Errorf("the error is %q", x.GetError())
 			}

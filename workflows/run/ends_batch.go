@@ -94,8 +94,8 @@ func (es *ends) lastProgress(err error) *v1.ExecuteResponse {
 	beat := lastBeat(timeout)
 	res := &v1.ExecuteResponse{AssignedAt: beat.GetStartedAt(), Batch: beat.GetBatch()}
 	if key := beat.GetRecord(); key != "" {
-		if err := es.store.mustNow("load what has ended of a batch", names.LoadProgressActivity, res, key); err != nil {
-			workflow.GetLogger(es.ctx).Warn("what had ended of a batch could not be read", "record", key, "error", err)
+		if err := es.store.mustNow("load the ended members of a batch", names.LoadProgressActivity, res, key); err != nil {
+			workflow.GetLogger(es.ctx).Warn("could not read the ended members of a batch", "record", key, "error", err)
 		}
 	}
 	res.Checkpoint = beat.GetCheckpoint()

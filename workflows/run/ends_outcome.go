@@ -111,7 +111,7 @@ func (es *ends) judgeLostLease(att *attempt, ends []dispatchEnd, outcome string)
 			e.State, e.NoRetry = v1.TaskLost, true
 		case es.status.LostLeases(e.Task) >= maxLostLeases:
 			e.State = v1.TaskLost
-			e.Error += fmt.Sprintf("; after %d times in a row that counts as an attempt", maxLostLeases)
+			e.Error += fmt.Sprintf("; %d times in a row count as an attempt", maxLostLeases)
 		}
 		if att.excuse != "" {
 			d.outcome = v1.OutcomeMoved
@@ -150,13 +150,13 @@ func (es *ends) broken(d *dispatchEnd, err error) {
 		switch timeout.TimeoutType() {
 		case enumspb.TIMEOUT_TYPE_SCHEDULE_TO_START:
 			d.outcome = v1.OutcomeSuspect
-			set(v1.AttemptMoved, v1.ReasonNotPickedUp, "the node did not pick it up")
+			set(v1.AttemptMoved, v1.ReasonNotPickedUp, "the node did not pick up the task")
 		case enumspb.TIMEOUT_TYPE_HEARTBEAT:
 			beat := lastBeat(timeout)
 			d.checkpoint = beat.GetCheckpoint()
 			if !beat.GetSpawned() {
 				d.outcome = v1.OutcomeSuspect
-				set(v1.AttemptMoved, v1.ReasonNotStarted, "the node took the task and was silent before it had started it")
+				set(v1.AttemptMoved, v1.ReasonNotStarted, "the node accepted the task and went silent before starting it")
 				return
 			}
 			set(v1.TaskLost, v1.ReasonNodeLost, "the node was lost while the task ran")
@@ -184,7 +184,7 @@ func (es *ends) broken(d *dispatchEnd, err error) {
 // addUnknownOutcome extends the error of a lost attempt that is not retried: its outcome is unknown.
 func addUnknownOutcome(ended *dag.Ended) {
 	if isCutShort(ended.State, ended.Reason) {
-		ended.Error += "; it may have done its work, but nothing was recorded, and it is not repeated"
+		ended.Error += "; it may have done its work, but it recorded no result, and it is not retried"
 	}
 }
 

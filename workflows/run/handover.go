@@ -108,12 +108,12 @@ func (ho *handover) nextInput() (*v1.RunInput, error) {
 		return next, nil
 	}
 	var stored v1.RunInput
-	err := ho.store.mustNow("save what it was started with", names.SaveInputActivity, &stored, ho.home(), next)
+	err := ho.store.mustNow("save its definition and input", names.SaveInputActivity, &stored, ho.home(), next)
 	if errors.Is(err, errInterrupted) {
 		return nil, nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("save what the run was started with: %w", err)
+		return nil, fmt.Errorf("save the definition and input of the run: %w", err)
 	}
 	stored.Chain = ho.chain
 	return &stored, nil

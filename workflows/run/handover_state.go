@@ -173,13 +173,13 @@ func (ho *handover) reopenPartition() {
 	part, current := ho.in.GetPartition(), ho.context
 	before, _ := names.ParseFanOutID(part.GetPrevious())
 	var runState v1.RunState
-	err := ho.store.mustNow("load the state of the part in the generation before", names.ReopenActivity, &runState,
+	err := ho.store.mustNow("load the state of the partition in the previous generation", names.ReopenActivity, &runState,
 		&v1.ReopenRequest{RunId: part.GetPrevious(), Execution: ho.executionID(), Generation: before.Generation + 1})
 	if err == nil {
 		err = ho.restore(&runState)
 	}
 	if err != nil {
-		workflow.GetLogger(ho.ctx).Warn("what has completed of the part is done again", "error", err)
+		workflow.GetLogger(ho.ctx).Warn("the partition starts anew because its state could not be loaded", "error", err)
 		ho.beginNew()
 		return
 	}

@@ -69,8 +69,8 @@ func (l *locks) waits(u *unit) bool {
 	return u.lock.Name != "" && l.wanted[l.lockClaim(u)] == u
 }
 
-// adopt registers the lock that a unit has held since the previous execution.
-func (l *locks) adopt(u *unit) {
+// restoreUnit registers the lock that a unit has held since the previous execution.
+func (l *locks) restoreUnit(u *unit) {
 	if u.lock.Name != "" {
 		l.held[l.lockClaim(u)] = u
 	}
@@ -106,7 +106,7 @@ func (l *locks) send() {
 	case errors.Is(err, errInterrupted):
 		l.requests = append(req.Requests, l.requests...)
 	case err != nil:
-		workflow.GetLogger(l.ctx).Error("the locks could not be asked", "error", err)
+		workflow.GetLogger(l.ctx).Error("could not send lock requests", "error", err)
 	}
 }
 

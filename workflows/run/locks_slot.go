@@ -30,8 +30,8 @@ func (l *locks) askSlot() bool {
 	return true
 }
 
-// adoptSlot registers the run slot that a previous execution acquired, if the run needs one.
-func (l *locks) adoptSlot() { l.runSlot = l.turnLock() != "" }
+// restoreSlot registers the run slot that a previous execution acquired, if the run needs one.
+func (l *locks) restoreSlot() { l.runSlot = l.turnLock() != "" }
 
 // hasSlot reports whether the run holds its run slot.
 func (l *locks) hasSlot() bool { return l.runSlot }

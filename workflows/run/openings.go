@@ -117,7 +117,7 @@ type opening struct {
 func (op *openings) waitsForChildren(m *partitionedFanOut) bool {
 	waits, text := op.admitter.freeChildren() <= 0, ""
 	if waits {
-		text = fmt.Sprintf("waits: %d child workflows of the run are open, the most at once", op.limits.Children)
+		text = fmt.Sprintf("waits: the run has reached the limit of %d open child workflows", op.limits.Children)
 	}
 	if op.status.StoredText(m.task) != text && (waits || m.waits) {
 		op.status.SetWaitReason(m.task, text)

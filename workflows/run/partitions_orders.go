@@ -37,7 +37,7 @@ func (ps *partitions) orderOne(m *partitionedFanOut, from int) {
 	default:
 		ps.outbox.watch(ps.outbox.signal(w.id, names.OrderSignal, order, 0), func(f workflow.Future) {
 			if err := f.Get(ps.ctx, nil); err != nil {
-				workflow.GetLogger(ps.ctx).Debug("a part has no ear for an order", "part", w.id, "error", err)
+				workflow.GetLogger(ps.ctx).Debug("could not send an order to a partition", "partition", w.id, "error", err)
 			}
 		})
 	}

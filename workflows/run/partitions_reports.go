@@ -131,7 +131,7 @@ func (ps *partitions) answerUpdates(p *v1.PartitionReport) {
 	ps.outbox.watch(ps.outbox.signal(ps.idOf(p), names.ContextSignal, answer, written), func(f workflow.Future) {
 		ps.answers--
 		if err := f.Get(ps.ctx, nil); err != nil {
-			workflow.GetLogger(ps.ctx).Debug("a part has ended without the answer for its context updates", "error", err)
+			workflow.GetLogger(ps.ctx).Debug("could not send a partition the answer to its context updates", "error", err)
 		}
 	})
 	ps.wake()

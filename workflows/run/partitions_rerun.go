@@ -14,7 +14,7 @@ import (
 // ID. The partition continues from the status that it left.
 
 // errOpenPartition means that an open child of the run holds the instance; the caller must ask the child.
-var errOpenPartition = errors.New("a child of the run carries it through")
+var errOpenPartition = errors.New("a partition of the run has it")
 
 // instance returns the large fan-out that an instance belongs to, and the instance's number. The fan-out is nil if
 // there is none.

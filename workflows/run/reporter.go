@@ -161,7 +161,7 @@ func (rp *reporter) lastReport() {
 	if f := rp.status.FanOut(0); f != nil {
 		collected, err := rp.ancestry.collect(0, f)
 		if err != nil {
-			workflow.GetLogger(rp.ctx).Warn("the outputs of the part are not kept", "error", err)
+			workflow.GetLogger(rp.ctx).Warn("could not keep the outputs of the partition", "error", err)
 		}
 		p.Outputs = collected.GetOutputs().GetKey()
 	}
@@ -215,7 +215,7 @@ func (rp *reporter) takeOrder(o *v1.PartitionOrder) {
 // loseRun ends a child workflow whose parent run has ended without it.
 func (rp *reporter) loseRun() {
 	rp.commands.cancel("", runGone)
-	rp.contexts.refuseAll("the run has ended, and its context with it")
+	rp.contexts.refuseAll("the run has ended and takes no context updates")
 }
 
 // watchParent cancels this workflow when its parent has ended.

@@ -110,12 +110,12 @@ func (rq *requests) shareAncestors(req *v1.ExecuteRequest, task int) error {
 	version := rq.ancestorsVersion(task)
 	if rq.ancestors[task].version != version || rq.ancestors[task].key == "" {
 		all, key := &v1.Ancestors{Parents: req.GetParents(), Views: req.GetViews(), Ends: req.GetEnds()}, ""
-		err := rq.store.mustNow("store what the ancestors of "+req.GetTask()+" have left", names.SaveAncestorsActivity, &key, rq.home(), all)
+		err := rq.store.mustNow("store the outputs of the ancestors of "+req.GetTask(), names.SaveAncestorsActivity, &key, rq.home(), all)
 		if errors.Is(err, errInterrupted) {
 			return err
 		}
 		if err != nil {
-			workflow.GetLogger(rq.ctx).Warn("what ancestors have left travels with each request", "task", req.GetTask(), "error", err)
+			workflow.GetLogger(rq.ctx).Warn("could not store the outputs of ancestors; each request carries them", "task", req.GetTask(), "error", err)
 			return nil
 		}
 		rq.outbox.charge(commandCharge)
@@ -187,7 +187,7 @@ func (rq *requests) shared(kept *sharedObject, what string, object *structpb.Str
 			return nil, err
 		}
 		if err != nil {
-			workflow.GetLogger(rq.ctx).Warn("could not be stored", "what", what, "error", err)
+			workflow.GetLogger(rq.ctx).Warn("could not store an object for reuse", "object", what, "error", err)
 			kept.shared = &v1.Shared{Value: object}
 		}
 	}

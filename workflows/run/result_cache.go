@@ -111,7 +111,7 @@ func (rc *resultCache) save() {
 	rc.completed = nil
 	for _, f := range saved {
 		if err := f.Get(rc.ctx, nil); err != nil {
-			workflow.GetLogger(rc.ctx).Warn("a result could not be kept for later runs", "error", err)
+			workflow.GetLogger(rc.ctx).Warn("could not keep a result for later runs", "error", err)
 		}
 	}
 }

@@ -73,7 +73,7 @@ func (runner Runner) Run(ctx workflow.Context, in *v1.RunInput) (*v1.StatusRespo
 			if err := r.continueAsNew(); err != nil {
 				return nil, err
 			}
-		case r.history.isDetaching() && r.canAdoptChildren():
+		case r.history.isDetaching() && r.canReattachChildren():
 			r.attempts.detach()
 		}
 		r.view.saveEvents()

@@ -29,7 +29,7 @@ func (r *run) finish(end *dag.End) (*v1.StatusResponse, error) {
 	}
 	r.status.AddCheckpoints(final)
 	if err := r.store.mustNow("save its status", names.SaveStatusActivity, nil, final, r.view.unstoredEvents()); err != nil {
-		workflow.GetLogger(r.ctx).Error("the store takes no such status", "error", err)
+		workflow.GetLogger(r.ctx).Error("could not store the final status", "error", err)
 	}
 	final.Checkpoints = nil // the next generation reads them from the store
 	kept := workflowResult(final, r.isChild())

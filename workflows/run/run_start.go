@@ -21,7 +21,7 @@ import (
 // the first decisions, which hold the end of the run if something ends it before.
 func (r *run) start() dag.Decisions {
 	if r.in.GetState() != nil {
-		r.locks.adoptSlot()
+		r.locks.restoreSlot()
 		return r.startAgain()
 	}
 	early, over := r.awaitApproval()
@@ -96,8 +96,8 @@ func (r *run) readInput() error {
 	whole := r.received
 	if key := whole.GetStored(); key != "" {
 		whole = &v1.RunInput{}
-		if err := r.store.mustNow("load what it was started with", names.LoadInputActivity, whole, key); err != nil {
-			return fmt.Errorf("load what the run was started with: %w", err)
+		if err := r.store.mustNow("load its definition and input", names.LoadInputActivity, whole, key); err != nil {
+			return fmt.Errorf("load the definition and input of the run: %w", err)
 		}
 		whole.State, whole.Chain = r.received.GetState(), cmp.Or(r.received.GetChain(), whole.GetChain())
 	}

@@ -124,7 +124,7 @@ func (st *steering) mayPauseTask(i int) error {
 		return err
 	}
 	if st.status.Suspended(i) != "" {
-		return fmt.Errorf("task %s is paused already", st.core.Name(i))
+		return fmt.Errorf("task %s is already paused", st.core.Name(i))
 	}
 	return nil
 }
@@ -133,7 +133,7 @@ func (st *steering) mayPauseTask(i int) error {
 func (st *steering) mayResumeTask(i int) error {
 	if att := st.attempts.of(i); st.status.Suspended(i) == "" && (att == nil || !att.unsure) {
 		if st.approvals.waits(i) {
-			return fmt.Errorf("task %s waits for approval: it is approved or rejected, not resumed", st.core.Name(i))
+			return fmt.Errorf("task %s waits for approval; approve or reject it instead of resuming it", st.core.Name(i))
 		}
 		return fmt.Errorf("task %s is %s; it is not paused by a person", st.core.Name(i), st.status.ShownState(i))
 	}
@@ -147,7 +147,7 @@ func (st *steering) maySteerLasting(i int, action string) error {
 	_, instances := st.core.Instances(i)
 	switch {
 	case !v1.Lasts(taskType):
-		return fmt.Errorf("task %s is of type %s, which ends by itself: %s is for tasks that run until they are stopped; cancel or kill it", name, taskType, action)
+		return fmt.Errorf("task %s is of type %s, which ends by itself; %s is for tasks that run until they are stopped: cancel or kill it", name, taskType, action)
 	case att == nil && v1.IsTaskWaiting(state) && instances == 0:
 		return fmt.Errorf("task %s is not running (%s): cancel it", name, st.status.ShownState(i))
 	case att != nil && att.isAway && action == actionStop:
@@ -169,7 +169,7 @@ func (st *steering) maySteer(i int) error {
 	case rec.PendingEnd:
 		return fmt.Errorf("task %s is being %s", name, endingWord(rec.Failure))
 	case st.approvals.waits(i):
-		return fmt.Errorf("task %s waits for approval: nothing of it runs", name)
+		return fmt.Errorf("task %s waits for approval and is not running", name)
 	case isRun:
 		return fmt.Errorf("task %s is a run of its own: pause or resume run %s", name, childRun)
 	case instances > 0 || st.partitions.of(i) != nil:

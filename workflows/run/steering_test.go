@@ -39,7 +39,7 @@ func TestPausedRunAndHeldTaskStartNothing(t *testing.T) {
 	}
 	do(names.HoldUpdate, command("a"))
 	do(names.HoldUpdate, command("each"))
-	wantRefused(t, sendUpdate(h, names.HoldUpdate, command("a")), names.TaskStateError, "held already")
+	wantRefused(t, sendUpdate(h, names.HoldUpdate, command("a")), names.TaskStateError, "already held")
 	wantRefused(t, sendUpdate(h, names.HoldUpdate, command("nobody")), names.UnknownTaskError, "nobody")
 	wantRefused(t, sendUpdate(h, names.ReleaseUpdate, command("b")), names.TaskStateError, "not held")
 	wantRefused(t, sendUpdate(h, names.ApproveUpdate, command("b")), names.TaskStateError, "type shell")
@@ -54,7 +54,7 @@ func TestPausedRunAndHeldTaskStartNothing(t *testing.T) {
 		t.Errorf("a is %v", a)
 	}
 	do(names.PauseUpdate, &v1.RunCommand{Reason: "lunch"})
-	wantRefused(t, sendUpdate(h, names.PauseUpdate, &v1.RunCommand{}), names.TaskStateError, "paused already")
+	wantRefused(t, sendUpdate(h, names.PauseUpdate, &v1.RunCommand{}), names.TaskStateError, "already paused")
 	do(names.ReleaseUpdate, command("a"))
 	if run := h.Status(&v1.StatusRequest{}).GetRun(); run.GetState() != "paused" || run.GetTasks()["a"].GetHeld() || c.Calls()["a"] != 0 {
 		t.Errorf("the run is %s", workertest.Summary(run))
@@ -117,7 +117,7 @@ func TestPausedTaskIsSuspendedAndResumed(t *testing.T) {
 	for _, task := range []string{"a", "stopped", "each[0]"} {
 		mustUpdate(h, names.PauseTaskUpdate, task)
 	}
-	refused(names.PauseTaskUpdate, "a", "paused already")
+	refused(names.PauseTaskUpdate, "a", "already paused")
 	run := h.Status(&v1.StatusRequest{}).GetRun()
 	if a := run.Tasks["a"]; a.GetState() != "paused" || a.GetReason() != "suspended" || a.GetError() != "by me: for a test" || !isPaused(c, "a") {
 		t.Errorf("a is %v", a)

@@ -170,7 +170,7 @@ func (s *storeCalls) setProblem(text string) {
 	}
 	s.outbox.charge(commandCharge)
 	if err := workflow.UpsertMemo(s.ctx, map[string]any{names.ProblemMemo: text}); err != nil {
-		workflow.GetLogger(s.ctx).Warn("the problem of the run could not be shown", "error", err)
+		workflow.GetLogger(s.ctx).Warn("could not show the problem of the run", "error", err)
 	}
 }
 

@@ -24,8 +24,8 @@ func TestParse(t *testing.T) {
 	}
 }
 
-// TestFaultsSayWhatWouldBeRight checks the faults of texts that are not references, and that a pasted value is not repeated.
-func TestFaultsSayWhatWouldBeRight(t *testing.T) {
+// TestFaultsNameTheRemedy checks the faults of texts that are not references, and that a pasted value is not repeated.
+func TestFaultsNameTheRemedy(t *testing.T) {
 	for text, want := range map[string]string{
 		"":                                      "is empty; it must say where the value is|" + Forms,
 		"vault:db":                              "has the unknown kind vault; the kinds are file, env and store|did you mean store:db? `switchyard secrets set db` stores its value",

@@ -71,7 +71,7 @@ func TestKeysAreReadLineByLine(t *testing.T) {
 	}
 }
 
-func TestWhatIsNoKeyIsNamedAndNeverShown(t *testing.T) {
+func TestInvalidKeysAreReportedButNeverShown(t *testing.T) {
 	t.Parallel()
 	good, private := newEd25519(t)
 	block, err := ssh.MarshalPrivateKey(private, "")

@@ -13,7 +13,7 @@ import (
 
 // An attempt shows the GPUs, NUMA node and container that it had, even if another execution of the run has reattached it. A record
 // from another node shows none of them.
-func TestAttemptSaysWhatItHadOfItsNode(t *testing.T) {
+func TestAttemptRecordsItsPlaceOnTheNode(t *testing.T) {
 	t.Parallel()
 	numa := int32(1)
 	d := ending("a", v1.TaskFailed, &v1.ExecuteResponse{Node: "a", Result: &v1.TaskResult{Container: "3f2a9c0d1e4b"}})
@@ -28,7 +28,7 @@ func TestAttemptSaysWhatItHadOfItsNode(t *testing.T) {
 }
 
 // Refusals are counted while they come in a row, an unacknowledged attempt is noted once, and the newest attempts are shown.
-func TestWhatDispatchesLeaveOnTheBoard(t *testing.T) {
+func TestDispatchesUpdateTheStatus(t *testing.T) {
 	t.Parallel()
 	b := newTestStatus(t, 1)
 	end := func(number int32, outcome string, unacknowledged bool, state string) {
@@ -100,7 +100,7 @@ func TestLostLeasesAreCounted(t *testing.T) {
 }
 
 // A task that is away with its node is shown as lost, with a time of its end, until it is back or has ended.
-func TestTaskThatIsAwayIsLostUntilItIsBack(t *testing.T) {
+func TestTaskOfAnAbsentNodeIsLostUntilTheNodeIsBack(t *testing.T) {
 	t.Parallel()
 	b := newTestStatus(t, 1)
 	now := time.Unix(100, 0)

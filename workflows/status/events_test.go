@@ -13,7 +13,7 @@ import (
 
 // Whatever happens in a run, the newest event of each task matches its state, a started attempt has an assignment before it,
 // and every failure is logged.
-func TestEventsTellWhereTasksStand(t *testing.T) {
+func TestEventsFollowTheStatesOfTasks(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(1, 6).Draw(t, "tasks")

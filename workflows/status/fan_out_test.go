@@ -39,7 +39,7 @@ func apply(b *Status, core *dag.State, d dag.Decisions, second int64) {
 
 // A watcher that applies all answers has every shown instance, receives each change once, and has the same counts as the
 // core.
-func TestInstancesAreToldAsTheyChange(t *testing.T) {
+func TestInstancesAreAnsweredAsTheyChange(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		count := rapid.IntRange(1, 9).Draw(t, "instances")
@@ -108,7 +108,7 @@ func TestInstancesAreToldAsTheyChange(t *testing.T) {
 
 // If there are many instances, the status shows only the first ones. A change of another instance changes the counts of the
 // task, and pages show all.
-func TestManyInstancesOnTheBoard(t *testing.T) {
+func TestManyInstancesAreSummarized(t *testing.T) {
 	t.Parallel()
 	const count = shownInstances + 500
 	b, core := newFan(t, count)

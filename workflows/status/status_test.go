@@ -55,7 +55,7 @@ func (w *watcher) ask(t *rapid.T, b *Status, maxBytes int32) (more bool) {
 }
 
 // However changes and answers interleave, a watcher receives every change exactly once.
-func TestAnswersTellEachChangeOnce(t *testing.T) {
+func TestAnswersReturnEachChangeOnce(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(1, 12).Draw(t, "tasks")

@@ -72,15 +72,15 @@ func readKey(path string) (*key, error) {
 	}
 	switch mode := info.Mode(); {
 	case !mode.IsRegular():
-		return nil, fmt.Errorf("%s is no file", path)
+		return nil, fmt.Errorf("%s is not a file", path)
 	case mode.Perm()&0o077 != 0 && runtime.GOOS != "windows":
-		return nil, fmt.Errorf("%s has the key of the secrets, and others can read it (mode %04o); `chmod 600` it, and set the secrets again if others have", path, mode.Perm())
+		return nil, fmt.Errorf("%s has the key for secrets, but others can read it (mode %04o); `chmod 600` it, and set the secrets again if others have", path, mode.Perm())
 	}
 	text := make([]byte, 2*keyBytes)
 	n, _ := file.Read(text)
 	secret, err := base64.StdEncoding.DecodeString(string(bytes.TrimSpace(text[:n])))
 	if err != nil || len(secret) != keyBytes {
-		return nil, fmt.Errorf("%s holds no key of secrets: one is %d bytes in base64", path, keyBytes)
+		return nil, fmt.Errorf("%s contains no key for secrets, which is %d bytes in base64", path, keyBytes)
 	}
 	return newKey(secret)
 }

@@ -58,11 +58,11 @@ func New(s *store.Store, keyFile string, now func() time.Time) *Vault {
 func (v *Vault) Set(ctx context.Context, name string, value []byte, role, by string) (*v1.Secret, error) {
 	switch {
 	case !nameText().MatchString(name):
-		return nil, fmt.Errorf("%w: %.80q is no name of a secret: one begins with a letter or digit and has up to 63 letters, digits, '.', '_' and '-'", ErrInvalid, name)
+		return nil, fmt.Errorf("%w: %.80q is not a valid name of a secret: at most 63 letters, digits, '.', '_' and '-'", ErrInvalid, name)
 	case len(value) == 0 || len(value) > MaxValueBytes:
 		return nil, fmt.Errorf("%w: the value of %s has %d bytes; it must have 1 to %d", ErrInvalid, name, len(value), MaxValueBytes)
 	case !v1.Role_ROLE_ADMIN.Includes(v1.ParseRole(role)) || role == v1.RoleViewer:
-		return nil, fmt.Errorf("%w: %q is no role of who submits runs: user, operator or admin", ErrInvalid, role)
+		return nil, fmt.Errorf("%w: %q is not a role that can submit runs; use user, operator or admin", ErrInvalid, role)
 	}
 	v.changing.Lock()
 	defer v.changing.Unlock()
@@ -136,7 +136,7 @@ func (v *Vault) checkKey(s *v1.Secret, k *key) error {
 	const remedy = "start each gateway with --secrets-key FILE and the same file, or delete the secret if that key is lost"
 	switch {
 	case k == nil:
-		return fmt.Errorf("%w: secret %s is encrypted with the key of id %s, and this gateway has no %s; %s", ErrKey, s.GetName(), s.GetKeyId(), v.keyFile, remedy)
+		return fmt.Errorf("%w: secret %s is encrypted with the key %s, and this gateway has no %s; %s", ErrKey, s.GetName(), s.GetKeyId(), v.keyFile, remedy)
 	case s.GetKeyId() != k.id:
 		return fmt.Errorf("%w: secret %s is encrypted with another key (id %s) than that of %s (id %s); %s", ErrKey, s.GetName(), s.GetKeyId(), v.keyFile, k.id, remedy)
 	}

@@ -153,7 +153,7 @@ func TestKeyFileThatOthersCanReadIsRefused(t *testing.T) {
 	if err := os.Chmod(file, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := v.Open(t.Context(), "a"); !errors.Is(err, ErrKey) || !strings.Contains(err.Error(), "holds no key") {
+	if _, _, err := v.Open(t.Context(), "a"); !errors.Is(err, ErrKey) || !strings.Contains(err.Error(), "contains no key") {
 		t.Errorf("a file with text: %v", err)
 	}
 }

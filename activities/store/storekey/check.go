@@ -25,7 +25,7 @@ func Check(key string) error {
 	}
 	for _, segment := range strings.Split(rest, "/") {
 		if !isSegment(segment) || strings.HasSuffix(segment, TemporarySuffix) {
-			return fmt.Errorf("%q is no key: %q cannot be a part of one", key, segment)
+			return fmt.Errorf("%q is not a key: %q cannot be a part of one", key, segment)
 		}
 	}
 	return nil
@@ -44,11 +44,11 @@ func CheckPrefix(prefix string) error {
 	segments := strings.Split(rest, "/")
 	for _, segment := range segments[:len(segments)-1] {
 		if !isSegment(segment) {
-			return fmt.Errorf("%q starts no key: %q cannot be a part of one", prefix, segment)
+			return fmt.Errorf("%q is not a prefix of a key: %q cannot be a part of one", prefix, segment)
 		}
 	}
 	if last := segments[len(segments)-1]; strings.ContainsFunc(last, notInKey) {
-		return fmt.Errorf("%q starts no key: %q cannot be in one", prefix, last)
+		return fmt.Errorf("%q is not a prefix of a key: %q cannot be in one", prefix, last)
 	}
 	return nil
 }
@@ -58,7 +58,7 @@ func SplitRun(key string) (run, rest string, err error) {
 	below, ok := strings.CutPrefix(key, RunsPrefix)
 	run, rest, found := strings.Cut(below, "/")
 	if !ok || !found || len(key) > MaxKeyBytes {
-		return "", "", fmt.Errorf("%.80q is no key: one is %s<run>/... and at most %d bytes", key, RunsPrefix, MaxKeyBytes)
+		return "", "", fmt.Errorf("%.80q is not a key: one is %s<run>/... and at most %d bytes", key, RunsPrefix, MaxKeyBytes)
 	}
 	return run, rest, nil
 }
@@ -81,7 +81,7 @@ func notInKey(r rune) bool {
 // a schedule has started contains a time with colons.
 func CheckRun(run string) error {
 	if !isSegment(strings.ReplaceAll(run, ":", "")) {
-		return fmt.Errorf("%.80q is no run id", run)
+		return fmt.Errorf("%.80q is not a run id", run)
 	}
 	return nil
 }

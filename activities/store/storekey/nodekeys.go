@@ -77,7 +77,7 @@ func ParseNode(key string) (NodeKey, error) {
 			}
 		}
 	}
-	return NodeKey{}, fmt.Errorf("%q is no key of a node: nodes store results, batches, checkpoints, journals and logs of tasks", key)
+	return NodeKey{}, fmt.Errorf("%q is not a key of a node: nodes store results, batches, checkpoints, journals and logs of tasks", key)
 }
 
 // parseAttempt splits <task>.<number>.<number>.
