@@ -252,7 +252,7 @@ type lateReader struct {
 	r     io.Reader
 }
 
-// Read waits for the reader, then reads.
+// Read blocks until the reader is available, and then reads from it.
 func (l *lateReader) Read(p []byte) (int, error) {
 	if l.r == nil {
 		<-l.ready

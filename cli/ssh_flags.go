@@ -26,7 +26,7 @@ func sshFlags(f *pflag.FlagSet, door *stack.SSHDoor) {
 // it.
 var sshHostName = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9._:-]*[A-Za-z0-9])?$`)
 
-// checkSSHFlags checks the flags for SSH clients.
+// checkSSHFlags returns a usage error if the flags for SSH clients are invalid or contradict one another.
 func checkSSHFlags(cfg *stack.Config) error {
 	door := cfg.SSH
 	switch {

@@ -39,7 +39,8 @@ func TestDrawnRequestsGetDocumentedAnswers(t *testing.T) {
 	drawnRequestsGetDocumentedAnswers(t)
 }
 
-// TestLongDrawnRequestsGetDocumentedAnswers does the same with many more requests.
+// TestLongDrawnRequestsGetDocumentedAnswers is the long form of TestDrawnRequestsGetDocumentedAnswers, with ten times
+// as many requests.
 func TestLongDrawnRequestsGetDocumentedAnswers(t *testing.T) {
 	testneeds.Long(t)
 	testneeds.Checks(t, 100)

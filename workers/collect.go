@@ -61,7 +61,7 @@ func newCollector(client *Connection, s *store.Store, retention time.Duration, l
 	return &collector{client: client, store: s, retention: retention, log: log, now: time.Now, limit: collectAtOnce}
 }
 
-// run runs passes until ctx ends.
+// run removes expired values from the store, in one pass an hour, until ctx ends.
 func (c *collector) run(ctx context.Context) {
 	if err := c.warnOfServer(ctx); err != nil && ctx.Err() == nil {
 		c.log.Warn("cannot read the retention of the server", "error", err)

@@ -39,10 +39,10 @@ func (c Collector) SetRetention(d time.Duration) { c.c.retention = d }
 // SetLogger replaces the logger.
 func (c Collector) SetLogger(logger *slog.Logger) { c.c.log = logger }
 
-// Pass runs a pass.
+// Pass makes one pass over the runs and returns the number of runs whose values it has removed.
 func (c Collector) Pass(ctx context.Context) (int, error) { return c.c.pass(ctx) }
 
-// Run runs passes until ctx ends.
+// Run starts a pass whenever one is due, until ctx ends.
 func (c Collector) Run(ctx context.Context) { c.c.run(ctx) }
 
 // WarnOfServer warns if the server keeps runs for less time than the store.

@@ -15,8 +15,8 @@ import (
 	"switchyard/workflows/names"
 )
 
-// TestHistoriesOfTheFleetReplay replays the registry entry of a node through everything that can happen to one, and the
-// election.
+// TestHistoriesOfTheFleetReplay replays the history of a node's registry entry, which drains, leaves, goes silent, returns
+// and is removed, and the history of the election.
 func TestHistoriesOfTheFleetReplay(t *testing.T) {
 	t.Parallel()
 	y := workertest.Own(t, workers.ControlConfig{})

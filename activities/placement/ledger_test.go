@@ -7,7 +7,7 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// ledgerFleet returns a fleet, without any demand for it.
+// ledgerFleet returns a fleet of nodes that no request waits for.
 func ledgerFleet(c *clock, nodes ...*v1.NodeSnapshot) *fleet {
 	f := newFleet(Options{Settle: 10 * time.Second}.WithDefaults())
 	f.replace(live(nodes...), c.now())

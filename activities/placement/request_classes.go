@@ -36,7 +36,8 @@ func (c *requestClasses) classOf(runID string, req *v1.TaskRequest) *requestClas
 	return s
 }
 
-// restore returns the class with the key of a class that may have been dropped meanwhile.
+// restore returns the current class with the key of s. If there is none because s was dropped, restore
+// adds s again.
 func (c *requestClasses) restore(s *requestClass) *requestClass {
 	if kept := c.byKey[s.key]; kept != nil {
 		return kept

@@ -64,7 +64,7 @@ func (t *timeouts) start(r *request) {
 	t.classes[s] = struct{}{}
 }
 
-// stop stops the time-outs of a class.
+// stop ends the placement time-outs of a class's requests.
 func (t *timeouts) stop(s *requestClass) {
 	delete(t.classes, s)
 	s.timeout.deadline = time.Time{}

@@ -35,7 +35,7 @@ type Options struct {
 	Gateway gatewayclient.Options
 }
 
-// OpenWith opens a store with options.
+// OpenWith opens the store at a location: a folder, a bucket, a gateway, or mem:// for one in memory.
 func OpenWith(ctx context.Context, location string, o Options) (*Store, error) {
 	b, err := openBackend(ctx, location, o)
 	if err != nil {

@@ -56,7 +56,7 @@ type logLine struct {
 // Printed reports whether any entry has been printed.
 func (p *LogPrinter) Printed() bool { return p.printed }
 
-// Print prints entries.
+// Print prints log entries, each to the output of its stream. It holds back an incomplete line.
 func (p *LogPrinter) Print(entries []*v1.LogEntry) error {
 	p.printed = p.printed || len(entries) > 0
 	for _, e := range entries {

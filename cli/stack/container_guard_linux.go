@@ -6,7 +6,7 @@ import (
 	"syscall"
 )
 
-// start starts the guard of a node.
+// start starts a guard process for the containers of a node. A failure is only logged.
 func (g *containerGuards) start(dir, node string) {
 	cmd := exec.Command("/proc/self/exe", dir, node)
 	cmd.Args[0], cmd.Dir = guardName, filepath.Dir(dir)

@@ -16,7 +16,7 @@ type ExitFolders struct {
 	dirs []string
 }
 
-// Add adds a folder.
+// Add registers a folder for removal.
 func (l *ExitFolders) Add(dir string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -60,7 +60,7 @@ func (d *drawing) nodeLine(l drawn, left int) string {
 	return strings.TrimRight(line, " ")
 }
 
-// also names the parents of a node other than the one it is drawn below.
+// also returns a note that names the parents of a node other than the one it is drawn below, or "" if there are none.
 func (d *drawing) also(i int) string {
 	var others []string
 	more := 0

@@ -60,8 +60,8 @@ func (k agentKind) definition(url string, turns, agents int) *v1.Definition {
 	return &v1.Definition{Name: "agents", Tasks: map[string]*v1.TaskDefinition{"t": task}}
 }
 
-// benchTurns measures the cost of an agent's turn beyond that of the provider. It compares it with the official client
-// in the same conversation with the same provider and tool calls.
+// benchTurns measures what an agent's turn costs besides the provider's time, and what the official client costs in the
+// same conversation, with the same provider and tool calls.
 func benchTurns(ctx context.Context, rounds int, only string) (err error) {
 	y, err := openCluster(ctx, false)
 	if err != nil {

@@ -265,8 +265,8 @@ tasks:
 	}
 }
 
-// TestSecretsStayInTheContainer does the same for a container whose worker is killed while it runs. The next worker
-// masks the later output, although the node's secret has another value by then.
+// TestSecretsStayInTheContainer checks the same as TestSecretsStayWithTheTask, for a container whose worker is killed
+// while it runs. The next worker masks the later output, although the node's secret has another value by then.
 func TestSecretsStayInTheContainer(t *testing.T) {
 	t.Parallel()
 	image, dir := enginetest.Image(t), t.TempDir()

@@ -70,7 +70,8 @@ func correctSchema(o object) {
 	}
 }
 
-// correctField corrects the schema of a field.
+// correctField removes the proto name from the schema of a field, and allows "" if the field's pattern applies only to other
+// values.
 func correctField(schema object, name string) {
 	delete(schema, "title") // the name in proto
 	if pattern, ok := schema["pattern"].(string); ok && mayBeEmpty(name, pattern) {

@@ -17,7 +17,7 @@ type would struct {
 	Now map[string]any `json:"now,omitempty"`
 }
 
-// previewTaskState previews the cancellation of a task.
+// previewTaskState returns what the cancellation of a task would do in the task's current state.
 func previewTaskState(ctx context.Context, i *invocation) (any, error) {
 	req := i.request.(*v1.CancelTaskRequest)
 	got, err := i.Runs.GetRunTask(ctx, connect.NewRequest(&v1.GetRunTaskRequest{Id: req.GetId(), Task: req.GetTask()}))

@@ -99,7 +99,7 @@ func (l *Lister) queueOf(ctx context.Context, v *runview.View, name string, need
 	return q.settle(queued), nil
 }
 
-// add adds a queued task or instance.
+// add counts a queued task or instance among those that wait for the same reason.
 func (q *taskQueue) add(name string, t attempted) {
 	why := waitOf(q.view, q.view.Tasks[q.name].Brief, t, q.now)
 	w := q.waitersFor(why)

@@ -24,7 +24,7 @@ func newPages(formMark string) *pages {
 	return &pages{template.Must(template.New("").Funcs(functions).ParseFS(templateFiles, "templates/*.html")), formMark}
 }
 
-// render renders a view to its content.
+// render executes the template of a view and returns the page, with the blocks and lists that a live update may replace.
 func (p *pages) render(v viewData, req request) (*live.Content, error) {
 	page := &Page{
 		Data: v.data, FormMark: p.formMark, URL: req.url(), req: req,

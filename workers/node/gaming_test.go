@@ -58,7 +58,7 @@ func newPlayground(t *testing.T, rules *GamingRules) *playground {
 	return g
 }
 
-// after lets the node send heartbeats for a while, and reports whether a user plays at the end.
+// after takes snapshots of the node for a while, and reports whether the last one says that a user plays.
 func (g *playground) after(t *testing.T, d time.Duration) bool {
 	t.Helper()
 	for end := time.Now().Add(d); time.Now().Before(end); {

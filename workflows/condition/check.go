@@ -18,7 +18,7 @@ func Check(expr string, scope Scope) (references []string, err error) {
 	return scope.check(expr)
 }
 
-// check checks an expression with CEL.
+// check compiles an expression with CEL. It returns what the expression reads, or why it is not valid.
 func (s Scope) check(expr string) (references []string, err error) {
 	l, err := theLanguage()
 	if err != nil {

@@ -47,7 +47,7 @@ func (p *progress) learn(parent effect) {
 	}
 }
 
-// ask asks a question about a pending task.
+// ask requests the answer to a question about a pending task in this round's decisions.
 func (r *readiness) ask(i int, q question) {
 	r.progress[i].asked = q
 	if q == condition {

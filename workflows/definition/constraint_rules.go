@@ -12,7 +12,7 @@ import (
 // constraintRules checks the names in the constraints of a task or of the defaults.
 type constraintRules struct{ *decoder }
 
-// check checks the node names of constraints.
+// check reports node names and executors in constraints that are not valid.
 func (r constraintRules) check(c *v1.Constraints, p *source.Path) {
 	if c.GetTargetNode() != "" && !r.IsSettled(p.Field("targetNode")) {
 		r.target(c.GetTargetNode(), p.Field("targetNode"))

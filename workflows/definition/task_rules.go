@@ -17,14 +17,14 @@ type taskRules struct {
 	warnings *taskWarnings
 }
 
-// checkAll checks the rules for each task.
+// checkAll applies the rules to each task, in the order of their names.
 func (r taskRules) checkAll(def *v1.Definition, specs map[string]proto.Message) {
 	for _, name := range slices.Sorted(maps.Keys(def.GetTasks())) {
 		r.check(def, def.GetTasks()[name], specs[name], r.base.Field("tasks").Key(name))
 	}
 }
 
-// check checks the rules for one task that the model does not express.
+// check applies to one task the rules that the model does not express.
 func (r taskRules) check(def *v1.Definition, task *v1.TaskDefinition, spec proto.Message, at *source.Path) {
 	if spec != nil {
 		modelRules{r.decoder}.validate(spec, at.Field("spec"))

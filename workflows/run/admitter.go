@@ -162,7 +162,7 @@ func (ad *admitter) unitOf(i int) *unit { return ad.units[i] }
 // isPaused reports whether nothing new starts because a person has paused the run.
 func (ad *admitter) isPaused() bool { return ad.queue.Paused() }
 
-// pause lets nothing new start.
+// pause stops new starts.
 func (ad *admitter) pause() { ad.queue.Pause() }
 
 // resume lets tasks start again.

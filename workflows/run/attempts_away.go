@@ -67,7 +67,7 @@ func (at *attempts) silentSince(att *attempt, beat *v1.ExecuteProgress) time.Tim
 // findPause is the wait before the next request to a node for an attempt after Temporal failed to deliver one.
 const findPause = 10 * time.Second
 
-// find asks the node of an attempt that is away for the attempt. The request lasts until the node is back.
+// find asks the node of an away attempt whether it still has the attempt. The request lasts until the node is back.
 func (at *attempts) find(att *attempt) {
 	ctx, cancel := workflow.WithCancel(at.ctx)
 	i := att.members[0]

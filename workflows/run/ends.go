@@ -49,7 +49,8 @@ func (es *ends) failBeforeStart(i int, a *v1.ConditionAnswer) {
 	es.endElsewhere(i, status.NothingRan, dag.Ended{State: v1.TaskFailed, Reason: reason, Error: a.GetError(), ExitCode: -1, NoRetry: true})
 }
 
-// ended ends a dispatch. The dispatch fails if its update does not fit in the context of the run.
+// ended reports the end of a dispatch once its update of the context is merged. A dispatch whose update does not fit in the
+// context of the run fails.
 func (es *ends) ended(end dispatchEnd) {
 	es.contexts.add(end.update, func(refusal string) {
 		if refusal != "" {

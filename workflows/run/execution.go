@@ -141,12 +141,12 @@ func (x *execution) awaitsApproval() bool {
 	return x.status.Run.GetApproval().GetState() == v1.ApprovalPending
 }
 
-// logRun logs a command for the run.
+// logRun adds the event of a person's command for the run to the log.
 func (x *execution) logRun(event, who, why string) {
 	x.log.Add(x.now(), event, eventlog.WholeRun, "", 0, 0, phrase.Because(phrase.By("", who), why), eventlog.CommandFacts(who, why)...)
 }
 
-// logTask logs a command for a task.
+// logTask adds the event of a person's command for a task to the log.
 func (x *execution) logTask(i int, event string, c *v1.TaskCommand) {
 	rec := x.core.Task(i)
 	x.log.Add(x.now(), event, i, "", rec.Attempt, rec.Claim, phrase.Because(phrase.By("", c.GetBy()), c.GetReason()),

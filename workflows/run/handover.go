@@ -78,8 +78,8 @@ func (ho *handover) runState() *v1.RunState {
 	return c
 }
 
-// nextInput returns the input of the next execution without its state, stored and by reference if it is large. It returns nil
-// if something has happened meanwhile.
+// nextInput returns the input of the next execution without its state. A large input is stored, and the returned one refers to
+// it. nextInput returns nil if the run was interrupted while it waited for the store.
 func (ho *handover) nextInput() (*v1.RunInput, error) {
 	if key := ho.received.GetStored(); key != "" {
 		return &v1.RunInput{Stored: key, Generation: ho.in.GetGeneration(), Chain: ho.chain}, nil

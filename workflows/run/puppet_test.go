@@ -99,7 +99,7 @@ func startPuppet(c *workertest.Nodes, short string, moves ...move) *puppet {
 	return newPuppet(c, c.Start(short), short, names.CPULane, moves...)
 }
 
-// newPuppet makes a puppet take the dispatches of a node's last lane.
+// newPuppet stops the last lane of a node and returns a puppet that receives the dispatches of the lane in its place.
 func newPuppet(c *workertest.Nodes, n *workers.Node, short string, of names.Lane, moves ...move) *puppet {
 	c.T.Helper()
 	n.StopLastLane()

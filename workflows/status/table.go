@@ -65,7 +65,7 @@ type entry struct {
 	revision int64
 }
 
-// add adds a task or an instance.
+// add appends the entry of a pending task or, if group is not negative, of an instance of that task.
 func (t *table) add(group, number int) {
 	i := len(t.entries)
 	t.entries = append(t.entries, entry{

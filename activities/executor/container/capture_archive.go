@@ -68,7 +68,7 @@ func newLayerFile(dir string) (*layerFile, error) {
 	return &layerFile{file: file, sum: sha256.New()}, nil
 }
 
-// fill reads the layer, a tar archive.
+// fill copies a tar archive into the layer and records its size and digest.
 func (l *layerFile) fill(files io.Reader) (err error) {
 	l.size, err = io.Copy(io.MultiWriter(l.file, l.sum), files)
 	return err

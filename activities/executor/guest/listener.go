@@ -188,7 +188,7 @@ func (ls *listeners) announce() {
 	ls.beginning++
 }
 
-// withdraw withdraws an announced listener.
+// withdraw removes the announcement of a listener that could not be opened.
 func (ls *listeners) withdraw() {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()

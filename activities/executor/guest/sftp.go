@@ -117,7 +117,7 @@ type readLimit struct {
 	exceed func()
 }
 
-// Read reads and counts.
+// Read reads from the underlying reader, counts the bytes, and calls exceed once they exceed the limit.
 func (r *countedReader) Read(b []byte) (int, error) {
 	n, err := r.from.Read(b)
 	if l := r.limit.Load(); l != nil && l.left.Add(-int64(n)) < 0 {

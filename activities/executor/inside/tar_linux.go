@@ -59,7 +59,7 @@ func (source) ReadDir(dir string) ([]string, error) {
 // Readlink returns the target of a link.
 func (source) Readlink(file string) (string, error) { return os.Readlink(file) }
 
-// Open opens a regular file.
+// Open opens a file for reading and returns its size. It refuses anything but a regular file.
 func (source) Open(file string) (io.ReadCloser, int64, error) {
 	f, err := openRegular(file, os.O_RDONLY, 0)
 	if err != nil {

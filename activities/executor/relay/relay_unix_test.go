@@ -130,7 +130,7 @@ type sent struct {
 	done    chan struct{}
 }
 
-// send sends a message in the background.
+// send runs a task that sends a message to a session, in the background.
 func send(ctx context.Context, t *testing.T, folder string, spec map[string]any) *sent {
 	t.Helper()
 	s, err := structpb.NewStruct(spec)
@@ -155,7 +155,7 @@ func send(ctx context.Context, t *testing.T, folder string, spec map[string]any)
 	return out
 }
 
-// wait waits until a message is answered.
+// wait returns once a message has been answered, and fails the test if that takes too long.
 func (s *sent) wait(t *testing.T) *sent {
 	t.Helper()
 	select {

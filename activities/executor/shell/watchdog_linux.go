@@ -156,7 +156,7 @@ func (w *watchdog) send(message string) error {
 	return nil
 }
 
-// killProcess kills the process.
+// killProcess kills the watchdog's process, if it runs, and waits for its end.
 func (w *watchdog) killProcess() {
 	if w.pipe == nil {
 		return

@@ -30,7 +30,7 @@ func (t *textLog) Write(text []byte) (int, error) {
 	return len(text), t.err
 }
 
-// endLine ends an unfinished line.
+// endLine writes a line break if the last line has none.
 func (t *textLog) endLine() {
 	if t.inLine {
 		t.write("\n")

@@ -55,7 +55,7 @@ type job struct {
 // backoffMs is the back-off before each retry of a drill's task, in ms.
 const backoffMs = 200
 
-// task returns a task for a job.
+// task returns the definition of the shell task that performs a job.
 func (y *Cluster) task(j job) taskSpec {
 	t := taskSpec{
 		Type: "shell",

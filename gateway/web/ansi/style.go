@@ -180,7 +180,7 @@ var palette = [16][3]int{
 	{127, 127, 127}, {255, 0, 0}, {0, 255, 0}, {255, 255, 0}, {92, 92, 255}, {255, 0, 255}, {0, 255, 255}, {255, 255, 255},
 }
 
-// nearest returns the nearest palette colour.
+// nearest returns the palette colour that looks most like a given one. Each component is 0 to 255.
 func nearest(red, green, blue int) colour {
 	best, least := 0, -1
 	for i, p := range palette {

@@ -101,7 +101,7 @@ func (b *builder) files() []corev1.EnvVar {
 		corev1.EnvVar{Name: podhelper.FrameVariable, Value: b.o.Frame})
 }
 
-// helper makes the helper start the program.
+// helper adds an init container that installs the helper, and makes the helper start the program of the main container.
 func (b *builder) helper() {
 	empty := corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}
 	b.mount(binVolume, binDir, true, empty)

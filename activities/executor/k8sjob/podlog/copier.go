@@ -109,7 +109,7 @@ func (c *copier) add(p []byte, now time.Time) error {
 	return c.flush()
 }
 
-// end handles the end of the log: an incomplete timestamp was text.
+// end handles the end of the log. It writes the start of a line that it had held back as a possible timestamp.
 func (c *copier) end() error {
 	c.addText(c.head)
 	c.head = c.head[:0]

@@ -39,7 +39,7 @@ func (f *Forker) serve() {
 	}
 }
 
-// Start starts a process like os.StartProcess.
+// Start calls os.StartProcess on the thread of the Forker and returns its results.
 func (f *Forker) Start(path string, argv []string, attr *os.ProcAttr) (*os.Process, error) {
 	s := &request{path: path, argv: argv, attr: attr, done: make(chan struct{}, 1)}
 	f.requests <- s

@@ -2,8 +2,8 @@
 
 package pipes
 
-// next reads into a buffer, which it holds while it waits. It returns with order
-// held.
+// next waits for output and reads it into a buffer, which it occupies while it
+// waits. It returns with the mutex order locked.
 func (s *stream) next() (*Chunk, int, error) {
 	buffer := s.buffers.Get().(*Chunk)
 	n, err := s.read.Read(buffer[:])

@@ -9,7 +9,7 @@ import (
 
 // next waits for output before it takes a buffer, so that a thousand silent
 // tasks hold none. It returns a nil buffer if there was nothing to read. It
-// always returns with order held.
+// always returns with the mutex order locked.
 func (s *stream) next() (*Chunk, int, error) {
 	raw, err := s.read.SyscallConn()
 	if err != nil {

@@ -100,7 +100,7 @@ type boundedBody struct {
 	isOver   bool // nothing of use follows
 }
 
-// Read reads what the provider sends.
+// Read reads the body. It fails if the provider is silent for too long, or if the reply or a line of it is too large.
 func (b *boundedBody) Read(p []byte) (int, error) {
 	b.exchange.silence.Reset(b.exchange.stall)
 	n, err := b.rest.Read(p)

@@ -55,7 +55,7 @@ func isRefused(r executor.Result, report Report) bool {
 	return failed && !r.Stopped && !r.OOMKilled && r.Signal == "" && report.Usage.GetTurns() == 0
 }
 
-// runOnce runs the program once.
+// runOnce starts the program, writes the prompt to its standard input, and returns how it ended and what it reported.
 func runOnce(ctx context.Context, shell executor.Executor, a executor.Attempt, o Options, spawned func()) (executor.Result, Report, error) {
 	command := make([]*structpb.Value, 0, len(o.Command))
 	for _, word := range o.argv() {

@@ -231,7 +231,7 @@ func stopCause(ctx context.Context) error {
 	return errors.New("the lease of the attempt is lost")
 }
 
-// run runs one command to its end.
+// run executes one command, in the image of the tools or else in the sandbox, and returns its result.
 func (s *Shell) run(ctx context.Context, command string, out *output) (executor.Result, error) {
 	if s.closed {
 		return executor.Result{}, errors.New("the tools of the agent are closed")

@@ -44,7 +44,7 @@ type boundedBody struct {
 	left int
 }
 
-// Read reads up to the bound.
+// Read reads from the body. Past the bound it returns an error.
 func (b *boundedBody) Read(data []byte) (int, error) {
 	if b.left == 0 {
 		return 0, fmt.Errorf("the answer has more than %d bytes", maxMessage)

@@ -41,7 +41,7 @@ type program struct {
 	last []string // the last log lines
 }
 
-// start starts the program.
+// start starts the program of the server. Lines of its output that are no messages of the protocol go to the log.
 func (s *server) start() (*program, error) {
 	if s.o.Shell == nil {
 		return nil, errors.New("this node does not start programs for agents")

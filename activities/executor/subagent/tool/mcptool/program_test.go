@@ -91,7 +91,7 @@ func names(s *Servers) []string {
 	return all
 }
 
-// use calls a tool.
+// use calls a tool by its name and returns the outcome. It fails the test if the call fails.
 func use(t *testing.T, s *Servers, name, arguments string) tool.Outcome {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)

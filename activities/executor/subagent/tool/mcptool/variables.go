@@ -30,7 +30,8 @@ func expandAll(values, env map[string]string, path string) (map[string]string, e
 	return expanded, errors.Join(errs...)
 }
 
-// expand expands the variables in one value.
+// expand replaces ${NAME} in one value by the variable of the task. It returns an error for each variable that is not set, and
+// for the key of the agent's model.
 func expand(value string, env map[string]string) (string, error) {
 	var errs []error
 	expanded := variable.ReplaceAllStringFunc(value, func(found string) string {
