@@ -83,7 +83,6 @@ func TestTrafficOfAnUnknownLink(t *testing.T) {
 	}
 }
 
-// TestNodesAreDrainedUndrainedAndRemoved drains a node, undrains it and removes it.
 func TestNodesAreDrainedUndrainedAndRemoved(t *testing.T) {
 	f := fake(t)
 	f.fleet.looks = []*v1.Node{{Name: "a", State: "draining", Running: 2}}

@@ -153,7 +153,6 @@ func TestPurgedDeadLetterIsListedAgainWhenItFailsAnew(t *testing.T) {
 	}
 }
 
-// TestRetryPutsDeadLettersOfAnOpenRunBack puts back dead letters of an open run.
 func TestRetryPutsDeadLettersOfAnOpenRunBack(t *testing.T) {
 	t.Parallel()
 	f := start(t)

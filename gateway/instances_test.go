@@ -245,8 +245,6 @@ func TestChildPutsItsDeadLetterBack(t *testing.T) {
 	}
 }
 
-// TestUnfinishedInstancesOfATerminatedRunAreCancelled checks that unfinished instances of a terminated run are shown as
-// cancelled.
 func TestUnfinishedInstancesOfATerminatedRunAreCancelled(t *testing.T) {
 	t.Parallel()
 	f := start(t)

@@ -169,7 +169,6 @@ func TestNodesAreListedDrainedAndRemoved(t *testing.T) {
 	wantCode(t, "drain without a control process", err, connect.CodeUnavailable)
 }
 
-// TestGatewayReadsTheRegistryInTemporalByDefault checks that a gateway reads the registry in Temporal by default.
 func TestGatewayReadsTheRegistryInTemporalByDefault(t *testing.T) {
 	t.Parallel()
 	f := start(t)

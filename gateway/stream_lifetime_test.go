@@ -87,7 +87,6 @@ func TestEventStreamContinuesOverARestart(t *testing.T) {
 	}
 }
 
-// TestSilentStreamSendsComments checks that an idle stream sends comments.
 func TestSilentStreamSendsComments(t *testing.T) {
 	t.Parallel()
 	f := startStreaming(t, "127.0.0.1:0", "mem://", 20*time.Millisecond, 0)

@@ -21,7 +21,6 @@ func (f *fixture) vps(t *testing.T, token string) switchyardv1connect.VpsService
 	return switchyardv1connect.NewVpsServiceClient(f.httpClient(t), f.server.URL(), connect.WithInterceptors(bearer(token)))
 }
 
-// TestMachineLifecycleOverREST covers the lifecycle of a machine over REST.
 func TestMachineLifecycleOverREST(t *testing.T) {
 	t.Parallel()
 	f := start(t)

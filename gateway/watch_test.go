@@ -69,7 +69,6 @@ func TestWatchersShareAPoller(t *testing.T) {
 	}
 }
 
-// TestPollerStopsWithItsLastWatcher checks that the poller stops with the last watcher.
 func TestPollerStopsWithItsLastWatcher(t *testing.T) {
 	t.Parallel()
 	f := start(t)

@@ -57,7 +57,6 @@ func TestDecodingErrorsAreValidText(t *testing.T) {
 	}
 }
 
-// TestQueryErrorsAreValidText checks that the error of a query handler has a valid text.
 func TestQueryErrorsAreValidText(t *testing.T) {
 	t.Parallel()
 	q := (&validQueries{}).InterceptWorkflow(nil, &failingQueries{})

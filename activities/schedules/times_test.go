@@ -102,7 +102,7 @@ func TestTimesAreThoseOfTemporal(t *testing.T) {
 	}
 }
 
-// TestTimesOfRandomExpressions compares the times of random expressions.
+// TestTimesOfRandomExpressions compares the times of random cron expressions in random zones with those that Temporal computes.
 func TestTimesOfRandomExpressions(t *testing.T) {
 	t.Parallel()
 	seed := rand.Uint64()

@@ -85,7 +85,6 @@ func TestNamesAreUnverifiedWithoutAnAuthenticator(t *testing.T) {
 	}
 }
 
-// TestOpenRequestEndsWithItsToken revokes the token of an open request.
 func TestOpenRequestEndsWithItsToken(t *testing.T) {
 	var revoked atomic.Bool
 	lock := Lock{Recheck: time.Millisecond, Authenticator: authenticate(func(context.Context, string) (*Principal, error) {
@@ -108,8 +107,6 @@ func TestOpenRequestEndsWithItsToken(t *testing.T) {
 	}
 }
 
-// TestOpenRequestContinuesWhileItsTokenCannotBeChecked checks that an open request continues while its token cannot be
-// checked.
 func TestOpenRequestContinuesWhileItsTokenCannotBeChecked(t *testing.T) {
 	var asked atomic.Int32
 	lock := Lock{Recheck: time.Millisecond, Authenticator: authenticate(func(context.Context, string) (*Principal, error) {

@@ -37,7 +37,6 @@ func (parsedRun) Prepare(_ context.Context, req *v1.SubmitRunRequest) (*v1.RunIn
 	return &v1.RunInput{Definition: def}, nil, err
 }
 
-// TestPlanAsksAboutABoundedNumberOfKinds checks that a plan asks about a bounded number of kinds of tasks.
 func TestPlanAsksAboutABoundedNumberOfKinds(t *testing.T) {
 	t.Parallel()
 	var b strings.Builder

@@ -312,7 +312,6 @@ func TestZeroValuesArePrinted(t *testing.T) {
 	}
 }
 
-// TestHeadAndOptionsAreAnswered checks the responses to HEAD and OPTIONS.
 func TestHeadAndOptionsAreAnswered(t *testing.T) {
 	server := serve(t, &echo{})
 	if res, text := send(t, server, "HEAD", "/v1/runs/a", "", nil); res.StatusCode != 200 || text != "" || res.Header.Get("Content-Type") != jsonType {

@@ -31,7 +31,7 @@ func (r workflowRules) concurrency(c *v1.RunConcurrency, p *source.Path) {
 // escapeInKeys must not occur in the name of a workflow, because a store in a folder takes it for an escape sequence.
 const escapeInKeys = "__0x"
 
-// name checks the rule for names that the model cannot express.
+// name reports a workflow name that contains escapeInKeys, which the pattern of the model cannot exclude.
 func (r workflowRules) name(name string, p *source.Path) {
 	if strings.Contains(name, escapeInKeys) && !r.IsSettled(p) {
 		r.Add(r.locate(p), p, "workflow name "+source.Quote(name)+" is not allowed: it contains "+escapeInKeys, "did you mean "+strings.ReplaceAll(name, escapeInKeys, "_0x")+"?")

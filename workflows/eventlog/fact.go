@@ -67,7 +67,7 @@ func (f Fact) bounded() (Fact, bool) {
 	return f, true
 }
 
-// boundedFacts returns the facts that are not empty, bounded.
+// boundedFacts drops empty facts and cuts the values of the others to their limits.
 func boundedFacts(facts []Fact) []Fact {
 	var kept []Fact
 	for _, f := range facts {

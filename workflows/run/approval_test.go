@@ -247,7 +247,6 @@ func TestApprovalsSurviveContinueAsNew(t *testing.T) {
 	workertest.CheckRun(t, h.Wait(), v1.RunCompleted, map[string]string{"ok": v1.TaskCompleted})
 }
 
-// TestApprovalTaskWaitsForDecision checks that a task of type approval waits for a decision.
 func TestApprovalTaskWaitsForDecision(t *testing.T) {
 	t.Parallel()
 	c := workertest.Shared(t).Nodes(t, nil)

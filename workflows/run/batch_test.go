@@ -17,8 +17,6 @@ import (
 	"switchyard/workflows/limits"
 )
 
-// TestInstancesOfBatchGoToOneNodeAndEndIndividually checks that the instances of a batch go to a node together and end
-// individually.
 func TestInstancesOfBatchGoToOneNodeAndEndIndividually(t *testing.T) {
 	t.Parallel()
 	for _, batch := range []string{"4", "auto"} {

@@ -122,7 +122,6 @@ func TestFailedChildRunFailsItsTask(t *testing.T) {
 	}
 }
 
-// TestNestingOfChildRunsIsLimited checks that the nesting of child runs is limited.
 func TestNestingOfChildRunsIsLimited(t *testing.T) {
 	t.Parallel()
 	c := workertest.Shared(t).Nodes(t, nil)

@@ -61,7 +61,6 @@ func TestTaskThatExceedsContextLimitFails(t *testing.T) {
 	}
 }
 
-// TestLargeContextReachesTasksThroughStore checks that tasks receive a large context through the store.
 func TestLargeContextReachesTasksThroughStore(t *testing.T) {
 	t.Parallel()
 	c := workertest.Shared(t).Nodes(t, workertest.Script{

@@ -192,8 +192,6 @@ func TestStateOfLargeRunPassesThroughStore(t *testing.T) {
 	}
 }
 
-// TestGenerationThatCannotRetryEndsWithReason checks that a generation that cannot retry its tasks ends with the
-// reason.
 func TestGenerationThatCannotRetryEndsWithReason(t *testing.T) {
 	t.Parallel()
 	c := workertest.Shared(t).Nodes(t, nil)

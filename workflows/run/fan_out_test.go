@@ -165,7 +165,6 @@ func TestFanOutContinuesAcrossContinueAsNew(t *testing.T) {
 	}
 }
 
-// TestMaxParallelAppliesToWholeRun checks that maxParallel applies to the whole run.
 func TestMaxParallelAppliesToWholeRun(t *testing.T) {
 	t.Parallel()
 	c := workertest.Shared(t).Nodes(t, workertest.Script{"a": {{Block: true}}, "b": {{Block: true}}})

@@ -209,7 +209,6 @@ func TestLastingTaskOutlivesContinueAsNew(t *testing.T) {
 	}
 }
 
-// TestOnlyLastingTasksCanBeStopped checks that only lasting tasks can be stopped and restarted.
 func TestOnlyLastingTasksCanBeStopped(t *testing.T) {
 	t.Parallel()
 	c := workertest.Shared(t).Nodes(t, workertest.Script{"a": {{Block: true}}})

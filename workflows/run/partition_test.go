@@ -84,7 +84,6 @@ func TestInstanceThatExceedsContextLimitFails(t *testing.T) {
 	}
 }
 
-// TestFailuresInOnePartitionHaltTheOthers checks that failures in one partition halt the other partitions.
 func TestFailuresInOnePartitionHaltTheOthers(t *testing.T) {
 	t.Parallel()
 	y := workertest.Own(t, workers.ControlConfig{Limits: inPartitions})

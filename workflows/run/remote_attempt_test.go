@@ -158,7 +158,6 @@ func TestRemoteAttemptOutlivesItsNode(t *testing.T) {
 	workertest.Replay(t, "remote-outlives", limits.Run{}, h.History(""))
 }
 
-// TestInstanceCountsAsAwaitedUntilItsEnd checks that an instance counts as awaited until it has ended.
 func TestInstanceCountsAsAwaitedUntilItsEnd(t *testing.T) {
 	t.Parallel()
 	c, jobs := workertest.Shared(t).Nodes(t, nil), fake.NewCluster()

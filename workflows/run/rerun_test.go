@@ -152,7 +152,6 @@ func TestRerunOfLargeFanOutKeepsCompletedInstances(t *testing.T) {
 	}
 }
 
-// TestRerunOfCancelledRunContinuesWhereItStopped checks that a cancelled run continues where it stopped.
 func TestRerunOfCancelledRunContinuesWhereItStopped(t *testing.T) {
 	t.Parallel()
 	c := workertest.Shared(t).Nodes(t, workertest.Script{"b": {{Block: true}, {}}})

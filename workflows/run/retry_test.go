@@ -10,7 +10,6 @@ import (
 	"switchyard/workflows/limits"
 )
 
-// TestRetryWhenDecidesWhetherAttemptIsRetried checks that retry.when decides whether a failed attempt is retried.
 func TestRetryWhenDecidesWhetherAttemptIsRetried(t *testing.T) {
 	t.Parallel()
 	c := workertest.Shared(t).Nodes(t, workertest.Script{

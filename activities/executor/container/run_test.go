@@ -123,7 +123,6 @@ func completes(t testing.TB, e *containers.Executor, a executor.Attempt, errs *t
 	}
 }
 
-// A container has the properties in its spec.
 func TestContainerFollowsItsSpec(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {

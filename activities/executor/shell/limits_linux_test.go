@@ -103,7 +103,6 @@ func TestBatchSharesOneMemoryLimit(t *testing.T) {
 	}
 }
 
-// Concurrent attempts have separate limits.
 func TestConcurrentAttemptsHaveSeparateLimits(t *testing.T) {
 	t.Parallel()
 	manyWithLimits(t, 8)
@@ -159,7 +158,6 @@ func TestDirectoriesWithLimitsAreReused(t *testing.T) {
 	}
 }
 
-// The limits are written again for each attempt.
 func TestLimitsAreWrittenForEachAttempt(t *testing.T) {
 	t.Parallel()
 	e := newExecutor(t, Options{})

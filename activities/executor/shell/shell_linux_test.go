@@ -397,7 +397,6 @@ func TestAttemptsDoNotEndEachOther(t *testing.T) {
 	}
 }
 
-// A process that clears its marker is found by its session or by descent.
 func TestProcessWithoutMarkerIsFoundBySessionOrDescent(t *testing.T) {
 	t.Parallel()
 	e := newExecutor(t, Options{Mechanism: EnvMarker})

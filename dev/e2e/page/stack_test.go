@@ -198,7 +198,7 @@ type document struct {
 	} `json:"tasks"`
 }
 
-// run returns a run.
+// run reads a run from the gateway.
 func (s *stack) run(t *testing.T, id string) document {
 	t.Helper()
 	var answer struct{ Run document }
