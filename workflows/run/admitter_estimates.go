@@ -40,10 +40,10 @@ func (ad *admitter) learn(task int, p *v1.DurationEstimate) {
 	}
 }
 
-// worked returns the number of ended attempts that report both their start and their end, and their total duration. It uses
+// totalWork returns the number of ended attempts that report both their start and their end, and their total duration. It uses
 // only the clocks of the nodes: waits for the server or for this workflow would make units look long, and small units wait more
 // often.
-func worked(ends []dispatchEnd) (n int, took time.Duration) {
+func totalWork(ends []dispatchEnd) (n int, took time.Duration) {
 	for _, end := range ends {
 		if from, to := end.res.GetStartedAt(), end.res.GetCompletedAt(); from != nil && to != nil {
 			n++

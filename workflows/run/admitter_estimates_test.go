@@ -18,10 +18,10 @@ func TestPaceIsWhatNodesHaveMeasured(t *testing.T) {
 		}}
 	}
 	moved := dispatchEnd{res: &v1.ExecuteResponse{CompletedAt: timestamppb.New(start)}}
-	if n, took := worked([]dispatchEnd{lasting(time.Second), {}, moved, lasting(2 * time.Second)}); n != 2 || took != 3*time.Second {
+	if n, took := totalWork([]dispatchEnd{lasting(time.Second), {}, moved, lasting(2 * time.Second)}); n != 2 || took != 3*time.Second {
 		t.Errorf("%d have worked %v, want 2 and 3s", n, took)
 	}
-	if n, _ := worked([]dispatchEnd{{}, moved}); n != 0 {
+	if n, _ := totalWork([]dispatchEnd{{}, moved}); n != 0 {
 		t.Errorf("%d have worked that never started", n)
 	}
 }

@@ -22,13 +22,13 @@ func (ad *admitter) withdraw(i int) {
 	ad.leave(u)
 	for _, m := range u.members {
 		if m != i {
-			ad.again(m, "", "")
+			ad.moveToNewClaim(m, "", "")
 		}
 	}
 }
 
-// again moves a task whose request was withdrawn to a new claim and requests it again. A withdrawn claim is never used again.
-func (ad *admitter) again(i int, reason, text string) {
+// moveToNewClaim requests a task whose request was withdrawn under a new claim. A withdrawn claim is never used again.
+func (ad *admitter) moveToNewClaim(i int, reason, text string) {
 	if rec := ad.core.Task(i); rec.State == v1.TaskQueued && !rec.Backoff {
 		ad.raise(dag.Placed{Task: i, Claim: rec.Claim},
 			dag.Ended{Task: i, Claim: rec.Claim, State: v1.AttemptMoved, Reason: reason, Error: text, ExitCode: -1})
@@ -40,7 +40,7 @@ func (ad *admitter) suspend(u *unit, reason, text string) {
 	ad.placer.unrequest(u)
 	ad.leave(u)
 	for _, m := range u.members {
-		ad.again(m, reason, text)
+		ad.moveToNewClaim(m, reason, text)
 	}
 }
 

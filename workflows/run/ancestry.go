@@ -29,6 +29,27 @@ type ancestorReader interface {
 	parentOutputs(i int) (all []*v1.ParentOutput, err error)
 }
 
+// addViews adds the views of ancestors that expressions see. The only error is errInterrupted.
+func (an *ancestry) addViews(views map[string]*v1.ParentView, ancestors []string) error {
+	for _, name := range ancestors {
+		if part := an.in.GetPartition(); part != nil {
+			views[name] = part.GetViews()[name]
+			continue
+		}
+		i, ok := an.graph.Index(name)
+		if !ok || views[name] != nil {
+			continue
+		}
+		fanOut, err := an.fanOutView(i)
+		if err != nil {
+			return err
+		}
+		result, record := an.status.Result(i)
+		views[name] = &v1.ParentView{State: an.core.Task(i).State, Result: result, Record: record, FanOut: fanOut}
+	}
+	return nil
+}
+
 // fanOutView returns what other tasks see of an ended task's instances, or nil if the task has none. The outputs are collected
 // at the first call. The only error is errInterrupted.
 func (an *ancestry) fanOutView(task int) (*v1.FanOutView, error) {

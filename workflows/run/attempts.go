@@ -234,7 +234,7 @@ func (at *attempts) over(att *attempt, res *v1.ExecuteResponse, err error) {
 	at.placer.release(att.task, att.claim, outcome)
 	at.admitter.leave(att.unit)
 	if group := at.core.Group(att.members[0]); group >= 0 {
-		if n, took := worked(ends); n > 0 {
+		if n, took := totalWork(ends); n > 0 {
 			at.admitter.observe(group, n, took)
 		}
 	}

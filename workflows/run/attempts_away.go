@@ -55,15 +55,6 @@ func (at *attempts) lose(att *attempt, err error) {
 	at.find(att)
 }
 
-// silentSince returns the time since which nothing has come from the node of an attempt. beat is its last heartbeat.
-func (at *attempts) silentSince(att *attempt, beat *v1.ExecuteProgress) time.Time {
-	since := at.now().Add(-at.heartbeatTimeout(att))
-	if sent := beat.GetSentAt(); sent != nil && sent.AsTime().Before(since) { // Temporal was unavailable when the time-out was due
-		return sent.AsTime()
-	}
-	return since
-}
-
 // findPause is the wait before the next request to a node for an attempt after Temporal failed to deliver one.
 const findPause = 10 * time.Second
 
@@ -123,14 +114,3 @@ func endAwayReason(state string) string {
 	}
 	return ""
 }
-
-// mayStop returns why task i cannot be stopped, or nil if it can.
-func (st *steering) mayStop(i int) error { return st.maySteerLasting(i, actionStop) }
-
-// mayRestart returns why the machine of task i cannot be restarted, or nil if it can.
-func (st *steering) mayRestart(i int) error { return st.maySteerLasting(i, actionRestart) }
-
-// taskStopped records who has stopped task i.
-func (st *steering) taskStopped(i int, c *v1.TaskCommand) { st.status.Extras(i).SteeredBy = c.GetBy() }
-
-func (st *steering) taskRestarted(i int, c *v1.TaskCommand) { st.logTask(i, v1.EventRestarted, c) }

@@ -1,7 +1,6 @@
 package run
 
 import (
-	"cmp"
 	"errors"
 	"maps"
 	"slices"
@@ -13,7 +12,6 @@ import (
 
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/dag"
-	"switchyard/workflows/definition"
 	"switchyard/workflows/names"
 	"switchyard/workflows/options"
 )
@@ -69,12 +67,6 @@ func (at *attempts) detach() {
 // node applies the same rule.
 func (at *attempts) detachedLease(att *attempt) time.Duration {
 	return max(at.limits.DetachedLease, at.heartbeatTimeout(att))
-}
-
-// heartbeatTimeout returns how long the node of an attempt may be silent.
-func (at *attempts) heartbeatTimeout(att *attempt) time.Duration {
-	own, all := definition.HeartbeatTimeout(at.core.Definition(att.task)), at.in.GetOptions().GetHeartbeatTimeout().AsDuration()
-	return cmp.Or(own, all, options.HeartbeatTimeout)
 }
 
 // outlives reports whether an attempt runs, or may run, after its activity has ended. If it does, outlives arranges what

@@ -86,31 +86,6 @@ func (cs *commands) newTaskHandler(name, description string, may func(int) error
 	})
 }
 
-// newSteeringHandler returns the handler of a command for a task's running attempt. The attempt's node performs the action,
-// then did is called.
-func (st *steering) newSteeringHandler(name, description, action string, may func(int) error, did func(int, *v1.TaskCommand)) updateHandler {
-	return newUpdateHandler(st.execution, name, description, st.commands.validateTarget(may), func(ctx workflow.Context, c *v1.TaskCommand) error {
-		var s *steerRequest
-		err := st.commands.perform(ctx, func() error {
-			i, err := st.commands.target(c.GetTask(), may)
-			switch att := st.attempts.of(i); {
-			case err != nil:
-			case att.isAway: // it can only be stopped
-				did(i, c)
-				st.attempts.endAway(att, v1.TaskStopped)
-				s = &steerRequest{done: true}
-			default:
-				s = st.steer(i, action, func() { did(i, c) })
-			}
-			return err
-		})
-		if err != nil {
-			return err
-		}
-		return st.await(ctx, s)
-	})
-}
-
 // validateTarget returns a validator of task commands that applies may to the target.
 func (cs *commands) validateTarget(may func(int) error) func(*v1.TaskCommand) error {
 	return func(c *v1.TaskCommand) error {

@@ -4,7 +4,7 @@
 //
 // One round of Run:
 //
-//	wait ── an attempt ended, a back-off is over, a node was found, a person said so
+//	wait ── an attempt ended, a back-off is over, a node was found, a person sent a command
 //	  │
 //	gather everything that has happened ──> dag.State.Apply ──> Decisions
 //	  │                                                            │
@@ -25,8 +25,8 @@
 //	the workflow      history, handover (from one execution to the next), outbox (commands to Temporal), storeCalls
 //
 // Each component embeds the execution, which holds what all of them read: the input, the core, the status, the log. Through its
-// inbox they tell the loop what has happened. Of other components, a component knows only the interfaces in its file. newRun
-// connects them.
+// inbox they report to the loop what has happened. A component knows other components only as interfaces: those that it alone
+// uses are in its file, and one that several use is beside its implementation. newRun connects them.
 //
 // Tasks and the instances that they fan out into share one numbering, that of the core. A unit is what runs together: a task,
 // an instance, or the instances of a batch, which run in one Execute activity. When a unit ends, each of its members gets an
@@ -49,5 +49,6 @@
 //
 // It may import proto, workflows/admission, workflows/dag, workflows/definition, workflows/eventlog, workflows/limits,
 // workflows/names, workflows/options, workflows/pending, workflows/phrase, workflows/status, workflows/structs and
-// workflows/visibility, and of Temporal only go.temporal.io/sdk/workflow and temporal. Activities are called by the names in workflows/names.
+// workflows/visibility, and of Temporal only go.temporal.io/sdk/workflow, temporal and converter, and go.temporal.io/api/enums.
+// Activities are called by the names in workflows/names.
 package run

@@ -24,7 +24,7 @@ type (
 		unitOf(i int) *unit
 	}
 	endCache interface {
-		keep(end dispatchEnd)
+		queue(end dispatchEnd)
 	}
 )
 
@@ -71,7 +71,7 @@ func (es *ends) settled(end dispatchEnd) {
 	}
 	es.status.EndAttempt(end.task, end.shown(), now)
 	end.res.AgentEvents = nil // the run has them as events; they are not part of a stored result
-	es.cache.keep(end)
+	es.cache.queue(end)
 	e := end.ended
 	if v1.IsRetryableEnd(e.State) && !e.NoRetry && es.core.Definition(e.Task).GetRetry().GetWhen() != "" {
 		es.evaluator.ask(question{task: e.Task, kind: asksRetry, end: &end, answered: func(a *v1.ConditionAnswer) { es.mayRepeat(&end, a) }})

@@ -20,7 +20,7 @@ func (es *ends) batchEnds(a assignment, members []int, att *attempt, res *v1.Exe
 	whole := es.newEnd(a)
 	recorded := res // with an error too: what the instances had recorded by then
 	if err != nil {
-		es.broken(&whole, err)
+		es.classifyFailure(&whole, err)
 		res = es.lastProgress(err)
 	} else {
 		whole.outcome, whole.unacknowledged = outcomeOf(res.GetState(), res.GetReason()), isUnacknowledged(res)
@@ -40,7 +40,7 @@ func (es *ends) batchEnds(a assignment, members []int, att *attempt, res *v1.Exe
 		answer := answers[int32(es.core.Number(m))]
 		switch {
 		case answer != nil && (answer.GetState() != v1.TaskCancelled || att.stopped[m]):
-			es.take(&d, answer)
+			es.copyAnswer(&d, answer)
 		case answer != nil: // it was stopped together with another member
 			d.ended.State, d.ended.Reason, d.checkpoint = v1.AttemptMoved, v1.ReasonBatch, answer.GetCheckpoint()
 		case running && (whole.ended.State != v1.TaskCancelled || att.stopped[m]):

@@ -56,10 +56,10 @@ func (es *ends) dispatchEnds(a assignment, members []int, att *attempt, res *v1.
 	a.task, a.claim = members[0], es.core.Task(members[0]).Claim
 	d := es.newEnd(a)
 	if err != nil {
-		es.broken(&d, err)
+		es.classifyFailure(&d, err)
 		d.ended.ExitCode = -1
 	} else {
-		es.take(&d, res)
+		es.copyAnswer(&d, res)
 	}
 	return []dispatchEnd{d}, d.outcome
 }
@@ -72,8 +72,8 @@ func (es *ends) newEnd(a assignment) dispatchEnd {
 	}
 }
 
-// take copies the answer of a node to the end of a dispatch.
-func (es *ends) take(d *dispatchEnd, res *v1.ExecuteResponse) {
+// copyAnswer copies the answer of a node to the end of a dispatch.
+func (es *ends) copyAnswer(d *dispatchEnd, res *v1.ExecuteResponse) {
 	d.res, d.checkpoint = res, res.GetCheckpoint()
 	d.ended.State, d.ended.Reason, d.ended.Error = res.GetState(), res.GetReason(), res.GetError()
 	d.ended.Node = res.GetNode()
@@ -142,8 +142,9 @@ func outcomeOf(state, reason string) string {
 	return v1.OutcomeMoved
 }
 
-// broken sets the end of a dispatch whose activity returned no answer. The task itself has neither succeeded nor failed.
-func (es *ends) broken(d *dispatchEnd, err error) {
+// classifyFailure sets the end of a dispatch whose activity returned no answer. The task itself has neither succeeded nor
+// failed.
+func (es *ends) classifyFailure(d *dispatchEnd, err error) {
 	set := func(state, reason, text string) { d.ended.State, d.ended.Reason, d.ended.Error = state, reason, text }
 	if timeout, ok := errors.AsType[*temporal.TimeoutError](err); ok {
 		d.outcome, d.unacknowledged = v1.OutcomeLost, true
@@ -186,17 +187,4 @@ func addUnknownOutcome(ended *dag.Ended) {
 	if isCutShort(ended.State, ended.Reason) {
 		ended.Error += "; it may have done its work, but it recorded no result, and it is not retried"
 	}
-}
-
-// lastBeat returns the last heartbeat of an attempt, never nil. An unreadable heartbeat counts as that of a started process, to
-// be on the safe side.
-func lastBeat(timeout *temporal.TimeoutError) *v1.ExecuteProgress {
-	if !timeout.HasLastHeartbeatDetails() {
-		return &v1.ExecuteProgress{}
-	}
-	var progress v1.ExecuteProgress
-	if timeout.LastHeartbeatDetails(&progress) != nil {
-		return &v1.ExecuteProgress{Spawned: true}
-	}
-	return &progress
 }

@@ -100,7 +100,7 @@ func (e *evaluator) evaluate() {
 	err = e.store.call("evaluate conditions", names.EvaluateActivity, []any{req}).Get(e.ctx, &res)
 	var away error
 	switch {
-	case err != nil && repeatable(err):
+	case err != nil && isRepeatable(err):
 		away, err = err, nil
 	case res.GetAway() != "":
 		away = errors.New(res.GetAway())
@@ -248,27 +248,6 @@ func (e *evaluator) taskInput(i int) *structpb.Struct {
 	set("index", structpb.NewNumberValue(float64(number)))
 	set("count", structpb.NewNumberValue(float64(e.status.FanOut(e.core.Group(i)).Total)))
 	return input
-}
-
-// addViews adds the views of ancestors that expressions see. The only error is errInterrupted.
-func (an *ancestry) addViews(views map[string]*v1.ParentView, ancestors []string) error {
-	for _, name := range ancestors {
-		if part := an.in.GetPartition(); part != nil {
-			views[name] = part.GetViews()[name]
-			continue
-		}
-		i, ok := an.graph.Index(name)
-		if !ok || views[name] != nil {
-			continue
-		}
-		fanOut, err := an.fanOutView(i)
-		if err != nil {
-			return err
-		}
-		result, record := an.status.Result(i)
-		views[name] = &v1.ParentView{State: an.core.Task(i).State, Result: result, Record: record, FanOut: fanOut}
-	}
-	return nil
 }
 
 // wholeInput returns the input of the run, never nil.

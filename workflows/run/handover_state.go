@@ -47,7 +47,8 @@ func (ho *handover) restore(runState *v1.RunState) error {
 	ho.status.Run.Approval = runState.GetApproval()
 	ho.status.Run.SubmittedBy = runState.GetSubmittedBy()
 	ho.status.Revision = max(ho.status.Revision, runState.GetRevision())
-	ho.status.Log.ContinueFrom(runState.GetEventSlices(), runState.GetNextEvent())
+	ho.log = ho.status.Log
+	ho.log.ContinueFrom(runState.GetEventSlices(), runState.GetNextEvent())
 	ho.status.AddInstances(ho.core)
 	for i := range ho.core.Len() {
 		t := tasks[ho.core.Name(i)]
@@ -185,7 +186,6 @@ func (ho *handover) reopenPartition() {
 	}
 	ho.context = current
 	ho.status.SetContext(current)
-	ho.log = ho.status.Log
 	if part.GetPrevious() != ho.self {
 		ho.log.ContinueFrom(0, 0)
 	}

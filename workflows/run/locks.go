@@ -12,8 +12,8 @@ import (
 	"switchyard/workflows/phrase"
 )
 
-// turnClaim is the claim under which the run itself holds its run slot.
-const turnClaim = "run"
+// slotClaim is the claim under which the run itself holds its run slot.
+const slotClaim = "run"
 
 // locks owns the lock requests of a run, the locks that its units hold, and its run slot. A claim belongs to the lead of a unit
 // or to the run itself.
@@ -112,10 +112,10 @@ func (l *locks) send() {
 
 // receiveGrants applies the grants that locks have signalled.
 func (l *locks) receiveGrants() {
-	told := workflow.GetSignalChannel(l.root, names.GrantedSignal)
-	for told.Len() > 0 {
+	grants := workflow.GetSignalChannel(l.root, names.GrantedSignal)
+	for grants.Len() > 0 {
 		var g v1.Granted
-		if told.ReceiveAsync(&g) {
+		if grants.ReceiveAsync(&g) {
 			l.granted(&g)
 		}
 	}
@@ -123,7 +123,7 @@ func (l *locks) receiveGrants() {
 
 // granted applies an answer of a lock. Answers may arrive twice and out of order.
 func (l *locks) granted(g *v1.Granted) {
-	if g.GetClaim() == turnClaim {
+	if g.GetClaim() == slotClaim {
 		l.slotGranted(g)
 		return
 	}

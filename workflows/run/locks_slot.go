@@ -11,8 +11,8 @@ import (
 	"switchyard/workflows/names"
 )
 
-// turnLock returns the lock that limits the open runs of the workflow, or "" if there is no limit.
-func (l *locks) turnLock() string {
+// slotLock returns the lock that limits the open runs of the workflow, or "" if there is no limit.
+func (l *locks) slotLock() string {
 	if l.in.GetPartition() != nil || l.in.GetDefinition().GetConcurrency().GetMaxRuns() <= 0 {
 		return ""
 	}
@@ -21,17 +21,17 @@ func (l *locks) turnLock() string {
 
 // askSlot requests a run slot. It returns false if the runs of the workflow have no limit.
 func (l *locks) askSlot() bool {
-	lock := l.turnLock()
+	lock := l.slotLock()
 	if lock == "" {
 		return false
 	}
 	c := l.in.GetDefinition().GetConcurrency()
-	l.ask(lock, &v1.AcquireRequest{Claim: turnClaim, Limit: c.GetMaxRuns(), Strategy: c.GetStrategy()})
+	l.ask(lock, &v1.AcquireRequest{Claim: slotClaim, Limit: c.GetMaxRuns(), Strategy: c.GetStrategy()})
 	return true
 }
 
 // restoreSlot registers the run slot that a previous execution acquired, if the run needs one.
-func (l *locks) restoreSlot() { l.runSlot = l.turnLock() != "" }
+func (l *locks) restoreSlot() { l.runSlot = l.slotLock() != "" }
 
 // hasSlot reports whether the run holds its run slot.
 func (l *locks) hasSlot() bool { return l.runSlot }
@@ -41,7 +41,7 @@ func (l *locks) slotGranted(g *v1.Granted) {
 	others := strings.Join(g.GetHolders(), ", ")
 	switch {
 	case g.GetRefused():
-		l.raise(l.turnedDown(others))
+		l.raise(l.slotEnd(others))
 	case len(g.GetHolders()) == 0:
 		l.runSlot = true
 	case !l.runSlot:
@@ -50,8 +50,8 @@ func (l *locks) slotGranted(g *v1.Granted) {
 	}
 }
 
-// turnedDown returns the end of a run that gets no run slot or has lost it.
-func (l *locks) turnedDown(others string) dag.Abort {
+// slotEnd returns the end of a run that gets no run slot or has lost it.
+func (l *locks) slotEnd(others string) dag.Abort {
 	c := l.in.GetDefinition().GetConcurrency()
 	end := dag.Abort{State: v1.RunCancelled, Reason: v1.ReasonConcurrency}
 	if l.runSlot || cmp.Or(c.GetStrategy(), v1.StrategyQueue) == v1.StrategyQueue || c.GetStrategy() == v1.StrategyReplace {
@@ -67,8 +67,8 @@ func (l *locks) turnedDown(others string) dag.Abort {
 
 // releaseSlot releases the run slot and everything else that still has to be released.
 func (l *locks) releaseSlot() {
-	if lock := l.turnLock(); lock != "" {
-		l.release(lock, turnClaim)
+	if lock := l.slotLock(); lock != "" {
+		l.release(lock, slotClaim)
 	}
 	l.send()
 }

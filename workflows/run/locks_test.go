@@ -164,11 +164,11 @@ func TestRunSlot(t *testing.T) {
 		if !l.askSlot() || !l.hasRequests() {
 			t.Fatalf("%q: no slot is requested", test.strategy)
 		}
-		l.granted(&v1.Granted{Claim: turnClaim, Holders: []string{"a", "b"}})
+		l.granted(&v1.Granted{Claim: slotClaim, Holders: []string{"a", "b"}})
 		if q.state != v1.RunPending || l.hasSlot() {
 			t.Errorf("%q: the waiting run is %q", test.strategy, q.state)
 		}
-		l.granted(&v1.Granted{Claim: turnClaim, Holders: []string{"a", "b"}, Refused: true})
+		l.granted(&v1.Granted{Claim: slotClaim, Holders: []string{"a", "b"}, Refused: true})
 		end, ok := l.takeEvents()[0].(dag.Abort)
 		if !ok || end.State != test.state || !strings.HasPrefix(end.Error, test.text) {
 			t.Errorf("%q: the run ends with %+v", test.strategy, end)
@@ -176,7 +176,7 @@ func TestRunSlot(t *testing.T) {
 	}
 	l, _, _ := newLocks(t, &v1.RunConcurrency{MaxRuns: 1})
 	l.askSlot()
-	if l.granted(&v1.Granted{Claim: turnClaim}); !l.hasSlot() || l.hasEvents() {
+	if l.granted(&v1.Granted{Claim: slotClaim}); !l.hasSlot() || l.hasEvents() {
 		t.Error("the granted slot is not held")
 	}
 }

@@ -41,7 +41,7 @@ type (
 		idOf(p *v1.PartitionReport) string
 		orderOne(m *partitionedFanOut, from int)
 		reported(m *partitionedFanOut)
-		reportedNothing(m *partitionedFanOut)
+		endIfNoneOpen(m *partitionedFanOut)
 		endLost(m *partitionedFanOut, from int, why string)
 		endUnopened(m *partitionedFanOut, from int)
 	}
@@ -65,7 +65,7 @@ func (op *openings) open(m *partitionedFanOut) {
 		from := len(m.partitions) * m.size
 		to := m.partitionEnd(len(m.partitions))
 		before := m.partitionBefore(from)
-		if before.GetOver() && (before.GetCounts()[v1.TaskCompleted] == int32(to-from) || m.keeps(before, m.hasRequeued(from, to))) {
+		if before.GetOver() && (before.GetCounts()[v1.TaskCompleted] == int32(to-from) || m.isKept(before, m.hasRequeued(from, to))) {
 			m.partitions = append(m.partitions, before)
 			continue
 		}
@@ -93,7 +93,7 @@ func (op *openings) open(m *partitionedFanOut) {
 	}
 	m.partial = m.partial && len(m.partitions) < parts && !m.halted
 	if len(m.before) > 0 && len(m.partitions) == parts {
-		op.partitions.reportedNothing(m) // all of them may be kept
+		op.partitions.endIfNoneOpen(m) // all of them may be kept
 	}
 }
 
@@ -124,11 +124,6 @@ func (op *openings) waitsForChildren(m *partitionedFanOut) bool {
 	}
 	m.waits = waits
 	return waits
-}
-
-// idOf returns the workflow ID of the child that runs a partition.
-func (ps *partitions) idOf(p *v1.PartitionReport) string {
-	return names.FanOut{Run: ps.id, Chain: p.GetChain(), Generation: p.GetGeneration(), Task: p.GetTask(), From: int(p.GetFrom())}.ID()
 }
 
 // openPartition starts the child that runs a partition.
@@ -250,7 +245,7 @@ func (op *openings) reopen(m *partitionedFanOut, width, limit int) {
 	}
 	for k, was := range m.partitions {
 		from, to := int(was.GetFrom()), m.partitionEnd(k)
-		if !was.GetOver() || m.children[from] != nil || !m.hasRequeued(from, to) && !m.reopens(was) {
+		if !was.GetOver() || m.children[from] != nil || !m.hasRequeued(from, to) && !m.canReopen(was) {
 			continue
 		}
 		slot := m.freeSlot(width)

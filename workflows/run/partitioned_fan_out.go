@@ -46,8 +46,6 @@ func (m *partitionedFanOut) partitionFrom(from int) *v1.PartitionReport {
 	return nil
 }
 
-func (m *partitionedFanOut) partitionEnd(k int) int { return min((k+1)*m.size, m.total) }
-
 // failures returns how many instances have failed and how many were cancelled.
 func (m *partitionedFanOut) failures() (n, cancelled int32) {
 	for _, p := range m.partitions {
@@ -164,13 +162,13 @@ func (m *partitionedFanOut) dropRequeued(from, to int) {
 	m.requeued = slices.DeleteFunc(m.requeued, func(n int32) bool { return from <= int(n) && int(n) < to })
 }
 
-// keeps reports whether a partition keeps its results while the task continues only for instances of other partitions.
-func (m *partitionedFanOut) keeps(before *v1.PartitionReport, back bool) bool {
+// isKept reports whether a partition keeps its results while the task continues only for instances of other partitions.
+func (m *partitionedFanOut) isKept(before *v1.PartitionReport, back bool) bool {
 	return m.partial && !back && (m.halted || before.GetCounts()[v1.TaskSkipped] == 0)
 }
 
-// reopens reports whether an ended partition has skipped instances that may now start.
-func (m *partitionedFanOut) reopens(p *v1.PartitionReport) bool {
+// canReopen reports whether an ended partition has skipped instances that may now start.
+func (m *partitionedFanOut) canReopen(p *v1.PartitionReport) bool {
 	return p.GetOver() && !m.halted && p.GetCounts()[v1.TaskSkipped] > 0
 }
 

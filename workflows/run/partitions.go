@@ -1,20 +1,15 @@
 package run
 
 import (
-	"slices"
-
 	"go.temporal.io/sdk/workflow"
 	"google.golang.org/protobuf/types/known/structpb"
 
 	v1 "switchyard/proto/switchyard/v1"
-	"switchyard/workflows/dag"
-	"switchyard/workflows/definition"
+	"switchyard/workflows/names"
 	"switchyard/workflows/status"
 )
 
 const (
-	// batchedPartitions is the factor by which partitions are larger if their instances run in batches.
-	batchedPartitions = 10
 	// partitionsAtOnce is the most partitions of a fan-out that are open at the same time.
 	partitionsAtOnce = 8
 	// claimsOfGeneration is the number of claims reserved for the instances of partitions in each generation of a run, because
@@ -66,13 +61,6 @@ type (
 	}
 )
 
-// isLarge reports whether count instances of a task need children of the run. Tasks that need no node stay with the run, which
-// handles their waiting itself.
-func (ps *partitions) isLarge(i, count int) bool {
-	t := ps.graph.Definition(i).GetType()
-	return ps.in.GetPartition() == nil && count > ps.limits.Instances && v1.NeedsNode(t)
-}
-
 // of returns the large fan-out of task i, or nil if it has none.
 func (ps *partitions) of(i int) *partitionedFanOut {
 	for _, m := range ps.fanOuts {
@@ -81,6 +69,11 @@ func (ps *partitions) of(i int) *partitionedFanOut {
 		}
 	}
 	return nil
+}
+
+// idOf returns the workflow ID of the child that runs a partition.
+func (ps *partitions) idOf(p *v1.PartitionReport) string {
+	return names.FanOut{Run: ps.id, Chain: p.GetChain(), Generation: p.GetGeneration(), Task: p.GetTask(), From: int(p.GetFrom())}.ID()
 }
 
 // running returns the large fan-outs whose tasks run.
@@ -102,28 +95,6 @@ func (ps *partitions) openAll() {
 	for _, m := range ps.running() {
 		ps.openings.open(m)
 	}
-}
-
-// expandLarge starts a large fan-out, whose instances run in child workflows.
-func (ps *partitions) expandLarge(i, count int) {
-	m := newPartitionedFanOut(i, count, ps.partitionSize(i))
-	if was := ps.of(i); was != nil && was.total == count {
-		m.before, m.requeued, m.partial = was.partitions, was.requeued, len(was.requeued) > 0
-		if m.partial && was.countedFailures()-int32(len(m.requeued)) > ps.core.Definition(i).GetMaxFailures() {
-			m.halt(v1.ReasonMaxFailures)
-		}
-	}
-	ps.fanOuts = append(slices.DeleteFunc(ps.fanOuts, func(m *partitionedFanOut) bool { return m.task == i }), m)
-	ps.status.Extras(i).FanOut = &status.FanOut{Total: count, Counts: map[string]int32{v1.TaskPending: int32(count)}}
-	ps.raise(dag.Expanded{Task: i, Count: count, Partitioned: true})
-}
-
-// partitionSize returns the number of instances in a partition of task i.
-func (ps *partitions) partitionSize(i int) int {
-	if size, auto := definition.BatchOf(ps.core.Definition(i)); size > 1 || auto {
-		return ps.limits.PartitionInstances * batchedPartitions
-	}
-	return ps.limits.PartitionInstances
 }
 
 // restoreTask restores a large fan-out of the previous execution.

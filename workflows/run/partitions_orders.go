@@ -19,7 +19,7 @@ func (ps *partitions) order(m *partitionedFanOut) {
 			ps.orderOne(m, int(p.GetFrom()))
 		}
 	}
-	ps.reportedNothing(m)
+	ps.endIfNoneOpen(m)
 }
 
 // orderOne sends one partition its current order as soon as its child is open. If the child has not started and
@@ -43,8 +43,8 @@ func (ps *partitions) orderOne(m *partitionedFanOut, from int) {
 	}
 }
 
-// reportedNothing ends a fan-out that is halted or stopped while none of its partitions is open.
-func (ps *partitions) reportedNothing(m *partitionedFanOut) {
+// endIfNoneOpen ends a fan-out that is halted or stopped while none of its partitions is open.
+func (ps *partitions) endIfNoneOpen(m *partitionedFanOut) {
 	if !slices.ContainsFunc(m.partitions, func(p *v1.PartitionReport) bool { return !p.GetOver() }) && ps.core.Task(m.task).State == v1.TaskRunning {
 		ps.reported(m)
 	}

@@ -103,7 +103,7 @@ func (ps *partitions) reported(m *partitionedFanOut) {
 		ps.order(m)
 	}
 	ps.wake()
-	over = over && len(m.requeued) == 0 && !slices.ContainsFunc(m.partitions, func(p *v1.PartitionReport) bool { return m.reopens(p) })
+	over = over && len(m.requeued) == 0 && !slices.ContainsFunc(m.partitions, func(p *v1.PartitionReport) bool { return m.canReopen(p) })
 	if over && (known >= int32(m.total) || m.halted || m.stopped) {
 		if n := counts[v1.TaskPending]; n > 0 { // from partitions that were never opened
 			delete(counts, v1.TaskPending)

@@ -81,8 +81,8 @@ func (rc *resultCache) runForCache(i int, key string) {
 	rc.admitter.want(i)
 }
 
-// keep queues a completed result for the cache if the task has a cache key.
-func (rc *resultCache) keep(end dispatchEnd) {
+// queue queues a completed result for the cache if the task has a cache key.
+func (rc *resultCache) queue(end dispatchEnd) {
 	if end.ended.State == v1.TaskCompleted && rc.status.HasCacheKey(end.ended.Task) {
 		rc.completed = append(rc.completed, end)
 	}

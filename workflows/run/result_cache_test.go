@@ -67,9 +67,9 @@ func TestOnlyCompletedResultsAreKept(t *testing.T) {
 	x := newExecution(t, tasks(map[string]*v1.TaskDefinition{"build": {Type: v1.TypeShell}, "test": {Type: v1.TypeShell}}))
 	x.status.Extras(0).CacheKey = "k"
 	rc := &resultCache{execution: x}
-	rc.keep(dispatchEnd{ended: dag.Ended{Task: 0, State: v1.TaskFailed}})
-	rc.keep(dispatchEnd{ended: dag.Ended{Task: 1, State: v1.TaskCompleted}})
-	rc.keep(dispatchEnd{ended: dag.Ended{Task: 0, State: v1.TaskCompleted}})
+	rc.queue(dispatchEnd{ended: dag.Ended{Task: 0, State: v1.TaskFailed}})
+	rc.queue(dispatchEnd{ended: dag.Ended{Task: 1, State: v1.TaskCompleted}})
+	rc.queue(dispatchEnd{ended: dag.Ended{Task: 0, State: v1.TaskCompleted}})
 	if len(rc.completed) != 1 || rc.completed[0].ended.Task != 0 {
 		t.Errorf("kept %v", rc.completed)
 	}

@@ -91,6 +91,7 @@ func (r *run) next() []dag.Event {
 	return r.takeEvents()
 }
 
+// hasNews reports whether another round has anything to handle.
 func (r *run) hasNews() bool {
 	if !r.isEmpty() || r.commands.hasQueued() || r.locks.hasRequests() || r.commands.isCancelDue() {
 		return true

@@ -128,6 +128,14 @@ func (r *run) readInput() error {
 	return nil
 }
 
+// validateInput returns an error if the input contains neither a definition nor a partition.
+func (r *run) validateInput() error {
+	if r.in.GetDefinition() == nil && r.in.GetPartition() == nil {
+		return fmt.Errorf(`run %s was started without a definition; to start a stored workflow in Temporal, give {"workflow": "NAME", "input": {...}} as its input`, r.self)
+	}
+	return nil
+}
+
 // chainOf returns the chain of an execution, given the chain that it was started with, or "". A reset begins a new chain
 // because it has another run ID than the history that it continues. The new chain keeps results of the old execution from
 // answering work that the reset repeats.
@@ -146,12 +154,10 @@ func (r *run) begin() error {
 		if err := r.handover.restore(r.in.GetState()); err != nil {
 			return err
 		}
-		r.log = r.status.Log
 	case r.in.GetGeneration() > 0 && r.in.GetPartition() == nil:
 		if err := r.handover.reopen(); err != nil {
 			return err
 		}
-		r.log = r.status.Log
 		r.log.Add(now, v1.EventSubmitted, eventlog.WholeRun, "", 0, 0, phrase.By(fmt.Sprintf("generation %d", r.in.GetGeneration()), r.in.GetBy()),
 			eventlog.KeyGeneration.Of(r.in.GetGeneration()), eventlog.KeyBy.Of(r.in.GetBy()))
 	case r.in.GetPartition() != nil && r.in.GetPartition().GetPrevious() != "":

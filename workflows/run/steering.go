@@ -64,6 +64,31 @@ type (
 	}
 )
 
+// newSteeringHandler returns the handler of a command for a task's running attempt. The attempt's node performs the action,
+// then did is called.
+func (st *steering) newSteeringHandler(name, description, action string, may func(int) error, did func(int, *v1.TaskCommand)) updateHandler {
+	return newUpdateHandler(st.execution, name, description, st.commands.validateTarget(may), func(ctx workflow.Context, c *v1.TaskCommand) error {
+		var s *steerRequest
+		err := st.commands.perform(ctx, func() error {
+			i, err := st.commands.target(c.GetTask(), may)
+			switch att := st.attempts.of(i); {
+			case err != nil:
+			case att.isAway: // it can only be stopped
+				did(i, c)
+				st.attempts.endAway(att, v1.TaskStopped)
+				s = &steerRequest{done: true}
+			default:
+				s = st.steer(i, action, func() { did(i, c) })
+			}
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		return st.await(ctx, s)
+	})
+}
+
 // steerRequest is a pending request to the node of an attempt. Until the node has answered, the run does not continue as new and
 // the caller gets no answer.
 type steerRequest struct {
@@ -136,24 +161,6 @@ func (st *steering) mayResumeTask(i int) error {
 			return fmt.Errorf("task %s waits for approval; approve or reject it instead of resuming it", st.core.Name(i))
 		}
 		return fmt.Errorf("task %s is %s; it is not paused by a person", st.core.Name(i), st.status.ShownState(i))
-	}
-	return st.maySteer(i)
-}
-
-// maySteerLasting returns why task i cannot be stopped or restarted, or nil if it can.
-func (st *steering) maySteerLasting(i int, action string) error {
-	name, taskType := st.core.Name(i), st.core.Definition(i).GetType()
-	att, state := st.attempts.of(i), st.core.Task(i).State
-	_, instances := st.core.Instances(i)
-	switch {
-	case !v1.Lasts(taskType):
-		return fmt.Errorf("task %s is of type %s, which ends by itself; %s is for tasks that run until they are stopped: cancel or kill it", name, taskType, action)
-	case att == nil && v1.IsTaskWaiting(state) && instances == 0:
-		return fmt.Errorf("task %s is not running (%s): cancel it", name, st.status.ShownState(i))
-	case att != nil && att.isAway && action == actionStop:
-		return nil
-	case action == actionRestart && st.status.Suspended(i) != "":
-		return fmt.Errorf("task %s is paused: resume it first", name)
 	}
 	return st.maySteer(i)
 }

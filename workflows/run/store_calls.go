@@ -69,7 +69,7 @@ type outageWaiter interface {
 func (s *storeCalls) must(summary, activity string, land func(workflow.Future), args ...any) {
 	s.outbox.watch(s.call(summary, activity, args), func(f workflow.Future) {
 		err := f.Get(s.ctx, nil)
-		if err == nil || !repeatable(err) {
+		if err == nil || !isRepeatable(err) {
 			s.succeeded()
 			land(f)
 			return
@@ -83,7 +83,7 @@ func (s *storeCalls) must(summary, activity string, land func(workflow.Future), 
 func (s *storeCalls) mustNow(summary, activity string, result any, args ...any) error {
 	for {
 		err := s.call(summary, activity, args).Get(s.ctx, result)
-		if err == nil || !repeatable(err) {
+		if err == nil || !isRepeatable(err) {
 			s.succeeded()
 			return err
 		}
@@ -119,8 +119,8 @@ func (s *storeCalls) call(summary, activity string, args []any) workflow.Future 
 	return workflow.ExecuteLocalActivity(ctx, activity, args...)
 }
 
-// repeatable reports whether a failed call may succeed if it is repeated.
-func repeatable(err error) bool {
+// isRepeatable reports whether a failed call may succeed if it is repeated.
+func isRepeatable(err error) bool {
 	app, ok := errors.AsType[*temporal.ApplicationError](err)
 	return !ok || !app.NonRetryable()
 }

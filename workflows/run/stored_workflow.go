@@ -2,7 +2,6 @@ package run
 
 import (
 	"errors"
-	"fmt"
 
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
@@ -30,12 +29,4 @@ func (r *run) beginStored() error {
 		return temporal.NewCanceledError()
 	}
 	return workflow.NewContinueAsNewError(r.root, names.RunWorkflow, &whole)
-}
-
-// validateInput returns an error if the input contains neither a definition nor a partition.
-func (r *run) validateInput() error {
-	if r.in.GetDefinition() == nil && r.in.GetPartition() == nil {
-		return fmt.Errorf(`run %s was started without a definition; to start a stored workflow in Temporal, give {"workflow": "NAME", "input": {...}} as its input`, r.self)
-	}
-	return nil
 }

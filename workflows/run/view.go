@@ -130,6 +130,7 @@ func (v *view) underWay() int {
 // showState updates the state of the open run in its status and in visibility.
 func (v *view) showState() { v.setState(v.openState()) }
 
+// setState shows a state of the open run, and the number of its dead letters, in its status and in visibility.
 func (v *view) setState(state string) {
 	v.status.Run.State = state
 	v.wanted.State, v.wanted.DeadLetters = state, v.countDeadLetters()
