@@ -1,5 +1,7 @@
 package admission
 
+import "slices"
+
 // laneKey holds the properties that all entries of a lane share.
 type laneKey struct {
 	group int
@@ -12,7 +14,8 @@ type classKey struct {
 	free, child bool
 }
 
-// lane holds the waiting entries of one group under one lock. The same limits block all of them.
+// lane holds the waiting entries of one group under one lock, among which batches are formed. The same limits block all of
+// them.
 type lane struct {
 	group   *group
 	class   *class
@@ -52,4 +55,48 @@ type group struct {
 // blocked reports whether the group's own limits stop it from continuing.
 func (g *group) blocked() bool {
 	return g.concurrency > 0 && g.units >= g.concurrency || g.sizing.wait()
+}
+
+// lane returns the lane in which a request waits, and creates it if necessary.
+func (q *Queue) lane(r Request) *lane {
+	key := laneKey{r.Group, classKey{r.Lock, r.Free, r.Child}}
+	if l := q.lanes[key]; l != nil {
+		return l
+	}
+	c := q.classes[key.classKey]
+	if c == nil {
+		c = &class{classKey: key.classKey, rank: -1}
+		q.classes[key.classKey] = c
+		if c.child {
+			q.children.classes = append(q.children.classes, c)
+		}
+	}
+	g := q.groups[r.Group]
+	if g == nil {
+		g = &group{index: r.Group}
+		if r.Group != NoGroup { // requests without a group share no limits
+			q.groups[r.Group] = g
+		}
+	}
+	l := &lane{group: g, class: c, rank: -1}
+	g.lanes = append(g.lanes, l)
+	q.lanes[key] = l
+	return l
+}
+
+// takeUnit removes the members of a lane's next unit and returns them. The instances of a batch come from one lane and have the
+// same priority.
+func (q *Queue) takeUnit(l *lane) []int {
+	priority := l.waiting.top().Priority
+	size := l.group.sizing.size(l.group.waiting, l.group.units, l.group.concurrency)
+	var members []int
+	for len(members) < size && l.waiting.len() > 0 && l.waiting.top().Priority == priority {
+		e := l.waiting.top()
+		l.waiting.set(e, false)
+		l.group.waiting--
+		delete(q.waiting, e.Task)
+		members = append(members, e.Task)
+	}
+	slices.Sort(members)
+	return members
 }

@@ -2,7 +2,6 @@ package admission
 
 import (
 	"math"
-	"slices"
 	"time"
 )
 
@@ -121,7 +120,7 @@ func (q *Queue) Next() []Unit {
 	var units []Unit
 	for c := q.first(); c != nil; c = q.first() {
 		l := c.ready.top()
-		u := Unit{Members: q.take(l), Lock: c.lock}
+		u := Unit{Members: q.takeUnit(l), Lock: c.lock}
 		u.Lead = u.Members[0]
 		q.underWay[u.Lead] = &unit{lane: l}
 		c.units++
@@ -193,49 +192,6 @@ func (q *Queue) Done(lead int) {
 
 // full reports whether the run has reached maxParallel.
 func (q *Queue) full() bool { return q.maxParallel > 0 && q.counted >= q.maxParallel }
-
-// take removes the members of a lane's next unit and returns them.
-func (q *Queue) take(l *lane) []int {
-	priority := l.waiting.top().Priority
-	size := l.group.sizing.size(l.group.waiting, l.group.units, l.group.concurrency)
-	var members []int
-	for len(members) < size && l.waiting.len() > 0 && l.waiting.top().Priority == priority {
-		e := l.waiting.top()
-		l.waiting.set(e, false)
-		l.group.waiting--
-		delete(q.waiting, e.Task)
-		members = append(members, e.Task)
-	}
-	slices.Sort(members)
-	return members
-}
-
-// lane returns the lane in which a request waits, and creates it if necessary.
-func (q *Queue) lane(r Request) *lane {
-	key := laneKey{r.Group, classKey{r.Lock, r.Free, r.Child}}
-	if l := q.lanes[key]; l != nil {
-		return l
-	}
-	c := q.classes[key.classKey]
-	if c == nil {
-		c = &class{classKey: key.classKey, rank: -1}
-		q.classes[key.classKey] = c
-		if c.child {
-			q.children.classes = append(q.children.classes, c)
-		}
-	}
-	g := q.groups[r.Group]
-	if g == nil {
-		g = &group{index: r.Group}
-		if r.Group != NoGroup { // requests without a group share no limits
-			q.groups[r.Group] = g
-		}
-	}
-	l := &lane{group: g, class: c, rank: -1}
-	g.lanes = append(g.lanes, l)
-	q.lanes[key] = l
-	return l
-}
 
 // enter adds an entry to its lane or removes it.
 func (q *Queue) enter(e *entry, in bool) {

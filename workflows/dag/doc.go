@@ -7,9 +7,9 @@
 //
 // A [Graph] is a compiled definition. A [State] is one run of it: [State.Start]
 // returns the first decisions, [State.Apply] those that follow from events. A State is
-// a face over parts that share its records, each with its own part of the state:
+// a facade over parts that share its records, each with its own part of the state:
 //
-//	records    the record of each task and instance, what changed; groupTable: who fans out
+//	records    the record of each task and instance, and what has changed; groupTable: which tasks have fanned out
 //	readiness  settled parents and triggers: what follows when all parents have settled
 //	ends       the last state of a task; halt, cancellation and outcome of the run
 //	fanOuts    starts the instances of a task, stops them, and ends the task with the last

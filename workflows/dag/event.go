@@ -84,6 +84,13 @@ type Cancel struct {
 	Error string // one line for people, copied to the run and to the tasks cancelled with it; may be empty
 }
 
+// Abort ends the run early, like Cancel, but with its own state and reason.
+type Abort struct {
+	State  string // failed, cancelled or rejected
+	Reason string // a word, such as "deadline"
+	Error  string // one line for people, copied to the tasks cancelled with the run
+}
+
 func (e Evaluated) apply(s *State) {
 	switch {
 	case !s.records.has(e.Task) || !s.ready.isAsked(e.Task, condition):
@@ -99,7 +106,7 @@ func (e Evaluated) apply(s *State) {
 }
 
 func (e Placed) apply(s *State) {
-	if !s.records.requested(e.Task, e.Claim) {
+	if !s.records.isRequestedAs(e.Task, e.Claim) {
 		return
 	}
 	rec := s.records.tasks[e.Task]
@@ -109,7 +116,7 @@ func (e Placed) apply(s *State) {
 }
 
 func (e Running) apply(s *State) {
-	if s.records.dispatched(e.Task, e.Claim) {
+	if s.records.isDispatchedAs(e.Task, e.Claim) {
 		rec := s.records.tasks[e.Task]
 		rec.State = v1.TaskRunning
 		s.records.set(e.Task, rec)
@@ -117,7 +124,7 @@ func (e Running) apply(s *State) {
 }
 
 func (e GaveUp) apply(s *State) {
-	if s.records.requested(e.Task, e.Claim) {
+	if s.records.isRequestedAs(e.Task, e.Claim) {
 		rec := s.records.tasks[e.Task]
 		rec.State, rec.Reason, rec.Error = v1.TaskFailed, cmp.Or(e.Reason, v1.ReasonPlacementTimeout), e.Error
 		s.ends.finish(e.Task, rec)
@@ -125,7 +132,7 @@ func (e GaveUp) apply(s *State) {
 }
 
 func (e Reused) apply(s *State) {
-	if s.records.requested(e.Task, e.Claim) {
+	if s.records.isRequestedAs(e.Task, e.Claim) {
 		rec := s.records.tasks[e.Task]
 		rec.State, rec.Reason, rec.Error = v1.TaskCompleted, "", ""
 		rec.ExitCode = e.ExitCode
@@ -134,7 +141,7 @@ func (e Reused) apply(s *State) {
 }
 
 func (e Ended) apply(s *State) {
-	if s.records.dispatched(e.Task, e.Claim) {
+	if s.records.isDispatchedAs(e.Task, e.Claim) {
 		s.retries.attemptEnded(e)
 	}
 }
@@ -153,6 +160,10 @@ func (e Retry) apply(s *State) {
 
 func (e Cancel) apply(s *State) {
 	s.ends.cancel(Abort{Error: e.Error})
+}
+
+func (e Abort) apply(s *State) {
+	s.ends.cancel(e)
 }
 
 // Expanded is the answer to Decisions.Expand. Count instances, numbered From, From+1, ..., are appended to the state, and each

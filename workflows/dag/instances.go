@@ -41,7 +41,7 @@ func (s *State) Instances(task int) (first, count int) {
 
 // Expansion returns how a task has fanned out, as WithExpansion takes it. ok is false if it has not. A task without instances
 // has not fanned out.
-func (s *State) Expansion(task int) (from, count int, remote, ok bool) {
+func (s *State) Expansion(task int) (from, count int, partitioned, ok bool) {
 	if g := s.records.expansion(task); g != nil {
 		return g.from, g.count, g.partitioned, true
 	}

@@ -23,13 +23,6 @@ type Expire struct {
 	Error string
 }
 
-// Abort ends the run early, like Cancel, but with its own state and reason.
-type Abort struct {
-	State  string // failed, cancelled or rejected
-	Reason string // a word, such as "deadline"
-	Error  string // one line for people, copied to the tasks cancelled with the run
-}
-
 func (e CancelTask) apply(s *State) {
 	if s.records.has(e.Task) && !s.ends.cancelled {
 		s.ends.setPendingEnd(e.Task, Failure{State: v1.TaskCancelled, Reason: v1.ReasonTaskCancelled, Error: e.Reason})
@@ -46,8 +39,4 @@ func (e Expire) apply(s *State) {
 	if s.records.has(e.Task) && !s.ends.cancelled {
 		s.ends.setPendingEnd(e.Task, Failure{State: v1.TaskFailed, Reason: v1.ReasonDeadline, Error: e.Error})
 	}
-}
-
-func (e Abort) apply(s *State) {
-	s.ends.cancel(e)
 }

@@ -35,11 +35,13 @@ func (r *records) isDispatched(i int) bool {
 	return r.instances(i) == nil
 }
 
-func (r *records) requested(i int, claim int32) bool {
+// isRequestedAs reports whether i waits for a node under a claim.
+func (r *records) isRequestedAs(i int, claim int32) bool {
 	return r.has(i) && r.tasks[i].Claim == claim && r.isRequested(i)
 }
 
-func (r *records) dispatched(i int, claim int32) bool {
+// isDispatchedAs reports whether i is dispatched under a claim.
+func (r *records) isDispatchedAs(i int, claim int32) bool {
 	return r.has(i) && r.tasks[i].Claim == claim && r.isDispatched(i)
 }
 

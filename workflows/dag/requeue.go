@@ -48,8 +48,8 @@ func (r *retries) requeue(dead []int, what string, anew []bool) {
 		again[task] = true
 	}
 	r.derive()
-	r.insist(anew)
-	r.wait(again, wasHalted && !r.ends.halted())
+	r.markRetried(anew)
+	r.reviveSkipped(again, wasHalted && !r.ends.halted())
 	r.derive()
 	for _, i := range slices.Compact(resumed) {
 		if r.ready.progress[i].open == 0 { // otherwise something above it continues as well
@@ -95,8 +95,9 @@ func (r *retries) revive(g *group, reasons ...string) bool {
 	return revived
 }
 
-// insist lets tasks that are rerun on request start in a run that another task keeps halted.
-func (r *retries) insist(tasks []bool) {
+// markRetried marks tasks that are rerun on request as requeued by hand if another task keeps the run halted, so that they may
+// start regardless.
+func (r *retries) markRetried(tasks []bool) {
 	if !r.ends.halted() {
 		return
 	}
@@ -107,9 +108,9 @@ func (r *retries) insist(tasks []bool) {
 	}
 }
 
-// wait makes skipped tasks pending again: those below tasks that are rerun and, if the halt is lifted, those that the halt
+// reviveSkipped makes skipped tasks pending again: those below tasks that are rerun and, if the halt is lifted, those that the halt
 // skipped.
-func (r *retries) wait(again []bool, lifted bool) {
+func (r *retries) reviveSkipped(again []bool, lifted bool) {
 	for i := range r.ready.progress {
 		again[i] = again[i] || slices.ContainsFunc(r.graph.nodes[i].parents, func(p int) bool { return again[p] })
 		rec := r.tasks[i]

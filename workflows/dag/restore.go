@@ -24,12 +24,12 @@ func WithFirstFailure(task int) RestoreOption {
 
 // WithExpansion restores the expansion of a task as returned by State.Expansion. The records of the instances, unless they are
 // partitioned, follow those of the tasks and of earlier expansions. An impossible expansion is ignored.
-func WithExpansion(task, from, count int, remote bool) RestoreOption {
+func WithExpansion(task, from, count int, partitioned bool) RestoreOption {
 	return func(s *State) {
 		if task < 0 || task >= s.records.graph.Len() || !s.records.graph.FansOut(task) || s.records.expansion(task) != nil || count <= 0 {
 			return
 		}
-		s.records.add(group{task: task, first: s.records.graph.Len() + len(s.records.owner), from: from, count: count, partitioned: remote})
+		s.records.add(group{task: task, first: s.records.graph.Len() + len(s.records.owner), from: from, count: count, partitioned: partitioned})
 	}
 }
 

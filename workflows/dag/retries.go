@@ -91,8 +91,8 @@ func (r *retries) retry(i int) {
 func (r *retries) attemptEnded(e Ended) {
 	rec := r.tasks[e.Task]
 	rec.Reason, rec.Error = e.Reason, e.Error
-	remote := r.isPartitioned(e.Task)
-	if e.State == v1.AttemptMoved && !r.ends.cancelled && !rec.PendingEnd && !remote {
+	partitioned := r.isPartitioned(e.Task)
+	if e.State == v1.AttemptMoved && !r.ends.cancelled && !rec.PendingEnd && !partitioned {
 		if r.ends.mayStart(e.Task) {
 			r.ready.enqueue(e.Task, rec)
 		} else {
@@ -108,10 +108,10 @@ func (r *retries) attemptEnded(e Ended) {
 		rec.State, rec.Reason, rec.Error = rec.Failure.State, rec.Failure.Reason, rec.Failure.Error
 	case r.ends.cancelled:
 		rec.State, rec.Reason, rec.Error = v1.TaskCancelled, v1.ReasonRunCancelled, cmp.Or(r.ends.aborted.Error, rec.Error)
-	case remote && e.State == v1.TaskSkipped:
+	case partitioned && e.State == v1.TaskSkipped:
 		rec.State = v1.TaskSkipped
 	}
-	if v1.IsRetryableEnd(rec.State) && !e.NoRetry && !rec.PendingEnd && !remote {
+	if v1.IsRetryableEnd(rec.State) && !e.NoRetry && !rec.PendingEnd && !partitioned {
 		r.repeat(e.Task, rec)
 	} else {
 		r.ends.finish(e.Task, rec)

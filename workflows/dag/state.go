@@ -57,7 +57,7 @@ func (s *State) Start(events ...Event) Decisions {
 	}
 	s.starts.settle()
 	s.starts.decideAll()
-	s.take(events)
+	s.applyAll(events)
 	for i, rec := range s.records.tasks {
 		switch {
 		case s.ready.isAsked(i, condition):
@@ -81,12 +81,12 @@ func (s *State) Apply(events ...Event) Decisions {
 	if s.ends.remaining == 0 {
 		return Decisions{}
 	}
-	s.take(events)
+	s.applyAll(events)
 	return s.decide()
 }
 
-// take applies events to the state.
-func (s *State) take(events []Event) {
+// applyAll applies events to the state.
+func (s *State) applyAll(events []Event) {
 	for _, e := range events {
 		if s.ends.remaining == 0 {
 			break // a Cancel after the last end comes too late, even in the same call

@@ -81,14 +81,15 @@ func (d *decoder) locateKey(p *source.Path) source.Position {
 	}
 }
 
-func (d *decoder) put(p *source.Path, at place) {
+// setPlace records the place of the value at p. It is a no-op for a definition that came as a message.
+func (d *decoder) setPlace(p *source.Path, at place) {
 	if d.places != nil {
 		d.places[p.String()] = at
 	}
 }
 
-// said reports whether the document has a value for p, even a zero one.
-func (d *decoder) said(p *source.Path) bool {
+// hasValue reports whether the document has a value for p, even a zero one.
+func (d *decoder) hasValue(p *source.Path) bool {
 	if d.places == nil {
 		return false
 	}
@@ -96,8 +97,8 @@ func (d *decoder) said(p *source.Path) bool {
 	return ok && found.value.Kind != source.Null
 }
 
-// borrow sets the place of an inherited value to that of the default.
-func (d *decoder) borrow(from, p *source.Path) {
+// copyPlace sets the place of an inherited value to that of the default.
+func (d *decoder) copyPlace(from, p *source.Path) {
 	if d.places == nil {
 		return
 	}
@@ -106,8 +107,8 @@ func (d *decoder) borrow(from, p *source.Path) {
 	}
 }
 
-// inText returns the position in the document of a byte of a text.
-func (d *decoder) inText(text string, offset int, p *source.Path) source.Position {
+// locateInText returns the position in the document of a byte of a text.
+func (d *decoder) locateInText(text string, offset int, p *source.Path) source.Position {
 	n := d.nodeAt(p)
 	if n == nil {
 		return d.locate(p)

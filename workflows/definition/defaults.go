@@ -15,7 +15,7 @@ import (
 // defaultsReader hands the defaults of a definition to its tasks.
 type defaultsReader struct {
 	*decoder
-	heritage *heritage // nil if there are no defaults
+	inheritance *inheritance // nil if there are no defaults
 }
 
 // inherit fills the missing fields of each task from the defaults and then removes the defaults. Without the removal, a
@@ -26,10 +26,10 @@ func (r *defaultsReader) inherit(def *v1.Definition) {
 	}
 	from := r.base.Field("defaults")
 	bad := r.check(def.GetDefaults(), from)
-	r.heritage = newHeritage(def.GetDefaults())
+	r.inheritance = newInheritance(def.GetDefaults())
 	for _, name := range slices.Sorted(maps.Keys(def.GetTasks())) {
 		h := heir{decoder: r.decoder, bad: bad, task: def.GetTasks()[name]}
-		r.heritage.taken[name] = unsaid(h.task)
+		r.inheritance.taken[name] = unsaid(h.task)
 		h.take(proto.CloneOf(def.GetDefaults()).ProtoReflect(), h.task.ProtoReflect(), from, r.base.Field("tasks").Key(name), true)
 	}
 	def.Defaults = nil
@@ -91,15 +91,15 @@ func (h heir) take(from, to protoreflect.Message, above, at *source.Path, top bo
 			value.Map().Range(func(key protoreflect.MapKey, value protoreflect.Value) bool {
 				if entry := p.Key(key.String()); !own.Has(key) && !h.setsVariable(key.String()) && !h.IsSettled(entry) {
 					own.Set(key, value)
-					h.borrow(source.Key(key.String()), entry)
+					h.copyPlace(source.Key(key.String()), entry)
 				}
 				return true
 			})
 		case field.Message() != nil && !field.IsMap() && !field.IsList():
 			h.take(value.Message(), to.Mutable(target).Message(), source, p, false)
-		case !to.Has(target) && !h.said(p):
+		case !to.Has(target) && !h.hasValue(p):
 			to.Set(target, value)
-			h.borrow(source, p)
+			h.copyPlace(source, p)
 		}
 	}
 }

@@ -40,7 +40,7 @@ func (r matrixReader) replaceAll(def *v1.Definition) {
 			r.Add(r.locateKey(matrix), matrix, "matrix, foreach and parallel are mutually exclusive", "a list of objects is a foreach")
 		} else {
 			task.Foreach = structpb.NewListValue(list)
-			r.borrow(matrix, foreach)
+			r.copyPlace(matrix, foreach)
 		}
 		task.Matrix = nil
 	}

@@ -45,7 +45,7 @@ func (r *messageReader) message(n *source.Node, m protoreflect.Message, p *sourc
 			continue
 		}
 		seen[field.Number()] = e.Key
-		r.put(at, place{e.At, e.Value})
+		r.setPlace(at, place{e.At, e.Value})
 		if e.Value.Kind != source.Null || field.Name() == commandField {
 			r.field(e.Value, m, field, at)
 		}
@@ -106,7 +106,7 @@ func (r *messageReader) mapField(n *source.Node, m protoreflect.Message, field p
 	entries := m.Mutable(field).Map()
 	for _, e := range n.Entries {
 		at := p.Key(e.Key)
-		r.put(at, place{e.At, e.Value})
+		r.setPlace(at, place{e.At, e.Value})
 		value, ok := r.value(e.Value, entries.NewValue(), field.MapValue(), at)
 		if ok || field.MapValue().Message() != nil {
 			// A task that cannot be decoded is kept, so that tasks that depend on it are not reported.
@@ -131,7 +131,7 @@ func (r *messageReader) listField(n *source.Node, m protoreflect.Message, field 
 	list := m.Mutable(field).List()
 	for i, item := range items {
 		at := p.Item(i)
-		r.put(at, place{item.At, item})
+		r.setPlace(at, place{item.At, item})
 		value, ok := r.value(item, list.NewElement(), field, at)
 		if !ok && field.Message() == nil {
 			value = list.NewElement() // keeps the indices of the following items right

@@ -99,7 +99,7 @@ func (r modelRules) violation(v *protovalidate.Violation, field protoreflect.Fie
 	case id == "string.pattern" && field.Parent().FullName() != "switchyard.v1.Definition":
 		r.Add(at, p, label+" is "+source.Quote(text)+", which is not a valid name: at most 63 of a-z, 0-9, '.' and '-', the first and last a letter or digit",
 			repaired(notInNode().ReplaceAllString(strings.ToLower(text), "-"), ".-"))
-	case strings.HasPrefix(id, "int32.gte") && !field.HasPresence() && *rules.gte > 0 && v.FieldValue.Int() == 0 && !r.said(p):
+	case strings.HasPrefix(id, "int32.gte") && !field.HasPresence() && *rules.gte > 0 && v.FieldValue.Int() == 0 && !r.hasValue(p):
 		r.Add(at, p, label+" is missing", "it must be "+rules.wants())
 	case id == "repeated.min_items":
 		r.Add(at, p, label+" is missing", `write when the workflow starts, such as cron: "0 2 * * *"`)

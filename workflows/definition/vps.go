@@ -74,7 +74,7 @@ func (r machineRules) sshPublicKey(text string, p *source.Path) {
 	}
 	subject, at := p.Local(), r.locate(p)
 	if fault.Line > 1 {
-		subject, at = fmt.Sprintf("line %d of %s", fault.Line, subject), r.inText(text, fault.Offset, p)
+		subject, at = fmt.Sprintf("line %d of %s", fault.Line, subject), r.locateInText(text, fault.Offset, p)
 	}
 	r.AddHidden(at, p, subject+" "+fault.Reason, fault.Hint)
 }

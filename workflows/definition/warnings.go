@@ -58,7 +58,7 @@ func (w *taskWarnings) unreplacedText(text string, p *source.Path) {
 		case strings.HasPrefix(label, "input."):
 			hint = "expressions are replaced in spec and env; a program can also read the outputs of parents and the inputs of the run from the file $SWITCHYARD_INPUT"
 		}
-		w.Warn(w.inText(text, found[2], p), p, p.Local()+" has "+source.Quote(whole)+", which is not replaced", hint)
+		w.Warn(w.locateInText(text, found[2], p), p, p.Local()+" has "+source.Quote(whole)+", which is not replaced", hint)
 	}
 }
 
@@ -105,7 +105,7 @@ func (w *taskWarnings) commandLines(def *v1.Definition, task *v1.TaskDefinition,
 				return
 			}
 			if condition.CanBeAnyText(expression, func(ofRun bool, field string) bool { return chosenByAuthor(def, task, ofRun, field) }) {
-				w.warnOfCommandLine(strings.TrimSpace(expression), w.inText(line.text, offset, line.at), line.at)
+				w.warnOfCommandLine(strings.TrimSpace(expression), w.locateInText(line.text, offset, line.at), line.at)
 			}
 		}
 	}

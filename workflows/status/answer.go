@@ -88,7 +88,7 @@ func (s *Status) Answer(req *v1.StatusRequest) (*v1.StatusResponse, error) {
 	if limit <= 0 || limit > eventlog.MaxAnswerBytes {
 		limit = eventlog.MaxAnswerBytes
 	}
-	res := s.empty(req.GetSince())
+	res := s.emptyAnswer(req.GetSince())
 	i := -1
 	for at := s.order.last; at >= 0 && s.entries[at].revision > req.GetSince(); at = s.order.before(at) {
 		i = at
@@ -146,16 +146,16 @@ func (s *Status) part(res *v1.StatusResponse, i int) (add func(), bytes int) {
 	}
 	return func() {
 		res.Run.Tasks[s.graph.Name(task)] = group
-		s.keys(res, task)
+		s.addKeys(res, task)
 		if instance != nil {
 			group.Instances = append(group.Instances, instance)
-			s.keys(res, i)
+			s.addKeys(res, i)
 		}
 	}, bytes
 }
 
-// keys adds the record key and the claim of task i to an answer.
-func (s *Status) keys(res *v1.StatusResponse, i int) {
+// addKeys adds the record key and the claim of task i to an answer.
+func (s *Status) addKeys(res *v1.StatusResponse, i int) {
 	e := &s.entries[i]
 	if e.record != "" {
 		res.Records[s.Name(i)] = e.record
@@ -167,7 +167,7 @@ func (s *Status) keys(res *v1.StatusResponse, i int) {
 
 // Whole returns the whole status, with all instances.
 func (s *Status) Whole() *v1.StatusResponse {
-	res := s.empty(-1)
+	res := s.emptyAnswer(-1)
 	for i := range s.entries {
 		add, _ := s.part(res, i)
 		add()
@@ -176,7 +176,8 @@ func (s *Status) Whole() *v1.StatusResponse {
 	return res
 }
 
-func (s *Status) empty(since int64) *v1.StatusResponse {
+// emptyAnswer returns an answer without tasks. Context and input are included only if they have changed since a revision.
+func (s *Status) emptyAnswer(since int64) *v1.StatusResponse {
 	return &v1.StatusResponse{
 		Run:       s.runHeader(since),
 		Records:   map[string]string{},

@@ -75,7 +75,7 @@ func (d *dispatches) Unacknowledged(i int) []int32 { return d.entries[i].unackno
 // Requeues returns how often task i was requeued after its end. Only tasks that run outside the nodes are counted.
 func (d *dispatches) Requeues(i int) int32 {
 	if m := d.entries[i].extras; m != nil {
-		return m.putBacks
+		return m.requeues
 	}
 	return 0
 }

@@ -25,7 +25,7 @@ type Extras struct {
 	FanOut     *FanOut   // nil if it has no instances yet
 	SteeredBy  string    // who requeued, cancelled or killed it, until that event is logged
 	ReadyAt    time.Time // when it could first start; zero if unknown
-	putBacks   int32     // number of times it was requeued after its end
+	requeues   int32     // number of times it was requeued after its end
 	continues  bool      // an earlier dispatch started its newest attempt, which runs outside the nodes
 	// agentEvents are the events of the ended dispatch, until they are logged.
 	agentEvents []*v1.AgentEvent

@@ -128,7 +128,7 @@ func (s *Status) Restore(i int, t *v1.TaskState, instances bool) {
 	}
 	if t.GetContinues() || t.GetRequeues() > 0 {
 		m := s.Extras(i)
-		m.continues, m.putBacks = t.GetContinues(), t.GetRequeues()
+		m.continues, m.requeues = t.GetContinues(), t.GetRequeues()
 	}
 	if len(t.GetLeftRecords()) > 0 {
 		s.Extras(i).left = t.GetLeftRecords()

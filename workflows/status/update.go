@@ -42,7 +42,7 @@ func (d *dispatches) forget(i int) {
 	e.assignedAt, e.startedAt, e.completedAt = nil, nil, nil
 	e.queuedAt, e.refusals, e.lostLeases = 0, 0, 0
 	if v1.IsRemote(d.definition(i).GetType()) {
-		d.Extras(i).putBacks++
+		d.Extras(i).requeues++
 	}
 	if m := e.extras; m != nil {
 		m.cachedFrom, m.CacheKey, m.Uncached, m.ChildRun, m.ReadyAt, m.SteeredBy, m.Lock = "", "", "", "", time.Time{}, "", ""

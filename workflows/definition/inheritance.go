@@ -6,16 +6,16 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// heritage records what tasks inherit, until it is known which of it has an effect.
-type heritage struct {
+// inheritance records what tasks inherit, until it is known which of it has an effect.
+type inheritance struct {
 	given []fieldScope            // fields that the defaults have
 	taken map[string][]fieldScope // fields that tasks do not have themselves, by task
 	used  map[string]bool         // fields that at least one task has inherited with an effect
 	lost  map[string]bool         // fields that at least one task would have inherited without an effect
 }
 
-func newHeritage(defaults *v1.TaskDefaults) *heritage {
-	h := &heritage{taken: map[string][]fieldScope{}, used: map[string]bool{}, lost: map[string]bool{}}
+func newInheritance(defaults *v1.TaskDefaults) *inheritance {
+	h := &inheritance{taken: map[string][]fieldScope{}, used: map[string]bool{}, lost: map[string]bool{}}
 	for _, s := range fieldScopes {
 		if s.isSet(defaults) {
 			h.given = append(h.given, s)
@@ -36,16 +36,16 @@ func unsaid(task *v1.TaskDefinition) (scopes []fieldScope) {
 
 // dropUnused removes inherited fields that have no effect on a task. The task's spec must be known.
 func (r *defaultsReader) dropUnused(name string, task *v1.TaskDefinition) {
-	if r.heritage == nil {
+	if r.inheritance == nil {
 		return
 	}
-	for _, s := range r.heritage.taken[name] {
+	for _, s := range r.inheritance.taken[name] {
 		switch {
 		case !s.isSet(task):
 		case s.affects(task):
-			r.heritage.used[s.field] = true
+			r.inheritance.used[s.field] = true
 		default:
-			r.heritage.lost[s.field] = true
+			r.inheritance.lost[s.field] = true
 			m, field := s.parent(task.ProtoReflect())
 			m.Clear(field)
 		}
@@ -54,12 +54,12 @@ func (r *defaultsReader) dropUnused(name string, task *v1.TaskDefinition) {
 
 // warnOfUnused warns about defaults that have no effect on any task that inherits them.
 func (r *defaultsReader) warnOfUnused() {
-	if r.heritage == nil {
+	if r.inheritance == nil {
 		return
 	}
-	for _, s := range r.heritage.given {
+	for _, s := range r.inheritance.given {
 		p := extend(r.base.Field("defaults"), s.field)
-		if purpose, _, _ := strings.Cut(s.reason, ";"); r.heritage.lost[s.field] && !r.heritage.used[s.field] && !r.IsSettled(p) {
+		if purpose, _, _ := strings.Cut(s.reason, ";"); r.inheritance.lost[s.field] && !r.inheritance.used[s.field] && !r.IsSettled(p) {
 			r.Warn(r.locateKey(p), p, "defaults."+s.field+" has no effect on any task of the workflow", s.field+" "+purpose)
 		}
 	}
