@@ -2,34 +2,12 @@ package shell
 
 import (
 	"fmt"
-	"maps"
 	"os"
 	"path/filepath"
 	"strconv"
-	"strings"
 
 	"switchyard/activities/executor"
 )
-
-// withGPUs adds the variables that make GPUs visible to a task's environment, unless
-// gpus is nil.
-func withGPUs(env map[string]string, gpus []int32) map[string]string {
-	if gpus == nil {
-		return env
-	}
-	indices := make([]string, len(gpus))
-	for i, gpu := range gpus {
-		indices[i] = strconv.Itoa(int(gpu))
-	}
-	env = maps.Clone(env)
-	if env == nil {
-		env = map[string]string{}
-	}
-	env["CUDA_VISIBLE_DEVICES"] = strings.Join(indices, ",")
-	// The indices follow nvidia-smi; by default CUDA numbers the fastest GPU first.
-	env["CUDA_DEVICE_ORDER"] = "PCI_BUS_ID"
-	return env
-}
 
 // bind makes numactl start a program, so that the program and its children use the
 // processors and the memory of one NUMA node. It uses the node's numactl, not the
