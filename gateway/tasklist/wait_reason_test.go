@@ -46,8 +46,8 @@ func TestPlacementTextsMapToReasons(t *testing.T) {
 	check(&v1.TaskRequest{Task: "refused"}, v1.WaitBusy)
 }
 
-// TestAdmissionTextsMapToReasons checks that the texts of a run's admission map to their reasons, without numbers that differ from
-// run to run.
+// TestAdmissionTextsMapToReasons checks that the texts of a run's admission map to their reasons, without numbers that differ
+// from run to run.
 func TestAdmissionTextsMapToReasons(t *testing.T) {
 	t.Parallel()
 	texts := map[string]string{} // by reason
@@ -103,8 +103,8 @@ func TestAdmissionTextsMapToReasons(t *testing.T) {
 	}
 }
 
-// TestRunStateTakesPrecedenceAsWaitReason checks that the state of a run takes precedence over the texts, and that a failure is not taken for a
-// reason to wait.
+// TestRunStateTakesPrecedenceAsWaitReason checks that the state of a run takes precedence over the texts, and that a failure
+// is not taken for a reason to wait.
 func TestRunStateTakesPrecedenceAsWaitReason(t *testing.T) {
 	t.Parallel()
 	now := time.Unix(1_700_000_000, 0)

@@ -2,7 +2,8 @@ package condition
 
 import "testing"
 
-// TestArithmeticMixesJSONNumbersAndLiterals combines numbers from JSON, which are doubles, with numbers in an expression, which are not.
+// TestArithmeticMixesJSONNumbersAndLiterals combines numbers from JSON, which are doubles, with numbers in an expression,
+// which are not.
 func TestArithmeticMixesJSONNumbersAndLiterals(t *testing.T) {
 	for expr, want := range map[string]string{
 		"parent.build.output.count + 1":                            "4",

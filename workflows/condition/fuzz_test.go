@@ -54,7 +54,8 @@ func TestTokensJoinToTheirText(t *testing.T) {
 	})
 }
 
-// TestRewriteKeepsPositionsAndLiterals checks that everything that is not rewritten keeps its position, and that literals stay unchanged.
+// TestRewriteKeepsPositionsAndLiterals checks that everything that is not rewritten keeps its position, and that literals stay
+// unchanged.
 func TestRewriteKeepsPositionsAndLiterals(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		expr := expressions().Draw(t, "expression")

@@ -39,8 +39,8 @@ func hostile() map[string]string {
 	}
 }
 
-// TestHostileExpressionsEndEarly checks that these expressions end early with an error and with bounded memory, and that `|| true` cannot hide the
-// error.
+// TestHostileExpressionsEndEarly checks that these expressions end early with an error and with bounded memory, and that `||
+// true` cannot hide the error.
 func TestHostileExpressionsEndEarly(t *testing.T) {
 	e, view := NewEvaluator(), sample(t)
 	for name, expr := range hostile() {
@@ -63,8 +63,8 @@ func TestHostileExpressionsEndEarly(t *testing.T) {
 	}
 }
 
-// TestHostileConditionsShareTheDeadlineOfARound evaluates as many hostile conditions as a round may contain under one deadline. Those that the deadline does
-// not reach end at once.
+// TestHostileConditionsShareTheDeadlineOfARound evaluates as many hostile conditions as a round may contain under one
+// deadline. Those that the deadline does not reach end at once.
 func TestHostileConditionsShareTheDeadlineOfARound(t *testing.T) {
 	e, view := NewEvaluator(), sample(t)
 	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
@@ -105,8 +105,8 @@ func allocations() uint64 {
 	return stats.TotalAlloc
 }
 
-// TestHostileValuesEndEarly checks that a value that is small during evaluation but vast once it is written out ends early with an
-// error and with bounded memory.
+// TestHostileValuesEndEarly checks that a value that is small during evaluation but vast once it is written out ends early
+// with an error and with bounded memory.
 func TestHostileValuesEndEarly(t *testing.T) {
 	e, view := NewEvaluator(), fanned(t)
 	chain := func(seed, step string) string { return seed + strings.Repeat(step, 12) }

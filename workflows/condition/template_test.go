@@ -154,8 +154,8 @@ func TestRenderErrors(t *testing.T) {
 	}
 }
 
-// TestTemplateReturnsItsPartsUnchanged checks that an expression may contain anything that CEL allows in literals, and a text anything at all, and
-// that the template returns both unchanged.
+// TestTemplateReturnsItsPartsUnchanged checks that an expression may contain anything that CEL allows in literals, and a text
+// anything at all, and that the template returns both unchanged.
 func TestTemplateReturnsItsPartsUnchanged(t *testing.T) {
 	literal := rapid.StringOf(rapid.SampledFrom([]rune("ab $}{\n'/\\é")))
 	rapid.Check(t, func(t *rapid.T) {

@@ -40,12 +40,12 @@ func (w *jsonWriter) toJSON(value ref.Val) (*structpb.Value, error) {
 	switch v := value.(type) {
 	case traits.Mapper:
 		if made, ok := v.Value().(*structpb.Struct); ok {
-			return structpb.NewStructValue(made), w.take(proto.Size(made))
+			return structpb.NewStructValue(made), w.reserve(proto.Size(made))
 		}
 		return w.object(v)
 	case traits.Lister:
 		if made, ok := v.Value().(*structpb.ListValue); ok {
-			return structpb.NewListValue(made), w.take(proto.Size(made))
+			return structpb.NewListValue(made), w.reserve(proto.Size(made))
 		}
 		return w.list(v)
 	}
@@ -53,11 +53,11 @@ func (w *jsonWriter) toJSON(value ref.Val) (*structpb.Value, error) {
 	if err != nil {
 		return nil, err
 	}
-	return made, w.take(len(made.GetStringValue()))
+	return made, w.reserve(len(made.GetStringValue()))
 }
 
-// take uses up room.
-func (w *jsonWriter) take(size int) error {
+// reserve uses up room.
+func (w *jsonWriter) reserve(size int) error {
 	if w.room -= size + valueOverhead; w.room < 0 {
 		return errTooLarge
 	}
@@ -108,7 +108,7 @@ func (w *jsonWriter) list(list traits.Lister) (*structpb.Value, error) {
 		}
 		made.Values = append(made.Values, item)
 	}
-	return structpb.NewListValue(made), w.take(0)
+	return structpb.NewListValue(made), w.reserve(0)
 }
 
 func (w *jsonWriter) object(m traits.Mapper) (*structpb.Value, error) {
@@ -124,11 +124,11 @@ func (w *jsonWriter) object(m traits.Mapper) (*structpb.Value, error) {
 			return nil, err
 		}
 		made.Fields[string(name)] = item
-		if err := w.take(len(name)); err != nil {
+		if err := w.reserve(len(name)); err != nil {
 			return nil, err
 		}
 	}
-	return structpb.NewStructValue(made), w.take(0)
+	return structpb.NewStructValue(made), w.reserve(0)
 }
 
 // Text returns a value as text: text unchanged, a whole number without a point, null as "", and a list or an object as JSON on

@@ -22,8 +22,8 @@ func spec(t *testing.T, fields map[string]any) *structpb.Struct {
 	return s
 }
 
-// TestCheckAppliesTheRulesOfADocument checks that a message follows the rules of a document, and that problems show the path if there is no
-// position.
+// TestCheckAppliesTheRulesOfADocument checks that a message follows the rules of a document, and that problems show the path
+// if there is no position.
 func TestCheckAppliesTheRulesOfADocument(t *testing.T) {
 	def := &v1.Definition{
 		Name: "_Bad",

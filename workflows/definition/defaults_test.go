@@ -37,8 +37,8 @@ tasks:
   ask: { type: approval }
 `
 
-// TestOwnValuesTakePrecedenceOverDefaults checks that a task's own value always wins, and that the result has no defaults, so that it means the same when
-// it is read again.
+// TestOwnValuesTakePrecedenceOverDefaults checks that a task's own value always wins, and that the result has no defaults, so
+// that it means the same when it is read again.
 func TestOwnValuesTakePrecedenceOverDefaults(t *testing.T) {
 	def := parse(t, "a.yaml", inherits)
 	all := &v1.TaskDefinition{
@@ -62,7 +62,8 @@ func TestOwnValuesTakePrecedenceOverDefaults(t *testing.T) {
 	}
 }
 
-// TestCompleteFillsInDefaultsWithoutModifyingTheMessage checks that a message with defaults is completed like a document, and that the original message is not modified.
+// TestCompleteFillsInDefaultsWithoutModifyingTheMessage checks that a message with defaults is completed like a document, and
+// that the original message is not modified.
 func TestCompleteFillsInDefaultsWithoutModifyingTheMessage(t *testing.T) {
 	given := &v1.Definition{
 		Name: "a",

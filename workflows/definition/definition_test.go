@@ -192,7 +192,8 @@ func TestForeachIsBounded(t *testing.T) {
 	}
 }
 
-// TestTemplatesOfEveryTaskAreAccepted checks that a document whose tasks each have their own expressions is accepted, with their references.
+// TestTemplatesOfEveryTaskAreAccepted checks that a document whose tasks each have their own expressions is accepted, with
+// their references.
 func TestTemplatesOfEveryTaskAreAccepted(t *testing.T) {
 	start := time.Now()
 	def := parse(t, "large.yaml", templated(5000))

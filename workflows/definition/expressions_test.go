@@ -10,8 +10,8 @@ import (
 	"switchyard/workflows/definition/source"
 )
 
-// TestEveryBadConditionIsReportedAtItsPosition checks that every bad condition is reported once, at the position that package condition reports, however
-// the condition is written.
+// TestEveryBadConditionIsReportedAtItsPosition checks that every bad condition is reported once, at the position that package
+// condition reports, however the condition is written.
 func TestEveryBadConditionIsReportedAtItsPosition(t *testing.T) {
 	data, err := os.ReadFile("testdata/conditions.yaml")
 	if err != nil {
@@ -53,7 +53,8 @@ func TestEveryBadConditionIsReportedAtItsPosition(t *testing.T) {
 	}
 }
 
-// TestPositionsInValuesMapToTheDocument checks that a position in a value maps to the document for every way to write the value.
+// TestPositionsInValuesMapToTheDocument checks that a position in a value maps to the document for every way to write the
+// value.
 func TestPositionsInValuesMapToTheDocument(t *testing.T) {
 	for name, document := range map[string]string{
 		"plain":            `v: é one HERE two`,
@@ -105,8 +106,8 @@ func holder(n *source.Node) *source.Node {
 	return nil
 }
 
-// TestConditionIsNotBlamedForOtherProblems checks that a problem in dependencies is not reported a second time as a condition that reads no
-// ancestor.
+// TestConditionIsNotBlamedForOtherProblems checks that a problem in dependencies is not reported a second time as a condition
+// that reads no ancestor.
 func TestConditionIsNotBlamedForOtherProblems(t *testing.T) {
 	for _, dependsOn := range []string{"dependsOn: [biuld]", "needs: [build]", "dependsOn: [[build]]", "dependsOn: {build: 1}"} {
 		_, err := Parse("a.yaml", []byte("name: a\ntasks:\n  build: {type: shell, spec: {command: x}}\n"+

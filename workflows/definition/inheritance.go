@@ -24,8 +24,8 @@ func newInheritance(defaults *v1.TaskDefaults) *inheritance {
 	return h
 }
 
-// unsaid returns the scopes of the fields that a task does not have itself and may inherit.
-func unsaid(task *v1.TaskDefinition) (scopes []fieldScope) {
+// missingScopes returns the scopes of the fields that a task does not have itself and may inherit.
+func missingScopes(task *v1.TaskDefinition) (scopes []fieldScope) {
 	for _, s := range fieldScopes {
 		if !s.isSet(task) {
 			scopes = append(scopes, s)

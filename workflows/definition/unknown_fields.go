@@ -31,26 +31,26 @@ func (u *unknownFields) report(e source.Entry, n *source.Node, message protorefl
 // same name in another place.
 func (u *unknownFields) hint(name string, n *source.Node, message protoreflect.MessageDescriptor, p *source.Path) string {
 	if use := alias(name, message); use != "" {
-		u.mean(extend(p, use), n, message, p)
+		u.recordMeant(extend(p, use), n, message, p)
 		return "did you mean " + use + "?"
 	}
 	names := fieldNames(message)
 	near := nearest.Word(name, names)
 	if near != "" && nearest.Fold(near) == nearest.Fold(name) {
-		u.mean(p.Field(near), n, message, p)
+		u.recordMeant(p.Field(near), n, message, p)
 		return "did you mean " + near + "?"
 	}
 	if hint := u.belongs(name, n, message, p); hint != "" {
 		return hint
 	}
 	if near != "" {
-		u.mean(p.Field(near), n, message, p)
+		u.recordMeant(p.Field(near), n, message, p)
 		return "did you mean " + near + "?"
 	}
 	if _, inTask := p.Task(); inTask && message.FullName() == "switchyard.v1.TaskDefinition" {
 		for _, home := range u.homes(n, message, p)[1:] {
 			if near := nearest.Word(name, fieldNames(home.message)); near != "" {
-				u.mean(extend(p, home.below+"."+near), n, message, p)
+				u.recordMeant(extend(p, home.below+"."+near), n, message, p)
 				return "did you mean " + home.below + "." + near + "?"
 			}
 		}
@@ -58,9 +58,9 @@ func (u *unknownFields) hint(name string, n *source.Node, message protoreflect.M
 	return "known fields: " + strings.Join(names, ", ")
 }
 
-// mean records the field that a hint names, because it would otherwise be reported as missing, too. n is the mapping at p that
-// contains the key. A field that is also present keeps its own problems.
-func (u *unknownFields) mean(field *source.Path, n *source.Node, message protoreflect.MessageDescriptor, p *source.Path) {
+// recordMeant records the field that a hint names, because it would otherwise be reported as missing, too. n is the mapping at
+// p that contains the key. A field that is also present keeps its own problems.
+func (u *unknownFields) recordMeant(field *source.Path, n *source.Node, message protoreflect.MessageDescriptor, p *source.Path) {
 	if u.places != nil {
 		u.meant = append(u.meant, field) // it may come later in the document
 		return
@@ -142,7 +142,7 @@ func (u *unknownFields) belongs(name string, n *source.Node, message protoreflec
 			if home.below != "" {
 				at = at.Field(home.below)
 			}
-			u.mean(at.Field(field), n, message, p)
+			u.recordMeant(at.Field(field), n, message, p)
 		}
 		return field + " belongs in " + home.in
 	}

@@ -40,7 +40,7 @@ func (l Locker) Lock(ctx workflow.Context, in *v1.LockInput) error {
 		},
 		ctx: ctx, name: in.GetName(), asked: workflow.GetSignalChannel(ctx, names.AskSignal),
 		table: table{held: in.GetHeld(), waiting: in.GetWaiting(), replies: in.GetAnswers()},
-		busy:  workflow.Now(ctx), looked: workflow.Now(ctx),
+		busy:  workflow.Now(ctx), checkedAt: workflow.Now(ctx),
 	}
 	for {
 		k.receive()
@@ -55,7 +55,7 @@ func (l Locker) Lock(ctx workflow.Context, in *v1.LockInput) error {
 		}
 		if !k.tooLong() {
 			k.answer()
-			k.look()
+			k.checkHolders()
 			k.wake()
 		}
 		// The only error is a cancelled context, and ctx is never cancelled.
@@ -77,9 +77,9 @@ type lock struct {
 	// These timers are nil while they do not run. They are never cancelled, so that a lock that changes hands often creates few
 	// of them.
 	idle, next workflow.Future
-	looking    bool
+	isChecking bool
 	busy       time.Time // when the lock last had a holder or a waiter
-	looked     time.Time // when the holders were last checked
+	checkedAt  time.Time // when the holders were last checked
 }
 
 // tooLong reports whether the history is so long that the lock continues as new as soon as nothing is in flight. Later
@@ -133,23 +133,23 @@ func (k *lock) answer() {
 		future := workflow.SignalExternalWorkflow(k.ctx, a.GetTo().GetHolder(), "", names.GrantedSignal, a.GetGranted())
 		k.pending.Watch(future, func(f workflow.Future) {
 			if f.Get(k.ctx, nil) != nil && !k.table.leave(a.GetTo()) {
-				k.looked = time.Time{} // an attempt of the holder may still run
+				k.checkedAt = time.Time{} // an attempt of the holder may still run
 			}
 		})
 	}
 }
 
-// look finds holders that have ended. It checks from time to time while others wait.
-func (k *lock) look() {
+// checkHolders finds holders that have ended. It checks from time to time while others wait.
+func (k *lock) checkHolders() {
 	now := workflow.Now(k.ctx)
-	if k.looking || len(k.table.waiting) == 0 || now.Sub(k.looked) < k.LookEvery {
+	if k.isChecking || len(k.table.waiting) == 0 || now.Sub(k.checkedAt) < k.LookEvery {
 		return
 	}
-	k.looking, k.looked = true, now
+	k.isChecking, k.checkedAt = true, now
 	ctx := workflow.WithLocalActivityOptions(k.ctx, options.Try("look whether the holders are there"))
 	future := workflow.ExecuteLocalActivity(ctx, names.HoldersActivity, proto.CloneOf(&v1.HoldersRequest{Held: k.table.held}))
 	k.pending.Watch(future, func(f workflow.Future) {
-		k.looking = false
+		k.isChecking = false
 		var res v1.HoldersResponse
 		if err := f.Get(k.ctx, &res); err != nil {
 			workflow.GetLogger(k.ctx).Warn("could not look up the holders of the lock", "error", err)
@@ -159,7 +159,7 @@ func (k *lock) look() {
 			k.table.gone(a)
 		}
 		if res.GetEnding() {
-			k.looked = k.looked.Add(min(endingLook-k.LookEvery, 0))
+			k.checkedAt = k.checkedAt.Add(min(endingLook-k.LookEvery, 0))
 			k.next = nil // that timer is for a later check
 		}
 	})
@@ -169,7 +169,7 @@ func (k *lock) look() {
 func (k *lock) wake() {
 	now := workflow.Now(k.ctx)
 	if len(k.table.waiting) > 0 && k.next == nil {
-		k.next = workflow.NewTimerWithOptions(k.ctx, max(k.LookEvery-now.Sub(k.looked), time.Millisecond),
+		k.next = workflow.NewTimerWithOptions(k.ctx, max(k.LookEvery-now.Sub(k.checkedAt), time.Millisecond),
 			workflow.TimerOptions{Summary: "look whether the holders are there"})
 	}
 	if k.table.empty() && k.idle == nil {

@@ -110,7 +110,7 @@ func (ap *approvals) timedOut(i int, a *approval) {
 	c := &v1.TaskCommand{Reason: "no decision within " + a.spec.GetTimeout()}
 	if a.spec.GetOnTimeout() == v1.OnTimeoutApprove {
 		ap.logTask(i, v1.EventApproved, c)
-		ap.judged(i, c, dag.Ended{State: v1.TaskCompleted})
+		ap.endDecided(i, c, dag.Ended{State: v1.TaskCompleted})
 		return
 	}
 	ap.reject(i, c)
@@ -206,20 +206,20 @@ func (ap *approvals) approve(i int, c *v1.TaskCommand) {
 		ap.status.Touch(i)
 		return
 	}
-	ap.judged(i, c, dag.Ended{State: v1.TaskCompleted})
+	ap.endDecided(i, c, dag.Ended{State: v1.TaskCompleted})
 }
 
 func (ap *approvals) reject(i int, c *v1.TaskCommand) {
 	ap.logTask(i, v1.EventRejected, c)
-	ap.judged(i, c, dag.Ended{
+	ap.endDecided(i, c, dag.Ended{
 		State: v1.TaskRejected, Reason: v1.ReasonRejected, ExitCode: -1, NoRetry: true,
 		Error: phrase.Because(phrase.By(v1.TaskRejected, c.GetBy()), c.GetReason()),
 	})
 }
 
-// judged ends a task that waited for approval. The output of the task holds who decided last, when and why, and every approval
-// if the task needed several.
-func (ap *approvals) judged(i int, c *v1.TaskCommand, ended dag.Ended) {
+// endDecided ends a task that waited for approval. The output of the task holds who decided last, when and why, and every
+// approval if the task needed several.
+func (ap *approvals) endDecided(i int, c *v1.TaskCommand, ended dag.Ended) {
 	output := decisionFields(c.GetBy(), c.GetReason(), ap.now())
 	if a := ap.waiting[i]; a != nil && a.needed() > 1 {
 		list := &structpb.ListValue{}

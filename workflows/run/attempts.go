@@ -212,8 +212,8 @@ func (at *attempts) send(att *attempt, req *v1.ExecuteRequest) {
 	})
 }
 
-// over ends an attempt with the result of its activity.
-func (at *attempts) over(att *attempt, res *v1.ExecuteResponse, err error) {
+// endAttempt ends an attempt with the result of its activity.
+func (at *attempts) endAttempt(att *attempt, res *v1.ExecuteResponse, err error) {
 	ends, outcome := at.ends.dispatchEnds(att.assignment, att.members, att, res, err)
 	if at.isRemote(att) {
 		outcome = at.ends.continueElsewhere(att, ends, outcome)

@@ -100,9 +100,9 @@ func (at *attempts) endAway(att *attempt, state string) {
 	att.cancel()
 	att.isAway, att.detached = false, false
 	at.detached = slices.DeleteFunc(at.detached, func(a *attempt) bool { return a == att })
-	at.dispatched++ // over decrements it again
+	at.dispatched++ // endAttempt decrements it again
 	i := att.members[0]
-	at.over(att, &v1.ExecuteResponse{
+	at.endAttempt(att, &v1.ExecuteResponse{
 		State: state, Reason: endAwayReason(state), Error: "node " + att.node + " was away; it removes the rest of the attempt when it is back",
 		Node: att.node, AssignedAt: at.status.AssignedAt(i), StartedAt: at.status.StartedAt(i),
 	}, nil)

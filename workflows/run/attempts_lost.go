@@ -19,7 +19,7 @@ import (
 func (at *attempts) settle(att *attempt, res *v1.ExecuteResponse, err error) {
 	// A node that answers has released a remote attempt and has not started a long-lived one.
 	if !isCutOff(res, err) || len(att.stopped) > 0 || err == nil && (at.isRemote(att) || at.lasts(att)) {
-		at.over(att, res, err)
+		at.endAttempt(att, res, err)
 		return
 	}
 	at.awaitRecord(att, res, err)
@@ -75,11 +75,11 @@ func (at *attempts) awaitRecord(att *attempt, res *v1.ExecuteResponse, err error
 				at.settle(att, res, err)
 			})
 		case failure == nil && answer.GetState() != v1.TaskLost && !isExcused:
-			at.over(att, answer, nil)
+			at.endAttempt(att, answer, nil)
 		case failure == nil && err != nil:
-			at.over(att, answer, err) // some instances of a batch may have completed
+			at.endAttempt(att, answer, err) // some instances of a batch may have completed
 		default:
-			at.over(att, res, err)
+			at.endAttempt(att, res, err)
 		}
 	})
 }

@@ -24,8 +24,8 @@ import (
 // updateCharge is the size of a context update in a report, without its fields.
 const updateCharge = 64
 
-// contexts owns the updates of the run's context: it merges those of the run's tasks, and in a partition it keeps those that the
-// run has not answered yet.
+// contexts owns the updates of the run's context: it merges those of the run's tasks, and in a partition it keeps those that
+// the run has not answered yet.
 type contexts struct {
 	*execution
 

@@ -69,7 +69,7 @@ func (es *ends) settled(end dispatchEnd) {
 	if !es.core.RetriesLeft(end.task) {
 		addUnknownOutcome(&end.ended)
 	}
-	es.status.EndAttempt(end.task, end.shown(), now)
+	es.status.EndAttempt(end.task, end.attemptEnd(), now)
 	end.res.AgentEvents = nil // the run has them as events; they are not part of a stored result
 	es.cache.queue(end)
 	e := end.ended

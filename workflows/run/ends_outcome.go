@@ -30,8 +30,8 @@ type dispatchEnd struct {
 	checkpoint *v1.Checkpoint
 }
 
-// shown returns the end as the status shows it.
-func (d dispatchEnd) shown() status.AttemptEnd {
+// attemptEnd returns the end as the status shows it.
+func (d dispatchEnd) attemptEnd() status.AttemptEnd {
 	return status.AttemptEnd{
 		Claim: d.claim, Number: d.number, Node: d.node, GPUs: d.gpus, NUMANode: d.numaNode,
 		Ended: d.ended, Response: d.res, Outcome: d.outcome, Unacknowledged: d.unacknowledged, Continues: d.continues, Checkpoint: d.checkpoint,

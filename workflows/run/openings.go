@@ -13,8 +13,8 @@ import (
 	"switchyard/workflows/names"
 )
 
-// openings opens the partitions of large fan-outs in child workflows, as many at once as the limits allow. It owns the number of
-// those that are queued or open.
+// openings opens the partitions of large fan-outs in child workflows, as many at once as the limits allow. It owns the number
+// of those that are queued or open.
 type openings struct {
 	*execution
 	admitter   openingUnits

@@ -56,10 +56,10 @@ func (runner Runner) Run(ctx workflow.Context, in *v1.RunInput) (*v1.StatusRespo
 	err := r.readInput()
 	r.view.readAttributes()
 	if err != nil {
-		return nil, r.unfit("bad_definition", err)
+		return nil, r.failStart("bad_definition", err)
 	}
 	if err := r.begin(); err != nil {
-		return nil, r.unfit("bad_state", err)
+		return nil, r.failStart("bad_state", err)
 	}
 	decisions := r.start()
 	for {

@@ -84,8 +84,8 @@ func (r *run) awaitApproval() (early []dag.Event, over bool) {
 	return early, false
 }
 
-// unfit ends a run that cannot begin. It returns the error of the workflow.
-func (r *run) unfit(kind string, err error) error {
+// failStart ends a run that cannot begin. It returns the error of the workflow.
+func (r *run) failStart(kind string, err error) error {
 	r.view.endAttributes(v1.RunFailed, err.Error())
 	r.commands.refuseAll(names.RunEndedError, errJustEnded)
 	return temporal.NewNonRetryableApplicationError(err.Error(), kind, err)

@@ -18,7 +18,7 @@ func (r *run) beginStored() error {
 	var whole v1.RunInput
 	home := names.Home(r.self, chainOf(workflow.GetInfo(r.root), ""))
 	if err := r.store.mustNow("read workflow "+r.received.GetWorkflow(), names.LoadWorkflowActivity, &whole, home, r.received); err != nil {
-		return r.unfit("bad_definition", errors.New(causeOf(err)))
+		return r.failStart("bad_definition", errors.New(causeOf(err)))
 	}
 	r.outbox.charge(definition.MaxAnswerBytes) // for the input of the next execution
 	r.store.setProblem("")

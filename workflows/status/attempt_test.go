@@ -11,8 +11,8 @@ import (
 	"switchyard/workflows/dag"
 )
 
-// An attempt shows the GPUs, NUMA node and container that it had, even if another execution of the run has reattached it. A record
-// from another node shows none of them.
+// An attempt shows the GPUs, NUMA node and container that it had, even if another execution of the run has reattached it. A
+// record from another node shows none of them.
 func TestAttemptRecordsItsPlaceOnTheNode(t *testing.T) {
 	t.Parallel()
 	numa := int32(1)
