@@ -29,7 +29,7 @@ func (r *defaultsReader) inherit(def *v1.Definition) {
 	r.inheritance = newInheritance(def.GetDefaults())
 	for _, name := range slices.Sorted(maps.Keys(def.GetTasks())) {
 		h := heir{decoder: r.decoder, bad: bad, task: def.GetTasks()[name]}
-		r.inheritance.taken[name] = unsaid(h.task)
+		r.inheritance.taken[name] = missingScopes(h.task)
 		h.take(proto.CloneOf(def.GetDefaults()).ProtoReflect(), h.task.ProtoReflect(), from, r.base.Field("tasks").Key(name), true)
 	}
 	def.Defaults = nil

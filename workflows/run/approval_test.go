@@ -68,12 +68,12 @@ func TestRunWaitsForApproval(t *testing.T) {
 		says     string
 	}{
 		"no signature":         {nil, "not sent through a gateway"},
-		"another's signature":  {forged, "not one of a gateway"},
+		"another's signature":  {forged, "not from a gateway"},
 		"of another run":       {other, "another task or run"},
 		"of a task":            {signedDecision(h, "bob", v1.RoleOperator, "a", v1.ApprovalApproved), "another task or run"},
 		"a rejection":          {signedDecision(h, "bob", v1.RoleOperator, "", v1.ApprovalRejected), "signed as rejected"},
-		"of who submitted it":  {signedDecision(h, "ann", v1.RoleOperator, "", v1.ApprovalApproved), "another person decides"},
-		"of an earlier attack": {forged, "not one of a gateway"},
+		"of who submitted it":  {signedDecision(h, "ann", v1.RoleOperator, "", v1.ApprovalApproved), "another person must"},
+		"of an earlier attack": {forged, "not from a gateway"},
 	} {
 		if err := approve(test.decision); err == nil || !strings.Contains(err.Error(), test.says) {
 			t.Errorf("%s: %v", name, err)
@@ -191,7 +191,7 @@ func TestTwoApprovalsOfRequiredRoleReleaseTask(t *testing.T) {
 		t.Fatal(err)
 	}
 	h.AwaitTask("ok", func(x *v1.Task) bool { return x.GetError() == "Go? (1 of 2 have approved)" })
-	wantRefused(t, approve("bob", v1.RoleAdmin), names.TaskStateError, "was approved by bob at ")
+	wantRefused(t, approve("bob", v1.RoleAdmin), names.TaskStateError, "was already approved by bob at ")
 	if err := approve("carol", v1.RoleAdmin); err != nil {
 		t.Fatal(err)
 	}
@@ -240,7 +240,7 @@ func TestApprovalsSurviveContinueAsNew(t *testing.T) {
 	h.AwaitTask("many", func(x *v1.Task) bool { return x.GetState() == v1.TaskCompleted })
 	workertest.Eventually(t, "the run has continued as new", func() bool { return len(executionsOf(h)) > 1 })
 	h.AwaitTask("ok", func(x *v1.Task) bool { return x.GetError() == "Go (now)? (1 of 2 have approved)" })
-	wantRefused(t, sendDecision(h, names.ApproveUpdate, signedDecision(h, "bob", v1.RoleOperator, "ok", v1.ApprovalApproved)), names.TaskStateError, "was approved by bob")
+	wantRefused(t, sendDecision(h, names.ApproveUpdate, signedDecision(h, "bob", v1.RoleOperator, "ok", v1.ApprovalApproved)), names.TaskStateError, "was already approved by bob")
 	if err := sendDecision(h, names.ApproveUpdate, signedDecision(h, "carol", v1.RoleOperator, "ok", v1.ApprovalApproved)); err != nil {
 		t.Fatal(err)
 	}

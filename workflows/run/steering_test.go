@@ -106,7 +106,7 @@ func TestPausedTaskIsSuspendedAndResumed(t *testing.T) {
 	refused(names.ResumeTaskUpdate, "a", "task a is queued; it is not paused by a person")
 	h.AwaitTask("ok", func(x *v1.Task) bool { return x.GetState() == "paused" })
 	refused(names.PauseTaskUpdate, "ok", "waits for approval")
-	refused(names.ResumeTaskUpdate, "ok", "approved or rejected, not resumed")
+	refused(names.ResumeTaskUpdate, "ok", "approve or reject it instead")
 	wantRefused(t, sendUpdate(h, names.PauseTaskUpdate, command("nobody")), names.UnknownTaskError, "nobody")
 	c.Start("n")
 	for _, task := range []string{"a", "stopped", "each"} {
