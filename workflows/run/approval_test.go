@@ -110,7 +110,7 @@ func TestRunWaitsForApproval(t *testing.T) {
 	for _, e := range storedEvents(h, 0) {
 		if e.GetEvent() == v1.EventRefused {
 			refusals++
-			if !strings.Contains(e.GetDetail(), "a signal") && (e.GetTask() != "" || !strings.Contains(e.GetDetail(), "eve")) {
+			if !strings.Contains(e.GetDetail(), "signals cannot") && (e.GetTask() != "" || !strings.Contains(e.GetDetail(), "eve")) {
 				t.Errorf("a refusal is %v", e)
 			}
 		}
