@@ -50,7 +50,7 @@ func (k Kind) hasMade(labels map[string]string) bool {
 	return of == k.Type || !labelled && k.Type == v1.TypeContainer
 }
 
-// plan returns the container of an attempt, once its spec is valid.
+// plan returns what to create for an attempt, or an error if its spec is not valid.
 func (e *Executor) plan(a executor.Attempt) (Plan, error) {
 	plan, err := e.kind.Plan(a)
 	if err == nil {

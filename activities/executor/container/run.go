@@ -190,7 +190,7 @@ type running struct {
 	exit  exit
 }
 
-// newRunning returns a running for a container that is to be created or found.
+// newRunning returns the state of an attempt whose container is yet to be created or found.
 func newRunning(ctx context.Context, e *Executor, a executor.Attempt, name string) *running {
 	r := &running{
 		e: e, attempt: a, name: name, ended: make(chan struct{}),
