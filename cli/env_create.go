@@ -71,11 +71,11 @@ func (f *envFlags) check(sys *system, a *client.Client, args []string) (err erro
 	case sources == 0:
 		return exit.Usagef("environment %s needs a source; give --image IMAGE, --vm-image IMAGE or --from RUN TASK", f.req.GetName())
 	case sources > 1:
-		return exit.Usagef("--image, --vm-image and --from exclude each other; give one of them")
+		return exit.Usagef("--image, --vm-image and --from are mutually exclusive; give one of them")
 	case f.req.GetTask() != "" && f.req.GetRun() == "":
 		return exit.Usagef("unexpected argument %q; a task is named with its run, as in --from RUN %[1]s", f.req.GetTask())
 	case f.req.GetRun() != "" && f.req.GetNode() != "":
-		return exit.Usagef("--from and --node exclude each other: the node that runs the task creates the environment")
+		return exit.Usagef("--from and --node are mutually exclusive: the node that runs the task creates the environment")
 	case f.req.GetImage() == "" && f.req.GetRegistryAuth() != "":
 		return exit.Usagef("--registry-auth needs --image")
 	case f.req.GetRun() != "":

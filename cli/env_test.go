@@ -80,7 +80,7 @@ func TestEnvCreateRefusesBadFlags(t *testing.T) {
 		"NAME is missing":                  "",
 		`"Tools" is not a valid`:           "Tools --image a",
 		"environment tools needs a source": "tools",
-		"exclude each other; give":         "tools --image a --from b",
+		"are mutually exclusive; give":     "tools --image a --from b",
 		`unexpected argument "vps"`:        "tools vps --image a",
 		`unexpected argument "more"`:       "tools vps more --from a",
 		"the node that runs the task":      "tools --from a --node b",

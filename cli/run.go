@@ -91,9 +91,9 @@ func (f *runFlags) run(cmd *cobra.Command, sys *system, path string) (err error)
 	case f.detach && local:
 		return exit.Usagef("--detach needs a gateway (--gateway, SWITCHYARD_GATEWAY); without one, the run ends with this process")
 	case f.detach && f.logs:
-		return exit.Usagef("--detach and --logs exclude each other; `switchyard runs logs -f RUN` follows the logs")
+		return exit.Usagef("--detach and --logs are mutually exclusive; `switchyard runs logs -f RUN` follows the logs")
 	case f.detach && f.format.Value == output.JSONL:
-		return exit.Usagef("--detach and -o jsonl exclude each other; -o json prints the id")
+		return exit.Usagef("--detach and -o jsonl are mutually exclusive; -o json prints the id")
 	}
 	if local {
 		unless = localPlacementTimeout

@@ -64,7 +64,7 @@ func (f *logFlags) request(now time.Time) (*v1.StreamRunLogsRequest, error) {
 	case f.children && (f.follow || f.attempt >= 0 || f.generation >= 0):
 		return nil, exit.Usagef("--children cannot be combined with --follow, --attempt or --generation; give the id of the child run, which `switchyard runs get RUN` shows, instead of RUN")
 	case f.stdout && f.stderr:
-		return nil, exit.Usagef("--stdout and --stderr exclude each other; leave out both to print both streams")
+		return nil, exit.Usagef("--stdout and --stderr are mutually exclusive; leave out both to print both streams")
 	case f.follow && f.format.Value == output.JSON:
 		return nil, exit.Usagef("-o json cannot be combined with --follow; use -o jsonl")
 	case f.raw && f.format.Value != output.Text:

@@ -59,9 +59,9 @@ func (f *submitFlags) run(cmd *cobra.Command, sys *system, args []string) error 
 	case len(args) == 1 && f.workflow != "":
 		return exit.Usagef("name a FILE or --workflow, not both")
 	case f.dryRun && f.watch:
-		return exit.Usagef("--dry-run and --watch exclude each other")
+		return exit.Usagef("--dry-run and --watch are mutually exclusive")
 	case f.dryRun && f.key != "":
-		return exit.Usagef("--dry-run and --idempotency-key exclude each other")
+		return exit.Usagef("--dry-run and --idempotency-key are mutually exclusive")
 	}
 	options, err := f.settings.options(0)
 	if err != nil {

@@ -48,7 +48,7 @@ func (f *vpsKeyFlags) publicKey() (string, error) {
 		return "", nil
 	}
 	if f.generates() {
-		return "", exit.Usagef("--ssh-key and --generate-key exclude each other; use one of them")
+		return "", exit.Usagef("--ssh-key and --generate-key are mutually exclusive; use one of them")
 	}
 	text, err := os.ReadFile(f.public)
 	if err != nil {

@@ -63,7 +63,7 @@ func TestVpsCreateRefusesBadFlags(t *testing.T) {
 		"contains a private key":                  {"--image", "x", "--ssh-key", private},
 		"two.pub: line 2 is not a public key":     {"--image", "x", "--ssh-key", two},
 		"no such file":                            {"--image", "x", "--ssh-key", private + "x"},
-		"exclude each other":                      {"--image", "x", "--ssh-key", two, "--generate-key"},
+		"are mutually exclusive":                  {"--image", "x", "--ssh-key", two, "--generate-key"},
 		"the file exists":                         {"--image", "x", "--generate-key=" + private},
 		`--memory "8"`:                            {"--image", "x", "--memory", "8"},
 		"--memory 9999999T is more":               {"--image", "x", "--memory", "9999999T"},

@@ -113,7 +113,7 @@ func (c *Children) runEnd(ctx context.Context, req *v1.AwaitedRun) (*v1.RunEnd, 
 		events := c.Client.GetWorkflowHistory(ctx, req.GetWorkflowId(), execution, false, enumspb.HISTORY_EVENT_FILTER_TYPE_CLOSE_EVENT)
 		event, err := events.Next()
 		if _, gone := errors.AsType[*serviceerror.NotFound](err); gone {
-			return &v1.RunEnd{Error: "the server does not know it any more"}, nil
+			return &v1.RunEnd{Error: "the server no longer knows it"}, nil
 		}
 		if err != nil {
 			return nil, fmt.Errorf("read the end of run %s: %w", req.GetWorkflowId(), err)

@@ -72,7 +72,7 @@ func (n *Node) Recover(ctx context.Context) (end func(context.Context)) {
 	}
 	left, err := n.State.orphans(n.Logger)
 	if err != nil {
-		n.Logger.Warn("attempts that an earlier worker has left are not gone on with", "error", err)
+		n.Logger.Warn("attempts of an earlier worker do not continue", "error", err)
 	}
 	r.left = left
 	for _, l := range left {
@@ -87,7 +87,7 @@ func (n *Node) Recover(ctx context.Context) (end func(context.Context)) {
 		workspaces = append(workspaces, l.state.Workspace)
 	}
 	if err := n.State.workspaces().Sweep(workspaces); err != nil {
-		n.Logger.Warn("a private directory that an earlier worker has left was not removed", "error", err)
+		n.Logger.Warn("a private directory of an earlier worker was not removed", "error", err)
 	}
 	for taskType := range n.Executors {
 		if s := n.survivor(taskType); s != nil {
@@ -104,7 +104,7 @@ func (n *Node) Recover(ctx context.Context) (end func(context.Context)) {
 		}
 		release, err := n.Room.Restore(l.req)
 		if err != nil {
-			n.Logger.Warn("an attempt that an earlier worker has left has no place", "attempt", l.state.ID, "error", err)
+			n.Logger.Warn("an attempt of an earlier worker has no place", "attempt", l.state.ID, "error", err)
 			release = func() {}
 		}
 		l.release = release
@@ -135,7 +135,7 @@ func (r *recovery) decide(l *orphan, decided func()) {
 	members := membersOf(l.req)
 	ws, err := n.State.workspaces().Open(l.state.Workspace, l.state.TempDir)
 	if err != nil {
-		n.Logger.Warn("an attempt that an earlier worker has left has lost its directory", "attempt", l.state.ID, "error", err)
+		n.Logger.Warn("an attempt of an earlier worker has lost its directory", "attempt", l.state.ID, "error", err)
 		r.discard(l, exec, nil)
 		return
 	}
@@ -164,11 +164,11 @@ func (r *recovery) decide(l *orphan, decided func()) {
 				r.reattach(l, exec, ws, t, progress, 0, decided)
 				return
 			}
-			n.Logger.Info("what an earlier worker has left is ended: its run does not wait for it any more", "attempt", l.state.ID)
+			n.Logger.Info("what an earlier worker has left is ended: its run no longer waits for it", "attempt", l.state.ID)
 			r.discard(l, exec, ws)
 			return
 		case !l.state.Lasting && (err == heartbeat.ErrGone || lease.Lost()):
-			n.Logger.Info("what an earlier worker has left is ended: it is not wanted any more", "attempt", l.state.ID)
+			n.Logger.Info("what an earlier worker left is ended, because it is no longer wanted", "attempt", l.state.ID)
 			r.discard(l, exec, ws)
 			return
 		}

@@ -43,7 +43,7 @@ func (r *recovery) discard(l *orphan, exec executor.Survivor, ws *workspace.Work
 		}
 		if found.Running || found.StartedAt.IsZero() || ws == nil {
 			r.remove(exec, found)
-			w.log.Notice("ended after its worker had died: it was not wanted any more")
+			w.log.Notice("ended after its worker had died, because it was no longer wanted")
 			w.log.close(ctx)
 			return
 		}

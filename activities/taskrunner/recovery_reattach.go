@@ -37,7 +37,7 @@ func (r *recovery) reattach(l *orphan, exec executor.Survivor, ws *workspace.Wor
 	}
 	own := n.begin(context.WithoutCancel(r.ctx), a, d.stopping)
 	n.attempts.start(a)
-	n.Logger.Info("an attempt that an earlier worker has left is gone on with", "attempt", l.state.ID)
+	n.Logger.Info("an attempt of an earlier worker continues", "attempt", l.state.ID)
 	decided()
 	if sent == 0 {
 		a.runToEnd(own)

@@ -24,7 +24,7 @@ func TestUnwantedSurvivor(t *testing.T) {
 	h.recovers()
 	h.settled()
 	if removed := h.survivor.Removed(); !slices.Equal(removed, []string{reattachedID}) || len(h.fake.Calls()) != 0 {
-		t.Errorf("%v are removed, %v are gone on with", removed, h.fake.Calls())
+		t.Errorf("%v are removed, %v continue", removed, h.fake.Calls())
 	}
 	if text := h.printed(); !strings.HasPrefix(text, "one\n[switchyard: ended after") {
 		t.Errorf("the log is %q", text)

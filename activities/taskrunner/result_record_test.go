@@ -91,8 +91,9 @@ func TestRecordedFailureIsNoAnswer(t *testing.T) {
 	}
 }
 
-// A result that is recorded while another attempt runs is the answer of that attempt, too.
-func TestUnheardRecordOfMeanwhile(t *testing.T) {
+// TestResultRecordedMeanwhileAnswersTheAttempt checks that a result that is recorded while another attempt runs is that
+// attempt's answer as well.
+func TestResultRecordedMeanwhileAnswersTheAttempt(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, map[string][]fake.Step{"a": {{Block: true, Result: fake.Exit(1).Result}}})
 	req := request("a")

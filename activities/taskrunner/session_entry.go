@@ -53,7 +53,7 @@ func (n *Node) Enter(ctx context.Context, h *v1.SessionHeader) (executor.Inside,
 	}
 	end, ok := a.sessions.begin(h.GetKind())
 	if !ok {
-		return nil, nil, &EntryError{Text: fmt.Sprintf("task %s has %d sessions open that copy or serve files, as many as it may; try again when one has ended", task, maxTransfers)}
+		return nil, nil, &EntryError{Text: fmt.Sprintf("task %s already has %d sessions open that copy or serve files, which is the maximum; try again when one has ended", task, maxTransfers)}
 	}
 	return inside, end, nil
 }

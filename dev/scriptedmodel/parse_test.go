@@ -73,7 +73,7 @@ func TestInvalidScriptsAreExplained(t *testing.T) {
 		{"rules: [{ reply: { usage: { input: -1 } } }]", "rules[0].reply.usage"},
 		{"rules: [{ pace: { delay: -1s } }]", "rules[0].pace"},
 		{"rules: [{ fault: { times: 1 } }]", "rules[0].fault: needs status, break or pace"},
-		{"rules: [{ fault: { status: 500, break: cut } }]", "rules[0].fault: status and break exclude each other"},
+		{"rules: [{ fault: { status: 500, break: cut } }]", "rules[0].fault: status and break are mutually exclusive"},
 		{"rules: [{ fault: { status: 200 } }]", "rules[0].fault.status: 200 is no status of an error"},
 		{"rules: [{ fault: { break: snap } }]", `rules[0].fault.break: "snap" is unknown; use one of [cut truncate`},
 		{"rules: [{ fault: { break: endless } }]", "rules[0].fault.break: endless needs reply.text"},

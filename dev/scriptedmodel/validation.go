@@ -44,7 +44,7 @@ func (r Rule) problems() []error {
 		return found
 	}
 	add(f.Status == 0 && f.Break == "" && f.Pace == nil, "fault: needs status, break or pace")
-	add(f.Status != 0 && f.Break != "", "fault: status and break exclude each other")
+	add(f.Status != 0 && f.Break != "", "fault: status and break are mutually exclusive")
 	add(f.Times < 0 || f.After < 0 || f.RetryAfter < 0, "fault: times, after and retryAfter must not be negative")
 	add(f.Status != 0 && (f.Status < 400 || f.Status > 599), "fault.status: %d is no status of an error; use 400 to 599", f.Status)
 	add(f.RetryAfter != 0 && f.Status == 0, "fault.retryAfter: needs fault.status")

@@ -243,7 +243,7 @@ func TestNextExecutionLearnsOfTheEndOfChild(t *testing.T) {
 				child.T.Error(err)
 			}
 		}, "failed", "failed child_run", "", "was terminated"},
-		"deleted": {func(_, child *workertest.Handle) { child.Delete() }, "failed", "failed system", "", "does not know it any more"},
+		"deleted": {func(_, child *workertest.Handle) { child.Delete() }, "failed", "failed system", "", "no longer knows it"},
 		"failed":  {func(h, _ *workertest.Handle) { h.Fake.Release("fails") }, "failed", "failed child_run", "failed", "exit code 3"},
 		"its parent terminated": {func(h, _ *workertest.Handle) {
 			if err := h.Conn.TerminateWorkflow(h.T.Context(), h.ID, "", "test"); err != nil {

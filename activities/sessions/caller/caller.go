@@ -66,7 +66,7 @@ func (i inside) Dial(ctx context.Context, port int) (net.Conn, error) {
 // portHeader returns the stream header for a port, or a refusal if the port is below least or above 65535.
 func portHeader(kind string, port, least int) (*v1.SessionHeader, error) {
 	if port < least || port > 65535 {
-		return nil, &executor.Refusal{Text: fmt.Sprintf("%d is no port; ports are from %d to 65535", port, least)}
+		return nil, &executor.Refusal{Text: fmt.Sprintf("%d is not a port; ports are from %d to 65535", port, least)}
 	}
 	return &v1.SessionHeader{Kind: kind, Port: uint32(port)}, nil
 }

@@ -50,14 +50,14 @@ func CheckHeader(h *v1.SessionHeader) error {
 		}
 	case KindSFTP:
 	default:
-		return HeaderError(fmt.Sprintf("%.80q is no kind of session here; kinds are %s", kind, strings.Join(kinds, ", ")))
+		return HeaderError(fmt.Sprintf("%.80q is not a kind of session; the kinds are %s", kind, strings.Join(kinds, ", ")))
 	}
 	return nil
 }
 
 func checkPort(port, least uint32) error {
 	if port < least || port > 65535 {
-		return HeaderError(fmt.Sprintf("%d is no port; ports are from %d to 65535", port, least))
+		return HeaderError(fmt.Sprintf("%d is not a port; ports are from %d to 65535", port, least))
 	}
 	return nil
 }

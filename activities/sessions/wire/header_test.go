@@ -10,13 +10,13 @@ import (
 func TestHeadersAreChecked(t *testing.T) {
 	exec := &v1.SessionExec{}
 	for says, header := range map[string]*v1.SessionHeader{
-		"is no kind":                  {Kind: ""},
-		`"vnc" is no kind`:            {Kind: "vnc"},
+		"is not a kind":               {Kind: ""},
+		`"vnc" is not a kind`:         {Kind: "vnc"},
 		"needs a command":             {Kind: "exec"},
 		"not both":                    {Kind: "exec", Exec: &v1.SessionExec{Command: []string{"a"}, Line: "b"}},
-		"0 is no port":                {Kind: "connect"},
-		"65536 is no port":            {Kind: "connect", Port: 65536},
-		"65537 is no port":            {Kind: "listen", Port: 65537},
+		"0 is not a port":             {Kind: "connect"},
+		"65536 is not a port":         {Kind: "connect", Port: 65536},
+		"65537 is not a port":         {Kind: "listen", Port: 65537},
 		"kind read_tar needs a path":  {Kind: "read_tar"},
 		"kind write_tar needs a path": {Kind: "write_tar", Path: "a\x00"},
 	} {

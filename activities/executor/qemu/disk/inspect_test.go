@@ -61,7 +61,6 @@ func TestInspectRefusesNonImagesAndExternalReferences(t *testing.T) {
 	qemuImg(t, dir, "create", "-q", "-f", "qcow2", "-b", "base", "-F", "qcow2", "overlay")
 	qemuImg(t, dir, "create", "-q", "-f", "qcow2", "-u", "-b", secret, "-F", "raw", "hostile", "1M")
 	qemuImg(t, dir, "create", "-q", "-f", "qcow2", "-o", "data_file=data,data_file_raw=on", "outside", "1M")
-	qemuImg(t, dir, "create", "-q", "-f", "qcow2", "--object", "secret,id=s,data=abc", "-o", "encrypt.format=luks,encrypt.key-secret=s", "locked", "1M")
 	for _, format := range []string{"vmdk", "vdi", "vhdx", "qed", "vpc"} {
 		qemuImg(t, dir, "create", "-q", "-f", format, format+".img", "8M")
 	}
@@ -73,7 +72,9 @@ func TestInspectRefusesNonImagesAndExternalReferences(t *testing.T) {
 	binary.BigEndian.PutUint64(corrupt[qcow2HeaderSize:], featureCorrupt)
 	huge := append([]byte{}, cut...)
 	binary.BigEndian.PutUint64(huge[24:], 1<<62)
-	for name, content := range map[string][]byte{"cut": cut[:1000], "corrupt": corrupt, "huge": huge} {
+	locked := append([]byte{}, cut...)
+	binary.BigEndian.PutUint32(locked[32:], 2) // LUKS; qemu-img creates such an image only if it can measure its CPU usage
+	for name, content := range map[string][]byte{"cut": cut[:1000], "corrupt": corrupt, "huge": huge, "locked": locked} {
 		if err := os.WriteFile(filepath.Join(dir, name), content, 0o600); err != nil {
 			t.Fatal(err)
 		}
