@@ -3,6 +3,7 @@ package mcptool
 import (
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 	"os"
 	"slices"
@@ -52,7 +53,7 @@ func options(t *testing.T) (Options, *log) {
 		Shell: e, Log: l.add, stopLimit: 200 * time.Millisecond,
 		Env: map[string]string{"ANTHROPIC_API_KEY": "task-key", "TOKEN": "s3cret", "PLAIN": "value"},
 		Attempt: executor.Attempt{
-			ID: t.Name() + "/c1", Grace: time.Second, BaseDir: t.TempDir(),
+			ID: fmt.Sprintf("%s/%d/c1", t.Name(), os.Getpid()), Grace: time.Second, BaseDir: t.TempDir(),
 			Env: map[string]string{"ANTHROPIC_API_KEY": "task-key", "PLAIN": "value"},
 		},
 	}, l
