@@ -69,7 +69,7 @@ func Take(path string) (*Lock, error) {
 		f.write(fmt.Appendln(nil, os.Getpid()))
 		return &Lock{file: f, path: path}, nil
 	}
-	return nil, fmt.Errorf("lock %s: the file is removed again and again", path)
+	return nil, fmt.Errorf("lock %s: the file was removed after every attempt to lock it", path)
 }
 
 // holder returns the process id in the lock file, or 0 if it cannot be read.
