@@ -39,7 +39,7 @@ func TestDrawnRequestsGetDocumentedAnswers(t *testing.T) {
 	drawnRequestsGetDocumentedAnswers(t)
 }
 
-// TestLongDrawnRequestsGetDocumentedAnswers is the long form of TestDrawnRequestsGetDocumentedAnswers, with ten times
+// TestLongDrawnRequestsGetDocumentedAnswers repeats TestDrawnRequestsGetDocumentedAnswers with ten times
 // as many requests.
 func TestLongDrawnRequestsGetDocumentedAnswers(t *testing.T) {
 	testneeds.Long(t)
