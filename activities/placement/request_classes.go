@@ -36,7 +36,7 @@ func (c *requestClasses) classOf(runID string, req *v1.TaskRequest) *requestClas
 	return s
 }
 
-// restore returns the current class with the key of s. If there is none because s was dropped, restore
+// restore returns the current class with the key of s. If s was dropped and no other has its key, restore
 // adds s again.
 func (c *requestClasses) restore(s *requestClass) *requestClass {
 	if kept := c.byKey[s.key]; kept != nil {

@@ -170,7 +170,7 @@ func (r *Registry) Leader(ctx context.Context) (*v1.LeaderHeartbeat, time.Time, 
 	})
 }
 
-// LastLeader returns the heartbeat of the leader, or of the previous leader if there is none at the moment.
+// LastLeader returns the heartbeat of the leader, or of the previous leader while the cluster has none.
 func (r *Registry) LastLeader(ctx context.Context) (*v1.LeaderHeartbeat, time.Time, error) {
 	return r.leaderHeartbeat(ctx, func(enumspb.PendingActivityState) bool { return true })
 }

@@ -34,7 +34,7 @@ const markerName = "~store"
 
 func (d *directory) path(key string) string { return filepath.Join(d.dir, filepath.FromSlash(key)) }
 
-// mark creates the marker if there is none.
+// mark creates the marker unless it exists.
 func (d *directory) mark() error {
 	file, err := os.OpenFile(d.path(markerName), os.O_CREATE|os.O_WRONLY, fileMode)
 	if err != nil {
@@ -121,7 +121,7 @@ func (d *directory) link(path string, value []byte) (existed bool, err error) {
 	return false, err
 }
 
-// readFile returns the content of a file, or ErrNotFound if there is none.
+// readFile returns the content of a file, or ErrNotFound if it does not exist.
 func readFile(path string) ([]byte, error) {
 	value, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.EISDIR) || errors.Is(err, syscall.ENOTDIR) {

@@ -23,7 +23,7 @@ type recoveryState struct {
 	TakenUpAt time.Time       `json:"takenUpAt"`
 	// StartedAt is when the process started, or zero if it has not.
 	StartedAt time.Time `json:"startedAt"`
-	// Suspended is the total of past suspensions. SuspendedAt is when the current one began, or zero if there is none.
+	// Suspended is the total of past suspensions. SuspendedAt is when the current one began, or zero while the attempt runs.
 	Suspended   time.Duration `json:"suspended"`
 	SuspendedAt time.Time     `json:"suspendedAt"`
 	// Lasting is set when neither a lease nor a drain ends the attempt.

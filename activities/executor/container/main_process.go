@@ -12,7 +12,7 @@ import (
 // mainProcess is the first process of a container and the configuration with which it runs, as far as the engine has reported
 // them. mu protects the fields below it.
 type mainProcess struct {
-	looked chan struct{} // closed when the lookup has ended; nil if there is none
+	looked chan struct{} // closed when the lookup has ended; nil if there was no lookup
 
 	mu sync.Mutex
 	// first is the process, once it is known.
