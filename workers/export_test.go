@@ -85,5 +85,5 @@ func (c ControlConfig) WithSweepInterval(d time.Duration) ControlConfig {
 	return c
 }
 
-// Elsewhere makes a node appear to run on another machine, whose locks are in a folder.
+// Elsewhere makes a node appear to run on another machine. The folder locks holds the locks of that machine.
 func (c *NodeConfig) Elsewhere(locks string) { c.lockDir, c.machineID = locks, "elsewhere" }

@@ -8,7 +8,7 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// A node that drains hands tasks back: Execute of an attempt answers "moved", the run places the task again, and the
+// A draining node hands tasks back: the Execute activity of an attempt returns "moved", the run places the task again, and the
 // attempt does not count as spent.
 //
 //	waiting, or of a remote type ──▶ handed back at once

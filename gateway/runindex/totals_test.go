@@ -12,7 +12,7 @@ import (
 	"switchyard/workflows/visibility"
 )
 
-// TestTotalsCountEachRunOnceInItsState checks the totals of runs in all states, some of which have been retried.
+// TestTotalsCountEachRunOnceInItsState checks the totals of runs in all states, including retried ones.
 func TestTotalsCountEachRunOnceInItsState(t *testing.T) {
 	t.Parallel()
 	of := func(state string) visibility.Attributes { return visibility.Attributes{State: state, Owner: "ann"} }

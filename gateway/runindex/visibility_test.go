@@ -208,7 +208,7 @@ func (f *fakeVisibility) holds(condition string, info *workflowpb.WorkflowExecut
 	})
 }
 
-// literal returns a time as it is in queries, or "" if there is none.
+// literal formats a time as queries write it. A nil time gives "".
 func literal(at *timestamppb.Timestamp) string {
 	if at == nil {
 		return ""

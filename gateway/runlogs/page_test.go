@@ -18,7 +18,7 @@ func entry(task, stream, text string) *v1.StreamRunLogsResponse {
 	return &v1.StreamRunLogsResponse{Entries: []*v1.LogEntry{{Task: task, Stream: stream, Data: []byte(text)}}}
 }
 
-// addAll adds messages to a page, none of which may fill it.
+// addAll adds messages to a page and checks that none of them fills it.
 func addAll(t *testing.T, p *runlogs.Page, all ...*v1.StreamRunLogsResponse) {
 	t.Helper()
 	for _, m := range all {

@@ -15,7 +15,7 @@ import (
 // 6.4 s.
 const ShortHeartbeat = 8 * time.Second
 
-// Input parses a definition, written as YAML, and returns the input of a run whose tasks only the nodes of this test take.
+// Input parses a definition, written as YAML, and returns the input of a run. Only the nodes of this test take its tasks.
 func (c *Nodes) Input(document string) *v1.RunInput {
 	c.T.Helper()
 	def, err := definition.Parse("test.yaml", []byte(document))
@@ -25,7 +25,7 @@ func (c *Nodes) Input(document string) *v1.RunInput {
 	return c.InputOf(def)
 }
 
-// InputOf returns the input of a run of a definition, whose tasks only the nodes of this test take. The definition is copied.
+// InputOf returns the input of a run of a copy of the definition. Only the nodes of this test take its tasks.
 func (c *Nodes) InputOf(def *v1.Definition) *v1.RunInput {
 	c.T.Helper()
 	refs, err := definition.References(def)
@@ -38,7 +38,7 @@ func (c *Nodes) InputOf(def *v1.Definition) *v1.RunInput {
 			task.Constraints = &v1.Constraints{}
 		}
 		task.Constraints.NodeLabels = append(task.Constraints.NodeLabels, c.Label)
-		// All nodes share this machine, whose few cores do not belong to this test alone.
+		// All nodes share the few cores of this machine with other tests.
 		if task.Resources == nil {
 			task.Resources = &v1.Resources{Cores: new(float64)}
 		}

@@ -29,7 +29,7 @@ type Nodes struct {
 	machine *node.Machine
 }
 
-// Nodes returns the nodes of a test, none of which has started. They follow a script.
+// Nodes returns the nodes of a test, which follow a script. The caller starts them.
 func (y *Cluster) Nodes(t *testing.T, s Script) *Nodes {
 	return &Nodes{
 		// Node names are short; the number distinguishes long test names.
