@@ -185,15 +185,26 @@ func blindEngine(t *testing.T, docker *client.Client) string {
 // response.
 func changedEngine(t *testing.T, docker *client.Client, change func(*http.Response) error) string {
 	t.Helper()
+	return proxyOf(t, docker, change, func(*http.Request) {})
+}
+
+// proxyOf returns the address of a proxy for the machine's engine. before is called with each request before it is forwarded, and
+// change modifies each response.
+func proxyOf(t *testing.T, docker *client.Client, change func(*http.Response) error, before func(*http.Request)) string {
+	t.Helper()
+	transport := &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) { return docker.Dialer()(ctx) }}
 	proxy := &httputil.ReverseProxy{
 		Rewrite:        func(r *httputil.ProxyRequest) { r.Out.URL.Scheme, r.Out.URL.Host = "http", "engine" },
-		Transport:      &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) { return docker.Dialer()(ctx) }},
+		Transport:      transport,
 		FlushInterval:  -1,
 		ModifyResponse: change,
 		ErrorLog:       log.New(io.Discard, "", 0),
 	}
-	t.Cleanup(proxy.Transport.(*http.Transport).CloseIdleConnections)
-	server := httptest.NewServer(proxy)
+	t.Cleanup(transport.CloseIdleConnections)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		before(r)
+		proxy.ServeHTTP(w, r)
+	}))
 	t.Cleanup(server.Close)
 	return "tcp://" + server.Listener.Addr().String()
 }

@@ -104,11 +104,12 @@ func (r *running) failedToCopy(ctx context.Context, err error) error {
 	return fmt.Errorf("copy the files of container %s: %w", r.name, causeOf(ctx, err))
 }
 
-// resumePatience bounds the calls that resume a container.
-const resumePatience = 10 * time.Second
+// pausePatience bounds the call that pauses a container for a capture, and the calls that resume it.
+const pausePatience = 10 * time.Second
 
 // pauseForCapture pauses the container until release is called, unless it is paused already. Meanwhile the container cannot be resumed or
-// restarted. It can be stopped, which also resumes it.
+// restarted. It can be stopped, which also resumes it. A cancelled ctx does not end the call to the engine, which would carry it out
+// all the same, perhaps after the container has been resumed.
 func (r *running) pauseForCapture(ctx context.Context) (release func(), err error) {
 	r.steering.Lock()
 	defer r.steering.Unlock()
@@ -119,7 +120,13 @@ func (r *running) pauseForCapture(ctx context.Context) (release func(), err erro
 	case paused:
 		return func() { r.phase.endCapture(true) }, nil
 	}
-	if err := r.e.docker.ContainerPause(ctx, r.id); err != nil {
+	pausing, cancel := context.WithTimeout(context.WithoutCancel(ctx), pausePatience)
+	defer cancel()
+	err = r.e.docker.ContainerPause(pausing, r.id)
+	if err == nil {
+		err = ctx.Err()
+	}
+	if err != nil {
 		// The engine may have paused the container despite the error.
 		r.resumeAfterCapture()
 		text := strings.ToLower(err.Error())
@@ -133,7 +140,7 @@ func (r *running) pauseForCapture(ctx context.Context) (release func(), err erro
 
 // resumeAfterCapture continues a container that pauseForCapture paused, and ends the hold.
 func (r *running) resumeAfterCapture() {
-	ctx, cancel := context.WithTimeout(context.Background(), resumePatience)
+	ctx, cancel := context.WithTimeout(context.Background(), pausePatience)
 	defer cancel()
 	err := r.e.docker.ContainerUnpause(ctx, r.id)
 	for err != nil && ctx.Err() == nil && !r.phase.isEnding() && !isNotPaused(err) {

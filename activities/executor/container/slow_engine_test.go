@@ -2,9 +2,11 @@ package container
 
 import (
 	"context"
+	"errors"
 	"io"
 	"net/http"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -84,5 +86,58 @@ func TestRunWaitsForFirstAnswer(t *testing.T) {
 	result, out, err := runSpec(t, e, "first", map[string]any{"image": busybox, "network": "none", "command": "echo ran"})
 	if err != nil || out != "ran\n" {
 		t.Errorf("%+v, %q, %v", result, out, err)
+	}
+}
+
+// TestCaptureCancelledBeforeTheEnginePausesLeavesTheContainerRunning cancels a capture whose pause reaches the engine late, whether or
+// not its caller still waits.
+func TestCaptureCancelledBeforeTheEnginePausesLeavesTheContainerRunning(t *testing.T) {
+	t.Parallel()
+	docker, busybox := enginetest.Engine(t), enginetest.Image(t)
+	capturing, giveUp := context.WithCancel(t.Context())
+	host := proxyOf(t, docker, nil, func(r *http.Request) {
+		if strings.HasSuffix(r.URL.Path, "/pause") {
+			*r = *r.WithContext(context.WithoutCancel(r.Context()))
+			giveUp()
+			time.Sleep(500 * time.Millisecond)
+		}
+	})
+	e := newFor(t, Options{Host: host})
+	spec, err := structpb.NewStruct(map[string]any{
+		"image": busybox, "network": "none", "command": "trap 'exit 0' TERM; echo ready; while :; do sleep 0.05; done",
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	ready, ended := make(chan struct{}), make(chan error, 1)
+	name := "run-" + strings.TrimPrefix(digestOf(randomTar(t)), "sha256:")[:12]
+	a := executor.Attempt{
+		ID: name + "/late/c1", Identity: executor.Identity{Run: name, Task: "late", Node: "n", Index: -1, Claim: 1},
+		Spec: spec, Stdout: writes(sync.OnceFunc(func() { close(ready) })), Stderr: io.Discard, Grace: time.Minute,
+	}
+	go func() {
+		_, err := e.Run(ctx, a, func() {})
+		ended <- err
+	}()
+	select {
+	case <-ready:
+	case err := <-ended:
+		t.Fatal(err)
+	}
+	if _, err := e.Capture(capturing, a.ID, io.Discard); !errors.Is(err, context.Canceled) {
+		t.Errorf("the capture: %v", err)
+	}
+	time.Sleep(time.Second) // a pause that reaches the engine after the capture has ended takes effect by then
+	c, err := docker.ContainerInspect(t.Context(), e.find(a.ID).id)
+	if err != nil {
+		t.Error(err)
+	} else if c.State.Paused {
+		t.Error("the container is paused")
+	}
+	cancel()
+	if err := <-ended; err != nil {
+		t.Error(err)
 	}
 }
