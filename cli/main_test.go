@@ -7,12 +7,13 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"go.uber.org/goleak"
+
+	"switchyard/dev/testneeds"
 )
 
 var update = flag.Bool("update", false, "write the golden files again")
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { testneeds.NoLeaks(m) }
 
 // golden compares text with a file in testdata.
 func golden(t *testing.T, name, got string) {

@@ -12,7 +12,6 @@ import (
 	sdklog "go.temporal.io/sdk/log"
 	"go.temporal.io/sdk/worker"
 	"go.temporal.io/sdk/workflow"
-	"go.uber.org/goleak"
 
 	"switchyard/dev/temporaltest"
 	"switchyard/dev/testneeds"
@@ -50,7 +49,7 @@ func runTests(m *testing.M) int {
 	code := m.Run()
 	controlWorker.Stop()
 	temporalClient.Close()
-	if err := errors.Join(server.Stop(), goleak.Find()); err != nil && code == 0 {
+	if err := errors.Join(server.Stop(), testneeds.FindLeaks()); err != nil && code == 0 {
 		fmt.Fprintln(os.Stderr, err)
 		code = 1
 	}

@@ -6,13 +6,12 @@ import (
 	"errors"
 	"testing"
 
-	"go.uber.org/goleak"
-
 	"switchyard/activities/store"
+	"switchyard/dev/testneeds"
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { testneeds.NoLeaks(m) }
 
 var attempt = Attempt{Run: "ci-0k", Task: "build", Attempt: 1, Claim: 4}
 

@@ -3,8 +3,6 @@ package sessions
 import (
 	"testing"
 
-	"go.uber.org/goleak"
-
 	"switchyard/activities/executor/inside"
 	"switchyard/activities/executor/shell"
 	"switchyard/dev/testneeds"
@@ -14,5 +12,5 @@ func TestMain(m *testing.M) {
 	shell.ServeIfAsked()
 	inside.ServeIfAsked()
 	testneeds.Parallel(8)
-	goleak.VerifyTestMain(m)
+	testneeds.NoLeaks(m)
 }

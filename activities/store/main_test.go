@@ -6,8 +6,6 @@ import (
 	"strings"
 	"testing"
 
-	"go.uber.org/goleak"
-
 	"switchyard/dev/testneeds"
 )
 
@@ -20,5 +18,5 @@ func TestMain(m *testing.M) {
 		return
 	}
 	testneeds.Parallel(8)
-	goleak.VerifyTestMain(m)
+	testneeds.NoLeaks(m)
 }

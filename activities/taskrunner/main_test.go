@@ -3,8 +3,6 @@ package taskrunner
 import (
 	"testing"
 
-	"go.uber.org/goleak"
-
 	"switchyard/activities/executor/shell"
 	"switchyard/dev/testneeds"
 )
@@ -12,5 +10,5 @@ import (
 func TestMain(m *testing.M) {
 	shell.ServeIfAsked()
 	testneeds.Parallel(12)
-	goleak.VerifyTestMain(m)
+	testneeds.NoLeaks(m)
 }

@@ -3,10 +3,10 @@ package stack
 import (
 	"testing"
 
-	"go.uber.org/goleak"
+	"switchyard/dev/testneeds"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { testneeds.NoLeaks(m) }
 
 func must(t *testing.T, err error) {
 	t.Helper()

@@ -28,7 +28,7 @@ func TestMain(m *testing.M) {
 	}
 	// Most tests wait for their servers.
 	testneeds.Parallel(4)
-	goleak.VerifyTestMain(m,
+	testneeds.NoLeaks(m,
 		// These goroutines of the server's library outlive a stopped server: connections between its services, some of
 		// which try to reconnect, and connections to its store.
 		goleak.IgnoreAnyFunction("google.golang.org/grpc/internal/grpcsync.(*CallbackSerializer).run"),

@@ -3,7 +3,7 @@ package definitions
 import (
 	"testing"
 
-	"go.uber.org/goleak"
+	"switchyard/dev/testneeds"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { testneeds.NoLeaks(m) }

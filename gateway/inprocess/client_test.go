@@ -8,10 +8,10 @@ import (
 	"strings"
 	"testing"
 
-	"go.uber.org/goleak"
+	"switchyard/dev/testneeds"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { testneeds.NoLeaks(m) }
 
 func do(t *testing.T, ctx context.Context, handler http.HandlerFunc) (*http.Response, error) {
 	t.Helper()

@@ -14,15 +14,15 @@ import (
 
 	"connectrpc.com/connect"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
-	"go.uber.org/goleak"
 	"google.golang.org/protobuf/reflect/protoreflect"
 
+	"switchyard/dev/testneeds"
 	"switchyard/gateway/inprocess"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/proto/switchyard/v1/switchyardv1connect"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { testneeds.NoLeaks(m) }
 
 // fleet answers some calls as a gateway would and records all calls. Other calls return Unimplemented.
 type fleet struct {

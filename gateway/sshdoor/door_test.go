@@ -16,20 +16,20 @@ import (
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
 	"golang.org/x/crypto/ssh"
 
 	"switchyard/activities/executor"
 	"switchyard/activities/store"
 	"switchyard/activities/store/storekey"
 	"switchyard/dev/sessiontest"
+	"switchyard/dev/testneeds"
 	"switchyard/gateway/auth"
 	"switchyard/gateway/rpcerror"
 	"switchyard/gateway/sshkeys"
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { testneeds.NoLeaks(m) }
 
 // fakeRuns holds runs that tests set up.
 type fakeRuns struct {

@@ -8,15 +8,15 @@ import (
 	"time"
 
 	"connectrpc.com/connect"
-	"go.uber.org/goleak"
 	"golang.org/x/crypto/ssh"
 
 	"switchyard/activities/store"
+	"switchyard/dev/testneeds"
 	"switchyard/gateway/auth"
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { testneeds.NoLeaks(m) }
 
 func newService(t *testing.T) Service {
 	t.Helper()

@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"go.temporal.io/sdk/worker"
-	"go.uber.org/goleak"
 
 	"switchyard/dev/testneeds"
 	"switchyard/workers"
@@ -27,7 +26,7 @@ func Main(m *testing.M) {
 	worker.SetBinaryChecksum("test")
 	// Most tests mainly wait for heartbeats, leases and back-offs.
 	testneeds.Parallel(4)
-	goleak.VerifyTestMain(stopping{m})
+	testneeds.NoLeaks(stopping{m})
 }
 
 // stopping runs tests and stops the shared cluster before goleak counts goroutines.

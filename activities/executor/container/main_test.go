@@ -10,7 +10,6 @@ import (
 	"strings"
 	"testing"
 
-	"go.uber.org/goleak"
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/types/known/structpb"
 
@@ -28,7 +27,7 @@ func TestMain(m *testing.M) {
 	testneeds.Parallel(4)
 	code := m.Run()
 	if code == 0 {
-		if err := goleak.Find(); err != nil {
+		if err := testneeds.FindLeaks(); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			code = 1
 		}

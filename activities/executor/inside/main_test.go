@@ -5,8 +5,6 @@ package inside
 import (
 	"testing"
 
-	"go.uber.org/goleak"
-
 	"switchyard/dev/testneeds"
 )
 
@@ -14,5 +12,5 @@ func TestMain(m *testing.M) {
 	ServeIfAsked()
 	targetIfAsked()
 	testneeds.Parallel(4)
-	goleak.VerifyTestMain(m)
+	testneeds.NoLeaks(m)
 }

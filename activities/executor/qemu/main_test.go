@@ -11,8 +11,6 @@ import (
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
-
 	"switchyard/activities/executor"
 	"switchyard/activities/executor/qemu/disk"
 	"switchyard/dev/testneeds"
@@ -30,7 +28,7 @@ func TestMain(m *testing.M) {
 		os.Exit(1)
 	}
 	testneeds.Parallel(4)
-	goleak.VerifyTestMain(m)
+	testneeds.NoLeaks(m)
 }
 
 // work runs a machine until this process is killed.

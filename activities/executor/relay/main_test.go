@@ -5,8 +5,6 @@ import (
 	"os"
 	"testing"
 
-	"go.uber.org/goleak"
-
 	"switchyard/dev/testneeds"
 )
 
@@ -14,7 +12,7 @@ func TestMain(m *testing.M) {
 	testneeds.Parallel(4)
 	code := m.Run()
 	if code == 0 {
-		if err := goleak.Find(); err != nil {
+		if err := testneeds.FindLeaks(); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			code = 1
 		}

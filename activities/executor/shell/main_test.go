@@ -5,8 +5,6 @@ import (
 	"os"
 	"testing"
 
-	"go.uber.org/goleak"
-
 	"switchyard/activities/executor/inside"
 	"switchyard/dev/testneeds"
 )
@@ -19,7 +17,7 @@ func TestMain(m *testing.M) {
 	testneeds.Parallel(8)
 	code := m.Run()
 	if code == 0 {
-		if err := goleak.Find(); err != nil {
+		if err := testneeds.FindLeaks(); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			code = 1
 		}

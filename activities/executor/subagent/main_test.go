@@ -17,13 +17,13 @@ import (
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
 	"google.golang.org/protobuf/types/known/structpb"
 
 	"switchyard/activities/executor"
 	"switchyard/activities/executor/shell"
 	"switchyard/activities/executor/subagent/model"
 	"switchyard/dev/scriptedmodel"
+	"switchyard/dev/testneeds"
 	v1 "switchyard/proto/switchyard/v1"
 )
 
@@ -36,7 +36,7 @@ func TestMain(m *testing.M) {
 	if shells, err = shell.New(shell.Options{}); err != nil {
 		panic(err)
 	}
-	goleak.VerifyTestMain(closing{m})
+	testneeds.NoLeaks(closing{m})
 }
 
 // closing closes the shell executor after the tests.

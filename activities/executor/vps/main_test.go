@@ -13,7 +13,6 @@ import (
 
 	"github.com/docker/docker/api/types/container"
 	"github.com/docker/docker/api/types/filters"
-	"go.uber.org/goleak"
 	"google.golang.org/protobuf/types/known/structpb"
 
 	"switchyard/activities/executor"
@@ -30,7 +29,7 @@ func TestMain(m *testing.M) {
 	testneeds.Parallel(4)
 	code := m.Run()
 	if code == 0 {
-		if err := goleak.Find(); err != nil {
+		if err := testneeds.FindLeaks(); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			code = 1
 		}

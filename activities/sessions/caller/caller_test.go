@@ -11,14 +11,13 @@ import (
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
-
 	"switchyard/activities/executor"
 	"switchyard/activities/sessions/wire"
+	"switchyard/dev/testneeds"
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { testneeds.NoLeaks(m) }
 
 // node returns the inside of an attempt on a node that handles each stream with serve.
 func node(t *testing.T, serve func(conn wire.Conn, h *v1.SessionHeader)) executor.Inside {

@@ -10,14 +10,14 @@ import (
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
 	"golang.org/x/crypto/ssh"
 
 	"switchyard/activities/executor"
 	"switchyard/dev/sessiontest"
+	"switchyard/dev/testneeds"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { testneeds.NoLeaks(m) }
 
 // server is an SSH server that accepts every key.
 type server struct {

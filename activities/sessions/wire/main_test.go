@@ -5,10 +5,10 @@ import (
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
+	"switchyard/dev/testneeds"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { testneeds.NoLeaks(m) }
 
 // tcpPair returns the two ends of a TCP connection.
 func tcpPair(t testing.TB) (client, server *net.TCPConn) {

@@ -9,11 +9,11 @@ import (
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
+	"switchyard/dev/testneeds"
 )
 
 func TestMain(m *testing.M) {
-	goleak.VerifyTestMain(m)
+	testneeds.NoLeaks(m)
 }
 
 // echo starts a server that sends back what it receives, and returns its address.

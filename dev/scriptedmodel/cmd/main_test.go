@@ -12,10 +12,10 @@ import (
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
+	"switchyard/dev/testneeds"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { testneeds.NoLeaks(m) }
 
 // buffer is a text that one goroutine writes while another one reads it.
 type buffer struct {

@@ -7,13 +7,11 @@ import (
 	"strings"
 	"testing"
 
-	"go.uber.org/goleak"
-
 	"switchyard/activities/executor"
 	"switchyard/dev/testneeds"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { testneeds.NoLeaks(m) }
 
 // needQemuImg skips a test on a machine without qemu-img.
 func needQemuImg(t testing.TB) {

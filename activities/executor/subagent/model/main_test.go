@@ -9,12 +9,11 @@ import (
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
-
 	"switchyard/dev/scriptedmodel"
+	"switchyard/dev/testneeds"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { testneeds.NoLeaks(m) }
 
 // testKey is the key in tests. No error may contain it.
 const testKey = "sk-test-0123456789"

@@ -7,8 +7,6 @@ import (
 	"path/filepath"
 	"testing"
 
-	"go.uber.org/goleak"
-
 	"switchyard/activities/executor/shell"
 	"switchyard/dev/testneeds"
 )
@@ -18,7 +16,7 @@ func TestMain(m *testing.M) {
 	testneeds.Parallel(4)
 	code := m.Run()
 	if code == 0 {
-		if err := goleak.Find(); err != nil {
+		if err := testneeds.FindLeaks(); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			code = 1
 		}

@@ -12,11 +12,11 @@ import (
 	"time"
 
 	"connectrpc.com/connect"
-	"go.uber.org/goleak"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/structpb"
 
 	"switchyard/activities/executor/subagent/tool"
+	"switchyard/dev/testneeds"
 	"switchyard/gateway/auth"
 	"switchyard/gateway/mcp"
 	v1 "switchyard/proto/switchyard/v1"
@@ -24,7 +24,7 @@ import (
 	"switchyard/workflows/definition"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { testneeds.NoLeaks(m) }
 
 // gateway is a scripted gateway with the real MCP server.
 type gateway struct {

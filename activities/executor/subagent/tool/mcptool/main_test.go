@@ -10,9 +10,9 @@ import (
 	"time"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
-	"go.uber.org/goleak"
 
 	"switchyard/activities/executor/shell"
+	"switchyard/dev/testneeds"
 )
 
 // kindVariable is the variable that turns this program into a server of some kind.
@@ -24,7 +24,7 @@ func TestMain(m *testing.M) {
 		serve(kind)
 		return
 	}
-	goleak.VerifyTestMain(m)
+	testneeds.NoLeaks(m)
 }
 
 // serve runs a server over standard input and output.
