@@ -38,11 +38,18 @@ func startIn(t *testing.T, location string) *fixture {
 // startWith starts a gateway with a store and limits.
 func startWith(t *testing.T, location string, limits edge.Limits) *fixture {
 	t.Helper()
+	return startConfigured(t, location, Config{Limits: limits})
+}
+
+// startConfigured starts a gateway with a store and further settings.
+func startConfigured(t *testing.T, location string, config Config) *fixture {
+	t.Helper()
 	kept, err := store.Open(t.Context(), location)
 	if err != nil {
 		t.Fatal(err)
 	}
-	g, err := New(Config{Client: temporalClient, Store: kept, Limits: limits})
+	config.Client, config.Store = temporalClient, kept
+	g, err := New(config)
 	if err != nil {
 		t.Fatal(err)
 	}

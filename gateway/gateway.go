@@ -58,7 +58,7 @@ func New(config Config) (*Gateway, error) {
 		Stopping: g.stopping, KeepAlive: config.StreamKeepAlive, WriteTimeout: config.StreamWriteTimeout,
 	})
 	g.tunnel = tunnel.New(tunnel.Config{
-		Client: config.Client, Index: g.index, Reader: g.reader, Store: config.Store, Signer: g.signer, Recorder: g.recorder,
+		Client: config.Client, Nodes: config.Nodes, Index: g.index, Reader: g.reader, Store: config.Store, Signer: g.signer, Recorder: g.recorder,
 		Observer: config.Observer, PeerTLS: config.PeerTLS, Now: config.Now, Log: config.Logger,
 	})
 	g.tunnel.SetURL(config.PeerURL)

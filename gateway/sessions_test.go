@@ -181,6 +181,46 @@ func TestSessionReachesAttempt(t *testing.T) {
 	}
 }
 
+// awaitedNodes is a registry with one node. It calls onGet when the node is read.
+type awaitedNodes struct {
+	fakeNodes
+	onGet func()
+}
+
+func (n *awaitedNodes) Get(ctx context.Context, name string) (*v1.Node, error) {
+	n.onGet()
+	return n.fakeNodes.Get(ctx, name)
+}
+
+// TestSessionWaitsForTheFirstLinkOfItsNode opens sessions on nodes without a link. A node that lives connects when the
+// gateway has looked for it.
+func TestSessionWaitsForTheFirstLinkOfItsNode(t *testing.T) {
+	t.Parallel()
+	for state, says := range map[string]string{v1.NodeActive: "", v1.NodeOffline: "is not connected to a gateway"} {
+		t.Run(state, func(t *testing.T) {
+			t.Parallel()
+			node := "first-link-" + state
+			var connect sync.Once
+			var f *fixture
+			nodes := &awaitedNodes{fakeNodes: fakeNodes{nodes: map[string]*v1.Node{node: {Name: node, State: state}}}}
+			nodes.onGet = func() {
+				connect.Do(func() {
+					if state == v1.NodeActive {
+						scriptedNode(t, f.server.URL(), "", node)
+					}
+				})
+			}
+			f = startConfigured(t, "mem://", Config{Nodes: nodes})
+			id := f.submit(t, node, "build")
+			startAttempt(t, id, node, "build", 3)
+			_, err := execIn(t, mustDial(t, f.server.URL(), "").inside(id, "build"))
+			if says == "" && err != nil || says != "" && (err == nil || !strings.Contains(err.Error(), says)) {
+				t.Error(err)
+			}
+		})
+	}
+}
+
 func TestSessionIsForThoseWhoReachItsRun(t *testing.T) {
 	t.Parallel()
 	f := startLocked(t, t.TempDir())

@@ -18,6 +18,7 @@ import (
 	"switchyard/gateway/rpcerror"
 	"switchyard/gateway/runindex"
 	"switchyard/gateway/runview"
+	v1 "switchyard/proto/switchyard/v1"
 )
 
 // Endpoints of a gateway.
@@ -29,9 +30,16 @@ const (
 // shutdownReason is the reason that sessions receive when the gateway closes.
 const shutdownReason = "the gateway is shutting down; running tasks continue"
 
+// Nodes reads the node registry. Its method may be called concurrently.
+type Nodes interface {
+	// Get returns a node with its state.
+	Get(ctx context.Context, name string) (*v1.Node, error)
+}
+
 // Config holds the dependencies and limits of a Hub.
 type Config struct {
 	Client   client.Client
+	Nodes    Nodes
 	Index    *runindex.Index
 	Reader   *runview.Reader
 	Store    *store.Store

@@ -22,7 +22,8 @@ import (
 const (
 	// openTimeout bounds opening a stream.
 	openTimeout = 30 * time.Second
-	// patience is how long a session waits for a node that was connected recently; awayFor is how long ago that may be.
+	// patience is how long a session waits for the link of its node. A node whose link was there within awayFor is expected
+	// back.
 	patience, awayFor = 10 * time.Second, time.Minute
 	// lookPause is the pause between two look-ups of a node.
 	lookPause = 200 * time.Millisecond
@@ -136,8 +137,9 @@ func checkHeader(header *v1.SessionHeader) error {
 const maxTaskName = 512
 
 // openOnNode opens a stream on the node of a header, directly or through the gateway that the node is connected to. It waits
-// up to patience for a node that was connected recently.
+// up to patience for a node that is expected to connect.
 func (h *Hub) openOnNode(ctx context.Context, header *v1.SessionHeader) (wire.Conn, *v1.SessionReply, error) {
+	isExpected := false
 	for until := time.Now().Add(patience); ; {
 		if l := h.linkOf(header.GetNode()); l != nil {
 			return h.openLocal(ctx, l, header)
@@ -151,8 +153,11 @@ func (h *Hub) openOnNode(ctx context.Context, header *v1.SessionHeader) (wire.Co
 			if !isAway(err) || time.Now().After(until) {
 				return conn, reply, err
 			}
-		} else if h.config.Now().Sub(at.GetConnectedAt().AsTime()) > awayFor || time.Now().After(until) {
-			return nil, nil, notConnected(header.GetNode())
+		} else {
+			isExpected = isExpected || h.isExpected(ctx, header.GetNode(), at)
+			if !isExpected || time.Now().After(until) {
+				return nil, nil, notConnected(header.GetNode())
+			}
 		}
 		select {
 		case <-ctx.Done():
@@ -162,6 +167,16 @@ func (h *Hub) openOnNode(ctx context.Context, header *v1.SessionHeader) (wire.Co
 		case <-time.After(lookPause):
 		}
 	}
+}
+
+// isExpected reports whether a node without a link may connect soon: it was connected recently, or it sends heartbeats.
+// The latter is true of a worker that has just started, and of every node after this gateway was away.
+func (h *Hub) isExpected(ctx context.Context, node string, at *v1.LinkLocation) bool {
+	if h.config.Now().Sub(at.GetConnectedAt().AsTime()) <= awayFor {
+		return true
+	}
+	n, err := h.config.Nodes.Get(ctx, node)
+	return err == nil && n.GetState() != v1.NodeOffline
 }
 
 // location returns the stored location of a node, or an empty one if there is none.
