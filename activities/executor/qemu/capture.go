@@ -84,15 +84,14 @@ func (m *machine) copyDisk(ctx context.Context, path string) (err error) {
 	removeCapture(path)
 	if !m.isPaused() {
 		// The marker file tells a later worker that no user asked for the pause.
-		if err := os.WriteFile(path+markSuffix, nil, 0o600); err != nil {
+		if err := os.WriteFile(m.folder.file(captureFile+markSuffix), nil, 0o600); err != nil {
 			return err
 		}
-		if err := m.monitor.execute(ctx, "stop", nil, nil); err != nil {
+		defer func() { err = errors.Join(err, m.resumeAfterCapture()) }()
+		// QEMU carries the command out even if ctx is cancelled meanwhile.
+		if err := m.monitor.execute(context.WithoutCancel(ctx), "stop", nil, nil); err != nil {
 			return err
 		}
-		defer func() {
-			err = errors.Join(err, m.monitor.execute(m.life, "cont", nil, nil), os.Remove(path+markSuffix))
-		}()
 	}
 	return disk.Flatten(ctx, m.folder.file(diskFile), path, m.attempt.Notify)
 }
@@ -100,28 +99,43 @@ func (m *machine) copyDisk(ctx context.Context, path string) (err error) {
 // markSuffix is the suffix of the marker file that exists while a machine is paused for a capture.
 const markSuffix = ".mark"
 
-// removeCapture removes a copy of a disk, complete or not.
+// resumeAfterCapture continues a machine that is paused for a capture. After an error the marker file stays. The caller
+// holds steering.
+func (m *machine) resumeAfterCapture() error {
+	if err := m.monitor.execute(m.life, "cont", nil, nil); err != nil {
+		return err
+	}
+	m.removeCaptureMark()
+	return nil
+}
+
+// removeCaptureMark removes the marker file of a capture, if there is one.
+func (m *machine) removeCaptureMark() {
+	_ = os.Remove(m.folder.file(captureFile + markSuffix)) // the file is removed with the folder at the latest
+}
+
+// removeCapture removes a copy of a disk, complete or not, and leaves its marker file.
 func removeCapture(path string) {
 	found, _ := filepath.Glob(path + "*")
 	for _, name := range found {
-		_ = os.Remove(name) // the file is removed with the folder at the latest
+		if name != path+markSuffix {
+			_ = os.Remove(name) // the file is removed with the folder at the latest
+		}
 	}
 }
 
-// endLeftCapture resumes a machine whose worker was killed during a capture.
+// endLeftCapture resumes a machine that is still paused for a capture that has ended, mostly with its worker. The caller
+// holds steering.
 func (m *machine) endLeftCapture() {
-	path := m.folder.file(captureFile)
-	if _, err := os.Stat(path + markSuffix); err != nil {
+	if _, err := os.Stat(m.folder.file(captureFile + markSuffix)); err != nil {
 		return
 	}
-	m.steering.Lock()
-	defer m.steering.Unlock()
-	if err := m.monitor.execute(m.life, "cont", nil, nil); err != nil {
+	if err := m.resumeAfterCapture(); err != nil {
 		m.e.logger.Warn("a virtual machine did not resume after its capture; resume it manually", "attempt", m.attempt.ID, "error", err)
 		return
 	}
 	m.setPaused(false)
-	removeCapture(path)
+	removeCapture(m.folder.file(captureFile))
 }
 
 // sendFile copies a file to a writer until ctx ends.

@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 )
 
 func TestConsoleIsForwardedToTheEnd(t *testing.T) {
@@ -69,7 +68,7 @@ func TestMachinesThatPrintTooMuchDoNotFillTheDisk(t *testing.T) {
 		t.Fatal(err)
 	}
 	reap(launcher)
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	if code, ok := f.awaitExitCode(ctx); !ok || code != 3 {
 		t.Errorf("exit code %d, known %v", code, ok)

@@ -18,6 +18,7 @@
 //	pid, exit              the process id of QEMU, and its exit code, written once QEMU has ended and the file console is complete
 //	console                the output of QEMU and of the serial console, 64 MiB at most
 //	capture.qcow2          a copy of the disk that is being written or sent
+//	capture.qcow2.mark     exists while the machine is paused for a capture
 //
 // A process is identified by the folder in its command line, so that neither a later process with the same number nor a
 // reboot of the node can be mistaken for it. The node creates the host key of the machine and passes it in the seed, so

@@ -13,15 +13,19 @@ const (
 	// endPoll is how often QEMU is checked for its end.
 	endPoll = 200 * time.Millisecond
 	// exitPatience is how long the launcher may take to write the exit code after QEMU has ended.
-	exitPatience = 5 * time.Second
+	exitPatience = 30 * time.Second
 	// killPatience is how long QEMU may take to end after it was killed.
-	killPatience = 10 * time.Second
+	killPatience = 30 * time.Second
 )
 
 // follow forwards the output of a started machine, stops the machine when ctx ends, removes what is left and returns
 // how it ended.
 func (m *machine) follow(ctx context.Context) (executor.Result, error) {
-	m.calls.Go(func() { m.monitor.maintainConnection(m.life, m.hasConnected, m.receive) })
+	received := make(chan struct{})
+	m.calls.Go(func() {
+		defer close(received)
+		m.monitor.maintainConnection(m.life, m.adoptState, m.receive)
+	})
 	m.calls.Go(m.awaitEnd)
 	m.calls.Go(m.awaitLogin)
 	printed := make(chan error, 1)
@@ -49,6 +53,7 @@ func (m *machine) follow(ctx context.Context) (executor.Result, error) {
 		<-stopped
 	}
 	writeErr := <-printed
+	<-received // the last event explains the end
 	result, err := m.result()
 	return result, errors.Join(err, writeErr, m.close())
 }
@@ -86,23 +91,26 @@ func (f folder) awaitExitCode(ctx context.Context) (int, bool) {
 	}
 }
 
-// hasConnected adopts the state of a machine that an earlier worker left, or whose events were missed.
-func (m *machine) hasConnected() {
+// adoptState adopts, in the background, the state of a machine that an earlier worker left, whose events were missed, or
+// that has stopped.
+func (m *machine) adoptState() {
 	m.calls.Go(func() {
+		m.steering.Lock() // the state does not change before it is adopted
 		state, err := m.monitor.state(m.life)
 		if err != nil {
+			m.steering.Unlock()
 			return // the next connection tries again
 		}
 		m.mu.Lock()
 		isHalfway := state == stateShutdown && m.restarting == nil && !m.stopping
-		m.paused = m.paused || state == statePaused && m.restarting == nil
-		isCapture := m.paused && m.isAdopted
+		m.paused = m.paused || state == statePaused
 		m.mu.Unlock()
-		if isHalfway {
-			_, _ = m.beginRestart() // the worker was killed during a restart
-		}
-		if isCapture {
+		if state == statePaused {
 			m.endLeftCapture()
+		}
+		m.steering.Unlock()
+		if isHalfway {
+			_, _ = m.beginRestart() // an earlier worker has left a restart
 		}
 		m.checkStandstill(state)
 	})
@@ -125,11 +133,7 @@ func (m *machine) receive(e qmp.Event) {
 			m.attempt.Notify("the machine restarts by itself")
 		}
 	case "STOP":
-		m.calls.Go(func() {
-			if state, err := m.monitor.state(m.life); err == nil {
-				m.checkStandstill(state)
-			}
-		})
+		m.adoptState()
 	}
 }
 

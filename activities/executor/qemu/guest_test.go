@@ -172,6 +172,7 @@ func TestLongSessionOutlastsAPause(t *testing.T) {
 func TestLongMachineKeepsItsFilesWhenItIsRestarted(t *testing.T) {
 	testneeds.Long(t)
 	e := newExecutor(t, newDir(t))
+	e.bootPatience = patience
 	r := newRun(t, guestimage.Build(t), nil)
 	r.start(t, e)
 	in := r.enter(t, e)

@@ -34,8 +34,8 @@ type machine struct {
 	ended chan struct{}
 	exit  exit
 
-	// steering is held while the machine is suspended, resumed, restarted or captured. untilStop ends when a stop
-	// begins, which then waits for steering.
+	// steering is held while the machine is suspended, resumed, restarted or captured. untilStop ends when a stop or
+	// a hand-over begins, which then waits for steering.
 	steering  sync.Mutex
 	untilStop context.Context
 	beginStop context.CancelFunc

@@ -14,9 +14,10 @@ import (
 )
 
 const (
-	// monitorPatience bounds one command and one attempt to connect. QEMU answers at once unless its host is
-	// overloaded.
-	monitorPatience = 5 * time.Second
+	// monitorPatience bounds one command. QEMU answers at once unless its host is overloaded.
+	monitorPatience = 15 * time.Second
+	// connectPatience bounds one attempt to connect. QEMU does not answer while it serves another worker on the socket.
+	connectPatience = 5 * time.Second
 	// monitorAgain is the delay between two attempts to connect.
 	monitorAgain = 100 * time.Millisecond
 )
@@ -48,7 +49,7 @@ func newMonitor(f folder) *monitor { return &monitor{folder: f, changed: make(ch
 func (m *monitor) connect(ctx context.Context) (*qmp.Client, error) {
 	var errs error
 	for _, name := range []string{socketFile, socketFile2} {
-		short, cancel := context.WithTimeout(ctx, monitorPatience)
+		short, cancel := context.WithTimeout(ctx, connectPatience)
 		c, err := qmp.Dial(short, m.folder.file(name))
 		cancel()
 		if err == nil {

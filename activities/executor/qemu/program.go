@@ -22,7 +22,7 @@ const (
 	// oldestMajor is the first major version that has the command set-action.
 	oldestMajor = 6
 	// findPatience bounds all calls of QEMU in Find.
-	findPatience = 20 * time.Second
+	findPatience = time.Minute
 )
 
 // Program is the QEMU installation of this node.

@@ -3,6 +3,7 @@ package qemu
 import (
 	"context"
 	"fmt"
+	"sync"
 	"time"
 
 	"switchyard/activities/executor"
@@ -97,8 +98,11 @@ func (m *machine) restart(ctx context.Context) error {
 // shutDown asks the machine to shut down and waits until it has, or until the grace period is over.
 func (m *machine) shutDown(ctx context.Context) {
 	pressing, release := context.WithCancel(ctx)
+	// A press that QEMU receives after the reset would shut the machine down again.
+	var presses sync.WaitGroup
+	defer presses.Wait()
 	defer release()
-	m.calls.Go(func() { m.pressPower(pressing) })
+	presses.Go(func() { m.pressPower(pressing) })
 	down := make(chan struct{})
 	m.calls.Go(func() {
 		defer close(down)

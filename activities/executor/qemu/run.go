@@ -142,7 +142,11 @@ func (m *machine) awaitStart() error {
 				break
 			}
 		}
-		if code, ok := m.folder.readNumber(exitFile); ok {
+		code, hasEnded := m.folder.readNumber(exitFile)
+		if hasEnded && code == 0 {
+			break // the machine has already shut down
+		}
+		if hasEnded {
 			return fmt.Errorf("QEMU could not start the machine; it exited with %d: %s", code, m.folder.lastWords())
 		}
 		if ctx.Err() != nil {

@@ -38,13 +38,21 @@ func TestEndsOfMachinesAreReported(t *testing.T) {
 		want   executor.Result
 		notice string
 	}{
-		"power-off": {ticks: 2, action: powersOff, notice: "was shut down from inside"},
+		"power-off": {ticks: 2, action: powersOff, notice: "the machine was shut down"}, // perhaps before the node is connected
+		"shut down from inside": {
+			do: func(t *testing.T, r *run) { e.find(r.ID).pressOnce(t) }, notice: "was shut down from inside",
+		},
 		"killed": {
 			do:   func(t *testing.T, r *run) { r.kill(t, e, unix.SIGKILL) },
 			want: executor.Result{ExitCode: 137, Signal: "SIGKILL"}, notice: "QEMU was killed on the node by SIGKILL",
 		},
 		"asked to end on the node": {
-			do:   func(t *testing.T, r *run) { r.kill(t, e, unix.SIGTERM) },
+			do: func(t *testing.T, r *run) {
+				if _, err := e.find(r.ID).monitor.state(t.Context()); err != nil { // which waits until the node is connected
+					t.Error(err)
+				}
+				r.kill(t, e, unix.SIGTERM)
+			},
 			want: executor.Result{ExitCode: 143, Signal: "SIGTERM"}, notice: "was asked to quit on the node",
 		},
 		"stopped on request": {
@@ -116,6 +124,18 @@ func TestEndsOfMachinesAreReported(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+func TestMachineThatEndsAtOnceHasStarted(t *testing.T) {
+	f := folder(t.TempDir())
+	if err := os.WriteFile(f.file(exitFile), []byte("0\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	m := newMachine(t.Context(), &Executor{}, executor.Attempt{}, record{}, f)
+	defer m.giveUp(errClosed)
+	if err := m.awaitStart(); err != nil || m.record.StartedAt.IsZero() {
+		t.Errorf("started at %v, error %v", m.record.StartedAt, err)
 	}
 }
 

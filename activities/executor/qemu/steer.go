@@ -26,13 +26,15 @@ func (e *Executor) steer(ctx context.Context, id, command string, paused bool) e
 	if m.isEnding() {
 		return executor.ErrNotRunning
 	}
-	if err := m.monitor.execute(ctx, command, nil, nil); err != nil {
+	// QEMU carries the command out even if ctx is cancelled meanwhile.
+	if err := m.monitor.execute(context.WithoutCancel(ctx), command, nil, nil); err != nil {
 		if m.isEnding() || !m.folder.isRunning() {
 			return executor.ErrNotRunning
 		}
 		return fmt.Errorf("%s the virtual machine: %w", map[bool]string{true: "pause", false: "resume"}[paused], err)
 	}
 	m.setPaused(paused)
+	m.removeCaptureMark() // a capture that could not resume the machine has left one
 	return nil
 }
 

@@ -44,16 +44,15 @@ func (m *machine) stop() {
 	m.stopping = true
 	restart := m.restarting
 	m.mu.Unlock()
+	m.beginStop()
 	if restart != nil {
 		restart.cancel()
 		<-restart.done
 	}
-	m.beginStop()
 	m.steering.Lock()
 	defer m.steering.Unlock()
-	if m.isPaused() {
-		_ = m.monitor.execute(m.life, "cont", nil, nil) // a paused machine does not see the power button
-	}
+	// A paused machine does not see the power button. QEMU may have paused it after the command was given up.
+	_ = m.monitor.execute(m.life, "cont", nil, nil)
 	// A restart may have left the action "pause".
 	_ = m.monitor.setShutdownAction(m.life, "poweroff")
 	pressing, release := context.WithCancel(m.life)
@@ -97,12 +96,22 @@ func (m *machine) kill() {
 	}
 }
 
-// handOver leaves the machine to a later worker.
+// handOver leaves the machine to a later worker. A capture resumes the machine before that; a restart is completed by the
+// later worker.
 func (m *machine) handOver() {
 	m.mu.Lock()
-	defer m.mu.Unlock()
-	if !m.over {
-		m.stopping, m.left = true, true
-		m.giveUp(executor.ErrLetGo)
+	if m.over {
+		m.mu.Unlock()
+		return
 	}
+	m.stopping, m.left = true, true
+	restart := m.restarting
+	m.mu.Unlock()
+	m.beginStop()
+	if restart != nil {
+		restart.cancel()
+	}
+	m.steering.Lock()
+	defer m.steering.Unlock()
+	m.giveUp(executor.ErrLetGo)
 }

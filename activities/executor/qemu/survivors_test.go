@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"switchyard/activities/executor"
+	"switchyard/activities/executor/qemu/qmp"
 )
 
 // letGo makes the worker of a machine leave it running.
@@ -50,8 +51,6 @@ func (r *run) checkSurvivor(t *testing.T, e *Executor, running bool) executor.Le
 func TestMachinesOutliveTheirWorker(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
-		ticks  uint16
-		action byte
 		// alone runs while no worker is attached.
 		alone   func(t *testing.T, r *run, e *Executor)
 		running bool
@@ -59,7 +58,7 @@ func TestMachinesOutliveTheirWorker(t *testing.T) {
 		notice  string
 	}{
 		"runs":    {running: true, want: executor.Result{StoppedAsAsked: true}},
-		"is told": {ticks: 8, action: powersOff, alone: func(t *testing.T, r *run, e *Executor) { r.awaitGone(t, e) }, notice: "the machine was shut down\n"},
+		"is told": {alone: func(t *testing.T, r *run, e *Executor) { r.pressAlone(t, e); r.awaitGone(t, e) }, notice: "the machine was shut down\n"},
 		"killed": {
 			alone: func(t *testing.T, r *run, e *Executor) { r.kill(t, e, unix.SIGKILL); r.awaitGone(t, e) },
 			want:  executor.Result{ExitCode: 137, Signal: "SIGKILL"}, notice: "killed",
@@ -69,7 +68,7 @@ func TestMachinesOutliveTheirWorker(t *testing.T) {
 			t.Parallel()
 			dir := newDir(t)
 			first := newExecutor(t, dir)
-			r := newRun(t, newImage(t, c.ticks, c.action), nil)
+			r := newRun(t, newImage(t, 0, ticksOn), nil)
 			r.start(t, first)
 			r.prints(t, r.out, "tick\n", 1)
 			if left, err := first.Survivors(t.Context(), r.Identity.Node); err != nil || len(left) > 0 {
@@ -98,6 +97,28 @@ func TestMachinesOutliveTheirWorker(t *testing.T) {
 				t.Errorf("printed %q, told %q", r.out.String(), r.notes.String())
 			}
 		})
+	}
+}
+
+// connectAlone returns a connection to a machine that no worker follows.
+func (r *run) connectAlone(t *testing.T, e *Executor) *qmp.Client {
+	t.Helper()
+	var client *qmp.Client
+	await(t, "QEMU answers", func() (ok bool) {
+		var err error
+		client, err = newMonitor(e.folderOf(r.ID)).connect(t.Context())
+		return err == nil
+	})
+	return client
+}
+
+// pressAlone presses the power button of a machine that no worker follows.
+func (r *run) pressAlone(t *testing.T, e *Executor) {
+	t.Helper()
+	client := r.connectAlone(t, e)
+	defer client.Close()
+	if err := client.Execute(t.Context(), "system_powerdown", nil, nil); err != nil {
+		t.Fatal(err)
 	}
 }
 
@@ -133,21 +154,37 @@ func TestPausedMachinesStayPausedWithoutTheirWorker(t *testing.T) {
 
 func TestInterruptedRestartIsCompletedByTheNextWorker(t *testing.T) {
 	t.Parallel()
-	dir := newDir(t)
-	e := newExecutor(t, dir)
-	r := newRun(t, newImage(t, 0, ticksOn), nil)
-	r.start(t, e)
-	r.prints(t, r.out, "tick\n", 1)
-	m := e.find(r.ID)
-	if err := m.monitor.setShutdownAction(t.Context(), "pause"); err != nil {
-		t.Fatal(err)
+	for name, isDown := range map[string]bool{"is shut down": true, "still shuts down": false} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir := newDir(t)
+			e := newExecutor(t, dir)
+			r := newRun(t, newImage(t, 0, ticksOn), nil)
+			r.start(t, e)
+			r.prints(t, r.out, "tick\n", 1)
+			if err := e.find(r.ID).monitor.setShutdownAction(t.Context(), "pause"); err != nil {
+				t.Fatal(err)
+			}
+			r.letGo(t)
+			if isDown {
+				r.pressAlone(t, e)
+				client := r.connectAlone(t, e)
+				await(t, "it is shut down", func() bool {
+					var answer struct{ Status string }
+					err := client.Execute(t.Context(), "query-status", nil, &answer)
+					return err == nil && answer.Status == stateShutdown
+				})
+				_ = client.Close()
+			}
+			e = newExecutor(t, dir)
+			r.reattach(t, e)
+			if !isDown {
+				await(t, "it is adopted", func() bool { return e.find(r.ID) != nil })
+				e.find(r.ID).pressOnce(t)
+			}
+			r.prints(t, r.out, "boots\n", 2)
+		})
 	}
-	m.pressOnce(t)
-	await(t, "it is shut down", func() bool { state, err := m.monitor.state(t.Context()); return err == nil && state == stateShutdown })
-	r.letGo(t)
-	e = newExecutor(t, dir)
-	r.reattach(t, e)
-	r.prints(t, r.out, "boots\n", 2)
 }
 
 func (m *machine) pressOnce(t *testing.T) {
