@@ -24,6 +24,8 @@ import (
 const (
 	// followInterval is the minimum interval between two updates of a log.
 	followInterval = 200 * time.Millisecond
+	// longestLogRetry bounds the pause before a log is read again after a failure. The first pause is retryInterval.
+	longestLogRetry = 15 * time.Second
 	// maxFollowed bounds the rows of an update; the oldest surplus rows are dropped.
 	maxFollowed = 1000
 )
@@ -37,6 +39,8 @@ type logUpdate struct {
 	// Dropped is the number of lines dropped before these.
 	Dropped int  `json:"dropped,omitempty"`
 	Ended   bool `json:"ended,omitempty"`
+	// Problem is why the log cannot be read at the moment. The reader tries again.
+	Problem string `json:"problem,omitempty"`
 }
 
 // encode encodes the update as JSON without escaping HTML, which keeps it short.
@@ -62,20 +66,44 @@ type logFollower struct {
 	err     error         // why the reader ended
 }
 
-// followLog sends the lines of a log since a version, which is an event ID.
+// followLog sends the lines of a log since a version, which is an event ID. After a failure that may pass it reads on from
+// the last version.
 func followLog(ctx context.Context, w *Web, req request, version string, send func(update []byte) error) error {
+	pause := retryInterval
+	for isFirst := true; ; isFirst = false {
+		read, err := w.readLog(ctx, req, version, isFirst, send)
+		if err == nil || ctx.Err() != nil || !isTransient(err) {
+			return err
+		}
+		if read != version {
+			version, pause = read, retryInterval
+		}
+		text, encodeErr := (&logUpdate{Version: version, Lines: []string{}, Problem: messageOf(err)}).encode()
+		if err := errors.Join(encodeErr, send(text)); err != nil {
+			return err
+		}
+		if err := sleep(ctx, pause); err != nil {
+			return err
+		}
+		pause = min(2*pause, longestLogRetry)
+	}
+}
+
+// readLog sends the lines of a log since a version until the log ends or cannot be read. It returns the version that the
+// page then has.
+func (w *Web) readLog(ctx context.Context, req request, version string, isFirst bool, send func(update []byte) error) (string, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	res, err := w.openLog(ctx, req, version)
 	if err != nil {
-		return err
+		return version, err
 	}
 	if res == nil {
-		return nil // everything has been sent
+		return version, nil // everything has been sent
 	}
 	f := &logFollower{
 		rows: newLogRows(req.values["task"], "log-"+rand.Text()[:6]+"-"), pending: newRowBuffer(maxFollowed), version: version,
-		isReset: version == "", isNew: version == "", done: make(chan struct{}),
+		isReset: version == "", isNew: version == "" || !isFirst, done: make(chan struct{}),
 	}
 	go func() {
 		defer close(f.done)
@@ -85,7 +113,7 @@ func followLog(ctx context.Context, w *Web, req request, version string, send fu
 	cancel()
 	_ = res.Body.Close() // ends the reader
 	<-f.done
-	return err
+	return f.version, err
 }
 
 // openLog opens the stream of a log. It returns nil if everything has been sent.

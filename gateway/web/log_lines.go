@@ -105,6 +105,14 @@ func (r *logRows) note(text string) logRow {
 	return logRow{id, `<li id="` + id + `" class="notice"><span class="from">switchyard</span> <span class="said">` + template.HTMLEscapeString(text) + `</span></li>`}
 }
 
+// failure returns a row in place of a log that could not be read. It links to address, which tries again. The script of the
+// page removes the row once it has read the log.
+func (r *logRows) failure(text, address string) logRow {
+	id := r.nextID()
+	return logRow{id, `<li id="` + id + `" class="notice" data-log-failure><span class="from">switchyard</span> <span class="said">` +
+		template.HTMLEscapeString(text) + ` <a href="` + template.HTMLEscapeString(address) + `">Try again</a></span></li>`}
+}
+
 func (r *logRows) nextID() string {
 	r.number++
 	return fmt.Sprintf("%s%d", r.prefix, r.number)

@@ -40,10 +40,14 @@ func (w *Web) lastLines(ctx context.Context, req request) string {
 		Id: which.GetId(), Task: task, Attempt: which.Attempt, Generation: which.Generation, Stream: which.GetStream(), Tail: logTail,
 	})))
 	if err != nil {
+		text := messageOf(err)
 		if rpcerror.CodeOf(err) == connect.CodeDeadlineExceeded {
-			return rows.note("the log could not be read in time; it can be downloaded").html
+			text = "the log could not be read in time; it can be downloaded"
 		}
-		return rows.note(messageOf(err)).html
+		if isTransient(err) {
+			return rows.failure(text, req.url()).html
+		}
+		return rows.note(text).html
 	}
 	shown := newRowBuffer(logTail)
 	for _, l := range res.GetItems() {

@@ -127,15 +127,57 @@ func TestFollowedLogIsSentInRowsUntilItEnds(t *testing.T) {
 	mustContain(t, all, `<span class="c1">red more &lt;b&gt;</span>`, "n-1 may have it")
 }
 
-func TestInterruptedLogContinuesAfterTheLastLine(t *testing.T) {
+func TestLogThatCannotBeReadIsReadAgain(t *testing.T) { patiently(t, logThatCannotBeReadIsReadAgain) }
+
+func logThatCannotBeReadIsReadAgain(t *testing.T) {
+	const failures = 8
+	began, reads := time.Now(), 0
+	updates, err := followed(t, "", func(w http.ResponseWriter, r *http.Request) {
+		switch reads++; {
+		case reads <= failures:
+			w.WriteHeader(http.StatusGatewayTimeout)
+			_, _ = io.WriteString(w, `{"code":"deadline_exceeded","message":"the store is slow"}`)
+		case reads == failures+1:
+			w.WriteHeader(http.StatusOK)
+			_, _ = io.WriteString(w, "event: log\nid: 6~y\ndata: {\"task\":\"build\",\"text\":\"first\"}\n\n") // the stream breaks
+		default:
+			if r.Header.Get("Last-Event-ID") != "6~y" || r.URL.Query().Has("tail") {
+				t.Errorf("request %s %v", r.URL, r.Header)
+			}
+			w.WriteHeader(http.StatusOK)
+			_, _ = io.WriteString(w, "event: log\nid: 7~y\ndata: {\"task\":\"build\",\"text\":\"second\"}\n\nevent: end\nid: end\ndata: {}\n\n")
+		}
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var problems, lines []string
+	for _, u := range updates {
+		lines = append(lines, u.Lines...)
+		if u.Problem != "" {
+			problems = append(problems, u.Problem)
+		}
+	}
+	if last := updates[len(updates)-1]; last.Problem != "" || !last.Ended || last.Version != "end" {
+		t.Errorf("updates %+v", updates)
+	}
+	if len(problems) != failures+1 || problems[0] != "the store is slow" || len(lines) != 2 {
+		t.Errorf("problems %q, lines %q", problems, lines)
+	}
+	if took := time.Since(began); took < failures*retryInterval*2 || took > (failures+1)*longestLogRetry {
+		t.Errorf("%d reads in %v", reads, took)
+	}
+}
+
+func TestLogContinuesAfterTheLastLine(t *testing.T) {
 	updates, err := followed(t, "5~y", func(w http.ResponseWriter, r *http.Request) {
 		if r.Header.Get("Last-Event-ID") != "5~y" || r.URL.Query().Has("tail") {
 			t.Errorf("request %s %v", r.URL, r.Header)
 		}
 		w.WriteHeader(http.StatusOK)
-		_, _ = io.WriteString(w, "event: log\nid: 6~y\ndata: {\"task\":\"build\",\"text\":\"next\"}\n\n")
+		_, _ = io.WriteString(w, "event: log\nid: 6~y\ndata: {\"task\":\"build\",\"text\":\"next\"}\n\nevent: end\nid: end\ndata: {}\n\n")
 	})
-	if connect.CodeOf(err) != connect.CodeUnavailable || len(updates) != 1 || updates[0].Version != "6~y" || updates[0].Reset {
+	if err != nil || len(updates) != 1 || updates[0].Version != "end" || updates[0].Reset {
 		t.Errorf("%v, updates %+v", err, updates)
 	}
 	updates, err = followed(t, "end", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) })

@@ -125,6 +125,25 @@ func fannedOutTaskListsItsInstances(t *testing.T) {
 	}
 }
 
+func TestLogThatIsReadTooSlowlyCanBeTriedAgain(t *testing.T) {
+	patiently(t, logThatIsReadTooSlowlyCanBeTriedAgain)
+}
+
+func logThatIsReadTooSlowlyCanBeTriedAgain(t *testing.T) {
+	f := newFakeServices()
+	fakeTask(f, "build", &v1.Task{State: v1.TaskRunning, Type: v1.TypeShell, Node: "n-1"})
+	answer(f, switchyardv1connect.RunServiceListRunLogsProcedure, func(ctx context.Context, _ *v1.ListRunLogsRequest) (*v1.ListRunLogsResponse, error) {
+		<-ctx.Done()
+		return nil, ctx.Err()
+	})
+	page := newVisitor(t, f, v1.RoleViewer).get("/ui/runs/ci-1/tasks/build?stream=stderr")
+	mustBeHarmless(t, page)
+	mustContain(t, page.text("#log"), "the log could not be read in time")
+	if got := page.link("Try again"); got != "/ui/runs/ci-1/tasks/build?stream=stderr" {
+		t.Errorf("another try is at %q", got)
+	}
+}
+
 func TestUnknownTaskIsNotFound(t *testing.T) {
 	f := newFakeServices()
 	fakeTask(f, "build", &v1.Task{})

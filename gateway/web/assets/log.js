@@ -30,7 +30,14 @@ function follow(list, watch, on) {
 
   on("log", (update, of) => {
     if (of !== address) return
-    begins ||= Boolean(update.reset)
+    if (update.problem) {
+      state.textContent = `The log cannot be read at the moment: ${update.problem}. Trying again.`
+      return
+    }
+    if (update.reset) {
+      begins = true
+      list.querySelector("[data-log-failure]")?.remove()
+    }
     if (begins && update.lines.length > 0) {
       list.replaceChildren() // what the page was loaded with, or what was shown before the stream was lost for long
       dropped = 0
