@@ -88,7 +88,7 @@ func holder(path string) int {
 // Release releases the lock and leaves the file in place. A later Release or Remove is a no-op and
 // returns the same error.
 func (l *Lock) Release() error {
-	l.release.Do(func() { l.err = l.file.close() })
+	l.release.Do(func() { l.err = l.file.release() })
 	return l.err
 }
 

@@ -53,6 +53,18 @@ func (f file) remove(path string) error {
 	if f.is(path) {
 		err = os.Remove(path)
 	}
+	return errors.Join(err, f.release())
+}
+
+// release unlocks the file and closes it. Closing alone releases the lock only when every copy of the descriptor is
+// closed, and a process that this one is just starting has copies until it executes its program.
+func (f file) release() error {
+	var err error
+	for {
+		if err = unix.Flock(int(f), unix.LOCK_UN); !errors.Is(err, unix.EINTR) {
+			break
+		}
+	}
 	return errors.Join(err, f.close())
 }
 

@@ -52,4 +52,7 @@ func (f file) remove(path string) error {
 	return nil
 }
 
+// release closes the file, which unlocks it.
+func (f file) release() error { return f.close() }
+
 func (f file) close() error { return windows.CloseHandle(windows.Handle(f)) }

@@ -100,6 +100,16 @@ func closeWriter(t testing.TB, w *Writer) {
 	}
 }
 
+// kill ends a writer like a kill of its process. A write to the store that is in progress ends first.
+func kill(w *Writer) {
+	w.cancel()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for w.sending {
+		w.idle.Wait()
+	}
+}
+
 // filler returns n bytes whose content shows their position.
 func filler(n int) string {
 	var b bytes.Buffer

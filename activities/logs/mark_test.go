@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"testing/synctest"
 
 	"pgregory.net/rapid"
 
@@ -66,7 +67,7 @@ func TestLogContinuesAtItsNewestMark(t *testing.T) {
 					rt.Fatal(err)
 				}
 			} else {
-				w.cancel() // killed
+				kill(w)
 			}
 		}
 		if l := readAll(t, s, attempt); l.ended || !strings.HasPrefix(want, string(l.stdout)) {
@@ -94,29 +95,31 @@ func TestLogContinuesAtItsNewestMark(t *testing.T) {
 
 func TestMarkedOutputBeginsAnEntry(t *testing.T) {
 	t.Parallel()
-	s := open(t, "mem://")
-	w := NewWriter(s, attempt, Options{})
-	w.Mark(strings.Repeat("x", maxPositionBytes+1))
-	write(t, w, Stdout, "a")
-	w.Mark("1")
-	write(t, w, Stdout, "b")
-	write(t, w, Stdout, "c")
-	w.Mark("2")
-	w.Mark("3")
-	write(t, w, Stderr, "e")
-	write(t, w, Stdout, "d")
-	closeWriter(t, w)
-	entries, _, _, err := read(t.Context(), s, attempt, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var got []string
-	for _, e := range entries {
-		got = append(got, e.GetPosition()+e.GetStream()+" "+string(e.GetData()))
-	}
-	if want := []string{"stdout a", "1stdout bc", "stderr e", "3stdout d"}; !slices.Equal(got, want) {
-		t.Errorf("%q, want %q", got, want)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		s := open(t, "mem://")
+		w := NewWriter(s, attempt, Options{})
+		w.Mark(strings.Repeat("x", maxPositionBytes+1))
+		write(t, w, Stdout, "a")
+		w.Mark("1")
+		write(t, w, Stdout, "b")
+		write(t, w, Stdout, "c")
+		w.Mark("2")
+		w.Mark("3")
+		write(t, w, Stderr, "e")
+		write(t, w, Stdout, "d")
+		closeWriter(t, w)
+		entries, _, _, err := read(t.Context(), s, attempt, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, e := range entries {
+			got = append(got, e.GetPosition()+e.GetStream()+" "+string(e.GetData()))
+		}
+		if want := []string{"stdout a", "1stdout bc", "stderr e", "3stdout d"}; !slices.Equal(got, want) {
+			t.Errorf("%q, want %q", got, want)
+		}
+	})
 }
 
 // A mark for output that the log already has is ignored.

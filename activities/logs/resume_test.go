@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"pgregory.net/rapid"
 )
@@ -30,7 +31,7 @@ func TestResume(t *testing.T) {
 		if closed {
 			closeWriter(t, w)
 		} else {
-			w.cancel() // killed
+			kill(w)
 		}
 		for range rapid.IntRange(1, 3).Draw(rt, "lives") {
 			before := readAll(t, s, a)
@@ -72,7 +73,7 @@ func byTask(l log) string {
 // A full log stays full and says so once.
 func TestResumeAFullLog(t *testing.T) {
 	t.Parallel()
-	s, o := open(t, "mem://"), Options{MaxBytes: 100}
+	s, o := open(t, "mem://"), Options{MaxBytes: 100, FlushInterval: time.Hour}
 	text := filler(500)
 	w := NewWriter(s, attempt, o)
 	write(t, w, Stdout, text[:200])

@@ -39,8 +39,10 @@ const (
 	changePause = 100 * time.Millisecond
 	// changeWait bounds the wait for a change of a schedule or for the run of a trigger.
 	changeWait = 10 * time.Second
-	// busyWait is the longest back-off before Describe retries while too many callers read schedules.
-	busyWait = time.Second
+	// busyWait bounds how long Describe retries while too many callers read schedules, and busyPause the back-off before a
+	// retry.
+	busyWait  = 20 * time.Second
+	busyPause = time.Second
 )
 
 // Schedules gives access to the schedules of a Temporal namespace. It is safe for concurrent use.
@@ -100,9 +102,10 @@ func (s *Schedules) Describe(ctx context.Context, id string) (*workflowservice.D
 	if strings.ContainsFunc(id, func(r rune) bool { return r < ' ' || r > '~' }) {
 		return nil, serviceerror.NewNotFoundf("there is no schedule with the id %q", id)
 	}
-	for pause := busyWait / 64; ; pause *= 2 {
+	until := s.now().Add(busyWait)
+	for pause := busyPause / 64; ; pause = min(2*pause, busyPause) {
 		res, err := s.service.DescribeSchedule(ctx, &workflowservice.DescribeScheduleRequest{Namespace: s.namespace, ScheduleId: id})
-		if _, busy := errors.AsType[*serviceerror.ResourceExhausted](err); !busy || pause > busyWait {
+		if _, busy := errors.AsType[*serviceerror.ResourceExhausted](err); !busy || s.now().After(until) {
 			return res, err
 		}
 		select {

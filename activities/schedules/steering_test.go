@@ -178,7 +178,12 @@ func TestBackfillStartsWhatHasNoRun(t *testing.T) {
 			}
 			return len(total) == 0 && existing == 4
 		})
-		again := get(t, name).GetStarted()
+		var again int32
+		eventually(t, "the runs that were started for a second time are there", func() bool {
+			s := get(t, name)
+			again = s.GetStarted()
+			return s.GetWaiting() == 0
+		})
 		started, existing, err = all().Backfill(t.Context(), name, from.Add(-12*time.Hour), to, v1.OverlapAllow)
 		if err != nil || existing != 4 || len(started) != 6 {
 			t.Fatalf("%s: %v, %d, %v", name, started, existing, err)

@@ -30,7 +30,7 @@ func TestAwaitMessageWaitsForWhatIsOnItsWay(t *testing.T) {
 	}()
 	close(began)
 	var got wrapperspb.StringValue
-	if err := s.AwaitMessage(t.Context(), key, &got, store.Arrival); err != nil || got.GetValue() != "here" {
+	if err := s.AwaitMessage(t.Context(), key, &got, time.Minute); err != nil || got.GetValue() != "here" {
 		t.Fatalf("%q, %v", got.GetValue(), err)
 	}
 	if err := s.AwaitMessage(t.Context(), storekey.Result("ci-0k", 0, "other", 0), &got, 100*time.Millisecond); !errors.Is(err, store.ErrNotFound) {

@@ -13,6 +13,7 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"connectrpc.com/connect"
@@ -137,59 +138,63 @@ func checkValue(t testing.TB, b backend, key, want string) {
 func chunk(n int) string { return storekey.LogChunk("ci-0k", 0, "build", 0, 1, int64(n)) }
 
 func TestSpoolKeepsValuesWhileTheGatewayIsAway(t *testing.T) {
-	g := newGateway()
-	s := spoolTo(t, g, t.TempDir())
-	mustPut(t, s, chunk(0), "zero")
-	checkValue(t, g, chunk(0), "zero")
-	g.set(func() { g.away = true })
-	mustPut(t, s, chunk(1), "one")
-	mustPut(t, s, chunk(2), "two")
-	mustPut(t, s, storekey.Status("ci-0k", 0), "old")
-	mustPut(t, s, storekey.Status("ci-0k", 0), "new")
-	for key, want := range map[string]string{chunk(0): "zero", chunk(1): "one", chunk(2): "two", storekey.Status("ci-0k", 0): "new"} {
-		checkValue(t, s, key, want)
-	}
-	var keys []string
-	for key, err := range s.keys(t.Context(), storekey.LogsPrefix("ci-0k", "build")) {
-		if err != nil {
+	synctest.Test(t, func(t *testing.T) {
+		g := newGateway()
+		s := spoolTo(t, g, t.TempDir())
+		mustPut(t, s, chunk(0), "zero")
+		checkValue(t, g, chunk(0), "zero")
+		g.set(func() { g.away = true })
+		mustPut(t, s, chunk(1), "one")
+		mustPut(t, s, chunk(2), "two")
+		mustPut(t, s, storekey.Status("ci-0k", 0), "old")
+		mustPut(t, s, storekey.Status("ci-0k", 0), "new")
+		for key, want := range map[string]string{chunk(0): "zero", chunk(1): "one", chunk(2): "two", storekey.Status("ci-0k", 0): "new"} {
+			checkValue(t, s, key, want)
+		}
+		var keys []string
+		for key, err := range s.keys(t.Context(), storekey.LogsPrefix("ci-0k", "build")) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			keys = append(keys, key)
+		}
+		if want := []string{chunk(0), chunk(1), chunk(2)}; !slices.Equal(keys, want) {
+			t.Errorf("keys %q, want %q", keys, want)
+		}
+		g.set(func() { g.away = false })
+		s.awaitEmpty(t)
+		for key, want := range map[string]string{chunk(1): "one", chunk(2): "two", storekey.Status("ci-0k", 0): "new"} {
+			checkValue(t, g, key, want)
+		}
+		if err := s.close(); err != nil {
 			t.Fatal(err)
 		}
-		keys = append(keys, key)
-	}
-	if want := []string{chunk(0), chunk(1), chunk(2)}; !slices.Equal(keys, want) {
-		t.Errorf("keys %q, want %q", keys, want)
-	}
-	g.set(func() { g.away = false })
-	s.awaitEmpty(t)
-	for key, want := range map[string]string{chunk(1): "one", chunk(2): "two", storekey.Status("ci-0k", 0): "new"} {
-		checkValue(t, g, key, want)
-	}
-	if err := s.close(); err != nil {
-		t.Fatal(err)
-	}
-	files, err := os.ReadDir(s.spool.dir)
-	if err != nil || len(files) != 1 {
-		t.Errorf("files in the spool besides its lock: %v, %v", files, err)
-	}
+		files, err := os.ReadDir(s.spool.dir)
+		if err != nil || len(files) != 1 {
+			t.Errorf("files in the spool besides its lock: %v, %v", files, err)
+		}
+	})
 }
 
 func TestSpooledPutsDoNotWait(t *testing.T) {
 	t.Parallel()
-	g := newGateway()
-	g.stuck = true
-	s := spoolTo(t, g, t.TempDir())
-	defer s.crash(t)
-	// The first put notices that the gateway is away.
-	mustPut(t, s, chunk(0), "x")
-	tries := func() (n int) { g.set(func() { n = g.tries }); return n }
-	before := tries()
-	for n := range 200 {
-		mustPut(t, s, chunk(n+1), "x")
-	}
-	// The upload loop may have tried meanwhile; the puts have not.
-	if n := tries() - before; n > 3 {
-		t.Errorf("200 puts made %d tries", n)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		g := newGateway()
+		g.stuck = true
+		s := spoolTo(t, g, t.TempDir())
+		defer s.crash(t)
+		// The first put notices that the gateway is away.
+		mustPut(t, s, chunk(0), "x")
+		tries := func() (n int) { g.set(func() { n = g.tries }); return n }
+		before := tries()
+		for n := range 200 {
+			mustPut(t, s, chunk(n+1), "x")
+		}
+		// The upload loop may have tried meanwhile; the puts have not.
+		if n := tries() - before; n > 3 {
+			t.Errorf("200 puts made %d tries", n)
+		}
+	})
 }
 
 func TestSpoolKeepsTheOrderOfALog(t *testing.T) { spoolKeepsTheOrderOfALog(t, 30) }
@@ -311,46 +316,48 @@ func expired(t testing.TB) context.Context {
 }
 
 func TestSpooledRecordGivesWay(t *testing.T) {
-	g := newGateway()
-	s := spoolTo(t, g, t.TempDir())
-	record := func(task string) string { return storekey.Result("ci-0k", 0, task, 0) }
-	if existed, err := s.putIfAbsent(t.Context(), record("direct"), []byte("mine")); err != nil || existed {
-		t.Fatalf("existed %t, %v", existed, err)
-	}
-	if existed, err := s.putIfAbsent(t.Context(), record("direct"), []byte("late")); err != nil || !existed {
-		t.Fatalf("existed %t, %v", existed, err)
-	}
-	g.set(func() { g.away = true })
-	for i, value := range []string{"mine", "late"} {
-		if existed, err := s.putIfAbsent(expired(t), record("spooled"), []byte(value)); err != nil || existed != (i > 0) {
-			t.Fatalf("value %d: existed %t, %v", i, existed, err)
+	synctest.Test(t, func(t *testing.T) {
+		g := newGateway()
+		s := spoolTo(t, g, t.TempDir())
+		record := func(task string) string { return storekey.Result("ci-0k", 0, task, 0) }
+		if existed, err := s.putIfAbsent(t.Context(), record("direct"), []byte("mine")); err != nil || existed {
+			t.Fatalf("existed %t, %v", existed, err)
 		}
-	}
-	if _, err := s.putIfAbsent(expired(t), record("taken"), []byte("mine")); err != nil {
-		t.Fatal(err)
-	}
-	g.set(func() {
-		if err := g.put(t.Context(), record("taken"), []byte("theirs")); err != nil {
-			t.Error(err)
+		if existed, err := s.putIfAbsent(t.Context(), record("direct"), []byte("late")); err != nil || !existed {
+			t.Fatalf("existed %t, %v", existed, err)
 		}
-		g.away = false
-	})
-	s.awaitEmpty(t)
-	checkValue(t, s, record("direct"), "mine")
-	checkValue(t, s, record("spooled"), "mine")
-	checkValue(t, s, record("taken"), "theirs")
+		g.set(func() { g.away = true })
+		for i, value := range []string{"mine", "late"} {
+			if existed, err := s.putIfAbsent(expired(t), record("spooled"), []byte(value)); err != nil || existed != (i > 0) {
+				t.Fatalf("value %d: existed %t, %v", i, existed, err)
+			}
+		}
+		if _, err := s.putIfAbsent(expired(t), record("taken"), []byte("mine")); err != nil {
+			t.Fatal(err)
+		}
+		g.set(func() {
+			if err := g.put(t.Context(), record("taken"), []byte("theirs")); err != nil {
+				t.Error(err)
+			}
+			g.away = false
+		})
+		s.awaitEmpty(t)
+		checkValue(t, s, record("direct"), "mine")
+		checkValue(t, s, record("spooled"), "mine")
+		checkValue(t, s, record("taken"), "theirs")
 
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	if _, err := s.putIfAbsent(ctx, record("cancelled"), nil); !errors.Is(err, context.Canceled) {
-		t.Errorf("with a cancelled context: %v", err)
-	}
-	if err := s.put(ctx, record("cancelled"), nil); !errors.Is(err, context.Canceled) {
-		t.Errorf("with a cancelled context: %v", err)
-	}
-	if err := s.close(); err != nil {
-		t.Fatal(err)
-	}
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		if _, err := s.putIfAbsent(ctx, record("cancelled"), nil); !errors.Is(err, context.Canceled) {
+			t.Errorf("with a cancelled context: %v", err)
+		}
+		if err := s.put(ctx, record("cancelled"), nil); !errors.Is(err, context.Canceled) {
+			t.Errorf("with a cancelled context: %v", err)
+		}
+		if err := s.close(); err != nil {
+			t.Fatal(err)
+		}
+	})
 }
 
 // A record waits for the gateway in the spool, where the next process finds it if this one is killed.
@@ -416,33 +423,35 @@ func TestSpoolHasABound(t *testing.T) {
 }
 
 func TestValueThatIsRefusedHoldsUpNoOther(t *testing.T) {
-	checkpoint := storekey.Checkpoint("ci-0k", 0, "build", 1)
-	g := newGateway()
-	g.away = true
-	foreign := storekey.Result("ci-1k", 0, "build", 1)
-	g.refuse[chunk(0)], g.refuse[checkpoint], g.refuse[foreign] = connect.CodeAlreadyExists, connect.CodeInvalidArgument, connect.CodePermissionDenied
-	s := spoolTo(t, g, t.TempDir())
-	mustPut(t, s, chunk(0), "bad")
-	mustPut(t, s, checkpoint, "bad")
-	mustPut(t, s, foreign, "of a task that the node was not given")
-	mustPut(t, s, chunk(1), "good")
-	g.set(func() { g.away = false })
-	s.awaitEmpty(t)
-	if got := g.order(); !slices.Equal(got, []string{chunk(1)}) {
-		t.Errorf("stored: %q", got)
-	}
-	if err := s.put(t.Context(), "../etc", nil); err != nil {
-		t.Errorf("the gateway is to check the key: %v", err)
-	}
-	g.set(func() { g.away = true })
-	mustPut(t, s, chunk(2), "") // notices that the gateway is away
-	if err := s.put(t.Context(), "../etc", nil); err == nil {
-		t.Error("a key that leads out of the store is spooled")
-	}
-	g.set(func() { g.away = false })
-	if err := s.close(); err != nil {
-		t.Fatal(err)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		checkpoint := storekey.Checkpoint("ci-0k", 0, "build", 1)
+		g := newGateway()
+		g.away = true
+		foreign := storekey.Result("ci-1k", 0, "build", 1)
+		g.refuse[chunk(0)], g.refuse[checkpoint], g.refuse[foreign] = connect.CodeAlreadyExists, connect.CodeInvalidArgument, connect.CodePermissionDenied
+		s := spoolTo(t, g, t.TempDir())
+		mustPut(t, s, chunk(0), "bad")
+		mustPut(t, s, checkpoint, "bad")
+		mustPut(t, s, foreign, "of a task that the node was not given")
+		mustPut(t, s, chunk(1), "good")
+		g.set(func() { g.away = false })
+		s.awaitEmpty(t)
+		if got := g.order(); !slices.Equal(got, []string{chunk(1)}) {
+			t.Errorf("stored: %q", got)
+		}
+		if err := s.put(t.Context(), "../etc", nil); err != nil {
+			t.Errorf("the gateway is to check the key: %v", err)
+		}
+		g.set(func() { g.away = true })
+		mustPut(t, s, chunk(2), "") // notices that the gateway is away
+		if err := s.put(t.Context(), "../etc", nil); err == nil {
+			t.Error("a key that leads out of the store is spooled")
+		}
+		g.set(func() { g.away = false })
+		if err := s.close(); err != nil {
+			t.Fatal(err)
+		}
+	})
 }
 
 // A store that keeps failing one value and accepts others is not away.
@@ -529,46 +538,50 @@ func TestValueWithoutSpaceStaysInTheSpool(t *testing.T) {
 }
 
 func TestCloseStoresWhatItCan(t *testing.T) {
-	g, dir := newGateway(), t.TempDir()
-	g.away = true
-	s := spoolTo(t, g, dir)
-	for n := range 50 {
-		mustPut(t, s, chunk(n), "x")
-	}
-	g.set(func() { g.away = false })
-	if err := s.close(); err != nil {
-		t.Fatal(err)
-	}
-	if n := len(g.order()); n != 50 {
-		t.Errorf("%d values are stored, want 50", n)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		g, dir := newGateway(), t.TempDir()
+		g.away = true
+		s := spoolTo(t, g, dir)
+		for n := range 50 {
+			mustPut(t, s, chunk(n), "x")
+		}
+		g.set(func() { g.away = false })
+		if err := s.close(); err != nil {
+			t.Fatal(err)
+		}
+		if n := len(g.order()); n != 50 {
+			t.Errorf("%d values are stored, want 50", n)
+		}
+	})
 }
 
 func TestSpoolBelongsToOneProcess(t *testing.T) {
 	t.Parallel()
-	g, dir := newGateway(), t.TempDir()
-	s := spoolTo(t, g, dir)
-	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
-	defer cancel()
-	if _, err := newSpooler(ctx, g, SpoolOptions{Dir: dir}); !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("a second spool in the folder: %v", err)
-	}
-	opened := make(chan *spooler)
-	go func() {
-		next, err := newSpooler(context.Background(), g, SpoolOptions{Dir: dir})
-		if err != nil {
-			t.Error(err)
+	synctest.Test(t, func(t *testing.T) {
+		g, dir := newGateway(), t.TempDir()
+		s := spoolTo(t, g, dir)
+		ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+		defer cancel()
+		if _, err := newSpooler(ctx, g, SpoolOptions{Dir: dir}); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("a second spool in the folder: %v", err)
 		}
-		opened <- next
-	}()
-	if err := s.close(); err != nil {
-		t.Fatal(err)
-	}
-	if next := <-opened; next != nil {
-		if err := next.close(); err != nil {
+		opened := make(chan *spooler)
+		go func() {
+			next, err := newSpooler(context.Background(), g, SpoolOptions{Dir: dir})
+			if err != nil {
+				t.Error(err)
+			}
+			opened <- next
+		}()
+		if err := s.close(); err != nil {
 			t.Fatal(err)
 		}
-	}
+		if next := <-opened; next != nil {
+			if err := next.close(); err != nil {
+				t.Fatal(err)
+			}
+		}
+	})
 }
 
 func BenchmarkSpooledPut(b *testing.B) {
