@@ -106,6 +106,6 @@ func (c *OpenSSH) command(program string, args ...string) *exec.Cmd {
 	ctx, cancel := context.WithTimeout(context.Background(), limit)
 	c.t.Cleanup(cancel)
 	cmd := exec.CommandContext(ctx, program, args...)
-	cmd.WaitDelay = 5 * time.Second
+	cmd.WaitDelay = time.Minute
 	return cmd
 }

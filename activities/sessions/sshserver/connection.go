@@ -21,8 +21,6 @@ const (
 	maxChannels, maxSessions, maxListeners = 256, 64, 32
 	// dialTimeout bounds the time for connecting to a port of the attempt, or for creating a listener there.
 	dialTimeout = 30 * time.Second
-	// farewell is how long programs and clients get to finish before a connection that is ending is closed.
-	farewell = 2 * time.Second
 )
 
 // Config configures how a connection is served.
@@ -34,12 +32,16 @@ type Config struct {
 	// KeepAlive is the interval of keep-alive requests. A client that does not reply within three intervals is disconnected.
 	// The default is 15 s.
 	KeepAlive time.Duration
+	// Farewell is how long programs and clients get to finish before a connection that is ending is closed. The default is
+	// 2 s.
+	Farewell time.Duration
 	// Logger receives debugging messages. The default discards them.
 	Logger *slog.Logger
 }
 
 func (c Config) withDefaults() Config {
 	c.KeepAlive = cmp.Or(c.KeepAlive, 15*time.Second)
+	c.Farewell = cmp.Or(c.Farewell, 2*time.Second)
 	c.Logger = cmp.Or(c.Logger, slog.New(slog.DiscardHandler))
 	return c
 }
@@ -165,7 +167,7 @@ func (c *connection) keepAlive(ctx context.Context) {
 
 // sayFarewell waits briefly until the sessions have shown the client why the connection ends.
 func (c *connection) sayFarewell() {
-	for end := time.Now().Add(farewell); c.running.Load() > 0 && time.Now().Before(end); {
+	for end := time.Now().Add(c.config.Farewell); c.running.Load() > 0 && time.Now().Before(end); {
 		time.Sleep(10 * time.Millisecond)
 	}
 }

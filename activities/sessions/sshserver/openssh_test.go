@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"fmt"
 	"io"
+	mathrand "math/rand/v2"
 	"net"
 	"os"
 	"os/exec"
@@ -215,15 +216,20 @@ func echoServer(t *testing.T) (port int) {
 	return listener.Addr().(*net.TCPAddr).Port
 }
 
-// freePort returns a port that nothing listens on.
+// freePort returns a port that nothing listens on. The system gives such a port to no program that does not ask for it.
 func freePort(t *testing.T) int {
 	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
+	for {
+		port := 10_000 + mathrand.IntN(20_000)
+		listener, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
+		if err != nil {
+			continue // it is in use
+		}
+		if err := listener.Close(); err != nil {
+			t.Fatal(err)
+		}
+		return port
 	}
-	defer listener.Close()
-	return listener.Addr().(*net.TCPAddr).Port
 }
 
 // exchange sends a text to a port, closes that side, and returns the reply. It waits until the port is open.
@@ -285,7 +291,7 @@ func TestOtherHostsAreNotReached(t *testing.T) {
 			t.Errorf("%s: %v: %s", host, err, out)
 		}
 	}
-	out, err := client.SSH([]string{"-o", "LogLevel=INFO", "-W", fmt.Sprintf("localhost:%d", freePort(t))}).CombinedOutput()
+	out, err := client.SSH([]string{"-o", "LogLevel=INFO", "-W", "localhost:1"}).CombinedOutput()
 	if err == nil || !strings.Contains(string(out), "refused") {
 		t.Errorf("%v: %s", err, out)
 	}

@@ -120,7 +120,7 @@ func TestClientLearnsWhyItsConnectionEnds(t *testing.T) {
 		<-ctx.Done()
 		return executor.ExitStatus{}, ctx.Err()
 	}}
-	server := serve(t, Config{Inside: inside})
+	server := serve(t, Config{Inside: inside, Farewell: time.Minute})
 	client := dial(t, server.address)
 	s := newSession(t, client)
 	var stderr bytes.Buffer
@@ -274,7 +274,7 @@ func TestConnectionOfASilentClientEnds(t *testing.T) {
 		<-ctx.Done()
 		return executor.ExitStatus{}, ctx.Err()
 	}}
-	server := serve(t, Config{Inside: inside, KeepAlive: 2 * time.Second}) // leaves the client time to start the program
+	server := serve(t, Config{Inside: inside, KeepAlive: 4 * time.Second}) // leaves the client time to start the program
 	// A client of x/crypto replies by itself, so this one reads the server's requests and ignores
 	// them.
 	conn, err := net.Dial("tcp", server.address)
@@ -305,8 +305,8 @@ func TestConnectionOfASilentClientEnds(t *testing.T) {
 
 func TestKeepAliveOfClientIsAnswered(t *testing.T) {
 	t.Parallel()
-	client := dial(t, serve(t, Config{Inside: sessiontest.Local{}, KeepAlive: 2 * time.Second}).address)
-	for range 25 { // the client also replies to those of the server
+	client := dial(t, serve(t, Config{Inside: sessiontest.Local{}, KeepAlive: 4 * time.Second}).address)
+	for range 50 { // the client also replies to those of the server
 		if ok, _, err := client.SendRequest("keepalive@openssh.com", true, nil); !ok || err != nil {
 			t.Fatal(ok, err)
 		}

@@ -121,6 +121,9 @@ func (s *Session) failure(err error) error {
 // Close ends the session and its streams immediately. A second Close is a no-op.
 func (s *Session) Close() error { return s.mux.Close() }
 
+// abortTimeout bounds how long CloseWith waits for a connection that is stuck.
+const abortTimeout = 5 * time.Second
+
 // CloseWith aborts all streams with a reason, which reaches their other sides if possible, and closes the session.
 func (s *Session) CloseWith(reason string) error {
 	s.mu.Lock()
@@ -140,7 +143,7 @@ func (s *Session) CloseWith(reason string) error {
 	}()
 	select {
 	case <-done:
-	case <-time.After(time.Second):
+	case <-time.After(abortTimeout):
 	}
 	return s.Close()
 }

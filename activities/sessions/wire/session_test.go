@@ -40,8 +40,9 @@ func TestWriteTimeoutEndsSession(t *testing.T) {
 
 // TestStuckWriteEndsSession connects to a peer that reads nothing.
 func TestStuckWriteEndsSession(t *testing.T) {
+	t.Parallel()
 	a, _ := tcpPair(t)
-	s := newSession(a, true, times{time.Hour, time.Hour, 2 * time.Second})
+	s := newSession(a, true, times{time.Hour, time.Hour, 10 * time.Second}) // longer than a busy machine delays the first writes
 	c, err := s.Open(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -118,7 +119,7 @@ func TestSessionWithinStream(t *testing.T) {
 // TestPingsKeepIdleSessionsAlive connects through a proxy that cuts connections that are silent in both directions
 // for some time.
 func TestPingsKeepIdleSessionsAlive(t *testing.T) {
-	const patienceOfProxy = 5 * time.Second // longer than a busy machine delays a ping
+	const patienceOfProxy = 10 * time.Second // longer than a busy machine delays a ping
 	for name, c := range map[string]struct {
 		ping  time.Duration
 		lives bool
