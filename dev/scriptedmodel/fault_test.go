@@ -187,7 +187,7 @@ func TestHandlersEndWhenTheClientLeaves(t *testing.T) {
 				if err := <-done; !errors.Is(err, context.Canceled) {
 					t.Errorf("error %v", err)
 				}
-				if took := time.Since(left); took > time.Second {
+				if took := time.Since(left); took > patience {
 					t.Errorf("the client returned %v after it was cancelled", took)
 				}
 				waitUntil(t, "no handler is left", func() bool { return model.Open() == 0 })
