@@ -44,11 +44,17 @@ func (a *attempt) makeOrFind(ctx context.Context) (*batchv1.Job, error) {
 		return nil, err
 	}
 	var job *batchv1.Job
-	err := a.retryWhileAway(ctx, func(ctx context.Context) (err error) {
-		job, err = jobs.Create(ctx, a.job, metav1.CreateOptions{})
+	err := a.retryWhileAway(ctx, func(context.Context) (err error) {
+		// A request whose context is cancelled may be carried out later, after the deletion of the Job.
+		sent, cancel := context.WithTimeout(context.WithoutCancel(ctx), callTimeout)
+		defer cancel()
+		job, err = jobs.Create(sent, a.job, metav1.CreateOptions{})
 		a.mayExist = a.mayExist || !isUnsent(err)
 		return err
 	})
+	if err == nil && ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
 	if apierrors.IsAlreadyExists(err) { // created by an earlier dispatch, or by a call whose answer was lost
 		job, err = a.takeOver(ctx)
 		if apierrors.IsNotFound(err) {

@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"switchyard/activities/executor"
+	"switchyard/activities/executor/k8sjob/jobwatch"
 	"switchyard/activities/executor/k8sjob/manifest"
 	"switchyard/activities/executor/k8sjob/podstate"
 	v1 "switchyard/proto/switchyard/v1"
@@ -100,10 +101,10 @@ func (f *following) evaluate(ctx context.Context) (*podstate.End, error) {
 	if over && f.overSince.IsZero() {
 		f.overSince = time.Now()
 	}
-	if len(s.Pods) == 0 || !metav1.IsControlledBy(s.Pods[0], s.Job) {
+	pod := f.podOf(s)
+	if pod == nil {
 		return f.withoutPod(ctx, s.Job, over, reason, message)
 	}
-	pod := s.Pods[0]
 	if podstate.HasStarted(pod, f.container) {
 		f.log.follow(pod)
 	}
@@ -123,6 +124,18 @@ func (f *following) evaluate(ctx context.Context) (*podstate.End, error) {
 		return end, nil
 	}
 	return f.notStarted(ctx, s.Job, pod)
+}
+
+// podOf returns the pod of the Job, or nil if it has none. A pod that was removed counts if its last state shows how its
+// program ended.
+func (f *following) podOf(s jobwatch.Snapshot) *corev1.Pod {
+	switch {
+	case len(s.Pods) > 0 && metav1.IsControlledBy(s.Pods[0], s.Job):
+		return s.Pods[0]
+	case len(s.Pods) == 0 && s.Removed != nil && metav1.IsControlledBy(s.Removed, s.Job) && podstate.EndOf(s.Removed, f.container, time.Now()) != nil:
+		return s.Removed
+	}
+	return nil
 }
 
 // handleMissingJob handles a Job that the watch does not show.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -34,7 +35,12 @@ type bench struct {
 	*Executor
 	cluster   *kubetest.Cluster
 	namespace string
+	// wrap wraps the transport of further executors. It may be nil.
+	wrap func(http.RoundTripper) http.RoundTripper
 }
+
+// patience bounds the wait for a condition and for the end of an attempt. A Job takes seconds on a busy machine.
+const patience = 4 * time.Minute
 
 func newBench(t *testing.T, c *kubetest.Cluster, o Options) *bench {
 	t.Helper()
@@ -44,7 +50,7 @@ func newBench(t *testing.T, c *kubetest.Cluster, o Options) *bench {
 // another returns a bench with another executor, as on another node.
 func (b *bench) another(o Options) *bench {
 	b.Helper()
-	clusters, err := cluster.Open([]cluster.Config{{Name: "test", File: b.cluster.Kubeconfig}}, cluster.Options{})
+	clusters, err := cluster.Open([]cluster.Config{{Name: "test", File: b.cluster.Kubeconfig}}, cluster.Options{WrapTransport: b.wrap})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -139,7 +145,7 @@ func (r *running) end() executor.Result {
 	r.b.Helper()
 	select {
 	case <-r.done:
-	case <-time.After(2 * time.Minute):
+	case <-time.After(patience):
 		r.b.Fatalf("%s has not ended; it waits for %q, and said %q", r.a.ID, r.waitingFor(), r.notices)
 	}
 	if r.err != nil {
@@ -158,7 +164,7 @@ func (r *running) waitingFor() string {
 // eventually waits until a condition holds.
 func (b *bench) eventually(what string, is func() bool) {
 	b.Helper()
-	for late := time.Now().Add(time.Minute); !is(); time.Sleep(50 * time.Millisecond) {
+	for late := time.Now().Add(patience); !is(); time.Sleep(50 * time.Millisecond) {
 		if time.Now().After(late) {
 			b.Fatalf("not in time: %s", what)
 		}

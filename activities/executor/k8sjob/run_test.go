@@ -8,6 +8,7 @@ import (
 	"time"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
+	authorizationv1 "k8s.io/api/authorization/v1"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
@@ -168,12 +169,17 @@ func TestPodThatHasANodeIsNotPaused(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, kubetest.Shared(t), Options{})
 	r := b.start(b.attempt("long", pretends(map[string]any{kubetest.RunsForAnnotation: "1h"})))
-	b.runs()
-	b.eventually("the watch shows it", func() bool {
-		err := b.Pause(t.Context(), r.a.ID)
-		refusal, ok := err.(*executor.Refusal)
-		return ok && strings.Contains(refusal.Text, "already")
+	b.eventually("the watch shows the node of the pod", func() bool {
+		a := b.find(r.a.ID)
+		if a == nil || a.follower == nil {
+			return false
+		}
+		pods := a.follower.Get().Pods
+		return len(pods) == 1 && pods[0].Spec.NodeName != ""
 	})
+	if refusal, ok := b.Pause(t.Context(), r.a.ID).(*executor.Refusal); !ok || !strings.Contains(refusal.Text, "already") {
+		t.Errorf("refusal %v", refusal)
+	}
 	if err := b.Pause(t.Context(), "another"); err != executor.ErrNotRunning {
 		t.Errorf("to pause what does not run: %v", err)
 	}
@@ -242,8 +248,9 @@ func TestWhatTheClusterRefusesIsABadSpec(t *testing.T) {
 			t.Fatal(err)
 		}
 		b.eventually("the quota counts", func() bool {
-			q, err := c.Client.CoreV1().ResourceQuotas(b.namespace).Get(t.Context(), "none", metav1.GetOptions{})
-			return err == nil && len(q.Status.Hard) > 0
+			pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "probe"}, Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "main", Image: kubetest.BusyboxImage}}}}
+			_, err := c.Client.CoreV1().Pods(b.namespace).Create(t.Context(), pod, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+			return err != nil && strings.Contains(err.Error(), "exceeded quota")
 		})
 		b.start(b.attempt("quota", nil)).checkFailure(v1.ReasonBadSpec, "exceeded quota")
 		b.checkEmpty()
@@ -414,6 +421,13 @@ func TestMissingWatchPermissionIsReported(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	b.eventually("the account may create Secrets", func() bool {
+		review, err := c.AuthorizationV1().SubjectAccessReviews().Create(ctx, &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
+			User:               "system:serviceaccount:" + b.namespace + ":" + name.Name,
+			ResourceAttributes: &authorizationv1.ResourceAttributes{Namespace: b.namespace, Verb: "create", Resource: "secrets"},
+		}}, metav1.CreateOptions{})
+		return err == nil && review.Status.Allowed
+	})
 	r := b.withToken(token.Status.Token).another(Options{}).start(b.attempt("blind", nil))
 	b.eventually("it says that it cannot watch", func() bool {
 		return strings.Contains(r.waitingFor(), "cannot be watched") && strings.Contains(r.waitingFor(), "forbidden")

@@ -65,6 +65,13 @@ func TestWorkerThatEndsDuringACaptureLeavesTheMachineRunning(t *testing.T) {
 	if err := <-captured; err == nil {
 		t.Error("the disk is captured")
 	}
-	r.reattach(t, newExecutor(t, dir))
+	e = newExecutor(t, dir)
+	client := r.connectAlone(t, e)
+	var answer struct{ Status string }
+	if err := client.Execute(t.Context(), "query-status", nil, &answer); err != nil || answer.Status != stateRunning {
+		t.Errorf("state %s without a worker, error %v", answer.Status, err)
+	}
+	_ = client.Close()
+	r.reattach(t, e)
 	r.awaitTicks(t)
 }

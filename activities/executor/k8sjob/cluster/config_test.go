@@ -19,12 +19,17 @@ contexts:
 - {name: prod, context: {cluster: c, user: u}}
 `
 
+// write replaces a file atomically and returns its path.
 func write(t *testing.T, path, text string) string {
 	t.Helper()
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+	// A node that reads the file meanwhile finds the text of before.
+	if err := os.WriteFile(path+".new", []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Rename(path+".new", path); err != nil {
 		t.Fatal(err)
 	}
 	return path

@@ -113,6 +113,8 @@ type Snapshot struct {
 	Job *batchv1.Job
 	// Pods are the pods of the Job, newest first.
 	Pods []*corev1.Pod
+	// Removed is the last state of the pod of the Job that was removed last, or nil if the follower has seen no removal.
+	Removed *corev1.Pod
 	// Synced reports whether the watch has received a complete list.
 	Synced bool
 	// Trouble is why the watch has received nothing for a while, or nil.
@@ -143,6 +145,7 @@ func newWatch(client kubernetes.Interface, namespace, selector string) *Watch {
 		return ""
 	})
 	w.listen(w.pods, jobOfPod)
+	_, _ = w.pods.AddEventHandler(cache.ResourceEventHandlerFuncs{DeleteFunc: w.recordRemoval}) // fails only on a stopped informer
 	for _, informer := range []cache.SharedIndexInformer{w.jobs, w.pods} {
 		go informer.RunWithContext(ctx)
 	}
@@ -195,6 +198,23 @@ func (w *Watch) listen(informer cache.SharedIndexInformer, jobOf func(any) strin
 	})
 }
 
+// recordRemoval records the last state of a removed pod for the followers of its Job.
+func (w *Watch) recordRemoval(object any) {
+	if gone, ok := object.(cache.DeletedFinalStateUnknown); ok {
+		object = gone.Obj
+	}
+	pod, ok := object.(*corev1.Pod)
+	if !ok {
+		return
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for f := range w.followers[jobOfPod(pod)] {
+		f.removed = pod
+		f.wake()
+	}
+}
+
 // Follower observes changes to one Job and its pods.
 type Follower struct {
 	// News holds a value if something may have changed since it was last read.
@@ -202,6 +222,8 @@ type Follower struct {
 	news  chan struct{}
 	watch *Watch
 	job   string
+	// removed is Snapshot.Removed. The mutex of the watch guards it.
+	removed *corev1.Pod
 }
 
 // Follow returns a follower of the Job with a name. The caller must close it.
@@ -243,6 +265,7 @@ func (f *Follower) Get() Snapshot {
 	if time.Since(w.since) > quietTrouble {
 		s.Trouble = w.trouble
 	}
+	s.Removed = f.removed
 	w.mu.Unlock()
 	if object, found, _ := w.jobs.GetStore().GetByKey(w.namespace + "/" + f.job); found { // the error is always nil
 		s.Job = object.(*batchv1.Job)

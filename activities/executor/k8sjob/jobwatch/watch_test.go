@@ -76,6 +76,13 @@ func TestFollowersSeeTheirJobAndItsPods(t *testing.T) {
 	if s := other.Get(); s.Job != nil || len(s.Pods) > 0 {
 		t.Errorf("another Job's follower sees %+v", s)
 	}
+	if err := client.CoreV1().Pods("a").Delete(t.Context(), "newer", metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	until(t, first, func(s Snapshot) bool { return len(s.Pods) == 1 && s.Removed != nil && s.Removed.Name == "newer" })
+	if s := other.Get(); s.Removed != nil {
+		t.Errorf("another Job's follower has seen the removal of pod %s", s.Removed.Name)
+	}
 	if err := client.BatchV1().Jobs("a").Delete(t.Context(), "one", metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}

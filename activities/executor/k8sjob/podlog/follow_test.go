@@ -6,10 +6,10 @@ import (
 	"fmt"
 	"io"
 	"log"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -171,13 +171,17 @@ func TestPrematureEndOfLogIsReadAgain(t *testing.T) {
 
 // The API server is unavailable at first, and once more later.
 func TestLogIsReadWhenTheServerIsBack(t *testing.T) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	address := listener.Addr().String()
-	_ = listener.Close()
 	s := &server{messages: lines(1000, time.Millisecond), start: time.Now(), uid: "u-1", faults: []fault{{cut: 20_000}, {status: 500}, {cut: 30_000}}}
+	var isUp atomic.Bool
+	h := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !isUp.Load() {
+			panic(http.ErrAbortHandler)
+		}
+		s.ServeHTTP(w, r)
+	}))
+	h.Config.ErrorLog = log.New(io.Discard, "", 0)
+	h.Start()
+	t.Cleanup(h.Close)
 	ended, back := make(chan struct{}), make(chan struct{})
 	trouble := make(chan error, 1000)
 	go func() {
@@ -185,15 +189,7 @@ func TestLogIsReadWhenTheServerIsBack(t *testing.T) {
 		if err := <-trouble; err == nil {
 			t.Error("no trouble is reported")
 		}
-		again, err := net.Listen("tcp", address)
-		if err != nil {
-			t.Error(err)
-			close(ended)
-			return
-		}
-		h := &httptest.Server{Listener: again, Config: &http.Server{Handler: s, ErrorLog: log.New(io.Discard, "", 0)}}
-		h.Start()
-		t.Cleanup(h.Close)
+		isUp.Store(true)
 		for err := range trouble {
 			if err == nil && s.count() >= 4 {
 				break
@@ -202,7 +198,7 @@ func TestLogIsReadWhenTheServerIsBack(t *testing.T) {
 		close(ended)
 	}()
 	var text strings.Builder
-	err = Follow(t.Context(), client(t, "http://"+address), pod, Options{
+	err := Follow(t.Context(), client(t, h.URL), pod, Options{
 		Ended: ended, Trouble: func(err error) { trouble <- err },
 		Write: func(p []byte) error { text.Write(p); return nil },
 	})
