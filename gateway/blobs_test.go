@@ -320,7 +320,12 @@ func TestGatewayBoundsTheLogsOfARun(t *testing.T) {
 	}
 	defer spooled.Close()
 	for name, s := range map[string]*store.Store{"waiting": f.openRemote(t), "spooling": spooled} {
-		if err := s.Put(t.Context(), storekey.LogChunk("ci-0k/c", 0, name, 0, 1, 0), logChunk(t, "x")); !errors.Is(err, store.ErrLogQuota) {
+		var err error
+		// On a busy machine, a put may take so long that it counts the gateway as away and spools its value.
+		for deadline := time.Now().Add(limit); err == nil && time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
+			err = s.Put(t.Context(), storekey.LogChunk("ci-0k/c", 0, name, 0, 1, 0), logChunk(t, "x"))
+		}
+		if !errors.Is(err, store.ErrLogQuota) {
 			t.Errorf("%s: a chunk: %v", name, err)
 		}
 		if err := s.PutMessage(t.Context(), storekey.Result("ci-0k/c", 0, name, 0), &v1.ExecuteResponse{State: "completed"}); err != nil {

@@ -24,7 +24,7 @@ import (
 )
 
 // bodyTime is long enough for the body of a call to arrive, even on a busy machine.
-const bodyTime = 5 * time.Second
+const bodyTime = 10 * time.Second
 
 // halfSent is a call on its own connection whose body is never completed.
 type halfSent struct {

@@ -13,6 +13,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 	"unicode/utf8"
 
@@ -88,10 +89,14 @@ func TestEntriesOfSeveralGatewaysAreListed(t *testing.T) {
 		}
 	}
 	recording.Wait()
-	s := Service{open(t, dir), func() time.Time { return now }}
+	s := Service{open(t, dir), clock}
 	all := list(t, s, &v1.ListAuditEntriesRequest{PageSize: 7})
-	if len(all) != 2*each {
-		t.Fatalf("%d entries", len(all))
+	// Calls wait for their entries only for a while.
+	for deadline := time.Now().Add(time.Minute); len(all) != 2*each; all = list(t, s, &v1.ListAuditEntriesRequest{PageSize: 7}) {
+		if time.Now().After(deadline) {
+			t.Fatalf("%d entries", len(all))
+		}
+		time.Sleep(10 * time.Millisecond)
 	}
 	ids := map[string]bool{}
 	for k, e := range all {
@@ -156,15 +161,17 @@ func TestEntriesSurviveAStoreOutage(t *testing.T) {
 }
 
 func TestEntriesOfAClosingGatewayAreKept(t *testing.T) {
-	kept := open(t, t.TempDir())
-	r := NewRecorder(kept, time.Now, quiet)
-	r.Note(&v1.AuditEntry{By: "ann", From: "10.0.0.1"})
-	r.Close()
-	r.Record(t.Context(), &v1.AuditEntry{By: "bob"})
-	r.Close()
-	if all := list(t, Service{kept, time.Now}, &v1.ListAuditEntriesRequest{}); len(all) != 2 {
-		t.Errorf("%v", all)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		kept := open(t, t.TempDir())
+		r := NewRecorder(kept, time.Now, quiet)
+		r.Note(&v1.AuditEntry{By: "ann", From: "10.0.0.1"})
+		r.Close()
+		r.Record(t.Context(), &v1.AuditEntry{By: "bob"})
+		r.Close()
+		if all := list(t, Service{kept, time.Now}, &v1.ListAuditEntriesRequest{}); len(all) != 2 {
+			t.Errorf("%v", all)
+		}
+	})
 }
 
 // clock is a settable clock.
@@ -191,27 +198,29 @@ func refuse(r *Recorder, address string) {
 
 // TestFloodOfRefusalsIsCounted refuses many requests of one address, and one of another.
 func TestFloodOfRefusalsIsCounted(t *testing.T) {
-	kept, at := open(t, t.TempDir()), newClock()
-	r := NewRecorder(kept, at.now, quiet)
-	for range 100 {
-		refuse(r, "10.0.0.1:1234")
-	}
-	refuse(r, "10.0.0.2:1234")
-	at.add(floodTime)
-	refuse(r, "10.0.0.1:1235")
-	r.Close()
-	all := list(t, Service{kept, at.now}, &v1.ListAuditEntriesRequest{Result: v1.AuditRefused})
-	entries, omitted := 0, 0
-	for _, e := range all {
-		if strings.Contains(e.String(), "secret") || e.GetAction() != "GET /v1/tokens/sy_a_***" || e.GetResult() != "unauthenticated" || e.GetReason() == "" || e.GetForwardedFor() != "192.0.2.1" || strings.Contains(e.GetFrom(), ":") {
-			t.Errorf("an entry is %v", e)
+	synctest.Test(t, func(t *testing.T) {
+		kept, at := open(t, t.TempDir()), newClock()
+		r := NewRecorder(kept, at.now, quiet)
+		for range 100 {
+			refuse(r, "10.0.0.1:1234")
 		}
-		entries, omitted = entries+1, omitted+int(e.GetOmitted())
-	}
-	// The recorder may have swept the flood in between, which turns one omitted refusal into an entry.
-	if entries+omitted != 102 || entries < floodSome+2 || entries > floodSome+3 {
-		t.Errorf("%d entries, %d left out: %v", entries, omitted, all)
-	}
+		refuse(r, "10.0.0.2:1234")
+		at.add(floodTime)
+		refuse(r, "10.0.0.1:1235")
+		r.Close()
+		all := list(t, Service{kept, at.now}, &v1.ListAuditEntriesRequest{Result: v1.AuditRefused})
+		entries, omitted := 0, 0
+		for _, e := range all {
+			if strings.Contains(e.String(), "secret") || e.GetAction() != "GET /v1/tokens/sy_a_***" || e.GetResult() != "unauthenticated" || e.GetReason() == "" || e.GetForwardedFor() != "192.0.2.1" || strings.Contains(e.GetFrom(), ":") {
+				t.Errorf("an entry is %v", e)
+			}
+			entries, omitted = entries+1, omitted+int(e.GetOmitted())
+		}
+		// The recorder may have swept the flood in between, which turns one omitted refusal into an entry.
+		if entries+omitted != 102 || entries < floodSome+2 || entries > floodSome+3 {
+			t.Errorf("%d entries, %d left out: %v", entries, omitted, all)
+		}
+	})
 }
 
 func TestFloodThatEndsIsCounted(t *testing.T) {

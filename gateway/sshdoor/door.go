@@ -40,6 +40,9 @@ type Config struct {
 	RefusalTime time.Duration
 	// Recheck is the interval at which logged-in connections are checked again. Default: 3 s.
 	Recheck time.Duration
+	// Farewell is how long programs and clients get to finish before a connection that is ending is closed. Default: that of
+	// package sshserver.
+	Farewell time.Duration
 	// Now is the clock of the back-off. Default: time.Now.
 	Now func() time.Time
 }
@@ -157,7 +160,9 @@ func (d *Door) serve(conn net.Conn, network string) {
 	ctx, cancel := context.WithCancelCause(d.ctx)
 	var watch sync.WaitGroup
 	watch.Go(func() { d.watch(ctx, cancel, l.grant) })
-	sshserver.Serve(ctx, opened, channels, requests, sshserver.Config{Inside: d.enter(l.grant, conn.RemoteAddr()), Logger: d.config.Logger})
+	sshserver.Serve(ctx, opened, channels, requests, sshserver.Config{
+		Inside: d.enter(l.grant, conn.RemoteAddr()), Farewell: d.config.Farewell, Logger: d.config.Logger,
+	})
 	cancel(context.Canceled)
 	watch.Wait()
 }
