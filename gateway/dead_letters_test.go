@@ -231,9 +231,10 @@ func TestRetryReopensAClosedRunOnce(t *testing.T) {
 		ids, run := listed("")
 		return slices.Equal(ids, []string{id + " running"}) && run.GetCreatedAt().AsTime().Sub(created.AsTime()).Abs() < limit
 	})
-	if ids, _ := listed("failed"); len(ids) != 0 {
-		t.Errorf("failed are %v", ids)
-	}
+	eventually(t, "the list of failed runs does not have it", func() bool {
+		ids, _ := listed("failed")
+		return len(ids) == 0
+	})
 	if got, _ := f.letters(t, &v1.ListDeadLettersRequest{Run: id}); len(got) != 0 {
 		t.Errorf("dead letters %v", got)
 	}

@@ -114,13 +114,19 @@ func (f *fixture) submit(t *testing.T, name string, tasks ...string) (id string)
 	return id
 }
 
+// get returns a run. It repeats the call while the run does not answer, because on a busy machine a run may take longer than the
+// gateway waits.
 func (f *fixture) get(t *testing.T, id string) *v1.Run {
 	t.Helper()
-	res, err := f.client.GetRun(t.Context(), connect.NewRequest(&v1.GetRunRequest{Id: id}))
-	if err != nil {
-		t.Fatal(err)
+	for patience := time.Now().Add(time.Minute); ; {
+		res, err := f.client.GetRun(t.Context(), connect.NewRequest(&v1.GetRunRequest{Id: id}))
+		if err == nil {
+			return res.Msg.GetRun()
+		}
+		if code := connect.CodeOf(err); code != connect.CodeUnavailable && code != connect.CodeDeadlineExceeded || time.Now().After(patience) {
+			t.Fatal(err)
+		}
 	}
-	return res.Msg.GetRun()
 }
 
 // watching collects the messages that a watcher receives.

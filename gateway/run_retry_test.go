@@ -152,6 +152,10 @@ func TestRerunCopiesDefinitionAndInput(t *testing.T) {
 		end(t, run.GetId(), "completed")
 	}
 	end(t, id, "failed")
+	eventually(t, "several runs are listed", func() bool {
+		ids, _ := f.list(t, &v1.ListRunsRequest{Name: "anew"})
+		return len(ids) > 1
+	})
 	again, err := f.client.RerunRun(t.Context(), connect.NewRequest(&v1.RerunRunRequest{Id: "anew"}))
 	wantCode(t, "an ambiguous prefix", err, connect.CodeInvalidArgument)
 	if err == nil {
