@@ -104,8 +104,8 @@ func (r *running) failedToCopy(ctx context.Context, err error) error {
 	return fmt.Errorf("copy the files of container %s: %w", r.name, causeOf(ctx, err))
 }
 
-// pausePatience bounds the call that pauses a container for a capture, and the calls that resume it.
-const pausePatience = 10 * time.Second
+// resumePatience bounds the calls that resume a container after a capture.
+const resumePatience = time.Minute
 
 // pauseForCapture pauses the container until release is called, unless it is paused already. Meanwhile the container cannot be resumed or
 // restarted. It can be stopped, which also resumes it. A cancelled ctx does not end the call to the engine, which would carry it out
@@ -120,8 +120,8 @@ func (r *running) pauseForCapture(ctx context.Context) (release func(), err erro
 	case paused:
 		return func() { r.phase.endCapture(true) }, nil
 	}
-	pausing, cancel := context.WithTimeout(context.WithoutCancel(ctx), pausePatience)
-	defer cancel()
+	pausing, done := r.e.engine.guard(context.WithoutCancel(ctx))
+	defer done()
 	err = r.e.docker.ContainerPause(pausing, r.id)
 	if err == nil {
 		err = ctx.Err()
@@ -140,7 +140,7 @@ func (r *running) pauseForCapture(ctx context.Context) (release func(), err erro
 
 // resumeAfterCapture continues a container that pauseForCapture paused, and ends the hold.
 func (r *running) resumeAfterCapture() {
-	ctx, cancel := context.WithTimeout(context.Background(), pausePatience)
+	ctx, cancel := context.WithTimeout(context.Background(), resumePatience)
 	defer cancel()
 	err := r.e.docker.ContainerUnpause(ctx, r.id)
 	for err != nil && ctx.Err() == nil && !r.phase.isEnding() && !isNotPaused(err) {

@@ -358,6 +358,7 @@ func TestNextWorkerResumesContainerLeftPausedByACapture(t *testing.T) {
 	a, _, _ := attempt(t, map[string]any{"command": "echo ready; while [ ! -e /end ]; do sleep 0.05; done; exit 3"})
 	abandon(t, "", a, "ready")
 	e := newExecutor(t, containers.Options{})
+	await(t, "the engine answers", func() bool { return e.Available() == nil })
 	all, err := e.Survivors(t.Context(), a.Identity.Node)
 	if err != nil || len(all) != 1 {
 		t.Fatalf("%v, %v", all, err)

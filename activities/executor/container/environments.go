@@ -140,7 +140,8 @@ func (u *environmentsInUse) keepImage(tag string) (release func()) {
 }
 
 // dropImages removes the images of an environment except the tag but. It keeps images that a container uses or an attempt is
-// about to use. Removal is tried again when the next attempt needs the environment.
+// about to use. Removal is tried again when the next attempt needs the environment. A cancelled ctx does not end a removal that has
+// begun: the engine would carry it out regardless, perhaps when another attempt is already about to use the image.
 func (st *imageStore) dropImages(ctx context.Context, name, but string) {
 	st.inUse.mu.Lock()
 	defer st.inUse.mu.Unlock()
@@ -157,10 +158,20 @@ func (st *imageStore) dropImages(ctx context.Context, name, but string) {
 			if !strings.HasPrefix(tag, repository+":") || tag == but || st.inUse.holds[tag] > 0 {
 				continue
 			}
-			_, err := st.docker.ImageRemove(ctx, tag, image.RemoveOptions{PruneChildren: true})
-			if err != nil && !cerrdefs.IsConflict(err) && !cerrdefs.IsNotFound(err) {
-				st.logger.Warn("cannot remove the image of an older environment version", "image", tag, "error", causeOfTimeout(ctx, err))
+			if err := st.dropImage(ctx, tag); err != nil && !cerrdefs.IsConflict(err) && !cerrdefs.IsNotFound(err) {
+				st.logger.Warn("cannot remove the image of an older environment version", "image", tag, "error", err)
 			}
 		}
 	}
+}
+
+// dropImage removes a tag, and its image if that has no other tag, even if ctx ends meanwhile.
+func (st *imageStore) dropImage(ctx context.Context, tag string) error {
+	if ctx.Err() != nil {
+		return causeOfTimeout(ctx, ctx.Err())
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), imageTimeout)
+	defer cancel()
+	_, err := st.docker.ImageRemove(ctx, tag, image.RemoveOptions{PruneChildren: true})
+	return causeOfTimeout(ctx, err)
 }

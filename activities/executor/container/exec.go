@@ -18,8 +18,10 @@ import (
 )
 
 const (
+	// startPatience is how long the engine may take to start a command whose caller has left meanwhile.
+	startPatience = 30 * time.Second
 	// hangupPatience is how long a command may take to end after SIGHUP.
-	hangupPatience = 2 * time.Second
+	hangupPatience = 10 * time.Second
 	// killedPatience is how long the engine may take to report the end of a killed command.
 	killedPatience = 5 * time.Second
 )
@@ -49,10 +51,14 @@ func (i *entered) Exec(ctx context.Context, c executor.Command) (executor.ExitSt
 	if err != nil {
 		return executor.ExitStatus{}, err
 	}
-	if x.conn, x.reader, err = r.e.engine.hijack(guarded, "/exec/"+x.id+"/start", body); err != nil {
-		return executor.ExitStatus{}, r.refuseExec(causeOf(guarded, err))
-	}
 	release()
+	// The engine starts the command even if the caller leaves during the call. So the call is completed, and follow ends the command.
+	starting, started := r.e.engine.guard(context.WithoutCancel(ctx))
+	defer started()
+	if x.conn, x.reader, err = r.e.engine.hijack(starting, "/exec/"+x.id+"/start", body); err != nil {
+		return executor.ExitStatus{}, r.refuseExec(causeOf(starting, err))
+	}
+	started()
 	return x.follow(ctx)
 }
 

@@ -53,7 +53,7 @@ func (x *execution) hangUp(ctx context.Context, started <-chan struct{}) {
 	select {
 	case <-started:
 	case <-x.ended:
-	case <-time.After(killedPatience):
+	case <-time.After(startPatience):
 	}
 	for _, step := range hangupSteps {
 		if err := x.process().signalGroup(step.signal); err != nil {

@@ -24,14 +24,14 @@ func (e *shared) hasConsoleSize() bool {
 	return versions.GreaterThanOrEqualTo(e.docker.ClientVersion(), "1.42")
 }
 
-// sizeWait is a script that waits until the terminal has the size in its first argument, for at most a second, and then executes
-// the other arguments. busybox reports a terminal without a size as 24 by 80, and a user may change the size meanwhile.
+// sizeWait is a script that waits until the terminal has the size in its first argument, for about ten seconds at
+// most, and then executes the other arguments. busybox reports a terminal without a size as 24 by 80, and a user may change the size meanwhile.
 const sizeWait = `want=$1
 
 shift
 if command -v stty >/dev/null; then
 	i=0
-	while [ $i -lt 100 ]; do
+	while [ $i -lt 1000 ]; do
 		size=$(stty size 2>/dev/null)
 		[ "$size" = "$want" ] && break
 		case $size in "" | "0 0" | "24 80") ;; *) break ;; esac

@@ -10,10 +10,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/docker/docker/client"
 	"google.golang.org/protobuf/types/known/structpb"
 
 	"switchyard/activities/executor"
 	"switchyard/activities/executor/container/enginetest"
+	v1 "switchyard/proto/switchyard/v1"
 )
 
 // lateBody is a response body that delays its reads.
@@ -89,28 +91,35 @@ func TestRunWaitsForFirstAnswer(t *testing.T) {
 	}
 }
 
-// TestCaptureCancelledBeforeTheEnginePausesLeavesTheContainerRunning cancels a capture whose pause reaches the engine late, whether or
-// not its caller still waits.
-func TestCaptureCancelledBeforeTheEnginePausesLeavesTheContainerRunning(t *testing.T) {
-	t.Parallel()
-	docker, busybox := enginetest.Engine(t), enginetest.Image(t)
-	capturing, giveUp := context.WithCancel(t.Context())
-	host := proxyOf(t, docker, nil, func(r *http.Request) {
-		if strings.HasSuffix(r.URL.Path, "/pause") {
-			*r = *r.WithContext(context.WithoutCancel(r.Context()))
-			giveUp()
+// lateEngine returns the address of a proxy for the machine's engine that delays calls whose path ends with a suffix. The engine
+// carries them out whether or not their callers still wait. arrived is called with each of these calls before the delay.
+func lateEngine(t *testing.T, docker *client.Client, suffix string, arrived func(*http.Request)) string {
+	t.Helper()
+	// The proxy cancels a request when its caller leaves, unless the context of the request can end otherwise.
+	lasting, cancel := context.WithCancel(context.Background())
+	t.Cleanup(cancel)
+	return proxyOf(t, docker, nil, func(r *http.Request) {
+		if strings.HasSuffix(r.URL.Path, suffix) {
+			*r = *r.WithContext(lasting)
+			arrived(r)
 			time.Sleep(500 * time.Millisecond)
 		}
 	})
-	e := newFor(t, Options{Host: host})
+}
+
+// settle waits until calls that reach the engine late, after their callers have left, have taken effect.
+func settle() { time.Sleep(time.Second) }
+
+// beginLasting starts a container that runs until the end of the test, and returns the id of its attempt.
+func beginLasting(t *testing.T, e *Executor) (id string) {
+	t.Helper()
 	spec, err := structpb.NewStruct(map[string]any{
-		"image": busybox, "network": "none", "command": "trap 'exit 0' TERM; echo ready; while :; do sleep 0.05; done",
+		"image": enginetest.Image(t), "network": "none", "command": "trap 'exit 0' TERM; echo ready; while :; do sleep 0.05; done",
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithCancel(t.Context())
-	defer cancel()
+	ctx, cancel := context.WithCancel(context.Background())
 	ready, ended := make(chan struct{}), make(chan error, 1)
 	name := "run-" + strings.TrimPrefix(digestOf(randomTar(t)), "sha256:")[:12]
 	a := executor.Attempt{
@@ -124,20 +133,125 @@ func TestCaptureCancelledBeforeTheEnginePausesLeavesTheContainerRunning(t *testi
 	select {
 	case <-ready:
 	case err := <-ended:
+		t.Fatal("it does not run:", err)
+	}
+	t.Cleanup(func() {
+		cancel()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	})
+	return a.ID
+}
+
+// isPaused reports whether the container of an attempt is paused.
+func isPaused(t *testing.T, docker *client.Client, e *Executor, id string) bool {
+	t.Helper()
+	c, err := docker.ContainerInspect(t.Context(), e.find(id).id)
+	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := e.Capture(capturing, a.ID, io.Discard); !errors.Is(err, context.Canceled) {
+	return c.State.Paused
+}
+
+func TestCaptureCancelledBeforeTheEnginePausesLeavesTheContainerRunning(t *testing.T) {
+	t.Parallel()
+	docker := enginetest.Engine(t)
+	capturing, giveUp := context.WithCancel(t.Context())
+	e := newFor(t, Options{Host: lateEngine(t, docker, "/pause", func(*http.Request) { giveUp() })})
+	id := beginLasting(t, e)
+	if _, err := e.Capture(capturing, id, io.Discard); !errors.Is(err, context.Canceled) {
 		t.Errorf("the capture: %v", err)
 	}
-	time.Sleep(time.Second) // a pause that reaches the engine after the capture has ended takes effect by then
-	c, err := docker.ContainerInspect(t.Context(), e.find(a.ID).id)
-	if err != nil {
-		t.Error(err)
-	} else if c.State.Paused {
+	settle()
+	if isPaused(t, docker, e, id) {
 		t.Error("the container is paused")
 	}
-	cancel()
-	if err := <-ended; err != nil {
+}
+
+func TestPauseCancelledBeforeTheEnginePausesDoesNotUndoALaterResume(t *testing.T) {
+	t.Parallel()
+	docker := enginetest.Engine(t)
+	pausing, giveUp := context.WithCancel(t.Context())
+	e := newFor(t, Options{Host: lateEngine(t, docker, "/pause", func(*http.Request) { giveUp() })})
+	id := beginLasting(t, e)
+	if err := e.Pause(pausing, id); err != nil {
 		t.Error(err)
+	}
+	if err := e.Resume(t.Context(), id); err != nil {
+		t.Error(err)
+	}
+	settle()
+	if isPaused(t, docker, e, id) {
+		t.Error("the container is paused")
+	}
+}
+
+func TestResumeCancelledBeforeTheEngineResumesDoesNotUndoALaterPause(t *testing.T) {
+	t.Parallel()
+	docker := enginetest.Engine(t)
+	resuming, giveUp := context.WithCancel(t.Context())
+	e := newFor(t, Options{Host: lateEngine(t, docker, "/unpause", func(*http.Request) { giveUp() })})
+	id := beginLasting(t, e)
+	if err := e.Pause(t.Context(), id); err != nil {
+		t.Error(err)
+	}
+	if err := e.Resume(resuming, id); err != nil {
+		t.Error(err)
+	}
+	if err := e.Pause(t.Context(), id); err != nil {
+		t.Error(err)
+	}
+	settle()
+	if !isPaused(t, docker, e, id) {
+		t.Error("the container is not paused")
+	}
+}
+
+func TestCommandCancelledBeforeTheEngineStartsItEnds(t *testing.T) {
+	t.Parallel()
+	docker := enginetest.Engine(t)
+	running, giveUp := context.WithCancel(t.Context())
+	started := make(chan string, 1)
+	e := newFor(t, Options{Host: lateEngine(t, docker, "/start", func(r *http.Request) {
+		if _, after, isExec := strings.Cut(r.URL.Path, "/exec/"); isExec {
+			started <- strings.TrimSuffix(after, "/start")
+			giveUp()
+		}
+	})})
+	in, err := e.Enter(t.Context(), beginLasting(t, e))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, _ = in.Exec(running, executor.Command{Args: []string{"sleep", "100000"}}) // the status and the error depend on the moment
+	exec := <-started
+	waitFor(t, func() bool {
+		seen, err := docker.ContainerExecInspect(t.Context(), exec)
+		return err == nil && seen.Pid > 0 && !seen.Running
+	})
+}
+
+// TestRemovalOfAnOlderVersionEndsBeforeAnAttemptUsesIt cancels an attempt whose removal of an older version reaches the engine late.
+func TestRemovalOfAnOlderVersionEndsBeforeAnAttemptUsesIt(t *testing.T) {
+	t.Parallel()
+	docker := enginetest.Engine(t)
+	s, name := newShelf(), environmentName(t)
+	archive, first := saved(t)
+	older := environmentTag(s.put(name, archive, first))
+	starting, giveUp := context.WithCancel(t.Context())
+	e := newFor(t, Options{Environments: s, Host: lateEngine(t, docker, older, func(*http.Request) { giveUp() })})
+	e.ensure(t, name)
+	archive, second := saved(t)
+	s.put(name, archive, second)
+	_, release, err := e.images.ensureEnvironment(starting, &v1.ContainerSpec{Environment: name}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	release()
+	defer e.images.inUse.keepImage(older)()
+	_, before := e.images.inspectImage(t.Context(), older)
+	settle()
+	if _, after := e.images.inspectImage(t.Context(), older); (before == nil) != (after == nil) {
+		t.Errorf("the image in use: %v, and then %v", before, after)
 	}
 }

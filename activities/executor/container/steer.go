@@ -21,7 +21,8 @@ func (e *Executor) Resume(ctx context.Context, id string) error {
 }
 
 // steer pauses or resumes a container. done is the engine's error text for a container
-// that is already in the desired state.
+// that is already in the desired state. A cancelled ctx does not end the call to the engine,
+// which would carry it out regardless, perhaps after a later one.
 func (e *Executor) steer(ctx context.Context, id, what string, paused bool, do func(context.Context, string) error, done string) error {
 	r := e.find(id)
 	if r == nil {
@@ -32,7 +33,7 @@ func (e *Executor) steer(ctx context.Context, id, what string, paused bool, do f
 	if err := r.phase.beginSteer(paused); err != nil {
 		return err
 	}
-	ctx, release := e.engine.guard(ctx)
+	ctx, release := e.engine.guard(context.WithoutCancel(ctx))
 	defer release()
 	err := do(ctx, r.id)
 	text := ""

@@ -13,7 +13,7 @@ const (
 	sweepEvery = time.Second
 	// sweepSure is how long a container that the engine may still be creating must be
 	// missing.
-	sweepSure = 10 * time.Second
+	sweepSure = time.Minute
 	// sweepLast bounds the last try.
 	sweepLast = 5 * time.Second
 )
