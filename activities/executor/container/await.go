@@ -79,7 +79,7 @@ func (r *running) awaitEnd(ctx context.Context) {
 
 // handRestart is how long the engine may take to start a container again after a user restarted it with the engine's own
 // commands.
-const handRestart = 2 * time.Second
+const handRestart = 10 * time.Second
 
 // isStartedAgain reports whether the engine has started the container again since starts was read.
 func (r *running) isStartedAgain(ctx context.Context, starts int) bool {

@@ -78,9 +78,11 @@ func (o *output) close() {
 // copy forwards the container's output until the container or ctx has ended.
 func (o *output) copy(ctx context.Context) {
 	defer func() { o.err = errors.Join(o.streams[0].fail, o.streams[1].fail) }()
+	cut := time.Now()
 	if o.attached != nil {
 		stop := context.AfterFunc(ctx, func() { o.attached.Close() })
 		_ = o.read(o.attached.reader, [2]int64{}) // its error is investigated below
+		cut = time.Now()
 		stop()
 		select {
 		case <-ctx.Done():
@@ -93,7 +95,7 @@ func (o *output) copy(ctx context.Context) {
 		case <-time.After(cutPatience):
 		}
 	}
-	o.resume(ctx, time.Now())
+	o.resume(ctx, cut)
 }
 
 // cutPatience is how long after the end of its streams a container's end must be known.

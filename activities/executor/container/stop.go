@@ -16,8 +16,9 @@ const (
 	signalPatience = time.Second
 	// endPatience is how long an engine may take to report the end of a container that was killed.
 	endPatience = 2 * time.Second
-	// ownEndPatience is how long an engine that answers may take to report the end of a program that ended by itself.
-	// Only the engine knows its exit code.
+	// ownEndPatience is how long an engine that answers may take to report an end that only the engine can report: that of
+	// a program that ended by itself, or that was killed and is not visible on this machine. It is also how long a killed
+	// process may take to end.
 	ownEndPatience = 30 * time.Second
 )
 
@@ -36,9 +37,7 @@ func (r *running) stop(ctx context.Context, giveUp context.CancelCauseFunc) {
 	}
 	r.sendStopSignal(ctx)
 	gone := r.endChannel(ctx)
-	if r.main.isWaitProgram() {
-		r.calls.Go(func() { r.repeatStopSignal(ctx, gone) })
-	}
+	r.calls.Go(func() { r.repeatStopSignal(ctx, gone) })
 	signal := syscall.SIGTERM
 	killed := r.attempt.AwaitKill(gone)
 	if killed {
@@ -55,7 +54,7 @@ func (r *running) stop(ctx context.Context, giveUp context.CancelCauseFunc) {
 	}
 	first := r.main.process()
 	err := first.signal(syscall.SIGKILL)
-	if first.awaitEnd(endPatience) {
+	if first.awaitEnd(ownEndPatience) {
 		giveUp(forced{signal})
 		return
 	}
@@ -63,14 +62,14 @@ func (r *running) stop(ctx context.Context, giveUp context.CancelCauseFunc) {
 }
 
 // awaitReport waits until the engine has reported the end of the container, and reports whether it has. While the
-// engine answers, a program that was not killed gets more time.
+// engine answers, it gets more time for an end that only the engine can report.
 func (r *running) awaitReport(killed bool) bool {
 	select {
 	case <-r.ended:
 		return true
 	case <-time.After(endPatience):
 	}
-	if killed {
+	if killed && r.main.isKnown() {
 		return false
 	}
 	well, _ := r.e.engine.health()
@@ -123,14 +122,16 @@ func (r *running) sendStopSignal(ctx context.Context) {
 // termAgain is how often a waiting program is sent SIGTERM, since SIGTERM has no effect while a container starts.
 const termAgain = time.Second
 
-// repeatStopSignal repeats the stop signal until the container has ended.
+// repeatStopSignal repeats the stop signal of a waiting program until the container has ended.
 func (r *running) repeatStopSignal(ctx context.Context, gone <-chan struct{}) {
 	for {
 		select {
 		case <-gone:
 			return
 		case <-time.After(termAgain):
-			r.sendStopSignal(ctx)
+			if r.main.isWaitProgram() {
+				r.sendStopSignal(ctx)
+			}
 		}
 	}
 }
