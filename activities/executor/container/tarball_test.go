@@ -86,9 +86,9 @@ func TestTarballIsLoadedWhereTheImageIsOlder(t *testing.T) {
 		t.Errorf("an archive that did not change was loaded %d times", loads)
 	}
 	second, secondID := saved(t, name)
-	write(second, time.Now().Add(-time.Minute)) // older than the tag in the engine
+	write(second, time.Now().Add(-time.Hour)) // older than the tag in the engine
 	ensure(firstID)
-	write(second, time.Now().Add(time.Minute))
+	write(second, time.Now().Add(time.Hour))
 	ensure(secondID)
 	if loads != 2 {
 		t.Errorf("a newer archive was loaded %d times", loads-1)

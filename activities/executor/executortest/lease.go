@@ -11,7 +11,7 @@ import (
 
 // leaseTime is the length of the leases that a test lets expire. It is longer than a busy
 // machine delays a renewal.
-const leaseTime = 10 * time.Second
+const leaseTime = 20 * time.Second
 
 // renewWhile renews a lease while a condition holds, until stop is called.
 func renewWhile(l *executor.Lease, holds func() bool) (stop func()) {

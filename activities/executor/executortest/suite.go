@@ -51,8 +51,8 @@ type Harness struct {
 const (
 	// patience is how long an attempt that waits for nothing may take on a busy machine.
 	patience = 5 * time.Minute
-	// grace is the grace period of attempts that do not need it.
-	grace = 30 * time.Second
+	// grace is the grace period of attempts that do not need it, however busy the machine is.
+	grace = 2 * time.Minute
 )
 
 // Run runs the suite. Tests that measure this process or load the machine run first, one at a time. The others

@@ -17,6 +17,7 @@ func (h Harness) survivors(t *testing.T) {
 		t.Skip("attempts do not outlive their worker here")
 	}
 	e := h.New(t).(executor.Survivor)
+	awaitAvailable(t, e)
 	t.Run("none", func(t *testing.T) {
 		a, _ := h.attempt(t, Program{})
 		if left, err := e.Survivors(t.Context(), a.ID); err != nil || len(left) > 0 {
@@ -74,6 +75,24 @@ func (h Harness) survivors(t *testing.T) {
 	})
 }
 
+// awaitAvailable waits until an executor can be used, if it reports that.
+func awaitAvailable(t *testing.T, e executor.Executor) {
+	t.Helper()
+	a, ok := e.(executor.Available)
+	if !ok {
+		return
+	}
+	for until := time.Now().Add(patience); ; time.Sleep(20 * time.Millisecond) {
+		err := a.Available()
+		if err == nil {
+			return
+		}
+		if time.Now().After(until) {
+			t.Fatalf("it is not available: %v", err)
+		}
+	}
+}
+
 // abandoned returns an attempt whose worker is dead. The attempt continues once goOn is
 // called.
 func (h Harness) abandoned(t *testing.T, p Program) (a executor.Attempt, c *capture, goOn func()) {
@@ -89,7 +108,9 @@ func (h Harness) abandoned(t *testing.T, p Program) (a executor.Attempt, c *capt
 		// for a test that has failed
 		ctx, cancel := context.WithTimeout(context.Background(), patience)
 		defer cancel()
-		_ = h.New(t).(executor.Survivor).Remove(ctx, executor.Leftover{ID: a.ID, Identity: a.Identity})
+		e := h.New(t).(executor.Survivor)
+		awaitAvailable(t, e)
+		_ = e.Remove(ctx, executor.Leftover{ID: a.ID, Identity: a.Identity})
 	})
 	return a, c, func() {
 		if err := os.WriteFile(filepath.Join(workspace, "flag"), nil, 0o666); err != nil {

@@ -22,7 +22,7 @@ const (
 	endOfText = "\x04"
 	// drainWait bounds the wait for the last output of an ended program while another process that holds its output
 	// open prints.
-	drainWait = 2 * time.Second
+	drainWait = 10 * time.Second
 	// drainPause is the time between two checks for more output. drainRounds is how many checks in a row must find
 	// none.
 	drainPause, drainRounds = 15 * time.Millisecond, 3

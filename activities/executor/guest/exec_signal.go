@@ -15,7 +15,7 @@ import (
 )
 
 // signalWait bounds the delivery of one signal.
-const signalWait = 10 * time.Second
+const signalWait = 30 * time.Second
 
 // signalNumbers maps the signals of RFC 4254, section 6.10, to their numbers, which are the same on all systems in use.
 var signalNumbers = map[string]int{

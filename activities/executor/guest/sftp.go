@@ -13,9 +13,9 @@ import (
 
 const (
 	// exitWait is how long to wait for the exit code of an sftp-server after its output has ended.
-	exitWait = 2 * time.Second
+	exitWait = 10 * time.Second
 	// cleanWait is how long the removal of a partial file may take after the caller is gone.
-	cleanWait = 2 * time.Second
+	cleanWait = 10 * time.Second
 )
 
 // noSFTP is the text of the Refusal for a machine without an sftp-server.

@@ -47,4 +47,4 @@ type answer struct {
 
 // endGrace is how long a helper may take to end after SIGTERM. It removes incomplete files in that
 // time.
-const endGrace = 5 * time.Second
+const endGrace = 20 * time.Second

@@ -37,7 +37,7 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-const patience = 2 * time.Minute
+const patience = 5 * time.Minute
 
 func await(t testing.TB, what string, is func() bool) {
 	t.Helper()
@@ -98,7 +98,7 @@ func attempt(t testing.TB, fields map[string]any) (a executor.Attempt, out *text
 	out = &text{}
 	return executor.Attempt{
 		ID: run + "/box/c1", Identity: executor.Identity{Run: run, Task: "box", Node: "node-" + run, Index: -1, Claim: 1},
-		Spec: spec, Stdout: out, Stderr: out, Grace: 20 * time.Second, Env: map[string]string{"GREETING": "hello"},
+		Spec: spec, Stdout: out, Stderr: out, Grace: 2 * time.Minute, Env: map[string]string{"GREETING": "hello"},
 	}, out
 }
 

@@ -5,11 +5,13 @@ package vps_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os/exec"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/docker/docker/api/types/image"
 
@@ -63,7 +65,7 @@ func TestMachineIsWhatItsSpecSays(t *testing.T) {
 func TestImageNeedsNoShell(t *testing.T) {
 	t.Parallel()
 	docker := enginetest.Engine(t)
-	name := "switchyard-test/empty-" + strings.ToLower(t.Name()) + ":1"
+	name := fmt.Sprintf("switchyard-test/empty-%d:1", time.Now().UnixNano())
 	tar := exec.Command("tar", "-c", "-C", t.TempDir(), ".")
 	tree, err := tar.StdoutPipe()
 	if err == nil {
@@ -262,6 +264,7 @@ func TestStopDuringRestart(t *testing.T) {
 	t.Parallel()
 	e, _ := newExecutor(t, containers.Options{})
 	a, out := attempt(t, script(`trap 'echo asked; sleep 1; exit 0' TERM; echo ready; while :; do sleep 0.05; done`))
+	a.Grace = 20 * time.Second // the restarted init process may be asked to end before it has set its trap
 	m := start(t, e, a, out)
 	m.prints(t, "ready")
 	restarted := make(chan error, 1)

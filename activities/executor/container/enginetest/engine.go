@@ -17,12 +17,15 @@ import (
 	"github.com/docker/docker/client"
 )
 
+// patience bounds how long an engine of a busy machine may take to answer a call.
+const patience = 3 * time.Minute
+
 // Engine returns a client of the machine's engine.
 func Engine(t testing.TB) *client.Client {
 	t.Helper()
 	docker, err := client.NewClientWithOpts(client.FromEnv, client.WithAPIVersionNegotiation())
 	if err == nil {
-		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+		ctx, cancel := context.WithTimeout(context.Background(), patience)
 		defer cancel()
 		_, err = docker.Ping(ctx)
 	}
@@ -42,7 +45,7 @@ func Image(t testing.TB) string {
 	t.Helper()
 	docker := Engine(t)
 	err := importOnce(func() error {
-		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+		ctx, cancel := context.WithTimeout(context.Background(), patience)
 		defer cancel()
 		if _, err := docker.ImageInspect(ctx, imageName); err == nil {
 			return nil // from another test, which may be using it
@@ -106,7 +109,7 @@ func Import(docker *client.Client, name string) error {
 	if err := w.Close(); err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	said, err := docker.ImageImport(ctx, image.ImportSource{Source: &tree, SourceName: "-"}, name, image.ImportOptions{
 		Changes: []string{"ENV PATH=/bin"},

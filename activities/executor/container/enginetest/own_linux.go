@@ -91,7 +91,7 @@ func (p *Private) Start() {
 		p.t.Fatal(err)
 	}
 	for until := time.Now().Add(enginePatience); ; time.Sleep(50 * time.Millisecond) {
-		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+		ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
 		_, err := p.Docker.Ping(ctx)
 		cancel()
 		if err == nil {
