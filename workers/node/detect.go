@@ -33,8 +33,8 @@ const (
 )
 
 const (
-	// dockerTimeout bounds the requests to Docker. An engine that hangs cannot run containers.
-	dockerTimeout = 2 * time.Second
+	// dockerTimeout is the usual DockerTimeout.
+	dockerTimeout = 5 * time.Second
 	// dockerSocket is the address of Docker if DOCKER_HOST is not set.
 	dockerSocket = "unix:///var/run/docker.sock"
 	// longestAnswer bounds how much of a response of Docker is read, in bytes.
@@ -99,6 +99,8 @@ type Surroundings struct {
 	Home string
 	// Command runs nvidia-smi.
 	Command Command
+	// DockerTimeout bounds the requests to Docker. An engine that hangs cannot run containers.
+	DockerTimeout time.Duration
 	// Token is the path of the file that Kubernetes mounts into pods.
 	Token string
 	// Logger receives what Detect found.
@@ -109,7 +111,7 @@ type Surroundings struct {
 func SystemSurroundings(logger *slog.Logger) Surroundings {
 	home, _ := os.UserHomeDir() // a service may have none
 	return Surroundings{
-		Getenv: os.Getenv, Home: home, Command: systemCommand, Logger: logger,
+		Getenv: os.Getenv, Home: home, Command: systemCommand, DockerTimeout: dockerTimeout, Logger: logger,
 		Token: "/var/run/secrets/kubernetes.io/serviceaccount/token",
 	}
 }
@@ -157,7 +159,7 @@ func (s Surroundings) docker(ctx context.Context) (found bool, version string) {
 	default: // ssh and npipe need more than a connection, and TCP with TLS does not answer plain HTTP
 		return false, ""
 	}
-	ctx, cancel := context.WithTimeout(ctx, dockerTimeout)
+	ctx, cancel := context.WithTimeout(ctx, s.DockerTimeout)
 	defer cancel()
 	transport := &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
 		return new(net.Dialer).DialContext(ctx, network, target)

@@ -25,8 +25,9 @@ func bare(t *testing.T) Surroundings {
 		Command: func(context.Context, string, ...string) ([]byte, error) {
 			return nil, exec.ErrNotFound
 		},
-		Token:  filepath.Join(t.TempDir(), "token"),
-		Logger: slog.New(slog.NewTextHandler(t.Output(), nil)),
+		DockerTimeout: 2 * time.Minute, // however busy this machine is
+		Token:         filepath.Join(t.TempDir(), "token"),
+		Logger:        slog.New(slog.NewTextHandler(t.Output(), nil)),
 	}
 }
 
@@ -159,6 +160,7 @@ func TestDetectHungDocker(t *testing.T) {
 	}
 	defer listener.Close()
 	s := bare(t)
+	s.DockerTimeout = 100 * time.Millisecond
 	s.setenv("DOCKER_HOST", "tcp://"+listener.Addr().String())
 	if got := Detect(t.Context(), s); got.Docker {
 		t.Error("Docker is there")

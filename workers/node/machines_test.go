@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 	"testing/fstest"
+	"testing/synctest"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/shirou/gopsutil/v3/mem"
@@ -85,8 +86,12 @@ func TestOddMachines(t *testing.T) {
 			if err := protojson.Unmarshal(files["want.json"].Data, want); err != nil {
 				t.Fatal(err)
 			}
-			m := Measure(t.Context(), ProbeOptions{Readers: r, Logger: slog.New(slog.NewTextHandler(t.Output(), nil))})
-			s := NewProbe(ProbeOptions{Readers: r, Machine: m}).Snapshot(t.Context())
+			var m *Machine
+			var s *v1.NodeSnapshot
+			synctest.Test(t, func(t *testing.T) { // Measure waits for the GPUs, but not forever
+				m = Measure(t.Context(), ProbeOptions{Readers: r, Logger: slog.New(slog.NewTextHandler(t.Output(), nil))})
+				s = NewProbe(ProbeOptions{Readers: r, Machine: m}).Snapshot(t.Context())
+			})
 			got := &v1.NodeSnapshot{
 				Cpu:    &v1.CpuSnapshot{Cores: s.GetCpu().GetCores()},
 				Memory: &v1.MemorySnapshot{TotalMb: s.GetMemory().GetTotalMb(), AvailableMb: s.GetMemory().GetAvailableMb()},

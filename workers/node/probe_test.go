@@ -217,4 +217,6 @@ func TestRealMachine(t *testing.T) {
 			t.Errorf("not the snapshot of a machine: %v", s)
 		}
 	}
+	p.gpus.wait(t.Context())
+	p.gaming.processes.wait(t.Context())
 }
