@@ -1,7 +1,6 @@
 package environments
 
 import (
-	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -29,8 +28,8 @@ func (l *Library) Open(ctx context.Context, e *v1.Environment) (io.ReadCloser, e
 		return nil, fmt.Errorf("environment %s has no archive: %w", e.GetName(), executor.ErrNoEnvironment)
 	}
 	ctx, cancel := context.WithCancel(ctx)
-	r := &reader{e: e, sum: sha256.New(), parts: make(chan chan part, readAhead-2), cancel: cancel, ended: make(chan struct{})}
-	go r.fetch(ctx, l.store)
+	r := &reader{ctx: ctx, cancel: cancel, e: e, sum: sha256.New(), parts: make(chan chan part, readAhead-2), ended: make(chan struct{})}
+	go r.fetch(l.store)
 	return r, nil
 }
 
@@ -40,22 +39,22 @@ type part struct {
 	err  error
 }
 
-// reader streams an archive. It implements io.ReadCloser.
+// reader streams an archive until its context ends. It implements io.ReadCloser.
 type reader struct {
+	ctx    context.Context
+	cancel context.CancelFunc
+
 	e     *v1.Environment
 	sum   hash.Hash
 	size  int64
 	rest  []byte         // rest of the current part
 	err   error          // io.EOF at the end
 	parts chan chan part // in order; each channel receives one part
-	cut   error          // why the parts end early; set before parts is closed
-
-	cancel context.CancelFunc
-	ended  chan struct{}
+	ended chan struct{}  // closed when no part is being fetched any longer
 }
 
-// fetch fetches the parts concurrently until one fails or ctx ends.
-func (r *reader) fetch(ctx context.Context, s *store.Store) {
+// fetch fetches the parts concurrently until one fails or the context ends.
+func (r *reader) fetch(s *store.Store) {
 	defer close(r.ended)
 	var fetches sync.WaitGroup
 	defer fetches.Wait()
@@ -67,7 +66,7 @@ func (r *reader) fetch(ctx context.Context, s *store.Store) {
 		}
 		fetched := make(chan part, 1)
 		fetches.Go(func() {
-			data, err := s.Get(ctx, storekey.EnvironmentPart(r.e.GetArchive(), n))
+			data, err := s.Get(r.ctx, storekey.EnvironmentPart(r.e.GetArchive(), n))
 			if errors.Is(err, store.ErrNotFound) {
 				err = fmt.Errorf("version %d of environment %s was deleted while it was read: %w", r.e.GetVersion(), r.e.GetName(), executor.ErrNoEnvironment)
 			}
@@ -78,8 +77,7 @@ func (r *reader) fetch(ctx context.Context, s *store.Store) {
 		})
 		select {
 		case r.parts <- fetched:
-		case <-ctx.Done():
-			r.cut = context.Cause(ctx)
+		case <-r.ctx.Done():
 			return
 		}
 	}
@@ -89,12 +87,15 @@ func (r *reader) fetch(ctx context.Context, s *store.Store) {
 func (r *reader) Read(p []byte) (int, error) {
 	for len(r.rest) == 0 && r.err == nil {
 		next, ok := <-r.parts
-		if !ok {
-			r.err = cmp.Or(r.cut, r.verify())
-			continue
+		switch cause := context.Cause(r.ctx); {
+		case cause != nil: // parts may be missing
+			r.err = cause
+		case !ok:
+			r.err = r.verify()
+		default:
+			got := <-next
+			r.rest, r.err = got.data, got.err
 		}
-		got := <-next
-		r.rest, r.err = got.data, got.err
 	}
 	if len(r.rest) == 0 {
 		return 0, r.err
