@@ -13,7 +13,7 @@ import (
 
 const (
 	// accountLimit is how long the creation of a new namespace's service account may take.
-	accountLimit = time.Minute
+	accountLimit = 4 * time.Minute
 	// deleteLimit is how long the request to delete a namespace may take.
 	deleteLimit = 10 * time.Second
 	pollEvery   = 20 * time.Millisecond

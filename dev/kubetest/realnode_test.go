@@ -44,7 +44,7 @@ func TestLongContainersOfRealNode(t *testing.T) {
 		})
 	}
 	t.Run("reach this machine", func(t *testing.T) {
-		job := c.newJob(t, namespace, "ping -c 1 -W 5 "+HostAddress, nil)
+		job := c.newJob(t, namespace, "ping -c 1 -W 60 "+HostAddress, nil)
 		if end, _ := c.awaitEnd(t, job); end != batchv1.JobComplete {
 			t.Errorf("ping: %s", c.log(t, c.pod(t, job)))
 		}

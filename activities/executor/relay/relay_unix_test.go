@@ -27,7 +27,7 @@ import (
 const soon = time.Minute
 
 // echo is a program that answers each message with its number and length. It answers a message with the word SLOW once
-// a file exists or the program is interrupted, and HANG only after an interrupt. DIE ends the program.
+// a file exists, DEAF likewise whatever interrupts it, and HANG only after an interrupt. DIE ends the program.
 const echo = `
 n=0
 result() { echo '{"type":"result","subtype":"success","result":"'"$1"'","total_cost_usd":0.5,"usage":{"input_tokens":10,"output_tokens":2}}'; }
@@ -39,7 +39,7 @@ while read -r line; do
 	*SLOW*) until [ -e "$DIR/go" ]; do sleep 0.02; done;;
 	*HANG*) while read -r line; do case $line in *control_request*) [ "$DEAF" ] || break;; esac; done
 		echo '{"type":"result","subtype":"error_during_execution","is_error":true}'; continue;;
-	*DEAF*) sleep 2; result "late $n"; continue;;
+	*DEAF*) until [ -e "$DIR/go" ]; do sleep 0.02; done; result "late $n"; continue;;
 	*TURNS*) echo '{"type":"result","subtype":"error_max_turns","is_error":true,"num_turns":3}'; continue;;
 	*DIE*) exit 3;;
 	esac
@@ -286,6 +286,10 @@ func TestACancelledRelayFreesItsTurn(t *testing.T) {
 			cancel()
 			if first.wait(t); !first.Stopped || first.err != nil || first.Failure != nil {
 				t.Errorf("result %+v, error %v", first.Result, first.err)
+			}
+			time.Sleep(time.Second) // the third turn begins without the result of the first one
+			if err := os.WriteFile(filepath.Join(a.dir, "go"), nil, 0o600); err != nil {
+				t.Fatal(err)
 			}
 			if third.wait(t); third.err != nil || third.output != `{"text":"answer 2"}` {
 				t.Errorf("output %s, failure %v, error %v", third.output, third.Failure, third.err)

@@ -103,24 +103,15 @@ func (h *host) serveConn(conn net.Conn) {
 		defer close(t.gone)
 		_, _ = io.Copy(io.Discard, conn)
 	})
-	h.mu.Lock()
-	first := h.waiting
-	h.waiting++
-	h.mu.Unlock()
+	if !h.enqueue(t) {
+		t.send(frame{Error: fmt.Sprintf("%d messages are already queued", maxWaiting)})
+		return
+	}
 	defer func() {
 		h.mu.Lock()
 		h.waiting--
 		h.mu.Unlock()
 	}()
-	if first > 0 {
-		t.send(frame{Queued: first})
-	}
-	select {
-	case h.turns <- t:
-	default:
-		t.send(frame{Error: fmt.Sprintf("%d messages are already queued", maxWaiting)})
-		return
-	}
 	select {
 	case <-t.answered:
 	case <-h.ended:
@@ -132,14 +123,38 @@ func (h *host) serveConn(conn net.Conn) {
 	}
 }
 
+// enqueue queues a turn, and then tells its relay how many turns are ahead. It returns false if the queue is full.
+func (h *host) enqueue(t *turn) bool {
+	t.mu.Lock() // until that frame is sent, which is the first one
+	defer t.mu.Unlock()
+	h.mu.Lock()
+	first := h.waiting
+	isQueued := false
+	select {
+	case h.turns <- t:
+		isQueued = true
+		h.waiting++
+	default:
+	}
+	h.mu.Unlock()
+	if isQueued && first > 0 {
+		t.sendLocked(frame{Queued: first})
+	}
+	return isQueued
+}
+
 // readRequest reads the message of a relay. The end of the session aborts it.
 func (h *host) readRequest(conn net.Conn) (r request, ok bool) {
-	read := make(chan struct{})
-	defer close(read)
+	read, watched := make(chan struct{}), make(chan struct{})
+	defer func() {
+		close(read)
+		<-watched // a request that was read is answered even if the session has ended
+	}()
 	h.work.Go(func() {
+		defer close(watched)
 		select {
 		case <-h.ended:
-			conn.Close()
+			_ = conn.SetReadDeadline(time.Unix(1, 0))
 		case <-read:
 		}
 	})

@@ -37,6 +37,11 @@ func newTurn(conn net.Conn, r request) *turn {
 func (t *turn) send(f frame) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	t.sendLocked(f)
+}
+
+// sendLocked is send for a caller that holds mu.
+func (t *turn) sendLocked(f frame) {
 	if t.failed {
 		return
 	}

@@ -3,7 +3,6 @@ package model
 import (
 	"context"
 	"errors"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -178,9 +177,9 @@ func TestSlowRepliesDoNotStall(t *testing.T) {
 	t.Parallel()
 	eachProvider(t, func(t *testing.T, provider string) {
 		_, server := serve(t, scriptedmodel.Rule{
-			Reply: scriptedmodel.Reply{Text: strings.Repeat("slow ", 30)}, Pace: scriptedmodel.Pace{ChunkDelay: 200 * time.Millisecond, ChunkSize: 5},
+			Reply: scriptedmodel.Reply{Text: strings.Repeat("slow ", 30)}, Pace: scriptedmodel.Pace{ChunkDelay: 500 * time.Millisecond, ChunkSize: 5},
 		})
-		c := ask(t, provider, server, func(o *Options) { o.StallTimeout = 4 * time.Second })
+		c := ask(t, provider, server, func(o *Options) { o.StallTimeout = 12 * time.Second })
 		if _, err := c.Reply(bounded(t), says("go"), nil); err != nil {
 			t.Error(err)
 		}
@@ -191,12 +190,12 @@ func TestSlowCallerDoesNotCountAsStall(t *testing.T) {
 	t.Parallel()
 	eachProvider(t, func(t *testing.T, provider string) {
 		_, server := serve(t, scriptedmodel.Rule{Reply: scriptedmodel.Reply{Text: "a reply of more than one chunk"}})
-		c := ask(t, provider, server, func(o *Options) { o.StallTimeout = 4 * time.Second })
+		c := ask(t, provider, server, func(o *Options) { o.StallTimeout = 12 * time.Second })
 		slept := false
 		if _, err := c.Reply(bounded(t), says("go"), func(string) {
 			if !slept {
 				slept = true
-				time.Sleep(5 * time.Second)
+				time.Sleep(13 * time.Second)
 			}
 		}); err != nil {
 			t.Error(err)
@@ -253,12 +252,7 @@ func TestCancelEndsARequest(t *testing.T) {
 
 func TestUnreachableProvidersAreUnavailable(t *testing.T) {
 	t.Parallel()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	address := listener.Addr().String()
-	listener.Close()
+	const address = "127.0.0.1:1" // a port that no server uses
 	eachProvider(t, func(t *testing.T, provider string) {
 		c, err := New(Options{Provider: provider, BaseURL: "http://" + address, Key: testKey})
 		if err != nil {

@@ -13,13 +13,16 @@ import (
 	"switchyard/dev/testneeds"
 )
 
-func TestMain(m *testing.M) { testneeds.NoLeaks(m) }
+func TestMain(m *testing.M) {
+	testneeds.Parallel(4)
+	testneeds.NoLeaks(m)
+}
 
 // testKey is the key in tests. No error may contain it.
 const testKey = "sk-test-0123456789"
 
 // patience bounds every wait of a test. Only a broken test reaches it.
-const patience = time.Minute
+const patience = 3 * time.Minute
 
 // eachProvider runs a test for each wire format, in parallel.
 func eachProvider(t *testing.T, test func(t *testing.T, provider string)) {

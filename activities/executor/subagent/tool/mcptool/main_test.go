@@ -24,6 +24,7 @@ func TestMain(m *testing.M) {
 		serve(kind)
 		return
 	}
+	testneeds.Parallel(4)
 	testneeds.NoLeaks(m)
 }
 

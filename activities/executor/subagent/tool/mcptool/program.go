@@ -72,13 +72,13 @@ func (s *server) start() (*program, error) {
 	}}
 	attempt := s.attempt(stdin, out, errs)
 	go func() {
-		defer close(p.ended)
 		p.result, p.err = s.o.Shell.Run(ctx, attempt, func() { stdin.Close() })
 		stdin.Close()
 		errs.flush()
 		out.flush()
-		stdout.CloseWithError(io.EOF)
 		cancel()
+		close(p.ended) // before the session ends, so that its error includes how the program ended
+		stdout.CloseWithError(io.EOF)
 	}()
 	return p, nil
 }

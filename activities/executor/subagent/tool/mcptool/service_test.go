@@ -91,7 +91,7 @@ func TestServiceServesTools(t *testing.T) {
 func TestServicesThatDoNotAnswerAreNamed(t *testing.T) {
 	t.Parallel()
 	o, _ := options(t)
-	o.connectLimit = 8 * time.Second
+	o.connectLimit = 20 * time.Second
 	hanging := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(io.Discard, r.Body) // otherwise the server does not notice that the client disconnects
 		<-r.Context().Done()
@@ -105,7 +105,7 @@ func TestServicesThatDoNotAnswerAreNamed(t *testing.T) {
 	if err == nil {
 		t.Fatal("they are connected")
 	}
-	for _, want := range []string{`"hanging" did not initialize and list its tools within 8s`, `"refusing" failed to initialize`, "Unauthorized", `"away" failed to initialize`, "connection refused"} {
+	for _, want := range []string{`"hanging" did not initialize and list its tools within 20s`, `"refusing" failed to initialize`, "Unauthorized", `"away" failed to initialize`, "connection refused"} {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("the error lacks %q: %v", want, err)
 		}
