@@ -25,7 +25,7 @@ import (
 func cutInput(c *workertest.Nodes) *v1.RunInput {
 	c.T.Helper()
 	in := c.Input(`{name: cut, tasks: {a: {type: shell, spec: {command: x}, retry: {backoffMs: 1}}}}`)
-	in.Options = &v1.RunOptions{HeartbeatTimeout: durationpb.New(workertest.ShortHeartbeat)}
+	in.Options.HeartbeatTimeout = durationpb.New(workertest.ShortHeartbeat)
 	return in
 }
 
@@ -41,7 +41,7 @@ func TestCutEndsBeforeLease(t *testing.T) {
 	lease := c.Fake.Calls()[0].Attempt.Lease
 	before := lease.KillAt()
 	l.Cut()
-	const short = 3 * workertest.ShortHeartbeat / 4
+	const short = 7 * time.Second // longer than the time between two heartbeats
 	time.Sleep(short)
 	l.Mend()
 	workertest.Eventually(t, "the lease is renewed", func() bool { return lease.KillAt() > before.Add(short) })
@@ -128,7 +128,7 @@ func TestLastReportOfBatchLost(t *testing.T) {
 	c := workertest.Shared(t).Nodes(t, workertest.Script{"each": {{Stdout: "once"}, {Block: true, Stdout: "once"}, {Stdout: "once"}}})
 	l := c.StartBehindLink("n")
 	in := c.Input(`{name: cut, tasks: {each: {type: shell, spec: {command: x}, parallel: 3, batch: 3, retry: {maxRetries: 0}}}}`)
-	in.Options = &v1.RunOptions{HeartbeatTimeout: durationpb.New(workertest.ShortHeartbeat)}
+	in.Options.HeartbeatTimeout = durationpb.New(workertest.ShortHeartbeat)
 	h := c.Submit(in)
 	c.AwaitRunning("each")
 	workertest.Eventually(t, "the server knows that it runs", h.HasSpawned)
@@ -165,7 +165,10 @@ func TestLostAttemptIsAwaitedWhileItsNodeOwesAnswer(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = own.Close() })
-	l := c.StartBehindLink("n", func(cfg *workers.NodeConfig) { cfg.Store = own })
+	l := c.StartBehindLink("n", func(cfg *workers.NodeConfig) {
+		cfg.Store = own
+		cfg.OfflineAfter = workertest.Limit // so that the cut does not take it out of the fleet
+	})
 	in := cutInput(c)
 	in.Definition.Tasks["a"].Retry = &v1.RetryPolicy{MaxRetries: new(int32)}
 	h := c.Submit(in)

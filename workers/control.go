@@ -269,8 +269,11 @@ func (c *Control) current() *term {
 	return c.term
 }
 
-// Owns reports whether this process currently leads.
-func (c *Control) IsLeader() bool { return c.current() != nil }
+// IsLeader reports whether this process currently leads.
+func (c *Control) IsLeader() bool {
+	t := c.current()
+	return t != nil && t.valid()
+}
 
 // ExpectNodes makes the leader read nodes that are about to register, before visibility lists them.
 func (c *Control) ExpectNodes(nodes ...string) {

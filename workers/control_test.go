@@ -34,9 +34,7 @@ func TestLeadershipIsHandedOver(t *testing.T) {
 	t.Parallel()
 	y := workertest.Own(t, workers.ControlConfig{Role: workers.RoleLeader})
 	c := y.Nodes(t, workertest.Script{"a": {{Block: true}}})
-	if !y.Control.IsLeader() {
-		t.Fatal("a leader has started that does not own the placement queue")
-	}
+	workertest.Eventually(t, "the leader that has started leads", y.Control.IsLeader)
 	if _, _, err := joinFleet(t, y, workers.RoleLeader); err == nil || !strings.Contains(err.Error(), "is owned by") || !strings.Contains(err.Error(), "--role auto") {
 		t.Errorf("a second leader: %v", err)
 	}

@@ -101,7 +101,7 @@ func TestNodeThatStopsAtOnceHasLeft(t *testing.T) {
 func TestSecondWorkerOfANameIsRefused(t *testing.T) {
 	t.Parallel()
 	c := workertest.Shared(t).Nodes(t, nil)
-	c.Start("a")
+	c.Start("a", func(cfg *workers.NodeConfig) { cfg.OfflineAfter = workertest.Limit })
 	name := c.Name("a")
 	workertest.Eventually(t, "a heartbeat", func() bool { return c.AwaitState(name, "active").GetLastBeatAt() != nil })
 	here, elsewhere := c.NodeConfig("a"), c.NodeConfig("a")
@@ -184,7 +184,7 @@ func TestNodeLosesItsName(t *testing.T) {
 	t.Parallel()
 	c := workertest.Shared(t).Nodes(t, nil)
 	// The node notices the loss only a fifth of this time after its last heartbeat, so the other worker is faster.
-	first := c.Start("a", func(cfg *workers.NodeConfig) { cfg.OfflineAfter = 40 * time.Second })
+	first := c.Start("a", func(cfg *workers.NodeConfig) { cfg.OfflineAfter = 100 * time.Second })
 	workertest.Eventually(t, "a heartbeat", func() bool { return c.AwaitState(c.Name("a"), "active").GetLastBeatAt() != nil })
 	if err := c.Conn.TerminateWorkflow(t.Context(), names.NodeWorkflowID(c.Name("a")), "", "a test"); err != nil {
 		t.Fatal(err)

@@ -45,14 +45,15 @@ type term struct {
 	fleet   *fleet
 	stuck   *stuckRuns
 	stopped atomic.Bool
-	unwatch func() // removes the term from metrics scrapes
+	leads   func() bool // reports whether the lease of this process still holds
+	unwatch func()      // removes the term from metrics scrapes
 	cancel  context.CancelFunc
 	loops   sync.WaitGroup
 }
 
 // startTerm starts a term. valid reports whether this process still leads.
 func startTerm(cfg ControlConfig, epoch string, valid func() bool) (*term, error) {
-	t := &term{}
+	t := &term{leads: valid}
 	queue := placement.New(placement.Options{Epoch: epoch, Placed: cfg.Metrics.Placed, Settled: cfg.Metrics.Settled, Weights: cfg.Weights})
 	var given *grants.Grants
 	if cfg.GrantNodes {
@@ -61,7 +62,7 @@ func startTerm(cfg ControlConfig, epoch string, valid func() bool) (*term, error
 	t.place = orchestrator.NewPlacement(cfg.Client, queue, orchestrator.PlacementOptions{
 		Grants:        given,
 		SweepInterval: cfg.sweepInterval,
-		Valid:         func() bool { return !t.stopped.Load() && valid() },
+		Valid:         t.valid,
 		Logger:        cfg.Logger,
 	})
 	t.fleet = newFleet(cfg.Client, t.place, cfg.Logger)
@@ -130,6 +131,10 @@ func startTerm(cfg ControlConfig, epoch string, valid func() bool) (*term, error
 	t.loops.Go(func() { newCollector(cfg.Client, cfg.Store, cfg.Retention, cfg.Logger).run(ctx) })
 	return t, nil
 }
+
+// valid reports whether the term continues and the lease holds. A process that was frozen learns from the lease that another
+// one may lead.
+func (t *term) valid() bool { return !t.stopped.Load() && t.leads() }
 
 // Benched returns the nodes that get no tasks because their attempts kept failing, with the end of that time.
 func (t *term) Benched() map[string]time.Time { return t.place.Benched() }

@@ -5,8 +5,6 @@ import (
 	"errors"
 	"testing"
 	"time"
-
-	"switchyard/activities/executor/fake"
 )
 
 // waitingRoom returns a Room that has no room until the returned channel is closed, and that channel.
@@ -109,13 +107,15 @@ func TestDrainDeadline(t *testing.T) {
 			"by a later":     func(b *bench) { b.BeginDrain(time.Now().Add(time.Hour), "") },
 			"by one without": func(b *bench) { b.BeginDrain(time.Time{}, "") },
 		} {
-			b := newBench(t, map[string][]fake.Step{"a": {{Duration: 100 * time.Millisecond}}})
+			b := newBench(t, blocking())
 			e := b.start(t.Context(), request("a"))
 			b.runs("a")
 			b.BeginDrain(time.Now().Add(time.Minute), "")
 			timer := b.attempts.drain.deadline
 			back(b)
 			timer.Reset(0) // it was about to fire
+			time.Sleep(50 * time.Millisecond)
+			b.fake.Release("a")
 			if res := e.answer(); res.GetState() != "completed" {
 				t.Errorf("%s: got %v", name, res)
 			}

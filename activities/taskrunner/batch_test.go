@@ -92,7 +92,7 @@ func TestBatchTimeout(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, steps(fake.Step{}, fake.Step{Block: true}, fake.Step{}))
 	req := batchOf(0, 1, 2)
-	req.Timeout = durationpb.New(3 * time.Second)
+	req.Timeout = durationpb.New(10 * time.Second)
 	res := b.start(t.Context(), req).answer()
 	want(t, res, "completed", "")
 	wantEnds(t, res.GetBatch(), "0", "1 failed timeout", "2")
@@ -120,7 +120,7 @@ func TestBatchEnds(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			b := newBench(t, steps(fake.Step{}, fake.Step{Block: true}, fake.Step{}))
-			b.heartbeat = 15 * time.Second
+			b.heartbeat, b.Timing.BeatInterval = time.Minute, time.Second
 			e := b.start(t.Context(), batchOf(0, 1, 2))
 			b.calls(2)
 			test.end(b)

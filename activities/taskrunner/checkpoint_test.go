@@ -50,7 +50,7 @@ func TestCheckpointTravels(t *testing.T) {
 func TestCheckpointIsInTheHeartbeat(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, nil).withShell()
-	b.heartbeat = 15 * time.Second
+	b.heartbeat, b.Timing.BeatInterval = time.Minute, time.Second
 	req := request("a")
 	req.Env = map[string]string{"NEXT": "so far"}
 	req.Spec = command(t, checkpointing+"while :; do sleep 0.02; done")

@@ -37,7 +37,7 @@ func TestLaterWorkerAnswersForADeadOne(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			first := newBench(t, map[string][]fake.Step{"a": {{Block: true}}})
-			first.State.Dir, first.heartbeat = filepath.Join(t.TempDir(), "state"), 15*time.Second
+			first.State.Dir, first.heartbeat = filepath.Join(t.TempDir(), "state"), time.Minute
 			room := make(chan struct{})
 			if test.waits {
 				first.Room = testRoom(func(ctx context.Context) error {
@@ -101,7 +101,7 @@ func TestLaterWorkerAnswersForADeadOne(t *testing.T) {
 func TestLaterWorkerHandsOnTheCheckpoint(t *testing.T) {
 	t.Parallel()
 	first := newBench(t, nil).withShell()
-	first.State.Dir, first.heartbeat = filepath.Join(t.TempDir(), "state"), 15*time.Second
+	first.State.Dir, first.heartbeat = filepath.Join(t.TempDir(), "state"), time.Minute
 	req := request("a")
 	req.Env = map[string]string{"NEXT": "so far"}
 	req.Spec = command(t, checkpointing+"while :; do sleep 0.02; done")

@@ -51,7 +51,7 @@ func (b *bench) lease() *executor.Lease { return b.fake.Calls()[0].Attempt.Lease
 func TestDetachedAttemptIsReattached(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, map[string][]fake.Step{"a": {{Stdout: "once\n", Block: true, Output: "n=1"}}})
-	b.heartbeat = 15 * time.Second
+	b.heartbeat = time.Minute
 	first := b.startAs(t.Context(), "one", request("a"))
 	b.runs("a")
 	b.leave(first, "a", "one")
@@ -107,7 +107,7 @@ func TestEndWhileDetached(t *testing.T) {
 func TestDetachedWithoutAnAnswer(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, blocking())
-	b.heartbeat = 10 * time.Second
+	b.heartbeat = 20 * time.Second
 	first := b.startAs(t.Context(), "one", request("a"))
 	b.runs("a")
 	b.server.say(func(int, *v1.ExecuteProgress) error { return errAway })
@@ -124,15 +124,15 @@ func TestDetachedWithoutAnAnswer(t *testing.T) {
 func TestLeaseEndsWithoutReattachment(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, blocking())
-	b.heartbeat = 10 * time.Second
+	b.heartbeat = 20 * time.Second
 	first := b.startAs(t.Context(), "one", request("a"))
 	b.runs("a")
 	left := executor.Now()
-	b.detach("a", 12*time.Second)
+	b.detach("a", 24*time.Second)
 	first.answer()
 	b.server.close("one")
 	eventually(t, "it is forgotten", func() bool { return b.live() == 0 })
-	if took := executor.Now().Sub(left); took < 8*time.Second || !b.lease().Lost() {
+	if took := executor.Now().Sub(left); took < 16*time.Second || !b.lease().Lost() {
 		t.Errorf("it was ended after %v", took)
 	}
 	res := b.startAs(t.Context(), "two", reattachment(request("a"))).answer()
@@ -143,7 +143,7 @@ func TestLeaseEndsWithoutReattachment(t *testing.T) {
 func TestDetachedBeforeItsStart(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, nil)
-	b.heartbeat = 15 * time.Second
+	b.heartbeat = time.Minute
 	var open chan<- struct{}
 	b.Room, open = waitingRoom()
 	first := b.startAs(t.Context(), "one", request("a"))

@@ -35,7 +35,7 @@ func newLastingNode(t *testing.T) *lastingNode {
 }
 
 func (l *lastingNode) prepare() {
-	l.heartbeat, l.Timing.WantedInterval = 15*time.Second, 10*time.Millisecond
+	l.heartbeat, l.Timing.WantedInterval = time.Minute, 10*time.Millisecond
 	l.Executors = map[string]executor.Executor{v1.TypeVPS: fake.NewLasting(v1.TypeVPS, l.machines), "shell": l.fake}
 	l.Wanted = func(context.Context, executor.Identity) (bool, error) {
 		l.asked.Add(1)
@@ -194,7 +194,7 @@ func TestLastingAttemptIsNotGivenUpWithoutState(t *testing.T) {
 func TestLeaseEndsNoLastingAttempt(t *testing.T) {
 	t.Parallel()
 	l := newLastingNode(t)
-	l.heartbeat = 3 * time.Second
+	l.heartbeat = 12 * time.Second
 	e := l.lasts(nil)
 	l.server.say(func(int, *v1.ExecuteProgress) error { return errAway })
 	time.Sleep(l.heartbeat)
@@ -208,7 +208,7 @@ func TestLeaseEndsNoLastingAttempt(t *testing.T) {
 	want(t, e.answer(), "stopped", "")
 
 	unknown := newLastingNode(t)
-	unknown.heartbeat = 3 * time.Second
+	unknown.heartbeat = 12 * time.Second
 	unknown.server.say(func(_ int, p *v1.ExecuteProgress) error {
 		if p.GetSpawned() {
 			return errAway

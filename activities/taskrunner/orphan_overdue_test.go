@@ -38,7 +38,7 @@ func TestEndOverdue(t *testing.T) {
 	k := h.keepsake()
 	k.state.AloneUntil = time.Now().Add(time.Hour)
 	h.rewrite(k)
-	beat(time.Minute)
+	beat(time.Hour)
 	if left := look(); left != 1 || len(h.survivor.Removed()) != 0 {
 		t.Errorf("%d are left, %v ended between two activities", left, h.survivor.Removed())
 	}
@@ -61,7 +61,7 @@ func TestEndOverdue(t *testing.T) {
 	}
 
 	ended := killed(t, fake.Step{}, nil)
-	at := time.Now().Add(-time.Minute)
+	at := time.Now().Add(-endedPatience / 2)
 	if err := os.Chtimes(ended.keepsake().path, at, at); err != nil {
 		t.Fatal(err)
 	}

@@ -21,7 +21,7 @@ import (
 func newRemoteBench(t *testing.T, c *fake.Cluster) *bench {
 	t.Helper()
 	b := newBench(t, nil)
-	b.heartbeat = 15 * time.Second
+	b.heartbeat, b.Timing.BeatInterval = time.Minute, time.Second
 	b.Executors = map[string]executor.Executor{v1.TypeK8sJob: fake.NewRemote(v1.TypeK8sJob, c)}
 	t.Cleanup(func() {
 		b.server.close("token")
@@ -67,7 +67,7 @@ func TestRemoteAttemptIsLetGoOrStopped(t *testing.T) {
 	}{
 		"drain": {do: func(b *bench) { b.BeginDrain(time.Now().Add(time.Hour), "kernel") }, state: v1.AttemptMoved, reason: v1.ReasonDraining},
 		"stop":  {do: func(b *bench) { close(b.stopping) }, state: v1.AttemptMoved, reason: v1.ReasonDraining},
-		"lease": {heartbeat: 6 * time.Second, do: func(b *bench) {
+		"lease": {heartbeat: 15 * time.Second, do: func(b *bench) {
 			b.server.say(func(int, *v1.ExecuteProgress) error { return errAway })
 		}, state: v1.AttemptMoved, reason: v1.ReasonLeaseLost},
 		"gone": {do: func(b *bench) {
@@ -92,7 +92,7 @@ func TestRemoteAttemptIsLetGoOrStopped(t *testing.T) {
 				}
 				req := remoteRequest("a")
 				if test.reason == v1.ReasonTimeout {
-					req.Timeout = durationpb.New(100 * time.Millisecond)
+					req.Timeout = durationpb.New(10 * time.Second) // by then the attempt has started, unless it is held
 				}
 				e := b.start(t.Context(), req)
 				awaitJob(t, c, "the Job is there", func(j fake.Job) bool { return held || j.Starts == 1 })
@@ -169,7 +169,7 @@ func TestRemoteAttemptIsFenced(t *testing.T) {
 func TestEndOfARemoteAttemptOutlivesItsLease(t *testing.T) {
 	t.Parallel()
 	b := newRemoteBench(t, fake.NewCluster())
-	b.heartbeat = 2 * time.Second
+	b.heartbeat = 12 * time.Second
 	late := &lateRemote{fake.NewRemote(v1.TypeK8sJob, fake.NewCluster())}
 	b.Executors = map[string]executor.Executor{v1.TypeK8sJob: late}
 	b.server.say(func(n int, _ *v1.ExecuteProgress) error {

@@ -14,14 +14,14 @@ import (
 func TestIdleTimeoutStopsTheAttempt(t *testing.T) {
 	t.Parallel()
 	l := newLastingNode(t)
-	e := l.start(t.Context(), vpsRequest(map[string]any{"idleTimeout": "1s"}))
+	e := l.start(t.Context(), vpsRequest(map[string]any{"idleTimeout": "8s"}))
 	var leave func()
 	eventually(t, "it can be entered", func() (ok bool) {
 		_, left, err := l.Enter(t.Context(), &v1.SessionHeader{RunId: "r-1", Task: "a", Claim: 1})
 		leave = left
 		return err == nil
 	})
-	time.Sleep(1200 * time.Millisecond)
+	time.Sleep(9 * time.Second)
 	if m := l.await("it is there", func(fake.Machine) bool { return true }); !m.Running {
 		t.Error("it has ended while a session was open")
 	}
@@ -29,7 +29,7 @@ func TestIdleTimeoutStopsTheAttempt(t *testing.T) {
 	leave()
 	res := e.answer()
 	want(t, res, "stopped", "idle")
-	if res.GetError() != "no session was open for 1s" {
+	if res.GetError() != "no session was open for 8s" {
 		t.Errorf("the reason is %q", res.GetError())
 	}
 }

@@ -38,17 +38,18 @@ type Cluster struct {
 
 // startCluster starts a cluster whose store is below a folder.
 func startCluster(dir string, cfg workers.ControlConfig) (_ *Cluster, err error) {
-	ctx, cancel := context.WithTimeout(context.Background(), Limit)
-	defer cancel()
 	y := &Cluster{Dir: dir, Logger: slog.New(slog.DiscardHandler)}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, y.stop())
 		}
 	}()
+	// The program of the first server may have to be built.
 	if y.Server, err = temporaltest.Start(temporaltest.Options{}); err != nil {
 		return nil, err
 	}
+	ctx, cancel := context.WithTimeout(context.Background(), Limit)
+	defer cancel()
 	if y.Conn, err = workers.Dial(ctx, workers.DialOptions{Address: y.Server.Address(), Identity: "test", Logger: y.Logger}); err != nil {
 		return nil, err
 	}

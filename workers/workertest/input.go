@@ -11,9 +11,12 @@ import (
 	"switchyard/workflows/definition"
 )
 
-// ShortHeartbeat is a heartbeat time-out for runs whose nodes are cut off. A lease is lost after 4.8 s and has expired after
-// 6.4 s.
-const ShortHeartbeat = 8 * time.Second
+// ShortHeartbeat is a heartbeat time-out for runs whose nodes fall silent. A lease is lost after 15 s and has expired after
+// 20 s. On a busy machine a live node may be silent for some seconds.
+const ShortHeartbeat = 25 * time.Second
+
+// longHeartbeat is the heartbeat time-out of other runs. No attempt loses its lease because the machine is busy.
+const longHeartbeat = time.Minute
 
 // Input parses a definition, written as YAML, and returns the input of a run. Only the nodes of this test take its tasks.
 func (c *Nodes) Input(document string) *v1.RunInput {
@@ -45,8 +48,8 @@ func (c *Nodes) InputOf(def *v1.Definition) *v1.RunInput {
 	}
 	return &v1.RunInput{
 		Definition: def, References: refs,
-		// On a busy machine a node may exceed the usual pickup time-out, and a re-placed task would get another claim.
-		Options: &v1.RunOptions{PickupTimeout: durationpb.New(Limit)},
+		// On a busy machine a node may exceed the usual time-outs, and a re-placed task would get another claim.
+		Options: &v1.RunOptions{PickupTimeout: durationpb.New(Limit), HeartbeatTimeout: durationpb.New(longHeartbeat)},
 	}
 }
 

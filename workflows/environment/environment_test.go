@@ -12,6 +12,7 @@ import (
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/testsuite"
+	"go.temporal.io/sdk/worker"
 	"google.golang.org/protobuf/proto"
 
 	v1 "switchyard/proto/switchyard/v1"
@@ -62,6 +63,8 @@ func create(t *testing.T, s *steps, prepare func(*testsuite.TestWorkflowEnvironm
 	t.Helper()
 	var suite testsuite.WorkflowTestSuite
 	env := suite.NewTestWorkflowEnvironment()
+	env.SetTestTimeout(time.Minute)
+	env.SetWorkerOptions(worker.Options{DeadlockDetectionTimeout: time.Minute})
 	env.RegisterActivityWithOptions(s.Capture, activity.RegisterOptions{Name: names.CaptureActivity})
 	env.RegisterActivityWithOptions(s.Keep, activity.RegisterOptions{Name: names.KeepActivity})
 	env.RegisterActivityWithOptions(s.Discard, activity.RegisterOptions{Name: names.DiscardActivity})
@@ -155,7 +158,7 @@ func TestEnvironmentWhoseArchiveIsStuckFailsWithItsOwnReason(t *testing.T) {
 		},
 		discard: errors.New("the store is away"),
 	}
-	_, err := create(t, s, func(env *testsuite.TestWorkflowEnvironment) { env.SetTestTimeout(time.Minute) })
+	_, err := create(t, s, nil)
 	if err == nil || !strings.Contains(err.Error(), "no such image") || len(s.discarded) < 2 || slices.Contains(s.discarded, nil) {
 		t.Errorf("%v after %d tries to remove it", err, len(s.discarded))
 	}
@@ -164,6 +167,8 @@ func TestEnvironmentWhoseArchiveIsStuckFailsWithItsOwnReason(t *testing.T) {
 func TestExecutionWithoutAnEnvironmentDoesNothing(t *testing.T) {
 	var suite testsuite.WorkflowTestSuite
 	env := suite.NewTestWorkflowEnvironment()
+	env.SetTestTimeout(time.Minute)
+	env.SetWorkerOptions(worker.Options{DeadlockDetectionTimeout: time.Minute})
 	env.ExecuteWorkflow(Environment, &v1.CaptureRequest{})
 	if err := env.GetWorkflowError(); !env.IsWorkflowCompleted() || err != nil {
 		t.Errorf("it ends with %v", err)

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"go.temporal.io/sdk/activity"
 	"google.golang.org/protobuf/types/known/durationpb"
@@ -75,7 +74,7 @@ func TestBatchOfLostNodeLosesOnlyTheRunningInstance(t *testing.T) {
 		return nil, nil
 	})
 	in := c.Input(`{name: lost, tasks: {each: {type: shell, spec: {command: x}, parallel: 4, batch: 4, retry: {maxRetries: 1, backoffMs: 2000}}}}`)
-	in.Options = &v1.RunOptions{HeartbeatTimeout: durationpb.New(5 * time.Second)}
+	in.Options.HeartbeatTimeout = durationpb.New(workertest.ShortHeartbeat) // the next node starts earlier
 	h := c.Submit(in)
 	workertest.Eventually(t, "the node has the batch", func() bool { return p.members() != "" })
 	next := startPuppet(c, "m", func(_ context.Context, p *puppet) (*v1.ExecuteResponse, error) {

@@ -1,6 +1,7 @@
 package run
 
 import (
+	"log/slog"
 	"maps"
 	"reflect"
 	"slices"
@@ -8,7 +9,9 @@ import (
 	"testing"
 	"time"
 
+	"go.temporal.io/sdk/log"
 	"go.temporal.io/sdk/testsuite"
+	"go.temporal.io/sdk/worker"
 	"go.temporal.io/sdk/workflow"
 	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/types/known/structpb"
@@ -92,11 +95,20 @@ type fakeQuestions struct{ asked []question }
 
 func (e *fakeQuestions) ask(q question) { e.asked = append(e.asked, q) }
 
+// newTestEnvironment returns an environment for workflow code. Its limits suit a busy machine.
+func newTestEnvironment() *testsuite.TestWorkflowEnvironment {
+	var suite testsuite.WorkflowTestSuite
+	suite.SetLogger(log.NewStructuredLogger(slog.New(slog.DiscardHandler)))
+	env := suite.NewTestWorkflowEnvironment()
+	env.SetTestTimeout(time.Minute)
+	env.SetWorkerOptions(worker.Options{DeadlockDetectionTimeout: time.Minute})
+	return env
+}
+
 // forEachComponent calls a function with every component of a run, by name. It also visits the run and its execution.
 func forEachComponent(t *testing.T, visit func(name string, component reflect.Value)) {
 	t.Helper()
-	var suite testsuite.WorkflowTestSuite
-	env := suite.NewTestWorkflowEnvironment()
+	env := newTestEnvironment()
 	env.ExecuteWorkflow(func(ctx workflow.Context) error {
 		seen := map[string]reflect.Value{}
 		var walk func(v reflect.Value)

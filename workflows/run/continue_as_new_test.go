@@ -2,13 +2,11 @@ package run
 
 import (
 	"errors"
-	"log/slog"
 	"testing"
 	"time"
 
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/converter"
-	"go.temporal.io/sdk/log"
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/testsuite"
 	"go.temporal.io/sdk/workflow"
@@ -50,9 +48,7 @@ func TestCommandsDuringContinueAsNewAreAnswered(t *testing.T) {
 // holdAt returns the answer, whether one came, and the input of the next execution.
 func holdAt(t *testing.T, moment time.Duration) (answer error, answered bool, next *v1.RunInput) {
 	t.Helper()
-	var suite testsuite.WorkflowTestSuite
-	suite.SetLogger(log.NewStructuredLogger(slog.New(slog.DiscardHandler)))
-	env := suite.NewTestWorkflowEnvironment()
+	env := newTestEnvironment()
 	env.SetCurrentHistoryLength(2)
 	env.RegisterWorkflowWithOptions(Runner{Limits: limits.Run{HistoryEvents: 1, HardHistoryEvents: 1, ScheduleBytes: 1}}.Run,
 		workflow.RegisterOptions{Name: names.RunWorkflow})

@@ -74,7 +74,7 @@ func continueAsNew(t *testing.T, rungs, events int) {
 	}
 	plain, one := whole(workertest.Shared(t))
 	split, h := whole(workertest.Own(t, workers.ControlConfig{Limits: shortHistory(events)}))
-	if n := len(executionsOf(h)); n < 3 { // the number depends on how much happens at once
+	if n := len(executionsOf(h)); n < 2 { // the number depends on how much happens at once
 		t.Errorf("the run took %d executions, want several", n)
 	}
 	a, b := comparableRun(one, plain), comparableRun(h, split)
@@ -158,7 +158,7 @@ func TestCancelDuringContinueAsNewIsKept(t *testing.T) {
 	for i := range 300 {
 		def.Tasks[fmt.Sprintf("t%03d", i+1)] = workertest.ShellTask(fmt.Sprintf("t%03d", i))
 	}
-	c := y.Nodes(t, nil)
+	c := y.Nodes(t, workertest.Script{"t300": {{Block: true}}})
 	c.Start("n")
 	for range 3 {
 		h := c.Submit(c.InputOf(def))

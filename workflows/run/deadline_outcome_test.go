@@ -49,15 +49,15 @@ func TestMissedDeadlineNamesTheWait(t *testing.T) {
 		return `{type: shell, spec: {command: x}, constraints: {nodeLabels: [no-such-label]}` + more + `}`
 	}
 	const why = "no-such-label"
-	run := c.Submit(c.Input(`{name: waits, tasks: {one: ` + task(", deadline: 5s") + `, each: ` + task(", deadline: 5s, parallel: 2") + `}}`)).Wait()
+	whole := c.Submit(c.Input(`{name: waits, deadline: 20s, tasks: {one: ` + task("") + `}}`))
+	run := c.Submit(c.Input(`{name: waits, tasks: {one: ` + task(", deadline: 20s") + `, each: ` + task(", deadline: 20s, parallel: 2") + `}}`)).Wait()
 	workertest.CheckRun(t, run, "failed", map[string]string{"one": "failed deadline", "each": "failed deadline"})
-	for name, want := range map[string]string{"one": "within its deadline of 5s: no node", "each": "within its deadline of 5s; each[0] waited: no node"} {
+	for name, want := range map[string]string{"one": "within its deadline of 20s: no node", "each": "within its deadline of 20s; each[0] waited: no node"} {
 		if got := run.Tasks[name].GetError(); !strings.Contains(got, want) || !strings.Contains(got, why) {
 			t.Errorf("%s: %s", name, got)
 		}
 	}
-	run = c.Submit(c.Input(`{name: waits, deadline: 5s, tasks: {one: ` + task("") + `}}`)).Wait()
-	if got := run.GetError(); !strings.Contains(got, "within its deadline of 5s; one waited: no node") || !strings.Contains(got, why) {
+	if got := whole.Wait().GetError(); !strings.Contains(got, "within its deadline of 20s; one waited: no node") || !strings.Contains(got, why) {
 		t.Errorf("the run: %s", got)
 	}
 }

@@ -71,7 +71,7 @@ func TestLongDeadNodeHarmsNoOtherAttempt(t *testing.T) {
 	testneeds.Long(t)
 	t.Parallel()
 	limits := detachLimits()
-	limits.LastHistoryEvents = limits.HardHistoryEvents + 8*100
+	limits.LastHistoryEvents, limits.DetachedLease = limits.HardHistoryEvents+8*100, time.Minute
 	y := workertest.Own(t, workers.ControlConfig{Limits: limits})
 	c := y.Nodes(t, workertest.Script{"one": {{Block: true}}, "two": {{Block: true}}, "far": {{Block: true}}, "t05": {{Block: true}}})
 	c.Start("n")
@@ -310,7 +310,7 @@ func TestLongRunContinuesAsNewWithoutNodeThatIsCutOff(t *testing.T) {
 	testneeds.Long(t)
 	t.Parallel()
 	limits := detachLimits()
-	limits.DetachedLease, limits.LastHistoryEvents = 18*time.Second, limits.HardHistoryEvents+8*30
+	limits.DetachedLease, limits.LastHistoryEvents = 30*time.Second, limits.HardHistoryEvents+8*30
 	y := workertest.Own(t, workers.ControlConfig{Limits: limits})
 	c := y.Nodes(t, workertest.Script{"near": {{Block: true}}, "far": {{Block: true, IgnoreTerm: true}}, "t05": {{Block: true}}})
 	c.Start("n")
@@ -326,7 +326,7 @@ func TestLongRunContinuesAsNewWithoutNodeThatIsCutOff(t *testing.T) {
 		}
 	}
 	in := c.InputOf(def)
-	in.Options = &v1.RunOptions{HeartbeatTimeout: durationpb.New(workertest.ShortHeartbeat)}
+	in.Options.HeartbeatTimeout = durationpb.New(workertest.ShortHeartbeat)
 	h := c.Submit(in)
 	c.AwaitRunning("near")
 	c.AwaitRunning("far")
@@ -365,7 +365,7 @@ func TestLongRunContinuesAsNewWithoutNodeThatIsCutOff(t *testing.T) {
 func TestDetachedAttemptOfCutOffNodeEndsBeforeTaskStartsElsewhere(t *testing.T) {
 	t.Parallel()
 	limits := detachLimits()
-	limits.DetachedLease = 18 * time.Second
+	limits.DetachedLease, limits.LastHistoryEvents = 30*time.Second, limits.HardHistoryEvents+8*30
 	y := workertest.Own(t, workers.ControlConfig{Limits: limits})
 	c := y.Nodes(t, workertest.Script{"long": {{Block: true, IgnoreTerm: true}}, "holds": {{Block: true}}, "t05": {{Block: true}}})
 	c.Start("n")
@@ -380,7 +380,7 @@ func TestDetachedAttemptOfCutOffNodeEndsBeforeTaskStartsElsewhere(t *testing.T) 
 		}
 	}
 	in := c.InputOf(def)
-	in.Options = &v1.RunOptions{HeartbeatTimeout: durationpb.New(workertest.ShortHeartbeat)}
+	in.Options.HeartbeatTimeout = durationpb.New(workertest.ShortHeartbeat)
 	h := c.Submit(in)
 	for _, task := range []string{"long", "holds", "t05"} {
 		c.AwaitRunning(task)

@@ -36,9 +36,10 @@ func describeRun(h *workertest.Handle) *workflowservice.DescribeWorkflowExecutio
 	return d
 }
 
-// detachLimits returns limits that make a small run detach its attempts repeatedly.
+// detachLimits returns limits that make a small run detach its attempts repeatedly. Each time, nodes have a sixth of the lease
+// to do that.
 func detachLimits() limits.Run {
-	return limits.Run{HardHistoryEvents: 60, DetachWait: 10 * time.Millisecond}
+	return limits.Run{HardHistoryEvents: 60, DetachWait: 10 * time.Millisecond, DetachedLease: workertest.Limit}
 }
 
 // chainBeside returns a chain of short tasks with the given long ones beside it.

@@ -3,7 +3,6 @@ package run
 import (
 	"testing"
 
-	"go.temporal.io/sdk/testsuite"
 	"go.temporal.io/sdk/workflow"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/structpb"
@@ -18,8 +17,7 @@ import (
 // A run hands everything to the next execution that the previous one handed to it.
 func TestStateForgetsNoField(t *testing.T) {
 	t.Parallel()
-	var suite testsuite.WorkflowTestSuite
-	env := suite.NewTestWorkflowEnvironment()
+	env := newTestEnvironment()
 	env.ExecuteWorkflow(func(ctx workflow.Context) error {
 		carried := &v1.RunState{}
 		prototest.Fill(carried)

@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"google.golang.org/protobuf/types/known/durationpb"
 
@@ -39,7 +38,7 @@ func lastingInput(c *workertest.Nodes, document string) *v1.RunInput {
 			task.Type = v1.TypeVPS
 		}
 	}
-	in.Options.HeartbeatTimeout = durationpb.New(4 * time.Second)
+	in.Options.HeartbeatTimeout = durationpb.New(workertest.ShortHeartbeat)
 	return in
 }
 
@@ -175,7 +174,7 @@ func TestLastingTaskOutlivesContinueAsNew(t *testing.T) {
 	for _, task := range def.GetTasks() {
 		task.Constraints = &v1.Constraints{TargetNode: c.Name("n")}
 	}
-	def.Tasks["x"].Type, def.Tasks["x"].Constraints.TargetNode, def.Tasks["x"].HeartbeatTimeout = v1.TypeVPS, c.Name("far"), "4s"
+	def.Tasks["x"].Type, def.Tasks["x"].Constraints.TargetNode, def.Tasks["x"].HeartbeatTimeout = v1.TypeVPS, c.Name("far"), workertest.ShortHeartbeat.String()
 	h := c.Submit(c.InputOf(def))
 	awaitReport(c, m, "x")
 	c.AwaitRunning("t05")

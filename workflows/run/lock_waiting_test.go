@@ -81,7 +81,7 @@ func TestMutexHasOneHolderAcrossRuns(t *testing.T) {
 // including instances of several runs, and that a lock name from expressions survives continue-as-new.
 func TestSemaphoreAdmitsAsManyHoldersAsItHasPlaces(t *testing.T) {
 	t.Parallel()
-	limits := shortHistory(150)
+	limits := shortHistory(100)
 	y := workertest.Own(t, workers.ControlConfig{Locker: workertest.QuickLocker, Limits: limits})
 	c := y.Nodes(t, workertest.Script{"each": {{Duration: 20 * time.Millisecond}}})
 	c.Start("n")

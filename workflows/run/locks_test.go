@@ -5,7 +5,6 @@ import (
 	"strings"
 	"testing"
 
-	"go.temporal.io/sdk/testsuite"
 	"go.temporal.io/sdk/workflow"
 
 	v1 "switchyard/proto/switchyard/v1"
@@ -18,8 +17,7 @@ import (
 // continue as new after all.
 func TestLocksAreAskedForAgain(t *testing.T) {
 	t.Parallel()
-	var suite testsuite.WorkflowTestSuite
-	env := suite.NewTestWorkflowEnvironment()
+	env := newTestEnvironment()
 	env.ExecuteWorkflow(func(ctx workflow.Context) error {
 		def := &v1.Definition{Name: "locked", Tasks: map[string]*v1.TaskDefinition{"a": {Type: "shell", Mutex: "m"}}}
 		r := newRun(ctx, nil, limits.Run{}.WithDefaults())

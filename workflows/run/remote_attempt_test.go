@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"time"
 
 	"go.temporal.io/sdk/activity"
 	"google.golang.org/protobuf/types/known/durationpb"
@@ -28,14 +27,13 @@ func withRemote(jobs *fake.Cluster) func(*workers.NodeConfig) {
 	}
 }
 
-// remoteInput parses a definition with tasks of a remote type, and makes the attempts of silent nodes time out early.
+// remoteInput parses a definition with tasks of a remote type.
 func remoteInput(c *workertest.Nodes, document string) *v1.RunInput {
 	c.T.Helper()
 	in := c.Input(document)
 	for _, task := range in.GetDefinition().GetTasks() {
 		task.Type = v1.TypeK8sJob
 	}
-	in.Options.HeartbeatTimeout = durationpb.New(5 * time.Second)
 	return in
 }
 
@@ -65,7 +63,9 @@ func TestNextNodeContinuesRemoteAttempt(t *testing.T) {
 			t.Parallel()
 			c := workertest.Shared(t).Nodes(t, nil)
 			p := newPuppet(c, c.Start("n", withRemote(fake.NewCluster())), "n", names.RemoteLane, test.moves...)
-			h := c.Submit(remoteInput(c, `{name: remote-outcome, tasks: {x: {type: shell, spec: {command: x}, retry: {retryable: false}}}}`))
+			in := remoteInput(c, `{name: remote-outcome, tasks: {x: {type: shell, spec: {command: x}, retry: {retryable: false}}}}`)
+			in.Options.HeartbeatTimeout = durationpb.New(workertest.ShortHeartbeat)
+			h := c.Submit(in)
 			run := h.Wait()
 			state := map[bool]string{true: "completed", false: "failed"}[test.state == "completed"]
 			workertest.CheckRun(t, run, state, map[string]string{"x": test.state})
@@ -111,7 +111,9 @@ func TestRemoteAttemptOutlivesItsNode(t *testing.T) {
 		<-p.silence
 		return nil, nil
 	})
-	h := c.Submit(remoteInput(c, `{name: remote-outlives, tasks: {x: {type: shell, spec: {command: x}, retry: {retryable: false}}}}`))
+	in := remoteInput(c, `{name: remote-outlives, tasks: {x: {type: shell, spec: {command: x}, retry: {retryable: false}}}}`)
+	in.Options.HeartbeatTimeout = durationpb.New(workertest.ShortHeartbeat)
+	h := c.Submit(in)
 	ctx, cancel := context.WithTimeout(t.Context(), workertest.Limit)
 	defer cancel()
 	if err := jobs.Await(ctx, "x", func(j []fake.Job) bool { return len(j) == 1 && j[0].Starts == 1 }); err != nil {

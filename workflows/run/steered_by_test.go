@@ -3,7 +3,6 @@ package run
 import (
 	"testing"
 
-	"go.temporal.io/sdk/testsuite"
 	"go.temporal.io/sdk/workflow"
 
 	v1 "switchyard/proto/switchyard/v1"
@@ -15,8 +14,7 @@ import (
 // A held task and a paused run show who did it and why, until they are released or resumed.
 func TestHoldAndPauseShowWhoAndWhy(t *testing.T) {
 	t.Parallel()
-	var suite testsuite.WorkflowTestSuite
-	env := suite.NewTestWorkflowEnvironment()
+	env := newTestEnvironment()
 	env.ExecuteWorkflow(func(ctx workflow.Context) error {
 		def := &v1.Definition{Name: "steered", Tasks: map[string]*v1.TaskDefinition{"late": {Type: v1.TypeShell}}}
 		r := newRun(ctx, nil, limits.Run{}.WithDefaults())

@@ -14,9 +14,11 @@ func TestTaskHasItsOwnHeartbeatTimeout(t *testing.T) {
 	t.Parallel()
 	c := workertest.Shared(t).Nodes(t, nil)
 	c.Start("n")
-	h := c.Submit(c.Input(`{name: patient, tasks: {
+	in := c.Input(`{name: patient, tasks: {
 		a: {type: shell, spec: {command: x}, heartbeatTimeout: 2m}, b: {type: shell, spec: {command: x}},
-		each: {type: shell, spec: {command: x}, parallel: 2, batch: 2, heartbeatTimeout: 30s}}}`))
+		each: {type: shell, spec: {command: x}, parallel: 2, batch: 2, heartbeatTimeout: 30s}}}`)
+	in.Options.HeartbeatTimeout = nil // the default
+	h := c.Submit(in)
 	workertest.CheckRun(t, h.Wait(), "completed", nil)
 	got := map[string]time.Duration{}
 	for _, e := range h.History("") {

@@ -1,7 +1,6 @@
 package run_test
 
 import (
-	"context"
 	"errors"
 	"strings"
 	"testing"
@@ -14,16 +13,20 @@ import (
 	"switchyard/workflows/names"
 )
 
-// sendUpdate sends an update to the open run.
-func sendUpdate(h *workertest.Handle, name string, arg any) error {
+// sendUpdate sends an update to the open run. Like a gateway, it sends the update again while the run continues as new.
+func sendUpdate(h *workertest.Handle, name string, arg any) (err error) {
 	h.T.Helper()
-	update, err := h.Conn.UpdateWorkflow(h.T.Context(), client.UpdateWorkflowOptions{
-		WorkflowID: h.ID, UpdateName: name, Args: []any{arg}, WaitForStage: client.WorkflowUpdateStageCompleted,
+	workertest.Eventually(h.T, h.ID+" accepts or refuses "+name, func() bool {
+		update, sendErr := h.Conn.UpdateWorkflow(h.T.Context(), client.UpdateWorkflowOptions{
+			WorkflowID: h.ID, UpdateName: name, Args: []any{arg}, WaitForStage: client.WorkflowUpdateStageCompleted,
+		})
+		if err = sendErr; err == nil {
+			err = update.Get(h.T.Context(), nil)
+		}
+		app, ok := errors.AsType[*temporal.ApplicationError](err)
+		return !ok || app.Type() != names.RunContinuingError
 	})
-	if err != nil {
-		return err
-	}
-	return update.Get(h.T.Context(), nil)
+	return err
 }
 
 // wantRefused checks that an update was refused with an error of the given kind and text.
@@ -37,16 +40,7 @@ func wantRefused(t *testing.T, err error, kind, text string) {
 // retryTask retries a dead letter of the open run.
 func retryTask(h *workertest.Handle, task string) error {
 	h.T.Helper()
-	ctx, cancel := context.WithTimeout(h.T.Context(), workertest.Limit)
-	defer cancel()
-	update, err := h.Conn.UpdateWorkflow(ctx, client.UpdateWorkflowOptions{
-		WorkflowID: h.ID, UpdateName: names.RetryUpdate, Args: []any{&v1.RetryTaskRequest{Task: task}},
-		WaitForStage: client.WorkflowUpdateStageCompleted,
-	})
-	if err != nil {
-		return err
-	}
-	return update.Get(ctx, nil)
+	return sendUpdate(h, names.RetryUpdate, &v1.RetryTaskRequest{Task: task})
 }
 
 // command returns a user's command for a task.
