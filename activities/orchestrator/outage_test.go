@@ -60,12 +60,16 @@ func TestEvaluateUnreadableResultFailsItsOwnQuestion(t *testing.T) {
 	}
 	bringBack()
 
-	res, err = c.Evaluate(t.Context(), req)
-	if err != nil || len(res.GetAnswers()) != 3 || res.GetAway() != "" {
-		t.Fatalf("when it is back: %v, %v", res, err)
+	var answers []*v1.ConditionAnswer
+	for len(answers) < 3 { // a slow machine takes several calls
+		res, err = c.Evaluate(t.Context(), req)
+		if err != nil || len(res.GetAnswers()) == 0 || res.GetAway() != "" {
+			t.Fatalf("when it is back: %v, %v", res, err)
+		}
+		answers, req.Conditions = append(answers, res.GetAnswers()...), req.Conditions[len(res.GetAnswers()):]
 	}
 	for i, wants := range []string{"read the result of torn", "", "read the result of refused"} {
-		a := res.GetAnswers()[i]
+		a := answers[i]
 		if (a.GetError() == "") != (wants == "") || !strings.Contains(a.GetError(), wants) || a.GetBroken() != (wants != "") || a.GetValue() != (wants == "") {
 			t.Errorf("answer %v", a)
 		}

@@ -177,18 +177,24 @@ func (h *Handle) Cancel(arg any) {
 	}
 }
 
-// History returns the history of an execution of the run. "" means the newest.
-func (h *Handle) History(execution string) []*historypb.HistoryEvent {
+// History returns the history of an execution of the run. "" means the newest. It retries on a slow machine.
+func (h *Handle) History(execution string) (events []*historypb.HistoryEvent) {
 	h.T.Helper()
-	var events []*historypb.HistoryEvent
-	it := h.Conn.GetWorkflowHistory(context.Background(), h.ID, execution, false, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
-	for it.HasNext() {
-		e, err := it.Next()
-		if err != nil {
-			h.T.Fatal(err)
+	Eventually(h.T, "the history of "+h.ID, func() bool {
+		events = nil
+		it := h.Conn.GetWorkflowHistory(context.Background(), h.ID, execution, false, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
+		for it.HasNext() {
+			e, err := it.Next()
+			if IsLate(err) {
+				return false
+			}
+			if err != nil {
+				h.T.Fatal(err)
+			}
+			events = append(events, e)
 		}
-		events = append(events, e)
-	}
+		return true
+	})
 	return events
 }
 
