@@ -94,6 +94,11 @@ func TestRunsLogsNameTheNodeOfMissingLogs(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 	golden(t, "runs-logs-missing", got.stderr)
+	f.missing[0].Partial = true
+	got = run(t, "runs", "logs", "nightly", "-f", "--gateway", f.url)
+	if got.code != exit.CodeSystem || !strings.Contains(got.stderr, "the end of the log of task build, attempt 1, is not in the gateway's store; node far-1 ran it") {
+		t.Errorf("%+v", got)
+	}
 }
 
 func TestLogsOfChildRuns(t *testing.T) {

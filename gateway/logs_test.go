@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -117,6 +118,43 @@ func TestFollowContinuesOverARetry(t *testing.T) {
 	end(t, id, "completed")
 	if got := readLogs(t, all); got["build"] != "third\n" || got["test"] != "other\n" {
 		t.Errorf("the rest of the run's log is %q", got)
+	}
+}
+
+// TestFollowContinuesUntilLogsAreComplete ends a task and its run before the end of the log is in the store, as if the node had
+// spooled it.
+func TestFollowContinuesUntilLogsAreComplete(t *testing.T) {
+	t.Parallel()
+	f := start(t)
+	id := f.submit(t, "late", "build")
+	set(t, id, "build", 1, assigned(0))
+	one := f.logs(t, &v1.StreamRunLogsRequest{Id: id, Follow: true, Task: "build"})
+	all := f.logs(t, &v1.StreamRunLogsRequest{Id: id, Follow: true})
+	events, _ := f.openStream(t, "/v1/runs/"+id+"/logs")
+	w := logs.NewWriter(f.config.Store, logs.Attempt{Run: id, Task: "build", Claim: 1}, logs.Options{})
+	print(t, w, "stdout", "first\n")
+	receive(t, one, "build", 0, "first\n")
+	receive(t, all, "build", 0, "first\n")
+	events.readEvents(t, 1)
+	set(t, id, "build", 1, &v1.Task{State: "completed", Node: "n", Result: &v1.TaskResult{Stdout: "first\nlast\n"}})
+	end(t, id, "completed")
+	for watch := f.watch(t, id); watch.next(); { // the gateway knows the end
+	}
+	print(t, w, "stdout", "last\n")
+	if err := w.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for what, stream := range map[string]*logStream{"task": one, "run": all} {
+		if got := readLogs(t, stream); got["build"] != "last\n" {
+			t.Errorf("the rest of the log of the %s is %q", what, got["build"])
+		}
+	}
+	if rest := texts(t, events.rest()); !slices.Equal(rest, []string{"build last"}) {
+		t.Errorf("the rest of the events is %q", rest)
+	}
+	again, _ := f.openStream(t, "/v1/runs/"+id+"/logs?tail=1")
+	if rest := texts(t, again.rest()); !slices.Equal(rest, []string{"build last"}) {
+		t.Errorf("a stream that begins after the end has %q", rest)
 	}
 }
 
@@ -262,7 +300,7 @@ func TestMissingLogsAreReported(t *testing.T) {
 		if closed {
 			end(t, id, "completed")
 		}
-		for _, req := range []*v1.StreamRunLogsRequest{{Id: id}, {Id: id, Task: "b", Follow: true}, {Id: id, Task: "a"}} {
+		for _, req := range []*v1.StreamRunLogsRequest{{Id: id}, {Id: id, Task: "b"}, {Id: id, Task: "a"}} {
 			var missing []string
 			stream := f.logs(t, req)
 			for stream.Receive() {

@@ -57,6 +57,12 @@ func read(ctx context.Context, s Store, a Attempt, from int64) (entries []*v1.Lo
 	return entries, next, ended, nil
 }
 
+// HasEnd reports whether the chunk before number next ends a log.
+func HasEnd(ctx context.Context, s Store, a Attempt, next int64) (bool, error) {
+	_, after, ended, err := read(ctx, s, a, next-1)
+	return ended && after == next, err
+}
+
 // Attempts lists the attempts of a task or an instance that have printed something in any generation, the newest last. If
 // an attempt was dispatched more than once in a generation, the list has the dispatch with the highest claim. For an
 // instance, Attempts also searches the logs of the batches that may contain it. A batch in which the instance has printed

@@ -93,7 +93,11 @@ func (s *LogStream) Missing() error {
 			lines = append(lines, fmt.Sprintf("and %d more", len(s.missing)-k))
 			break
 		}
-		lines = append(lines, words.OneLine(fmt.Sprintf("the log of task %s, attempt %d, is not in the gateway's store; node %s ran it and may have it", m.GetTask(), m.GetAttempt(), m.GetNode())))
+		what := "the log"
+		if m.GetPartial() {
+			what = "the end of the log"
+		}
+		lines = append(lines, words.OneLine(fmt.Sprintf("%s of task %s, attempt %d, is not in the gateway's store; node %s ran it and may have it", what, m.GetTask(), m.GetAttempt(), m.GetNode())))
 	}
 	if s.Request.GetChildren() {
 		return &exit.Error{Code: exit.CodeSystem, Err: errors.New(strings.Join(lines, "\n")), Hint: "check that the node reaches this gateway or uses the same --store"}

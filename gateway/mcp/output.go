@@ -45,7 +45,7 @@ func outputSchema(document) schema {
 		"output":   untrustedSchema("The last lines printed since the cursor; `==> task` headings name their task."),
 		"ended":    schema{"type": "boolean", "description": "Set if the run or task has ended and this is the end of its output."},
 		cursorName: schema{"type": "string", "description": "Where to continue. If it is absent, follow a single task to get one."},
-		"missing":  schema{"type": "array", "items": schema{"type": "string"}, "description": "Tasks whose output is not in the store."},
+		"missing":  schema{"type": "array", "items": schema{"type": "string"}, "description": "Tasks whose output, or the end of it, is not in the store."},
 	}}
 }
 

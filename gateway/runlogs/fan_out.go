@@ -39,6 +39,10 @@ type fanOut struct {
 	at             time.Time
 	// took is the duration of the last list.
 	took time.Duration
+	// missing holds the wanted instances that printed something although they have no log, once the fan-out is final. until
+	// is when to stop waiting for these logs, or zero if nothing waits for them.
+	missing []int
+	until   time.Time
 }
 
 // updateFanOut applies the changes of a fanned-out task.
@@ -64,14 +68,18 @@ func (f *Follower) updateFanOut(changed runview.TaskDelta) {
 		}
 	}
 	of.info, of.changed = changed.Task, true
-	of.final = of.ended || v1.HasTaskEnded(changed.Task) || f.isOfOlderGeneration()
+	if of.final = of.ended || v1.HasTaskEnded(changed.Task) || f.isOfOlderGeneration(); !of.final {
+		of.until = time.Time{}
+	}
 }
 
 // listFanOuts finds new logs of fanned-out tasks.
 func (f *Follower) listFanOuts(ctx context.Context) error {
 	for _, of := range f.fanOuts {
-		due := time.Since(of.at) > max(fanOutInterval, 10*of.took)
-		if !of.changed && of.final || !due && !of.final && of.listed {
+		isDue := time.Since(of.at) > max(fanOutInterval, 10*of.took)
+		switch {
+		case !of.listed || of.changed && of.final:
+		case of.final && !f.isAwaited(of), !isDue:
 			continue
 		}
 		of.at, of.changed = time.Now(), false
@@ -141,25 +149,50 @@ func (f *Follower) list(ctx context.Context, of *fanOut) error {
 		of.seen[a] = true
 		f.tails[fmt.Sprint(a)] = &tail{task: a.Task, number: number, info: of.info, of: of, queue: []logs.Attempt{a}, next: f.resume[keyOf(a)]}
 	}
-	of.listed = true
+	of.listed, of.missing = true, nil
+	if of.final {
+		of.missing = slices.DeleteFunc(slices.Sorted(maps.Keys(of.printers)), func(index int) bool {
+			attempt, only := of.printers[index].Attempt, f.req.GetTask()
+			return only != "" && only != of.task && only != names.InstanceName(of.task, index) ||
+				f.req.Attempt != nil && f.req.GetAttempt() != attempt || of.hasLog(index, attempt)
+		})
+	}
 	return nil
 }
 
-// SendAllMissing reports the instances whose output is missing in the store.
-func (f *Follower) SendAllMissing() error {
+// isAwaited reports whether to wait for logs that a final fan-out lacks.
+func (f *Follower) isAwaited(of *fanOut) bool {
+	return f.req.GetFollow() && len(of.missing) > 0 && isBefore(&of.until)
+}
+
+// sendAllMissing reports the instances whose output is missing in the store.
+func (f *Follower) sendAllMissing() error {
 	for _, of := range f.fanOuts {
-		if !of.final {
-			continue
-		}
-		for _, index := range slices.Sorted(maps.Keys(of.printers)) {
-			p, name := of.printers[index], names.InstanceName(of.task, index)
-			only := f.req.GetTask()
-			if only != "" && only != of.task && only != name || f.req.Attempt != nil && f.req.GetAttempt() != p.Attempt || of.hasLog(index, p.Attempt) {
-				continue
-			}
-			if err := f.sendMissing(name, p); err != nil {
+		for _, index := range of.missing {
+			p := of.printers[index]
+			if err := f.sendMissing(&v1.MissingLog{Task: names.InstanceName(of.task, index), Attempt: p.Attempt, Node: p.Node}); err != nil {
 				return err
 			}
+		}
+	}
+	return nil
+}
+
+// unfinished returns the message that reports the log of an instance or a batch without its end, or nil if the log may have
+// none: a newer one has replaced it, or its node was lost.
+func (of *fanOut) unfinished(a logs.Attempt) *v1.MissingLog {
+	if a.Of != "" {
+		return nil // the batch may print more for other instances
+	}
+	first, last := extentOf(a)
+	for b := range of.seen {
+		if from, to := extentOf(b); a.Compare(b) < 0 && from <= last && first <= to {
+			return nil
+		}
+	}
+	for _, index := range slices.Backward(slices.Sorted(maps.Keys(of.printers))) {
+		if p := of.printers[index]; of.covers(a, index, p.Attempt) {
+			return &v1.MissingLog{Task: names.InstanceName(of.task, index), Attempt: p.Attempt, Node: p.Node, Partial: true}
 		}
 	}
 	return nil

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"time"
 
 	"switchyard/activities/logs"
 	"switchyard/activities/store"
@@ -12,6 +13,10 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/names"
 )
+
+// endPatience is how long a follower waits for the rest of a log after the end of its attempt. A node that cannot reach the
+// store delivers the rest later.
+const endPatience = time.Minute
 
 // Follower sends the logs of the tasks of one run to one client. It reads only the logs of tasks that have been assigned
 // to a node. It is not safe for concurrent use.
@@ -33,6 +38,8 @@ type Follower struct {
 	tails map[string]*tail
 	// fanOuts holds the fanned-out tasks, whose logs are those of their instances and batches.
 	fanOuts map[string]*fanOut
+	// ended is set once the run has ended, and complete once everything has been sent.
+	ended, complete bool
 }
 
 // logKey identifies the log of one dispatch.
@@ -76,28 +83,33 @@ func (f *Follower) selectAttempts(name string, found []logs.Attempt) []logs.Atte
 	return slices.DeleteFunc(found, func(a logs.Attempt) bool { return a.Compare(newest) < 0 })
 }
 
-// SendAll applies the last changes of a run and sends everything that is left, task by task.
+// SendAll applies the last changes of a run and sends everything that is left, task by task. If the request follows the run,
+// the caller repeats SendAll until IsComplete, because logs may arrive late.
 func (f *Follower) SendAll(ctx context.Context, n runview.Delta) error {
 	if err := f.Update(ctx, n); err != nil {
 		return err
 	}
-	for _, of := range f.fanOuts {
-		of.final, of.changed = true, true
+	if !f.ended {
+		f.ended = true
+		for _, of := range f.fanOuts {
+			of.final, of.changed = true, true
+		}
+		for _, t := range f.tails {
+			t.final = true
+		}
 	}
 	if err := f.listFanOuts(ctx); err != nil {
 		return err
 	}
-	for _, t := range f.tails {
-		t.final = true
-	}
 	for _, t := range f.active() {
-		for !t.done {
-			if _, err := f.advance(ctx, t); err != nil {
+		for more := true; more; {
+			var err error
+			if more, err = f.advance(ctx, t); err != nil {
 				return err
 			}
 		}
 	}
-	return f.SendAllMissing()
+	return f.finish()
 }
 
 // active returns the tails that may have something to send, ordered by the start of their tasks.
@@ -143,7 +155,7 @@ func (f *Follower) Update(ctx context.Context, n runview.Delta) error {
 			t = &tail{task: changed.Name}
 			f.tails[changed.Name] = t
 		}
-		t.info, t.printer = changed.Task, changed.Printer
+		t.info, t.printer, t.retried = changed.Task, changed.Printer, changed.Retried
 		if changed.Claim > 0 {
 			if err := f.enqueue(ctx, t, changed); err != nil {
 				return err
@@ -152,6 +164,9 @@ func (f *Follower) Update(ctx context.Context, n runview.Delta) error {
 		// A task that is put back later starts again.
 		if t.final = v1.HasTaskEnded(changed.Task) || f.isPastAttempt(changed.Task); !t.final || len(t.queue) > 0 {
 			t.done = false
+		}
+		if !t.final && len(t.queue) < 2 {
+			t.until = time.Time{}
 		}
 	}
 	return nil
@@ -253,22 +268,38 @@ func (f *Follower) SendNew(ctx context.Context) error {
 			progress = progress || more
 		}
 	}
-	return nil
+	return f.finish()
 }
 
-// IsComplete reports whether the requested task has ended and its whole log has been sent.
-func (f *Follower) IsComplete() bool {
+// IsComplete reports whether the run or the requested task had ended at the last SendNew or SendAll, which sent all the rest.
+func (f *Follower) IsComplete() bool { return f.complete }
+
+func (f *Follower) hasSentAll() bool {
+	if !f.ended && len(f.fanOuts) == 0 {
+		t := f.tails[f.req.GetTask()]
+		return t != nil && t.done
+	}
+	if !f.ended && f.req.GetTask() == "" {
+		return false
+	}
 	for _, of := range f.fanOuts {
-		if f.req.GetTask() != "" {
-			return of.final && len(f.active()) == 0
+		if !of.final || f.isAwaited(of) {
+			return false
 		}
 	}
-	t := f.tails[f.req.GetTask()]
-	return t != nil && t.done
+	return len(f.active()) == 0
+}
+
+// finish reports the instances whose output is missing once everything else has been sent.
+func (f *Follower) finish() error {
+	if f.complete = f.hasSentAll(); !f.complete {
+		return nil
+	}
+	return f.sendAllMissing()
 }
 
 // advance sends the next chunk of a task's log. more reports whether there may be another one. An attempt is complete when
-// its log says so, or when a later attempt has started or the task has ended and no new output has arrived.
+// its log says so, or when a later attempt has started or the task has ended and no more output is to be expected.
 func (f *Follower) advance(ctx context.Context, t *tail) (more bool, err error) {
 	if len(t.queue) == 0 {
 		t.done = t.isFinal()
@@ -286,22 +317,50 @@ func (f *Follower) advance(ctx context.Context, t *tail) (more bool, err error) 
 			return false, err
 		}
 	}
-	if ended || !more && (t.isFinal() || len(t.queue) > 1) {
-		isMissing := t.next == 0 && (t.unsure == nil || *t.unsure != a)
-		if isMissing && t.printer != nil && len(t.queue) == 1 && a.Attempt == t.printer.Attempt {
-			if err := f.sendMissing(t.task, *t.printer); err != nil {
-				return false, err
-			}
+	if !ended && !more && (t.isFinal() || len(t.queue) > 1) {
+		if ended, err = f.abandon(ctx, t, a); err != nil {
+			return false, err
 		}
+	}
+	if ended {
 		t.pop(f.resume)
 		more = true
 	}
 	return more, nil
 }
 
-// sendMissing reports that the output of an attempt is missing in the store.
-func (f *Follower) sendMissing(task string, p runview.Printer) error {
-	return f.send(&v1.StreamRunLogsResponse{Missing: &v1.MissingLog{Task: task, Attempt: p.Attempt, Node: p.Node}})
+// abandon reports whether to stop reading the log of an ended attempt, which has no end so far. If the attempt printed
+// something, a follower first waits for the rest, and then reports that it is missing.
+func (f *Follower) abandon(ctx context.Context, t *tail, a logs.Attempt) (bool, error) {
+	missing := t.missing(a)
+	if missing == nil || missing.GetPartial() && !f.req.GetFollow() {
+		return true, nil
+	}
+	if f.req.GetFollow() {
+		if t.until.IsZero() && t.next > 0 {
+			// An earlier stream of the request may have read the end.
+			if ended, err := logs.HasEnd(ctx, f.store, a, t.next); ended || err != nil {
+				return ended, err
+			}
+		}
+		if isBefore(&t.until) {
+			return false, nil
+		}
+	}
+	return true, f.sendMissing(missing)
+}
+
+// isBefore reports whether a time that begins endPatience after the first call is still to come.
+func isBefore(until *time.Time) bool {
+	if until.IsZero() {
+		*until = time.Now().Add(endPatience)
+	}
+	return time.Now().Before(*until)
+}
+
+// sendMissing reports that output of an attempt is missing in the store.
+func (f *Follower) sendMissing(missing *v1.MissingLog) error {
+	return f.send(&v1.StreamRunLogsResponse{Missing: missing})
 }
 
 // sendPosition announces the log that is sent next.

@@ -89,17 +89,14 @@ func (l logs) followLogs(ctx context.Context, f *runlogs.Follower, accept func()
 				return err
 			}
 		}
+		var err error
 		if n.Done {
-			return f.SendAll(ctx, n)
+			err = f.SendAll(ctx, n)
+		} else if err = f.Update(ctx, n); err == nil {
+			err = f.SendNew(ctx)
 		}
-		if err := f.Update(ctx, n); err != nil {
+		if err != nil || f.IsComplete() {
 			return err
-		}
-		if err := f.SendNew(ctx); err != nil {
-			return err
-		}
-		if f.IsComplete() {
-			return f.SendAllMissing()
 		}
 		select {
 		case <-n.Changed:

@@ -27,6 +27,8 @@ type TaskDelta struct {
 	// nothing. Printers has the same for changed instances, by number.
 	Printer  *Printer
 	Printers map[int32]Printer
+	// Retried is the newest ended attempt of a task that has not ended, or nil if that attempt printed nothing.
+	Retried *v1.Attempt
 	// Instances holds the changed ones among the first ShownInstances instances, by number.
 	Instances []*v1.Instance
 }
@@ -45,7 +47,7 @@ func (v *View) Since(version int64) Delta {
 	}
 	for _, name := range v.Names {
 		if t := v.Tasks[name]; t.version > version {
-			changed := TaskDelta{Name: name, Task: t.Brief, Claim: t.Claim, Printer: printerOf(t.Task, t.Record)}
+			changed := TaskDelta{Name: name, Task: t.Brief, Claim: t.Claim, Printer: printerOf(t.Task, t.Record), Retried: retriedOf(t.Task)}
 			for _, i := range t.Instances[:min(len(t.Instances), ShownInstances)] {
 				if i != nil && i.version > version {
 					changed.Instances = append(changed.Instances, i.Brief)
@@ -82,9 +84,7 @@ func printerOf(t interface {
 	GetNode() string
 	GetResult() *v1.TaskResult
 }, record string) *Printer {
-	r := t.GetResult()
-	if !v1.HasTaskEnded(t) || t.GetCachedFrom() != "" ||
-		r.GetStdout() == "" && r.GetStderr() == "" && !r.GetStdoutTruncated() && !r.GetStderrTruncated() {
+	if !v1.HasTaskEnded(t) || t.GetCachedFrom() != "" || !hasOutput(t.GetResult()) {
 		return nil
 	}
 	p := &Printer{Attempt: t.GetAttempt(), Node: t.GetNode()}
@@ -92,4 +92,16 @@ func printerOf(t interface {
 		p.Attempt, p.Recorded, p.Generation = attempt, true, generation
 	}
 	return p
+}
+
+// retriedOf returns the attempt that printed the output in the result of a task that has not ended, or nil if there is none.
+func retriedOf(t *v1.Task) *v1.Attempt {
+	if ended := t.GetAttempts(); len(ended) > 0 && !v1.HasTaskEnded(t) && hasOutput(t.GetResult()) {
+		return ended[len(ended)-1]
+	}
+	return nil
+}
+
+func hasOutput(r *v1.TaskResult) bool {
+	return r.GetStdout() != "" || r.GetStderr() != "" || r.GetStdoutTruncated() || r.GetStderrTruncated()
 }

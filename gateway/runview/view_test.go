@@ -200,3 +200,24 @@ func TestRunningAttemptShowsWhatHoldsItUp(t *testing.T) {
 		}
 	}
 }
+
+// TestDeltaNamesTheAttemptBeforeARetry checks that watchers learn which ended attempt printed the output in the result of a task
+// that runs again.
+func TestDeltaNamesTheAttemptBeforeARetry(t *testing.T) {
+	lost, failed := &v1.Attempt{State: "lost", Claim: 1}, &v1.Attempt{Attempt: 1, State: "failed", Claim: 2}
+	for what, test := range map[string]struct {
+		task *v1.Task
+		want *v1.Attempt
+	}{
+		"printed": {&v1.Task{State: "queued", Attempts: []*v1.Attempt{lost, failed}, Result: &v1.TaskResult{StderrTruncated: true}}, failed},
+		"silent":  {&v1.Task{State: "queued", Attempts: []*v1.Attempt{failed, lost}, Result: &v1.TaskResult{ExitCode: -1}}, nil},
+		"first":   {&v1.Task{State: "assigned"}, nil},
+		"ended":   {&v1.Task{State: "failed", Attempts: []*v1.Attempt{lost, failed}, Result: &v1.TaskResult{Stdout: "text"}}, nil},
+	} {
+		v := NewView("w-1")
+		v.Update([]*v1.StatusResponse{{Run: &v1.Run{Id: "w-1", Tasks: map[string]*v1.Task{"a": test.task}}, Revision: 1}}, nil)
+		if got := v.Since(0).Tasks[0].Retried; !proto.Equal(got, test.want) {
+			t.Errorf("%s: %v, want %v", what, got, test.want)
+		}
+	}
+}

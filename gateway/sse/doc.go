@@ -68,8 +68,8 @@
 // Each event is a line without its line end. A line that the task prints in pieces, or that is longer than a piece of the log,
 // comes in several events; `partial` is true in all but the last. Invalid UTF-8, including a rune that is split between pieces,
 // is replaced by U+FFFD in `text`, and `bytes` holds the original line in base64. `notice` marks messages of Switchyard that the
-// task has not printed. The event `missing` {task, attempt, node} reports a log that should be in the store but is not. `end` has
-// {run, task}.
+// task has not printed. The event `missing` {task, attempt, node, partial} reports a log that should be in the store but is not, or
+// lacks its end if `partial` is true. A stream that follows waits up to a minute for such a log. `end` has {run, task}.
 //
 // The id records the position in every log of the stream, so it grows with the number of logs. If it would exceed 6 KiB (more
 // than about 100 tasks), lines have no id, and a client that reconnects gets the lines since the last id again. Such runs are

@@ -45,6 +45,7 @@ type missingData struct {
 	Task    string `json:"task"`
 	Attempt int32  `json:"attempt"`
 	Node    string `json:"node"`
+	Partial bool   `json:"partial"`
 }
 
 // logEnd is the data of the end event of a stream of logs.
@@ -134,7 +135,7 @@ type logSender struct {
 // send sends each line of a message as an event.
 func (l *logSender) send(m *v1.StreamRunLogsResponse) error {
 	if missing := m.GetMissing(); missing != nil {
-		data, err := json.Marshal(missingData{missing.GetTask(), missing.GetAttempt(), missing.GetNode()})
+		data, err := json.Marshal(missingData{missing.GetTask(), missing.GetAttempt(), missing.GetNode(), missing.GetPartial()})
 		if err != nil {
 			return err
 		}

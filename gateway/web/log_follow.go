@@ -19,6 +19,7 @@ import (
 	"connectrpc.com/connect"
 
 	"switchyard/gateway/inprocess"
+	v1 "switchyard/proto/switchyard/v1"
 )
 
 const (
@@ -248,11 +249,12 @@ func (f *logFollower) applyEvent(event, id, data string) error {
 		var m struct {
 			Task, Node string
 			Attempt    int32
+			Partial    bool
 		}
 		if err := json.Unmarshal([]byte(data), &m); err != nil {
 			return fmt.Errorf("read a missing-log event: %w", err)
 		}
-		rows = []logRow{f.rows.note(missingText(m.Task, m.Attempt, m.Node))}
+		rows = []logRow{f.rows.note(missingText(&v1.MissingLog{Task: m.Task, Attempt: m.Attempt, Node: m.Node, Partial: m.Partial}))}
 	case "end", "position":
 	default:
 		return nil
@@ -267,7 +269,11 @@ func (f *logFollower) applyEvent(event, id, data string) error {
 	return nil
 }
 
-// missingText returns the notice about a log that the store lacks.
-func missingText(task string, attempt int32, node string) string {
-	return fmt.Sprintf("the log of attempt %d of %s is not in the store; node %s may have it", attempt, task, node)
+// missingText returns the notice about a log, or the end of a log, that the store lacks.
+func missingText(m *v1.MissingLog) string {
+	what := "the log"
+	if m.GetPartial() {
+		what = "the end of the log"
+	}
+	return fmt.Sprintf("%s of attempt %d of %s is not in the store; node %s may have it", what, m.GetAttempt(), m.GetTask(), m.GetNode())
 }

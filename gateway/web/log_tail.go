@@ -54,7 +54,7 @@ func (w *Web) lastLines(ctx context.Context, req request) string {
 		shown.add(rows.add(lineOf(l))...)
 	}
 	for _, m := range res.GetMissing() {
-		shown.add(rows.note(missingText(m.GetTask(), m.GetAttempt(), m.GetNode())))
+		shown.add(rows.note(missingText(m)))
 	}
 	lines, _ := shown.drain()
 	return strings.Join(lines, "\n")

@@ -109,7 +109,7 @@ func TestFollowedLogIsSentInRowsUntilItEnds(t *testing.T) {
 		_, _ = io.WriteString(w, "retry: 500\n\n: a comment\n\n"+
 			`event: log`+"\n"+`data: {"task":"build","stream":"stdout","text":"\u001b[31mred ","partial":true}`+"\n\n"+
 			`event: log`+"\n"+`id: 1~x`+"\n"+`data: {"task":"build","stream":"stdout","text":"more <b>"}`+"\n\n"+
-			`event: missing`+"\n"+`data: {"task":"build","attempt":0,"node":"n-1"}`+"\n\n"+
+			`event: missing`+"\n"+`data: {"task":"build","attempt":0,"node":"n-1","partial":true}`+"\n\n"+
 			`event: end`+"\n"+`id: end`+"\n"+`data: {}`+"\n\n")
 	})
 	if err != nil {
@@ -124,7 +124,7 @@ func TestFollowedLogIsSentInRowsUntilItEnds(t *testing.T) {
 		t.Errorf("updates %+v", updates)
 	}
 	all := strings.Join(lines, "\n")
-	mustContain(t, all, `<span class="c1">red more &lt;b&gt;</span>`, "n-1 may have it")
+	mustContain(t, all, `<span class="c1">red more &lt;b&gt;</span>`, "the end of the log of attempt 0 of build is not in the store; node n-1 may have it")
 }
 
 func TestLogThatCannotBeReadIsReadAgain(t *testing.T) { patiently(t, logThatCannotBeReadIsReadAgain) }

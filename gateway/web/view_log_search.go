@@ -149,7 +149,7 @@ func (s *logSearch) scan(ctx context.Context, w *Web) error {
 	for stream.Receive() {
 		m := stream.Msg()
 		if missing := m.GetMissing(); missing != nil {
-			s.view.Missing = append(s.view.Missing, missingText(missing.GetTask(), missing.GetAttempt(), missing.GetNode()))
+			s.view.Missing = append(s.view.Missing, missingText(missing))
 		}
 		for _, e := range m.GetEntries() {
 			read += len(e.GetData())

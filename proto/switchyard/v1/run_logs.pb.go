@@ -30,7 +30,8 @@ type StreamRunLogsRequest struct {
 	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
 	// Streams only this task with all its instances, or only this instance ("each[3]"). Empty means all tasks.
 	Task string `protobuf:"bytes,2,opt,name=task,proto3" json:"task,omitempty"`
-	// Whether to continue until the run or the task has ended.
+	// Whether to continue until the run or the task has ended and its logs are complete. For output that its node has not
+	// stored by then, the stream waits up to a minute, and then reports the log as missing.
 	Follow bool `protobuf:"varint,3,opt,name=follow,proto3" json:"follow,omitempty"`
 	// Streams only this attempt. Absent means the newest attempt of each task and all later ones.
 	Attempt *int32 `protobuf:"varint,4,opt,name=attempt,proto3,oneof" json:"attempt,omitempty"`
@@ -153,7 +154,7 @@ type StreamRunLogsResponse struct {
 	Entries []*LogEntry `protobuf:"bytes,1,rep,name=entries,proto3" json:"entries,omitempty"`
 	// Where that log continues after these entries.
 	Position *LogPosition `protobuf:"bytes,2,opt,name=position,proto3" json:"position,omitempty"`
-	// A log that should exist but does not; `entries` is empty then.
+	// A log that should exist but does not, or that lacks its end; `entries` is empty then.
 	Missing       *MissingLog `protobuf:"bytes,3,opt,name=missing,proto3" json:"missing,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -300,7 +301,9 @@ type MissingLog struct {
 	// Attempt that printed the output.
 	Attempt int32 `protobuf:"varint,2,opt,name=attempt,proto3" json:"attempt,omitempty"`
 	// Node that ran the attempt and may still have the log.
-	Node          string `protobuf:"bytes,3,opt,name=node,proto3" json:"node,omitempty"`
+	Node string `protobuf:"bytes,3,opt,name=node,proto3" json:"node,omitempty"`
+	// Whether only the end of the log is missing.
+	Partial       bool `protobuf:"varint,4,opt,name=partial,proto3" json:"partial,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -354,6 +357,13 @@ func (x *MissingLog) GetNode() string {
 		return x.Node
 	}
 	return ""
+}
+
+func (x *MissingLog) GetPartial() bool {
+	if x != nil {
+		return x.Partial
+	}
+	return false
 }
 
 // ListRunLogsRequest selects log lines of the tasks of a run.
@@ -680,12 +690,13 @@ const file_switchyard_v1_run_logs_proto_rawDesc = "" +
 	"\x04next\x18\x04 \x01(\x03R\x04next\x12\x1e\n" +
 	"\n" +
 	"generation\x18\x05 \x01(\x05R\n" +
-	"generation\"N\n" +
+	"generation\"h\n" +
 	"\n" +
 	"MissingLog\x12\x12\n" +
 	"\x04task\x18\x01 \x01(\tR\x04task\x12\x18\n" +
 	"\aattempt\x18\x02 \x01(\x05R\aattempt\x12\x12\n" +
-	"\x04node\x18\x03 \x01(\tR\x04node\"\xf0\x02\n" +
+	"\x04node\x18\x03 \x01(\tR\x04node\x12\x18\n" +
+	"\apartial\x18\x04 \x01(\bR\apartial\"\xf0\x02\n" +
 	"\x12ListRunLogsRequest\x12\x17\n" +
 	"\x02id\x18\x01 \x01(\tB\a\xbaH\x04r\x02\x10\x01R\x02id\x12\x12\n" +
 	"\x04task\x18\x02 \x01(\tR\x04task\x12&\n" +
