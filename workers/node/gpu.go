@@ -25,7 +25,7 @@ const (
 	// gpuLimit bounds one reading.
 	gpuLimit = 10 * time.Second
 	// commandDelay is how long a killed command may keep its output open.
-	commandDelay = time.Second
+	commandDelay = 5 * time.Second
 )
 
 // gpuQuery are the arguments of nvidia-smi that select the figures of each GPU.

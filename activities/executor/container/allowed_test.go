@@ -168,17 +168,22 @@ func blindEngine(t *testing.T, docker *client.Client) string {
 		if r.StatusCode != http.StatusOK || !strings.Contains(r.Request.URL.Path, "/networks/") {
 			return nil
 		}
-		var n map[string]any
-		if err := json.NewDecoder(r.Body).Decode(&n); err != nil {
-			return err
-		}
-		n["Containers"] = map[string]any{}
-		data, err := json.Marshal(n)
-		r.Body.Close()
-		r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(data)), int64(len(data))
-		r.Header.Set("Content-Length", strconv.Itoa(len(data)))
-		return err
+		return changeJSON(r, func(n map[string]any) { n["Containers"] = map[string]any{} })
 	})
+}
+
+// changeJSON changes the object in a response.
+func changeJSON(r *http.Response, change func(map[string]any)) error {
+	var object map[string]any
+	if err := json.NewDecoder(r.Body).Decode(&object); err != nil {
+		return err
+	}
+	change(object)
+	data, err := json.Marshal(object)
+	r.Body.Close()
+	r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(data)), int64(len(data))
+	r.Header.Set("Content-Length", strconv.Itoa(len(data)))
+	return err
 }
 
 // changedEngine returns the address of a proxy for the machine's engine. change modifies each

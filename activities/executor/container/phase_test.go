@@ -60,3 +60,18 @@ func TestPhaseEndsOnce(t *testing.T) {
 	}
 	p.leave(func() { t.Error("an ended container was left") })
 }
+
+func TestRestartInProgressIsShared(t *testing.T) {
+	t.Parallel()
+	p, starts := &phase{}, 0
+	start := func() *restart { starts++; return &restart{} }
+	first, err := p.beginRestart(nil, start)
+	second, again := p.beginRestart(errors.New("refused"), start)
+	if err != nil || again != nil || first != second || starts != 1 {
+		t.Errorf("%d restarts have begun, errors %v and %v", starts, err, again)
+	}
+	p.endRestart(nil)
+	if third, err := p.beginRestart(nil, start); err != nil || third == first {
+		t.Errorf("a restart that has ended is shared, error %v", err)
+	}
+}

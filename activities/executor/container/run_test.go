@@ -62,7 +62,7 @@ func (x *text) await(t testing.TB, part string) {
 	await(t, fmt.Sprintf("%q is printed", part), func() bool { return strings.Contains(x.String(), part) })
 }
 
-const patience = 2 * time.Minute
+const patience = 5 * time.Minute
 
 func await(t testing.TB, what string, is func() bool) {
 	t.Helper()

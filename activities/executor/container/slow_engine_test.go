@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -66,6 +67,78 @@ func TestStoppedProgramKeepsItsCodeWhenEngineIsSlow(t *testing.T) {
 	}, func() {})
 	if err != nil || !result.Stopped || result.ExitCode != 7 || result.Signal != "" {
 		t.Errorf("%+v, %v; want a stopped one with the program's own exit code 7", result, err)
+	}
+}
+
+// TestKilledContainerIsAwaitedIfOnlyTheEngineCanReportItsEnd checks that an engine which answers gets time to report the end of a
+// killed container whose process is not visible on this machine.
+func TestKilledContainerIsAwaitedIfOnlyTheEngineCanReportItsEnd(t *testing.T) {
+	t.Parallel()
+	docker, busybox := enginetest.Engine(t), enginetest.Image(t)
+	e := newFor(t, Options{Host: changedEngine(t, docker, func(r *http.Response) error {
+		switch path := r.Request.URL.Path; {
+		case strings.HasSuffix(path, "/wait"):
+			r.Body = lateBody{r.Body, 2 * endPatience}
+		case r.StatusCode == http.StatusOK && strings.Contains(path, "/containers/") && strings.HasSuffix(path, "/json"):
+			return changeJSON(r, func(c map[string]any) {
+				if state, ok := c["State"].(map[string]any); ok {
+					state["Pid"] = 0
+				}
+			})
+		}
+		return nil
+	})})
+	spec, err := structpb.NewStruct(map[string]any{
+		"image": busybox, "network": "none", "command": "trap '' TERM; echo ready; while :; do sleep 0.05; done",
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	name := "run-" + strings.TrimPrefix(digestOf(randomTar(t)), "sha256:")[:12]
+	result, err := e.Run(ctx, executor.Attempt{
+		ID: name + "/hidden/c1", Identity: executor.Identity{Run: name, Task: "hidden", Node: "n", Index: -1, Claim: 1},
+		Spec: spec, Stdout: writes(cancel), Stderr: io.Discard, Grace: 100 * time.Millisecond,
+	}, func() {})
+	if err != nil || !result.Stopped || result.Signal != "SIGKILL" {
+		t.Errorf("%+v, %v; want one stopped by SIGKILL", result, err)
+	}
+}
+
+// TestStopSignalThatAStartingMachineMissesIsRepeated stops a machine before its process is looked up, and loses the first signal.
+func TestStopSignalThatAStartingMachineMissesIsRepeated(t *testing.T) {
+	t.Parallel()
+	docker, busybox := enginetest.Engine(t), enginetest.Image(t)
+	var started atomic.Bool
+	missed := make(chan struct{})
+	miss := sync.OnceFunc(func() { close(missed) })
+	e := newFor(t, Options{Host: proxyOf(t, docker, nil, func(r *http.Request) {
+		switch path := r.URL.Path; {
+		case strings.HasSuffix(path, "/start"):
+			started.Store(true)
+		case strings.HasSuffix(path, "/kill"):
+			select {
+			case <-missed:
+			default:
+				r.URL.RawQuery = "signal=SIGCONT" // has no effect
+				miss()
+			}
+		case started.Load() && strings.Contains(path, "/containers/") && strings.HasSuffix(path, "/json"):
+			<-missed
+		}
+	})}).ForKind(Kind{Type: v1.TypeVPS, Lasts: true, Plan: func(executor.Attempt) (Plan, error) {
+		return Plan{Spec: &v1.ContainerSpec{Image: busybox, Network: "none"}, Waits: true}, nil
+	}})
+	t.Cleanup(miss)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	name := "run-" + strings.TrimPrefix(digestOf(randomTar(t)), "sha256:")[:12]
+	result, err := e.Run(ctx, executor.Attempt{
+		ID: name + "/box/c1", Identity: executor.Identity{Run: name, Task: "box", Node: "n", Index: -1, Claim: 1}, Grace: time.Minute,
+	}, cancel)
+	if err != nil || !result.Stopped || result.Signal != "SIGTERM" {
+		t.Errorf("%+v, %v; want one stopped by SIGTERM", result, err)
 	}
 }
 
