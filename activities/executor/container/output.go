@@ -121,10 +121,12 @@ func (o *output) resume(ctx context.Context, cut time.Time) {
 		}
 		// What the engine retained from before the cut may lack an unfinished line that
 		// has already been forwarded. So bytes after the cut are counted separately.
-		if err := o.forwardRetained(ctx, cut, false); err != nil {
-			continue
+		if o.passed != [2]int64{} {
+			if err := o.forwardRetained(ctx, cut, false); err != nil {
+				continue
+			}
+			o.since, o.passed = cut, [2]int64{}
 		}
-		o.since, o.passed = cut, [2]int64{}
 		_ = o.forwardRetained(ctx, time.Time{}, true)
 		cut = time.Now()
 	}
