@@ -42,7 +42,7 @@ func TestCleanCgroupsAreReused(t *testing.T) {
 				t.Helper()
 				var out bytes.Buffer
 				r, err := run(executor.Attempt{
-					ID: "t/again/c1", Spec: spec(t, map[string]any{"command": script}), Env: map[string]string{"PARENT": all.parent.Path},
+					ID: idPrefix + "/again/c1", Spec: spec(t, map[string]any{"command": script}), Env: map[string]string{"PARENT": all.parent.Path},
 					Stdout: &out, Grace: time.Second,
 				})
 				if err != nil || out.String() != want || want != "" && r.ExitCode != 0 {
@@ -62,7 +62,7 @@ func TestCleanCgroupsAreReused(t *testing.T) {
 			}); (n == 0) != test.again {
 				t.Errorf("%d directories were made for the next attempt", n)
 			}
-			row, err := e.Batch("t/again/c2", nil)
+			row, err := e.Batch(idPrefix+"/again/c2", nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -81,7 +81,7 @@ func TestCgroupsOfALostLeaseAreNotReused(t *testing.T) {
 	e := newExecutor(t, Options{Mechanism: needCgroups(t)})
 	all := e.trees.(*cgroupFactory)
 	for range 3 {
-		tr, err := all.enclose("t/lost/c1", executor.NewLease(0, 1, 2), executor.Limits{})
+		tr, err := all.enclose(idPrefix+"/lost/c1", executor.NewLease(0, 1, 2), executor.Limits{})
 		if err != nil {
 			t.Fatal(err)
 		}

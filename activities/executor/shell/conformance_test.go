@@ -3,6 +3,8 @@
 package shell
 
 import (
+	"fmt"
+	"os"
 	"testing"
 
 	"google.golang.org/protobuf/types/known/structpb"
@@ -97,5 +99,9 @@ func newExecutor(t testing.TB, o Options) *Executor {
 	})
 	return e
 }
+
+// idPrefix begins the ids of attempts that are the same in each run of a test. The processes of an attempt are found by its id
+// on the whole machine, where the tests may run several times at once.
+var idPrefix = fmt.Sprintf("t%d", os.Getpid())
 
 func specOf(fields map[string]any) (*structpb.Struct, error) { return structpb.NewStruct(fields) }

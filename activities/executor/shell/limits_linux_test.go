@@ -81,7 +81,7 @@ func TestBatchSharesOneMemoryLimit(t *testing.T) {
 		t.Run(string(m), func(t *testing.T) {
 			e := newExecutor(t, Options{Mechanism: m})
 			needLimits(t, e)
-			row, err := e.Batch("t/batch/c1", nil)
+			row, err := e.Batch(idPrefix+"/batch/c1", nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -90,7 +90,7 @@ func TestBatchSharesOneMemoryLimit(t *testing.T) {
 				oom    bool
 			}{{"true", false}, {hog, true}, {"exit 137", false}, {hog, true}, {"kill -9 $$", false}} {
 				a := limited(32)
-				a.ID, a.Grace, a.Spec = "t/batch/c"+strconv.Itoa(i), time.Second, spec(t, map[string]any{"command": test.script})
+				a.ID, a.Grace, a.Spec = idPrefix+"/batch/c"+strconv.Itoa(i), time.Second, spec(t, map[string]any{"command": test.script})
 				r, err := row.Run(t.Context(), a, func() {})
 				if err != nil || r.OOMKilled != test.oom {
 					t.Errorf("attempt %d: %+v, error %v", i, r, err)
@@ -120,7 +120,7 @@ func manyWithLimits(t *testing.T, count int) {
 	for i := range count {
 		all.Go(func() {
 			a, greedy := limited(32), i%2 == 0
-			a.ID, a.Grace, a.Spec = fmt.Sprintf("t/many/%d", i), time.Second, spec(t, map[string]any{"command": "sleep 0.1"})
+			a.ID, a.Grace, a.Spec = fmt.Sprintf("%s/many/%d", idPrefix, i), time.Second, spec(t, map[string]any{"command": "sleep 0.1"})
 			if greedy {
 				a.Spec = spec(t, map[string]any{"command": hog})
 			}

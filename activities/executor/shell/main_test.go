@@ -4,10 +4,20 @@ import (
 	"fmt"
 	"os"
 	"testing"
+	"time"
 
 	"switchyard/activities/executor/inside"
 	"switchyard/dev/testneeds"
 )
+
+// awaitNoLeftovers waits until nothing that the tests have started is left. It returns an error with what stays.
+func awaitNoLeftovers() error {
+	for deadline := time.Now().Add(time.Minute); ; time.Sleep(20 * time.Millisecond) {
+		if err := leftovers(); err == nil || time.Now().After(deadline) {
+			return err
+		}
+	}
+}
 
 func TestMain(m *testing.M) {
 	ServeIfAsked()
@@ -21,7 +31,7 @@ func TestMain(m *testing.M) {
 			fmt.Fprintln(os.Stderr, err)
 			code = 1
 		}
-		if err := leftovers(); err != nil {
+		if err := awaitNoLeftovers(); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			code = 1
 		}

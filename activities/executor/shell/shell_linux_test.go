@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -29,7 +30,7 @@ func run(t *testing.T, e *Executor, a executor.Attempt, command any) (executor.R
 		a.ID = fmt.Sprintf("%s/%d/c1", t.Name(), time.Now().UnixNano())
 	}
 	a.Spec, a.Stdout, a.Grace = spec(t, map[string]any{"command": command}), &out, time.Second
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
 	r, err := e.Run(ctx, a, func() {})
 	return r, out.String(), err
@@ -46,7 +47,7 @@ func TestEnvironmentCombinesPassedVariablesAndTheTasks(t *testing.T) {
 		IsHidden: func(name string) bool { return name == "GROUP_TOKEN" || name == "GOFLAGS" },
 	})
 	dir := t.TempDir()
-	a := executor.Attempt{ID: "run/task/c7", BaseDir: dir, Env: map[string]string{
+	a := executor.Attempt{ID: idPrefix + "/task/c7", BaseDir: dir, Env: map[string]string{
 		"BOTH": "task", "TASK": "t", "SWITCHYARD_TASK": "task", procfs.Marker: "forged",
 	}}
 	_, out, err := run(t, e, a, []any{"env"})
@@ -56,7 +57,7 @@ func TestEnvironmentCombinesPassedVariablesAndTheTasks(t *testing.T) {
 	want := map[string]bool{
 		"PATH=" + os.Getenv("PATH"): true, "HOME=/home/me": true, "LC_TIME=C": true, "GOPATH=/go": true, "NODE=n": true,
 		"GROUP_A=a": true, "GROUP_B=b": true, "BOTH=task": true, "TASK=t": true, "PWD=" + dir: true,
-		"SWITCHYARD_TASK=task": true, procfs.Marker + "=run/task/c7": true,
+		"SWITCHYARD_TASK=task": true, procfs.Marker + "=" + idPrefix + "/task/c7": true,
 	}
 	for line := range strings.Lines(out) {
 		line = strings.TrimSuffix(line, "\n")
@@ -222,18 +223,25 @@ func TestResultReportsTimeAndMemory(t *testing.T) {
 			if r.CPUTime < 50*time.Millisecond || r.CPUTime > 20*time.Second {
 				t.Errorf("CPU time %v, want that of 400,000 rounds, a few tenths of a second", r.CPUTime)
 			}
-			// The task holds its memory long enough to be sampled, since this process may be larger.
-			r, _, err = run(t, e, executor.Attempt{}, `(head -c 200000000 /dev/zero; sleep 6) | tail -n 1 | wc -c`)
-			if err != nil {
-				t.Fatal(err)
+			// The task holds its memory long enough to be sampled, since this process may be larger. A busy machine may
+			// sample late.
+			sampled := func(least int64, command string, times ...string) executor.Result {
+				t.Helper()
+				for _, seconds := range times {
+					if r, _, err = run(t, e, executor.Attempt{}, fmt.Sprintf(command, seconds)); err != nil {
+						t.Fatal(err)
+					}
+					if r.PeakMemory >= least {
+						break
+					}
+				}
+				return r
 			}
+			r = sampled(180<<20, `(head -c 200000000 /dev/zero; sleep %s) | tail -n 1 | wc -c`, "6", "60")
 			if r.PeakMemory < 180<<20 || r.PeakMemory > 1<<30 {
 				t.Errorf("peak memory %d MiB, want 200 or somewhat more", r.PeakMemory>>20)
 			}
-			r, _, err = run(t, e, executor.Attempt{}, `sleep 0.5`)
-			if err != nil {
-				t.Fatal(err)
-			}
+			r = sampled(100<<10, `sleep %s`, "0.5", "20")
 			if r.PeakMemory < 100<<10 || r.PeakMemory > 8<<20 {
 				t.Errorf("peak memory of a small task %d KiB, want its own and not the worker's", r.PeakMemory>>10)
 			}
@@ -306,6 +314,8 @@ func TestNoZombiesAreLeft(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
+			// Without cgroups, an orphan that has cleared its environment may live a moment longer than its attempt.
+			eventually(t, "all orphans have ended", func() bool { return !hasLivingChild(t) })
 			if err := e.Close(); err != nil {
 				t.Fatal(err)
 			}
@@ -314,6 +324,16 @@ func TestNoZombiesAreLeft(t *testing.T) {
 			}
 		})
 	}
+}
+
+// hasLivingChild reports whether this process has a child that is no zombie.
+func hasLivingChild(t *testing.T) bool {
+	t.Helper()
+	all, err := procfs.List()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return slices.ContainsFunc(all, func(p procfs.Process) bool { return p.Parent == os.Getpid() && !p.Zombie })
 }
 
 // The subreaper leaves the exit statuses that other code waits for, even that of a child that leads a session.
@@ -373,7 +393,7 @@ func TestAttemptsDoNotEndEachOther(t *testing.T) {
 			started := make(chan struct{})
 			long.Go(func() {
 				a := executor.Attempt{
-					ID: t.Name() + "/long/c1", Grace: time.Second,
+					ID: idPrefix + t.Name() + "/long/c1", Grace: time.Second,
 					Spec: spec(t, map[string]any{"command": "(setsid sleep 100000 &); sleep 100000"}),
 				}
 				r, err := e.Run(ctx, a, func() { close(started) })
@@ -383,14 +403,13 @@ func TestAttemptsDoNotEndEachOther(t *testing.T) {
 			})
 			<-started
 			for i := range 5 {
-				a := executor.Attempt{ID: t.Name() + "/long/c1" + strconv.Itoa(i)} // the other attempt's id is a prefix
+				a := executor.Attempt{ID: idPrefix + t.Name() + "/long/c1" + strconv.Itoa(i)} // the other attempt's id is a prefix
 				if _, _, err := run(t, e, a, "(setsid sleep 100000 &); true"); err != nil {
 					t.Error(err)
 				}
 			}
-			if n := len(leftOf(t, t.Name()+"/long/c1")); n < 2 {
-				t.Errorf("the long attempt has %d processes left, want all", n)
-			}
+			// Its second process may start late.
+			eventually(t, "the long attempt has all its processes", func() bool { return len(leftOf(t, idPrefix+t.Name()+"/long/c1")) >= 2 })
 			cancel()
 			long.Wait()
 		})

@@ -13,7 +13,7 @@ import (
 var _ executor.Steerer = (*Executor)(nil)
 
 // suspendWait bounds how long suspending the processes of an attempt may take.
-const suspendWait = 5 * time.Second
+const suspendWait = 20 * time.Second
 
 // steered holds the running attempts by id. The zero value is ready.
 type steered struct {

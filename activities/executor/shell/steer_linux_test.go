@@ -40,7 +40,7 @@ func (s *steerable) Write(p []byte) (int, error) {
 func startTicking(t *testing.T, e *Executor) *steerable {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
-	s := &steerable{dir: t.TempDir(), id: "steer-" + t.Name() + "/task/c1", cancel: cancel, done: make(chan struct{})}
+	s := &steerable{dir: t.TempDir(), id: idPrefix + t.Name() + "/task/c1", cancel: cancel, done: make(chan struct{})}
 	a := executor.Attempt{
 		ID: s.id, Spec: spec(t, map[string]any{"command": ticking}), BaseDir: s.dir, Stdout: s, Grace: time.Minute,
 	}
@@ -139,12 +139,12 @@ func TestPauseDoesNotAffectTheNextAttemptOfABatch(t *testing.T) {
 	for _, m := range mechanismsHere(t) {
 		t.Run(string(m), func(t *testing.T) {
 			e := newExecutor(t, Options{Mechanism: m})
-			row, err := e.Batch("row/task[0]/c1", nil)
+			row, err := e.Batch(idPrefix+"/task[0]/c1", nil)
 			if err != nil {
 				t.Fatal(err)
 			}
 			defer row.Close()
-			for _, id := range []string{"row/task[0]/c1", "row/task[1]/c1"} {
+			for _, id := range []string{idPrefix + "/task[0]/c1", idPrefix + "/task[1]/c1"} {
 				ctx, cancel := context.WithCancel(t.Context())
 				a := executor.Attempt{ID: id, Spec: spec(t, map[string]any{"command": "sleep 1000"}), BaseDir: t.TempDir(), Grace: time.Minute}
 				var paused sync.WaitGroup

@@ -1,7 +1,9 @@
 package shell
 
 import (
+	"fmt"
 	"log/slog"
+	"os"
 	"os/exec"
 	"strings"
 	"sync"
@@ -41,17 +43,18 @@ func TestProcessThatLeavesItsCgroupIsEndedAndLogged(t *testing.T) {
 	}
 	var log logged
 	e := newExecutor(t, Options{Mechanism: Cgroup, Logger: slog.New(slog.NewTextHandler(&log, nil))})
-	a := executor.Attempt{ID: t.Name() + "/c1", BaseDir: t.TempDir(), Env: map[string]string{"ROOT": root + "/cgroup.procs"}}
+	a := executor.Attempt{ID: idPrefix + t.Name() + "/c1", BaseDir: t.TempDir(), Env: map[string]string{"ROOT": root + "/cgroup.procs"}}
+	left := fmt.Sprintf("/bin/sleep %d", 2_000_000+os.Getpid()) // differs from that of another run of this test
 	_, out, err := run(t, e, a, `
 mkfifo said
-setsid sh -c 'echo $$ >$ROOT && echo moved; env -i /bin/sleep 100017; :' >said 2>&1 &
+setsid sh -c 'echo $$ >$ROOT && echo moved; env -i `+left+`; :' >said 2>&1 &
 read line <said
 echo $line`)
 	if err != nil || out != "moved\n" {
 		t.Fatalf("printed %q, error %v", out, err)
 	}
 	eventually(t, "nothing of it is left", func() bool {
-		sleeps, _ := exec.Command("pgrep", "-f", "/bin/sleep 100017").Output()
+		sleeps, _ := exec.Command("pgrep", "-f", left).Output()
 		return len(leftOf(t, a.ID)) == 0 && len(sleeps) == 0
 	})
 	eventually(t, "that is logged", func() bool {

@@ -4,7 +4,7 @@ import "time"
 
 // KillWait is how long processes may take to disappear after SIGKILL. A process that hangs in the kernel, for
 // example on a dead network file system, may take longer.
-const KillWait = 10 * time.Second
+const KillWait = 30 * time.Second
 
 // MaxPause bounds the pause between two checks.
 const MaxPause = 20 * time.Millisecond
