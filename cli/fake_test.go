@@ -36,8 +36,9 @@ type fakeGateway struct {
 	onlyForced bool
 	deaf       bool // a cancel gets no reply
 	cancel     chan struct{}
-	breaks     int // number of watches and log streams that break after their first message
-	cuts       int // number of log streams that lose their connection after their first message
+	breaks     int    // number of watches and log streams that break after their first message
+	cuts       int    // number of log streams that lose their connection after their first message
+	beforeCut  func() // called before such a loss
 	logs       []*v1.LogEntry
 	missing    []*v1.MissingLog
 	list       *v1.ListRunsResponse
@@ -211,6 +212,7 @@ func (f *fakeGateway) StreamRunLogs(ctx context.Context, req *connect.Request[v1
 			return connect.NewError(connect.CodeUnavailable, errStopping)
 		}
 		if cuts {
+			f.beforeCut()
 			f.server.CloseClientConnections()
 			<-ctx.Done()
 			return ctx.Err()

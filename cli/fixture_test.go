@@ -100,7 +100,7 @@ func newCommand(t *testing.T, env map[string]string, stdin string) *command {
 		now:    func() time.Time { return begin.Add(20 * time.Second) },
 		zone:   time.UTC,
 
-		forceAfter: time.Hour, killedEndTimeout: time.Hour,
+		forceAfter: time.Hour, killedEndTimeout: time.Hour, forceTimeout: time.Hour, forcedEndTimeout: time.Hour,
 	}
 	c.ctx, c.interrupt = context.WithCancelCause(t.Context())
 	return c

@@ -65,7 +65,11 @@ func TestRunsLogsOutlastTheGateway(t *testing.T) {
 		if f.breaks = len(f.logs); i == 0 {
 			f.breaks, f.cuts = 0, 2 // the gateway is killed
 		}
-		got := run(t, append([]string{"runs", "logs", "nightly", "--gateway", f.url}, args...)...)
+		// The first message must arrive: a killed gateway takes what its client has not read along.
+		await := func(sys *system) { f.beforeCut = func() { sys.stdout.(*buffer).await(t, "fetch | one") } }
+		c := startWith(t, await, nil, "", append([]string{"runs", "logs", "nightly", "--gateway", f.url}, args...)...)
+		got := result{code: c.wait(t)}
+		got.stdout, got.stderr = c.stdout.String(), c.stderr.String()
 		again := 0
 		var said []string
 		for line := range strings.Lines(got.stderr) {

@@ -165,7 +165,7 @@ func (p *programSession) print(text string) {
 
 // resizes returns a channel of the terminal's later sizes.
 func (p *programSession) resizes(ctx context.Context) <-chan executor.WindowSize {
-	sizes, from := make(chan executor.WindowSize), terminal.Resizes(ctx, p.terminal)
+	sizes, from := make(chan executor.WindowSize), terminal.Resizes(ctx, p.terminal, terminal.Size(p.command.Terminal.Size))
 	go func() {
 		for {
 			select {

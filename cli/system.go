@@ -40,6 +40,8 @@ type system struct {
 	// forceAfter is how long an interrupted run may take to end, and killedEndTimeout how long it may take after its
 	// programs were killed.
 	forceAfter, killedEndTimeout time.Duration
+	// forceTimeout bounds the request to end a run by force, and forcedEndTimeout the wait for its end after that.
+	forceTimeout, forcedEndTimeout time.Duration
 	// secondSignal is the action of the second signal, if any, before the third signal ends the process.
 	secondSignal secondSignal
 	// signals routes signals to a program in a task while one takes them.
@@ -64,6 +66,7 @@ func newSystem(stdin, stdout, stderr *os.File, getenv func(string) string) *syst
 		zone:   time.Local,
 
 		forceAfter: follow.ForceAfter, killedEndTimeout: follow.KilledEndTimeout,
+		forceTimeout: follow.ForceTimeout, forcedEndTimeout: follow.ForcedEndTimeout,
 	}
 	if term.IsTerminal(int(stdout.Fd())) {
 		sys.stdout, sys.stdoutTerminal, sys.stdoutPlain = tui.NewTerminalWriter(stdout, smart), smart, true
@@ -109,7 +112,8 @@ func (s *system) dataWidth() int {
 func (s *system) terminal() *follow.Terminal {
 	return &follow.Terminal{
 		Stdout: s.stdout, Screen: s.screen, Style: s.progressStyle(), Redraws: s.stderrTerminal, PlainScreen: s.stderrPlain,
-		Now: s.now, ForceAfter: s.forceAfter, KilledEndTimeout: s.killedEndTimeout, OnSecondSignal: s.secondSignal.set,
+		Now: s.now, ForceAfter: s.forceAfter, KilledEndTimeout: s.killedEndTimeout,
+		ForceTimeout: s.forceTimeout, ForcedEndTimeout: s.forcedEndTimeout, OnSecondSignal: s.secondSignal.set,
 	}
 }
 

@@ -1,7 +1,6 @@
 package credentials
 
 import (
-	"os"
 	"sync"
 	"time"
 )
@@ -13,10 +12,9 @@ const lookInterval = time.Second
 type Source struct {
 	path string
 
-	mu       sync.Mutex
-	token    string
-	modified time.Time
-	looked   time.Time
+	mu     sync.Mutex
+	token  string
+	looked time.Time
 }
 
 // NewSource returns a source that reads the token in a file.
@@ -28,16 +26,11 @@ func NewSource(path string) (*Source, error) {
 // read reads the file. The caller holds mu, unless no other goroutine has s.
 func (s *Source) read(now time.Time) error {
 	s.looked = now
-	info, err := os.Stat(s.path)
-	if err == nil && info.ModTime().Equal(s.modified) {
-		return nil
-	}
 	token, err := ReadToken(s.path)
-	if err != nil {
-		return err
+	if err == nil {
+		s.token = token
 	}
-	s.token, s.modified = token, info.ModTime()
-	return nil
+	return err
 }
 
 // Token returns the token that the file held within the last second. While the file has no readable token, Token

@@ -21,6 +21,8 @@ type Terminal struct {
 	// ForceAfter is how long an interrupted run may take to end, and KilledEndTimeout how long it may take after its
 	// programs were killed.
 	ForceAfter, KilledEndTimeout time.Duration
+	// ForceTimeout bounds the request to end a run by force, and ForcedEndTimeout the wait for its end after that.
+	ForceTimeout, ForcedEndTimeout time.Duration
 	// OnSecondSignal sets the action of the second signal.
 	OnSecondSignal func(do func())
 }

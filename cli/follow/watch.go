@@ -23,10 +23,10 @@ const (
 	ForceAfter = 11 * time.Second
 	// KilledEndTimeout is how long a local run may take to end after its programs were killed.
 	KilledEndTimeout = 5 * time.Second
-	// forceTimeout bounds the request to end a run by force.
-	forceTimeout = 1500 * time.Millisecond
-	// forcedEndTimeout is how long the command waits to see and show the end of a run that it ended by force.
-	forcedEndTimeout = time.Second
+	// ForceTimeout bounds the request to end a run by force.
+	ForceTimeout = 1500 * time.Millisecond
+	// ForcedEndTimeout is how long the command waits to see and show the end of a run that it ended by force.
+	ForcedEndTimeout = time.Second
 	// forcedStopTimeout is how long the other parts of the process may then take to stop.
 	forcedStopTimeout = 3 * time.Second
 	// logsTimeout is how long logs may lag behind the end of their run.
@@ -194,7 +194,7 @@ func (w *Watcher) endLocal(ctx context.Context, giveUp context.CancelFunc, again
 	fmt.Fprintln(w.Terminal.Screen, "the run has not ended yet; ending it by force")
 	w.Local.StopWithin(forcedStopTimeout)
 	// The run may end before the reply arrives.
-	calling, cancel := context.WithTimeout(context.WithoutCancel(ctx), forceTimeout)
+	calling, cancel := context.WithTimeout(context.WithoutCancel(ctx), w.Terminal.ForceTimeout)
 	defer cancel()
 	res, err := client.Call(calling, w.Client, w.Client.Runs.CancelRun, &v1.CancelRunRequest{Id: w.Run, Reason: "interrupted", Force: true})
 	switch {
@@ -205,7 +205,7 @@ func (w *Watcher) endLocal(ctx context.Context, giveUp context.CancelFunc, again
 	}
 	select {
 	case <-ctx.Done():
-	case <-time.After(forcedEndTimeout):
+	case <-time.After(w.Terminal.ForcedEndTimeout):
 		giveUp()
 	}
 }

@@ -4,11 +4,16 @@ import (
 	"log/slog"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 )
 
 // TestStopAbandonsAPartThatHangs checks that Stop stops the parts before and after one that never stops.
 func TestStopAbandonsAPartThatHangs(t *testing.T) {
+	synctest.Test(t, stopPastAHangingPart)
+}
+
+func stopPastAHangingPart(t *testing.T) {
 	s := &Stack{logger: slog.New(slog.DiscardHandler), ignoreStart: func() bool { return true }}
 	hanging, stopped := make(chan struct{}), map[string]bool{}
 	defer close(hanging)

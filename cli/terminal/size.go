@@ -27,24 +27,22 @@ func SizeOf(f *os.File) Size {
 	return Size{uint16(columns), uint16(rows)}
 }
 
-// Resizes sends the size of a terminal after each change until ctx ends. If several sizes are pending, it sends only
-// the last one.
-func Resizes(ctx context.Context, f *os.File) <-chan Size {
+// Resizes sends the size of a terminal each time it differs from the last known one, until ctx ends. If several sizes
+// are pending, it sends only the last one.
+func Resizes(ctx context.Context, f *os.File, last Size) <-chan Size {
 	changed, sizes := make(chan os.Signal, 1), make(chan Size)
 	release := onResize(changed)
 	go func() {
 		defer release()
-		var next Size
-		var to chan<- Size // nil while there is nothing to send
-		for last := SizeOf(f); ; {
+		for {
+			next, to := SizeOf(f), chan<- Size(nil)
+			if next != last {
+				to = sizes
+			}
 			select {
 			case <-changed:
-				next, to = SizeOf(f), nil
-				if next != last {
-					to = sizes
-				}
 			case to <- next:
-				last, to = next, nil
+				last = next
 			case <-ctx.Done():
 				return
 			}

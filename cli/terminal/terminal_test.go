@@ -146,7 +146,10 @@ func TestSizeOfATerminalWithoutOne(t *testing.T) {
 	if got := SizeOf(tty); got != (Size{120, 50}) {
 		t.Errorf("%v", got)
 	}
+	// A change before the call counts too.
 	ctx, cancel := context.WithCancel(t.Context())
-	Resizes(ctx, tty)
-	cancel()
+	defer cancel()
+	if got := <-Resizes(ctx, tty, fallbackSize); got != (Size{120, 50}) {
+		t.Errorf("%v", got)
+	}
 }
