@@ -43,11 +43,7 @@ func TestRunKeepsOwnerAndBatch(t *testing.T) {
 	} {
 		var got []*v1.Run
 		eventually(t, "the runs of "+owner+" are listed", func() bool {
-			res, err := f.client.ListRuns(t.Context(), connect.NewRequest(&v1.ListRunsRequest{Batch: "night-7", Owner: owner}))
-			if err != nil {
-				t.Fatal(err)
-			}
-			got = res.Msg.GetItems()
+			got = answer(t, f.client.ListRuns, &v1.ListRunsRequest{Batch: "night-7", Owner: owner}).GetItems()
 			return len(got) == len(want)
 		})
 		for _, run := range got {

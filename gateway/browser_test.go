@@ -34,10 +34,12 @@ func serveWithPage(t *testing.T, address, location string) (string, func()) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	listener, err := net.Listen("tcp", address)
-	if err != nil {
-		t.Fatal(err)
-	}
+	var listener net.Listener
+	// Another process may use the port for a connection in between.
+	eventually(t, "the address is free", func() bool {
+		listener, err = net.Listen("tcp", address)
+		return err == nil
+	})
 	mux := http.NewServeMux()
 	mux.Handle("/", g.Handler())
 	mux.HandleFunc("GET /page", func(w http.ResponseWriter, _ *http.Request) {

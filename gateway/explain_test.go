@@ -30,11 +30,7 @@ tasks:
 	defer end(t, id, "failed")
 	explain := func(task string) *v1.ExplainTaskResponse {
 		t.Helper()
-		res, err := f.client.ExplainTask(t.Context(), connect.NewRequest(&v1.ExplainTaskRequest{Id: id, Task: task}))
-		if err != nil {
-			t.Fatal(err)
-		}
-		return res.Msg
+		return answer(t, f.client.ExplainTask, &v1.ExplainTaskRequest{Id: id, Task: task})
 	}
 	check := func(task, state, chosen, reason string) {
 		t.Helper()

@@ -141,11 +141,10 @@ func TestListByStateReadsNoOtherRuns(t *testing.T) {
 		end(t, startedWith(t, submitted), "failed")
 	}
 	listed := func(state string) (ids []string) {
-		res, err := g.runs.ListRuns(withRole(t.Context(), v1.Role_ROLE_ADMIN), connect.NewRequest(&v1.ListRunsRequest{Name: "many", State: state}))
-		if err != nil {
-			t.Fatal(err)
+		asAdmin := func(ctx context.Context, req *connect.Request[v1.ListRunsRequest]) (*connect.Response[v1.ListRunsResponse], error) {
+			return g.runs.ListRuns(withRole(ctx, v1.Role_ROLE_ADMIN), req)
 		}
-		for _, run := range res.Msg.GetItems() {
+		for _, run := range answer(t, asAdmin, &v1.ListRunsRequest{Name: "many", State: state}).GetItems() {
 			ids = append(ids, run.GetId())
 		}
 		return ids

@@ -114,19 +114,24 @@ func (f *fixture) submit(t *testing.T, name string, tasks ...string) (id string)
 	return id
 }
 
-// get returns a run. It repeats the call while the run does not answer, because on a busy machine a run may take longer than the
-// gateway waits.
-func (f *fixture) get(t *testing.T, id string) *v1.Run {
+// answer returns the response to a read. It repeats the call while it takes too long, because on a busy machine a run or Temporal
+// may take longer than the gateway waits.
+func answer[Req, Res any](t *testing.T, call func(context.Context, *connect.Request[Req]) (*connect.Response[Res], error), req *Req) *Res {
 	t.Helper()
 	for patience := time.Now().Add(time.Minute); ; {
-		res, err := f.client.GetRun(t.Context(), connect.NewRequest(&v1.GetRunRequest{Id: id}))
+		res, err := call(t.Context(), connect.NewRequest(req))
 		if err == nil {
-			return res.Msg.GetRun()
+			return res.Msg
 		}
 		if code := connect.CodeOf(err); code != connect.CodeUnavailable && code != connect.CodeDeadlineExceeded || time.Now().After(patience) {
 			t.Fatal(err)
 		}
 	}
+}
+
+func (f *fixture) get(t *testing.T, id string) *v1.Run {
+	t.Helper()
+	return answer(t, f.client.GetRun, &v1.GetRunRequest{Id: id}).GetRun()
 }
 
 // watching collects the messages that a watcher receives.

@@ -99,11 +99,8 @@ func TestEachProtocolDrivesARun(t *testing.T) {
 			}
 			end(t, id, "cancelled")
 			eventually(t, "the run is listed", func() bool {
-				listed, err := client.ListRuns(t.Context(), connect.NewRequest(&v1.ListRunsRequest{Name: "life-" + name, State: "cancelled"}))
-				if err != nil {
-					t.Fatal(err)
-				}
-				return len(listed.Msg.GetItems()) == 1 && listed.Msg.GetItems()[0].GetId() == id
+				items := answer(t, client.ListRuns, &v1.ListRunsRequest{Name: "life-" + name, State: "cancelled"}).GetItems()
+				return len(items) == 1 && items[0].GetId() == id
 			})
 		})
 	}

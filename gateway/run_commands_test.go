@@ -111,11 +111,8 @@ func TestCommandsReachRunsAndTasks(t *testing.T) {
 // listed returns the state in which lists show a run.
 func (f *fixture) listed(t *testing.T, id string) string {
 	t.Helper()
-	res, err := f.client.ListRuns(t.Context(), connect.NewRequest(&v1.ListRunsRequest{PageSize: 1000})) // includes the runs of other tests
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, run := range res.Msg.GetItems() {
+	res := answer(t, f.client.ListRuns, &v1.ListRunsRequest{PageSize: 1000}) // includes the runs of other tests
+	for _, run := range res.GetItems() {
 		if run.GetId() == id {
 			return run.GetState()
 		}

@@ -18,15 +18,12 @@ import (
 func (f *fixture) totals(t *testing.T, req *v1.ListRunsRequest) map[string]int32 {
 	t.Helper()
 	req.Totals = true
-	res, err := f.client.ListRuns(t.Context(), connect.NewRequest(req))
-	if err != nil {
-		t.Fatal(err)
+	res := answer(t, f.client.ListRuns, req)
+	if len(res.GetTotals()) != len(v1.RunStates()) {
+		t.Errorf("the states with totals are %v", res.GetTotals())
 	}
-	if len(res.Msg.GetTotals()) != len(v1.RunStates()) {
-		t.Errorf("the states with totals are %v", res.Msg.GetTotals())
-	}
-	maps.DeleteFunc(res.Msg.Totals, func(_ string, n int32) bool { return n == 0 })
-	return res.Msg.GetTotals()
+	maps.DeleteFunc(res.Totals, func(_ string, n int32) bool { return n == 0 })
+	return res.GetTotals()
 }
 
 // startedUnworked starts a run whose search attributes no worker changes.

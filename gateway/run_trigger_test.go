@@ -25,11 +25,7 @@ func TestRunsShowTheirTrigger(t *testing.T) {
 		}
 		var run *v1.Run
 		eventually(t, "visibility has the run", func() bool {
-			res, err := f.client.ListRuns(t.Context(), connect.NewRequest(&v1.ListRunsRequest{Name: "triggered", Trigger: trigger}))
-			if err != nil {
-				t.Fatal(err)
-			}
-			for _, run = range res.Msg.GetItems() {
+			for _, run = range answer(t, f.client.ListRuns, &v1.ListRunsRequest{Name: "triggered", Trigger: trigger}).GetItems() {
 				if run.GetId() == id {
 					return true
 				}

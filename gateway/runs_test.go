@@ -14,15 +14,12 @@ import (
 
 func (f *fixture) list(t *testing.T, req *v1.ListRunsRequest) ([]string, string) {
 	t.Helper()
-	res, err := f.client.ListRuns(t.Context(), connect.NewRequest(req))
-	if err != nil {
-		t.Fatal(err)
-	}
+	res := answer(t, f.client.ListRuns, req)
 	var ids []string
-	for _, run := range res.Msg.GetItems() {
+	for _, run := range res.GetItems() {
 		ids = append(ids, run.GetId())
 	}
-	return ids, res.Msg.GetNextPageToken()
+	return ids, res.GetNextPageToken()
 }
 
 // TestListRunsPagesNewestFirst lists runs by state, by name and page by page. The newest run comes first even though the runs

@@ -4,12 +4,14 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"io"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
 	"strings"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -129,6 +131,16 @@ func send(t *testing.T, server *httptest.Server, method, path, kind string, body
 	}
 	client := &http.Client{Transport: server.Client().Transport, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	res, err := client.Do(req)
+	// A server closes a connection soon after it has refused a large body, and a slow client may then lose the answer.
+	for tries := 1; (errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE)) && tries < 10; tries++ {
+		again := req.Clone(t.Context())
+		if req.GetBody != nil {
+			if again.Body, err = req.GetBody(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		res, err = client.Do(again)
+	}
 	if err != nil {
 		t.Fatalf("%s %.100s: %v", method, path, err)
 	}

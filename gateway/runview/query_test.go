@@ -4,6 +4,7 @@ import (
 	"context"
 	"strings"
 	"testing"
+	"testing/synctest"
 
 	"connectrpc.com/connect"
 	"go.temporal.io/api/serviceerror"
@@ -55,12 +56,14 @@ func TestQueryIsRetriedWhenOvertaken(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			c := &faultyClient{faults: test.faults, answer: &v1.EventsResponse{Slices: 7}}
-			var answer v1.EventsResponse
-			err := (&Reader{client: c}).Query(t.Context(), "run", names.EventsQuery, &v1.EventsRequest{}, &answer)
-			if c.asked != test.asked || (err != nil) != test.fails || !test.fails && answer.GetSlices() != 7 {
-				t.Errorf("asked %d times: %v (%v)", c.asked, &answer, err)
-			}
+			synctest.Test(t, func(t *testing.T) {
+				c := &faultyClient{faults: test.faults, answer: &v1.EventsResponse{Slices: 7}}
+				var answer v1.EventsResponse
+				err := (&Reader{client: c}).Query(t.Context(), "run", names.EventsQuery, &v1.EventsRequest{}, &answer)
+				if c.asked != test.asked || (err != nil) != test.fails || !test.fails && answer.GetSlices() != 7 {
+					t.Errorf("asked %d times: %v (%v)", c.asked, &answer, err)
+				}
+			})
 		})
 	}
 }
@@ -69,21 +72,25 @@ func TestQueryIsRetriedWhenOvertaken(t *testing.T) {
 // that clients retry.
 func TestQueryWithoutWorkerIsUnavailable(t *testing.T) {
 	t.Parallel()
-	ctx, cancel := context.WithTimeout(t.Context(), noWorkerPause/2)
-	defer cancel()
-	c := &faultyClient{faults: []error{serviceerror.NewFailedPrecondition("no poller seen for task queue recently, worker may be down")}}
-	err := (&Reader{client: c}).Query(ctx, "run", names.EventsQuery, &v1.EventsRequest{}, &v1.EventsResponse{})
-	if rpcerror.CodeOf(err) != connect.CodeUnavailable || !strings.Contains(err.Error(), "no control process answers") {
-		t.Errorf("%v: %v", rpcerror.CodeOf(err), err)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithTimeout(t.Context(), noWorkerPause/2)
+		defer cancel()
+		c := &faultyClient{faults: []error{serviceerror.NewFailedPrecondition("no poller seen for task queue recently, worker may be down")}}
+		err := (&Reader{client: c}).Query(ctx, "run", names.EventsQuery, &v1.EventsRequest{}, &v1.EventsResponse{})
+		if rpcerror.CodeOf(err) != connect.CodeUnavailable || !strings.Contains(err.Error(), "no control process answers") {
+			t.Errorf("%v: %v", rpcerror.CodeOf(err), err)
+		}
+	})
 }
 
 // TestInstanceQueryIsRepeatedAfterATimeout checks that a query for instances is repeated if a busy machine does not answer in
 // time.
 func TestInstanceQueryIsRepeatedAfterATimeout(t *testing.T) {
 	t.Parallel()
-	c := &faultyClient{faults: []error{serviceerror.NewDeadlineExceeded("context deadline exceeded")}, answer: &v1.InstancesResponse{}}
-	if _, err := (&Reader{client: c}).QueryInstances(t.Context(), "run", &v1.InstancesRequest{}); err != nil || c.asked != 2 {
-		t.Errorf("asked %d times: %v", c.asked, err)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		c := &faultyClient{faults: []error{serviceerror.NewDeadlineExceeded("context deadline exceeded")}, answer: &v1.InstancesResponse{}}
+		if _, err := (&Reader{client: c}).QueryInstances(t.Context(), "run", &v1.InstancesRequest{}); err != nil || c.asked != 2 {
+			t.Errorf("asked %d times: %v", c.asked, err)
+		}
+	})
 }

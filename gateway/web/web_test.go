@@ -218,7 +218,7 @@ func TestStreamSendsWhatChanges(t *testing.T) {
 	answerWith(f, switchyardv1connect.RunServiceListRunsProcedure, &v1.ListRunsResponse{Items: []*v1.Run{{Id: "a-1", Name: "a", State: v1.RunFailed}}})
 	seen := map[string]string{}
 	event := ""
-	for lines := bufio.NewScanner(res.Body); len(seen) < 4 && lines.Scan(); {
+	for lines := bufio.NewScanner(res.Body); (len(seen) < 4 || !strings.Contains(seen["view"], v1.RunFailed)) && lines.Scan(); {
 		if name, ok := strings.CutPrefix(lines.Text(), "event: "); ok {
 			event = name
 		}
