@@ -86,6 +86,8 @@ func TestARelayRunsOnTheNodeOfItsSession(t *testing.T) {
 		ask: {type: claude_relay, dependsOn: [first], spec: {targetSessionId: reviewer, prompt: "Is it good?", fullContext: true, awaitResponse: true}},
 		tell: {type: claude_relay, dependsOn: [ask], spec: {targetSessionId: reviewer, prompt: "Thanks."}}}}`
 
+	// The leader knows the session of the other node.
+	workertest.CheckRun(t, c.Do(`{name: relayed, tasks: {ask: {type: claude_relay, spec: {targetSessionId: writer, prompt: "Is it good?"}}}}`), "completed", nil)
 	in := c.Input(document)
 	in.Options.PlacementTimeout = durationpb.New(200 * time.Millisecond)
 	run := c.Submit(in).Wait()

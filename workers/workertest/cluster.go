@@ -66,9 +66,7 @@ func startCluster(dir string, cfg workers.ControlConfig) (_ *Cluster, err error)
 func (y *Cluster) stop() (err error) {
 	y.stops.Do(func() {
 		if y.Control != nil {
-			ctx, cancel := context.WithTimeout(context.Background(), Limit)
-			defer cancel()
-			err = y.replayAll(ctx)
+			err = y.replayAll(context.Background()) // each call has a time-out
 			y.Control.Stop()
 		}
 		if y.Conn != nil {

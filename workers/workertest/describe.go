@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/api/workflowservice/v1"
@@ -32,6 +33,15 @@ func (h *Handle) describe() string {
 func IsLate(err error) bool {
 	_, late := errors.AsType[*serviceerror.DeadlineExceeded](err)
 	return late || errors.Is(err, context.DeadlineExceeded)
+}
+
+// inTime calls the server, and again while the machine is too busy to answer in time.
+func inTime(call func() error) error {
+	for deadline := time.Now().Add(Limit); ; {
+		if err := call(); !IsLate(err) || time.Now().After(deadline) {
+			return err
+		}
+	}
 }
 
 // Describe returns Temporal's description of an execution of a workflow. "" means the newest. It retries on a slow machine.

@@ -11,7 +11,7 @@ const Limit = 5 * time.Minute
 
 // Soon bounds the time of a cancel. It far exceeds the usual time (well below a second), and is far below the time after
 // which the run would end otherwise.
-const Soon = 30 * time.Second
+const Soon = 2 * time.Minute
 
 // Eventually waits until a condition holds. If it does not hold within [Limit], Eventually fails the test and names what it
 // has waited for.

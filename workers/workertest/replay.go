@@ -54,7 +54,11 @@ func (y *Cluster) replayAll(ctx context.Context) error {
 	var wrong []error
 	req := &workflowservice.ListWorkflowExecutionsRequest{}
 	for {
-		res, err := y.Conn.ListWorkflow(ctx, req)
+		var res *workflowservice.ListWorkflowExecutionsResponse
+		err := inTime(func() (err error) {
+			res, err = y.Conn.ListWorkflow(ctx, req)
+			return err
+		})
 		if err != nil {
 			return fmt.Errorf("list the workflows: %w", err)
 		}
@@ -63,7 +67,12 @@ func (y *Cluster) replayAll(ctx context.Context) error {
 				continue
 			}
 			id, execution := e.GetExecution().GetWorkflowId(), e.GetExecution().GetRunId()
-			events, begun, err := y.events(ctx, id, execution)
+			var events []*historypb.HistoryEvent
+			var begun bool
+			err := inTime(func() (err error) {
+				events, begun, err = y.events(ctx, id, execution)
+				return err
+			})
 			if err == nil && begun {
 				err = replayHistory(y.Config, events)
 			}

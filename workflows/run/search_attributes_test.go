@@ -52,7 +52,11 @@ func TestRunShowsSearchAttributes(t *testing.T) {
 	in.By, in.Batch = "ann", "night-7"
 	h := c.Submit(in)
 	c.AwaitRunning("a")
-	got := searchAttributes(h)
+	var got visibility.Attributes
+	workertest.Eventually(t, "visibility knows the node of the run", func() bool {
+		got = searchAttributes(h)
+		return len(got.Nodes) > 0
+	})
 	if got.Workflow != "shown" || got.State != "running" || got.Trigger != v1.TriggerManual || got.Parent != "" || got.Submitted.IsZero() ||
 		!slices.Equal(got.Types, []string{"shell"}) || !slices.Equal(got.Labels, []string{c.Label}) || !slices.Equal(got.Nodes, []string{c.Name("n")}) ||
 		got.Owner != "ann" || got.Batch != "night-7" || !strings.Contains(got.Text, "reads meters a b") {
