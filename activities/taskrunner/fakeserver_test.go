@@ -45,9 +45,11 @@ func (s *server) RecordActivityHeartbeat(_ context.Context, token []byte, detail
 	if s.closed[string(token)] {
 		return serviceerror.NewNotFound("no such activity")
 	}
-	s.newest = string(token)
-	p := details[0].(*v1.ExecuteProgress)
-	s.beats = append(s.beats, p)
+	var p *v1.ExecuteProgress // nil if the heartbeat is not that of an attempt
+	if len(details) > 0 {
+		p = details[0].(*v1.ExecuteProgress)
+		s.newest, s.beats = string(token), append(s.beats, p)
+	}
 	if s.answer == nil {
 		return nil
 	}

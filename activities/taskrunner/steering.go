@@ -6,7 +6,10 @@ import (
 	"fmt"
 	"sync"
 
+	"go.temporal.io/sdk/activity"
+
 	"switchyard/activities/executor"
+	"switchyard/activities/heartbeat"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/names"
 )
@@ -47,8 +50,12 @@ func (h *steering) end() {
 	h.steerer, h.lasting, h.member, h.limit = nil, nil, nil, nil
 }
 
+// errGivenUp means that Temporal no longer waits for the answer to a request.
+var errGivenUp = errors.New("the request has timed out")
+
 // Steer performs SteerRequest.action on an attempt. All actions except "restart" are idempotent. An error is a fault of
-// the node; a refused action is an answer.
+// the node; a refused action is an answer. A request that reaches the node too late is not carried out: it could undo a
+// later one.
 func (n *Node) Steer(ctx context.Context, req *v1.SteerRequest) (*v1.SteerResponse, error) {
 	home := names.Home(req.GetRunId(), req.GetChain())
 	if undecided := n.recovery.Load().undecidedOf(attemptKey{home, names.AttemptID(req.GetTask(), req.GetClaim())}); undecided != nil {
@@ -68,7 +75,10 @@ func (n *Node) Steer(ctx context.Context, req *v1.SteerRequest) (*v1.SteerRespon
 	if a == nil {
 		return &v1.SteerResponse{Refused: fmt.Sprintf("nothing of it runs on node %s any more", n.Name)}, nil
 	}
-	refused, err := a.steering.steer(ctx, req, a.stop)
+	isWanted := func() bool {
+		return !activity.IsActivity(ctx) || heartbeat.IsWanted(ctx, n.Client, activity.GetInfo(ctx).TaskToken)
+	}
+	refused, err := a.steering.steer(ctx, req, isWanted, a.stop)
 	if refusal, ok := errors.AsType[*executor.Refusal](err); ok {
 		return &v1.SteerResponse{Refused: refusal.Text}, nil
 	}
@@ -95,10 +105,13 @@ func (h *steering) missing(task string, claim int32) string {
 	return ""
 }
 
-// steer performs the action of a request. stop ends the attempt.
-func (h *steering) steer(ctx context.Context, req *v1.SteerRequest, stop func(error)) (refused string, err error) {
+// steer performs the action of a request, unless nothing waits for its answer. stop ends the attempt.
+func (h *steering) steer(ctx context.Context, req *v1.SteerRequest, isWanted func() bool, stop func(error)) (refused string, err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	if !isWanted() {
+		return "", errGivenUp
+	}
 	if missing := h.missing(req.GetTask(), req.GetClaim()); missing != "" {
 		return missing, nil
 	}

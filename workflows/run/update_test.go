@@ -2,6 +2,7 @@ package run_test
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -48,10 +49,16 @@ func command(task string) *v1.TaskCommand {
 	return &v1.TaskCommand{Task: task, Reason: "for a test", By: "me"}
 }
 
-// mustUpdate sends an update and fails the test if it is refused.
+// mustUpdate sends an update and fails the test if it is refused. It sends the update again if a node is slow.
 func mustUpdate(h *workertest.Handle, update, task string) {
 	h.T.Helper()
-	if err := sendUpdate(h, update, command(task)); err != nil {
+	var err error
+	workertest.Eventually(h.T, fmt.Sprintf("an answer to %s %s", update, task), func() bool {
+		err = sendUpdate(h, update, command(task))
+		// Only a restart must not be repeated.
+		return err == nil || update == names.RestartTaskUpdate || !strings.Contains(err.Error(), "did not answer in time")
+	})
+	if err != nil {
 		h.T.Fatalf("%s %s: %v", update, task, err)
 	}
 }
