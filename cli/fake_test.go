@@ -41,6 +41,7 @@ type fakeGateway struct {
 	beforeCut  func() // called before such a loss
 	logs       []*v1.LogEntry
 	missing    []*v1.MissingLog
+	lateLogs   bool // a log stream does not end
 	list       *v1.ListRunsResponse
 	existed    bool  // a submit finds the run already started
 	fail       error // error of every call but GetRun
@@ -222,6 +223,10 @@ func (f *fakeGateway) StreamRunLogs(ctx context.Context, req *connect.Request[v1
 		if err := stream.Send(&v1.StreamRunLogsResponse{Missing: m}); err != nil {
 			return err
 		}
+	}
+	if f.lateLogs {
+		<-ctx.Done()
+		return ctx.Err()
 	}
 	return nil
 }

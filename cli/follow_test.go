@@ -78,6 +78,25 @@ func TestRunWithLogs(t *testing.T) {
 	}
 }
 
+// TestRunWithLogsDoesNotWaitForeverForThem checks that logs that do not end with their run hold the command up for a while, or
+// until an interrupt, and that it says so.
+func TestRunWithLogsDoesNotWaitForeverForThem(t *testing.T) {
+	for what, timeout := range map[string]time.Duration{"a while": 100 * time.Millisecond, "an interrupt": time.Hour} {
+		f := fake(t)
+		completed(f)
+		f.lateLogs = true
+		c := startWith(t, func(sys *system) { sys.logsTimeout = timeout }, nil, "", "run", write(t, "f.yaml", hello), "--gateway", f.url, "--logs")
+		c.stderr.await(t, "notify  completed")
+		if timeout == time.Hour {
+			c.interrupt(exit.ErrInterrupted)
+		}
+		c.wait(t)
+		if !strings.Contains(c.stderr.String(), "logs are no longer shown: ") {
+			t.Errorf("after %s, stderr:\n%s", what, c.stderr)
+		}
+	}
+}
+
 func TestInterruptCancelsAnOwnRun(t *testing.T) {
 	f := fake(t)
 	nightly(f)

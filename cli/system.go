@@ -42,6 +42,8 @@ type system struct {
 	forceAfter, killedEndTimeout time.Duration
 	// forceTimeout bounds the request to end a run by force, and forcedEndTimeout the wait for its end after that.
 	forceTimeout, forcedEndTimeout time.Duration
+	// logsTimeout is how long logs may lag behind the end of their run.
+	logsTimeout time.Duration
 	// secondSignal is the action of the second signal, if any, before the third signal ends the process.
 	secondSignal secondSignal
 	// signals routes signals to a program in a task while one takes them.
@@ -66,7 +68,7 @@ func newSystem(stdin, stdout, stderr *os.File, getenv func(string) string) *syst
 		zone:   time.Local,
 
 		forceAfter: follow.ForceAfter, killedEndTimeout: follow.KilledEndTimeout,
-		forceTimeout: follow.ForceTimeout, forcedEndTimeout: follow.ForcedEndTimeout,
+		forceTimeout: follow.ForceTimeout, forcedEndTimeout: follow.ForcedEndTimeout, logsTimeout: follow.LogsTimeout,
 	}
 	if term.IsTerminal(int(stdout.Fd())) {
 		sys.stdout, sys.stdoutTerminal, sys.stdoutPlain = tui.NewTerminalWriter(stdout, smart), smart, true
@@ -113,7 +115,7 @@ func (s *system) terminal() *follow.Terminal {
 	return &follow.Terminal{
 		Stdout: s.stdout, Screen: s.screen, Style: s.progressStyle(), Redraws: s.stderrTerminal, PlainScreen: s.stderrPlain,
 		Now: s.now, ForceAfter: s.forceAfter, KilledEndTimeout: s.killedEndTimeout,
-		ForceTimeout: s.forceTimeout, ForcedEndTimeout: s.forcedEndTimeout, OnSecondSignal: s.secondSignal.set,
+		ForceTimeout: s.forceTimeout, ForcedEndTimeout: s.forcedEndTimeout, LogsTimeout: s.logsTimeout, OnSecondSignal: s.secondSignal.set,
 	}
 }
 

@@ -23,6 +23,8 @@ type Terminal struct {
 	ForceAfter, KilledEndTimeout time.Duration
 	// ForceTimeout bounds the request to end a run by force, and ForcedEndTimeout the wait for its end after that.
 	ForceTimeout, ForcedEndTimeout time.Duration
+	// LogsTimeout is how long logs may lag behind the end of their run.
+	LogsTimeout time.Duration
 	// OnSecondSignal sets the action of the second signal.
 	OnSecondSignal func(do func())
 }

@@ -29,8 +29,10 @@ const (
 	ForcedEndTimeout = time.Second
 	// forcedStopTimeout is how long the other parts of the process may then take to stop.
 	forcedStopTimeout = 3 * time.Second
-	// logsTimeout is how long logs may lag behind the end of their run.
-	logsTimeout = 10 * time.Second
+	// LogsTimeout is how long logs may lag behind the end of their run. A gateway waits a minute for logs that arrive late.
+	LogsTimeout = 75 * time.Second
+	// interruptedLogsTimeout is the same for an interrupted run.
+	interruptedLogsTimeout = 10 * time.Second
 )
 
 // Watcher follows a run to its end and prints how it ended.
@@ -92,7 +94,7 @@ func (w *Watcher) Watch(ctx context.Context) error {
 	}
 	finishLogs := w.followLogs(following)
 	status, err := follower.follow(following)
-	finishLogs()
+	finishLogs(ctx)
 	if err != nil {
 		if ctx.Err() != nil && !status.Ended() {
 			w.printLeft(ctx, cancelled)
@@ -210,29 +212,39 @@ func (w *Watcher) endLocal(ctx context.Context, giveUp context.CancelFunc, again
 	}
 }
 
-// followLogs shows the output of tasks until the caller calls finish, which waits for the remaining output.
-func (w *Watcher) followLogs(ctx context.Context) (finish func()) {
+// followLogs shows the output of tasks until the caller calls finish, which waits for the remaining output. An interrupt
+// during finish, which cancels interrupt, ends the wait.
+func (w *Watcher) followLogs(following context.Context) (finish func(interrupt context.Context)) {
 	if !w.Logs {
-		return func() {}
+		return func(context.Context) {}
 	}
-	ctx, cancel := context.WithCancel(ctx)
+	ctx, cancel := context.WithCancelCause(following)
 	var printing sync.WaitGroup
 	printing.Go(func() {
 		p := &output.LogPrinter{Stdout: w.Terminal.Screen, Stderr: w.Terminal.Screen, Prefix: true, StdoutPlain: w.Terminal.PlainScreen, StderrPlain: w.Terminal.PlainScreen}
 		logs := &client.LogStream{Client: w.Client, Request: &v1.StreamRunLogsRequest{Id: w.Run, Follow: true}, OnLost: func() {}}
 		err := errors.Join(logs.Read(ctx, p), p.Flush())
-		if err != nil && ctx.Err() == nil {
+		if err != nil && following.Err() == nil {
+			if ctx.Err() != nil {
+				err = context.Cause(ctx)
+			}
 			fmt.Fprintf(w.Terminal.Screen, "logs are no longer shown: %s\n", err)
 		}
 		if missing := logs.Missing(); missing != nil {
 			fmt.Fprintln(w.Terminal.Screen, missing)
 		}
 	})
-	return func() {
-		late := time.AfterFunc(logsTimeout, cancel)
+	return func(interrupt context.Context) {
+		limit := w.Terminal.LogsTimeout
+		if interrupt.Err() != nil {
+			limit = min(limit, interruptedLogsTimeout)
+		} else {
+			defer context.AfterFunc(interrupt, func() { cancel(context.Cause(interrupt)) })()
+		}
+		late := time.AfterFunc(limit, func() { cancel(fmt.Errorf("not all of them have arrived within %v of the end of the run", limit)) })
 		printing.Wait()
 		late.Stop()
-		cancel()
+		cancel(nil)
 	}
 }
 
