@@ -7,7 +7,6 @@ import (
 	"io"
 	"strconv"
 	"strings"
-	"syscall"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -44,9 +43,9 @@ func (c *cluster) execute(ctx context.Context, line string) error {
 	verb, object, _ := strings.Cut(strings.TrimSpace(line), " ")
 	switch verb {
 	case "pause":
-		return c.signal(object, syscall.SIGSTOP)
+		return c.pause(object)
 	case "resume":
-		return c.signal(object, syscall.SIGCONT)
+		return c.resume(object)
 	case "kill":
 		svc, err := c.kill(object)
 		if err != nil {

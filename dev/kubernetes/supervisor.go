@@ -12,6 +12,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 const (
@@ -128,16 +130,41 @@ func (s *supervisor) spawn(svc service) (*child, error) {
 	return c, <-started
 }
 
-// signal sends a signal to a running service.
-func (s *supervisor) signal(name string, sig syscall.Signal) error {
+// pause stops a service, and returns when all of its threads have stopped. It keeps its connections.
+func (s *supervisor) pause(name string) error {
+	process, err := s.processOf(name)
+	if err != nil {
+		return err
+	}
+	if err := process.Signal(syscall.SIGSTOP); err != nil {
+		return err
+	}
+	err = syscall.EINTR
+	for errors.Is(err, syscall.EINTR) {
+		err = unix.Waitid(unix.P_PID, process.Pid, nil, unix.WSTOPPED|unix.WEXITED|unix.WNOWAIT, nil)
+	}
+	return os.NewSyscallError("waitid", err)
+}
+
+// resume continues a service.
+func (s *supervisor) resume(name string) error {
+	process, err := s.processOf(name)
+	if err != nil {
+		return err
+	}
+	return process.Signal(syscall.SIGCONT)
+}
+
+// processOf returns the process of a service that runs and is not being ended.
+func (s *supervisor) processOf(name string) (*os.Process, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, c := range s.children {
 		if c.name == name && !c.stopping {
-			return c.process.Signal(sig)
+			return c.process, nil
 		}
 	}
-	return fmt.Errorf("no service %s is running", name)
+	return nil, fmt.Errorf("no service %s is running", name)
 }
 
 // kill ends a service with SIGKILL, like a crash. It returns the service, so that start can restart it.

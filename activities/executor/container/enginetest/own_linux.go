@@ -3,6 +3,7 @@ package enginetest
 import (
 	"bytes"
 	"context"
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -16,6 +17,7 @@ import (
 
 	"github.com/docker/docker/api/types/container"
 	"github.com/docker/docker/client"
+	"golang.org/x/sys/unix"
 )
 
 // Private is an engine that belongs to one test, which may kill, stop and suspend it.
@@ -172,8 +174,18 @@ func (p *Private) Restart() {
 	p.Start()
 }
 
-// Hang suspends the engine: it accepts calls and does not answer. Resume continues it.
-func (p *Private) Hang() { p.signal(syscall.SIGSTOP) }
+// Hang suspends the engine, and returns when all of its threads have stopped: it accepts calls and does not answer. Resume continues it.
+func (p *Private) Hang() {
+	p.t.Helper()
+	p.signal(syscall.SIGSTOP)
+	err := error(syscall.EINTR)
+	for errors.Is(err, syscall.EINTR) {
+		err = unix.Waitid(unix.P_PID, p.cmd.Process.Pid, nil, unix.WSTOPPED|unix.WEXITED|unix.WNOWAIT, nil)
+	}
+	if err != nil {
+		p.t.Errorf("wait until the engine has stopped: %v", err)
+	}
+}
 
 // Resume continues a suspended engine.
 func (p *Private) Resume() { p.signal(syscall.SIGCONT) }
