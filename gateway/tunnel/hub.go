@@ -70,8 +70,10 @@ type Hub struct {
 	stopped bool
 	url     string // the URL for other gateways
 	links   map[string]*link
-	peers   map[string]*peer
-	clients int
+	// locations has a mutex for each node that was connected, which is held while the location of the node is stored.
+	locations map[string]*sync.Mutex
+	peers     map[string]*peer
+	clients   int
 }
 
 // New returns a hub without links. Close stops it.
@@ -82,7 +84,10 @@ func New(config Config) *Hub {
 	if config.MaxOfCaller == 0 {
 		config.MaxOfCaller = 1024
 	}
-	return &Hub{config: config, name: rand.Text(), stopping: make(chan struct{}), links: map[string]*link{}, peers: map[string]*peer{}}
+	return &Hub{
+		config: config, name: rand.Text(), stopping: make(chan struct{}),
+		links: map[string]*link{}, locations: map[string]*sync.Mutex{}, peers: map[string]*peer{},
+	}
 }
 
 // SetURL sets the URL at which other gateways reach this one. It must be called before nodes connect.

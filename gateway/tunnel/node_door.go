@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"net"
 	"net/http"
+	"sync"
 	"time"
 
 	"google.golang.org/protobuf/types/known/timestamppb"
@@ -145,8 +146,23 @@ func (h *Hub) add(l *link) {
 	}
 }
 
+// locationOf returns the mutex for the stored location of a node.
+func (h *Hub) locationOf(node string) *sync.Mutex {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	m := h.locations[node]
+	if m == nil {
+		m = &sync.Mutex{}
+		h.locations[node] = m
+	}
+	return m
+}
+
 // remove unregisters an ended link, here and in the store.
 func (h *Hub) remove(l *link) {
+	location := h.locationOf(l.node)
+	location.Lock() // a newer link of the node stores its location afterwards
+	defer location.Unlock()
 	h.mu.Lock()
 	current := h.links[l.node] == l
 	if current {
@@ -174,9 +190,12 @@ func (h *Hub) storeLocation(ctx context.Context, l *link) {
 	at := &v1.LinkLocation{Gateway: h.name, Url: h.url, Link: l.id, ConnectedAt: timestamppb.New(h.config.Now())}
 	h.mu.Unlock()
 	for {
+		location := h.locationOf(l.node)
+		location.Lock()
 		try, cancel := context.WithTimeout(ctx, storeTimeout)
 		err := h.config.Store.PutMessage(try, storekey.Link(l.node), at)
 		cancel()
+		location.Unlock()
 		if err == nil || ctx.Err() != nil {
 			return
 		}
