@@ -104,8 +104,8 @@ func TestFollowerReportsALogWhoseEndDoesNotArrive(t *testing.T) {
 	}
 }
 
-// TestFollowerWaitsOnlyForOutputOfKnownResults checks that nobody waits for the logs of lost nodes and of silent tasks, which
-// have no end.
+// TestFollowerWaitsOnlyForOutputOfKnownResults checks that a stream does not wait for the logs of lost nodes and of silent
+// tasks, which have no end.
 func TestFollowerWaitsOnlyForOutputOfKnownResults(t *testing.T) {
 	t.Parallel()
 	late(t, func(t *testing.T, s *store.Store) {

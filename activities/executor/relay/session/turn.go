@@ -40,7 +40,7 @@ func (t *turn) send(f frame) {
 	t.sendLocked(f)
 }
 
-// sendLocked is send for a caller that holds mu.
+// sendLocked does what send does. The caller holds mu.
 func (t *turn) sendLocked(f frame) {
 	if t.failed {
 		return
