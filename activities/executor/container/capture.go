@@ -113,6 +113,9 @@ const resumePatience = time.Minute
 func (r *running) pauseForCapture(ctx context.Context) (release func(), err error) {
 	r.steering.Lock()
 	defer r.steering.Unlock()
+	if err := context.Cause(ctx); err != nil {
+		return nil, err
+	}
 	paused, err := r.phase.beginCapture()
 	switch {
 	case err != nil:

@@ -30,6 +30,9 @@ func (e *Executor) steer(ctx context.Context, id, what string, paused bool, do f
 	}
 	r.steering.Lock()
 	defer r.steering.Unlock()
+	if err := context.Cause(ctx); err != nil {
+		return err
+	}
 	if err := r.phase.beginSteer(paused); err != nil {
 		return err
 	}
