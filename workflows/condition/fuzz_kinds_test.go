@@ -85,7 +85,7 @@ func FuzzKinds(f *testing.F) {
 		if err != nil {
 			inside(t, expr, err)
 		}
-		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
 		known := view
 		known.Parents = map[string]*v1.ParentView{}
@@ -129,7 +129,7 @@ func FuzzTemplate(f *testing.F) {
 		for _, name := range references {
 			known.Parents[name] = view.Parents[name]
 		}
-		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
 		rendered, failed := e.RenderEnv(ctx, "env", map[string]string{"X": text}, known)
 		if err == nil {

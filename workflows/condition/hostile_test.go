@@ -51,8 +51,8 @@ func TestHostileExpressionsEndEarly(t *testing.T) {
 			if got || err == nil || !strings.Contains(err.Error(), "cost limit exceeded") {
 				t.Errorf("got %v, %v", got, err)
 			}
-			// It takes 0.1 s at most; the race detector makes that 3 s.
-			if spent > 15*time.Second {
+			// It takes 0.1 s at most; the race detector makes that 3 s, and a slow machine 15 s.
+			if spent > time.Minute {
 				t.Errorf("took %v of CPU time", spent)
 			}
 			if allocated > 64<<20 {
@@ -125,7 +125,7 @@ func TestHostileValuesEndEarly(t *testing.T) {
 				if err == nil || !strings.Contains(err.Error(), "larger than 8 MiB") {
 					t.Errorf("got %v", err)
 				}
-				if spent > 15*time.Second {
+				if spent > time.Minute {
 					t.Errorf("took %v of CPU time", spent)
 				}
 				if allocated > 256<<20 {

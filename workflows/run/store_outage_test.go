@@ -98,10 +98,10 @@ func TestRunsWaitForStore(t *testing.T) {
 		"retry": "waits to save its status: ", "continued": "waits to save its events: ", "cancel": "waits to evaluate conditions: ",
 		"cancel-collect": "waits to collect the outputs of many-large: ",
 	} {
-		workertest.Eventually(t, "the run of "+name+" says why it waits", func() bool { return strings.HasPrefix(problem(runs[name]), wants) })
-		if s := runs[name].Status(&v1.StatusRequest{}).GetRun(); s.GetState() != "running" || !strings.Contains(s.GetProblem(), "the folder is away") {
-			t.Errorf("%s: %s, %q", name, s.GetState(), s.GetProblem())
-		}
+		workertest.Eventually(t, "the run of "+name+" says why it waits", func() bool {
+			s := runs[name].Status(&v1.StatusRequest{}).GetRun()
+			return s.GetState() == "running" && strings.HasPrefix(s.GetProblem(), wants) && strings.Contains(s.GetProblem(), "the folder is away")
+		})
 	}
 	child := &workertest.Handle{Nodes: c, ID: runs["child"].Status(&v1.StatusRequest{}).GetRun().GetTasks()["child"].GetChildRun()}
 	workertest.Eventually(t, "the child run says why it waits", func() bool { return problem(child) != "" })
