@@ -3,6 +3,7 @@ package taskrunner
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"os"
 	"strings"
 	"testing"
@@ -16,8 +17,8 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// ownShell appends a suffix to the ids of attempts. Parallel tests use the same ids, and an Executor ends leftovers of an
-// id wherever they run.
+// ownShell appends a suffix to the ids of attempts. Parallel tests and other processes that test use the same ids, and an
+// Executor ends leftovers of an id wherever they run.
 type ownShell struct {
 	*shell.Executor
 	suffix string
@@ -44,7 +45,7 @@ func (b *bench) withShell() *bench {
 			b.t.Error(err)
 		}
 	})
-	b.Executors["shell"] = ownShell{e, "@" + b.t.Name()}
+	b.Executors["shell"] = ownShell{e, fmt.Sprintf("@%d-%s", os.Getpid(), b.t.Name())}
 	b.Folders.BaseDir = b.t.TempDir()
 	return b
 }
