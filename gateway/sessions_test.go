@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"connectrpc.com/connect"
+	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"switchyard/activities/executor"
 	"switchyard/activities/sessions/caller"
@@ -219,6 +220,39 @@ func TestSessionWaitsForTheFirstLinkOfItsNode(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestSessionLeavesAGatewayThatDoesNotAnswer opens a session while the store still names an earlier gateway of the node, whose
+// address takes connections and answers nothing. The node then connects to the gateway of the session.
+func TestSessionLeavesAGatewayThatDoesNotAnswer(t *testing.T) {
+	t.Parallel()
+	f := start(t)
+	const node = "session-moved"
+	id := f.submit(t, node, "build")
+	startAttempt(t, id, node, "build", 3)
+	earlier, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = earlier.Close() }()
+	at := &v1.LinkLocation{Gateway: "earlier", Url: "http://" + earlier.Addr().String(), ConnectedAt: timestamppb.Now()}
+	if err := f.config.Store.PutMessage(t.Context(), storekey.Link(node), at); err != nil {
+		t.Fatal(err)
+	}
+	connected := make(chan struct{})
+	go func() {
+		defer close(connected)
+		conn, err := earlier.Accept()
+		if err != nil {
+			return
+		}
+		t.Cleanup(func() { _ = conn.Close() })
+		scriptedNode(t, f.server.URL(), "", node)
+	}()
+	if _, err := execIn(t, mustDial(t, f.server.URL(), "").inside(id, "build")); err != nil {
+		t.Error(err)
+	}
+	<-connected
 }
 
 func TestSessionIsForThoseWhoReachItsRun(t *testing.T) {

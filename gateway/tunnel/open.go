@@ -150,7 +150,7 @@ func (h *Hub) openOnNode(ctx context.Context, header *v1.SessionHeader) (wire.Co
 		}
 		if at.GetGateway() != "" && at.GetGateway() != h.name {
 			conn, reply, err := h.openAtPeer(ctx, at, header)
-			if !isAway(err) || time.Now().After(until) {
+			if !isAway(err) || time.Now().After(until) && h.linkOf(header.GetNode()) == nil {
 				return conn, reply, err
 			}
 		} else {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"sync"
+	"time"
 
 	"connectrpc.com/connect"
 
@@ -17,6 +18,8 @@ import (
 const (
 	// proofHeader carries the proof that the client is a gateway of the deployment; the proof is made for proofPurpose.
 	proofHeader, proofPurpose = "Switchyard-Peer", "sessions"
+	// peerTimeout bounds dialling another gateway. It is shorter than patience, because the node may connect here meanwhile.
+	peerTimeout = 5 * time.Second
 	// awayCode is the code with which a peer answers that the node has left it.
 	awayCode = "unavailable"
 )
@@ -83,7 +86,9 @@ func (h *Hub) peerSession(ctx context.Context, at *v1.LinkLocation) (*wire.Sessi
 	if err != nil {
 		return nil, err
 	}
-	conn, err := wire.Dial(ctx, wire.DialOptions{URL: at.GetUrl(), Path: PeersPath, TLS: h.config.PeerTLS, Header: http.Header{proofHeader: {proof}}})
+	dialling, cancel := context.WithTimeout(ctx, peerTimeout)
+	defer cancel()
+	conn, err := wire.Dial(dialling, wire.DialOptions{URL: at.GetUrl(), Path: PeersPath, TLS: h.config.PeerTLS, Header: http.Header{proofHeader: {proof}}})
 	if err != nil {
 		return nil, err
 	}
