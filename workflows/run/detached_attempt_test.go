@@ -310,7 +310,7 @@ func TestLongRunContinuesAsNewWithoutNodeThatIsCutOff(t *testing.T) {
 	testneeds.Long(t)
 	t.Parallel()
 	limits := detachLimits()
-	limits.DetachedLease, limits.LastHistoryEvents = 30*time.Second, limits.HardHistoryEvents+8*30
+	limits.DetachedLease, limits.LastHistoryEvents = 30*time.Second, limits.HardHistoryEvents+8*10
 	y := workertest.Own(t, workers.ControlConfig{Limits: limits})
 	c := y.Nodes(t, workertest.Script{"near": {{Block: true}}, "far": {{Block: true, IgnoreTerm: true}}, "t05": {{Block: true}}})
 	c.Start("n")
