@@ -198,7 +198,8 @@ func endsTheTree(t *testing.T, m Mechanism, env ...string) {
 	if len(dogs) != 1 {
 		t.Fatalf("watchdogs %v, want one", dogs)
 	}
-	// Signals that a terminal or an administrator sends to all processes do not end the watchdog.
+	// Signals that a terminal or an administrator sends to all processes do not end the watchdog, once it runs.
+	eventually(t, "the watchdog ignores signals", func() bool { return ignoresTermination(dogs[0]) })
 	for _, s := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP} {
 		if err := syscall.Kill(dogs[0], s); err != nil {
 			t.Fatal(err)
@@ -207,9 +208,19 @@ func endsTheTree(t *testing.T, m Mechanism, env ...string) {
 	h.kill(t)
 	eventually(t, "the task's tree is gone", func() bool { return len(leftOf(t, h.id)) == 0 && gone(h.grandchild) })
 	eventually(t, "the watchdog is gone", func() bool { return len(livingOf(dogs)) == 0 })
-	if dirs := cgroupsOf(t, h.Process.Pid); len(dirs) > 0 {
-		t.Errorf("cgroups left: %v", dirs)
+	eventually(t, "no cgroup is left", func() bool { return len(cgroupsOf(t, h.Process.Pid)) == 0 })
+}
+
+// ignoresTermination reports whether a process ignores SIGTERM.
+func ignoresTermination(pid int) bool {
+	status, _ := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "status"))
+	for line := range strings.Lines(string(status)) {
+		if mask, ok := strings.CutPrefix(line, "SigIgn:"); ok {
+			ignored, err := strconv.ParseUint(strings.TrimSpace(mask), 16, 64)
+			return err == nil && ignored>>(syscall.SIGTERM-1)&1 == 1
+		}
 	}
+	return false
 }
 
 // Without a watchdog, the parent-death signal ends the program itself. With cgroups, the next
@@ -230,9 +241,7 @@ func TestNextWorkerKillsProcessesOfAKilledOne(t *testing.T) {
 	}
 	newExecutor(t, Options{Mechanism: Cgroup})
 	eventually(t, "the task's tree is gone", func() bool { return len(leftOf(t, h.id)) == 0 && gone(h.grandchild) })
-	if dirs := cgroupsOf(t, h.Process.Pid); len(dirs) > 0 {
-		t.Errorf("cgroups left: %v", dirs)
-	}
+	eventually(t, "no cgroup is left", func() bool { return len(cgroupsOf(t, h.Process.Pid)) == 0 })
 }
 
 // A new worker leaves the tasks of a living worker alone.

@@ -8,6 +8,10 @@ import (
 	"io/fs"
 	"os"
 	"strconv"
+	"sync"
+	"time"
+
+	"switchyard/activities/executor/shell/poll"
 )
 
 // Process holds the fields of /proc/<pid>/stat.
@@ -97,20 +101,67 @@ func parseStat(text []byte) (Process, error) {
 // arguments and environment together.
 const maxEnvironment = 8 << 20
 
+// execWait bounds how long a process may take to execute another program.
+const execWait = 10 * time.Second
+
 // Environ reads the environment with which a process started into buffer. The result is empty for a zombie, and for
-// a process that this one may not inspect.
+// a process that this one may not inspect. A process that is just executing another program has no environment for a
+// moment, so Environ waits for it.
 func Environ(pid int, buffer *bytes.Buffer) []byte {
+	var deadline time.Time
+	for pause := 50 * time.Microsecond; ; pause = min(2*pause, poll.MaxPause) {
+		err := readEnviron(pid, buffer)
+		if err != nil {
+			return nil
+		}
+		if buffer.Len() > 0 || !isExecuting(pid) {
+			return buffer.Bytes()
+		}
+		if now := time.Now(); deadline.IsZero() {
+			deadline = now.Add(execWait)
+		} else if now.After(deadline) {
+			return nil
+		}
+		time.Sleep(pause)
+	}
+}
+
+func readEnviron(pid int, buffer *bytes.Buffer) error {
 	buffer.Reset()
 	f, err := os.Open("/proc/" + strconv.Itoa(pid) + "/environ")
 	if err != nil {
-		return nil
+		return err
 	}
 	defer f.Close()
-	if _, err := buffer.ReadFrom(io.LimitReader(f, maxEnvironment)); err != nil && !errors.Is(err, io.EOF) {
-		return nil
-	}
-	return buffer.Bytes()
+	_, err = buffer.ReadFrom(io.LimitReader(f, maxEnvironment))
+	return err
 }
+
+// isExecuting reports whether a process whose environment was empty is executing another program, or has just done so.
+func isExecuting(pid int) bool {
+	hasMemory, start, end := environBounds(strconv.Itoa(pid))
+	return hasMemory && (start != end || end == "0" && boundsAreKnown())
+}
+
+// environBounds returns the addresses of a process's environment. They are equal if it is empty, and "0" while the process
+// is executing another program. A zombie and a thread of the kernel have no memory.
+func environBounds(pid string) (hasMemory bool, start, end string) {
+	text, err := os.ReadFile("/proc/" + pid + "/stat")
+	if err != nil {
+		return false, "", ""
+	}
+	fields := bytes.Fields(text[bytes.LastIndexByte(text, ')')+1:])
+	if len(fields) < 49 {
+		return false, "", ""
+	}
+	return string(fields[20]) != "0", string(fields[47]), string(fields[48])
+}
+
+// boundsAreKnown reports whether the kernel tells where environments are.
+var boundsAreKnown = sync.OnceValue(func() bool {
+	_, _, end := environBounds("self")
+	return end != "0"
+})
 
 // hasEntry reports whether an environment has exactly the entry KEY=value.
 func hasEntry(environ []byte, entry []byte) bool {
