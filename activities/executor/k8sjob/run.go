@@ -67,12 +67,12 @@ func (e *Executor) Run(ctx context.Context, given executor.Attempt, spawned func
 	if a.cluster == nil {
 		return executor.Result{ExitCode: -1, Stopped: true, Released: fmt.Sprintf("node %s cannot reach cluster %s", given.Identity.Node, clusterOf(a.spec))}, nil
 	}
-	defer e.register(a)()
 	var release func()
 	a.watch, release = e.watch(a.cluster, a.namespace)
 	defer release()
 	a.follower = a.watch.Follow(a.name)
 	defer a.follower.Close()
+	defer e.register(a)()
 
 	switch err := a.begin(ctx); {
 	case errors.Is(err, errTakenOver):

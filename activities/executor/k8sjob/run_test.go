@@ -171,7 +171,7 @@ func TestPodThatHasANodeIsNotPaused(t *testing.T) {
 	r := b.start(b.attempt("long", pretends(map[string]any{kubetest.RunsForAnnotation: "1h"})))
 	b.eventually("the watch shows the node of the pod", func() bool {
 		a := b.find(r.a.ID)
-		if a == nil || a.follower == nil {
+		if a == nil {
 			return false
 		}
 		pods := a.follower.Get().Pods
