@@ -27,7 +27,9 @@ func (a *attempt) begin(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	a.mu.Lock()
 	a.uid = job.UID
+	a.mu.Unlock()
 	return a.makeSecret(ctx, job)
 }
 

@@ -36,7 +36,7 @@ type attempt struct {
 	container string
 	// claim is the value of the annotation that names the holder of the Job.
 	claim string
-	uid   types.UID // the UID of the Job
+	uid   types.UID // the UID of the Job; only Run writes it, under mu
 	// mayExist reports whether the Job may exist.
 	mayExist bool
 

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 
-	batchv1 "k8s.io/api/batch/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -38,9 +37,9 @@ func (e *Executor) Resume(ctx context.Context, id string) error {
 
 func (a *attempt) suspend(ctx context.Context, suspended bool) error {
 	a.mu.Lock()
-	ending := a.ending
+	ending, uid := a.ending, a.uid
 	a.mu.Unlock()
-	if ending || a.latest().UID == "" {
+	if s := a.follower.Get(); ending || s.Job == nil || s.Job.UID != uid {
 		return executor.ErrNotRunning
 	}
 	patch := fmt.Appendf(nil, `{"spec":{"suspend":%t}}`, suspended)
@@ -52,12 +51,4 @@ func (a *attempt) suspend(ctx context.Context, suspended bool) error {
 		return fmt.Errorf("suspend or resume Job %s of cluster %s: %w", a.name, a.cluster.Name, err)
 	}
 	return nil
-}
-
-// latest returns the Job as the watch shows it, or an empty Job.
-func (a *attempt) latest() *batchv1.Job {
-	if s := a.follower.Get(); s.Job != nil && s.Job.UID == a.uid {
-		return s.Job
-	}
-	return &batchv1.Job{}
 }
