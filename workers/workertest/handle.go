@@ -42,7 +42,11 @@ func (c *Nodes) Submit(in *v1.RunInput) *Handle {
 func (c *Nodes) SubmitBy(cl client.Client, in *v1.RunInput) *Handle {
 	c.T.Helper()
 	id := names.NewRunID(in.GetDefinition().GetName())
-	run, err := cl.ExecuteWorkflow(c.T.Context(), client.StartWorkflowOptions{ID: id, TaskQueue: names.ControlQueue}, names.RunWorkflow, in)
+	var run client.WorkflowRun
+	err := inTime(func() (err error) {
+		run, err = cl.ExecuteWorkflow(c.T.Context(), client.StartWorkflowOptions{ID: id, TaskQueue: names.ControlQueue}, names.RunWorkflow, in)
+		return err
+	})
 	if err != nil {
 		c.T.Fatal(err)
 	}
@@ -172,7 +176,7 @@ func (h *Handle) AwaitTask(task string, holds func(*v1.Task) bool) *v1.Task {
 // Cancel sends the run the signal that cancels it, with an argument, which may be nil.
 func (h *Handle) Cancel(arg any) {
 	h.T.Helper()
-	if err := h.Conn.SignalWorkflow(h.T.Context(), h.ID, "", names.CancelSignal, arg); err != nil {
+	if err := inTime(func() error { return h.Conn.SignalWorkflow(h.T.Context(), h.ID, "", names.CancelSignal, arg) }); err != nil {
 		h.T.Fatal(err)
 	}
 }
