@@ -37,7 +37,7 @@ func TestSystemCommand(t *testing.T) {
 	// A child process that keeps the output open must not block the reading.
 	pidFile := filepath.Join(t.TempDir(), "pid")
 	ended := filepath.Join(t.TempDir(), "ended")
-	fakeProgram(t, "nvidia-smi", "(sleep 300; : >"+ended+") & echo $! >"+pidFile+".new; mv "+pidFile+".new "+pidFile+"; exec sleep 600")
+	fakeProgram(t, "nvidia-smi", "(i=0; while [ $i -lt 300 ]; do sleep 1; i=$((i+1)); done; : >"+ended+") & echo $! >"+pidFile+".new; mv "+pidFile+".new "+pidFile+"; exec sleep 600")
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	pid := make(chan int, 1)
