@@ -31,6 +31,9 @@ type Service struct {
 func (s *Service) Drain(ctx context.Context, drain *v1.NodeDrain) error {
 	info := activity.GetInfo(ctx)
 	stopping := activity.GetWorkerStopChannel(ctx)
+	if err := s.confirm(ctx); err != nil {
+		return err
+	}
 	s.Node.Obey(drain)
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -51,10 +54,7 @@ func (s *Service) Drain(ctx context.Context, drain *v1.NodeDrain) error {
 				Category: temporal.ApplicationErrorCategoryBenign, Cause: nil,
 			})
 		case <-beat.C:
-			switch err := heartbeat.Send(ctx, s.Client, heartbeat.Timeout, info.TaskToken); err {
-			case heartbeat.ErrCancelled:
-				return temporal.NewCanceledError()
-			case heartbeat.ErrGone:
+			if err := s.confirm(ctx); err != nil {
 				return err
 			}
 		case err := <-quiet:
@@ -64,7 +64,22 @@ func (s *Service) Drain(ctx context.Context, drain *v1.NodeDrain) error {
 }
 
 // Undrain puts the node back into service.
-func (s *Service) Undrain(context.Context) error {
+func (s *Service) Undrain(ctx context.Context) error {
+	if err := s.confirm(ctx); err != nil {
+		return err
+	}
 	s.Node.EndDrain()
+	return nil
+}
+
+// confirm sends a heartbeat, and returns an error if the activity must end. An activity that Temporal has given up on, and
+// perhaps followed by another one, changes nothing.
+func (s *Service) confirm(ctx context.Context) error {
+	switch err := heartbeat.Send(ctx, s.Client, heartbeat.Timeout, activity.GetInfo(ctx).TaskToken); err {
+	case heartbeat.ErrCancelled:
+		return temporal.NewCanceledError()
+	case heartbeat.ErrGone:
+		return err
+	}
 	return nil
 }

@@ -9,6 +9,14 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
+// givenUp answers the heartbeats of activities that Temporal has given up on, other than those of attempts.
+func givenUp(_ int, p *v1.ExecuteProgress) error {
+	if p == nil {
+		return serviceerror.NewNotFound("no such activity")
+	}
+	return nil
+}
+
 // A request that reaches the node after Temporal has given it up changes nothing.
 func TestLateRequestIsNotCarriedOut(t *testing.T) {
 	t.Parallel()
@@ -23,12 +31,7 @@ func TestLateRequestIsNotCarriedOut(t *testing.T) {
 		return err
 	}
 	id := b.fake.Calls()[0].Attempt.ID
-	b.server.say(func(_ int, p *v1.ExecuteProgress) error {
-		if p == nil {
-			return serviceerror.NewNotFound("no such activity")
-		}
-		return nil
-	})
+	b.server.say(givenUp)
 	if err := pause(); err == nil || b.fake.Paused(id) {
 		t.Errorf("a late request: %v, paused %t", err, b.fake.Paused(id))
 	}
