@@ -1,6 +1,7 @@
 package credentials
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"testing"
@@ -18,7 +19,9 @@ func TestSourceFollowsItsFile(t *testing.T) {
 		if err := os.WriteFile(fresh, []byte(token+"\n"), mode); err != nil {
 			t.Fatal(err)
 		}
-		if err := os.Rename(fresh, path); err != nil {
+		// The files have the same age, as those written within one tick of the clock do.
+		at := time.Date(2026, 3, 14, 15, 9, 26, 0, time.UTC)
+		if err := errors.Join(os.Chtimes(fresh, at, at), os.Rename(fresh, path)); err != nil {
 			t.Fatal(err)
 		}
 	}
