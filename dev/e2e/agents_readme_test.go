@@ -9,6 +9,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"switchyard/dev/testneeds"
 )
 
 // TestReadmeAgents runs the commands of the README about agents. The model listens on a free port.
@@ -23,7 +25,7 @@ func TestReadmeAgents(t *testing.T) {
 	if block == nil || !strings.Contains(string(block[1]), address+" &\n") || !strings.Contains(string(block[1]), "switchyard run "+definition+"\n") {
 		t.Fatalf("the section starts no model at %s, or does not run %s", address, definition)
 	}
-	port := freePort(t)
+	port := testneeds.FreePort(t)
 	free := fmt.Sprintf("127.0.0.1:%d", port)
 	// On a busy machine `go run` may need longer than the agents wait for their model.
 	listens := fmt.Sprintf("for _ in {1..3000}; do (: <>/dev/tcp/127.0.0.1/%d) 2>/dev/null && break; sleep 0.1; done\n", port)

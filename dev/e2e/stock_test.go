@@ -2,18 +2,19 @@ package e2e
 
 import (
 	"fmt"
-	"net"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"switchyard/dev/testneeds"
 )
 
 // TestStockServer runs on an unmodified `temporal server start-dev`.
 func TestStockServer(t *testing.T) {
 	t.Parallel()
 	temporal := tool(t, "temporal")
-	port := freePort(t)
+	port := testneeds.FreePort(t)
 	address := fmt.Sprintf("127.0.0.1:%d", port)
 	server := exec.Command(temporal, "server", "start-dev", "--headless", "--ip", "127.0.0.1", "--port", fmt.Sprint(port), "--log-level", "error")
 	server.Env = cleanEnv()
@@ -65,14 +66,4 @@ func TestStockServer(t *testing.T) {
 		}
 		_ = worker
 	})
-}
-
-func freePort(t *testing.T) int {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	return l.Addr().(*net.TCPAddr).Port
 }

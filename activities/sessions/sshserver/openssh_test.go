@@ -6,7 +6,6 @@ import (
 	"crypto/sha256"
 	"fmt"
 	"io"
-	mathrand "math/rand/v2"
 	"net"
 	"os"
 	"os/exec"
@@ -17,6 +16,8 @@ import (
 	"time"
 
 	"github.com/creack/pty"
+
+	"switchyard/dev/testneeds"
 )
 
 func exitCode(t *testing.T, err error) int {
@@ -216,22 +217,6 @@ func echoServer(t *testing.T) (port int) {
 	return listener.Addr().(*net.TCPAddr).Port
 }
 
-// freePort returns a port that nothing listens on. The system gives such a port to no program that does not ask for it.
-func freePort(t *testing.T) int {
-	t.Helper()
-	for {
-		port := 10_000 + mathrand.IntN(20_000)
-		listener, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
-		if err != nil {
-			continue // it is in use
-		}
-		if err := listener.Close(); err != nil {
-			t.Fatal(err)
-		}
-		return port
-	}
-}
-
 // exchange sends a text to a port, closes that side, and returns the reply. It waits until the port is open.
 func exchange(t *testing.T, port int, text string) string {
 	t.Helper()
@@ -265,7 +250,7 @@ func TestPortsAreForwardedBothWays(t *testing.T) {
 	client, _ := openssh(t)
 	echo := echoServer(t)
 	for flag, name := range map[string]string{"-L": "localhost", "-R": "127.0.0.1"} {
-		port := freePort(t)
+		port := testneeds.FreePort(t)
 		cmd := client.SSH([]string{"-N", "-o", "ExitOnForwardFailure=yes", flag, fmt.Sprintf("%d:%s:%d", port, name, echo)})
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)

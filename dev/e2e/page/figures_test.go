@@ -50,7 +50,7 @@ tasks:
 func TestLongPageOfALargeRunIsLight(t *testing.T) {
 	testneeds.Long(t)
 	s := startStack(t)
-	address := freeAddress(t)
+	address := fmt.Sprintf("127.0.0.1:%d", testneeds.FreePort(t))
 	gateway := s.startGateway(t, address)
 	id := s.submit(t, largeDefinition)
 	eventually(t, "the run is busy", func() bool { return s.instances(t, id, "each", "completed") >= 50 })

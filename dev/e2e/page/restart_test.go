@@ -1,11 +1,11 @@
 package page
 
 import (
-	"net"
-	"strings"
+	"fmt"
 	"testing"
 
 	"switchyard/dev/browsertest"
+	"switchyard/dev/testneeds"
 )
 
 // TestPageContinuesAfterItsGatewayWasRestarted checks that an open page shows a lost connection while its gateway
@@ -13,7 +13,7 @@ import (
 func TestPageContinuesAfterItsGatewayWasRestarted(t *testing.T) {
 	t.Parallel()
 	s := startStack(t)
-	address := freeAddress(t)
+	address := fmt.Sprintf("127.0.0.1:%d", testneeds.FreePort(t))
 	gateway := s.startGateway(t, address)
 	before := s.submit(t, completedDefinition)
 	tab := browsertest.Open(t, "http://"+address+"/ui/runs")
@@ -38,15 +38,4 @@ func (s *stack) startGateway(t *testing.T, address string) *process {
 	p := start(t, []string{"TEMPORAL_ADDRESS=" + s.temporal}, "gateway", "--address", address, "--store", s.store)
 	p.field(t, "Gateway")
 	return p
-}
-
-// freeAddress returns a local address on which nothing listens.
-func freeAddress(t *testing.T) string {
-	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer listener.Close()
-	return strings.TrimSpace(listener.Addr().String())
 }
