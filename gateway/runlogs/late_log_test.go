@@ -170,7 +170,7 @@ func TestOutputOfARetryFollowsTheWholeLogOfTheAttemptBefore(t *testing.T) {
 	}
 }
 
-// each returns a task that has fanned out to 4 instances, all of which have printed something in a state.
+// each returns a task in a state that has fanned out to 4 instances, which have all printed something.
 func each(state string) runview.TaskDelta {
 	d := solo("each", state)
 	d.Task.Count, d.Printers = proto.Int32(4), map[int32]runview.Printer{}

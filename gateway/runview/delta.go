@@ -94,7 +94,7 @@ func printerOf(t interface {
 	return p
 }
 
-// retriedOf returns the attempt that printed the output in the result of a task that has not ended, or nil if there is none.
+// retriedOf returns the last attempt of a task that has not ended, if its result has output, and nil otherwise.
 func retriedOf(t *v1.Task) *v1.Attempt {
 	if ended := t.GetAttempts(); len(ended) > 0 && !v1.HasTaskEnded(t) && hasOutput(t.GetResult()) {
 		return ended[len(ended)-1]

@@ -45,26 +45,16 @@ func (do writes) Write(p []byte) (int, error) {
 // keeps its exit code, although the engine reports it late.
 func TestStoppedProgramKeepsItsCodeWhenEngineIsSlow(t *testing.T) {
 	t.Parallel()
-	docker, busybox := enginetest.Engine(t), enginetest.Image(t)
+	docker := enginetest.Engine(t)
 	e := newFor(t, Options{Host: changedEngine(t, docker, func(r *http.Response) error {
 		if strings.HasSuffix(r.Request.URL.Path, "/wait") {
 			r.Body = lateBody{r.Body, 2 * endPatience}
 		}
 		return nil
 	})})
-	spec, err := structpb.NewStruct(map[string]any{
-		"image": busybox, "network": "none", "command": "trap 'exit 7' TERM; echo ready; while :; do sleep 0.05; done",
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	name := "run-" + strings.TrimPrefix(digestOf(randomTar(t)), "sha256:")[:12]
-	result, err := e.Run(ctx, executor.Attempt{
-		ID: name + "/late/c1", Identity: executor.Identity{Run: name, Task: "late", Node: "n", Index: -1, Claim: 1},
-		Spec: spec, Stdout: writes(cancel), Stderr: io.Discard, Grace: time.Minute,
-	}, func() {})
+	result, err := e.Run(ctx, lateAttempt(t, "exit 7", cancel), func() {})
 	if err != nil || !result.Stopped || result.ExitCode != 7 || result.Signal != "" {
 		t.Errorf("%+v, %v; want a stopped one with the program's own exit code 7", result, err)
 	}
@@ -74,7 +64,7 @@ func TestStoppedProgramKeepsItsCodeWhenEngineIsSlow(t *testing.T) {
 // killed container whose process is not visible on this machine.
 func TestKilledContainerIsAwaitedIfOnlyTheEngineCanReportItsEnd(t *testing.T) {
 	t.Parallel()
-	docker, busybox := enginetest.Engine(t), enginetest.Image(t)
+	docker := enginetest.Engine(t)
 	e := newFor(t, Options{Host: changedEngine(t, docker, func(r *http.Response) error {
 		switch path := r.Request.URL.Path; {
 		case strings.HasSuffix(path, "/wait"):
@@ -88,19 +78,11 @@ func TestKilledContainerIsAwaitedIfOnlyTheEngineCanReportItsEnd(t *testing.T) {
 		}
 		return nil
 	})})
-	spec, err := structpb.NewStruct(map[string]any{
-		"image": busybox, "network": "none", "command": "trap '' TERM; echo ready; while :; do sleep 0.05; done",
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	name := "run-" + strings.TrimPrefix(digestOf(randomTar(t)), "sha256:")[:12]
-	result, err := e.Run(ctx, executor.Attempt{
-		ID: name + "/hidden/c1", Identity: executor.Identity{Run: name, Task: "hidden", Node: "n", Index: -1, Claim: 1},
-		Spec: spec, Stdout: writes(cancel), Stderr: io.Discard, Grace: 100 * time.Millisecond,
-	}, func() {})
+	a := lateAttempt(t, "", cancel)
+	a.Grace = 100 * time.Millisecond
+	result, err := e.Run(ctx, a, func() {})
 	if err != nil || !result.Stopped || result.Signal != "SIGKILL" {
 		t.Errorf("%+v, %v; want one stopped by SIGKILL", result, err)
 	}
@@ -183,22 +165,29 @@ func lateEngine(t *testing.T, docker *client.Client, suffix string, arrived func
 // settle waits until calls that reach the engine late, after their callers have left, have taken effect.
 func settle() { time.Sleep(time.Second) }
 
-// beginLasting starts a container that runs until the end of the test, and returns the id of its attempt.
-func beginLasting(t *testing.T, e *Executor) (id string) {
+// lateAttempt returns an attempt that runs until SIGTERM, at which its program executes onTerm, or ignores the signal if that is "".
+// printed is called when the program runs.
+func lateAttempt(t *testing.T, onTerm string, printed func()) executor.Attempt {
 	t.Helper()
 	spec, err := structpb.NewStruct(map[string]any{
-		"image": enginetest.Image(t), "network": "none", "command": "trap 'exit 0' TERM; echo ready; while :; do sleep 0.05; done",
+		"image": enginetest.Image(t), "network": "none", "command": "trap '" + onTerm + "' TERM; echo ready; while :; do sleep 0.05; done",
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
+	run := "run-" + strings.TrimPrefix(digestOf(randomTar(t)), "sha256:")[:12]
+	return executor.Attempt{
+		ID: run + "/late/c1", Identity: executor.Identity{Run: run, Task: "late", Node: "n", Index: -1, Claim: 1},
+		Spec: spec, Stdout: writes(printed), Stderr: io.Discard, Grace: time.Minute,
+	}
+}
+
+// beginLasting starts a container that runs until the end of the test, and returns the id of its attempt.
+func beginLasting(t *testing.T, e *Executor) (id string) {
+	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	ready, ended := make(chan struct{}), make(chan error, 1)
-	name := "run-" + strings.TrimPrefix(digestOf(randomTar(t)), "sha256:")[:12]
-	a := executor.Attempt{
-		ID: name + "/late/c1", Identity: executor.Identity{Run: name, Task: "late", Node: "n", Index: -1, Claim: 1},
-		Spec: spec, Stdout: writes(sync.OnceFunc(func() { close(ready) })), Stderr: io.Discard, Grace: time.Minute,
-	}
+	a := lateAttempt(t, "exit 0", sync.OnceFunc(func() { close(ready) }))
 	go func() {
 		_, err := e.Run(ctx, a, func() {})
 		ended <- err

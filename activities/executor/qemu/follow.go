@@ -91,11 +91,11 @@ func (f folder) awaitExitCode(ctx context.Context) (int, bool) {
 	}
 }
 
-// adoptState adopts, in the background, the state of a machine that an earlier worker left, whose events were missed, or
-// that has stopped.
+// adoptState starts to read QEMU's state of the machine into m. Events alone do not suffice after a lost connection, or for a
+// machine that an earlier worker left.
 func (m *machine) adoptState() {
 	m.calls.Go(func() {
-		m.steering.Lock() // the state does not change before it is adopted
+		m.steering.Lock() // the state does not change before m has it
 		state, err := m.monitor.state(m.life)
 		if err != nil {
 			m.steering.Unlock()
