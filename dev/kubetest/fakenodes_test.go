@@ -141,8 +141,8 @@ func TestLogsOfFakePodsAreWhatTheirAnnotationsSay(t *testing.T) {
 	var got []byte
 	eventually(t, "the pod has a log", func() bool {
 		pod := c.pod(t, job)
-		if pod == nil {
-			return false
+		if pod == nil || pod.Status.Phase == corev1.PodPending {
+			return false // the log of a pod without a node is empty
 		}
 		var err error
 		got, err = c.Client.CoreV1().Pods(job.Namespace).GetLogs(pod.Name, &corev1.PodLogOptions{Follow: true}).DoRaw(t.Context())
