@@ -8,8 +8,8 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// A draining node hands tasks back: the Execute activity of an attempt returns "moved", the run places the task again, and the
-// attempt does not count as spent.
+// A draining node returns tasks to their runs. The Execute activity of the attempt returns "moved". The run then places the task
+// again, and does not count the attempt.
 //
 //	waiting, or of a remote type ──▶ handed back at once
 //	started ───────────────────────▶ may finish until the deadline, then handed back

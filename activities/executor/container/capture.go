@@ -108,8 +108,8 @@ func (r *running) failedToCopy(ctx context.Context, err error) error {
 const resumePatience = time.Minute
 
 // pauseForCapture pauses the container until release is called, unless it is paused already. Meanwhile the container cannot be resumed or
-// restarted. It can be stopped, which also resumes it. A cancelled ctx does not end the call to the engine, which would carry it out
-// all the same, perhaps after the container has been resumed.
+// restarted. It can be stopped, which also resumes it. A cancelled ctx does not end the call to the engine: the engine would still
+// pause the container, perhaps after the capture has resumed it.
 func (r *running) pauseForCapture(ctx context.Context) (release func(), err error) {
 	r.steering.Lock()
 	defer r.steering.Unlock()
