@@ -43,8 +43,8 @@ func (a *authFlags) add(f *pflag.FlagSet) {
 	f.StringVar(&a.adminTokenFile, "admin-token-file", "", "file for the first admin token, created on the first start with --auth tokens (default beside the store)")
 }
 
-// into checks the flags and applies them to a stack whose store is already set.
-func (a *authFlags) into(cfg *stack.Config, getenv func(string) string) error {
+// into checks the flags and applies them to a stack. The file of the admin token is set by [authFlags.tokenFileInto].
+func (a *authFlags) into(cfg *stack.Config) error {
 	if a.kind.Value == authNone {
 		if a.adminTokenFile != "" {
 			return exit.Usagef("--admin-token-file %s: no token is created without --auth tokens", a.adminTokenFile)
@@ -67,14 +67,15 @@ func (a *authFlags) into(cfg *stack.Config, getenv func(string) string) error {
 	if a.issuer.Issuer != "" {
 		cfg.Auth.OIDC = &a.issuer
 	}
-	if a.adminTokenFile == "" {
-		file, err := besideStore(cfg.Store, ".admin-token", getenv)
-		if err != nil {
-			return err
-		}
-		cfg.Auth.AdminTokenFile = file
-	}
 	return nil
+}
+
+// tokenFileInto sets the file of the admin token of a stack whose store is already set.
+func (a *authFlags) tokenFileInto(cfg *stack.Config, getenv func(string) string) (err error) {
+	if cfg.Auth.Tokens && cfg.Auth.AdminTokenFile == "" {
+		cfg.Auth.AdminTokenFile, err = besideStore(cfg.Store, ".admin-token", getenv)
+	}
+	return err
 }
 
 // checkIssuer returns an error if the issuer flags are incomplete.

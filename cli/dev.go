@@ -93,7 +93,10 @@ and some nodes. With --db its state survives restarts, kill -9 included.`,
 		if cfg.TLS, err = serverTLS(sys, files); err != nil {
 			return err
 		}
-		if err := auth.into(&cfg, sys.getenv); err != nil {
+		if err := auth.into(&cfg); err != nil {
+			return err
+		}
+		if err := auth.tokenFileInto(&cfg, sys.getenv); err != nil {
 			return err
 		}
 		if cfg.SecretsKey, err = secretsKeyOr(*secretsKey, store, sys.getenv); err != nil {

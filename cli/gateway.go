@@ -59,22 +59,25 @@ Temporal's own settings: TEMPORAL_ADDRESS, TEMPORAL_NAMESPACE, ..., or its profi
 		if cfg.LogQuota, err = checkLogQuota(*logQuota); err != nil {
 			return err
 		}
-		if cfg.Store, err = storeOr(cfg.Store, sys.getenv); err != nil {
-			return err
-		}
 		if cfg.TLS, err = serverTLS(sys, files); err != nil {
 			return err
 		}
 		if cfg.PeerURL, cfg.PeerTLS, err = peersOf(cfg.PeerURL, peerCA, files); err != nil {
 			return err
 		}
-		if err := auth.into(&cfg, sys.getenv); err != nil {
-			return err
-		}
-		if cfg.SecretsKey, err = secretsKeyOr(*secretsKey, cfg.Store, sys.getenv); err != nil {
+		if err := auth.into(&cfg); err != nil {
 			return err
 		}
 		if err := checkSSHFlags(&cfg); err != nil {
+			return err
+		}
+		if cfg.Store, err = gatewayStore(cmd.Context(), cfg.Store, sys.getenv, cfg.Logger); err != nil {
+			return err
+		}
+		if err := auth.tokenFileInto(&cfg, sys.getenv); err != nil {
+			return err
+		}
+		if cfg.SecretsKey, err = secretsKeyOr(*secretsKey, cfg.Store, sys.getenv); err != nil {
 			return err
 		}
 		sys.origins.Log(cfg.Logger, cmd, sys.getenv, true)

@@ -130,15 +130,12 @@ func TestPassEnvIsRepeatedAndSplit(t *testing.T) {
 	}
 }
 
-func TestDefaultStore(t *testing.T) {
-	env := func(name string) string { return map[string]string{"XDG_DATA_HOME": "/data"}[name] }
-	for named, want := range map[string]string{"": "/data/switchyard/store", "mem://": "mem://"} {
-		if got, err := storeOr(named, env); err != nil || got != want {
-			t.Errorf("%q gives %q, %v; want %q", named, got, err, want)
-		}
+func TestDataFolder(t *testing.T) {
+	if got, err := dataFolder(func(name string) string { return map[string]string{"XDG_DATA_HOME": "/data"}[name] }); err != nil || got != "/data/switchyard" {
+		t.Errorf("%q, %v", got, err)
 	}
-	got, err := storeOr("", func(string) string { return "relative" })
-	if err != nil || !strings.HasSuffix(got, "/.local/share/switchyard/store") {
+	got, err := dataFolder(func(string) string { return "relative" })
+	if err != nil || !strings.HasSuffix(got, "/.local/share/switchyard") {
 		t.Errorf("%q, %v", got, err)
 	}
 }

@@ -1,8 +1,10 @@
 package cli
 
 import (
+	"context"
 	"crypto/sha256"
 	"fmt"
+	"log/slog"
 	"math"
 	"os"
 	"path/filepath"
@@ -18,25 +20,40 @@ import (
 )
 
 const (
-	storeUsage       = "folder or URL (s3://, gs://) of logs and results, the same for all gateways of a deployment (default one in your data directory)"
+	storeUsage       = "folder or URL (s3://, gs://) of logs and results, the same for all gateways of a deployment (default one for each Temporal namespace in your data directory)"
 	workerStoreUsage = "folder or URL (s3://, gs://) of logs and results, the same as the gateway's (default the gateway itself)"
 	spoolUsage       = "folder on this node for output and results while the store is unreachable (default one in your cache directory, or in /var/lib/switchyard)"
 )
 
-// storeOr returns the location of a gateway's store: the named one, or the one in the user's data directory.
-func storeOr(named string, getenv func(string) string) (string, error) {
+// gatewayStore returns the location of a gateway's store: the named one, or the one in the user's data directory that
+// belongs to the cluster which Temporal's own settings name.
+func gatewayStore(ctx context.Context, named string, getenv func(string) string, log *slog.Logger) (string, error) {
 	if named != "" {
 		return named, nil
 	}
+	data, err := dataFolder(getenv)
+	if err != nil {
+		return "", err
+	}
+	conn, err := workers.Dial(ctx, workers.DialOptions{Logger: log})
+	if err != nil {
+		return "", err
+	}
+	defer conn.Close()
+	return filepath.Join(data, "stores", conn.Fleet), nil
+}
+
+// dataFolder returns the folder of this program in the user's data directory.
+func dataFolder(getenv func(string) string) (string, error) {
 	// The XDG specification says to ignore a relative path.
 	if data := getenv("XDG_DATA_HOME"); filepath.IsAbs(data) {
-		return filepath.Join(data, "switchyard", "store"), nil
+		return filepath.Join(data, "switchyard"), nil
 	}
 	home, err := os.UserHomeDir()
 	if err != nil {
 		return "", &exit.Error{Code: exit.CodeUsage, Err: fmt.Errorf("there is no data directory for the store: %w", err), Hint: "name a folder with --store"}
 	}
-	return filepath.Join(home, ".local", "share", "switchyard", "store"), nil
+	return filepath.Join(home, ".local", "share", "switchyard"), nil
 }
 
 // besideStore returns where a gateway keeps a deployment file that must not be in the store: beside the folder of the
@@ -48,11 +65,11 @@ func besideStore(store, suffix string, getenv func(string) string) (string, erro
 	case !strings.Contains(store, "://"):
 		return filepath.Clean(store) + suffix, nil
 	}
-	folder, err := storeOr("", getenv)
+	data, err := dataFolder(getenv)
 	if err != nil {
 		return "", err
 	}
-	return filepath.Join(filepath.Dir(folder), storeFolder(store)+suffix), nil
+	return filepath.Join(data, storeFolder(store)+suffix), nil
 }
 
 // secretsKeyFlag adds --secrets-key to a command that serves the API. secretsKeyOr reads the flag.

@@ -35,12 +35,15 @@ const (
 	abandonedAfter = 7 * 24 * time.Hour
 	// collectTimeout bounds the work on one run.
 	collectTimeout = time.Minute
+	// recheckAfter is the least time between the two passes that must miss a run.
+	recheckAfter = collectInterval / 2
 )
 
 // collector removes from the store the values of runs that have been closed for longer than the retention. It also
-// removes the values of runs that Temporal does not know and that have stored nothing new for that long. It never
-// removes values of an open run. Cached results for later runs also expire after the retention. One collector per fleet
-// is enough.
+// removes the values of runs that Temporal no longer knows, if they have stored nothing new for that long: two passes,
+// at least recheckAfter apart, must miss the run, and its values must be newer than the cluster's claim of the store. It
+// never removes values of an open run, nor anything while the store or the namespace is another than at the start.
+// Cached results for later runs also expire after the retention. One collector per fleet is enough.
 type collector struct {
 	client    *Connection
 	store     *store.Store
@@ -49,6 +52,8 @@ type collector struct {
 
 	now   func() time.Time
 	limit int
+	// missing holds when a pass first missed a run that Temporal does not know.
+	missing map[string]time.Time
 	// last is the last run of the previous pass, or "" if that pass reached the end.
 	last string
 }
@@ -58,7 +63,7 @@ func newCollector(client *Connection, s *store.Store, retention time.Duration, l
 	if retention <= 0 {
 		retention = DefaultRetention
 	}
-	return &collector{client: client, store: s, retention: retention, log: log, now: time.Now, limit: collectAtOnce}
+	return &collector{client: client, store: s, retention: retention, log: log, now: time.Now, limit: collectAtOnce, missing: map[string]time.Time{}}
 }
 
 // run removes expired values from the store, in one pass an hour, until ctx ends.
@@ -113,6 +118,10 @@ func (c *collector) warnOfServer(ctx context.Context) error {
 // pass checks some of the runs in the store and removes expired values and expired cached results. An error with one
 // run does not stop the work on the others.
 func (c *collector) pass(ctx context.Context) (removed int, err error) {
+	claim, err := c.claim(ctx)
+	if err != nil {
+		return 0, err
+	}
 	results, err := c.store.DeleteCached(ctx, c.now().Add(-c.retention))
 	if err != nil {
 		return 0, err
@@ -140,7 +149,7 @@ func (c *collector) pass(ctx context.Context) (removed int, err error) {
 		if !pause(ctx, collectPause) {
 			return removed, ctx.Err()
 		}
-		gone, err := c.collect(ctx, run)
+		gone, err := c.collect(ctx, run, claim.Since)
 		switch {
 		case gone:
 			removed++
@@ -179,38 +188,70 @@ func (c *collector) next(ctx context.Context) ([]string, error) {
 	return runs, nil
 }
 
-// collect removes the values of a run if they have expired.
-func (c *collector) collect(ctx context.Context, run string) (removed bool, err error) {
+// claim returns the cluster's claim of the store. It returns an error if the store belongs to another cluster, or if the
+// server now has another namespace of this name, which knows nothing of the runs.
+func (c *collector) claim(ctx context.Context) (store.Claim, error) {
+	d, err := c.client.WorkflowService().DescribeNamespace(ctx, &workflowservice.DescribeNamespaceRequest{Namespace: c.client.Namespace})
+	if err != nil {
+		return store.Claim{}, err
+	}
+	if id := d.GetNamespaceInfo().GetId(); id != c.client.Fleet {
+		return store.Claim{}, fmt.Errorf("namespace %s has the ID %s, but had %s at the start of this process; restart it", c.client.Namespace, id, c.client.Fleet)
+	}
+	return c.store.Claim(ctx)
+}
+
+// collect removes the values of a run if they have expired. since is when the cluster claimed the store.
+func (c *collector) collect(ctx context.Context, run string, since time.Time) (removed bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, collectTimeout)
 	defer cancel()
-	ended, err := c.ended(ctx, run)
+	ended, known, err := c.ended(ctx, run)
+	if known {
+		delete(c.missing, run)
+	}
 	if err != nil || ended.IsZero() || c.now().Sub(ended) <= c.retention {
 		return false, err
+	}
+	if !known && (ended.Before(since) || !c.missedTwice(run)) {
+		return false, nil
 	}
 	if err := c.store.DeleteRun(ctx, run); err != nil {
 		return false, err
 	}
+	delete(c.missing, run)
 	return true, nil
 }
 
-// ended returns when a run was closed. For a run that Temporal does not know, it returns the time of the newest stored
-// value. It returns the zero time for an open run and for a run without values.
-func (c *collector) ended(ctx context.Context, run string) (time.Time, error) {
+// missedTwice notes that Temporal does not know a run. It reports whether that was noted at least recheckAfter ago.
+func (c *collector) missedTwice(run string) bool {
+	first, ok := c.missing[run]
+	if !ok {
+		c.missing[run] = c.now()
+		return false
+	}
+	return c.now().Sub(first) >= recheckAfter
+}
+
+// ended returns when a run was closed. For a run that Temporal does not know, known is false, and ended returns the time
+// of the newest stored value. It returns the zero time for an open run and for a run without values.
+func (c *collector) ended(ctx context.Context, run string) (at time.Time, known bool, err error) {
 	d, err := c.client.DescribeWorkflowExecution(ctx, run, "")
 	if unknown(err) {
-		return c.store.Newest(ctx, run)
+		at, err = c.store.Newest(ctx, run)
+		return at, false, err
 	}
 	if err != nil {
-		return time.Time{}, err
+		return time.Time{}, true, err
 	}
 	info := d.GetWorkflowExecutionInfo()
 	switch {
 	case info.GetType().GetName() != names.RunWorkflow:
-		return c.store.Newest(ctx, run)
+		at, err = c.store.Newest(ctx, run)
+		return at, false, err
 	case info.GetCloseTime() == nil:
-		return time.Time{}, nil
+		return time.Time{}, true, nil
 	}
-	return info.GetCloseTime().AsTime(), nil
+	return info.GetCloseTime().AsTime(), true, nil
 }
 
 // unknown reports whether an error means that Temporal has no workflow of that ID, or that the ID is invalid.

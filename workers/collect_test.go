@@ -80,8 +80,10 @@ func TestCollectorRemovesOnlyWhatIsOver(t *testing.T) {
 		later time.Duration
 		want  []string
 	}{
-		{0, []string{open, closed, "nobody-knows02"}},
-		{month - time.Hour, []string{open, closed}},
+		{0, []string{open, closed, "nobody-knows01", "nobody-knows02"}}, // a run is missed twice before it is removed
+		{time.Minute, []string{open, closed, "nobody-knows01", "nobody-knows02"}},
+		{time.Hour - time.Minute, []string{open, closed, "nobody-knows02"}},
+		{month - time.Minute, []string{open, closed, "nobody-knows02"}},
 		{month + time.Hour, []string{open}},
 		{12 * month, []string{open}},
 	} {
@@ -100,6 +102,61 @@ func TestCollectorRemovesOnlyWhatIsOver(t *testing.T) {
 	}
 }
 
+// TestCollectorLeavesWhatOthersWrote checks that a cluster which is given the store of another one removes nothing from
+// it, and that values from before a cluster's claim stay if Temporal does not know their run.
+func TestCollectorLeavesWhatOthersWrote(t *testing.T) {
+	t.Parallel()
+	y := workertest.Shared(t)
+	k, dir := collectorOf(t, y)
+	keep(t, k, dir, "other-000001", 10*workers.DefaultRetention)
+	claimOf := func(cluster string, since time.Time) {
+		t.Helper()
+		if err := os.WriteFile(filepath.Join(dir, store.ClaimKey), []byte(cluster+" "+since.UTC().Format(time.RFC3339)), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	k.Store().ClaimFor(y.Conn.Fleet)
+	for pass, claim := range []struct {
+		cluster string
+		since   time.Time
+		want    int
+	}{
+		{"another-cluster", time.Now().Add(-12 * workers.DefaultRetention), 1},
+		{"another-cluster", time.Now().Add(-12 * workers.DefaultRetention), 1},
+		{y.Conn.Fleet, time.Now(), 1},
+		{y.Conn.Fleet, time.Now(), 1},
+		{y.Conn.Fleet, time.Now().Add(-12 * workers.DefaultRetention), 1},
+		{y.Conn.Fleet, time.Now().Add(-12 * workers.DefaultRetention), 0},
+	} {
+		claimOf(claim.cluster, claim.since)
+		k.SetClock(func() time.Time { return time.Now().Add(time.Duration(pass) * time.Hour) })
+		if _, err := k.Pass(t.Context()); errors.Is(err, store.ErrForeign) != (claim.cluster != y.Conn.Fleet) {
+			t.Errorf("pass %d: %v", pass, err)
+		}
+		files, err := filepath.Glob(filepath.Join(dir, "runs", "*"))
+		if err != nil || len(files) != claim.want {
+			t.Errorf("after pass %d the store has %q, %v", pass, files, err)
+		}
+	}
+}
+
+// TestCollectorChecksTheNamespace checks that a server with another namespace of the same name, which knows no run,
+// removes none.
+func TestCollectorChecksTheNamespace(t *testing.T) {
+	t.Parallel()
+	y := workertest.Shared(t)
+	conn := *y.Conn
+	conn.Fleet = "that of the server before"
+	s, err := store.Open(t.Context(), "mem://")
+	if err != nil {
+		t.Fatal(err)
+	}
+	k := workers.NewCollector(&conn, s, y.Logger)
+	if removed, err := k.Pass(t.Context()); err == nil || !strings.Contains(err.Error(), "restart") || removed != 0 {
+		t.Errorf("removed %d, %v", removed, err)
+	}
+}
+
 func TestCollectorGoesOnWhereItStopped(t *testing.T) {
 	t.Parallel()
 	k, dir := collectorOf(t, workertest.Shared(t))
@@ -108,23 +165,26 @@ func TestCollectorGoesOnWhereItStopped(t *testing.T) {
 		keep(t, k, dir, fmt.Sprintf("gone-%d", n), 10*workers.DefaultRetention)
 		keep(t, k, dir, fmt.Sprintf("here-%d", n), time.Hour)
 	}
-	for range 5 {
+	pass := func(hour int) {
+		t.Helper()
+		k.SetClock(func() time.Time { return time.Now().Add(time.Duration(hour) * time.Hour) })
 		if _, err := k.Pass(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 	}
+	for hour := range 10 {
+		pass(hour)
+	}
 	if got := kept(t, k); len(got) != 10 || strings.HasPrefix(got[0], "gone") {
-		t.Errorf("five passes of four runs leave %q", got)
+		t.Errorf("twice five passes of four runs leave %q", got)
 	}
 	// The next passes start over.
 	keep(t, k, dir, "gone-0", 10*workers.DefaultRetention)
-	for range 4 {
-		if _, err := k.Pass(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+	for hour := range 6 {
+		pass(10 + hour)
 	}
 	if got := kept(t, k); len(got) != 10 {
-		t.Errorf("four more passes leave %q", got)
+		t.Errorf("six more passes leave %q", got)
 	}
 }
 
@@ -146,21 +206,24 @@ func TestCollectorGoesOnAfterAnError(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	pass := func(hour, removed int, fails bool) {
+		t.Helper()
+		k.SetClock(func() time.Time { return time.Now().Add(time.Duration(hour) * time.Hour) })
+		if got, err := k.Pass(t.Context()); got != removed || (err != nil) != fails {
+			t.Errorf("in hour %d it removed %d, %v; want %d", hour, got, err, removed)
+		}
+	}
 	bad(0)
 	keep(t, k, dir, "gone-0", 10*workers.DefaultRetention)
-	if removed, err := k.Pass(t.Context()); err != nil || removed != 1 {
-		t.Errorf("removed %d, %v", removed, err)
-	}
+	pass(0, 0, false)
+	pass(1, 1, false)
 	for n := range workers.CollectErrors {
 		bad(n)
 	}
 	keep(t, k, dir, "gone-0", 10*workers.DefaultRetention)
-	if removed, err := k.Pass(t.Context()); err == nil || removed != 0 {
-		t.Errorf("after as many errors as a pass bears: removed %d, %v", removed, err)
-	}
-	if removed, err := k.Pass(t.Context()); err != nil || removed != 1 {
-		t.Errorf("the next pass: removed %d, %v", removed, err)
-	}
+	pass(2, 0, false)
+	pass(3, 0, true) // as many errors as a pass bears
+	pass(4, 1, false)
 }
 
 // TestCollectorRemovesOldEntriesOfTheAudit checks that audit entries expire by their own age.

@@ -2,6 +2,7 @@ package workers
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"sync/atomic"
@@ -23,12 +24,16 @@ const (
 	leaderReadInterval = 100 * time.Millisecond
 )
 
-// sharedStore returns the identity of the process's store, or "" if the store is unreachable. It fails if the fleet has
-// another store, because nodes with different stores would not find each other's values. The fleet's store is the store
+// sharedStore returns the identity of the process's store, or "" if the store is unreachable. It fails if the store
+// belongs to another cluster, and if the fleet has another store, because nodes with different stores would not find
+// each other's values. The fleet's store is the store
 // of the leader while that heartbeats. For a process with a private store, the store of the
 // previous leader counts too.
 func (c ControlConfig) sharedStore(ctx context.Context) (string, error) {
 	id, err := identityOf(ctx, c.Store)
+	if errors.Is(err, store.ErrForeign) {
+		return "", err
+	}
 	if err != nil {
 		c.Logger.Warn("cannot verify that the fleet shares this store", "error", err)
 		return "", nil

@@ -1,6 +1,7 @@
 package workers_test
 
 import (
+	"errors"
 	"log/slog"
 	"strings"
 	"testing"
@@ -82,4 +83,26 @@ func TestControlProcessNeedsTheFleetsStore(t *testing.T) {
 	}
 	defer c.Stop()
 	workertest.Eventually(t, "a gateway with a new store takes over", c.IsLeader)
+}
+
+// TestControlProcessRefusesTheStoreOfAnotherCluster starts a control process with a store that another cluster claimed.
+func TestControlProcessRefusesTheStoreOfAnotherCluster(t *testing.T) {
+	t.Parallel()
+	y := workertest.Shared(t)
+	dir := t.TempDir()
+	owner := openStore(t, dir)
+	owner.ClaimFor("another-cluster")
+	if _, err := owner.Claim(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	cfg := y.Config
+	cfg.Store = openStore(t, dir)
+	cfg.Store.ClaimFor(y.Conn.Fleet)
+	c, err := workers.StartControl(t.Context(), cfg)
+	if !errors.Is(err, store.ErrForeign) || !strings.Contains(err.Error(), "--store") {
+		t.Errorf("the error is %v", err)
+	}
+	if err == nil {
+		c.Stop()
+	}
 }

@@ -26,8 +26,8 @@ type backend interface {
 	// deleteOlder removes the values that were stored before a time and whose keys start with prefix. The prefix must not
 	// be in a run. It returns how many values it removed.
 	deleteOlder(ctx context.Context, prefix string, before time.Time) (removed int, err error)
-	// identify returns the text under IdentityKey, and creates it if there is none.
-	identify(ctx context.Context) (string, error)
+	// ensure returns the text under a key that belongs to no run, after storing the given one if there was none.
+	ensure(ctx context.Context, key, text string) (string, error)
 	// location returns the location with which Open opens this backend.
 	location() string
 	close() error

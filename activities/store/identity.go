@@ -21,7 +21,7 @@ func (s *Store) Identity(ctx context.Context) (string, error) {
 	if id := s.identity.Load(); id != nil {
 		return *id, nil
 	}
-	id, err := s.backend.identify(ctx)
+	id, err := s.backend.ensure(ctx, IdentityKey, uuid.NewString())
 	if err == nil && id == "" {
 		err = fmt.Errorf("it has none")
 	}
@@ -32,26 +32,29 @@ func (s *Store) Identity(ctx context.Context) (string, error) {
 	return id, nil
 }
 
-func (b *bucket) identify(ctx context.Context) (string, error) {
-	if _, err := b.putIfAbsent(ctx, IdentityKey, []byte(uuid.NewString())); err != nil {
+func (b *bucket) ensure(ctx context.Context, key, text string) (string, error) {
+	if _, err := b.putIfAbsent(ctx, key, []byte(text)); err != nil {
 		return "", err
 	}
-	value, err := b.get(ctx, IdentityKey)
+	value, err := b.get(ctx, key)
 	return string(value), err
 }
 
-func (f *folder) identify(context.Context) (string, error) {
-	path := f.path(IdentityKey)
-	if _, err := f.link(path, []byte(uuid.NewString())); err != nil {
+func (f *folder) ensure(_ context.Context, key, text string) (string, error) {
+	if err := f.present(); err != nil {
+		return "", err
+	}
+	path := f.path(key)
+	if _, err := f.link(path, []byte(text)); err != nil {
 		return "", err
 	}
 	value, err := os.ReadFile(path)
 	return strings.TrimSpace(string(value)), err
 }
 
-// identify tries only once, because its callers report the failure.
-func (r *remote) identify(ctx context.Context) (string, error) {
-	res, err := r.calls.GetBlob(ctx, connect.NewRequest(&v1.GetBlobRequest{Key: IdentityKey}))
+// ensure returns the gateway's text, and tries only once, because its callers report the failure.
+func (r *remote) ensure(ctx context.Context, key, _ string) (string, error) {
+	res, err := r.calls.GetBlob(ctx, connect.NewRequest(&v1.GetBlobRequest{Key: key}))
 	if err != nil {
 		return "", r.failed(err)
 	}

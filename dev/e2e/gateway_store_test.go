@@ -178,3 +178,15 @@ tasks:
 		t.Errorf("the node lost something:\n%s", tail(stderr))
 	}
 }
+
+// TestStoreOfAnotherClusterIsRefused starts a second deployment on the store of a first one.
+func TestStoreOfAnotherClusterIsRefused(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	startDev(t, "--db", filepath.Join(dir, "first.db"), "--nodes", "0")
+	second := startIn(t, repository, nil, "dev", "--db", filepath.Join(dir, "second.db"), "--store", filepath.Join(dir, "first.db.store"),
+		"--nodes", "0", "--port", "0", "--gateway-port", "0", "--ui-port", "0")
+	if code := second.wait(); code != 3 || !strings.Contains(second.stderr.String(), "the store belongs to another cluster") {
+		t.Errorf("it exits with %d: %s", code, second.stderr.String())
+	}
+}

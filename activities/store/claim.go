@@ -1,0 +1,167 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"strings"
+	"sync/atomic"
+	"time"
+)
+
+// ClaimKey is the key of the text that names the cluster to which a store belongs.
+const ClaimKey = "cluster"
+
+// ErrForeign is in the chain of the error of every method if the store belongs to another cluster.
+var ErrForeign = errors.New("the store belongs to another cluster")
+
+// Claim says to which cluster a store belongs.
+type Claim struct {
+	// Cluster is the ID of the cluster's Temporal namespace.
+	Cluster string
+	// Since is when the cluster claimed the store. Values that are older may be those of other clusters.
+	Since time.Time
+}
+
+// ClaimFor binds the store to a cluster. The first cluster that uses a store owns it. For all others every method that
+// reads or writes values returns ErrForeign, so that they neither mix their values with the owner's nor remove those.
+// A gateway enforces the claim on its own store. ClaimFor must be called before the first use of the Store and before
+// WithSpool, and after LimitLogs.
+func (s *Store) ClaimFor(cluster string) {
+	if b, ok := s.backend.(sizer); ok {
+		s.backend = &claimed{sizer: b, cluster: cluster}
+	}
+}
+
+// Claim reads whose the store is, even if it has been read before. It returns ErrForeign if that has changed, and a
+// zero Claim if ClaimFor was not called.
+func (s *Store) Claim(ctx context.Context) (Claim, error) {
+	c, ok := s.backend.(*claimed)
+	if !ok {
+		return Claim{}, nil
+	}
+	claim, err := c.read(ctx)
+	if err != nil {
+		return Claim{}, fmt.Errorf("read the cluster of the store %s: %w", s.Location(), err)
+	}
+	return claim, nil
+}
+
+// claimed is a backend that serves one cluster.
+type claimed struct {
+	sizer
+	cluster string
+	owned   atomic.Bool // true once the claim has been read
+}
+
+// check returns an error unless the store belongs to the cluster.
+func (c *claimed) check(ctx context.Context) error {
+	if c.owned.Load() {
+		return nil
+	}
+	_, err := c.read(ctx)
+	return err
+}
+
+// read returns the claim, which it writes if there is none.
+func (c *claimed) read(ctx context.Context) (Claim, error) {
+	text, err := c.sizer.ensure(ctx, ClaimKey, c.cluster+" "+time.Now().UTC().Format(time.RFC3339))
+	if err != nil {
+		return Claim{}, err
+	}
+	id, since, _ := strings.Cut(text, " ")
+	at, err := time.Parse(time.RFC3339, since)
+	if err != nil {
+		return Claim{}, fmt.Errorf("its value %q is damaged: %w", ClaimKey, err)
+	}
+	if id != c.cluster {
+		c.owned.Store(false)
+		return Claim{}, fmt.Errorf("%w: since %s, %s belongs to the Temporal namespace with the ID %s, and this cluster's has the ID %s; choose another --store, or remove the value %q from the store if this cluster replaces that one for good",
+			ErrForeign, since, c.location(), id, c.cluster, ClaimKey)
+	}
+	c.owned.Store(true)
+	return Claim{Cluster: id, Since: at}, nil
+}
+
+func (c *claimed) put(ctx context.Context, key string, value []byte) error {
+	if err := c.check(ctx); err != nil {
+		return err
+	}
+	return c.sizer.put(ctx, key, value)
+}
+
+func (c *claimed) putIfAbsent(ctx context.Context, key string, value []byte) (existed bool, err error) {
+	if err := c.check(ctx); err != nil {
+		return false, err
+	}
+	return c.sizer.putIfAbsent(ctx, key, value)
+}
+
+func (c *claimed) get(ctx context.Context, key string) ([]byte, error) {
+	if err := c.check(ctx); err != nil {
+		return nil, err
+	}
+	return c.sizer.get(ctx, key)
+}
+
+func (c *claimed) keys(ctx context.Context, prefix string) iter.Seq2[string, error] {
+	if err := c.check(ctx); err != nil {
+		return failedSequence(err)
+	}
+	return c.sizer.keys(ctx, prefix)
+}
+
+func (c *claimed) runs(ctx context.Context) iter.Seq2[string, error] {
+	if err := c.check(ctx); err != nil {
+		return failedSequence(err)
+	}
+	return c.sizer.runs(ctx)
+}
+
+func (c *claimed) newest(ctx context.Context, run string) (time.Time, error) {
+	if err := c.check(ctx); err != nil {
+		return time.Time{}, err
+	}
+	return c.sizer.newest(ctx, run)
+}
+
+func (c *claimed) deleteRun(ctx context.Context, run string) error {
+	if err := c.check(ctx); err != nil {
+		return err
+	}
+	return c.sizer.deleteRun(ctx, run)
+}
+
+func (c *claimed) delete(ctx context.Context, key string) error {
+	if err := c.check(ctx); err != nil {
+		return err
+	}
+	return c.sizer.delete(ctx, key)
+}
+
+func (c *claimed) deleteOlder(ctx context.Context, prefix string, before time.Time) (removed int, err error) {
+	if err := c.check(ctx); err != nil {
+		return 0, err
+	}
+	return c.sizer.deleteOlder(ctx, prefix, before)
+}
+
+func (c *claimed) ensure(ctx context.Context, key, text string) (string, error) {
+	if err := c.check(ctx); err != nil {
+		return "", err
+	}
+	return c.sizer.ensure(ctx, key, text)
+}
+
+func (c *claimed) size(ctx context.Context, prefix string) (int64, error) {
+	if err := c.check(ctx); err != nil {
+		return 0, err
+	}
+	return c.sizer.size(ctx, prefix)
+}
+
+// failedSequence yields only an error.
+func failedSequence(err error) iter.Seq2[string, error] {
+	return func(yield func(string, error) bool) { yield("", err) }
+}
