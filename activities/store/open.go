@@ -8,9 +8,7 @@ import (
 	"strings"
 
 	"gocloud.dev/blob"
-	_ "gocloud.dev/blob/gcsblob" // gs://
 	"gocloud.dev/blob/memblob"
-	_ "gocloud.dev/blob/s3blob" // s3://
 
 	"switchyard/activities/gatewayclient"
 )
@@ -20,7 +18,7 @@ import (
 //	/dir, dir, file:///dir   a folder, which is created if necessary; several processes may share it
 //	s3://bucket, gs://bucket a bucket of S3 or Google Cloud Storage, with the options of gocloud.dev as query,
 //	                         such as ?prefix=switchyard/ or ?region=eu-west-1; credentials come from their
-//	                         standard sources
+//	                         standard sources; the program imports package clouds
 //	http://host:7280, https  a gateway, which keeps the values of runs in its own store
 //	mem://                   memory of this process; lost when the process ends
 //

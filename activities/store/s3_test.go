@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"switchyard/activities/store"
+	_ "switchyard/activities/store/clouds"
 	"switchyard/activities/store/storekey"
 	"switchyard/activities/store/storetest"
 )

@@ -8,6 +8,7 @@ import (
 	"switchyard/activities/filelock"
 	"switchyard/activities/gatewayclient"
 	"switchyard/activities/store"
+	_ "switchyard/activities/store/clouds" // s3:// and gs://
 	"switchyard/cli/exit"
 )
 
