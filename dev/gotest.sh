@@ -1,0 +1,15 @@
+#!/usr/bin/env bash
+# Runs tests as CI does: dev/gotest.sh "PACKAGES" [flag of go test]...
+# If at most three tests fail, each runs once more, alone. One that passes then is reported as FLAKY with its first
+# output, and does not fail the step. The report ends with the slowest tests.
+set -uo pipefail
+cd "$(dirname "$0")/.."
+events=$(mktemp)
+trap 'rm -f "$events"' EXIT
+packages=$1
+shift
+go tool gotestsum --format pkgname --hide-summary skipped --jsonfile "$events" \
+	--rerun-fails=1 --rerun-fails-max-failures=3 --packages "$packages" -- "$@"
+status=$?
+go run ./dev/testreport "$events"
+exit "$status"
