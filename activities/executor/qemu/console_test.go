@@ -9,8 +9,40 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
+	"time"
 )
+
+// patience bounds every operation of a machine, emulated on a busy computer.
+const patience = 5 * time.Minute
+
+// output collects the console output or the notices of a machine.
+type output struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (o *output) Write(p []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.text.Write(p)
+}
+
+func (o *output) String() string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.text.String()
+}
+
+func await(t *testing.T, what string, condition func() bool) {
+	t.Helper()
+	for until := time.Now().Add(patience); !condition(); time.Sleep(20 * time.Millisecond) {
+		if time.Now().After(until) {
+			t.Fatalf("it is not so that %s", what)
+		}
+	}
+}
 
 func TestConsoleIsForwardedToTheEnd(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "console")

@@ -1,6 +1,7 @@
 package qemu
 
 import (
+	"os"
 	"strings"
 	"testing"
 
@@ -135,5 +136,17 @@ func TestEndingOfClassifiesExits(t *testing.T) {
 		if got.result != c.want || !strings.Contains(text, c.text) || (got.err != nil) != c.fault {
 			t.Errorf("%s: %+v", name, got)
 		}
+	}
+}
+
+func TestMachineThatEndsAtOnceHasStarted(t *testing.T) {
+	f := folder(t.TempDir())
+	if err := os.WriteFile(f.file(exitFile), []byte("0\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	m := newMachine(t.Context(), &Executor{}, executor.Attempt{}, record{}, f)
+	defer m.giveUp(errClosed)
+	if err := m.awaitStart(); err != nil || m.record.StartedAt.IsZero() {
+		t.Errorf("started at %v, error %v", m.record.StartedAt, err)
 	}
 }

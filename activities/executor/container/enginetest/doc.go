@@ -1,4 +1,2 @@
-// Package enginetest provides a container engine to tests. Without an engine, tests
-// that need one fail if the environment variable CI is set, and are skipped
-// otherwise.
+// Package enginetest provides a container engine to tests, which are in files with the build tag "engines".
 package enginetest

@@ -1,0 +1,247 @@
+//go:build engines
+
+package container
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/docker/docker/api/types/image"
+	"github.com/docker/docker/api/types/network"
+	"github.com/docker/docker/client"
+	"google.golang.org/protobuf/types/known/structpb"
+
+	"switchyard/activities/executor"
+	"switchyard/activities/executor/container/enginetest"
+	v1 "switchyard/proto/switchyard/v1"
+)
+
+// runSpec starts a container with a spec, waits for its end and returns its output.
+func runSpec(t *testing.T, e *Executor, task string, fields map[string]any) (executor.Result, string, error) {
+	t.Helper()
+	spec, err := structpb.NewStruct(fields)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out, errs bytes.Buffer
+	name := "run-" + strings.TrimPrefix(digestOf(randomTar(t)), "sha256:")[:12]
+	result, err := e.Run(t.Context(), executor.Attempt{
+		ID: name + "/" + task + "/c1", Identity: executor.Identity{Run: name, Task: task, Node: "n", Index: -1, Claim: 1},
+		Spec: spec, Stdout: &out, Stderr: &errs,
+	}, func() {})
+	return result, out.String() + errs.String(), err
+}
+
+// TestRefusedSpecPullsNoImage checks that a refused spec does not pull its image.
+func TestRefusedSpecPullsNoImage(t *testing.T) {
+	t.Parallel()
+	enginetest.Engine(t)
+	y := newFakeRegistry(t)
+	name, _ := y.push(t, "a/refused:1", 1)
+	e := newFor(t, Options{})
+	for want, fields := range map[string]map[string]any{
+		"--allow-privileged":         {"privileged": true},
+		"--allow-host-network":       {"network": "host"},
+		"--allow-mount /etc":         {"mounts": []any{map[string]any{"hostPath": "/etc", "containerPath": "/x"}}},
+		"--allow-cap SYS_ADMIN":      {"capAdd": []any{"sys_admin"}},
+		"existing network namespace": {"network": "container:other"},
+	} {
+		fields["image"] = name
+		_, _, err := runSpec(t, e, "refused", fields)
+		if executor.AsStartError(err) == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v: %v; it should say %q", fields, err, want)
+		}
+	}
+	if manifests, _ := y.counts(); manifests > 0 {
+		t.Error("the image was asked for")
+	}
+}
+
+func TestAllowedMountIsVisible(t *testing.T) {
+	t.Parallel()
+	busybox, dir := enginetest.Image(t), t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "in"), []byte("seen"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	e := newFor(t, Options{Policy: &v1.ContainerPolicy{Mounts: []*v1.MountRule{{Path: dir, ReadOnly: true}}}})
+	result, out, err := runSpec(t, e, "mounts", map[string]any{
+		"image": busybox, "network": "none", "command": "cat /x/in; echo over > /x/in",
+		"mounts": []any{map[string]any{"hostPath": dir, "containerPath": "/x", "readOnly": true}},
+	})
+	if err != nil || result.ExitCode == 0 || !strings.HasPrefix(out, "seen") {
+		t.Errorf("%+v, %v, %q: it should read and not write", result, err, out)
+	}
+	if text, err := os.ReadFile(filepath.Join(dir, "in")); err != nil || string(text) != "seen" {
+		t.Errorf("%q, %v", text, err)
+	}
+}
+
+// TestContainersHaveAddressesOfTheirOwn runs several containers in one network at a time, one of
+// them with a fixed address.
+func TestContainersHaveAddressesOfTheirOwn(t *testing.T) {
+	t.Parallel()
+	docker, busybox := enginetest.Engine(t), enginetest.Image(t)
+	e := newFor(t, Options{})
+	name, prefix := newNetwork(t, docker)
+	var mu sync.Mutex
+	var all sync.WaitGroup
+	seen := map[string]int{}
+	for i := range 6 {
+		want := autoAddress
+		if i == 0 {
+			want = prefix + "9"
+		}
+		all.Go(func() {
+			result, out, err := runSpec(t, e, fmt.Sprint("address-", i), map[string]any{
+				"image": busybox, "network": name, "ip": want, "command": "ip -4 addr show eth0 | grep inet",
+			})
+			mu.Lock()
+			defer mu.Unlock()
+			fields := strings.Fields(out)
+			if err != nil || result.ExitCode != 0 || len(fields) < 2 {
+				t.Errorf("%+v, %v, %q", result, err, out)
+				return
+			}
+			ip, _, _ := strings.Cut(fields[1], "/")
+			seen[ip]++
+			if i == 0 && ip != want {
+				t.Errorf("it has %s, not %s", ip, want)
+			}
+		})
+	}
+	all.Wait()
+	if len(e.addresses.reserved) > 0 {
+		t.Errorf("still reserved: %v", e.addresses.reserved)
+	}
+	found, err := docker.NetworkInspect(t.Context(), name, network.InspectOptions{})
+	if err != nil || len(found.Containers) > 0 {
+		t.Errorf("%v, %v: containers are left", found.Containers, err)
+	}
+	for ip := range seen {
+		if !strings.HasPrefix(ip, prefix) {
+			t.Errorf("an address of another network: %s", ip)
+		}
+	}
+}
+
+// TestTakenAddressIsReplaced checks that an attempt gets another address if another container
+// took its first one unnoticed.
+func TestTakenAddressIsReplaced(t *testing.T) {
+	t.Parallel()
+	docker, busybox := enginetest.Engine(t), enginetest.Image(t)
+	name, prefix := newNetwork(t, docker)
+	for _, ip := range []string{"2", "3"} {
+		if err := hold(t, docker, name, prefix+ip); err != nil {
+			t.Fatal(err)
+		}
+	}
+	e := newFor(t, Options{Host: blindEngine(t, docker)})
+	result, out, err := runSpec(t, e, "taken", map[string]any{"image": busybox, "network": name, "ip": autoAddress, "command": "ip -4 addr show eth0"})
+	if err != nil || result.ExitCode != 0 || !strings.Contains(out, "inet "+prefix+"4/") {
+		t.Errorf("%+v, %v, %q", result, err, out)
+	}
+	_, _, err = runSpec(t, e, "fixed", map[string]any{"image": busybox, "network": name, "ip": prefix + "3", "command": "true"})
+	if err == nil || executor.AsStartError(err) != nil {
+		t.Errorf("%v; somebody else has the address, and that is the node's affair", err)
+	}
+}
+
+// blindEngine returns the address of a proxy for the machine's engine that hides which of a
+// network's addresses are in use.
+func blindEngine(t *testing.T, docker *client.Client) string {
+	t.Helper()
+	return changedEngine(t, docker, func(r *http.Response) error {
+		if r.StatusCode != http.StatusOK || !strings.Contains(r.Request.URL.Path, "/networks/") {
+			return nil
+		}
+		return changeJSON(r, func(n map[string]any) { n["Containers"] = map[string]any{} })
+	})
+}
+
+// changeJSON changes the object in a response.
+func changeJSON(r *http.Response, change func(map[string]any)) error {
+	var object map[string]any
+	if err := json.NewDecoder(r.Body).Decode(&object); err != nil {
+		return err
+	}
+	change(object)
+	data, err := json.Marshal(object)
+	r.Body.Close()
+	r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(data)), int64(len(data))
+	r.Header.Set("Content-Length", strconv.Itoa(len(data)))
+	return err
+}
+
+// changedEngine returns the address of a proxy for the machine's engine. change modifies each
+// response.
+func changedEngine(t *testing.T, docker *client.Client, change func(*http.Response) error) string {
+	t.Helper()
+	return proxyOf(t, docker, change, func(*http.Request) {})
+}
+
+// proxyOf returns the address of a proxy for the machine's engine. before is called with each request before it is forwarded, and
+// change modifies each response.
+func proxyOf(t *testing.T, docker *client.Client, change func(*http.Response) error, before func(*http.Request)) string {
+	t.Helper()
+	transport := &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) { return docker.Dialer()(ctx) }}
+	proxy := &httputil.ReverseProxy{
+		Rewrite:        func(r *httputil.ProxyRequest) { r.Out.URL.Scheme, r.Out.URL.Host = "http", "engine" },
+		Transport:      transport,
+		FlushInterval:  -1,
+		ModifyResponse: change,
+		ErrorLog:       log.New(io.Discard, "", 0),
+	}
+	t.Cleanup(transport.CloseIdleConnections)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		before(r)
+		proxy.ServeHTTP(w, r)
+	}))
+	t.Cleanup(server.Close)
+	return "tcp://" + server.Listener.Addr().String()
+}
+
+// TestPulledImageRuns runs an image from a registry and checks that the result names it.
+func TestPulledImageRuns(t *testing.T) {
+	t.Parallel()
+	docker, y := enginetest.Engine(t), newFakeRegistry(t)
+	name := y.host + "/tools/busybox:1"
+	if err := docker.ImageTag(t.Context(), enginetest.Image(t), name); err != nil {
+		t.Fatal(err)
+	}
+	loseImage(t, docker, name)
+	pushed, err := docker.ImagePush(t.Context(), name, image.PushOptions{RegistryAuth: "e30="})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := follow(pushed, newProgress(func(string) {}, time.Now)); err != nil {
+		t.Fatal(err)
+	}
+	pushed.Close()
+	if _, err := docker.ImageRemove(t.Context(), name, image.RemoveOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	result, out, err := runSpec(t, newFor(t, Options{}), "pulled", map[string]any{"image": name, "network": "none", "command": "echo hello"})
+	if err != nil || out != "hello\n" {
+		t.Fatalf("%+v, %v, %q", result, err, out)
+	}
+	pulled, err := docker.ImageInspect(t.Context(), name)
+	if err != nil || !slices.Contains(pulled.RepoDigests, y.host+"/tools/busybox@"+result.Image) {
+		t.Errorf("it ran %s, and %v was pulled, %v", result.Image, pulled.RepoDigests, err)
+	}
+}

@@ -1,0 +1,404 @@
+//go:build engines
+
+package container_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/docker/docker/api/types/container"
+
+	"switchyard/activities/executor"
+	containers "switchyard/activities/executor/container"
+	"switchyard/activities/executor/container/enginetest"
+	v1 "switchyard/proto/switchyard/v1"
+)
+
+var serial atomic.Int64
+
+// attempt returns an attempt that uses the image with a shell, and its output.
+func attempt(t testing.TB, fields map[string]any) (a executor.Attempt, out, errs *text) {
+	t.Helper()
+	run := fmt.Sprintf("test-%d-%d", time.Now().UnixNano(), serial.Add(1))
+	out, errs = &text{}, &text{}
+	all := map[string]any{"image": enginetest.Image(t), "network": "none"}
+	for key, value := range fields {
+		all[key] = value
+	}
+	return executor.Attempt{
+		ID:       run + "/build/c3",
+		Identity: executor.Identity{Run: run, Task: "build", Node: "node-" + run, Fleet: "f", Index: -1, Attempt: 2, Claim: 3},
+		Spec:     spec(t, all), Stdout: out, Stderr: errs, Grace: 30 * time.Second,
+	}, out, errs
+}
+
+// text is a buffer of printed text; await waits until it contains a part.
+type text struct {
+	mu   sync.Mutex
+	data bytes.Buffer
+}
+
+func (x *text) Write(p []byte) (int, error) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return x.data.Write(p)
+}
+
+func (x *text) String() string {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return x.data.String()
+}
+
+func (x *text) await(t testing.TB, part string) {
+	t.Helper()
+	await(t, fmt.Sprintf("%q is printed", part), func() bool { return strings.Contains(x.String(), part) })
+}
+
+const patience = 5 * time.Minute
+
+func await(t testing.TB, what string, is func() bool) {
+	t.Helper()
+	for until := time.Now().Add(patience); !is(); time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(until) {
+			t.Fatalf("not within %v: %s", patience, what)
+		}
+	}
+}
+
+// ran is the outcome of an attempt.
+type ran struct {
+	executor.Result
+	err error
+}
+
+// begin starts an attempt and returns a channel that receives its outcome.
+func begin(t testing.TB, ctx context.Context, e *containers.Executor, a executor.Attempt) <-chan ran {
+	t.Helper()
+	started, ended := make(chan struct{}), make(chan ran, 1)
+	go func() {
+		r, err := e.Run(ctx, a, func() { close(started) })
+		ended <- ran{r, err}
+	}()
+	select {
+	case <-started:
+	case r := <-ended:
+		select {
+		case <-started: // a brief program has ended already
+			ended <- r
+		default:
+			t.Fatalf("it has not started: %+v, %v", r.Result, r.err)
+		}
+	case <-time.After(patience):
+		t.Fatal("it does not start")
+	}
+	return ended
+}
+
+// end waits for the outcome of an attempt.
+func end(t testing.TB, ended <-chan ran) ran {
+	t.Helper()
+	select {
+	case r := <-ended:
+		return r
+	case <-time.After(2 * patience):
+		t.Fatal("it does not end")
+		return ran{}
+	}
+}
+
+// completes runs an attempt and fails the test unless it succeeds.
+func completes(t testing.TB, e *containers.Executor, a executor.Attempt, errs *text) {
+	t.Helper()
+	r, err := e.Run(t.Context(), a, func() {})
+	if err != nil || r.ExitCode != 0 {
+		t.Fatalf("result %+v, error %v; it says %q", r, err, errs)
+	}
+}
+
+func TestContainerFollowsItsSpec(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		fields map[string]any
+		change func(*executor.Attempt)
+		out    string
+	}{
+		"command is a list":   {fields: map[string]any{"command": []any{"echo", "$A"}}, out: "$A\n"},
+		"command is a string": {fields: map[string]any{"command": "echo $1 $0 $#", "args": []any{"x", "y z"}}, out: "x sh 2\n"},
+		"args after a list":   {fields: map[string]any{"command": []any{"echo", "a"}, "args": []any{"b"}}, out: "a b\n"},
+		"args alone":          {fields: map[string]any{"args": []any{"echo", "b"}}, out: "b\n"},
+		"entry point":         {fields: map[string]any{"entrypoint": "echo", "args": []any{"b"}}, out: "b\n"},
+		"long entry point":    {fields: map[string]any{"entrypoint": []any{"echo", "a"}, "command": []any{"b"}, "args": []any{"c"}}, out: "a b c\n"},
+		"user and group":      {fields: map[string]any{"command": "id -u; id -g", "user": "1000:1234"}, out: "1000\n1234\n"},
+		"user by name":        {fields: map[string]any{"command": "id -u", "user": "worker"}, out: "1000\n"},
+		"directory":           {fields: map[string]any{"command": "pwd", "workingDirectory": "/a/b"}, out: "/a/b\n"},
+		"limits of files":     {fields: map[string]any{"command": "ulimit -Sn; ulimit -Hn", "ulimits": []any{map[string]any{"name": "nofile", "soft": 77, "hard": 99}}}, out: "77\n99\n"},
+		"shared memory":       {fields: map[string]any{"command": "df -k /dev/shm | tail -n 1 | (read a b c; echo $b)", "shmSizeMb": 3}, out: "3072\n"},
+		"no network":          {fields: map[string]any{"command": "ls /sys/class/net"}, out: "lo\n"},
+		"no privileges":       {fields: map[string]any{"command": "mount -t tmpfs x /tmp 2>/dev/null || echo refused"}, out: "refused\n"},
+		"environment":         {fields: map[string]any{"command": "echo $SHOWN"}, change: func(a *executor.Attempt) { a.Env = map[string]string{"SHOWN": "a b"} }, out: "a b\n"},
+		"no GPUs":             {fields: map[string]any{"command": "echo $NVIDIA_VISIBLE_DEVICES"}, change: func(a *executor.Attempt) { a.GPUs = []int32{} }, out: "void\n"},
+		"processors":          {fields: map[string]any{"command": "cat /sys/fs/cgroup/cpu/cpu.cfs_quota_us 2>/dev/null || cut -d' ' -f1 /sys/fs/cgroup/cpu.max"}, change: func(a *executor.Attempt) { a.Limits.Cores = 0.5 }, out: "50000\n"},
+		"more than it has":    {fields: map[string]any{"command": "echo ok"}, change: func(a *executor.Attempt) { a.Limits.Cores = 4000 }, out: "ok\n"},
+		"processes":           {fields: map[string]any{"command": "cat /sys/fs/cgroup/pids/pids.max 2>/dev/null || cat /sys/fs/cgroup/pids.max"}, change: func(a *executor.Attempt) { a.Limits.Processes = 55 }, out: "55\n"},
+		"NUMA node": {
+			fields: map[string]any{"command": "cat /sys/fs/cgroup/cpuset/cpuset.mems 2>/dev/null || cat /sys/fs/cgroup/cpuset.mems"},
+			change: func(a *executor.Attempt) { a.NUMANode = new(int32(0)) }, out: "0\n",
+		},
+		"NUMA node that is not there, optional": {
+			fields: map[string]any{"command": "echo ok"},
+			change: func(a *executor.Attempt) { a.NUMANode, a.NUMAOptional = new(int32(77)), true }, out: "ok\n",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			a, out, errs := attempt(t, test.fields)
+			if test.change != nil {
+				test.change(&a)
+			}
+			completes(t, newExecutor(t, containers.Options{}), a, errs)
+			if out.String() != test.out {
+				t.Errorf("it prints %q and %q, want %q", out, errs, test.out)
+			}
+		})
+	}
+}
+
+// Missing resources of the node are a fault of the node; errors in the spec are a fault of
+// the task.
+func TestFaultsOfTaskAndNodeAreDistinguished(t *testing.T) {
+	t.Parallel()
+	allow := containers.Options{Policy: &v1.ContainerPolicy{Mounts: []*v1.MountRule{{Path: "/"}}}}
+	for name, test := range map[string]struct {
+		fields map[string]any
+		change func(*executor.Attempt)
+		code   int // of a StartError; 0 means a fault of the node
+	}{
+		"no image":          {fields: map[string]any{"image": "switchyard-test/none:0", "pullPolicy": "never", "command": "true"}},
+		"no network":        {fields: map[string]any{"network": "switchyard-test-none", "command": "true"}},
+		"no NUMA node":      {fields: map[string]any{"command": "true"}, change: func(a *executor.Attempt) { a.NUMANode = new(int32(77)) }},
+		"no mount source":   {fields: map[string]any{"command": "true", "mounts": []any{map[string]any{"hostPath": "/switchyard/not/there", "containerPath": "/x"}}}},
+		"no GPU":            {fields: map[string]any{"command": "true"}, change: func(a *executor.Attempt) { a.GPUs = []int32{0, 1} }},
+		"no workspace":      {fields: map[string]any{"command": "true"}, change: func(a *executor.Attempt) { a.WorkspaceDir = "/switchyard/not/there" }},
+		"no program":        {fields: map[string]any{"command": []any{"/not/there"}}, code: 127},
+		"no entry point":    {fields: map[string]any{"entrypoint": "switchyard-none"}, code: 127},
+		"no command at all": {fields: map[string]any{}, code: 126},
+		"privileged":        {fields: map[string]any{"command": "true", "privileged": true}, code: 126},
+		"no such address":   {fields: map[string]any{"command": "true", "ip": "10.1.2.3"}, code: 126},
+		"capability":        {fields: map[string]any{"command": "true", "capAdd": []any{"NET_ADMIN"}}, code: 126},
+		"little memory":     {fields: map[string]any{"command": "true"}, change: func(a *executor.Attempt) { a.Limits.Memory = 1 << 20 }, code: 126},
+		"mounted twice":     {fields: map[string]any{"command": "true", "mounts": []any{map[string]any{"hostPath": "/tmp", "containerPath": "/x"}, map[string]any{"hostPath": "/tmp", "containerPath": "/x"}}}, code: 126},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			a, _, _ := attempt(t, test.fields)
+			if test.change != nil {
+				test.change(&a)
+			}
+			_, err := newExecutor(t, allow).Run(t.Context(), a, func() { t.Error("it has started") })
+			start := executor.AsStartError(err)
+			switch {
+			case err == nil:
+				t.Error("no error")
+			case test.code == 0 && start != nil:
+				t.Errorf("the task is blamed for: %v", err)
+			case test.code != 0 && (start == nil || start.ExitCode != test.code):
+				t.Errorf("%v (%+v), want a StartError with %d", err, start, test.code)
+			}
+			if l := left(t, a.ID); len(l) > 0 {
+				t.Errorf("left behind: %v", l)
+			}
+		})
+	}
+}
+
+// A container that is killed for its memory use is distinguished from one that is killed
+// otherwise.
+func TestOutOfMemoryKillIsDistinguished(t *testing.T) {
+	t.Parallel()
+	e := newExecutor(t, containers.Options{})
+	for name, test := range map[string]struct {
+		command string
+		want    executor.Result
+	}{
+		"too much memory":   {"x=$(yes | head -c 300000000); echo $x | wc -c", executor.Result{ExitCode: 137, Signal: "SIGKILL", OOMKilled: true}},
+		"killed":            {"kill -9 $$", executor.Result{ExitCode: 137, Signal: "SIGKILL"}},
+		"a child is killed": {"sh -c 'kill -9 $$'; exit 3", executor.Result{ExitCode: 3}},
+		"enough":            {"x=$(yes | head -c 1000000); exit 0", executor.Result{}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			a, _, _ := attempt(t, map[string]any{"command": test.command})
+			a.Limits.Memory = 32 << 20
+			r, err := e.Run(t.Context(), a, func() {})
+			if r.Image == "" || r.Container == "" {
+				t.Errorf("the result names no image or no container: %+v", r)
+			}
+			if r.Image, r.Container = "", ""; err != nil || r != test.want {
+				t.Errorf("result %+v, error %v, want %+v", r, err, test.want)
+			}
+		})
+	}
+}
+
+// A container that another client of the engine ends has not ended by itself, however it
+// handles the signal.
+func TestContainerStoppedByAnotherClientIsAFaultOfTheNode(t *testing.T) {
+	t.Parallel()
+	engine := enginetest.Engine(t)
+	e := newExecutor(t, containers.Options{})
+	for signal, isFault := range map[string]bool{"SIGKILL": true, "SIGTERM": true, "SIGHUP": false} {
+		t.Run(signal, func(t *testing.T) {
+			t.Parallel()
+			a, out, _ := attempt(t, map[string]any{"command": "trap 'exit 0' TERM HUP; echo ready; while :; do sleep 0.05; done"})
+			ended := begin(t, t.Context(), e, a)
+			out.await(t, "ready")
+			if err := engine.ContainerKill(t.Context(), containers.Name(a.Identity), signal); err != nil {
+				t.Fatal(err)
+			}
+			r := end(t, ended)
+			switch {
+			case isFault && (r.err == nil || executor.AsStartError(r.err) != nil):
+				t.Errorf("result %+v, error %v, want a fault of the node", r.Result, r.err)
+			case !isFault && (r.err != nil || r.ExitCode != 0):
+				t.Errorf("result %+v, error %v, want the program's own", r.Result, r.err)
+			}
+		})
+	}
+}
+
+// A task finds its files in the container as any user, and the node can read them
+// afterwards.
+func TestWorkspaceIsSharedWithTheContainer(t *testing.T) {
+	t.Parallel()
+	dir, shared, data := t.TempDir(), t.TempDir(), t.TempDir()
+	for _, err := range []error{
+		os.Chmod(dir, 0o700), os.Mkdir(filepath.Join(dir, "tmp"), 0o700), os.WriteFile(filepath.Join(dir, "input.json"), []byte("{}"), 0o600),
+		os.Chmod(shared, 0o777), os.WriteFile(filepath.Join(data, "f"), []byte("data"), 0o644),
+	} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	a, out, errs := attempt(t, map[string]any{
+		"user": "1000",
+		"command": `set -e; cat $SWITCHYARD_INPUT; echo k=v > $SWITCHYARD_OUTPUT; echo x > $SWITCHYARD_LOCAL_TEMP_DIR/x; echo y > $SWITCHYARD_SHARED_DIR/y
+			echo more > $SWITCHYARD_INPUT; ls /local_temp; cat /data/f; ! echo z > /data/z 2>/dev/null; echo $OTHER $SWITCHYARD_LOCAL_TEMP_DIR $SWITCHYARD_SHARED_DIR; ls -d $SWITCHYARD_OUTPUT`,
+		"mounts": []any{map[string]any{"hostPath": data, "containerPath": "/data", "readOnly": true}},
+	})
+	a.WorkspaceDir, a.TempDir, a.SharedDir = dir, filepath.Join(dir, "tmp"), shared
+	a.Env = map[string]string{
+		"SWITCHYARD_INPUT": dir + "/input.json", "SWITCHYARD_OUTPUT": dir + "/output", "SWITCHYARD_LOCAL_TEMP_DIR": dir + "/tmp",
+		"SWITCHYARD_SHARED_DIR": shared, "OTHER": dir + "other",
+	}
+	completes(t, newExecutor(t, containers.Options{Policy: &v1.ContainerPolicy{Mounts: []*v1.MountRule{{Path: data, ReadOnly: true}}}}), a, errs)
+	if want := "{}x\ndata" + dir + "other /local_temp /shared\n/switchyard/output\n"; out.String() != want {
+		t.Errorf("it prints %q and %q, want %q", out, errs, want)
+	}
+	for path, want := range map[string]string{dir + "/output": "k=v\n", dir + "/tmp/x": "x\n", shared + "/y": "y\n", dir + "/input.json": "more\n"} {
+		if got, err := os.ReadFile(path); err != nil || string(got) != want {
+			t.Errorf("%s holds %q, %v", path, got, err)
+		}
+	}
+	for path, want := range map[string]os.FileMode{dir: 0o700, dir + "/tmp": 0o700, dir + "/input.json": 0o600} {
+		if info, err := os.Stat(path); err != nil || info.Mode().Perm() != want {
+			t.Errorf("%s has the mode %v, %v, want %v", path, info.Mode(), err, want)
+		}
+	}
+}
+
+// The container's name and labels identify its attempt.
+func TestNameAndLabelsIdentifyTheAttempt(t *testing.T) {
+	t.Parallel()
+	engine := enginetest.Engine(t)
+	a, out, _ := attempt(t, map[string]any{"command": "echo ready; sleep 1000", "labels": map[string]any{"mine": "yes"}})
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	ended := begin(t, ctx, newExecutor(t, containers.Options{}), a)
+	out.await(t, "ready")
+	name := "switchyard-" + a.Identity.Run + "-build-0-c3"
+	c, err := engine.ContainerInspect(t.Context(), name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for label, want := range map[string]string{
+		"switchyard.run": a.Identity.Run, "switchyard.task": "build", "switchyard.index": "-1", "switchyard.attempt": "2",
+		"switchyard.claim": "3", "switchyard.node": a.Identity.Node, "switchyard.id": a.ID, "switchyard.fleet": "f", "mine": "yes",
+	} {
+		if got := c.Config.Labels[label]; got != want {
+			t.Errorf("label %s is %q, want %q", label, got, want)
+		}
+	}
+	if containers.Name(a.Identity) != name {
+		t.Errorf("Name says %s", containers.Name(a.Identity))
+	}
+	cancel()
+	if r := end(t, ended); r.err != nil || !r.Stopped || r.Signal != "SIGTERM" {
+		t.Errorf("%+v", r)
+	}
+}
+
+// A failed container is kept if the spec says so, and is not mistaken for a survivor.
+func TestFailedContainerIsKept(t *testing.T) {
+	t.Parallel()
+	engine, e := enginetest.Engine(t), newExecutor(t, containers.Options{})
+	for _, code := range []string{"0", "3"} {
+		a, _, _ := attempt(t, map[string]any{"command": "exit " + code, "keep": "onFailure"})
+		var told text
+		a.Notify = func(line string) { fmt.Fprintln(&told, line) }
+		if _, err := e.Run(t.Context(), a, func() {}); err != nil {
+			t.Fatal(err)
+		}
+		name := containers.Name(a.Identity) + "-kept"
+		_, err := engine.ContainerInspect(t.Context(), name)
+		t.Cleanup(func() {
+			_ = engine.ContainerRemove(context.Background(), name, container.RemoveOptions{Force: true})
+		})
+		if kept := err == nil; kept != (code != "0") || kept != strings.Contains(told.String(), "docker rm -v "+name) {
+			t.Errorf("exit code %s: kept %v, told %q", code, kept, told.String())
+		}
+		if left, err := e.Survivors(t.Context(), a.Identity.Node); err != nil || len(left) > 0 {
+			t.Errorf("survivors: %+v, %v", left, err)
+		}
+	}
+}
+
+// A container of the same dispatch whose creation was not acknowledged is replaced.
+func TestUnacknowledgedContainerIsReplaced(t *testing.T) {
+	t.Parallel()
+	engine := enginetest.Engine(t)
+	a, _, errs := attempt(t, map[string]any{"command": "true"})
+	_, err := engine.ContainerCreate(t.Context(), &container.Config{
+		Image: enginetest.Image(t), Cmd: []string{"true"}, Labels: map[string]string{"switchyard.id": a.ID},
+	}, nil, nil, nil, containers.Name(a.Identity))
+	if err != nil {
+		t.Fatal(err)
+	}
+	completes(t, newExecutor(t, containers.Options{}), a, errs)
+	if l := left(t, a.ID); len(l) > 0 {
+		t.Errorf("left behind: %v", l)
+	}
+}
+
+// Without an engine, an attempt fails at once and nothing starts.
+func TestAttemptFailsAtOnceWithoutEngine(t *testing.T) {
+	t.Parallel()
+	e := newExecutor(t, containers.Options{Host: "unix://" + filepath.Join(t.TempDir(), "none.sock")})
+	if err := e.Available(); err == nil {
+		t.Error("it is available")
+	}
+	a, _, _ := attempt(t, map[string]any{"command": "true"})
+	_, err := e.Run(t.Context(), a, func() { t.Error("it has started") })
+	if err == nil || executor.AsStartError(err) != nil || errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("error %v, want one that says that there is no engine", err)
+	}
+}
