@@ -2,6 +2,7 @@ package executortest
 
 import (
 	"context"
+	"fmt"
 	"testing"
 	"time"
 
@@ -124,21 +125,21 @@ func (h Harness) batchStop(t *testing.T) {
 // batchLease checks that the lease of the batch applies, rather than that of an
 // attempt.
 func (h Harness) batchLease(t *testing.T) {
-	first, _ := h.attempt(t, Program{})
-	first.Lease = executor.NewLease(executor.Now(), leaseTime, leaseTime)
-	a, c := h.attempt(t, Program{Out: "ready", IgnoreTerm: true, Sleep: true})
-	defer renewWhile(first.Lease, c.isSilent)()
-	row := h.beginBatch(t, first)
-	a.Grace = time.Hour
-	ctx, cancel := context.WithCancel(t.Context())
-	defer cancel()
-	a.Stdout = &trigger{buffer: &c.out, on: "ready", do: cancel}
-	if r, err := row.Run(ctx, a, c.spawned); err != nil || !r.Stopped || r.Signal != "SIGKILL" || !first.Lease.Over() {
-		t.Errorf("%+v, error %v; the lease is over: %v", r, err, first.Lease.Over())
-	}
-	if r, c := h.next(t, t.Context(), row, Program{Out: "never"}); !r.Stopped || c.spawns.Load() != 0 {
-		t.Errorf("the next one: %+v, %d starts", r, c.spawns.Load())
-	}
+	WithLease(t, func(length time.Duration) error {
+		first, _ := h.attempt(t, Program{})
+		first.Lease = executor.NewLease(executor.Now(), length, length)
+		a, c := h.attempt(t, Program{Out: "ready", IgnoreTerm: true, Sleep: true})
+		defer renewWhile(first.Lease, c.isSilent)()
+		row := h.beginBatch(t, first)
+		a.Grace = time.Hour
+		if r, _ := stopWhenReady(t, a, c, row.Run); !r.Stopped || r.Signal != "SIGKILL" || !first.Lease.Over() {
+			return fmt.Errorf("%+v, want one stopped by SIGKILL at the end of the lease of the batch", r)
+		}
+		if r, c := h.next(t, t.Context(), row, Program{Out: "never"}); !r.Stopped || c.spawns.Load() != 0 {
+			t.Errorf("the next one: %+v, %d starts", r, c.spawns.Load())
+		}
+		return nil
+	})
 }
 
 func (h Harness) batchEmpty(t *testing.T) {

@@ -22,7 +22,7 @@ func (h Harness) stop(t *testing.T) {
 	})
 	t.Run("by SIGTERM", func(t *testing.T) {
 		a, c := h.attempt(t, Program{Out: "ready", Sleep: true})
-		r, took := h.cancelled(t, e, a, c, "ready")
+		r, took := h.cancelled(t, e, a, c)
 		if !r.Stopped || r.ExitCode != 143 || r.Signal != "SIGTERM" {
 			t.Errorf("result %+v, want one stopped by SIGTERM", r)
 		}
@@ -32,7 +32,7 @@ func (h Harness) stop(t *testing.T) {
 	})
 	t.Run("cleaning up", func(t *testing.T) {
 		a, c := h.attempt(t, Program{Out: "ready", OnTerm: "bye", Sleep: true, Code: 7})
-		r, took := h.cancelled(t, e, a, c, "ready")
+		r, took := h.cancelled(t, e, a, c)
 		if !r.Stopped || r.ExitCode != 7 || r.Signal != "" {
 			t.Errorf("result %+v, want a stopped one with the program's own exit code 7", r)
 		}
@@ -46,7 +46,7 @@ func (h Harness) stop(t *testing.T) {
 	t.Run("by SIGKILL after the grace period", func(t *testing.T) {
 		a, c := h.attempt(t, Program{Out: "ready", IgnoreTerm: true, Sleep: true})
 		a.Grace = 300 * time.Millisecond
-		r, took := h.cancelled(t, e, a, c, "ready")
+		r, took := h.cancelled(t, e, a, c)
 		if !r.Stopped || r.ExitCode != 137 || r.Signal != "SIGKILL" || r.OOMKilled {
 			t.Errorf("result %+v, want one stopped by SIGKILL", r)
 		}
@@ -59,7 +59,7 @@ func (h Harness) stop(t *testing.T) {
 		ended := make(chan struct{})
 		close(ended)
 		a.Grace, a.EndGrace = time.Hour, ended
-		if r, _ := h.cancelled(t, e, a, c, "ready"); !r.Stopped || r.ExitCode != 137 || r.Signal != "SIGKILL" || r.OOMKilled {
+		if r, _ := h.cancelled(t, e, a, c); !r.Stopped || r.ExitCode != 137 || r.Signal != "SIGKILL" || r.OOMKilled {
 			t.Errorf("result %+v, want one stopped by SIGKILL", r)
 		}
 	})
@@ -118,7 +118,7 @@ func (h Harness) nothingSurvives(t *testing.T) {
 			p.Sleep = true
 			a, c := h.attempt(t, p)
 			a.Grace = 300 * time.Millisecond
-			if r, _ := h.cancelled(t, e, a, c, "ready"); !r.Stopped {
+			if r, _ := h.cancelled(t, e, a, c); !r.Stopped {
 				t.Errorf("result %+v, want a stopped one", r)
 			}
 		})

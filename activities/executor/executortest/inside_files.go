@@ -146,6 +146,10 @@ func (h InsideHarness) tarBothWays(t *testing.T) {
 	if got := h.read(t, in, path.Join(dir, "top/sub/link")); got["link"] != (entry{tar.TypeReg, "other text", 0o600}) {
 		t.Errorf("the file is %+v", got)
 	}
+	client, _ := h.client(t, t.Context(), in)
+	if err := client.Chmod(path.Join(dir, "top/sub"), 0o755); err != nil { // otherwise its user could not remove it
+		t.Error(err)
+	}
 }
 
 func (h InsideHarness) tarRename(t *testing.T) {

@@ -174,16 +174,28 @@ func (h Harness) nothingLeft(t *testing.T, id string) {
 
 // cancelled runs an attempt and cancels it once it has printed ready. It returns the result and the time since the
 // cancellation.
-func (h Harness) cancelled(t *testing.T, e executor.Executor, a executor.Attempt, c *capture, ready string) (executor.Result, time.Duration) {
+func (h Harness) cancelled(t *testing.T, e executor.Executor, a executor.Attempt, c *capture) (executor.Result, time.Duration) {
+	t.Helper()
+	return stopWhenReady(t, a, c, func(ctx context.Context, a executor.Attempt, _ func()) (executor.Result, error) {
+		return h.finish(t, ctx, e, a, c), nil
+	})
+}
+
+// stopWhenReady calls run with an attempt, and cancels it once it has printed ready. It returns the result and the time since
+// the cancellation.
+func stopWhenReady(t *testing.T, a executor.Attempt, c *capture, run func(context.Context, executor.Attempt, func()) (executor.Result, error)) (executor.Result, time.Duration) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	var at atomic.Int64
-	a.Stdout = &trigger{buffer: &c.out, on: ready, do: sync.OnceFunc(func() {
+	a.Stdout = &trigger{buffer: &c.out, on: "ready", do: sync.OnceFunc(func() {
 		at.Store(time.Now().UnixNano())
 		cancel()
 	})}
-	r := h.finish(t, ctx, e, a, c)
+	r, err := run(ctx, a, c.spawned)
+	if err != nil {
+		t.Fatalf("run: %v", err)
+	}
 	return r, time.Since(time.Unix(0, at.Load()))
 }
 

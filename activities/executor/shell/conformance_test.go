@@ -3,6 +3,7 @@
 package shell
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"testing"
@@ -14,45 +15,40 @@ import (
 	"switchyard/dev/testneeds"
 )
 
-func TestConformance(t *testing.T) { conformance(t, mechanismsHere(t)[:1], 64<<20, 20) }
+func TestConformance(t *testing.T) { conformance(t, portable, 64<<20, 20, false) }
 
 func TestLongConformance(t *testing.T) {
 	testneeds.Long(t)
-	conformance(t, mechanismsHere(t), 1<<30, 60)
+	conformance(t, portable, 1<<30, 60, false)
 }
 
-func conformance(t *testing.T, mechanisms []Mechanism, floodBytes int64, many int) {
-	for _, m := range mechanisms {
-		t.Run(string(m), func(t *testing.T) {
-			h := executortest.Harness{
-				New:  func(t *testing.T) executor.Executor { return newExecutor(t, Options{Mechanism: m}) },
-				Spec: programSpec,
-				BadSpecs: map[string]*structpb.Struct{
-					"no spec":             nil,
-					"no command":          spec(t, map[string]any{}),
-					"empty command":       spec(t, map[string]any{"command": ""}),
-					"empty list":          spec(t, map[string]any{"command": []any{}}),
-					"command is a number": spec(t, map[string]any{"command": 3}),
-					"word is a list":      spec(t, map[string]any{"command": []any{"echo", []any{"x"}}}),
-					"directory is a list": spec(t, map[string]any{"command": "true", "workingDirectory": []any{}}),
-					"unknown field":       spec(t, map[string]any{"command": "true", "shell": "bash"}),
-					"NUL in a command":    spec(t, map[string]any{"command": "echo \x00"}),
-					"NUL in a word":       spec(t, map[string]any{"command": []any{"echo", "\x00"}}),
-					"directory is a file": spec(t, map[string]any{"command": "true", "workingDirectory": "/dev/null"}),
-					"program is a file":   spec(t, map[string]any{"command": []any{"/etc/passwd"}}),
-					"program is a folder": spec(t, map[string]any{"command": []any{"/etc"}}),
-					"command is too long": spec(t, map[string]any{"command": "true " + string(make8MiB())}),
-				},
-				Left:       leftOf,
-				FloodBytes: floodBytes,
-				Many:       many,
-				Repeats:    20,
-				Stdin:      true,
-				Memory:     newExecutor(t, Options{Mechanism: m}).bounds.validate() == nil,
-			}
-			executortest.Run(t, h)
-		})
-	}
+func conformance(t *testing.T, m Mechanism, floodBytes int64, many int, memory bool) {
+	executortest.Run(t, executortest.Harness{
+		New:  func(t *testing.T) executor.Executor { return newExecutor(t, Options{Mechanism: m}) },
+		Spec: programSpec,
+		BadSpecs: map[string]*structpb.Struct{
+			"no spec":             nil,
+			"no command":          spec(t, map[string]any{}),
+			"empty command":       spec(t, map[string]any{"command": ""}),
+			"empty list":          spec(t, map[string]any{"command": []any{}}),
+			"command is a number": spec(t, map[string]any{"command": 3}),
+			"word is a list":      spec(t, map[string]any{"command": []any{"echo", []any{"x"}}}),
+			"directory is a list": spec(t, map[string]any{"command": "true", "workingDirectory": []any{}}),
+			"unknown field":       spec(t, map[string]any{"command": "true", "shell": "bash"}),
+			"NUL in a command":    spec(t, map[string]any{"command": "echo \x00"}),
+			"NUL in a word":       spec(t, map[string]any{"command": []any{"echo", "\x00"}}),
+			"directory is a file": spec(t, map[string]any{"command": "true", "workingDirectory": "/dev/null"}),
+			"program is a file":   spec(t, map[string]any{"command": []any{"/etc/passwd"}}),
+			"program is a folder": spec(t, map[string]any{"command": []any{"/etc"}}),
+			"command is too long": spec(t, map[string]any{"command": "true " + string(make8MiB())}),
+		},
+		Left:       leftOf,
+		FloodBytes: floodBytes,
+		Many:       many,
+		Repeats:    20,
+		Stdin:      true,
+		Memory:     memory,
+	})
 }
 
 func make8MiB() []byte {
@@ -86,8 +82,10 @@ func spec(t testing.TB, fields map[string]any) *structpb.Struct {
 	return s
 }
 
+// newExecutor returns an Executor with the portable mechanism, unless the options name another one.
 func newExecutor(t testing.TB, o Options) *Executor {
 	t.Helper()
+	o.Mechanism = cmp.Or(o.Mechanism, portable)
 	e, err := New(o)
 	if err != nil {
 		t.Fatal(err)

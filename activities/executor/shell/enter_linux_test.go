@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"os"
 	"path/filepath"
 	"strings"
@@ -67,38 +66,44 @@ func lastingAttempt(t *testing.T, sandbox bool) executor.Attempt {
 	a := executor.Attempt{
 		ID:           fmt.Sprintf("%s/%d/c1", t.Name(), time.Now().UnixNano()),
 		Spec:         spec(t, map[string]any{"command": "while :; do sleep 0.1; done", "sandbox": sandbox}),
-		Limits:       executor.Limits{Memory: 512 << 20, Processes: 200},
 		WorkspaceDir: workspaceIn(t, root, "own"), BaseDir: t.TempDir(), Grace: time.Second,
 		Env: map[string]string{"GREETING": "hello"},
+	}
+	if sandbox {
+		a.Limits = executor.Limits{Memory: 512 << 20, Processes: 200}
 	}
 	a.TempDir = filepath.Join(a.WorkspaceDir, "tmp")
 	return a
 }
 
-func TestInsideConformance(t *testing.T) {
-	for _, sandbox := range []bool{false, true} {
-		for _, m := range mechanismsHere(t) {
-			t.Run(fmt.Sprintf("%s, sandbox %v", m, sandbox), func(t *testing.T) {
-				e := newExecutor(t, Options{Mechanism: m})
-				if sandbox {
-					e = needSandbox(t, Options{Mechanism: m})
-				}
-				var dirs sync.Map
-				executortest.RunInside(t, executortest.InsideHarness{
-					Enter: func(t *testing.T) executor.Inside {
-						l := startLasting(t, e, lastingAttempt(t, sandbox))
-						dirs.Store(t.Name(), l.WorkspaceDir)
-						return l.inside
-					},
-					Dir: func(t *testing.T) string {
-						dir, _ := dirs.Load(t.Name())
-						return dir.(string)
-					},
-					Env: [2]string{"GREETING", "hello"},
-				})
-			})
-		}
+func workspaceIn(t *testing.T, root, name string) string {
+	t.Helper()
+	dir := filepath.Join(root, name)
+	if err := os.MkdirAll(filepath.Join(dir, "tmp"), 0o700); err != nil {
+		t.Fatal(err)
 	}
+	if err := os.WriteFile(filepath.Join(dir, "input.json"), []byte("{}"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+func TestInsideConformance(t *testing.T) { insideConformance(t, newExecutor(t, Options{}), false) }
+
+func insideConformance(t *testing.T, e *Executor, sandbox bool) {
+	var dirs sync.Map
+	executortest.RunInside(t, executortest.InsideHarness{
+		Enter: func(t *testing.T) executor.Inside {
+			l := startLasting(t, e, lastingAttempt(t, sandbox))
+			dirs.Store(t.Name(), l.WorkspaceDir)
+			return l.inside
+		},
+		Dir: func(t *testing.T) string {
+			dir, _ := dirs.Load(t.Name())
+			return dir.(string)
+		},
+		Env: [2]string{"GREETING", "hello"},
+	})
 }
 
 // output runs a script in an attempt and returns what it prints.
@@ -112,119 +117,57 @@ func (l *lasting) output(t *testing.T, script string) string {
 	return out.String()
 }
 
-func TestEnteredProgramsShareTheSandboxOfTheAttempt(t *testing.T) {
-	e := needSandbox(t, Options{})
-	a := lastingAttempt(t, true)
-	facts := `id -u; id -g; id -G; grep -E "^(Cap|NoNewPrivs|Seccomp)" /proc/self/status; for s in mnt net ipc; do readlink /proc/self/ns/$s; done; ls /proc | grep -c "^[0-9]*$" >/dev/null; cat /tmp/mark`
-	file := filepath.Join(a.WorkspaceDir, "facts")
-	a.Spec = spec(t, map[string]any{"command": "echo mark >/tmp/mark; { " + facts + "; } >$FILE.part; mv $FILE.part $FILE; while :; do sleep 0.1; done", "sandbox": true})
-	a.Env["FILE"] = file
-	l := startLasting(t, e, a)
-	eventually(t, "the attempt has told its facts", func() bool {
-		_, err := os.Stat(file)
-		return err == nil
-	})
-	want, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got := l.output(t, facts); got != string(want) {
-		t.Errorf("the attempt is\n%sand who enters it\n%s", want, got)
-	}
-	for script, want := range map[string]string{
-		`(echo x >/etc/x) 2>/dev/null || echo cannot`:                     "cannot\n",
-		fmt.Sprintf("kill -0 %d 2>/dev/null || echo cannot", os.Getpid()): "cannot\n",
-		`tty 2>&1 || true`: "not a tty\n",
-	} {
-		if got := l.output(t, script); got != want {
-			t.Errorf("%s prints %q, want %q", script, got, want)
-		}
-	}
-	// The network is the attempt's own, so the port is not one of the node.
-	listener, err := l.inside.Listen(t.Context(), 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer listener.Close()
-	if conn, err := net.Dial("tcp", listener.Addr().String()); err == nil {
-		conn.Close()
-		t.Error("the node has the port, too")
-	}
-	// The program can open its terminal by name.
-	var out strings.Builder
-	status, err := l.inside.Exec(t.Context(), executor.Command{Args: []string{"sh", "-c", `echo named >"$(tty)"`}, Stdout: &out, Terminal: &executor.Terminal{}})
-	if err != nil || status.Code != 0 || out.String() != "named\r\n" {
-		t.Errorf("%+v, %q, error %v", status, out.String(), err)
-	}
-}
-
 func TestEnteredProgramsEndWithTheAttempt(t *testing.T) {
-	for _, m := range append(mechanismsHere(t), Group) {
+	for _, m := range []Mechanism{portable, Group} {
 		t.Run(string(m), func(t *testing.T) {
 			t.Parallel()
-			e := newExecutor(t, Options{Mechanism: m})
-			l := startLasting(t, e, lastingAttempt(t, false))
-			type end struct {
-				status executor.ExitStatus
-				err    error
-			}
-			scripts := []string{
-				`trap '' HUP TERM INT; echo ready; while :; do sleep 0.05; done`,
-				`echo ready; exec sleep 100000`,
-			}
-			if m != Group {
-				scripts = append(scripts, `trap '' HUP; setsid env -i sh -c 'trap "" HUP TERM; while :; do sleep 0.05; done' & echo ready; wait`)
-			}
-			ends := make(chan end, len(scripts))
-			for _, script := range scripts {
-				read, write := io.Pipe()
-				go func() {
-					status, err := l.inside.Exec(t.Context(), executor.Command{Args: []string{"sh", "-c", script}, Stdout: write})
-					ends <- end{status, err}
-				}()
-				if _, err := io.ReadFull(read, make([]byte, len("ready\n"))); err != nil {
-					t.Fatal(err)
-				}
-				go func() { _, _ = io.Copy(io.Discard, read) }()
-				defer read.Close()
-			}
-			l.end()
-			if left := leftOf(t, l.ID); len(left) > 0 {
-				t.Errorf("left: %v", left)
-			}
-			for range scripts {
-				one := <-ends
-				if one.err != nil || one.status.Signal == "" {
-					t.Errorf("%+v, error %v", one.status, one.err)
-				}
-			}
-			if _, err := l.inside.Exec(t.Context(), executor.Command{Args: []string{"true"}}); !errors.Is(err, executor.ErrNotRunning) {
-				t.Errorf("error %v of an attempt that has ended, want ErrNotRunning", err)
-			}
-			if _, err := e.Enter(t.Context(), l.ID); !errors.Is(err, executor.ErrNotRunning) {
-				t.Errorf("error %v of an attempt that has ended, want ErrNotRunning", err)
-			}
+			enteredProgramsEnd(t, m)
 		})
 	}
 }
 
-func TestEnteredProgramsCountTowardsTheMemoryLimit(t *testing.T) {
-	for _, sandbox := range []bool{false, true} {
-		t.Run(fmt.Sprint(sandbox), func(t *testing.T) {
-			t.Parallel()
-			e := newExecutor(t, Options{})
-			needLimits(t, e)
-			if sandbox {
-				e = needSandbox(t, Options{})
-			}
-			a := lastingAttempt(t, sandbox)
-			a.Limits = executor.Limits{Memory: 64 << 20, Processes: 200}
-			l := startLasting(t, e, a)
-			status, err := l.inside.Exec(t.Context(), executor.Command{Args: []string{"dd", "if=/dev/zero", "of=/dev/null", "bs=200M", "count=1"}})
-			if err != nil || status.Signal != "KILL" {
-				t.Errorf("%+v, error %v", status, err)
-			}
-		})
+func enteredProgramsEnd(t *testing.T, m Mechanism) {
+	e := newExecutor(t, Options{Mechanism: m})
+	l := startLasting(t, e, lastingAttempt(t, false))
+	type end struct {
+		status executor.ExitStatus
+		err    error
+	}
+	scripts := []string{
+		`trap '' HUP TERM INT; echo ready; while :; do sleep 0.05; done`,
+		`echo ready; exec sleep 100000`,
+	}
+	if m != Group {
+		scripts = append(scripts, `trap '' HUP; setsid env -i sh -c 'trap "" HUP TERM; while :; do sleep 0.05; done' & echo ready; wait`)
+	}
+	ends := make(chan end, len(scripts))
+	for _, script := range scripts {
+		read, write := io.Pipe()
+		go func() {
+			status, err := l.inside.Exec(t.Context(), executor.Command{Args: []string{"sh", "-c", script}, Stdout: write})
+			ends <- end{status, err}
+		}()
+		if _, err := io.ReadFull(read, make([]byte, len("ready\n"))); err != nil {
+			t.Fatal(err)
+		}
+		go func() { _, _ = io.Copy(io.Discard, read) }()
+		defer read.Close()
+	}
+	l.end()
+	if left := leftOf(t, l.ID); len(left) > 0 {
+		t.Errorf("left: %v", left)
+	}
+	for range scripts {
+		one := <-ends
+		if one.err != nil || one.status.Signal == "" {
+			t.Errorf("%+v, error %v", one.status, one.err)
+		}
+	}
+	if _, err := l.inside.Exec(t.Context(), executor.Command{Args: []string{"true"}}); !errors.Is(err, executor.ErrNotRunning) {
+		t.Errorf("error %v of an attempt that has ended, want ErrNotRunning", err)
+	}
+	if _, err := e.Enter(t.Context(), l.ID); !errors.Is(err, executor.ErrNotRunning) {
+		t.Errorf("error %v of an attempt that has ended, want ErrNotRunning", err)
 	}
 }
 

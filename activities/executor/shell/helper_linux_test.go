@@ -4,11 +4,10 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"log/slog"
+	"net"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -16,21 +15,8 @@ import (
 	"switchyard/activities/executor/shell/procfs"
 )
 
-// mechanismsHere returns the mechanisms that work on this machine, best first.
-// EnvMarker works on every Linux.
-func mechanismsHere(t testing.TB) []Mechanism {
-	t.Helper()
-	all := []Mechanism{EnvMarker}
-	c, err := newCgroups(nil, slog.New(slog.DiscardHandler))
-	if err != nil {
-		t.Logf("no cgroups here, so they are not tested: %v", err)
-		return all
-	}
-	if err := c.close(); err != nil {
-		t.Error(err)
-	}
-	return append([]Mechanism{Cgroup}, all...)
-}
+// portable is the mechanism of tests without an engine. It works for every user.
+const portable = EnvMarker
 
 // leftOf finds the processes with the marker of an attempt, without using the
 // code under test.
@@ -55,11 +41,10 @@ func leftOf(t *testing.T, id string) []string {
 func leftovers() error {
 	// This process adopts those of killed helpers, and they may have died after the last executor was closed.
 	procfs.Orphans.Open().Close()
-	var err error
-	out, _ := exec.Command("ps", "-o", "pid=,stat=,args=", "--ppid", strconv.Itoa(os.Getpid())).Output()
-	for line := range bytes.Lines(out) {
-		if !bytes.Contains(line, []byte("ps -o")) {
-			err = errors.Join(err, fmt.Errorf("process left: %s", line))
+	all, err := procfs.List()
+	for _, p := range all {
+		if p.Parent == os.Getpid() {
+			err = errors.Join(err, fmt.Errorf("process left: %+v", p))
 		}
 	}
 	bases := newBounds(groupFactory{}).bases
@@ -73,6 +58,36 @@ func leftovers() error {
 		}
 	}
 	return err
+}
+
+// dialArgument makes this program, run as a task, dial the addresses that follow.
+const dialArgument = "shell-test-dial"
+
+// dialIfAsked dials each address and prints which listeners answer. "self" stands for a listener of
+// its own.
+func dialIfAsked() {
+	if len(os.Args) < 2 || os.Args[1] != dialArgument {
+		return
+	}
+	own, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		fmt.Println("no listener:", err)
+		os.Exit(1)
+	}
+	for _, address := range os.Args[2:] {
+		network, address, _ := strings.Cut(address, "/")
+		if address == "self" {
+			address = own.Addr().String()
+		}
+		conn, err := net.Dial(network, address)
+		if err == nil {
+			conn.Close()
+			fmt.Println(network, "answers")
+		} else {
+			fmt.Println(network, "is out of reach")
+		}
+	}
+	os.Exit(0)
 }
 
 // eventually waits for a condition.

@@ -4,8 +4,10 @@ package shell
 
 import "testing"
 
-func mechanismsHere(testing.TB) []Mechanism { return []Mechanism{Group} }
-func leftOf(*testing.T, string) []string    { return nil }
-func leftovers() error                      { return nil }
-func runHelperIfAsked()                     {}
-func dialIfAsked()                          {}
+// portable is the mechanism of tests without an engine.
+const portable = Group
+
+func leftOf(*testing.T, string) []string { return nil }
+func leftovers() error                   { return nil }
+func runHelperIfAsked()                  {}
+func dialIfAsked()                       {}

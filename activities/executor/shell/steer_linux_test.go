@@ -92,75 +92,71 @@ func (s *steerable) wantNoProgress(t *testing.T) {
 
 func TestPauseStopsEveryProcess(t *testing.T) {
 	t.Parallel()
-	for _, m := range mechanismsHere(t) {
-		if m == Group {
-			continue // a process group does not hold processes that start a session
-		}
-		t.Run(string(m), func(t *testing.T) {
-			t.Parallel()
-			e := newExecutor(t, Options{Mechanism: m})
-			if err := e.Pause(t.Context(), "nobody/task/c1"); !errors.Is(err, executor.ErrNotRunning) {
-				t.Errorf("pause what does not run: %v", err)
-			}
-			s := startTicking(t, e)
-			for range 5 {
-				for range 2 {
-					if err := e.Pause(t.Context(), s.id); err != nil {
-						t.Fatal(err)
-					}
-				}
-				s.wantNoProgress(t)
-				for range 2 {
-					if err := e.Resume(t.Context(), s.id); err != nil {
-						t.Fatal(err)
-					}
-				}
-				s.awaitProgress(t)
-			}
-			// An attempt that is stopped while suspended receives the signal.
+	pauseStopsEveryProcess(t, portable)
+}
+
+func pauseStopsEveryProcess(t *testing.T, m Mechanism) {
+	e := newExecutor(t, Options{Mechanism: m})
+	if err := e.Pause(t.Context(), "nobody/task/c1"); !errors.Is(err, executor.ErrNotRunning) {
+		t.Errorf("pause what does not run: %v", err)
+	}
+	s := startTicking(t, e)
+	for range 5 {
+		for range 2 {
 			if err := e.Pause(t.Context(), s.id); err != nil {
 				t.Fatal(err)
 			}
-			s.cancel()
-			<-s.done
-			if s.err != nil || !s.result.Stopped || s.result.ExitCode != 3 || s.out.String() != "bye" {
-				t.Errorf("ended with %+v, %v, and has said %q", s.result, s.err, s.out.String())
+		}
+		s.wantNoProgress(t)
+		for range 2 {
+			if err := e.Resume(t.Context(), s.id); err != nil {
+				t.Fatal(err)
 			}
-			if err := e.Resume(t.Context(), s.id); !errors.Is(err, executor.ErrNotRunning) {
-				t.Errorf("resume what has ended: %v", err)
-			}
-		})
+		}
+		s.awaitProgress(t)
+	}
+	// An attempt that is stopped while suspended receives the signal.
+	if err := e.Pause(t.Context(), s.id); err != nil {
+		t.Fatal(err)
+	}
+	s.cancel()
+	<-s.done
+	if s.err != nil || !s.result.Stopped || s.result.ExitCode != 3 || s.out.String() != "bye" {
+		t.Errorf("ended with %+v, %v, and has said %q", s.result, s.err, s.out.String())
+	}
+	if err := e.Resume(t.Context(), s.id); !errors.Is(err, executor.ErrNotRunning) {
+		t.Errorf("resume what has ended: %v", err)
 	}
 }
 
 // The suspension of one attempt does not affect the next one in the same process tree.
 func TestPauseDoesNotAffectTheNextAttemptOfABatch(t *testing.T) {
 	t.Parallel()
-	for _, m := range mechanismsHere(t) {
-		t.Run(string(m), func(t *testing.T) {
-			e := newExecutor(t, Options{Mechanism: m})
-			row, err := e.Batch(idPrefix+"/task[0]/c1", nil)
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer row.Close()
-			for _, id := range []string{idPrefix + "/task[0]/c1", idPrefix + "/task[1]/c1"} {
-				ctx, cancel := context.WithCancel(t.Context())
-				a := executor.Attempt{ID: id, Spec: spec(t, map[string]any{"command": "sleep 1000"}), BaseDir: t.TempDir(), Grace: time.Minute}
-				var paused sync.WaitGroup
-				r, err := row.Run(ctx, a, func() {
-					paused.Go(func() {
-						defer cancel()
-						for errors.Is(e.Pause(t.Context(), id), executor.ErrNotRunning) {
-							time.Sleep(time.Millisecond)
-						}
-					})
-				})
-				paused.Wait()
-				if err != nil || r.Signal != "SIGTERM" {
-					t.Errorf("%s has ended with %+v, %v", id, r, err)
+	pauseSparesTheNextOfABatch(t, portable)
+}
+
+func pauseSparesTheNextOfABatch(t *testing.T, m Mechanism) {
+	e := newExecutor(t, Options{Mechanism: m})
+	row, err := e.Batch(idPrefix+"/task[0]/c1", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer row.Close()
+	for _, id := range []string{idPrefix + "/task[0]/c1", idPrefix + "/task[1]/c1"} {
+		ctx, cancel := context.WithCancel(t.Context())
+		a := executor.Attempt{ID: id, Spec: spec(t, map[string]any{"command": "sleep 1000"}), BaseDir: t.TempDir(), Grace: time.Minute}
+		var paused sync.WaitGroup
+		r, err := row.Run(ctx, a, func() {
+			paused.Go(func() {
+				defer cancel()
+				for errors.Is(e.Pause(t.Context(), id), executor.ErrNotRunning) {
+					time.Sleep(time.Millisecond)
 				}
-			}
+			})
 		})
+		paused.Wait()
+		if err != nil || r.Signal != "SIGTERM" {
+			t.Errorf("%s has ended with %+v, %v", id, r, err)
+		}
 	}
 }

@@ -1,66 +1,9 @@
 package shell
 
 import (
-	"fmt"
 	"log/slog"
-	"os"
-	"os/exec"
-	"strings"
-	"sync"
 	"testing"
-
-	"switchyard/activities/executor"
-	"switchyard/activities/executor/shell/cgroup"
-	"switchyard/dev/testneeds"
 )
-
-// logged is a buffer for the output of a logger.
-type logged struct {
-	mu   sync.Mutex
-	text strings.Builder
-}
-
-func (l *logged) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.Write(p)
-}
-
-func (l *logged) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.String()
-}
-
-func TestProcessThatLeavesItsCgroupIsEndedAndLogged(t *testing.T) {
-	t.Parallel()
-	if mechanismsHere(t)[0] != Cgroup {
-		testneeds.Missing(t, "no cgroups here")
-	}
-	root, err := cgroup.Root()
-	if err != nil {
-		testneeds.Missing(t, "%v", err)
-	}
-	var log logged
-	e := newExecutor(t, Options{Mechanism: Cgroup, Logger: slog.New(slog.NewTextHandler(&log, nil))})
-	a := executor.Attempt{ID: idPrefix + t.Name() + "/c1", BaseDir: t.TempDir(), Env: map[string]string{"ROOT": root + "/cgroup.procs"}}
-	left := fmt.Sprintf("/bin/sleep %d", 2_000_000+os.Getpid()) // differs from that of another run of this test
-	_, out, err := run(t, e, a, `
-mkfifo said
-setsid sh -c 'echo $$ >$ROOT && echo moved; env -i `+left+`; :' >said 2>&1 &
-read line <said
-echo $line`)
-	if err != nil || out != "moved\n" {
-		t.Fatalf("printed %q, error %v", out, err)
-	}
-	eventually(t, "nothing of it is left", func() bool {
-		sleeps, _ := exec.Command("pgrep", "-f", left).Output()
-		return len(leftOf(t, a.ID)) == 0 && len(sleeps) == 0
-	})
-	eventually(t, "that is logged", func() bool {
-		return strings.Contains(log.String(), "killed a process that left the cgroup of its attempt")
-	})
-}
 
 // The strays do not include an attempt whose id is in use again.
 func TestStraysExcludeRestartedAttempts(t *testing.T) {

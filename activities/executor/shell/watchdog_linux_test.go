@@ -19,19 +19,15 @@ import (
 	"switchyard/activities/executor/shell/cgroup"
 	"switchyard/activities/executor/shell/procfs"
 	"switchyard/activities/executor/shell/watchdogproc"
-	"switchyard/dev/testneeds"
 )
 
 const (
 	helperMechanism = "SHELL_TEST_MECHANISM"
 	helperWatchdog  = "SHELL_TEST_WATCHDOG"
-	helperLease     = "SHELL_TEST_LEASE"
+	helperLease     = "SHELL_TEST_LEASE" // the length of the lease of its task, which the helper renews continuously
 	helperSandbox   = "SHELL_TEST_SANDBOX"
 	helperSession   = "SHELL_TEST_SESSION"
 	helperClaim     = "helper/task/c1"
-
-	// Length of the lease of a helper's task, which the helper renews continuously.
-	helperStop, helperKill = 20 * time.Second, 21 * time.Second
 )
 
 // stubborn is a task with a grandchild that only SIGKILL ends, in a session of its own. The grandchild
@@ -56,9 +52,11 @@ func runHelperIfAsked() {
 	}
 	a := executor.Attempt{ID: os.Getenv("HELPER_PREFIX") + helperClaim, Stdout: os.Stdout, Stderr: os.Stderr, Grace: time.Second}
 	a.Spec, _ = specOf(map[string]any{"command": stubborn, "sandbox": os.Getenv(helperSandbox) != ""})
-	a.Limits = executor.Limits{Memory: 64 << 20}
-	if os.Getenv(helperLease) != "" {
-		a.Lease = executor.NewLease(executor.Now(), helperStop, helperKill)
+	if os.Getenv(helperSandbox) != "" {
+		a.Limits = executor.Limits{Memory: 64 << 20}
+	}
+	if length, err := time.ParseDuration(os.Getenv(helperLease)); err == nil {
+		a.Lease = executor.NewLease(executor.Now(), length, length*3/2)
 		go func() {
 			for range time.Tick(20 * time.Millisecond) {
 				a.Lease.Renew(executor.Now())
@@ -100,7 +98,19 @@ type helper struct {
 	output     *bufio.Scanner
 }
 
+// startHelper starts a helper and waits until its task runs.
 func startHelper(t *testing.T, m Mechanism, watchdog string, env ...string) *helper {
+	t.Helper()
+	h, err := tryHelper(t, m, watchdog, env...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.awaitAll(t)
+	return h
+}
+
+// tryHelper starts a helper. It returns an error if the task of the helper ends before it has printed ready.
+func tryHelper(t *testing.T, m Mechanism, watchdog string, env ...string) (*helper, error) {
 	t.Helper()
 	prefix := fmt.Sprintf("%d-%d-", os.Getpid(), time.Now().UnixNano())
 	h := &helper{Cmd: exec.Command("/proc/self/exe"), id: prefix + helperClaim}
@@ -123,22 +133,16 @@ func startHelper(t *testing.T, m Mechanism, watchdog string, env ...string) *hel
 			_ = syscall.Kill(pid, syscall.SIGKILL)
 		}
 	})
-	lines := bufio.NewScanner(out)
-	h.output = lines
-	for lines.Scan() {
-		if lines.Text() == "ready" {
-			if h.grandchild == 0 {
-				t.Fatal("no pid came before ready")
-			}
-			h.awaitAll(t)
-			return h
+	h.output = bufio.NewScanner(out)
+	for h.output.Scan() {
+		if h.output.Text() == "ready" {
+			return h, nil
 		}
-		if h.grandchild, err = strconv.Atoi(lines.Text()); err != nil {
-			t.Fatalf("helper prints %q", lines.Text())
+		if h.grandchild, err = strconv.Atoi(h.output.Text()); err != nil {
+			return nil, fmt.Errorf("the helper prints %q", h.output.Text())
 		}
 	}
-	t.Fatalf("helper has ended: %v", lines.Err())
-	return nil
+	return nil, fmt.Errorf("the helper has ended: %v", h.output.Err())
 }
 
 // awaitAll waits until all processes of the task are seen. One that is executing another program is not.
@@ -162,34 +166,25 @@ func (h *helper) kill(t *testing.T) {
 func gone(pid int) bool { return len(livingOf([]int{pid})) == 0 }
 
 func TestWatchdogEndsTheTreeOfAKilledWorker(t *testing.T) {
-	for _, m := range mechanismsHere(t) {
-		t.Run(string(m), func(t *testing.T) { endsTheTree(t, m) })
-		t.Run(string(m)+" in a sandbox", func(t *testing.T) {
-			needSandbox(t, Options{Mechanism: m})
-			endsTheTree(t, m, helperSandbox+"=yes")
-		})
-	}
+	t.Parallel()
+	endsTheTree(t, portable)
 }
 
 func TestSessionsEndWithAKilledWorker(t *testing.T) {
-	check := func(t *testing.T, m Mechanism, env ...string) {
-		h := startHelper(t, m, "yes", append(env, helperSession+"=yes")...)
-		eventually(t, "the session runs", func() bool {
-			all := strings.Join(leftOf(t, h.id), "\n")
-			return strings.Contains(all, `"sleep\x00100001\x00"`) && strings.Contains(all, `"sleep\x00100002\x00"`)
-		})
-		dogs := watchdogsOf(t, h.Process.Pid)
-		h.kill(t)
-		eventually(t, "nothing of it is left", func() bool { return len(leftOf(t, h.id)) == 0 })
-		eventually(t, "the watchdog is gone", func() bool { return len(livingOf(dogs)) == 0 })
-	}
-	for _, m := range mechanismsHere(t) {
-		t.Run(string(m), func(t *testing.T) { check(t, m) })
-		t.Run(string(m)+" in a sandbox", func(t *testing.T) {
-			needSandbox(t, Options{Mechanism: m})
-			check(t, m, helperSandbox+"=yes")
-		})
-	}
+	t.Parallel()
+	endsSessions(t, portable)
+}
+
+func endsSessions(t *testing.T, m Mechanism, env ...string) {
+	h := startHelper(t, m, "yes", append(env, helperSession+"=yes")...)
+	eventually(t, "the session runs", func() bool {
+		all := strings.Join(leftOf(t, h.id), "\n")
+		return strings.Contains(all, `"sleep\x00100001\x00"`) && strings.Contains(all, `"sleep\x00100002\x00"`)
+	})
+	dogs := watchdogsOf(t, h.Process.Pid)
+	h.kill(t)
+	eventually(t, "nothing of it is left", func() bool { return len(leftOf(t, h.id)) == 0 })
+	eventually(t, "the watchdog is gone", func() bool { return len(livingOf(dogs)) == 0 })
 }
 
 func endsTheTree(t *testing.T, m Mechanism, env ...string) {
@@ -223,104 +218,58 @@ func ignoresTermination(pid int) bool {
 	return false
 }
 
-// Without a watchdog, the parent-death signal ends the program itself. With cgroups, the next
-// worker that starts ends the other processes.
-func TestNextWorkerKillsProcessesOfAKilledOne(t *testing.T) {
-	if mechanismsHere(t)[0] != Cgroup {
-		testneeds.Missing(t, "no cgroups here")
-	}
-	h := startHelper(t, Cgroup, "")
-	h.kill(t)
-	for deadline := time.Now().Add(5 * time.Minute); gone(h.grandchild); {
-		// Another process of this machine has started an executor in the meantime.
-		if time.Now().After(deadline) {
-			t.Fatal("the grandchild is always gone already, the test is void")
-		}
-		h = startHelper(t, Cgroup, "")
-		h.kill(t)
-	}
-	newExecutor(t, Options{Mechanism: Cgroup})
-	eventually(t, "the task's tree is gone", func() bool { return len(leftOf(t, h.id)) == 0 && gone(h.grandchild) })
-	eventually(t, "no cgroup is left", func() bool { return len(cgroupsOf(t, h.Process.Pid)) == 0 })
-}
-
-// A new worker leaves the tasks of a living worker alone.
-func TestNextWorkerSparesTasksOfALivingOne(t *testing.T) {
-	if mechanismsHere(t)[0] != Cgroup {
-		testneeds.Missing(t, "no cgroups here")
-	}
-	h := startHelper(t, Cgroup, "")
-	newExecutor(t, Options{Mechanism: Cgroup})
-	h.awaitAll(t)
-	if gone(h.grandchild) {
-		t.Error("its task has lost a process")
-	}
-}
-
 func TestWatchdogEndsWithItsExecutor(t *testing.T) {
-	for _, m := range mechanismsHere(t) {
-		t.Run(string(m), func(t *testing.T) {
-			e, err := New(Options{Mechanism: m, Watchdog: true})
-			if err != nil {
-				t.Fatal(err)
-			}
-			if dogs := watchdogsOf(t, os.Getpid()); len(dogs) != 0 {
-				t.Errorf("watchdogs %v before the first attempt", dogs)
-			}
-			for range 3 {
-				runTrue(t, e)
-			}
-			dogs := watchdogsOf(t, os.Getpid())
-			if len(dogs) != 1 {
-				t.Errorf("watchdogs %v, want one", dogs)
-			}
-			if err := e.Close(); err != nil {
-				t.Error(err)
-			}
-			if left := livingOf(dogs); len(left) > 0 {
-				t.Errorf("watchdogs %v are left", left)
-			}
-			if err := e.Close(); err != nil {
-				t.Errorf("second close: %v", err)
-			}
-		})
+	e, err := New(Options{Mechanism: portable, Watchdog: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if dogs := watchdogsOf(t, os.Getpid()); len(dogs) != 0 {
+		t.Errorf("watchdogs %v before the first attempt", dogs)
+	}
+	for range 3 {
+		runTrue(t, e)
+	}
+	dogs := watchdogsOf(t, os.Getpid())
+	if len(dogs) != 1 {
+		t.Errorf("watchdogs %v, want one", dogs)
+	}
+	if err := e.Close(); err != nil {
+		t.Error(err)
+	}
+	if left := livingOf(dogs); len(left) > 0 {
+		t.Errorf("watchdogs %v are left", left)
+	}
+	if err := e.Close(); err != nil {
+		t.Errorf("second close: %v", err)
 	}
 }
 
 func TestKilledWatchdogIsReplaced(t *testing.T) {
-	for _, m := range mechanismsHere(t) {
-		t.Run(string(m), func(t *testing.T) {
-			e := newExecutor(t, Options{Mechanism: m, Watchdog: true})
-			runTrue(t, e)
-			first := watchdogsOf(t, os.Getpid())
-			if err := syscall.Kill(first[0], syscall.SIGKILL); err != nil {
-				t.Fatal(err)
-			}
-			eventually(t, "another watchdog runs", func() bool {
-				runTrue(t, e)
-				now := watchdogsOf(t, os.Getpid())
-				return len(now) == 1 && now[0] != first[0]
-			})
-		})
+	e := newExecutor(t, Options{Mechanism: portable, Watchdog: true})
+	runTrue(t, e)
+	first := watchdogsOf(t, os.Getpid())
+	if err := syscall.Kill(first[0], syscall.SIGKILL); err != nil {
+		t.Fatal(err)
 	}
+	eventually(t, "another watchdog runs", func() bool {
+		runTrue(t, e)
+		now := watchdogsOf(t, os.Getpid())
+		return len(now) == 1 && now[0] != first[0]
+	})
 }
 
 // A program whose main does not call ServeIfAsked works, but without a watchdog.
 func TestWorkerRunsWithoutAWatchdogThatKeepsEnding(t *testing.T) {
-	for _, m := range mechanismsHere(t) {
-		t.Run(string(m), func(t *testing.T) {
-			var log bytes.Buffer
-			e := newExecutor(t, Options{Mechanism: m, Watchdog: true, Logger: slog.New(slog.NewTextHandler(&log, nil))})
-			e.guard.path = "/bin/true"
-			eventually(t, "it is given up", func() bool {
-				runTrue(t, e)
-				return strings.Contains(log.String(), "keeps ending")
-			})
-			runTrue(t, e)
-			if n := strings.Count(log.String(), "starting another one"); n >= mostWatchdogs {
-				t.Errorf("%d were started", n)
-			}
-		})
+	var log bytes.Buffer
+	e := newExecutor(t, Options{Mechanism: portable, Watchdog: true, Logger: slog.New(slog.NewTextHandler(&log, nil))})
+	e.guard.path = "/bin/true"
+	eventually(t, "it is given up", func() bool {
+		runTrue(t, e)
+		return strings.Contains(log.String(), "keeps ending")
+	})
+	runTrue(t, e)
+	if n := strings.Count(log.String(), "starting another one"); n >= mostWatchdogs {
+		t.Errorf("%d were started", n)
 	}
 }
 

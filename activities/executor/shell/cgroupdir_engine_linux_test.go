@@ -1,3 +1,5 @@
+//go:build engines
+
 package shell
 
 import (
@@ -6,16 +8,7 @@ import (
 	"time"
 
 	"switchyard/activities/executor"
-	"switchyard/dev/testneeds"
 )
-
-func needCgroups(t *testing.T) Mechanism {
-	t.Helper()
-	if mechanismsHere(t)[0] != Cgroup {
-		testneeds.Missing(t, "no cgroups here")
-	}
-	return Cgroup
-}
 
 // The next attempt reuses a directory, alone or in a batch, unless the previous
 // attempt may have left something in it that affects the next one.
@@ -33,7 +26,7 @@ func TestCleanCgroupsAreReused(t *testing.T) {
 		"a cgroup below": {own + "mkdir $d/below", false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			e := newExecutor(t, Options{Mechanism: needCgroups(t)})
+			e := newExecutor(t, Options{Mechanism: Cgroup})
 			all := e.trees.(*cgroupFactory)
 			if !all.bare {
 				t.Skip("cgroups have controllers here")
@@ -78,7 +71,7 @@ func TestCleanCgroupsAreReused(t *testing.T) {
 // The directory of a lost lease is not reused, since the watchdog may kill it at any
 // time.
 func TestCgroupsOfALostLeaseAreNotReused(t *testing.T) {
-	e := newExecutor(t, Options{Mechanism: needCgroups(t)})
+	e := newExecutor(t, Options{Mechanism: Cgroup})
 	all := e.trees.(*cgroupFactory)
 	for range 3 {
 		tr, err := all.enclose(idPrefix+"/lost/c1", executor.NewLease(0, 1, 2), executor.Limits{})

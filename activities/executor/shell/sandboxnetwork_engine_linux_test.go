@@ -1,3 +1,5 @@
+//go:build engines
+
 package shell
 
 import (
@@ -5,41 +7,10 @@ import (
 	"net"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	"google.golang.org/protobuf/types/known/structpb"
 )
-
-// dialArgument makes this program, run as a task, dial the addresses that follow.
-const dialArgument = "shell-test-dial"
-
-// dialIfAsked dials each address and prints which listeners answer. "self" stands for a listener of
-// its own.
-func dialIfAsked() {
-	if len(os.Args) < 2 || os.Args[1] != dialArgument {
-		return
-	}
-	own, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		fmt.Println("no listener:", err)
-		os.Exit(1)
-	}
-	for _, address := range os.Args[2:] {
-		network, address, _ := strings.Cut(address, "/")
-		if address == "self" {
-			address = own.Addr().String()
-		}
-		conn, err := net.Dial(network, address)
-		if err == nil {
-			conn.Close()
-			fmt.Println(network, "answers")
-		} else {
-			fmt.Println(network, "is out of reach")
-		}
-	}
-	os.Exit(0)
-}
 
 // dialer copies this program to where a sandbox sees it, and returns the path.
 func (s *sandbox) dialer(t *testing.T) string {
