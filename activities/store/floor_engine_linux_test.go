@@ -1,3 +1,5 @@
+//go:build engines
+
 package store_test
 
 import (
@@ -14,7 +16,7 @@ import (
 	"switchyard/dev/testneeds"
 )
 
-// smallDisk mounts a file system of 40 MiB, whose floor is 2 MiB, or skips the test.
+// smallDisk mounts a file system of 40 MiB, whose floor is 2 MiB.
 func smallDisk(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
