@@ -9,9 +9,11 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"golang.org/x/crypto/ssh"
+	"google.golang.org/grpc/test/bufconn"
 
 	"switchyard/activities/executor"
 	"switchyard/dev/sessiontest"
@@ -29,7 +31,7 @@ func newSession(t *testing.T, client *ssh.Client) *ssh.Session {
 
 func TestSignalsEndPrograms(t *testing.T) {
 	t.Parallel()
-	client := dial(t, serve(t, Config{Inside: sessiontest.Local{Dir: t.TempDir()}}).address)
+	client := serve(t, Config{Inside: sessiontest.Local{Dir: t.TempDir()}}).dial(t)
 	for _, signal := range []ssh.Signal{ssh.SIGTERM, ssh.SIGKILL, ssh.SIGINT} {
 		s := newSession(t, client)
 		out, err := s.StdoutPipe()
@@ -59,7 +61,7 @@ func TestExitStatusComesBeforeTheEnd(t *testing.T) {
 		_, err := io.WriteString(c.Stdout, c.Line)
 		return executor.ExitStatus{Code: 3}, err
 	}}
-	client := dial(t, serve(t, Config{Inside: inside}).address)
+	client := serve(t, Config{Inside: inside}).dial(t)
 	var work sync.WaitGroup
 	for range 32 {
 		work.Go(func() {
@@ -88,7 +90,7 @@ func TestClientThatLeavesEndsItsProgram(t *testing.T) {
 		ended <- ctx.Err()
 		return executor.ExitStatus{}, ctx.Err()
 	}}
-	client := dial(t, serve(t, Config{Inside: inside}).address)
+	client := serve(t, Config{Inside: inside}).dial(t)
 	s, kept := newSession(t, client), newSession(t, client)
 	if err := errors.Join(s.Start("x"), kept.Start("x")); err != nil {
 		t.Fatal(err)
@@ -104,7 +106,7 @@ func TestErrorsAreShownToTheClient(t *testing.T) {
 	inside := scripted{exec: func(context.Context, executor.Command) (executor.ExitStatus, error) {
 		return executor.ExitStatus{}, &executor.Refusal{Text: "task web has\nended \x1b[2J"}
 	}}
-	s := newSession(t, dial(t, serve(t, Config{Inside: inside}).address))
+	s := newSession(t, serve(t, Config{Inside: inside}).dial(t))
 	var stderr bytes.Buffer
 	s.Stderr = &stderr
 	ended, ok := errors.AsType[*ssh.ExitError](s.Run("x"))
@@ -121,7 +123,7 @@ func TestClientLearnsWhyItsConnectionEnds(t *testing.T) {
 		return executor.ExitStatus{}, ctx.Err()
 	}}
 	server := serve(t, Config{Inside: inside, Farewell: time.Minute})
-	client := dial(t, server.address)
+	client := server.dial(t)
 	s := newSession(t, client)
 	var stderr bytes.Buffer
 	s.Stderr = &stderr
@@ -146,7 +148,7 @@ func TestClientLearnsWhyItsConnectionEnds(t *testing.T) {
 
 func TestRequestsThatAreRefused(t *testing.T) {
 	t.Parallel()
-	client := dial(t, serve(t, Config{Inside: sessiontest.Local{Dir: t.TempDir()}}).address)
+	client := serve(t, Config{Inside: sessiontest.Local{Dir: t.TempDir()}}).dial(t)
 	for _, kind := range []string{"auth-agent@openssh.com", "x11", "direct-streamlocal@openssh.com", "tun@openssh.com", "forwarded-tcpip"} {
 		_, _, err := client.OpenChannel(kind, nil)
 		if refused, ok := errors.AsType[*ssh.OpenChannelError](err); !ok || refused.Reason != ssh.UnknownChannelType {
@@ -182,7 +184,7 @@ func TestSizeOfTerminalIsOneThatTerminalsCanHave(t *testing.T) {
 		got <- c.Terminal
 		return executor.ExitStatus{}, nil
 	}}
-	client := dial(t, serve(t, Config{Inside: inside}).address)
+	client := serve(t, Config{Inside: inside}).dial(t)
 	for _, test := range []struct {
 		term          string
 		rows, columns int
@@ -206,7 +208,7 @@ func TestSizeOfTerminalIsOneThatTerminalsCanHave(t *testing.T) {
 
 func TestSessionsOfAConnectionAreBounded(t *testing.T) {
 	t.Parallel()
-	client := dial(t, serve(t, Config{Inside: sessiontest.Local{Dir: t.TempDir()}}).address)
+	client := serve(t, Config{Inside: sessiontest.Local{Dir: t.TempDir()}}).dial(t)
 	var open []*ssh.Session
 	for range maxSessions {
 		open = append(open, newSession(t, client))
@@ -227,7 +229,7 @@ func TestSessionsOfAConnectionAreBounded(t *testing.T) {
 
 func TestListenersEndWhenCancelledAndWithTheConnection(t *testing.T) {
 	t.Parallel()
-	client := dial(t, serve(t, Config{Inside: sessiontest.Local{Dir: t.TempDir()}}).address)
+	client := serve(t, Config{Inside: sessiontest.Local{Dir: t.TempDir()}}).dial(t)
 	awaitClosed := func(address string) {
 		t.Helper()
 		for deadline := time.Now().Add(time.Minute); ; {
@@ -267,49 +269,39 @@ func TestListenersEndWhenCancelledAndWithTheConnection(t *testing.T) {
 // TestConnectionOfASilentClientEnds checks that the connection of a client that silently stops replying is
 // closed.
 func TestConnectionOfASilentClientEnds(t *testing.T) {
-	t.Parallel()
-	ended := make(chan struct{})
-	inside := scripted{exec: func(ctx context.Context, _ executor.Command) (executor.ExitStatus, error) {
-		defer close(ended)
-		<-ctx.Done()
-		return executor.ExitStatus{}, ctx.Err()
-	}}
-	server := serve(t, Config{Inside: inside, KeepAlive: 4 * time.Second}) // leaves the client time to start the program
-	// A client of x/crypto replies by itself, so this one reads the server's requests and ignores
-	// them.
-	conn, err := net.Dial("tcp", server.address)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer conn.Close()
-	signer := sessiontest.NewOpenSSH(t, server.address, "x").Signer()
-	opened, channels, _, err := ssh.NewClientConn(conn, server.address, &ssh.ClientConfig{User: "x", Auth: []ssh.AuthMethod{ssh.PublicKeys(signer)}, HostKeyCallback: ssh.InsecureIgnoreHostKey()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer opened.Close()
-	go func() {
-		for range channels { //nolint:revive // until the end
+	synctest.Test(t, func(t *testing.T) {
+		listener := bufconn.Listen(1 << 20)
+		serveOn(t, listener, Config{})
+		conn, err := listener.Dial()
+		if err != nil {
+			t.Fatal(err)
 		}
-	}()
-	channel, requests, err := opened.OpenChannel("session", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	go ssh.DiscardRequests(requests)
-	if ok, err := channel.SendRequest("exec", true, ssh.Marshal(struct{ A string }{"x"})); !ok || err != nil {
-		t.Fatal(ok, err)
-	}
-	<-ended
+		began := time.Now()
+		opened, _, requests := shakeHands(t, conn)
+		if r := <-requests; r.Type != "keepalive@openssh.com" { // to which a client of x/crypto would reply by itself
+			t.Errorf("a request %s", r.Type)
+		}
+		_ = opened.Wait()
+		if took, want := time.Since(began), 4*(Config{}).withDefaults().KeepAlive; took != want {
+			t.Errorf("the connection ended after %v, want %v", took, want)
+		}
+	})
 }
 
 func TestKeepAliveOfClientIsAnswered(t *testing.T) {
-	t.Parallel()
-	client := dial(t, serve(t, Config{Inside: sessiontest.Local{}, KeepAlive: 4 * time.Second}).address)
-	for range 50 { // the client also replies to those of the server
-		if ok, _, err := client.SendRequest("keepalive@openssh.com", true, nil); !ok || err != nil {
-			t.Fatal(ok, err)
+	synctest.Test(t, func(t *testing.T) {
+		listener := bufconn.Listen(1 << 20)
+		serveOn(t, listener, Config{})
+		conn, err := listener.Dial()
+		if err != nil {
+			t.Fatal(err)
 		}
-		time.Sleep(100 * time.Millisecond)
-	}
+		client := ssh.NewClient(shakeHands(t, conn))
+		for range 50 { // the client also replies to those of the server
+			if ok, _, err := client.SendRequest("keepalive@openssh.com", true, nil); !ok || err != nil {
+				t.Fatal(ok, err)
+			}
+			time.Sleep(10 * time.Second)
+		}
+	})
 }

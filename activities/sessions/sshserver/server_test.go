@@ -5,15 +5,12 @@ import (
 	"crypto/ed25519"
 	"errors"
 	"net"
-	"os"
 	"sync"
 	"testing"
-	"time"
 
 	"golang.org/x/crypto/ssh"
 
 	"switchyard/activities/executor"
-	"switchyard/dev/sessiontest"
 	"switchyard/dev/testneeds"
 )
 
@@ -21,28 +18,25 @@ func TestMain(m *testing.M) { testneeds.NoLeaks(m) }
 
 // server is an SSH server that accepts every key.
 type server struct {
-	address string
+	listener net.Listener
 	// end closes all connections with a cause.
 	end context.CancelCauseFunc
 }
 
-// serve starts a server for the attempt in cfg.
+// serve starts a server for the attempt in cfg, on a port.
 func serve(t *testing.T, cfg Config) *server {
 	t.Helper()
-	_, private, err := ed25519.GenerateKey(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	signer, err := ssh.NewSignerFromKey(private)
-	if err != nil {
-		t.Fatal(err)
-	}
-	access := &ssh.ServerConfig{PublicKeyCallback: func(ssh.ConnMetadata, ssh.PublicKey) (*ssh.Permissions, error) { return nil, nil }}
-	access.AddHostKey(signer)
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
+	return serveOn(t, listener, cfg)
+}
+
+func serveOn(t *testing.T, listener net.Listener, cfg Config) *server {
+	t.Helper()
+	access := &ssh.ServerConfig{PublicKeyCallback: func(ssh.ConnMetadata, ssh.PublicKey) (*ssh.Permissions, error) { return nil, nil }}
+	access.AddHostKey(newSigner(t))
 	ctx, cancel := context.WithCancelCause(context.Background())
 	var work sync.WaitGroup
 	work.Go(func() {
@@ -66,18 +60,11 @@ func serve(t *testing.T, cfg Config) *server {
 		_ = listener.Close()
 		work.Wait()
 	})
-	return &server{listener.Addr().String(), cancel}
+	return &server{listener, cancel}
 }
 
-// openssh returns a client of a server whose attempt is this machine, in a new directory.
-func openssh(t *testing.T) (client *sessiontest.OpenSSH, dir string) {
-	t.Helper()
-	dir = t.TempDir()
-	return sessiontest.NewOpenSSH(t, serve(t, Config{Inside: sessiontest.Local{Dir: dir}}).address, "web.run"), dir
-}
-
-// dial connects an x/crypto client.
-func dial(t *testing.T, address string) *ssh.Client {
+// newSigner returns a new key.
+func newSigner(t *testing.T) ssh.Signer {
 	t.Helper()
 	_, private, err := ed25519.GenerateKey(nil)
 	if err != nil {
@@ -87,12 +74,31 @@ func dial(t *testing.T, address string) *ssh.Client {
 	if err != nil {
 		t.Fatal(err)
 	}
-	client, err := ssh.Dial("tcp", address, &ssh.ClientConfig{User: "x", Auth: []ssh.AuthMethod{ssh.PublicKeys(signer)}, HostKeyCallback: ssh.InsecureIgnoreHostKey(), Timeout: time.Minute})
+	return signer
+}
+
+// dial connects an x/crypto client.
+func (s *server) dial(t *testing.T) *ssh.Client {
+	t.Helper()
+	conn, err := net.Dial("tcp", s.listener.Addr().String())
 	if err != nil {
 		t.Fatal(err)
 	}
+	opened, channels, requests := shakeHands(t, conn)
+	client := ssh.NewClient(opened, channels, requests)
 	t.Cleanup(func() { _ = client.Close() })
 	return client
+}
+
+// shakeHands logs in as a client.
+func shakeHands(t *testing.T, conn net.Conn) (ssh.Conn, <-chan ssh.NewChannel, <-chan *ssh.Request) {
+	t.Helper()
+	opened, channels, requests, err := ssh.NewClientConn(conn, "", &ssh.ClientConfig{User: "x", Auth: []ssh.AuthMethod{ssh.PublicKeys(newSigner(t))}, HostKeyCallback: ssh.InsecureIgnoreHostKey()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = opened.Close() })
+	return opened, channels, requests
 }
 
 // scripted is an Inside with an Exec that a test provides.
@@ -106,12 +112,3 @@ func (s scripted) Exec(ctx context.Context, c executor.Command) (executor.ExitSt
 }
 
 var errGone = errors.New("the key was removed\x1b[2J")
-
-func readFile(t *testing.T, path string) string {
-	t.Helper()
-	text, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(text)
-}

@@ -1,3 +1,5 @@
+//go:build engines
+
 package sshserver
 
 import (
@@ -17,8 +19,16 @@ import (
 
 	"github.com/creack/pty"
 
+	"switchyard/dev/sessiontest"
 	"switchyard/dev/testneeds"
 )
+
+// openssh returns a client of a server whose attempt is this machine, in a new directory.
+func openssh(t *testing.T) (client *sessiontest.OpenSSH, dir string) {
+	t.Helper()
+	dir = t.TempDir()
+	return sessiontest.NewOpenSSH(t, serve(t, Config{Inside: sessiontest.Local{Dir: dir}}).listener.Addr().String(), "web.run"), dir
+}
 
 func exitCode(t *testing.T, err error) int {
 	t.Helper()
@@ -284,4 +294,13 @@ func TestOtherHostsAreNotReached(t *testing.T) {
 	if err == nil || !strings.Contains(string(out), "remote port forwarding failed") {
 		t.Errorf("%v: %s", err, out)
 	}
+}
+
+func readFile(t *testing.T, path string) string {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
 }
