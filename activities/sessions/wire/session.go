@@ -22,7 +22,8 @@ const (
 
 // Session multiplexes streams over a connection. Both sides may open streams. A Session is safe for concurrent use.
 type Session struct {
-	mux *yamux.Session
+	mux   *yamux.Session
+	probe time.Duration // see times
 
 	mu      sync.Mutex
 	streams map[*stream]struct{}
@@ -45,7 +46,7 @@ func newSession(conn net.Conn, client bool, t times) *Session {
 	config.StreamOpenTimeout = 0
 	config.StreamCloseTimeout = 0 // a stream may stay half-closed indefinitely
 	config.LogOutput = io.Discard
-	s := &Session{streams: map[*stream]struct{}{}, lost: ErrLost.Error()}
+	s := &Session{streams: map[*stream]struct{}{}, lost: ErrLost.Error(), probe: t.probe}
 	start := yamux.Server
 	if client {
 		start = yamux.Client

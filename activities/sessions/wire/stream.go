@@ -45,8 +45,6 @@ const (
 	abortFlag = 1 << 31
 	// maxReason is the maximum length of a reason, in bytes.
 	maxReason = 1 << 10
-	// probeInterval is how long a write blocks before it checks whether the other side is still there.
-	probeInterval = 2 * time.Second
 	// goneText is the error text if the other side has closed a stream that this side still uses.
 	goneText = "the other side has closed the stream"
 )
@@ -246,7 +244,7 @@ func (c *stream) writeBlock(block []byte, size uint32) error {
 			c.broken = true
 			return err
 		}
-		probe := time.Now().Add(probeInterval)
+		probe := time.Now().Add(c.session.probe)
 		if !limit.IsZero() && limit.Before(probe) {
 			probe = limit
 		}

@@ -89,7 +89,7 @@ func (c *stream) linger(rest []byte) {
 	defer func() { _ = c.y.Close() }()
 	for {
 		var err error
-		if rest, err = c.writeEnd(rest, time.Now().Add(probeInterval)); !errors.Is(err, yamux.ErrTimeout) {
+		if rest, err = c.writeEnd(rest, time.Now().Add(c.session.probe)); !errors.Is(err, yamux.ErrTimeout) {
 			return
 		}
 		if c.readEnd != nil { // no lock needed: no reader is left to change it

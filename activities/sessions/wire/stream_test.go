@@ -44,7 +44,7 @@ func TestStreamHalfCloses(t *testing.T) {
 
 func TestStreamCarriesMuchBothWays(t *testing.T) {
 	client, server := streamPair(t)
-	const size = 64 << 20
+	const size = 4 * window
 	var work sync.WaitGroup
 	for i, c := range []Conn{client, server} {
 		sent, received := sha256.New(), sha256.New()
@@ -157,7 +157,13 @@ func TestLossIsReportedInsteadOfAnEnd(t *testing.T) {
 // read the end, notices that the reader has left.
 func TestStuckWriterSeesThatReaderHasGone(t *testing.T) {
 	for _, halfClosed := range []bool{false, true} {
-		client, server := streamPair(t)
+		a, b := tcpPair(t)
+		brief := usualTimes
+		brief.probe = 20 * time.Millisecond
+		near, far := newSession(a, true, brief), newSession(b, false, brief)
+		defer near.Close()
+		defer far.Close()
+		client, server := openStream(t, near, far)
 		if halfClosed {
 			_ = client.CloseWrite()
 			if _, err := io.ReadAll(server); err != nil {

@@ -14,10 +14,12 @@ type times struct {
 	silence time.Duration
 	// write bounds one write to the connection, and how long a stream waits to write.
 	write time.Duration
+	// probe is how long a stream waits to write before it checks whether the other side is still there.
+	probe time.Duration
 }
 
 // usualTimes are the limits outside of tests.
-var usualTimes = times{ping: 15 * time.Second, silence: 45 * time.Second, write: 30 * time.Second}
+var usualTimes = times{ping: 15 * time.Second, silence: 45 * time.Second, write: 30 * time.Second, probe: 2 * time.Second}
 
 const (
 	// frameHeader is the size of the header of a yamux frame. The second byte of the header is the type, and the last four bytes
