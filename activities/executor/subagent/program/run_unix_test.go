@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"switchyard/activities/executor"
 	v1 "switchyard/proto/switchyard/v1"
@@ -102,11 +101,7 @@ func TestProgramExitDecidesTheAttempt(t *testing.T) {
 		"max cost":                       {script: script{text: `init; say m1 hm; echo '{"type":"result","subtype":"error_max_budget_usd","is_error":true,"total_cost_usd":0.5}'`}, reason: v1.ReasonMaxCost, failure: "the program reached its cost limit ($0.5000)", text: "hm"},
 		"error during execution":         {script: script{text: `init; say m1 hm; echo '{"type":"result","subtype":"error_during_execution","is_error":true,"errors":["it","broke"]}'; exit 1`}, reason: v1.ReasonExitCode, failure: "the program reports error_during_execution: it; broke", code: 1, text: "hm"},
 		"its provider refuses":           {script: script{text: `init; echo '{"type":"result","subtype":"success","is_error":true,"result":"Credit balance is too low"}'`}, reason: v1.ReasonProvider, failure: "the program reports an error: Credit balance is too low", text: "Credit balance is too low"},
-		"stalls":                         {script: script{text: `init; say m1 hm; printf 'no line'; forever`, options: Options{StallTimeout: 15 * time.Second}}, reason: v1.ReasonStalled, failure: "the program printed no line for 15s", code: 143, text: "hm"},
-		"stalls before its first line":   {script: script{text: `forever`, options: Options{StallTimeout: 5 * time.Second}}, reason: v1.ReasonStalled, failure: "the program printed no line for 5s", code: 143},
-		"a result when it has stalled":   {script: script{text: `trap 'result late; exit 0' TERM; init; forever`, options: Options{StallTimeout: 15 * time.Second}}, reason: v1.ReasonStalled, failure: "the program printed no line for 15s", text: "late"},
 		"a session that is no id":        {script: script{text: `echo '{"type":"system","subtype":"init","session_id":"--evil"}'; result done`}, text: "done"},
-		"a slow log is no stall":         {script: script{text: `init; say m1 hm; say m2 hm; result done`, options: Options{StallTimeout: 12 * time.Second}, log: slowLog{13 * time.Second}}, text: "done"},
 		"tokens are those of the result": {script: script{text: `init; say m1 hm; result done`}, text: "done"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -130,14 +125,6 @@ func TestProgramExitDecidesTheAttempt(t *testing.T) {
 			}
 		})
 	}
-}
-
-// slowLog delays each write.
-type slowLog struct{ delay time.Duration }
-
-func (s slowLog) Write(p []byte) (int, error) {
-	time.Sleep(s.delay)
-	return len(p), nil
 }
 
 func TestACancelledProgramIsStopped(t *testing.T) {
