@@ -7,6 +7,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"switchyard/dev/scriptedmodel"
@@ -128,9 +129,9 @@ func TestBrokenRepliesAreUnavailable(t *testing.T) {
 		{"truncated", scriptedmodel.Fault{Break: scriptedmodel.BreakTruncate, After: 1}, Unavailable, "without a stop reason"},
 		{"truncated before the end", scriptedmodel.Fault{Break: scriptedmodel.BreakTruncate, After: 1000}, Unavailable, "without a stop reason"},
 		{"malformed", scriptedmodel.Fault{Break: scriptedmodel.BreakMalformed, After: 1}, Unavailable, "malformed event"},
-		{"stalled", scriptedmodel.Fault{Break: scriptedmodel.BreakStall, After: 1}, Unavailable, "has sent nothing for 1s"},
-		{"stalled before the first chunk", scriptedmodel.Fault{Break: scriptedmodel.BreakStall}, Unavailable, "has sent nothing for 1s"},
-		{"stalled before the header", scriptedmodel.Fault{Pace: &scriptedmodel.Pace{Delay: time.Hour}}, Unavailable, "has sent nothing for 1s"},
+		{"stalled", scriptedmodel.Fault{Break: scriptedmodel.BreakStall, After: 1}, Unavailable, "has sent nothing for 200ms"},
+		{"stalled before the first chunk", scriptedmodel.Fault{Break: scriptedmodel.BreakStall}, Unavailable, "has sent nothing for 200ms"},
+		{"stalled before the header", scriptedmodel.Fault{Pace: &scriptedmodel.Pace{Delay: time.Hour}}, Unavailable, "has sent nothing for 200ms"},
 		{"endless", scriptedmodel.Fault{Break: scriptedmodel.BreakEndless, After: 1}, Endless, "does not end its reply: more than 1 MiB of text"},
 		{"error event", scriptedmodel.Fault{Break: scriptedmodel.BreakError, After: 1}, "", ""},
 	} {
@@ -144,7 +145,7 @@ func TestBrokenRepliesAreUnavailable(t *testing.T) {
 				}
 				c := ask(t, provider, server, func(o *Options) {
 					if strings.HasPrefix(test.name, "stalled") {
-						o.StallTimeout = time.Second
+						o.StallTimeout = 200 * time.Millisecond
 					}
 				})
 				e := failure(t, c, says("go"))
@@ -176,30 +177,28 @@ func waitUntil(t *testing.T, what string, holds func() bool) {
 func TestSlowRepliesDoNotStall(t *testing.T) {
 	t.Parallel()
 	eachProvider(t, func(t *testing.T, provider string) {
-		_, server := serve(t, scriptedmodel.Rule{
-			Reply: scriptedmodel.Reply{Text: strings.Repeat("slow ", 30)}, Pace: scriptedmodel.Pace{ChunkDelay: 500 * time.Millisecond, ChunkSize: 5},
+		synctest.Test(t, func(t *testing.T) {
+			server := serveInBubble(t, scriptedmodel.Rule{
+				Reply: scriptedmodel.Reply{Text: strings.Repeat("slow ", 30)}, Pace: scriptedmodel.Pace{ChunkDelay: time.Second, ChunkSize: 5},
+			})
+			c := ask(t, provider, server, func(o *Options) { o.StallTimeout = 2 * time.Second })
+			if _, err := c.Reply(bounded(t), says("go"), nil); err != nil {
+				t.Error(err)
+			}
 		})
-		c := ask(t, provider, server, func(o *Options) { o.StallTimeout = 12 * time.Second })
-		if _, err := c.Reply(bounded(t), says("go"), nil); err != nil {
-			t.Error(err)
-		}
 	})
 }
 
 func TestSlowCallerDoesNotCountAsStall(t *testing.T) {
 	t.Parallel()
 	eachProvider(t, func(t *testing.T, provider string) {
-		_, server := serve(t, scriptedmodel.Rule{Reply: scriptedmodel.Reply{Text: "a reply of more than one chunk"}})
-		c := ask(t, provider, server, func(o *Options) { o.StallTimeout = 12 * time.Second })
-		slept := false
-		if _, err := c.Reply(bounded(t), says("go"), func(string) {
-			if !slept {
-				slept = true
-				time.Sleep(13 * time.Second)
+		synctest.Test(t, func(t *testing.T) {
+			server := serveInBubble(t, scriptedmodel.Rule{Reply: scriptedmodel.Reply{Text: "a reply of more than one chunk"}})
+			c := ask(t, provider, server, func(o *Options) { o.StallTimeout = 2 * time.Second })
+			if _, err := c.Reply(bounded(t), says("go"), func(string) { time.Sleep(5 * time.Second) }); err != nil {
+				t.Error(err)
 			}
-		}); err != nil {
-			t.Error(err)
-		}
+		})
 	})
 }
 

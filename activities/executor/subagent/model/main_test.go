@@ -3,11 +3,14 @@ package model
 import (
 	"context"
 	"errors"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
+
+	"google.golang.org/grpc/test/bufconn"
 
 	"switchyard/dev/scriptedmodel"
 	"switchyard/dev/testneeds"
@@ -46,6 +49,21 @@ func serve(t *testing.T, rules ...scriptedmodel.Rule) (*scriptedmodel.Server, *h
 	server := httptest.NewServer(model)
 	t.Cleanup(server.Close)
 	return model, server
+}
+
+// serveInBubble serves a script without a network, so that the time of a bubble passes.
+func serveInBubble(t *testing.T, rule scriptedmodel.Rule) *httptest.Server {
+	t.Helper()
+	listener := bufconn.Listen(1 << 20)
+	server := httptest.NewUnstartedServer(scriptedmodel.New(scriptedmodel.Script{Rules: []scriptedmodel.Rule{rule}}))
+	server.Listener.Close()
+	server.Listener = listener
+	server.Start()
+	server.Client().Transport.(*http.Transport).DialContext = func(ctx context.Context, _, _ string) (net.Conn, error) {
+		return listener.DialContext(ctx)
+	}
+	t.Cleanup(server.Close)
+	return server
 }
 
 // ask returns a client for a server. change may be nil.
