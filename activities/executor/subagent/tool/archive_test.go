@@ -194,7 +194,7 @@ func TestFilesMayChangeWhileTheyArePacked(t *testing.T) {
 			}
 		})
 	}
-	for range 200 {
+	for range 50 {
 		data, err := Pack(tree.Path(), 64<<20)
 		if err == nil {
 			err = Unpack(newTree(t).Path(), data)

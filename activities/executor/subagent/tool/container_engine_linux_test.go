@@ -1,3 +1,5 @@
+//go:build engines
+
 package tool
 
 import (
@@ -8,7 +10,7 @@ import (
 	"switchyard/activities/executor/container/enginetest"
 )
 
-// newContainedAgent returns an agent whose commands run in containers, or skips the test.
+// newContainedAgent returns an agent whose commands run in containers.
 func newContainedAgent(t *testing.T, change func(*ShellOptions)) *agent {
 	t.Helper()
 	image := enginetest.Image(t)
