@@ -167,34 +167,40 @@ func TestResultsAreTextForTheModel(t *testing.T) {
 	}
 }
 
+// wantRefusal connects to servers, of which one does not answer, and checks that the error has parts and does not name the server
+// "good". It tries longer limits if the error is another one, since a busy machine may delay the other servers, too.
+func wantRefusal(t *testing.T, servers map[string]*v1.McpServer, o Options, parts ...string) {
+	t.Helper()
+	for o.connectLimit = 500 * time.Millisecond; ; o.connectLimit *= 2 {
+		_, err := Connect(t.Context(), servers, o)
+		if err == nil {
+			t.Fatal("the servers are connected")
+		}
+		wrong := ""
+		for _, part := range append(parts, fmt.Sprintf("did not initialize and list its tools within %s", o.connectLimit)) {
+			if !strings.Contains(err.Error(), part) {
+				wrong = part
+			}
+		}
+		if wrong == "" && !strings.Contains(err.Error(), `"good"`) {
+			return
+		}
+		if o.connectLimit > time.Minute {
+			t.Fatalf("the error lacks %q, or names a good server: %v", wrong, err)
+		}
+	}
+}
+
 func TestServersThatDoNotStartAreNamed(t *testing.T) {
 	t.Parallel()
 	o, l := options(t)
-	o.connectLimit, o.stopLimit = 20*time.Second, 20*time.Second
-	begin := time.Now()
-	_, err := Connect(t.Context(), map[string]*v1.McpServer{
+	o.stopLimit = time.Minute
+	wantRefusal(t, map[string]*v1.McpServer{
 		"good": programServer(t, "good"), "mute": programServer(t, "mute"), "broken": programServer(t, "broken"),
 		"absent": {Command: []string{"no-such-program-here"}},
-	}, o)
-	if err == nil {
-		t.Fatal("broken servers are connected")
-	}
-	for _, want := range []string{
-		`MCP server "mute" did not initialize and list its tools within 20s`, "warming up", `"broken" failed to initialize`, "exit code 3", "buy one",
-		"no-such-program-here: command not found",
-	} {
-		if !strings.Contains(err.Error(), want) {
-			t.Errorf("the error lacks %q: %v", want, err)
-		}
-	}
-	if strings.Contains(err.Error(), `"good"`) {
-		t.Errorf("the error names a good server: %v", err)
-	}
+	}, o, `MCP server "mute" did not`, "warming up", `"broken" failed to initialize`, "exit code 3", "buy one", "no-such-program-here: command not found")
 	if !l.has("mcp broken: no licence found") {
 		t.Errorf("the log lacks standard error: %v", l.lines)
-	}
-	if took := time.Since(begin); took > 3*time.Minute {
-		t.Errorf("it took %s", took)
 	}
 }
 
@@ -249,7 +255,6 @@ func TestServerThatSendsTooMuchIsLost(t *testing.T) {
 func TestCallsEndWithTheirContextAndLimit(t *testing.T) {
 	t.Parallel()
 	o, l := options(t)
-	o.callLimit = 20 * time.Second
 	s := connected(t, map[string]*v1.McpServer{"s": programServer(t, "good"), "older": programServer(t, "older")}, o)
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan time.Time, 1)
@@ -264,14 +269,23 @@ func TestCallsEndWithTheirContextAndLimit(t *testing.T) {
 	if took := time.Since(<-ended); !errors.Is(err, context.Canceled) || took > 30*time.Second {
 		t.Errorf("%v after %s", err, took)
 	}
-	if got := use(t, s, "s__hang", "{}"); !got.IsError || !strings.Contains(got.Text, "did not answer within 20s") {
+	const brief = 200 * time.Millisecond
+	setLimit := func(limit time.Duration) {
+		for _, each := range s.servers {
+			each.o.callLimit = limit
+		}
+	}
+	setLimit(brief)
+	if got := use(t, s, "s__hang", "{}"); !got.IsError || !strings.Contains(got.Text, "did not answer within 200ms") {
 		t.Errorf("%+v", got)
 	}
+	setLimit(callLimit)
 	if got := use(t, s, "s__echo", `{"Text":"still here"}`); got != (tool.Outcome{Text: "still here"}) {
 		t.Errorf("%+v", got)
 	}
+	setLimit(brief)
 	// A server that does not read its input blocks the write of a large call.
-	if got := use(t, s, "older__a", `{"x":"`+strings.Repeat("x", 1<<20)+`"}`); !got.IsError || !strings.Contains(got.Text, "did not answer within 20s") {
+	if got := use(t, s, "older__a", `{"x":"`+strings.Repeat("x", 1<<20)+`"}`); !got.IsError || !strings.Contains(got.Text, "did not answer within 200ms") {
 		t.Errorf("%.300s", got.Text)
 	}
 }
