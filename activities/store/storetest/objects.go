@@ -15,6 +15,9 @@ type Objects struct {
 	Modified map[string]time.Time
 }
 
+// maxPage is the largest page of a list. Real ones have 1000 names.
+const maxPage = 100
+
 // NewObjects returns the objects of an empty bucket.
 func NewObjects() Objects {
 	return Objects{Values: map[string][]byte{}, Modified: map[string]time.Time{}}
@@ -42,8 +45,8 @@ func (o *Objects) Find(prefix, delimiter, after, size string) (names []string, m
 	slices.Sort(names)
 	names = slices.Compact(names)
 	most, err := strconv.Atoi(size)
-	if err != nil {
-		most = 1000
+	if err != nil || most > maxPage {
+		most = maxPage
 	}
 	if len(names) > most {
 		return names[:most], true
