@@ -139,29 +139,34 @@ func readEnviron(pid int, buffer *bytes.Buffer) error {
 
 // isExecuting reports whether a process whose environment was empty is executing another program, or has just done so.
 func isExecuting(pid int) bool {
-	hasMemory, start, end := environBounds(strconv.Itoa(pid))
-	return hasMemory && (start != end || end == "0" && boundsAreKnown())
+	m := readMemory(strconv.Itoa(pid))
+	return m.exists && (m.environ != m.environEnd || m.code == "0" && codeIsKnown())
 }
 
-// environBounds returns the addresses of a process's environment. They are equal if it is empty, and "0" while the process
-// is executing another program. A zombie and a thread of the kernel have no memory.
-func environBounds(pid string) (hasMemory bool, start, end string) {
+// memory holds addresses in the memory of a process.
+type memory struct {
+	// exists is false for a zombie and for a thread of the kernel.
+	exists bool
+	// code is "0" until the process executes its program: Linux sets it last, when the environment is complete.
+	code string
+	// environ and environEnd are equal if the environment is empty or not complete.
+	environ, environEnd string
+}
+
+func readMemory(pid string) memory {
 	text, err := os.ReadFile("/proc/" + pid + "/stat")
 	if err != nil {
-		return false, "", ""
+		return memory{}
 	}
 	fields := bytes.Fields(text[bytes.LastIndexByte(text, ')')+1:])
 	if len(fields) < 49 {
-		return false, "", ""
+		return memory{}
 	}
-	return string(fields[20]) != "0", string(fields[47]), string(fields[48])
+	return memory{string(fields[20]) != "0", string(fields[23]), string(fields[47]), string(fields[48])}
 }
 
-// boundsAreKnown reports whether the kernel tells where environments are.
-var boundsAreKnown = sync.OnceValue(func() bool {
-	_, _, end := environBounds("self")
-	return end != "0"
-})
+// codeIsKnown reports whether the kernel tells where programs are.
+var codeIsKnown = sync.OnceValue(func() bool { return readMemory("self").code != "0" })
 
 // hasEntry reports whether an environment has exactly the entry KEY=value.
 func hasEntry(environ []byte, entry []byte) bool {
