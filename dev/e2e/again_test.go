@@ -4,81 +4,109 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
-	"syscall"
 	"testing"
 )
 
-// TestSubmitAgain submits under an idempotency key, repeats the run, and starts others like it.
-func TestSubmitAgain(t *testing.T) {
+// TestRunsAgain lets a run fail, fixes the cause and continues it, repeats a part of it, and starts it anew with
+// another input.
+func TestRunsAgain(t *testing.T) {
 	t.Parallel()
-	s := startDev(t)
-	dir := t.TempDir()
-	definition := write(t, fmt.Sprintf(`
-name: once
+	s, dir := shared(t), t.TempDir()
+	id := s.submit(t, fmt.Sprintf(`
+name: again
+inputs: { who: { default: nobody } }
 tasks:
-  first: { type: shell, spec: { command: 'echo x >> %[1]s/first' } }
-  second: { type: shell, dependsOn: [first], retry: { maxRetries: 0 }, spec: { command: 'test -e %[1]s/open' } }
-  third: { type: shell, dependsOn: [second], spec: { command: 'true' } }
+  first: { type: shell, spec: { command: 'echo ${{ workflow.input.who }} >> %[1]s/first' } }
+  second: { type: shell, spec: { command: 'echo >> %[1]s/second; test -e %[1]s/mended' }, dependsOn: [first], retry: { maxRetries: 0 } }
+  third: { type: shell, spec: { command: 'echo >> %[1]s/third' }, dependsOn: [second] }
 `, dir))
-	submit := []string{"submit", definition, "--idempotency-key", "k"}
-	stdout, _ := do(t, s.gateway, 0, submit...)
-	id := strings.TrimSpace(stdout)
-	again, _ := do(t, s.gateway, 0, submit...)
-	if strings.TrimSpace(again) != id {
-		t.Errorf("the same request started %s and %s", id, again)
-	}
-	do(t, s.gateway, 1, "runs", "watch", id)
-	if again, _ := do(t, s.gateway, 0, submit...); strings.TrimSpace(again) != id {
-		t.Errorf("after the end the same request started %s", again)
-	}
-	if err := os.WriteFile(filepath.Join(dir, "open"), nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	do(t, s.gateway, 0, "runs", "retry", id)
-	do(t, s.gateway, 0, "runs", "watch", id)
-	times := func() int {
-		text, err := os.ReadFile(filepath.Join(dir, "first"))
+	s.end(t, id)
+	lines := func(name string) int {
+		text, err := os.ReadFile(filepath.Join(dir, name))
 		if err != nil {
-			t.Fatal(err)
+			return 0
 		}
-		return strings.Count(string(text), "x")
+		return strings.Count(string(text), "\n")
 	}
-	if d := s.get(t, id); d.State != "completed" || times() != 1 {
-		t.Errorf("it is %s, and first ran %d times", d.State, times())
+	ran := func(first, second, third int) {
+		t.Helper()
+		if a, b, c := lines("first"), lines("second"), lines("third"); a != first || b != second || c != third {
+			t.Errorf("the tasks ran %d, %d and %d times, want %d, %d and %d", a, b, c, first, second, third)
+		}
 	}
-	do(t, s.gateway, 0, "runs", "retry", id, "--from", "first")
-	do(t, s.gateway, 0, "runs", "watch", id)
-	if n := times(); n != 2 {
-		t.Errorf("first ran %d times", n)
+	ran(1, 1, 0)
+	open(t, dir, "mended")
+	do(t, s.gateway, 0, "runs", "retry", id, "--watch")
+	ran(1, 2, 1)
+	if _, stderr := do(t, s.gateway, 1, "runs", "retry", id); !strings.Contains(stderr, "--from") {
+		t.Errorf("retrying a run that completed says\n%s", stderr)
 	}
-	fresh, _ := do(t, s.gateway, 0, "runs", "rerun", id)
-	fresh = strings.TrimSpace(fresh)
-	if fresh == id {
-		t.Error("a rerun has the id of the run")
+	do(t, s.gateway, 0, "runs", "retry", id, "--from", "second", "--watch")
+	ran(1, 3, 2)
+	if _, stderr := do(t, s.gateway, 2, "runs", "retry", id, "--from", "secnd"); !strings.Contains(stderr, "second") {
+		t.Errorf("an unknown task is told as\n%s", stderr)
 	}
-	do(t, s.gateway, 0, "runs", "watch", fresh)
-	if n := times(); n != 3 {
-		t.Errorf("first ran %d times", n)
+	stdout, _ := do(t, s.gateway, 0, "runs", "rerun", id, "--input", "who=42", "--watch")
+	if other := strings.TrimSpace(stdout); other == id || !strings.HasPrefix(other, "again-") {
+		t.Errorf("rerun prints %q", stdout)
+	}
+	ran(2, 4, 3)
+	if text, _ := os.ReadFile(filepath.Join(dir, "first")); string(text) != "nobody\n42\n" {
+		t.Errorf("the inputs were %q", text)
 	}
 }
 
-// TestStoredWorkflow checks that a stored definition survives a restart and runs by name.
-func TestStoredWorkflow(t *testing.T) {
+// TestStoredWorkflows stores a definition, and plans and runs it by name, twice under the same key.
+func TestStoredWorkflows(t *testing.T) {
 	t.Parallel()
-	db := filepath.Join(t.TempDir(), "state.db")
-	s := startDev(t, "--db", db)
-	definition := write(t, "name: kept\ntasks:\n  greet: { type: shell, spec: { command: echo hello } }\n")
-	do(t, s.gateway, 0, "workflows", "put", definition)
-	do(t, s.gateway, 2, "submit", "--workflow", "kpet")
-	s.signal(syscall.SIGINT)
-	s.wait()
-	s = startDev(t, "--db", db)
-	stdout, _ := do(t, s.gateway, 0, "submit", "--workflow", "kept")
-	id := strings.TrimSpace(stdout)
-	do(t, s.gateway, 0, "runs", "watch", id)
-	if d := s.get(t, id); d.State != "completed" {
-		t.Errorf("it is %s", d.State)
+	s := shared(t)
+	file := write(t, `
+name: stored
+inputs: { version: { required: true } }
+tasks:
+  say: { type: shell, spec: { command: 'echo ${{ workflow.input.version }}' } }
+  never: { type: shell, spec: { command: 'true' }, dependsOn: [say], constraints: { nodeLabels: [quantum] }, when: all_failed }
+`)
+	do(t, s.gateway, 0, "workflows", "put", file)
+	if _, stderr := do(t, s.gateway, 1, "workflows", "put", file); !strings.Contains(stderr, "--replace") {
+		t.Errorf("storing it twice says\n%s", stderr)
 	}
-	do(t, s.gateway, 0, "workflows", "delete", "kept")
+	do(t, s.gateway, 0, "workflows", "put", file, "--replace")
+	eventually(t, "it is listed", func() bool {
+		names := ask[list[struct{ Name string }]](t, s.gateway, "workflows", "list")
+		return slices.Contains(names.Items, struct{ Name string }{"stored"})
+	})
+	stdout, _ := do(t, s.gateway, 0, "workflows", "get", "stored")
+	if code, _, stderr := run(t, "validate", write(t, stdout)); code != 0 {
+		t.Errorf("what is stored is no definition: %s", stderr)
+	}
+
+	plan, _ := do(t, s.gateway, 0, "submit", "--workflow", "stored", "--dry-run", "--input", "version=1.10")
+	for _, want := range []string{"LEVEL", "1.10", "quantum"} {
+		if !strings.Contains(plan, want) {
+			t.Errorf("the plan lacks %q:\n%s", want, plan)
+		}
+	}
+	if runs := ask[list[runItem]](t, s.gateway, "runs", "list", "--workflow", "stored"); len(runs.Items) != 0 {
+		t.Errorf("a dry run has started %v", runs.Items)
+	}
+	if _, stderr := do(t, s.gateway, 2, "submit", "--workflow", "stored"); !strings.Contains(stderr, "version") {
+		t.Errorf("a missing input is told as\n%s", stderr)
+	}
+	args := []string{"submit", "--workflow", "stored", "--idempotency-key", "k", "--input", "version=1.10"}
+	first, _ := do(t, s.gateway, 0, args...)
+	second, stderr := do(t, s.gateway, 0, append(args, "--watch")...)
+	if first != second || !strings.Contains(stderr, "earlier request") {
+		t.Errorf("two requests under a key start %q and %q: %s", first, second, stderr)
+	}
+	if say := s.get(t, strings.TrimSpace(first)).Tasks["say"]; say.Result.Stdout != "1.10\n" {
+		t.Errorf("say printed %q", say.Result.Stdout)
+	}
+	if _, stderr := do(t, s.gateway, 1, append(args[:len(args)-1:len(args)-1], "version=2")...); !strings.Contains(stderr, "key") {
+		t.Errorf("another input under the key says\n%s", stderr)
+	}
+	do(t, s.gateway, 0, "workflows", "delete", "stored")
+	do(t, s.gateway, 2, "submit", "--workflow", "stored")
 }

@@ -13,7 +13,7 @@ import (
 // TestAgentAsksPersonAndRunsTask uses an agent's fleet tools against a real gateway.
 func TestAgentAsksPersonAndRunsTask(t *testing.T) {
 	t.Parallel()
-	s := startDev(t)
+	s := shared(t)
 	ctx, cancel := context.WithTimeout(t.Context(), limit)
 	defer cancel()
 	f, err := fleet.New(ctx, fleet.Options{Gateway: s.gateway, Run: "planner-1", Task: "plan", KeyPrefix: "planner-1/plan"})
@@ -56,7 +56,7 @@ func TestAgentAsksPersonAndRunsTask(t *testing.T) {
 // answers.
 func TestAgentDispatchesSubagents(t *testing.T) {
 	t.Parallel()
-	s := startDev(t, "--agent-tools", "fleet")
+	s := shared(t)
 	model := startScript(t, []byte(`
 rules:
   - when: { user: Ask three others, turns: 0 }
@@ -72,14 +72,15 @@ name: planner
 tasks:
   plan:
     type: subagent
+    resources: { cores: 0 }
     spec: { prompt: Ask three others, tools: [fleet], baseUrl: "`+model+`" }
 `)
 	code, stdout, stderr := run(t, "submit", file, "--watch", "-o", "json", "--gateway", s.gateway)
 	if code != 0 || !strings.Contains(stdout, "they all said forty-two") {
 		t.Fatalf("exit code %d: %s\n%s", code, stdout, stderr)
 	}
-	eventually(t, "the list has the run and the subagents' run, which have completed", func() bool {
-		runs := ask[list[struct{ State string }]](t, s.gateway, "runs", "list").Items
-		return len(runs) == 2 && runs[0].State == "completed" && runs[1].State == "completed"
+	eventually(t, "the list has the run of the subagents, which has completed", func() bool {
+		runs := ask[list[runItem]](t, s.gateway, "runs", "list", "--workflow", "agent-subagents").Items
+		return len(runs) == 1 && runs[0].State == "completed"
 	})
 }

@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"fmt"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -20,24 +21,31 @@ func TestReadmeAgents(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	block := regexp.MustCompile("(?s)\n## Agents\n.*?```sh\n(.*?)```").FindSubmatch(text)
-	const address, definition = "127.0.0.1:7411", "dev/examples/agents.yaml"
-	if block == nil || !strings.Contains(string(block[1]), address+" &\n") || !strings.Contains(string(block[1]), "switchyard run "+definition+"\n") {
-		t.Fatalf("the section starts no model at %s, or does not run %s", address, definition)
+	block := regexp.MustCompile(`(?s)\n## Agents\n.*?` + "```sh\n" + `(go run [^\n]*) -address 127.0.0.1:7411 &\nswitchyard (run \S+)\n` + "```").FindSubmatch(text)
+	if block == nil {
+		t.Fatal("the section does not start a model and run a definition")
 	}
-	port := testneeds.FreePort(t)
-	free := fmt.Sprintf("127.0.0.1:%d", port)
-	// On a busy machine `go run` may need longer than the agents wait for their model.
-	listens := fmt.Sprintf("for _ in {1..3000}; do (: <>/dev/tcp/127.0.0.1/%d) 2>/dev/null && break; sleep 0.1; done\n", port)
-	commands := strings.NewReplacer(
-		address+" &\n", free+" &\n"+listens, definition, definition+" --input provider=http://"+free,
-	).Replace(string(block[1]))
-	// The shell kills its process group, because the model that `go run` starts would outlive it.
-	shell := exec.Command(tool(t, "bash"), "-euc", "switchyard() { "+binary+` "$@"; }; trap 'trap "" TERM; kill 0' EXIT`+"\n"+commands)
-	shell.Dir, shell.Env, shell.SysProcAttr = repository, cleanEnv(), &syscall.SysProcAttr{Setpgid: true}
-	out, err := shell.CombinedOutput()
-	if err != nil || !regexp.MustCompile(`run agents-\S+ completed`).Match(out) {
-		t.Errorf("%v\n%s", err, out)
+	address := fmt.Sprintf("127.0.0.1:%d", testneeds.FreePort(t))
+	// The model that `go run` starts would outlive it.
+	model := exec.Command("go", append(strings.Fields(string(block[1]))[1:], "-address", address)...)
+	model.Dir, model.Env, model.SysProcAttr = repository, cleanEnv(), &syscall.SysProcAttr{Setpgid: true}
+	if err := model.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = syscall.Kill(-model.Process.Pid, syscall.SIGKILL)
+		_ = model.Wait() // it was killed
+	})
+	eventually(t, "the model listens", func() bool {
+		conn, err := net.Dial("tcp", address)
+		if err == nil {
+			_ = conn.Close()
+		}
+		return err == nil
+	})
+	code, _, stderr := run(t, append(strings.Fields(string(block[2])), "--input", "provider=http://"+address)...)
+	if code != 0 || !regexp.MustCompile(`run agents-\S+ completed`).MatchString(stderr) {
+		t.Errorf("exit code %d: %s", code, stderr)
 	}
 }
 

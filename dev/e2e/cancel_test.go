@@ -4,189 +4,139 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
 	"testing"
+
+	"go.temporal.io/sdk/client"
 )
 
-// stubborn returns a task with a process tree that is hard to end: a child that ignores SIGTERM, one in a session of
-// its own, and a double fork. Each writes its PID.
-func stubborn(t *testing.T) (definition, dir string) {
-	dir = t.TempDir()
-	return write(t, fmt.Sprintf(`
-name: stubborn
+// processTree returns the definition of a run whose task is a tree of processes that is hard to end: its shell, one in a
+// session of its own, and one that was forked twice. A stubborn tree also has one that ignores SIGTERM. pids waits for
+// the processes and returns their PIDs.
+func processTree(t *testing.T, stubborn bool) (definition string, pids func() []int) {
+	dir := t.TempDir()
+	names, ignores := []string{"main", "session", "forked"}, ""
+	if stubborn {
+		names = append(names, "ignores")
+		ignores = `sh -c 'trap "" TERM; echo $$ > ignores.new; mv ignores.new ignores.pid; while :; do sleep 1; done' &`
+	}
+	definition = fmt.Sprintf(`
+name: tree
+defaults: { type: shell, resources: { cores: 0 } }
 tasks:
   tree:
-    type: shell
     spec:
       command: |
         cd %s
-        sh -c 'trap "" TERM; echo $$ > ignores.new; mv ignores.new ignores.pid; while :; do sleep 1; done' &
+        %s
         setsid sh -c 'echo $$ > session.new; mv session.new session.pid; exec sleep 1000' &
         (setsid sh -c 'sh -c "echo \$\$ > forked.new; mv forked.new forked.pid; exec sleep 1000" &' &)
         echo $$ > main.new; mv main.new main.pid
         sleep 1000
-  never:
-    type: shell
-    dependsOn: [tree]
-    spec: { command: echo never }
-`, dir)), dir
-}
-
-// pids waits for the processes of a stubborn tree and returns their PIDs.
-func pids(t *testing.T, dir string) []int {
-	t.Helper()
-	var found []int
-	eventually(t, "the task's processes have started", func() bool {
-		found = found[:0]
-		for _, name := range []string{"main", "ignores", "session", "forked"} {
-			text, err := os.ReadFile(filepath.Join(dir, name+".pid"))
-			if err != nil {
-				return false
+  never: { dependsOn: [tree], spec: { command: echo never } }
+`, dir, ignores)
+	return definition, func() (found []int) {
+		t.Helper()
+		eventually(t, "the task's processes have started", func() bool {
+			found = nil
+			for _, name := range names {
+				text, err := os.ReadFile(filepath.Join(dir, name+".pid"))
+				pid, invalid := strconv.Atoi(strings.TrimSpace(string(text)))
+				if err != nil || invalid != nil {
+					return false
+				}
+				found = append(found, pid)
 			}
-			pid, err := strconv.Atoi(strings.TrimSpace(string(text)))
-			if err != nil {
-				return false
-			}
-			found = append(found, pid)
-		}
-		return true
-	})
-	return found
-}
-
-func dead(pids []int) bool {
-	for _, pid := range pids {
-		if alive(pid) {
-			return false
-		}
+			return true
+		})
+		return found
 	}
-	return true
 }
 
+func dead(pids []int) bool { return !slices.ContainsFunc(pids, alive) }
+
+// TestInterruptCancelsTheRun interrupts a local run once, and one whose task ignores SIGTERM twice.
 func TestInterruptCancelsTheRun(t *testing.T) {
 	t.Parallel()
-	definition, dir := stubborn(t)
-	p := start(t, "run", definition, "-o", "json")
-	tree := pids(t, dir)
-	p.signal(syscall.SIGINT)
-	if code := p.wait(); code != 130 {
-		t.Errorf("exit code %d, want 130", code)
-	}
-	if !dead(tree) {
-		t.Error("a process of the task is still alive")
-	}
-	d := parse(t, p.stdout.String())
-	if d.State != "cancelled" || d.Tasks["tree"].State != "cancelled" || d.Tasks["never"].State != "cancelled" {
-		t.Errorf("run %s, tree %s, never %s; want all cancelled", d.State, d.Tasks["tree"].State, d.Tasks["never"].State)
-	}
-}
-
-// TestSecondInterruptKillsWhatStillRuns checks that a second interrupt ends a run whose task ignores SIGTERM as
-// cancelled, without a warning.
-func TestSecondInterruptKillsWhatStillRuns(t *testing.T) {
-	t.Parallel()
-	definition, dir := stubborn(t)
-	p := start(t, "run", definition, "-o", "json")
-	tree := pids(t, dir)
-	p.signal(syscall.SIGINT)
-	p.expect(&p.stderr, "interrupt again")
-	p.signal(syscall.SIGINT)
-	if code := p.wait(); code != 130 {
-		t.Errorf("exit code %d, want 130", code)
-	}
-	if !dead(tree) {
-		t.Error("a process of the task is still alive")
-	}
-	d := parse(t, p.stdout.String())
-	if d.State != "cancelled" || d.Tasks["tree"].State != "cancelled" || d.Tasks["never"].State != "cancelled" {
-		t.Errorf("run %s, tree %s, never %s; want all cancelled", d.State, d.Tasks["tree"].State, d.Tasks["never"].State)
-	}
-	if said := p.stderr.String(); strings.Contains(said, "by force") || strings.Contains(said, "level=") {
-		t.Errorf("it did not end in order:\n%s", said)
+	for name, stubborn := range map[string]bool{"once": false, "twice": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			definition, pids := processTree(t, stubborn)
+			p := start(t, "run", write(t, definition), "-o", "json")
+			tree := pids()
+			p.signal(syscall.SIGINT)
+			if stubborn {
+				p.expect(&p.stderr, "interrupt again")
+				p.signal(syscall.SIGINT)
+			}
+			if code := p.wait(); code != 130 {
+				t.Errorf("exit code %d, want 130", code)
+			}
+			if !dead(tree) {
+				t.Error("a process of the task is still alive")
+			}
+			d := parse(t, p.stdout.String())
+			if d.State != "cancelled" || d.Tasks["tree"].State != "cancelled" || d.Tasks["never"].State != "cancelled" {
+				t.Errorf("run %s, tree %s, never %s; want all cancelled", d.State, d.Tasks["tree"].State, d.Tasks["never"].State)
+			}
+			if said := p.stderr.String(); strings.Contains(said, "by force") || strings.Contains(said, "level=") {
+				t.Errorf("it did not end in order:\n%s", said)
+			}
+		})
 	}
 }
 
-// TestForcedEndReachesTheNodes ends by force a run whose task ignores SIGTERM. The run has ended when the command
-// returns, and its processes end too.
+// TestForcedEndReachesTheNodes ends a run by force. The run has ended when the command returns, and its processes end
+// too.
 func TestForcedEndReachesTheNodes(t *testing.T) {
 	t.Parallel()
-	definition, dir := stubborn(t)
-	s := startDev(t)
+	s := shared(t)
+	definition, pids := processTree(t, false)
 	id := s.submit(t, definition)
-	tree := pids(t, dir)
+	tree := pids()
 	s.awaitTask(t, id, "tree", "running")
 	_, said := do(t, s.gateway, 0, "runs", "cancel", "--force", id)
 	if !strings.Contains(said, "ended by force") || !strings.Contains(said, "nodes are stopping 1 attempts") {
 		t.Errorf("it says\n%s", said)
 	}
-	if state := s.get(t, id).State; state != "failed" {
-		t.Errorf("the run is %s", state)
+	if d := s.get(t, id); d.State != "failed" || d.Reason != "terminated" || !strings.Contains(d.Error, "ended by force") {
+		t.Errorf("the run is %s, %s: %s", d.State, d.Reason, d.Error)
 	}
 	eventually(t, "the task's processes are dead", func() bool { return dead(tree) })
 }
 
-func TestKilledWorkerTakesItsTasksAlong(t *testing.T) {
-	t.Parallel()
-	definition, dir := stubborn(t)
-	p := start(t, "run", definition)
-	tree := pids(t, dir)
-	p.signal(syscall.SIGKILL)
-	p.wait()
-	eventually(t, "the task's processes are dead", func() bool { return dead(tree) })
-}
-
+// TestCancelFromOutside cancels runs as clients of Temporal do, and by command.
 func TestCancelFromOutside(t *testing.T) {
 	t.Parallel()
-	s := startDev(t)
-	for _, test := range []struct {
-		name   string
-		cancel func(t *testing.T, id string)
-	}{
-		{"temporal signal", func(t *testing.T, id string) {
-			if out, err := outputOf(t, tool(t, "temporal"), "workflow", "signal", "--address", s.temporal, "--workflow-id", id, "--name", "cancel"); err != nil {
-				t.Fatalf("%v\n%s", err, out)
-			}
-		}},
-		{"temporal signal with input", func(t *testing.T, id string) {
-			if out, err := outputOf(t, tool(t, "temporal"), "workflow", "signal", "--address", s.temporal, "--workflow-id", id, "--name", "cancel", "--input", `"enough"`); err != nil {
-				t.Fatalf("%v\n%s", err, out)
-			}
-		}},
-		{"temporal cancel", func(t *testing.T, id string) {
-			if out, err := outputOf(t, tool(t, "temporal"), "workflow", "cancel", "--address", s.temporal, "--workflow-id", id); err != nil {
-				t.Fatalf("%v\n%s", err, out)
-			}
-		}},
-		{"runs cancel", func(t *testing.T, id string) {
-			if code, _, stderr := run(t, "runs", "cancel", id, "--gateway", s.gateway); code != 0 {
-				t.Fatalf("exit code %d: %s", code, stderr)
-			}
-		}},
+	s := shared(t)
+	c, err := client.Dial(client.Options{HostPort: s.temporal})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	for name, cancel := range map[string]func(id string) error{
+		"signal": func(id string) error { return c.SignalWorkflow(t.Context(), id, "", "cancel", nil) },
+		"cancel": func(id string) error { return c.CancelWorkflow(t.Context(), id, "") },
+		"command": func(id string) error {
+			do(t, s.gateway, 0, "runs", "cancel", id)
+			return nil
+		},
 	} {
-		t.Run(test.name, func(t *testing.T) {
-			t.Parallel()
-			if strings.HasPrefix(test.name, "temporal ") {
-				tool(t, "temporal") // checked first, so that no process is left running if the tool is missing
-			}
-			definition, dir := stubborn(t)
-			id := s.submit(t, definition)
-			tree := pids(t, dir)
-			test.cancel(t, id)
-			if code, _, _ := run(t, "runs", "watch", id, "--gateway", s.gateway); code != 1 {
-				t.Errorf("watch exits with %d, want 1", code)
-			}
-			if !dead(tree) {
-				t.Error("a process of the task is still alive")
-			}
-			if d := s.get(t, id); d.State != "cancelled" || d.Tasks["tree"].State != "cancelled" {
-				t.Errorf("run %s, task %s; want both cancelled", d.State, d.Tasks["tree"].State)
-			}
-			code, _, stderr := run(t, "runs", "cancel", id, "--gateway", s.gateway)
-			if code != 1 || !strings.Contains(stderr, "already") {
-				t.Errorf("a second cancel exits with %d and says %q", code, stderr)
-			}
-		})
+		definition, pids := processTree(t, false)
+		id := s.submit(t, definition)
+		tree := pids()
+		if err := cancel(id); err != nil {
+			t.Fatal(err)
+		}
+		d := s.end(t, id)
+		if d.State != "cancelled" || d.Tasks["tree"].State != "cancelled" || !dead(tree) {
+			t.Errorf("after the %s the run is %s, its task %s, and its processes are dead: %v", name, d.State, d.Tasks["tree"].State, dead(tree))
+		}
+		if _, stderr := do(t, s.gateway, 1, "runs", "cancel", id); !strings.Contains(stderr, "already") {
+			t.Errorf("a second cancel says %q", stderr)
+		}
 	}
 }

@@ -10,40 +10,52 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"switchyard/activities/executor/container/enginetest"
 	"switchyard/dev/scriptedmodel"
 )
 
-// TestExamples runs every definition in dev/examples and compares the outcome with the expectation beside it.
+// expectation is the expected outcome of an example, which is in the file beside it.
+type expectation struct {
+	Exit int            `json:"exit"`
+	Run  map[string]any `json:"run"`
+	// Env is the environment of the command, which then runs the example itself.
+	Env map[string]string `json:"env"`
+	// Image is true if the example runs containers; the image is its input "image".
+	Image bool `json:"image"`
+	// Model is the script of the model for its agents, whose address is its input "provider".
+	Model string `json:"model"`
+}
+
+// TestExamples runs the definitions in dev/examples that need no containers.
 func TestExamples(t *testing.T) {
 	t.Parallel()
+	testExamples(t, "")
+}
+
+// testExamples runs the definitions in dev/examples that need the image, or no image if it is empty, and compares the
+// outcome of each with the expectation.
+func testExamples(t *testing.T, image string) {
 	files, err := filepath.Glob(filepath.Join(repository, "dev/examples/*.yaml"))
 	if err != nil || len(files) == 0 {
 		t.Fatalf("no examples: %v", err)
 	}
+	s := shared(t)
 	for _, file := range files {
+		text, err := os.ReadFile(strings.TrimSuffix(file, ".yaml") + ".want.json")
+		if err != nil {
+			t.Fatal(err)
+		}
+		var want expectation
+		if err := json.Unmarshal(text, &want); err != nil {
+			t.Fatal(err)
+		}
+		if want.Image != (image != "") {
+			continue
+		}
 		t.Run(strings.TrimSuffix(filepath.Base(file), ".yaml"), func(t *testing.T) {
 			t.Parallel()
-			text, err := os.ReadFile(strings.TrimSuffix(file, ".yaml") + ".want.json")
-			if err != nil {
-				t.Fatal(err)
-			}
-			var want struct {
-				Exit int            `json:"exit"`
-				Run  map[string]any `json:"run"`
-				// Env is the environment of the command.
-				Env map[string]string `json:"env"`
-				// Image is true if the example runs containers; the image is its input "image".
-				Image bool `json:"image"`
-				// Model is the script of the model for its agents, whose address is its input "provider".
-				Model string `json:"model"`
-			}
-			if err := json.Unmarshal(text, &want); err != nil {
-				t.Fatal(err)
-			}
 			args := []string{"run", file, "-o", "json"}
 			if want.Image {
-				args = append(args, "--input", "image="+enginetest.Image(t))
+				args = append(args, "--input", "image="+image)
 			}
 			if want.Model != "" {
 				args = append(args, "--input", "provider="+startModel(t, filepath.Join(repository, want.Model)))
@@ -52,13 +64,15 @@ func TestExamples(t *testing.T) {
 			for name, value := range want.Env {
 				env = append(env, name+"="+value)
 			}
+			if env == nil {
+				args = append(args, "--gateway", s.gateway)
+			}
 			p := startIn(t, repository, env, args...)
-			code, stdout := p.wait(), p.stdout.String()
-			if code != want.Exit {
+			if code := p.wait(); code != want.Exit {
 				t.Errorf("exit code %d, want %d", code, want.Exit)
 			}
 			var got map[string]any
-			if err := json.Unmarshal([]byte(stdout), &got); err != nil {
+			if err := json.Unmarshal([]byte(p.stdout.String()), &got); err != nil {
 				t.Fatalf("standard output is not one JSON document: %v", err)
 			}
 			if diff := cmp.Diff(want.Run, only(want.Run, got)); diff != "" {

@@ -1,50 +1,28 @@
 package e2e
 
 import (
-	"errors"
-	"os"
 	"strings"
 	"testing"
 
 	"switchyard/dev/chaos/drill"
-	"switchyard/dev/testneeds"
 )
 
-// TestFailure breaks a deployment in the most common ways, with short time-outs.
-func TestFailure(t *testing.T) {
+// TestDeadWorkerLosesNothing kills the worker of a deployment of real processes, with short time-outs. The other
+// scenarios of dev/chaos are long tests.
+func TestDeadWorkerLosesNothing(t *testing.T) {
 	t.Parallel()
-	drills(t, "kill-worker", "kill-gateway", "kill-server")
+	runDrill(t, "kill-worker")
 }
 
-// TestLongFailure runs each scenario of dev/chaos once, with short time-outs. The full-length scenarios are run by
-// hand.
-func TestLongFailure(t *testing.T) {
-	testneeds.Long(t)
-	t.Parallel()
-	var all []string
-	for _, scenario := range drill.Scenarios() {
-		all = append(all, scenario.Name)
+// runDrill runs the scenario with the given name.
+func runDrill(t *testing.T, name string) {
+	t.Helper()
+	scenario, err := drill.ScenarioNamed(name)
+	if err != nil {
+		t.Fatal(err)
 	}
-	drills(t, all...)
-}
-
-// drills runs the scenarios with the given names.
-func drills(t *testing.T, names ...string) {
-	for _, name := range names {
-		scenario, err := drill.ScenarioNamed(name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			err := scenario.Run(t.Context(), drill.Options{Binary: binary, Dir: t.TempDir(), Scale: drill.Fast, Report: logged{t}})
-			if (errors.Is(err, drill.ErrNoEngine) || errors.Is(err, drill.ErrNoMounts)) && os.Getenv("CI") == "" {
-				t.Skip(err)
-			}
-			if err != nil {
-				t.Errorf("%s: %v", scenario.Says, err)
-			}
-		})
+	if err := scenario.Run(t.Context(), drill.Options{Binary: binary, Dir: t.TempDir(), Scale: drill.Fast, Report: logged{t}}); err != nil {
+		t.Errorf("%s: %v", scenario.Says, err)
 	}
 }
 

@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"fmt"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -21,10 +22,7 @@ func startWorker(t *testing.T, temporal, gateway, name string, args ...string) *
 // logOf returns the log of a task of a run.
 func logOf(t *testing.T, gateway, id, task string) string {
 	t.Helper()
-	code, stdout, stderr := run(t, "runs", "logs", id, task, "--gateway", gateway)
-	if code != 0 {
-		t.Fatalf("runs logs exits with %d: %s", code, stderr)
-	}
+	stdout, _ := do(t, gateway, 0, "runs", "logs", id, task)
 	return stdout
 }
 
@@ -47,33 +45,32 @@ func awaitWholeLog(t *testing.T, gateway, id, task, want string) {
 	awaitLog(t, gateway, id, task, fmt.Sprintf("is %.200q", want), func(log string) bool { return log == want })
 }
 
+// TestWorkerKeepsItsOutputWithTheGateway runs tasks on a worker without a store, whose output far exceeds what fits into
+// the history, and scrapes the gateway and the worker.
 func TestWorkerKeepsItsOutputWithTheGateway(t *testing.T) {
 	t.Parallel()
-	s := startDev(t, "--nodes", "0")
-	w := startWorker(t, s.temporal, s.gateway, "box")
-	if line := w.expect(&w.stdout, "Store"); !strings.Contains(line, s.gateway) {
-		t.Errorf("the worker's store is %q, want the gateway %s", line, s.gateway)
+	s := shared(t)
+	w := startWorker(t, s.temporal, s.gateway, "box", "--label", "box", "--metrics-address", "127.0.0.1:0")
+	if got := w.field("Store"); !strings.Contains(got, s.gateway) {
+		t.Errorf("the worker's store is %q, want the gateway %s", got, s.gateway)
 	}
-	// The output far exceeds what fits into the history.
-	id := s.submit(t, write(t, `
+	id := s.submit(t, `
 name: far
+defaults: { type: shell, constraints: { nodeLabels: [box] } }
 tasks:
   make:
-    type: shell
     spec:
       command: |
         for i in $(seq 5000); do echo "line $i of the log"; done
         awk 'BEGIN { printf "{\"text\": \""; for (i = 0; i < 300000; i++) printf "x"; printf "\"}" }' > "$SWITCHYARD_OUTPUT"
   use:
-    type: shell
     dependsOn: [make]
     condition: size(parent.make.output.text) == 300000
     spec: { command: echo used }
-`))
-	if code, _, stderr := run(t, "runs", "watch", id, "--gateway", s.gateway); code != 0 {
-		t.Fatalf("watch exits with %d: %s", code, stderr)
-	}
-	d := s.get(t, id)
+`)
+	s.end(t, id)
+	stdout, _ := do(t, s.gateway, 0, "runs", "get", id, "-o", "json")
+	d := parse(t, stdout)
 	if got := d.Tasks["use"].Result.Stdout; got != "used\n" {
 		t.Errorf("the task with the large input printed %q; it is %+v", got, d.Tasks["use"])
 	}
@@ -81,35 +78,60 @@ tasks:
 		t.Errorf("the output has %d bytes", len(text))
 	}
 	awaitLog(t, s.gateway, id, "make", "has 5000 lines", func(log string) bool { return strings.Count(log, "of the log") == 5000 })
+	for url, wanted := range map[string][]string{
+		s.gateway + "/metrics": {
+			"switchyard_placement_leader 1",
+			"switchyard_build_info{",
+			`switchyard_placement_decisions_total{type="shell"} `,
+			`switchyard_task_queue_seconds_count{type="shell"} `,
+			`switchyard_nodes{state="active"} `,
+			`switchyard_node_heartbeat_age_seconds{node="box"} `,
+			`switchyard_node_slots{kind="used",node="box"} 0`,
+			`switchyard_node_cores{kind="reserved",node="box"} 0`,
+			"temporal_request_total{",
+		},
+		w.field("Metrics"): {
+			`switchyard_worker_claims_total{node="box"} `,
+			`switchyard_task_attempts_total{state="completed",type="shell"} 2`,
+			`switchyard_task_run_seconds_count{state="completed",type="shell"} 2`,
+			"temporal_request_total{",
+		},
+	} {
+		for _, want := range wanted {
+			// The run may end before the node has counted its attempts.
+			awaitText(t, "a scrape has "+want, func() string { return string(fetch(t, http.MethodGet, url, "")) },
+				func(text string) bool { return strings.Contains(text, want) })
+		}
+	}
 }
 
 // startGateway starts a gateway at an address and returns its URL. Port 0 means a free port.
 func startGateway(t *testing.T, temporal, address, store string) (*program, string) {
 	t.Helper()
 	g := startIn(t, repository, []string{"TEMPORAL_ADDRESS=" + temporal}, "gateway", "--address", address, "--store", store)
-	return g, strings.TrimSpace(strings.TrimPrefix(g.expect(&g.stdout, "Gateway"), "Gateway"))
+	return g, g.field("Gateway")
 }
 
 func TestLogIsWholeAfterTheGatewayWasAway(t *testing.T) {
 	t.Parallel()
-	dir, store := t.TempDir(), filepath.Join(t.TempDir(), "store")
-	stack := startDev(t, "--nodes", "0", "--store", store)
-	g, url := startGateway(t, stack.temporal, "127.0.0.1:0", store)
-	startWorker(t, stack.temporal, url, "box")
-	s := &devStack{program: g, gateway: url}
+	s, dir := shared(t), t.TempDir()
+	g, url := startGateway(t, s.temporal, "127.0.0.1:0", s.store)
+	startWorker(t, s.temporal, url, "chatty", "--label", "chatty", "--metrics-address", "none")
 	// The task prints until the test has seen enough.
-	id := s.submit(t, write(t, fmt.Sprintf(`
+	id := s.submit(t, fmt.Sprintf(`
 name: chatter
 tasks:
   talk:
     type: shell
+    constraints: { nodeLabels: [chatty] }
+    resources: { cores: 0 }
     spec:
       command: |
         i=0
         while ! test -e %[1]s/stop; do
           i=$((i+1)); echo "line $i"; echo $i > %[1]s/printed.new; mv %[1]s/printed.new %[1]s/printed; sleep 0.02
         done
-`, dir)))
+`, dir))
 	printed := func() (n int) {
 		text, _ := os.ReadFile(filepath.Join(dir, "printed"))
 		_, _ = fmt.Sscan(string(text), &n)
@@ -119,14 +141,12 @@ tasks:
 	g.signal(syscall.SIGKILL)
 	g.wait()
 	before := printed()
-	eventually(t, "the task continues without the gateway", func() bool { return printed() > before+100 })
-	_, _ = startGateway(t, stack.temporal, strings.TrimPrefix(url, "http://"), store)
-	awaitLogText(t, url, id, "talk", fmt.Sprintf("line %d\n", before+100)) // printed meanwhile
-	if err := os.WriteFile(filepath.Join(dir, "stop"), nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if code, _, stderr := run(t, "runs", "watch", id, "--gateway", url); code != 0 {
-		t.Fatalf("watch exits with %d: %s", code, stderr)
+	eventually(t, "the task continues without the gateway", func() bool { return printed() > before+50 })
+	_, _ = startGateway(t, s.temporal, strings.TrimPrefix(url, "http://"), s.store)
+	awaitLogText(t, url, id, "talk", fmt.Sprintf("line %d\n", before+50)) // printed meanwhile
+	open(t, dir, "stop")
+	if d := s.end(t, id); d.State != "completed" {
+		t.Errorf("the run is %s", d.State)
 	}
 	n := printed()
 	log := awaitLogText(t, url, id, "talk", fmt.Sprintf("line %d\n", n))
@@ -148,21 +168,15 @@ func TestLogAndResultOutliveAnOutageOfTheStore(t *testing.T) {
 	dir := t.TempDir()
 	db := filepath.Join(dir, "db")
 	s := startDev(t, "--db", db)
-	id := s.submit(t, write(t, fmt.Sprintf(`
+	id := s.submit(t, fmt.Sprintf(`
 name: outage
-tasks:
-  ends:
-    type: shell
-    spec: { command: 'touch %[1]s/started; while ! test -e %[1]s/gate; do sleep 0.05; done; echo the end' }
-`, dir)))
-	there := func(name string) bool { _, err := os.Stat(filepath.Join(dir, name)); return err == nil }
-	eventually(t, "the task runs", func() bool { return there("started") })
+tasks: { ends: { type: shell, spec: { command: '%s; echo the end' } } }
+`, gate(dir, "gate")))
+	s.awaitTask(t, id, "ends", "running")
 	if err := os.Rename(db+".store", db+".away"); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(filepath.Join(dir, "gate"), nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	open(t, dir, "gate")
 	eventually(t, "the log and the result are in the spool", func() bool {
 		files, _ := filepath.Glob(db + ".spool/[0-9a-f]*")
 		return len(files) >= 2
@@ -170,8 +184,8 @@ tasks:
 	if err := os.Rename(db+".away", db+".store"); err != nil {
 		t.Fatal(err)
 	}
-	if code, _, stderr := run(t, "runs", "watch", id, "--gateway", s.gateway); code != 0 {
-		t.Fatalf("watch exits with %d: %s", code, stderr)
+	if d := s.end(t, id); d.State != "completed" {
+		t.Errorf("the run is %s", d.State)
 	}
 	awaitLogText(t, s.gateway, id, "ends", "the end\n")
 	if stderr := s.stderr.String(); strings.Contains(stderr, "was not recorded") || strings.Contains(stderr, "was not stored") {
@@ -179,13 +193,10 @@ tasks:
 	}
 }
 
-// TestStoreOfAnotherClusterIsRefused starts a second deployment on the store of a first one.
+// TestStoreOfAnotherClusterIsRefused starts a second deployment on the store of the shared one.
 func TestStoreOfAnotherClusterIsRefused(t *testing.T) {
 	t.Parallel()
-	dir := t.TempDir()
-	startDev(t, "--db", filepath.Join(dir, "first.db"), "--nodes", "0")
-	second := startIn(t, repository, nil, "dev", "--db", filepath.Join(dir, "second.db"), "--store", filepath.Join(dir, "first.db.store"),
-		"--nodes", "0", "--port", "0", "--gateway-port", "0", "--ui-port", "0")
+	second := start(t, append(devCommand[:len(devCommand):len(devCommand)], "--store", shared(t).store)...)
 	if code := second.wait(); code != 3 || !strings.Contains(second.stderr.String(), "the store belongs to another cluster") {
 		t.Errorf("it exits with %d: %s", code, second.stderr.String())
 	}

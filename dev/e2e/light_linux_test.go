@@ -34,7 +34,8 @@ func privateKiB(p *program) (most int) {
 
 // TestClientsStayLight checks that a client uses little memory although the server is in the same binary.
 func TestClientsStayLight(t *testing.T) {
-	s := startDev(t)
+	t.Parallel()
+	s := shared(t)
 	file := write(t, "name: light\ntasks:\n  a: { type: shell, spec: { command: 'true' } }\n")
 	for _, args := range [][]string{{"version"}, {"validate", file}, {"submit", file, "--gateway", s.gateway}} {
 		var most, code int

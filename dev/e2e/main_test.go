@@ -26,10 +26,11 @@ var binary, repository string
 func TestMain(m *testing.M) {
 	drill.ServeIfAsked()
 	// Most tests wait for processes that they have started. Each has about 200 MiB of them.
-	testneeds.Parallel(4)
+	testneeds.Parallel(6)
 	os.Exit(build(m))
 }
 
+// build builds the binary, starts the shared stack, and runs the tests.
 func build(m *testing.M) int {
 	dir, err := os.MkdirTemp("", "switchyard-e2e-")
 	if err != nil {
@@ -52,6 +53,11 @@ func build(m *testing.M) int {
 		fmt.Fprintln(os.Stderr, "build:", err)
 		return 1
 	}
+	if sharedProcess, err = launch(binary, repository, []string{"TMPDIR=" + dir}, sharedCommand...); err != nil {
+		fmt.Fprintln(os.Stderr, "start the shared stack:", err)
+		return 1
+	}
+	defer sharedProcess.kill()
 	return m.Run()
 }
 
@@ -59,13 +65,18 @@ func build(m *testing.M) int {
 // that no test fails on a slow machine.
 const limit = 5 * time.Minute
 
-// program is a started switchyard process.
-type program struct {
-	t      *testing.T
+// process is a started process whose output is collected.
+type process struct {
 	cmd    *exec.Cmd
 	stdout output
 	stderr output
 	ended  chan struct{}
+}
+
+// program is a switchyard process that a test uses.
+type program struct {
+	*process
+	t *testing.T
 }
 
 // output collects the output of a program.
@@ -109,23 +120,37 @@ func startIn(t *testing.T, dir string, env []string, args ...string) *program {
 	return startOther(t, binary, dir, env, args...)
 }
 
-// startOther starts a binary that may be of another release.
+// startOther starts a binary that may be of another release. The process ends with the test.
 func startOther(t *testing.T, binary, dir string, env []string, args ...string) *program {
 	t.Helper()
-	p := &program{t: t, cmd: exec.Command(binary, args...), ended: make(chan struct{})}
+	started, err := launch(binary, dir, env, args...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &program{started, t}
+	t.Cleanup(func() {
+		p.kill()
+		p.logIfFailed()
+	})
+	return p
+}
+
+// launch starts a binary with additional environment variables.
+func launch(binary, dir string, env []string, args ...string) (*process, error) {
+	p := &process{cmd: exec.Command(binary, args...), ended: make(chan struct{})}
 	p.stdout.news, p.stderr.news = make(chan struct{}), make(chan struct{})
 	p.cmd.Dir = dir
 	p.cmd.Env = append(cleanEnv(), env...)
 	stdout, err := p.cmd.StdoutPipe()
 	if err != nil {
-		t.Fatal(err)
+		return nil, err
 	}
 	stderr, err := p.cmd.StderrPipe()
 	if err != nil {
-		t.Fatal(err)
+		return nil, err
 	}
 	if err := p.cmd.Start(); err != nil {
-		t.Fatal(err)
+		return nil, err
 	}
 	var copies sync.WaitGroup
 	copies.Go(func() { p.stdout.collect(stdout) })
@@ -135,14 +160,20 @@ func startOther(t *testing.T, binary, dir string, env []string, args ...string) 
 		copies.Wait()
 		_ = p.cmd.Wait() // the exit code is read from the state
 	}()
-	t.Cleanup(func() {
-		_ = p.cmd.Process.Kill()
-		<-p.ended
-		if t.Failed() {
-			t.Logf("switchyard %s\nstdout:\n%s\nstderr:\n%s", strings.Join(args, " "), tail(p.stdout.String()), tail(p.stderr.String()))
-		}
-	})
-	return p
+	return p, nil
+}
+
+// kill ends the process with SIGKILL and waits for its end.
+func (p *process) kill() {
+	_ = p.cmd.Process.Kill()
+	<-p.ended
+}
+
+// logIfFailed logs the output if the test has failed.
+func (p *program) logIfFailed() {
+	if p.t.Failed() {
+		p.t.Logf("switchyard %s\nstdout:\n%s\nstderr:\n%s", strings.Join(p.cmd.Args[1:], " "), tail(p.stdout.String()), tail(p.stderr.String()))
+	}
 }
 
 // cleanEnv returns this process's environment without variables that would point the binary at a real cluster.
@@ -191,6 +222,12 @@ func (p *program) expect(o *output, text string) string {
 			p.t.Fatalf("no line with %q", text)
 		}
 	}
+}
+
+// field waits for a line that begins with a name, and returns the rest of the line.
+func (p *program) field(name string) string {
+	p.t.Helper()
+	return strings.TrimSpace(strings.TrimPrefix(p.expect(&p.stdout, name), name))
 }
 
 func (p *program) signal(s syscall.Signal) {
@@ -290,22 +327,6 @@ func alive(pid int) bool {
 	}
 	_, rest, _ := strings.Cut(string(stat), ") ")
 	return !strings.HasPrefix(rest, "Z")
-}
-
-// tool returns the path of a third-party program. Without the program the test is skipped, except in CI, which installs
-// it.
-func tool(t *testing.T, name string) string {
-	t.Helper()
-	for _, path := range []string{filepath.Join(repository, ".bin", name), name} {
-		if found, err := exec.LookPath(path); err == nil {
-			return found
-		}
-	}
-	if os.Getenv("CI") == "true" {
-		t.Fatalf("%s is not installed", name)
-	}
-	t.Skipf("%s is not installed", name)
-	return ""
 }
 
 // outputOf runs a tool and returns its combined output.

@@ -14,20 +14,21 @@ import (
 // TestLogsFollow reads the output of a task while it runs.
 func TestLogsFollow(t *testing.T) {
 	t.Parallel()
-	s := startDev(t)
+	s := shared(t)
 	gate := filepath.Join(t.TempDir(), "gate")
-	id := s.submit(t, write(t, fmt.Sprintf(`
+	id := s.submit(t, fmt.Sprintf(`
 name: talker
 tasks:
   talk:
     type: shell
+    resources: { cores: 0 }
     spec:
       command: |
         echo first; echo aside >&2
         while ! test -e %s; do sleep 0.05; done
         echo last
   other: { type: shell, dependsOn: [talk], spec: { command: echo other } }
-`, gate)))
+`, gate))
 	all := start(t, "runs", "logs", "-f", id, "--gateway", s.gateway)
 	one := start(t, "runs", "logs", "-f", id, "talk", "--gateway", s.gateway)
 	all.expect(&all.stdout, "first")
@@ -51,44 +52,16 @@ tasks:
 	}
 }
 
-// TestLogsInterleaved checks that the output of running tasks is shown with their names.
-func TestLogsInterleaved(t *testing.T) {
-	t.Parallel()
-	p := start(t, "run", "--logs", write(t, `
-name: duet
-tasks:
-  high: { type: shell, spec: { command: echo la } }
-  low: { type: shell, spec: { command: echo lo } }
-`))
-	if code := p.wait(); code != 0 {
-		t.Fatalf("exit code %d", code)
-	}
-	for _, line := range []string{"high | la", "low | lo"} {
-		if !strings.Contains(p.stderr.String(), line) {
-			t.Errorf("standard error lacks %q", line)
-		}
-	}
-}
-
-func TestFloodIsBounded(t *testing.T) {
-	t.Parallel()
-	floodIsBounded(t, 64<<20)
-}
-
+// TestLongFloodIsBounded makes a task print a GiB, and checks that neither the process nor the history grows by it.
 func TestLongFloodIsBounded(t *testing.T) {
 	testneeds.Long(t)
-	floodIsBounded(t, 1<<30)
-}
-
-// floodIsBounded makes a task print size bytes, and checks that neither the process nor the history grows by them.
-func floodIsBounded(t *testing.T, size int) {
 	p := start(t, "run", "-o", "json", "--store", t.TempDir(), write(t, fmt.Sprintf(`
 name: flood
 tasks:
   flood:
     type: shell
     spec: { command: "head -c %d /dev/zero | tr '\\0' 'x' | fold -w 1023" }
-`, size)))
+`, 1<<30)))
 	if code := p.wait(); code != 0 {
 		t.Fatalf("exit code %d", code)
 	}
@@ -103,18 +76,10 @@ tasks:
 	}
 }
 
-func TestOutputOfManyTasksIsWhole(t *testing.T) {
-	t.Parallel()
-	manyOutputsAreWhole(t, 60)
-}
-
+// TestLongOutputOfThousandTasksIsWhole makes each of many tasks print 64 KiB, and reads all of it.
 func TestLongOutputOfThousandTasksIsWhole(t *testing.T) {
 	testneeds.Long(t)
-	manyOutputsAreWhole(t, 1000)
-}
-
-// manyOutputsAreWhole makes each of many tasks print 64 KiB, and reads all of it.
-func manyOutputsAreWhole(t *testing.T, tasks int) {
+	const tasks = 1000
 	var text strings.Builder
 	text.WriteString("name: talkers\ntasks:\n")
 	for i := range tasks {

@@ -25,9 +25,10 @@ func TestLongPauseOutlastsTimeout(t *testing.T) {
 
 // pauseAndKillTask suspends a task with a time-out, lets it continue to its end, and meanwhile kills another task.
 func pauseAndKillTask(t *testing.T, timeout, pause time.Duration) {
-	s, dir := startDev(t), t.TempDir()
-	id := s.submit(t, write(t, fmt.Sprintf(`
+	s, dir := shared(t), t.TempDir()
+	id := s.submit(t, fmt.Sprintf(`
 name: steered
+defaults: { resources: { cores: 0 } }
 tasks:
   ticks:
     type: shell
@@ -35,7 +36,7 @@ tasks:
     timeout: %[2]s
   doomed: { type: shell, spec: { command: 'sleep 600' }, retry: { maxRetries: 3, backoffMs: 1 } }
   after: { type: shell, spec: { command: 'true' }, dependsOn: [doomed] }
-`, dir, timeout)))
+`, dir, timeout))
 	ticks := func() int64 {
 		info, err := os.Stat(filepath.Join(dir, "ticks"))
 		if err != nil {

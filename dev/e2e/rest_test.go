@@ -5,108 +5,18 @@ import (
 	"io"
 	"net/http"
 	"net/url"
-	"os"
-	"path/filepath"
-	"regexp"
 	"strings"
 	"testing"
 
-	"switchyard/dev/testneeds"
 	"switchyard/gateway/openapi/openapitest"
 )
 
-// TestForeignClientsDriveRuns takes runs through their lives with curl and grpcurl, runs the commands in the documents
-// about REST, and checks every response to a GET against the OpenAPI document.
-func TestForeignClientsDriveRuns(t *testing.T) {
+// TestAnswersAreAsDocumented requests every GET path of the OpenAPI document, and compares each response with its schema.
+func TestAnswersAreAsDocumented(t *testing.T) {
 	t.Parallel()
-	s := startDev(t)
-	t.Run("curl", func(t *testing.T) {
-		out, err := outputOf(t, tool(t, "bash"), filepath.Join("testdata", "curl.sh"), s.gateway)
-		if err != nil {
-			t.Fatalf("%v\n%s", err, out)
-		}
-	})
-	t.Run("grpcurl", func(t *testing.T) {
-		out, err := outputOf(t, tool(t, "bash"), filepath.Join("testdata", "grpcurl.sh"), tool(t, "grpcurl"), strings.TrimPrefix(s.gateway, "http://"))
-		if err != nil {
-			t.Fatalf("%v\n%s", err, out)
-		}
-	})
-	t.Run("documents", func(t *testing.T) {
-		for document, head := range map[string]string{"README.md": "\n## REST\n", "gateway/rest/README.md": "# The HTTP API\n"} {
-			text, err := os.ReadFile(filepath.Join(repository, document))
-			if err != nil {
-				t.Fatal(err)
-			}
-			block := regexp.MustCompile("(?s)" + head + ".*?```sh\n(.*?)```").FindSubmatch(text)
-			if block == nil {
-				t.Fatalf("%s has no commands after %q", document, head)
-			}
-			// The script ends at the first 4xx or 5xx status.
-			script := "set -e\ncd " + repository + "\nSWITCHYARD_GATEWAY=" + s.gateway + "\n" +
-				"curl() { command curl -sS --fail-with-body --max-time 300 \"$@\"; }\n" +
-				strings.ReplaceAll(string(block[1]), "http://127.0.0.1:7280", s.gateway)
-			if out, err := outputOf(t, tool(t, "bash"), "-c", script); err != nil {
-				t.Errorf("%s: %v\n%s", document, err, tail(out))
-			}
-		}
-	})
-	t.Run("answers", func(t *testing.T) { s.checkAnswers(t) })
-	t.Run("claims", func(t *testing.T) { s.checkClaims(t) })
-}
-
-// checkClaims compares the claims that a node reports with the tasks that it runs and has run.
-func (s *devStack) checkClaims(t *testing.T) {
-	type figures struct {
-		TotalClaimedTasks, TotalClaimAttempts int
-		ClaimedByStatus                       map[string]int
-		RunningClaims                         int
-		ObservedAt, LastActivityAt            string
-		ActiveClaims                          []struct{ RunID, TaskID, Status, ClaimExpiresAt string }
-	}
-	path := s.gateway + "/v1/nodes/" + s.node(t) + "/workers"
-	read := func() (f figures) {
-		if err := json.Unmarshal(fetch(t, http.MethodGet, path, ""), &f); err != nil {
-			t.Fatal(err)
-		}
-		return f
-	}
-	before := read()
-	id := s.submit(t, write(t, "name: claimed\ntasks:\n  wait: { type: shell, spec: { command: sleep 600 } }\n"))
-	eventually(t, "the node names the claim", func() bool {
-		for _, claim := range read().ActiveClaims {
-			if claim.RunID == id && claim.TaskID == "wait" && claim.Status == "running" && claim.ClaimExpiresAt != "" {
-				return true
-			}
-		}
-		return false
-	})
-	run(t, "runs", "cancel", id, "--gateway", s.gateway)
-	eventually(t, "the claim has ended", func() bool {
-		after := read()
-		return after.RunningClaims == 0 && after.ClaimedByStatus["cancelled"] > 0 && after.TotalClaimedTasks > before.TotalClaimedTasks &&
-			after.TotalClaimAttempts > before.TotalClaimAttempts && after.LastActivityAt > before.LastActivityAt
-	})
-	var nothing figures
-	if err := json.Unmarshal(fetch(t, http.MethodGet, s.gateway+"/v1/nodes/never-was/workers", ""), &nothing); err != nil || nothing.TotalClaimedTasks != 0 || nothing.ObservedAt != "" {
-		t.Errorf("a node that never was has claimed %+v, %v", nothing, err)
-	}
-}
-
-// isAccepted posts a document and reports whether it was accepted.
-func isAccepted(t *testing.T, url, body string) bool {
-	t.Helper()
-	response, err := http.Post(url, "application/json", strings.NewReader(body))
-	if err != nil {
-		t.Fatal(err)
-	}
-	response.Body.Close()
-	return response.StatusCode < 300
-}
-
-// checkAnswers requests every GET path of the document, and compares each response with its schema.
-func (s *devStack) checkAnswers(t *testing.T) {
-	kept := `name: kept
+	s := shared(t)
+	const definition = `
+name: documented
 inputs: { who: { type: string, default: you } }
 schedule: { cron: "0 2 * * *", timezone: Europe/Berlin }
 tasks:
@@ -114,17 +24,11 @@ tasks:
   greet: { type: shell, parallel: 2, retry: { maxRetries: 1 }, dependsOn: [list], spec: { command: "echo ${{ workflow.input.who }}" } }
   fail: { type: shell, retry: { maxRetries: 1, backoffMs: 1 }, spec: { command: exit 3 } }
 `
-	definition := write(t, kept)
-	if code, _, stderr := run(t, "workflows", "put", definition, "--gateway", s.gateway); code != 0 {
-		t.Fatalf("workflows put exits with %d: %s", code, stderr)
-	}
+	do(t, s.gateway, 0, "workflows", "put", write(t, definition))
 	id := s.submit(t, definition)
-	run(t, "runs", "watch", id, "--gateway", s.gateway)
+	s.end(t, id)
 	// No node has the label, so this machine waits and needs no image.
-	machine := s.submit(t, write(t, "name: machine\ntasks:\n  vps: { type: vps, constraints: { nodeLabels: [never] }, spec: { image: never:1 } }\n"))
-	// No node without an engine can create the environment, so it does not exist. With an engine, it stays listed for a
-	// day after its failure.
-	hasEnvironment := isAccepted(t, s.gateway+"/v1/environments", `{"name": "kept", "image": "switchyard-test/never-was:1"}`)
+	machine := s.submit(t, "name: machine\ntasks: { vps: { type: vps, constraints: { nodeLabels: [never] }, spec: { image: never:1 } } }\n")
 	document, err := openapitest.Load()
 	if err != nil {
 		t.Fatal(err)
@@ -134,9 +38,9 @@ tasks:
 		if operation.Method != http.MethodGet {
 			continue
 		}
-		name := "kept"
+		name := "documented"
 		if strings.HasPrefix(operation.Path, "/v1/nodes") {
-			name = s.node(t)
+			name = "local-1"
 		}
 		id := id
 		if strings.HasPrefix(operation.Path, "/v1/vps") {
@@ -157,7 +61,7 @@ tasks:
 			if operation.Path == "/v1/tokens" {
 				want = http.StatusConflict // this gateway requires no token
 			}
-			if operation.Path == "/v1/environments/{name}" && !hasEnvironment {
+			if operation.Path == "/v1/environments/{name}" {
 				want = http.StatusNotFound
 			}
 			if err != nil || response.StatusCode != want {
@@ -175,40 +79,46 @@ tasks:
 	}
 }
 
-// node returns the name of a node.
-func (s *devStack) node(t *testing.T) string {
-	t.Helper()
-	var answer struct {
-		Items []struct{ Name string }
+// TestNodeReportsItsClaims compares the claims that a node reports with a task that it runs and has run.
+func TestNodeReportsItsClaims(t *testing.T) {
+	t.Parallel()
+	s := shared(t)
+	type figures struct {
+		TotalClaimedTasks, TotalClaimAttempts int
+		ClaimedByStatus                       map[string]int
+		ObservedAt, LastActivityAt            string
+		ActiveClaims                          []struct{ RunID, TaskID, Status, ClaimExpiresAt string }
 	}
-	eventually(t, "a node is listed", func() bool {
-		if err := json.Unmarshal(fetch(t, http.MethodGet, s.gateway+"/v1/nodes", ""), &answer); err != nil {
+	read := func(node string) (f figures) {
+		if err := json.Unmarshal(fetch(t, http.MethodGet, s.gateway+"/v1/nodes/"+node+"/workers", ""), &f); err != nil {
 			t.Fatal(err)
 		}
-		return len(answer.Items) > 0
-	})
-	return answer.Items[0].Name
-}
-
-// TestLongGeneratedClientDrivesRuns generates a client from the OpenAPI document with openapi-typescript, type-checks a
-// program that uses it with the TypeScript compiler, and runs that program.
-func TestLongGeneratedClientDrivesRuns(t *testing.T) {
-	testneeds.Long(t)
-	npm := tool(t, "npm")
-	s := startDev(t)
-	dir := t.TempDir()
-	if err := os.CopyFS(dir, os.DirFS(filepath.Join("testdata", "client"))); err != nil {
-		t.Fatal(err)
+		return f
 	}
-	for _, command := range [][]string{
-		{npm, "--prefix", dir, "install", "--no-audit", "--no-fund", "--no-package-lock"},
-		{npm, "--prefix", dir, "exec", "--", "openapi-typescript", s.gateway + "/openapi.json", "-o", filepath.Join(dir, "schema.d.ts")},
-		{npm, "--prefix", dir, "exec", "--", "tsc", "-p", dir},
-		{tool(t, "node"), filepath.Join(dir, "client.js"), s.gateway},
-	} {
-		out, err := outputOf(t, command[0], command[1:]...)
-		if err != nil {
-			t.Fatalf("%s: %v\n%s", strings.Join(command, " "), err, out)
+	id := s.submit(t, `
+name: claimed
+tasks: { wait: { type: shell, constraints: { targetNode: local-1 }, resources: { cores: 0 }, spec: { command: sleep 600 } } }
+`)
+	var during figures
+	claimed := func() bool {
+		during = read("local-1")
+		for _, claim := range during.ActiveClaims {
+			if claim.RunID == id && claim.TaskID == "wait" && claim.Status == "running" && claim.ClaimExpiresAt != "" {
+				return true
+			}
 		}
+		return false
+	}
+	eventually(t, "the node names the claim", claimed)
+	do(t, s.gateway, 0, "runs", "cancel", id)
+	before := during
+	eventually(t, "the claim has ended", func() bool {
+		return !claimed() && during.ClaimedByStatus["cancelled"] > before.ClaimedByStatus["cancelled"] && during.LastActivityAt > before.LastActivityAt
+	})
+	if during.TotalClaimedTasks == 0 || during.TotalClaimAttempts < during.TotalClaimedTasks {
+		t.Errorf("the node has claimed %+v", during)
+	}
+	if nothing := read("never-was"); nothing.TotalClaimedTasks != 0 || nothing.ObservedAt != "" {
+		t.Errorf("a node that never was has claimed %+v", nothing)
 	}
 }

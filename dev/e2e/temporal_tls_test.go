@@ -136,8 +136,7 @@ func (c *certificates) terminate(t *testing.T, behind string) (address string) {
 // settings.
 func TestTemporalBehindMutualTLS(t *testing.T) {
 	t.Parallel()
-	store := filepath.Join(t.TempDir(), "store")
-	c, stack := newCertificates(t), startDev(t, "--nodes", "0", "--store", store)
+	c, stack := newCertificates(t), shared(t)
 	env := func(authority string) []string {
 		return []string{
 			"TEMPORAL_ADDRESS=" + c.terminate(t, stack.temporal), "TEMPORAL_TLS=true", "TEMPORAL_TLS_SERVER_CA_CERT_PATH=" + authority,
@@ -145,17 +144,13 @@ func TestTemporalBehindMutualTLS(t *testing.T) {
 		}
 	}
 	other := newCertificates(t)
-	refused := startIn(t, repository, env(other.file("authority.pem")), "gateway", "--address", "127.0.0.1:0", "--store", store)
+	refused := startIn(t, repository, env(other.file("authority.pem")), "gateway", "--address", "127.0.0.1:0", "--store", stack.store)
 	if code := refused.wait(); code != 3 || !strings.Contains(refused.stderr.String(), "certificate") {
 		t.Errorf("with another authority it exits with %d: %s", code, tail(refused.stderr.String()))
 	}
-	gateway := startIn(t, repository, env(c.file("authority.pem")), "gateway", "--address", "127.0.0.1:0", "--store", store)
-	url := strings.TrimSpace(strings.TrimPrefix(gateway.expect(&gateway.stdout, "Gateway"), "Gateway"))
-	worker := startIn(t, repository, append(env(c.file("authority.pem")), "SWITCHYARD_GATEWAY="+url), "worker", "--name", "box", "--spool-dir", t.TempDir(), "--metrics-address", "none")
+	gateway := startIn(t, repository, env(c.file("authority.pem")), "gateway", "--address", "127.0.0.1:0", "--store", stack.store)
+	url := gateway.field("Gateway")
+	worker := startIn(t, repository, append(env(c.file("authority.pem")), "SWITCHYARD_GATEWAY="+url), "worker", "--name", "encrypted", "--spool-dir", t.TempDir(), "--metrics-address", "none")
 	worker.expect(&worker.stdout, "Node")
-	definition := write(t, "name: encrypted\ntasks: { build: { type: shell, spec: { command: echo built } } }\n")
-	do(t, url, 0, "run", definition)
-	if stdout, _ := do(t, url, 0, "runs", "get", "last"); !strings.Contains(stdout, "completed") {
-		t.Errorf("the run: %s", stdout)
-	}
+	do(t, url, 0, "run", write(t, "name: encrypted\ntasks: { build: { type: shell, constraints: { targetNode: encrypted }, spec: { command: echo built } } }\n"))
 }

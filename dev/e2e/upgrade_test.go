@@ -87,10 +87,10 @@ func upgrade(t *testing.T, earlier string) {
 	dir := t.TempDir()
 	db := filepath.Join(dir, "state.db")
 	serve := []string{"--db", db, "--max-parallel", "20"}
-	old := startDevOf(t, earlier, serve...)
+	old := startDevWith(t, earlier, nil, serve...)
 	submit := func(text string, args ...any) string {
 		// More tasks wait at once than the machine may have cores.
-		return old.submit(t, write(t, "defaults: { resources: { cores: 0 } }"+fmt.Sprintf(text, args...)))
+		return old.submit(t, "defaults: { resources: { cores: 0 } }"+fmt.Sprintf(text, args...))
 	}
 
 	ended := submit(`
@@ -152,7 +152,7 @@ tasks:
 name: backoff
 tasks: { flaky: { type: shell, retry: { backoffMs: 60000 }, spec: { command: 'test $SWITCHYARD_ATTEMPT = 1' } } }
 `)
-	eventually(t, "the task backs off", func() bool { return len(old.peek(t, backoff).Tasks["flaky"].Error) > 0 })
+	eventually(t, "the task backs off", func() bool { return len(old.get(t, backoff).Tasks["flaky"].Error) > 0 })
 	child := submit(`
 name: parent
 tasks:

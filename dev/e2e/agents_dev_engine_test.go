@@ -1,0 +1,287 @@
+//go:build engines
+
+package e2e
+
+import (
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"switchyard/dev/scriptedmodel"
+)
+
+// agentKey is the key of the scripted model. Only the provider may receive it.
+const agentKey = "sk-ant-7f3c91d2e8a64b05"
+
+// TestAgents runs agents in every way on one stack with a scripted model.
+func TestAgents(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	scratch := filepath.Join(dir, "scratch")
+	if err := os.Mkdir(scratch, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	begin := func() *devStack {
+		return startDevWith(t, binary, []string{"ANTHROPIC_API_KEY=" + agentKey},
+			"--db", filepath.Join(dir, "temporal.db"), "--log-level", "debug", "--max-parallel", "16", "--scratch-dir", scratch)
+	}
+	s := begin()
+	needSandbox(t, s.gateway)
+	found := newLeaks(t, agentKey)
+	t.Run("alive", func(t *testing.T) {
+		t.Run("shown", func(t *testing.T) { t.Parallel(); testAgentIsShown(t, s, found) })
+		t.Run("limits", func(t *testing.T) { t.Parallel(); testAgentContinuesWithHigherLimits(t, s) })
+		t.Run("many", func(t *testing.T) { t.Parallel(); testAgentsAreJoined(t, s) })
+		t.Run("cancel", func(t *testing.T) { t.Parallel(); testCancelEndsRequestsAndCommands(t, s) })
+	})
+	restart := func(m *heldModel) *devStack {
+		s.signal(syscall.SIGKILL)
+		s.wait()
+		eventually(t, "the model sees that the stack has ended", func() bool { return m.heldNow() == 0 })
+		found.search("the log of dev", s.stdout.String()+s.stderr.String())
+		s = begin()
+		return s
+	}
+	t.Run("program", func(t *testing.T) { testProgramIsResumed(t, s, restart) })
+	s.signal(syscall.SIGTERM)
+	s.wait()
+	found.search("the log of dev", s.stdout.String()+s.stderr.String())
+	found.searchFolder(dir, "")
+}
+
+// agentDefinition returns a definition with tasks that may use the key.
+func agentDefinition(name, tasks string) string {
+	return fmt.Sprintf(`
+name: %s
+defaults:
+  type: subagent
+  retry: { maxRetries: 1, backoffMs: 10 }
+  secretEnv: { ANTHROPIC_API_KEY: "env:ANTHROPIC_API_KEY" }
+  resources: { cores: 0.01 }
+tasks:
+%s`, name, tasks)
+}
+
+// testAgentIsShown reads an agent through every interface, and searches for its key, which the model returns and a
+// command prints.
+func testAgentIsShown(t *testing.T, s *devStack, found *leaks) {
+	usage := &scriptedmodel.Usage{Input: 1000, Output: 200}
+	file := agentCalls("write_file", `{"path": "notes.txt", "content": "one"}`)
+	command := agentCalls("shell", `{"command": "env; echo marker-log `+agentKey+`; exit 3"}`)
+	file.Usage, command.Usage = usage, usage
+	m := startHeldModel(t, "no such words", scriptedmodel.Script{Key: agentKey, Rules: []scriptedmodel.Rule{
+		{When: agentTurns(0, ""), Reply: file},
+		{When: agentTurns(1, ""), Reply: command},
+		{When: scriptedmodel.When{Turns: new(2), ToolResultText: "marker-log"}, Reply: scriptedmodel.Reply{Text: "marker-output " + agentKey, Usage: usage}},
+	}})
+	id := s.submit(t, agentDefinition("shown-agent", `
+  agent: { spec: { model: claude-sonnet-5, baseUrl: `+m.url+`, tools: [files, shell], prompt: "Look around." } }
+`))
+	do(t, s.gateway, 0, "runs", "watch", id)
+	if got := s.get(t, id).Tasks["agent"]; got.Result.Output["text"] != "marker-output ***" {
+		t.Errorf("the task is %+v", got)
+	}
+	events := func() string {
+		var events []string
+		for _, e := range ask[list[eventItem]](t, s.gateway, "runs", "events", id, "--task", "agent").Items {
+			events = append(events, e.Event)
+		}
+		return strings.Join(events, " ")
+	}
+	awaitText(t, "the events have the turns and calls", events, func(events string) bool {
+		return strings.Contains(events, "started turn tool_call turn tool_call turn completed")
+	})
+	awaitLogText(t, s.gateway, id, "agent", "marker-output ***")
+	for _, shown := range []struct {
+		args []string
+		want []string
+	}{
+		{[]string{"runs", "get", id, "agent"}, []string{"3 turns", "2 tool calls", "3,000 tokens in", "600 out", "$0.0", "claude-sonnet-5"}},
+		{[]string{"runs", "events", id}, []string{"turn 1", "write_file", "shell", "exit code 3"}},
+		{[]string{"runs", "logs", id}, []string{"I call shell.", "marker-log ***", "marker-output ***", "turn 3: 1000 tokens in, 200 out", `write_file {"path":"notes.txt"`}},
+		{[]string{"runs", "get", id, "-o", "json"}, []string{"marker-output ***"}},
+		{[]string{"runs", "events", id, "-o", "json"}, []string{`"tool_call"`}},
+		{[]string{"runs", "explain", id, "agent"}, nil},
+		{[]string{"runs", "timeline", id}, nil},
+	} {
+		stdout, stderr := do(t, s.gateway, 0, shown.args...)
+		found.search(strings.Join(shown.args, " "), stdout+stderr)
+		for _, want := range shown.want {
+			if !strings.Contains(stdout+stderr, want) {
+				t.Errorf("%v has no %q:\n%s%s", shown.args, want, stdout, stderr)
+			}
+		}
+	}
+	found.searchHistories(s.temporal, id)
+	found.searchProcesses()
+	for _, want := range []string{
+		"\nswitchyard_agent_turns_total ", `switchyard_agent_tool_calls_total{tool="shell"} `,
+		`switchyard_agent_tokens_total{direction="input",model="claude-sonnet-5"} `, `switchyard_agent_cost_usd_total{model="claude-sonnet-5"} `,
+	} {
+		eventually(t, "the figures have "+want, func() bool { return strings.Contains(string(fetch(t, http.MethodGet, s.gateway+"/metrics", "")), want) })
+	}
+	for _, seen := range []string{"log", "output"} {
+		if !found.seen[seen] {
+			t.Errorf("nothing of the %s was searched", seen)
+		}
+	}
+}
+
+// testAgentContinuesWithHigherLimits raises the limits of agents that have reached theirs.
+func testAgentContinuesWithHigherLimits(t *testing.T, s *devStack) {
+	file := agentCalls("write_file", `{"path": "notes.txt", "content": "written before the limit"}`)
+	file.Usage = &scriptedmodel.Usage{Input: 10000, Output: 10000} // far more than a cent
+	m := startHeldModel(t, "no such words", scriptedmodel.Script{Key: agentKey, Rules: []scriptedmodel.Rule{
+		{When: agentTurns(0, ""), Reply: file},
+		{When: agentTurns(1, ""), Reply: agentCalls("read_file", `{"path": "notes.txt"}`)},
+		{When: scriptedmodel.When{Turns: new(2), ToolResultText: "written before the limit"}, Reply: scriptedmodel.Reply{Text: "I am done."}},
+	}})
+	id := s.submit(t, agentDefinition("limited-agents", fmt.Sprintf(`
+  turns: { spec: { model: claude-sonnet-5, baseUrl: %[1]s, tools: [files], prompt: "Few turns.", maxTurns: 1 } }
+  cost: { spec: { model: claude-sonnet-5, baseUrl: %[1]s, tools: [files], prompt: "Little money.", maxCostUsd: 0.01 } }
+  each: { parallel: 2, maxFailures: 1, spec: { model: claude-sonnet-5, baseUrl: %[1]s, tools: [files], prompt: "Few turns of ${{ input.index }}.", maxTurns: 1 } }
+`, m.url)))
+	eventually(t, "the run has ended", func() bool { return !slices.Contains([]string{"", "pending", "running"}, s.get(t, id).State) })
+	d := s.get(t, id)
+	for task, want := range map[string]string{"turns": "max_turns", "cost": "max_cost"} {
+		if got := d.Tasks[task]; got.State == "completed" || got.Reason != want || got.Attempt != 0 || !strings.Contains(got.Error, "runs retry") {
+			t.Errorf("%s: %+v", task, got)
+		}
+	}
+	if n := len(m.Requests()); n != 4 {
+		t.Errorf("the model was asked %d times before the limits are raised, want 4", n)
+	}
+	do(t, s.gateway, 0, "runs", "retry", id, "--max-turns", "turns=9", "--max-turns", "each=9", "--max-cost", "cost=5")
+	eventually(t, "all agents are done", func() bool {
+		d = s.get(t, id)
+		return d.Tasks["turns"].State == "completed" && d.Tasks["cost"].State == "completed" && d.Tasks["each"].State == "completed"
+	})
+	if twice := askedTwice(m.Server); len(m.Requests()) != 12 || len(twice) > 0 {
+		t.Errorf("the model was asked %d times, want 12; asked twice: %s", len(m.Requests()), strings.Join(twice, "\n"))
+	}
+	// A retry also continues an agent that failed in a run that completed regardless.
+	id = s.submit(t, agentDefinition("tolerant-agents", fmt.Sprintf(`
+  turns: { continueOnError: true, spec: { model: claude-sonnet-5, baseUrl: %s, tools: [files], prompt: "Few turns more.", maxTurns: 1 } }
+`, m.url)))
+	eventually(t, "the run has ended", func() bool { return s.get(t, id).State == "completed" })
+	do(t, s.gateway, 0, "runs", "retry", id, "--max-turns", "turns=9", "--watch")
+	if stdout, _ := do(t, s.gateway, 0, "runs", "get", id, "turns"); !strings.Contains(stdout, "3 turns, 2 tool calls") {
+		t.Errorf("the task is shown as\n%s", stdout)
+	}
+}
+
+// testAgentsAreJoined lets an agent read the answers of 50 others.
+func testAgentsAreJoined(t *testing.T, s *devStack) {
+	const many = 50
+	script := scriptedmodel.Script{Key: agentKey}
+	var prompts []string
+	for i := range many {
+		prompt, answer := fmt.Sprintf("question-%02d", i), fmt.Sprintf("answer-%02d", i*7)
+		prompts = append(prompts, strconv.Quote(prompt))
+		script.Rules = append(script.Rules, scriptedmodel.Rule{When: agentTurns(0, prompt), Reply: scriptedmodel.Reply{Text: answer}})
+	}
+	script.Rules = append(script.Rules, scriptedmodel.Rule{When: agentTurns(0, "Choose"), Reply: scriptedmodel.Reply{Text: "answer-14"}})
+	m := startHeldModel(t, "no such words", script)
+	id := s.submit(t, agentDefinition("joined-agents", fmt.Sprintf(`
+  each: { foreach: [%[2]s], spec: { model: claude-sonnet-5, baseUrl: %[1]s, prompt: "${{ input.item }}" } }
+  join: { dependsOn: [each], spec: { model: claude-sonnet-5, baseUrl: %[1]s, prompt: "Choose: ${{ parent.each.outputs.map(o, o.text) }}" } }
+`, m.url, strings.Join(prompts, ", "))))
+	do(t, s.gateway, 0, "runs", "watch", id)
+	requests := m.Requests()
+	asked := requests[len(requests)-1].Conversation.LastUserText()
+	for i := range many {
+		if want := fmt.Sprintf("answer-%02d", i*7); !strings.Contains(asked, want) {
+			t.Errorf("the last agent did not get %s", want)
+		}
+	}
+	if got := s.get(t, id).Tasks["join"].Result.Output["text"]; got != "answer-14" || len(requests) != many+1 {
+		t.Errorf("after %d requests the answer is %v:\n%s", len(requests), got, asked)
+	}
+}
+
+// testCancelEndsRequestsAndCommands cancels a run with an agent that waits for its model and one that waits for a
+// command.
+func testCancelEndsRequestsAndCommands(t *testing.T, s *devStack) {
+	seconds := strconv.Itoa(os.Getpid()*1000 + 1)
+	m := startHeldModel(t, "agent that asks", scriptedmodel.Script{Key: agentKey, Rules: []scriptedmodel.Rule{
+		{When: agentTurns(0, ""), Reply: agentCalls("shell", `{"command": "exec sleep `+seconds+`"}`)},
+	}})
+	id := s.submit(t, agentDefinition("cancelled-agents", fmt.Sprintf(`
+  asks: { spec: { model: claude-sonnet-5, baseUrl: %[1]s, tools: [shell], prompt: "agent that asks" } }
+  runs: { spec: { model: claude-sonnet-5, baseUrl: %[1]s, tools: [shell], prompt: "agent that runs a command" } }
+`, m.url)))
+	eventually(t, "both are busy", func() bool { return m.heldNow() == 1 && sleepers(t, seconds) == 1 })
+	at := time.Now()
+	fetch(t, http.MethodPost, s.gateway+"/switchyard.v1.RunService/CancelRun", `{"id":"`+id+`"}`)
+	answered := time.Now()
+	eventually(t, "the request has ended", func() bool { return m.heldNow() == 0 })
+	asked := time.Since(at)
+	eventually(t, "the command has ended", func() bool { return sleepers(t, seconds) == 0 })
+	t.Logf("the gateway answered after %v, the request ended after %v, the command after %v", answered.Sub(at), asked, time.Since(at))
+	do(t, s.gateway, 1, "runs", "watch", id)
+	d := s.get(t, id)
+	if d.State != "cancelled" || d.Tasks["asks"].State != "cancelled" || d.Tasks["runs"].State != "cancelled" {
+		t.Errorf("the run is %+v", d)
+	}
+	if n := len(m.Requests()); n != 2 {
+		t.Errorf("the model was asked %d times, want 2", n)
+	}
+}
+
+// resumable is an agent program in shell: a new session blocks for ever, and a resumed one answers.
+const resumable = `
+case "$*" in
+*"--resume session-1"*)
+  echo '{"type":"system","subtype":"init","session_id":"session-1","model":"scripted"}'
+  echo '{"type":"assistant","message":{"id":"m2","model":"scripted","content":[{"type":"text","text":"I continue."}],"usage":{"input_tokens":10,"output_tokens":5}}}'
+  echo '{"type":"result","subtype":"success","is_error":false,"result":"The program is done.","session_id":"session-1","num_turns":1,"total_cost_usd":0.25,"usage":{"input_tokens":100,"output_tokens":50}}'
+  ;;
+*)
+  cat >/dev/null
+  echo '{"type":"system","subtype":"init","session_id":"session-1","model":"scripted"}'
+  echo '{"type":"assistant","message":{"id":"m1","model":"scripted","content":[{"type":"text","text":"I begin."}],"usage":{"input_tokens":10,"output_tokens":5}}}'
+  exec sleep "$0"
+  ;;
+esac
+`
+
+// testProgramIsResumed kills the stack while an agent program runs and while another agent waits for its model. Both
+// continue when the node is back.
+func testProgramIsResumed(t *testing.T, s *devStack, restart func(m *heldModel) *devStack) {
+	seconds := strconv.Itoa(os.Getpid()*1000 + 2)
+	m := startHeldModel(t, "hold.txt", scriptedmodel.Script{Key: agentKey, Rules: []scriptedmodel.Rule{
+		{When: agentTurns(0, ""), Reply: agentCalls("write_file", `{"path": "hold.txt", "content": "written before the kill"}`)},
+		{When: agentTurns(1, ""), Reply: agentCalls("read_file", `{"path": "hold.txt"}`)},
+		{When: scriptedmodel.When{Turns: new(2), ToolResultText: "written before the kill"}, Reply: scriptedmodel.Reply{Text: "The agent is done."}},
+	}})
+	id := s.submit(t, agentDefinition("resumed-agents", fmt.Sprintf(`
+  program: { spec: { command: [sh, -c, %[2]q, %[3]q], prompt: "Do the work." } }
+  agent: { spec: { model: claude-sonnet-5, baseUrl: %[1]s, tools: [files], prompt: "Do the work." } }
+`, m.url, resumable, seconds)))
+	eventually(t, "both are busy", func() bool { return m.heldNow() == 1 && sleepers(t, seconds) == 1 })
+	s = restart(m)
+	eventually(t, "the program of the first attempt has ended", func() bool { return sleepers(t, seconds) == 0 })
+	eventually(t, "both are done", func() bool {
+		m.letGo()
+		return !slices.Contains([]string{"", "pending", "running"}, s.get(t, id).State)
+	})
+	d := s.get(t, id)
+	if p, a := d.Tasks["program"], d.Tasks["agent"]; p.State != "completed" || p.Result.Output["text"] != "The program is done." ||
+		a.State != "completed" || a.Result.Output["text"] != "The agent is done." {
+		t.Errorf("the run is %+v", d)
+	}
+	if twice := askedTwice(m.Server); len(twice) > 0 || m.Delivered() != 3 {
+		t.Errorf("the model was asked %d times, twice: %s", len(m.Requests()), strings.Join(twice, "\n"))
+	}
+	awaitLogText(t, s.gateway, id, "program", "I continue.")
+	if stdout, _ := do(t, s.gateway, 0, "runs", "get", id, "program"); !strings.Contains(stdout, "session session-1") {
+		t.Errorf("the program is shown as\n%s", stdout)
+	}
+}

@@ -1,0 +1,216 @@
+//go:build engines
+
+package page
+
+import (
+	"fmt"
+	"testing"
+
+	"switchyard/dev/browsertest"
+)
+
+// act presses the button of an action by keyboard, and confirms the dialog if there is one. fields selects among
+// buttons of the same verb by names and values of hidden fields.
+func act(t *testing.T, tab *browsertest.Tab, verb, reason string, fields ...string) {
+	t.Helper()
+	form := fmt.Sprintf("form[action='/ui/actions/%s']", verb)
+	for i := 0; i < len(fields); i += 2 {
+		form += fmt.Sprintf(":has(input[name='%s'][value='%s'])", fields[i], fields[i+1])
+	}
+	tab.TabTo(form + " button")
+	asks := browsertest.Eval[bool](tab, fmt.Sprintf("(f => !!(f.dataset.ask || f.dataset.reason))(document.querySelector(%q))", form))
+	tab.Press("Enter")
+	if asks {
+		tab.WaitTrue("document.getElementById('ask').open")
+		if reason != "" {
+			tab.TabTo("#ask input[name=reason]")
+			tab.Type(reason)
+		}
+		tab.TabTo("#ask-yes")
+		tab.Press("Enter")
+	}
+}
+
+// TestEscapeLeavesTheQuestion checks that Escape closes the confirmation dialog and that the action then does not
+// happen.
+func TestEscapeLeavesTheQuestion(t *testing.T) {
+	t.Parallel()
+	s := startStack(t)
+	s.put(t, storedDefinition)
+	tab := browsertest.Open(t, s.gateway+"/ui/schedules/nightly")
+	tab.TabTo("form[action='/ui/actions/pause-schedule'] button")
+	tab.Press("Enter")
+	tab.WaitTrue("document.getElementById('ask').open")
+	tab.CheckAccessibility(t)
+	tab.Press("Escape")
+	tab.WaitTrue("!document.getElementById('ask').open")
+	tab.WaitTrue("document.activeElement.textContent == 'Pause'")
+	if s.isPaused(t, "nightly") {
+		t.Error("the schedule is paused")
+	}
+	tab.Check(t)
+}
+
+// isPaused reports whether a schedule is paused.
+func (s *stack) isPaused(t *testing.T, name string) bool {
+	t.Helper()
+	var answer struct{ Schedule struct{ Paused bool } }
+	s.call(t, "ScheduleService/GetSchedule", map[string]any{"name": name}, &answer)
+	return answer.Schedule.Paused
+}
+
+// TestKeyboardSteersASchedule controls a schedule by keyboard alone.
+func TestKeyboardSteersASchedule(t *testing.T) {
+	t.Parallel()
+	s := startStack(t)
+	s.put(t, storedDefinition)
+	tab := browsertest.Open(t, s.gateway+"/ui/schedules/nightly")
+	act(t, tab, "pause-schedule", "holidays")
+	tab.WaitText("#notice", "paused")
+	eventually(t, "the schedule is paused", func() bool { return s.isPaused(t, "nightly") })
+	awaitLive(t, tab, "main", "holidays")
+	act(t, tab, "resume-schedule", "")
+	eventually(t, "the schedule is resumed", func() bool { return !s.isPaused(t, "nightly") })
+	tab.WaitTrue("!!document.querySelector(\"form[action='/ui/actions/pause-schedule']\")")
+	act(t, tab, "trigger-schedule", "")
+	tab.WaitTrue("location.pathname.startsWith('/ui/runs/nightly-')")
+	tab.Check(t)
+}
+
+// TestKeyboardStartsAWorkflow starts a stored workflow with inputs by keyboard alone.
+func TestKeyboardStartsAWorkflow(t *testing.T) {
+	t.Parallel()
+	s := startStack(t)
+	s.put(t, storedDefinition)
+	tab := browsertest.Open(t, s.gateway+"/ui/workflows/nightly")
+	tab.TabTo("select")
+	tab.Press("l") // selects the option "live"
+	tab.TabTo("input[type=number]")
+	tab.Press("Control+a")
+	tab.Type("7")
+	tab.TabTo("input[type=checkbox]")
+	tab.Press("Space")
+	tab.TabTo("form.inputs button[value=run], form.inputs button:not([value])")
+	tab.Press("Enter")
+	tab.WaitTrue("location.pathname.startsWith('/ui/runs/nightly-')")
+	id := browsertest.Eval[string](tab, "location.pathname.split('/')[3]")
+	s.awaitRun(t, id, "completed")
+	var answer struct {
+		Run struct{ Input map[string]any }
+	}
+	s.call(t, "RunService/GetRun", map[string]any{"id": id}, &answer)
+	if in := answer.Run.Input; in["stage"] != "live" || fmt.Sprint(in["copies"]) != "7" || in["dry"] != false {
+		t.Errorf("the input is %v", in)
+	}
+	tab.Check(t)
+}
+
+// TestKeyboardDecidesOnApprovals approves and rejects tasks by keyboard alone.
+func TestKeyboardDecidesOnApprovals(t *testing.T) {
+	t.Parallel()
+	s := startStack(t)
+	good, bad := s.submit(t, approvalDefinition), s.submit(t, approvalDefinition)
+	s.awaitTask(t, good, "ask", "paused")
+	s.awaitTask(t, bad, "ask", "paused")
+	tab := browsertest.Open(t, s.gateway+"/ui/approvals")
+	tab.WaitText("#approvals", good)
+	tab.WaitText("#approvals", bad)
+	act(t, tab, "approve-task", "looks fine", "run", good)
+	tab.WaitText("#notice", "approved")
+	s.awaitRun(t, good, "completed")
+	act(t, tab, "reject-task", "too early", "run", bad)
+	tab.WaitText("#notice", "rejected")
+	s.awaitRun(t, bad, "failed")
+	tab.WaitText("#approvals-end", "Nothing waits")
+	tab.Check(t)
+}
+
+// TestKeyboardRetriesADeadLetter retries and drops dead letters by keyboard alone.
+func TestKeyboardRetriesADeadLetter(t *testing.T) {
+	t.Parallel()
+	s := startStack(t)
+	gate := t.TempDir() + "/gate"
+	id := s.submit(t, formatted(mendableDefinition, gate))
+	s.awaitRun(t, id, "failed")
+	tab := browsertest.Open(t, s.gateway+"/ui/dead-letters")
+	tab.WaitText("#dead-letters", "doomed")
+	openGate(t, gate)
+	act(t, tab, "retry-dead-letter", "", "run", id)
+	s.awaitRun(t, id, "completed")
+	tab.WaitText("#dead-letters-end", "no dead letters")
+	tab.Check(t)
+}
+
+// mendableDefinition is a run whose task fails until a file exists.
+const mendableDefinition = `
+name: mendable
+tasks:
+  doomed: { type: shell, spec: { command: 'test -e %s' }, retry: { maxRetries: 1, backoffMs: 1 } }
+`
+
+// TestKeyboardSteersARun pauses, resumes, cancels and retries a run by keyboard alone.
+func TestKeyboardSteersARun(t *testing.T) {
+	t.Parallel()
+	s := startStack(t)
+	gate := t.TempDir() + "/gate"
+	id := s.submit(t, formatted(gatedDefinition, gate))
+	s.awaitTask(t, id, "hold", "running")
+	tab := browsertest.Open(t, s.gateway+"/ui/runs/"+id)
+	act(t, tab, "pause-run", "lunch")
+	s.awaitRun(t, id, "paused")
+	awaitLive(t, tab, "#run-head", "paused")
+	act(t, tab, "resume-run", "")
+	s.awaitRun(t, id, "running")
+	awaitLive(t, tab, "#run-head", "running")
+	act(t, tab, "cancel-run", "wrong one")
+	s.awaitRun(t, id, "cancelled")
+	awaitLive(t, tab, "#run-head", "cancelled")
+	openGate(t, gate)
+	act(t, tab, "retry-run", "")
+	s.awaitRun(t, id, "completed")
+	awaitLive(t, tab, "#run-head", "completed")
+	tab.Check(t)
+}
+
+// TestKeyboardDrainsANode drains and undrains a node by keyboard alone.
+func TestKeyboardDrainsANode(t *testing.T) {
+	t.Parallel()
+	s := startStack(t)
+	tab := browsertest.Open(t, s.gateway+"/ui/nodes/local-2")
+	tab.WaitText("main", "Drain")
+	act(t, tab, "drain-node", "")
+	eventually(t, "the node drains", func() bool { return s.nodeState(t, "local-2") == "draining" })
+	awaitLive(t, tab, "#node-head", "draining")
+	tab.WaitTrue("!!document.querySelector(\"form[action='/ui/actions/undrain-node']\")")
+	act(t, tab, "undrain-node", "")
+	eventually(t, "the node is active", func() bool { return s.nodeState(t, "local-2") == "active" })
+	awaitLive(t, tab, "#node-head", "active")
+	tab.Check(t)
+}
+
+// nodeState returns the state of a node.
+func (s *stack) nodeState(t *testing.T, name string) string {
+	t.Helper()
+	var answer struct{ Node struct{ State string } }
+	s.call(t, "NodeService/GetNode", map[string]any{"name": name}, &answer)
+	return answer.Node.State
+}
+
+// TestKeyboardSteersATask pauses, resumes and kills a task by keyboard alone.
+func TestKeyboardSteersATask(t *testing.T) {
+	t.Parallel()
+	s := startStack(t)
+	id := s.submit(t, formatted(gatedDefinition, t.TempDir()+"/gate"))
+	s.awaitTask(t, id, "hold", "running")
+	tab := browsertest.Open(t, s.gateway+"/ui/runs/"+id+"/tasks/hold")
+	act(t, tab, "pause-task", "a look")
+	s.awaitTask(t, id, "hold", "paused")
+	awaitLive(t, tab, "#task-head", "paused")
+	act(t, tab, "resume-task", "")
+	s.awaitTask(t, id, "hold", "running")
+	awaitLive(t, tab, "#task-head", "running")
+	act(t, tab, "kill-task", "enough")
+	s.awaitTask(t, id, "hold", "killed")
+	awaitLive(t, tab, "#task-head", "killed")
+	tab.Check(t)
+}

@@ -1,0 +1,106 @@
+//go:build engines
+
+package page
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"switchyard/dev/browsertest"
+)
+
+// liveBound bounds the delay of the page behind the API. The delay is less than 1 s on an idle machine, and tests print
+// it. The longer a view takes to read its data, the less often it reads them.
+const liveBound = 2 * time.Minute
+
+// awaitLive waits until a page shows a text that the API already shows, and prints how long that took.
+func awaitLive(t *testing.T, tab *browsertest.Tab, selector, text string) {
+	t.Helper()
+	took := tab.WaitTextFor(liveBound, selector, text)
+	t.Logf("the page shows %q %v after the API", text, took.Round(time.Millisecond))
+}
+
+// gatedDefinition is a run that lasts until a file exists.
+const gatedDefinition = `
+name: gated
+tasks:
+  hold: { type: shell, spec: { command: 'echo waiting; while ! test -e %s; do sleep 0.1; done; echo finished' }, resources: { cores: 0 } }
+`
+
+// TestListOfRunsFollowsRuns checks that a list of runs shows a new run and its end without a reload.
+func TestListOfRunsFollowsRuns(t *testing.T) {
+	t.Parallel()
+	s := startStack(t)
+	gate := t.TempDir() + "/gate"
+	tab := browsertest.Open(t, s.gateway+"/ui/runs")
+	tab.WaitTrue("document.body.dataset.live == 'live'")
+	id := s.submit(t, formatted(gatedDefinition, gate))
+	s.awaitRun(t, id, "running")
+	row := "#run-" + id
+	awaitLive(t, tab, row, "running")
+	openGate(t, gate)
+	s.awaitRun(t, id, "completed")
+	awaitLive(t, tab, row, "completed")
+	tab.Check(t)
+}
+
+// TestPageOfARunFollowsItsTasks checks that the graph, timeline and counts of a run's page follow the states of its
+// tasks.
+func TestPageOfARunFollowsItsTasks(t *testing.T) {
+	t.Parallel()
+	s := startStack(t)
+	gate := t.TempDir() + "/gate"
+	id := s.submit(t, formatted(gatedDefinition, gate))
+	s.awaitTask(t, id, "hold", "running")
+	tab := browsertest.Open(t, s.gateway+"/ui/runs/"+id)
+	tab.WaitText("#run-counts", "1 running")
+	tab.WaitTrue("document.body.dataset.live == 'live'")
+	openGate(t, gate)
+	s.awaitTask(t, id, "hold", "completed")
+	awaitLive(t, tab, "#run-counts", "1 completed")
+	tab.Check(t)
+}
+
+// TestQueueFollowsTasksThatWait checks that the views of nodes and of the queue are live.
+func TestQueueFollowsTasksThatWait(t *testing.T) {
+	t.Parallel()
+	s := startStack(t)
+	tab := browsertest.Open(t, s.gateway+"/ui/queue")
+	tab.WaitTrue("document.body.dataset.live == 'live'")
+	id := s.submit(t, waitingDefinition)
+	s.awaitTask(t, id, "train", "queued")
+	awaitLive(t, tab, "#queue-node", "train")
+	s.cli(t, "runs", "cancel", id)
+	s.awaitRun(t, id, "cancelled")
+	awaitLive(t, tab, "#queue-node-end", "No task waits")
+	tab.Check(t)
+}
+
+// TestLogOfATaskIsLive checks that the page of a task shows log lines as they arrive, in colour and without escape
+// sequences.
+func TestLogOfATaskIsLive(t *testing.T) {
+	t.Parallel()
+	s := startStack(t)
+	gates := t.TempDir()
+	id := s.submit(t, formatted(coloursDefinition, gates))
+	s.awaitTask(t, id, "paint", "running")
+	tab := browsertest.Open(t, s.gateway+"/ui/runs/"+id+"/tasks/paint")
+	tab.WaitText("#log", "bold green")
+	began := tab.Count("#log li")
+	tab.WaitText("#log", "tick")
+	tab.WaitTrue(fmt.Sprintf("document.querySelectorAll('#log li').length > %d", began+3))
+	colour := browsertest.Eval[string](tab, "getComputedStyle([...document.querySelectorAll('#log span')].findLast(e => e.textContent == 'red')).color")
+	plain := browsertest.Eval[string](tab, "getComputedStyle(document.querySelector('#log li')).color")
+	if colour == plain {
+		t.Errorf("red has the colour %s of other text", colour)
+	}
+	if text := tab.Text("#log"); strings.ContainsAny(text, "\x1b\x07") || strings.Contains(text, "[31m") {
+		t.Errorf("the log shows escape sequences: %q", text)
+	}
+	openGate(t, gates+"/colours")
+	s.awaitRun(t, id, "completed")
+	awaitLive(t, tab, "#task-head", "completed")
+	tab.Check(t)
+}

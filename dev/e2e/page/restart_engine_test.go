@@ -1,0 +1,43 @@
+//go:build engines
+
+package page
+
+import (
+	"fmt"
+	"testing"
+
+	"switchyard/dev/browsertest"
+	"switchyard/dev/testneeds"
+)
+
+// TestPageContinuesAfterItsGatewayWasRestarted checks that an open page shows a lost connection while its gateway
+// restarts, and then continues.
+func TestPageContinuesAfterItsGatewayWasRestarted(t *testing.T) {
+	t.Parallel()
+	s := startStack(t)
+	address := fmt.Sprintf("127.0.0.1:%d", testneeds.FreePort(t))
+	gateway := s.startGateway(t, address)
+	before := s.submit(t, completedDefinition)
+	tab := browsertest.Open(t, "http://"+address+"/ui/runs")
+	tab.WaitText("#runs", before)
+	tab.WaitTrue("document.body.dataset.live == 'live'")
+	tab.Check(t)
+	gateway.stop()
+	tab.WaitText("#connection", "lost")
+	during := s.submit(t, completedDefinition)
+	s.startGateway(t, address)
+	t.Logf("the page shows what it missed %v after the gateway began to listen", tab.WaitText("#runs", during))
+	tab.WaitTrue("document.body.dataset.live == 'live' && document.getElementById('connection').hidden")
+	after := s.submit(t, completedDefinition)
+	awaitLive(t, tab, "#runs", after)
+	tab.Allow("net::ERR_") // while there was no gateway
+	tab.Check(t)
+}
+
+// startGateway starts a second gateway of a stack at an address.
+func (s *stack) startGateway(t *testing.T, address string) *process {
+	t.Helper()
+	p := start(t, []string{"TEMPORAL_ADDRESS=" + s.temporal}, "gateway", "--address", address, "--store", s.store)
+	p.field(t, "Gateway")
+	return p
+}
