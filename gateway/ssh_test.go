@@ -1,6 +1,8 @@
 package gateway
 
 import (
+	"crypto/ed25519"
+	"errors"
 	"net"
 	"net/http"
 	"strconv"
@@ -8,13 +10,44 @@ import (
 	"testing"
 
 	"connectrpc.com/connect"
+	"golang.org/x/crypto/ssh"
 
-	"switchyard/dev/sessiontest"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/proto/switchyard/v1/switchyardv1connect"
 )
 
-// TestSSHReachesAttemptsOfTheOwner connects from OpenSSH to a node, with the key of a user and with the key of a machine.
+// newKey returns a new SSH key and its line of authorized_keys.
+func newKey(t *testing.T) (key ssh.Signer, line string) {
+	t.Helper()
+	_, private, err := ed25519.GenerateKey(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if key, err = ssh.NewSignerFromKey(private); err != nil {
+		t.Fatal(err)
+	}
+	return key, strings.TrimSpace(string(ssh.MarshalAuthorizedKey(key.PublicKey())))
+}
+
+// overSSH logs in and runs a command. It returns the output, or an error if the login is refused or the command fails.
+func (f *fixture) overSSH(t *testing.T, user string, key ssh.Signer, command string) (string, error) {
+	t.Helper()
+	client, err := ssh.Dial("tcp", f.server.SSHAddress(), &ssh.ClientConfig{
+		User: user, Auth: []ssh.AuthMethod{ssh.PublicKeys(key)}, HostKeyCallback: ssh.InsecureIgnoreHostKey(),
+	})
+	if err != nil {
+		return "", err
+	}
+	defer client.Close()
+	session, err := client.NewSession()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := session.CombinedOutput(command)
+	return string(out), err
+}
+
+// TestSSHReachesAttemptsOfTheOwner connects to a node over SSH, with the key of a user and with the key of a machine.
 func TestSSHReachesAttemptsOfTheOwner(t *testing.T) {
 	t.Parallel()
 	f := startLocked(t, t.TempDir(), func(c *Config) { c.SSHAddress = "127.0.0.1:0" })
@@ -26,10 +59,13 @@ func TestSSHReachesAttemptsOfTheOwner(t *testing.T) {
 	root, _ := f.token(t, "root", v1.RoleAdmin)
 	const node = "ssh-node"
 	f.awaitLink(t, scriptedNode(t, f.server.URL(), f.nodeToken(t, node), node), node)
-	person, machine, other := sessiontest.NewOpenSSH(t, f.server.SSHAddress(), ""), sessiontest.NewOpenSSH(t, f.server.SSHAddress(), ""), sessiontest.NewOpenSSH(t, f.server.SSHAddress(), "")
+	person, personLine := newKey(t)
+	machine, machineLine := newKey(t)
+	made, madeLine := newKey(t)
+	other, otherLine := newKey(t)
 	submitted, err := f.dialAs(t, ann).SubmitRun(t.Context(), connect.NewRequest(&v1.SubmitRunRequest{Source: &v1.SubmitRunRequest_Document{Document: `name: ssh-reaches
 tasks:
-  box: { type: vps, spec: { image: "ubuntu:24.04", sshPublicKey: "` + strings.TrimSpace(machine.AuthorizedKey()) + `" } }
+  box: { type: vps, spec: { image: "ubuntu:24.04", sshPublicKey: "` + machineLine + `" } }
   made: { type: vps, spec: { image: "ubuntu:24.04", sshPublicKey: "${{ workflow.input.key }}" } }
   build: { type: shell, spec: { command: 'true' } }
   forged: { type: shell, spec: { command: 'true' } }
@@ -42,34 +78,33 @@ tasks:
 	keys := func(token string) switchyardv1connect.KeyServiceClient {
 		return switchyardv1connect.NewKeyServiceClient(f.httpClient(t), f.server.URL(), connect.WithInterceptors(bearer(token)))
 	}
-	for token, client := range map[string]*sessiontest.OpenSSH{ann: person, bob: other} {
-		if _, err := keys(token).AddKey(t.Context(), connect.NewRequest(&v1.AddKeyRequest{PublicKey: client.AuthorizedKey()})); err != nil {
+	for token, line := range map[string]string{ann: personLine, bob: otherLine} {
+		if _, err := keys(token).AddKey(t.Context(), connect.NewRequest(&v1.AddKeyRequest{PublicKey: line})); err != nil {
 			t.Fatal(err)
 		}
 	}
 	startAttempt(t, id, node, "build", 3)
 	startAttempt(t, id, node, "box", 4)
-	made := sessiontest.NewOpenSSH(t, f.server.SSHAddress(), "")
 	token := startAttempt(t, id, node, "made", 5)
-	if err := temporalClient.RecordActivityHeartbeat(t.Context(), token, &v1.ExecuteProgress{Spawned: true, Claim: 5, SshPublicKey: made.AuthorizedKey()}); err != nil {
+	if err := temporalClient.RecordActivityHeartbeat(t.Context(), token, &v1.ExecuteProgress{Spawned: true, Claim: 5, SshPublicKey: madeLine}); err != nil {
 		t.Fatal(err)
 	}
 	forged := startAttempt(t, id, node, "forged", 6)
-	if err := temporalClient.RecordActivityHeartbeat(t.Context(), forged, &v1.ExecuteProgress{Spawned: true, Claim: 6, SshPublicKey: made.AuthorizedKey()}); err != nil {
+	if err := temporalClient.RecordActivityHeartbeat(t.Context(), forged, &v1.ExecuteProgress{Spawned: true, Claim: 6, SshPublicKey: madeLine}); err != nil {
 		t.Fatal(err)
 	}
 	for _, test := range []struct {
-		client *sessiontest.OpenSSH
-		task   string
-		want   string // "" if refused
+		key  ssh.Signer
+		task string
+		want string // "" if refused
 	}{
 		{person, "build", id + " build#3 on " + node + " by ann: []"}, {person, "box", id + " box#4 on " + node + " by ann: []"},
 		{made, "made", id + " made#5 on " + node + " by ann: []"}, {made, "box", ""}, {made, "forged", ""},
 		{machine, "box", id + " box#4 on " + node + " by ann: []"}, {machine, "build", ""}, {other, "build", ""}, {other, "box", ""},
 	} {
-		test.client.User = test.task + "." + id
-		out, err := test.client.SSH(nil, "a line").CombinedOutput()
-		if test.want != "" && (string(out) != test.want || err == nil || err.Error() != "exit status 7") || test.want == "" && !strings.Contains(string(out), "Permission denied") {
+		out, err := f.overSSH(t, test.task+"."+id, test.key, "a line")
+		exit, ended := errors.AsType[*ssh.ExitError](err)
+		if out != test.want || test.want != "" && (!ended || exit.ExitStatus() != 7) || test.want == "" && (err == nil || !strings.Contains(err.Error(), "unable to authenticate")) {
 			t.Errorf("%s: %q, %v, want %q", test.task, out, err, test.want)
 		}
 	}
@@ -93,7 +128,7 @@ func TestKeyLifecycleOverREST(t *testing.T) {
 	f := startLocked(t, t.TempDir())
 	token, _ := f.token(t, "ann", v1.RoleUser)
 	viewer, _ := f.token(t, "eve", v1.RoleViewer)
-	line := strings.TrimSpace(sessiontest.NewOpenSSH(t, "127.0.0.1:1", "").AuthorizedKey())
+	_, line := newKey(t)
 	added := f.rest(t, "POST", "/v1/keys", `{"publicKey": "`+line+` ann@laptop"}`, "Content-Type", jsonHeader, "Authorization", "Bearer "+token)
 	print, _ := added.value["fingerprint"].(string)
 	if key, ok := added.value["key"].(map[string]any); ok {

@@ -1,3 +1,5 @@
+//go:build engines
+
 package gateway
 
 import (
