@@ -23,9 +23,6 @@ import (
 	"switchyard/proto/switchyard/v1/switchyardv1connect"
 )
 
-// bodyTime is long enough for the body of a call to arrive, even on a busy machine.
-const bodyTime = 10 * time.Second
-
 // halfSent is a call on its own connection whose body is never completed.
 type halfSent struct {
 	net.Conn
@@ -120,65 +117,6 @@ func TestHalfSentBodiesAreBounded(t *testing.T) {
 	eventually(t, "all room is given back", func() bool {
 		return f.bounds.IsFree()
 	})
-}
-
-func TestStalledBodyEndsTheCall(t *testing.T) {
-	t.Parallel()
-	f := startWith(t, "mem://", edge.Limits{BodyTime: bodyTime})
-	if status := f.sendHalf(t, switchyardv1connect.RunServiceListRunsProcedure, 100, []byte("x")).answer(t); status != http.StatusGatewayTimeout {
-		t.Errorf("over HTTP/1: %d", status)
-	}
-	transport := &http.Transport{Protocols: new(http.Protocols)}
-	transport.Protocols.SetUnencryptedHTTP2(true)
-	defer transport.CloseIdleConnections()
-	ctx, cancel := context.WithTimeout(t.Context(), limit)
-	defer cancel()
-	body, writer := io.Pipe()
-	defer writer.Close()
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, f.server.URL()+switchyardv1connect.RunServiceListRunsProcedure, body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	req.Header.Set("Content-Type", "application/proto")
-	res, err := (&http.Client{Transport: transport}).Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer res.Body.Close()
-	answer, err := io.ReadAll(res.Body)
-	if err != nil || res.StatusCode != http.StatusGatewayTimeout || !strings.Contains(string(answer), "did not arrive within") {
-		t.Errorf("over HTTP/2: %s %s, %v", res.Status, answer, err)
-	}
-	// The time limit restarts with the next request on the connection, and does not cover the response.
-	client := &http.Client{Transport: &http.Transport{}}
-	defer client.CloseIdleConnections()
-	for i := range 2 {
-		if i > 0 {
-			time.Sleep(bodyTime + bodyTime/4)
-		}
-		res, err := client.Post(f.server.URL()+switchyardv1connect.RunServiceListRunsProcedure, "application/json", strings.NewReader("{}"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		_, _ = io.Copy(io.Discard, res.Body)
-		if res.Body.Close(); res.StatusCode != http.StatusOK {
-			t.Errorf("a call whose body is there: %s", res.Status)
-		}
-	}
-}
-
-func TestStreamOutlivesItsBodyTimeout(t *testing.T) {
-	t.Parallel()
-	f := startWith(t, "mem://", edge.Limits{BodyTime: bodyTime})
-	id := f.submit(t, "long")
-	for name, options := range map[string][]connect.ClientOption{"HTTP/2": nil, "gRPC": {connect.WithGRPC()}} {
-		f.client = f.dial(t, options...)
-		w := f.watch(t, id)
-		w.next()
-		time.Sleep(bodyTime + bodyTime/4)
-		set(t, id, "build", 1, &v1.Task{State: "assigned", Node: name})
-		w.until(t, "the task is assigned", func() bool { return w.run.GetTasks()["build"].GetNode() == name })
-	}
 }
 
 func TestCompressedBodyCountsWithItsMaximumSize(t *testing.T) {

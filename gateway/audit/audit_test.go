@@ -136,28 +136,29 @@ func TestEntriesOfSeveralGatewaysAreListed(t *testing.T) {
 
 // TestEntriesSurviveAStoreOutage takes the store down while calls are recorded.
 func TestEntriesSurviveAStoreOutage(t *testing.T) {
-	dir := filepath.Join(t.TempDir(), "store")
-	kept := open(t, dir)
-	r := NewRecorder(kept, time.Now, quiet)
-	defer r.Close()
-	away := dir + ".away"
-	if err := os.Rename(dir, away); err != nil {
-		t.Fatal(err)
-	}
-	began := time.Now()
-	r.Record(t.Context(), &v1.AuditEntry{By: "ann", Action: "RunService/CancelRun", Result: v1.AuditOK})
-	if waited := time.Since(began); waited < maxWait {
-		t.Errorf("the call waited for %v only", waited)
-	}
-	if err := os.Rename(away, dir); err != nil {
-		t.Fatal(err)
-	}
-	s := Service{kept, time.Now}
-	for deadline := time.Now().Add(time.Minute); len(list(t, s, &v1.ListAuditEntriesRequest{})) != 1; time.Sleep(10 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatal("the entry is not there after the store is back")
+	synctest.Test(t, func(t *testing.T) {
+		dir := filepath.Join(t.TempDir(), "store")
+		kept := open(t, dir)
+		r := NewRecorder(kept, time.Now, quiet)
+		defer r.Close()
+		away := dir + ".away"
+		if err := os.Rename(dir, away); err != nil {
+			t.Fatal(err)
 		}
-	}
+		began := time.Now()
+		r.Record(t.Context(), &v1.AuditEntry{By: "ann", Action: "RunService/CancelRun", Result: v1.AuditOK})
+		if waited := time.Since(began); waited < maxWait {
+			t.Errorf("the call waited for %v only", waited)
+		}
+		if err := os.Rename(away, dir); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(longestPause)
+		synctest.Wait()
+		if all := list(t, Service{kept, time.Now}, &v1.ListAuditEntriesRequest{}); len(all) != 1 {
+			t.Errorf("after the store is back: %v", all)
+		}
+	})
 }
 
 func TestEntriesOfAClosingGatewayAreKept(t *testing.T) {
@@ -226,25 +227,21 @@ func TestFloodOfRefusalsIsCounted(t *testing.T) {
 func TestFloodThatEndsIsCounted(t *testing.T) {
 	for name, end := range map[string]func(*clock, *Recorder){
 		"the gateway closes":                  func(_ *clock, r *Recorder) { r.Close() },
-		"there are no requests for some time": func(at *clock, _ *Recorder) { at.add(time.Minute) },
+		"there are no requests for some time": func(at *clock, _ *Recorder) { at.add(time.Minute); time.Sleep(time.Minute) },
 	} {
-		kept, at := open(t, t.TempDir()), newClock()
-		r := NewRecorder(kept, at.now, quiet)
-		for range 100 {
-			refuse(r, "10.0.0.1:1234")
-		}
-		end(at, r)
-		s := Service{kept, at.now}
-		for deadline := time.Now().Add(time.Minute); ; time.Sleep(10 * time.Millisecond) {
-			all := list(t, s, &v1.ListAuditEntriesRequest{})
-			if len(all) == floodSome+1 && all[0].GetOmitted() == 100-floodSome-1 {
-				break
+		synctest.Test(t, func(t *testing.T) {
+			kept, at := open(t, t.TempDir()), newClock()
+			r := NewRecorder(kept, at.now, quiet)
+			defer r.Close()
+			for range 100 {
+				refuse(r, "10.0.0.1:1234")
 			}
-			if time.Now().After(deadline) {
-				t.Fatalf("%s: %v", name, all)
+			end(at, r)
+			synctest.Wait()
+			if all := list(t, Service{kept, at.now}, &v1.ListAuditEntriesRequest{}); len(all) != floodSome+1 || all[0].GetOmitted() != 100-floodSome-1 {
+				t.Errorf("%s: %v", name, all)
 			}
-		}
-		r.Close()
+		})
 	}
 }
 
