@@ -126,7 +126,7 @@ func TestListByStateReadsNoOtherRuns(t *testing.T) {
 	defer g.Close()
 	want := map[string][]string{}
 	submitted := visibility.Started("many", v1.TriggerSubmit, time.Now())
-	for range 60 {
+	for range 12 {
 		startedWith(t, submitted)
 	}
 	for _, state := range []string{"pending_approval", "paused"} {
@@ -137,7 +137,7 @@ func TestListByStateReadsNoOtherRuns(t *testing.T) {
 	rejected := startedWith(t, submitted)
 	end(t, rejected, "rejected")
 	want["rejected"] = []string{rejected}
-	for range 20 {
+	for range 3 {
 		end(t, startedWith(t, submitted), "failed")
 	}
 	listed := func(state string) (ids []string) {
@@ -150,7 +150,7 @@ func TestListByStateReadsNoOtherRuns(t *testing.T) {
 		return ids
 	}
 	eventually(t, "visibility has all of them", func() bool {
-		return len(listed("running")) == 60 && len(listed("failed")) == 20 && len(listed("pending")) == 0
+		return len(listed("running")) == 12 && len(listed("failed")) == 3 && len(listed("pending")) == 0
 	})
 	for state, want := range want {
 		eventually(t, "visibility has the run that is "+state, func() bool { return slices.Equal(listed(state), want) })

@@ -31,7 +31,7 @@ var (
 
 func TestMain(m *testing.M) {
 	// Most tests wait for Temporal, so several can run per core.
-	testneeds.Parallel(4)
+	testneeds.Parallel(8)
 	os.Exit(runTests(m))
 }
 

@@ -35,7 +35,7 @@ func TestEventStreamOfChildrenContinuesExactly(t *testing.T) {
 	t.Parallel()
 	f := start(t)
 	id := f.submit(t, "parted-stream", "each")
-	const children, instances = 3, 4
+	const children, instances = 2, 2
 	status := &v1.StatusResponse{Run: &v1.Run{Id: id, State: "completed", Tasks: map[string]*v1.Task{}}}
 	want := []string{"0-0", "0-1", "0-2"}
 	for c := range children {
@@ -45,9 +45,9 @@ func TestEventStreamOfChildrenContinuesExactly(t *testing.T) {
 		for part := range int32(2) {
 			var events []*v1.Event
 			for k := range instances + 1 {
-				e := event(int64(3*c+k), "", "submitted") // belongs to the child only
+				e := event(int64(2*c+k), "", "submitted") // belongs to the child only
 				if k > 0 {
-					e = event(int64(3*c+k), names.InstanceName("each", from+k-1), []string{"queued", "completed"}[part])
+					e = event(int64(2*c+k), names.InstanceName("each", from+k-1), []string{"queued", "completed"}[part])
 				}
 				e.Id = names.EventID(0, first, number)
 				number++

@@ -7,8 +7,6 @@ import (
 	"testing"
 
 	"connectrpc.com/connect"
-	taskqueuepb "go.temporal.io/api/taskqueue/v1"
-	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/client"
 
 	"switchyard/activities/store/storekey"
@@ -20,6 +18,7 @@ import (
 // TestProblemOfRunWhoseWorkflowTaskFails covers a run that no longer answers. It is shown with its last known status
 // and its problem, and a forced cancellation ends it along with everything below it.
 func TestProblemOfRunWhoseWorkflowTaskFails(t *testing.T) {
+	t.Parallel()
 	f := start(t)
 	id := f.submit(t, "wedged")
 	set(t, id, "build", 1, &v1.Task{State: "completed", Type: "shell"})
@@ -29,16 +28,8 @@ func TestProblemOfRunWhoseWorkflowTaskFails(t *testing.T) {
 		return temporalClient.SignalWorkflow(t.Context(), child, "", childSignal, grandchild) == nil
 	})
 	eventually(t, "the grandchild is open", func() bool { return f.isOpen(t, grandchild) })
-	signal(t, child, executeSignal, &v1.ClaimRef{Task: "test", Claim: 1})
-	polling, cancel := context.WithTimeout(t.Context(), limit)
-	defer cancel()
-	task, err := temporalClient.WorkflowService().PollActivityTaskQueue(polling, &workflowservice.PollActivityTaskQueueRequest{
-		Namespace: "default", TaskQueue: &taskqueuepb.TaskQueue{Name: executeQueue},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := temporalClient.RecordActivityHeartbeat(t.Context(), task.GetTaskToken(), &v1.ExecuteProgress{Spawned: true, Claim: 1}); err != nil {
+	token := startAttempt(t, child, child, "test", 1)
+	if err := temporalClient.RecordActivityHeartbeat(t.Context(), token, &v1.ExecuteProgress{Spawned: true, Claim: 1}); err != nil {
 		t.Fatal(err)
 	}
 

@@ -69,6 +69,7 @@ const jsonHeader = "application/json"
 
 // TestRunLifecycleOverREST covers the lifecycle of a run over REST alone.
 func TestRunLifecycleOverREST(t *testing.T) {
+	t.Parallel()
 	f := start(t)
 	definition := document("rest-life", "build", "test")
 	put := f.rest(t, "POST", "/v1/workflows", definition, "Content-Type", "application/yaml")
@@ -132,6 +133,7 @@ func TestRunLifecycleOverREST(t *testing.T) {
 // TestRESTErrorsHaveOneForm checks that refusals by handlers, validation rules and guards have the same form as those of the
 // REST layer itself, and name the field and the remedy.
 func TestRESTErrorsHaveOneForm(t *testing.T) {
+	t.Parallel()
 	f := start(t)
 	id := f.submit(t, "rest-bad")
 	large := `{"document":"` + strings.Repeat("x", 10<<20) + `"}`

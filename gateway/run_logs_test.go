@@ -96,6 +96,7 @@ func TestListRunLogsPages(t *testing.T) {
 }
 
 func TestWorkflowIsTriggeredOverREST(t *testing.T) {
+	t.Parallel()
 	f := start(t)
 	definition := "name: hook\ninputs: { branch: { required: true }, depth: { type: integer, default: 1 } }\ntasks: { a: { type: shell, spec: { command: 'true' } } }"
 	if put := f.rest(t, "PUT", "/v1/workflows/hook", definition, "Content-Type", "application/yaml"); put.status != 200 {

@@ -104,12 +104,10 @@ func TestRunOfAnotherOwnerIsNotFound(t *testing.T) {
 			}
 			_, unknown := f.post(t, bob, call, message(missing))
 			unknown = encodedDetail.ReplaceAllString(unknown, "")
-			for _, text := range []string{id, id[:len(id)-3]} {
-				_, refused := f.post(t, bob, call, message(text))
-				refused = encodedDetail.ReplaceAllString(refused, "")
-				if want := strings.ReplaceAll(unknown, missing, text); refused != want || !strings.Contains(refused, `"not_found"`) {
-					t.Errorf("%s of %s: %s, and of a run that does not exist: %s", call.Name(), text, refused, want)
-				}
+			_, refused := f.post(t, bob, call, message(id))
+			refused = encodedDetail.ReplaceAllString(refused, "")
+			if want := strings.ReplaceAll(unknown, missing, id); refused != want || !strings.Contains(refused, `"not_found"`) {
+				t.Errorf("%s: %s, and of a run that does not exist: %s", call.Name(), refused, want)
 			}
 			if v1.RulesOf(call).GetEffect() != v1.Effect_EFFECT_READ {
 				continue // its effect is tested elsewhere

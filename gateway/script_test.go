@@ -21,7 +21,7 @@ import (
 // Signals that control scriptedRun.
 const (
 	setSignal     = "set"     // *v1.StatusResponse: tasks, records, claims, context, error and state to show
-	executeSignal = "execute" // *v1.ClaimRef: starts an activity Execute, on the queue in its outcome or else on executeQueue
+	executeSignal = "execute" // *v1.ClaimRef: starts an activity Execute on the queue in its outcome
 	eventsSignal  = "events"  // *v1.EventsResponse: events to return, and the number of parts stored before them
 	endSignal     = "end"     // string: completed, failed, cancelled, bare, large, continued
 	panicSignal   = "panic"   // string: the workflow task keeps failing with this panic
@@ -30,9 +30,6 @@ const (
 
 // stateKey is the search attribute with the state that lists use.
 var stateKey = temporal.NewSearchAttributeKeyKeyword(names.StateAttribute)
-
-// executeQueue has no worker; one test at a time polls it by hand.
-const executeQueue = "node:test:cpu"
 
 // answerTasks and answerEvents are the numbers of tasks and events in a response of scriptedRun. They are
 // small, so a few already span several responses.
@@ -85,7 +82,7 @@ func scriptedRun(ctx workflow.Context, in *v1.RunInput) (*v1.StatusResponse, err
 		var ref v1.ClaimRef
 		ch.Receive(ctx, &ref)
 		workflow.ExecuteActivity(workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
-			TaskQueue:           cmp.Or(ref.GetOutcome(), executeQueue),
+			TaskQueue:           ref.GetOutcome(),
 			ActivityID:          names.AttemptID(ref.GetTask(), ref.GetClaim()),
 			StartToCloseTimeout: time.Hour,
 			HeartbeatTimeout:    time.Hour,

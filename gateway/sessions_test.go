@@ -22,6 +22,7 @@ import (
 	"switchyard/activities/sessions/link"
 	"switchyard/activities/sessions/wire"
 	"switchyard/activities/store/storekey"
+	"switchyard/dev/testneeds"
 	"switchyard/gateway/tunnel"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/proto/switchyard/v1/switchyardv1connect"
@@ -438,8 +439,9 @@ func TestSessionEndsWithItsReason(t *testing.T) {
 	ends(open, "the gateway is shutting down")
 }
 
-// TestGatewayCarriesManySessions opens 200 sessions concurrently, and then holds 500 idle ones, each on its own connection.
-func TestGatewayCarriesManySessions(t *testing.T) {
+// TestLongGatewayCarriesManySessions opens 200 sessions concurrently, and then holds 500 idle ones, each on its own connection.
+func TestLongGatewayCarriesManySessions(t *testing.T) {
+	testneeds.Long(t)
 	f := start(t)
 	id := f.submit(t, "session-many", "build")
 	const node, logins, idle = "session-many", 200, 500

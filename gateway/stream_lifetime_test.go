@@ -2,7 +2,6 @@ package gateway
 
 import (
 	"context"
-	"errors"
 	"io"
 	"net"
 	"net/http"
@@ -13,49 +12,17 @@ import (
 	"testing"
 	"time"
 
-	taskqueuepb "go.temporal.io/api/taskqueue/v1"
-	"go.temporal.io/api/workflowservice/v1"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
-	"switchyard/activities/store"
-	"switchyard/gateway/edge"
 	v1 "switchyard/proto/switchyard/v1"
 )
-
-// startStreaming starts a gateway with a store and the timings of its streams.
-func startStreaming(t *testing.T, location string, keepAlive, writeTimeout time.Duration) *fixture {
-	t.Helper()
-	kept, err := store.Open(t.Context(), location)
-	if err != nil {
-		t.Fatal(err)
-	}
-	g, err := New(Config{
-		Client: temporalClient, Store: kept, StreamKeepAlive: keepAlive, StreamWriteTimeout: writeTimeout,
-		Limits: edge.Limits{Streams: 2000, ClientStreams: 2000, ClientCalls: 4000},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	server, err := g.Listen(t.Context(), "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	f := &fixture{Gateway: g, server: server}
-	t.Cleanup(func() {
-		if err := errors.Join(server.Close(), kept.Close()); err != nil {
-			t.Error(err)
-		}
-	})
-	f.client = f.dial(t)
-	return f
-}
 
 // TestEventStreamContinuesOverARestart checks that a stream that ends with its gateway has no end event. It resumes at
 // the next gateway and reaches the end of the run without losing or repeating events.
 func TestEventStreamContinuesOverARestart(t *testing.T) {
 	t.Parallel()
 	location := "file://" + t.TempDir()
-	f := startStreaming(t, location, 0, 0)
+	f := startIn(t, location)
 	id := f.submit(t, "restarted")
 	all := numbered(0, 0, 60)
 	path := "/v1/runs/" + id + "/events"
@@ -72,7 +39,7 @@ func TestEventStreamContinuesOverARestart(t *testing.T) {
 		got = append(got, s.rest()...)
 		last = s.lastID
 		signal(t, id, eventsSignal, &v1.EventsResponse{Events: all[:from+20]})
-		f = startStreaming(t, location, 0, 0)
+		f = startIn(t, location)
 	}
 	f.storeEvents(t, id, 0, 0, all...)
 	end(t, id, "completed")
@@ -89,7 +56,7 @@ func TestEventStreamContinuesOverARestart(t *testing.T) {
 
 func TestSilentStreamSendsComments(t *testing.T) {
 	t.Parallel()
-	f := startStreaming(t, "mem://", 20*time.Millisecond, 0)
+	f := startConfigured(t, "mem://", Config{StreamKeepAlive: 20 * time.Millisecond})
 	id := f.submit(t, "silent")
 	for _, path := range []string{"/v1/runs/" + id + "/events", "/v1/runs/" + id + "/logs", "/v1/events"} {
 		s, _ := f.openStream(t, path)
@@ -105,14 +72,13 @@ func TestSilentStreamSendsComments(t *testing.T) {
 	}
 }
 
-// TestSlowReaderIsDropped checks that a stalled reader is dropped and does not delay others.
-func TestSlowReaderIsDropped(t *testing.T) {
+// TestSlowReaderDelaysNoOther checks that a follower receives all events while another one has stalled.
+func TestSlowReaderDelaysNoOther(t *testing.T) {
 	t.Parallel()
-	// A reader that the machine stalls for a moment is not dropped.
-	f := startStreaming(t, "mem://", 0, 10*time.Second)
+	f := start(t)
 	id := f.submit(t, "flooded")
 	var all []*v1.Event
-	for part := range int32(40) {
+	for part := range int32(25) {
 		events := numbered(0, len(all), 100)
 		for _, e := range events {
 			e.Detail = strings.Repeat("x", 4<<10) // exceeds the socket buffers
@@ -120,7 +86,7 @@ func TestSlowReaderIsDropped(t *testing.T) {
 		f.storeEvents(t, id, 0, part, events...)
 		all = append(all, events...)
 	}
-	signal(t, id, eventsSignal, &v1.EventsResponse{Slices: 40})
+	signal(t, id, eventsSignal, &v1.EventsResponse{Slices: 25})
 	conn, err := net.Dial("tcp", f.server.Address())
 	if err != nil {
 		t.Fatal(err)
@@ -134,7 +100,6 @@ func TestSlowReaderIsDropped(t *testing.T) {
 	if got := ids(s.readEvents(t, len(all))); got[len(got)-1] != all[len(all)-1].GetId() {
 		t.Errorf("the last of %d events is %s", len(got), got[len(got)-1])
 	}
-	eventually(t, "the slow reader has been dropped", func() bool { return f.bounds.OpenStreams() == 1 })
 	end(t, id, "completed")
 	if rest := s.rest(); len(rest) != 1 || rest[0].event != "end" {
 		t.Errorf("the other continues with %v", rest)
@@ -144,20 +109,13 @@ func TestSlowReaderIsDropped(t *testing.T) {
 // TestRunningAttemptIsShownWithoutAnID checks that a start known only from the heartbeat of an attempt is shown, and gets
 // its id with the later event.
 func TestRunningAttemptIsShownWithoutAnID(t *testing.T) {
+	t.Parallel()
 	f := start(t)
 	id := f.submit(t, "beating")
 	set(t, id, "build", 2, &v1.Task{State: "assigned", Node: "n"})
 	s, _ := f.openStream(t, "/v1/runs/"+id+"/events")
-	signal(t, id, executeSignal, &v1.ClaimRef{Task: "build", Claim: 2})
-	ctx, cancel := context.WithTimeout(t.Context(), limit)
-	defer cancel()
-	task, err := temporalClient.WorkflowService().PollActivityTaskQueue(ctx, &workflowservice.PollActivityTaskQueueRequest{
-		Namespace: "default", TaskQueue: &taskqueuepb.TaskQueue{Name: executeQueue},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := temporalClient.RecordActivityHeartbeat(t.Context(), task.GetTaskToken(), &v1.ExecuteProgress{Spawned: true, StartedAt: timestamppb.Now(), Claim: 2}); err != nil {
+	token := startAttempt(t, id, id, "build", 2)
+	if err := temporalClient.RecordActivityHeartbeat(t.Context(), token, &v1.ExecuteProgress{Spawned: true, StartedAt: timestamppb.Now(), Claim: 2}); err != nil {
 		t.Fatal(err)
 	}
 	if e := s.readEvents(t, 1)[0]; e.event != "running" || e.id != "" || !strings.Contains(e.data, `"event":"started"`) {
@@ -182,13 +140,13 @@ func TestRunningAttemptIsShownWithoutAnID(t *testing.T) {
 // TestAbandonedStreamsLeakNothing checks that streams end when their clients disconnect, and leak nothing.
 func TestAbandonedStreamsLeakNothing(t *testing.T) {
 	t.Parallel()
-	leaveStreams(t, 1000)
+	leaveStreams(t, 100)
 }
 
 // leaveStreams opens streams of all kinds, several at a time, and disconnects from each after its first bytes.
 func leaveStreams(t *testing.T, n int) {
 	t.Helper()
-	f := startStreaming(t, "mem://", 0, 0)
+	f := start(t)
 	id := f.submit(t, "visited")
 	signal(t, id, eventsSignal, &v1.EventsResponse{Events: numbered(0, 0, 5)})
 	paths := []string{"/v1/runs/" + id + "/events", "/v1/runs/" + id + "/tasks/build/logs", "/v1/events", "/v1/runs/" + id + "/logs"}

@@ -7,8 +7,6 @@ import (
 	"time"
 
 	"connectrpc.com/connect"
-	taskqueuepb "go.temporal.io/api/taskqueue/v1"
-	"go.temporal.io/api/workflowservice/v1"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"switchyard/gateway/runview"
@@ -88,6 +86,7 @@ func TestPollerStopsWithItsLastWatcher(t *testing.T) {
 // TestTaskRunsOnceItsAttemptBeats checks that a task is running once its own attempt sends a heartbeat, and not because of
 // another claim's heartbeat.
 func TestTaskRunsOnceItsAttemptBeats(t *testing.T) {
+	t.Parallel()
 	f := start(t)
 	id := f.submit(t, "beats")
 	set(t, id, "build", 2, &v1.Task{State: "assigned", Node: "n"})
@@ -95,18 +94,10 @@ func TestTaskRunsOnceItsAttemptBeats(t *testing.T) {
 	w := f.watch(t, id)
 	w.until(t, "both are assigned", func() bool { return w.run.GetTaskCounts()["assigned"] == 2 })
 	started := timestamppb.Now()
-	ctx, cancel := context.WithTimeout(t.Context(), limit)
-	defer cancel()
 	for _, ref := range []*v1.ClaimRef{{Task: "test", Claim: 4}, {Task: "build", Claim: 2}} {
-		signal(t, id, executeSignal, ref)
-		task, err := temporalClient.WorkflowService().PollActivityTaskQueue(ctx, &workflowservice.PollActivityTaskQueueRequest{
-			Namespace: "default", TaskQueue: &taskqueuepb.TaskQueue{Name: executeQueue},
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		token := startAttempt(t, id, id, ref.GetTask(), ref.GetClaim())
 		progress := &v1.ExecuteProgress{Spawned: true, StartedAt: started, Claim: ref.GetClaim()}
-		if err := temporalClient.RecordActivityHeartbeat(t.Context(), task.GetTaskToken(), progress); err != nil {
+		if err := temporalClient.RecordActivityHeartbeat(t.Context(), token, progress); err != nil {
 			t.Fatal(err)
 		}
 	}
