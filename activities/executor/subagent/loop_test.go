@@ -48,7 +48,7 @@ func TestAgentUsesItsTools(t *testing.T) {
 		scriptedmodel.Rule{When: turns(1), Reply: calls("shell", `{"command": "wc -l < plan.txt; env | grep -c API_KEY; pwd"}`)},
 		scriptedmodel.Rule{When: turns(2), Reply: says("two lines")},
 	)
-	c.withShell()
+	c.executor.o.Shell = shells
 	c.spec["tools"] = []any{"shell", "files"}
 	result, output := c.must()
 	if output["text"] != "two lines" {
@@ -83,7 +83,7 @@ func TestKilledAgentContinues(t *testing.T) {
 	}
 	for after := 1; after <= 6; after++ {
 		c := newTrial(t, rules...)
-		c.withShell()
+		c.executor.o.Shell = shells
 		c.spec["tools"] = []any{"shell"}
 		c.journal.failAfter = after
 		if _, _, err := c.run(t.Context()); err == nil {
@@ -222,7 +222,9 @@ func TestPermanentProviderFailureNamesTheProvider(t *testing.T) {
 // TestAReplyThatDoesNotEndIsNotAskedForAgain checks that an agent pays for an endless reply at most once per attempt.
 func TestAReplyThatDoesNotEndIsNotAskedForAgain(t *testing.T) {
 	t.Parallel()
-	c := newTrial(t, scriptedmodel.Rule{Reply: says("more and more "), Fault: &scriptedmodel.Fault{Break: scriptedmodel.BreakEndless}})
+	c := newTrial(t, scriptedmodel.Rule{
+		Reply: says(strings.Repeat("more and more ", 1000)), Pace: scriptedmodel.Pace{ChunkSize: 14_000}, Fault: &scriptedmodel.Fault{Break: scriptedmodel.BreakEndless},
+	})
 	c.mustFail(v1.ReasonProvider, "does not end its reply")
 	if n := c.requests(); n != 1 {
 		t.Errorf("it was asked for %d times", n)
@@ -342,7 +344,7 @@ func TestModelReadsNoSecrets(t *testing.T) {
 		scriptedmodel.Rule{When: turns(0), Reply: calls("shell", `{"command": "echo \"$DEPLOY\""}`)},
 		scriptedmodel.Rule{When: scriptedmodel.When{ToolResultText: "***"}, Reply: says("done")},
 	)
-	c.withShell()
+	c.executor.o.Shell = shells
 	c.spec["tools"] = []any{"shell"}
 	const secret = `hunter"2`
 	c.env["DEPLOY"] = secret
