@@ -97,10 +97,12 @@ func (h Harness) nothingSurvives(t *testing.T) {
 		"child and daemon": {Child: true, Daemon: true},
 		"deaf to SIGTERM":  {Child: true, Daemon: true, IgnoreTerm: true},
 	}
+	tests := map[string]func(*testing.T){}
 	for name, p := range left {
-		p.Out = "ready"
-		t.Run(name+", program exits", func(t *testing.T) {
-			p.Code = 4
+		p.Out, p.Code = "ready", 4
+		stopped, killed := p, p
+		stopped.Sleep, killed.Kill = true, "KILL"
+		tests[name+", program exits"] = func(t *testing.T) {
 			a, c := h.attempt(t, p)
 			start := time.Now()
 			r := h.finish(t, t.Context(), e, a, c)
@@ -113,21 +115,20 @@ func (h Harness) nothingSurvives(t *testing.T) {
 			if got := c.out.String(); got != "ready" {
 				t.Errorf("printed %q", got)
 			}
-		})
-		t.Run(name+", program is stopped", func(t *testing.T) {
-			p.Sleep = true
-			a, c := h.attempt(t, p)
+		}
+		tests[name+", program is stopped"] = func(t *testing.T) {
+			a, c := h.attempt(t, stopped)
 			a.Grace = 300 * time.Millisecond
 			if r, _ := h.cancelled(t, e, a, c); !r.Stopped {
 				t.Errorf("result %+v, want a stopped one", r)
 			}
-		})
-		t.Run(name+", program is killed", func(t *testing.T) {
-			p.Sleep, p.Kill = false, "KILL"
-			a, c := h.attempt(t, p)
+		}
+		tests[name+", program is killed"] = func(t *testing.T) {
+			a, c := h.attempt(t, killed)
 			if r := h.finish(t, t.Context(), e, a, c); r.Signal != "SIGKILL" || r.Stopped {
 				t.Errorf("result %+v, want one ended by SIGKILL", r)
 			}
-		})
+		}
 	}
+	atOnce(t, tests)
 }

@@ -35,7 +35,7 @@ type InsideHarness struct {
 	OpensDevices bool
 	// IsRefusal reports whether an error reads like an executor.Refusal. If it is nil, the error must be one.
 	IsRefusal func(error) bool
-	// LargeOutput is how many bytes execBinary transfers; 0 means 8 MiB.
+	// LargeOutput is how many bytes execBinary transfers; 0 means 2 MiB.
 	LargeOutput int64
 }
 
