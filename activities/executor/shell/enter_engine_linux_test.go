@@ -79,7 +79,7 @@ func TestEnteredProgramsCountTowardsTheMemoryLimit(t *testing.T) {
 			a := lastingAttempt(t, sandbox)
 			a.Limits = executor.Limits{Memory: 64 << 20, Processes: 200}
 			l := startLasting(t, e, a)
-			status, err := l.inside.Exec(t.Context(), executor.Command{Args: []string{"dd", "if=/dev/zero", "of=/dev/null", "bs=200M", "count=1"}})
+			status, err := l.inside.Exec(t.Context(), executor.Command{Args: []string{"dd", "if=/dev/zero", "of=/dev/null", "bs=80M", "count=1"}})
 			if err != nil || status.Signal != "KILL" {
 				t.Errorf("%+v, error %v", status, err)
 			}

@@ -15,8 +15,8 @@ import (
 	"switchyard/dev/testneeds"
 )
 
-// hog uses 200 MB of memory for a moment.
-const hog = `head -c 200000000 /dev/zero | tail -c 199000000 >/dev/null`
+// hog uses 80 MB of memory for a moment.
+const hog = `head -c 80000000 /dev/zero | tail -c 79000000 >/dev/null`
 
 // needLimits returns an Executor that can set limits.
 func needLimits(t *testing.T, m Mechanism) *Executor {
@@ -48,7 +48,7 @@ func memoryLimit(t *testing.T, mechanisms []Mechanism) {
 				code   int
 				oom    bool
 			}{
-				"too much":           {limited(32), "exec dd if=/dev/zero of=/dev/null bs=200M count=1", 137, true},
+				"too much":           {limited(32), "exec dd if=/dev/zero of=/dev/null bs=80M count=1", 137, true},
 				"a child takes it":   {limited(32), hog, 137, true},
 				"little":             {limited(32), "true", 0, false},
 				"no limit":           {executor.Attempt{}, hog, 0, false},
@@ -155,7 +155,7 @@ func TestLimitsAreWrittenForEachAttempt(t *testing.T) {
 	e := needLimits(t, Cgroup)
 	for _, megabytes := range []int64{32, 2000, 0, 16, 1000} {
 		r, _, err := run(t, e, limited(megabytes), hog)
-		if err != nil || r.OOMKilled != (megabytes > 0 && megabytes < 200) {
+		if err != nil || r.OOMKilled != (megabytes > 0 && megabytes < 80) {
 			t.Errorf("%d MiB: %+v, error %v", megabytes, r, err)
 		}
 	}

@@ -275,7 +275,7 @@ func TestSandboxEnforcesItsLimits(t *testing.T) {
 		if s.bounds.inTree {
 			t.Skip("the path is that of cgroup v1")
 		}
-		a, _ := s.attempt(t, `i=0; while [ $i -lt 300000 ]; do i=$((i+1)); done`)
+		a, _ := s.attempt(t, `i=0; while [ $i -lt 60000 ]; do i=$((i+1)); done`)
 		a.Limits.Cores = 0.1
 		r, err := s.Run(t.Context(), a, func() {})
 		stat, _ := os.ReadFile(filepath.Join(s.bounds.idle[1][0].paths["cpu"], "cpu.stat"))
