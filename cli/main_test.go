@@ -13,7 +13,10 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files again")
 
-func TestMain(m *testing.M) { testneeds.NoLeaks(m) }
+func TestMain(m *testing.M) {
+	testneeds.Parallel(8) // parallel tests mostly wait
+	testneeds.NoLeaks(m)
+}
 
 // golden compares text with a file in testdata.
 func golden(t *testing.T, name, got string) {

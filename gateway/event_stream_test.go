@@ -315,7 +315,7 @@ func TestEventsAreListedUnlessTheyAreFollowed(t *testing.T) {
 // TestEventStreamsAreBounded checks that a client with too many open streams is refused another one.
 func TestEventStreamsAreBounded(t *testing.T) {
 	t.Parallel()
-	f := startWith(t, "mem://", edge.Limits{Calls: 10, ClientCalls: 10, Streams: 4, ClientStreams: 2, BodyBytes: 1 << 20, BodyTime: limit})
+	f := startConfigured(t, "mem://", Config{Limits: edge.Limits{Calls: 10, ClientCalls: 10, Streams: 4, ClientStreams: 2, BodyBytes: 1 << 20, BodyTime: limit}})
 	id := f.submit(t, "crowded")
 	path := "/v1/runs/" + id + "/events"
 	f.openStream(t, path)

@@ -13,7 +13,6 @@ import (
 	"go.temporal.io/sdk/client"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
-	"switchyard/activities/store"
 	"switchyard/gateway/auth"
 	"switchyard/gateway/runindex"
 	v1 "switchyard/proto/switchyard/v1"
@@ -113,17 +112,8 @@ func (c *countingClient) ListWorkflow(ctx context.Context, req *workflowservice.
 // TestListByStateReadsNoOtherRuns checks that a list by state reads only the runs that it shows.
 func TestListByStateReadsNoOtherRuns(t *testing.T) {
 	t.Parallel()
-	kept, err := store.Open(t.Context(), "mem://")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer kept.Close()
 	counting := &countingClient{Client: temporalClient}
-	g, err := New(Config{Client: counting, Store: kept})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer g.Close()
+	f := startConfigured(t, "mem://", Config{Client: counting})
 	want := map[string][]string{}
 	submitted := visibility.Started("many", v1.TriggerSubmit, time.Now())
 	for range 12 {
@@ -141,10 +131,7 @@ func TestListByStateReadsNoOtherRuns(t *testing.T) {
 		end(t, startedWith(t, submitted), "failed")
 	}
 	listed := func(state string) (ids []string) {
-		asAdmin := func(ctx context.Context, req *connect.Request[v1.ListRunsRequest]) (*connect.Response[v1.ListRunsResponse], error) {
-			return g.runs.ListRuns(withRole(ctx, v1.Role_ROLE_ADMIN), req)
-		}
-		for _, run := range answer(t, asAdmin, &v1.ListRunsRequest{Name: "many", State: state}).GetItems() {
+		for _, run := range answer(t, f.client.ListRuns, &v1.ListRunsRequest{Name: "many", State: state}).GetItems() {
 			ids = append(ids, run.GetId())
 		}
 		return ids

@@ -9,7 +9,6 @@ import (
 	"connectrpc.com/connect"
 
 	"switchyard/activities/store"
-	"switchyard/gateway/edge"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/proto/switchyard/v1/switchyardv1connect"
 )
@@ -32,23 +31,18 @@ func start(t *testing.T) *fixture {
 // startIn starts a gateway with the store at a location.
 func startIn(t *testing.T, location string) *fixture {
 	t.Helper()
-	return startWith(t, location, edge.Limits{})
+	return startConfigured(t, location, Config{})
 }
 
-// startWith starts a gateway with a store and limits.
-func startWith(t *testing.T, location string, limits edge.Limits) *fixture {
-	t.Helper()
-	return startConfigured(t, location, Config{Limits: limits})
-}
-
-// startConfigured starts a gateway with a store and further settings.
+// startConfigured starts a gateway with the store at a location and further settings.
 func startConfigured(t *testing.T, location string, config Config) *fixture {
 	t.Helper()
-	kept, err := store.Open(t.Context(), location)
-	if err != nil {
-		t.Fatal(err)
+	if config.Store == nil {
+		config.Store = openStore(t, location)
 	}
-	config.Client, config.Store = temporalClient, kept
+	if config.Client == nil {
+		config.Client = temporalClient
+	}
 	g, err := New(config)
 	if err != nil {
 		t.Fatal(err)
@@ -62,12 +56,24 @@ func startConfigured(t *testing.T, location string, config Config) *fixture {
 		if err := server.Close(); err != nil {
 			t.Error(err)
 		}
+	})
+	f.client = f.dial(t)
+	return f
+}
+
+// openStore opens a store that is closed with the test.
+func openStore(t *testing.T, location string) *store.Store {
+	t.Helper()
+	kept, err := store.Open(t.Context(), location)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
 		if err := kept.Close(); err != nil {
 			t.Error(err)
 		}
 	})
-	f.client = f.dial(t)
-	return f
+	return kept
 }
 
 // dial returns a client over HTTP/2.

@@ -9,8 +9,6 @@ import (
 	"testing"
 
 	"go.temporal.io/sdk/client"
-
-	"switchyard/activities/store"
 )
 
 // TestReadyNeedsTemporalAndTheStore probes a gateway with both, and gateways that lack one of them.
@@ -35,11 +33,7 @@ func TestReadyNeedsTemporalAndTheStore(t *testing.T) {
 		"shutting down":    {temporalClient, "mem://", true, http.StatusServiceUnavailable, "unavailable"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			kept, err := store.Open(t.Context(), test.location)
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer kept.Close()
+			kept := openStore(t, test.location)
 			if test.location == broken {
 				// A symbolic link that points to itself stands in the way of the key, so reading it fails.
 				if err := os.MkdirAll(filepath.Join(broken, "runs", "readyz"), 0o700); err != nil {

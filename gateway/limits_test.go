@@ -87,7 +87,7 @@ func (f *fixture) isHealthy(t *testing.T) {
 func TestHalfSentBodiesAreBounded(t *testing.T) {
 	t.Parallel()
 	const mib, room, calls = 1 << 20, 4, 40
-	f := startWith(t, "mem://", edge.Limits{BodyBytes: room * mib, BodyTime: time.Hour})
+	f := startConfigured(t, "mem://", Config{Limits: edge.Limits{BodyBytes: room * mib, BodyTime: time.Hour}})
 	var open []*halfSent
 	for range calls {
 		open = append(open, f.sendHalf(t, switchyardv1connect.BlobServicePutBlobProcedure, store.MaxValueBytes, make([]byte, mib)))
@@ -121,7 +121,7 @@ func TestHalfSentBodiesAreBounded(t *testing.T) {
 
 func TestCompressedBodyCountsWithItsMaximumSize(t *testing.T) {
 	t.Parallel()
-	f := startWith(t, "mem://", edge.Limits{BodyBytes: store.MaxValueBytes})
+	f := startConfigured(t, "mem://", Config{Limits: edge.Limits{BodyBytes: store.MaxValueBytes}})
 	for gzipped, want := range map[bool]int{false: http.StatusOK, true: http.StatusTooManyRequests} {
 		body := []byte("{}")
 		if gzipped {
@@ -152,7 +152,7 @@ func TestCompressedBodyCountsWithItsMaximumSize(t *testing.T) {
 
 func TestCallsAreBounded(t *testing.T) {
 	t.Parallel()
-	f := startWith(t, "mem://", edge.Limits{BodyTime: time.Hour, Calls: 3, ClientCalls: 2})
+	f := startConfigured(t, "mem://", Config{Limits: edge.Limits{BodyTime: time.Hour, Calls: 3, ClientCalls: 2}})
 	for range 2 {
 		f.sendHalf(t, switchyardv1connect.RunServiceListRunsProcedure, 100, []byte("x"))
 	}
@@ -169,8 +169,8 @@ func TestCallsAreBounded(t *testing.T) {
 // TestStreamsAreBounded requests many more streams than a client may have.
 func TestStreamsAreBounded(t *testing.T) {
 	t.Parallel()
-	const each, asked = 40, 1000
-	f := startWith(t, "mem://", edge.Limits{ClientStreams: each})
+	const each, asked = 20, 100
+	f := startConfigured(t, "mem://", Config{Limits: edge.Limits{ClientStreams: each}})
 	id := f.submit(t, "watched")
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()

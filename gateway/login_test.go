@@ -12,7 +12,6 @@ import (
 	"connectrpc.com/connect"
 
 	"switchyard/activities/secrets/vault"
-	"switchyard/activities/store"
 	"switchyard/gateway/tokens"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/proto/switchyard/v1/switchyardv1connect"
@@ -21,35 +20,15 @@ import (
 // startLocked starts a gateway that requires tokens, with the store in dir. Several gateways may share a store.
 func startLocked(t *testing.T, dir string, changes ...func(*Config)) *fixture {
 	t.Helper()
-	kept, err := store.Open(t.Context(), dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	kept := openStore(t, dir)
 	registry := tokens.NewRegistry(kept, time.Now)
 	authenticator := tokens.NewAuthenticator(registry, slog.New(slog.DiscardHandler))
-	config := Config{Client: temporalClient, Store: kept, Tokens: registry, Authenticator: authenticator, Vault: vault.New(kept, dir+".secrets-key", time.Now)}
+	t.Cleanup(authenticator.Close)
+	config := Config{Store: kept, Tokens: registry, Authenticator: authenticator, Vault: vault.New(kept, dir+".secrets-key", time.Now)}
 	for _, change := range changes {
 		change(&config)
 	}
-	g, err := New(config)
-	if err != nil {
-		t.Fatal(err)
-	}
-	server, err := g.Listen(t.Context(), "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	f := &fixture{Gateway: g, server: server}
-	t.Cleanup(func() {
-		if err := server.Close(); err != nil {
-			t.Error(err)
-		}
-		authenticator.Close()
-		if err := kept.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	return f
+	return startConfigured(t, dir, config)
 }
 
 // token creates a token with a name and a role.

@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"switchyard/activities/metrics"
-	"switchyard/activities/store"
 )
 
 func TestGatewayServesMetrics(t *testing.T) {
@@ -18,11 +17,7 @@ func TestGatewayServesMetrics(t *testing.T) {
 		t.Fatal(err)
 	}
 	figures.Claimed("a")
-	kept, err := store.Open(t.Context(), "mem://")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer kept.Close()
+	kept := openStore(t, "mem://")
 	for _, test := range []struct {
 		name    string
 		metrics *metrics.Metrics

@@ -13,7 +13,6 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	"switchyard/activities/registry"
-	"switchyard/activities/store"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/proto/switchyard/v1/switchyardv1connect"
 )
@@ -67,29 +66,10 @@ func (f *fakeNodes) Remove(ctx context.Context, name string) error {
 }
 
 // startNodes starts a gateway with an in-memory registry.
-func startNodes(t *testing.T, nodes *fakeNodes, change func(*Config)) (switchyardv1connect.NodeServiceClient, *Server) {
+func startNodes(t *testing.T, config Config) (switchyardv1connect.NodeServiceClient, *fixture) {
 	t.Helper()
-	kept, err := store.Open(t.Context(), "mem://")
-	if err != nil {
-		t.Fatal(err)
-	}
-	cfg := Config{Client: temporalClient, Store: kept, Nodes: nodes}
-	if change != nil {
-		change(&cfg)
-	}
-	g, err := New(cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
-	server, err := g.Listen(t.Context(), "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = server.Close(); _ = kept.Close() })
-	transport := &http.Transport{Protocols: new(http.Protocols)}
-	transport.Protocols.SetUnencryptedHTTP2(true)
-	t.Cleanup(transport.CloseIdleConnections)
-	return switchyardv1connect.NewNodeServiceClient(&http.Client{Transport: transport}, server.URL()), server
+	f := startConfigured(t, "mem://", config)
+	return switchyardv1connect.NewNodeServiceClient(f.httpClient(t), f.server.URL()), f
 }
 
 // TestNodesAreListedDrainedAndRemoved lists nodes page by page, and shows, drains and removes them.
@@ -101,7 +81,7 @@ func TestNodesAreListedDrainedAndRemoved(t *testing.T) {
 		nodes.nodes[name] = &v1.Node{Name: name, State: state, Running: int32(i), Snapshot: &v1.NodeSnapshot{Name: name}}
 	}
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
-	c, _ := startNodes(t, nodes, func(cfg *Config) { cfg.Now = func() time.Time { return now } })
+	c, _ := startNodes(t, Config{Nodes: nodes, Now: func() time.Time { return now }})
 	list := func(req *v1.ListNodesRequest) (all []string) {
 		for {
 			res, err := c.ListNodes(t.Context(), connect.NewRequest(req))

@@ -17,10 +17,10 @@ import (
 // TestQueueGroupsWhatWaits covers tasks and instances of two runs that wait for several reasons.
 func TestQueueGroupsWhatWaits(t *testing.T) {
 	t.Parallel()
-	f := startWithNodes(t, &fakeNodes{nodes: map[string]*v1.Node{
+	f := startConfigured(t, "mem://", Config{Nodes: &fakeNodes{nodes: map[string]*v1.Node{
 		"n1": {Name: "n1", State: v1.NodeActive, MaxParallel: 4, Running: 3, Cores: &v1.NodeAmount{Total: 8, Free: 1}, MemoryMb: &v1.NodeAmount{Total: 4096, Free: 512}},
 		"n2": {Name: "n2", State: v1.NodeOffline, MaxParallel: 4, Cores: &v1.NodeAmount{Total: 8, Free: 8}},
-	}})
+	}}})
 	const batch = "waits"
 	submit := func(text string) string {
 		t.Helper()

@@ -15,7 +15,6 @@ import (
 	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/sdk/client"
 
-	"switchyard/activities/store"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/proto/switchyard/v1/switchyardv1connect"
 )
@@ -163,24 +162,14 @@ func (c *continuingClient) SignalWorkflow(ctx context.Context, id, runID, name s
 // For a run that has ended it fails at once with a conflict.
 func TestCancelReachesARunThatContinuesAsNew(t *testing.T) {
 	t.Parallel()
-	f := start(t)
-	kept, err := store.Open(t.Context(), "mem://")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer kept.Close()
 	continuing := &continuingClient{Client: temporalClient}
 	continuing.refusals.Store(2)
-	g, err := New(Config{Client: continuing, Store: kept})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer g.Close()
+	f := startConfigured(t, "mem://", Config{Client: continuing})
 	id := f.submit(t, "continuing")
-	if _, err := g.runs.CancelRun(withRole(t.Context(), v1.Role_ROLE_ADMIN), connect.NewRequest(&v1.CancelRunRequest{Id: id})); err != nil {
+	if _, err := f.client.CancelRun(t.Context(), connect.NewRequest(&v1.CancelRunRequest{Id: id})); err != nil {
 		t.Fatal(err)
 	}
 	eventually(t, "the run is cancelled", func() bool { return f.get(t, id).GetState() == "cancelled" })
-	_, err = g.runs.CancelRun(withRole(t.Context(), v1.Role_ROLE_ADMIN), connect.NewRequest(&v1.CancelRunRequest{Id: id}))
+	_, err := f.client.CancelRun(t.Context(), connect.NewRequest(&v1.CancelRunRequest{Id: id}))
 	wantCode(t, "cancel what has ended", err, connect.CodeAborted)
 }

@@ -9,7 +9,6 @@ import (
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/converter"
 
-	"switchyard/activities/store"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/definition"
 	"switchyard/workflows/names"
@@ -18,18 +17,7 @@ import (
 // TestRunsGetTheDefaultsOfTheFleet checks that submitted and scheduled runs are started with the defaults of the fleet.
 func TestRunsGetTheDefaultsOfTheFleet(t *testing.T) {
 	t.Parallel()
-	kept, err := store.Open(t.Context(), "mem://")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer kept.Close()
-	g, err := New(Config{Client: temporalClient, Store: kept, Defaults: definition.RunDefaults{
-		Timeout: time.Hour, FailurePolicy: "halt", PickupTimeout: time.Minute,
-	}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer g.Close()
+	g := startConfigured(t, "mem://", Config{Defaults: definition.RunDefaults{Timeout: time.Hour, FailurePolicy: "halt", PickupTimeout: time.Minute}})
 	hasDefaults := func(what string, in *v1.RunInput) {
 		t.Helper()
 		if def := in.GetDefinition(); def.GetTasks()["a"].GetTimeout() != "1h0m0s" || def.GetFailurePolicy() != "halt" || in.GetOptions().GetPickupTimeout().AsDuration() != time.Minute {
@@ -57,7 +45,7 @@ func TestRunsGetTheDefaultsOfTheFleet(t *testing.T) {
 	}
 	hasDefaults("a run of a schedule", in)
 
-	if _, err := New(Config{Client: temporalClient, Store: kept, Defaults: definition.RunDefaults{Timeout: -1}}); err == nil {
+	if _, err := New(Config{Client: temporalClient, Store: g.config.Store, Defaults: definition.RunDefaults{Timeout: -1}}); err == nil {
 		t.Error("a negative time-out is allowed")
 	}
 }

@@ -13,7 +13,6 @@ import (
 	"connectrpc.com/connect"
 	"google.golang.org/protobuf/reflect/protoreflect"
 
-	"switchyard/gateway/auth"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/proto/switchyard/v1/switchyardv1connect"
 )
@@ -215,8 +214,4 @@ func TestListsShowOwnRuns(t *testing.T) {
 	}
 	end(t, ids["carol"], "completed")
 	end(t, ids["dave"], "completed")
-}
-
-func withRole(ctx context.Context, role v1.Role) context.Context {
-	return auth.With(ctx, &auth.Principal{Name: "ann", Role: role, Kind: auth.KindToken})
 }

@@ -18,7 +18,6 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 
 	"switchyard/activities/metrics"
-	"switchyard/activities/store"
 	"switchyard/activities/store/storekey"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/proto/switchyard/v1/switchyardv1connect"
@@ -76,24 +75,12 @@ func TestGatewayAnswersToItsOwnNamesOnly(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	kept, err := store.Open(t.Context(), "mem://")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer kept.Close()
-	g, err := New(Config{Client: temporalClient, Store: kept, Metrics: figures, Hosts: []string{"yard.example"}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	server, err := g.Listen(t.Context(), "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer server.Close()
+	f := startConfigured(t, "mem://", Config{Metrics: figures, Hosts: []string{"yard.example"}})
+	server := f.server
 	client := &http.Client{Transport: &http.Transport{}}
 	defer client.CloseIdleConnections()
 	key := storekey.LogChunk("ci-0k", 0, "build", 0, 0, 0)
-	if err := kept.Put(t.Context(), key, []byte("password")); err != nil {
+	if err := f.config.Store.Put(t.Context(), key, []byte("password")); err != nil {
 		t.Fatal(err)
 	}
 	get := func(procedure, message string) string {

@@ -11,31 +11,9 @@ import (
 	"connectrpc.com/connect"
 	"google.golang.org/protobuf/proto"
 
-	"switchyard/activities/store"
 	"switchyard/gateway/tasklist"
 	v1 "switchyard/proto/switchyard/v1"
 )
-
-// startWithNodes starts a gateway with an in-memory registry.
-func startWithNodes(t *testing.T, nodes *fakeNodes) *fixture {
-	t.Helper()
-	kept, err := store.Open(t.Context(), "mem://")
-	if err != nil {
-		t.Fatal(err)
-	}
-	g, err := New(Config{Client: temporalClient, Store: kept, Nodes: nodes})
-	if err != nil {
-		t.Fatal(err)
-	}
-	server, err := g.Listen(t.Context(), "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = server.Close(); _ = kept.Close() })
-	f := &fixture{Gateway: g, server: server}
-	f.client = f.dial(t)
-	return f
-}
 
 // submitBatch starts a scripted run of a batch.
 func (f *fixture) submitBatch(t *testing.T, batch, name string, tasks ...string) string {
@@ -72,7 +50,7 @@ func (f *fixture) listTasks(t *testing.T, query string) (found []string, pages i
 func TestListTasksFilters(t *testing.T) {
 	t.Parallel()
 	nodes := &fakeNodes{nodes: map[string]*v1.Node{}}
-	f := startWithNodes(t, nodes)
+	f := startConfigured(t, "mem://", Config{Nodes: nodes})
 	old := f.submitBatch(t, "listed", "listed-old", "a", "b", "c")
 	eventually(t, "the older run is found", func() bool { found, _ := f.listTasks(t, "batch=listed"); return len(found) == 3 })
 	young := f.submitBatch(t, "listed", "listed-young", "each", "z")

@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"strings"
 	"testing"
+	"testing/synctest"
 
 	"switchyard/cli/exit"
 )
@@ -18,20 +19,21 @@ func TestGatewayCannotUseAnotherGatewayAsStore(t *testing.T) {
 }
 
 func TestSecondWorkerOfANameIsRefused(t *testing.T) {
-	t.Parallel()
-	cfg := Config{Store: "http://127.0.0.1:1", SpoolDir: t.TempDir(), Logger: slog.New(slog.DiscardHandler)}
-	shared, err := openStore(t.Context(), cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer shared.Close()
-	s, err := openNodeStore(t.Context(), shared, cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer s.Close()
-	_, err = openNodeStore(t.Context(), shared, cfg)
-	if err == nil || !strings.Contains(err.Error(), "another worker of this name") {
-		t.Errorf("the error is %v", err)
-	}
+	synctest.Test(t, func(t *testing.T) { // a second worker waits for the first one to end
+		cfg := Config{Store: "http://127.0.0.1:1", SpoolDir: t.TempDir(), Logger: slog.New(slog.DiscardHandler)}
+		shared, err := openStore(t.Context(), cfg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer shared.Close()
+		s, err := openNodeStore(t.Context(), shared, cfg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer s.Close()
+		_, err = openNodeStore(t.Context(), shared, cfg)
+		if err == nil || !strings.Contains(err.Error(), "another worker of this name") {
+			t.Errorf("the error is %v", err)
+		}
+	})
 }
