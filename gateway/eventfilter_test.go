@@ -61,7 +61,7 @@ func TestListRunEventsFilters(t *testing.T) {
 		"a time without":    {&v1.ListRunEventsRequest{Until: all[0].GetAt()}, nil},
 		"the newest by far": {&v1.ListRunEventsRequest{Since: all[11].GetAt()}, []int{11}},
 	} {
-		for _, size := range []int32{0, 1, 3} {
+		for _, size := range []int32{0, 2} {
 			test.req.Id, test.req.PageSize = id, size
 			found, _ := f.pagedEvents(t, test.req)
 			var got []int

@@ -70,7 +70,7 @@ func TestEventsOfAllRunsAreListedRunByRun(t *testing.T) {
 		}
 		return got
 	}
-	for _, size := range []int32{0, 1, 2, 3, 4} {
+	for _, size := range []int32{0, 1, 3} {
 		if got := of(&v1.ListRunEventsRequest{Node: node, PageSize: size}); !slices.Equal(got, want) {
 			t.Errorf("pages of %d: got %v, want %v", size, got, want)
 		}

@@ -25,7 +25,7 @@ func TestListRunLogsPages(t *testing.T) {
 	id := f.submit(t, "paged-logs")
 	set(t, id, "build", 1, assigned(0))
 	var text strings.Builder
-	for i := range 40_000 {
+	for i := range 30_000 {
 		fmt.Fprintf(&text, "line %d of a log that takes more than one page: %s\n", i, strings.Repeat("x", 30))
 	}
 	text.WriteString("caf\xff\nwithout an end")
