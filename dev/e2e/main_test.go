@@ -38,19 +38,12 @@ func build(m *testing.M) int {
 		return 1
 	}
 	defer os.RemoveAll(dir)
-	binary = filepath.Join(dir, "switchyard")
 	if repository, err = filepath.Abs("../.."); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
-	if err := testneeds.Sources("switchyard"); err != nil {
+	if binary, err = testneeds.Program("switchyard"); err != nil {
 		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	cmd := exec.Command("go", "build", "-o", binary, ".")
-	cmd.Dir, cmd.Stderr = repository, os.Stderr
-	if err := cmd.Run(); err != nil {
-		fmt.Fprintln(os.Stderr, "build:", err)
 		return 1
 	}
 	if sharedProcess, err = launch(binary, repository, []string{"TMPDIR=" + dir}, sharedCommand...); err != nil {

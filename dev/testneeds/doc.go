@@ -1,4 +1,4 @@
-// Package testneeds is for tests with special needs: something of their machine ([Missing], [Sources]), a lot of time
+// Package testneeds is for tests with special needs: something of their machine ([Missing], [Sources], [Program]), a lot of time
 // ([Long]), concurrent tests while they wait ([Parallel]), many cases ([Checks]), a port ([FreePort]), or goroutines that
 // must end ([NoLeaks]).
 // Only tests import it.

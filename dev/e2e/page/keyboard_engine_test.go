@@ -31,12 +31,17 @@ func act(t *testing.T, tab *browsertest.Tab, verb, reason string, fields ...stri
 	}
 }
 
-// TestEscapeLeavesTheQuestion checks that Escape closes the confirmation dialog and that the action then does not
-// happen.
-func TestEscapeLeavesTheQuestion(t *testing.T) {
-	t.Parallel()
-	s := startStack(t)
-	s.put(t, storedDefinition)
+// isPaused reports whether a schedule is paused.
+func (s *stack) isPaused(t *testing.T, name string) bool {
+	t.Helper()
+	var answer struct{ Schedule struct{ Paused bool } }
+	s.call(t, "ScheduleService/GetSchedule", map[string]any{"name": name}, &answer)
+	return answer.Schedule.Paused
+}
+
+// testKeyboardSteersASchedule controls a schedule by keyboard alone. Escape closes the confirmation dialog, and the
+// action then does not happen.
+func testKeyboardSteersASchedule(t *testing.T, s *stack) {
 	tab := browsertest.Open(t, s.gateway+"/ui/schedules/nightly")
 	tab.TabTo("form[action='/ui/actions/pause-schedule'] button")
 	tab.Press("Enter")
@@ -48,23 +53,6 @@ func TestEscapeLeavesTheQuestion(t *testing.T) {
 	if s.isPaused(t, "nightly") {
 		t.Error("the schedule is paused")
 	}
-	tab.Check(t)
-}
-
-// isPaused reports whether a schedule is paused.
-func (s *stack) isPaused(t *testing.T, name string) bool {
-	t.Helper()
-	var answer struct{ Schedule struct{ Paused bool } }
-	s.call(t, "ScheduleService/GetSchedule", map[string]any{"name": name}, &answer)
-	return answer.Schedule.Paused
-}
-
-// TestKeyboardSteersASchedule controls a schedule by keyboard alone.
-func TestKeyboardSteersASchedule(t *testing.T) {
-	t.Parallel()
-	s := startStack(t)
-	s.put(t, storedDefinition)
-	tab := browsertest.Open(t, s.gateway+"/ui/schedules/nightly")
 	act(t, tab, "pause-schedule", "holidays")
 	tab.WaitText("#notice", "paused")
 	eventually(t, "the schedule is paused", func() bool { return s.isPaused(t, "nightly") })
@@ -77,11 +65,8 @@ func TestKeyboardSteersASchedule(t *testing.T) {
 	tab.Check(t)
 }
 
-// TestKeyboardStartsAWorkflow starts a stored workflow with inputs by keyboard alone.
-func TestKeyboardStartsAWorkflow(t *testing.T) {
-	t.Parallel()
-	s := startStack(t)
-	s.put(t, storedDefinition)
+// testKeyboardStartsAWorkflow starts a stored workflow with inputs by keyboard alone.
+func testKeyboardStartsAWorkflow(t *testing.T, s *stack) {
 	tab := browsertest.Open(t, s.gateway+"/ui/workflows/nightly")
 	tab.TabTo("select")
 	tab.Press("l") // selects the option "live"
@@ -105,10 +90,8 @@ func TestKeyboardStartsAWorkflow(t *testing.T) {
 	tab.Check(t)
 }
 
-// TestKeyboardDecidesOnApprovals approves and rejects tasks by keyboard alone.
-func TestKeyboardDecidesOnApprovals(t *testing.T) {
-	t.Parallel()
-	s := startStack(t)
+// testKeyboardDecidesOnApprovals approves and rejects tasks by keyboard alone.
+func testKeyboardDecidesOnApprovals(t *testing.T, s *stack) {
 	good, bad := s.submit(t, approvalDefinition), s.submit(t, approvalDefinition)
 	s.awaitTask(t, good, "ask", "paused")
 	s.awaitTask(t, bad, "ask", "paused")
@@ -125,10 +108,8 @@ func TestKeyboardDecidesOnApprovals(t *testing.T) {
 	tab.Check(t)
 }
 
-// TestKeyboardRetriesADeadLetter retries and drops dead letters by keyboard alone.
-func TestKeyboardRetriesADeadLetter(t *testing.T) {
-	t.Parallel()
-	s := startStack(t)
+// testKeyboardRetriesADeadLetter retries and drops dead letters by keyboard alone.
+func testKeyboardRetriesADeadLetter(t *testing.T, s *stack) {
 	gate := t.TempDir() + "/gate"
 	id := s.submit(t, formatted(mendableDefinition, gate))
 	s.awaitRun(t, id, "failed")
@@ -148,10 +129,8 @@ tasks:
   doomed: { type: shell, spec: { command: 'test -e %s' }, retry: { maxRetries: 1, backoffMs: 1 } }
 `
 
-// TestKeyboardSteersARun pauses, resumes, cancels and retries a run by keyboard alone.
-func TestKeyboardSteersARun(t *testing.T) {
-	t.Parallel()
-	s := startStack(t)
+// testKeyboardSteersARun pauses, resumes, cancels and retries a run by keyboard alone.
+func testKeyboardSteersARun(t *testing.T, s *stack) {
 	gate := t.TempDir() + "/gate"
 	id := s.submit(t, formatted(gatedDefinition, gate))
 	s.awaitTask(t, id, "hold", "running")
@@ -172,10 +151,8 @@ func TestKeyboardSteersARun(t *testing.T) {
 	tab.Check(t)
 }
 
-// TestKeyboardDrainsANode drains and undrains a node by keyboard alone.
-func TestKeyboardDrainsANode(t *testing.T) {
-	t.Parallel()
-	s := startStack(t)
+// testKeyboardDrainsANode drains and undrains a node by keyboard alone.
+func testKeyboardDrainsANode(t *testing.T, s *stack) {
 	tab := browsertest.Open(t, s.gateway+"/ui/nodes/local-2")
 	tab.WaitText("main", "Drain")
 	act(t, tab, "drain-node", "")
@@ -196,10 +173,8 @@ func (s *stack) nodeState(t *testing.T, name string) string {
 	return answer.Node.State
 }
 
-// TestKeyboardSteersATask pauses, resumes and kills a task by keyboard alone.
-func TestKeyboardSteersATask(t *testing.T) {
-	t.Parallel()
-	s := startStack(t)
+// testKeyboardSteersATask pauses, resumes and kills a task by keyboard alone.
+func testKeyboardSteersATask(t *testing.T, s *stack) {
 	id := s.submit(t, formatted(gatedDefinition, t.TempDir()+"/gate"))
 	s.awaitTask(t, id, "hold", "running")
 	tab := browsertest.Open(t, s.gateway+"/ui/runs/"+id+"/tasks/hold")

@@ -29,10 +29,8 @@ tasks:
   hold: { type: shell, spec: { command: 'echo waiting; while ! test -e %s; do sleep 0.1; done; echo finished' }, resources: { cores: 0 } }
 `
 
-// TestListOfRunsFollowsRuns checks that a list of runs shows a new run and its end without a reload.
-func TestListOfRunsFollowsRuns(t *testing.T) {
-	t.Parallel()
-	s := startStack(t)
+// testListOfRunsFollowsRuns checks that a list of runs shows a new run and its end without a reload.
+func testListOfRunsFollowsRuns(t *testing.T, s *stack) {
 	gate := t.TempDir() + "/gate"
 	tab := browsertest.Open(t, s.gateway+"/ui/runs")
 	tab.WaitTrue("document.body.dataset.live == 'live'")
@@ -46,11 +44,9 @@ func TestListOfRunsFollowsRuns(t *testing.T) {
 	tab.Check(t)
 }
 
-// TestPageOfARunFollowsItsTasks checks that the graph, timeline and counts of a run's page follow the states of its
+// testPageOfARunFollowsItsTasks checks that the graph, timeline and counts of a run's page follow the states of its
 // tasks.
-func TestPageOfARunFollowsItsTasks(t *testing.T) {
-	t.Parallel()
-	s := startStack(t)
+func testPageOfARunFollowsItsTasks(t *testing.T, s *stack) {
 	gate := t.TempDir() + "/gate"
 	id := s.submit(t, formatted(gatedDefinition, gate))
 	s.awaitTask(t, id, "hold", "running")
@@ -63,10 +59,8 @@ func TestPageOfARunFollowsItsTasks(t *testing.T) {
 	tab.Check(t)
 }
 
-// TestQueueFollowsTasksThatWait checks that the views of nodes and of the queue are live.
-func TestQueueFollowsTasksThatWait(t *testing.T) {
-	t.Parallel()
-	s := startStack(t)
+// testQueueFollowsTasksThatWait checks that the views of nodes and of the queue are live.
+func testQueueFollowsTasksThatWait(t *testing.T, s *stack) {
 	tab := browsertest.Open(t, s.gateway+"/ui/queue")
 	tab.WaitTrue("document.body.dataset.live == 'live'")
 	id := s.submit(t, waitingDefinition)
@@ -78,11 +72,9 @@ func TestQueueFollowsTasksThatWait(t *testing.T) {
 	tab.Check(t)
 }
 
-// TestLogOfATaskIsLive checks that the page of a task shows log lines as they arrive, in colour and without escape
+// testLogOfATaskIsLive checks that the page of a task shows log lines as they arrive, in colour and without escape
 // sequences.
-func TestLogOfATaskIsLive(t *testing.T) {
-	t.Parallel()
-	s := startStack(t)
+func testLogOfATaskIsLive(t *testing.T, s *stack) {
 	gates := t.TempDir()
 	id := s.submit(t, formatted(coloursDefinition, gates))
 	s.awaitTask(t, id, "paint", "running")

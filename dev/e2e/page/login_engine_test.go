@@ -43,11 +43,9 @@ func logIn(t *testing.T, tab *browsertest.Tab, token string) {
 	tab.Press("Enter")
 }
 
-// TestGatewayThatAsksForTokensHasAForm checks that a visitor without a token gets a form that refuses a wrong token and
+// testGatewayThatAsksForTokensHasAForm checks that a visitor without a token gets a form that refuses a wrong token and
 // then leads to the requested page.
-func TestGatewayThatAsksForTokensHasAForm(t *testing.T) {
-	t.Parallel()
-	s := startLockedStack(t)
+func testGatewayThatAsksForTokensHasAForm(t *testing.T, s *stack) {
 	tab := browsertest.NewProfile(t).Tab(s.gateway)
 	tab.Allow("401") // browsers log refused requests to the console
 	tab.Open("/ui/runs?state=failed")
@@ -67,11 +65,9 @@ func TestGatewayThatAsksForTokensHasAForm(t *testing.T) {
 	tab.Check(t)
 }
 
-// TestLogOutInOneTabReachesTheOther checks that a tab shows at once, without a reload, that the browser was logged out
+// testLogOutInOneTabReachesTheOther checks that a tab shows at once, without a reload, that the browser was logged out
 // in another tab.
-func TestLogOutInOneTabReachesTheOther(t *testing.T) {
-	t.Parallel()
-	s := startLockedStack(t)
+func testLogOutInOneTabReachesTheOther(t *testing.T, s *stack) {
 	profile := browsertest.NewProfile(t)
 	first, second := profile.Tab(s.gateway), profile.Tab(s.gateway)
 	for _, tab := range []*browsertest.Tab{first, second} {
@@ -97,10 +93,8 @@ func TestLogOutInOneTabReachesTheOther(t *testing.T) {
 	second.Check(t)
 }
 
-// TestViewerSeesWhyActionsAreForbidden checks that a viewer sees disabled buttons with the role that they need.
-func TestViewerSeesWhyActionsAreForbidden(t *testing.T) {
-	t.Parallel()
-	s := startLockedStack(t)
+// testViewerSeesWhyActionsAreForbidden checks that a viewer sees disabled buttons with the role that they need.
+func testViewerSeesWhyActionsAreForbidden(t *testing.T, s *stack) {
 	vera := *s // with a stronger token of the same name, which owns the run
 	vera.token = s.tokenOf(t, "vera", "user")
 	id := vera.submit(t, approvalDefinition)

@@ -10,11 +10,9 @@ import (
 	"switchyard/dev/testneeds"
 )
 
-// TestPageContinuesAfterItsGatewayWasRestarted checks that an open page shows a lost connection while its gateway
+// testPageContinuesAfterItsGatewayWasRestarted checks that an open page shows a lost connection while its gateway
 // restarts, and then continues.
-func TestPageContinuesAfterItsGatewayWasRestarted(t *testing.T) {
-	t.Parallel()
-	s := startStack(t)
+func testPageContinuesAfterItsGatewayWasRestarted(t *testing.T, s *stack) {
 	address := fmt.Sprintf("127.0.0.1:%d", testneeds.FreePort(t))
 	gateway := s.startGateway(t, address)
 	before := s.submit(t, completedDefinition)

@@ -11,11 +11,9 @@ import (
 	"switchyard/dev/browsertest"
 )
 
-// TestViewsAreReadableWithoutScript checks that each view is readable without script, and that actions ask for
+// testViewsAreReadableWithoutScript checks that each view is readable without script, and that actions ask for
 // confirmation on a page of their own.
-func TestViewsAreReadableWithoutScript(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t)
+func testViewsAreReadableWithoutScript(t *testing.T, w *world) {
 	tab := browsertest.NewProfile(t).Tab(w.gateway)
 	tab.DisableScript()
 	for _, c := range viewChecks {

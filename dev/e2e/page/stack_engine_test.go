@@ -108,7 +108,7 @@ type stack struct {
 // startStack starts a stack of two nodes, local-1 and local-2.
 func startStack(t *testing.T, args ...string) *stack {
 	t.Helper()
-	p := start(t, nil, append([]string{"dev", "--port", "0", "--gateway-port", "0", "--ui-port", "0", "--nodes", "2", "--max-parallel", "4"}, args...)...)
+	p := start(t, nil, append([]string{"dev", "--port", "0", "--gateway-port", "0", "--ui-port", "0", "--nodes", "2", "--max-parallel", "8"}, args...)...)
 	s := &stack{process: p}
 	s.temporal = p.field(t, "Temporal")
 	_ = p.field(t, "Web UI")

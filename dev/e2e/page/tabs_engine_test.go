@@ -8,11 +8,9 @@ import (
 	"switchyard/dev/browsertest"
 )
 
-// TestSevenTabsAreLive checks that seven tabs of a browser are live at once, although a browser opens at most six
+// testSevenTabsAreLive checks that seven tabs of a browser are live at once, although a browser opens at most six
 // HTTP/1.1 connections to a host.
-func TestSevenTabsAreLive(t *testing.T) {
-	t.Parallel()
-	s := startStack(t)
+func testSevenTabsAreLive(t *testing.T, s *stack) {
 	profile := browsertest.NewProfile(t)
 	var tabs []*browsertest.Tab
 	for range 7 {
@@ -36,11 +34,9 @@ func TestSevenTabsAreLive(t *testing.T) {
 	}
 }
 
-// TestPageIsLiveWithoutASharedWorker checks that a page is live in a browser without shared workers, and in one whose
+// testPageIsLiveWithoutASharedWorker checks that a page is live in a browser without shared workers, and in one whose
 // shared worker never answers.
-func TestPageIsLiveWithoutASharedWorker(t *testing.T) {
-	t.Parallel()
-	s := startStack(t)
+func testPageIsLiveWithoutASharedWorker(t *testing.T, s *stack) {
 	var tabs []*browsertest.Tab
 	for _, script := range []string{
 		"delete window.SharedWorker",
