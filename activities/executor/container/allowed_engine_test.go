@@ -13,8 +13,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
-	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -29,7 +27,6 @@ import (
 
 	"switchyard/activities/executor"
 	"switchyard/activities/executor/container/enginetest"
-	v1 "switchyard/proto/switchyard/v1"
 )
 
 // runSpec starts a container with a spec, waits for its end and returns its output.
@@ -73,25 +70,6 @@ func TestRefusedSpecPullsNoImage(t *testing.T) {
 	}
 }
 
-func TestAllowedMountIsVisible(t *testing.T) {
-	t.Parallel()
-	busybox, dir := enginetest.Image(t), t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, "in"), []byte("seen"), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	e := newFor(t, Options{Policy: &v1.ContainerPolicy{Mounts: []*v1.MountRule{{Path: dir, ReadOnly: true}}}})
-	result, out, err := runSpec(t, e, "mounts", map[string]any{
-		"image": busybox, "network": "none", "command": "cat /x/in; echo over > /x/in",
-		"mounts": []any{map[string]any{"hostPath": dir, "containerPath": "/x", "readOnly": true}},
-	})
-	if err != nil || result.ExitCode == 0 || !strings.HasPrefix(out, "seen") {
-		t.Errorf("%+v, %v, %q: it should read and not write", result, err, out)
-	}
-	if text, err := os.ReadFile(filepath.Join(dir, "in")); err != nil || string(text) != "seen" {
-		t.Errorf("%q, %v", text, err)
-	}
-}
-
 // TestContainersHaveAddressesOfTheirOwn runs several containers in one network at a time, one of
 // them with a fixed address.
 func TestContainersHaveAddressesOfTheirOwn(t *testing.T) {
@@ -102,7 +80,7 @@ func TestContainersHaveAddressesOfTheirOwn(t *testing.T) {
 	var mu sync.Mutex
 	var all sync.WaitGroup
 	seen := map[string]int{}
-	for i := range 6 {
+	for i := range 3 {
 		want := autoAddress
 		if i == 0 {
 			want = prefix + "9"

@@ -211,7 +211,7 @@ func TestCapturedContainerIsRunAgainWithoutItsSecrets(t *testing.T) {
 func TestContainerIsPausedWhileItIsCaptured(t *testing.T) {
 	t.Parallel()
 	e := newExecutor(t, containers.Options{})
-	a, out, _ := attempt(t, map[string]any{"command": "head -c 50000000 /dev/zero > /large; echo ready; while :; do sleep 0.05; done"})
+	a, out, _ := attempt(t, map[string]any{"command": "head -c 5000000 /dev/zero > /large; echo ready; while :; do sleep 0.05; done"})
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	ended := begin(t, ctx, e, a)
@@ -296,7 +296,7 @@ func TestCancelledCaptureLeavesNothing(t *testing.T) {
 	t.Parallel()
 	scratch := t.TempDir()
 	e := newExecutor(t, containers.Options{ScratchDir: scratch})
-	a, out, _ := attempt(t, map[string]any{"command": "head -c 30000000 /dev/zero > /large; echo ready; while :; do sleep 0.05; done"})
+	a, out, _ := attempt(t, map[string]any{"command": "head -c 10000000 /dev/zero > /large; echo ready; while :; do sleep 0.05; done"})
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	ended := begin(t, ctx, e, a)
@@ -335,7 +335,7 @@ func (w writer) Write(p []byte) (int, error) {
 func TestStopEndsACaptureAndTheContainer(t *testing.T) {
 	t.Parallel()
 	e := newExecutor(t, containers.Options{})
-	a, out, _ := attempt(t, map[string]any{"command": "head -c 100000000 /dev/zero > /large; echo ready; while :; do sleep 0.05; done"})
+	a, out, _ := attempt(t, map[string]any{"command": "head -c 20000000 /dev/zero > /large; echo ready; while :; do sleep 0.05; done"})
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	ended := begin(t, ctx, e, a)

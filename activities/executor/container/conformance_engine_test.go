@@ -18,7 +18,7 @@ import (
 	"switchyard/dev/testneeds"
 )
 
-func TestConformance(t *testing.T) { conformance(t, 16<<20, 8, 5) }
+func TestConformance(t *testing.T) { conformance(t, 16<<20, 4, 2) }
 
 func TestLongConformance(t *testing.T) {
 	testneeds.Long(t)

@@ -45,6 +45,28 @@ func TestConvertRequestsGPUsAndAddress(t *testing.T) {
 	}
 }
 
+func TestCommandsOfSpecs(t *testing.T) {
+	text := structpb.NewStringValue
+	for name, test := range map[string]struct {
+		spec       *v1.ContainerSpec
+		entrypoint []string
+		arguments  []string
+	}{
+		"list":                    {&v1.ContainerSpec{Command: Words([]string{"echo", "$A"})}, nil, []string{"echo", "$A"}},
+		"string":                  {&v1.ContainerSpec{Command: text("echo $1"), Args: []string{"x", "y z"}}, []string{"sh", "-c"}, []string{"echo $1", "sh", "x", "y z"}},
+		"string of several lines": {&v1.ContainerSpec{Command: text("cd /x\necho")}, []string{"sh", "-ec"}, []string{"cd /x\necho"}},
+		"args after a list":       {&v1.ContainerSpec{Command: Words([]string{"echo", "a"}), Args: []string{"b"}}, nil, []string{"echo", "a", "b"}},
+		"args alone":              {&v1.ContainerSpec{Args: []string{"echo", "b"}}, nil, []string{"echo", "b"}},
+		"entry point":             {&v1.ContainerSpec{Entrypoint: text("echo"), Args: []string{"b"}}, []string{"echo"}, []string{"b"}},
+		"long entry point":        {&v1.ContainerSpec{Entrypoint: Words([]string{"echo", "a"}), Command: Words([]string{"b"}), Args: []string{"c"}}, []string{"echo", "a"}, []string{"b", "c"}},
+	} {
+		got, err := commandOf(test.spec)
+		if err != nil || !slices.Equal(got.entrypoint, test.entrypoint) || !slices.Equal(got.arguments, test.arguments) {
+			t.Errorf("%s: %+v, error %v", name, got, err)
+		}
+	}
+}
+
 // Names are valid for engines, and differ between dispatches.
 func TestNamesAreValidAndDistinct(t *testing.T) {
 	id := rapid.Custom(func(t *rapid.T) executor.Identity {

@@ -26,7 +26,7 @@ func TestMain(m *testing.M) {
 	if os.Getenv(workerVariable) != "" {
 		beWorker()
 	}
-	testneeds.Parallel(4)
+	testneeds.Parallel(8)
 	code := m.Run()
 	if code == 0 {
 		if err := testneeds.FindLeaks(); err != nil {

@@ -127,49 +127,27 @@ func completes(t testing.TB, e *containers.Executor, a executor.Attempt, errs *t
 
 func TestContainerFollowsItsSpec(t *testing.T) {
 	t.Parallel()
-	for name, test := range map[string]struct {
-		fields map[string]any
-		change func(*executor.Attempt)
-		out    string
-	}{
-		"command is a list":   {fields: map[string]any{"command": []any{"echo", "$A"}}, out: "$A\n"},
-		"command is a string": {fields: map[string]any{"command": "echo $1 $0 $#", "args": []any{"x", "y z"}}, out: "x sh 2\n"},
-		"args after a list":   {fields: map[string]any{"command": []any{"echo", "a"}, "args": []any{"b"}}, out: "a b\n"},
-		"args alone":          {fields: map[string]any{"args": []any{"echo", "b"}}, out: "b\n"},
-		"entry point":         {fields: map[string]any{"entrypoint": "echo", "args": []any{"b"}}, out: "b\n"},
-		"long entry point":    {fields: map[string]any{"entrypoint": []any{"echo", "a"}, "command": []any{"b"}, "args": []any{"c"}}, out: "a b c\n"},
-		"user and group":      {fields: map[string]any{"command": "id -u; id -g", "user": "1000:1234"}, out: "1000\n1234\n"},
-		"user by name":        {fields: map[string]any{"command": "id -u", "user": "worker"}, out: "1000\n"},
-		"directory":           {fields: map[string]any{"command": "pwd", "workingDirectory": "/a/b"}, out: "/a/b\n"},
-		"limits of files":     {fields: map[string]any{"command": "ulimit -Sn; ulimit -Hn", "ulimits": []any{map[string]any{"name": "nofile", "soft": 77, "hard": 99}}}, out: "77\n99\n"},
-		"shared memory":       {fields: map[string]any{"command": "df -k /dev/shm | tail -n 1 | (read a b c; echo $b)", "shmSizeMb": 3}, out: "3072\n"},
-		"no network":          {fields: map[string]any{"command": "ls /sys/class/net"}, out: "lo\n"},
-		"no privileges":       {fields: map[string]any{"command": "mount -t tmpfs x /tmp 2>/dev/null || echo refused"}, out: "refused\n"},
-		"environment":         {fields: map[string]any{"command": "echo $SHOWN"}, change: func(a *executor.Attempt) { a.Env = map[string]string{"SHOWN": "a b"} }, out: "a b\n"},
-		"no GPUs":             {fields: map[string]any{"command": "echo $NVIDIA_VISIBLE_DEVICES"}, change: func(a *executor.Attempt) { a.GPUs = []int32{} }, out: "void\n"},
-		"processors":          {fields: map[string]any{"command": "cat /sys/fs/cgroup/cpu/cpu.cfs_quota_us 2>/dev/null || cut -d' ' -f1 /sys/fs/cgroup/cpu.max"}, change: func(a *executor.Attempt) { a.Limits.Cores = 0.5 }, out: "50000\n"},
-		"more than it has":    {fields: map[string]any{"command": "echo ok"}, change: func(a *executor.Attempt) { a.Limits.Cores = 4000 }, out: "ok\n"},
-		"processes":           {fields: map[string]any{"command": "cat /sys/fs/cgroup/pids/pids.max 2>/dev/null || cat /sys/fs/cgroup/pids.max"}, change: func(a *executor.Attempt) { a.Limits.Processes = 55 }, out: "55\n"},
-		"NUMA node": {
-			fields: map[string]any{"command": "cat /sys/fs/cgroup/cpuset/cpuset.mems 2>/dev/null || cat /sys/fs/cgroup/cpuset.mems"},
-			change: func(a *executor.Attempt) { a.NUMANode = new(int32(0)) }, out: "0\n",
-		},
-		"NUMA node that is not there, optional": {
-			fields: map[string]any{"command": "echo ok"},
-			change: func(a *executor.Attempt) { a.NUMANode, a.NUMAOptional = new(int32(77)), true }, out: "ok\n",
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			a, out, errs := attempt(t, test.fields)
-			if test.change != nil {
-				test.change(&a)
-			}
-			completes(t, newExecutor(t, containers.Options{}), a, errs)
-			if out.String() != test.out {
-				t.Errorf("it prints %q and %q, want %q", out, errs, test.out)
-			}
-		})
+	const cgroup = "/sys/fs/cgroup" // with the files of version 1 or 2
+	a, out, errs := attempt(t, map[string]any{
+		"user": "worker:1234", "workingDirectory": "/a/b", "ulimits": []any{map[string]any{"name": "nofile", "soft": 77, "hard": 99}}, "shmSizeMb": 3,
+		"args": []any{"x", "y z"}, "command": `echo $1 $0 $#; id -u; id -g; pwd; ulimit -Sn; ulimit -Hn
+			df -k /dev/shm | tail -n 1 | (read a b c; echo $b)
+			ls /sys/class/net; mount -t tmpfs x /tmp 2>/dev/null || echo refused; echo $SHOWN $NVIDIA_VISIBLE_DEVICES
+			cat ` + cgroup + `/cpu/cpu.cfs_quota_us 2>/dev/null || cut -d' ' -f1 ` + cgroup + `/cpu.max
+			cat ` + cgroup + `/pids/pids.max 2>/dev/null || cat ` + cgroup + `/pids.max
+			cat ` + cgroup + `/cpuset/cpuset.mems 2>/dev/null || cat ` + cgroup + `/cpuset.mems`,
+	})
+	a.Env, a.GPUs, a.NUMANode = map[string]string{"SHOWN": "a b"}, []int32{}, new(int32(0))
+	a.Limits = executor.Limits{Cores: 0.5, Processes: 55}
+	completes(t, newExecutor(t, containers.Options{}), a, errs)
+	if want := "x sh 2\n1000\n1234\n/a/b\n77\n99\n3072\nlo\nrefused\na b void\n50000\n55\n0\n"; out.String() != want {
+		t.Errorf("it prints %q and %q, want %q", out, errs, want)
+	}
+	a, out, errs = attempt(t, map[string]any{"command": "echo ok"})
+	a.Limits.Cores, a.NUMANode, a.NUMAOptional = 4000, new(int32(77)), true
+	completes(t, newExecutor(t, containers.Options{}), a, errs)
+	if out.String() != "ok\n" {
+		t.Errorf("with more cores than it has, it prints %q and %q", out, errs)
 	}
 }
 
@@ -216,35 +194,6 @@ func TestFaultsOfTaskAndNodeAreDistinguished(t *testing.T) {
 			}
 			if l := left(t, a.ID); len(l) > 0 {
 				t.Errorf("left behind: %v", l)
-			}
-		})
-	}
-}
-
-// A container that is killed for its memory use is distinguished from one that is killed
-// otherwise.
-func TestOutOfMemoryKillIsDistinguished(t *testing.T) {
-	t.Parallel()
-	e := newExecutor(t, containers.Options{})
-	for name, test := range map[string]struct {
-		command string
-		want    executor.Result
-	}{
-		"too much memory":   {"x=$(yes | head -c 300000000); echo $x | wc -c", executor.Result{ExitCode: 137, Signal: "SIGKILL", OOMKilled: true}},
-		"killed":            {"kill -9 $$", executor.Result{ExitCode: 137, Signal: "SIGKILL"}},
-		"a child is killed": {"sh -c 'kill -9 $$'; exit 3", executor.Result{ExitCode: 3}},
-		"enough":            {"x=$(yes | head -c 1000000); exit 0", executor.Result{}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			a, _, _ := attempt(t, map[string]any{"command": test.command})
-			a.Limits.Memory = 32 << 20
-			r, err := e.Run(t.Context(), a, func() {})
-			if r.Image == "" || r.Container == "" {
-				t.Errorf("the result names no image or no container: %+v", r)
-			}
-			if r.Image, r.Container = "", ""; err != nil || r != test.want {
-				t.Errorf("result %+v, error %v, want %+v", r, err, test.want)
 			}
 		})
 	}

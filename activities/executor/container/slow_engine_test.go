@@ -149,23 +149,29 @@ func TestRunWaitsForFirstAnswer(t *testing.T) {
 }
 
 // lateEngine returns the address of a proxy for the machine's engine that delays calls whose path ends with a suffix. The engine
-// carries them out whether or not their callers still wait. arrived is called with each of these calls before the delay.
-func lateEngine(t *testing.T, docker *client.Client, suffix string, arrived func(*http.Request)) string {
+// carries them out whether or not their callers still wait. arrived is called with each of these calls before the delay. settle
+// waits until the calls that have arrived have taken effect.
+func lateEngine(t *testing.T, docker *client.Client, suffix string, arrived func(*http.Request)) (host string, settle func()) {
 	t.Helper()
 	// The proxy cancels a request when its caller leaves, unless the context of the request can end otherwise.
 	lasting, cancel := context.WithCancel(context.Background())
 	t.Cleanup(cancel)
-	return proxyOf(t, docker, nil, func(r *http.Request) {
+	var late sync.WaitGroup
+	answered := func(r *http.Response) error {
+		if strings.HasSuffix(r.Request.URL.Path, suffix) {
+			late.Done()
+		}
+		return nil
+	}
+	return proxyOf(t, docker, answered, func(r *http.Request) {
 		if strings.HasSuffix(r.URL.Path, suffix) {
+			late.Add(1)
 			*r = *r.WithContext(lasting)
 			arrived(r)
-			time.Sleep(500 * time.Millisecond)
+			time.Sleep(200 * time.Millisecond)
 		}
-	})
+	}), late.Wait
 }
-
-// settle waits until calls that reach the engine late, after their callers have left, have taken effect.
-func settle() { time.Sleep(time.Second) }
 
 // lateAttempt returns an attempt that runs until SIGTERM, at which its program executes onTerm, or ignores the signal if that is "".
 // printed is called when the program runs.
@@ -222,7 +228,8 @@ func TestCaptureCancelledBeforeTheEnginePausesLeavesTheContainerRunning(t *testi
 	t.Parallel()
 	docker := enginetest.Engine(t)
 	capturing, giveUp := context.WithCancel(t.Context())
-	e := newFor(t, Options{Host: lateEngine(t, docker, "/pause", func(*http.Request) { giveUp() })})
+	host, settle := lateEngine(t, docker, "/pause", func(*http.Request) { giveUp() })
+	e := newFor(t, Options{Host: host})
 	id := beginLasting(t, e)
 	if _, err := e.Capture(capturing, id, io.Discard); !errors.Is(err, context.Canceled) {
 		t.Errorf("the capture: %v", err)
@@ -237,7 +244,8 @@ func TestPauseCancelledBeforeTheEnginePausesDoesNotUndoALaterResume(t *testing.T
 	t.Parallel()
 	docker := enginetest.Engine(t)
 	pausing, giveUp := context.WithCancel(t.Context())
-	e := newFor(t, Options{Host: lateEngine(t, docker, "/pause", func(*http.Request) { giveUp() })})
+	host, settle := lateEngine(t, docker, "/pause", func(*http.Request) { giveUp() })
+	e := newFor(t, Options{Host: host})
 	id := beginLasting(t, e)
 	if err := e.Pause(pausing, id); err != nil {
 		t.Error(err)
@@ -255,7 +263,8 @@ func TestResumeCancelledBeforeTheEngineResumesDoesNotUndoALaterPause(t *testing.
 	t.Parallel()
 	docker := enginetest.Engine(t)
 	resuming, giveUp := context.WithCancel(t.Context())
-	e := newFor(t, Options{Host: lateEngine(t, docker, "/unpause", func(*http.Request) { giveUp() })})
+	host, settle := lateEngine(t, docker, "/unpause", func(*http.Request) { giveUp() })
+	e := newFor(t, Options{Host: host})
 	id := beginLasting(t, e)
 	if err := e.Pause(t.Context(), id); err != nil {
 		t.Error(err)
@@ -277,12 +286,13 @@ func TestCommandCancelledBeforeTheEngineStartsItEnds(t *testing.T) {
 	docker := enginetest.Engine(t)
 	running, giveUp := context.WithCancel(t.Context())
 	started := make(chan string, 1)
-	e := newFor(t, Options{Host: lateEngine(t, docker, "/start", func(r *http.Request) {
+	host, _ := lateEngine(t, docker, "/start", func(r *http.Request) {
 		if _, after, isExec := strings.Cut(r.URL.Path, "/exec/"); isExec {
 			started <- strings.TrimSuffix(after, "/start")
 			giveUp()
 		}
-	})})
+	})
+	e := newFor(t, Options{Host: host})
 	in, err := e.Enter(t.Context(), beginLasting(t, e))
 	if err != nil {
 		t.Fatal(err)
@@ -303,7 +313,8 @@ func TestRemovalOfAnOlderVersionEndsBeforeAnAttemptUsesIt(t *testing.T) {
 	archive, first := saved(t)
 	older := environmentTag(s.put(name, archive, first))
 	starting, giveUp := context.WithCancel(t.Context())
-	e := newFor(t, Options{Environments: s, Host: lateEngine(t, docker, older, func(*http.Request) { giveUp() })})
+	host, settle := lateEngine(t, docker, older, func(*http.Request) { giveUp() })
+	e := newFor(t, Options{Environments: s, Host: host})
 	e.ensure(t, name)
 	archive, second := saved(t)
 	s.put(name, archive, second)
