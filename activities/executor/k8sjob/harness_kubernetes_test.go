@@ -3,24 +3,10 @@
 package k8sjob
 
 import (
-	"bytes"
-	"context"
-	"errors"
 	"net/http"
 	"os"
-	"path/filepath"
-	"strings"
-	"sync"
 	"testing"
-	"time"
 
-	batchv1 "k8s.io/api/batch/v1"
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
-	"google.golang.org/protobuf/types/known/structpb"
-
-	"switchyard/activities/executor"
 	"switchyard/activities/executor/k8sjob/cluster"
 	"switchyard/dev/kubetest"
 )
@@ -31,203 +17,21 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// bench is an executor with a namespace of a test cluster.
-type bench struct {
-	*testing.T
-	*Executor
-	cluster   *kubetest.Cluster
-	namespace string
-	// wrap wraps the transport of further executors. It may be nil.
-	wrap func(http.RoundTripper) http.RoundTripper
-}
-
+// newBench returns a bench of a cluster of dev/kubernetes.
 func newBench(t *testing.T, c *kubetest.Cluster, o Options) *bench {
 	t.Helper()
-	return (&bench{T: t, cluster: c, namespace: c.NewNamespace(t)}).another(o)
+	return (&bench{T: t, client: c.Client, namespace: c.NewNamespace(t), open: opener(t, c.Kubeconfig, nil)}).another(o)
 }
 
-// another returns a bench with another executor, as on another node.
-func (b *bench) another(o Options) *bench {
-	b.Helper()
-	clusters, err := cluster.Open([]cluster.Config{{Name: "test", File: b.cluster.Kubeconfig}}, cluster.Options{WrapTransport: b.wrap})
-	if err != nil {
-		b.Fatal(err)
-	}
-	o.Clusters = clusters
-	e := New(o)
-	b.Cleanup(func() {
-		_ = e.Close()
-		_ = clusters.Close()
-	})
-	return &bench{T: b.T, Executor: e, cluster: b.cluster, namespace: b.namespace}
-}
-
-// running is an attempt in progress.
-type running struct {
-	b      *bench
-	a      executor.Attempt
-	out    *buffer
-	stop   context.CancelCauseFunc
-	spawns chan struct{}
-	done   chan struct{}
-	result executor.Result
-	err    error
-
-	mu      sync.Mutex
-	waits   string
-	marks   string
-	notices []string
-}
-
-type buffer struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-// Write implements io.Writer.
-func (b *buffer) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.text.Write(p)
-}
-
-func (b *buffer) String() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.text.String()
-}
-
-var errCancelled = errors.New("cancelled")
-
-// attempt returns an attempt of a task with a spec, with defaults for the cluster, its namespace and the image.
-func (b *bench) attempt(task string, spec map[string]any) executor.Attempt {
-	b.Helper()
-	all := map[string]any{"cluster": "test", "namespace": b.namespace, "image": kubetest.BusyboxImage, "command": "true"}
-	for key, value := range spec {
-		all[key] = value
-	}
-	fields, err := structpb.NewStruct(all)
-	if err != nil {
-		b.Fatal(err)
-	}
-	dir := b.TempDir()
-	input := filepath.Join(dir, "input.json")
-	if err := os.WriteFile(input, []byte(`{"n":1}`+"\n"), 0o600); err != nil {
-		b.Fatal(err)
-	}
-	id := executor.Identity{Run: b.namespace, Task: task, Node: "n1", Chain: "c", Index: -1, Claim: 1}
-	return executor.Attempt{
-		ID: b.namespace + "/" + task + "/c1", Identity: id, Spec: fields, Grace: time.Second,
-		Env: map[string]string{"SWITCHYARD_INPUT": input, "SWITCHYARD_OUTPUT": filepath.Join(dir, "output"), "SWITCHYARD_CONTEXT_UPDATE": filepath.Join(dir, "context"), "GREETING": "hello"},
-	}
-}
-
-// start runs an attempt in the background until the test ends.
-func (b *bench) start(a executor.Attempt) *running {
-	b.Helper()
-	ctx, stop := context.WithCancelCause(context.Background())
-	r := &running{b: b, a: a, out: &buffer{}, stop: stop, spawns: make(chan struct{}), done: make(chan struct{})}
-	r.a.Stdout = r.out
-	r.a.Waits = func(text string) { r.mu.Lock(); defer r.mu.Unlock(); r.waits = text }
-	r.a.MarkLog = func(at string) { r.mu.Lock(); defer r.mu.Unlock(); r.marks = at }
-	r.a.Notify = func(line string) { r.mu.Lock(); defer r.mu.Unlock(); r.notices = append(r.notices, line) }
-	go func() {
-		defer close(r.done)
-		r.result, r.err = b.Executor.Run(ctx, r.a, sync.OnceFunc(func() { close(r.spawns) }))
-	}()
-	b.Cleanup(func() { stop(errCancelled); <-r.done })
-	return r
-}
-
-// end waits for the end of an attempt, which must not be an error, and returns its result.
-func (r *running) end() executor.Result {
-	r.b.Helper()
-	select {
-	case <-r.done:
-	case <-time.After(patience):
-		r.b.Fatalf("%s has not ended; it waits for %q, and said %q", r.a.ID, r.waitingFor(), r.notices)
-	}
-	if r.err != nil {
-		r.b.Fatalf("%s: %v", r.a.ID, r.err)
-	}
-	return r.result
-}
-
-// waitingFor returns what the attempt waits for.
-func (r *running) waitingFor() string {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.waits
-}
-
-// eventually waits until a condition holds.
-func (b *bench) eventually(what string, is func() bool) {
-	b.Helper()
-	for late := time.Now().Add(patience); !is(); time.Sleep(50 * time.Millisecond) {
-		if time.Now().After(late) {
-			b.Fatalf("not in time: %s", what)
+// opener returns a function that opens the cluster of a kubeconfig until the end of the test. wrap wraps its transport, and may be nil.
+func opener(t *testing.T, kubeconfig string, wrap func(http.RoundTripper) http.RoundTripper) func() Clusters {
+	return func() Clusters {
+		t.Helper()
+		clusters, err := cluster.Open([]cluster.Config{{Name: "test", File: kubeconfig}}, cluster.Options{WrapTransport: wrap})
+		if err != nil {
+			t.Fatal(err)
 		}
-	}
-}
-
-// jobs returns the Jobs of the namespace.
-func (b *bench) jobs() []batchv1.Job {
-	b.Helper()
-	list, err := b.cluster.Client.BatchV1().Jobs(b.namespace).List(context.Background(), metav1.ListOptions{LabelSelector: selector})
-	if err != nil {
-		b.Fatal(err)
-	}
-	return list.Items
-}
-
-// pods returns the pods of the namespace.
-func (b *bench) pods() []corev1.Pod {
-	b.Helper()
-	list, err := b.cluster.Client.CoreV1().Pods(b.namespace).List(context.Background(), metav1.ListOptions{})
-	if err != nil {
-		b.Fatal(err)
-	}
-	return list.Items
-}
-
-// runs waits until the only pod of the namespace runs, and returns it.
-func (b *bench) runs() corev1.Pod {
-	b.Helper()
-	var pod corev1.Pod
-	b.eventually("the pod runs", func() bool {
-		all := b.pods()
-		if len(all) != 1 || all[0].Status.Phase != corev1.PodRunning {
-			return false
-		}
-		pod = all[0]
-		return true
-	})
-	return pod
-}
-
-// checkFailure checks the reason and the text of an attempt's failure.
-func (r *running) checkFailure(reason, text string) {
-	r.b.Helper()
-	result := r.end()
-	if result.Failure == nil || result.Failure.Reason != reason || !strings.Contains(result.Failure.Err.Error(), text) {
-		r.b.Errorf("the result is %+v, failure %+v; want reason %s with %q", result, result.Failure, reason, text)
-	}
-}
-
-// checkEmpty checks that the namespace has no Jobs and no pods.
-func (b *bench) checkEmpty() {
-	b.Helper()
-	if jobs, pods := b.jobs(), b.pods(); len(jobs)+len(pods) > 0 {
-		b.Errorf("%d Jobs and %d pods are left", len(jobs), len(pods))
-	}
-}
-
-// isOpen returns an Options.IsOpen that knows one run, and decides by the names of its tasks.
-func isOpen(run string) func(context.Context, executor.Identity) (bool, error) {
-	return func(_ context.Context, id executor.Identity) (bool, error) {
-		if id.Run != run || id.Task == "unknown" {
-			return false, errors.New("not known")
-		}
-		return !strings.HasPrefix(id.Task, "unwanted"), nil
+		t.Cleanup(func() { _ = clusters.Close() })
+		return clusters
 	}
 }

@@ -22,10 +22,20 @@ const defaultStartTimeout = 5 * time.Minute
 // selector selects the Jobs of Switchyard and their pods.
 const selector = manifest.LabelManagedBy + "=" + manifest.ManagedBy
 
+// Clusters are the clusters of a node. Its methods are safe for concurrent use. *cluster.Clusters implements it.
+type Clusters interface {
+	// Get returns a cluster, reached or not, or nil if the node does not have it.
+	Get(name string) *cluster.Cluster
+	// Reachable returns the names of the clusters that accepted the credentials of the node most recently.
+	Reachable() []string
+	// Check makes a cluster be probed now. It returns at once.
+	Check(name string)
+}
+
 // Options configure an Executor.
 type Options struct {
 	// Clusters are the clusters that the node may reach.
-	Clusters *cluster.Clusters
+	Clusters Clusters
 	// HelperImage is the image of the helper that transfers large outputs out of pods. If it is empty, outputs travel
 	// in termination messages.
 	HelperImage string

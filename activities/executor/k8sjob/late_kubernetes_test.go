@@ -45,11 +45,12 @@ func (l lateCreation) RoundTrip(r *http.Request) (*http.Response, error) {
 
 func TestCancelDeletesAJobWhoseCreationIsOnItsWay(t *testing.T) {
 	t.Parallel()
-	b := newBench(t, kubetest.Shared(t), Options{})
+	c := kubetest.Shared(t)
+	b := newBench(t, c, Options{})
 	sent := make(chan struct{})
-	b.wrap = func(next http.RoundTripper) http.RoundTripper {
+	b.open = opener(t, c.Kubeconfig, func(next http.RoundTripper) http.RoundTripper {
 		return lateCreation{next, sync.OnceFunc(func() { close(sent) })}
-	}
+	})
 	r := b.another(Options{}).start(b.attempt("late", pretends(map[string]any{kubetest.RunsForAnnotation: "1h"})))
 	<-sent
 	r.stop(errCancelled)

@@ -16,9 +16,6 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// patience bounds the wait for a condition and for the end of an attempt. A Job takes seconds on a busy machine.
-const patience = 4 * time.Minute
-
 // The watch shows the end of the pod and its removal before the attempt is evaluated again.
 func TestPodThatIsRemovedAtOnceHasAnOutcome(t *testing.T) {
 	t.Parallel()

@@ -3,7 +3,6 @@
 package k8sjob
 
 import (
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -21,7 +20,6 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
 	"switchyard/activities/executor"
-	"switchyard/activities/executor/k8sjob/manifest"
 	"switchyard/dev/kubetest"
 	v1 "switchyard/proto/switchyard/v1"
 )
@@ -29,120 +27,6 @@ import (
 // pretends returns a spec whose pod behaves on a fake node as its annotations say.
 func pretends(annotations map[string]any) map[string]any {
 	return map[string]any{"annotations": annotations}
-}
-
-func TestProgramsEndAsTheirPodsSay(t *testing.T) {
-	t.Parallel()
-	c := kubetest.Shared(t)
-	for name, test := range map[string]struct {
-		annotations map[string]any
-		code        int
-		oom         bool
-		reason      string
-		output      string
-	}{
-		"completed":    {annotations: map[string]any{kubetest.MessageAnnotation: `{"answer":42}`}, output: `{"answer":42}`},
-		"failed":       {annotations: map[string]any{kubetest.ExitAnnotation: "3"}, code: 3},
-		"out-of-mem":   {annotations: map[string]any{kubetest.ReasonAnnotation: "OOMKilled"}, code: 137, oom: true},
-		"large-output": {annotations: map[string]any{kubetest.MessageAnnotation: strings.Repeat("x", 4096)}, reason: v1.ReasonOutput},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			b := newBench(t, c, Options{})
-			r := b.start(b.attempt(name, pretends(test.annotations)))
-			result := r.end()
-			if result.ExitCode != test.code || result.OOMKilled != test.oom || result.Stopped {
-				t.Errorf("the result is %+v", result)
-			}
-			if (result.Failure != nil) != (test.reason != "") || result.Failure != nil && result.Failure.Reason != test.reason {
-				t.Errorf("the failure is %+v", result.Failure)
-			}
-			select {
-			case <-r.spawns:
-			default:
-				t.Error("spawned was not called")
-			}
-			output, _ := os.ReadFile(r.a.Env["SWITCHYARD_OUTPUT"])
-			if string(output) != test.output {
-				t.Errorf("the output is %q", output)
-			}
-			jobs := b.jobs()
-			if len(jobs) != 1 || jobs[0].Spec.TTLSecondsAfterFinished != nil {
-				t.Fatalf("before the result is recorded there are %v", jobs)
-			}
-			if err := b.Recorded(t.Context(), r.a); err != nil {
-				t.Fatal(err)
-			}
-			if ttl := b.jobs()[0].Spec.TTLSecondsAfterFinished; ttl == nil || *ttl != timeToLive {
-				t.Errorf("the time to live is %v", ttl)
-			}
-		})
-	}
-}
-
-func TestAnotherNodeContinuesWithTheJob(t *testing.T) {
-	t.Parallel()
-	b := newBench(t, kubetest.Shared(t), Options{})
-	a := b.attempt("long", pretends(map[string]any{kubetest.RunsForAnnotation: "1h"}))
-	first := b.start(a)
-	pod := b.runs()
-
-	second := b.another(Options{})
-	a.Identity.Node, a.Identity.Claim, a.ID, a.Continues = "n2", 2, a.ID+"-2", true
-	next := second.start(a)
-	if r := first.end(); !r.Stopped || !strings.Contains(r.Released, "another node") {
-		t.Errorf("the first node has %+v", r)
-	}
-	// A stale dispatch takes nothing over.
-	a.Identity.Claim, a.ID = 1, a.ID+"-late"
-	if r := b.start(a).end(); r.Released == "" {
-		t.Errorf("a late dispatch has %+v", r)
-	}
-	next.stop(executor.ErrLetGo)
-	if r := next.end(); !r.Stopped {
-		t.Errorf("the second node has %+v", r)
-	}
-	if now := b.runs(); now.UID != pod.UID {
-		t.Error("the program was started again")
-	}
-
-	// The third dispatch sees the program end.
-	a.Identity.Claim, a.ID = 3, a.ID+"-3"
-	last := second.start(a)
-	<-last.spawns
-	patch := []byte(`{"metadata":{"annotations":{"` + kubetest.RunsForAnnotation + `":"1ms"}}}`)
-	if _, err := b.cluster.Client.CoreV1().Pods(b.namespace).Patch(t.Context(), pod.Name, types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
-		t.Fatal(err)
-	}
-	if r := last.end(); r.ExitCode != 0 || r.Stopped || r.Failure != nil {
-		t.Errorf("the third node has %+v", r)
-	}
-	if jobs := b.jobs(); len(jobs) != 1 {
-		t.Errorf("there are %d Jobs", len(jobs))
-	} else if n, _, ok := manifest.ParseClaim(jobs[0].Annotations[manifest.AnnotationClaim]); !ok || n != 3 {
-		t.Errorf("the claim is %v", jobs[0].Annotations)
-	}
-}
-
-func TestDispatchThatFindsItsOwnJobContinuesWithIt(t *testing.T) {
-	t.Parallel()
-	b := newBench(t, kubetest.Shared(t), Options{})
-	a := b.attempt("again", pretends(map[string]any{kubetest.RunsForAnnotation: "1h"}))
-	first := b.start(a)
-	pod := b.runs()
-	first.stop(executor.ErrLetGo)
-	first.end()
-	a.Identity.Claim, a.ID = 2, a.ID+"-2" // the worker was killed before it could report that the attempt had started
-	next := b.another(Options{}).start(a)
-	<-next.spawns
-	next.stop(errCancelled)
-	if r := next.end(); !r.Stopped {
-		t.Errorf("the result is %+v", r)
-	}
-	if all := b.pods(); len(all) > 0 {
-		t.Errorf("pod %s is left after a cancel; it was %s", all[0].Name, pod.Name)
-	}
-	b.checkEmpty()
 }
 
 func TestCancelDeletesAJobThatWaits(t *testing.T) {
@@ -164,34 +48,6 @@ func TestCancelDeletesAJobThatWaits(t *testing.T) {
 	if result := r.end(); !result.Stopped {
 		t.Errorf("the result is %+v", result)
 	}
-	b.checkEmpty()
-}
-
-func TestPodThatHasANodeIsNotPaused(t *testing.T) {
-	t.Parallel()
-	b := newBench(t, kubetest.Shared(t), Options{})
-	r := b.start(b.attempt("long", pretends(map[string]any{kubetest.RunsForAnnotation: "1h"})))
-	b.eventually("the watch shows the node of the pod", func() bool {
-		a := b.find(r.a.ID)
-		if a == nil {
-			return false
-		}
-		pods := a.follower.Get().Pods
-		return len(pods) == 1 && pods[0].Spec.NodeName != ""
-	})
-	if refusal, ok := b.Pause(t.Context(), r.a.ID).(*executor.Refusal); !ok || !strings.Contains(refusal.Text, "already") {
-		t.Errorf("refusal %v", refusal)
-	}
-	if err := b.Pause(t.Context(), "another"); err != executor.ErrNotRunning {
-		t.Errorf("to pause what does not run: %v", err)
-	}
-}
-
-func TestMissingImageEndsTheAttempt(t *testing.T) {
-	t.Parallel()
-	b := newBench(t, kubetest.Shared(t), Options{StartTimeout: 200 * time.Millisecond})
-	r := b.start(b.attempt("image", pretends(map[string]any{kubetest.WaitingAnnotation: "ImagePullBackOff"})))
-	r.checkFailure(v1.ReasonStartFailed, "ImagePullBackOff")
 	b.checkEmpty()
 }
 
@@ -226,15 +82,6 @@ func TestExternalDeletionIsReported(t *testing.T) {
 			r.checkFailure(v1.ReasonDeleted, test.text)
 		})
 	}
-}
-
-func TestMissingJobIsNotRecreatedOnTakeOver(t *testing.T) {
-	t.Parallel()
-	b := newBench(t, kubetest.Shared(t), Options{})
-	a := b.attempt("gone", nil)
-	a.Continues = true
-	b.start(a).checkFailure(v1.ReasonDeleted, "was deleted by another party")
-	b.checkEmpty()
 }
 
 func TestWhatTheClusterRefusesIsABadSpec(t *testing.T) {
@@ -278,39 +125,6 @@ func TestWhatTheClusterRefusesIsABadSpec(t *testing.T) {
 	}
 }
 
-func TestNodeWithoutTheClusterHandsTheAttemptBack(t *testing.T) {
-	t.Parallel()
-	b := newBench(t, kubetest.Shared(t), Options{})
-	r := b.start(b.attempt("elsewhere", map[string]any{"cluster": "other"}))
-	if result := r.end(); !strings.Contains(result.Released, "cannot reach cluster other") {
-		t.Errorf("the result is %+v", result)
-	}
-}
-
-func TestJobsWhoseRunsAreGoneAreSwept(t *testing.T) {
-	t.Parallel()
-	b := newBench(t, kubetest.Shared(t), Options{})
-	for _, task := range []string{"wanted", "unwanted", "unknown"} {
-		r := b.start(b.attempt(task, pretends(map[string]any{kubetest.RunsForAnnotation: "1h"})))
-		<-r.spawns
-		r.stop(executor.ErrLetGo)
-		r.end()
-	}
-	own := b.another(Options{SweepInterval: 100 * time.Millisecond, IsOpen: isOpen(b.namespace)})
-	kept := own.start(own.attempt("unwanted-here", pretends(map[string]any{kubetest.RunsForAnnotation: "1h"})))
-	<-kept.spawns
-	b.eventually("the Job that is not wanted is gone", func() bool { return len(b.jobs()) == 3 })
-	time.Sleep(500 * time.Millisecond) // some more sweeps
-	var left []string
-	for _, job := range b.jobs() {
-		id, _ := manifest.Identity(job.Annotations)
-		left = append(left, id.Task)
-	}
-	if len(left) != 3 || strings.Contains(strings.Join(left, " ")+" ", "unwanted ") {
-		t.Errorf("there are %q", left)
-	}
-}
-
 func TestTaskThatIsPutBackHasAJobOfItsOwn(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, kubetest.Shared(t), Options{})
@@ -339,69 +153,45 @@ func TestEvictionIsNotATaskFailure(t *testing.T) {
 	b := newBench(t, kubetest.Shared(t), Options{})
 	r := b.start(b.attempt("evicted", pretends(map[string]any{kubetest.RunsForAnnotation: "1h"})))
 	pod := b.runs()
-	if err := b.cluster.Client.PolicyV1().Evictions(b.namespace).Evict(t.Context(), &policyv1.Eviction{ObjectMeta: metav1.ObjectMeta{Name: pod.Name, Namespace: b.namespace}}); err != nil {
+	if err := b.client.PolicyV1().Evictions(b.namespace).Evict(t.Context(), &policyv1.Eviction{ObjectMeta: metav1.ObjectMeta{Name: pod.Name, Namespace: b.namespace}}); err != nil {
 		t.Fatal(err)
 	}
 	r.checkFailure(v1.ReasonEvicted, "EvictionByEvictionAPI")
 }
 
-// The node that ran an attempt dies after the program has ended and before the end is recorded.
-func TestEndThatIsNotRecordedIsReadByTheNextNode(t *testing.T) {
-	t.Parallel()
-	b := newBench(t, kubetest.Shared(t), Options{})
-	a := b.attempt("done", pretends(map[string]any{kubetest.ExitAnnotation: "0", kubetest.MessageAnnotation: `{"answer":42}`, kubetest.LogAnnotation: "one\ntwo"}))
-	first := b.start(a)
-	first.end()
-	pod := b.pods()[0].UID
-	if err := os.Remove(a.Env["SWITCHYARD_OUTPUT"]); err != nil {
-		t.Fatal(err)
-	}
-	a.Identity.Claim, a.ID, a.Continues = 2, a.ID+"-2", true
-	next := b.another(Options{}).start(a)
-	if r := next.end(); r.ExitCode != 0 || r.Stopped || r.Failure != nil {
-		t.Errorf("the result is %+v", r)
-	}
-	output, err := os.ReadFile(a.Env["SWITCHYARD_OUTPUT"])
-	if string(output) != `{"answer":42}` || next.out.String() != "one\ntwo\n" {
-		t.Errorf("output %q, %v, log %q", output, err, next.out.String())
-	}
-	if pods := b.pods(); len(pods) != 1 || pods[0].UID != pod {
-		t.Errorf("there are %d pods, or another one than before", len(pods))
-	}
-}
-
 func TestNodeWithExpiredCredentialsHandsTheAttemptBack(t *testing.T) {
 	t.Parallel()
-	b := newBench(t, kubetest.Shared(t), Options{})
-	if r := b.withToken("expired").another(Options{}).start(b.attempt("refused", nil)).end(); !strings.Contains(r.Released, "does not accept the credentials") {
+	c := kubetest.Shared(t)
+	b := newBench(t, c, Options{})
+	if r := b.withToken(c, "expired").another(Options{}).start(b.attempt("refused", nil)).end(); !strings.Contains(r.Released, "does not accept the credentials") {
 		t.Errorf("the result is %+v", r)
 	}
 	b.checkEmpty()
 }
 
 // withToken returns a bench whose further executors use the credentials of a token.
-func (b *bench) withToken(token string) *bench {
+func (b *bench) withToken(c *kubetest.Cluster, token string) *bench {
 	b.Helper()
-	config, err := clientcmd.LoadFromFile(b.cluster.Kubeconfig)
+	config, err := clientcmd.LoadFromFile(c.Kubeconfig)
 	if err != nil {
 		b.Fatal(err)
 	}
 	for _, user := range config.AuthInfos {
 		*user = clientcmdapi.AuthInfo{Token: token}
 	}
-	limited := *b.cluster
-	limited.Kubeconfig = filepath.Join(b.TempDir(), "kubeconfig")
-	if err := clientcmd.WriteToFile(*config, limited.Kubeconfig); err != nil {
+	limited := filepath.Join(b.TempDir(), "kubeconfig")
+	if err := clientcmd.WriteToFile(*config, limited); err != nil {
 		b.Fatal(err)
 	}
-	return &bench{T: b.T, cluster: &limited, namespace: b.namespace}
+	return &bench{T: b.T, client: b.client, namespace: b.namespace, open: opener(b.T, limited, nil)}
 }
 
 // A node whose credentials let it create a Job but not watch it reports that while it waits.
 func TestMissingWatchPermissionIsReported(t *testing.T) {
 	t.Parallel()
-	b := newBench(t, kubetest.Shared(t), Options{})
-	c, ctx := b.cluster.Client, t.Context()
+	shared := kubetest.Shared(t)
+	b := newBench(t, shared, Options{})
+	c, ctx := b.client, t.Context()
 	name := metav1.ObjectMeta{Name: "maker"}
 	_, err := c.CoreV1().ServiceAccounts(b.namespace).Create(ctx, &corev1.ServiceAccount{ObjectMeta: name}, metav1.CreateOptions{})
 	if err == nil {
@@ -430,7 +220,7 @@ func TestMissingWatchPermissionIsReported(t *testing.T) {
 		}}, metav1.CreateOptions{})
 		return err == nil && review.Status.Allowed
 	})
-	r := b.withToken(token.Status.Token).another(Options{}).start(b.attempt("blind", nil))
+	r := b.withToken(shared, token.Status.Token).another(Options{}).start(b.attempt("blind", nil))
 	b.eventually("it says that it cannot watch", func() bool {
 		return strings.Contains(r.waitingFor(), "cannot be watched") && strings.Contains(r.waitingFor(), "forbidden")
 	})
