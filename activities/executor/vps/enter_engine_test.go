@@ -16,18 +16,16 @@ import (
 
 func TestInsideConformance(t *testing.T) {
 	e, _ := newExecutor(t, containers.Options{})
+	a, out := attempt(t, map[string]any{"user": "worker"})
+	start(t, e, a, out)
+	in, err := e.Enter(t.Context(), a.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
 	executortest.RunInside(t, executortest.InsideHarness{
-		Enter: func(t *testing.T) executor.Inside {
-			a, out := attempt(t, map[string]any{"user": "worker"})
-			start(t, e, a, out)
-			in, err := e.Enter(t.Context(), a.ID)
-			if err != nil {
-				t.Fatal(err)
-			}
-			return in
-		},
-		Dir: func(*testing.T) string { return "/tmp" },
-		Env: [2]string{"GREETING", "hello"},
+		Enter: func(*testing.T) executor.Inside { return in },
+		Dir:   func(*testing.T) string { return "/tmp" },
+		Env:   [2]string{"GREETING", "hello"},
 	})
 }
 

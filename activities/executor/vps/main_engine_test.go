@@ -28,7 +28,7 @@ import (
 func TestMain(m *testing.M) {
 	inside.ServeIfAsked()
 	workIfAsked()
-	testneeds.Parallel(4)
+	testneeds.Parallel(8)
 	code := m.Run()
 	if code == 0 {
 		if err := testneeds.FindLeaks(); err != nil {

@@ -311,7 +311,6 @@ func TestExternalEndIsReported(t *testing.T) {
 	}{
 		"removed": {[]string{"rm", "-f"}, "removed"},
 		"stopped": {[]string{"stop"}, "engine stopped it"},
-		"killed":  {[]string{"kill"}, "engine stopped it"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
