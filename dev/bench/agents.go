@@ -2,62 +2,175 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
-	"net/http"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
-	"switchyard/gateway/mcp"
-	"switchyard/proto/switchyard/v1/switchyardv1connect"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/structpb"
+
+	"switchyard/dev/scriptedmodel"
+	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workers"
 )
 
-// agentTasks is the number of tasks in the run whose status the agents request.
-const agentTasks = 1000
+const (
+	// agentTurns is the number of turns of an agent whose own cost is measured.
+	agentTurns = 50
+	// manyAgents is the number of concurrent agents, each of which takes manyTurns.
+	manyAgents, manyTurns = 200, 5
+	// slowReply is the response time of the provider of concurrent agents.
+	slowReply = 2 * time.Second
+	// settle is how long a process may settle before its memory is measured.
+	settle = 10 * time.Second
+)
 
-// benchAgents compares the tools of agents with the call that shows a run, alternating between the two.
-func benchAgents(ctx context.Context, y *cluster, url string, rounds int) error {
-	run, err := y.submit(ctx, wideDefinition(agentTasks))
+// agentKind is a kind of agent, defined by its action in each turn.
+type agentKind struct {
+	name  string
+	tools []string
+	call  *scriptedmodel.ToolCall // nil for no action
+}
+
+func agentKinds() []agentKind {
+	return []agentKind{
+		{"no call", nil, nil},
+		{"`list_files`", []string{v1.AgentToolFiles}, &scriptedmodel.ToolCall{Name: "list_files"}},
+		{"`write_file`", []string{v1.AgentToolFiles}, &scriptedmodel.ToolCall{Name: "write_file", Arguments: `{"path":"notes.txt","content":"one more"}`}},
+		{"`shell`: `true`", []string{v1.AgentToolShell}, &scriptedmodel.ToolCall{Name: "shell", Arguments: `{"command":"true"}`}},
+	}
+}
+
+// definition returns a definition of concurrent agents of one kind.
+func (k agentKind) definition(url string, turns, agents int) *v1.Definition {
+	tools := make([]any, len(k.tools))
+	for i, name := range k.tools {
+		tools[i] = name
+	}
+	spec, _ := structpb.NewStruct(map[string]any{ // contains only valid values
+		"prompt": "Look at all files, one after the other, and say whether they are fine.", "baseUrl": url, "model": v1.DefaultAgentModel,
+		"tools": tools, "maxTurns": turns + 1,
+	})
+	task := &v1.TaskDefinition{Type: v1.TypeSubagent, Spec: spec, Resources: &v1.Resources{Cores: proto.Float64(0)}}
+	if agents > 1 {
+		task.Parallel = structpb.NewNumberValue(float64(agents))
+	}
+	return oneTask("agents", task)
+}
+
+// benchAgents runs the agent measurements whose name contains a text.
+func benchAgents(ctx context.Context, rounds int, part string) error {
+	if strings.Contains("turns", part) {
+		if err := benchTurns(ctx, rounds); err != nil {
+			return fmt.Errorf("turns of an agent: %w", err)
+		}
+		fmt.Println()
+	}
+	if strings.Contains("many", part) {
+		if err := benchManyAgents(ctx); err != nil {
+			return fmt.Errorf("many agents: %w", err)
+		}
+	}
+	return nil
+}
+
+// benchTurns measures what an agent's turn costs besides the provider's time.
+func benchTurns(ctx context.Context, rounds int) (err error) {
+	y, err := openCluster(ctx)
 	if err != nil {
 		return err
 	}
-	if _, err := y.await(ctx, run, time.Now()); err != nil {
+	defer func() { err = errors.Join(err, y.close()) }()
+	fmt.Printf("| each of %d turns makes | a turn, less the provider |\n|---|--:|\n", agentTurns)
+	for _, kind := range agentKinds() {
+		var took []time.Duration
+		for round := range rounds + 1 {
+			d, err := ownCost(ctx, y, kind)
+			if err != nil {
+				return fmt.Errorf("%s: %w", kind.name, err)
+			}
+			if round > 0 { // the first round warms the caches
+				took = append(took, d)
+			}
+		}
+		fmt.Printf("| %s | %s (%s to %s) |\n", kind.name, inMs(median(took)), inMs(slices.Min(took)), inMs(slices.Max(took)))
+	}
+	return nil
+}
+
+// ownCost returns the cost of a turn beyond that of the provider.
+func ownCost(ctx context.Context, y *cluster, kind agentKind) (time.Duration, error) {
+	p, err := startProvider(agentScript(agentTurns, kind.call, scriptedmodel.Pace{}))
+	if err != nil {
+		return 0, err
+	}
+	defer p.stop()
+	status, _, err := y.run(ctx, kind.definition(p.url, agentTurns, 1))
+	if err != nil {
+		return 0, err
+	}
+	if n := p.model.Delivered(); n != agentTurns {
+		return 0, fmt.Errorf("the agent took %d turns instead of %d", n, agentTurns)
+	}
+	task := status.GetRun().GetTasks()["t"]
+	took := task.GetCompletedAt().AsTime().Sub(task.GetStartedAt().AsTime())
+	return (took - time.Duration(p.answered.Load())) / agentTurns, nil
+}
+
+// benchManyAgents measures concurrent agents without tools on a worker of their own, so that the memory is theirs. The
+// provider is in this process. Agents mostly wait, so they reserve no cores.
+func benchManyAgents(ctx context.Context) error {
+	binary, dir, err := buildBinary(ctx)
+	if err != nil {
 		return err
 	}
-	client := &http.Client{Transport: &http.Transport{DisableCompression: true}}
-	defer client.CloseIdleConnections()
-	post := func(path, body string) func() (*http.Request, error) {
-		return func() (*http.Request, error) {
-			req, err := http.NewRequestWithContext(ctx, http.MethodPost, url+path, strings.NewReader(body))
-			if err == nil {
-				req.Header.Set("Content-Type", "application/json")
-				req.Header.Set("Accept", "application/json, text/event-stream")
-			}
-			return req, err
-		}
+	defer os.RemoveAll(dir)
+	dev, err := startProcess(ctx, "Gateway", os.Environ(), binary, "dev", "--nodes", "0", "--port", "0", "--gateway-port", "0", "--ui-port", "0",
+		"--store", filepath.Join(dir, "store"))
+	if err != nil {
+		return err
 	}
-	shown := post(switchyardv1connect.RunServiceGetRunProcedure, fmt.Sprintf(`{"id":%q,"pageSize":20,"brief":true}`, run.GetID()))
-	fmt.Printf("| request | took | a page of 20 tasks by Connect | ratio | size of the answer |\n|---|--:|--:|--:|--:|\n")
-	for _, test := range []struct{ name, body string }{
-		{"tools/list", `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`},
-		{fmt.Sprintf("get_workflow_status of %d tasks", agentTasks), fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"get_workflow_status","arguments":{"run":%q}}}`, run.GetID())},
-	} {
-		var ours, theirs []time.Duration
-		var size int64
-		for call := range (rounds + 1) * doorCalls {
-			a, n, err := timeRequest(client, post(mcp.Path, test.body))
-			if err != nil {
-				return err
-			}
-			b, _, err := timeRequest(client, shown)
-			if err != nil {
-				return err
-			}
-			if size = n; call >= doorCalls { // the first round warms the caches
-				ours, theirs = append(ours, a), append(theirs, b)
-			}
-		}
-		a, b := median(ours), median(theirs)
-		fmt.Printf("| %s | %s | %s | %.2f | %d bytes |\n", test.name, a.Round(10*time.Microsecond), b.Round(10*time.Microsecond), a.Seconds()/b.Seconds(), size)
+	defer dev.stop()
+	env := append(os.Environ(), "TEMPORAL_ADDRESS="+dev.said["Temporal"], "SWITCHYARD_GATEWAY="+dev.said["Gateway"])
+	worker, err := startProcess(ctx, "Node", env, binary, "worker", "--name", "agents", "--max-parallel", fmt.Sprint(manyAgents), "--metrics-address", "none")
+	if err != nil {
+		return err
 	}
+	defer worker.stop()
+	conn, err := workers.Dial(ctx, workers.DialOptions{Address: dev.said["Temporal"], Logger: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	p, err := startProvider(agentScript(manyTurns, nil, scriptedmodel.Pace{Delay: slowReply}))
+	if err != nil {
+		return err
+	}
+	defer p.stop()
+	if err := sleep(ctx, settle); err != nil {
+		return err
+	}
+	idle, err := worker.memory("VmRSS")
+	if err != nil {
+		return err
+	}
+	_, took, err := (&cluster{conn: conn}).run(ctx, agentKinds()[0].definition(p.url, manyTurns, manyAgents))
+	if err != nil {
+		return err
+	}
+	peak, err := worker.memory("VmHWM")
+	if err != nil {
+		return err
+	}
+	if n := p.model.Delivered(); n < manyAgents*manyTurns {
+		return fmt.Errorf("the agents took %d turns instead of %d", n, manyAgents*manyTurns)
+	}
+	fmt.Printf("%d agents at once, each %d turns of a provider that takes %s a turn, at least %s: %.1f s, and %.2f MiB an agent.\n",
+		manyAgents, manyTurns, slowReply, manyTurns*slowReply, took.Seconds(), float64(peak-idle)/manyAgents)
 	return nil
 }

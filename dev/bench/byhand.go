@@ -10,16 +10,15 @@ import (
 	"go.temporal.io/sdk/workflow"
 )
 
-// This file has the minimal code that a Go programmer would write for this purpose: a workflow for each shape, and one
-// activity that runs a shell command.
+// This file has the minimal code that a Go programmer would write for this purpose: a workflow for the chain, one for
+// the fan-out, and an activity that runs a shell command.
 
 const (
 	workflowQueue = "by-hand"
 	activityQueue = "by-hand-machine"
 )
 
-// shellByHand runs a command and returns when it started.
-func shellByHand(ctx context.Context, command string) (time.Time, error) {
+func shellByHand(ctx context.Context, command string) error {
 	stop := make(chan struct{})
 	defer close(stop)
 	go func() {
@@ -34,12 +33,7 @@ func shellByHand(ctx context.Context, command string) (time.Time, error) {
 			}
 		}
 	}()
-	cmd := exec.CommandContext(ctx, "sh", "-c", command)
-	if err := cmd.Start(); err != nil {
-		return time.Time{}, err
-	}
-	started := time.Now()
-	return started, cmd.Wait()
+	return exec.CommandContext(ctx, "sh", "-c", command).Run()
 }
 
 func withActivity(ctx workflow.Context) workflow.Context {
@@ -52,19 +46,15 @@ func withActivity(ctx workflow.Context) workflow.Context {
 	})
 }
 
-// chainByHand runs a command n times in sequence, and returns when the first one started.
-func chainByHand(ctx workflow.Context, n int, command string) (first time.Time, err error) {
+// chainByHand runs a command n times in sequence.
+func chainByHand(ctx workflow.Context, n int, command string) error {
 	ctx = withActivity(ctx)
-	for i := range n {
-		var started time.Time
-		if err := workflow.ExecuteActivity(ctx, shellByHand, command).Get(ctx, &started); err != nil {
-			return first, err
-		}
-		if i == 0 {
-			first = started
+	for range n {
+		if err := workflow.ExecuteActivity(ctx, shellByHand, command).Get(ctx, nil); err != nil {
+			return err
 		}
 	}
-	return first, nil
+	return nil
 }
 
 // fanOutByHand runs a command n times in parallel.
@@ -80,16 +70,4 @@ func fanOutByHand(ctx workflow.Context, n int, command string) error {
 		}
 	}
 	return nil
-}
-
-// retryByHand runs a command, and if it fails, sleeps and runs it again.
-func retryByHand(ctx workflow.Context, nap time.Duration, command string) error {
-	ctx = withActivity(ctx)
-	if err := workflow.ExecuteActivity(ctx, shellByHand, command).Get(ctx, nil); err == nil {
-		return nil
-	}
-	if err := workflow.Sleep(ctx, nap); err != nil {
-		return err
-	}
-	return workflow.ExecuteActivity(ctx, shellByHand, command).Get(ctx, nil)
 }

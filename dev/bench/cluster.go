@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"flag"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -11,7 +10,6 @@ import (
 	"go.temporal.io/sdk/worker"
 
 	"switchyard/activities/executor"
-	"switchyard/activities/executor/container"
 	"switchyard/activities/executor/shell"
 	"switchyard/activities/executor/subagent"
 	"switchyard/activities/executor/subagent/model"
@@ -28,19 +26,14 @@ const window = 100
 // benchNode is the name of the only node.
 const benchNode = "bench"
 
-// grantNodes makes placement grant tasks to nodes.
-var grantNodes = flag.Bool("grants", false, "have nodes granted their tasks, as where gateways ask for tokens")
-
 // cluster is one embedded server that runs Switchyard and the hand-written workflows.
 type cluster struct {
 	conn    *workers.Connection
-	store   *store.Store
-	shell   *shell.Executor
 	closers []func() error
 }
 
 // openCluster starts a server with a control worker and a node; changes adjust the configuration of the node.
-func openCluster(ctx context.Context, durable bool, changes ...func(*workers.NodeConfig)) (_ *cluster, err error) {
+func openCluster(ctx context.Context, changes ...func(*workers.NodeConfig)) (_ *cluster, err error) {
 	y := &cluster{}
 	defer func() {
 		if err != nil {
@@ -70,9 +63,8 @@ func openCluster(ctx context.Context, durable bool, changes ...func(*workers.Nod
 	if err != nil {
 		return nil, err
 	}
-	y.store = st
 	y.onClose(st.Close)
-	control, err := workers.StartControl(ctx, workers.ControlConfig{Client: y.conn, Store: st, Logger: logger, GrantNodes: *grantNodes})
+	control, err := workers.StartControl(ctx, workers.ControlConfig{Client: y.conn, Store: st, Logger: logger})
 	if err != nil {
 		return nil, err
 	}
@@ -81,22 +73,16 @@ func openCluster(ctx context.Context, durable bool, changes ...func(*workers.Nod
 	if err != nil {
 		return nil, err
 	}
-	y.shell = sh
 	y.onClose(sh.Close)
-	containers, err := container.New(container.Options{Logger: logger})
-	if err != nil {
-		return nil, err
-	}
-	y.onClose(containers.Close)
 	prices, err := model.LoadPrices("")
 	if err != nil {
 		return nil, err
 	}
-	agents := subagent.New(subagent.Options{Shell: sh, Container: containers, Tools: v1.AgentTools(), Prices: prices, Logger: logger})
+	agents := subagent.New(subagent.Options{Shell: sh, Tools: v1.AgentTools(), Prices: prices, Logger: logger})
 	control.ExpectNodes(benchNode)
 	config := workers.NodeConfig{
 		Client: y.conn, Store: st, Logger: logger, Name: benchNode, MaxParallel: window,
-		Machine: workers.ThisMachine(ctx), Executors: []executor.Executor{sh, containers, agents}, ScratchDir: filepath.Join(dir, "scratch"),
+		Machine: workers.ThisMachine(ctx), Executors: []executor.Executor{sh, agents}, ScratchDir: filepath.Join(dir, "scratch"),
 	}
 	for _, change := range changes {
 		change(&config)
@@ -115,8 +101,6 @@ func (y *cluster) startByHand() error {
 	control := worker.New(y.conn.Client, workflowQueue, worker.Options{})
 	control.RegisterWorkflow(chainByHand)
 	control.RegisterWorkflow(fanOutByHand)
-	control.RegisterWorkflow(retryByHand)
-	control.RegisterWorkflow(chainFixed)
 	machine := worker.New(y.conn.Client, activityQueue, worker.Options{
 		DisableWorkflowWorker:              true,
 		MaxConcurrentActivityExecutionSize: window,

@@ -8,7 +8,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -19,13 +18,9 @@ import (
 	"switchyard/activities/executor"
 	k8s "switchyard/activities/executor/k8sjob/cluster"
 	"switchyard/dev/kubetest"
-	"switchyard/dev/kubetest/program"
 )
 
 const (
-	// k8sShape is the -shape that measures Kubernetes Jobs. A part of a name after a colon, as in "k8s:jobs", selects
-	// the matching measurements.
-	k8sShape = "k8s"
 	// k8sNodes is the number of fake nodes.
 	k8sNodes = 5
 	// k8sCluster is the name of the cluster in specs.
@@ -34,11 +29,7 @@ const (
 
 // benchK8s runs the Job measurements whose name contains a text. They share a cluster that runs in processes of its
 // own.
-func benchK8s(ctx context.Context, rounds int, only string) (err error) {
-	kubectl, err := program.Find(ctx)
-	if err != nil {
-		return err
-	}
+func benchK8s(ctx context.Context, rounds int, part string) (err error) {
 	c, err := kubetest.Open(ctx, kubetest.Options{FakeNodes: k8sNodes})
 	if err != nil {
 		return err
@@ -49,12 +40,12 @@ func benchK8s(ctx context.Context, rounds int, only string) (err error) {
 		return err
 	}
 	defer os.RemoveAll(dir)
-	b := &k8sBench{cluster: c, dir: dir, kubectl: kubectl}
+	b := &k8sBench{cluster: c, dir: dir}
 	for _, shape := range []struct {
 		name    string
 		measure func(context.Context, int) error
 	}{{"jobs", b.jobs}, {"waiting", b.waiting}, {"one", b.one}} {
-		if !strings.Contains(shape.name, only) {
+		if !strings.Contains(shape.name, part) {
 			continue
 		}
 		if err := shape.measure(ctx, rounds); err != nil {
@@ -69,8 +60,6 @@ func benchK8s(ctx context.Context, rounds int, only string) (err error) {
 type k8sBench struct {
 	cluster *kubetest.Cluster
 	dir     string
-	// kubectl is a program whose first argument must be "kubectl".
-	kubectl string
 	// made counts the attempts, so that each has a unique name.
 	made atomic.Int64
 }
@@ -127,15 +116,14 @@ func (b *k8sBench) clear(ctx context.Context, namespace string) error {
 	}
 }
 
-// callCount counts the calls to an API server, by kind.
-type callCount struct {
-	mu    sync.Mutex
-	kinds map[string]int
-}
+// callCount counts the calls to an API server that concern an object and are no watches.
+type callCount struct{ calls atomic.Int64 }
 
 func (c *callCount) wrap(next http.RoundTripper) http.RoundTripper {
 	return roundTripper(func(r *http.Request) (*http.Response, error) {
-		c.add(r)
+		if strings.Contains(r.URL.Path, "/namespaces/") && !r.URL.Query().Has("watch") {
+			c.calls.Add(1)
+		}
 		return next.RoundTrip(r)
 	})
 }
@@ -144,23 +132,3 @@ type roundTripper func(*http.Request) (*http.Response, error)
 
 // RoundTrip implements http.RoundTripper.
 func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
-
-// add counts a call unless it is a watch or concerns no object, such as a check of the credentials.
-func (c *callCount) add(r *http.Request) {
-	_, inNamespace, ok := strings.Cut(r.URL.Path, "/namespaces/")
-	if !ok || r.URL.Query().Has("watch") {
-		return
-	}
-	// <namespace>/<resource>[/<name>[/<subresource>]]
-	parts := strings.Split(inNamespace, "/")
-	kind := r.Method + " " + strings.Join(parts[1:min(2, len(parts))], "")
-	if len(parts) == 4 {
-		kind += "/" + parts[3]
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.kinds == nil {
-		c.kinds = map[string]int{}
-	}
-	c.kinds[kind]++
-}

@@ -67,11 +67,11 @@ func (b *k8sBench) waiting(ctx context.Context, _ int) (err error) {
 		return err
 	}
 	memory, goroutines := heap()-heapBefore, runtime.NumGoroutine()-goroutinesBefore
-	before := ownUsage()
+	before := processorTime()
 	if err := sleep(ctx, k8sWaitFor); err != nil {
 		return err
 	}
-	used := ownUsage() - before
+	used := processorTime() - before
 	fmt.Printf("%d Jobs that run, their logs followed: %.1f KiB of heap and stacks and %.1f goroutines a Job; %.2f%% of a core for all.\n",
 		manyJobs, float64(memory)/manyJobs/1024, float64(goroutines)/manyJobs, 100*used.Seconds()/k8sWaitFor.Seconds())
 	return nil

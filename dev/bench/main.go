@@ -15,116 +15,109 @@ import (
 	"switchyard/activities/executor/shell"
 )
 
+// durable makes the embedded Temporal server keep its data in a file.
+var durable bool
+
+// shape is a kind of work. Its measure function prints the rows whose name contains a text.
+type shape struct {
+	name    string
+	measure func(ctx context.Context, rounds int, part string) error
+}
+
+func shapes() []shape {
+	return []shape{
+		{"chain", measurePairs(chainPairs())}, {"fan-out", measurePairs(fanOutPairs())}, {"batch", measurePairs(batchPairs())},
+		{"logs", measurePairs(logPairs())}, {"placement", benchPlacement}, {"sessions", benchSessions}, {"agents", benchAgents}, {"k8s", benchK8s},
+	}
+}
+
 func main() {
 	shell.ServeIfAsked()
-	rounds := flag.Int("rounds", 3, "how often each pair is measured; the medians are shown")
-	stores := flag.String("store", "both", "where Temporal keeps its data: memory, file or both")
-	shape := flag.String("shape", "", "measure only the shapes whose name contains this")
+	rounds := flag.Int("rounds", 3, "how often each row is measured; the medians are shown")
+	store := flag.String("store", "memory", "where Temporal keeps its data: memory or file")
 	flag.Parse()
+	durable = *store == "file"
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	if err := bench(ctx, *rounds, *stores, *shape); err != nil {
+	if err := bench(ctx, *rounds, flag.Args()); err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(1)
 	}
 }
 
-func bench(ctx context.Context, rounds int, stores, only string) error {
-	fmt.Printf("%s, %d cores, %s/%s, medians of %d rounds\n\n", runtime.Version(), runtime.NumCPU(), runtime.GOOS, runtime.GOARCH, rounds)
-	if only == placementShape {
-		return benchPlacement(rounds)
+func bench(ctx context.Context, rounds int, wanted []string) error {
+	all := shapes()
+	if len(wanted) == 0 {
+		for _, s := range all[:len(all)-1] {
+			wanted = append(wanted, s.name)
+		}
 	}
-	if only == layoutShape {
-		benchLayout(rounds)
+	fmt.Printf("%s, %d cores, %s/%s, medians of %d rounds\n", runtime.Version(), runtime.NumCPU(), runtime.GOOS, runtime.GOARCH, rounds)
+	for _, w := range wanted {
+		name, part, _ := strings.Cut(w, ":")
+		i := slices.IndexFunc(all, func(s shape) bool { return s.name == name })
+		if i < 0 {
+			return fmt.Errorf("no shape is called %q", name)
+		}
+		fmt.Println()
+		if err := all[i].measure(ctx, rounds, part); err != nil {
+			return fmt.Errorf("%s: %w", w, err)
+		}
+	}
+	return nil
+}
+
+// measurement returns how long a workload takes on a cluster.
+type measurement func(context.Context, *cluster) (time.Duration, error)
+
+// pair is a workload to measure with Switchyard and with something else. Both are divided by per before they are printed.
+type pair struct {
+	name         string
+	per          int
+	unit         string
+	ours, theirs measurement
+}
+
+// measurePairs returns a function that prints a row for each pair whose name contains a text. The two sides alternate.
+func measurePairs(pairs []pair) func(ctx context.Context, rounds int, part string) error {
+	return func(ctx context.Context, rounds int, part string) error {
+		y, err := openCluster(ctx)
+		if err != nil {
+			return err
+		}
+		defer y.close()
+		fmt.Println("| shape | Switchyard | on the right | ratio |\n|---|--:|--:|--:|")
+		for _, p := range pairs {
+			if !strings.Contains(p.name, part) {
+				continue
+			}
+			var ours, theirs []time.Duration
+			for round := range rounds + 1 {
+				a, err := p.ours(ctx, y)
+				if err != nil {
+					return fmt.Errorf("%s: %w", p.name, err)
+				}
+				b, err := p.theirs(ctx, y)
+				if err != nil {
+					return fmt.Errorf("%s, on the right: %w", p.name, err)
+				}
+				if round > 0 { // the first round warms the caches
+					ours, theirs = append(ours, a), append(theirs, b)
+				}
+			}
+			a, b := median(ours)/time.Duration(p.per), median(theirs)/time.Duration(p.per)
+			fmt.Printf("| %s | %s%s | %s%s | %.2f |\n", p.name, rounded(a), p.unit, rounded(b), p.unit, a.Seconds()/b.Seconds())
+		}
 		return nil
 	}
-	if only, ok := strings.CutPrefix(only, gatewayShape); ok {
-		return benchGateway(ctx, rounds, strings.TrimPrefix(only, ":"))
-	}
-	if only, ok := strings.CutPrefix(only, containerShape); ok {
-		return benchContainers(ctx, rounds, strings.TrimPrefix(only, ":"))
-	}
-	if only, ok := strings.CutPrefix(only, agentShape); ok {
-		return benchAgentTasks(ctx, rounds, strings.TrimPrefix(only, ":"))
-	}
-	if only, ok := strings.CutPrefix(only, k8sShape); ok {
-		return benchK8s(ctx, rounds, strings.TrimPrefix(only, ":"))
-	}
-	if only, ok := strings.CutPrefix(only, sessionShape); ok {
-		return benchSessions(ctx, rounds, strings.TrimPrefix(only, ":"))
-	}
-	if only, ok := strings.CutPrefix(only, scaleShapes); ok {
-		return scale(ctx, strings.TrimPrefix(only, ":"))
-	}
-	if only, ok := strings.CutPrefix(only, limitShapes); ok {
-		return tryLimits(ctx, strings.TrimPrefix(only, ":"))
-	}
-	fmt.Println("| store | shape | Switchyard | hand-written | ratio |")
-	fmt.Println("|---|---|--:|--:|--:|")
-	for _, kind := range []string{"memory", "file"} {
-		if stores != "both" && stores != kind {
-			continue
-		}
-		if err := benchStore(ctx, kind, rounds, only); err != nil {
-			return fmt.Errorf("%s: %w", kind, err)
-		}
-	}
-	if strings.Contains("peak memory", only) {
-		for _, tasks := range []int{1, 1000} {
-			if err := memory(ctx, tasks); err != nil {
-				return fmt.Errorf("peak memory: %w", err)
-			}
-		}
-	}
-	if strings.Contains("idle worker", only) {
-		if err := idle(ctx); err != nil {
-			return fmt.Errorf("idle worker: %w", err)
-		}
-	}
-	return nil
 }
 
-func benchStore(ctx context.Context, kind string, rounds int, only string) error {
-	wanted := slices.DeleteFunc(shapes(), func(s shape) bool { return !strings.Contains(s.name, only) })
-	return benchShapes(ctx, kind, rounds, wanted)
-}
-
-// benchShapes prints a row for each of the given shapes.
-func benchShapes(ctx context.Context, kind string, rounds int, wanted []shape) error {
-	y, err := openCluster(ctx, kind == "file")
-	if err != nil {
-		return err
-	}
-	defer y.close()
-	for _, s := range wanted {
-		var ours, theirs []time.Duration
-		for round := range rounds + 1 {
-			a, err := s.ours(ctx, y)
-			if err != nil {
-				return fmt.Errorf("%s: %w", s.name, err)
-			}
-			b, err := s.theirs(ctx, y)
-			if err != nil {
-				return fmt.Errorf("%s, by hand: %w", s.name, err)
-			}
-			if round > 0 { // the first round warms the caches
-				ours, theirs = append(ours, a), append(theirs, b)
-			}
-		}
-		row(kind, s, median(ours), median(theirs))
-	}
-	return nil
-}
-
-func row(kind string, s shape, ours, theirs time.Duration) {
-	per := func(d time.Duration) string {
-		d /= time.Duration(s.per)
-		return d.Round(10*time.Microsecond).String() + s.unit
-	}
-	fmt.Printf("| %s | %s | %s | %s | %.2f |\n", kind, s.name, per(ours), per(theirs), ours.Seconds()/theirs.Seconds())
-}
-
+// median sorts durations and returns the one in the middle.
 func median(d []time.Duration) time.Duration {
 	slices.Sort(d)
 	return d[len(d)/2]
 }
+
+func rounded(d time.Duration) string { return d.Round(10 * time.Microsecond).String() }
+
+func inMs(d time.Duration) string { return fmt.Sprintf("%.1f ms", d.Seconds()*1000) }

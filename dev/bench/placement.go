@@ -1,9 +1,9 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"math/rand/v2"
-	"syscall"
 	"time"
 
 	"google.golang.org/protobuf/proto"
@@ -11,9 +11,6 @@ import (
 	"switchyard/activities/placement"
 	v1 "switchyard/proto/switchyard/v1"
 )
-
-// placementShape is the -shape that measures only the placement queue.
-const placementShape = "placement"
 
 const (
 	placedTasks = 10_000
@@ -23,7 +20,7 @@ const (
 
 // benchPlacement measures only the placement queue, without a server, on synthetic fleets. It reports processor time,
 // which other load on the machine does not change; on an idle machine it equals the elapsed time.
-func benchPlacement(rounds int) error {
+func benchPlacement(_ context.Context, rounds int, _ string) error {
 	fmt.Printf("placement of %d tasks of %d kinds from %d runs, processor time, medians of %d rounds\n\n", placedTasks, placedKinds, placedRuns, rounds)
 	fmt.Println("| nodes | at once | one by one, three quarters full | new snapshots of all nodes, and the pass after |")
 	fmt.Println("|--:|--:|--:|--:|")
@@ -184,13 +181,4 @@ func madeUpTask(i int) *v1.TaskRequest {
 		r.Constraints.ForbiddenNodes = []string{"node-00007"}
 	}
 	return r
-}
-
-// processorTime returns the processor time of this process so far.
-func processorTime() time.Duration {
-	var u syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
-		return 0
-	}
-	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }

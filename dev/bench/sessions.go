@@ -10,10 +10,7 @@ import (
 	"strings"
 	"time"
 
-	dockerclient "github.com/docker/docker/client"
-
 	"switchyard/activities/executor"
-	"switchyard/activities/executor/container/enginetest"
 	"switchyard/activities/sessions/caller"
 	"switchyard/activities/sessions/wire"
 	"switchyard/cli/client"
@@ -22,26 +19,13 @@ import (
 	"switchyard/workflows/visibility"
 )
 
-const (
-	// sessionShape is the -shape that measures sessions. A part of a name after a colon, as in "sessions:exec", selects
-	// the matching measurements.
-	sessionShape = "sessions"
-	// processTask and boxTask are the tasks that sessions enter: a process of this machine, and a container.
-	processTask, boxTask = "shell", "box"
-)
+// enteredTask is the shell task that sessions enter.
+const enteredTask = "shell"
 
 // benchSessions runs the session measurements whose name contains a text. Gateway and node run in processes of their
 // own, and Temporal in this one. Clients are in this process or are the program itself.
-func benchSessions(ctx context.Context, rounds int, only string) (err error) {
-	engine, err := dockerclient.NewClientWithOpts(dockerclient.FromEnv, dockerclient.WithAPIVersionNegotiation())
-	if err != nil {
-		return err
-	}
-	defer engine.Close()
-	if err := enginetest.Import(engine, benchImage); err != nil {
-		return err
-	}
-	b := &sessionBench{engine: engine}
+func benchSessions(ctx context.Context, rounds int, part string) (err error) {
+	b := &sessionBench{}
 	defer func() { err = errors.Join(err, b.close()) }()
 	if err := b.open(ctx); err != nil {
 		return err
@@ -50,31 +34,19 @@ func benchSessions(ctx context.Context, rounds int, only string) (err error) {
 		name    string
 		measure func(context.Context, int) error
 	}{{"forward", b.forward}, {"exec", b.exec}, {"idle", b.idle}, {"logins", b.logins}} {
-		if !strings.Contains(shape.name, only) {
+		if !strings.Contains(shape.name, part) {
 			continue
 		}
-		before := loadAverage()
 		if err := shape.measure(ctx, rounds); err != nil {
 			return fmt.Errorf("%s: %w", shape.name, err)
 		}
-		fmt.Printf("\nLoad average before and after: %s and %s.\n\n", before, loadAverage())
+		fmt.Println()
 	}
 	return nil
 }
 
-// loadAverage returns the load average of the last minute, or "unknown".
-func loadAverage() string {
-	text, err := os.ReadFile("/proc/loadavg")
-	if err != nil {
-		return "unknown"
-	}
-	first, _, _ := strings.Cut(string(text), " ")
-	return first
-}
-
-// sessionBench holds a gateway, a node, and a run with tasks for sessions.
+// sessionBench holds a gateway, a node, and a run with a task for sessions.
 type sessionBench struct {
-	engine *dockerclient.Client
 	// binary is the program of this tree, and dir the folder for the files of the processes.
 	binary, dir     string
 	temporal        *embedded.Server
@@ -84,7 +56,7 @@ type sessionBench struct {
 	run string
 }
 
-// open starts all processes and waits until both tasks run.
+// open starts all processes and waits until the task runs.
 func (b *sessionBench) open(ctx context.Context) error {
 	var err error
 	if b.binary, b.dir, err = buildBinary(ctx); err != nil {
@@ -113,13 +85,9 @@ func (b *sessionBench) open(ctx context.Context) error {
 	return b.startRun(ctx)
 }
 
-// startRun starts the run and waits until its tasks run.
+// startRun starts the run and waits until its task runs.
 func (b *sessionBench) startRun(ctx context.Context) error {
-	document := fmt.Sprintf(`name: entered
-tasks:
-  %s: { type: shell, spec: { command: 'sleep 36000' }, resources: { cores: 0 } }
-  %s: { type: container, spec: { image: %s, command: 'sleep 36000' }, resources: { cores: 0 } }
-`, processTask, boxTask, benchImage)
+	document := "name: entered\ntasks: { " + enteredTask + ": { type: shell, spec: { command: 'sleep 36000' }, resources: { cores: 0 } } }\n"
 	submitted, err := client.Call(ctx, b.client, b.client.Runs.SubmitRun, &v1.SubmitRunRequest{Source: &v1.SubmitRunRequest_Document{Document: document}})
 	if err != nil {
 		return err
@@ -130,17 +98,12 @@ tasks:
 		if err != nil {
 			return err
 		}
-		running := 0
-		for name, task := range got.GetRun().GetTasks() {
-			switch state := task.GetState(); {
-			case state == v1.TaskRunning:
-				running++
-			case v1.IsTaskTerminal(state):
-				return fmt.Errorf("task %s is %s: %s", name, state, task.GetError())
-			}
-		}
-		if running == 2 {
+		task := got.GetRun().GetTasks()[enteredTask]
+		switch state := task.GetState(); {
+		case state == v1.TaskRunning:
 			return nil
+		case v1.IsTaskTerminal(state):
+			return fmt.Errorf("the task is %s: %s", state, task.GetError())
 		}
 		if err := sleep(ctx, 50*time.Millisecond); err != nil {
 			return err
@@ -178,10 +141,10 @@ func (b *sessionBench) close() error {
 	return errors.Join(append(errs, os.RemoveAll(b.dir))...)
 }
 
-// inside returns the inside interface of a task over the given sessions, as commands use it.
-func (b *sessionBench) inside(sessions *client.Sessions, task string) executor.Inside {
+// inside returns the inside interface of the task over the given sessions, as commands use it.
+func (b *sessionBench) inside(sessions *client.Sessions) executor.Inside {
 	return caller.New(func(ctx context.Context, h *v1.SessionHeader) (wire.Conn, *v1.SessionReply, error) {
-		h.RunId, h.Task = b.run, task
+		h.RunId, h.Task = b.run, enteredTask
 		return sessions.Open(ctx, h)
 	})
 }

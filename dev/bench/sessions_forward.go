@@ -8,9 +8,9 @@ import (
 	"io"
 	"net"
 	"os/exec"
-	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 )
@@ -30,125 +30,123 @@ const (
 	targetPorts
 )
 
-// forward compares `runs port-forward` with a relay, alternating between the two. The target is in this process; the
-// task uses the host network.
+// forward compares `runs port-forward` with a minimal relay, alternating between the two. Target and relay are in this
+// process; the task uses the host network.
 func (b *sessionBench) forward(ctx context.Context, rounds int) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	target, err := openTarget()
-	if err != nil {
-		return err
-	}
+	target := &localPorts{}
 	defer target.close()
-	relayed, name, stop, err := relayPorts(ctx, target.ports)
-	if err != nil {
-		return err
+	relay := &localPorts{}
+	defer relay.close()
+	for _, serve := range [targetPorts]func(*net.TCPConn){
+		sinkPort: func(c *net.TCPConn) {
+			n, _ := discard(c)
+			_, _ = fmt.Fprintln(c, n) // a client that has gone measures nothing
+		},
+		sourcePort: func(c *net.TCPConn) { _ = sendZeros(c) },
+		echoPort: func(c *net.TCPConn) {
+			_, _ = io.CopyBuffer(struct{ io.Writer }{c}, struct{ io.Reader }{c}, make([]byte, 1))
+		},
+	} {
+		port, err := target.open(serve)
+		if err != nil {
+			return err
+		}
+		if _, err := relay.open(func(c *net.TCPConn) { relayTo(c, port) }); err != nil {
+			return err
+		}
 	}
-	defer stop()
 	forwarded, stopForward, err := b.forwardPorts(ctx, target.ports)
 	if err != nil {
 		return err
 	}
 	defer stopForward()
-	ways := []struct {
-		name  string
-		ports [targetPorts]int
-	}{{"`switchyard runs port-forward`", forwarded}, {name, relayed}, {"no relay", target.ports}}
-	measures := []struct {
+	fmt.Println("| | forwarded | relayed | against it |\n|---|--:|--:|--:|")
+	for _, row := range []struct {
 		name    string
 		measure func(port int) (time.Duration, error)
 		port    int
-	}{{"to the task", sendAll, sinkPort}, {"from the task", receiveAll, sourcePort}, {"one byte there and back", roundTrip, echoPort}}
-	took := map[[2]int][]time.Duration{}
-	for round := range rounds + 1 {
-		for m, measure := range measures {
-			for w, way := range ways {
-				d, err := measure.measure(way.ports[measure.port])
-				if err != nil {
-					return fmt.Errorf("%s, %s: %w", way.name, measure.name, err)
-				}
-				if round > 0 { // the first round warms the caches
-					took[[2]int{m, w}] = append(took[[2]int{m, w}], d)
-				}
+	}{{"to the task", sendAll, sinkPort}, {"from the task", receiveAll, sourcePort}, {"one byte there and back", roundTrip, echoPort}} {
+		var ours, theirs []time.Duration
+		for round := range rounds + 1 {
+			a, err := row.measure(forwarded[row.port])
+			if err != nil {
+				return fmt.Errorf("%s: %w", row.name, err)
+			}
+			b, err := row.measure(relay.ports[row.port])
+			if err != nil {
+				return fmt.Errorf("%s, relayed: %w", row.name, err)
+			}
+			if round > 0 { // the first round warms the caches
+				ours, theirs = append(ours, a), append(theirs, b)
 			}
 		}
-	}
-	fmt.Printf("%d MiB over one connection, and %d round trips of one byte; to reach: 60%% of socat's throughput, and 1 ms more than its round trip.\n\n", forwardSize>>20, forwardTrips)
-	fmt.Printf("| | %s | lowest and highest | against %s |\n|---|--:|--:|--:|\n", "median", name)
-	for m, measure := range measures {
-		relay := median(took[[2]int{m, 1}])
-		for w, way := range ways {
-			all := took[[2]int{m, w}]
-			middle := median(all)
-			if measure.port == echoPort {
-				fmt.Printf("| %s, %s | %s | %s to %s | %+d µs |\n", measure.name, way.name, inUs(middle), inUs(slices.Min(all)), inUs(slices.Max(all)), (middle - relay).Microseconds())
-				continue
-			}
-			fmt.Printf("| %s, %s | %s | %s to %s | %.0f%% |\n", measure.name, way.name, inRate(middle), inRate(slices.Max(all)), inRate(slices.Min(all)), 100*relay.Seconds()/middle.Seconds())
+		a, b := median(ours), median(theirs)
+		if row.port == echoPort {
+			fmt.Printf("| %s | %s | %s | %s more |\n", row.name, inMs(a), inMs(b), inMs(a-b))
+		} else {
+			fmt.Printf("| %s | %s | %s | %.0f%% |\n", row.name, inRate(a), inRate(b), 100*b.Seconds()/a.Seconds())
 		}
 	}
 	return nil
 }
-
-func inUs(d time.Duration) string { return fmt.Sprintf("%d µs", d.Microseconds()) }
 
 // inRate formats the rate at which forwardSize bytes took d.
 func inRate(d time.Duration) string {
 	return fmt.Sprintf("%.0f MiB/s", float64(forwardSize>>20)/d.Seconds())
 }
 
-// forwardTarget serves the ports of a target.
-type forwardTarget struct {
-	ports     [targetPorts]int
+// localPorts holds ports of this process.
+type localPorts struct {
+	ports     []int
 	listeners []net.Listener
 }
 
-func openTarget() (*forwardTarget, error) {
-	t := &forwardTarget{}
-	for i, serve := range [targetPorts]func(net.Conn){
-		sinkPort: func(c net.Conn) {
-			n, _ := discard(c)
-			_, _ = fmt.Fprintln(c, n) // a client that has gone measures nothing
-		},
-		sourcePort: func(c net.Conn) { _ = sendZeros(c) },
-		echoPort: func(c net.Conn) {
-			var one [1]byte
-			for {
-				if _, err := c.Read(one[:]); err != nil {
-					return
-				}
-				if _, err := c.Write(one[:]); err != nil {
-					return
-				}
-			}
-		},
-	} {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			t.close()
-			return nil, err
-		}
-		t.listeners, t.ports[i] = append(t.listeners, l), l.Addr().(*net.TCPAddr).Port
-		go func() { // ends with the listener
-			for {
-				c, err := l.Accept()
-				if err != nil {
-					return
-				}
-				go func() {
-					defer c.Close()
-					serve(c)
-				}()
-			}
-		}()
+// open listens on another port, and serves its connections until close.
+func (l *localPorts) open(serve func(*net.TCPConn)) (port int, err error) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return 0, err
 	}
-	return t, nil
+	port = listener.Addr().(*net.TCPAddr).Port
+	l.listeners, l.ports = append(l.listeners, listener), append(l.ports, port)
+	go func() { // ends with the listener
+		for {
+			c, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			go func() {
+				defer c.Close()
+				serve(c.(*net.TCPConn))
+			}()
+		}
+	}()
+	return port, nil
 }
 
-func (t *forwardTarget) close() {
-	for _, l := range t.listeners {
-		_ = l.Close()
+func (l *localPorts) close() {
+	for _, listener := range l.listeners {
+		_ = listener.Close()
 	}
+}
+
+// relayTo copies between a connection and a port in both directions with half-close, and without splicing.
+func relayTo(near *net.TCPConn, port int) {
+	far, err := dialPort(port)
+	if err != nil {
+		return
+	}
+	defer far.Close()
+	half := func(to, from *net.TCPConn) {
+		_, _ = io.CopyBuffer(struct{ io.Writer }{to}, struct{ io.Reader }{from}, make([]byte, 32<<10))
+		_ = to.CloseWrite()
+	}
+	var back sync.WaitGroup
+	back.Go(func() { half(near, far) })
+	half(far, near)
+	back.Wait()
 }
 
 // chunk is the size of reads and writes, in bytes.
@@ -240,9 +238,9 @@ func roundTrip(port int) (time.Duration, error) {
 	return median(took), nil
 }
 
-// forwardPorts starts `runs port-forward` for ports of the shell task, and returns the local ports.
-func (b *sessionBench) forwardPorts(ctx context.Context, ports [targetPorts]int) (local [targetPorts]int, stop func(), err error) {
-	args := []string{"runs", "port-forward", b.run, processTask}
+// forwardPorts starts `runs port-forward` for ports of the task, and returns the local ports.
+func (b *sessionBench) forwardPorts(ctx context.Context, ports []int) (local [targetPorts]int, stop func(), err error) {
+	args := []string{"runs", "port-forward", b.run, enteredTask}
 	for _, port := range ports {
 		args = append(args, fmt.Sprintf("0:%d", port))
 	}

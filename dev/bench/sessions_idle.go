@@ -54,21 +54,8 @@ func (b *sessionBench) idle(ctx context.Context, _ int) error {
 			return fmt.Errorf("a session that was idle for %s: %w", quietTime, err)
 		}
 	}
-	fmt.Printf("%d idle sessions, each of a client with a connection of its own; to reach: 100 MiB in the gateway. They were opened in %.1f s, %d at once.\n\n",
-		idleSessions, opened.Seconds(), openAtOnce)
-	fmt.Println("| | before | with the sessions | more | a session |\n|---|--:|--:|--:|--:|")
-	for _, row := range []struct {
-		name          string
-		before, after float64
-	}{
-		{"gateway, heap and stacks in use", before.inUse, after.inUse},
-		{"gateway, resident", before.gateway, after.gateway},
-		{"worker, resident, without the programs", before.worker, after.worker},
-	} {
-		more := row.after - row.before
-		fmt.Printf("| %s | %.0f MiB | %.0f MiB | %.0f MiB | %.0f KiB |\n", row.name, row.before, row.after, more, more*1024/idleSessions)
-	}
-	fmt.Printf("\nThe gateway has %.1f goroutines a session.\n", (after.goroutines-before.goroutines)/idleSessions)
+	fmt.Printf("%d idle sessions, opened in %.1f s: %.0f MiB more heap and stacks in the gateway, which has %d MiB; %d MiB more in the worker\n",
+		idleSessions, opened.Seconds(), after.inUse-before.inUse, after.gateway, after.worker-before.worker)
 	return nil
 }
 
@@ -101,7 +88,7 @@ func (b *sessionBench) openIdle(ctx context.Context) ([]*idleSession, error) {
 	return open, errors.Join(errs...)
 }
 
-// openCat runs `cat` in the shell task.
+// openCat runs `cat` in the task.
 func (b *sessionBench) openCat(ctx context.Context) *idleSession {
 	ctx, cancel := context.WithCancel(ctx)
 	sessions := b.client.Sessions()
@@ -109,7 +96,7 @@ func (b *sessionBench) openCat(ctx context.Context) *idleSession {
 	output, stdout := io.Pipe()
 	s := &idleSession{}
 	s.ended.Go(func() {
-		status, err := b.inside(sessions, processTask).Exec(ctx, executor.Command{Args: []string{"cat"}, Stdin: stdin, Stdout: stdout, Stderr: io.Discard})
+		status, err := b.inside(sessions).Exec(ctx, executor.Command{Args: []string{"cat"}, Stdin: stdin, Stdout: stdout, Stderr: io.Discard})
 		if err == nil {
 			err = fmt.Errorf("cat has ended with exit code %d", status.Code)
 		}
@@ -137,8 +124,11 @@ func (b *sessionBench) openCat(ctx context.Context) *idleSession {
 	return s
 }
 
-// footprint holds memory in MiB and the number of goroutines.
-type footprint struct{ inUse, gateway, worker, goroutines float64 }
+// footprint holds memory in MiB.
+type footprint struct {
+	inUse           float64 // heap and stacks of the gateway
+	gateway, worker int     // resident
+}
 
 // footprint returns the memory of gateway and worker after the gateway has collected its garbage.
 func (b *sessionBench) footprint(ctx context.Context) (f footprint, err error) {
@@ -153,12 +143,13 @@ func (b *sessionBench) footprint(ctx context.Context) (f footprint, err error) {
 			return f, err
 		}
 	}
-	gateway, errGateway := b.gateway.memory()
-	worker, errWorker := b.worker.memory()
-	return footprint{
-		inUse:   (figures["go_memstats_heap_alloc_bytes"] + figures["go_memstats_stack_inuse_bytes"]) / (1 << 20),
-		gateway: float64(gateway), worker: float64(worker), goroutines: figures["go_goroutines"],
-	}, errors.Join(errGateway, errWorker)
+	f.inUse = (figures["go_memstats_heap_alloc_bytes"] + figures["go_memstats_stack_inuse_bytes"]) / (1 << 20)
+	f.gateway, err = b.gateway.memory("VmRSS")
+	if err != nil {
+		return f, err
+	}
+	f.worker, err = b.worker.memory("VmRSS")
+	return f, err
 }
 
 // figures returns the gateway's metrics without labels.
