@@ -25,6 +25,7 @@ func main() {
 	flag.DurationVar(&s.soak, "soak", 0, "instead of scenarios, run random runs under random faults for this long")
 	flag.Uint64Var(&s.seed, "seed", 0, "of the soak's random generator; 0 uses a new one each time")
 	flag.StringVar(&s.binary, "binary", "", "program under test (default: built from this folder's module)")
+	flag.StringVar(&s.dir, "dir", "", "existing folder for the folders of clusters (default: a temporary one)")
 	flag.BoolVar(&s.keep, "keep", false, "also keep the folders of scenarios that passed")
 	list := flag.Bool("list", false, "list the scenarios")
 	flag.Usage = func() {
@@ -53,6 +54,7 @@ func main() {
 type settings struct {
 	times         int
 	scale, binary string
+	dir           string
 	soak          time.Duration
 	seed          uint64
 	only          []string
@@ -68,7 +70,7 @@ func (s settings) chaos(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	dir, err := os.MkdirTemp("", "switchyard-chaos-")
+	dir, err := os.MkdirTemp(s.dir, "switchyard-chaos-")
 	if err != nil {
 		return err
 	}

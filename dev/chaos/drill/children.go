@@ -1,71 +1,6 @@
 package drill
 
-import (
-	"fmt"
-	"time"
-)
-
-// killParent kills the control process of a run while its child run runs, and around the start of the child. There is
-// exactly one child, which ends once.
-func killParent(y *Cluster) error {
-	if err := y.start("a", "b"); err != nil {
-		return err
-	}
-	gate := y.gate("child")
-	d := y.parent("parent", job{gate: gate})
-	id, err := y.submit(d)
-	if err != nil {
-		return err
-	}
-	var child string
-	err = y.eventually("the child runs", func() (bool, error) {
-		r, err := y.get(id)
-		if err != nil {
-			return false, err
-		}
-		child = r.Tasks["child"].ChildRun
-		n, err := y.started(child, []string{"work"}, "")
-		return n == 1, err
-	})
-	if err != nil {
-		return err
-	}
-	if err := y.kill(gatewayName(0)); err != nil {
-		return err
-	}
-	if err := y.open(gate); err != nil { // the child ends while no control process runs
-		return err
-	}
-	if err := y.pause(y.Scale.Short); err != nil {
-		return err
-	}
-	if err := y.restartGateway(0); err != nil {
-		return err
-	}
-	if err := y.oneChild("parent", id, child); err != nil {
-		return err
-	}
-	for i := range 4 {
-		name := fmt.Sprintf("hasty-%d", i)
-		id, err := y.submit(y.parent(name, job{}))
-		if err != nil {
-			return err
-		}
-		if err := y.pause(time.Duration(i) * y.Scale.Short / 10); err != nil {
-			return err
-		}
-		if err := y.kill(gatewayName(0)); err != nil {
-			return err
-		}
-		if err := y.restartGateway(0); err != nil {
-			return err
-		}
-		if err := y.oneChild(name, id, ""); err != nil {
-			return err
-		}
-	}
-	return nil
-}
+import "fmt"
 
 // parent returns a workflow that runs another one, whose only task adds an entry to the context.
 func (y *Cluster) parent(name string, j job) definition {
@@ -76,16 +11,13 @@ func (y *Cluster) parent(name string, j job) definition {
 	}}
 }
 
-// oneChild waits for the end of a parent, and checks that it had exactly one child: the given one, unless child is "".
+// oneChild waits for the end of a parent, and checks that it had exactly one child, the given one.
 func (y *Cluster) oneChild(name, id, child string) error {
 	r, err := y.finished(id)
 	if err != nil {
 		return err
 	}
 	task := r.Tasks["child"]
-	if child == "" {
-		child = task.ChildRun
-	}
 	if task.ChildRun != child || task.Result.Output["from"] != child {
 		return fmt.Errorf("the child of %s was %s, is %s, and has left %v", id, child, task.ChildRun, task.Result.Output)
 	}

@@ -77,7 +77,6 @@ type run struct {
 
 // runTask is a task of a run, or an instance of one.
 type runTask struct {
-	Type       string `json:"type"`
 	State      string `json:"state"`
 	Reason     string `json:"reason"`
 	Error      string `json:"error"`
@@ -94,7 +93,6 @@ type runTask struct {
 	// Count is the number of instances, or nil for a task that has not fanned out.
 	Count    *int   `json:"count"`
 	ChildRun string `json:"childRun"`
-	Held     bool   `json:"held"`
 }
 
 // submit starts a run and returns its ID.

@@ -23,7 +23,7 @@ mark() { echo "$(busybox date +%s) $1 $HOSTNAME $SWITCHYARD_ATTEMPT" >>"/shared/
 trap 'mark term; exit 143' TERM
 mark start
 n=0
-while [ "$n" -lt "$TICKS" ] || { [ -n "$GATE" ] && [ ! -e "$GATE" ]; }; do
+while [ "$n" -lt "$TICKS" ]; do
 	sleep 0.1
 	n=$((n + 1))
 	mark tick
@@ -33,18 +33,14 @@ mark end
 echo "by $HOSTNAME"
 `
 
-// contained returns a workflow of container tasks. Each of them works for its ticks, and until the gate exists in the
-// shared folder; an empty gate means no wait.
-func (y *Cluster) contained(name, gate string, ticks ...int) definition {
+// contained returns a workflow of container tasks. Each of them works for its ticks.
+func contained(name string, ticks ...int) definition {
 	d := definition{Name: name, Tasks: map[string]taskSpec{}}
-	if gate != "" {
-		gate = "/shared/" + gate
-	}
 	for i, n := range ticks {
 		d.Tasks[fmt.Sprintf("t%d", i)] = taskSpec{
 			Type:      "container",
 			Spec:      map[string]any{"image": engineImage, "pullPolicy": "never", "network": "none", "command": containerScript},
-			Env:       map[string]string{"TICKS": strconv.Itoa(n), "GATE": gate},
+			Env:       map[string]string{"TICKS": strconv.Itoa(n)},
 			Resources: map[string]any{"cores": 0},
 			// Every kill of the engine costs one retry.
 			Retry: map[string]any{"maxRetries": 20, "backoffMs": backoffMs, "backoffMultiplier": 1},
@@ -79,10 +75,9 @@ func (y *Cluster) startContainerWorker(name string) error {
 
 // containerMarks is what the marks show about one container of a task.
 type containerMarks struct {
-	id                    string
-	attempt               int
-	start, lastSign, term time.Time
-	end                   time.Time // when it completed its work, or zero
+	id      string
+	attempt int
+	end     time.Time // when it completed its work, or zero
 	// after is the number of marks that it wrote after a later container of the task had started.
 	after int
 }
@@ -113,14 +108,10 @@ func (y *Cluster) containersOf(run, task string) ([]*containerMarks, error) {
 		at := time.Unix(second, 0)
 		i := slices.IndexFunc(found, func(c *containerMarks) bool { return c.id == f[2] })
 		if i < 0 {
-			i, found = len(found), append(found, &containerMarks{id: f[2], attempt: attempt, start: at})
+			i, found = len(found), append(found, &containerMarks{id: f[2], attempt: attempt})
 		}
 		c := found[i]
-		c.lastSign = at
-		switch f[1] {
-		case "term":
-			c.term = at
-		case "end":
+		if f[1] == "end" {
 			c.end = at
 		}
 		if i+1 < len(found) {
@@ -190,9 +181,8 @@ func (y *Cluster) containedFinished(id string) (r *run, repeated int, err error)
 	return r, repeated, errors.Join(errs...)
 }
 
-// judgeOutput checks that a completed task has the whole output of a container that did its work, exactly once, as its
-// result and in the log. Output that a container prints while its engine is dead is lost with its end, because both
-// come from the engine.
+// judgeOutput checks that a completed task has the output of a container that did its work, in order, as its result and
+// in the log. Output that a container prints while its engine is dead is lost, because it comes from the engine.
 func (y *Cluster) judgeOutput(id, name string, task runTask, all []*containerMarks) error {
 	if task.State != v1.TaskCompleted {
 		return nil
@@ -201,19 +191,16 @@ func (y *Cluster) judgeOutput(id, name string, task runTask, all []*containerMar
 	if err != nil {
 		return err
 	}
-	y.mu.Lock()
-	whole := len(y.strikes[engineName]) == 0
-	y.mu.Unlock()
 	for what, text := range map[string]string{"result": task.Result.Stdout, "log": log} {
-		if err := judgeLines(text, whole, all); err != nil {
+		if err := judgeLines(text, all); err != nil {
 			return fmt.Errorf("the output of task %s of %s in its %s: %w\n%s", name, id, what, err, text[max(0, len(text)-300):])
 		}
 	}
 	return nil
 }
 
-// judgeLines checks that the lines of a container are in order and unique, and complete if whole is set.
-func judgeLines(text string, whole bool, all []*containerMarks) error {
+// judgeLines checks that the lines of a container that did its work are in order and unique.
+func judgeLines(text string, all []*containerMarks) error {
 	before, by := 0, ""
 	for line := range strings.Lines(text) {
 		if line = strings.TrimSuffix(line, "\n"); by != "" {
@@ -224,15 +211,12 @@ func judgeLines(text string, whole bool, all []*containerMarks) error {
 			continue
 		}
 		n, err := strconv.Atoi(strings.TrimPrefix(line, "line "))
-		if err != nil || n <= before || whole && n > before+1 {
+		if err != nil || n <= before {
 			return fmt.Errorf("%q follows line %d", line, before)
 		}
 		before = n
 	}
-	if by == "" && !whole && len(all) > 0 {
-		return nil
-	}
-	if !slices.ContainsFunc(all, func(c *containerMarks) bool { return by == c.id }) {
+	if len(all) == 0 || by != "" && !slices.ContainsFunc(all, func(c *containerMarks) bool { return by == c.id }) {
 		return fmt.Errorf("no container that has done its work says so: %q", by)
 	}
 	return nil

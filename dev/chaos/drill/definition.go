@@ -12,8 +12,6 @@ type definition struct {
 	Name        string              `json:"name"`
 	Tasks       map[string]taskSpec `json:"tasks"`
 	Concurrency map[string]any      `json:"concurrency,omitempty"`
-	// FailurePolicy is halt, or "" for continue.
-	FailurePolicy string `json:"failurePolicy,omitempty"`
 }
 
 type taskSpec struct {
@@ -105,11 +103,6 @@ func (y *Cluster) crowd(name string, n int, j job) definition {
 // childRun returns a task that runs a workflow.
 func childRun(d definition, after ...string) taskSpec {
 	return taskSpec{Type: "run", Spec: map[string]any{"definition": d}, DependsOn: after}
-}
-
-// approval returns a task that waits for an approval.
-func approval(after ...string) taskSpec {
-	return taskSpec{Type: "approval", Spec: map[string]any{"message": "go on?"}, DependsOn: after}
 }
 
 // namesOf returns the names of the tasks, sorted.

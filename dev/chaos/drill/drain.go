@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"sync"
-	"syscall"
 	"time"
 )
 
@@ -95,50 +94,4 @@ func (y *Cluster) ours(pids []int) []int {
 		}
 	}
 	return ours
-}
-
-// leave ends a worker with SIGTERM while its tasks run longer than its drain time-out.
-func leave(y *Cluster) error {
-	if err := y.start("b"); err != nil {
-		return err
-	}
-	if err := y.startWorker("a", "--drain-timeout", "500ms"); err != nil {
-		return err
-	}
-	if err := y.awaitNodes("a"); err != nil {
-		return err
-	}
-	gate := y.gate("work")
-	d := y.crowd("crowd", 8, job{gate: gate})
-	tasks := namesOf(d)
-	id, err := y.submit(d)
-	if err != nil {
-		return err
-	}
-	if err := y.awaitStarted(id, tasks, "a", 2); err != nil {
-		return err
-	}
-	if err := y.process("a").signal(syscall.SIGTERM); err != nil {
-		return err
-	}
-	code, err := y.process("a").wait(y.ctx)
-	if err != nil || code != 0 {
-		return errors.Join(err, fmt.Errorf("worker a exits with %d: %s", code, y.process("a").lastWords()))
-	}
-	if err := y.awaitStarted(id, tasks, "b", len(tasks)); err != nil {
-		return err
-	}
-	if err := y.open(gate); err != nil {
-		return err
-	}
-	r, err := y.finished(id)
-	if err != nil {
-		return err
-	}
-	for name, task := range r.Tasks {
-		if task.Attempt != 0 {
-			err = errors.Join(err, fmt.Errorf("task %s has spent %d attempts", name, task.Attempt))
-		}
-	}
-	return err
 }

@@ -40,7 +40,7 @@ func (y *Cluster) killRound(dice *rand.Rand) (*run, int, error) {
 	for i := range ticks {
 		ticks[i] = 5 + dice.IntN(40)
 	}
-	d := y.contained("orphans", "", ticks...)
+	d := contained("orphans", ticks...)
 	id, err := y.submit(d)
 	if err != nil {
 		return nil, 0, err

@@ -35,15 +35,7 @@ func killFinal(y *Cluster) error {
 	if err := y.restartGateway(0); err != nil {
 		return err
 	}
-	asked := make(chan error, 1)
-	go func() {
-		_, err := y.command(0, "runs", "kill", id, tasks[1]) // the caller may get no reply
-		asked <- err
-	}()
-	if err := y.pause(y.Scale.Short / 10); err != nil {
-		return err
-	}
-	if err := errors.Join(y.kill(gatewayName(0)), <-asked, y.restartGateway(0)); err != nil {
+	if err := y.killDuring("runs", "kill", id, tasks[1]); err != nil {
 		return err
 	}
 	for _, task := range tasks[1:] {

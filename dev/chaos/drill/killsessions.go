@@ -26,7 +26,7 @@ func killSessions(y *Cluster) error {
 	}
 	for round := range y.Scale.SessionRounds {
 		faults := []sessionFault{
-			{"the worker", func() error { return y.revive("a", 0) }},
+			{"the worker", func() error { return y.revive("a") }},
 			{"the worker, until it is lost", s.loseWorker},
 			{"the gateway", func() error { return y.replace(gatewayName(0), func() error { return y.restartGateway(0) }) }},
 			{"the Temporal server", func() error { return y.replace(serverName, y.restartServer) }},
@@ -44,6 +44,17 @@ func killSessions(y *Cluster) error {
 	}
 	y.report("sessions worked again at most %.1f s after the part was back; %d continued, %d ended with a message", s.slowest.Seconds(), s.continued, s.ended)
 	return s.stopMachines()
+}
+
+// revive kills the worker and starts it again.
+func (y *Cluster) revive(worker string) error {
+	if err := y.kill(worker); err != nil {
+		return err
+	}
+	if err := y.startContainerWorker(worker); err != nil {
+		return err
+	}
+	return y.awaitNodes(worker)
 }
 
 // replace kills a member and restarts it at once.
@@ -126,7 +137,7 @@ func (s *sessionDrill) loseWorker() error {
 	if err != nil {
 		return err
 	}
-	return y.revive("a", 0)
+	return y.revive("a")
 }
 
 // killEngine kills the engine and restarts it. With liveRestore, the engine continues with the running containers.

@@ -17,7 +17,7 @@ import (
 )
 
 // deadListener freezes a worker's polls for tasks while its other calls, such as heartbeats, arrive. Tasks dispatched
-// to it start elsewhere and spend no attempt.
+// to it start elsewhere, spend no attempt and count as suspicions.
 func deadListener(y *Cluster) error {
 	if err := y.start(); err != nil {
 		return err
@@ -70,8 +70,8 @@ func deadListener(y *Cluster) error {
 		return err
 	}
 	for name, task := range r.Tasks {
-		if task.Attempt != 0 || task.Node != "b" {
-			return fmt.Errorf("task %s: attempt %d on %q; want attempt 0 on b", name, task.Attempt, task.Node)
+		if task.Attempt != 0 || task.Suspicions == 0 || task.Node != "b" {
+			return fmt.Errorf("task %s: attempt %d, %d suspicions, on %q; want attempt 0 and a suspicion, on b", name, task.Attempt, task.Suspicions, task.Node)
 		}
 	}
 	if err := y.awaitNodes("a"); err != nil { // its heartbeat arrives

@@ -7,49 +7,6 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// lostCompletion cuts a worker off from Temporal while its task ends, so that the server does not learn of the end in
-// time. The result record must provide the result.
-func lostCompletion(y *Cluster) error {
-	if err := y.start("a"); err != nil {
-		return err
-	}
-	gate := y.gate("work")
-	id, tasks, err := y.runOn("a", y.crowd("report", 3, job{gate: gate}))
-	if err != nil {
-		return err
-	}
-	if err := y.startWorkers("b"); err != nil {
-		return err
-	}
-	y.link("a", "temporal").Cut()
-	if err := y.open(gate); err != nil {
-		return err
-	}
-	r, err := y.finished(id)
-	if err != nil {
-		return err
-	}
-	for _, task := range tasks {
-		executions, err := y.executions(id, task)
-		if err != nil {
-			return err
-		}
-		if len(executions) != 1 {
-			return fmt.Errorf("task %s was started %d times", task, len(executions))
-		}
-		if t := r.Tasks[task]; t.Node != "a" {
-			return fmt.Errorf("task %s was done on a but is reported to have run on %q", task, t.Node)
-		}
-		// The attempt that took its result from the record has printed nothing itself.
-		printed, err := y.must("runs", "logs", id, task, "--stdout")
-		if err != nil || printed != r.Tasks[task].Result.Stdout {
-			return errors.Join(err, fmt.Errorf("the log of task %s, attempt %d, is %q, its result %q", task, r.Tasks[task].Attempt, printed, r.Tasks[task].Result.Stdout))
-		}
-	}
-	y.link("a", "temporal").Restore()
-	return y.unchanged(r)
-}
-
 // oldClaim cuts a worker off from everything while its tasks end, so that there is no record and they run again. Its
 // late reports must not count.
 func oldClaim(y *Cluster) error {

@@ -66,15 +66,7 @@ func (y *Cluster) retryAndKill(id string) error {
 // killAndRetry kills the gateway during the request. The caller does not learn the result, and checks the run before
 // retrying.
 func (y *Cluster) killAndRetry(id string) error {
-	asked := make(chan error, 1)
-	go func() {
-		_, err := y.command(0, "runs", "retry", id)
-		asked <- err
-	}()
-	if err := y.pause(y.Scale.Short / 10); err != nil {
-		return err
-	}
-	if err := errors.Join(y.kill(gatewayName(0)), <-asked, y.restartGateway(0)); err != nil {
+	if err := y.killDuring("runs", "retry", id); err != nil {
 		return err
 	}
 	r, err := y.get(id)
@@ -83,4 +75,17 @@ func (y *Cluster) killAndRetry(id string) error {
 	}
 	_, err = y.must("runs", "retry", id)
 	return err
+}
+
+// killDuring kills the gateway while it handles a command, which may get no reply, and restarts it.
+func (y *Cluster) killDuring(command ...string) error {
+	asked := make(chan error, 1)
+	go func() {
+		_, err := y.command(0, command...)
+		asked <- err
+	}()
+	if err := y.pause(y.Scale.Short / 10); err != nil {
+		return err
+	}
+	return errors.Join(y.kill(gatewayName(0)), <-asked, y.restartGateway(0))
 }

@@ -20,28 +20,15 @@ type Scenario struct {
 func Scenarios() []Scenario {
 	return []Scenario{
 		{Name: "kill-worker", Says: "kill -9 of a worker with starting and running tasks", run: killWorker},
-		{Name: "kill-flow", Says: "kill -9 of a worker that is filled ahead with short tasks", run: killFlow},
-		{Name: "kill-tree", Says: "kill -9 of a worker takes whole process trees along", run: killTree, patient: true},
 		{Name: "stop-worker", Says: "SIGSTOP of a worker, then SIGCONT", run: stopWorker},
-		{Name: "cut-short", Says: "a short cut between worker and Temporal", run: cutShort, patient: true},
 		{Name: "cut-long", Says: "a long cut between worker and Temporal, and back", run: cutLong},
-		{Name: "kill-gateways", Says: "kill -9 of each of two gateways in turn", run: killGateways, patient: true},
 		{Name: "kill-gateway", Says: "kill -9 and restart of the only gateway", run: killGateway, patient: true},
 		{Name: "kill-server", Says: "kill -9 and restart of dev --db, the embedded server with its gateway", run: killServer, patient: true},
 		{Name: "cancel-race", Says: "cancel while tasks complete", run: cancelRace, patient: true},
-		{Name: "never-starts", Says: "a worker that takes a task and never starts it", run: neverStarts},
-		{Name: "lost-completion", Says: "the report of a completed task is lost", run: lostCompletion},
 		{Name: "old-claim", Says: "a report of an older claim arrives when a newer one has started", run: oldClaim},
 		{Name: "drain", Says: "drains under load", run: drains, patient: true},
-		{Name: "leave", Says: "SIGTERM to a worker is a drain", run: leave, patient: true},
-		{Name: "kill-batch", Says: "kill -9 of a worker in the middle of batches", run: killBatch},
 		{Name: "kill-fanout", Says: "kill -9 of a worker, the gateway and the server in a large fan-out", run: killFanOut},
-		{Name: "kill-counting", Says: "kill -9 of the worker of a task that keeps a checkpoint", run: killCounting},
-		{Name: "kill-holders", Says: "kill -9 of gateway, server and worker while tasks and runs wait for locks", run: killHolders},
-		{Name: "kill-waiting", Says: "kill -9 of everything while runs wait for people", run: killWaiting, patient: true},
 		{Name: "kill-retry", Says: "kill -9 of the gateway while a run is retried", run: killRetry, patient: true},
-		{Name: "kill-parent", Says: "kill -9 of the gateway while a run waits for its child", run: killParent, patient: true},
-		{Name: "reattach", Says: "kill -9 and restart of a worker with running containers", run: reattach, patient: true},
 		{Name: "kill-engine", Says: "kill -9 and restart of worker and container engine in any order", run: killEngine},
 		{Name: "kill-sessions", Says: "kill -9 and restart of worker, gateway, server and engine under open sessions with machines", run: killSessions},
 		{Name: "store-away", Says: "the store is away while runs are at every stage", run: storeAway, patient: true},
@@ -53,8 +40,6 @@ func Scenarios() []Scenario {
 		{Name: "kill-final", Says: "tasks are killed whose node cannot be reached, and the control process dies", run: killFinal},
 		{Name: "stop-gateways", Says: "SIGSTOP and kill -9 of each of two gateways while tasks are handed out", run: stopGateways, patient: true},
 		{Name: "dead-listener", Says: "a worker whose heartbeat arrives and whose polls for tasks hang", run: deadListener, patient: true},
-		{Name: "retry-halted", Says: "a run is retried in whose fan-outs some instances never started", run: retryHalted, patient: true},
-		{Name: "terminate", Says: "the workflow of a run is terminated, and the run retried at once", run: terminateRun},
 	}
 }
 

@@ -70,7 +70,7 @@ func (s Soak) run(y *Cluster) error {
 	users.Wait()
 	t.write(y)
 	y.report("faults: %v", faults.counts)
-	return errors.Join(faultErr, t.err(), y.atMost(1, t.mutex, "mutex"), y.inTurn(soakTurns, t.children))
+	return errors.Join(faultErr, t.err(), y.atMost(1, t.mutex, "mutex"), y.atMost(2, t.semaphore, "semaphore"), y.inTurn(soakTurns, t.children))
 }
 
 func done(c <-chan struct{}) bool {
@@ -118,6 +118,9 @@ func (y *Cluster) soakRun(name string, dice *rand.Rand) outcome {
 		if d.Tasks[name].Mutex != "" {
 			o.mutex = append(o.mutex, place{id, name})
 		}
+		if d.Tasks[name].Semaphore != nil {
+			o.semaphore = append(o.semaphore, place{id, name})
+		}
 		if task.ChildRun != "" {
 			o.children = append(o.children, task.ChildRun)
 		}
@@ -145,7 +148,7 @@ func (y *Cluster) retry(failed *run) error {
 }
 
 // random returns a workflow of layers of tasks that take 0.1 to 5 s. Some tasks fail at first, or always; some fan out,
-// some share a mutex, and some run another workflow.
+// some share a mutex or a semaphore, and some run another workflow.
 func (y *Cluster) random(name string, dice *rand.Rand) definition {
 	d := definition{Name: name, Tasks: map[string]taskSpec{}}
 	var before []string
@@ -178,6 +181,8 @@ func (y *Cluster) randomTask(name string, before []string, dice *rand.Rand) task
 		j.ticks, j.instances, j.batch, j.fails = 0, 10+dice.IntN(20), "auto", dice.IntN(2)
 	case 6:
 		j.mutex = "soak"
+	case 11:
+		j.semaphore = map[string]any{"name": "soak-two", "limit": 2}
 	case 7:
 		j.counts, j.ticks = true, 20
 	case 10:

@@ -7,12 +7,13 @@ import (
 
 // outcome holds how a run of the soak ended.
 type outcome struct {
-	verdict  *verdict
-	retries  int      // number of retries of the run
-	mutex    []place  // tasks that share the mutex
-	children []string // runs of the same workflow that it has started
-	stuck    error    // the run did not end
-	broken   error    // the outcome is unknown
+	verdict *verdict
+	retries int // number of retries of the run
+	// mutex and semaphore hold the tasks that share the mutex, and the semaphore.
+	mutex, semaphore []place
+	children         []string // runs of the same workflow that it has started
+	stuck            error    // the run did not end
+	broken           error    // the outcome is unknown
 }
 
 // tally counts outcomes. It is safe for concurrent use.
@@ -20,7 +21,7 @@ type tally struct {
 	mu                    sync.Mutex
 	runs, tasks, repeated int
 	retries               int
-	mutex                 []place
+	mutex, semaphore      []place
 	children              []string
 	lost, doubled         []error
 	stuck, broken         []error
@@ -40,6 +41,7 @@ func (t *tally) add(o outcome) {
 		t.repeated += o.verdict.repeated
 		t.retries += o.retries
 		t.mutex = append(t.mutex, o.mutex...)
+		t.semaphore = append(t.semaphore, o.semaphore...)
 		t.children = append(t.children, o.children...)
 		t.lost = append(t.lost, o.verdict.lost...)
 		t.doubled = append(t.doubled, o.verdict.doubled...)

@@ -33,7 +33,6 @@ func (y *Cluster) judgeRun(v *verdict, r *run) error {
 		v.tasks++
 		var err error
 		switch {
-		case task.Type == "approval":
 		case task.ChildRun != "":
 			err = y.judgeChild(v, fmt.Sprintf("task %s of %s", name, r.ID), task)
 		case task.Count != nil:
@@ -141,4 +140,19 @@ func (y *Cluster) finished(id string) (*run, error) {
 		return nil, errors.Join(err, judgeErr)
 	}
 	return r, errors.Join(err, v.err())
+}
+
+// untouched checks that each task was started once and was not asked to end.
+func (y *Cluster) untouched(id string, tasks []string) error {
+	var errs []error
+	for _, task := range tasks {
+		executions, err := y.executions(id, task)
+		if err != nil {
+			return err
+		}
+		if len(executions) != 1 || !executions[0].term.IsZero() || executions[0].attempt != 0 {
+			errs = append(errs, fmt.Errorf("task %s has noticed: %+v", task, executions))
+		}
+	}
+	return errors.Join(errs...)
 }

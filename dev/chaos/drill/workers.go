@@ -38,35 +38,6 @@ func killWorker(y *Cluster) error {
 	return err
 }
 
-// killFlow kills a worker whose queue is filled ahead: short tasks constantly start and end on it, and more wait.
-func killFlow(y *Cluster) error {
-	if err := y.start(); err != nil {
-		return err
-	}
-	for _, worker := range []string{"a", "b"} {
-		if err := y.startWorker(worker, "--max-parallel", "4"); err != nil {
-			return err
-		}
-	}
-	if err := y.awaitNodes("a", "b"); err != nil {
-		return err
-	}
-	d := y.crowd("flow", 60, job{ticks: 1})
-	tasks := namesOf(d)
-	id, err := y.submit(d)
-	if err != nil {
-		return err
-	}
-	if err := y.awaitStarted(id, tasks, "a", 10); err != nil {
-		return err
-	}
-	if err := y.kill("a"); err != nil {
-		return err
-	}
-	_, err = y.finished(id)
-	return err
-}
-
 // recovered checks that the tasks that ran on a lost node started again in time.
 func (y *Cluster) recovered(id string, tasks []string, node string, lost time.Time) error {
 	promise := y.Scale.Heartbeat + backoffMs*time.Millisecond + y.Scale.Slack
@@ -94,84 +65,79 @@ func (y *Cluster) recovered(id string, tasks []string, node string, lost time.Ti
 	return errors.Join(errs...)
 }
 
-// killTree kills a worker whose task has left processes that ignore SIGTERM, run in their own sessions, and were forked
-// twice.
-func killTree(y *Cluster) error {
-	if err := y.start("a"); err != nil {
-		return err
-	}
-	d := y.crowd("tree", 1, job{gate: y.gate("never"), tree: true})
-	id, err := y.submit(d)
-	if err != nil {
-		return err
-	}
-	var pids []int
-	err = y.eventually("the tree of the task is complete", func() (bool, error) {
-		marks, err := y.marks(id, "t0")
-		pids = pids[:0]
-		for _, m := range marks {
-			if m.what == "start" || m.what == "child" {
-				pids = append(pids, m.pid)
-			}
-		}
-		return len(pids) >= 4, err
-	})
-	if err != nil {
-		return err
-	}
-	killed := time.Now()
-	if err := y.kill("a"); err != nil {
-		return err
-	}
-	claim := fmt.Sprintf("SWITCHYARD_CLAIM=%s/t0/c", id)
-	err = y.eventually("the tree is dead", func() (bool, error) {
-		marks, err := y.marks(id, "t0")
-		for _, m := range marks {
-			if err == nil && len(processesWith(fmt.Sprint(claim, m.claim))) > 0 {
-				return false, nil
-			}
-		}
-		return true, err
-	})
-	if err != nil {
-		return err
-	}
-	y.report("a tree of %d processes was dead %.1f s after its worker", len(pids), time.Since(killed).Seconds())
-	_, err = y.command(0, "runs", "cancel", id)
-	return err
-}
-
 // stopWorker freezes a worker until its tasks have moved elsewhere, then thaws it.
 func stopWorker(y *Cluster) error {
+	return y.awayAndBack(
+		func() error { return y.freeze("a") }, func() error { return y.thaw("a") },
+		func(string, []string, time.Time) error { return nil })
+}
+
+// cutLong cuts a worker off until its tasks have ended by their lease and moved elsewhere, and then reconnects it.
+func cutLong(y *Cluster) error {
+	return y.awayAndBack(
+		func() error { y.link("a", "temporal").Cut(); return nil },
+		func() error { y.link("a", "temporal").Restore(); return nil },
+		y.endedByLease)
+}
+
+// awayAndBack takes worker a away while tasks run on it, checks them when they have moved to b, and brings a back. The
+// tasks leave processes that ignore SIGTERM, run in their own sessions, and were forked twice.
+func (y *Cluster) awayAndBack(begin, end func() error, check func(id string, tasks []string, gone time.Time) error) error {
 	if err := y.start("a"); err != nil {
 		return err
 	}
 	gate := y.gate("work")
-	d := y.crowd("crowd", 4, job{gate: gate, tree: true})
-	id, tasks, err := y.runOn("a", d)
+	id, tasks, err := y.runOn("a", y.crowd("crowd", 4, job{gate: gate, tree: true}))
 	if err != nil {
 		return err
 	}
 	if err := y.startWorkers("b"); err != nil {
 		return err
 	}
-	frozen := time.Now()
-	if err := y.freeze("a"); err != nil {
+	gone := time.Now()
+	if err := begin(); err != nil {
 		return err
 	}
 	if err := y.awaitStarted(id, tasks, "b", len(tasks)); err != nil {
 		return err
 	}
-	if err := y.recovered(id, tasks, "a", frozen); err != nil {
+	if err := errors.Join(y.recovered(id, tasks, "a", gone), check(id, tasks, gone)); err != nil {
 		return err
 	}
-	if err := y.pause(y.Scale.Long - time.Since(frozen)); err != nil {
+	if err := y.pause(y.Scale.Long - time.Since(gone)); err != nil {
 		return err
 	}
-	if err := y.thaw("a"); err != nil {
+	if err := end(); err != nil {
 		return err
 	}
 	return y.backAgain("a", id, gate, "b")
+}
+
+// endedByLease checks that the first execution of each task got SIGTERM and was dead before its heartbeat time-out.
+func (y *Cluster) endedByLease(id string, tasks []string, cut time.Time) error {
+	var errs []error
+	var first, last time.Duration
+	for _, task := range tasks {
+		executions, err := y.executions(id, task)
+		if err != nil {
+			return err
+		}
+		e := executions[0]
+		if e.term.IsZero() {
+			errs = append(errs, fmt.Errorf("task %s got no SIGTERM", task))
+			continue
+		}
+		took := e.term.Sub(cut)
+		if first == 0 {
+			first = took
+		}
+		first, last = min(first, took), max(last, took)
+		if took > y.Scale.Heartbeat {
+			errs = append(errs, fmt.Errorf("task %s got SIGTERM %s after the cut, which is after its heartbeat time-out", task, took))
+		}
+	}
+	y.report("lease: SIGTERM %.1f to %.1f s after the cut", first.Seconds(), last.Seconds())
+	return errors.Join(errs...)
 }
 
 // backAgain checks that a worker that was away runs tasks again, and that the other worker completed the run.
