@@ -57,7 +57,12 @@ func TestEndAfterTheLeaseDoesNotCount(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			endAfterTheLease(t, e)
+			b := newBench(t, nil)
+			b.Executors = map[string]executor.Executor{"shell": e}
+			want(t, b.losesLease(request("a")), "moved", "lease_lost")
+			for key, err := range b.Store.Keys(t.Context(), "runs/r-1/results/") {
+				t.Errorf("a record: %s, %v", key, err)
+			}
 		})
 	}
 }
@@ -66,38 +71,10 @@ func TestEndAfterTheLeaseDoesNotCount(t *testing.T) {
 func TestWorkDoneBeforeTheLeaseIsOverCounts(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, nil)
-	b.heartbeat = 2 * time.Second
 	b.Executors = map[string]executor.Executor{"shell": idle{until: (*executor.Lease).Lost}}
-	b.server.say(func(_ int, p *v1.ExecuteProgress) error {
-		if p.GetSpawned() {
-			return errAway
-		}
-		return nil
-	})
 	eventually(t, "it has completed", func() bool { // on a busy machine, not in time
-		return b.start(t.Context(), request("a")).answer().GetState() == "completed"
+		return b.losesLease(request("a")).GetState() == "completed"
 	})
-}
-
-func endAfterTheLease(t *testing.T, e executor.Executor) {
-	b := newBench(t, nil)
-	b.heartbeat = 100 * time.Millisecond
-	b.Executors = map[string]executor.Executor{"shell": e}
-	b.server.say(func(_ int, p *v1.ExecuteProgress) error {
-		if p.GetSpawned() {
-			return errAway
-		}
-		return nil
-	})
-	var res *v1.ExecuteResponse
-	eventually(t, "it has started", func() bool { // on a busy machine, not in time
-		res = b.start(t.Context(), request("a")).answer()
-		return res.GetStartedAt() != nil
-	})
-	want(t, res, "moved", "lease_lost")
-	for key, err := range b.Store.Keys(t.Context(), "runs/r-1/results/") {
-		t.Errorf("a record: %s, %v", key, err)
-	}
 }
 
 // An attempt that completed before its node stalled leaves its record for the next dispatch.

@@ -90,12 +90,14 @@ func TestBatch(t *testing.T) {
 // The time-out applies to each member separately.
 func TestBatchTimeout(t *testing.T) {
 	t.Parallel()
-	b := newBench(t, steps(fake.Step{}, fake.Step{Block: true}, fake.Step{}))
 	req := batchOf(0, 1, 2)
-	req.Timeout = durationpb.New(10 * time.Second)
-	res := b.start(t.Context(), req).answer()
-	want(t, res, "completed", "")
-	wantEnds(t, res.GetBatch(), "0", "1 failed timeout", "2")
+	req.Timeout = durationpb.New(500 * time.Millisecond)
+	eventually(t, "only the second member is out of time", func() bool { // on a busy machine, others may be, too
+		b := newBench(t, steps(fake.Step{}, fake.Step{Block: true}, fake.Step{}))
+		res := b.start(t.Context(), req).answer()
+		want(t, res, "completed", "")
+		return slices.Equal(ends(res.GetBatch()), []string{"0", "1 failed timeout", "2"})
+	})
 }
 
 // When a batch ends early, its running member ends too, and the answer leaves out members that have not started.

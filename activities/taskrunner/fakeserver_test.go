@@ -189,6 +189,27 @@ func want(t *testing.T, res *v1.ExecuteResponse, state, reason string) {
 	}
 }
 
+// awayOnceSpawned answers no heartbeat that says that the process has started.
+func awayOnceSpawned(_ int, p *v1.ExecuteProgress) error {
+	if p.GetSpawned() {
+		return errAway
+	}
+	return nil
+}
+
+// losesLease runs an attempt whose process starts within a short lease, which the server does not renew afterwards. It tries
+// again if a busy machine loses the lease before the start.
+func (b *bench) losesLease(req *v1.ExecuteRequest) (res *v1.ExecuteResponse) {
+	b.t.Helper()
+	b.heartbeat = 500 * time.Millisecond
+	b.server.say(awayOnceSpawned)
+	eventually(b.t, "the process starts in time", func() bool {
+		res = b.start(b.t.Context(), req).answer()
+		return res.GetStartedAt() != nil
+	})
+	return res
+}
+
 // eventually waits until a condition holds.
 func eventually(t *testing.T, what string, holds func() bool) {
 	t.Helper()

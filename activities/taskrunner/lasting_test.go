@@ -194,28 +194,17 @@ func TestLastingAttemptIsNotGivenUpWithoutState(t *testing.T) {
 func TestLeaseEndsNoLastingAttempt(t *testing.T) {
 	t.Parallel()
 	l := newLastingNode(t)
-	l.heartbeat = 12 * time.Second
 	e := l.lasts(nil)
-	l.server.say(func(int, *v1.ExecuteProgress) error { return errAway })
-	time.Sleep(l.heartbeat)
-	if m := l.await("it is there", func(fake.Machine) bool { return true }); !m.Running || m.Attended != 1 {
-		t.Errorf("it is %+v", m)
+	if end := l.attempts.all()[0].beats.lease.StopAt(); end != executor.Never {
+		t.Errorf("the lease ends in %v", end.Sub(executor.Now()))
 	}
-	l.server.say(nil)
 	if refused := l.steer("stop"); refused != "" {
 		t.Error(refused)
 	}
 	want(t, e.answer(), "stopped", "")
 
 	unknown := newLastingNode(t)
-	unknown.heartbeat = 12 * time.Second
-	unknown.server.say(func(_ int, p *v1.ExecuteProgress) error {
-		if p.GetSpawned() {
-			return errAway
-		}
-		return nil
-	})
-	want(t, unknown.start(t.Context(), vpsRequest(nil)).answer(), "moved", "lease_lost")
+	want(t, unknown.losesLease(vpsRequest(nil)), "moved", "lease_lost")
 	unknown.await("it is removed", func(m fake.Machine) bool { return m.Removed })
 }
 

@@ -60,15 +60,16 @@ func hasStarted(j fake.Job) bool { return j.Starts == 1 }
 func TestRemoteAttemptIsLetGoOrStopped(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
-		heartbeat     time.Duration
-		do            func(b *bench)
+		do            func(b *bench)                         // once the Job is there
+		limit         func(b *bench, req *v1.ExecuteRequest) // before the start, for which a busy machine may need longer
 		state, reason string
 		stopped       bool
 	}{
 		"drain": {do: func(b *bench) { b.BeginDrain(time.Now().Add(time.Hour), "kernel") }, state: v1.AttemptMoved, reason: v1.ReasonDraining},
 		"stop":  {do: func(b *bench) { close(b.stopping) }, state: v1.AttemptMoved, reason: v1.ReasonDraining},
-		"lease": {heartbeat: 15 * time.Second, do: func(b *bench) {
-			b.server.say(func(int, *v1.ExecuteProgress) error { return errAway })
+		"lease": {limit: func(b *bench, _ *v1.ExecuteRequest) {
+			b.heartbeat = 500 * time.Millisecond
+			b.server.say(onlyTheFirst)
 		}, state: v1.AttemptMoved, reason: v1.ReasonLeaseLost},
 		"gone": {do: func(b *bench) {
 			b.server.say(func(int, *v1.ExecuteProgress) error { return serviceerror.NewNotFound("no such activity") })
@@ -76,7 +77,9 @@ func TestRemoteAttemptIsLetGoOrStopped(t *testing.T) {
 		"cancel": {do: func(b *bench) {
 			b.server.say(func(int, *v1.ExecuteProgress) error { return temporal.NewCanceledError() })
 		}, state: v1.TaskCancelled, reason: v1.ReasonCancelled, stopped: true},
-		"time-out": {do: func(*bench) {}, state: v1.TaskFailed, reason: v1.ReasonTimeout, stopped: true},
+		"time-out": {limit: func(_ *bench, req *v1.ExecuteRequest) {
+			req.Timeout = durationpb.New(200 * time.Millisecond)
+		}, state: v1.TaskFailed, reason: v1.ReasonTimeout, stopped: true},
 	} {
 		for _, held := range []bool{false, true} {
 			if held {
@@ -84,30 +87,39 @@ func TestRemoteAttemptIsLetGoOrStopped(t *testing.T) {
 			}
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()
-				c := fake.NewCluster()
-				c.Hold(held)
-				b := newRemoteBench(t, c)
-				if test.heartbeat > 0 {
-					b.heartbeat = test.heartbeat
-				}
-				req := remoteRequest("a")
-				if test.reason == v1.ReasonTimeout {
-					req.Timeout = durationpb.New(10 * time.Second) // by then the attempt has started, unless it is held
-				}
-				e := b.start(t.Context(), req)
-				awaitJob(t, c, "the Job is there", func(j fake.Job) bool { return held || j.Starts == 1 })
-				test.do(b)
-				res := e.answer()
-				want(t, res, test.state, test.reason)
-				if started := res.GetStartedAt() != nil; started == held {
-					t.Errorf("whether it had started: %v", started)
-				}
-				if j := c.Jobs("a")[0]; j.Stopped != test.stopped || j.Recorded != 0 {
-					t.Errorf("the Job is %+v", j)
-				}
+				eventually(t, "the Job is there in time", func() bool {
+					c := fake.NewCluster()
+					c.Hold(held)
+					b, req := newRemoteBench(t, c), remoteRequest("a")
+					if test.limit != nil {
+						test.limit(b, req)
+					}
+					e := b.start(t.Context(), req)
+					if test.do != nil {
+						awaitJob(t, c, "the Job is there", func(j fake.Job) bool { return held || j.Starts == 1 })
+						test.do(b)
+					}
+					res, jobs := e.answer(), c.Jobs("a")
+					if started := res.GetStartedAt() != nil; len(jobs) == 0 || started == held {
+						return false
+					}
+					want(t, res, test.state, test.reason)
+					if j := jobs[0]; j.Stopped != test.stopped || j.Recorded != 0 {
+						t.Errorf("the Job is %+v", j)
+					}
+					return true
+				})
 			})
 		}
 	}
+}
+
+// onlyTheFirst answers the first heartbeat only.
+func onlyTheFirst(n int, _ *v1.ExecuteProgress) error {
+	if n == 0 {
+		return nil
+	}
+	return errAway
 }
 
 // The next dispatch continues an attempt that another node let go. Only its answer is recorded, once the server has it.
@@ -169,16 +181,9 @@ func TestRemoteAttemptIsFenced(t *testing.T) {
 func TestEndOfARemoteAttemptOutlivesItsLease(t *testing.T) {
 	t.Parallel()
 	b := newRemoteBench(t, fake.NewCluster())
-	b.heartbeat = 12 * time.Second
 	late := &lateRemote{fake.NewRemote(v1.TypeK8sJob, fake.NewCluster())}
 	b.Executors = map[string]executor.Executor{v1.TypeK8sJob: late}
-	b.server.say(func(n int, _ *v1.ExecuteProgress) error {
-		if n == 0 {
-			return nil
-		}
-		return errAway
-	})
-	want(t, b.start(t.Context(), remoteRequest("a")).answer(), v1.TaskCompleted, "")
+	want(t, b.losesLease(remoteRequest("a")), v1.TaskCompleted, "")
 }
 
 // lateRemote is a remote executor that reports a completed attempt after the lease is over.

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"switchyard/activities/executor/fake"
@@ -11,25 +12,39 @@ import (
 )
 
 // The idle time-out counts from the start or from the end of the last session, and not while a session is open.
+func TestIdleTimeout(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var idle idleTimeout
+		var stopped error
+		began := time.Now()
+		time.Sleep(time.Second)
+		idle.begin(8*time.Second, began, func(cause error) { stopped = cause }, nil)
+		isStopped := func(after time.Duration, want bool) {
+			t.Helper()
+			time.Sleep(after)
+			synctest.Wait()
+			if (stopped != nil) != want {
+				t.Fatalf("%v after the start it is stopped: %v", time.Since(began), stopped)
+			}
+		}
+		isStopped(6*time.Second, false)
+		first, second := idle.enter(), idle.enter()
+		isStopped(time.Hour, false)
+		first()
+		first()
+		isStopped(time.Hour, false)
+		second()
+		isStopped(7*time.Second, false)
+		isStopped(2*time.Second, true)
+	})
+}
+
 func TestIdleTimeoutStopsTheAttempt(t *testing.T) {
 	t.Parallel()
 	l := newLastingNode(t)
-	e := l.start(t.Context(), vpsRequest(map[string]any{"idleTimeout": "8s"}))
-	var leave func()
-	eventually(t, "it can be entered", func() (ok bool) {
-		_, left, err := l.Enter(t.Context(), &v1.SessionHeader{RunId: "r-1", Task: "a", Claim: 1})
-		leave = left
-		return err == nil
-	})
-	time.Sleep(9 * time.Second)
-	if m := l.await("it is there", func(fake.Machine) bool { return true }); !m.Running {
-		t.Error("it has ended while a session was open")
-	}
-	leave()
-	leave()
-	res := e.answer()
+	res := l.start(t.Context(), vpsRequest(map[string]any{"idleTimeout": "50ms"})).answer()
 	want(t, res, "stopped", "idle")
-	if res.GetError() != "no session was open for 8s" {
+	if res.GetError() != "no session was open for 50ms" {
 		t.Errorf("the reason is %q", res.GetError())
 	}
 }
@@ -62,6 +77,12 @@ func TestEntryIsRefusedWithAReason(t *testing.T) {
 	if err != nil || inside.(fake.Inside).ID != reattachedID {
 		t.Errorf("the inside is %v, %v", inside, err)
 	}
+	idle := &l.attempts.all()[0].sessions.idle
+	idle.mu.Lock()
+	if idle.open != 1 {
+		t.Errorf("the idle time-out counts %d sessions", idle.open)
+	}
+	idle.mu.Unlock()
 	leave()
 	l.fake.Release("b")
 	shell.answer()
