@@ -1,17 +1,18 @@
 package workers_test
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	workflowpb "go.temporal.io/api/workflow/v1"
 	"google.golang.org/protobuf/types/known/durationpb"
 
+	"switchyard/activities/executor"
 	"switchyard/activities/executor/fake"
 	"switchyard/activities/registry"
 	"switchyard/activities/store"
@@ -22,52 +23,42 @@ import (
 	"switchyard/workflows/names"
 )
 
-func cutInput(c *workertest.Nodes) *v1.RunInput {
-	c.T.Helper()
-	in := c.Input(`{name: cut, tasks: {a: {type: shell, spec: {command: x}, retry: {backoffMs: 1}}}}`)
-	in.Options.HeartbeatTimeout = durationpb.New(workertest.ShortHeartbeat)
-	return in
-}
-
-// TestCutEndsBeforeLease checks that a node that is cut off for less than its leases continues its attempts.
-func TestCutEndsBeforeLease(t *testing.T) {
-	t.Parallel()
-	c := workertest.Shared(t).Nodes(t, workertest.Script{"a": {{Block: true}}})
-	l := c.StartBehindLink("n")
-	in := cutInput(c)
-	in.Options.HeartbeatTimeout = durationpb.New(3 * workertest.ShortHeartbeat) // a busy machine also needs some of the lease
-	h := c.Submit(in)
-	c.AwaitRunning("a")
-	lease := c.Fake.Calls()[0].Attempt.Lease
-	before := lease.KillAt()
-	l.Cut()
-	const short = 7 * time.Second // longer than the time between two heartbeats
-	time.Sleep(short)
-	l.Mend()
-	workertest.Eventually(t, "the lease is renewed", func() bool { return lease.KillAt() > before.Add(short) })
-	c.Fake.Release("a")
-	run := h.Wait()
-	workertest.CheckRun(t, run, "completed", nil)
-	if n := c.Calls()["a"]; n != 1 || run.GetTasks()["a"].GetAttempt() != 0 {
-		t.Errorf("it ran %d times: %v", n, run.GetTasks()["a"])
-	}
-}
-
-// TestCutOutlastsLease checks that the attempts of a node that is cut off for long end before they start elsewhere.
+// TestCutOutlastsLease cuts a node off for longer than the leases of its attempts. Those that complete there do not run again:
+// their records are the results, even without another attempt in reserve, and for the instances of a batch. One that does
+// not complete ends before it starts elsewhere.
 func TestCutOutlastsLease(t *testing.T) {
 	t.Parallel()
-	c := workertest.Shared(t).Nodes(t, workertest.Script{"a": {{Block: true, IgnoreTerm: true}}})
+	once := fake.Step{Block: true, Stdout: "once"}
+	c := workertest.Shared(t).Nodes(t, workertest.Script{
+		"stuck": {{Block: true, IgnoreTerm: true}}, "done": {once}, "last": {once}, "each": {{Stdout: "once"}, once, {Stdout: "once"}},
+	})
 	l := c.StartBehindLink("n")
-	h := c.Submit(cutInput(c))
-	c.AwaitRunning("a")
-	// The server knows that the attempt runs.
-	workertest.Eventually(t, "the server knows that it runs", h.HasSpawned)
+	in := c.Input(`{name: cut, tasks: {
+		stuck: {type: shell, spec: {command: x}, retry: {backoffMs: 1}},
+		done: {type: shell, spec: {command: x}, retry: {backoffMs: 1}},
+		last: {type: shell, spec: {command: x}, retry: {maxRetries: 0}},
+		each: {type: shell, spec: {command: x}, parallel: 3, batch: 3, retry: {maxRetries: 0}}}}`)
+	in.Options.HeartbeatTimeout = durationpb.New(workertest.ShortHeartbeat)
+	h := c.Submit(in)
+	for _, task := range []string{"stuck", "done", "last", "each"} {
+		c.AwaitRunning(task)
+	}
+	workertest.Eventually(t, "the server knows that they run", func() bool { return h.CountSpawned() == 4 })
 	c.Start("m")
 	l.Cut()
+	for _, task := range []string{"done", "last", "each"} {
+		c.Fake.Release(task)
+	}
 	both := false
 	err := c.Fake.Await(t.Context(), func(calls []fake.Call, running map[string]int) bool {
-		both = both || running["a"] > 1 || len(calls) > 1 && !calls[0].Attempt.Lease.Over()
-		return len(calls) > 1 && running["a"] == 1
+		var leases []*executor.Lease
+		for _, call := range calls {
+			if call.Task == "stuck" {
+				leases = append(leases, call.Attempt.Lease)
+			}
+		}
+		both = both || running["stuck"] > 1 || len(leases) > 1 && !leases[0].Over()
+		return len(leases) > 1 && running["stuck"] == 1
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -76,73 +67,24 @@ func TestCutOutlastsLease(t *testing.T) {
 		t.Error("the task ran on two nodes at once")
 	}
 	l.Mend()
-	c.Fake.Release("a")
+	c.Fake.Release("stuck")
 	run := h.Wait()
 	workertest.CheckRun(t, run, "completed", nil)
-	if a := run.GetTasks()["a"]; a.GetNode() != c.Name("m") || a.GetAttempt() != 1 || c.Calls()["a"] != 2 {
-		t.Errorf("it ran %d times: %v", c.Calls()["a"], a)
+	if a := run.GetTasks()["stuck"]; a.GetNode() != c.Name("m") || a.GetAttempt() != 1 {
+		t.Errorf("stuck: %v", a)
 	}
-}
-
-// TestReportLost checks that an attempt that completes on a cut-off node does not run again: its record is the result.
-func TestReportLost(t *testing.T) {
-	t.Parallel()
-	c := workertest.Shared(t).Nodes(t, workertest.Script{"a": {{Block: true, Stdout: "once"}}})
-	l := c.StartBehindLink("n")
-	h := c.Submit(cutInput(c))
-	c.AwaitRunning("a")
-	workertest.Eventually(t, "the server knows that it runs", h.HasSpawned)
-	c.Start("m")
-	l.Cut()
-	c.Fake.Release("a")
-	run := h.Wait()
-	workertest.CheckRun(t, run, "completed", nil)
-	if a := run.GetTasks()["a"]; c.Calls()["a"] != 1 || a.GetNode() != c.Name("n") || a.GetResult().GetStdout() != "once" {
-		t.Errorf("it ran %d times: %v", c.Calls()["a"], a)
+	for _, task := range []string{"done", "last"} {
+		if a := run.GetTasks()[task]; a.GetNode() != c.Name("n") || a.GetResult().GetStdout() != "once" {
+			t.Errorf("%s: %v", task, a)
+		}
 	}
-}
-
-// TestLastReportLost checks that the last attempt of a task that completes on a cut-off node is not lost, because the
-// run looks for its record before the task ends.
-func TestLastReportLost(t *testing.T) {
-	t.Parallel()
-	c := workertest.Shared(t).Nodes(t, workertest.Script{"a": {{Block: true, Stdout: "once"}}})
-	l := c.StartBehindLink("n")
-	in := cutInput(c)
-	in.Definition.Tasks["a"].Retry = &v1.RetryPolicy{MaxRetries: new(int32)}
-	h := c.Submit(in)
-	c.AwaitRunning("a")
-	workertest.Eventually(t, "the server knows that it runs", h.HasSpawned)
-	l.Cut()
-	c.Fake.Release("a")
-	run := h.Wait()
-	workertest.CheckRun(t, run, "completed", map[string]string{"a": "completed"})
-	if a := run.GetTasks()["a"]; c.Calls()["a"] != 1 || a.GetResult().GetStdout() != "once" {
-		t.Errorf("it ran %d times: %v", c.Calls()["a"], a)
-	}
-}
-
-// TestLastReportOfBatchLost checks that instances of a batch that complete on a cut-off node are not lost either.
-func TestLastReportOfBatchLost(t *testing.T) {
-	t.Parallel()
-	c := workertest.Shared(t).Nodes(t, workertest.Script{"each": {{Stdout: "once"}, {Block: true, Stdout: "once"}, {Stdout: "once"}}})
-	l := c.StartBehindLink("n")
-	in := c.Input(`{name: cut, tasks: {each: {type: shell, spec: {command: x}, parallel: 3, batch: 3, retry: {maxRetries: 0}}}}`)
-	in.Options.HeartbeatTimeout = durationpb.New(workertest.ShortHeartbeat)
-	h := c.Submit(in)
-	c.AwaitRunning("each")
-	workertest.Eventually(t, "the server knows that it runs", h.HasSpawned)
-	l.Cut()
-	c.Fake.Release("each")
-	run := h.Wait()
-	workertest.CheckRun(t, run, "completed", map[string]string{"each": "completed"})
 	for _, i := range run.GetTasks()["each"].GetInstances() {
 		if i.GetResult().GetStdout() != "once" {
 			t.Errorf("instance %d: %v", i.GetIndex(), i)
 		}
 	}
-	if n := c.Calls()["each"]; n != 3 {
-		t.Errorf("%d instances ran", n)
+	if got := fmt.Sprint(c.Calls()); got != "map[done:1 each:3 last:1 stuck:2]" {
+		t.Errorf("executions: %s", got)
 	}
 }
 
@@ -169,8 +111,8 @@ func TestLostAttemptIsAwaitedWhileItsNodeOwesAnswer(t *testing.T) {
 		cfg.Store = own
 		cfg.OfflineAfter = workertest.Limit // so that the cut does not take it out of the fleet
 	})
-	in := cutInput(c)
-	in.Definition.Tasks["a"].Retry = &v1.RetryPolicy{MaxRetries: new(int32)}
+	in := c.Input(`{name: cut, tasks: {a: {type: shell, spec: {command: x}, retry: {maxRetries: 0}}}}`)
+	in.Options.HeartbeatTimeout = durationpb.New(workertest.ShortHeartbeat)
 	h := c.Submit(in)
 	c.AwaitRunning("a")
 	workertest.Eventually(t, "the server knows that it runs", h.HasSpawned)
@@ -216,21 +158,16 @@ func awaitsActivity(h *workertest.Handle, activity string) bool {
 // earlier generations have stored meanwhile.
 func TestRetryFindsWhatLostAttemptHasLeft(t *testing.T) {
 	t.Parallel()
-	c := workertest.Shared(t).Nodes(t, workertest.Script{"a": {{Block: true}}})
-	l := c.StartBehindLink("n")
-	in := cutInput(c)
-	in.Definition.Tasks["a"].Retry = &v1.RetryPolicy{MaxRetries: new(int32)}
+	c := workertest.Shared(t).Nodes(t, workertest.Script{"a": {{Result: executor.Result{Failure: &executor.Failure{Reason: v1.ReasonEvicted, Err: errors.New("evicted")}}}}})
+	c.Start("n")
+	in := c.Input(`{name: cut, tasks: {a: {type: shell, spec: {command: x}, retry: {maxRetries: 0}}}}`)
 	h := c.Submit(in)
-	c.AwaitRunning("a")
-	workertest.Eventually(t, "the server knows that it runs", h.HasSpawned)
-	l.Cut()
 	workertest.CheckRun(t, h.Wait(), "failed", map[string]string{"a": "lost"})
 	// As if the node had written its spooled record.
 	record := &v1.ExecuteResponse{State: "completed", Node: c.Name("n"), Result: &v1.TaskResult{Stdout: "late"}}
 	if err := c.Store.PutMessage(t.Context(), storekey.Result(h.Home(), 0, "a", 0), record); err != nil {
 		t.Fatal(err)
 	}
-	l.Mend()
 	run := h.Rerun(in, 1, &v1.Rerun{Failed: true}).Wait()
 	workertest.CheckRun(t, run, "completed", map[string]string{"a": "completed"})
 	if a := run.GetTasks()["a"]; c.Calls()["a"] != 1 || a.GetResult().GetStdout() != "late" {

@@ -167,7 +167,7 @@ func TestLongLockLimits(t *testing.T) {
 
 func lockLimits(t *testing.T, n int) {
 	t.Parallel()
-	y := workertest.Own(t, workers.ControlConfig{Locker: workertest.QuickLocker})
+	y := workertest.Shared(t)
 	for _, limit := range []int32{1, 3} {
 		t.Run(fmt.Sprint(limit), func(t *testing.T) {
 			t.Parallel()
@@ -197,7 +197,7 @@ func lockLimits(t *testing.T, n int) {
 
 func TestLockOrder(t *testing.T) {
 	t.Parallel()
-	y := workertest.Own(t, workers.ControlConfig{Locker: workertest.QuickLocker})
+	y := workertest.Shared(t)
 	h := newHolders(t, y)
 	const lock = "task:order"
 	h.start("o-first", lock, &v1.AcquireRequest{}, time.Hour)
@@ -219,7 +219,7 @@ func TestLockOrder(t *testing.T) {
 // another generation of the holder exists.
 func TestLockFindsOutWhoIsGone(t *testing.T) {
 	t.Parallel()
-	y := workertest.Own(t, workers.ControlConfig{Locker: workertest.QuickLocker})
+	y := workertest.Shared(t)
 	h := newHolders(t, y)
 	const lock = "task:gone"
 	h.start("g-dead", lock, &v1.AcquireRequest{}, time.Hour)
@@ -250,7 +250,7 @@ func TestLockFindsOutWhoIsGone(t *testing.T) {
 
 func TestLockStrategies(t *testing.T) {
 	t.Parallel()
-	y := workertest.Own(t, workers.ControlConfig{Locker: workertest.QuickLocker})
+	y := workertest.Shared(t)
 	h := newHolders(t, y)
 	const lock = "run:strategies"
 	h.start("s-1", lock, &v1.AcquireRequest{}, time.Hour)
@@ -267,7 +267,7 @@ func TestLockStrategies(t *testing.T) {
 // TestLockOutlivesItsProcess stops the control process while a lock is held and waited for.
 func TestLockOutlivesItsProcess(t *testing.T) {
 	t.Parallel()
-	y := workertest.Own(t, workers.ControlConfig{Locker: workertest.QuickLocker})
+	y := workertest.Shared(t)
 	h := newHolders(t, y)
 	const lock = "task:survives"
 	h.start("p-1", lock, &v1.AcquireRequest{}, time.Hour)

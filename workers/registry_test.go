@@ -183,9 +183,10 @@ func TestNodeRegistersAgain(t *testing.T) {
 func TestNodeLosesItsName(t *testing.T) {
 	t.Parallel()
 	c := workertest.Shared(t).Nodes(t, nil)
-	// The node notices the loss only a fifth of this time after its last heartbeat, so the other worker is faster.
-	first := c.Start("a", func(cfg *workers.NodeConfig) { cfg.OfflineAfter = 100 * time.Second })
+	// The first worker is cut off, so that the other one is faster.
+	l := c.StartBehindLink("a", func(cfg *workers.NodeConfig) { cfg.OfflineAfter = 5 * time.Second })
 	workertest.Eventually(t, "a heartbeat", func() bool { return c.AwaitState(c.Name("a"), "active").GetLastBeatAt() != nil })
+	l.Cut()
 	if err := c.Conn.TerminateWorkflow(t.Context(), names.NodeWorkflowID(c.Name("a")), "", "a test"); err != nil {
 		t.Fatal(err)
 	}
@@ -193,6 +194,8 @@ func TestNodeLosesItsName(t *testing.T) {
 		cfg.OfflineAfter = 2 * time.Second
 		cfg.Elsewhere(t.TempDir())
 	})
+	l.Mend()
+	first := l.Node
 	select {
 	case <-first.Failed():
 	case <-time.After(workertest.Limit):

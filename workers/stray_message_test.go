@@ -15,7 +15,6 @@ import (
 
 	"switchyard/dev/testneeds"
 	v1 "switchyard/proto/switchyard/v1"
-	"switchyard/workers"
 	"switchyard/workers/workertest"
 	"switchyard/workflows/limits"
 	"switchyard/workflows/names"
@@ -72,7 +71,7 @@ func TestLongWorkflowsSurviveStrayMessages(t *testing.T) {
 func surviveStrayMessages(t *testing.T, rounds int) {
 	t.Parallel()
 	limits := limits.Run{Instances: 5, PartitionInstances: 4}
-	c := workertest.Own(t, workers.ControlConfig{Limits: limits}).Nodes(t, workertest.Script{"each": {{Block: true}}, "a": {{Block: true}}})
+	c := workertest.SharedWithin(t, limits).Nodes(t, workertest.Script{"each": {{Block: true}}, "a": {{Block: true}}})
 	node := names.NodeWorkflowID(c.Name("n"))
 	c.Start("n")
 	fan := c.Submit(c.Input(`{name: odd, tasks: {each: {type: shell, spec: {command: x}, parallel: 8}}}`))
@@ -162,7 +161,7 @@ func sendStrays(c *workertest.Nodes, id string, taken *interactions, payload fun
 // TestCancelTakesAnyPayload cancels runs with payloads of every type.
 func TestCancelTakesAnyPayload(t *testing.T) {
 	t.Parallel()
-	c := workertest.Own(t, workers.ControlConfig{}).Nodes(t, workertest.Script{"a": {{Block: true}}})
+	c := workertest.Shared(t).Nodes(t, workertest.Script{"a": {{Block: true}}})
 	c.Start("n")
 	var runs []*workertest.Handle
 	for _, p := range drawStrayPayloads(t, names.CancelSignal) {
@@ -179,7 +178,7 @@ func TestCancelTakesAnyPayload(t *testing.T) {
 // TestExplainEndsWhateverItIsSent signals Explain with payloads of every type.
 func TestExplainEndsWhateverItIsSent(t *testing.T) {
 	t.Parallel()
-	c := workertest.Own(t, workers.ControlConfig{}).Nodes(t, workertest.Script{})
+	c := workertest.Shared(t).Nodes(t, workertest.Script{})
 	proper := &v1.ExplainRequest{RunId: "odd", Request: &v1.TaskRequest{Task: "a", Type: "shell"}}
 	for _, stray := range drawStrayPayloads(t, names.ExplainWorkflow) {
 		id := names.NewExplainID("odd")

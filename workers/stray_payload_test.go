@@ -49,7 +49,7 @@ var invalidText = strayPayload{Payload: &commonpb.Payload{
 }}
 
 // straysDrawn is the number of payloads drawn for each name.
-const straysDrawn = 10
+const straysDrawn = 5
 
 // drawStrayPayloads returns payloads for a name, starting with invalidText. It draws them before anything is sent, so
 // that a failure is not shrunk against a server.

@@ -2,6 +2,7 @@ package workers_test
 
 import (
 	"testing"
+	"time"
 
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/worker"
@@ -23,7 +24,9 @@ func TestStuckRunsAreCounted(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(w.Stop)
-	run, err := y.Conn.ExecuteWorkflow(t.Context(), client.StartWorkflowOptions{ID: "stuck-a2b3c4d5", TaskQueue: queue}, names.RunWorkflow)
+	run, err := y.Conn.ExecuteWorkflow(t.Context(), client.StartWorkflowOptions{
+		ID: "stuck-a2b3c4d5", TaskQueue: queue, WorkflowTaskTimeout: time.Second,
+	}, names.RunWorkflow)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -96,6 +96,8 @@ type process struct {
 func run() (*process, error) {
 	cmd := exec.Command("go", "run", program)
 	cmd.Stderr = os.Stderr
+	// The servers of tests are short of processor time, not of memory.
+	cmd.Env = append(os.Environ(), "GOGC=400")
 	stdin, err := cmd.StdinPipe()
 	if err != nil {
 		return nil, err

@@ -95,5 +95,5 @@ func (y *Cluster) AwaitLockEnd(t *testing.T, lock string) {
 	})
 }
 
-// QuickLocker checks holders and ends so quickly that tests need not wait, and continues as new often.
-var QuickLocker = lock.Locker{Idle: 100 * time.Millisecond, LookEvery: 100 * time.Millisecond, HistoryEvents: 150}
+// quickLocker checks holders and ends so quickly that tests need not wait, and continues as new often.
+var quickLocker = lock.Locker{Idle: 100 * time.Millisecond, LookEvery: 100 * time.Millisecond, HistoryEvents: 150}

@@ -18,13 +18,14 @@ const Soon = 2 * time.Minute
 func Eventually(t *testing.T, what string, holds func() bool) {
 	t.Helper()
 	deadline := time.Now().Add(Limit)
-	pause := time.Millisecond
-	for !holds() {
+	for pause := time.Millisecond; !holds(); pause = nextPause(pause) {
 		if time.Now().After(deadline) {
 			t.Fatalf("waited in vain: %s", what)
 		}
-		// Polling all the time would slow the condition down.
 		time.Sleep(pause)
-		pause = min(2*pause, 50*time.Millisecond)
 	}
 }
+
+// nextPause returns the pause before the next look at a condition. Most looks are calls of the server, which slow down
+// whatever a test waits for.
+func nextPause(pause time.Duration) time.Duration { return min(2*pause, 200*time.Millisecond) }

@@ -108,7 +108,7 @@ func (h *Handle) Wait() *v1.Run {
 // AwaitEnd waits until the run has ended. It returns false if the run is still open after [Limit].
 func (h *Handle) AwaitEnd() bool {
 	deadline := time.Now().Add(Limit)
-	for pause := time.Millisecond; h.IsOpen(); pause = min(2*pause, 50*time.Millisecond) {
+	for pause := time.Millisecond; h.IsOpen(); pause = nextPause(pause) {
 		if time.Now().After(deadline) {
 			return false
 		}
@@ -127,14 +127,20 @@ func (h *Handle) IsOpen() bool {
 // HasSpawned reports whether the server knows that the process of an attempt runs.
 func (h *Handle) HasSpawned() bool {
 	h.T.Helper()
+	return h.CountSpawned() > 0
+}
+
+// CountSpawned returns of how many attempts the server knows that their process runs.
+func (h *Handle) CountSpawned() (n int) {
+	h.T.Helper()
 	d := Describe(h.T, h.Conn, h.ID, "")
 	for _, a := range d.GetPendingActivities() {
 		var p v1.ExecuteProgress
 		if a.GetHeartbeatDetails() != nil && workers.NewDataConverter().FromPayloads(a.GetHeartbeatDetails(), &p) == nil && p.GetSpawned() {
-			return true
+			n++
 		}
 	}
-	return false
+	return n
 }
 
 // Status queries an open run for its status.

@@ -11,9 +11,9 @@ import (
 	"switchyard/workflows/definition"
 )
 
-// ShortHeartbeat is a heartbeat time-out for runs whose nodes fall silent. A lease is lost after 15 s and has expired after
-// 20 s. On a busy machine a live node may be silent for some seconds.
-const ShortHeartbeat = 25 * time.Second
+// ShortHeartbeat is a heartbeat time-out for runs whose nodes fall silent. A lease is lost after 6 s and has expired after
+// 8 s. On a busy machine a live node may be silent for some seconds.
+const ShortHeartbeat = 10 * time.Second
 
 // longHeartbeat is the heartbeat time-out of other runs. No attempt loses its lease because the machine is busy.
 const longHeartbeat = time.Minute

@@ -13,6 +13,9 @@ import (
 // Link is a network between a node and the server that a test can cut. Data sent during a cut arrives when the link is
 // mended, as on a line that loses packets.
 type Link struct {
+	// Node is the node behind the link.
+	Node *workers.Node
+
 	listener net.Listener
 	server   string
 	ends     sync.WaitGroup
@@ -119,7 +122,7 @@ func (c *Nodes) StartBehindLink(short string, change ...func(*workers.NodeConfig
 		c.T.Fatal(err)
 	}
 	c.T.Cleanup(conn.Close)
-	c.Start(short, append(change, func(cfg *workers.NodeConfig) { cfg.Client = conn })...)
+	l.Node = c.Start(short, append(change, func(cfg *workers.NodeConfig) { cfg.Client = conn })...)
 	// The node's stop calls the server, so the link must be mended first.
 	c.T.Cleanup(l.Mend)
 	return l

@@ -1,6 +1,7 @@
 package workertest
 
 import (
+	"errors"
 	"log/slog"
 	"os"
 	"sync"
@@ -10,16 +11,22 @@ import (
 
 	"switchyard/dev/testneeds"
 	"switchyard/workers"
+	"switchyard/workflows/limits"
 )
 
-// sharedCluster is the cluster of all tests that need no control worker of their own.
-var sharedCluster struct {
+// shared holds the clusters of all tests that need no control worker of their own, by the limits of their runs.
+var shared struct {
+	mu       sync.Mutex
+	clusters map[limits.Run]*sharedCluster
+}
+
+type sharedCluster struct {
 	once    sync.Once
 	cluster *Cluster
 	err     error
 }
 
-// Main runs the tests of a package that uses clusters, and exits. It lets four tests run at once, stops the shared cluster
+// Main runs the tests of a package that uses clusters, and exits. It lets four tests run at once, stops the shared clusters
 // after the last one, and fails if goroutines are left. The TestMain of the package calls it.
 func Main(m *testing.M) {
 	// Without a checksum, the SDK would first read and hash the test's whole binary.
@@ -29,18 +36,18 @@ func Main(m *testing.M) {
 	testneeds.NoLeaks(stopping{m})
 }
 
-// stopping runs tests and stops the shared cluster before goleak counts goroutines.
+// stopping runs tests and stops the shared clusters before goleak counts goroutines.
 type stopping struct{ m *testing.M }
 
 func (s stopping) Run() int {
 	code := s.m.Run()
-	if y := sharedCluster.cluster; y != nil {
-		if err := y.stop(); err != nil {
-			slog.Error("stop the shared cluster", "error", err)
-			code = max(code, 1)
+	for _, c := range shared.clusters {
+		if c.cluster == nil {
+			continue
 		}
-		if err := os.RemoveAll(y.Dir); err != nil {
-			slog.Error("remove the shared cluster", "error", err)
+		if err := errors.Join(c.cluster.stop(), os.RemoveAll(c.cluster.Dir)); err != nil {
+			slog.Error("stop a shared cluster", "error", err)
+			code = max(code, 1)
 		}
 	}
 	return code
@@ -50,19 +57,34 @@ func (s stopping) Run() int {
 // of its own there, see [Cluster.Nodes].
 func Shared(t *testing.T) *Cluster {
 	t.Helper()
-	s := &sharedCluster
-	s.once.Do(func() {
+	return SharedWithin(t, limits.Run{})
+}
+
+// SharedWithin returns a cluster like that of [Shared], whose runs keep to limits. The tests with the same limits share it.
+func SharedWithin(t *testing.T, l limits.Run) *Cluster {
+	t.Helper()
+	shared.mu.Lock()
+	c := shared.clusters[l]
+	if c == nil {
+		c = &sharedCluster{}
+		if shared.clusters == nil {
+			shared.clusters = map[limits.Run]*sharedCluster{}
+		}
+		shared.clusters[l] = c
+	}
+	shared.mu.Unlock()
+	c.once.Do(func() {
 		dir, err := os.MkdirTemp("", "switchyard-workers-")
 		if err != nil {
-			s.err = err
+			c.err = err
 			return
 		}
-		s.cluster, s.err = startCluster(dir, workers.ControlConfig{})
+		c.cluster, c.err = startCluster(dir, workers.ControlConfig{Limits: l, Locker: quickLocker})
 	})
-	if s.err != nil {
-		t.Fatal(s.err)
+	if c.err != nil {
+		t.Fatal(c.err)
 	}
-	return s.cluster
+	return c.cluster
 }
 
 // Own starts a cluster for a test that needs a control process of its own. It stops with the test. Of the configuration,

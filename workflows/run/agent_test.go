@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	v1 "switchyard/proto/switchyard/v1"
-	"switchyard/workers"
 	"switchyard/workers/workertest"
 	"switchyard/workflows/limits"
 	"switchyard/workflows/names"
@@ -51,7 +50,7 @@ func TestAgentThatReachedItsLimitIsNotRetried(t *testing.T) {
 // carries them.
 func TestAgentsInPartitionsHaveEvents(t *testing.T) {
 	t.Parallel()
-	y := workertest.Own(t, workers.ControlConfig{Limits: inPartitions})
+	y := workertest.SharedWithin(t, inPartitions)
 	c := y.Nodes(t, nil)
 	var moves []move
 	for range 6 {

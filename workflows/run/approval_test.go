@@ -11,7 +11,6 @@ import (
 
 	"switchyard/activities/signing"
 	v1 "switchyard/proto/switchyard/v1"
-	"switchyard/workers"
 	"switchyard/workers/workertest"
 	"switchyard/workflows/limits"
 	"switchyard/workflows/names"
@@ -226,7 +225,7 @@ func TestApprovalTimesOut(t *testing.T) {
 // TestApprovalsSurviveContinueAsNew makes a run continue as new after the first of two approvals.
 func TestApprovalsSurviveContinueAsNew(t *testing.T) {
 	t.Parallel()
-	c := workertest.Own(t, workers.ControlConfig{Limits: limits.Run{HistoryEvents: 60}}).Nodes(t, nil) // so that it continues as new soon
+	c := workertest.SharedWithin(t, limits.Run{HistoryEvents: 60}).Nodes(t, nil) // so that it continues as new soon
 	c.Start("n")
 	in := c.Input(`{name: long-wait, tasks: {
 		ok: {type: approval, spec: {message: "Go (now)?", approvals: 2, timeout: 1h}},

@@ -9,7 +9,6 @@ import (
 
 	"switchyard/activities/executor/fake"
 	v1 "switchyard/proto/switchyard/v1"
-	"switchyard/workers"
 	"switchyard/workers/workertest"
 )
 
@@ -102,7 +101,7 @@ func TestCancelEndsTasksThatAreBeingPlaced(t *testing.T) {
 // who cancelled the run and why, whatever form the signal has.
 func TestCancelReasonIsShownEverywhere(t *testing.T) {
 	t.Parallel()
-	y := workertest.Own(t, workers.ControlConfig{Limits: inPartitions})
+	y := workertest.SharedWithin(t, inPartitions)
 	for name, test := range map[string]struct {
 		arg  any
 		says string

@@ -13,7 +13,6 @@ import (
 	"switchyard/activities/executor/fake"
 	"switchyard/activities/library"
 	v1 "switchyard/proto/switchyard/v1"
-	"switchyard/workers"
 	"switchyard/workers/workertest"
 	"switchyard/workflows/definition"
 	"switchyard/workflows/limits"
@@ -196,7 +195,7 @@ func TestCancelReachesChildRuns(t *testing.T) {
 // several times.
 func TestOpenChildDoesNotDelayContinueAsNew(t *testing.T) {
 	t.Parallel()
-	y := workertest.Own(t, workers.ControlConfig{Limits: detachLimits()})
+	y := workertest.SharedWithin(t, detachLimits())
 	c := y.Nodes(t, workertest.Script{"slow": {{Block: true, ContextUpdate: `{"n": 7}`}}})
 	c.Start("n")
 	h := c.Submit(c.InputOf(chainBesideChild(c, "slow")))
@@ -221,7 +220,7 @@ func TestOpenChildDoesNotDelayContinueAsNew(t *testing.T) {
 // the child ends.
 func TestNextExecutionLearnsOfTheEndOfChild(t *testing.T) {
 	t.Parallel()
-	y := workertest.Own(t, workers.ControlConfig{Limits: detachLimits()})
+	y := workertest.SharedWithin(t, detachLimits())
 	for name, end := range map[string]struct {
 		do                func(h, child *workertest.Handle)
 		run, task, inside string
@@ -323,7 +322,7 @@ func chainBesideChild(c *workertest.Nodes, task string) *v1.Definition {
 // new.
 func TestChildRunsContinueAcrossContinueAsNew(t *testing.T) {
 	t.Parallel()
-	y := workertest.Own(t, workers.ControlConfig{Limits: shortHistory(40)})
+	y := workertest.SharedWithin(t, shortHistory(40))
 	c := y.Nodes(t, workertest.Script{"t": {{Duration: 50 * time.Millisecond, ContextUpdate: "done=1"}}})
 	c.Start("n")
 	h := c.Submit(c.Input(fmt.Sprintf(`{name: parent, tasks: {

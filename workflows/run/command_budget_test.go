@@ -12,7 +12,6 @@ import (
 	"switchyard/activities/executor/fake"
 	"switchyard/dev/testneeds"
 	v1 "switchyard/proto/switchyard/v1"
-	"switchyard/workers"
 	"switchyard/workers/workertest"
 	"switchyard/workflows/limits"
 	"switchyard/workflows/names"
@@ -23,7 +22,7 @@ import (
 func TestLongManyChildrenWithLargeDefinitionsStart(t *testing.T) {
 	testneeds.Long(t)
 	t.Parallel()
-	c := workertest.Own(t, workers.ControlConfig{}).Nodes(t, workertest.Script{})
+	c := workertest.Shared(t).Nodes(t, workertest.Script{})
 	c.Start("n")
 	large := fmt.Sprintf("context: {text: %s},", strings.Repeat("x", 58<<10))
 	h := c.Submit(c.Input(fmt.Sprintf(`{name: wide, tasks: {
@@ -39,7 +38,7 @@ func TestLongManyChildrenWithLargeDefinitionsStart(t *testing.T) {
 func TestChildrenBeyondTheLimitWait(t *testing.T) {
 	t.Parallel()
 	const most = 5
-	c := workertest.Own(t, workers.ControlConfig{Limits: limits.Run{Children: most}}).Nodes(t, workertest.Script{"a": {{Block: true}}})
+	c := workertest.SharedWithin(t, limits.Run{Children: most}).Nodes(t, workertest.Script{"a": {{Block: true}}})
 	c.Start("n")
 	h := c.Submit(c.Input(fmt.Sprintf(`{name: many, tasks: {each: {type: run, parallel: 40, spec: {definition: %s}}}}`,
 		childDefinition(c, "inner", "a", ""))))
@@ -69,7 +68,7 @@ func countPendingChildren(h *workertest.Handle) int {
 // TestCancelOfManyChildrenLeavesNoneOpen checks that a cancel in the middle leaves no workflow open.
 func TestCancelOfManyChildrenLeavesNoneOpen(t *testing.T) {
 	t.Parallel()
-	y := workertest.Own(t, workers.ControlConfig{Limits: limits.Run{Children: 8, Instances: 5, PartitionInstances: 4}})
+	y := workertest.SharedWithin(t, limits.Run{Children: 8, Instances: 5, PartitionInstances: 4})
 	c := y.Nodes(t, workertest.Script{"a": {{Block: true}}, "each": {{Block: true}}})
 	c.Start("n")
 	h := c.Submit(c.Input(fmt.Sprintf(`{name: stopped, tasks: {
@@ -78,16 +77,16 @@ func TestCancelOfManyChildrenLeavesNoneOpen(t *testing.T) {
 	workertest.Eventually(t, "as many children are open as may", func() bool { return countPendingChildren(h) == 8 })
 	h.Cancel(nil)
 	workertest.CheckRun(t, h.Wait(), "cancelled", map[string]string{"runs": "cancelled", "each": "cancelled"})
-	workertest.Eventually(t, "nothing is left", func() bool { return countOpenWorkflows(t, y, names.RunWorkflow, names.FanOutWorkflow) == 0 })
+	workertest.Eventually(t, "nothing is left", func() bool { return countOpen(h) == 0 })
 }
 
-// countOpenWorkflows counts the open workflows of some types.
-func countOpenWorkflows(t *testing.T, y *workertest.Cluster, types ...string) int {
-	t.Helper()
-	query := fmt.Sprintf("ExecutionStatus = 'Running' AND WorkflowType IN ('%s')", strings.Join(types, "', '"))
-	res, err := y.Conn.CountWorkflow(t.Context(), &workflowservice.CountWorkflowExecutionsRequest{Query: query})
+// countOpen counts the open workflows of a run: itself, its partitions and its child runs.
+func countOpen(h *workertest.Handle) int {
+	h.T.Helper()
+	query := fmt.Sprintf("ExecutionStatus = 'Running' AND (WorkflowId STARTS_WITH '%[1]s' OR %[2]s = '%[1]s')", h.ID, names.ParentAttribute)
+	res, err := h.Conn.CountWorkflow(h.T.Context(), &workflowservice.CountWorkflowExecutionsRequest{Query: query})
 	if err != nil {
-		t.Fatal(err)
+		h.T.Fatal(err)
 	}
 	return int(res.GetCount())
 }
@@ -103,7 +102,7 @@ func TestLongManyLargeFanOutsShareTheChildrenOfTheirRun(t *testing.T) {
 
 func manyLargeFanOutsAtOnce(t *testing.T, fans int) {
 	t.Parallel()
-	c := workertest.Own(t, workers.ControlConfig{Limits: limits.Run{Children: 7, Instances: 2, PartitionInstances: 2}}).Nodes(t, workertest.Script{})
+	c := workertest.SharedWithin(t, limits.Run{Children: 7, Instances: 2, PartitionInstances: 2}).Nodes(t, workertest.Script{})
 	c.Start("n")
 	def := &v1.Definition{Name: "fans", Tasks: map[string]*v1.TaskDefinition{}}
 	for i := range fans {
@@ -143,7 +142,7 @@ func joinOfManyParents(t *testing.T, parents, size int) {
 	join := workertest.ShellTask(all...)
 	join.Env = map[string]string{"N": fmt.Sprintf("${{ size(parent.p%03d.output.text) + size(parent.p000.output.text) }}", parents-1)}
 	def.Tasks["join"] = join
-	c := workertest.Own(t, workers.ControlConfig{}).Nodes(t, s)
+	c := workertest.Shared(t).Nodes(t, s)
 	c.Start("n")
 	workertest.CheckRun(t, c.Submit(c.InputOf(def)).Wait(), "completed", map[string]string{"join": "completed"})
 	for _, call := range c.Fake.Calls() {
@@ -158,7 +157,7 @@ func joinOfManyParents(t *testing.T, parents, size int) {
 func TestTerminatedPartitionDoesNotBlockItsRun(t *testing.T) {
 	t.Parallel()
 	limits := limits.Run{Instances: 5, PartitionInstances: 4, HistoryEvents: 60}
-	c := workertest.Own(t, workers.ControlConfig{Limits: limits}).Nodes(t, workertest.Script{"each": {{Block: true}}})
+	c := workertest.SharedWithin(t, limits).Nodes(t, workertest.Script{"each": {{Block: true}}})
 	c.Start("n")
 	document := `{name: cut, tasks: {each: {type: shell, spec: {command: x}, parallel: 8, retry: {maxRetries: 0}}`
 	for i := range 16 {
@@ -201,7 +200,7 @@ func TestChildrenEndWithTerminatedRun(t *testing.T) {
 }
 
 func checkChildrenEnd(t *testing.T, end func(*workertest.Handle) error) {
-	y := workertest.Own(t, workers.ControlConfig{Limits: limits.Run{Instances: 5, PartitionInstances: 4}})
+	y := workertest.SharedWithin(t, inPartitions)
 	c := y.Nodes(t, workertest.Script{"each": {{Block: true}}, "a": {{Block: true}}})
 	c.Start("n")
 	h := c.Submit(c.Input(fmt.Sprintf(`{name: gone, tasks: {each: {type: shell, spec: {command: x}, parallel: 8},
@@ -211,7 +210,7 @@ func checkChildrenEnd(t *testing.T, end func(*workertest.Handle) error) {
 	if err := end(h); err != nil {
 		t.Fatal(err)
 	}
-	workertest.Eventually(t, "nothing is left", func() bool { return countOpenWorkflows(t, y, names.RunWorkflow, names.FanOutWorkflow) == 0 })
+	workertest.Eventually(t, "nothing is left", func() bool { return countOpen(h) == 0 })
 }
 
 // mostBytesSent returns the most bytes that one workflow task of an execution has sent, according to its history.
@@ -237,7 +236,7 @@ func mostBytesSent(h *workertest.Handle, execution string) int {
 func TestWorkflowTasksKeepToTheirBudget(t *testing.T) {
 	t.Parallel()
 	limits := limits.Run{ScheduleBytes: 256 << 10}
-	y := workertest.Own(t, workers.ControlConfig{Limits: limits})
+	y := workertest.SharedWithin(t, limits)
 	large := strings.Repeat("x", 3000)
 	c := y.Nodes(t, workertest.Script{"first": {{Output: fmt.Sprintf(`{"list": [%q, %q, "c"]}`, large, large)}}})
 	c.Start("n")

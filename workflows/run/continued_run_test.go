@@ -73,7 +73,7 @@ func continueAsNew(t *testing.T, rungs, events int) {
 		return run, h
 	}
 	plain, one := whole(workertest.Shared(t))
-	split, h := whole(workertest.Own(t, workers.ControlConfig{Limits: shortHistory(events)}))
+	split, h := whole(workertest.SharedWithin(t, shortHistory(events)))
 	if n := len(executionsOf(h)); n < 2 { // the number depends on how much happens at once
 		t.Errorf("the run took %d executions, want several", n)
 	}
@@ -107,7 +107,7 @@ func TestLargeDefinitionContinuesByReference(t *testing.T) {
 		def.Tasks[fmt.Sprintf("t%d", i+1)] = workertest.ShellTask(fmt.Sprintf("t%d", i))
 	}
 	def.Tasks["t0"].Env = map[string]string{"TEXT": strings.Repeat("x", 200<<10)}
-	c := workertest.Own(t, workers.ControlConfig{Limits: shortHistory(100)}).Nodes(t, workertest.Script{})
+	c := workertest.SharedWithin(t, shortHistory(100)).Nodes(t, workertest.Script{})
 	c.Start("n")
 	h := c.Submit(c.InputOf(def))
 	workertest.CheckRun(t, h.Wait(), "completed", map[string]string{"t0": "completed", "t30": "completed"})
@@ -153,12 +153,12 @@ func comparableRun(h *workertest.Handle, run *v1.Run) *v1.Run {
 // new.
 func TestCancelDuringContinueAsNewIsKept(t *testing.T) {
 	t.Parallel()
-	y := workertest.Own(t, workers.ControlConfig{Limits: shortHistory(150)})
+	y := workertest.SharedWithin(t, shortHistory(150))
 	def := &v1.Definition{Name: "endless", Tasks: map[string]*v1.TaskDefinition{"t000": workertest.ShellTask()}}
-	for i := range 300 {
+	for i := range 60 {
 		def.Tasks[fmt.Sprintf("t%03d", i+1)] = workertest.ShellTask(fmt.Sprintf("t%03d", i))
 	}
-	c := y.Nodes(t, workertest.Script{"t300": {{Block: true}}})
+	c := y.Nodes(t, workertest.Script{"t060": {{Block: true}}})
 	c.Start("n")
 	for range 3 {
 		h := c.Submit(c.InputOf(def))
@@ -167,11 +167,11 @@ func TestCancelDuringContinueAsNewIsKept(t *testing.T) {
 			return err == nil && d.GetWorkflowExecutionInfo().GetFirstRunId() != d.GetWorkflowExecutionInfo().GetExecution().GetRunId()
 		})
 		// The query works in every execution.
-		if res := h.Status(&v1.StatusRequest{}); res.GetTaskCount() != 301 || len(res.GetRun().GetTasks()) != 301 {
+		if res := h.Status(&v1.StatusRequest{}); res.GetTaskCount() != 61 || len(res.GetRun().GetTasks()) != 61 {
 			t.Errorf("%d of %d tasks", len(res.GetRun().GetTasks()), res.GetTaskCount())
 		}
 		h.Cancel(nil)
-		workertest.CheckRun(t, h.Wait(), "cancelled", map[string]string{"t000": "completed", "t300": "cancelled"})
+		workertest.CheckRun(t, h.Wait(), "cancelled", map[string]string{"t000": "completed", "t060": "cancelled"})
 	}
 }
 
@@ -179,7 +179,7 @@ func TestCancelDuringContinueAsNewIsKept(t *testing.T) {
 // new still get nodes, and that other tasks keep theirs.
 func TestWaitingTasksKeepTheirPlaceAcrossContinueAsNew(t *testing.T) {
 	t.Parallel()
-	y := workertest.Own(t, workers.ControlConfig{Limits: shortHistory(150)})
+	y := workertest.SharedWithin(t, shortHistory(150))
 	def := &v1.Definition{Name: "wide", Tasks: map[string]*v1.TaskDefinition{}}
 	for i := range 150 {
 		def.Tasks[fmt.Sprintf("t%03d", i)] = workertest.ShellTask()
@@ -197,7 +197,7 @@ func TestWaitingTasksKeepTheirPlaceAcrossContinueAsNew(t *testing.T) {
 // waiting task, not to a closed execution.
 func TestNewNodeIsAnnouncedToNewestExecution(t *testing.T) {
 	t.Parallel()
-	y := workertest.Own(t, workers.ControlConfig{Limits: shortHistory(90)})
+	y := workertest.SharedWithin(t, shortHistory(100))
 	def := &v1.Definition{Name: "news", Tasks: map[string]*v1.TaskDefinition{"gate": workertest.ShellTask("t18"), "late": workertest.ShellTask()}}
 	def.Tasks["late"].Constraints = &v1.Constraints{NodeLabels: []string{"later"}}
 	for i := range 19 {

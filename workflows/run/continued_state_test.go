@@ -23,7 +23,7 @@ func TestSteeringSurvivesContinueAsNew(t *testing.T) {
 	t.Parallel()
 	const limit = 12 * time.Second
 	limits := limits.Run{HistoryEvents: 60, Instances: 4, PartitionInstances: 4}
-	y := workertest.Own(t, workers.ControlConfig{Limits: limits})
+	y := workertest.SharedWithin(t, limits)
 	c := y.Nodes(t, workertest.Script{"t03": {{Block: true}}, "t09": {{Block: true}}})
 	c.Start("n")
 	def := &v1.Definition{Name: "carried", Deadline: "1h", Tasks: map[string]*v1.TaskDefinition{
@@ -111,7 +111,7 @@ func timersOf(h *workertest.Handle, execution, summary string) (all []time.Durat
 // anew, and takes no other task's place.
 func TestWaitingBatchFormsAnewAcrossContinueAsNew(t *testing.T) {
 	t.Parallel()
-	y := workertest.Own(t, workers.ControlConfig{Limits: limits.Run{HistoryEvents: 60}})
+	y := workertest.SharedWithin(t, limits.Run{HistoryEvents: 60})
 	c := y.Nodes(t, workertest.Script{"each": {{Block: true}, {}}})
 	c.Start("n", func(cfg *workers.NodeConfig) { cfg.MaxParallel = 1 })
 	h := c.Submit(c.Input(`{name: waiting, tasks: {each: {type: shell, spec: {command: x}, parallel: 20, batch: 3, concurrency: 3}}}`))

@@ -14,7 +14,6 @@ import (
 	"switchyard/activities/logs"
 	"switchyard/dev/testneeds"
 	v1 "switchyard/proto/switchyard/v1"
-	"switchyard/workers"
 	"switchyard/workers/workertest"
 	"switchyard/workflows/definition"
 	"switchyard/workflows/limits"
@@ -46,7 +45,7 @@ func countDetaches(h *workertest.Handle) map[string]int {
 func TestRunContinuesAsNewWhenQuiet(t *testing.T) {
 	t.Parallel()
 	limits := limits.Run{HistoryEvents: 60}
-	y := workertest.Own(t, workers.ControlConfig{Limits: limits})
+	y := workertest.SharedWithin(t, limits)
 	c := y.Nodes(t, workertest.Script{"long": {{Block: true}}})
 	c.Start("n")
 	h := c.Submit(c.InputOf(chainBeside(25, map[string]*v1.TaskDefinition{"long": workertest.ShellTask(), "after": workertest.ShellTask("long"), "last": workertest.ShellTask("after")})))
@@ -72,7 +71,7 @@ func TestLongDeadNodeHarmsNoOtherAttempt(t *testing.T) {
 	t.Parallel()
 	limits := detachLimits()
 	limits.LastHistoryEvents, limits.DetachedLease = limits.HardHistoryEvents+8*100, time.Minute
-	y := workertest.Own(t, workers.ControlConfig{Limits: limits})
+	y := workertest.SharedWithin(t, limits)
 	c := y.Nodes(t, workertest.Script{"one": {{Block: true}}, "two": {{Block: true}}, "far": {{Block: true}}, "t05": {{Block: true}}})
 	c.Start("n")
 	l := c.StartBehindLink("far")
@@ -114,7 +113,7 @@ func TestLongNothingIsAdmittedAtTheHardHistoryLimit(t *testing.T) {
 	t.Parallel()
 	limits := detachLimits()
 	limits.LastHistoryEvents, limits.DetachedLease = limits.HardHistoryEvents, 12*time.Second
-	y := workertest.Own(t, workers.ControlConfig{Limits: limits})
+	y := workertest.SharedWithin(t, limits)
 	c := y.Nodes(t, workertest.Script{"near": {{Block: true}}, "far": {{Block: true}}, "t05": {{Block: true}}})
 	c.Start("n")
 	l := c.StartBehindLink("far")
@@ -157,7 +156,7 @@ func TestLongChildThatIsSlowToStopDelaysNothingElse(t *testing.T) {
 	t.Parallel()
 	limits := detachLimits()
 	limits.DetachedLease = 12 * time.Second
-	y := workertest.Own(t, workers.ControlConfig{Limits: limits})
+	y := workertest.SharedWithin(t, limits)
 	c := y.Nodes(t, workertest.Script{"long": {{Block: true}}, "slow": {{Block: true}}, "t02": {{Block: true}}})
 	c.Start("n")
 	l := c.StartBehindLink("far")
@@ -198,7 +197,7 @@ func TestLongChildThatIsSlowToStopDelaysNothingElse(t *testing.T) {
 // times, and that its results are complete.
 func TestRunningTaskDoesNotDelayContinueAsNew(t *testing.T) {
 	t.Parallel()
-	y := workertest.Own(t, workers.ControlConfig{Limits: detachLimits()})
+	y := workertest.SharedWithin(t, detachLimits())
 	c := y.Nodes(t, workertest.Script{"long": {{Stdout: "begun\n", Block: true, Output: `{"n": 7}`}}})
 	c.Start("n")
 	h := c.Submit(c.InputOf(chainBeside(25, map[string]*v1.TaskDefinition{"long": workertest.ShellTask()})))
@@ -235,7 +234,7 @@ func TestRunningTaskDoesNotDelayContinueAsNew(t *testing.T) {
 // individually.
 func TestDetachedBatchIsReattached(t *testing.T) {
 	t.Parallel()
-	y := workertest.Own(t, workers.ControlConfig{Limits: detachLimits()})
+	y := workertest.SharedWithin(t, detachLimits())
 	c := y.Nodes(t, workertest.Script{"each": {{}, {Block: true}, {}}})
 	c.Start("n")
 	each := workertest.ShellTask()
@@ -255,7 +254,7 @@ func TestDetachedBatchIsReattached(t *testing.T) {
 // that waiting tasks start when it has ended.
 func TestLimitsCountDetachedAttempts(t *testing.T) {
 	t.Parallel()
-	y := workertest.Own(t, workers.ControlConfig{Limits: detachLimits()})
+	y := workertest.SharedWithin(t, detachLimits())
 	c := y.Nodes(t, workertest.Script{"first": {{Block: true}}})
 	c.Start("n")
 	mutex := names.NewRunID("lock")
@@ -276,7 +275,7 @@ func TestLimitsCountDetachedAttempts(t *testing.T) {
 // TestCancelStopsDetachedAttempts checks that cancelling a run stops its detached attempts whenever the cancel arrives.
 func TestCancelStopsDetachedAttempts(t *testing.T) {
 	t.Parallel()
-	y := workertest.Own(t, workers.ControlConfig{Limits: detachLimits()})
+	y := workertest.SharedWithin(t, detachLimits())
 	c := y.Nodes(t, workertest.Script{"long": {{Block: true}}})
 	c.Start("n")
 	for round := range 4 {
@@ -311,7 +310,7 @@ func TestLongRunContinuesAsNewWithoutNodeThatIsCutOff(t *testing.T) {
 	t.Parallel()
 	limits := detachLimits()
 	limits.DetachedLease, limits.LastHistoryEvents = 30*time.Second, limits.HardHistoryEvents+8*10
-	y := workertest.Own(t, workers.ControlConfig{Limits: limits})
+	y := workertest.SharedWithin(t, limits)
 	c := y.Nodes(t, workertest.Script{"near": {{Block: true}}, "far": {{Block: true, IgnoreTerm: true}}, "t05": {{Block: true}}})
 	c.Start("n")
 	l := c.StartBehindLink("far")
@@ -366,7 +365,7 @@ func TestDetachedAttemptOfCutOffNodeEndsBeforeTaskStartsElsewhere(t *testing.T) 
 	t.Parallel()
 	limits := detachLimits()
 	limits.DetachedLease, limits.LastHistoryEvents = 30*time.Second, limits.HardHistoryEvents+8*30
-	y := workertest.Own(t, workers.ControlConfig{Limits: limits})
+	y := workertest.SharedWithin(t, limits)
 	c := y.Nodes(t, workertest.Script{"long": {{Block: true, IgnoreTerm: true}}, "holds": {{Block: true}}, "t05": {{Block: true}}})
 	c.Start("n")
 	holds, distant := c.StartBehindLink("holds"), c.StartBehindLink("long")

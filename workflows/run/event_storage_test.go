@@ -7,7 +7,6 @@ import (
 
 	"switchyard/activities/executor/fake"
 	v1 "switchyard/proto/switchyard/v1"
-	"switchyard/workers"
 	"switchyard/workers/workertest"
 	"switchyard/workflows/limits"
 	"switchyard/workflows/names"
@@ -18,7 +17,7 @@ import (
 func TestEventsAreStoredInSlices(t *testing.T) {
 	t.Parallel()
 	limits := limits.Run{UnstoredEvents: 20}
-	y := workertest.Own(t, workers.ControlConfig{Limits: limits})
+	y := workertest.SharedWithin(t, limits)
 	c := y.Nodes(t, workertest.Script{"z": {{Block: true}}, "t03": {fake.Exit(1), {}}})
 	c.Start("n")
 	def := &v1.Definition{Name: "eventful", Tasks: map[string]*v1.TaskDefinition{"z": workertest.ShellTask()}}

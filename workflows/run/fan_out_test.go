@@ -130,7 +130,7 @@ func TestOutputsOfInstancesAreAList(t *testing.T) {
 // that its instances can be paged.
 func TestFanOutContinuesAcrossContinueAsNew(t *testing.T) {
 	t.Parallel()
-	y := workertest.Own(t, workers.ControlConfig{Limits: shortHistory(100)})
+	y := workertest.SharedWithin(t, shortHistory(100))
 	for _, batch := range []string{"1", "3", "auto"} {
 		t.Run("batch "+batch, func(t *testing.T) {
 			t.Parallel()

@@ -1,6 +1,7 @@
 package run_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -10,7 +11,6 @@ import (
 	"switchyard/activities/executor/fake"
 	"switchyard/activities/store/storekey"
 	v1 "switchyard/proto/switchyard/v1"
-	"switchyard/workers"
 	"switchyard/workers/workertest"
 	"switchyard/workflows/limits"
 	"switchyard/workflows/names"
@@ -83,20 +83,21 @@ func TestRetryAfterForcedEndWaitsForOldAttempts(t *testing.T) {
 // only when the holder's attempt has ended.
 func TestMutexOutlivesItsHolderThatWasEndedByForce(t *testing.T) {
 	t.Parallel()
-	y := workertest.Own(t, workers.ControlConfig{Locker: workertest.QuickLocker})
+	y := workertest.Shared(t)
 	c := y.Nodes(t, workertest.Script{"deaf": {{Block: true, IgnoreKill: true, Result: fake.Exit(1).Result}}})
 	c.Start("n")
 	t.Cleanup(func() { c.Fake.Release("deaf") })
-	holder := c.Submit(c.Input(`{name: holder, tasks: {deaf: {type: shell, spec: {command: x}, mutex: m}}}`))
+	mutex := uniqueLock()
+	holder := c.Submit(c.Input(fmt.Sprintf(`{name: holder, tasks: {deaf: {type: shell, spec: {command: x}, mutex: %s}}}`, mutex)))
 	c.AwaitRunning("deaf")
-	waiter := c.Submit(c.Input(`{name: waiter, tasks: {next: {type: shell, spec: {command: x}, mutex: m}}}`))
-	waiter.AwaitTask("next", func(x *v1.Task) bool { return strings.Contains(x.GetError(), "waits for the lock m") })
+	waiter := c.Submit(c.Input(fmt.Sprintf(`{name: waiter, tasks: {next: {type: shell, spec: {command: x}, mutex: %s}}}`, mutex)))
+	waiter.AwaitTask("next", func(x *v1.Task) bool { return strings.Contains(x.GetError(), "waits for the lock "+mutex) })
 	terminateRun(holder)
 	workertest.Eventually(t, "the lock has looked at its holder several times", func() bool {
 		if c.Calls()["next"] > 0 {
 			t.Fatal("two hold the mutex")
 		}
-		return len(requestedLooks(t, y)) > 3
+		return len(requestedLooks(t, y, mutex)) > 3
 	})
 	if c.Calls()["next"] > 0 {
 		t.Error("two hold the mutex")
@@ -105,11 +106,11 @@ func TestMutexOutlivesItsHolderThatWasEndedByForce(t *testing.T) {
 	workertest.CheckRun(t, waiter.Wait(), "completed", map[string]string{"next": "completed"})
 }
 
-// requestedLooks returns the IDs of the events in which the lock m recorded checks of its closed holder.
-func requestedLooks(t *testing.T, y *workertest.Cluster) (ids []int64) {
+// requestedLooks returns the IDs of the events in which the lock of a mutex recorded checks of its closed holder.
+func requestedLooks(t *testing.T, y *workertest.Cluster, mutex string) (ids []int64) {
 	t.Helper()
 	closed := false
-	events := y.Conn.GetWorkflowHistory(t.Context(), names.LockWorkflowID(names.TaskLock("m")), "", false, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
+	events := y.Conn.GetWorkflowHistory(t.Context(), names.LockWorkflowID(names.TaskLock(mutex)), "", false, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
 	for events.HasNext() {
 		event, err := events.Next()
 		if err != nil {

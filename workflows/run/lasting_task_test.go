@@ -165,7 +165,7 @@ func TestLastingTaskIsLostWithItsMachine(t *testing.T) {
 func TestLastingTaskOutlivesContinueAsNew(t *testing.T) {
 	t.Parallel()
 	limits := detachLimits()
-	y := workertest.Own(t, workers.ControlConfig{Limits: limits})
+	y := workertest.SharedWithin(t, limits)
 	c := y.Nodes(t, workertest.Script{"t05": {{Block: true}}, "t20": {{Block: true}}})
 	m := fake.NewMachines()
 	c.Start("n")

@@ -39,6 +39,9 @@ func spans(t *testing.T, run *v1.Run) (all []span) {
 	return all
 }
 
+// uniqueLock returns the name of a lock that only the calling test uses.
+func uniqueLock() string { return strings.ToLower(names.NewRunID("l")) }
+
 // atOnce returns the largest number of overlapping spans.
 func atOnce(all []span) (most int) {
 	for _, s := range all {
@@ -81,11 +84,11 @@ func TestMutexHasOneHolderAcrossRuns(t *testing.T) {
 // including instances of several runs, and that a lock name from expressions survives continue-as-new.
 func TestSemaphoreAdmitsAsManyHoldersAsItHasPlaces(t *testing.T) {
 	t.Parallel()
-	limits := shortHistory(100)
-	y := workertest.Own(t, workers.ControlConfig{Locker: workertest.QuickLocker, Limits: limits})
+	y := workertest.SharedWithin(t, shortHistory(100))
 	c := y.Nodes(t, workertest.Script{"each": {{Duration: 20 * time.Millisecond}}})
 	c.Start("n")
-	const document = `{name: semaphore, tasks: {each: {type: shell, spec: {command: x}, parallel: 20, semaphore: {name: "s-${{ workflow.name }}", limit: 3}}}}`
+	lock := uniqueLock()
+	document := fmt.Sprintf(`{name: semaphore, tasks: {each: {type: shell, spec: {command: x}, parallel: 20, semaphore: {name: "%s-${{ workflow.name }}", limit: 3}}}}`, lock)
 	a, b := c.Submit(c.Input(document)), c.Submit(c.Input(document))
 	all := spans(t, a.Wait())
 	all = append(all, spans(t, b.Wait())...)
@@ -95,20 +98,21 @@ func TestSemaphoreAdmitsAsManyHoldersAsItHasPlaces(t *testing.T) {
 	if len(executionsOf(a)) < 2 {
 		t.Error("the run did not continue in a fresh history")
 	}
-	y.AwaitLockEnd(t, names.TaskLock("s-semaphore"))
+	y.AwaitLockEnd(t, names.TaskLock(lock+"-semaphore"))
 }
 
 // TestTaskNamesTheHolderOfItsLock checks that a task names the holder of the lock that it waits for, and stops waiting
 // when it is cancelled or held, or when the holder has ended.
 func TestTaskNamesTheHolderOfItsLock(t *testing.T) {
 	t.Parallel()
-	y := workertest.Own(t, workers.ControlConfig{Locker: workertest.QuickLocker})
+	y := workertest.Shared(t)
 	c := y.Nodes(t, workertest.Script{"holds": {{Block: true}}})
 	c.Start("n")
-	holder := c.Submit(c.Input(`{name: holder, tasks: {holds: {type: shell, spec: {command: x}, mutex: m}}}`))
+	lock := uniqueLock()
+	holder := c.Submit(c.Input(fmt.Sprintf(`{name: holder, tasks: {holds: {type: shell, spec: {command: x}, mutex: %s}}}`, lock)))
 	c.AwaitRunning("holds")
-	const document = `{name: waiter, tasks: {wants: {type: shell, spec: {command: x}, mutex: m}, other: {type: shell, spec: {command: x}}}}`
-	text := "waits for the lock m, held by holds of " + holder.ID
+	document := fmt.Sprintf(`{name: waiter, tasks: {wants: {type: shell, spec: {command: x}, mutex: %s}, other: {type: shell, spec: {command: x}}}}`, lock)
+	text := "waits for the lock " + lock + ", held by holds of " + holder.ID
 	waits := func(h *workertest.Handle) {
 		h.AwaitTask("wants", func(task *v1.Task) bool { return task.GetState() == "queued" && task.GetError() == text })
 	}
@@ -130,7 +134,7 @@ func TestTaskNamesTheHolderOfItsLock(t *testing.T) {
 		t.Fatal(err)
 	}
 	workertest.CheckRun(t, second.Wait(), "completed", nil)
-	y.AwaitLockEnd(t, names.TaskLock("m"))
+	y.AwaitLockEnd(t, names.TaskLock(lock))
 }
 
 // TestLockNamesAreMadeFromExpressions checks that runs wait only for runs with the same lock name, in all attempts, and
@@ -139,7 +143,7 @@ func TestLockNamesAreMadeFromExpressions(t *testing.T) {
 	t.Parallel()
 	c := workertest.Shared(t).Nodes(t, workertest.Script{"a": {{Block: true}}, "b": {fake.Exit(1), {}}})
 	c.Start("n")
-	lock := strings.ToLower(names.NewRunID("l")) // its name is unique to this test
+	lock := uniqueLock()
 	submit := func(stage string) *workertest.Handle {
 		in := c.Input(fmt.Sprintf(`{name: deploys, inputs: {stage: {}}, tasks: {
 			a: {type: shell, spec: {command: x}, mutex: "%[1]s-${{ workflow.input.stage }}"},
@@ -170,17 +174,18 @@ func TestLockNamesAreMadeFromExpressions(t *testing.T) {
 // that their items name.
 func TestInstancesTakeTheLocksThatTheirItemsName(t *testing.T) {
 	t.Parallel()
-	y := workertest.Own(t, workers.ControlConfig{Locker: workertest.QuickLocker, Limits: limits.Run{Instances: 5, PartitionInstances: 6}})
+	y := workertest.SharedWithin(t, inPartitions)
 	c := y.Nodes(t, workertest.Script{"each": {{Duration: 20 * time.Millisecond}}})
 	c.Start("n")
-	const document = `{name: named, tasks: {first: {type: shell, spec: {command: x}}, each: {
+	lock := uniqueLock()
+	document := fmt.Sprintf(`{name: named, tasks: {first: {type: shell, spec: {command: x}}, each: {
 		type: shell, spec: {command: x}, dependsOn: [first], foreach: [a, b, a, b, a, b, a, b, a, b, a, b, a, b, a, b],
-		semaphore: {name: "${{ input.item }}-${{ parent.first.exitCode }}-${{ workflow.name }}", limit: 1}}}}`
+		semaphore: {name: "${{ input.item }}-${{ parent.first.exitCode }}-${{ workflow.name }}-%s", limit: 1}}}}`, lock)
 	h := c.Submit(c.Input(document))
 	workertest.CheckRun(t, h.Wait(), "completed", nil)
 	var byItem [2][]span
-	for _, from := range []int{0, 6, 12} {
-		res := instancesPage(h, h.Partition(0, "each", from).ID, &v1.InstancesRequest{Task: "each", From: int32(from), Limit: 6})
+	for _, from := range []int{0, 4, 8, 12} {
+		res := instancesPage(h, h.Partition(0, "each", from).ID, &v1.InstancesRequest{Task: "each", From: int32(from), Limit: 4})
 		for _, i := range res.GetInstances() {
 			item := &byItem[i.GetIndex()%2]
 			*item = append(*item, span{i.GetStartedAt().AsTime(), i.GetCompletedAt().AsTime()})
@@ -191,7 +196,7 @@ func TestInstancesTakeTheLocksThatTheirItemsName(t *testing.T) {
 			t.Errorf("%d of %d with item %d ran at once", n, len(all), item)
 		}
 	}
-	for _, lock := range []string{"a-0-named", "b-0-named"} {
+	for _, lock := range []string{"a-0-named-" + lock, "b-0-named-" + lock} {
 		y.AwaitLockEnd(t, names.TaskLock(lock))
 	}
 }
@@ -236,7 +241,7 @@ func awaitWaitFor(h *workertest.Handle, other *workertest.Handle) {
 // started them.
 func TestRunsFollowTheirConcurrencyStrategy(t *testing.T) {
 	t.Parallel()
-	y := workertest.Own(t, workers.ControlConfig{Locker: workertest.QuickLocker})
+	y := workertest.Shared(t)
 	t.Run("queue", func(t *testing.T) {
 		c := newTurns(t, y, "queue")
 		first := c.submit()
@@ -287,9 +292,10 @@ func TestRunsFollowTheirConcurrencyStrategy(t *testing.T) {
 // TestHistoriesOfLocksReplay checks that locks, and the runs that wait for them, replay.
 func TestHistoriesOfLocksReplay(t *testing.T) {
 	t.Parallel()
-	c := workertest.Shared(t).Nodes(t, workertest.Script{"a": {{Block: true}}})
+	// The histories are replayed with the intervals of a lock that are usual.
+	c := workertest.Own(t, workers.ControlConfig{}).Nodes(t, workertest.Script{"a": {{Block: true}}})
 	c.Start("n")
-	lock := names.NewRunID("l") // its name is unique to this test
+	lock := uniqueLock()
 	document := fmt.Sprintf(`{name: %[1]s, concurrency: {maxRuns: 2}, tasks: {a: {type: shell, spec: {command: x}, mutex: %[1]s}}}`, lock)
 	first := c.Submit(c.Input(document))
 	c.AwaitRunning("a")

@@ -8,8 +8,8 @@ import (
 	"switchyard/activities/executor/fake"
 	"switchyard/activities/store/storekey"
 	v1 "switchyard/proto/switchyard/v1"
-	"switchyard/workers"
 	"switchyard/workers/workertest"
+	"switchyard/workflows/limits"
 	"switchyard/workflows/names"
 )
 
@@ -26,7 +26,7 @@ func eightFail(then ...fake.Step) []fake.Step {
 // running run also lifts the halt of the other instances.
 func TestRetryOfInstanceInPartitionLiftsTheHalt(t *testing.T) {
 	t.Parallel()
-	y := workertest.Own(t, workers.ControlConfig{Limits: inPartitions})
+	y := workertest.SharedWithin(t, inPartitions)
 	c := y.Nodes(t, workertest.Script{"each": eightFail(fake.Step{Output: "n=1"}), "z": {{Block: true}}})
 	c.Start("n")
 	h := c.Submit(c.Input(`{name: letters, tasks: {
@@ -79,7 +79,7 @@ func TestRetryOfInstanceInPartitionLiftsTheHalt(t *testing.T) {
 // its task run.
 func TestRetryReopensPartitionWhileOthersRun(t *testing.T) {
 	t.Parallel()
-	y := workertest.Own(t, workers.ControlConfig{Limits: inPartitions})
+	y := workertest.SharedWithin(t, inPartitions)
 	c := y.Nodes(t, workertest.Script{"each": eightFail(fake.Step{Block: true}, fake.Step{})})
 	c.Start("n")
 	h := c.Submit(c.Input(`{name: letters, tasks: {
@@ -103,7 +103,7 @@ func TestRetryReopensPartitionWhileOthersRun(t *testing.T) {
 // its item, and that other failures stay as they are.
 func TestRerunOfOneInstanceLeavesOtherFailures(t *testing.T) {
 	t.Parallel()
-	y := workertest.Own(t, workers.ControlConfig{Limits: inPartitions})
+	y := workertest.SharedWithin(t, inPartitions)
 	c := y.Nodes(t, workertest.Script{
 		"discover": {{Output: `{"files": ["a", "b", "c", "d", "e", "f", "g", "h", "i", "j"]}`}},
 		"each":     eightFail(fake.Step{})})
@@ -131,7 +131,7 @@ func TestRerunOfOneInstanceLeavesOtherFailures(t *testing.T) {
 // fan-out.
 func TestCancelledInstancesCountOverAllPartitions(t *testing.T) {
 	t.Parallel()
-	y := workertest.Own(t, workers.ControlConfig{Limits: inPartitions})
+	y := workertest.SharedWithin(t, inPartitions)
 	c := y.Nodes(t, workertest.Script{"each": {{Block: true}}})
 	c.Start("n")
 	h := c.Submit(c.Input(`{name: large, tasks: {each: {type: shell, spec: {command: x}, parallel: 8, concurrency: 2, maxFailures: 1}}}`))
@@ -160,29 +160,27 @@ func TestCancelledInstancesCountOverAllPartitions(t *testing.T) {
 // open at once leaves the other ended instances unchanged, even when the run continues as new in between.
 func TestRerunOfInstancesOfManyPartitionsLeavesTheOthers(t *testing.T) {
 	t.Parallel()
-	limits := inPartitions
-	limits.HistoryEvents = 20
-	y := workertest.Own(t, workers.ControlConfig{Limits: limits})
+	y := workertest.SharedWithin(t, limits.Run{Instances: 2, PartitionInstances: 2, HistoryEvents: 20})
 	var steps []fake.Step
-	for range 96 {
+	for range 24 {
 		steps = append(steps, fake.Exit(1))
 	}
 	c := y.Nodes(t, workertest.Script{"each": append(steps, fake.Step{Block: true})})
 	c.Start("n")
-	in := c.Input(`{name: letters, tasks: {each: {type: shell, spec: {command: x}, parallel: 48, maxFailures: 47, retry: {maxRetries: 1, backoffMs: 1}}}}`)
+	in := c.Input(`{name: letters, tasks: {each: {type: shell, spec: {command: x}, parallel: 24, maxFailures: 23, retry: {maxRetries: 0}}}}`)
 	h := c.Submit(in)
 	workertest.CheckRun(t, h.Wait(), "failed", map[string]string{"each": "failed instances"})
 	before := len(executionsOf(h))
 	var back []string
 	for from := range 12 {
-		back = append(back, names.InstanceName("each", from*4))
+		back = append(back, names.InstanceName("each", from*2))
 	}
 	h = rerunTasks(h, in, 1, back...)
-	workertest.Eventually(t, "as many parts as may be are open", func() bool { return c.Calls()["each"] == 96+8 })
+	workertest.Eventually(t, "as many parts as may be are open", func() bool { return c.Calls()["each"] == 24+8 })
 	workertest.Eventually(t, "the run has continued as new", func() bool { return len(executionsOf(h)) > before+1 })
 	c.Fake.Release("each")
 	workertest.CheckRun(t, h.Wait(), "completed", map[string]string{"each": "completed"})
-	if n := c.Calls()["each"]; n != 96+12 {
+	if n := c.Calls()["each"]; n != 24+12 {
 		t.Errorf("%d executions", n)
 	}
 }

@@ -13,7 +13,6 @@ import (
 
 	"switchyard/activities/executor/fake"
 	v1 "switchyard/proto/switchyard/v1"
-	"switchyard/workers"
 	"switchyard/workers/workertest"
 	"switchyard/workflows/names"
 )
@@ -22,7 +21,7 @@ import (
 // from outside.
 func TestLargeFanOutLooksLikeAnyOther(t *testing.T) {
 	t.Parallel()
-	y := workertest.Own(t, workers.ControlConfig{Limits: inPartitions})
+	y := workertest.SharedWithin(t, inPartitions)
 	c := y.Nodes(t, workertest.Script{
 		"discover": {{Output: `{"files": ["a", "b", "c", "d", "e", "f", "g", "h", "i", "j"]}`, ContextUpdate: "listed=1"}},
 		"each":     {{Output: "done=1", ContextUpdate: "seen=1"}},
@@ -68,7 +67,7 @@ func TestInstanceThatExceedsContextLimitFails(t *testing.T) {
 	for i := range instances {
 		each = append(each, fake.Step{ContextUpdate: fmt.Sprintf("k%d=%s", i, strings.Repeat("x", 30<<10))})
 	}
-	c := workertest.Own(t, workers.ControlConfig{Limits: inPartitions}).Nodes(t, workertest.Script{"each": each})
+	c := workertest.SharedWithin(t, inPartitions).Nodes(t, workertest.Script{"each": each})
 	c.Start("n")
 	run := c.Do(`{name: large, tasks: {each: {type: shell, spec: {command: x}, parallel: 10}}}`)
 	workertest.CheckRun(t, run, "failed", map[string]string{"each": "failed instances"})
@@ -86,7 +85,7 @@ func TestInstanceThatExceedsContextLimitFails(t *testing.T) {
 
 func TestFailuresInOnePartitionHaltTheOthers(t *testing.T) {
 	t.Parallel()
-	y := workertest.Own(t, workers.ControlConfig{Limits: inPartitions})
+	y := workertest.SharedWithin(t, inPartitions)
 	c := y.Nodes(t, workertest.Script{"each": {fake.Exit(3)}, "some": {fake.Exit(4), {}}})
 	c.Start("n")
 	run := c.Do(`{name: large, tasks: {
@@ -107,7 +106,7 @@ func TestFailuresInOnePartitionHaltTheOthers(t *testing.T) {
 // and that its instances get those of upstream tasks.
 func TestEndsOfLargeFanOutReachTask(t *testing.T) {
 	t.Parallel()
-	y := workertest.Own(t, workers.ControlConfig{Limits: inPartitions})
+	y := workertest.SharedWithin(t, inPartitions)
 	c := y.Nodes(t, nil)
 	c.Start("n", withShell(t))
 	result := filepath.Join(t.TempDir(), "input")
@@ -153,7 +152,7 @@ tasks:
 // fan-out.
 func TestCancelledInstanceOfLargeFanOutIsAFailure(t *testing.T) {
 	t.Parallel()
-	y := workertest.Own(t, workers.ControlConfig{Limits: inPartitions})
+	y := workertest.SharedWithin(t, inPartitions)
 	c := y.Nodes(t, workertest.Script{"each": {{Block: true}, {}}})
 	c.Start("n")
 	h := c.Submit(c.Input(`{name: large, tasks: {
@@ -174,7 +173,7 @@ func TestCancelledInstanceOfLargeFanOutIsAFailure(t *testing.T) {
 // TestCancelEndsPartitions checks that cancelling or terminating a run also ends its partitions.
 func TestCancelEndsPartitions(t *testing.T) {
 	t.Parallel()
-	y := workertest.Own(t, workers.ControlConfig{Limits: inPartitions})
+	y := workertest.SharedWithin(t, inPartitions)
 	for name, end := range map[string]func(*workertest.Handle){
 		"cancelled": func(h *workertest.Handle) { h.Cancel(nil) },
 		"terminated": func(h *workertest.Handle) {
@@ -209,14 +208,14 @@ func TestPartitionsOutliveExecutionsOfTheirRun(t *testing.T) {
 	t.Parallel()
 	limits := inPartitions
 	limits.HistoryEvents, limits.HardHistoryEvents, limits.PartitionInstances = 60, 60, 20
-	y := workertest.Own(t, workers.ControlConfig{Limits: limits})
+	y := workertest.SharedWithin(t, limits)
 	var each []fake.Step
-	for i := range 60 {
+	for i := range 40 {
 		each = append(each, fake.Step{Duration: 30 * time.Millisecond, Output: "n=1", ContextUpdate: fmt.Sprintf("k%02d=1", i)})
 	}
 	c := y.Nodes(t, workertest.Script{"each": each})
 	c.Start("n")
-	document := "{name: large, tasks: {each: {type: shell, spec: {command: x}, parallel: 60, concurrency: 4}"
+	document := "{name: large, tasks: {each: {type: shell, spec: {command: x}, parallel: 40, concurrency: 4}"
 	for i := range 12 {
 		document += fmt.Sprintf(", c%02d: {type: shell, spec: {command: x}", i)
 		if i > 0 {
@@ -224,14 +223,14 @@ func TestPartitionsOutliveExecutionsOfTheirRun(t *testing.T) {
 		}
 		document += "}"
 	}
-	h := c.Submit(c.Input(document + `, after: {type: shell, spec: {command: x}, dependsOn: [each], condition: "size(parent.each.outputs) == 60 && parent.each.outputs.all(o, o.n == '1')"}}}`))
+	h := c.Submit(c.Input(document + `, after: {type: shell, spec: {command: x}, dependsOn: [each], condition: "size(parent.each.outputs) == 40 && parent.each.outputs.all(o, o.n == '1')"}}}`))
 	run := h.Wait()
 	workertest.CheckRun(t, run, "completed", map[string]string{"each": "completed", "after": "completed"})
 	child := h.Partition(0, "each", 0)
-	if n := len(run.GetContext().GetFields()); n != 60 {
+	if n := len(run.GetContext().GetFields()); n != 40 {
 		t.Errorf("the context of the run has %d keys", n)
 	}
-	if n := c.Calls()["each"]; n != 60 || len(executionsOf(h)) < 2 || len(executionsOf(child)) < 2 {
+	if n := c.Calls()["each"]; n != 40 || len(executionsOf(h)) < 2 || len(executionsOf(child)) < 2 {
 		t.Errorf("%d calls, %d executions of the run and %d of a part", n, len(executionsOf(h)), len(executionsOf(child)))
 	}
 }
@@ -242,7 +241,7 @@ func TestHaltedLargeFanOutStartsNothingAcrossContinueAsNew(t *testing.T) {
 	t.Parallel()
 	limits := inPartitions
 	limits.HistoryEvents = 30
-	y := workertest.Own(t, workers.ControlConfig{Limits: limits})
+	y := workertest.SharedWithin(t, limits)
 	c := y.Nodes(t, workertest.Script{"each": {{Block: true}}, "bad": {{Block: true, Result: fake.Exit(1).Result}}})
 	c.Start("n")
 	def := chainBeside(8, map[string]*v1.TaskDefinition{"each": workertest.ShellTask(), "bad": workertest.ShellTask("t07")})

@@ -63,7 +63,7 @@ func TestHistoriesReplay(t *testing.T) {
 
 func TestHistoriesOfManyExecutionsReplay(t *testing.T) {
 	t.Parallel()
-	y := workertest.Own(t, workers.ControlConfig{Limits: recordedLimits})
+	y := workertest.SharedWithin(t, recordedLimits)
 	c := y.Nodes(t, workertest.Script{"t03": {fake.Exit(1), {}}, "t05": {{ContextUpdate: "n=5", Output: "big=1"}}})
 	c.Start("n", func(cfg *workers.NodeConfig) { cfg.MaxParallel = 1 })
 	def := &v1.Definition{Name: "continued", Tasks: map[string]*v1.TaskDefinition{}}

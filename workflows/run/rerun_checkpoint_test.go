@@ -5,7 +5,6 @@ import (
 	"testing"
 
 	v1 "switchyard/proto/switchyard/v1"
-	"switchyard/workers"
 	"switchyard/workers/workertest"
 )
 
@@ -50,7 +49,7 @@ func TestRerunOfDeadLetterContinuesFromItsCheckpoint(t *testing.T) {
 // generation, also in a partition of a large fan-out.
 func TestRerunOfInstancesContinuesFromTheirCheckpoints(t *testing.T) {
 	t.Parallel()
-	y := workertest.Own(t, workers.ControlConfig{Limits: inPartitions})
+	y := workertest.SharedWithin(t, inPartitions)
 	for kind, count := range map[string]int{"inline": 2, "large": 6} {
 		t.Run(kind, func(t *testing.T) {
 			c := y.Nodes(t, nil)

@@ -8,7 +8,6 @@ import (
 
 	"switchyard/activities/executor/fake"
 	v1 "switchyard/proto/switchyard/v1"
-	"switchyard/workers"
 	"switchyard/workers/workertest"
 	"switchyard/workflows/limits"
 	"switchyard/workflows/names"
@@ -64,7 +63,7 @@ func TestRerunRepeatsOnlyWhatFailed(t *testing.T) {
 // others had failed or the run was cancelled, and leaves completed ones alone.
 func TestRerunStartsInstancesThatNeverStarted(t *testing.T) {
 	t.Parallel()
-	y := workertest.Own(t, workers.ControlConfig{Limits: inPartitions})
+	y := workertest.SharedWithin(t, inPartitions)
 	for kind, instances := range map[string]int{"inline": 4, "large": 12} { // inPartitions: 4 a partition, and at most that many inline
 		for how, second := range map[string]fake.Step{"failed": fake.Exit(1), "cancelled": {Block: true}} {
 			t.Run(kind+" "+how, func(t *testing.T) {
@@ -108,7 +107,7 @@ func TestRerunStartsInstancesThatNeverStarted(t *testing.T) {
 // those of partitions in which others failed. They are found where they were, and no claim is reused.
 func TestRerunOfLargeFanOutKeepsCompletedInstances(t *testing.T) {
 	t.Parallel()
-	y := workertest.Own(t, workers.ControlConfig{Limits: inPartitions})
+	y := workertest.SharedWithin(t, inPartitions)
 	c := y.Nodes(t, workertest.Script{"each": {{Output: "n=0"}, {Output: "n=1"}, {Output: "n=2"}, {Output: "n=3"}, {Output: "n=4"}, fake.Exit(1), {Output: "n=5"}}})
 	c.Start("n")
 	in := c.Input(`{name: large, tasks: {

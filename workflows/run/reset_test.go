@@ -13,7 +13,6 @@ import (
 
 	"switchyard/activities/executor/fake"
 	v1 "switchyard/proto/switchyard/v1"
-	"switchyard/workers"
 	"switchyard/workers/workertest"
 	"switchyard/workflows/limits"
 	"switchyard/workflows/names"
@@ -87,7 +86,7 @@ func resetWorkers(t *testing.T, limits limits.Run) (*workertest.Nodes, *v1.RunIn
 	for range 8 {
 		each = append(each, old[0])
 	}
-	c := workertest.Own(t, workers.ControlConfig{Limits: limits}).Nodes(t, workertest.Script{"a": old, "each": append(each, old[1])})
+	c := workertest.SharedWithin(t, limits).Nodes(t, workertest.Script{"a": old, "each": append(each, old[1])})
 	c.Start("n")
 	return c, c.Input(fmt.Sprintf(`{name: twice, tasks: {each: {type: shell, spec: {command: x}, parallel: 8},
 		child: {type: run, spec: {definition: %s}}}}`, childDefinition(c, "inner", "a", "")))
@@ -155,7 +154,7 @@ func TestResetToAfterChildrenKeepsThem(t *testing.T) {
 // earlier executions.
 func TestResetAfterContinueAsNewKeepsChildren(t *testing.T) {
 	t.Parallel()
-	c := workertest.Own(t, workers.ControlConfig{Limits: limits.Run{Instances: 5, PartitionInstances: 4, HistoryEvents: 60}}).Nodes(t, workertest.Script{"each": {{Block: true}}, "a": {{Block: true}}})
+	c := workertest.SharedWithin(t, limits.Run{Instances: 5, PartitionInstances: 4, HistoryEvents: 60}).Nodes(t, workertest.Script{"each": {{Block: true}}, "a": {{Block: true}}})
 	c.Start("n")
 	document := fmt.Sprintf(`{name: long, tasks: {each: {type: shell, spec: {command: x}, parallel: 8},
 		child: {type: run, spec: {definition: %s}}, t0: {type: shell, spec: {command: x}}`, childDefinition(c, "inner", "a", ""))
@@ -207,12 +206,13 @@ func awaitParentCheck(c *workertest.Nodes, children []*commonpb.WorkflowExecutio
 // beside its old attempt, and that the next waiting run then gets the mutex.
 func TestResetMutexHolderWaitsForItsOldAttempt(t *testing.T) {
 	t.Parallel()
-	y := workertest.Own(t, workers.ControlConfig{Locker: workertest.QuickLocker})
+	y := workertest.Shared(t)
 	c := y.Nodes(t, workertest.Script{"holds": {{Block: true}, {Block: true}}})
 	c.Start("n")
-	h := c.Submit(c.Input(`{name: holder, tasks: {holds: {type: shell, spec: {command: x}, mutex: m}}}`))
+	mutex := uniqueLock()
+	h := c.Submit(c.Input(fmt.Sprintf(`{name: holder, tasks: {holds: {type: shell, spec: {command: x}, mutex: %s}}}`, mutex)))
 	c.AwaitRunning("holds")
-	waiter := c.Submit(c.Input(`{name: waiter, tasks: {wants: {type: shell, spec: {command: x}, mutex: m}}}`))
+	waiter := c.Submit(c.Input(fmt.Sprintf(`{name: waiter, tasks: {wants: {type: shell, spec: {command: x}, mutex: %s}}}`, mutex)))
 	waiter.AwaitTask("wants", func(task *v1.Task) bool { return task.GetState() == "queued" && task.GetError() != "" })
 	reset := resetRun(h, firstWorkflowTask(h))
 	most := 0
@@ -229,7 +229,7 @@ func TestResetMutexHolderWaitsForItsOldAttempt(t *testing.T) {
 	c.Fake.Release("holds")
 	workertest.CheckRun(t, reset.Wait(), "completed", map[string]string{"holds": "completed"})
 	workertest.CheckRun(t, waiter.Wait(), "completed", map[string]string{"wants": "completed"})
-	y.AwaitLockEnd(t, names.TaskLock("m"))
+	y.AwaitLockEnd(t, names.TaskLock(mutex))
 }
 
 // TestResetPartitionRunsItsInstancesAnew checks that a partition that is itself reset runs its instances anew, and that

@@ -15,7 +15,6 @@ import (
 	"switchyard/activities/executor/fake"
 	"switchyard/activities/library"
 	v1 "switchyard/proto/switchyard/v1"
-	"switchyard/workers"
 	"switchyard/workers/workertest"
 	"switchyard/workflows/definition"
 	"switchyard/workflows/limits"
@@ -105,7 +104,7 @@ func TestSearchAttributesOfChainTakeFewCommands(t *testing.T) {
 // report the nodes of their instances to the run.
 func TestSearchAttributesAcrossExecutions(t *testing.T) {
 	t.Parallel()
-	y := workertest.Own(t, workers.ControlConfig{Limits: limits.Run{HistoryEvents: 40, Instances: 5, PartitionInstances: 4}})
+	y := workertest.SharedWithin(t, limits.Run{HistoryEvents: 60, Instances: 5, PartitionInstances: 4})
 	c := y.Nodes(t, nil)
 	c.Start("n")
 	def := chainBeside(15, map[string]*v1.TaskDefinition{})
@@ -131,7 +130,7 @@ func TestSearchAttributesAcrossExecutions(t *testing.T) {
 // that instances and later executions start.
 func TestChildRunInheritsOwnerAndBatch(t *testing.T) {
 	t.Parallel()
-	y := workertest.Own(t, workers.ControlConfig{Limits: limits.Run{HistoryEvents: 40}})
+	y := workertest.SharedWithin(t, limits.Run{HistoryEvents: 60})
 	c := y.Nodes(t, nil)
 	c.Start("n")
 	stored := storeChildWorkflow(c, "only", "")

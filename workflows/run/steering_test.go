@@ -297,7 +297,7 @@ func killRacesTheEnd(t *testing.T, n int) {
 // executions of the run, and that a killed one ends as killed, whenever the kill arrives.
 func TestSteeringOfDetachedAttemptsSurvivesContinueAsNew(t *testing.T) {
 	t.Parallel()
-	y := workertest.Own(t, workers.ControlConfig{Limits: detachLimits()})
+	y := workertest.SharedWithin(t, detachLimits())
 	c := y.Nodes(t, workertest.Script{"long": {{Block: true}}, "doomed": {{Block: true}}})
 	c.Start("n")
 	h := c.Submit(c.InputOf(chainBeside(40, map[string]*v1.TaskDefinition{"long": workertest.ShellTask(), "doomed": workertest.ShellTask()})))
@@ -330,7 +330,7 @@ func TestSteeringOfDetachedAttemptsSurvivesContinueAsNew(t *testing.T) {
 // with their task.
 func TestInstancesInPartitionsAreSteeredThere(t *testing.T) {
 	t.Parallel()
-	y := workertest.Own(t, workers.ControlConfig{Limits: inPartitions})
+	y := workertest.SharedWithin(t, inPartitions)
 	c := y.Nodes(t, workertest.Script{"each": {{Block: true}}})
 	c.Start("n")
 	h := c.Submit(c.Input(`{name: large, tasks: {each: {type: shell, spec: {command: x}, parallel: 10}}}`))

@@ -9,7 +9,6 @@ import (
 
 	"switchyard/activities/executor/fake"
 	v1 "switchyard/proto/switchyard/v1"
-	"switchyard/workers"
 	"switchyard/workers/workertest"
 	"switchyard/workflows/limits"
 )
@@ -18,7 +17,7 @@ import (
 // and an instance when it was created, also in the next execution of the run and in its next generation.
 func TestTasksReportWhenTheyWereQueued(t *testing.T) {
 	t.Parallel()
-	y := workertest.Own(t, workers.ControlConfig{Limits: limits.Run{HistoryEvents: 60, HardHistoryEvents: 60}})
+	y := workertest.SharedWithin(t, limits.Run{HistoryEvents: 60, HardHistoryEvents: 60})
 	script := workertest.Script{
 		"build": {fake.Exit(1), {ContextUpdate: "tag=v7"}}, "each": {{Duration: 10 * time.Millisecond}}, "dead": {fake.Exit(3), {}}, "slow": {{Block: true}},
 	}

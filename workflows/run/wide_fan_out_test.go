@@ -25,7 +25,7 @@ func TestLongManyInstancesInBatchesProduceFewEvents(t *testing.T) {
 // manyInstances runs the given number of instances with a limit on history events.
 func manyInstances(t *testing.T, count, events int) {
 	t.Parallel()
-	c := workertest.Own(t, workers.ControlConfig{Limits: limits.Run{Instances: count}}).Nodes(t, workertest.Script{"z": {{Block: true}}})
+	c := workertest.SharedWithin(t, limits.Run{Instances: count}).Nodes(t, workertest.Script{"z": {{Block: true}}})
 	c.Start("n", func(cfg *workers.NodeConfig) { cfg.MaxParallel = 4 })
 	h := c.Submit(c.Input(fmt.Sprintf(`{name: many, tasks: {
 		each: {type: shell, spec: {command: x}, parallel: %d, batch: 50},
