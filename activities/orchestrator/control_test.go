@@ -30,6 +30,7 @@ func newControl(t *testing.T) *Control {
 	if err != nil {
 		t.Fatal(err)
 	}
+	s.LimitArrival(time.Millisecond)
 	t.Cleanup(func() {
 		if err := s.Close(); err != nil {
 			t.Error(err)

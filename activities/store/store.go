@@ -32,6 +32,7 @@ type Store struct {
 	batches  batches
 	identity atomic.Pointer[string] // nil if not known yet
 	close    func() error
+	arrival  time.Duration // longest wait of Await; 0 means no bound
 }
 
 func newStore(b backend) *Store { return &Store{backend: b, close: sync.OnceValue(b.close)} }

@@ -263,7 +263,7 @@ func (n *Node) report(ctx context.Context, a *attempt, res *v1.ExecuteResponse) 
 	if a.beats.lease.Over() && !a.isRemote() {
 		// This process stalled after the end, so the task may be running elsewhere. The next dispatch finds the record.
 		if res.GetState() == v1.TaskCompleted {
-			ctx, cancel := context.WithTimeout(ctx, recordTimeout)
+			ctx, cancel := context.WithTimeout(ctx, n.Timing.recordTimeout())
 			defer cancel()
 			if _, err := n.records().keepResult(ctx, a.req, m, res); err != nil {
 				n.Logger.Warn("a result was not recorded", "run", a.req.GetRunId(), "task", m.name, "error", err)

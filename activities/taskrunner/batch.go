@@ -254,7 +254,7 @@ func (b *batch) saveIfNew(ctx context.Context) (ended int, ok bool) {
 	if ended == b.saved {
 		return ended, true
 	}
-	ctx, cancel := context.WithTimeout(ctx, recordTimeout)
+	ctx, cancel := context.WithTimeout(ctx, b.node.Timing.recordTimeout())
 	defer cancel()
 	if err := b.save(ctx, ended); err != nil {
 		b.node.Logger.Debug("the progress of a batch was not stored", "run", b.req.GetRunId(), "task", b.req.GetTask(), "error", err)
@@ -296,7 +296,7 @@ func (b *batch) report(ctx context.Context, a *attempt, end *v1.ExecuteResponse)
 	}
 	if a.beats.lease.Over() {
 		// This process stalled after the end, so the tasks may be running elsewhere. The next dispatch finds the record.
-		ctx, cancel := context.WithTimeout(ctx, recordTimeout)
+		ctx, cancel := context.WithTimeout(ctx, b.node.Timing.recordTimeout())
 		defer cancel()
 		if err := b.save(ctx, len(b.record)); err != nil {
 			b.node.Logger.Warn("the results of a batch were not recorded", "run", b.req.GetRunId(), "task", b.req.GetTask(), "error", err)
@@ -309,7 +309,7 @@ func (b *batch) report(ctx context.Context, a *attempt, end *v1.ExecuteResponse)
 	}
 	if !b.refers {
 		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, recordTimeout)
+		ctx, cancel = context.WithTimeout(ctx, b.node.Timing.recordTimeout())
 		defer cancel()
 	}
 	if err := b.save(ctx, len(b.record)); err != nil {

@@ -18,7 +18,7 @@ func (r records) saveCheckpoint(ctx context.Context, req *v1.ExecuteRequest, m *
 	if len(data) <= maxInlineCheckpoint {
 		return &v1.Checkpoint{Data: data}, nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, recordTimeout)
+	ctx, cancel := context.WithTimeout(ctx, r.timeout)
 	defer cancel()
 	key := storekey.Checkpoint(names.Home(req.GetRunId(), req.GetChain()), req.GetGeneration(), m.name, m.claim)
 	return &v1.Checkpoint{Key: key}, r.store.Put(ctx, key, data)

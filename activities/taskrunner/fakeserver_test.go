@@ -116,6 +116,7 @@ func newBench(t *testing.T, script map[string][]fake.Step) *bench {
 	if err != nil {
 		t.Fatal(err)
 	}
+	s.LimitArrival(time.Millisecond)
 	b := &bench{t: t, server: &server{}, fake: fake.New("shell", script), heartbeat: time.Hour, stopping: make(chan struct{})}
 	b.Node = &Node{
 		Name: "n", Client: b.server, Store: s, Room: testRoom(func(context.Context) error { return nil }),

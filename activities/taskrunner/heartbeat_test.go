@@ -40,7 +40,7 @@ func TestLeaseIsLostWithoutAnAnswer(t *testing.T) {
 func TestTransportErrorsEndNothing(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, blocking())
-	b.heartbeat, b.Timing.BeatInterval = 30*time.Second, 200*time.Millisecond
+	b.heartbeat, b.Timing.BeatInterval = 15*time.Second, 100*time.Millisecond
 	e := b.start(t.Context(), request("a"))
 	b.runs("a")
 	var beats atomic.Int32

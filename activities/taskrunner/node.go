@@ -20,6 +20,9 @@ import (
 // defaultStartTimeout is how long an accepted attempt may wait for room or anything else before it is handed back.
 const defaultStartTimeout = 30 * time.Second
 
+// defaultRecordTimeout is how long the report of a completed attempt waits for its record, if it can do without one.
+const defaultRecordTimeout = 10 * time.Second
+
 // Node holds the activities of one machine. It is safe for concurrent use.
 type Node struct {
 	Name string
@@ -76,7 +79,12 @@ type Timing struct {
 	StartTimeout time.Duration
 	// WantedInterval is the approximate time between two calls of Wanted for an attempt. 0 means 1 min.
 	WantedInterval time.Duration
+	// RecordTimeout is how long the report of a completed attempt waits for its record, if it can do without one. 0 means
+	// 10 s.
+	RecordTimeout time.Duration
 }
+
+func (t *Timing) recordTimeout() time.Duration { return cmp.Or(t.RecordTimeout, defaultRecordTimeout) }
 
 func (t *Timing) startTimeout() time.Duration { return cmp.Or(t.StartTimeout, defaultStartTimeout) }
 

@@ -12,12 +12,13 @@ import (
 // records reads and writes what the attempts of a node leave in the store: their results and checkpoints. It waits while
 // the store is away. It is safe for concurrent use.
 type records struct {
-	store  *store.Store
-	logger *slog.Logger
+	store   *store.Store
+	timeout time.Duration // of a write that the attempt can do without
+	logger  *slog.Logger
 }
 
 // records returns the records of attempts in the node's store.
-func (n *Node) records() records { return records{n.Store, n.Logger} }
+func (n *Node) records() records { return records{n.Store, n.Timing.recordTimeout(), n.Logger} }
 
 // insist calls f until it succeeds, until ctx ends, or until it keeps failing although the store responds. It does not
 // retry if the store has no such value or cannot read it.

@@ -178,7 +178,7 @@ func (h *heir) printed() (text string) {
 func TestReattachAfterTheWorkerDied(t *testing.T) {
 	t.Parallel()
 	h := killed(t, fake.Step{Stdout: "one\ntwo\n", Block: true, Output: "n=2"}, nil)
-	h.server.busy = 2
+	h.server.busy = 1
 	h.recovers()
 	eventually(t, "it has its place and beats", func() bool { return len(h.held.restored) == 1 && h.live() == 1 && len(h.server.heard()) > 0 })
 	beat := h.server.heard()[0]

@@ -64,7 +64,7 @@ func TestSurvivorWithoutAServer(t *testing.T) {
 	t.Parallel()
 	h := killed(t, fake.Step{Block: true}, nil)
 	h.server.say(func(n int, _ *v1.ExecuteProgress) error {
-		if n < 3 {
+		if n < 1 {
 			return errAway
 		}
 		return nil

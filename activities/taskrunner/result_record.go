@@ -15,9 +15,6 @@ import (
 	"switchyard/workflows/names"
 )
 
-// recordTimeout bounds how long the report of a completed attempt waits for its record, if it can do without one.
-const recordTimeout = 10 * time.Second
-
 // answerTimeout bounds how long the report of an attempt waits for a store that is away, if its answer is too large to
 // travel. Until then the attempt sends heartbeats although its process has ended.
 const answerTimeout = 10 * time.Minute
@@ -50,7 +47,7 @@ func (r records) keepResult(ctx context.Context, req *v1.ExecuteRequest, m *memb
 	}
 	if whole {
 		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, recordTimeout)
+		ctx, cancel = context.WithTimeout(ctx, r.timeout)
 		defer cancel()
 	}
 	key := storekey.Result(names.Home(req.GetRunId(), req.GetChain()), req.GetGeneration(), m.name, m.attempt)

@@ -122,6 +122,6 @@ func TestUnheardWithoutStore(t *testing.T) {
 		t.Errorf("%d attempts ran", n)
 	}
 	// A completed attempt is reported even without the store.
-	b.Timing.StartTimeout = 0
+	b.Timing.StartTimeout, b.Timing.RecordTimeout = 0, 100*time.Millisecond
 	want(t, b.start(t.Context(), request("a")).answer(), "completed", "")
 }
