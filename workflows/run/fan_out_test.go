@@ -137,13 +137,13 @@ func TestFanOutContinuesAcrossContinueAsNew(t *testing.T) {
 			c := y.Nodes(t, workertest.Script{"each": {{Output: "n=1"}, fake.Exit(1), {}}, "z": {{Block: true}}})
 			c.Start("n", func(cfg *workers.NodeConfig) { cfg.MaxParallel = 3 })
 			h := c.Submit(c.Input(fmt.Sprintf(`{name: long, tasks: {
-				each: {type: shell, spec: {command: x}, parallel: 150, concurrency: 7, retry: {backoffMs: 1}, batch: %s},
-				z: {type: shell, spec: {command: x}, dependsOn: [each], condition: "parent.each.outputs[0].n == '1' || parent.each.completed == 150"}}}`, batch)))
+				each: {type: shell, spec: {command: x}, parallel: 60, concurrency: 7, retry: {backoffMs: 1}, batch: %s},
+				z: {type: shell, spec: {command: x}, dependsOn: [each], condition: "parent.each.outputs[0].n == '1' || parent.each.completed == 60"}}}`, batch)))
 			h.AwaitTask("each", func(x *v1.Task) bool { return x.GetCounts()["completed"] > 10 })
-			if err := sendUpdate(h, names.PauseUpdate, &v1.RunCommand{}); err != nil && c.Calls()["each"] < 151 {
+			if err := sendUpdate(h, names.PauseUpdate, &v1.RunCommand{}); err != nil && c.Calls()["each"] < 61 {
 				t.Fatal(err)
 			}
-			if err := sendUpdate(h, names.ResumeUpdate, &v1.RunCommand{}); err != nil && c.Calls()["each"] < 151 {
+			if err := sendUpdate(h, names.ResumeUpdate, &v1.RunCommand{}); err != nil && c.Calls()["each"] < 61 {
 				t.Fatal(err)
 			}
 			h.AwaitTask("each", func(x *v1.Task) bool { return x.GetState() == "completed" })
@@ -151,14 +151,14 @@ func TestFanOutContinuesAcrossContinueAsNew(t *testing.T) {
 				t.Errorf("%d executions", n)
 			}
 			h.AwaitTask("z", func(x *v1.Task) bool { return x.GetState() == "assigned" })
-			page := instancesPage(h, h.ID, &v1.InstancesRequest{Task: "each", From: 90, Limit: 5})
-			if len(page.GetInstances()) != 5 || page.GetInstances()[0].GetIndex() != 90 || page.GetNext() != 95 {
+			page := instancesPage(h, h.ID, &v1.InstancesRequest{Task: "each", From: 40, Limit: 5})
+			if len(page.GetInstances()) != 5 || page.GetInstances()[0].GetIndex() != 40 || page.GetNext() != 45 {
 				t.Errorf("page %v", page)
 			}
 			c.Fake.Release("z")
 			run := h.Wait()
 			workertest.CheckRun(t, run, "completed", map[string]string{"each": "completed", "z": "completed"})
-			if each := run.Tasks["each"]; len(each.GetInstances()) != 150 || each.GetCounts()["completed"] != 150 || c.Calls()["each"] != 151 {
+			if each := run.Tasks["each"]; len(each.GetInstances()) != 60 || each.GetCounts()["completed"] != 60 || c.Calls()["each"] != 61 {
 				t.Errorf("%d instances, %v, %d executions", len(each.GetInstances()), each.GetCounts(), c.Calls()["each"])
 			}
 		})
