@@ -86,18 +86,18 @@ func TestTimesAreThoseOfTemporal(t *testing.T) {
 		"30 2 * * *", "*/20 1-3 * * *", "0 0 * * *", "0 3 * * SUN", "59 23 28-31 * *", "0 0 29 2 *", "0 12 29 FEB MON", "0 9 8-14 * MON",
 		"0 5 * * 1-7", "15,45 */6 1,15 */3 *", "0 0 1 1 *", "@weekly", "@hourly", "0 1 * 3,10,11 0,7", "5/10 22 * * 5-7", "0 0 31 * *",
 	}
-	for z, zone := range []string{"Europe/Berlin", "America/New_York", "UTC", "America/Havana", "Asia/Kathmandu", "Africa/Cairo"} {
-		for i, expression := range expressions {
-			from := time.Date(2026, 2, 20, 11, 7, 0, 0, time.UTC)
-			count := 300
-			want := without(t, timesOf(t, fmt.Sprintf("table-%d-%d", z, i), expression, zone, from, count), zone)
-			if got := until(without(t, own(t, expression, zone, from, 2*count), zone), want); !slices.Equal(got, want) {
-				k := 0
-				for k < min(len(got), len(want)) && got[k].Equal(want[k]) {
-					k++
-				}
-				t.Errorf("%s in %s: %d times, from number %d on %v; Temporal has %d, %v", expression, zone, len(got), k, got[k:min(len(got), k+3)], len(want), want[k:min(len(want), k+3)])
+	zones := []string{"Europe/Berlin", "America/New_York", "UTC", "America/Havana", "Asia/Kathmandu", "Africa/Cairo"}
+	for i, expression := range expressions {
+		zone := zones[i%len(zones)]
+		from := time.Date(2026, 2, 20, 11, 7, 0, 0, time.UTC)
+		count := 300
+		want := without(t, timesOf(t, fmt.Sprintf("table-%d", i), expression, zone, from, count), zone)
+		if got := until(without(t, own(t, expression, zone, from, 2*count), zone), want); !slices.Equal(got, want) {
+			k := 0
+			for k < min(len(got), len(want)) && got[k].Equal(want[k]) {
+				k++
 			}
+			t.Errorf("%s in %s: %d times, from number %d on %v; Temporal has %d, %v", expression, zone, len(got), k, got[k:min(len(got), k+3)], len(want), want[k:min(len(want), k+3)])
 		}
 	}
 }
@@ -125,7 +125,7 @@ func TestTimesOfRandomExpressions(t *testing.T) {
 		}
 		return strings.Join(parts, ",")
 	}
-	for i := range 60 {
+	for i := range 15 {
 		expression := strings.Join([]string{field(0, 59), field(0, 23), field(1, 31), field(1, 12), field(0, 7)}, " ")
 		zone := []string{"Europe/Berlin", "America/New_York", "Australia/Sydney"}[random.IntN(3)]
 		from := time.Date(2026, time.Month(1+random.IntN(12)), 1+random.IntN(28), random.IntN(24), random.IntN(60), 0, 0, time.UTC)

@@ -111,7 +111,7 @@ type Surroundings struct {
 func SystemSurroundings(logger *slog.Logger) Surroundings {
 	home, _ := os.UserHomeDir() // a service may have none
 	return Surroundings{
-		Getenv: os.Getenv, Home: home, Command: systemCommand, DockerTimeout: dockerTimeout, Logger: logger,
+		Getenv: os.Getenv, Home: home, Command: systemCommand(commandDelay), DockerTimeout: dockerTimeout, Logger: logger,
 		Token: "/var/run/secrets/kubernetes.io/serviceaccount/token",
 	}
 }

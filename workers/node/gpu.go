@@ -35,16 +35,20 @@ var gpuQuery = []string{"--query-gpu=index,name,memory.total,memory.used,utiliza
 // program does not exist.
 type Command func(ctx context.Context, name string, args ...string) ([]byte, error)
 
-func systemCommand(ctx context.Context, name string, args ...string) ([]byte, error) {
-	cmd := exec.CommandContext(ctx, name, args...)
-	cmd.WaitDelay = commandDelay
-	cmd.Env = append(os.Environ(), "LC_ALL=C")
-	out, err := cmd.Output()
-	if exit, ok := errors.AsType[*exec.ExitError](err); ok {
-		// nvidia-smi prints error messages on standard output.
-		err = fmt.Errorf("%w: %s", err, strings.TrimSpace(string(append(out, exit.Stderr...))))
+// systemCommand returns a Command that waits, after the program has been killed, for children that keep its output open
+// for no longer than delay.
+func systemCommand(delay time.Duration) Command {
+	return func(ctx context.Context, name string, args ...string) ([]byte, error) {
+		cmd := exec.CommandContext(ctx, name, args...)
+		cmd.WaitDelay = delay
+		cmd.Env = append(os.Environ(), "LC_ALL=C")
+		out, err := cmd.Output()
+		if exit, ok := errors.AsType[*exec.ExitError](err); ok {
+			// nvidia-smi prints error messages on standard output.
+			err = fmt.Errorf("%w: %s", err, strings.TrimSpace(string(append(out, exit.Stderr...))))
+		}
+		return out, err
 	}
-	return out, err
 }
 
 // newGPUs returns the background reading of the machine's GPUs.

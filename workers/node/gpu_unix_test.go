@@ -25,13 +25,14 @@ func fakeProgram(t *testing.T, name, script string) {
 }
 
 func TestSystemCommand(t *testing.T) {
+	run := systemCommand(50 * time.Millisecond)
 	fakeProgram(t, "nvidia-smi", `[ "$LC_ALL" = C ] && [ "$2" = --format=csv,noheader,nounits ] && echo '`+strings.TrimSpace(oneGPU)+`'`)
-	gpus, err := readGPUs(t.Context(), systemCommand, os.DirFS("/sys"))
+	gpus, err := readGPUs(t.Context(), run, os.DirFS("/sys"))
 	if err != nil || len(gpus) != 1 || gpus[0].GetName() != "NVIDIA L4" {
 		t.Errorf("got %v, %v", gpus, err)
 	}
 	fakeProgram(t, "nvidia-smi", "echo 'NVIDIA-SMI has failed because it could not reach the driver'; exit 9")
-	if _, err := readGPUs(t.Context(), systemCommand, nil); err == nil || !strings.Contains(err.Error(), "could not reach the driver") {
+	if _, err := readGPUs(t.Context(), run, nil); err == nil || !strings.Contains(err.Error(), "could not reach the driver") {
 		t.Errorf("got %v, want what nvidia-smi says", err)
 	}
 	// A child process that keeps the output open must not block the reading.
@@ -53,7 +54,7 @@ func TestSystemCommand(t *testing.T) {
 		}
 		pid <- 0
 	}()
-	if _, err := readGPUs(ctx, systemCommand, nil); err == nil {
+	if _, err := readGPUs(ctx, run, nil); err == nil {
 		t.Error("no error although it was killed")
 	}
 	if child := <-pid; child <= 0 {
@@ -65,10 +66,10 @@ func TestSystemCommand(t *testing.T) {
 		t.Error("we waited for its child")
 	}
 	t.Setenv("PATH", t.TempDir())
-	if gpus, err := readGPUs(t.Context(), systemCommand, nil); err != nil || len(gpus) > 0 {
+	if gpus, err := readGPUs(t.Context(), run, nil); err != nil || len(gpus) > 0 {
 		t.Errorf("without nvidia-smi: %v, %v", gpus, err)
 	}
-	if _, err := systemCommand(t.Context(), "nvidia-smi"); !errors.Is(err, exec.ErrNotFound) {
+	if _, err := run(t.Context(), "nvidia-smi"); !errors.Is(err, exec.ErrNotFound) {
 		t.Errorf("got %v", err)
 	}
 }

@@ -68,7 +68,7 @@ func SystemReaders() Readers {
 		},
 		Interfaces: net.InterfacesWithContext,
 		Processes:  systemProcesses,
-		Command:    systemCommand,
+		Command:    systemCommand(commandDelay),
 		Sys:        os.DirFS("/sys"),
 		Proc:       os.DirFS("/proc"),
 	}
