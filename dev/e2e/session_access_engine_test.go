@@ -27,7 +27,7 @@ func TestSessionsOfAFleet(t *testing.T) {
 	t.Run("side by side", func(t *testing.T) {
 		for name, test := range map[string]func(t *testing.T, f *sessionFleet){
 			"strangers": testStrangersLearnNothing, "ended": testEndedTaskIsNotEntered, "sizes of terminals": testSizesOfTerminals,
-			"resizes": testResizesReachPrograms, "escape sequences": testEscapesReachNoTerminal, "pause and timeout": testPauseAndTimeoutOfMachine,
+			"resizes": testResizesReachPrograms, "escape sequences": testEscapesReachNoTerminal,
 		} {
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()

@@ -18,9 +18,11 @@ import (
 	"switchyard/dev/testneeds"
 )
 
-// testPauseAndTimeoutOfMachine pauses and resumes the run of a machine, and then the machine itself, for longer than
+// TestLongPauseOfMachineOutlastsTimeout pauses and resumes the run of a machine, and then the machine itself, for longer than
 // the machine's time-out, to which pauses do not count. After that the time-out ends the machine.
-func testPauseAndTimeoutOfMachine(t *testing.T, f *sessionFleet) {
+func TestLongPauseOfMachineOutlastsTimeout(t *testing.T) {
+	testneeds.Long(t)
+	f := startSessionFleet(t)
 	const timeout = 30 * time.Second // a busy machine must pause it within this time
 	id := f.submit(fmt.Sprintf("name: brief\ntasks: { box: { type: vps, spec: { image: %q, pullPolicy: never, network: none }, resources: { cores: 0 }, timeout: %s } }\n", f.image, timeout))
 	f.await(id, "box", "running")
