@@ -9,7 +9,6 @@ import (
 	"connectrpc.com/connect"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
-	"switchyard/gateway/runview"
 	v1 "switchyard/proto/switchyard/v1"
 )
 
@@ -149,23 +148,4 @@ func TestWatchWaitsForAWorker(t *testing.T) {
 	wantCode(t, "get while no worker answers", err, connect.CodeDeadlineExceeded)
 	controlWorker = startWorker()
 	w.until(t, "the run continues", func() bool { return w.run.GetTasks()["build"].GetState() == "queued" })
-}
-
-// TestWatchMessagesAreBounded checks that no message exceeds its size bound by much.
-func TestWatchMessagesAreBounded(t *testing.T) {
-	n := runview.Delta{Run: &v1.Run{Id: "r"}}
-	for i := range 40 {
-		n.Tasks = append(n.Tasks, runview.TaskDelta{Name: string(rune('A' + i)), Task: &v1.Task{Error: string(make([]byte, 100<<10))}})
-	}
-	messages := runview.Messages(n)
-	tasks := 0
-	for _, m := range messages {
-		if size := len(m.GetRun().GetTasks()) * 100 << 10; size > runview.MaxMessageBytes {
-			t.Errorf("a message of %d bytes", size)
-		}
-		tasks += len(m.GetRun().GetTasks())
-	}
-	if tasks != 40 || len(messages) != 4 {
-		t.Errorf("%d tasks in %d messages", tasks, len(messages))
-	}
 }

@@ -2,10 +2,11 @@ package runview
 
 import (
 	"strings"
-	v1 "switchyard/proto/switchyard/v1"
 	"testing"
 
 	"google.golang.org/protobuf/proto"
+
+	v1 "switchyard/proto/switchyard/v1"
 )
 
 // TestInstancesAreSplitOverMessages sends many instances in messages of bounded size, and then only the changes.
@@ -37,5 +38,24 @@ func TestInstancesAreSplitOverMessages(t *testing.T) {
 	messages = Messages(v.Since(seen))
 	if tasks := messages[0].GetRun().GetTasks(); len(messages) != 1 || len(tasks) != 1 || len(tasks["each"].GetInstances()) != 1 || tasks["each"].GetInstances()[0].GetIndex() != 7 {
 		t.Errorf("the news are %v", messages)
+	}
+}
+
+// TestTasksAreSplitOverMessages checks that no message exceeds its size bound by much.
+func TestTasksAreSplitOverMessages(t *testing.T) {
+	n := Delta{Run: &v1.Run{Id: "r"}}
+	for i := range 40 {
+		n.Tasks = append(n.Tasks, TaskDelta{Name: string(rune('A' + i)), Task: &v1.Task{Error: string(make([]byte, 100<<10))}})
+	}
+	messages := Messages(n)
+	tasks := 0
+	for _, m := range messages {
+		if size := len(m.GetRun().GetTasks()) * 100 << 10; size > MaxMessageBytes {
+			t.Errorf("a message of %d bytes", size)
+		}
+		tasks += len(m.GetRun().GetTasks())
+	}
+	if tasks != 40 || len(messages) != 4 {
+		t.Errorf("%d tasks in %d messages", tasks, len(messages))
 	}
 }
