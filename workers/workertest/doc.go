@@ -1,7 +1,7 @@
 // Package workertest starts real clusters for tests: a Temporal server, a control process, a store, and nodes whose executor
 // follows a script.
 //
-// A test gets a cluster from [Shared] or [Own], its nodes from [Cluster.Nodes], and submits runs to them:
+// A test gets a cluster from [Shared], [SharedWithin] or [Own], its nodes from [Cluster.Nodes], and submits runs to them:
 //
 //	c := workertest.Shared(t).Nodes(t, workertest.Script{"build": {fake.Exit(1), {}}})
 //	c.Start("a")

@@ -52,7 +52,7 @@ func ladder(rungs int) (*v1.Definition, workertest.Script) {
 }
 
 // TestRunOfManyExecutionsEndsAsInOne checks that a long run goes through many executions and ends as it would in one.
-func TestRunOfManyExecutionsEndsAsInOne(t *testing.T) { continueAsNew(t, 4, 40) }
+func TestRunOfManyExecutionsEndsAsInOne(t *testing.T) { continueAsNew(t, 3, 40) }
 
 func TestLongRunOfManyExecutionsEndsAsInOne(t *testing.T) {
 	testneeds.Long(t)
@@ -153,14 +153,14 @@ func comparableRun(h *workertest.Handle, run *v1.Run) *v1.Run {
 // new.
 func TestCancelDuringContinueAsNewIsKept(t *testing.T) {
 	t.Parallel()
-	y := workertest.SharedWithin(t, shortHistory(150))
+	y := workertest.SharedWithin(t, shortHistory(100))
 	def := &v1.Definition{Name: "endless", Tasks: map[string]*v1.TaskDefinition{"t000": workertest.ShellTask()}}
 	for i := range 60 {
 		def.Tasks[fmt.Sprintf("t%03d", i+1)] = workertest.ShellTask(fmt.Sprintf("t%03d", i))
 	}
 	c := y.Nodes(t, workertest.Script{"t060": {{Block: true}}})
 	c.Start("n")
-	for range 3 {
+	for range 2 {
 		h := c.Submit(c.InputOf(def))
 		workertest.Eventually(t, "the second execution", func() bool {
 			d, err := c.Conn.DescribeWorkflowExecution(t.Context(), h.ID, "")
@@ -179,16 +179,16 @@ func TestCancelDuringContinueAsNewIsKept(t *testing.T) {
 // new still get nodes, and that other tasks keep theirs.
 func TestWaitingTasksKeepTheirPlaceAcrossContinueAsNew(t *testing.T) {
 	t.Parallel()
-	y := workertest.SharedWithin(t, shortHistory(150))
+	y := workertest.SharedWithin(t, shortHistory(100))
 	def := &v1.Definition{Name: "wide", Tasks: map[string]*v1.TaskDefinition{}}
-	for i := range 150 {
+	for i := range 80 {
 		def.Tasks[fmt.Sprintf("t%03d", i)] = workertest.ShellTask()
 	}
 	c := y.Nodes(t, nil)
 	c.Start("n", func(cfg *workers.NodeConfig) { cfg.MaxParallel = 3 })
 	h := c.Submit(c.InputOf(def))
 	workertest.CheckRun(t, h.Wait(), "completed", nil)
-	if len(executionsOf(h)) < 3 || len(c.Fake.Calls()) != 150 {
+	if len(executionsOf(h)) < 3 || len(c.Fake.Calls()) != 80 {
 		t.Errorf("%d executions of the run, %d of its tasks", len(executionsOf(h)), len(c.Fake.Calls()))
 	}
 }
@@ -208,7 +208,7 @@ func TestNewNodeIsAnnouncedToNewestExecution(t *testing.T) {
 	}
 	c := y.Nodes(t, workertest.Script{"gate": {{Block: true}}})
 	c.Start("n")
-	runs := make([]*workertest.Handle, 3)
+	runs := make([]*workertest.Handle, 2)
 	for i := range runs {
 		runs[i] = c.Submit(c.InputOf(def))
 	}

@@ -17,7 +17,7 @@ func TestDeadlineEndsAllAttempts(t *testing.T) {
 	h := c.Submit(c.Input(`{name: deadlines, tasks: {
 		slow: {type: shell, spec: {command: x}, deadline: 900ms, retry: {backoffMs: 1}},
 		fails: {type: shell, spec: {command: x}, deadline: 1s, retry: {maxRetries: 9, backoffMs: 60000}},
-		wide: {type: shell, spec: {command: x}, parallel: 3, concurrency: 1, deadline: 30s},
+		wide: {type: shell, spec: {command: x}, parallel: 3, concurrency: 1, deadline: 10s},
 		fine: {type: shell, spec: {command: x}, deadline: 1h},
 		after: {type: shell, spec: {command: x}, dependsOn: [fine]}}}`))
 	run := h.Wait()
@@ -49,15 +49,15 @@ func TestMissedDeadlineNamesTheWait(t *testing.T) {
 		return `{type: shell, spec: {command: x}, constraints: {nodeLabels: [no-such-label]}` + more + `}`
 	}
 	const why = "no-such-label"
-	whole := c.Submit(c.Input(`{name: waits, deadline: 20s, tasks: {one: ` + task("") + `}}`))
-	run := c.Submit(c.Input(`{name: waits, tasks: {one: ` + task(", deadline: 20s") + `, each: ` + task(", deadline: 20s, parallel: 2") + `}}`)).Wait()
+	whole := c.Submit(c.Input(`{name: waits, deadline: 8s, tasks: {one: ` + task("") + `}}`))
+	run := c.Submit(c.Input(`{name: waits, tasks: {one: ` + task(", deadline: 8s") + `, each: ` + task(", deadline: 8s, parallel: 2") + `}}`)).Wait()
 	workertest.CheckRun(t, run, "failed", map[string]string{"one": "failed deadline", "each": "failed deadline"})
-	for name, want := range map[string]string{"one": "within its deadline of 20s: no node", "each": "within its deadline of 20s; each[0] waited: no node"} {
+	for name, want := range map[string]string{"one": "within its deadline of 8s: no node", "each": "within its deadline of 8s; each[0] waited: no node"} {
 		if got := run.Tasks[name].GetError(); !strings.Contains(got, want) || !strings.Contains(got, why) {
 			t.Errorf("%s: %s", name, got)
 		}
 	}
-	if got := whole.Wait().GetError(); !strings.Contains(got, "within its deadline of 20s; one waited: no node") || !strings.Contains(got, why) {
+	if got := whole.Wait().GetError(); !strings.Contains(got, "within its deadline of 8s; one waited: no node") || !strings.Contains(got, why) {
 		t.Errorf("the run: %s", got)
 	}
 }

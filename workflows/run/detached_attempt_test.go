@@ -278,8 +278,8 @@ func TestCancelStopsDetachedAttempts(t *testing.T) {
 	y := workertest.SharedWithin(t, detachLimits())
 	c := y.Nodes(t, workertest.Script{"long": {{Block: true}}})
 	c.Start("n")
-	for round := range 4 {
-		h := c.Submit(c.InputOf(chainBeside(40, map[string]*v1.TaskDefinition{"long": workertest.ShellTask()})))
+	for round := range 2 {
+		h := c.Submit(c.InputOf(chainBeside(25, map[string]*v1.TaskDefinition{"long": workertest.ShellTask()})))
 		workertest.Eventually(t, "another execution", func() bool {
 			d, err := c.Conn.DescribeWorkflowExecution(t.Context(), h.ID, "")
 			return err == nil && d.GetWorkflowExecutionInfo().GetFirstRunId() != d.GetWorkflowExecutionInfo().GetExecution().GetRunId()
@@ -291,7 +291,7 @@ func TestCancelStopsDetachedAttempts(t *testing.T) {
 			if err := sendUpdate(h, names.CancelTaskUpdate, &v1.TaskCommand{Task: "long"}); err != nil {
 				t.Fatal(err)
 			}
-			workertest.CheckRun(t, h.Wait(), "completed", map[string]string{"long": "cancelled", "t39": "completed"})
+			workertest.CheckRun(t, h.Wait(), "completed", map[string]string{"long": "cancelled", "t24": "completed"})
 		}
 		if err := c.Fake.Await(within(t), func(_ []fake.Call, running map[string]int) bool { return running["long"] == 0 }); err != nil {
 			t.Fatal(err)

@@ -97,7 +97,7 @@ func TestDispatchEndDecidesWhatFollows(t *testing.T) {
 			p := startPuppet(c, "n", test.moves...)
 			in := c.Input(fmt.Sprintf(`{name: outcome, tasks: {x: {type: shell, spec: {command: x}, retry: {maxRetries: %d, backoffMs: 1}}}}`, test.retries))
 			if strings.HasPrefix(name, "lost") {
-				in.Options.HeartbeatTimeout = durationpb.New(workertest.ShortHeartbeat)
+				in.Options.HeartbeatTimeout = durationpb.New(4 * time.Second) // only the dispatches that die are silent
 			}
 			h := c.Submit(in)
 			run := h.Wait()
@@ -160,8 +160,8 @@ func TestDispatchThatIsNotPickedUpIsSuspicion(t *testing.T) {
 	n := c.Start("n")
 	n.StopLastLane() // the node heartbeats but picks up nothing
 	in := c.Input(`{name: suspicion, tasks: {a: {type: shell, spec: {command: x}}}}`)
-	// The other node has as much time.
-	in.Options = &v1.RunOptions{HeartbeatTimeout: durationpb.New(15 * time.Second), PickupTimeout: durationpb.New(15 * time.Second)}
+	// The other node has as much time to pick it up.
+	in.Options = &v1.RunOptions{HeartbeatTimeout: durationpb.New(15 * time.Second), PickupTimeout: durationpb.New(5 * time.Second)}
 	h := c.Submit(in)
 	h.AwaitTask("a", func(a *v1.Task) bool { return a.GetSuspicions() > 0 })
 	reg := registry.New(c.Conn)

@@ -63,7 +63,7 @@ func TestMutexHasOneHolderAcrossRuns(t *testing.T) {
 	step := workertest.Script{"a": {{Duration: 2 * time.Millisecond}}, "b": {{Duration: 2 * time.Millisecond}}}
 	c := workertest.Shared(t).Nodes(t, step)
 	c.Start("n")
-	const runs = 25
+	const runs = 10
 	document := fmt.Sprintf(`{name: mutex, tasks: {a: {type: shell, spec: {command: x}, mutex: m-%[1]s}, b: {type: shell, spec: {command: x}, mutex: m-%[1]s}}}`, c.Label[:8])
 	var handles []*workertest.Handle
 	for range runs {
