@@ -121,11 +121,11 @@ func destroy(f folder, r record) error {
 		}
 		sleep(ctx, endPoll)
 	}
-	// Without a group, the rest of the launcher ends by itself.
+	// The rest of the launcher ends by itself. If it were killed first, the exit code would be awaited in vain.
+	f.awaitExitCode(ctx)
 	if err := clearGroup(r.Cgroup); err != nil {
 		return err
 	}
-	f.awaitExitCode(ctx)
 	return os.RemoveAll(string(f))
 }
 

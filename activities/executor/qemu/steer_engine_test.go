@@ -11,7 +11,7 @@ import (
 	"switchyard/activities/executor"
 )
 
-// awaitSilence waits until nothing has been printed for a second.
+// awaitSilence waits until nothing has been printed for half a second, in which a machine ticks twice.
 func (r *run) awaitSilence(t *testing.T) {
 	t.Helper()
 	had, since := r.out.String(), time.Now()
@@ -19,7 +19,7 @@ func (r *run) awaitSilence(t *testing.T) {
 		if now := r.out.String(); now != had {
 			had, since = now, time.Now()
 		}
-		return time.Since(since) > time.Second
+		return time.Since(since) > 500*time.Millisecond
 	})
 }
 

@@ -9,6 +9,7 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -230,10 +231,14 @@ func TestUnwantedMachinesAreRemoved(t *testing.T) {
 	r.letGo(t)
 	e = newExecutor(t, dir)
 	l := r.checkSurvivor(t, e, true)
+	began := time.Now()
 	for range 2 {
 		if err := e.Remove(t.Context(), l); err != nil {
 			t.Fatal(err)
 		}
+	}
+	if took := time.Since(began); took >= killPatience {
+		t.Errorf("the removal took %v, although QEMU obeys SIGKILL", took)
 	}
 	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
 		t.Errorf("it leaves %v, error %v", left, err)
