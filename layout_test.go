@@ -2,6 +2,7 @@ package main
 
 import (
 	"go/ast"
+	"go/build/constraint"
 	"go/parser"
 	"go/token"
 	"io/fs"
@@ -267,17 +268,86 @@ func TestNamesOfLongTests(t *testing.T) {
 }
 
 // callsLong reports whether a function calls testneeds.Long itself.
-func callsLong(f *ast.FuncDecl) bool {
+func callsLong(f *ast.FuncDecl) bool { return callsTestNeed(f, "Long") }
+
+// callsTestNeed reports whether code calls a function of package testneeds.
+func callsTestNeed(code ast.Node, name string) bool {
 	found := false
-	ast.Inspect(f, func(n ast.Node) bool {
+	ast.Inspect(code, func(n ast.Node) bool {
 		selector, ok := n.(*ast.SelectorExpr)
-		if ok && selector.Sel.Name == "Long" {
+		if ok && selector.Sel.Name == name {
 			pkg, ok := selector.X.(*ast.Ident)
 			found = found || ok && pkg.Name == "testneeds"
 		}
 		return !found
 	})
 	return found
+}
+
+// engineTags maps a build tag of tests that need more than Go to the end of the names of such files.
+var engineTags = map[string]string{"engines": "_engine", "kubernetes": "_kubernetes"}
+
+// engineHelpers are the packages that start what needs more than Go.
+var engineHelpers = []string{
+	"switchyard/dev/kubetest", "switchyard/dev/guestimage", "switchyard/dev/browsertest", "switchyard/activities/executor/container/enginetest",
+}
+
+// TestOnlyTaggedTestsNeedEngines checks that a test which needs more than Go is in a file with the build tag of its layer,
+// and that the name of the file shows it.
+func TestOnlyTaggedTestsNeedEngines(t *testing.T) {
+	err := filepath.WalkDir(".", func(path string, _ fs.DirEntry, err error) error {
+		if err != nil || !strings.HasSuffix(path, "_test.go") {
+			return err
+		}
+		file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.ParseComments|parser.SkipObjectResolution)
+		if err != nil {
+			return err
+		}
+		base := strings.TrimSuffix(strings.TrimSuffix(strings.TrimSuffix(path, "_test.go"), "_linux"), "_unix")
+		tag := engineTag(t, file)
+		for other, suffix := range engineTags {
+			if (other == tag) != strings.HasSuffix(base, suffix) {
+				t.Errorf("%s: the name of a test file ends in %s_test.go if, and only if, it has the build tag %s", path, suffix, other)
+			}
+		}
+		if tag != "" {
+			return nil
+		}
+		if callsTestNeed(file, "Missing") {
+			t.Errorf("%s: a test that calls testneeds.Missing needs a build tag", path)
+		}
+		for _, spec := range file.Imports {
+			if imported := strings.Trim(spec.Path.Value, `"`); slices.Contains(engineHelpers, imported) {
+				t.Errorf("%s: a test that uses %s needs a build tag", path, imported)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// engineTag returns the tag of engineTags without which a file is not built, or "".
+func engineTag(t *testing.T, file *ast.File) string {
+	t.Helper()
+	for _, group := range file.Comments {
+		for _, line := range group.List {
+			if group.Pos() > file.Package || !constraint.IsGoBuild(line.Text) {
+				continue
+			}
+			expr, err := constraint.Parse(line.Text)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for tag := range engineTags {
+				if !expr.Eval(func(other string) bool { return other != tag }) {
+					return tag
+				}
+			}
+		}
+	}
+	return ""
 }
 
 // packages returns the packages of the module with what each imports.
