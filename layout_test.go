@@ -341,8 +341,12 @@ func engineTag(t *testing.T, file *ast.File) string {
 				t.Fatal(err)
 			}
 			for tag := range engineTags {
-				if !expr.Eval(func(other string) bool { return other != tag }) {
-					return tag
+				for _, others := range []bool{false, true} {
+					with := expr.Eval(func(t string) bool { return others || t == tag })
+					without := expr.Eval(func(t string) bool { return others && t != tag })
+					if with && !without {
+						return tag
+					}
 				}
 			}
 		}
