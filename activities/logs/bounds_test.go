@@ -60,15 +60,3 @@ func outputInBoundedMemory(t *testing.T, size int64) {
 		t.Errorf("read back %d bytes with sum %x, want %d with %x", read, got.Sum32(), size, want.Sum32())
 	}
 }
-
-func BenchmarkPrint(b *testing.B) {
-	w := NewWriter(open(b, b.TempDir()), attempt, Options{MaxBytes: 1 << 40})
-	block := []byte(filler(32 << 10))
-	b.SetBytes(int64(len(block)))
-	for b.Loop() {
-		if _, err := w.Stream(Stdout).Write(block); err != nil {
-			b.Fatal(err)
-		}
-	}
-	closeWriter(b, w)
-}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"io"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -80,25 +79,5 @@ func TestMasksHoldBackNoPrompt(t *testing.T) {
 		if time.Now().After(deadline) {
 			t.Fatal("it is not stored")
 		}
-	}
-}
-
-// BenchmarkMasked prints an ordinary log with and without secrets to mask.
-func BenchmarkMasked(b *testing.B) {
-	text := []byte(strings.Repeat("2026-07-31T12:00:00.123456Z INFO  step 17 of the build has passed in 12 ms (cached: true)\n", 360))
-	for name, values := range map[string][]string{"no secret": nil, "one secret": {secret}, "five secrets": {secret, "ghp_16C7e42F292c6912E7", "AKIAIOSFODNN7EXAMPLE", "p@ssw0rd-of-db", "xoxb-2314-token"}} {
-		b.Run(name, func(b *testing.B) {
-			w := NewWriter(open(b, b.TempDir()), attempt, Options{MaxBytes: 1 << 50, Masks: mask.New(values)})
-			b.SetBytes(int64(len(text)))
-			for range b.N {
-				if _, err := w.Stream(Stdout).Write(text); err != nil {
-					b.Fatal(err)
-				}
-			}
-			b.StopTimer()
-			if err := w.Close(context.Background()); err != nil {
-				b.Fatal(err)
-			}
-		})
 	}
 }

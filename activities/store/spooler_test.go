@@ -583,21 +583,3 @@ func TestSpoolBelongsToOneProcess(t *testing.T) {
 		}
 	})
 }
-
-func BenchmarkSpooledPut(b *testing.B) {
-	for _, size := range []int{200, 64 << 10, 1 << 20} {
-		b.Run(fmt.Sprint(size), func(b *testing.B) {
-			g := newGateway()
-			g.stuck = true
-			s := spoolTo(b, g, b.TempDir(), func(o *SpoolOptions) { o.LimitBytes = 1 << 40 })
-			s.away.Store(true)
-			value := bytes.Repeat([]byte("x"), size)
-			n := 0
-			for b.Loop() {
-				mustPut(b, s, chunk(n%1000), string(value))
-				n++
-			}
-			s.crash(b)
-		})
-	}
-}

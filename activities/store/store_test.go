@@ -411,31 +411,6 @@ func readerSeesWholeValues(t *testing.T, writes int) {
 	})
 }
 
-func BenchmarkPutMessage(b *testing.B) {
-	for name, location := range map[string]string{"folder": b.TempDir(), "memory": "mem://"} {
-		b.Run(name, func(b *testing.B) {
-			s := open(b, location)
-			m := &v1.ExecuteResponse{State: "completed", Result: &v1.TaskResult{Stdout: strings.Repeat("line of output\n", 30)}}
-			var n int32
-			for b.Loop() {
-				n++
-				if err := s.PutMessage(b.Context(), storekey.Result("ci-0k", 0, "task-"+strconv.Itoa(int(n)), 0), m); err != nil {
-					b.Fatal(err)
-				}
-			}
-		})
-	}
-}
-
-func BenchmarkGetMissing(b *testing.B) {
-	s := open(b, b.TempDir())
-	for b.Loop() {
-		if _, err := s.Get(b.Context(), storekey.LogChunk("ci-0k", 0, "build", 0, 0, 0)); !errors.Is(err, store.ErrNotFound) {
-			b.Fatal(err)
-		}
-	}
-}
-
 // TestIdentityTellsStoresApart opens each store a second time: its identity is the same, and no other store has it.
 func TestIdentityTellsStoresApart(t *testing.T) {
 	seen := map[string]bool{}

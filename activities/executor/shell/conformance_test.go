@@ -12,17 +12,11 @@ import (
 
 	"switchyard/activities/executor"
 	"switchyard/activities/executor/executortest"
-	"switchyard/dev/testneeds"
 )
 
-func TestConformance(t *testing.T) { conformance(t, portable, 64<<20, 20, false) }
+func TestConformance(t *testing.T) { conformance(t, portable, false) }
 
-func TestLongConformance(t *testing.T) {
-	testneeds.Long(t)
-	conformance(t, portable, 1<<30, 60, false)
-}
-
-func conformance(t *testing.T, m Mechanism, floodBytes int64, many int, memory bool) {
+func conformance(t *testing.T, m Mechanism, memory bool) {
 	executortest.Run(t, executortest.Harness{
 		New:  func(t *testing.T) executor.Executor { return newExecutor(t, Options{Mechanism: m}) },
 		Spec: programSpec,
@@ -43,8 +37,8 @@ func conformance(t *testing.T, m Mechanism, floodBytes int64, many int, memory b
 			"command is too long": spec(t, map[string]any{"command": "true " + string(make8MiB())}),
 		},
 		Left:       leftOf,
-		FloodBytes: floodBytes,
-		Many:       many,
+		FloodBytes: 64 << 20,
+		Many:       20,
 		Repeats:    20,
 		Stdin:      true,
 		Memory:     memory,

@@ -30,40 +30,27 @@ func needLimits(t *testing.T, m Mechanism) *Executor {
 
 func TestMemoryLimitKillsTheAttempt(t *testing.T) {
 	t.Parallel()
-	memoryLimit(t, []Mechanism{Cgroup})
-}
-
-func TestLongMemoryLimit(t *testing.T) {
-	testneeds.Long(t)
-	memoryLimit(t, []Mechanism{Cgroup, EnvMarker, Group})
-}
-
-func memoryLimit(t *testing.T, mechanisms []Mechanism) {
-	for _, m := range mechanisms {
-		t.Run(string(m), func(t *testing.T) {
-			e := needLimits(t, m)
-			for name, test := range map[string]struct {
-				a      executor.Attempt
-				script string
-				code   int
-				oom    bool
-			}{
-				"too much":           {limited(32), "exec dd if=/dev/zero of=/dev/null bs=80M count=1", 137, true},
-				"a child takes it":   {limited(32), hog, 137, true},
-				"little":             {limited(32), "true", 0, false},
-				"no limit":           {executor.Attempt{}, hog, 0, false},
-				"killed by itself":   {limited(32), "kill -9 $$", 137, false},
-				"fails by itself":    {limited(32), "exit 137", 137, false},
-				"only memory counts": {executor.Attempt{Limits: executor.Limits{Cores: 0.001, Processes: 1}}, "sh -c true; true", 0, false},
-			} {
-				t.Run(name, func(t *testing.T) {
-					for range 2 { // the second attempt may reuse the directory of the first
-						r, _, err := run(t, e, test.a, test.script)
-						if err != nil || r.ExitCode != test.code || r.OOMKilled != test.oom {
-							t.Errorf("%+v, error %v; want exit code %d, OOM %v", r, err, test.code, test.oom)
-						}
-					}
-				})
+	e := needLimits(t, Cgroup)
+	for name, test := range map[string]struct {
+		a      executor.Attempt
+		script string
+		code   int
+		oom    bool
+	}{
+		"too much":           {limited(32), "exec dd if=/dev/zero of=/dev/null bs=80M count=1", 137, true},
+		"a child takes it":   {limited(32), hog, 137, true},
+		"little":             {limited(32), "true", 0, false},
+		"no limit":           {executor.Attempt{}, hog, 0, false},
+		"killed by itself":   {limited(32), "kill -9 $$", 137, false},
+		"fails by itself":    {limited(32), "exit 137", 137, false},
+		"only memory counts": {executor.Attempt{Limits: executor.Limits{Cores: 0.001, Processes: 1}}, "sh -c true; true", 0, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			for range 2 { // the second attempt may reuse the directory of the first
+				r, _, err := run(t, e, test.a, test.script)
+				if err != nil || r.ExitCode != test.code || r.OOMKilled != test.oom {
+					t.Errorf("%+v, error %v; want exit code %d, OOM %v", r, err, test.code, test.oom)
+				}
 			}
 		})
 	}
@@ -99,18 +86,9 @@ func TestBatchSharesOneMemoryLimit(t *testing.T) {
 
 func TestConcurrentAttemptsHaveSeparateLimits(t *testing.T) {
 	t.Parallel()
-	manyWithLimits(t, 8)
-}
-
-func TestLongManyWithLimits(t *testing.T) {
-	testneeds.Long(t)
-	manyWithLimits(t, 24)
-}
-
-func manyWithLimits(t *testing.T, count int) {
 	e := needLimits(t, Cgroup)
 	var all sync.WaitGroup
-	for i := range count {
+	for i := range 8 {
 		all.Go(func() {
 			a, greedy := limited(32), i%2 == 0
 			a.ID, a.Grace, a.Spec = fmt.Sprintf("%s/many/%d", idPrefix, i), time.Second, spec(t, map[string]any{"command": "sleep 0.1"})

@@ -18,7 +18,6 @@ import (
 
 	"switchyard/activities/executor"
 	"switchyard/activities/executor/shell/procfs"
-	"switchyard/dev/testneeds"
 )
 
 // run executes a command in an attempt and returns its output.
@@ -250,14 +249,7 @@ func resultReportsTimeAndMemory(t *testing.T, m Mechanism) {
 
 // TestPeakExcludesTheMemoryOfAGrowingWorker checks that the memory of a worker that grows while it starts programs is never
 // attributed to them.
-func TestPeakExcludesTheMemoryOfAGrowingWorker(t *testing.T) { peakOfGrowingWorker(t, 20) }
-
-func TestLongPeakOfGrowingWorker(t *testing.T) {
-	testneeds.Long(t)
-	peakOfGrowingWorker(t, 100)
-}
-
-func peakOfGrowingWorker(t *testing.T, tasks int) {
+func TestPeakExcludesTheMemoryOfAGrowingWorker(t *testing.T) {
 	e := newExecutor(t, Options{})
 	stop := make(chan struct{})
 	var grow sync.WaitGroup
@@ -279,7 +271,7 @@ func peakOfGrowingWorker(t *testing.T, tasks int) {
 	})
 	defer grow.Wait()
 	defer close(stop)
-	for range tasks {
+	for range 20 {
 		r, _, err := run(t, e, executor.Attempt{}, `true`)
 		if err != nil {
 			t.Fatal(err)

@@ -475,20 +475,6 @@ func TestItemInTheEnvironment(t *testing.T) {
 	}
 }
 
-func BenchmarkPrepareClose(b *testing.B) {
-	root := NewRoot(b.TempDir(), "")
-	r := Request{Task: "t", Input: newInput(b, map[string]any{"a": 1})}
-	for b.Loop() {
-		w, err := root.Prepare(r)
-		if err != nil {
-			b.Fatal(err)
-		}
-		if err := w.Close(); err != nil {
-			b.Fatal(err)
-		}
-	}
-}
-
 // A parse error quotes the text with its secrets replaced, and shows no part of a secret, wherever the quotation is
 // cut.
 func TestErrorsQuoteMaskedText(t *testing.T) {
