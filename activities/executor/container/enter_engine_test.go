@@ -111,7 +111,10 @@ func TestEnterNeedsContainerThatRuns(t *testing.T) {
 		_, err := in.Exec(context.Background(), executor.Command{Args: []string{"sh", "-c", "echo ready; cat"}, Stdin: read, Stdout: ready})
 		last <- err
 	}()
-	ready.await(t, "ready")
+	await(t, "the last command has printed or ended", func() bool { return strings.Contains(ready.String(), "ready") || len(last) > 0 })
+	if len(last) > 0 {
+		t.Fatalf("the last command ended with %v, and printed %q", <-last, ready)
+	}
 	cancel()
 	if r := end(t, ended); r.err != nil || !r.Stopped {
 		t.Errorf("%+v, %v", r.Result, r.err)
