@@ -3,6 +3,7 @@ package taskrunner
 import (
 	"errors"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -15,16 +16,16 @@ import (
 func TestIdleTimeout(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var idle idleTimeout
-		var stopped error
+		var stopped atomic.Bool
 		began := time.Now()
 		time.Sleep(time.Second)
-		idle.begin(8*time.Second, began, func(cause error) { stopped = cause }, nil)
+		idle.begin(8*time.Second, began, func(cause error) { stopped.Store(cause != nil) }, nil)
 		isStopped := func(after time.Duration, want bool) {
 			t.Helper()
 			time.Sleep(after)
 			synctest.Wait()
-			if (stopped != nil) != want {
-				t.Fatalf("%v after the start it is stopped: %v", time.Since(began), stopped)
+			if stopped.Load() != want {
+				t.Fatalf("%v after the start it is stopped: %v", time.Since(began), !want)
 			}
 		}
 		isStopped(6*time.Second, false)
