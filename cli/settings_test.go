@@ -131,11 +131,12 @@ func TestPassEnvIsRepeatedAndSplit(t *testing.T) {
 }
 
 func TestDataFolder(t *testing.T) {
+	t.Setenv("HOME", "/home/ann")
 	if got, err := dataFolder(func(name string) string { return map[string]string{"XDG_DATA_HOME": "/data"}[name] }); err != nil || got != "/data/switchyard" {
 		t.Errorf("%q, %v", got, err)
 	}
 	got, err := dataFolder(func(string) string { return "relative" })
-	if err != nil || !strings.HasSuffix(got, "/.local/share/switchyard") {
+	if err != nil || got != "/home/ann/.local/share/switchyard" {
 		t.Errorf("%q, %v", got, err)
 	}
 }

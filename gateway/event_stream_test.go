@@ -296,7 +296,7 @@ func TestEventsAreListedUnlessTheyAreFollowed(t *testing.T) {
 	f := start(t)
 	id := f.submit(t, "streamed-or-listed")
 	signal(t, id, eventsSignal, &v1.EventsResponse{Events: numbered(0, 0, 2)})
-	for _, path := range []string{"/v1/runs/" + id + "/events", "/runs/" + id + "/events/?follow=false&task=build", "/v1/events?follow=false"} {
+	for _, path := range []string{"/v1/runs/" + id + "/events", "/runs/" + id + "/events/?follow=false&task=build", "/v1/events?follow=false&node=streams-nowhere"} {
 		res, err := http.Get(f.server.URL() + path)
 		if err != nil {
 			t.Fatal(err)
