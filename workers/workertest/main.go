@@ -26,13 +26,13 @@ type sharedCluster struct {
 	err     error
 }
 
-// Main runs the tests of a package that uses clusters, and exits. It lets four tests run at once, stops the shared clusters
+// Main runs the tests of a package that uses clusters, and exits. It lets ten tests run at once, stops the shared clusters
 // after the last one, and fails if goroutines are left. The TestMain of the package calls it.
 func Main(m *testing.M) {
 	// Without a checksum, the SDK would first read and hash the test's whole binary.
 	worker.SetBinaryChecksum("test")
 	// Most tests mainly wait for heartbeats, leases and back-offs.
-	testneeds.Parallel(4)
+	testneeds.Parallel(10)
 	testneeds.NoLeaks(stopping{m})
 }
 
