@@ -78,12 +78,15 @@ func TestEntryIsRefusedWithAReason(t *testing.T) {
 	if err != nil || inside.(fake.Inside).ID != reattachedID {
 		t.Errorf("the inside is %v, %v", inside, err)
 	}
-	idle := &l.attempts.all()[0].sessions.idle
-	idle.mu.Lock()
-	if idle.open != 1 {
-		t.Errorf("the idle time-out counts %d sessions", idle.open)
+	open := 0
+	for _, a := range l.attempts.all() {
+		a.sessions.idle.mu.Lock()
+		open += a.sessions.idle.open
+		a.sessions.idle.mu.Unlock()
 	}
-	idle.mu.Unlock()
+	if open != 1 {
+		t.Errorf("the idle time-outs count %d sessions", open)
+	}
 	leave()
 	l.fake.Release("b")
 	shell.answer()

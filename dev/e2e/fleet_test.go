@@ -237,8 +237,9 @@ func TestReadmeFleet(t *testing.T) {
 // TestRoles checks that a leader refuses to start beside an owner, and that an observer reads but changes nothing.
 func TestRoles(t *testing.T) {
 	t.Parallel()
-	s := shared(t)
-	env := []string{"TEMPORAL_ADDRESS=" + s.temporal, "SWITCHYARD_STORE=" + s.store}
+	store := filepath.Join(t.TempDir(), "store")
+	s := startDev(t, "--nodes", "1", "--store", store)
+	env := []string{"TEMPORAL_ADDRESS=" + s.temporal, "SWITCHYARD_STORE=" + store}
 	awaitText(t, "the stack leads", func() string { return string(fetch(t, http.MethodGet, s.gateway+"/metrics", "")) },
 		func(text string) bool { return strings.Contains(text, "switchyard_placement_leader 1") })
 	leader := startIn(t, repository, env, "gateway", "--address", "127.0.0.1:0", "--role", "leader")
