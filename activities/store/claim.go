@@ -64,7 +64,7 @@ func (c *claimed) check(ctx context.Context) error {
 	return err
 }
 
-// read returns the claim, which it writes if there is none.
+// read returns the claim. It writes one if the store has none.
 func (c *claimed) read(ctx context.Context) (Claim, error) {
 	text, err := c.sizer.ensure(ctx, ClaimKey, c.cluster+" "+time.Now().UTC().Format(time.RFC3339))
 	if err != nil {

@@ -60,7 +60,7 @@ func Shared(t *testing.T) *Cluster {
 	return SharedWithin(t, limits.Run{})
 }
 
-// SharedWithin returns a cluster like that of [Shared], whose runs keep to limits. The tests with the same limits share it.
+// SharedWithin returns a cluster like that of [Shared]. Its runs keep to limits, and tests with the same limits share it.
 func SharedWithin(t *testing.T, l limits.Run) *Cluster {
 	t.Helper()
 	shared.mu.Lock()
