@@ -133,6 +133,7 @@ func StartControl(ctx context.Context, cfg ControlConfig) (*Control, error) {
 		StickyScheduleToStartTimeout:     stickyTimeout,
 		DeadlockDetectionTimeout:         deadlockTimeout,
 		WorkerStopTimeout:                electionStopTimeout,
+		WorkflowTaskPollerBehavior:       workflowPollers,
 	})
 	c.election.RegisterWorkflowWithOptions(cfg.Registrar.Node, workflow.RegisterOptions{Name: names.NodeWorkflow})
 	c.election.RegisterWorkflowWithOptions(electionworkflow.Leader, workflow.RegisterOptions{Name: names.LeaderWorkflow})

@@ -37,6 +37,10 @@ const (
 	termStopTimeout = time.Second
 )
 
+// workflowPollers polls a worker's queue and its sticky queue apart. With the SDK's default, all polls may end up at the
+// sticky queue, and a new workflow then waits up to a minute for its first task.
+var workflowPollers = worker.NewPollerBehaviorAutoscaling(worker.PollerBehaviorAutoscalingOptions{InitialNumberOfPollers: 2, MaximumNumberOfPollers: 10})
+
 // term is one period of leadership: its queue, the parts that fill it, and the worker that
 // carries the runs.
 type term struct {
@@ -75,6 +79,7 @@ func startTerm(cfg ControlConfig, epoch string, valid func() bool) (*term, error
 		DeadlockDetectionTimeout:           deadlockTimeout,
 		StickyScheduleToStartTimeout:       stickyTimeout,
 		WorkerStopTimeout:                  termStopTimeout,
+		WorkflowTaskPollerBehavior:         workflowPollers,
 	})
 	t.worker.RegisterWorkflowWithOptions(run.Runner{Limits: cfg.Limits}.Run, workflow.RegisterOptions{Name: names.RunWorkflow})
 	t.worker.RegisterWorkflowWithOptions(run.Runner{Limits: cfg.Limits}.Run, workflow.RegisterOptions{Name: names.FanOutWorkflow})
