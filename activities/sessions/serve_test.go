@@ -139,13 +139,6 @@ func TestImpossibleSessionsAreRefusedWithACode(t *testing.T) {
 		"cannot be entered":    {header: exec, enter: missing{true}, code: "failed_precondition"},
 		"fault of the node":    {header: exec, enter: errors.New("a \x1b[31mfault\n"), code: "internal"},
 		"unknown kind":         {header: &v1.SessionHeader{Kind: "vnc"}, code: "invalid_argument"},
-		"no kind":              {header: &v1.SessionHeader{}, code: "invalid_argument"},
-		"no program":           {header: &v1.SessionHeader{Kind: "exec"}, code: "invalid_argument"},
-		"program and line":     {header: &v1.SessionHeader{Kind: "exec", Exec: &v1.SessionExec{Command: []string{"a"}, Line: "b"}}, code: "invalid_argument"},
-		"port 0":               {header: &v1.SessionHeader{Kind: "connect"}, code: "invalid_argument"},
-		"port too high":        {header: &v1.SessionHeader{Kind: "listen", Port: 1 << 16}, code: "invalid_argument"},
-		"no path":              {header: &v1.SessionHeader{Kind: "read_tar"}, code: "invalid_argument"},
-		"NUL in a path":        {header: &v1.SessionHeader{Kind: "write_tar", Path: "a\x00"}, code: "invalid_argument"},
 		"nothing listens":      {header: &v1.SessionHeader{Kind: "connect", Port: 1}, dial: &executor.Refusal{Text: "nothing listens"}, code: "failed_precondition"},
 		"ended meanwhile":      {header: &v1.SessionHeader{Kind: "connect", Port: 1}, dial: executor.ErrNotRunning, code: "not_found"},
 		"connection of no use": {header: &v1.SessionHeader{Kind: "connect", Port: 1}, code: "internal"},
@@ -201,32 +194,6 @@ func TestProgramEndsWhenItsClientHasLeft(t *testing.T) {
 				conn.Close()
 			})
 		}
-	}
-}
-
-// TestSignalsPassWaitingInput checks that a program that does not read its input receives signals while its
-// waiting input is within the limit.
-func TestSignalsPassWaitingInput(t *testing.T) {
-	n := startNode(t, &scripted{exec: func(_ context.Context, c executor.Command) (executor.ExitStatus, error) {
-		if got := <-c.Signals; got != "INT" {
-			t.Errorf("the signal is %q", got)
-		}
-		text, err := io.ReadAll(c.Stdin)
-		if err != nil || len(text) != 500_000 {
-			t.Errorf("%d bytes of input, error %v", len(text), err)
-		}
-		return executor.ExitStatus{Code: 130, Signal: "INT"}, nil
-	}})
-	signals := make(chan string)
-	read, write := io.Pipe()
-	go func() {
-		_, _ = io.WriteString(write, strings.Repeat("x", 500_000))
-		signals <- "INT"
-		write.Close()
-	}()
-	status, err := n.inside().Exec(t.Context(), executor.Command{Args: []string{"x"}, Stdin: read, Signals: signals})
-	if err != nil || status != (executor.ExitStatus{Code: 130, Signal: "INT"}) {
-		t.Errorf("%+v, error %v", status, err)
 	}
 }
 

@@ -124,20 +124,6 @@ func TestDrainDeadline(t *testing.T) {
 	})
 }
 
-// A worker that stops ends all attempts, and none of them counts.
-func TestWorkerStop(t *testing.T) {
-	t.Parallel()
-	b := newBench(t, blocking())
-	e := b.start(t.Context(), request("a"))
-	b.runs("a")
-	close(b.stopping)
-	res := e.answer()
-	want(t, res, "moved", "draining")
-	if res.GetError() != "the node stops" {
-		t.Errorf("says %q", res.GetError())
-	}
-}
-
 // A drain at any moment leaves each attempt either completed or handed back, and AwaitIdle waits for every running one.
 func TestDrainRace(t *testing.T) {
 	t.Parallel()

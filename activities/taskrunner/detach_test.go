@@ -67,14 +67,16 @@ func (b *bench) detachInTime(alone time.Duration) {
 }
 
 // An attempt continues from one activity to the next. Its lease is long once the server knows that the first activity has
-// left, and its end is the same as without a detachment.
+// left, and its end is the same as without a detachment. The end of the first activity's context does not end the attempt.
 func TestDetachedAttemptIsReattached(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, map[string][]fake.Step{"a": {{Stdout: "once\n", Block: true, Output: "n=1"}}})
 	b.heartbeat = time.Minute
-	first := b.startAs(t.Context(), "one", request("a"))
+	activity, endActivity := context.WithCancel(t.Context())
+	first := b.startAs(activity, "one", request("a"))
 	b.runs("a")
 	b.leave(first, "a", "one")
+	endActivity()
 	eventually(t, "the lease is a long one", func() bool { return b.lease().KillAt().Sub(executor.Now()) > 50*time.Minute })
 	if n := b.detach("a", time.Hour); n != 0 {
 		t.Error("a second Detach is refused")
@@ -198,20 +200,6 @@ func TestStopOfDetached(t *testing.T) {
 			want(t, e.answer(), test.state, test.reason)
 		})
 	}
-}
-
-// The context of the first activity ends with its answer. That does not end the attempt.
-func TestDetachedOutlivesItsActivity(t *testing.T) {
-	t.Parallel()
-	b := newBench(t, blocking())
-	ctx, cancel := context.WithCancel(t.Context())
-	first := b.startAs(ctx, "one", request("a"))
-	b.runs("a")
-	b.leave(first, "a", "one")
-	cancel()
-	second := b.startAs(t.Context(), "two", reattachment(request("a")))
-	b.fake.Release("a")
-	want(t, second.answer(), "completed", "")
 }
 
 // An attempt that is not on the node is lost, unless it has left a record.

@@ -132,25 +132,6 @@ func TestEveryAttemptIsConfirmedBeforeItStarts(t *testing.T) {
 	}
 }
 
-// An attempt does not start if the server has given it to another node or its run has ended.
-func TestAttemptThatTheServerDoesNotKnowDoesNotStart(t *testing.T) {
-	t.Parallel()
-	b := newBench(t, nil)
-	for range 5 {
-		want(t, b.start(t.Context(), request("before")).answer(), "completed", "")
-	}
-	calls := len(b.fake.Calls())
-	b.server.say(func(int, *v1.ExecuteProgress) error { return serviceerror.NewNotFound("activity") })
-	for _, req := range []*v1.ExecuteRequest{request("a"), batchOf(0, 1)} {
-		if res := b.start(t.Context(), req).answer(); res.GetStartedAt() != nil {
-			t.Errorf("it answers %v", res)
-		}
-	}
-	if got := len(b.fake.Calls()); got != calls {
-		t.Errorf("%d have started nevertheless", got-calls)
-	}
-}
-
 // An attempt does not start without an answer from the server.
 func TestNoStartUnconfirmed(t *testing.T) {
 	t.Parallel()

@@ -133,35 +133,6 @@ func TestShellHasATerminalThatResizes(t *testing.T) {
 	}
 }
 
-func TestTildeDotLeavesASession(t *testing.T) {
-	t.Parallel()
-	client, _ := openssh(t)
-	cmd := client.SSH([]string{"-tt"})
-	terminal, err := pty.Start(cmd)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer terminal.Close()
-	if _, err := io.WriteString(terminal, "echo re''ady\n"); err != nil {
-		t.Fatal(err)
-	}
-	var screen strings.Builder
-	for buffer := make([]byte, 4096); !strings.Contains(screen.String(), "ready"); {
-		n, err := terminal.Read(buffer)
-		if err != nil {
-			t.Fatal(err)
-		}
-		screen.Write(buffer[:n])
-	}
-	if _, err := io.WriteString(terminal, "\n~."); err != nil {
-		t.Fatal(err)
-	}
-	go func() { _, _ = io.Copy(io.Discard, terminal) }()
-	if code := exitCode(t, cmd.Wait()); code != 255 {
-		t.Errorf("exit code %d", code)
-	}
-}
-
 func TestFilesAreCopiedBothWays(t *testing.T) {
 	t.Parallel()
 	client, dir := openssh(t)

@@ -84,27 +84,6 @@ func TestTicketCoversEveryField(t *testing.T) {
 	}
 }
 
-func TestUsedTicketsAreForgottenWithTheirTime(t *testing.T) {
-	key, now := NewKey(), at
-	c, err := NewChecker(key, func() time.Time { return now })
-	if err != nil {
-		t.Fatal(err)
-	}
-	for range 100 {
-		h := &v1.SessionHeader{}
-		if err := Sign(key, h, now); err != nil {
-			t.Fatal(err)
-		}
-		if err := c.Check(h); err != nil {
-			t.Fatal(err)
-		}
-		now = now.Add(Lifetime)
-	}
-	if n := len(c.used); n > 10 {
-		t.Errorf("%d are remembered", n)
-	}
-}
-
 func TestUsedTicketsAreForgottenOnceTheyHaveExpired(t *testing.T) {
 	key, now := NewKey(), at
 	c, err := NewChecker(key, func() time.Time { return now })

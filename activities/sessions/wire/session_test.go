@@ -103,20 +103,6 @@ func TestBothSidesOpenStreams(t *testing.T) {
 	}
 }
 
-// TestSessionWithinStream nests a session in a stream, as the kind "listen" does.
-func TestSessionWithinStream(t *testing.T) {
-	a, b := streamPair(t)
-	client, server := NewSession(a, true), NewSession(b, false)
-	opened, accepted := openStream(t, server, client)
-	_, _ = io.WriteString(opened, "nested")
-	_ = opened.Close()
-	if got, err := io.ReadAll(accepted); string(got) != "nested" || err != nil {
-		t.Errorf("%q, %v", got, err)
-	}
-	_ = client.Close()
-	isClosed(t, server.Done(), "the other side of a closed session")
-}
-
 // TestIdleSessionsPing checks that each side of an idle session sends pings, so that no proxy takes the connection for dead.
 func TestIdleSessionsPing(t *testing.T) {
 	const typePing, flagReply = 2, 2
