@@ -59,7 +59,8 @@ long() {
 
 properties() {
 	go test ./workflows/dag -timeout 1h -rapid.checks=500000 &&
-		go test ./activities/placement -timeout 1h -rapid.checks=100000 -run 'AgainstModel|BreakNoRule'
+		go test ./activities/placement -timeout 1h -rapid.checks=100000 -run 'AgainstModel|BreakNoRule' &&
+		go test ./activities/store -timeout 1h -rapid.checks=2000 -run 'BehavesAsAMap|OrderOfALog'
 }
 
 race() { go run ./dev/kubetest/build && go test -timeout 90m -race -tags "$tags" ./...; }

@@ -1,7 +1,6 @@
 package grants
 
 import (
-	"fmt"
 	"testing"
 
 	"switchyard/activities/store"
@@ -78,20 +77,5 @@ func TestGrantsGoWithTheirRun(t *testing.T) {
 	}
 	for key, err := range s.Keys(t.Context(), storekey.RunPrefix("ci-0k")) {
 		t.Errorf("%s is left, %v", key, err)
-	}
-}
-
-// BenchmarkPut measures what a grant adds to a placement, for a new grant and for a task that already had an instance on the
-// node.
-func BenchmarkPut(b *testing.B) {
-	g := New(open(b, b.TempDir()))
-	for name, task := range map[string]func(int) string{"new": func(i int) string { return fmt.Sprint("t", i) }, "again": func(int) string { return "build" }} {
-		b.Run(name, func(b *testing.B) {
-			for i := 0; b.Loop(); i++ {
-				if err := g.Put(b.Context(), Grant{"a", "ci-0k", "c1", task(i)}); err != nil {
-					b.Fatal(err)
-				}
-			}
-		})
 	}
 }

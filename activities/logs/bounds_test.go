@@ -4,19 +4,11 @@ import (
 	"hash/crc32"
 	"runtime"
 	"testing"
-
-	"switchyard/dev/testneeds"
 )
 
-func TestOutputInBoundedMemory(t *testing.T) { outputInBoundedMemory(t, 64<<20) }
-
-func TestLongOutputInBoundedMemory(t *testing.T) {
-	testneeds.Long(t)
-	outputInBoundedMemory(t, 1<<30)
-}
-
-// outputInBoundedMemory prints size bytes and checks that all of them are stored and hardly any stay in memory.
-func outputInBoundedMemory(t *testing.T, size int64) {
+// TestOutputInBoundedMemory checks that all output is stored, and hardly any stays in memory.
+func TestOutputInBoundedMemory(t *testing.T) {
+	const size = int64(64 << 20)
 	s := open(t, t.TempDir())
 	w := NewWriter(s, attempt, Options{MaxBytes: size})
 	// Writes resemble those of a pipe: 32 KiB at once, and never the same twice.

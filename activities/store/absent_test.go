@@ -9,39 +9,15 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 
-	"google.golang.org/protobuf/proto"
-
 	"switchyard/activities/store"
 	"switchyard/activities/store/storekey"
-	v1 "switchyard/proto/switchyard/v1"
 )
-
-func TestPutIfAbsentKeepsTheFirstValue(t *testing.T) {
-	onEach(t, func(t *testing.T, s *store.Store) {
-		key := storekey.Result("ci-0k", 0, "build", 0)
-		first := &v1.ExecuteResponse{State: "completed"}
-		for i, m := range []*v1.ExecuteResponse{first, {State: "failed"}} {
-			existed, err := s.PutMessageIfAbsent(t.Context(), key, m)
-			if err != nil || existed != (i > 0) {
-				t.Fatalf("writer %d: existed %t, %v", i, existed, err)
-			}
-		}
-		got := new(v1.ExecuteResponse)
-		if err := s.GetMessage(t.Context(), key, got); err != nil || !proto.Equal(got, first) {
-			t.Errorf("the value is %v, %v; want %v", got, err, first)
-		}
-		if keys := keysOf(t, s, ""); !slices.Equal(keys, []string{key}) {
-			t.Errorf("keys %q", keys)
-		}
-	})
-}
 
 func TestPutIfAbsentOfManyHasOneWinner(t *testing.T) {
 	onEach(t, func(t *testing.T, s *store.Store) {

@@ -9,11 +9,8 @@ import (
 	"sync"
 	"testing"
 
-	"pgregory.net/rapid"
-
 	"switchyard/activities/store"
 	"switchyard/activities/store/storekey"
-	"switchyard/dev/testneeds"
 )
 
 const journalRun = "ci-0k"
@@ -123,85 +120,6 @@ func TestMoreRunsThanOpenJournals(t *testing.T) {
 	for i := range runs {
 		wantValue(t, s, key(i), fmt.Sprint(i))
 	}
-}
-
-// Two processes, one of which sees the folder over a network, see the same values.
-func TestFolderBehavesAsAMap(t *testing.T) { folderBehavesAsAMap(t, 30) }
-
-func TestLongFolderBehavesAsAMap(t *testing.T) {
-	testneeds.Long(t)
-	folderBehavesAsAMap(t, 100)
-}
-
-func folderBehavesAsAMap(t *testing.T, cases int) {
-	testneeds.Checks(t, cases)
-	rapid.Check(t, func(t *rapid.T) {
-		dir, err := os.MkdirTemp("", "journal")
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer os.RemoveAll(dir)
-		var stores []*store.Store
-		for _, open := range []func(string) (*store.Store, error){
-			func(dir string) (*store.Store, error) { return store.Open(t.Context(), dir) },
-			func(dir string) (*store.Store, error) { return store.Open(t.Context(), dir) },
-			store.OpenShared,
-		} {
-			s, err := open(dir)
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer s.Close()
-			stores = append(stores, s)
-		}
-		keys := rapid.SampledFrom([]string{
-			storekey.Result(journalRun, 0, "a", 0), storekey.Result(journalRun, 0, "a-b", 0),
-			storekey.Status(journalRun, 0), storekey.LogChunk(journalRun, 0, "a", 0, 1, 0), storekey.Result("ci-1k", 0, "a", 0),
-		})
-		model := map[string]string{}
-		for range rapid.IntRange(1, 30).Draw(t, "steps") {
-			s, key := rapid.SampledFrom(stores).Draw(t, "store"), keys.Draw(t, "key")
-			value := strings.Repeat(rapid.StringMatching("[a-z]").Draw(t, "letter"), rapid.SampledFrom([]int{0, 1, 4096, 4097, 9000}).Draw(t, "size"))
-			old, there := model[key]
-			switch rapid.IntRange(0, 3).Draw(t, "step") {
-			case 0:
-				existed, err := s.PutIfAbsent(t.Context(), key, []byte(value))
-				if err != nil || existed != there {
-					t.Fatalf("put %s if absent: existed %t, %v", key, existed, err)
-				}
-				if !there {
-					model[key] = value
-				}
-			case 1:
-				if err := s.Put(t.Context(), key, []byte(value)); err != nil {
-					t.Fatal(err)
-				}
-				model[key] = value
-			case 2:
-				got, err := s.Get(t.Context(), key)
-				if (err == nil) != there || string(got) != old {
-					t.Fatalf("%s is %.20q, %v; want %.20q, %t", key, got, err, old, there)
-				}
-			case 3:
-				prefix := key[:rapid.IntRange(0, len(key)).Draw(t, "cut")]
-				var got, want []string
-				for key, err := range s.Keys(t.Context(), prefix) {
-					if err != nil {
-						t.Fatal(err)
-					}
-					got = append(got, key)
-				}
-				for key := range model {
-					if strings.HasPrefix(key, prefix) {
-						want = append(want, key)
-					}
-				}
-				if slices.Sort(want); !slices.Equal(got, want) {
-					t.Fatalf("keys of %q: %q, want %q", prefix, got, want)
-				}
-			}
-		}
-	})
 }
 
 // Whatever a journal contains, it can be read and appended to.

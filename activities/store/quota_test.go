@@ -4,8 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
-	"sync"
-	"sync/atomic"
 	"testing"
 
 	"switchyard/activities/store"
@@ -89,28 +87,6 @@ func TestQuotaCountsWhatTheStoreHolds(t *testing.T) {
 		if err := put(s, 6); !errors.Is(err, store.ErrLogQuota) {
 			t.Errorf("error %v", err)
 		}
-	}
-}
-
-func TestQuotaHoldsForWritersSideBySide(t *testing.T) {
-	t.Parallel()
-	s := openLimited(t, "mem://")
-	var all sync.WaitGroup
-	var stored atomic.Int32
-	for n := range int64(40) {
-		all.Go(func() {
-			err := s.Put(t.Context(), storekey.LogChunk("r-1", 0, "t", 0, 1, n), make([]byte, 15<<10))
-			switch {
-			case err == nil:
-				stored.Add(1)
-			case !errors.Is(err, store.ErrLogQuota):
-				t.Error(err)
-			}
-		})
-	}
-	all.Wait()
-	if n := stored.Load(); n != 4 {
-		t.Errorf("%d chunks are stored, not 4", n)
 	}
 }
 

@@ -197,15 +197,8 @@ func TestSpooledPutsDoNotWait(t *testing.T) {
 	})
 }
 
-func TestSpoolKeepsTheOrderOfALog(t *testing.T) { spoolKeepsTheOrderOfALog(t, 30) }
-
-func TestLongSpoolKeepsTheOrderOfALog(t *testing.T) {
-	testneeds.Long(t)
-	spoolKeepsTheOrderOfALog(t, 100)
-}
-
-func spoolKeepsTheOrderOfALog(t *testing.T, cases int) {
-	testneeds.Checks(t, cases)
+func TestSpoolKeepsTheOrderOfALog(t *testing.T) {
+	testneeds.Checks(t, 30)
 	rapid.Check(t, func(rt *rapid.T) {
 		g := newGateway()
 		dir, err := os.MkdirTemp(t.TempDir(), "")

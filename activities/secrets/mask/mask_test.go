@@ -1,10 +1,8 @@
 package mask
 
 import (
-	"bytes"
 	"encoding/base64"
 	"encoding/json"
-	"fmt"
 	"net/url"
 	"os/exec"
 	"slices"
@@ -285,54 +283,5 @@ func TestStreamGivesAtOnceWhatIsCertain(t *testing.T) {
 	}
 	if got := string(m.Append(nil, []byte("phrase: "))); got != "Passphrase: " {
 		t.Errorf("%q", got)
-	}
-}
-
-// BenchmarkStream compares masking an ordinary log with copying it.
-func BenchmarkStream(b *testing.B) {
-	var text bytes.Buffer
-	for i := range 10000 {
-		fmt.Fprintf(&text, "2026-07-31T12:00:%02d.%06dZ INFO  step %d of the build has passed in %d ms (cached: %v)\n", i%60, i, i, i%977, i%2 == 0)
-	}
-	dst := make([]byte, 0, 2*text.Len())
-	b.Run("copied", func(b *testing.B) {
-		b.SetBytes(int64(text.Len()))
-		for range b.N {
-			dst = append(dst[:0], text.Bytes()...)
-		}
-	})
-	for name, values := range map[string][]string{
-		"one secret": {"ghp_16C7e42F292c6912E7710c838347Ae178B4a"},
-		"ten secrets": slices.Collect(func(yield func(string) bool) {
-			for i := range 10 {
-				if !yield(fmt.Sprintf("%c%c-secret-value-%d", 'a'+i, 'e'+i, i)) {
-					return
-				}
-			}
-		}),
-		"a key": {"-----BEGIN KEY-----\n" + strings.Repeat("MIIEvQIBADANBgkqhkiG9w0BAQEFAASCBKcwggSjAgEAAoIBAQC7VJTUt9Us8cKj\n", 26) + "-----END KEY-----"},
-	} {
-		s := New(values)
-		b.Run(name, func(b *testing.B) {
-			b.SetBytes(int64(text.Len()))
-			m := s.Stream()
-			for range b.N {
-				for piece := range slices.Chunk(text.Bytes(), 32<<10) {
-					dst = m.Append(dst[:0], piece)
-				}
-			}
-		})
-	}
-}
-
-// BenchmarkNew measures New for a typical secret and for the largest one.
-func BenchmarkNew(b *testing.B) {
-	for name, value := range map[string]string{"40 bytes": "ghp_16C7e42F292c6912E7710c838347Ae178B4a", "64 KiB": strings.Repeat("0123456789abcdefghijklmnopqrstuv", 2048)} {
-		b.Run(name, func(b *testing.B) {
-			b.ReportAllocs()
-			for range b.N {
-				New([]string{value})
-			}
-		})
 	}
 }

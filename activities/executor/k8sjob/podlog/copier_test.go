@@ -3,7 +3,6 @@ package podlog
 import (
 	"bytes"
 	"fmt"
-	"io"
 	"strings"
 	"testing"
 	"time"
@@ -103,20 +102,5 @@ func TestMarksAreRateLimited(t *testing.T) {
 	}
 	if written != 1000<<10 || marks < 10 || marks > 20 {
 		t.Errorf("%d marks for %d bytes", marks, written)
-	}
-}
-
-func BenchmarkCopier(b *testing.B) {
-	var log bytes.Buffer
-	for i := 0; log.Len() < maxReadBytes; i++ {
-		fmt.Fprintf(&log, "2026-11-26T05:17:09.%09dZ a line of a build that compiles file %d\n", i, i)
-	}
-	c := newCopier(Options{Write: func(p []byte) error { _, err := io.Discard.Write(p); return err }}, position{})
-	c.begin()
-	b.SetBytes(int64(log.Len()))
-	for b.Loop() {
-		if err := c.add(log.Bytes(), base); err != nil {
-			b.Fatal(err)
-		}
 	}
 }

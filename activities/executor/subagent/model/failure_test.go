@@ -132,7 +132,6 @@ func TestBrokenRepliesAreUnavailable(t *testing.T) {
 		{"stalled", scriptedmodel.Fault{Break: scriptedmodel.BreakStall, After: 1}, Unavailable, "has sent nothing for 200ms"},
 		{"stalled before the first chunk", scriptedmodel.Fault{Break: scriptedmodel.BreakStall}, Unavailable, "has sent nothing for 200ms"},
 		{"stalled before the header", scriptedmodel.Fault{Pace: &scriptedmodel.Pace{Delay: time.Hour}}, Unavailable, "has sent nothing for 200ms"},
-		{"endless", scriptedmodel.Fault{Break: scriptedmodel.BreakEndless, After: 1}, Endless, "does not end its reply: more than 1 MiB of text"},
 		{"error event", scriptedmodel.Fault{Break: scriptedmodel.BreakError, After: 1}, "", ""},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -140,9 +139,6 @@ func TestBrokenRepliesAreUnavailable(t *testing.T) {
 			eachProvider(t, func(t *testing.T, provider string) {
 				fault := test.fault
 				model, server := serve(t, scriptedmodel.Rule{Reply: scriptedmodel.Reply{Text: text}, Pace: scriptedmodel.Pace{ChunkSize: 16}, Fault: &fault})
-				if test.name == "endless" {
-					fault.Pace = &scriptedmodel.Pace{ChunkSize: 56}
-				}
 				c := ask(t, provider, server, func(o *Options) {
 					if strings.HasPrefix(test.name, "stalled") {
 						o.StallTimeout = 200 * time.Millisecond
@@ -153,7 +149,7 @@ func TestBrokenRepliesAreUnavailable(t *testing.T) {
 				if kind == "" { // the providers report different errors
 					kind = map[string]Kind{providerAnthropic: Overloaded, providerOpenAI: Unavailable}[provider]
 				}
-				if e.Kind != kind || e.IsTemporary() != (kind != Endless) || !strings.Contains(e.Error(), test.text) {
+				if e.Kind != kind || !e.IsTemporary() || !strings.Contains(e.Error(), test.text) {
 					t.Errorf("%+v", e)
 				}
 				waitUntil(t, "no handler is left", func() bool { return model.Open() == 0 })
@@ -222,26 +218,17 @@ func TestCancelEndsARequest(t *testing.T) {
 				rule.Reply.Text = "a reply that is long enough to be sent in several chunks"
 				model, server := serve(t, rule)
 				ctx, cancel := context.WithCancelCause(bounded(t))
-				var left time.Time
-				leave := func() { left = time.Now(); cancel(cause) }
 				done := make(chan error, 1)
 				go func() {
-					_, err := ask(t, provider, server, nil).Reply(ctx, says("go"), func(string) {
-						if left.IsZero() {
-							leave()
-						}
-					})
+					_, err := ask(t, provider, server, nil).Reply(ctx, says("go"), func(string) { cancel(cause) })
 					done <- err
 				}()
 				if !test.text {
 					waitUntil(t, "the request arrives", func() bool { return len(model.Requests()) == 1 })
-					leave()
+					cancel(cause)
 				}
 				if err := <-done; !errors.Is(err, cause) {
 					t.Errorf("error %v", err)
-				}
-				if took := time.Since(left); took > 30*time.Second {
-					t.Errorf("the request ended %v after it was cancelled", took)
 				}
 				waitUntil(t, "no handler is left", func() bool { return model.Open() == 0 })
 			})
@@ -283,16 +270,6 @@ func TestNonStreamResponsesAreReported(t *testing.T) {
 	eachProvider(t, func(t *testing.T, provider string) {
 		e := failure(t, ask(t, provider, raw(t, 200, "text/html", "<html>log in</html>"), nil), says("go"))
 		if e.Kind != Unavailable || !strings.Contains(e.Error(), `answered with "text/html" instead of an event stream`) {
-			t.Errorf("%v", e)
-		}
-	})
-}
-
-func TestLinesAreBounded(t *testing.T) {
-	t.Parallel()
-	eachProvider(t, func(t *testing.T, provider string) {
-		e := failure(t, ask(t, provider, raw(t, 200, "text/event-stream", "data: "+strings.Repeat("x", maxLineBytes)), nil), says("go"))
-		if e.Kind != Endless || !strings.Contains(e.Error(), "more than 4 MiB in one event") {
 			t.Errorf("%v", e)
 		}
 	})

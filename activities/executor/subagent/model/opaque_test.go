@@ -208,22 +208,3 @@ func TestAnthropicCachesThePromptAndTheConversation(t *testing.T) {
 		}
 	}
 }
-
-func TestThinkingIsAcceptedInTheNextRequest(t *testing.T) {
-	t.Parallel()
-	eachProvider(t, func(t *testing.T, provider string) {
-		_, server := serve(t, scriptedmodel.Rule{Reply: scriptedmodel.Reply{Thinking: "Hm, 1 < 2 &\n\"so\" – on.", Text: "Yes."}})
-		c, r := ask(t, provider, server, nil), says("go")
-		for turn := range 3 {
-			reply, err := c.Reply(bounded(t), r, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
-			parts := reply.Message.Parts
-			if hasThinking := parts[0].Opaque != nil; hasThinking != (provider == providerAnthropic) || parts[len(parts)-1].Text != "Yes." {
-				t.Errorf("turn %d: %+v", turn, reply)
-			}
-			r.Messages = roundTrip(t, append(r.Messages, reply.Message, Message{Role: User, Parts: []Part{{Text: "Well?"}}}))
-		}
-	})
-}

@@ -162,14 +162,3 @@ func TestCommandsShareOneSandboxUser(t *testing.T) {
 		t.Errorf("%q and %q", first.Text, second.Text)
 	}
 }
-
-func TestNodeNetworkRequiresTheOption(t *testing.T) {
-	a := newSandboxedAgent(t, func(o *ShellOptions) { o.NodeNetwork = true })
-	want, err := os.Readlink("/proc/self/ns/net")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if out := a.runs(t, "readlink /proc/self/ns/net"); out.Text != "exit code 0\n"+want+"\n" {
-		t.Errorf("%q, want %s", out.Text, want)
-	}
-}
