@@ -13,12 +13,8 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-const (
-	// envPoll is the interval between two polls of an environment.
-	envPoll = 250 * time.Millisecond
-	// envPatience is how long the gateway may be unreachable during the wait.
-	envPatience = time.Minute
-)
+// envPatience is how long the gateway may be unreachable during the wait for an environment.
+const envPatience = time.Minute
 
 // awaitEnvironment waits until the version of an environment that is being created is ready, and shows its progress.
 func awaitEnvironment(ctx context.Context, sys *system, a *client.Client, wanted *v1.Environment) (*v1.Environment, error) {
@@ -45,7 +41,7 @@ func awaitEnvironment(ctx context.Context, sys *system, a *client.Client, wanted
 		select {
 		case <-ctx.Done():
 			return nil, p.leave()
-		case <-time.After(envPoll):
+		case <-time.After(sys.pollInterval):
 		}
 	}
 }

@@ -15,9 +15,6 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// drainPause is the interval between two polls of a draining node.
-const drainPause = 500 * time.Millisecond
-
 func newNodesDrain(sys *system) *cobra.Command {
 	var (
 		deadline time.Duration
@@ -85,7 +82,7 @@ func awaitDrained(ctx context.Context, sys *system, a *client.Client, n *v1.Node
 		case <-ctx.Done():
 			fmt.Fprintf(sys.screen, "node %s is still draining; `switchyard nodes undrain %s` puts it back into service\n", name, name)
 			return nil, ctx.Err()
-		case <-time.After(drainPause):
+		case <-time.After(sys.pollInterval):
 		}
 		res, err := a.Nodes.GetNode(ctx, connect.NewRequest(&v1.GetNodeRequest{Name: name}))
 		switch {

@@ -58,11 +58,11 @@ func TestRunsLogsSince(t *testing.T) {
 // TestRunsLogsOutlastTheGateway checks that a gateway that disappears at any point neither loses nor repeats a line.
 func TestRunsLogsOutlastTheGateway(t *testing.T) {
 	t.Parallel()
-	for i, args := range [][]string{{"-f"}, {}, {"-f"}, {"-f", "--tail", "9"}} {
+	for i, args := range [][]string{{"-f"}, {}, {"-f", "--tail", "9"}} {
 		f := fake(t)
 		talk(f)
 		want := run(t, "runs", "logs", "nightly", "--gateway", f.url)
-		if f.breaks = len(f.logs); i == 0 {
+		if f.breaks = 2; i == 0 {
 			f.breaks, f.cuts = 0, 2 // the gateway is killed
 		}
 		// The first message must arrive: a killed gateway takes what its client has not read along.

@@ -44,6 +44,8 @@ type system struct {
 	forceTimeout, forcedEndTimeout time.Duration
 	// logsTimeout is how long logs may lag behind the end of their run.
 	logsTimeout time.Duration
+	// pollInterval is the time between two looks at a node, a machine or an environment that a command waits for.
+	pollInterval time.Duration
 	// secondSignal is the action of the second signal, if any, before the third signal ends the process.
 	secondSignal secondSignal
 	// signals routes signals to a program in a task while one takes them.
@@ -69,6 +71,7 @@ func newSystem(stdin, stdout, stderr *os.File, getenv func(string) string) *syst
 
 		forceAfter: follow.ForceAfter, killedEndTimeout: follow.KilledEndTimeout,
 		forceTimeout: follow.ForceTimeout, forcedEndTimeout: follow.ForcedEndTimeout, logsTimeout: follow.LogsTimeout,
+		pollInterval: 250 * time.Millisecond,
 	}
 	if term.IsTerminal(int(stdout.Fd())) {
 		sys.stdout, sys.stdoutTerminal, sys.stdoutPlain = tui.NewTerminalWriter(stdout, smart), smart, true

@@ -18,9 +18,6 @@ import (
 // defaultVpsWait is how long `vps create --wait` waits by default.
 const defaultVpsWait = time.Minute
 
-// vpsPoll is the interval between two polls of a machine.
-const vpsPoll = 250 * time.Millisecond
-
 // vpsFlags holds the flags of `vps create`.
 type vpsFlags struct {
 	req       v1.CreateVpsRequest
@@ -190,7 +187,7 @@ func (f *vpsFlags) await(ctx context.Context, sys *system, a *client.Client, cre
 			return &exit.Error{Code: exit.CodeNotDone, Err: fmt.Errorf("machine %s is still %s after %s%s", m.GetId(), status, f.wait, because(m.GetError())), Hint: vpsRemedy(m.GetId(), "") + ", and `switchyard vps kill " + m.GetId() + "` ends it"}
 		case <-ctx.Done():
 			return context.Cause(ctx)
-		case <-time.After(vpsPoll):
+		case <-time.After(sys.pollInterval):
 		}
 	}
 }

@@ -16,11 +16,11 @@ func blocking() map[string][]fake.Step { return map[string][]fake.Step{"a": {{Bl
 func TestNotStartedInTime(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, nil)
-	b.Timing.StartTimeout = time.Second
+	b.Timing.StartTimeout = 200 * time.Millisecond
 	b.Room = testRoom(func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() })
 	res := b.start(t.Context(), request("a")).answer()
 	want(t, res, "moved", "no_room")
-	if res.GetError() != "node n had no room within 1s" {
+	if res.GetError() != "node n had no room within 200ms" {
 		t.Errorf("says %q", res.GetError())
 	}
 	// The room fails at once, or only when the start time-out has passed.

@@ -23,7 +23,8 @@ type Program struct {
 	// Daemon leaves behind an orphaned process in a session of its own, which
 	// ignores SIGTERM, keeps both streams open and never ends.
 	Daemon bool
-	// Child leaves behind a child that keeps both streams open and never ends.
+	// Child leaves behind a child that keeps both streams open and never ends. With Tick, it is in a session of its own and
+	// prints "tock".
 	Child bool
 	// IgnoreTerm makes the program and its children ignore SIGTERM.
 	IgnoreTerm bool
@@ -63,7 +64,10 @@ func (p Program) Script() string {
 		// is running and ignores SIGTERM before anything is printed.
 		line(`{ ready=$( (setsid sh -c 'trap "" TERM HUP; exec >&3 3>&-; while :; do sleep 1; done' &) ); } 3>&1`)
 	}
-	if p.Child {
+	switch {
+	case p.Child && p.Tick:
+		line("setsid sh -c 'while :; do echo tock; sleep 0.05; done' &")
+	case p.Child:
 		line("sleep 100000 &")
 	}
 	if p.Out != "" {

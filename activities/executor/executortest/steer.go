@@ -3,6 +3,7 @@ package executortest
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -32,7 +33,7 @@ func (h Harness) steer(t *testing.T) {
 		defer cancel()
 		ended := h.begin(t, ctx, e, a, c)
 		for range 2 {
-			c.awaitMoreOutput(t)
+			c.awaitMore(t, "tick", "tock")
 			for range 2 { // the second call is a no-op
 				h.must(t, e.Pause(t.Context(), a.ID))
 			}
@@ -41,7 +42,7 @@ func (h Harness) steer(t *testing.T) {
 				h.must(t, e.Resume(t.Context(), a.ID))
 			}
 		}
-		c.awaitMoreOutput(t)
+		c.awaitMore(t, "tick", "tock")
 		cancel()
 		if r := <-ended; !r.Stopped || r.Signal != "SIGTERM" {
 			t.Errorf("result %+v, want one stopped by SIGTERM", r)
@@ -58,7 +59,7 @@ func (h Harness) steer(t *testing.T) {
 		defer cancel()
 		a.Grace = patience
 		ended := h.begin(t, ctx, e, a, c)
-		c.awaitMoreOutput(t)
+		c.awaitMore(t, "tick")
 		h.must(t, e.Pause(t.Context(), a.ID))
 		cancel()
 		if r := <-ended; !r.Stopped || r.ExitCode != 7 || !strings.HasSuffix(c.out.String(), "bye") {
@@ -89,13 +90,17 @@ func (h Harness) begin(t *testing.T, ctx context.Context, e executor.Executor, a
 	return ended
 }
 
-// awaitMoreOutput waits until the attempt has printed more.
-func (c *capture) awaitMoreOutput(t *testing.T) {
+// awaitMore waits until the attempt has printed each of some words once more.
+func (c *capture) awaitMore(t *testing.T, words ...string) {
 	t.Helper()
-	had := len(c.out.String())
-	for until := time.Now().Add(patience); len(c.out.String()) == had; time.Sleep(5 * time.Millisecond) {
+	had := c.out.String()
+	for until := time.Now().Add(patience); ; time.Sleep(5 * time.Millisecond) {
+		now := c.out.String()
+		if !slices.ContainsFunc(words, func(word string) bool { return strings.Count(now, word) == strings.Count(had, word) }) {
+			return
+		}
 		if time.Now().After(until) {
-			t.Fatal("nothing more is printed")
+			t.Fatalf("not each of %q is printed again", words)
 		}
 	}
 }

@@ -59,7 +59,7 @@ func TestMemoryLimitKillsTheAttempt(t *testing.T) {
 // A batch is limited as a whole, and each attempt in it has its own outcome.
 func TestBatchSharesOneMemoryLimit(t *testing.T) {
 	t.Parallel()
-	for _, m := range []Mechanism{Cgroup, EnvMarker} {
+	for _, m := range []Mechanism{Cgroup, EnvMarker, Group} {
 		t.Run(string(m), func(t *testing.T) {
 			e := needLimits(t, m)
 			row, err := e.Batch(idPrefix+"/batch/c1", nil)

@@ -19,7 +19,6 @@ func TestCgroupsHoldAttempts(t *testing.T) {
 	for name, test := range map[string]func(*testing.T, Mechanism){
 		"time and memory":       resultReportsTimeAndMemory,
 		"apart from each other": attemptsDoNotEndEachOther,
-		"pause":                 pauseStopsEveryProcess,
 		"pause in a batch":      pauseSparesTheNextOfABatch,
 		"lost lease":            lostLeaseDoesNotStart,
 		"entered programs":      enteredProgramsEnd,

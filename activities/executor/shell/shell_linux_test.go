@@ -135,20 +135,6 @@ func TestMalformedEnvironmentIsAStartError(t *testing.T) {
 	}
 }
 
-// The value of a ${{ }} expression may contain NUL, although the definition cannot.
-func TestNULIsNamedByItsField(t *testing.T) {
-	e := newExecutor(t, Options{})
-	for want, a := range map[string]executor.Attempt{
-		"the value of env.WHO contains a NUL character": {Env: map[string]string{"WHO": "a\x00b"}, Spec: spec(t, map[string]any{"command": "true"})},
-		"command contains a NUL character":              {Spec: spec(t, map[string]any{"command": []any{"echo", "a\x00b"}})},
-		"workingDirectory contains a NUL character":     {Spec: spec(t, map[string]any{"command": "true", "workingDirectory": "/\x00"})},
-	} {
-		if _, err := e.Run(t.Context(), a, func() {}); executor.AsStartError(err) == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("error %v, which should say %q", err, want)
-		}
-	}
-}
-
 // A list runs without a shell, and its program is found as the task would find it.
 func TestListRunsWithoutAShell(t *testing.T) {
 	e := newExecutor(t, Options{})
@@ -237,11 +223,11 @@ func resultReportsTimeAndMemory(t *testing.T, m Mechanism) {
 		}
 		return r
 	}
-	r = sampled(90<<20, `(head -c 100000000 /dev/zero; sleep %s) | tail -n 1 | wc -c`, "1", "6", "60")
+	r = sampled(90<<20, `(head -c 100000000 /dev/zero; sleep %s) | tail -n 1 | wc -c`, "0.3", "3", "60")
 	if r.PeakMemory < 90<<20 || r.PeakMemory > 1<<30 {
 		t.Errorf("peak memory %d MiB, want 95 or somewhat more", r.PeakMemory>>20)
 	}
-	r = sampled(100<<10, `sleep %s`, "0.5", "20")
+	r = sampled(100<<10, `sleep %s`, "0.2", "20")
 	if r.PeakMemory < 100<<10 || r.PeakMemory > 8<<20 {
 		t.Errorf("peak memory of a small task %d KiB, want its own and not the worker's", r.PeakMemory>>10)
 	}
@@ -408,7 +394,7 @@ func attemptsDoNotEndEachOther(t *testing.T, m Mechanism) {
 		}
 	})
 	<-started
-	for i := range 5 {
+	for i := range 2 {
 		a := executor.Attempt{ID: idPrefix + t.Name() + "/long/c1" + strconv.Itoa(i)} // the other attempt's id is a prefix
 		if _, _, err := run(t, e, a, "(setsid sleep 100000 &); true"); err != nil {
 			t.Error(err)
