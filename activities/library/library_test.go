@@ -21,6 +21,7 @@ import (
 	"switchyard/activities/library"
 	"switchyard/activities/schedules"
 	"switchyard/dev/temporaltest"
+	"switchyard/dev/testneeds"
 	v1 "switchyard/proto/switchyard/v1"
 )
 
@@ -156,7 +157,7 @@ func TestListShowsWhatIsOfferedToAgents(t *testing.T) {
 	}
 	shown := func(want ...string) {
 		t.Helper()
-		eventually(t, fmt.Sprint("the list shows ", want), func() bool {
+		testneeds.Await(t, fmt.Sprint("the list shows ", want), func() bool {
 			all, err := l.List(t.Context())
 			if err != nil {
 				t.Fatal(err)
@@ -186,7 +187,7 @@ func TestListShowsWhatIsOfferedToAgents(t *testing.T) {
 	if err := temporalClient.ScheduleClient().GetHandle(t.Context(), "workflow:offered-b").Pause(t.Context(), foreign); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "the list has the notes", func() bool {
+	testneeds.Await(t, "the list has the notes", func() bool {
 		all, err := l.List(t.Context())
 		if err != nil {
 			t.Fatal(err)

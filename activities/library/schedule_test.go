@@ -3,7 +3,6 @@ package library_test
 import (
 	"slices"
 	"testing"
-	"time"
 
 	"go.temporal.io/sdk/client"
 	"google.golang.org/protobuf/proto"
@@ -11,6 +10,7 @@ import (
 
 	"switchyard/activities/library"
 	"switchyard/activities/schedules"
+	"switchyard/dev/testneeds"
 	v1 "switchyard/proto/switchyard/v1"
 )
 
@@ -101,7 +101,7 @@ func TestDescriptionOutlivesForeignNote(t *testing.T) {
 		t.Fatal(err)
 	}
 	l := library.New(temporalClient, client.DefaultNamespace)
-	eventually(t, "the list has the pause", func() bool {
+	testneeds.Await(t, "the list has the pause", func() bool {
 		all, err := l.List(t.Context())
 		if err != nil {
 			t.Fatal(err)
@@ -111,14 +111,4 @@ func TestDescriptionOutlivesForeignNote(t *testing.T) {
 				s.Schedule.GetPaused() && s.Schedule.GetNote() == "by hand"
 		})
 	})
-}
-
-// eventually waits until a condition holds.
-func eventually(t *testing.T, what string, holds func() bool) {
-	t.Helper()
-	for until := time.Now().Add(2 * time.Minute); !holds(); time.Sleep(20 * time.Millisecond) {
-		if time.Now().After(until) {
-			t.Fatal("in vain: " + what)
-		}
-	}
 }

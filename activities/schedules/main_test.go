@@ -6,7 +6,6 @@ import (
 	"log/slog"
 	"os"
 	"testing"
-	"time"
 
 	"go.temporal.io/sdk/client"
 	sdklog "go.temporal.io/sdk/log"
@@ -98,14 +97,4 @@ func get(t *testing.T, name string) *v1.Schedule {
 		t.Fatal(err)
 	}
 	return s
-}
-
-// eventually waits until a condition holds.
-func eventually(t *testing.T, what string, holds func() bool) {
-	t.Helper()
-	for until := time.Now().Add(2 * time.Minute); !holds(); time.Sleep(20 * time.Millisecond) {
-		if time.Now().After(until) {
-			t.Fatal("in vain: " + what)
-		}
-	}
 }

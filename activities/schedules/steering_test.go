@@ -11,6 +11,7 @@ import (
 	enumspb "go.temporal.io/api/enums/v1"
 
 	"switchyard/activities/schedules"
+	"switchyard/dev/testneeds"
 	v1 "switchyard/proto/switchyard/v1"
 )
 
@@ -64,7 +65,7 @@ func TestOverlapSkipLeavesTheLaterRunOut(t *testing.T) {
 		t.Errorf("it is %v", s)
 	}
 	end(t, first.RunID)
-	eventually(t, "the schedule has seen the end of the run", func() bool { return len(get(t, "skips").GetOpenRuns()) == 0 })
+	testneeds.Await(t, "the schedule has seen the end of the run", func() bool { return len(get(t, "skips").GetOpenRuns()) == 0 })
 	third := trigger(t, "skips", "")
 	if third.Outcome != v1.TriggerStarted || third.RunID == first.RunID {
 		t.Errorf("the third trigger: %+v", third)
@@ -82,7 +83,7 @@ func TestOverlapQueueStartsTheLaterRunAfterTheFirst(t *testing.T) {
 		t.Errorf("it is %v", s)
 	}
 	end(t, first.RunID)
-	eventually(t, "the second run starts", func() bool {
+	testneeds.Await(t, "the second run starts", func() bool {
 		s := get(t, "queues")
 		return s.GetWaiting() == 0 && len(s.GetRuns()) == 2 && s.GetRuns()[0].GetRunId() != first.RunID && statusOf(t, s.GetRuns()[0].GetRunId()) == running
 	})
@@ -93,7 +94,7 @@ func TestOverlapReplaceCancelsTheFirstRun(t *testing.T) {
 	store(t, openYearly("replaces", "replace"))
 	first := trigger(t, "replaces", "")
 	second := trigger(t, "replaces", "")
-	eventually(t, "the second run takes the place of the first", func() bool {
+	testneeds.Await(t, "the second run takes the place of the first", func() bool {
 		s := get(t, "replaces")
 		return len(s.GetRuns()) == 2 && statusOf(t, first.RunID) == enumspb.WORKFLOW_EXECUTION_STATUS_CANCELED &&
 			statusOf(t, s.GetRuns()[0].GetRunId()) == running && (second.RunID == "" || second.RunID == s.GetRuns()[0].GetRunId())
@@ -127,7 +128,7 @@ func TestTriggerWithAnotherOverlap(t *testing.T) {
 func TestIntervalRunsUntilPaused(t *testing.T) {
 	t.Parallel()
 	store(t, "name: ticks\nschedule: { cron: '@every 1s', input: { brief: true } }\ntasks: { a: { type: shell, spec: { command: x } } }\n")
-	eventually(t, "it starts runs", func() bool { return get(t, "ticks").GetStarted() >= 1 })
+	testneeds.Await(t, "it starts runs", func() bool { return get(t, "ticks").GetStarted() >= 1 })
 	paused, err := all().SetPaused(t.Context(), "ticks", true, "paused by ann: enough")
 	if err != nil || !paused.GetPaused() || paused.GetNote() != "paused by ann: enough" || len(paused.GetNextTimes()) > 0 {
 		t.Fatal(paused, err)
@@ -138,7 +139,7 @@ func TestIntervalRunsUntilPaused(t *testing.T) {
 	if err != nil || resumed.GetPaused() || resumed.GetNote() != "" {
 		t.Fatal(resumed, err)
 	}
-	eventually(t, "it starts runs again", func() bool { return get(t, "ticks").GetStarted() > before+1 })
+	testneeds.Await(t, "it starts runs again", func() bool { return get(t, "ticks").GetStarted() > before+1 })
 	s := get(t, "ticks")
 	newest := s.GetRuns()[0]
 	if want := "ticks-" + newest.GetScheduledAt().AsTime().Format(time.RFC3339); newest.GetRunId() != want || newest.GetStartedAt().AsTime().Before(newest.GetScheduledAt().AsTime()) {
@@ -159,14 +160,14 @@ func TestBackfillStartsWhatHasNoRun(t *testing.T) {
 		}
 		done := func(n int32) {
 			t.Helper()
-			eventually(t, "the runs of the backfill are there", func() bool {
+			testneeds.Await(t, "the runs of the backfill are there", func() bool {
 				s := get(t, name)
 				return s.GetStarted() == n && s.GetWaiting() == 0
 			})
 		}
 		done(4)
 		var total []time.Time
-		eventually(t, "the runs show in lists", func() bool {
+		testneeds.Await(t, "the runs show in lists", func() bool {
 			// After that, a wider span starts only the missing runs.
 			total, existing, err = all().Backfill(t.Context(), name, from, middle, "")
 			if err != nil {
@@ -175,7 +176,7 @@ func TestBackfillStartsWhatHasNoRun(t *testing.T) {
 			return len(total) == 0 && existing == 4
 		})
 		var again int32
-		eventually(t, "the runs that were started for a second time are there", func() bool {
+		testneeds.Await(t, "the runs that were started for a second time are there", func() bool {
 			s := get(t, name)
 			again = s.GetStarted()
 			return s.GetWaiting() == 0

@@ -8,6 +8,7 @@ import (
 
 	"switchyard/activities/executor"
 	"switchyard/activities/executor/fake"
+	"switchyard/dev/testneeds"
 	v1 "switchyard/proto/switchyard/v1"
 )
 
@@ -72,7 +73,7 @@ func TestWorkDoneBeforeTheLeaseIsOverCounts(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, nil)
 	b.Executors = map[string]executor.Executor{"shell": idle{until: (*executor.Lease).Lost}}
-	eventually(t, "it has completed", func() bool { // on a busy machine, not in time
+	testneeds.Await(t, "it has completed", func() bool { // on a busy machine, not in time
 		return b.losesLease(request("a")).GetState() == "completed"
 	})
 }
@@ -85,7 +86,7 @@ func TestResultIsRecordedAfterTheLease(t *testing.T) {
 		return &v1.ExecuteResponse{State: "completed", Result: &v1.TaskResult{Stdout: "said"}}
 	}
 	one := b.newAttempt(delivery{heartbeat: time.Millisecond}, request("a"))
-	eventually(t, "the lease is over", one.beats.lease.Over)
+	testneeds.Await(t, "the lease is over", one.beats.lease.Over)
 	res, err := b.report(t.Context(), one, completed())
 	if err != nil {
 		t.Fatal(err)
@@ -101,7 +102,7 @@ func TestResultIsRecordedAfterTheLease(t *testing.T) {
 	if err := row.add(t.Context(), &some.members[0], completed(), false); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "the lease is over", some.beats.lease.Over)
+	testneeds.Await(t, "the lease is over", some.beats.lease.Over)
 	want(t, row.report(t.Context(), some, &v1.ExecuteResponse{State: "completed"}), "moved", "lease_lost")
 	var record v1.ExecuteResponse
 	if err := b.Store.GetMessage(t.Context(), row.key, &record); err != nil || len(record.GetBatch()) != 1 {

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"testing"
 	"time"
+
+	"switchyard/dev/testneeds"
 )
 
 // waitingRoom returns a Room that has no room until the returned channel is closed, and that channel.
@@ -35,7 +37,7 @@ func TestDrain(t *testing.T) {
 	var open chan<- struct{}
 	b.Room, open = waitingRoom()
 	waiting := b.start(t.Context(), request("b"))
-	eventually(t, "both are there", func() bool { return b.live() == 2 })
+	testneeds.Await(t, "both are there", func() bool { return b.live() == 2 })
 
 	b.BeginDrain(time.Time{}, "")
 	res := waiting.answer()

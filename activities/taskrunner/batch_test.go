@@ -17,6 +17,7 @@ import (
 	"switchyard/activities/executor/fake"
 	"switchyard/activities/logs"
 	"switchyard/activities/store"
+	"switchyard/dev/testneeds"
 	v1 "switchyard/proto/switchyard/v1"
 )
 
@@ -92,7 +93,7 @@ func TestBatchTimeout(t *testing.T) {
 	t.Parallel()
 	req := batchOf(0, 1, 2)
 	req.Timeout = durationpb.New(500 * time.Millisecond)
-	eventually(t, "only the second member is out of time", func() bool { // on a busy machine, others may be, too
+	testneeds.Await(t, "only the second member is out of time", func() bool { // on a busy machine, others may be, too
 		b := newBench(t, steps(fake.Step{}, fake.Step{Block: true}, fake.Step{}))
 		res := b.start(t.Context(), req).answer()
 		want(t, res, "completed", "")
@@ -157,7 +158,7 @@ func TestBatchProgress(t *testing.T) {
 			req.InlineLimit = limit
 			e := b.start(t.Context(), req)
 			var p *v1.ExecuteProgress
-			eventually(t, "a beat tells of two members", func() bool {
+			testneeds.Await(t, "a beat tells of two members", func() bool {
 				beats := b.server.heard()
 				if len(beats) > 0 {
 					p = beats[len(beats)-1]
@@ -183,7 +184,7 @@ func TestBatchRecordIsAhead(t *testing.T) {
 	b := newBench(t, steps(fake.Step{Stdout: "first"}, fake.Step{Block: true}))
 	e := b.start(t.Context(), batchOf(0, 1))
 	b.calls(2)
-	eventually(t, "the record has the first member", func() bool {
+	testneeds.Await(t, "the record has the first member", func() bool {
 		_, err := b.Store.GetResult(t.Context(), batchKey(batchOf(0, 1))+"#0")
 		return err == nil
 	})

@@ -10,6 +10,7 @@ import (
 
 	"switchyard/activities/executor/workspace"
 	"switchyard/activities/logs"
+	"switchyard/dev/testneeds"
 	v1 "switchyard/proto/switchyard/v1"
 )
 
@@ -55,7 +56,7 @@ func TestCheckpointIsInTheHeartbeat(t *testing.T) {
 	req.Env = map[string]string{"NEXT": "so far"}
 	req.Spec = command(t, checkpointing+"while :; do sleep 0.02; done")
 	e := b.start(t.Context(), req)
-	eventually(t, "a beat has the checkpoint", func() bool {
+	testneeds.Await(t, "a beat has the checkpoint", func() bool {
 		beats := b.server.heard()
 		return len(beats) > 0 && string(beats[len(beats)-1].GetCheckpoint().GetData()) == "so far" && beats[len(beats)-1].GetSpawned()
 	})

@@ -9,6 +9,7 @@ import (
 
 	"switchyard/activities/executor/fake"
 	"switchyard/activities/store/storekey"
+	"switchyard/dev/testneeds"
 	v1 "switchyard/proto/switchyard/v1"
 )
 
@@ -55,7 +56,7 @@ func TestLaterWorkerAnswersForADeadOne(t *testing.T) {
 				first.runs("a")
 				state = claimStarted
 			}
-			eventually(t, "there is a claim file", func() bool {
+			testneeds.Await(t, "there is a claim file", func() bool {
 				files := claimFiles(t, first.State.Dir, state)
 				if len(files) != 1 {
 					return false
@@ -86,7 +87,7 @@ func TestLaterWorkerAnswersForADeadOne(t *testing.T) {
 				}
 			}
 			end := second.Recover(t.Context())
-			eventually(t, "the activity is answered", func() bool { return second.server.answered("token") != nil })
+			testneeds.Await(t, "the activity is answered", func() bool { return second.server.answered("token") != nil })
 			end(t.Context())
 			want(t, second.server.answered("token"), test.state, test.reason)
 			if left := claimFiles(t, dir, ""); len(left) != 0 {
@@ -106,7 +107,7 @@ func TestLaterWorkerHandsOnTheCheckpoint(t *testing.T) {
 	req.Env = map[string]string{"NEXT": "so far"}
 	req.Spec = command(t, checkpointing+"while :; do sleep 0.02; done")
 	e := first.start(t.Context(), req)
-	eventually(t, "the checkpoint is kept", func() bool { return len(claimFiles(t, first.State.Dir, claimCheckpoint)) == 1 })
+	testneeds.Await(t, "the checkpoint is kept", func() bool { return len(claimFiles(t, first.State.Dir, claimCheckpoint)) == 1 })
 	dir := filepath.Join(t.TempDir(), "copy")
 	if err := os.CopyFS(dir, os.DirFS(first.State.Dir)); err != nil {
 		t.Fatal(err)
@@ -124,7 +125,7 @@ func TestLaterWorkerHandsOnTheCheckpoint(t *testing.T) {
 	second := newBench(t, nil)
 	second.State.Dir = dir
 	end := second.Recover(t.Context())
-	eventually(t, "the activity is answered", func() bool { return second.server.answered("token") != nil })
+	testneeds.Await(t, "the activity is answered", func() bool { return second.server.answered("token") != nil })
 	end(t.Context())
 	res := second.server.answered("token")
 	want(t, res, "lost", "node_lost")

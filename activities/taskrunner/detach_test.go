@@ -12,6 +12,7 @@ import (
 	"switchyard/activities/executor"
 	"switchyard/activities/executor/fake"
 	"switchyard/activities/store/storekey"
+	"switchyard/dev/testneeds"
 	v1 "switchyard/proto/switchyard/v1"
 )
 
@@ -55,7 +56,7 @@ func (b *bench) lease() *executor.Lease {
 func (b *bench) detachInTime(alone time.Duration) {
 	b.t.Helper()
 	b.heartbeat = time.Second
-	eventually(b.t, "it is detached in time", func() bool {
+	testneeds.Await(b.t, "it is detached in time", func() bool {
 		e := b.startAs(b.t.Context(), "one", request("a"))
 		running, cancel := context.WithTimeout(b.t.Context(), patience)
 		go func() { <-e.done; cancel() }()
@@ -77,7 +78,7 @@ func TestDetachedAttemptIsReattached(t *testing.T) {
 	b.runs("a")
 	b.leave(first, "a", "one")
 	endActivity()
-	eventually(t, "the lease is a long one", func() bool { return b.lease().KillAt().Sub(executor.Now()) > 50*time.Minute })
+	testneeds.Await(t, "the lease is a long one", func() bool { return b.lease().KillAt().Sub(executor.Now()) > 50*time.Minute })
 	if n := b.detach("a", time.Hour); n != 0 {
 		t.Error("a second Detach is refused")
 	}
@@ -87,7 +88,7 @@ func TestDetachedAttemptIsReattached(t *testing.T) {
 		t.Error("the node is idle with a detached attempt")
 	}
 	second := b.startAs(t.Context(), "two", reattachment(request("a")))
-	eventually(t, "the next activity beats", func() bool { return b.server.hears() == "two" })
+	testneeds.Await(t, "the next activity beats", func() bool { return b.server.hears() == "two" })
 	if beats := b.server.heard(); !beats[len(beats)-1].GetSpawned() {
 		t.Error("it does not say that the process runs")
 	}
@@ -109,7 +110,7 @@ func TestEndWhileDetached(t *testing.T) {
 	b.runs("a")
 	b.leave(first, "a", "one")
 	b.fake.Release("a")
-	eventually(t, "it has ended", func() bool { return b.detach("a", time.Hour) == 1 })
+	testneeds.Await(t, "it has ended", func() bool { return b.detach("a", time.Hour) == 1 })
 	if b.live() != 1 {
 		t.Error("the node has forgotten it")
 	}
@@ -144,7 +145,7 @@ func TestLeaseEndsWithoutReattachment(t *testing.T) {
 	b := newBench(t, blocking())
 	b.detachInTime(time.Second)
 	b.server.close("one")
-	eventually(t, "it is forgotten", func() bool { return b.live() == 0 })
+	testneeds.Await(t, "it is forgotten", func() bool { return b.live() == 0 })
 	if !b.lease().Lost() {
 		t.Error("it ended before its lease was lost")
 	}
@@ -160,7 +161,7 @@ func TestDetachedBeforeItsStart(t *testing.T) {
 	var open chan<- struct{}
 	b.Room, open = waitingRoom()
 	first := b.startAs(t.Context(), "one", request("a"))
-	eventually(t, "it is there", func() bool { return b.live() == 1 })
+	testneeds.Await(t, "it is there", func() bool { return b.live() == 1 })
 	b.server.close("one") // otherwise the server could still confirm the attempt
 	b.leave(first, "a", "one")
 	close(open)
@@ -194,7 +195,7 @@ func TestStopOfDetached(t *testing.T) {
 			defer cancel()
 			e := b.startAs(ctx, "two", req)
 			if name == "once reattached too" {
-				eventually(t, "it is reattached", func() bool { return b.server.hears() == "two" })
+				testneeds.Await(t, "it is reattached", func() bool { return b.server.hears() == "two" })
 				cancel()
 			}
 			want(t, e.answer(), test.state, test.reason)

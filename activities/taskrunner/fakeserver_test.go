@@ -15,6 +15,7 @@ import (
 	"switchyard/activities/executor/fake"
 	"switchyard/activities/executor/workspace"
 	"switchyard/activities/store"
+	"switchyard/dev/testneeds"
 	v1 "switchyard/proto/switchyard/v1"
 )
 
@@ -204,19 +205,9 @@ func (b *bench) losesLease(req *v1.ExecuteRequest) (res *v1.ExecuteResponse) {
 	b.t.Helper()
 	b.heartbeat = 500 * time.Millisecond
 	b.server.say(awayOnceSpawned)
-	eventually(b.t, "the process starts in time", func() bool {
+	testneeds.Await(b.t, "the process starts in time", func() bool {
 		res = b.start(b.t.Context(), req).answer()
 		return res.GetStartedAt() != nil
 	})
 	return res
-}
-
-// eventually waits until a condition holds.
-func eventually(t *testing.T, what string, holds func() bool) {
-	t.Helper()
-	for deadline := time.Now().Add(patience); !holds(); time.Sleep(2 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("waited in vain: %s", what)
-		}
-	}
 }

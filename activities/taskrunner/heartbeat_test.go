@@ -10,6 +10,7 @@ import (
 	"go.temporal.io/sdk/temporal"
 
 	"switchyard/activities/executor/fake"
+	"switchyard/dev/testneeds"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/phrase"
 )
@@ -50,9 +51,9 @@ func TestTransportErrorsEndNothing(t *testing.T) {
 		}
 		return nil
 	})
-	eventually(t, "a beat has failed", func() bool { return beats.Load() > 0 })
+	testneeds.Await(t, "a beat has failed", func() bool { return beats.Load() > 0 })
 	before := b.fake.Calls()[0].Attempt.Lease.KillAt()
-	eventually(t, "the lease is renewed", func() bool { return b.fake.Calls()[0].Attempt.Lease.KillAt() > before })
+	testneeds.Await(t, "the lease is renewed", func() bool { return b.fake.Calls()[0].Attempt.Lease.KillAt() > before })
 	if n := beats.Load(); n < 4 {
 		t.Errorf("renewed after %d beats", n)
 	}
@@ -97,9 +98,9 @@ func TestLeaseIsHeldWhileStopping(t *testing.T) {
 	b.runs("a")
 	var cancels atomic.Int32
 	b.server.say(func(int, *v1.ExecuteProgress) error { cancels.Add(1); return temporal.NewCanceledError() })
-	eventually(t, "it is cancelled", func() bool { return cancels.Load() > 0 })
+	testneeds.Await(t, "it is cancelled", func() bool { return cancels.Load() > 0 })
 	before := b.lease().KillAt()
-	eventually(t, "its lease is renewed", func() bool { return b.lease().KillAt() > before && cancels.Load() > 1 })
+	testneeds.Await(t, "its lease is renewed", func() bool { return b.lease().KillAt() > before && cancels.Load() > 1 })
 	close(grace)
 	want(t, e.answer(), "cancelled", "cancelled")
 }
@@ -169,7 +170,7 @@ func TestSpawnIsToldSoon(t *testing.T) {
 	b.heartbeat = 10 * time.Minute
 	b.Room = testRoom(func(context.Context) error { time.Sleep(300 * time.Millisecond); return nil })
 	e := b.start(t.Context(), request("a"))
-	eventually(t, "a beat says spawned", func() bool {
+	testneeds.Await(t, "a beat says spawned", func() bool {
 		beats := b.server.heard()
 		return len(beats) > 0 && beats[len(beats)-1].GetSpawned() && beats[len(beats)-1].GetStartedAt() != nil
 	})
@@ -185,7 +186,7 @@ func TestHeartbeatReportsWhatAnAttemptWaitsFor(t *testing.T) {
 	defer a.end()
 	a.progress.announce("a short wait")()
 	end := a.progress.announce(phrase.StoreWait)
-	eventually(t, "a beat says so", func() bool {
+	testneeds.Await(t, "a beat says so", func() bool {
 		beats := b.server.heard()
 		return len(beats) > 0 && beats[len(beats)-1].GetNotice() == phrase.StoreWait
 	})

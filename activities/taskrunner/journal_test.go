@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"switchyard/activities/executor"
+	"switchyard/dev/testneeds"
 	v1 "switchyard/proto/switchyard/v1"
 )
 
@@ -119,7 +120,7 @@ func TestJournalIsInTheHeartbeat(t *testing.T) {
 	req := request("a")
 	req.Type, req.Chain = v1.TypeSubagent, "chain"
 	e := b.start(t.Context(), req)
-	eventually(t, "a beat has the journal", func() bool {
+	testneeds.Await(t, "a beat has the journal", func() bool {
 		return slices.ContainsFunc(b.server.heard(), func(p *v1.ExecuteProgress) bool { return p.GetCheckpoint().GetJournal() != "" })
 	})
 	close(done)

@@ -14,6 +14,7 @@ import (
 
 	"switchyard/activities/executor"
 	"switchyard/activities/executor/fake"
+	"switchyard/dev/testneeds"
 	v1 "switchyard/proto/switchyard/v1"
 )
 
@@ -98,7 +99,7 @@ func (l *lastingNode) await(what string, holds func(m fake.Machine) bool) fake.M
 func (l *lastingNode) lasts(spec map[string]any) *execution {
 	l.t.Helper()
 	e := l.start(l.t.Context(), vpsRequest(spec))
-	eventually(l.t, "the attempt is lasting", func() bool {
+	testneeds.Await(l.t, "the attempt is lasting", func() bool {
 		all := l.attempts.all()
 		return len(all) == 1 && all[0].isLasting()
 	})
@@ -149,13 +150,13 @@ func TestLastingAttemptContinuesWithoutItsActivity(t *testing.T) {
 	e := l.lasts(nil)
 	l.server.say(gone)
 	e.answer() // the server does not accept this answer
-	eventually(t, "the run is asked again and again", func() bool { return l.asked.Load() > 2 })
+	testneeds.Await(t, "the run is asked again and again", func() bool { return l.asked.Load() > 2 })
 	if refused := l.steer("find"); refused != "" {
 		t.Errorf("the node does not have it: %s", refused)
 	}
 	l.server.say(nil)
 	second := l.startAs(t.Context(), "second", reattaching())
-	eventually(t, "the second activity beats", func() bool { return l.server.hears() == "second" })
+	testneeds.Await(t, "the second activity beats", func() bool { return l.server.hears() == "second" })
 	l.machines.End("a", executor.Result{})
 	want(t, second.answer(), "completed", "")
 	if m := l.machines.All("a")[0]; m.Starts != 1 {
@@ -173,7 +174,7 @@ func TestUnwantedLastingAttemptEnds(t *testing.T) {
 	l.server.say(gone)
 	e.answer()
 	l.await("it is removed", func(m fake.Machine) bool { return m.Removed })
-	eventually(t, "the node forgets it", func() bool { return l.live() == 0 })
+	testneeds.Await(t, "the node forgets it", func() bool { return l.live() == 0 })
 	if refused := l.steer("find"); refused == "" {
 		t.Error("the node has it still")
 	}
@@ -215,7 +216,7 @@ func TestLastingAttemptOutlivesWorkersThatStop(t *testing.T) {
 	first.leaves(first.lasts(nil))
 	second := first.next()
 	second.recovers()
-	eventually(t, "it is an attempt of the second worker", func() bool { return second.live() == 1 && second.server.hears() == "token" })
+	testneeds.Await(t, "it is an attempt of the second worker", func() bool { return second.live() == 1 && second.server.hears() == "token" })
 	second.await("it is reattached", func(m fake.Machine) bool { return m.Attended == 1 })
 	second.LetGo("the worker stops")
 	second.await("the second worker leaves it", func(m fake.Machine) bool { return m.Attended == 0 })
@@ -226,12 +227,12 @@ func TestLastingAttemptOutlivesWorkersThatStop(t *testing.T) {
 	third.recovers()
 	third.await("it is reattached", func(m fake.Machine) bool { return m.Attended == 1 })
 	third.machines.End("a", executor.Result{})
-	eventually(t, "the activity is answered", func() bool { return third.server.answered("token") != nil })
+	testneeds.Await(t, "the activity is answered", func() bool { return third.server.answered("token") != nil })
 	want(t, third.server.answered("token"), "completed", "")
 	if m := third.machines.All("a")[0]; m.Starts != 1 || m.Reattached != 2 {
 		t.Errorf("it was started %d times and continued %d times", m.Starts, m.Reattached)
 	}
-	eventually(t, "nothing is left", func() bool {
+	testneeds.Await(t, "nothing is left", func() bool {
 		left, _ := filepath.Glob(filepath.Join(third.State.Dir, "*"+recoverySuffix))
 		workspaces, _ := os.ReadDir(filepath.Join(third.State.Dir, survivorsFolder))
 		return len(left) == 0 && len(workspaces) == 0
@@ -259,7 +260,7 @@ func TestLastingAttemptIsRecoveredIfItsRunWaits(t *testing.T) {
 				return wanted, nil
 			}
 			go func() {
-				eventually(t, "it is asked again", func() bool { return second.asked.Load() > 1 })
+				testneeds.Await(t, "it is asked again", func() bool { return second.asked.Load() > 1 })
 				unknown.Store(false)
 			}()
 			second.recovers()
@@ -273,7 +274,7 @@ func TestLastingAttemptIsRecoveredIfItsRunWaits(t *testing.T) {
 				return
 			}
 			e := second.startAs(t.Context(), "second", reattaching())
-			eventually(t, "the second activity beats", func() bool { return second.server.hears() == "second" })
+			testneeds.Await(t, "the second activity beats", func() bool { return second.server.hears() == "second" })
 			second.await("it is reattached", func(m fake.Machine) bool { return m.Attended == 1 })
 			if refused := second.steer("stop"); refused != "" {
 				t.Error(refused)
@@ -294,7 +295,7 @@ func TestStoppedLastingAttemptIsRecorded(t *testing.T) {
 	if refused := first.steer("stop"); refused != "" {
 		t.Fatal(refused)
 	}
-	eventually(t, "it has ended", func() bool { return first.attempts.all()[0].attendance.isOver() })
+	testneeds.Await(t, "it has ended", func() bool { return first.attempts.all()[0].attendance.isOver() })
 	first.LetGo("the worker stops")
 	if first.live() != 0 {
 		t.Error("it is not forgotten")

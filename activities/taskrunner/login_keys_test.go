@@ -5,6 +5,7 @@ import (
 
 	"google.golang.org/protobuf/types/known/structpb"
 
+	"switchyard/dev/testneeds"
 	v1 "switchyard/proto/switchyard/v1"
 )
 
@@ -27,15 +28,15 @@ func TestHeartbeatsTellLoginKeysOfTemplates(t *testing.T) {
 	}
 	first := newLastingNode(t)
 	e := first.start(t.Context(), made(key))
-	eventually(t, "the key is told", func() bool { return told(first) == key })
-	eventually(t, "the attempt is lasting", func() bool {
+	testneeds.Await(t, "the key is told", func() bool { return told(first) == key })
+	testneeds.Await(t, "the attempt is lasting", func() bool {
 		all := first.attempts.all()
 		return len(all) == 1 && all[0].isLasting()
 	})
 	first.leaves(e)
 	second := first.next()
 	second.recovers()
-	eventually(t, "a later worker tells the key", func() bool { return told(second) == key })
+	testneeds.Await(t, "a later worker tells the key", func() bool { return told(second) == key })
 	for value, spec := range map[string]string{"hunter2": "${{ workflow.input.key }}", key: key} {
 		req := made(value)
 		req.Spec.Fields[keyField] = structpb.NewStringValue(spec)

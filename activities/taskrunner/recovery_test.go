@@ -17,6 +17,7 @@ import (
 	"switchyard/activities/logs"
 	"switchyard/activities/store"
 	"switchyard/activities/store/storekey"
+	"switchyard/dev/testneeds"
 	v1 "switchyard/proto/switchyard/v1"
 )
 
@@ -90,7 +91,7 @@ func killed(t *testing.T, script fake.Step, change func(*v1.ExecuteRequest)) *he
 	}
 	e := first.start(t.Context(), req)
 	first.runs("a")
-	eventually(t, "its output is in the log", func() bool {
+	testneeds.Await(t, "its output is in the log", func() bool {
 		entries, _, _, err := logs.Read(t.Context(), first.Store, attemptLog, 0)
 		return err == nil && len(entries) > 0
 	})
@@ -155,7 +156,7 @@ func (h *heir) recovers() {
 // settled waits until nothing is left of the attempt's state.
 func (h *heir) settled() {
 	h.t.Helper()
-	eventually(h.t, "it is settled", func() bool {
+	testneeds.Await(h.t, "it is settled", func() bool {
 		files, err := filepath.Glob(filepath.Join(h.State.Dir, "*"+recoverySuffix))
 		return err == nil && len(files) == 0
 	})
@@ -180,14 +181,14 @@ func TestReattachAfterTheWorkerDied(t *testing.T) {
 	h := killed(t, fake.Step{Stdout: "one\ntwo\n", Block: true, Output: "n=2"}, nil)
 	h.server.busy = 1
 	h.recovers()
-	eventually(t, "it has its place and beats", func() bool { return len(h.held.restored) == 1 && h.live() == 1 && len(h.server.heard()) > 0 })
+	testneeds.Await(t, "it has its place and beats", func() bool { return len(h.held.restored) == 1 && h.live() == 1 && len(h.server.heard()) > 0 })
 	beat := h.server.heard()[0]
 	if !beat.GetSpawned() || beat.GetStartedAt() == nil || beat.GetClaim() != 1 {
 		t.Errorf("the first beat says %v", beat)
 	}
 	h.runs("a")
 	h.fake.Release("a")
-	eventually(t, "the activity is answered", func() bool { return h.server.answered("token") != nil })
+	testneeds.Await(t, "the activity is answered", func() bool { return h.server.answered("token") != nil })
 	res := h.server.answered("token")
 	want(t, res, "completed", "")
 	if r := res.GetResult(); r.GetStdout() != "one\ntwo\n" || r.GetOutput().GetFields()["n"].GetStringValue() != "2" {
@@ -200,7 +201,7 @@ func TestReattachAfterTheWorkerDied(t *testing.T) {
 	if text := h.printed(); text != "one\ntwo\n" {
 		t.Errorf("the log is %q", text)
 	}
-	eventually(t, "its place is free", func() bool { return len(h.held.released) == 1 && h.live() == 0 })
+	testneeds.Await(t, "its place is free", func() bool { return len(h.held.released) == 1 && h.live() == 0 })
 	if removed := h.survivor.Removed(); len(removed) != 0 {
 		t.Errorf("%v removed", removed)
 	}
@@ -232,9 +233,9 @@ func TestReattachedAttemptKeepsItsTemporaryDirectory(t *testing.T) {
 		}
 	}
 	h.fake.Release("a")
-	eventually(t, "the activity is answered", func() bool { return h.server.answered("token") != nil })
+	testneeds.Await(t, "the activity is answered", func() bool { return h.server.answered("token") != nil })
 	h.settled()
-	eventually(t, "its place is free", func() bool { return len(h.held.released) == 1 })
+	testneeds.Await(t, "its place is free", func() bool { return len(h.held.released) == 1 })
 	if err := h.State.Close(); err != nil {
 		t.Error(err)
 	}
@@ -251,7 +252,7 @@ func TestReattachedAttemptHasItsTimeout(t *testing.T) {
 	k.state.StartedAt = time.Now().Add(-time.Hour)
 	h.rewrite(k)
 	h.recovers()
-	eventually(t, "the activity is answered", func() bool { return h.server.answered("token") != nil })
+	testneeds.Await(t, "the activity is answered", func() bool { return h.server.answered("token") != nil })
 	want(t, h.server.answered("token"), "failed", "timeout")
 }
 
@@ -284,7 +285,7 @@ func TestReattachedAttemptIsSuspended(t *testing.T) {
 		t.Errorf("%v of its time are left", a.steering.limit.left)
 	}
 	h.fake.Release("a")
-	eventually(t, "the activity is answered", func() bool { return h.server.answered("token") != nil })
+	testneeds.Await(t, "the activity is answered", func() bool { return h.server.answered("token") != nil })
 	want(t, h.server.answered("token"), "completed", "")
 }
 
@@ -316,7 +317,7 @@ func TestReattachedAttemptIsCancelled(t *testing.T) {
 	h := killed(t, fake.Step{Block: true}, nil)
 	h.server.say(func(int, *v1.ExecuteProgress) error { return temporal.NewCanceledError() })
 	h.recovers()
-	eventually(t, "the activity is answered", func() bool { return h.server.answered("token") != nil })
+	testneeds.Await(t, "the activity is answered", func() bool { return h.server.answered("token") != nil })
 	want(t, h.server.answered("token"), "cancelled", "cancelled")
 }
 
@@ -329,10 +330,10 @@ func TestReattachedAttemptIsHandedOver(t *testing.T) {
 	if n := h.detach("a", time.Hour); n != 0 {
 		t.Fatal("it is not detached")
 	}
-	eventually(t, "the first activity is answered", func() bool { return h.server.answered("token") != nil })
+	testneeds.Await(t, "the first activity is answered", func() bool { return h.server.answered("token") != nil })
 	want(t, h.server.answered("token"), "detached", "")
 	next := h.startAs(t.Context(), "two", reattachment(request("a")))
-	eventually(t, "the keepsake has the other token", func() bool { return string(h.keepsake().state.Token) == "two" })
+	testneeds.Await(t, "the keepsake has the other token", func() bool { return string(h.keepsake().state.Token) == "two" })
 	h.fake.Release("a")
 	want(t, next.answer(), "completed", "")
 }
@@ -351,7 +352,7 @@ func TestReattachBetweenTwoActivities(t *testing.T) {
 		t.Error("the lease is short")
 	}
 	next := h.startAs(t.Context(), "two", reattachment(request("a")))
-	eventually(t, "the next activity beats", func() bool { return h.server.hears() == "two" })
+	testneeds.Await(t, "the next activity beats", func() bool { return h.server.hears() == "two" })
 	h.fake.Release("a")
 	want(t, next.answer(), "completed", "")
 }
@@ -365,13 +366,13 @@ func TestReattachedCheckpoint(t *testing.T) {
 		t.Fatal(err)
 	}
 	h.recovers()
-	eventually(t, "it beats", func() bool { return len(h.server.heard()) > 0 })
+	testneeds.Await(t, "it beats", func() bool { return len(h.server.heard()) > 0 })
 	if got := h.server.heard()[0].GetCheckpoint().GetData(); string(got) != "half" {
 		t.Errorf("the first beat has %q", got)
 	}
 	h.runs("a")
 	h.fake.Release("a")
-	eventually(t, "the activity is answered", func() bool { return h.server.answered("token") != nil })
+	testneeds.Await(t, "the activity is answered", func() bool { return h.server.answered("token") != nil })
 	if got := h.server.answered("token").GetCheckpoint().GetData(); string(got) != "half" {
 		t.Errorf("the answer has %q", got)
 	}

@@ -13,6 +13,7 @@ import (
 	"switchyard/activities/executor/fake"
 	"switchyard/activities/store"
 	"switchyard/activities/store/storekey"
+	"switchyard/dev/testneeds"
 	v1 "switchyard/proto/switchyard/v1"
 )
 
@@ -29,7 +30,7 @@ func TestUnwantedSurvivor(t *testing.T) {
 	if text := h.printed(); !strings.HasPrefix(text, "one\n[switchyard: ended after") {
 		t.Errorf("the log is %q", text)
 	}
-	eventually(t, "its place is free", func() bool { return len(h.held.released) == 1 })
+	testneeds.Await(t, "its place is free", func() bool { return len(h.held.released) == 1 })
 }
 
 // If an unwanted attempt had completed without reporting, the next attempt gets its result.
@@ -72,7 +73,7 @@ func TestSurvivorWithoutAServer(t *testing.T) {
 	h.recovers()
 	h.runs("a")
 	h.fake.Release("a")
-	eventually(t, "the activity is answered", func() bool { return h.server.answered("token") != nil })
+	testneeds.Await(t, "the activity is answered", func() bool { return h.server.answered("token") != nil })
 
 	late := killed(t, fake.Step{Block: true}, nil)
 	past := time.Now().Add(-time.Hour)
@@ -93,13 +94,13 @@ func TestSurvivorWithoutAnEngine(t *testing.T) {
 	h := killed(t, fake.Step{Stdout: "one\n", Block: true}, nil)
 	h.survivor.FailSurvivors(errors.New("no engine"))
 	h.recovers()
-	eventually(t, "it beats on", func() bool { return len(h.server.heard()) > 1 })
+	testneeds.Await(t, "it beats on", func() bool { return len(h.server.heard()) > 1 })
 	other := request("b")
 	want(t, h.startAs(t.Context(), "b", other).answer(), "moved", "no_executor")
 	h.survivor.FailSurvivors(nil)
 	h.runs("a")
 	h.fake.Release("a")
-	eventually(t, "the activity is answered", func() bool { return h.server.answered("token") != nil })
+	testneeds.Await(t, "the activity is answered", func() bool { return h.server.answered("token") != nil })
 	want(t, h.server.answered("token"), "completed", "")
 	want(t, h.startAs(t.Context(), "b", other).answer(), "completed", "")
 }
@@ -131,7 +132,7 @@ func TestSurvivorIsGone(t *testing.T) {
 				}
 			}
 			h.recovers()
-			eventually(t, "the activity is answered", func() bool { return h.server.answered("token") != nil })
+			testneeds.Await(t, "the activity is answered", func() bool { return h.server.answered("token") != nil })
 			want(t, h.server.answered("token"), test.state, test.reason)
 			h.settled()
 		})
@@ -156,7 +157,7 @@ func TestUnknownSurvivors(t *testing.T) {
 		t.Fatal(err)
 	}
 	end := b.Recover(t.Context())
-	eventually(t, "it is removed", func() bool { return len(s.Removed()) > 0 })
+	testneeds.Await(t, "it is removed", func() bool { return len(s.Removed()) > 0 })
 	end(t.Context())
 	if removed := s.Removed(); !slices.Equal(removed, []string{"1"}) {
 		t.Errorf("%v are removed", removed)

@@ -14,6 +14,7 @@ import (
 
 	"switchyard/activities/executor"
 	"switchyard/activities/executor/fake"
+	"switchyard/dev/testneeds"
 	v1 "switchyard/proto/switchyard/v1"
 )
 
@@ -87,7 +88,7 @@ func TestRemoteAttemptIsLetGoOrStopped(t *testing.T) {
 			}
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()
-				eventually(t, "the Job is there in time", func() bool {
+				testneeds.Await(t, "the Job is there in time", func() bool {
 					c := fake.NewCluster()
 					c.Hold(held)
 					b, req := newRemoteBench(t, c), remoteRequest("a")
@@ -143,7 +144,7 @@ func TestRemoteAttemptContinuesOnAnotherNode(t *testing.T) {
 		t.Errorf("it continues as %+v", x)
 	}
 	x.Waits("waits for a node of the cluster")
-	eventually(t, "a heartbeat has what it waits for", func() bool {
+	testneeds.Await(t, "a heartbeat has what it waits for", func() bool {
 		beats := second.server.heard()
 		return len(beats) > 0 && beats[len(beats)-1].GetNotice() == "waits for a node of the cluster"
 	})
@@ -230,12 +231,12 @@ func TestClaimFileOfARemoteAttemptSaysWhetherItHasStarted(t *testing.T) {
 		second.State.Dir = dir
 		end := second.Recover(t.Context())
 		defer end(t.Context())
-		eventually(t, "the activity is answered", func() bool { return second.server.answered("token") != nil })
+		testneeds.Await(t, "the activity is answered", func() bool { return second.server.answered("token") != nil })
 		return second.server.answered("token")
 	}
 	want(t, answerOf(), v1.AttemptMoved, v1.ReasonIncarnation)
 	c.Hold(false)
-	eventually(t, "the claim file says so", func() bool { return len(claimFiles(t, first.State.Dir, claimStarted)) == 1 })
+	testneeds.Await(t, "the claim file says so", func() bool { return len(claimFiles(t, first.State.Dir, claimStarted)) == 1 })
 	want(t, answerOf(), v1.TaskLost, v1.ReasonNodeLost)
 	c.End("a", executor.Result{})
 	want(t, e.answer(), v1.TaskCompleted, "")

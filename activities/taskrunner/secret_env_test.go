@@ -18,6 +18,7 @@ import (
 	"switchyard/activities/executor/fake"
 	"switchyard/activities/logs"
 	"switchyard/activities/secrets"
+	"switchyard/dev/testneeds"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/secretref"
 )
@@ -247,7 +248,7 @@ func TestReattachedAttemptHasItsMasks(t *testing.T) {
 	}
 	h.Secrets = testSecrets{"env:TOKEN": "another-value"}
 	h.recovers()
-	eventually(t, "the activity is answered", func() bool { return h.server.answered("token") != nil })
+	testneeds.Await(t, "the activity is answered", func() bool { return h.server.answered("token") != nil })
 	res := h.server.answered("token")
 	wantNoSecret(t, "the answer", res)
 	if got := res.GetResult(); got.GetStdout() != "one\nand ***\n" || got.GetOutput().AsMap()["token"] != "***" {
@@ -267,7 +268,7 @@ func TestReattachedAttemptWithUnknownSecretsIsMoved(t *testing.T) {
 	})
 	h.survivor.ForgetEnv()
 	h.recovers()
-	eventually(t, "the activity is answered", func() bool { return h.server.answered("token") != nil })
+	testneeds.Await(t, "the activity is answered", func() bool { return h.server.answered("token") != nil })
 	want(t, h.server.answered("token"), "moved", "incarnation")
 	if removed := h.survivor.Removed(); len(removed) != 1 {
 		t.Errorf("%v were removed", removed)

@@ -24,6 +24,7 @@ import (
 	containers "switchyard/activities/executor/container"
 	"switchyard/activities/executor/container/enginetest"
 	"switchyard/activities/store"
+	"switchyard/dev/testneeds"
 	v1 "switchyard/proto/switchyard/v1"
 )
 
@@ -151,7 +152,7 @@ func TestCapturedContainerIsRunAgainWithoutItsSecrets(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	ended := begin(t, ctx, e, a)
-	out.await(t, "ready")
+	out.Await(t, "ready")
 	before := imageIDs(t)
 	var archive bytes.Buffer
 	name := "captured-" + strings.ToLower(a.Identity.Run)
@@ -215,7 +216,7 @@ func TestContainerIsPausedWhileItIsCaptured(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	ended := begin(t, ctx, e, a)
-	out.await(t, "ready")
+	out.Await(t, "ready")
 	// Captures follow each other, so that one is in progress when other requests arrive.
 	stop, captured := make(chan struct{}), make(chan error, 1)
 	go func() {
@@ -232,8 +233,8 @@ func TestContainerIsPausedWhileItIsCaptured(t *testing.T) {
 		captured <- err
 	}()
 	var refused *executor.Refusal
-	await(t, "it is not resumed", func() bool { return errors.As(e.Resume(t.Context(), a.ID), &refused) })
-	await(t, "it is not captured twice", func() bool {
+	testneeds.Await(t, "it is not resumed", func() bool { return errors.As(e.Resume(t.Context(), a.ID), &refused) })
+	testneeds.Await(t, "it is not captured twice", func() bool {
 		_, err := e.Capture(t.Context(), a.ID, io.Discard)
 		return errors.As(err, &refused)
 	})
@@ -268,7 +269,7 @@ func TestPausedContainerIsCapturedAndStaysPaused(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	ended := begin(t, ctx, e, a)
-	out.await(t, "ready")
+	out.Await(t, "ready")
 	if err := e.Pause(t.Context(), a.ID); err != nil {
 		t.Fatal(err)
 	}
@@ -300,7 +301,7 @@ func TestCancelledCaptureLeavesNothing(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	ended := begin(t, ctx, e, a)
-	out.await(t, "ready")
+	out.Await(t, "ready")
 	for _, when := range []string{"while the files are copied", "while the archive is written"} {
 		capturing, giveUp := context.WithCancel(t.Context())
 		if when == "while the files are copied" {
@@ -339,13 +340,13 @@ func TestStopEndsACaptureAndTheContainer(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	ended := begin(t, ctx, e, a)
-	out.await(t, "ready")
+	out.Await(t, "ready")
 	captured := make(chan error, 1)
 	go func() {
 		_, err := e.Capture(t.Context(), a.ID, io.Discard)
 		captured <- err
 	}()
-	await(t, "it is captured", func() bool { return isPaused(t, a) || len(captured) > 0 })
+	testneeds.Await(t, "it is captured", func() bool { return isPaused(t, a) || len(captured) > 0 })
 	cancel()
 	if r := end(t, ended); r.err != nil || !r.Stopped {
 		t.Errorf("%+v, %v", r.Result, r.err)
@@ -360,7 +361,7 @@ func TestNextWorkerResumesContainerLeftPausedByACapture(t *testing.T) {
 	a, _, _ := attempt(t, map[string]any{"command": "echo ready; while [ ! -e /end ]; do sleep 0.05; done; exit 3"})
 	abandon(t, "", a, "ready")
 	e := newExecutor(t, containers.Options{})
-	await(t, "the engine answers", func() bool { return e.Available() == nil })
+	testneeds.Await(t, "the engine answers", func() bool { return e.Available() == nil })
 	all, err := e.Survivors(t.Context(), a.Identity.Node)
 	if err != nil || len(all) != 1 {
 		t.Fatalf("%v, %v", all, err)
@@ -377,7 +378,7 @@ func TestNextWorkerResumesContainerLeftPausedByACapture(t *testing.T) {
 		r, err := e.Reattach(ctx, a)
 		ended <- ran{r, err}
 	}()
-	await(t, "it continues", func() bool { return !isPaused(t, a) })
+	testneeds.Await(t, "it continues", func() bool { return !isPaused(t, a) })
 	cancel()
 	if r := end(t, ended); r.err != nil || !r.Stopped {
 		t.Errorf("%+v, %v", r.Result, r.err)

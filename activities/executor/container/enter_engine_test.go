@@ -13,6 +13,7 @@ import (
 	"switchyard/activities/executor"
 	containers "switchyard/activities/executor/container"
 	"switchyard/activities/executor/executortest"
+	"switchyard/dev/testneeds"
 )
 
 // enter starts a container that lasts until the end of the test, and returns its inside.
@@ -103,7 +104,7 @@ func TestEnterNeedsContainerThatRuns(t *testing.T) {
 	if err := e.Resume(t.Context(), a.ID); err != nil {
 		t.Fatal(err)
 	}
-	ready := &text{}
+	ready := &testneeds.Output{}
 	read, write := io.Pipe()
 	defer write.Close()
 	last := make(chan error, 1)
@@ -111,7 +112,7 @@ func TestEnterNeedsContainerThatRuns(t *testing.T) {
 		_, err := in.Exec(context.Background(), executor.Command{Args: []string{"sh", "-c", "echo ready; cat"}, Stdin: read, Stdout: ready})
 		last <- err
 	}()
-	await(t, "the last command has printed or ended", func() bool { return strings.Contains(ready.String(), "ready") || len(last) > 0 })
+	testneeds.Await(t, "the last command has printed or ended", func() bool { return strings.Contains(ready.String(), "ready") || len(last) > 0 })
 	if len(last) > 0 {
 		t.Fatalf("the last command ended with %v, and printed %q", <-last, ready)
 	}

@@ -19,6 +19,7 @@ import (
 
 	"switchyard/activities/executor"
 	"switchyard/activities/executor/container/enginetest"
+	"switchyard/dev/testneeds"
 	v1 "switchyard/proto/switchyard/v1"
 )
 
@@ -187,7 +188,7 @@ func TestConcurrentAttemptsShareOneLoad(t *testing.T) {
 			unhold()
 		})
 	}
-	waitFor(t, func() bool { return e.images.versions.Waiting() == 20 })
+	testneeds.Await(t, "it comes", func() bool { return e.images.versions.Waiting() == 20 })
 	close(release)
 	all.Wait()
 	if n := s.opened.Load(); n != 1 {

@@ -18,6 +18,7 @@ import (
 
 	"switchyard/activities/executor"
 	"switchyard/activities/executor/container/enginetest"
+	"switchyard/dev/testneeds"
 	v1 "switchyard/proto/switchyard/v1"
 )
 
@@ -123,21 +124,12 @@ func TestConcurrentAttemptsShareOnePull(t *testing.T) {
 			}
 		})
 	}
-	waitFor(t, func() bool { return e.images.pulls.Waiting() == 20 })
+	testneeds.Await(t, "it comes", func() bool { return e.images.pulls.Waiting() == 20 })
 	release()
 	all.Wait()
 	// The engine also merges pulls of the same image, but requests the manifest each time.
 	if manifests, blobs := y.counts(); manifests > 2 || blobs != layers+1 {
 		t.Errorf("%d manifests and %d blobs were asked for, for an image of %d layers", manifests, blobs, layers)
-	}
-}
-
-func waitFor(t *testing.T, ok func() bool) {
-	t.Helper()
-	for deadline := time.Now().Add(2 * time.Minute); !ok(); time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatal("it does not come")
-		}
 	}
 }
 
@@ -155,7 +147,7 @@ func TestPullEndsWithItsLastCaller(t *testing.T) {
 	<-y.asked
 	staying, leave := context.WithCancel(t.Context())
 	go func() { _, err := e.images.ensureImage(staying, spec, nil); errs <- err }()
-	waitFor(t, func() bool { return e.images.pulls.Waiting() == 2 })
+	testneeds.Await(t, "it comes", func() bool { return e.images.pulls.Waiting() == 2 })
 	cancel()
 	if err := <-errs; !errors.Is(err, context.Canceled) {
 		t.Fatal(err)

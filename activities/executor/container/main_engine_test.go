@@ -27,14 +27,7 @@ func TestMain(m *testing.M) {
 		beWorker()
 	}
 	testneeds.Parallel(8)
-	code := m.Run()
-	if code == 0 {
-		if err := testneeds.FindLeaks(); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			code = 1
-		}
-	}
-	os.Exit(code)
+	testneeds.NoLeaks(m)
 }
 
 // workerVariable makes the test program a worker that runs the attempt given on standard input,

@@ -24,7 +24,7 @@ import (
 // removed when the engine is back.
 func nothingOn(t *testing.T, engine *enginetest.Private) {
 	t.Helper()
-	await(t, "the engine has no container", func() bool {
+	testneeds.Await(t, "the engine has no container", func() bool {
 		all, err := engine.Docker.ContainerList(context.Background(), container.ListOptions{All: true})
 		return err == nil && len(all) == 0
 	})
@@ -46,14 +46,14 @@ func TestLongEngineRestartsUnderContainer(t *testing.T) {
 		while [ $i = 30 -a ! -e $FLAG.2 ]; do sleep 0.05; done; done; exit 5`, n)})
 	a.WorkspaceDir, a.Env = dir, map[string]string{"FLAG": dir + "/flag"}
 	ended := begin(t, t.Context(), e, a)
-	out.await(t, "unfinished")
+	out.Await(t, "unfinished")
 	engine.Kill()
 	engine.Start()
 	touch(t, dir+"/flag")
 	// An engine loses the output that it holds when it ends, but not what is printed while it is
 	// down.
-	out.await(t, "\n30\n")
-	errs.await(t, "\n30 of")
+	out.Await(t, "\n30\n")
+	errs.Await(t, "\n30 of")
 	engine.Stop()
 	touch(t, dir+"/flag.2")
 	engine.Start()
@@ -86,15 +86,15 @@ func TestEngineGoesDownWithContainer(t *testing.T) {
 func goesDownWithContainer(t *testing.T, engine *enginetest.Private, e *containers.Executor, command string, takeDown func()) {
 	a, out, _ := attempt(t, map[string]any{"command": command})
 	ended := begin(t, t.Context(), e, a)
-	out.await(t, "ready")
+	out.Await(t, "ready")
 	takeDown()
-	await(t, "the engine is missed", func() bool { return e.Available() != nil })
+	testneeds.Await(t, "the engine is missed", func() bool { return e.Available() != nil })
 	engine.Start()
 	if r := end(t, ended); r.err == nil || executor.AsStartError(r.err) != nil {
 		t.Errorf("result %+v, error %v, want a fault of the node", r.Result, r.err)
 	}
 	nothingOn(t, engine)
-	await(t, "the engine is there again", func() bool { return e.Available() == nil })
+	testneeds.Await(t, "the engine is there again", func() bool { return e.Available() == nil })
 }
 
 func TestLongEngineGoesDownWithContainer(t *testing.T) {
@@ -118,11 +118,11 @@ func TestLongEngineGoesDownWithContainer(t *testing.T) {
 		a.WorkspaceDir, a.Env = dir, map[string]string{"FLAG": dir + "/flag"}
 		makeTemp(t, dir)
 		ended := begin(t, t.Context(), e, a)
-		out.await(t, "ready")
+		out.Await(t, "ready")
 		pids := processesIn(t, engine, a)
 		engine.Kill()
 		touch(t, dir+"/flag")
-		await(t, "the container has ended", func() bool { return !anyAlive(pids) })
+		testneeds.Await(t, "the container has ended", func() bool { return !anyAlive(pids) })
 		engine.Start()
 		if r := end(t, ended); r.err != nil || r.ExitCode != 3 {
 			t.Errorf("result %+v, error %v, output %q, want the program's own", r.Result, r.err, out)
@@ -135,7 +135,7 @@ func TestLongEngineGoesDownWithContainer(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
 		ended := begin(t, ctx, e, a)
-		out.await(t, "ready")
+		out.Await(t, "ready")
 		pids := processesIn(t, engine, a)
 		engine.Kill()
 		cancel()
@@ -170,7 +170,7 @@ func TestLongMountOutlivesEngine(t *testing.T) {
 				"mounts":  []any{map[string]any{"hostPath": dir, "containerPath": "/x"}},
 			})
 			ended := begin(t, t.Context(), e, a)
-			out.await(t, "ready")
+			out.Await(t, "ready")
 			if name == "stopped" {
 				engine.Stop()
 			} else {
@@ -184,7 +184,7 @@ func TestLongMountOutlivesEngine(t *testing.T) {
 			nothingOn(t, engine)
 			// Docker 20.10 miscounts the mounts of a running container that it finds on start.
 			if name != "restored" {
-				await(t, "no volume is left", func() bool {
+				testneeds.Await(t, "no volume is left", func() bool {
 					if _, err := e.Survivors(t.Context(), a.Identity.Node); err != nil {
 						return false
 					}
@@ -210,14 +210,14 @@ func TestLongEngineHangs(t *testing.T) {
 	patient, out, _ := attempt(t, map[string]any{"command": "echo ready; while [ ! -e $FLAG ]; do sleep 0.05; done; echo done; exit 3"})
 	patient.WorkspaceDir, patient.Env = dir, map[string]string{"FLAG": dir + "/flag"}
 	goesOn := begin(t, t.Context(), e, patient)
-	out.await(t, "ready")
+	out.Await(t, "ready")
 	leased, leasedOut, _ := attempt(t, map[string]any{"command": "echo ready; trap '' TERM; while :; do sleep 0.05; done"})
 	leased.Grace = time.Hour
 	leased.Lease = executor.NewLease(executor.Now(), time.Hour, time.Hour)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	mustEnd := begin(t, ctx, e, leased)
-	leasedOut.await(t, "ready")
+	leasedOut.Await(t, "ready")
 	pids := processesIn(t, engine, leased)
 
 	engine.Hang()

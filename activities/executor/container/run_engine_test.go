@@ -3,14 +3,12 @@
 package container_test
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -20,16 +18,17 @@ import (
 	"switchyard/activities/executor"
 	containers "switchyard/activities/executor/container"
 	"switchyard/activities/executor/container/enginetest"
+	"switchyard/dev/testneeds"
 	v1 "switchyard/proto/switchyard/v1"
 )
 
 var serial atomic.Int64
 
 // attempt returns an attempt that uses the image with a shell, and its output.
-func attempt(t testing.TB, fields map[string]any) (a executor.Attempt, out, errs *text) {
+func attempt(t testing.TB, fields map[string]any) (a executor.Attempt, out, errs *testneeds.Output) {
 	t.Helper()
 	run := fmt.Sprintf("test-%d-%d", time.Now().UnixNano(), serial.Add(1))
-	out, errs = &text{}, &text{}
+	out, errs = &testneeds.Output{}, &testneeds.Output{}
 	all := map[string]any{"image": enginetest.Image(t), "network": "none"}
 	for key, value := range fields {
 		all[key] = value
@@ -41,39 +40,7 @@ func attempt(t testing.TB, fields map[string]any) (a executor.Attempt, out, errs
 	}, out, errs
 }
 
-// text is a buffer of printed text; await waits until it contains a part.
-type text struct {
-	mu   sync.Mutex
-	data bytes.Buffer
-}
-
-func (x *text) Write(p []byte) (int, error) {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	return x.data.Write(p)
-}
-
-func (x *text) String() string {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	return x.data.String()
-}
-
-func (x *text) await(t testing.TB, part string) {
-	t.Helper()
-	await(t, fmt.Sprintf("%q is printed", part), func() bool { return strings.Contains(x.String(), part) })
-}
-
 const patience = 5 * time.Minute
-
-func await(t testing.TB, what string, is func() bool) {
-	t.Helper()
-	for until := time.Now().Add(patience); !is(); time.Sleep(10 * time.Millisecond) {
-		if time.Now().After(until) {
-			t.Fatalf("not within %v: %s", patience, what)
-		}
-	}
-}
 
 // ran is the outcome of an attempt.
 type ran struct {
@@ -117,7 +84,7 @@ func end(t testing.TB, ended <-chan ran) ran {
 }
 
 // completes runs an attempt and fails the test unless it succeeds.
-func completes(t testing.TB, e *containers.Executor, a executor.Attempt, errs *text) {
+func completes(t testing.TB, e *containers.Executor, a executor.Attempt, errs *testneeds.Output) {
 	t.Helper()
 	r, err := e.Run(t.Context(), a, func() {})
 	if err != nil || r.ExitCode != 0 {
@@ -210,7 +177,7 @@ func TestContainerStoppedByAnotherClientIsAFaultOfTheNode(t *testing.T) {
 			t.Parallel()
 			a, out, _ := attempt(t, map[string]any{"command": "trap 'exit 0' TERM HUP; echo ready; while :; do sleep 0.05; done"})
 			ended := begin(t, t.Context(), e, a)
-			out.await(t, "ready")
+			out.Await(t, "ready")
 			if err := engine.ContainerKill(t.Context(), containers.Name(a.Identity), signal); err != nil {
 				t.Fatal(err)
 			}
@@ -273,7 +240,7 @@ func TestNameAndLabelsIdentifyTheAttempt(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	ended := begin(t, ctx, newExecutor(t, containers.Options{}), a)
-	out.await(t, "ready")
+	out.Await(t, "ready")
 	name := "switchyard-" + a.Identity.Run + "-build-0-c3"
 	c, err := engine.ContainerInspect(t.Context(), name)
 	if err != nil {
@@ -302,7 +269,7 @@ func TestFailedContainerIsKept(t *testing.T) {
 	engine, e := enginetest.Engine(t), newExecutor(t, containers.Options{})
 	for _, code := range []string{"0", "3"} {
 		a, _, _ := attempt(t, map[string]any{"command": "exit " + code, "keep": "onFailure"})
-		var told text
+		var told testneeds.Output
 		a.Notify = func(line string) { fmt.Fprintln(&told, line) }
 		if _, err := e.Run(t.Context(), a, func() {}); err != nil {
 			t.Fatal(err)

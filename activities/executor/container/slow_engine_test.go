@@ -18,6 +18,7 @@ import (
 
 	"switchyard/activities/executor"
 	"switchyard/activities/executor/container/enginetest"
+	"switchyard/dev/testneeds"
 	v1 "switchyard/proto/switchyard/v1"
 )
 
@@ -299,7 +300,7 @@ func TestCommandCancelledBeforeTheEngineStartsItEnds(t *testing.T) {
 	}
 	_, _ = in.Exec(running, executor.Command{Args: []string{"sleep", "100000"}}) // the status and the error depend on the moment
 	exec := <-started
-	waitFor(t, func() bool {
+	testneeds.Await(t, "it comes", func() bool {
 		seen, err := docker.ContainerExecInspect(t.Context(), exec)
 		return err == nil && seen.Pid > 0 && !seen.Running
 	})

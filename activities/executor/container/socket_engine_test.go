@@ -121,10 +121,10 @@ func TestLongEngineWhoseSocketIsHeld(t *testing.T) {
 		"stopped, program cleans up": "trap 'exit 0' TERM; echo ready; while :; do sleep 0.05; done",
 	} {
 		t.Run(name, func(t *testing.T) {
-			await(t, "the engine is there", func() bool { return e.Available() == nil })
+			testneeds.Await(t, "the engine is there", func() bool { return e.Available() == nil })
 			a, out, _ := attempt(t, map[string]any{"command": command})
 			ended := begin(t, t.Context(), e, a)
-			out.await(t, "ready")
+			out.Await(t, "ready")
 			engine.Restart()
 			if r := end(t, ended); r.err == nil || executor.AsStartError(r.err) != nil {
 				t.Errorf("result %+v, error %v, want a fault of the node", r.Result, r.err)
@@ -136,25 +136,25 @@ func TestLongEngineWhoseSocketIsHeld(t *testing.T) {
 	// signal.
 	t.Run("connection is cut", func(t *testing.T) {
 		defer socket.delay.Store(0)
-		await(t, "the engine is there", func() bool { return e.Available() == nil })
+		testneeds.Await(t, "the engine is there", func() bool { return e.Available() == nil })
 		dir := t.TempDir()
 		makeTemp(t, dir)
 		a, out, _ := attempt(t, map[string]any{"command": "echo ready; while [ ! -e $FLAG ]; do sleep 0.05; done; exit 143"})
 		a.WorkspaceDir, a.Env = dir, map[string]string{"FLAG": dir + "/flag"}
 		ended := begin(t, t.Context(), e, a)
-		out.await(t, "ready")
+		out.Await(t, "ready")
 		socket.delay.Store(int64(2 * time.Second))
-		await(t, "it is connected with", func() bool { return socket.cutEvents() > 0 })
+		testneeds.Await(t, "it is connected with", func() bool { return socket.cutEvents() > 0 })
 		touch(t, dir+"/flag")
 		if r := end(t, ended); r.err != nil || r.ExitCode != 143 {
 			t.Errorf("result %+v, error %v, want the program's own", r.Result, r.err)
 		}
 	})
 	t.Run("slow", func(t *testing.T) {
-		await(t, "the engine is there", func() bool { return e.Available() == nil })
+		testneeds.Await(t, "the engine is there", func() bool { return e.Available() == nil })
 		a, out, _ := attempt(t, map[string]any{"command": "echo ready; sleep 1; exit 137"})
 		ended := begin(t, t.Context(), e, a)
-		out.await(t, "ready")
+		out.Await(t, "ready")
 		socket.delay.Store(int64(2 * time.Second))
 		if r := end(t, ended); r.err != nil || r.ExitCode != 137 {
 			t.Errorf("result %+v, error %v, want the program's own", r.Result, r.err)

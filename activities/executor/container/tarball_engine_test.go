@@ -151,7 +151,7 @@ func TestTarballOfABucketIsLoadedOnce(t *testing.T) {
 			}
 		})
 	}
-	waitFor(t, func() bool { return e.images.loads.Waiting() == 10 })
+	testneeds.Await(t, "it comes", func() bool { return e.images.loads.Waiting() == 10 })
 	close(hold)
 	all.Wait()
 	if read.Load() != 1 {

@@ -24,6 +24,7 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 
 	"switchyard/activities/executor/k8sjob/cluster"
+	"switchyard/dev/testneeds"
 )
 
 // logAnnotation is the log of a pod of a fakeCluster.
@@ -185,7 +186,7 @@ func (p fakePods) GetLogs(name string, _ *corev1.PodLogOptions) *rest.Request {
 // startPod waits for the only Job of a fake cluster and starts its pod.
 func (b *bench) startPod() *corev1.Pod {
 	b.Helper()
-	b.eventually("there is a Job", func() bool { return len(b.jobs()) == 1 })
+	testneeds.Await(b, "there is a Job", func() bool { return len(b.jobs()) == 1 })
 	job := &b.jobs()[0]
 	pod := &corev1.Pod{ObjectMeta: *job.Spec.Template.ObjectMeta.DeepCopy(), Spec: *job.Spec.Template.Spec.DeepCopy()}
 	pod.Name, pod.Namespace, pod.UID, pod.Spec.NodeName = job.Name+"-x", job.Namespace, newUID(), "node"
@@ -206,7 +207,7 @@ func (b *bench) startPod() *corev1.Pod {
 // awaitWatch waits until the watch shows the pod of an attempt.
 func (r *running) awaitWatch() {
 	r.b.Helper()
-	r.b.eventually("the watch shows the pod", func() bool {
+	testneeds.Await(r.b, "the watch shows the pod", func() bool {
 		a := r.b.find(r.a.ID)
 		return a != nil && len(a.follower.Get().Pods) == 1
 	})

@@ -1,7 +1,6 @@
 package k8sjob
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"os"
@@ -20,6 +19,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"switchyard/activities/executor"
+	"switchyard/dev/testneeds"
 )
 
 // bench is an executor with a namespace of a cluster, which is real or fake.
@@ -51,7 +51,7 @@ func (b *bench) another(o Options) *bench {
 type running struct {
 	b      *bench
 	a      executor.Attempt
-	out    *buffer
+	out    *testneeds.Output
 	stop   context.CancelCauseFunc
 	spawns chan struct{}
 	done   chan struct{}
@@ -62,24 +62,6 @@ type running struct {
 	waits   string
 	marks   string
 	notices []string
-}
-
-type buffer struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-// Write implements io.Writer.
-func (b *buffer) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.text.Write(p)
-}
-
-func (b *buffer) String() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.text.String()
 }
 
 var errCancelled = errors.New("cancelled")
@@ -111,7 +93,7 @@ func (b *bench) attempt(task string, spec map[string]any) executor.Attempt {
 func (b *bench) start(a executor.Attempt) *running {
 	b.Helper()
 	ctx, stop := context.WithCancelCause(context.Background())
-	r := &running{b: b, a: a, out: &buffer{}, stop: stop, spawns: make(chan struct{}), done: make(chan struct{})}
+	r := &running{b: b, a: a, out: &testneeds.Output{}, stop: stop, spawns: make(chan struct{}), done: make(chan struct{})}
 	r.a.Stdout = r.out
 	r.a.Waits = func(text string) { r.mu.Lock(); defer r.mu.Unlock(); r.waits = text }
 	r.a.MarkLog = func(at string) { r.mu.Lock(); defer r.mu.Unlock(); r.marks = at }
@@ -145,16 +127,6 @@ func (r *running) waitingFor() string {
 	return r.waits
 }
 
-// eventually waits until a condition holds.
-func (b *bench) eventually(what string, is func() bool) {
-	b.Helper()
-	for late := time.Now().Add(patience); !is(); time.Sleep(10 * time.Millisecond) {
-		if time.Now().After(late) {
-			b.Fatalf("not in time: %s", what)
-		}
-	}
-}
-
 // jobs returns the Jobs of the namespace.
 func (b *bench) jobs() []batchv1.Job {
 	b.Helper()
@@ -179,7 +151,7 @@ func (b *bench) pods() []corev1.Pod {
 func (b *bench) runs() corev1.Pod {
 	b.Helper()
 	var pod corev1.Pod
-	b.eventually("the pod runs", func() bool {
+	testneeds.Await(b, "the pod runs", func() bool {
 		all := b.pods()
 		if len(all) != 1 || all[0].Status.Phase != corev1.PodRunning {
 			return false

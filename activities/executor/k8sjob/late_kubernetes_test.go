@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"switchyard/dev/kubetest"
+	"switchyard/dev/testneeds"
 )
 
 // lateCreation delays each creation of a Job by a second, and carries it out even if its context ends before.
@@ -58,5 +59,5 @@ func TestCancelDeletesAJobWhoseCreationIsOnItsWay(t *testing.T) {
 		t.Errorf("the result is %+v", result)
 	}
 	time.Sleep(2 * time.Second) // a Job that is created after the deletion exists by then
-	b.eventually("nothing is left", func() bool { return len(b.jobs())+len(b.pods()) == 0 })
+	testneeds.Await(b, "nothing is left", func() bool { return len(b.jobs())+len(b.pods()) == 0 })
 }

@@ -21,6 +21,7 @@ import (
 
 	"switchyard/activities/executor"
 	"switchyard/dev/kubetest"
+	"switchyard/dev/testneeds"
 	v1 "switchyard/proto/switchyard/v1"
 )
 
@@ -33,17 +34,17 @@ func TestCancelDeletesAJobThatWaits(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, kubetest.Shared(t), Options{})
 	r := b.start(b.attempt("big", map[string]any{"nodeSelector": map[string]any{"no": "such"}}))
-	b.eventually("it says what it waits for", func() bool { return strings.Contains(r.waitingFor(), "nodes are available") })
+	testneeds.Await(b, "it says what it waits for", func() bool { return strings.Contains(r.waitingFor(), "nodes are available") })
 
 	if err := b.Pause(t.Context(), r.a.ID); err != nil {
 		t.Fatal(err)
 	}
-	b.eventually("the Job is suspended", func() bool { return *b.jobs()[0].Spec.Suspend && strings.Contains(r.waitingFor(), "suspended") })
-	b.eventually("it has no pod", func() bool { return len(b.pods()) == 0 })
+	testneeds.Await(b, "the Job is suspended", func() bool { return *b.jobs()[0].Spec.Suspend && strings.Contains(r.waitingFor(), "suspended") })
+	testneeds.Await(b, "it has no pod", func() bool { return len(b.pods()) == 0 })
 	if err := b.Resume(t.Context(), r.a.ID); err != nil {
 		t.Fatal(err)
 	}
-	b.eventually("it waits again", func() bool { return strings.Contains(r.waitingFor(), "nodes are available") })
+	testneeds.Await(b, "it waits again", func() bool { return strings.Contains(r.waitingFor(), "nodes are available") })
 	r.stop(errCancelled)
 	if result := r.end(); !result.Stopped {
 		t.Errorf("the result is %+v", result)
@@ -96,7 +97,7 @@ func TestWhatTheClusterRefusesIsABadSpec(t *testing.T) {
 		if _, err := c.Client.CoreV1().ResourceQuotas(b.namespace).Create(t.Context(), quota, metav1.CreateOptions{}); err != nil {
 			t.Fatal(err)
 		}
-		b.eventually("the quota counts", func() bool {
+		testneeds.Await(b, "the quota counts", func() bool {
 			pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "probe"}, Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "main", Image: kubetest.BusyboxImage}}}}
 			_, err := c.Client.CoreV1().Pods(b.namespace).Create(t.Context(), pod, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
 			return err != nil && strings.Contains(err.Error(), "exceeded quota")
@@ -213,7 +214,7 @@ func TestMissingWatchPermissionIsReported(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b.eventually("the account may create Secrets", func() bool {
+	testneeds.Await(b, "the account may create Secrets", func() bool {
 		review, err := c.AuthorizationV1().SubjectAccessReviews().Create(ctx, &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
 			User:               "system:serviceaccount:" + b.namespace + ":" + name.Name,
 			ResourceAttributes: &authorizationv1.ResourceAttributes{Namespace: b.namespace, Verb: "create", Resource: "secrets"},
@@ -221,7 +222,7 @@ func TestMissingWatchPermissionIsReported(t *testing.T) {
 		return err == nil && review.Status.Allowed
 	})
 	r := b.withToken(shared, token.Status.Token).another(Options{}).start(b.attempt("blind", nil))
-	b.eventually("it says that it cannot watch", func() bool {
+	testneeds.Await(b, "it says that it cannot watch", func() bool {
 		return strings.Contains(r.waitingFor(), "cannot be watched") && strings.Contains(r.waitingFor(), "forbidden")
 	})
 }
@@ -233,9 +234,9 @@ func TestUnavailableAPIServerIsAwaited(t *testing.T) {
 	r := b.start(b.attempt("outage", pretends(map[string]any{kubetest.RunsForAnnotation: "1h"})))
 	pod := b.runs()
 	c.StopAPI(t)
-	b.eventually("it says that the cluster is away", func() bool { return strings.Contains(r.waitingFor(), "cannot be watched") })
+	testneeds.Await(b, "it says that the cluster is away", func() bool { return strings.Contains(r.waitingFor(), "cannot be watched") })
 	c.StartAPI(t)
-	b.eventually("it says no more that the cluster is away", func() bool { return r.waitingFor() == "" })
+	testneeds.Await(b, "it says no more that the cluster is away", func() bool { return r.waitingFor() == "" })
 	patch := []byte(`{"metadata":{"annotations":{"` + kubetest.RunsForAnnotation + `":"1ms"}}}`)
 	if _, err := c.Client.CoreV1().Pods(b.namespace).Patch(t.Context(), pod.Name, types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
 		t.Fatal(err)

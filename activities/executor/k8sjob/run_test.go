@@ -14,6 +14,7 @@ import (
 
 	"switchyard/activities/executor"
 	"switchyard/activities/executor/k8sjob/manifest"
+	"switchyard/dev/testneeds"
 	v1 "switchyard/proto/switchyard/v1"
 )
 
@@ -140,8 +141,8 @@ func TestJobWithoutAPodIsPausedAndResumed(t *testing.T) {
 	t.Parallel()
 	b := newFakeBench(t, Options{})
 	r := b.start(b.attempt("waits", nil))
-	b.eventually("it can be paused", func() bool { return b.Pause(t.Context(), r.a.ID) == nil })
-	b.eventually("it says that it is suspended", func() bool { return strings.Contains(r.waitingFor(), "is suspended") })
+	testneeds.Await(b, "it can be paused", func() bool { return b.Pause(t.Context(), r.a.ID) == nil })
+	testneeds.Await(b, "it says that it is suspended", func() bool { return strings.Contains(r.waitingFor(), "is suspended") })
 	if err := b.Resume(t.Context(), r.a.ID); err != nil {
 		t.Fatal(err)
 	}
@@ -230,9 +231,9 @@ func TestJobsWhoseRunsAreGoneAreSwept(t *testing.T) {
 	own := b.another(Options{IsOpen: isOpen, SweepInterval: 10 * time.Millisecond})
 	kept := own.start(own.attempt("own", nil))
 	<-kept.spawns
-	b.eventually("the Job that is not wanted is gone", func() bool { return len(b.jobs()) == 3 })
+	testneeds.Await(b, "the Job that is not wanted is gone", func() bool { return len(b.jobs()) == 3 })
 	before := sweeps.Load()
-	b.eventually("there are more sweeps", func() bool { return sweeps.Load() > before+3 })
+	testneeds.Await(b, "there are more sweeps", func() bool { return sweeps.Load() > before+3 })
 	var left []string
 	for _, job := range b.jobs() {
 		id, _ := manifest.Identity(job.Annotations)

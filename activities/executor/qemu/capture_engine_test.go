@@ -60,7 +60,7 @@ func TestWorkerThatEndsDuringACaptureLeavesTheMachineRunning(t *testing.T) {
 		_, err := e.Capture(context.WithoutCancel(t.Context()), r.ID, io.Discard)
 		captured <- err
 	}()
-	await(t, "the disk is copied", func() bool { _, err := os.Stat(copying); return err == nil })
+	testneeds.Await(t, "the disk is copied", func() bool { _, err := os.Stat(copying); return err == nil })
 	r.letGo(t)
 	if err := <-captured; err == nil {
 		t.Error("the disk is captured")

@@ -9,44 +9,18 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 	"time"
+
+	"switchyard/dev/testneeds"
 )
 
 // patience bounds every operation of a machine, emulated on a busy computer.
 const patience = 5 * time.Minute
 
-// output collects the console output or the notices of a machine.
-type output struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (o *output) Write(p []byte) (int, error) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.text.Write(p)
-}
-
-func (o *output) String() string {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.text.String()
-}
-
-func await(t *testing.T, what string, condition func() bool) {
-	t.Helper()
-	for until := time.Now().Add(patience); !condition(); time.Sleep(20 * time.Millisecond) {
-		if time.Now().After(until) {
-			t.Fatalf("it is not so that %s", what)
-		}
-	}
-}
-
 func TestConsoleIsForwardedToTheEnd(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "console")
-	var out output
+	var out testneeds.Output
 	c := console{path: path, to: &out, full: func() { t.Error("it is full") }}
 	ended, copied := make(chan struct{}), make(chan error, 1)
 	go func() { copied <- c.copy(t.Context(), ended) }()
@@ -58,11 +32,11 @@ func TestConsoleIsForwardedToTheEnd(t *testing.T) {
 	if _, err := file.WriteString("first\r"); err != nil {
 		t.Fatal(err)
 	}
-	await(t, "a part of a line is passed on", func() bool { return out.String() == "first" })
+	testneeds.Await(t, "a part of a line is passed on", func() bool { return out.String() == "first" })
 	if _, err := file.WriteString("\nsecond\r\n\r50 %\r100 %\r\n"); err != nil {
 		t.Fatal(err)
 	}
-	await(t, "lines are passed on", func() bool { return strings.HasSuffix(out.String(), "100 %\n") })
+	testneeds.Await(t, "lines are passed on", func() bool { return strings.HasSuffix(out.String(), "100 %\n") })
 	if _, err := file.WriteString("last words"); err != nil {
 		t.Fatal(err)
 	}

@@ -32,7 +32,7 @@ const overlayTarget = 10 << 20
 // enter waits until a machine answers, and returns access to its inside.
 func (r *run) enter(t *testing.T, e *Executor) executor.Inside {
 	t.Helper()
-	await(t, "the machine answers", func() bool {
+	testneeds.Await(t, "the machine answers", func() bool {
 		m := e.find(r.ID)
 		return m == nil || m.login.hasAnswered()
 	})
@@ -141,7 +141,7 @@ func TestLongSessionOutlastsAPause(t *testing.T) {
 	r := newRun(t, guestimage.Build(t), nil)
 	r.start(t, e)
 	in := r.enter(t, e)
-	var out output
+	var out testneeds.Output
 	input, type_ := io.Pipe()
 	ended := make(chan error, 1)
 	go func() {
@@ -151,7 +151,7 @@ func TestLongSessionOutlastsAPause(t *testing.T) {
 		}
 		ended <- err
 	}()
-	await(t, "the session is open", func() bool { return strings.Contains(out.String(), "ready") })
+	testneeds.Await(t, "the session is open", func() bool { return strings.Contains(out.String(), "ready") })
 	if err := e.Pause(t.Context(), r.ID); err != nil {
 		t.Fatal(err)
 	}
@@ -162,7 +162,7 @@ func TestLongSessionOutlastsAPause(t *testing.T) {
 	if _, err := io.WriteString(type_, "still here\n"); err != nil {
 		t.Fatal(err)
 	}
-	await(t, "the session continues", func() bool { return strings.Contains(out.String(), "still here") })
+	testneeds.Await(t, "the session continues", func() bool { return strings.Contains(out.String(), "still here") })
 	_ = type_.Close()
 	if err := <-ended; err != nil {
 		t.Error(err)
@@ -201,7 +201,7 @@ func TestLongMachineIsAdoptedByTheNextWorker(t *testing.T) {
 	e = newExecutor(t, dir)
 	r.checkSurvivor(t, e, true)
 	r.reattach(t, e)
-	await(t, "it is adopted", func() bool { return e.find(r.ID) != nil })
+	testneeds.Await(t, "it is adopted", func() bool { return e.find(r.ID) != nil })
 	if got := prints(t, r.enter(t, e), "cat /tmp/file; grep btime /proc/stat"); got != "here\n"+since {
 		t.Errorf("it is another machine: %q", got)
 	}

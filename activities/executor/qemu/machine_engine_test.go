@@ -58,10 +58,10 @@ func newExecutor(t *testing.T, dir string) *Executor {
 }
 
 // prints waits until a text has been printed at least n times. It fails if the machine ends before.
-func (r *run) prints(t *testing.T, o *output, text string, n int) {
+func (r *run) prints(t *testing.T, o *testneeds.Output, text string, n int) {
 	t.Helper()
 	has := func() bool { return strings.Count(o.String(), text) >= n }
-	await(t, fmt.Sprintf("%q is printed %d times", text, n), func() bool { return has() || r.hasEnded() })
+	testneeds.Await(t, fmt.Sprintf("%q is printed %d times", text, n), func() bool { return has() || r.hasEnded() })
 	if !has() {
 		t.Fatalf("the machine has ended: %+v, error %v", r.result, r.err)
 	}
@@ -70,7 +70,7 @@ func (r *run) prints(t *testing.T, o *output, text string, n int) {
 // run is an attempt in progress.
 type run struct {
 	executor.Attempt
-	out, notes *output
+	out, notes *testneeds.Output
 	spawned    atomic.Int32
 	stop       context.CancelCauseFunc
 	ended      chan struct{}
@@ -100,7 +100,7 @@ func newRun(t *testing.T, image string, fields map[string]any) *run {
 	t.Helper()
 	spec := specOf(image)
 	maps.Copy(spec, fields)
-	r := &run{ended: make(chan struct{}), notes: &output{}}
+	r := &run{ended: make(chan struct{}), notes: &testneeds.Output{}}
 	r.Attempt = attemptOf(fmt.Sprintf("run-%d-%d", os.Getpid(), serial.Add(1)), spec)
 	r.Notify = func(line string) { fmt.Fprintln(r.notes, line) }
 	r.clear()
@@ -109,7 +109,7 @@ func newRun(t *testing.T, image string, fields map[string]any) *run {
 
 // clear drops the output so far, as the log of a later worker starts empty.
 func (r *run) clear() {
-	r.out = &output{}
+	r.out = &testneeds.Output{}
 	r.Stdout = r.out
 }
 
@@ -137,7 +137,7 @@ func (r *run) begin(t *testing.T, do func(ctx context.Context, a executor.Attemp
 func (r *run) start(t *testing.T, e *Executor) {
 	t.Helper()
 	r.begin(t, e.Run)
-	await(t, "the machine starts", func() bool { return r.spawned.Load() > 0 || r.hasEnded() })
+	testneeds.Await(t, "the machine starts", func() bool { return r.spawned.Load() > 0 || r.hasEnded() })
 	if r.spawned.Load() == 0 {
 		t.Fatalf("it has not started: %+v, error %v", r.result, r.err)
 	}
@@ -155,7 +155,7 @@ func (r *run) hasEnded() bool {
 // wait waits for the end of the attempt, which must not be an error, and returns the result.
 func (r *run) wait(t *testing.T) executor.Result {
 	t.Helper()
-	await(t, "the machine ends", r.hasEnded)
+	testneeds.Await(t, "the machine ends", r.hasEnded)
 	if r.err != nil {
 		t.Fatal(r.err)
 	}

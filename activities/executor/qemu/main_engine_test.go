@@ -69,7 +69,7 @@ func TestMachinesOutliveAWorkerThatIsKilled(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = worker.Process.Kill() }()
-	await(t, "its machine ticks", func() bool { return countTicks(r.out.String()) > 1 })
+	testneeds.Await(t, "its machine ticks", func() bool { return countTicks(r.out.String()) > 1 })
 	if err := worker.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}

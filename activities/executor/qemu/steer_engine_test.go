@@ -9,13 +9,14 @@ import (
 	"time"
 
 	"switchyard/activities/executor"
+	"switchyard/dev/testneeds"
 )
 
 // awaitSilence waits until nothing has been printed for half a second, in which a machine ticks twice.
 func (r *run) awaitSilence(t *testing.T) {
 	t.Helper()
 	had, since := r.out.String(), time.Now()
-	await(t, "the machine stands still", func() bool {
+	testneeds.Await(t, "the machine stands still", func() bool {
 		if now := r.out.String(); now != had {
 			had, since = now, time.Now()
 		}

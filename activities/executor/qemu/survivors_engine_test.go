@@ -15,6 +15,7 @@ import (
 
 	"switchyard/activities/executor"
 	"switchyard/activities/executor/qemu/qmp"
+	"switchyard/dev/testneeds"
 )
 
 // letGo makes the worker of a machine leave it running.
@@ -105,7 +106,7 @@ func TestMachinesOutliveTheirWorker(t *testing.T) {
 func (r *run) connectAlone(t *testing.T, e *Executor) *qmp.Client {
 	t.Helper()
 	var client *qmp.Client
-	await(t, "QEMU answers", func() (ok bool) {
+	testneeds.Await(t, "QEMU answers", func() (ok bool) {
 		var err error
 		client, err = newMonitor(e.folderOf(r.ID)).connect(t.Context())
 		return err == nil
@@ -126,7 +127,7 @@ func (r *run) pressAlone(t *testing.T, e *Executor) {
 // awaitGone waits until the QEMU of a machine has ended.
 func (r *run) awaitGone(t *testing.T, e *Executor) {
 	t.Helper()
-	await(t, "the machine ends", func() bool {
+	testneeds.Await(t, "the machine ends", func() bool {
 		_, ok := e.folderOf(r.ID).readNumber(exitFile)
 		return ok
 	})
@@ -145,7 +146,7 @@ func TestPausedMachinesStayPausedWithoutTheirWorker(t *testing.T) {
 	r.letGo(t)
 	e = newExecutor(t, dir)
 	r.reattach(t, e)
-	await(t, "it is known as paused", func() bool { m := e.find(r.ID); return m != nil && m.isPaused() })
+	testneeds.Await(t, "it is known as paused", func() bool { m := e.find(r.ID); return m != nil && m.isPaused() })
 	r.awaitSilence(t)
 	if err := e.Resume(t.Context(), r.ID); err != nil {
 		t.Fatal(err)
@@ -170,7 +171,7 @@ func TestInterruptedRestartIsCompletedByTheNextWorker(t *testing.T) {
 			if isDown {
 				r.pressAlone(t, e)
 				client := r.connectAlone(t, e)
-				await(t, "it is shut down", func() bool {
+				testneeds.Await(t, "it is shut down", func() bool {
 					var answer struct{ Status string }
 					err := client.Execute(t.Context(), "query-status", nil, &answer)
 					return err == nil && answer.Status == stateShutdown
@@ -180,7 +181,7 @@ func TestInterruptedRestartIsCompletedByTheNextWorker(t *testing.T) {
 			e = newExecutor(t, dir)
 			r.reattach(t, e)
 			if !isDown {
-				await(t, "it is adopted", func() bool { return e.find(r.ID) != nil })
+				testneeds.Await(t, "it is adopted", func() bool { return e.find(r.ID) != nil })
 				e.find(r.ID).pressOnce(t)
 			}
 			r.prints(t, r.out, "boots\n", 2)
@@ -208,7 +209,7 @@ func TestHangingWorkerDoesNotBlockTheNextOne(t *testing.T) {
 	second.ID, second.Identity = r.ID, r.Identity
 	second.reattach(t, next)
 	second.prints(t, second.out, "tick\n", 1)
-	await(t, "it is steered by the second socket", func() bool { return next.Pause(t.Context(), r.ID) == nil })
+	testneeds.Await(t, "it is steered by the second socket", func() bool { return next.Pause(t.Context(), r.ID) == nil })
 	if state, err := client.monitor.state(t.Context()); err != nil || state != statePaused {
 		t.Errorf("state %s, error %v", state, err)
 	}

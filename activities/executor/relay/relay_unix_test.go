@@ -3,7 +3,6 @@
 package relay
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -11,7 +10,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -20,6 +18,7 @@ import (
 	"switchyard/activities/executor"
 	"switchyard/activities/executor/relay/session"
 	"switchyard/activities/executor/shell"
+	"switchyard/dev/testneeds"
 	v1 "switchyard/proto/switchyard/v1"
 )
 
@@ -55,24 +54,7 @@ type attachment struct {
 	ended  chan struct{}
 	result executor.Result
 	err    error
-	log    buffer
-}
-
-type buffer struct {
-	mu   sync.Mutex
-	data bytes.Buffer
-}
-
-func (b *buffer) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.data.Write(p)
-}
-
-func (b *buffer) String() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.data.String()
+	log    testneeds.Output
 }
 
 // attach runs a scripted program for a test and returns when its session accepts connections.
@@ -123,8 +105,8 @@ func folder(t *testing.T) string {
 type sent struct {
 	executor.Result
 	err     error
-	log     buffer
-	notices buffer
+	log     testneeds.Output
+	notices testneeds.Output
 	output  string
 	spawned bool
 	done    chan struct{}
@@ -168,16 +150,6 @@ func (s *sent) wait(t *testing.T) *sent {
 
 func asked(prompt string) map[string]any {
 	return map[string]any{"targetSessionId": "s-1", "prompt": prompt, "awaitResponse": true}
-}
-
-// eventually waits until a condition holds.
-func eventually(t *testing.T, what string, holds func() bool) {
-	t.Helper()
-	for deadline := time.Now().Add(soon); !holds(); time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("waited in vain: %s", what)
-		}
-	}
 }
 
 // messages returns the messages that the program has read.
@@ -235,11 +207,11 @@ func TestRelaysToOneSessionTakeTurns(t *testing.T) {
 	f := folder(t)
 	a := attach(t, f, "s-1", echo)
 	first := send(t.Context(), t, f, asked("SLOW"))
-	eventually(t, "the first message is read", a.hasRead("SLOW"))
+	testneeds.Await(t, "the first message is read", a.hasRead("SLOW"))
 	second := send(t.Context(), t, f, asked("second"))
-	eventually(t, "the second message waits", func() bool { return second.notices.String() != "" })
+	testneeds.Await(t, "the second message waits", func() bool { return second.notices.String() != "" })
 	third := send(t.Context(), t, f, map[string]any{"targetSessionId": "s-1", "prompt": "third"})
-	eventually(t, "the third message waits", func() bool { return third.notices.String() != "" })
+	testneeds.Await(t, "the third message waits", func() bool { return third.notices.String() != "" })
 	if got := len(a.messages()); got != 1 {
 		t.Errorf("%d messages are read at once", got)
 	}
@@ -273,16 +245,16 @@ func TestACancelledRelayFreesItsTurn(t *testing.T) {
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
 			first := send(ctx, t, f, asked(word))
-			eventually(t, "the first message is read", a.hasRead(word))
+			testneeds.Await(t, "the first message is read", a.hasRead(word))
 			waiting, giveUp := context.WithCancel(t.Context())
 			second := send(waiting, t, f, asked("second"))
-			eventually(t, "the second message waits", func() bool { return second.notices.String() != "" })
+			testneeds.Await(t, "the second message waits", func() bool { return second.notices.String() != "" })
 			giveUp()
 			if second.wait(t); !second.Stopped || second.err != nil {
 				t.Errorf("result %+v, error %v", second.Result, second.err)
 			}
 			third := send(t.Context(), t, f, asked("third"))
-			eventually(t, "the third message waits", func() bool { return third.notices.String() != "" })
+			testneeds.Await(t, "the third message waits", func() bool { return third.notices.String() != "" })
 			cancel()
 			if first.wait(t); !first.Stopped || first.err != nil || first.Failure != nil {
 				t.Errorf("result %+v, error %v", first.Result, first.err)
@@ -316,7 +288,7 @@ func TestASessionThatEndsFailsItsRelays(t *testing.T) {
 			f := folder(t)
 			a := attach(t, f, "s-1", echo)
 			got := send(t.Context(), t, f, asked(test.prompt))
-			if eventually(t, "the message is read", a.hasRead(test.prompt)); test.detach {
+			if testneeds.Await(t, "the message is read", a.hasRead(test.prompt)); test.detach {
 				a.detach()
 			}
 			got.wait(t)

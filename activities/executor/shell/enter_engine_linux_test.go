@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"switchyard/activities/executor"
+	"switchyard/dev/testneeds"
 )
 
 func TestInsideConformanceInCgroupsAndSandboxes(t *testing.T) {
@@ -33,7 +34,7 @@ func TestEnteredProgramsShareTheSandboxOfTheAttempt(t *testing.T) {
 	a.Spec = spec(t, map[string]any{"command": "echo mark >/tmp/mark; { " + facts + "; } >$FILE.part; mv $FILE.part $FILE; while :; do sleep 0.1; done", "sandbox": true})
 	a.Env["FILE"] = file
 	l := startLasting(t, e, a)
-	eventually(t, "the attempt has told its facts", func() bool {
+	testneeds.Await(t, "the attempt has told its facts", func() bool {
 		_, err := os.Stat(file)
 		return err == nil
 	})

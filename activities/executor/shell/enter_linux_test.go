@@ -14,6 +14,7 @@ import (
 
 	"switchyard/activities/executor"
 	"switchyard/activities/executor/executortest"
+	"switchyard/dev/testneeds"
 )
 
 // lasting is an attempt that runs until it or the test ends.
@@ -49,7 +50,7 @@ func startLasting(t *testing.T, e *Executor, a executor.Attempt) *lasting {
 		t.Fatal("the attempt has not started")
 	}
 	// The attempt can be entered only once spawned has returned.
-	eventually(t, "the attempt can be entered", func() bool {
+	testneeds.Await(t, "the attempt can be entered", func() bool {
 		var err error
 		l.inside, err = e.Enter(t.Context(), a.ID)
 		return err == nil

@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"switchyard/activities/executor/shell/cgroup"
 	"switchyard/activities/executor/shell/procfs"
@@ -88,17 +87,4 @@ func dialIfAsked() {
 		}
 	}
 	os.Exit(0)
-}
-
-// eventually waits for a condition.
-func eventually(t testing.TB, what string, condition func() bool) {
-	t.Helper()
-	const patience = 2 * time.Minute
-	deadline := time.Now().Add(patience)
-	for !condition() {
-		if time.Now().After(deadline) {
-			t.Fatalf("not within %v: %s", patience, what)
-		}
-		time.Sleep(5 * time.Millisecond)
-	}
 }

@@ -17,6 +17,7 @@ import (
 	"switchyard/activities/executor/shell/pipes"
 	"switchyard/activities/executor/shell/procfs"
 	"switchyard/activities/executor/shell/watchdogproc"
+	"switchyard/dev/testneeds"
 )
 
 // A stopped worker cannot end its attempts, so the watchdog does. The worker notices when
@@ -35,7 +36,7 @@ func endsTheTreeOfAStopped(t *testing.T, m Mechanism, env ...string) {
 		if err := h.Process.Signal(syscall.SIGSTOP); err != nil {
 			t.Fatal(err)
 		}
-		eventually(t, "the task's processes are dead", func() bool {
+		testneeds.Await(t, "the task's processes are dead", func() bool {
 			return gone(h.grandchild) && len(livingMarked(h.id)) == 0
 		})
 		if err := h.Process.Signal(syscall.SIGCONT); err != nil {
@@ -180,7 +181,7 @@ func TestWatchdogEnforcesLeases(t *testing.T) {
 		t.Errorf("ended with %v", err)
 	}
 	late := markedProgram(t, id, "echo ready; exec sleep 1000")
-	eventually(t, "what was forked late is ended too", func() bool {
+	testneeds.Await(t, "what was forked late is ended too", func() bool {
 		w.Enforce()
 		return len(livingMarked(id)) == 0
 	})

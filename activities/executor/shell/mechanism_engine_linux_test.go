@@ -9,6 +9,7 @@ import (
 
 	"switchyard/activities/executor"
 	"switchyard/activities/executor/shell/cgroup"
+	"switchyard/dev/testneeds"
 )
 
 func TestCgroupConformance(t *testing.T) { conformance(t, Cgroup, true) }
@@ -61,8 +62,8 @@ func TestNextWorkerKillsProcessesOfAKilledOne(t *testing.T) {
 		h.kill(t)
 	}
 	newExecutor(t, Options{Mechanism: Cgroup})
-	eventually(t, "the task's tree is gone", func() bool { return len(leftOf(t, h.id)) == 0 && gone(h.grandchild) })
-	eventually(t, "no cgroup is left", func() bool { return len(cgroupsOf(t, h.Process.Pid)) == 0 })
+	testneeds.Await(t, "the task's tree is gone", func() bool { return len(leftOf(t, h.id)) == 0 && gone(h.grandchild) })
+	testneeds.Await(t, "no cgroup is left", func() bool { return len(cgroupsOf(t, h.Process.Pid)) == 0 })
 }
 
 // A new worker leaves the tasks of a living worker alone.

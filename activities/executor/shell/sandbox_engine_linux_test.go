@@ -431,7 +431,7 @@ func TestSandboxSeesNoVariablesOfOthers(t *testing.T) {
 		})
 		<-spawned
 	}
-	eventually(t, "two processes have the variable", func() bool {
+	testneeds.Await(t, "two processes have the variable", func() bool {
 		files, err := filepath.Glob("/proc/[0-9]*/environ")
 		if err != nil {
 			t.Fatal(err)

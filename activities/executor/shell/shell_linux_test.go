@@ -18,6 +18,7 @@ import (
 
 	"switchyard/activities/executor"
 	"switchyard/activities/executor/shell/procfs"
+	"switchyard/dev/testneeds"
 )
 
 // run executes a command in an attempt and returns its output.
@@ -292,7 +293,7 @@ func noZombiesAreLeft(t *testing.T, m Mechanism) {
 		}
 	}
 	// Without cgroups, an orphan that has cleared its environment may live a moment longer than its attempt.
-	eventually(t, "all orphans have ended", func() bool { return !hasLivingChild(t) })
+	testneeds.Await(t, "all orphans have ended", func() bool { return !hasLivingChild(t) })
 	if err := e.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -362,7 +363,7 @@ func TestClosingAnExecutorReapsNoProgramOfAnother(t *testing.T) {
 	if err := program.Start(); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "the program has ended", func() bool { return procfs.HasExited(program.Process.Pid) })
+	testneeds.Await(t, "the program has ended", func() bool { return procfs.HasExited(program.Process.Pid) })
 	if err := closing.Close(); err != nil {
 		t.Error(err)
 	}
@@ -401,7 +402,7 @@ func attemptsDoNotEndEachOther(t *testing.T, m Mechanism) {
 		}
 	}
 	// Its second process may start late.
-	eventually(t, "the long attempt has all its processes", func() bool { return len(leftOf(t, idPrefix+t.Name()+"/long/c1")) >= 2 })
+	testneeds.Await(t, "the long attempt has all its processes", func() bool { return len(leftOf(t, idPrefix+t.Name()+"/long/c1")) >= 2 })
 	cancel()
 	long.Wait()
 }

@@ -7,7 +7,6 @@ import (
 	"log/slog"
 	"os"
 	"strings"
-	"sync"
 	"testing"
 
 	"switchyard/activities/executor"
@@ -15,31 +14,13 @@ import (
 	"switchyard/dev/testneeds"
 )
 
-// logged is a buffer for the output of a logger.
-type logged struct {
-	mu   sync.Mutex
-	text strings.Builder
-}
-
-func (l *logged) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.Write(p)
-}
-
-func (l *logged) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.String()
-}
-
 func TestProcessThatLeavesItsCgroupIsEndedAndLogged(t *testing.T) {
 	t.Parallel()
 	root, err := cgroup.Root()
 	if err != nil {
 		testneeds.Missing(t, "%v", err)
 	}
-	var log logged
+	var log testneeds.Output
 	e := newExecutor(t, Options{Mechanism: Cgroup, Logger: slog.New(slog.NewTextHandler(&log, nil))})
 	a := executor.Attempt{ID: idPrefix + t.Name() + "/c1", BaseDir: t.TempDir(), Env: map[string]string{"ROOT": root + "/cgroup.procs"}}
 	left := fmt.Sprintf("sleep %d", 2_000_000+os.Getpid()) // differs from that of another run of this test
@@ -51,10 +32,10 @@ echo $line`)
 	if err != nil || out != "moved\n" {
 		t.Fatalf("printed %q, error %v", out, err)
 	}
-	eventually(t, "nothing of it is left", func() bool {
+	testneeds.Await(t, "nothing of it is left", func() bool {
 		return len(leftOf(t, a.ID)) == 0 && len(pidsOf(t, left)) == 0
 	})
-	eventually(t, "that is logged", func() bool {
+	testneeds.Await(t, "that is logged", func() bool {
 		return strings.Contains(log.String(), "killed a process that left the cgroup of its attempt")
 	})
 }

@@ -19,6 +19,7 @@ import (
 	"switchyard/activities/executor/shell/cgroup"
 	"switchyard/activities/executor/shell/procfs"
 	"switchyard/activities/executor/shell/watchdogproc"
+	"switchyard/dev/testneeds"
 )
 
 const (
@@ -148,7 +149,7 @@ func tryHelper(t *testing.T, m Mechanism, watchdog string, env ...string) (*help
 // awaitAll waits until all processes of the task are seen. One that is executing another program is not.
 func (h *helper) awaitAll(t *testing.T) {
 	t.Helper()
-	eventually(t, "the task has three processes", func() bool { return len(leftOf(t, h.id)) >= 3 })
+	testneeds.Await(t, "the task has three processes", func() bool { return len(leftOf(t, h.id)) >= 3 })
 }
 
 // kill kills the worker with SIGKILL.
@@ -177,14 +178,14 @@ func TestSessionsEndWithAKilledWorker(t *testing.T) {
 
 func endsSessions(t *testing.T, m Mechanism, env ...string) {
 	h := startHelper(t, m, "yes", append(env, helperSession+"=yes")...)
-	eventually(t, "the session runs", func() bool {
+	testneeds.Await(t, "the session runs", func() bool {
 		all := strings.Join(leftOf(t, h.id), "\n")
 		return strings.Contains(all, `"sleep\x00100001\x00"`) && strings.Contains(all, `"sleep\x00100002\x00"`)
 	})
 	dogs := watchdogsOf(t, h.Process.Pid)
 	h.kill(t)
-	eventually(t, "nothing of it is left", func() bool { return len(leftOf(t, h.id)) == 0 })
-	eventually(t, "the watchdog is gone", func() bool { return len(livingOf(dogs)) == 0 })
+	testneeds.Await(t, "nothing of it is left", func() bool { return len(leftOf(t, h.id)) == 0 })
+	testneeds.Await(t, "the watchdog is gone", func() bool { return len(livingOf(dogs)) == 0 })
 }
 
 func endsTheTree(t *testing.T, m Mechanism, env ...string) {
@@ -194,16 +195,16 @@ func endsTheTree(t *testing.T, m Mechanism, env ...string) {
 		t.Fatalf("watchdogs %v, want one", dogs)
 	}
 	// Signals that a terminal or an administrator sends to all processes do not end the watchdog, once it runs.
-	eventually(t, "the watchdog ignores signals", func() bool { return ignoresTermination(dogs[0]) })
+	testneeds.Await(t, "the watchdog ignores signals", func() bool { return ignoresTermination(dogs[0]) })
 	for _, s := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP} {
 		if err := syscall.Kill(dogs[0], s); err != nil {
 			t.Fatal(err)
 		}
 	}
 	h.kill(t)
-	eventually(t, "the task's tree is gone", func() bool { return len(leftOf(t, h.id)) == 0 && gone(h.grandchild) })
-	eventually(t, "the watchdog is gone", func() bool { return len(livingOf(dogs)) == 0 })
-	eventually(t, "no cgroup is left", func() bool { return len(cgroupsOf(t, h.Process.Pid)) == 0 })
+	testneeds.Await(t, "the task's tree is gone", func() bool { return len(leftOf(t, h.id)) == 0 && gone(h.grandchild) })
+	testneeds.Await(t, "the watchdog is gone", func() bool { return len(livingOf(dogs)) == 0 })
+	testneeds.Await(t, "no cgroup is left", func() bool { return len(cgroupsOf(t, h.Process.Pid)) == 0 })
 }
 
 // ignoresTermination reports whether a process ignores SIGTERM.
@@ -251,7 +252,7 @@ func TestKilledWatchdogIsReplaced(t *testing.T) {
 	if err := syscall.Kill(first[0], syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "another watchdog runs", func() bool {
+	testneeds.Await(t, "another watchdog runs", func() bool {
 		runTrue(t, e)
 		now := watchdogsOf(t, os.Getpid())
 		return len(now) == 1 && now[0] != first[0]
@@ -263,7 +264,7 @@ func TestWorkerRunsWithoutAWatchdogThatKeepsEnding(t *testing.T) {
 	var log bytes.Buffer
 	e := newExecutor(t, Options{Mechanism: portable, Watchdog: true, Logger: slog.New(slog.NewTextHandler(&log, nil))})
 	e.guard.path = "/bin/true"
-	eventually(t, "it is given up", func() bool {
+	testneeds.Await(t, "it is given up", func() bool {
 		runTrue(t, e)
 		return strings.Contains(log.String(), "keeps ending")
 	})
@@ -311,7 +312,7 @@ func watchdogsOf(t *testing.T, worker int) []int {
 	var dogs []int
 	for _, p := range all {
 		var line []byte
-		eventually(t, "the process has its arguments", func() bool { // set late during exec
+		testneeds.Await(t, "the process has its arguments", func() bool { // set late during exec
 			line, _ = os.ReadFile(filepath.Join("/proc", strconv.Itoa(p.PID), "cmdline"))
 			now, err := procfs.Read(strconv.Itoa(p.PID))
 			return len(line) > 0 || p.Parent != worker || err != nil || now.Zombie

@@ -12,6 +12,7 @@ import (
 	"switchyard/activities/executor"
 	containers "switchyard/activities/executor/container"
 	"switchyard/activities/executor/vps"
+	"switchyard/dev/testneeds"
 	v1 "switchyard/proto/switchyard/v1"
 )
 
@@ -56,7 +57,7 @@ func TestMachineUsesTheBackendOfItsSpec(t *testing.T) {
 	t.Parallel()
 	virtual := &scripted{ended: make(chan struct{}), left: []executor.Leftover{{ID: "left", Running: true}}}
 	_, c := newExecutor(t, containers.Options{})
-	await(t, "the engine answers", func() bool { return c.Available() == nil })
+	testneeds.Await(t, "the engine answers", func() bool { return c.Available() == nil })
 	e := vps.New(c, virtual)
 	a, _ := attempt(t, map[string]any{"backend": v1.BackendQEMU, "image": "", "vmImage": "/srv/a.qcow2"})
 	started, done := make(chan struct{}), make(chan error)

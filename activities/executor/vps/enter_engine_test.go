@@ -12,6 +12,7 @@ import (
 	"switchyard/activities/executor"
 	containers "switchyard/activities/executor/container"
 	"switchyard/activities/executor/executortest"
+	"switchyard/dev/testneeds"
 )
 
 func TestInsideConformance(t *testing.T) {
@@ -49,13 +50,13 @@ func TestSessionsStartAtHomeAndEndWithARestart(t *testing.T) {
 			}
 		}
 		pwd(in)
-		ready := &text{}
+		ready := &testneeds.Output{}
 		ended := make(chan executor.ExitStatus, 1)
 		go func() {
 			status, _ := in.Exec(context.Background(), executor.Command{Line: "echo kept >/tmp/file; echo ready; sleep 100000", Stdout: ready})
 			ended <- status
 		}()
-		await(t, "a session runs", func() bool { return ready.String() == "ready\n" })
+		testneeds.Await(t, "a session runs", func() bool { return ready.String() == "ready\n" })
 		if err := e.Restart(t.Context(), a.ID); err != nil {
 			t.Fatal(err)
 		}
@@ -78,12 +79,12 @@ func TestSessionsStartAtHomeAndEndWithARestart(t *testing.T) {
 			_, _ = in.Exec(context.Background(), executor.Command{Line: "echo again; sleep 100000", Stdout: ready})
 			ended <- executor.ExitStatus{}
 		}()
-		await(t, "another session runs", func() bool { return ready.String() == "ready\nagain\n" })
+		testneeds.Await(t, "another session runs", func() bool { return ready.String() == "ready\nagain\n" })
 		m.stop(executor.ErrLetGo)
 		m.end(t)
 		<-ended
 		m = reattach(t, e, a)
-		await(t, "it is entered", func() bool { in, err = e.Enter(t.Context(), a.ID); return err == nil })
+		testneeds.Await(t, "it is entered", func() bool { in, err = e.Enter(t.Context(), a.ID); return err == nil })
 		pwd(in)
 		m.stop(nil)
 		m.end(t)

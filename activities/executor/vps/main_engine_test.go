@@ -3,12 +3,9 @@
 package vps_test
 
 import (
-	"bytes"
 	"context"
 	"fmt"
-	"os"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -29,26 +26,10 @@ func TestMain(m *testing.M) {
 	inside.ServeIfAsked()
 	workIfAsked()
 	testneeds.Parallel(8)
-	code := m.Run()
-	if code == 0 {
-		if err := testneeds.FindLeaks(); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			code = 1
-		}
-	}
-	os.Exit(code)
+	testneeds.NoLeaks(m)
 }
 
 const patience = 5 * time.Minute
-
-func await(t testing.TB, what string, is func() bool) {
-	t.Helper()
-	for until := time.Now().Add(patience); !is(); time.Sleep(10 * time.Millisecond) {
-		if time.Now().After(until) {
-			t.Fatalf("not within %v: %s", patience, what)
-		}
-	}
-}
 
 // newExecutor returns executors of machines and of containers that share an engine.
 func newExecutor(t testing.TB, o containers.Options) (*vps.Executor, *containers.Executor) {
@@ -65,28 +46,10 @@ func newExecutor(t testing.TB, o containers.Options) (*vps.Executor, *containers
 	return vps.New(c, nil), c
 }
 
-// text collects the output of a machine.
-type text struct {
-	mu   sync.Mutex
-	data bytes.Buffer
-}
-
-func (x *text) Write(p []byte) (int, error) {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	return x.data.Write(p)
-}
-
-func (x *text) String() string {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	return x.data.String()
-}
-
 var serial atomic.Int64
 
 // attempt returns an attempt of a machine with the given spec fields, and the output of the machine.
-func attempt(t testing.TB, fields map[string]any) (a executor.Attempt, out *text) {
+func attempt(t testing.TB, fields map[string]any) (a executor.Attempt, out *testneeds.Output) {
 	t.Helper()
 	run := fmt.Sprintf("vps-%d-%d", time.Now().UnixNano(), serial.Add(1))
 	all := map[string]any{"image": enginetest.Image(t), "network": "none"}
@@ -97,7 +60,7 @@ func attempt(t testing.TB, fields map[string]any) (a executor.Attempt, out *text
 	if err != nil {
 		t.Fatal(err)
 	}
-	out = &text{}
+	out = &testneeds.Output{}
 	return executor.Attempt{
 		ID: run + "/box/c1", Identity: executor.Identity{Run: run, Task: "box", Node: "node-" + run, Index: -1, Claim: 1},
 		Spec: spec, Stdout: out, Stderr: out, Grace: 2 * time.Minute, Env: map[string]string{"GREETING": "hello"},
@@ -112,7 +75,7 @@ func script(text string) map[string]any {
 // machine is a running attempt.
 type machine struct {
 	a     executor.Attempt
-	out   *text
+	out   *testneeds.Output
 	name  string
 	ended chan ran
 	stop  context.CancelCauseFunc
@@ -124,7 +87,7 @@ type ran struct {
 }
 
 // start starts an attempt, which runs until the end of the test.
-func start(t testing.TB, e *vps.Executor, a executor.Attempt, out *text) *machine {
+func start(t testing.TB, e *vps.Executor, a executor.Attempt, out *testneeds.Output) *machine {
 	t.Helper()
 	ctx, stop := context.WithCancelCause(context.Background())
 	m := &machine{a: a, out: out, name: "switchyard-vps-" + a.Identity.Run + "-box-0-c1", ended: make(chan ran, 1), stop: stop}
@@ -153,7 +116,7 @@ func start(t testing.TB, e *vps.Executor, a executor.Attempt, out *text) *machin
 // reattach continues an attempt that was let go.
 func reattach(t testing.TB, e *vps.Executor, a executor.Attempt) *machine {
 	t.Helper()
-	out := &text{}
+	out := &testneeds.Output{}
 	a.Stdout, a.Stderr = out, out
 	ctx, stop := context.WithCancelCause(context.Background())
 	m := &machine{a: a, out: out, name: "switchyard-vps-" + a.Identity.Run + "-box-0-c1", ended: make(chan ran, 1), stop: stop}
@@ -200,7 +163,7 @@ func (m *machine) prints(t testing.TB, part string) {
 			t.Logf("it has printed %q", m.out)
 		}
 	}()
-	await(t, fmt.Sprintf("%q is printed", part), func() bool { return strings.Contains(m.out.String(), part) })
+	testneeds.Await(t, fmt.Sprintf("%q is printed", part), func() bool { return strings.Contains(m.out.String(), part) })
 }
 
 // left lists the containers of an attempt.

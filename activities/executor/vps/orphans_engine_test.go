@@ -20,6 +20,7 @@ import (
 	containers "switchyard/activities/executor/container"
 	"switchyard/activities/executor/container/enginetest"
 	"switchyard/activities/executor/vps"
+	"switchyard/dev/testneeds"
 	v1 "switchyard/proto/switchyard/v1"
 )
 
@@ -148,7 +149,7 @@ func TestSessionsEndAfterTheirWorkerWasKilled(t *testing.T) {
 			for _, s := range sessions {
 				ends, stays = append(ends, s.ends...), append(stays, s.stays...)
 			}
-			await(t, "all sessions run", func() bool {
+			testneeds.Await(t, "all sessions run", func() bool {
 				return !slices.ContainsFunc(append(slices.Clone(ends), stays...), func(p string) bool { return !runs(t, name, p) })
 			})
 			kill()
@@ -163,7 +164,7 @@ func TestSessionsEndAfterTheirWorkerWasKilled(t *testing.T) {
 				}
 			}()
 			var in executor.Inside
-			await(t, "it is entered", func() (is bool) {
+			testneeds.Await(t, "it is entered", func() (is bool) {
 				var err error
 				in, err = e.Enter(t.Context(), a.ID)
 				return err == nil
@@ -175,16 +176,16 @@ func TestSessionsEndAfterTheirWorkerWasKilled(t *testing.T) {
 				later <- err
 			}()
 			defer func() { hangUp(); <-later }()
-			await(t, "a later session runs", func() bool { return runs(t, name, "sleep 100010") })
+			testneeds.Await(t, "a later session runs", func() bool { return runs(t, name, "sleep 100010") })
 			for _, p := range ends {
-				await(t, p+" ends", func() bool { return !runs(t, name, p) })
+				testneeds.Await(t, p+" ends", func() bool { return !runs(t, name, p) })
 			}
 			for _, p := range append(stays, "sleep 100010") {
 				if !runs(t, name, p) {
 					t.Errorf("%s has ended", p)
 				}
 			}
-			await(t, "a session says goodbye", func() bool {
+			testneeds.Await(t, "a session says goodbye", func() bool {
 				return dockerRun(t, "exec", name, "sh", "-c", "cat /tmp/said 2>/dev/null; true") == "bye\n"
 			})
 		})

@@ -17,6 +17,7 @@ import (
 	"switchyard/activities/executor"
 	containers "switchyard/activities/executor/container"
 	"switchyard/activities/executor/container/enginetest"
+	"switchyard/dev/testneeds"
 	v1 "switchyard/proto/switchyard/v1"
 )
 
@@ -81,7 +82,7 @@ func TestImageNeedsNoShell(t *testing.T) {
 	if err := tar.Wait(); err != nil {
 		t.Fatal(err)
 	}
-	await(t, "the image is there", func() bool { _, err := docker.ImageInspect(t.Context(), name); return err == nil })
+	testneeds.Await(t, "the image is there", func() bool { _, err := docker.ImageInspect(t.Context(), name); return err == nil })
 	t.Cleanup(func() { _, _ = docker.ImageRemove(context.Background(), name, image.RemoveOptions{Force: true}) })
 	e, _ := newExecutor(t, containers.Options{})
 	a, out := attempt(t, map[string]any{"image": name})
@@ -163,7 +164,7 @@ func TestMachineOutlivesItsWorker(t *testing.T) {
 	m.prints(t, "first\n")
 	m.exec(t, "touch /tmp/flag")
 	m.prints(t, "second\n")
-	await(t, "it can be stopped", func() bool { return later.Stop(t.Context(), a.ID) == nil })
+	testneeds.Await(t, "it can be stopped", func() bool { return later.Stop(t.Context(), a.ID) == nil })
 	if r := m.end(t); r.err != nil || r.Stopped || !r.StoppedAsAsked || r.ExitCode != 3 || m.out.String() != "first\nsecond\nbye\n" {
 		t.Errorf("%+v, error %v, output %q; want a stop as asked", r.Result, r.err, m.out)
 	}
@@ -179,7 +180,7 @@ func TestEndWithoutAWorkerIsReportedByTheNextOne(t *testing.T) {
 	m.stop(executor.ErrLetGo)
 	m.end(t)
 	m.exec(t, "touch /tmp/flag")
-	await(t, "it has ended", func() bool {
+	testneeds.Await(t, "it has ended", func() bool {
 		found, err := e.Survivors(t.Context(), a.Identity.Node)
 		return err == nil && len(found) == 1 && !found[0].Running
 	})
@@ -293,7 +294,7 @@ func TestRestartIsRefusedWithHeldMounts(t *testing.T) {
 		if m.ended != nil {
 			m.end(t)
 			m = reattach(t, e, a)
-			await(t, "it is attached", func() bool { return e.Pause(t.Context(), a.ID) == nil })
+			testneeds.Await(t, "it is attached", func() bool { return e.Pause(t.Context(), a.ID) == nil })
 			if err := e.Resume(t.Context(), a.ID); err != nil {
 				t.Error(err)
 			}

@@ -1,7 +1,6 @@
 package cluster
 
 import (
-	"bytes"
 	"encoding/base64"
 	"encoding/json"
 	"encoding/pem"
@@ -13,10 +12,11 @@ import (
 	"net/http/httptest"
 	"path/filepath"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"switchyard/dev/testneeds"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/version"
@@ -104,42 +104,21 @@ contexts:
 `, s.URL, s.prefix, base64.StdEncoding.EncodeToString(authority), token)
 }
 
-// logText collects the log of a test.
-type logText struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-// Write implements io.Writer.
-func (l *logText) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.Write(p)
-}
-
-// count returns how often the log contains a text.
-func (l *logText) count(text string) int {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return strings.Count(l.text.String(), text)
-}
-
-func (l *logText) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.String()
-}
-
 // open opens the cluster prod with a kubeconfig.
-func open(t *testing.T, file string, o Options) (*Clusters, *logText) {
+func open(t *testing.T, file string, o Options) (*Clusters, *testneeds.Output) {
 	t.Helper()
-	log := &logText{}
+	log := &testneeds.Output{}
 	o.Logger = slog.New(slog.NewTextHandler(log, nil))
 	c, err := Open([]Config{{Name: "prod", File: file}}, o)
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = c.Close() })
+	t.Cleanup(func() {
+		_ = c.Close()
+		if t.Failed() {
+			t.Log(log)
+		}
+	})
 	return c, log
 }
 
@@ -148,15 +127,6 @@ var (
 	often  = Options{Interval: 20 * time.Millisecond, Timeout: time.Minute}
 	rarely = Options{Interval: time.Hour, Timeout: time.Minute}
 )
-
-func eventually(t *testing.T, log *logText, what string, is func() bool) {
-	t.Helper()
-	for end := time.Now().Add(time.Minute); !is(); time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatalf("never: %s\n%s", what, log)
-		}
-	}
-}
 
 func (c *Clusters) reaches(names ...string) func() bool {
 	return func() bool { return strings.Join(c.Reachable(), " ") == strings.Join(names, " ") }
@@ -185,13 +155,13 @@ func TestClusterIsReachableAfterTheFirstProbe(t *testing.T) {
 func TestClusterOutageAndReturnAreLoggedOnce(t *testing.T) {
 	s := startServer(t, "")
 	c, log := open(t, write(t, filepath.Join(t.TempDir(), "config"), s.kubeconfig("first")), often)
-	eventually(t, log, "reached", c.reaches("prod"))
+	testneeds.Await(t, "reached", c.reaches("prod"))
 	s.broken.Store(true)
-	eventually(t, log, "away", c.reaches())
+	testneeds.Await(t, "away", c.reaches())
 	s.broken.Store(false)
-	eventually(t, log, "reached again", c.reaches("prod"))
-	eventually(t, log, "logged", func() bool { return log.count("is reached again") == 1 })
-	if log.count("cluster=prod reason=") != 1 {
+	testneeds.Await(t, "reached again", c.reaches("prod"))
+	testneeds.Await(t, "logged", func() bool { return strings.Count(log.String(), "is reached again") == 1 })
+	if strings.Count(log.String(), "cluster=prod reason=") != 1 {
 		t.Errorf("logged:\n%s", log)
 	}
 }
@@ -200,7 +170,9 @@ func TestClusterThatRefusesConnectionsIsAway(t *testing.T) {
 	s := startServer(t, "")
 	text := strings.ReplaceAll(s.kubeconfig("first"), s.URL, "https://127.0.0.1:1") // a port that no server uses
 	c, log := open(t, write(t, filepath.Join(t.TempDir(), "config"), text), often)
-	eventually(t, log, "away", func() bool { return log.count("refused the connection; its API server is not running") == 1 })
+	testneeds.Await(t, "away", func() bool {
+		return strings.Count(log.String(), "refused the connection; its API server is not running") == 1
+	})
 	if !c.reaches()() {
 		t.Errorf("reached: %s", log)
 	}
@@ -210,19 +182,19 @@ func TestExpiredCredentialsAreReadAgainFromAChangedKubeconfig(t *testing.T) {
 	s := startServer(t, "")
 	file := write(t, filepath.Join(t.TempDir(), "config"), s.kubeconfig("first"))
 	c, log := open(t, file, often)
-	eventually(t, log, "reached", c.reaches("prod"))
+	testneeds.Await(t, "reached", c.reaches("prod"))
 	client := c.Get("prod").Client
 	s.setToken("second")
-	eventually(t, log, "away", c.reaches())
-	eventually(t, log, "reason", func() bool {
-		return log.count("rejects the credentials, which are expired or invalid; renew them in "+file) == 1
+	testneeds.Await(t, "away", c.reaches())
+	testneeds.Await(t, "reason", func() bool {
+		return strings.Count(log.String(), "rejects the credentials, which are expired or invalid; renew them in "+file) == 1
 	})
 	write(t, file, "apiVersion: v1\nkind: Co")
-	eventually(t, log, "broken", func() bool {
-		return log.count("changed kubeconfig cannot be read; continuing with the previous one") == 1
+	testneeds.Await(t, "broken", func() bool {
+		return strings.Count(log.String(), "changed kubeconfig cannot be read; continuing with the previous one") == 1
 	})
 	write(t, file, s.kubeconfig("second"))
-	eventually(t, log, "reached again", c.reaches("prod"))
+	testneeds.Await(t, "reached again", c.reaches("prod"))
 	if _, err := client.Discovery().ServerVersion(); err != nil {
 		t.Errorf("the client of before: %v", err)
 	}
@@ -234,14 +206,14 @@ func TestExpiredCredentialsAreReadAgainFromAChangedKubeconfig(t *testing.T) {
 func TestClientFollowsAClusterThatMoves(t *testing.T) {
 	from, to := startServer(t, "/k8s/one"), startServer(t, "/two")
 	file := write(t, filepath.Join(t.TempDir(), "config"), from.kubeconfig("first"))
-	c, log := open(t, file, rarely)
-	eventually(t, log, "reached", c.reaches("prod"))
+	c, _ := open(t, file, rarely)
+	testneeds.Await(t, "reached", c.reaches("prod"))
 	from.stop()
 	c.Check("prod")
-	eventually(t, log, "away", c.reaches())
+	testneeds.Await(t, "away", c.reaches())
 	write(t, file, to.kubeconfig("first"))
 	c.Check("prod")
-	eventually(t, log, "reached again", c.reaches("prod"))
+	testneeds.Await(t, "reached again", c.reaches("prod"))
 	if _, err := c.Get("prod").Client.Discovery().ServerVersion(); err != nil {
 		t.Error(err)
 	}
@@ -251,16 +223,16 @@ func TestWrappedTransportSeesRequestsAfterAClusterMoves(t *testing.T) {
 	from, to := startServer(t, ""), startServer(t, "")
 	file := write(t, filepath.Join(t.TempDir(), "config"), from.kubeconfig("first"))
 	var seen atomic.Int32
-	c, log := open(t, file, Options{Interval: time.Hour, Timeout: time.Minute, WrapTransport: func(next http.RoundTripper) http.RoundTripper {
+	c, _ := open(t, file, Options{Interval: time.Hour, Timeout: time.Minute, WrapTransport: func(next http.RoundTripper) http.RoundTripper {
 		return roundTripper(func(r *http.Request) (*http.Response, error) { seen.Add(1); return next.RoundTrip(r) })
 	}})
-	eventually(t, log, "reached", c.reaches("prod"))
+	testneeds.Await(t, "reached", c.reaches("prod"))
 	if got, want := seen.Load(), from.asked.Load(); got == 0 || got != want {
 		t.Errorf("the wrapper has seen %d requests of %d", got, want)
 	}
 	write(t, file, to.kubeconfig("first"))
 	c.Check("prod")
-	eventually(t, log, "the wrapper has seen a request to the new server", func() bool { return to.asked.Load() > 0 && seen.Load() == from.asked.Load()+to.asked.Load() })
+	testneeds.Await(t, "the wrapper has seen a request to the new server", func() bool { return to.asked.Load() > 0 && seen.Load() == from.asked.Load()+to.asked.Load() })
 }
 
 type roundTripper func(*http.Request) (*http.Response, error)
@@ -272,15 +244,15 @@ func TestClusterWithoutAnAnswerIsAway(t *testing.T) {
 	s := startServer(t, "")
 	s.hanging.Store(true)
 	c, log := open(t, write(t, filepath.Join(t.TempDir(), "config"), s.kubeconfig("first")), Options{Interval: 20 * time.Millisecond, Timeout: 100 * time.Millisecond})
-	eventually(t, log, "away", func() bool { return log.count("no answer within 100ms") == 1 })
+	testneeds.Await(t, "away", func() bool { return strings.Count(log.String(), "no answer within 100ms") == 1 })
 	s.hanging.Store(false)
-	eventually(t, log, "reached", c.reaches("prod"))
+	testneeds.Await(t, "reached", c.reaches("prod"))
 }
 
 func TestClusterWithoutCredentialsIsAway(t *testing.T) {
 	s := startServer(t, "")
 	c, log := open(t, write(t, filepath.Join(t.TempDir(), "config"), s.kubeconfig("")), often)
-	eventually(t, log, "away", func() bool { return log.count("no credentials for https://") == 1 })
+	testneeds.Await(t, "away", func() bool { return strings.Count(log.String(), "no credentials for https://") == 1 })
 	if !c.reaches()() {
 		t.Errorf("reached: %s", log)
 	}
@@ -290,9 +262,9 @@ func TestClusterWithoutPermissionToCreateJobsIsReachableWithAWarning(t *testing.
 	s := startServer(t, "")
 	s.denied.Store(true)
 	c, log := open(t, write(t, filepath.Join(t.TempDir(), "config"), s.kubeconfig("first")), often)
-	eventually(t, log, "reached", c.reaches("prod"))
-	eventually(t, log, "asked", func() bool { return s.asked.Load() > 3 })
-	if log.count("this node may not create Jobs in the namespace of its context") != 1 {
+	testneeds.Await(t, "reached", c.reaches("prod"))
+	testneeds.Await(t, "asked", func() bool { return s.asked.Load() > 3 })
+	if strings.Count(log.String(), "this node may not create Jobs in the namespace of its context") != 1 {
 		t.Errorf("logged:\n%s", log)
 	}
 }
@@ -303,8 +275,8 @@ func TestClusterWithUntrustedCertificateIsAway(t *testing.T) {
 	at := strings.Index(text, ", certificate-authority-data")
 	text = text[:at] + text[at+strings.Index(text[at:], "}}"):]
 	_, log := open(t, write(t, filepath.Join(t.TempDir(), "config"), text), often)
-	eventually(t, log, "away", func() bool {
-		return log.count("is signed by an unknown authority; check certificate-authority-data") == 1
+	testneeds.Await(t, "away", func() bool {
+		return strings.Count(log.String(), "is signed by an unknown authority; check certificate-authority-data") == 1
 	})
 }
 
@@ -312,28 +284,28 @@ func TestClusterWithMismatchedCertificateIsAway(t *testing.T) {
 	s := startServer(t, "")
 	text := strings.Replace(s.kubeconfig("first"), "127.0.0.1", "localhost", 1)
 	_, log := open(t, write(t, filepath.Join(t.TempDir(), "config"), text), often)
-	eventually(t, log, "away", func() bool { return log.count("is not valid: x509: certificate is valid for") == 1 })
+	testneeds.Await(t, "away", func() bool { return strings.Count(log.String(), "is not valid: x509: certificate is valid for") == 1 })
 }
 
 func TestReachableWaitsForTheFirstAnswerOnly(t *testing.T) {
 	s := startServer(t, "")
-	c, log := open(t, write(t, filepath.Join(t.TempDir(), "config"), s.kubeconfig("first")), rarely)
-	eventually(t, log, "reached", c.reaches("prod"))
+	c, _ := open(t, write(t, filepath.Join(t.TempDir(), "config"), s.kubeconfig("first")), rarely)
+	testneeds.Await(t, "reached", c.reaches("prod"))
 	s.setToken("second")
 	if !c.reaches("prod")() {
 		t.Error("the newest result does not count")
 	}
 	before := s.asked.Load()
 	c.Check("prod")
-	eventually(t, log, "asked again", func() bool { return s.asked.Load() > before })
-	eventually(t, log, "away", c.reaches())
+	testneeds.Await(t, "asked again", func() bool { return s.asked.Load() > before })
+	testneeds.Await(t, "away", c.reaches())
 }
 
 func TestWatchEndsWhileAClusterHangs(t *testing.T) {
 	s := startServer(t, "")
 	s.hanging.Store(true)
 	c, log := open(t, write(t, filepath.Join(t.TempDir(), "config"), s.kubeconfig("first")), Options{Timeout: time.Hour})
-	eventually(t, log, "asked", func() bool { return s.asked.Load() > 0 })
+	testneeds.Await(t, "asked", func() bool { return s.asked.Load() > 0 })
 	done := make(chan error, 1)
 	go func() { done <- c.Close() }()
 	select {

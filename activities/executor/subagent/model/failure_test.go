@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"switchyard/dev/scriptedmodel"
+	"switchyard/dev/testneeds"
 )
 
 func TestRefusalsAreClassified(t *testing.T) {
@@ -152,21 +153,9 @@ func TestBrokenRepliesAreUnavailable(t *testing.T) {
 				if e.Kind != kind || !e.IsTemporary() || !strings.Contains(e.Error(), test.text) {
 					t.Errorf("%+v", e)
 				}
-				waitUntil(t, "no handler is left", func() bool { return model.Open() == 0 })
+				testneeds.Await(t, "no handler is left", func() bool { return model.Open() == 0 })
 			})
 		})
-	}
-}
-
-// waitUntil waits until a condition holds.
-func waitUntil(t *testing.T, what string, holds func() bool) {
-	t.Helper()
-	for ctx := bounded(t); !holds(); {
-		select {
-		case <-ctx.Done():
-			t.Fatalf("still not so: %s", what)
-		case <-time.After(time.Millisecond):
-		}
 	}
 }
 
@@ -224,13 +213,13 @@ func TestCancelEndsARequest(t *testing.T) {
 					done <- err
 				}()
 				if !test.text {
-					waitUntil(t, "the request arrives", func() bool { return len(model.Requests()) == 1 })
+					testneeds.Await(t, "the request arrives", func() bool { return len(model.Requests()) == 1 })
 					cancel(cause)
 				}
 				if err := <-done; !errors.Is(err, cause) {
 					t.Errorf("error %v", err)
 				}
-				waitUntil(t, "no handler is left", func() bool { return model.Open() == 0 })
+				testneeds.Await(t, "no handler is left", func() bool { return model.Open() == 0 })
 			})
 		})
 	}

@@ -1,8 +1,6 @@
 package program
 
 import (
-	"fmt"
-	"os"
 	"testing"
 
 	"switchyard/dev/testneeds"
@@ -10,12 +8,5 @@ import (
 
 func TestMain(m *testing.M) {
 	testneeds.Parallel(4)
-	code := m.Run()
-	if code == 0 {
-		if err := testneeds.FindLeaks(); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			code = 1
-		}
-	}
-	os.Exit(code)
+	testneeds.NoLeaks(m)
 }

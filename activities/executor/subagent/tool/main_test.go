@@ -2,7 +2,6 @@ package tool
 
 import (
 	"encoding/json"
-	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
@@ -14,14 +13,7 @@ import (
 func TestMain(m *testing.M) {
 	shell.ServeIfAsked()
 	testneeds.Parallel(4)
-	code := m.Run()
-	if code == 0 {
-		if err := testneeds.FindLeaks(); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			code = 1
-		}
-	}
-	os.Exit(code)
+	testneeds.NoLeaks(m)
 }
 
 // newWorkspace creates the workspace of an attempt as a worker does: in a folder of its own.
