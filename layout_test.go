@@ -155,6 +155,7 @@ var arrows = []struct {
 	{"dev/guestimage", []string{"switchyard/", temporal}, []string{"switchyard/activities/filelock", "switchyard/dev/testneeds"}},
 	{"dev/kubetest", []string{"switchyard/", temporal}, []string{"switchyard/activities/filelock", "switchyard/dev/kubetest", "switchyard/dev/testneeds"}},
 	{"dev/browsertest", []string{"switchyard/", temporal}, []string{"switchyard/activities/filelock", "switchyard/dev/testneeds"}},
+	{"dev/processes", []string{"switchyard/", temporal}, nil},
 	{"dev/embedded", []string{"switchyard/"}, []string{"switchyard/activities/filelock", "switchyard/activities/httpguard"}},
 }
 

@@ -14,6 +14,7 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/structpb"
 
+	"switchyard/dev/processes"
 	"switchyard/dev/scriptedmodel"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workers"
@@ -130,19 +131,19 @@ func benchManyAgents(ctx context.Context) error {
 		return err
 	}
 	defer os.RemoveAll(dir)
-	dev, err := startProcess(ctx, "Gateway", os.Environ(), binary, "dev", "--nodes", "0", "--port", "0", "--gateway-port", "0", "--ui-port", "0",
+	dev, err := startProcess(ctx, dir, "Store", nil, binary, "dev", "--nodes", "0", "--port", "0", "--gateway-port", "0", "--ui-port", "0",
 		"--store", filepath.Join(dir, "store"))
 	if err != nil {
 		return err
 	}
-	defer dev.stop()
-	env := append(os.Environ(), "TEMPORAL_ADDRESS="+dev.said["Temporal"], "SWITCHYARD_GATEWAY="+dev.said["Gateway"])
-	worker, err := startProcess(ctx, "Node", env, binary, "worker", "--name", "agents", "--max-parallel", fmt.Sprint(manyAgents), "--metrics-address", "none")
+	defer end(dev)
+	env := []string{"TEMPORAL_ADDRESS=" + said(dev, "Temporal"), "SWITCHYARD_GATEWAY=" + said(dev, "Gateway")}
+	worker, err := startProcess(ctx, dir, "Node", env, binary, "worker", "--name", "agents", "--max-parallel", fmt.Sprint(manyAgents), "--metrics-address", "none")
 	if err != nil {
 		return err
 	}
-	defer worker.stop()
-	conn, err := workers.Dial(ctx, workers.DialOptions{Address: dev.said["Temporal"], Logger: slog.New(slog.DiscardHandler)})
+	defer end(worker)
+	conn, err := workers.Dial(ctx, workers.DialOptions{Address: said(dev, "Temporal"), Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		return err
 	}
@@ -152,10 +153,10 @@ func benchManyAgents(ctx context.Context) error {
 		return err
 	}
 	defer p.stop()
-	if err := sleep(ctx, settle); err != nil {
+	if err := processes.Pause(ctx, settle); err != nil {
 		return err
 	}
-	idle, err := worker.memory("VmRSS")
+	idle, err := memory(worker, "VmRSS")
 	if err != nil {
 		return err
 	}
@@ -163,7 +164,7 @@ func benchManyAgents(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	peak, err := worker.memory("VmHWM")
+	peak, err := memory(worker, "VmHWM")
 	if err != nil {
 		return err
 	}

@@ -18,6 +18,7 @@ import (
 	"switchyard/activities/executor"
 	k8s "switchyard/activities/executor/k8sjob/cluster"
 	"switchyard/dev/kubetest"
+	"switchyard/dev/processes"
 )
 
 const (
@@ -110,7 +111,7 @@ func (b *k8sBench) clear(ctx context.Context, namespace string) error {
 		if err != nil || len(pods.Items) == 0 {
 			return err
 		}
-		if err := sleep(ctx, 100*time.Millisecond); err != nil {
+		if err := processes.Pause(ctx, 100*time.Millisecond); err != nil {
 			return err
 		}
 	}

@@ -9,6 +9,7 @@ import (
 
 	"switchyard/activities/executor"
 	"switchyard/activities/executor/k8sjob"
+	"switchyard/dev/processes"
 )
 
 const (
@@ -81,7 +82,7 @@ func runJob(ctx context.Context, e *k8sjob.Executor, a executor.Attempt) error {
 // time.
 func measured(ctx context.Context, work func() error) (used, took time.Duration, err error) {
 	before := processorTime()
-	if err := sleep(ctx, k8sBaseline); err != nil {
+	if err := processes.Pause(ctx, k8sBaseline); err != nil {
 		return 0, 0, err
 	}
 	idle := processorTime() - before

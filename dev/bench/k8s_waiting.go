@@ -10,6 +10,7 @@ import (
 	"switchyard/activities/executor"
 	"switchyard/activities/executor/k8sjob"
 	"switchyard/dev/kubetest"
+	"switchyard/dev/processes"
 )
 
 // k8sWaitFor is how long the processor time for waiting Jobs is measured.
@@ -63,12 +64,12 @@ func (b *k8sBench) waiting(ctx context.Context, _ int) (err error) {
 			return ctx.Err()
 		}
 	}
-	if err := sleep(ctx, k8sBaseline); err != nil {
+	if err := processes.Pause(ctx, k8sBaseline); err != nil {
 		return err
 	}
 	memory, goroutines := heap()-heapBefore, runtime.NumGoroutine()-goroutinesBefore
 	before := processorTime()
-	if err := sleep(ctx, k8sWaitFor); err != nil {
+	if err := processes.Pause(ctx, k8sWaitFor); err != nil {
 		return err
 	}
 	used := processorTime() - before

@@ -1,18 +1,17 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"syscall"
 	"time"
+
+	"switchyard/dev/processes"
 )
 
 // buildBinary builds the switchyard of this tree in a new folder. The caller must remove the folder.
@@ -30,54 +29,38 @@ func buildBinary(ctx context.Context) (binary, dir string, err error) {
 	return binary, dir, nil
 }
 
-// process is a running program with the lines that it printed at its start.
-type process struct {
-	cmd  *exec.Cmd
-	said map[string]string
-}
-
-// startProcess starts a program and returns when it has printed a line that begins with a word.
-func startProcess(ctx context.Context, until string, env []string, path string, args ...string) (*process, error) {
-	p := &process{cmd: exec.CommandContext(ctx, path, args...), said: map[string]string{}}
-	p.cmd.Env = env
-	out, err := p.cmd.StdoutPipe()
+// startProcess starts a program whose output goes to a folder, and returns when it has printed a line that begins with a word.
+func startProcess(ctx context.Context, folder, until string, env []string, path string, args ...string) (*processes.Process, error) {
+	cmd := exec.Command(path, args...)
+	cmd.Env = append(processes.CleanEnv(), env...)
+	p, err := processes.Start(cmd, folder, args[0])
 	if err != nil {
 		return nil, err
 	}
-	if err := p.cmd.Start(); err != nil {
-		return nil, err
+	if _, err := p.Field(ctx, until); err != nil {
+		return nil, errors.Join(err, p.Kill())
 	}
-	lines := bufio.NewScanner(out)
-	for lines.Scan() {
-		word, rest, _ := strings.Cut(lines.Text(), " ")
-		p.said[word] = strings.TrimSpace(rest)
-		if word == until {
-			go func() { _, _ = io.Copy(io.Discard, out) }() // ends with the process
-			return p, nil
-		}
-	}
-	p.stop()
-	return nil, fmt.Errorf("%s %s did not start", filepath.Base(path), args[0])
+	return p, nil
 }
 
-func (p *process) stop() {
-	_ = p.cmd.Process.Signal(syscall.SIGTERM)
-	_ = p.cmd.Wait()
+// end ends a process in order, with SIGTERM.
+func end(p *processes.Process) {
+	if p.Signal(syscall.SIGTERM) == nil { // otherwise it has ended
+		_, _ = p.Wait(context.Background())
+	}
 }
 
-// memory returns the memory of the process in MiB: VmRSS is what it holds now, VmHWM its peak.
-func (p *process) memory(field string) (int, error) {
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.cmd.Process.Pid))
-	if err != nil {
-		return 0, err
-	}
-	for line := range strings.Lines(string(text)) {
-		if value, ok := strings.CutPrefix(line, field+":"); ok {
-			kib, err := strconv.Atoi(strings.TrimSpace(strings.TrimSuffix(strings.TrimSpace(value), "kB")))
-			return kib >> 10, err
-		}
-	}
-	return 0, errors.New("no " + field + " in /proc")
+// said returns the rest of a line that a process has printed at its start, or "" if there is none.
+func said(p *processes.Process, word string) string {
+	_, rest, _ := strings.Cut("\n"+p.Stdout.String(), "\n"+word)
+	rest, _, _ = strings.Cut(rest, "\n")
+	return strings.TrimSpace(rest)
+}
+
+// memory returns the memory of a process in MiB: VmRSS is what it holds now, VmHWM its peak.
+func memory(p *processes.Process, figure string) (int, error) {
+	bytes, err := processes.Memory(p.Cmd.Process.Pid, figure)
+	return int(bytes >> 20), err
 }
 
 // processorTime returns the processor time of this process so far.
@@ -85,13 +68,4 @@ func processorTime() time.Duration {
 	var u syscall.Rusage
 	_ = syscall.Getrusage(syscall.RUSAGE_SELF, &u) // cannot fail
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
-}
-
-func sleep(ctx context.Context, d time.Duration) error {
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-time.After(d):
-		return nil
-	}
 }

@@ -15,6 +15,7 @@ import (
 	"switchyard/activities/sessions/wire"
 	"switchyard/cli/client"
 	"switchyard/dev/embedded"
+	"switchyard/dev/processes"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/visibility"
 )
@@ -50,7 +51,7 @@ type sessionBench struct {
 	// binary is the program of this tree, and dir the folder for the files of the processes.
 	binary, dir     string
 	temporal        *embedded.Server
-	gateway, worker *process
+	gateway, worker *processes.Process
 	client          *client.Client
 	// run is the ID of the run.
 	run string
@@ -66,18 +67,18 @@ func (b *sessionBench) open(ctx context.Context) error {
 	if b.temporal, err = embedded.Start(ctx, embedded.Options{Logger: quiet, SearchAttributes: visibility.Types()}); err != nil {
 		return err
 	}
-	env := append(os.Environ(), "TEMPORAL_ADDRESS="+b.temporal.Address())
-	b.gateway, err = startProcess(ctx, "SSH", env, b.binary, "gateway", "--address", "127.0.0.1:0", "--ssh-address", "127.0.0.1:0",
+	env := []string{"TEMPORAL_ADDRESS=" + b.temporal.Address()}
+	b.gateway, err = startProcess(ctx, b.dir, "SSH", env, b.binary, "gateway", "--address", "127.0.0.1:0", "--ssh-address", "127.0.0.1:0",
 		"--store", filepath.Join(b.dir, "store"), "--log-level", "error")
 	if err != nil {
 		return err
 	}
-	b.worker, err = startProcess(ctx, "Node", env, b.binary, "worker", "--name", benchNode, "--gateway", b.gateway.said["Gateway"],
+	b.worker, err = startProcess(ctx, b.dir, "Node", env, b.binary, "worker", "--name", benchNode, "--gateway", said(b.gateway, "Gateway"),
 		"--metrics-address", "none", "--drain-timeout", "1s", "--log-level", "error")
 	if err != nil {
 		return err
 	}
-	url, err := client.ParseURL(b.gateway.said["Gateway"])
+	url, err := client.ParseURL(said(b.gateway, "Gateway"))
 	if err != nil {
 		return err
 	}
@@ -105,7 +106,7 @@ func (b *sessionBench) startRun(ctx context.Context) error {
 		case v1.IsTaskTerminal(state):
 			return fmt.Errorf("the task is %s: %s", state, task.GetError())
 		}
-		if err := sleep(ctx, 50*time.Millisecond); err != nil {
+		if err := processes.Pause(ctx, 50*time.Millisecond); err != nil {
 			return err
 		}
 	}
@@ -123,16 +124,16 @@ func (b *sessionBench) close() error {
 			if err = failed; err != nil || v1.IsRunTerminal(got.GetRun().GetState()) {
 				break
 			}
-			err = sleep(ctx, 50*time.Millisecond)
+			err = processes.Pause(ctx, 50*time.Millisecond)
 		}
 		errs = append(errs, err)
 	}
 	if b.client != nil {
 		b.client.Close()
 	}
-	for _, p := range []*process{b.worker, b.gateway} {
+	for _, p := range []*processes.Process{b.worker, b.gateway} {
 		if p != nil {
-			p.stop()
+			end(p)
 		}
 	}
 	if b.temporal != nil {
@@ -151,11 +152,11 @@ func (b *sessionBench) inside(sessions *client.Sessions) executor.Inside {
 
 // command returns the arguments of a command that uses the gateway.
 func (b *sessionBench) command(args ...string) []string {
-	return append(args, "--gateway", b.gateway.said["Gateway"])
+	return append(args, "--gateway", said(b.gateway, "Gateway"))
 }
 
 // sshAddress returns the gateway's address for SSH clients.
 func (b *sessionBench) sshAddress() string {
-	address, _, _ := strings.Cut(b.gateway.said["SSH"], ": ")
+	address, _, _ := strings.Cut(said(b.gateway, "SSH"), ": ")
 	return address
 }

@@ -1,17 +1,14 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"net"
-	"os/exec"
 	"strconv"
 	"strings"
 	"sync"
-	"syscall"
 	"time"
 )
 
@@ -244,32 +241,20 @@ func (b *sessionBench) forwardPorts(ctx context.Context, ports []int) (local [ta
 	for _, port := range ports {
 		args = append(args, fmt.Sprintf("0:%d", port))
 	}
-	cmd := exec.CommandContext(ctx, b.binary, b.command(args...)...)
-	out, err := cmd.StdoutPipe()
+	p, err := startProcess(ctx, b.dir, "127.0.0.1:", nil, b.binary, b.command(args...)...)
 	if err != nil {
 		return local, nil, err
 	}
-	var said strings.Builder
-	cmd.Stderr = &said
-	if err := cmd.Start(); err != nil {
-		return local, nil, err
-	}
-	stop = func() {
-		_ = cmd.Process.Signal(syscall.SIGTERM)
-		_ = cmd.Wait()
-	}
-	lines := bufio.NewScanner(out)
 	for i := range local {
-		if !lines.Scan() {
-			stop()
-			return local, nil, fmt.Errorf("port-forward did not start: %s", said.String())
+		line, err := p.Line(ctx, p.Stdout, fmt.Sprintf("-> %d\n", ports[i]))
+		if err != nil {
+			return local, nil, errors.Join(err, p.Kill())
 		}
-		address, _, _ := strings.Cut(lines.Text(), " ")
+		address, _, _ := strings.Cut(line, " ")
 		_, port, _ := net.SplitHostPort(address)
 		if local[i], err = strconv.Atoi(port); err != nil {
-			stop()
-			return local, nil, err
+			return local, nil, errors.Join(err, p.Kill())
 		}
 	}
-	return local, stop, nil
+	return local, func() { end(p) }, nil
 }

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"switchyard/activities/executor"
+	"switchyard/dev/processes"
 )
 
 const (
@@ -42,7 +43,7 @@ func (b *sessionBench) idle(ctx context.Context, _ int) error {
 		return err
 	}
 	opened := time.Since(began)
-	if err := sleep(ctx, quietTime); err != nil {
+	if err := processes.Pause(ctx, quietTime); err != nil {
 		return err
 	}
 	after, err := b.footprint(ctx)
@@ -144,11 +145,11 @@ func (b *sessionBench) footprint(ctx context.Context) (f footprint, err error) {
 		}
 	}
 	f.inUse = (figures["go_memstats_heap_alloc_bytes"] + figures["go_memstats_stack_inuse_bytes"]) / (1 << 20)
-	f.gateway, err = b.gateway.memory("VmRSS")
+	f.gateway, err = memory(b.gateway, "VmRSS")
 	if err != nil {
 		return f, err
 	}
-	f.worker, err = b.worker.memory("VmRSS")
+	f.worker, err = memory(b.worker, "VmRSS")
 	return f, err
 }
 

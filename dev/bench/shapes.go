@@ -14,6 +14,7 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/structpb"
 
+	"switchyard/dev/processes"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/names"
 )
@@ -109,7 +110,7 @@ func (y *cluster) await(ctx context.Context, run client.WorkflowRun, began time.
 		if end := d.GetWorkflowExecutionInfo().GetCloseTime(); end != nil {
 			return end.AsTime().Sub(began), nil
 		}
-		if err := sleep(ctx, 50*time.Millisecond); err != nil {
+		if err := processes.Pause(ctx, 50*time.Millisecond); err != nil {
 			return 0, err
 		}
 	}

@@ -27,14 +27,14 @@ func TestLongOtherAgentsDriveRuns(t *testing.T) {
 		t.Fatalf("npm install: %v\n%s", err, out)
 	}
 	for _, skill := range []string{filepath.Join(repository, "dev", "examples", "a2a-greeting.yaml"), filepath.Join(dir, "release.yaml")} {
-		if code, _, stderr := run(t, "workflows", "put", skill, "--gateway", s.gateway); code != 0 {
+		if code, _, stderr := run(t, "workflows", "put", skill, "--gateway", s.Gateway); code != 0 {
 			t.Fatalf("workflows put %s exits with %d: %s", skill, code, stderr)
 		}
 	}
 	for _, binding := range []string{"JSONRPC", "HTTP+JSON"} {
 		t.Run(binding, func(t *testing.T) {
 			t.Parallel()
-			if out, err := outputOf(t, node, filepath.Join(dir, "agent.mjs"), binding, s.gateway); err != nil {
+			if out, err := outputOf(t, node, filepath.Join(dir, "agent.mjs"), binding, s.Gateway); err != nil {
 				t.Errorf("%v\n%s", err, out)
 			}
 		})

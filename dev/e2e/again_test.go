@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"switchyard/dev/processes"
 )
 
 // TestRunsAgain lets a run fail, fixes the cause and continues it, repeats a part of it, and starts it anew with
@@ -14,7 +16,7 @@ import (
 func TestRunsAgain(t *testing.T) {
 	t.Parallel()
 	s, dir := shared(t), t.TempDir()
-	id := s.submit(t, fmt.Sprintf(`
+	id := s.Submit(t, fmt.Sprintf(`
 name: again
 inputs: { who: { default: nobody } }
 tasks:
@@ -22,7 +24,7 @@ tasks:
   second: { type: shell, spec: { command: 'echo >> %[1]s/second; test -e %[1]s/mended' }, dependsOn: [first], retry: { maxRetries: 0 } }
   third: { type: shell, spec: { command: 'echo >> %[1]s/third' }, dependsOn: [second] }
 `, dir))
-	s.end(t, id)
+	s.End(t, id)
 	lines := func(name string) int {
 		text, err := os.ReadFile(filepath.Join(dir, name))
 		if err != nil {
@@ -38,17 +40,17 @@ tasks:
 	}
 	ran(1, 1, 0)
 	open(t, dir, "mended")
-	do(t, s.gateway, 0, "runs", "retry", id, "--watch")
+	do(t, s.Gateway, 0, "runs", "retry", id, "--watch")
 	ran(1, 2, 1)
-	if _, stderr := do(t, s.gateway, 1, "runs", "retry", id); !strings.Contains(stderr, "--from") {
+	if _, stderr := do(t, s.Gateway, 1, "runs", "retry", id); !strings.Contains(stderr, "--from") {
 		t.Errorf("retrying a run that completed says\n%s", stderr)
 	}
-	do(t, s.gateway, 0, "runs", "retry", id, "--from", "second", "--watch")
+	do(t, s.Gateway, 0, "runs", "retry", id, "--from", "second", "--watch")
 	ran(1, 3, 2)
-	if _, stderr := do(t, s.gateway, 2, "runs", "retry", id, "--from", "secnd"); !strings.Contains(stderr, "second") {
+	if _, stderr := do(t, s.Gateway, 2, "runs", "retry", id, "--from", "secnd"); !strings.Contains(stderr, "second") {
 		t.Errorf("an unknown task is told as\n%s", stderr)
 	}
-	stdout, _ := do(t, s.gateway, 0, "runs", "rerun", id, "--input", "who=42", "--watch")
+	stdout, _ := do(t, s.Gateway, 0, "runs", "rerun", id, "--input", "who=42", "--watch")
 	if other := strings.TrimSpace(stdout); other == id || !strings.HasPrefix(other, "again-") {
 		t.Errorf("rerun prints %q", stdout)
 	}
@@ -69,44 +71,44 @@ tasks:
   say: { type: shell, spec: { command: 'echo ${{ workflow.input.version }}' } }
   never: { type: shell, spec: { command: 'true' }, dependsOn: [say], constraints: { nodeLabels: [quantum] }, when: all_failed }
 `)
-	do(t, s.gateway, 0, "workflows", "put", file)
-	if _, stderr := do(t, s.gateway, 1, "workflows", "put", file); !strings.Contains(stderr, "--replace") {
+	do(t, s.Gateway, 0, "workflows", "put", file)
+	if _, stderr := do(t, s.Gateway, 1, "workflows", "put", file); !strings.Contains(stderr, "--replace") {
 		t.Errorf("storing it twice says\n%s", stderr)
 	}
-	do(t, s.gateway, 0, "workflows", "put", file, "--replace")
-	eventually(t, "it is listed", func() bool {
-		names := ask[list[struct{ Name string }]](t, s.gateway, "workflows", "list")
+	do(t, s.Gateway, 0, "workflows", "put", file, "--replace")
+	processes.Await(t, "it is listed", func() bool {
+		names := ask[list[struct{ Name string }]](t, s.Gateway, "workflows", "list")
 		return slices.Contains(names.Items, struct{ Name string }{"stored"})
 	})
-	stdout, _ := do(t, s.gateway, 0, "workflows", "get", "stored")
+	stdout, _ := do(t, s.Gateway, 0, "workflows", "get", "stored")
 	if code, _, stderr := run(t, "validate", write(t, stdout)); code != 0 {
 		t.Errorf("what is stored is no definition: %s", stderr)
 	}
 
-	plan, _ := do(t, s.gateway, 0, "submit", "--workflow", "stored", "--dry-run", "--input", "version=1.10")
+	plan, _ := do(t, s.Gateway, 0, "submit", "--workflow", "stored", "--dry-run", "--input", "version=1.10")
 	for _, want := range []string{"LEVEL", "1.10", "quantum"} {
 		if !strings.Contains(plan, want) {
 			t.Errorf("the plan lacks %q:\n%s", want, plan)
 		}
 	}
-	if runs := ask[list[runItem]](t, s.gateway, "runs", "list", "--workflow", "stored"); len(runs.Items) != 0 {
+	if runs := ask[list[runItem]](t, s.Gateway, "runs", "list", "--workflow", "stored"); len(runs.Items) != 0 {
 		t.Errorf("a dry run has started %v", runs.Items)
 	}
-	if _, stderr := do(t, s.gateway, 2, "submit", "--workflow", "stored"); !strings.Contains(stderr, "version") {
+	if _, stderr := do(t, s.Gateway, 2, "submit", "--workflow", "stored"); !strings.Contains(stderr, "version") {
 		t.Errorf("a missing input is told as\n%s", stderr)
 	}
 	args := []string{"submit", "--workflow", "stored", "--idempotency-key", "k", "--input", "version=1.10"}
-	first, _ := do(t, s.gateway, 0, args...)
-	second, stderr := do(t, s.gateway, 0, append(args, "--watch")...)
+	first, _ := do(t, s.Gateway, 0, args...)
+	second, stderr := do(t, s.Gateway, 0, append(args, "--watch")...)
 	if first != second || !strings.Contains(stderr, "earlier request") {
 		t.Errorf("two requests under a key start %q and %q: %s", first, second, stderr)
 	}
-	if say := s.get(t, strings.TrimSpace(first)).Tasks["say"]; say.Result.Stdout != "1.10\n" {
+	if say := s.Get(t, strings.TrimSpace(first)).Tasks["say"]; say.Result.Stdout != "1.10\n" {
 		t.Errorf("say printed %q", say.Result.Stdout)
 	}
-	if _, stderr := do(t, s.gateway, 1, append(args[:len(args)-1:len(args)-1], "version=2")...); !strings.Contains(stderr, "key") {
+	if _, stderr := do(t, s.Gateway, 1, append(args[:len(args)-1:len(args)-1], "version=2")...); !strings.Contains(stderr, "key") {
 		t.Errorf("another input under the key says\n%s", stderr)
 	}
-	do(t, s.gateway, 0, "workflows", "delete", "stored")
-	do(t, s.gateway, 2, "submit", "--workflow", "stored")
+	do(t, s.Gateway, 0, "workflows", "delete", "stored")
+	do(t, s.Gateway, 2, "submit", "--workflow", "stored")
 }

@@ -8,15 +8,16 @@ import (
 
 	agenttool "switchyard/activities/executor/subagent/tool"
 	"switchyard/activities/executor/subagent/tool/fleet"
+	"switchyard/dev/processes"
 )
 
 // TestAgentAsksPersonAndRunsTask uses an agent's fleet tools against a real gateway.
 func TestAgentAsksPersonAndRunsTask(t *testing.T) {
 	t.Parallel()
 	s := shared(t)
-	ctx, cancel := context.WithTimeout(t.Context(), limit)
+	ctx, cancel := context.WithTimeout(t.Context(), processes.Limit)
 	defer cancel()
-	f, err := fleet.New(ctx, fleet.Options{Gateway: s.gateway, Run: "planner-1", Task: "plan", KeyPrefix: "planner-1/plan"})
+	f, err := fleet.New(ctx, fleet.Options{Gateway: s.Gateway, Run: "planner-1", Task: "plan", KeyPrefix: "planner-1/plan"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -37,14 +38,14 @@ func TestAgentAsksPersonAndRunsTask(t *testing.T) {
 	answers := make(chan string, 1)
 	go func() { answers <- use("ask_person", "call-2", `{"message":"Deploy ${{ this }}?"}`) }()
 	id := ""
-	eventually(t, "the question is asked", func() bool {
-		if runs := ask[list[struct{ ID, State string }]](t, s.gateway, "runs", "list", "--workflow", "agent-question"); len(runs.Items) > 0 {
+	processes.Await(t, "the question is asked", func() bool {
+		if runs := ask[list[struct{ ID, State string }]](t, s.Gateway, "runs", "list", "--workflow", "agent-question"); len(runs.Items) > 0 {
 			id = runs.Items[0].ID
 		}
 		return id != ""
 	})
-	eventually(t, "the question is rejected", func() bool {
-		code, _, _ := run(t, "runs", "reject", id, "question", "--reason", "not today", "--gateway", s.gateway)
+	processes.Await(t, "the question is rejected", func() bool {
+		code, _, _ := run(t, "runs", "reject", id, "question", "--reason", "not today", "--gateway", s.Gateway)
 		return code == 0
 	})
 	if got := <-answers; !strings.Contains(got, `"decision":"rejected"`) || !strings.Contains(got, `"reason":"not today"`) || !strings.Contains(got, id) {
@@ -75,12 +76,12 @@ tasks:
     resources: { cores: 0 }
     spec: { prompt: Ask three others, tools: [fleet], baseUrl: "`+model+`" }
 `)
-	code, stdout, stderr := run(t, "submit", file, "--watch", "-o", "json", "--gateway", s.gateway)
+	code, stdout, stderr := run(t, "submit", file, "--watch", "-o", "json", "--gateway", s.Gateway)
 	if code != 0 || !strings.Contains(stdout, "they all said forty-two") {
 		t.Fatalf("exit code %d: %s\n%s", code, stdout, stderr)
 	}
-	eventually(t, "the list has the run of the subagents, which has completed", func() bool {
-		runs := ask[list[runItem]](t, s.gateway, "runs", "list", "--workflow", "agent-subagents").Items
+	processes.Await(t, "the list has the run of the subagents, which has completed", func() bool {
+		runs := ask[list[runItem]](t, s.Gateway, "runs", "list", "--workflow", "agent-subagents").Items
 		return len(runs) == 1 && runs[0].State == "completed"
 	})
 }

@@ -4,7 +4,6 @@ package e2e
 
 import (
 	"fmt"
-	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
@@ -14,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"switchyard/dev/processes"
 	"switchyard/dev/scriptedmodel"
 )
 
@@ -28,30 +28,30 @@ func TestAgents(t *testing.T) {
 	if err := os.Mkdir(scratch, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	begin := func() *devStack {
+	begin := func() *processes.Stack {
 		return startDevWith(t, binary, []string{"ANTHROPIC_API_KEY=" + agentKey},
 			"--db", filepath.Join(dir, "temporal.db"), "--log-level", "debug", "--max-parallel", "16", "--scratch-dir", scratch)
 	}
 	s := begin()
-	needSandbox(t, s.gateway)
+	needSandbox(t, s.Gateway)
 	found := newLeaks(t, agentKey)
 	t.Run("alive", func(t *testing.T) {
 		t.Run("shown", func(t *testing.T) { t.Parallel(); testAgentIsShown(t, s, found) })
 		t.Run("limits", func(t *testing.T) { t.Parallel(); testAgentContinuesWithHigherLimits(t, s) })
 		t.Run("cancel", func(t *testing.T) { t.Parallel(); testCancelEndsRequestsAndCommands(t, s) })
 	})
-	restart := func(m *heldModel) *devStack {
-		s.signal(syscall.SIGKILL)
-		s.wait()
-		eventually(t, "the model sees that the stack has ended", func() bool { return m.heldNow() == 0 })
-		found.search("the log of dev", s.stdout.String()+s.stderr.String())
+	restart := func(m *heldModel) *processes.Stack {
+		s.Signal(syscall.SIGKILL)
+		s.Wait()
+		processes.Await(t, "the model sees that the stack has ended", func() bool { return m.heldNow() == 0 })
+		found.search("the log of dev", s.Stdout.String()+s.Stderr.String())
 		s = begin()
 		return s
 	}
 	t.Run("program", func(t *testing.T) { testProgramIsResumed(t, s, restart) })
-	s.signal(syscall.SIGTERM)
-	s.wait()
-	found.search("the log of dev", s.stdout.String()+s.stderr.String())
+	s.Signal(syscall.SIGTERM)
+	s.Wait()
+	found.search("the log of dev", s.Stdout.String()+s.Stderr.String())
 	found.searchFolder(dir, "")
 }
 
@@ -70,7 +70,7 @@ tasks:
 
 // testAgentIsShown reads an agent through every interface, and searches for its key, which the model returns and a
 // command prints.
-func testAgentIsShown(t *testing.T, s *devStack, found *leaks) {
+func testAgentIsShown(t *testing.T, s *processes.Stack, found *leaks) {
 	usage := &scriptedmodel.Usage{Input: 1000, Output: 200}
 	file := agentCalls("write_file", `{"path": "notes.txt", "content": "one"}`)
 	command := agentCalls("shell", `{"command": "env; echo marker-log `+agentKey+`; exit 3"}`)
@@ -80,24 +80,24 @@ func testAgentIsShown(t *testing.T, s *devStack, found *leaks) {
 		{When: agentTurns(1, ""), Reply: command},
 		{When: scriptedmodel.When{Turns: new(2), ToolResultText: "marker-log"}, Reply: scriptedmodel.Reply{Text: "marker-output " + agentKey, Usage: usage}},
 	}})
-	id := s.submit(t, agentDefinition("shown-agent", `
+	id := s.Submit(t, agentDefinition("shown-agent", `
   agent: { spec: { model: claude-sonnet-5, baseUrl: `+m.url+`, tools: [files, shell], prompt: "Look around." } }
 `))
-	do(t, s.gateway, 0, "runs", "watch", id)
-	if got := s.get(t, id).Tasks["agent"]; got.Result.Output["text"] != "marker-output ***" {
+	do(t, s.Gateway, 0, "runs", "watch", id)
+	if got := s.Get(t, id).Tasks["agent"]; got.Result.Output["text"] != "marker-output ***" {
 		t.Errorf("the task is %+v", got)
 	}
 	events := func() string {
 		var events []string
-		for _, e := range ask[list[eventItem]](t, s.gateway, "runs", "events", id, "--task", "agent").Items {
+		for _, e := range ask[list[eventItem]](t, s.Gateway, "runs", "events", id, "--task", "agent").Items {
 			events = append(events, e.Event)
 		}
 		return strings.Join(events, " ")
 	}
-	awaitText(t, "the events have the turns and calls", events, func(events string) bool {
+	processes.AwaitText(t, "the events have the turns and calls", events, func(events string) bool {
 		return strings.Contains(events, "started turn tool_call turn tool_call turn completed")
 	})
-	awaitLogText(t, s.gateway, id, "agent", "marker-output ***")
+	awaitLogText(t, s.Gateway, id, "agent", "marker-output ***")
 	for _, shown := range []struct {
 		args []string
 		want []string
@@ -110,7 +110,7 @@ func testAgentIsShown(t *testing.T, s *devStack, found *leaks) {
 		{[]string{"runs", "explain", id, "agent"}, nil},
 		{[]string{"runs", "timeline", id}, nil},
 	} {
-		stdout, stderr := do(t, s.gateway, 0, shown.args...)
+		stdout, stderr := do(t, s.Gateway, 0, shown.args...)
 		found.search(strings.Join(shown.args, " "), stdout+stderr)
 		for _, want := range shown.want {
 			if !strings.Contains(stdout+stderr, want) {
@@ -118,13 +118,13 @@ func testAgentIsShown(t *testing.T, s *devStack, found *leaks) {
 			}
 		}
 	}
-	found.searchHistories(s.temporal, id)
+	found.searchHistories(s.Temporal, id)
 	found.searchProcesses()
 	for _, want := range []string{
 		"\nswitchyard_agent_turns_total ", `switchyard_agent_tool_calls_total{tool="shell"} `,
 		`switchyard_agent_tokens_total{direction="input",model="claude-sonnet-5"} `, `switchyard_agent_cost_usd_total{model="claude-sonnet-5"} `,
 	} {
-		eventually(t, "the figures have "+want, func() bool { return strings.Contains(string(fetch(t, http.MethodGet, s.gateway+"/metrics", "")), want) })
+		processes.Await(t, "the figures have "+want, func() bool { return strings.Contains(processes.Fetch(t, s.Gateway+"/metrics"), want) })
 	}
 	for _, seen := range []string{"log", "output"} {
 		if !found.seen[seen] {
@@ -134,7 +134,7 @@ func testAgentIsShown(t *testing.T, s *devStack, found *leaks) {
 }
 
 // testAgentContinuesWithHigherLimits raises the limits of agents that have reached theirs.
-func testAgentContinuesWithHigherLimits(t *testing.T, s *devStack) {
+func testAgentContinuesWithHigherLimits(t *testing.T, s *processes.Stack) {
 	file := agentCalls("write_file", `{"path": "notes.txt", "content": "written before the limit"}`)
 	file.Usage = &scriptedmodel.Usage{Input: 10000, Output: 10000} // far more than a cent
 	m := startHeldModel(t, "no such words", scriptedmodel.Script{Key: agentKey, Rules: []scriptedmodel.Rule{
@@ -142,13 +142,13 @@ func testAgentContinuesWithHigherLimits(t *testing.T, s *devStack) {
 		{When: agentTurns(1, ""), Reply: agentCalls("read_file", `{"path": "notes.txt"}`)},
 		{When: scriptedmodel.When{Turns: new(2), ToolResultText: "written before the limit"}, Reply: scriptedmodel.Reply{Text: "I am done."}},
 	}})
-	id := s.submit(t, agentDefinition("limited-agents", fmt.Sprintf(`
+	id := s.Submit(t, agentDefinition("limited-agents", fmt.Sprintf(`
   turns: { spec: { model: claude-sonnet-5, baseUrl: %[1]s, tools: [files], prompt: "Few turns.", maxTurns: 1 } }
   cost: { spec: { model: claude-sonnet-5, baseUrl: %[1]s, tools: [files], prompt: "Little money.", maxCostUsd: 0.01 } }
   each: { parallel: 2, maxFailures: 1, spec: { model: claude-sonnet-5, baseUrl: %[1]s, tools: [files], prompt: "Few turns of ${{ input.index }}.", maxTurns: 1 } }
 `, m.url)))
-	eventually(t, "the run has ended", func() bool { return !slices.Contains([]string{"", "pending", "running"}, s.get(t, id).State) })
-	d := s.get(t, id)
+	processes.Await(t, "the run has ended", func() bool { return !slices.Contains([]string{"", "pending", "running"}, s.Get(t, id).State) })
+	d := s.Get(t, id)
 	for task, want := range map[string]string{"turns": "max_turns", "cost": "max_cost"} {
 		if got := d.Tasks[task]; got.State == "completed" || got.Reason != want || got.Attempt != 0 || !strings.Contains(got.Error, "runs retry") {
 			t.Errorf("%s: %+v", task, got)
@@ -157,9 +157,9 @@ func testAgentContinuesWithHigherLimits(t *testing.T, s *devStack) {
 	if n := len(m.Requests()); n != 4 {
 		t.Errorf("the model was asked %d times before the limits are raised, want 4", n)
 	}
-	do(t, s.gateway, 0, "runs", "retry", id, "--max-turns", "turns=9", "--max-turns", "each=9", "--max-cost", "cost=5")
-	eventually(t, "all agents are done", func() bool {
-		d = s.get(t, id)
+	do(t, s.Gateway, 0, "runs", "retry", id, "--max-turns", "turns=9", "--max-turns", "each=9", "--max-cost", "cost=5")
+	processes.Await(t, "all agents are done", func() bool {
+		d = s.Get(t, id)
 		return d.Tasks["turns"].State == "completed" && d.Tasks["cost"].State == "completed" && d.Tasks["each"].State == "completed"
 	})
 	if twice := askedTwice(m.Server); len(m.Requests()) != 12 || len(twice) > 0 {
@@ -169,25 +169,25 @@ func testAgentContinuesWithHigherLimits(t *testing.T, s *devStack) {
 
 // testCancelEndsRequestsAndCommands cancels a run with an agent that waits for its model and one that waits for a
 // command.
-func testCancelEndsRequestsAndCommands(t *testing.T, s *devStack) {
+func testCancelEndsRequestsAndCommands(t *testing.T, s *processes.Stack) {
 	seconds := strconv.Itoa(os.Getpid()*1000 + 1)
 	m := startHeldModel(t, "agent that asks", scriptedmodel.Script{Key: agentKey, Rules: []scriptedmodel.Rule{
 		{When: agentTurns(0, ""), Reply: agentCalls("shell", `{"command": "exec sleep `+seconds+`"}`)},
 	}})
-	id := s.submit(t, agentDefinition("cancelled-agents", fmt.Sprintf(`
+	id := s.Submit(t, agentDefinition("cancelled-agents", fmt.Sprintf(`
   asks: { spec: { model: claude-sonnet-5, baseUrl: %[1]s, tools: [shell], prompt: "agent that asks" } }
   runs: { spec: { model: claude-sonnet-5, baseUrl: %[1]s, tools: [shell], prompt: "agent that runs a command" } }
 `, m.url)))
-	eventually(t, "both are busy", func() bool { return m.heldNow() == 1 && sleepers(t, seconds) == 1 })
+	processes.Await(t, "both are busy", func() bool { return m.heldNow() == 1 && sleepers(t, seconds) == 1 })
 	at := time.Now()
-	fetch(t, http.MethodPost, s.gateway+"/switchyard.v1.RunService/CancelRun", `{"id":"`+id+`"}`)
+	s.Call(t, "RunService/CancelRun", map[string]any{"id": id}, nil)
 	answered := time.Now()
-	eventually(t, "the request has ended", func() bool { return m.heldNow() == 0 })
+	processes.Await(t, "the request has ended", func() bool { return m.heldNow() == 0 })
 	asked := time.Since(at)
-	eventually(t, "the command has ended", func() bool { return sleepers(t, seconds) == 0 })
+	processes.Await(t, "the command has ended", func() bool { return sleepers(t, seconds) == 0 })
 	t.Logf("the gateway answered after %v, the request ended after %v, the command after %v", answered.Sub(at), asked, time.Since(at))
-	do(t, s.gateway, 1, "runs", "watch", id)
-	d := s.get(t, id)
+	do(t, s.Gateway, 1, "runs", "watch", id)
+	d := s.Get(t, id)
 	if d.State != "cancelled" || d.Tasks["asks"].State != "cancelled" || d.Tasks["runs"].State != "cancelled" {
 		t.Errorf("the run is %+v", d)
 	}
@@ -215,25 +215,25 @@ esac
 
 // testProgramIsResumed kills the stack while an agent program runs and while another agent waits for its model. Both
 // continue when the node is back.
-func testProgramIsResumed(t *testing.T, s *devStack, restart func(m *heldModel) *devStack) {
+func testProgramIsResumed(t *testing.T, s *processes.Stack, restart func(m *heldModel) *processes.Stack) {
 	seconds := strconv.Itoa(os.Getpid()*1000 + 2)
 	m := startHeldModel(t, "hold.txt", scriptedmodel.Script{Key: agentKey, Rules: []scriptedmodel.Rule{
 		{When: agentTurns(0, ""), Reply: agentCalls("write_file", `{"path": "hold.txt", "content": "written before the kill"}`)},
 		{When: agentTurns(1, ""), Reply: agentCalls("read_file", `{"path": "hold.txt"}`)},
 		{When: scriptedmodel.When{Turns: new(2), ToolResultText: "written before the kill"}, Reply: scriptedmodel.Reply{Text: "The agent is done."}},
 	}})
-	id := s.submit(t, agentDefinition("resumed-agents", fmt.Sprintf(`
+	id := s.Submit(t, agentDefinition("resumed-agents", fmt.Sprintf(`
   program: { spec: { command: [sh, -c, %[2]q, %[3]q], prompt: "Do the work." } }
   agent: { spec: { model: claude-sonnet-5, baseUrl: %[1]s, tools: [files], prompt: "Do the work." } }
 `, m.url, resumable, seconds)))
-	eventually(t, "both are busy", func() bool { return m.heldNow() == 1 && sleepers(t, seconds) == 1 })
+	processes.Await(t, "both are busy", func() bool { return m.heldNow() == 1 && sleepers(t, seconds) == 1 })
 	s = restart(m)
-	eventually(t, "the program of the first attempt has ended", func() bool { return sleepers(t, seconds) == 0 })
-	eventually(t, "both are done", func() bool {
+	processes.Await(t, "the program of the first attempt has ended", func() bool { return sleepers(t, seconds) == 0 })
+	processes.Await(t, "both are done", func() bool {
 		m.letGo()
-		return !slices.Contains([]string{"", "pending", "running"}, s.get(t, id).State)
+		return !slices.Contains([]string{"", "pending", "running"}, s.Get(t, id).State)
 	})
-	d := s.get(t, id)
+	d := s.Get(t, id)
 	if p, a := d.Tasks["program"], d.Tasks["agent"]; p.State != "completed" || p.Result.Output["text"] != "The program is done." ||
 		a.State != "completed" || a.Result.Output["text"] != "The agent is done." {
 		t.Errorf("the run is %+v", d)
@@ -241,8 +241,8 @@ func testProgramIsResumed(t *testing.T, s *devStack, restart func(m *heldModel) 
 	if twice := askedTwice(m.Server); len(twice) > 0 || m.Delivered() != 3 {
 		t.Errorf("the model was asked %d times, twice: %s", len(m.Requests()), strings.Join(twice, "\n"))
 	}
-	awaitLogText(t, s.gateway, id, "program", "I continue.")
-	if stdout, _ := do(t, s.gateway, 0, "runs", "get", id, "program"); !strings.Contains(stdout, "session session-1") {
+	awaitLogText(t, s.Gateway, id, "program", "I continue.")
+	if stdout, _ := do(t, s.Gateway, 0, "runs", "get", id, "program"); !strings.Contains(stdout, "session session-1") {
 		t.Errorf("the program is shown as\n%s", stdout)
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"syscall"
 	"testing"
 
+	"switchyard/dev/processes"
 	"switchyard/dev/scriptedmodel"
 	"switchyard/dev/testneeds"
 )
@@ -61,13 +62,13 @@ func TestLongManyAgentsMoveToOtherNodes(t *testing.T) {
 func testAgentsMove(t *testing.T, many int) {
 	s := startDev(t, "--nodes", "0")
 	slots := max(4, many/2) // per node; a single node cannot take all of many agents at once
-	join := func(name string) *program {
-		return startWorker(t, s.temporal, s.gateway, name, "--max-parallel", strconv.Itoa(slots), "--metrics-address", "none", "--offline-after", "5s", "--drain-timeout", "100ms")
+	join := func(name string) *processes.Program {
+		return startWorker(t, s.Temporal, s.Gateway, name, "--max-parallel", strconv.Itoa(slots), "--metrics-address", "none", "--offline-after", "5s", "--drain-timeout", "100ms")
 	}
 	// busy waits until the given number of agents are held, or have done their work on the node that stays.
 	busy := func(m *heldModel, seconds string, agents int) {
 		t.Helper()
-		eventually(t, "the agents are busy or on the node that stays", func() bool {
+		processes.Await(t, "the agents are busy or on the node that stays", func() bool {
 			past := 0 // commands that have ended
 			for _, request := range m.Requests() {
 				if c := request.Conversation; c.Turns() == 2 && strings.HasSuffix(c.Messages[0].Text, "run") {
@@ -80,7 +81,7 @@ func testAgentsMove(t *testing.T, many int) {
 	// begin starts agents, half of which ask. The node that leaves must be the only one that takes tasks; begin waits
 	// until the agents are busy on it.
 	begin := func(m *heldModel, seconds string, agents int) (id string) {
-		stdout, _ := do(t, s.gateway, 0, "submit", write(t, fmt.Sprintf(`
+		stdout, _ := do(t, s.Gateway, 0, "submit", write(t, fmt.Sprintf(`
 name: travellers-%[3]s
 tasks:
   agent:
@@ -100,9 +101,9 @@ tasks:
 	}
 	// finish waits for the end of a run whose node has left, and returns its agents.
 	finish := func(m *heldModel, id, seconds string, agents int) (left []instanceItem) {
-		eventually(t, "every agent is done or held", func() bool {
+		processes.Await(t, "every agent is done or held", func() bool {
 			m.letGo()
-			left = instances(t, s.gateway, id, "agent")
+			left = instances(t, s.Gateway, id, "agent")
 			return !slices.ContainsFunc(left, func(i instanceItem) bool { return i.State != "completed" })
 		})
 		if twice := askedTwice(m.Server); len(left) != agents || len(twice) > 0 || m.Repeated() > 0 {
@@ -118,11 +119,11 @@ tasks:
 	unknown := "The outcome of this call is unknown"
 
 	join("leaves-1")
-	needSandboxOn(t, s.gateway, "leaves-1")
+	needSandboxOn(t, s.Gateway, "leaves-1")
 	m := startHeldModel(t, "hold.txt", travellers(asleep(1)))
 	id := begin(m, asleep(1), 4)
 	stays := join("stays-1")
-	do(t, s.gateway, 0, "nodes", "drain", "leaves-1", "--deadline", "100ms", "--wait")
+	do(t, s.Gateway, 0, "nodes", "drain", "leaves-1", "--deadline", "100ms", "--wait")
 	for _, i := range finish(m, id, asleep(1), 4) {
 		if i.Node != "stays-1" || i.Attempt != 0 {
 			t.Errorf("after the drain an agent is %+v", i)
@@ -133,13 +134,13 @@ tasks:
 	}
 
 	leaves := join("leaves-2")
-	do(t, s.gateway, 0, "nodes", "drain", "stays-1", "--wait")
+	do(t, s.Gateway, 0, "nodes", "drain", "stays-1", "--wait")
 	m = startHeldModel(t, "hold.txt", travellers(asleep(2)))
 	id = begin(m, asleep(2), many)
-	do(t, s.gateway, 0, "nodes", "undrain", "stays-1")
+	do(t, s.Gateway, 0, "nodes", "undrain", "stays-1")
 	busy(m, asleep(2), many)
 	var lost, cut int // agents on the node, and those of them with a command
-	for _, i := range instances(t, s.gateway, id, "agent") {
+	for _, i := range instances(t, s.Gateway, id, "agent") {
 		if i.Node == "leaves-2" {
 			lost++
 			cut += i.Index % 2
@@ -149,9 +150,9 @@ tasks:
 		t.Errorf("of %d agents %d are on the node that leaves, %d of them with a command; %d commands run", many, lost, cut, n)
 	}
 	held := m.heldNow()
-	leaves.signal(syscall.SIGKILL)
-	leaves.wait()
-	eventually(t, "the model sees that the node has left", func() bool { return m.heldNow() == held-(lost-cut) })
+	leaves.Signal(syscall.SIGKILL)
+	leaves.Wait()
+	processes.Await(t, "the model sees that the node has left", func() bool { return m.heldNow() == held-(lost-cut) })
 	for _, i := range finish(m, id, asleep(2), many) {
 		if i.Node != "stays-1" || i.Result.Output["text"] != "I am done." {
 			t.Errorf("after the kill an agent is %+v", i)
@@ -163,8 +164,8 @@ tasks:
 	if all, want := len(m.Requests()), 4*many+lost-cut; all != want {
 		t.Errorf("the model was asked %d times, want %d", all, want)
 	}
-	stays.signal(syscall.SIGTERM)
-	stays.wait()
+	stays.Signal(syscall.SIGTERM)
+	stays.Wait()
 }
 
 // countTold counts the requests whose newest tool results contain a text.

@@ -11,6 +11,7 @@ import (
 	"syscall"
 	"testing"
 
+	"switchyard/dev/processes"
 	"switchyard/dev/testneeds"
 )
 
@@ -28,7 +29,7 @@ func TestReadmeAgents(t *testing.T) {
 	address := fmt.Sprintf("127.0.0.1:%d", testneeds.FreePort(t))
 	// The model that `go run` starts would outlive it.
 	model := exec.Command("go", append(strings.Fields(string(block[1]))[1:], "-address", address)...)
-	model.Dir, model.Env, model.SysProcAttr = repository, cleanEnv(), &syscall.SysProcAttr{Setpgid: true}
+	model.Dir, model.Env, model.SysProcAttr = repository, processes.CleanEnv(), &syscall.SysProcAttr{Setpgid: true}
 	if err := model.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -36,7 +37,7 @@ func TestReadmeAgents(t *testing.T) {
 		_ = syscall.Kill(-model.Process.Pid, syscall.SIGKILL)
 		_ = model.Wait() // it was killed
 	})
-	eventually(t, "the model listens", func() bool {
+	processes.Await(t, "the model listens", func() bool {
 		conn, err := net.Dial("tcp", address)
 		if err == nil {
 			_ = conn.Close()

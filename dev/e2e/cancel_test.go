@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"go.temporal.io/sdk/client"
+
+	"switchyard/dev/processes"
 )
 
 // processTree returns the definition of a run whose task is a tree of processes that is hard to end: its shell, one in a
@@ -40,7 +42,7 @@ tasks:
 `, dir, ignores)
 	return definition, func() (found []int) {
 		t.Helper()
-		eventually(t, "the task's processes have started", func() bool {
+		processes.Await(t, "the task's processes have started", func() bool {
 			found = nil
 			for _, name := range names {
 				text, err := os.ReadFile(filepath.Join(dir, name+".pid"))
@@ -67,22 +69,22 @@ func TestInterruptCancelsTheRun(t *testing.T) {
 			definition, pids := processTree(t, stubborn)
 			p := start(t, "run", write(t, definition), "-o", "json")
 			tree := pids()
-			p.signal(syscall.SIGINT)
+			p.Signal(syscall.SIGINT)
 			if stubborn {
-				p.expect(&p.stderr, "interrupt again")
-				p.signal(syscall.SIGINT)
+				p.Line(p.Stderr, "interrupt again")
+				p.Signal(syscall.SIGINT)
 			}
-			if code := p.wait(); code != 130 {
+			if code := p.Wait(); code != 130 {
 				t.Errorf("exit code %d, want 130", code)
 			}
 			if !dead(tree) {
 				t.Error("a process of the task is still alive")
 			}
-			d := parse(t, p.stdout.String())
+			d := processes.ParseRun(t, p.Stdout.String())
 			if d.State != "cancelled" || d.Tasks["tree"].State != "cancelled" || d.Tasks["never"].State != "cancelled" {
 				t.Errorf("run %s, tree %s, never %s; want all cancelled", d.State, d.Tasks["tree"].State, d.Tasks["never"].State)
 			}
-			if said := p.stderr.String(); strings.Contains(said, "by force") || strings.Contains(said, "level=") {
+			if said := p.Stderr.String(); strings.Contains(said, "by force") || strings.Contains(said, "level=") {
 				t.Errorf("it did not end in order:\n%s", said)
 			}
 		})
@@ -95,24 +97,24 @@ func TestForcedEndReachesTheNodes(t *testing.T) {
 	t.Parallel()
 	s := shared(t)
 	definition, pids := processTree(t, false)
-	id := s.submit(t, definition)
+	id := s.Submit(t, definition)
 	tree := pids()
-	s.awaitTask(t, id, "tree", "running")
-	_, said := do(t, s.gateway, 0, "runs", "cancel", "--force", id)
+	s.AwaitTask(t, id, "tree", "running")
+	_, said := do(t, s.Gateway, 0, "runs", "cancel", "--force", id)
 	if !strings.Contains(said, "ended by force") || !strings.Contains(said, "nodes are stopping 1 attempts") {
 		t.Errorf("it says\n%s", said)
 	}
-	if d := s.get(t, id); d.State != "failed" || d.Reason != "terminated" || !strings.Contains(d.Error, "ended by force") {
+	if d := s.Get(t, id); d.State != "failed" || d.Reason != "terminated" || !strings.Contains(d.Error, "ended by force") {
 		t.Errorf("the run is %s, %s: %s", d.State, d.Reason, d.Error)
 	}
-	eventually(t, "the task's processes are dead", func() bool { return dead(tree) })
+	processes.Await(t, "the task's processes are dead", func() bool { return dead(tree) })
 }
 
 // TestCancelFromOutside cancels runs as clients of Temporal do, and by command.
 func TestCancelFromOutside(t *testing.T) {
 	t.Parallel()
 	s := shared(t)
-	c, err := client.Dial(client.Options{HostPort: s.temporal})
+	c, err := client.Dial(client.Options{HostPort: s.Temporal})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -121,21 +123,21 @@ func TestCancelFromOutside(t *testing.T) {
 		"signal": func(id string) error { return c.SignalWorkflow(t.Context(), id, "", "cancel", nil) },
 		"cancel": func(id string) error { return c.CancelWorkflow(t.Context(), id, "") },
 		"command": func(id string) error {
-			do(t, s.gateway, 0, "runs", "cancel", id)
+			do(t, s.Gateway, 0, "runs", "cancel", id)
 			return nil
 		},
 	} {
 		definition, pids := processTree(t, false)
-		id := s.submit(t, definition)
+		id := s.Submit(t, definition)
 		tree := pids()
 		if err := cancel(id); err != nil {
 			t.Fatal(err)
 		}
-		d := s.end(t, id)
+		d := s.End(t, id)
 		if d.State != "cancelled" || d.Tasks["tree"].State != "cancelled" || !dead(tree) {
 			t.Errorf("after the %s the run is %s, its task %s, and its processes are dead: %v", name, d.State, d.Tasks["tree"].State, dead(tree))
 		}
-		if _, stderr := do(t, s.gateway, 1, "runs", "cancel", id); !strings.Contains(stderr, "already") {
+		if _, stderr := do(t, s.Gateway, 1, "runs", "cancel", id); !strings.Contains(stderr, "already") {
 			t.Errorf("a second cancel says %q", stderr)
 		}
 	}

@@ -6,6 +6,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"switchyard/dev/processes"
 )
 
 func TestExitCodes(t *testing.T) {
@@ -51,7 +53,7 @@ tasks:
 		t.Fatalf("exit code %d: %s", code, stderr)
 	}
 	for task, node := range map[string]string{"a": "local-1", "b": "local-2", "c": "local-3"} {
-		if got := parse(t, stdout).Tasks[task]; got.Node != node || got.Result.Stdout != node+"\n" {
+		if got := processes.ParseRun(t, stdout).Tasks[task]; got.Node != node || got.Result.Stdout != node+"\n" {
 			t.Errorf("task %s ran on %s and says %q, want %s", task, got.Node, got.Result.Stdout, node)
 		}
 	}
@@ -75,7 +77,7 @@ func TestReadme(t *testing.T) {
 		t.Fatal("no definition")
 	}
 	code, stdout, stderr := run(t, "run", write(t, string(definition[1])), "-o", "json")
-	nightly := parse(t, stdout)
+	nightly := processes.ParseRun(t, stdout)
 	if code != 0 || nightly.State != "completed" {
 		t.Fatalf("the definition ends with exit code %d: %s", code, stderr)
 	}

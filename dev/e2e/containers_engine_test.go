@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"switchyard/activities/executor/container/enginetest"
+	"switchyard/dev/processes"
 )
 
 // TestContainersNeedLeave checks that a container gets only the permissions that its node allows, and that a container
@@ -32,13 +33,13 @@ tasks:
       mounts: [{ hostPath: %s, containerPath: /data, readOnly: true }]
 `, image, dir))
 	refused := start(t, "run", file)
-	refused.expect(&refused.stderr, "local does not allow mounting "+dir+" (switchyard run --allow-mount "+dir+")")
-	refused.signal(syscall.SIGINT)
-	if code := refused.wait(); code != 130 {
+	refused.Line(refused.Stderr, "local does not allow mounting "+dir+" (switchyard run --allow-mount "+dir+")")
+	refused.Signal(syscall.SIGINT)
+	if code := refused.Wait(); code != 130 {
 		t.Errorf("exit code %d", code)
 	}
 	code, stdout, _ := run(t, "run", file, "--allow-mount", dir+":ro", "-o", "json")
-	if got := parse(t, stdout).Tasks["read"]; code != 0 || got.Result.Stdout != "seen" {
+	if got := processes.ParseRun(t, stdout).Tasks["read"]; code != 0 || got.Result.Stdout != "seen" {
 		t.Errorf("exit code %d, %+v", code, got)
 	}
 }

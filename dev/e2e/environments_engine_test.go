@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"switchyard/activities/executor/container/enginetest"
+	"switchyard/dev/processes"
 )
 
 // shownEnvironment is an environment as JSON prints it.
@@ -39,15 +40,15 @@ func TestEnvironmentOfAMachineIsUsedOnAnotherNode(t *testing.T) {
 	t.Parallel()
 	image, store := enginetest.Image(t), filepath.Join(t.TempDir(), "store")
 	stack := startDev(t, "--nodes", "0", "--store", store)
-	g, url := startGateway(t, stack.temporal, "127.0.0.1:0", store)
+	g, url := startGateway(t, stack.Temporal, "127.0.0.1:0", store)
 	for _, node := range []string{"env-a", "env-b"} {
 		scratch := t.TempDir()
 		if err := os.Chmod(scratch, 0o700); err != nil { // required for machines, which outlive the worker
 			t.Fatal(err)
 		}
-		startWorker(t, stack.temporal, url, node, "--scratch-dir", scratch, "--metrics-address", "none")
+		startWorker(t, stack.Temporal, url, node, "--scratch-dir", scratch, "--metrics-address", "none")
 	}
-	s := &devStack{program: g, gateway: url}
+	s := &processes.Stack{Program: g, Gateway: url}
 	stdout, _ := do(t, url, 0, "vps", "create", "--name", "env-desk", "--image", image, "--node", "env-a", "--env", "LEAK=hunter2", "--wait=5m", "-o", "json")
 	desk := fieldOf(t, stdout, "id")
 	t.Cleanup(func() { removeContainers(t, desk) }) // for a failed test
@@ -62,7 +63,7 @@ func TestEnvironmentOfAMachineIsUsedOnAnotherNode(t *testing.T) {
 	// awaitInside waits until a machine can be entered.
 	awaitInside := func(machine string) {
 		t.Helper()
-		eventually(t, "the machine can be entered", func() bool {
+		processes.Await(t, "the machine can be entered", func() bool {
 			code, _, _ := run(t, "runs", "exec", machine, "--gateway", url, "--", "true")
 			return code == 0
 		})
@@ -71,13 +72,13 @@ func TestEnvironmentOfAMachineIsUsedOnAnotherNode(t *testing.T) {
 	inside(desk, "mkdir -p /opt && echo installed > /opt/tool && dd if=/dev/urandom of=/opt/blob bs=1M count=48 2>/dev/null")
 
 	const name = "e2e-tools"
-	create := startIn(t, repository, nil, "env", "create", name, "--from", desk, "vps", "--gateway", url)
-	create.expect(&create.stderr, "is being created on env-a")
-	g.signal(syscall.SIGKILL)
-	g.wait()
-	startGateway(t, stack.temporal, strings.TrimPrefix(url, "http://"), store)
-	if code := create.wait(); code != 0 || !strings.Contains(create.stderr.String(), "environment "+name+" (version 1) is ready") {
-		t.Fatalf("env create exits with %d: %s", code, create.stderr.String())
+	create := startWith(t, nil, "env", "create", name, "--from", desk, "vps", "--gateway", url)
+	create.Line(create.Stderr, "is being created on env-a")
+	g.Signal(syscall.SIGKILL)
+	g.Wait()
+	startGateway(t, stack.Temporal, strings.TrimPrefix(url, "http://"), store)
+	if code := create.Wait(); code != 0 || !strings.Contains(create.Stderr.String(), "environment "+name+" (version 1) is ready") {
+		t.Fatalf("env create exits with %d: %s", code, create.Stderr.String())
 	}
 	made := ask[shownEnvironment](t, url, "env", "get", name)
 	if made.State != "ready" || made.Kind != "image" || made.Version != 1 || made.Run != desk || made.Task != "vps" || made.Node != "env-a" {
@@ -88,7 +89,7 @@ func TestEnvironmentOfAMachineIsUsedOnAnotherNode(t *testing.T) {
 	// read returns what a task on the other node finds in the environment.
 	read := func() string {
 		t.Helper()
-		id := s.submit(t, fmt.Sprintf(`
+		id := s.Submit(t, fmt.Sprintf(`
 name: env-user
 tasks:
   read:
@@ -99,7 +100,7 @@ tasks:
 		if code, _, stderr := run(t, "runs", "watch", id, "--gateway", url); code != 0 {
 			t.Fatalf("the task that uses it fails: %s", stderr)
 		}
-		return s.get(t, id).Tasks["read"].Result.Stdout
+		return s.Get(t, id).Tasks["read"].Result.Stdout
 	}
 	if got := read(); got != "installed\n50331648\nleak=\n" {
 		t.Errorf("the task finds %q", got)
@@ -123,7 +124,7 @@ tasks:
 	if got := inside(user, "cat /opt/tool"); got != "newer\n" {
 		t.Errorf("the machine that is made of it has %q", got)
 	}
-	eventually(t, "the machine is listed", func() bool {
+	processes.Await(t, "the machine is listed", func() bool {
 		stdout, _ := do(t, url, 0, "runs", "list")
 		return strings.Contains(stdout, user)
 	})
@@ -131,7 +132,7 @@ tasks:
 		t.Errorf("one in use is deleted: %s", stderr)
 	}
 	do(t, url, 0, "vps", "kill", user)
-	eventually(t, "it is deleted once nothing names it", func() bool {
+	processes.Await(t, "it is deleted once nothing names it", func() bool {
 		code, _, _ := run(t, "env", "delete", name, "--gateway", url)
 		return code == 0
 	})
@@ -139,41 +140,41 @@ tasks:
 		t.Errorf("it is there: %s", stderr)
 	}
 	do(t, url, 0, "vps", "kill", desk)
-	eventually(t, "the machine has ended", func() bool { return s.get(t, desk).State != "running" })
+	processes.Await(t, "the machine has ended", func() bool { return s.Get(t, desk).State != "running" })
 }
 
 func TestEnvironmentIsMadeOfAnImageOrSaysWhyNot(t *testing.T) {
 	t.Parallel()
 	image := enginetest.Image(t)
 	s := startDev(t, "--nodes", "1")
-	id := s.submit(t, "name: env-shell\ntasks:\n  work: { type: shell, spec: { command: sleep 600 } }\n")
-	eventually(t, "the task runs", func() bool { return s.get(t, id).Tasks["work"].State == "running" })
+	id := s.Submit(t, "name: env-shell\ntasks:\n  work: { type: shell, spec: { command: sleep 600 } }\n")
+	processes.Await(t, "the task runs", func() bool { return s.Get(t, id).Tasks["work"].State == "running" })
 	for args, says := range map[string]string{
 		"--from " + id + " work":               "is of type shell",
 		"--from " + id + " wrok":               "did you mean work",
 		"--image debian:13 --node never":       `no node "never"`,
 		"--vm-image /never.qcow2 --node local": "",
 	} {
-		code, _, stderr := run(t, append([]string{"env", "create", "e2e-refused", "--gateway", s.gateway}, strings.Fields(args)...)...)
+		code, _, stderr := run(t, append([]string{"env", "create", "e2e-refused", "--gateway", s.Gateway}, strings.Fields(args)...)...)
 		if code == 0 || !strings.Contains(stderr, says) {
 			t.Errorf("%s: exit code %d, %s", args, code, stderr)
 		}
 	}
-	code, _, stderr := run(t, "env", "create", "e2e-typo", "--image", "switchyard-test/never-was:1", "--gateway", s.gateway)
+	code, _, stderr := run(t, "env", "create", "e2e-typo", "--image", "switchyard-test/never-was:1", "--gateway", s.Gateway)
 	if code != 1 || !strings.Contains(stderr, "was not created") || !strings.Contains(stderr, "never-was") {
 		t.Errorf("an image that is none: exit code %d, %s", code, stderr)
 	}
-	if got := ask[shownEnvironment](t, s.gateway, "env", "get", "e2e-typo"); got.State != "failed" || got.Error == "" {
+	if got := ask[shownEnvironment](t, s.Gateway, "env", "get", "e2e-typo"); got.State != "failed" || got.Error == "" {
 		t.Errorf("it is shown as %+v", got)
 	}
-	do(t, s.gateway, 0, "env", "delete", "e2e-typo")
-	if stdout, _ := do(t, s.gateway, 0, "env", "create", "e2e-image", "--image", image, "-o", "json"); fieldOf(t, stdout, "state") != "ready" {
+	do(t, s.Gateway, 0, "env", "delete", "e2e-typo")
+	if stdout, _ := do(t, s.Gateway, 0, "env", "create", "e2e-image", "--image", image, "-o", "json"); fieldOf(t, stdout, "state") != "ready" {
 		t.Errorf("made of an image: %s", stdout)
 	}
-	eventually(t, "the list has only the one that was not deleted", func() bool {
-		stdout, _ := do(t, s.gateway, 0, "env", "list")
+	processes.Await(t, "the list has only the one that was not deleted", func() bool {
+		stdout, _ := do(t, s.Gateway, 0, "env", "list")
 		return strings.Contains(stdout, "e2e-image") && !strings.Contains(stdout, "e2e-typo")
 	})
-	do(t, s.gateway, 0, "env", "delete", "e2e-image")
-	do(t, s.gateway, 0, "runs", "cancel", id)
+	do(t, s.Gateway, 0, "env", "delete", "e2e-image")
+	do(t, s.Gateway, 0, "runs", "cancel", id)
 }

@@ -65,14 +65,14 @@ func testExamples(t *testing.T, image string) {
 				env = append(env, name+"="+value)
 			}
 			if env == nil {
-				args = append(args, "--gateway", s.gateway)
+				args = append(args, "--gateway", s.Gateway)
 			}
-			p := startIn(t, repository, env, args...)
-			if code := p.wait(); code != want.Exit {
+			p := startWith(t, env, args...)
+			if code := p.Wait(); code != want.Exit {
 				t.Errorf("exit code %d, want %d", code, want.Exit)
 			}
 			var got map[string]any
-			if err := json.Unmarshal([]byte(p.stdout.String()), &got); err != nil {
+			if err := json.Unmarshal([]byte(p.Stdout.String()), &got); err != nil {
 				t.Fatalf("standard output is not one JSON document: %v", err)
 			}
 			if diff := cmp.Diff(want.Run, only(want.Run, got)); diff != "" {

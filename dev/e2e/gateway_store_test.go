@@ -2,20 +2,21 @@ package e2e
 
 import (
 	"fmt"
-	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
+
+	"switchyard/dev/processes"
 )
 
 // startWorker starts a worker that knows only two addresses of the fleet, and waits until it is up.
-func startWorker(t *testing.T, temporal, gateway, name string, args ...string) *program {
+func startWorker(t *testing.T, temporal, gateway, name string, args ...string) *processes.Program {
 	t.Helper()
-	p := startIn(t, repository, []string{"TEMPORAL_ADDRESS=" + temporal, "SWITCHYARD_GATEWAY=" + gateway},
+	p := startWith(t, []string{"TEMPORAL_ADDRESS=" + temporal, "SWITCHYARD_GATEWAY=" + gateway},
 		append([]string{"worker", "--name", name, "--spool-dir", filepath.Join(t.TempDir(), "spool")}, args...)...)
-	p.expect(&p.stdout, "Store")
+	p.Line(p.Stdout, "Store")
 	return p
 }
 
@@ -30,7 +31,7 @@ func logOf(t *testing.T, gateway, id, task string) string {
 // the last lines after the end of the run.
 func awaitLog(t *testing.T, gateway, id, task, what string, holds func(log string) bool) string {
 	t.Helper()
-	return awaitText(t, "the log of "+task+" "+what, func() string { return logOf(t, gateway, id, task) }, holds)
+	return processes.AwaitText(t, "the log of "+task+" "+what, func() string { return logOf(t, gateway, id, task) }, holds)
 }
 
 // awaitLogText waits until the log of a task contains a text, and returns the log.
@@ -50,11 +51,11 @@ func awaitWholeLog(t *testing.T, gateway, id, task, want string) {
 func TestWorkerKeepsItsOutputWithTheGateway(t *testing.T) {
 	t.Parallel()
 	s := shared(t)
-	w := startWorker(t, s.temporal, s.gateway, "box", "--label", "box", "--metrics-address", "127.0.0.1:0")
-	if got := w.field("Store"); !strings.Contains(got, s.gateway) {
-		t.Errorf("the worker's store is %q, want the gateway %s", got, s.gateway)
+	w := startWorker(t, s.Temporal, s.Gateway, "box", "--label", "box", "--metrics-address", "127.0.0.1:0")
+	if got := w.Field("Store"); !strings.Contains(got, s.Gateway) {
+		t.Errorf("the worker's store is %q, want the gateway %s", got, s.Gateway)
 	}
-	id := s.submit(t, `
+	id := s.Submit(t, `
 name: far
 defaults: { type: shell, constraints: { nodeLabels: [box] } }
 tasks:
@@ -68,18 +69,18 @@ tasks:
     condition: size(parent.make.output.text) == 300000
     spec: { command: echo used }
 `)
-	s.end(t, id)
-	stdout, _ := do(t, s.gateway, 0, "runs", "get", id, "-o", "json")
-	d := parse(t, stdout)
+	s.End(t, id)
+	stdout, _ := do(t, s.Gateway, 0, "runs", "get", id, "-o", "json")
+	d := processes.ParseRun(t, stdout)
 	if got := d.Tasks["use"].Result.Stdout; got != "used\n" {
 		t.Errorf("the task with the large input printed %q; it is %+v", got, d.Tasks["use"])
 	}
 	if text, _ := d.Tasks["make"].Result.Output["text"].(string); len(text) != 300_000 {
 		t.Errorf("the output has %d bytes", len(text))
 	}
-	awaitLog(t, s.gateway, id, "make", "has 5000 lines", func(log string) bool { return strings.Count(log, "of the log") == 5000 })
+	awaitLog(t, s.Gateway, id, "make", "has 5000 lines", func(log string) bool { return strings.Count(log, "of the log") == 5000 })
 	for url, wanted := range map[string][]string{
-		s.gateway + "/metrics": {
+		s.Gateway + "/metrics": {
 			"switchyard_placement_leader 1",
 			"switchyard_build_info{",
 			`switchyard_placement_decisions_total{type="shell"} `,
@@ -90,7 +91,7 @@ tasks:
 			`switchyard_node_cores{kind="reserved",node="box"} 0`,
 			"temporal_request_total{",
 		},
-		w.field("Metrics"): {
+		w.Field("Metrics"): {
 			`switchyard_worker_claims_total{node="box"} `,
 			`switchyard_task_attempts_total{state="completed",type="shell"} 2`,
 			`switchyard_task_run_seconds_count{state="completed",type="shell"} 2`,
@@ -99,26 +100,26 @@ tasks:
 	} {
 		for _, want := range wanted {
 			// The run may end before the node has counted its attempts.
-			awaitText(t, "a scrape has "+want, func() string { return string(fetch(t, http.MethodGet, url, "")) },
+			processes.AwaitText(t, "a scrape has "+want, func() string { return processes.Fetch(t, url) },
 				func(text string) bool { return strings.Contains(text, want) })
 		}
 	}
 }
 
 // startGateway starts a gateway at an address and returns its URL. Port 0 means a free port.
-func startGateway(t *testing.T, temporal, address, store string) (*program, string) {
+func startGateway(t *testing.T, temporal, address, store string) (*processes.Program, string) {
 	t.Helper()
-	g := startIn(t, repository, []string{"TEMPORAL_ADDRESS=" + temporal}, "gateway", "--address", address, "--store", store)
-	return g, g.field("Gateway")
+	g := startWith(t, []string{"TEMPORAL_ADDRESS=" + temporal}, "gateway", "--address", address, "--store", store)
+	return g, g.Field("Gateway")
 }
 
 func TestLogIsWholeAfterTheGatewayWasAway(t *testing.T) {
 	t.Parallel()
 	s, dir := shared(t), t.TempDir()
-	g, url := startGateway(t, s.temporal, "127.0.0.1:0", s.store)
-	startWorker(t, s.temporal, url, "chatty", "--label", "chatty", "--metrics-address", "none")
+	g, url := startGateway(t, s.Temporal, "127.0.0.1:0", s.Store)
+	startWorker(t, s.Temporal, url, "chatty", "--label", "chatty", "--metrics-address", "none")
 	// The task prints until the test has seen enough.
-	id := s.submit(t, fmt.Sprintf(`
+	id := s.Submit(t, fmt.Sprintf(`
 name: chatter
 tasks:
   talk:
@@ -138,14 +139,14 @@ tasks:
 		return n
 	}
 	awaitLogText(t, url, id, "talk", "line 10\n") // while the task runs
-	g.signal(syscall.SIGKILL)
-	g.wait()
+	g.Signal(syscall.SIGKILL)
+	g.Wait()
 	before := printed()
-	eventually(t, "the task continues without the gateway", func() bool { return printed() > before+50 })
-	_, _ = startGateway(t, s.temporal, strings.TrimPrefix(url, "http://"), s.store)
+	processes.Await(t, "the task continues without the gateway", func() bool { return printed() > before+50 })
+	_, _ = startGateway(t, s.Temporal, strings.TrimPrefix(url, "http://"), s.Store)
 	awaitLogText(t, url, id, "talk", fmt.Sprintf("line %d\n", before+50)) // printed meanwhile
 	open(t, dir, "stop")
-	if d := s.end(t, id); d.State != "completed" {
+	if d := s.End(t, id); d.State != "completed" {
 		t.Errorf("the run is %s", d.State)
 	}
 	n := printed()
@@ -168,36 +169,36 @@ func TestLogAndResultOutliveAnOutageOfTheStore(t *testing.T) {
 	dir := t.TempDir()
 	db := filepath.Join(dir, "db")
 	s := startDev(t, "--db", db)
-	id := s.submit(t, fmt.Sprintf(`
+	id := s.Submit(t, fmt.Sprintf(`
 name: outage
 tasks: { ends: { type: shell, spec: { command: '%s; echo the end' } } }
 `, gate(dir, "gate")))
-	s.awaitTask(t, id, "ends", "running")
+	s.AwaitTask(t, id, "ends", "running")
 	if err := os.Rename(db+".store", db+".away"); err != nil {
 		t.Fatal(err)
 	}
 	open(t, dir, "gate")
-	eventually(t, "the log and the result are in the spool", func() bool {
+	processes.Await(t, "the log and the result are in the spool", func() bool {
 		files, _ := filepath.Glob(db + ".spool/[0-9a-f]*")
 		return len(files) >= 2
 	})
 	if err := os.Rename(db+".away", db+".store"); err != nil {
 		t.Fatal(err)
 	}
-	if d := s.end(t, id); d.State != "completed" {
+	if d := s.End(t, id); d.State != "completed" {
 		t.Errorf("the run is %s", d.State)
 	}
-	awaitLogText(t, s.gateway, id, "ends", "the end\n")
-	if stderr := s.stderr.String(); strings.Contains(stderr, "was not recorded") || strings.Contains(stderr, "was not stored") {
-		t.Errorf("the node lost something:\n%s", tail(stderr))
+	awaitLogText(t, s.Gateway, id, "ends", "the end\n")
+	if stderr := s.Stderr.String(); strings.Contains(stderr, "was not recorded") || strings.Contains(stderr, "was not stored") {
+		t.Errorf("the node lost something:\n%s", processes.Tail(stderr))
 	}
 }
 
 // TestStoreOfAnotherClusterIsRefused starts a second deployment on the store of the shared one.
 func TestStoreOfAnotherClusterIsRefused(t *testing.T) {
 	t.Parallel()
-	second := start(t, append(devCommand[:len(devCommand):len(devCommand)], "--store", shared(t).store)...)
-	if code := second.wait(); code != 3 || !strings.Contains(second.stderr.String(), "the store belongs to another cluster") {
-		t.Errorf("it exits with %d: %s", code, second.stderr.String())
+	second := start(t, append(devCommand[:len(devCommand):len(devCommand)], "--store", shared(t).Store)...)
+	if code := second.Wait(); code != 3 || !strings.Contains(second.Stderr.String(), "the store belongs to another cluster") {
+		t.Errorf("it exits with %d: %s", code, second.Stderr.String())
 	}
 }

@@ -16,6 +16,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"switchyard/dev/kubetest"
+	"switchyard/dev/processes"
 	"switchyard/dev/testneeds"
 )
 
@@ -25,7 +26,7 @@ func TestLongKubernetesRunsJobs(t *testing.T) {
 	testneeds.Long(t)
 	kubetest.Program(t)
 	c := kubetest.Start(t, kubetest.Options{RealNode: true, Images: []string{helperArchive(t)}})
-	k := &kubeStack{devStack: startDev(t, "--nodes", "0"), cluster: c}
+	k := &kubeStack{Stack: startDev(t, "--nodes", "0"), cluster: c}
 	t.Run("cost", func(t *testing.T) { testCostOfJob(t, k) })
 	t.Run("alive", func(t *testing.T) {
 		for name, test := range map[string]func(*testing.T, *kubeStack){
@@ -58,7 +59,7 @@ func testCostOfJob(t *testing.T, k *kubeStack) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		eventually(t, "the bare Job ends", func() bool {
+		processes.Await(t, "the bare Job ends", func() bool {
 			job, err = jobs.Get(t.Context(), job.Name, metav1.GetOptions{})
 			return err == nil && job.Status.Succeeded == 1 && job.Status.CompletionTime != nil
 		})
@@ -69,7 +70,7 @@ tasks:
   nothing: { type: k8s_job, spec: { cluster: cost, namespace: %s, image: "%s", command: [ "true" ] } }
 `, namespace, kubetest.BusyboxImage)
 	through := func() {
-		if d := k.end(t, k.submit(t, definition)); d.State != "completed" {
+		if d := k.End(t, k.Submit(t, definition)); d.State != "completed" {
 			t.Errorf("the run is %+v", d)
 		}
 	}
@@ -96,7 +97,7 @@ func testJobTakesAndGivesValues(t *testing.T, k *kubeStack) {
 	}
 	k.join(t, "values-1", "values", "--allow-secret", "file:"+file)
 	namespace := k.cluster.NewNamespace(t)
-	id := k.begin(t, fmt.Sprintf(`
+	id := k.Submit(t, fmt.Sprintf(`
 name: kube-values
 tasks:
   made: { type: shell, spec: { command: 'echo "{\"answer\":42}" > "$SWITCHYARD_OUTPUT"' } }
@@ -119,7 +120,7 @@ tasks:
         printf '{"sum": 43, "token": "%%s"}' "$TOKEN" > "$SWITCHYARD_OUTPUT"
   after: { type: shell, dependsOn: [job], spec: { command: 'echo "sum is ${{ parent.job.output.sum }}"' } }
 `, file, namespace, kubetest.BusyboxImage))
-	d := k.end(t, id)
+	d := k.End(t, id)
 	job := d.Tasks["job"]
 	if d.State != "completed" || job.State != "completed" || job.Node != "values-1" || job.Result.Output["sum"] != 43.0 || job.Result.Output["token"] != "***" {
 		t.Errorf("the run is %+v", d)
@@ -134,14 +135,14 @@ tasks:
 	for _, want := range []string{
 		`"answer":42`, "says: it costs $(HOME) $5\n", "the token is ***\n", fmt.Sprintf("it has %d characters\n", len(secret)), "pod " + jobs[0].Name,
 	} {
-		awaitLogText(t, k.gateway, id, "job", want)
+		awaitLogText(t, k.Gateway, id, "job", want)
 	}
 	found := newLeaks(t, secret)
-	found.search("the log", logOf(t, k.gateway, id, "job"))
-	stdout, _ := do(t, k.gateway, 0, "runs", "get", id, "-o", "json")
+	found.search("the log", logOf(t, k.Gateway, id, "job"))
+	stdout, _ := do(t, k.Gateway, 0, "runs", "get", id, "-o", "json")
 	found.search("the run", stdout)
-	found.searchHistories(k.temporal, id)
-	eventually(t, "the Job has a time to live", func() bool {
+	found.searchHistories(k.Temporal, id)
+	processes.Await(t, "the Job has a time to live", func() bool {
 		jobs = k.jobs(t, namespace, id)
 		return len(jobs) == 1 && jobs[0].Spec.TTLSecondsAfterFinished != nil
 	})
@@ -160,7 +161,7 @@ tasks:
 func testJobsEndAsTheirPrograms(t *testing.T, k *kubeStack) {
 	k.join(t, "exits-1", "exits", "--kube-start-timeout", "5s")
 	namespace := k.cluster.NewNamespace(t)
-	id := k.begin(t, fmt.Sprintf(`
+	id := k.Submit(t, fmt.Sprintf(`
 name: kube-exits
 defaults:
   type: k8s_job
@@ -173,7 +174,7 @@ tasks:
   time: { timeout: 3s, spec: { cluster: exits, namespace: %[1]s, image: "%[2]s", command: "sleep 1000" } }
   unknown: { spec: { cluster: exits, namespace: no-such, image: "%[2]s", command: "true" } }
 `, namespace, kubetest.BusyboxImage))
-	d := k.end(t, id)
+	d := k.End(t, id)
 	for task, want := range map[string]struct {
 		state, reason, text string
 		code                int
@@ -190,8 +191,8 @@ tasks:
 			t.Errorf("%s is %+v", task, got)
 		}
 	}
-	awaitWholeLog(t, k.gateway, id, "code", "out\n")
-	eventually(t, "only Jobs whose programs have ended are left", func() bool {
+	awaitWholeLog(t, k.Gateway, id, "code", "out\n")
+	processes.Await(t, "only Jobs whose programs have ended are left", func() bool {
 		return !slices.ContainsFunc(k.jobs(t, namespace, id), func(j batchv1.Job) bool {
 			return !slices.Contains([]string{"code", "memory", "program"}, j.Labels["switchyard.dev/task"])
 		})
@@ -202,7 +203,7 @@ tasks:
 func testCancelledJobLeavesNothing(t *testing.T, k *kubeStack) {
 	k.join(t, "cancel-1", "cancel")
 	namespace := k.cluster.NewNamespace(t)
-	id := k.begin(t, fmt.Sprintf(`
+	id := k.Submit(t, fmt.Sprintf(`
 name: kube-cancel
 tasks:
   job:
@@ -213,18 +214,18 @@ tasks:
       image: %s
       command: 'trap "echo got SIGTERM; sleep 1; echo last words; exit 0" TERM; echo up; while true; do sleep 0.1; done'
 `, namespace, kubetest.BusyboxImage))
-	follower := start(t, "runs", "logs", "-f", id, "job", "--gateway", k.gateway)
-	follower.expect(&follower.stdout, "up")
-	do(t, k.gateway, 0, "runs", "cancel", id)
-	if d := k.end(t, id); d.State != "cancelled" || d.Tasks["job"].State != "cancelled" {
+	follower := start(t, "runs", "logs", "-f", id, "job", "--gateway", k.Gateway)
+	follower.Line(follower.Stdout, "up")
+	do(t, k.Gateway, 0, "runs", "cancel", id)
+	if d := k.End(t, id); d.State != "cancelled" || d.Tasks["job"].State != "cancelled" {
 		t.Errorf("the run is %+v", d)
 	}
-	awaitWholeLog(t, k.gateway, id, "job", "up\ngot SIGTERM\nlast words\n")
-	follower.wait()
-	if got := follower.stdout.String(); got != "up\ngot SIGTERM\nlast words\n" {
+	awaitWholeLog(t, k.Gateway, id, "job", "up\ngot SIGTERM\nlast words\n")
+	follower.Wait()
+	if got := follower.Stdout.String(); got != "up\ngot SIGTERM\nlast words\n" {
 		t.Errorf("the follower has %q", got)
 	}
-	eventually(t, "nothing is left", func() bool { return len(k.left(t, namespace)) == 0 })
+	processes.Await(t, "nothing is left", func() bool { return len(k.left(t, namespace)) == 0 })
 }
 
 // testJobOfTwoContainers runs a Job from a template, with a container that ends by itself and one that must be ended.
@@ -250,15 +251,15 @@ func testJobOfTwoContainers(t *testing.T, k *kubeStack) {
               volumeMounts: [{ name: shared, mountPath: /shared }]
 `, name, beside, namespace, kubetest.BusyboxImage)
 	}
-	id := k.begin(t, "name: kube-template\ntasks:"+task("short", "true")+task("endless", "exec sleep 1000"))
-	d := k.end(t, id)
+	id := k.Submit(t, "name: kube-template\ntasks:"+task("short", "true")+task("endless", "exec sleep 1000"))
+	d := k.End(t, id)
 	for _, name := range []string{"short", "endless"} {
 		if got := d.Tasks[name]; got.State != "completed" || got.Result.Output["two"] != 2.0 {
 			t.Errorf("%s is %+v", name, got)
 		}
-		awaitWholeLog(t, k.gateway, id, name, "from the side\n")
+		awaitWholeLog(t, k.Gateway, id, name, "from the side\n")
 	}
-	eventually(t, "only the Job that ended by itself is left", func() bool {
+	processes.Await(t, "only the Job that ended by itself is left", func() bool {
 		jobs := k.jobs(t, namespace, id)
 		return len(jobs) == 1 && jobs[0].Labels["switchyard.dev/task"] == "short"
 	})
@@ -268,7 +269,7 @@ func testJobOfTwoContainers(t *testing.T, k *kubeStack) {
 func testDeletedJobsFail(t *testing.T, k *kubeStack) {
 	k.join(t, "deletion-1", "deletion")
 	namespace := k.cluster.NewNamespace(t)
-	id := k.begin(t, fmt.Sprintf(`
+	id := k.Submit(t, fmt.Sprintf(`
 name: kube-deletion
 defaults: { type: k8s_job, retry: { maxRetries: 0 } }
 tasks:
@@ -276,7 +277,7 @@ tasks:
   pod: { spec: { cluster: deletion, namespace: %[1]s, image: "%[2]s", command: "trap 'exit 0' TERM; echo up; while true; do sleep 0.1; done" } }
 `, namespace, kubetest.BusyboxImage))
 	var jobs []batchv1.Job
-	eventually(t, "both Jobs run", func() bool {
+	processes.Await(t, "both Jobs run", func() bool {
 		jobs = k.jobs(t, namespace, id)
 		return len(jobs) == 2 && !slices.ContainsFunc(jobs, func(j batchv1.Job) bool { return j.Status.Ready == nil || *j.Status.Ready != 1 })
 	})
@@ -292,7 +293,7 @@ tasks:
 			t.Fatal(err)
 		}
 	}
-	d := k.end(t, id)
+	d := k.End(t, id)
 	for _, task := range []string{"job", "pod"} {
 		if got := d.Tasks[task]; got.State != "failed" || got.Reason != "deleted" {
 			t.Errorf("%s is %+v", task, got)
@@ -304,7 +305,7 @@ tasks:
 func testHelperBringsLargeOutputs(t *testing.T, k *kubeStack) {
 	k.join(t, "helper-1", "helper", "--kube-helper-image", helperImage)
 	namespace := k.cluster.NewNamespace(t)
-	id := k.begin(t, fmt.Sprintf(`
+	id := k.Submit(t, fmt.Sprintf(`
 name: kube-helper
 tasks:
   job:
@@ -321,8 +322,8 @@ tasks:
   fails: { type: k8s_job, retry: { maxRetries: 0 }, continueOnError: true, spec: { cluster: helper, namespace: "%[1]s", image: "%[2]s", command: "echo failing; exit 9" } }
   after: { type: shell, dependsOn: [job], spec: { command: 'tr -cd x < "$SWITCHYARD_INPUT" | wc -c' } }
 `, namespace, kubetest.BusyboxImage))
-	d := k.end(t, id)
-	stdout, _ := do(t, k.gateway, 0, "runs", "get", id, "job", "-o", "json")
+	d := k.End(t, id)
+	stdout, _ := do(t, k.Gateway, 0, "runs", "get", id, "job", "-o", "json")
 	if n := strings.Count(stdout, "x"); d.Tasks["job"].State != "completed" || n < 1<<20 {
 		t.Errorf("the job is %s (%s), with %d bytes of output", d.Tasks["job"].State, d.Tasks["job"].Error, n)
 	}
@@ -336,7 +337,7 @@ tasks:
 		t.Errorf("the task after it counts %q", got)
 	}
 	// The runtime reads the two streams of the program concurrently.
-	awaitLog(t, k.gateway, id, "job", "has the words of both streams", func(log string) bool {
+	awaitLog(t, k.Gateway, id, "job", "has the words of both streams", func(log string) bool {
 		words := strings.Fields(log)
 		slices.Sort(words)
 		return slices.Equal(words, []string{"aside", "before", "newline", "no"})

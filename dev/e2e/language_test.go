@@ -5,6 +5,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"switchyard/dev/processes"
 )
 
 // said is a definition by a user who has only read the documentation, with its expected outcome.
@@ -234,14 +236,14 @@ func TestLanguage(t *testing.T) {
 	for _, test := range sayings {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			args := append([]string{"run", write(t, "name: "+test.name+test.definition), "--gateway", s.gateway, "-o", "json"}, test.args...)
+			args := append([]string{"run", write(t, "name: "+test.name+test.definition), "--gateway", s.Gateway, "-o", "json"}, test.args...)
 			code, stdout, stderr := run(t, args...)
 			if code != test.exit {
-				t.Fatalf("exit code %d, want %d:\n%s", code, test.exit, tail(stderr))
+				t.Fatalf("exit code %d, want %d:\n%s", code, test.exit, processes.Tail(stderr))
 			}
 			var d any
 			if err := json.Unmarshal([]byte(stdout), &d); err != nil {
-				t.Fatalf("not a JSON document: %v\n%s", err, tail(stdout))
+				t.Fatalf("not a JSON document: %v\n%s", err, processes.Tail(stdout))
 			}
 			for path, want := range test.want {
 				if got := at(d, path); got != want {

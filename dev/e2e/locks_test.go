@@ -7,6 +7,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"switchyard/dev/processes"
 )
 
 // TestRunOfAUserWaitsForAnOperator lets users submit runs and an operator decide, with the real processes. It checks
@@ -20,7 +22,7 @@ func TestRunOfAUserWaitsForAnOperator(t *testing.T) {
 	s.token(t, file("chief"), "--name", "chief", "--role", "operator")
 	as := func(who string, want int, args ...string) (stdout, stderr string) {
 		t.Helper()
-		return do(t, s.gateway, want, append(args, "--token-file", file(who))...)
+		return do(t, s.Gateway, want, append(args, "--token-file", file(who))...)
 	}
 	definition := write(t, "name: gated\ntasks: { build: { type: shell, spec: { command: 'echo built; env' } } }\n")
 	submit := func() string {
@@ -30,7 +32,7 @@ func TestRunOfAUserWaitsForAnOperator(t *testing.T) {
 	}
 	first, second := submit(), submit()
 	for _, id := range []string{first, second} {
-		eventually(t, "the run waits", func() bool {
+		processes.Await(t, "the run waits", func() bool {
 			stdout, _ := as("ann", 0, "runs", "get", id)
 			return strings.Contains(stdout, "pending_approval") && strings.Contains(stdout, "waits for the approval of an operator")
 		})
@@ -41,7 +43,7 @@ func TestRunOfAUserWaitsForAnOperator(t *testing.T) {
 			return stdout
 		}
 	}
-	awaitText(t, "the list has the run", read("ann", "runs", "list", "--state", "pending_approval"), func(list string) bool { return strings.Contains(list, first) })
+	processes.AwaitText(t, "the list has the run", read("ann", "runs", "list", "--state", "pending_approval"), func(list string) bool { return strings.Contains(list, first) })
 	if _, stderr := as("eve", 2, "runs", "get", first); !strings.Contains(stderr, "there is no run") {
 		t.Errorf("another user: %s", stderr)
 	}
@@ -56,7 +58,7 @@ func TestRunOfAUserWaitsForAnOperator(t *testing.T) {
 	if stdout, _ := as("ann", 0, "runs", "get", second); !strings.Contains(stdout, "rejected by chief: not today") {
 		t.Errorf("the rejected run: %s", stdout)
 	}
-	log := awaitText(t, "the log has the environment", read("ann", "runs", "logs", first), func(log string) bool {
+	log := processes.AwaitText(t, "the log has the environment", read("ann", "runs", "logs", first), func(log string) bool {
 		return strings.Contains(log, "built") && strings.Contains(log, "SWITCHYARD_RUN_ID="+first)
 	})
 	if strings.Contains(log, "SWITCHYARD_TOKEN") {
@@ -66,11 +68,11 @@ func TestRunOfAUserWaitsForAnOperator(t *testing.T) {
 		stdout, _ := s.do(t, 0, "audit", "--who", "chief", "-o", "json")
 		return stdout
 	}
-	awaitText(t, "the audit has the decisions", audit, func(audit string) bool {
+	processes.AwaitText(t, "the audit has the decisions", audit, func(audit string) bool {
 		return strings.Contains(audit, "RunService/ApproveRun") && strings.Contains(audit, second)
 	})
 	for _, token := range []string{"nonsense-of-a-stranger", "sy_abcdefgh_" + strings.Repeat("q", 52)} {
-		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.gateway+"/v1/runs", nil)
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.Gateway+"/v1/runs", nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -82,8 +84,8 @@ func TestRunOfAUserWaitsForAnOperator(t *testing.T) {
 		_ = res.Body.Close()
 	}
 	http.DefaultClient.CloseIdleConnections()
-	s.signal(syscall.SIGINT)
-	s.wait()
+	s.Signal(syscall.SIGINT)
+	s.Wait()
 
 	secrets := map[string]string{"a stranger's": "nonsense-of-a-stranger", "a stranger's that looks like one": strings.Repeat("q", 52)}
 	for _, name := range []string{"ann", "eve", "chief"} {
@@ -101,8 +103,8 @@ func TestRunOfAUserWaitsForAnOperator(t *testing.T) {
 			}
 		}
 	}
-	look("the output of the stack", s.stdout.String())
-	look("the log of the stack", s.stderr.String())
+	look("the output of the stack", s.Stdout.String())
+	look("the log of the stack", s.Stderr.String())
 	files := 0
 	err := filepath.WalkDir(s.dir, func(path string, entry os.DirEntry, err error) error {
 		if name := filepath.Base(path); err != nil || entry.IsDir() || name == "ann" || name == "eve" || name == "chief" {

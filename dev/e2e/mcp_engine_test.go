@@ -31,7 +31,7 @@ func TestLongAgentsDriveRuns(t *testing.T) {
 	}
 	for _, client := range clients {
 		for _, transport := range []string{"http", "stdio"} {
-			if out, err := outputOf(t, node, filepath.Join(dir, "agent.mjs"), client, transport, s.gateway, binary); err != nil {
+			if out, err := outputOf(t, node, filepath.Join(dir, "agent.mjs"), client, transport, s.Gateway, binary); err != nil {
 				t.Errorf("%s over %s: %v\n%s", client, transport, err, out)
 			}
 		}

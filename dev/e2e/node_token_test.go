@@ -8,11 +8,13 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"switchyard/dev/processes"
 )
 
 // lockedStack is a stack that requires tokens.
 type lockedStack struct {
-	*devStack
+	*processes.Stack
 	dir string
 	// admin is the file with the first token.
 	admin string
@@ -22,13 +24,20 @@ func startLocked(t *testing.T, args ...string) *lockedStack {
 	t.Helper()
 	dir := t.TempDir()
 	db := filepath.Join(dir, "db")
-	return &lockedStack{startDev(t, append([]string{"--auth", "tokens", "--db", db}, args...)...), dir, db + ".store.admin-token"}
+	admin := db + ".store.admin-token"
+	s := startDev(t, append([]string{"--auth", "tokens", "--db", db}, args...)...)
+	token, err := os.ReadFile(admin)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Token = strings.TrimSpace(string(token))
+	return &lockedStack{s, dir, admin}
 }
 
 // do runs a command as an admin.
 func (s *lockedStack) do(t *testing.T, want int, args ...string) (stdout, stderr string) {
 	t.Helper()
-	return do(t, s.gateway, want, append(args, "--token-file", s.admin)...)
+	return do(t, s.Gateway, want, append(args, "--token-file", s.admin)...)
 }
 
 // token creates a token in a file and returns its ID.
@@ -52,20 +61,10 @@ func (s *lockedStack) token(t *testing.T, file string, args ...string) (id strin
 	return made.Token.Id
 }
 
-// submit starts a run as an admin.
-func (s *lockedStack) submit(t *testing.T, definition string) string {
-	t.Helper()
-	code, stdout, stderr := run(t, "submit", definition, "--gateway", s.gateway, "--token-file", s.admin)
-	if code != 0 {
-		t.Fatalf("submit exits with %d: %s", code, stderr)
-	}
-	return strings.TrimSpace(stdout)
-}
-
 // awaitLog waits until the log of a task of a run meets a condition.
 func (s *lockedStack) awaitLog(t *testing.T, id, task, what string, holds func(log string) bool) {
 	t.Helper()
-	awaitText(t, "the log of "+task+" "+what, func() string {
+	processes.AwaitText(t, "the log of "+task+" "+what, func() string {
 		stdout, _ := s.do(t, 0, "runs", "logs", id, task)
 		return stdout
 	}, holds)
@@ -86,10 +85,10 @@ func TestWorkerJoinsWithItsToken(t *testing.T) {
 	s.token(t, file("operator"), "--name", "ann", "--role", "operator")
 	s.token(t, file("other"), "--name", "other", "--role", "node", "--node", "other")
 	id := s.token(t, file("box"), "--name", "box", "--role", "node", "--node", "box")
-	env := []string{"TEMPORAL_ADDRESS=" + s.temporal, "SWITCHYARD_GATEWAY=" + s.gateway}
+	env := []string{"TEMPORAL_ADDRESS=" + s.Temporal, "SWITCHYARD_GATEWAY=" + s.Gateway}
 	spool := file("spool")
-	worker := func(args ...string) *program {
-		return startIn(t, repository, env, append([]string{"worker", "--name", "box", "--spool-dir", spool}, args...)...)
+	worker := func(args ...string) *processes.Program {
+		return startWith(t, env, append([]string{"worker", "--name", "box", "--spool-dir", spool}, args...)...)
 	}
 	for what, says := range map[string]string{"": "requires a token", "operator": "role operator", "other": "node other"} {
 		args := []string(nil)
@@ -97,13 +96,13 @@ func TestWorkerJoinsWithItsToken(t *testing.T) {
 			args = []string{"--token-file", file(what)}
 		}
 		p := worker(args...)
-		if code := p.wait(); code != 4 || !strings.Contains(p.stderr.String(), says) || !strings.Contains(p.stderr.String(), "tokens create --role node --node box") {
-			t.Errorf("with the token %q it exits with %d: %s", what, code, tail(p.stderr.String()))
+		if code := p.Wait(); code != 4 || !strings.Contains(p.Stderr.String(), says) || !strings.Contains(p.Stderr.String(), "tokens create --role node --node box") {
+			t.Errorf("with the token %q it exits with %d: %s", what, code, processes.Tail(p.Stderr.String()))
 		}
 	}
 
 	p := worker("--token-file", file("box"))
-	p.expect(&p.stdout, "Store")
+	p.Line(p.Stdout, "Store")
 	const secret = "hunter2-for-the-box"
 	if err := os.WriteFile(file("value"), []byte(secret), 0o600); err != nil {
 		t.Fatal(err)
@@ -112,7 +111,7 @@ func TestWorkerJoinsWithItsToken(t *testing.T) {
 	if err := os.Remove(file("value")); err != nil {
 		t.Fatal(err)
 	}
-	submitted := s.submit(t, write(t, fmt.Sprintf(`
+	submitted := s.Submit(t, fmt.Sprintf(`
 name: tokens
 tasks:
   make:
@@ -151,25 +150,25 @@ tasks:
         echo meanwhile; touch %[1]s/meanwhile
         while ! test -e %[1]s/gate; do sleep 0.05; done
         echo after
-`, s.dir)))
+`, s.dir))
 	there := func(name string) func() bool {
 		return func() bool { _, err := os.Stat(file(name)); return err == nil }
 	}
-	eventually(t, "the last task runs", there("held"))
+	processes.Await(t, "the last task runs", there("held"))
 	s.awaitLogText(t, submitted, "hold", "before\n")
 
 	// Output printed while the token is revoked waits in the spool for the next token.
 	s.do(t, 0, "tokens", "revoke", id)
-	eventually(t, "the token counts no longer", func() bool {
-		code, _, _ := run(t, "whoami", "--gateway", s.gateway, "--token-file", file("box"))
+	processes.Await(t, "the token counts no longer", func() bool {
+		code, _, _ := run(t, "whoami", "--gateway", s.Gateway, "--token-file", file("box"))
 		return code == 4
 	})
 	if err := os.WriteFile(file("revoked"), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	p.expect(&p.stderr, "the store is away")
-	eventually(t, "the task continues without a token", there("meanwhile"))
-	eventually(t, "what it prints is in the spool", func() bool {
+	p.Line(p.Stderr, "the store is away")
+	processes.Await(t, "the task continues without a token", there("meanwhile"))
+	processes.Await(t, "what it prints is in the spool", func() bool {
 		files, _ := filepath.Glob(filepath.Join(spool, "[0-9a-f]*"))
 		return len(files) > 0
 	})
@@ -177,10 +176,10 @@ tasks:
 	s.awaitLogText(t, submitted, "hold", "meanwhile\n")
 
 	// The attempt outlives its worker, and the node's next worker delivers its results.
-	p.signal(syscall.SIGKILL)
-	p.wait()
+	p.Signal(syscall.SIGKILL)
+	p.Wait()
 	p = worker("--token-file", file("box"))
-	p.expect(&p.stdout, "Store")
+	p.Line(p.Stdout, "Store")
 	if err := os.WriteFile(file("gate"), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -206,9 +205,9 @@ tasks:
 	if err != nil {
 		t.Error(err)
 	}
-	for _, text := range []string{p.stderr.String(), s.stderr.String()} {
+	for _, text := range []string{p.Stderr.String(), s.Stderr.String()} {
 		if strings.Contains(text, "permission_denied") || strings.Contains(text, "is dropped") {
-			t.Errorf("a value was refused:\n%s", tail(text))
+			t.Errorf("a value was refused:\n%s", processes.Tail(text))
 		}
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"syscall"
 	"testing"
 
+	"switchyard/dev/processes"
 	"switchyard/dev/testneeds"
 )
 
@@ -16,7 +17,7 @@ func TestLogsFollow(t *testing.T) {
 	t.Parallel()
 	s := shared(t)
 	gate := filepath.Join(t.TempDir(), "gate")
-	id := s.submit(t, fmt.Sprintf(`
+	id := s.Submit(t, fmt.Sprintf(`
 name: talker
 tasks:
   talk:
@@ -29,25 +30,25 @@ tasks:
         echo last
   other: { type: shell, dependsOn: [talk], spec: { command: echo other } }
 `, gate))
-	all := start(t, "runs", "logs", "-f", id, "--gateway", s.gateway)
-	one := start(t, "runs", "logs", "-f", id, "talk", "--gateway", s.gateway)
-	all.expect(&all.stdout, "first")
-	one.expect(&one.stdout, "first")
-	one.expect(&one.stderr, "aside")
+	all := start(t, "runs", "logs", "-f", id, "--gateway", s.Gateway)
+	one := start(t, "runs", "logs", "-f", id, "talk", "--gateway", s.Gateway)
+	all.Line(all.Stdout, "first")
+	one.Line(one.Stdout, "first")
+	one.Line(one.Stderr, "aside")
 	if err := os.WriteFile(gate, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	for _, p := range []*program{all, one} {
-		if code := p.wait(); code != 0 {
+	for _, p := range []*processes.Program{all, one} {
+		if code := p.Wait(); code != 0 {
 			t.Errorf("exit code %d", code)
 		}
 	}
-	if got := one.stdout.String(); got != "first\nlast\n" {
+	if got := one.Stdout.String(); got != "first\nlast\n" {
 		t.Errorf("the task's log is %q", got)
 	}
 	for _, line := range []string{"talk | first", "talk | last", "other | other"} {
-		if !strings.Contains(all.stdout.String(), line+"\n") {
-			t.Errorf("the log of the run lacks %q:\n%s", line, all.stdout.String())
+		if !strings.Contains(all.Stdout.String(), line+"\n") {
+			t.Errorf("the log of the run lacks %q:\n%s", line, all.Stdout.String())
 		}
 	}
 }
@@ -62,15 +63,15 @@ tasks:
     type: shell
     spec: { command: "head -c %d /dev/zero | tr '\\0' 'x' | fold -w 1023" }
 `, 1<<30)))
-	if code := p.wait(); code != 0 {
+	if code := p.Wait(); code != 0 {
 		t.Fatalf("exit code %d", code)
 	}
-	peak := p.cmd.ProcessState.SysUsage().(*syscall.Rusage).Maxrss >> 10
+	peak := p.Cmd.ProcessState.SysUsage().(*syscall.Rusage).Maxrss >> 10
 	t.Logf("peak memory %d MiB", peak)
 	if peak > 600 {
 		t.Errorf("peak memory is %d MiB", peak)
 	}
-	r := parse(t, p.stdout.String()).Tasks["flood"].Result
+	r := processes.ParseRun(t, p.Stdout.String()).Tasks["flood"].Result
 	if !r.StdoutTruncated || len(r.Stdout) != 64<<10 {
 		t.Errorf("the result holds %d bytes of output (truncated: %v), want the last 64 KiB", len(r.Stdout), r.StdoutTruncated)
 	}
@@ -86,10 +87,10 @@ func TestLongOutputOfThousandTasksIsWhole(t *testing.T) {
 		fmt.Fprintf(&text, "  t%d: { type: shell, resources: { cores: 0 }, spec: { command: 'head -c 65536 /dev/zero | tr \"\\0\" %c' } }\n", i, 'a'+i%26)
 	}
 	p := start(t, "run", "-o", "json", "--max-parallel", "16", write(t, text.String()))
-	if code := p.wait(); code != 0 {
+	if code := p.Wait(); code != 0 {
 		t.Fatalf("exit code %d", code)
 	}
-	d := parse(t, p.stdout.String())
+	d := processes.ParseRun(t, p.Stdout.String())
 	for i := range tasks {
 		r := d.Tasks[fmt.Sprintf("t%d", i)].Result
 		if want := strings.Repeat(string(rune('a'+i%26)), 64<<10); r.Stdout != want || r.StdoutTruncated {

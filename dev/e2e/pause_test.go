@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"switchyard/dev/processes"
 	"switchyard/dev/testneeds"
 )
 
@@ -26,7 +27,7 @@ func TestLongPauseOutlastsTimeout(t *testing.T) {
 // pauseAndKillTask suspends a task with a time-out, lets it continue to its end, and meanwhile kills another task.
 func pauseAndKillTask(t *testing.T, timeout, pause time.Duration) {
 	s, dir := shared(t), t.TempDir()
-	id := s.submit(t, fmt.Sprintf(`
+	id := s.Submit(t, fmt.Sprintf(`
 name: steered
 defaults: { resources: { cores: 0 } }
 tasks:
@@ -44,25 +45,25 @@ tasks:
 		}
 		return info.Size()
 	}
-	s.awaitTask(t, id, "doomed", "running")
-	eventually(t, "ticks has begun", func() bool { return ticks() > 3 })
+	s.AwaitTask(t, id, "doomed", "running")
+	processes.Await(t, "ticks has begun", func() bool { return ticks() > 3 })
 	began := time.Now()
-	do(t, s.gateway, 0, "runs", "pause", id, "ticks", "--reason", "lunch")
-	if _, stderr := do(t, s.gateway, 1, "runs", "pause", id, "after"); !strings.Contains(stderr, "switchyard runs hold") {
+	do(t, s.Gateway, 0, "runs", "pause", id, "ticks", "--reason", "lunch")
+	if _, stderr := do(t, s.Gateway, 1, "runs", "pause", id, "after"); !strings.Contains(stderr, "switchyard runs hold") {
 		t.Errorf("pausing a task that waits says\n%s", stderr)
 	}
-	if _, stderr := do(t, s.gateway, 1, "runs", "resume", id, "after"); !strings.Contains(stderr, "not paused") {
+	if _, stderr := do(t, s.Gateway, 1, "runs", "resume", id, "after"); !strings.Contains(stderr, "not paused") {
 		t.Errorf("resuming a task that waits says\n%s", stderr)
 	}
-	s.awaitTask(t, id, "ticks", "paused")
+	s.AwaitTask(t, id, "ticks", "paused")
 	stood := ticks()
-	if stdout, _ := do(t, s.gateway, 0, "runs", "get", id); !strings.Contains(stdout, "paused") || !strings.Contains(stdout, "lunch") {
+	if stdout, _ := do(t, s.Gateway, 0, "runs", "get", id); !strings.Contains(stdout, "paused") || !strings.Contains(stdout, "lunch") {
 		t.Errorf("a paused task is shown as\n%s", stdout)
 	}
 
-	do(t, s.gateway, 0, "runs", "kill", id, "doomed", "--reason", "stuck")
-	s.awaitTask(t, id, "doomed", "killed")
-	if _, stderr := do(t, s.gateway, 1, "runs", "kill", id, "doomed"); !strings.Contains(stderr, "ended") {
+	do(t, s.Gateway, 0, "runs", "kill", id, "doomed", "--reason", "stuck")
+	s.AwaitTask(t, id, "doomed", "killed")
+	if _, stderr := do(t, s.Gateway, 1, "runs", "kill", id, "doomed"); !strings.Contains(stderr, "ended") {
 		t.Errorf("killing twice says\n%s", stderr)
 	}
 
@@ -70,21 +71,21 @@ tasks:
 	if now := ticks(); now != stood {
 		t.Errorf("it has ticked %d times while it was paused", now-stood)
 	}
-	if state := s.get(t, id).Tasks["ticks"].State; state != "paused" {
+	if state := s.Get(t, id).Tasks["ticks"].State; state != "paused" {
 		t.Errorf("ticks is %s", state)
 	}
-	do(t, s.gateway, 0, "runs", "resume", id, "ticks")
-	eventually(t, "it continues", func() bool { return ticks() > stood })
+	do(t, s.Gateway, 0, "runs", "resume", id, "ticks")
+	processes.Await(t, "it continues", func() bool { return ticks() > stood })
 	open(t, dir, "enough")
-	if _, stderr := do(t, s.gateway, 1, "runs", "watch", id); !strings.Contains(stderr, "killed") {
+	if _, stderr := do(t, s.Gateway, 1, "runs", "watch", id); !strings.Contains(stderr, "killed") {
 		t.Errorf("the run ends with\n%s", stderr)
 	}
-	run := s.get(t, id)
+	run := s.Get(t, id)
 	if run.State != "failed" || run.Tasks["ticks"].State != "completed" || run.Tasks["after"].State != "skipped" || run.Tasks["doomed"].Attempt != 0 {
 		t.Errorf("the run ended as %+v", run)
 	}
 	seen := map[string]bool{}
-	for _, e := range ask[list[eventItem]](t, s.gateway, "runs", "events", id).Items {
+	for _, e := range ask[list[eventItem]](t, s.Gateway, "runs", "events", id).Items {
 		seen[e.Task+" "+e.Event] = true
 	}
 	for _, want := range []string{"ticks paused", "ticks resumed", "ticks completed", "doomed killed"} {

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"switchyard/dev/processes"
 	"switchyard/dev/testneeds"
 )
 
@@ -18,13 +19,13 @@ func TestForeignClientsDriveRuns(t *testing.T) {
 	t.Parallel()
 	s := startDev(t)
 	t.Run("curl", func(t *testing.T) {
-		out, err := outputOf(t, tool(t, "bash"), filepath.Join("testdata", "curl.sh"), s.gateway)
+		out, err := outputOf(t, tool(t, "bash"), filepath.Join("testdata", "curl.sh"), s.Gateway)
 		if err != nil {
 			t.Fatalf("%v\n%s", err, out)
 		}
 	})
 	t.Run("grpcurl", func(t *testing.T) {
-		out, err := outputOf(t, tool(t, "bash"), filepath.Join("testdata", "grpcurl.sh"), tool(t, "grpcurl"), strings.TrimPrefix(s.gateway, "http://"))
+		out, err := outputOf(t, tool(t, "bash"), filepath.Join("testdata", "grpcurl.sh"), tool(t, "grpcurl"), strings.TrimPrefix(s.Gateway, "http://"))
 		if err != nil {
 			t.Fatalf("%v\n%s", err, out)
 		}
@@ -40,11 +41,11 @@ func TestForeignClientsDriveRuns(t *testing.T) {
 				t.Fatalf("%s has no commands after %q", document, head)
 			}
 			// The script ends at the first 4xx or 5xx status.
-			script := "set -e\ncd " + repository + "\nSWITCHYARD_GATEWAY=" + s.gateway + "\n" +
+			script := "set -e\ncd " + repository + "\nSWITCHYARD_GATEWAY=" + s.Gateway + "\n" +
 				"curl() { command curl -sS --fail-with-body --max-time 300 \"$@\"; }\n" +
-				strings.ReplaceAll(string(block[1]), "http://127.0.0.1:7280", s.gateway)
+				strings.ReplaceAll(string(block[1]), "http://127.0.0.1:7280", s.Gateway)
 			if out, err := outputOf(t, tool(t, "bash"), "-c", script); err != nil {
-				t.Errorf("%s: %v\n%s", document, err, tail(out))
+				t.Errorf("%s: %v\n%s", document, err, processes.Tail(out))
 			}
 		}
 	})
@@ -61,9 +62,9 @@ func TestLongGeneratedClientDrivesRuns(t *testing.T) {
 	}
 	for _, command := range [][]string{
 		{npm, "--prefix", dir, "install", "--no-audit", "--no-fund", "--no-package-lock"},
-		{npm, "--prefix", dir, "exec", "--", "openapi-typescript", s.gateway + "/openapi.json", "-o", filepath.Join(dir, "schema.d.ts")},
+		{npm, "--prefix", dir, "exec", "--", "openapi-typescript", s.Gateway + "/openapi.json", "-o", filepath.Join(dir, "schema.d.ts")},
 		{npm, "--prefix", dir, "exec", "--", "tsc", "-p", dir},
-		{tool(t, "node"), filepath.Join(dir, "client.js"), s.gateway},
+		{tool(t, "node"), filepath.Join(dir, "client.js"), s.Gateway},
 	} {
 		out, err := outputOf(t, command[0], command[1:]...)
 		if err != nil {

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"switchyard/dev/processes"
 	"switchyard/gateway/openapi/openapitest"
 )
 
@@ -24,11 +25,11 @@ tasks:
   greet: { type: shell, parallel: 2, retry: { maxRetries: 1 }, dependsOn: [list], spec: { command: "echo ${{ workflow.input.who }}" } }
   fail: { type: shell, retry: { maxRetries: 1, backoffMs: 1 }, spec: { command: exit 3 } }
 `
-	do(t, s.gateway, 0, "workflows", "put", write(t, definition))
-	id := s.submit(t, definition)
-	s.end(t, id)
+	do(t, s.Gateway, 0, "workflows", "put", write(t, definition))
+	id := s.Submit(t, definition)
+	s.End(t, id)
 	// No node has the label, so this machine waits and needs no image.
-	machine := s.submit(t, "name: machine\ntasks: { vps: { type: vps, constraints: { nodeLabels: [never] }, spec: { image: never:1 } } }\n")
+	machine := s.Submit(t, "name: machine\ntasks: { vps: { type: vps, constraints: { nodeLabels: [never] }, spec: { image: never:1 } } }\n")
 	document, err := openapitest.Load()
 	if err != nil {
 		t.Fatal(err)
@@ -51,7 +52,7 @@ tasks:
 			if query != "" && !operation.HasParameter("pageSize") {
 				continue
 			}
-			response, err := http.Get(s.gateway + path + query)
+			response, err := http.Get(s.Gateway + path + query)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -69,7 +70,7 @@ tasks:
 				continue
 			}
 			if err := operation.CheckAnswer(response.StatusCode, response.Header, body); err != nil {
-				t.Errorf("GET %s%s: %v\n%s", path, query, err, tail(string(body)))
+				t.Errorf("GET %s%s: %v\n%s", path, query, err, processes.Tail(string(body)))
 			}
 			checked++
 		}
@@ -90,12 +91,12 @@ func TestNodeReportsItsClaims(t *testing.T) {
 		ActiveClaims                          []struct{ RunID, TaskID, Status, ClaimExpiresAt string }
 	}
 	read := func(node string) (f figures) {
-		if err := json.Unmarshal(fetch(t, http.MethodGet, s.gateway+"/v1/nodes/"+node+"/workers", ""), &f); err != nil {
+		if err := json.Unmarshal([]byte(processes.Fetch(t, s.Gateway+"/v1/nodes/"+node+"/workers")), &f); err != nil {
 			t.Fatal(err)
 		}
 		return f
 	}
-	id := s.submit(t, `
+	id := s.Submit(t, `
 name: claimed
 tasks: { wait: { type: shell, constraints: { targetNode: local-1 }, resources: { cores: 0 }, spec: { command: sleep 600 } } }
 `)
@@ -109,10 +110,10 @@ tasks: { wait: { type: shell, constraints: { targetNode: local-1 }, resources: {
 		}
 		return false
 	}
-	eventually(t, "the node names the claim", claimed)
-	do(t, s.gateway, 0, "runs", "cancel", id)
+	processes.Await(t, "the node names the claim", claimed)
+	do(t, s.Gateway, 0, "runs", "cancel", id)
 	before := during
-	eventually(t, "the claim has ended", func() bool {
+	processes.Await(t, "the claim has ended", func() bool {
 		return !claimed() && during.ClaimedByStatus["cancelled"] > before.ClaimedByStatus["cancelled"] && during.LastActivityAt > before.LastActivityAt
 	})
 	if during.TotalClaimedTasks == 0 || during.TotalClaimAttempts < during.TotalClaimedTasks {

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"switchyard/dev/processes"
 	"switchyard/dev/testneeds"
 )
 
@@ -27,7 +28,7 @@ func needSandboxOn(t *testing.T, gateway, name string) {
 func TestMemoryLimits(t *testing.T) {
 	t.Parallel()
 	s := startDev(t)
-	needSandbox(t, s.gateway)
+	needSandbox(t, s.Gateway)
 	code, stdout, stderr := run(t, "run", write(t, `
 name: hogs
 defaults:
@@ -43,11 +44,11 @@ tasks:
   below: { spec: { command: 'true' } }
   killed: { spec: { command: 'kill -9 $$' } }
   told: { spec: { command: echo $STATE }, env: { STATE: "${{ parent.once.state }} ${{ parent.once.exitCode }}" }, dependsOn: [once], onFailure: run }
-`), "--gateway", s.gateway, "-o", "json")
+`), "--gateway", s.Gateway, "-o", "json")
 	if code != 1 {
-		t.Fatalf("exit code %d: %s", code, tail(stderr))
+		t.Fatalf("exit code %d: %s", code, processes.Tail(stderr))
 	}
-	d := parse(t, stdout)
+	d := processes.ParseRun(t, stdout)
 	for task, want := range map[string]struct {
 		state, reason string
 		attempt, code int
@@ -67,13 +68,13 @@ tasks:
 	if got := d.Tasks["told"].Result.Stdout; got != "killed_oom 137\n" {
 		t.Errorf("the task after it is told %q", got)
 	}
-	instances := ask[any](t, s.gateway, "runs", "get", d.ID)
+	instances := ask[any](t, s.Gateway, "runs", "get", d.ID)
 	for path, want := range map[string]string{"tasks.some.instances.1.state": "killed_oom", "tasks.some.instances.2.state": "completed"} {
 		if got := at(instances, path); got != want {
 			t.Errorf("%s is %q, want %q", path, got, want)
 		}
 	}
-	if code, shown, _ := run(t, "runs", "get", d.ID, "--gateway", s.gateway); code != 0 || !strings.Contains(shown, "killed_oom") || !strings.Contains(shown, "out of memory") {
+	if code, shown, _ := run(t, "runs", "get", d.ID, "--gateway", s.Gateway); code != 0 || !strings.Contains(shown, "killed_oom") || !strings.Contains(shown, "out of memory") {
 		t.Errorf("runs get exits with %d and shows\n%s", code, shown)
 	}
 }
@@ -82,7 +83,7 @@ tasks:
 func TestSandbox(t *testing.T) {
 	t.Parallel()
 	s := startDev(t)
-	needSandbox(t, s.gateway)
+	needSandbox(t, s.Gateway)
 	code, stdout, stderr := run(t, "run", write(t, `
 name: boxed
 defaults: { type: shell, retry: { maxRetries: 0 } }
@@ -104,19 +105,19 @@ tasks:
     foreach: [a, b, c]
     batch: 3
   last: { spec: { sandbox: true, command: [test, -w, /tmp] }, dependsOn: [each] }
-`), "--gateway", s.gateway, "-o", "json")
-	d := parse(t, stdout)
+`), "--gateway", s.Gateway, "-o", "json")
+	d := processes.ParseRun(t, stdout)
 	if code != 0 || d.Context["seen"] != true || d.Tasks["first"].Result.Stderr != "ok\n" {
-		t.Fatalf("exit code %d: %s\n%s", code, tail(stderr), tail(stdout))
+		t.Fatalf("exit code %d: %s\n%s", code, processes.Tail(stderr), processes.Tail(stdout))
 	}
-	if got := at(ask[any](t, s.gateway, "runs", "get", d.ID), "tasks.each.instances.2.result.stdout"); got != "c7\n" {
+	if got := at(ask[any](t, s.Gateway, "runs", "get", d.ID), "tasks.each.instances.2.result.stdout"); got != "c7\n" {
 		t.Errorf("an instance printed %q", got)
 	}
 	// If no node offers sandboxes, a task that needs one waits and reports why.
-	id := s.submit(t, "name: waits\ntasks: { t: { type: shell, spec: { command: 'true', sandbox: true }, constraints: { requiresCapabilities: { sandbox: better } } } }\n")
-	eventually(t, "it says what no node has", func() bool {
-		_, shown, _ := run(t, "runs", "explain", id, "t", "--gateway", s.gateway)
+	id := s.Submit(t, "name: waits\ntasks: { t: { type: shell, spec: { command: 'true', sandbox: true }, constraints: { requiresCapabilities: { sandbox: better } } } }\n")
+	processes.Await(t, "it says what no node has", func() bool {
+		_, shown, _ := run(t, "runs", "explain", id, "t", "--gateway", s.Gateway)
 		return strings.Contains(shown, "sandbox")
 	})
-	do(t, s.gateway, 0, "runs", "cancel", id)
+	do(t, s.Gateway, 0, "runs", "cancel", id)
 }

@@ -17,6 +17,7 @@ import (
 	"go.temporal.io/sdk/client"
 
 	"switchyard/activities/schedules"
+	"switchyard/dev/processes"
 	"switchyard/dev/temporaltest"
 	"switchyard/dev/testneeds"
 )
@@ -26,7 +27,7 @@ import (
 func TestCommandsOnScheduledRun(t *testing.T) {
 	t.Parallel()
 	s, dir := shared(t), t.TempDir()
-	do(t, s.gateway, 0, "workflows", "put", write(t, fmt.Sprintf(`
+	do(t, s.Gateway, 0, "workflows", "put", write(t, fmt.Sprintf(`
 name: colons
 schedule: { cron: "@yearly", overlap: allow }
 defaults: { resources: { cores: 0 } }
@@ -40,16 +41,16 @@ tasks:
   no: { type: approval, continueOnError: true, spec: { message: 'all of it?' } }
   broken: { type: shell, retry: { maxRetries: 1, backoffMs: 10 }, spec: { command: 'test -e %[2]s/mended' } }
 `, gate(dir, "first"), dir)))
-	stdout, _ := do(t, s.gateway, 0, "schedules", "trigger", "colons")
+	stdout, _ := do(t, s.Gateway, 0, "schedules", "trigger", "colons")
 	id := strings.TrimSpace(stdout)
 	if !strings.Contains(id, ":") {
 		t.Fatalf("the id %s is an easy one", id)
 	}
 	for _, task := range []string{"first", "endless", "other"} {
-		s.awaitTask(t, id, task, "running")
+		s.AwaitTask(t, id, task, "running")
 	}
 	for task, state := range map[string]string{"each": "completed", "yes": "paused", "no": "paused"} {
-		s.awaitTask(t, id, task, state)
+		s.AwaitTask(t, id, task, state)
 	}
 	for _, command := range []struct{ args, prints string }{
 		{"get " + id, "colons"},
@@ -69,21 +70,21 @@ tasks:
 		{"kill " + id + " endless", ""},
 		{"cancel " + id + " other", ""},
 	} {
-		stdout, _ := do(t, s.gateway, 0, append([]string{"runs"}, strings.Fields(command.args)...)...)
+		stdout, _ := do(t, s.Gateway, 0, append([]string{"runs"}, strings.Fields(command.args)...)...)
 		if !strings.Contains(stdout, command.prints) {
 			t.Errorf("runs %s prints\n%s\nwithout %q", command.args, stdout, command.prints)
 		}
 	}
 	for _, path := range []string{"/v1/runs/" + id, "/v1/runs/" + url.PathEscape(id), "/v1/runs/" + strings.ReplaceAll(id, ":", "%3A"), "/v1/runs/" + id + "/definition"} {
-		if body := fetch(t, http.MethodGet, s.gateway+path, ""); !strings.Contains(string(body), `"colons"`) {
+		if body := processes.Fetch(t, s.Gateway+path); !strings.Contains(body, `"colons"`) {
 			t.Errorf("%s answers %s", path, body)
 		}
 	}
 	open(t, dir, "first")
-	s.end(t, id)
-	awaitLogText(t, s.gateway, id, "first", "one")
+	s.End(t, id)
+	awaitLogText(t, s.Gateway, id, "first", "one")
 	events := map[string]bool{}
-	for _, e := range ask[list[eventItem]](t, s.gateway, "runs", "events", id).Items {
+	for _, e := range ask[list[eventItem]](t, s.Gateway, "runs", "events", id).Items {
 		events[e.Event] = true
 	}
 	for _, want := range []string{"paused", "resumed", "held", "released", "cancelled", "killed"} {
@@ -92,20 +93,20 @@ tasks:
 		}
 	}
 	open(t, dir, "mended")
-	eventually(t, "its dead letter is listed", func() bool {
-		stdout, _ := do(t, s.gateway, 0, "dlq", "list")
+	processes.Await(t, "its dead letter is listed", func() bool {
+		stdout, _ := do(t, s.Gateway, 0, "dlq", "list")
 		return strings.Contains(stdout, id)
 	})
-	do(t, s.gateway, 0, "dlq", "retry", id, "broken")
-	if d := s.end(t, id); d.State != "completed" {
+	do(t, s.Gateway, 0, "dlq", "retry", id, "broken")
+	if d := s.End(t, id); d.State != "completed" {
 		t.Errorf("after the retry it is %s", d.State)
 	}
-	do(t, s.gateway, 0, "runs", "retry", id, "--from", "other")
-	s.awaitTask(t, id, "other", "running")
-	do(t, s.gateway, 0, "runs", "cancel", id)
-	s.end(t, id)
-	again, _ := do(t, s.gateway, 0, "runs", "rerun", id)
-	do(t, s.gateway, 0, "runs", "cancel", "--force", strings.TrimSpace(again))
+	do(t, s.Gateway, 0, "runs", "retry", id, "--from", "other")
+	s.AwaitTask(t, id, "other", "running")
+	do(t, s.Gateway, 0, "runs", "cancel", id)
+	s.End(t, id)
+	again, _ := do(t, s.Gateway, 0, "runs", "rerun", id)
+	do(t, s.Gateway, 0, "runs", "cancel", "--force", strings.TrimSpace(again))
 }
 
 // scheduleItem is a schedule as JSON prints it.
@@ -141,41 +142,41 @@ schedule: { cron: "@every 1s", overlap: queue, input: { greeting: hello } }
 tasks:
   say: { type: shell, spec: { command: 'echo "$GREETING"' }, env: { GREETING: "${{ workflow.input.greeting }}" } }
 `)
-	do(t, s.gateway, 0, "workflows", "put", file)
+	do(t, s.Gateway, 0, "workflows", "put", file)
 	var completed []runItem
-	eventually(t, "two runs have completed", func() bool {
-		completed = slices.DeleteFunc(scheduledRuns(t, s.gateway, "ticks"), func(r runItem) bool { return r.State != "completed" })
+	processes.Await(t, "two runs have completed", func() bool {
+		completed = slices.DeleteFunc(scheduledRuns(t, s.Gateway, "ticks"), func(r runItem) bool { return r.State != "completed" })
 		return len(completed) >= 2
 	})
 	if r := completed[0]; r.Trigger != "schedule" || r.Name != "ticks" || r.SubmittedBy != "schedule" || !strings.HasPrefix(r.ID, "ticks-20") {
 		t.Errorf("a run of it is %+v", r)
 	}
-	awaitLogText(t, s.gateway, completed[0].ID, "say", "hello")
-	do(t, s.gateway, 0, "schedules", "pause", "ticks", "--reason", "enough")
-	if got := ask[scheduleItem](t, s.gateway, "schedules", "get", "ticks"); !got.Paused || !strings.HasSuffix(got.Note, ": enough") || !strings.HasPrefix(got.Note, "paused by ") {
+	awaitLogText(t, s.Gateway, completed[0].ID, "say", "hello")
+	do(t, s.Gateway, 0, "schedules", "pause", "ticks", "--reason", "enough")
+	if got := ask[scheduleItem](t, s.Gateway, "schedules", "get", "ticks"); !got.Paused || !strings.HasSuffix(got.Note, ": enough") || !strings.HasPrefix(got.Note, "paused by ") {
 		t.Errorf("paused, it is %+v", got)
 	}
-	eventually(t, "the list of workflows shows the pause", func() bool {
-		stdout, _ := do(t, s.gateway, 0, "workflows", "list")
+	processes.Await(t, "the list of workflows shows the pause", func() bool {
+		stdout, _ := do(t, s.Gateway, 0, "workflows", "list")
 		return strings.Contains(stdout, "@every 1s (paused)")
 	})
-	do(t, s.gateway, 0, "workflows", "put", "--replace", file)
-	if got := ask[scheduleItem](t, s.gateway, "schedules", "get", "ticks"); !got.Paused {
+	do(t, s.Gateway, 0, "workflows", "put", "--replace", file)
+	if got := ask[scheduleItem](t, s.Gateway, "schedules", "get", "ticks"); !got.Paused {
 		t.Errorf("stored anew, it is %+v", got)
 	}
-	stdout, _ := do(t, s.gateway, 0, "schedules", "trigger", "ticks", "--overlap", "allow")
-	do(t, s.gateway, 0, "runs", "watch", strings.TrimSpace(stdout))
-	if stdout, _ := do(t, s.gateway, 0, "schedules", "next", "ticks", "--limit", "3"); strings.Count(stdout, "\n") != 3 {
+	stdout, _ := do(t, s.Gateway, 0, "schedules", "trigger", "ticks", "--overlap", "allow")
+	do(t, s.Gateway, 0, "runs", "watch", strings.TrimSpace(stdout))
+	if stdout, _ := do(t, s.Gateway, 0, "schedules", "next", "ticks", "--limit", "3"); strings.Count(stdout, "\n") != 3 {
 		t.Errorf("its next times are\n%s", stdout)
 	}
-	if body := fetch(t, http.MethodPatch, s.gateway+"/v1/schedules/ticks", `{"paused": false, "reason": "more"}`); !strings.Contains(string(body), `"paused":false`) {
+	if body := processes.Request(t, http.MethodPatch, s.Gateway+"/v1/schedules/ticks", "application/json", "", `{"paused": false, "reason": "more"}`); !strings.Contains(string(body), `"paused":false`) {
 		t.Errorf("PATCH answers %s", body)
 	}
-	do(t, s.gateway, 0, "workflows", "delete", "ticks")
-	if _, stderr := do(t, s.gateway, 2, "schedules", "get", "ticks"); !strings.Contains(stderr, `there is no schedule "ticks"`) {
+	do(t, s.Gateway, 0, "workflows", "delete", "ticks")
+	if _, stderr := do(t, s.Gateway, 2, "schedules", "get", "ticks"); !strings.Contains(stderr, `there is no schedule "ticks"`) {
 		t.Errorf("deleted, it is %s", stderr)
 	}
-	if _, stderr := do(t, s.gateway, 2, "workflows", "put", write(t, "name: bad\ninputs: { n: { required: true } }\nschedule: { cron: 0 0 30 2 *, timezone: Europe/Berln }\ntasks: { a: { type: shell, spec: { command: x } } }\n")); !strings.Contains(stderr, ":3:") || !strings.Contains(stderr, "did you mean Europe/Berlin?") || !strings.Contains(stderr, "input n is missing") {
+	if _, stderr := do(t, s.Gateway, 2, "workflows", "put", write(t, "name: bad\ninputs: { n: { required: true } }\nschedule: { cron: 0 0 30 2 *, timezone: Europe/Berln }\ntasks: { a: { type: shell, spec: { command: x } } }\n")); !strings.Contains(stderr, ":3:") || !strings.Contains(stderr, "did you mean Europe/Berlin?") || !strings.Contains(stderr, "input n is missing") {
 		t.Errorf("a bad schedule is refused with\n%s", stderr)
 	}
 }
@@ -193,7 +194,7 @@ func TestReadmeByTheClock(t *testing.T) {
 	}
 	s := shared(t)
 	shell := exec.Command("sh", "-euc", "switchyard() { "+binary+` "$@"; }`+"\n"+string(block[1]))
-	shell.Dir, shell.Env = repository, append(cleanEnv(), "SWITCHYARD_GATEWAY="+s.gateway)
+	shell.Dir, shell.Env = repository, append(processes.CleanEnv(), "SWITCHYARD_GATEWAY="+s.Gateway)
 	out, err := shell.CombinedOutput()
 	if err != nil || !strings.Contains(string(out), "Europe/Berlin") || !strings.Contains(string(out), "schedule-20") {
 		t.Errorf("%v\n%s", err, out)
@@ -223,19 +224,19 @@ func TestLongScheduleWhileGatewaysAreAway(t *testing.T) {
 	g, url := startGateway(t, server.Address(), "127.0.0.1:0", store)
 	startWorker(t, server.Address(), url, "box")
 	do(t, url, 0, "workflows", "put", write(t, "name: beat\nschedule: { cron: '@every 1s', overlap: allow }\ntasks: { a: { type: shell, spec: { command: 'true' } } }\n"))
-	g.signal(syscall.SIGKILL)
-	g.wait()
+	g.Signal(syscall.SIGKILL)
+	g.Wait()
 	before, err := schedules.New(c, client.DefaultNamespace).Get(t.Context(), "beat")
 	if err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "runs start without a gateway", func() bool {
+	processes.Await(t, "runs start without a gateway", func() bool {
 		now, err := schedules.New(c, client.DefaultNamespace).Get(t.Context(), "beat")
 		return err == nil && now.GetStarted() >= before.GetStarted()+3
 	})
 	_, _ = startGateway(t, server.Address(), strings.TrimPrefix(url, "http://"), store)
 	do(t, url, 0, "schedules", "pause", "beat")
-	eventually(t, "all of them have completed", func() bool {
+	processes.Await(t, "all of them have completed", func() bool {
 		runs := scheduledRuns(t, url, "beat")
 		return int32(len(runs)) >= before.GetStarted()+3 && !slices.ContainsFunc(runs, func(r runItem) bool { return r.State != "completed" })
 	})
@@ -248,26 +249,26 @@ func TestLongScheduleOverKill(t *testing.T) {
 	t.Parallel()
 	db := filepath.Join(t.TempDir(), "dev.db")
 	s := startDev(t, "--db", db)
-	do(t, s.gateway, 0, "workflows", "put", write(t, "name: minutely\nschedule: { cron: '* * * * *', overlap: queue }\ntasks: { a: { type: shell, spec: { command: 'true' } } }\n"))
-	do(t, s.gateway, 0, "workflows", "put", write(t, "name: fresh\nschedule: { cron: '@every 5s', overlap: queue, catchUp: 10s }\ntasks: { a: { type: shell, spec: { command: 'true' } } }\n"))
+	do(t, s.Gateway, 0, "workflows", "put", write(t, "name: minutely\nschedule: { cron: '* * * * *', overlap: queue }\ntasks: { a: { type: shell, spec: { command: 'true' } } }\n"))
+	do(t, s.Gateway, 0, "workflows", "put", write(t, "name: fresh\nschedule: { cron: '@every 5s', overlap: queue, catchUp: 10s }\ntasks: { a: { type: shell, spec: { command: 'true' } } }\n"))
 	ran := func(n int) bool {
-		runs := scheduledRuns(t, s.gateway, "minutely")
+		runs := scheduledRuns(t, s.Gateway, "minutely")
 		return len(runs) >= n && !slices.ContainsFunc(runs, func(r runItem) bool { return r.State != "completed" })
 	}
-	eventually(t, "the first minute has its run", func() bool { return ran(1) })
-	s.signal(syscall.SIGKILL)
-	s.wait()
+	processes.Await(t, "the first minute has its run", func() bool { return ran(1) })
+	s.Signal(syscall.SIGKILL)
+	s.Wait()
 	// A minute and some seconds pass without a server.
 	time.Sleep(time.Until(time.Now().Truncate(time.Minute).Add(time.Minute + 20*time.Second)))
 	s = startDev(t, "--db", db)
-	eventually(t, "the missed minute and the next have their runs", func() bool { return ran(3) })
-	runs := ask[scheduleItem](t, s.gateway, "schedules", "get", "minutely").Runs
+	processes.Await(t, "the missed minute and the next have their runs", func() bool { return ran(3) })
+	runs := ask[scheduleItem](t, s.Gateway, "schedules", "get", "minutely").Runs
 	for i := range runs[1:] {
 		if gap := runs[i].ScheduledAt.Sub(runs[i+1].ScheduledAt); gap != time.Minute {
 			t.Errorf("run %s is for %s after run %s", runs[i].RunID, gap, runs[i+1].RunID)
 		}
 	}
-	eventually(t, "the schedule counts the times that it has missed", func() bool {
-		return ask[scheduleItem](t, s.gateway, "schedules", "get", "fresh").Missed > 0
+	processes.Await(t, "the schedule counts the times that it has missed", func() bool {
+		return ask[scheduleItem](t, s.Gateway, "schedules", "get", "fresh").Missed > 0
 	})
 }

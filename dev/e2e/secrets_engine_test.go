@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"switchyard/activities/executor/container/enginetest"
+	"switchyard/dev/processes"
 )
 
 // TestSecretsStayInTheContainer checks the same as TestSecretsStayWithTheTask, for a container whose worker is killed
@@ -22,16 +23,16 @@ func TestSecretsStayInTheContainer(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := startDev(t, "--nodes", "0", "--db", filepath.Join(dir, "temporal.db"))
-	worker := func(value string) *program {
-		w := startIn(t, repository, []string{"TEMPORAL_ADDRESS=" + s.temporal, "SWITCHYARD_GATEWAY=" + s.gateway, "DEPLOY_TOKEN=" + value},
+	worker := func(value string) *processes.Program {
+		w := startWith(t, []string{"TEMPORAL_ADDRESS=" + s.Temporal, "SWITCHYARD_GATEWAY=" + s.Gateway, "DEPLOY_TOKEN=" + value},
 			"worker", "--name", "box", "--spool-dir", spool, "--scratch-dir", scratch, "--log-level", "debug", "--metrics-address", "none",
 			"--allow-secret", "env:DEPLOY_*", "--allow-mount", dir)
-		w.expect(&w.stdout, "Store")
+		w.Line(w.Stdout, "Store")
 		return w
 	}
 	first := worker(envSecret)
 	found := newLeaks(t, envSecret)
-	id := s.submit(t, fmt.Sprintf(`
+	id := s.Submit(t, fmt.Sprintf(`
 name: secrets
 tasks:
   tell:
@@ -49,32 +50,32 @@ tasks:
         echo "marker-after $TOKEN"; echo "token=$TOKEN" >"$SWITCHYARD_OUTPUT"
         echo "told=marker-context $TOKEN" >"$SWITCHYARD_CONTEXT_UPDATE"
 `, image, dir))
-	awaitLogText(t, s.gateway, id, "tell", "marker-before ***")
+	awaitLogText(t, s.Gateway, id, "tell", "marker-before ***")
 	found.searchProcesses()
-	if err := first.cmd.Process.Kill(); err != nil {
+	if err := first.Cmd.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
-	first.wait()
+	first.Wait()
 	found.searchFolder(scratch, "attempt-")
 	second := worker("another-value-by-now")
 	if err := os.WriteFile(filepath.Join(dir, "go"), nil, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if code, _, stderr := run(t, "runs", "watch", id, "--gateway", s.gateway); code != 0 {
+	if code, _, stderr := run(t, "runs", "watch", id, "--gateway", s.Gateway); code != 0 {
 		t.Errorf("watch exits with %d: %s", code, stderr)
 	}
-	d := s.get(t, id)
+	d := s.Get(t, id)
 	if got := d.Tasks["tell"]; got.Attempt != 0 || got.Result.Stdout != "marker-before ***\nmarker-after ***\n" || got.Result.Output["token"] != "***" || d.Context["told"] != "marker-context ***" {
 		t.Errorf("%+v, context %v", got, d.Context)
 	}
-	awaitWholeLog(t, s.gateway, id, "tell", "marker-before ***\nmarker-after ***\n")
-	found.searchHistories(s.temporal, id)
-	for _, p := range []*program{second, s.program} {
-		p.signal(syscall.SIGINT)
-		p.wait()
-		found.search("the worker's or the gateway's own log", p.stdout.String()+p.stderr.String())
+	awaitWholeLog(t, s.Gateway, id, "tell", "marker-before ***\nmarker-after ***\n")
+	found.searchHistories(s.Temporal, id)
+	for _, p := range []*processes.Program{second, s.Program} {
+		p.Signal(syscall.SIGINT)
+		p.Wait()
+		found.search("the worker's or the gateway's own log", p.Stdout.String()+p.Stderr.String())
 	}
-	found.search("the log of the first worker", first.stdout.String()+first.stderr.String())
+	found.search("the log of the first worker", first.Stdout.String()+first.Stderr.String())
 	found.searchFolder(dir, "")
 	for _, marker := range []string{"before", "after", "context"} {
 		if !found.seen[marker] {

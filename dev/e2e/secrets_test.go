@@ -14,6 +14,8 @@ import (
 	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/sdk/client"
 	"google.golang.org/protobuf/encoding/protojson"
+
+	"switchyard/dev/processes"
 )
 
 // leaks finds secrets in places where they must not be. The names of the checks say what was searched.
@@ -155,20 +157,20 @@ func TestSecretsStayWithTheTask(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := startDev(t, "--nodes", "0", "--db", filepath.Join(dir, "temporal.db"), "--log-level", "debug")
-	w := startIn(t, repository, []string{"TEMPORAL_ADDRESS=" + s.temporal, "SWITCHYARD_GATEWAY=" + s.gateway, "DEPLOY_TOKEN=" + envSecret, "DEPLOY_OTHER=plain", "OTHER=x"},
+	w := startWith(t, []string{"TEMPORAL_ADDRESS=" + s.Temporal, "SWITCHYARD_GATEWAY=" + s.Gateway, "DEPLOY_TOKEN=" + envSecret, "DEPLOY_OTHER=plain", "OTHER=x"},
 		"worker", "--name", "box", "--spool-dir", spool, "--scratch-dir", scratch, "--log-level", "debug", "--metrics-address", "none",
 		"--allow-secret", "env:DEPLOY_TOKEN,file:"+keys+"/*", "--pass-env", "DEPLOY_*")
-	w.expect(&w.stdout, "Store")
+	w.Line(w.Stdout, "Store")
 	found := newLeaks(t, envSecret, fileSecret, storedSecret)
 	if err := os.WriteFile(filepath.Join(keys, "stored"), []byte(storedSecret), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	code, stdout, stderr := run(t, "secrets", "set", "deploy", "--from-file", filepath.Join(keys, "stored"), "--gateway", s.gateway)
+	code, stdout, stderr := run(t, "secrets", "set", "deploy", "--from-file", filepath.Join(keys, "stored"), "--gateway", s.Gateway)
 	if found.search("what secrets set prints", stdout+stderr); code != 0 {
 		t.Fatalf("secrets set exits with %d: %s", code, stderr)
 	}
 
-	id := s.submit(t, fmt.Sprintf(`
+	id := s.Submit(t, fmt.Sprintf(`
 name: secrets
 defaults:
   type: shell
@@ -193,9 +195,9 @@ tasks:
   unknown: { secretEnv: { X: "store:unknown" }, continueOnError: true, spec: { command: 'true' } }
   missing: { secretEnv: { X: "file:%[1]s/none" }, continueOnError: true, spec: { command: 'true' } }
 `, keys, dir, telling))
-	eventually(t, "the task has told its secrets", func() bool {
-		d := s.get(t, id)
-		return d.Tasks["tell"].State == "running" && strings.Contains(logOf(t, s.gateway, id, "tell"), "half")
+	processes.Await(t, "the task has told its secrets", func() bool {
+		d := s.Get(t, id)
+		return d.Tasks["tell"].State == "running" && strings.Contains(logOf(t, s.Gateway, id, "tell"), "half")
 	})
 	found.searchProcesses()
 	found.searchFolder(scratch, "attempt-") // except the task's own files
@@ -203,12 +205,12 @@ tasks:
 	if err := os.WriteFile(filepath.Join(dir, "go"), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	code, stdout, stderr = run(t, "runs", "watch", id, "--gateway", s.gateway)
+	code, stdout, stderr = run(t, "runs", "watch", id, "--gateway", s.Gateway)
 	if code != 0 {
 		t.Errorf("watch exits with %d: %s", code, stderr)
 	}
 	found.search("what watch prints", stdout+stderr)
-	d := s.get(t, id)
+	d := s.Get(t, id)
 	// Some base64 characters of the second line also encode the x.
 	if got := d.Tasks["tell"].Result; !strings.HasPrefix(got.Stdout, "marker-log ***\n***\n") ||
 		!strings.HasSuffix(got.Stdout, "\nhalf ***\nmarker-checkpoint ***\n") || got.Output["token"] != "***" || got.Output["stored"] != "x***y" {
@@ -232,17 +234,17 @@ tasks:
 		{"runs", "get", id, "-o", "json"}, {"runs", "get", id, "tell"}, {"runs", "events", id, "-o", "json"}, {"runs", "logs", id},
 		{"runs", "explain", id, "tell"}, {"runs", "timeline", id}, {"runs", "list", "-o", "json"}, {"nodes", "get", "box", "-o", "json"},
 	} {
-		code, stdout, stderr := run(t, append(args, "--gateway", s.gateway)...)
+		code, stdout, stderr := run(t, append(args, "--gateway", s.Gateway)...)
 		if code != 0 {
 			t.Errorf("%v exits with %d: %s", args, code, stderr)
 		}
 		found.search(strings.Join(args, " "), stdout+stderr)
 	}
-	found.searchHistories(s.temporal, id)
-	for _, p := range []*program{w, s.program} {
-		p.signal(syscall.SIGINT)
-		p.wait()
-		found.search("the worker's or the gateway's own log", p.stdout.String()+p.stderr.String())
+	found.searchHistories(s.Temporal, id)
+	for _, p := range []*processes.Program{w, s.Program} {
+		p.Signal(syscall.SIGINT)
+		p.Wait()
+		found.search("the worker's or the gateway's own log", p.Stdout.String()+p.Stderr.String())
 	}
 	for _, place := range []string{scratch, spool, filepath.Join(dir, "temporal.db.store"), filepath.Join(dir, "temporal.db.spool")} {
 		found.searchFolder(place, "")

@@ -12,6 +12,7 @@ import (
 
 	"switchyard/activities/sessions/ticket"
 	"switchyard/activities/sessions/wire"
+	"switchyard/dev/processes"
 	v1 "switchyard/proto/switchyard/v1"
 )
 
@@ -88,7 +89,7 @@ func testTicketsCountOnce(t *testing.T, f *sessionFleet) {
 		if code == 0 || stdout != "" || !strings.Contains(stderr, says) {
 			t.Errorf("%s: exit code %d, %q, %s", says, code, stdout, stderr)
 		}
-		eventually(t, "the refusal is in the audit: "+says, func() bool {
+		processes.Await(t, "the refusal is in the audit: "+says, func() bool {
 			for _, e := range f.audit(t, f.id, "permission_denied") {
 				if e.By == "ann" && e.Action == "session exec" && e.Objects["task"] == "work" && e.Objects["node"] == "box" && strings.Contains(e.Reason, says) {
 					return true
@@ -125,7 +126,7 @@ func testForgedHeadersChangeNothing(t *testing.T, f *sessionFleet) {
 			t.Errorf("the door for gateways answers the proof %q with %v", proof, err)
 		}
 	}
-	eventually(t, "the refusals are in the audit", func() bool {
+	processes.Await(t, "the refusals are in the audit", func() bool {
 		return slices.ContainsFunc(f.audit(t, "", "unauthenticated"), func(e auditEntry) bool { return strings.Contains(e.Action, "/v1/peers") })
 	})
 }
@@ -181,7 +182,7 @@ func testStrangersLearnNothing(t *testing.T, f *sessionFleet) {
 			}
 		}
 	}
-	eventually(t, "the refusals are in the audit", func() bool {
+	processes.Await(t, "the refusals are in the audit", func() bool {
 		kinds := map[string]bool{}
 		for _, e := range f.audit(t, f.id, "not_found") {
 			if e.By == "bob" {

@@ -16,6 +16,7 @@ import (
 
 	"switchyard/activities/executor/container/enginetest"
 	"switchyard/dev/chaos/drill"
+	"switchyard/dev/processes"
 	"switchyard/dev/sessiontest"
 )
 
@@ -28,10 +29,10 @@ type sessionFleet struct {
 	image         string
 	certs         *certificates
 	tls           *tls.Config
-	gateways      [2]*program
+	gateways      [2]*processes.Program
 	urls, doors   [2]string
 	relay         *sessionRelay
-	worker        *program
+	worker        *processes.Program
 	ann, bob      *sessiontest.OpenSSH
 	id            string
 }
@@ -50,12 +51,12 @@ func startSessionFleet(t *testing.T) *sessionFleet {
 	if err != nil {
 		t.Fatal(err)
 	}
-	server := startOther(t, self, dir, drill.ServerVariables(filepath.Join(dir, "temporal.db"), ""))
-	f.temporal = strings.Fields(server.expect(&server.stdout, "Temporal"))[1]
+	server := startOther(t, self, drill.ServerVariables(filepath.Join(dir, "temporal.db"), ""))
+	f.temporal = strings.Fields(server.Line(server.Stdout, "Temporal"))[1]
 	for i := range f.gateways {
 		f.startGateway(i, "127.0.0.1:0", "127.0.0.1:0")
 		if i == 0 {
-			f.gateways[i].expect(&f.gateways[i].stderr, "this process is the leader")
+			f.gateways[i].Line(f.gateways[i].Stderr, "this process is the leader")
 		}
 	}
 	t.Cleanup(func() { // after the worker has ended
@@ -69,9 +70,9 @@ func startSessionFleet(t *testing.T) *sessionFleet {
 	f.token("ann", "--role", "user")
 	f.token("bob", "--role", "user")
 	f.token("box", "--role", "node", "--node", "box")
-	f.worker = startIn(t, repository, []string{"TEMPORAL_ADDRESS=" + f.temporal, "SWITCHYARD_GATEWAY=" + f.relay.URL, "SWITCHYARD_TOKEN_FILE=" + f.file("box")},
+	f.worker = startWith(t, []string{"TEMPORAL_ADDRESS=" + f.temporal, "SWITCHYARD_GATEWAY=" + f.relay.URL, "SWITCHYARD_TOKEN_FILE=" + f.file("box")},
 		"worker", "--name", "box", "--spool-dir", f.file("spool"), "--scratch-dir", dir, "--metrics-address", "none")
-	f.worker.expect(&f.worker.stdout, "Node")
+	f.worker.Line(f.worker.Stdout, "Node")
 	f.ann, f.bob = f.openSSH("ann", 0), f.openSSH("bob", 0)
 	f.id = f.submit(fmt.Sprintf(`
 name: desk
@@ -84,7 +85,7 @@ tasks:
 		f.await(f.id, task, state)
 	}
 	for i := range f.gateways {
-		eventually(t, "sessions reach the node", func() bool {
+		processes.Await(t, "sessions reach the node", func() bool {
 			code, _, _ := f.inside(t, i, f.id, "work", "true")
 			return code == 0
 		})
@@ -97,18 +98,18 @@ func (f *sessionFleet) file(name string) string { return filepath.Join(f.dir, na
 // startGateway starts a gateway at the given addresses. Port 0 means a free port.
 func (f *sessionFleet) startGateway(i int, address, door string) {
 	f.t.Helper()
-	p := startIn(f.t, repository, []string{"TEMPORAL_ADDRESS=" + f.temporal}, "gateway", "--address", address, "--ssh-address", door,
+	p := startWith(f.t, []string{"TEMPORAL_ADDRESS=" + f.temporal}, "gateway", "--address", address, "--ssh-address", door,
 		"--store", f.file("store"), "--admin-token-file", f.file("admin"), "--auth", "tokens",
 		"--tls-cert", f.certs.file("server.pem"), "--tls-key", f.certs.file("server.key"), "--peer-ca", f.certs.file("authority.pem"))
-	f.urls[i] = p.field("Gateway")
-	f.doors[i] = strings.TrimSuffix(strings.Fields(strings.TrimPrefix(p.expect(&p.stdout, "SSH"), "SSH"))[0], ":")
+	f.urls[i] = p.Field("Gateway")
+	f.doors[i] = strings.TrimSuffix(strings.Fields(strings.TrimPrefix(p.Line(p.Stdout, "SSH"), "SSH"))[0], ":")
 	f.gateways[i] = p
 }
 
 // start starts a command of a user on a gateway.
-func (f *sessionFleet) start(t *testing.T, who string, gateway int, args ...string) *program {
+func (f *sessionFleet) start(t *testing.T, who string, gateway int, args ...string) *processes.Program {
 	t.Helper()
-	return startIn(t, repository, f.variables(who, gateway), args...)
+	return startWith(t, f.variables(who, gateway), args...)
 }
 
 // variables returns the environment of a user of a gateway.
@@ -120,8 +121,8 @@ func (f *sessionFleet) variables(who string, gateway int) []string {
 func (f *sessionFleet) run(t *testing.T, who string, gateway int, args ...string) (code int, stdout, stderr string) {
 	t.Helper()
 	p := f.start(t, who, gateway, args...)
-	code = p.wait()
-	return code, p.stdout.String(), p.stderr.String()
+	code = p.Wait()
+	return code, p.Stdout.String(), p.Stderr.String()
 }
 
 // must runs a command of a user on the first gateway and returns its output. It fails the test if the command fails.
@@ -173,19 +174,19 @@ func (f *sessionFleet) submit(definition string) string {
 }
 
 // get returns a run.
-func (f *sessionFleet) get(t *testing.T, gateway int, id string) document {
+func (f *sessionFleet) get(t *testing.T, gateway int, id string) processes.Run {
 	t.Helper()
 	code, stdout, stderr := f.run(t, "admin", gateway, "runs", "get", id, "-o", "json")
 	if code != 0 {
 		t.Fatalf("runs get exits with %d: %s", code, stderr)
 	}
-	return parse(t, stdout)
+	return processes.ParseRun(t, stdout)
 }
 
 // await waits until a task is in a state.
 func (f *sessionFleet) await(id, task, state string) {
 	f.t.Helper()
-	eventually(f.t, "task "+task+" is "+state, func() bool { return f.get(f.t, 0, id).Tasks[task].State == state })
+	processes.Await(f.t, "task "+task+" is "+state, func() bool { return f.get(f.t, 0, id).Tasks[task].State == state })
 }
 
 // inside runs a shell command line in a task of ann's run.

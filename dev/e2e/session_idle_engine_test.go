@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"switchyard/dev/chaos/drill"
+	"switchyard/dev/processes"
 	"switchyard/dev/sessiontest"
 	"switchyard/dev/testneeds"
 )
@@ -98,29 +99,29 @@ func TestLongSilenceOfSessions(t *testing.T) {
 	testneeds.Long(t)
 	t.Parallel()
 	s := startDev(t, "--nodes", "0", "--ssh-address", "127.0.0.1:0")
-	gateway := strings.TrimPrefix(s.gateway, "http://")
+	gateway := strings.TrimPrefix(s.Gateway, "http://")
 	idle := startIdleProxy(t, gateway, 20*time.Second)
 	cut, err := drill.StartProxy(gateway)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(cut.Close)
-	startWorker(t, s.temporal, "http://"+idle.Addr().String(), "idle", "--metrics-address", "none")
-	worker := startWorker(t, s.temporal, "http://"+cut.Address(), "cut", "--metrics-address", "none")
-	door := strings.Fields(strings.TrimPrefix(s.expect(&s.stdout, "SSH"), "SSH"))[0]
+	startWorker(t, s.Temporal, "http://"+idle.Addr().String(), "idle", "--metrics-address", "none")
+	worker := startWorker(t, s.Temporal, "http://"+cut.Address(), "cut", "--metrics-address", "none")
+	door := strings.Fields(strings.TrimPrefix(s.Line(s.Stdout, "SSH"), "SSH"))[0]
 	client := sessiontest.NewOpenSSH(t, startIdleProxy(t, strings.TrimSuffix(door, ":"), 20*time.Second).Addr().String(), "")
 	keys := write(t, client.AuthorizedKey())
-	do(t, s.gateway, 0, "keys", "add", keys)
-	id := s.submit(t, `
+	do(t, s.Gateway, 0, "keys", "add", keys)
+	id := s.Submit(t, `
 name: silence
 tasks:
   idle: { type: shell, spec: { command: sleep 100000 }, constraints: { targetNode: idle }, resources: { cores: 0 } }
   cut: { type: shell, spec: { command: sleep 100000 }, constraints: { targetNode: cut }, resources: { cores: 0 } }
 `)
 	for _, task := range []string{"idle", "cut"} {
-		s.awaitTask(t, id, task, "running")
-		eventually(t, task+" can be entered", func() bool {
-			code, _, _ := run(t, "runs", "exec", id, task, "--gateway", s.gateway, "--", "true")
+		s.AwaitTask(t, id, task, "running")
+		processes.Await(t, task+" can be entered", func() bool {
+			code, _, _ := run(t, "runs", "exec", id, task, "--gateway", s.Gateway, "--", "true")
 			return code == 0
 		})
 	}
@@ -139,9 +140,9 @@ tasks:
 
 // conversation is a program that answers lines.
 type conversation struct {
-	name string
-	in   io.Writer
-	out  *output
+	name    string
+	in      io.Writer
+	program *processes.Program
 }
 
 func (c *conversation) ask(t *testing.T, question string) {
@@ -150,7 +151,7 @@ func (c *conversation) ask(t *testing.T, question string) {
 		t.Errorf("%s: %v", c.name, err)
 		return
 	}
-	eventually(t, c.name+" answers "+question, func() bool { return strings.Contains(c.out.String(), question) })
+	processes.Await(t, c.name+" answers "+question, func() bool { return strings.Contains(c.program.Stdout.String(), question) })
 }
 
 func testIdleSessionsContinue(t *testing.T, gateway, id string, client *sessiontest.OpenSSH) {
@@ -161,24 +162,9 @@ func testIdleSessionsContinue(t *testing.T, gateway, id string, client *sessiont
 		if err != nil {
 			t.Fatal(err)
 		}
-		out, err := cmd.StdoutPipe()
-		if err == nil {
-			err = cmd.Start()
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		c := &conversation{name: name, in: in, out: &output{news: make(chan struct{})}}
-		go c.out.collect(out)
-		t.Cleanup(func() {
-			_ = cmd.Process.Kill()
-			_ = cmd.Wait()
-		})
-		all = append(all, c)
+		all = append(all, &conversation{name, in, processes.StartForTest(t, cmd)})
 	}
-	own := exec.Command(binary, "runs", "exec", "-i", id, "idle", "--gateway", gateway, "--", "cat")
-	own.Env = cleanEnv()
-	converse("runs exec", own)
+	converse("runs exec", exec.Command(binary, "runs", "exec", "-i", id, "idle", "--gateway", gateway, "--", "cat"))
 	ssh := client.SSH(nil, "cat").Args
 	converse("OpenSSH", exec.Command(ssh[0], ssh[1:]...)) // without the time limit of client.SSH
 	for _, c := range all {
@@ -190,12 +176,12 @@ func testIdleSessionsContinue(t *testing.T, gateway, id string, client *sessiont
 	}
 }
 
-func testSilentLinkEndsTransfer(t *testing.T, cut *drill.Proxy, worker *program, client *sessiontest.OpenSSH) {
+func testSilentLinkEndsTransfer(t *testing.T, cut *drill.Proxy, worker *processes.Program, client *sessiontest.OpenSSH) {
 	if _, err := exec.LookPath("rsync"); err != nil {
 		testneeds.Missing(t, "rsync is missing")
 	}
 	blob, target := largeFile(t), t.TempDir()
-	before := len(withDescendants(t, worker.cmd.Process.Pid))
+	before := len(withDescendants(t, worker.Cmd.Process.Pid))
 	for program, rate := range map[string][]string{"scp": {"-l", "16000"}, "rsync": {"--bwlimit=2m"}} { // 2 MB/s
 		start := func(limits ...string) *exec.Cmd {
 			args := client.Copy("scp").Args
@@ -211,7 +197,7 @@ func testSilentLinkEndsTransfer(t *testing.T, cut *drill.Proxy, worker *program,
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
 		}
-		eventually(t, "a part of the file is there", func() bool { return sizeOfFile(filepath.Join(target, program)) > transferSize/16 })
+		processes.Await(t, "a part of the file is there", func() bool { return sizeOfFile(filepath.Join(target, program)) > transferSize/16 })
 		cut.Cut()
 		began := time.Now()
 		ended := make(chan struct{})
@@ -221,7 +207,7 @@ func testSilentLinkEndsTransfer(t *testing.T, cut *drill.Proxy, worker *program,
 		}()
 		select {
 		case <-ended:
-		case <-time.After(limit):
+		case <-time.After(processes.Limit):
 			_ = cmd.Process.Kill()
 			t.Errorf("%s waits without end for a link that is silent", program)
 			<-ended
@@ -230,9 +216,9 @@ func testSilentLinkEndsTransfer(t *testing.T, cut *drill.Proxy, worker *program,
 		if code := cmd.ProcessState.ExitCode(); code <= 0 {
 			t.Errorf("%s exits with %d: %s", program, code, out.String())
 		}
-		eventually(t, "nothing of it is left on the node", func() bool { return len(withDescendants(t, worker.cmd.Process.Pid)) <= before })
+		processes.Await(t, "nothing of it is left on the node", func() bool { return len(withDescendants(t, worker.Cmd.Process.Pid)) <= before })
 		cut.Restore()
-		eventually(t, program+" succeeds when it is repeated", func() bool {
+		processes.Await(t, program+" succeeds when it is repeated", func() bool {
 			text, err := start().CombinedOutput()
 			if err != nil {
 				t.Logf("%s: %v: %s", program, err, text)

@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"switchyard/dev/processes"
 	"switchyard/dev/sessiontest"
 	"switchyard/dev/testneeds"
 )
@@ -48,7 +49,7 @@ func TestLongPauseOfMachineOutlastsTimeout(t *testing.T) {
 	if d := f.get(t, 0, id); d.Tasks["box"].Reason != "timeout" || d.Tasks["box"].Attempt != 0 || d.State != "failed" {
 		t.Errorf("it has ended as %+v", d)
 	}
-	eventually(t, "no container is left", func() bool { return f.containers(t, id, "box") == "" })
+	processes.Await(t, "no container is left", func() bool { return f.containers(t, id, "box") == "" })
 }
 
 const transferSize = 64 << 20
@@ -57,7 +58,7 @@ const transferSize = 64 << 20
 // on the node, and completes when it is repeated.
 func testCutTransfersAreRepeated(t *testing.T, f *sessionFleet) {
 	blob := largeFile(t)
-	before := len(withDescendants(t, f.worker.cmd.Process.Pid))
+	before := len(withDescendants(t, f.worker.Cmd.Process.Pid))
 	client := as(f.ann, "box."+f.id)
 	cmd := client.Copy("scp", "-l", "8000", blob, client.Target()+":/blob") // 1 MB/s
 	var out bytes.Buffer
@@ -65,7 +66,7 @@ func testCutTransfersAreRepeated(t *testing.T, f *sessionFleet) {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "a part of the file is there", func() bool {
+	processes.Await(t, "a part of the file is there", func() bool {
 		_, stdout, _ := f.inside(t, 0, f.id, "box", "wc -c </blob")
 		n, _ := strconv.Atoi(strings.TrimSpace(stdout))
 		return n > transferSize/16
@@ -75,8 +76,8 @@ func testCutTransfersAreRepeated(t *testing.T, f *sessionFleet) {
 	if code := cmd.ProcessState.ExitCode(); code <= 0 {
 		t.Errorf("scp, whose link was cut, exits with %d: %s", code, out.String())
 	}
-	eventually(t, "nothing of it is left on the node", func() bool { return len(withDescendants(t, f.worker.cmd.Process.Pid)) <= before })
-	eventually(t, "the node is connected again", func() bool {
+	processes.Await(t, "nothing of it is left on the node", func() bool { return len(withDescendants(t, f.worker.Cmd.Process.Pid)) <= before })
+	processes.Await(t, "the node is connected again", func() bool {
 		code, _, _ := f.inside(t, 0, f.id, "box", "true")
 		return code == 0
 	})
@@ -141,8 +142,8 @@ func testMachineOutlivesLeader(t *testing.T, f *sessionFleet) {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "a part of the file is there", func() bool { return sizeOfFile(filepath.Join(target, "blob")) > transferSize/16 })
-	if err := f.gateways[0].cmd.Process.Kill(); err != nil {
+	processes.Await(t, "a part of the file is there", func() bool { return sizeOfFile(filepath.Join(target, "blob")) > transferSize/16 })
+	if err := f.gateways[0].Cmd.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
 	f.relay.moveTo(f.urls[1])
@@ -153,13 +154,13 @@ func testMachineOutlivesLeader(t *testing.T, f *sessionFleet) {
 	if sizeOfFile(filepath.Join(target, "blob")) == transferSize {
 		t.Error("the file was whole before the gateway was killed")
 	}
-	eventually(t, "no rsync is left on the node", func() bool { return len(processesOf(target)) == 0 })
+	processes.Await(t, "no rsync is left on the node", func() bool { return len(processesOf(target)) == 0 })
 
-	f.gateways[1].expect(&f.gateways[1].stderr, "this process is the leader")
+	f.gateways[1].Line(f.gateways[1].Stderr, "this process is the leader")
 	if code, _, stderr := f.run(t, "ann", 1, "run", write(t, "name: later\ntasks: { a: { type: shell, spec: { command: 'true' }, resources: { cores: 0 } } }\n")); code != 0 {
 		t.Errorf("a later run exits with %d: %s", code, stderr)
 	}
-	eventually(t, "the machine is entered through the other gateway", func() bool {
+	processes.Await(t, "the machine is entered through the other gateway", func() bool {
 		code, _, _ := f.inside(t, 1, f.id, "box", "kill -0 $(cat /pid)")
 		return code == 0
 	})

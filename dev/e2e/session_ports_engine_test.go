@@ -14,12 +14,14 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"switchyard/dev/processes"
 )
 
 // testNodeListensNowhere checks that a worker and its helpers listen on no port while sessions, forwarded ports and
 // OpenSSH connections are open.
 func testNodeListensNowhere(t *testing.T, f *sessionFleet) {
-	if got := listeners(t, f.gateways[0].cmd.Process.Pid); len(got) < 2 {
+	if got := listeners(t, f.gateways[0].Cmd.Process.Pid); len(got) < 2 {
 		t.Fatalf("a gateway listens on %v", got)
 	}
 	echo, err := net.Listen("tcp", "127.0.0.1:0")
@@ -41,14 +43,14 @@ func testNodeListensNowhere(t *testing.T, f *sessionFleet) {
 	}()
 	_, port, _ := net.SplitHostPort(echo.Addr().String())
 	session := f.start(t, "ann", 0, "runs", "exec", f.id, "work", "--", "sh", "-c", "echo open; exec sleep 1000")
-	session.expect(&session.stdout, "open")
+	session.Line(session.Stdout, "open")
 	forward := f.start(t, "ann", 0, "runs", "port-forward", f.id, "work", "0:"+port)
-	conn, err := net.Dial("tcp", strings.Fields(forward.expect(&forward.stdout, "-> "+port))[0])
+	conn, err := net.Dial("tcp", strings.Fields(forward.Line(forward.Stdout, "-> "+port))[0])
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer conn.Close()
-	_ = conn.SetDeadline(time.Now().Add(limit))
+	_ = conn.SetDeadline(time.Now().Add(processes.Limit))
 	_, _ = io.WriteString(conn, "echo\n")
 	if line, err := bufio.NewReader(conn).ReadString('\n'); line != "echo\n" {
 		t.Fatalf("the forwarded port answers %q, %v", line, err)
@@ -71,7 +73,7 @@ func testNodeListensNowhere(t *testing.T, f *sessionFleet) {
 	if code, stdout, stderr := f.inside(t, 0, f.id, "box", "echo through | nc 127.0.0.1 7100 | head -n 1"); code != 0 || stdout != "through\n" {
 		t.Errorf("the port in the machine: exit code %d, %q, %s", code, stdout, stderr)
 	}
-	for _, pid := range withDescendants(t, f.worker.cmd.Process.Pid) {
+	for _, pid := range withDescendants(t, f.worker.Cmd.Process.Pid) {
 		if got := listeners(t, pid); len(got) > 0 {
 			text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
 			t.Errorf("%q listens on %v", text, got)

@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"unicode"
@@ -19,29 +20,47 @@ import (
 	"switchyard/activities/executor"
 	"switchyard/activities/sessions/caller"
 	"switchyard/activities/sessions/wire"
+	"switchyard/dev/processes"
 	v1 "switchyard/proto/switchyard/v1"
 )
+
+// transcript collects what a command prints. It is safe for concurrent use.
+type transcript struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+func (c *transcript) Write(piece []byte) (int, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.text.Write(piece)
+}
+
+func (c *transcript) String() string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.text.String()
+}
 
 // screen is a command on a terminal of its own.
 type screen struct {
 	t    *testing.T
 	cmd  *exec.Cmd
 	ptmx *os.File
-	out  output
+	out  transcript
 	done chan struct{}
 }
 
 func startOnScreen(t *testing.T, cmd *exec.Cmd, columns, rows uint16) *screen {
 	t.Helper()
 	s := &screen{t: t, cmd: cmd, done: make(chan struct{})}
-	s.out.news = make(chan struct{})
 	var err error
 	if s.ptmx, err = pty.StartWithSize(cmd, &pty.Winsize{Cols: columns, Rows: rows}); err != nil {
 		t.Fatal(err)
 	}
 	go func() {
 		defer close(s.done)
-		s.out.collect(s.ptmx)
+		_, _ = io.Copy(&s.out, s.ptmx) // until the command has ended
 	}()
 	t.Cleanup(func() {
 		_ = cmd.Process.Kill()
@@ -60,7 +79,7 @@ func (s *screen) await(text string) {
 			s.t.Logf("%v: %q", s.cmd.Args[:3], s.out.String())
 		}
 	}()
-	eventually(s.t, fmt.Sprintf("%q is on the screen", text), func() bool {
+	processes.Await(s.t, fmt.Sprintf("%q is on the screen", text), func() bool {
 		if strings.Contains(s.out.String(), text) {
 			return true
 		}
@@ -92,7 +111,7 @@ func (f *sessionFleet) terminals(line string) map[string]*exec.Cmd {
 	commands := map[string]*exec.Cmd{}
 	for _, task := range []string{"box", "work"} {
 		cmd := exec.Command(binary, "runs", "exec", "-it", f.id, task, "--", "sh", "-c", line)
-		cmd.Env = append(append(cleanEnv(), f.variables("ann", 0)...), "TERM=xterm")
+		cmd.Env = append(append(processes.CleanEnv(), f.variables("ann", 0)...), "TERM=xterm")
 		commands["exec in "+task] = cmd
 	}
 	commands["OpenSSH"] = as(f.ann, "box."+f.id).SSH([]string{"-tt"}, line)
@@ -113,7 +132,7 @@ func testSizesOfTerminals(t *testing.T, f *sessionFleet) {
 		}
 	}
 	inside := f.raw(t)
-	ctx, cancel := context.WithTimeout(t.Context(), limit)
+	ctx, cancel := context.WithTimeout(t.Context(), processes.Limit)
 	defer cancel()
 	for _, task := range []string{"box", "work"} {
 		resizes := make(chan executor.WindowSize, 1)
@@ -208,7 +227,7 @@ tasks:
   fails: { type: shell, spec: { command: "printf '\\033]0;title\\007\\033[31mowned\\r' >&2; exit 3" }, retry: { maxRetries: 0 }, resources: { cores: 0 } }
   image: { type: vps, spec: { image: "no/such:image", pullPolicy: never }, resources: { cores: 0 } }
 `)
-	eventually(t, "the run has ended", func() bool { return f.get(t, 0, failed).State == "failed" })
+	processes.Await(t, "the run has ended", func() bool { return f.get(t, 0, failed).State == "failed" })
 	shown := 0
 	for _, args := range [][]string{
 		{"runs", "cp", f.id + "/work:" + odd, filepath.Join(dir, "down")},

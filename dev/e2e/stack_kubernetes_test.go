@@ -20,38 +20,22 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"switchyard/dev/kubetest"
+	"switchyard/dev/processes"
 )
 
 // kubeStack is a stack beside a Kubernetes with a real node. The workers of each test use their own name for the
 // Kubernetes, so that no other worker takes their tasks.
 type kubeStack struct {
-	*devStack
+	*processes.Stack
 	cluster *kubetest.Cluster
 }
 
 // join starts a worker that uses the given name for the Kubernetes.
-func (k *kubeStack) join(t *testing.T, name, cluster string, args ...string) *program {
+func (k *kubeStack) join(t *testing.T, name, cluster string, args ...string) *processes.Program {
 	t.Helper()
-	return startWorker(t, k.temporal, k.gateway, name, append([]string{
+	return startWorker(t, k.Temporal, k.Gateway, name, append([]string{
 		"--kube", cluster + "=" + k.cluster.Kubeconfig, "--metrics-address", "none", "--offline-after", "5s", "--drain-timeout", "100ms",
 	}, args...)...)
-}
-
-// begin submits a definition and returns the run's ID.
-func (k *kubeStack) begin(t *testing.T, definition string) string {
-	t.Helper()
-	return k.submit(t, definition)
-}
-
-// end waits for the end of a run.
-func (k *kubeStack) end(t *testing.T, id string) document {
-	t.Helper()
-	var d document
-	eventually(t, "run "+id+" ends", func() bool {
-		d = k.get(t, id)
-		return d.State != "" && d.State != "pending" && d.State != "running"
-	})
-	return d
 }
 
 // jobs returns the Jobs of a run.

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"switchyard/dev/processes"
 	"switchyard/dev/testneeds"
 )
 
@@ -19,7 +20,7 @@ func TestStockServer(t *testing.T) {
 	port := testneeds.FreePort(t)
 	address := fmt.Sprintf("127.0.0.1:%d", port)
 	server := exec.Command(temporal, "server", "start-dev", "--headless", "--ip", "127.0.0.1", "--port", fmt.Sprint(port), "--log-level", "error")
-	server.Env = cleanEnv()
+	server.Env = processes.CleanEnv()
 	if err := server.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -27,18 +28,18 @@ func TestStockServer(t *testing.T) {
 		_ = server.Process.Kill()
 		_ = server.Wait()
 	})
-	eventually(t, "the server has its namespace", func() bool {
+	processes.Await(t, "the server has its namespace", func() bool {
 		_, err := outputOf(t, temporal, "operator", "namespace", "describe", "--address", address, "--namespace", "default")
 		return err == nil
 	})
 	env := []string{"TEMPORAL_ADDRESS=" + address}
 
 	t.Run("run", func(t *testing.T) {
-		p := startIn(t, repository, env, "run", "dev/examples/notify-failure.yaml", "-o", "json")
-		if code := p.wait(); code != 1 {
+		p := startWith(t, env, "run", "dev/examples/notify-failure.yaml", "-o", "json")
+		if code := p.Wait(); code != 1 {
 			t.Fatalf("exit code %d, want 1", code)
 		}
-		d := parse(t, p.stdout.String())
+		d := processes.ParseRun(t, p.Stdout.String())
 		if d.State != "failed" || d.Tasks["notify-failure"].State != "completed" {
 			t.Errorf("run %s, notify-failure %s", d.State, d.Tasks["notify-failure"].State)
 		}
@@ -50,11 +51,11 @@ func TestStockServer(t *testing.T) {
 
 	t.Run("gateway and worker", func(t *testing.T) {
 		store := filepath.Join(t.TempDir(), "store")
-		gateway := startIn(t, repository, env, "gateway", "--address", "127.0.0.1:0", "--store", store)
-		url := gateway.field("Gateway")
-		startIn(t, repository, env, "worker", "--name", "box-1", "--label", "server", "--store", store)
+		gateway := startWith(t, env, "gateway", "--address", "127.0.0.1:0", "--store", store)
+		url := gateway.Field("Gateway")
+		startWith(t, env, "worker", "--name", "box-1", "--label", "server", "--store", store)
 		definition, pids := processTree(t, false)
-		id := (&devStack{program: gateway, gateway: url}).submit(t, definition)
+		id := (&processes.Stack{Program: gateway, Gateway: url}).Submit(t, definition)
 		tree := pids()
 		if out, err := outputOf(t, temporal, "workflow", "signal", "--address", address, "--workflow-id", id, "--name", "cancel"); err != nil {
 			t.Fatalf("%v\n%s", err, out)

@@ -12,6 +12,7 @@ import (
 	"go.temporal.io/sdk/client"
 
 	"switchyard/dev/kubetest"
+	"switchyard/dev/processes"
 )
 
 // takeover is a run whose Job moves to another node.
@@ -19,7 +20,7 @@ type takeover struct {
 	k             *kubeStack
 	id, namespace string
 	lines         int
-	follower      *program
+	follower      *processes.Program
 	uid           string
 }
 
@@ -27,9 +28,9 @@ type takeover struct {
 func beginTakeover(t *testing.T, k *kubeStack, name string, lines int) *takeover {
 	t.Helper()
 	o := &takeover{k: k, namespace: k.cluster.NewNamespace(t), lines: lines}
-	o.id = k.begin(t, counting("kube-"+name, name, o.namespace, lines))
-	o.follower = start(t, "runs", "logs", "-f", o.id, "count", "--gateway", k.gateway)
-	o.follower.expect(&o.follower.stdout, "line 20")
+	o.id = k.Submit(t, counting("kube-"+name, name, o.namespace, lines))
+	o.follower = start(t, "runs", "logs", "-f", o.id, "count", "--gateway", k.Gateway)
+	o.follower.Line(o.follower.Stdout, "line 20")
 	jobs := k.jobs(t, o.namespace, o.id)
 	if len(jobs) != 1 {
 		t.Fatalf("there are %d Jobs", len(jobs))
@@ -41,7 +42,7 @@ func beginTakeover(t *testing.T, k *kubeStack, name string, lines int) *takeover
 // check waits for the end of the run, and checks that its Job, attempt and log are the same as without a takeover.
 func (o *takeover) check(t *testing.T, node string) {
 	t.Helper()
-	d := o.k.end(t, o.id)
+	d := o.k.End(t, o.id)
 	if got := d.Tasks["count"]; got.State != "completed" || got.Attempt != 0 || got.Node != node {
 		t.Errorf("the task is %+v", got)
 	}
@@ -50,11 +51,11 @@ func (o *takeover) check(t *testing.T, node string) {
 		t.Errorf("the Jobs are %+v", jobs)
 	}
 	want := counted(o.lines)
-	awaitWholeLog(t, o.k.gateway, o.id, "count", want)
-	if code := o.follower.wait(); code != 0 {
+	awaitWholeLog(t, o.k.Gateway, o.id, "count", want)
+	if code := o.follower.Wait(); code != 0 {
 		t.Errorf("the follower exits with %d", code)
 	}
-	if got := o.follower.stdout.String(); got != want {
+	if got := o.follower.Stdout.String(); got != want {
 		t.Errorf("the follower has not the log of the program: %s", difference(got, want))
 	}
 }
@@ -72,12 +73,12 @@ func difference(got, want string) string {
 func (o *takeover) awaitNode(t *testing.T, node string) {
 	t.Helper()
 	at := time.Now()
-	eventually(t, node+" has the Job", func() bool {
-		task := o.k.get(t, o.id).Tasks["count"]
+	processes.Await(t, node+" has the Job", func() bool {
+		task := o.k.Get(t, o.id).Tasks["count"]
 		return task.Node == node && task.State == "running" || task.State == "completed"
 	})
 	t.Logf("%s has the Job after %v", node, time.Since(at).Round(100*time.Millisecond))
-	if state := o.k.get(t, o.id).Tasks["count"].State; state != "running" {
+	if state := o.k.Get(t, o.id).Tasks["count"].State; state != "running" {
 		t.Errorf("the task is %s before %s has it", state, node)
 	}
 }
@@ -87,11 +88,11 @@ func testKilledWorkerLosesNoLine(t *testing.T, k *kubeStack) {
 	first := k.join(t, "kill-1", "kill")
 	o := beginTakeover(t, k, "kill", 1200) // longer than the heartbeat time-out
 	k.join(t, "kill-2", "kill")
-	first.signal(syscall.SIGKILL)
-	first.wait()
+	first.Signal(syscall.SIGKILL)
+	first.Wait()
 	o.awaitNode(t, "kill-2")
 	o.check(t, "kill-2")
-	for _, e := range ask[list[eventItem]](t, k.gateway, "runs", "events", o.id, "--task", "count").Items {
+	for _, e := range ask[list[eventItem]](t, k.Gateway, "runs", "events", o.id, "--task", "count").Items {
 		if e.Attempt != 0 || e.Event == "retrying" || e.Event == "failed" {
 			t.Errorf("an event is %+v", e)
 		}
@@ -103,7 +104,7 @@ func testDrainedWorkerHandsJobOver(t *testing.T, k *kubeStack) {
 	k.join(t, "drain-1", "drain")
 	o := beginTakeover(t, k, "drain", 600)
 	k.join(t, "drain-2", "drain")
-	do(t, k.gateway, 0, "nodes", "drain", "drain-1", "--deadline", "100ms", "--wait")
+	do(t, k.Gateway, 0, "nodes", "drain", "drain-1", "--deadline", "100ms", "--wait")
 	o.awaitNode(t, "drain-2")
 	o.check(t, "drain-2")
 }
@@ -116,7 +117,7 @@ func testJobOutlivesAPIServer(t *testing.T, k *kubeStack, name string, away time
 	time.Sleep(away)
 	start(t)
 	at := time.Now()
-	o.k.end(t, o.id)
+	o.k.End(t, o.id)
 	t.Logf("the run has ended %v after the API server was back", time.Since(at).Round(time.Second))
 	o.check(t, name+"-1")
 }
@@ -129,15 +130,15 @@ name: kube-%s
 tasks:
   job: { type: k8s_job, spec: { cluster: terminated, namespace: %s, image: "%s", command: "echo up; exec sleep 1000" } }
 `
-	id := k.begin(t, fmt.Sprintf(endless, "terminated", namespace, kubetest.BusyboxImage))
-	wanted := k.begin(t, fmt.Sprintf(endless, "wanted", namespace, kubetest.BusyboxImage))
+	id := k.Submit(t, fmt.Sprintf(endless, "terminated", namespace, kubetest.BusyboxImage))
+	wanted := k.Submit(t, fmt.Sprintf(endless, "wanted", namespace, kubetest.BusyboxImage))
 	for _, run := range []string{id, wanted} {
 		follower := startFollower(t, k, run)
-		follower.expect(&follower.stdout, "up")
+		follower.Line(follower.Stdout, "up")
 	}
-	first.signal(syscall.SIGKILL)
-	first.wait()
-	c, err := client.Dial(client.Options{HostPort: strings.TrimPrefix(k.temporal, "http://")})
+	first.Signal(syscall.SIGKILL)
+	first.Wait()
+	c, err := client.Dial(client.Options{HostPort: strings.TrimPrefix(k.Temporal, "http://")})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -149,17 +150,17 @@ tasks:
 		t.Errorf("there are %d Jobs of the run before a node comes", n)
 	}
 	k.join(t, "terminated-2", "terminated", "--kube-sweep-interval", "1s")
-	eventually(t, "the Job is swept", func() bool { return len(k.jobs(t, namespace, id)) == 0 })
-	k.awaitTask(t, wanted, "job", "running")
+	processes.Await(t, "the Job is swept", func() bool { return len(k.jobs(t, namespace, id)) == 0 })
+	k.AwaitTask(t, wanted, "job", "running")
 	if n := len(k.jobs(t, namespace, wanted)); n != 1 {
 		t.Errorf("there are %d Jobs of the run that is open", n)
 	}
-	do(t, k.gateway, 0, "runs", "cancel", wanted)
-	eventually(t, "nothing is left", func() bool { return len(k.left(t, namespace)) == 0 })
+	do(t, k.Gateway, 0, "runs", "cancel", wanted)
+	processes.Await(t, "nothing is left", func() bool { return len(k.left(t, namespace)) == 0 })
 }
 
 // startFollower follows the log of the task "job" of a run.
-func startFollower(t *testing.T, k *kubeStack, id string) *program {
+func startFollower(t *testing.T, k *kubeStack, id string) *processes.Program {
 	t.Helper()
-	return start(t, "runs", "logs", "-f", id, "job", "--gateway", k.gateway)
+	return start(t, "runs", "logs", "-f", id, "job", "--gateway", k.Gateway)
 }

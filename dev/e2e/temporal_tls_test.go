@@ -17,6 +17,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"switchyard/dev/processes"
 )
 
 // certificates holds files with the certificates of an authority, a server and a client.
@@ -139,18 +141,18 @@ func TestTemporalBehindMutualTLS(t *testing.T) {
 	c, stack := newCertificates(t), shared(t)
 	env := func(authority string) []string {
 		return []string{
-			"TEMPORAL_ADDRESS=" + c.terminate(t, stack.temporal), "TEMPORAL_TLS=true", "TEMPORAL_TLS_SERVER_CA_CERT_PATH=" + authority,
+			"TEMPORAL_ADDRESS=" + c.terminate(t, stack.Temporal), "TEMPORAL_TLS=true", "TEMPORAL_TLS_SERVER_CA_CERT_PATH=" + authority,
 			"TEMPORAL_TLS_CLIENT_CERT_PATH=" + c.file("client.pem"), "TEMPORAL_TLS_CLIENT_KEY_PATH=" + c.file("client.key"),
 		}
 	}
 	other := newCertificates(t)
-	refused := startIn(t, repository, env(other.file("authority.pem")), "gateway", "--address", "127.0.0.1:0", "--store", stack.store)
-	if code := refused.wait(); code != 3 || !strings.Contains(refused.stderr.String(), "certificate") {
-		t.Errorf("with another authority it exits with %d: %s", code, tail(refused.stderr.String()))
+	refused := startWith(t, env(other.file("authority.pem")), "gateway", "--address", "127.0.0.1:0", "--store", stack.Store)
+	if code := refused.Wait(); code != 3 || !strings.Contains(refused.Stderr.String(), "certificate") {
+		t.Errorf("with another authority it exits with %d: %s", code, processes.Tail(refused.Stderr.String()))
 	}
-	gateway := startIn(t, repository, env(c.file("authority.pem")), "gateway", "--address", "127.0.0.1:0", "--store", stack.store)
-	url := gateway.field("Gateway")
-	worker := startIn(t, repository, append(env(c.file("authority.pem")), "SWITCHYARD_GATEWAY="+url), "worker", "--name", "encrypted", "--spool-dir", t.TempDir(), "--metrics-address", "none")
-	worker.expect(&worker.stdout, "Node")
+	gateway := startWith(t, env(c.file("authority.pem")), "gateway", "--address", "127.0.0.1:0", "--store", stack.Store)
+	url := gateway.Field("Gateway")
+	worker := startWith(t, append(env(c.file("authority.pem")), "SWITCHYARD_GATEWAY="+url), "worker", "--name", "encrypted", "--spool-dir", t.TempDir(), "--metrics-address", "none")
+	worker.Line(worker.Stdout, "Node")
 	do(t, url, 0, "run", write(t, "name: encrypted\ntasks: { build: { type: shell, constraints: { targetNode: encrypted }, spec: { command: echo built } } }\n"))
 }

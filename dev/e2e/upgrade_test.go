@@ -10,6 +10,7 @@ import (
 	"syscall"
 	"testing"
 
+	"switchyard/dev/processes"
 	"switchyard/dev/testneeds"
 )
 
@@ -90,7 +91,7 @@ func upgrade(t *testing.T, earlier string) {
 	old := startDevWith(t, earlier, nil, serve...)
 	submit := func(text string, args ...any) string {
 		// More tasks wait at once than the machine may have cores.
-		return old.submit(t, "defaults: { resources: { cores: 0 } }"+fmt.Sprintf(text, args...))
+		return old.Submit(t, "defaults: { resources: { cores: 0 } }"+fmt.Sprintf(text, args...))
 	}
 
 	ended := submit(`
@@ -100,7 +101,7 @@ tasks:
   mended: { type: shell, dependsOn: [kept], retry: { maxRetries: 0 }, spec: { command: 'test -e %[1]s/mended' } }
   reads: { type: shell, dependsOn: [kept, mended], spec: { command: 'cat $SWITCHYARD_INPUT' } }
 `, dir)
-	do(t, old.gateway, 1, "runs", "watch", ended)
+	do(t, old.Gateway, 1, "runs", "watch", ended)
 	long := submit(`
 name: long
 tasks:
@@ -113,12 +114,12 @@ tasks:
     spec: { command: '%[2]s' }
   after: { type: shell, dependsOn: [holds], spec: { command: 'echo {$SWITCHYARD_ATTEMPT}' } }
 `, dir, gate(dir, "long"))
-	old.awaitTask(t, long, "holds", "running")
+	old.AwaitTask(t, long, "holds", "running")
 	waits := submit(`
 name: waits
 tasks: { next: { type: shell, mutex: machine, spec: { command: 'true' } } }
 `)
-	old.awaitTask(t, waits, "next", "queued")
+	old.AwaitTask(t, waits, "next", "queued")
 	fan := submit(`
 name: fan
 tasks:
@@ -152,7 +153,7 @@ tasks:
 name: backoff
 tasks: { flaky: { type: shell, retry: { backoffMs: 60000 }, spec: { command: 'test $SWITCHYARD_ATTEMPT = 1' } } }
 `)
-	eventually(t, "the task backs off", func() bool { return len(old.get(t, backoff).Tasks["flaky"].Error) > 0 })
+	processes.Await(t, "the task backs off", func() bool { return len(old.Get(t, backoff).Tasks["flaky"].Error) > 0 })
 	child := submit(`
 name: parent
 tasks:
@@ -167,35 +168,35 @@ tasks:
   held: { type: shell, dependsOn: [first], spec: { command: 'true' } }
 `, gate(dir, "paused"))
 
-	old.awaitTask(t, approval, "ask", "paused")
-	old.awaitTask(t, paused, "first", "running")
-	do(t, old.gateway, 0, "runs", "hold", paused, "held")
-	do(t, old.gateway, 0, "runs", "pause", paused)
+	old.AwaitTask(t, approval, "ask", "paused")
+	old.AwaitTask(t, paused, "first", "running")
+	do(t, old.Gateway, 0, "runs", "hold", paused, "held")
+	do(t, old.Gateway, 0, "runs", "pause", paused)
 	open(t, dir, "paused")
-	old.awaitTask(t, paused, "first", "completed")
-	old.awaitTask(t, child, "child", "running")
-	eventually(t, "the first instances have ended", func() bool {
+	old.AwaitTask(t, paused, "first", "completed")
+	old.AwaitTask(t, child, "child", "running")
+	processes.Await(t, "the first instances have ended", func() bool {
 		// An instance without a recorded end would run again.
-		ended := slices.DeleteFunc(instances(t, old.gateway, fan, "each"), func(i instanceItem) bool { return i.State != "completed" })
+		ended := slices.DeleteFunc(instances(t, old.Gateway, fan, "each"), func(i instanceItem) bool { return i.State != "completed" })
 		return len(ended) == 3 && lines(t, dir, "many") >= 100
 	})
-	old.signal(syscall.SIGKILL)
-	old.wait()
+	old.Signal(syscall.SIGKILL)
+	old.Wait()
 
 	for _, name := range []string{"long", "fan", "large", "child", "mended"} {
 		open(t, dir, name)
 	}
 	s := startDev(t, serve...)
-	do(t, s.gateway, 0, "runs", "approve", approval, "ask")
-	do(t, s.gateway, 0, "runs", "release", paused, "held")
-	if state := s.get(t, paused).State; state != "paused" {
+	do(t, s.Gateway, 0, "runs", "approve", approval, "ask")
+	do(t, s.Gateway, 0, "runs", "release", paused, "held")
+	if state := s.Get(t, paused).State; state != "paused" {
 		t.Errorf("the paused run is %s", state)
 	}
-	do(t, s.gateway, 0, "runs", "resume", paused)
-	do(t, s.gateway, 0, "runs", "retry", ended)
+	do(t, s.Gateway, 0, "runs", "resume", paused)
+	do(t, s.Gateway, 0, "runs", "retry", ended)
 	for _, id := range []string{ended, long, waits, fan, large, approval, backoff, child, paused} {
-		do(t, s.gateway, 0, "runs", "watch", id)
-		d := s.get(t, id)
+		do(t, s.Gateway, 0, "runs", "watch", id)
+		d := s.Get(t, id)
 		for name, task := range d.Tasks {
 			if task.State != "completed" {
 				t.Errorf("task %s of %s is %s: %s", name, id, task.State, task.Error)
@@ -217,12 +218,12 @@ tasks:
 		{fan, "sums", "[0,1,2,3,4,5,6]\n"},
 		{large, "after", "1200\n"},
 	} {
-		if got := s.get(t, said.id).Tasks[said.task].Result.Stdout; got != said.want {
+		if got := s.Get(t, said.id).Tasks[said.task].Result.Stdout; got != said.want {
 			t.Errorf("%s of %s printed %q, want %q", said.task, said.id, got, said.want)
 		}
 	}
-	s.signal(syscall.SIGTERM)
-	if code := s.wait(); code != 0 {
+	s.Signal(syscall.SIGTERM)
+	if code := s.Wait(); code != 0 {
 		t.Errorf("dev exits with %d after SIGTERM", code)
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"switchyard/dev/guestimage"
+	"switchyard/dev/processes"
 	"switchyard/dev/sessiontest"
 	"switchyard/dev/testneeds"
 )
@@ -28,13 +29,13 @@ func TestLongVirtualMachine(t *testing.T) {
 	begun := time.Now()
 	m, client := startMachineOf(t, []string{"--vm-images", folder}, of("--vm-image", image)...)
 	t.Cleanup(func() { // for a failed test, because the machine outlives its worker
-		if run(t, "vps", "kill", m.id, "--gateway", m.gateway); t.Failed() {
-			eventually(t, "the machine has ended", func() bool { return m.get(t, m.id).State != "running" })
+		if run(t, "vps", "kill", m.id, "--gateway", m.Gateway); t.Failed() {
+			processes.Await(t, "the machine has ended", func() bool { return m.Get(t, m.id).State != "running" })
 		}
 	})
 	m.want(t, "true", "") // waits while the machine boots
 	t.Logf("the first command has run %v after the machine was asked for", time.Since(begun).Round(time.Second))
-	if stdout, _ := do(t, m.gateway, 0, "vps", "status", m.id, "-o", "json"); !strings.Contains(stdout, `"vmIp": "10.0.2.15"`) || !strings.Contains(stdout, image) {
+	if stdout, _ := do(t, m.Gateway, 0, "vps", "status", m.id, "-o", "json"); !strings.Contains(stdout, `"vmIp": "10.0.2.15"`) || !strings.Contains(stdout, image) {
 		t.Errorf("its status is %s", stdout)
 	}
 	m.want(t, "ip -4 -o addr show eth0 | grep -o '10[.]0[.]2[.]15'", "10.0.2.15")
@@ -48,8 +49,8 @@ func TestLongVirtualMachine(t *testing.T) {
 	if code, stdout, stderr := m.inside(t, string(blob), "cat; echo told >&2; exit 7"); code != 7 || stdout != string(blob) || stderr != "told\n" {
 		t.Errorf("exec exits with %d, prints %d bytes and %q", code, len(stdout), stderr)
 	}
-	do(t, m.gateway, 0, "runs", "cp", local, m.id+":/data/copied")
-	do(t, m.gateway, 0, "runs", "cp", m.id+":/data/copied", local+".back")
+	do(t, m.Gateway, 0, "runs", "cp", local, m.id+":/data/copied")
+	do(t, m.Gateway, 0, "runs", "cp", m.id+":/data/copied", local+".back")
 	if back, err := os.ReadFile(local + ".back"); err != nil || !bytes.Equal(back, blob) {
 		t.Errorf("copied there and back it has %d bytes, error %v", len(back), err)
 	}
@@ -58,15 +59,15 @@ func TestLongVirtualMachine(t *testing.T) {
 	testMachineOutlivesItsWorker(t, m)
 	testVirtualMachinePauses(t, m)
 
-	do(t, m.gateway, 0, "vps", "restart", m.id)
-	eventually(t, "it has been started again", func() bool {
+	do(t, m.Gateway, 0, "vps", "restart", m.id)
+	processes.Await(t, "it has been started again", func() bool {
 		code, stdout, _ := m.inside(t, "", "cat /began || echo gone")
 		return code == 0 && strings.TrimSpace(stdout) == "gone" // state that is not on the disk
 	})
 	m.want(t, "wc -c </data/copied", strconv.Itoa(len(blob)))
-	do(t, m.gateway, 0, "vps", "stop", m.id)
+	do(t, m.Gateway, 0, "vps", "stop", m.id)
 	m.ends(t, "completed", "stopped")
-	awaitLogText(t, m.gateway, m.id, "vps", "reboot: Power down") // printed on the console of the machine
+	awaitLogText(t, m.Gateway, m.id, "vps", "reboot: Power down") // printed on the console of the machine
 
 	m.create(t, of("--vm-image", image)...)
 	m.want(t, "poweroff", "")
@@ -77,7 +78,7 @@ func TestLongVirtualMachine(t *testing.T) {
 // ends waits for the end of the run, and compares the states of the run and of the machine.
 func (m *machine) ends(t *testing.T, run, task string) {
 	t.Helper()
-	eventually(t, "the run has ended", func() bool { return m.get(t, m.id).State == run })
+	processes.Await(t, "the run has ended", func() bool { return m.Get(t, m.id).State == run })
 	if state := m.state(t); state != task {
 		t.Errorf("the machine is %s, want %s", state, task)
 	}
@@ -102,13 +103,13 @@ func testVirtualMachineByOpenSSH(t *testing.T, m *machine, client *sessiontest.O
 
 // testVirtualMachinePauses checks that programs in a paused machine stand still and that a session waits.
 func testVirtualMachinePauses(t *testing.T, m *machine) {
-	do(t, m.gateway, 0, "runs", "pause", m.id, "vps")
-	eventually(t, "it is paused", func() bool { return m.state(t) == "paused" })
+	do(t, m.Gateway, 0, "runs", "pause", m.id, "vps")
+	processes.Await(t, "it is paused", func() bool { return m.state(t) == "paused" })
 	if code, _, stderr := m.inside(t, "", "true"); code == 0 || !strings.Contains(stderr, "paused") {
 		t.Errorf("a session of a paused machine exits with %d: %s", code, stderr)
 	}
-	do(t, m.gateway, 0, "runs", "resume", m.id, "vps")
-	eventually(t, "it runs again", func() bool {
+	do(t, m.Gateway, 0, "runs", "resume", m.id, "vps")
+	processes.Await(t, "it runs again", func() bool {
 		code, _, _ := m.inside(t, "", "kill -0 $(cat /pid)")
 		return code == 0 && m.state(t) == "running"
 	})
@@ -132,7 +133,7 @@ func testVirtualMachinesThatCannotStart(t *testing.T, m *machine, folder, image 
 		"no such name":  {[]string{"--environment", "nosuch"}, "switchyard env list"},
 		"little memory": {[]string{"--vm-image", image, "--memory", "16M"}, "64"},
 	} {
-		args := append([]string{"vps", "create", "--name", "bad", "--backend", "qemu", "--wait=5m", "--gateway", m.gateway}, refused.flags...)
+		args := append([]string{"vps", "create", "--name", "bad", "--backend", "qemu", "--wait=5m", "--gateway", m.Gateway}, refused.flags...)
 		if code, _, stderr := run(t, args...); code == 0 || !strings.Contains(stderr, refused.says) {
 			t.Errorf("%s: exits with %d: %s, want %q", name, code, stderr, refused.says)
 		}

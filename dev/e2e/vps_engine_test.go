@@ -18,16 +18,17 @@ import (
 	"time"
 
 	"switchyard/activities/executor/container/enginetest"
+	"switchyard/dev/processes"
 	"switchyard/dev/sessiontest"
 )
 
 // machine is a vps of a stack, on a node with a process of its own.
 type machine struct {
-	*devStack
+	*processes.Stack
 	t      *testing.T // of the stack; its workers end with it
 	id     string
 	key    string // file with the public key that may log in
-	worker *program
+	worker *processes.Program
 	args   []string // arguments of the worker
 }
 
@@ -50,11 +51,11 @@ func startMachineOf(t *testing.T, flags []string, made ...string) (*machine, *se
 			t.Error(err)
 		}
 	})
-	m := &machine{t: t, devStack: startDev(t, "--nodes", "0", "--ssh-address", "127.0.0.1:0", "--ssh-host", "machines.example.com", "--ssh-port", "2222")}
+	m := &machine{t: t, Stack: startDev(t, "--nodes", "0", "--ssh-address", "127.0.0.1:0", "--ssh-host", "machines.example.com", "--ssh-port", "2222")}
 	m.args = []string{"--spool-dir", filepath.Join(dir, "spool"), "--scratch-dir", dir, "--offline-after", "3s", "--metrics-address", "none"}
 	m.args = append(m.args, flags...)
 	m.join()
-	door := strings.Fields(strings.TrimPrefix(m.expect(&m.stdout, "SSH"), "SSH"))[0]
+	door := strings.Fields(strings.TrimPrefix(m.Line(m.Stdout, "SSH"), "SSH"))[0]
 	client := sessiontest.NewOpenSSH(t, strings.TrimSuffix(door, ":"), "")
 	key := filepath.Join(dir, "key.pub")
 	if err := os.WriteFile(key, []byte(client.AuthorizedKey()), 0o600); err != nil {
@@ -69,9 +70,9 @@ func startMachineOf(t *testing.T, flags []string, made ...string) (*machine, *se
 // create creates a machine that replaces the previous one.
 func (m *machine) create(t *testing.T, made ...string) {
 	t.Helper()
-	stdout, _ := do(t, m.gateway, 0, append([]string{"vps", "create", "--name", "box", "--ssh-key", m.key, "--wait=5m", "-o", "json"}, made...)...)
+	stdout, _ := do(t, m.Gateway, 0, append([]string{"vps", "create", "--name", "box", "--ssh-key", m.key, "--wait=5m", "-o", "json"}, made...)...)
 	m.id = fieldOf(t, stdout, "id")
-	eventually(t, "the machine can be entered", func() bool {
+	processes.Await(t, "the machine can be entered", func() bool {
 		code, _, _ := m.inside(t, "", "true")
 		return code == 0
 	})
@@ -91,20 +92,20 @@ func fieldOf(t *testing.T, document, name string) string {
 // join starts the worker of the machine's node.
 func (m *machine) join() {
 	m.t.Helper()
-	m.worker = startWorker(m.t, m.temporal, m.gateway, "box", m.args...)
+	m.worker = startWorker(m.t, m.Temporal, m.Gateway, "box", m.args...)
 }
 
 // state returns the state of the task.
 func (m *machine) state(t *testing.T) string {
 	t.Helper()
-	return m.get(t, m.id).Tasks["vps"].State
+	return m.Get(t, m.id).Tasks["vps"].State
 }
 
 // inside runs a shell command line in the machine with the given input, and returns its output.
 func (m *machine) inside(t *testing.T, input, line string) (code int, stdout, stderr string) {
 	t.Helper()
-	cmd := exec.Command(binary, "runs", "exec", "-i", m.id, "--gateway", m.gateway, "--", "sh", "-c", line)
-	cmd.Env = cleanEnv()
+	cmd := exec.Command(binary, "runs", "exec", "-i", m.id, "--gateway", m.Gateway, "--", "sh", "-c", line)
+	cmd.Env = processes.CleanEnv()
 	var out, errs bytes.Buffer
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = strings.NewReader(input), &out, &errs
 	_ = cmd.Run() // the exit code is read from the state
@@ -134,8 +135,8 @@ func TestMachine(t *testing.T) {
 	if code, stdout, stderr := m.inside(t, string(blob), "cat; echo told >&2; exit 7"); code != 7 || stdout != string(blob) || stderr != "told\n" {
 		t.Errorf("exec exits with %d, prints %d bytes and %q", code, len(stdout), stderr)
 	}
-	do(t, m.gateway, 0, "runs", "cp", local, m.id+":/copied")
-	do(t, m.gateway, 0, "runs", "cp", m.id+":/copied", local+".back")
+	do(t, m.Gateway, 0, "runs", "cp", local, m.id+":/copied")
+	do(t, m.Gateway, 0, "runs", "cp", m.id+":/copied", local+".back")
 	if back, err := os.ReadFile(local + ".back"); err != nil || !bytes.Equal(back, blob) {
 		t.Errorf("copied there and back it has %d bytes, error %v", len(back), err)
 	}
@@ -146,19 +147,19 @@ func TestMachine(t *testing.T) {
 
 	const startOfInit = "cut -d ' ' -f 22 /proc/1/stat"
 	_, before, _ := m.inside(t, "", startOfInit)
-	do(t, m.gateway, 0, "vps", "restart", m.id)
-	eventually(t, "it has been started again", func() bool {
+	do(t, m.Gateway, 0, "vps", "restart", m.id)
+	processes.Await(t, "it has been started again", func() bool {
 		code, now, _ := m.inside(t, "", startOfInit)
 		return code == 0 && now != before && m.state(t) == "running"
 	})
 	m.want(t, "wc -c </copied", fmt.Sprint(len(blob)))
-	do(t, m.gateway, 0, "vps", "stop", m.id)
-	eventually(t, "the run has ended", func() bool { return m.get(t, m.id).State == "completed" })
+	do(t, m.Gateway, 0, "vps", "stop", m.id)
+	processes.Await(t, "the run has ended", func() bool { return m.Get(t, m.id).State == "completed" })
 	if state := m.state(t); state != "stopped" {
 		t.Errorf("the task is %s", state)
 	}
-	eventually(t, "no container is left", func() bool { return m.containers(t) == "" })
-	if _, stderr := do(t, m.gateway, 1, "runs", "exec", m.id); !strings.Contains(stderr, "ended") && !strings.Contains(stderr, "stopped") {
+	processes.Await(t, "no container is left", func() bool { return m.containers(t) == "" })
+	if _, stderr := do(t, m.Gateway, 1, "runs", "exec", m.id); !strings.Contains(stderr, "ended") && !strings.Contains(stderr, "stopped") {
 		t.Errorf("a session of a machine that has ended: %s", stderr)
 	}
 }
@@ -185,7 +186,7 @@ func testMachineByOpenSSH(t *testing.T, m *machine, client *sessiontest.OpenSSH,
 		t.Errorf("by a prefix ssh prints %q, %v", out, err)
 	}
 	client.User = m.id
-	if stdout, _ := do(t, m.gateway, 0, "vps", "status", m.id, "-o", "json"); !strings.Contains(stdout, "ssh -p 2222 vps."+m.id+"@machines.example.com") {
+	if stdout, _ := do(t, m.Gateway, 0, "vps", "status", m.id, "-o", "json"); !strings.Contains(stdout, "ssh -p 2222 vps."+m.id+"@machines.example.com") {
 		t.Errorf("its status is %s", stdout)
 	}
 	for _, how := range [][]string{{local, client.Target() + ":/by-scp"}, {client.Target() + ":/by-scp", local + ".scp"}} {
@@ -200,8 +201,8 @@ func testMachineByOpenSSH(t *testing.T, m *machine, client *sessiontest.OpenSSH,
 }
 
 func testMachineForwardsPorts(t *testing.T, m *machine) {
-	forward := start(t, "runs", "port-forward", m.id, "0:7000", "--gateway", m.gateway)
-	line := forward.expect(&forward.stdout, "-> 7000")
+	forward := start(t, "runs", "port-forward", m.id, "0:7000", "--gateway", m.Gateway)
+	line := forward.Line(forward.Stdout, "-> 7000")
 	address := strings.Fields(line)[0]
 	served := make(chan struct{})
 	go func() {
@@ -209,7 +210,7 @@ func testMachineForwardsPorts(t *testing.T, m *machine) {
 		m.inside(t, "", "nc -l -p 7000 -e /bin/cat")
 	}()
 	var answer []byte
-	eventually(t, "the echo answers", func() bool {
+	processes.Await(t, "the echo answers", func() bool {
 		conn, err := net.Dial("tcp", address)
 		if err != nil {
 			t.Fatal(err)
@@ -225,8 +226,8 @@ func testMachineForwardsPorts(t *testing.T, m *machine) {
 		t.Errorf("the port answers %q", answer)
 	}
 	<-served
-	forward.signal(syscall.SIGINT)
-	if code := forward.wait(); code != 130 {
+	forward.Signal(syscall.SIGINT)
+	if code := forward.Wait(); code != 130 {
 		t.Errorf("port-forward exits with %d", code)
 	}
 }
@@ -241,7 +242,7 @@ func testMachineRefuses(t *testing.T, m *machine) {
 		{[]string{"runs", "exec", m.id, "--", "nosuch"}, "nosuch"},
 		{[]string{"runs", "cp", m.id + ":/nosuch", "x"}, "/nosuch"},
 	} {
-		code, _, stderr := run(t, slices.Insert(refused.args, 2, "--gateway", m.gateway)...)
+		code, _, stderr := run(t, slices.Insert(refused.args, 2, "--gateway", m.Gateway)...)
 		if code == 0 || !strings.Contains(stderr, refused.says) {
 			t.Errorf("%v exits with %d: %s", refused.args, code, stderr)
 		}
@@ -254,18 +255,18 @@ func testMachineOutlivesItsWorker(t *testing.T, m *machine) {
 	m.want(t, "echo x >/began; (while true; do date +%s >/alive; sleep 0.2; done) >/dev/null 2>&1 & echo $! >/pid", "")
 	before := m.containers(t)
 	for _, lost := range []bool{false, true} {
-		if err := m.worker.cmd.Process.Kill(); err != nil {
+		if err := m.worker.Cmd.Process.Kill(); err != nil {
 			t.Fatal(err)
 		}
-		m.worker.wait()
+		m.worker.Wait()
 		if lost {
-			eventually(t, "the task is lost", func() bool { return m.state(t) == "lost" })
-			if state := m.get(t, m.id).State; state != "running" {
+			processes.Await(t, "the task is lost", func() bool { return m.state(t) == "lost" })
+			if state := m.Get(t, m.id).State; state != "running" {
 				t.Errorf("the run is %s meanwhile", state)
 			}
 		}
 		m.join()
-		eventually(t, "the task runs, and can be entered", func() bool {
+		processes.Await(t, "the task runs, and can be entered", func() bool {
 			code, _, _ := m.inside(t, "", "kill -0 $(cat /pid)")
 			return code == 0 && m.state(t) == "running"
 		})
@@ -273,7 +274,7 @@ func testMachineOutlivesItsWorker(t *testing.T, m *machine) {
 			t.Errorf("containers %q, before %q", now, before)
 		}
 	}
-	if task := m.get(t, m.id).Tasks["vps"]; task.Attempt != 0 {
+	if task := m.Get(t, m.id).Tasks["vps"]; task.Attempt != 0 {
 		t.Errorf("it is attempt %d", task.Attempt)
 	}
 }

@@ -33,6 +33,9 @@ func (y *Cluster) command(gateway int, args ...string) (answer, error) {
 	return answer{cmd.ProcessState.ExitCode(), stdout.String(), stderr.String()}, nil
 }
 
+// retryPause is the pause before a command is tried at the next gateway.
+const retryPause = 50 * time.Millisecond
+
 // must runs a command that has to exit with 0, and returns its output. If a gateway is unreachable, it tries the
 // gateways in turn.
 func (y *Cluster) must(args ...string) (string, error) {
@@ -47,7 +50,7 @@ func (y *Cluster) must(args ...string) (string, error) {
 		case a.code != 3 || time.Now().After(deadline):
 			return "", fmt.Errorf("switchyard %v exits with %d: %s", args, a.code, a.stderr)
 		}
-		if err := y.pause(pollInterval); err != nil {
+		if err := y.pause(retryPause); err != nil {
 			return "", err
 		}
 	}

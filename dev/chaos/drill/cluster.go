@@ -8,6 +8,7 @@ import (
 	"io"
 	"net"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -15,6 +16,7 @@ import (
 	"syscall"
 	"time"
 
+	"switchyard/dev/processes"
 	v1 "switchyard/proto/switchyard/v1"
 )
 
@@ -43,10 +45,10 @@ type Cluster struct {
 	bucket   *bucket // nil if the store is a folder
 	gateways []string
 
-	mu        sync.Mutex
-	processes map[string]*process
-	proxies   map[string]*Proxy
-	strikes   map[string][]time.Time // times at which a member was killed, stopped, or drained
+	mu      sync.Mutex
+	members map[string]*processes.Process
+	proxies map[string]*Proxy
+	strikes map[string][]time.Time // times at which a member was killed, stopped, or drained
 }
 
 // openCluster creates the folder of a cluster. The scenario starts the members.
@@ -54,7 +56,7 @@ func openCluster(ctx context.Context, o Options) (*Cluster, error) {
 	if o.Report == nil {
 		o.Report = io.Discard
 	}
-	y := &Cluster{Options: o, ctx: ctx, processes: map[string]*process{}, proxies: map[string]*Proxy{}, strikes: map[string][]time.Time{}}
+	y := &Cluster{Options: o, ctx: ctx, members: map[string]*processes.Process{}, proxies: map[string]*Proxy{}, strikes: map[string][]time.Time{}}
 	y.store = y.storeDir()
 	for _, folder := range []string{"marks", "tmp"} {
 		if err := os.MkdirAll(filepath.Join(o.Dir, folder), 0o700); err != nil {
@@ -87,13 +89,12 @@ func (y *Cluster) startGateway() error {
 
 // restartGateway starts a gateway again at its previous address.
 func (y *Cluster) restartGateway(i int) error {
-	p, err := startProcess(y.Dir, gatewayName(i), slices.Concat(y.env(), bucketVariables, []string{"TEMPORAL_ADDRESS=" + y.temporal}), y.Binary,
+	p, err := y.startProcess(gatewayName(i), slices.Concat(y.env(), bucketVariables, []string{"TEMPORAL_ADDRESS=" + y.temporal}), y.Binary,
 		"gateway", "--address", strings.TrimPrefix(y.gateways[i], "http://"), "--store", y.store)
 	if err != nil {
 		return err
 	}
-	y.keep(p)
-	_, err = p.expect(y.ctx, "Gateway")
+	_, err = p.Field(y.ctx, "Gateway")
 	return err
 }
 
@@ -123,14 +124,10 @@ func (y *Cluster) startWorker(name string, flags ...string) error {
 	if y.engine != nil {
 		env = append(env, "DOCKER_HOST="+y.engine.socket)
 	}
-	p, err := startProcess(y.Dir, name, env,
+	_, err = y.startProcess(name, env,
 		y.Binary, append([]string{"worker", "--name", name, "--max-parallel", "16", "--offline-after", y.Scale.Heartbeat.String(),
 			"--spool-dir", filepath.Join(y.Dir, "spool-"+name)}, flags...)...)
-	if err != nil {
-		return err
-	}
-	y.keep(p)
-	return nil
+	return err
 }
 
 // awaitNodes waits until the nodes are active.
@@ -141,8 +138,8 @@ func (y *Cluster) awaitNodes(names ...string) error {
 			return false, nil // the gateway may be unavailable
 		}
 		for _, name := range names {
-			if p := y.process(name); p.hasEnded() {
-				return false, fmt.Errorf("worker %s has ended with exit code %d: %s", name, p.cmd.ProcessState.ExitCode(), p.lastWords())
+			if p := y.process(name); p.HasEnded() {
+				return false, fmt.Errorf("worker %s has ended with exit code %d: %s", name, p.ExitCode(), p.LastWords())
 			}
 			if states[name] != v1.NodeActive {
 				return false, nil
@@ -155,33 +152,30 @@ func (y *Cluster) awaitNodes(names ...string) error {
 // env returns the environment of a member. Private files are inside the cluster's folder, so that several clusters can
 // have nodes of the same name.
 func (y *Cluster) env() []string {
-	return append(cleanEnv(), clusterVariable+"="+y.Dir, "TMPDIR="+filepath.Join(y.Dir, "tmp"), "XDG_RUNTIME_DIR=", "XDG_DATA_HOME=")
+	return append(processes.CleanEnv(), clusterVariable+"="+y.Dir, "TMPDIR="+filepath.Join(y.Dir, "tmp"), "XDG_RUNTIME_DIR=", "XDG_DATA_HOME=")
 }
 
 // clusterVariable marks every process of a cluster, including those of tasks.
 const clusterVariable = "CHAOS_CLUSTER"
 
-// cleanEnv returns this process's environment without variables that would point the binary at a real cluster.
-func cleanEnv() []string {
-	var env []string
-	for _, kv := range os.Environ() {
-		if !strings.HasPrefix(kv, "SWITCHYARD_") && !strings.HasPrefix(kv, "TEMPORAL_") && !strings.HasPrefix(kv, "CHAOS_") {
-			env = append(env, kv)
-		}
+// startProcess starts or restarts a member. Its output goes to the cluster's folder.
+func (y *Cluster) startProcess(name string, env []string, program string, args ...string) (*processes.Process, error) {
+	cmd := exec.Command(program, args...)
+	cmd.Dir, cmd.Env = y.Dir, env
+	p, err := processes.Start(cmd, y.Dir, name)
+	if err != nil {
+		return nil, err
 	}
-	return env
-}
-
-func (y *Cluster) keep(p *process) {
 	y.mu.Lock()
 	defer y.mu.Unlock()
-	y.processes[p.name] = p
+	y.members[name] = p
+	return p, nil
 }
 
-func (y *Cluster) process(name string) *process {
+func (y *Cluster) process(name string) *processes.Process {
 	y.mu.Lock()
 	defer y.mu.Unlock()
-	return y.processes[name]
+	return y.members[name]
 }
 
 // proxy returns the proxy of that name. It starts the proxy if it does not exist.
@@ -208,16 +202,16 @@ func (y *Cluster) link(worker, to string) *Proxy {
 // kill kills a member with SIGKILL, like a crash.
 func (y *Cluster) kill(name string) error {
 	y.struck(name)
-	return y.process(name).kill()
+	return y.process(name).Kill()
 }
 
 // freeze stops a member with SIGSTOP.
 func (y *Cluster) freeze(name string) error {
 	y.struck(name)
-	return y.process(name).signal(syscall.SIGSTOP)
+	return y.process(name).Signal(syscall.SIGSTOP)
 }
 
-func (y *Cluster) thaw(name string) error { return y.process(name).signal(syscall.SIGCONT) }
+func (y *Cluster) thaw(name string) error { return y.process(name).Signal(syscall.SIGCONT) }
 
 func (y *Cluster) struck(name string) { y.struckAt(name, time.Now()) }
 
@@ -244,10 +238,10 @@ func (y *Cluster) diedWith(e execution) bool {
 func (y *Cluster) eventually(what string, holds func() (bool, error)) error {
 	ctx, cancel := context.WithTimeout(y.ctx, y.Scale.Limit)
 	defer cancel()
-	return eventually(ctx, what, holds)
+	return processes.Eventually(ctx, what, holds)
 }
 
-func (y *Cluster) pause(d time.Duration) error { return pause(y.ctx, d) }
+func (y *Cluster) pause(d time.Duration) error { return processes.Pause(y.ctx, d) }
 
 func (y *Cluster) report(format string, args ...any) { fmt.Fprintf(y.Report, format+"\n", args...) }
 
@@ -261,8 +255,8 @@ func (y *Cluster) close() error {
 	}
 	y.mu.Lock()
 	defer y.mu.Unlock()
-	for _, p := range y.processes {
-		errs = append(errs, p.kill())
+	for _, p := range y.members {
+		errs = append(errs, p.Kill())
 	}
 	for _, p := range y.proxies {
 		p.Close()
@@ -281,7 +275,7 @@ const leftoverTime = 2 * time.Minute
 func (y *Cluster) awaitNoProcess() error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(y.ctx), leftoverTime)
 	defer cancel()
-	err := eventually(ctx, "nothing is left of the tasks of dead workers", func() (bool, error) { return len(y.left()) == 0, nil })
+	err := processes.Eventually(ctx, "nothing is left of the tasks of dead workers", func() (bool, error) { return len(y.left()) == 0, nil })
 	for _, pid := range y.left() {
 		err = fmt.Errorf("%w; process %d is left", err, pid)
 		_ = syscall.Kill(pid, syscall.SIGKILL) // the process may have ended by now

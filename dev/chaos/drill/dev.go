@@ -24,13 +24,12 @@ func (y *Cluster) startDev() error {
 
 // restartDev starts the process again on its previous ports and database.
 func (y *Cluster) restartDev() error {
-	p, err := startProcess(y.Dir, devName, y.env(), y.Binary, "dev", "--nodes", "0", "--db", filepath.Join(y.Dir, "dev.db"),
+	p, err := y.startProcess(devName, y.env(), y.Binary, "dev", "--nodes", "0", "--db", filepath.Join(y.Dir, "dev.db"),
 		"--port", portOf(y.temporal), "--gateway-port", portOf(strings.TrimPrefix(y.gateways[0], "http://")), "--ui-port", "0")
 	if err != nil {
 		return err
 	}
-	y.keep(p)
-	_, err = p.expect(y.ctx, "Gateway")
+	_, err = p.Field(y.ctx, "Gateway")
 	return err
 }
 

@@ -18,6 +18,7 @@ import (
 	"github.com/docker/docker/client"
 
 	"switchyard/activities/executor/container/enginetest"
+	"switchyard/dev/processes"
 )
 
 // ErrNoEngine means that a scenario needs its own container engine and that this machine cannot run one. The wrapping
@@ -77,17 +78,16 @@ func (e *engine) start(ctx context.Context) error {
 			return err
 		}
 	}
-	p, err := startProcess(y.Dir, engineName, y.env(), "unshare", "-n", "dockerd", "--host", e.socket,
+	p, err := y.startProcess(engineName, y.env(), "unshare", "-n", "dockerd", "--host", e.socket,
 		"--data-root", filepath.Join(e.dir, "data"), "--exec-root", filepath.Join(e.dir, "exec"), "--pidfile", filepath.Join(e.dir, "pid"),
 		"--containerd-namespace", filepath.Base(e.dir), "--containerd-plugins-namespace", filepath.Base(e.dir)+"-plugins",
 		"--bridge", "none", "--iptables=false", "--ip-masq=false", fmt.Sprintf("--live-restore=%t", e.liveRestore))
 	if err != nil {
 		return err
 	}
-	y.keep(p)
-	return eventually(ctx, "the container engine answers", func() (bool, error) {
-		if p.hasEnded() {
-			return false, fmt.Errorf("the container engine has ended: %s", p.lastWords())
+	return processes.Eventually(ctx, "the container engine answers", func() (bool, error) {
+		if p.HasEnded() {
+			return false, fmt.Errorf("the container engine has ended: %s", p.LastWords())
 		}
 		_, err := e.docker.Ping(ctx)
 		return err == nil, nil
@@ -106,7 +106,7 @@ func (e *engine) containers(run string) ([]container.Summary, error) {
 // close stops the engine and removes everything that it holds.
 func (e *engine) close(ctx context.Context) (err error) {
 	defer func() { err = errors.Join(err, e.docker.Close(), e.clear()) }()
-	if e.cluster.process(engineName).hasEnded() { // only a running engine can end its containers cleanly
+	if e.cluster.process(engineName).HasEnded() { // only a running engine can end its containers cleanly
 		if err := e.start(ctx); err != nil {
 			return err
 		}
@@ -116,10 +116,10 @@ func (e *engine) close(ctx context.Context) (err error) {
 		err = errors.Join(err, e.docker.ContainerRemove(ctx, c.ID, container.RemoveOptions{Force: true}))
 	}
 	p := e.cluster.process(engineName)
-	if e := p.signal(syscall.SIGTERM); e != nil {
+	if e := p.Signal(syscall.SIGTERM); e != nil {
 		return errors.Join(err, e)
 	}
-	_, ended := p.wait(ctx)
+	_, ended := p.Wait(ctx)
 	return errors.Join(err, ended)
 }
 

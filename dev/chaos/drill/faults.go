@@ -78,7 +78,7 @@ func (f *faults) killWorker() error {
 		return err
 	}
 	// A worker that finds no server when it starts exits.
-	_, err := f.cluster.process(w).expect(f.cluster.ctx, "Node")
+	_, err := f.cluster.process(w).Field(f.cluster.ctx, "Node")
 	return err
 }
 

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"sync/atomic"
 
+	"switchyard/dev/processes"
+
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials/insecure"
@@ -150,7 +152,7 @@ func (c *calls) pass(_ any, stream grpc.ServerStream) error {
 // hang holds a call until its caller gives up or calls are served again. In the latter case, the caller must retry.
 func (c *calls) hang(ctx context.Context) error {
 	for c.deaf.Load() {
-		if err := pause(ctx, pollInterval); err != nil {
+		if err := processes.Pause(ctx, retryPause); err != nil {
 			return err
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"switchyard/dev/processes"
 	v1 "switchyard/proto/switchyard/v1"
 )
 
@@ -30,7 +31,7 @@ type machine struct {
 	container string // ID of its container
 	marks     int    // lower bound of the number of marks
 	writer    string // ID of the process that writes them
-	session   *process
+	session   *processes.Process
 }
 
 // startMachines starts a run of machines with their programs, and opens sessions with them.

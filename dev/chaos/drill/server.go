@@ -73,11 +73,10 @@ func (y *Cluster) restartServer() error {
 		return err
 	}
 	env := append(y.env(), ServerVariables(filepath.Join(y.Dir, "temporal.db"), y.temporal)...)
-	p, err := startProcess(y.Dir, serverName, env, self)
+	p, err := y.startProcess(serverName, env, self)
 	if err != nil {
 		return err
 	}
-	y.keep(p)
-	_, err = p.expect(y.ctx, "Temporal")
+	_, err = p.Field(y.ctx, "Temporal")
 	return err
 }

@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"switchyard/dev/processes"
 )
 
 // lostCode is the exit code of a session whose connection was lost.
@@ -17,7 +19,7 @@ const lostCode = 255
 
 // forward is a command that forwards a local port to a machine.
 type forward struct {
-	*process
+	*processes.Process
 	address string
 }
 
@@ -27,7 +29,7 @@ func (s *sessionDrill) openSession(m *machine) (err error) {
 	if err != nil {
 		return err
 	}
-	_, err = m.session.expect(s.cluster.ctx, "line 1")
+	_, err = m.session.Field(s.cluster.ctx, "line 1")
 	return err
 }
 
@@ -37,7 +39,7 @@ func (s *sessionDrill) openForward(m *machine) error {
 	if err != nil {
 		return err
 	}
-	line, err := p.expect(s.cluster.ctx, "127.0.0.1:")
+	line, err := p.Field(s.cluster.ctx, "127.0.0.1:")
 	if err != nil {
 		return err
 	}
@@ -47,22 +49,18 @@ func (s *sessionDrill) openForward(m *machine) error {
 }
 
 // startCommand starts a `runs` command as a member of the cluster.
-func (s *sessionDrill) startCommand(args ...string) (*process, error) {
+func (s *sessionDrill) startCommand(args ...string) (*processes.Process, error) {
 	y := s.cluster
 	s.opened++
-	p, err := startProcess(y.Dir, fmt.Sprintf("session-%d", s.opened), append(y.env(), "SWITCHYARD_GATEWAY="+y.gateways[0]), y.Binary, append([]string{"runs"}, args...)...)
-	if err == nil {
-		y.keep(p)
-	}
-	return p, err
+	return y.startProcess(fmt.Sprintf("session-%d", s.opened), append(y.env(), "SWITCHYARD_GATEWAY="+y.gateways[0]), y.Binary, append([]string{"runs"}, args...)...)
 }
 
 // checkForward waits until the forwarded port answers.
 func (s *sessionDrill) checkForward() error {
 	var last error
 	err := s.cluster.eventually("the port that is forwarded answers", func() (bool, error) {
-		if s.forward.hasEnded() {
-			return false, fmt.Errorf("the command that forwards a port has ended with %d: %s", s.forward.cmd.ProcessState.ExitCode(), s.forward.lastWords())
+		if s.forward.HasEnded() {
+			return false, fmt.Errorf("the command that forwards a port has ended with %d: %s", s.forward.ExitCode(), s.forward.LastWords())
 		}
 		last = askEcho(s.forward.address)
 		return last == nil, nil
@@ -104,18 +102,18 @@ func sendString(w io.Writer, text string) error {
 // renewSessions checks that each session either continues or has ended with a message, and replaces the ended ones.
 func (s *sessionDrill) renewSessions() error {
 	for _, m := range s.machines {
-		before, err := os.Stat(m.session.stdout)
+		before, err := os.Stat(string(m.session.Stdout))
 		if err != nil {
 			return err
 		}
 		err = s.cluster.eventually("the session with "+m.task+" continues, or has ended", func() (bool, error) {
-			now, err := os.Stat(m.session.stdout)
-			return m.session.hasEnded() || err == nil && now.Size() > before.Size(), err
+			now, err := os.Stat(string(m.session.Stdout))
+			return m.session.HasEnded() || err == nil && now.Size() > before.Size(), err
 		})
 		if err != nil {
 			return err
 		}
-		if !m.session.hasEnded() {
+		if !m.session.HasEnded() {
 			s.continued++
 			continue
 		}
@@ -131,25 +129,25 @@ func (s *sessionDrill) renewSessions() error {
 }
 
 // checkLost checks the exit code and the message of a lost session.
-func checkLost(p *process) error {
-	if code, said := p.cmd.ProcessState.ExitCode(), p.lastWords(); code != lostCode || said == "" {
-		return fmt.Errorf("%s, which was lost, has ended with %d and the message %q", p.name, code, said)
+func checkLost(p *processes.Process) error {
+	if code, said := p.ExitCode(), p.LastWords(); code != lostCode || said == "" {
+		return fmt.Errorf("%s, which was lost, has ended with %d and the message %q", p.Name, code, said)
 	}
 	return nil
 }
 
 // awaitSessionsEnd waits until the sessions of ended machines have ended too.
 func (s *sessionDrill) awaitSessionsEnd() error {
-	sessions := []*process{s.forward.process}
+	sessions := []*processes.Process{s.forward.Process}
 	for _, m := range s.machines {
 		sessions = append(sessions, m.session)
 	}
 	for _, p := range sessions {
-		if err := s.cluster.eventually(p.name+" ends with its machine", func() (bool, error) { return p.hasEnded(), nil }); err != nil {
+		if err := s.cluster.eventually(p.Name+" ends with its machine", func() (bool, error) { return p.HasEnded(), nil }); err != nil {
 			return err
 		}
-		if p != s.forward.process && p.cmd.ProcessState.ExitCode() == 0 {
-			return fmt.Errorf("%s, whose program was killed, has ended with 0", p.name)
+		if p != s.forward.Process && p.ExitCode() == 0 {
+			return fmt.Errorf("%s, whose program was killed, has ended with 0", p.Name)
 		}
 	}
 	return nil

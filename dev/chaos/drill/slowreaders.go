@@ -5,13 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"os/exec"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	"switchyard/dev/processes"
 	v1 "switchyard/proto/switchyard/v1"
 )
 
@@ -43,7 +43,7 @@ func slowReaders(y *Cluster) error {
 	}); err != nil {
 		return err
 	}
-	before, err := memoryOf(y.process(gatewayName(0)).cmd.Process.Pid)
+	before, err := processes.Memory(y.process(gatewayName(0)).Cmd.Process.Pid, "RssAnon")
 	if err != nil {
 		return err
 	}
@@ -89,7 +89,7 @@ func (y *Cluster) readSlowly(ctx context.Context, id string) (*slow, error) {
 				if first {
 					s.read.Add(1)
 				}
-				if pause(ctx, time.Second) != nil {
+				if processes.Pause(ctx, time.Second) != nil {
 					return
 				}
 			}
@@ -124,13 +124,13 @@ func (y *Cluster) besideReaders(id string, before int64, s *slow) error {
 	if len(whole) < logBytes || !strings.HasSuffix(whole, "said\n") {
 		return fmt.Errorf("the log has %d bytes, not %d", len(whole), logBytes)
 	}
-	after, err := memoryOf(y.process(gatewayName(0)).cmd.Process.Pid)
+	after, err := processes.Memory(y.process(gatewayName(0)).Cmd.Process.Pid, "RssAnon")
 	if err != nil {
 		return err
 	}
 	most := int64(0)
 	for _, cmd := range s.clients {
-		n, err := memoryOf(cmd.Process.Pid)
+		n, err := processes.Memory(cmd.Process.Pid, "RssAnon")
 		if err != nil {
 			return err
 		}
@@ -141,18 +141,4 @@ func (y *Cluster) besideReaders(id string, before int64, s *slow) error {
 		return errors.New("slow readers take too much memory")
 	}
 	return nil
-}
-
-// memoryOf returns the private memory of a process, in bytes.
-func memoryOf(pid int) (int64, error) {
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
-	if err != nil {
-		return 0, err
-	}
-	_, rest, _ := strings.Cut(string(text), "RssAnon:")
-	var kib int64
-	if _, err := fmt.Sscan(rest, &kib); err != nil {
-		return 0, fmt.Errorf("read the memory of process %d: %w", pid, err)
-	}
-	return kib << 10, nil
 }

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"switchyard/dev/browsertest"
+	"switchyard/dev/processes"
 	"switchyard/dev/testneeds"
 )
 
@@ -54,8 +55,8 @@ func TestLongPageOfALargeRunIsLight(t *testing.T) {
 	s := startStack(t)
 	address := fmt.Sprintf("127.0.0.1:%d", testneeds.FreePort(t))
 	gateway := s.startGateway(t, address)
-	id := s.submit(t, largeDefinition)
-	eventually(t, "the run is busy", func() bool { return s.instances(t, id, "each", "completed") >= 50 })
+	id := s.Submit(t, largeDefinition)
+	processes.Await(t, "the run is busy", func() bool { return s.instances(t, id, "each", "completed") >= 50 })
 	path := "/ui/runs/" + id
 
 	tab := browsertest.Open(t, "http://"+address+path)
@@ -82,11 +83,11 @@ func TestLongPageOfALargeRunIsLight(t *testing.T) {
 	tab.Check(t)
 	tab.Close()
 
-	alone := cpuShare(t, gateway.cmd.Process.Pid, viewersFor)
+	alone := cpuShare(t, gateway.Cmd.Process.Pid, viewersFor)
 	events := watchBy(t, viewers, "http://"+address, path)
-	eventually(t, "all viewers get updates", func() bool { return events.Load() >= 2*viewers })
+	processes.Await(t, "all viewers get updates", func() bool { return events.Load() >= 2*viewers })
 	began := events.Load()
-	busy := cpuShare(t, gateway.cmd.Process.Pid, viewersFor)
+	busy := cpuShare(t, gateway.Cmd.Process.Pid, viewersFor)
 	t.Logf("the gateway takes %.1f%% of a core without viewers, %.1f%% with %d viewers (to reach: %.0f%%), who got %d updates a second",
 		alone, busy, viewers, maxGatewayCore, int(float64(events.Load()-began)/viewersFor.Seconds()))
 	if events.Load() == began {

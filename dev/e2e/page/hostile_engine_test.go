@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"switchyard/dev/browsertest"
+	"switchyard/dev/processes"
 )
 
 // hostile is a text that would run a script, leave its element, colour a terminal, set its title, or reverse the
@@ -20,14 +21,14 @@ const hostile = `<img src=x onerror="window.pwned=1"></script><script>window.pwn
 func TestHostileTextsStayTexts(t *testing.T) {
 	t.Parallel()
 	s := startStack(t, "--label", "<img src=x onerror=window.pwned=1>")
-	id := s.submit(t, hostileDefinition(t, "hostile"), "--input", "in="+hostile)
-	s.awaitRun(t, id, "failed")
+	id := s.cli(t, "submit", processes.WriteFile(t, "definition.yaml", hostileDefinition(t, "hostile")), "--input", "in="+hostile)
+	s.AwaitRun(t, id, "failed")
 	s.awaitLog(t, id, "talk", "<img")
-	asking := s.submit(t, hostileDefinition(t, "hostile-asking"))
-	s.awaitTask(t, asking, "ask", "paused")
+	asking := s.Submit(t, hostileDefinition(t, "hostile-asking"))
+	s.AwaitTask(t, asking, "ask", "paused")
 	s.cli(t, "runs", "pause", asking, "--reason", hostile)
-	cancelled := s.submit(t, hostileDefinition(t, "hostile-cancelled"))
-	s.awaitTask(t, cancelled, "ask", "paused")
+	cancelled := s.Submit(t, hostileDefinition(t, "hostile-cancelled"))
+	s.AwaitTask(t, cancelled, "ask", "paused")
 	s.cli(t, "runs", "cancel", cancelled, "--reason", hostile)
 	s.put(t, hostileDefinition(t, "hostile-stored"))
 	s.cli(t, "schedules", "pause", "hostile-stored", "--reason", hostile)
@@ -60,7 +61,7 @@ func TestHostileTextsStayTexts(t *testing.T) {
 		{"/ui/schedules/hostile-stored", true},
 	} {
 		t.Run(c.path, func(t *testing.T) {
-			tab := profile.Tab(s.gateway).In(t)
+			tab := profile.Tab(s.Gateway).In(t)
 			tab.Open(c.path)
 			tab.WaitTrue("document.querySelector('main h1')")
 			if c.shows {

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"switchyard/dev/browsertest"
+	"switchyard/dev/processes"
 )
 
 // act presses the button of an action by keyboard, and confirms the dialog if there is one. fields selects among
@@ -35,14 +36,14 @@ func act(t *testing.T, tab *browsertest.Tab, verb, reason string, fields ...stri
 func (s *stack) isPaused(t *testing.T, name string) bool {
 	t.Helper()
 	var answer struct{ Schedule struct{ Paused bool } }
-	s.call(t, "ScheduleService/GetSchedule", map[string]any{"name": name}, &answer)
+	s.Call(t, "ScheduleService/GetSchedule", map[string]any{"name": name}, &answer)
 	return answer.Schedule.Paused
 }
 
 // testKeyboardSteersASchedule controls a schedule by keyboard alone. Escape closes the confirmation dialog, and the
 // action then does not happen.
 func testKeyboardSteersASchedule(t *testing.T, s *stack) {
-	tab := browsertest.Open(t, s.gateway+"/ui/schedules/nightly")
+	tab := browsertest.Open(t, s.Gateway+"/ui/schedules/nightly")
 	tab.TabTo("form[action='/ui/actions/pause-schedule'] button")
 	tab.Press("Enter")
 	tab.WaitTrue("document.getElementById('ask').open")
@@ -55,10 +56,10 @@ func testKeyboardSteersASchedule(t *testing.T, s *stack) {
 	}
 	act(t, tab, "pause-schedule", "holidays")
 	tab.WaitText("#notice", "paused")
-	eventually(t, "the schedule is paused", func() bool { return s.isPaused(t, "nightly") })
+	processes.Await(t, "the schedule is paused", func() bool { return s.isPaused(t, "nightly") })
 	awaitLive(t, tab, "main", "holidays")
 	act(t, tab, "resume-schedule", "")
-	eventually(t, "the schedule is resumed", func() bool { return !s.isPaused(t, "nightly") })
+	processes.Await(t, "the schedule is resumed", func() bool { return !s.isPaused(t, "nightly") })
 	tab.WaitTrue("!!document.querySelector(\"form[action='/ui/actions/pause-schedule']\")")
 	act(t, tab, "trigger-schedule", "")
 	tab.WaitTrue("location.pathname.startsWith('/ui/runs/nightly-')")
@@ -67,7 +68,7 @@ func testKeyboardSteersASchedule(t *testing.T, s *stack) {
 
 // testKeyboardStartsAWorkflow starts a stored workflow with inputs by keyboard alone.
 func testKeyboardStartsAWorkflow(t *testing.T, s *stack) {
-	tab := browsertest.Open(t, s.gateway+"/ui/workflows/nightly")
+	tab := browsertest.Open(t, s.Gateway+"/ui/workflows/nightly")
 	tab.TabTo("select")
 	tab.Press("l") // selects the option "live"
 	tab.TabTo("input[type=number]")
@@ -79,11 +80,11 @@ func testKeyboardStartsAWorkflow(t *testing.T, s *stack) {
 	tab.Press("Enter")
 	tab.WaitTrue("location.pathname.startsWith('/ui/runs/nightly-')")
 	id := browsertest.Eval[string](tab, "location.pathname.split('/')[3]")
-	s.awaitRun(t, id, "completed")
+	s.AwaitRun(t, id, "completed")
 	var answer struct {
 		Run struct{ Input map[string]any }
 	}
-	s.call(t, "RunService/GetRun", map[string]any{"id": id}, &answer)
+	s.Call(t, "RunService/GetRun", map[string]any{"id": id}, &answer)
 	if in := answer.Run.Input; in["stage"] != "live" || fmt.Sprint(in["copies"]) != "7" || in["dry"] != false {
 		t.Errorf("the input is %v", in)
 	}
@@ -92,18 +93,18 @@ func testKeyboardStartsAWorkflow(t *testing.T, s *stack) {
 
 // testKeyboardDecidesOnApprovals approves and rejects tasks by keyboard alone.
 func testKeyboardDecidesOnApprovals(t *testing.T, s *stack) {
-	good, bad := s.submit(t, approvalDefinition), s.submit(t, approvalDefinition)
-	s.awaitTask(t, good, "ask", "paused")
-	s.awaitTask(t, bad, "ask", "paused")
-	tab := browsertest.Open(t, s.gateway+"/ui/approvals")
+	good, bad := s.Submit(t, approvalDefinition), s.Submit(t, approvalDefinition)
+	s.AwaitTask(t, good, "ask", "paused")
+	s.AwaitTask(t, bad, "ask", "paused")
+	tab := browsertest.Open(t, s.Gateway+"/ui/approvals")
 	tab.WaitText("#approvals", good)
 	tab.WaitText("#approvals", bad)
 	act(t, tab, "approve-task", "looks fine", "run", good)
 	tab.WaitText("#notice", "approved")
-	s.awaitRun(t, good, "completed")
+	s.AwaitRun(t, good, "completed")
 	act(t, tab, "reject-task", "too early", "run", bad)
 	tab.WaitText("#notice", "rejected")
-	s.awaitRun(t, bad, "failed")
+	s.AwaitRun(t, bad, "failed")
 	tab.WaitText("#approvals-end", "Nothing waits")
 	tab.Check(t)
 }
@@ -111,13 +112,13 @@ func testKeyboardDecidesOnApprovals(t *testing.T, s *stack) {
 // testKeyboardRetriesADeadLetter retries and drops dead letters by keyboard alone.
 func testKeyboardRetriesADeadLetter(t *testing.T, s *stack) {
 	gate := t.TempDir() + "/gate"
-	id := s.submit(t, formatted(mendableDefinition, gate))
-	s.awaitRun(t, id, "failed")
-	tab := browsertest.Open(t, s.gateway+"/ui/dead-letters")
+	id := s.Submit(t, formatted(mendableDefinition, gate))
+	s.AwaitRun(t, id, "failed")
+	tab := browsertest.Open(t, s.Gateway+"/ui/dead-letters")
 	tab.WaitText("#dead-letters", "doomed")
 	openGate(t, gate)
 	act(t, tab, "retry-dead-letter", "", "run", id)
-	s.awaitRun(t, id, "completed")
+	s.AwaitRun(t, id, "completed")
 	tab.WaitText("#dead-letters-end", "no dead letters")
 	tab.Check(t)
 }
@@ -132,35 +133,35 @@ tasks:
 // testKeyboardSteersARun pauses, resumes, cancels and retries a run by keyboard alone.
 func testKeyboardSteersARun(t *testing.T, s *stack) {
 	gate := t.TempDir() + "/gate"
-	id := s.submit(t, formatted(gatedDefinition, gate))
-	s.awaitTask(t, id, "hold", "running")
-	tab := browsertest.Open(t, s.gateway+"/ui/runs/"+id)
+	id := s.Submit(t, formatted(gatedDefinition, gate))
+	s.AwaitTask(t, id, "hold", "running")
+	tab := browsertest.Open(t, s.Gateway+"/ui/runs/"+id)
 	act(t, tab, "pause-run", "lunch")
-	s.awaitRun(t, id, "paused")
+	s.AwaitRun(t, id, "paused")
 	awaitLive(t, tab, "#run-head", "paused")
 	act(t, tab, "resume-run", "")
-	s.awaitRun(t, id, "running")
+	s.AwaitRun(t, id, "running")
 	awaitLive(t, tab, "#run-head", "running")
 	act(t, tab, "cancel-run", "wrong one")
-	s.awaitRun(t, id, "cancelled")
+	s.AwaitRun(t, id, "cancelled")
 	awaitLive(t, tab, "#run-head", "cancelled")
 	openGate(t, gate)
 	act(t, tab, "retry-run", "")
-	s.awaitRun(t, id, "completed")
+	s.AwaitRun(t, id, "completed")
 	awaitLive(t, tab, "#run-head", "completed")
 	tab.Check(t)
 }
 
 // testKeyboardDrainsANode drains and undrains a node by keyboard alone.
 func testKeyboardDrainsANode(t *testing.T, s *stack) {
-	tab := browsertest.Open(t, s.gateway+"/ui/nodes/local-2")
+	tab := browsertest.Open(t, s.Gateway+"/ui/nodes/local-2")
 	tab.WaitText("main", "Drain")
 	act(t, tab, "drain-node", "")
-	eventually(t, "the node drains", func() bool { return s.nodeState(t, "local-2") == "draining" })
+	processes.Await(t, "the node drains", func() bool { return s.nodeState(t, "local-2") == "draining" })
 	awaitLive(t, tab, "#node-head", "draining")
 	tab.WaitTrue("!!document.querySelector(\"form[action='/ui/actions/undrain-node']\")")
 	act(t, tab, "undrain-node", "")
-	eventually(t, "the node is active", func() bool { return s.nodeState(t, "local-2") == "active" })
+	processes.Await(t, "the node is active", func() bool { return s.nodeState(t, "local-2") == "active" })
 	awaitLive(t, tab, "#node-head", "active")
 	tab.Check(t)
 }
@@ -169,23 +170,23 @@ func testKeyboardDrainsANode(t *testing.T, s *stack) {
 func (s *stack) nodeState(t *testing.T, name string) string {
 	t.Helper()
 	var answer struct{ Node struct{ State string } }
-	s.call(t, "NodeService/GetNode", map[string]any{"name": name}, &answer)
+	s.Call(t, "NodeService/GetNode", map[string]any{"name": name}, &answer)
 	return answer.Node.State
 }
 
 // testKeyboardSteersATask pauses, resumes and kills a task by keyboard alone.
 func testKeyboardSteersATask(t *testing.T, s *stack) {
-	id := s.submit(t, formatted(gatedDefinition, t.TempDir()+"/gate"))
-	s.awaitTask(t, id, "hold", "running")
-	tab := browsertest.Open(t, s.gateway+"/ui/runs/"+id+"/tasks/hold")
+	id := s.Submit(t, formatted(gatedDefinition, t.TempDir()+"/gate"))
+	s.AwaitTask(t, id, "hold", "running")
+	tab := browsertest.Open(t, s.Gateway+"/ui/runs/"+id+"/tasks/hold")
 	act(t, tab, "pause-task", "a look")
-	s.awaitTask(t, id, "hold", "paused")
+	s.AwaitTask(t, id, "hold", "paused")
 	awaitLive(t, tab, "#task-head", "paused")
 	act(t, tab, "resume-task", "")
-	s.awaitTask(t, id, "hold", "running")
+	s.AwaitTask(t, id, "hold", "running")
 	awaitLive(t, tab, "#task-head", "running")
 	act(t, tab, "kill-task", "enough")
-	s.awaitTask(t, id, "hold", "killed")
+	s.AwaitTask(t, id, "hold", "killed")
 	awaitLive(t, tab, "#task-head", "killed")
 	tab.Check(t)
 }

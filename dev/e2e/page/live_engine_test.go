@@ -32,14 +32,14 @@ tasks:
 // testListOfRunsFollowsRuns checks that a list of runs shows a new run and its end without a reload.
 func testListOfRunsFollowsRuns(t *testing.T, s *stack) {
 	gate := t.TempDir() + "/gate"
-	tab := browsertest.Open(t, s.gateway+"/ui/runs")
+	tab := browsertest.Open(t, s.Gateway+"/ui/runs")
 	tab.WaitTrue("document.body.dataset.live == 'live'")
-	id := s.submit(t, formatted(gatedDefinition, gate))
-	s.awaitRun(t, id, "running")
+	id := s.Submit(t, formatted(gatedDefinition, gate))
+	s.AwaitRun(t, id, "running")
 	row := "#run-" + id
 	awaitLive(t, tab, row, "running")
 	openGate(t, gate)
-	s.awaitRun(t, id, "completed")
+	s.AwaitRun(t, id, "completed")
 	awaitLive(t, tab, row, "completed")
 	tab.Check(t)
 }
@@ -48,26 +48,26 @@ func testListOfRunsFollowsRuns(t *testing.T, s *stack) {
 // tasks.
 func testPageOfARunFollowsItsTasks(t *testing.T, s *stack) {
 	gate := t.TempDir() + "/gate"
-	id := s.submit(t, formatted(gatedDefinition, gate))
-	s.awaitTask(t, id, "hold", "running")
-	tab := browsertest.Open(t, s.gateway+"/ui/runs/"+id)
+	id := s.Submit(t, formatted(gatedDefinition, gate))
+	s.AwaitTask(t, id, "hold", "running")
+	tab := browsertest.Open(t, s.Gateway+"/ui/runs/"+id)
 	tab.WaitText("#run-counts", "1 running")
 	tab.WaitTrue("document.body.dataset.live == 'live'")
 	openGate(t, gate)
-	s.awaitTask(t, id, "hold", "completed")
+	s.AwaitTask(t, id, "hold", "completed")
 	awaitLive(t, tab, "#run-counts", "1 completed")
 	tab.Check(t)
 }
 
 // testQueueFollowsTasksThatWait checks that the views of nodes and of the queue are live.
 func testQueueFollowsTasksThatWait(t *testing.T, s *stack) {
-	tab := browsertest.Open(t, s.gateway+"/ui/queue")
+	tab := browsertest.Open(t, s.Gateway+"/ui/queue")
 	tab.WaitTrue("document.body.dataset.live == 'live'")
-	id := s.submit(t, waitingDefinition)
-	s.awaitTask(t, id, "train", "queued")
+	id := s.Submit(t, waitingDefinition)
+	s.AwaitTask(t, id, "train", "queued")
 	awaitLive(t, tab, "#queue-node", "train")
 	s.cli(t, "runs", "cancel", id)
-	s.awaitRun(t, id, "cancelled")
+	s.AwaitRun(t, id, "cancelled")
 	awaitLive(t, tab, "#queue-node-end", "No task waits")
 	tab.Check(t)
 }
@@ -76,9 +76,9 @@ func testQueueFollowsTasksThatWait(t *testing.T, s *stack) {
 // sequences.
 func testLogOfATaskIsLive(t *testing.T, s *stack) {
 	gates := t.TempDir()
-	id := s.submit(t, formatted(coloursDefinition, gates))
-	s.awaitTask(t, id, "paint", "running")
-	tab := browsertest.Open(t, s.gateway+"/ui/runs/"+id+"/tasks/paint")
+	id := s.Submit(t, formatted(coloursDefinition, gates))
+	s.AwaitTask(t, id, "paint", "running")
+	tab := browsertest.Open(t, s.Gateway+"/ui/runs/"+id+"/tasks/paint")
 	tab.WaitText("#log", "bold green")
 	began := tab.Count("#log li")
 	tab.WaitText("#log", "tick")
@@ -92,7 +92,7 @@ func testLogOfATaskIsLive(t *testing.T, s *stack) {
 		t.Errorf("the log shows escape sequences: %q", text)
 	}
 	openGate(t, gates+"/colours")
-	s.awaitRun(t, id, "completed")
+	s.AwaitRun(t, id, "completed")
 	awaitLive(t, tab, "#task-head", "completed")
 	tab.Check(t)
 }

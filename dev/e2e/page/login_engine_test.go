@@ -20,7 +20,7 @@ func startLockedStack(t *testing.T) *stack {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.token = strings.TrimSpace(string(token))
+	s.Token = strings.TrimSpace(string(token))
 	return s
 }
 
@@ -28,7 +28,7 @@ func startLockedStack(t *testing.T) *stack {
 func (s *stack) tokenOf(t *testing.T, name, role string) string {
 	t.Helper()
 	var answer struct{ Secret string }
-	s.call(t, "AuthService/CreateToken", map[string]any{"name": name, "role": role}, &answer)
+	s.Call(t, "AuthService/CreateToken", map[string]any{"name": name, "role": role}, &answer)
 	if answer.Secret == "" {
 		t.Fatal("the token has no secret")
 	}
@@ -46,20 +46,20 @@ func logIn(t *testing.T, tab *browsertest.Tab, token string) {
 // testGatewayThatAsksForTokensHasAForm checks that a visitor without a token gets a form that refuses a wrong token and
 // then leads to the requested page.
 func testGatewayThatAsksForTokensHasAForm(t *testing.T, s *stack) {
-	tab := browsertest.NewProfile(t).Tab(s.gateway)
+	tab := browsertest.NewProfile(t).Tab(s.Gateway)
 	tab.Allow("401") // browsers log refused requests to the console
 	tab.Open("/ui/runs?state=failed")
 	tab.WaitText("h1", "Log in")
 	tab.CheckAccessibility(t)
 	logIn(t, tab, "sy_wrong")
 	tab.WaitText("[role=alert]", "token")
-	logIn(t, tab, s.token)
+	logIn(t, tab, s.Token)
 	tab.WaitText("h1", "Runs")
-	if got := tab.URL(); got != s.gateway+"/ui/runs?state=failed" {
+	if got := tab.URL(); got != s.Gateway+"/ui/runs?state=failed" {
 		t.Errorf("the log-in leads to %s", got)
 	}
 	tab.CheckAccessibility(t)
-	if got := browsertest.Eval[string](tab, "document.cookie"); strings.Contains(got, s.token) {
+	if got := browsertest.Eval[string](tab, "document.cookie"); strings.Contains(got, s.Token) {
 		t.Error("scripts can read the token")
 	}
 	tab.Check(t)
@@ -69,12 +69,12 @@ func testGatewayThatAsksForTokensHasAForm(t *testing.T, s *stack) {
 // in another tab.
 func testLogOutInOneTabReachesTheOther(t *testing.T, s *stack) {
 	profile := browsertest.NewProfile(t)
-	first, second := profile.Tab(s.gateway), profile.Tab(s.gateway)
+	first, second := profile.Tab(s.Gateway), profile.Tab(s.Gateway)
 	for _, tab := range []*browsertest.Tab{first, second} {
 		tab.Allow("401")
 	}
 	first.Open("/ui/runs")
-	logIn(t, first, s.token)
+	logIn(t, first, s.Token)
 	first.WaitText("h1", "Runs")
 	second.Open("/ui/runs")
 	second.WaitTrue("document.body.dataset.live == 'live'")
@@ -84,10 +84,10 @@ func testLogOutInOneTabReachesTheOther(t *testing.T, s *stack) {
 	second.WaitText("#connection", "logged out")
 	second.Click("#connection a")
 	second.WaitText("h1", "Log in")
-	logIn(t, second, s.token)
+	logIn(t, second, s.Token)
 	second.WaitText("h1", "Runs")
 	second.WaitTrue("document.body.dataset.live == 'live'")
-	id := s.submit(t, completedDefinition)
+	id := s.Submit(t, completedDefinition)
 	awaitLive(t, second, "#runs", id)
 	first.Check(t)
 	second.Check(t)
@@ -95,12 +95,12 @@ func testLogOutInOneTabReachesTheOther(t *testing.T, s *stack) {
 
 // testViewerSeesWhyActionsAreForbidden checks that a viewer sees disabled buttons with the role that they need.
 func testViewerSeesWhyActionsAreForbidden(t *testing.T, s *stack) {
-	vera := *s // with a stronger token of the same name, which owns the run
-	vera.token = s.tokenOf(t, "vera", "user")
-	id := vera.submit(t, approvalDefinition)
-	s.awaitTask(t, id, "ask", "paused")
+	vera := *s.Stack // with a stronger token of the same name, which owns the run
+	vera.Token = s.tokenOf(t, "vera", "user")
+	id := vera.Submit(t, approvalDefinition)
+	s.AwaitTask(t, id, "ask", "paused")
 	s.put(t, storedDefinition)
-	tab := browsertest.NewProfile(t).Tab(s.gateway)
+	tab := browsertest.NewProfile(t).Tab(s.Gateway)
 	tab.Allow("401")
 	tab.Open("/")
 	logIn(t, tab, s.tokenOf(t, "vera", "viewer"))

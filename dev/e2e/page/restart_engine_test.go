@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"switchyard/dev/browsertest"
+	"switchyard/dev/processes"
 	"switchyard/dev/testneeds"
 )
 
@@ -15,27 +16,29 @@ import (
 func testPageContinuesAfterItsGatewayWasRestarted(t *testing.T, s *stack) {
 	address := fmt.Sprintf("127.0.0.1:%d", testneeds.FreePort(t))
 	gateway := s.startGateway(t, address)
-	before := s.submit(t, completedDefinition)
+	before := s.Submit(t, completedDefinition)
 	tab := browsertest.Open(t, "http://"+address+"/ui/runs")
 	tab.WaitText("#runs", before)
 	tab.WaitTrue("document.body.dataset.live == 'live'")
 	tab.Check(t)
-	gateway.stop()
+	if err := gateway.Kill(); err != nil {
+		t.Fatal(err)
+	}
 	tab.WaitText("#connection", "lost")
-	during := s.submit(t, completedDefinition)
+	during := s.Submit(t, completedDefinition)
 	s.startGateway(t, address)
 	t.Logf("the page shows what it missed %v after the gateway began to listen", tab.WaitText("#runs", during))
 	tab.WaitTrue("document.body.dataset.live == 'live' && document.getElementById('connection').hidden")
-	after := s.submit(t, completedDefinition)
+	after := s.Submit(t, completedDefinition)
 	awaitLive(t, tab, "#runs", after)
 	tab.Allow("net::ERR_") // while there was no gateway
 	tab.Check(t)
 }
 
 // startGateway starts a second gateway of a stack at an address.
-func (s *stack) startGateway(t *testing.T, address string) *process {
+func (s *stack) startGateway(t *testing.T, address string) *processes.Program {
 	t.Helper()
-	p := start(t, []string{"TEMPORAL_ADDRESS=" + s.temporal}, "gateway", "--address", address, "--store", s.store)
-	p.field(t, "Gateway")
+	p := start(t, []string{"TEMPORAL_ADDRESS=" + s.Temporal}, "gateway", "--address", address, "--store", s.Store)
+	p.Field("Gateway")
 	return p
 }

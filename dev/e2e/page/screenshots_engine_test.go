@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"switchyard/dev/browsertest"
+	"switchyard/dev/processes"
 )
 
 // screenshotsVariable names the folder to which `task screenshots` writes the screenshots of the README.
@@ -41,11 +42,11 @@ func TestScreenshots(t *testing.T) {
 		t.Skipf("it writes the screenshots of the README to the folder %s: run it with `task screenshots`", screenshotsVariable)
 	}
 	w := newWorld(t, "--max-parallel", "16")
-	id := w.submit(t, fmt.Sprintf(releaseDefinition, w.gates+"/release"))
-	w.awaitTask(t, id, "sign-off", "paused")
-	w.awaitTask(t, id, "integration", "running")
-	eventually(t, "the instances before the gate have ended", func() bool { return w.instances(t, id, "unit-tests", "completed") >= 15 })
-	tab := browsertest.NewProfile(t).Tab(w.gateway)
+	id := w.Submit(t, fmt.Sprintf(releaseDefinition, w.gates+"/release"))
+	w.AwaitTask(t, id, "sign-off", "paused")
+	w.AwaitTask(t, id, "integration", "running")
+	processes.Await(t, "the instances before the gate have ended", func() bool { return w.instances(t, id, "unit-tests", "completed") >= 15 })
+	tab := browsertest.NewProfile(t).Tab(w.Gateway)
 	tab.SetViewport(1280)
 	tab.SetTheme(browsertest.Light)
 	for _, shot := range []struct{ name, path, text string }{

@@ -9,15 +9,16 @@ import (
 	"testing"
 
 	"switchyard/dev/browsertest"
+	"switchyard/dev/processes"
 )
 
 // testViewsAreReadableWithoutScript checks that each view is readable without script, and that actions ask for
 // confirmation on a page of their own.
 func testViewsAreReadableWithoutScript(t *testing.T, w *world) {
-	tab := browsertest.NewProfile(t).Tab(w.gateway)
+	tab := browsertest.NewProfile(t).Tab(w.Gateway)
 	tab.DisableScript()
 	for _, c := range viewChecks {
-		eventually(t, fmt.Sprintf("%s shows %q", c.name, c.want), func() bool { // a reload shows data that was still being read
+		processes.Await(t, fmt.Sprintf("%s shows %q", c.name, c.want), func() bool { // a reload shows data that was still being read
 			tab.Open(c.path(w))
 			text := tab.Text("main")
 			return !slices.ContainsFunc(c.want, func(want string) bool { return !strings.Contains(text, want) })

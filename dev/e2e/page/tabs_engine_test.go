@@ -14,15 +14,15 @@ func testSevenTabsAreLive(t *testing.T, s *stack) {
 	profile := browsertest.NewProfile(t)
 	var tabs []*browsertest.Tab
 	for range 7 {
-		tab := profile.Tab(s.gateway)
+		tab := profile.Tab(s.Gateway)
 		tab.Open("/ui/runs")
 		tabs = append(tabs, tab)
 	}
 	for _, tab := range tabs {
 		tab.WaitTrue("document.body.dataset.live == 'live'")
 	}
-	id := s.submit(t, completedDefinition)
-	s.awaitRun(t, id, "completed")
+	id := s.Submit(t, completedDefinition)
+	s.AwaitRun(t, id, "completed")
 	for _, tab := range tabs {
 		awaitLive(t, tab, "#run-"+id, "completed")
 	}
@@ -42,7 +42,7 @@ func testPageIsLiveWithoutASharedWorker(t *testing.T, s *stack) {
 		"delete window.SharedWorker",
 		"window.SharedWorker = class { port = new MessageChannel().port1 }",
 	} {
-		tab := browsertest.NewProfile(t).Tab(s.gateway)
+		tab := browsertest.NewProfile(t).Tab(s.Gateway)
 		tab.BeforePages(script)
 		tab.Open("/ui/runs")
 		tabs = append(tabs, tab)
@@ -50,8 +50,8 @@ func testPageIsLiveWithoutASharedWorker(t *testing.T, s *stack) {
 	for _, tab := range tabs {
 		tab.WaitTrue("document.body.dataset.live == 'live'")
 	}
-	id := s.submit(t, completedDefinition)
-	s.awaitRun(t, id, "completed")
+	id := s.Submit(t, completedDefinition)
+	s.AwaitRun(t, id, "completed")
 	for _, tab := range tabs {
 		awaitLive(t, tab, "#run-"+id, "completed")
 		tab.Check(t)

@@ -75,7 +75,7 @@ func TestViewsShowRunsOfEveryKind(t *testing.T) {
 	profile := browsertest.NewProfile(t)
 	for _, c := range viewChecks {
 		t.Run(c.name, func(t *testing.T) {
-			tab := profile.Tab(w.gateway).In(t)
+			tab := profile.Tab(w.Gateway).In(t)
 			tab.Open(c.path(w))
 			for _, text := range c.want {
 				tab.WaitText("main", text)

@@ -7,6 +7,8 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"switchyard/dev/processes"
 )
 
 // world holds the runs on a test's stack: one of every kind, by ID.
@@ -111,31 +113,31 @@ func newWorld(t *testing.T, args ...string) *world {
 	t.Helper()
 	w := &world{stack: startStack(t, args...), gates: t.TempDir()}
 	gated := func(definition string) string { return fmt.Sprintf(definition, w.gates) }
-	w.completed = w.submit(t, completedDefinition)
-	w.failed = w.submit(t, failedDefinition)
-	w.retrying = w.submit(t, retryingDefinition)
-	w.waiting = w.submit(t, waitingDefinition)
-	w.approval = w.submit(t, approvalDefinition)
-	w.deadLetter = w.submit(t, deadLetterDefinition)
-	w.fanOut = w.submit(t, gated(fanOutDefinition))
-	w.paused = w.submit(t, gated(pausedDefinition))
-	w.cancelled = w.submit(t, cancelledDefinition)
-	w.colours = w.submit(t, gated(coloursDefinition), "--batch", "paintings")
+	w.completed = w.Submit(t, completedDefinition)
+	w.failed = w.Submit(t, failedDefinition)
+	w.retrying = w.Submit(t, retryingDefinition)
+	w.waiting = w.Submit(t, waitingDefinition)
+	w.approval = w.Submit(t, approvalDefinition)
+	w.deadLetter = w.Submit(t, deadLetterDefinition)
+	w.fanOut = w.Submit(t, gated(fanOutDefinition))
+	w.paused = w.Submit(t, gated(pausedDefinition))
+	w.cancelled = w.Submit(t, cancelledDefinition)
+	w.colours = w.cli(t, "submit", processes.WriteFile(t, "definition.yaml", gated(coloursDefinition)), "--batch", "paintings")
 	w.put(t, storedDefinition)
-	w.awaitTask(t, w.paused, "first", "running")
+	w.AwaitTask(t, w.paused, "first", "running")
 	w.cli(t, "runs", "pause", w.paused, "--reason", "the building burns")
-	w.awaitTask(t, w.cancelled, "endless", "running")
+	w.AwaitTask(t, w.cancelled, "endless", "running")
 	w.cli(t, "runs", "cancel", w.cancelled, "--reason", "nobody needs it")
-	w.awaitRun(t, w.completed, "completed")
-	w.awaitRun(t, w.failed, "failed")
-	w.awaitRun(t, w.cancelled, "cancelled")
-	w.awaitRun(t, w.deadLetter, "failed")
-	w.awaitTask(t, w.retrying, "flaky", "queued")
-	w.awaitTask(t, w.waiting, "train", "queued")
-	w.awaitTask(t, w.approval, "ask", "paused")
-	w.awaitTask(t, w.colours, "paint", "running")
+	w.AwaitRun(t, w.completed, "completed")
+	w.AwaitRun(t, w.failed, "failed")
+	w.AwaitRun(t, w.cancelled, "cancelled")
+	w.AwaitRun(t, w.deadLetter, "failed")
+	w.AwaitTask(t, w.retrying, "flaky", "queued")
+	w.AwaitTask(t, w.waiting, "train", "queued")
+	w.AwaitTask(t, w.approval, "ask", "paused")
+	w.AwaitTask(t, w.colours, "paint", "running")
 	w.awaitLog(t, w.colours, "paint", "orange")
-	eventually(t, "the fan-out has ended instances", func() bool { return w.instances(t, w.fanOut, "each", "completed") >= 18 })
+	processes.Await(t, "the fan-out has ended instances", func() bool { return w.instances(t, w.fanOut, "each", "completed") >= 18 })
 	return w
 }
 
@@ -149,7 +151,7 @@ func (w *world) open(t *testing.T, gate string) {
 func (s *stack) instances(t *testing.T, run, task, state string) int {
 	t.Helper()
 	var answer struct{ Items []any }
-	s.call(t, "RunService/ListInstances", map[string]any{"id": run, "task": task, "state": state, "pageSize": 100}, &answer)
+	s.Call(t, "RunService/ListInstances", map[string]any{"id": run, "task": task, "state": state, "pageSize": 100}, &answer)
 	return len(answer.Items)
 }
 
