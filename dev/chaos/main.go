@@ -36,6 +36,7 @@ func main() {
 	s.only = flag.Args()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
+	go stopAfterGoRun(stop)
 	err := error(nil)
 	if *list {
 		for _, scenario := range drill.Scenarios() {
@@ -48,6 +49,19 @@ func main() {
 		fmt.Fprintln(os.Stderr, "chaos:", err)
 		os.Exit(1)
 	}
+}
+
+// stopAfterGoRun calls stop when the `go run` that started this program has ended, which passes no SIGTERM on.
+func stopAfterGoRun(stop func()) {
+	parent := os.Getppid()
+	name, err := os.ReadFile(fmt.Sprintf("/proc/%d/comm", parent))
+	if err != nil || string(name) != "go\n" {
+		return
+	}
+	for os.Getppid() == parent {
+		time.Sleep(time.Second)
+	}
+	stop()
 }
 
 // settings holds the flags.
