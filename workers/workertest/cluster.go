@@ -38,6 +38,22 @@ type Cluster struct {
 
 // startCluster starts a cluster whose store is below a folder.
 func startCluster(dir string, cfg workers.ControlConfig) (_ *Cluster, err error) {
+	y, err := startBare(dir)
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), Limit)
+	defer cancel()
+	cfg.Client, cfg.Store, cfg.Logger = y.Conn, y.Store, y.Logger
+	y.Config = cfg
+	if y.Control, err = workers.StartControl(ctx, cfg); err != nil {
+		return nil, errors.Join(err, y.stop())
+	}
+	return y, nil
+}
+
+// startBare starts a cluster without a control process.
+func startBare(dir string) (_ *Cluster, err error) {
 	y := &Cluster{Dir: dir, Logger: slog.New(slog.DiscardHandler)}
 	defer func() {
 		if err != nil {
@@ -53,16 +69,11 @@ func startCluster(dir string, cfg workers.ControlConfig) (_ *Cluster, err error)
 	if y.Conn, err = workers.Dial(ctx, workers.DialOptions{Address: y.Server.Address(), Identity: "test", Logger: y.Logger}); err != nil {
 		return nil, err
 	}
-	if y.Store, err = store.Open(ctx, filepath.Join(dir, "store")); err != nil {
-		return nil, err
-	}
-	cfg.Client, cfg.Store, cfg.Logger = y.Conn, y.Store, y.Logger
-	y.Config = cfg
-	y.Control, err = workers.StartControl(ctx, cfg)
+	y.Store, err = store.Open(ctx, filepath.Join(dir, "store"))
 	return y, err
 }
 
-// stop replays all histories and stops the parts that have started. A second stop is a no-op.
+// stop replays the histories of the control process and stops the parts that have started. A second stop is a no-op.
 func (y *Cluster) stop() (err error) {
 	y.stops.Do(func() {
 		if y.Control != nil {

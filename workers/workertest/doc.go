@@ -9,7 +9,7 @@
 //	workertest.CheckRun(t, run, "completed", nil)
 //
 // Functions that wait have [Limit] to succeed and otherwise fail the test. Everything that a test starts ends with it. The
-// TestMain of a package that uses this one calls [Main].
+// TestMain of a package that uses this one calls [Main], or [MainBare] if scripts of its own stand in for the control process.
 //
 // Only tests import this package.
 package workertest

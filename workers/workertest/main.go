@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"go.temporal.io/sdk/worker"
+	"go.uber.org/goleak"
 
 	"switchyard/dev/testneeds"
 	"switchyard/workers"
@@ -28,12 +29,45 @@ type sharedCluster struct {
 
 // Main runs the tests of a package that uses clusters, and exits. It lets ten tests run at once, stops the shared clusters
 // after the last one, and fails if goroutines are left. The TestMain of the package calls it.
-func Main(m *testing.M) {
+func Main(m *testing.M) { runAndExit(stopping{m}) }
+
+// MainBare is [Main] for a package whose workers follow scripts of its own. All its tests share a cluster without a control
+// process, which starts before the first test. prepare starts the workers of the package, and returns what stops them.
+func MainBare(m *testing.M, prepare func(*Cluster) (stop func())) { runAndExit(bare{m, prepare}) }
+
+func runAndExit(tests goleak.TestingM) {
 	// Without a checksum, the SDK would first read and hash the test's whole binary.
 	worker.SetBinaryChecksum("test")
 	// Most tests mainly wait for heartbeats, leases and back-offs.
 	testneeds.Parallel(10)
-	testneeds.NoLeaks(stopping{m})
+	testneeds.NoLeaks(tests)
+}
+
+// bare runs tests on a cluster without a control process.
+type bare struct {
+	*testing.M
+	prepare func(*Cluster) (stop func())
+}
+
+func (b bare) Run() int {
+	dir, err := os.MkdirTemp("", "switchyard-bare-")
+	if err != nil {
+		slog.Error("start a cluster", "error", err)
+		return 1
+	}
+	y, err := startBare(dir)
+	if err != nil {
+		slog.Error("start a cluster", "error", err)
+		return 1
+	}
+	stop := b.prepare(y)
+	code := b.M.Run()
+	stop()
+	if err := errors.Join(y.stop(), os.RemoveAll(dir)); err != nil {
+		slog.Error("stop a cluster", "error", err)
+		code = max(code, 1)
+	}
+	return code
 }
 
 // stopping runs tests and stops the shared clusters before goleak counts goroutines.
