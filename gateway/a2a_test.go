@@ -1,7 +1,6 @@
 package gateway
 
 import (
-	"context"
 	"errors"
 	"iter"
 	"net/http"
@@ -59,24 +58,18 @@ func (p peer) skill(t *testing.T, id string) sdk.AgentSkill {
 // storeSkill stores a workflow as a skill, with an approval task named gate.
 func (f *fixture) storeSkill(t *testing.T, name, inputs string) {
 	t.Helper()
-	f.storeWorkflow(t, "name: "+name+"\ndescription: Builds "+name+"\na2a: true\n"+inputs+
+	checked, err := f.submitter.Definitions.Parse(nil, "", "name: "+name+"\ndescription: Builds "+name+"\na2a: true\n"+inputs+
 		"tasks:\n  build: { type: shell, spec: { command: 'true' } }\n  gate: { type: approval, spec: { message: 'ship it?' }, dependsOn: [build] }\n")
-	eventually(t, "the skill is listed", func() bool {
-		all, err := f.workflows.Library.List(t.Context())
-		return err == nil && slices.ContainsFunc(all, func(s *library.Stored) bool { return s.Definition.GetName() == name })
-	})
-}
-
-// storeWorkflow stores a workflow without checking permissions.
-func (f *fixture) storeWorkflow(t *testing.T, text string) {
-	t.Helper()
-	checked, err := f.submitter.Definitions.Parse(nil, "", text)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if _, err := f.workflows.Library.Put(t.Context(), checked.Definition, nil, true); err != nil {
 		t.Fatal(err)
 	}
+	eventually(t, "the skill is listed", func() bool {
+		all, err := f.workflows.Library.List(t.Context())
+		return err == nil && slices.ContainsFunc(all, func(s *library.Stored) bool { return s.Definition.GetName() == name })
+	})
 }
 
 // newMessage returns a message for a skill.
@@ -97,9 +90,7 @@ func (p peer) send(t *testing.T, req *sdk.SendMessageRequest) *sdk.Task {
 	if !ok {
 		t.Fatalf("the answer is no task: %v", res)
 	}
-	t.Cleanup(func() {
-		_ = temporalClient.TerminateWorkflow(context.Background(), string(task.ID), "", "the test is over")
-	})
+	terminate(t, string(task.ID))
 	return task
 }
 
@@ -235,9 +226,6 @@ func TestAgentsListAndCancelTasks(t *testing.T) {
 	if _, err := p.ListTasks(t.Context(), &sdk.ListTasksRequest{Status: "TASK_STATE_WORKIN"}); !errors.Is(err, sdk.ErrInvalidParams) || !strings.Contains(err.Error(), "TASK_STATE_WORKING") {
 		t.Errorf("an unknown state: %v", err)
 	}
-	if _, err := p.ListTasks(t.Context(), &sdk.ListTasksRequest{PageToken: "x"}); !errors.Is(err, sdk.ErrInvalidParams) {
-		t.Errorf("a page token that is none: %v", err)
-	}
 	cancelled, err := p.CancelTask(t.Context(), &sdk.CancelTaskRequest{ID: started[0].ID, Metadata: map[string]any{"reason": "enough"}})
 	if err != nil || cancelled.Status.State != sdk.TaskStateCanceled {
 		t.Errorf("%+v, %v", cancelled, err)
@@ -264,22 +252,20 @@ func TestMessagesOfAgentsAreRefusedWithTheRemedy(t *testing.T) {
 			t.Errorf("%v, %v; want %v with %q", res, err, kind, text)
 		}
 	}
-	refuse(newMessage("", sdk.NewTextPart("x")), sdk.ErrInvalidParams, "`skillId` in the metadata must be a string")
 	f.storeSkill(t, "peer-one", "inputs:\n  n: { type: integer, required: true }\n")
 	f.storeSkill(t, "peer-two", "")
-	f.storeWorkflow(t, "name: peer-hidden\ntasks: { a: { type: shell, spec: { command: 'true' } } }\n")
+	f.putWorkflow(t, document("peer-hidden", "a"))
 	p = f.peer(t, sdk.TransportProtocolJSONRPC, "")
 	if p.skill(t, "peer-one"); slices.ContainsFunc(p.card.Skills, func(s sdk.AgentSkill) bool { return s.ID == "peer-hidden" }) {
 		t.Error("a workflow without `a2a: true` is a skill")
 	}
+	refuse(newMessage("", sdk.NewTextPart("x")), sdk.ErrInvalidParams, "`skillId` in the metadata must be a string")
 	none := newMessage("peer-one")
 	none.Message.Metadata = nil
 	refuse(none, sdk.ErrInvalidParams, "name one as `skillId` in the metadata of the message: ")
 	refuse(newMessage("peer-oen"), sdk.ErrInvalidParams, `there is no skill "peer-oen"; did you mean peer-one?`)
 	refuse(newMessage("peer-hidden"), sdk.ErrInvalidParams, `there is no skill "peer-hidden"`)
-	refuse(newMessage("peer-one", sdk.NewTextPart("three")), sdk.ErrInvalidParams, "does not accept text; send a data part with its inputs: n")
 	refuse(newMessage("peer-one", sdk.NewDataPart(map[string]any{"n": "three"})), sdk.ErrInvalidParams, "n")
-	refuse(newMessage("peer-one", sdk.NewDataPart(map[string]any{"m": 3})), sdk.ErrInvalidParams, "m")
 	refuse(newMessage("peer-one", sdk.NewDataPart([]any{3})), sdk.ErrInvalidParams, "must be an object")
 	refuse(newMessage("peer-two", sdk.NewFileURLPart("https://example.com/x", "text/plain")), sdk.ErrUnsupportedContentType, "pass the URL of the file as an input")
 	bad := newMessage("peer-two")
@@ -291,11 +277,9 @@ func TestMessagesOfAgentsAreRefusedWithTheRemedy(t *testing.T) {
 	unknown := newMessage("peer-two", sdk.NewTextPart("approve"))
 	unknown.Message.TaskID = "no-such-run"
 	refuse(unknown, sdk.ErrTaskNotFound, "no-such-run")
-	task := p.send(t, newMessage("peer-two"))
+	first, same := newMessage("peer-two", sdk.NewTextPart("one")), newMessage("peer-two", sdk.NewTextPart("other"))
+	task := p.send(t, first)
 	refuse(replyTo(task, sdk.NewTextPart("approve")), sdk.ErrUnsupportedOperation, "does not wait for input")
-	same := newMessage("peer-two", sdk.NewTextPart("other"))
-	first := newMessage("peer-two", sdk.NewTextPart("one"))
-	p.send(t, first)
 	same.Message.ID = first.Message.ID
 	refuse(same, sdk.ErrInvalidParams, "was already used for a different message")
 	if _, err := p.GetTaskPushConfig(t.Context(), &sdk.GetTaskPushConfigRequest{TaskID: task.ID, ID: "x"}); !errors.Is(err, sdk.ErrPushNotificationNotSupported) {
@@ -331,15 +315,12 @@ func TestAgentsSeeTheirOwnTasks(t *testing.T) {
 	if res, err := other.ListTasks(t.Context(), &sdk.ListTasksRequest{}); err != nil || len(res.Tasks) != 0 {
 		t.Errorf("another user's tasks are listed: %v, %v", res, err)
 	}
-	for what, err := range map[string]error{
-		"get":       second(other.GetTask(t.Context(), &sdk.GetTaskRequest{ID: task.ID})),
-		"cancel":    second(other.CancelTask(t.Context(), &sdk.CancelTaskRequest{ID: task.ID})),
-		"answer":    second(other.SendMessage(t.Context(), replyTo(task, sdk.NewTextPart("approve")))),
-		"subscribe": firstError(other.SubscribeToTask(t.Context(), &sdk.SubscribeToTaskRequest{ID: task.ID})),
-		"stream":    firstError(other.SendStreamingMessage(t.Context(), replyTo(task, sdk.NewTextPart("approve")))),
-	} {
+	if _, err := other.CancelTask(t.Context(), &sdk.CancelTaskRequest{ID: task.ID}); !errors.Is(err, sdk.ErrTaskNotFound) {
+		t.Errorf("cancel another user's task: %v", err)
+	}
+	for _, err := range other.SubscribeToTask(t.Context(), &sdk.SubscribeToTaskRequest{ID: task.ID}) {
 		if !errors.Is(err, sdk.ErrTaskNotFound) {
-			t.Errorf("%s of another user's task: %v", what, err)
+			t.Errorf("subscribe to another user's task: %v", err)
 		}
 	}
 	if _, err := reader.SendMessage(t.Context(), newMessage("peer-owned")); !errors.Is(err, sdk.ErrUnauthorized) {
@@ -348,16 +329,4 @@ func TestAgentsSeeTheirOwnTasks(t *testing.T) {
 	if _, err := owner.CancelTask(t.Context(), &sdk.CancelTaskRequest{ID: task.ID}); err != nil {
 		t.Errorf("its owner cannot cancel the task: %v", err)
 	}
-}
-
-func second[T any](_ T, err error) error { return err }
-
-// firstError returns the first error of a stream.
-func firstError(events iter.Seq2[sdk.Event, error]) error {
-	for _, err := range events {
-		if err != nil {
-			return err
-		}
-	}
-	return nil
 }

@@ -1,14 +1,12 @@
 package gateway
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 	"sync"
 	"testing"
 
 	"connectrpc.com/connect"
-	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"switchyard/activities/store/storekey"
@@ -27,155 +25,125 @@ func deadLetter(t *testing.T, run, task string, claim int32, node string) {
 }
 
 // letters lists dead letters as "run task".
-func (f *fixture) letters(t *testing.T, req *v1.ListDeadLettersRequest) ([]string, *v1.ListDeadLettersResponse) {
+func (f *fixture) letters(t *testing.T, req *v1.ListDeadLettersRequest) (all []string, res *v1.ListDeadLettersResponse) {
 	t.Helper()
-	res, err := f.client.ListDeadLetters(t.Context(), connect.NewRequest(req))
-	if err != nil {
-		t.Fatal(err)
-	}
-	var all []string
-	for _, d := range res.Msg.GetItems() {
+	res = answer(t, f.client.ListDeadLetters, req)
+	for _, d := range res.GetItems() {
 		all = append(all, d.GetRun()+" "+d.GetTask())
 	}
-	return all, res.Msg
+	return all, res
 }
 
-func (f *fixture) retry(t *testing.T, run, task string) (*v1.RetryDeadLetterResponse, error) {
-	t.Helper()
-	res, err := f.client.RetryDeadLetter(t.Context(), connect.NewRequest(&v1.RetryDeadLetterRequest{Run: run, Task: task}))
-	if err != nil {
-		return nil, err
-	}
-	return res.Msg, nil
-}
-
-// TestListDeadLetters lists the dead letters of several runs, filtered and page by page. The lists cover all runs,
-// so no other test may add a dead letter meanwhile.
+// TestListDeadLetters lists the dead letters of several runs, filtered and page by page.
 func TestListDeadLetters(t *testing.T) {
-	f := start(t)
+	t.Parallel()
+	f := startLocked(t, t.TempDir())
+	ann, _ := f.token(t, "letters-ann", v1.RoleUser) // who does not see the runs of other tests
+	f.client = f.dialAs(t, ann)
 	first, second, none := f.submit(t, "letters"), f.submit(t, "letters"), f.submit(t, "letters")
 	deadLetter(t, first, "build", 2, "a")
 	deadLetter(t, second, "build", 3, "b")
 	deadLetter(t, second, "test", 4, "a")
 	set(t, none, "build", 1, &v1.Task{State: "failed"})
 	end(t, first, "failed")
-	mine := func(req *v1.ListDeadLettersRequest) (all []string, res *v1.ListDeadLettersResponse) {
-		found, res := f.letters(t, req)
-		for _, d := range found {
-			for _, run := range []string{first, second, none} {
-				if len(d) > len(run) && d[:len(run)] == run {
-					all = append(all, d)
-				}
-			}
-		}
-		return all, res
-	}
 	want := []string{second + " test", second + " build", first + " build"}
 	eventually(t, "visibility has them", func() bool {
-		all, _ := mine(&v1.ListDeadLettersRequest{})
+		all, _ := f.letters(t, &v1.ListDeadLettersRequest{})
 		return slices.Equal(all, want)
 	})
 	for _, test := range []struct {
 		req  *v1.ListDeadLettersRequest
 		want []string
 	}{
-		{&v1.ListDeadLettersRequest{Node: "a"}, []string{want[0], want[2]}},
-		{&v1.ListDeadLettersRequest{Node: "first"}, nil},
-		{&v1.ListDeadLettersRequest{Type: "shell"}, want},
-		{&v1.ListDeadLettersRequest{Type: "vps"}, nil},
-		{&v1.ListDeadLettersRequest{Run: first}, want[2:]},
-		{&v1.ListDeadLettersRequest{Run: none}, nil},
-		{&v1.ListDeadLettersRequest{Run: second, Node: "b"}, want[1:2]},
+		{&v1.ListDeadLettersRequest{Node: "a"}, []string{want[0], want[2]}}, {&v1.ListDeadLettersRequest{Node: "first"}, nil},
+		{&v1.ListDeadLettersRequest{Type: "shell"}, want}, {&v1.ListDeadLettersRequest{Type: "vps"}, nil},
+		{&v1.ListDeadLettersRequest{Run: first}, want[2:]}, {&v1.ListDeadLettersRequest{Run: none}, nil}, {&v1.ListDeadLettersRequest{Run: second, Node: "b"}, want[1:2]},
+		{&v1.ListDeadLettersRequest{PageSize: 1}, want},
 	} {
-		if got, _ := mine(test.req); !slices.Equal(got, test.want) {
+		var got []string
+		for more := true; more; more = test.req.GetPageToken() != "" {
+			page, res := f.letters(t, test.req)
+			got, test.req.PageToken = append(got, page...), res.GetNextPageToken()
+		}
+		if !slices.Equal(got, test.want) {
 			t.Errorf("%v: got %v, want %v", test.req, got, test.want)
 		}
 	}
-	_, res := mine(&v1.ListDeadLettersRequest{Run: first})
-	d := res.GetItems()[0]
-	if d.GetWorkflow() != "letters" || d.GetType() != "shell" || d.GetReason() != "exit_code" || d.GetError() != "exit code 2" || d.GetDeadLetteredAt() == nil ||
+	_, res := f.letters(t, &v1.ListDeadLettersRequest{Run: first})
+	if d := res.GetItems()[0]; d.GetWorkflow() != "letters" || d.GetType() != "shell" || d.GetReason() != "exit_code" || d.GetError() != "exit code 2" || d.GetDeadLetteredAt() == nil ||
 		len(d.GetAttempts()) != 2 || d.GetAttempts()[1].GetExitCode() != 2 {
 		t.Errorf("the dead letter is %v", d)
 	}
-	var paged []string
-	token := ""
-	for {
-		all, res := mine(&v1.ListDeadLettersRequest{PageSize: 1, PageToken: token})
-		paged = append(paged, all...)
-		if token = res.GetNextPageToken(); token == "" {
-			break
-		}
-	}
-	if !slices.Equal(paged, want) {
-		t.Errorf("page by page: %v", paged)
-	}
 }
 
-// TestPurgedDeadLetterIsListedAgainWhenItFailsAnew purges one dead letter and then all. Each is listed again once its task is
-// dead-lettered anew.
-func TestPurgedDeadLetterIsListedAgainWhenItFailsAnew(t *testing.T) {
+// TestDeadLettersOfAnOpenRunAreHandledOnce purges dead letters and puts others back, one by one and all at once. A purged one is
+// listed again once its task is dead-lettered anew.
+func TestDeadLettersOfAnOpenRunAreHandledOnce(t *testing.T) {
 	t.Parallel()
 	f := start(t)
-	id := f.submit(t, "purged", "a", "b", "c")
-	for i, task := range []string{"a", "b"} {
+	id := f.submit(t, "handled", "a", "b", "c", "d", "e")
+	for i, task := range []string{"a", "b", "d", "e"} {
 		deadLetter(t, id, task, int32(i), "n")
 	}
-	purge := func(task string) ([]string, error) {
-		res, err := f.client.PurgeDeadLetter(t.Context(), connect.NewRequest(&v1.PurgeDeadLetterRequest{Run: id, Task: task}))
-		if err != nil {
-			return nil, err
+	retry := func(task string) []string {
+		t.Helper()
+		return do(t, f.client.RetryDeadLetter, &v1.RetryDeadLetterRequest{Run: id, Task: task}).GetTasks()
+	}
+	purge := func(task string) []string {
+		t.Helper()
+		return do(t, f.client.PurgeDeadLetter, &v1.PurgeDeadLetterRequest{Run: id, Task: task}).GetTasks()
+	}
+	wantLetters := func(want ...string) {
+		t.Helper()
+		if got, _ := f.letters(t, &v1.ListDeadLettersRequest{Run: id}); !slices.Equal(got, want) {
+			t.Errorf("the dead letters are %q, want %q", got, want)
 		}
-		return res.Msg.GetTasks(), nil
 	}
-	_, err := purge("c")
-	wantCode(t, "purge a task that is no dead letter", err, connect.CodeAborted)
-	_, err = purge("d")
-	wantCode(t, "purge a task that is not there", err, connect.CodeNotFound)
-	if got, err := purge("a"); err != nil || !slices.Equal(got, []string{"a"}) {
-		t.Errorf("purged %v, %v", got, err)
+	refuse := func(what, task string, code connect.Code, texts ...string) {
+		t.Helper()
+		refused(t, "retry "+what, f.client.RetryDeadLetter, &v1.RetryDeadLetterRequest{Run: id, Task: task}, code, texts...)
+		refused(t, "purge "+what, f.client.PurgeDeadLetter, &v1.PurgeDeadLetterRequest{Run: id, Task: task}, code, texts...)
 	}
-	if got, _ := f.letters(t, &v1.ListDeadLettersRequest{Run: id}); !slices.Equal(got, []string{id + " b"}) {
-		t.Errorf("left are %v", got)
+	refuse("a task that is no dead letter", "c", connect.CodeAborted, "task c of run "+id)
+	refuse("a task that is not there", "x", connect.CodeNotFound)
+	if got := purge("a"); !slices.Equal(got, []string{"a"}) {
+		t.Errorf("purged %v", got)
 	}
-	_, err = f.retry(t, id, "a")
-	wantCode(t, "retry what was purged", err, connect.CodeAborted)
-	if got, err := purge(""); err != nil || !slices.Equal(got, []string{"b"}) {
-		t.Errorf("purged %v, %v", got, err)
+	refuse("what was purged", "a", connect.CodeAborted)
+	if got := retry("d"); !slices.Equal(got, []string{"d"}) {
+		t.Errorf("put back %v", got)
 	}
-	_, err = purge("")
-	wantCode(t, "purge all of none", err, connect.CodeAborted)
+	refuse("what is no dead letter any more", "d", connect.CodeAborted, "task d of run "+id+" is not a dead letter; its state is queued")
+	wantLetters(id+" e", id+" b")
+	if got := purge(""); !slices.Equal(got, []string{"b", "e"}) {
+		t.Errorf("purged %v", got)
+	}
+	refuse("all of none", "", connect.CodeAborted)
 	deadLetter(t, id, "a", 7, "n")
-	if got, _ := f.letters(t, &v1.ListDeadLettersRequest{Run: id}); !slices.Equal(got, []string{id + " a"}) {
-		t.Errorf("dead again are %v", got)
+	wantLetters(id + " a")
+	if got := retry(""); !slices.Equal(got, []string{"a"}) {
+		t.Errorf("put back %v", got)
 	}
-	if state := f.get(t, id).GetTasks()["b"].GetState(); state != "dead_letter" {
-		t.Errorf("b is %s", state)
+	if b := f.get(t, id).GetTasks()["b"]; b.GetState() != "dead_letter" {
+		t.Errorf("b is %v", b)
 	}
 }
 
-func TestRetryPutsDeadLettersOfAnOpenRunBack(t *testing.T) {
+// TestChildPutsItsDeadLetterBack checks that the child that carries a dead-lettered instance puts it back.
+func TestChildPutsItsDeadLetterBack(t *testing.T) {
 	t.Parallel()
 	f := start(t)
-	id := f.submit(t, "again", "a", "b", "c")
-	for _, task := range []string{"a", "b"} {
-		deadLetter(t, id, task, 1, "n")
+	id := f.submit(t, "far", "each")
+	fanOut(t, id, "each", "completed", deadInChild+1, map[string]int32{"completed": deadInChild, "dead_letter": 1})
+	startPart(t, id, "each", deadInChild+1)
+	for _, task := range []string{"", "each", "each[9]"} {
+		if got := do(t, f.client.RetryDeadLetter, &v1.RetryDeadLetterRequest{Run: id, Task: task}).GetTasks(); !slices.Equal(got, []string{"each[9]"}) {
+			t.Errorf("put back %q: %v", task, got)
+		}
 	}
-	res, err := f.retry(t, id, "a")
-	if want := (&v1.RetryDeadLetterResponse{Run: id, Tasks: []string{"a"}}); err != nil || !proto.Equal(res, want) {
-		t.Fatalf("got %v, %v", res, err)
+	if run := f.get(t, id); run.GetGeneration() != 0 || run.GetTasks()["each"].GetState() != "completed" {
+		t.Errorf("the run is %v", run)
 	}
-	_, err = f.retry(t, id, "a")
-	wantCode(t, "retry what is no dead letter any more", err, connect.CodeAborted)
-	if refused, _ := errors.AsType[*connect.Error](err); refused == nil || refused.Message() != "task a of run "+id+" is not a dead letter; its state is queued" {
-		t.Errorf("the error is %v", err)
-	}
-	_, err = f.retry(t, id, "x")
-	wantCode(t, "retry what is not there", err, connect.CodeNotFound)
-	if res, err := f.retry(t, id, ""); err != nil || !slices.Equal(res.GetTasks(), []string{"b"}) {
-		t.Errorf("got %v, %v", res, err)
-	}
-	_, err = f.retry(t, id, "")
-	wantCode(t, "retry all of none", err, connect.CodeAborted)
 }
 
 // TestRetryReopensAClosedRunOnce reopens a closed run exactly once for concurrent requests. Lists then show its newest execution
@@ -184,71 +152,42 @@ func TestRetryReopensAClosedRunOnce(t *testing.T) {
 	t.Parallel()
 	f := start(t)
 	id := f.submit(t, "revived", "a", "b")
-	created := f.get(t, id).GetCreatedAt()
 	deadLetter(t, id, "a", 3, "n")
 	end(t, id, "failed")
-	const callers = 5
 	var wg sync.WaitGroup
-	errs := make([]error, callers)
-	for i := range callers {
+	errs := make([]error, 5)
+	for i := range errs {
 		wg.Go(func() {
-			var res *v1.RetryDeadLetterResponse
-			if res, errs[i] = f.retry(t, id, "a"); errs[i] == nil && (res.GetGeneration() != 1 || !slices.Equal(res.GetTasks(), []string{"a"})) {
-				errs[i] = fmt.Errorf("got %v", res)
+			res, err := f.client.RetryDeadLetter(t.Context(), connect.NewRequest(&v1.RetryDeadLetterRequest{Run: id, Task: "a"}))
+			if errs[i] = err; err == nil && (res.Msg.GetGeneration() != 1 || !slices.Equal(res.Msg.GetTasks(), []string{"a"})) {
+				errs[i] = fmt.Errorf("got %v", res.Msg)
 			}
 		})
 	}
 	wg.Wait()
-	done := 0
-	for _, err := range errs {
-		if err == nil {
-			done++
-		} else {
-			wantCode(t, "the others", err, connect.CodeAborted)
-		}
-	}
-	if done == 0 {
+	if !slices.Contains(errs, nil) {
 		t.Fatal("nobody has started the run again")
 	}
-	run := f.get(t, id)
-	if run.GetGeneration() != 1 || run.GetState() != "running" || run.GetTasks()["a"].GetState() != "queued" || run.GetName() != "revived" {
+	for _, err := range slices.DeleteFunc(errs, func(err error) bool { return err == nil }) {
+		wantCode(t, "the others", err, connect.CodeAborted)
+	}
+	if run := f.get(t, id); run.GetGeneration() != 1 || run.GetState() != "running" || run.GetTasks()["a"].GetState() != "queued" || run.GetName() != "revived" {
 		t.Errorf("the run is %v", run)
 	}
-	listed := func(state string) (ids []string, run *v1.Run) {
-		res, err := f.client.ListRuns(t.Context(), connect.NewRequest(&v1.ListRunsRequest{Name: "revived", State: state, PageSize: 1}))
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, item := range res.Msg.GetItems() {
-			ids, run = append(ids, item.GetId()+" "+item.GetState()), item
-		}
-		if res.Msg.GetNextPageToken() != "" {
-			ids = append(ids, "more")
-		}
-		return ids, run
-	}
-	eventually(t, "the list has the new execution only", func() bool {
-		ids, run := listed("")
-		return slices.Equal(ids, []string{id + " running"}) && run.GetCreatedAt().AsTime().Sub(created.AsTime()).Abs() < limit
-	})
-	eventually(t, "the list of failed runs does not have it", func() bool {
-		ids, _ := listed("failed")
-		return len(ids) == 0
-	})
-	if got, _ := f.letters(t, &v1.ListDeadLettersRequest{Run: id}); len(got) != 0 {
-		t.Errorf("dead letters %v", got)
+	for state, want := range map[string][]string{"": {id}, "failed": nil} {
+		eventually(t, "the list has the new execution only", func() bool {
+			ids, next := f.list(t, &v1.ListRunsRequest{Name: "revived", State: state, PageSize: 1})
+			return slices.Equal(ids, want) && next == ""
+		})
 	}
 
 	// A caller with a stale view of the run does not reopen it once more, not even if the run has ended again in the
 	// meantime.
 	deadLetter(t, id, "a", 5, "n")
 	end(t, id, "failed")
-	stale, err := f.reader.Describe(t.Context(), id)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if res, err := f.retry(t, id, ""); err != nil || res.GetGeneration() != 2 {
-		t.Fatalf("got %v, %v", res, err)
+	stale := f.describe(t, id)
+	if res := do(t, f.client.RetryDeadLetter, &v1.RetryDeadLetterRequest{Run: id}); res.GetGeneration() != 2 {
+		t.Fatalf("got %v", res)
 	}
 	end(t, id, "completed")
 	reopener := runretry.NewReopener(runretry.Config{
@@ -257,43 +196,32 @@ func TestRetryReopensAClosedRunOnce(t *testing.T) {
 	if err := reopener.Reopen(t.Context(), stale, &v1.RunInput{Generation: 2, Retry: []string{"a"}}, nil); err != nil {
 		t.Error(err)
 	}
-	err = reopener.Reopen(t.Context(), stale, &v1.RunInput{Generation: 2, Rerun: &v1.Rerun{Failed: true}}, nil)
+	err := reopener.Reopen(t.Context(), stale, &v1.RunInput{Generation: 2, Rerun: &v1.Rerun{Failed: true}}, nil)
 	wantCode(t, "a stale request for something else", err, connect.CodeAlreadyExists)
 	if run := f.get(t, id); run.GetState() != "completed" || run.GetGeneration() != 2 {
 		t.Errorf("the run is %v", run)
 	}
 }
 
-// TestRetryRefusesACancelledRun checks that dead letters of a cancelled run cannot be put back.
-func TestRetryRefusesACancelledRun(t *testing.T) {
-	t.Parallel()
-	f := start(t)
-	id := f.submit(t, "revoked", "a")
-	deadLetter(t, id, "a", 1, "n")
-	end(t, id, "cancelled")
-	_, err := f.retry(t, id, "a")
-	wantCode(t, "retry of a cancelled run", err, connect.CodeAborted)
-	if run := f.get(t, id); run.GetGeneration() != 0 || run.GetState() != "cancelled" {
-		t.Errorf("the run is %v", run)
-	}
-}
-
-// TestRetryStoresTheStatusOfATerminatedRun checks that a retry stores what a terminated run could not store itself.
+// TestRetryStoresTheStatusOfATerminatedRun checks that a retry stores what a terminated run could not store itself. A cancelled
+// run cannot be reopened at all.
 func TestRetryStoresTheStatusOfATerminatedRun(t *testing.T) {
 	t.Parallel()
 	f := start(t)
-	id := f.submit(t, "shot", "a", "b")
+	cancelled, id := f.submit(t, "revoked", "a"), f.submit(t, "shot", "a", "b")
+	deadLetter(t, cancelled, "a", 1, "n")
+	end(t, cancelled, "cancelled")
+	refused(t, "retry of a cancelled run", f.client.RetryDeadLetter, &v1.RetryDeadLetterRequest{Run: cancelled, Task: "a"}, connect.CodeAborted)
 	deadLetter(t, id, "a", 3, "n")
 	signal(t, id, eventsSignal, &v1.EventsResponse{Slices: 2, Events: []*v1.Event{event(0, "a", "dead_lettered")}})
 	f.get(t, id) // makes the run process the signals
-	shot := temporalClient.GetWorkflow(t.Context(), id, "").GetRunID()
+	home := names.Home(id, f.describe(t, id).GetWorkflowExecutionInfo().GetExecution().GetRunId())
 	if err := temporalClient.TerminateWorkflow(t.Context(), id, "", "test"); err != nil {
 		t.Fatal(err)
 	}
-	if res, err := f.retry(t, id, "a"); err != nil || res.GetGeneration() != 1 {
-		t.Fatalf("got %v, %v", res, err)
+	if res := do(t, f.client.RetryDeadLetter, &v1.RetryDeadLetterRequest{Run: id, Task: "a"}); res.GetGeneration() != 1 {
+		t.Errorf("got %v", res)
 	}
-	home := names.Home(id, shot)
 	var status v1.StatusResponse
 	if err := f.config.Store.GetMessage(t.Context(), storekey.Status(home, 0), &status); err != nil {
 		t.Fatal(err)

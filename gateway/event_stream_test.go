@@ -12,10 +12,9 @@ import (
 	"time"
 
 	"google.golang.org/protobuf/encoding/protojson"
+	"google.golang.org/protobuf/types/known/timestamppb"
 
-	"switchyard/gateway/edge"
 	v1 "switchyard/proto/switchyard/v1"
-	"switchyard/workflows/names"
 )
 
 // sent is one event of a stream.
@@ -23,27 +22,21 @@ type sent struct{ event, id, data string }
 
 // eventStream reads a stream of server-sent events as a browser does.
 type eventStream struct {
-	body     io.ReadCloser
-	lines    *bufio.Scanner
-	lastID   string
-	comments int
-	retry    string
+	body   io.ReadCloser
+	lines  *bufio.Scanner
+	lastID string
+	retry  string
 }
 
 // openStream requests a stream. It repeats the request while the gateway reports that the run cannot be read now, because
 // on a busy machine a run may take longer to answer than the gateway waits. The stream is nil if the status is not 200.
 func (f *fixture) openStream(t *testing.T, path string, header ...string) (*eventStream, *http.Response) {
 	t.Helper()
-	return openStreamAt(t, f.server.URL()+path, header...)
-}
-
-func openStreamAt(t *testing.T, url string, header ...string) (*eventStream, *http.Response) {
-	t.Helper()
 	client := &http.Client{Transport: &http.Transport{}}
 	t.Cleanup(client.CloseIdleConnections)
 	patience := time.Now().Add(time.Minute)
 	for {
-		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, f.server.URL()+path, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -80,8 +73,6 @@ func (s *eventStream) next() (e sent, ok bool) {
 				return e, true
 			}
 			e = sent{}
-		case field == "":
-			s.comments++
 		case field == "event":
 			e.event = value
 		case field == "id":
@@ -127,15 +118,25 @@ func ids(all []sent) []string {
 	return found
 }
 
-// numbered returns n events of a generation, with consecutive ids that start at from.
-func numbered(generation int32, from, n int) []*v1.Event {
-	var all []*v1.Event
-	for k := range n {
-		e := event(int64(from+k), []string{"build", "test"}[(from+k)%2], "queued")
-		e.Id = names.EventID(generation, "", int64(from+k))
-		all = append(all, e)
+// sentIDs returns the ids in the data of the events before the end of a stream.
+func sentIDs(t *testing.T, all []sent) (found []string) {
+	t.Helper()
+	for _, e := range all {
+		if e.event != "end" {
+			found = append(found, e.message(t).GetId())
+		}
 	}
-	return all
+	return found
+}
+
+// message returns the event in the data.
+func (e sent) message(t *testing.T) *v1.Event {
+	t.Helper()
+	m := &v1.Event{}
+	if err := protojson.Unmarshal([]byte(e.data), m); err != nil {
+		t.Fatal(err)
+	}
+	return m
 }
 
 // wantStatus checks the response to a request that gets no stream.
@@ -180,9 +181,8 @@ func TestEventStreamResumesExactlyAfterAnID(t *testing.T) {
 	if s.retry == "" {
 		t.Error("there is no retry")
 	}
-	var first v1.Event
-	if err := protojson.Unmarshal([]byte(got[0].data), &first); err != nil || got[0].event != "queued" || first.GetTask() != "build" || first.GetRun() != id || first.GetId() != "0-0" || !strings.Contains(got[0].data, `"node":""`) {
-		t.Errorf("the first event is %v, %v", got[0], err)
+	if first := got[0].message(t); got[0].event != "queued" || first.GetTask() != "build" || first.GetRun() != id || first.GetId() != "0-0" || !strings.Contains(got[0].data, `"node":""`) {
+		t.Errorf("the first event is %v", got[0])
 	}
 	signal(t, id, eventsSignal, &v1.EventsResponse{Slices: 1, Events: all[4:9]})
 	got = append(got, s.readEvents(t, 3)...)
@@ -199,10 +199,7 @@ func TestEventStreamResumesExactlyAfterAnID(t *testing.T) {
 	f.storeEvents(t, id, 0, 2, all[7:]...)
 	end(t, id, "failed")
 	got = append(got, s.readEvents(t, 1)...)
-	var want []string
-	for _, e := range all {
-		want = append(want, e.GetId())
-	}
+	want := eventIDs(all)
 	if !slices.Equal(ids(got), want) {
 		t.Errorf("the stream has sent %v, want %v", ids(got), want)
 	}
@@ -227,9 +224,7 @@ func TestEventStreamResumesExactlyAfterAnID(t *testing.T) {
 
 	// A retry starts a new generation. Its events follow the end of the previous one.
 	f.storeEvents(t, id, 1, 0, numbered(1, 0, 2)...)
-	if _, err := f.retryRun(t, id); err != nil {
-		t.Fatal(err)
-	}
+	f.retryRun(t, id)
 	again, _ := f.openStream(t, path, "Last-Event-ID", "0-end")
 	if got := ids(again.readEvents(t, 2)); !slices.Equal(got, []string{"1-0", "1-1"}) {
 		t.Errorf("the next generation begins with %v", got)
@@ -245,7 +240,7 @@ func TestEventStreamResumesExactlyAfterAnID(t *testing.T) {
 }
 
 // TestEventStreamAppliesItsParameters checks that a stream has the events that its parameters select, and rejects invalid
-// parameters.
+// parameters. Without a follow, the same path lists events.
 func TestEventStreamAppliesItsParameters(t *testing.T) {
 	t.Parallel()
 	f := start(t)
@@ -257,9 +252,8 @@ func TestEventStreamAppliesItsParameters(t *testing.T) {
 	end(t, id, "completed")
 	path := "/v1/runs/" + id + "/events"
 	for query, want := range map[string][]string{
-		"?task=test":                    {"0-1", "0-3", "0-5", "0-end"},
-		"?event=completed":              {"0-3", "0-end"},
-		"?node=n-1&task=test":           {"0-3", "0-end"},
+		"?task=test&event=queued":       {"0-1", "0-5", "0-end"},
+		"?node=n-1":                     {"0-3", "0-end"},
 		"?since=2026-01-01T00:00:04Z":   {"0-4", "0-5", "0-end"},
 		"?task=build&lastEventId=0-3":   {"0-4", "0-end"},
 		"?event=failed&lastEventId=0-5": {"0-end"},
@@ -288,41 +282,73 @@ func TestEventStreamAppliesItsParameters(t *testing.T) {
 		_, res := f.openStream(t, path)
 		wantStatus(t, path, res, want.status, want.code, want.message)
 	}
-}
-
-// TestEventsAreListedUnlessTheyAreFollowed checks that a request that does not ask for a stream gets the list.
-func TestEventsAreListedUnlessTheyAreFollowed(t *testing.T) {
-	t.Parallel()
-	f := start(t)
-	id := f.submit(t, "streamed-or-listed")
-	signal(t, id, eventsSignal, &v1.EventsResponse{Events: numbered(0, 0, 2)})
-	for _, path := range []string{"/v1/runs/" + id + "/events", "/runs/" + id + "/events/?follow=false&task=build", "/v1/events?follow=false&node=streams-nowhere"} {
-		res, err := http.Get(f.server.URL() + path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		text, err := io.ReadAll(res.Body)
-		if err != nil {
-			t.Fatal(err)
-		}
-		_ = res.Body.Close()
-		if res.StatusCode != http.StatusOK || res.Header.Get("Content-Type") != "application/json" || !strings.Contains(string(text), `"items":`) {
-			t.Errorf("%s: %s, %s", path, res.Status, text)
+	for _, path := range []string{path, "/runs/" + id + "/events/?follow=false&task=build", "/v1/events?follow=false&node=streams-nowhere"} {
+		if got := f.rest(t, "GET", path, ""); got.status != http.StatusOK || got.value["items"] == nil {
+			t.Errorf("%s: %d %s", path, got.status, got.text)
 		}
 	}
 }
 
-// TestEventStreamsAreBounded checks that a client with too many open streams is refused another one.
-func TestEventStreamsAreBounded(t *testing.T) {
+// TestEventStreamContinuesOverARestart checks that a stream that ends with its gateway has no end event. It resumes at
+// the next gateway and reaches the end of the run without losing or repeating events.
+func TestEventStreamContinuesOverARestart(t *testing.T) {
 	t.Parallel()
-	f := startConfigured(t, "mem://", Config{Limits: edge.Limits{Calls: 10, ClientCalls: 10, Streams: 4, ClientStreams: 2, BodyBytes: 1 << 20, BodyTime: limit}})
-	id := f.submit(t, "crowded")
+	location := "file://" + t.TempDir()
+	f := startIn(t, location)
+	id := f.submit(t, "restarted")
+	all := numbered(0, 0, 40)
 	path := "/v1/runs/" + id + "/events"
-	f.openStream(t, path)
-	second, _ := f.openStream(t, path)
-	_, res := f.openStream(t, path)
-	wantStatus(t, "the third", res, http.StatusTooManyRequests, "resource_exhausted", "2 open streams")
-	_ = second.body.Close()
-	eventually(t, "the second has gone", func() bool { return f.bounds.OpenStreams() == 1 })
-	f.openStream(t, path)
+	var got []sent
+	last := ""
+	for from := 0; from < len(all); from += 20 {
+		signal(t, id, eventsSignal, &v1.EventsResponse{Events: all[:from+10]})
+		s, _ := f.openStream(t, path, "Last-Event-ID", last)
+		got = append(got, s.readEvents(t, from+10-len(got))...)
+		// The run continues while the gateway is down.
+		if err := f.server.Close(); err != nil {
+			t.Fatal(err)
+		}
+		got = append(got, s.rest()...)
+		last = s.lastID
+		signal(t, id, eventsSignal, &v1.EventsResponse{Events: all[:from+20]})
+		f = startIn(t, location)
+	}
+	f.storeEvents(t, id, 0, 0, all...)
+	end(t, id, "completed")
+	s, _ := f.openStream(t, path, "Last-Event-ID", last)
+	got = append(got, s.rest()...)
+	if !slices.Equal(ids(got), append(eventIDs(all), "0-end")) {
+		t.Errorf("over the restarts came %v", ids(got))
+	}
+}
+
+// TestRunningAttemptIsShownWithoutAnID checks that a start known only from the heartbeat of an attempt is shown, and gets
+// its id with the later event.
+func TestRunningAttemptIsShownWithoutAnID(t *testing.T) {
+	t.Parallel()
+	f := start(t)
+	id := f.submit(t, "beating")
+	set(t, id, "build", 2, &v1.Task{State: "assigned", Node: "n"})
+	s, _ := f.openStream(t, "/v1/runs/"+id+"/events")
+	token := startAttempt(t, id, id, "build", 2)
+	if err := temporalClient.RecordActivityHeartbeat(t.Context(), token, &v1.ExecuteProgress{Spawned: true, StartedAt: timestamppb.Now(), Claim: 2}); err != nil {
+		t.Fatal(err)
+	}
+	if e := s.readEvents(t, 1)[0]; e.event != "running" || e.id != "" || e.message(t).GetEvent() != "started" {
+		t.Errorf("the start is %v", e)
+	}
+	late, _ := f.openStream(t, "/v1/runs/"+id+"/events?event=started")
+	if e := late.readEvents(t, 1)[0]; e.event != "running" {
+		t.Errorf("who comes later sees %v", e)
+	}
+	started := numbered(0, 0, 1)
+	started[0].Task, started[0].Event, started[0].Claim = "build", "started", 2
+	set(t, id, "build", 2, &v1.Task{State: "completed", Node: "n"})
+	f.storeEvents(t, id, 0, 0, started...)
+	end(t, id, "completed")
+	for _, s := range []*eventStream{s, late} {
+		if got := ids(s.rest()); !slices.Equal(got, []string{"0-0", "0-end"}) {
+			t.Errorf("then come %v", got)
+		}
+	}
 }

@@ -16,18 +16,13 @@ import (
 func TestExplainTaskCoversEachState(t *testing.T) {
 	t.Parallel()
 	f := start(t)
-	res, err := f.client.SubmitRun(t.Context(), connect.NewRequest(&v1.SubmitRunRequest{Source: &v1.SubmitRunRequest_Document{Document: `
+	id := f.submitDocument(t, `
 name: explained
 tasks:
   build: { type: shell, spec: { command: make }, constraints: { nodeLabels: [x, y] } }
   test: { type: shell, spec: { command: test }, dependsOn: [build] }
   skipped: { type: shell, spec: { command: test }, dependsOn: [build, test] }
-`}}))
-	if err != nil {
-		t.Fatal(err)
-	}
-	id := res.Msg.GetId()
-	defer end(t, id, "failed")
+`)
 	explain := func(task string) *v1.ExplainTaskResponse {
 		t.Helper()
 		return answer(t, f.client.ExplainTask, &v1.ExplainTaskRequest{Id: id, Task: task})
@@ -42,17 +37,21 @@ tasks:
 			t.Errorf("the nodes are %v", n)
 		}
 	}
-	set(t, id, "build", 3, &v1.Task{State: "queued", Type: "shell"})
-	check("build", "queued", "", "build#3 of type shell, 2 labels")
 	check("test", "pending", "", "waits for build")
-	set(t, id, "build", 3, &v1.Task{State: "queued", Type: "shell", Error: "waits for the lock x"})
-	check("build", "queued", "", "waits for the lock x")
-	set(t, id, "build", inQueue, &v1.Task{State: "queued", Type: "shell", Error: "0 of 2 nodes fit"})
-	check("build", "queued", "", "build#77 of type shell, 2 labels")
-	set(t, id, "build", 3, &v1.Task{State: "queued", Type: "shell", Held: true, Error: "by ann: not yet"})
-	check("build", "queued", "", "is held back: by ann: not yet")
-	set(t, id, "build", 4, &v1.Task{State: "assigned", Node: "a"})
-	check("build", "assigned", "a", "build#4 of type shell, 2 labels")
+	for _, step := range []struct {
+		claim          int32
+		shown          *v1.Task
+		chosen, reason string
+	}{
+		{3, &v1.Task{State: "queued", Type: "shell"}, "", "build#3 of type shell, 2 labels"},
+		{3, &v1.Task{State: "queued", Type: "shell", Error: "waits for the lock x"}, "", "waits for the lock x"},
+		{inQueue, &v1.Task{State: "queued", Type: "shell", Error: "0 of 2 nodes fit"}, "", "build#77 of type shell, 2 labels"},
+		{3, &v1.Task{State: "queued", Type: "shell", Held: true, Error: "by ann: not yet"}, "", "is held back: by ann: not yet"},
+		{4, &v1.Task{State: "assigned", Node: "a"}, "a", "build#4 of type shell, 2 labels"},
+	} {
+		set(t, id, "build", step.claim, step.shown)
+		check("build", step.shown.GetState(), step.chosen, step.reason)
+	}
 	signal(t, id, eventsSignal, &v1.EventsResponse{Events: []*v1.Event{
 		{Task: "build", Event: "assigned", Detail: "score 3: old", Node: "b"}, {Task: "build", Event: "assigned", Detail: "score 5: cpu 5", Node: "a"},
 		{Task: "build", Event: "completed", Detail: "well"}, {Task: "test", Event: "assigned", Detail: "another task's"},
@@ -62,12 +61,12 @@ tasks:
 	check("build", "completed", "a", "score 5: cpu 5")
 
 	// A task that ended before its placement is explained by its parents, not by nodes.
+	set(t, id, "build", 4, &v1.Task{State: "failed", Reason: "exit_code", Error: "exit code 2", Node: "a"})
 	for _, reason := range []string{v1.ReasonUpstream, v1.ReasonWhen, v1.ReasonCondition, v1.ReasonConditionError, v1.ReasonHalt} {
 		state := v1.TaskSkipped
 		if reason == v1.ReasonConditionError {
 			state = v1.TaskFailed
 		}
-		set(t, id, "build", 4, &v1.Task{State: "failed", Reason: "exit_code", Error: "exit code 2", Node: "a"})
 		set(t, id, "skipped", 0, &v1.Task{State: state, Reason: reason, Error: "why", Type: "shell", DependsOn: []string{"build", "test"}})
 		got := explain("skipped")
 		if got.GetState() != state || got.GetReason() != "why" || len(got.GetNodes()) > 0 {
@@ -83,25 +82,10 @@ tasks:
 	}
 	set(t, id, "skipped", 0, &v1.Task{State: "failed", Reason: v1.ReasonPlacementTimeout, Error: "no node fits", Type: "shell"})
 	check("skipped", "failed", "", "no node fits")
-
-	_, err = f.client.ExplainTask(t.Context(), connect.NewRequest(&v1.ExplainTaskRequest{Id: id, Task: "biuld"}))
-	wantCode(t, "a task that is not there", err, connect.CodeNotFound)
-	_, err = f.client.ExplainTask(t.Context(), connect.NewRequest(&v1.ExplainTaskRequest{Id: "nope-1", Task: "build"}))
-	wantCode(t, "a run that is not there", err, connect.CodeNotFound)
-}
-
-// TestExplainReportsThatAFanOutWaits checks that a fan-out reports that it waits for other child workflows of its
-// run to end.
-func TestExplainReportsThatAFanOutWaits(t *testing.T) {
-	t.Parallel()
-	f := start(t)
-	id := f.submit(t, "waiting", "each")
 	const text = "waits: the run has reached the limit of 500 open child workflows"
-	signal(t, id, setSignal, &v1.StatusResponse{Run: &v1.Run{Tasks: map[string]*v1.Task{"each": {
-		State: "running", Type: "shell", Error: text, Count: proto.Int32(3), Counts: map[string]int32{"pending": 3},
-	}}}})
-	res, err := f.client.ExplainTask(t.Context(), connect.NewRequest(&v1.ExplainTaskRequest{Id: id, Task: "each"}))
-	if err != nil || res.Msg.GetReason() != text {
-		t.Errorf("%v, %v", res, err)
+	set(t, id, "test", 0, &v1.Task{State: "running", Type: "shell", Error: text, Count: proto.Int32(3), Counts: map[string]int32{"pending": 3}})
+	if got := explain("test"); got.GetReason() != text {
+		t.Errorf("a fan-out that waits for other children of its run: %v", got)
 	}
+	refused(t, "a task that is not there", f.client.ExplainTask, &v1.ExplainTaskRequest{Id: id, Task: "biuld"}, connect.CodeNotFound)
 }

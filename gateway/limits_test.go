@@ -51,36 +51,11 @@ func (f *fixture) sendHalf(t *testing.T, procedure string, announced int, body [
 	return h
 }
 
-// answer waits for the status of the response.
-func (h *halfSent) answer(t *testing.T) int {
-	t.Helper()
-	select {
-	case status := <-h.status:
-		return status
-	case <-time.After(limit):
-		t.Fatal("the call gets no answer")
-		return 0
-	}
-}
-
 // isHealthy checks that probes are answered.
 func (f *fixture) isHealthy(t *testing.T) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), limit)
-	defer cancel()
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, f.server.URL()+"/healthz", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	client := &http.Client{Transport: &http.Transport{}}
-	defer client.CloseIdleConnections()
-	res, err := client.Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer res.Body.Close()
-	if res.StatusCode != http.StatusOK {
-		t.Errorf("GET /healthz: %s", res.Status)
+	if status, text := fetch(t, f.server.URL()+"/healthz"); status != http.StatusOK {
+		t.Errorf("GET /healthz: %d %s", status, text)
 	}
 }
 
@@ -110,44 +85,27 @@ func TestHalfSentBodiesAreBounded(t *testing.T) {
 	for _, h := range open {
 		_ = h.Close()
 	}
-	s := f.openRemote(t)
-	if err := s.Put(t.Context(), storekey.Checkpoint("ci-0k/c", 0, "build", 1), make([]byte, mib)); err != nil {
-		t.Errorf("with room again: %v", err)
-	}
-	eventually(t, "all room is given back", func() bool {
-		return f.bounds.IsFree()
-	})
+	eventually(t, "all room is given back", func() bool { return f.bounds.IsFree() })
+	blobs := dialService(t, f, switchyardv1connect.NewBlobServiceClient, "")
+	do(t, blobs.PutBlob, &v1.PutBlobRequest{Key: storekey.Checkpoint("ci-0k/c", 0, "build", 1), Data: make([]byte, mib)})
 }
 
 func TestCompressedBodyCountsWithItsMaximumSize(t *testing.T) {
 	t.Parallel()
 	f := startConfigured(t, "mem://", Config{Limits: edge.Limits{BodyBytes: store.MaxValueBytes}})
-	for gzipped, want := range map[bool]int{false: http.StatusOK, true: http.StatusTooManyRequests} {
-		body := []byte("{}")
-		if gzipped {
-			var packed bytes.Buffer
-			w := gzip.NewWriter(&packed)
-			_, _ = w.Write(body)
-			_ = w.Close()
-			body = packed.Bytes()
-		}
-		req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, f.server.URL()+switchyardv1connect.RunServiceListRunsProcedure, bytes.NewReader(body))
-		if err != nil {
-			t.Fatal(err)
-		}
-		req.Header.Set("Content-Type", "application/json")
-		if gzipped {
-			req.Header.Set("Content-Encoding", "gzip")
-		}
-		res, err := http.DefaultClient.Do(req)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if res.Body.Close(); res.StatusCode != want {
-			t.Errorf("compressed %t: %s, want %d", gzipped, res.Status, want)
+	var packed bytes.Buffer
+	w := gzip.NewWriter(&packed)
+	_, _ = w.Write([]byte("{}"))
+	_ = w.Close()
+	for encoding, test := range map[string]struct {
+		body   string
+		status int
+	}{"identity": {"{}", http.StatusOK}, "gzip": {packed.String(), http.StatusTooManyRequests}} {
+		got := f.rest(t, "POST", switchyardv1connect.RunServiceListRunsProcedure, test.body, "Content-Type", jsonHeader, "Content-Encoding", encoding)
+		if got.status != test.status {
+			t.Errorf("%s: %d %s, want %d", encoding, got.status, got.text, test.status)
 		}
 	}
-	http.DefaultClient.CloseIdleConnections()
 }
 
 func TestCallsAreBounded(t *testing.T) {
@@ -159,10 +117,7 @@ func TestCallsAreBounded(t *testing.T) {
 	eventually(t, "both calls are open", func() bool {
 		return f.bounds.OpenCalls() == 2
 	})
-	_, err := f.client.ListRuns(t.Context(), connect.NewRequest(&v1.ListRunsRequest{}))
-	if connect.CodeOf(err) != connect.CodeResourceExhausted || !strings.Contains(err.Error(), "close some of them") {
-		t.Errorf("a third call of the client: %v", err)
-	}
+	refused(t, "a third call of the client", f.client.ListRuns, &v1.ListRunsRequest{}, connect.CodeResourceExhausted, "close some of them")
 	f.isHealthy(t)
 }
 
@@ -205,11 +160,13 @@ func TestStreamsAreBounded(t *testing.T) {
 	f.isHealthy(t)
 	cancel()
 	all.Wait()
-	// After that, the client may open streams again.
-	eventually(t, "the streams have ended", func() bool {
-		return f.bounds.OpenStreams() == 0
-	})
-	f.watch(t, id).until(t, "the first message", func() bool { return true })
+	// After that, the client may open streams again, of each kind.
+	eventually(t, "the streams have ended", func() bool { return f.bounds.OpenStreams() == 0 })
+	for range each {
+		f.openStream(t, "/v1/runs/"+id+"/events")
+	}
+	_, res := f.openStream(t, "/v1/runs/"+id+"/events")
+	wantStatus(t, "one stream of events too many", res, http.StatusTooManyRequests, "resource_exhausted", "20 open streams")
 }
 
 func TestMalformedBodyIsInvalidArgument(t *testing.T) {

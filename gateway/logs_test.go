@@ -1,19 +1,23 @@
 package gateway
 
 import (
+	"encoding/json"
 	"fmt"
+	"maps"
+	"net/http"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"connectrpc.com/connect"
+	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"switchyard/activities/logs"
 	"switchyard/activities/store"
-	"switchyard/activities/store/storekey"
 	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/visibility"
 )
 
 type logStream = connect.ServerStreamForClient[v1.StreamRunLogsResponse]
@@ -23,14 +27,19 @@ func writeLog(t *testing.T, s *store.Store, run, task string, attempt, claim int
 	t.Helper()
 	w := logs.NewWriter(s, logs.Attempt{Run: run, Task: task, Attempt: attempt, Claim: claim}, logs.Options{})
 	print(t, w, "stdout", text)
-	if err := w.Close(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	closeLog(t, w)
 }
 
 func print(t *testing.T, w *logs.Writer, stream, text string) {
 	t.Helper()
 	if _, err := w.Stream(stream).Write([]byte(text)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func closeLog(t *testing.T, w *logs.Writer) {
+	t.Helper()
+	if err := w.Close(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -89,34 +98,33 @@ func TestFollowContinuesOverARetry(t *testing.T) {
 	t.Parallel()
 	f := start(t)
 	id := f.submit(t, "follows")
-	all := f.logs(t, &v1.StreamRunLogsRequest{Id: id, Follow: true})
-	one := f.logs(t, &v1.StreamRunLogsRequest{Id: id, Follow: true, Task: "build"})
-
+	both := []*logStream{f.logs(t, &v1.StreamRunLogsRequest{Id: id, Follow: true}), f.logs(t, &v1.StreamRunLogsRequest{Id: id, Follow: true, Task: "build"})}
+	want := func(attempt int32, text string) {
+		t.Helper()
+		for _, stream := range both {
+			receive(t, stream, "build", attempt, text)
+		}
+	}
 	set(t, id, "build", 1, assigned(0))
 	w := logs.NewWriter(f.config.Store, logs.Attempt{Run: id, Task: "build", Claim: 1}, logs.Options{})
 	print(t, w, "stdout", "first\n")
-	receive(t, one, "build", 0, "first\n")
-	receive(t, all, "build", 0, "first\n")
+	want(0, "first\n")
 	print(t, w, "stderr", "second\n")
-	receive(t, one, "build", 0, "second\n")
-	receive(t, all, "build", 0, "second\n")
-	if err := w.Close(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	want(0, "second\n")
+	closeLog(t, w)
 	// The second attempt starts and ends between two polls.
 	writeLog(t, f.config.Store, id, "build", 1, 2, "missed\n")
 	set(t, id, "build", 3, assigned(2))
-	receive(t, one, "build", 1, "missed\n")
-	receive(t, all, "build", 1, "missed\n")
+	want(1, "missed\n")
 	writeLog(t, f.config.Store, id, "build", 2, 3, "third\n")
 	set(t, id, "build", 3, &v1.Task{State: "completed", Attempt: 2})
-	if got := readLogs(t, one); got["build"] != "third\n" {
+	if got := readLogs(t, both[1]); got["build"] != "third\n" {
 		t.Errorf("the rest of the task's log is %q", got)
 	}
 	writeLog(t, f.config.Store, id, "test", 0, 4, "other\n")
 	set(t, id, "test", 4, &v1.Task{State: "completed"})
 	end(t, id, "completed")
-	if got := readLogs(t, all); got["build"] != "third\n" || got["test"] != "other\n" {
+	if got := readLogs(t, both[0]); got["build"] != "third\n" || got["test"] != "other\n" {
 		t.Errorf("the rest of the run's log is %q", got)
 	}
 }
@@ -141,9 +149,7 @@ func TestFollowContinuesUntilLogsAreComplete(t *testing.T) {
 	for watch := f.watch(t, id); watch.next(); { // the gateway knows the end
 	}
 	print(t, w, "stdout", "last\n")
-	if err := w.Close(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	closeLog(t, w)
 	for what, stream := range map[string]*logStream{"task": one, "run": all} {
 		if got := readLogs(t, stream); got["build"] != "last\n" {
 			t.Errorf("the rest of the log of the %s is %q", what, got["build"])
@@ -152,225 +158,261 @@ func TestFollowContinuesUntilLogsAreComplete(t *testing.T) {
 	if rest := texts(t, events.rest()); !slices.Equal(rest, []string{"build last"}) {
 		t.Errorf("the rest of the events is %q", rest)
 	}
-	again, _ := f.openStream(t, "/v1/runs/"+id+"/logs?tail=1")
-	if rest := texts(t, again.rest()); !slices.Equal(rest, []string{"build last"}) {
-		t.Errorf("a stream that begins after the end has %q", rest)
-	}
 }
 
-// TestFollowSendsOutputPromptly checks that output arrives while the task is still printing.
-func TestFollowSendsOutputPromptly(t *testing.T) {
-	t.Parallel()
-	f := start(t)
-	id := f.submit(t, "prompt")
-	set(t, id, "build", 1, assigned(0))
-	stream := f.logs(t, &v1.StreamRunLogsRequest{Id: id, Follow: true})
-	w := logs.NewWriter(f.config.Store, logs.Attempt{Run: id, Task: "build", Claim: 1}, logs.Options{})
-	defer w.Close(t.Context())
-	for range 3 {
-		begun := time.Now()
-		print(t, w, "stdout", "tick\n")
-		receive(t, stream, "build", 0, "tick\n")
-		t.Logf("after %v", time.Since(begun))
-	}
-}
-
-// TestLogsSelectAttemptsAndStreams reads the available logs: the newest attempt of each task, another attempt, or one stream.
-func TestLogsSelectAttemptsAndStreams(t *testing.T) {
+// TestLogsAreReadAtAnyTime reads the available logs of a run while it is open and after its end, and asks for what it does not have.
+func TestLogsAreReadAtAnyTime(t *testing.T) {
 	t.Parallel()
 	f := start(t)
 	id := f.submit(t, "printed", "a", "b", "never")
 	writeLog(t, f.config.Store, id, "a", 0, 1, "a0\n")
 	writeLog(t, f.config.Store, id, "a", 1, 3, "a1\n")
-	w := logs.NewWriter(f.config.Store, logs.Attempt{Run: id, Task: "b", Claim: 2}, logs.Options{})
-	print(t, w, "stdout", "out\n")
-	print(t, w, "stderr", "err\n")
-	if err := w.Close(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	set(t, id, "a", 3, &v1.Task{State: "failed", Attempt: 1})
-	set(t, id, "b", 2, assigned(0))
-	zero, nine := int32(0), int32(9)
-	for _, closed := range []bool{false, true} {
-		if closed {
+	writeLog(t, f.config.Store, id, "b", 0, 2, "b0\n")
+	signal(t, id, setSignal, &v1.StatusResponse{
+		Run:    &v1.Run{Tasks: map[string]*v1.Task{"a": {State: "failed", Attempt: 1}, "b": {State: "completed", Node: "far", Result: &v1.TaskResult{Stdout: "b0\n"}}, "never": {State: "completed", Node: "far", Result: &v1.TaskResult{Stdout: "lost\n"}}}},
+		Claims: map[string]int32{"a": 3, "b": 2, "never": 4},
+	})
+	for _, hasEnded := range []bool{false, true} {
+		if hasEnded {
 			end(t, id, "failed")
 		}
-		for _, test := range []struct {
-			req  *v1.StreamRunLogsRequest
-			a, b string
-		}{
-			{&v1.StreamRunLogsRequest{}, "a1\n", "out\nerr\n"},
-			{&v1.StreamRunLogsRequest{Task: "a"}, "a1\n", ""},
-			{&v1.StreamRunLogsRequest{Task: "a", Attempt: &zero}, "a0\n", ""},
-			{&v1.StreamRunLogsRequest{Attempt: &zero}, "a0\n", "out\nerr\n"},
-			{&v1.StreamRunLogsRequest{Stream: "stderr"}, "", "err\n"},
-			{&v1.StreamRunLogsRequest{Task: "never"}, "", ""},
+		if got := readLogs(t, f.logs(t, &v1.StreamRunLogsRequest{Id: id})); !maps.Equal(got, map[string]string{"a": "a1\n", "b": "b0\n"}) {
+			t.Errorf("ended %t: got %q", hasEnded, got)
+		}
+		missing := f.logs(t, &v1.StreamRunLogsRequest{Id: id, Task: "never"})
+		if !missing.Receive() || missing.Msg().GetMissing().GetTask() != "never" || missing.Msg().GetMissing().GetNode() != "far" {
+			t.Errorf("ended %t: of a log that is not in the store: %v, %v", hasEnded, missing.Msg(), missing.Err())
+		}
+		for what, req := range map[string]*v1.StreamRunLogsRequest{
+			"did you mean never?": {Task: "nevr"}, "did you mean never? ": {Task: "nevr", Follow: true}, "no attempt 9": {Task: "a", Attempt: proto.Int32(9)},
 		} {
-			test.req.Id = id
-			got := readLogs(t, f.logs(t, test.req))
-			if got["a"] != test.a || got["b"] != test.b || got["never"] != "" {
-				t.Errorf("%v: got %q", test.req, got)
-			}
-		}
-		for _, follow := range []bool{false, true} {
-			stream := f.logs(t, &v1.StreamRunLogsRequest{Id: id, Task: "nevr", Follow: follow})
-			stream.Receive()
-			wantCode(t, "an unknown task", stream.Err(), connect.CodeNotFound)
-			if !strings.Contains(stream.Err().Error(), "did you mean never?") {
-				t.Errorf("the error is %v", stream.Err())
-			}
-			if missingRun(stream.Err()) {
-				t.Errorf("the run is told to be missing: %v", stream.Err())
-			}
-		}
-		stream := f.logs(t, &v1.StreamRunLogsRequest{Id: id, Task: "a", Attempt: &nine})
-		stream.Receive()
-		wantCode(t, "an unknown attempt", stream.Err(), connect.CodeNotFound)
-	}
-}
-
-// TestResumedLogStreamRepeatsNothing checks that a stream that resumes another one sends exactly what that one did not, even
-// if attempts have started and ended meanwhile.
-func TestResumedLogStreamRepeatsNothing(t *testing.T) {
-	t.Parallel()
-	f := start(t)
-	id := f.submit(t, "resumes", "a", "b", "c")
-	writeLog(t, f.config.Store, id, "a", 0, 1, "a0\n")
-	writeLog(t, f.config.Store, id, "a", 1, 2, "a1\n")
-	set(t, id, "a", 2, &v1.Task{State: "failed", Attempt: 1})
-	w := logs.NewWriter(f.config.Store, logs.Attempt{Run: id, Task: "b", Claim: 3}, logs.Options{})
-	print(t, w, "stdout", "b0\n")
-	set(t, id, "b", 3, assigned(0))
-	stream := f.logs(t, &v1.StreamRunLogsRequest{Id: id, Follow: true})
-	positions := map[string]*v1.LogPosition{}
-	var text string
-	for !strings.Contains(text, "a1\n") || !strings.Contains(text, "b0\n") {
-		if !stream.Receive() {
-			t.Fatal(stream.Err())
-		}
-		at := stream.Msg().GetPosition()
-		positions[at.GetTask()] = at
-		for _, e := range stream.Msg().GetEntries() {
-			text += string(e.GetData())
-		}
-	}
-	if strings.Contains(text, "a0") {
-		t.Errorf("the first stream has %q", text)
-	}
-	_ = stream.Close()
-	print(t, w, "stdout", "more of b0\n")
-	if err := w.Close(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	writeLog(t, f.config.Store, id, "b", 1, 4, "b1\n")
-	writeLog(t, f.config.Store, id, "b", 2, 5, "b2\n")
-	set(t, id, "b", 5, &v1.Task{State: "completed", Attempt: 2})
-	writeLog(t, f.config.Store, id, "c", 0, 6, "c0\n")
-	writeLog(t, f.config.Store, id, "c", 1, 7, "c1\n")
-	set(t, id, "c", 7, &v1.Task{State: "completed", Attempt: 1})
-	end(t, id, "failed")
-	for _, follow := range []bool{false, true} {
-		req := &v1.StreamRunLogsRequest{Id: id, Follow: follow}
-		for _, at := range positions {
-			req.Resume = append(req.Resume, at)
-		}
-		got := readLogs(t, f.logs(t, req))
-		if got["a"] != "" || got["b"] != "more of b0\nb1\nb2\n" || got["c"] != "c0\nc1\n" {
-			t.Errorf("follow %t: resumed with %q", follow, got)
-		}
-	}
-}
-
-// TestMissingLogsAreReported checks that an attempt with output that is not in the store is reported with its node.
-func TestMissingLogsAreReported(t *testing.T) {
-	t.Parallel()
-	f := start(t)
-	id := f.submit(t, "misses", "a", "b", "c", "d")
-	writeLog(t, f.config.Store, id, "a", 0, 1, "a0\n")
-	said := func(text string) *v1.Task {
-		return &v1.Task{State: "completed", Node: "far", Result: &v1.TaskResult{Stdout: text}}
-	}
-	set(t, id, "a", 1, said("a0\n"))
-	set(t, id, "b", 2, said("b0\n"))
-	set(t, id, "c", 3, said(""))
-	cached := said("another run's\n")
-	cached.CachedFrom = "other-0k"
-	set(t, id, "d", 4, cached)
-	for _, closed := range []bool{false, true} {
-		if closed {
-			end(t, id, "completed")
-		}
-		for _, req := range []*v1.StreamRunLogsRequest{{Id: id}, {Id: id, Task: "b"}, {Id: id, Task: "a"}} {
-			var missing []string
+			req.Id = id
 			stream := f.logs(t, req)
-			for stream.Receive() {
-				if m := stream.Msg().GetMissing(); m != nil {
-					missing = append(missing, m.GetTask()+" on "+m.GetNode())
-				}
-			}
-			if err := stream.Err(); err != nil {
-				t.Fatal(err)
-			}
-			want := "b on far"
-			if req.GetTask() == "a" {
-				want = ""
-			}
-			if got := strings.Join(missing, ", "); got != want {
-				t.Errorf("closed %t, %v: missing is %q, want %q", closed, req, got, want)
+			stream.Receive()
+			wantCode(t, what, stream.Err(), connect.CodeNotFound)
+			if err := stream.Err(); err != nil && (!strings.Contains(err.Error(), strings.TrimSpace(what)) || missingRun(err)) {
+				t.Errorf("%v, want %s", err, what)
 			}
 		}
 	}
 }
 
-// TestReusedResultHasNoMissingLog checks that an attempt that returned the record of an earlier one has no
-// missing output of its own.
-func TestReusedResultHasNoMissingLog(t *testing.T) {
+// TestLogsIncludeChildRuns checks that the logs of a run include those of its child runs, started by tasks or instances, at any
+// depth. A stream that resumes another one sends only what that one did not.
+func TestLogsIncludeChildRuns(t *testing.T) {
 	t.Parallel()
 	f := start(t)
-	id := f.submit(t, "answered", "a", "each", "b")
-	writeLog(t, f.config.Store, id, "a", 0, 1, "a0\n")
-	writeLog(t, f.config.Store, id, "each[0]", 0, 1, "e0\n")
-	said := &v1.TaskResult{Stdout: "said\n"}
-	count := int32(1)
-	signal(t, id, setSignal, &v1.StatusResponse{
-		Run: &v1.Run{Tasks: map[string]*v1.Task{
-			"a": {State: "completed", Node: "far", Attempt: 1, Result: said},
-			"b": {State: "completed", Node: "far", Attempt: 2, Result: said},
-			"each": {State: "completed", Count: &count, Instances: []*v1.Instance{
-				{State: "completed", Node: "far", Attempt: 1, Result: said},
-			}},
-		}},
-		Claims: map[string]int32{"a": 2, "b": 3, "each[0]": 2},
-		Records: map[string]string{
-			"a": storekey.Result(id, 0, "a", 0), "b": storekey.Result(id, 0, "b", 1), "each[0]": storekey.Result(id, 0, "each[0]", 0),
-		},
-	})
-	end(t, id, "completed")
-	got := ""
-	stream := f.logs(t, &v1.StreamRunLogsRequest{Id: id})
+	id := f.submit(t, "parent", "deploy", "each", "own")
+	child := func(parent string) string { return startedWith(t, visibility.StartedBy(parent, "child", time.Now())) }
+	first, second := child(id), child(id)
+	grandchild := child(first)
+	for _, printed := range []struct{ run, task, text string }{{id, "own", "own\n"}, {first, "build", "built\n"}, {grandchild, "deep", "deep\n"}, {second, "build", "second\n"}} {
+		set(t, printed.run, printed.task, 1, &v1.Task{State: "completed", Type: "shell", Result: &v1.TaskResult{}})
+		writeLog(t, f.config.Store, printed.run, printed.task, 0, 1, printed.text)
+	}
+	set(t, id, "deploy", 1, &v1.Task{State: "completed", Type: "run", ChildRun: first})
+	set(t, first, "sub", 1, &v1.Task{State: "completed", Type: "run", ChildRun: grandchild})
+	set(t, id, "each", 0, &v1.Task{State: "completed", Type: "run", Count: proto.Int32(2), Counts: map[string]int32{"completed": 2}, Instances: []*v1.Instance{
+		{Index: 0, State: "completed", ChildRun: second}, {Index: 1, State: "completed", ChildRun: "child-00000000"},
+	}})
+
+	all := map[string]string{
+		"own": "own\n", "deploy/build": "built\n", "deploy/sub/deep": "deep\n", "each[0]/build": "second\n",
+		"each[1]": "run child-00000000 has been deleted\n",
+	}
+	for task, want := range map[string]map[string]string{
+		"":        all,
+		"deploy":  {"deploy/build": "built\n", "deploy/sub/deep": "deep\n"},
+		"each[0]": {"each[0]/build": "second\n"},
+	} {
+		if got := readLogs(t, f.logs(t, &v1.StreamRunLogsRequest{Id: id, Task: task, Children: true})); !maps.Equal(got, want) {
+			t.Errorf("of %q: got %q, want %q", task, got, want)
+		}
+	}
+	if got := readLogs(t, f.logs(t, &v1.StreamRunLogsRequest{Id: id})); !maps.Equal(got, map[string]string{"own": "own\n"}) {
+		t.Errorf("without children: %q", got)
+	}
+	var resume []*v1.LogPosition
+	stream := f.logs(t, &v1.StreamRunLogsRequest{Id: id, Children: true})
 	for stream.Receive() {
-		for _, e := range stream.Msg().GetEntries() {
-			got += string(e.GetData())
-		}
-		if m := stream.Msg().GetMissing(); m != nil {
-			got += fmt.Sprintf("attempt %d of %s is missing\n", m.GetAttempt(), m.GetTask())
+		if at := stream.Msg().GetPosition(); at != nil && at.GetTask() != "each[0]/build" {
+			resume = append(resume, at)
 		}
 	}
-	if want := "a0\nattempt 1 of b is missing\ne0\n"; got != want || stream.Err() != nil {
-		t.Errorf("got %q, want %q, %v", got, want, stream.Err())
+	rest := map[string]string{"each[0]/build": all["each[0]/build"], "each[1]": all["each[1]"]}
+	if got := readLogs(t, f.logs(t, &v1.StreamRunLogsRequest{Id: id, Children: true, Resume: resume})); !maps.Equal(got, rest) {
+		t.Errorf("resumed after %v: got %q, want %q", resume, got, rest)
 	}
 }
 
-func TestLogsStartAtSince(t *testing.T) {
+// TestListRunLogsPages reads a log of more than one page, and its tail.
+func TestListRunLogsPages(t *testing.T) {
 	t.Parallel()
 	f := start(t)
-	id := f.submit(t, "since", "a")
-	writeLog(t, f.config.Store, id, "a", 0, 1, "a0\n")
+	id := f.submit(t, "paged-logs")
+	set(t, id, "build", 1, assigned(0))
+	var text strings.Builder
+	for i := range 30_000 {
+		fmt.Fprintf(&text, "line %d of a log that takes more than one page: %s\n", i, strings.Repeat("x", 30))
+	}
+	text.WriteString("caf\xff\nwithout an end")
+	writeLog(t, f.config.Store, id, "build", 0, 1, text.String())
+
+	var joined strings.Builder
+	pages := 0
+	for req := (&v1.ListRunLogsRequest{Id: id, Task: "build"}); pages == 0 || req.GetPageToken() != ""; pages++ {
+		page := answer(t, f.client.ListRunLogs, req)
+		for _, line := range page.GetItems() {
+			joined.WriteString(line.GetText())
+			if !line.GetPartial() {
+				joined.WriteString("\n")
+			}
+			if line.GetTask() != "build" || line.GetStream() != "stdout" {
+				t.Fatalf("a line is %v", line)
+			}
+		}
+		req.PageToken = page.GetNextPageToken()
+	}
+	if want := strings.ToValidUTF8(text.String(), "\uFFFD") + "\n"; joined.String() != want || pages < 2 {
+		t.Errorf("%d pages hold %d bytes, want %d", pages, joined.Len(), len(want))
+	}
+	if tail := answer(t, f.client.ListRunLogs, &v1.ListRunLogsRequest{Id: id, Tail: 2}).GetItems(); len(tail) != 2 || tail[0].GetText() != "caf\uFFFD" || tail[1].GetText() != "without an end" {
+		t.Errorf("the tail is %v", tail)
+	}
+	for path, want := range map[string]string{
+		"/tasks/biuld/logs": "did you mean build?", "/logs?tail=2&pageToken=abc": "page_token cannot be combined", "/logs?stream=both": "stream", "/logs?since=yesterday": "since",
+	} {
+		if got := f.rest(t, "GET", "/v1/runs/"+id+path, ""); got.status != 400 && got.status != 404 || !strings.Contains(got.message(), want) {
+			t.Errorf("%s: %d %s", path, got.status, got.text)
+		}
+	}
+}
+
+// line is the data of a log event.
+type line struct {
+	Task, Stream, Time, Text string
+	Bytes                    []byte
+	Partial                  bool
+}
+
+// lineOf returns the data of an event, or the zero line if the event is not a log event.
+func lineOf(t *testing.T, e sent) line {
+	t.Helper()
+	var l line
+	if e.event == "log" {
+		if err := json.Unmarshal([]byte(e.data), &l); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return l
+}
+
+// texts returns the lines of log events with their tasks. Partial lines are in brackets.
+func texts(t *testing.T, all []sent) []string {
+	t.Helper()
+	var found []string
+	for _, e := range all {
+		if l := lineOf(t, e); l.Partial {
+			found = append(found, l.Task+" ["+l.Text+"]")
+		} else if e.event == "log" {
+			found = append(found, l.Task+" "+l.Text)
+		}
+	}
+	return found
+}
+
+// TestLogStreamContinuesExactlyAfterALine checks that a stream of logs sends lines as tasks print them, and resumes
+// exactly after the line with a given id, even in the middle of a stored chunk.
+func TestLogStreamContinuesExactlyAfterALine(t *testing.T) {
+	t.Parallel()
+	f := start(t)
+	id := f.submit(t, "printing", "a", "b")
+	set(t, id, "a", 1, assigned(0))
+	set(t, id, "b", 2, assigned(0))
+	a := logs.NewWriter(f.config.Store, logs.Attempt{Run: id, Task: "a", Claim: 1}, logs.Options{})
+	b := logs.NewWriter(f.config.Store, logs.Attempt{Run: id, Task: "b", Claim: 2}, logs.Options{})
+	path := "/runs/" + id + "/tasks/a/logs?follow=true"
+	one, _ := f.openStream(t, path, "Accept", "*/*")
+	both, _ := f.openStream(t, "/v1/runs/"+id+"/logs")
+	print(t, a, "stdout", "first\nsecond\nthi")
+	got := one.readEvents(t, 3)
+	all := both.readEvents(t, 3)
+	print(t, b, "stderr", "other\n\xff\xfe\n")
+	all = append(all, both.readEvents(t, 2)...)
+	if l := lineOf(t, all[4]); l.Text != "\uFFFD" && l.Text != "\uFFFD\uFFFD" || string(l.Bytes) != "\xff\xfe" || l.Stream != "stderr" || l.Time == "" {
+		t.Errorf("bytes that are no text are %v", all[4])
+	}
+	print(t, a, "stdout", "rd\nfourth\n")
+	closeLog(t, a)
+	closeLog(t, b)
 	set(t, id, "a", 1, &v1.Task{State: "completed"})
-	for age, want := range map[time.Duration]string{time.Hour: "a0\n", -time.Hour: ""} {
-		got := readLogs(t, f.logs(t, &v1.StreamRunLogsRequest{Id: id, Since: timestamppb.New(time.Now().Add(-age))}))
-		if got["a"] != want {
-			t.Errorf("since %s ago: %q", age, got["a"])
+	got = append(got, one.rest()...)
+	set(t, id, "b", 2, &v1.Task{State: "completed"})
+	end(t, id, "completed")
+	all = append(all, both.rest()...)
+	want := []string{"a first", "a second", "a [thi]", "a rd", "a fourth"}
+	if !slices.Equal(texts(t, got), want) || len(texts(t, all)) != 7 {
+		t.Errorf("one task has printed %q, want %q; both have printed %q", texts(t, got), want, texts(t, all))
+	}
+	if last := got[len(got)-1]; last.event != "end" || last.data != fmt.Sprintf(`{"run":%q,"task":"a"}`, id) {
+		t.Errorf("the last event is %v", last)
+	}
+	for path, sent := range map[string][]sent{path: got, "/v1/runs/" + id + "/logs": all} {
+		for k, e := range sent[:len(sent)-1] {
+			s, _ := f.openStream(t, path, "Accept", "text/event-stream", "Last-Event-ID", e.id)
+			rest, expected := texts(t, s.rest()), texts(t, sent[k+1:])
+			slices.Sort(rest)
+			slices.Sort(expected)
+			if !slices.Equal(rest, expected) {
+				t.Errorf("%s: after event %d come %q, want %q", path, k, rest, expected)
+			}
+		}
+	}
+	_, res := f.openStream(t, path, "Last-Event-ID", got[len(got)-1].id)
+	wantStatus(t, "after the end", res, http.StatusNoContent, "", "")
+	for _, bad := range []string{"x", "1~", "~", "1~W10", "-1~W3sidCI6ImEifV0", "1~bnVsbA"} {
+		_, res := f.openStream(t, path, "Last-Event-ID", bad)
+		wantStatus(t, "after "+bad, res, http.StatusBadRequest, "invalid_argument", "is not the id of a log line")
+	}
+	_, res = f.openStream(t, "/v1/runs/"+id+"/tasks/c/logs")
+	wantStatus(t, "an unknown task", res, http.StatusNotFound, "not_found", "c")
+	_, res = f.openStream(t, "/v1/runs/"+id+"/logs?children=true&follow=true")
+	wantStatus(t, "children that are followed", res, http.StatusBadRequest, "invalid_argument", "children cannot be combined with follow")
+}
+
+// TestLogStreamBeginsWithTheLastLines checks that tail=N starts with the last lines of each task and then continues.
+func TestLogStreamBeginsWithTheLastLines(t *testing.T) {
+	t.Parallel()
+	f := start(t)
+	id := f.submit(t, "tailed", "a", "b")
+	set(t, id, "a", 1, assigned(0))
+	w := logs.NewWriter(f.config.Store, logs.Attempt{Run: id, Task: "a", Claim: 1}, logs.Options{})
+	print(t, w, "stdout", "1\n2\n3\n4\n")
+	path := "/v1/runs/" + id + "/logs"
+	whole, _ := f.openStream(t, path) // waits until the lines are stored
+	whole.readEvents(t, 4)
+	writeLog(t, f.config.Store, id, "b", 0, 2, "5\n6\n7\n")
+	set(t, id, "b", 2, &v1.Task{State: "completed"})
+	whole.readEvents(t, 3)
+	s, _ := f.openStream(t, path+"?tail=2")
+	got := s.readEvents(t, 5)
+	have := texts(t, got)
+	slices.Sort(have)
+	if !slices.Equal(have, []string{"a 3", "a 4", "b 6", "b 7"}) || got[4].event != "position" {
+		t.Errorf("the stream begins with %q, %v", have, got[4])
+	}
+	again, _ := f.openStream(t, path+"?tail=2", "Last-Event-ID", got[4].id)
+	none, _ := f.openStream(t, path+"?tail=0&follow=false")
+	if rest := none.rest(); len(rest) != 2 || rest[1].event != "end" {
+		t.Errorf("no lines are %v", rest)
+	}
+	print(t, w, "stdout", "8\n")
+	closeLog(t, w)
+	set(t, id, "a", 1, &v1.Task{State: "completed"})
+	end(t, id, "completed")
+	for what, s := range map[string]*eventStream{"that began": s, "that returned": again} {
+		if rest := texts(t, s.rest()); !slices.Equal(rest, []string{"a 8"}) {
+			t.Errorf("the stream %s continues with %q", what, rest)
 		}
 	}
 }

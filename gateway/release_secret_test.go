@@ -2,8 +2,6 @@ package gateway
 
 import (
 	"context"
-	"io"
-	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -17,12 +15,6 @@ import (
 	"switchyard/proto/switchyard/v1/switchyardv1connect"
 	"switchyard/workflows/names"
 )
-
-// secretsAs returns a client of SecretService with a token.
-func (f *fixture) secretsAs(t *testing.T, token string) switchyardv1connect.SecretServiceClient {
-	t.Helper()
-	return switchyardv1connect.NewSecretServiceClient(f.httpClient(t), f.server.URL(), connect.WithInterceptors(bearer(token)))
-}
 
 // startAttempt makes a run schedule an attempt on a node, and returns the token with which the node completes
 // it.
@@ -59,44 +51,34 @@ func TestSecretIsReleasedToItsAttemptAlone(t *testing.T) {
 	a, b := "release-a", "release-b" // used by no other test
 	tokenA, tokenB := f.nodeToken(t, a), f.nodeToken(t, b)
 	const value = "hunter2-of-the-release"
+	secrets := func(f *fixture, token string) switchyardv1connect.SecretServiceClient {
+		return dialService(t, f, switchyardv1connect.NewSecretServiceClient, token)
+	}
 	set := func(role string) {
 		t.Helper()
-		if _, err := f.secretsAs(t, operator).SetSecret(t.Context(), connect.NewRequest(&v1.SetSecretRequest{Name: "deploy", Value: []byte(value), Role: role})); err != nil {
-			t.Fatal(err)
-		}
+		do(t, secrets(f, operator).SetSecret, &v1.SetSecretRequest{Name: "deploy", Value: []byte(value), Role: role})
 	}
 	set("")
 	submit := func(token string) (id, chain string) {
 		t.Helper()
-		res, err := f.dial(t, connect.WithInterceptors(bearer(token))).SubmitRun(t.Context(), connect.NewRequest(&v1.SubmitRunRequest{
-			Source: &v1.SubmitRunRequest_Document{Document: secretDocument},
-		}))
-		if err != nil {
-			t.Fatal(err)
-		}
-		id = res.Msg.GetId()
-		t.Cleanup(func() { _ = temporalClient.TerminateWorkflow(context.Background(), id, "", "the test is over") })
-		desc, err := temporalClient.DescribeWorkflowExecution(t.Context(), id, "")
-		if err != nil {
-			t.Fatal(err)
-		}
-		return id, desc.GetWorkflowExecutionInfo().GetExecution().GetRunId()
+		f.client = f.dialAs(t, token)
+		id = f.submitDocument(t, secretDocument)
+		return id, f.describe(t, id).GetWorkflowExecutionInfo().GetExecution().GetRunId()
 	}
 	id, chain := submit(operator)
 	running := startAttempt(t, id, a, "build", 3)
 	startAttempt(t, id, a, "other", 4)
 	startAttempt(t, id, a, "each[2]", 5)
-	asked := func(change func(*v1.ReleaseSecretRequest)) *connect.Request[v1.ReleaseSecretRequest] {
+	asked := func(change func(*v1.ReleaseSecretRequest)) *v1.ReleaseSecretRequest {
 		req := &v1.ReleaseSecretRequest{Run: id, Chain: chain, Task: "build", Claim: 3, Node: a, Secret: "deploy"}
 		change(req)
-		return connect.NewRequest(req)
+		return req
 	}
 	as := func(*v1.ReleaseSecretRequest) {}
 	for _, g := range []*fixture{f, second} {
 		for what, change := range map[string]func(*v1.ReleaseSecretRequest){"task": as, "instance": func(r *v1.ReleaseSecretRequest) { r.Task, r.Claim = "each[2]", 5 }} {
-			res, err := g.secretsAs(t, tokenA).ReleaseSecret(t.Context(), asked(change))
-			if err != nil || string(res.Msg.GetValue()) != value || res.Msg.GetVersion() != 1 {
-				t.Errorf("%s: %v, %v", what, res, err)
+			if res := do(t, secrets(g, tokenA).ReleaseSecret, asked(change)); string(res.GetValue()) != value || res.GetVersion() != 1 {
+				t.Errorf("%s: %v", what, res)
 			}
 		}
 	}
@@ -118,85 +100,30 @@ func TestSecretIsReleasedToItsAttemptAlone(t *testing.T) {
 		"a task that does not name it":   {tokenA, func(r *v1.ReleaseSecretRequest) { r.Task, r.Claim = "other", 4 }, connect.CodePermissionDenied, "does not name store:deploy"},
 		"a secret that it does not name": {tokenA, func(r *v1.ReleaseSecretRequest) { r.Secret = "deploy2" }, connect.CodePermissionDenied, "does not name store:deploy2"},
 	} {
-		res, err := f.secretsAs(t, test.token).ReleaseSecret(t.Context(), asked(test.change))
-		if connect.CodeOf(err) != test.code || !strings.Contains(err.Error(), test.says) || strings.Contains(err.Error(), value) {
-			t.Errorf("%s: %v, %v", what, res, err)
+		if err := refused(t, what, secrets(f, test.token).ReleaseSecret, asked(test.change), test.code, test.says); err != nil && strings.Contains(err.Error(), value) {
+			t.Errorf("%s: %v", what, err)
 		}
 	}
 
 	// A run of a user may not use the secret until it is opened to users.
 	usersRun, usersChain := submit(user)
 	startAttempt(t, usersRun, b, "build", 1)
-	ofUser := connect.NewRequest(&v1.ReleaseSecretRequest{Run: usersRun, Chain: usersChain, Task: "build", Claim: 1, Node: b, Secret: "deploy"})
-	if res, err := f.secretsAs(t, tokenB).ReleaseSecret(t.Context(), ofUser); connect.CodeOf(err) != connect.CodePermissionDenied || !strings.Contains(err.Error(), "--role user") {
-		t.Errorf("a run of a user: %v, %v", res, err)
-	}
+	ofUser := &v1.ReleaseSecretRequest{Run: usersRun, Chain: usersChain, Task: "build", Claim: 1, Node: b, Secret: "deploy"}
+	refused(t, "a run of a user", secrets(f, tokenB).ReleaseSecret, ofUser, connect.CodePermissionDenied, "--role user")
 	set(v1.RoleUser)
-	if res, err := second.secretsAs(t, tokenB).ReleaseSecret(t.Context(), ofUser); err != nil || res.Msg.GetVersion() != 2 {
-		t.Errorf("a run of a user whom it is open to: %v, %v", res, err)
+	if res := do(t, secrets(second, tokenB).ReleaseSecret, ofUser); res.GetVersion() != 2 {
+		t.Errorf("a run of a user whom it is open to: %v", res)
 	}
 
 	// A gateway without the key names the flag that sets it. A request for an ended attempt is refused.
 	if err := os.Rename(dir+".secrets-key", dir+".hidden"); err != nil {
 		t.Fatal(err)
 	}
-	blind := startLocked(t, dir)
-	if _, err := blind.secretsAs(t, tokenA).ReleaseSecret(t.Context(), asked(as)); connect.CodeOf(err) != connect.CodeFailedPrecondition || !strings.Contains(err.Error(), "--secrets-key") {
-		t.Errorf("without the key: %v", err)
-	}
+	refused(t, "without the key", secrets(startLocked(t, dir), tokenA).ReleaseSecret, asked(as), connect.CodeFailedPrecondition, "--secrets-key")
 	if err := temporalClient.CompleteActivity(t.Context(), running, nil, nil); err != nil {
 		t.Fatal(err)
 	}
-	if res, err := f.secretsAs(t, tokenA).ReleaseSecret(t.Context(), asked(as)); connect.CodeOf(err) != connect.CodeAborted {
-		t.Errorf("an attempt that has ended: %v, %v", res, err)
-	}
-	if _, err := f.secretsAs(t, operator).DeleteSecret(t.Context(), connect.NewRequest(&v1.DeleteSecretRequest{Name: "deploy"})); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := f.secretsAs(t, tokenB).ReleaseSecret(t.Context(), ofUser); connect.CodeOf(err) != connect.CodeNotFound || !strings.Contains(err.Error(), `"deploy"`) {
-		t.Errorf("a deleted secret: %v", err)
-	}
-}
-
-func TestSecretLifecycleOverREST(t *testing.T) {
-	t.Parallel()
-	f := startLocked(t, filepath.Join(t.TempDir(), "store"))
-	operator, _ := f.token(t, "ann", v1.RoleOperator)
-	user, _ := f.token(t, "bob", v1.RoleUser)
-	client := f.httpClient(t)
-	for _, test := range []struct {
-		token, method, path, body string
-		status                    int
-		says                      string
-	}{
-		{user, http.MethodPost, "/v1/secrets", `{"name": "deploy", "value": "aHVudGVyMg=="}`, 403, "needs the role operator"},
-		{user, http.MethodGet, "/v1/secrets", "", 403, "needs the role operator"},
-		{f.nodeToken(t, "a"), http.MethodGet, "/v1/secrets", "", 403, "needs the role operator"},
-		{operator, http.MethodPost, "/v1/secrets", `{"name": "deploy", "value": "aHVudGVyMg=="}`, 200, `"setBy":"ann"`},
-		{operator, http.MethodPut, "/v1/secrets/deploy", `{"value": "aHVudGVyMg==", "role": "user"}`, 200, `"version":2`},
-		{operator, http.MethodPost, "/v1/secrets", `{"name": "a/b", "value": "aHVudGVyMg=="}`, 400, "name"},
-		{operator, http.MethodPost, "/v1/secrets", `{"name": "deploy", "value": ""}`, 400, "value"},
-		{operator, http.MethodPost, "/v1/secrets", `{"name": "deploy", "value": "aHVudGVyMg==", "role": "viewer"}`, 400, "role"},
-		{operator, http.MethodGet, "/v1/secrets", "", 200, `"name":"deploy","role":"user"`},
-		{operator, http.MethodGet, "/v1/secrets/deploy", "", 405, "takes DELETE, PUT"},
-		{operator, http.MethodDelete, "/v1/secrets/deploi", "", 404, "did you mean deploy"},
-		{operator, http.MethodDelete, "/v1/secrets/deploy", "", 200, `"deploy"`},
-	} {
-		req, err := http.NewRequestWithContext(t.Context(), test.method, f.server.URL()+test.path, strings.NewReader(test.body))
-		if err != nil {
-			t.Fatal(err)
-		}
-		req.Header.Set("Authorization", "Bearer "+test.token)
-		res, err := client.Do(req)
-		if err != nil {
-			t.Fatal(err)
-		}
-		text, err := io.ReadAll(res.Body)
-		res.Body.Close()
-		said := strings.ReplaceAll(string(text), `": `, `":`)
-		said = strings.ReplaceAll(said, `, "`, `,"`)
-		if err != nil || res.StatusCode != test.status || !strings.Contains(said, test.says) || strings.Contains(said, "aHVudGVyMg") || strings.Contains(said, "hunter2") {
-			t.Errorf("%s %s: %d %s", test.method, test.path, res.StatusCode, text)
-		}
-	}
+	refused(t, "an attempt that has ended", secrets(f, tokenA).ReleaseSecret, asked(as), connect.CodeAborted)
+	do(t, secrets(f, operator).DeleteSecret, &v1.DeleteSecretRequest{Name: "deploy"})
+	refused(t, "a deleted secret", secrets(f, tokenB).ReleaseSecret, ofUser, connect.CodeNotFound, `"deploy"`)
 }

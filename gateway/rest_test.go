@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"io"
@@ -9,6 +10,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	v1 "switchyard/proto/switchyard/v1"
 )
 
 // httpAnswer is the response to a REST request.
@@ -67,6 +70,21 @@ func (a httpAnswer) message() string { text, _ := a.value["message"].(string); r
 
 const jsonHeader = "application/json"
 
+// places returns the fields of a definition in which an error has found problems.
+func (a httpAnswer) places() (paths []string) {
+	details, _ := a.value["details"].([]any)
+	for _, detail := range details {
+		failure, _ := detail.(map[string]any)
+		problems, _ := failure["problems"].([]any)
+		for _, problem := range problems {
+			fields, _ := problem.(map[string]any)
+			path, _ := fields["path"].(string)
+			paths = append(paths, path)
+		}
+	}
+	return paths
+}
+
 // TestRunLifecycleOverREST covers the lifecycle of a run over REST alone.
 func TestRunLifecycleOverREST(t *testing.T) {
 	t.Parallel()
@@ -79,13 +97,10 @@ func TestRunLifecycleOverREST(t *testing.T) {
 	if again := f.rest(t, "POST", "/workflows", definition, "Content-Type", "application/yaml"); again.status != 409 || again.value["code"] != "already_exists" {
 		t.Errorf("put again: %d %s", again.status, again.text)
 	}
-	for _, path := range []string{"/v1/workflows?replace=true", "/workflows?replace=true"} {
-		if again := f.rest(t, "POST", path, definition, "Content-Type", "text/yaml; charset=utf-8"); again.status != 200 || again.value["replaced"] != true {
-			t.Errorf("replace: %d %s", again.status, again.text)
+	for path, method := range map[string]string{"/v1/workflows?replace=true": "POST", "/workflows?replace=true": "POST", "/v1/workflows/rest-life": "PUT"} {
+		if again := f.rest(t, method, path, definition, "Content-Type", "text/yaml; charset=utf-8"); again.status != 200 || again.value["replaced"] != true {
+			t.Errorf("%s %s: %d %s", method, path, again.status, again.text)
 		}
-	}
-	if again := f.rest(t, "PUT", "/v1/workflows/rest-life", definition, "Content-Type", "application/yaml"); again.status != 200 || again.value["replaced"] != true {
-		t.Errorf("PUT: %d %s", again.status, again.text)
 	}
 	if other := f.rest(t, "PUT", "/v1/workflows/other", definition, "Content-Type", "application/yaml"); other.status != 400 || !strings.Contains(other.message(), `named "rest-life", not "other"`) {
 		t.Errorf("PUT under another name: %d %s", other.status, other.text)
@@ -113,12 +128,6 @@ func TestRunLifecycleOverREST(t *testing.T) {
 			t.Errorf("GET %s: %d %s", path, run.status, run.text)
 		}
 	}
-	if head := f.rest(t, "HEAD", "/v1/runs/"+id, ""); head.status != 200 || head.text != "" {
-		t.Errorf("HEAD: %d %q", head.status, head.text)
-	}
-	if none := f.rest(t, "GET", "/v1/runs?name=no-such-workflow", ""); none.text != `{"items":[],"nextPageToken":""}` && none.value["items"] == nil {
-		t.Errorf("an empty list: %d %s", none.status, none.text)
-	}
 	if paused := f.rest(t, "POST", "/v1/runs/"+id+"/pause", `{"reason":"lunch"}`, "Content-Type", jsonHeader); paused.status != 200 {
 		t.Errorf("pause: %d %s", paused.status, paused.text)
 	}
@@ -130,61 +139,114 @@ func TestRunLifecycleOverREST(t *testing.T) {
 	}
 }
 
-// TestRESTErrorsHaveOneForm checks that refusals by handlers, validation rules and guards have the same form as those of the
-// REST layer itself, and name the field and the remedy.
-func TestRESTErrorsHaveOneForm(t *testing.T) {
+// TestWorkflowIsTriggeredOverREST starts runs of a stored workflow, with and without a key.
+func TestWorkflowIsTriggeredOverREST(t *testing.T) {
 	t.Parallel()
 	f := start(t)
-	id := f.submit(t, "rest-bad")
-	large := `{"document":"` + strings.Repeat("x", 10<<20) + `"}`
+	f.putWorkflow(t, "name: hook\ninputs: { branch: { required: true }, depth: { type: integer, default: 1 } }\ntasks: { a: { type: shell, spec: { command: 'true' } } }")
+	for _, method := range []string{"POST", "PUT"} {
+		trigger := func(body string) httpAnswer {
+			return f.rest(t, method, "/v1/workflows/hook/trigger", body, "Content-Type", jsonHeader, "Idempotency-Key", "push-1 "+method)
+		}
+		first := trigger(`{"branch":"main"}`)
+		id, _ := first.value["id"].(string)
+		if first.status != 201 || first.header.Get("Location") != "/v1/runs/"+id {
+			t.Fatalf("%s: %d %s", method, first.status, first.text)
+		}
+		if again := trigger(`{"branch":"main"}`); again.status != 200 || again.value["id"] != id || again.value["existed"] != true {
+			t.Errorf("%s with the same key: %d %s", method, again.status, again.text)
+		}
+		if other := trigger(`{"branch":"dev"}`); other.status != 409 {
+			t.Errorf("%s of another input with the same key: %d %s", method, other.status, other.text)
+		}
+		if got := f.get(t, id).GetInput().AsMap(); got["branch"] != "main" || got["depth"] != 1.0 {
+			t.Errorf("the input is %v", got)
+		}
+	}
+	if run := f.rest(t, "POST", "/v1/workflows/hook/runs", `{"input":{"branch":"x"},"batch":"night","options":{"heartbeatTimeout":"30s"}}`, "Content-Type", jsonHeader); run.status != 201 {
+		t.Errorf("runs: %d %s", run.status, run.text)
+	}
 	for name, c := range map[string]struct {
-		method, path, body, kind string
-		status                   int
-		code, message            string
+		path, body, key string
+		message         string
 	}{
-		"wrong method":          {"DELETE", "/v1/runs", "", "", 405, "invalid_argument", "takes GET, HEAD, POST"},
-		"unknown run":           {"GET", "/v1/runs/none-123", "", "", 404, "not_found", `no run "none-123"`},
-		"unknown workflow":      {"GET", "/v1/workflows/none", "", "", 404, "not_found", `"none"`},
-		"page of another list":  {"GET", "/v1/runs?pageToken=bm9uc2Vuc2U", "", "", 400, "invalid_argument", "page"},
-		"large":                 {"POST", "/v1/runs", large, jsonHeader, 413, "resource_exhausted", "4 MiB"},
-		"bad definition":        {"POST", "/v1/workflows", "name: x\ntasks: { a: { type: shell, spec: { comand: 'true' } } }", "application/yaml", 400, "invalid_argument", "comand"},
-		"no workflow":           {"POST", "/v1/runs", `{}`, jsonHeader, 400, "invalid_argument", "source"},
-		"wrong state":           {"POST", "/v1/runs/" + id + "/resume", "", "", 409, "aborted", "is running"},
-		"unknown task":          {"POST", "/v1/runs/" + id + "/tasks/biuld/kill", "", "", 404, "not_found", "build"},
-		"unknown node":          {"POST", "/v1/nodes/none/drain", "", "", 404, "not_found", `"none"`},
-		"unknown state of node": {"GET", "/v1/nodes?state=happy", "", "", 400, "invalid_argument", "state"},
+		"two keys":   {"/v1/workflows/hook/runs", `{"input":{"branch":"x"},"idempotencyKey":"a"}`, "b", "differ"},
+		"no key":     {"/v1/workflows/hook/trigger", `{"branch":"x"}`, "", "1 to 255"},
+		"a long key": {"/v1/workflows/hook/trigger", `{"branch":"x"}`, strings.Repeat("k", 256), "1 to 255"},
 	} {
-		t.Run(name, func(t *testing.T) {
-			var headers []string
-			if c.kind != "" {
-				headers = []string{"Content-Type", c.kind}
-			}
-			got := f.rest(t, c.method, c.path, c.body, headers...)
-			if got.status != c.status || got.value["code"] != c.code || !strings.Contains(got.message(), c.message) || got.message() == "" {
-				t.Errorf("%d %.600s", got.status, got.text)
-			}
-			if kind := got.header.Get("Content-Type"); kind != jsonHeader {
-				t.Errorf("Content-Type: %s", kind)
-			}
-			if _, ok := got.value["details"].([]any); !ok {
-				t.Errorf("no details: %.300s", got.text)
-			}
-		})
+		if got := f.rest(t, "POST", c.path, c.body, "Content-Type", jsonHeader, "Idempotency-Key", c.key); got.status != 400 || !strings.Contains(got.message(), c.message) {
+			t.Errorf("%s: %d %s", name, got.status, got.text)
+		}
 	}
-	definition := f.rest(t, "POST", "/v1/workflows", "name: x\ntasks:\n  a: { typ: shell }\n", "Content-Type", "application/yaml")
-	details, _ := definition.value["details"].([]any)
-	if len(details) != 1 {
-		t.Fatalf("a bad definition: %s", definition.text)
-	}
-	failure, _ := details[0].(map[string]any)
-	problems, _ := failure["problems"].([]any)
-	if len(problems) == 0 || failure["@type"] != "type.googleapis.com/switchyard.v1.ValidationFailure" {
-		t.Fatalf("a bad definition: %s", definition.text)
-	}
-	if first, _ := problems[0].(map[string]any); first["line"] != 3.0 || first["column"] != 8.0 || first["hint"] != "did you mean type?" {
-		t.Errorf("a problem of a definition: %v", problems)
-	}
-	if got := f.rest(t, "DELETE", "/v1/runs", ""); got.header.Get("Allow") != "GET, HEAD, POST" {
-		t.Errorf("Allow: %q", got.header.Get("Allow"))
+}
+
+// TestRESTRefusesCommonMistakes checks the status, code and message with which common mistakes are refused, in the order of
+// the lifecycle of a workflow: stored, started, inspected, controlled, ended. All refusals have one form.
+func TestRESTRefusesCommonMistakes(t *testing.T) {
+	t.Parallel()
+	f := start(t)
+	const yaml = "application/yaml"
+	stored := "name: refusing\ndescription: Refuses\ninputs: { count: { type: number, required: true } }\ntasks: { build: { type: shell, spec: { command: 'true' } } }\n"
+	f.putWorkflow(t, stored)
+	open, closed := f.submit(t, "refusing-open"), f.submit(t, "refusing-closed")
+	set(t, open, "test", 1, &v1.Task{State: v1.TaskCompleted, Type: v1.TypeShell})
+	end(t, closed, "completed")
+	running, ended := "/v1/runs/"+open, "/v1/runs/"+closed
+
+	for _, c := range []struct {
+		name, method, path, body, kind string
+		status                         int
+		code                           string
+		words                          []string
+	}{
+		{"a document that is no YAML", "POST", "/v1/workflows", "name: x\ntasks: [\n", yaml, 400, "invalid_argument", []string{"definition"}},
+		{"an empty document", "POST", "/v1/workflows", " ", yaml, 400, "invalid_argument", nil},
+		{"a task of an unknown type", "POST", "/v1/workflows", "name: x\ntasks: { a: { type: shel, spec: {} } }", yaml, 400, "invalid_argument", []string{"tasks.a.type", "did you mean shell?"}},
+		{"a cron that never fires", "POST", "/v1/workflows", "name: x\nschedule: { cron: '0 0 30 2 *' }\ntasks: { a: { type: shell, spec: { command: 'true' } } }", yaml, 400, "invalid_argument", []string{"schedule.cron"}},
+		{"a name that is taken", "POST", "/v1/workflows", stored, yaml, 409, "already_exists", []string{"refusing"}},
+		{"a large body", "POST", "/v1/runs", `{"document":"` + strings.Repeat("x", 10<<20) + `"}`, "", 413, "resource_exhausted", []string{"4 MiB"}},
+		{"no workflow", "POST", "/v1/runs", `{}`, "", 400, "invalid_argument", []string{"source"}},
+
+		{"an unknown workflow", "GET", "/v1/workflows/refusin", "", "", 404, "not_found", []string{"refusin"}},
+		{"an unknown workflow deleted", "DELETE", "/v1/workflows/refusin", "", "", 404, "not_found", []string{"refusin"}},
+		{"an unknown workflow triggered", "POST", "/v1/workflows/refusin/trigger", "{}", "", 404, "not_found", []string{"did you mean refusing?"}},
+		{"a run of an unknown workflow", "POST", "/v1/workflows/refusin/runs", "{}", "", 404, "not_found", []string{"refusin"}},
+		{"an input that is missing", "POST", "/v1/workflows/refusing/trigger", "", "", 400, "invalid_argument", []string{"count"}},
+		{"an input of another type", "POST", "/v1/workflows/refusing/trigger", `{"count": "many"}`, "", 400, "invalid_argument", []string{"count", "number"}},
+		{"an input that is not declared", "POST", "/v1/workflows/refusing/trigger", `{"count": 1, "cuont": 2}`, "", 400, "invalid_argument", []string{"cuont"}},
+		{"inputs that are no object", "POST", "/v1/workflows/refusing/trigger", `[1]`, "", 400, "invalid_argument", nil},
+
+		{"an unknown run", "GET", "/v1/runs/refusing-none", "", "", 404, "not_found", []string{`no run "refusing-none"`}},
+		{"an id with a NUL", "GET", "/v1/runs/a%00b", "", "", 400, "invalid_argument", nil},
+		{"an unknown task", "GET", running + "/tasks/biuld", "", "", 404, "not_found", []string{"did you mean build?"}},
+		{"tasks in an unknown state", "GET", running + "/tasks?state=runing", "", "", 400, "invalid_argument", []string{"state", "running"}},
+		{"runs in an unknown state", "GET", "/v1/runs?state=runing", "", "", 400, "invalid_argument", []string{"state", "running"}},
+		{"a page below zero", "GET", "/v1/runs?pageSize=-1", "", "", 400, "invalid_argument", []string{"page_size"}},
+		{"an unknown parameter", "GET", "/v1/runs?stat=failed", "", "", 400, "invalid_argument", []string{"stat"}},
+		{"another method", "DELETE", "/v1/runs", "", "", 405, "invalid_argument", []string{"takes GET, HEAD, POST"}},
+		{"an unknown node", "POST", "/v1/nodes/none/drain", "", "", 404, "not_found", []string{`"none"`}},
+		{"a deadline in the past", "POST", "/v1/nodes/none/drain", `{"deadline":"-1s"}`, "", 400, "invalid_argument", []string{"deadline"}},
+
+		{"resume of a run that runs", "POST", running + "/resume", "", "", 409, "aborted", []string{"running"}},
+		{"retry of a run that is open", "POST", running + "/retry", "", "", 409, "aborted", []string{"open"}},
+		{"kill of a task that has ended", "POST", running + "/tasks/test/kill", "", "", 409, "aborted", []string{"completed"}},
+		{"kill of an unknown task", "POST", running + "/tasks/biuld/kill", "", "", 404, "not_found", []string{"build"}},
+		{"retry of a task that is no dead letter", "POST", "/v1/dead-letters/" + open + "/test/retry", "", "", 409, "aborted", []string{"test"}},
+		{"pause of a run that has ended", "POST", ended + "/pause", "", "", 409, "aborted", []string{"already completed"}},
+		{"cancel of a run that has ended", "POST", ended + "/cancel", "", "", 409, "aborted", []string{"already completed"}},
+		{"kill of a task of a run that has ended", "POST", ended + "/tasks/build/kill", "", "", 409, "aborted", []string{"already completed"}},
+		{"retry of a run that completed", "POST", ended + "/retry", "", "", 409, "aborted", nil},
+	} {
+		got := f.rest(t, c.method, c.path, c.body, "Content-Type", cmp.Or(c.kind, jsonHeader))
+		_, hasDetails := got.value["details"].([]any)
+		if code, _ := got.value["code"].(string); got.status != c.status || code != c.code || got.message() == "" || !hasDetails || got.header.Get("Content-Type") != jsonHeader {
+			t.Errorf("%s: %d %.600s; want %d %s", c.name, got.status, got.text, c.status, c.code)
+		}
+		said := got.message() + strings.Join(got.places(), " ")
+		for _, word := range c.words {
+			if !strings.Contains(said, word) {
+				t.Errorf("%s: %q lacks %q", c.name, said, word)
+			}
+		}
 	}
 }

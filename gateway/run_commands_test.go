@@ -2,11 +2,7 @@ package gateway
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"net/http"
-	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -14,109 +10,62 @@ import (
 	"connectrpc.com/connect"
 	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/sdk/client"
+	"google.golang.org/protobuf/proto"
 
 	v1 "switchyard/proto/switchyard/v1"
-	"switchyard/proto/switchyard/v1/switchyardv1connect"
 )
 
-// TestCommandsReachRunsAndTasks pauses and resumes a run, and holds, releases, cancels, approves and rejects its tasks. It
-// uses the name "last", so no other test may start a run meanwhile.
+// TestCommandsReachRunsAndTasks sends each command for a run and for its tasks, first when it applies and then when it no longer
+// does.
 func TestCommandsReachRunsAndTasks(t *testing.T) {
+	t.Parallel()
 	f := start(t)
-	id := f.submit(t, "controlled", "a", "b", "c", "d", "e", "f")
-	ctx, c := t.Context(), f.client
-	if _, err := c.PauseRun(ctx, connect.NewRequest(&v1.PauseRunRequest{Id: "last", Reason: "lunch"})); err != nil {
-		t.Fatal(err)
-	}
+	id := f.submit(t, "controlled", "a", "b", "c", "d", "e", "f", "g")
+	c := f.client
+	do(t, c.PauseRun, &v1.PauseRunRequest{Id: id, Reason: "lunch"})
 	if run := f.get(t, id); run.GetState() != "paused" || run.GetError() != "lunch" {
 		t.Errorf("the run is %v", run)
 	}
-	_, err := c.PauseRun(ctx, connect.NewRequest(&v1.PauseRunRequest{Id: id}))
-	wantCode(t, "pause twice", err, connect.CodeAborted)
-	res, err := http.Post(f.server.URL()+switchyardv1connect.RunServicePauseRunProcedure, "application/json", strings.NewReader(`{"id":"`+id+`"}`))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := res.Body.Close(); err != nil || res.StatusCode != http.StatusConflict {
-		t.Errorf("pause twice over HTTP: status %d, %v", res.StatusCode, err)
-	}
-	eventually(t, "lists show it paused", func() bool { return f.listed(t, id) == "paused" })
-	if _, err := c.ResumeRun(ctx, connect.NewRequest(&v1.ResumeRunRequest{Id: id})); err != nil {
-		t.Fatal(err)
-	}
-	eventually(t, "lists show it running", func() bool { return f.listed(t, id) == "running" })
+	refused(t, "pause twice", c.PauseRun, &v1.PauseRunRequest{Id: id}, connect.CodeAborted)
+	eventually(t, "lists show it paused", func() bool { return f.listed(t, "controlled", id) == "paused" })
+	do(t, c.ResumeRun, &v1.ResumeRunRequest{Id: id})
+	eventually(t, "lists show it running", func() bool { return f.listed(t, "controlled", id) == "running" })
+	refused(t, "hold an unknown task", c.HoldTask, &v1.HoldTaskRequest{Id: id, Task: "aa"}, connect.CodeNotFound, "did you mean a?")
 
-	if _, err := c.HoldTask(ctx, connect.NewRequest(&v1.HoldTaskRequest{Id: id, Task: "a", Reason: "not yet"})); err != nil {
-		t.Fatal(err)
+	do(t, c.HoldTask, &v1.HoldTaskRequest{Id: id, Task: "a", Reason: "not yet"})
+	do(t, c.CancelTask, &v1.CancelTaskRequest{Id: id, Task: "b", Reason: "enough"})
+	do(t, c.ApproveTask, &v1.ApproveTaskRequest{Id: id, Task: "c", Reason: "well done"})
+	do(t, c.RejectTask, &v1.RejectTaskRequest{Id: id, Task: "d", Reason: "no"})
+	do(t, c.PauseTask, &v1.PauseTaskRequest{Id: id, Task: "e", Reason: "lunch"})
+	do(t, c.KillTask, &v1.KillTaskRequest{Id: id, Task: "f", Reason: "stuck"})
+	do(t, c.RestartTask, &v1.RestartTaskRequest{Id: id, Task: "g", Reason: "again"})
+	wantTasks := func(want map[string]*v1.Task) {
+		t.Helper()
+		tasks := f.get(t, id).GetTasks()
+		for name, want := range want {
+			got := &v1.Task{State: tasks[name].GetState(), Reason: tasks[name].GetReason(), Error: tasks[name].GetError(), Held: tasks[name].GetHeld()}
+			if !proto.Equal(got, want) {
+				t.Errorf("%s is %v, want %v", name, got, want)
+			}
+		}
 	}
-	if task := f.get(t, id).GetTasks()["a"]; !task.GetHeld() || task.GetError() != "not yet" {
-		t.Errorf("a is %v", task)
-	}
-	_, holdErr := c.HoldTask(ctx, connect.NewRequest(&v1.HoldTaskRequest{Id: id, Task: "aa"}))
-	wantCode(t, "hold an unknown task", holdErr, connect.CodeNotFound)
-	if holdErr == nil || !strings.Contains(holdErr.Error(), "did you mean a?") {
-		t.Errorf("the error is %v", holdErr)
-	}
-	_, releaseErr := c.ReleaseTask(ctx, connect.NewRequest(&v1.ReleaseTaskRequest{Id: id, Task: "a"}))
-	_, cancelErr := c.CancelTask(ctx, connect.NewRequest(&v1.CancelTaskRequest{Id: id, Task: "b"}))
-	_, approveErr := c.ApproveTask(ctx, connect.NewRequest(&v1.ApproveTaskRequest{Id: id, Task: "c", Reason: "well done"}))
-	_, rejectErr := c.RejectTask(ctx, connect.NewRequest(&v1.RejectTaskRequest{Id: id, Task: "d"}))
-	if err := errors.Join(releaseErr, cancelErr, approveErr, rejectErr); err != nil {
-		t.Fatal(err)
-	}
-	tasks := f.get(t, id).GetTasks()
-	if tasks["a"].GetHeld() || tasks["b"].GetState() != "cancelled" || tasks["c"].GetState() != "completed" || tasks["c"].GetError() != "well done" || tasks["d"].GetState() != "rejected" {
-		t.Errorf("the tasks are %v", tasks)
-	}
-	_, err = c.CancelTask(ctx, connect.NewRequest(&v1.CancelTaskRequest{Id: id, Task: "b"}))
-	wantCode(t, "cancel what has ended", err, connect.CodeAborted)
-	_, pauseErr := c.PauseTask(ctx, connect.NewRequest(&v1.PauseTaskRequest{Id: id, Task: "e", Reason: "lunch"}))
-	if e := f.get(t, id).GetTasks()["e"]; pauseErr != nil || e.GetState() != "paused" || e.GetReason() != "suspended" || e.GetError() != "lunch" {
-		t.Errorf("e is %v: %v", e, pauseErr)
-	}
-	_, err = c.PauseTask(ctx, connect.NewRequest(&v1.PauseTaskRequest{Id: id, Task: "e"}))
-	wantCode(t, "pause a task twice", err, connect.CodeAborted)
-	_, resumeErr := c.ResumeTask(ctx, connect.NewRequest(&v1.ResumeTaskRequest{Id: id, Task: "e"}))
-	_, killErr := c.KillTask(ctx, connect.NewRequest(&v1.KillTaskRequest{Id: id, Task: "f", Reason: "stuck"}))
-	tasks = f.get(t, id).GetTasks()
-	if resumeErr != nil || killErr != nil || tasks["e"].GetState() != "pending" || tasks["f"].GetState() != "killed" || tasks["f"].GetError() != "stuck" {
-		t.Errorf("%v, %v: the tasks are %v", resumeErr, killErr, tasks)
-	}
-	_, restartErr := c.RestartTask(ctx, connect.NewRequest(&v1.RestartTaskRequest{Id: id, Task: "e"}))
-	restarted := f.get(t, id).GetTasks()["e"].GetReason()
-	_, stopErr := c.StopTask(ctx, connect.NewRequest(&v1.StopTaskRequest{Id: id, Task: "e", Reason: "done"}))
-	if e := f.get(t, id).GetTasks()["e"]; restartErr != nil || stopErr != nil || restarted != "restarted" || e.GetState() != "stopped" || e.GetError() != "done" {
-		t.Errorf("%v, %v: e was %s and is %v", restartErr, stopErr, restarted, e)
-	}
-	_, err = c.KillTask(ctx, connect.NewRequest(&v1.KillTaskRequest{Id: id, Task: "f"}))
-	wantCode(t, "kill what has ended", err, connect.CodeAborted)
+	wantTasks(map[string]*v1.Task{
+		"a": {State: "pending", Held: true, Error: "not yet"}, "b": {State: "cancelled", Error: "enough"}, "c": {State: "completed", Error: "well done"},
+		"d": {State: "rejected", Error: "no"}, "e": {State: "paused", Reason: "suspended", Error: "lunch"}, "f": {State: "killed", Error: "stuck"},
+		"g": {State: "pending", Reason: "restarted", Error: "again"},
+	})
+	refused(t, "cancel what has ended", c.CancelTask, &v1.CancelTaskRequest{Id: id, Task: "b"}, connect.CodeAborted)
+	refused(t, "pause a task twice", c.PauseTask, &v1.PauseTaskRequest{Id: id, Task: "e"}, connect.CodeAborted)
+	refused(t, "kill what has ended", c.KillTask, &v1.KillTaskRequest{Id: id, Task: "f"}, connect.CodeAborted)
+	do(t, c.ReleaseTask, &v1.ReleaseTaskRequest{Id: id, Task: "a"})
+	do(t, c.ResumeTask, &v1.ResumeTaskRequest{Id: id, Task: "e"})
+	do(t, c.StopTask, &v1.StopTaskRequest{Id: id, Task: "g", Reason: "done"})
+	wantTasks(map[string]*v1.Task{"a": {State: "pending"}, "e": {State: "pending"}, "g": {State: "stopped", Reason: "restarted", Error: "done"}})
 	end(t, id, "rejected")
-	_, err = c.ResumeRun(ctx, connect.NewRequest(&v1.ResumeRunRequest{Id: id}))
-	wantCode(t, "resume a run that has ended", err, connect.CodeAborted)
-	_, err = c.ResumeRun(ctx, connect.NewRequest(&v1.ResumeRunRequest{Id: "nope-1"}))
-	wantCode(t, "resume an unknown run", err, connect.CodeNotFound)
-
+	refused(t, "resume a run that has ended", c.ResumeRun, &v1.ResumeRunRequest{Id: id}, connect.CodeAborted)
 	if run := f.get(t, id); run.GetState() != "rejected" || run.GetReason() != "approval" {
 		t.Errorf("the run is %s, %s", run.GetState(), run.GetReason())
 	}
-	for state, want := range map[string]int{"rejected": 1, "failed": 0} {
-		eventually(t, "it is listed as rejected alone", func() bool {
-			ids, _ := f.list(t, &v1.ListRunsRequest{Name: "controlled", State: state})
-			return len(ids) == want
-		})
-	}
-}
-
-// listed returns the state in which lists show a run.
-func (f *fixture) listed(t *testing.T, id string) string {
-	t.Helper()
-	res := answer(t, f.client.ListRuns, &v1.ListRunsRequest{PageSize: 1000}) // includes the runs of other tests
-	for _, run := range res.GetItems() {
-		if run.GetId() == id {
-			return run.GetState()
-		}
-	}
-	return ""
 }
 
 // TestConcurrentCommandsAreLimitedPerRun sends more concurrent requests than a run may have in flight.
@@ -128,7 +77,6 @@ func TestConcurrentCommandsAreLimitedPerRun(t *testing.T) {
 		tasks = append(tasks, fmt.Sprintf("t%d", i))
 	}
 	id := f.submit(t, "crowded", tasks...)
-	defer end(t, id, "completed")
 	var wg sync.WaitGroup
 	for _, task := range tasks {
 		wg.Go(func() {
@@ -138,10 +86,8 @@ func TestConcurrentCommandsAreLimitedPerRun(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	for name, task := range f.get(t, id).GetTasks() {
-		if task.GetState() != "cancelled" || !slices.Contains(tasks, name) {
-			t.Errorf("%s is %s", name, task.GetState())
-		}
+	if n := f.get(t, id).GetTaskCounts(); n["cancelled"] != int32(len(tasks)) {
+		t.Errorf("the tasks are %v", n)
 	}
 }
 
@@ -166,10 +112,7 @@ func TestCancelReachesARunThatContinuesAsNew(t *testing.T) {
 	continuing.refusals.Store(2)
 	f := startConfigured(t, "mem://", Config{Client: continuing})
 	id := f.submit(t, "continuing")
-	if _, err := f.client.CancelRun(t.Context(), connect.NewRequest(&v1.CancelRunRequest{Id: id})); err != nil {
-		t.Fatal(err)
-	}
+	do(t, f.client.CancelRun, &v1.CancelRunRequest{Id: id})
 	eventually(t, "the run is cancelled", func() bool { return f.get(t, id).GetState() == "cancelled" })
-	_, err := f.client.CancelRun(t.Context(), connect.NewRequest(&v1.CancelRunRequest{Id: id}))
-	wantCode(t, "cancel what has ended", err, connect.CodeAborted)
+	refused(t, "cancel what has ended", f.client.CancelRun, &v1.CancelRunRequest{Id: id}, connect.CodeAborted)
 }

@@ -1,93 +1,72 @@
 package gateway
 
 import (
+	"os"
+	"path/filepath"
 	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"connectrpc.com/connect"
-	"go.temporal.io/sdk/client"
 	"google.golang.org/protobuf/types/known/structpb"
 
 	"switchyard/activities/store/storekey"
 	v1 "switchyard/proto/switchyard/v1"
-	"switchyard/workflows/names"
 )
 
-func (f *fixture) retryRun(t *testing.T, run string, from ...string) (*v1.RetryRunResponse, error) {
+// retryRun starts the next generation of a run, and returns its input.
+func (f *fixture) retryRun(t *testing.T, run string, from ...string) *v1.RunInput {
 	t.Helper()
-	res, err := f.client.RetryRun(t.Context(), connect.NewRequest(&v1.RetryRunRequest{Id: run, From: from}))
-	if err != nil {
-		return nil, err
+	res := do(t, f.client.RetryRun, &v1.RetryRunRequest{Id: run, From: from})
+	in := f.inputOf(t, run)
+	if in.GetGeneration() != res.GetGeneration() {
+		t.Errorf("generation %d is retried as %v", res.GetGeneration(), in)
 	}
-	return res.Msg, nil
+	return in
 }
 
 // inputOf returns the input of the newest execution of a run.
 func (f *fixture) inputOf(t *testing.T, run string) *v1.RunInput {
 	t.Helper()
-	desc, err := f.reader.Describe(t.Context(), run)
-	if err != nil {
-		t.Fatal(err)
-	}
-	in, err := f.reader.Input(t.Context(), desc.GetWorkflowExecutionInfo().GetExecution())
+	in, err := f.reader.Input(t.Context(), f.describe(t, run).GetWorkflowExecutionInfo().GetExecution())
 	if err != nil {
 		t.Fatal(err)
 	}
 	return in
 }
 
-// TestRetryRunStartsTheNextGeneration retries failed, cancelled and completed runs.
+// TestRetryRunStartsTheNextGeneration retries failed, cancelled and completed runs, the first time with a new limit of an agent.
 func TestRetryRunStartsTheNextGeneration(t *testing.T) {
 	t.Parallel()
 	f := start(t)
-	id := f.submit(t, "again", "build", "test")
-	_, err := f.retryRun(t, id)
-	wantCode(t, "an open run", err, connect.CodeAborted)
-	set(t, id, "build", 1, &v1.Task{State: "completed"})
-	set(t, id, "test", 1, &v1.Task{State: "failed"})
+	id := f.submitDocument(t, document("again", "build")+"  writer: { type: subagent, spec: { prompt: write, model: m, maxTurns: 3 } }\n")
+	refused(t, "an open run", f.client.RetryRun, &v1.RetryRunRequest{Id: id}, connect.CodeAborted)
+	set(t, id, "build", 1, &v1.Task{State: "completed", Type: "shell"})
+	set(t, id, "writer", 1, &v1.Task{State: "failed", Type: "subagent"})
 	end(t, id, "failed")
-
-	if res, err := f.retryRun(t, id); err != nil || res.GetId() != id || res.GetGeneration() != 1 {
-		t.Fatalf("got %v, %v", res, err)
+	refused(t, "a limit of no agent", f.client.RetryRun, &v1.RetryRunRequest{Id: id, Limits: map[string]*v1.AgentLimits{"build": {MaxTurns: 9}}}, connect.CodeInvalidArgument)
+	if res := do(t, f.client.RetryRun, &v1.RetryRunRequest{Id: id, Limits: map[string]*v1.AgentLimits{"writer": {MaxTurns: 9}}}); res.GetId() != id || res.GetGeneration() != 1 {
+		t.Errorf("got %v", res)
 	}
-	in := f.inputOf(t, id)
-	if in.GetGeneration() != 1 || !in.GetRerun().GetFailed() || len(in.GetRerun().GetFrom()) > 0 || in.GetDefinition().GetName() != "again" {
+	if in := f.inputOf(t, id); in.GetGeneration() != 1 || !in.GetRerun().GetFailed() || len(in.GetRerun().GetFrom()) > 0 || in.GetDefinition().GetName() != "again" {
 		t.Errorf("it was started with %v", in)
 	}
 	end(t, id, "cancelled")
-
-	_, err = f.retryRun(t, id, "biuld")
-	wantCode(t, "an unknown task", err, connect.CodeNotFound)
-	if err == nil || !strings.Contains(err.Error(), "did you mean build?") {
-		t.Errorf("the error is %v", err)
-	}
-	if res, err := f.retryRun(t, id, "test", "build", "test"); err != nil || res.GetGeneration() != 2 {
-		t.Fatalf("got %v, %v", res, err)
-	}
-	if in := f.inputOf(t, id); in.GetRerun().GetFailed() || !slices.Equal(in.GetRerun().GetFrom(), []string{"build", "test"}) {
+	refused(t, "an unknown task", f.client.RetryRun, &v1.RetryRunRequest{Id: id, From: []string{"biuld"}}, connect.CodeNotFound, "did you mean build?")
+	in := f.retryRun(t, id, "writer", "build", "writer")
+	if in.GetGeneration() != 2 || in.GetRerun().GetFailed() || !slices.Equal(in.GetRerun().GetFrom(), []string{"build", "writer"}) {
 		t.Errorf("it was started with %v", in)
 	}
-	for _, task := range []string{"build", "test"} {
+	if limit := in.GetDefinition().GetTasks()["writer"].GetSpec().AsMap()["maxTurns"]; limit != 9.0 {
+		t.Errorf("the generation after the raise has the limit %v", limit)
+	}
+	for _, task := range []string{"build", "writer"} {
 		set(t, id, task, 3, &v1.Task{State: "completed"})
 	}
 	end(t, id, "completed")
-
-	_, err = f.retryRun(t, id)
-	wantCode(t, "a run that has completed", err, connect.CodeAborted)
-	eventually(t, "it is listed as completed", func() bool { return f.listed(t, id) == "completed" })
-	if res, err := f.retryRun(t, id, "test"); err != nil || res.GetGeneration() != 3 {
-		t.Fatalf("got %v, %v", res, err)
-	}
-	eventually(t, "the generation that completed is not listed any more", func() bool {
-		ids, _ := f.list(t, &v1.ListRunsRequest{Name: "again", State: "completed"})
-		return len(ids) == 0 && f.listed(t, id) == "running"
-	})
-	end(t, id, "completed")
-	_, err = f.retryRun(t, "again-nope")
-	wantCode(t, "an unknown run", err, connect.CodeNotFound)
+	refused(t, "a run that has completed", f.client.RetryRun, &v1.RetryRunRequest{Id: id}, connect.CodeAborted)
 }
 
 // TestConcurrentRetriesStartOneGeneration checks that of many concurrent retries only one plan takes effect.
@@ -124,48 +103,54 @@ func TestRerunCopiesDefinitionAndInput(t *testing.T) {
 	t.Parallel()
 	f := start(t)
 	input, _ := structpb.NewStruct(map[string]any{"channel": "beta", "n": 1})
-	res, err := f.client.SubmitRun(t.Context(), connect.NewRequest(&v1.SubmitRunRequest{
-		Source: &v1.SubmitRunRequest_Document{Document: document("anew", "a")}, Input: input,
-		Options: &v1.RunOptions{PlacementTimeout: nil},
-	}))
-	if err != nil {
-		t.Fatal(err)
-	}
-	id := res.Msg.GetId()
+	id := f.submitDocument(t, document("anew", "a"), func(req *v1.SubmitRunRequest) { req.Input = input })
 	values, _ := structpb.NewStruct(map[string]any{"n": 2})
 	for _, test := range []struct {
 		values *structpb.Struct
 		n      float64
 	}{{nil, 1}, {values, 2}} {
-		res, err := f.client.RerunRun(t.Context(), connect.NewRequest(&v1.RerunRunRequest{Id: id, Input: test.values}))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if res.Msg.GetName() != "anew" {
-			t.Errorf("the new run is one of %q", res.Msg.GetName())
-		}
-		run := f.get(t, res.Msg.GetId())
+		res := do(t, f.client.RerunRun, &v1.RerunRunRequest{Id: id, Input: test.values})
+		terminate(t, res.GetId())
+		run := f.get(t, res.GetId())
 		got := run.GetInput().AsMap()
-		if run.GetId() == id || run.GetName() != "anew" || run.GetGeneration() != 0 || got["channel"] != "beta" || got["n"] != test.n {
+		if res.GetName() != "anew" || run.GetId() == id || run.GetName() != "anew" || run.GetGeneration() != 0 || got["channel"] != "beta" || got["n"] != test.n {
 			t.Errorf("the run is %v", run)
 		}
-		end(t, run.GetId(), "completed")
+		if test.n == 1 {
+			end(t, id, "failed")
+		}
 	}
-	end(t, id, "failed")
-	eventually(t, "several runs are listed", func() bool {
-		ids, _ := f.list(t, &v1.ListRunsRequest{Name: "anew"})
-		return len(ids) > 1
-	})
-	again, err := f.client.RerunRun(t.Context(), connect.NewRequest(&v1.RerunRunRequest{Id: "anew"}))
-	wantCode(t, "an ambiguous prefix", err, connect.CodeInvalidArgument)
-	if err == nil {
-		t.Errorf("it started %v", again.Msg)
+}
+
+// TestRetryWaitsForTheStore retries a run, and puts back a dead letter, while the store is temporarily down.
+func TestRetryWaitsForTheStore(t *testing.T) {
+	t.Parallel()
+	for name, retry := range map[string]func(f *fixture, id string){
+		"run": func(f *fixture, id string) { f.retryRun(t, id) },
+		"letter": func(f *fixture, id string) {
+			do(t, f.client.RetryDeadLetter, &v1.RetryDeadLetterRequest{Run: id, Task: "a"})
+		},
+	} {
+		dir := filepath.Join(t.TempDir(), "store")
+		f := startIn(t, dir)
+		id := f.submit(t, name, "a")
+		set(t, id, "a", 1, &v1.Task{State: "dead_letter"})
+		end(t, id, "failed")
+		if err := os.Rename(dir, dir+"-away"); err != nil {
+			t.Fatal(err)
+		}
+		back := time.AfterFunc(300*time.Millisecond, func() {
+			if err := os.Rename(dir+"-away", dir); err != nil {
+				t.Error(err)
+			}
+		})
+		defer back.Stop()
+		retry(f, id)
+		if got := f.inputOf(t, id).GetGeneration(); got != 1 {
+			t.Errorf("%s: the newest generation is %d", name, got)
+		}
+		end(t, id, "completed")
 	}
-	again, err = f.client.RerunRun(t.Context(), connect.NewRequest(&v1.RerunRunRequest{Id: id}))
-	if err != nil {
-		t.Fatal(err)
-	}
-	end(t, again.Msg.GetId(), "completed")
 }
 
 // TestRetryAfterForceKeepsWhatPartsHaveCompleted checks that the retry of a run that was ended by force refers to the
@@ -174,29 +159,17 @@ func TestRetryAfterForceKeepsWhatPartsHaveCompleted(t *testing.T) {
 	t.Parallel()
 	f := start(t)
 	id := f.submit(t, "forced", "each")
-	child := names.FanOut{Run: id, Task: "each", From: childFrom}.ID()
-	_, err := temporalClient.ExecuteWorkflow(t.Context(), client.StartWorkflowOptions{ID: child, TaskQueue: names.ControlQueue},
-		names.FanOutWorkflow, &v1.RunInput{Partition: &v1.Partition{From: childFrom, To: 10}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	child := startPart(t, id, "each", 10)
 	signal(t, id, setSignal, &v1.StatusResponse{Partitions: []*v1.PartitionReport{{Task: "each", From: childFrom}}})
 	fanOut(t, id, "each", "running", 10, map[string]int32{"pending": 10})
-	f.get(t, id)                                    // makes the run process the signals
-	eventually(t, "the part answers", func() bool { // a workflow that ends before its first task cannot be read
-		_, err := temporalClient.QueryWorkflow(t.Context(), child, "", names.StatusQuery, &v1.StatusRequest{})
-		return err == nil
-	})
-	ended := newestExecution(t, id)
+	f.get(t, id) // makes the run process the signals, and the part answer
+	ended := f.describe(t, id).GetWorkflowExecutionInfo().GetExecution().GetRunId()
 	for _, workflow := range []string{child, id} {
 		if err := temporalClient.TerminateWorkflow(t.Context(), workflow, "", "ended by force"); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if _, err := f.retryRun(t, id); err != nil {
-		t.Fatal(err)
-	}
-	if in := f.inputOf(t, id); in.GetTerminated() != ended {
+	if in := f.retryRun(t, id); in.GetTerminated() != ended {
 		t.Errorf("the next generation follows execution %q, want %q", in.GetTerminated(), ended)
 	}
 	var kept v1.StatusResponse
@@ -210,14 +183,4 @@ func TestRetryAfterForceKeepsWhatPartsHaveCompleted(t *testing.T) {
 	if want := []string{"completed", "cancelled"}; !slices.Equal(states, want) {
 		t.Errorf("the part has left instances that are %q, want %q", states, want)
 	}
-}
-
-// newestExecution returns the run id of the newest execution of a run.
-func newestExecution(t *testing.T, id string) string {
-	t.Helper()
-	desc, err := temporalClient.DescribeWorkflowExecution(t.Context(), id, "")
-	if err != nil {
-		t.Fatal(err)
-	}
-	return desc.GetWorkflowExecutionInfo().GetExecution().GetRunId()
 }

@@ -2,58 +2,154 @@ package gateway
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"net"
 	"net/http"
 	"net/url"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
 	"connectrpc.com/connect"
 	"connectrpc.com/grpcreflect"
+	"go.temporal.io/sdk/client"
+	sdklog "go.temporal.io/sdk/log"
 	"google.golang.org/protobuf/reflect/protoreflect"
 
 	"switchyard/activities/metrics"
 	"switchyard/activities/store/storekey"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/proto/switchyard/v1/switchyardv1connect"
+	"switchyard/workflows/definition"
 )
 
-func TestHealthServiceServes(t *testing.T) {
-	t.Parallel()
-	f := start(t)
-	res, err := http.Get(f.server.URL() + "/healthz")
+// fetch sends a GET request, and returns the status and the text of the response.
+func fetch(t *testing.T, url string) (status int, text string) {
+	t.Helper()
+	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+	res, err := client.Get(url)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer res.Body.Close()
-	if health, err := io.ReadAll(res.Body); err != nil || string(health) != "ok\n" {
-		t.Errorf("%q, %v", health, err)
-	}
-	checked, err := http.Post(f.server.URL()+"/grpc.health.v1.Health/Check", "application/json",
-		strings.NewReader(`{"service":"switchyard.v1.RunService"}`))
+	body, err := io.ReadAll(res.Body)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer checked.Body.Close()
-	var status struct{ Status string }
-	if err := json.NewDecoder(checked.Body).Decode(&status); err != nil || !strings.HasSuffix(status.Status, "SERVING") {
-		t.Errorf("%v, %v", status, err)
+	return res.StatusCode, string(body)
+}
+
+func TestHealthServiceServes(t *testing.T) {
+	t.Parallel()
+	f := start(t)
+	if got := f.rest(t, "POST", "/grpc.health.v1.Health/Check", `{"service":"switchyard.v1.RunService"}`, "Content-Type", jsonHeader); !strings.HasSuffix(fmt.Sprint(got.value["status"]), "SERVING") {
+		t.Errorf("%d %s", got.status, got.text)
 	}
-	http.DefaultClient.CloseIdleConnections()
+}
+
+// TestReadyNeedsTemporalAndTheStore probes a gateway with both, and gateways that lack one of them.
+func TestReadyNeedsTemporalAndTheStore(t *testing.T) {
+	t.Parallel()
+	gone, err := client.NewLazyClient(client.Options{HostPort: "127.0.0.1:1", Logger: sdklog.NewStructuredLogger(slog.New(slog.DiscardHandler))})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer gone.Close()
+	// A symbolic link that points to itself stands in the way of the key, so reading it fails.
+	broken := filepath.Join(t.TempDir(), "store")
+	if err := errors.Join(os.MkdirAll(filepath.Join(broken, "runs", "readyz"), 0o700), os.Symlink("status", filepath.Join(broken, "runs", "readyz", "status"))); err != nil {
+		t.Fatal(err)
+	}
+	f, closing := start(t), start(t)
+	closing.Gateway.Close()
+	for name, test := range map[string]struct {
+		gateway *fixture
+		status  int
+		want    string
+	}{
+		"all there":        {f, http.StatusOK, "ready\n"},
+		"without Temporal": {startConfigured(t, "mem://", Config{Client: gone}), http.StatusServiceUnavailable, "unavailable\n"},
+		"without a store":  {startIn(t, broken), http.StatusServiceUnavailable, "unavailable\n"},
+		"shutting down":    {closing, http.StatusServiceUnavailable, "unavailable\n"},
+	} {
+		eventually(t, name, func() bool { // a busy machine may take longer than a probe waits
+			status, text := fetch(t, test.gateway.server.URL()+"/readyz")
+			return status == test.status && text == test.want
+		})
+		if status, text := fetch(t, test.gateway.server.URL()+"/healthz"); status != http.StatusOK || text != "ok\n" {
+			t.Errorf("%s: %d %s", name, status, text)
+		}
+	}
+}
+
+func TestGatewayServesMetrics(t *testing.T) {
+	t.Parallel()
+	figures, err := metrics.New("test")
+	if err != nil {
+		t.Fatal(err)
+	}
+	figures.Claimed("a")
+	if status, text := fetch(t, startConfigured(t, "mem://", Config{Metrics: figures}).server.URL()+metrics.Path); status != http.StatusOK || !strings.Contains(text, `switchyard_worker_claims_total{node="a"} 1`) {
+		t.Errorf("%d %s", status, text)
+	}
+	if status, _ := fetch(t, start(t).server.URL()+metrics.Path); status != http.StatusNotFound {
+		t.Errorf("without metrics: %d", status)
+	}
+}
+
+// TestUnknownJSONFieldIsRefusedByName checks that an unknown field is rejected by name rather than dropped.
+func TestUnknownJSONFieldIsRefusedByName(t *testing.T) {
+	t.Parallel()
+	f := start(t)
+	for name, test := range map[string]struct{ procedure, kind, body, code, field string }{
+		"definition": {
+			switchyardv1connect.RunServiceSubmitRunProcedure, "application/json",
+			`{"definition":{"name":"m","tasks":{"a":{"type":"shell","timout":"1s","condishun":"false","spec":{"command":"true"}}}}}`, "invalid_argument", "timout",
+		},
+		"request":  {switchyardv1connect.RunServiceSubmitRunProcedure, "application/json; charset=utf-8", `{"document":"","inptu":{}}`, "invalid_argument", "inptu"},
+		"stream":   {switchyardv1connect.RunServiceStreamRunLogsProcedure, "application/connect+json", string(frame([]byte(`{"id":"last","folow":true}`))), "invalid_argument", "folow"},
+		"grpc-web": {switchyardv1connect.RunServiceGetRunProcedure, "application/grpc-web+json", string(frame([]byte(`{"id":"last","pagesize":2}`))), "Grpc-Status:[3]", "pagesize"},
+	} {
+		res, err := f.httpClient(t).Post(f.server.URL()+test.procedure, test.kind, strings.NewReader(test.body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		body, err := io.ReadAll(res.Body)
+		if err := errors.Join(err, res.Body.Close()); err != nil {
+			t.Fatal(err)
+		}
+		for _, want := range []string{test.code, "unknown field", test.field} {
+			// gRPC-Web returns errors in the headers.
+			if said := fmt.Sprint(string(body), res.Header); !strings.Contains(said, want) {
+				t.Errorf("%s: %q is not in the answer %d %s", name, want, res.StatusCode, said)
+			}
+		}
+	}
+}
+
+// TestObserverRefusesWrites checks that an observer can read and cannot change anything.
+func TestObserverRefusesWrites(t *testing.T) {
+	t.Parallel()
+	f := startConfigured(t, "mem://", Config{Observer: true})
+	refused(t, "submit to an observer", f.client.SubmitRun, submitRequest(document("observed", "a")), connect.CodeAborted)
+	f.list(t, &v1.ListRunsRequest{})
+	// Without another registry, a gateway reads the one in Temporal.
+	nodes := dialService(t, f, switchyardv1connect.NewNodeServiceClient, "")
+	if found := answer(t, nodes.ListNodes, &v1.ListNodesRequest{}).GetItems(); len(found) != 0 {
+		t.Errorf("the nodes are %v", found)
+	}
+	refused(t, "drain through an observer", nodes.DrainNode, &v1.DrainNodeRequest{Name: "a"}, connect.CodeAborted)
 }
 
 func TestReflectionListsServices(t *testing.T) {
 	t.Parallel()
 	f := start(t)
-	transport := &http.Transport{Protocols: new(http.Protocols)}
-	transport.Protocols.SetUnencryptedHTTP2(true)
-	defer transport.CloseIdleConnections()
-	client := grpcreflect.NewClient(&http.Client{Transport: transport}, f.server.URL(), connect.WithGRPC())
+	client := grpcreflect.NewClient(f.httpClient(t), f.server.URL(), connect.WithGRPC())
 	stream := client.NewStream(t.Context())
 	defer stream.Close()
 	services, err := stream.ListServices()
@@ -179,8 +275,8 @@ func TestCloseEndsStreams(t *testing.T) {
 }
 
 func TestConfigValidates(t *testing.T) {
-	_, err := New(Config{PollInterval: -1})
-	for _, field := range []string{"Client", "Store", "PollInterval"} {
+	_, err := New(Config{PollInterval: -1, Defaults: definition.RunDefaults{Timeout: -1}})
+	for _, field := range []string{"Client", "Store", "PollInterval", "Defaults.Timeout"} {
 		if err == nil || !strings.Contains(err.Error(), field) {
 			t.Errorf("%s is not in %v", field, err)
 		}

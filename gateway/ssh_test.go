@@ -4,12 +4,10 @@ import (
 	"crypto/ed25519"
 	"errors"
 	"net"
-	"net/http"
 	"strconv"
 	"strings"
 	"testing"
 
-	"connectrpc.com/connect"
 	"golang.org/x/crypto/ssh"
 
 	v1 "switchyard/proto/switchyard/v1"
@@ -63,35 +61,24 @@ func TestSSHReachesAttemptsOfTheOwner(t *testing.T) {
 	machine, machineLine := newKey(t)
 	made, madeLine := newKey(t)
 	other, otherLine := newKey(t)
-	submitted, err := f.dialAs(t, ann).SubmitRun(t.Context(), connect.NewRequest(&v1.SubmitRunRequest{Source: &v1.SubmitRunRequest_Document{Document: `name: ssh-reaches
+	f.client = f.dialAs(t, ann)
+	id := f.submitDocument(t, `name: ssh-reaches
 tasks:
-  box: { type: vps, spec: { image: "ubuntu:24.04", sshPublicKey: "` + machineLine + `" } }
+  box: { type: vps, spec: { image: "ubuntu:24.04", sshPublicKey: "`+machineLine+`" } }
   made: { type: vps, spec: { image: "ubuntu:24.04", sshPublicKey: "${{ workflow.input.key }}" } }
   build: { type: shell, spec: { command: 'true' } }
   forged: { type: shell, spec: { command: 'true' } }
-`}}))
-	if err != nil {
-		t.Fatal(err)
-	}
-	id := submitted.Msg.GetId()
-	terminate(t, id)
-	keys := func(token string) switchyardv1connect.KeyServiceClient {
-		return switchyardv1connect.NewKeyServiceClient(f.httpClient(t), f.server.URL(), connect.WithInterceptors(bearer(token)))
-	}
+`)
 	for token, line := range map[string]string{ann: personLine, bob: otherLine} {
-		if _, err := keys(token).AddKey(t.Context(), connect.NewRequest(&v1.AddKeyRequest{PublicKey: line})); err != nil {
-			t.Fatal(err)
-		}
+		do(t, dialService(t, f, switchyardv1connect.NewKeyServiceClient, token).AddKey, &v1.AddKeyRequest{PublicKey: line})
 	}
 	startAttempt(t, id, node, "build", 3)
 	startAttempt(t, id, node, "box", 4)
-	token := startAttempt(t, id, node, "made", 5)
-	if err := temporalClient.RecordActivityHeartbeat(t.Context(), token, &v1.ExecuteProgress{Spawned: true, Claim: 5, SshPublicKey: madeLine}); err != nil {
-		t.Fatal(err)
-	}
-	forged := startAttempt(t, id, node, "forged", 6)
-	if err := temporalClient.RecordActivityHeartbeat(t.Context(), forged, &v1.ExecuteProgress{Spawned: true, Claim: 6, SshPublicKey: madeLine}); err != nil {
-		t.Fatal(err)
+	for task, claim := range map[string]int32{"made": 5, "forged": 6} {
+		token := startAttempt(t, id, node, task, claim)
+		if err := temporalClient.RecordActivityHeartbeat(t.Context(), token, &v1.ExecuteProgress{Spawned: true, Claim: claim, SshPublicKey: madeLine}); err != nil {
+			t.Fatal(err)
+		}
 	}
 	for _, test := range []struct {
 		key  ssh.Signer
@@ -109,45 +96,11 @@ tasks:
 		}
 	}
 	f.recorder.Close() // flushes refusals, which are written asynchronously
-	listed, err := f.auditClient(t, root).ListAuditEntries(t.Context(), connect.NewRequest(&v1.ListAuditEntriesRequest{What: "SSH login"}))
-	if err != nil {
-		t.Fatal(err)
-	}
 	counts := map[string]int{}
-	for _, e := range listed.Msg.GetItems() {
+	for _, e := range f.auditEntries(t, root, &v1.ListAuditEntriesRequest{What: "SSH login"}) {
 		counts[e.GetBy()+"/"+e.GetKind()+"/"+e.GetResult()] += 1 + int(e.GetOmitted())
 	}
 	if counts["ann/ssh_key/ok"] != 4 || counts["//permission_denied"] != 5 {
 		t.Errorf("%v", counts)
-	}
-}
-
-// TestKeyLifecycleOverREST covers the REST paths of keys, whose fingerprints use a different alphabet.
-func TestKeyLifecycleOverREST(t *testing.T) {
-	t.Parallel()
-	f := startLocked(t, t.TempDir())
-	token, _ := f.token(t, "ann", v1.RoleUser)
-	viewer, _ := f.token(t, "eve", v1.RoleViewer)
-	_, line := newKey(t)
-	added := f.rest(t, "POST", "/v1/keys", `{"publicKey": "`+line+` ann@laptop"}`, "Content-Type", jsonHeader, "Authorization", "Bearer "+token)
-	print, _ := added.value["fingerprint"].(string)
-	if key, ok := added.value["key"].(map[string]any); ok {
-		print, _ = key["fingerprint"].(string)
-	}
-	if added.status/100 != 2 || !strings.HasPrefix(print, "SHA256:") {
-		t.Fatalf("%d %s", added.status, added.text)
-	}
-	if got := f.rest(t, "POST", "/v1/keys", `{"publicKey": "`+line+`"}`, "Content-Type", jsonHeader, "Authorization", "Bearer "+viewer); got.status != http.StatusForbidden {
-		t.Errorf("a viewer: %d %s", got.status, got.text)
-	}
-	if got := f.rest(t, "GET", "/v1/keys", "", "Authorization", "Bearer "+viewer); got.status != http.StatusOK || strings.Contains(got.text, print) {
-		t.Errorf("a viewer lists: %d %s", got.status, got.text)
-	}
-	path := "/v1/keys/" + strings.NewReplacer("/", "_", "+", "-").Replace(print)
-	if got := f.rest(t, "DELETE", path, "", "Authorization", "Bearer "+token); got.status != http.StatusOK {
-		t.Errorf("%d %s", got.status, got.text)
-	}
-	if got := f.rest(t, "DELETE", path, "", "Authorization", "Bearer "+token); got.status != http.StatusNotFound {
-		t.Errorf("%d %s", got.status, got.text)
 	}
 }

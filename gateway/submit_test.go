@@ -1,60 +1,25 @@
 package gateway
 
 import (
+	"fmt"
 	"math/rand/v2"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	"connectrpc.com/connect"
+	commonpb "go.temporal.io/api/common/v1"
+	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/converter"
 	"google.golang.org/protobuf/types/known/durationpb"
 	"google.golang.org/protobuf/types/known/structpb"
 
 	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/proto/switchyard/v1/switchyardv1connect"
+	"switchyard/workflows/definition"
+	"switchyard/workflows/names"
 )
-
-func TestSubmitReportsEveryProblem(t *testing.T) {
-	t.Parallel()
-	f := start(t)
-	bad := &v1.Definition{Name: "Bad Name", Tasks: map[string]*v1.TaskDefinition{"a": {Type: "shel", Priority: 11}}}
-	for name, test := range map[string]struct {
-		req      *v1.SubmitRunRequest
-		messages []string
-		line     int32
-	}{
-		"document": {
-			req: &v1.SubmitRunRequest{
-				File: "bad.yaml",
-				Source: &v1.SubmitRunRequest_Document{
-					Document: "name: bad\ntasks:\n  a: { type: shell, spec: { command: 'true' }, dependsOn: [b] }\n  c: { type: shel, spec: {} }\n",
-				},
-			},
-			messages: []string{"b", "shel"},
-			line:     3,
-		},
-		"message": {
-			req:      &v1.SubmitRunRequest{Source: &v1.SubmitRunRequest_Definition{Definition: bad}},
-			messages: []string{"Bad Name", "shel", "11"},
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			_, err := f.client.SubmitRun(t.Context(), connect.NewRequest(test.req))
-			wantCode(t, "submit", err, connect.CodeInvalidArgument)
-			problems := problemsOf(t, err)
-			if len(problems) < 2 {
-				t.Fatalf("the problems are %v", problems)
-			}
-			if problems[0].GetLine() != test.line {
-				t.Errorf("the first problem is on line %d, not %d", problems[0].GetLine(), test.line)
-			}
-			for _, message := range test.messages {
-				if !strings.Contains(err.Error(), message) {
-					t.Errorf("%q is not in %q", message, err)
-				}
-			}
-		})
-	}
-}
 
 func problemsOf(t *testing.T, err error) []*v1.Problem {
 	t.Helper()
@@ -69,71 +34,217 @@ func problemsOf(t *testing.T, err error) []*v1.Problem {
 	return value.(*v1.ValidationFailure).GetProblems()
 }
 
+// messageRequest returns a request to submit a definition as a message.
+func messageRequest(def *v1.Definition) *v1.SubmitRunRequest {
+	return &v1.SubmitRunRequest{Source: &v1.SubmitRunRequest_Definition{Definition: def}}
+}
+
+// command returns the spec of a shell task.
+func command(text string) *structpb.Struct {
+	return &structpb.Struct{Fields: map[string]*structpb.Value{"command": structpb.NewStringValue(text)}}
+}
+
+func TestSubmitReportsEveryProblem(t *testing.T) {
+	t.Parallel()
+	f := start(t)
+	for line, req := range map[int32]*v1.SubmitRunRequest{
+		3: submitRequest("name: bad\ntasks:\n  a: { type: shell, spec: { command: 'true' }, dependsOn: [b] }\n  c: { type: shel, spec: {} }\n"),
+		0: messageRequest(&v1.Definition{Name: "bad", Tasks: map[string]*v1.TaskDefinition{"a": {Type: "shell", Spec: command("true"), DependsOn: []string{"b"}}, "c": {Type: "shel"}}}),
+	} {
+		problems := problemsOf(t, refused(t, "submit", f.client.SubmitRun, req, connect.CodeInvalidArgument, "b", "shel"))
+		if len(problems) < 2 || problems[0].GetLine() != line {
+			t.Errorf("the problems are %v, want the first one on line %d", problems, line)
+		}
+	}
+}
+
 func TestSubmitAcceptsADefinitionMessage(t *testing.T) {
 	t.Parallel()
 	f := start(t)
-	spec, _ := structpb.NewStruct(map[string]any{"command": "true"})
-	def := &v1.Definition{Name: "as-message", Description: "says hello", Tasks: map[string]*v1.TaskDefinition{
-		"a": {Type: "shell", Spec: spec}, "b": {Type: "shell", Spec: spec, DependsOn: []string{"a"}},
-	}}
-	res, err := f.client.SubmitRun(t.Context(), connect.NewRequest(&v1.SubmitRunRequest{
-		Source: &v1.SubmitRunRequest_Definition{Definition: def},
-	}))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if run := f.get(t, res.Msg.GetId()); len(run.GetTasks()) != 2 || run.GetTasks()["b"].GetDependsOn()[0] != "a" {
+	id := do(t, f.client.SubmitRun, messageRequest(&v1.Definition{Name: "as-message", Description: "says hello", Tasks: map[string]*v1.TaskDefinition{
+		"a": {Type: "shell", Spec: command("true")}, "b": {Type: "shell", Spec: command("true"), DependsOn: []string{"a"}},
+	}})).GetId()
+	terminate(t, id)
+	if run := f.get(t, id); len(run.GetTasks()) != 2 || run.GetTasks()["b"].GetDependsOn()[0] != "a" {
 		t.Errorf("the run is %v", run)
 	}
-	desc, err := temporalClient.DescribeWorkflow(t.Context(), res.Msg.GetId(), "")
+	desc, err := temporalClient.DescribeWorkflow(t.Context(), id, "")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if summary, _ := desc.GetStaticSummary(); summary != "as-message: 2 tasks" {
-		t.Errorf("the summary is %q", summary)
+	summary, _ := desc.GetStaticSummary()
+	if details, _ := desc.GetStaticDetails(); summary != "as-message: 2 tasks" || details != "says hello\n\n- `a` (shell)\n- `b` (shell) after a\n" {
+		t.Errorf("Temporal shows %q, %q", summary, details)
 	}
-	if details, _ := desc.GetStaticDetails(); details != "says hello\n\n- `a` (shell)\n- `b` (shell) after a\n" {
-		t.Errorf("the details are %q", details)
-	}
-	end(t, res.Msg.GetId(), "completed")
 }
 
-func TestSubmitRefusesLargeRequests(t *testing.T) {
+// TestSubmitRefusesWhatNoRunCanHold submits what is too large, and options that no run can keep.
+func TestSubmitRefusesWhatNoRunCanHold(t *testing.T) {
 	t.Parallel()
 	f := start(t)
 	input, _ := structpb.NewStruct(map[string]any{"text": strings.Repeat("x", 2_100_000)})
-	_, err := f.client.SubmitRun(t.Context(), connect.NewRequest(&v1.SubmitRunRequest{
-		Source: &v1.SubmitRunRequest_Document{Document: document("large", "a")}, Input: input,
-	}))
-	wantCode(t, "a large input", err, connect.CodeInvalidArgument)
 	noise := make([]byte, 2<<20)
 	for i := range noise {
 		noise[i] = ' ' + byte(rand.IntN(94))
 	}
-	spec, _ := structpb.NewStruct(map[string]any{"command": string(noise)})
-	_, err = f.client.SubmitRun(t.Context(), connect.NewRequest(&v1.SubmitRunRequest{
-		Source: &v1.SubmitRunRequest_Definition{Definition: &v1.Definition{Name: "large", Tasks: map[string]*v1.TaskDefinition{"a": {Type: "shell", Spec: spec}}}},
-	}))
-	wantCode(t, "a large definition", err, connect.CodeInvalidArgument)
-	_, err = f.client.SubmitRun(t.Context(), connect.NewRequest(&v1.SubmitRunRequest{
-		Source: &v1.SubmitRunRequest_Document{Document: strings.Repeat("x", maxMessageBytes+1)},
-	}))
-	wantCode(t, "a message over the limit", err, connect.CodeResourceExhausted)
-	_, err = f.client.SubmitRun(t.Context(), connect.NewRequest(&v1.SubmitRunRequest{}))
-	wantCode(t, "neither document nor definition", err, connect.CodeInvalidArgument)
+	source := submitRequest(document("large", "a")).GetSource()
+	for what, test := range map[string]struct {
+		req  *v1.SubmitRunRequest
+		code connect.Code
+	}{
+		"a large input":      {&v1.SubmitRunRequest{Source: source, Input: input}, connect.CodeInvalidArgument},
+		"a large definition": {messageRequest(&v1.Definition{Name: "large", Tasks: map[string]*v1.TaskDefinition{"a": {Type: "shell", Spec: command(string(noise))}}}), connect.CodeInvalidArgument},
+		"a large message":    {submitRequest(strings.Repeat("x", maxMessageBytes+1)), connect.CodeResourceExhausted},
+		"nothing":            {&v1.SubmitRunRequest{}, connect.CodeInvalidArgument},
+		"a heartbeat of 1ms": {&v1.SubmitRunRequest{Source: source, Options: &v1.RunOptions{HeartbeatTimeout: durationpb.New(time.Millisecond)}}, connect.CodeInvalidArgument},
+		"a negative timeout": {&v1.SubmitRunRequest{Source: source, Options: &v1.RunOptions{PlacementTimeout: durationpb.New(-time.Second)}}, connect.CodeInvalidArgument},
+	} {
+		refused(t, what, f.client.SubmitRun, test.req, test.code)
+	}
 }
 
-// TestSubmitRefusesInvalidOptions checks that unusable run options are refused.
-func TestSubmitRefusesInvalidOptions(t *testing.T) {
+// TestLargeDefinitionIsRun runs a document of 1 MiB that its defaults expand to much more.
+func TestLargeDefinitionIsRun(t *testing.T) {
 	t.Parallel()
 	f := start(t)
-	for name, options := range map[string]*v1.RunOptions{
-		"heartbeat time-out": {HeartbeatTimeout: durationpb.New(time.Millisecond)},
-		"placement time-out": {PlacementTimeout: durationpb.New(-time.Second)},
-	} {
-		_, err := f.client.SubmitRun(t.Context(), connect.NewRequest(&v1.SubmitRunRequest{
-			Source: &v1.SubmitRunRequest_Document{Document: document("optional", "a")}, Options: options,
-		}))
-		wantCode(t, name, err, connect.CodeInvalidArgument)
+	var b strings.Builder
+	fmt.Fprintf(&b, "name: huge\ndefaults: { type: shell, env: { A: \"%s\" } }\ntasks:\n", strings.Repeat("\\u0001", 2000))
+	for i := range 600 {
+		fmt.Fprintf(&b, "  t%d: { spec: { command: 'echo %s' } }\n", i, strings.Repeat(fmt.Sprint(i*7919), 1600/len(fmt.Sprint(i*7919))))
+	}
+	if b.Len() < 900_000 || b.Len() > 1<<20 {
+		t.Fatalf("the document has %d bytes", b.Len())
+	}
+	in := f.inputOf(t, f.submitDocument(t, b.String()))
+	if n := len(in.GetDefinition().GetTasks()); n != 600 || len(in.GetDefinition().GetTasks()["t9"].GetEnv()["A"]) != 2000 {
+		t.Errorf("it has %d tasks", n)
+	}
+}
+
+// TestIdempotencyKeyStartsOneRun submits the same request and others under one key, while the run is open and after its
+// end.
+func TestIdempotencyKeyStartsOneRun(t *testing.T) {
+	t.Parallel()
+	f := start(t)
+	input, _ := structpb.NewStruct(map[string]any{"b": 1, "a": []any{"x", true}})
+	other, _ := structpb.NewStruct(map[string]any{"a": []any{"x", false}, "b": 1})
+	request := func(text string, input *structpb.Struct) *v1.SubmitRunRequest {
+		req := submitRequest(text)
+		req.Input, req.IdempotencyKey = input, "k"
+		return req
+	}
+	first := do(t, f.client.SubmitRun, request(document("keyed", "a"), input))
+	id := first.GetId()
+	terminate(t, id)
+	if first.GetExisted() || !strings.HasPrefix(id, "keyed-") {
+		t.Errorf("got %v", first)
+	}
+	check := func(when string) {
+		t.Helper()
+		// The same definition in another notation.
+		if got := do(t, f.client.SubmitRun, request("tasks: { a: { spec: { command: 'true' }, type: shell } }\nname: keyed\n", input)); !got.GetExisted() || got.GetId() != id {
+			t.Errorf("%s, the same: %v", when, got)
+		}
+		refused(t, when+", another definition", f.client.SubmitRun, request(document("keyed", "b"), input), connect.CodeAlreadyExists, id)
+		refused(t, when+", another workflow", f.client.SubmitRun, request(document("renamed", "a"), input), connect.CodeAlreadyExists, id)
+		refused(t, when+", another input", f.client.SubmitRun, request(document("keyed", "a"), other), connect.CodeAlreadyExists)
+	}
+	check("open")
+	before := f.describe(t, id).GetWorkflowExecutionInfo().GetExecution().GetRunId()
+	signal(t, id, endSignal, "continued")
+	eventually(t, "it continues in another execution", func() bool {
+		return f.describe(t, id).GetWorkflowExecutionInfo().GetExecution().GetRunId() != before
+	})
+	check("continued")
+	end(t, id, "failed")
+	check("ended")
+	f.retryRun(t, id)
+	check("again")
+}
+
+// TestConcurrentSubmitsWithOneKeyStartOneRun submits the same request concurrently from many callers; exactly one starts the run.
+func TestConcurrentSubmitsWithOneKeyStartOneRun(t *testing.T) {
+	t.Parallel()
+	f := start(t)
+	req := submitRequest(document("hurried", "a"))
+	req.IdempotencyKey = "now"
+	var mu sync.Mutex
+	var wg sync.WaitGroup
+	fresh, ids := 0, map[string]bool{}
+	for range 8 {
+		wg.Go(func() {
+			res, err := f.client.SubmitRun(t.Context(), connect.NewRequest(req))
+			mu.Lock()
+			defer mu.Unlock()
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			ids[res.Msg.GetId()] = true
+			if !res.Msg.GetExisted() {
+				fresh++
+			}
+		})
+	}
+	wg.Wait()
+	if fresh != 1 || len(ids) != 1 {
+		t.Errorf("%d were first, of %v", fresh, ids)
+	}
+	for id := range ids {
+		end(t, id, "completed")
+	}
+}
+
+// TestRunsGetTheDefaultsOfTheFleet checks that submitted and scheduled runs are started with the defaults of the fleet.
+func TestRunsGetTheDefaultsOfTheFleet(t *testing.T) {
+	t.Parallel()
+	f := startConfigured(t, "mem://", Config{Defaults: definition.RunDefaults{Timeout: time.Hour, FailurePolicy: "halt", PickupTimeout: time.Minute}})
+	hasDefaults := func(what string, in *v1.RunInput) {
+		t.Helper()
+		if def := in.GetDefinition(); def.GetTasks()["a"].GetTimeout() != "1h0m0s" || def.GetFailurePolicy() != "halt" || in.GetOptions().GetPickupTimeout().AsDuration() != time.Minute {
+			t.Errorf("%s starts with %v", what, in)
+		}
+	}
+	text := document("filled", "a")
+	hasDefaults("a run that is submitted", f.inputOf(t, f.submitDocument(t, text)))
+	f.putWorkflow(t, text)
+	described, err := temporalClient.ScheduleClient().GetHandle(t.Context(), names.StoredWorkflowID("filled")).Describe(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	in := &v1.RunInput{}
+	action := described.Schedule.Action.(*client.ScheduleWorkflowAction)
+	if err := converter.GetDefaultDataConverter().FromPayload(action.Args[0].(*commonpb.Payload), in); err != nil {
+		t.Fatal(err)
+	}
+	hasDefaults("a run of a schedule", in)
+}
+
+// TestRunsOfUsersNeedApproval submits with each role to a gateway that requires approval for the runs of
+// users.
+func TestRunsOfUsersNeedApproval(t *testing.T) {
+	t.Parallel()
+	f := startLocked(t, t.TempDir(), func(c *Config) { c.ApproveUserRuns = true })
+	clients := map[string]switchyardv1connect.RunServiceClient{}
+	for _, role := range []string{v1.RoleUser, v1.RoleOperator, v1.RoleAdmin} {
+		secret, _ := f.token(t, "name-of-"+role, role)
+		clients[role] = f.dialAs(t, secret)
+	}
+	for role, client := range clients {
+		f.client = client
+		id := f.submit(t, "needs-approval", "a")
+		rerun := do(t, client.RerunRun, &v1.RerunRunRequest{Id: id}).GetId()
+		terminate(t, rerun)
+		for _, started := range []string{id, rerun} {
+			in := f.inputOf(t, started)
+			if in.GetNeedsApproval() != (role == v1.RoleUser) || !in.GetSignedDecisions() || in.GetByRole() != role || in.GetBy() != "name-of-"+role {
+				t.Errorf("a run of the role %s: %v", role, in)
+			}
+		}
+		want := "ask another operator"
+		if role == v1.RoleUser {
+			want = "needs the role"
+		}
+		refused(t, "approve a run of one's own, as "+role, client.ApproveRun, &v1.ApproveRunRequest{Id: id}, connect.CodePermissionDenied, want)
 	}
 }

@@ -15,12 +15,6 @@ import (
 	"switchyard/proto/switchyard/v1/switchyardv1connect"
 )
 
-// vps returns a client of VpsService with a token.
-func (f *fixture) vps(t *testing.T, token string) switchyardv1connect.VpsServiceClient {
-	t.Helper()
-	return switchyardv1connect.NewVpsServiceClient(f.httpClient(t), f.server.URL(), connect.WithInterceptors(bearer(token)))
-}
-
 func TestMachineLifecycleOverREST(t *testing.T) {
 	t.Parallel()
 	f := start(t)
@@ -67,36 +61,6 @@ func TestMachineLifecycleOverREST(t *testing.T) {
 	}
 }
 
-// TestBadMachineNamesFieldsOfTheRequest checks that errors name the fields of the request.
-func TestBadMachineNamesFieldsOfTheRequest(t *testing.T) {
-	t.Parallel()
-	f := start(t)
-	for name, c := range map[string]struct{ body, path, message string }{
-		"no image":      {`{}`, "image", "image is missing"},
-		"image":         {`{"image": "Ubuntu"}`, "image", "not a valid image name"},
-		"backend":       {`{"image": "a", "backend": "xen"}`, "backend", "docker or qemu"},
-		"image of a VM": {`{"image": "a", "backend": "qemu", "vmImage": "a"}`, "image", "is for containers"},
-		"key":           {`{"image": "a", "sshPublicKey": "hunter2"}`, "sshPublicKey", "not a public key"},
-		"a private key": {`{"image": "a", "sshPublicKey": "-----BEGIN OPENSSH PRIVATE KEY-----\nhunter2"}`, "sshPublicKey", "contains a private key"},
-		"mount":         {`{"image": "a", "mounts": [{"hostPath": "x", "containerPath": "/x"}]}`, "mounts[0].hostPath", "absolute"},
-		"half a mount":  {`{"image": "a", "mounts": [{"hostPath": "/x"}]}`, "mounts[0].containerPath", "missing"},
-		"idle time-out": {`{"image": "a", "idleTimeout": "soon"}`, "idleTimeout", "not a duration"},
-		"node":          {`{"image": "a", "constraints": {"targetNode": "A!"}}`, "constraints.targetNode", "A!"},
-		"name":          {`{"image": "a", "name": "a b"}`, "name", "name"},
-		"unknown field": {`{"image": "a", "retry": {"maxRetries": 1}}`, "", "retry"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			got := f.rest(t, "POST", "/v1/vps", c.body, "Content-Type", jsonHeader)
-			if got.status != http.StatusBadRequest || !strings.Contains(got.message(), c.message) || strings.Contains(got.text, "tasks.") || strings.Contains(got.text, "hunter2") {
-				t.Errorf("%d %s", got.status, got.text)
-			}
-			if c.path != "" && !strings.Contains(strings.ReplaceAll(got.text, " ", ""), `"path":"`+c.path+`"`) {
-				t.Errorf("it does not name %s: %s", c.path, got.text)
-			}
-		})
-	}
-}
-
 // TestPrivateKeyIsOnlyInTheResponse generates a key pair, and searches the run, the audit and the store for the
 // private key.
 func TestPrivateKeyIsOnlyInTheResponse(t *testing.T) {
@@ -106,15 +70,12 @@ func TestPrivateKeyIsOnlyInTheResponse(t *testing.T) {
 	secret, _ := f.token(t, "uma", v1.RoleUser)
 	other, _ := f.token(t, "otto", v1.RoleUser)
 	root, _ := f.token(t, "root", v1.RoleAdmin)
-	res, err := f.vps(t, secret).CreateVps(t.Context(), connect.NewRequest(&v1.CreateVpsRequest{Name: "paired", Image: "ubuntu", GenerateKey: true}))
-	if err != nil {
-		t.Fatal(err)
-	}
-	id := res.Msg.GetId()
+	res := do(t, dialService(t, f, switchyardv1connect.NewVpsServiceClient, secret).CreateVps, &v1.CreateVpsRequest{Name: "paired", Image: "ubuntu", GenerateKey: true})
+	id := res.GetId()
 	terminate(t, id)
-	lines := strings.Split(strings.TrimSpace(res.Msg.GetPrivateKey()), "\n")
-	if len(lines) < 4 || !strings.HasPrefix(res.Msg.GetPublicKey(), "ssh-ed25519 ") {
-		t.Fatalf("the pair is %v", res.Msg.GetPublicKey())
+	lines := strings.Split(strings.TrimSpace(res.GetPrivateKey()), "\n")
+	if len(lines) < 4 || !strings.HasPrefix(res.GetPublicKey(), "ssh-ed25519 ") {
+		t.Fatalf("the pair is %v", res.GetPublicKey())
 	}
 	body := lines[len(lines)-3]
 	in := f.inputOf(t, id)
@@ -125,7 +86,7 @@ func TestPrivateKeyIsOnlyInTheResponse(t *testing.T) {
 	if len(audit) != 1 || audit[0].GetObjects()["run"] != id || strings.Contains(audit[0].String(), body) {
 		t.Errorf("the audit has %v", audit)
 	}
-	err = filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
+	err := filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
 		if err != nil || !entry.Type().IsRegular() {
 			return err
 		}
@@ -138,9 +99,9 @@ func TestPrivateKeyIsOnlyInTheResponse(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = f.vps(t, other).KillVps(t.Context(), connect.NewRequest(&v1.KillVpsRequest{Id: id}))
-	wantCode(t, "the machine of another", err, connect.CodeNotFound)
-	if list, err := f.vps(t, other).ListVps(t.Context(), connect.NewRequest(&v1.ListVpsRequest{})); err != nil || len(list.Msg.GetItems()) != 0 {
-		t.Errorf("machines of another are listed: %v, %v", list, err)
+	others := dialService(t, f, switchyardv1connect.NewVpsServiceClient, other)
+	refused(t, "the machine of another", others.KillVps, &v1.KillVpsRequest{Id: id}, connect.CodeNotFound)
+	if list := answer(t, others.ListVps, &v1.ListVpsRequest{}).GetItems(); len(list) != 0 {
+		t.Errorf("machines of another are listed: %v", list)
 	}
 }

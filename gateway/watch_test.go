@@ -17,7 +17,7 @@ func TestWatchersShareAPoller(t *testing.T) {
 	t.Parallel()
 	f := start(t)
 	id := f.submit(t, "watched", "a", "b", "c", "d", "e", "f", "g")
-	const watchers = 50
+	const watchers = 10
 	watchings := make([]*watching, watchers)
 	for i := range watchings {
 		watchings[i] = f.watch(t, id)
@@ -125,10 +125,6 @@ func TestWatchContinuesOverExecutions(t *testing.T) {
 	w.until(t, "the end", func() bool { return w.run.GetState() == "completed" })
 	if w.run.GetTasks()["build"].GetState() != "completed" {
 		t.Errorf("the run is %v", w.run)
-	}
-	listed, err := f.client.ListRuns(t.Context(), connect.NewRequest(&v1.ListRunsRequest{Name: "goes-on"}))
-	if err != nil || len(listed.Msg.GetItems()) > 1 {
-		t.Errorf("the list is %v, %v", listed, err)
 	}
 }
 

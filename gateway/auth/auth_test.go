@@ -74,14 +74,20 @@ func TestMiddlewareRefusesMissingAndInvalidTokens(t *testing.T) {
 	}
 }
 
+// TestNamesAreUnverifiedWithoutAnAuthenticator checks that a claimed name is sanitised, so that it cannot pass as verified.
 func TestNamesAreUnverifiedWithoutAnAuthenticator(t *testing.T) {
 	var passed *Principal
 	handler := Lock{ActorHeader: "Switchyard-Actor"}.Middleware(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { passed = From(r.Context()) }))
-	r := httptest.NewRequest(http.MethodGet, "/v1/runs", nil)
-	r.Header.Set("Switchyard-Actor", "ann (admin)")
-	handler.ServeHTTP(httptest.NewRecorder(), r)
-	if passed.Name != "ann admin"+Unverified || !passed.SeesAll() || passed.IsVerified() || passed.Owns(passed.Name) {
-		t.Errorf("%+v", passed)
+	for claim, want := range map[string]string{
+		"": "", "ann (admin)": "ann admin" + Unverified, " ann@laptop ": "ann@laptop" + Unverified, "ann\t(verified) @laptop": "annverified @laptop" + Unverified,
+		"\xffann": "ann" + Unverified, "\u202eann": "ann" + Unverified,
+	} {
+		r := httptest.NewRequest(http.MethodGet, "/v1/runs", nil)
+		r.Header.Set("Switchyard-Actor", claim)
+		handler.ServeHTTP(httptest.NewRecorder(), r)
+		if passed.Name != want || !passed.SeesAll() || passed.IsVerified() || passed.Owns(passed.Name) {
+			t.Errorf("%q: %+v", claim, passed)
+		}
 	}
 }
 

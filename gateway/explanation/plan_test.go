@@ -34,7 +34,11 @@ type parsedRun struct{}
 
 func (parsedRun) Prepare(_ context.Context, req *v1.SubmitRunRequest) (*v1.RunInput, source.Problems, error) {
 	def, err := definition.Parse("d.yaml", []byte(req.GetDocument()))
-	return &v1.RunInput{Definition: def}, nil, err
+	if err != nil {
+		return nil, nil, err
+	}
+	references, err := definition.References(def)
+	return &v1.RunInput{Definition: def, References: references}, nil, err
 }
 
 func TestPlanAsksAboutABoundedNumberOfKinds(t *testing.T) {
@@ -62,6 +66,56 @@ func TestPlanAsksAboutABoundedNumberOfKinds(t *testing.T) {
 	}
 	if queue.asks != maxPlanAsks {
 		t.Errorf("it asked %d times", queue.asks)
+	}
+}
+
+// TestPlanShowsHowEachTaskStarts plans a task of each kind.
+func TestPlanShowsHowEachTaskStarts(t *testing.T) {
+	t.Parallel()
+	plan, err := planner{parsedRun{}, &pairQueue{}, time.Now}.PlanRun(t.Context(), connect.NewRequest(&v1.PlanRunRequest{
+		Submit: &v1.SubmitRunRequest{Source: &v1.SubmitRunRequest_Document{Document: `
+name: planned
+defaults: { type: shell }
+tasks:
+  discover: { spec: { command: ls } }
+  train: { spec: { command: train } }
+  each: { spec: { command: 'true' }, dependsOn: [discover], foreach: discover.files }
+  four: { spec: { command: 'true' }, parallel: 4 }
+  ask: { type: approval, spec: { message: 'well?' }, dependsOn: [each] }
+  report: { spec: { command: 'true' }, dependsOn: [ask, train], when: one_failed, condition: parent.train.exitCode == 3 }
+  tidy: { spec: { command: 'true' }, dependsOn: [ask], onFailure: run }
+  tell: { spec: { command: 'true' }, dependsOn: [discover], condition: parent.discover.exitCode == 1 }
+  ship: { spec: { command: 'true' }, dependsOn: [discover], condition: workflow.context.channel == 'beta' }
+`}},
+	}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]string{
+		"discover": `0||`, "train": `0||`, "each": `1||one for each of discover.files`, "four": `0||4`, "ask": `2||`,
+		"report": `3|all its parents have ended and one has failed and parent.train.exitCode == 3 is true|`,
+		"tidy":   `3|all its parents have ended, whatever has become of them|`,
+		"tell":   `1|all its parents have ended and parent.discover.exitCode == 1 is true|`,
+		"ship":   `1|all its parents have ended and none has failed that the condition does not mention and workflow.context.channel == 'beta' is true|`,
+	}
+	isPlanned := map[string]bool{}
+	for _, task := range plan.Msg.GetTasks() {
+		name := task.GetTask()
+		if got := fmt.Sprintf("%d|%s|%s", task.GetLevel(), task.GetStartsWhen(), task.GetInstances()); got != want[name] {
+			t.Errorf("%s: %s, want %s", name, got, want[name])
+		}
+		if needsNode := name != "ask"; needsNode != (len(task.GetNodes()) == 2) || !needsNode && task.GetPlacement() != "needs no node" {
+			t.Errorf("%s: %s, %v", name, task.GetPlacement(), task.GetNodes())
+		}
+		for _, parent := range task.GetDependsOn() {
+			if !isPlanned[parent] {
+				t.Errorf("%s comes before %s", name, parent)
+			}
+		}
+		isPlanned[name] = true
+	}
+	if len(isPlanned) != len(want) {
+		t.Errorf("planned are %v", isPlanned)
 	}
 }
 

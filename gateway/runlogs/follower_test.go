@@ -80,8 +80,8 @@ func TestFollowerSendsOneTaskAfterTheOther(t *testing.T) {
 	}
 }
 
-// TestResumedFollowerRepeatsNothing resumes a stream from the positions that it has sent, when there is more of one log, and a log
-// of another task.
+// TestResumedFollowerRepeatsNothing resumes a stream from the positions that it has sent, when there is more of one log, later
+// attempts have started and ended, and another task has printed.
 func TestResumedFollowerRepeatsNothing(t *testing.T) {
 	t.Parallel()
 	s := openStore(t)
@@ -104,13 +104,15 @@ func TestResumedFollowerRepeatsNothing(t *testing.T) {
 		t.Fatalf("sent %q, with the positions %v", got.text, resume)
 	}
 	writeChunk(t, s, "a", "a2")
+	write(t, s, printed{"b", 1, 1, 2, nil}, printed{"b", 1, 2, 3, nil})
+	second = runview.TaskDelta{Name: "b", Claim: 3, Task: &v1.Task{State: "completed", Attempt: 2}}
 	writeChunk(t, s, "c", "c0")
 	again, rest := newStream(s, &v1.StreamRunLogsRequest{Resume: resume})
 	if err := again.SendAll(t.Context(), delta(first, second, solo("c", "completed"))); err != nil {
 		t.Fatal(err)
 	}
 	slices.Sort(rest.text)
-	if want := []string{"a a2", "c c0"}; !slices.Equal(rest.text, want) {
+	if want := []string{"a a2", "b b g1 a1", "b b g1 a2", "c c0"}; !slices.Equal(rest.text, want) {
 		t.Errorf("the resumed stream sends %q, want %q", rest.text, want)
 	}
 }

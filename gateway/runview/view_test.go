@@ -2,6 +2,7 @@ package runview
 
 import (
 	"maps"
+	"reflect"
 	"testing"
 	"time"
 
@@ -16,6 +17,7 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 	"pgregory.net/rapid"
 
+	"switchyard/activities/store/storekey"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/names"
 )
@@ -217,6 +219,30 @@ func TestDeltaNamesTheAttemptBeforeARetry(t *testing.T) {
 		v := NewView("w-1")
 		v.Update([]*v1.StatusResponse{{Run: &v1.Run{Id: "w-1", Tasks: map[string]*v1.Task{"a": test.task}}, Revision: 1}}, nil)
 		if got := v.Since(0).Tasks[0].Retried; !proto.Equal(got, test.want) {
+			t.Errorf("%s: %v, want %v", what, got, test.want)
+		}
+	}
+}
+
+// TestDeltaNamesTheAttemptThatPrinted checks that the output in a result belongs to the attempt that printed it, which an attempt that
+// reused its record, a run with the cached result and a silent task are not.
+func TestDeltaNamesTheAttemptThatPrinted(t *testing.T) {
+	t.Parallel()
+	printed := &v1.TaskResult{Stdout: "text"}
+	for what, test := range map[string]struct {
+		task   *v1.Task
+		record string
+		want   *Printer
+	}{
+		"printed":    {&v1.Task{State: "completed", Node: "n", Attempt: 1, Result: printed}, "", &Printer{Attempt: 1, Node: "n"}},
+		"reused":     {&v1.Task{State: "completed", Node: "n", Attempt: 2, Result: printed}, storekey.Result("w-1", 3, "a", 1), &Printer{Attempt: 1, Node: "n", Recorded: true, Generation: 3}},
+		"cached":     {&v1.Task{State: "completed", Node: "n", Result: printed, CachedFrom: "other-0k"}, "", nil},
+		"silent":     {&v1.Task{State: "completed", Node: "n", Result: &v1.TaskResult{}}, "", nil},
+		"runs again": {&v1.Task{State: "running", Node: "n", Result: printed}, "", nil},
+	} {
+		v := NewView("w-1")
+		v.Update([]*v1.StatusResponse{{Run: &v1.Run{Id: "w-1", Tasks: map[string]*v1.Task{"a": test.task}}, Records: map[string]string{"a": test.record}, Revision: 1}}, nil)
+		if got := v.Since(0).Tasks[0].Printer; !reflect.DeepEqual(got, test.want) {
 			t.Errorf("%s: %v, want %v", what, got, test.want)
 		}
 	}

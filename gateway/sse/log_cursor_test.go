@@ -1,6 +1,34 @@
 package sse
 
-import "testing"
+import (
+	"fmt"
+	"testing"
+
+	v1 "switchyard/proto/switchyard/v1"
+)
+
+// TestCursorOfManyLogsHasNoText checks that a stream of very many logs has ids only as long as they are short. It resumes after the
+// last of them.
+func TestCursorOfManyLogsHasNoText(t *testing.T) {
+	t.Parallel()
+	c, last, logs := &logCursor{}, "", 0
+	for k := range 400 {
+		c.begin(&v1.LogPosition{Task: fmt.Sprintf("task-with-a-long-name-%d", k), Claim: 1, Next: 1})
+		c.advance()
+		text := c.text()
+		if len(text) > 7<<10 {
+			t.Fatalf("an id of %d bytes", len(text))
+		}
+		if text != "" {
+			last, logs = text, k+1
+		}
+		c.finish()
+	}
+	again, err := parseLogCursor(last)
+	if err != nil || logs < 50 || logs > 390 || len(again.positions()) != logs {
+		t.Errorf("the last id is that of log %d, %v", logs, err)
+	}
+}
 
 func FuzzLogCursor(f *testing.F) {
 	f.Add("end")

@@ -8,11 +8,18 @@ import (
 	"testing"
 
 	"connectrpc.com/connect"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/structpb"
 
+	"switchyard/dev/testneeds"
+	"switchyard/gateway/singletask"
 	"switchyard/gateway/submission"
 	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/definition"
 	"switchyard/workflows/definition/source"
 )
+
+func TestMain(m *testing.M) { testneeds.NoLeaks(m) }
 
 // fakeRuns starts no runs. A task with the name "bad" has a problem.
 type fakeRuns struct {
@@ -87,5 +94,29 @@ func TestBatchesOfCallersDiffer(t *testing.T) {
 	ann, bob := batchID("", submission.ScopedKey("ann", "k")), batchID("", submission.ScopedKey("bob", "k"))
 	if ann == bob || ann != batchID("", submission.ScopedKey("ann", "k")) {
 		t.Errorf("the batches are %s and %s", ann, bob)
+	}
+}
+
+// TestProblemsNameFieldsOfTheRequest checks that each problem of a task has a path in the request, and is reported once.
+func TestProblemsNameFieldsOfTheRequest(t *testing.T) {
+	t.Parallel()
+	spec := func(field string) *structpb.Struct {
+		return &structpb.Struct{Fields: map[string]*structpb.Value{field: structpb.NewStringValue("true")}}
+	}
+	for path, req := range map[string]*v1.SubmitTaskRequest{
+		"spec.comand":            {Name: "a", Type: "shell", Spec: &structpb.Struct{Fields: map[string]*structpb.Value{"command": structpb.NewStringValue("true"), "comand": structpb.NewStringValue("true")}}},
+		"spec.command":           {Name: "a", Type: "shell"},
+		"type":                   {Name: "a", Type: "shel"},
+		"priority":               {Type: "shell", Spec: spec("command"), Priority: 11},
+		"retry.maxRetries":       {Type: "shell", Spec: spec("command"), Retry: &v1.RetryPolicy{MaxRetries: proto.Int32(-1)}},
+		"secretEnv.T":            {Type: "shell", Spec: spec("command"), SecretEnv: map[string]string{"T": "hunter2-hunter2"}},
+		"constraints.targetNode": {Type: "shell", Spec: spec("command"), Constraints: &v1.Constraints{TargetNode: "A!"}},
+		"name":                   {Name: "a.b", Type: "shell", Spec: spec("command")},
+	} {
+		_, err := definition.CompleteChecked(singletask.Definition(req))
+		problems, _ := errors.AsType[source.Problems](err)
+		if moved := problemsOfTask(problems, singletask.Name(req)); len(moved) != 1 || moved[0].GetPath() != path || strings.Contains(moved[0].GetMessage(), "tasks.") {
+			t.Errorf("%s: %v", path, moved)
+		}
 	}
 }

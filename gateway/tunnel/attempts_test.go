@@ -62,8 +62,9 @@ func TestInstanceOfALargeFanOutIsFoundInItsChildWorkflow(t *testing.T) {
 func TestHeadersOfClientsAreChecked(t *testing.T) {
 	exec := &v1.SessionExec{}
 	for says, header := range map[string]*v1.SessionHeader{
-		"0 is not a port":   {Kind: "connect"},
-		"has a name of 513": {Kind: "exec", Exec: exec, Task: strings.Repeat("x", 513)},
+		"0 is not a port":     {Kind: "connect"},
+		"65536 is not a port": {Kind: "listen", Port: 65536},
+		"has a name of 513":   {Kind: "exec", Exec: exec, Task: strings.Repeat("x", 513)},
 	} {
 		if err := checkHeader(header); rpcerror.CodeOf(err) != connect.CodeInvalidArgument || !strings.Contains(err.Error(), says) {
 			t.Errorf("%s: %v", says, err)

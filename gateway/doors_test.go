@@ -3,6 +3,7 @@ package gateway
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/base64"
 	"fmt"
@@ -11,6 +12,7 @@ import (
 	"net/http"
 	"net/url"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -40,10 +42,33 @@ type knock struct {
 	open   bool    // any caller may pass
 	ofRun  bool    // names a run
 	recode bool    // another encoding of a call with the same handler
+	first  bool    // the first way to make a call
+	effect v1.Effect
 	method string
 	path   string
 	body   []byte
 	header map[string]string
+}
+
+// each calls do with every call of the API.
+func each(do func(call protoreflect.MethodDescriptor)) {
+	for _, service := range v1.Services() {
+		for i := range service.Methods().Len() {
+			do(service.Methods().Get(i))
+		}
+	}
+}
+
+// namesRun returns the field of a request that names a run, or nil.
+func namesRun(call protoreflect.MethodDescriptor) protoreflect.FieldDescriptor {
+	fields := call.Input().Fields()
+	if run := fields.ByName("run"); run != nil {
+		return run
+	}
+	if name := call.Parent().Name(); name == "RunService" || name == "VpsService" {
+		return fields.ByName("id")
+	}
+	return nil
 }
 
 // frame wraps a message in the envelope of gRPC and Connect streams.
@@ -76,9 +101,10 @@ func knocksOf(call protoreflect.MethodDescriptor, run string) []knock {
 	var all []knock
 	add := func(how, method, path string, body []byte, header map[string]string) {
 		all = append(all, knock{
-			name: string(call.Name()) + " by " + how, least: rules.GetRole(), node: rules.GetNode(),
+			name: string(call.Name()) + " by " + how, least: rules.GetRole(), node: rules.GetNode(), effect: rules.GetEffect(),
 			ofRun:  field != nil && (strings.Contains(path, run) || !strings.HasPrefix(how, "REST") && !strings.HasPrefix(how, "SSE")), // otherwise it is a list
 			recode: how == "Connect, proto" || how == "a plain POST" || how == "gRPC-Web" || how == "Connect, GET of proto",
+			first:  len(all) == 0,
 			method: method, path: path, body: body, header: header,
 		})
 	}
@@ -203,10 +229,7 @@ func (k knock) send(t *testing.T, client *http.Client, base, token string) (outc
 		}
 	}
 	text = string(part[:n])
-	grpc := res.Header.Get("Grpc-Status")
-	if grpc == "" {
-		grpc = res.Trailer.Get("Grpc-Status")
-	}
+	grpc := cmp.Or(res.Header.Get("Grpc-Status"), res.Trailer.Get("Grpc-Status"))
 	if _, status, ok := strings.Cut(strings.ToLower(text), "grpc-status: "); ok && grpc == "" {
 		grpc, _, _ = strings.Cut(status, "\r")
 	}
@@ -226,8 +249,11 @@ func (k knock) hasAnswer(part []byte) bool {
 	return strings.HasPrefix(k.header["Content-Type"], "application/connect+") && len(part) > 5 || strings.HasPrefix(k.header["Content-Type"], "application/grpc") && len(part) > 5
 }
 
+// encodedDetail matches the binary form of an error detail, in JSON and in the header of gRPC.
+var encodedDetail = regexp.MustCompile(`"value":"[^"]*",|(?i)grpc-status-details-bin: \S+`)
+
 // TestEveryDoorIsLocked sends requests to every door in the descriptors and muxes, in every protocol, with invalid tokens and with
-// a token of every role.
+// a token of every role. A run of another owner is answered like one that does not exist.
 func TestEveryDoorIsLocked(t *testing.T) {
 	t.Parallel()
 	figures, err := metrics.New("test")
@@ -235,57 +261,55 @@ func TestEveryDoorIsLocked(t *testing.T) {
 		t.Fatal(err)
 	}
 	f := startLocked(t, t.TempDir(), func(c *Config) { c.Metrics = figures })
-	tokens := map[string]string{"nothing": "", "garbage that looks like a token": "sy_abcdefgh_" + strings.Repeat("a", 52)}
 	byRole := map[v1.Role]string{}
 	for _, role := range v1.Roles() {
-		node := ""
+		token := &v1.Token{Name: "door-" + role, Role: role}
 		if role == v1.RoleNode {
-			node = "gpu-1"
+			token.Node = "gpu-1"
 		}
-		secret, _, err := f.config.Tokens.Create(t.Context(), &v1.Token{Name: "door-" + role, Role: role, Node: node}, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
-		byRole[v1.ParseRole(role)] = secret
+		byRole[v1.ParseRole(role)], _ = f.newToken(t, token)
 	}
 	// The run belongs to a user other than the callers.
 	owner, _ := f.token(t, "door-owner", v1.RoleUser)
 	f.client = f.dialAs(t, owner)
 	run := f.submit(t, "behind-doors")
+	missing := run[:len(run)-4] + "none"
 
-	transport := &http.Transport{Protocols: new(http.Protocols)}
-	transport.Protocols.SetUnencryptedHTTP2(true)
-	defer transport.CloseIdleConnections()
-	client := &http.Client{Transport: transport}
-	doors := map[string]bool{}
-	for _, k := range f.knocks(run) {
+	client := f.httpClient(t)
+	doors, ofRuns := map[string]bool{}, map[string]bool{}
+	unknown := f.knocks(missing)
+	for i, k := range f.knocks(run) {
 		doors[k.path] = true
-		expect := func(who, token string, want ...string) {
+		expect := func(who, token string, want ...string) (text string) {
 			t.Helper()
 			got, text := k.send(t, client, f.server.URL(), token)
-			for _, w := range want {
-				if got == w {
-					if (got == refused401 || got == refused403 || got == notThere) && strings.Contains(text, "door-owner") {
-						t.Errorf("%s with %s: the refusal has data: %s", k.name, who, text)
-					}
-					return
-				}
+			if !slices.Contains(want, got) {
+				t.Errorf("%s with %s: %s, want %v: %.300s", k.name, who, got, want, text)
 			}
-			t.Errorf("%s with %s: %s, want %v: %.300s", k.name, who, got, want, text)
+			if got != passed && strings.Contains(text, "door-owner") {
+				t.Errorf("%s with %s: the refusal has data: %s", k.name, who, text)
+			}
+			return text
 		}
 		if k.open {
 			expect("nothing", "", passed)
 			continue
 		}
-		for who, token := range tokens {
-			expect(who, token, refused401)
-		}
+		expect("nothing", "", refused401)
+		expect("garbage that looks like a token", "sy_abcdefgh_"+strings.Repeat("a", 52), refused401)
 		for role, token := range byRole {
 			switch {
 			case role == v1.Role_ROLE_NODE && k.node:
 				expect("the token of a node", token, passed, refused403, notThere) // depends on the tasks that the node was given
 			case !role.Includes(k.least):
 				expect("the role "+role.Word(), token, refused403)
+			case role == v1.Role_ROLE_USER && k.ofRun && k.first:
+				ofRuns[k.path] = true
+				_, none := unknown[i].send(t, client, f.server.URL(), token)
+				text := expect("another user's role", token, notThere)
+				if want := strings.ReplaceAll(encodedDetail.ReplaceAllString(none, ""), missing, run); encodedDetail.ReplaceAllString(text, "") != want {
+					t.Errorf("%s of another owner: %s, and of a run that does not exist: %s", k.name, text, want)
+				}
 			case role != k.least || k.recode: // passes like the minimum role and the first encoding
 			case k.ofRun && !role.Includes(v1.Role_ROLE_OPERATOR):
 				expect("another user's role "+role.Word(), token, notThere)
@@ -294,11 +318,17 @@ func TestEveryDoorIsLocked(t *testing.T) {
 				expect("the role "+role.Word(), token, passed, notThere)
 			}
 		}
+		if k.effect == v1.Effect_EFFECT_READ && k.ofRun && k.first { // the effects of writes are tested elsewhere
+			for who, token := range map[string]string{"its owner": owner, "an operator": byRole[v1.Role_ROLE_OPERATOR]} {
+				if text := expect(who, token, passed, notThere); strings.Contains(text, "there is no run") {
+					t.Errorf("%s with the token of %s: %s", k.name, who, text)
+				}
+			}
+		}
 	}
-	if len(doors) < 150 {
-		t.Errorf("only %d paths were tried", len(doors))
+	if len(doors) < 150 || len(ofRuns) < 25 {
+		t.Errorf("only %d paths were tried, %d of them of runs", len(doors), len(ofRuns))
 	}
-	end(t, run, "completed")
 }
 
 // TestNoSpellingOfAPathIsOpen sends requests without a token to paths spelled in ways that trick servers and proxies. One path
@@ -327,7 +357,7 @@ func TestNoSpellingOfAPathIsOpen(t *testing.T) {
 			}
 			for _, method := range []string{http.MethodGet, http.MethodPost} {
 				tried++
-				if status := rawRequest(t, f.server.Address(), method, spelt, ""); status < 300 {
+				if status := rawRequest(t, f.server.Address(), f.server.Address(), method, spelt, ""); status < 300 {
 					t.Errorf("%s %s: %d", method, spelt, status)
 				}
 			}
@@ -336,30 +366,30 @@ func TestNoSpellingOfAPathIsOpen(t *testing.T) {
 	if tried < 1000 {
 		t.Errorf("only %d spellings were tried", tried)
 	}
-	if status := rawRequest(t, f.server.Address(), http.MethodGet, "/v1/runs", "Authorization: Bearer "+admin+"\r\n"); status != http.StatusOK {
+	if status := rawRequest(t, f.server.Address(), f.server.Address(), http.MethodGet, "/v1/runs", "Authorization: Bearer "+admin+"\r\n"); status != http.StatusOK {
 		t.Errorf("the right spelling with a token: %d", status)
 	}
 	for name, header := range map[string]string{
 		"two headers":  "Authorization: Bearer " + admin + "\r\nAuthorization: Bearer " + admin + "\r\n",
 		"a 1 MB token": "Authorization: Bearer " + strings.Repeat("a", 1<<20) + "\r\n",
 	} {
-		if status := rawRequest(t, f.server.Address(), http.MethodGet, "/v1/runs", header); status != http.StatusUnauthorized && status != http.StatusRequestHeaderFieldsTooLarge {
+		if status := rawRequest(t, f.server.Address(), f.server.Address(), http.MethodGet, "/v1/runs", header); status != http.StatusUnauthorized && status != http.StatusRequestHeaderFieldsTooLarge {
 			t.Errorf("%s: %d", name, status)
 		}
 	}
-	if status := rawRequest(t, f.server.Address(), http.MethodGet, "/v1/runs?access_token="+admin, ""); status != http.StatusBadRequest {
+	if status := rawRequest(t, f.server.Address(), f.server.Address(), http.MethodGet, "/v1/runs?access_token="+admin, ""); status != http.StatusBadRequest {
 		t.Errorf("a token in the URL: %d", status)
 	}
 	// A page of another site has no token. Even one that has obtained a token is refused.
 	for _, token := range []string{"", "Authorization: Bearer " + admin + "\r\n"} {
-		if status := rawRequest(t, f.server.Address(), http.MethodPost, "/v1/runs", token+"Origin: https://evil.example\r\nContent-Type: text/plain\r\nContent-Length: 2\r\n"); status != http.StatusForbidden {
+		if status := rawRequest(t, f.server.Address(), f.server.Address(), http.MethodPost, "/v1/runs", token+"Origin: https://evil.example\r\nContent-Type: text/plain\r\nContent-Length: 2\r\n"); status != http.StatusForbidden {
 			t.Errorf("a page of another site: %d", status)
 		}
 	}
 }
 
 // rawRequest sends a request verbatim, in forms that no client would send, and returns the status of the response.
-func rawRequest(t *testing.T, address, method, path, header string) int {
+func rawRequest(t *testing.T, address, host, method, path, header string) int {
 	t.Helper()
 	conn, err := net.Dial("tcp", address)
 	if err != nil {
@@ -369,7 +399,7 @@ func rawRequest(t *testing.T, address, method, path, header string) int {
 	if err := conn.SetDeadline(time.Now().Add(limit)); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := fmt.Fprintf(conn, "%s %s HTTP/1.1\r\nHost: %s\r\nConnection: close\r\n%s\r\n", method, path, address, header); err != nil && !strings.Contains(err.Error(), "reset") {
+	if _, err := fmt.Fprintf(conn, "%s %s HTTP/1.1\r\nHost: %s\r\nConnection: close\r\n%s\r\n", method, path, host, header); err != nil && !strings.Contains(err.Error(), "reset") {
 		t.Fatal(err)
 	}
 	if strings.Contains(header, "Content-Length: 2") {
