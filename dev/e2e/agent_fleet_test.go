@@ -1,57 +1,11 @@
 package e2e
 
 import (
-	"context"
-	"slices"
 	"strings"
 	"testing"
 
-	agenttool "switchyard/activities/executor/subagent/tool"
-	"switchyard/activities/executor/subagent/tool/fleet"
 	"switchyard/dev/processes"
 )
-
-// TestAgentAsksPersonAndRunsTask uses an agent's fleet tools against a real gateway.
-func TestAgentAsksPersonAndRunsTask(t *testing.T) {
-	t.Parallel()
-	s := shared(t)
-	ctx, cancel := context.WithTimeout(t.Context(), processes.Limit)
-	defer cancel()
-	f, err := fleet.New(ctx, fleet.Options{Gateway: s.Gateway, Run: "planner-1", Task: "plan", KeyPrefix: "planner-1/plan"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	use := func(name, id, arguments string) string {
-		i := slices.IndexFunc(f.Tools(), func(each agenttool.Tool) bool { return each.Definition().Name == name })
-		outcome, err := f.Tools()[i].Call(ctx, agenttool.Call{ID: id, Arguments: []byte(arguments)})
-		if err != nil || outcome.IsError {
-			t.Errorf("%s: %+v %v", name, outcome, err)
-		}
-		return outcome.Text
-	}
-	const task = `{"type":"shell","spec":{"command":"echo hello"}}`
-	first := use("submit_task", "call-1", task)
-	if again := use("submit_task", "call-1", task); !strings.Contains(first, `"run":"`) || !strings.Contains(again, `"existed":true`) {
-		t.Errorf("%s, then %s", first, again)
-	}
-	answers := make(chan string, 1)
-	go func() { answers <- use("ask_person", "call-2", `{"message":"Deploy ${{ this }}?"}`) }()
-	id := ""
-	processes.Await(t, "the question is asked", func() bool {
-		if runs := ask[list[struct{ ID, State string }]](t, s.Gateway, "runs", "list", "--workflow", "agent-question"); len(runs.Items) > 0 {
-			id = runs.Items[0].ID
-		}
-		return id != ""
-	})
-	processes.Await(t, "the question is rejected", func() bool {
-		code, _, _ := run(t, "runs", "reject", id, "question", "--reason", "not today", "--gateway", s.Gateway)
-		return code == 0
-	})
-	if got := <-answers; !strings.Contains(got, `"decision":"rejected"`) || !strings.Contains(got, `"reason":"not today"`) || !strings.Contains(got, id) {
-		t.Errorf("%s", got)
-	}
-}
 
 // TestAgentDispatchesSubagents lets an agent start others through its tool, on its node's gateway, and read their
 // answers.

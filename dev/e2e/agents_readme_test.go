@@ -49,19 +49,3 @@ func TestReadmeAgents(t *testing.T) {
 		t.Errorf("exit code %d: %s", code, stderr)
 	}
 }
-
-// TestGuideOfAgents validates the first definition of the guide. Running it would need a key.
-func TestGuideOfAgents(t *testing.T) {
-	t.Parallel()
-	text, err := os.ReadFile(filepath.Join(repository, "activities/executor/subagent/README.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	definition := regexp.MustCompile("(?s)```yaml\n(.*?)```").FindSubmatch(text)
-	if definition == nil {
-		t.Fatal("no definition")
-	}
-	if code, stdout, stderr := run(t, "validate", write(t, string(definition[1]))); code != 0 {
-		t.Errorf("exit code %d: %s%s", code, stdout, stderr)
-	}
-}

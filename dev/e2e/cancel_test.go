@@ -10,8 +10,6 @@ import (
 	"syscall"
 	"testing"
 
-	"go.temporal.io/sdk/client"
-
 	"switchyard/dev/processes"
 )
 
@@ -60,34 +58,27 @@ tasks:
 
 func dead(pids []int) bool { return !slices.ContainsFunc(pids, alive) }
 
-// TestInterruptCancelsTheRun interrupts a local run once, and one whose task ignores SIGTERM twice.
+// TestInterruptCancelsTheRun interrupts a local run whose task ignores SIGTERM, twice.
 func TestInterruptCancelsTheRun(t *testing.T) {
 	t.Parallel()
-	for name, stubborn := range map[string]bool{"once": false, "twice": true} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			definition, pids := processTree(t, stubborn)
-			p := start(t, "run", write(t, definition), "-o", "json")
-			tree := pids()
-			p.Signal(syscall.SIGINT)
-			if stubborn {
-				p.Line(p.Stderr, "interrupt again")
-				p.Signal(syscall.SIGINT)
-			}
-			if code := p.Wait(); code != 130 {
-				t.Errorf("exit code %d, want 130", code)
-			}
-			if !dead(tree) {
-				t.Error("a process of the task is still alive")
-			}
-			d := processes.ParseRun(t, p.Stdout.String())
-			if d.State != "cancelled" || d.Tasks["tree"].State != "cancelled" || d.Tasks["never"].State != "cancelled" {
-				t.Errorf("run %s, tree %s, never %s; want all cancelled", d.State, d.Tasks["tree"].State, d.Tasks["never"].State)
-			}
-			if said := p.Stderr.String(); strings.Contains(said, "by force") || strings.Contains(said, "level=") {
-				t.Errorf("it did not end in order:\n%s", said)
-			}
-		})
+	definition, pids := processTree(t, true)
+	p := start(t, "run", write(t, definition), "-o", "json")
+	tree := pids()
+	p.Signal(syscall.SIGINT)
+	p.Line(p.Stderr, "interrupt again")
+	p.Signal(syscall.SIGINT)
+	if code := p.Wait(); code != 130 {
+		t.Errorf("exit code %d, want 130", code)
+	}
+	if !dead(tree) {
+		t.Error("a process of the task is still alive")
+	}
+	d := processes.ParseRun(t, p.Stdout.String())
+	if d.State != "cancelled" || d.Tasks["tree"].State != "cancelled" || d.Tasks["never"].State != "cancelled" {
+		t.Errorf("run %s, tree %s, never %s; want all cancelled", d.State, d.Tasks["tree"].State, d.Tasks["never"].State)
+	}
+	if said := p.Stderr.String(); strings.Contains(said, "by force") || strings.Contains(said, "level=") {
+		t.Errorf("it did not end in order:\n%s", said)
 	}
 }
 
@@ -108,37 +99,4 @@ func TestForcedEndReachesTheNodes(t *testing.T) {
 		t.Errorf("the run is %s, %s: %s", d.State, d.Reason, d.Error)
 	}
 	processes.Await(t, "the task's processes are dead", func() bool { return dead(tree) })
-}
-
-// TestCancelFromOutside cancels runs as clients of Temporal do, and by command.
-func TestCancelFromOutside(t *testing.T) {
-	t.Parallel()
-	s := shared(t)
-	c, err := client.Dial(client.Options{HostPort: s.Temporal})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer c.Close()
-	for name, cancel := range map[string]func(id string) error{
-		"signal": func(id string) error { return c.SignalWorkflow(t.Context(), id, "", "cancel", nil) },
-		"cancel": func(id string) error { return c.CancelWorkflow(t.Context(), id, "") },
-		"command": func(id string) error {
-			do(t, s.Gateway, 0, "runs", "cancel", id)
-			return nil
-		},
-	} {
-		definition, pids := processTree(t, false)
-		id := s.Submit(t, definition)
-		tree := pids()
-		if err := cancel(id); err != nil {
-			t.Fatal(err)
-		}
-		d := s.End(t, id)
-		if d.State != "cancelled" || d.Tasks["tree"].State != "cancelled" || !dead(tree) {
-			t.Errorf("after the %s the run is %s, its task %s, and its processes are dead: %v", name, d.State, d.Tasks["tree"].State, dead(tree))
-		}
-		if _, stderr := do(t, s.Gateway, 1, "runs", "cancel", id); !strings.Contains(stderr, "already") {
-			t.Errorf("a second cancel says %q", stderr)
-		}
-	}
 }

@@ -2,8 +2,6 @@ package e2e
 
 import (
 	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -11,47 +9,6 @@ import (
 	"switchyard/dev/processes"
 	"switchyard/dev/testneeds"
 )
-
-// TestLogsFollow reads the output of a task while it runs.
-func TestLogsFollow(t *testing.T) {
-	t.Parallel()
-	s := shared(t)
-	gate := filepath.Join(t.TempDir(), "gate")
-	id := s.Submit(t, fmt.Sprintf(`
-name: talker
-tasks:
-  talk:
-    type: shell
-    resources: { cores: 0 }
-    spec:
-      command: |
-        echo first; echo aside >&2
-        while ! test -e %s; do sleep 0.05; done
-        echo last
-  other: { type: shell, dependsOn: [talk], spec: { command: echo other } }
-`, gate))
-	all := start(t, "runs", "logs", "-f", id, "--gateway", s.Gateway)
-	one := start(t, "runs", "logs", "-f", id, "talk", "--gateway", s.Gateway)
-	all.Line(all.Stdout, "first")
-	one.Line(one.Stdout, "first")
-	one.Line(one.Stderr, "aside")
-	if err := os.WriteFile(gate, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	for _, p := range []*processes.Program{all, one} {
-		if code := p.Wait(); code != 0 {
-			t.Errorf("exit code %d", code)
-		}
-	}
-	if got := one.Stdout.String(); got != "first\nlast\n" {
-		t.Errorf("the task's log is %q", got)
-	}
-	for _, line := range []string{"talk | first", "talk | last", "other | other"} {
-		if !strings.Contains(all.Stdout.String(), line+"\n") {
-			t.Errorf("the log of the run lacks %q:\n%s", line, all.Stdout.String())
-		}
-	}
-}
 
 // TestLongFloodIsBounded makes a task print a GiB, and checks that neither the process nor the history grows by it.
 func TestLongFloodIsBounded(t *testing.T) {

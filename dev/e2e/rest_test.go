@@ -1,7 +1,6 @@
 package e2e
 
 import (
-	"encoding/json"
 	"io"
 	"net/http"
 	"net/url"
@@ -77,49 +76,5 @@ tasks:
 	}
 	if checked < 15 {
 		t.Errorf("only %d answers were compared", checked)
-	}
-}
-
-// TestNodeReportsItsClaims compares the claims that a node reports with a task that it runs and has run.
-func TestNodeReportsItsClaims(t *testing.T) {
-	t.Parallel()
-	s := shared(t)
-	type figures struct {
-		TotalClaimedTasks, TotalClaimAttempts int
-		ClaimedByStatus                       map[string]int
-		ObservedAt, LastActivityAt            string
-		ActiveClaims                          []struct{ RunID, TaskID, Status, ClaimExpiresAt string }
-	}
-	read := func(node string) (f figures) {
-		if err := json.Unmarshal([]byte(processes.Fetch(t, s.Gateway+"/v1/nodes/"+node+"/workers")), &f); err != nil {
-			t.Fatal(err)
-		}
-		return f
-	}
-	id := s.Submit(t, `
-name: claimed
-tasks: { wait: { type: shell, constraints: { targetNode: local-1 }, resources: { cores: 0 }, spec: { command: sleep 600 } } }
-`)
-	var during figures
-	claimed := func() bool {
-		during = read("local-1")
-		for _, claim := range during.ActiveClaims {
-			if claim.RunID == id && claim.TaskID == "wait" && claim.Status == "running" && claim.ClaimExpiresAt != "" {
-				return true
-			}
-		}
-		return false
-	}
-	processes.Await(t, "the node names the claim", claimed)
-	do(t, s.Gateway, 0, "runs", "cancel", id)
-	before := during
-	processes.Await(t, "the claim has ended", func() bool {
-		return !claimed() && during.ClaimedByStatus["cancelled"] > before.ClaimedByStatus["cancelled"] && during.LastActivityAt > before.LastActivityAt
-	})
-	if during.TotalClaimedTasks == 0 || during.TotalClaimAttempts < during.TotalClaimedTasks {
-		t.Errorf("the node has claimed %+v", during)
-	}
-	if nothing := read("never-was"); nothing.TotalClaimedTasks != 0 || nothing.ObservedAt != "" {
-		t.Errorf("a node that never was has claimed %+v", nothing)
 	}
 }

@@ -2,7 +2,6 @@ package e2e
 
 import (
 	"fmt"
-	"net/http"
 	"net/url"
 	"os"
 	"os/exec"
@@ -129,56 +128,6 @@ type runItem struct{ ID, Name, State, Trigger, SubmittedBy string }
 func scheduledRuns(t *testing.T, gateway, workflow string) []runItem {
 	t.Helper()
 	return ask[list[runItem]](t, gateway, "runs", "list", "--workflow", workflow, "--trigger", "schedule", "--limit", "200").Items
-}
-
-// TestScheduledWorkflow runs a stored workflow on its schedule, and controls the schedule.
-func TestScheduledWorkflow(t *testing.T) {
-	t.Parallel()
-	s := shared(t)
-	file := write(t, `
-name: ticks
-inputs: { greeting: { required: true } }
-schedule: { cron: "@every 1s", overlap: queue, input: { greeting: hello } }
-tasks:
-  say: { type: shell, spec: { command: 'echo "$GREETING"' }, env: { GREETING: "${{ workflow.input.greeting }}" } }
-`)
-	do(t, s.Gateway, 0, "workflows", "put", file)
-	var completed []runItem
-	processes.Await(t, "two runs have completed", func() bool {
-		completed = slices.DeleteFunc(scheduledRuns(t, s.Gateway, "ticks"), func(r runItem) bool { return r.State != "completed" })
-		return len(completed) >= 2
-	})
-	if r := completed[0]; r.Trigger != "schedule" || r.Name != "ticks" || r.SubmittedBy != "schedule" || !strings.HasPrefix(r.ID, "ticks-20") {
-		t.Errorf("a run of it is %+v", r)
-	}
-	awaitLogText(t, s.Gateway, completed[0].ID, "say", "hello")
-	do(t, s.Gateway, 0, "schedules", "pause", "ticks", "--reason", "enough")
-	if got := ask[scheduleItem](t, s.Gateway, "schedules", "get", "ticks"); !got.Paused || !strings.HasSuffix(got.Note, ": enough") || !strings.HasPrefix(got.Note, "paused by ") {
-		t.Errorf("paused, it is %+v", got)
-	}
-	processes.Await(t, "the list of workflows shows the pause", func() bool {
-		stdout, _ := do(t, s.Gateway, 0, "workflows", "list")
-		return strings.Contains(stdout, "@every 1s (paused)")
-	})
-	do(t, s.Gateway, 0, "workflows", "put", "--replace", file)
-	if got := ask[scheduleItem](t, s.Gateway, "schedules", "get", "ticks"); !got.Paused {
-		t.Errorf("stored anew, it is %+v", got)
-	}
-	stdout, _ := do(t, s.Gateway, 0, "schedules", "trigger", "ticks", "--overlap", "allow")
-	do(t, s.Gateway, 0, "runs", "watch", strings.TrimSpace(stdout))
-	if stdout, _ := do(t, s.Gateway, 0, "schedules", "next", "ticks", "--limit", "3"); strings.Count(stdout, "\n") != 3 {
-		t.Errorf("its next times are\n%s", stdout)
-	}
-	if body := processes.Request(t, http.MethodPatch, s.Gateway+"/v1/schedules/ticks", "application/json", "", `{"paused": false, "reason": "more"}`); !strings.Contains(string(body), `"paused":false`) {
-		t.Errorf("PATCH answers %s", body)
-	}
-	do(t, s.Gateway, 0, "workflows", "delete", "ticks")
-	if _, stderr := do(t, s.Gateway, 2, "schedules", "get", "ticks"); !strings.Contains(stderr, `there is no schedule "ticks"`) {
-		t.Errorf("deleted, it is %s", stderr)
-	}
-	if _, stderr := do(t, s.Gateway, 2, "workflows", "put", write(t, "name: bad\ninputs: { n: { required: true } }\nschedule: { cron: 0 0 30 2 *, timezone: Europe/Berln }\ntasks: { a: { type: shell, spec: { command: x } } }\n")); !strings.Contains(stderr, ":3:") || !strings.Contains(stderr, "did you mean Europe/Berlin?") || !strings.Contains(stderr, "input n is missing") {
-		t.Errorf("a bad schedule is refused with\n%s", stderr)
-	}
 }
 
 // TestReadmeByTheClock runs the commands of the README about schedules.
