@@ -1,8 +1,10 @@
 package e2e
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -76,19 +78,21 @@ func (s *lockedStack) awaitLogText(t *testing.T, id, task, text string) {
 	s.awaitLog(t, id, task, fmt.Sprintf("contains %q", text), func(log string) bool { return strings.Contains(log, text) })
 }
 
-// TestWorkerJoinsWithItsToken refuses a worker, lets it join, revokes its token and kills its process, and checks that
-// nothing that its attempts stored is lost.
+// TestWorkerJoinsWithItsToken refuses a worker, lets it join, revokes its token and kills its process. It checks that
+// nothing that its attempts stored is lost, that the run of a user waits for an operator, and that no token or secret is in
+// what the processes print and store.
 func TestWorkerJoinsWithItsToken(t *testing.T) {
 	t.Parallel()
-	s := startLocked(t, "--nodes", "0")
+	s := startLocked(t, "--nodes", "0", "--approve-runs-of", "user", "--log-level", "debug")
 	file := func(name string) string { return filepath.Join(s.dir, name) }
-	s.token(t, file("operator"), "--name", "ann", "--role", "operator")
+	s.token(t, file("operator"), "--name", "chief", "--role", "operator")
+	s.token(t, file("user"), "--name", "ann", "--role", "user")
 	s.token(t, file("other"), "--name", "other", "--role", "node", "--node", "other")
 	id := s.token(t, file("box"), "--name", "box", "--role", "node", "--node", "box")
 	env := []string{"TEMPORAL_ADDRESS=" + s.Temporal, "SWITCHYARD_GATEWAY=" + s.Gateway}
 	spool := file("spool")
 	worker := func(args ...string) *processes.Program {
-		return startWith(t, env, append([]string{"worker", "--name", "box", "--spool-dir", spool}, args...)...)
+		return startWith(t, env, append([]string{"worker", "--name", "box", "--spool-dir", spool, "--metrics-address", "127.0.0.1:0"}, args...)...)
 	}
 	for what, says := range map[string]string{"": "requires a token", "operator": "role operator", "other": "node other"} {
 		args := []string(nil)
@@ -101,16 +105,10 @@ func TestWorkerJoinsWithItsToken(t *testing.T) {
 		}
 	}
 
-	p := worker("--token-file", file("box"))
-	p.Line(p.Stdout, "Store")
+	workers := []*processes.Program{worker("--token-file", file("box"))}
+	workers[0].Line(workers[0].Stdout, "Store")
 	const secret = "hunter2-for-the-box"
-	if err := os.WriteFile(file("value"), []byte(secret), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	s.do(t, 0, "secrets", "set", "deploy", "--from-file", file("value"))
-	if err := os.Remove(file("value")); err != nil {
-		t.Fatal(err)
-	}
+	s.do(t, 0, "secrets", "set", "deploy", "--from-file", processes.WriteFile(t, "value", secret))
 	submitted := s.Submit(t, fmt.Sprintf(`
 name: tokens
 tasks:
@@ -156,6 +154,7 @@ tasks:
 	}
 	processes.Await(t, "the last task runs", there("held"))
 	s.awaitLogText(t, submitted, "hold", "before\n")
+	s.runOfUserWaits(t, file("user"), file("operator"))
 
 	// Output printed while the token is revoked waits in the spool for the next token.
 	s.do(t, 0, "tokens", "revoke", id)
@@ -163,10 +162,8 @@ tasks:
 		code, _, _ := run(t, "whoami", "--gateway", s.Gateway, "--token-file", file("box"))
 		return code == 4
 	})
-	if err := os.WriteFile(file("revoked"), nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	p.Line(p.Stderr, "the store is away")
+	open(t, s.dir, "revoked")
+	workers[0].Line(workers[0].Stderr, "the store is away")
 	processes.Await(t, "the task continues without a token", there("meanwhile"))
 	processes.Await(t, "what it prints is in the spool", func() bool {
 		files, _ := filepath.Glob(filepath.Join(spool, "[0-9a-f]*"))
@@ -176,13 +173,11 @@ tasks:
 	s.awaitLogText(t, submitted, "hold", "meanwhile\n")
 
 	// The attempt outlives its worker, and the node's next worker delivers its results.
-	p.Signal(syscall.SIGKILL)
-	p.Wait()
-	p = worker("--token-file", file("box"))
-	p.Line(p.Stdout, "Store")
-	if err := os.WriteFile(file("gate"), nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	workers[0].Signal(syscall.SIGKILL)
+	workers[0].Wait()
+	workers = append(workers, worker("--token-file", file("box")))
+	metrics := workers[1].Field("Metrics")
+	open(t, s.dir, "gate")
 	s.do(t, 0, "runs", "watch", submitted)
 	s.awaitLogText(t, submitted, "hold", "after\n")
 	s.awaitLog(t, submitted, "each", "has a line of each instance", func(log string) bool { return strings.Count(log, "instance ") == 6 })
@@ -192,22 +187,49 @@ tasks:
 	if stdout, _ := s.do(t, 0, "runs", "get", submitted, "missing"); !strings.Contains(stdout, "bad_spec") || !strings.Contains(stdout, "did you mean deploy?") {
 		t.Errorf("the task without its secret: %s", stdout)
 	}
-	err := filepath.WalkDir(s.dir, func(path string, entry os.DirEntry, err error) error {
-		if err != nil || entry.IsDir() {
-			return err
+	for url, want := range map[string]string{s.Gateway + "/metrics": `switchyard_node_heartbeat_age_seconds{node="box"} `, metrics: "temporal_request_total{"} {
+		if got := string(processes.Request(t, http.MethodGet, url, "", s.Token, "")); !strings.Contains(got, want) {
+			t.Errorf("%s has no %s:\n%s", url, want, processes.Tail(got))
 		}
-		text, err := os.ReadFile(path)
-		if strings.Contains(string(text), secret) {
-			t.Errorf("%s has the secret", path)
-		}
-		return err
-	})
-	if err != nil {
-		t.Error(err)
 	}
-	for _, text := range []string{p.Stderr.String(), s.Stderr.String()} {
-		if strings.Contains(text, "permission_denied") || strings.Contains(text, "is dropped") {
-			t.Errorf("a value was refused:\n%s", processes.Tail(text))
+
+	s.Signal(syscall.SIGINT)
+	s.Wait()
+	found := newLeaks(t, secret)
+	for _, name := range []string{"operator", "user", "other", "box"} {
+		text, err := os.ReadFile(file(name))
+		if err != nil {
+			t.Fatal(err)
 		}
+		found.forms["the token of "+name] = string(text[bytes.LastIndexByte(text, '_')+1 : len(text)-1])
+		if err := os.Remove(file(name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	found.searchFolder(s.dir, "")
+	for _, p := range append(workers, s.Program) {
+		said := p.Stdout.String() + p.Stderr.String()
+		found.search("the output of "+p.Cmd.Args[1], said)
+		if p != s.Program && strings.Contains(said, "permission_denied") || strings.Contains(said, "is dropped") {
+			t.Errorf("a value was refused:\n%s", processes.Tail(said))
+		}
+	}
+}
+
+// runOfUserWaits submits a run as a user and approves it as an operator. Its task sees no token of the worker.
+func (s *lockedStack) runOfUserWaits(t *testing.T, user, operator string) {
+	t.Helper()
+	as := func(file string, want int, args ...string) string {
+		stdout, _ := do(t, s.Gateway, want, append(args, "--token-file", file)...)
+		return strings.TrimSpace(stdout)
+	}
+	id := as(user, 0, "submit", write(t, "name: gated\ntasks: { build: { type: shell, spec: { command: env } } }\n"))
+	s.AwaitRun(t, id, "pending_approval")
+	as(user, 4, "runs", "approve", id)
+	as(operator, 0, "runs", "approve", id)
+	s.AwaitRun(t, id, "completed")
+	s.awaitLogText(t, id, "build", "SWITCHYARD_RUN_ID="+id)
+	if log := as(user, 0, "runs", "logs", id); strings.Contains(log, "SWITCHYARD_TOKEN") {
+		t.Errorf("the task sees a token:\n%s", log)
 	}
 }
