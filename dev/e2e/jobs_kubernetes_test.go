@@ -31,7 +31,7 @@ func TestLongKubernetesRunsJobs(t *testing.T) {
 	t.Run("alive", func(t *testing.T) {
 		for name, test := range map[string]func(*testing.T, *kubeStack){
 			"values": testJobTakesAndGivesValues, "exits": testJobsEndAsTheirPrograms, "cancel": testCancelledJobLeavesNothing,
-			"template": testJobOfTwoContainers, "deletion": testDeletedJobsFail, "helper": testHelperBringsLargeOutputs,
+			"template": testJobOfTwoContainers, "helper": testHelperBringsLargeOutputs,
 			"kill": testKilledWorkerLosesNoLine, "drain": testDrainedWorkerHandsJobOver, "terminated": testJobOfTerminatedRunIsSwept,
 		} {
 			t.Run(name, func(t *testing.T) { t.Parallel(); test(t, k) })
@@ -263,42 +263,6 @@ func testJobOfTwoContainers(t *testing.T, k *kubeStack) {
 		jobs := k.jobs(t, namespace, id)
 		return len(jobs) == 1 && jobs[0].Labels["switchyard.dev/task"] == "short"
 	})
-}
-
-// testDeletedJobsFail deletes a Job and a pod as kubectl does.
-func testDeletedJobsFail(t *testing.T, k *kubeStack) {
-	k.join(t, "deletion-1", "deletion")
-	namespace := k.cluster.NewNamespace(t)
-	id := k.Submit(t, fmt.Sprintf(`
-name: kube-deletion
-defaults: { type: k8s_job, retry: { maxRetries: 0 } }
-tasks:
-  job: { spec: { cluster: deletion, namespace: %[1]s, image: "%[2]s", command: "trap 'exit 0' TERM; echo up; while true; do sleep 0.1; done" } }
-  pod: { spec: { cluster: deletion, namespace: %[1]s, image: "%[2]s", command: "trap 'exit 0' TERM; echo up; while true; do sleep 0.1; done" } }
-`, namespace, kubetest.BusyboxImage))
-	var jobs []batchv1.Job
-	processes.Await(t, "both Jobs run", func() bool {
-		jobs = k.jobs(t, namespace, id)
-		return len(jobs) == 2 && !slices.ContainsFunc(jobs, func(j batchv1.Job) bool { return j.Status.Ready == nil || *j.Status.Ready != 1 })
-	})
-	background := metav1.DeletePropagationBackground
-	for _, job := range jobs {
-		var err error
-		if job.Labels["switchyard.dev/task"] == "job" {
-			err = k.cluster.Client.BatchV1().Jobs(namespace).Delete(t.Context(), job.Name, metav1.DeleteOptions{PropagationPolicy: &background})
-		} else {
-			err = k.cluster.Client.CoreV1().Pods(namespace).DeleteCollection(t.Context(), metav1.DeleteOptions{}, metav1.ListOptions{LabelSelector: batchv1.JobNameLabel + "=" + job.Name})
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-	d := k.End(t, id)
-	for _, task := range []string{"job", "pod"} {
-		if got := d.Tasks[task]; got.State != "failed" || got.Reason != "deleted" {
-			t.Errorf("%s is %+v", task, got)
-		}
-	}
 }
 
 // testHelperBringsLargeOutputs runs a Job whose output exceeds a termination message.

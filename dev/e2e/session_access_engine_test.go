@@ -27,7 +27,7 @@ func TestSessionsOfAFleet(t *testing.T) {
 	t.Run("ports of the node", func(t *testing.T) { testNodeListensNowhere(t, f) })
 	t.Run("side by side", func(t *testing.T) {
 		for name, test := range map[string]func(t *testing.T, f *sessionFleet){
-			"strangers": testStrangersLearnNothing, "ended": testEndedTaskIsNotEntered, "sizes of terminals": testSizesOfTerminals,
+			"strangers": testStrangersLearnNothing, "ended": testEndedTaskIsNotEntered,
 			"resizes": testResizesReachPrograms, "escape sequences": testEscapesReachNoTerminal,
 		} {
 			t.Run(name, func(t *testing.T) {

@@ -3,51 +3,29 @@
 package e2e
 
 import (
-	"context"
 	"fmt"
 	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"unicode"
 
 	"github.com/creack/pty"
 
-	"switchyard/activities/executor"
-	"switchyard/activities/sessions/caller"
 	"switchyard/activities/sessions/wire"
 	"switchyard/dev/processes"
-	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/dev/testneeds"
 )
-
-// transcript collects what a command prints. It is safe for concurrent use.
-type transcript struct {
-	mu   sync.Mutex
-	text strings.Builder
-}
-
-func (c *transcript) Write(piece []byte) (int, error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.text.Write(piece)
-}
-
-func (c *transcript) String() string {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.text.String()
-}
 
 // screen is a command on a terminal of its own.
 type screen struct {
 	t    *testing.T
 	cmd  *exec.Cmd
 	ptmx *os.File
-	out  transcript
+	out  testneeds.Output
 	done chan struct{}
 }
 
@@ -118,36 +96,6 @@ func (f *sessionFleet) terminals(line string) map[string]*exec.Cmd {
 	return commands
 }
 
-// testSizesOfTerminals checks that a terminal without a size gets the default one, and that the largest size is passed
-// on unchanged. The stty of busybox does not support sizes of 30000 or more.
-func testSizesOfTerminals(t *testing.T, f *sessionFleet) {
-	for size, want := range map[[2]uint16]string{{0, 0}: "24 80", {65535, 65535}: "65535 65535", {29999, 29998}: "29998 29999"} {
-		for name, cmd := range f.terminals("echo \"size $(stty size).\"") {
-			s := startOnScreen(t, cmd, size[0], size[1])
-			<-s.done
-			text := s.out.String()
-			if busybox := size[0] > 30000 && strings.Contains(text, "size 24 80.") && name != "exec in work"; !busybox && !strings.Contains(text, "size "+want+".") {
-				t.Errorf("%s of %v: %q", name, size, text)
-			}
-		}
-	}
-	inside := f.raw(t)
-	ctx, cancel := context.WithTimeout(t.Context(), processes.Limit)
-	defer cancel()
-	for _, task := range []string{"box", "work"} {
-		resizes := make(chan executor.WindowSize, 1)
-		resizes <- executor.WindowSize{}
-		var out strings.Builder
-		status, err := inside(task).Exec(ctx, executor.Command{
-			Args: []string{"sh", "-c", "until [ \"$(stty size)\" = '24 80' ]; do sleep 0.05; done; echo usual"}, Stdout: &out, Stderr: &out,
-			Terminal: &executor.Terminal{Type: "xterm", Size: executor.WindowSize{Columns: 29999, Rows: 5}, Resizes: resizes},
-		})
-		if err != nil || status.Code != 0 || !strings.Contains(out.String(), "usual") {
-			t.Errorf("a raw session with %s: %d, %v, %q", task, status.Code, err, out.String())
-		}
-	}
-}
-
 // dial returns a session of ann with the first gateway, bypassing the command line.
 func (f *sessionFleet) dial(t *testing.T) *wire.Session {
 	t.Helper()
@@ -164,23 +112,6 @@ func (f *sessionFleet) dial(t *testing.T) *wire.Session {
 	session := wire.NewSession(conn, true)
 	t.Cleanup(func() { _ = session.Close() })
 	return session
-}
-
-// raw returns the inside interfaces of the tasks of ann's run, bypassing the command line.
-func (f *sessionFleet) raw(t *testing.T) func(task string) executor.Inside {
-	t.Helper()
-	session := f.dial(t)
-	return func(task string) executor.Inside {
-		return caller.New(func(ctx context.Context, h *v1.SessionHeader) (wire.Conn, *v1.SessionReply, error) {
-			stream, err := session.Open(ctx)
-			if err != nil {
-				return nil, nil, err
-			}
-			h.RunId, h.Task = f.id, task
-			reply, err := wire.Request(ctx, stream, h)
-			return stream, reply, err
-		})
-	}
 }
 
 // testResizesReachPrograms checks that a program sees each size of its user's terminal.

@@ -6,16 +6,11 @@ import (
 	"bytes"
 	"crypto/rand"
 	"fmt"
-	"io"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
-	"syscall"
 	"testing"
-	"time"
 
 	"switchyard/activities/executor/container/enginetest"
 	"switchyard/dev/processes"
@@ -140,10 +135,17 @@ func TestMachine(t *testing.T) {
 	if back, err := os.ReadFile(local + ".back"); err != nil || !bytes.Equal(back, blob) {
 		t.Errorf("copied there and back it has %d bytes, error %v", len(back), err)
 	}
-	t.Run("OpenSSH", func(t *testing.T) { testMachineByOpenSSH(t, m, client, local) })
-	t.Run("port-forward", func(t *testing.T) { testMachineForwardsPorts(t, m) })
-	t.Run("refusals", func(t *testing.T) { testMachineRefuses(t, m) })
-	t.Run("kill -9 of the worker", func(t *testing.T) { testMachineOutlivesItsWorker(t, m) })
+	client.User = "bo" // a prefix of the run's ID
+	cmd := client.SSH(nil, "cat; exit 3")
+	cmd.Stdin = strings.NewReader("through the door\n")
+	out, _ := cmd.Output() // the exit code is read from the state
+	if cmd.ProcessState.ExitCode() != 3 || string(out) != "through the door\n" {
+		t.Errorf("ssh exits with %d and prints %q", cmd.ProcessState.ExitCode(), out)
+	}
+	if stdout, _ := do(t, m.Gateway, 0, "vps", "status", m.id, "-o", "json"); !strings.Contains(stdout, "ssh -p 2222 vps."+m.id+"@machines.example.com") {
+		t.Errorf("its status is %s", stdout)
+	}
+	testMachineOutlivesItsWorker(t, m)
 
 	const startOfInit = "cut -d ' ' -f 22 /proc/1/stat"
 	_, before, _ := m.inside(t, "", startOfInit)
@@ -172,81 +174,6 @@ func (m *machine) containers(t *testing.T) string {
 		t.Fatal(err)
 	}
 	return strings.TrimSpace(out)
-}
-
-func testMachineByOpenSSH(t *testing.T, m *machine, client *sessiontest.OpenSSH, local string) {
-	cmd := client.SSH(nil, "cat; exit 3")
-	cmd.Stdin = strings.NewReader("through the door\n")
-	out, _ := cmd.Output() // the exit code is read from the state
-	if cmd.ProcessState.ExitCode() != 3 || string(out) != "through the door\n" {
-		t.Errorf("ssh exits with %d and prints %q", cmd.ProcessState.ExitCode(), out)
-	}
-	client.User = "bo" // a prefix of the run's ID
-	if out, err := client.SSH(nil, "echo in").CombinedOutput(); err != nil || string(out) != "in\n" {
-		t.Errorf("by a prefix ssh prints %q, %v", out, err)
-	}
-	client.User = m.id
-	if stdout, _ := do(t, m.Gateway, 0, "vps", "status", m.id, "-o", "json"); !strings.Contains(stdout, "ssh -p 2222 vps."+m.id+"@machines.example.com") {
-		t.Errorf("its status is %s", stdout)
-	}
-	for _, how := range [][]string{{local, client.Target() + ":/by-scp"}, {client.Target() + ":/by-scp", local + ".scp"}} {
-		if out, err := client.Copy("scp", how...).CombinedOutput(); err != nil {
-			t.Fatalf("scp %v: %v\n%s", how, err, out)
-		}
-	}
-	want, _ := os.ReadFile(local)
-	if back, err := os.ReadFile(local + ".scp"); err != nil || !bytes.Equal(back, want) {
-		t.Errorf("by scp there and back it has %d bytes, error %v", len(back), err)
-	}
-}
-
-func testMachineForwardsPorts(t *testing.T, m *machine) {
-	forward := start(t, "runs", "port-forward", m.id, "0:7000", "--gateway", m.Gateway)
-	line := forward.Line(forward.Stdout, "-> 7000")
-	address := strings.Fields(line)[0]
-	served := make(chan struct{})
-	go func() {
-		defer close(served)
-		m.inside(t, "", "nc -l -p 7000 -e /bin/cat")
-	}()
-	var answer []byte
-	processes.Await(t, "the echo answers", func() bool {
-		conn, err := net.Dial("tcp", address)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer conn.Close()
-		_ = conn.SetDeadline(time.Now().Add(time.Minute))
-		_, _ = conn.Write([]byte("echoed"))
-		_ = conn.(*net.TCPConn).CloseWrite()
-		answer, _ = io.ReadAll(conn) // an error means that the port does not listen yet
-		return len(answer) > 0
-	})
-	if string(answer) != "echoed" {
-		t.Errorf("the port answers %q", answer)
-	}
-	<-served
-	forward.Signal(syscall.SIGINT)
-	if code := forward.Wait(); code != 130 {
-		t.Errorf("port-forward exits with %d", code)
-	}
-}
-
-func testMachineRefuses(t *testing.T, m *machine) {
-	for _, refused := range []struct {
-		args []string
-		says string
-	}{
-		{[]string{"runs", "exec", m.id, "vpz", "--", "true"}, "did you mean vps?"},
-		{[]string{"runs", "exec", "box-nosuch", "--", "true"}, "there is no run"},
-		{[]string{"runs", "exec", m.id, "--", "nosuch"}, "nosuch"},
-		{[]string{"runs", "cp", m.id + ":/nosuch", "x"}, "/nosuch"},
-	} {
-		code, _, stderr := run(t, slices.Insert(refused.args, 2, "--gateway", m.Gateway)...)
-		if code == 0 || !strings.Contains(stderr, refused.says) {
-			t.Errorf("%v exits with %d: %s", refused.args, code, stderr)
-		}
-	}
 }
 
 // testMachineOutlivesItsWorker kills the worker twice: once it returns before the loss is noticed, and once after the
