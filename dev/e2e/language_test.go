@@ -43,14 +43,6 @@ tasks:
 		"tasks.frac.error": "evaluate parallel: the number of instances is 1.5, which is not an integer",
 		"tasks.text.state": "failed", "tasks.file.error": `foreach must be a list; this one is of type string: "a.txt"`, "tasks.below.state": "skipped"}},
 
-	{name: "condition-without-a-value", exit: 1, definition: `
-tasks:
-  a: { type: shell, spec: { command: 'echo n=x > $SWITCHYARD_OUTPUT' } }
-  deploy: { type: shell, spec: { command: 'true' }, dependsOn: [a], condition: 'int(parent.a.output.n) > 3' }
-  tell: { type: shell, spec: { command: 'true' }, dependsOn: [deploy], when: one_failed }
-`, want: map[string]string{"state": "failed", "tasks.deploy.state": "failed", "tasks.deploy.reason": "condition_error", "tasks.tell.state": "completed",
-		"tasks.deploy.error": "`int(parent.a.output.n) > 3` cannot be evaluated: 1:4: type conversion error from 'string' to 'int'; parent.a.output.n is \"x\""}},
-
 	{name: "items-of-all-kinds", definition: `
 tasks:
   each:
@@ -81,83 +73,6 @@ tasks:
 		"tasks.all.result.stdout": `[{"v":0},null,{"v":2}]|3 2 1 1` + "\n" +
 			`{"ancestors":{"each":{"completed":2,"count":3,"exitCode":1,"failed":1,"instances":[{"index":0,"state":"completed"},{"index":1,"state":"failed"},{"index":2,"state":"completed"}],"state":"completed"}},` +
 			`"each":[{"v":0},null,{"v":2}]}` + "\n"}},
-
-	{name: "stops-early", exit: 1, definition: `
-tasks:
-  each: { type: shell, spec: { command: exit 3 }, parallel: 40, concurrency: 1, retry: { maxRetries: 0 } }
-  after: { type: shell, spec: { command: echo $CODE }, env: { CODE: "${{ parent.each.exitCode }}" }, dependsOn: [each], when: all_failed }
-`, want: map[string]string{"tasks.each.reason": "instances", "tasks.each.counts": `{"failed":1,"skipped":39}`, "tasks.each.instances.39.reason": "max_failures",
-		"tasks.after.result.stdout": "3\n"}},
-
-	{name: "halt", exit: 1, definition: `
-failurePolicy: halt
-defaults: { type: shell, retry: { maxRetries: 0 } }
-tasks:
-  excused: { spec: { command: exit 1 }, continueOnError: true }
-  bad: { spec: { command: exit 4 }, dependsOn: [excused] }
-  plain: { spec: { command: 'true' }, dependsOn: [clean-up] }
-  cond: { spec: { command: 'true' }, dependsOn: [bad], condition: parent.bad.exitCode == 4 }
-  clean-up: { spec: { command: 'true' }, dependsOn: [bad], onFailure: run }
-  always: { spec: { command: 'true' }, dependsOn: [bad], when: always }
-`, want: map[string]string{"tasks.bad.state": "failed", "tasks.plain.state": "skipped", "tasks.cond.state": "skipped",
-		"tasks.clean-up.state": "completed", "tasks.always.state": "completed"}},
-
-	{name: "triggers", exit: 1, definition: `
-defaults: { type: shell, retry: { maxRetries: 0 } }
-tasks:
-  ok: { spec: { command: 'true' } }
-  bad: { spec: { command: exit 4 } }
-  off: { spec: { command: 'true' }, dependsOn: [ok], condition: 'false' }
-  all-success: { spec: { command: 'true' }, dependsOn: [ok, off], when: all_success }
-  none-failed: { spec: { command: 'true' }, dependsOn: [off], when: none_failed }
-  one-success: { spec: { command: 'true' }, dependsOn: [ok, bad], when: one_success }
-  all-failed: { spec: { command: 'true' }, dependsOn: [ok, bad], when: all_failed }
-  both-hold: { spec: { command: 'true' }, dependsOn: [bad], when: one_failed, condition: parent.bad.exitCode == 4 }
-  one-holds: { spec: { command: 'true' }, dependsOn: [bad], when: one_failed, condition: parent.bad.exitCode == 5 }
-`, want: map[string]string{"tasks.all-success.reason": "when", "tasks.none-failed.state": "completed", "tasks.one-success.state": "completed",
-		"tasks.all-failed.state": "skipped", "tasks.both-hold.state": "completed", "tasks.one-holds.reason": "condition"}},
-
-	{name: "condition-guards", exit: 1, definition: `
-defaults: { type: shell, retry: { maxRetries: 0 } }
-inputs: { branch: { default: main } }
-tasks:
-  test: { spec: { command: exit 1 } }
-  build: { spec: { command: 'true' }, dependsOn: [test] }
-  deploy: { spec: { command: 'true' }, dependsOn: [build], condition: workflow.input.branch == 'main' }
-  announce: { spec: { command: 'true' }, dependsOn: [deploy] }
-  above: { spec: { command: 'true' }, dependsOn: [build], condition: parent.test.exitCode == 1 }
-  notify: { spec: { command: 'true' }, dependsOn: [build], condition: "parent['build'].exitCode == -1 && workflow.input.branch == 'main'" }
-  any: { spec: { command: 'true' }, dependsOn: [build], condition: "parent.exists(name, name == 'build')" }
-  forced: { spec: { command: 'true' }, dependsOn: [build], condition: workflow.input.branch == 'main', onFailure: run }
-`, want: map[string]string{"tasks.deploy.reason": "upstream", "tasks.deploy.error": `task "test" failed, and the condition of "deploy" does not mention "build"`,
-		"tasks.announce.reason": "upstream", "tasks.above.reason": "upstream", "tasks.notify.state": "completed", "tasks.any.state": "completed",
-		"tasks.forced.state": "completed"}},
-
-	{name: "deadlines", exit: 1, definition: `
-defaults: { type: shell }
-tasks:
-  queued: { spec: { command: 'true' }, constraints: { nodeLabels: [nowhere] }, deadline: 500ms }
-  waits: { spec: { command: exit 1 }, retry: { backoffMs: 600000 }, deadline: 2s }
-  runs: { spec: { command: sleep 600 }, deadline: 2s }
-  asks: { type: approval, deadline: 500ms }
-  after: { spec: { command: echo $S }, env: { S: "${{ parent.runs.state }}" }, dependsOn: [queued, waits, runs, asks], when: all_failed }
-`, want: map[string]string{"tasks.queued.reason": "deadline", "tasks.waits.reason": "deadline", "tasks.waits.state": "failed", "tasks.runs.reason": "deadline",
-		"tasks.asks.reason": "deadline", "tasks.after.result.stdout": "failed\n"}},
-
-	{name: "deadline-of-the-run", exit: 1, definition: `
-deadline: 1s
-tasks:
-  asks: { type: approval }
-  after: { type: shell, spec: { command: 'true' }, dependsOn: [asks] }
-`, want: map[string]string{"state": "failed", "reason": "deadline", "tasks.asks.state": "cancelled"}},
-
-	{name: "retry-when", definition: `
-defaults: { type: shell, retry: { maxRetries: 3, backoffMs: 1 } }
-tasks:
-  again: { spec: { command: test $SWITCHYARD_ATTEMPT = 1 || exit 75 }, retry: { when: attempt.exitCode == 75 } }
-  never: { spec: { command: exit 2 }, retry: { when: attempt.exitCode == 75 }, continueOnError: true }
-  reset: { spec: { command: 'echo connection reset >&2; test $SWITCHYARD_ATTEMPT = 2' }, retry: { when: "attempt.stderr.contains('reset') && attempt.number < 2" } }
-`, want: map[string]string{"tasks.again.attempt": "1", "tasks.never.attempt": "0", "tasks.never.state": "failed", "tasks.reset.attempt": "2"}},
 
 	{name: "inputs", args: []string{"--input", "who=a=b c", "--input", "n=0", "--input", "l=[]"}, definition: `
 inputs:
@@ -190,35 +105,12 @@ tasks:
   later: { type: shell, spec: { command: 'echo a=9 > $SWITCHYARD_CONTEXT_UPDATE; cat $SWITCHYARD_INPUT' }, dependsOn: [first], condition: workflow.context.b == 2 }
 `, want: map[string]string{"context": `{"a":"9","b":2,"deep":{"y":5}}`, "tasks.later.result.stdout": `{"ancestors":{"first":{"attempt":0,"exitCode":0,"state":"completed"}},"context":{"a":1,"b":2,"deep":{"y":5}}}` + "\n"}},
 
-	{name: "too-large", exit: 1, definition: `
-defaults: { type: shell, retry: { maxRetries: 0 } }
-tasks:
-  context: { spec: { command: 'printf k=%040000d 1 > $SWITCHYARD_CONTEXT_UPDATE' } }
-  output: { spec: { command: 'head -c 9000000 /dev/zero | tr "\0" x > $SWITCHYARD_OUTPUT' } }
-`, want: map[string]string{"tasks.context.error": "SWITCHYARD_CONTEXT_UPDATE: is larger than 32 KiB", "tasks.output.error": "SWITCHYARD_OUTPUT: is larger than 8192 KiB"}},
-
 	{name: "checkpoints", definition: `
 defaults: { type: shell, retry: { maxRetries: 1, backoffMs: 1 } }
 tasks:
   alone: { spec: { command: 'test -s $SWITCHYARD_CHECKPOINT && exec cat $SWITCHYARD_CHECKPOINT; echo step 7 > $SWITCHYARD_CHECKPOINT; exit 1' } }
   each: { spec: { command: 'test -s $SWITCHYARD_CHECKPOINT && exec cat $SWITCHYARD_CHECKPOINT; echo $SWITCHYARD_INDEX > $SWITCHYARD_CHECKPOINT; exit 1' }, parallel: 3, batch: 3 }
 `, want: map[string]string{"tasks.alone.result.stdout": "step 7\n", "tasks.each.instances.2.result.stdout": "2\n"}},
-
-	{name: "child-runs", exit: 1, definition: `
-tasks:
-  each:
-    type: run
-    foreach: [a, b]
-    spec:
-      input: { who: "${{ input.item }}" }
-      definition:
-        name: child
-        inputs: { who: { required: true } }
-        tasks: { hello: { type: shell, env: { W: "${{ workflow.input.who }}" }, spec: { command: 'echo said=$W > $SWITCHYARD_CONTEXT_UPDATE' } } }
-  fails: { type: run, spec: { definition: { name: child, tasks: { a: { type: shell, spec: { command: exit 3 }, retry: { maxRetries: 0 } } } } }, retry: { maxRetries: 0 } }
-  unknown: { type: run, spec: { workflow: "${{ 'not-stored' }}" } }
-`, want: map[string]string{"tasks.each.instances.1.result.output.said": "b", "tasks.fails.reason": "child_run",
-		"tasks.unknown.state": "failed", "tasks.unknown.error": `no definition is stored under the name "not-stored"`}},
 
 	{name: "snake-case", definition: `
 failure_policy: continue

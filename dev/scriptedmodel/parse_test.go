@@ -100,27 +100,6 @@ func TestScriptOfThePackageCommentIsValid(t *testing.T) {
 	}
 }
 
-func FuzzParse(f *testing.F) {
-	f.Add(everything)
-	f.Add(`{"rules": [{"reply": {"text": "Default"}}]}`)
-	f.Fuzz(func(t *testing.T, text string) {
-		script, err := Parse([]byte(text))
-		if err == nil && script.Validate() != nil {
-			t.Error("Parse returned an invalid script without an error")
-		}
-	})
-}
-
-func TestNewPanicsOnInvalidScripts(t *testing.T) {
-	t.Parallel()
-	defer func() {
-		if recover() == nil {
-			t.Error("New did not panic")
-		}
-	}()
-	New(Script{})
-}
-
 // packageExample returns the script in the package comment.
 func packageExample(t *testing.T) string {
 	t.Helper()
