@@ -4,6 +4,7 @@ import (
 	"errors"
 	"log/slog"
 	"os"
+	"runtime/debug"
 	"sync"
 	"testing"
 
@@ -38,6 +39,8 @@ func MainBare(m *testing.M, prepare func(*Cluster) (stop func())) { runAndExit(b
 func runAndExit(tests goleak.TestingM) {
 	// Without a checksum, the SDK would first read and hash the test's whole binary.
 	worker.SetBinaryChecksum("test")
+	// Tests are short of processor time, not of memory.
+	debug.SetGCPercent(400)
 	// Most tests mainly wait for heartbeats, leases and back-offs.
 	testneeds.Parallel(10)
 	testneeds.NoLeaks(tests)
