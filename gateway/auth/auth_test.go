@@ -198,3 +198,36 @@ func TestCallWithoutRulesIsRefused(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestPathsOutsideTheServicesAreLocked checks the refusal of such a path, its text, and that a lock's hook learns of it.
+func TestPathsOutsideTheServicesAreLocked(t *testing.T) {
+	tokens := fakeTokens{"viewer": {Name: "ann", Role: v1.Role_ROLE_VIEWER}, "admin": {Name: "bob", Role: v1.Role_ROLE_ADMIN}, "nameless": {Role: v1.Role_ROLE_VIEWER}}
+	passed, refusals := 0, 0
+	lock := Lock{Authenticator: tokens, OnRefused: func(*http.Request, error) { refusals++ }}
+	handler := lock.Middleware(Require(v1.Role_ROLE_ADMIN, http.HandlerFunc(func(http.ResponseWriter, *http.Request) { passed++ })))
+	for token, want := range map[string]string{
+		"viewer":   "/metrics needs the role admin; ann has the role viewer",
+		"nameless": "/metrics needs the role admin; the caller has the role viewer",
+		"admin":    "",
+	} {
+		passed, refusals = 0, 0
+		r := httptest.NewRequest(http.MethodGet, "/metrics", nil)
+		r.Header.Set("Authorization", "Bearer "+token)
+		w := httptest.NewRecorder()
+		handler.ServeHTTP(w, r)
+		refused := want != ""
+		if refused != (w.Code == http.StatusForbidden) || !strings.Contains(w.Body.String(), want) || (passed == 0) != refused || (refusals == 1) != refused {
+			t.Errorf("%s: %d %s, passed %d times, the hook ran %d times", token, w.Code, w.Body, passed, refusals)
+		}
+	}
+}
+
+func TestPrefixOfTokenSelectsAuthenticator(t *testing.T) {
+	own, foreign := &Principal{Name: "own"}, &Principal{Name: "foreign"}
+	choice := ByPrefix{Prefix: "sy_", With: fakeTokens{"sy_1": own}, Without: fakeTokens{"eyJ": foreign}}
+	for token, want := range map[string]*Principal{"sy_1": own, "eyJ": foreign, "sy_2": nil} {
+		if got, err := choice.Authenticate(t.Context(), token); got != want || (err == nil) != (want != nil) {
+			t.Errorf("%s: %v, %v", token, got, err)
+		}
+	}
+}
