@@ -268,3 +268,16 @@ func TestContinueOnErrorExcusesTheTaskDespiteMaxFailures(t *testing.T) {
 		t.Errorf("after is %+v", rec)
 	}
 }
+
+// A caller that sees more than this state halts the instances of a task, and lifts the halt.
+func TestHaltedInstancesAreResumed(t *testing.T) {
+	l, _ := start(t, &v1.Definition{Tasks: map[string]*v1.TaskDefinition{"each": fanned(0)}})
+	l.expand("each", dag.Expanded{Count: 2})
+	l.placed("each[0]")
+	l.s.Apply(dag.HaltGroup{Task: 0, Reason: v1.ReasonHalt})
+	l.want(map[string]string{"each": "running/", "each[0]": "assigned/", "each[1]": "skipped/halt"})
+	if got := l.names(l.s.Apply(dag.ResumeGroup{Task: 0}).Place); !cmp.Equal(got, []string{"each[1]"}) {
+		t.Errorf("%v ask for a node", got)
+	}
+	l.want(map[string]string{"each": "running/", "each[0]": "assigned/", "each[1]": "queued/"})
+}
