@@ -1,14 +1,34 @@
 package e2e
 
 import (
+	"fmt"
+	"net"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
+	"syscall"
 	"testing"
 
 	"switchyard/dev/processes"
+	"switchyard/dev/testneeds"
 )
+
+// quoted returns the text in a file of the repository that the group of a pattern matches first.
+func quoted(t *testing.T, file, pattern string) string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(repository, file))
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := regexp.MustCompile("(?s)" + pattern).FindSubmatch(text)
+	if found == nil {
+		t.Fatalf("%s has no %s", file, pattern)
+	}
+	return string(found[1])
+}
 
 // TestReadme checks the README's promises: its first two commands are in its first 20 lines, its definition runs
 // unchanged in any folder, and every command that it names exists.
@@ -23,11 +43,8 @@ func TestReadme(t *testing.T) {
 	if first < 0 || second < first {
 		t.Error("the first 20 lines do not hold the two commands in order")
 	}
-	definition := regexp.MustCompile("(?s)```yaml\n(.*?)```").FindSubmatch(text)
-	if definition == nil {
-		t.Fatal("no definition")
-	}
-	code, stdout, stderr := run(t, "run", write(t, string(definition[1])), "-o", "json")
+	definition := quoted(t, "README.md", "```yaml\n(.*?)```")
+	code, stdout, stderr := run(t, "run", write(t, definition), "-o", "json")
 	nightly := processes.ParseRun(t, stdout)
 	if code != 0 || nightly.State != "completed" {
 		t.Fatalf("the definition ends with exit code %d: %s", code, stderr)
@@ -51,15 +68,119 @@ func TestReadme(t *testing.T) {
 // TestGuideOfAgents validates the first definition of the guide. Running it would need a key.
 func TestGuideOfAgents(t *testing.T) {
 	t.Parallel()
-	text, err := os.ReadFile(filepath.Join(repository, "activities/executor/subagent/README.md"))
-	if err != nil {
+	definition := quoted(t, "activities/executor/subagent/README.md", "```yaml\n(.*?)```")
+	if code, stdout, stderr := run(t, "validate", write(t, definition)); code != 0 {
+		t.Errorf("exit code %d: %s%s", code, stdout, stderr)
+	}
+}
+
+// TestReadmeFleet runs the commands of the README section "A fleet", with the gateway started twice. Then it starts a
+// leader beside them, which must refuse, and a worker with the settings of the section's file.
+func TestReadmeFleet(t *testing.T) {
+	t.Parallel()
+	commands, settings := quoted(t, "README.md", "\n## A fleet\n.*?```sh\n(.*?)```"), quoted(t, "README.md", "\n## A fleet\n.*?```yaml\n(.*?)```")
+	dir := t.TempDir()
+	store := filepath.Join(dir, "store")
+	s := startDev(t, "--nodes", "0", "--store", store)
+	env := []string{"TEMPORAL_ADDRESS=" + s.Temporal, "HOME=" + dir} // where "last" is kept
+	spool := func() string { return "SWITCHYARD_SPOOL_DIR=" + t.TempDir() }
+	var gateway string
+	ran := 0
+	for line := range strings.Lines(commands) {
+		line, _, _ = strings.Cut(line, "#")
+		args := strings.Fields(line)
+		if len(args) == 0 || args[0] != "switchyard" {
+			continue
+		}
+		ran++
+		switch args = args[1:]; args[0] {
+		case "gateway":
+			for range 2 {
+				p := startWith(t, append(slices.Clone(env), "SWITCHYARD_ADDRESS=127.0.0.1:0", "SWITCHYARD_STORE="+store), args...)
+				gateway = p.Field("Gateway")
+			}
+			env = append(slices.Clone(env), "SWITCHYARD_GATEWAY="+gateway)
+		case "worker":
+			p := startWith(t, append(slices.Clone(env), spool()), args...)
+			p.Line(p.Stdout, "Node")
+		default:
+			p := startWith(t, env, args...)
+			if code := p.Wait(); code != 0 {
+				t.Fatalf("%s exits with %d: %s", line, code, p.Stderr.String())
+			}
+		}
+	}
+	if ran < 15 {
+		t.Errorf("only %d commands ran", ran)
+	}
+
+	leader := startWith(t, append(slices.Clone(env), "SWITCHYARD_ADDRESS=127.0.0.1:0", "SWITCHYARD_STORE="+store), "gateway", "--role", "leader")
+	if code := leader.Wait(); code != 3 || !strings.Contains(leader.Stderr.String(), "--role auto") {
+		t.Errorf("a second leader exits with %d: %s", code, leader.Stderr)
+	}
+
+	file := filepath.Join(dir, "switchyard.yaml")
+	settings = strings.ReplaceAll(settings, "http://yard:7280", gateway)
+	if err := os.WriteFile(file, []byte(settings), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	definition := regexp.MustCompile("(?s)```yaml\n(.*?)```").FindSubmatch(text)
-	if definition == nil {
-		t.Fatal("no definition")
+	p := startWith(t, append(slices.Clone(env), "SWITCHYARD_GATEWAY=", spool()), "worker", "--config", file, "--name", "from-file")
+	p.Line(p.Stdout, "Node")
+	if line := p.Line(p.Stderr, "settings of worker"); !strings.Contains(line, `max-parallel="8 (`+file+`:4)"`) || !strings.Contains(line, "TEMPORAL_ADDRESS") {
+		t.Errorf("the settings are logged as %s", line)
 	}
-	if code, stdout, stderr := run(t, "validate", write(t, string(definition[1]))); code != 0 {
-		t.Errorf("exit code %d: %s%s", code, stdout, stderr)
+	n := ask[nodeItem](t, gateway, "nodes", "get", "from-file")
+	if !slices.Equal(n.Labels, []string{"fast", "server"}) {
+		t.Errorf("the node from a file is %+v", n)
+	}
+	p.Signal(syscall.SIGTERM)
+	if code := p.Wait(); code != 0 {
+		t.Errorf("the worker exits with %d", code)
+	}
+}
+
+// TestReadmeByTheClock runs the commands of the README about schedules.
+func TestReadmeByTheClock(t *testing.T) {
+	t.Parallel()
+	commands := quoted(t, "README.md", "\n## By the clock\n.*?```sh\n(.*?)```")
+	if strings.Count(commands, "\nswitchyard schedules") < 6 {
+		t.Error("the section has few commands")
+	}
+	s := shared(t)
+	shell := exec.Command("sh", "-euc", "switchyard() { "+binary+` "$@"; }`+"\n"+commands)
+	shell.Dir, shell.Env = repository, append(processes.CleanEnv(), "SWITCHYARD_GATEWAY="+s.Gateway)
+	out, err := shell.CombinedOutput()
+	if err != nil || !strings.Contains(string(out), "Europe/Berlin") || !strings.Contains(string(out), "schedule-20") {
+		t.Errorf("%v\n%s", err, out)
+	}
+}
+
+// TestReadmeAgents runs the commands of the README about agents. The model listens on a free port.
+func TestReadmeAgents(t *testing.T) {
+	t.Parallel()
+	const commands = "\n## Agents\n.*?```sh\n%s -address 127.0.0.1:7411 &\nswitchyard %s\n```"
+	start := quoted(t, "README.md", fmt.Sprintf(commands, `(go run [^\n]*)`, `run \S+`))
+	use := quoted(t, "README.md", fmt.Sprintf(commands, `go run [^\n]*`, `(run \S+)`))
+	address := fmt.Sprintf("127.0.0.1:%d", testneeds.FreePort(t))
+	// The model that `go run` starts would outlive it.
+	model := exec.Command("go", append(strings.Fields(start)[1:], "-address", address)...)
+	model.Dir, model.Env, model.SysProcAttr = repository, processes.CleanEnv(), &syscall.SysProcAttr{Setpgid: true}
+	if err := model.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = syscall.Kill(-model.Process.Pid, syscall.SIGKILL)
+		_ = model.Wait() // it was killed
+	})
+	processes.Await(t, "the model listens", func() bool {
+		conn, err := net.Dial("tcp", address)
+		if err == nil {
+			_ = conn.Close()
+		}
+		return err == nil
+	})
+	code, _, stderr := run(t, append(strings.Fields(use), "--input", "provider=http://"+address)...)
+	if code != 0 || !regexp.MustCompile(`run agents-\S+ completed`).MatchString(stderr) {
+		t.Errorf("exit code %d: %s", code, stderr)
 	}
 }

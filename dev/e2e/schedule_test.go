@@ -3,10 +3,7 @@ package e2e
 import (
 	"fmt"
 	"net/url"
-	"os"
-	"os/exec"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"syscall"
@@ -128,26 +125,6 @@ type runItem struct{ ID, Name, State, Trigger, SubmittedBy string }
 func scheduledRuns(t *testing.T, gateway, workflow string) []runItem {
 	t.Helper()
 	return ask[list[runItem]](t, gateway, "runs", "list", "--workflow", workflow, "--trigger", "schedule", "--limit", "200").Items
-}
-
-// TestReadmeByTheClock runs the commands of the README about schedules.
-func TestReadmeByTheClock(t *testing.T) {
-	t.Parallel()
-	text, err := os.ReadFile(filepath.Join(repository, "README.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	block := regexp.MustCompile("(?s)\n## By the clock\n.*?```sh\n(.*?)```").FindSubmatch(text)
-	if block == nil || strings.Count(string(block[1]), "\nswitchyard schedules") < 6 {
-		t.Fatal("the section has no commands, or few")
-	}
-	s := shared(t)
-	shell := exec.Command("sh", "-euc", "switchyard() { "+binary+` "$@"; }`+"\n"+string(block[1]))
-	shell.Dir, shell.Env = repository, append(processes.CleanEnv(), "SWITCHYARD_GATEWAY="+s.Gateway)
-	out, err := shell.CombinedOutput()
-	if err != nil || !strings.Contains(string(out), "Europe/Berlin") || !strings.Contains(string(out), "schedule-20") {
-		t.Errorf("%v\n%s", err, out)
-	}
 }
 
 // TestLongScheduleWhileGatewaysAreAway lets Temporal start runs while there is no gateway. A gateway that starts later

@@ -9,12 +9,16 @@ import (
 	"crypto/x509/pkix"
 	"encoding/pem"
 	"io"
+	"log"
 	"math/big"
 	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -91,47 +95,22 @@ func (c *certificates) terminate(t *testing.T, behind string) (address string) {
 	}
 	pool := x509.NewCertPool()
 	pool.AddCert(c.cert)
-	listener, err := tls.Listen("tcp", "127.0.0.1:0", &tls.Config{
-		Certificates: []tls.Certificate{pair}, ClientCAs: pool, ClientAuth: tls.RequireAndVerifyClientCert, NextProtos: []string{"h2"}, MinVersion: tls.VersionTLS12,
+	plain := &http.Transport{Protocols: new(http.Protocols)}
+	plain.Protocols.SetUnencryptedHTTP2(true)
+	server := httptest.NewUnstartedServer(&httputil.ReverseProxy{
+		Rewrite:   func(p *httputil.ProxyRequest) { p.SetURL(&url.URL{Scheme: "http", Host: behind}) },
+		Transport: plain, FlushInterval: -1,
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	var mu sync.Mutex
-	var open []net.Conn
-	var pipes sync.WaitGroup
-	pipes.Go(func() {
-		for {
-			front, err := listener.Accept()
-			if err != nil {
-				return
-			}
-			back, err := net.Dial("tcp", behind)
-			if err != nil {
-				_ = front.Close()
-				continue
-			}
-			mu.Lock()
-			open = append(open, front, back)
-			mu.Unlock()
-			for _, pipe := range [][2]net.Conn{{front, back}, {back, front}} {
-				pipes.Go(func() {
-					_, _ = io.Copy(pipe[0], pipe[1])
-					_ = pipe[0].Close()
-				})
-			}
-		}
-	})
+	server.EnableHTTP2 = true
+	server.TLS = &tls.Config{Certificates: []tls.Certificate{pair}, ClientCAs: pool, ClientAuth: tls.RequireAndVerifyClientCert, MinVersion: tls.VersionTLS12}
+	server.Config.ErrorLog = log.New(io.Discard, "", 0) // a client of another authority is refused
+	server.StartTLS()
 	t.Cleanup(func() {
-		_ = listener.Close()
-		mu.Lock()
-		for _, conn := range open {
-			_ = conn.Close()
-		}
-		mu.Unlock()
-		pipes.Wait()
+		server.CloseClientConnections()
+		server.Close()
+		plain.CloseIdleConnections()
 	})
-	return listener.Addr().String()
+	return server.Listener.Addr().String()
 }
 
 // TestTemporalBehindMutualTLS lets a gateway and a worker reach Temporal with a client certificate from Temporal's own
