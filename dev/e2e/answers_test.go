@@ -51,14 +51,7 @@ type instanceItem struct {
 	Index       int
 	State, Node string
 	Attempt     int
-	Error       string
-	StartedAt   string
-	CompletedAt string
-	Result      struct {
-		ExitCode int
-		Stdout   string
-		Output   map[string]any
-	}
+	Result      struct{ Output map[string]any }
 }
 
 // instances returns the instances of a task.

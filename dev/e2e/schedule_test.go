@@ -107,19 +107,15 @@ tasks:
 
 // scheduleItem is a schedule as JSON prints it.
 type scheduleItem struct {
-	Name, Note      string
-	Started, Missed int
-	Cron            []string
-	Paused          bool
-	NextTimes       []string
-	Runs            []struct {
+	Missed int
+	Runs   []struct {
 		RunID       string `json:"runId"`
 		ScheduledAt time.Time
 	}
 }
 
 // runItem is a run in a list as JSON prints it.
-type runItem struct{ ID, Name, State, Trigger, SubmittedBy string }
+type runItem struct{ State string }
 
 // scheduledRuns returns the runs of a workflow that its schedule has started, newest first.
 func scheduledRuns(t *testing.T, gateway, workflow string) []runItem {
