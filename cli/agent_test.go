@@ -10,10 +10,10 @@ import (
 
 func TestAgentSessionsListsTheFleet(t *testing.T) {
 	f := fake(t)
-	f.fleet.list = &v1.ListNodesResponse{Items: []*v1.Node{
+	script(f, &v1.ListNodesResponse{Items: []*v1.Node{
 		{Name: "b", State: v1.NodeActive, Capabilities: map[string]string{"gpu": "nvidia", "session/two": "true", "session/one": "true"}},
 		{Name: "a", State: v1.NodeOffline, Capabilities: map[string]string{"session/two": "true"}},
-	}}
+	}})
 	for format, want := range map[string]string{
 		"text":  "SESSION  NODE  STATE\none      b     active\ntwo      a     offline\ntwo      b     active\n",
 		"jsonl": `{"session":"one","node":"b","state":"active"}` + "\n" + `{"session":"two","node":"a","state":"offline"}` + "\n" + `{"session":"two","node":"b","state":"active"}` + "\n",

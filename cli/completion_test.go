@@ -13,8 +13,8 @@ func TestCompletion(t *testing.T) {
 	f := fake(t)
 	nightly(f)
 	f.list = &v1.ListRunsResponse{Items: []*v1.Run{{Id: "nightly-4g5h6jkm", State: "running"}}}
-	f.fleet.list = &v1.ListNodesResponse{Items: []*v1.Node{{Name: "gpu-1", State: "active"}}}
-	f.schedules.schedule = nightlySchedule()
+	script(f, &v1.ListNodesResponse{Items: []*v1.Node{{Name: "gpu-1", State: "active"}}})
+	scriptSchedule(f, nightlySchedule())
 	f.shelf.stored = map[string]*v1.Definition{"elt": {Name: "elt"}}
 	env := map[string]string{"SWITCHYARD_GATEWAY": f.url}
 	runs, tasks := []string{"last", "nightly-4g5h6jkm\trunning"}, []string{"build\tdead_letter", "deploy\tskipped"}

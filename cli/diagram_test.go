@@ -62,11 +62,11 @@ func TestTimelineOfALargeFanOut(t *testing.T) {
 	const many = 5000
 	count := int32(many)
 	f.run.Tasks["each"].Count = &count
-	f.backend.page = 1500
-	f.backend.instances["each"] = nil
+	f.page = 1500
+	f.instances["each"] = nil
 	for i := range many {
 		from := 2.1 + 5*float64(i)/many
-		f.backend.instances["each"] = append(f.backend.instances["each"], &v1.Instance{
+		f.instances["each"] = append(f.instances["each"], &v1.Instance{
 			Index: int32(i), State: "completed", Node: fmt.Sprintf("local-%d", 1+i%3), AssignedAt: after(from), StartedAt: after(from + 0.1), CompletedAt: after(from + 0.5),
 		})
 	}

@@ -12,7 +12,7 @@ import (
 
 func TestDLQList(t *testing.T) {
 	f := fake(t)
-	f.backend.letters = &v1.ListDeadLettersResponse{NextPageToken: "more", Items: []*v1.DeadLetter{
+	script(f, &v1.ListDeadLettersResponse{NextPageToken: "more", Items: []*v1.DeadLetter{
 		{
 			Run: "nightly-4g5h6jkm", Task: "build", Type: "shell", Workflow: "nightly", Reason: "exit_code", Error: "exit code 2\nand more", DeadLetteredAt: after(8),
 			Attempts: []*v1.Attempt{
@@ -21,7 +21,7 @@ func TestDLQList(t *testing.T) {
 			},
 		},
 		{Run: "b-7", Task: "x", Type: "shell", Generation: 1},
-	}}
+	}})
 	for _, format := range []string{"text", "json", "jsonl"} {
 		got := run(t, "dlq", "list", "--gateway", f.url, "-o", format, "--run", "night", "--type", "shell", "--node", "b", "--limit", "7", "--page-token", "x")
 		if got.code != 0 {
@@ -29,15 +29,15 @@ func TestDLQList(t *testing.T) {
 		}
 		golden(t, "dlq-list-"+format, got.stdout)
 	}
-	if want := (&v1.ListDeadLettersRequest{Run: "night", Type: "shell", Node: "b", PageSize: 7, PageToken: "x"}); !proto.Equal(f.backend.asked[0], want) {
-		t.Errorf("asked for %v", f.backend.asked[0])
+	if want := (&v1.ListDeadLettersRequest{Run: "night", Type: "shell", Node: "b", PageSize: 7, PageToken: "x"}); !proto.Equal(f.asked[0], want) {
+		t.Errorf("asked for %v", f.asked[0])
 	}
 }
 
 func TestDLQRetryAndPurge(t *testing.T) {
 	f := fake(t)
-	f.backend.retried = &v1.RetryDeadLetterResponse{Run: "nightly-4g5h6jkm", Tasks: []string{"build", "test"}, Generation: 1}
-	f.backend.purged = &v1.PurgeDeadLetterResponse{Run: "nightly-4g5h6jkm", Tasks: []string{"build"}}
+	script(f, &v1.RetryDeadLetterResponse{Run: "nightly-4g5h6jkm", Tasks: []string{"build", "test"}, Generation: 1})
+	script(f, &v1.PurgeDeadLetterResponse{Run: "nightly-4g5h6jkm", Tasks: []string{"build"}})
 	for _, test := range []struct {
 		args   []string
 		asked  proto.Message
@@ -48,13 +48,13 @@ func TestDLQRetryAndPurge(t *testing.T) {
 		{[]string{"purge", "night", "build"}, &v1.PurgeDeadLetterRequest{Run: "night", Task: "build"}, "purged build of run nightly-4g5h6jkm\n"},
 		{[]string{"purge", "night", "--all"}, &v1.PurgeDeadLetterRequest{Run: "night"}, "purged build of run nightly-4g5h6jkm\n"},
 	} {
-		f.backend.asked = nil
+		f.asked = nil
 		got := run(t, append(append([]string{"dlq"}, test.args...), "--gateway", f.url)...)
 		if got.code != 0 || got.stdout != "" || got.stderr != test.stderr {
 			t.Errorf("%v: %+v", test.args, got)
 		}
-		if len(f.backend.asked) != 1 || !proto.Equal(f.backend.asked[0], test.asked) {
-			t.Errorf("%v: asked %v", test.args, f.backend.asked)
+		if len(f.asked) != 1 || !proto.Equal(f.asked[0], test.asked) {
+			t.Errorf("%v: asked %v", test.args, f.asked)
 		}
 	}
 	got := run(t, "dlq", "retry", "night", "--all", "-o", "json", "--gateway", f.url)

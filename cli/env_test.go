@@ -194,8 +194,8 @@ func TestVpsCreateOfAVirtualMachineAndOfAnEnvironment(t *testing.T) {
 	} {
 		got := run(t, append([]string{"vps", "create", "--gateway", f.url}, strings.Fields(test.args)...)...)
 		test.want.Env = map[string]string{}
-		if got.code != 0 || len(f.vps.created) != i+1 || !proto.Equal(f.vps.created[i], test.want) {
-			t.Errorf("%s: %+v; sent %v", test.args, got, f.vps.created)
+		if got.code != 0 || len(f.asked) != i+1 || !proto.Equal(f.asked[i], test.want) {
+			t.Errorf("%s: %+v; sent %v", test.args, got, f.asked)
 		}
 	}
 	if got := run(t, "vps", "create", "--gateway", f.url, "--image", "a", "--backend", "xen"); got.code != exit.CodeUsage || !strings.Contains(got.stderr, "qemu") {

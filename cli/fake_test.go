@@ -46,36 +46,36 @@ type fakeGateway struct {
 	existed    bool  // a submit finds the run already started
 	fail       error // error of every call but GetRun
 
-	fleet   fakeFleet
-	backend fakeBackend
-	shelf   fakeShelf
+	replies  map[string][]connect.AnyResponse // of the script, by method
+	asked    []proto.Message                  // requests that the script has answered
+	failNext error                            // error of the next call that the script answers
 
-	schedules fakeSchedules
-	tasks     fakeTasks
-	secrets   fakeSecrets
-	keys      fakeKeys
-	audit     fakeAudit
-	sessions  fakeSessions
-	vps       fakeVps
+	// instances of tasks, served at most page at a time.
+	instances map[string][]*v1.Instance
+	page      int
 
+	shelf        fakeShelf
+	sessions     fakeSessions
 	environments fakeEnvironments
 }
 
 func fake(t *testing.T) *fakeGateway {
 	t.Helper()
-	f := &fakeGateway{cancel: make(chan struct{})}
+	f := &fakeGateway{cancel: make(chan struct{}), replies: map[string][]connect.AnyResponse{}}
+	scriptSteering(f)
+	scripted := connect.WithInterceptors(connect.UnaryInterceptorFunc(f.followScript))
 	mux := http.NewServeMux()
-	mux.Handle(switchyardv1connect.NewRunServiceHandler(f))
-	mux.Handle(switchyardv1connect.NewNodeServiceHandler(&f.fleet))
+	mux.Handle(switchyardv1connect.NewRunServiceHandler(f, scripted))
 	mux.Handle(switchyardv1connect.NewWorkflowServiceHandler(&f.shelf))
-	mux.Handle(switchyardv1connect.NewScheduleServiceHandler(&f.schedules))
-	mux.Handle(switchyardv1connect.NewTaskServiceHandler(&f.tasks))
-	mux.Handle(switchyardv1connect.NewSecretServiceHandler(&f.secrets))
-	mux.Handle(switchyardv1connect.NewKeyServiceHandler(&f.keys))
-	mux.Handle(switchyardv1connect.NewAuditServiceHandler(&f.audit))
+	mux.Handle(switchyardv1connect.NewNodeServiceHandler(switchyardv1connect.UnimplementedNodeServiceHandler{}, scripted))
+	mux.Handle(switchyardv1connect.NewScheduleServiceHandler(switchyardv1connect.UnimplementedScheduleServiceHandler{}, scripted))
+	mux.Handle(switchyardv1connect.NewTaskServiceHandler(switchyardv1connect.UnimplementedTaskServiceHandler{}, scripted))
+	mux.Handle(switchyardv1connect.NewSecretServiceHandler(switchyardv1connect.UnimplementedSecretServiceHandler{}, scripted))
+	mux.Handle(switchyardv1connect.NewKeyServiceHandler(switchyardv1connect.UnimplementedKeyServiceHandler{}, scripted))
+	mux.Handle(switchyardv1connect.NewAuditServiceHandler(switchyardv1connect.UnimplementedAuditServiceHandler{}, scripted))
+	mux.Handle(switchyardv1connect.NewVpsServiceHandler(switchyardv1connect.UnimplementedVpsServiceHandler{}, scripted))
 	mux.Handle("/v1/sessions", &f.sessions)
 	t.Cleanup(f.sessions.cut)
-	mux.Handle(switchyardv1connect.NewVpsServiceHandler(&f.vps))
 	mux.Handle(switchyardv1connect.NewEnvironmentServiceHandler(&f.environments))
 	server := httptest.NewUnstartedServer(mux)
 	server.Config.Protocols = new(http.Protocols)

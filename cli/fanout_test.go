@@ -43,7 +43,7 @@ func fanned(f *fakeGateway) {
 	}
 	f.run.Tasks["each"] = each
 	each.Instances[0].Item, each.Instances[1].Item = "a.png", `{"os":"linux"}`
-	f.backend.instances, f.backend.page = map[string][]*v1.Instance{"each": each.Instances}, 4
+	f.instances, f.page = map[string][]*v1.Instance{"each": each.Instances}, 4
 }
 
 func TestRunsGetOfAFanOut(t *testing.T) {
@@ -107,12 +107,12 @@ func TestRunsInstances(t *testing.T) {
 		golden(t, "runs-instances-"+format, got.stdout)
 	}
 	// A page of the gateway may be smaller than the limit.
-	f.backend.page = 1
+	f.page = 1
 	if got := run(t, "runs", "instances", "nightly", "each", "--limit", "4", "-o", "jsonl", "--gateway", f.url); strings.Count(got.stdout, "\n") != 4 {
 		t.Errorf("--limit 4 of pages of one: %+v", got)
 	}
-	if want := (&v1.ListInstancesRequest{Id: "nightly", Task: "each", PageSize: 2, PageToken: "3"}); !proto.Equal(f.backend.asked[0], want) {
-		t.Errorf("asked for %v", f.backend.asked[0])
+	if want := (&v1.ListInstancesRequest{Id: "nightly", Task: "each", PageSize: 2, PageToken: "3"}); !proto.Equal(f.asked[0], want) {
+		t.Errorf("asked for %v", f.asked[0])
 	}
 	if got := run(t, "runs", "instances", "nightly", "each", "--state", "dead_letter", "--gateway", f.url); strings.Count(got.stdout, "\n") != 2 || !strings.Contains(got.stdout, "\n4") || got.stderr != "" {
 		t.Errorf("those that spent their retries: %+v", got)

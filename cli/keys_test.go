@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"golang.org/x/crypto/ssh"
+	"google.golang.org/protobuf/proto"
 
 	"switchyard/cli/exit"
 	v1 "switchyard/proto/switchyard/v1"
@@ -26,10 +27,11 @@ func TestKeysAddSendsAPublicKey(t *testing.T) {
 		t.Fatal(err)
 	}
 	line := strings.TrimSpace(string(ssh.MarshalAuthorizedKey(key))) + " ann@laptop\n"
-	for _, test := range []struct{ file, stdin string }{{write(t, "id.pub", line), ""}, {"-", line}} {
+	script(f, &v1.AddKeyResponse{Key: &v1.Key{Fingerprint: "SHA256:x", Name: "ann", Role: v1.RoleUser}})
+	for i, test := range []struct{ file, stdin string }{{write(t, "id.pub", line), ""}, {"-", line}} {
 		got := runWith(t, nil, test.stdin, "keys", "add", test.file, "--gateway", f.url)
-		if got.code != 0 || !strings.Contains(got.stderr, "key SHA256:x of ann is added, role user") || f.keys.added[len(f.keys.added)-1] != line {
-			t.Errorf("%+v, %q", got, f.keys.added)
+		if got.code != 0 || !strings.Contains(got.stderr, "key SHA256:x of ann is added, role user") || requests[*v1.AddKeyRequest](f)[i].GetPublicKey() != line {
+			t.Errorf("%+v, sent %v", got, f.asked)
 		}
 	}
 }
@@ -37,6 +39,7 @@ func TestKeysAddSendsAPublicKey(t *testing.T) {
 // TestKeysAddRefusesTextThatIsNotAPublicKey checks that text other than a public key is neither sent nor shown in the error.
 func TestKeysAddRefusesTextThatIsNotAPublicKey(t *testing.T) {
 	f := fake(t)
+	script(f, &v1.AddKeyResponse{})
 	_, private, err := ed25519.GenerateKey(rand.Reader)
 	if err != nil {
 		t.Fatal(err)
@@ -72,17 +75,17 @@ func TestKeysAddRefusesTextThatIsNotAPublicKey(t *testing.T) {
 	if got := run(t, "keys", "add", file+".none", "--gateway", f.url); got.code != exit.CodeUsage {
 		t.Errorf("%+v", got)
 	}
-	if len(f.keys.added) != 0 {
-		t.Errorf("sent %q", f.keys.added)
+	if len(f.asked) != 0 {
+		t.Errorf("sent %v", f.asked)
 	}
 }
 
 func TestKeysListAndRemove(t *testing.T) {
 	f := fake(t)
-	f.keys.list = &v1.ListKeysResponse{Items: []*v1.Key{
+	script(f, &v1.ListKeysResponse{Items: []*v1.Key{
 		{Fingerprint: "SHA256:Jx8FLTmyzXFGPMbiyUpuKyb2cHZnPjKmpp9Ux1h2YSo", Type: "ssh-ed25519", Name: "ann", Role: v1.RoleUser, Comment: "ann@laptop", CreatedAt: after(5), PublicKey: "ssh-ed25519 AAAA"},
 		{Fingerprint: "SHA256:OdmaR4eOvaOEbTMOzZlJzIrjsVDLWQAk3gJKvxYmYtg", Type: "ssh-rsa", Name: "bob", Role: v1.RoleAdmin, CreatedAt: after(6), PublicKey: "ssh-rsa AAAA"},
-	}}
+	}})
 	for _, format := range []string{"text", "json"} {
 		got := run(t, "keys", "list", "--gateway", f.url, "-o", format)
 		if got.code != 0 {
@@ -90,8 +93,9 @@ func TestKeysListAndRemove(t *testing.T) {
 		}
 		golden(t, "keys-list-"+format, got.stdout)
 	}
+	script(f, &v1.RemoveKeyResponse{Key: &v1.Key{Fingerprint: "SHA256:x", Name: "ann", Role: v1.RoleUser}})
 	got := run(t, "keys", "remove", "SHA256:x", "--name", "ann", "--gateway", f.url)
-	if got.code != 0 || !strings.Contains(got.stderr, "key SHA256:x of ann is removed") || f.keys.removed[0].GetName() != "ann" {
-		t.Errorf("%+v, %v", got, f.keys.removed)
+	if got.code != 0 || !strings.Contains(got.stderr, "key SHA256:x of ann is removed") || !proto.Equal(f.asked[len(f.asked)-1], &v1.RemoveKeyRequest{Fingerprint: "SHA256:x", Name: "ann"}) {
+		t.Errorf("%+v, asked %v", got, f.asked)
 	}
 }

@@ -93,15 +93,15 @@ func TestLiveTableOnATerminal(t *testing.T) {
 func TestListsFitTheTerminal(t *testing.T) {
 	f := fake(t)
 	const reason = "a reason that is much longer than any terminal has room for at the end of a line"
-	f.backend.letters = &v1.ListDeadLettersResponse{Items: []*v1.DeadLetter{
+	script(f, &v1.ListDeadLettersResponse{Items: []*v1.DeadLetter{
 		{Run: "build-and-deploy-everything-4g5h6jkm", Task: "transform-customers[6]", Type: "shell", DeadLetteredAt: after(0), Error: reason},
-	}}
-	f.backend.events = &v1.ListRunEventsResponse{Items: []*v1.Event{
+	}})
+	script(f, &v1.ListRunEventsResponse{Items: []*v1.Event{
 		{At: after(0), Task: "transform-customers[6]", Event: "dead_lettered", Node: "worker-1", Detail: reason},
-	}}
-	f.fleet.list = &v1.ListNodesResponse{Items: []*v1.Node{
+	}})
+	script(f, &v1.ListNodesResponse{Items: []*v1.Node{
 		{Name: "worker-1", State: "draining", Reason: reason, Labels: []string{"server", "fast", "cheap", "near"}, MaxParallel: 8},
-	}}
+	}})
 	for args, kept := range map[string]string{"dlq list": "transform-customers[6]", "runs events nightly": "dead_lettered", "nodes list": "worker-1"} {
 		command := append(strings.Fields(args), "--gateway", f.url)
 		text := onTerminals(t, nil, nil, command...)

@@ -39,14 +39,14 @@ func TestNodesList(t *testing.T) {
 	f := fake(t)
 	listed := gpuBox()
 	listed.Snapshot = nil
-	f.fleet.list = &v1.ListNodesResponse{NextPageToken: "more", Total: 4, Items: []*v1.Node{
+	script(f, &v1.ListNodesResponse{NextPageToken: "more", Total: 4, Items: []*v1.Node{
 		{
 			Name: "a", State: "active", MaxParallel: 4, Cores: &v1.NodeAmount{Total: 4, Free: 4}, MemoryMb: &v1.NodeAmount{Total: 7951, Free: 7100},
 			DiskGb: &v1.NodeAmount{Total: 98.4, Free: 61.2}, Gpus: &v1.NodeAmount{}, LastBeatAt: after(18.2), BenchedUntil: after(60),
 		},
 		listed,
 		{Name: "old", State: "offline", Reason: "no heartbeat for 15s", LastBeatAt: after(-80)},
-	}}
+	}})
 	for _, format := range []string{"text", "json", "jsonl"} {
 		got := run(t, "nodes", "list", "--gateway", f.url, "-o", format, "--state", "active", "--limit", "7", "--page-token", "x")
 		if got.code != 0 {
@@ -54,10 +54,10 @@ func TestNodesList(t *testing.T) {
 		}
 		golden(t, "nodes-list-"+format, got.stdout)
 	}
-	if req, want := f.fleet.asked[0], (&v1.ListNodesRequest{State: "active", PageSize: 7, PageToken: "x"}); !proto.Equal(req, want) {
+	if req, want := f.asked[0], (&v1.ListNodesRequest{State: "active", PageSize: 7, PageToken: "x"}); !proto.Equal(req, want) {
 		t.Errorf("asked for %v", req)
 	}
-	f.fleet.list = &v1.ListNodesResponse{}
+	script(f, &v1.ListNodesResponse{})
 	if got := run(t, "nodes", "list", "--gateway", f.url, "-o", "json"); got.stdout != "{\n  \"items\": [],\n  \"nextPageToken\": \"\",\n  \"total\": 0\n}\n" {
 		t.Errorf("an empty list is %q", got.stdout)
 	}
@@ -65,7 +65,7 @@ func TestNodesList(t *testing.T) {
 
 func TestNodesGet(t *testing.T) {
 	f := fake(t)
-	f.fleet.looks = []*v1.Node{gpuBox()}
+	script(f, &v1.GetNodeResponse{Node: gpuBox()})
 	for _, format := range []string{"text", "json"} {
 		got := run(t, "nodes", "get", "gpu-1", "--gateway", f.url, "-o", format)
 		if got.code != 0 || got.stderr != "" {
@@ -85,7 +85,7 @@ func TestTrafficOfAnUnknownLink(t *testing.T) {
 
 func TestNodesAreDrainedUndrainedAndRemoved(t *testing.T) {
 	f := fake(t)
-	f.fleet.looks = []*v1.Node{{Name: "a", State: "draining", Running: 2}}
+	script(f, &v1.DrainNodeResponse{Node: &v1.Node{Name: "a", State: "draining", Running: 2}})
 	for _, test := range []struct {
 		args   []string
 		asked  proto.Message
@@ -96,20 +96,20 @@ func TestNodesAreDrainedUndrainedAndRemoved(t *testing.T) {
 		{[]string{"undrain", "a"}, &v1.UndrainNodeRequest{Name: "a"}, "node a is active\n"},
 		{[]string{"remove", "a"}, &v1.RemoveNodeRequest{Name: "a"}, "node a is removed\n"},
 	} {
-		f.fleet.asked = nil
+		f.asked = nil
 		got := run(t, append(append([]string{"nodes"}, test.args...), "--gateway", f.url)...)
 		if got.code != 0 || got.stdout != "" || got.stderr != test.stderr {
 			t.Errorf("%v: %+v", test.args, got)
 		}
-		if len(f.fleet.asked) != 1 || !proto.Equal(f.fleet.asked[0], test.asked) {
-			t.Errorf("%v: asked %v", test.args, f.fleet.asked)
+		if len(f.asked) != 1 || !proto.Equal(f.asked[0], test.asked) {
+			t.Errorf("%v: asked %v", test.args, f.asked)
 		}
 	}
 	if got := run(t, "nodes", "remove", "a", "-o", "json", "--gateway", f.url); got.stdout != "{\n  \"name\": \"a\"\n}\n" {
 		t.Errorf("%+v", got)
 	}
 	for code, want := range map[connect.Code]int{connect.CodeAborted: exit.CodeNotDone, connect.CodePermissionDenied: exit.CodeNotAllowed, connect.CodeUnavailable: exit.CodeSystem} {
-		f.fleet.fail = connect.NewError(code, errors.New("no"))
+		f.failNext = connect.NewError(code, errors.New("no"))
 		if got := run(t, "nodes", "drain", "a", "--gateway", f.url); got.code != want {
 			t.Errorf("%v gives %+v", code, got)
 		}
@@ -124,36 +124,44 @@ func TestDrainWait(t *testing.T) {
 	node := func(running int32, drained bool) *v1.Node {
 		return &v1.Node{Name: "a", State: "draining", Running: running, Drained: drained}
 	}
-	f.fleet.looks = []*v1.Node{node(2, false), node(2, false), node(0, false), node(0, true)}
+	looks := func(drained *v1.Node, later ...*v1.Node) {
+		script(f, &v1.DrainNodeResponse{Node: drained})
+		var all []*v1.GetNodeResponse
+		for _, n := range later {
+			all = append(all, &v1.GetNodeResponse{Node: n})
+		}
+		script(f, all...)
+	}
+	looks(node(2, false), node(2, false), node(0, false), node(0, true))
 	got := run(t, "nodes", "drain", "a", "--wait", "-o", "json", "--gateway", f.url)
 	if want := "node a is draining\nnode a: 2 running\nnode a: 0 running\nnode a has drained\n"; got.code != 0 || got.stderr != want || !strings.Contains(got.stdout, `"drained": true`) {
 		t.Errorf("%+v", got)
 	}
 
-	f.fleet.looks = []*v1.Node{node(1, false), {Name: "a", State: "active"}}
+	looks(node(1, false), &v1.Node{Name: "a", State: "active"})
 	got = run(t, "nodes", "drain", "a", "--wait", "--gateway", f.url)
 	if got.code != exit.CodeNotDone || !strings.Contains(got.stderr, "put back into service") {
 		t.Errorf("%+v", got)
 	}
 
-	f.fleet.looks = []*v1.Node{node(1, false), {Name: "a", State: "offline"}}
+	looks(node(1, false), &v1.Node{Name: "a", State: "offline"})
 	if got = run(t, "nodes", "drain", "a", "--wait", "--gateway", f.url); got.code != 0 {
 		t.Errorf("%+v", got)
 	}
 
-	f.fleet.looks = []*v1.Node{node(3, false)}
+	looks(node(3, false), node(3, false))
 	c := start(t, nil, "", "nodes", "drain", "a", "--wait", "--gateway", f.url)
 	c.stderr.await(t, "3 running")
-	f.fleet.mu.Lock()
-	f.fleet.fail = connect.NewError(connect.CodeUnavailable, errStopping)
-	f.fleet.mu.Unlock()
+	f.mu.Lock()
+	f.failNext = connect.NewError(connect.CodeUnavailable, errStopping)
+	f.mu.Unlock()
 	c.interrupt(exit.ErrInterrupted)
 	if code := c.wait(t); code != exit.CodeInterrupted || !strings.Contains(c.stderr.String(), "nodes undrain a") {
 		t.Errorf("exit code %d, told %s", code, c.stderr)
 	}
-	f.fleet.mu.Lock()
-	defer f.fleet.mu.Unlock()
-	for _, req := range f.fleet.asked {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, req := range f.asked {
 		if _, undrained := req.(*v1.UndrainNodeRequest); undrained {
 			t.Error("Ctrl-C ended the drain")
 		}
@@ -165,17 +173,19 @@ func TestDrainWait(t *testing.T) {
 func TestDrainWaitOutlastsTheGateway(t *testing.T) {
 	t.Parallel()
 	f := fake(t)
-	f.fleet.looks = []*v1.Node{{Name: "a", State: "draining", Running: 3}}
+	three := &v1.Node{Name: "a", State: "draining", Running: 3}
+	script(f, &v1.DrainNodeResponse{Node: three})
+	script(f, &v1.GetNodeResponse{Node: three})
 	c := start(t, nil, "", "nodes", "drain", "a", "--wait", "--gateway", f.url)
 	c.stderr.await(t, "3 running")
-	f.fleet.mu.Lock()
-	f.fleet.fail = connect.NewError(connect.CodeUnavailable, errStopping)
-	f.fleet.looks = []*v1.Node{{Name: "a", State: "draining", Running: 1}}
-	f.fleet.mu.Unlock()
+	f.mu.Lock()
+	f.failNext = connect.NewError(connect.CodeUnavailable, errStopping)
+	f.mu.Unlock()
+	script(f, &v1.GetNodeResponse{Node: &v1.Node{Name: "a", State: "draining", Running: 1}})
 	c.stderr.await(t, "1 running")
-	f.fleet.mu.Lock()
-	f.fleet.fail = connect.NewError(connect.CodeNotFound, errors.New(`there is no node "a"`))
-	f.fleet.mu.Unlock()
+	f.mu.Lock()
+	f.failNext = connect.NewError(connect.CodeNotFound, errors.New(`there is no node "a"`))
+	f.mu.Unlock()
 	if code := c.wait(t); code != exit.CodeUsage {
 		t.Errorf("exit code %d, told %s", code, c.stderr)
 	}

@@ -1,28 +1,19 @@
 package cli
 
 import (
-	"context"
 	"strings"
 	"testing"
 
-	"connectrpc.com/connect"
 	"google.golang.org/protobuf/proto"
 
 	"switchyard/cli/exit"
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-func (f *fakeTasks) GetQueue(_ context.Context, req *connect.Request[v1.GetQueueRequest]) (*connect.Response[v1.GetQueueResponse], error) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.queueAsked = append(f.queueAsked, proto.CloneOf(req.Msg))
-	return connect.NewResponse(f.queue), nil
-}
-
 // TestQueueShowsGroupsAndAmounts checks the printed queue and the requests for a part of it.
 func TestQueueShowsGroupsAndAmounts(t *testing.T) {
 	f := fake(t)
-	f.tasks.queue = &v1.GetQueueResponse{
+	script(f, &v1.GetQueueResponse{
 		Tasks: 9004, Runs: 3, Warnings: []string{"tasks of run bad-1 are left out: its record\nis gone"},
 		Slots: &v1.QueueAmount{Asked: 9000, Free: 1, Total: 8}, Cores: &v1.QueueAmount{Asked: 4500, Free: 0.25, Total: 16},
 		MemoryMb: &v1.QueueAmount{Free: 2048, Total: 16384}, Gpus: &v1.QueueAmount{Asked: 18000},
@@ -35,7 +26,7 @@ func TestQueueShowsGroupsAndAmounts(t *testing.T) {
 			{Reason: "lock", Text: "waits for the lock db, held by ci-0a", Count: 3, Runs: 2, OldestQueuedAt: after(3), Examples: []*v1.ListedTask{{Run: "ci-0b", Task: "test"}}},
 			{Reason: "back_off", Text: "waits to be tried again after a failure", Count: 1, Runs: 1, NotBefore: after(60)},
 		},
-	}
+	})
 	for _, format := range []string{"text", "json"} {
 		got := run(t, "queue", "--gateway", f.url, "-o", format, "--workflow", "ci", "--run", "last", "--batch", "b")
 		if got.code != 0 || got.stderr != "warning: tasks of run bad-1 are left out: its record is gone\n" {
@@ -43,10 +34,10 @@ func TestQueueShowsGroupsAndAmounts(t *testing.T) {
 		}
 		golden(t, "queue-"+format, got.stdout)
 	}
-	if want := (&v1.GetQueueRequest{Workflow: "ci", Run: "last", Batch: "b"}); !proto.Equal(f.tasks.queueAsked[0], want) {
-		t.Errorf("asked for %v", f.tasks.queueAsked[0])
+	if want := (&v1.GetQueueRequest{Workflow: "ci", Run: "last", Batch: "b"}); !proto.Equal(f.asked[0], want) {
+		t.Errorf("asked for %v", f.asked[0])
 	}
-	f.tasks.queue = &v1.GetQueueResponse{}
+	script(f, &v1.GetQueueResponse{})
 	if got := run(t, "queue", "--gateway", f.url); got.code != 0 || got.stdout != "no tasks are waiting\n" {
 		t.Errorf("an empty queue is %+v", got)
 	}

@@ -23,16 +23,17 @@ func eventData(t *testing.T, fields map[string]any) *structpb.Struct {
 func TestRunsEvents(t *testing.T) {
 	f := fake(t)
 	// The gateway returns a short first page.
-	f.backend.events = &v1.ListRunEventsResponse{NextPageToken: "middle", After: "0-1", Items: []*v1.Event{
+	first := &v1.ListRunEventsResponse{NextPageToken: "middle", After: "0-1", Items: []*v1.Event{
 		{At: after(0), Event: "submitted"},
 		{At: after(0.001), Task: "build", Event: "queued"},
 		{Id: "0-1", At: after(0.1), Task: "build", Event: "assigned", Node: "a", Claim: 1, Detail: "score 87.3: cpu 29.1",
 			Data: eventData(t, map[string]any{"score": 87.3, "gpus": []any{0, 1}, "numaNode": 0})},
 	}}
-	f.backend.moreEvents = &v1.ListRunEventsResponse{NextPageToken: "more", After: "0-2", Items: []*v1.Event{
+	second := &v1.ListRunEventsResponse{NextPageToken: "more", After: "0-2", Items: []*v1.Event{
 		{Id: "0-2", At: after(2.25), Task: "build", Event: "retried", Node: "a", Attempt: 1, Detail: "exit code 2\nagain in 1s"},
 	}}
 	for _, format := range []string{"text", "json", "jsonl"} {
+		script(f, first, second)
 		got := run(t, "runs", "events", "nightly", "--task", "build", "--limit", "4", "--gateway", f.url, "-o", format)
 		if got.code != 0 {
 			t.Errorf("%+v", got)
@@ -43,18 +44,18 @@ func TestRunsEvents(t *testing.T) {
 		{Id: "nightly", Task: "build", PageSize: 4},
 		{Id: "nightly", Task: "build", PageSize: 1, PageToken: "middle"},
 	} {
-		if !proto.Equal(f.backend.asked[i], want) {
-			t.Errorf("asked for %v, want %v", f.backend.asked[i], want)
+		if !proto.Equal(f.asked[i], want) {
+			t.Errorf("asked for %v, want %v", f.asked[i], want)
 		}
 	}
 }
 
 func TestEventsOfAllRuns(t *testing.T) {
 	f := fake(t)
-	f.backend.events = &v1.ListRunEventsResponse{Items: []*v1.Event{
+	script(f, &v1.ListRunEventsResponse{Items: []*v1.Event{
 		{Run: "nightly-2", At: after(60), Task: "build", Event: "failed", Node: "a", Detail: "exit_code: exit code 2"},
 		{Run: "nightly-1", At: after(2), Task: "each[3]", Event: "failed", Node: "a", Attempt: 1, Detail: "lost"},
-	}}
+	}})
 	for _, format := range []string{"text", "jsonl"} {
 		got := run(t, "runs", "events", "--event", "failed", "--node", "a", "--since", "2026-03-14T15:09:26Z", "--until", "2026-03-14T15:11:26Z",
 			"--gateway", f.url, "-o", format)
@@ -64,20 +65,20 @@ func TestEventsOfAllRuns(t *testing.T) {
 		golden(t, "runs-events-all-"+format, got.stdout)
 	}
 	want := &v1.ListRunEventsRequest{Event: "failed", Node: "a", Since: after(0), Until: after(120), PageSize: 1000}
-	if !proto.Equal(f.backend.asked[0], want) {
-		t.Errorf("asked for %v", f.backend.asked[0])
+	if !proto.Equal(f.asked[0], want) {
+		t.Errorf("asked for %v", f.asked[0])
 	}
 }
 
 func TestRunsExplain(t *testing.T) {
 	f := fake(t)
-	f.backend.explained = &v1.ExplainTaskResponse{
+	script(f, &v1.ExplainTaskResponse{
 		Task: "train", State: "queued", Reason: "0 of 3 nodes have 2 free GPUs: a 1, b 0, c none",
 		Nodes: []*v1.NodeVerdict{
 			{Name: "a", Reasons: []string{"1 of 2 GPUs free", "2 of 4 cores free"}},
 			{Name: "b", Feasible: true, Score: 87.34, Parts: []*v1.ScorePart{{Name: "cpu", Value: 29.12}, {Name: "tasks", Value: -5}}},
 		},
-	}
+	})
 	for _, format := range []string{"text", "json"} {
 		got := run(t, "runs", "explain", "nightly", "train", "--gateway", f.url, "-o", format)
 		if got.code != 0 || got.stderr != "" {
@@ -85,14 +86,14 @@ func TestRunsExplain(t *testing.T) {
 		}
 		golden(t, "runs-explain-"+format, got.stdout)
 	}
-	f.backend.explained = &v1.ExplainTaskResponse{Task: "train", State: "completed", Chosen: "b", Reason: "score 87.3: cpu 29.1, tasks -5.0"}
+	script(f, &v1.ExplainTaskResponse{Task: "train", State: "completed", Chosen: "b", Reason: "score 87.3: cpu 29.1, tasks -5.0"})
 	if got := run(t, "runs", "explain", "nightly", "train", "--gateway", f.url); got.stdout != "task train is completed on b: score 87.3: cpu 29.1, tasks -5.0\n" {
 		t.Errorf("%+v", got)
 	}
-	f.backend.explained = &v1.ExplainTaskResponse{
+	script(f, &v1.ExplainTaskResponse{
 		Task: "deploy", State: "skipped", Reason: "`parent.test.exitCode == 0` is false: parent.test.exitCode is 1",
 		Parents: []*v1.ParentEnd{{Task: "test", State: "failed", Reason: "exit_code: exit code 1"}, {Task: "build", State: "completed"}},
-	}
+	})
 	golden(t, "runs-explain-skipped", run(t, "runs", "explain", "nightly", "deploy", "--gateway", f.url).stdout)
 	if got := run(t, "runs", "explain", "nightly"); got.code != exit.CodeUsage || !strings.Contains(got.stderr, "RUN TASK is missing") {
 		t.Errorf("%+v", got)

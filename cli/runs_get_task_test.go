@@ -36,7 +36,7 @@ func TestRunsGetTask(t *testing.T) {
 	f.run.Tasks["each"] = &v1.Task{
 		State: "completed", Type: "shell", Count: &count, Counts: map[string]int32{"completed": 1, "failed": 1}, CompletedAt: after(8), Result: &v1.TaskResult{ExitCode: 7},
 	}
-	f.backend.page, f.backend.instances = 10, map[string][]*v1.Instance{"each": {{}, {Index: 1, State: "completed", Node: "local-1", Result: &v1.TaskResult{Stdout: "one\n"}}}}
+	f.page, f.instances = 10, map[string][]*v1.Instance{"each": {{}, {Index: 1, State: "completed", Node: "local-1", Result: &v1.TaskResult{Stdout: "one\n"}}}}
 	for name, args := range map[string][]string{
 		"runs-get-task": {"build"}, "runs-get-task-json": {"build", "-o", "json"}, "runs-get-instance": {"each[1]"}, "runs-get-fanned-task": {"each"}, "runs-get-definition": {"--definition"},
 	} {

@@ -44,15 +44,15 @@ func TestReportOfALargeFanOutIsSmall(t *testing.T) {
 	const many = 10_000
 	count := int32(many)
 	f.run.Tasks["each"].Count, f.run.Tasks["each"].Counts = &count, map[string]int32{"completed": many / 2, "dead_letter": many / 2}
-	f.backend.page = 5000
-	f.backend.instances["each"] = nil
+	f.page = 5000
+	f.instances["each"] = nil
 	for i := range many {
 		from := 2.1 + 5*float64(i)/many
 		n := &v1.Instance{Index: int32(i), State: "completed", Node: "local-1", AssignedAt: after(from), StartedAt: after(from + 0.1), CompletedAt: after(from + 0.5)}
 		if i%2 == 1 {
 			n.State, n.Error = "dead_letter", strings.Repeat("no such image ", 50)
 		}
-		f.backend.instances["each"] = append(f.backend.instances["each"], n)
+		f.instances["each"] = append(f.instances["each"], n)
 	}
 	for i := range 60 {
 		for range 20 {

@@ -32,9 +32,19 @@ func nightlySchedule() *v1.Schedule {
 	}
 }
 
+// scriptSchedule lets the gateway have one schedule.
+func scriptSchedule(f *fakeGateway, s *v1.Schedule) {
+	script(f, &v1.ListSchedulesResponse{Items: []*v1.Schedule{s}})
+	script(f, &v1.GetScheduleResponse{Schedule: s})
+	script(f, &v1.PauseScheduleResponse{Schedule: s})
+	script(f, &v1.ResumeScheduleResponse{Schedule: s})
+	script(f, &v1.BackfillScheduleResponse{Times: s.GetNextTimes()})
+	script(f, &v1.ListScheduleTimesResponse{Times: s.GetNextTimes(), Timezone: s.GetTimezone()})
+}
+
 func TestSchedulesAreShown(t *testing.T) {
 	f := fake(t)
-	f.schedules.schedule = nightlySchedule()
+	scriptSchedule(f, nightlySchedule())
 	for name, args := range map[string][]string{
 		"schedules-list-text": {"list"}, "schedules-list-json": {"list", "-o", "json"}, "schedules-get-text": {"get", "nightly"},
 		"schedules-get-json": {"get", "nightly", "-o", "json"}, "schedules-next-text": {"next", "nightly", "--limit", "2"}, "schedules-next-json": {"next", "nightly", "-o", "json"},
@@ -66,8 +76,8 @@ func TestPutPrintsTheScheduleOfTheWorkflow(t *testing.T) {
 
 func TestScheduleCommandsSendRequests(t *testing.T) {
 	f := fake(t)
-	f.schedules.schedule = nightlySchedule()
-	f.schedules.outcome = &v1.TriggerScheduleResponse{RunId: "nightly-2026-10-24T12:00:00Z", Outcome: v1.TriggerStarted}
+	scriptSchedule(f, nightlySchedule())
+	script(f, &v1.TriggerScheduleResponse{RunId: "nightly-2026-10-24T12:00:00Z", Outcome: v1.TriggerStarted})
 	for _, test := range []struct {
 		args           string
 		stdout, stderr string
@@ -85,12 +95,12 @@ func TestScheduleCommandsSendRequests(t *testing.T) {
 		if got.code != 0 || got.stdout != test.stdout || got.stderr != test.stderr {
 			t.Errorf("%s: %+v", test.args, got)
 		}
-		if asked := f.schedules.asked[len(f.schedules.asked)-1]; !proto.Equal(asked, test.asked) {
+		if asked := f.asked[len(f.asked)-1]; !proto.Equal(asked, test.asked) {
 			t.Errorf("%s asks for %v", test.args, asked)
 		}
 	}
 	for outcome, says := range map[string]string{v1.TriggerSkipped: "--overlap allow", v1.TriggerQueued: "is queued behind"} {
-		f.schedules.outcome = &v1.TriggerScheduleResponse{Outcome: outcome}
+		script(f, &v1.TriggerScheduleResponse{Outcome: outcome})
 		if got := run(t, "schedules", "trigger", "nightly", "--gateway", f.url); got.code != 0 || got.stdout != "" || !strings.Contains(got.stderr, says) {
 			t.Errorf("%s: %+v", outcome, got)
 		}

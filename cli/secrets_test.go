@@ -10,8 +10,9 @@ import (
 
 func TestSecretsSetReadsNoValueFromItsArguments(t *testing.T) {
 	f := fake(t)
+	script(f, &v1.SetSecretResponse{Secret: &v1.Secret{Name: "db.password", Version: 1, SetAt: after(0), SetBy: "ann", KeyId: "5f3a91c2"}})
 	file := write(t, "value", "from a file\n")
-	for _, test := range []struct {
+	for i, test := range []struct {
 		stdin string
 		args  []string
 		want  string
@@ -25,7 +26,7 @@ func TestSecretsSetReadsNoValueFromItsArguments(t *testing.T) {
 		if got.code != 0 || strings.Contains(got.stdout+got.stderr, test.want) || !strings.Contains(got.stderr, "secret db.password is set") {
 			t.Errorf("%v: %+v", test.args, got)
 		}
-		sent := f.secrets.set[len(f.secrets.set)-1]
+		sent := requests[*v1.SetSecretRequest](f)[i]
 		if sent.GetName() != "db.password" || string(sent.GetValue()) != test.want || sent.GetRole() != test.role {
 			t.Errorf("%v: sent %v", test.args, sent)
 		}
@@ -34,6 +35,7 @@ func TestSecretsSetReadsNoValueFromItsArguments(t *testing.T) {
 
 func TestSecretsSetRefusesAValueAsArgument(t *testing.T) {
 	f := fake(t)
+	script(f, &v1.SetSecretResponse{})
 	for _, args := range [][]string{{"db", "hunter2"}, {"db=hunter2"}} {
 		got := runWith(t, nil, "x", append([]string{"secrets", "set", "--gateway", f.url}, args...)...)
 		if got.code != exit.CodeUsage || strings.Contains(got.stdout+got.stderr, "hunter2") || !strings.Contains(got.stderr, "a value cannot be an argument") {
@@ -43,17 +45,17 @@ func TestSecretsSetRefusesAValueAsArgument(t *testing.T) {
 	if got := runWith(t, nil, "\n", "secrets", "set", "db", "--gateway", f.url); got.code != exit.CodeUsage || !strings.Contains(got.stderr, "is empty") {
 		t.Errorf("an empty value: %+v", got)
 	}
-	if len(f.secrets.set) != 0 {
-		t.Errorf("set %v", f.secrets.set)
+	if len(f.asked) != 0 {
+		t.Errorf("asked %v", f.asked)
 	}
 }
 
 func TestSecretsListAndDelete(t *testing.T) {
 	f := fake(t)
-	f.secrets.list = &v1.ListSecretsResponse{Items: []*v1.Secret{
+	script(f, &v1.ListSecretsResponse{Items: []*v1.Secret{
 		{Name: "db.password", Role: v1.RoleOperator, Version: 2, SetAt: after(5), SetBy: "ann", KeyId: "5f3a91c2"},
 		{Name: "token", Role: v1.RoleUser, Version: 1, SetAt: after(6), KeyId: "5f3a91c2"},
-	}}
+	}})
 	for _, format := range []string{"text", "json"} {
 		got := run(t, "secrets", "list", "--gateway", f.url, "-o", format)
 		if got.code != 0 {
@@ -61,8 +63,9 @@ func TestSecretsListAndDelete(t *testing.T) {
 		}
 		golden(t, "secrets-list-"+format, got.stdout)
 	}
+	script(f, &v1.DeleteSecretResponse{Secret: &v1.Secret{Name: "token", Role: v1.RoleUser, Version: 3}})
 	got := run(t, "secrets", "delete", "token", "--gateway", f.url, "-o", "json")
-	if got.code != 0 || !strings.Contains(got.stdout, `"name": "token"`) || f.secrets.deleted[0] != "token" {
-		t.Errorf("%+v, deleted %v", got, f.secrets.deleted)
+	if got.code != 0 || !strings.Contains(got.stdout, `"name": "token"`) || requests[*v1.DeleteSecretRequest](f)[0].GetName() != "token" {
+		t.Errorf("%+v, asked %v", got, f.asked)
 	}
 }

@@ -82,14 +82,14 @@ func TestRunActionsSendRequestsAndSuggestRemedies(t *testing.T) {
 		},
 	} {
 		t.Run(strings.Join(test.args, " "), func(t *testing.T) {
-			f.backend.asked, f.fail = nil, nil
+			f.asked, f.fail = nil, nil
 			args := append(append([]string{"runs"}, test.args...), "--gateway", f.url)
 			got := run(t, args...)
 			if got.code != 0 || got.stdout != "" || got.stderr != test.said {
 				t.Errorf("%+v", got)
 			}
-			if len(f.backend.asked) != 1 || !proto.Equal(f.backend.asked[0], test.asked) {
-				t.Errorf("asked %v", f.backend.asked)
+			if len(f.asked) != 1 || !proto.Equal(f.asked[0], test.asked) {
+				t.Errorf("asked %v", f.asked)
 			}
 			if got := run(t, append(args, "-o", "json")...); got.code != 0 || !strings.Contains(got.stdout, `"id": "nightly-4g5h6jkm"`) || got.stderr != "" {
 				t.Errorf("%+v", got)
@@ -136,8 +136,8 @@ func TestRerun(t *testing.T) {
 	}
 	// The old version was a string, so the new one is too; "last" is resolved only once.
 	input, _ := structpb.NewStruct(map[string]any{"version": "3", "n": 4.0, "list": []any{1.0}})
-	if want := (&v1.RerunRunRequest{Id: fakeRun, Input: input}); !proto.Equal(f.backend.asked[0], want) {
-		t.Errorf("asked %v", f.backend.asked[0])
+	if want := (&v1.RerunRunRequest{Id: fakeRun, Input: input}); !proto.Equal(f.asked[0], want) {
+		t.Errorf("asked %v", f.asked[0])
 	}
 	if got := run(t, "runs", "rerun", "night", "-o", "json", "--gateway", f.url); got.stdout != "{\n  \"id\": \"nightly-7n8p9qrs\",\n  \"name\": \"nightly\"\n}\n" {
 		t.Errorf("%+v", got)

@@ -66,11 +66,11 @@ func TestDryRun(t *testing.T) {
 	f := fake(t)
 	input, _ := structpb.NewStruct(map[string]any{"channel": "stable"})
 	refusals := []*v1.NodeVerdict{{Name: "a", Feasible: true, Score: 80}, {Name: "b", Reasons: []string{"no GPU", "0 of 4 cores free"}}}
-	f.backend.plan = &v1.PlanRunResponse{Name: "hello", Input: input, Tasks: []*v1.PlannedTask{
+	script(f, &v1.PlanRunResponse{Name: "hello", Input: input, Tasks: []*v1.PlannedTask{
 		{Task: "fetch", Type: "shell", Placement: "1 of 2 nodes", Nodes: refusals},
 		{Task: "each", Type: "shell", Level: 1, DependsOn: []string{"fetch"}, Instances: "fetch.files", Placement: "1 of 2 nodes", Nodes: refusals},
 		{Task: "ship", Type: "approval", Level: 2, DependsOn: []string{"each", "t1", "t2", "t3", "t4", "t5", "t6"}, StartsWhen: "all have succeeded"},
-	}}
+	}})
 	file := write(t, "f.yaml", hello)
 	for _, format := range []string{"text", "json"} {
 		got := run(t, "submit", file, "--dry-run", "--input", "n=1", "-o", format, "--gateway", f.url)
@@ -79,7 +79,7 @@ func TestDryRun(t *testing.T) {
 		}
 		golden(t, "plan-"+format, got.stdout)
 	}
-	if req := f.backend.asked[0].(*v1.PlanRunRequest).GetSubmit(); req.GetDocument() != hello || req.GetInput().AsMap()["n"] != 1.0 || len(f.submitted) > 0 {
+	if req := f.asked[0].(*v1.PlanRunRequest).GetSubmit(); req.GetDocument() != hello || req.GetInput().AsMap()["n"] != 1.0 || len(f.submitted) > 0 {
 		t.Errorf("asked for %v, submitted %v", req, f.submitted)
 	}
 }

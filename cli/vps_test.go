@@ -43,13 +43,13 @@ func TestVpsCreateSendsItsFlags(t *testing.T) {
 		Mounts:      []*v1.Mount{{HostPath: "/srv/data", ContainerPath: "/data", ReadOnly: true}, {HostPath: "/home", ContainerPath: "/home"}},
 		IdleTimeout: "2h", Timeout: "3d", Env: map[string]string{"A": "b=c"}, SecretEnv: map[string]string{"T": "store:t"}, Privileged: true, Network: "host", Priority: 7, IdempotencyKey: "k",
 	}
-	if got.code != 0 || got.stdout != "vps-x\n" || len(f.vps.created) != 1 || !proto.Equal(f.vps.created[0], want) {
-		t.Errorf("%+v\nsent %v", got, f.vps.created)
+	if got.code != 0 || got.stdout != "vps-x\n" || len(f.asked) != 1 || !proto.Equal(f.asked[0], want) {
+		t.Errorf("%+v\nsent %v", got, f.asked)
 	}
 	if got := run(t, "vps", "create", "--gateway", f.url, "--image", "ubuntu", "-o", "json"); got.code != 0 || !strings.Contains(got.stdout, `"id": "vps-x"`) || strings.Contains(got.stdout, "Key") {
 		t.Errorf("%+v", got)
 	}
-	if bare := f.vps.created[1]; !proto.Equal(bare, &v1.CreateVpsRequest{Image: "ubuntu", Env: map[string]string{}}) {
+	if bare := f.asked[1]; !proto.Equal(bare, &v1.CreateVpsRequest{Image: "ubuntu", Env: map[string]string{}}) {
 		t.Errorf("sent %v", bare)
 	}
 }
@@ -79,13 +79,15 @@ func TestVpsCreateRefusesBadFlags(t *testing.T) {
 			t.Errorf("%v: %+v", args, got)
 		}
 	}
-	if len(f.vps.created) > 0 {
-		t.Errorf("created %v", f.vps.created)
+	if len(f.asked) > 0 {
+		t.Errorf("asked %v", f.asked)
 	}
 }
 
 func TestVpsCreateWritesAPrivateKeyForItsOwnerAlone(t *testing.T) {
 	f := fake(t)
+	const fakePrivateKey = "-----BEGIN OPENSSH PRIVATE KEY-----\nbm90IG9uZQ==\n-----END OPENSSH PRIVATE KEY-----\n"
+	script(f, &v1.CreateVpsResponse{Id: "vps-x", Task: "vps", PrivateKey: fakePrivateKey, PublicKey: "ssh-ed25519 AAAA vps"})
 	file := filepath.Join(t.TempDir(), "key")
 	got := run(t, "vps", "create", "--gateway", f.url, "--image", "x", "--generate-key="+file, "-o", "json")
 	text, err := os.ReadFile(file)
@@ -98,7 +100,7 @@ func TestVpsCreateWritesAPrivateKeyForItsOwnerAlone(t *testing.T) {
 	if got := run(t, "vps", "create", "--gateway", f.url, "--image", "x", "--generate-key"); got.code != 0 || got.stdout != fakePrivateKey || !strings.Contains(got.stderr, "machine vps-x; its private key is shown once") {
 		t.Errorf("%+v", got)
 	}
-	f.vps.fail = connect.NewError(connect.CodeInvalidArgument, errors.New("no"))
+	f.fail = connect.NewError(connect.CodeInvalidArgument, errors.New("no"))
 	refused := filepath.Join(t.TempDir(), "key")
 	if got := run(t, "vps", "create", "--gateway", f.url, "--image", "x", "--generate-key="+refused); got.code != exit.CodeUsage {
 		t.Errorf("%+v", got)
@@ -116,27 +118,34 @@ func TestVpsCreateWaits(t *testing.T) {
 		m.Status, m.Error = status, why
 		return m
 	}
-	f.vps.looks = []*v1.Vps{at("queued", "no node"), at("assigned", ""), m}
+	looks := func(machines ...*v1.Vps) {
+		var all []*v1.GetVpsResponse
+		for _, m := range machines {
+			all = append(all, &v1.GetVpsResponse{Vps: m})
+		}
+		script(f, all...)
+	}
+	looks(at("queued", "no node"), at("assigned", ""), m)
 	if got := run(t, "vps", "create", "--gateway", f.url, "--image", "x", "--wait"); got.code != 0 || !strings.Contains(got.stderr, "is running on gpu-1; log in with: ssh -p 7222 vps.desk-7k2m9x@127.0.0.1") {
 		t.Errorf("%+v", got)
 	}
-	f.vps.looks = []*v1.Vps{at("queued", ""), at("failed", "no such image")}
+	looks(at("queued", ""), at("failed", "no such image"))
 	if got := run(t, "vps", "create", "--gateway", f.url, "--image", "x", "--wait=1h"); got.code != exit.CodeNotDone || !strings.Contains(got.stderr, "has ended as failed: no such image") {
 		t.Errorf("%+v", got)
 	}
 	away := at("lost", "its node is silent")
 	away.Notice = "its node is silent"
-	f.vps.looks = []*v1.Vps{away, m}
+	looks(away, m)
 	if got := run(t, "vps", "create", "--gateway", f.url, "--image", "x", "--wait=1h"); got.code != 0 {
 		t.Errorf("%+v", got)
 	}
 	gone := at("lost", "nothing of it is left")
 	gone.Notice = ""
-	f.vps.looks = []*v1.Vps{gone}
+	looks(gone)
 	if got := run(t, "vps", "create", "--gateway", f.url, "--image", "x", "--wait=1h"); got.code != exit.CodeNotDone || !strings.Contains(got.stderr, "has ended as lost") {
 		t.Errorf("%+v", got)
 	}
-	f.vps.looks = []*v1.Vps{at("queued", "no node has 9 GPUs")}
+	looks(at("queued", "no node has 9 GPUs"))
 	if got := run(t, "vps", "create", "--gateway", f.url, "--image", "x", "--wait=1ms"); got.code != exit.CodeNotDone || got.stdout != "vps-x\n" || !strings.Contains(got.stderr, "is still queued after 1ms: no node has 9 GPUs") {
 		t.Errorf("%+v", got)
 	}
@@ -144,7 +153,7 @@ func TestVpsCreateWaits(t *testing.T) {
 
 func TestVpsListAndStatus(t *testing.T) {
 	f := fake(t)
-	f.vps.list = &v1.ListVpsResponse{Items: machines()}
+	script(f, &v1.ListVpsResponse{Items: machines()})
 	for _, format := range []string{"text", "json", "jsonl"} {
 		got := run(t, "vps", "list", "--gateway", f.url, "-o", format, "--status", "running", "--node", "gpu-1", "--name", "desk")
 		if got.code != 0 {
@@ -152,13 +161,14 @@ func TestVpsListAndStatus(t *testing.T) {
 		}
 		golden(t, "vps-list-"+format, got.stdout)
 	}
-	if want := (&v1.ListVpsRequest{Status: "running", Node: "gpu-1", Name: "desk", PageSize: 100}); !proto.Equal(f.vps.listed[0], want) {
-		t.Errorf("asked for %v", f.vps.listed[0])
+	if want := (&v1.ListVpsRequest{Status: "running", Node: "gpu-1", Name: "desk", PageSize: 100}); !proto.Equal(f.asked[0], want) {
+		t.Errorf("asked for %v", f.asked[0])
 	}
 	for _, format := range []string{"text", "json"} {
 		for i, name := range []string{"desk", "lab"} {
-			f.vps.looks = machines()[i:]
-			got := run(t, "vps", "status", f.vps.looks[0].GetId(), "--gateway", f.url, "-o", format)
+			m := machines()[i]
+			script(f, &v1.GetVpsResponse{Vps: m})
+			got := run(t, "vps", "status", m.GetId(), "--gateway", f.url, "-o", format)
 			if got.code != 0 {
 				t.Errorf("%+v", got)
 			}
@@ -169,6 +179,9 @@ func TestVpsListAndStatus(t *testing.T) {
 
 func TestVpsStopRestartAndKill(t *testing.T) {
 	f := fake(t)
+	script(f, &v1.StopVpsResponse{Id: "desk-x", Task: "vps"}, &v1.StopVpsResponse{Id: "lab-x", Task: "vps"})
+	script(f, &v1.RestartVpsResponse{Id: "desk-x", Task: "vps"}, &v1.RestartVpsResponse{Id: "lab-x", Task: "vps"})
+	script(f, &v1.KillVpsResponse{Id: "desk-x", Task: "vps"}, &v1.KillVpsResponse{Id: "lab-x", Task: "vps"})
 	for _, action := range []string{"stop", "restart", "kill"} {
 		got := run(t, "vps", action, "desk-x", "--gateway", f.url, "--reason", "done")
 		if got.code != 0 || !strings.Contains(got.stderr, "machine desk-x is being "+map[string]string{"stop": "stopped", "restart": "restarted", "kill": "killed"}[action]) {
@@ -178,13 +191,15 @@ func TestVpsStopRestartAndKill(t *testing.T) {
 			t.Errorf("%s: %+v", action, got)
 		}
 	}
-	want := []string{
-		`stop desk-x "" "done"`, `stop lab-x "box[1]" ""`, `restart desk-x "" "done"`, `restart lab-x "box[1]" ""`, `kill desk-x "" "done"`, `kill lab-x "box[1]" ""`,
+	want := []proto.Message{
+		&v1.StopVpsRequest{Id: "desk-x", Reason: "done"}, &v1.StopVpsRequest{Id: "lab-x", Task: "box[1]"},
+		&v1.RestartVpsRequest{Id: "desk-x", Reason: "done"}, &v1.RestartVpsRequest{Id: "lab-x", Task: "box[1]"},
+		&v1.KillVpsRequest{Id: "desk-x", Reason: "done"}, &v1.KillVpsRequest{Id: "lab-x", Task: "box[1]"},
 	}
-	if !slices.Equal(f.vps.steered, want) {
-		t.Errorf("%q", f.vps.steered)
+	if !slices.EqualFunc(f.asked, want, proto.Equal) {
+		t.Errorf("asked %v", f.asked)
 	}
-	f.vps.fail = connect.NewError(connect.CodeAborted, errors.New("run desk-x: task vps has ended"))
+	f.fail = connect.NewError(connect.CodeAborted, errors.New("run desk-x: task vps has ended"))
 	f.run = &v1.Run{Id: "desk-x", State: "running"}
 	if got := run(t, "vps", "stop", "desk-x", "--gateway", f.url); got.code != exit.CodeNotDone || !strings.Contains(got.stderr, "switchyard vps status desk-x") {
 		t.Errorf("%+v", got)
