@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -70,81 +69,6 @@ func hold(t *testing.T, docker *client.Client, name, ip string) error {
 		}
 	})
 	return docker.ContainerStart(t.Context(), made.ID, container.StartOptions{})
-}
-
-func TestReservedAddressesAreDistinctAndReleased(t *testing.T) {
-	t.Parallel()
-	docker := enginetest.Engine(t)
-	e := newFor(t, Options{})
-	name, prefix := newNetwork(t, docker)
-	if err := hold(t, docker, name, prefix+"2"); err != nil {
-		t.Fatal(err)
-	}
-	for want, fault := range map[string]bool{prefix + "2": false, prefix + "1": false, "10.255.255.9": true} {
-		if ip, _, err := e.addresses.reserveAddress(t.Context(), name, want); err == nil || fault != (executor.AsStartError(err) != nil) {
-			t.Errorf("%s: %s, %v", want, ip, err)
-		}
-	}
-	if ip, release, err := e.addresses.reserveAddress(t.Context(), name, ""); err != nil || ip != "" {
-		t.Errorf("whichever: %q, %v", ip, err)
-	} else {
-		release()
-	}
-	fixed, release, err := e.addresses.reserveAddress(t.Context(), name, prefix+"9")
-	if err != nil || fixed != prefix+"9" {
-		t.Fatalf("%s, %v", fixed, err)
-	}
-	if _, _, err := e.addresses.reserveAddress(t.Context(), name, fixed); err == nil {
-		t.Error("it was reserved twice")
-	}
-	release()
-	release()
-	// 13 addresses. The running container holds one of them.
-	var mu sync.Mutex
-	var all sync.WaitGroup
-	given := map[string]int{}
-	for range 12 {
-		all.Go(func() {
-			ip, _, err := e.addresses.reserveAddress(t.Context(), name, autoAddress)
-			if err != nil {
-				t.Error(err)
-			}
-			mu.Lock()
-			defer mu.Unlock()
-			given[ip]++
-		})
-	}
-	all.Wait()
-	if len(given) != 12 || given[prefix+"2"] > 0 {
-		t.Errorf("given are %v", given)
-	}
-	if ip, _, err := e.addresses.reserveAddress(t.Context(), name, autoAddress); err == nil {
-		t.Errorf("none is free, and %s was given", ip)
-	}
-}
-
-func TestReservedAddressWorks(t *testing.T) {
-	t.Parallel()
-	docker := enginetest.Engine(t)
-	e := newFor(t, Options{})
-	name, _ := newNetwork(t, docker)
-	ip, release, err := e.addresses.reserveAddress(t.Context(), name, autoAddress)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer release()
-	if err := hold(t, docker, name, ip); err != nil {
-		t.Fatal(err)
-	}
-	if err := hold(t, docker, name, ip); !isAddressTaken(err) {
-		t.Errorf("the engine says %v", err)
-	}
-	release()
-	again, release, err := e.addresses.reserveAddress(t.Context(), name, autoAddress)
-	if err != nil || again == ip {
-		t.Errorf("%s, %v; %s is in use", again, err, ip)
-	}
-	release()
 }
 
 func TestFixedAddressNeedsAUserDefinedNetwork(t *testing.T) {

@@ -59,20 +59,6 @@ func removeImage(t *testing.T, name string) {
 	})
 }
 
-// imageIDs returns the ids of the images in the machine's engine.
-func imageIDs(t *testing.T) map[string]bool {
-	t.Helper()
-	all, err := enginetest.Engine(t).ImageList(t.Context(), image.ListOptions{All: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	ids := map[string]bool{}
-	for _, one := range all {
-		ids[one.ID] = true
-	}
-	return ids
-}
-
 func library(t *testing.T) *environments.Library {
 	t.Helper()
 	s, err := store.Open(t.Context(), t.TempDir())
@@ -143,7 +129,7 @@ func TestCapturedContainerIsRunAgainWithoutItsSecrets(t *testing.T) {
 	e := newExecutor(t, containers.Options{Environments: l, ScratchDir: t.TempDir()})
 	dir := t.TempDir()
 	makeTemp(t, dir)
-	a, out, _ := attempt(t, map[string]any{
+	a, out, _ := enginetest.Attempt(t, "build", map[string]any{
 		"image": configuredImage(t), "entrypoint": "sh", "user": "0", "workingDirectory": "/etc",
 		"command": []any{"-c", "mkdir /files; echo captured > /files/kept; echo mounted > /switchyard/private; echo ready; while :; do sleep 0.05; done"},
 	})
@@ -151,16 +137,15 @@ func TestCapturedContainerIsRunAgainWithoutItsSecrets(t *testing.T) {
 	a.WorkspaceDir, a.Env = dir, map[string]string{"SECRET": secret, "SWITCHYARD_RUN_ID": "r"}
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	ended := begin(t, ctx, e, a)
+	ended := enginetest.Begin(t, ctx, e, a)
 	out.Await(t, "ready")
-	before := imageIDs(t)
 	var archive bytes.Buffer
 	name := "captured-" + strings.ToLower(a.Identity.Run)
 	kept := keep(t, l, name, 0, func(w io.Writer) (executor.Captured, error) {
 		return e.Capture(t.Context(), a.ID, io.MultiWriter(w, &archive))
 	})
-	if after := imageIDs(t); after[kept.GetImageId()] {
-		t.Errorf("the engine has %s after the capture, and had %d images before", kept.GetImageId(), len(before))
+	if _, err := enginetest.Engine(t).ImageInspect(t.Context(), kept.GetImageId()); err == nil {
+		t.Errorf("the engine has %s after the capture", kept.GetImageId())
 	}
 	files, layer := filesOf(t, archive.Bytes())
 	if !slices.Contains(layer, "files/kept") || slices.Contains(layer, "switchyard/private") {
@@ -190,11 +175,11 @@ func TestCapturedContainerIsRunAgainWithoutItsSecrets(t *testing.T) {
 		t.Errorf("its configuration is %+v", c)
 	}
 	cancel()
-	if r := end(t, ended); r.err != nil || !r.Stopped {
-		t.Errorf("the captured one: %+v, %v", r.Result, r.err)
+	if r := enginetest.End(t, ended); r.Err != nil || !r.Stopped {
+		t.Errorf("the captured one: %+v, %v", r.Result, r.Err)
 	}
 
-	again, said, errs := attempt(t, map[string]any{"environment": name, "image": ""})
+	again, said, errs := enginetest.Attempt(t, "build", map[string]any{"environment": name, "image": ""})
 	var lines []string
 	again.Notify = func(line string) { lines = append(lines, line) }
 	r, err := e.Run(t.Context(), again, func() {})
@@ -212,10 +197,10 @@ func TestCapturedContainerIsRunAgainWithoutItsSecrets(t *testing.T) {
 func TestContainerIsPausedWhileItIsCaptured(t *testing.T) {
 	t.Parallel()
 	e := newExecutor(t, containers.Options{})
-	a, out, _ := attempt(t, map[string]any{"command": "head -c 5000000 /dev/zero > /large; echo ready; while :; do sleep 0.05; done"})
+	a, out, _ := enginetest.Attempt(t, "build", map[string]any{"command": "head -c 5000000 /dev/zero > /large; echo ready; while :; do sleep 0.05; done"})
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	ended := begin(t, ctx, e, a)
+	ended := enginetest.Begin(t, ctx, e, a)
 	out.Await(t, "ready")
 	// Captures follow each other, so that one is in progress when other requests arrive.
 	stop, captured := make(chan struct{}), make(chan error, 1)
@@ -249,7 +234,7 @@ func TestContainerIsPausedWhileItIsCaptured(t *testing.T) {
 		t.Error(err)
 	}
 	cancel()
-	end(t, ended)
+	enginetest.End(t, ended)
 }
 
 // isPaused reports whether the container of an attempt is paused.
@@ -265,10 +250,10 @@ func isPaused(t *testing.T, a executor.Attempt) bool {
 func TestPausedContainerIsCapturedAndStaysPaused(t *testing.T) {
 	t.Parallel()
 	e := newExecutor(t, containers.Options{})
-	a, out, _ := attempt(t, map[string]any{"command": "echo here > /kept; echo ready; while :; do sleep 0.05; done"})
+	a, out, _ := enginetest.Attempt(t, "build", map[string]any{"command": "echo here > /kept; echo ready; while :; do sleep 0.05; done"})
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	ended := begin(t, ctx, e, a)
+	ended := enginetest.Begin(t, ctx, e, a)
 	out.Await(t, "ready")
 	if err := e.Pause(t.Context(), a.ID); err != nil {
 		t.Fatal(err)
@@ -287,7 +272,7 @@ func TestPausedContainerIsCapturedAndStaysPaused(t *testing.T) {
 		t.Error(err)
 	}
 	cancel()
-	end(t, ended)
+	enginetest.End(t, ended)
 	if _, err := e.Capture(t.Context(), a.ID, io.Discard); !errors.Is(err, executor.ErrNotRunning) {
 		t.Errorf("after its end: %v", err)
 	}
@@ -297,10 +282,10 @@ func TestCancelledCaptureLeavesNothing(t *testing.T) {
 	t.Parallel()
 	scratch := t.TempDir()
 	e := newExecutor(t, containers.Options{ScratchDir: scratch})
-	a, out, _ := attempt(t, map[string]any{"command": "head -c 10000000 /dev/zero > /large; echo ready; while :; do sleep 0.05; done"})
+	a, out, _ := enginetest.Attempt(t, "build", map[string]any{"command": "head -c 10000000 /dev/zero > /large; echo ready; while :; do sleep 0.05; done"})
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	ended := begin(t, ctx, e, a)
+	ended := enginetest.Begin(t, ctx, e, a)
 	out.Await(t, "ready")
 	for _, when := range []string{"while the files are copied", "while the archive is written"} {
 		capturing, giveUp := context.WithCancel(t.Context())
@@ -320,8 +305,8 @@ func TestCancelledCaptureLeavesNothing(t *testing.T) {
 		}
 	}
 	cancel()
-	if r := end(t, ended); r.err != nil || !r.Stopped {
-		t.Errorf("%+v, %v", r.Result, r.err)
+	if r := enginetest.End(t, ended); r.Err != nil || !r.Stopped {
+		t.Errorf("%+v, %v", r.Result, r.Err)
 	}
 }
 
@@ -336,10 +321,10 @@ func (w writer) Write(p []byte) (int, error) {
 func TestStopEndsACaptureAndTheContainer(t *testing.T) {
 	t.Parallel()
 	e := newExecutor(t, containers.Options{})
-	a, out, _ := attempt(t, map[string]any{"command": "head -c 20000000 /dev/zero > /large; echo ready; while :; do sleep 0.05; done"})
+	a, out, _ := enginetest.Attempt(t, "build", map[string]any{"command": "head -c 20000000 /dev/zero > /large; echo ready; while :; do sleep 0.05; done"})
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	ended := begin(t, ctx, e, a)
+	ended := enginetest.Begin(t, ctx, e, a)
 	out.Await(t, "ready")
 	captured := make(chan error, 1)
 	go func() {
@@ -348,8 +333,8 @@ func TestStopEndsACaptureAndTheContainer(t *testing.T) {
 	}()
 	testneeds.Await(t, "it is captured", func() bool { return isPaused(t, a) || len(captured) > 0 })
 	cancel()
-	if r := end(t, ended); r.err != nil || !r.Stopped {
-		t.Errorf("%+v, %v", r.Result, r.err)
+	if r := enginetest.End(t, ended); r.Err != nil || !r.Stopped {
+		t.Errorf("%+v, %v", r.Result, r.Err)
 	}
 	if err := <-captured; err != nil && !errors.Is(err, executor.ErrNotRunning) {
 		t.Errorf("the capture: %v", err)
@@ -358,7 +343,7 @@ func TestStopEndsACaptureAndTheContainer(t *testing.T) {
 
 func TestNextWorkerResumesContainerLeftPausedByACapture(t *testing.T) {
 	t.Parallel()
-	a, _, _ := attempt(t, map[string]any{"command": "echo ready; while [ ! -e /end ]; do sleep 0.05; done; exit 3"})
+	a, _, _ := enginetest.Attempt(t, "build", map[string]any{"command": "echo ready; while [ ! -e /end ]; do sleep 0.05; done; exit 3"})
 	abandon(t, "", a, "ready")
 	e := newExecutor(t, containers.Options{})
 	testneeds.Await(t, "the engine answers", func() bool { return e.Available() == nil })
@@ -371,34 +356,28 @@ func TestNextWorkerResumesContainerLeftPausedByACapture(t *testing.T) {
 	if err := docker.ContainerPause(t.Context(), id); err != nil {
 		t.Fatal(err)
 	}
-	ended := make(chan ran, 1)
+	ended := make(chan enginetest.Outcome, 1)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	go func() {
 		r, err := e.Reattach(ctx, a)
-		ended <- ran{r, err}
+		ended <- enginetest.Outcome{Result: r, Err: err}
 	}()
 	testneeds.Await(t, "it continues", func() bool { return !isPaused(t, a) })
 	cancel()
-	if r := end(t, ended); r.err != nil || !r.Stopped {
-		t.Errorf("%+v, %v", r.Result, r.err)
+	if r := enginetest.End(t, ended); r.Err != nil || !r.Stopped {
+		t.Errorf("%+v, %v", r.Result, r.Err)
 	}
 }
 
 // containerOf returns the id of an attempt's container.
 func containerOf(t *testing.T, a executor.Attempt) string {
 	t.Helper()
-	all, err := enginetest.Engine(t).ContainerList(t.Context(), container.ListOptions{All: true})
-	if err != nil {
-		t.Fatal(err)
+	all := enginetest.Left(t, a.ID)
+	if len(all) != 1 {
+		t.Fatalf("it has the containers %v", all)
 	}
-	for _, c := range all {
-		if slices.Contains(slices.Collect(maps.Values(c.Labels)), a.ID) {
-			return c.ID
-		}
-	}
-	t.Fatal("it has no container")
-	return ""
+	return all[0].ID
 }
 
 func TestCapturedImageIsLoadedUnderItsID(t *testing.T) {
@@ -413,7 +392,7 @@ func TestCapturedImageIsLoadedUnderItsID(t *testing.T) {
 	if kept.GetImageId() != image || kept.GetKind() != v1.EnvironmentImage {
 		t.Errorf("captured: %v", kept)
 	}
-	a, out, errs := attempt(t, map[string]any{"environment": name, "image": "", "args": []any{"pwd"}})
+	a, out, errs := enginetest.Attempt(t, "build", map[string]any{"environment": name, "image": "", "args": []any{"pwd"}})
 	completes(t, e, a, errs)
 	if out.String() != "/tmp\n" {
 		t.Errorf("it prints %q", out)

@@ -3,29 +3,18 @@
 package container_test
 
 import (
-	"context"
 	"path"
 	"testing"
 
-	"github.com/docker/docker/api/types/container"
-	"github.com/docker/docker/api/types/filters"
 	"google.golang.org/protobuf/types/known/structpb"
 
 	"switchyard/activities/executor"
 	containers "switchyard/activities/executor/container"
 	"switchyard/activities/executor/container/enginetest"
 	"switchyard/activities/executor/executortest"
-	"switchyard/dev/testneeds"
 )
 
-func TestConformance(t *testing.T) { conformance(t, 16<<20, 4, 2) }
-
-func TestLongConformance(t *testing.T) {
-	testneeds.Long(t)
-	conformance(t, 100<<20, 20, 20)
-}
-
-func conformance(t *testing.T, floodBytes int64, many, repeats int) {
+func TestConformance(t *testing.T) {
 	image := enginetest.Image(t)
 	executortest.Run(t, executortest.Harness{
 		New:  func(t *testing.T) executor.Executor { return newExecutor(t, containers.Options{}) },
@@ -49,32 +38,21 @@ func conformance(t *testing.T, floodBytes int64, many, repeats int) {
 			"options of a bucket":   spec(t, map[string]any{"image": image, "command": "true", "imageTarball": "s3://bucket/a.tar?endpoint=http://127.0.0.1:1"}),
 			"label of ours":         spec(t, map[string]any{"image": image, "command": "true", "labels": map[string]any{"switchyard.run": "x"}}),
 		},
-		Left:       left,
-		FloodBytes: floodBytes,
-		Many:       many,
-		Repeats:    repeats,
+		Left: func(t *testing.T, id string) (names []string) {
+			for _, c := range enginetest.Left(t, id) {
+				names = append(names, c.Names[0]+" "+c.State)
+			}
+			return names
+		},
+		FloodBytes: 16 << 20,
+		Many:       4,
+		Repeats:    2,
 		DefaultDir: "/",
 		OnlyCodes:  true,
 		Image:      true,
 		Memory:     true,
 		Abandon:    func(t *testing.T, a executor.Attempt, ready string) { abandon(t, "", a, ready) },
 	})
-}
-
-// left returns the names of an attempt's containers.
-func left(t *testing.T, id string) []string {
-	t.Helper()
-	found, err := enginetest.Engine(t).ContainerList(context.Background(), container.ListOptions{
-		All: true, Filters: filters.NewArgs(filters.Arg("label", "switchyard.id="+id)),
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	var names []string
-	for _, c := range found {
-		names = append(names, c.Names[0]+" "+c.State)
-	}
-	return names
 }
 
 // programSpec returns a spec that runs a program of the suite with the image's

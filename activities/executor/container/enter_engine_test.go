@@ -12,6 +12,7 @@ import (
 
 	"switchyard/activities/executor"
 	containers "switchyard/activities/executor/container"
+	"switchyard/activities/executor/container/enginetest"
 	"switchyard/activities/executor/executortest"
 	"switchyard/dev/testneeds"
 )
@@ -19,13 +20,13 @@ import (
 // enter starts a container that lasts until the end of the test, and returns its inside.
 func enter(t *testing.T, e *containers.Executor, fields map[string]any) (executor.Inside, executor.Attempt) {
 	t.Helper()
-	a, _, _ := attempt(t, fields)
+	a, _, _ := enginetest.Attempt(t, "build", fields)
 	a.Env = map[string]string{"GREETING": "hello"}
 	ctx, cancel := context.WithCancel(context.Background())
-	ended := begin(t, ctx, e, a)
+	ended := enginetest.Begin(t, ctx, e, a)
 	t.Cleanup(func() {
 		cancel()
-		end(t, ended)
+		enginetest.End(t, ended)
 	})
 	in, err := e.Enter(t.Context(), a.ID)
 	if err != nil {
@@ -86,10 +87,10 @@ func TestEnterNeedsContainerThatRuns(t *testing.T) {
 	if _, err := e.Enter(t.Context(), "none"); !errors.Is(err, executor.ErrNotRunning) {
 		t.Errorf("error %v, want ErrNotRunning", err)
 	}
-	a, _, _ := attempt(t, map[string]any{"command": "while :; do sleep 0.05; done"})
+	a, _, _ := enginetest.Attempt(t, "build", map[string]any{"command": "while :; do sleep 0.05; done"})
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	ended := begin(t, ctx, e, a)
+	ended := enginetest.Begin(t, ctx, e, a)
 	in, err := e.Enter(t.Context(), a.ID)
 	if err != nil {
 		t.Fatal(err)
@@ -117,8 +118,8 @@ func TestEnterNeedsContainerThatRuns(t *testing.T) {
 		t.Fatalf("the last command ended with %v, and printed %q", <-last, ready)
 	}
 	cancel()
-	if r := end(t, ended); r.err != nil || !r.Stopped {
-		t.Errorf("%+v, %v", r.Result, r.err)
+	if r := enginetest.End(t, ended); r.Err != nil || !r.Stopped {
+		t.Errorf("%+v, %v", r.Result, r.Err)
 	}
 	<-last // the last command ends with the container, with an exit code or ErrNotRunning
 	if _, err := in.Exec(t.Context(), executor.Command{Args: []string{"true"}}); !errors.Is(err, executor.ErrNotRunning) {

@@ -40,12 +40,12 @@ func TestLongEngineRestartsUnderContainer(t *testing.T) {
 	dir := t.TempDir()
 	makeTemp(t, dir)
 	const n = 100
-	a, out, errs := attempt(t, map[string]any{"command": fmt.Sprintf(
+	a, out, errs := enginetest.Attempt(t, "build", map[string]any{"command": fmt.Sprintf(
 		`echo ready; echo of stderr >&2; printf unfinished; while [ ! -e $FLAG ]; do sleep 0.05; done; echo " line"; i=0
 		while [ $i -lt %d ]; do i=$((i+1)); echo $i; echo "$i of stderr" >&2; sleep 0.05
 		while [ $i = 30 -a ! -e $FLAG.2 ]; do sleep 0.05; done; done; exit 5`, n)})
 	a.WorkspaceDir, a.Env = dir, map[string]string{"FLAG": dir + "/flag"}
-	ended := begin(t, t.Context(), e, a)
+	ended := enginetest.Begin(t, t.Context(), e, a)
 	out.Await(t, "unfinished")
 	engine.Kill()
 	engine.Start()
@@ -57,9 +57,9 @@ func TestLongEngineRestartsUnderContainer(t *testing.T) {
 	engine.Stop()
 	touch(t, dir+"/flag.2")
 	engine.Start()
-	r := end(t, ended)
-	if r.err != nil || r.ExitCode != 5 || r.Stopped {
-		t.Errorf("result %+v, error %v, want exit code 5", r.Result, r.err)
+	r := enginetest.End(t, ended)
+	if r.Err != nil || r.ExitCode != 5 || r.Stopped {
+		t.Errorf("result %+v, error %v, want exit code 5", r.Result, r.Err)
 	}
 	wantOut, wantErrs := "ready\nunfinished line\n", "of stderr\n"
 	for i := range n {
@@ -84,14 +84,14 @@ func TestEngineGoesDownWithContainer(t *testing.T) {
 
 // goesDownWithContainer starts a container and takes its engine down.
 func goesDownWithContainer(t *testing.T, engine *enginetest.Private, e *containers.Executor, command string, takeDown func()) {
-	a, out, _ := attempt(t, map[string]any{"command": command})
-	ended := begin(t, t.Context(), e, a)
+	a, out, _ := enginetest.Attempt(t, "build", map[string]any{"command": command})
+	ended := enginetest.Begin(t, t.Context(), e, a)
 	out.Await(t, "ready")
 	takeDown()
 	testneeds.Await(t, "the engine is missed", func() bool { return e.Available() != nil })
 	engine.Start()
-	if r := end(t, ended); r.err == nil || executor.AsStartError(r.err) != nil {
-		t.Errorf("result %+v, error %v, want a fault of the node", r.Result, r.err)
+	if r := enginetest.End(t, ended); r.Err == nil || executor.AsStartError(r.Err) != nil {
+		t.Errorf("result %+v, error %v, want a fault of the node", r.Result, r.Err)
 	}
 	nothingOn(t, engine)
 	testneeds.Await(t, "the engine is there again", func() bool { return e.Available() == nil })
@@ -114,33 +114,33 @@ func TestLongEngineGoesDownWithContainer(t *testing.T) {
 	}
 	t.Run("ends by itself meanwhile", func(t *testing.T) {
 		dir := t.TempDir()
-		a, out, _ := attempt(t, map[string]any{"command": "echo ready; while [ ! -e $FLAG ]; do sleep 0.05; done; exit 3"})
+		a, out, _ := enginetest.Attempt(t, "build", map[string]any{"command": "echo ready; while [ ! -e $FLAG ]; do sleep 0.05; done; exit 3"})
 		a.WorkspaceDir, a.Env = dir, map[string]string{"FLAG": dir + "/flag"}
 		makeTemp(t, dir)
-		ended := begin(t, t.Context(), e, a)
+		ended := enginetest.Begin(t, t.Context(), e, a)
 		out.Await(t, "ready")
 		pids := processesIn(t, engine, a)
 		engine.Kill()
 		touch(t, dir+"/flag")
 		testneeds.Await(t, "the container has ended", func() bool { return !anyAlive(pids) })
 		engine.Start()
-		if r := end(t, ended); r.err != nil || r.ExitCode != 3 {
-			t.Errorf("result %+v, error %v, output %q, want the program's own", r.Result, r.err, out)
+		if r := enginetest.End(t, ended); r.Err != nil || r.ExitCode != 3 {
+			t.Errorf("result %+v, error %v, output %q, want the program's own", r.Result, r.Err, out)
 		}
 		nothingOn(t, engine)
 	})
 	t.Run("must end meanwhile", func(t *testing.T) {
-		a, out, _ := attempt(t, map[string]any{"command": "echo ready; trap '' TERM; while :; do sleep 0.05; done"})
+		a, out, _ := enginetest.Attempt(t, "build", map[string]any{"command": "echo ready; trap '' TERM; while :; do sleep 0.05; done"})
 		a.Grace = time.Second
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
-		ended := begin(t, ctx, e, a)
+		ended := enginetest.Begin(t, ctx, e, a)
 		out.Await(t, "ready")
 		pids := processesIn(t, engine, a)
 		engine.Kill()
 		cancel()
-		if r := end(t, ended); r.err != nil || !r.Stopped || r.Signal != "SIGKILL" {
-			t.Errorf("result %+v, error %v, want one stopped by SIGKILL", r.Result, r.err)
+		if r := enginetest.End(t, ended); r.Err != nil || !r.Stopped || r.Signal != "SIGKILL" {
+			t.Errorf("result %+v, error %v, want one stopped by SIGKILL", r.Result, r.Err)
 		}
 		if anyAlive(pids) {
 			t.Error("a process is left")
@@ -165,11 +165,11 @@ func TestLongMountOutlivesEngine(t *testing.T) {
 			}
 			touch(t, dir+"/data")
 			e := newExecutor(t, containers.Options{Host: engine.Host, Policy: &v1.ContainerPolicy{Mounts: []*v1.MountRule{{Path: allowed}}}})
-			a, out, _ := attempt(t, map[string]any{
+			a, out, _ := enginetest.Attempt(t, "build", map[string]any{
 				"command": "echo ready; while [ ! -e /x/flag ]; do sleep 0.05; done; test -e /x/data",
 				"mounts":  []any{map[string]any{"hostPath": dir, "containerPath": "/x"}},
 			})
-			ended := begin(t, t.Context(), e, a)
+			ended := enginetest.Begin(t, t.Context(), e, a)
 			out.Await(t, "ready")
 			if name == "stopped" {
 				engine.Stop()
@@ -178,8 +178,8 @@ func TestLongMountOutlivesEngine(t *testing.T) {
 			}
 			engine.Start()
 			touch(t, dir+"/flag")
-			if r := end(t, ended); (r.err == nil) != (name == "restored") || r.ExitCode != 0 {
-				t.Errorf("result %+v, error %v", r.Result, r.err)
+			if r := enginetest.End(t, ended); (r.Err == nil) != (name == "restored") || r.ExitCode != 0 {
+				t.Errorf("result %+v, error %v", r.Result, r.Err)
 			}
 			nothingOn(t, engine)
 			// Docker 20.10 miscounts the mounts of a running container that it finds on start.
@@ -207,22 +207,22 @@ func TestLongEngineHangs(t *testing.T) {
 	e := newExecutor(t, containers.Options{Host: engine.Host})
 	dir := t.TempDir()
 	makeTemp(t, dir)
-	patient, out, _ := attempt(t, map[string]any{"command": "echo ready; while [ ! -e $FLAG ]; do sleep 0.05; done; echo done; exit 3"})
+	patient, out, _ := enginetest.Attempt(t, "build", map[string]any{"command": "echo ready; while [ ! -e $FLAG ]; do sleep 0.05; done; echo done; exit 3"})
 	patient.WorkspaceDir, patient.Env = dir, map[string]string{"FLAG": dir + "/flag"}
-	goesOn := begin(t, t.Context(), e, patient)
+	goesOn := enginetest.Begin(t, t.Context(), e, patient)
 	out.Await(t, "ready")
-	leased, leasedOut, _ := attempt(t, map[string]any{"command": "echo ready; trap '' TERM; while :; do sleep 0.05; done"})
+	leased, leasedOut, _ := enginetest.Attempt(t, "build", map[string]any{"command": "echo ready; trap '' TERM; while :; do sleep 0.05; done"})
 	leased.Grace = time.Hour
 	leased.Lease = executor.NewLease(executor.Now(), time.Hour, time.Hour)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	mustEnd := begin(t, ctx, e, leased)
+	mustEnd := enginetest.Begin(t, ctx, e, leased)
 	leasedOut.Await(t, "ready")
 	pids := processesIn(t, engine, leased)
 
 	engine.Hang()
 	defer engine.Resume()
-	late, _, _ := attempt(t, map[string]any{"command": "true"})
+	late, _, _ := enginetest.Attempt(t, "build", map[string]any{"command": "true"})
 	if _, err := e.Run(t.Context(), late, func() { t.Error("it has started") }); err == nil || executor.AsStartError(err) != nil {
 		t.Errorf("error %v, want that the engine does not answer", err)
 	}
@@ -231,17 +231,17 @@ func TestLongEngineHangs(t *testing.T) {
 	}
 	*leased.Lease = *executor.NewLease(executor.Now(), 0, 3*time.Second)
 	cancel()
-	r := end(t, mustEnd)
-	if r.err != nil || !r.Stopped || r.Signal != "SIGKILL" || anyAlive(pids) {
-		t.Errorf("result %+v, error %v, processes %v; want one stopped by SIGKILL", r.Result, r.err, anyAlive(pids))
+	r := enginetest.End(t, mustEnd)
+	if r.Err != nil || !r.Stopped || r.Signal != "SIGKILL" || anyAlive(pids) {
+		t.Errorf("result %+v, error %v, processes %v; want one stopped by SIGKILL", r.Result, r.Err, anyAlive(pids))
 	}
 	if late := executor.Now().Sub(leased.Lease.KillAt()); late > time.Minute {
 		t.Errorf("it ended %v after its lease", late)
 	}
 	touch(t, dir+"/flag")
 	engine.Resume()
-	if r := end(t, goesOn); r.err != nil || r.ExitCode != 3 || out.String() != "ready\ndone\n" {
-		t.Errorf("result %+v, error %v, output %q, want the program's own", r.Result, r.err, out)
+	if r := enginetest.End(t, goesOn); r.Err != nil || r.ExitCode != 3 || out.String() != "ready\ndone\n" {
+		t.Errorf("result %+v, error %v, output %q, want the program's own", r.Result, r.Err, out)
 	}
 	nothingOn(t, engine)
 }

@@ -9,9 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/docker/docker/api/types/container"
 
@@ -21,67 +19,6 @@ import (
 	"switchyard/dev/testneeds"
 	v1 "switchyard/proto/switchyard/v1"
 )
-
-var serial atomic.Int64
-
-// attempt returns an attempt that uses the image with a shell, and its output.
-func attempt(t testing.TB, fields map[string]any) (a executor.Attempt, out, errs *testneeds.Output) {
-	t.Helper()
-	run := fmt.Sprintf("test-%d-%d", time.Now().UnixNano(), serial.Add(1))
-	out, errs = &testneeds.Output{}, &testneeds.Output{}
-	all := map[string]any{"image": enginetest.Image(t), "network": "none"}
-	for key, value := range fields {
-		all[key] = value
-	}
-	return executor.Attempt{
-		ID:       run + "/build/c3",
-		Identity: executor.Identity{Run: run, Task: "build", Node: "node-" + run, Fleet: "f", Index: -1, Attempt: 2, Claim: 3},
-		Spec:     spec(t, all), Stdout: out, Stderr: errs, Grace: 30 * time.Second,
-	}, out, errs
-}
-
-const patience = 5 * time.Minute
-
-// ran is the outcome of an attempt.
-type ran struct {
-	executor.Result
-	err error
-}
-
-// begin starts an attempt and returns a channel that receives its outcome.
-func begin(t testing.TB, ctx context.Context, e *containers.Executor, a executor.Attempt) <-chan ran {
-	t.Helper()
-	started, ended := make(chan struct{}), make(chan ran, 1)
-	go func() {
-		r, err := e.Run(ctx, a, func() { close(started) })
-		ended <- ran{r, err}
-	}()
-	select {
-	case <-started:
-	case r := <-ended:
-		select {
-		case <-started: // a brief program has ended already
-			ended <- r
-		default:
-			t.Fatalf("it has not started: %+v, %v", r.Result, r.err)
-		}
-	case <-time.After(patience):
-		t.Fatal("it does not start")
-	}
-	return ended
-}
-
-// end waits for the outcome of an attempt.
-func end(t testing.TB, ended <-chan ran) ran {
-	t.Helper()
-	select {
-	case r := <-ended:
-		return r
-	case <-time.After(2 * patience):
-		t.Fatal("it does not end")
-		return ran{}
-	}
-}
 
 // completes runs an attempt and fails the test unless it succeeds.
 func completes(t testing.TB, e *containers.Executor, a executor.Attempt, errs *testneeds.Output) {
@@ -95,7 +32,7 @@ func completes(t testing.TB, e *containers.Executor, a executor.Attempt, errs *t
 func TestContainerFollowsItsSpec(t *testing.T) {
 	t.Parallel()
 	const cgroup = "/sys/fs/cgroup" // with the files of version 1 or 2
-	a, out, errs := attempt(t, map[string]any{
+	a, out, errs := enginetest.Attempt(t, "build", map[string]any{
 		"user": "worker:1234", "workingDirectory": "/a/b", "ulimits": []any{map[string]any{"name": "nofile", "soft": 77, "hard": 99}}, "shmSizeMb": 3,
 		"args": []any{"x", "y z"}, "command": `echo $1 $0 $#; id -u; id -g; pwd; ulimit -Sn; ulimit -Hn
 			df -k /dev/shm | tail -n 1 | (read a b c; echo $b)
@@ -110,7 +47,7 @@ func TestContainerFollowsItsSpec(t *testing.T) {
 	if want := "x sh 2\n1000\n1234\n/a/b\n77\n99\n3072\nlo\nrefused\na b void\n50000\n55\n0\n"; out.String() != want {
 		t.Errorf("it prints %q and %q, want %q", out, errs, want)
 	}
-	a, out, errs = attempt(t, map[string]any{"command": "echo ok"})
+	a, out, errs = enginetest.Attempt(t, "build", map[string]any{"command": "echo ok"})
 	a.Limits.Cores, a.NUMANode, a.NUMAOptional = 4000, new(int32(77)), true
 	completes(t, newExecutor(t, containers.Options{}), a, errs)
 	if out.String() != "ok\n" {
@@ -145,7 +82,7 @@ func TestFaultsOfTaskAndNodeAreDistinguished(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			a, _, _ := attempt(t, test.fields)
+			a, _, _ := enginetest.Attempt(t, "build", test.fields)
 			if test.change != nil {
 				test.change(&a)
 			}
@@ -159,7 +96,7 @@ func TestFaultsOfTaskAndNodeAreDistinguished(t *testing.T) {
 			case test.code != 0 && (start == nil || start.ExitCode != test.code):
 				t.Errorf("%v (%+v), want a StartError with %d", err, start, test.code)
 			}
-			if l := left(t, a.ID); len(l) > 0 {
+			if l := enginetest.Left(t, a.ID); len(l) > 0 {
 				t.Errorf("left behind: %v", l)
 			}
 		})
@@ -175,18 +112,18 @@ func TestContainerStoppedByAnotherClientIsAFaultOfTheNode(t *testing.T) {
 	for signal, isFault := range map[string]bool{"SIGKILL": true, "SIGTERM": true, "SIGHUP": false} {
 		t.Run(signal, func(t *testing.T) {
 			t.Parallel()
-			a, out, _ := attempt(t, map[string]any{"command": "trap 'exit 0' TERM HUP; echo ready; while :; do sleep 0.05; done"})
-			ended := begin(t, t.Context(), e, a)
+			a, out, _ := enginetest.Attempt(t, "build", map[string]any{"command": "trap 'exit 0' TERM HUP; echo ready; while :; do sleep 0.05; done"})
+			ended := enginetest.Begin(t, t.Context(), e, a)
 			out.Await(t, "ready")
 			if err := engine.ContainerKill(t.Context(), containers.Name(a.Identity), signal); err != nil {
 				t.Fatal(err)
 			}
-			r := end(t, ended)
+			r := enginetest.End(t, ended)
 			switch {
-			case isFault && (r.err == nil || executor.AsStartError(r.err) != nil):
-				t.Errorf("result %+v, error %v, want a fault of the node", r.Result, r.err)
-			case !isFault && (r.err != nil || r.ExitCode != 0):
-				t.Errorf("result %+v, error %v, want the program's own", r.Result, r.err)
+			case isFault && (r.Err == nil || executor.AsStartError(r.Err) != nil):
+				t.Errorf("result %+v, error %v, want a fault of the node", r.Result, r.Err)
+			case !isFault && (r.Err != nil || r.ExitCode != 0):
+				t.Errorf("result %+v, error %v, want the program's own", r.Result, r.Err)
 			}
 		})
 	}
@@ -205,7 +142,7 @@ func TestWorkspaceIsSharedWithTheContainer(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	a, out, errs := attempt(t, map[string]any{
+	a, out, errs := enginetest.Attempt(t, "build", map[string]any{
 		"user": "1000",
 		"command": `set -e; cat $SWITCHYARD_INPUT; echo k=v > $SWITCHYARD_OUTPUT; echo x > $SWITCHYARD_LOCAL_TEMP_DIR/x; echo y > $SWITCHYARD_SHARED_DIR/y
 			echo more > $SWITCHYARD_INPUT; ls /local_temp; cat /data/f; ! echo z > /data/z 2>/dev/null; echo $OTHER $SWITCHYARD_LOCAL_TEMP_DIR $SWITCHYARD_SHARED_DIR; ls -d $SWITCHYARD_OUTPUT`,
@@ -236,10 +173,11 @@ func TestWorkspaceIsSharedWithTheContainer(t *testing.T) {
 func TestNameAndLabelsIdentifyTheAttempt(t *testing.T) {
 	t.Parallel()
 	engine := enginetest.Engine(t)
-	a, out, _ := attempt(t, map[string]any{"command": "echo ready; sleep 1000", "labels": map[string]any{"mine": "yes"}})
+	a, out, _ := enginetest.Attempt(t, "build", map[string]any{"command": "echo ready; sleep 1000", "labels": map[string]any{"mine": "yes"}})
+	a.Identity.Fleet, a.Identity.Attempt, a.Identity.Claim = "f", 2, 3
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	ended := begin(t, ctx, newExecutor(t, containers.Options{}), a)
+	ended := enginetest.Begin(t, ctx, newExecutor(t, containers.Options{}), a)
 	out.Await(t, "ready")
 	name := "switchyard-" + a.Identity.Run + "-build-0-c3"
 	c, err := engine.ContainerInspect(t.Context(), name)
@@ -258,7 +196,7 @@ func TestNameAndLabelsIdentifyTheAttempt(t *testing.T) {
 		t.Errorf("Name says %s", containers.Name(a.Identity))
 	}
 	cancel()
-	if r := end(t, ended); r.err != nil || !r.Stopped || r.Signal != "SIGTERM" {
+	if r := enginetest.End(t, ended); r.Err != nil || !r.Stopped || r.Signal != "SIGTERM" {
 		t.Errorf("%+v", r)
 	}
 }
@@ -268,7 +206,7 @@ func TestFailedContainerIsKept(t *testing.T) {
 	t.Parallel()
 	engine, e := enginetest.Engine(t), newExecutor(t, containers.Options{})
 	for _, code := range []string{"0", "3"} {
-		a, _, _ := attempt(t, map[string]any{"command": "exit " + code, "keep": "onFailure"})
+		a, _, _ := enginetest.Attempt(t, "build", map[string]any{"command": "exit " + code, "keep": "onFailure"})
 		var told testneeds.Output
 		a.Notify = func(line string) { fmt.Fprintln(&told, line) }
 		if _, err := e.Run(t.Context(), a, func() {}); err != nil {
@@ -288,11 +226,21 @@ func TestFailedContainerIsKept(t *testing.T) {
 	}
 }
 
+func TestChildThatIsKilledForMemoryExplainsAFailure(t *testing.T) {
+	t.Parallel()
+	a, _, _ := enginetest.Attempt(t, "build", map[string]any{"command": "sh -c 'x=$(yes | head -c 300000000); echo $x | wc -c'; exit 3"})
+	a.Limits.Memory = 32 << 20
+	r, err := newExecutor(t, containers.Options{}).Run(t.Context(), a, func() {})
+	if err != nil || r.ExitCode != 3 || r.Signal != "" || !r.OOMKilled {
+		t.Errorf("%+v, %v", r, err)
+	}
+}
+
 // A container of the same dispatch whose creation was not acknowledged is replaced.
 func TestUnacknowledgedContainerIsReplaced(t *testing.T) {
 	t.Parallel()
 	engine := enginetest.Engine(t)
-	a, _, errs := attempt(t, map[string]any{"command": "true"})
+	a, _, errs := enginetest.Attempt(t, "build", map[string]any{"command": "true"})
 	_, err := engine.ContainerCreate(t.Context(), &container.Config{
 		Image: enginetest.Image(t), Cmd: []string{"true"}, Labels: map[string]string{"switchyard.id": a.ID},
 	}, nil, nil, nil, containers.Name(a.Identity))
@@ -300,7 +248,7 @@ func TestUnacknowledgedContainerIsReplaced(t *testing.T) {
 		t.Fatal(err)
 	}
 	completes(t, newExecutor(t, containers.Options{}), a, errs)
-	if l := left(t, a.ID); len(l) > 0 {
+	if l := enginetest.Left(t, a.ID); len(l) > 0 {
 		t.Errorf("left behind: %v", l)
 	}
 }
@@ -312,7 +260,7 @@ func TestAttemptFailsAtOnceWithoutEngine(t *testing.T) {
 	if err := e.Available(); err == nil {
 		t.Error("it is available")
 	}
-	a, _, _ := attempt(t, map[string]any{"command": "true"})
+	a, _, _ := enginetest.Attempt(t, "build", map[string]any{"command": "true"})
 	_, err := e.Run(t.Context(), a, func() { t.Error("it has started") })
 	if err == nil || executor.AsStartError(err) != nil || errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("error %v, want one that says that there is no engine", err)

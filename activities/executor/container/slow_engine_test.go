@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"github.com/docker/docker/client"
-	"google.golang.org/protobuf/types/known/structpb"
 
 	"switchyard/activities/executor"
 	"switchyard/activities/executor/container/enginetest"
@@ -131,7 +130,7 @@ func TestStopSignalThatAStartingMachineMissesIsRepeated(t *testing.T) {
 // executor is unavailable before.
 func TestRunWaitsForFirstAnswer(t *testing.T) {
 	t.Parallel()
-	docker, busybox := enginetest.Engine(t), enginetest.Image(t)
+	docker := enginetest.Engine(t)
 	answer := make(chan struct{})
 	e := newFor(t, Options{Host: changedEngine(t, docker, func(r *http.Response) error {
 		if strings.HasSuffix(r.Request.URL.Path, "/_ping") {
@@ -143,7 +142,7 @@ func TestRunWaitsForFirstAnswer(t *testing.T) {
 		t.Error("an engine that has not answered is available")
 	}
 	time.AfterFunc(2*firstPing, func() { close(answer) })
-	result, out, err := runSpec(t, e, "first", map[string]any{"image": busybox, "network": "none", "command": "echo ran"})
+	result, out, err := runSpec(t, e, map[string]any{"command": "echo ran"})
 	if err != nil || out != "ran\n" {
 		t.Errorf("%+v, %q, %v", result, out, err)
 	}
@@ -178,40 +177,24 @@ func lateEngine(t *testing.T, docker *client.Client, suffix string, arrived func
 // printed is called when the program runs.
 func lateAttempt(t *testing.T, onTerm string, printed func()) executor.Attempt {
 	t.Helper()
-	spec, err := structpb.NewStruct(map[string]any{
-		"image": enginetest.Image(t), "network": "none", "command": "trap '" + onTerm + "' TERM; echo ready; while :; do sleep 0.05; done",
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	run := "run-" + strings.TrimPrefix(digestOf(randomTar(t)), "sha256:")[:12]
-	return executor.Attempt{
-		ID: run + "/late/c1", Identity: executor.Identity{Run: run, Task: "late", Node: "n", Index: -1, Claim: 1},
-		Spec: spec, Stdout: writes(printed), Stderr: io.Discard, Grace: time.Minute,
-	}
+	a, _, _ := enginetest.Attempt(t, "late", map[string]any{"command": "trap '" + onTerm + "' TERM; echo ready; while :; do sleep 0.05; done"})
+	a.Stdout = writes(printed)
+	return a
 }
 
 // beginLasting starts a container that runs until the end of the test, and returns the id of its attempt.
 func beginLasting(t *testing.T, e *Executor) (id string) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
-	ready, ended := make(chan struct{}), make(chan error, 1)
-	a := lateAttempt(t, "exit 0", sync.OnceFunc(func() { close(ready) }))
-	go func() {
-		_, err := e.Run(ctx, a, func() {})
-		ended <- err
-	}()
-	select {
-	case <-ready:
-	case err := <-ended:
-		t.Fatal("it does not run:", err)
-	}
+	a, out, _ := enginetest.Attempt(t, "late", map[string]any{"command": "trap 'exit 0' TERM; echo ready; while :; do sleep 0.05; done"})
+	ended := enginetest.Begin(t, ctx, e, a)
 	t.Cleanup(func() {
 		cancel()
-		if err := <-ended; err != nil {
-			t.Error(err)
+		if r := enginetest.End(t, ended); r.Err != nil {
+			t.Error(r.Err)
 		}
 	})
+	out.Await(t, "ready")
 	return a.ID
 }
 
@@ -241,44 +224,32 @@ func TestCaptureCancelledBeforeTheEnginePausesLeavesTheContainerRunning(t *testi
 	}
 }
 
-func TestPauseCancelledBeforeTheEnginePausesDoesNotUndoALaterResume(t *testing.T) {
+// A call that was cancelled before the engine carried it out does not undo a later one.
+func TestSteeringThatIsCancelledDoesNotUndoALaterCall(t *testing.T) {
 	t.Parallel()
 	docker := enginetest.Engine(t)
-	pausing, giveUp := context.WithCancel(t.Context())
-	host, settle := lateEngine(t, docker, "/pause", func(*http.Request) { giveUp() })
-	e := newFor(t, Options{Host: host})
-	id := beginLasting(t, e)
-	if err := e.Pause(pausing, id); err != nil {
-		t.Error(err)
-	}
-	if err := e.Resume(t.Context(), id); err != nil {
-		t.Error(err)
-	}
-	settle()
-	if isPaused(t, docker, e, id) {
-		t.Error("the container is paused")
-	}
-}
-
-func TestResumeCancelledBeforeTheEngineResumesDoesNotUndoALaterPause(t *testing.T) {
-	t.Parallel()
-	docker := enginetest.Engine(t)
-	resuming, giveUp := context.WithCancel(t.Context())
-	host, settle := lateEngine(t, docker, "/unpause", func(*http.Request) { giveUp() })
-	e := newFor(t, Options{Host: host})
-	id := beginLasting(t, e)
-	if err := e.Pause(t.Context(), id); err != nil {
-		t.Error(err)
-	}
-	if err := e.Resume(resuming, id); err != nil {
-		t.Error(err)
-	}
-	if err := e.Pause(t.Context(), id); err != nil {
-		t.Error(err)
-	}
-	settle()
-	if !isPaused(t, docker, e, id) {
-		t.Error("the container is not paused")
+	for path, pauses := range map[string]bool{"/pause": true, "/unpause": false} {
+		t.Run(path, func(t *testing.T) {
+			t.Parallel()
+			cancelled, giveUp := context.WithCancel(t.Context())
+			host, settle := lateEngine(t, docker, path, func(*http.Request) { giveUp() })
+			e := newFor(t, Options{Host: host})
+			id := beginLasting(t, e)
+			first, last := e.Pause, e.Resume
+			if !pauses {
+				first, last = e.Resume, e.Pause
+				if err := e.Pause(t.Context(), id); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := errors.Join(first(cancelled, id), last(t.Context(), id)); err != nil {
+				t.Error(err)
+			}
+			settle()
+			if isPaused(t, docker, e, id) == pauses {
+				t.Error("the later call has been undone")
+			}
+		})
 	}
 }
 

@@ -122,12 +122,12 @@ func TestLongEngineWhoseSocketIsHeld(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			testneeds.Await(t, "the engine is there", func() bool { return e.Available() == nil })
-			a, out, _ := attempt(t, map[string]any{"command": command})
-			ended := begin(t, t.Context(), e, a)
+			a, out, _ := enginetest.Attempt(t, "build", map[string]any{"command": command})
+			ended := enginetest.Begin(t, t.Context(), e, a)
 			out.Await(t, "ready")
 			engine.Restart()
-			if r := end(t, ended); r.err == nil || executor.AsStartError(r.err) != nil {
-				t.Errorf("result %+v, error %v, want a fault of the node", r.Result, r.err)
+			if r := enginetest.End(t, ended); r.Err == nil || executor.AsStartError(r.Err) != nil {
+				t.Errorf("result %+v, error %v, want a fault of the node", r.Result, r.Err)
 			}
 			nothingOn(t, engine)
 		})
@@ -139,25 +139,25 @@ func TestLongEngineWhoseSocketIsHeld(t *testing.T) {
 		testneeds.Await(t, "the engine is there", func() bool { return e.Available() == nil })
 		dir := t.TempDir()
 		makeTemp(t, dir)
-		a, out, _ := attempt(t, map[string]any{"command": "echo ready; while [ ! -e $FLAG ]; do sleep 0.05; done; exit 143"})
+		a, out, _ := enginetest.Attempt(t, "build", map[string]any{"command": "echo ready; while [ ! -e $FLAG ]; do sleep 0.05; done; exit 143"})
 		a.WorkspaceDir, a.Env = dir, map[string]string{"FLAG": dir + "/flag"}
-		ended := begin(t, t.Context(), e, a)
+		ended := enginetest.Begin(t, t.Context(), e, a)
 		out.Await(t, "ready")
 		socket.delay.Store(int64(2 * time.Second))
 		testneeds.Await(t, "it is connected with", func() bool { return socket.cutEvents() > 0 })
 		touch(t, dir+"/flag")
-		if r := end(t, ended); r.err != nil || r.ExitCode != 143 {
-			t.Errorf("result %+v, error %v, want the program's own", r.Result, r.err)
+		if r := enginetest.End(t, ended); r.Err != nil || r.ExitCode != 143 {
+			t.Errorf("result %+v, error %v, want the program's own", r.Result, r.Err)
 		}
 	})
 	t.Run("slow", func(t *testing.T) {
 		testneeds.Await(t, "the engine is there", func() bool { return e.Available() == nil })
-		a, out, _ := attempt(t, map[string]any{"command": "echo ready; sleep 1; exit 137"})
-		ended := begin(t, t.Context(), e, a)
+		a, out, _ := enginetest.Attempt(t, "build", map[string]any{"command": "echo ready; sleep 1; exit 137"})
+		ended := enginetest.Begin(t, t.Context(), e, a)
 		out.Await(t, "ready")
 		socket.delay.Store(int64(2 * time.Second))
-		if r := end(t, ended); r.err != nil || r.ExitCode != 137 {
-			t.Errorf("result %+v, error %v, want the program's own", r.Result, r.err)
+		if r := enginetest.End(t, ended); r.Err != nil || r.ExitCode != 137 {
+			t.Errorf("result %+v, error %v, want the program's own", r.Result, r.Err)
 		}
 	})
 }

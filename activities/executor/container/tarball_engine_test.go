@@ -18,8 +18,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/docker/docker/api/types/image"
-
 	"switchyard/activities/executor/container/enginetest"
 	"switchyard/dev/testneeds"
 	v1 "switchyard/proto/switchyard/v1"
@@ -178,41 +176,4 @@ func (h *held) Read(p []byte) (int, error) {
 		<-h.hold
 	}
 	return h.Reader.Read(p)
-}
-
-// TestLongTarballSavedByTheEngineIsLoaded loads an archive that the engine itself saved.
-func TestLongTarballSavedByTheEngineIsLoaded(t *testing.T) {
-	testneeds.Long(t)
-	t.Parallel()
-	docker, name := enginetest.Engine(t), ownImage(t)
-	want, err := docker.ImageInspect(t.Context(), name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	keeper := aName(t) // so that removing the name keeps the image
-	if err := docker.ImageTag(t.Context(), name, keeper); err != nil {
-		t.Fatal(err)
-	}
-	loseImage(t, docker, keeper)
-	stream, err := docker.ImageSave(t.Context(), []string{name})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer stream.Close()
-	path := filepath.Join(t.TempDir(), "image.tar")
-	file, err := os.Create(path)
-	if err == nil {
-		_, err = io.Copy(file, stream)
-		err = errors.Join(err, file.Close())
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := docker.ImageRemove(t.Context(), name, image.RemoveOptions{}); err != nil {
-		t.Fatal(err)
-	}
-	got, err := newFor(t, Options{}).images.ensureImage(t.Context(), &v1.ContainerSpec{Image: name, ImageTarball: path}, nil)
-	if err != nil || got != want.ID {
-		t.Errorf("%s, %v; want %s", got, err, want.ID)
-	}
 }

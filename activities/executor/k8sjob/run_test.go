@@ -99,6 +99,9 @@ func TestAnotherNodeContinuesWithTheJob(t *testing.T) {
 	if r := last.end(); r.ExitCode != 0 || r.Stopped || r.Failure != nil {
 		t.Errorf("the third node has %+v", r)
 	}
+	if pods := b.pods(); len(pods) != 1 || pods[0].Name != pod.Name {
+		t.Errorf("the pod %s has been replaced: %v", pod.Name, pods)
+	}
 	if jobs := b.jobs(); len(jobs) != 1 {
 		t.Errorf("there are %d Jobs", len(jobs))
 	} else if n, _, ok := manifest.ParseClaim(jobs[0].Annotations[manifest.AnnotationClaim]); !ok || n != 3 {
@@ -189,6 +192,9 @@ func TestLostPodsAreNoTaskFailures(t *testing.T) {
 				t.Fatal(err)
 			}
 			r.checkFailure(test.reason, test.text)
+			if test.reason == v1.ReasonStartFailed {
+				b.checkEmpty()
+			}
 		})
 	}
 }

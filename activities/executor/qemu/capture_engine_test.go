@@ -16,9 +16,7 @@ import (
 
 func TestCancelledCallsLeaveNoMachineInAnotherState(t *testing.T) {
 	t.Parallel()
-	e := newExecutor(t, newDir(t))
-	r := newRun(t, newImage(t, 0, ticksOn), nil)
-	r.start(t, e)
+	_, e, r := startTicking(t, ticksOn)
 	r.awaitTicks(t)
 	cancelled, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -50,11 +48,7 @@ func TestWorkerThatEndsDuringACaptureLeavesTheMachineRunning(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Setenv("PATH", programs+":"+os.Getenv("PATH"))
-	dir := newDir(t)
-	e := newExecutor(t, dir)
-	r := newRun(t, newImage(t, 0, ticksOn), nil)
-	r.start(t, e)
-	r.prints(t, r.out, "tick\n", 1)
+	dir, e, r := startTicking(t, ticksOn)
 	captured := make(chan error, 1)
 	go func() {
 		_, err := e.Capture(context.WithoutCancel(t.Context()), r.ID, io.Discard)

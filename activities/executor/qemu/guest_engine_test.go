@@ -3,7 +3,6 @@
 package qemu
 
 import (
-	"archive/tar"
 	"bytes"
 	"context"
 	"errors"
@@ -11,7 +10,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -58,7 +56,7 @@ func TestLongMachineBootsAndIsEnteredAndStopped(t *testing.T) {
 	testneeds.Long(t)
 	image := guestimage.Build(t)
 	e := newExecutor(t, newDir(t))
-	r := newRun(t, image, map[string]any{"user": "ann", "vmDiskSize": "1G"})
+	r := newRun(t, image, map[string]any{"user": "ann", "vmDiskSize": "1G", "workingDirectory": "/data"})
 	began := time.Now()
 	r.start(t, e)
 	if info, err := os.Stat(e.folderOf(r.ID).file(diskFile)); err != nil || info.Size() > overlayTarget {
@@ -68,7 +66,7 @@ func TestLongMachineBootsAndIsEnteredAndStopped(t *testing.T) {
 	}
 	in := r.enter(t, e)
 	t.Logf("the first login was possible after %v", time.Since(began).Round(100*time.Millisecond))
-	if got := prints(t, in, `echo "$GREETING $(hostname) $(whoami)"; ip addr | grep -o 'inet 10[0-9.]*'`); got != "hello desk ann\ninet "+v1.GuestAddress+"\n" {
+	if got := prints(t, in, `echo "$GREETING $(hostname) $(whoami) $(pwd)"; ip addr | grep -o 'inet 10[0-9.]*'`); got != "hello desk ann /data\ninet "+v1.GuestAddress+"\n" {
 		t.Errorf("it prints %q", got)
 	}
 	r.prints(t, r.notes, "the machine answers on SSH after ", 1)
@@ -211,31 +209,6 @@ func TestLongMachineIsAdoptedByTheNextWorker(t *testing.T) {
 	}
 }
 
-func TestLongMachinesOfOneImageDoNotShareFiles(t *testing.T) {
-	testneeds.Long(t)
-	e := newExecutor(t, newDir(t))
-	image := guestimage.Build(t)
-	before, err := os.Stat(image)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var both sync.WaitGroup
-	for _, text := range []string{"one", "two"} {
-		r := newRun(t, image, nil)
-		r.start(t, e)
-		both.Go(func() {
-			in := r.enter(t, e)
-			if got := prints(t, in, "ls ~; echo "+text+" >~/file; sync; cat ~/file"); got != text+"\n" {
-				t.Errorf("it prints %q", got)
-			}
-		})
-	}
-	both.Wait()
-	if after, err := os.Stat(image); err != nil || after.ModTime() != before.ModTime() || after.Size() != before.Size() {
-		t.Errorf("the image was written to: %v", err)
-	}
-}
-
 func TestLongMachineIsCaptured(t *testing.T) {
 	testneeds.Long(t)
 	e := newExecutor(t, newDir(t))
@@ -278,30 +251,5 @@ func TestLongMachineIsCaptured(t *testing.T) {
 	_, err = e.CaptureImage(t.Context(), "/no/such.qcow2", "", io.Discard, func(string) {})
 	if _, ok := errors.AsType[*executor.Refusal](err); !ok {
 		t.Errorf("error %v", err)
-	}
-}
-
-func TestLongFilesAreCopied(t *testing.T) {
-	testneeds.Long(t)
-	e := newExecutor(t, newDir(t))
-	r := newRun(t, guestimage.Build(t), map[string]any{"workingDirectory": "/data"})
-	r.start(t, e)
-	in := r.enter(t, e)
-	var archive bytes.Buffer
-	w := tar.NewWriter(&archive)
-	if err := w.WriteHeader(&tar.Header{Name: "notes.txt", Mode: 0o640, Size: 5}); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := w.Write([]byte("notes")); err != nil {
-		t.Fatal(err)
-	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
-	if err := in.WriteTar(t.Context(), "", "/data", false, &archive); err != nil {
-		t.Fatal(err)
-	}
-	if got := prints(t, in, "pwd; cat notes.txt"); got != "/data\nnotes" {
-		t.Errorf("it prints %q", got)
 	}
 }

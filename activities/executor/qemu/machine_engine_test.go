@@ -143,6 +143,17 @@ func (r *run) start(t *testing.T, e *Executor) {
 	}
 }
 
+// startTicking starts a machine whose disk does what action says, and waits until it ticks. It returns the folder of machines
+// and the executor of their first worker, too.
+func startTicking(t *testing.T, action byte) (dir string, e *Executor, r *run) {
+	t.Helper()
+	dir = newDir(t)
+	e, r = newExecutor(t, dir), newRun(t, newImage(t, 0, action), nil)
+	r.start(t, e)
+	r.prints(t, r.out, "tick\n", 1)
+	return dir, e, r
+}
+
 func (r *run) hasEnded() bool {
 	select {
 	case <-r.ended:

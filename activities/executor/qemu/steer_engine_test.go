@@ -35,9 +35,7 @@ func (r *run) awaitTicks(t *testing.T) {
 
 func TestMachinesArePausedAndResumed(t *testing.T) {
 	t.Parallel()
-	e := newExecutor(t, newDir(t))
-	r := newRun(t, newImage(t, 0, ticksOn), nil)
-	r.start(t, e)
+	_, e, r := startTicking(t, ticksOn)
 	for range 2 {
 		r.awaitTicks(t)
 		for range 2 {

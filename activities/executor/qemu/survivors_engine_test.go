@@ -50,48 +50,35 @@ func (r *run) checkSurvivor(t *testing.T, e *Executor, running bool) executor.Le
 	return l
 }
 
-func TestMachinesOutliveTheirWorker(t *testing.T) {
+func TestEndWithoutAWorkerIsReportedByTheNextOne(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
-		// alone runs while no worker is attached.
-		alone   func(t *testing.T, r *run, e *Executor)
-		running bool
-		want    executor.Result
-		notice  string
+		// alone ends the machine while no worker is attached.
+		alone  func(t *testing.T, r *run, e *Executor)
+		want   executor.Result
+		notice string
 	}{
-		"runs":    {running: true, want: executor.Result{StoppedAsAsked: true}},
-		"is told": {alone: func(t *testing.T, r *run, e *Executor) { r.pressAlone(t, e); r.awaitGone(t, e) }, notice: "the machine was shut down\n"},
-		"killed": {
-			alone: func(t *testing.T, r *run, e *Executor) { r.kill(t, e, unix.SIGKILL); r.awaitGone(t, e) },
-			want:  executor.Result{ExitCode: 137, Signal: "SIGKILL"}, notice: "killed",
-		},
+		"is told": {func(t *testing.T, r *run, e *Executor) { r.pressAlone(t, e) }, executor.Result{}, "the machine was shut down\n"},
+		"killed":  {func(t *testing.T, r *run, e *Executor) { r.kill(t, e, unix.SIGKILL) }, executor.Result{ExitCode: 137, Signal: "SIGKILL"}, "killed"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			dir := newDir(t)
-			first := newExecutor(t, dir)
-			r := newRun(t, newImage(t, 0, ticksOn), nil)
-			r.start(t, first)
-			r.prints(t, r.out, "tick\n", 1)
+			dir, first, r := startTicking(t, ticksOn)
 			if left, err := first.Survivors(t.Context(), r.Identity.Node); err != nil || len(left) > 0 {
 				t.Errorf("its own worker lists it: %v, error %v", left, err)
 			}
 			r.letGo(t)
 			e := newExecutor(t, dir)
-			if c.alone != nil {
-				c.alone(t, r, e)
-			}
-			r.checkSurvivor(t, e, c.running)
+			c.alone(t, r, e)
+			testneeds.Await(t, "the machine ends", func() bool {
+				_, ok := e.folderOf(r.ID).readNumber(exitFile)
+				return ok
+			})
+			r.checkSurvivor(t, e, false)
 			if left, err := e.Survivors(t.Context(), "another"); err != nil || len(left) > 0 {
 				t.Errorf("another node has it: %v, error %v", left, err)
 			}
 			r.reattach(t, e)
-			if c.running {
-				r.awaitTicks(t)
-				if err := e.Stop(t.Context(), r.ID); err != nil {
-					t.Fatal(err)
-				}
-			}
 			if got := r.wait(t); got != c.want {
 				t.Errorf("result %+v, want %+v", got, c.want)
 			}
@@ -124,22 +111,9 @@ func (r *run) pressAlone(t *testing.T, e *Executor) {
 	}
 }
 
-// awaitGone waits until the QEMU of a machine has ended.
-func (r *run) awaitGone(t *testing.T, e *Executor) {
-	t.Helper()
-	testneeds.Await(t, "the machine ends", func() bool {
-		_, ok := e.folderOf(r.ID).readNumber(exitFile)
-		return ok
-	})
-}
-
 func TestPausedMachinesStayPausedWithoutTheirWorker(t *testing.T) {
 	t.Parallel()
-	dir := newDir(t)
-	e := newExecutor(t, dir)
-	r := newRun(t, newImage(t, 0, ticksOn), nil)
-	r.start(t, e)
-	r.prints(t, r.out, "tick\n", 1)
+	dir, e, r := startTicking(t, ticksOn)
 	if err := e.Pause(t.Context(), r.ID); err != nil {
 		t.Fatal(err)
 	}
@@ -159,11 +133,7 @@ func TestInterruptedRestartIsCompletedByTheNextWorker(t *testing.T) {
 	for name, isDown := range map[string]bool{"is shut down": true, "still shuts down": false} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			dir := newDir(t)
-			e := newExecutor(t, dir)
-			r := newRun(t, newImage(t, 0, ticksOn), nil)
-			r.start(t, e)
-			r.prints(t, r.out, "tick\n", 1)
+			dir, e, r := startTicking(t, ticksOn)
 			if err := e.find(r.ID).monitor.setShutdownAction(t.Context(), "pause"); err != nil {
 				t.Fatal(err)
 			}
@@ -198,11 +168,7 @@ func (m *machine) pressOnce(t *testing.T) {
 
 func TestHangingWorkerDoesNotBlockTheNextOne(t *testing.T) {
 	t.Parallel()
-	dir := newDir(t)
-	hanging := newExecutor(t, dir)
-	r := newRun(t, newImage(t, 0, ticksOn), nil)
-	r.start(t, hanging)
-	r.prints(t, r.out, "tick\n", 1)
+	dir, hanging, r := startTicking(t, ticksOn)
 	client := hanging.find(r.ID) // it holds the first socket
 	next := newExecutor(t, dir)
 	second := newRun(t, "", nil)
@@ -224,11 +190,7 @@ func TestHangingWorkerDoesNotBlockTheNextOne(t *testing.T) {
 
 func TestUnwantedMachinesAreRemoved(t *testing.T) {
 	t.Parallel()
-	dir := newDir(t)
-	e := newExecutor(t, dir)
-	r := newRun(t, newImage(t, 0, isDeaf), nil)
-	r.start(t, e)
-	r.prints(t, r.out, "tick\n", 1)
+	dir, e, r := startTicking(t, isDeaf)
 	r.letGo(t)
 	e = newExecutor(t, dir)
 	l := r.checkSurvivor(t, e, true)

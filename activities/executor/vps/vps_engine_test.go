@@ -55,8 +55,8 @@ func TestMachineIsWhatItsSpecSays(t *testing.T) {
 		t.Errorf("the container has %q", got)
 	}
 	m.stop(errors.New("killed"))
-	if r := m.end(t); r.err != nil || !r.Stopped || r.StoppedAsAsked || r.Signal != "SIGTERM" || r.Container == "" || r.Image == "" {
-		t.Errorf("%+v, error %v, want one stopped by SIGTERM", r.Result, r.err)
+	if r := m.end(t); r.Err != nil || !r.Stopped || r.StoppedAsAsked || r.Signal != "SIGTERM" || r.Container == "" || r.Image == "" {
+		t.Errorf("%+v, error %v, want one stopped by SIGTERM", r.Result, r.Err)
 	}
 	nothingLeft(t, a)
 }
@@ -91,8 +91,8 @@ func TestImageNeedsNoShell(t *testing.T) {
 		t.Error("it does not run")
 	}
 	m.stop(nil)
-	if r := m.end(t); r.err != nil || !r.Stopped || r.Signal != "SIGTERM" {
-		t.Errorf("%+v, error %v, want one stopped by SIGTERM", r.Result, r.err)
+	if r := m.end(t); r.Err != nil || !r.Stopped || r.Signal != "SIGTERM" {
+		t.Errorf("%+v, error %v, want one stopped by SIGTERM", r.Result, r.Err)
 	}
 }
 
@@ -101,8 +101,8 @@ func TestInitReplacesTheProgram(t *testing.T) {
 	e, _ := newExecutor(t, containers.Options{})
 	a, out := attempt(t, script("echo pid $$; sleep 0.1; exit 7"))
 	m := start(t, e, a, out)
-	if r := m.end(t); r.err != nil || r.Stopped || r.ExitCode != 7 || out.String() != "pid 1\n" {
-		t.Errorf("%+v, error %v, output %q; want its own end as the first process", r.Result, r.err, out)
+	if r := m.end(t); r.Err != nil || r.Stopped || r.ExitCode != 7 || out.String() != "pid 1\n" {
+		t.Errorf("%+v, error %v, output %q; want its own end as the first process", r.Result, r.Err, out)
 	}
 	nothingLeft(t, a)
 }
@@ -140,8 +140,8 @@ func TestMachineOutlivesItsWorker(t *testing.T) {
 	m := start(t, e, a, out)
 	m.prints(t, "first")
 	m.stop(executor.ErrLetGo)
-	if r := m.end(t); r.err != nil || !r.Stopped || r.StoppedAsAsked {
-		t.Errorf("%+v, error %v, want one stopped", r.Result, r.err)
+	if r := m.end(t); r.Err != nil || !r.Stopped || r.StoppedAsAsked {
+		t.Errorf("%+v, error %v, want one stopped", r.Result, r.Err)
 	}
 	if err := e.Pause(t.Context(), a.ID); !errors.Is(err, executor.ErrNotRunning) {
 		t.Errorf("error %v of what was let go, want ErrNotRunning", err)
@@ -165,8 +165,8 @@ func TestMachineOutlivesItsWorker(t *testing.T) {
 	m.exec(t, "touch /tmp/flag")
 	m.prints(t, "second\n")
 	testneeds.Await(t, "it can be stopped", func() bool { return later.Stop(t.Context(), a.ID) == nil })
-	if r := m.end(t); r.err != nil || r.Stopped || !r.StoppedAsAsked || r.ExitCode != 3 || m.out.String() != "first\nsecond\nbye\n" {
-		t.Errorf("%+v, error %v, output %q; want a stop as asked", r.Result, r.err, m.out)
+	if r := m.end(t); r.Err != nil || r.Stopped || !r.StoppedAsAsked || r.ExitCode != 3 || m.out.String() != "first\nsecond\nbye\n" {
+		t.Errorf("%+v, error %v, output %q; want a stop as asked", r.Result, r.Err, m.out)
 	}
 	nothingLeft(t, a)
 }
@@ -184,8 +184,8 @@ func TestEndWithoutAWorkerIsReportedByTheNextOne(t *testing.T) {
 		found, err := e.Survivors(t.Context(), a.Identity.Node)
 		return err == nil && len(found) == 1 && !found[0].Running
 	})
-	if r := reattach(t, e, a).end(t); r.err != nil || r.ExitCode != 5 || r.Stopped {
-		t.Errorf("%+v, error %v, want exit code 5", r.Result, r.err)
+	if r := reattach(t, e, a).end(t); r.Err != nil || r.ExitCode != 5 || r.Stopped {
+		t.Errorf("%+v, error %v, want exit code 5", r.Result, r.Err)
 	}
 	nothingLeft(t, a)
 }
@@ -210,8 +210,8 @@ func TestStopEndsTheMachineGracefully(t *testing.T) {
 		if err := e.Stop(t.Context(), a.ID); err != nil && !errors.Is(err, executor.ErrNotRunning) { // it may have ended already
 			t.Error(err)
 		}
-		if r := m.end(t); r.err != nil || !r.StoppedAsAsked || r.Stopped || r.Signal != "SIGTERM" {
-			t.Errorf("%+v, error %v, want a stop as asked", r.Result, r.err)
+		if r := m.end(t); r.Err != nil || !r.StoppedAsAsked || r.Stopped || r.Signal != "SIGTERM" {
+			t.Errorf("%+v, error %v, want a stop as asked", r.Result, r.Err)
 		}
 		if err := e.Stop(t.Context(), a.ID); !errors.Is(err, executor.ErrNotRunning) {
 			t.Errorf("error %v after its end, want ErrNotRunning", err)
@@ -248,8 +248,8 @@ func TestRestartKeepsFilesAndAttempt(t *testing.T) {
 	}
 	// After a restart, the machine's own end still ends the attempt.
 	_ = exec.Command("docker", "exec", m.name, "kill", "-TERM", "1").Run() // it may end with the machine
-	if r := m.end(t); r.err != nil || r.ExitCode != 0 || r.Stopped || m.out.String() != want+"bye\n" {
-		t.Errorf("%+v, error %v, output %q, want %q", r.Result, r.err, m.out, want+"bye\n")
+	if r := m.end(t); r.Err != nil || r.ExitCode != 0 || r.Stopped || m.out.String() != want+"bye\n" {
+		t.Errorf("%+v, error %v, output %q, want %q", r.Result, r.Err, m.out, want+"bye\n")
 	}
 	nothingLeft(t, a)
 }
@@ -266,8 +266,8 @@ func TestStopDuringRestart(t *testing.T) {
 	go func() { restarted <- e.Restart(context.Background(), a.ID) }()
 	m.prints(t, "asked") // the restart has begun
 	m.stop(errors.New("killed"))
-	if r := m.end(t); r.err != nil || !r.Stopped {
-		t.Errorf("%+v, error %v, want one stopped", r.Result, r.err)
+	if r := m.end(t); r.Err != nil || !r.Stopped {
+		t.Errorf("%+v, error %v, want one stopped", r.Result, r.Err)
 	}
 	<-restarted
 	nothingLeft(t, a)
@@ -318,8 +318,8 @@ func TestExternalEndIsReported(t *testing.T) {
 			a, out := attempt(t, nil)
 			m := start(t, e, a, out)
 			dockerRun(t, append(slices.Clone(test.args), m.name)...)
-			if r := m.end(t); r.err == nil || executor.AsStartError(r.err) != nil || !strings.Contains(r.err.Error(), test.says) && !strings.Contains(r.err.Error(), "engine stopped it") {
-				t.Errorf("%+v, error %v, want one that says %q", r.Result, r.err, test.says)
+			if r := m.end(t); r.Err == nil || executor.AsStartError(r.Err) != nil || !strings.Contains(r.Err.Error(), test.says) && !strings.Contains(r.Err.Error(), "engine stopped it") {
+				t.Errorf("%+v, error %v, want one that says %q", r.Result, r.Err, test.says)
 			}
 			nothingLeft(t, a)
 		})
@@ -334,8 +334,8 @@ func TestExternalEndIsReported(t *testing.T) {
 		if err := e.Stop(t.Context(), a.ID); err != nil {
 			t.Error(err)
 		}
-		if r := m.end(t); r.err != nil || !r.StoppedAsAsked {
-			t.Errorf("%+v, error %v", r.Result, r.err)
+		if r := m.end(t); r.Err != nil || !r.StoppedAsAsked {
+			t.Errorf("%+v, error %v", r.Result, r.Err)
 		}
 	})
 }
@@ -347,8 +347,8 @@ func TestOutOfMemoryIsReported(t *testing.T) {
 	a, out := attempt(t, script("x=$(yes | head -c 300000000); echo $x | wc -c"))
 	a.Limits.Memory = 32 << 20
 	m := start(t, e, a, out)
-	if r := m.end(t); r.err != nil || !r.OOMKilled || r.ExitCode != 137 {
-		t.Errorf("%+v, error %v, want one that took too much memory", r.Result, r.err)
+	if r := m.end(t); r.Err != nil || !r.OOMKilled || r.ExitCode != 137 {
+		t.Errorf("%+v, error %v, want one that took too much memory", r.Result, r.Err)
 	}
 	b, out := attempt(t, nil)
 	b.Limits.Memory = 32 << 20
@@ -357,7 +357,7 @@ func TestOutOfMemoryIsReported(t *testing.T) {
 	if err := e.Stop(t.Context(), b.ID); err != nil {
 		t.Error(err)
 	}
-	if r := m.end(t); r.err != nil || r.OOMKilled || !r.StoppedAsAsked {
-		t.Errorf("%+v, error %v, want a stop as asked", r.Result, r.err)
+	if r := m.end(t); r.Err != nil || r.OOMKilled || !r.StoppedAsAsked {
+		t.Errorf("%+v, error %v, want a stop as asked", r.Result, r.Err)
 	}
 }

@@ -4,12 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"log"
-	"net/http"
-	"net/http/httptest"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -134,30 +129,6 @@ func TestLogIsCopiedOnceDespiteBrokenStreams(t *testing.T) {
 	})
 }
 
-// Streams are cut at each byte of a log whose lines share a timestamp, and some share the text.
-func TestLogThatIsCutAtAnyByteIsCopiedOnce(t *testing.T) {
-	s := &server{}
-	for _, text := range []string{"one\n", "two\n", "\n", "two\n", "part,", "two\n", "2026-11-26T05:17:09.99Z two\n", "end"} {
-		s.messages = append(s.messages, message{time: base, text: text})
-	}
-	whole := httptest.NewRecorder()
-	s.write(t.Context(), nil, whole)
-	for cut := range whole.Body.Len() + 1 {
-		for _, f := range []fault{{cut: cut}, {cut: cut, stall: true}, {cut: cut, isClean: true}} {
-			synctest.Test(t, func(t *testing.T) {
-				s := &server{messages: s.messages, start: time.Now(), uid: "u-1", faults: []fault{f, f, {status: 503, text: "overloaded"}}}
-				ended := time.Second
-				if f.stall {
-					ended = 3 * time.Minute
-				}
-				if c := follow(t.Context(), t, s, ended, ""); c.err != nil || c.text.String() != s.text() {
-					t.Errorf("cut by %+v: %q, %v", f, c.text.String(), c.err)
-				}
-			})
-		}
-	}
-}
-
 // An API server that loses the node ends a stream as if it were complete.
 func TestPrematureEndOfLogIsReadAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -170,42 +141,22 @@ func TestPrematureEndOfLogIsReadAgain(t *testing.T) {
 }
 
 // The API server is unavailable at first, and once more later.
-func TestLogIsReadWhenTheServerIsBack(t *testing.T) {
-	s := &server{messages: lines(1000, time.Millisecond), start: time.Now(), uid: "u-1", faults: []fault{{cut: 20_000}, {status: 500}, {cut: 30_000}}}
-	var isUp atomic.Bool
-	h := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if !isUp.Load() {
-			panic(http.ErrAbortHandler)
+func TestTroubleIsReportedUntilTheServerIsBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		down := fault{status: 503, text: "overloaded"}
+		s := &server{messages: lines(1000, time.Millisecond), start: time.Now(), uid: "u-1", faults: []fault{down, {cut: 20_000}, down, {cut: 30_000}}}
+		ended := make(chan struct{})
+		time.AfterFunc(time.Minute, func() { close(ended) })
+		var text strings.Builder
+		var trouble []bool
+		err := followInMemory(t.Context(), t, s, Options{
+			Ended: ended, Trouble: func(err error) { trouble = append(trouble, err != nil) },
+			Write: func(p []byte) error { text.Write(p); return nil },
+		})
+		if err != nil || text.String() != s.text() || len(trouble) < 2 || !trouble[0] || trouble[len(trouble)-1] {
+			t.Errorf("%d of %d bytes, %v; there was trouble: %v", text.Len(), len(s.text()), err, trouble)
 		}
-		s.ServeHTTP(w, r)
-	}))
-	h.Config.ErrorLog = log.New(io.Discard, "", 0)
-	h.Start()
-	t.Cleanup(h.Close)
-	ended, back := make(chan struct{}), make(chan struct{})
-	trouble := make(chan error, 1000)
-	go func() {
-		defer close(back)
-		if err := <-trouble; err == nil {
-			t.Error("no trouble is reported")
-		}
-		isUp.Store(true)
-		for err := range trouble {
-			if err == nil && s.count() >= 4 {
-				break
-			}
-		}
-		close(ended)
-	}()
-	var text strings.Builder
-	err := Follow(t.Context(), client(t, h.URL), pod, Options{
-		Ended: ended, Trouble: func(err error) { trouble <- err },
-		Write: func(p []byte) error { text.Write(p); return nil },
 	})
-	<-back
-	if err != nil || text.String() != s.text() {
-		t.Errorf("%d of %d bytes, %v", text.Len(), len(s.text()), err)
-	}
 }
 
 // lines returns count lines that are in the log from the start, with timestamps a step apart.

@@ -206,16 +206,6 @@ func followInMemory(ctx context.Context, t testing.TB, s *server, o Options) err
 	return Follow(context.WithValue(ctx, serverKey{}, s), c, pod, o)
 }
 
-// client returns a client for an address.
-func client(t testing.TB, address string) kubernetes.Interface {
-	t.Helper()
-	c, err := kubernetes.NewForConfig(&rest.Config{Host: address, QPS: -1})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return c
-}
-
 // inMemory carries requests to the server in their context without a network, so that tests can use a fake clock.
 type inMemory struct{}
 
