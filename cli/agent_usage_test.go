@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"strings"
 	"testing"
 
 	"switchyard/cli/exit"
@@ -23,7 +22,7 @@ func TestRunsGetShowsTheUsageOfAgents(t *testing.T) {
 	f := fake(t)
 	nightly(f)
 	nightlyAgents(f)
-	for what, test := range map[string]struct {
+	for _, test := range map[string]struct {
 		args []string
 		want string
 	}{
@@ -33,10 +32,7 @@ func TestRunsGetShowsTheUsageOfAgents(t *testing.T) {
 		"JSON of the task":  {[]string{"build", "-o", "json"}, `"cacheReadTokens": "8000"`},
 		"JSON of the whole": {[]string{"-o", "jsonl"}, `"costUsd":0.21`},
 	} {
-		got := run(t, append([]string{"runs", "get", "nightly", "--gateway", f.url}, test.args...)...)
-		if got.code != exit.CodeDone || !strings.Contains(got.stdout, test.want) {
-			t.Errorf("%s: %+v, want %q", what, got, test.want)
-		}
+		run(t, append([]string{"runs", "get", "nightly", "--gateway", f.url}, test.args...)...).prints(t, exit.CodeDone, test.want)
 	}
 }
 
@@ -46,9 +42,6 @@ func TestRunsRetryRefusesInvalidLimits(t *testing.T) {
 		{"--max-turns", "100"}, {"--max-turns", "=100"}, {"--max-turns", "a=0"}, {"--max-turns", "a=1.5"}, {"--max-turns", "a=99999999999"},
 		{"--max-cost", "a"}, {"--max-cost", "a="}, {"--max-cost", "a=-1"}, {"--max-cost", "a=NaN"}, {"--max-cost", "a=Inf"}, {"--max-cost", "a=cheap"},
 	} {
-		got := run(t, append([]string{"runs", "retry", "nightly", "--gateway", f.url}, args...)...)
-		if got.code != exit.CodeUsage || !strings.Contains(got.stderr, args[0]) {
-			t.Errorf("%v: %+v", args, got)
-		}
+		run(t, append([]string{"runs", "retry", "nightly", "--gateway", f.url}, args...)...).ends(t, exit.CodeUsage, args[0])
 	}
 }

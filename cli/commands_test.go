@@ -8,10 +8,10 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"connectrpc.com/connect"
 	"google.golang.org/genproto/googleapis/rpc/errdetails"
+	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/structpb"
 
 	"switchyard/cli/exit"
@@ -42,44 +42,39 @@ func TestSubmit(t *testing.T) {
 			t.Errorf("%v: %v, %+v", args, err, got)
 		}
 	}
-	if req := f.submitted[2]; req.GetDocument() != hello || req.GetFile() != "stdin" {
+	if req := requests[*v1.SubmitRunRequest](f)[2]; req.GetDocument() != hello || req.GetFile() != "stdin" {
 		t.Errorf("submitted %v", req)
 	}
 }
 
 func TestRunsList(t *testing.T) {
 	f := fake(t)
-	f.list = &v1.ListRunsResponse{NextPageToken: "more", Items: []*v1.Run{
+	script(f, &v1.ListRunsResponse{NextPageToken: "more", Items: []*v1.Run{
 		{Id: "nightly-4g5h6jkm", Name: "nightly", State: "running", Trigger: "submit", CreatedAt: after(0)},
 		{Id: "b-7", Name: "b", State: "failed", Reason: "terminated", SubmittedBy: "ann@laptop (unverified)", Batch: "sweep-7", Trigger: "child", Parent: "a-1", CreatedAt: after(-86400), CompletedAt: after(-86000)},
-	}}
-	for _, format := range []string{"text", "json", "jsonl"} {
-		got := run(t, "runs", "list", "--gateway", f.url, "-o", format, "--state", "failed", "--workflow", "b", "--limit", "7", "--page-token", "x",
-			"--node", "gpu-1", "--type", "shell", "--label", "gpu", "--trigger", "child", "--parent", "a-1", "--owner", "ann@laptop", "--batch", "sweep-7", "--text", "disk full", "--since", "1h")
-		if got.code != 0 {
-			t.Errorf("%+v", got)
-		}
-		golden(t, "runs-list-"+format, got.stdout)
+	}})
+	showsGolden(t, "runs-list", []string{"text", "json", "jsonl"}, "runs", "list", "--gateway", f.url, "--state", "failed", "--workflow", "b", "--limit", "7", "--page-token", "x",
+		"--node", "gpu-1", "--type", "shell", "--label", "gpu", "--trigger", "child", "--parent", "a-1", "--owner", "ann@laptop", "--batch", "sweep-7", "--text", "disk full", "--since", "1h")
+	want := &v1.ListRunsRequest{
+		State: "failed", Name: "b", PageSize: 7, PageToken: "x", Node: "gpu-1", Type: "shell", Label: "gpu", Trigger: "child", Parent: "a-1", Owner: "ann@laptop",
+		Batch: "sweep-7", Text: "disk full", Since: after(20 - 3600),
 	}
-	if req := f.listed[0]; req.GetState() != "failed" || req.GetName() != "b" || req.GetPageSize() != 7 || req.GetPageToken() != "x" ||
-		req.GetNode() != "gpu-1" || req.GetType() != "shell" || req.GetLabel() != "gpu" || req.GetTrigger() != "child" || req.GetParent() != "a-1" ||
-		req.GetOwner() != "ann@laptop" || req.GetBatch() != "sweep-7" ||
-		req.GetText() != "disk full" || !req.GetSince().AsTime().Equal(begin.Add(20*time.Second-time.Hour)) {
-		t.Errorf("asked for %v", req)
+	if !proto.Equal(f.asked[0], want) {
+		t.Errorf("asked for %v", f.asked[0])
 	}
-	f.list = &v1.ListRunsResponse{}
+	script(f, &v1.ListRunsResponse{})
 	if got := run(t, "runs", "list", "--gateway", f.url, "-o", "json"); got.stdout != "{\n  \"items\": [],\n  \"nextPageToken\": \"\"\n}\n" {
 		t.Errorf("an empty list is %q", got.stdout)
 	}
-	f.list = &v1.ListRunsResponse{Totals: map[string]int32{"running": 2, "failed": 11, "paused": 0}}
+	script(f, &v1.ListRunsResponse{Totals: map[string]int32{"running": 2, "failed": 11, "paused": 0}})
 	got := run(t, "runs", "list", "--gateway", f.url, "--totals")
-	if asked := f.listed[len(f.listed)-1]; got.code != 0 || !strings.HasSuffix(got.stdout, "\n\nin all: 2 running, 11 failed\n") || !asked.GetTotals() {
+	if asked := f.asked[len(f.asked)-1].(*v1.ListRunsRequest); got.code != 0 || !strings.HasSuffix(got.stdout, "\n\nin all: 2 running, 11 failed\n") || !asked.GetTotals() {
 		t.Errorf("with totals it is %+v", got)
 	}
 	if got := run(t, "runs", "list", "--gateway", f.url, "--totals", "-o", "json"); !strings.Contains(got.stdout, `"running": 2`) {
 		t.Errorf("with totals it is %+v", got)
 	}
-	f.list = &v1.ListRunsResponse{Totals: map[string]int32{"running": 0}}
+	script(f, &v1.ListRunsResponse{Totals: map[string]int32{"running": 0}})
 	if got := run(t, "runs", "list", "--gateway", f.url, "--totals"); !strings.HasSuffix(got.stdout, "in all: no runs\n") {
 		t.Errorf("without runs it is %+v", got)
 	}
@@ -131,9 +126,7 @@ func TestRunsCancel(t *testing.T) {
 	if !f.cancelled[1].GetForce() {
 		t.Errorf("asked for %v", f.cancelled[1])
 	}
-	if got := run(t, "runs", "cancel", "night", "build", "--force", "--gateway", f.url); got.code != exit.CodeUsage || !strings.Contains(got.stderr, "runs kill night build") {
-		t.Errorf("%+v", got)
-	}
+	run(t, "runs", "cancel", "night", "build", "--force", "--gateway", f.url).ends(t, exit.CodeUsage, "runs kill night build")
 }
 
 func TestRunsLogs(t *testing.T) {

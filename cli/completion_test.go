@@ -12,10 +12,10 @@ import (
 func TestCompletion(t *testing.T) {
 	f := fake(t)
 	nightly(f)
-	f.list = &v1.ListRunsResponse{Items: []*v1.Run{{Id: "nightly-4g5h6jkm", State: "running"}}}
+	script(f, &v1.ListRunsResponse{Items: []*v1.Run{{Id: "nightly-4g5h6jkm", State: "running"}}})
 	script(f, &v1.ListNodesResponse{Items: []*v1.Node{{Name: "gpu-1", State: "active"}}})
 	scriptSchedule(f, nightlySchedule())
-	f.shelf.stored = map[string]*v1.Definition{"elt": {Name: "elt"}}
+	script(f, &v1.ListWorkflowsResponse{Items: []*v1.StoredWorkflow{{Name: "elt"}}})
 	env := map[string]string{"SWITCHYARD_GATEWAY": f.url}
 	runs, tasks := []string{"last", "nightly-4g5h6jkm\trunning"}, []string{"build\tdead_letter", "deploy\tskipped"}
 	for _, test := range []struct {

@@ -12,10 +12,8 @@ import (
 func TestConfigOfCommand(t *testing.T) {
 	f := fake(t)
 	path := write(t, "c.yaml", "gateway: "+f.url+"\nruns: { list: { state: failed, limit: 7 } }\ndev: { nodes: 3, uiPort: 0 }\n")
-	if got := run(t, "runs", "list", "--config", path, "--limit", "8"); got.code != 0 {
-		t.Fatalf("%+v", got)
-	}
-	if req := f.listed[0]; req.GetState() != "failed" || req.GetPageSize() != 8 {
+	run(t, "runs", "list", "--config", path, "--limit", "8").ends(t, 0, "")
+	if req := requests[*v1.ListRunsRequest](f)[0]; req.GetState() != "failed" || req.GetPageSize() != 8 {
 		t.Errorf("asked for %v", req)
 	}
 }
@@ -45,28 +43,20 @@ func TestProfiles(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 	for _, args := range [][]string{{"runs", "list"}, {"runs", "list", "--profile", "test"}} {
-		if got := runWith(t, env, "", args...); got.code != exit.CodeDone {
-			t.Fatalf("%+v", got)
-		}
+		runWith(t, env, "", args...).ends(t, exit.CodeDone, "")
 	}
-	if f.listed[0].GetPageSize() != 7 || f.listed[1].GetPageSize() != 9 {
-		t.Errorf("asked for %v", f.listed)
+	if asked := requests[*v1.ListRunsRequest](f); asked[0].GetPageSize() != 7 || asked[1].GetPageSize() != 9 {
+		t.Errorf("asked for %v", asked)
 	}
 	env["SWITCHYARD_PROFILE"] = "prod"
 	if got := runWith(t, env, "", "whoami"); got.stdout != "ann, role user\n" {
 		t.Errorf("by the environment: %+v", got)
 	}
 	// The token of a profile is sent only to the gateway of that profile.
-	if got := runWith(t, env, "", "whoami", "--gateway", strings.Replace(url, "127.0.0.1", "localhost", 1)); got.code != exit.CodeNotAllowed {
-		t.Errorf("another gateway got the token: %+v", got)
-	}
+	runWith(t, env, "", "whoami", "--gateway", strings.Replace(url, "127.0.0.1", "localhost", 1)).ends(t, exit.CodeNotAllowed, "")
 	env["SWITCHYARD_PROFILE"] = "prood"
-	if got := runWith(t, env, "", "whoami"); got.code != exit.CodeUsage || !strings.Contains(got.stderr, "did you mean prod?") {
-		t.Errorf("%+v", got)
-	}
-	if got := run(t, "whoami", "--profile", "prod"); got.code != exit.CodeUsage || !strings.Contains(got.stderr, "SWITCHYARD_CONFIG") {
-		t.Errorf("without a file: %+v", got)
-	}
+	runWith(t, env, "", "whoami").ends(t, exit.CodeUsage, "did you mean prod?")
+	run(t, "whoami", "--profile", "prod").ends(t, exit.CodeUsage, "SWITCHYARD_CONFIG")
 	env["SWITCHYARD_PROFILE"], env["SWITCHYARD_CONFIG"] = "", write(t, "c.yaml", "profiles:\n  prod: { gatewai: x }\n  test: 5\n")
 	if got := runWith(t, env, "", "whoami"); got.code != exit.CodeUsage || !strings.Contains(got.stderr, "did you mean gateway?") || !strings.Contains(got.stderr, "profile test must map") {
 		t.Errorf("%+v", got)

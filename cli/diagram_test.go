@@ -12,12 +12,8 @@ import (
 func TestRunsGraph(t *testing.T) {
 	f := fake(t)
 	fanned(f)
-	for _, format := range []string{"text", "mermaid", "dot", "svg"} {
-		got := run(t, "runs", "graph", "last", "-o", format, "--gateway", f.url)
-		if got.code != 0 || got.stderr != "" {
-			t.Errorf("%+v", got)
-		}
-		golden(t, "runs-graph-"+format, got.stdout)
+	if says := showsGolden(t, "runs-graph", []string{"text", "mermaid", "dot", "svg"}, "runs", "graph", "last", "--gateway", f.url); says != "" {
+		t.Errorf("it says %q", says)
 	}
 }
 
@@ -30,24 +26,16 @@ tasks:
   tidy: { type: shell, spec: { command: echo }, dependsOn: [each, five], onFailure: run }
   last: { type: shell, spec: { command: echo }, dependsOn: [tidy], when: all_done }
 `)
-	for _, format := range []string{"text", "mermaid", "dot", "svg"} {
-		got := run(t, "runs", "graph", "--file", file, "-o", format)
-		if got.code != 0 || got.stderr != "" {
-			t.Errorf("%+v", got)
-		}
-		golden(t, "graph-file-"+format, got.stdout)
+	if says := showsGolden(t, "graph-file", []string{"text", "mermaid", "dot", "svg"}, "runs", "graph", "--file", file); says != "" {
+		t.Errorf("it says %q", says)
 	}
 }
 
 func TestRunsTimeline(t *testing.T) {
 	f := fake(t)
 	fanned(f)
-	for _, format := range []string{"text", "json", "svg"} {
-		got := run(t, "runs", "timeline", "last", "-o", format, "--gateway", f.url)
-		if got.code != 0 || got.stderr != "" {
-			t.Errorf("%+v", got)
-		}
-		golden(t, "runs-timeline-"+format, got.stdout)
+	if says := showsGolden(t, "runs-timeline", []string{"text", "json", "svg"}, "runs", "timeline", "last", "--gateway", f.url); says != "" {
+		t.Errorf("it says %q", says)
 	}
 	got := run(t, "runs", "timeline", "last", "--limit", "2", "--width", "80", "--gateway", f.url)
 	if lines := strings.Split(got.stdout, "\n"); !strings.Contains(got.stdout, "\nand 6 that took less time\n") || len(lines) > 12 {

@@ -22,13 +22,7 @@ func TestDLQList(t *testing.T) {
 		},
 		{Run: "b-7", Task: "x", Type: "shell", Generation: 1},
 	}})
-	for _, format := range []string{"text", "json", "jsonl"} {
-		got := run(t, "dlq", "list", "--gateway", f.url, "-o", format, "--run", "night", "--type", "shell", "--node", "b", "--limit", "7", "--page-token", "x")
-		if got.code != 0 {
-			t.Errorf("%+v", got)
-		}
-		golden(t, "dlq-list-"+format, got.stdout)
-	}
+	showsGolden(t, "dlq-list", []string{"text", "json", "jsonl"}, "dlq", "list", "--gateway", f.url, "--run", "night", "--type", "shell", "--node", "b", "--limit", "7", "--page-token", "x")
 	if want := (&v1.ListDeadLettersRequest{Run: "night", Type: "shell", Node: "b", PageSize: 7, PageToken: "x"}); !proto.Equal(f.asked[0], want) {
 		t.Errorf("asked for %v", f.asked[0])
 	}
@@ -62,12 +56,8 @@ func TestDLQRetryAndPurge(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 	for _, args := range [][]string{{"retry", "night"}, {"purge", "night"}, {"retry", "night", "build", "--all"}, {"retry"}} {
-		if got := run(t, append([]string{"dlq"}, args...)...); got.code != exit.CodeUsage {
-			t.Errorf("%v: %+v", args, got)
-		}
+		run(t, append([]string{"dlq"}, args...)...).ends(t, exit.CodeUsage, "")
 	}
 	f.fail = connect.NewError(connect.CodeAborted, errStopping)
-	if got := run(t, "dlq", "retry", "night", "build", "--gateway", f.url); got.code != exit.CodeNotDone {
-		t.Errorf("%+v", got)
-	}
+	run(t, "dlq", "retry", "night", "build", "--gateway", f.url).ends(t, exit.CodeNotDone, "")
 }

@@ -26,17 +26,32 @@ func environments() []*v1.Environment {
 	}
 }
 
-// inState returns the environment of fakeEnvironments in the given state.
+// inState returns environment tools in the given state.
 func inState(version int32, state, reason string) *v1.Environment {
 	return &v1.Environment{Name: "tools", Version: version, State: state, Error: reason, Size: 5 << 20, Node: "gpu-1"}
+}
+
+// scriptCreation lets the gateway create version 2 of environment tools and show its environments in order. It does not
+// answer, or has no such environment, where there is nil.
+func scriptCreation(f *fakeGateway, absent error, looks ...*v1.Environment) {
+	f.absent = absent
+	script(f, &v1.CreateEnvironmentResponse{Environment: inState(2, v1.EnvironmentCreating, "")})
+	var replies []*v1.GetEnvironmentResponse
+	for _, e := range looks {
+		if e == nil {
+			replies = append(replies, nil)
+		} else {
+			replies = append(replies, &v1.GetEnvironmentResponse{Environment: e})
+		}
+	}
+	script(f, replies...)
 }
 
 func TestEnvCreateWaitsUntilTheVersionIsReady(t *testing.T) {
 	f := fake(t)
 	older := inState(1, "ready", "")
 	older.Creation = &v1.EnvironmentCreation{Version: 2, State: "creating", Error: "it waits until node gpu-1 begins"}
-	f.environments.looks = []*v1.Environment{older, older, inState(2, "ready", "")}
-	f.environments.away = 2
+	scriptCreation(f, connect.NewError(connect.CodeUnavailable, errStopping), nil, nil, older, older, inState(2, "ready", ""))
 	got := run(t, "env", "create", "tools", "--image", "debian:13", "--node", "gpu-1", "--registry-auth", "hub", "--replace", "--gateway", f.url)
 	for _, says := range []string{
 		"environment tools (version 2) is being created on gpu-1", "environment tools: the gateway does not answer", "environment tools: it waits until node gpu-1 begins",
@@ -47,14 +62,14 @@ func TestEnvCreateWaitsUntilTheVersionIsReady(t *testing.T) {
 		}
 	}
 	want := &v1.CreateEnvironmentRequest{Name: "tools", Image: "debian:13", Node: "gpu-1", RegistryAuth: "hub", Replace: true}
-	if got.code != 0 || got.stdout != "" || len(f.environments.created) != 1 || !proto.Equal(f.environments.created[0], want) {
-		t.Errorf("%+v; sent %v", got, f.environments.created)
+	if got.code != 0 || got.stdout != "" || !proto.Equal(f.asked[0], want) {
+		t.Errorf("%+v; sent %v", got, f.asked)
 	}
 }
 
 func TestEnvCreateSendsTheTaskBehindItsRun(t *testing.T) {
 	f := fake(t)
-	f.environments.looks = []*v1.Environment{inState(2, "ready", "")}
+	scriptCreation(f, nil, inState(2, "ready", ""))
 	for _, test := range []struct {
 		args string
 		want *v1.CreateEnvironmentRequest
@@ -64,9 +79,10 @@ func TestEnvCreateSendsTheTaskBehindItsRun(t *testing.T) {
 		{"tools --from desk-1 --detach -o json", &v1.CreateEnvironmentRequest{Name: "tools", Run: "desk-1"}},
 		{"tools --vm-image /srv/a.qcow2", &v1.CreateEnvironmentRequest{Name: "tools", VmImage: "/srv/a.qcow2"}},
 	} {
+		f.asked = nil
 		got := run(t, append([]string{"env", "create", "--gateway", f.url}, strings.Fields(test.args)...)...)
-		if sent := f.environments.created[len(f.environments.created)-1]; got.code != 0 || !proto.Equal(sent, test.want) {
-			t.Errorf("%s: %+v; sent %v", test.args, got, sent)
+		if got.code != 0 || !proto.Equal(f.asked[0], test.want) {
+			t.Errorf("%s: %+v; sent %v", test.args, got, f.asked)
 		}
 		if strings.Contains(test.args, "json") != strings.Contains(got.stdout, `"state": "creating"`) {
 			t.Errorf("%s: %+v", test.args, got)
@@ -76,6 +92,7 @@ func TestEnvCreateSendsTheTaskBehindItsRun(t *testing.T) {
 
 func TestEnvCreateRefusesBadFlags(t *testing.T) {
 	f := fake(t)
+	scriptCreation(f, nil, inState(2, "ready", ""))
 	for says, args := range map[string]string{
 		"NAME is missing":                  "",
 		`"Tools" is not a valid`:           "Tools --image a",
@@ -88,13 +105,10 @@ func TestEnvCreateRefusesBadFlags(t *testing.T) {
 		"you have not started a run":       "tools --from last",
 		"unknown flag: --environment":      "tools --environment x",
 	} {
-		got := run(t, append([]string{"env", "create", "--gateway", f.url}, strings.Fields(args)...)...)
-		if got.code != exit.CodeUsage || !strings.Contains(got.stderr, says) {
-			t.Errorf("%s: %+v", args, got)
-		}
+		run(t, append([]string{"env", "create", "--gateway", f.url}, strings.Fields(args)...)...).ends(t, exit.CodeUsage, says)
 	}
-	if len(f.environments.created) > 0 {
-		t.Errorf("created %v", f.environments.created)
+	if len(f.asked) > 0 {
+		t.Errorf("sent %v", f.asked)
 	}
 }
 
@@ -109,29 +123,25 @@ func TestEnvCreateSaysWhyNothingWasCreated(t *testing.T) {
 		"(version 2) was deleted before it was ready":                             nil,
 		"tools (version 2) was deleted before":                                    inState(1, "ready", ""),
 	} {
-		f.environments.looks = []*v1.Environment{look}
+		scriptCreation(f, connect.NewError(connect.CodeNotFound, errNoRun), look)
 		if got := run(t, "env", "create", "tools", "--image", "a", "--gateway", f.url, "-o", "json"); got.code != exit.CodeNotDone || !strings.Contains(got.stderr, says) || got.stdout != "" {
 			t.Errorf("%s: %+v", says, got)
 		}
 	}
-	f.environments.fail = connect.NewError(connect.CodeAlreadyExists, errors.New("environment tools exists"))
-	if got := run(t, "env", "create", "tools", "--image", "a", "--gateway", f.url); got.code != exit.CodeNotDone || !strings.Contains(got.stderr, "environment tools exists") {
-		t.Errorf("%+v", got)
-	}
+	f.fail = connect.NewError(connect.CodeAlreadyExists, errors.New("environment tools exists"))
+	run(t, "env", "create", "tools", "--image", "a", "--gateway", f.url).ends(t, exit.CodeNotDone, "environment tools exists")
 }
 
 func TestInterruptedEnvCreateLeavesTheCreationUnderWay(t *testing.T) {
 	f := fake(t)
-	f.environments.looks, f.environments.looked = []*v1.Environment{inState(2, "creating", "")}, make(chan struct{})
-	looked := f.environments.looked
+	scriptCreation(f, nil, inState(2, "creating", ""))
 	c := startWith(t, func(s *system) {
 		s.screen, s.stderrTerminal = tui.NewTerminal(s.rawStderr, true, func() (int, int) { return 80, 24 }), true
 	}, nil, "", "env", "create", "tools", "--image", "a", "--gateway", f.url)
-	<-looked
 	c.stderr.await(t, "stored 5.0 MiB")
 	c.interrupt(exit.ErrInterrupted)
-	if code := c.wait(t); code != exit.CodeInterrupted || len(f.environments.deleted) != 0 {
-		t.Errorf("exit code %d, deleted %v", code, f.environments.deleted)
+	if code := c.wait(t); code != exit.CodeInterrupted || len(requests[*v1.DeleteEnvironmentRequest](f)) != 0 {
+		t.Errorf("exit code %d, asked %v", code, f.asked)
 	}
 	for _, says := range []string{"environment tools is still being created", "switchyard env delete tools"} {
 		c.stderr.await(t, says)
@@ -140,22 +150,10 @@ func TestInterruptedEnvCreateLeavesTheCreationUnderWay(t *testing.T) {
 
 func TestEnvListAndGet(t *testing.T) {
 	f := fake(t)
-	f.environments.list = &v1.ListEnvironmentsResponse{Items: environments()}
-	for _, format := range []string{"text", "json", "jsonl"} {
-		got := run(t, "environments", "list", "--gateway", f.url, "-o", format)
-		if got.code != 0 {
-			t.Errorf("%+v", got)
-		}
-		golden(t, "env-list-"+format, got.stdout)
-	}
-	for _, format := range []string{"text", "json"} {
-		f.environments.looks = environments()[1:]
-		got := run(t, "env", "get", "disk", "--gateway", f.url, "-o", format)
-		if got.code != 0 {
-			t.Errorf("%+v", got)
-		}
-		golden(t, "env-get-"+format, got.stdout)
-	}
+	script(f, &v1.ListEnvironmentsResponse{Items: environments()})
+	showsGolden(t, "env-list", []string{"text", "json", "jsonl"}, "environments", "list", "--gateway", f.url)
+	script(f, &v1.GetEnvironmentResponse{Environment: environments()[1]})
+	showsGolden(t, "env-get", []string{"text", "json"}, "env", "get", "disk", "--gateway", f.url)
 }
 
 func TestEnvDeletePrintsTheOutcome(t *testing.T) {
@@ -165,21 +163,15 @@ func TestEnvDeletePrintsTheOutcome(t *testing.T) {
 		"environment base is deleted; running tasks keep it", "environment disk: the creation of version 5 is cancelled; version 4 is kept", "the creation of environment new is cancelled",
 		"environment old is deleted", "the failed creation of environment typo is removed",
 	} {
-		f.environments.looks = all[i:]
-		if got := run(t, "env", "delete", all[i].GetName(), "--force", "--gateway", f.url); got.code != 0 || !strings.Contains(got.stderr, says) {
-			t.Errorf("%+v", got)
-		}
-		if sent := f.environments.deleted[i]; sent.GetName() != all[i].GetName() || !sent.GetForce() {
-			t.Errorf("sent %v", sent)
+		script(f, &v1.DeleteEnvironmentResponse{Environment: all[i]})
+		run(t, "env", "delete", all[i].GetName(), "--force", "--gateway", f.url).ends(t, 0, says)
+		if want := (&v1.DeleteEnvironmentRequest{Name: all[i].GetName(), Force: true}); !proto.Equal(f.asked[i], want) {
+			t.Errorf("sent %v", f.asked[i])
 		}
 	}
-	if got := run(t, "env", "delete", "base", "--gateway", f.url, "-o", "json"); got.code != 0 || !strings.Contains(got.stdout, `"name": "typo"`) {
-		t.Errorf("%+v", got)
-	}
-	f.environments.fail = connect.NewError(connect.CodeAborted, errors.New("environment base is in use: open run desk-1 names it"))
-	if got := run(t, "env", "delete", "base", "--gateway", f.url); got.code != exit.CodeNotDone || !strings.Contains(got.stderr, "open run desk-1") {
-		t.Errorf("%+v", got)
-	}
+	run(t, "env", "delete", "base", "--gateway", f.url, "-o", "json").prints(t, 0, `"name": "typo"`)
+	f.fail = connect.NewError(connect.CodeAborted, errors.New("environment base is in use: open run desk-1 names it"))
+	run(t, "env", "delete", "base", "--gateway", f.url).ends(t, exit.CodeNotDone, "open run desk-1")
 }
 
 func TestVpsCreateOfAVirtualMachineAndOfAnEnvironment(t *testing.T) {
@@ -198,7 +190,5 @@ func TestVpsCreateOfAVirtualMachineAndOfAnEnvironment(t *testing.T) {
 			t.Errorf("%s: %+v; sent %v", test.args, got, f.asked)
 		}
 	}
-	if got := run(t, "vps", "create", "--gateway", f.url, "--image", "a", "--backend", "xen"); got.code != exit.CodeUsage || !strings.Contains(got.stderr, "qemu") {
-		t.Errorf("%+v", got)
-	}
+	run(t, "vps", "create", "--gateway", f.url, "--image", "a", "--backend", "xen").ends(t, exit.CodeUsage, "qemu")
 }

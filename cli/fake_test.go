@@ -22,9 +22,7 @@ type fakeGateway struct {
 	server *httptest.Server
 
 	mu        sync.Mutex
-	submitted []*v1.SubmitRunRequest
 	cancelled []*v1.CancelRunRequest
-	listed    []*v1.ListRunsRequest
 	logged    []*v1.StreamRunLogsRequest
 	lines     []*v1.LogLine // returned by ListRunLogs
 
@@ -41,32 +39,29 @@ type fakeGateway struct {
 	beforeCut  func() // called before such a loss
 	logs       []*v1.LogEntry
 	missing    []*v1.MissingLog
-	lateLogs   bool // a log stream does not end
-	list       *v1.ListRunsResponse
-	existed    bool  // a submit finds the run already started
+	lateLogs   bool  // a log stream does not end
 	fail       error // error of every call but GetRun
 
 	replies  map[string][]connect.AnyResponse // of the script, by method
 	asked    []proto.Message                  // requests that the script has answered
 	failNext error                            // error of the next call that the script answers
+	absent   error                            // error in place of a nil reply of the script
 
 	// instances of tasks, served at most page at a time.
 	instances map[string][]*v1.Instance
 	page      int
 
-	shelf        fakeShelf
-	sessions     fakeSessions
-	environments fakeEnvironments
+	sessions fakeSessions
 }
 
 func fake(t *testing.T) *fakeGateway {
 	t.Helper()
 	f := &fakeGateway{cancel: make(chan struct{}), replies: map[string][]connect.AnyResponse{}}
-	scriptSteering(f)
+	scriptDefaults(f)
 	scripted := connect.WithInterceptors(connect.UnaryInterceptorFunc(f.followScript))
 	mux := http.NewServeMux()
 	mux.Handle(switchyardv1connect.NewRunServiceHandler(f, scripted))
-	mux.Handle(switchyardv1connect.NewWorkflowServiceHandler(&f.shelf))
+	mux.Handle(switchyardv1connect.NewWorkflowServiceHandler(switchyardv1connect.UnimplementedWorkflowServiceHandler{}, scripted))
 	mux.Handle(switchyardv1connect.NewNodeServiceHandler(switchyardv1connect.UnimplementedNodeServiceHandler{}, scripted))
 	mux.Handle(switchyardv1connect.NewScheduleServiceHandler(switchyardv1connect.UnimplementedScheduleServiceHandler{}, scripted))
 	mux.Handle(switchyardv1connect.NewTaskServiceHandler(switchyardv1connect.UnimplementedTaskServiceHandler{}, scripted))
@@ -76,7 +71,7 @@ func fake(t *testing.T) *fakeGateway {
 	mux.Handle(switchyardv1connect.NewVpsServiceHandler(switchyardv1connect.UnimplementedVpsServiceHandler{}, scripted))
 	mux.Handle("/v1/sessions", &f.sessions)
 	t.Cleanup(f.sessions.cut)
-	mux.Handle(switchyardv1connect.NewEnvironmentServiceHandler(&f.environments))
+	mux.Handle(switchyardv1connect.NewEnvironmentServiceHandler(switchyardv1connect.UnimplementedEnvironmentServiceHandler{}, scripted))
 	server := httptest.NewUnstartedServer(mux)
 	server.Config.Protocols = new(http.Protocols)
 	server.Config.Protocols.SetUnencryptedHTTP2(true)
@@ -85,16 +80,6 @@ func fake(t *testing.T) *fakeGateway {
 	t.Cleanup(server.Close)
 	f.url, f.server = server.URL, server
 	return f
-}
-
-func (f *fakeGateway) SubmitRun(_ context.Context, req *connect.Request[v1.SubmitRunRequest]) (*connect.Response[v1.SubmitRunResponse], error) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.submitted = append(f.submitted, req.Msg)
-	if f.fail != nil {
-		return nil, f.fail
-	}
-	return connect.NewResponse(&v1.SubmitRunResponse{Id: fakeRun, Name: "nightly", Existed: f.existed}), nil
 }
 
 func (f *fakeGateway) GetRun(_ context.Context, req *connect.Request[v1.GetRunRequest]) (*connect.Response[v1.GetRunResponse], error) {
@@ -120,16 +105,6 @@ func (f *fakeGateway) GetRun(_ context.Context, req *connect.Request[v1.GetRunRe
 		page.Tasks[name] = f.run.Tasks[name]
 	}
 	return connect.NewResponse(res), nil
-}
-
-func (f *fakeGateway) ListRuns(_ context.Context, req *connect.Request[v1.ListRunsRequest]) (*connect.Response[v1.ListRunsResponse], error) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.listed = append(f.listed, req.Msg)
-	if f.fail != nil {
-		return nil, f.fail
-	}
-	return connect.NewResponse(f.list), nil
 }
 
 func (f *fakeGateway) WatchRun(ctx context.Context, _ *connect.Request[v1.WatchRunRequest], stream *connect.ServerStream[v1.WatchRunResponse]) error {

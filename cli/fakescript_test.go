@@ -18,14 +18,18 @@ import (
 const fakeRun = "nightly-4g5h6jkm"
 
 // script makes the fake gateway answer a method with replies in order; the last one repeats. The method is the one whose
-// response they are.
+// response they are. A nil reply stands for the error f.absent.
 func script[T any](f *fakeGateway, replies ...*T) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	method := strings.TrimSuffix(reflect.TypeFor[T]().Name(), "Response")
 	f.replies[method] = nil
 	for _, reply := range replies {
-		f.replies[method] = append(f.replies[method], connect.NewResponse(reply))
+		if reply == nil {
+			f.replies[method] = append(f.replies[method], nil)
+		} else {
+			f.replies[method] = append(f.replies[method], connect.NewResponse(reply))
+		}
 	}
 }
 
@@ -61,12 +65,17 @@ func (f *fakeGateway) followScript(next connect.UnaryFunc) connect.UnaryFunc {
 			return nil, f.fail
 		}
 		f.replies[method] = replies[min(1, len(replies)-1):]
+		if replies[0] == nil {
+			return nil, f.absent
+		}
 		return replies[0], nil
 	}
 }
 
-// scriptSteering answers the calls that steer a run, a task or a node.
-func scriptSteering(f *fakeGateway) {
+// scriptDefaults answers the calls that start, list and steer runs, tasks and nodes.
+func scriptDefaults(f *fakeGateway) {
+	script(f, &v1.SubmitRunResponse{Id: fakeRun, Name: "nightly"})
+	script(f, &v1.ListRunsResponse{})
 	script(f, &v1.PauseRunResponse{Id: fakeRun})
 	script(f, &v1.ResumeRunResponse{Id: fakeRun})
 	script(f, &v1.HoldTaskResponse{Id: fakeRun})

@@ -121,9 +121,7 @@ func TestRunsInstances(t *testing.T) {
 	if want := "no instance of task each is failed (4 completed, 1 dead_letter, 1 skipped)\n"; got.code != 0 || got.stderr != want {
 		t.Errorf("%+v, want %q", got, want)
 	}
-	if got := run(t, "runs", "instances", "nightly", "each", "--state", "broken", "--gateway", f.url); got.code != exit.CodeUsage {
-		t.Errorf("%+v", got)
-	}
+	run(t, "runs", "instances", "nightly", "each", "--state", "broken", "--gateway", f.url).ends(t, exit.CodeUsage, "")
 }
 
 // TestFailedInstancesArePrinted checks that the end of a run shows what a failed instance printed.

@@ -150,3 +150,34 @@ func write(t *testing.T, name, text string) string {
 	must(t, os.WriteFile(path, []byte(text), 0o600))
 	return path
 }
+
+// ends checks the exit code of a command and a text on its standard error.
+func (r result) ends(t *testing.T, code int, says string) {
+	t.Helper()
+	if r.code != code || !strings.Contains(r.stderr, says) {
+		t.Errorf("%+v, want exit code %d and %q", r, code, says)
+	}
+}
+
+// prints checks the exit code of a command and a text on its standard output.
+func (r result) prints(t *testing.T, code int, text string) {
+	t.Helper()
+	if r.code != code || !strings.Contains(r.stdout, text) {
+		t.Errorf("%+v, want exit code %d and %q", r, code, text)
+	}
+}
+
+// showsGolden runs a command once for each output format and compares its standard output with the golden file of the
+// name and format. It returns what the last one has written to standard error.
+func showsGolden(t *testing.T, name string, formats []string, args ...string) (stderr string) {
+	t.Helper()
+	for _, format := range formats {
+		got := run(t, append(args[:len(args):len(args)], "-o", format)...)
+		if got.code != 0 {
+			t.Errorf("%+v", got)
+		}
+		golden(t, name+"-"+format, got.stdout)
+		stderr = got.stderr
+	}
+	return stderr
+}

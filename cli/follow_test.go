@@ -14,6 +14,7 @@ import (
 	"switchyard/cli/exit"
 	"switchyard/cli/follow"
 	"switchyard/cli/output"
+	v1 "switchyard/proto/switchyard/v1"
 )
 
 func TestRunOnAGateway(t *testing.T) {
@@ -30,7 +31,7 @@ func TestRunOnAGateway(t *testing.T) {
 		if format == output.Text && got.stdout != "" {
 			t.Errorf("standard output has %q", got.stdout)
 		}
-		req := f.submitted[0]
+		req := requests[*v1.SubmitRunRequest](f)[0]
 		if req.GetDocument() != hello || req.GetFile() != file {
 			t.Errorf("submitted %q of file %q", req.GetDocument(), req.GetFile())
 		}
@@ -269,9 +270,7 @@ func TestWatchFailsIfTheStreamEndsBeforeTheRun(t *testing.T) {
 	f := fake(t)
 	nightly(f)
 	f.messages = f.messages[:2]
-	if got := run(t, "runs", "watch", "last", "--gateway", f.url); got.code != exit.CodeSystem {
-		t.Errorf("exit code %d, want %d:\n%s", got.code, exit.CodeSystem, got.stderr)
-	}
+	run(t, "runs", "watch", "last", "--gateway", f.url).ends(t, exit.CodeSystem, "")
 }
 
 func TestCancelThatFailsEndsTheRun(t *testing.T) {
@@ -317,7 +316,5 @@ func TestRunDetached(t *testing.T) {
 	if got := run(t, "run", file, "--gateway", f.url, "--detach", "-o", "json"); got.stdout != "{\n  \"id\": \"nightly-4g5h6jkm\",\n  \"name\": \"nightly\",\n  \"warnings\": []\n}\n" {
 		t.Errorf("%+v", got)
 	}
-	if got := run(t, "run", file, "--detach"); got.code != exit.CodeUsage || !strings.Contains(got.stderr, "--gateway") {
-		t.Errorf("%+v", got)
-	}
+	run(t, "run", file, "--detach").ends(t, exit.CodeUsage, "--gateway")
 }

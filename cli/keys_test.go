@@ -69,12 +69,8 @@ func TestKeysAddRefusesTextThatIsNotAPublicKey(t *testing.T) {
 		}
 	}
 	file := write(t, "id", string(bytes.TrimSpace(pem.EncodeToMemory(block))))
-	if got := run(t, "keys", "add", file, "--gateway", f.url); got.code != exit.CodeUsage || !strings.Contains(got.stderr, "contains a private key") {
-		t.Errorf("%+v", got)
-	}
-	if got := run(t, "keys", "add", file+".none", "--gateway", f.url); got.code != exit.CodeUsage {
-		t.Errorf("%+v", got)
-	}
+	run(t, "keys", "add", file, "--gateway", f.url).ends(t, exit.CodeUsage, "contains a private key")
+	run(t, "keys", "add", file+".none", "--gateway", f.url).ends(t, exit.CodeUsage, "")
 	if len(f.asked) != 0 {
 		t.Errorf("sent %v", f.asked)
 	}
@@ -86,13 +82,7 @@ func TestKeysListAndRemove(t *testing.T) {
 		{Fingerprint: "SHA256:Jx8FLTmyzXFGPMbiyUpuKyb2cHZnPjKmpp9Ux1h2YSo", Type: "ssh-ed25519", Name: "ann", Role: v1.RoleUser, Comment: "ann@laptop", CreatedAt: after(5), PublicKey: "ssh-ed25519 AAAA"},
 		{Fingerprint: "SHA256:OdmaR4eOvaOEbTMOzZlJzIrjsVDLWQAk3gJKvxYmYtg", Type: "ssh-rsa", Name: "bob", Role: v1.RoleAdmin, CreatedAt: after(6), PublicKey: "ssh-rsa AAAA"},
 	}})
-	for _, format := range []string{"text", "json"} {
-		got := run(t, "keys", "list", "--gateway", f.url, "-o", format)
-		if got.code != 0 {
-			t.Errorf("%+v", got)
-		}
-		golden(t, "keys-list-"+format, got.stdout)
-	}
+	showsGolden(t, "keys-list", []string{"text", "json"}, "keys", "list", "--gateway", f.url)
 	script(f, &v1.RemoveKeyResponse{Key: &v1.Key{Fingerprint: "SHA256:x", Name: "ann", Role: v1.RoleUser}})
 	got := run(t, "keys", "remove", "SHA256:x", "--name", "ann", "--gateway", f.url)
 	if got.code != 0 || !strings.Contains(got.stderr, "key SHA256:x of ann is removed") || !proto.Equal(f.asked[len(f.asked)-1], &v1.RemoveKeyRequest{Fingerprint: "SHA256:x", Name: "ann"}) {

@@ -55,18 +55,10 @@ func TestLoginToCreateAndRevokeTokens(t *testing.T) {
 		}
 		return got
 	}
-	if got := on(env, "", "whoami"); got.code != exit.CodeNotAllowed || !strings.Contains(got.stderr, "switchyard login") {
-		t.Errorf("without a token: %+v", got)
-	}
-	if got := on(env, "sy_wrong_token", "login"); got.code != exit.CodeNotAllowed || !strings.Contains(got.stderr, "not known") {
-		t.Errorf("with a wrong token: %+v", got)
-	}
-	if got := on(env, "\n", "login"); got.code != exit.CodeUsage {
-		t.Errorf("with no token: %+v", got)
-	}
-	if got := on(env, first+"\n", "login"); got.code != exit.CodeDone || !strings.Contains(got.stderr, "as admin, role admin") {
-		t.Fatalf("%+v", got)
-	}
+	on(env, "", "whoami").ends(t, exit.CodeNotAllowed, "switchyard login")
+	on(env, "sy_wrong_token", "login").ends(t, exit.CodeNotAllowed, "not known")
+	on(env, "\n", "login").ends(t, exit.CodeUsage, "")
+	on(env, first+"\n", "login").ends(t, exit.CodeDone, "as admin, role admin")
 	if got := on(env, "", "whoami"); got.code != exit.CodeDone || got.stdout != "admin, role admin\n" {
 		t.Errorf("%+v", got)
 	}
@@ -75,21 +67,15 @@ func TestLoginToCreateAndRevokeTokens(t *testing.T) {
 		t.Fatalf("%+v", made)
 	}
 	ann := map[string]string{"HOME": t.TempDir(), "SWITCHYARD_TOKEN": strings.TrimSpace(made.stdout)}
-	if got := on(ann, "", "whoami", "-o", "json"); got.code != exit.CodeDone || !strings.Contains(got.stdout, `"name": "ann"`) {
-		t.Errorf("%+v", got)
-	}
-	if got := on(ann, "", "tokens", "list"); got.code != exit.CodeNotAllowed || !strings.Contains(got.stderr, "needs the role admin; ann has the role operator") {
-		t.Errorf("%+v", got)
-	}
+	on(ann, "", "whoami", "-o", "json").prints(t, exit.CodeDone, `"name": "ann"`)
+	on(ann, "", "tokens", "list").ends(t, exit.CodeNotAllowed, "needs the role admin; ann has the role operator")
 	file := filepath.Join(t.TempDir(), "token")
 	must(t, os.WriteFile(file, []byte(made.stdout), 0o600))
 	if got := on(env, "", "whoami", "--token-file", file); got.stdout == "" || !strings.HasPrefix(got.stdout, "ann, ") {
 		t.Errorf("a file goes before what login has kept: %+v", got)
 	}
 	must(t, os.Chmod(file, 0o644))
-	if got := on(env, "", "whoami", "--token-file", file); got.code != exit.CodeUsage || !strings.Contains(got.stderr, "chmod 600") {
-		t.Errorf("%+v", got)
-	}
+	on(env, "", "whoami", "--token-file", file).ends(t, exit.CodeUsage, "chmod 600")
 	var list struct {
 		Items []struct{ ID, Name, State, LastUsedAt string }
 	}
@@ -98,21 +84,11 @@ func TestLoginToCreateAndRevokeTokens(t *testing.T) {
 	if len(list.Items) != 2 || list.Items[1].Name != "ann" || list.Items[1].State != v1.TokenActive {
 		t.Errorf("%+v", list)
 	}
-	if got := on(env, "", "tokens", "revoke", "ann"); got.code != exit.CodeDone || !strings.Contains(got.stderr, "is revoked") {
-		t.Errorf("%+v", got)
-	}
-	if got := on(env, "", "tokens", "revoke", "first"); got.code != exit.CodeNotDone || !strings.Contains(got.stderr, "last active admin token") {
-		t.Errorf("%+v", got)
-	}
-	if got := on(env, "", "logout"); got.code != exit.CodeDone {
-		t.Errorf("%+v", got)
-	}
-	if got := on(env, "", "whoami"); got.code != exit.CodeNotAllowed {
-		t.Errorf("after logout: %+v", got)
-	}
-	if got := on(env, "", "logout"); got.code != exit.CodeUsage {
-		t.Errorf("a second logout: %+v", got)
-	}
+	on(env, "", "tokens", "revoke", "ann").ends(t, exit.CodeDone, "is revoked")
+	on(env, "", "tokens", "revoke", "first").ends(t, exit.CodeNotDone, "last active admin token")
+	on(env, "", "logout").ends(t, exit.CodeDone, "")
+	on(env, "", "whoami").ends(t, exit.CodeNotAllowed, "")
+	on(env, "", "logout").ends(t, exit.CodeUsage, "")
 }
 
 func TestTokensCreateChecksItsFlags(t *testing.T) {
@@ -123,9 +99,7 @@ func TestTokensCreateChecksItsFlags(t *testing.T) {
 		"30d, or never":                  {"--name", "ann", "--role", "user", "--expires", "tomorrow"},
 		"must be viewer, user, operator": {"--name", "ann", "--role", "root"},
 	} {
-		if got := run(t, append([]string{"tokens", "create"}, args...)...); got.code != exit.CodeUsage || !strings.Contains(got.stderr, says) {
-			t.Errorf("%v: %+v", args, got)
-		}
+		run(t, append([]string{"tokens", "create"}, args...)...).ends(t, exit.CodeUsage, says)
 	}
 	if got := run(t, "whoami", "--gateway", "http://ann:secret@yard:7280"); got.code != exit.CodeUsage || strings.Contains(got.stderr, "secret") {
 		t.Errorf("a password in the URL: %+v", got)
@@ -166,9 +140,7 @@ func TestIssuerNeedsAllItsFlags(t *testing.T) {
 		"without --auth tokens":      {"--oidc-audience", "switchyard", "--oidc-issuer", "https://id.example"},
 		"callers have no role":       {"--approve-runs-of", "user"},
 	} {
-		if got := run(t, append([]string{"gateway"}, args...)...); got.code != exit.CodeUsage || !strings.Contains(got.stderr, says) {
-			t.Errorf("%v: %+v", args, got)
-		}
+		run(t, append([]string{"gateway"}, args...)...).ends(t, exit.CodeUsage, says)
 	}
 }
 
@@ -183,8 +155,6 @@ func TestAddressForOthersNeedsAuthentication(t *testing.T) {
 		if !refused {
 			continue
 		}
-		if got := run(t, "gateway", "--address", address); got.code != exit.CodeUsage || !strings.Contains(got.stderr, "--auth tokens") {
-			t.Errorf("%s: %+v", address, got)
-		}
+		run(t, "gateway", "--address", address).ends(t, exit.CodeUsage, "--auth tokens")
 	}
 }

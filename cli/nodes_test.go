@@ -47,13 +47,7 @@ func TestNodesList(t *testing.T) {
 		listed,
 		{Name: "old", State: "offline", Reason: "no heartbeat for 15s", LastBeatAt: after(-80)},
 	}})
-	for _, format := range []string{"text", "json", "jsonl"} {
-		got := run(t, "nodes", "list", "--gateway", f.url, "-o", format, "--state", "active", "--limit", "7", "--page-token", "x")
-		if got.code != 0 {
-			t.Errorf("%+v", got)
-		}
-		golden(t, "nodes-list-"+format, got.stdout)
-	}
+	showsGolden(t, "nodes-list", []string{"text", "json", "jsonl"}, "nodes", "list", "--gateway", f.url, "--state", "active", "--limit", "7", "--page-token", "x")
 	if req, want := f.asked[0], (&v1.ListNodesRequest{State: "active", PageSize: 7, PageToken: "x"}); !proto.Equal(req, want) {
 		t.Errorf("asked for %v", req)
 	}
@@ -66,12 +60,8 @@ func TestNodesList(t *testing.T) {
 func TestNodesGet(t *testing.T) {
 	f := fake(t)
 	script(f, &v1.GetNodeResponse{Node: gpuBox()})
-	for _, format := range []string{"text", "json"} {
-		got := run(t, "nodes", "get", "gpu-1", "--gateway", f.url, "-o", format)
-		if got.code != 0 || got.stderr != "" {
-			t.Errorf("%+v", got)
-		}
-		golden(t, "nodes-get-"+format, got.stdout)
+	if says := showsGolden(t, "nodes-get", []string{"text", "json"}, "nodes", "get", "gpu-1", "--gateway", f.url); says != "" {
+		t.Errorf("it says %q", says)
 	}
 }
 
@@ -110,9 +100,7 @@ func TestNodesAreDrainedUndrainedAndRemoved(t *testing.T) {
 	}
 	for code, want := range map[connect.Code]int{connect.CodeAborted: exit.CodeNotDone, connect.CodePermissionDenied: exit.CodeNotAllowed, connect.CodeUnavailable: exit.CodeSystem} {
 		f.failNext = connect.NewError(code, errors.New("no"))
-		if got := run(t, "nodes", "drain", "a", "--gateway", f.url); got.code != want {
-			t.Errorf("%v gives %+v", code, got)
-		}
+		run(t, "nodes", "drain", "a", "--gateway", f.url).ends(t, want, "")
 	}
 }
 

@@ -78,10 +78,7 @@ func TestCopiesAreRefused(t *testing.T) {
 		{"night:dir", near + "/file", exit.CodeNotDone, "is not a folder"},
 		{"night:file", near + "/none/x", exit.CodeNotDone, "no such file"},
 	} {
-		got := runWith(t, nil, "", "runs", "cp", "--gateway", f.url, test.source, test.target)
-		if got.code != test.code || !strings.Contains(got.stderr, test.said) {
-			t.Errorf("cp %s %s: %+v", test.source, test.target, got)
-		}
+		runWith(t, nil, "", "runs", "cp", "--gateway", f.url, test.source, test.target).ends(t, test.code, test.said)
 	}
 }
 
@@ -98,9 +95,7 @@ func TestCopyOfAnArchiveOnStandardStreams(t *testing.T) {
 		t.Errorf("%q, %v", text, err)
 	}
 	must(t, os.Mkdir(filepath.Join(f.sessions.dir, "into"), 0o700))
-	if got := runWith(t, nil, got.stdout, "runs", "cp", "--gateway", f.url, "-", "night/build:into"); got.code != 0 {
-		t.Errorf("%+v", got)
-	}
+	runWith(t, nil, got.stdout, "runs", "cp", "--gateway", f.url, "-", "night/build:into").ends(t, 0, "")
 	if text, err := os.ReadFile(filepath.Join(f.sessions.dir, "into", "dir", "a")); err != nil || string(text) != "text of dir/a" {
 		t.Errorf("%q, %v", text, err)
 	}
@@ -111,10 +106,7 @@ func TestCopyReportsSkippedFiles(t *testing.T) {
 	f.sessions.dir = t.TempDir()
 	near := copyPlace(t)
 	must(t, os.Symlink("/etc/passwd", filepath.Join(near, "dir", "out")))
-	got := runWith(t, nil, "", "runs", "cp", "--gateway", f.url, near+"/dir", "night/build:new")
-	if got.code != exit.CodeNotDone || !strings.Contains(got.stderr, "it is a link to /etc/passwd, which is outside what is copied") {
-		t.Errorf("%+v", got)
-	}
+	runWith(t, nil, "", "runs", "cp", "--gateway", f.url, near+"/dir", "night/build:new").ends(t, exit.CodeNotDone, "it is a link to /etc/passwd, which is outside what is copied")
 	if _, err := os.Stat(filepath.Join(f.sessions.dir, "new", "sub", "b")); err != nil {
 		t.Error(err)
 	}

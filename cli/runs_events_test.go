@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"strings"
 	"testing"
 
 	"google.golang.org/protobuf/proto"
@@ -32,14 +31,8 @@ func TestRunsEvents(t *testing.T) {
 	second := &v1.ListRunEventsResponse{NextPageToken: "more", After: "0-2", Items: []*v1.Event{
 		{Id: "0-2", At: after(2.25), Task: "build", Event: "retried", Node: "a", Attempt: 1, Detail: "exit code 2\nagain in 1s"},
 	}}
-	for _, format := range []string{"text", "json", "jsonl"} {
-		script(f, first, second)
-		got := run(t, "runs", "events", "nightly", "--task", "build", "--limit", "4", "--gateway", f.url, "-o", format)
-		if got.code != 0 {
-			t.Errorf("%+v", got)
-		}
-		golden(t, "runs-events-"+format, got.stdout)
-	}
+	script(f, first, second, first, second, first, second)
+	showsGolden(t, "runs-events", []string{"text", "json", "jsonl"}, "runs", "events", "nightly", "--task", "build", "--limit", "4", "--gateway", f.url)
 	for i, want := range []*v1.ListRunEventsRequest{
 		{Id: "nightly", Task: "build", PageSize: 4},
 		{Id: "nightly", Task: "build", PageSize: 1, PageToken: "middle"},
@@ -56,14 +49,8 @@ func TestEventsOfAllRuns(t *testing.T) {
 		{Run: "nightly-2", At: after(60), Task: "build", Event: "failed", Node: "a", Detail: "exit_code: exit code 2"},
 		{Run: "nightly-1", At: after(2), Task: "each[3]", Event: "failed", Node: "a", Attempt: 1, Detail: "lost"},
 	}})
-	for _, format := range []string{"text", "jsonl"} {
-		got := run(t, "runs", "events", "--event", "failed", "--node", "a", "--since", "2026-03-14T15:09:26Z", "--until", "2026-03-14T15:11:26Z",
-			"--gateway", f.url, "-o", format)
-		if got.code != 0 {
-			t.Errorf("%+v", got)
-		}
-		golden(t, "runs-events-all-"+format, got.stdout)
-	}
+	showsGolden(t, "runs-events-all", []string{"text", "jsonl"}, "runs", "events", "--event", "failed", "--node", "a", "--since", "2026-03-14T15:09:26Z", "--until", "2026-03-14T15:11:26Z",
+		"--gateway", f.url)
 	want := &v1.ListRunEventsRequest{Event: "failed", Node: "a", Since: after(0), Until: after(120), PageSize: 1000}
 	if !proto.Equal(f.asked[0], want) {
 		t.Errorf("asked for %v", f.asked[0])
@@ -79,12 +66,8 @@ func TestRunsExplain(t *testing.T) {
 			{Name: "b", Feasible: true, Score: 87.34, Parts: []*v1.ScorePart{{Name: "cpu", Value: 29.12}, {Name: "tasks", Value: -5}}},
 		},
 	})
-	for _, format := range []string{"text", "json"} {
-		got := run(t, "runs", "explain", "nightly", "train", "--gateway", f.url, "-o", format)
-		if got.code != 0 || got.stderr != "" {
-			t.Errorf("%+v", got)
-		}
-		golden(t, "runs-explain-"+format, got.stdout)
+	if says := showsGolden(t, "runs-explain", []string{"text", "json"}, "runs", "explain", "nightly", "train", "--gateway", f.url); says != "" {
+		t.Errorf("it says %q", says)
 	}
 	script(f, &v1.ExplainTaskResponse{Task: "train", State: "completed", Chosen: "b", Reason: "score 87.3: cpu 29.1, tasks -5.0"})
 	if got := run(t, "runs", "explain", "nightly", "train", "--gateway", f.url); got.stdout != "task train is completed on b: score 87.3: cpu 29.1, tasks -5.0\n" {
@@ -95,7 +78,5 @@ func TestRunsExplain(t *testing.T) {
 		Parents: []*v1.ParentEnd{{Task: "test", State: "failed", Reason: "exit_code: exit code 1"}, {Task: "build", State: "completed"}},
 	})
 	golden(t, "runs-explain-skipped", run(t, "runs", "explain", "nightly", "deploy", "--gateway", f.url).stdout)
-	if got := run(t, "runs", "explain", "nightly"); got.code != exit.CodeUsage || !strings.Contains(got.stderr, "RUN TASK is missing") {
-		t.Errorf("%+v", got)
-	}
+	run(t, "runs", "explain", "nightly").ends(t, exit.CodeUsage, "RUN TASK is missing")
 }

@@ -60,14 +60,9 @@ func TestExecSaysWhyItCannotRun(t *testing.T) {
 			t.Errorf("%+v, want %d %q", got, test.code, test.said)
 		}
 	}
-	got := runWith(t, nil, "", "runs", "exec", "--gateway", "127.0.0.1:1", "night", "build", "--", "cat")
-	if got.code != exit.CodeSystem || !strings.Contains(got.stderr, "the gateway at http://127.0.0.1:1 cannot be reached") {
-		t.Errorf("%+v", got)
-	}
+	runWith(t, nil, "", "runs", "exec", "--gateway", "127.0.0.1:1", "night", "build", "--", "cat").ends(t, exit.CodeSystem, "the gateway at http://127.0.0.1:1 cannot be reached")
 	for _, args := range [][]string{{"night", "build", "ls"}, {}, {"night", "build", "-it", "--", "cat"}, {"night", "-e", "=x"}} {
-		if got := runWith(t, nil, "", append([]string{"runs", "exec", "--gateway", "127.0.0.1:1"}, args...)...); got.code != exit.CodeUsage {
-			t.Errorf("%q: %+v", args, got)
-		}
+		runWith(t, nil, "", append([]string{"runs", "exec", "--gateway", "127.0.0.1:1"}, args...)...).ends(t, exit.CodeUsage, "")
 	}
 }
 

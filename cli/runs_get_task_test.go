@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"strings"
 	"testing"
 
 	"connectrpc.com/connect"
@@ -47,8 +46,6 @@ func TestRunsGetTask(t *testing.T) {
 		golden(t, name, got.stdout)
 	}
 	for _, name := range []string{"nope", "each[2]"} {
-		if got := run(t, "runs", "get", "nightly", name, "--gateway", f.url); got.code != exit.CodeUsage || !strings.Contains(got.stderr, "has no") {
-			t.Errorf("%s: %+v", name, got)
-		}
+		run(t, "runs", "get", "nightly", name, "--gateway", f.url).ends(t, exit.CodeUsage, "has no")
 	}
 }

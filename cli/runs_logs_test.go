@@ -120,9 +120,7 @@ func TestLogsOfChildRuns(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 	for _, flag := range []string{"--follow", "--attempt=0", "--generation=0"} {
-		if got := run(t, "runs", "logs", "nightly", "--children", flag, "--gateway", f.url); got.code != exit.CodeUsage || !strings.Contains(got.stderr, "--children cannot be combined with") {
-			t.Errorf("%s: %+v", flag, got)
-		}
+		run(t, "runs", "logs", "nightly", "--children", flag, "--gateway", f.url).ends(t, exit.CodeUsage, "--children cannot be combined with")
 	}
 	f.logs, f.run.Tasks = nil, map[string]*v1.Task{"fetch": {State: "completed", Type: "shell"}}
 	if got := run(t, "runs", "logs", "nightly", "--gateway", f.url); strings.Contains(got.stderr, "--children") {

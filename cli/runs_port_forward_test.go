@@ -147,10 +147,7 @@ func TestPortForwardRefuses(t *testing.T) {
 		{[]string{"night", "70000"}, exit.CodeUsage, `"70000" is not a port`},
 		{[]string{"night", "0:80", port + ":80"}, exit.CodeNotDone, "listen on 127.0.0.1:" + port},
 	} {
-		got := runWith(t, nil, "", append([]string{"runs", "port-forward", "--gateway", f.url}, test.args...)...)
-		if got.code != test.code || !strings.Contains(got.stderr, test.said) {
-			t.Errorf("%q: %+v", test.args, got)
-		}
+		runWith(t, nil, "", append([]string{"runs", "port-forward", "--gateway", f.url}, test.args...)...).ends(t, test.code, test.said)
 	}
 }
 

@@ -42,9 +42,7 @@ func TestSecretsSetRefusesAValueAsArgument(t *testing.T) {
 			t.Errorf("%v: %+v", args, got)
 		}
 	}
-	if got := runWith(t, nil, "\n", "secrets", "set", "db", "--gateway", f.url); got.code != exit.CodeUsage || !strings.Contains(got.stderr, "is empty") {
-		t.Errorf("an empty value: %+v", got)
-	}
+	runWith(t, nil, "\n", "secrets", "set", "db", "--gateway", f.url).ends(t, exit.CodeUsage, "is empty")
 	if len(f.asked) != 0 {
 		t.Errorf("asked %v", f.asked)
 	}
@@ -56,13 +54,7 @@ func TestSecretsListAndDelete(t *testing.T) {
 		{Name: "db.password", Role: v1.RoleOperator, Version: 2, SetAt: after(5), SetBy: "ann", KeyId: "5f3a91c2"},
 		{Name: "token", Role: v1.RoleUser, Version: 1, SetAt: after(6), KeyId: "5f3a91c2"},
 	}})
-	for _, format := range []string{"text", "json"} {
-		got := run(t, "secrets", "list", "--gateway", f.url, "-o", format)
-		if got.code != 0 {
-			t.Errorf("%+v", got)
-		}
-		golden(t, "secrets-list-"+format, got.stdout)
-	}
+	showsGolden(t, "secrets-list", []string{"text", "json"}, "secrets", "list", "--gateway", f.url)
 	script(f, &v1.DeleteSecretResponse{Secret: &v1.Secret{Name: "token", Role: v1.RoleUser, Version: 3}})
 	got := run(t, "secrets", "delete", "token", "--gateway", f.url, "-o", "json")
 	if got.code != 0 || !strings.Contains(got.stdout, `"name": "token"`) || requests[*v1.DeleteSecretRequest](f)[0].GetName() != "token" {

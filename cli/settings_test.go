@@ -63,10 +63,7 @@ func TestFlagsOverEnvironmentOverDefaults(t *testing.T) {
 }
 
 func TestBadEnvironment(t *testing.T) {
-	got := runWith(t, map[string]string{"SWITCHYARD_NODES": "many"}, hello, "run", "-")
-	if got.code != exit.CodeUsage || !strings.Contains(got.stderr, `SWITCHYARD_NODES: "many" is not a valid value for --nodes`) {
-		t.Errorf("%+v", got)
-	}
+	runWith(t, map[string]string{"SWITCHYARD_NODES": "many"}, hello, "run", "-").ends(t, exit.CodeUsage, `SWITCHYARD_NODES: "many" is not a valid value for --nodes`)
 }
 
 // TestEachVariableSetsOneFlag checks that each variable sets only one flag, and that none has a name that tasks find in their

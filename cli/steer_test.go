@@ -95,9 +95,7 @@ func TestRunActionsSendRequestsAndSuggestRemedies(t *testing.T) {
 				t.Errorf("%+v", got)
 			}
 			f.fail = connect.NewError(connect.CodeAborted, errStopping)
-			if got := run(t, args...); got.code != exit.CodeNotDone || !strings.Contains(got.stderr, test.remedy) {
-				t.Errorf("%+v", got)
-			}
+			run(t, args...).ends(t, exit.CodeNotDone, test.remedy)
 		})
 	}
 }
@@ -121,9 +119,7 @@ func TestRemedyOfARunThatHasEnded(t *testing.T) {
 func TestRetryCanFollowTheRun(t *testing.T) {
 	f := fake(t)
 	nightly(f)
-	if got := run(t, "runs", "retry", "night", "--watch", "--gateway", f.url); got.code != exit.CodeNotDone || !strings.Contains(got.stderr, "run nightly-4g5h6jkm failed") {
-		t.Errorf("%+v", got)
-	}
+	run(t, "runs", "retry", "night", "--watch", "--gateway", f.url).ends(t, exit.CodeNotDone, "run nightly-4g5h6jkm failed")
 }
 
 func TestRerun(t *testing.T) {
@@ -150,10 +146,7 @@ func TestRejectedRun(t *testing.T) {
 	nightly(f)
 	last := f.messages[len(f.messages)-1].Run
 	last.State, last.Reason, last.Error = "rejected", "concurrency", "1 run of nightly is open, and there may be no more"
-	got := run(t, "runs", "watch", "last", "--gateway", f.url)
-	if got.code != exit.CodeNotDone || !strings.Contains(got.stderr, "there may be no more\nrun nightly-4g5h6jkm rejected") {
-		t.Errorf("%+v", got)
-	}
+	run(t, "runs", "watch", "last", "--gateway", f.url).ends(t, exit.CodeNotDone, "there may be no more\nrun nightly-4g5h6jkm rejected")
 }
 
 func TestApprovalPromptIsPrinted(t *testing.T) {
@@ -171,7 +164,12 @@ func TestApprovalPromptIsPrinted(t *testing.T) {
 
 func TestWorkflows(t *testing.T) {
 	f := fake(t)
-	f.shelf.stored = map[string]*v1.Definition{"hello": {Name: "hello", Description: "says\nhello", A2A: true, Tasks: map[string]*v1.TaskDefinition{"a": {Type: "shell"}}}}
+	script(f, &v1.PutWorkflowResponse{Name: "hello"}, &v1.PutWorkflowResponse{Name: "hello", Replaced: true}, &v1.PutWorkflowResponse{Name: "hello"})
+	script(f, &v1.ListWorkflowsResponse{Items: []*v1.StoredWorkflow{
+		{Name: "hello", Description: "says\nhello", A2A: true, UpdatedAt: "2026-03-14T15:09:26Z", Cron: []string{"0 2 * * *"}, Timezone: "Europe/Rome", Paused: true},
+	}})
+	script(f, &v1.GetWorkflowResponse{})
+	script(f, &v1.DeleteWorkflowResponse{})
 	file := write(t, "f.yaml", hello)
 	for _, test := range []struct {
 		args           []string
@@ -187,26 +185,25 @@ func TestWorkflows(t *testing.T) {
 			t.Errorf("%v: %+v", test.args, got)
 		}
 	}
-	if f.shelf.search != "Says" {
-		t.Errorf("searched for %q", f.shelf.search)
+	document := &v1.PutWorkflowRequest_Document{Document: hello}
+	put, replace := &v1.PutWorkflowRequest{Source: document, File: file}, &v1.PutWorkflowRequest{Source: document, File: file, Replace: true}
+	for i, want := range []proto.Message{
+		put, replace, put, &v1.ListWorkflowsRequest{Search: "Says", PageSize: 100}, &v1.DeleteWorkflowRequest{Name: "hello"},
+	} {
+		if !proto.Equal(f.asked[i], want) {
+			t.Errorf("asked %v, want %v", f.asked[i], want)
+		}
 	}
-	if req := f.shelf.put[1]; req.GetDocument() != hello || req.GetFile() != file || !req.GetReplace() {
-		t.Errorf("put %v", req)
-	}
-	f.shelf.warnings = []*v1.Problem{{File: file, Line: 3, Column: 7, Path: "tasks.a", Message: "does little", Hint: "let it be"}}
+	script(f, &v1.PutWorkflowResponse{Name: "hello", Warnings: []*v1.Problem{{File: file, Line: 3, Column: 7, Path: "tasks.a", Message: "does little", Hint: "let it be"}}})
 	warned := run(t, "workflows", "put", file, "-o", "json", "--gateway", f.url)
 	if want := file + ":3:7: warning: does little\n  let it be\n"; warned.stderr != want || !strings.Contains(warned.stdout, `"line": 3`) {
 		t.Errorf("%+v, want %q", warned, want)
 	}
-	f.shelf.fail = connect.NewError(connect.CodeAlreadyExists, errStopping)
-	if got := run(t, "workflows", "put", file, "--gateway", f.url); got.code != exit.CodeNotDone || !strings.Contains(got.stderr, "use --replace to replace it with this definition") {
-		t.Errorf("%+v", got)
-	}
-	f.shelf.fail = connect.NewError(connect.CodeNotFound, errNoRun)
+	f.fail = connect.NewError(connect.CodeAlreadyExists, errStopping)
+	run(t, "workflows", "put", file, "--gateway", f.url).ends(t, exit.CodeNotDone, "use --replace to replace it with this definition")
+	f.fail = connect.NewError(connect.CodeNotFound, errNoRun)
 	for _, command := range []string{"get", "delete"} {
-		if got := run(t, "workflows", command, "hello", "--gateway", f.url); got.code != exit.CodeUsage {
-			t.Errorf("%s: %+v", command, got)
-		}
+		run(t, "workflows", command, "hello", "--gateway", f.url).ends(t, exit.CodeUsage, "")
 	}
 }
 
@@ -215,7 +212,7 @@ func TestStoredWorkflowIsAValidDefinition(t *testing.T) {
 	f := fake(t)
 	d, err := readDocument(&system{stdin: strings.NewReader(hello)}, "-")
 	must(t, err)
-	f.shelf.stored = map[string]*v1.Definition{"hello": d.def}
+	script(f, &v1.GetWorkflowResponse{Definition: d.def, UpdatedAt: "2026-03-14T15:09:26Z"})
 	for _, format := range []string{"json", "yaml"} {
 		got := run(t, "workflows", "get", "hello", "-o", format, "--gateway", f.url)
 		if got.code != 0 || strings.HasPrefix(got.stdout, "{") != (format == "json") {

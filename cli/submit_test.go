@@ -26,35 +26,33 @@ func TestInputIsReadByItsType(t *testing.T) {
 	file, values := write(t, "f.yaml", withInputs), write(t, "in.yaml", "version: 2.0\ncount: 7\nfiles: [a, b]\n")
 	want, _ := structpb.NewStruct(map[string]any{"version": "1.10", "count": 7.0, "files": []any{"a", "b"}})
 	for _, args := range [][]string{{"submit", file}, {"run", file}} {
-		f.submitted = nil
-		if got := run(t, append(args, "--input", "version=1.10", "--input-file", values, "--gateway", f.url)...); got.code != 0 {
-			t.Fatalf("%+v", got)
-		}
-		if in := f.submitted[0].GetInput(); !proto.Equal(in, want) {
+		f.asked = nil
+		run(t, append(args, "--input", "version=1.10", "--input-file", values, "--gateway", f.url)...).ends(t, 0, "")
+		if in := requests[*v1.SubmitRunRequest](f)[0].GetInput(); !proto.Equal(in, want) {
 			t.Errorf("%v: input %v", args, in)
 		}
 	}
 	// A stored definition also gives the types.
 	d, err := readDocument(&system{stdin: strings.NewReader(withInputs)}, "-")
 	must(t, err)
-	f.shelf.stored = map[string]*v1.Definition{"typed": d.def}
-	f.submitted = nil
+	script(f, &v1.GetWorkflowResponse{Definition: d.def})
+	f.asked = nil
 	got := runWith(t, nil, "version: 1.10\n", "submit", "--workflow", "typed", "--input-file", "-", "--gateway", f.url)
-	if got.code != 0 || f.submitted[0].GetWorkflow() != "typed" || f.submitted[0].GetInput().AsMap()["version"] != "1.10" {
-		t.Errorf("%+v: submitted %v", got, f.submitted)
+	if req := requests[*v1.SubmitRunRequest](f)[0]; got.code != 0 || req.GetWorkflow() != "typed" || req.GetInput().AsMap()["version"] != "1.10" {
+		t.Errorf("%+v: submitted %v", got, req)
 	}
 }
 
 func TestSubmitWithKeyAndBatch(t *testing.T) {
 	f := fake(t)
 	file := write(t, "f.yaml", hello)
-	f.existed = true
+	script(f, &v1.SubmitRunResponse{Id: fakeRun, Name: "nightly", Existed: true})
 	got := run(t, "submit", file, "--idempotency-key", "k1", "--batch", "sweep-7", "--gateway", f.url)
 	if got.code != 0 || got.stdout != fakeRun+"\n" || got.stderr != "run nightly-4g5h6jkm was started by an earlier request with this key\n" {
 		t.Errorf("%+v", got)
 	}
-	if f.submitted[0].GetIdempotencyKey() != "k1" || f.submitted[0].GetBatch() != "sweep-7" {
-		t.Errorf("submitted %v", f.submitted[0])
+	if req := requests[*v1.SubmitRunRequest](f)[0]; req.GetIdempotencyKey() != "k1" || req.GetBatch() != "sweep-7" {
+		t.Errorf("submitted %v", req)
 	}
 	got = run(t, "submit", file, "--idempotency-key", "k1", "-o", "json", "--gateway", f.url)
 	if want := "{\n  \"existed\": true,\n  \"id\": \"nightly-4g5h6jkm\",\n  \"name\": \"nightly\",\n  \"warnings\": []\n}\n"; got.stdout != want {
@@ -72,14 +70,10 @@ func TestDryRun(t *testing.T) {
 		{Task: "ship", Type: "approval", Level: 2, DependsOn: []string{"each", "t1", "t2", "t3", "t4", "t5", "t6"}, StartsWhen: "all have succeeded"},
 	}})
 	file := write(t, "f.yaml", hello)
-	for _, format := range []string{"text", "json"} {
-		got := run(t, "submit", file, "--dry-run", "--input", "n=1", "-o", format, "--gateway", f.url)
-		if got.code != 0 || got.stderr != "" {
-			t.Errorf("%+v", got)
-		}
-		golden(t, "plan-"+format, got.stdout)
+	if says := showsGolden(t, "plan", []string{"text", "json"}, "submit", file, "--dry-run", "--input", "n=1", "--gateway", f.url); says != "" {
+		t.Errorf("it says %q", says)
 	}
-	if req := f.asked[0].(*v1.PlanRunRequest).GetSubmit(); req.GetDocument() != hello || req.GetInput().AsMap()["n"] != 1.0 || len(f.submitted) > 0 {
-		t.Errorf("asked for %v, submitted %v", req, f.submitted)
+	if req := f.asked[0].(*v1.PlanRunRequest).GetSubmit(); req.GetDocument() != hello || req.GetInput().AsMap()["n"] != 1.0 || len(f.asked) != 2 {
+		t.Errorf("asked for %v", f.asked)
 	}
 }

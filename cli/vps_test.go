@@ -102,9 +102,7 @@ func TestVpsCreateWritesAPrivateKeyForItsOwnerAlone(t *testing.T) {
 	}
 	f.fail = connect.NewError(connect.CodeInvalidArgument, errors.New("no"))
 	refused := filepath.Join(t.TempDir(), "key")
-	if got := run(t, "vps", "create", "--gateway", f.url, "--image", "x", "--generate-key="+refused); got.code != exit.CodeUsage {
-		t.Errorf("%+v", got)
-	}
+	run(t, "vps", "create", "--gateway", f.url, "--image", "x", "--generate-key="+refused).ends(t, exit.CodeUsage, "")
 	if _, err := os.Stat(refused); err == nil {
 		t.Error("a request that is refused leaves a file")
 	}
@@ -126,25 +124,17 @@ func TestVpsCreateWaits(t *testing.T) {
 		script(f, all...)
 	}
 	looks(at("queued", "no node"), at("assigned", ""), m)
-	if got := run(t, "vps", "create", "--gateway", f.url, "--image", "x", "--wait"); got.code != 0 || !strings.Contains(got.stderr, "is running on gpu-1; log in with: ssh -p 7222 vps.desk-7k2m9x@127.0.0.1") {
-		t.Errorf("%+v", got)
-	}
+	run(t, "vps", "create", "--gateway", f.url, "--image", "x", "--wait").ends(t, 0, "is running on gpu-1; log in with: ssh -p 7222 vps.desk-7k2m9x@127.0.0.1")
 	looks(at("queued", ""), at("failed", "no such image"))
-	if got := run(t, "vps", "create", "--gateway", f.url, "--image", "x", "--wait=1h"); got.code != exit.CodeNotDone || !strings.Contains(got.stderr, "has ended as failed: no such image") {
-		t.Errorf("%+v", got)
-	}
+	run(t, "vps", "create", "--gateway", f.url, "--image", "x", "--wait=1h").ends(t, exit.CodeNotDone, "has ended as failed: no such image")
 	away := at("lost", "its node is silent")
 	away.Notice = "its node is silent"
 	looks(away, m)
-	if got := run(t, "vps", "create", "--gateway", f.url, "--image", "x", "--wait=1h"); got.code != 0 {
-		t.Errorf("%+v", got)
-	}
+	run(t, "vps", "create", "--gateway", f.url, "--image", "x", "--wait=1h").ends(t, 0, "")
 	gone := at("lost", "nothing of it is left")
 	gone.Notice = ""
 	looks(gone)
-	if got := run(t, "vps", "create", "--gateway", f.url, "--image", "x", "--wait=1h"); got.code != exit.CodeNotDone || !strings.Contains(got.stderr, "has ended as lost") {
-		t.Errorf("%+v", got)
-	}
+	run(t, "vps", "create", "--gateway", f.url, "--image", "x", "--wait=1h").ends(t, exit.CodeNotDone, "has ended as lost")
 	looks(at("queued", "no node has 9 GPUs"))
 	if got := run(t, "vps", "create", "--gateway", f.url, "--image", "x", "--wait=1ms"); got.code != exit.CodeNotDone || got.stdout != "vps-x\n" || !strings.Contains(got.stderr, "is still queued after 1ms: no node has 9 GPUs") {
 		t.Errorf("%+v", got)
@@ -154,13 +144,7 @@ func TestVpsCreateWaits(t *testing.T) {
 func TestVpsListAndStatus(t *testing.T) {
 	f := fake(t)
 	script(f, &v1.ListVpsResponse{Items: machines()})
-	for _, format := range []string{"text", "json", "jsonl"} {
-		got := run(t, "vps", "list", "--gateway", f.url, "-o", format, "--status", "running", "--node", "gpu-1", "--name", "desk")
-		if got.code != 0 {
-			t.Errorf("%+v", got)
-		}
-		golden(t, "vps-list-"+format, got.stdout)
-	}
+	showsGolden(t, "vps-list", []string{"text", "json", "jsonl"}, "vps", "list", "--gateway", f.url, "--status", "running", "--node", "gpu-1", "--name", "desk")
 	if want := (&v1.ListVpsRequest{Status: "running", Node: "gpu-1", Name: "desk", PageSize: 100}); !proto.Equal(f.asked[0], want) {
 		t.Errorf("asked for %v", f.asked[0])
 	}
@@ -183,13 +167,8 @@ func TestVpsStopRestartAndKill(t *testing.T) {
 	script(f, &v1.RestartVpsResponse{Id: "desk-x", Task: "vps"}, &v1.RestartVpsResponse{Id: "lab-x", Task: "vps"})
 	script(f, &v1.KillVpsResponse{Id: "desk-x", Task: "vps"}, &v1.KillVpsResponse{Id: "lab-x", Task: "vps"})
 	for _, action := range []string{"stop", "restart", "kill"} {
-		got := run(t, "vps", action, "desk-x", "--gateway", f.url, "--reason", "done")
-		if got.code != 0 || !strings.Contains(got.stderr, "machine desk-x is being "+map[string]string{"stop": "stopped", "restart": "restarted", "kill": "killed"}[action]) {
-			t.Errorf("%s: %+v", action, got)
-		}
-		if got := run(t, "vps", action, "lab-x", "box[1]", "--gateway", f.url, "-o", "json"); got.code != 0 || !strings.Contains(got.stdout, `"id": "lab-x"`) {
-			t.Errorf("%s: %+v", action, got)
-		}
+		run(t, "vps", action, "desk-x", "--gateway", f.url, "--reason", "done").ends(t, 0, "machine desk-x is being "+map[string]string{"stop": "stopped", "restart": "restarted", "kill": "killed"}[action])
+		run(t, "vps", action, "lab-x", "box[1]", "--gateway", f.url, "-o", "json").prints(t, 0, `"id": "lab-x"`)
 	}
 	want := []proto.Message{
 		&v1.StopVpsRequest{Id: "desk-x", Reason: "done"}, &v1.StopVpsRequest{Id: "lab-x", Task: "box[1]"},
@@ -201,7 +180,5 @@ func TestVpsStopRestartAndKill(t *testing.T) {
 	}
 	f.fail = connect.NewError(connect.CodeAborted, errors.New("run desk-x: task vps has ended"))
 	f.run = &v1.Run{Id: "desk-x", State: "running"}
-	if got := run(t, "vps", "stop", "desk-x", "--gateway", f.url); got.code != exit.CodeNotDone || !strings.Contains(got.stderr, "switchyard vps status desk-x") {
-		t.Errorf("%+v", got)
-	}
+	run(t, "vps", "stop", "desk-x", "--gateway", f.url).ends(t, exit.CodeNotDone, "switchyard vps status desk-x")
 }
