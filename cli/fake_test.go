@@ -131,7 +131,10 @@ func (f *fakeGateway) WatchRun(ctx context.Context, _ *connect.Request[v1.WatchR
 }
 
 func (f *fakeGateway) CancelRun(ctx context.Context, req *connect.Request[v1.CancelRunRequest]) (*connect.Response[v1.CancelRunResponse], error) {
-	if f.deaf {
+	f.mu.Lock()
+	deaf := f.deaf
+	f.mu.Unlock()
+	if deaf {
 		<-ctx.Done()
 		return nil, ctx.Err()
 	}

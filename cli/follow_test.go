@@ -98,24 +98,58 @@ func TestRunWithLogsDoesNotWaitForeverForThem(t *testing.T) {
 	}
 }
 
-func TestInterruptCancelsAnOwnRun(t *testing.T) {
-	f := fake(t)
-	nightly(f)
-	f.untilCancel = true
-	c := start(t, nil, "", "run", write(t, "f.yaml", hello), "--gateway", f.url, "-o", "json")
-	c.stderr.await(t, "running")
-	c.interrupt(exit.ErrInterrupted)
-	if code := c.wait(t); code != exit.CodeInterrupted {
-		t.Errorf("exit code %d, want %d", code, exit.CodeInterrupted)
-	}
-	if len(f.cancelled) != 1 || f.cancelled[0].GetId() != "nightly-4g5h6jkm" {
-		t.Errorf("cancelled %v", f.cancelled)
-	}
-	if !strings.Contains(c.stderr.String(), "interrupt again to stop waiting for its end") {
-		t.Errorf("stderr:\n%s", c.stderr)
-	}
-	if !json.Valid([]byte(c.stdout.String())) {
-		t.Errorf("standard output is no document:\n%s", c.stdout)
+// TestInterruptsOfARunOnAGateway checks what the first and a second signal do to a run that a command follows.
+func TestInterruptsOfARunOnAGateway(t *testing.T) {
+	t.Parallel()
+	own := []string{"run", write(t, "f.yaml", hello), "-o", "json"}
+	failure := connect.NewError(connect.CodeInternal, errStopping)
+	for name, test := range map[string]struct {
+		args    []string
+		signal  error
+		gateway func(f *fakeGateway)
+		second  string // what the command says before the second signal
+		cancels int
+		says    string
+	}{
+		"own run":                  {own, exit.ErrInterrupted, nil, "", 1, "interrupt again to stop waiting for its end"},
+		"own run, closed terminal": {own, exit.ErrHungUp, nil, "", 0, "run nightly-4g5h6jkm continues"},
+		"watched run":              {[]string{"runs", "watch", "last"}, exit.ErrInterrupted, nil, "", 0, "run nightly-4g5h6jkm continues"},
+		"failed cancel":            {own, exit.ErrInterrupted, func(f *fakeGateway) { f.fail = failure }, "", 0, ""},
+		"slow cancel": {
+			own, exit.ErrInterrupted, func(f *fakeGateway) { f.onlyForced = true },
+			"has not ended yet; `switchyard runs cancel --force nightly-4g5h6jkm` ends it at once", 1, "run nightly-4g5h6jkm is being cancelled",
+		},
+		"cancel without an answer": {
+			own, exit.ErrInterrupted, func(f *fakeGateway) { f.deaf = true }, "interrupt again", 0, "run nightly-4g5h6jkm may continue, because it could not be cancelled",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := fake(t)
+			nightly(f)
+			f.untilCancel = true
+			c := startWith(t, func(sys *system) { sys.forceAfter = time.Millisecond }, nil, "", append(test.args, "--gateway", f.url)...)
+			c.stderr.await(t, "running")
+			if test.gateway != nil {
+				f.mu.Lock()
+				test.gateway(f)
+				f.mu.Unlock()
+			}
+			c.interrupt(test.signal)
+			if test.second != "" {
+				c.stderr.await(t, test.second)
+				if !c.sys.secondSignal.fire() {
+					t.Error("a second signal does nothing")
+				}
+			}
+			result{c.wait(t), c.stdout.String(), c.stderr.String()}.ends(t, exit.CodeInterrupted, test.says)
+			if len(f.cancelled) != test.cancels || test.cancels > 0 && (f.cancelled[0].GetId() != fakeRun || f.cancelled[0].GetForce()) {
+				t.Errorf("cancelled %v", f.cancelled)
+			}
+			if name == "own run" && !json.Valid([]byte(c.stdout.String())) {
+				t.Errorf("standard output is no document:\n%s", c.stdout)
+			}
+		})
 	}
 }
 
@@ -180,46 +214,6 @@ func TestSecondInterruptKillsALocalRun(t *testing.T) {
 	}
 }
 
-// TestSecondInterruptLeavesARunOnAGateway checks that a second interrupt stops the wait for a slow cancel.
-func TestSecondInterruptLeavesARunOnAGateway(t *testing.T) {
-	f := fake(t)
-	nightly(f)
-	f.untilCancel, f.onlyForced = true, true
-	c := startWith(t, func(sys *system) { sys.forceAfter = time.Millisecond }, nil, "", "run", write(t, "f.yaml", hello), "--gateway", f.url)
-	c.stderr.await(t, "running")
-	c.interrupt(exit.ErrInterrupted)
-	c.stderr.await(t, "has not ended yet; `switchyard runs cancel --force nightly-4g5h6jkm` ends it at once")
-	if !c.sys.secondSignal.fire() {
-		t.Error("a second signal does nothing")
-	}
-	if code := c.wait(t); code != exit.CodeInterrupted {
-		t.Errorf("exit code %d, want %d", code, exit.CodeInterrupted)
-	}
-	if len(f.cancelled) != 1 || f.cancelled[0].GetForce() || !strings.Contains(c.stderr.String(), "run nightly-4g5h6jkm is being cancelled") {
-		t.Errorf("cancelled %v; stderr:\n%s", f.cancelled, c.stderr)
-	}
-}
-
-// TestInterruptEndsTheCommandAlthoughNothingAnswers uses a gateway that accepts every request and does nothing.
-func TestInterruptEndsTheCommandAlthoughNothingAnswers(t *testing.T) {
-	t.Parallel()
-	f := fake(t)
-	nightly(f)
-	f.untilCancel = true
-	f.deaf = true
-	c := start(t, nil, "", "run", write(t, "f.yaml", hello), "--gateway", f.url)
-	c.stderr.await(t, "running")
-	c.interrupt(exit.ErrInterrupted)
-	c.stderr.await(t, "interrupt again")
-	c.sys.secondSignal.fire()
-	if code := c.wait(t); code != exit.CodeInterrupted {
-		t.Errorf("exit code %d, want %d", code, exit.CodeInterrupted)
-	}
-	if !strings.Contains(c.stderr.String(), "run nightly-4g5h6jkm may continue, because it could not be cancelled") {
-		t.Errorf("stderr:\n%s", c.stderr)
-	}
-}
-
 func TestWatchTellsWhyARunMakesNoProgress(t *testing.T) {
 	f := fake(t)
 	completed(f)
@@ -229,24 +223,6 @@ func TestWatchTellsWhyARunMakesNoProgress(t *testing.T) {
 	got := run(t, "runs", "watch", "last", "--gateway", f.url)
 	if n := strings.Count(got.stderr, "makes no progress: its workflow task has failed 3 times"); n != 1 {
 		t.Errorf("the problem is told %d times:\n%s", n, got.stderr)
-	}
-}
-
-func TestInterruptLeavesAWatchedRunAlone(t *testing.T) {
-	f := fake(t)
-	nightly(f)
-	f.untilCancel = true
-	c := start(t, nil, "", "runs", "watch", "last", "--gateway", f.url)
-	c.stderr.await(t, "running")
-	c.interrupt(exit.ErrInterrupted)
-	if code := c.wait(t); code != exit.CodeInterrupted {
-		t.Errorf("exit code %d, want %d", code, exit.CodeInterrupted)
-	}
-	if len(f.cancelled) != 0 {
-		t.Errorf("cancelled %v", f.cancelled)
-	}
-	if !strings.Contains(c.stderr.String(), "run nightly-4g5h6jkm continues") {
-		t.Errorf("stderr:\n%s", c.stderr)
 	}
 }
 
@@ -271,38 +247,6 @@ func TestWatchFailsIfTheStreamEndsBeforeTheRun(t *testing.T) {
 	nightly(f)
 	f.messages = f.messages[:2]
 	run(t, "runs", "watch", "last", "--gateway", f.url).ends(t, exit.CodeSystem, "")
-}
-
-func TestCancelThatFailsEndsTheRun(t *testing.T) {
-	f := fake(t)
-	nightly(f)
-	f.untilCancel = true
-	c := start(t, nil, "", "run", write(t, "f.yaml", hello), "--gateway", f.url)
-	c.stderr.await(t, "running")
-	f.mu.Lock()
-	f.fail = connect.NewError(connect.CodeInternal, errStopping)
-	f.mu.Unlock()
-	c.interrupt(exit.ErrInterrupted)
-	if code := c.wait(t); code != exit.CodeInterrupted {
-		t.Errorf("exit code %d", code)
-	}
-}
-
-// TestHangUpLeavesARunOnAGatewayAlone checks that a closed terminal leaves a run on a gateway alone, and that --detach
-// does not follow the run at all.
-func TestHangUpLeavesARunOnAGatewayAlone(t *testing.T) {
-	f := fake(t)
-	nightly(f)
-	f.untilCancel = true
-	c := start(t, nil, "", "run", write(t, "f.yaml", hello), "--gateway", f.url)
-	c.stderr.await(t, "running")
-	c.interrupt(exit.ErrHungUp)
-	if code := c.wait(t); code != exit.CodeInterrupted {
-		t.Errorf("exit code %d, want %d", code, exit.CodeInterrupted)
-	}
-	if len(f.cancelled) != 0 || !strings.Contains(c.stderr.String(), "run nightly-4g5h6jkm continues") {
-		t.Errorf("cancelled %v; stderr:\n%s", f.cancelled, c.stderr)
-	}
 }
 
 func TestRunDetached(t *testing.T) {
