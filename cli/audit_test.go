@@ -8,6 +8,7 @@ import (
 
 	"switchyard/cli/exit"
 	"switchyard/cli/output"
+	"switchyard/dev/golden"
 	v1 "switchyard/proto/switchyard/v1"
 )
 
@@ -25,11 +26,11 @@ func TestAuditListsWhoDidWhat(t *testing.T) {
 		if got.code != 0 || strings.Contains(got.stdout, "\x1b") {
 			t.Errorf("%+v", got)
 		}
-		golden(t, "audit-"+format, got.stdout)
+		golden.Check(t, "testdata/audit-"+format+".golden", got.stdout)
 	}
 	var narrow strings.Builder
 	must(t, output.WriteTable(&narrow, output.Fit(auditRows(&system{zone: time.UTC}, entries), 100, auditKeep)))
-	golden(t, "audit-narrow", narrow.String())
+	golden.Check(t, "testdata/audit-narrow.golden", narrow.String())
 }
 
 func TestAuditSendsItsFlagsAsFilters(t *testing.T) {

@@ -15,6 +15,7 @@ import (
 	"google.golang.org/protobuf/types/known/structpb"
 
 	"switchyard/cli/exit"
+	"switchyard/dev/golden"
 	v1 "switchyard/proto/switchyard/v1"
 )
 
@@ -87,8 +88,8 @@ func TestRunsGet(t *testing.T) {
 	if got.code != 0 || got.stderr != "" {
 		t.Errorf("%+v", got)
 	}
-	golden(t, "runs-get", got.stdout)
-	golden(t, "run-json-stdout", run(t, "runs", "get", "last", "--gateway", f.url, "-o", "json").stdout)
+	golden.Check(t, "testdata/runs-get.golden", got.stdout)
+	golden.Check(t, "testdata/run-json-stdout.golden", run(t, "runs", "get", "last", "--gateway", f.url, "-o", "json").stdout)
 	f.run.SubmittedBy, f.run.Batch = "ann@laptop (unverified)", "sweep-7"
 	f.run.Trigger, f.run.Parent = "child", "a-1"
 	input := map[string]any{"branch": "main", "note": strings.Repeat("long\n", 20)}
@@ -99,7 +100,7 @@ func TestRunsGet(t *testing.T) {
 	f.run.Input, err = structpb.NewStruct(input)
 	must(t, err)
 	got = run(t, "runs", "get", "last", "--gateway", f.url)
-	golden(t, "runs-get-origin", got.stdout)
+	golden.Check(t, "testdata/runs-get-origin.golden", got.stdout)
 	got = run(t, "runs", "get", "last", "--gateway", f.url, "-o", "json")
 	var whole struct {
 		Trigger, Parent string
@@ -294,8 +295,8 @@ func TestDocumentsOfCommandsWithoutARun(t *testing.T) {
 	if got.code != exit.CodeUsage {
 		t.Errorf("%+v", got)
 	}
-	golden(t, "validate-json", strings.NewReplacer(dir, "DIR", filepath.Dir(good), "DIR").Replace(got.stdout))
-	golden(t, "graph-file-json", run(t, "runs", "graph", "--file", good, "-o", "json").stdout)
+	golden.Check(t, "testdata/validate-json.golden", strings.NewReplacer(dir, "DIR", filepath.Dir(good), "DIR").Replace(got.stdout))
+	golden.Check(t, "testdata/graph-file-json.golden", run(t, "runs", "graph", "--file", good, "-o", "json").stdout)
 	var versions map[string]string
 	must(t, json.Unmarshal([]byte(run(t, "version", "-o", "json").stdout), &versions))
 	if versions["switchyard"] == "" || versions["temporalServer"] == "" {

@@ -10,6 +10,7 @@ import (
 
 	"switchyard/cli/exit"
 	"switchyard/cli/output"
+	"switchyard/dev/golden"
 	v1 "switchyard/proto/switchyard/v1"
 )
 
@@ -49,7 +50,7 @@ func fanned(f *fakeGateway) {
 func TestRunsGetOfAFanOut(t *testing.T) {
 	f := fake(t)
 	fanned(f)
-	golden(t, "runs-get-fanout", run(t, "runs", "get", "last", "--gateway", f.url).stdout)
+	golden.Check(t, "testdata/runs-get-fanout.golden", run(t, "runs", "get", "last", "--gateway", f.url).stdout)
 	var d struct {
 		TaskCounts, InstanceCounts map[string]int
 
@@ -104,7 +105,7 @@ func TestRunsInstances(t *testing.T) {
 		if got.code != 0 || format == output.Text && got.stderr != "there are more: --page-token 5\n" {
 			t.Errorf("%+v", got)
 		}
-		golden(t, "runs-instances-"+format, got.stdout)
+		golden.Check(t, "testdata/runs-instances-"+format+".golden", got.stdout)
 	}
 	// A page of the gateway may be smaller than the limit.
 	f.page = 1
@@ -179,7 +180,7 @@ func TestProgressOfASmallFanOut(t *testing.T) {
 		last,
 	)
 	got := run(t, "runs", "watch", "last", "--gateway", f.url)
-	golden(t, "fanout-stderr", got.stderr)
+	golden.Check(t, "testdata/fanout-stderr.golden", got.stderr)
 	got = run(t, "runs", "watch", "last", "-o", "jsonl", "--gateway", f.url)
-	golden(t, "fanout-jsonl", got.stdout[:strings.LastIndex(strings.TrimSpace(got.stdout), "\n")+1])
+	golden.Check(t, "testdata/fanout-jsonl.golden", got.stdout[:strings.LastIndex(strings.TrimSpace(got.stdout), "\n")+1])
 }

@@ -13,6 +13,7 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"switchyard/cli/tui"
+	"switchyard/dev/golden"
 )
 
 // begin is the time at which the runs of the tests were submitted, and the time of the tests' clock.
@@ -118,6 +119,12 @@ func (c *command) wait(t *testing.T) int {
 	}
 }
 
+// ends waits for the end of a command and checks its exit code and a text on its standard error.
+func (c *command) ends(t *testing.T, code int, says string) {
+	t.Helper()
+	result{c.wait(t), c.stdout.String(), c.stderr.String()}.ends(t, code, says)
+}
+
 // result holds how a command ended.
 type result struct {
 	code           int
@@ -176,7 +183,7 @@ func showsGolden(t *testing.T, name string, formats []string, args ...string) (s
 		if got.code != 0 {
 			t.Errorf("%+v", got)
 		}
-		golden(t, name+"-"+format, got.stdout)
+		golden.Check(t, "testdata/"+name+"-"+format+".golden", got.stdout)
 		stderr = got.stderr
 	}
 	return stderr

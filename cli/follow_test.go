@@ -14,6 +14,7 @@ import (
 	"switchyard/cli/exit"
 	"switchyard/cli/follow"
 	"switchyard/cli/output"
+	"switchyard/dev/golden"
 	v1 "switchyard/proto/switchyard/v1"
 )
 
@@ -26,8 +27,8 @@ func TestRunOnAGateway(t *testing.T) {
 		if got.code != exit.CodeNotDone {
 			t.Errorf("-o %s: exit code %d, want %d", format, got.code, exit.CodeNotDone)
 		}
-		golden(t, "run-"+format+"-stdout", got.stdout)
-		golden(t, "run-stderr", got.stderr)
+		golden.Check(t, "testdata/run-"+format+"-stdout"+".golden", got.stdout)
+		golden.Check(t, "testdata/run-stderr.golden", got.stderr)
 		if format == output.Text && got.stdout != "" {
 			t.Errorf("standard output has %q", got.stdout)
 		}
@@ -142,7 +143,7 @@ func TestInterruptsOfARunOnAGateway(t *testing.T) {
 					t.Error("a second signal does nothing")
 				}
 			}
-			result{c.wait(t), c.stdout.String(), c.stderr.String()}.ends(t, exit.CodeInterrupted, test.says)
+			c.ends(t, exit.CodeInterrupted, test.says)
 			if len(f.cancelled) != test.cancels || test.cancels > 0 && (f.cancelled[0].GetId() != fakeRun || f.cancelled[0].GetForce()) {
 				t.Errorf("cancelled %v", f.cancelled)
 			}
@@ -203,9 +204,7 @@ func TestSecondInterruptKillsALocalRun(t *testing.T) {
 			if !test.late && !c.sys.secondSignal.fire() {
 				t.Error("a second signal does nothing")
 			}
-			if code := c.wait(t); code != exit.CodeInterrupted {
-				t.Errorf("exit code %d, want %d", code, exit.CodeInterrupted)
-			}
+			c.ends(t, exit.CodeInterrupted, "")
 			forced := strings.Contains(c.stderr.String(), "ended by force, with 2 child runs and parts of fan-outs; nodes are stopping 3 attempts")
 			if forced != test.stuck || len(f.cancelled) > 1 != test.stuck || parts.bounds > 0 != test.stuck {
 				t.Errorf("cancelled %v, %d bounds of the stop; stderr:\n%s", f.cancelled, parts.bounds, c.stderr)

@@ -2,36 +2,19 @@ package cli
 
 import (
 	"errors"
+	"io"
 	"os"
-	"strconv"
 	"strings"
 	"testing"
 
 	"connectrpc.com/connect"
 	"github.com/charmbracelet/x/ansi"
-	"golang.org/x/sys/unix"
+	"github.com/creack/pty"
 
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// openTerminal opens a terminal of 24 lines of 72 cells; keyboard is its other end.
-func openTerminal(t *testing.T) (keyboard, terminal *os.File) {
-	t.Helper()
-	keyboard, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = keyboard.Close() })
-	number, err := unix.IoctlGetInt(int(keyboard.Fd()), unix.TIOCGPTN)
-	must(t, err)
-	must(t, unix.IoctlSetPointerInt(int(keyboard.Fd()), unix.TIOCSPTLCK, 0))
-	must(t, unix.IoctlSetWinsize(int(keyboard.Fd()), unix.TIOCSWINSZ, &unix.Winsize{Row: 24, Col: 72}))
-	terminal, err = os.OpenFile("/dev/pts/"+strconv.Itoa(number), os.O_RDWR|unix.O_NOCTTY, 0)
-	must(t, err)
-	return keyboard, terminal
-}
-
-// onTerminal runs a command whose standard error is a terminal, and returns what it wrote there.
+// onTerminal runs a command whose standard error is a terminal of 24 lines of 72 cells, and returns what it wrote there.
 func onTerminal(t *testing.T, env map[string]string, args ...string) string {
 	t.Helper()
 	stdout, err := os.Create(t.TempDir() + "/stdout")
@@ -44,22 +27,17 @@ func onTerminal(t *testing.T, env map[string]string, args ...string) string {
 // error.
 func onTerminals(t *testing.T, stdout *os.File, env map[string]string, args ...string) string {
 	t.Helper()
-	keyboard, terminal := openTerminal(t)
+	keyboard, terminal, err := pty.Open()
+	must(t, err)
+	defer keyboard.Close()
+	must(t, pty.Setsize(keyboard, &pty.Winsize{Rows: 24, Cols: 72}))
 	if stdout == nil {
 		stdout = terminal
 	}
 	seen := make(chan string)
 	go func() {
-		var text strings.Builder
-		buffer := make([]byte, 4096)
-		for {
-			n, err := keyboard.Read(buffer)
-			text.Write(buffer[:n])
-			if err != nil { // the other end is closed
-				seen <- text.String()
-				return
-			}
-		}
+		text, _ := io.ReadAll(keyboard) // until the other end is closed
+		seen <- string(text)
 	}()
 	sys := newSystem(os.Stdin, stdout, terminal, func(name string) string { return env[name] })
 	execute(t.Context(), sys, args)
@@ -119,21 +97,17 @@ func TestListsFitTheTerminal(t *testing.T) {
 	}
 }
 
-func TestNoColor(t *testing.T) {
+// TestEnvironmentLimitsTheTerminal checks that there is no colour if the user wants none, and no escape sequence at all on a
+// terminal that knows none.
+func TestEnvironmentLimitsTheTerminal(t *testing.T) {
 	f := fake(t)
 	nightly(f)
-	text := onTerminal(t, map[string]string{"NO_COLOR": "1"}, "runs", "watch", "last", "--gateway", f.url)
-	if strings.Contains(text, "m") && strings.Contains(text, "\x1b[3") {
-		t.Errorf("there is colour:\n%q", text)
-	}
-}
-
-func TestDumbTerminalGetsLines(t *testing.T) {
-	f := fake(t)
-	nightly(f)
-	text := onTerminal(t, map[string]string{"TERM": "dumb"}, "runs", "watch", "last", "--gateway", f.url)
-	if strings.Contains(text, "\x1b") || !strings.Contains(text, "build   dead_letter") {
-		t.Errorf("%q", text)
+	for variable, without := range map[string]string{"NO_COLOR=1": "\x1b[3", "TERM=dumb": "\x1b"} {
+		name, value, _ := strings.Cut(variable, "=")
+		text := onTerminal(t, map[string]string{name: value}, "runs", "watch", "last", "--gateway", f.url)
+		if strings.Contains(text, without) || !strings.Contains(text, "dead_letter") {
+			t.Errorf("with %s: %q", variable, text)
+		}
 	}
 }
 

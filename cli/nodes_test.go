@@ -144,9 +144,7 @@ func TestDrainWait(t *testing.T) {
 	f.failNext = connect.NewError(connect.CodeUnavailable, errStopping)
 	f.mu.Unlock()
 	c.interrupt(exit.ErrInterrupted)
-	if code := c.wait(t); code != exit.CodeInterrupted || !strings.Contains(c.stderr.String(), "nodes undrain a") {
-		t.Errorf("exit code %d, told %s", code, c.stderr)
-	}
+	c.ends(t, exit.CodeInterrupted, "nodes undrain a")
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for _, req := range f.asked {
@@ -174,9 +172,7 @@ func TestDrainWaitOutlastsTheGateway(t *testing.T) {
 	f.mu.Lock()
 	f.failNext = connect.NewError(connect.CodeNotFound, errors.New(`there is no node "a"`))
 	f.mu.Unlock()
-	if code := c.wait(t); code != exit.CodeUsage {
-		t.Errorf("exit code %d, told %s", code, c.stderr)
-	}
+	c.ends(t, exit.CodeUsage, "")
 }
 
 // TestNodeNoteNamesNeighbors checks that a node shows which other nodes hold a part of its machine.

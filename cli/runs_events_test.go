@@ -7,6 +7,7 @@ import (
 	"google.golang.org/protobuf/types/known/structpb"
 
 	"switchyard/cli/exit"
+	"switchyard/dev/golden"
 	v1 "switchyard/proto/switchyard/v1"
 )
 
@@ -77,6 +78,6 @@ func TestRunsExplain(t *testing.T) {
 		Task: "deploy", State: "skipped", Reason: "`parent.test.exitCode == 0` is false: parent.test.exitCode is 1",
 		Parents: []*v1.ParentEnd{{Task: "test", State: "failed", Reason: "exit_code: exit code 1"}, {Task: "build", State: "completed"}},
 	})
-	golden(t, "runs-explain-skipped", run(t, "runs", "explain", "nightly", "deploy", "--gateway", f.url).stdout)
+	golden.Check(t, "testdata/runs-explain-skipped.golden", run(t, "runs", "explain", "nightly", "deploy", "--gateway", f.url).stdout)
 	run(t, "runs", "explain", "nightly").ends(t, exit.CodeUsage, "RUN TASK is missing")
 }

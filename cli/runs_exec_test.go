@@ -79,9 +79,7 @@ func TestExecReportsTheTaskAfterALostSession(t *testing.T) {
 	f.server.CloseClientConnections()
 	f.server.Listener.Close()
 	f.sessions.cut()
-	if code := c.wait(t); code != exit.CodeLost || !strings.Contains(c.stderr.String(), "the state of the program is unknown") {
-		t.Errorf("code %d, %s", code, c.stderr)
-	}
+	c.ends(t, exit.CodeLost, "the state of the program is unknown")
 }
 
 func TestSignalsGoToAProgramWithoutATerminal(t *testing.T) {
@@ -100,9 +98,7 @@ func TestSignalsGoToAProgramWithoutATerminal(t *testing.T) {
 	if c.sys.signals.offer(syscall.SIGHUP) || !c.sys.signals.offer(syscall.SIGTERM) {
 		t.Error("SIGHUP does not leave, or SIGTERM does")
 	}
-	if code := c.wait(t); code != 143 {
-		t.Errorf("code %d, %s", code, c.stderr)
-	}
+	c.ends(t, 143, "")
 	if c.sys.signals.offer(os.Interrupt) {
 		t.Error("a program that has ended is sent a signal")
 	}
@@ -147,14 +143,14 @@ func (c *terminalCommand) typeKeys(t *testing.T, keys string) {
 	must(t, err)
 }
 
-// wait waits for the end of the command and checks that the terminal is restored.
-func (c *terminalCommand) wait(t *testing.T) int {
+// ends waits for the end of the command and checks its exit code, a text on its standard error, and that the terminal is
+// restored.
+func (c *terminalCommand) ends(t *testing.T, code int, says string) {
 	t.Helper()
-	code := c.command.wait(t)
+	c.command.ends(t, code, says)
 	if now, err := term.GetState(int(c.tty.Fd())); err != nil || *now != *c.before {
 		t.Errorf("the terminal is not as it was: %v", err)
 	}
-	return code
 }
 
 func TestShellHasTheTerminal(t *testing.T) {
@@ -175,9 +171,7 @@ func TestShellHasTheTerminal(t *testing.T) {
 	must(t, syscall.Kill(os.Getpid(), syscall.SIGWINCH))
 	c.shown.await(t, "100x40")
 	c.typeKeys(t, "exit\r")
-	if code := c.wait(t); code != 7 {
-		t.Errorf("code %d, %s", code, c.stderr)
-	}
+	c.ends(t, 7, "")
 }
 
 func TestEscapeLeavesASession(t *testing.T) {
@@ -185,9 +179,7 @@ func TestEscapeLeavesASession(t *testing.T) {
 	c := startOnTerminal(t, "ssh", "--gateway", f.url, "night")
 	c.shown.await(t, "ready")
 	c.typeKeys(t, "a\r~.")
-	if code := c.wait(t); code != exit.CodeLost || !strings.Contains(c.stderr.String(), "you have left task build of run nightly-4g5h6jkm; the program may still be running there") {
-		t.Errorf("code %d, %s", code, c.stderr)
-	}
+	c.ends(t, exit.CodeLost, "you have left task build of run nightly-4g5h6jkm; the program may still be running there")
 }
 
 func TestTerminalIsRestoredAfterALossAndAnInterrupt(t *testing.T) {
@@ -195,15 +187,11 @@ func TestTerminalIsRestoredAfterALossAndAnInterrupt(t *testing.T) {
 	c := startOnTerminal(t, "ssh", "--gateway", f.url, "night")
 	c.shown.await(t, "ready")
 	f.sessions.cut()
-	if code := c.wait(t); code != exit.CodeLost {
-		t.Errorf("code %d, %s", code, c.stderr)
-	}
+	c.ends(t, exit.CodeLost, "")
 	c = startOnTerminal(t, "ssh", "--gateway", f.url, "night")
 	c.shown.await(t, "ready")
 	c.interrupt(exit.ErrHungUp)
-	if code := c.wait(t); code != exit.CodeInterrupted {
-		t.Errorf("code %d, %s", code, c.stderr)
-	}
+	c.ends(t, exit.CodeInterrupted, "")
 }
 
 // TestExecIsInterruptedWhileItConnects checks that Ctrl-C ends the command while the gateway does not answer.
@@ -218,8 +206,6 @@ func TestExecIsInterruptedWhileItConnects(t *testing.T) {
 		t.Error("a program that does not run is sent a signal")
 	}
 	c.interrupt(exit.ErrInterrupted)
-	if code := c.wait(t); code != exit.CodeInterrupted {
-		t.Errorf("code %d, %s", code, c.stderr)
-	}
+	c.ends(t, exit.CodeInterrupted, "")
 	f.sessions.cut()
 }

@@ -8,6 +8,7 @@ import (
 	"google.golang.org/protobuf/types/known/structpb"
 
 	"switchyard/cli/exit"
+	"switchyard/dev/golden"
 	v1 "switchyard/proto/switchyard/v1"
 )
 
@@ -43,7 +44,7 @@ func TestRunsGetTask(t *testing.T) {
 		if got.code != exit.CodeDone || got.stderr != "" {
 			t.Errorf("%v: %+v", args, got)
 		}
-		golden(t, name, got.stdout)
+		golden.Check(t, "testdata/"+name+".golden", got.stdout)
 	}
 	for _, name := range []string{"nope", "each[2]"} {
 		run(t, "runs", "get", "nightly", name, "--gateway", f.url).ends(t, exit.CodeUsage, "has no")

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"switchyard/cli/exit"
+	"switchyard/dev/golden"
 	v1 "switchyard/proto/switchyard/v1"
 )
 
@@ -36,7 +37,7 @@ func TestRunsLogsFormats(t *testing.T) {
 		if got.code != exit.CodeDone {
 			t.Errorf("%s: %+v", name, got)
 		}
-		golden(t, "runs-logs-"+name, got.stdout+"--- standard error\n"+got.stderr)
+		golden.Check(t, "testdata/runs-logs-"+name+".golden", got.stdout+"--- standard error\n"+got.stderr)
 	}
 	f.logs = nil
 	if got := run(t, "runs", "logs", "nightly", "-o", "json", "--gateway", f.url); got.stdout != "{\n  \"items\": [],\n  \"nextPageToken\": \"\"\n}\n" {
@@ -97,7 +98,7 @@ func TestRunsLogsNameTheNodeOfMissingLogs(t *testing.T) {
 	if got.code != exit.CodeSystem || !strings.Contains(got.stdout, "fetch | one\n") {
 		t.Errorf("%+v", got)
 	}
-	golden(t, "runs-logs-missing", got.stderr)
+	golden.Check(t, "testdata/runs-logs-missing.golden", got.stderr)
 	f.missing[0].Partial = true
 	got = run(t, "runs", "logs", "nightly", "-f", "--gateway", f.url)
 	if got.code != exit.CodeSystem || !strings.Contains(got.stderr, "the end of the log of task build, attempt 1, is not in the gateway's store; node far-1 ran it") {

@@ -4,7 +4,6 @@ import (
 	"io"
 	"net"
 	"regexp"
-	"strings"
 	"testing"
 	"time"
 
@@ -85,9 +84,7 @@ func TestPortForwardJoinsConnections(t *testing.T) {
 		got, _ = exchange(t, at[0], "again")
 	}
 	end(v1.TaskCompleted)
-	if code := c.wait(t); code != exit.CodeDone || !strings.Contains(c.stderr.String(), "task build of run nightly-4g5h6jkm has ended: it is completed\n") {
-		t.Errorf("code %d, %s", code, c.stderr)
-	}
+	c.ends(t, exit.CodeDone, "task build of run nightly-4g5h6jkm has ended: it is completed\n")
 }
 
 func TestPortForwardEndsWithItsTaskOrAnInterrupt(t *testing.T) {
@@ -96,9 +93,7 @@ func TestPortForwardEndsWithItsTaskOrAnInterrupt(t *testing.T) {
 	c := start(t, nil, "", "runs", "port-forward", "--gateway", f.url, "night", "build", "0:80")
 	addresses(t, c, 1)
 	end(v1.TaskFailed)
-	if code := c.wait(t); code != exit.CodeNotDone || !strings.Contains(c.stderr.String(), "it is failed\n") {
-		t.Errorf("code %d, %s", code, c.stderr)
-	}
+	c.ends(t, exit.CodeNotDone, "it is failed\n")
 	f = fake(t)
 	running(f)
 	c = start(t, nil, "", "runs", "port-forward", "--gateway", f.url, "night", "0:80")
@@ -107,9 +102,7 @@ func TestPortForwardEndsWithItsTaskOrAnInterrupt(t *testing.T) {
 	must(t, err)
 	defer conn.Close()
 	c.interrupt(exit.ErrInterrupted)
-	if code := c.wait(t); code != exit.CodeInterrupted {
-		t.Errorf("code %d, %s", code, c.stderr)
-	}
+	c.ends(t, exit.CodeInterrupted, "")
 }
 
 func TestPortForwardSurvivesAnAwayMachineAndEndsWithALostOne(t *testing.T) {
@@ -121,9 +114,7 @@ func TestPortForwardSurvivesAnAwayMachineAndEndsWithALostOne(t *testing.T) {
 	c := start(t, nil, "", "runs", "port-forward", "--gateway", f.url, "night", "build", "0:80")
 	addresses(t, c, 1)
 	close(f.cancel)
-	if code := c.wait(t); code != exit.CodeNotDone || !strings.Contains(c.stderr.String(), "task build of run nightly-4g5h6jkm has ended: it is lost\n") {
-		t.Errorf("code %d, %s", code, c.stderr)
-	}
+	c.ends(t, exit.CodeNotDone, "task build of run nightly-4g5h6jkm has ended: it is lost\n")
 }
 
 func TestPortForwardRefuses(t *testing.T) {
@@ -163,7 +154,5 @@ func TestSSHForwardsPorts(t *testing.T) {
 	_, _ = exchange(t, found[1][1], "")
 	c.shown.await(t, "\r\nport 81: nothing listens on port 81\r\n")
 	c.typeKeys(t, "exit\r")
-	if code := c.wait(t); code != 7 {
-		t.Errorf("code %d, %s", code, c.stderr)
-	}
+	c.ends(t, 7, "")
 }

@@ -9,6 +9,7 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"switchyard/cli/exit"
+	"switchyard/dev/golden"
 	v1 "switchyard/proto/switchyard/v1"
 )
 
@@ -53,7 +54,7 @@ func TestSchedulesAreShown(t *testing.T) {
 		if got.code != 0 || got.stderr != "" {
 			t.Errorf("%s: %+v", name, got)
 		}
-		golden(t, name, got.stdout)
+		golden.Check(t, "testdata/"+name+".golden", got.stdout)
 	}
 }
 

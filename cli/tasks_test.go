@@ -9,6 +9,7 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"switchyard/cli/exit"
+	"switchyard/dev/golden"
 	v1 "switchyard/proto/switchyard/v1"
 )
 
@@ -36,7 +37,7 @@ func TestTasksAreListed(t *testing.T) {
 		if got.code != 0 || got.stderr != "warning: tasks of run bad-1 are left out: its record is gone\n" {
 			t.Errorf("%s: %+v", name, got)
 		}
-		golden(t, name, got.stdout)
+		golden.Check(t, "testdata/"+name+".golden", got.stdout)
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"switchyard/cli/exit"
+	"switchyard/dev/golden"
 	v1 "switchyard/proto/switchyard/v1"
 )
 
@@ -156,7 +157,7 @@ func TestVpsListAndStatus(t *testing.T) {
 			if got.code != 0 {
 				t.Errorf("%+v", got)
 			}
-			golden(t, "vps-status-"+name+"-"+format, got.stdout)
+			golden.Check(t, "testdata/vps-status-"+name+"-"+format+".golden", got.stdout)
 		}
 	}
 }

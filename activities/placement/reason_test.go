@@ -1,17 +1,13 @@
 package placement
 
 import (
-	"flag"
 	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
+	"switchyard/dev/golden"
 	v1 "switchyard/proto/switchyard/v1"
 )
-
-var update = flag.Bool("update", false, "rewrite the golden files")
 
 func TestReasonsGolden(t *testing.T) {
 	gpuLabel := constrained(func(c *v1.Constraints) { c.NodeLabels = []string{"gpu"} })
@@ -67,19 +63,7 @@ func TestReasonsGolden(t *testing.T) {
 		}
 		fmt.Fprintf(&out, "%s\n  %s\n", tc.name, reasons["t"])
 	}
-	golden := filepath.Join("testdata", "reasons.golden")
-	if *update {
-		if err := os.WriteFile(golden, []byte(out.String()), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(golden)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if out.String() != string(want) {
-		t.Errorf("reasons differ from %s (run with -update to accept):\n%s", golden, out.String())
-	}
+	golden.Check(t, "testdata/reasons.golden", out.String())
 }
 
 func TestReasonSaysWhichNodeReachedAClusterBefore(t *testing.T) {

@@ -10,6 +10,7 @@ import (
 	"github.com/charmbracelet/x/ansi"
 	"pgregory.net/rapid"
 
+	"switchyard/dev/golden"
 	"switchyard/drawing/timeline"
 	v1 "switchyard/proto/switchyard/v1"
 )
@@ -34,8 +35,8 @@ func TestGantt(t *testing.T) {
 	run.Tasks["flaky"].Attempts = []*v1.Attempt{{Node: "local-2", State: "failed", AssignedAt: after(2.6), CompletedAt: after(3.2)}}
 	run.Tasks["a-name-that-is-longer-than-the-column"] = &v1.Task{State: "completed", Node: "local-1", AssignedAt: after(1), StartedAt: after(1), CompletedAt: after(1)}
 	now := begin.Add(7 * time.Second)
-	golden(t, "gantt", joined(chart(run, now, 100, 0, plain)))
-	golden(t, "gantt-color", joined(chart(run, now, 80, 0, Style{Color: true})))
+	golden.Check(t, "testdata/gantt.golden", joined(chart(run, now, 100, 0, plain)))
+	golden.Check(t, "testdata/gantt-color.golden", joined(chart(run, now, 80, 0, Style{Color: true})))
 }
 
 func TestGanttOfOddShapes(t *testing.T) {

@@ -10,6 +10,7 @@ import (
 	"github.com/charmbracelet/x/ansi"
 	"pgregory.net/rapid"
 
+	"switchyard/dev/golden"
 	"switchyard/drawing/graph"
 	v1 "switchyard/proto/switchyard/v1"
 )
@@ -22,9 +23,9 @@ func TestGraph(t *testing.T) {
 	count := int32(100)
 	run.Tasks["each"] = &v1.Task{State: "running", Count: &count, Counts: map[string]int32{"completed": 37, "running": 4, "failed": 1}}
 	nodes := graph.NodesOf(run, begin.Add(7*time.Second))
-	golden(t, "graph", drawnAs(nodes, false, plain))
-	golden(t, "graph-color", drawnAs(nodes, false, Style{Zone: time.UTC, Color: true}))
-	golden(t, "graph-definition", drawnAs([]graph.Node{{Name: "a", Note: "shell"}, {Name: "b", After: []string{"a"}, Note: "shell, when always"}}, false, plain))
+	golden.Check(t, "testdata/graph.golden", drawnAs(nodes, false, plain))
+	golden.Check(t, "testdata/graph-color.golden", drawnAs(nodes, false, Style{Zone: time.UTC, Color: true}))
+	golden.Check(t, "testdata/graph-definition.golden", drawnAs([]graph.Node{{Name: "a", Note: "shell"}, {Name: "b", After: []string{"a"}, Note: "shell, when always"}}, false, plain))
 }
 
 func drawnAs(nodes []graph.Node, everything bool, style Style) string {
@@ -77,7 +78,7 @@ func TestGraphOfOddShapes(t *testing.T) {
 			if whole {
 				t.Error("a cut drawing is told to be whole")
 			}
-			golden(t, "graph-"+name, joined(lines))
+			golden.Check(t, "testdata/graph-"+name+".golden", joined(lines))
 			checkLines(t, lines, maxGraphLines+maxAlike*2+10)
 			lines, whole = Graph(nodes, true, plain)
 			if !whole {

@@ -8,6 +8,7 @@ import (
 	"google.golang.org/protobuf/proto"
 	"pgregory.net/rapid"
 
+	"switchyard/dev/golden"
 	v1 "switchyard/proto/switchyard/v1"
 )
 
@@ -33,15 +34,15 @@ func fan(n int32) *v1.Run {
 func TestTableOfAFanOut(t *testing.T) {
 	now := begin.Add(7 * time.Second)
 	b := StatusOf(fan(100))
-	golden(t, "table-fanout", joined(Table(b, now, 0, plain)))
-	golden(t, "view-fanout", joined(View(b, now, 80, 17, plain)))
-	golden(t, "view-fanout-low", joined(View(b, now, 80, 9, plain)))
+	golden.Check(t, "testdata/table-fanout.golden", joined(Table(b, now, 0, plain)))
+	golden.Check(t, "testdata/view-fanout.golden", joined(View(b, now, 80, 17, plain)))
+	golden.Check(t, "testdata/view-fanout-low.golden", joined(View(b, now, 80, 9, plain)))
 	run := nightly()
 	run.Tasks["held"] = &v1.Task{State: "pending", Held: true}
 	run.Tasks["cached"] = &v1.Task{State: "completed", CachedFrom: "nightly-77777777"}
 	run.Tasks["child"] = &v1.Task{State: "running", ChildRun: "other-99999999", StartedAt: after(1)}
 	run.Tasks["ask"] = &v1.Task{State: "paused", Reason: "approval", Error: "ship it?"}
-	golden(t, "table-notes", joined(Table(StatusOf(run), now, 0, plain)))
+	golden.Check(t, "testdata/table-notes.golden", joined(Table(StatusOf(run), now, 0, plain)))
 }
 
 func TestViewOfAFanOutFitsTheTerminal(t *testing.T) {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/charmbracelet/x/ansi"
 
+	"switchyard/dev/golden"
 	v1 "switchyard/proto/switchyard/v1"
 )
 
@@ -41,7 +42,7 @@ func TestTableFitsTheTerminal(t *testing.T) {
 		}
 	}
 	for name, width := range map[string]int{"table-40": 40, "table-80": 80, "table-long": 0} {
-		golden(t, name, strings.Join(Table(b, begin.Add(7*time.Second), width, Style{}), "\n")+"\n")
+		golden.Check(t, "testdata/"+name+".golden", strings.Join(Table(b, begin.Add(7*time.Second), width, Style{}), "\n")+"\n")
 	}
 }
 

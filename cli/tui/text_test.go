@@ -8,20 +8,21 @@ import (
 
 	"github.com/charmbracelet/x/ansi"
 
+	"switchyard/dev/golden"
 	v1 "switchyard/proto/switchyard/v1"
 )
 
 func TestTable(t *testing.T) {
 	b, now := StatusOf(nightly()), begin.Add(7*time.Second)
-	golden(t, "table", joined(Table(b, now, 0, plain)))
-	golden(t, "table-narrow", joined(Table(b, now, 60, plain)))
-	golden(t, "table-color", joined(Table(b, now, 60, Style{Zone: time.UTC, Color: true})))
+	golden.Check(t, "testdata/table.golden", joined(Table(b, now, 0, plain)))
+	golden.Check(t, "testdata/table-narrow.golden", joined(Table(b, now, 60, plain)))
+	golden.Check(t, "testdata/table-color.golden", joined(Table(b, now, 60, Style{Zone: time.UTC, Color: true})))
 }
 
 func TestViewFitsTheTerminal(t *testing.T) {
 	b, now := StatusOf(nightly()), begin.Add(7*time.Second)
-	golden(t, "view", joined(View(b, now, 80, 24, plain)))
-	golden(t, "view-low", joined(View(b, now, 80, 7, plain)))
+	golden.Check(t, "testdata/view.golden", joined(View(b, now, 80, 24, plain)))
+	golden.Check(t, "testdata/view-low.golden", joined(View(b, now, 80, 7, plain)))
 	for height := range 30 {
 		for _, width := range []int{1, 10, 40, 200} {
 			lines := View(b, now, width, height, Style{Color: true})
@@ -51,7 +52,7 @@ func TestViewOfManyTasks(t *testing.T) {
 		}
 		run.Tasks[fmt.Sprintf("item-%04d", i)] = task
 	}
-	golden(t, "view-wide", joined(View(StatusOf(run), begin.Add(5*time.Second), 80, 16, plain)))
+	golden.Check(t, "testdata/view-wide.golden", joined(View(StatusOf(run), begin.Add(5*time.Second), 80, 16, plain)))
 }
 
 func TestLines(t *testing.T) {
@@ -63,7 +64,7 @@ func TestLines(t *testing.T) {
 	for _, c := range changes {
 		text = append(text, l.Line(c, begin.Add(7*time.Second)))
 	}
-	golden(t, "lines", joined(text))
+	golden.Check(t, "testdata/lines.golden", joined(text))
 }
 
 func TestSummary(t *testing.T) {
@@ -71,7 +72,7 @@ func TestSummary(t *testing.T) {
 	open := Summary(StatusOf(run), begin.Add(65*time.Second), plain)
 	run = nightly()
 	run.State, run.CompletedAt = "failed", after(12)
-	golden(t, "summary", joined([]string{open, Summary(StatusOf(run), begin.Add(time.Hour), plain)}))
+	golden.Check(t, "testdata/summary.golden", joined([]string{open, Summary(StatusOf(run), begin.Add(time.Hour), plain)}))
 }
 
 func TestFailures(t *testing.T) {
@@ -89,5 +90,5 @@ func TestFailures(t *testing.T) {
 	for i := range 20 {
 		run.Tasks[fmt.Sprintf("x%02d", i)] = &v1.Task{State: "lost", Reason: "node_lost", DependsOn: []string{"build"}}
 	}
-	golden(t, "failures", joined(Failures(StatusOf(run), plain, func(task string) string { return "see " + task })))
+	golden.Check(t, "testdata/failures.golden", joined(Failures(StatusOf(run), plain, func(task string) string { return "see " + task })))
 }

@@ -1,26 +1,21 @@
 package report
 
 import (
-	"flag"
 	"fmt"
-	"os"
-	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"google.golang.org/protobuf/types/known/structpb"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
+	"switchyard/dev/golden"
 	"switchyard/drawing/graph"
 	"switchyard/drawing/svg"
 	"switchyard/drawing/timeline"
 	v1 "switchyard/proto/switchyard/v1"
 )
-
-var update = flag.Bool("update", false, "write the golden files again")
 
 var begin = time.Date(2026, 3, 14, 15, 9, 26, 0, time.UTC)
 
@@ -63,20 +58,7 @@ func hostileReport(t *testing.T) string {
 }
 
 func TestReportMatchesGoldenFile(t *testing.T) {
-	got := hostileReport(t)
-	path := filepath.Join("testdata", "report.html")
-	if *update {
-		if err := os.WriteFile(path, []byte(got), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), got); diff != "" {
-		t.Errorf("%s differs (-want +got):\n%s", path, diff)
-	}
+	golden.Check(t, "testdata/report.html", hostileReport(t))
 }
 
 // TestReportOfHostileTextsIsHarmless checks that the file runs and loads nothing, whatever names,

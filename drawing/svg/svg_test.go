@@ -3,42 +3,20 @@ package svg
 import (
 	"encoding/xml"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
+	"switchyard/dev/golden"
 	"switchyard/drawing/graph"
 	"switchyard/drawing/timeline"
 	v1 "switchyard/proto/switchyard/v1"
 )
-
-var update = flag.Bool("update", false, "write the golden files again")
-
-func golden(t *testing.T, name, got string) {
-	t.Helper()
-	path := filepath.Join("testdata", name)
-	if *update {
-		if err := os.WriteFile(path, []byte(got), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), got); diff != "" {
-		t.Errorf("%s differs (-want +got):\n%s", path, diff)
-	}
-}
 
 var begin = time.Date(2026, 3, 14, 15, 9, 26, 0, time.UTC)
 
@@ -140,7 +118,7 @@ func TestGraphMatchesGoldenFile(t *testing.T) {
 	o := GraphOptions{Name: "graph of nightly", Href: func(task string) string { return "/ui/runs/nightly/tasks/" + task }}
 	text := Graph(l, nodes, o)
 	checkMarkup(t, text)
-	golden(t, "graph.svg", Document(Graph(l, nodes, GraphOptions{Name: "graph of nightly"})))
+	golden.Check(t, "testdata/graph.svg", Document(Graph(l, nodes, GraphOptions{Name: "graph of nightly"})))
 	checkMarkup(t, Document(text))
 	for i := range nodes {
 		one := Node(l, nodes, i, o)
@@ -156,10 +134,10 @@ func TestTimelineMatchesGoldenFiles(t *testing.T) {
 	o := TimelineOptions{Name: "timeline of nightly", Href: func(r Row) string { return "/ui/" + r.Name }}
 	text := Timeline(rows, a, o)
 	checkMarkup(t, text)
-	golden(t, "timeline.html", strings.ReplaceAll(text, "<div", "\n<div"))
+	golden.Check(t, "testdata/timeline.html", strings.ReplaceAll(text, "<div", "\n<div"))
 	chart := Document(TimelineChart(rows, a, TimelineOptions{Name: "timeline of nightly"}))
 	checkMarkup(t, chart)
-	golden(t, "timeline.svg", chart)
+	golden.Check(t, "testdata/timeline.svg", chart)
 	for _, r := range rows {
 		one := Lane(r, a, o)
 		if !strings.Contains(text, one) || !strings.Contains(one, `id="t-`+r.Name+`"`) {

@@ -9,6 +9,7 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/structpb"
 
+	"switchyard/dev/golden"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/definition/source"
 )
@@ -39,7 +40,7 @@ func TestCheckAppliesTheRulesOfADocument(t *testing.T) {
 	if err == nil {
 		t.Fatal("accepted")
 	}
-	checkGolden(t, "testdata/message.golden", err.Error()+"\n")
+	golden.Check(t, "testdata/message.golden", err.Error()+"\n")
 }
 
 // TestCheckShowsConditionErrorsWithoutADocument checks that CEL's own rendering of the fault is used if there is no document.

@@ -16,6 +16,7 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/testing/protocmp"
 
+	"switchyard/dev/golden"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/definition/source"
 )
@@ -48,7 +49,7 @@ func TestGoodDocuments(t *testing.T) {
 				t.Fatal(err)
 			}
 			def := parse(t, file, string(data))
-			checkGolden(t, filepath.Join("testdata/meaning", filepath.Base(file)+".golden"), canonicalJSON(t, def))
+			golden.Check(t, filepath.Join("testdata/meaning", filepath.Base(file)+".golden"), canonicalJSON(t, def))
 
 			var free any
 			if err := yaml.Unmarshal(data, &free); err != nil {

@@ -12,6 +12,7 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
 
+	"switchyard/dev/golden"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/definition/source"
 )
@@ -53,7 +54,7 @@ func TestEveryFieldHasAnEffect(t *testing.T) {
 			}
 		}
 	}
-	checkGolden(t, "testdata/effects.golden", table.String())
+	golden.Check(t, "testdata/effects.golden", table.String())
 }
 
 // aPublicKey is a valid SSH public key.

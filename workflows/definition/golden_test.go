@@ -1,7 +1,6 @@
 package definition
 
 import (
-	"flag"
 	"os"
 	"path/filepath"
 	"slices"
@@ -10,11 +9,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"switchyard/dev/golden"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/definition/source"
 )
-
-var update = flag.Bool("update", false, "write the golden files again")
 
 // TestBadDocuments compares the problems reported for each bad document with golden files.
 func TestBadDocuments(t *testing.T) {
@@ -37,27 +35,11 @@ func TestBadDocuments(t *testing.T) {
 			if err == nil {
 				t.Fatalf("accepted as %v", def)
 			}
-			checkGolden(t, file+".golden", err.Error()+"\n")
+			golden.Check(t, file+".golden", err.Error()+"\n")
 		})
 	}
 	if documents < 40 {
 		t.Errorf("only %d documents", documents)
-	}
-}
-
-func checkGolden(t *testing.T, file, got string) {
-	t.Helper()
-	if *update {
-		if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), got); diff != "" {
-		t.Errorf("%s differs (-want +got), write it again with -update:\n%s", file, diff)
 	}
 }
 
@@ -77,7 +59,7 @@ func TestWarnedDocuments(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		checkGolden(t, file+".golden", checked.Warnings.Error()+"\n")
+		golden.Check(t, file+".golden", checked.Warnings.Error()+"\n")
 		again, err := CompleteChecked(checked.Definition)
 		if err != nil {
 			t.Fatal(err)

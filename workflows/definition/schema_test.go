@@ -18,11 +18,12 @@ import (
 	"google.golang.org/protobuf/reflect/protodesc"
 	"google.golang.org/protobuf/types/descriptorpb"
 
+	"switchyard/dev/golden"
 	v1 "switchyard/proto/switchyard/v1"
 )
 
 func TestSchemaGolden(t *testing.T) {
-	checkGolden(t, "testdata/schema.golden", string(Schema()))
+	golden.Check(t, "testdata/schema.golden", string(Schema()))
 }
 
 // TestSchemaIsCurrent checks that the embedded model is the one that is linked in.

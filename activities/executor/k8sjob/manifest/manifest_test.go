@@ -2,9 +2,7 @@ package manifest
 
 import (
 	"encoding/json"
-	"flag"
 	"maps"
-	"os"
 	"strings"
 	"testing"
 	"time"
@@ -18,11 +16,10 @@ import (
 	"pgregory.net/rapid"
 
 	"switchyard/activities/executor"
+	"switchyard/dev/golden"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/podspec"
 )
-
-var update = flag.Bool("update", false, "write the golden files again")
 
 func template(t *testing.T, text string) (*v1.K8SJobSpec, *corev1.PodTemplateSpec) {
 	t.Helper()
@@ -78,19 +75,7 @@ func TestBuildCreatesJobAndSecret(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			file := "testdata/" + test.name + ".golden.json"
-			if *update {
-				if err := os.WriteFile(file, append(got, '\n'), 0o644); err != nil {
-					t.Fatal(err)
-				}
-			}
-			want, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(strings.TrimSpace(string(want)), string(got)); diff != "" {
-				t.Errorf("%s differs (-want +got), write it again with -update:\n%s", file, diff)
-			}
+			golden.Check(t, "testdata/"+test.name+".golden.json", string(got)+"\n")
 			if id, ok := Identity(job.Annotations); !ok || Name(id) != job.Name {
 				t.Errorf("identity %+v, of %s", id, job.Name)
 			}
