@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"switchyard/activities/secrets/mask"
+	"switchyard/dev/testneeds"
 )
 
 const secret = "hunter2-correct-horse"
@@ -72,12 +73,5 @@ func TestMasksHoldBackNoPrompt(t *testing.T) {
 	if _, err := io.WriteString(w.Stream(Stdout), "Continue? "); err != nil {
 		t.Fatal(err)
 	}
-	for deadline := time.Now().Add(time.Minute); ; time.Sleep(time.Millisecond) {
-		if string(readAll(t, s, attempt).stdout) == "Continue? " {
-			return
-		}
-		if time.Now().After(deadline) {
-			t.Fatal("it is not stored")
-		}
-	}
+	testneeds.Await(t, "it is stored", func() bool { return string(readAll(t, s, attempt).stdout) == "Continue? " })
 }

@@ -179,38 +179,34 @@ func TestStoreThatIsDownDoesNotHoldUpTheTask(t *testing.T) {
 	}
 }
 
-func TestCloseReportsOutputThatCouldNotBeStored(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		failures := 0
-		s := hooked{open(t, "mem://"), func(context.Context) error { failures++; return errDown }}
-		w := NewWriter(s, attempt, Options{})
-		write(t, w, Stdout, "0123456789")
-		first := w.Close(context.Background())
-		if !errors.Is(first, errDown) || !strings.Contains(first.Error(), "10 bytes") || failures != closeTries {
-			t.Errorf("Close returned %v after %d tries", first, failures)
-		}
-		if second := w.Close(context.Background()); second == nil || second.Error() != first.Error() {
-			t.Errorf("a second Close returned %v", second)
-		}
-	})
-}
-
-func TestCloseTriesAgain(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		failures := closeTries - 1
-		s := hooked{open(t, "mem://"), func(context.Context) error {
-			if failures--; failures >= 0 {
-				return errDown
+func TestCloseTriesAgainAndReportsOutputThatCouldNotBeStored(t *testing.T) {
+	for _, failures := range []int{closeTries - 1, closeTries} {
+		synctest.Test(t, func(t *testing.T) {
+			tries := 0
+			s := hooked{open(t, "mem://"), func(context.Context) error {
+				if tries++; tries <= failures {
+					return errDown
+				}
+				return nil
+			}}
+			w := NewWriter(s, attempt, Options{})
+			write(t, w, Stdout, "0123456789")
+			if failures < closeTries {
+				closeWriter(t, w)
+				if l := readAll(t, s, attempt); string(l.stdout) != "0123456789" || !l.ended {
+					t.Errorf("log %q, ended %t", l.stdout, l.ended)
+				}
+				return
 			}
-			return nil
-		}}
-		w := NewWriter(s, attempt, Options{})
-		write(t, w, Stdout, "kept")
-		closeWriter(t, w)
-		if l := readAll(t, s, attempt); string(l.stdout) != "kept" || !l.ended {
-			t.Errorf("log %q, ended %t", l.stdout, l.ended)
-		}
-	})
+			first := w.Close(context.Background())
+			if !errors.Is(first, errDown) || !strings.Contains(first.Error(), "10 bytes") || tries != closeTries {
+				t.Errorf("Close returned %v after %d tries", first, tries)
+			}
+			if second := w.Close(context.Background()); second == nil || second.Error() != first.Error() {
+				t.Errorf("a second Close returned %v", second)
+			}
+		})
+	}
 }
 
 func TestCloseEndsWithItsContext(t *testing.T) {

@@ -8,28 +8,17 @@ import (
 	"errors"
 	"io"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
 
 	"switchyard/activities/executor"
 	"switchyard/activities/executor/guest"
+	"switchyard/dev/testneeds"
 )
 
 // patience is how long a test waits for something that should come soon.
 const patience = 5 * time.Minute
-
-// lines is a writer that reports the first line.
-type lines struct {
-	once  sync.Once
-	ready chan struct{}
-}
-
-func (l *lines) Write(b []byte) (int, error) {
-	l.once.Do(func() { close(l.ready) })
-	return len(b), nil
-}
 
 // result is the outcome of a program.
 type result struct {
@@ -40,19 +29,17 @@ type result struct {
 // lasting starts a program that lasts until its session ends.
 func lasting(t *testing.T, ctx context.Context, g *guest.Guest) <-chan result {
 	t.Helper()
-	l, ended := &lines{ready: make(chan struct{})}, make(chan result, 1)
+	out, ended := &testneeds.Output{}, make(chan result, 1)
 	read, write := io.Pipe()
 	t.Cleanup(func() { write.Close() })
 	go func() {
-		status, err := g.Exec(ctx, executor.Command{Args: []string{"sh", "-c", "echo ready; cat"}, Stdin: read, Stdout: l})
+		status, err := g.Exec(ctx, executor.Command{Args: []string{"sh", "-c", "echo ready; cat"}, Stdin: read, Stdout: out})
 		ended <- result{status, err}
 	}()
-	select {
-	case <-l.ready:
-	case r := <-ended:
+	testneeds.Await(t, "the program starts", func() bool { return out.String() != "" || len(ended) > 0 })
+	if out.String() == "" {
+		r := <-ended
 		t.Fatalf("%+v, %v", r.status, r.err)
-	case <-time.After(patience):
-		t.Fatal("the program does not start")
 	}
 	return ended
 }
@@ -82,33 +69,28 @@ func prints(t *testing.T, g *guest.Guest, c executor.Command) string {
 
 var echo = executor.Command{Args: []string{"echo", "here"}}
 
-func TestProgramOfBrokenConnectionHasUnknownEnd(t *testing.T) {
+// TestProgramOfLostConnectionHasUnknownEnd checks that a program ends with its connection, and that the next one connects anew.
+func TestProgramOfLostConnectionHasUnknownEnd(t *testing.T) {
 	t.Parallel()
-	m := newOpenSSH(t)
-	g := m.enter(t)
-	ended := lasting(t, t.Context(), g)
-	m.last().conn.Close()
-	if r := await(t, "the program has not ended", ended); r.err == nil || r.status.Code != executor.CodeUnknown {
-		t.Errorf("%+v, error %v; want %d and an error", r.status, r.err, executor.CodeUnknown)
-	}
-	if got := prints(t, g, echo); got != "here\n" || m.count() != 2 {
-		t.Errorf("after %d logins it prints %q", m.count(), got)
-	}
-}
-
-func TestSilentMachineIsDisconnectedAndReconnected(t *testing.T) {
-	t.Parallel()
-	m := newOpenSSH(t)
-	g := m.enter(t, func(o *guest.Options) { o.KeepAlive = 6 * time.Second })
-	ended := lasting(t, t.Context(), g)
-	if err := m.last().cmd.Process.Signal(syscall.SIGSTOP); err != nil {
-		t.Fatal(err)
-	}
-	if r := await(t, "the program has not ended", ended); r.err == nil || r.status.Code != executor.CodeUnknown {
-		t.Errorf("%+v, error %v; want %d and an error", r.status, r.err, executor.CodeUnknown)
-	}
-	if got := prints(t, g, echo); got != "here\n" || m.count() != 2 {
-		t.Errorf("after %d logins it prints %q", m.count(), got)
+	for name, lose := range map[string]func(l *login) error{
+		"broken connection": func(l *login) error { return l.conn.Close() },
+		"silent machine":    func(l *login) error { return l.cmd.Process.Signal(syscall.SIGSTOP) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			m := newOpenSSH(t)
+			g := m.enter(t, func(o *guest.Options) { o.KeepAlive = 6 * time.Second })
+			ended := lasting(t, t.Context(), g)
+			if err := lose(m.last()); err != nil {
+				t.Fatal(err)
+			}
+			if r := await(t, "the program has not ended", ended); r.err == nil || r.status.Code != executor.CodeUnknown {
+				t.Errorf("%+v, error %v; want %d and an error", r.status, r.err, executor.CodeUnknown)
+			}
+			if got := prints(t, g, echo); got != "here\n" || m.count() != 2 {
+				t.Errorf("after %d logins it prints %q", m.count(), got)
+			}
+		})
 	}
 }
 

@@ -9,10 +9,10 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"switchyard/dev/testneeds"
 )
@@ -74,24 +74,13 @@ func TestDialAndListenUseTheNetworkOfTheProcess(t *testing.T) {
 		t.Fatal(err)
 	}
 	// A thread that has entered the network ends.
-	for until := time.Now().Add(time.Minute); ; time.Sleep(5 * time.Millisecond) {
-		elsewhere := 0
+	testneeds.Await(t, "no thread is in another network", func() bool {
 		tasks, err := filepath.Glob("/proc/self/task/*/ns/net")
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, task := range tasks {
-			if space, err := os.Readlink(task); err == nil && space != own {
-				elsewhere++
-			}
-		}
-		if elsewhere == 0 {
-			return
-		}
-		if time.Now().After(until) {
-			t.Fatalf("%d threads are still in another network", elsewhere)
-		}
-	}
+		return err == nil && !slices.ContainsFunc(tasks, func(task string) bool {
+			space, err := os.Readlink(task)
+			return err == nil && space != own
+		})
+	})
 }
 
 // Links resolve within the process's root, and files that the user may not read stay unreadable.

@@ -74,17 +74,6 @@ func TestParseErrors(t *testing.T) {
 	}
 }
 
-func TestContentErrorNamesTheFile(t *testing.T) {
-	for want, err := range map[string]error{
-		"SWITCHYARD_OUTPUT, line 3: oops": &ContentError{File: "SWITCHYARD_OUTPUT", Line: 3, Reason: "oops"},
-		"SWITCHYARD_OUTPUT: oops":         &ContentError{File: "SWITCHYARD_OUTPUT", Reason: "oops"},
-	} {
-		if got := err.Error(); got != want {
-			t.Errorf("%q, want %q", got, want)
-		}
-	}
-}
-
 // Whatever parse accepts must survive everything that later happens to it.
 func FuzzParse(f *testing.F) {
 	for _, text := range []string{"", "{}", `{"a": [1, {"b": null}]}`, "a=1\n# c\nb<<E\nx\nE\n", "[", "{", "\xff", "a<<", `{"a":1e400}`} {
