@@ -135,7 +135,6 @@ func TestMachine(t *testing.T) {
 	if back, err := os.ReadFile(local + ".back"); err != nil || !bytes.Equal(back, blob) {
 		t.Errorf("copied there and back it has %d bytes, error %v", len(back), err)
 	}
-	client.User = "bo" // a prefix of the run's ID
 	cmd := client.SSH(nil, "cat; exit 3")
 	cmd.Stdin = strings.NewReader("through the door\n")
 	out, _ := cmd.Output() // the exit code is read from the state
