@@ -16,7 +16,11 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 
 	v1 "switchyard/proto/switchyard/v1"
+
+	"switchyard/dev/testneeds"
 )
+
+func TestMain(m *testing.M) { testneeds.NoLeaks(m) }
 
 // fakeTokens maps tokens to principals.
 type fakeTokens map[string]*Principal

@@ -8,8 +8,11 @@ import (
 	"connectrpc.com/connect"
 
 	"switchyard/activities/library"
+	"switchyard/dev/testneeds"
 	v1 "switchyard/proto/switchyard/v1"
 )
+
+func TestMain(m *testing.M) { testneeds.NoLeaks(m) }
 
 // fakeLibrary holds a definition without tasks under each of its names.
 type fakeLibrary []string

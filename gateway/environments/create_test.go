@@ -7,10 +7,13 @@ import (
 
 	"connectrpc.com/connect"
 
+	"switchyard/dev/testneeds"
 	"switchyard/gateway/auth"
 	"switchyard/gateway/rpcerror"
 	v1 "switchyard/proto/switchyard/v1"
 )
+
+func TestMain(m *testing.M) { testneeds.NoLeaks(m) }
 
 // fleet returns an offline node, two nodes with containers and machines, and one with shell only.
 func fleet() []*v1.Node {

@@ -9,10 +9,13 @@ import (
 
 	"connectrpc.com/connect"
 
+	"switchyard/dev/testneeds"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/definition"
 	"switchyard/workflows/definition/source"
 )
+
+func TestMain(m *testing.M) { testneeds.NoLeaks(m) }
 
 // answerExplained is the number of tasks in a response of pairQueue.
 const answerExplained = 2

@@ -10,8 +10,11 @@ import (
 	taskqueuepb "go.temporal.io/api/taskqueue/v1"
 	workflowpb "go.temporal.io/api/workflow/v1"
 
+	"switchyard/dev/testneeds"
 	"switchyard/workflows/names"
 )
+
+func TestMain(m *testing.M) { testneeds.NoLeaks(m) }
 
 // activity returns a pending activity as Temporal describes it.
 func activity(kind, id, queue string, state enumspb.PendingActivityState) *workflowpb.PendingActivityInfo {

@@ -8,10 +8,13 @@ import (
 
 	"connectrpc.com/connect"
 
+	"switchyard/dev/testneeds"
 	"switchyard/gateway/auth"
 	"switchyard/gateway/rpcerror"
 	v1 "switchyard/proto/switchyard/v1"
 )
+
+func TestMain(m *testing.M) { testneeds.NoLeaks(m) }
 
 // fakeIndex knows one run by a short name.
 type fakeIndex map[string]string

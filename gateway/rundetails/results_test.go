@@ -9,10 +9,13 @@ import (
 	workflowpb "go.temporal.io/api/workflow/v1"
 	"go.temporal.io/sdk/converter"
 
+	"switchyard/dev/testneeds"
 	"switchyard/gateway/runview"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/names"
 )
+
+func TestMain(m *testing.M) { testneeds.NoLeaks(m) }
 
 // TestRunHasTheNoticesOfItsAttempts checks that GetRun returns the notices that attempts report in their
 // heartbeats.

@@ -6,9 +6,12 @@ import (
 
 	"connectrpc.com/connect"
 
+	"switchyard/dev/testneeds"
 	"switchyard/gateway/rpcerror"
 	"switchyard/gateway/runview"
 )
+
+func TestMain(m *testing.M) { testneeds.NoLeaks(m) }
 
 // countingReader counts the reads of a run.
 type countingReader int

@@ -6,7 +6,11 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+
+	"switchyard/dev/testneeds"
 )
+
+func TestMain(m *testing.M) { testneeds.NoLeaks(m) }
 
 // TestKeyedLimiterBoundsCallersPerKey checks that a key admits a bounded number of concurrent callers, that keys are
 // independent, and that no entry is left behind.

@@ -11,9 +11,12 @@ import (
 
 	"switchyard/activities/secrets/vault"
 	"switchyard/activities/store"
+	"switchyard/dev/testneeds"
 	"switchyard/gateway/auth"
 	v1 "switchyard/proto/switchyard/v1"
 )
+
+func TestMain(m *testing.M) { testneeds.NoLeaks(m) }
 
 // as returns the context of a call by a caller with a role.
 func as(t *testing.T, name, role string) context.Context {

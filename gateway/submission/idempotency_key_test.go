@@ -3,8 +3,11 @@ package submission
 import (
 	"testing"
 
+	"switchyard/dev/testneeds"
 	"switchyard/gateway/auth"
 )
+
+func TestMain(m *testing.M) { testneeds.NoLeaks(m) }
 
 func TestIdempotencyKeysAreScopedToCallers(t *testing.T) {
 	t.Parallel()

@@ -12,10 +12,13 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/types/known/durationpb"
 
+	"switchyard/dev/testneeds"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/definition"
 	"switchyard/workflows/definition/source"
 )
+
+func TestMain(m *testing.M) { testneeds.NoLeaks(m) }
 
 func create(t *testing.T, runs *fakeRuns, req *v1.CreateVpsRequest, headers ...string) (*connect.Response[v1.CreateVpsResponse], error) {
 	t.Helper()

@@ -19,12 +19,15 @@ import (
 	"golang.org/x/net/html"
 	"google.golang.org/protobuf/proto"
 
+	"switchyard/dev/testneeds"
 	"switchyard/gateway/auth"
 	"switchyard/gateway/edge"
 	"switchyard/gateway/web/live"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/proto/switchyard/v1/switchyardv1connect"
 )
+
+func TestMain(m *testing.M) { testneeds.NoLeaks(m) }
 
 // fakeServices answers calls as the test configures, and records their requests. Other calls return Unimplemented. Roles are
 // those of the real services. It is safe for concurrent use.

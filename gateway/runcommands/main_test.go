@@ -1,9 +1,0 @@
-package runcommands
-
-import (
-	"testing"
-
-	"switchyard/dev/testneeds"
-)
-
-func TestMain(m *testing.M) { testneeds.NoLeaks(m) }
