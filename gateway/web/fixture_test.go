@@ -457,19 +457,3 @@ func mustBeHarmless(t *testing.T, a answered) {
 		}
 	}
 }
-
-func TestVisitorSeesAndActsAsItsRole(t *testing.T) { patiently(t, visitorSeesAndActsAsItsRole) }
-
-func visitorSeesAndActsAsItsRole(t *testing.T) {
-	f := newFakeServices()
-	answerWith(f, switchyardv1connect.RunServiceListRunsProcedure, &v1.ListRunsResponse{Items: []*v1.Run{{Id: "build-1", Name: "build", State: v1.RunRunning}}})
-	page := newVisitor(t, f, v1.RoleViewer).get("/ui/runs")
-	mustContain(t, page.text("#runs"), "build-1")
-	if got := page.link("build-1"); got != "/ui/runs/build-1" {
-		t.Errorf("the run leads to %q", got)
-	}
-	if got := requestsOf[v1.ListRunsRequest](f, switchyardv1connect.RunServiceListRunsProcedure); len(got) != 1 || got[0].GetPageSize() == 0 {
-		t.Errorf("requests %v", got)
-	}
-	mustBeHarmless(t, page)
-}

@@ -81,16 +81,6 @@ func TestRunShowsGraphBesideTimeline(t *testing.T) {
 	mustBeHarmless(t, page)
 }
 
-func TestRunOfHostileStringsIsHarmless(t *testing.T) {
-	f, run := newFakeServices(), exampleRun()
-	run.Error, run.Problem, run.SubmittedBy, run.Reason, run.Batch, run.Parent = hostile, hostile, hostile, hostile, hostile, hostile
-	for _, task := range run.GetTasks() {
-		task.Error, task.Notice, task.Node = hostile, hostile, hostile
-	}
-	serveRun(f, run) <- &v1.WatchRunResponse{Run: proto.CloneOf(run), TaskCount: 4}
-	mustBeHarmless(t, newVisitor(t, f, v1.RoleViewer).get("/ui/runs/nightly-1"))
-}
-
 func TestRunShowsDefinedTasksBeforeTheyAreReported(t *testing.T) {
 	f := newFakeServices()
 	answerWith(f, switchyardv1connect.RunServiceGetRunDefinitionProcedure, &v1.GetRunDefinitionResponse{Definition: &v1.Definition{Tasks: map[string]*v1.TaskDefinition{

@@ -52,23 +52,12 @@ func TestScheduleShowsItsTimesAndRuns(t *testing.T) {
 	mustBeHarmless(t, page)
 }
 
-func TestScheduleIsPausedResumedAndTriggered(t *testing.T) {
-	s := nightly()
-	f := withSchedule(s)
-	answerWith(f, switchyardv1connect.ScheduleServicePauseScheduleProcedure, &v1.PauseScheduleResponse{})
-	answerWith(f, switchyardv1connect.ScheduleServiceResumeScheduleProcedure, &v1.ResumeScheduleResponse{})
-	answerWith(f, switchyardv1connect.ScheduleServiceTriggerScheduleProcedure, &v1.TriggerScheduleResponse{Outcome: "skipped"})
-	v := newVisitor(t, f, v1.RoleOperator)
-	mustContain(t, v.submit("/ui/schedules/nightly", "pause-schedule", "reason", "holidays").message(), "is paused")
-	if got := requestsOf[v1.PauseScheduleRequest](f, switchyardv1connect.ScheduleServicePauseScheduleProcedure)[0]; got.GetName() != "nightly" || got.GetReason() != "holidays" {
-		t.Errorf("paused %v", got)
-	}
-	mustContain(t, v.submit("/ui/schedules/nightly", "trigger-schedule").message(), "one is still open")
+func TestPausedScheduleIsResumed(t *testing.T) {
 	paused := nightly()
 	paused.Paused, paused.NextTimes = true, nil
-	f = withSchedule(paused)
+	f := withSchedule(paused)
 	answerWith(f, switchyardv1connect.ScheduleServiceResumeScheduleProcedure, &v1.ResumeScheduleResponse{})
-	v = newVisitor(t, f, v1.RoleOperator)
+	v := newVisitor(t, f, v1.RoleOperator)
 	mustContain(t, v.get("/ui/schedules/nightly").text("#schedule-next"), "None while it is paused.")
 	mustContain(t, v.submit("/ui/schedules/nightly", "resume-schedule").message(), "has been resumed. Missed times are skipped.")
 }

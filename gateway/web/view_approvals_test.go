@@ -2,7 +2,6 @@ package web
 
 import (
 	"context"
-	"net/http"
 	"testing"
 	"time"
 
@@ -47,28 +46,4 @@ func TestApprovalsShowWhatIsAskedAndByWhom(t *testing.T) {
 	if got := requestsOf[v1.ListTasksRequest](f, listTasksCall)[0]; got.GetState() != v1.TaskPaused || got.GetType() != v1.TypeApproval {
 		t.Errorf("request %v", got)
 	}
-}
-
-func TestApprovalsAreDecided(t *testing.T) {
-	f := newServicesWithApprovals()
-	v := newVisitor(t, f, v1.RoleOperator)
-	if a := v.submit("/ui/approvals", "approve-task", "run", "ship-1", "task", "ask", "reason", "looks good"); a.status != http.StatusOK {
-		t.Errorf("approve: %d %s", a.status, a.body)
-	}
-	if a := v.submit("/ui/approvals", "reject-run", "run", "deploy-1", "reason", "too late"); a.status != http.StatusOK {
-		t.Errorf("reject: %d %s", a.status, a.body)
-	}
-	if got := requestsOf[v1.ApproveTaskRequest](f, approveTask); len(got) != 1 || got[0].GetTask() != "ask" || got[0].GetReason() != "looks good" {
-		t.Errorf("approvals %v", got)
-	}
-	if got := requestsOf[v1.RejectRunRequest](f, rejectRun); len(got) != 1 || got[0].GetId() != "deploy-1" || got[0].GetReason() != "too late" {
-		t.Errorf("rejections %v", got)
-	}
-}
-
-func TestNothingWaitsForAnApproval(t *testing.T) {
-	f := newFakeServices()
-	answerWith(f, listTasksCall, &v1.ListTasksResponse{})
-	answerWith(f, listRuns, &v1.ListRunsResponse{})
-	mustContain(t, newVisitor(t, f, v1.RoleViewer).get("/ui/approvals").text("main"), "Nothing waits for an approval.")
 }

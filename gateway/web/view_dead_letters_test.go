@@ -2,7 +2,6 @@ package web
 
 import (
 	"net/http"
-	"strings"
 	"testing"
 	"time"
 
@@ -44,25 +43,6 @@ func TestDeadLettersShowWhyAndOfferToRetry(t *testing.T) {
 	mustContain(t, v.get("/ui/dead-letters").text("#dead-letters-end"), "There are no dead letters")
 }
 
-func TestDeadLettersAreRetriedAndPurged(t *testing.T) {
-	f := newFakeServices()
-	answerWith(f, listDeadLetters, someDeadLetters())
-	answerWith(f, retryDeadLetter, &v1.RetryDeadLetterResponse{Run: "build-1", Tasks: []string{"compile", "test"}})
-	answerWith(f, purgeDeadLetter, &v1.PurgeDeadLetterResponse{Run: "build-1", Tasks: []string{"test"}})
-	v := newVisitor(t, f, v1.RoleUser)
-	if a := v.submit("/ui/dead-letters", "retry-dead-letters", "run", "build-1"); a.message() != "Run build-1 continues with compile, test." {
-		t.Errorf("retry of all: %d %s", a.status, a.body)
-	}
-	v.submit("/ui/dead-letters", "retry-dead-letter", "run", "deploy-2", "task", "push")
-	if a := v.submit("/ui/dead-letters", "purge-dead-letter", "run", "build-1", "task", "test"); a.message() != "Removed test of run build-1 from the dead letters." {
-		t.Errorf("purge: %d %s", a.status, a.body)
-	}
-	retries := requestsOf[v1.RetryDeadLetterRequest](f, retryDeadLetter)
-	if len(retries) != 2 || retries[0].GetTask() != "" || retries[1].GetRun() != "deploy-2" || retries[1].GetTask() != "push" {
-		t.Errorf("retries %v", retries)
-	}
-}
-
 // TestPurgeAsksFirstWithoutScript checks that the confirmation is a separate page for browsers without script.
 func TestPurgeAsksFirstWithoutScript(t *testing.T) {
 	f := newFakeServices()
@@ -79,15 +59,4 @@ func TestPurgeAsksFirstWithoutScript(t *testing.T) {
 		t.Fatalf("after the question: %d %s", done.status, done.header)
 	}
 	mustContain(t, v.get("/ui/dead-letters").text("#notice"), "Removed test of run build-1 from the dead letters.")
-}
-
-func TestViewersCannotRetryDeadLetters(t *testing.T) {
-	f := newFakeServices()
-	answerWith(f, listDeadLetters, someDeadLetters())
-	page := newVisitor(t, f, v1.RoleViewer).get("/ui/dead-letters")
-	for _, button := range page.all("#dead-letters form.action button") {
-		if !strings.Contains(attribute(button, "title"), "needs the role user") {
-			t.Errorf("the button %s is open to a viewer", textOf(button))
-		}
-	}
 }

@@ -1,7 +1,6 @@
 package web
 
 import (
-	"net/http"
 	"testing"
 	"time"
 
@@ -90,49 +89,4 @@ func TestNodeShowsAllFacts(t *testing.T) {
 	}
 	mustContain(t, page.text("#node-claims"), "12 dispatch attempts, 11 kept", "8 completed, 2 failed, 1 moved", "Expired leases 4")
 	mustContain(t, page.text("#node-facts"), "m-1", "use the host's network, mount \"/data\" read-only", "3 dispatches", "container : the Docker engine does not answer; start it")
-}
-
-func TestNodesAreDrainedUndrainedAndRemoved(t *testing.T) {
-	f := newFakeServices()
-	nodes := someNodes()
-	answerWith(f, listNodes, &v1.ListNodesResponse{Items: nodes})
-	answerWith(f, getNode, &v1.GetNodeResponse{Node: nodes[0]})
-	answerWith(f, getNodeWorkers, &v1.GetNodeWorkersResponse{})
-	answerWith(f, drainNode, &v1.DrainNodeResponse{})
-	answerWith(f, undrainNode, &v1.UndrainNodeResponse{})
-	answerWith(f, removeNode, &v1.RemoveNodeResponse{})
-	v := newVisitor(t, f, v1.RoleOperator)
-	if a := v.submit("/ui/nodes/big", "drain-node", "reason", "new disk", "deadline", "30m"); a.status != http.StatusOK || a.message() == "" {
-		t.Errorf("drain: %d %s", a.status, a.body)
-	}
-	if a := v.submit("/ui/nodes/big", "drain-node", "deadline", "soon"); a.status != http.StatusBadRequest {
-		t.Errorf("a drain with a bad deadline: %d", a.status)
-	}
-	if a := v.submit("/ui/nodes", "undrain-node", "name", "old"); a.status != http.StatusOK {
-		t.Errorf("undrain: %d %s", a.status, a.body)
-	}
-	if a := v.submit("/ui/nodes", "remove-node", "name", "gone"); a.status != http.StatusOK {
-		t.Errorf("remove: %d %s", a.status, a.body)
-	}
-	drains := requestsOf[v1.DrainNodeRequest](f, drainNode)
-	if len(drains) != 1 || drains[0].GetName() != "big" || drains[0].GetReason() != "new disk" || drains[0].GetDeadline().AsDuration() != 30*time.Minute {
-		t.Errorf("drains %v", drains)
-	}
-	if got := requestsOf[v1.RemoveNodeRequest](f, removeNode); len(got) != 1 || got[0].GetName() != "gone" {
-		t.Errorf("removals %v", got)
-	}
-}
-
-func TestHostileNodesAreHarmless(t *testing.T) {
-	f := newFakeServices()
-	n := &v1.Node{
-		Name: hostile, State: v1.NodeStale, Reason: hostile, Labels: []string{hostile}, Capabilities: map[string]string{hostile: hostile}, Executors: []string{hostile}, Machine: hostile,
-		Snapshot: &v1.NodeSnapshot{Withheld: map[string]string{hostile: hostile}, Gpus: []*v1.GpuSnapshot{{Name: hostile}}, Running: []*v1.RunningAttempt{{RunId: hostile, Task: hostile}}},
-	}
-	answerWith(f, listNodes, &v1.ListNodesResponse{Items: []*v1.Node{n}})
-	answerWith(f, getNode, &v1.GetNodeResponse{Node: n})
-	answerWith(f, getNodeWorkers, &v1.GetNodeWorkersResponse{})
-	v := newVisitor(t, f, v1.RoleAdmin)
-	mustBeHarmless(t, v.get("/ui/nodes"))
-	mustBeHarmless(t, v.get("/ui/nodes/x"))
 }

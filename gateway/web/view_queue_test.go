@@ -68,16 +68,3 @@ func emptyAndUnreadableQueueAreDistinguished(t *testing.T) {
 	refuseWith(f, getQueue, connect.CodeInternal, "no queue")
 	mustContain(t, newVisitor(t, f, v1.RoleViewer).get("/ui/queue").text("main"), "The queue is not known: no queue")
 }
-
-func TestHostileQueueIsHarmless(t *testing.T) { patiently(t, hostileQueueIsHarmless) }
-
-func hostileQueueIsHarmless(t *testing.T) {
-	f := newFakeServices()
-	answerWith(f, getQueue, &v1.GetQueueResponse{Tasks: 1, Warnings: []string{hostile}, Groups: []*v1.QueueGroup{{
-		Reason: v1.WaitBusy, Text: hostile, Type: hostile, Count: 1, Demand: &v1.TaskDemand{Constraints: []string{hostile}}, Examples: []*v1.ListedTask{{Run: hostile, Task: hostile}},
-	}}})
-	answerWith(f, listTasksCall, &v1.ListTasksResponse{})
-	page := newVisitor(t, f, v1.RoleViewer).get("/ui/queue")
-	mustBeHarmless(t, page)
-	mustContain(t, page.text("#queue-node"), "<script>alert(1)</script>")
-}

@@ -2,7 +2,6 @@ package web
 
 import (
 	"context"
-	"net/http"
 	"strings"
 	"testing"
 	"time"
@@ -88,19 +87,9 @@ func waitingTaskShowsWhyEachNodeIsRuledOut(t *testing.T) {
 			{Name: "n-2", Feasible: true, Score: 75, Parts: []*v1.ScorePart{{Name: "cpu", Value: 30}, {Name: "disk", Value: 45}}},
 		},
 	})
-	v := newVisitor(t, f, v1.RoleUser)
-	page := v.get("/ui/runs/ci-1/tasks/train")
+	page := newVisitor(t, f, v1.RoleUser).get("/ui/runs/ci-1/tasks/train")
 	mustBeHarmless(t, page)
 	mustContain(t, page.text("#task-why"), "Why it waits", "no node has 8 free GPUs", "it has 4 GPUs", "75.0", "cpu 30.0", "disk 45.0")
-	answerWith(f, switchyardv1connect.RunServiceHoldTaskProcedure, &v1.HoldTaskResponse{Id: "ci-1"})
-	done := v.submit("/ui/runs/ci-1/tasks/train", "hold-task", "reason", "not yet")
-	mustContain(t, done.message(), "Task train of run ci-1 is held back")
-	if got := requestsOf[v1.HoldTaskRequest](f, switchyardv1connect.RunServiceHoldTaskProcedure); len(got) != 1 || got[0].GetReason() != "not yet" || got[0].GetTask() != "train" {
-		t.Errorf("requests %v", got)
-	}
-	if got := len(requestsOf[v1.ExplainTaskRequest](f, switchyardv1connect.RunServiceExplainTaskProcedure)); got != 1 {
-		t.Errorf("the placement queue was asked %d times, not once", got)
-	}
 }
 
 func TestFannedOutTaskListsItsInstances(t *testing.T) { patiently(t, fannedOutTaskListsItsInstances) }
@@ -141,13 +130,5 @@ func logThatIsReadTooSlowlyCanBeTriedAgain(t *testing.T) {
 	mustContain(t, page.text("#log"), "the log could not be read in time")
 	if got := page.link("Try again"); got != "/ui/runs/ci-1/tasks/build?stream=stderr" {
 		t.Errorf("another try is at %q", got)
-	}
-}
-
-func TestUnknownTaskIsNotFound(t *testing.T) {
-	f := newFakeServices()
-	fakeTask(f, "build", &v1.Task{})
-	if a := newVisitor(t, f, v1.RoleViewer).do(http.MethodGet, "/ui/runs/ci-1/tasks/biuld", nil, "text/html"); a.status != http.StatusNotFound {
-		t.Errorf("status %d", a.status)
 	}
 }

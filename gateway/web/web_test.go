@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"connectrpc.com/authn"
+	"google.golang.org/protobuf/proto"
 
 	"switchyard/gateway/auth"
 	"switchyard/gateway/web/live"
@@ -152,24 +153,59 @@ func TestActionNeedsAFormOfThePage(t *testing.T) {
 	}
 }
 
-func TestPageRefusesUnknownParameters(t *testing.T) {
-	v := newVisitor(t, newFakeServices(), v1.RoleViewer)
-	a := v.do(http.MethodGet, "/ui/runs?stat=failed", nil, "text/html")
-	if a.status != http.StatusBadRequest || !strings.Contains(a.text(".error-text"), `"stat"`) {
-		t.Errorf("%d %s", a.status, a.text("main"))
+// TestHostileTextsAreHarmless fills every text of some views with one that breaks pages without escaping.
+func TestHostileTextsAreHarmless(t *testing.T) {
+	f, run := newFakeServices(), exampleRun()
+	run.Error, run.Problem, run.SubmittedBy, run.Reason, run.Batch, run.Parent = hostile, hostile, hostile, hostile, hostile, hostile
+	for _, task := range run.GetTasks() {
+		task.Error, task.Notice, task.Node = hostile, hostile, hostile
+	}
+	serveRun(f, run) <- &v1.WatchRunResponse{Run: proto.CloneOf(run), TaskCount: 4}
+	answerWith(f, listRuns, &v1.ListRunsResponse{NextPageToken: hostile, Items: []*v1.Run{{
+		Id: hostile, Name: hostile, State: v1.RunRunning, SubmittedBy: hostile, Problem: hostile, Error: hostile, Parent: hostile, Batch: hostile, Trigger: hostile,
+	}}})
+	answerWith(f, getQueue, &v1.GetQueueResponse{Tasks: 1, Warnings: []string{hostile}, Groups: []*v1.QueueGroup{{
+		Reason: v1.WaitBusy, Text: hostile, Type: hostile, Count: 1, Demand: &v1.TaskDemand{Constraints: []string{hostile}}, Examples: []*v1.ListedTask{{Run: hostile, Task: hostile}},
+	}}})
+	answerWith(f, listTasksCall, &v1.ListTasksResponse{})
+	node := &v1.Node{
+		Name: hostile, State: v1.NodeStale, Reason: hostile, Labels: []string{hostile}, Capabilities: map[string]string{hostile: hostile}, Executors: []string{hostile}, Machine: hostile,
+		Snapshot: &v1.NodeSnapshot{Withheld: map[string]string{hostile: hostile}, Gpus: []*v1.GpuSnapshot{{Name: hostile}}, Running: []*v1.RunningAttempt{{RunId: hostile, Task: hostile}}},
+	}
+	answerWith(f, listNodes, &v1.ListNodesResponse{Items: []*v1.Node{node}})
+	answerWith(f, getNode, &v1.GetNodeResponse{Node: node})
+	answerWith(f, getNodeWorkers, &v1.GetNodeWorkersResponse{})
+	v := newVisitor(t, f, v1.RoleAdmin)
+	for _, address := range []string{"/ui/runs", "/ui/runs/nightly-1", "/ui/queue", "/ui/nodes", "/ui/nodes/x"} {
+		page := v.get(address)
+		mustBeHarmless(t, page)
+		mustContain(t, page.text("main"), `"><script>alert(1)</script>`)
 	}
 }
 
-func TestErrorsOfCallsAreShown(t *testing.T) {
-	f := newFakeServices()
+func TestRefusedAddresses(t *testing.T) {
+	f := withWorkflow(t, releaseDocument)
+	fakeTask(f, "build", &v1.Task{})
 	v := newVisitor(t, f, v1.RoleViewer)
-	a := v.do(http.MethodGet, "/ui/runs", nil, "text/html") // the fake does not implement the call
-	if a.status != http.StatusNotImplemented || a.text("h1") == "" || a.text(".error-text") == "" {
-		t.Errorf("%d %s", a.status, a.text("main"))
-	}
-	if a := v.do(http.MethodGet, "/ui/"+url.PathEscape(hostile), nil, "text/html"); a.status != http.StatusNotFound {
-		t.Errorf("%d", a.status)
-	} else {
+	for _, test := range []struct {
+		method, address string
+		status          int
+		says            string
+	}{
+		{http.MethodGet, "/ui/runs?stat=failed", http.StatusBadRequest, `"stat"`},
+		{http.MethodGet, "/ui/runs?since=yesterday", http.StatusBadRequest, "yesterday"},
+		{http.MethodGet, "/ui/runs/ci-1/tasks/build/log/search?from=0", http.StatusBadRequest, "from"},
+		{http.MethodGet, "/ui/nodes", http.StatusNotImplemented, "not implemented"}, // the fake lacks the call
+		{http.MethodGet, "/ui/" + url.PathEscape(hostile), http.StatusNotFound, ""},
+		{http.MethodGet, "/ui/runs/ci-1/tasks/biuld", http.StatusNotFound, ""},
+		{http.MethodGet, "/ui/runs/ci-1/tasks/build/download/else", http.StatusNotFound, ""},
+		{http.MethodGet, "/ui/workflows/other", http.StatusNotFound, ""},
+		{http.MethodPost, "/ui/workflows/other", http.StatusNotFound, ""},
+	} {
+		a := v.do(test.method, test.address, nil, "text/html")
+		if a.status != test.status || a.text("h1") == "" || !strings.Contains(a.text(".error-text"), test.says) {
+			t.Errorf("%s %s: %d %s", test.method, test.address, a.status, a.text("main"))
+		}
 		mustBeHarmless(t, a)
 	}
 }
@@ -189,19 +225,13 @@ func TestCallersWithDifferentRightsShareNoView(t *testing.T) {
 	}
 }
 
-// TestStreamSendsWhatChanges follows a changing view, an unknown view and a foreign address in one stream.
-func TestStreamSendsWhatChanges(t *testing.T) {
-	f := newFakeServices()
-	runs := &v1.ListRunsResponse{Items: []*v1.Run{{Id: "a-1", Name: "a", State: v1.RunRunning}}}
-	answerWith(f, switchyardv1connect.RunServiceListRunsProcedure, runs)
-	v := newVisitor(t, f, v1.RoleOperator)
-	page := v.get("/ui/runs")
-	version := attribute(page.all("body")[0], "data-version")
-	server := httptest.NewServer(v.handler)
-	defer server.Close()
-	query := url.Values{"view": {"/ui/runs", "/ui/nothing", "https://evil.example/"}, "at": {version, "", ""}}
+// openLive returns the lines of a stream of views.
+func openLive(t *testing.T, handler http.Handler, query url.Values) *bufio.Scanner {
+	t.Helper()
+	server := httptest.NewServer(handler)
+	t.Cleanup(server.Close)
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
-	defer cancel()
+	t.Cleanup(cancel)
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, server.URL+"/ui/live?"+query.Encode(), nil)
 	if err != nil {
 		t.Fatal(err)
@@ -211,14 +241,26 @@ func TestStreamSendsWhatChanges(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer func() { _ = res.Body.Close() }()
+	t.Cleanup(func() { _ = res.Body.Close() })
 	if got := res.Header.Get("Content-Type"); got != "text/event-stream" {
 		t.Fatalf("%s: %s", res.Status, got)
 	}
+	return bufio.NewScanner(res.Body)
+}
+
+// TestStreamSendsWhatChanges follows a changing view, an unknown view and a foreign address in one stream.
+func TestStreamSendsWhatChanges(t *testing.T) {
+	f := newFakeServices()
+	runs := &v1.ListRunsResponse{Items: []*v1.Run{{Id: "a-1", Name: "a", State: v1.RunRunning}}}
+	answerWith(f, switchyardv1connect.RunServiceListRunsProcedure, runs)
+	v := newVisitor(t, f, v1.RoleOperator)
+	page := v.get("/ui/runs")
+	version := attribute(page.all("body")[0], "data-version")
+	lines := openLive(t, v.handler, url.Values{"view": {"/ui/runs", "/ui/nothing", "https://evil.example/"}, "at": {version, "", ""}})
 	answerWith(f, switchyardv1connect.RunServiceListRunsProcedure, &v1.ListRunsResponse{Items: []*v1.Run{{Id: "a-1", Name: "a", State: v1.RunFailed}}})
 	seen := map[string]string{}
 	event := ""
-	for lines := bufio.NewScanner(res.Body); (len(seen) < 4 || !strings.Contains(seen["view"], v1.RunFailed)) && lines.Scan(); {
+	for (len(seen) < 4 || !strings.Contains(seen["view"], v1.RunFailed)) && lines.Scan() {
 		if name, ok := strings.CutPrefix(lines.Text(), "event: "); ok {
 			event = name
 		}
@@ -256,20 +298,8 @@ func TestStreamOfRevokedTokenSaysSoAndEnds(t *testing.T) {
 	t.Cleanup(feeds.Close)
 	config := newVisitorConfig(t, f, feeds)
 	config.Lock = auth.Lock{Authenticator: lock, Recheck: time.Millisecond}
-	server := httptest.NewServer(New(config).Wrap(http.NotFoundHandler()))
-	defer server.Close()
-	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, server.URL+"/ui/live?view=/ui/runs&at=", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	r.Header.Set("Authorization", "Bearer sy_ann")
-	res, err := http.DefaultClient.Do(r)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = res.Body.Close() }()
 	var all strings.Builder
-	for lines := bufio.NewScanner(res.Body); lines.Scan(); {
+	for lines := openLive(t, New(config).Wrap(http.NotFoundHandler()), url.Values{"view": {"/ui/runs"}, "at": {""}}); lines.Scan(); {
 		all.WriteString(lines.Text() + "\n")
 		if lines.Text() == "event: view" {
 			close(lock.revoked)

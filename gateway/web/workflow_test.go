@@ -242,16 +242,6 @@ func TestFormWithoutProofIsShownAgain(t *testing.T) {
 	}
 }
 
-func TestWorkflowIsDeletedByOperators(t *testing.T) {
-	f := withWorkflow(t, releaseDocument)
-	answerWith(f, switchyardv1connect.WorkflowServiceDeleteWorkflowProcedure, &v1.DeleteWorkflowResponse{})
-	if page := newVisitor(t, f, v1.RoleUser).get("/ui/workflows/release"); len(page.all(`form[action="/ui/actions/delete-workflow"] button[disabled]`)) != 1 {
-		t.Error("a user may delete")
-	}
-	res := newVisitor(t, f, v1.RoleOperator).submit("/ui/workflows/release", "delete-workflow")
-	mustContain(t, res.message(), "Workflow release is deleted.")
-}
-
 func TestWorkflowsAreListed(t *testing.T) {
 	f := newFakeServices()
 	answerWith(f, switchyardv1connect.WorkflowServiceListWorkflowsProcedure, &v1.ListWorkflowsResponse{Total: 70, NextPageToken: "more", Items: []*v1.StoredWorkflow{
@@ -267,15 +257,6 @@ func TestWorkflowsAreListed(t *testing.T) {
 		t.Errorf("requests %v", got)
 	}
 	mustBeHarmless(t, page)
-}
-
-func TestUnknownWorkflowIsNotFound(t *testing.T) {
-	v := newVisitor(t, withWorkflow(t, releaseDocument), v1.RoleViewer)
-	for _, method := range []string{http.MethodGet, http.MethodPost} {
-		if res := v.do(method, "/ui/workflows/other", nil, "text/html"); res.status != http.StatusNotFound {
-			t.Errorf("%s is answered %d", method, res.status)
-		}
-	}
 }
 
 func TestOutagesAreNotReportedAsDefinitionProblems(t *testing.T) {
