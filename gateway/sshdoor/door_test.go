@@ -89,12 +89,11 @@ func (f *fakeRuns) TaskKeys(_ context.Context, id string) (map[string]string, er
 	return f.keys[id], nil
 }
 
-func (f *fakeRuns) end(id string) {
+// change changes the runs.
+func (f *fakeRuns) change(do func()) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	run := f.runs[id]
-	run.Open = false
-	f.runs[id] = run
+	do()
 }
 
 // fixture is a door over fake runs whose tasks execute on this machine.
@@ -187,6 +186,14 @@ func (f *fixture) add(t *testing.T, name string, role v1.Role, signer ssh.Signer
 	return k
 }
 
+// annsKey registers a new key for the user ann.
+func (f *fixture) annsKey(t *testing.T) ssh.Signer {
+	t.Helper()
+	key := newSigner(t)
+	f.add(t, "ann", v1.Role_ROLE_USER, key)
+	return key
+}
+
 // forgive clears the back-off of the door.
 func (f *fixture) forgive() {
 	f.backoff.mu.Lock()
@@ -194,24 +201,55 @@ func (f *fixture) forgive() {
 	clear(f.backoff.by)
 }
 
-// awaitFailures waits until the door has counted n failed logins.
-func (f *fixture) awaitFailures(t *testing.T, n int) {
+// await waits until get returns want.
+func await[T comparable](t *testing.T, want T, get func() T) {
 	t.Helper()
-	for deadline := time.Now().Add(limit); ; time.Sleep(time.Millisecond) {
-		f.backoff.mu.Lock()
-		count := f.backoff.by["127.0.0.1"].count
-		f.backoff.mu.Unlock()
-		if count >= n {
-			return
-		}
+	for deadline := time.Now().Add(limit); get() != want; time.Sleep(time.Millisecond) {
 		if time.Now().After(deadline) {
-			t.Fatalf("%d failures, not %d", count, n)
+			t.Fatalf("%v, not %v", get(), want)
 		}
 	}
 }
 
+// failures returns the number of failed logins that the door has counted.
+func (f *fixture) failures() int {
+	f.backoff.mu.Lock()
+	defer f.backoff.mu.Unlock()
+	return f.backoff.by["127.0.0.1"].count
+}
+
 func (f *fixture) dial(user string, signers ...ssh.Signer) (*ssh.Client, error) {
 	return ssh.Dial("tcp", f.Address(), &ssh.ClientConfig{User: user, Auth: []ssh.AuthMethod{ssh.PublicKeys(signers...)}, HostKeyCallback: ssh.InsecureIgnoreHostKey(), Timeout: limit})
+}
+
+// session logs in and opens a session. The connection is open until the test ends.
+func (f *fixture) session(t *testing.T, user string, key ssh.Signer) (*ssh.Client, *ssh.Session) {
+	t.Helper()
+	client, err := f.dial(user, key)
+	if err != nil {
+		t.Fatalf("%s: %v", user, err)
+	}
+	t.Cleanup(func() { _ = client.Close() })
+	s, err := client.NewSession()
+	if err != nil {
+		t.Fatalf("%s: %v", user, err)
+	}
+	return client, s
+}
+
+// refusal returns the reason for which a login without back-off is refused, which must take the time of all refusals.
+func (f *fixture) refusal(t *testing.T, user string, key ssh.Signer) string {
+	t.Helper()
+	f.forgive()
+	began := time.Now()
+	_, err := f.dial(user, key)
+	if err == nil {
+		t.Fatalf("%s is open", user)
+	}
+	if took := time.Since(began); took < f.config.RefusalTime {
+		t.Errorf("%s: refused after %v", user, took)
+	}
+	return err.Error()
 }
 
 func TestKeysOpenWhatTheirOwnersReach(t *testing.T) {
@@ -246,35 +284,14 @@ func TestKeysOpenWhatTheirOwnersReach(t *testing.T) {
 		if (err == nil) != (test.want != "") {
 			t.Errorf("%q: %v", test.user, err)
 		}
-		if err != nil {
-			continue
+		if err == nil {
+			_ = client.Close()
+			await(t, test.want, f.last)
 		}
-		if err := client.Close(); err != nil {
-			t.Error(err)
-		}
-		f.await(t, test.want)
 	}
-	client, err := f.dial("ci-1", twice)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer client.Close()
-	s, err := client.NewSession()
-	if err != nil {
-		t.Fatal(err)
-	}
+	_, s := f.session(t, "ci-1", twice)
 	if out, err := s.CombinedOutput("true"); err == nil || !strings.Contains(string(out), "log in as one of box.ci-1, each.ci-1") {
 		t.Errorf("%s, %v", out, err)
-	}
-}
-
-// await waits until the last entry of the door is want.
-func (f *fixture) await(t *testing.T, want string) {
-	t.Helper()
-	for deadline := time.Now().Add(limit); f.last() != want; time.Sleep(time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("entered %s, not %s", f.last(), want)
-		}
 	}
 }
 
@@ -282,12 +299,8 @@ func TestRegisteredKeysOpenEveryRunWithoutAuthentication(t *testing.T) {
 	f := newFixture(t, func(c *Config) { c.Locked = false })
 	key := newSigner(t)
 	f.add(t, "ann"+auth.Unverified, v1.Role_ROLE_ADMIN, key)
-	client, err := f.dial("web.bobs", key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer client.Close()
-	f.await(t, "ann (unverified)/admin/none/bobs/web")
+	f.session(t, "web.bobs", key)
+	await(t, "ann (unverified)/admin/none/bobs/web", f.last)
 	if _, err := f.dial("web.bobs", newSigner(t)); err == nil {
 		t.Error("a key that no one has added was let in")
 	}
@@ -297,22 +310,12 @@ func TestRegisteredKeysOpenEveryRunWithoutAuthentication(t *testing.T) {
 // own.
 func TestRefusalsLookAlike(t *testing.T) {
 	f := newFixture(t, func(c *Config) { c.RefusalTime = 50 * time.Millisecond })
-	ann, eve := newSigner(t), newSigner(t)
-	f.add(t, "ann", v1.Role_ROLE_USER, ann)
+	ann, eve := f.annsKey(t), newSigner(t)
 	f.add(t, "eve", v1.Role_ROLE_USER, eve)
 	said := map[string]bool{}
 	for _, user := range []string{"web.ci-1", "web.none", "web.bobs", "web.done"} {
 		for _, key := range []ssh.Signer{eve, newSigner(t)} {
-			f.forgive()
-			began := time.Now()
-			_, err := f.dial(user, key)
-			if err == nil {
-				t.Fatalf("%s is open", user)
-			}
-			if took := time.Since(began); took < 50*time.Millisecond {
-				t.Errorf("%s: refused after %v", user, took)
-			}
-			said[err.Error()] = true
+			said[f.refusal(t, user, key)] = true
 		}
 		// A client without the private key is asked for a signature, whether or not the run exists.
 		asked := false
@@ -339,14 +342,13 @@ func (u unable) Sign(io.Reader, []byte) (*ssh.Signature, error) {
 
 func TestRefusalsAreReportedAndHaveABackoff(t *testing.T) {
 	f := newFixture(t, nil)
-	good := newSigner(t)
-	f.add(t, "ann", v1.Role_ROLE_USER, good)
+	good := f.annsKey(t)
 	for range freeFailures {
 		if _, err := f.dial("web.none", newSigner(t)); err == nil {
 			t.Fatal("it is open")
 		}
 	}
-	f.awaitFailures(t, freeFailures)
+	await(t, freeFailures, f.failures)
 	if _, err := f.dial("web.ci-1", good); err == nil {
 		t.Fatal("a network that has failed often may try at once")
 	}
@@ -356,33 +358,20 @@ func TestRefusalsAreReportedAndHaveABackoff(t *testing.T) {
 	}
 	f.now = f.now.Add(firstPause)
 	f.mu.Unlock()
-	client, err := f.dial("web.ci-1", good)
-	if err != nil {
-		t.Fatal(err)
-	}
-	_ = client.Close()
+	f.session(t, "web.ci-1", good)
 }
 
 func TestOutagesRefuseLoginsWithoutBackoff(t *testing.T) {
 	f := newFixture(t, nil)
-	key := newSigner(t)
-	f.add(t, "ann", v1.Role_ROLE_USER, key)
-	f.runs.mu.Lock()
-	f.runs.away = true
-	f.runs.mu.Unlock()
+	key := f.annsKey(t)
+	f.runs.change(func() { f.runs.away = true })
 	for range 2 * freeFailures { // an outage is not counted as a failed login
 		if _, err := f.dial("web.ci-1", key); err == nil || strings.Contains(err.Error(), "away") {
 			t.Fatal(err)
 		}
 	}
-	f.runs.mu.Lock()
-	f.runs.away = false
-	f.runs.mu.Unlock()
-	client, err := f.dial("web.ci-1", key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	_ = client.Close()
+	f.runs.change(func() { f.runs.away = false })
+	f.session(t, "web.ci-1", key)
 }
 
 func TestConnectionsEndWithTheirKeyAndTheirRun(t *testing.T) {
@@ -401,16 +390,9 @@ func TestConnectionsEndWithTheirKeyAndTheirRun(t *testing.T) {
 				t.Error(err)
 			}
 		}, "the key was removed"},
-		{"box.nightly", ofTask, func() { f.runs.end("nightly") }, "run nightly has ended"},
+		{"box.nightly", ofTask, func() { f.runs.change(func() { f.runs.runs["nightly"] = Run{"nightly", v1.TriggerSchedule, false} }) }, "run nightly has ended"},
 	} {
-		client, err := f.dial(test.user, test.key)
-		if err != nil {
-			t.Fatal(err)
-		}
-		s, err := client.NewSession()
-		if err != nil {
-			t.Fatal(err)
-		}
+		client, s := f.session(t, test.user, test.key)
 		var stderr bytes.Buffer
 		s.Stderr = &stderr
 		out, err := s.StdoutPipe()
@@ -437,18 +419,16 @@ func TestConnectionsEndWithTheirKeyAndTheirRun(t *testing.T) {
 
 func TestDoorServesConcurrentLogins(t *testing.T) {
 	f := newFixture(t, func(c *Config) { c.LoginTimeout = 2 * time.Minute })
-	key := newSigner(t)
-	f.add(t, "ann", v1.Role_ROLE_USER, key)
+	key := f.annsKey(t)
 	var work sync.WaitGroup
-	clients := make([]*ssh.Client, 30)
-	for i := range clients {
+	for range 30 {
 		work.Go(func() {
 			client, err := f.dial("web.ci-1", key)
 			if err != nil {
 				t.Error(err)
 				return
 			}
-			clients[i] = client
+			t.Cleanup(func() { _ = client.Close() }) // later than all logins
 			s, err := client.NewSession()
 			if err != nil {
 				t.Error(err)
@@ -460,11 +440,6 @@ func TestDoorServesConcurrentLogins(t *testing.T) {
 		})
 	}
 	work.Wait()
-	for _, client := range clients {
-		if client != nil {
-			_ = client.Close()
-		}
-	}
 }
 
 // TestSilentClientIsDisconnected checks that a connection without a login ends after the time for logins.
@@ -576,16 +551,8 @@ func TestGatewaysShareOnePrivateHostKey(t *testing.T) {
 
 func TestDoorClosesUnderSessions(t *testing.T) {
 	f := newFixture(t, nil)
-	key := newSigner(t)
-	f.add(t, "ann", v1.Role_ROLE_USER, key)
-	client, err := f.dial("web.ci-1", key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	s, err := client.NewSession()
-	if err != nil {
-		t.Fatal(err)
-	}
+	key := f.annsKey(t)
+	_, s := f.session(t, "web.ci-1", key)
 	var stderr bytes.Buffer
 	s.Stderr = &stderr
 	if err := s.Start("exec sleep 1000"); err != nil {

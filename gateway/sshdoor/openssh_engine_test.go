@@ -36,7 +36,7 @@ func TestOpenSSHLogsIn(t *testing.T) {
 	for range freeFailures {
 		_, _ = client.SSH(nil, "true").CombinedOutput()
 	}
-	f.awaitFailures(t, freeFailures)
+	await(t, true, func() bool { return f.failures() >= freeFailures })
 	client.User = "box.ci-1"
 	if out, err := client.SSH([]string{"-v"}, "true").CombinedOutput(); err == nil || !strings.Contains(string(out), "Not allowed at this time") {
 		t.Errorf("%s, %v", out, err)

@@ -30,35 +30,22 @@ func TestKeyOfATaskOpensItsRunByAPrefix(t *testing.T) {
 	said := map[string]bool{}
 	refuse := func(user string) {
 		t.Helper()
-		hasty.forgive()
-		began := time.Now()
-		_, err := hasty.dial(user, key)
-		if err == nil {
-			t.Fatalf("%s is open", user)
-		}
-		if took := time.Since(began); took < 50*time.Millisecond {
-			t.Errorf("%s: refused after %v", user, took)
-		}
-		said[err.Error()] = true
+		said[hasty.refusal(t, user, key)] = true
 	}
 	for _, user := range []string{"v", "vps-9", "vps-8", "web.vps-7", "vps-o", "none"} {
 		refuse(user)
 	}
-	f.runs.mu.Lock()
-	f.runs.keys["vps-8aaaaa"] = map[string]string{"box": line(key)}
-	f.runs.mu.Unlock()
+	f.runs.change(func() { f.runs.keys["vps-8aaaaa"] = map[string]string{"box": line(key)} })
 	refuse("vps")
-	f.runs.mu.Lock()
-	for i := range maxStarting {
-		id := fmt.Sprint("many-", i)
-		f.runs.runs[id] = Run{id, "ann", true}
-	}
-	f.runs.runs["many-x"], f.runs.keys["many-x"] = Run{"many-x", "ann", true}, map[string]string{"box": line(key)}
-	f.runs.mu.Unlock()
+	f.runs.change(func() {
+		for i := range maxStarting {
+			id := fmt.Sprint("many-", i)
+			f.runs.runs[id] = Run{id, "ann", true}
+		}
+		f.runs.runs["many-x"], f.runs.keys["many-x"] = Run{"many-x", "ann", true}, map[string]string{"box": line(key)}
+	})
 	refuse("many")
-	f.runs.mu.Lock()
-	f.runs.slow = true
-	f.runs.mu.Unlock()
+	f.runs.change(func() { f.runs.slow = true })
 	refuse("vps-7")
 	if len(said) != 1 {
 		t.Errorf("%v", said)
