@@ -6,6 +6,7 @@ import (
 	"net/url"
 	"testing"
 
+	"switchyard/dev/servicetest"
 	"switchyard/gateway/rpcerror"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/proto/switchyard/v1/switchyardv1connect"
@@ -15,7 +16,7 @@ import (
 const badDocument = "name: release\ntasks:\n  build:\n    typ: shell\n    spec: { command: \"true\" }\n"
 
 func TestEditorMarksProblemsAtTheirLines(t *testing.T) {
-	f := newFakeServices()
+	f := &servicetest.Fake{}
 	v := newVisitor(t, f, v1.RoleUser)
 	for _, button := range []string{doCheck, doOnce} {
 		res := v.send(v.get(editorPath), editorPath, button, "document", badDocument, "replace", "yes")
@@ -34,14 +35,14 @@ func TestEditorMarksProblemsAtTheirLines(t *testing.T) {
 		}
 	}
 	_, want := definition.Parse("", []byte(badDocument))
-	if len(requestsOf[v1.SubmitRunRequest](f, switchyardv1connect.RunServiceSubmitRunProcedure)) > 0 || want == nil {
+	if len(servicetest.Requests[v1.SubmitRunRequest](f)) > 0 || want == nil {
 		t.Error("a run was started")
 	}
 }
 
 func TestEditorShowsWhatTheGatewayRefuses(t *testing.T) {
-	f := newFakeServices()
-	answer(f, putWorkflow, func(_ context.Context, req *v1.PutWorkflowRequest) (*v1.PutWorkflowResponse, error) {
+	f := &servicetest.Fake{}
+	servicetest.Answer(f, putWorkflow, func(_ context.Context, req *v1.PutWorkflowRequest) (*v1.PutWorkflowResponse, error) {
 		return nil, rpcerror.WrongState("workflow hello is already stored; request its replacement")
 	})
 	v := newVisitor(t, f, v1.RoleOperator)
@@ -56,15 +57,15 @@ func TestEditorShowsWhatTheGatewayRefuses(t *testing.T) {
 }
 
 func TestEditorStoresChecksAndRuns(t *testing.T) {
-	f := newFakeServices()
-	answerWith(f, putWorkflow, &v1.PutWorkflowResponse{Name: "hello", Replaced: true})
-	answerWith(f, switchyardv1connect.RunServiceSubmitRunProcedure, &v1.SubmitRunResponse{Id: "hello-1", Name: "hello"})
-	answerWith(f, planRun, &v1.PlanRunResponse{Name: "hello", Tasks: []*v1.PlannedTask{{Task: "greet", Type: "shell", Placement: "2 of 2 nodes"}}})
+	f := &servicetest.Fake{}
+	servicetest.AnswerWith(f, putWorkflow, &v1.PutWorkflowResponse{Name: "hello", Replaced: true})
+	servicetest.AnswerWith(f, switchyardv1connect.RunServiceSubmitRunProcedure, &v1.SubmitRunResponse{Id: "hello-1", Name: "hello"})
+	servicetest.AnswerWith(f, planRun, &v1.PlanRunResponse{Name: "hello", Tasks: []*v1.PlannedTask{{Task: "greet", Type: "shell", Placement: "2 of 2 nodes"}}})
 	v := newVisitor(t, f, v1.RoleOperator)
 	if res := v.send(v.get(editorPath), editorPath, doStore, "replace", "yes"); res.header.Get("Location") != "/ui/workflows/hello" {
 		t.Errorf("storing is answered %d to %q", res.status, res.header.Get("Location"))
 	}
-	if got := requestsOf[v1.PutWorkflowRequest](f, putWorkflow)[0]; !got.GetReplace() || got.GetDocument() != newDocument {
+	if got := servicetest.Requests[v1.PutWorkflowRequest](f)[0]; !got.GetReplace() || got.GetDocument() != newDocument {
 		t.Errorf("stored %v", got)
 	}
 	page := v.get(editorPath)
@@ -73,7 +74,7 @@ func TestEditorStoresChecksAndRuns(t *testing.T) {
 			t.Errorf("running is answered %d to %q", res.status, res.header.Get("Location"))
 		}
 	}
-	runs := requestsOf[v1.SubmitRunRequest](f, switchyardv1connect.RunServiceSubmitRunProcedure)
+	runs := servicetest.Requests[v1.SubmitRunRequest](f)
 	if len(runs) != 2 || runs[0].GetIdempotencyKey() != runs[1].GetIdempotencyKey() || runs[0].GetInput().GetFields()["who"].GetStringValue() != "you" {
 		t.Errorf("runs %v", runs)
 	}
@@ -82,7 +83,7 @@ func TestEditorStoresChecksAndRuns(t *testing.T) {
 }
 
 func TestEditorTellsViewersWhatTheyMayDo(t *testing.T) {
-	v := newVisitor(t, newFakeServices(), v1.RoleViewer)
+	v := newVisitor(t, &servicetest.Fake{}, v1.RoleViewer)
 	page := v.get(editorPath)
 	mustContain(t, page.text("form.editor"), "Run once needs the role user", "Store needs the role operator")
 	res := v.send(page, editorPath, doCheck)

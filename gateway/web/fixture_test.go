@@ -10,147 +10,22 @@ import (
 	"net/url"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"connectrpc.com/connect"
 	"golang.org/x/net/html"
-	"google.golang.org/protobuf/proto"
 
+	"switchyard/dev/servicetest"
 	"switchyard/dev/testneeds"
 	"switchyard/gateway/auth"
 	"switchyard/gateway/edge"
 	"switchyard/gateway/web/live"
 	v1 "switchyard/proto/switchyard/v1"
-	"switchyard/proto/switchyard/v1/switchyardv1connect"
 )
 
 func TestMain(m *testing.M) { testneeds.NoLeaks(m) }
-
-// fakeServices answers calls as the test configures, and records their requests. Other calls return Unimplemented. Roles are
-// those of the real services. It is safe for concurrent use.
-type fakeServices struct {
-	mu       sync.Mutex
-	unary    map[string]func(context.Context, proto.Message) (connect.AnyResponse, error)
-	streams  map[string]func(context.Context, connect.StreamingHandlerConn) error
-	requests map[string][]proto.Message
-}
-
-func newFakeServices() *fakeServices {
-	return &fakeServices{
-		unary:    map[string]func(context.Context, proto.Message) (connect.AnyResponse, error){},
-		streams:  map[string]func(context.Context, connect.StreamingHandlerConn) error{},
-		requests: map[string][]proto.Message{},
-	}
-}
-
-// answer registers do as the handler of a procedure, such as switchyardv1connect.RunServiceGetRunProcedure.
-func answer[Req, Res any](f *fakeServices, procedure string, do func(context.Context, *Req) (*Res, error)) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.unary[procedure] = func(ctx context.Context, request proto.Message) (connect.AnyResponse, error) {
-		res, err := do(ctx, any(request).(*Req))
-		if err != nil {
-			return nil, err
-		}
-		return connect.NewResponse(res), nil
-	}
-}
-
-// answerWith registers a fixed response for a procedure.
-func answerWith[Res any](f *fakeServices, procedure string, res *Res) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.unary[procedure] = func(context.Context, proto.Message) (connect.AnyResponse, error) {
-		return connect.NewResponse(res), nil
-	}
-}
-
-// refuseWith registers a fixed error for a procedure.
-func refuseWith(f *fakeServices, procedure string, code connect.Code, text string) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.unary[procedure] = func(context.Context, proto.Message) (connect.AnyResponse, error) {
-		return nil, connect.NewError(code, errors.New(text))
-	}
-}
-
-// answerStream registers do as the handler of a server-streaming procedure.
-func answerStream[Req, Res any](f *fakeServices, procedure string, do func(ctx context.Context, request *Req, send func(*Res) error) error) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.streams[procedure] = func(ctx context.Context, conn connect.StreamingHandlerConn) error {
-		request := new(Req)
-		if err := conn.Receive(request); err != nil {
-			return err
-		}
-		f.record(procedure, any(request).(proto.Message))
-		return do(ctx, request, func(res *Res) error { return conn.Send(res) })
-	}
-}
-
-func (f *fakeServices) record(procedure string, request proto.Message) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.requests[procedure] = append(f.requests[procedure], proto.Clone(request))
-}
-
-// requestsOf returns the recorded requests of a procedure, oldest first.
-func requestsOf[Req any](f *fakeServices, procedure string) []*Req {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	var all []*Req
-	for _, request := range f.requests[procedure] {
-		all = append(all, any(request).(*Req))
-	}
-	return all
-}
-
-// WrapUnary implements connect.Interceptor.
-func (f *fakeServices) WrapUnary(next connect.UnaryFunc) connect.UnaryFunc {
-	return func(ctx context.Context, request connect.AnyRequest) (connect.AnyResponse, error) {
-		procedure := request.Spec().Procedure
-		f.record(procedure, request.Any().(proto.Message))
-		f.mu.Lock()
-		do := f.unary[procedure]
-		f.mu.Unlock()
-		if do == nil {
-			return next(ctx, request)
-		}
-		return do(ctx, request.Any().(proto.Message))
-	}
-}
-
-// WrapStreamingHandler implements connect.Interceptor.
-func (f *fakeServices) WrapStreamingHandler(next connect.StreamingHandlerFunc) connect.StreamingHandlerFunc {
-	return func(ctx context.Context, conn connect.StreamingHandlerConn) error {
-		f.mu.Lock()
-		do := f.streams[conn.Spec().Procedure]
-		f.mu.Unlock()
-		if do == nil {
-			return next(ctx, conn)
-		}
-		return do(ctx, conn)
-	}
-}
-
-// WrapStreamingClient implements connect.Interceptor.
-func (f *fakeServices) WrapStreamingClient(next connect.StreamingClientFunc) connect.StreamingClientFunc {
-	return next
-}
-
-// handler returns an HTTP handler of the services.
-func (f *fakeServices) handler() http.Handler {
-	mux, options := http.NewServeMux(), connect.WithInterceptors(auth.Interceptor{}, f)
-	mux.Handle(switchyardv1connect.NewRunServiceHandler(switchyardv1connect.UnimplementedRunServiceHandler{}, options))
-	mux.Handle(switchyardv1connect.NewTaskServiceHandler(switchyardv1connect.UnimplementedTaskServiceHandler{}, options))
-	mux.Handle(switchyardv1connect.NewWorkflowServiceHandler(switchyardv1connect.UnimplementedWorkflowServiceHandler{}, options))
-	mux.Handle(switchyardv1connect.NewScheduleServiceHandler(switchyardv1connect.UnimplementedScheduleServiceHandler{}, options))
-	mux.Handle(switchyardv1connect.NewNodeServiceHandler(switchyardv1connect.UnimplementedNodeServiceHandler{}, options))
-	return mux
-}
 
 // testNow is the current time in tests of views.
 var testNow = time.Date(2026, 3, 4, 12, 0, 0, 0, time.UTC)
@@ -183,7 +58,7 @@ type visitor struct {
 }
 
 // newVisitor returns a browser of a caller with a role, such as v1.RoleUser, on a page that calls f.
-func newVisitor(t *testing.T, f *fakeServices, role string) *visitor {
+func newVisitor(t *testing.T, f *servicetest.Fake, role string) *visitor {
 	t.Helper()
 	feeds := live.NewFeeds()
 	t.Cleanup(feeds.Close)
@@ -192,9 +67,9 @@ func newVisitor(t *testing.T, f *fakeServices, role string) *visitor {
 }
 
 // newVisitorConfig returns the config of a page that calls f.
-func newVisitorConfig(t *testing.T, f *fakeServices, feeds *live.Feeds) Config {
+func newVisitorConfig(t *testing.T, f *servicetest.Fake, feeds *live.Feeds) Config {
 	return Config{
-		Calls: f.handler(), Streams: http.NotFoundHandler(), Feeds: feeds, Lock: auth.Lock{Authenticator: roleTokens{}},
+		Calls: f.Handler(auth.Interceptor{}), Streams: http.NotFoundHandler(), Feeds: feeds, Lock: auth.Lock{Authenticator: roleTokens{}},
 		Bounds: edge.NewBounds(edge.Limits{BodyBytes: 1 << 20, Calls: 1000, ClientCalls: 1000, Streams: 1000, ClientStreams: 1000}, 1<<20),
 		Now:    func() time.Time { return testNow }, Log: slog.New(slog.NewTextHandler(t.Output(), nil)),
 		Stopping: make(chan struct{}), KeepAlive: time.Minute, WriteTimeout: time.Minute,

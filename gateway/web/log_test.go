@@ -14,6 +14,7 @@ import (
 	"connectrpc.com/connect"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
+	"switchyard/dev/servicetest"
 	"switchyard/gateway/auth"
 	"switchyard/gateway/web/live"
 	v1 "switchyard/proto/switchyard/v1"
@@ -21,8 +22,8 @@ import (
 )
 
 // fakeLog makes the service stream a log in pieces.
-func fakeLog(f *fakeServices, pieces ...string) {
-	answerStream(f, switchyardv1connect.RunServiceStreamRunLogsProcedure, func(_ context.Context, _ *v1.StreamRunLogsRequest, send func(*v1.StreamRunLogsResponse) error) error {
+func fakeLog(f *servicetest.Fake, pieces ...string) {
+	servicetest.AnswerStream(f, switchyardv1connect.RunServiceStreamRunLogsProcedure, func(_ context.Context, _ *v1.StreamRunLogsRequest, send func(*v1.StreamRunLogsResponse) error) error {
 		for _, piece := range pieces {
 			m := &v1.StreamRunLogsResponse{Entries: []*v1.LogEntry{{Task: "build", Stream: "stdout", Time: timestamppb.New(testNow), Data: []byte(piece)}}}
 			if err := send(m); err != nil {
@@ -34,7 +35,7 @@ func fakeLog(f *fakeServices, pieces ...string) {
 }
 
 func TestSearchFindsLinesOfTheWholeLogAndLeadsToThem(t *testing.T) {
-	f := newFakeServices()
+	f := &servicetest.Fake{}
 	fakeLog(f, "first\nsec", "ond \x1b[31mERR<b>OR\x1b[0m\n", "third error\nlast err")
 	v := newVisitor(t, f, v1.RoleViewer)
 	page := v.get("/ui/runs/ci-1/tasks/build/log/search?q=err")
@@ -53,7 +54,7 @@ func TestSearchFindsLinesOfTheWholeLogAndLeadsToThem(t *testing.T) {
 }
 
 func TestSearchAndPagesOfALongLogEnd(t *testing.T) {
-	f := newFakeServices()
+	f := &servicetest.Fake{}
 	fakeLog(f, strings.Repeat("line\n", logPage+10))
 	v := newVisitor(t, f, v1.RoleViewer)
 	mustContain(t, v.get("/ui/runs/ci-1/tasks/build/log/search?q=line").text("main"), fmt.Sprintf("It ended after %d lines", maxHits))
@@ -64,7 +65,7 @@ func TestSearchAndPagesOfALongLogEnd(t *testing.T) {
 }
 
 func TestLogIsDownloadedAsItWasPrinted(t *testing.T) {
-	f := newFakeServices()
+	f := &servicetest.Fake{}
 	fakeLog(f, "a\x1b[31m", "\xff\r\nb\n")
 	a := newVisitor(t, f, v1.RoleViewer).do(http.MethodGet, "/ui/runs/ci-1/tasks/build/download/log", nil, "*/*")
 	if a.status != http.StatusOK || a.body != "a\x1b[31m\xff\r\nb\n" || a.header.Get("Content-Type") != "text/plain; charset=utf-8" ||
@@ -78,7 +79,7 @@ func followed(t *testing.T, version string, door http.HandlerFunc) ([]logUpdate,
 	t.Helper()
 	feeds := live.NewFeeds()
 	t.Cleanup(feeds.Close)
-	config := newVisitorConfig(t, newFakeServices(), feeds)
+	config := newVisitorConfig(t, &servicetest.Fake{}, feeds)
 	config.Streams = door
 	req := request{path: "/ui/runs/ci-1/tasks/build/log", values: map[string]string{"run": "ci-1", "task": "build"}, query: map[string][]string{"attempt": {"1"}}, caller: &auth.Principal{}}
 	var updates []logUpdate

@@ -10,6 +10,7 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
+	"switchyard/dev/servicetest"
 	"switchyard/gateway/auth"
 	"switchyard/gateway/web/live"
 	v1 "switchyard/proto/switchyard/v1"
@@ -25,9 +26,9 @@ func after(seconds int) *timestamppb.Timestamp {
 }
 
 // serveRun makes the services return a run and stream the messages sent to the returned channel.
-func serveRun(f *fakeServices, full *v1.Run) chan<- *v1.WatchRunResponse {
+func serveRun(f *servicetest.Fake, full *v1.Run) chan<- *v1.WatchRunResponse {
 	messages := make(chan *v1.WatchRunResponse, 10)
-	answerStream(f, switchyardv1connect.RunServiceWatchRunProcedure, func(ctx context.Context, _ *v1.WatchRunRequest, send func(*v1.WatchRunResponse) error) error {
+	servicetest.AnswerStream(f, switchyardv1connect.RunServiceWatchRunProcedure, func(ctx context.Context, _ *v1.WatchRunRequest, send func(*v1.WatchRunResponse) error) error {
 		for {
 			select {
 			case m, ok := <-messages:
@@ -42,7 +43,7 @@ func serveRun(f *fakeServices, full *v1.Run) chan<- *v1.WatchRunResponse {
 			}
 		}
 	})
-	answerWith(f, switchyardv1connect.RunServiceGetRunProcedure, &v1.GetRunResponse{Run: full})
+	servicetest.AnswerWith(f, switchyardv1connect.RunServiceGetRunProcedure, &v1.GetRunResponse{Run: full})
 	return messages
 }
 
@@ -57,7 +58,7 @@ func exampleRun() *v1.Run {
 }
 
 func TestRunShowsGraphBesideTimeline(t *testing.T) {
-	f, full := newFakeServices(), exampleRun()
+	f, full := &servicetest.Fake{}, exampleRun()
 	full.Tasks["flaky"].Attempts = []*v1.Attempt{{State: v1.TaskFailed, Node: "a", AssignedAt: after(6), StartedAt: after(6), CompletedAt: after(10)}}
 	serveRun(f, full) <- &v1.WatchRunResponse{Run: exampleRun(), TaskCount: 4}
 	page := newVisitor(t, f, v1.RoleViewer).get("/ui/runs/nightly-1")
@@ -82,8 +83,8 @@ func TestRunShowsGraphBesideTimeline(t *testing.T) {
 }
 
 func TestRunShowsDefinedTasksBeforeTheyAreReported(t *testing.T) {
-	f := newFakeServices()
-	answerWith(f, switchyardv1connect.RunServiceGetRunDefinitionProcedure, &v1.GetRunDefinitionResponse{Definition: &v1.Definition{Tasks: map[string]*v1.TaskDefinition{
+	f := &servicetest.Fake{}
+	servicetest.AnswerWith(f, switchyardv1connect.RunServiceGetRunDefinitionProcedure, &v1.GetRunDefinitionResponse{Definition: &v1.Definition{Tasks: map[string]*v1.TaskDefinition{
 		"fetch": {Type: "shell"}, "build": {Type: "shell", DependsOn: []string{"fetch"}},
 	}}})
 	serveRun(f, nil) <- &v1.WatchRunResponse{Run: &v1.Run{Id: "nightly-1", State: v1.RunPending, CreatedAt: after(0)}, TaskCount: 2}
@@ -95,7 +96,7 @@ func TestRunShowsDefinedTasksBeforeTheyAreReported(t *testing.T) {
 func TestRunSendsOnlyWhatHasChanged(t *testing.T) { patiently(t, runSendsOnlyWhatHasChanged) }
 
 func runSendsOnlyWhatHasChanged(t *testing.T) {
-	f := newFakeServices()
+	f := &servicetest.Fake{}
 	messages := serveRun(f, exampleRun())
 	messages <- &v1.WatchRunResponse{Run: exampleRun(), TaskCount: 4}
 	feeds := live.NewFeeds()
@@ -122,7 +123,7 @@ func runSendsOnlyWhatHasChanged(t *testing.T) {
 }
 
 func TestLargeFanOutIsDrawnAsAStrip(t *testing.T) {
-	f, run := newFakeServices(), exampleRun()
+	f, run := &servicetest.Fake{}, exampleRun()
 	many := &v1.Task{State: v1.TaskRunning, Type: "shell", Count: proto.Int32(10_000), Counts: map[string]int32{v1.TaskCompleted: 9_000, v1.TaskQueued: 1_000}}
 	for i := range int32(10_000) {
 		one := &v1.Instance{Index: i, State: v1.TaskQueued, QueuedAt: after(5)}
@@ -141,7 +142,7 @@ func TestLargeFanOutIsDrawnAsAStrip(t *testing.T) {
 }
 
 func TestRunOfManyTasksDrawsThoseOfInterest(t *testing.T) {
-	f, run := newFakeServices(), &v1.Run{Id: "nightly-1", State: v1.RunFailed, CreatedAt: after(0), CompletedAt: after(50), Tasks: map[string]*v1.Task{}}
+	f, run := &servicetest.Fake{}, &v1.Run{Id: "nightly-1", State: v1.RunFailed, CreatedAt: after(0), CompletedAt: after(50), Tasks: map[string]*v1.Task{}}
 	for i := range 2000 {
 		run.Tasks[fmt.Sprintf("task-%04d", i)] = &v1.Task{State: v1.TaskCompleted, AssignedAt: after(1), StartedAt: after(1), CompletedAt: after(2)}
 	}
@@ -158,11 +159,11 @@ func TestRunOfManyTasksDrawsThoseOfInterest(t *testing.T) {
 }
 
 func TestReportOfRunIsOneFile(t *testing.T) {
-	f, run := newFakeServices(), exampleRun()
+	f, run := &servicetest.Fake{}, exampleRun()
 	run.State, run.CompletedAt = v1.RunFailed, after(50)
 	run.Tasks["flaky"].State, run.Tasks["flaky"].Error, run.Tasks["flaky"].CompletedAt = v1.TaskFailed, "exit code 3", after(40)
-	answerWith(f, switchyardv1connect.RunServiceGetRunProcedure, &v1.GetRunResponse{Run: run})
-	answerWith(f, switchyardv1connect.RunServiceListRunLogsProcedure, &v1.ListRunLogsResponse{Items: []*v1.LogLine{{Text: "cannot reach the mirror"}}})
+	servicetest.AnswerWith(f, switchyardv1connect.RunServiceGetRunProcedure, &v1.GetRunResponse{Run: run})
+	servicetest.AnswerWith(f, switchyardv1connect.RunServiceListRunLogsProcedure, &v1.ListRunLogsResponse{Items: []*v1.LogLine{{Text: "cannot reach the mirror"}}})
 	a := newVisitor(t, f, v1.RoleViewer).get("/ui/runs/nightly-1/report")
 	mustContain(t, a.header.Get("Content-Disposition"), "attachment", "nightly-1.html")
 	mustContain(t, textOf(a.doc), "nightly-1", "exit code 3", "cannot reach the mirror", "fetch", "later")

@@ -7,6 +7,7 @@ import (
 
 	"google.golang.org/protobuf/types/known/timestamppb"
 
+	"switchyard/dev/servicetest"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/proto/switchyard/v1/switchyardv1connect"
 )
@@ -29,10 +30,10 @@ func nightly() *v1.Schedule {
 	}
 }
 
-func withSchedule(s *v1.Schedule) *fakeServices {
-	f := newFakeServices()
-	answerWith(f, switchyardv1connect.ScheduleServiceListSchedulesProcedure, &v1.ListSchedulesResponse{Items: []*v1.Schedule{s}})
-	answerWith(f, switchyardv1connect.ScheduleServiceGetScheduleProcedure, &v1.GetScheduleResponse{Schedule: s})
+func withSchedule(s *v1.Schedule) *servicetest.Fake {
+	f := &servicetest.Fake{}
+	servicetest.AnswerWith(f, switchyardv1connect.ScheduleServiceListSchedulesProcedure, &v1.ListSchedulesResponse{Items: []*v1.Schedule{s}})
+	servicetest.AnswerWith(f, switchyardv1connect.ScheduleServiceGetScheduleProcedure, &v1.GetScheduleResponse{Schedule: s})
 	return f
 }
 
@@ -56,7 +57,7 @@ func TestPausedScheduleIsResumed(t *testing.T) {
 	paused := nightly()
 	paused.Paused, paused.NextTimes = true, nil
 	f := withSchedule(paused)
-	answerWith(f, switchyardv1connect.ScheduleServiceResumeScheduleProcedure, &v1.ResumeScheduleResponse{})
+	servicetest.AnswerWith(f, switchyardv1connect.ScheduleServiceResumeScheduleProcedure, &v1.ResumeScheduleResponse{})
 	v := newVisitor(t, f, v1.RoleOperator)
 	mustContain(t, v.get("/ui/schedules/nightly").text("#schedule-next"), "None while it is paused.")
 	mustContain(t, v.submit("/ui/schedules/nightly", "resume-schedule").message(), "has been resumed. Missed times are skipped.")
@@ -64,12 +65,12 @@ func TestPausedScheduleIsResumed(t *testing.T) {
 
 func TestBackfillAsksBeforeItStartsRuns(t *testing.T) {
 	f := withSchedule(nightly())
-	answerWith(f, switchyardv1connect.ScheduleServiceListScheduleTimesProcedure, &v1.ListScheduleTimesResponse{Times: []*timestamppb.Timestamp{at(1), at(25), at(49)}})
-	answerWith(f, backfillSchedule, &v1.BackfillScheduleResponse{Times: []*timestamppb.Timestamp{at(1)}, Existing: 1})
+	servicetest.AnswerWith(f, switchyardv1connect.ScheduleServiceListScheduleTimesProcedure, &v1.ListScheduleTimesResponse{Times: []*timestamppb.Timestamp{at(1), at(25), at(49)}})
+	servicetest.AnswerWith(f, backfillSchedule, &v1.BackfillScheduleResponse{Times: []*timestamppb.Timestamp{at(1)}, Existing: 1})
 	v := newVisitor(t, f, v1.RoleOperator)
 	const action = "/ui/schedules/nightly"
 	res := v.send(v.get("/ui/schedules/nightly"), action, "", "from", "2026-03-05T00:00", "to", "2026-03-06T12:00", "overlap", "allow")
-	if res.status != http.StatusOK || len(requestsOf[v1.BackfillScheduleRequest](f, backfillSchedule)) > 0 {
+	if res.status != http.StatusOK || len(servicetest.Requests[v1.BackfillScheduleRequest](f)) > 0 {
 		t.Fatalf("answered %d: %s", res.status, textOf(res.doc))
 	}
 	mustContain(t, res.text("#backfill-question"), "Start 2 runs, for the times from 2026-03-05T00:00 to 2026-03-06T12:00 (Europe/Berlin)")
@@ -77,7 +78,7 @@ func TestBackfillAsksBeforeItStartsRuns(t *testing.T) {
 	if res.status != http.StatusSeeOther {
 		t.Fatalf("answered %d: %s", res.status, textOf(res.doc))
 	}
-	got := requestsOf[v1.BackfillScheduleRequest](f, backfillSchedule)[0]
+	got := servicetest.Requests[v1.BackfillScheduleRequest](f)[0]
 	if want := time.Date(2026, 3, 4, 23, 0, 0, 0, time.UTC); !got.GetFrom().AsTime().Equal(want) || got.GetOverlap() != "allow" {
 		t.Errorf("the backfill is %v", got)
 	}

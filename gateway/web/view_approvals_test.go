@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"switchyard/dev/servicetest"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/proto/switchyard/v1/switchyardv1connect"
 )
@@ -14,23 +15,23 @@ const (
 	rejectRun   = switchyardv1connect.RunServiceRejectRunProcedure
 )
 
-func newServicesWithApprovals() *fakeServices {
-	f := newFakeServices()
-	answer(f, listTasksCall, func(_ context.Context, req *v1.ListTasksRequest) (*v1.ListTasksResponse, error) {
+func newServicesWithApprovals() *servicetest.Fake {
+	f := &servicetest.Fake{}
+	servicetest.Answer(f, listTasksCall, func(_ context.Context, req *v1.ListTasksRequest) (*v1.ListTasksResponse, error) {
 		if req.GetPageToken() == "" { // a page may be empty although there is a next one
 			return &v1.ListTasksResponse{NextPageToken: "second"}, nil
 		}
 		return &v1.ListTasksResponse{Items: []*v1.ListedTask{{Run: "ship-1", Workflow: "ship", Task: "ask", State: v1.TaskPaused, Error: "ship it?", StartedAt: before(time.Hour)}}}, nil
 	})
-	answerWith(f, listRuns, &v1.ListRunsResponse{Items: []*v1.Run{{Id: "ship-1", Name: "ship", State: v1.RunPendingApproval}, {Id: "deploy-1", Name: "deploy", State: v1.RunPendingApproval, SubmittedBy: "bob", CreatedAt: before(time.Minute)}}})
-	answer(f, getRun, func(_ context.Context, req *v1.GetRunRequest) (*v1.GetRunResponse, error) {
+	servicetest.AnswerWith(f, listRuns, &v1.ListRunsResponse{Items: []*v1.Run{{Id: "ship-1", Name: "ship", State: v1.RunPendingApproval}, {Id: "deploy-1", Name: "deploy", State: v1.RunPendingApproval, SubmittedBy: "bob", CreatedAt: before(time.Minute)}}})
+	servicetest.Answer(f, getRun, func(_ context.Context, req *v1.GetRunRequest) (*v1.GetRunResponse, error) {
 		if req.GetId() == "ship-1" { // waits only for its task
 			return &v1.GetRunResponse{Run: &v1.Run{Id: "ship-1", SubmittedBy: "ann"}}, nil
 		}
 		return &v1.GetRunResponse{Run: &v1.Run{Id: "deploy-1", Approval: &v1.RunApproval{State: v1.ApprovalPending}}}, nil
 	})
-	answerWith(f, approveTask, &v1.ApproveTaskResponse{})
-	answerWith(f, rejectRun, &v1.RejectRunResponse{})
+	servicetest.AnswerWith(f, approveTask, &v1.ApproveTaskResponse{})
+	servicetest.AnswerWith(f, rejectRun, &v1.RejectRunResponse{})
 	return f
 }
 
@@ -43,7 +44,7 @@ func TestApprovalsShowWhatIsAskedAndByWhom(t *testing.T) {
 	if got := page.texts("#approvals tr"); len(got) != 2 {
 		t.Errorf("waiting: %q", got)
 	}
-	if got := requestsOf[v1.ListTasksRequest](f, listTasksCall)[0]; got.GetState() != v1.TaskPaused || got.GetType() != v1.TypeApproval {
+	if got := servicetest.Requests[v1.ListTasksRequest](f)[0]; got.GetState() != v1.TaskPaused || got.GetType() != v1.TypeApproval {
 		t.Errorf("request %v", got)
 	}
 }

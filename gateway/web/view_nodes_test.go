@@ -6,6 +6,7 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	"switchyard/dev/servicetest"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/proto/switchyard/v1/switchyardv1connect"
 )
@@ -32,8 +33,8 @@ func someNodes() []*v1.Node {
 }
 
 func TestNodesShowLoadAndState(t *testing.T) {
-	f := newFakeServices()
-	answerWith(f, listNodes, &v1.ListNodesResponse{Items: someNodes(), Total: 3})
+	f := &servicetest.Fake{}
+	servicetest.AnswerWith(f, listNodes, &v1.ListNodesResponse{Items: someNodes(), Total: 3})
 	v := newVisitor(t, f, v1.RoleViewer)
 	page := v.get("/ui/nodes")
 	mustBeHarmless(t, page)
@@ -51,12 +52,12 @@ func TestNodesShowLoadAndState(t *testing.T) {
 		t.Errorf("nodes with a label: %q", got)
 	}
 	mustContain(t, v.get("/ui/nodes?label=fast").text("#nodes-end"), "No node matches.")
-	answerWith(f, listNodes, &v1.ListNodesResponse{})
+	servicetest.AnswerWith(f, listNodes, &v1.ListNodesResponse{})
 	mustContain(t, newVisitor(t, f, v1.RoleViewer).get("/ui/nodes").text("#nodes-end"), "There are no nodes", "switchyard worker")
 }
 
 func TestNodeShowsAllFacts(t *testing.T) {
-	f := newFakeServices()
+	f := &servicetest.Fake{}
 	n := someNodes()[0]
 	n.Machine, n.Suspicions, n.Neighbors = "m-1", 3, []*v1.NodeNeighbor{{Name: "small", Cores: 1, Gpus: []int32{0}}}
 	n.Snapshot = &v1.NodeSnapshot{
@@ -74,8 +75,8 @@ func TestNodeShowsAllFacts(t *testing.T) {
 		},
 		Containers: &v1.ContainerPolicy{HostNetwork: true, Mounts: []*v1.MountRule{{Path: "/data", ReadOnly: true}}},
 	}
-	answerWith(f, getNode, &v1.GetNodeResponse{Node: n})
-	answerWith(f, getNodeWorkers, &v1.GetNodeWorkersResponse{
+	servicetest.AnswerWith(f, getNode, &v1.GetNodeResponse{Node: n})
+	servicetest.AnswerWith(f, getNodeWorkers, &v1.GetNodeWorkersResponse{
 		ObservedAt: before(0), TotalClaimAttempts: 12, TotalClaimedTasks: 11, ClaimedByStatus: map[string]int32{"completed": 8, "failed": 2, "moved": 1}, RunningClaims: 1, ExpiredLeases: 4,
 		ActiveClaims: []*v1.ActiveClaim{{RunId: "train-1", TaskId: "fit[2]", Claim: 1, ClaimAttempt: 5, Status: v1.TaskRunning, ClaimExpiresAt: before(-time.Minute)}},
 	})

@@ -7,6 +7,7 @@ import (
 
 	"connectrpc.com/connect"
 
+	"switchyard/dev/servicetest"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/proto/switchyard/v1/switchyardv1connect"
 )
@@ -17,14 +18,14 @@ const (
 )
 
 // newQuietServices returns services of a fleet without problems.
-func newQuietServices() *fakeServices {
-	f := newFakeServices()
-	answerWith(f, listRuns, &v1.ListRunsResponse{})
-	answerWith(f, listDeadLetters, &v1.ListDeadLettersResponse{})
-	answerWith(f, listTasksCall, &v1.ListTasksResponse{})
-	answerWith(f, getQueue, &v1.GetQueueResponse{})
-	answerWith(f, listNodes, &v1.ListNodesResponse{Items: someNodes()[:1], Total: 1})
-	answerWith(f, listSchedulesCall, &v1.ListSchedulesResponse{})
+func newQuietServices() *servicetest.Fake {
+	f := &servicetest.Fake{}
+	servicetest.AnswerWith(f, listRuns, &v1.ListRunsResponse{})
+	servicetest.AnswerWith(f, listDeadLetters, &v1.ListDeadLettersResponse{})
+	servicetest.AnswerWith(f, listTasksCall, &v1.ListTasksResponse{})
+	servicetest.AnswerWith(f, getQueue, &v1.GetQueueResponse{})
+	servicetest.AnswerWith(f, listNodes, &v1.ListNodesResponse{Items: someNodes()[:1], Total: 1})
+	servicetest.AnswerWith(f, listSchedulesCall, &v1.ListSchedulesResponse{})
 	return f
 }
 
@@ -45,7 +46,7 @@ func TestOverviewListsProblems(t *testing.T) { patiently(t, overviewListsProblem
 
 func overviewListsProblems(t *testing.T) {
 	f := newQuietServices()
-	answer(f, listRuns, func(_ context.Context, req *v1.ListRunsRequest) (*v1.ListRunsResponse, error) {
+	servicetest.Answer(f, listRuns, func(_ context.Context, req *v1.ListRunsRequest) (*v1.ListRunsResponse, error) {
 		switch req.GetState() {
 		case v1.RunFailed:
 			if since := req.GetSince().AsTime(); !since.Equal(testNow.Add(-24 * time.Hour)) {
@@ -59,14 +60,14 @@ func overviewListsProblems(t *testing.T) {
 		}
 		return &v1.ListRunsResponse{Items: []*v1.Run{{Id: "build-1", State: v1.RunRunning}, {Id: "bad-1", State: v1.RunFailed}}, Totals: map[string]int32{v1.RunRunning: 1, v1.RunFailed: 9}}, nil
 	})
-	answer(f, getRun, func(_ context.Context, req *v1.GetRunRequest) (*v1.GetRunResponse, error) {
+	servicetest.Answer(f, getRun, func(_ context.Context, req *v1.GetRunRequest) (*v1.GetRunResponse, error) {
 		run := &v1.Run{Id: req.GetId(), Approval: &v1.RunApproval{State: v1.ApprovalPending}}
 		if req.GetId() == "bad-1" {
 			run.Error = `task "a" failed`
 		}
 		return &v1.GetRunResponse{Run: run}, nil
 	})
-	answer(f, listTasksCall, func(_ context.Context, req *v1.ListTasksRequest) (*v1.ListTasksResponse, error) {
+	servicetest.Answer(f, listTasksCall, func(_ context.Context, req *v1.ListTasksRequest) (*v1.ListTasksResponse, error) {
 		if req.GetType() == v1.TypeApproval {
 			return &v1.ListTasksResponse{Items: []*v1.ListedTask{{Run: "ship-1", Task: "ask", Error: "ship it?"}}}, nil
 		}
@@ -74,11 +75,11 @@ func overviewListsProblems(t *testing.T) {
 			{Run: "vm-1", Task: "machine", State: v1.TaskLost}, {Run: "x-1", Task: "late", State: v1.TaskLost, CompletedAt: before(time.Hour)}, {Run: "x-0", Task: "long-ago", State: v1.TaskLost, CompletedAt: before(48 * time.Hour)},
 		}}, nil
 	})
-	answerWith(f, listDeadLetters, someDeadLetters())
-	answerWith(f, getQueue, someQueue())
-	answerWith(f, listNodes, &v1.ListNodesResponse{Items: someNodes(), Total: 3})
-	answerWith(f, listSchedulesCall, &v1.ListSchedulesResponse{Items: []*v1.Schedule{{Name: "nightly"}, {Name: "hourly"}}})
-	answer(f, getScheduleCall, func(_ context.Context, req *v1.GetScheduleRequest) (*v1.GetScheduleResponse, error) {
+	servicetest.AnswerWith(f, listDeadLetters, someDeadLetters())
+	servicetest.AnswerWith(f, getQueue, someQueue())
+	servicetest.AnswerWith(f, listNodes, &v1.ListNodesResponse{Items: someNodes(), Total: 3})
+	servicetest.AnswerWith(f, listSchedulesCall, &v1.ListSchedulesResponse{Items: []*v1.Schedule{{Name: "nightly"}, {Name: "hourly"}}})
+	servicetest.Answer(f, getScheduleCall, func(_ context.Context, req *v1.GetScheduleRequest) (*v1.GetScheduleResponse, error) {
 		if req.GetName() == "nightly" {
 			return &v1.GetScheduleResponse{Schedule: &v1.Schedule{Name: "nightly", Runs: []*v1.ScheduledRun{{RunId: "n-3", State: v1.RunRunning}, {RunId: "n-2", State: v1.RunFailed}}}}, nil
 		}
@@ -115,8 +116,8 @@ func TestOverviewNamesUnreadableParts(t *testing.T) { patiently(t, overviewNames
 
 func overviewNamesUnreadableParts(t *testing.T) {
 	f := newQuietServices()
-	refuseWith(f, listDeadLetters, connect.CodeUnavailable, "Temporal is away")
-	refuseWith(f, listNodes, connect.CodeInternal, "no registry")
+	servicetest.Refuse(f, listDeadLetters, connect.CodeUnavailable, "Temporal is away")
+	servicetest.Refuse(f, listNodes, connect.CodeInternal, "no registry")
 	page := newVisitor(t, f, v1.RoleViewer).get("/")
 	mustContain(t, page.text("#attention"), "Which tasks are dead letters is unknown: Temporal is away", "The state of the nodes is unknown: no registry")
 	mustContain(t, page.text("#fleet"), "The fleet is not known.")
@@ -128,7 +129,7 @@ func TestOverviewDoesNotWaitForASlowPart(t *testing.T) { patiently(t, overviewDo
 
 func overviewDoesNotWaitForASlowPart(t *testing.T) {
 	f := newQuietServices()
-	answer(f, getQueue, func(ctx context.Context, _ *v1.GetQueueRequest) (*v1.GetQueueResponse, error) {
+	servicetest.Answer(f, getQueue, func(ctx context.Context, _ *v1.GetQueueRequest) (*v1.GetQueueResponse, error) {
 		<-ctx.Done()
 		return nil, ctx.Err()
 	})

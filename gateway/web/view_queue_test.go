@@ -7,6 +7,7 @@ import (
 	"connectrpc.com/connect"
 	"google.golang.org/protobuf/proto"
 
+	"switchyard/dev/servicetest"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/proto/switchyard/v1/switchyardv1connect"
 )
@@ -36,12 +37,12 @@ func someQueue() *v1.GetQueueResponse {
 func TestQueueShowsReasonsAndResources(t *testing.T) { patiently(t, queueShowsReasonsAndResources) }
 
 func queueShowsReasonsAndResources(t *testing.T) {
-	f := newFakeServices()
-	answerWith(f, getQueue, someQueue())
-	answerWith(f, listTasksCall, &v1.ListTasksResponse{Items: []*v1.ListedTask{{Run: "r-1", Task: "ask"}}})
+	f := &servicetest.Fake{}
+	servicetest.AnswerWith(f, getQueue, someQueue())
+	servicetest.AnswerWith(f, listTasksCall, &v1.ListTasksResponse{Items: []*v1.ListedTask{{Run: "r-1", Task: "ask"}}})
 	page := newVisitor(t, f, v1.RoleViewer).get("/ui/queue?workflow=train&run=&batch=b")
 	mustBeHarmless(t, page)
-	if got := requestsOf[v1.GetQueueRequest](f, getQueue)[0]; got.GetWorkflow() != "train" || got.GetBatch() != "b" {
+	if got := servicetest.Requests[v1.GetQueueRequest](f)[0]; got.GetWorkflow() != "train" || got.GetBatch() != "b" {
 		t.Errorf("request %v", got)
 	}
 	mustContain(t, page.text("#queue-head"), "14 tasks of 3 runs wait to start.", "1 task waits for an approval", "run bad-1 cannot be read")
@@ -60,11 +61,11 @@ func TestEmptyAndUnreadableQueueAreDistinguished(t *testing.T) {
 }
 
 func emptyAndUnreadableQueueAreDistinguished(t *testing.T) {
-	f := newFakeServices()
-	answerWith(f, getQueue, &v1.GetQueueResponse{})
-	refuseWith(f, listTasksCall, connect.CodeUnavailable, "Temporal is away")
+	f := &servicetest.Fake{}
+	servicetest.AnswerWith(f, getQueue, &v1.GetQueueResponse{})
+	servicetest.Refuse(f, listTasksCall, connect.CodeUnavailable, "Temporal is away")
 	page := newVisitor(t, f, v1.RoleViewer).get("/ui/queue")
 	mustContain(t, page.text("main"), "No task waits to start.", "No task waits for a node.", "No task waits in its run.", "How many tasks wait for an approval is not known", "Temporal is away")
-	refuseWith(f, getQueue, connect.CodeInternal, "no queue")
+	servicetest.Refuse(f, getQueue, connect.CodeInternal, "no queue")
 	mustContain(t, newVisitor(t, f, v1.RoleViewer).get("/ui/queue").text("main"), "The queue is not known: no queue")
 }

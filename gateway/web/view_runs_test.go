@@ -8,6 +8,7 @@ import (
 
 	"google.golang.org/protobuf/types/known/timestamppb"
 
+	"switchyard/dev/servicetest"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/proto/switchyard/v1/switchyardv1connect"
 )
@@ -23,15 +24,15 @@ func before(d time.Duration) *timestamppb.Timestamp { return timestamppb.New(tes
 func TestRunsShowStateAndProgress(t *testing.T) { patiently(t, runsShowStateAndProgress) }
 
 func runsShowStateAndProgress(t *testing.T) {
-	f := newFakeServices()
-	answerWith(f, listRuns, &v1.ListRunsResponse{
+	f := &servicetest.Fake{}
+	servicetest.AnswerWith(f, listRuns, &v1.ListRunsResponse{
 		Items: []*v1.Run{
 			{Id: "build-1", Name: "build", State: v1.RunRunning, SubmittedBy: "ann", Trigger: v1.TriggerSubmit, Problem: "no node has a GPU", CreatedAt: before(time.Minute)},
 			{Id: "deploy-2", Name: "deploy", State: v1.RunFailed, Trigger: v1.TriggerChild, Parent: "build-1", CreatedAt: before(time.Hour), CompletedAt: before(time.Hour - 65*time.Second)},
 		},
 		Totals: map[string]int32{v1.RunRunning: 3, v1.RunFailed: 1}, NextPageToken: "more",
 	})
-	answer(f, getRun, func(_ context.Context, req *v1.GetRunRequest) (*v1.GetRunResponse, error) {
+	servicetest.Answer(f, getRun, func(_ context.Context, req *v1.GetRunRequest) (*v1.GetRunResponse, error) {
 		if req.GetId() == "build-1" {
 			return &v1.GetRunResponse{Run: &v1.Run{TaskCounts: map[string]int32{v1.TaskCompleted: 1, v1.TaskRunning: 1}, InstanceCounts: map[string]int32{v1.TaskRunning: 12}}}, nil
 		}
@@ -53,11 +54,11 @@ func runsShowStateAndProgress(t *testing.T) {
 }
 
 func TestRunsAreFilteredAsInTheAPI(t *testing.T) {
-	f := newFakeServices()
-	answerWith(f, listRuns, &v1.ListRunsResponse{})
+	f := &servicetest.Fake{}
+	servicetest.AnswerWith(f, listRuns, &v1.ListRunsResponse{})
 	v := newVisitor(t, f, v1.RoleViewer)
 	page := v.get("/ui/runs?state=failed&name=build&text=gpu&owner=ann&node=n1&type=shell&label=gpu&trigger=child&batch=b&parent=p-1&since=24h&page=tok")
-	got := requestsOf[v1.ListRunsRequest](f, listRuns)[0]
+	got := servicetest.Requests[v1.ListRunsRequest](f)[0]
 	if got.GetState() != "failed" || got.GetName() != "build" || got.GetText() != "gpu" || got.GetOwner() != "ann" || got.GetNode() != "n1" || got.GetType() != "shell" ||
 		got.GetLabel() != "gpu" || got.GetTrigger() != "child" || got.GetBatch() != "b" || got.GetParent() != "p-1" || got.GetPageToken() != "tok" ||
 		!got.GetSince().AsTime().Equal(testNow.Add(-24*time.Hour)) || !got.GetTotals() {

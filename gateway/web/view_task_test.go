@@ -10,28 +10,29 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/structpb"
 
+	"switchyard/dev/servicetest"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/proto/switchyard/v1/switchyardv1connect"
 )
 
 // fakeTask makes the services return a task of run ci-1.
-func fakeTask(f *fakeServices, name string, task *v1.Task) {
-	answer(f, switchyardv1connect.RunServiceGetRunTaskProcedure, func(_ context.Context, req *v1.GetRunTaskRequest) (*v1.GetRunTaskResponse, error) {
+func fakeTask(f *servicetest.Fake, name string, task *v1.Task) {
+	servicetest.Answer(f, switchyardv1connect.RunServiceGetRunTaskProcedure, func(_ context.Context, req *v1.GetRunTaskRequest) (*v1.GetRunTaskResponse, error) {
 		if req.GetTask() != name {
 			return nil, connect.NewError(connect.CodeNotFound, context.Canceled)
 		}
 		return &v1.GetRunTaskResponse{Task: task}, nil
 	})
-	answerWith(f, switchyardv1connect.RunServiceGetRunProcedure, &v1.GetRunResponse{Run: &v1.Run{
+	servicetest.AnswerWith(f, switchyardv1connect.RunServiceGetRunProcedure, &v1.GetRunResponse{Run: &v1.Run{
 		Id: "ci-1", State: v1.RunRunning, Tasks: map[string]*v1.Task{name: task, "fetch": {State: v1.TaskCompleted, CompletedAt: before(time.Minute)}},
 	}})
-	answerWith(f, switchyardv1connect.RunServiceGetRunDefinitionProcedure, &v1.GetRunDefinitionResponse{Definition: &v1.Definition{
+	servicetest.AnswerWith(f, switchyardv1connect.RunServiceGetRunDefinitionProcedure, &v1.GetRunDefinitionResponse{Definition: &v1.Definition{
 		Tasks: map[string]*v1.TaskDefinition{name: {Type: v1.TypeShell, When: "gpu-lock"}},
 	}})
-	answerWith(f, switchyardv1connect.RunServiceListRunEventsProcedure, &v1.ListRunEventsResponse{Items: []*v1.Event{
+	servicetest.AnswerWith(f, switchyardv1connect.RunServiceListRunEventsProcedure, &v1.ListRunEventsResponse{Items: []*v1.Event{
 		{Task: name, Event: v1.EventAssigned, Node: "n-1", Detail: "score 87.3: cpu 29.1, tasks -5.0", At: before(time.Minute)},
 	}})
-	answerWith(f, switchyardv1connect.RunServiceListRunLogsProcedure, &v1.ListRunLogsResponse{Items: []*v1.LogLine{
+	servicetest.AnswerWith(f, switchyardv1connect.RunServiceListRunLogsProcedure, &v1.ListRunLogsResponse{Items: []*v1.LogLine{
 		{Task: name, Stream: "stdout", Text: "\x1b[32mcompiling\x1b[0m <b>", Time: before(time.Minute)},
 		{Task: name, Stream: "stderr", Text: "warn\u202eing", Time: before(time.Minute)},
 		{Task: name, Notice: true, Text: "the node is back", Time: before(time.Minute)},
@@ -43,7 +44,7 @@ func TestTaskShowsAttemptsReasonsResultAndLog(t *testing.T) {
 }
 
 func taskShowsAttemptsReasonsResultAndLog(t *testing.T) {
-	f := newFakeServices()
+	f := &servicetest.Fake{}
 	output, err := structpb.NewStruct(map[string]any{"big": strings.Repeat("x", maxObject), "html": "<i>"})
 	if err != nil {
 		t.Fatal(err)
@@ -66,7 +67,7 @@ func taskShowsAttemptsReasonsResultAndLog(t *testing.T) {
 	mustContain(t, page.text("#task-result"), "1.5 s", "200 MiB", "m-1", "3 turns", "$0.2500", "Cut after 64 KiB.", "bad")
 	mustContain(t, page.text("#task-definition"), "gpu-lock")
 	mustContain(t, page.text("#log"), "compiling <b>", "err warn <U+202E> ing", "switchyard the node is back")
-	if got := len(requestsOf[v1.ExplainTaskRequest](f, switchyardv1connect.RunServiceExplainTaskProcedure)); got != 0 {
+	if got := len(servicetest.Requests[v1.ExplainTaskRequest](f)); got != 0 {
 		t.Errorf("the placement queue was asked %d times about a task that has ended", got)
 	}
 	if len(page.all("#log ol .c2")) != 1 || len(page.all("#log li.err")) != 1 {
@@ -79,9 +80,9 @@ func TestWaitingTaskShowsWhyEachNodeIsRuledOut(t *testing.T) {
 }
 
 func waitingTaskShowsWhyEachNodeIsRuledOut(t *testing.T) {
-	f := newFakeServices()
+	f := &servicetest.Fake{}
 	fakeTask(f, "train", &v1.Task{State: v1.TaskQueued, Type: v1.TypeShell, Error: "0 of 2 nodes fit"})
-	answerWith(f, switchyardv1connect.RunServiceExplainTaskProcedure, &v1.ExplainTaskResponse{
+	servicetest.AnswerWith(f, switchyardv1connect.RunServiceExplainTaskProcedure, &v1.ExplainTaskResponse{
 		Reason: "no node has 8 free GPUs", Nodes: []*v1.NodeVerdict{
 			{Name: "n-1", Reasons: []string{"it has 4 GPUs", hostile}},
 			{Name: "n-2", Feasible: true, Score: 75, Parts: []*v1.ScorePart{{Name: "cpu", Value: 30}, {Name: "disk", Value: 45}}},
@@ -95,9 +96,9 @@ func waitingTaskShowsWhyEachNodeIsRuledOut(t *testing.T) {
 func TestFannedOutTaskListsItsInstances(t *testing.T) { patiently(t, fannedOutTaskListsItsInstances) }
 
 func fannedOutTaskListsItsInstances(t *testing.T) {
-	f := newFakeServices()
+	f := &servicetest.Fake{}
 	fakeTask(f, "each", &v1.Task{State: v1.TaskRunning, Type: v1.TypeShell, Count: proto.Int32(250), Counts: map[string]int32{v1.TaskRunning: 50, v1.TaskFailed: 200}})
-	answerWith(f, switchyardv1connect.RunServiceListInstancesProcedure, &v1.ListInstancesResponse{
+	servicetest.AnswerWith(f, switchyardv1connect.RunServiceListInstancesProcedure, &v1.ListInstancesResponse{
 		Items: []*v1.Instance{{Index: 7, State: v1.TaskFailed, Item: hostile, Node: "n-1"}}, NextPageToken: "more",
 	})
 	page := newVisitor(t, f, v1.RoleViewer).get("/ui/runs/ci-1/tasks/each?state=failed")
@@ -119,9 +120,9 @@ func TestLogThatIsReadTooSlowlyCanBeTriedAgain(t *testing.T) {
 }
 
 func logThatIsReadTooSlowlyCanBeTriedAgain(t *testing.T) {
-	f := newFakeServices()
+	f := &servicetest.Fake{}
 	fakeTask(f, "build", &v1.Task{State: v1.TaskRunning, Type: v1.TypeShell, Node: "n-1"})
-	answer(f, switchyardv1connect.RunServiceListRunLogsProcedure, func(ctx context.Context, _ *v1.ListRunLogsRequest) (*v1.ListRunLogsResponse, error) {
+	servicetest.Answer(f, switchyardv1connect.RunServiceListRunLogsProcedure, func(ctx context.Context, _ *v1.ListRunLogsRequest) (*v1.ListRunLogsResponse, error) {
 		<-ctx.Done()
 		return nil, ctx.Err()
 	})

@@ -14,6 +14,7 @@ import (
 	"connectrpc.com/authn"
 	"google.golang.org/protobuf/proto"
 
+	"switchyard/dev/servicetest"
 	"switchyard/gateway/auth"
 	"switchyard/gateway/web/live"
 	v1 "switchyard/proto/switchyard/v1"
@@ -21,7 +22,7 @@ import (
 )
 
 func TestResponsesForbidForeignContent(t *testing.T) {
-	v := newVisitor(t, newFakeServices(), v1.RoleViewer)
+	v := newVisitor(t, &servicetest.Fake{}, v1.RoleViewer)
 	for _, address := range []string{"/ui/login", "/ui/nothing", assetURL("page.js"), "/ui/live"} {
 		a := v.do(http.MethodGet, address, nil, "text/html")
 		policy := a.header.Get("Content-Security-Policy")
@@ -48,7 +49,7 @@ func TestScriptIsSmall(t *testing.T) {
 }
 
 func TestAssetsAreKeptByTheirBuild(t *testing.T) {
-	v := newVisitor(t, newFakeServices(), v1.RoleViewer)
+	v := newVisitor(t, &servicetest.Fake{}, v1.RoleViewer)
 	for address, want := range map[string]struct {
 		status int
 		cache  string
@@ -68,7 +69,7 @@ func TestAssetsAreKeptByTheirBuild(t *testing.T) {
 }
 
 func TestCallerWithoutTokenIsLedToLogin(t *testing.T) {
-	v := newVisitor(t, newFakeServices(), v1.RoleViewer)
+	v := newVisitor(t, &servicetest.Fake{}, v1.RoleViewer)
 	v.token = "nonsense"
 	a := v.do(http.MethodGet, "/ui/runs?state=failed", nil, "text/html")
 	if want := "/ui/login?next=%2Fui%2Fruns%3Fstate%3Dfailed"; a.status != http.StatusSeeOther || a.header.Get("Location") != want {
@@ -93,8 +94,8 @@ func (v *visitor) logInWith(token, next string) answered {
 }
 
 func TestLogInKeepsTheTokenInACookie(t *testing.T) {
-	f := newFakeServices()
-	answerWith(f, switchyardv1connect.RunServiceListRunsProcedure, &v1.ListRunsResponse{})
+	f := &servicetest.Fake{}
+	servicetest.AnswerWith(f, switchyardv1connect.RunServiceListRunsProcedure, &v1.ListRunsResponse{})
 	v := newVisitor(t, f, "")
 	v.token = ""
 	if a := v.logInWith("sy_nobody", "/"); a.status != http.StatusUnauthorized || !strings.Contains(a.text(".error-text"), "not known") {
@@ -132,7 +133,7 @@ func TestLoginRedirectsOnlyToLocalPages(t *testing.T) {
 		"/": "/", "/ui/runs?state=failed": "/ui/runs?state=failed", "https://evil.example/": "/", "//evil.example/ui/": "/", "/ui/..//evil.example": "/",
 		`/\evil.example`: "/", "/ui/login?next=/": "/", "": "/", "javascript:alert(1)": "/", "/v1/runs": "/",
 	} {
-		v := newVisitor(t, newFakeServices(), "")
+		v := newVisitor(t, &servicetest.Fake{}, "")
 		v.token = ""
 		if a := v.logInWith("sy_user", next); a.header.Get("Location") != want {
 			t.Errorf("%q leads to %q, want %q", next, a.header.Get("Location"), want)
@@ -141,40 +142,40 @@ func TestLoginRedirectsOnlyToLocalPages(t *testing.T) {
 }
 
 func TestActionNeedsAFormOfThePage(t *testing.T) {
-	f := newFakeServices()
-	answerWith(f, switchyardv1connect.RunServiceCancelRunProcedure, &v1.CancelRunResponse{Id: "a"})
+	f := &servicetest.Fake{}
+	servicetest.AnswerWith(f, switchyardv1connect.RunServiceCancelRunProcedure, &v1.CancelRunResponse{Id: "a"})
 	v := newVisitor(t, f, v1.RoleUser)
 	form := url.Values{"run": {"a"}, "confirmed": {"yes"}}
 	if a := v.do(http.MethodPost, "/ui/actions/cancel-run", form, "application/json"); a.status != http.StatusBadRequest || !strings.Contains(a.message(), "reload the page") {
 		t.Errorf("%d %s", a.status, a.body)
 	}
-	if got := requestsOf[v1.CancelRunRequest](f, switchyardv1connect.RunServiceCancelRunProcedure); len(got) != 0 {
+	if got := servicetest.Requests[v1.CancelRunRequest](f); len(got) != 0 {
 		t.Errorf("calls %v", got)
 	}
 }
 
 // TestHostileTextsAreHarmless fills every text of some views with one that breaks pages without escaping.
 func TestHostileTextsAreHarmless(t *testing.T) {
-	f, run := newFakeServices(), exampleRun()
+	f, run := &servicetest.Fake{}, exampleRun()
 	run.Error, run.Problem, run.SubmittedBy, run.Reason, run.Batch, run.Parent = hostile, hostile, hostile, hostile, hostile, hostile
 	for _, task := range run.GetTasks() {
 		task.Error, task.Notice, task.Node = hostile, hostile, hostile
 	}
 	serveRun(f, run) <- &v1.WatchRunResponse{Run: proto.CloneOf(run), TaskCount: 4}
-	answerWith(f, listRuns, &v1.ListRunsResponse{NextPageToken: hostile, Items: []*v1.Run{{
+	servicetest.AnswerWith(f, listRuns, &v1.ListRunsResponse{NextPageToken: hostile, Items: []*v1.Run{{
 		Id: hostile, Name: hostile, State: v1.RunRunning, SubmittedBy: hostile, Problem: hostile, Error: hostile, Parent: hostile, Batch: hostile, Trigger: hostile,
 	}}})
-	answerWith(f, getQueue, &v1.GetQueueResponse{Tasks: 1, Warnings: []string{hostile}, Groups: []*v1.QueueGroup{{
+	servicetest.AnswerWith(f, getQueue, &v1.GetQueueResponse{Tasks: 1, Warnings: []string{hostile}, Groups: []*v1.QueueGroup{{
 		Reason: v1.WaitBusy, Text: hostile, Type: hostile, Count: 1, Demand: &v1.TaskDemand{Constraints: []string{hostile}}, Examples: []*v1.ListedTask{{Run: hostile, Task: hostile}},
 	}}})
-	answerWith(f, listTasksCall, &v1.ListTasksResponse{})
+	servicetest.AnswerWith(f, listTasksCall, &v1.ListTasksResponse{})
 	node := &v1.Node{
 		Name: hostile, State: v1.NodeStale, Reason: hostile, Labels: []string{hostile}, Capabilities: map[string]string{hostile: hostile}, Executors: []string{hostile}, Machine: hostile,
 		Snapshot: &v1.NodeSnapshot{Withheld: map[string]string{hostile: hostile}, Gpus: []*v1.GpuSnapshot{{Name: hostile}}, Running: []*v1.RunningAttempt{{RunId: hostile, Task: hostile}}},
 	}
-	answerWith(f, listNodes, &v1.ListNodesResponse{Items: []*v1.Node{node}})
-	answerWith(f, getNode, &v1.GetNodeResponse{Node: node})
-	answerWith(f, getNodeWorkers, &v1.GetNodeWorkersResponse{})
+	servicetest.AnswerWith(f, listNodes, &v1.ListNodesResponse{Items: []*v1.Node{node}})
+	servicetest.AnswerWith(f, getNode, &v1.GetNodeResponse{Node: node})
+	servicetest.AnswerWith(f, getNodeWorkers, &v1.GetNodeWorkersResponse{})
 	v := newVisitor(t, f, v1.RoleAdmin)
 	for _, address := range []string{"/ui/runs", "/ui/runs/nightly-1", "/ui/queue", "/ui/nodes", "/ui/nodes/x"} {
 		page := v.get(address)
@@ -250,14 +251,14 @@ func openLive(t *testing.T, handler http.Handler, query url.Values) *bufio.Scann
 
 // TestStreamSendsWhatChanges follows a changing view, an unknown view and a foreign address in one stream.
 func TestStreamSendsWhatChanges(t *testing.T) {
-	f := newFakeServices()
+	f := &servicetest.Fake{}
 	runs := &v1.ListRunsResponse{Items: []*v1.Run{{Id: "a-1", Name: "a", State: v1.RunRunning}}}
-	answerWith(f, switchyardv1connect.RunServiceListRunsProcedure, runs)
+	servicetest.AnswerWith(f, switchyardv1connect.RunServiceListRunsProcedure, runs)
 	v := newVisitor(t, f, v1.RoleOperator)
 	page := v.get("/ui/runs")
 	version := attribute(page.all("body")[0], "data-version")
 	lines := openLive(t, v.handler, url.Values{"view": {"/ui/runs", "/ui/nothing", "https://evil.example/"}, "at": {version, "", ""}})
-	answerWith(f, switchyardv1connect.RunServiceListRunsProcedure, &v1.ListRunsResponse{Items: []*v1.Run{{Id: "a-1", Name: "a", State: v1.RunFailed}}})
+	servicetest.AnswerWith(f, switchyardv1connect.RunServiceListRunsProcedure, &v1.ListRunsResponse{Items: []*v1.Run{{Id: "a-1", Name: "a", State: v1.RunFailed}}})
 	seen := map[string]string{}
 	event := ""
 	for (len(seen) < 4 || !strings.Contains(seen["view"], v1.RunFailed)) && lines.Scan() {
@@ -292,8 +293,8 @@ func (a revocable) Authenticate(context.Context, string) (*auth.Principal, error
 }
 
 func TestStreamOfRevokedTokenSaysSoAndEnds(t *testing.T) {
-	f, lock := newFakeServices(), revocable{make(chan struct{})}
-	answerWith(f, switchyardv1connect.RunServiceListRunsProcedure, &v1.ListRunsResponse{})
+	f, lock := &servicetest.Fake{}, revocable{make(chan struct{})}
+	servicetest.AnswerWith(f, switchyardv1connect.RunServiceListRunsProcedure, &v1.ListRunsResponse{})
 	feeds := live.NewFeeds()
 	t.Cleanup(feeds.Close)
 	config := newVisitorConfig(t, f, feeds)

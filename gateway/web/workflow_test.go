@@ -10,6 +10,7 @@ import (
 	"connectrpc.com/connect"
 	"golang.org/x/net/html"
 
+	"switchyard/dev/servicetest"
 	"switchyard/gateway/rpcerror"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/proto/switchyard/v1/switchyardv1connect"
@@ -45,23 +46,23 @@ tasks:
 `
 
 // withWorkflow returns services with a stored workflow.
-func withWorkflow(t *testing.T, document string) *fakeServices {
+func withWorkflow(t *testing.T, document string) *servicetest.Fake {
 	t.Helper()
 	def, err := definition.Parse("release.yaml", []byte(document))
 	if err != nil {
 		t.Fatal(err)
 	}
-	f := newFakeServices()
-	answer(f, getWorkflow, func(_ context.Context, req *v1.GetWorkflowRequest) (*v1.GetWorkflowResponse, error) {
+	f := &servicetest.Fake{}
+	servicetest.Answer(f, getWorkflow, func(_ context.Context, req *v1.GetWorkflowRequest) (*v1.GetWorkflowResponse, error) {
 		if req.GetName() != def.GetName() {
 			return nil, rpcerror.Missing("workflow", req.GetName(), "")
 		}
 		return &v1.GetWorkflowResponse{Definition: def, UpdatedAt: "2026-03-04T11:00:00Z"}, nil
 	})
-	answerWith(f, switchyardv1connect.RunServiceListRunsProcedure, &v1.ListRunsResponse{Items: []*v1.Run{
+	servicetest.AnswerWith(f, switchyardv1connect.RunServiceListRunsProcedure, &v1.ListRunsResponse{Items: []*v1.Run{
 		{Id: "release-1", Name: "release", State: v1.RunFailed, Error: "task build failed"},
 	}})
-	answerWith(f, triggerWorkflow, &v1.TriggerWorkflowResponse{Id: "release-2", Name: "release"})
+	servicetest.AnswerWith(f, triggerWorkflow, &v1.TriggerWorkflowResponse{Id: "release-2", Name: "release"})
 	return f
 }
 
@@ -164,7 +165,7 @@ func TestWorkflowRunsWithTheTypedInput(t *testing.T) {
 			t.Fatalf("answered %d to %s: %s", res.status, res.header.Get("Location"), res.body)
 		}
 	}
-	got := requestsOf[v1.TriggerWorkflowRequest](f, triggerWorkflow)
+	got := servicetest.Requests[v1.TriggerWorkflowRequest](f)
 	if len(got) != 2 || got[0].GetIdempotencyKey() == "" || got[0].GetIdempotencyKey() != got[1].GetIdempotencyKey() {
 		t.Fatalf("requests %v", got)
 	}
@@ -175,7 +176,7 @@ func TestWorkflowRunsWithTheTypedInput(t *testing.T) {
 		}
 	}
 	v.send(v.get("/ui/workflows/release"), action, doRun, typedValues...)
-	if got := requestsOf[v1.TriggerWorkflowRequest](f, triggerWorkflow); got[2].GetIdempotencyKey() == got[0].GetIdempotencyKey() {
+	if got := servicetest.Requests[v1.TriggerWorkflowRequest](f); got[2].GetIdempotencyKey() == got[0].GetIdempotencyKey() {
 		t.Error("a page that was loaded again has the key of the first one")
 	}
 }
@@ -188,7 +189,7 @@ func TestWorkflowFormKeepsInvalidInputWithItsProblems(t *testing.T) {
 	if res.status != http.StatusUnprocessableEntity {
 		t.Errorf("answered %d", res.status)
 	}
-	if n := len(requestsOf[v1.TriggerWorkflowRequest](f, triggerWorkflow)); n > 0 {
+	if n := len(servicetest.Requests[v1.TriggerWorkflowRequest](f)); n > 0 {
 		t.Errorf("%d runs", n)
 	}
 	values := typedIn(res.all("form.inputs")[0])
@@ -201,7 +202,7 @@ func TestWorkflowFormKeepsInvalidInputWithItsProblems(t *testing.T) {
 	mustBeHarmless(t, res)
 
 	def, _ := definition.Parse("", []byte(releaseDocument))
-	answer(f, triggerWorkflow, func(context.Context, *v1.TriggerWorkflowRequest) (*v1.TriggerWorkflowResponse, error) {
+	servicetest.Answer(f, triggerWorkflow, func(context.Context, *v1.TriggerWorkflowRequest) (*v1.TriggerWorkflowResponse, error) {
 		_, err := definition.Input(def, nil)
 		return nil, rpcerror.InvalidWith(err, &v1.ValidationFailure{Problems: problemsOf(err)})
 	})
@@ -214,7 +215,7 @@ func TestWorkflowFormKeepsInvalidInputWithItsProblems(t *testing.T) {
 
 func TestWorkflowShowsAPlan(t *testing.T) {
 	f := withWorkflow(t, releaseDocument)
-	answerWith(f, planRun, &v1.PlanRunResponse{Name: "release", Tasks: []*v1.PlannedTask{
+	servicetest.AnswerWith(f, planRun, &v1.PlanRunResponse{Name: "release", Tasks: []*v1.PlannedTask{
 		{Task: "build", Type: "shell", Placement: "1 of 2 nodes", Nodes: []*v1.NodeVerdict{{Name: "one", Feasible: true}, {Name: "two", Reasons: []string{"is draining"}}}},
 		{Task: "ship", Type: "shell", Level: 1, DependsOn: []string{"build"}, Placement: "no node"},
 	}})
@@ -237,14 +238,14 @@ func TestFormWithoutProofIsShownAgain(t *testing.T) {
 	if res.status != http.StatusBadRequest || typedIn(res.all("form.inputs")[0]).Get("input.version") != "kept" {
 		t.Errorf("answered %d: %s", res.status, textOf(res.doc))
 	}
-	if n := len(requestsOf[v1.TriggerWorkflowRequest](f, triggerWorkflow)); n > 0 {
+	if n := len(servicetest.Requests[v1.TriggerWorkflowRequest](f)); n > 0 {
 		t.Errorf("%d runs", n)
 	}
 }
 
 func TestWorkflowsAreListed(t *testing.T) {
-	f := newFakeServices()
-	answerWith(f, switchyardv1connect.WorkflowServiceListWorkflowsProcedure, &v1.ListWorkflowsResponse{Total: 70, NextPageToken: "more", Items: []*v1.StoredWorkflow{
+	f := &servicetest.Fake{}
+	servicetest.AnswerWith(f, switchyardv1connect.WorkflowServiceListWorkflowsProcedure, &v1.ListWorkflowsResponse{Total: 70, NextPageToken: "more", Items: []*v1.StoredWorkflow{
 		{Name: "release", Description: hostile, UpdatedAt: "2026-03-04T11:00:00Z", Cron: []string{"0 2 * * MON-FRI"}, Timezone: "Europe/Berlin", Paused: true, A2A: true},
 	}})
 	page := newVisitor(t, f, v1.RoleViewer).get("/ui/workflows?search=rel")
@@ -253,7 +254,7 @@ func TestWorkflowsAreListed(t *testing.T) {
 	if got := page.link("Next page"); got != "/ui/workflows?page=more&search=rel" {
 		t.Errorf("the next page is %q", got)
 	}
-	if got := requestsOf[v1.ListWorkflowsRequest](f, switchyardv1connect.WorkflowServiceListWorkflowsProcedure); got[0].GetSearch() != "rel" {
+	if got := servicetest.Requests[v1.ListWorkflowsRequest](f); got[0].GetSearch() != "rel" {
 		t.Errorf("requests %v", got)
 	}
 	mustBeHarmless(t, page)
@@ -261,7 +262,7 @@ func TestWorkflowsAreListed(t *testing.T) {
 
 func TestOutagesAreNotReportedAsDefinitionProblems(t *testing.T) {
 	f := withWorkflow(t, releaseDocument)
-	refuseWith(f, triggerWorkflow, connect.CodeUnavailable, "Temporal is away")
+	servicetest.Refuse(f, triggerWorkflow, connect.CodeUnavailable, "Temporal is away")
 	v := newVisitor(t, f, v1.RoleUser)
 	res := v.send(v.get("/ui/workflows/release"), "/ui/workflows/release", doRun, "input.version", "7")
 	if res.status != http.StatusServiceUnavailable {

@@ -1,0 +1,5 @@
+// Package servicetest lets tests of clients of the gateway answer calls as they configure, and see the requests. Only tests
+// import it.
+//
+// Of this module it may import proto.
+package servicetest
