@@ -90,6 +90,13 @@ func (f *Fake) Calls() []Call {
 	return append([]Call(nil), f.calls...)
 }
 
+// Forget drops the recorded calls.
+func (f *Fake) Forget() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.calls = nil
+}
+
 // Requests returns the recorded requests of a type, oldest first.
 func Requests[Req any](f *Fake) []*Req {
 	var all []*Req

@@ -5,17 +5,15 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net/http"
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"testing"
 
 	"connectrpc.com/connect"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
-	"google.golang.org/protobuf/reflect/protoreflect"
 
+	"switchyard/dev/servicetest"
 	"switchyard/dev/testneeds"
 	"switchyard/gateway/inprocess"
 	v1 "switchyard/proto/switchyard/v1"
@@ -24,45 +22,38 @@ import (
 
 func TestMain(m *testing.M) { testneeds.NoLeaks(m) }
 
-// fleet answers some calls as a gateway would and records all calls. Other calls return Unimplemented.
-type fleet struct {
-	switchyardv1connect.UnimplementedRunServiceHandler
-	switchyardv1connect.UnimplementedTaskServiceHandler
-	switchyardv1connect.UnimplementedWorkflowServiceHandler
-	switchyardv1connect.UnimplementedNodeServiceHandler
-
-	mu    sync.Mutex
-	calls []protoreflect.MethodDescriptor
-	err   error // error of GetRun
+// newFleet returns services that answer some calls as a gateway would.
+func newFleet() *servicetest.Fake {
+	f := &servicetest.Fake{}
+	servicetest.Answer(f, switchyardv1connect.RunServiceGetRunProcedure, func(_ context.Context, req *v1.GetRunRequest) (*v1.GetRunResponse, error) {
+		switch req.GetId() {
+		case "panic":
+			panic("boom")
+		case "r-1":
+			return &v1.GetRunResponse{Run: &v1.Run{Id: "r-1", State: v1.RunRunning}}, nil
+		}
+		return nil, connect.NewError(connect.CodeNotFound, errors.New(`there is no run "`+req.GetId()+`"`))
+	})
+	servicetest.AnswerWith(f, switchyardv1connect.RunServiceGetRunTaskProcedure, &v1.GetRunTaskResponse{Task: &v1.Task{State: v1.TaskRunning}})
+	servicetest.AnswerWith(f, switchyardv1connect.RunServiceListDeadLettersProcedure, &v1.ListDeadLettersResponse{Items: []*v1.DeadLetter{{Run: "r-1", Task: "a"}}})
+	servicetest.AnswerWith(f, switchyardv1connect.NodeServiceListNodesProcedure, &v1.ListNodesResponse{Items: []*v1.Node{{Name: "n.1", State: v1.NodeActive}, {Name: "n_1", State: v1.NodeOffline}}})
+	servicetest.AnswerWith(f, switchyardv1connect.NodeServiceGetNodeProcedure, &v1.GetNodeResponse{Node: &v1.Node{Name: "n.1", State: v1.NodeActive}})
+	servicetest.Answer(f, switchyardv1connect.RunServiceListRunTasksProcedure, listManyTasks)
+	servicetest.Answer(f, switchyardv1connect.RunServicePlanRunProcedure, func(_ context.Context, req *v1.PlanRunRequest) (*v1.PlanRunResponse, error) {
+		res := &v1.PlanRunResponse{}
+		for name := range req.GetSubmit().GetDefinition().GetTasks() {
+			res.Tasks = append(res.Tasks, &v1.PlannedTask{Task: name, Placement: "1 of 1 nodes"})
+		}
+		return res, nil
+	})
+	return f
 }
 
-func (f *fleet) GetRun(_ context.Context, req *connect.Request[v1.GetRunRequest]) (*connect.Response[v1.GetRunResponse], error) {
-	switch req.Msg.GetId() {
-	case "panic":
-		panic("boom")
-	case "r-1":
-		return connect.NewResponse(&v1.GetRunResponse{Run: &v1.Run{Id: "r-1", State: v1.RunRunning}}), f.err
-	}
-	return nil, connect.NewError(connect.CodeNotFound, errors.New(`there is no run "`+req.Msg.GetId()+`"`))
-}
-
-func (f *fleet) GetRunTask(context.Context, *connect.Request[v1.GetRunTaskRequest]) (*connect.Response[v1.GetRunTaskResponse], error) {
-	return connect.NewResponse(&v1.GetRunTaskResponse{Task: &v1.Task{State: v1.TaskRunning}}), nil
-}
-
-func (f *fleet) ListDeadLetters(context.Context, *connect.Request[v1.ListDeadLettersRequest]) (*connect.Response[v1.ListDeadLettersResponse], error) {
-	return connect.NewResponse(&v1.ListDeadLettersResponse{Items: []*v1.DeadLetter{{Run: "r-1", Task: "a"}}}), nil
-}
-
-func (f *fleet) ListNodes(context.Context, *connect.Request[v1.ListNodesRequest]) (*connect.Response[v1.ListNodesResponse], error) {
-	return connect.NewResponse(&v1.ListNodesResponse{Items: []*v1.Node{{Name: "n.1", State: v1.NodeActive}, {Name: "n_1", State: v1.NodeOffline}}}), nil
-}
-
-// ListRunTasks pages through 1,000 tasks.
-func (f *fleet) ListRunTasks(_ context.Context, req *connect.Request[v1.ListRunTasksRequest]) (*connect.Response[v1.ListRunTasksResponse], error) {
-	first, _ := strconv.Atoi(req.Msg.GetPageToken())
+// listManyTasks pages through 1,000 tasks.
+func listManyTasks(_ context.Context, req *v1.ListRunTasksRequest) (*v1.ListRunTasksResponse, error) {
+	first, _ := strconv.Atoi(req.GetPageToken())
 	res := &v1.ListRunTasksResponse{Total: 1000}
-	for n := first; n < 1000 && len(res.Items) < int(req.Msg.GetPageSize()); n++ {
+	for n := first; n < 1000 && len(res.Items) < int(req.GetPageSize()); n++ {
 		name := fmt.Sprintf("task-with-a-name-%04d", n)
 		res.Items = append(res.Items, &v1.Task{
 			Name: &name, Type: v1.TypeShell, State: v1.TaskFailed, Node: "a-node-with-a-long-name", Reason: v1.ReasonExitCode,
@@ -73,47 +64,17 @@ func (f *fleet) ListRunTasks(_ context.Context, req *connect.Request[v1.ListRunT
 	if res.GetNextPageToken() == "1000" {
 		res.NextPageToken = ""
 	}
-	return connect.NewResponse(res), nil
+	return res, nil
 }
 
-func (f *fleet) GetNode(context.Context, *connect.Request[v1.GetNodeRequest]) (*connect.Response[v1.GetNodeResponse], error) {
-	return connect.NewResponse(&v1.GetNodeResponse{Node: &v1.Node{Name: "n.1", State: v1.NodeActive}}), nil
+// connectToFleet returns a client session of a server for a new fleet.
+func connectToFleet(t *testing.T) *sdk.ClientSession {
+	t.Helper()
+	return connectTo(t, New(Config{Services: servicesOf(newFleet())}))
 }
 
-func (f *fleet) PlanRun(_ context.Context, req *connect.Request[v1.PlanRunRequest]) (*connect.Response[v1.PlanRunResponse], error) {
-	res := &v1.PlanRunResponse{}
-	for name := range req.Msg.GetSubmit().GetDefinition().GetTasks() {
-		res.Tasks = append(res.Tasks, &v1.PlannedTask{Task: name, Placement: "1 of 1 nodes"})
-	}
-	return connect.NewResponse(res), nil
-}
-
-func (f *fleet) WrapUnary(next connect.UnaryFunc) connect.UnaryFunc {
-	return func(ctx context.Context, req connect.AnyRequest) (connect.AnyResponse, error) {
-		f.mu.Lock()
-		f.calls = append(f.calls, req.Spec().Schema.(protoreflect.MethodDescriptor))
-		f.mu.Unlock()
-		return next(ctx, req)
-	}
-}
-
-func (f *fleet) WrapStreamingHandler(next connect.StreamingHandlerFunc) connect.StreamingHandlerFunc {
-	return next
-}
-
-func (f *fleet) WrapStreamingClient(next connect.StreamingClientFunc) connect.StreamingClientFunc {
-	return next
-}
-
-// services returns clients of the fleet.
-func (f *fleet) services() *Services {
-	mux := http.NewServeMux()
-	noted := connect.WithInterceptors(f)
-	mux.Handle(switchyardv1connect.NewRunServiceHandler(f, noted))
-	mux.Handle(switchyardv1connect.NewTaskServiceHandler(f, noted))
-	mux.Handle(switchyardv1connect.NewWorkflowServiceHandler(f, noted))
-	mux.Handle(switchyardv1connect.NewNodeServiceHandler(f, noted))
-	return NewServices(inprocess.Client{Handler: mux}, inprocess.URL)
+func servicesOf(f *servicetest.Fake) *Services {
+	return NewServices(inprocess.Client{Handler: f.Handler()}, inprocess.URL)
 }
 
 // connectTo returns a client session of a server.
@@ -147,7 +108,7 @@ func use(t *testing.T, session *sdk.ClientSession, name string, arguments any) (
 
 // TestEveryToolIsComplete checks that every row of the table yields a complete tool.
 func TestEveryToolIsComplete(t *testing.T) {
-	session := connectTo(t, New(Config{Services: (&fleet{}).services()}))
+	session := connectToFleet(t)
 	listed, err := session.ListTools(t.Context(), nil)
 	if err != nil {
 		t.Fatal(err)
@@ -178,7 +139,7 @@ func TestEveryToolIsComplete(t *testing.T) {
 }
 
 func TestReadOnlyServerHasNoToolThatWrites(t *testing.T) {
-	session := connectTo(t, New(Config{Services: (&fleet{}).services(), ReadOnly: true}))
+	session := connectTo(t, New(Config{Services: servicesOf(newFleet()), ReadOnly: true}))
 	listed, err := session.ListTools(t.Context(), nil)
 	if err != nil {
 		t.Fatal(err)
@@ -213,8 +174,8 @@ func TestPreviewChangesNothing(t *testing.T) {
 		if !each.isWriting() {
 			continue
 		}
-		f := &fleet{}
-		session := connectTo(t, New(Config{Services: f.services()}))
+		f := newFleet()
+		session := connectTo(t, New(Config{Services: servicesOf(f)}))
 		given := arguments[each.name]
 		if given == nil {
 			t.Errorf("%s has no arguments here", each.name)
@@ -225,12 +186,12 @@ func TestPreviewChangesNothing(t *testing.T) {
 		if isError || !strings.HasPrefix(text, `{"preview":{`) {
 			t.Errorf("%s: %s", each.name, text)
 		}
-		if len(f.calls) == 0 {
+		if len(f.Calls()) == 0 {
 			t.Errorf("%s has asked nothing", each.name)
 		}
-		for _, call := range f.calls {
-			if v1.RulesOf(call).GetEffect() == v1.Effect_EFFECT_WRITE {
-				t.Errorf("the preview of %s calls %s", each.name, call.Name())
+		for _, call := range f.Calls() {
+			if v1.RulesOf(call.Method).GetEffect() == v1.Effect_EFFECT_WRITE {
+				t.Errorf("the preview of %s calls %s", each.name, call.Method.Name())
 			}
 		}
 	}
@@ -238,7 +199,7 @@ func TestPreviewChangesNothing(t *testing.T) {
 
 // TestErrorsTellTheModelTheRemedy checks that errors are tool results that contain the remedy.
 func TestErrorsTellTheModelTheRemedy(t *testing.T) {
-	session := connectTo(t, New(Config{Services: (&fleet{}).services()}))
+	session := connectToFleet(t)
 	for name, test := range map[string]struct {
 		tool      string
 		arguments any
@@ -268,7 +229,7 @@ func TestErrorsTellTheModelTheRemedy(t *testing.T) {
 
 // TestEveryProblemOfADefinitionHasAPosition validates a definition with two problems and one without.
 func TestEveryProblemOfADefinitionHasAPosition(t *testing.T) {
-	session := connectTo(t, New(Config{Services: (&fleet{}).services()}))
+	session := connectToFleet(t)
 	bad := "name: x\ntasks:\n  a: {type: shel, dependOn: [b]}\n"
 	text, isError := use(t, session, "validate_definition", map[string]any{"definition": bad})
 	var answer struct {
@@ -297,7 +258,7 @@ func TestEveryProblemOfADefinitionHasAPosition(t *testing.T) {
 
 // TestRunDistributedHasATaskForEachNode checks that nodes with similar names get distinct task names.
 func TestRunDistributedHasATaskForEachNode(t *testing.T) {
-	session := connectTo(t, New(Config{Services: (&fleet{}).services()}))
+	session := connectToFleet(t)
 	text, isError := use(t, session, "run_distributed", map[string]any{"command": "x", "nodes": []string{"n.1", "n_1", "n.1"}, "preview": true})
 	for _, part := range []string{`"taskCount":2`, `"task":"n_1"`, `"task":"n_1-1"`, "n_1 is offline"} {
 		if isError || !strings.Contains(text, part) {
@@ -309,7 +270,7 @@ func TestRunDistributedHasATaskForEachNode(t *testing.T) {
 // TestStatusOfALargeRunIsSmall checks that the status of a run with 1,000 tasks stays below 8 KB, text and structured content
 // together, and that its pages cover all tasks.
 func TestStatusOfALargeRunIsSmall(t *testing.T) {
-	session := connectTo(t, New(Config{Services: (&fleet{}).services()}))
+	session := connectToFleet(t)
 	seen := map[string]bool{}
 	for token := ""; ; {
 		res, err := session.CallTool(t.Context(), &sdk.CallToolParams{Name: "get_workflow_status", Arguments: map[string]any{"run": "r-1", "pageToken": token}})
@@ -341,7 +302,7 @@ func TestStatusOfALargeRunIsSmall(t *testing.T) {
 }
 
 func TestResourcesAreRead(t *testing.T) {
-	session := connectTo(t, New(Config{Services: (&fleet{}).services()}))
+	session := connectToFleet(t)
 	for uri, want := range map[string]string{
 		guideURI:                        "# The language of definitions",
 		"switchyard://nodes":            `"name":"n.1"`,
@@ -360,7 +321,7 @@ func TestResourcesAreRead(t *testing.T) {
 }
 
 func TestPromptAsksForAWorkflow(t *testing.T) {
-	session := connectTo(t, New(Config{Services: (&fleet{}).services()}))
+	session := connectToFleet(t)
 	got, err := session.GetPrompt(t.Context(), &sdk.GetPromptParams{Name: "write_workflow", Arguments: map[string]string{"goal": "build the site"}})
 	if err != nil || len(got.Messages) != 2 || !strings.Contains(got.Messages[0].Content.(*sdk.TextContent).Text, "build the site") {
 		t.Errorf("%+v %v", got, err)

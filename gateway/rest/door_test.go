@@ -19,6 +19,7 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/structpb"
 
+	"switchyard/dev/servicetest"
 	"switchyard/dev/testneeds"
 	"switchyard/gateway/rpcerror"
 	v1 "switchyard/proto/switchyard/v1"
@@ -30,79 +31,31 @@ func TestMain(m *testing.M) { testneeds.NoLeaks(m) }
 // limit is how long a test waits for an expected event.
 const limit = 2 * time.Minute
 
-// echo answers some calls with their requests, and counts them.
-type echo struct {
-	switchyardv1connect.UnimplementedRunServiceHandler
-	switchyardv1connect.UnimplementedWorkflowServiceHandler
-	calls atomic.Int32
-	asked atomic.Pointer[proto.Message]
-	// held, if it is not nil, receives the cause of the end of the context of a CancelRun call.
-	held chan error
+// newEcho returns services that answer some calls.
+func newEcho() *servicetest.Fake {
+	f := &servicetest.Fake{}
+	servicetest.AnswerWith(f, switchyardv1connect.RunServiceSubmitRunProcedure, &v1.SubmitRunResponse{Id: "a-1"})
+	servicetest.AnswerWith(f, switchyardv1connect.RunServicePlanRunProcedure, &v1.PlanRunResponse{})
+	servicetest.Answer(f, switchyardv1connect.RunServiceGetRunProcedure, func(_ context.Context, req *v1.GetRunRequest) (*v1.GetRunResponse, error) {
+		if req.GetId() == "none" {
+			return nil, rpcerror.NoRun("none")
+		}
+		return &v1.GetRunResponse{Run: &v1.Run{Id: req.GetId()}}, nil
+	})
+	servicetest.AnswerWith(f, switchyardv1connect.RunServiceListRunsProcedure, &v1.ListRunsResponse{})
+	servicetest.AnswerWith(f, switchyardv1connect.RunServiceListRunEventsProcedure, &v1.ListRunEventsResponse{})
+	servicetest.AnswerWith(f, switchyardv1connect.RunServiceKillTaskProcedure, &v1.KillTaskResponse{})
+	servicetest.AnswerWith(f, switchyardv1connect.RunServiceCancelRunProcedure, &v1.CancelRunResponse{})
+	servicetest.AnswerWith(f, switchyardv1connect.WorkflowServicePutWorkflowProcedure, &v1.PutWorkflowResponse{})
+	return f
 }
 
-func (e *echo) note(m proto.Message) {
-	e.calls.Add(1)
-	e.asked.Store(&m)
-}
-
-func (e *echo) SubmitRun(_ context.Context, req *connect.Request[v1.SubmitRunRequest]) (*connect.Response[v1.SubmitRunResponse], error) {
-	e.note(req.Msg)
-	return connect.NewResponse(&v1.SubmitRunResponse{Id: "a-1"}), nil
-}
-
-func (e *echo) PlanRun(_ context.Context, req *connect.Request[v1.PlanRunRequest]) (*connect.Response[v1.PlanRunResponse], error) {
-	e.note(req.Msg)
-	return connect.NewResponse(&v1.PlanRunResponse{}), nil
-}
-
-func (e *echo) GetRun(_ context.Context, req *connect.Request[v1.GetRunRequest]) (*connect.Response[v1.GetRunResponse], error) {
-	e.note(req.Msg)
-	if req.Msg.GetId() == "none" {
-		return nil, rpcerror.NoRun("none")
-	}
-	return connect.NewResponse(&v1.GetRunResponse{Run: &v1.Run{Id: req.Msg.GetId()}}), nil
-}
-
-func (e *echo) ListRuns(_ context.Context, req *connect.Request[v1.ListRunsRequest]) (*connect.Response[v1.ListRunsResponse], error) {
-	e.note(req.Msg)
-	return connect.NewResponse(&v1.ListRunsResponse{}), nil
-}
-
-func (e *echo) ListRunEvents(_ context.Context, req *connect.Request[v1.ListRunEventsRequest]) (*connect.Response[v1.ListRunEventsResponse], error) {
-	e.note(req.Msg)
-	return connect.NewResponse(&v1.ListRunEventsResponse{}), nil
-}
-
-func (e *echo) KillTask(_ context.Context, req *connect.Request[v1.KillTaskRequest]) (*connect.Response[v1.KillTaskResponse], error) {
-	e.note(req.Msg)
-	return connect.NewResponse(&v1.KillTaskResponse{}), nil
-}
-
-func (e *echo) CancelRun(ctx context.Context, req *connect.Request[v1.CancelRunRequest]) (*connect.Response[v1.CancelRunResponse], error) {
-	e.note(req.Msg)
-	if e.held != nil {
-		e.held <- nil
-		<-ctx.Done()
-		e.held <- ctx.Err()
-		return nil, ctx.Err()
-	}
-	return connect.NewResponse(&v1.CancelRunResponse{}), nil
-}
-
-func (e *echo) PutWorkflow(_ context.Context, req *connect.Request[v1.PutWorkflowRequest]) (*connect.Response[v1.PutWorkflowResponse], error) {
-	e.note(req.Msg)
-	return connect.NewResponse(&v1.PutWorkflowResponse{}), nil
-}
-
-// serve starts a server with a door in front of e.
-func serve(t *testing.T, e *echo) *httptest.Server {
+// serve starts a server with a door in front of f.
+func serve(t *testing.T, f *servicetest.Fake) *httptest.Server {
 	t.Helper()
-	calls := http.NewServeMux()
-	calls.Handle(switchyardv1connect.NewRunServiceHandler(e))
-	calls.Handle(switchyardv1connect.NewWorkflowServiceHandler(e))
 	others := http.NewServeMux()
 	others.HandleFunc("GET /healthz", http.NotFound)
-	door, err := New(Config{Services: v1.Services(), Calls: calls, Others: others, MaxBodyBytes: 1 << 20})
+	door, err := New(Config{Services: v1.Services(), Calls: f.Handler(), Others: others, MaxBodyBytes: 1 << 20})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -187,18 +140,15 @@ func TestRequestsReachTheirCalls(t *testing.T) {
 		"a time in a filter":      {"GET", "/v1/runs?since=2026-01-01T00:00:00Z", "", "", mustParse(t, `{"since":"2026-01-01T00:00:00Z"}`, &v1.ListRunsRequest{})},
 	} {
 		t.Run(name, func(t *testing.T) {
-			e := &echo{}
+			e := newEcho()
 			var body io.Reader
 			if c.body != "" {
 				body = strings.NewReader(c.body)
 			}
 			res, text := send(t, serve(t, e), c.method, c.path, c.kind, body)
-			asked := e.asked.Load()
-			if res.StatusCode != http.StatusOK || asked == nil {
-				t.Fatalf("%d %s", res.StatusCode, text)
-			}
-			if !proto.Equal(*asked, c.want) {
-				t.Errorf("asked for %v, want %v", *asked, c.want)
+			calls := e.Calls()
+			if res.StatusCode != http.StatusOK || len(calls) != 1 || !proto.Equal(calls[0].Request, c.want) {
+				t.Errorf("%d %s: asked for %v, want %v", res.StatusCode, text, calls, c.want)
 			}
 		})
 	}
@@ -275,15 +225,15 @@ func TestBadInputReachesNoCall(t *testing.T) {
 		"a large body":                 {"POST", "/v1/runs", jsonType, large, 413, "resource_exhausted", "1 MiB"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			e := &echo{}
+			e := newEcho()
 			var body io.Reader
 			if c.body != "" {
 				body = strings.NewReader(c.body)
 			}
 			res, text := send(t, serve(t, e), c.method, c.path, c.kind, body)
 			wantError(t, res, text, c.status, c.code, c.message)
-			if e.calls.Load() != 0 {
-				t.Errorf("a call was made: %v", *e.asked.Load())
+			if calls := e.Calls(); len(calls) != 0 {
+				t.Errorf("a call was made: %v", calls)
 			}
 		})
 	}
@@ -305,17 +255,17 @@ func wantError(t *testing.T, res *http.Response, text string, status int, code, 
 }
 
 func TestErrorsOfCallsHaveDetails(t *testing.T) {
-	res, text := send(t, serve(t, &echo{}), "GET", "/v1/runs/none", "", nil)
+	res, text := send(t, serve(t, newEcho()), "GET", "/v1/runs/none", "", nil)
 	wantError(t, res, text, 404, "not_found", `no run "none"`)
 	if want := `"details":[{"@type":"type.googleapis.com/google.rpc.ResourceInfo","resourceType":"run",`; !strings.Contains(strings.ReplaceAll(text, " ", ""), want) {
 		t.Errorf("%s has no %s", text, want)
 	}
-	res, text = send(t, serve(t, &echo{}), "GET", "/v1/runs/a/definition", "", nil)
+	res, text = send(t, serve(t, newEcho()), "GET", "/v1/runs/a/definition", "", nil)
 	wantError(t, res, text, 501, "unimplemented", "")
 }
 
 func TestZeroValuesArePrinted(t *testing.T) {
-	server := serve(t, &echo{})
+	server := serve(t, newEcho())
 	if _, text := send(t, server, "GET", "/v1/runs", "", nil); strings.ReplaceAll(text, " ", "") != `{"items":[],"nextPageToken":"","totals":{}}` {
 		t.Errorf("an empty list is %s", text)
 	}
@@ -325,7 +275,7 @@ func TestZeroValuesArePrinted(t *testing.T) {
 }
 
 func TestHeadAndOptionsAreAnswered(t *testing.T) {
-	server := serve(t, &echo{})
+	server := serve(t, newEcho())
 	if res, text := send(t, server, "HEAD", "/v1/runs/a", "", nil); res.StatusCode != 200 || text != "" || res.Header.Get("Content-Type") != jsonType {
 		t.Errorf("HEAD: %d %q %v", res.StatusCode, text, res.Header)
 	}
@@ -342,7 +292,7 @@ func TestHeadAndOptionsAreAnswered(t *testing.T) {
 
 // TestHeadersOfOtherProtocolsAreIgnored checks that headers of other protocols do not affect REST requests.
 func TestHeadersOfOtherProtocolsAreIgnored(t *testing.T) {
-	server := serve(t, &echo{})
+	server := serve(t, newEcho())
 	for _, header := range [][]string{
 		{"Connect-Protocol-Version", "1"}, {"Connect-Timeout-Ms", "x"}, {"X-Server-Timeout", "-1"}, {"X-Server-Timeout", "x"},
 		{"Accept-Encoding", "br;q=1, gzip;q=0.5"}, {"Grpc-Timeout", "x"}, {"Accept", "text/html"},
@@ -356,7 +306,7 @@ func TestHeadersOfOtherProtocolsAreIgnored(t *testing.T) {
 }
 
 func TestLargeAnswersAreCompressedOnDemand(t *testing.T) {
-	server := serve(t, &echo{})
+	server := serve(t, newEcho())
 	path := "/v1/runs/" + strings.Repeat("x", 2*minCompressed)
 	res, text := send(t, server, "GET", path, "", nil, "Accept-Encoding", "gzip")
 	if res.Header.Get("Content-Encoding") != "gzip" || len(text) > minCompressed {
@@ -369,7 +319,7 @@ func TestLargeAnswersAreCompressedOnDemand(t *testing.T) {
 
 // TestUnknownProceduresAreUnimplemented checks that Connect and gRPC clients get the expected error for an unknown service.
 func TestUnknownProceduresAreUnimplemented(t *testing.T) {
-	server := serve(t, &echo{})
+	server := serve(t, newEcho())
 	for kind, option := range map[string]connect.ClientOption{"connect": connect.WithProtoJSON(), "grpc": connect.WithGRPC(), "grpc-web": connect.WithGRPCWeb()} {
 		transport := &http.Transport{Protocols: new(http.Protocols)}
 		transport.Protocols.SetUnencryptedHTTP2(true)
@@ -389,15 +339,13 @@ func FuzzRequest(f *testing.F) {
 	f.Add("GET", "/v1/runs", "since=2026-01-01T00:00:00Z&options.x=1&pageSize=-1", "", []byte(nil))
 	f.Add("POST", "/v1/runs/a/cancel", "force=true", formType, []byte(`{"id":"a"}`))
 	f.Add("PUT", "/v1/workflows/x/../%2f%00", "%zz;", "a/b/c", []byte("\xff"))
-	e := &echo{}
-	calls := http.NewServeMux()
-	calls.Handle(switchyardv1connect.NewRunServiceHandler(e))
-	calls.Handle(switchyardv1connect.NewWorkflowServiceHandler(e))
-	door, err := New(Config{Services: v1.Services(), Calls: calls, MaxBodyBytes: 1 << 20})
+	e := newEcho()
+	door, err := New(Config{Services: v1.Services(), Calls: e.Handler(), MaxBodyBytes: 1 << 20})
 	if err != nil {
 		f.Fatal(err)
 	}
 	f.Fuzz(func(t *testing.T, method, path, query, kind string, body []byte) {
+		e.Forget() // fuzzing may make millions of calls
 		at, err := url.ParseRequestURI(path)
 		if err != nil {
 			return
@@ -430,17 +378,17 @@ func (e *endless) Read(p []byte) (int, error) {
 }
 
 func TestBodyWithoutALengthIsBounded(t *testing.T) {
-	e := &echo{}
+	e := newEcho()
 	res, text := send(t, serve(t, e), "POST", "/v1/runs", jsonType, &endless{})
 	wantError(t, res, text, 413, "resource_exhausted", "1 MiB")
-	if e.calls.Load() != 0 {
+	if len(e.Calls()) != 0 {
 		t.Error("a call was made")
 	}
 }
 
 // TestLargeBodyIsRefusedUnread announces a large body and checks that the server does not read it.
 func TestLargeBodyIsRefusedUnread(t *testing.T) {
-	server, body := serve(t, &echo{}), &endless{}
+	server, body := serve(t, newEcho()), &endless{}
 	req, err := http.NewRequestWithContext(t.Context(), "POST", server.URL+"/v1/runs", body)
 	if err != nil {
 		t.Fatal(err)
@@ -467,7 +415,13 @@ func TestClientThatLeavesEndsTheCall(t *testing.T) {
 		"HTTP/2": func(p *http.Protocols) { p.SetUnencryptedHTTP2(true) },
 	} {
 		t.Run(name, func(t *testing.T) {
-			e := &echo{held: make(chan error)}
+			e, held := newEcho(), make(chan error)
+			servicetest.Answer(e, switchyardv1connect.RunServiceCancelRunProcedure, func(ctx context.Context, _ *v1.CancelRunRequest) (*v1.CancelRunResponse, error) {
+				held <- nil
+				<-ctx.Done()
+				held <- ctx.Err()
+				return nil, ctx.Err()
+			})
 			server := serve(t, e)
 			transport := &http.Transport{Protocols: new(http.Protocols)}
 			protocols(transport.Protocols)
@@ -486,10 +440,10 @@ func TestClientThatLeavesEndsTheCall(t *testing.T) {
 				}
 				ended <- err
 			}()
-			<-e.held
+			<-held
 			leave()
 			select {
-			case err := <-e.held:
+			case err := <-held:
 				if err == nil {
 					t.Error("the context of the call has not ended")
 				}
