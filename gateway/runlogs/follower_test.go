@@ -3,7 +3,6 @@ package runlogs_test
 import (
 	"fmt"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -11,59 +10,9 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"switchyard/activities/logs"
-	"switchyard/activities/store"
-	"switchyard/gateway/runlogs"
 	"switchyard/gateway/runview"
 	v1 "switchyard/proto/switchyard/v1"
 )
-
-// solo returns the state of a task whose only attempt was dispatched once.
-func solo(name, state string) runview.TaskDelta {
-	return runview.TaskDelta{Name: name, Claim: 1, Task: &v1.Task{State: state, AssignedAt: timestamppb.Now()}}
-}
-
-// writeChunk adds a chunk with a word to the log of the only attempt of a task.
-func writeChunk(t *testing.T, s *store.Store, name, word string) {
-	t.Helper()
-	w, err := logs.Resume(t.Context(), s, logs.Attempt{Run: "ci-0k", Generation: 1, Task: name, Claim: 1}, logs.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	// What is written from the start to the position of the newest word is in the log already.
-	for _, text := range []string{w.Position(), word + " "} {
-		w.Mark(text)
-		if _, err := w.Stream(logs.Stdout).Write([]byte(text)); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := w.Suspend(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-}
-
-// stream collects what a follower sends.
-type stream struct {
-	text      []string // "<task> <text>" of each entry
-	missing   []string
-	positions map[string]*v1.LogPosition
-}
-
-// newStream returns a follower for a request and what it sends.
-func newStream(s *store.Store, req *v1.StreamRunLogsRequest) (*runlogs.Follower, *stream) {
-	sent := &stream{positions: map[string]*v1.LogPosition{}}
-	return runlogs.New("ci-0k", s, req, func(m *v1.StreamRunLogsResponse) error {
-		for _, e := range m.GetEntries() {
-			sent.text = append(sent.text, e.GetTask()+" "+strings.TrimSpace(string(e.GetData())))
-		}
-		if p := m.GetPosition(); p != nil {
-			sent.positions[p.GetTask()] = p
-		}
-		if m.GetMissing() != nil {
-			sent.missing = append(sent.missing, fmt.Sprintf("%s a%d on %s", m.GetMissing().GetTask(), m.GetMissing().GetAttempt(), m.GetMissing().GetNode()))
-		}
-		return nil
-	}), sent
-}
 
 func TestFollowerSendsOneTaskAfterTheOther(t *testing.T) {
 	t.Parallel()
@@ -71,10 +20,7 @@ func TestFollowerSendsOneTaskAfterTheOther(t *testing.T) {
 	write(t, s, printed{"late", 1, 0, 1, nil}, printed{"early", 1, 0, 1, nil}, printed{"unasked", 1, 0, 1, nil})
 	late, early := solo("late", "completed"), solo("early", "completed")
 	early.Task.StartedAt, late.Task.StartedAt = timestamppb.New(time.Unix(1, 0)), timestamppb.New(time.Unix(2, 0))
-	f, got := newStream(s, &v1.StreamRunLogsRequest{})
-	if err := f.SendAll(t.Context(), delta(late, early, runview.TaskDelta{Name: "waits", Task: &v1.Task{State: "pending"}})); err != nil {
-		t.Fatal(err)
-	}
+	got := newFollow(t, s, &v1.StreamRunLogsRequest{}).sendAll(late, early, runview.TaskDelta{Name: "waits", Task: &v1.Task{State: "pending"}})
 	if want := []string{"early early g1 a0", "late late g1 a0"}; !slices.Equal(got.text, want) {
 		t.Errorf("sent %q, want %q in the order of their starts", got.text, want)
 	}
@@ -86,16 +32,14 @@ func TestResumedFollowerRepeatsNothing(t *testing.T) {
 	t.Parallel()
 	s := openStore(t)
 	first, second := solo("a", "running"), solo("b", "running")
-	writeChunk(t, s, "a", "a0")
-	writeChunk(t, s, "a", "a1")
-	writeChunk(t, s, "b", "b0")
-	f, got := newStream(s, &v1.StreamRunLogsRequest{})
-	if err := f.Update(t.Context(), delta(first, second)); err != nil {
-		t.Fatal(err)
+	printWord := func(name, word string) {
+		printTo(t, s, logs.Attempt{Run: "ci-0k", Generation: 1, Task: name, Claim: 1}, word, false)
 	}
-	if err := f.SendNew(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	printWord("a", "a0")
+	printWord("a", "a1")
+	printWord("b", "b0")
+	got := newFollow(t, s, &v1.StreamRunLogsRequest{})
+	got.update(first, second)
 	var resume []*v1.LogPosition
 	for _, p := range got.positions {
 		resume = append(resume, p)
@@ -103,14 +47,11 @@ func TestResumedFollowerRepeatsNothing(t *testing.T) {
 	if slices.Sort(got.text); len(resume) != 2 || !slices.Equal(got.text, []string{"a a0", "a a1", "b b0"}) {
 		t.Fatalf("sent %q, with the positions %v", got.text, resume)
 	}
-	writeChunk(t, s, "a", "a2")
+	printWord("a", "a2")
 	write(t, s, printed{"b", 1, 1, 2, nil}, printed{"b", 1, 2, 3, nil})
 	second = runview.TaskDelta{Name: "b", Claim: 3, Task: &v1.Task{State: "completed", Attempt: 2}}
-	writeChunk(t, s, "c", "c0")
-	again, rest := newStream(s, &v1.StreamRunLogsRequest{Resume: resume})
-	if err := again.SendAll(t.Context(), delta(first, second, solo("c", "completed"))); err != nil {
-		t.Fatal(err)
-	}
+	printWord("c", "c0")
+	rest := newFollow(t, s, &v1.StreamRunLogsRequest{Resume: resume}).sendAll(first, second, solo("c", "completed"))
 	slices.Sort(rest.text)
 	if want := []string{"a a2", "b b g1 a1", "b b g1 a2", "c c0"}; !slices.Equal(rest.text, want) {
 		t.Errorf("the resumed stream sends %q, want %q", rest.text, want)
@@ -143,10 +84,7 @@ func TestFollowerSendsOnlyTheWantedOutput(t *testing.T) {
 		{"since before", &v1.StreamRunLogsRequest{Since: timestamppb.New(time.Now().Add(-time.Hour))}, []string{"a to stderr", "a to stdout", "b to stdout"}},
 		{"since later", &v1.StreamRunLogsRequest{Since: timestamppb.New(time.Now().Add(time.Hour))}, nil},
 	} {
-		f, got := newStream(s, test.req)
-		if err := f.SendAll(t.Context(), delta(solo("a", "completed"), solo("b", "completed"))); err != nil {
-			t.Fatal(err)
-		}
+		got := newFollow(t, s, test.req).sendAll(solo("a", "completed"), solo("b", "completed"))
 		slices.Sort(got.text)
 		if !slices.Equal(got.text, test.want) {
 			t.Errorf("%s: %q, want %q", test.what, got.text, test.want)
@@ -174,13 +112,8 @@ func TestFollowerReportsOutputThatTheStoreLacks(t *testing.T) {
 		"each[0]": {"each[0] a0 on n1"},
 		"each[1]": nil,
 	} {
-		f, got := newStream(s, &v1.StreamRunLogsRequest{Task: task})
-		if err := f.SendAll(t.Context(), delta(lost, kept, silent, each)); err != nil {
-			t.Fatal(err)
-		}
-		slices.Sort(got.missing)
-		if !slices.Equal(got.missing, want) {
-			t.Errorf("of %q these are missing: %q, want %q", task, got.missing, want)
+		if got := newFollow(t, s, &v1.StreamRunLogsRequest{Task: task}).sendAll(lost, kept, silent, each).missing(); !slices.Equal(got, want) {
+			t.Errorf("of %q these are missing: %q, want %q", task, got, want)
 		}
 	}
 }

@@ -1,87 +1,15 @@
 package runlogs_test
 
 import (
-	"fmt"
 	"slices"
-	"strings"
 	"testing"
 
 	"google.golang.org/protobuf/proto"
-	"google.golang.org/protobuf/types/known/timestamppb"
 
-	"switchyard/activities/logs"
-	"switchyard/activities/store"
 	"switchyard/activities/store/storekey"
-	"switchyard/gateway/runlogs"
 	"switchyard/gateway/runview"
 	v1 "switchyard/proto/switchyard/v1"
 )
-
-// printed is the output of one dispatch: a line "<instance> g<generation> a<attempt>" for each of its instances, or
-// for its task.
-type printed struct {
-	task                       string
-	generation, attempt, claim int32
-	instances                  []int
-}
-
-func write(t *testing.T, s *store.Store, all ...printed) {
-	t.Helper()
-	for _, p := range all {
-		w := logs.NewWriter(s, logs.Attempt{Run: "ci-0k", Generation: p.generation, Task: p.task, Attempt: p.attempt, Claim: p.claim}, logs.Options{})
-		say := func(name string) {
-			if _, err := fmt.Fprintf(w.Stream(logs.Stdout), "%s g%d a%d\n", name, p.generation, p.attempt); err != nil {
-				t.Fatal(err)
-			}
-		}
-		for _, i := range p.instances {
-			name := fmt.Sprintf("each[%d]", i)
-			w.Begin(name, p.attempt, p.claim)
-			say(name)
-		}
-		if p.instances == nil {
-			say(p.task)
-		}
-		if err := w.Close(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-	}
-}
-
-// sent returns the lines that a follower sends for a run.
-func sent(t *testing.T, s *store.Store, req *v1.StreamRunLogsRequest, n runview.Delta) []string {
-	t.Helper()
-	var lines []string
-	f := runlogs.New("ci-0k", s, req, func(m *v1.StreamRunLogsResponse) error {
-		for _, e := range m.GetEntries() {
-			lines = append(lines, strings.Split(strings.TrimSpace(string(e.GetData())), "\n")...)
-		}
-		return nil
-	})
-	if err := f.SendAll(t.Context(), n); err != nil {
-		t.Fatal(err)
-	}
-	return lines
-}
-
-func openStore(t *testing.T) *store.Store {
-	t.Helper()
-	s, err := store.Open(t.Context(), "mem://")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = s.Close() })
-	return s
-}
-
-// delta returns a delta of a run whose newest generation is 1.
-func delta(tasks ...runview.TaskDelta) runview.Delta {
-	return runview.Delta{Run: &v1.Run{Id: "ci-0k", Generation: 1}, Home: "ci-0k", Tasks: tasks}
-}
-
-func task(state string, attempt, claim int32) runview.TaskDelta {
-	return runview.TaskDelta{Name: "solo", Claim: claim, Task: &v1.Task{State: state, Attempt: attempt, AssignedAt: timestamppb.Now()}}
-}
 
 func TestLogsOfATaskAreThoseOfItsNewestGeneration(t *testing.T) {
 	t.Parallel()
@@ -114,7 +42,7 @@ func TestLogsOfATaskAreThoseOfItsNewestGeneration(t *testing.T) {
 		if req == nil {
 			req = &v1.StreamRunLogsRequest{}
 		}
-		if got := sent(t, s, req, delta(test.run)); !slices.Equal(got, test.want) {
+		if got := newFollow(t, s, req).sendAll(test.run).lines; !slices.Equal(got, test.want) {
 			t.Errorf("%s: %q, want %q", test.what, got, test.want)
 		}
 	}
@@ -162,7 +90,7 @@ func TestLogsOfAFanOutAreThoseOfTheNewestAttemptOfEachInstance(t *testing.T) {
 			&v1.StreamRunLogsRequest{Generation: proto.Int32(0), Attempt: proto.Int32(1)}, []string{"each[0] g0 a1", "each[1] g0 a1", "each[4] g0 a1"},
 		},
 	} {
-		got := sent(t, s, test.req, delta(test.run))
+		got := newFollow(t, s, test.req).sendAll(test.run).lines
 		slices.Sort(got)
 		if !slices.Equal(got, test.want) {
 			t.Errorf("%s: %q, want %q", test.what, got, test.want)

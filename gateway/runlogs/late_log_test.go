@@ -39,14 +39,6 @@ func (w *follow) sendAfter(d time.Duration) {
 	w.send()
 }
 
-// endRun reports the end of the run without further changes.
-func (w *follow) endRun() {
-	w.t.Helper()
-	if err := w.f.SendAll(w.t.Context(), delta()); err != nil {
-		w.t.Fatal(err)
-	}
-}
-
 // late runs a test of a log that arrives after the end of its attempt, on a clock of its own.
 func late(t *testing.T, test func(t *testing.T, s *store.Store)) {
 	t.Helper()
@@ -72,7 +64,7 @@ func TestFollowerWaitsForTheEndOfALog(t *testing.T) {
 				w.update(done(1))
 				send := w.send
 				if isRunFollowed {
-					send = w.endRun
+					send = func() { w.sendAll() }
 				}
 				send()
 				time.Sleep(most / 2)
@@ -158,8 +150,8 @@ func TestOutputOfARetryFollowsTheWholeLogOfTheAttemptBefore(t *testing.T) {
 				time.Sleep(most / 2)
 			}
 			w.send()
-			if want = append(want, "retry"); !slices.Equal(w.got, want) {
-				t.Errorf("sent %q, want %q", w.got, want)
+			if want = append(want, "retry"); !slices.Equal(w.words, want) {
+				t.Errorf("sent %q, want %q", w.words, want)
 			}
 			if arrives {
 				w.expectMissing("later", false)
@@ -186,13 +178,10 @@ func each(state string) runview.TaskDelta {
 func TestFollowerWaitsForTheLogsOfInstances(t *testing.T) {
 	t.Parallel()
 	late(t, func(t *testing.T, s *store.Store) {
-		f, got := newStream(s, &v1.StreamRunLogsRequest{Task: "each", Follow: true})
+		got := newFollow(t, s, &v1.StreamRunLogsRequest{Task: "each", Follow: true})
 		send := func() {
 			t.Helper()
-			time.Sleep(most / 8)
-			if err := f.SendNew(t.Context()); err != nil {
-				t.Fatal(err)
-			}
+			got.sendAfter(most / 8)
 		}
 		batch := logs.Attempt{Run: "ci-0k", Generation: 1, Task: "each[0-1]", Claim: 1}
 		// A lost node has left a log without an end. Another batch has replaced it.
@@ -206,15 +195,11 @@ func TestFollowerWaitsForTheLogsOfInstances(t *testing.T) {
 		w = logs.NewWriter(s, batch, logs.Options{})
 		w.Begin("each[0]", 0, 3)
 		_, _ = w.Stream(logs.Stdout).Write([]byte("first"))
-		if err := f.Update(t.Context(), delta(each("running"))); err != nil {
-			t.Fatal(err)
-		}
+		got.update(each("running"))
 		send()
-		if err := f.Update(t.Context(), delta(each("completed"))); err != nil {
-			t.Fatal(err)
-		}
+		got.update(each("completed"))
 		send()
-		if f.IsComplete() {
+		if got.f.IsComplete() {
 			t.Error("complete before the end of a log")
 		}
 		w.Begin("each[1]", 0, 3)
@@ -223,16 +208,16 @@ func TestFollowerWaitsForTheLogsOfInstances(t *testing.T) {
 			t.Fatal(err)
 		}
 		send()
-		if f.IsComplete() {
+		if got.f.IsComplete() {
 			t.Error("complete before a log")
 		}
 		write(t, s, printed{"each[2]", 1, 0, 4, nil})
 		send()
-		for !f.IsComplete() {
+		for !got.f.IsComplete() {
 			send()
 		}
-		if !slices.Equal(got.missing, []string{"each[3] a0 on n1"}) || !slices.Contains(got.text, "each[1] second") || !slices.Contains(got.text, "each[2] each[2] g1 a0") {
-			t.Errorf("missing %q, sent %q", got.missing, got.text)
+		if !slices.Equal(got.missing(), []string{"each[3] a0 on n1"}) || !slices.Contains(got.text, "each[1] second") || !slices.Contains(got.text, "each[2] each[2] g1 a0") {
+			t.Errorf("missing %q, sent %q", got.missing(), got.text)
 		}
 	})
 }
