@@ -14,7 +14,7 @@ import (
 
 	"switchyard/activities/registry"
 	"switchyard/activities/secrets/vault"
-	"switchyard/activities/store"
+	"switchyard/activities/store/storetest"
 	"switchyard/gateway/nodes"
 	"switchyard/gateway/tokens"
 	v1 "switchyard/proto/switchyard/v1"
@@ -48,7 +48,7 @@ func startIn(t *testing.T, location string) *fixture {
 func startConfigured(t *testing.T, location string, config Config) *fixture {
 	t.Helper()
 	if config.Store == nil {
-		config.Store = openStore(t, location)
+		config.Store = storetest.Open(t, location)
 	}
 	if config.Client == nil {
 		config.Client = temporalClient
@@ -69,21 +69,6 @@ func startConfigured(t *testing.T, location string, config Config) *fixture {
 	})
 	f.client = f.dial(t)
 	return f
-}
-
-// openStore opens a store that is closed with the test.
-func openStore(t *testing.T, location string) *store.Store {
-	t.Helper()
-	kept, err := store.Open(t.Context(), location)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := kept.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	return kept
 }
 
 // dial returns a client over HTTP/2.
@@ -281,7 +266,7 @@ func (w *watching) until(t *testing.T, what string, check func() bool) {
 // startLocked starts a gateway that requires tokens, with the store in dir. Several gateways may share a store.
 func startLocked(t *testing.T, dir string, changes ...func(*Config)) *fixture {
 	t.Helper()
-	kept := openStore(t, dir)
+	kept := storetest.Open(t, dir)
 	registry := tokens.NewRegistry(kept, time.Now)
 	authenticator := tokens.NewAuthenticator(registry, slog.New(slog.DiscardHandler))
 	t.Cleanup(authenticator.Close)

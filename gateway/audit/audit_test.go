@@ -24,6 +24,7 @@ import (
 
 	"switchyard/activities/store"
 	"switchyard/activities/store/storekey"
+	"switchyard/activities/store/storetest"
 	"switchyard/dev/testneeds"
 	"switchyard/gateway/auth"
 	v1 "switchyard/proto/switchyard/v1"
@@ -32,16 +33,6 @@ import (
 func TestMain(m *testing.M) { testneeds.NoLeaks(m) }
 
 var quiet = slog.New(slog.DiscardHandler)
-
-func open(t *testing.T, location string) *store.Store {
-	t.Helper()
-	s, err := store.Open(t.Context(), location)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = s.Close() })
-	return s
-}
 
 // list returns all entries that a request selects, over all pages.
 func list(t *testing.T, s Service, req *v1.ListAuditEntriesRequest) []*v1.AuditEntry {
@@ -76,7 +67,7 @@ func TestEntriesOfSeveralGatewaysAreListed(t *testing.T) {
 	const each = 60
 	var recording sync.WaitGroup
 	for gateway := range 2 {
-		r := NewRecorder(open(t, dir), clock, quiet)
+		r := NewRecorder(storetest.Open(t, dir), clock, quiet)
 		defer r.Close()
 		for caller := range 3 {
 			recording.Go(func() {
@@ -89,7 +80,7 @@ func TestEntriesOfSeveralGatewaysAreListed(t *testing.T) {
 		}
 	}
 	recording.Wait()
-	s := Service{open(t, dir), clock}
+	s := Service{storetest.Open(t, dir), clock}
 	all := list(t, s, &v1.ListAuditEntriesRequest{PageSize: 7})
 	// Calls wait for their entries only for a while.
 	for deadline := time.Now().Add(time.Minute); len(all) != 2*each; all = list(t, s, &v1.ListAuditEntriesRequest{PageSize: 7}) {
@@ -138,7 +129,7 @@ func TestEntriesOfSeveralGatewaysAreListed(t *testing.T) {
 func TestEntriesSurviveAStoreOutage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dir := filepath.Join(t.TempDir(), "store")
-		kept := open(t, dir)
+		kept := storetest.Open(t, dir)
 		r := NewRecorder(kept, time.Now, quiet)
 		defer r.Close()
 		away := dir + ".away"
@@ -163,7 +154,7 @@ func TestEntriesSurviveAStoreOutage(t *testing.T) {
 
 func TestEntriesOfAClosingGatewayAreKept(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		kept := open(t, t.TempDir())
+		kept := storetest.Open(t, t.TempDir())
 		r := NewRecorder(kept, time.Now, quiet)
 		r.Note(&v1.AuditEntry{By: "ann", From: "10.0.0.1"})
 		r.Close()
@@ -200,7 +191,7 @@ func refuse(r *Recorder, address string) {
 // TestFloodOfRefusalsIsCounted refuses many requests of one address, and one of another.
 func TestFloodOfRefusalsIsCounted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		kept, at := open(t, t.TempDir()), newClock()
+		kept, at := storetest.Open(t, t.TempDir()), newClock()
 		r := NewRecorder(kept, at.now, quiet)
 		for range 100 {
 			refuse(r, "10.0.0.1:1234")
@@ -230,7 +221,7 @@ func TestFloodThatEndsIsCounted(t *testing.T) {
 		"there are no requests for some time": func(at *clock, _ *Recorder) { at.add(time.Minute); time.Sleep(time.Minute) },
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			kept, at := open(t, t.TempDir()), newClock()
+			kept, at := storetest.Open(t, t.TempDir()), newClock()
 			r := NewRecorder(kept, at.now, quiet)
 			defer r.Close()
 			for range 100 {
@@ -291,7 +282,7 @@ func (a *awayStore) PutMessageIfAbsent(ctx context.Context, key string, m proto.
 
 // TestEntryIsStoredOnceWhenTheReplyIsLost loses the reply of a store that has stored a value, while another entry arrives.
 func TestEntryIsStoredOnceWhenTheReplyIsLost(t *testing.T) {
-	kept := &awayStore{Store: open(t, t.TempDir()), tries: make(chan struct{}, 1), lost: true}
+	kept := &awayStore{Store: storetest.Open(t, t.TempDir()), tries: make(chan struct{}, 1), lost: true}
 	r := NewRecorder(kept, time.Now, quiet)
 	defer r.Close()
 	var recording sync.WaitGroup
@@ -334,7 +325,7 @@ func TestFloodLeavesRoomForCalls(t *testing.T) {
 
 // TestListReadsOnlyTheRequestedTimes counts the reads of lists over entries for each minute of four days.
 func TestListReadsOnlyTheRequestedTimes(t *testing.T) {
-	kept := open(t, t.TempDir())
+	kept := storetest.Open(t, t.TempDir())
 	first := time.Date(2026, 11, 22, 0, 0, 30, 0, time.UTC)
 	end := first.AddDate(0, 0, 4)
 	for n, at := 0, first; at.Before(end); n, at = n+1, at.Add(10*time.Minute) {
@@ -373,7 +364,7 @@ func TestListReadsOnlyTheRequestedTimes(t *testing.T) {
 
 // TestListOfManyValuesIsContinued lists more values than a page reads, few of which match.
 func TestListOfManyValuesIsContinued(t *testing.T) {
-	kept := open(t, "mem://")
+	kept := storetest.Open(t, "mem://")
 	first := time.Date(2026, 11, 22, 20, 0, 0, 0, time.UTC)
 	for n := range maxReads + 500 {
 		at := first.Add(time.Duration(n) * 10 * time.Second)

@@ -23,6 +23,7 @@ import (
 	"switchyard/activities/grants"
 	"switchyard/activities/logs"
 	"switchyard/activities/store"
+	"switchyard/activities/store/storetest"
 	"switchyard/dev/testneeds"
 	"switchyard/gateway/auth"
 	"switchyard/gateway/nodeaccess"
@@ -43,11 +44,7 @@ type fixture struct {
 
 func start(t *testing.T, location string) *fixture {
 	t.Helper()
-	kept, err := store.Open(t.Context(), location)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = kept.Close() })
+	kept := storetest.Open(t, location)
 	temporal := &server{}
 	access := nodeaccess.New(grants.New(kept), nodeaccess.Attempts{Client: temporal}, runview.NewReader(temporal, "default", kept, slog.New(slog.DiscardHandler)))
 	return &fixture{Service{Store: kept, Access: access}, temporal}
@@ -77,12 +74,7 @@ func (f *fixture) openAs(t *testing.T, caller *auth.Principal) *store.Store {
 	served.Config.Protocols.SetUnencryptedHTTP2(true)
 	served.Start()
 	t.Cleanup(served.Close)
-	s, err := store.Open(t.Context(), served.URL)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = s.Close() })
-	return s
+	return storetest.Open(t, served.URL)
 }
 
 // server is a Temporal server with the run "running", whose task build runs on node a in chain c1 until it has ended.

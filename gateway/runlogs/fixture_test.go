@@ -15,16 +15,6 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-func openStore(t *testing.T) *store.Store {
-	t.Helper()
-	s, err := store.Open(t.Context(), "mem://")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = s.Close() })
-	return s
-}
-
 // delta returns a delta of a run whose newest generation is 1.
 func delta(tasks ...runview.TaskDelta) runview.Delta {
 	return runview.Delta{Run: &v1.Run{Id: "ci-0k", Generation: 1}, Home: "ci-0k", Tasks: tasks}

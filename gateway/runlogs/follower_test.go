@@ -10,13 +10,14 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"switchyard/activities/logs"
+	"switchyard/activities/store/storetest"
 	"switchyard/gateway/runview"
 	v1 "switchyard/proto/switchyard/v1"
 )
 
 func TestFollowerSendsOneTaskAfterTheOther(t *testing.T) {
 	t.Parallel()
-	s := openStore(t)
+	s := storetest.Open(t, "mem://")
 	write(t, s, printed{"late", 1, 0, 1, nil}, printed{"early", 1, 0, 1, nil}, printed{"unasked", 1, 0, 1, nil})
 	late, early := solo("late", "completed"), solo("early", "completed")
 	early.Task.StartedAt, late.Task.StartedAt = timestamppb.New(time.Unix(1, 0)), timestamppb.New(time.Unix(2, 0))
@@ -30,7 +31,7 @@ func TestFollowerSendsOneTaskAfterTheOther(t *testing.T) {
 // attempts have started and ended, and another task has printed.
 func TestResumedFollowerRepeatsNothing(t *testing.T) {
 	t.Parallel()
-	s := openStore(t)
+	s := storetest.Open(t, "mem://")
 	first, second := solo("a", "running"), solo("b", "running")
 	printWord := func(name, word string) {
 		printTo(t, s, logs.Attempt{Run: "ci-0k", Generation: 1, Task: name, Claim: 1}, word, false)
@@ -60,7 +61,7 @@ func TestResumedFollowerRepeatsNothing(t *testing.T) {
 
 func TestFollowerSendsOnlyTheWantedOutput(t *testing.T) {
 	t.Parallel()
-	s := openStore(t)
+	s := storetest.Open(t, "mem://")
 	for task, streams := range map[string][]string{"a": {logs.Stdout, logs.Stderr}, "b": {logs.Stdout}} {
 		w := logs.NewWriter(s, logs.Attempt{Run: "ci-0k", Generation: 1, Task: task, Claim: 1}, logs.Options{})
 		for _, stream := range streams {
@@ -96,7 +97,7 @@ func TestFollowerSendsOnlyTheWantedOutput(t *testing.T) {
 // instance but not in the store, and of nothing else.
 func TestFollowerReportsOutputThatTheStoreLacks(t *testing.T) {
 	t.Parallel()
-	s := openStore(t)
+	s := storetest.Open(t, "mem://")
 	write(t, s, printed{"kept", 1, 0, 1, nil}, printed{"each[1]", 1, 0, 1, nil})
 	printer := runview.Printer{Node: "n1"}
 	lost, kept, silent := solo("lost", "completed"), solo("kept", "completed"), solo("silent", "completed")

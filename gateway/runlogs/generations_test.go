@@ -7,13 +7,14 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"switchyard/activities/store/storekey"
+	"switchyard/activities/store/storetest"
 	"switchyard/gateway/runview"
 	v1 "switchyard/proto/switchyard/v1"
 )
 
 func TestLogsOfATaskAreThoseOfItsNewestGeneration(t *testing.T) {
 	t.Parallel()
-	s := openStore(t)
+	s := storetest.Open(t, "mem://")
 	write(t, s, printed{"solo", 0, 0, 1, nil}, printed{"solo", 0, 1, 2, nil}, printed{"solo", 0, 2, 3, nil})
 	for _, test := range []struct {
 		what     string
@@ -50,7 +51,7 @@ func TestLogsOfATaskAreThoseOfItsNewestGeneration(t *testing.T) {
 
 func TestLogsOfAFanOutAreThoseOfTheNewestAttemptOfEachInstance(t *testing.T) {
 	t.Parallel()
-	s := openStore(t)
+	s := storetest.Open(t, "mem://")
 	write(t, s,
 		printed{"each[0]", 0, 0, 1, nil},
 		printed{"each[0]", 0, 1, 2, nil},

@@ -10,6 +10,7 @@ import (
 
 	"switchyard/activities/logs"
 	"switchyard/activities/store"
+	"switchyard/activities/store/storetest"
 	"switchyard/gateway/runview"
 	v1 "switchyard/proto/switchyard/v1"
 )
@@ -42,7 +43,7 @@ func (w *follow) sendAfter(d time.Duration) {
 // late runs a test of a log that arrives after the end of its attempt, on a clock of its own.
 func late(t *testing.T, test func(t *testing.T, s *store.Store)) {
 	t.Helper()
-	synctest.Test(t, func(t *testing.T) { test(t, openStore(t)) })
+	synctest.Test(t, func(t *testing.T) { test(t, storetest.Open(t, "mem://")) })
 }
 
 func TestFollowerWaitsForTheEndOfALog(t *testing.T) {

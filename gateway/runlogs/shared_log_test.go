@@ -6,6 +6,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"switchyard/activities/store"
+	"switchyard/activities/store/storetest"
 	"switchyard/gateway/runview"
 	v1 "switchyard/proto/switchyard/v1"
 )
@@ -87,7 +88,7 @@ func TestFollowerReadsTheLogsOfDispatches(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := openStore(t)
+			s := storetest.Open(t, "mem://")
 			w := newFollow(t, s, &v1.StreamRunLogsRequest{Task: "solo", Follow: name == "a machine that is away"})
 			for _, step := range steps {
 				step(w, s)
@@ -98,7 +99,7 @@ func TestFollowerReadsTheLogsOfDispatches(t *testing.T) {
 
 func TestStreamThatBeginsAfterADispatchFindsTheSharedLog(t *testing.T) {
 	t.Parallel()
-	s := openStore(t)
+	s := storetest.Open(t, "mem://")
 	print(t, s, 1, 0, 1, "a", false)
 	print(t, s, 1, 0, 1, "b", false)
 	w := newFollow(t, s, &v1.StreamRunLogsRequest{})
@@ -123,7 +124,7 @@ func TestStreamThatBeginsAfterADispatchFindsTheSharedLog(t *testing.T) {
 
 func TestSharedLogIsKeptWithItsTask(t *testing.T) {
 	t.Parallel()
-	s := openStore(t)
+	s := storetest.Open(t, "mem://")
 	print(t, s, 0, 0, 1, "a", true)
 	for _, isRecorded := range []bool{true, false} {
 		kept := job("completed", 0, 2)

@@ -14,6 +14,7 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
+	"switchyard/activities/store/storetest"
 	"switchyard/gateway/rpcerror"
 	"switchyard/gateway/runlogs"
 	"switchyard/gateway/runview"
@@ -34,7 +35,7 @@ func (emptyServer) DescribeWorkflowExecution(_ context.Context, id, _ string) (*
 // been deleted, in the order in which the tasks started.
 func TestTreeNamesDeletedChildRuns(t *testing.T) {
 	t.Parallel()
-	s := openStore(t)
+	s := storetest.Open(t, "mem://")
 	write(t, s, printed{"shell", 0, 0, 1, nil})
 	at := func(second int64) *timestamppb.Timestamp { return timestamppb.New(time.Unix(second, 0)) }
 	v := runview.NewView("ci-0k")

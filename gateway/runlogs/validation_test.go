@@ -7,6 +7,7 @@ import (
 	"connectrpc.com/connect"
 	"google.golang.org/protobuf/proto"
 
+	"switchyard/activities/store/storetest"
 	"switchyard/gateway/rpcerror"
 	"switchyard/gateway/runlogs"
 	"switchyard/gateway/runview"
@@ -48,7 +49,7 @@ func TestRequestForAbsentTaskOrAttemptIsRefused(t *testing.T) {
 		{&v1.StreamRunLogsRequest{Generation: proto.Int32(2)}, ""},
 		{&v1.StreamRunLogsRequest{Generation: proto.Int32(3)}, "no generation 3; its newest is 2"},
 	} {
-		err := runlogs.New("ci-0k", openStore(t), test.req, nil).Validate(v)
+		err := runlogs.New("ci-0k", storetest.Open(t, "mem://"), test.req, nil).Validate(v)
 		if (err == nil) != (test.problem == "") || err != nil && (rpcerror.CodeOf(err) != connect.CodeNotFound || !strings.Contains(err.Error(), test.problem)) {
 			t.Errorf("%v: %v, want %q", test.req, err, test.problem)
 		}

@@ -10,7 +10,7 @@ import (
 	"connectrpc.com/connect"
 
 	"switchyard/activities/secrets/vault"
-	"switchyard/activities/store"
+	"switchyard/activities/store/storetest"
 	"switchyard/dev/testneeds"
 	"switchyard/gateway/auth"
 	v1 "switchyard/proto/switchyard/v1"
@@ -25,16 +25,7 @@ func as(t *testing.T, name, role string) context.Context {
 
 func newVault(t *testing.T) *vault.Vault {
 	t.Helper()
-	s, err := store.Open(t.Context(), "mem://")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := s.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	return vault.New(s, filepath.Join(t.TempDir(), "key"), time.Now)
+	return vault.New(storetest.Open(t, "mem://"), filepath.Join(t.TempDir(), "key"), time.Now)
 }
 
 func TestServiceSetsListsAndDeletes(t *testing.T) {

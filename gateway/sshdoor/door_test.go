@@ -22,6 +22,7 @@ import (
 	"switchyard/activities/executor"
 	"switchyard/activities/store"
 	"switchyard/activities/store/storekey"
+	"switchyard/activities/store/storetest"
 	"switchyard/dev/sessiontest"
 	"switchyard/dev/testneeds"
 	"switchyard/gateway/auth"
@@ -114,11 +115,7 @@ func newFixture(t *testing.T, change func(*Config)) *fixture {
 	f := &fixture{dir: t.TempDir(), now: time.Now(), runs: &fakeRuns{runs: map[string]Run{
 		"ci-1": {"ci-1", "ann", true}, "ci.v2-1": {"ci.v2-1", "ann", true}, "bobs": {"bobs", "bob", true}, "nightly": {"nightly", v1.TriggerSchedule, true}, "done": {"done", "ann", false},
 	}, keys: map[string]map[string]string{}}}
-	var err error
-	if f.store, err = store.Open(t.Context(), filepath.Join(f.dir, "store")); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = f.store.Close() })
+	f.store = storetest.Open(t, filepath.Join(f.dir, "store"))
 	f.keys = sshkeys.NewRegistry(f.store, time.Now)
 	cfg := Config{
 		Runs: f.runs, Keys: f.keys, Locked: true, Recheck: 50 * time.Millisecond, RefusalTime: 20 * time.Millisecond, Farewell: limit,
@@ -142,6 +139,7 @@ func newFixture(t *testing.T, change func(*Config)) *fixture {
 	if change != nil {
 		change(&cfg)
 	}
+	var err error
 	if cfg.HostKey, err = HostKey(t.Context(), f.store); err != nil {
 		t.Fatal(err)
 	}
@@ -505,13 +503,8 @@ func TestGatewaysShareOnePrivateHostKey(t *testing.T) {
 	var work sync.WaitGroup
 	prints := make([]string, 8)
 	for i := range prints {
+		kept := storetest.Open(t, dir)
 		work.Go(func() {
-			kept, err := store.Open(t.Context(), dir)
-			if err != nil {
-				t.Error(err)
-				return
-			}
-			defer kept.Close()
 			key, err := HostKey(t.Context(), kept)
 			if err != nil {
 				t.Error(err)
@@ -539,12 +532,7 @@ func TestGatewaysShareOnePrivateHostKey(t *testing.T) {
 	if err := os.WriteFile(path, []byte("nonsense"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	kept, err := store.Open(t.Context(), dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer kept.Close()
-	if _, err := HostKey(t.Context(), kept); err == nil || !strings.Contains(err.Error(), storekey.HostKey) {
+	if _, err := HostKey(t.Context(), storetest.Open(t, dir)); err == nil || !strings.Contains(err.Error(), storekey.HostKey) {
 		t.Error(err)
 	}
 }

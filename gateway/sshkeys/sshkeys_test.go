@@ -10,7 +10,7 @@ import (
 	"connectrpc.com/connect"
 	"golang.org/x/crypto/ssh"
 
-	"switchyard/activities/store"
+	"switchyard/activities/store/storetest"
 	"switchyard/dev/testneeds"
 	"switchyard/gateway/auth"
 	v1 "switchyard/proto/switchyard/v1"
@@ -20,12 +20,7 @@ func TestMain(m *testing.M) { testneeds.NoLeaks(m) }
 
 func newService(t *testing.T) Service {
 	t.Helper()
-	kept, err := store.Open(t.Context(), t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = kept.Close() })
-	return Service{NewRegistry(kept, time.Now)}
+	return Service{NewRegistry(storetest.Open(t, t.TempDir()), time.Now)}
 }
 
 func newKey(t *testing.T) (ssh.PublicKey, string) {

@@ -10,6 +10,7 @@ import (
 	"connectrpc.com/connect"
 
 	"switchyard/activities/store"
+	"switchyard/activities/store/storetest"
 	"switchyard/gateway/rpcerror"
 	"switchyard/gateway/runview"
 )
@@ -27,11 +28,7 @@ func (r fakeRuns) Describe(_ context.Context, id string) (*runview.Description, 
 // TestKeyIsClaimedAnewOnceItsRunIsGone claims a key for one run after another.
 func TestKeyIsClaimedAnewOnceItsRunIsGone(t *testing.T) {
 	t.Parallel()
-	kept, err := store.Open(t.Context(), "mem://")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer kept.Close()
+	kept := storetest.Open(t, "mem://")
 	at, runs := time.Now(), fakeRuns{"a-1": true}
 	c := claims{store: kept, runs: runs, now: func() time.Time { return at }, log: slog.New(slog.DiscardHandler)}
 	claim := func(what, id string, code connect.Code) {

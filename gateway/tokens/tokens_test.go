@@ -15,8 +15,8 @@ import (
 	"connectrpc.com/connect"
 	"google.golang.org/protobuf/types/known/durationpb"
 
-	"switchyard/activities/store"
 	"switchyard/activities/store/storekey"
+	"switchyard/activities/store/storetest"
 	"switchyard/dev/testneeds"
 	"switchyard/gateway/auth"
 	v1 "switchyard/proto/switchyard/v1"
@@ -44,24 +44,9 @@ func (c *clock) add(d time.Duration) {
 	c.at = c.at.Add(d)
 }
 
-// open opens the store in a folder, as each gateway of a deployment does.
-func open(t *testing.T, dir string) *store.Store {
-	t.Helper()
-	s, err := store.Open(t.Context(), dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := s.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	return s
-}
-
 func gatewayOn(t *testing.T, dir string, c *clock) (*Registry, *Authenticator) {
 	t.Helper()
-	registry := NewRegistry(open(t, dir), c.now)
+	registry := NewRegistry(storetest.Open(t, dir), c.now)
 	a := NewAuthenticator(registry, slog.New(slog.DiscardHandler))
 	t.Cleanup(a.Close)
 	return registry, a

@@ -7,8 +7,8 @@ import (
 	"testing"
 	"time"
 
-	"switchyard/activities/store"
 	"switchyard/activities/store/storekey"
+	"switchyard/activities/store/storetest"
 	v1 "switchyard/proto/switchyard/v1"
 )
 
@@ -16,11 +16,7 @@ import (
 // the location of the new link.
 func TestLocationIsThatOfTheNewestLink(t *testing.T) {
 	t.Parallel()
-	kept, err := store.Open(t.Context(), "file://"+t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer kept.Close()
+	kept := storetest.Open(t, "file://"+t.TempDir())
 	h := New(Config{Store: kept, Now: time.Now, Log: slog.New(slog.DiscardHandler)})
 	const node = "n1"
 	for range 500 {
