@@ -117,18 +117,3 @@ func (f *fixture) exchange(ctx context.Context, client *http.Client, operation *
 	}
 	return response.StatusCode, nil
 }
-
-// TestRequestsWithOddBytesAreRefused covers defects that drawn requests have found.
-func TestRequestsWithOddBytesAreRefused(t *testing.T) {
-	t.Parallel()
-	f := start(t)
-	for target, want := range map[string]int{
-		"/v1/schedules/%C3%BC":       http.StatusNotFound,
-		"/v1/schedules/%C3%BC/times": http.StatusNotFound,
-		"/v1/dead-letters?node=%FF":  http.StatusBadRequest,
-	} {
-		if got := f.rest(t, "GET", target, ""); got.status != want {
-			t.Errorf("GET %s: %d %s, want %d", target, got.status, got.text, want)
-		}
-	}
-}

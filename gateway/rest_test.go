@@ -224,6 +224,9 @@ func TestRESTRefusesCommonMistakes(t *testing.T) {
 		{"a page below zero", "GET", "/v1/runs?pageSize=-1", "", "", 400, "invalid_argument", []string{"page_size"}},
 		{"an unknown parameter", "GET", "/v1/runs?stat=failed", "", "", 400, "invalid_argument", []string{"stat"}},
 		{"another method", "DELETE", "/v1/runs", "", "", 405, "invalid_argument", []string{"takes GET, HEAD, POST"}},
+		{"a schedule with an odd name", "GET", "/v1/schedules/%C3%BC", "", "", 404, "not_found", nil},
+		{"times of a schedule with an odd name", "GET", "/v1/schedules/%C3%BC/times", "", "", 404, "not_found", nil},
+		{"a node that is no text", "GET", "/v1/dead-letters?node=%FF", "", "", 400, "invalid_argument", nil},
 		{"an unknown node", "POST", "/v1/nodes/none/drain", "", "", 404, "not_found", []string{`"none"`}},
 		{"a deadline in the past", "POST", "/v1/nodes/none/drain", `{"deadline":"-1s"}`, "", 400, "invalid_argument", []string{"deadline"}},
 

@@ -102,6 +102,32 @@ func execIn(t *testing.T, in executor.Inside) (string, error) {
 	return out.String(), err
 }
 
+// echo sends a text to a port of a task of a scripted node, which sends it back.
+func echo(t *testing.T, in executor.Inside) error {
+	t.Helper()
+	conn, err := in.Dial(t.Context(), 80)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = conn.Close() }()
+	_, _ = io.WriteString(conn, "hello")
+	_ = conn.(wire.Conn).CloseWrite()
+	if got, err := io.ReadAll(conn); string(got) != "hello" || err != nil {
+		return fmt.Errorf("%q, %w", got, err)
+	}
+	return nil
+}
+
+// serveTask submits a run whose task build runs on a connected node.
+func (f *fixture) serveTask(t *testing.T, node, token string) (run string, l *link.Link) {
+	t.Helper()
+	run = f.submit(t, node, "build")
+	startAttempt(t, run, node, "build", 3)
+	l = scriptedNode(t, f.server.URL(), token, node)
+	f.awaitLink(t, l, node)
+	return run, l
+}
+
 // awaitLink waits until a node is connected. The gateway stores the location of a node after it has registered the link.
 func (f *fixture) awaitLink(t *testing.T, l *link.Link, node string) {
 	t.Helper()
@@ -138,16 +164,9 @@ func TestSessionReachesAttempt(t *testing.T) {
 		t.Errorf("a node of the process of the gateway: %v", err)
 	}
 	l.Close()
-	conn, err := c.inside(id, "build").Dial(t.Context(), 80)
-	if err != nil {
-		t.Fatal(err)
+	if err := echo(t, c.inside(id, "build")); err != nil {
+		t.Error(err)
 	}
-	_, _ = io.WriteString(conn, "hello")
-	_ = conn.(wire.Conn).CloseWrite()
-	if got, err := io.ReadAll(conn); string(got) != "hello" || err != nil {
-		t.Errorf("%q, %v", got, err)
-	}
-	_ = conn.Close()
 	startAttempt(t, id, node, "each[2]", 5)
 	if got, err := execIn(t, c.inside(id, "each[2]")); err != nil || !strings.Contains(got, " each[2]#5 ") {
 		t.Errorf("an instance: %q, %v", got, err)
@@ -262,9 +281,7 @@ func TestSessionIsForThoseWhoReachItsRun(t *testing.T) {
 	root, _ := f.token(t, "root", v1.RoleAdmin)
 	const node = "session-locked"
 	f.client = f.dialAs(t, ann)
-	id := f.submit(t, "session-locked", "build")
-	startAttempt(t, id, node, "build", 3)
-	f.awaitLink(t, scriptedNode(t, f.server.URL(), f.nodeToken(t, node), node), node)
+	id, _ := f.serveTask(t, node, f.nodeToken(t, node))
 	for token, who := range map[string]string{ann: "ann", op: "op"} {
 		got, err := execIn(t, mustDial(t, f.server.URL(), token).inside(id, ""))
 		if err != nil || !strings.Contains(got, " by "+who+":") {
@@ -339,20 +356,7 @@ func TestSessionIsForwardedToGatewayOfNode(t *testing.T) {
 	t.Cleanup(l.Close)
 	second.awaitLink(t, l, node)
 	c := mustDial(t, f.server.URL(), "")
-	echo := func() error {
-		conn, err := c.inside(id, "build").Dial(t.Context(), 80)
-		if err != nil {
-			return err
-		}
-		defer func() { _ = conn.Close() }()
-		_, _ = io.WriteString(conn, "hello")
-		_ = conn.(wire.Conn).CloseWrite()
-		if got, err := io.ReadAll(conn); string(got) != "hello" || err != nil {
-			return fmt.Errorf("%q, %w", got, err)
-		}
-		return nil
-	}
-	eventually(t, "the location of the node is stored", func() bool { return echo() == nil })
+	eventually(t, "the location of the node is stored", func() bool { return echo(t, c.inside(id, "build")) == nil })
 	conn, err := c.inside(id, "build").Dial(t.Context(), 80)
 	if err != nil {
 		t.Fatal(err)
@@ -367,7 +371,7 @@ func TestSessionIsForwardedToGatewayOfNode(t *testing.T) {
 	if _, err := io.ReadAll(conn); err == nil || !strings.Contains(err.Error(), "the gateway is shutting down") {
 		t.Errorf("a session through a gateway that closes: %v", err)
 	}
-	eventually(t, "the node has moved", func() bool { return echo() == nil })
+	eventually(t, "the node has moved", func() bool { return echo(t, c.inside(id, "build")) == nil })
 }
 
 func TestSessionEndsWithItsReason(t *testing.T) {
@@ -376,11 +380,8 @@ func TestSessionEndsWithItsReason(t *testing.T) {
 	op, token := f.token(t, "op", v1.RoleOperator)
 	root, _ := f.token(t, "root", v1.RoleAdmin)
 	f.client = f.dialAs(t, root)
-	id := f.submit(t, "session-ends", "build")
 	const node = "session-ends"
-	startAttempt(t, id, node, "build", 3)
-	l := scriptedNode(t, f.server.URL(), f.nodeToken(t, node), node)
-	f.awaitLink(t, l, node)
+	id, l := f.serveTask(t, node, f.nodeToken(t, node))
 	dial := func(token string) io.Reader {
 		t.Helper()
 		conn, err := mustDial(t, f.server.URL(), token).inside(id, "").Dial(t.Context(), 80)
@@ -413,10 +414,8 @@ func TestSessionEndsWithItsReason(t *testing.T) {
 func TestLongGatewayCarriesManySessions(t *testing.T) {
 	testneeds.Long(t)
 	f := start(t)
-	id := f.submit(t, "session-many", "build")
-	const node, logins, idle = "session-many", 200, 500
-	startAttempt(t, id, node, "build", 3)
-	f.awaitLink(t, scriptedNode(t, f.server.URL(), "", node), node)
+	const logins, idle = 200, 500
+	id, _ := f.serveTask(t, "session-many", "")
 	before := heap()
 	var work sync.WaitGroup
 	for range logins {

@@ -52,6 +52,16 @@ func gatewayOn(t *testing.T, dir string, c *clock) (*Registry, *Authenticator) {
 	return registry, a
 }
 
+// issue creates a token without an end.
+func issue(t *testing.T, registry *Registry, token *v1.Token) (secret string, created *v1.Token) {
+	t.Helper()
+	secret, created, err := registry.Create(t.Context(), token, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return secret, created
+}
+
 func TestTokenAuthenticatesItsOwner(t *testing.T) {
 	c := newClock()
 	registry, a := gatewayOn(t, t.TempDir(), c)
@@ -84,10 +94,7 @@ func TestRevocationHoldsAtAllGateways(t *testing.T) {
 	c, dir := newClock(), t.TempDir()
 	registry, _ := gatewayOn(t, dir, c)
 	_, other := gatewayOn(t, dir, c)
-	secret, created, err := registry.Create(t.Context(), &v1.Token{Name: "ann", Role: v1.RoleUser}, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	secret, created := issue(t, registry, &v1.Token{Name: "ann", Role: v1.RoleUser})
 	if _, err := other.Authenticate(t.Context(), secret); err != nil {
 		t.Fatal(err)
 	}
@@ -109,10 +116,7 @@ func TestRevocationHoldsAtAllGateways(t *testing.T) {
 func TestTokenIsRefusedWhileTheStoreIsUnavailable(t *testing.T) {
 	c, dir := newClock(), filepath.Join(t.TempDir(), "store")
 	registry, a := gatewayOn(t, dir, c)
-	secret, created, err := registry.Create(t.Context(), &v1.Token{Name: "ann", Role: v1.RoleUser}, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	secret, created := issue(t, registry, &v1.Token{Name: "ann", Role: v1.RoleUser})
 	// A symbolic link to itself makes the record unreadable.
 	path := filepath.Join(dir, filepath.FromSlash(storekey.Token(created.GetId())))
 	if err := errors.Join(os.Remove(path), os.Symlink(filepath.Base(path), path)); err != nil {
@@ -150,9 +154,7 @@ func TestOnlyOneGatewayCreatesTheFirstToken(t *testing.T) {
 	if _, err := registry.Revoke(t.Context(), firstID, "root"); connect.CodeOf(err) != connect.CodeAborted || !strings.Contains(err.Error(), "last active admin token") {
 		t.Error(err)
 	}
-	if _, _, err := registry.Create(t.Context(), &v1.Token{Name: "ann", Role: v1.RoleAdmin}, 0); err != nil {
-		t.Fatal(err)
-	}
+	issue(t, registry, &v1.Token{Name: "ann", Role: v1.RoleAdmin})
 	if _, err := registry.Revoke(t.Context(), firstID, "ann"); err != nil {
 		t.Error(err)
 	}
@@ -164,16 +166,13 @@ func TestOnlyOneGatewayCreatesTheFirstToken(t *testing.T) {
 func TestStoreHasNoSecret(t *testing.T) {
 	dir := t.TempDir()
 	registry, a := gatewayOn(t, dir, newClock())
-	secret, _, err := registry.Create(t.Context(), &v1.Token{Name: "ann", Role: v1.RoleUser}, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	secret, _ := issue(t, registry, &v1.Token{Name: "ann", Role: v1.RoleUser})
 	if _, err := a.Authenticate(t.Context(), secret); err != nil {
 		t.Fatal(err)
 	}
 	a.Close()
 	part, files := secret[strings.LastIndexByte(secret, '_')+1:], 0
-	err = filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
+	err := filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
 		if err != nil || !entry.Type().IsRegular() {
 			return err
 		}
@@ -192,10 +191,7 @@ func TestStoreHasNoSecret(t *testing.T) {
 func TestLastUseIsRecorded(t *testing.T) {
 	c, dir := newClock(), t.TempDir()
 	registry, a := gatewayOn(t, dir, c)
-	secret, _, err := registry.Create(t.Context(), &v1.Token{Name: "ann", Role: v1.RoleUser}, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	secret, _ := issue(t, registry, &v1.Token{Name: "ann", Role: v1.RoleUser})
 	used := func() time.Time {
 		t.Helper()
 		a.Close() // waits for pending uses
@@ -230,13 +226,9 @@ func TestLastUseIsRecorded(t *testing.T) {
 func TestRevokeFindsOneToken(t *testing.T) {
 	registry, _ := gatewayOn(t, t.TempDir(), newClock())
 	for range 2 {
-		if _, _, err := registry.Create(t.Context(), &v1.Token{Name: "ann", Role: v1.RoleUser}, 0); err != nil {
-			t.Fatal(err)
-		}
+		issue(t, registry, &v1.Token{Name: "ann", Role: v1.RoleUser})
 	}
-	if _, _, err := registry.Create(t.Context(), &v1.Token{Name: "bob", Role: v1.RoleUser}, 0); err != nil {
-		t.Fatal(err)
-	}
+	issue(t, registry, &v1.Token{Name: "bob", Role: v1.RoleUser})
 	if revoked, err := registry.Revoke(t.Context(), "bob", "root"); err != nil || revoked.GetState() != v1.TokenRevoked || revoked.GetRevokedBy() != "root" {
 		t.Errorf("%v, %v", revoked, err)
 	}
@@ -307,10 +299,7 @@ func TestServiceValidatesRequests(t *testing.T) {
 // TestCancelledCallerDoesNotCancelASharedLookup checks that a caller that leaves does not cancel the look-up for others.
 func TestCancelledCallerDoesNotCancelASharedLookup(t *testing.T) {
 	registry, a := gatewayOn(t, t.TempDir(), newClock())
-	secret, _, err := registry.Create(t.Context(), &v1.Token{Name: "ann", Role: v1.RoleUser}, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	secret, _ := issue(t, registry, &v1.Token{Name: "ann", Role: v1.RoleUser})
 	gone, cancel := context.WithCancel(t.Context())
 	cancel()
 	_, _ = a.Authenticate(gone, secret) // the result does not matter
