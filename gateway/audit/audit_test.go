@@ -25,6 +25,7 @@ import (
 	"switchyard/activities/store"
 	"switchyard/activities/store/storekey"
 	"switchyard/activities/store/storetest"
+	"switchyard/dev/servicetest"
 	"switchyard/dev/testneeds"
 	"switchyard/gateway/auth"
 	v1 "switchyard/proto/switchyard/v1"
@@ -38,19 +39,13 @@ var quiet = slog.New(slog.DiscardHandler)
 func list(t *testing.T, s Service, req *v1.ListAuditEntriesRequest) []*v1.AuditEntry {
 	t.Helper()
 	var all []*v1.AuditEntry
-	for {
-		page, err := s.ListAuditEntries(t.Context(), connect.NewRequest(req))
-		if err != nil {
-			t.Fatal(err)
-		}
-		all = append(all, page.Msg.GetItems()...)
-		if req.PageToken = page.Msg.GetNextPageToken(); req.PageToken == "" {
-			return all
-		}
-		if req.GetPageSize() > 0 && len(page.Msg.GetItems()) > int(req.GetPageSize()) {
-			t.Fatalf("a page has %d entries", len(page.Msg.GetItems()))
+	for _, page := range servicetest.Pages(t, t.Context(), s.ListAuditEntries, req) {
+		all = append(all, page.GetItems()...)
+		if req.GetPageSize() > 0 && len(page.GetItems()) > int(req.GetPageSize()) {
+			t.Fatalf("a page has %d entries", len(page.GetItems()))
 		}
 	}
+	return all
 }
 
 // TestEntriesOfSeveralGatewaysAreListed records at two gateways concurrently, over several days.
@@ -120,9 +115,7 @@ func TestEntriesOfSeveralGatewaysAreListed(t *testing.T) {
 	if len(before) == 0 || len(after) == 0 || len(before)+len(after) != 2*each {
 		t.Errorf("%d before, %d after", len(before), len(after))
 	}
-	if _, err := s.ListAuditEntries(t.Context(), connect.NewRequest(&v1.ListAuditEntriesRequest{Result: "good"})); connect.CodeOf(err) != connect.CodeInvalidArgument {
-		t.Error(err)
-	}
+	servicetest.Refused(t, t.Context(), s.ListAuditEntries, &v1.ListAuditEntriesRequest{Result: "good"}, connect.CodeInvalidArgument)
 }
 
 // TestEntriesSurviveAStoreOutage takes the store down while calls are recorded.

@@ -7,9 +7,9 @@ import (
 
 	"connectrpc.com/connect"
 
+	"switchyard/dev/servicetest"
 	"switchyard/dev/testneeds"
 	"switchyard/gateway/auth"
-	"switchyard/gateway/rpcerror"
 	v1 "switchyard/proto/switchyard/v1"
 )
 
@@ -93,9 +93,7 @@ func TestCreateReplacesOnlyOnRequest(t *testing.T) {
 		t.Errorf("while it is created: %v", err)
 	}
 	f.creations["tools"].State = v1.EnvironmentFailed
-	if _, err = f.service().CreateEnvironment(t.Context(), connect.NewRequest(req)); err != nil {
-		t.Errorf("after it has failed: %v", err)
-	}
+	servicetest.Do(t, t.Context(), f.service().CreateEnvironment, req)
 	f.overtaken = true
 	if _, err = f.service().CreateEnvironment(t.Context(), connect.NewRequest(req)); connect.CodeOf(err) != connect.CodeAlreadyExists || len(f.released) != 1 || !strings.HasPrefix(f.reserved[len(f.reserved)-1], f.released[0]) {
 		t.Errorf("overtaken: %v; released %q of %q", err, f.released, f.reserved)
@@ -122,9 +120,7 @@ func TestCreateRefusesBadRequests(t *testing.T) {
 		"it runs no virtual machines":               {&v1.CreateEnvironmentRequest{VmImage: "/a", Node: "large"}, connect.CodeAborted},
 	} {
 		test.req.Name = "tools"
-		if _, err := f.service().CreateEnvironment(t.Context(), connect.NewRequest(test.req)); rpcerror.CodeOf(err) != test.code || !strings.Contains(err.Error(), says) {
-			t.Errorf("%s: %v", says, err)
-		}
+		servicetest.Refused(t, t.Context(), f.service().CreateEnvironment, test.req, test.code, says)
 	}
 	if len(f.reserved)+len(f.started) != 0 {
 		t.Errorf("reserved %v, started %v", f.reserved, f.started)
@@ -135,17 +131,8 @@ func TestCreateExplainsWhyNoNodeFits(t *testing.T) {
 	f := &fakes{nodes: fleet()[2:]}
 	f.nodes[0].Snapshot = &v1.NodeSnapshot{Withheld: map[string]string{v1.TypeVPS: "no engine answers"}}
 	f.nodes[0].Executors = []string{v1.TypeContainer}
-	create := func(req *v1.CreateEnvironmentRequest) error {
-		req.Name = "tools"
-		_, err := f.service().CreateEnvironment(t.Context(), connect.NewRequest(req))
-		return err
-	}
-	if err := create(&v1.CreateEnvironmentRequest{VmImage: "/a"}); rpcerror.CodeOf(err) != connect.CodeAborted ||
-		!strings.Contains(err.Error(), "bare runs no virtual machines; large runs no virtual machines (no engine answers)") {
-		t.Errorf("%v", err)
-	}
+	servicetest.Refused(t, t.Context(), f.service().CreateEnvironment, &v1.CreateEnvironmentRequest{Name: "tools", VmImage: "/a"}, connect.CodeAborted,
+		"bare runs no virtual machines; large runs no virtual machines (no engine answers)")
 	f.nodes = nil
-	if err := create(&v1.CreateEnvironmentRequest{Image: "a"}); rpcerror.CodeOf(err) != connect.CodeAborted || !strings.Contains(err.Error(), "there are no nodes") {
-		t.Errorf("%v", err)
-	}
+	servicetest.Refused(t, t.Context(), f.service().CreateEnvironment, &v1.CreateEnvironmentRequest{Name: "tools", Image: "a"}, connect.CodeAborted, "there are no nodes")
 }

@@ -7,6 +7,7 @@ import (
 
 	"connectrpc.com/connect"
 
+	"switchyard/dev/servicetest"
 	"switchyard/gateway/rpcerror"
 	v1 "switchyard/proto/switchyard/v1"
 )
@@ -34,26 +35,19 @@ func library() *fakes {
 func TestListMergesReadyAndCreatingEnvironments(t *testing.T) {
 	s := library().service()
 	var got []string
-	req := &v1.ListEnvironmentsRequest{PageSize: 2}
-	for {
-		res, err := s.ListEnvironments(t.Context(), connect.NewRequest(req))
-		if err != nil || len(res.Msg.GetItems()) > 2 {
-			t.Fatalf("%v, %v", res, err)
-		}
-		for _, e := range res.Msg.GetItems() {
+	for _, page := range servicetest.Pages(t, t.Context(), s.ListEnvironments, &v1.ListEnvironmentsRequest{PageSize: 2}) {
+		for _, e := range page.GetItems() {
 			got = append(got, strings.TrimSpace(e.GetName()+" "+e.GetState()+" "+e.GetCreation().GetState()+" "+e.GetCreation().GetError()))
 		}
-		if req.PageToken = res.Msg.GetNextPageToken(); req.PageToken == "" {
-			break
+		if len(page.GetItems()) > 2 {
+			t.Errorf("a page has %d items", len(page.GetItems()))
 		}
 	}
 	want := []string{"base ready", "just ready", "lost failed", "new creating", "tools ready creating", "worn ready failed no space"}
 	if !slices.Equal(got, want) {
 		t.Errorf("%q, want %q", got, want)
 	}
-	if _, err := s.ListEnvironments(t.Context(), connect.NewRequest(&v1.ListEnvironmentsRequest{PageToken: "x"})); rpcerror.CodeOf(err) != connect.CodeInvalidArgument {
-		t.Errorf("a bad token: %v", err)
-	}
+	servicetest.Refused(t, t.Context(), s.ListEnvironments, &v1.ListEnvironmentsRequest{PageToken: "x"}, connect.CodeInvalidArgument)
 }
 
 func TestGetShowsReadyAndNextVersion(t *testing.T) {
@@ -63,9 +57,7 @@ func TestGetShowsReadyAndNextVersion(t *testing.T) {
 		t.Errorf("%v, %v", res, err)
 	}
 	for name, says := range map[string]string{"tolls": "did you mean tools?", "nwe": "did you mean new?", "../x": `no environment "../x"`} {
-		if _, err := s.GetEnvironment(t.Context(), connect.NewRequest(&v1.GetEnvironmentRequest{Name: name})); rpcerror.CodeOf(err) != connect.CodeNotFound || !strings.Contains(err.Error(), says) {
-			t.Errorf("%s: %v", name, err)
-		}
+		servicetest.Refused(t, t.Context(), s.GetEnvironment, &v1.GetEnvironmentRequest{Name: name}, connect.CodeNotFound, says)
 	}
 }
 

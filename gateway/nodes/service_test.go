@@ -12,6 +12,7 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	"switchyard/activities/registry"
+	"switchyard/dev/servicetest"
 	"switchyard/dev/testneeds"
 	"switchyard/gateway/auth"
 	"switchyard/gateway/rpcerror"
@@ -87,21 +88,19 @@ func TestNodesAreListedDrainedAndRemoved(t *testing.T) {
 		{&v1.ListNodesRequest{State: v1.NodeActive, PageSize: 1}, "n0 | n2", 2},
 	} {
 		var got []string
-		for {
-			page, err := s.ListNodes(ctx, connect.NewRequest(test.req))
-			if err != nil || page.Msg.GetTotal() != test.total {
-				t.Fatalf("%v, %v", page, err)
+		for i, page := range servicetest.Pages(t, ctx, s.ListNodes, test.req) {
+			if i > 0 {
+				got = append(got, "|")
 			}
-			for _, n := range page.Msg.GetItems() {
+			for _, n := range page.GetItems() {
 				if n.GetSnapshot() != nil {
 					t.Errorf("a list holds the snapshot of %s", n.GetName())
 				}
 				got = append(got, n.GetName())
 			}
-			if test.req.PageToken = page.Msg.GetNextPageToken(); test.req.PageToken == "" {
-				break
+			if page.GetTotal() != test.total {
+				t.Errorf("%v has the total %d", test.req, page.GetTotal())
 			}
-			got = append(got, "|")
 		}
 		if text := strings.Join(got, " "); text != test.want {
 			t.Errorf("%v: got %s, want %s", test.req, text, test.want)

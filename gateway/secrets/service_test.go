@@ -11,6 +11,7 @@ import (
 
 	"switchyard/activities/secrets/vault"
 	"switchyard/activities/store/storetest"
+	"switchyard/dev/servicetest"
 	"switchyard/dev/testneeds"
 	"switchyard/gateway/auth"
 	v1 "switchyard/proto/switchyard/v1"
@@ -33,50 +34,29 @@ func TestServiceSetsListsAndDeletes(t *testing.T) {
 	s := Service{Vault: newVault(t)}
 	ctx := as(t, "ann", v1.RoleOperator)
 	for _, name := range []string{"b", "a", "c"} {
-		res, err := s.SetSecret(ctx, connect.NewRequest(&v1.SetSecretRequest{Name: name, Value: []byte("value")}))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got := res.Msg.GetSecret(); got.GetRole() != v1.RoleOperator || got.GetSetBy() != "ann" || got.GetVersion() != 1 {
+		if got := servicetest.Do(t, ctx, s.SetSecret, &v1.SetSecretRequest{Name: name, Value: []byte("value")}).GetSecret(); got.GetRole() != v1.RoleOperator || got.GetSetBy() != "ann" || got.GetVersion() != 1 {
 			t.Errorf("it is %v", got)
 		}
 	}
 	var names []string
-	req := &v1.ListSecretsRequest{PageSize: 2}
-	for {
-		page, err := s.ListSecrets(ctx, connect.NewRequest(req))
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, one := range page.Msg.GetItems() {
+	for _, page := range servicetest.Pages(t, ctx, s.ListSecrets, &v1.ListSecretsRequest{PageSize: 2}) {
+		for _, one := range page.GetItems() {
 			names = append(names, one.GetName())
-		}
-		if req.PageToken = page.Msg.GetNextPageToken(); req.PageToken == "" {
-			break
 		}
 	}
 	if got := strings.Join(names, " "); got != "a b c" {
 		t.Errorf("listed %s", got)
 	}
-	if _, err := s.DeleteSecret(ctx, connect.NewRequest(&v1.DeleteSecretRequest{Name: "b"})); err != nil {
-		t.Error(err)
-	}
-	if _, err := s.DeleteSecret(ctx, connect.NewRequest(&v1.DeleteSecretRequest{Name: "b"})); connect.CodeOf(err) != connect.CodeNotFound {
-		t.Errorf("a second deletion: %v", err)
-	}
+	servicetest.Do(t, ctx, s.DeleteSecret, &v1.DeleteSecretRequest{Name: "b"})
+	servicetest.Refused(t, ctx, s.DeleteSecret, &v1.DeleteSecretRequest{Name: "b"}, connect.CodeNotFound)
 }
 
 func TestUnknownSecretSuggestsTheNearestName(t *testing.T) {
 	t.Parallel()
 	s := Service{Vault: newVault(t)}
 	ctx := as(t, "ann", v1.RoleOperator)
-	if _, err := s.SetSecret(ctx, connect.NewRequest(&v1.SetSecretRequest{Name: "db-password", Value: []byte("value")})); err != nil {
-		t.Fatal(err)
-	}
-	_, err := s.DeleteSecret(ctx, connect.NewRequest(&v1.DeleteSecretRequest{Name: "db-pasword"}))
-	if connect.CodeOf(err) != connect.CodeNotFound || !strings.Contains(err.Error(), "db-password") {
-		t.Errorf("%v", err)
-	}
+	servicetest.Do(t, ctx, s.SetSecret, &v1.SetSecretRequest{Name: "db-password", Value: []byte("value")})
+	servicetest.Refused(t, ctx, s.DeleteSecret, &v1.DeleteSecretRequest{Name: "db-pasword"}, connect.CodeNotFound, "db-password")
 }
 
 func TestOperatorCannotSetAdminSecrets(t *testing.T) {
@@ -93,8 +73,5 @@ func TestOperatorCannotSetAdminSecrets(t *testing.T) {
 
 func TestGatewayWithoutVaultSaysSo(t *testing.T) {
 	t.Parallel()
-	_, err := Service{}.ListSecrets(as(t, "ann", v1.RoleOperator), connect.NewRequest(&v1.ListSecretsRequest{}))
-	if connect.CodeOf(err) != connect.CodeAborted || !strings.Contains(err.Error(), "--secrets-key") {
-		t.Errorf("%v", err)
-	}
+	servicetest.Refused(t, as(t, "ann", v1.RoleOperator), Service{}.ListSecrets, &v1.ListSecretsRequest{}, connect.CodeAborted, "--secrets-key")
 }

@@ -11,6 +11,7 @@ import (
 	"golang.org/x/crypto/ssh"
 
 	"switchyard/activities/store/storetest"
+	"switchyard/dev/servicetest"
 	"switchyard/dev/testneeds"
 	"switchyard/gateway/auth"
 	v1 "switchyard/proto/switchyard/v1"
@@ -51,19 +52,12 @@ func (s Service) add(ctx context.Context, line string) (*v1.Key, error) {
 func (s Service) names(t *testing.T, ctx context.Context) string {
 	t.Helper()
 	var all []string
-	req := &v1.ListKeysRequest{PageSize: 1}
-	for {
-		res, err := s.ListKeys(ctx, connect.NewRequest(req))
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, k := range res.Msg.GetItems() {
+	for _, page := range servicetest.Pages(t, ctx, s.ListKeys, &v1.ListKeysRequest{PageSize: 1}) {
+		for _, k := range page.GetItems() {
 			all = append(all, k.GetName())
 		}
-		if req.PageToken = res.Msg.GetNextPageToken(); req.PageToken == "" {
-			return strings.Join(all, " ")
-		}
 	}
+	return strings.Join(all, " ")
 }
 
 func (s Service) remove(ctx context.Context, fingerprint, name string) error {

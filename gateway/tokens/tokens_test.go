@@ -17,6 +17,7 @@ import (
 
 	"switchyard/activities/store/storekey"
 	"switchyard/activities/store/storetest"
+	"switchyard/dev/servicetest"
 	"switchyard/dev/testneeds"
 	"switchyard/gateway/auth"
 	v1 "switchyard/proto/switchyard/v1"
@@ -274,17 +275,9 @@ func TestServiceValidatesRequests(t *testing.T) {
 		}
 	}
 	var names []string
-	req := &v1.ListTokensRequest{PageSize: 2}
-	for {
-		page, err := Service{registry}.ListTokens(ctx, connect.NewRequest(req))
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, token := range page.Msg.GetItems() {
+	for _, page := range servicetest.Pages(t, ctx, Service{registry}.ListTokens, &v1.ListTokensRequest{PageSize: 2}) {
+		for _, token := range page.GetItems() {
 			names = append(names, token.GetName())
-		}
-		if req.PageToken = page.Msg.GetNextPageToken(); req.PageToken == "" {
-			break
 		}
 	}
 	if strings.Join(names, " ") != "ann ann gpu-1" {

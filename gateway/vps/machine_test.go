@@ -11,6 +11,7 @@ import (
 	"google.golang.org/protobuf/types/known/structpb"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
+	"switchyard/dev/servicetest"
 	v1 "switchyard/proto/switchyard/v1"
 )
 
@@ -43,11 +44,7 @@ func fleet() *fakeRuns {
 func TestGetShowsAMachine(t *testing.T) {
 	t.Parallel()
 	get := func(door Door, id, task string) *v1.Vps {
-		res, err := Service{Runs: fleet(), SSH: door}.GetVps(t.Context(), connect.NewRequest(&v1.GetVpsRequest{Id: id, Task: task}))
-		if err != nil {
-			t.Fatalf("%s: %v", id, err)
-		}
-		return res.Msg.GetVps()
+		return servicetest.Do(t, t.Context(), Service{Runs: fleet(), SSH: door}.GetVps, &v1.GetVpsRequest{Id: id, Task: task}).GetVps()
 	}
 	want := &v1.Vps{
 		Id: "desk-1", Name: "desk", Task: "vps", Status: "running", Node: "n1", Image: "ubuntu", VpsBackend: "docker", ContainerName: "abc",
@@ -87,16 +84,14 @@ func TestGetShowsTheSourceOfAVirtualMachine(t *testing.T) {
 		{v1.TaskAssigned, "", ""}, {v1.TaskCompleted, "", ""}, {v1.TaskLost, "", ""},
 	} {
 		task.State, task.Notice = c.state, c.notice
-		res, err := Service{Runs: f}.GetVps(t.Context(), connect.NewRequest(&v1.GetVpsRequest{Id: "desk-1"}))
-		got := res.Msg.GetVps()
-		if err != nil || got.GetVpsBackend() != "qemu" || got.GetVmImage() != "/srv/debian.qcow2" || got.GetVmDiskSize() != "50G" || got.GetImage() != "" || got.GetVmIp() != c.address {
-			t.Errorf("%s: %v, %v", c.state, got, err)
+		got := servicetest.Do(t, t.Context(), Service{Runs: f}.GetVps, &v1.GetVpsRequest{Id: "desk-1"}).GetVps()
+		if got.GetVpsBackend() != "qemu" || got.GetVmImage() != "/srv/debian.qcow2" || got.GetVmDiskSize() != "50G" || got.GetImage() != "" || got.GetVmIp() != c.address {
+			t.Errorf("%s: %v", c.state, got)
 		}
 	}
 	f.defs["desk-1"].Tasks["vps"].Spec = &structpb.Struct{Fields: map[string]*structpb.Value{"environment": structpb.NewStringValue("tools")}}
-	res, err := Service{Runs: f}.GetVps(t.Context(), connect.NewRequest(&v1.GetVpsRequest{Id: "desk-1"}))
-	if got := res.Msg.GetVps(); err != nil || got.GetEnvironment() != "tools" || got.GetVpsBackend() != "docker" {
-		t.Errorf("%v, %v", got, err)
+	if got := servicetest.Do(t, t.Context(), Service{Runs: f}.GetVps, &v1.GetVpsRequest{Id: "desk-1"}).GetVps(); got.GetEnvironment() != "tools" || got.GetVpsBackend() != "docker" {
+		t.Errorf("%v", got)
 	}
 }
 
@@ -117,9 +112,9 @@ func TestMachinesAreFoundByNameOrAsTheOnlyOne(t *testing.T) {
 		"no instance":     {"lab-1", "each[2]", connect.CodeNotFound, "no task"},
 	} {
 		runs := fleet()
-		_, err := Service{Runs: runs}.KillVps(t.Context(), connect.NewRequest(&v1.KillVpsRequest{Id: test.id, Task: test.task}))
-		if connect.CodeOf(err) != test.code || !strings.Contains(err.Error(), test.says) || len(runs.steered) > 0 {
-			t.Errorf("%s: %v, %v", name, err, runs.steered)
+		servicetest.Refused(t, t.Context(), Service{Runs: runs}.KillVps, &v1.KillVpsRequest{Id: test.id, Task: test.task}, test.code, test.says)
+		if len(runs.steered) > 0 {
+			t.Errorf("%s: %v", name, runs.steered)
 		}
 	}
 }
@@ -128,15 +123,11 @@ func TestMachinesAreStoppedRestartedAndKilled(t *testing.T) {
 	t.Parallel()
 	runs := fleet()
 	s := Service{Runs: runs}
-	if res, err := s.StopVps(t.Context(), connect.NewRequest(&v1.StopVpsRequest{Id: "desk-1", Reason: "done"})); err != nil || res.Msg.GetTask() != "vps" || res.Msg.GetId() != "desk-1" {
-		t.Error(res, err)
+	if res := servicetest.Do(t, t.Context(), s.StopVps, &v1.StopVpsRequest{Id: "desk-1", Reason: "done"}); res.GetTask() != "vps" || res.GetId() != "desk-1" {
+		t.Error(res)
 	}
-	if res, err := s.RestartVps(t.Context(), connect.NewRequest(&v1.RestartVpsRequest{Id: "lab-1", Task: "each[1]"})); err != nil || res.Msg.GetTask() != "each[1]" {
-		t.Error(res, err)
-	}
-	if res, err := s.KillVps(t.Context(), connect.NewRequest(&v1.KillVpsRequest{Id: "lab-1", Task: "gone", Reason: "away"})); err != nil || res.Msg.GetTask() != "gone" {
-		t.Error(res, err)
-	}
+	servicetest.Do(t, t.Context(), s.RestartVps, &v1.RestartVpsRequest{Id: "lab-1", Task: "each[1]"})
+	servicetest.Do(t, t.Context(), s.KillVps, &v1.KillVpsRequest{Id: "lab-1", Task: "gone", Reason: "away"})
 	if want := []string{"stop desk-1 vps done", "restart lab-1 each[1] ", "kill lab-1 gone away"}; !slices.Equal(runs.steered, want) {
 		t.Errorf("%q", runs.steered)
 	}
@@ -148,23 +139,18 @@ func TestListShowsMachinesOfAllRuns(t *testing.T) {
 		{Run: "desk-1", Task: "vps", State: v1.TaskRunning}, {Run: "lab-1", Task: "each[1]", State: v1.TaskRunning, Node: "n2"},
 		{Run: "gone-1", Task: "vps"}, {Run: "new-1", Task: "vps", State: v1.TaskPending},
 	}}}
-	res, err := Service{Runs: fleet(), Tasks: tasks}.ListVps(t.Context(), connect.NewRequest(&v1.ListVpsRequest{
-		Status: "running", Node: "n1", Name: "desk", PageSize: 7, PageToken: "t",
-	}))
-	if err != nil {
-		t.Fatal(err)
-	}
+	res := servicetest.Do(t, t.Context(), Service{Runs: fleet(), Tasks: tasks}.ListVps, &v1.ListVpsRequest{Status: "running", Node: "n1", Name: "desk", PageSize: 7, PageToken: "t"})
 	if want := (&v1.ListTasksRequest{Type: "vps", State: "running", Node: "n1", Workflow: "desk", PageSize: 7, PageToken: "t"}); !proto.Equal(tasks.asked, want) {
 		t.Errorf("asked for %v", tasks.asked)
 	}
 	var got []string
-	for _, vps := range res.Msg.GetItems() {
+	for _, vps := range res.GetItems() {
 		got = append(got, strings.Join([]string{vps.GetId(), vps.GetTask(), vps.GetStatus(), vps.GetNode(), vps.GetImage()}, " "))
 	}
 	if want := []string{"desk-1 vps running n1 ubuntu", "lab-1 each[1] running n2 ubuntu", "new-1 vps pending_approval  "}; !slices.Equal(got, want) {
 		t.Errorf("%q, want %q", got, want)
 	}
-	if res.Msg.GetNextPageToken() != "more" || len(res.Msg.GetWarnings()) != 1 {
-		t.Errorf("%v", res.Msg)
+	if res.GetNextPageToken() != "more" || len(res.GetWarnings()) != 1 {
+		t.Errorf("%v", res)
 	}
 }
