@@ -216,9 +216,7 @@ func TestRetryStoresTheStatusOfATerminatedRun(t *testing.T) {
 	signal(t, id, eventsSignal, &v1.EventsResponse{Slices: 2, Events: []*v1.Event{event(0, "a", "dead_lettered")}})
 	f.get(t, id) // makes the run process the signals
 	home := names.Home(id, f.describe(t, id).GetWorkflowExecutionInfo().GetExecution().GetRunId())
-	if err := temporalClient.TerminateWorkflow(t.Context(), id, "", "test"); err != nil {
-		t.Fatal(err)
-	}
+	endByForce(t, id, "test")
 	if res := do(t, f.client.RetryDeadLetter, &v1.RetryDeadLetterRequest{Run: id, Task: "a"}); res.GetGeneration() != 1 {
 		t.Errorf("got %v", res)
 	}

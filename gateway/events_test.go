@@ -113,9 +113,7 @@ func TestRunEventsAreListedWhileTheyMoveToTheStore(t *testing.T) {
 	f.storeEvents(t, shot, 0, 0, event(0, "", "submitted"))
 	signal(t, shot, eventsSignal, &v1.EventsResponse{Slices: 1, Events: []*v1.Event{event(1, "build", "queued")}})
 	f.get(t, shot) // makes the run process the signal
-	if err := temporalClient.TerminateWorkflow(t.Context(), shot, "", ""); err != nil {
-		t.Fatal(err)
-	}
+	endByForce(t, shot, "")
 	if got, _ := f.pagedEvents(t, &v1.ListRunEventsRequest{Id: shot}); !slices.Equal(words(got), []string{" submitted", "build queued"}) {
 		t.Errorf("got %v", got)
 	}

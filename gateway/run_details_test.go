@@ -72,9 +72,7 @@ func TestGetRunShowsEachKindOfEnd(t *testing.T) {
 			}})
 			if test.end == "terminated" {
 				eventually(t, "build has failed", func() bool { return f.get(t, id).GetTasks()["build"].GetState() == "failed" })
-				if err := temporalClient.TerminateWorkflow(t.Context(), id, "", "somebody did"); err != nil {
-					t.Fatal(err)
-				}
+				endByForce(t, id, "somebody did")
 			} else {
 				end(t, id, test.end)
 			}
@@ -127,9 +125,7 @@ func TestRunTerminatedBeforeItsFirstTaskIsShown(t *testing.T) {
 	id := names.NewRunID("unheard")
 	def := &v1.Definition{Name: "unheard", Tasks: map[string]*v1.TaskDefinition{"a": {Type: "shell"}, "b": {Type: "shell", DependsOn: []string{"a"}}}}
 	execute(t, client.StartWorkflowOptions{ID: id, TaskQueue: "nobody"}, names.RunWorkflow, &v1.RunInput{Definition: def})
-	if err := temporalClient.TerminateWorkflow(t.Context(), id, "", "gone"); err != nil {
-		t.Fatal(err)
-	}
+	endByForce(t, id, "gone")
 	run := f.get(t, id)
 	if b := run.GetTasks()["b"]; run.GetState() != "failed" || b.GetState() != "cancelled" || b.GetReason() != "terminated" || b.GetType() != "shell" || !slices.Equal(b.GetDependsOn(), []string{"a"}) {
 		t.Errorf("the run is %v", run)

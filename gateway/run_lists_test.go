@@ -258,9 +258,7 @@ func TestRunsShowTheirTrigger(t *testing.T) {
 	end(t, submitted, "failed")
 	f.retryRun(t, submitted)
 	want(submitted, v1.TriggerRetry, "")
-	if err := temporalClient.TerminateWorkflow(t.Context(), submitted, "", ""); err != nil {
-		t.Fatal(err)
-	}
+	endByForce(t, submitted, "")
 	want(submitted, v1.TriggerRetry, "")
 	rerun := do(t, f.client.RerunRun, &v1.RerunRunRequest{Id: submitted}).GetId()
 	terminate(t, rerun)

@@ -165,9 +165,7 @@ func TestRetryAfterForceKeepsWhatPartsHaveCompleted(t *testing.T) {
 	f.get(t, id) // makes the run process the signals, and the part answer
 	ended := f.describe(t, id).GetWorkflowExecutionInfo().GetExecution().GetRunId()
 	for _, workflow := range []string{child, id} {
-		if err := temporalClient.TerminateWorkflow(t.Context(), workflow, "", "ended by force"); err != nil {
-			t.Fatal(err)
-		}
+		endByForce(t, workflow, "ended by force")
 	}
 	if in := f.retryRun(t, id); in.GetTerminated() != ended {
 		t.Errorf("the next generation follows execution %q, want %q", in.GetTerminated(), ended)

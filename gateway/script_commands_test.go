@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"errors"
 	"fmt"
 
 	"go.temporal.io/sdk/temporal"
@@ -109,54 +110,40 @@ func answerInstances(req *v1.InstancesRequest, to int32) *v1.InstancesResponse {
 // scriptedFanOut stands in for a child that carries a part of a fan-out, until it is told to end.
 func scriptedFanOut(ctx workflow.Context, in *v1.RunInput) error {
 	part := in.GetPartition()
-	err := workflow.SetQueryHandler(ctx, names.InstancesQuery, func(req *v1.InstancesRequest) (*v1.InstancesResponse, error) {
-		return answerInstances(req, part.GetTo()), nil
-	})
-	if err != nil {
-		return err
-	}
-	err = workflow.SetUpdateHandler(ctx, names.HoldUpdate, func(_ workflow.Context, req *v1.TaskCommand) error {
-		if _, index, ok := names.ParseInstanceName(req.GetTask()); !ok || int32(index) >= part.GetTo() {
-			return temporal.NewNonRetryableApplicationError(fmt.Sprintf("task %q: unknown task", req.GetTask()), names.UnknownTaskError, nil)
-		}
-		return nil
-	})
-	if err != nil {
-		return err
-	}
-	err = workflow.SetQueryHandler(ctx, names.StatusQuery, func(*v1.StatusRequest) (*v1.StatusResponse, error) {
-		each := &v1.Task{State: v1.TaskRunning, Count: new(int32), Instances: []*v1.Instance{
-			{Index: part.GetFrom(), State: v1.TaskCompleted}, {Index: part.GetFrom() + 1, State: v1.TaskAssigned, Node: "n"},
-		}}
-		return &v1.StatusResponse{Run: &v1.Run{Tasks: map[string]*v1.Task{"each": each}}, TaskCount: 1}, nil
-	})
-	if err != nil {
-		return err
-	}
 	var events v1.EventsResponse
-	err = workflow.SetQueryHandler(ctx, names.EventsQuery, func(req *v1.EventsRequest) (*v1.EventsResponse, error) {
-		return &v1.EventsResponse{Slices: events.GetSlices(), Events: events.GetEvents()[min(int(req.GetOffset()), len(events.GetEvents())):]}, nil
-	})
-	if err != nil {
-		return err
-	}
-	err = workflow.SetUpdateHandler(ctx, names.RetryUpdate, func(_ workflow.Context, req *v1.RetryTaskRequest) error {
-		if _, index, _ := names.ParseInstanceName(req.GetTask()); index != deadInChild {
-			return temporal.NewNonRetryableApplicationError(fmt.Sprintf("task %q is no dead letter", req.GetTask()), names.TaskStateError, nil)
-		}
-		return nil
-	})
+	err := errors.Join(
+		workflow.SetQueryHandler(ctx, names.InstancesQuery, func(req *v1.InstancesRequest) (*v1.InstancesResponse, error) {
+			return answerInstances(req, part.GetTo()), nil
+		}),
+		workflow.SetUpdateHandler(ctx, names.HoldUpdate, func(_ workflow.Context, req *v1.TaskCommand) error {
+			if _, index, ok := names.ParseInstanceName(req.GetTask()); !ok || int32(index) >= part.GetTo() {
+				return temporal.NewNonRetryableApplicationError(fmt.Sprintf("task %q: unknown task", req.GetTask()), names.UnknownTaskError, nil)
+			}
+			return nil
+		}),
+		workflow.SetQueryHandler(ctx, names.StatusQuery, func(*v1.StatusRequest) (*v1.StatusResponse, error) {
+			each := &v1.Task{State: v1.TaskRunning, Count: new(int32), Instances: []*v1.Instance{
+				{Index: part.GetFrom(), State: v1.TaskCompleted}, {Index: part.GetFrom() + 1, State: v1.TaskAssigned, Node: "n"},
+			}}
+			return &v1.StatusResponse{Run: &v1.Run{Tasks: map[string]*v1.Task{"each": each}}, TaskCount: 1}, nil
+		}),
+		workflow.SetQueryHandler(ctx, names.EventsQuery, func(req *v1.EventsRequest) (*v1.EventsResponse, error) {
+			return &v1.EventsResponse{Slices: events.GetSlices(), Events: events.GetEvents()[min(int(req.GetOffset()), len(events.GetEvents())):]}, nil
+		}),
+		workflow.SetUpdateHandler(ctx, names.RetryUpdate, func(_ workflow.Context, req *v1.RetryTaskRequest) error {
+			if _, index, _ := names.ParseInstanceName(req.GetTask()); index != deadInChild {
+				return temporal.NewNonRetryableApplicationError(fmt.Sprintf("task %q is no dead letter", req.GetTask()), names.TaskStateError, nil)
+			}
+			return nil
+		}),
+	)
 	if err != nil {
 		return err
 	}
 	workflow.GetSignalChannel(ctx, eventsSignal).ReceiveAsync(&events)
 	selector := workflow.NewSelector(ctx)
-	selector.AddReceive(workflow.GetSignalChannel(ctx, endSignal), func(workflow.ReceiveChannel, bool) {})
-	selector.AddReceive(workflow.GetSignalChannel(ctx, panicSignal), func(ch workflow.ReceiveChannel, _ bool) {
-		var text string
-		ch.Receive(ctx, &text)
-		panic(text)
-	})
+	onSignal(ctx, selector, endSignal, func(*string) {})
+	onSignal(ctx, selector, panicSignal, func(text *string) { panic(*text) })
 	selector.Select(ctx)
 	return nil
 }

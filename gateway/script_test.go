@@ -3,6 +3,7 @@ package gateway
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"testing"
 	"time"
@@ -47,40 +48,28 @@ func scriptedRun(ctx workflow.Context, in *v1.RunInput) (*v1.StatusResponse, err
 		return nil, err
 	}
 	s := newScript(ctx, in)
-	if err := workflow.UpsertTypedSearchAttributes(ctx, stateKey.ValueSet(s.status.Run.State)); err != nil {
-		return nil, err
-	}
-	if err := workflow.SetQueryHandler(ctx, names.StatusQuery, s.answer); err != nil {
-		return nil, err
-	}
-	if err := workflow.SetQueryHandler(ctx, names.EventsQuery, s.answerEventsQuery); err != nil {
-		return nil, err
-	}
-	if err := workflow.SetUpdateHandlerWithOptions(ctx, names.RetryUpdate, s.retry, workflow.UpdateHandlerOptions{Validator: s.mayRetry}); err != nil {
-		return nil, err
-	}
-	if err := s.handleCommands(ctx); err != nil {
+	err = errors.Join(
+		workflow.UpsertTypedSearchAttributes(ctx, stateKey.ValueSet(s.status.Run.State)),
+		workflow.SetQueryHandler(ctx, names.StatusQuery, s.answer),
+		workflow.SetQueryHandler(ctx, names.EventsQuery, s.answerEventsQuery),
+		workflow.SetUpdateHandlerWithOptions(ctx, names.RetryUpdate, s.retry, workflow.UpdateHandlerOptions{Validator: s.mayRetry}),
+		s.handleCommands(ctx),
+	)
+	if err != nil {
 		return nil, err
 	}
 	var end string
 	selector := workflow.NewSelector(ctx)
-	selector.AddReceive(workflow.GetSignalChannel(ctx, setSignal), func(ch workflow.ReceiveChannel, _ bool) {
-		var set v1.StatusResponse
-		ch.Receive(ctx, &set)
-		s.set(&set)
+	onSignal(ctx, selector, setSignal, func(set *v1.StatusResponse) {
+		s.set(set)
 		s.count(ctx)
 		if state := set.GetRun().GetState(); state != "" {
 			s.status.Run.State = state
 			_ = workflow.UpsertTypedSearchAttributes(ctx, stateKey.ValueSet(state))
 		}
 	})
-	selector.AddReceive(workflow.GetSignalChannel(ctx, eventsSignal), func(ch workflow.ReceiveChannel, _ bool) {
-		s.events = v1.EventsResponse{}
-		ch.Receive(ctx, &s.events)
-	})
-	selector.AddReceive(workflow.GetSignalChannel(ctx, executeSignal), func(ch workflow.ReceiveChannel, _ bool) {
-		var ref v1.ClaimRef
-		ch.Receive(ctx, &ref)
+	onSignal(ctx, selector, eventsSignal, func(events *v1.EventsResponse) { s.events = events })
+	onSignal(ctx, selector, executeSignal, func(ref *v1.ClaimRef) {
 		workflow.ExecuteActivity(workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
 			TaskQueue:           ref.GetOutcome(),
 			ActivityID:          names.AttemptID(ref.GetTask(), ref.GetClaim()),
@@ -89,36 +78,33 @@ func scriptedRun(ctx workflow.Context, in *v1.RunInput) (*v1.StatusResponse, err
 			RetryPolicy:         &temporal.RetryPolicy{MaximumAttempts: 1},
 		}), names.ExecuteActivity)
 	})
-	selector.AddReceive(workflow.GetSignalChannel(ctx, panicSignal), func(ch workflow.ReceiveChannel, _ bool) {
-		var text string
-		ch.Receive(ctx, &text)
-		panic(text)
-	})
-	selector.AddReceive(workflow.GetSignalChannel(ctx, childSignal), func(ch workflow.ReceiveChannel, _ bool) {
-		var id string
-		ch.Receive(ctx, &id)
+	onSignal(ctx, selector, panicSignal, func(text *string) { panic(*text) })
+	onSignal(ctx, selector, childSignal, func(id *string) {
 		workflow.ExecuteChildWorkflow(workflow.WithChildOptions(ctx, workflow.ChildWorkflowOptions{
-			WorkflowID: id, ParentClosePolicy: enumspb.PARENT_CLOSE_POLICY_ABANDON,
+			WorkflowID: *id, ParentClosePolicy: enumspb.PARENT_CLOSE_POLICY_ABANDON,
 		}), names.RunWorkflow, in)
 	})
-	selector.AddReceive(workflow.GetSignalChannel(ctx, names.CancelSignal), func(ch workflow.ReceiveChannel, _ bool) {
-		var c v1.RunCommand
-		ch.Receive(ctx, &c)
-		s.status.Run.Error, end = c.GetBy()+c.GetReason(), "cancelled"
-	})
-	selector.AddReceive(workflow.GetSignalChannel(ctx, endSignal), func(ch workflow.ReceiveChannel, _ bool) {
-		ch.Receive(ctx, &end)
-	})
+	onSignal(ctx, selector, names.CancelSignal, func(c *v1.RunCommand) { s.status.Run.Error, end = c.GetBy()+c.GetReason(), "cancelled" })
+	onSignal(ctx, selector, endSignal, func(how *string) { end = *how })
 	for end == "" || selector.HasPending() {
 		selector.Select(ctx)
 	}
 	return s.end(ctx, in, end)
 }
 
+// onSignal makes a selector call do with each signal of a name.
+func onSignal[T any](ctx workflow.Context, selector workflow.Selector, name string, do func(*T)) {
+	selector.AddReceive(workflow.GetSignalChannel(ctx, name), func(ch workflow.ReceiveChannel, _ bool) {
+		var value T
+		ch.Receive(ctx, &value)
+		do(&value)
+	})
+}
+
 type script struct {
 	status *v1.StatusResponse
 	at     map[string]int64 // revision of the last change of each task
-	events v1.EventsResponse
+	events *v1.EventsResponse
 	// commanded holds the tasks that have received an update.
 	commanded map[string]bool
 }
@@ -312,6 +298,14 @@ func end(t *testing.T, run, how string) {
 	t.Helper()
 	signal(t, run, endSignal, how)
 	waitClosed(t, run)
+}
+
+// endByForce terminates a run.
+func endByForce(t *testing.T, run, reason string) {
+	t.Helper()
+	if err := temporalClient.TerminateWorkflow(t.Context(), run, "", reason); err != nil {
+		t.Fatal(err)
+	}
 }
 
 func signal(t *testing.T, run, name string, arg any) {

@@ -32,16 +32,8 @@ func TestMachineLifecycleOverREST(t *testing.T) {
 	}
 	set(t, id, "vps", 1, &v1.Task{Type: "vps", State: "running", Node: "n1", StartedAt: timestamppb.Now()})
 	one := f.rest(t, "GET", "/v1/vps/"+id, "")
-	for field, want := range map[string]any{
-		"id": id, "name": "rest-desk", "task": "vps", "status": "running", "node": "n1", "image": "ubuntu:24.04", "vpsBackend": "docker", "vmImage": "", "vmDiskSize": "",
-		"vmIp": "", "containerName": "", "sshHost": "sy.example.com", "sshPort": 7222.0, "sshUser": "vps." + id, "sshCommand": "ssh -p 7222 vps." + id + "@sy.example.com", "idleTimeout": "2h",
-	} {
-		if one.value[field] != want {
-			t.Errorf("%s is %v, want %v", field, one.value[field], want)
-		}
-	}
-	if ended, there := one.value["completedAt"]; there && ended != nil {
-		t.Errorf("one that runs has ended: %s", one.text)
+	if one.value["status"] != "running" || one.value["node"] != "n1" || one.value["image"] != "ubuntu:24.04" || one.value["sshCommand"] != "ssh -p 7222 vps."+id+"@sy.example.com" || one.value["completedAt"] != nil {
+		t.Errorf("it is %s", one.text)
 	}
 	eventually(t, "it is listed", func() bool {
 		list := f.rest(t, "GET", "/v1/vps?name=rest-desk", "")

@@ -2,6 +2,7 @@ package runlogs_test
 
 import (
 	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -25,142 +26,79 @@ func done(claim int32) runview.TaskDelta {
 	return d
 }
 
-// expectMissing checks which logs have been reported, and whether everything has been sent.
-func (w *follow) expectMissing(what string, isComplete bool, want ...*v1.MissingLog) {
-	w.t.Helper()
-	if !slices.EqualFunc(w.lost, want, func(a, b *v1.MissingLog) bool { return proto.Equal(a, b) }) || w.f.IsComplete() != isComplete {
-		w.t.Errorf("%s: missing are %v, complete %t; want %v, %t", what, w.lost, w.f.IsComplete(), want, isComplete)
-	}
-}
+// pass lets time pass.
+func pass(d time.Duration) step { return func(*follow, *store.Store) { time.Sleep(d) } }
 
-// sendAfter sends what has arrived some time later.
-func (w *follow) sendAfter(d time.Duration) {
-	w.t.Helper()
-	time.Sleep(d)
-	w.send()
-}
+// sendAll reports the end of the run, and sends all entries.
+func sendAll(w *follow, _ *store.Store) { w.t.Helper(); w.sendAll() }
 
-// late runs a test of a log that arrives after the end of its attempt, on a clock of its own.
-func late(t *testing.T, test func(t *testing.T, s *store.Store)) {
-	t.Helper()
-	synctest.Test(t, func(t *testing.T) { test(t, storetest.Open(t, "mem://")) })
-}
-
-func TestFollowerWaitsForTheEndOfALog(t *testing.T) {
-	t.Parallel()
-	for _, isRunFollowed := range []bool{false, true} {
-		for _, hasBegun := range []bool{false, true} {
-			late(t, func(t *testing.T, s *store.Store) {
-				req := &v1.StreamRunLogsRequest{Task: "solo", Follow: true}
-				if isRunFollowed {
-					req.Task = ""
-				}
-				w := newFollow(t, s, req)
-				w.update(task("running", 0, 1))
-				var want []string
-				if hasBegun {
-					print(t, s, 1, 0, 1, "a", false)
-					want = []string{"a"}
-				}
-				w.update(done(1))
-				send := w.send
-				if isRunFollowed {
-					send = func() { w.sendAll() }
-				}
-				send()
-				time.Sleep(most / 2)
-				send()
-				w.expect("before the end arrives", want...)
-				w.expectMissing("before the end arrives", false)
-				print(t, s, 1, 0, 1, "b", true)
-				send()
-				w.expect("after the end arrives", append(want, "b")...)
-				w.expectMissing("after the end arrives", true)
-			})
+// reports checks the words that have been sent, the logs that have been reported as missing, and whether that is everything.
+func reports(isComplete bool, words []string, missing ...*v1.MissingLog) step {
+	return func(w *follow, _ *store.Store) {
+		w.t.Helper()
+		if !slices.Equal(w.words, words) || !slices.EqualFunc(w.lost, missing, func(a, b *v1.MissingLog) bool { return proto.Equal(a, b) }) || w.f.IsComplete() != isComplete {
+			w.t.Errorf("sent %q, missing %v, complete %t; want %q, %v, %t", w.words, w.lost, w.f.IsComplete(), words, missing, isComplete)
 		}
 	}
 }
 
-func TestFollowerReportsALogWhoseEndDoesNotArrive(t *testing.T) {
+// TestFollowerWaitsForLogsThatArriveLate follows a task, or its run, whose log arrives after the end of its attempt. It does not wait
+// for the logs of lost nodes and of silent tasks, which have no end. The output of a failed attempt is complete before that of the
+// next attempt begins.
+func TestFollowerWaitsForLogsThatArriveLate(t *testing.T) {
 	t.Parallel()
-	for _, hasBegun := range []bool{false, true} {
-		late(t, func(t *testing.T, s *store.Store) {
-			w := newFollow(t, s, &v1.StreamRunLogsRequest{Task: "solo", Follow: true})
-			if hasBegun {
-				print(t, s, 1, 0, 1, "a", false)
+	failed, again := &v1.Attempt{Claim: 1, Node: "n1"}, task("running", 1, 2)
+	again.Retried = failed
+	retry := []step{
+		on(task("running", 0, 1)), ends(1, 2, "retry"), on(runview.TaskDelta{Name: "solo", Claim: 1, Task: &v1.Task{State: "queued", Attempt: 1}, Retried: failed}),
+		on(again), pass(most / 2), send, sees(),
+	}
+	tests := map[string][]step{
+		"an end that does not arrive": {on(done(1)), complete(false), pass(most), send, reports(true, nil, &v1.MissingLog{Task: "solo", Node: "n1"})},
+		"an end that does not arrive after a part": {
+			says(0, 1, "a"), on(done(1)), complete(false), pass(most), send, reports(true, []string{"a"}, &v1.MissingLog{Task: "solo", Node: "n1", Partial: true}),
+		},
+		"the log of a lost node":                {says(0, 1, "a"), on(task("lost", 0, 1)), reports(true, []string{"a"})},
+		"the log of a silent task":              {says(0, 1, "a"), on(task("completed", 0, 1)), reports(true, []string{"a"})},
+		"the first log arrives after the retry": slices.Concat(retry, []step{ends(0, 1, "first"), send, reports(false, []string{"first", "retry"})}),
+		"the first log does not arrive":         slices.Concat(retry, []step{pass(most / 2), send, reports(false, []string{"retry"}, &v1.MissingLog{Task: "solo", Node: "n1"})}),
+	}
+	for what, deliver := range map[string]step{"": send, " of the run": sendAll} {
+		tests["an end that arrives"+what] = []step{
+			on(task("running", 0, 1)), on(done(1)), deliver, pass(most / 2), deliver, reports(false, nil), ends(0, 1, "b"), deliver, reports(true, []string{"b"}),
+		}
+		tests["an end that arrives after a part"+what] = []step{
+			on(task("running", 0, 1)), says(0, 1, "a"), on(done(1)), deliver, pass(most / 2), deliver, reports(false, []string{"a"}), ends(0, 1, "b"), deliver, reports(true, []string{"a", "b"}),
+		}
+	}
+	for name, steps := range tests {
+		synctest.Test(t, func(t *testing.T) {
+			s, req := storetest.Open(t, "mem://"), &v1.StreamRunLogsRequest{Task: "solo", Follow: true}
+			if strings.HasSuffix(name, "of the run") {
+				req.Task = ""
 			}
-			w.update(done(1))
-			w.expectMissing("at the end", false)
-			w.sendAfter(most)
-			w.expectMissing("later", true, &v1.MissingLog{Task: "solo", Node: "n1", Partial: hasBegun})
+			w := newFollow(t, s, req)
+			for _, step := range steps {
+				step(w, s)
+			}
+			if t.Failed() {
+				t.Log(name)
+			}
 		})
 	}
-}
-
-// TestFollowerWaitsOnlyForOutputOfKnownResults checks that a stream does not wait for the logs of lost nodes and of silent
-// tasks, which have no end.
-func TestFollowerWaitsOnlyForOutputOfKnownResults(t *testing.T) {
-	t.Parallel()
-	late(t, func(t *testing.T, s *store.Store) {
-		print(t, s, 1, 0, 1, "a", false)
-		for _, state := range []string{"lost", "completed"} {
-			w := newFollow(t, s, &v1.StreamRunLogsRequest{Task: "solo", Follow: true})
-			w.update(task(state, 0, 1))
-			w.expect(state, "a")
-			w.expectMissing(state, true)
-		}
-	})
 }
 
 func TestResumedStreamDoesNotWaitForAnEndThatWasRead(t *testing.T) {
 	t.Parallel()
-	late(t, func(t *testing.T, s *store.Store) {
-		print(t, s, 1, 0, 1, "a", true)
-		_, next, ended, err := logs.Read(t.Context(), s, logs.Attempt{Run: "ci-0k", Generation: 1, Task: "solo", Claim: 1}, 0)
-		if err != nil || !ended {
-			t.Fatal(ended, err)
-		}
-		w := newFollow(t, s, &v1.StreamRunLogsRequest{Task: "solo", Follow: true, Resume: []*v1.LogPosition{{Task: "solo", Generation: 1, Claim: 1, Next: next}}})
-		w.update(done(1))
-		w.expect("resumed")
-		w.expectMissing("resumed", true)
-	})
-}
-
-// TestOutputOfARetryFollowsTheWholeLogOfTheAttemptBefore checks that the output of a failed attempt is complete before that of
-// the next attempt begins.
-func TestOutputOfARetryFollowsTheWholeLogOfTheAttemptBefore(t *testing.T) {
-	t.Parallel()
-	for _, arrives := range []bool{true, false} {
-		late(t, func(t *testing.T, s *store.Store) {
-			w := newFollow(t, s, &v1.StreamRunLogsRequest{Task: "solo", Follow: true})
-			w.update(task("running", 0, 1))
-			failed := &v1.Attempt{Claim: 1, Node: "n1"}
-			print(t, s, 1, 1, 2, "retry", true)
-			w.update(runview.TaskDelta{Name: "solo", Claim: 1, Task: &v1.Task{State: "queued", Attempt: 1}, Retried: failed})
-			again := task("running", 1, 2)
-			again.Retried = failed
-			w.update(again)
-			w.sendAfter(most / 2)
-			w.expect("before the first log arrives")
-			var want []string
-			if arrives {
-				print(t, s, 1, 0, 1, "first", true)
-				want = []string{"first"}
-			} else {
-				time.Sleep(most / 2)
-			}
-			w.send()
-			if want = append(want, "retry"); !slices.Equal(w.words, want) {
-				t.Errorf("sent %q, want %q", w.words, want)
-			}
-			if arrives {
-				w.expectMissing("later", false)
-			} else {
-				w.expectMissing("later", false, &v1.MissingLog{Task: "solo", Node: "n1"})
-			}
-		})
+	s := storetest.Open(t, "mem://")
+	print(t, s, 1, 0, 1, "a", true)
+	_, next, ended, err := logs.Read(t.Context(), s, logs.Attempt{Run: "ci-0k", Generation: 1, Task: "solo", Claim: 1}, 0)
+	if err != nil || !ended {
+		t.Fatal(ended, err)
 	}
+	w := newFollow(t, s, &v1.StreamRunLogsRequest{Task: "solo", Follow: true, Resume: []*v1.LogPosition{{Task: "solo", Generation: 1, Claim: 1, Next: next}}})
+	w.update(done(1))
+	reports(true, nil)(w, s)
 }
 
 // each returns a task in a state that has fanned out to 4 instances, which have all printed something.
@@ -178,11 +116,13 @@ func each(state string) runview.TaskDelta {
 
 func TestFollowerWaitsForTheLogsOfInstances(t *testing.T) {
 	t.Parallel()
-	late(t, func(t *testing.T, s *store.Store) {
+	synctest.Test(t, func(t *testing.T) {
+		s := storetest.Open(t, "mem://")
 		got := newFollow(t, s, &v1.StreamRunLogsRequest{Task: "each", Follow: true})
 		send := func() {
 			t.Helper()
-			got.sendAfter(most / 8)
+			time.Sleep(most / 8)
+			got.send()
 		}
 		batch := logs.Attempt{Run: "ci-0k", Generation: 1, Task: "each[0-1]", Claim: 1}
 		// A lost node has left a log without an end. Another batch has replaced it.
