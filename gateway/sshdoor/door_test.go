@@ -372,9 +372,9 @@ func TestOutagesRefuseLoginsWithoutBackoff(t *testing.T) {
 	f.session(t, "web.ci-1", key)
 }
 
-func TestConnectionsEndWithTheirKeyAndTheirRun(t *testing.T) {
+func TestConnectionsEndWithTheirKeyTheirRunAndTheDoor(t *testing.T) {
 	f := newFixture(t, nil)
-	mine, ofTask := newSigner(t), newSigner(t)
+	mine, ofTask, other := newSigner(t), newSigner(t), f.annsKey(t)
 	record := f.add(t, "ann", v1.Role_ROLE_USER, mine)
 	f.runs.keys["nightly"] = map[string]string{"box": line(ofTask)}
 	for _, test := range []struct {
@@ -389,6 +389,7 @@ func TestConnectionsEndWithTheirKeyAndTheirRun(t *testing.T) {
 			}
 		}, "the key was removed"},
 		{"box.nightly", ofTask, func() { f.runs.change(func() { f.runs.runs["nightly"] = Run{"nightly", v1.TriggerSchedule, false} }) }, "run nightly has ended"},
+		{"web.ci-1", other, func() { f.Close(); f.Close() }, errClosing.Error()},
 	} {
 		client, s := f.session(t, test.user, test.key)
 		var stderr bytes.Buffer
@@ -534,22 +535,5 @@ func TestGatewaysShareOnePrivateHostKey(t *testing.T) {
 	}
 	if _, err := HostKey(t.Context(), storetest.Open(t, dir)); err == nil || !strings.Contains(err.Error(), storekey.HostKey) {
 		t.Error(err)
-	}
-}
-
-func TestDoorClosesUnderSessions(t *testing.T) {
-	f := newFixture(t, nil)
-	key := f.annsKey(t)
-	_, s := f.session(t, "web.ci-1", key)
-	var stderr bytes.Buffer
-	s.Stderr = &stderr
-	if err := s.Start("exec sleep 1000"); err != nil {
-		t.Fatal(err)
-	}
-	f.Close()
-	f.Close()
-	_ = s.Wait()
-	if !strings.Contains(stderr.String(), errClosing.Error()) {
-		t.Errorf("%q", stderr.String())
 	}
 }
