@@ -55,7 +55,7 @@ func TestAuditHasEveryWriteAndEveryRefusal(t *testing.T) {
 	tokens := map[string]string{"worker-gpu-1": f.nodeToken(t, "gpu-1")}
 	tokens["root"], _ = f.token(t, "root", v1.RoleAdmin)
 	tokens["vera"], _ = f.token(t, "vera", v1.RoleViewer)
-	client := f.httpClient(t)
+	client := f.httpClient(t, "")
 	want := map[string]string{}
 	each(func(call protoreflect.MethodDescriptor) {
 		send := func(who, result string) {

@@ -275,7 +275,7 @@ func TestEveryDoorIsLocked(t *testing.T) {
 	run := f.submit(t, "behind-doors")
 	missing := run[:len(run)-4] + "none"
 
-	client := f.httpClient(t)
+	client := f.httpClient(t, "")
 	doors, ofRuns := map[string]bool{}, map[string]bool{}
 	unknown := f.knocks(missing)
 	for i, k := range f.knocks(run) {

@@ -119,9 +119,6 @@ func TestEnvironmentLifecycleOverREST(t *testing.T) {
 		items, _ := f.rest(t, "GET", "/v1/environments", "").value["items"].([]any)
 		return slices.ContainsFunc(items, func(item any) bool { return item.(map[string]any)["name"] == name })
 	})
-	if again := create(""); again.status != http.StatusConflict || !strings.Contains(again.message(), "is being created") {
-		t.Errorf("twice at once: %d %s", again.status, again.text)
-	}
 	c.answer <- nil
 	eventually(t, "it is ready", func() bool { return get()["state"] == "ready" })
 	one := get()
@@ -185,8 +182,5 @@ func TestEnvironmentLifecycleOverREST(t *testing.T) {
 	eventually(t, "it has failed", func() bool { return get()["state"] == "failed" })
 	if forgotten := f.rest(t, "DELETE", path, ""); forgotten.status != http.StatusOK || f.rest(t, "GET", path, "").status != http.StatusNotFound {
 		t.Errorf("a failed creation is forgotten: %d %s", forgotten.status, forgotten.text)
-	}
-	if bad := create(`, "task": "build"`); bad.status != http.StatusConflict || !strings.Contains(bad.message(), "is of type shell") {
-		t.Errorf("of a task without files of its own: %d %s", bad.status, bad.text)
 	}
 }

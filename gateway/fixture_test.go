@@ -74,16 +74,53 @@ func startConfigured(t *testing.T, location string, config Config) *fixture {
 // dial returns a client over HTTP/2.
 func (f *fixture) dial(t *testing.T, options ...connect.ClientOption) switchyardv1connect.RunServiceClient {
 	t.Helper()
-	return switchyardv1connect.NewRunServiceClient(f.httpClient(t), f.server.URL(), options...)
+	return switchyardv1connect.NewRunServiceClient(f.httpClient(t, ""), f.server.URL(), options...)
 }
 
-// httpClient returns an HTTP/2 client.
-func (f *fixture) httpClient(t *testing.T) *http.Client {
+// dialAs returns a client with a token.
+func (f *fixture) dialAs(t *testing.T, token string) switchyardv1connect.RunServiceClient {
+	t.Helper()
+	return dialService(t, f, switchyardv1connect.NewRunServiceClient, token)
+}
+
+// dialService returns a client of a service with a token, or without one if it is empty.
+func dialService[Client any](t *testing.T, f *fixture, dial func(connect.HTTPClient, string, ...connect.ClientOption) Client, token string) Client {
+	t.Helper()
+	return dial(f.httpClient(t, token), f.server.URL())
+}
+
+// httpClient returns an HTTP/2 client with a token, or without one if it is empty.
+func (f *fixture) httpClient(t *testing.T, token string) *http.Client {
 	t.Helper()
 	transport := &http.Transport{Protocols: new(http.Protocols)}
 	transport.Protocols.SetUnencryptedHTTP2(true)
 	t.Cleanup(transport.CloseIdleConnections)
-	return &http.Client{Transport: transport}
+	return &http.Client{Transport: tokenTransport{transport, token}}
+}
+
+// dialClaiming returns a client that claims the name of its caller.
+func (f *fixture) dialClaiming(t *testing.T, name string) switchyardv1connect.RunServiceClient {
+	t.Helper()
+	return f.dial(t, connect.WithInterceptors(connect.UnaryInterceptorFunc(func(next connect.UnaryFunc) connect.UnaryFunc {
+		return func(ctx context.Context, req connect.AnyRequest) (connect.AnyResponse, error) {
+			req.Header().Set(names.ActorHeader, name)
+			return next(ctx, req)
+		}
+	})))
+}
+
+// tokenTransport adds a token, if there is one, to each request.
+type tokenTransport struct {
+	http.RoundTripper
+	token string
+}
+
+func (t tokenTransport) RoundTrip(r *http.Request) (*http.Response, error) {
+	if t.token != "" {
+		r = r.Clone(r.Context())
+		r.Header.Set("Authorization", "Bearer "+t.token)
+	}
+	return t.RoundTripper.RoundTrip(r)
 }
 
 // document returns a YAML definition with trivial tasks of the given names.
@@ -297,44 +334,6 @@ func (f *fixture) newToken(t *testing.T, token *v1.Token) (secret string, create
 		t.Fatal(err)
 	}
 	return secret, created
-}
-
-// dialAs returns a client with a token.
-func (f *fixture) dialAs(t *testing.T, token string) switchyardv1connect.RunServiceClient {
-	t.Helper()
-	return f.dial(t, connect.WithInterceptors(bearer(token)))
-}
-
-// dialService returns a client of a service with a token, or without one if it is empty.
-func dialService[Client any](t *testing.T, f *fixture, dial func(connect.HTTPClient, string, ...connect.ClientOption) Client, token string) Client {
-	t.Helper()
-	var options []connect.ClientOption
-	if token != "" {
-		options = append(options, connect.WithInterceptors(bearer(token)))
-	}
-	return dial(f.httpClient(t), f.server.URL(), options...)
-}
-
-// bearer adds a token to each call.
-type bearer string
-
-func (b bearer) WrapUnary(next connect.UnaryFunc) connect.UnaryFunc {
-	return func(ctx context.Context, req connect.AnyRequest) (connect.AnyResponse, error) {
-		req.Header().Set("Authorization", "Bearer "+string(b))
-		return next(ctx, req)
-	}
-}
-
-func (b bearer) WrapStreamingClient(next connect.StreamingClientFunc) connect.StreamingClientFunc {
-	return func(ctx context.Context, spec connect.Spec) connect.StreamingClientConn {
-		conn := next(ctx, spec)
-		conn.RequestHeader().Set("Authorization", "Bearer "+string(b))
-		return conn
-	}
-}
-
-func (b bearer) WrapStreamingHandler(next connect.StreamingHandlerFunc) connect.StreamingHandlerFunc {
-	return next
 }
 
 // fakeNodes is a registry in memory that is only read.

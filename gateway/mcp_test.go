@@ -16,20 +16,6 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// tokenTransport adds a token, if there is one, to each request.
-type tokenTransport struct {
-	http.RoundTripper
-	token string
-}
-
-func (t tokenTransport) RoundTrip(r *http.Request) (*http.Response, error) {
-	if t.token != "" {
-		r = r.Clone(r.Context())
-		r.Header.Set("Authorization", "Bearer "+t.token)
-	}
-	return t.RoundTripper.RoundTrip(r)
-}
-
 // agent connects a client of the Model Context Protocol to a path.
 func (f *fixture) agent(t *testing.T, path, token string) *sdk.ClientSession {
 	t.Helper()

@@ -179,28 +179,13 @@ func TestRunsAreResolvedForTheirOwner(t *testing.T) {
 func TestRunKeepsOwnerAndBatch(t *testing.T) {
 	t.Parallel()
 	f := start(t)
-	claim := func(req connect.AnyRequest, name string) { req.Header().Set(names.ActorHeader, name) }
-	submit := connect.NewRequest(submitRequest(document("swept", "a")))
-	submit.Msg.Batch = "night-7"
-	claim(submit, "ann@laptop")
-	submitted, err := f.client.SubmitRun(t.Context(), submit)
-	if err != nil {
-		t.Fatal(err)
-	}
-	first := submitted.Msg.GetId()
-	rerun := connect.NewRequest(&v1.RerunRunRequest{Id: first})
-	claim(rerun, "bob")
-	copied, err := f.client.RerunRun(t.Context(), rerun)
-	if err != nil {
-		t.Fatal(err)
-	}
-	second := copied.Msg.GetId()
+	ann, bob := f.dialClaiming(t, "ann@laptop"), f.dialClaiming(t, "bob")
+	submit := submitRequest(document("swept", "a"))
+	submit.Batch = "night-7"
+	first := do(t, ann.SubmitRun, submit).GetId()
+	second := do(t, bob.RerunRun, &v1.RerunRunRequest{Id: first}).GetId()
 	end(t, first, "failed")
-	retry := connect.NewRequest(&v1.RetryRunRequest{Id: first})
-	claim(retry, "bob")
-	if _, err := f.client.RetryRun(t.Context(), retry); err != nil {
-		t.Fatal(err)
-	}
+	do(t, bob.RetryRun, &v1.RetryRunRequest{Id: first})
 	if in := f.inputOf(t, first); in.GetGeneration() != 1 || in.GetBatch() != "night-7" {
 		t.Errorf("the next generation was started with %v", in)
 	}
@@ -213,16 +198,12 @@ func TestRunKeepsOwnerAndBatch(t *testing.T) {
 	if run := answer(t, f.client.ListRuns, &v1.ListRunsRequest{Batch: "night-7"}).GetItems()[0]; run.GetSubmittedBy() != "ann@laptop"+auth.Unverified || run.GetBatch() != "night-7" {
 		t.Errorf("the run is %v", run)
 	}
-	cancel := connect.NewRequest(&v1.CancelRunRequest{Id: first, Reason: "enough"})
-	claim(cancel, "bob")
-	if _, err := f.client.CancelRun(t.Context(), cancel); err != nil {
-		t.Fatal(err)
-	}
+	do(t, bob.CancelRun, &v1.CancelRunRequest{Id: first, Reason: "enough"})
 	waitClosed(t, first)
 	if run := f.get(t, first); run.GetError() != "bob"+auth.Unverified+"enough" {
 		t.Errorf("the run was told %q", run.GetError())
 	}
-	refused(t, "a batch with a space", f.client.SubmitRun, &v1.SubmitRunRequest{Batch: "a b", Source: submit.Msg.GetSource()}, connect.CodeInvalidArgument)
+	refused(t, "a batch with a space", f.client.SubmitRun, &v1.SubmitRunRequest{Batch: "a b", Source: submit.GetSource()}, connect.CodeInvalidArgument)
 	end(t, second, "completed")
 }
 

@@ -126,10 +126,23 @@ func (v *visitor) get(address string) answered {
 // as hidden fields select the form, the others are added.
 func (v *visitor) submit(address, verb string, pairs ...string) answered {
 	v.t.Helper()
-	page := v.get(address)
+	form := v.formOf(v.get(address), verb, pairs)
+	form.Set("confirmed", "yes")
+	return v.do(http.MethodPost, "/ui/actions/"+verb, form, "application/json")
+}
+
+// submitPlain submits the form of an action on a page, as a browser without script does. Pairs are those of submit.
+func (v *visitor) submitPlain(page answered, verb string, pairs ...string) answered {
+	v.t.Helper()
+	return v.do(http.MethodPost, "/ui/actions/"+verb, v.formOf(page, verb, pairs), "text/html")
+}
+
+// formOf returns the values of the form of an action that pairs select.
+func (v *visitor) formOf(page answered, verb string, pairs []string) url.Values {
+	v.t.Helper()
 forms:
 	for _, form := range page.all(`form[action="/ui/actions/` + verb + `"]`) {
-		values := url.Values{"confirmed": {"yes"}}
+		values := url.Values{}
 		for _, field := range selected(form, "input") {
 			values.Set(attribute(field, "name"), attribute(field, "value"))
 		}
@@ -142,31 +155,10 @@ forms:
 		if len(selected(form, "button[disabled]")) > 0 {
 			v.t.Fatalf("the button of %s is disabled: %s", verb, textOf(form))
 		}
-		return v.do(http.MethodPost, "/ui/actions/"+verb, values, "application/json")
-	}
-	v.t.Fatalf("%s has no form for %s %v", address, verb, pairs)
-	return answered{}
-}
-
-// submitPlain submits the form of an action on a page, as a browser without script does. Pairs are names and values of
-// fields that select the form.
-func (v *visitor) submitPlain(page answered, verb string, pairs ...string) answered {
-	v.t.Helper()
-forms:
-	for _, form := range page.all(`form[action="/ui/actions/` + verb + `"]`) {
-		values := url.Values{}
-		for _, field := range selected(form, "input") {
-			values.Set(attribute(field, "name"), attribute(field, "value"))
-		}
-		for pair := range slices.Chunk(pairs, 2) {
-			if values.Get(pair[0]) != pair[1] {
-				continue forms
-			}
-		}
-		return v.do(http.MethodPost, "/ui/actions/"+verb, values, "text/html")
+		return values
 	}
 	v.t.Fatalf("the page has no form for %s %v", verb, pairs)
-	return answered{}
+	return nil
 }
 
 // message returns the message that the script would show.
