@@ -11,6 +11,7 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
+	"switchyard/dev/servicetest"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/proto/switchyard/v1/switchyardv1connect"
 	"switchyard/workflows/names"
@@ -118,21 +119,6 @@ func TestForeignScheduleIsShownAsItIs(t *testing.T) {
 	}
 }
 
-// TestBackfillRefusesInvalidSpans checks the errors for invalid time spans of a backfill.
-func TestBackfillRefusesInvalidSpans(t *testing.T) {
-	t.Parallel()
-	schedules := dialService(t, start(t), switchyardv1connect.NewScheduleServiceClient, "")
-	now := time.Now()
-	for what, span := range map[string][2]*timestamppb.Timestamp{
-		"before":        {timestamppb.New(now), timestamppb.New(now.Add(-time.Hour))},
-		"in the future": {timestamppb.New(now), timestamppb.New(now.Add(time.Hour))},
-		"required":      {nil, timestamppb.New(now)},
-		"out of range":  {{Seconds: 1 << 60}, timestamppb.New(now)},
-	} {
-		refused(t, what, schedules.BackfillSchedule, &v1.BackfillScheduleRequest{Name: "x", From: span[0], To: span[1]}, connect.CodeInvalidArgument, what)
-	}
-}
-
 // TestSubmitWarnsOfSchedule checks that the submission of an unstored definition with a schedule returns a
 // warning with its position.
 func TestSubmitWarnsOfSchedule(t *testing.T) {
@@ -163,16 +149,13 @@ func TestSchedulesAreListedPageByPage(t *testing.T) {
 	}
 	eventually(t, "all are listed", func() bool {
 		var names []string
-		for req := (&v1.ListSchedulesRequest{PageSize: 1}); ; {
-			page := answer(t, schedules.ListSchedules, req)
+		for _, page := range servicetest.Pages(t, t.Context(), schedules.ListSchedules, &v1.ListSchedulesRequest{PageSize: 1}) {
 			for _, s := range page.GetItems() {
 				if strings.HasPrefix(s.GetName(), "paged-") {
 					names = append(names, s.GetName())
 				}
 			}
-			if req.PageToken = page.GetNextPageToken(); req.PageToken == "" {
-				return slices.Equal(names, []string{"paged-a", "paged-b", "paged-c"})
-			}
 		}
+		return slices.Equal(names, []string{"paged-a", "paged-b", "paged-c"})
 	})
 }

@@ -8,6 +8,7 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 	"pgregory.net/rapid"
 
+	"switchyard/gateway/paging"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/names"
 )
@@ -76,4 +77,18 @@ func TestSinceSelectsAStartWithWhatFollowsIt(t *testing.T) {
 	if strings.Join(got, " ") != "0-3 0-6 0-7 0-8 0-9" {
 		t.Errorf("selected are %v", got)
 	}
+}
+
+func FuzzEventTokens(f *testing.F) {
+	const l = paging.List("events")
+	f.Add("")
+	f.Add(encodeEvent(l, "run-1", eventPlace{Part: 1}))
+	f.Add(encodeRunEvent(l, runPlace{run: "run-1", position: paging.Position{Start: time.Unix(1, 2).UTC(), RunID: "x"}, at: &eventPlace{Part: 1}}))
+	f.Fuzz(func(t *testing.T, token string) {
+		if p, err := decodeRunEvent(l, token); err == nil && token != "" {
+			if again, err := decodeRunEvent(l, encodeRunEvent(l, *p)); err != nil || encodeRunEvent(l, *again) != encodeRunEvent(l, *p) {
+				t.Errorf("%v became %v, %v", p, again, err)
+			}
+		}
+	})
 }

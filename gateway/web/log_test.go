@@ -99,7 +99,6 @@ func TestFollowedLogIsSentInRowsUntilItEnds(t *testing.T) {
 		if r.URL.Path != "/v1/runs/ci-1/tasks/build/logs" || r.URL.Query().Get("tail") == "" || r.URL.Query().Get("attempt") != "1" || r.Header.Get("Last-Event-ID") != "" {
 			t.Errorf("request %s %v", r.URL, r.Header)
 		}
-		w.WriteHeader(http.StatusOK)
 		_, _ = io.WriteString(w, "retry: 500\n\n: a comment\n\n"+
 			`event: log`+"\n"+`data: {"task":"build","stream":"stdout","text":"\u001b[31mred ","partial":true}`+"\n\n"+
 			`event: log`+"\n"+`id: 1~x`+"\n"+`data: {"task":"build","stream":"stdout","text":"more <b>"}`+"\n\n"+
@@ -132,13 +131,11 @@ func logThatCannotBeReadIsReadAgain(t *testing.T) {
 			w.WriteHeader(http.StatusGatewayTimeout)
 			_, _ = io.WriteString(w, `{"code":"deadline_exceeded","message":"the store is slow"}`)
 		case reads == failures+1:
-			w.WriteHeader(http.StatusOK)
 			_, _ = io.WriteString(w, "event: log\nid: 6~y\ndata: {\"task\":\"build\",\"text\":\"first\"}\n\n") // the stream breaks
 		default:
 			if r.Header.Get("Last-Event-ID") != "6~y" || r.URL.Query().Has("tail") {
 				t.Errorf("request %s %v", r.URL, r.Header)
 			}
-			w.WriteHeader(http.StatusOK)
 			_, _ = io.WriteString(w, "event: log\nid: 7~y\ndata: {\"task\":\"build\",\"text\":\"second\"}\n\nevent: end\nid: end\ndata: {}\n\n")
 		}
 	})
@@ -168,7 +165,6 @@ func TestLogContinuesAfterTheLastLine(t *testing.T) {
 		if r.Header.Get("Last-Event-ID") != "5~y" || r.URL.Query().Has("tail") {
 			t.Errorf("request %s %v", r.URL, r.Header)
 		}
-		w.WriteHeader(http.StatusOK)
 		_, _ = io.WriteString(w, "event: log\nid: 6~y\ndata: {\"task\":\"build\",\"text\":\"next\"}\n\nevent: end\nid: end\ndata: {}\n\n")
 	})
 	if err != nil || len(updates) != 1 || updates[0].Version != "end" || updates[0].Reset {

@@ -136,3 +136,16 @@ func overviewDoesNotWaitForASlowPart(t *testing.T) {
 	page := newVisitor(t, f, v1.RoleViewer).get("/")
 	mustContain(t, page.text("main"), "Some parts are still being read.", "active 1")
 }
+
+func TestPauseGrowsWithReadTimeUpToABound(t *testing.T) {
+	for look, want := range map[time.Duration]time.Duration{
+		time.Millisecond:       pollInterval,
+		40 * time.Millisecond:  600 * time.Millisecond,
+		100 * time.Millisecond: longestPause,
+		time.Second:            4 * time.Second,
+	} {
+		if got := pauseAfter(look, pollInterval); got != want {
+			t.Errorf("after a look of %s: %s, want %s", look, got, want)
+		}
+	}
+}
