@@ -114,10 +114,10 @@ func (c *certificates) terminate(t *testing.T, behind string) (address string) {
 }
 
 // TestTemporalBehindMutualTLS lets a gateway and a worker reach Temporal with a client certificate from Temporal's own
-// settings.
+// settings. The stack is its own, because the shared one would give tasks of other tests to the worker.
 func TestTemporalBehindMutualTLS(t *testing.T) {
 	t.Parallel()
-	c, stack := newCertificates(t), shared(t)
+	c, stack := newCertificates(t), startDev(t, "--nodes", "0")
 	env := func(authority string) []string {
 		return []string{
 			"TEMPORAL_ADDRESS=" + c.terminate(t, stack.Temporal), "TEMPORAL_TLS=true", "TEMPORAL_TLS_SERVER_CA_CERT_PATH=" + authority,
