@@ -13,8 +13,8 @@ import (
 	"github.com/a2aproject/a2a-go/v2/a2aclient/agentcard"
 	"google.golang.org/protobuf/types/known/structpb"
 
-	"switchyard/activities/library"
 	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/proto/switchyard/v1/switchyardv1connect"
 )
 
 // peer is another agent: a client of the Agent2Agent protocol.
@@ -55,20 +55,14 @@ func (p peer) skill(t *testing.T, id string) sdk.AgentSkill {
 	return p.card.Skills[at]
 }
 
-// storeSkill stores a workflow as a skill, with an approval task named gate.
-func (f *fixture) storeSkill(t *testing.T, name, inputs string) {
+// storeSkill stores a workflow as a skill, with an approval task named gate. The token is that of an operator, or empty.
+func (f *fixture) storeSkill(t *testing.T, name, inputs, token string) {
 	t.Helper()
-	checked, err := f.submitter.Definitions.Parse(nil, "", "name: "+name+"\ndescription: Builds "+name+"\na2a: true\n"+inputs+
-		"tasks:\n  build: { type: shell, spec: { command: 'true' } }\n  gate: { type: approval, spec: { message: 'ship it?' }, dependsOn: [build] }\n")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := f.workflows.Library.Put(t.Context(), checked.Definition, nil, true); err != nil {
-		t.Fatal(err)
-	}
+	workflows := dialService(t, f, switchyardv1connect.NewWorkflowServiceClient, token)
+	do(t, workflows.PutWorkflow, putRequest("name: "+name+"\ndescription: Builds "+name+"\na2a: true\n"+inputs+
+		"tasks:\n  build: { type: shell, spec: { command: 'true' } }\n  gate: { type: approval, spec: { message: 'ship it?' }, dependsOn: [build] }\n"))
 	eventually(t, "the skill is listed", func() bool {
-		all, err := f.workflows.Library.List(t.Context())
-		return err == nil && slices.ContainsFunc(all, func(s *library.Stored) bool { return s.Definition.GetName() == name })
+		return answer(t, workflows.ListWorkflows, &v1.ListWorkflowsRequest{Search: name}).GetTotal() > 0
 	})
 }
 
@@ -113,7 +107,7 @@ func TestAgentsTakeARunThroughItsLife(t *testing.T) {
 			t.Parallel()
 			f := start(t)
 			skill := "peer-life-" + strings.ToLower(string(binding[:4]))
-			f.storeSkill(t, skill, "inputs:\n  n: { type: integer, required: true, description: how many }\n  text: { type: string, default: x }\n")
+			f.storeSkill(t, skill, "inputs:\n  n: { type: integer, required: true, description: how many }\n  text: { type: string, default: x }\n", "")
 			p := f.peer(t, binding, "")
 			offered := p.skill(t, skill)
 			if !strings.Contains(offered.Description, "Builds "+skill) || !strings.Contains(offered.Description, "n: integer, required: how many") || p.card.SecuritySchemes != nil {
@@ -196,7 +190,7 @@ func next(t *testing.T, events func() (sdk.Event, error, bool)) sdk.Event {
 func TestAgentsListAndCancelTasks(t *testing.T) {
 	t.Parallel()
 	f := start(t)
-	f.storeSkill(t, "peer-list", "")
+	f.storeSkill(t, "peer-list", "", "")
 	p := f.peer(t, sdk.TransportProtocolJSONRPC, "")
 	var started []*sdk.Task
 	for range 3 {
@@ -252,8 +246,8 @@ func TestMessagesOfAgentsAreRefusedWithTheRemedy(t *testing.T) {
 			t.Errorf("%v, %v; want %v with %q", res, err, kind, text)
 		}
 	}
-	f.storeSkill(t, "peer-one", "inputs:\n  n: { type: integer, required: true }\n")
-	f.storeSkill(t, "peer-two", "")
+	f.storeSkill(t, "peer-one", "inputs:\n  n: { type: integer, required: true }\n", "")
+	f.storeSkill(t, "peer-two", "", "")
 	f.putWorkflow(t, document("peer-hidden", "a"))
 	p = f.peer(t, sdk.TransportProtocolJSONRPC, "")
 	if p.skill(t, "peer-one"); slices.ContainsFunc(p.card.Skills, func(s sdk.AgentSkill) bool { return s.ID == "peer-hidden" }) {
@@ -295,7 +289,8 @@ func TestMessagesOfAgentsAreRefusedWithTheRemedy(t *testing.T) {
 func TestAgentsSeeTheirOwnTasks(t *testing.T) {
 	t.Parallel()
 	f := startLocked(t, t.TempDir())
-	f.storeSkill(t, "peer-owned", "")
+	operator, _ := f.token(t, "peer-op", v1.RoleOperator)
+	f.storeSkill(t, "peer-owned", "", operator)
 	ann, _ := f.token(t, "peer-ann", v1.RoleUser)
 	bob, _ := f.token(t, "peer-bob", v1.RoleUser)
 	viewer, _ := f.token(t, "peer-viewer", v1.RoleViewer)

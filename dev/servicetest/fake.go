@@ -41,7 +41,9 @@ func Answer[Req, Res any](f *Fake, procedure string, do func(context.Context, *R
 
 // AnswerWith registers a fixed response for a procedure.
 func AnswerWith[Res any](f *Fake, procedure string, res *Res) {
-	f.setUnary(procedure, func(context.Context, connect.AnyRequest) (connect.AnyResponse, error) { return connect.NewResponse(res), nil })
+	f.setUnary(procedure, func(context.Context, connect.AnyRequest) (connect.AnyResponse, error) {
+		return connect.NewResponse(res), nil
+	})
 }
 
 // Refuse registers a fixed error for a procedure.
