@@ -50,8 +50,8 @@ func start(t *testing.T, location string) *fixture {
 	return &fixture{Service{Store: kept, Access: access}, temporal}
 }
 
-// anybody is a caller of a gateway without authentication, where every caller may do everything.
-var anybody = &auth.Principal{Role: v1.Role_ROLE_ADMIN, Kind: auth.KindNone}
+// everyone is the caller of a gateway without authentication, where every caller may do everything.
+var everyone = &auth.Principal{Role: v1.Role_ROLE_ADMIN, Kind: auth.KindNone}
 
 func node(name string) *auth.Principal {
 	return &auth.Principal{Name: "worker-" + name, Role: v1.Role_ROLE_NODE, Node: name, Kind: auth.KindToken}

@@ -28,7 +28,7 @@ func wantCode(t *testing.T, what string, err error, code connect.Code) {
 func TestServiceServesAsAStore(t *testing.T) {
 	t.Parallel()
 	f := start(t, "mem://")
-	s := f.openAs(t, anybody)
+	s := f.openAs(t, everyone)
 	key := storekey.Result("ci-0k/c", 0, "build", 0)
 	if _, err := s.Get(t.Context(), key); !errors.Is(err, store.ErrNotFound) {
 		t.Errorf("a missing value: %v", err)
@@ -74,7 +74,7 @@ func TestKeysAreListedInPages(t *testing.T) {
 	}
 	slices.Sort(want)
 	var got []string
-	for key, err := range f.openAs(t, anybody).Keys(t.Context(), storekey.RunPrefix("ci-0k")) {
+	for key, err := range f.openAs(t, everyone).Keys(t.Context(), storekey.RunPrefix("ci-0k")) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -89,7 +89,7 @@ func TestKeysAreListedInPages(t *testing.T) {
 func TestServiceRefusesOtherKeysAndValues(t *testing.T) {
 	t.Parallel()
 	f := start(t, "mem://")
-	ctx := auth.With(t.Context(), anybody)
+	ctx := auth.With(t.Context(), everyone)
 	put := func(key string, data []byte, ifAbsent bool) error {
 		_, err := f.PutBlob(ctx, connect.NewRequest(&v1.PutBlobRequest{Key: key, Data: data, IfAbsent: ifAbsent}))
 		return err
@@ -134,7 +134,7 @@ func TestServiceRefusesOtherKeysAndValues(t *testing.T) {
 func TestFinalValuesNeverChange(t *testing.T) {
 	t.Parallel()
 	f := start(t, "mem://")
-	s := f.openAs(t, anybody)
+	s := f.openAs(t, everyone)
 	chunk := storekey.LogChunk("ci-0k/c", 0, "build", 0, 1, 0)
 	for _, step := range []struct {
 		text string
@@ -163,7 +163,7 @@ func TestLogQuotaLeavesRoomForResults(t *testing.T) {
 	t.Parallel()
 	f := start(t, "mem://")
 	f.Store.LimitLogs(1)
-	s := f.openAs(t, anybody)
+	s := f.openAs(t, everyone)
 	if err := s.Put(t.Context(), storekey.LogChunk("ci-0k/c", 0, "build", 0, 1, 0), logChunk(t, "x")); !errors.Is(err, store.ErrLogQuota) {
 		t.Errorf("a chunk: %v", err)
 	}
@@ -180,7 +180,7 @@ func TestMissingValueIsNotFound(t *testing.T) {
 	if err := f.Store.Put(t.Context(), key, logChunk(t, "printed")); err != nil {
 		t.Fatal(err)
 	}
-	s := f.openAs(t, anybody)
+	s := f.openAs(t, everyone)
 	for _, key := range []string{"runs/ci-0k/c/logs", "runs/ci-0k/c/logs/build", key + ".attrs", key + "/below"} {
 		if _, err := s.Get(t.Context(), key); !errors.Is(err, store.ErrNotFound) || strings.Contains(err.Error(), f.Store.Location()) {
 			t.Errorf("%s: %v", key, err)
@@ -194,7 +194,7 @@ func TestNodesRetryWhileTheStoreIsDown(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "store")
 	f := start(t, dir)
-	ctx := auth.With(t.Context(), anybody)
+	ctx := auth.With(t.Context(), everyone)
 	put := connect.NewRequest(&v1.PutBlobRequest{Key: storekey.Checkpoint("ci-0k/c", 0, "build", 1), Data: []byte("x")})
 	if err := os.Rename(dir, dir+"-away"); err != nil {
 		t.Fatal(err)

@@ -32,8 +32,8 @@ type sharedCluster struct {
 // after the last one, and fails if goroutines are left. The TestMain of the package calls it.
 func Main(m *testing.M) { runAndExit(stopping{m}) }
 
-// MainBare is [Main] for a package whose workers follow scripts of its own. All its tests share a cluster without a control
-// process, which starts before the first test. prepare starts the workers of the package, and returns what stops them.
+// MainBare runs tests like [Main], for a package whose workers follow scripts of its own. All its tests share a cluster without
+// a control process, which starts before the first test. prepare starts the workers of the package, and returns what stops them.
 func MainBare(m *testing.M, prepare func(*Cluster) (stop func())) { runAndExit(bare{m, prepare}) }
 
 func runAndExit(tests goleak.TestingM) {
