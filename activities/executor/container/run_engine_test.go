@@ -228,7 +228,8 @@ func TestFailedContainerIsKept(t *testing.T) {
 
 func TestChildThatIsKilledForMemoryExplainsAFailure(t *testing.T) {
 	t.Parallel()
-	a, _, _ := enginetest.Attempt(t, "build", map[string]any{"command": "sh -c 'x=$(yes | head -c 300000000); echo $x | wc -c'; exit 3"})
+	// The score makes the kernel choose the child, and not the program that waits for it.
+	a, _, _ := enginetest.Attempt(t, "build", map[string]any{"command": "sh -c 'echo 1000 >/proc/self/oom_score_adj; x=$(yes | head -c 300000000); echo $x | wc -c'; exit 3"})
 	a.Limits.Memory = 32 << 20
 	r, err := newExecutor(t, containers.Options{}).Run(t.Context(), a, func() {})
 	if err != nil || r.ExitCode != 3 || r.Signal != "" || !r.OOMKilled {
