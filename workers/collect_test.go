@@ -15,6 +15,7 @@ import (
 
 	"switchyard/activities/store"
 	"switchyard/activities/store/storekey"
+	"switchyard/activities/store/storetest"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workers"
 	"switchyard/workers/workertest"
@@ -24,16 +25,7 @@ import (
 func collectorOf(t *testing.T, y *workertest.Cluster) (workers.Collector, string) {
 	t.Helper()
 	dir := t.TempDir()
-	s, err := store.Open(t.Context(), dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := s.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	return workers.NewCollector(y.Conn, s, y.Logger), dir
+	return workers.NewCollector(y.Conn, storetest.Open(t, dir), y.Logger), dir
 }
 
 // keep stores some values of a run with the given age.

@@ -12,23 +12,14 @@ import (
 	"time"
 
 	"switchyard/activities/executor"
-	"switchyard/activities/store"
 	"switchyard/activities/store/storekey"
+	"switchyard/activities/store/storetest"
 	v1 "switchyard/proto/switchyard/v1"
 )
 
 func open(t *testing.T) *Library {
 	t.Helper()
-	s, err := store.Open(t.Context(), t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := s.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	return New(s)
+	return New(storetest.Open(t, t.TempDir()))
 }
 
 // content returns n random bytes that depend only on n.

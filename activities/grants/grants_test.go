@@ -3,23 +3,9 @@ package grants
 import (
 	"testing"
 
-	"switchyard/activities/store"
 	"switchyard/activities/store/storekey"
+	"switchyard/activities/store/storetest"
 )
-
-func open(t testing.TB, location string) *store.Store {
-	t.Helper()
-	s, err := store.Open(t.Context(), location)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := s.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	return s
-}
 
 // TestGrantsAreThoseOfOneNodeAndTask reads grants through another Grants than the one that put them, as another process
 // does.
@@ -27,7 +13,7 @@ func TestGrantsAreThoseOfOneNodeAndTask(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	given := Grant{Node: "a", Run: "ci-0k", Chain: "c1", Task: "build"}
-	reader := New(open(t, dir))
+	reader := New(storetest.Open(t, dir))
 	has := func(one Grant) bool {
 		t.Helper()
 		ok, err := reader.Has(t.Context(), one)
@@ -47,7 +33,7 @@ func TestGrantsAreThoseOfOneNodeAndTask(t *testing.T) {
 	if has(given) || hasRun("a", "ci-0k") {
 		t.Error("a grant that was not put")
 	}
-	if err := New(open(t, dir)).Put(t.Context(), given, given, Grant{Node: "b", Run: "ci-0k", Chain: "c1", Task: "a__0x2f__"}); err != nil {
+	if err := New(storetest.Open(t, dir)).Put(t.Context(), given, given, Grant{Node: "b", Run: "ci-0k", Chain: "c1", Task: "a__0x2f__"}); err != nil {
 		t.Fatal(err)
 	}
 	if !has(given) || !hasRun("a", "ci-0k") || !has(Grant{"b", "ci-0k", "c1", "a__0x2f__"}) {
@@ -68,7 +54,7 @@ func TestGrantsAreThoseOfOneNodeAndTask(t *testing.T) {
 // TestGrantsGoWithTheirRun checks that garbage collection of a run removes its grants.
 func TestGrantsGoWithTheirRun(t *testing.T) {
 	t.Parallel()
-	s := open(t, t.TempDir())
+	s := storetest.Open(t, t.TempDir())
 	if err := New(s).Put(t.Context(), Grant{"a", "ci-0k", "c1", "build"}); err != nil {
 		t.Fatal(err)
 	}

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"switchyard/activities/store/storetest"
 )
 
 func dispatch(task string, attempt, claim int32) Attempt {
@@ -92,7 +94,7 @@ func TestBatch(t *testing.T) {
 }
 
 func TestNotice(t *testing.T) {
-	s := open(t, "mem://")
+	s := storetest.Open(t, "mem://")
 	w := NewWriter(s, attempt, Options{})
 	write(t, w, Stderr, "mine\n")
 	w.Notice("something")

@@ -6,7 +6,7 @@ import (
 	"errors"
 	"testing"
 
-	"switchyard/activities/store"
+	"switchyard/activities/store/storetest"
 	"switchyard/dev/testneeds"
 	v1 "switchyard/proto/switchyard/v1"
 )
@@ -15,24 +15,10 @@ func TestMain(m *testing.M) { testneeds.NoLeaks(m) }
 
 var attempt = Attempt{Run: "ci-0k", Task: "build", Attempt: 1, Claim: 4}
 
-func open(t testing.TB, location string) *store.Store {
-	t.Helper()
-	s, err := store.Open(t.Context(), location)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := s.Close(); err != nil {
-			t.Errorf("close: %v", err)
-		}
-	})
-	return s
-}
-
 // onEach runs a test on each kind of store.
 func onEach(t *testing.T, test func(t *testing.T, s Store)) {
-	t.Run("folder", func(t *testing.T) { test(t, open(t, t.TempDir())) })
-	t.Run("memory", func(t *testing.T) { test(t, open(t, "mem://")) })
+	t.Run("folder", func(t *testing.T) { test(t, storetest.Open(t, t.TempDir())) })
+	t.Run("memory", func(t *testing.T) { test(t, storetest.Open(t, "mem://")) })
 }
 
 // hooked is a store whose Put first calls a function and fails if the function does.

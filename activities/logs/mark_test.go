@@ -12,6 +12,7 @@ import (
 	"pgregory.net/rapid"
 
 	"switchyard/activities/secrets/mask"
+	"switchyard/activities/store/storetest"
 	v1 "switchyard/proto/switchyard/v1"
 )
 
@@ -31,7 +32,7 @@ func writeMarked(t testing.TB, w *Writer, text string, from, size int, isMarked 
 func TestLogContinuesAtItsNewestMark(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(rt *rapid.T) {
-		s := open(t, "mem://")
+		s := storetest.Open(t, "mem://")
 		o := Options{ChunkBytes: 1 << 10, TailBytes: 100}
 		text := filler(rapid.IntRange(1, 9000).Draw(rt, "length"))
 		want := text
@@ -96,7 +97,7 @@ func TestLogContinuesAtItsNewestMark(t *testing.T) {
 func TestMarkedOutputBeginsAnEntry(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		s := open(t, "mem://")
+		s := storetest.Open(t, "mem://")
 		w := NewWriter(s, attempt, Options{})
 		w.Mark(strings.Repeat("x", maxPositionBytes+1))
 		write(t, w, Stdout, "a")
@@ -125,7 +126,7 @@ func TestMarkedOutputBeginsAnEntry(t *testing.T) {
 // A mark for output that the log already has is ignored.
 func TestMarksOfWhatTheLogHasAreLeftOut(t *testing.T) {
 	t.Parallel()
-	s := open(t, "mem://")
+	s := storetest.Open(t, "mem://")
 	w := NewWriter(s, attempt, Options{})
 	w.Mark("first")
 	write(t, w, Stdout, "abc")
@@ -151,7 +152,7 @@ func TestMarksOfWhatTheLogHasAreLeftOut(t *testing.T) {
 // A writer that is suspended does not store output that may be the beginning of a secret.
 func TestSuspendLeavesWhatMasksHoldBack(t *testing.T) {
 	t.Parallel()
-	s, o := open(t, "mem://"), Options{Masks: mask.New([]string{secret})}
+	s, o := storetest.Open(t, "mem://"), Options{Masks: mask.New([]string{secret})}
 	w := NewWriter(s, attempt, o)
 	w.Mark("0")
 	write(t, w, Stdout, "the "+secret[:9])
@@ -173,7 +174,7 @@ func TestSuspendLeavesWhatMasksHoldBack(t *testing.T) {
 
 func TestSuspendOfAnEmptyLogStoresNothing(t *testing.T) {
 	t.Parallel()
-	s := open(t, "mem://")
+	s := storetest.Open(t, "mem://")
 	if err := NewWriter(s, attempt, Options{}).Suspend(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -184,7 +185,7 @@ func TestSuspendOfAnEmptyLogStoresNothing(t *testing.T) {
 
 func TestDispatchesOfAnAttemptShareTheLogThatIsThere(t *testing.T) {
 	t.Parallel()
-	s := open(t, "mem://")
+	s := storetest.Open(t, "mem://")
 	for _, a := range []Attempt{
 		{Run: "ci-0k", Task: "job", Attempt: 0, Claim: 1},
 		{Run: "ci-0k", Task: "job", Attempt: 1, Claim: 3},

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"switchyard/activities/secrets/mask"
+	"switchyard/activities/store/storetest"
 	"switchyard/dev/testneeds"
 )
 
@@ -67,7 +68,7 @@ func TestSecretsAreMasked(t *testing.T) {
 
 // A prompt without a newline is stored like any other output.
 func TestMasksHoldBackNoPrompt(t *testing.T) {
-	s := open(t, "mem://")
+	s := storetest.Open(t, "mem://")
 	w := NewWriter(s, attempt, Options{Masks: mask.New([]string{secret}), FlushInterval: time.Millisecond})
 	defer w.Close(context.WithoutCancel(t.Context()))
 	if _, err := io.WriteString(w.Stream(Stdout), "Continue? "); err != nil {

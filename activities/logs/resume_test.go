@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"pgregory.net/rapid"
+
+	"switchyard/activities/store/storetest"
 )
 
 // A writer that continues a log adds what is missing and nothing twice, wherever the previous writer was cut off. Notices
@@ -16,7 +18,7 @@ import (
 func TestResume(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(rt *rapid.T) {
-		s := open(t, "mem://")
+		s := storetest.Open(t, "mem://")
 		a := attempt
 		a.Run = fmt.Sprintf("r-%d", rapid.Uint64().Draw(rt, "run"))
 		out, errs := filler(rapid.IntRange(0, 9000).Draw(rt, "stdout")), strings.ToUpper(filler(rapid.IntRange(0, 9000).Draw(rt, "stderr")))
@@ -73,7 +75,7 @@ func byTask(l log) string {
 // A full log stays full and says so once.
 func TestResumeAFullLog(t *testing.T) {
 	t.Parallel()
-	s, o := open(t, "mem://"), Options{MaxBytes: 100, FlushInterval: time.Hour}
+	s, o := storetest.Open(t, "mem://"), Options{MaxBytes: 100, FlushInterval: time.Hour}
 	text := filler(500)
 	w := NewWriter(s, attempt, o)
 	write(t, w, Stdout, text[:200])
@@ -99,7 +101,7 @@ func TestResumeAFullLog(t *testing.T) {
 // If the store cannot be read, Resume returns an error.
 func TestResumeWithoutTheStore(t *testing.T) {
 	t.Parallel()
-	if _, err := Resume(t.Context(), unreadable{open(t, "mem://")}, attempt, Options{}); err == nil {
+	if _, err := Resume(t.Context(), unreadable{storetest.Open(t, "mem://")}, attempt, Options{}); err == nil {
 		t.Error("no error")
 	}
 }

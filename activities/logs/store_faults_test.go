@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"switchyard/activities/store"
+	"switchyard/activities/store/storetest"
 )
 
 var errDown = errors.New("the store is down")
@@ -20,7 +21,7 @@ func TestStoreThatFailsForAWhileLosesNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var down atomic.Bool
 		down.Store(true)
-		s := hooked{open(t, "mem://"), func(context.Context) error {
+		s := hooked{storetest.Open(t, "mem://"), func(context.Context) error {
 			if down.Load() {
 				return errDown
 			}
@@ -58,7 +59,7 @@ func TestLogEndsWithTheReasonWhenTheStoreRunsOutOfSpace(t *testing.T) {
 	for name, room := range map[string]int{"for all but notices": store.MaxNoticeBytes, "for anything": -1} {
 		synctest.Test(t, func(t *testing.T) {
 			var low atomic.Bool
-			s := sized{open(t, "mem://"), func(size int) error {
+			s := sized{storetest.Open(t, "mem://"), func(size int) error {
 				if low.Load() && size > room {
 					return fmt.Errorf("%w: 7 MiB left", store.ErrLowSpace)
 				}
@@ -97,7 +98,7 @@ func TestLogEndsWithTheReasonWhenTheStoreRunsOutOfSpace(t *testing.T) {
 
 // Output that does not fit when the writer is closed is cut, and the log still has its end.
 func TestLogThatRunsOutOfSpaceAtTheEndHasItsEnd(t *testing.T) {
-	s := sized{open(t, "mem://"), func(size int) error {
+	s := sized{storetest.Open(t, "mem://"), func(size int) error {
 		if size > store.MaxNoticeBytes {
 			return store.ErrLowSpace
 		}
@@ -112,7 +113,7 @@ func TestLogThatRunsOutOfSpaceAtTheEndHasItsEnd(t *testing.T) {
 }
 
 func TestLogOfARunThatHasUsedItsQuotaNamesTheQuota(t *testing.T) {
-	s := open(t, "mem://")
+	s := storetest.Open(t, "mem://")
 	s.LimitLogs(16 << 10)
 	w := NewWriter(s, attempt, Options{ChunkBytes: 4 << 10})
 	for range 100 {
@@ -135,7 +136,7 @@ func TestStoreThatIsDownDoesNotHoldUpTheTask(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			var down atomic.Bool
 			down.Store(true)
-			s := hooked{open(t, "mem://"), func(ctx context.Context) error {
+			s := hooked{storetest.Open(t, "mem://"), func(ctx context.Context) error {
 				if !down.Load() {
 					return nil
 				}
@@ -183,7 +184,7 @@ func TestCloseTriesAgainAndReportsOutputThatCouldNotBeStored(t *testing.T) {
 	for _, failures := range []int{closeTries - 1, closeTries} {
 		synctest.Test(t, func(t *testing.T) {
 			tries := 0
-			s := hooked{open(t, "mem://"), func(context.Context) error {
+			s := hooked{storetest.Open(t, "mem://"), func(context.Context) error {
 				if tries++; tries <= failures {
 					return errDown
 				}
@@ -213,7 +214,7 @@ func TestCloseEndsWithItsContext(t *testing.T) {
 	for name, heeds := range map[string]bool{"heeds its context": true, "does not": false} {
 		synctest.Test(t, func(t *testing.T) {
 			release := make(chan struct{})
-			s := hooked{open(t, "mem://"), func(ctx context.Context) error {
+			s := hooked{storetest.Open(t, "mem://"), func(ctx context.Context) error {
 				if !heeds {
 					ctx = context.Background()
 				}
@@ -244,7 +245,7 @@ func TestCloseEndsWithItsContext(t *testing.T) {
 
 func TestSlowStoreSlowsDownTheTask(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := hooked{open(t, "mem://"), func(context.Context) error { time.Sleep(time.Second); return nil }}
+		s := hooked{storetest.Open(t, "mem://"), func(context.Context) error { time.Sleep(time.Second); return nil }}
 		w := NewWriter(s, attempt, Options{ChunkBytes: 4 << 10})
 		text := filler(100_000)
 		began := time.Now()
@@ -275,7 +276,7 @@ func TestSlowStoreSlowsDownTheTask(t *testing.T) {
 func TestBlockedWriteEndsWithClose(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		release := make(chan struct{})
-		s := hooked{open(t, "mem://"), func(context.Context) error { <-release; return nil }}
+		s := hooked{storetest.Open(t, "mem://"), func(context.Context) error { <-release; return nil }}
 		w := NewWriter(s, attempt, Options{ChunkBytes: 4 << 10})
 		var printer sync.WaitGroup
 		printer.Go(func() {

@@ -17,12 +17,13 @@ import (
 	"pgregory.net/rapid"
 
 	"switchyard/activities/store/storekey"
+	"switchyard/activities/store/storetest"
 )
 
 func TestOutputIsReadableWhileTheTaskRuns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var puts atomic.Int64
-		s := hooked{open(t, "mem://"), func(context.Context) error { puts.Add(1); return nil }}
+		s := hooked{storetest.Open(t, "mem://"), func(context.Context) error { puts.Add(1); return nil }}
 		w := NewWriter(s, attempt, Options{})
 		write(t, w, Stdout, "one\n")
 		time.Sleep(250 * time.Millisecond)
@@ -69,7 +70,7 @@ func TestNumberOfBlobs(t *testing.T) {
 		"ends after a flush": {func(w *Writer) { write(t, w, Stdout, "a"); time.Sleep(time.Second) }, 2},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			s := open(t, "mem://")
+			s := storetest.Open(t, "mem://")
 			w := NewWriter(s, attempt, Options{})
 			c.print(w)
 			closeWriter(t, w)
@@ -82,7 +83,7 @@ func TestNumberOfBlobs(t *testing.T) {
 }
 
 func TestWriteAfterCloseIsRefused(t *testing.T) {
-	w := NewWriter(open(t, "mem://"), attempt, Options{})
+	w := NewWriter(storetest.Open(t, "mem://"), attempt, Options{})
 	write(t, w, Stdout, "kept")
 	closeWriter(t, w)
 	if n, err := w.Stream(Stdout).Write([]byte("x")); n != 0 || !errors.Is(err, fs.ErrClosed) {
@@ -122,7 +123,7 @@ func TestLogHasALimit(t *testing.T) {
 }
 
 func TestLimitThatIsExactlyReachedIsNotExceeded(t *testing.T) {
-	s := open(t, "mem://")
+	s := storetest.Open(t, "mem://")
 	w := NewWriter(s, attempt, Options{MaxBytes: 10})
 	write(t, w, Stdout, "0123456789")
 	closeWriter(t, w)
@@ -270,7 +271,7 @@ func TestAttempts(t *testing.T) {
 }
 
 func TestReadIsBoundedAndContinues(t *testing.T) {
-	s := open(t, "mem://")
+	s := storetest.Open(t, "mem://")
 	w := NewWriter(s, attempt, Options{})
 	text := filler(5 << 20)
 	write(t, w, Stdout, text)
@@ -296,7 +297,7 @@ func TestReadIsBoundedAndContinues(t *testing.T) {
 }
 
 func TestReadRefusesAMalformedChunk(t *testing.T) {
-	s := open(t, "mem://")
+	s := storetest.Open(t, "mem://")
 	if err := s.Put(t.Context(), attempt.chunkKey(0), []byte{200}); err != nil {
 		t.Fatal(err)
 	}
@@ -318,7 +319,7 @@ func (c *counting) Get(ctx context.Context, key string) ([]byte, error) {
 }
 
 func TestReadOfAnUnchangedLogAsksTheStoreOnce(t *testing.T) {
-	s := &counting{Store: open(t, "mem://")}
+	s := &counting{Store: storetest.Open(t, "mem://")}
 	for _, from := range []int64{0, 7} {
 		s.asked = nil
 		entries, next, ended, err := Read(t.Context(), s, attempt, from)

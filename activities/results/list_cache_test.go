@@ -7,22 +7,14 @@ import (
 
 	"google.golang.org/protobuf/types/known/structpb"
 
-	"switchyard/activities/store"
+	"switchyard/activities/store/storetest"
 	v1 "switchyard/proto/switchyard/v1"
 )
 
 // TestListsAreBounded checks that the cache is bounded and keeps the most recently used list.
 func TestListsAreBounded(t *testing.T) {
 	t.Parallel()
-	s, err := store.Open(t.Context(), t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := s.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	s := storetest.Open(t, t.TempDir())
 	var l ListCache
 	key := func(i int) string { return fmt.Sprintf("runs/r-1/items/a.%d", i) }
 	put := func(i int, text string) {

@@ -11,7 +11,7 @@ import (
 
 	"switchyard/activities/executor"
 	"switchyard/activities/secrets/mask"
-	"switchyard/activities/store"
+	"switchyard/activities/store/storetest"
 	v1 "switchyard/proto/switchyard/v1"
 )
 
@@ -82,15 +82,7 @@ func TestAgentReportIsMaskedAndBounded(t *testing.T) {
 // The events of an agent travel with the answer but are not in its record. The usage is in both.
 func TestAgentEventsAreNotInTheRecord(t *testing.T) {
 	t.Parallel()
-	s, err := store.Open(t.Context(), t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := s.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	s := storetest.Open(t, t.TempDir())
 	n := &Node{Store: s}
 	for attempt, stdout := range []string{"small", strings.Repeat("x", 5000)} {
 		res := &v1.ExecuteResponse{

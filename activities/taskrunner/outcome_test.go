@@ -15,7 +15,7 @@ import (
 	"switchyard/activities/executor"
 	"switchyard/activities/heartbeat"
 	"switchyard/activities/results"
-	"switchyard/activities/store"
+	"switchyard/activities/store/storetest"
 	v1 "switchyard/proto/switchyard/v1"
 )
 
@@ -110,15 +110,7 @@ func TestExplain(t *testing.T) {
 // The answer that travels stays within its limit and reports what was cut. The store has all of it.
 func TestKeep(t *testing.T) {
 	t.Parallel()
-	s, err := store.Open(t.Context(), t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := s.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	s := storetest.Open(t, t.TempDir())
 	n := &Node{Store: s}
 	ctx := t.Context()
 	attempt := int32(0)

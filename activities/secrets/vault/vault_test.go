@@ -11,24 +11,10 @@ import (
 	"testing"
 	"time"
 
-	"switchyard/activities/store"
 	"switchyard/activities/store/storekey"
+	"switchyard/activities/store/storetest"
 	v1 "switchyard/proto/switchyard/v1"
 )
-
-func openStore(t *testing.T, location string) *store.Store {
-	t.Helper()
-	s, err := store.Open(t.Context(), location)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := s.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	return s
-}
 
 func set(t *testing.T, v *Vault, name, value string) *v1.Secret {
 	t.Helper()
@@ -43,7 +29,7 @@ func TestSecretComesBackAndIsNotInTheStore(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	folder, file := filepath.Join(dir, "store"), filepath.Join(dir, "keys", "secrets-key")
-	s := openStore(t, folder)
+	s := storetest.Open(t, folder)
 	v := New(s, file, time.Now)
 	const value = "hunter2-is-not-a-password"
 	first := set(t, v, "db.password", value)
@@ -85,7 +71,7 @@ func TestSecretComesBackAndIsNotInTheStore(t *testing.T) {
 
 func TestVersionsGrowOverDeletion(t *testing.T) {
 	t.Parallel()
-	v := New(openStore(t, "mem://"), filepath.Join(t.TempDir(), "key"), time.Now)
+	v := New(storetest.Open(t, "mem://"), filepath.Join(t.TempDir(), "key"), time.Now)
 	set(t, v, "a", "one")
 	if s := set(t, v, "a", "two"); s.GetVersion() != 2 {
 		t.Errorf("version %d", s.GetVersion())
@@ -109,7 +95,7 @@ func TestVersionsGrowOverDeletion(t *testing.T) {
 
 func TestWrongKeyNamesItsIdAndTheFlag(t *testing.T) {
 	t.Parallel()
-	s, dir := openStore(t, "mem://"), t.TempDir()
+	s, dir := storetest.Open(t, "mem://"), t.TempDir()
 	first := set(t, New(s, filepath.Join(dir, "one"), time.Now), "a", "value")
 	missing := New(s, filepath.Join(dir, "two"), time.Now)
 	if _, _, err := missing.Open(t.Context(), "a"); !errors.Is(err, ErrKey) || !strings.Contains(err.Error(), "--secrets-key") || !strings.Contains(err.Error(), first.GetKeyId()) {
@@ -122,7 +108,7 @@ func TestWrongKeyNamesItsIdAndTheFlag(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(dir, "two")); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("a key was made: %v", err)
 	}
-	set(t, New(openStore(t, "mem://"), filepath.Join(dir, "two"), time.Now), "other", "value")
+	set(t, New(storetest.Open(t, "mem://"), filepath.Join(dir, "two"), time.Now), "other", "value")
 	other := New(s, filepath.Join(dir, "two"), time.Now)
 	if _, _, err := other.Open(t.Context(), "a"); !errors.Is(err, ErrKey) || !strings.Contains(err.Error(), "another key (id "+first.GetKeyId()+")") || !strings.Contains(err.Error(), "--secrets-key") {
 		t.Errorf("with another key: %v", err)
@@ -135,7 +121,7 @@ func TestWrongKeyNamesItsIdAndTheFlag(t *testing.T) {
 
 func TestKeyFileThatOthersCanReadIsRefused(t *testing.T) {
 	t.Parallel()
-	s, file := openStore(t, "mem://"), filepath.Join(t.TempDir(), "key")
+	s, file := storetest.Open(t, "mem://"), filepath.Join(t.TempDir(), "key")
 	set(t, New(s, file, time.Now), "a", "value")
 	if err := os.Chmod(file, 0o640); err != nil {
 		t.Fatal(err)
@@ -162,7 +148,7 @@ func TestKeyFileThatOthersCanReadIsRefused(t *testing.T) {
 // the store could.
 func TestChangedRecordDoesNotOpen(t *testing.T) {
 	t.Parallel()
-	s := openStore(t, "mem://")
+	s := storetest.Open(t, "mem://")
 	v := New(s, filepath.Join(t.TempDir(), "key"), time.Now)
 	set(t, v, "a", "value")
 	for what, change := range map[string]func(*v1.SecretRecord){
@@ -194,7 +180,7 @@ func TestChangedRecordDoesNotOpen(t *testing.T) {
 
 func TestBadSecretsAreRefused(t *testing.T) {
 	t.Parallel()
-	v := New(openStore(t, "mem://"), filepath.Join(t.TempDir(), "key"), time.Now)
+	v := New(storetest.Open(t, "mem://"), filepath.Join(t.TempDir(), "key"), time.Now)
 	for _, test := range []struct{ name, value, role string }{
 		{"", "x", v1.RoleUser}, {"a/b", "x", v1.RoleUser}, {"../a", "x", v1.RoleUser}, {".a", "x", v1.RoleUser}, {strings.Repeat("a", 64), "x", v1.RoleUser},
 		{"a", "", v1.RoleUser}, {"a", strings.Repeat("x", MaxValueBytes+1), v1.RoleUser},
@@ -210,7 +196,7 @@ func TestBadSecretsAreRefused(t *testing.T) {
 // TestVaultsThatStartTogetherHaveOneKey sets the first secrets through several vaults concurrently.
 func TestVaultsThatStartTogetherHaveOneKey(t *testing.T) {
 	t.Parallel()
-	s, file := openStore(t, "mem://"), filepath.Join(t.TempDir(), "key")
+	s, file := storetest.Open(t, "mem://"), filepath.Join(t.TempDir(), "key")
 	ids := make([]string, 8)
 	var all sync.WaitGroup
 	for i := range ids {
