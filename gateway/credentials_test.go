@@ -104,7 +104,7 @@ func TestSecretsAreManagedOverREST(t *testing.T) {
 	}, "aHVudGVyMg", "hunter2")
 }
 
-// TestKeysAreManagedOverREST covers the REST paths of keys, whose fingerprints use a different alphabet.
+// TestKeysAreManagedOverREST covers the REST paths of keys. Their fingerprints use another alphabet than the rest.
 func TestKeysAreManagedOverREST(t *testing.T) {
 	t.Parallel()
 	f := startLocked(t, t.TempDir())

@@ -168,7 +168,7 @@ func TestMissingValueIsErrNotFound(t *testing.T) {
 	})
 }
 
-// Processes with one folder, of which one sees it over a network, see the same values.
+// Two processes see the same values in one folder, even if one of them sees it over a network.
 func TestStoreBehavesAsAMap(t *testing.T) {
 	testneeds.Checks(t, 30)
 	t.Run("folder", func(t *testing.T) {
