@@ -38,6 +38,9 @@ type Principal struct {
 // anonymous is a caller that has passed no lock. It may do nothing.
 var anonymous = &Principal{}
 
+// IsReserved reports whether a name stands for a part of the system in the owners of runs, so that it can name no caller.
+func IsReserved(name string) bool { return name == v1.TriggerSchedule }
+
 // From returns the caller of the request in ctx. If ctx has passed no Middleware, the principal has no role.
 func From(ctx context.Context) *Principal {
 	if p, ok := authn.GetInfo(ctx).(*Principal); ok {
@@ -60,7 +63,7 @@ func (p *Principal) SeesAll() bool { return p.Role.Includes(v1.Role_ROLE_OPERATO
 // Owns reports whether the principal owns what owner has submitted. Runs of a schedule belong to no one, whatever the name
 // of the principal is.
 func (p *Principal) Owns(owner string) bool {
-	return p.Role.Includes(v1.Role_ROLE_VIEWER) && p.Name != "" && !strings.HasSuffix(owner, Unverified) && owner != v1.TriggerSchedule && owner == p.Name
+	return p.Role.Includes(v1.Role_ROLE_VIEWER) && p.Name != "" && !strings.HasSuffix(owner, Unverified) && !IsReserved(owner) && owner == p.Name
 }
 
 // Reaches reports whether the principal may see what owner has submitted.

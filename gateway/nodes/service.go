@@ -4,10 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"connectrpc.com/connect"
@@ -20,6 +18,7 @@ import (
 	"switchyard/gateway/rpcerror"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/proto/switchyard/v1/switchyardv1connect"
+	"switchyard/workflows/names"
 )
 
 // Registry is the node registry. Its methods may be called concurrently and are idempotent. Their errors are those of
@@ -47,9 +46,6 @@ var _ switchyardv1connect.NodeServiceHandler = Service{}
 
 // defaultPage is the number of nodes on a page if the request names no size.
 const defaultPage = 1000
-
-// nodeNameText matches valid node names.
-var nodeNameText = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[a-z0-9][a-z0-9.-]{0,62}$`) })
 
 // ListNodes lists the nodes by name.
 func (s Service) ListNodes(ctx context.Context, req *connect.Request[v1.ListNodesRequest]) (*connect.Response[v1.ListNodesResponse], error) {
@@ -153,7 +149,7 @@ func (s Service) RemoveNode(ctx context.Context, req *connect.Request[v1.RemoveN
 
 // onNode calls do with a valid node name and maps errors of the registry to those that clients see.
 func onNode(what, name string, do func(name string) error) error {
-	if !nodeNameText().MatchString(name) {
+	if !names.IsNode(name) {
 		return rpcerror.NoNode(name)
 	}
 	err := do(name)

@@ -135,6 +135,9 @@ func (a *Authenticator) principal(claims map[string]any, token *gooidc.IDToken) 
 	if name == "" || len(name) > maxName || strings.ContainsAny(name, "'`\"\\?()") || strings.ContainsFunc(name, func(r rune) bool { return !unicode.IsPrint(r) }) {
 		return nil, connect.NewError(connect.CodePermissionDenied, fmt.Errorf("claim %s of the token must be a name of at most %d bytes without quotes, parentheses, backslashes and question marks", a.config.NameClaim, maxName))
 	}
+	if auth.IsReserved(name) {
+		return nil, connect.NewError(connect.CodePermissionDenied, fmt.Errorf("claim %s of the token is %s, which is reserved: it stands for runs that a schedule started", a.config.NameClaim, name))
+	}
 	role := strongestRole(claimAt(claims, a.config.RolesClaim))
 	if role == v1.Role_ROLE_UNSPECIFIED {
 		return nil, connect.NewError(connect.CodePermissionDenied, fmt.Errorf("claim %s of the token of %s contains none of the roles viewer, user, operator and admin", a.config.RolesClaim, name))

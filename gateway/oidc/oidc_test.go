@@ -176,6 +176,7 @@ func TestAuthenticatorAcceptsOnlyValidTokens(t *testing.T) {
 		"the role of a node":     {i.sign(t, i.claims(map[string]any{"roles": []string{"node"}})), connect.CodePermissionDenied, "contains none of the roles"},
 		"a name with a quote":    {i.sign(t, i.claims(map[string]any{"sub": "u' OR '1"})), connect.CodePermissionDenied, "must be a name"},
 		"unverified":             {i.sign(t, i.claims(map[string]any{"sub": "ann (unverified)"})), connect.CodePermissionDenied, "must be a name"},
+		"the name of schedules":  {i.sign(t, i.claims(map[string]any{"sub": "schedule"})), connect.CodePermissionDenied, "is reserved"},
 		"garbage":                {"a.b.c", connect.CodeUnauthenticated, "not known"},
 		"no token":               {"nonsense", connect.CodeUnauthenticated, "not known"},
 	} {

@@ -125,7 +125,7 @@ func (d *Door) accept() {
 			continue
 		}
 		network := networkOf(conn.RemoteAddr())
-		if !d.backoff.isAllowed(network, d.config.Now()) || !d.startups.connect(network) {
+		if !d.startups.connect(network) {
 			turnAway(conn)
 			continue
 		}
@@ -149,10 +149,8 @@ func (d *Door) serve(conn net.Conn, network string) {
 	l := &login{door: d, conn: conn}
 	opened, channels, requests, err := l.handshake()
 	d.startups.started(network)
+	l.settle()
 	if err != nil {
-		if l.refused {
-			d.backoff.add(network, d.config.Now())
-		}
 		d.config.Logger.Debug("SSH login failed", "from", conn.RemoteAddr().String(), "error", err)
 		return
 	}

@@ -209,11 +209,11 @@ func await[T comparable](t *testing.T, want T, get func() T) {
 	}
 }
 
-// failures returns the number of failed logins that the door has counted.
-func (f *fixture) failures() int {
+// failures returns the number of failed logins that the door has counted for a key.
+func (f *fixture) failures(key ssh.Signer) int {
 	f.backoff.mu.Lock()
 	defer f.backoff.mu.Unlock()
-	return f.backoff.by["127.0.0.1"].count
+	return f.backoff.by[client{"127.0.0.1", ssh.FingerprintSHA256(key.PublicKey())}].count
 }
 
 func (f *fixture) dial(user string, signers ...ssh.Signer) (*ssh.Client, error) {
@@ -340,23 +340,55 @@ func (u unable) Sign(io.Reader, []byte) (*ssh.Signature, error) {
 
 func TestRefusalsAreReportedAndHaveABackoff(t *testing.T) {
 	f := newFixture(t, nil)
-	good := f.annsKey(t)
-	for range freeFailures {
-		if _, err := f.dial("web.none", newSigner(t)); err == nil {
+	careless, neighbour := f.annsKey(t), f.annsKey(t)
+	failures := func() int { return f.failures(careless) }
+	for n := range freeFailures {
+		if _, err := f.dial("web.none", careless); err == nil {
 			t.Fatal("it is open")
 		}
+		await(t, n+1, failures)
 	}
-	await(t, freeFailures, f.failures)
-	if _, err := f.dial("web.ci-1", good); err == nil {
-		t.Fatal("a network that has failed often may try at once")
+	if said, err := f.banner("web.ci-1", careless); err == nil || !strings.Contains(said, "Too many refused logins with the key SHA256:") || !strings.Contains(said, "try again in 1s") {
+		t.Fatalf("a key that was refused often: %v, %q", err, said)
 	}
 	f.mu.Lock()
 	if len(f.refused) != freeFailures || !strings.HasPrefix(f.refused[0], "web.none: ") {
 		t.Errorf("%q", f.refused)
 	}
+	f.mu.Unlock()
+	f.session(t, "web.ci-1", neighbour) // which has the same address
+	f.mu.Lock()
 	f.now = f.now.Add(firstPause)
 	f.mu.Unlock()
-	f.session(t, "web.ci-1", good)
+	f.session(t, "web.ci-1", careless)
+	await(t, 0, failures)
+}
+
+func TestLoginForgivesTheOtherKeysOfTheAgent(t *testing.T) {
+	f := newFixture(t, nil)
+	stale, good := newSigner(t), f.annsKey(t)
+	for range 2 * freeFailures {
+		client, err := f.dial("web.ci-1", stale, good)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = client.Close()
+	}
+	if n := f.failures(stale); n != 0 {
+		t.Errorf("%d failures of an agent that logged in", n)
+	}
+}
+
+// banner tries to log in and returns the message that the door shows.
+func (f *fixture) banner(user string, key ssh.Signer) (said string, err error) {
+	_, err = ssh.Dial("tcp", f.Address(), &ssh.ClientConfig{
+		User: user, Auth: []ssh.AuthMethod{ssh.PublicKeys(key)}, HostKeyCallback: ssh.InsecureIgnoreHostKey(), Timeout: limit,
+		BannerCallback: func(message string) error {
+			said += message
+			return nil
+		},
+	})
+	return said, err
 }
 
 func TestOutagesRefuseLoginsWithoutBackoff(t *testing.T) {
@@ -473,16 +505,17 @@ func TestConnectionsWithoutALoginAreBounded(t *testing.T) {
 func TestBackoffIsBounded(t *testing.T) {
 	var b backoff
 	now := time.Now()
-	for i := range maxNetworks + 100 {
-		b.add(fmt.Sprint(i), now.Add(time.Duration(i)*time.Microsecond))
+	for i := range maxClients + 100 {
+		b.add(client{fmt.Sprint(i), "key"}, now.Add(time.Duration(i)*time.Microsecond))
 	}
-	if len(b.by) > maxNetworks {
-		t.Errorf("%d networks", len(b.by))
+	if len(b.by) > maxClients {
+		t.Errorf("%d clients", len(b.by))
 	}
+	often := client{"x", "key"}
 	for range 100 {
-		b.add("x", now)
+		b.add(often, now)
 	}
-	if b.isAllowed("x", now.Add(longestPause-time.Second)) || !b.isAllowed("x", now.Add(longestPause)) {
+	if b.remaining(often, now.Add(longestPause-time.Second)) != time.Second || b.remaining(often, now.Add(longestPause)) != 0 {
 		t.Error("the wait has no end, or none")
 	}
 	for address, want := range map[string]string{"192.0.2.1:5": "192.0.2.1", "[::ffff:192.0.2.1]:5": "192.0.2.1", "[2001:db8:1:2:3::4]:5": "2001:db8:1:2::/64", "[fe80::1%eth0]:5": "fe80::/64"} {

@@ -3,6 +3,7 @@ package sshdoor
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net"
 	"time"
 
@@ -25,9 +26,9 @@ var errDenied = errors.New("the key is not accepted")
 type login struct {
 	door *Door
 	conn net.Conn
-	// refused is set once a key has been refused.
-	refused bool
-	grant   *grant
+	// tried lists the keys that were decided upon, at most maxTries, including the accepted one.
+	tried []client
+	grant *grant
 }
 
 // handshake returns the connection once its client has logged in.
@@ -63,12 +64,29 @@ func acceptAnyKey(_ ssh.ConnMetadata, key ssh.PublicKey) (*ssh.Permissions, erro
 	return &ssh.Permissions{}, nil
 }
 
+// settle counts the refused keys of a login, or forgets their failures if another key of the client was accepted.
+func (l *login) settle() {
+	for _, c := range l.tried {
+		if l.grant != nil {
+			l.door.backoff.forget(c)
+		} else {
+			l.door.backoff.add(c, l.door.config.Now())
+		}
+	}
+}
+
 // authorize decides about a client that has proved to own a key. All refusals take the same time, whatever their reason.
 func (l *login) authorize(ctx context.Context, meta ssh.ConnMetadata, key ssh.PublicKey) error {
 	spent := time.NewTimer(l.door.config.RefusalTime)
 	defer spent.Stop()
+	who := clientOf(meta.RemoteAddr(), key)
+	if wait := l.door.backoff.remaining(who, l.door.config.Now()); wait > 0 {
+		pause(ctx, spent)
+		return &ssh.BannerError{Err: errDenied, Message: fmt.Sprintf("Too many refused logins with the key %s; try again in %s.\r\n", who.fingerprint, max(wait.Round(time.Second), time.Second))}
+	}
 	g, err := l.door.decide(ctx, meta.User(), key)
 	if err == nil {
+		l.tried = append(l.tried, who)
 		l.grant = g
 		if l.door.config.OnLogin != nil {
 			l.door.config.OnLogin(ctx, g.principal, meta.RemoteAddr(), g.run.ID, g.task)
@@ -76,16 +94,21 @@ func (l *login) authorize(ctx context.Context, meta ssh.ConnMetadata, key ssh.Pu
 		return nil
 	}
 	if _, ok := errors.AsType[*refusal](err); ok {
-		l.refused = true
+		l.tried = append(l.tried, who)
 	} else {
 		l.door.config.Logger.Warn("cannot check an SSH key", "from", meta.RemoteAddr().String(), "error", err)
 	}
 	if l.door.config.OnRefused != nil {
 		l.door.config.OnRefused(meta.RemoteAddr(), meta.User(), key, err)
 	}
+	pause(ctx, spent)
+	return errDenied
+}
+
+// pause waits for a timer or the end of a context.
+func pause(ctx context.Context, timer *time.Timer) {
 	select {
-	case <-spent.C:
+	case <-timer.C:
 	case <-ctx.Done():
 	}
-	return errDenied
 }

@@ -5,32 +5,42 @@ import (
 	"net/netip"
 	"sync"
 	"time"
+
+	"golang.org/x/crypto/ssh"
 )
 
 const (
-	// freeFailures is the number of failed logins from a network before it has to wait.
+	// freeFailures is the number of failed logins of a client before it has to wait.
 	freeFailures = 5
 	// firstPause is the first wait. Each further failure doubles the wait, up to longestPause.
 	firstPause, longestPause = time.Second, time.Minute
-	// forgetAfter is how long after its last failure a network is forgotten.
+	// forgetAfter is how long after its last failure a client is forgotten.
 	forgetAfter = 10 * time.Minute
-	// maxNetworks bounds the number of remembered networks.
-	maxNetworks = 4096
+	// maxClients bounds the number of remembered clients.
+	maxClients = 4096
 )
 
-// backoff delays logins from networks with failed logins. It is safe for concurrent use.
-type backoff struct {
-	mu sync.Mutex
-	by map[string]failures
+// client is a key that has proved its ownership from a network. Clients of one network, such as an office behind one address,
+// do not delay each other.
+type client struct{ network, fingerprint string }
+
+func clientOf(from net.Addr, key ssh.PublicKey) client {
+	return client{networkOf(from), ssh.FingerprintSHA256(key)}
 }
 
-// failures counts the failed logins of a network.
+// backoff delays logins of clients that failed to log in. It is safe for concurrent use.
+type backoff struct {
+	mu sync.Mutex
+	by map[client]failures
+}
+
+// failures counts the failed logins of a client.
 type failures struct {
 	count int
 	last  time.Time
 }
 
-// pause returns how long a network has to wait after its last failure.
+// pause returns how long a client has to wait after its last failure.
 func (f failures) pause() time.Duration {
 	if f.count < freeFailures {
 		return 0
@@ -38,42 +48,50 @@ func (f failures) pause() time.Duration {
 	return min(firstPause<<min(f.count-freeFailures, 10), longestPause)
 }
 
-// isAllowed reports whether a connection from a network may try to log in at a time.
-func (b *backoff) isAllowed(network string, now time.Time) bool {
+// remaining returns how long a client still has to wait at a time, or 0.
+func (b *backoff) remaining(c client, now time.Time) time.Duration {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	f, ok := b.by[network]
-	return !ok || now.Sub(f.last) >= f.pause()
+	f := b.by[c]
+	return max(f.pause()-now.Sub(f.last), 0)
 }
 
-// add records a failed login from a network.
-func (b *backoff) add(network string, now time.Time) {
+// add records a failed login.
+func (b *backoff) add(c client, now time.Time) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	f, known := b.by[network]
+	f, known := b.by[c]
 	if now.Sub(f.last) >= forgetAfter {
 		f = failures{}
 	}
-	if !known && len(b.by) >= maxNetworks {
-		b.forget(now)
+	if !known && len(b.by) >= maxClients {
+		b.makeRoom(now)
 	}
 	if b.by == nil {
-		b.by = map[string]failures{}
+		b.by = map[client]failures{}
 	}
-	b.by[network] = failures{count: f.count + 1, last: now}
+	b.by[c] = failures{count: f.count + 1, last: now}
 }
 
-// forget makes room: it drops expired failures, or else the network with the oldest failure.
-func (b *backoff) forget(now time.Time) {
-	oldest, at := "", now
-	for network, f := range b.by {
+// forget removes the failures of a client that has logged in.
+func (b *backoff) forget(c client) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	delete(b.by, c)
+}
+
+// makeRoom drops expired failures, or else the client with the oldest failure.
+func (b *backoff) makeRoom(now time.Time) {
+	var oldest client
+	at := now
+	for c, f := range b.by {
 		if now.Sub(f.last) >= forgetAfter {
-			delete(b.by, network)
+			delete(b.by, c)
 		} else if !f.last.After(at) {
-			oldest, at = network, f.last
+			oldest, at = c, f.last
 		}
 	}
-	if len(b.by) >= maxNetworks {
+	if len(b.by) >= maxClients {
 		delete(b.by, oldest)
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"switchyard/gateway/rpcerror"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/proto/switchyard/v1/switchyardv1connect"
+	"switchyard/workflows/names"
 )
 
 const (
@@ -57,14 +58,19 @@ func (s Service) CreateToken(ctx context.Context, req *connect.Request[v1.Create
 	return connect.NewResponse(&v1.CreateTokenResponse{Secret: secret, Token: created}), nil
 }
 
-// lifetimeOf validates a request and returns the lifetime of its token, or 0 if the token never expires.
+// lifetimeOf validates a request and returns the lifetime of its token, or 0 if the token never expires. The gateway has checked
+// the rules of the message.
 func lifetimeOf(m *v1.CreateTokenRequest) (time.Duration, error) {
 	isNode := m.GetRole() == v1.RoleNode
 	switch {
+	case auth.IsReserved(m.GetName()):
+		return 0, rpcerror.Invalid("the name %s is reserved: it stands for runs that a schedule started; choose another name", m.GetName())
 	case isNode && m.GetNode() == "":
 		return 0, rpcerror.Invalid("a token with the role node needs a node; set node (--node)")
 	case !isNode && m.GetNode() != "":
 		return 0, rpcerror.Invalid("a token with the role %s cannot be bound to a node; remove node or use the role node", m.GetRole())
+	case isNode && !names.IsNode(m.GetNode()):
+		return 0, rpcerror.Invalid("%q is not the name of a node: a name has at most %d of a-z, 0-9, '.' and '-', the first and the last a letter or digit", m.GetNode(), names.MaxNode)
 	case m.GetNeverExpires() && m.GetExpiresIn() != nil:
 		return 0, rpcerror.Invalid("expires_in (%s) and never_expires are mutually exclusive; remove one", m.GetExpiresIn().AsDuration())
 	case m.GetExpiresIn() != nil:

@@ -7,6 +7,7 @@ import (
 
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/definition/source"
+	"switchyard/workflows/names"
 )
 
 // constraintRules checks the names in the constraints of a task or of the defaults.
@@ -24,7 +25,7 @@ func (r constraintRules) check(c *v1.Constraints, p *source.Path) {
 	for _, list := range lists {
 		for i, name := range list.names {
 			at := p.Field(list.field).Item(i)
-			if !r.IsSettled(at) && !nodeName().MatchString(name) {
+			if !r.IsSettled(at) && !names.IsNode(name) {
 				r.badNodeName(r.locate(at), at, name)
 			}
 		}
@@ -49,8 +50,8 @@ func (r constraintRules) executor(name string, p *source.Path) {
 }
 
 func (r constraintRules) badNodeName(at source.Position, p *source.Path, name string) {
-	r.Add(at, p, "node name "+source.Quote(name)+" is not allowed: at most 63 of a-z, 0-9, '.' and '-'",
-		repaired(notInNode().ReplaceAllString(strings.ToLower(name), "-"), ""))
+	r.Add(at, p, "node name "+source.Quote(name)+" is not allowed: at most 63 of a-z, 0-9, '.' and '-', the first and the last a letter or digit",
+		repaired(notInNode().ReplaceAllString(strings.ToLower(name), "-"), ".-"))
 }
 
 // target checks "node[:numa][::gpus]", where gpus is a count (2) or indices (0,1).
@@ -62,7 +63,7 @@ func (r constraintRules) target(target string, p *source.Path) {
 			`GPUS is a count such as 2, or indices such as 0,1`)
 		return
 	}
-	if !nodeName().MatchString(parts[1]) {
+	if !names.IsNode(parts[1]) {
 		r.badNodeName(at, p, parts[1])
 	}
 	if indices := strings.Split(parts[3], ","); len(indices) > 1 {

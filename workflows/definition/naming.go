@@ -11,7 +11,6 @@ const maxName = 63
 
 var (
 	workflowName = lazyPattern(`^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$`)
-	nodeName     = lazyPattern(`^[a-z0-9.-]{1,63}$`)
 	targetNode   = lazyPattern(`^([^:]+)(?::([0-9]{1,6}))?(?:::([0-9]{1,6}(?:,[0-9]{1,6})*))?$`)
 	notInTask    = lazyPattern(`[^A-Za-z0-9_-]+`)
 	notInFlow    = lazyPattern(`[^A-Za-z0-9._-]+`)

@@ -258,6 +258,20 @@ func ParseEnvironmentWorkflowID(id string) (name string, ok bool) {
 	return name, ok && name != ""
 }
 
+// MaxNode is the maximum length of a node name.
+const MaxNode = 63
+
+// IsNode reports whether a text is a valid node name: at most MaxNode of a-z, 0-9, '.' and '-', the first and the last a letter
+// or digit.
+func IsNode(name string) bool {
+	if name == "" || len(name) > MaxNode || strings.Trim(name, ".-") != name {
+		return false
+	}
+	return !strings.ContainsFunc(name, func(r rune) bool {
+		return (r < 'a' || r > 'z') && (r < '0' || r > '9') && r != '.' && r != '-'
+	})
+}
+
 // NodeWorkflowID returns the ID of the workflow that registers a node.
 func NodeWorkflowID(node string) string { return nodePrefix + node }
 

@@ -3,6 +3,7 @@ package names
 import (
 	"math"
 	"regexp"
+	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -31,6 +32,17 @@ func TestNodeWorkflowID(t *testing.T) {
 	for _, id := range []string{"", "node:", "build-0123"} {
 		if node, ok := ParseNodeWorkflowID(id); ok {
 			t.Errorf("%q is read as node %q", id, node)
+		}
+	}
+}
+
+func TestNodeNames(t *testing.T) {
+	for name, want := range map[string]bool{
+		"gpu-1": true, "a": true, "rack.7": true, strings.Repeat("a", MaxNode): true,
+		"": false, ".": false, "..": false, "../x": false, "a/b": false, "-a": false, "a-": false, "GPU": false, "büro": false, strings.Repeat("a", MaxNode+1): false,
+	} {
+		if IsNode(name) != want {
+			t.Errorf("%q: %v", name, !want)
 		}
 	}
 }
