@@ -24,6 +24,9 @@ func main() {
 		}
 	}
 	r.print(os.Stdout, *slowest)
+	if len(r.failedOutsideTests()) > 0 {
+		os.Exit(1)
+	}
 }
 
 // event is an event of `go test -json`, as `go doc test2json` describes it.
@@ -97,7 +100,23 @@ func (r report) add(e event) {
 // isFlaky reports whether a test failed and passed when it ran again.
 func (r *result) isFlaky() bool { return r.test != "" && r.failed && r.passed }
 
-// print writes the flaky tests, and the slowest of the tests that are no subtests.
+// failedOutsideTests returns the packages that failed although none of their tests did.
+func (r report) failedOutsideTests() []*result {
+	withFailedTest := map[string]bool{}
+	for _, got := range r.results {
+		withFailedTest[got.pkg] = withFailedTest[got.pkg] || got.test != "" && got.failed
+	}
+	var packages []*result
+	for _, got := range r.results {
+		if got.test == "" && got.failed && !withFailedTest[got.pkg] {
+			packages = append(packages, got)
+		}
+	}
+	slices.SortFunc(packages, func(a, b *result) int { return cmp.Compare(a.pkg, b.pkg) })
+	return packages
+}
+
+// print writes the flaky tests, the packages that failed outside their tests, and the slowest of the tests that are no subtests.
 func (r report) print(to io.Writer, slowest int) {
 	var tests []*result
 	for _, got := range r.results {
@@ -112,6 +131,9 @@ func (r report) print(to io.Writer, slowest int) {
 		if t.isFlaky() {
 			fmt.Fprintf(to, "FLAKY %s.%s failed first, and passed when it ran again:\n%s\n", t.pkg, t.test, t.output.String())
 		}
+	}
+	for _, p := range r.failedOutsideTests() {
+		fmt.Fprintf(to, "FAILED %s, although none of its tests did:\n%s\n", p.pkg, p.output.String())
 	}
 	fmt.Fprintln(to, "the slowest tests:")
 	for _, t := range tests {

@@ -39,3 +39,32 @@ the slowest tests:
 		t.Errorf("the report is\n%s\nwant\n%s", got.String(), want)
 	}
 }
+
+// TestReportNamesPackagesThatFailOutsideTheirTests reads a run in which goroutines of one package remain, and then none of its
+// tests run again, beside a package with a failed test.
+func TestReportNamesPackagesThatFailOutsideTheirTests(t *testing.T) {
+	const events = `{"Action":"run","Package":"leaky","Test":"TestA"}
+{"Action":"pass","Package":"leaky","Test":"TestA","Elapsed":2}
+{"Action":"output","Package":"leaky","Output":"goroutines remain\n"}
+{"Action":"fail","Package":"leaky","Elapsed":2}
+{"Action":"run","Package":"other","Test":"TestB"}
+{"Action":"fail","Package":"other","Test":"TestB","Elapsed":1}
+{"Action":"fail","Package":"other","Elapsed":1}
+{"Action":"output","Package":"leaky","Output":"no tests to run\n"}
+{"Action":"pass","Package":"leaky"}
+{"Action":"run","Package":"other","Test":"TestB"}
+{"Action":"pass","Package":"other","Test":"TestB","Elapsed":1}
+{"Action":"pass","Package":"other"}`
+	r := report{results: map[string]*result{}}
+	if err := r.read(strings.NewReader(events)); err != nil {
+		t.Fatal(err)
+	}
+	if failed := r.failedOutsideTests(); len(failed) != 1 || failed[0].pkg != "leaky" {
+		t.Errorf("%d packages failed outside their tests, want only leaky", len(failed))
+	}
+	var got strings.Builder
+	r.print(&got, 0)
+	if want := "FAILED leaky, although none of its tests did:\ngoroutines remain\n\n"; !strings.Contains(got.String(), want) {
+		t.Errorf("the report is\n%s\nwithout\n%s", got.String(), want)
+	}
+}
