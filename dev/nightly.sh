@@ -16,19 +16,26 @@
 # Each part prints one line. FOLDER (a temporary folder by default) gets its output, and what a failed part leaves: the folders
 # of clusters, and inputs of fuzzing and properties.
 set -uo pipefail
-cd "$(dirname "$0")/.."
 length=30m folder=
 while getopts d:o: option; do
 	case $option in
 	d) length=$OPTARG ;;
 	o) folder=$OPTARG ;;
-	*) exit 2 ;;
+	*) echo "usage: dev/nightly.sh [-d LENGTH-OF-THE-SOAK] [-o FOLDER] [PART...]" >&2 && exit 2 ;;
 	esac
 done
 shift $((OPTIND - 1))
+all=(soak chaos long kubernetes properties fuzz race upgrades)
+[ $# -gt 0 ] || set -- "${all[@]}"
+for name; do
+	[[ " ${all[*]} core " == *" $name "* ]] || { echo "no part is called $name; the parts are: ${all[*]} core" >&2; exit 2; }
+done
 [ -n "$folder" ] || folder=$(mktemp -d /tmp/switchyard-nightly-XXXXXX)
-mkdir -p "$folder"
+mkdir -p "$folder" || exit 2
 folder=$(cd "$folder" && pwd)
+cd "$(dirname "$0")/.." || exit 2
+# After Ctrl-C, no further part begins.
+trap 'exit 130' INT
 export GOFLAGS="${GOFLAGS:-} -count=1"
 tags="engines kubernetes"
 failed=0
@@ -111,7 +118,6 @@ core() {
 	rm "$folder/switchyard"
 }
 
-[ $# -gt 0 ] || set -- soak chaos long kubernetes properties fuzz race upgrades
 for name; do
 	case $name in
 	soak) part soak chaos soak -soak "$length" ;;
@@ -120,10 +126,6 @@ for name; do
 	fuzz) part fuzz dev/fuzz.sh 50000x ;;
 	upgrades) part upgrades longTests ./dev/e2e Upgrade ;;
 	core) core ;;
-	*)
-		echo "no part is called $name" >&2
-		exit 2
-		;;
 	esac
 done
 echo "output and failures: $folder"

@@ -4,9 +4,9 @@
 # Each binary has its version from the revision that it is built of: the tag, or a pseudo-version. A binary is the same
 # whoever builds it, from the same revision with the same Go.
 set -euo pipefail
-cd "$(dirname "$0")/.."
+root=$(cd "$(dirname "$0")/.." && pwd)
 
-output=dist
+output=$root/dist
 if [ "${1:-}" = --output ]; then
 	output=$2
 	shift 2
@@ -14,6 +14,7 @@ fi
 [ $# -gt 0 ] || set -- linux/amd64 linux/arm64 darwin/arm64
 mkdir -p "$output"
 output=$(cd "$output" && pwd)
+cd "$root"
 
 export CGO_ENABLED=0 GOFLAGS="-trimpath ${GOFLAGS:-}"
 built=()
