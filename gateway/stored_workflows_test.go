@@ -94,6 +94,27 @@ func TestInvalidWorkflowNameIsInvalidArgument(t *testing.T) {
 
 // TestMissingWorkflowIsReportedEarly checks that a missing workflow is an error where a run would need it, and a
 // warning where it may be stored later.
+// TestWorkflowThatStartsItselfWithoutEndIsRefused checks that no stored workflow always starts itself, alone or through others.
+func TestWorkflowThatStartsItselfWithoutEndIsRefused(t *testing.T) {
+	t.Parallel()
+	f := start(t)
+	c := dialService(t, f, switchyardv1connect.NewWorkflowServiceClient, "")
+	calling := func(name, called, more string) *v1.PutWorkflowRequest {
+		return putRequest(fmt.Sprintf("name: %s\ninputs: {n: {type: integer}}\ntasks: {a: {type: run, %s spec: {workflow: %s}}}", name, more, called))
+	}
+	err := refused(t, "a workflow that calls itself", c.PutWorkflow, calling("endless", "endless", ""), connect.CodeInvalidArgument)
+	if !strings.Contains(err.Error(), "endless starts endless; give one of the tasks a condition") {
+		t.Error(err)
+	}
+	answer(t, c.PutWorkflow, calling("endless", "endless", `condition: "workflow.input.n > 0",`))
+	answer(t, c.PutWorkflow, calling("endless-a", "endless-b", ""))
+	answer(t, c.PutWorkflow, calling("endless-b", "endless-c", ""))
+	err = refused(t, "a workflow that calls itself through others", c.PutWorkflow, calling("endless-c", "endless-a", ""), connect.CodeInvalidArgument)
+	if !strings.Contains(err.Error(), "endless-c starts endless-a starts endless-b starts endless-c") {
+		t.Error(err)
+	}
+}
+
 func TestMissingWorkflowIsReportedEarly(t *testing.T) {
 	t.Parallel()
 	f := start(t)
@@ -103,7 +124,7 @@ func TestMissingWorkflowIsReportedEarly(t *testing.T) {
 	text := `name: calls-others
 tasks:
   there: { type: run, spec: { workflow: deploy-all-hosts } }
-  itself: { type: run, spec: { workflow: calls-others } }
+  itself: { type: run, dependsOn: [there], condition: parent.there.exitCode == 1, spec: { workflow: calls-others } }
   given: { type: run, spec: { workflow: "${{ workflow.name }}" } }
   near: { type: run, spec: { definition: { name: inner, tasks: { a: { type: run, spec: { workflow: deploy-all-host } } } } } }
 `

@@ -142,8 +142,12 @@ func endOf(event *historypb.HistoryEvent) *v1.RunEnd {
 		return &v1.RunEnd{Status: v1.RunEndCompleted, State: run.GetState(), Generation: run.GetGeneration(), Chain: status.GetChain()}
 	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_FAILED:
 		failure := event.GetWorkflowExecutionFailedEventAttributes().GetFailure()
-		run := kept(failure.GetApplicationFailureInfo().GetDetails()).GetRun()
-		end := &v1.RunEnd{Status: v1.RunEndFailed, State: run.GetState(), Generation: run.GetGeneration(), Error: failure.GetMessage()}
+		status := kept(failure.GetApplicationFailureInfo().GetDetails())
+		run := status.GetRun()
+		end := &v1.RunEnd{
+			Status: v1.RunEndFailed, State: run.GetState(), Generation: run.GetGeneration(), Error: failure.GetMessage(),
+			FinalReason: status.GetFinalReason(),
+		}
 		if end.State == v1.RunRejected {
 			end.Error = run.GetError()
 		}

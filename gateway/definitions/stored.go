@@ -11,6 +11,7 @@ import (
 
 	"switchyard/activities/library"
 	"switchyard/gateway/rpcerror"
+	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/definition"
 	"switchyard/workflows/definition/source"
 	"switchyard/workflows/nearest"
@@ -63,6 +64,40 @@ func (c Checker) FindMissing(ctx context.Context, places []definition.StoredRefe
 		missing = append(missing, problem)
 	}
 	return missing, nil
+}
+
+// RefuseEndless returns an error if every run of a definition that is to be stored would start another run of it, also through
+// other stored workflows.
+func (c Checker) RefuseEndless(ctx context.Context, def *v1.Definition) error {
+	name := def.GetName()
+	calls := definition.CertainRuns(def)
+	by := map[string]string{} // the workflow that starts each of calls
+	for _, call := range calls {
+		by[call] = name
+	}
+	for k := 0; k < len(calls) && k < maxStoredChecks; k++ {
+		if calls[k] == name {
+			path := name
+			for at := by[name]; at != name; at = by[at] {
+				path = at + " starts " + path
+			}
+			return rpcerror.Invalid("every run of the workflow would start another one: %s starts %s; give one of the tasks a condition", name, path)
+		}
+		stored, err := c.Library.Get(ctx, calls[k])
+		if errors.Is(err, library.ErrUnknown) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		for _, call := range definition.CertainRuns(stored.Definition) {
+			if by[call] == "" {
+				by[call] = calls[k]
+				calls = append(calls, call)
+			}
+		}
+	}
+	return nil
 }
 
 // storedNames returns the names of stored workflows for a hint, or nil if they cannot be listed.

@@ -58,7 +58,8 @@ var _ switchyardv1connect.WorkflowServiceHandler = Service{}
 // defaultPage is the number of stored definitions on a page if the request names no size.
 const defaultPage = 100
 
-// PutWorkflow checks a definition and stores it under its name. A missing workflow that it refers to is only a warning,
+// PutWorkflow checks a definition and stores it under its name. A definition whose runs would start one another without end is
+// refused. A missing workflow that it refers to is only a warning,
 // because it may be stored later.
 func (s Service) PutWorkflow(ctx context.Context, req *connect.Request[v1.PutWorkflowRequest]) (*connect.Response[v1.PutWorkflowResponse], error) {
 	checked, err := s.Definitions.Parse(req.Msg.GetDefinition(), req.Msg.GetFile(), req.Msg.GetDocument())
@@ -68,6 +69,9 @@ func (s Service) PutWorkflow(ctx context.Context, req *connect.Request[v1.PutWor
 	name := checked.Definition.GetName()
 	if wanted := req.Msg.GetName(); wanted != "" && wanted != name {
 		return nil, rpcerror.Invalid("the definition is named %q, not %q; change its name, or store it under that name", name, wanted)
+	}
+	if err := s.Definitions.RefuseEndless(ctx, checked.Definition); err != nil {
+		return nil, err
 	}
 	others := slices.DeleteFunc(checked.Stored, func(r definition.StoredReference) bool { return r.Name == name })
 	missing, err := s.Definitions.FindMissing(ctx, others)

@@ -66,7 +66,7 @@ func TestConditionWithoutAValueFailsTheTask(t *testing.T) {
 func TestConditionErrorEndsTheRunAsFailed(t *testing.T) {
 	s := asked(t, &v1.Definition{Tasks: map[string]*v1.TaskDefinition{"a": {}}})
 	end := s.Apply(Evaluated{Err: "no such key: n"}).End
-	if want := (End{State: v1.RunFailed, Reason: v1.ReasonTaskFailed, Error: `task "a" failed: no such key: n`}); end == nil || *end != want {
+	if want := (End{State: v1.RunFailed, Reason: v1.ReasonTaskFailed, Error: `task "a" failed: no such key: n`, Final: v1.ReasonConditionError}); end == nil || *end != want {
 		t.Errorf("the run ends as %+v, want %+v", end, want)
 	}
 }

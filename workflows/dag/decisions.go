@@ -41,6 +41,8 @@ type End struct {
 	Reason string // task_failed, cancelled or the reason of an Abort; empty if the run completed
 	Error  string // one line that names the task at fault; empty if the run completed
 	Task   int    // the first task that failed a failed run, otherwise -1
+	// Final is the reason of a failure that the run would only repeat if it ran again, or "" if there is none.
+	Final string
 }
 
 // A round collects the consequences of the events of one call, in any order and possibly with duplicates.

@@ -64,6 +64,7 @@ func TestAttemptEndDecidesHowATaskEnds(t *testing.T) {
 			want := dag.Record{
 				State: tt.state, Reason: tt.reason, Attempt: tt.attempt, Claim: tt.claim,
 				Node: "node-a", Error: got.Error, ExitCode: got.ExitCode,
+				Final: tt.reason == "bad_spec" || wordIn(tt.state, "killed rejected cancelled"),
 			}
 			if diff := cmp.Diff(want, got); diff != "" {
 				t.Errorf("record (-want +got):\n%s", diff)
@@ -139,9 +140,38 @@ func TestErrorOfARun(t *testing.T) {
 		}
 		_, end := play(t, def, script{attempts: attempts})
 		want := &dag.End{State: "failed", Reason: "task_failed", Error: tt.want, Task: 0}
+		if tt.first.State == "killed" {
+			want.Final = "killed"
+		}
 		if diff := cmp.Diff(want, end); diff != "" {
 			t.Errorf("end (-want +got):\n%s", diff)
 		}
+	}
+}
+
+// TestFailureThatRecursIsTheFinalReasonOfItsRun checks that a run states whether it would fail again.
+func TestFailureThatRecursIsTheFinalReasonOfItsRun(t *testing.T) {
+	again, bad := ended("failed"), dag.Ended{State: "failed", Reason: "bad_spec", NoRetry: true}
+	for name, tt := range map[string]struct {
+		a, b    []dag.Ended
+		excused bool // whether b continues on error
+		want    string
+	}{
+		"all completed":         {want: ""},
+		"retries spent":         {a: repeat(9, again), want: ""},
+		"one would fail again":  {a: repeat(9, again), b: []dag.Ended{bad}, want: "bad_spec"},
+		"after an ordinary one": {b: []dag.Ended{again, bad}, want: "bad_spec"},
+		"excused":               {a: repeat(9, again), b: []dag.Ended{bad}, excused: true, want: ""},
+		"ended by a person":     {a: []dag.Ended{{State: "killed"}}, want: "killed"},
+		"cancelled alone":       {a: []dag.Ended{{State: "cancelled"}}, b: repeat(9, again), want: ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			def := &v1.Definition{Tasks: map[string]*v1.TaskDefinition{"a": {}, "b": {ContinueOnError: tt.excused}}}
+			_, end := play(t, def, script{attempts: map[string][]dag.Ended{"a": tt.a, "b": tt.b}})
+			if end.Final != tt.want {
+				t.Errorf("the run ended %+v, want the final reason %q", end, tt.want)
+			}
+		})
 	}
 }
 

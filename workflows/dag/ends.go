@@ -28,6 +28,7 @@ type instanceEnder interface {
 // finish ends a task or instance for good, in the state of rec.
 func (e *ends) finish(i int, rec Record) {
 	rec.Backoff, rec.Failure, rec.Retried, rec.PendingEnd = false, Failure{}, false, false
+	rec.Final = failedInstance(rec) && (rec.Final || v1.IsEndedByPerson(rec.State))
 	e.set(i, rec)
 	if i >= e.graph.Len() {
 		e.fanOuts.instanceEnded(i)
@@ -59,6 +60,7 @@ func (e *ends) finishUnstarted(i int, state, reason, text string) {
 	}
 	rec := e.tasks[i]
 	rec.State, rec.Reason, rec.Error = state, reason, text
+	rec.Final = v1.IsFinalReason(reason)
 	e.finish(i, rec)
 }
 
@@ -133,13 +135,27 @@ func (e *ends) failsRun(i int) bool {
 func (e *ends) end() *End {
 	switch {
 	case e.aborted.State != "":
-		return &End{State: e.aborted.State, Reason: e.aborted.Reason, Error: e.aborted.Error, Task: -1}
+		end := &End{State: e.aborted.State, Reason: e.aborted.Reason, Error: e.aborted.Error, Task: -1}
+		if v1.IsFinalReason(end.Reason) {
+			end.Final = end.Reason
+		}
+		return end
 	case e.cancelled:
 		return &End{State: v1.RunCancelled, Reason: v1.ReasonCancelled, Error: cmp.Or(e.aborted.Error, "the run was cancelled"), Task: -1}
 	case e.failures > 0:
-		return &End{State: v1.RunFailed, Reason: v1.ReasonTaskFailed, Error: e.runError(), Task: e.first}
+		return &End{State: v1.RunFailed, Reason: v1.ReasonTaskFailed, Error: e.runError(), Task: e.first, Final: e.finalReason()}
 	}
 	return &End{State: v1.RunCompleted, Task: -1}
+}
+
+// finalReason returns the reason of the first task that failed the run and would fail it again, or "" if there is none.
+func (e *ends) finalReason() string {
+	for i := range e.graph.Len() {
+		if rec := e.tasks[i]; rec.Final && e.failsRun(i) {
+			return cmp.Or(rec.Reason, rec.State)
+		}
+	}
+	return ""
 }
 
 // halted reports whether the run has halted, so that only exempt tasks may start.

@@ -92,9 +92,12 @@ func (f *fanOuts) end(task int) {
 	rec := f.tasks[task]
 	rec.ExitCode = 0
 	ran := false // the exit code is that of an instance that ran
-	succeeded, failed, skipped := 0, -1, -1
+	succeeded, failed, skipped, final := 0, -1, -1, 0
 	for i := g.first; i < g.first+g.count; i++ {
 		one := &f.tasks[i]
+		if one.Final {
+			final++
+		}
 		switch {
 		case v1.IsTaskSuccess(one.State):
 			succeeded++
@@ -111,7 +114,7 @@ func (f *fanOuts) end(task int) {
 			rec.ExitCode, ran = one.ExitCode, true
 		}
 	}
-	rec.Reason, rec.Error = "", ""
+	rec.Reason, rec.Error, rec.Final = "", "", final > g.maxFailures
 	switch {
 	case succeeded == g.count:
 		rec.State = v1.TaskCompleted

@@ -26,6 +26,7 @@ func exit(code int32) dag.Ended {
 // The ends of the instances decide how their task ends.
 func TestInstanceEndsDecideHowTheirTaskEnds(t *testing.T) {
 	lost := dag.Ended{State: "lost", Reason: "node_lost", ExitCode: -1}
+	bad := dag.Ended{State: "failed", Reason: "bad_spec", ExitCode: -1, NoRetry: true}
 	for name, tt := range map[string]struct {
 		maxFailures int32
 		ends        []dag.Ended // of each[0], each[1], ..., which start at once
@@ -39,7 +40,9 @@ func TestInstanceEndsDecideHowTheirTaskEnds(t *testing.T) {
 		"none of them ran":    {0, []dag.Ended{exit(0), lost}, dag.Record{State: "failed", Reason: "instances", Error: "1 of 2 instances failed: each[1]: node_lost", ExitCode: -1}},
 		"as many as may":      {2, []dag.Ended{exit(1), exit(0), exit(2)}, dag.Record{State: "completed", ExitCode: 1}},
 		"one more":            {2, []dag.Ended{exit(1), exit(9), exit(2)}, dag.Record{State: "failed", Reason: "instances", Error: "3 of 3 instances failed: each[0]: exit code 1", ExitCode: 1}},
-		"cancelled counts":    {0, []dag.Ended{exit(0), {State: "cancelled", ExitCode: -1}}, dag.Record{State: "failed", Reason: "instances", Error: "1 of 2 instances failed: each[1]: cancelled", ExitCode: -1}},
+		"cancelled counts":    {0, []dag.Ended{exit(0), {State: "cancelled", ExitCode: -1}}, dag.Record{State: "failed", Reason: "instances", Error: "1 of 2 instances failed: each[1]: cancelled", ExitCode: -1, Final: true}},
+		"few fail again":      {1, []dag.Ended{exit(1), bad}, dag.Record{State: "failed", Reason: "instances", Error: "2 of 2 instances failed: each[0]: exit code 1", ExitCode: 1}},
+		"too many fail again": {1, []dag.Ended{bad, exit(0), bad}, dag.Record{State: "failed", Reason: "instances", Error: "2 of 3 instances failed: each[0]: bad_spec", ExitCode: -1, Final: true}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			l, _ := start(t, &v1.Definition{Tasks: map[string]*v1.TaskDefinition{"each": fanned(tt.maxFailures)}})

@@ -57,6 +57,17 @@ func (s *State) InstanceCounts(task int) map[string]int {
 	return nil
 }
 
+// FinalFailures returns the number of a task's instances that have failed for good; see Record.Final.
+func (s *State) FinalFailures(task int) (n int) {
+	first, count := s.Instances(task)
+	for _, rec := range s.records.tasks[first : first+count] {
+		if rec.Final {
+			n++
+		}
+	}
+	return n
+}
+
 // GroupHalted returns the reason of the HaltGroup in effect for a task, or "" if there is none.
 func (s *State) GroupHalted(task int) string {
 	if g := s.records.instances(task); g != nil {

@@ -25,6 +25,9 @@ type Record struct {
 	// PendingEnd is set while a dispatched attempt or instances are being stopped because of a cancel, a kill or a deadline.
 	// The task ends as in Failure unless it completes.
 	PendingEnd bool
+	// Final is set if it has failed and would only fail again, or if a person has ended it. A run that fails for such a task would
+	// fail again, too.
+	Final bool
 }
 
 // A Failure is the end of a failed attempt or of a task with a pending end.

@@ -101,11 +101,11 @@ func (r *retries) attemptEnded(e Ended) {
 		return
 	}
 	rec.ExitCode, rec.Node = e.ExitCode, cmp.Or(e.Node, rec.Node)
-	rec.State = endState(e.State)
+	rec.State, rec.Final = endState(e.State), e.NoRetry
 	switch {
 	case rec.State == v1.TaskCompleted:
 	case rec.PendingEnd:
-		rec.State, rec.Reason, rec.Error = rec.Failure.State, rec.Failure.Reason, rec.Failure.Error
+		rec.State, rec.Reason, rec.Error, rec.Final = rec.Failure.State, rec.Failure.Reason, rec.Failure.Error, false
 	case r.ends.cancelled:
 		rec.State, rec.Reason, rec.Error = v1.TaskCancelled, v1.ReasonRunCancelled, cmp.Or(r.ends.aborted.Error, rec.Error)
 	case partitioned && e.State == v1.TaskSkipped:

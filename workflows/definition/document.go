@@ -99,6 +99,13 @@ func (d *document) checked(def *v1.Definition) (Checked, error) {
 		return Checked{}, err
 	}
 	checked := Checked{Definition: def, Warnings: d.Warnings(), Stored: *d.stored}
+	isOwn := func(r StoredReference) bool { return r.Name == def.GetName() }
+	if own := slices.IndexFunc(checked.Stored, isOwn); own >= 0 && slices.Contains(CertainRuns(def), def.GetName()) {
+		problem := proto.CloneOf(checked.Stored[own].Place)
+		problem.Message = "every run of " + def.GetName() + " starts another run of it, if this is the definition that is stored under the name"
+		problem.Hint = "`switchyard workflows put` refuses it; give the task a condition"
+		checked.Warnings = append(checked.Warnings, problem)
+	}
 	if p := d.base.Field("schedule"); def.GetSchedule() != nil {
 		checked.Schedule = d.Place(d.locateKey(p), p)
 	}

@@ -121,12 +121,52 @@ func TestFailedChildRunFailsItsTask(t *testing.T) {
 	})
 }
 
+// TestFailureThatRecursIsRetriedAtNoLevel checks that a run that would fail again is not repeated by the runs above it, and that
+// they fail for the same reason. What may pass the next time is repeated.
+func TestFailureThatRecursIsRetriedAtNoLevel(t *testing.T) {
+	t.Parallel()
+	c := workertest.Shared(t).Nodes(t, workertest.Script{"flaky": {fake.Exit(1)}, "again": {fake.Exit(1), {}}})
+	c.Start("n")
+	task := func(more string) string {
+		return fmt.Sprintf("{type: shell, spec: {command: x}, resources: {cores: 0}, constraints: {nodeLabels: [%s]}, %s}", c.Label, more)
+	}
+	const unknown = `env: {X: "${{ workflow.input.nothing }}"}`
+	leaves := map[string]struct{ leaf, state string }{
+		"expression": {"t: " + task(unknown), "failed expression"},
+		"condition":  {"t: " + task(`condition: "workflow.input.nothing == 1"`), "failed condition_error"},
+		"fan_out":    {"t: " + task(`parallel: "workflow.input.nothing"`), "failed fan_out"},
+		"unknown":    {"t: {type: run, spec: {workflow: there-is-none}}", "failed child_run"},
+		"instances":  {"t: " + task("parallel: 3, "+unknown), "failed instances"},
+		"partitions": {"t: " + task("parallel: 501, concurrency: 2, "+unknown), "failed instances"},
+		"beside":     {"flaky: " + task("retry: {maxRetries: 0}") + ", t: " + task(unknown), "failed expression"},
+		"passes":     {"again: " + task("retry: {maxRetries: 0}"), "completed"},
+	}
+	var parents []string
+	want := map[string]string{}
+	for name, l := range leaves {
+		parents = append(parents, fmt.Sprintf(`%s: {type: run, retry: {backoffMs: 1}, spec: {definition: {name: mid, tasks: {
+			down: {type: run, retry: {backoffMs: 1}, spec: {definition: {name: leaf, tasks: {%s}}}}}}}}`, name, l.leaf))
+		want[name] = l.state
+	}
+	run := c.Submit(c.Input("{name: top, tasks: {" + strings.Join(parents, ", ") + "}}")).Wait()
+	workertest.CheckRun(t, run, "failed", want)
+	for name, task := range run.GetTasks() {
+		if task.GetAttempt() != 0 || len(task.GetAttempts()) != 1 {
+			t.Errorf("%s ended with attempt %d: %v", name, task.GetAttempt(), task)
+		}
+		mid := &workertest.Handle{Nodes: c, ID: task.GetChildRun(), Workflow: c.Conn.GetWorkflow(t.Context(), task.GetChildRun(), "")}
+		if down := mid.Wait().GetTasks()["down"]; (down.GetAttempt() > 0) != (name == "passes") {
+			t.Errorf("%s: the task below ended with attempt %d: %v", name, down.GetAttempt(), down)
+		}
+	}
+}
+
 func TestNestingOfChildRunsIsLimited(t *testing.T) {
 	t.Parallel()
 	c := workertest.Shared(t).Nodes(t, nil)
 	c.Start("n")
 	name := names.NewRunID("itself")
-	def, err := definition.Parse("itself.yaml", []byte(fmt.Sprintf(`{name: %[1]s, tasks: {again: {type: run, spec: {workflow: %[1]s}, retry: {maxRetries: 0}}}}`, name)))
+	def, err := definition.Parse("itself.yaml", []byte(fmt.Sprintf(`{name: %[1]s, tasks: {again: {type: run, spec: {workflow: %[1]s}}}}`, name)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -136,12 +176,12 @@ func TestNestingOfChildRunsIsLimited(t *testing.T) {
 	h := c.Submit(c.InputOf(def))
 	run := h.Wait()
 	depth := 0
-	for ; run.Tasks["again"].GetChildRun() != ""; depth++ {
+	for ; run.Tasks["again"].GetChildRun() != "" && run.Tasks["again"].GetAttempt() == 0; depth++ {
 		h = &workertest.Handle{Nodes: c, ID: run.Tasks["again"].GetChildRun(), Workflow: c.Conn.GetWorkflow(t.Context(), run.Tasks["again"].GetChildRun(), "")}
 		run = h.Wait()
 	}
 	workertest.CheckRun(t, run, "failed", map[string]string{"again": "failed child_run"})
-	if text := run.Tasks["again"].GetError(); depth != 10 || text != "runs are nested more than 10 deep" {
+	if text := run.Tasks["again"].GetError(); depth != 10 || run.Tasks["again"].GetAttempt() > 0 || text != "runs are nested more than 10 deep" {
 		t.Errorf("%d deep: %s", depth, text)
 	}
 }

@@ -1,6 +1,8 @@
 package run
 
 import (
+	"cmp"
+
 	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/sdk/workflow"
 	"google.golang.org/protobuf/types/known/structpb"
@@ -244,16 +246,17 @@ func (cr *childRuns) end(c *child, ended dag.Ended, res *v1.ExecuteResponse) {
 	cr.ends.ended(d)
 }
 
-// childFailure returns the end of a task whose run did not complete.
+// childFailure returns the end of a task whose run did not complete. A failure that the run would only repeat is one of the task,
+// too, for the same reason.
 func childFailure(id string, end *v1.RunEnd) dag.Ended {
 	failed := func(reason, text string) dag.Ended {
-		return dag.Ended{State: v1.TaskFailed, Reason: reason, Error: "run " + id + " " + text}
+		return dag.Ended{State: v1.TaskFailed, Reason: reason, Error: "run " + id + " " + text, NoRetry: end.GetFinalReason() != ""}
 	}
 	switch {
-	case end.GetState() == v1.RunRejected:
-		return failed(v1.ReasonRejected, "was rejected: "+end.GetError())
+	case end.GetState() == v1.RunRejected: // by a person, or because too many runs of the workflow are open
+		return failed(cmp.Or(end.GetFinalReason(), v1.ReasonConcurrency), "was rejected: "+end.GetError())
 	case end.GetStatus() == v1.RunEndFailed:
-		return failed(v1.ReasonChildRun, "failed: "+end.GetError())
+		return failed(cmp.Or(end.GetFinalReason(), v1.ReasonChildRun), "failed: "+end.GetError())
 	case end.GetStatus() == v1.RunEndCancelled:
 		ended := failed(v1.ReasonCancelled, "was cancelled")
 		ended.State, ended.NoRetry = v1.TaskCancelled, true

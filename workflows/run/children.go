@@ -293,8 +293,11 @@ func childEnd(kept *v1.StatusResponse, err error) *v1.RunEnd {
 	}
 	if app, ok := errors.AsType[*temporal.ApplicationError](err); ok {
 		end := &v1.RunEnd{Status: v1.RunEndFailed, Error: app.Message()}
-		if app.Details(kept) == nil && kept.GetRun().GetState() == v1.RunRejected {
-			end.State, end.Error = v1.RunRejected, kept.GetRun().GetError()
+		if app.Details(kept) == nil {
+			end.FinalReason = kept.GetFinalReason()
+			if kept.GetRun().GetState() == v1.RunRejected {
+				end.State, end.Error = v1.RunRejected, kept.GetRun().GetError()
+			}
 		}
 		return end
 	}

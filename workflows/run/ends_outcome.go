@@ -108,7 +108,7 @@ func (es *ends) judgeLostLease(att *attempt, ends []dispatchEnd, outcome string)
 		e.State, e.Reason, e.Error = v1.AttemptMoved, v1.ReasonLeaseLost, cmp.Or(att.excuse, e.Error)
 		switch {
 		case !es.core.IsRetryable(e.Task):
-			e.State, e.NoRetry = v1.TaskLost, true
+			e.State = v1.TaskLost
 		case es.status.LostLeases(e.Task) >= maxLostLeases:
 			e.State = v1.TaskLost
 			e.Error += fmt.Sprintf("; %d times in a row count as an attempt", maxLostLeases)

@@ -80,13 +80,15 @@ func (m *partitionedFanOut) partitionFailed() bool {
 // ended returns the end of the task.
 func (m *partitionedFanOut) ended(claim int32, def *v1.TaskDefinition, counts map[string]int32, failed int32) dag.Ended {
 	e := dag.Ended{Task: m.task, Claim: claim, State: v1.TaskCompleted}
-	failure := ""
+	failure, final := "", int32(0)
 	for _, p := range m.partitions {
+		final += p.GetFinalFailures()
 		if e.ExitCode == 0 || e.ExitCode == -1 && p.GetExitCode() > 0 {
 			e.ExitCode = p.GetExitCode()
 		}
 		failure = cmp.Or(failure, p.GetFailure())
 	}
+	e.NoRetry = final > def.GetMaxFailures()
 	switch {
 	case failed > def.GetMaxFailures() && failed == counts[v1.TaskCancelled]:
 		e.State, e.Reason = v1.TaskFailed, v1.ReasonInstances

@@ -147,6 +147,7 @@ func (rp *reporter) partitionReport() *v1.PartitionReport {
 	}
 	if i := rp.failedInstance(); i >= 0 {
 		p.Failure = phrase.Because(rp.status.Name(i), rp.status.Text(i))
+		p.FinalFailures = int32(rp.core.FinalFailures(0))
 	}
 	return p
 }

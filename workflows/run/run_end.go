@@ -33,6 +33,7 @@ func (r *run) finish(end *dag.End) (*v1.StatusResponse, error) {
 	}
 	final.Checkpoints = nil // the next generation reads them from the store
 	kept := workflowResult(final, r.isChild())
+	kept.FinalReason = end.Final
 	status.EndRun(r.status.Run, end, now) // only after it is stored: until then the run is open
 	r.view.showDeadLetters()
 	r.view.endAttributes(end.State, end.Error)

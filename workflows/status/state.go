@@ -52,6 +52,7 @@ func (s *Status) taskState(i int, rec dag.Record) *v1.TaskState {
 		Task: task, Claim: rec.Claim, Record: e.record, Backoff: rec.Backoff, Retried: rec.Retried,
 		Unacknowledged: e.unacknowledged, AvoidNode: e.avoid, Refusals: e.refusals, Checkpoint: e.checkpoint, Items: s.Items(i),
 		Paused: s.Suspended(i), LeftRecords: s.LeftRecords(i), Lock: s.Lock(i), LostLeases: e.lostLeases, Continues: s.Continues(i), Requeues: s.Requeues(i),
+		Final: rec.Final,
 	}
 	if e.record != "" {
 		kept := e.result
@@ -87,7 +88,7 @@ func RecordOf(t *v1.TaskState) dag.Record {
 	rec := dag.Record{
 		State: task.GetState(), Reason: task.GetReason(), Error: task.GetError(), Node: task.GetNode(),
 		Attempt: task.GetAttempt(), Claim: t.GetClaim(), ExitCode: task.GetResult().GetExitCode(),
-		Backoff: t.GetBackoff(), Retried: t.GetRetried(),
+		Backoff: t.GetBackoff(), Retried: t.GetRetried(), Final: t.GetFinal(),
 	}
 	if rec.State == v1.TaskAssigned {
 		rec.Reason, rec.Error = "", ""

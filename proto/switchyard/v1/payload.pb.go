@@ -1133,7 +1133,9 @@ type PartitionReport struct {
 	// Chain of the run in the id of that workflow. A run that was reset ignores reports of partitions that it has not opened.
 	Chain string `protobuf:"bytes,15,opt,name=chain,proto3" json:"chain,omitempty"`
 	// Nodes that instances were sent to; only the first ones if there are many.
-	Nodes         []string `protobuf:"bytes,16,rep,name=nodes,proto3" json:"nodes,omitempty"`
+	Nodes []string `protobuf:"bytes,16,rep,name=nodes,proto3" json:"nodes,omitempty"`
+	// Number of failed instances that would fail again, as in TaskState.final.
+	FinalFailures int32 `protobuf:"varint,17,opt,name=final_failures,json=finalFailures,proto3" json:"final_failures,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1278,6 +1280,13 @@ func (x *PartitionReport) GetNodes() []string {
 		return x.Nodes
 	}
 	return nil
+}
+
+func (x *PartitionReport) GetFinalFailures() int32 {
+	if x != nil {
+		return x.FinalFailures
+	}
+	return 0
 }
 
 // ContextUpdate is the update of one instance to the context of the run.
@@ -3176,7 +3185,10 @@ type TaskState struct {
 	// How often the task was requeued after its end, in this generation.
 	Requeues int32 `protobuf:"varint,30,opt,name=requeues,proto3" json:"requeues,omitempty"`
 	// Why the long-lived attempt is lost until its node is back, in one line; empty if it is not lost.
-	Away          string `protobuf:"bytes,31,opt,name=away,proto3" json:"away,omitempty"`
+	Away string `protobuf:"bytes,31,opt,name=away,proto3" json:"away,omitempty"`
+	// Whether the task has failed and would only fail again, or a person has ended it. A run that fails for such a task is
+	// not retried by the run that started it.
+	Final         bool `protobuf:"varint,32,opt,name=final,proto3" json:"final,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3419,6 +3431,13 @@ func (x *TaskState) GetAway() string {
 		return x.Away
 	}
 	return ""
+}
+
+func (x *TaskState) GetFinal() bool {
+	if x != nil {
+		return x.Final
+	}
+	return false
 }
 
 // ApprovalRecord is one approval of a task.
@@ -4693,7 +4712,9 @@ type RunEnd struct {
 	// Workflow that ended.
 	WorkflowId string `protobuf:"bytes,5,opt,name=workflow_id,json=workflowId,proto3" json:"workflow_id,omitempty"`
 	// Chain of the run, as in RunInput.
-	Chain         string `protobuf:"bytes,6,opt,name=chain,proto3" json:"chain,omitempty"`
+	Chain string `protobuf:"bytes,6,opt,name=chain,proto3" json:"chain,omitempty"`
+	// See StatusResponse.final_reason.
+	FinalReason   string `protobuf:"bytes,7,opt,name=final_reason,json=finalReason,proto3" json:"final_reason,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -4766,6 +4787,13 @@ func (x *RunEnd) GetWorkflowId() string {
 func (x *RunEnd) GetChain() string {
 	if x != nil {
 		return x.Chain
+	}
+	return ""
+}
+
+func (x *RunEnd) GetFinalReason() string {
+	if x != nil {
+		return x.FinalReason
 	}
 	return ""
 }
@@ -7977,7 +8005,10 @@ type StatusResponse struct {
 	Chain string `protobuf:"bytes,10,opt,name=chain,proto3" json:"chain,omitempty"`
 	// Checkpoints that attempts of uncompleted tasks left in the file $SWITCHYARD_CHECKPOINT, by task or instance; only
 	// in the final status, and if the request asks for them.
-	Checkpoints   map[string]*Checkpoint `protobuf:"bytes,12,rep,name=checkpoints,proto3" json:"checkpoints,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	Checkpoints map[string]*Checkpoint `protobuf:"bytes,12,rep,name=checkpoints,proto3" json:"checkpoints,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	// Reason of a failure that the run would only repeat, so that the task that started the run is not retried; empty if
+	// there is none. Only in the result of the workflow.
+	FinalReason   string `protobuf:"bytes,13,opt,name=final_reason,json=finalReason,proto3" json:"final_reason,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -8094,6 +8125,13 @@ func (x *StatusResponse) GetCheckpoints() map[string]*Checkpoint {
 		return x.Checkpoints
 	}
 	return nil
+}
+
+func (x *StatusResponse) GetFinalReason() string {
+	if x != nil {
+		return x.FinalReason
+	}
+	return ""
 }
 
 // NodeInput is the input of the workflow `Node`.
@@ -8572,7 +8610,7 @@ const file_switchyard_v1_payload_proto_rawDesc = "" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"I\n" +
 	"\x06Shared\x12-\n" +
 	"\x05value\x18\x01 \x01(\v2\x17.google.protobuf.StructR\x05value\x12\x10\n" +
-	"\x03key\x18\x02 \x01(\tR\x03key\"\xda\x04\n" +
+	"\x03key\x18\x02 \x01(\tR\x03key\"\x81\x05\n" +
 	"\x0fPartitionReport\x12\x12\n" +
 	"\x04task\x18\x01 \x01(\tR\x04task\x12\x12\n" +
 	"\x04from\x18\x02 \x01(\x05R\x04from\x12\x1a\n" +
@@ -8592,7 +8630,8 @@ const file_switchyard_v1_payload_proto_rawDesc = "" +
 	"\x11duration_estimate\x18\r \x01(\v2\x1f.switchyard.v1.DurationEstimateR\x10durationEstimate\x12\x14\n" +
 	"\x05first\x18\x0e \x01(\tR\x05first\x12\x14\n" +
 	"\x05chain\x18\x0f \x01(\tR\x05chain\x12\x14\n" +
-	"\x05nodes\x18\x10 \x03(\tR\x05nodes\x1a9\n" +
+	"\x05nodes\x18\x10 \x03(\tR\x05nodes\x12%\n" +
+	"\x0efinal_failures\x18\x11 \x01(\x05R\rfinalFailures\x1a9\n" +
 	"\vCountsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\x05R\x05value:\x028\x01\"X\n" +
@@ -8745,7 +8784,8 @@ const file_switchyard_v1_payload_proto_rawDesc = "" +
 	"EventSlice\x12,\n" +
 	"\x06events\x18\x01 \x03(\v2\x14.switchyard.v1.EventR\x06events\"$\n" +
 	"\x10LoadStateRequest\x12\x10\n" +
-	"\x03key\x18\x01 \x01(\tR\x03key\"\xf8\t\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\"\x8e\n" +
+	"\n" +
 	"\tTaskState\x12'\n" +
 	"\x04task\x18\x01 \x01(\v2\x13.switchyard.v1.TaskR\x04task\x12\x14\n" +
 	"\x05claim\x18\x02 \x01(\x05R\x05claim\x12\x16\n" +
@@ -8786,7 +8826,8 @@ const file_switchyard_v1_payload_proto_rawDesc = "" +
 	"\x0eapproval_until\x18\x1c \x01(\v2\x1a.google.protobuf.TimestampR\rapprovalUntil\x12\x1c\n" +
 	"\tcontinues\x18\x1d \x01(\bR\tcontinues\x12\x1a\n" +
 	"\brequeues\x18\x1e \x01(\x05R\brequeues\x12\x12\n" +
-	"\x04away\x18\x1f \x01(\tR\x04away\"d\n" +
+	"\x04away\x18\x1f \x01(\tR\x04away\x12\x14\n" +
+	"\x05final\x18  \x01(\bR\x05final\"d\n" +
 	"\x0eApprovalRecord\x12\x0e\n" +
 	"\x02by\x18\x01 \x01(\tR\x02by\x12\x16\n" +
 	"\x06reason\x18\x02 \x01(\tR\x06reason\x12*\n" +
@@ -8892,7 +8933,7 @@ const file_switchyard_v1_payload_proto_rawDesc = "" +
 	"\x05first\x18\x02 \x01(\tR\x05first\x12\x18\n" +
 	"\astarter\x18\x03 \x01(\tR\astarter\">\n" +
 	"\x11AwaitRunsResponse\x12)\n" +
-	"\x04ends\x18\x01 \x03(\v2\x15.switchyard.v1.RunEndR\x04ends\"\xa3\x01\n" +
+	"\x04ends\x18\x01 \x03(\v2\x15.switchyard.v1.RunEndR\x04ends\"\xc6\x01\n" +
 	"\x06RunEnd\x12\x16\n" +
 	"\x06status\x18\x01 \x01(\tR\x06status\x12\x14\n" +
 	"\x05state\x18\x02 \x01(\tR\x05state\x12\x1e\n" +
@@ -8902,7 +8943,8 @@ const file_switchyard_v1_payload_proto_rawDesc = "" +
 	"\x05error\x18\x04 \x01(\tR\x05error\x12\x1f\n" +
 	"\vworkflow_id\x18\x05 \x01(\tR\n" +
 	"workflowId\x12\x14\n" +
-	"\x05chain\x18\x06 \x01(\tR\x05chain\"T\n" +
+	"\x05chain\x18\x06 \x01(\tR\x05chain\x12!\n" +
+	"\ffinal_reason\x18\a \x01(\tR\vfinalReason\"T\n" +
 	"\x13ChildRunEndsRequest\x12=\n" +
 	"\bchildren\x18\x01 \x03(\v2!.switchyard.v1.ChildRunEndRequestR\bchildren\"P\n" +
 	"\x14ChildRunEndsResponse\x128\n" +
@@ -9202,7 +9244,7 @@ const file_switchyard_v1_payload_proto_rawDesc = "" +
 	"\rStatusRequest\x12\x14\n" +
 	"\x05since\x18\x01 \x01(\x03R\x05since\x12\x1b\n" +
 	"\tmax_bytes\x18\x02 \x01(\x05R\bmaxBytes\x12 \n" +
-	"\vcheckpoints\x18\x03 \x01(\bR\vcheckpoints\"\xda\x06\n" +
+	"\vcheckpoints\x18\x03 \x01(\bR\vcheckpoints\"\xfd\x06\n" +
 	"\x0eStatusResponse\x12$\n" +
 	"\x03run\x18\x01 \x01(\v2\x12.switchyard.v1.RunR\x03run\x12D\n" +
 	"\arecords\x18\x02 \x03(\v2*.switchyard.v1.StatusResponse.RecordsEntryR\arecords\x12A\n" +
@@ -9220,7 +9262,8 @@ const file_switchyard_v1_payload_proto_rawDesc = "" +
 	"next_event\x18\v \x01(\x03R\tnextEvent\x12\x14\n" +
 	"\x05chain\x18\n" +
 	" \x01(\tR\x05chain\x12P\n" +
-	"\vcheckpoints\x18\f \x03(\v2..switchyard.v1.StatusResponse.CheckpointsEntryR\vcheckpoints\x1a:\n" +
+	"\vcheckpoints\x18\f \x03(\v2..switchyard.v1.StatusResponse.CheckpointsEntryR\vcheckpoints\x12!\n" +
+	"\ffinal_reason\x18\r \x01(\tR\vfinalReason\x1a:\n" +
 	"\fRecordsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\x1a9\n" +

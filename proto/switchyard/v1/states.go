@@ -344,10 +344,15 @@ func IsRetryableEnd(state string) bool {
 	return state == TaskFailed || state == TaskKilledOOM || state == TaskLost
 }
 
-// IsFinalReason reports whether an attempt that failed for this reason would fail for it again, so that it is not retried.
+// IsEndedByPerson reports whether a person has ended a task in this state, so that it is not retried.
+func IsEndedByPerson(state string) bool {
+	return state == TaskKilled || state == TaskRejected || state == TaskCancelled
+}
+
+// IsFinalReason reports whether a task or run that failed for this reason would fail for it again, so that neither is retried.
 func IsFinalReason(reason string) bool {
 	switch reason {
-	case ReasonExpression, ReasonBadSpec, ReasonMaxTurns, ReasonMaxCost:
+	case ReasonExpression, ReasonConditionError, ReasonFanOut, ReasonBadSpec, ReasonMaxTurns, ReasonMaxCost, ReasonRejected:
 		return true
 	}
 	return false
