@@ -42,6 +42,9 @@ var (
 const (
 	// maxBytes bounds the size of a stored definition. A schedule holds 2 MB, including everything around the definition.
 	maxBytes = 1_600_000
+	// maxCalendars bounds the calendars of a schedule, so that they fit beside the definition, and so that Temporal computes the
+	// next times in moments. An expression takes one in UTC, and some 100 in a zone whose clocks change.
+	maxCalendars = 5000
 	// taskTimeout is the time after which Temporal gives a workflow task of a run that was triggered by hand to another
 	// process.
 	taskTimeout = 6 * time.Second
@@ -140,8 +143,12 @@ func (l *Library) scheduleOf(def *v1.Definition, options *v1.RunOptions) (*sched
 	if err != nil {
 		return nil, err
 	}
+	spec := schedules.SpecOf(def.GetSchedule())
+	if n := len(spec.GetStructuredCalendar()); n > maxCalendars {
+		return nil, fmt.Errorf("%w: the times of its schedule in %s take %d calendars of Temporal, and may take %d; combine expressions or use the time zone UTC", ErrTooLarge, def.GetSchedule().GetTimezone(), n, maxCalendars)
+	}
 	return &schedulepb.Schedule{
-		Spec: schedules.SpecOf(def.GetSchedule()), Policies: schedules.PoliciesOf(def.GetSchedule()),
+		Spec: spec, Policies: schedules.PoliciesOf(def.GetSchedule()),
 		Action: &schedulepb.ScheduleAction{Action: &schedulepb.ScheduleAction_StartWorkflow{StartWorkflow: action}},
 		State: &schedulepb.ScheduleState{
 			// A schedule without times must be paused: Temporal drops an unpaused schedule that has nothing to do.

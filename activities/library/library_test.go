@@ -224,6 +224,14 @@ func TestLarge(t *testing.T) {
 	if _, err := l.Put(t.Context(), simple("noise", "", text+text), nil, true); !errors.Is(err, library.ErrTooLarge) {
 		t.Errorf("4 MiB of noise: %v", err)
 	}
+	clocked := simple("clocked", "", "true")
+	clocked.Schedule = &v1.ScheduleDefinition{Timezone: "Africa/Casablanca"}
+	for hour := range 10 {
+		clocked.Schedule.Cron = append(clocked.Schedule.Cron, fmt.Sprintf("*/7 %d-%d * * *", hour, hour+5))
+	}
+	if _, err := l.Put(t.Context(), clocked, nil, false); !errors.Is(err, library.ErrTooLarge) || !strings.Contains(err.Error(), "calendars of Temporal") {
+		t.Errorf("thousands of calendars: %v", err)
+	}
 }
 
 // TestForeignSchedules checks that schedules which start other workflows are not listed and not returned as

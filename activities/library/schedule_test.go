@@ -35,7 +35,7 @@ func TestPutMakesSchedule(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := []string{"0 2 * * 1-5", "0 0 * * *", "*/15 8-18 1,15 1-6 *", "@every 1h30m"}; !slices.Equal(got.GetCron(), want) {
+	if want := []string{"0 2 * * 1-5", "0 0 * * *", "*/15 8-18 1,15 JAN-JUN *", "@every 1h30m"}; !slices.Equal(got.GetCron(), want) {
 		t.Errorf("its times are %q, want %q", got.GetCron(), want)
 	}
 	if got.GetName() != "clockwork" || got.GetWorkflow() != "clockwork" || got.GetTimezone() != "Europe/Berlin" || got.GetJitter() != "5m" ||

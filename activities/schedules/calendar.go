@@ -1,6 +1,7 @@
 package schedules
 
 import (
+	"math/bits"
 	"slices"
 	"strconv"
 	"strings"
@@ -59,11 +60,77 @@ func intervalText(i *schedulepb.IntervalSpec) string {
 	return text
 }
 
-// timesText returns all times of a schedule, and its excluded times, as cron expressions.
-func timesText(spec *schedulepb.ScheduleSpec) (times, except []string) {
-	times = slices.Clone(spec.GetCronString())
+// calendarOf returns a calendar as Temporal has it.
+func calendarOf(c cron.Calendar) *schedulepb.StructuredCalendarSpec {
+	var years []*schedulepb.Range
+	for _, year := range c.Years {
+		years = appendValue(years, int32(year))
+	}
+	return &schedulepb.StructuredCalendarSpec{
+		Second: []*schedulepb.Range{{}}, Minute: rangesOf(c.Minutes), Hour: rangesOf(c.Hours), DayOfMonth: rangesOf(c.Days),
+		Month: rangesOf(c.Months), DayOfWeek: rangesOf(c.Weekdays), Year: years,
+	}
+}
+
+// rangesOf returns the members of a bit set.
+func rangesOf(set uint64) (ranges []*schedulepb.Range) {
+	for ; set != 0; set &= set - 1 {
+		ranges = appendValue(ranges, int32(bits.TrailingZeros64(set)))
+	}
+	return ranges
+}
+
+// appendValue adds a value to ranges of lower ones.
+func appendValue(ranges []*schedulepb.Range, value int32) []*schedulepb.Range {
+	if n := len(ranges); n > 0 && max(ranges[n-1].GetStart(), ranges[n-1].GetEnd()) == value-1 {
+		ranges[n-1].End = value
+		return ranges
+	}
+	return append(ranges, &schedulepb.Range{Start: value})
+}
+
+const (
+	// maxComment is the maximum length of the comment of a calendar, in bytes.
+	maxComment = 200
+	// zoneMark separates the expression of a comment from its time zone.
+	zoneMark = " in "
+	// cutMark ends an expression that is too long for a comment.
+	cutMark = "..."
+)
+
+// commentOf returns the comment that names an expression and its time zone. parseComment is the inverse.
+func commentOf(expression, zone string) string {
+	if zone != "" {
+		zone = zoneMark + zone
+	}
+	if room := maxComment - len(zone); len(expression) > room {
+		expression = expression[:room-len(cutMark)] + cutMark
+	}
+	return expression + zone
+}
+
+// parseComment returns the expression and the time zone of a comment. It returns false for any other comment.
+func parseComment(text string) (expression, zone string, ok bool) {
+	expression, zone, _ = strings.Cut(text, zoneMark)
+	if _, err := cron.Parse(expression); err != nil && !strings.HasSuffix(expression, cutMark) {
+		return "", "", false
+	}
+	_, err := cron.Zone(zone)
+	return expression, zone, err == nil
+}
+
+// timesText returns all times of a schedule, and its excluded times, as cron expressions, and the time zone.
+func timesText(spec *schedulepb.ScheduleSpec) (times, except []string, zone string) {
+	times, zone = slices.Clone(spec.GetCronString()), spec.GetTimezoneName()
+	compiled := false
 	for _, c := range spec.GetStructuredCalendar() {
-		times = append(times, calendarText(c))
+		expression, zoneOf, ok := parseComment(c.GetComment())
+		switch {
+		case ok:
+			times, zone, compiled = append(times, expression), zoneOf, true
+		case !compiled:
+			times = append(times, calendarText(c))
+		}
 	}
 	for _, i := range spec.GetInterval() {
 		times = append(times, intervalText(i))
@@ -71,5 +138,5 @@ func timesText(spec *schedulepb.ScheduleSpec) (times, except []string) {
 	for _, c := range spec.GetExcludeStructuredCalendar() {
 		except = append(except, calendarText(c))
 	}
-	return times, except
+	return times, except, zone
 }

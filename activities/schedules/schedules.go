@@ -282,17 +282,32 @@ func (s *Schedules) times(ctx context.Context, id string, after, until time.Time
 // lastTime is the time up to which Temporal looks for times.
 var lastTime = time.Date(2101, time.January, 1, 0, 0, 0, 0, time.UTC)
 
+// firstSpan is the span in which Times looks for times first. Each further one is timesGrowth times as long.
+const (
+	firstSpan   = 2 * 24 * time.Hour
+	timesGrowth = 8
+)
+
 // Times returns the first times of a schedule at or after from, at most count, and the schedule's time zone.
 func (s *Schedules) Times(ctx context.Context, name string, from time.Time, count int) (times []time.Time, zone string, err error) {
 	id, d, err := s.find(ctx, name)
 	if err != nil {
 		return nil, "", err
 	}
-	times, err = s.times(ctx, id, from.Add(-time.Millisecond), lastTime)
-	if err != nil {
-		return nil, "", fmt.Errorf("list the times of schedule %s: %w", name, err)
+	_, _, zone = timesText(d.GetSchedule().GetSpec())
+	// Temporal computes all times of the span, up to 1,000.
+	for span := firstSpan; ; span *= timesGrowth {
+		until := from.Add(span)
+		if until.After(lastTime) {
+			until = lastTime
+		}
+		if times, err = s.times(ctx, id, from.Add(-time.Millisecond), until); err != nil {
+			return nil, "", fmt.Errorf("list the times of schedule %s: %w", name, err)
+		}
+		if len(times) >= count || !until.Before(lastTime) {
+			return times[:min(len(times), count)], zone, nil
+		}
 	}
-	return times[:min(len(times), count)], d.GetSchedule().GetSpec().GetTimezoneName(), nil
 }
 
 func isNotFound(err error) bool {

@@ -1,6 +1,8 @@
 package schedules
 
 import (
+	"time"
+
 	enumspb "go.temporal.io/api/enums/v1"
 	schedulepb "go.temporal.io/api/schedule/v1"
 	"google.golang.org/protobuf/types/known/durationpb"
@@ -11,11 +13,19 @@ import (
 )
 
 // SpecOf returns the times of the schedule of a checked definition. nil has no times.
+//
+// The calendars are in UTC, because Temporal's own are wrong on days on which the clocks of a zone change. The first calendar of
+// each expression carries the expression and its zone as comment.
 func SpecOf(s *v1.ScheduleDefinition) *schedulepb.ScheduleSpec {
 	spec := &schedulepb.ScheduleSpec{}
 	if s == nil {
 		return spec
 	}
+	zone, err := cron.Zone(s.GetTimezone())
+	if err != nil {
+		zone = time.UTC // not for a checked definition
+	}
+	var others []*schedulepb.StructuredCalendarSpec
 	for _, text := range s.GetCron() {
 		e, err := cron.Parse(text)
 		switch {
@@ -24,10 +34,20 @@ func SpecOf(s *v1.ScheduleDefinition) *schedulepb.ScheduleSpec {
 		case e.Every > 0:
 			spec.Interval = append(spec.Interval, &schedulepb.IntervalSpec{Interval: durationpb.New(e.Every)})
 		default:
-			spec.CronString = append(spec.CronString, e.String())
+			var calendars []*schedulepb.StructuredCalendarSpec
+			for _, c := range e.Calendars(zone) {
+				calendars = append(calendars, calendarOf(c))
+			}
+			calendars[0].Comment = commentOf(e.String(), s.GetTimezone())
+			spec.StructuredCalendar = append(spec.StructuredCalendar, calendars[0])
+			others = append(others, calendars[1:]...)
 		}
 	}
-	spec.TimezoneName = s.GetTimezone()
+	if len(spec.StructuredCalendar) == 0 {
+		spec.TimezoneName = s.GetTimezone() // only to be shown
+	}
+	// A list of Temporal contains only the first calendars.
+	spec.StructuredCalendar = append(spec.StructuredCalendar, others...)
 	if jitter := definition.Jitter(s); jitter > 0 {
 		spec.Jitter = durationpb.New(jitter)
 	}

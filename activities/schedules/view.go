@@ -69,8 +69,8 @@ func identity(id string) *v1.Schedule {
 }
 
 func addSpec(s *v1.Schedule, spec *schedulepb.ScheduleSpec) {
-	s.Cron, s.Except = timesText(spec)
-	s.Timezone, s.Jitter = spec.GetTimezoneName(), cron.Duration(spec.GetJitter().AsDuration())
+	s.Cron, s.Except, s.Timezone = timesText(spec)
+	s.Jitter = cron.Duration(spec.GetJitter().AsDuration())
 	s.StartAt, s.EndAt = spec.GetStartTime(), spec.GetEndTime()
 }
 

@@ -64,7 +64,7 @@ func (r scheduleRules) crons(s *v1.ScheduleDefinition, zone *time.Location, p *s
 	var all []cron.Expression
 	inZone, good := false, true
 	for i, text := range s.GetCron() {
-		e, ok := r.cron(text, zone, at.Item(i))
+		e, ok := r.cron(text, at.Item(i))
 		all, inZone, good = append(all, e), inZone || e.Every == 0, good && ok
 	}
 	if !good {
@@ -84,7 +84,7 @@ func (r scheduleRules) crons(s *v1.ScheduleDefinition, zone *time.Location, p *s
 }
 
 // cron parses an expression of a schedule. ok is false if it has reported a problem.
-func (r scheduleRules) cron(text string, zone *time.Location, p *source.Path) (e cron.Expression, ok bool) {
+func (r scheduleRules) cron(text string, p *source.Path) (e cron.Expression, ok bool) {
 	if r.IsSettled(p) {
 		return e, false
 	}
@@ -93,8 +93,8 @@ func (r scheduleRules) cron(text string, zone *time.Location, p *source.Path) (e
 		r.Add(r.locate(p), p, p.Local()+" is "+source.Quote(text)+", "+bad.Message, bad.Hint)
 		return e, false
 	}
-	if !e.HasTimes(zone) {
-		r.Add(r.locate(p), p, p.Local()+" is "+source.Quote(text)+", which never occurs: "+e.WhyNever(), "")
+	if !e.HasTimes() {
+		r.Add(r.locate(p), p, p.Local()+" is "+source.Quote(text)+", which never occurs: none of its months has that day", "")
 		return e, false
 	}
 	if e.RestrictsDays() {

@@ -179,8 +179,8 @@ type ScheduleDefinition struct {
 	// Start times: "MINUTE HOUR DAY MONTH WEEKDAY", such as "0 2 * * MON-FRI"; @hourly, @daily, @weekly, @monthly or
 	// @yearly; or "@every 90m". Several entries are combined. A day must match both DAY and WEEKDAY.
 	Cron []string `protobuf:"bytes,1,rep,name=cron,proto3" json:"cron,omitempty"`
-	// Time zone of `cron` by its IANA name, such as Europe/Berlin. Empty means UTC. A time that the clocks skip has no
-	// run on that day; a time that occurs twice has one or two.
+	// Time zone of `cron` by its IANA name, such as Europe/Berlin. Empty means UTC. Unless the hour is *, a time
+	// that the clocks skip has its run right after the gap, and a time that they repeat has one run, the first time.
 	Timezone string `protobuf:"bytes,2,opt,name=timezone,proto3" json:"timezone,omitempty"`
 	// Maximum random delay of each start, such as "5m". Empty means no delay.
 	Jitter string `protobuf:"bytes,3,opt,name=jitter,proto3" json:"jitter,omitempty"`
