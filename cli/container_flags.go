@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"switchyard/activities/executor/container"
 	"switchyard/cli/config"
 	"switchyard/cli/exit"
 	"switchyard/cli/stack"
@@ -33,7 +34,7 @@ func (c *containerFlags) add(f *pflag.FlagSet) {
 	f.BoolVar(&c.privileged, "allow-privileged", false, "allow privileged containers, which have full control of this machine")
 	f.BoolVar(&c.hostNetwork, "allow-host-network", false, "allow containers to use the host network")
 	f.StringSliceVar(&c.capabilities, "allow-cap", nil, "Linux capability that containers may add, such as NET_ADMIN, or ALL; may be repeated")
-	f.StringSliceVar(&c.auths, "registry-auth", nil, "registry credentials as NAME=FILE, where FILE contains {\"username\": ..., \"password\": ...} or is a Docker config.json; may be repeated")
+	f.StringSliceVar(&c.auths, "registry-auth", nil, "registry credentials as NAME=FILE, where FILE contains {\"username\": ..., \"password\": ..., \"registry\": ...} or is a Docker config.json; may be repeated")
 }
 
 var capabilityName = regexp.MustCompile(`^[A-Z]+(_[A-Z]+)*$`)
@@ -80,7 +81,7 @@ func (c *containerFlags) config() (stack.ContainerConfig, error) {
 	for name, file := range cfg.RegistryAuth {
 		path, err := filepath.Abs(file)
 		if err == nil {
-			_, err = os.Stat(path)
+			err = container.CheckAuthFile(path)
 		}
 		if err != nil {
 			return cfg, exit.Usagef("--registry-auth %s: %w", name, err)

@@ -16,9 +16,11 @@ import (
 
 func TestContainerFlags(t *testing.T) {
 	dir := t.TempDir()
-	auth := filepath.Join(dir, "auth.json")
-	if err := os.WriteFile(auth, []byte("{}"), 0o600); err != nil {
-		t.Fatal(err)
+	auth, open := filepath.Join(dir, "auth.json"), filepath.Join(dir, "open.json")
+	for path, text := range map[string]string{auth: `{"username": "u", "password": "p", "registry": "ghcr.io"}`, open: `{"username": "u", "password": "p"}`} {
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
 	}
 	flags := containerFlags{
 		privileged: true, mounts: []string{"/data//x/", "/ro:ro"}, capabilities: []string{"cap_net_admin", "NET_ADMIN", "all"}, auths: []string{"hub=" + auth},
@@ -41,6 +43,7 @@ func TestContainerFlags(t *testing.T) {
 		"absolute path":          {mounts: []string{"data"}},
 		"a Linux capability":     {capabilities: []string{"net admin"}},
 		"write key=value":        {auths: []string{"hub"}},
+		`add "registry": "HOST"`: {auths: []string{"hub=" + open}},
 		"no such file":           {auths: []string{"hub=" + filepath.Join(dir, "none")}},
 		"--allow-mount :ro: use": {mounts: []string{":ro"}},
 	} {

@@ -36,8 +36,8 @@ func (c credentials) isEmpty() bool { return c.config == (registry.AuthConfig{})
 type authFile struct {
 	Username string `json:"username"`
 	Password string `json:"password"`
-	// Registry is the only host that may receive the credentials, or "" for whichever host
-	// the image names.
+	// Registry is the only host that receives Username and Password. It is required with them, because a task chooses the
+	// registry of its image.
 	Registry string               `json:"registry"`
 	Auths    map[string]authEntry `json:"auths"`
 	Store    string               `json:"credsStore"`
@@ -67,7 +67,7 @@ func (st *imageStore) credentials(name, host string) (credentials, error) {
 		}
 		return credentials{}, fmt.Errorf("%s has no credentials named %s: start the node with --registry-auth %s=FILE%s", hostname(), name, name, known)
 	}
-	file, err := readAuthFile(path)
+	file, err := readNamedAuthFile(path)
 	if err != nil {
 		return credentials{}, fmt.Errorf("credentials %s: %w", name, err)
 	}
@@ -100,13 +100,29 @@ func dockerCredentials(host string) (credentials, error) {
 	if err != nil {
 		return credentials{}, fmt.Errorf("credentials of the Docker configuration: %w", err)
 	}
-	// Only a file named on the command line may hold credentials for every registry.
+	// Only a file named on the command line may have the short form.
 	file.Username, file.Password = "", ""
 	c, err := file.credentialsFor(host)
 	if err != nil {
 		return credentials{}, fmt.Errorf("credentials of the Docker configuration: %s: %w", path, err)
 	}
 	return c, nil
+}
+
+// CheckAuthFile returns an error unless a file holds credentials in a form that Options.RegistryAuth accepts. The error does
+// not contain the contents of the file.
+func CheckAuthFile(path string) error {
+	_, err := readNamedAuthFile(path)
+	return err
+}
+
+// readNamedAuthFile reads a file of Options.RegistryAuth.
+func readNamedAuthFile(path string) (*authFile, error) {
+	file, err := readAuthFile(path)
+	if err == nil && (file.Username != "" || file.Password != "") && registryHost(file.Registry) == "" {
+		return nil, fmt.Errorf(`%s has a username and a password, and no registry: add "registry": "HOST", such as ghcr.io, so that no other registry receives them`, path)
+	}
+	return file, err
 }
 
 // readAuthFile reads a file with credentials.
@@ -117,7 +133,7 @@ func readAuthFile(path string) (*authFile, error) {
 	}
 	var file authFile
 	if json.Unmarshal(data, &file) != nil { // the error of Unmarshal may quote the file
-		return nil, fmt.Errorf(`%s is not JSON of the form {"username": ..., "password": ...} or {"auths": ...}`, path)
+		return nil, fmt.Errorf(`%s is not JSON of the form {"username": ..., "password": ..., "registry": ...} or {"auths": ...}`, path)
 	}
 	return &file, nil
 }
@@ -126,7 +142,7 @@ func readAuthFile(path string) (*authFile, error) {
 func (f *authFile) credentialsFor(host string) (credentials, error) {
 	c := credentials{host: host, config: registry.AuthConfig{ServerAddress: serverAddress(host)}}
 	if f.Username != "" || f.Password != "" {
-		if f.Registry != "" && registryHost(f.Registry) != host {
+		if registryHost(f.Registry) != host {
 			return credentials{}, fmt.Errorf("they apply only to registry %s, and the image is on %s", registryHost(f.Registry), host)
 		}
 		c.config.Username, c.config.Password = f.Username, f.Password

@@ -22,7 +22,8 @@ func TestCredentialsAreFoundByNameAndHost(t *testing.T) {
 		"credsStore": "desktop", "credHelpers": {"ecr.example": "ecr-login"}, "username": "not", "password": "these"}`)
 	dir := t.TempDir()
 	e := newFor(t, Options{RegistryAuth: map[string]string{
-		"plain":  write(dir, "plain", `{"username": "plain", "password": "secret"}`),
+		"open":   write(dir, "open", `{"username": "open", "password": "secret"}`),
+		"scheme": write(dir, "scheme", `{"username": "open", "password": "secret", "registry": "https://"}`),
 		"bound":  write(dir, "bound", `{"username": "bound", "password": "secret", "registry": "https://a.example"}`),
 		"docker": write(dir, "docker", `{"auths": {"a.example": {"auth": "YTpi"}}}`),
 		"broken": write(dir, "broken", `username=secret`),
@@ -40,14 +41,15 @@ func TestCredentialsAreFoundByNameAndHost(t *testing.T) {
 		"none":              {host: "other.example", helper: "desktop"},
 		"helper":            {host: "ecr.example", helper: "ecr-login"},
 		"broken entry":      {host: "broken.example", err: "is malformed"},
-		"named":             {name: "plain", host: "x.example", user: "plain", password: "secret"},
+		"no registry":       {name: "open", host: "x.example", err: `add "registry": "HOST"`},
+		"empty registry":    {name: "scheme", host: "x.example", err: `add "registry": "HOST"`},
 		"bound":             {name: "bound", host: "a.example", user: "bound", password: "secret"},
 		"bound elsewhere":   {name: "bound", host: "b.example", err: "only to registry a.example, and the image is on b.example"},
 		"named docker":      {name: "docker", host: "a.example", user: "a", password: "b"},
 		"named docker none": {name: "docker", host: "b.example", err: "has none for b.example"},
 		"broken":            {name: "broken", host: "a.example", err: "is not JSON of the form"},
 		"absent":            {name: "absent", host: "a.example", err: "no such file"},
-		"unknown":           {name: "other", host: "a.example", err: "has no credentials named other: start the node with --registry-auth other=FILE; it has absent, bound, broken, docker, plain"},
+		"unknown":           {name: "other", host: "a.example", err: "has no credentials named other: start the node with --registry-auth other=FILE; it has absent, bound, broken, docker, open, scheme"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -185,7 +185,7 @@ func TestPullSendsCredentials(t *testing.T) {
 	y.require("user:" + secret)
 	file := func(password string) string {
 		path := filepath.Join(t.TempDir(), "auth.json")
-		if err := os.WriteFile(path, fmt.Appendf(nil, `{"username": "user", "password": %q}`, password), 0o600); err != nil {
+		if err := os.WriteFile(path, fmt.Appendf(nil, `{"username": "user", "password": %q, "registry": %q}`, password, y.host), 0o600); err != nil {
 			t.Fatal(err)
 		}
 		return path
