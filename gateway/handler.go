@@ -54,7 +54,10 @@ func (g *Gateway) services() []service {
 	blobOptions := slices.Concat(options, []connect.HandlerOption{connect.WithReadMaxBytes(blobs.MaxMessageBytes)})
 	tasks := tasks.Service{Runs: g.submitter, Lists: tasklist.New(g.index, g.reader, g.config.Nodes, g.config.Now)}
 	access := nodeaccess.New(grants.New(g.config.Store), nodeaccess.Attempts{Client: g.config.Client}, g.reader)
-	serve := func(path string, handler http.Handler) service { return service{path, handler} }
+	serve := func(path string, handler http.Handler) service {
+		return service{path, edge.LimitBody(maxMessageBytes, handler)}
+	}
+	blobPath, blobHandler := switchyardv1connect.NewBlobServiceHandler(blobs.Service{Store: g.config.Store, Access: access}, blobOptions...)
 	return []service{
 		serve(switchyardv1connect.NewRunServiceHandler(g.runs, options...)),
 		serve(switchyardv1connect.NewTaskServiceHandler(tasks, options...)),
@@ -67,7 +70,7 @@ func (g *Gateway) services() []service {
 		serve(switchyardv1connect.NewSecretServiceHandler(g.secrets(), options...)),
 		serve(switchyardv1connect.NewKeyServiceHandler(sshkeys.Service{Registry: g.keys}, options...)),
 		serve(switchyardv1connect.NewAuditServiceHandler(audit.Service{Store: g.config.Store, Now: g.config.Now}, options...)),
-		serve(switchyardv1connect.NewBlobServiceHandler(blobs.Service{Store: g.config.Store, Access: access}, blobOptions...)),
+		{blobPath, edge.LimitBody(blobs.MaxMessageBytes, blobHandler)},
 	}
 }
 

@@ -204,6 +204,7 @@ func TestRESTRefusesCommonMistakes(t *testing.T) {
 		{"a task of an unknown type", "POST", "/v1/workflows", "name: x\ntasks: { a: { type: shel, spec: {} } }", yaml, 400, "invalid_argument", []string{"tasks.a.type", "did you mean shell?"}},
 		{"a cron that never fires", "POST", "/v1/workflows", "name: x\nschedule: { cron: '0 0 30 2 *' }\ntasks: { a: { type: shell, spec: { command: 'true' } } }", yaml, 400, "invalid_argument", []string{"schedule.cron"}},
 		{"a name that is taken", "POST", "/v1/workflows", stored, yaml, 409, "already_exists", []string{"refusing"}},
+		{"a large Connect call", "POST", "/switchyard.v1.RunService/SubmitRun", `{"document":"` + strings.Repeat("x", 10<<20) + `"}`, "", 413, "resource_exhausted", []string{"4 MiB"}},
 		{"a large body", "POST", "/v1/runs", `{"document":"` + strings.Repeat("x", 10<<20) + `"}`, "", 413, "resource_exhausted", []string{"4 MiB"}},
 		{"no workflow", "POST", "/v1/runs", `{}`, "", 400, "invalid_argument", []string{"source"}},
 

@@ -3,6 +3,7 @@ package executor
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"strings"
@@ -292,6 +293,15 @@ type StartError struct {
 	// BadSpec reports that the expanded spec is at fault, so no other attempt could start either.
 	BadSpec bool
 	Err     error
+}
+
+// ArgumentsTooLong is the message of E2BIG. An engine passes it on as text.
+const ArgumentsTooLong = "argument list too long"
+
+// TooLongError returns the error of a program whose arguments and environment exceed the limits of the kernel.
+func TooLongError(name string) *StartError {
+	return &StartError{ExitCode: 126, BadSpec: true, Err: fmt.Errorf(
+		"%s: %s: Linux limits each argument and each variable to 128 KiB; read large values from the file $SWITCHYARD_INPUT instead", name, ArgumentsTooLong)}
 }
 
 // Error returns the message.

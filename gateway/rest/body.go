@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"mime"
 	"net/http"
@@ -32,11 +31,11 @@ const documentField = "document"
 // status, or 0 to derive the status from the code of the error.
 func (e *endpoint) readBody(w http.ResponseWriter, r *http.Request) (body []byte, status int, err error) {
 	if r.ContentLength > e.door.maxBody {
-		return nil, http.StatusRequestEntityTooLarge, e.tooLarge()
+		return nil, http.StatusRequestEntityTooLarge, rpcerror.TooLarge(e.door.maxBody)
 	}
 	body, err = io.ReadAll(http.MaxBytesReader(w, r.Body, e.door.maxBody))
 	if _, large := errors.AsType[*http.MaxBytesError](err); large {
-		return nil, http.StatusRequestEntityTooLarge, e.tooLarge()
+		return nil, http.StatusRequestEntityTooLarge, rpcerror.TooLarge(e.door.maxBody)
 	}
 	if err != nil {
 		status = 0
@@ -75,10 +74,6 @@ func (e *endpoint) readBody(w http.ResponseWriter, r *http.Request) (body []byte
 		takes += ", and a definition as " + yamlTypes[0]
 	}
 	return nil, http.StatusUnsupportedMediaType, rpcerror.Invalid("%s %s takes a body of type %s, not %.80s", r.Method, e.route.Path, takes, kind)
-}
-
-func (e *endpoint) tooLarge() error {
-	return connect.NewError(connect.CodeResourceExhausted, fmt.Errorf("the body exceeds the limit of %d MiB", e.door.maxBody>>20))
 }
 
 // bodyType returns the media type of a body. Without a header it is JSON.

@@ -53,6 +53,11 @@ func Invalid(format string, args ...any) error {
 	return connect.NewError(connect.CodeInvalidArgument, fmt.Errorf(format, args...))
 }
 
+// TooLarge returns the error for a request whose body exceeds a number of bytes, which the text rounds down to MiB.
+func TooLarge(maxBytes int64) error {
+	return connect.NewError(connect.CodeResourceExhausted, fmt.Errorf("the body exceeds the limit of %d MiB", maxBytes>>20))
+}
+
 // InvalidWith returns err with the code InvalidArgument and a detail.
 func InvalidWith(err error, detail proto.Message) error {
 	failed := connect.NewError(connect.CodeInvalidArgument, err)

@@ -33,6 +33,8 @@ func New(c client.Client, reader *runview.Reader, log *slog.Logger) *Updater {
 }
 
 const (
+	// acceptedByEndedRun is the type of Temporal's error for an update that an execution accepted and did not complete.
+	acceptedByEndedRun = "AcceptedUpdateCompletedWorkflow"
 	// Timeout bounds an update of a run. A control process must carry it out.
 	Timeout = 15 * time.Second
 	// CrowdedPause is the wait before an update is sent again to a run that is continuing as new or has too many updates in
@@ -53,40 +55,49 @@ func (u *Updater) Send(ctx context.Context, id, name string, arg any) error {
 	defer cancel()
 	for {
 		err := u.SendOnce(ctx, id, name, arg)
-		switch {
-		case err == nil:
-			return nil
-		case rpcerror.Is[*serviceerror.ResourceExhausted](err):
-		case rpcerror.Is[*serviceerror.NotFound](err):
-			// Temporal also returns ResourceExhausted for a closed workflow.
-			if err = u.ClosedError(ctx, id); rpcerror.CodeOf(err) != connect.CodeUnavailable {
-				return err
-			}
-		case ctx.Err() != nil:
-			return connect.NewError(connect.CodeUnavailable, fmt.Errorf("run %s does not answer; is a gateway with a control role running?: %w", id, err))
-		default:
+		if err == nil || !rpcerror.Is[*serviceerror.NotFound](err) {
 			return u.refusalError(ctx, id, name, err)
 		}
-		select {
-		case <-ctx.Done():
-			return fmt.Errorf("%s: run %s: %w", name, id, err)
-		case <-time.After(CrowdedPause):
+		if err = u.ClosedError(ctx, id); rpcerror.CodeOf(err) != connect.CodeUnavailable || !sleep(ctx) {
+			return err
 		}
 	}
 }
 
-// SendOnce sends an update and returns the reply of the run. It repeats the update while the run is continuing as new.
+// SendOnce sends an update and returns the reply of the run. While the run is busy or continuing as new, it repeats the update
+// until Timeout. The error of a run that ended meanwhile is a serviceerror.NotFound.
 func (u *Updater) SendOnce(ctx context.Context, id, name string, arg any) error {
+	ctx, cancel := context.WithTimeout(ctx, Timeout)
+	defer cancel()
 	for {
 		err := u.send(ctx, id, name, arg)
-		if !IsRefusal(err, names.RunContinuingError) {
+		switch {
+		case IsRefusal(err, acceptedByEndedRun):
+			return serviceerror.NewNotFound(fmt.Sprintf("run %s ended before it carried out %s", id, name))
+		case !isTransient(err):
 			return err
+		case !sleep(ctx):
+			return connect.NewError(connect.CodeUnavailable, fmt.Errorf("run %s is busy or continuing as new, and has not carried out %s; try again: %w", id, name, err))
 		}
-		select {
-		case <-ctx.Done():
-			return err
-		case <-time.After(CrowdedPause):
-		}
+	}
+}
+
+// isTransient reports whether an update that failed with err succeeds or is refused once the run has made progress.
+func isTransient(err error) bool {
+	return IsRefusal(err, names.RunContinuingError) ||
+		// The run has too many updates in flight or is continuing as new.
+		rpcerror.Is[*serviceerror.ResourceExhausted](err) ||
+		// The run tried to end while the update arrived. Temporal makes the run look at the update first.
+		rpcerror.Is[*serviceerror.WorkflowNotReady](err)
+}
+
+// sleep waits for CrowdedPause, or returns false if ctx ends before.
+func sleep(ctx context.Context) bool {
+	select {
+	case <-ctx.Done():
+		return false
+	case <-time.After(CrowdedPause):
+		return true
 	}
 }
 
@@ -106,10 +117,14 @@ func IsRefusal(err error, kind string) bool {
 	return ok && said.Type() == kind
 }
 
-// refusalError maps the error with which a run refuses an update to a Connect error.
+// refusalError maps the error of an update to a Connect error. It returns nil for nil.
 func (u *Updater) refusalError(ctx context.Context, id, name string, err error) error {
 	said, ok := errors.AsType[*temporal.ApplicationError](err)
 	switch {
+	case err == nil || rpcerror.Is[*connect.Error](err):
+		return err
+	case !ok && ctx.Err() != nil:
+		return connect.NewError(connect.CodeUnavailable, fmt.Errorf("run %s does not answer; is a gateway with a control role running?: %w", id, err))
 	case !ok:
 		return fmt.Errorf("%s: run %s: %w", name, id, err)
 	case said.Type() == names.UnknownTaskError:

@@ -37,7 +37,6 @@ var (
 		"cwd must be an absolute path",
 		"permission denied: unknown",
 		"exec format error",
-		"argument list too long",
 		"is a directory: unknown",
 		"is not a directory",
 		"rlimit",
@@ -63,6 +62,8 @@ func classifyFault(what string, err error) error {
 	told := fmt.Errorf("%s: %s", what, engineMessage(err))
 	switch {
 	case says(ofNode):
+	case strings.Contains(text, executor.ArgumentsTooLong):
+		return executor.TooLongError(what)
 	case says(notFound):
 		return &executor.StartError{ExitCode: codeNotFound, Err: told}
 	case says(ofTask), cerrdefs.IsInvalidArgument(err):

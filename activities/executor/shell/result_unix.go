@@ -56,7 +56,7 @@ func ownPeak() int64 {
 // isTaskFault reports whether a program could not start through a fault of the task.
 func isTaskFault(err error) bool {
 	for _, errno := range []syscall.Errno{
-		syscall.EACCES, syscall.EPERM, syscall.ENOEXEC, syscall.E2BIG, syscall.EINVAL, syscall.ENOTDIR,
+		syscall.EACCES, syscall.EPERM, syscall.ENOEXEC, syscall.EINVAL, syscall.ENOTDIR,
 		syscall.EISDIR, syscall.ELOOP, syscall.ENAMETOOLONG, syscall.ETXTBSY,
 	} {
 		if errors.Is(err, errno) {

@@ -130,8 +130,9 @@ func TestMalformedEnvironmentIsAStartError(t *testing.T) {
 	t.Parallel()
 	e := newExecutor(t, Options{})
 	for _, env := range []map[string]string{{"": "x"}, {"A=B": "x"}, {"A\x00": "x"}, {"A": "x\x00"}, {"A": strings.Repeat("x", 8<<20)}} {
-		if _, _, err := run(t, e, executor.Attempt{Env: env}, "true"); executor.AsStartError(err) == nil {
-			t.Errorf("error %v, want a StartError", err)
+		_, _, err := run(t, e, executor.Attempt{Env: env}, "true")
+		if start := executor.AsStartError(err); start == nil || !start.BadSpec {
+			t.Errorf("error %v, want a StartError of the spec", err)
 		}
 	}
 }

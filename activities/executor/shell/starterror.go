@@ -14,6 +14,8 @@ import (
 func startError(name string, err error) error {
 	code := codeCannotRun
 	switch {
+	case errors.Is(err, syscall.E2BIG):
+		return executor.TooLongError(shorten(name))
 	case errors.Is(err, fs.ErrNotExist):
 		code = codeNotFound
 	case isTaskFault(err):

@@ -77,6 +77,9 @@ func EndOf(pod *corev1.Pod, container string, now time.Time) *End {
 	case t.ExitCode == 0 && !isEndedByDeletion(pod, t):
 	case t.Reason == "OOMKilled":
 		end.Result.OOMKilled = true
+	case (t.Reason == "StartError" || t.Reason == "ContainerCannotRun") && strings.Contains(t.Message, executor.ArgumentsTooLong):
+		end.Exited = false
+		end.Result.Failure = &executor.Failure{Reason: v1.ReasonBadSpec, Err: executor.TooLongError(fmt.Sprintf("start container %s of pod %s", container, pod.Name))}
 	case t.Reason == "StartError" || t.Reason == "ContainerCannotRun":
 		end.Exited = false
 		end.Result.Failure = &executor.Failure{Reason: v1.ReasonStartFailed, Err: fmt.Errorf("container %s of pod %s could not be started: %s", container, pod.Name, oneLine(t.Message))}

@@ -30,6 +30,12 @@ func terminated(code int32, reason string, at time.Time) *corev1.Pod {
 	return pod
 }
 
+// withMessage sets the message of the main container's end.
+func withMessage(pod *corev1.Pod, text string) *corev1.Pod {
+	pod.Status.ContainerStatuses[1].State.Terminated.Message = text
+	return pod
+}
+
 func deletedAt(pod *corev1.Pod, request time.Time) *corev1.Pod {
 	deadline := metav1.NewTime(request.Add(10 * time.Second))
 	pod.DeletionTimestamp, pod.DeletionGracePeriodSeconds = &deadline, new(int64(10))
@@ -78,6 +84,7 @@ func TestEndOfClassifiesEnds(t *testing.T) {
 		"a kubelet that does not take it":              {pod: withoutStatus(corev1.PodFailed, "OutOfcpu", "no cpu"), code: -1, reason: v1.ReasonEvicted, text: "OutOfcpu: no cpu"},
 		"an unknown status":                            {pod: terminated(137, "ContainerStatusUnknown", now), code: 137, reason: v1.ReasonEvicted, exited: true},
 		"no such command":                              {pod: terminated(128, "StartError", now), code: 128, reason: v1.ReasonStartFailed, text: "could not be started: bye"},
+		"too long a command":                           {pod: withMessage(terminated(128, "StartError", now), "exec /bin/sh: argument list too long: unknown"), code: 128, reason: v1.ReasonBadSpec, text: "$SWITCHYARD_INPUT"},
 		"an init container failed":                     {pod: failedInit, code: -1, reason: v1.ReasonStartFailed, text: "init container prepare of pod p ended with exit code 3: Error: no disk"},
 		"it runs":                                      {pod: withoutStatus(corev1.PodRunning, "", ""), hasNotEnded: true},
 		"it is being deleted":                          {pod: deletedAt(withoutStatus(corev1.PodRunning, "", ""), now), hasNotEnded: true},
