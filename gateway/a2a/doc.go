@@ -20,5 +20,6 @@
 //	cancelled           CANCELED
 //	rejected            REJECTED
 //
-// Of this module it may import proto, gateway/auth, gateway/inprocess and workflows/nearest.
+// Of this module it may import proto, gateway/auth, gateway/inprocess, workflows/nearest and
+// workflows/structs.
 package a2a

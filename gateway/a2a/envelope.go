@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"maps"
+	"math"
 	"net/http"
 	"slices"
 	"strings"
@@ -75,7 +76,7 @@ func parseEnvelope(body []byte) (envelope, error) {
 	}
 	switch {
 	case request.ID != nil && checked.ID == nil:
-		return checked, errorf(a2a.ErrInvalidRequest, "`id` is neither a string nor a number")
+		return checked, errorf(a2a.ErrInvalidRequest, "`id` is neither a string nor a number below 2^53")
 	case request.Version != "2.0":
 		return checked, errorf(a2a.ErrInvalidRequest, "`jsonrpc` is %.20q; it must be \"2.0\"", request.Version)
 	case request.Method == "":
@@ -89,14 +90,18 @@ func parseEnvelope(body []byte) (envelope, error) {
 	if request.Params[0] != '{' {
 		return checked, errorf(a2a.ErrInvalidParams, "`params` must be an object with the named parameters of %s", request.Method)
 	}
-	return request, decode(request.Params, known.params())
+	return request, decodeParams(request.Params, known.params())
 }
 
 // validID returns the id if a response may carry it, or nil.
 func validID(id any) any {
-	switch id.(type) {
-	case string, float64:
+	switch value := id.(type) {
+	case string:
 		return id
+	case float64:
+		if math.Abs(value) < 1<<53 {
+			return id
+		}
 	}
 	return nil
 }

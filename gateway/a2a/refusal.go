@@ -11,6 +11,8 @@ import (
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
 	"github.com/a2aproject/a2a-go/v2/a2asrv"
+
+	"switchyard/workflows/structs"
 )
 
 // maxBody bounds the body of a request, in bytes.
@@ -46,6 +48,17 @@ func readBody(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 		return nil, errorf(a2a.ErrParseError, "the body cannot be read: %v", err)
 	}
 	return body, nil
+}
+
+// decodeParams decodes the parameters of a method. It refuses data that would change.
+func decodeParams(text []byte, into any) error {
+	err := decode(text, into)
+	if err == nil {
+		if fault := structs.CheckJSON(text); fault != nil {
+			err = errorf(a2a.ErrInvalidParams, "%v", fault)
+		}
+	}
+	return err
 }
 
 // decode decodes JSON. Its errors name the offending field and the problem.

@@ -100,10 +100,10 @@ func checkBody(w http.ResponseWriter, r *http.Request, action string) (*http.Req
 	}
 	switch {
 	case strings.HasPrefix(r.URL.Path, "/message:"):
-		err = decode(body, &a2a.SendMessageRequest{})
+		err = decodeParams(body, &a2a.SendMessageRequest{})
 	case action == "cancel" && len(bytes.TrimSpace(body)) > 0:
 		var request a2a.CancelTaskRequest
-		err = decode(body, &request)
+		err = decodeParams(body, &request)
 		r = r.WithContext(context.WithValue(r.Context(), cancelKey{}, request.Metadata))
 	case action != "cancel" && action != "subscribe" && r.PathValue("id") == "" && !strings.HasSuffix(r.URL.Path, "/pushNotificationConfigs"):
 		err = errorf(a2a.ErrInvalidRequest, "%s%s has no action; append :cancel or :subscribe", RESTPath, r.URL.Path)

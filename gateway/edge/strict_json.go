@@ -7,10 +7,12 @@ import (
 	"connectrpc.com/connect"
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
+
+	"switchyard/workflows/structs"
 )
 
 // strictJSON is a JSON codec. Unlike Connect's own codec it rejects unknown fields: a mistyped condition or
-// timeout would otherwise start a run without it.
+// timeout would otherwise start a run without it. It also rejects data that would change, such as an ID that is rounded.
 type strictJSON struct{ name string }
 
 var _ connect.Codec = strictJSON{}
@@ -47,7 +49,11 @@ func (c strictJSON) Unmarshal(data []byte, message any) error {
 	if len(data) == 0 {
 		return errors.New("the body is empty; send {} for a request without fields")
 	}
-	if err := protojson.Unmarshal(data, m); err != nil {
+	err := structs.CheckJSON(data)
+	if err == nil {
+		err = protojson.Unmarshal(data, m)
+	}
+	if err != nil {
 		return fmt.Errorf("%s: %w", m.ProtoReflect().Descriptor().Name(), err)
 	}
 	return nil

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"switchyard/workflows/nearest"
+	"switchyard/workflows/structs"
 )
 
 // readArguments decodes the arguments of a call.
@@ -34,7 +35,7 @@ func readArguments(data json.RawMessage) (map[string]any, error) {
 	if !ok {
 		return nil, fmt.Errorf("the arguments are %s; send an object", kindOf(value))
 	}
-	return object, nil
+	return object, structs.CheckJSON(data)
 }
 
 // checkArguments returns every mismatch between arguments and the schema of a tool.

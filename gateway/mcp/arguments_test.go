@@ -31,6 +31,7 @@ func TestInvalidArgumentsAreNamed(t *testing.T) {
 		"a value of a map":     {"submit_task", `{"type":"shell","spec":{},"env":{"A":1}}`, []string{"env.A is a number"}},
 		"a text or an object":  {"validate_definition", `{"definition":5}`, []string{"it must be a string or an object"}},
 		"a time that is none":  {"list_workflows", `{"since":"yesterday"}`, []string{"since", "yesterday"}},
+		"one that changes":     {"submit_task", `{"type":"shell","spec":{},"input":{"ids":[9007199254740993]}}`, []string{"input.ids[0]: 9007199254740993 cannot be kept exactly"}},
 		"a number that is big": {"list_tasks", `{"pageSize":1e30}`, []string{"pageSize"}},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -13,5 +13,5 @@
 // requests only.
 //
 // Of this module it may import proto, gateway/auth, gateway/inprocess, gateway/openapi, gateway/singletask,
-// workflows/definition, workflows/definition/source and workflows/nearest.
+// workflows/definition, workflows/definition/source, workflows/nearest and workflows/structs.
 package mcp

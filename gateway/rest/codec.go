@@ -12,6 +12,7 @@ import (
 
 	"switchyard/gateway/rpcerror"
 	"switchyard/workflows/nearest"
+	"switchyard/workflows/structs"
 )
 
 // codec is the JSON codec of REST. It prints zero values and rejects unknown fields.
@@ -43,8 +44,11 @@ func (c codec) MarshalAppendField(b []byte, m proto.Message, field protoreflect.
 	return c.printer.appendField(b, field, m.ProtoReflect().Get(field))
 }
 
-// Unmarshal decodes a body. Every error is an InvalidArgument.
+// Unmarshal decodes a body. It rejects data that would change. Every error is an InvalidArgument.
 func (c codec) Unmarshal(data []byte, m proto.Message) error {
+	if err := structs.CheckJSON(data); err != nil {
+		return malformed(m, err)
+	}
 	return malformed(m, c.JSONCodec.Unmarshal(data, m))
 }
 

@@ -16,5 +16,5 @@
 //
 // README.md is the guide for users. Only transcoder.go uses vanguard.
 //
-// Of this module it may import proto, gateway/rpcerror and workflows/nearest.
+// Of this module it may import proto, gateway/rpcerror, workflows/nearest and workflows/structs.
 package rest

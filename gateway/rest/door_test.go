@@ -209,6 +209,8 @@ func TestBadInputReachesNoCall(t *testing.T) {
 		"a text that is a boolean":     {"POST", "/v1/runs/a/cancel", jsonType, `{"force":"much"}`, 400, "invalid_argument", "line 1, column 10"},
 		"a field twice":                {"POST", "/v1/runs/a/cancel", jsonType, `{"force":true,"force":true}`, 400, "invalid_argument", "duplicate"},
 		"a key of the input twice":     {"POST", "/v1/runs", jsonType, `{"workflow":"x","input":{"a":1,"a":2}}`, 400, "invalid_argument", "duplicate"},
+		"a number that would change":   {"POST", "/v1/runs", jsonType, `{"workflow":"x","input":{"ids":[1,1234567890123456789]}}`, 400, "invalid_argument", "the body: input.ids[1]: 1234567890123456789 cannot be kept exactly"},
+		"a definition that would":      {"POST", "/v1/runs", jsonType, `{"definition":{"name":"x","context":{"id":9007199254740993.0}}}`, 400, "invalid_argument", "the body: definition.context.id: 9007199254740993.0 cannot be kept exactly"},
 		"half of a body":               {"POST", "/v1/runs", jsonType, `{"workflow":`, 400, "invalid_argument", "the body"},
 		"two bodies":                   {"POST", "/v1/runs", jsonType, `{"workflow":"x"} {}`, 400, "invalid_argument", "line 1, column 18"},
 		"a list for an object":         {"POST", "/v1/runs", jsonType, `[]`, 400, "invalid_argument", "the body"},

@@ -9,6 +9,6 @@
 // the store is down.
 //
 // Of this module it may import proto, activities/store, activities/store/storekey, gateway/auth, gateway/definitions,
-// gateway/rpcerror, gateway/runindex, gateway/runview, workflows/definition, workflows/definition/source, workflows/names and
-// workflows/visibility.
+// gateway/rpcerror, gateway/runindex, gateway/runview, workflows/definition, workflows/definition/source, workflows/names,
+// workflows/structs and workflows/visibility.
 package submission

@@ -9,6 +9,7 @@ import (
 	"switchyard/gateway/rpcerror"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/definition"
+	"switchyard/workflows/structs"
 )
 
 const (
@@ -36,6 +37,9 @@ func checkInput(input *structpb.Struct) error {
 	text, err := protojson.Marshal(input)
 	if err != nil {
 		return rpcerror.Invalid("the input is not valid JSON: %v", err)
+	}
+	if err := structs.CheckJSON(text); err != nil {
+		return rpcerror.Invalid("the input: %v", err)
 	}
 	if len(text) > maxInputBytes {
 		return rpcerror.Invalid("the input has %d bytes; the maximum is %d; put large data where the tasks can fetch it", len(text), maxInputBytes)

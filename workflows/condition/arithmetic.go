@@ -2,10 +2,13 @@ package condition
 
 import (
 	"math"
+	"strings"
 
 	"github.com/google/cel-go/common/operators"
 	"github.com/google/cel-go/common/types"
 	"github.com/google/cel-go/common/types/ref"
+
+	"switchyard/workflows/structs"
 )
 
 // arithmetic extends a CEL operator to two numbers of different types. A number in JSON is a double, and a number without a
@@ -49,18 +52,34 @@ func alike(function string, a, b ref.Val) (ref.Val, ref.Val, bool) {
 	return x, y, one && other
 }
 
+// double converts an integer to a double, unless that would change it.
 func double(v ref.Val) (types.Double, bool) {
 	switch v := v.(type) {
 	case types.Int:
-		return types.Double(v), true
+		return types.Double(v), -maxWhole <= v && v <= maxWhole
 	case types.Uint:
-		return types.Double(v), true
+		return types.Double(v), v <= maxWhole
 	}
 	return 0, false
 }
 
 // maxWhole is the limit up to which every whole number is a distinct double.
 const maxWhole = 1 << 53
+
+// findInexact returns the problem with a number of an expression that a double cannot hold, or nil.
+func findInexact(expr string) *Error {
+	for _, t := range tokenize(expr) {
+		if t.kind != tokenNumber || !strings.Contains(t.text, ".") {
+			continue
+		}
+		// A sign after the e is not a part of the token.
+		if reason := structs.CheckNumber(strings.TrimRight(t.text, "eE")); reason != "" {
+			message, _, _ := strings.Cut(reason, ";")
+			return errorAt(expr, t.start, "leave out the point, or compare texts", "%s", message)
+		}
+	}
+	return nil
+}
 
 func whole(v ref.Val) (ref.Val, bool) {
 	switch v := v.(type) {

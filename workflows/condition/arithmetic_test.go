@@ -1,6 +1,9 @@
 package condition
 
-import "testing"
+import (
+	"strings"
+	"testing"
+)
 
 // TestArithmeticMixesJSONNumbersAndLiterals combines numbers from JSON, which are doubles, with numbers in an expression,
 // which are not.
@@ -26,5 +29,23 @@ func TestArithmeticMixesJSONNumbersAndLiterals(t *testing.T) {
 		if err != nil || Text(got) != want {
 			t.Errorf("%s is %s (%v), want %s", expr, Text(got), err, want)
 		}
+	}
+}
+
+func TestNumbersOfExpressionsAreExactOrRefused(t *testing.T) {
+	for _, expr := range []string{"parent.build.output.count == 9007199254740993.0", "parent.build.output.count < 1 - 1234567890123456789.5e3"} {
+		_, err := Check(expr, Scope{Kind: Condition, Ancestors: []string{"build"}})
+		if err == nil || !strings.Contains(err.Error(), "cannot be kept exactly") {
+			t.Errorf("%s: %v", expr, err)
+		}
+	}
+	for expr, want := range map[string]string{"9007199254740993": "9007199254740993", "9007199254740992.0": "9007199254740992", "1.5e3": "1500", "2.5e-3": "0.0025"} {
+		got, err := NewEvaluator().Value(t.Context(), expr, sample(t))
+		if err != nil || Text(got) != want {
+			t.Errorf("%s is %s (%v), want %s", expr, Text(got), err, want)
+		}
+	}
+	if got, err := NewEvaluator().Value(t.Context(), "parent.build.output.count + 9007199254740993", sample(t)); err == nil {
+		t.Errorf("the sum of a double and an integer that no double can hold is %s", Text(got))
 	}
 }

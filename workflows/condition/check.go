@@ -35,6 +35,9 @@ func (s Scope) check(expr string) (references []string, err error) {
 	if problem := s.findUnspellable(expr); problem != nil {
 		return nil, problem
 	}
+	if problem := findInexact(expr); problem != nil {
+		return nil, problem
+	}
 	references, problem = s.resolve(expr, found)
 	e, other := l.check(src, ast, found, s.Kind)
 	others := other.each()

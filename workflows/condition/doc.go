@@ -31,7 +31,7 @@
 // template splits a text with `${{ }}` into parts and render joins them again; plain accepts a simple selection without these
 // steps.
 //
-// The package is pure: it may import proto, workflows/nearest, CEL and the standard library, and neither Temporal nor anything
-// else of Switchyard. Nothing here may run in workflow code, because CEL walks maps in random order and its cost model changes
-// between versions.
+// The package is pure: it may import proto, workflows/nearest, workflows/structs, CEL and the standard library, and neither
+// Temporal nor anything else of Switchyard. Nothing here may run in workflow code, because CEL walks maps in random order and its
+// cost model changes between versions.
 package condition

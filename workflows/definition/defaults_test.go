@@ -2,12 +2,14 @@ package definition
 
 import (
 	"fmt"
+	"math"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/testing/protocmp"
+	"google.golang.org/protobuf/types/known/structpb"
 
 	v1 "switchyard/proto/switchyard/v1"
 )
@@ -64,6 +66,20 @@ func TestOwnValuesTakePrecedenceOverDefaults(t *testing.T) {
 
 // TestCompleteFillsInDefaultsWithoutModifyingTheMessage checks that a message with defaults is completed like a document, and
 // that the original message is not modified.
+func TestMessageWhoseValuesHaveNoFormInJSONIsRefused(t *testing.T) {
+	deep := structpb.NewNullValue()
+	for range 200 {
+		deep = structpb.NewListValue(&structpb.ListValue{Values: []*structpb.Value{deep}})
+	}
+	for want, value := range map[string]*structpb.Value{"invalid NaN value": structpb.NewNumberValue(math.NaN()), "nests more than 100 levels": deep} {
+		def := parse(t, "a.yaml", "name: a\ntasks: { a: { type: shell, spec: { command: x } } }")
+		def.Context = &structpb.Struct{Fields: map[string]*structpb.Value{"v": value}}
+		if _, err := Complete(def); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %q", err, want)
+		}
+	}
+}
+
 func TestCompleteFillsInDefaultsWithoutModifyingTheMessage(t *testing.T) {
 	given := &v1.Definition{
 		Name: "a",

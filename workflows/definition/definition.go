@@ -1,11 +1,13 @@
 package definition
 
 import (
+	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/structpb"
 
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/definition/source"
+	"switchyard/workflows/structs"
 )
 
 // Checked is a definition that passes every rule.
@@ -69,6 +71,16 @@ func CompleteChecked(def *v1.Definition) (Checked, error) {
 	}
 	d := newDocument(&decoder{Report: &source.Report{}}, new([]StoredReference))
 	d.check(def, d.complete(def))
+	if d.Err() == nil {
+		// The values of a message may be what no document can hold, such as NaN or thousands of nested lists.
+		text, err := protojson.Marshal(def)
+		if err == nil {
+			err = structs.CheckJSON(text)
+		}
+		if err != nil {
+			d.Add(source.Position{}, source.Root, "the definition has no form in JSON: "+err.Error(), "")
+		}
+	}
 	return d.checked(def)
 }
 

@@ -20,6 +20,6 @@
 // that arrives as a message goes through the last step only, without positions.
 //
 // The package is pure: it imports proto, workflows/condition, workflows/cron, workflows/names, workflows/nearest,
-// workflows/podspec, workflows/policy, workflows/secretref, workflows/sshkey, protovalidate and a YAML parser, and neither Temporal nor
-// anything that does I/O.
+// workflows/podspec, workflows/policy, workflows/secretref, workflows/sshkey, workflows/structs, protovalidate and a YAML parser, and
+// neither Temporal nor anything that does I/O.
 package definition

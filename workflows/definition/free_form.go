@@ -1,11 +1,13 @@
 package definition
 
 import (
-	"math"
+	"cmp"
+	"strings"
 
 	"google.golang.org/protobuf/types/known/structpb"
 
 	"switchyard/workflows/definition/source"
+	"switchyard/workflows/structs"
 )
 
 // freeStruct decodes a mapping of free-form data.
@@ -18,22 +20,15 @@ func (d *decoder) freeStruct(n *source.Node, p *source.Path) (*structpb.Struct, 
 	return v.GetStructValue(), ok
 }
 
-// maxExact is the limit below which integers are exact as doubles, which JSON numbers are. From here on, two integers share one
-// double.
-const maxExact = 1 << 53
-
-// freeValue decodes free-form data. It reports an integer that a double cannot hold, because the value would change.
+// freeValue decodes free-form data. It reports a number that would change.
 func (d *decoder) freeValue(n *source.Node, p *source.Path) (*structpb.Value, bool) {
 	switch n.Kind {
 	case source.Boolean:
 		return structpb.NewBoolValue(n.Truth), true
 	case source.Number:
-		switch {
-		case math.IsInf(n.Value, 0) || math.IsNaN(n.Value):
-			d.Fail(n.At, p, n.Text+" is out of the range of numbers", "write it as a string, in quotes")
-			return structpb.NewNullValue(), false
-		case n.Whole && n.Style != source.FromMessage && math.Abs(n.Value) >= maxExact:
-			d.Fail(n.At, p, n.Text+" cannot be kept exactly: integers must be below 2^53", "write it as a string, in quotes")
+		if reason := structs.CheckNumber(cmp.Or(n.Decimal, n.Text)); reason != "" {
+			message, hint, _ := strings.Cut(reason, "; ")
+			d.Fail(n.At, p, message, hint)
 			return structpb.NewNullValue(), false
 		}
 		return structpb.NewNumberValue(n.Value), true

@@ -1,14 +1,13 @@
 package definition
 
 import (
-	"encoding/json"
-	"strconv"
 	"strings"
 
 	"google.golang.org/protobuf/types/known/structpb"
 
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/definition/source"
+	"switchyard/workflows/structs"
 )
 
 // ParseInput parses the input of a run as people give it: a document in YAML or JSON, which may be empty, and pairs
@@ -97,31 +96,12 @@ func (r *inputReader) pair(in *v1.InputDefinition, text string, p *source.Path) 
 	return v
 }
 
-// guess returns the value of a text without a declared type: JSON if it is valid JSON and none of its numbers would be rounded,
-// because IDs must stay exact, otherwise text.
+// guess returns the value of a text without a declared type: JSON if it is valid JSON that can be kept exactly, such as an ID of
+// few digits, otherwise text.
 func guess(text string) *structpb.Value {
 	v := &structpb.Value{}
-	if !json.Valid([]byte(text)) || !exact(text) || v.UnmarshalJSON([]byte(text)) != nil {
+	if structs.CheckJSON([]byte(text)) != nil || v.UnmarshalJSON([]byte(text)) != nil {
 		return structpb.NewStringValue(text)
 	}
 	return v
-}
-
-// exact reports whether no integer in a JSON text would change as a float64.
-func exact(text string) bool {
-	d := json.NewDecoder(strings.NewReader(text))
-	d.UseNumber()
-	for {
-		token, err := d.Token()
-		if err != nil {
-			return true
-		}
-		n, ok := token.(json.Number)
-		if !ok || strings.ContainsAny(n.String(), ".eE") {
-			continue
-		}
-		if f, err := n.Float64(); err != nil || strconv.FormatFloat(f, 'f', -1, 64) != n.String() && n.String() != "-0" {
-			return false
-		}
-	}
 }

@@ -10,6 +10,8 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/types/known/structpb"
+
+	"switchyard/workflows/structs"
 )
 
 // answerSchema is the schema that an answer must match, or nil if any text is an answer.
@@ -61,6 +63,9 @@ func (a *answerSchema) parse(text string) (map[string]any, error) {
 	}
 	if object == nil {
 		return nil, errors.New("null instead of a JSON object")
+	}
+	if err := structs.CheckJSON([]byte(text)); err != nil {
+		return nil, err
 	}
 	value, err := jsonschema.UnmarshalJSON(strings.NewReader(text))
 	if err != nil {

@@ -2,7 +2,6 @@ package subagent
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"time"
@@ -96,11 +95,7 @@ func (l *loop) finishProgram(report program.Report) (*executor.Failure, error) {
 	if l.schema != nil {
 		answer := report.Text
 		if report.Output != nil {
-			text, err := json.Marshal(report.Output)
-			if err != nil {
-				return nil, err
-			}
-			answer = string(text)
+			answer = string(report.Output)
 		}
 		object, err := l.schema.parse(answer)
 		if err != nil {

@@ -5,7 +5,11 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
+	"google.golang.org/protobuf/types/known/structpb"
+
+	"switchyard/activities/executor/subagent/program/streamjson"
 	v1 "switchyard/proto/switchyard/v1"
 )
 
@@ -63,4 +67,20 @@ func TestAnswerOfAProgramMustMatchItsSchema(t *testing.T) {
 	c, _ := newProgram(t, "done")
 	c.spec["outputSchema"] = map[string]any{"type": "object", "required": []any{"score"}}
 	c.mustFail(v1.ReasonOutput, "does not match outputSchema")
+}
+
+func TestNumbersOfAnAnswerAreExactOrRefused(t *testing.T) {
+	t.Parallel()
+	schema, err := newAnswerSchema(&structpb.Struct{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := schema.parse(`{"ids": [1, 9007199254740993]}`); err == nil || !strings.Contains(err.Error(), "ids[1]: 9007199254740993 cannot be kept exactly") {
+		t.Errorf("the answer of a model: %v", err)
+	}
+	transcript := streamjson.NewTranscript(time.Now)
+	transcript.Add([]byte(`{"type":"result","subtype":"success","structured_output":{"id":9007199254740993}}`), 0)
+	if output := string(transcript.Output()); output != `{"id":9007199254740993}` {
+		t.Errorf("the answer of a program is %s", output)
+	}
 }

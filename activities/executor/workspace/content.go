@@ -10,11 +10,9 @@ import (
 	"unicode/utf8"
 
 	"google.golang.org/protobuf/types/known/structpb"
-)
 
-// maxDepth bounds the nesting of a JSON document: proto refuses to read thousands of levels, and a run must not find
-// that out while it reads its history.
-const maxDepth = 100
+	"switchyard/workflows/structs"
+)
 
 // ContentError reports that a file written by a task cannot be used.
 type ContentError struct {
@@ -59,8 +57,8 @@ func parse(text []byte) (*structpb.Struct, error) {
 }
 
 func parseJSON(text []byte) (*structpb.Struct, error) {
-	if line := tooDeep(text); line > 0 {
-		return nil, &ContentError{Line: line, Reason: fmt.Sprintf("nests more than %d levels", maxDepth)}
+	if fault, ok := errors.AsType[*structs.Fault](structs.CheckJSON(text)); ok {
+		return nil, &ContentError{Line: lineAt(text, int(fault.Offset)-1), Reason: fault.Error()}
 	}
 	decoder := json.NewDecoder(bytes.NewReader(text))
 	var object map[string]any
@@ -89,27 +87,6 @@ func jsonError(text []byte, err error) error {
 		return &ContentError{Line: lineAt(text, int(kind.Offset)-1), Reason: kind.Value + " cannot be represented"}
 	}
 	return &ContentError{Reason: err.Error()}
-}
-
-// tooDeep returns the line where a JSON text nests deeper than maxDepth, or 0 if it does not.
-func tooDeep(text []byte) int {
-	depth, quoted := 0, false
-	for i := 0; i < len(text); i++ {
-		switch c := text[i]; {
-		case quoted && c == '\\':
-			i++
-		case c == '"':
-			quoted = !quoted
-		case quoted:
-		case c == '{' || c == '[':
-			if depth++; depth > maxDepth {
-				return lineAt(text, i)
-			}
-		case c == '}' || c == ']':
-			depth--
-		}
-	}
-	return 0
 }
 
 func parseLines(text string) (*structpb.Struct, error) {

@@ -269,7 +269,7 @@ func (j *jsonReader) number(p *Path) (*Node, bool) {
 		j.syntax(Quote(n.Text)+" is not a number", "")
 		return nil, false
 	}
-	n.Whole = !strings.ContainsAny(n.Text, ".eE")
+	n.Decimal = n.Text
 	// A number out of range becomes infinite; the code that reads the number reports it.
 	n.Value, _ = strconv.ParseFloat(n.Text, 64)
 	j.advance(end - j.next)

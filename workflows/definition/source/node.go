@@ -2,7 +2,6 @@ package source
 
 import (
 	"maps"
-	"math"
 	"slices"
 	"strconv"
 
@@ -43,7 +42,7 @@ type Node struct {
 	At      Position
 	Text    string  // value of a string; for other scalars their text in the document
 	Value   float64 // value of a number
-	Whole   bool    // the number is written as an integer
+	Decimal string  // value of a number as written, in decimal; empty for one from a message
 	Truth   bool    // value of a boolean
 	Entries []Entry // entries of a mapping, without duplicates
 	Items   []*Node // items of a sequence
@@ -102,7 +101,6 @@ func ValueNode(v *structpb.Value) *Node {
 		n.Kind, n.Truth, n.Text = Boolean, v.BoolValue, strconv.FormatBool(v.BoolValue)
 	case *structpb.Value_NumberValue:
 		n.Kind, n.Value, n.Text = Number, v.NumberValue, strconv.FormatFloat(v.NumberValue, 'g', -1, 64)
-		n.Whole = v.NumberValue == math.Trunc(v.NumberValue)
 	case *structpb.Value_StringValue:
 		n.Kind, n.Text = Str, v.StringValue
 	case *structpb.Value_ListValue:

@@ -5,7 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
+	"strconv"
+	"strings"
 
 	"go.yaml.in/yaml/v3"
 )
@@ -201,18 +202,12 @@ func (y *yamlReader) readScalar(n *yaml.Node, p *Path) *Node {
 			y.Fail(s.At, p, Quote(n.Value)+" is not a number", "")
 			break
 		}
-		s.Whole = tag == "!!int"
 		switch value := value.(type) {
-		case int:
-			s.Value = float64(value)
-		case int64:
-			s.Value = float64(value)
-		case uint64:
-			s.Value = float64(value)
 		case float64:
-			s.Value = value
-		default:
-			s.Value = math.NaN()
+			s.Value, s.Decimal = value, strings.ReplaceAll(n.Value, "_", "")
+		default: // an integer, which may be written in hexadecimal
+			s.Decimal = fmt.Sprint(value)
+			s.Value, _ = strconv.ParseFloat(s.Decimal, 64)
 		}
 	default:
 		y.Fail(s.At, p, "tag "+Quote(tag)+" is not supported", "leave the tag out")

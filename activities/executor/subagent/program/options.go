@@ -1,6 +1,7 @@
 package program
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"strconv"
@@ -109,7 +110,7 @@ func (o Options) prompt() string {
 type Report struct {
 	// Text is the answer. Output is the answer that matches the schema, or nil if there is none.
 	Text   string
-	Output any
+	Output json.RawMessage
 	Usage  *v1.AgentUsage
 	// Events are the newest turns and tool calls, oldest first.
 	Events []*v1.AgentEvent

@@ -213,13 +213,11 @@ func (t *Transcript) Text() string {
 }
 
 // Output returns the structured output of the result, or nil if there is none.
-func (t *Transcript) Output() any {
+func (t *Transcript) Output() json.RawMessage {
 	if t.Result == nil || len(t.Result.Output) == 0 {
 		return nil
 	}
-	var value any
-	_ = json.Unmarshal(t.Result.Output, &value) // it was validated before
-	return value
+	return t.Result.Output
 }
 
 // Failure returns why the result does not complete the task, or nil if it does. It must be called only after a result.
