@@ -69,7 +69,7 @@ func newRunService(config Config, s shared) runService {
 			Signer: s.signer, Now: config.Now, Log: config.Logger,
 		}),
 		Retries: runretry.New(runretry.Config{
-			Client: config.Client, Namespace: config.Namespace, Index: s.index, Reader: s.reader, Store: config.Store, Updater: updater,
+			Client: config.Client, Namespace: config.Namespace, Index: s.index, Reader: s.reader, Store: config.Store, Updater: updater, Approvals: s.submitter,
 		}),
 		Explanations: explanation.New(explanation.Config{
 			Client: config.Client, Index: s.index, Reader: s.reader, Events: s.events, Runs: s.submitter, Now: config.Now, Log: config.Logger,

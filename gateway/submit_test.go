@@ -220,6 +220,54 @@ func TestRunsGetTheDefaultsOfTheFleet(t *testing.T) {
 	hasDefaults("a run of a schedule", in)
 }
 
+// TestApprovalCoversWhatWasSubmitted changes what an approval covers through every door: replaced workflows, here and below, and new
+// limits of agents.
+func TestApprovalCoversWhatWasSubmitted(t *testing.T) {
+	t.Parallel()
+	f := startLocked(t, t.TempDir(), func(c *Config) { c.ApproveUserRuns = true })
+	dial := func(role string) (runs switchyardv1connect.RunServiceClient, token string) {
+		token, _ = f.token(t, "name-of-"+role, role)
+		return f.dialAs(t, token), token
+	}
+	user, _ := dial(v1.RoleUser)
+	operator, token := dial(v1.RoleOperator)
+	put := func(name, tasks string) {
+		t.Helper()
+		answer(t, dialService(t, f, switchyardv1connect.NewWorkflowServiceClient, token).PutWorkflow, putRequest("name: "+name+"\ntasks: {"+tasks+"}"))
+	}
+	put("covered-inner", "a: {type: shell, spec: {command: first}}")
+	put("covered-outer", "a: {type: run, spec: {workflow: covered-inner}}")
+	f.client = user
+	id := f.submitDocument(t, "name: covered\ntasks: {writer: {type: subagent, spec: {prompt: write, model: m, maxTurns: 3}}, "+
+		`inline: {type: run, spec: {definition: {name: x, tasks: {b: {type: run, condition: "workflow.input.n == 1", spec: {workflow: covered-outer}}}}}}}`)
+	put("covered-inner", "a: {type: shell, spec: {command: second}}")
+	set(t, id, "writer", 1, &v1.Task{State: "failed", Type: "subagent"})
+	raised := map[string]*v1.AgentLimits{"writer": {MaxTurns: 9}}
+	for generation, retry := range []struct {
+		by       switchyardv1connect.RunServiceClient
+		limits   map[string]*v1.AgentLimits
+		version  int32
+		approved bool // by the role of who retries
+	}{{user, nil, 0, false}, {user, raised, 1, false}, {user, raised, 1, false}, {operator, map[string]*v1.AgentLimits{"writer": {MaxTurns: 10}}, 2, true}, {user, raised, 3, false}} {
+		end(t, id, "failed")
+		do(t, retry.by.RetryRun, &v1.RetryRunRequest{Id: id, Limits: retry.limits})
+		in := f.inputOf(t, id)
+		if in.GetDefinitionVersion() != retry.version || in.GetNeedsApproval() == retry.approved {
+			t.Errorf("generation %d: version %d, needs approval: %t", generation+1, in.GetDefinitionVersion(), in.GetNeedsApproval())
+		}
+		if got := in.GetWorkflows().GetDefinitions()["covered-inner"].GetTasks()["a"].GetSpec().AsMap()["command"]; got != "first" {
+			t.Errorf("generation %d starts %v", generation+1, got)
+		}
+		set(t, id, "writer", int32(generation)+2, &v1.Task{State: "failed", Type: "subagent"})
+	}
+	end(t, id, "failed")
+	fresh := do(t, user.RerunRun, &v1.RerunRunRequest{Id: id}).GetId()
+	if in := f.inputOf(t, fresh); in.GetDefinitionVersion() != 0 || in.GetWorkflows().GetDefinitions()["covered-inner"].GetTasks()["a"].GetSpec().AsMap()["command"] != "second" {
+		t.Errorf("a copy starts with %v", in)
+	}
+	terminate(t, fresh)
+}
+
 // TestRunsOfUsersNeedApproval submits with each role to a gateway that requires approval for the runs of
 // users.
 func TestRunsOfUsersNeedApproval(t *testing.T) {
@@ -240,6 +288,9 @@ func TestRunsOfUsersNeedApproval(t *testing.T) {
 			if in.GetNeedsApproval() != (role == v1.RoleUser) || !in.GetSignedDecisions() || in.GetByRole() != role || in.GetBy() != "name-of-"+role {
 				t.Errorf("a run of the role %s: %v", role, in)
 			}
+		}
+		if frozen := f.inputOf(t, id).GetWorkflows(); (frozen != nil) != (role == v1.RoleUser) {
+			t.Errorf("a run of the role %s has the frozen workflows %v", role, frozen)
 		}
 		want := "ask another operator"
 		if role == v1.RoleUser {

@@ -125,7 +125,7 @@ func (c *Children) childRun(ctx context.Context, req *v1.ChildRunRequest) (*v1.P
 	if err != nil {
 		return nil, refused(fmt.Errorf("the spec is not a RunSpec: %w", err))
 	}
-	def, err := c.definition(ctx, &spec)
+	def, err := c.definition(ctx, &spec, req.GetWorkflows())
 	if err != nil {
 		return nil, err
 	}
@@ -133,6 +133,7 @@ func (c *Children) childRun(ctx context.Context, req *v1.ChildRunRequest) (*v1.P
 	in := &v1.RunInput{
 		Definition: def, Options: c.Defaults.FillOptions(req.GetOptions()), ParentRun: req.GetRunId(), ParentTask: req.GetTask(), Depth: req.GetDepth(),
 		ParentFirst: req.GetParentFirst(), By: req.GetBy(), Batch: req.GetBatch(), ByRole: req.GetByRole(), SignedDecisions: req.GetSignedDecisions(),
+		Workflows: req.GetWorkflows(), HeldLocks: req.GetHeldLocks(),
 	}
 	if in.Input, err = definition.Input(def, spec.GetInput()); err != nil {
 		return nil, refused(fmt.Errorf("input of workflow %s: %w", def.GetName(), err))
@@ -151,14 +152,22 @@ func (c *Children) childRun(ctx context.Context, req *v1.ChildRunRequest) (*v1.P
 	return &v1.PreparedChild{Id: names.KeyedRunID(def.GetName(), key), Workflow: def.GetName(), Input: in}, nil
 }
 
-// definition returns the definition that a spec contains or names.
-func (c *Children) definition(ctx context.Context, spec *v1.RunSpec) (*v1.Definition, error) {
+// definition returns the definition that a spec contains or names. frozen holds the stored workflows that the approval of the run
+// covers, or is nil if there is none.
+func (c *Children) definition(ctx context.Context, spec *v1.RunSpec, frozen *v1.FrozenWorkflows) (*v1.Definition, error) {
 	if spec.GetDefinition() != nil {
 		def, err := definition.FromStruct(spec.GetDefinition())
 		if err != nil {
 			return nil, refused(fmt.Errorf("the definition of the child run: %w", err))
 		}
 		return def, nil
+	}
+	if frozen != nil {
+		def := frozen.GetDefinitions()[spec.GetWorkflow()]
+		if def == nil {
+			return nil, refused(fmt.Errorf("the approval of the run covers the stored workflows that it names, and not %s; submit a run that names it", strconv.Quote(spec.GetWorkflow())))
+		}
+		return proto.CloneOf(def), nil
 	}
 	stored, err := c.Library.Get(ctx, spec.GetWorkflow())
 	if errors.Is(err, library.ErrUnknown) {

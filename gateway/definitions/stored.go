@@ -66,6 +66,35 @@ func (c Checker) FindMissing(ctx context.Context, places []definition.StoredRefe
 	return missing, nil
 }
 
+// Freeze returns the stored workflows that the tasks of a definition name, and those that these name in turn.
+func (c Checker) Freeze(ctx context.Context, def *v1.Definition) (*v1.FrozenWorkflows, error) {
+	frozen := &v1.FrozenWorkflows{Definitions: map[string]*v1.Definition{}}
+	for todo := []*v1.Definition{def}; len(todo) > 0; todo = todo[1:] {
+		checked, err := definition.CompleteChecked(todo[0])
+		if err != nil {
+			continue // the run that it starts is refused
+		}
+		for _, place := range checked.Stored {
+			if frozen.GetDefinitions()[place.Name] != nil {
+				continue
+			}
+			stored, err := c.Library.Get(ctx, place.Name)
+			if errors.Is(err, library.ErrUnknown) {
+				continue
+			}
+			if err != nil {
+				return nil, err
+			}
+			if len(frozen.Definitions) == maxStoredChecks {
+				return nil, rpcerror.Invalid("the run would start more than %d stored workflows, which is more than an approval covers", maxStoredChecks)
+			}
+			frozen.Definitions[place.Name] = stored.Definition
+			todo = append(todo, stored.Definition)
+		}
+	}
+	return frozen, nil
+}
+
 // RefuseEndless returns an error if every run of a definition that is to be stored would start another run of it, also through
 // other stored workflows.
 func (c Checker) RefuseEndless(ctx context.Context, def *v1.Definition) error {

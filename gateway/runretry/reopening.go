@@ -31,6 +31,13 @@ type Reopener struct {
 	reader     *runview.Reader
 	statuses   statusKeeper
 	partitions partitionEnder
+	approvals  approvals
+}
+
+// approvals decides which changed definitions need an approval. It is safe for concurrent use.
+type approvals interface {
+	// RequireApproval makes a run wait for the approval of an operator if the caller needs one for its definition.
+	RequireApproval(ctx context.Context, in *v1.RunInput) error
 }
 
 // Reopen starts a new generation of a closed run with the plan in again and, if limits is not empty, new limits for its
@@ -56,8 +63,14 @@ func (r Reopener) Reopen(ctx context.Context, desc *runview.Description, again *
 	next := proto.CloneOf(first) // with its chain, which leads to what earlier generations have left
 	next.Generation, next.Retry, next.Rerun, next.State = again.GetGeneration(), again.GetRetry(), again.GetRerun(), nil
 	next.By, next.Terminated = auth.From(ctx).Name, ""
-	next.Definition = withAgentLimits(next.GetDefinition(), limits)
-	definition := next.GetDefinition()
+	definition := withAgentLimits(next.GetDefinition(), limits)
+	if !proto.Equal(definition, next.GetDefinition()) { // an approval does not cover what it has not seen
+		next.Definition = definition
+		next.DefinitionVersion++
+		if err := r.approvals.RequireApproval(ctx, next); err != nil {
+			return err
+		}
+	}
 	if runview.WasClosedFromOutside(info.GetStatus()) {
 		next.Terminated = info.GetExecution().GetRunId()
 	}

@@ -20,6 +20,7 @@ type Config struct {
 	Reader    *runview.Reader
 	Store     *store.Store
 	Updater   *runupdate.Updater
+	Approvals approvals
 }
 
 // Retries serves the calls about dead letters and the next generations of runs. It is safe for concurrent use.
@@ -46,6 +47,6 @@ func NewReopener(c Config) Reopener {
 	statuses := statusKeeper{reader: c.Reader, store: c.Store}
 	return Reopener{
 		client: c.Client, namespace: c.Namespace, reader: c.Reader, statuses: statuses,
-		partitions: partitionEnder{client: c.Client, statuses: statuses},
+		partitions: partitionEnder{client: c.Client, statuses: statuses}, approvals: c.Approvals,
 	}
 }

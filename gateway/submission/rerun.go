@@ -36,9 +36,12 @@ func (s *Submitter) RerunRun(ctx context.Context, req *connect.Request[v1.RerunR
 	if err := checkInput(input); err != nil {
 		return nil, err
 	}
-	in := s.recordSubmitter(ctx, &v1.RunInput{
+	in := &v1.RunInput{
 		Definition: first.GetDefinition(), Input: input, References: first.GetReferences(), Options: first.GetOptions(), Batch: first.GetBatch(),
-	})
+	}
+	if err := s.recordSubmitter(ctx, in); err != nil {
+		return nil, err
+	}
 	fresh, _, err := s.Start(ctx, in, v1.TriggerRerun, "")
 	if err != nil {
 		return nil, fmt.Errorf("rerun run %s: %w", id, err)

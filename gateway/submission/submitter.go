@@ -93,19 +93,31 @@ func (s *Submitter) Prepare(ctx context.Context, req *v1.SubmitRunRequest) (*v1.
 	if err := checkOptions(req.GetOptions()); err != nil {
 		return nil, nil, err
 	}
-	return s.recordSubmitter(ctx, &v1.RunInput{
+	in := &v1.RunInput{
 		Definition: def, Input: input, References: references, Options: s.Definitions.Defaults.FillOptions(req.GetOptions()), Batch: req.GetBatch(),
-	}), slices.Concat(checked.Warnings, unusedSchedule(req, checked)), nil
+	}
+	return in, slices.Concat(checked.Warnings, unusedSchedule(req, checked)), s.recordSubmitter(ctx, in)
 }
 
 // recordSubmitter records the caller in the input of a run, along with the consequences of the caller's role.
-func (s *Submitter) recordSubmitter(ctx context.Context, in *v1.RunInput) *v1.RunInput {
+func (s *Submitter) recordSubmitter(ctx context.Context, in *v1.RunInput) error {
 	p := auth.From(ctx)
 	in.By = p.Name
 	if p.IsVerified() {
-		in.ByRole, in.SignedDecisions, in.NeedsApproval = p.Role.Word(), true, s.ApproveUserRuns && !p.SeesAll()
+		in.ByRole, in.SignedDecisions = p.Role.Word(), true
 	}
-	return in
+	return s.RequireApproval(ctx, in)
+}
+
+// RequireApproval makes a run wait for the approval of an operator if the caller needs one for its definition, and freezes the
+// stored workflows that the approval covers.
+func (s *Submitter) RequireApproval(ctx context.Context, in *v1.RunInput) (err error) {
+	p := auth.From(ctx)
+	in.NeedsApproval = s.ApproveUserRuns && p.IsVerified() && !p.SeesAll()
+	if in.NeedsApproval && in.Workflows == nil {
+		in.Workflows, err = s.Definitions.Freeze(ctx, in.GetDefinition())
+	}
+	return err
 }
 
 // unusedSchedule returns a warning if a definition that is not stored has a schedule.

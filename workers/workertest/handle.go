@@ -13,6 +13,7 @@ import (
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/converter"
 	"go.temporal.io/sdk/temporal"
+	"google.golang.org/protobuf/proto"
 
 	"switchyard/activities/store/storekey"
 	v1 "switchyard/proto/switchyard/v1"
@@ -222,7 +223,8 @@ func (h *Handle) Delete() {
 // Rerun continues the ended run as its next generation.
 func (h *Handle) Rerun(in *v1.RunInput, generation int32, rerun *v1.Rerun) *Handle {
 	h.T.Helper()
-	in = &v1.RunInput{Definition: in.GetDefinition(), References: in.GetReferences(), Options: in.GetOptions(), Generation: generation, Rerun: rerun, Chain: h.Chain}
+	in = proto.CloneOf(in)
+	in.Generation, in.Rerun, in.Chain = generation, rerun, h.Chain
 	run, err := h.Conn.ExecuteWorkflow(h.T.Context(), client.StartWorkflowOptions{
 		ID: h.ID, TaskQueue: names.ControlQueue, WorkflowIDReusePolicy: enumspb.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE,
 	}, names.RunWorkflow, in)

@@ -41,7 +41,7 @@ var readByName = map[string]protoreflect.Name{
 }
 
 // checking holds the exported functions of this package that check definitions. A field that only they read has no effect.
-var checking = []string{"Parse", "ParseChecked", "Complete", "CompleteChecked", "Check", "FromStruct", "References", "Schema"}
+var checking = []string{"Parse", "ParseChecked", "Complete", "CompleteChecked", "Check", "FromStruct", "References", "Schema", "CertainRuns"}
 
 // listed is a package as `go list` describes it.
 type listed struct {

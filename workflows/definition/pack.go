@@ -31,7 +31,7 @@ func Pack(in *v1.RunInput) error {
 	if len(in.GetPacked()) > 0 {
 		return nil
 	}
-	part := &v1.RunInput{Definition: in.GetDefinition(), Input: in.GetInput(), References: in.GetReferences()}
+	part := &v1.RunInput{Definition: in.GetDefinition(), Input: in.GetInput(), References: in.GetReferences(), Workflows: in.GetWorkflows()}
 	// A message is never larger than its JSON.
 	if text, err := protojson.Marshal(part); err != nil || len(text) <= packAbove {
 		return err
@@ -40,7 +40,7 @@ func Pack(in *v1.RunInput) error {
 	if err != nil {
 		return err
 	}
-	in.Definition, in.Input, in.References, in.Packed = nil, nil, nil, packed
+	in.Definition, in.Input, in.References, in.Workflows, in.Packed = nil, nil, nil, nil, packed
 	return nil
 }
 
@@ -56,6 +56,7 @@ func Unpack(in *v1.RunInput) (*v1.RunInput, error) {
 	}
 	whole := proto.CloneOf(in)
 	whole.Definition, whole.Input, whole.References, whole.Packed = part.Definition, part.Input, part.References, nil
+	whole.Workflows = part.Workflows
 	return whole, nil
 }
 

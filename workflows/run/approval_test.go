@@ -1,6 +1,7 @@
 package run_test
 
 import (
+	"fmt"
 	"maps"
 	"strings"
 	"testing"
@@ -9,6 +10,7 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
+	"switchyard/activities/executor/fake"
 	"switchyard/activities/signing"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workers/workertest"
@@ -136,6 +138,64 @@ func TestSecondDecisionAboutRunNamesTheFirst(t *testing.T) {
 	wantRefused(t, decide(names.RejectRunUpdate, signedDecision(h, "carol", v1.RoleAdmin, "", v1.ApprovalRejected)), names.TaskStateError, "approved by bob at ")
 	c.Fake.Release("a")
 	workertest.CheckRun(t, h.Wait(), v1.RunCompleted, nil)
+}
+
+// TestApprovalCoversOneVersionOfTheDefinition checks that a later generation waits for a new approval if it changes the definition,
+// and for none if it does not.
+func TestApprovalCoversOneVersionOfTheDefinition(t *testing.T) {
+	t.Parallel()
+	c := workertest.Shared(t).Nodes(t, workertest.Script{"a": {fake.Exit(1)}})
+	c.Start("n")
+	in := c.Input(`{name: changed, tasks: {a: {type: shell, spec: {command: x}, retry: {maxRetries: 0}}}}`)
+	in.By, in.ByRole, in.NeedsApproval, in.SignedDecisions = "ann", v1.RoleUser, true, true
+	h := c.Submit(in)
+	approve := func() {
+		t.Helper()
+		workertest.Eventually(t, "the run waits for approval", func() bool { return h.Status(&v1.StatusRequest{}).GetRun().GetState() == v1.RunPendingApproval })
+		if err := sendUpdate(h, names.ApproveRunUpdate, &v1.RunCommand{Decision: signedDecision(h, "bob", v1.RoleOperator, "", v1.ApprovalApproved)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	approve()
+	workertest.CheckRun(t, h.Wait(), v1.RunFailed, nil)
+	h = h.Rerun(in, 1, &v1.Rerun{Failed: true})
+	workertest.CheckRun(t, h.Wait(), v1.RunFailed, nil)
+	if n := c.Calls()["a"]; n != 2 {
+		t.Fatalf("the task ran %d times before the definition changed", n)
+	}
+	in.DefinitionVersion = 1
+	h = h.Rerun(in, 2, &v1.Rerun{Failed: true})
+	approve()
+	run := h.Wait()
+	if n := c.Calls()["a"]; n != 3 || run.GetApproval().GetDefinitionVersion() != 1 {
+		t.Errorf("the task ran %d times; the approval is %v", n, run.GetApproval())
+	}
+}
+
+// TestApprovalCoversTheWorkflowsThatARunStarts checks that the runs below an approved run have the definitions that were stored when it
+// was submitted, on every level and in partitions, and that no others start.
+func TestApprovalCoversTheWorkflowsThatARunStarts(t *testing.T) {
+	t.Parallel()
+	c := workertest.Shared(t).Nodes(t, nil)
+	c.Start("n")
+	outer, inner := storeChildWorkflow(c, "replaced", ""), storeChildWorkflow(c, "replaced", "")
+	frozen := func(name, tasks string) *v1.Definition {
+		return c.Input(fmt.Sprintf("{name: %s, tasks: {%s}}", name, tasks)).GetDefinition()
+	}
+	in := c.Input(fmt.Sprintf(`{name: covered, tasks: {
+		one: {type: run, spec: {workflow: %[1]s}}, many: {type: run, parallel: 501, maxFailures: 501, spec: {workflow: "${{ input.index == 0 ? '%[2]s' : 'x' }}"}},
+		other: {type: run, spec: {workflow: "${{ 'oth' + 'er' }}"}}}}`, outer, inner))
+	in.Workflows = &v1.FrozenWorkflows{Definitions: map[string]*v1.Definition{
+		outer: frozen(outer, "down: {type: run, spec: {workflow: "+inner+"}}"), inner: frozen(inner, "approved: {type: shell, spec: {command: x}}"),
+	}}
+	run := c.Submit(in).Wait()
+	workertest.CheckRun(t, run, v1.RunFailed, map[string]string{"one": "completed", "many": "completed", "other": "failed child_run"})
+	if calls := c.Calls(); calls["approved"] != 2 || calls["replaced"] > 0 {
+		t.Errorf("it started %v", calls)
+	}
+	if text := run.GetTasks()["other"].GetError(); !strings.Contains(text, `covers the stored workflows that it names, and not "other"`) {
+		t.Error(text)
+	}
 }
 
 func TestRejectedRunStartsNothing(t *testing.T) {

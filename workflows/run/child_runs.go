@@ -91,6 +91,7 @@ func (cr *childRuns) prepare(u *unit, rendered *structpb.Struct) {
 		RunId: cr.id, Chain: cr.chain, Generation: cr.in.GetGeneration(), Task: cr.core.Name(i), Claim: u.claim, Spec: spec,
 		Options: cr.in.GetOptions(), Depth: cr.in.GetDepth() + 1, ParentFirst: cr.first,
 		By: cr.status.Run.SubmittedBy, Batch: cr.in.GetBatch(), ByRole: cr.in.GetByRole(), SignedDecisions: cr.in.GetSignedDecisions(),
+		Workflows: cr.in.GetWorkflows(),
 	}}}}
 	c.start = func(prepared *v1.PreparedChild) (string, workflow.ChildWorkflowOptions) {
 		now := cr.now()

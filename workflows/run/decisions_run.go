@@ -56,7 +56,9 @@ func (de *decisions) decide(verdict string, c *v1.RunCommand) {
 	if d := c.GetDecision(); d != nil {
 		by, reason = d.GetBy(), d.GetReason()
 	}
-	de.status.Run.Approval = &v1.RunApproval{State: verdict, By: by, At: timestamppb.New(de.now()), Reason: reason}
+	de.status.Run.Approval = &v1.RunApproval{
+		State: verdict, By: by, At: timestamppb.New(de.now()), Reason: reason, DefinitionVersion: de.in.GetDefinitionVersion(),
+	}
 	if verdict == v1.ApprovalApproved {
 		de.logRun(v1.EventApproved, by, reason)
 		de.wake()

@@ -89,6 +89,7 @@ func (ho *handover) nextInput() (*v1.RunInput, error) {
 		Input:           ho.received.GetInput(),
 		References:      ho.received.GetReferences(),
 		Packed:          ho.received.GetPacked(),
+		Workflows:       ho.received.GetWorkflows(),
 		Options:         ho.in.GetOptions(),
 		Generation:      ho.in.GetGeneration(),
 		Partition:       ho.in.GetPartition(),
@@ -103,6 +104,9 @@ func (ho *handover) nextInput() (*v1.RunInput, error) {
 		CacheScope:      ho.in.GetCacheScope(),
 		Batch:           ho.in.GetBatch(),
 		Chain:           ho.chain,
+
+		DefinitionVersion: ho.in.GetDefinitionVersion(),
+		HeldLocks:         ho.in.GetHeldLocks(),
 	}
 	if proto.Size(next) <= maxStateBytes/2 {
 		return next, nil

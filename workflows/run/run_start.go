@@ -63,12 +63,14 @@ func endsRun(e dag.Event) bool {
 }
 
 // awaitApproval waits until the run is approved, if it needs an approval. It returns the events that occurred meanwhile, and
-// whether they end the run. An approval holds for all generations; a rejection does not.
+// whether they end the run. An approval holds for all generations with the same definition; a rejection does not.
 func (r *run) awaitApproval() (early []dag.Event, over bool) {
-	if !r.in.GetNeedsApproval() || r.in.GetPartition() != nil || r.status.Run.GetApproval().GetState() == v1.ApprovalApproved {
+	approval, version := r.status.Run.GetApproval(), r.in.GetDefinitionVersion()
+	isApproved := approval.GetState() == v1.ApprovalApproved && approval.GetDefinitionVersion() == version
+	if !r.in.GetNeedsApproval() || r.in.GetPartition() != nil || isApproved {
 		return nil, false
 	}
-	r.status.Run.Approval = &v1.RunApproval{State: v1.ApprovalPending}
+	r.status.Run.Approval = &v1.RunApproval{State: v1.ApprovalPending, DefinitionVersion: version}
 	r.view.showState()
 	r.log.Add(r.now(), v1.EventPaused, eventlog.WholeRun, "", 0, 0, "waits for the approval of an operator", eventlog.KeyReason.Of(v1.ReasonApproval))
 	for r.awaitsApproval() {

@@ -81,7 +81,16 @@ type RunInput struct {
 	// Whether approvals and rejections require the signature of a gateway; runs started by tasks of this run inherit it.
 	SignedDecisions bool `protobuf:"varint,23,opt,name=signed_decisions,json=signedDecisions,proto3" json:"signed_decisions,omitempty"`
 	// For a partition: scope of the cached results that the run reads and writes; see EvaluateRequest.cache_scope.
-	CacheScope    string `protobuf:"bytes,24,opt,name=cache_scope,json=cacheScope,proto3" json:"cache_scope,omitempty"`
+	CacheScope string `protobuf:"bytes,24,opt,name=cache_scope,json=cacheScope,proto3" json:"cache_scope,omitempty"`
+	// Version of the definition: 0 as it was submitted, one more for each generation that changed it. An approval is for one
+	// version.
+	DefinitionVersion int32 `protobuf:"varint,25,opt,name=definition_version,json=definitionVersion,proto3" json:"definition_version,omitempty"`
+	// Stored workflows that the run names, as they were when it was submitted for approval; runs started by its tasks inherit
+	// them. Absent if such runs read what is stored when they start.
+	Workflows *FrozenWorkflows `protobuf:"bytes,26,opt,name=workflows,proto3" json:"workflows,omitempty"`
+	// Locks that are held above this run until it has ended: by the tasks that started it and its ancestors, and by these runs
+	// themselves.
+	HeldLocks     []*HeldLock `protobuf:"bytes,27,rep,name=held_locks,json=heldLocks,proto3" json:"held_locks,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -284,6 +293,138 @@ func (x *RunInput) GetCacheScope() string {
 	return ""
 }
 
+func (x *RunInput) GetDefinitionVersion() int32 {
+	if x != nil {
+		return x.DefinitionVersion
+	}
+	return 0
+}
+
+func (x *RunInput) GetWorkflows() *FrozenWorkflows {
+	if x != nil {
+		return x.Workflows
+	}
+	return nil
+}
+
+func (x *RunInput) GetHeldLocks() []*HeldLock {
+	if x != nil {
+		return x.HeldLocks
+	}
+	return nil
+}
+
+// FrozenWorkflows are the stored workflows that an approval covers: tasks of the run and of runs below it start these, as they
+// are here, and no others.
+type FrozenWorkflows struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The definitions by name.
+	Definitions   map[string]*Definition `protobuf:"bytes,1,rep,name=definitions,proto3" json:"definitions,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *FrozenWorkflows) Reset() {
+	*x = FrozenWorkflows{}
+	mi := &file_switchyard_v1_payload_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *FrozenWorkflows) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*FrozenWorkflows) ProtoMessage() {}
+
+func (x *FrozenWorkflows) ProtoReflect() protoreflect.Message {
+	mi := &file_switchyard_v1_payload_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use FrozenWorkflows.ProtoReflect.Descriptor instead.
+func (*FrozenWorkflows) Descriptor() ([]byte, []int) {
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *FrozenWorkflows) GetDefinitions() map[string]*Definition {
+	if x != nil {
+		return x.Definitions
+	}
+	return nil
+}
+
+// HeldLock is a place of a lock that a workflow holds.
+type HeldLock struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Name of the lock.
+	Lock string `protobuf:"bytes,1,opt,name=lock,proto3" json:"lock,omitempty"`
+	// Workflow that holds the place.
+	Holder string `protobuf:"bytes,2,opt,name=holder,proto3" json:"holder,omitempty"`
+	// See AcquireRequest.
+	Claim         string `protobuf:"bytes,3,opt,name=claim,proto3" json:"claim,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *HeldLock) Reset() {
+	*x = HeldLock{}
+	mi := &file_switchyard_v1_payload_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *HeldLock) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*HeldLock) ProtoMessage() {}
+
+func (x *HeldLock) ProtoReflect() protoreflect.Message {
+	mi := &file_switchyard_v1_payload_proto_msgTypes[2]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use HeldLock.ProtoReflect.Descriptor instead.
+func (*HeldLock) Descriptor() ([]byte, []int) {
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{2}
+}
+
+func (x *HeldLock) GetLock() string {
+	if x != nil {
+		return x.Lock
+	}
+	return ""
+}
+
+func (x *HeldLock) GetHolder() string {
+	if x != nil {
+		return x.Holder
+	}
+	return ""
+}
+
+func (x *HeldLock) GetClaim() string {
+	if x != nil {
+		return x.Claim
+	}
+	return ""
+}
+
 // Decision is an approval or a rejection, signed by a gateway.
 type Decision struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -311,7 +452,7 @@ type Decision struct {
 
 func (x *Decision) Reset() {
 	*x = Decision{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[1]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -323,7 +464,7 @@ func (x *Decision) String() string {
 func (*Decision) ProtoMessage() {}
 
 func (x *Decision) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[1]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -336,7 +477,7 @@ func (x *Decision) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Decision.ProtoReflect.Descriptor instead.
 func (*Decision) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{1}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *Decision) GetWorkflow() string {
@@ -413,7 +554,7 @@ type VerifyRequest struct {
 
 func (x *VerifyRequest) Reset() {
 	*x = VerifyRequest{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[2]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -425,7 +566,7 @@ func (x *VerifyRequest) String() string {
 func (*VerifyRequest) ProtoMessage() {}
 
 func (x *VerifyRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[2]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -438,7 +579,7 @@ func (x *VerifyRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use VerifyRequest.ProtoReflect.Descriptor instead.
 func (*VerifyRequest) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{2}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *VerifyRequest) GetDecision() *Decision {
@@ -459,7 +600,7 @@ type VerifyResponse struct {
 
 func (x *VerifyResponse) Reset() {
 	*x = VerifyResponse{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[3]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -471,7 +612,7 @@ func (x *VerifyResponse) String() string {
 func (*VerifyResponse) ProtoMessage() {}
 
 func (x *VerifyResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[3]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -484,7 +625,7 @@ func (x *VerifyResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use VerifyResponse.ProtoReflect.Descriptor instead.
 func (*VerifyResponse) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{3}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *VerifyResponse) GetRefused() string {
@@ -509,7 +650,7 @@ type Rerun struct {
 
 func (x *Rerun) Reset() {
 	*x = Rerun{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[4]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -521,7 +662,7 @@ func (x *Rerun) String() string {
 func (*Rerun) ProtoMessage() {}
 
 func (x *Rerun) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[4]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -534,7 +675,7 @@ func (x *Rerun) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Rerun.ProtoReflect.Descriptor instead.
 func (*Rerun) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{4}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *Rerun) GetFailed() bool {
@@ -606,7 +747,7 @@ type Partition struct {
 
 func (x *Partition) Reset() {
 	*x = Partition{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[5]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -618,7 +759,7 @@ func (x *Partition) String() string {
 func (*Partition) ProtoMessage() {}
 
 func (x *Partition) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[5]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -631,7 +772,7 @@ func (x *Partition) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Partition.ProtoReflect.Descriptor instead.
 func (*Partition) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{5}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *Partition) GetRunId() string {
@@ -780,7 +921,7 @@ type DurationEstimate struct {
 
 func (x *DurationEstimate) Reset() {
 	*x = DurationEstimate{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[6]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -792,7 +933,7 @@ func (x *DurationEstimate) String() string {
 func (*DurationEstimate) ProtoMessage() {}
 
 func (x *DurationEstimate) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[6]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -805,7 +946,7 @@ func (x *DurationEstimate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DurationEstimate.ProtoReflect.Descriptor instead.
 func (*DurationEstimate) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{6}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *DurationEstimate) GetInstance() *durationpb.Duration {
@@ -845,7 +986,7 @@ type PartitionOrder struct {
 
 func (x *PartitionOrder) Reset() {
 	*x = PartitionOrder{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[7]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -857,7 +998,7 @@ func (x *PartitionOrder) String() string {
 func (*PartitionOrder) ProtoMessage() {}
 
 func (x *PartitionOrder) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[7]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -870,7 +1011,7 @@ func (x *PartitionOrder) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PartitionOrder.ProtoReflect.Descriptor instead.
 func (*PartitionOrder) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{7}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *PartitionOrder) GetCancel() bool {
@@ -930,7 +1071,7 @@ type Items struct {
 
 func (x *Items) Reset() {
 	*x = Items{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[8]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -942,7 +1083,7 @@ func (x *Items) String() string {
 func (*Items) ProtoMessage() {}
 
 func (x *Items) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[8]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -955,7 +1096,7 @@ func (x *Items) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Items.ProtoReflect.Descriptor instead.
 func (*Items) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{8}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *Items) GetList() *structpb.ListValue {
@@ -994,7 +1135,7 @@ type ItemList struct {
 
 func (x *ItemList) Reset() {
 	*x = ItemList{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[9]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1006,7 +1147,7 @@ func (x *ItemList) String() string {
 func (*ItemList) ProtoMessage() {}
 
 func (x *ItemList) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[9]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1019,7 +1160,7 @@ func (x *ItemList) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ItemList.ProtoReflect.Descriptor instead.
 func (*ItemList) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{9}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *ItemList) GetItems() []*structpb.Value {
@@ -1056,7 +1197,7 @@ type Shared struct {
 
 func (x *Shared) Reset() {
 	*x = Shared{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[10]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1068,7 +1209,7 @@ func (x *Shared) String() string {
 func (*Shared) ProtoMessage() {}
 
 func (x *Shared) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[10]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1081,7 +1222,7 @@ func (x *Shared) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Shared.ProtoReflect.Descriptor instead.
 func (*Shared) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{10}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *Shared) GetValue() *structpb.Struct {
@@ -1142,7 +1283,7 @@ type PartitionReport struct {
 
 func (x *PartitionReport) Reset() {
 	*x = PartitionReport{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[11]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1154,7 +1295,7 @@ func (x *PartitionReport) String() string {
 func (*PartitionReport) ProtoMessage() {}
 
 func (x *PartitionReport) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[11]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1167,7 +1308,7 @@ func (x *PartitionReport) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PartitionReport.ProtoReflect.Descriptor instead.
 func (*PartitionReport) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{11}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *PartitionReport) GetTask() string {
@@ -1302,7 +1443,7 @@ type ContextUpdate struct {
 
 func (x *ContextUpdate) Reset() {
 	*x = ContextUpdate{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[12]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1314,7 +1455,7 @@ func (x *ContextUpdate) String() string {
 func (*ContextUpdate) ProtoMessage() {}
 
 func (x *ContextUpdate) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[12]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1327,7 +1468,7 @@ func (x *ContextUpdate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ContextUpdate.ProtoReflect.Descriptor instead.
 func (*ContextUpdate) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{12}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *ContextUpdate) GetNumber() int64 {
@@ -1355,7 +1496,7 @@ type ContextAnswer struct {
 
 func (x *ContextAnswer) Reset() {
 	*x = ContextAnswer{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[13]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1367,7 +1508,7 @@ func (x *ContextAnswer) String() string {
 func (*ContextAnswer) ProtoMessage() {}
 
 func (x *ContextAnswer) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[13]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1380,7 +1521,7 @@ func (x *ContextAnswer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ContextAnswer.ProtoReflect.Descriptor instead.
 func (*ContextAnswer) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{13}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *ContextAnswer) GetVerdicts() []*ContextVerdict {
@@ -1403,7 +1544,7 @@ type ContextVerdict struct {
 
 func (x *ContextVerdict) Reset() {
 	*x = ContextVerdict{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[14]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1415,7 +1556,7 @@ func (x *ContextVerdict) String() string {
 func (*ContextVerdict) ProtoMessage() {}
 
 func (x *ContextVerdict) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[14]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1428,7 +1569,7 @@ func (x *ContextVerdict) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ContextVerdict.ProtoReflect.Descriptor instead.
 func (*ContextVerdict) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{14}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *ContextVerdict) GetNumber() int64 {
@@ -1462,7 +1603,7 @@ type ConditionReferences struct {
 
 func (x *ConditionReferences) Reset() {
 	*x = ConditionReferences{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[15]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1474,7 +1615,7 @@ func (x *ConditionReferences) String() string {
 func (*ConditionReferences) ProtoMessage() {}
 
 func (x *ConditionReferences) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[15]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1487,7 +1628,7 @@ func (x *ConditionReferences) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ConditionReferences.ProtoReflect.Descriptor instead.
 func (*ConditionReferences) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{15}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *ConditionReferences) GetTasks() []string {
@@ -1534,7 +1675,7 @@ type RunOptions struct {
 
 func (x *RunOptions) Reset() {
 	*x = RunOptions{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[16]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1546,7 +1687,7 @@ func (x *RunOptions) String() string {
 func (*RunOptions) ProtoMessage() {}
 
 func (x *RunOptions) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[16]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1559,7 +1700,7 @@ func (x *RunOptions) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RunOptions.ProtoReflect.Descriptor instead.
 func (*RunOptions) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{16}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *RunOptions) GetPlacementTimeout() *durationpb.Duration {
@@ -1635,7 +1776,7 @@ type RunState struct {
 
 func (x *RunState) Reset() {
 	*x = RunState{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[17]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1647,7 +1788,7 @@ func (x *RunState) String() string {
 func (*RunState) ProtoMessage() {}
 
 func (x *RunState) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[17]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1660,7 +1801,7 @@ func (x *RunState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RunState.ProtoReflect.Descriptor instead.
 func (*RunState) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{17}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *RunState) GetCreatedAt() *timestamppb.Timestamp {
@@ -1829,7 +1970,7 @@ type ReopenRequest struct {
 
 func (x *ReopenRequest) Reset() {
 	*x = ReopenRequest{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[18]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1841,7 +1982,7 @@ func (x *ReopenRequest) String() string {
 func (*ReopenRequest) ProtoMessage() {}
 
 func (x *ReopenRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[18]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1854,7 +1995,7 @@ func (x *ReopenRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReopenRequest.ProtoReflect.Descriptor instead.
 func (*ReopenRequest) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{18}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *ReopenRequest) GetRunId() string {
@@ -1909,7 +2050,7 @@ type TaskCommand struct {
 
 func (x *TaskCommand) Reset() {
 	*x = TaskCommand{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[19]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1921,7 +2062,7 @@ func (x *TaskCommand) String() string {
 func (*TaskCommand) ProtoMessage() {}
 
 func (x *TaskCommand) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[19]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1934,7 +2075,7 @@ func (x *TaskCommand) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TaskCommand.ProtoReflect.Descriptor instead.
 func (*TaskCommand) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{19}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *TaskCommand) GetTask() string {
@@ -1981,7 +2122,7 @@ type RunCommand struct {
 
 func (x *RunCommand) Reset() {
 	*x = RunCommand{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[20]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1993,7 +2134,7 @@ func (x *RunCommand) String() string {
 func (*RunCommand) ProtoMessage() {}
 
 func (x *RunCommand) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[20]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2006,7 +2147,7 @@ func (x *RunCommand) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RunCommand.ProtoReflect.Descriptor instead.
 func (*RunCommand) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{20}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *RunCommand) GetReason() string {
@@ -2045,7 +2186,7 @@ type InstancesRequest struct {
 
 func (x *InstancesRequest) Reset() {
 	*x = InstancesRequest{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[21]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2057,7 +2198,7 @@ func (x *InstancesRequest) String() string {
 func (*InstancesRequest) ProtoMessage() {}
 
 func (x *InstancesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[21]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2070,7 +2211,7 @@ func (x *InstancesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InstancesRequest.ProtoReflect.Descriptor instead.
 func (*InstancesRequest) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{21}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *InstancesRequest) GetTask() string {
@@ -2117,7 +2258,7 @@ type InstancesResponse struct {
 
 func (x *InstancesResponse) Reset() {
 	*x = InstancesResponse{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[22]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2129,7 +2270,7 @@ func (x *InstancesResponse) String() string {
 func (*InstancesResponse) ProtoMessage() {}
 
 func (x *InstancesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[22]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2142,7 +2283,7 @@ func (x *InstancesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InstancesResponse.ProtoReflect.Descriptor instead.
 func (*InstancesResponse) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{22}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *InstancesResponse) GetInstances() []*Instance {
@@ -2210,7 +2351,7 @@ type LockRequest struct {
 
 func (x *LockRequest) Reset() {
 	*x = LockRequest{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[23]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2222,7 +2363,7 @@ func (x *LockRequest) String() string {
 func (*LockRequest) ProtoMessage() {}
 
 func (x *LockRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[23]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2235,7 +2376,7 @@ func (x *LockRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LockRequest.ProtoReflect.Descriptor instead.
 func (*LockRequest) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{23}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *LockRequest) GetLock() string {
@@ -2270,7 +2411,7 @@ type LockRequests struct {
 
 func (x *LockRequests) Reset() {
 	*x = LockRequests{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[24]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2282,7 +2423,7 @@ func (x *LockRequests) String() string {
 func (*LockRequests) ProtoMessage() {}
 
 func (x *LockRequests) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[24]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2295,7 +2436,7 @@ func (x *LockRequests) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LockRequests.ProtoReflect.Descriptor instead.
 func (*LockRequests) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{24}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *LockRequests) GetRequests() []*LockRequest {
@@ -2324,14 +2465,16 @@ type AcquireRequest struct {
 	// Whether the holder was asked to end in favour of another one; only in LockInput.
 	Replaced bool `protobuf:"varint,7,opt,name=replaced,proto3" json:"replaced,omitempty"`
 	// Temporal id of the execution that asks; echoed in the answer.
-	Asker         string `protobuf:"bytes,8,opt,name=asker,proto3" json:"asker,omitempty"`
+	Asker string `protobuf:"bytes,8,opt,name=asker,proto3" json:"asker,omitempty"`
+	// Places of the lock that are held above the holder until it has ended, as in RunInput.held_locks.
+	Above         []*HeldLock `protobuf:"bytes,9,rep,name=above,proto3" json:"above,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *AcquireRequest) Reset() {
 	*x = AcquireRequest{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[25]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2343,7 +2486,7 @@ func (x *AcquireRequest) String() string {
 func (*AcquireRequest) ProtoMessage() {}
 
 func (x *AcquireRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[25]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2356,7 +2499,7 @@ func (x *AcquireRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AcquireRequest.ProtoReflect.Descriptor instead.
 func (*AcquireRequest) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{25}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *AcquireRequest) GetHolder() string {
@@ -2415,6 +2558,13 @@ func (x *AcquireRequest) GetAsker() string {
 	return ""
 }
 
+func (x *AcquireRequest) GetAbove() []*HeldLock {
+	if x != nil {
+		return x.Above
+	}
+	return nil
+}
+
 // ReleaseRequest releases a place, or withdraws a waiting request.
 type ReleaseRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -2428,7 +2578,7 @@ type ReleaseRequest struct {
 
 func (x *ReleaseRequest) Reset() {
 	*x = ReleaseRequest{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[26]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2440,7 +2590,7 @@ func (x *ReleaseRequest) String() string {
 func (*ReleaseRequest) ProtoMessage() {}
 
 func (x *ReleaseRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[26]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2453,7 +2603,7 @@ func (x *ReleaseRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleaseRequest.ProtoReflect.Descriptor instead.
 func (*ReleaseRequest) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{26}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *ReleaseRequest) GetHolder() string {
@@ -2484,14 +2634,16 @@ type Granted struct {
 	// Who holds the lock or takes the place, for people; empty if the place was granted.
 	Holders []string `protobuf:"bytes,4,rep,name=holders,proto3" json:"holders,omitempty"`
 	// See AcquireRequest. An execution that continues the asker has released the place, and may have asked again.
-	Asker         string `protobuf:"bytes,5,opt,name=asker,proto3" json:"asker,omitempty"`
+	Asker string `protobuf:"bytes,5,opt,name=asker,proto3" json:"asker,omitempty"`
+	// Whether the claim is refused because it would wait for ever: the holders wait for the end of runs that wait for the lock.
+	Deadlock      bool `protobuf:"varint,6,opt,name=deadlock,proto3" json:"deadlock,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Granted) Reset() {
 	*x = Granted{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[27]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2503,7 +2655,7 @@ func (x *Granted) String() string {
 func (*Granted) ProtoMessage() {}
 
 func (x *Granted) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[27]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2516,7 +2668,7 @@ func (x *Granted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Granted.ProtoReflect.Descriptor instead.
 func (*Granted) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{27}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *Granted) GetLock() string {
@@ -2554,6 +2706,13 @@ func (x *Granted) GetAsker() string {
 	return ""
 }
 
+func (x *Granted) GetDeadlock() bool {
+	if x != nil {
+		return x.Deadlock
+	}
+	return false
+}
+
 // HoldersRequest asks which holders of a lock have ended.
 type HoldersRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -2565,7 +2724,7 @@ type HoldersRequest struct {
 
 func (x *HoldersRequest) Reset() {
 	*x = HoldersRequest{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[28]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2577,7 +2736,7 @@ func (x *HoldersRequest) String() string {
 func (*HoldersRequest) ProtoMessage() {}
 
 func (x *HoldersRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[28]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2590,7 +2749,7 @@ func (x *HoldersRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HoldersRequest.ProtoReflect.Descriptor instead.
 func (*HoldersRequest) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{28}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *HoldersRequest) GetHeld() []*AcquireRequest {
@@ -2613,7 +2772,7 @@ type HoldersResponse struct {
 
 func (x *HoldersResponse) Reset() {
 	*x = HoldersResponse{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[29]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2625,7 +2784,7 @@ func (x *HoldersResponse) String() string {
 func (*HoldersResponse) ProtoMessage() {}
 
 func (x *HoldersResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[29]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2638,7 +2797,7 @@ func (x *HoldersResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HoldersResponse.ProtoReflect.Descriptor instead.
 func (*HoldersResponse) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{29}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *HoldersResponse) GetGone() []*AcquireRequest {
@@ -2672,7 +2831,7 @@ type LockInput struct {
 
 func (x *LockInput) Reset() {
 	*x = LockInput{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[30]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2684,7 +2843,7 @@ func (x *LockInput) String() string {
 func (*LockInput) ProtoMessage() {}
 
 func (x *LockInput) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[30]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2697,7 +2856,7 @@ func (x *LockInput) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LockInput.ProtoReflect.Descriptor instead.
 func (*LockInput) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{30}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *LockInput) GetName() string {
@@ -2741,7 +2900,7 @@ type LockAnswer struct {
 
 func (x *LockAnswer) Reset() {
 	*x = LockAnswer{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[31]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2753,7 +2912,7 @@ func (x *LockAnswer) String() string {
 func (*LockAnswer) ProtoMessage() {}
 
 func (x *LockAnswer) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[31]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2766,7 +2925,7 @@ func (x *LockAnswer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LockAnswer.ProtoReflect.Descriptor instead.
 func (*LockAnswer) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{31}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *LockAnswer) GetTo() *AcquireRequest {
@@ -2797,7 +2956,7 @@ type RetryTaskRequest struct {
 
 func (x *RetryTaskRequest) Reset() {
 	*x = RetryTaskRequest{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[32]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2809,7 +2968,7 @@ func (x *RetryTaskRequest) String() string {
 func (*RetryTaskRequest) ProtoMessage() {}
 
 func (x *RetryTaskRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[32]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2822,7 +2981,7 @@ func (x *RetryTaskRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RetryTaskRequest.ProtoReflect.Descriptor instead.
 func (*RetryTaskRequest) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{32}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *RetryTaskRequest) GetTask() string {
@@ -2858,7 +3017,7 @@ type SaveEventsRequest struct {
 
 func (x *SaveEventsRequest) Reset() {
 	*x = SaveEventsRequest{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[33]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2870,7 +3029,7 @@ func (x *SaveEventsRequest) String() string {
 func (*SaveEventsRequest) ProtoMessage() {}
 
 func (x *SaveEventsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[33]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2883,7 +3042,7 @@ func (x *SaveEventsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SaveEventsRequest.ProtoReflect.Descriptor instead.
 func (*SaveEventsRequest) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{33}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *SaveEventsRequest) GetRunId() string {
@@ -2932,7 +3091,7 @@ type EventsRequest struct {
 
 func (x *EventsRequest) Reset() {
 	*x = EventsRequest{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[34]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2944,7 +3103,7 @@ func (x *EventsRequest) String() string {
 func (*EventsRequest) ProtoMessage() {}
 
 func (x *EventsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[34]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2957,7 +3116,7 @@ func (x *EventsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EventsRequest.ProtoReflect.Descriptor instead.
 func (*EventsRequest) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{34}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *EventsRequest) GetOffset() int32 {
@@ -2982,7 +3141,7 @@ type EventsResponse struct {
 
 func (x *EventsResponse) Reset() {
 	*x = EventsResponse{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[35]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2994,7 +3153,7 @@ func (x *EventsResponse) String() string {
 func (*EventsResponse) ProtoMessage() {}
 
 func (x *EventsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[35]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3007,7 +3166,7 @@ func (x *EventsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EventsResponse.ProtoReflect.Descriptor instead.
 func (*EventsResponse) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{35}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *EventsResponse) GetEvents() []*Event {
@@ -3042,7 +3201,7 @@ type EventSlice struct {
 
 func (x *EventSlice) Reset() {
 	*x = EventSlice{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[36]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3054,7 +3213,7 @@ func (x *EventSlice) String() string {
 func (*EventSlice) ProtoMessage() {}
 
 func (x *EventSlice) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[36]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3067,7 +3226,7 @@ func (x *EventSlice) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EventSlice.ProtoReflect.Descriptor instead.
 func (*EventSlice) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{36}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *EventSlice) GetEvents() []*Event {
@@ -3088,7 +3247,7 @@ type LoadStateRequest struct {
 
 func (x *LoadStateRequest) Reset() {
 	*x = LoadStateRequest{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[37]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3100,7 +3259,7 @@ func (x *LoadStateRequest) String() string {
 func (*LoadStateRequest) ProtoMessage() {}
 
 func (x *LoadStateRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[37]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3113,7 +3272,7 @@ func (x *LoadStateRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LoadStateRequest.ProtoReflect.Descriptor instead.
 func (*LoadStateRequest) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{37}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *LoadStateRequest) GetKey() string {
@@ -3195,7 +3354,7 @@ type TaskState struct {
 
 func (x *TaskState) Reset() {
 	*x = TaskState{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[38]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3207,7 +3366,7 @@ func (x *TaskState) String() string {
 func (*TaskState) ProtoMessage() {}
 
 func (x *TaskState) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[38]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3220,7 +3379,7 @@ func (x *TaskState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TaskState.ProtoReflect.Descriptor instead.
 func (*TaskState) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{38}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *TaskState) GetTask() *Task {
@@ -3455,7 +3614,7 @@ type ApprovalRecord struct {
 
 func (x *ApprovalRecord) Reset() {
 	*x = ApprovalRecord{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[39]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3467,7 +3626,7 @@ func (x *ApprovalRecord) String() string {
 func (*ApprovalRecord) ProtoMessage() {}
 
 func (x *ApprovalRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[39]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3480,7 +3639,7 @@ func (x *ApprovalRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ApprovalRecord.ProtoReflect.Descriptor instead.
 func (*ApprovalRecord) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{39}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *ApprovalRecord) GetBy() string {
@@ -3531,7 +3690,7 @@ type DetachedAttempt struct {
 
 func (x *DetachedAttempt) Reset() {
 	*x = DetachedAttempt{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[40]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3543,7 +3702,7 @@ func (x *DetachedAttempt) String() string {
 func (*DetachedAttempt) ProtoMessage() {}
 
 func (x *DetachedAttempt) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[40]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3556,7 +3715,7 @@ func (x *DetachedAttempt) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DetachedAttempt.ProtoReflect.Descriptor instead.
 func (*DetachedAttempt) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{40}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *DetachedAttempt) GetLead() string {
@@ -3643,7 +3802,7 @@ type SteerRequest struct {
 
 func (x *SteerRequest) Reset() {
 	*x = SteerRequest{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[41]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3655,7 +3814,7 @@ func (x *SteerRequest) String() string {
 func (*SteerRequest) ProtoMessage() {}
 
 func (x *SteerRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[41]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3668,7 +3827,7 @@ func (x *SteerRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SteerRequest.ProtoReflect.Descriptor instead.
 func (*SteerRequest) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{41}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *SteerRequest) GetRunId() string {
@@ -3718,7 +3877,7 @@ type SteerResponse struct {
 
 func (x *SteerResponse) Reset() {
 	*x = SteerResponse{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[42]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3730,7 +3889,7 @@ func (x *SteerResponse) String() string {
 func (*SteerResponse) ProtoMessage() {}
 
 func (x *SteerResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[42]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3743,7 +3902,7 @@ func (x *SteerResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SteerResponse.ProtoReflect.Descriptor instead.
 func (*SteerResponse) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{42}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *SteerResponse) GetRefused() string {
@@ -3770,7 +3929,7 @@ type DetachRequest struct {
 
 func (x *DetachRequest) Reset() {
 	*x = DetachRequest{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[43]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3782,7 +3941,7 @@ func (x *DetachRequest) String() string {
 func (*DetachRequest) ProtoMessage() {}
 
 func (x *DetachRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[43]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3795,7 +3954,7 @@ func (x *DetachRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DetachRequest.ProtoReflect.Descriptor instead.
 func (*DetachRequest) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{43}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *DetachRequest) GetRunId() string {
@@ -3837,7 +3996,7 @@ type DetachResponse struct {
 
 func (x *DetachResponse) Reset() {
 	*x = DetachResponse{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[44]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3849,7 +4008,7 @@ func (x *DetachResponse) String() string {
 func (*DetachResponse) ProtoMessage() {}
 
 func (x *DetachResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[44]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3862,7 +4021,7 @@ func (x *DetachResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DetachResponse.ProtoReflect.Descriptor instead.
 func (*DetachResponse) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{44}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *DetachResponse) GetOthers() []*ClaimRef {
@@ -3891,7 +4050,7 @@ type EvaluateRequest struct {
 
 func (x *EvaluateRequest) Reset() {
 	*x = EvaluateRequest{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[45]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3903,7 +4062,7 @@ func (x *EvaluateRequest) String() string {
 func (*EvaluateRequest) ProtoMessage() {}
 
 func (x *EvaluateRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[45]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3916,7 +4075,7 @@ func (x *EvaluateRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EvaluateRequest.ProtoReflect.Descriptor instead.
 func (*EvaluateRequest) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{45}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *EvaluateRequest) GetConditions() []*Condition {
@@ -3987,7 +4146,7 @@ type Condition struct {
 
 func (x *Condition) Reset() {
 	*x = Condition{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[46]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3999,7 +4158,7 @@ func (x *Condition) String() string {
 func (*Condition) ProtoMessage() {}
 
 func (x *Condition) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[46]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4012,7 +4171,7 @@ func (x *Condition) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Condition.ProtoReflect.Descriptor instead.
 func (*Condition) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{46}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *Condition) GetTask() string {
@@ -4096,7 +4255,7 @@ type PrepareRequest struct {
 
 func (x *PrepareRequest) Reset() {
 	*x = PrepareRequest{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[47]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4108,7 +4267,7 @@ func (x *PrepareRequest) String() string {
 func (*PrepareRequest) ProtoMessage() {}
 
 func (x *PrepareRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[47]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4121,7 +4280,7 @@ func (x *PrepareRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PrepareRequest.ProtoReflect.Descriptor instead.
 func (*PrepareRequest) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{47}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *PrepareRequest) GetChildren() []*ChildRequest {
@@ -4146,7 +4305,7 @@ type ChildRequest struct {
 
 func (x *ChildRequest) Reset() {
 	*x = ChildRequest{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[48]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4158,7 +4317,7 @@ func (x *ChildRequest) String() string {
 func (*ChildRequest) ProtoMessage() {}
 
 func (x *ChildRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[48]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4171,7 +4330,7 @@ func (x *ChildRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChildRequest.ProtoReflect.Descriptor instead.
 func (*ChildRequest) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{48}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *ChildRequest) GetRun() *ChildRunRequest {
@@ -4224,13 +4383,17 @@ type ChildRunRequest struct {
 	ByRole string `protobuf:"bytes,12,opt,name=by_role,json=byRole,proto3" json:"by_role,omitempty"`
 	// See RunInput.signed_decisions; the child inherits it.
 	SignedDecisions bool `protobuf:"varint,13,opt,name=signed_decisions,json=signedDecisions,proto3" json:"signed_decisions,omitempty"`
-	unknownFields   protoimpl.UnknownFields
-	sizeCache       protoimpl.SizeCache
+	// See RunInput.workflows; the child inherits them.
+	Workflows *FrozenWorkflows `protobuf:"bytes,14,opt,name=workflows,proto3" json:"workflows,omitempty"`
+	// See RunInput.held_locks, for the child.
+	HeldLocks     []*HeldLock `protobuf:"bytes,15,rep,name=held_locks,json=heldLocks,proto3" json:"held_locks,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *ChildRunRequest) Reset() {
 	*x = ChildRunRequest{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[49]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4242,7 +4405,7 @@ func (x *ChildRunRequest) String() string {
 func (*ChildRunRequest) ProtoMessage() {}
 
 func (x *ChildRunRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[49]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4255,7 +4418,7 @@ func (x *ChildRunRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChildRunRequest.ProtoReflect.Descriptor instead.
 func (*ChildRunRequest) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{49}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *ChildRunRequest) GetRunId() string {
@@ -4349,6 +4512,20 @@ func (x *ChildRunRequest) GetSignedDecisions() bool {
 	return false
 }
 
+func (x *ChildRunRequest) GetWorkflows() *FrozenWorkflows {
+	if x != nil {
+		return x.Workflows
+	}
+	return nil
+}
+
+func (x *ChildRunRequest) GetHeldLocks() []*HeldLock {
+	if x != nil {
+		return x.HeldLocks
+	}
+	return nil
+}
+
 // PrepareResponse holds one answer for each child of the request, in the same order.
 type PrepareResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -4360,7 +4537,7 @@ type PrepareResponse struct {
 
 func (x *PrepareResponse) Reset() {
 	*x = PrepareResponse{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[50]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4372,7 +4549,7 @@ func (x *PrepareResponse) String() string {
 func (*PrepareResponse) ProtoMessage() {}
 
 func (x *PrepareResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[50]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4385,7 +4562,7 @@ func (x *PrepareResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PrepareResponse.ProtoReflect.Descriptor instead.
 func (*PrepareResponse) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{50}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *PrepareResponse) GetChildren() []*PreparedChild {
@@ -4412,7 +4589,7 @@ type PreparedChild struct {
 
 func (x *PreparedChild) Reset() {
 	*x = PreparedChild{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[51]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4424,7 +4601,7 @@ func (x *PreparedChild) String() string {
 func (*PreparedChild) ProtoMessage() {}
 
 func (x *PreparedChild) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[51]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4437,7 +4614,7 @@ func (x *PreparedChild) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PreparedChild.ProtoReflect.Descriptor instead.
 func (*PreparedChild) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{51}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *PreparedChild) GetId() string {
@@ -4479,7 +4656,7 @@ type AwaitRunsRequest struct {
 
 func (x *AwaitRunsRequest) Reset() {
 	*x = AwaitRunsRequest{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[52]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4491,7 +4668,7 @@ func (x *AwaitRunsRequest) String() string {
 func (*AwaitRunsRequest) ProtoMessage() {}
 
 func (x *AwaitRunsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[52]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4504,7 +4681,7 @@ func (x *AwaitRunsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AwaitRunsRequest.ProtoReflect.Descriptor instead.
 func (*AwaitRunsRequest) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{52}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *AwaitRunsRequest) GetRuns() []*AwaitedRun {
@@ -4531,7 +4708,7 @@ type AwaitedRun struct {
 
 func (x *AwaitedRun) Reset() {
 	*x = AwaitedRun{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[53]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4543,7 +4720,7 @@ func (x *AwaitedRun) String() string {
 func (*AwaitedRun) ProtoMessage() {}
 
 func (x *AwaitedRun) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[53]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4556,7 +4733,7 @@ func (x *AwaitedRun) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AwaitedRun.ProtoReflect.Descriptor instead.
 func (*AwaitedRun) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{53}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{55}
 }
 
 func (x *AwaitedRun) GetWorkflowId() string {
@@ -4603,7 +4780,7 @@ type AwaitingChild struct {
 
 func (x *AwaitingChild) Reset() {
 	*x = AwaitingChild{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[54]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4615,7 +4792,7 @@ func (x *AwaitingChild) String() string {
 func (*AwaitingChild) ProtoMessage() {}
 
 func (x *AwaitingChild) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[54]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4628,7 +4805,7 @@ func (x *AwaitingChild) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AwaitingChild.ProtoReflect.Descriptor instead.
 func (*AwaitingChild) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{54}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{56}
 }
 
 func (x *AwaitingChild) GetWorkflowId() string {
@@ -4663,7 +4840,7 @@ type AwaitRunsResponse struct {
 
 func (x *AwaitRunsResponse) Reset() {
 	*x = AwaitRunsResponse{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[55]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4675,7 +4852,7 @@ func (x *AwaitRunsResponse) String() string {
 func (*AwaitRunsResponse) ProtoMessage() {}
 
 func (x *AwaitRunsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[55]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4688,7 +4865,7 @@ func (x *AwaitRunsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AwaitRunsResponse.ProtoReflect.Descriptor instead.
 func (*AwaitRunsResponse) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{55}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{57}
 }
 
 func (x *AwaitRunsResponse) GetEnds() []*RunEnd {
@@ -4721,7 +4898,7 @@ type RunEnd struct {
 
 func (x *RunEnd) Reset() {
 	*x = RunEnd{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[56]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[58]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4733,7 +4910,7 @@ func (x *RunEnd) String() string {
 func (*RunEnd) ProtoMessage() {}
 
 func (x *RunEnd) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[56]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[58]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4746,7 +4923,7 @@ func (x *RunEnd) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RunEnd.ProtoReflect.Descriptor instead.
 func (*RunEnd) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{56}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{58}
 }
 
 func (x *RunEnd) GetStatus() string {
@@ -4809,7 +4986,7 @@ type ChildRunEndsRequest struct {
 
 func (x *ChildRunEndsRequest) Reset() {
 	*x = ChildRunEndsRequest{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[57]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[59]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4821,7 +4998,7 @@ func (x *ChildRunEndsRequest) String() string {
 func (*ChildRunEndsRequest) ProtoMessage() {}
 
 func (x *ChildRunEndsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[57]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[59]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4834,7 +5011,7 @@ func (x *ChildRunEndsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChildRunEndsRequest.ProtoReflect.Descriptor instead.
 func (*ChildRunEndsRequest) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{57}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{59}
 }
 
 func (x *ChildRunEndsRequest) GetChildren() []*ChildRunEndRequest {
@@ -4855,7 +5032,7 @@ type ChildRunEndsResponse struct {
 
 func (x *ChildRunEndsResponse) Reset() {
 	*x = ChildRunEndsResponse{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[58]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[60]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4867,7 +5044,7 @@ func (x *ChildRunEndsResponse) String() string {
 func (*ChildRunEndsResponse) ProtoMessage() {}
 
 func (x *ChildRunEndsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[58]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[60]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4880,7 +5057,7 @@ func (x *ChildRunEndsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChildRunEndsResponse.ProtoReflect.Descriptor instead.
 func (*ChildRunEndsResponse) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{58}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{60}
 }
 
 func (x *ChildRunEndsResponse) GetAnswers() []*ExecuteResponse {
@@ -4917,7 +5094,7 @@ type ChildRunEndRequest struct {
 
 func (x *ChildRunEndRequest) Reset() {
 	*x = ChildRunEndRequest{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[59]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[61]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4929,7 +5106,7 @@ func (x *ChildRunEndRequest) String() string {
 func (*ChildRunEndRequest) ProtoMessage() {}
 
 func (x *ChildRunEndRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[59]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[61]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4942,7 +5119,7 @@ func (x *ChildRunEndRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChildRunEndRequest.ProtoReflect.Descriptor instead.
 func (*ChildRunEndRequest) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{59}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{61}
 }
 
 func (x *ChildRunEndRequest) GetChild() string {
@@ -5028,7 +5205,7 @@ type AttemptView struct {
 
 func (x *AttemptView) Reset() {
 	*x = AttemptView{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[60]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[62]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5040,7 +5217,7 @@ func (x *AttemptView) String() string {
 func (*AttemptView) ProtoMessage() {}
 
 func (x *AttemptView) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[60]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[62]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5053,7 +5230,7 @@ func (x *AttemptView) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AttemptView.ProtoReflect.Descriptor instead.
 func (*AttemptView) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{60}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{62}
 }
 
 func (x *AttemptView) GetNumber() int32 {
@@ -5108,7 +5285,7 @@ type ParentView struct {
 
 func (x *ParentView) Reset() {
 	*x = ParentView{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[61]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[63]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5120,7 +5297,7 @@ func (x *ParentView) String() string {
 func (*ParentView) ProtoMessage() {}
 
 func (x *ParentView) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[61]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[63]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5133,7 +5310,7 @@ func (x *ParentView) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ParentView.ProtoReflect.Descriptor instead.
 func (*ParentView) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{61}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{63}
 }
 
 func (x *ParentView) GetState() string {
@@ -5183,7 +5360,7 @@ type FanOutView struct {
 
 func (x *FanOutView) Reset() {
 	*x = FanOutView{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[62]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[64]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5195,7 +5372,7 @@ func (x *FanOutView) String() string {
 func (*FanOutView) ProtoMessage() {}
 
 func (x *FanOutView) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[62]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[64]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5208,7 +5385,7 @@ func (x *FanOutView) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FanOutView.ProtoReflect.Descriptor instead.
 func (*FanOutView) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{62}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{64}
 }
 
 func (x *FanOutView) GetCount() int32 {
@@ -5263,7 +5440,7 @@ type WorkflowView struct {
 
 func (x *WorkflowView) Reset() {
 	*x = WorkflowView{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[63]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[65]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5275,7 +5452,7 @@ func (x *WorkflowView) String() string {
 func (*WorkflowView) ProtoMessage() {}
 
 func (x *WorkflowView) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[63]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[65]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5288,7 +5465,7 @@ func (x *WorkflowView) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WorkflowView.ProtoReflect.Descriptor instead.
 func (*WorkflowView) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{63}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{65}
 }
 
 func (x *WorkflowView) GetName() string {
@@ -5333,7 +5510,7 @@ type EvaluateResponse struct {
 
 func (x *EvaluateResponse) Reset() {
 	*x = EvaluateResponse{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[64]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[66]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5345,7 +5522,7 @@ func (x *EvaluateResponse) String() string {
 func (*EvaluateResponse) ProtoMessage() {}
 
 func (x *EvaluateResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[64]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[66]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5358,7 +5535,7 @@ func (x *EvaluateResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EvaluateResponse.ProtoReflect.Descriptor instead.
 func (*EvaluateResponse) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{64}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{66}
 }
 
 func (x *EvaluateResponse) GetAnswers() []*ConditionAnswer {
@@ -5404,7 +5581,7 @@ type ConditionAnswer struct {
 
 func (x *ConditionAnswer) Reset() {
 	*x = ConditionAnswer{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[65]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[67]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5416,7 +5593,7 @@ func (x *ConditionAnswer) String() string {
 func (*ConditionAnswer) ProtoMessage() {}
 
 func (x *ConditionAnswer) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[65]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[67]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5429,7 +5606,7 @@ func (x *ConditionAnswer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ConditionAnswer.ProtoReflect.Descriptor instead.
 func (*ConditionAnswer) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{65}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{67}
 }
 
 func (x *ConditionAnswer) GetTask() string {
@@ -5517,7 +5694,7 @@ type CachedResult struct {
 
 func (x *CachedResult) Reset() {
 	*x = CachedResult{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[66]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[68]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5529,7 +5706,7 @@ func (x *CachedResult) String() string {
 func (*CachedResult) ProtoMessage() {}
 
 func (x *CachedResult) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[66]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[68]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5542,7 +5719,7 @@ func (x *CachedResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CachedResult.ProtoReflect.Descriptor instead.
 func (*CachedResult) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{66}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{68}
 }
 
 func (x *CachedResult) GetRunId() string {
@@ -5585,7 +5762,7 @@ type SaveCachedRequest struct {
 
 func (x *SaveCachedRequest) Reset() {
 	*x = SaveCachedRequest{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[67]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[69]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5597,7 +5774,7 @@ func (x *SaveCachedRequest) String() string {
 func (*SaveCachedRequest) ProtoMessage() {}
 
 func (x *SaveCachedRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[67]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[69]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5610,7 +5787,7 @@ func (x *SaveCachedRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SaveCachedRequest.ProtoReflect.Descriptor instead.
 func (*SaveCachedRequest) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{67}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{69}
 }
 
 func (x *SaveCachedRequest) GetWorkflow() string {
@@ -5673,7 +5850,7 @@ type CollectRequest struct {
 
 func (x *CollectRequest) Reset() {
 	*x = CollectRequest{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[68]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[70]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5685,7 +5862,7 @@ func (x *CollectRequest) String() string {
 func (*CollectRequest) ProtoMessage() {}
 
 func (x *CollectRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[68]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[70]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5698,7 +5875,7 @@ func (x *CollectRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CollectRequest.ProtoReflect.Descriptor instead.
 func (*CollectRequest) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{68}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{70}
 }
 
 func (x *CollectRequest) GetRunId() string {
@@ -5772,7 +5949,7 @@ type CollectItem struct {
 
 func (x *CollectItem) Reset() {
 	*x = CollectItem{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[69]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[71]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5784,7 +5961,7 @@ func (x *CollectItem) String() string {
 func (*CollectItem) ProtoMessage() {}
 
 func (x *CollectItem) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[69]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[71]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5797,7 +5974,7 @@ func (x *CollectItem) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CollectItem.ProtoReflect.Descriptor instead.
 func (*CollectItem) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{69}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{71}
 }
 
 func (x *CollectItem) GetState() string {
@@ -5836,7 +6013,7 @@ type CollectPartition struct {
 
 func (x *CollectPartition) Reset() {
 	*x = CollectPartition{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[70]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[72]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5848,7 +6025,7 @@ func (x *CollectPartition) String() string {
 func (*CollectPartition) ProtoMessage() {}
 
 func (x *CollectPartition) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[70]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[72]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5861,7 +6038,7 @@ func (x *CollectPartition) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CollectPartition.ProtoReflect.Descriptor instead.
 func (*CollectPartition) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{70}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{72}
 }
 
 func (x *CollectPartition) GetKey() string {
@@ -5906,7 +6083,7 @@ type PlaceRequest struct {
 
 func (x *PlaceRequest) Reset() {
 	*x = PlaceRequest{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[71]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[73]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5918,7 +6095,7 @@ func (x *PlaceRequest) String() string {
 func (*PlaceRequest) ProtoMessage() {}
 
 func (x *PlaceRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[71]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[73]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5931,7 +6108,7 @@ func (x *PlaceRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlaceRequest.ProtoReflect.Descriptor instead.
 func (*PlaceRequest) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{71}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{73}
 }
 
 func (x *PlaceRequest) GetRunId() string {
@@ -6009,7 +6186,7 @@ type TaskRequest struct {
 
 func (x *TaskRequest) Reset() {
 	*x = TaskRequest{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[72]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[74]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6021,7 +6198,7 @@ func (x *TaskRequest) String() string {
 func (*TaskRequest) ProtoMessage() {}
 
 func (x *TaskRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[72]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[74]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6034,7 +6211,7 @@ func (x *TaskRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TaskRequest.ProtoReflect.Descriptor instead.
 func (*TaskRequest) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{72}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{74}
 }
 
 func (x *TaskRequest) GetTask() string {
@@ -6132,7 +6309,7 @@ type ClaimRef struct {
 
 func (x *ClaimRef) Reset() {
 	*x = ClaimRef{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[73]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[75]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6144,7 +6321,7 @@ func (x *ClaimRef) String() string {
 func (*ClaimRef) ProtoMessage() {}
 
 func (x *ClaimRef) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[73]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[75]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6157,7 +6334,7 @@ func (x *ClaimRef) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClaimRef.ProtoReflect.Descriptor instead.
 func (*ClaimRef) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{73}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{75}
 }
 
 func (x *ClaimRef) GetTask() string {
@@ -6201,7 +6378,7 @@ type PlaceResponse struct {
 
 func (x *PlaceResponse) Reset() {
 	*x = PlaceResponse{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[74]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[76]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6213,7 +6390,7 @@ func (x *PlaceResponse) String() string {
 func (*PlaceResponse) ProtoMessage() {}
 
 func (x *PlaceResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[74]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[76]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6226,7 +6403,7 @@ func (x *PlaceResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlaceResponse.ProtoReflect.Descriptor instead.
 func (*PlaceResponse) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{74}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{76}
 }
 
 func (x *PlaceResponse) GetEpoch() string {
@@ -6291,7 +6468,7 @@ type Assignment struct {
 
 func (x *Assignment) Reset() {
 	*x = Assignment{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[75]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[77]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6303,7 +6480,7 @@ func (x *Assignment) String() string {
 func (*Assignment) ProtoMessage() {}
 
 func (x *Assignment) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[75]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[77]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6316,7 +6493,7 @@ func (x *Assignment) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Assignment.ProtoReflect.Descriptor instead.
 func (*Assignment) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{75}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{77}
 }
 
 func (x *Assignment) GetTask() string {
@@ -6399,7 +6576,7 @@ type Waiting struct {
 
 func (x *Waiting) Reset() {
 	*x = Waiting{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[76]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[78]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6411,7 +6588,7 @@ func (x *Waiting) String() string {
 func (*Waiting) ProtoMessage() {}
 
 func (x *Waiting) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[76]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[78]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6424,7 +6601,7 @@ func (x *Waiting) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Waiting.ProtoReflect.Descriptor instead.
 func (*Waiting) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{76}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{78}
 }
 
 func (x *Waiting) GetTask() string {
@@ -6468,7 +6645,7 @@ type AwaitPlacementRequest struct {
 
 func (x *AwaitPlacementRequest) Reset() {
 	*x = AwaitPlacementRequest{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[77]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[79]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6480,7 +6657,7 @@ func (x *AwaitPlacementRequest) String() string {
 func (*AwaitPlacementRequest) ProtoMessage() {}
 
 func (x *AwaitPlacementRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[77]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[79]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6493,7 +6670,7 @@ func (x *AwaitPlacementRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AwaitPlacementRequest.ProtoReflect.Descriptor instead.
 func (*AwaitPlacementRequest) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{77}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{79}
 }
 
 func (x *AwaitPlacementRequest) GetRunId() string {
@@ -6530,7 +6707,7 @@ type AwaitAnswerRequest struct {
 
 func (x *AwaitAnswerRequest) Reset() {
 	*x = AwaitAnswerRequest{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[78]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[80]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6542,7 +6719,7 @@ func (x *AwaitAnswerRequest) String() string {
 func (*AwaitAnswerRequest) ProtoMessage() {}
 
 func (x *AwaitAnswerRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[78]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[80]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6555,7 +6732,7 @@ func (x *AwaitAnswerRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AwaitAnswerRequest.ProtoReflect.Descriptor instead.
 func (*AwaitAnswerRequest) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{78}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{80}
 }
 
 func (x *AwaitAnswerRequest) GetAttempt() *ExecuteRequest {
@@ -6688,7 +6865,7 @@ type ExecuteRequest struct {
 
 func (x *ExecuteRequest) Reset() {
 	*x = ExecuteRequest{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[79]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[81]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6700,7 +6877,7 @@ func (x *ExecuteRequest) String() string {
 func (*ExecuteRequest) ProtoMessage() {}
 
 func (x *ExecuteRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[79]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[81]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6713,7 +6890,7 @@ func (x *ExecuteRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExecuteRequest.ProtoReflect.Descriptor instead.
 func (*ExecuteRequest) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{79}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{81}
 }
 
 func (x *ExecuteRequest) GetRunId() string {
@@ -7011,7 +7188,7 @@ type Ancestors struct {
 
 func (x *Ancestors) Reset() {
 	*x = Ancestors{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[80]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[82]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7023,7 +7200,7 @@ func (x *Ancestors) String() string {
 func (*Ancestors) ProtoMessage() {}
 
 func (x *Ancestors) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[80]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[82]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7036,7 +7213,7 @@ func (x *Ancestors) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Ancestors.ProtoReflect.Descriptor instead.
 func (*Ancestors) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{80}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{82}
 }
 
 func (x *Ancestors) GetParents() []*ParentOutput {
@@ -7074,7 +7251,7 @@ type AncestorEnds struct {
 
 func (x *AncestorEnds) Reset() {
 	*x = AncestorEnds{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[81]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[83]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7086,7 +7263,7 @@ func (x *AncestorEnds) String() string {
 func (*AncestorEnds) ProtoMessage() {}
 
 func (x *AncestorEnds) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[81]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[83]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7099,7 +7276,7 @@ func (x *AncestorEnds) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AncestorEnds.ProtoReflect.Descriptor instead.
 func (*AncestorEnds) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{81}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{83}
 }
 
 func (x *AncestorEnds) GetCompleted() []string {
@@ -7139,7 +7316,7 @@ type AncestorEnd struct {
 
 func (x *AncestorEnd) Reset() {
 	*x = AncestorEnd{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[82]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[84]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7151,7 +7328,7 @@ func (x *AncestorEnd) String() string {
 func (*AncestorEnd) ProtoMessage() {}
 
 func (x *AncestorEnd) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[82]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[84]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7164,7 +7341,7 @@ func (x *AncestorEnd) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AncestorEnd.ProtoReflect.Descriptor instead.
 func (*AncestorEnd) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{82}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{84}
 }
 
 func (x *AncestorEnd) GetTask() string {
@@ -7231,7 +7408,7 @@ type FanOutCounts struct {
 
 func (x *FanOutCounts) Reset() {
 	*x = FanOutCounts{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[83]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[85]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7243,7 +7420,7 @@ func (x *FanOutCounts) String() string {
 func (*FanOutCounts) ProtoMessage() {}
 
 func (x *FanOutCounts) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[83]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[85]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7256,7 +7433,7 @@ func (x *FanOutCounts) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FanOutCounts.ProtoReflect.Descriptor instead.
 func (*FanOutCounts) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{83}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{85}
 }
 
 func (x *FanOutCounts) GetCount() int32 {
@@ -7303,7 +7480,7 @@ type Member struct {
 
 func (x *Member) Reset() {
 	*x = Member{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[84]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[86]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7315,7 +7492,7 @@ func (x *Member) String() string {
 func (*Member) ProtoMessage() {}
 
 func (x *Member) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[84]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[86]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7328,7 +7505,7 @@ func (x *Member) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Member.ProtoReflect.Descriptor instead.
 func (*Member) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{84}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{86}
 }
 
 func (x *Member) GetIndex() int32 {
@@ -7395,7 +7572,7 @@ type Checkpoint struct {
 
 func (x *Checkpoint) Reset() {
 	*x = Checkpoint{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[85]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[87]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7407,7 +7584,7 @@ func (x *Checkpoint) String() string {
 func (*Checkpoint) ProtoMessage() {}
 
 func (x *Checkpoint) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[85]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[87]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7420,7 +7597,7 @@ func (x *Checkpoint) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Checkpoint.ProtoReflect.Descriptor instead.
 func (*Checkpoint) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{85}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{87}
 }
 
 func (x *Checkpoint) GetData() []byte {
@@ -7461,7 +7638,7 @@ type ParentOutput struct {
 
 func (x *ParentOutput) Reset() {
 	*x = ParentOutput{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[86]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[88]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7473,7 +7650,7 @@ func (x *ParentOutput) String() string {
 func (*ParentOutput) ProtoMessage() {}
 
 func (x *ParentOutput) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[86]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[88]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7486,7 +7663,7 @@ func (x *ParentOutput) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ParentOutput.ProtoReflect.Descriptor instead.
 func (*ParentOutput) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{86}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{88}
 }
 
 func (x *ParentOutput) GetTask() string {
@@ -7555,7 +7732,7 @@ type ExecuteResponse struct {
 
 func (x *ExecuteResponse) Reset() {
 	*x = ExecuteResponse{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[87]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[89]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7567,7 +7744,7 @@ func (x *ExecuteResponse) String() string {
 func (*ExecuteResponse) ProtoMessage() {}
 
 func (x *ExecuteResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[87]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[89]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7580,7 +7757,7 @@ func (x *ExecuteResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExecuteResponse.ProtoReflect.Descriptor instead.
 func (*ExecuteResponse) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{87}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{89}
 }
 
 func (x *ExecuteResponse) GetState() string {
@@ -7695,7 +7872,7 @@ type MemberResult struct {
 
 func (x *MemberResult) Reset() {
 	*x = MemberResult{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[88]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[90]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7707,7 +7884,7 @@ func (x *MemberResult) String() string {
 func (*MemberResult) ProtoMessage() {}
 
 func (x *MemberResult) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[88]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[90]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7720,7 +7897,7 @@ func (x *MemberResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MemberResult.ProtoReflect.Descriptor instead.
 func (*MemberResult) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{88}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{90}
 }
 
 func (x *MemberResult) GetIndex() int32 {
@@ -7816,7 +7993,7 @@ type ExecuteProgress struct {
 
 func (x *ExecuteProgress) Reset() {
 	*x = ExecuteProgress{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[89]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[91]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7828,7 +8005,7 @@ func (x *ExecuteProgress) String() string {
 func (*ExecuteProgress) ProtoMessage() {}
 
 func (x *ExecuteProgress) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[89]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[91]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7841,7 +8018,7 @@ func (x *ExecuteProgress) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExecuteProgress.ProtoReflect.Descriptor instead.
 func (*ExecuteProgress) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{89}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{91}
 }
 
 func (x *ExecuteProgress) GetSpawned() bool {
@@ -7929,7 +8106,7 @@ type StatusRequest struct {
 
 func (x *StatusRequest) Reset() {
 	*x = StatusRequest{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[90]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[92]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7941,7 +8118,7 @@ func (x *StatusRequest) String() string {
 func (*StatusRequest) ProtoMessage() {}
 
 func (x *StatusRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[90]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[92]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7954,7 +8131,7 @@ func (x *StatusRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatusRequest.ProtoReflect.Descriptor instead.
 func (*StatusRequest) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{90}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{92}
 }
 
 func (x *StatusRequest) GetSince() int64 {
@@ -8015,7 +8192,7 @@ type StatusResponse struct {
 
 func (x *StatusResponse) Reset() {
 	*x = StatusResponse{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[91]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[93]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8027,7 +8204,7 @@ func (x *StatusResponse) String() string {
 func (*StatusResponse) ProtoMessage() {}
 
 func (x *StatusResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[91]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[93]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8040,7 +8217,7 @@ func (x *StatusResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatusResponse.ProtoReflect.Descriptor instead.
 func (*StatusResponse) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{91}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{93}
 }
 
 func (x *StatusResponse) GetRun() *Run {
@@ -8149,7 +8326,7 @@ type NodeInput struct {
 
 func (x *NodeInput) Reset() {
 	*x = NodeInput{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[92]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[94]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8161,7 +8338,7 @@ func (x *NodeInput) String() string {
 func (*NodeInput) ProtoMessage() {}
 
 func (x *NodeInput) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[92]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[94]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8174,7 +8351,7 @@ func (x *NodeInput) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeInput.ProtoReflect.Descriptor instead.
 func (*NodeInput) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{92}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{94}
 }
 
 func (x *NodeInput) GetName() string {
@@ -8207,7 +8384,7 @@ type LeaderInput struct {
 
 func (x *LeaderInput) Reset() {
 	*x = LeaderInput{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[93]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[95]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8219,7 +8396,7 @@ func (x *LeaderInput) String() string {
 func (*LeaderInput) ProtoMessage() {}
 
 func (x *LeaderInput) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[93]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[95]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8232,7 +8409,7 @@ func (x *LeaderInput) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LeaderInput.ProtoReflect.Descriptor instead.
 func (*LeaderInput) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{93}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{95}
 }
 
 // LeaderHeartbeat is the heartbeat detail of the activity `Lead`.
@@ -8261,7 +8438,7 @@ type LeaderHeartbeat struct {
 
 func (x *LeaderHeartbeat) Reset() {
 	*x = LeaderHeartbeat{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[94]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[96]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8273,7 +8450,7 @@ func (x *LeaderHeartbeat) String() string {
 func (*LeaderHeartbeat) ProtoMessage() {}
 
 func (x *LeaderHeartbeat) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[94]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[96]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8286,7 +8463,7 @@ func (x *LeaderHeartbeat) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LeaderHeartbeat.ProtoReflect.Descriptor instead.
 func (*LeaderHeartbeat) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{94}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{96}
 }
 
 func (x *LeaderHeartbeat) GetIdentity() string {
@@ -8360,7 +8537,7 @@ type ExplainRequest struct {
 
 func (x *ExplainRequest) Reset() {
 	*x = ExplainRequest{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[95]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[97]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8372,7 +8549,7 @@ func (x *ExplainRequest) String() string {
 func (*ExplainRequest) ProtoMessage() {}
 
 func (x *ExplainRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[95]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[97]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8385,7 +8562,7 @@ func (x *ExplainRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExplainRequest.ProtoReflect.Descriptor instead.
 func (*ExplainRequest) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{95}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{97}
 }
 
 func (x *ExplainRequest) GetRunId() string {
@@ -8429,7 +8606,7 @@ type ExplainResponse struct {
 
 func (x *ExplainResponse) Reset() {
 	*x = ExplainResponse{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[96]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[98]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8441,7 +8618,7 @@ func (x *ExplainResponse) String() string {
 func (*ExplainResponse) ProtoMessage() {}
 
 func (x *ExplainResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[96]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[98]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8454,7 +8631,7 @@ func (x *ExplainResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExplainResponse.ProtoReflect.Descriptor instead.
 func (*ExplainResponse) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{96}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{98}
 }
 
 func (x *ExplainResponse) GetChosen() string {
@@ -8496,7 +8673,7 @@ var File_switchyard_v1_payload_proto protoreflect.FileDescriptor
 
 const file_switchyard_v1_payload_proto_rawDesc = "" +
 	"\n" +
-	"\x1bswitchyard/v1/payload.proto\x12\rswitchyard.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1eswitchyard/v1/definition.proto\x1a\x18switchyard/v1/node.proto\x1a\x17switchyard/v1/run.proto\"\xcb\a\n" +
+	"\x1bswitchyard/v1/payload.proto\x12\rswitchyard.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1eswitchyard/v1/definition.proto\x1a\x18switchyard/v1/node.proto\x1a\x17switchyard/v1/run.proto\"\xf0\b\n" +
 	"\bRunInput\x129\n" +
 	"\n" +
 	"definition\x18\x01 \x01(\v2\x19.switchyard.v1.DefinitionR\n" +
@@ -8533,10 +8710,23 @@ const file_switchyard_v1_payload_proto_rawDesc = "" +
 	"\x0eneeds_approval\x18\x16 \x01(\bR\rneedsApproval\x12)\n" +
 	"\x10signed_decisions\x18\x17 \x01(\bR\x0fsignedDecisions\x12\x1f\n" +
 	"\vcache_scope\x18\x18 \x01(\tR\n" +
-	"cacheScope\x1aa\n" +
+	"cacheScope\x12-\n" +
+	"\x12definition_version\x18\x19 \x01(\x05R\x11definitionVersion\x12<\n" +
+	"\tworkflows\x18\x1a \x01(\v2\x1e.switchyard.v1.FrozenWorkflowsR\tworkflows\x126\n" +
+	"\n" +
+	"held_locks\x18\x1b \x03(\v2\x17.switchyard.v1.HeldLockR\theldLocks\x1aa\n" +
 	"\x0fReferencesEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x128\n" +
-	"\x05value\x18\x02 \x01(\v2\".switchyard.v1.ConditionReferencesR\x05value:\x028\x01\"\xf8\x01\n" +
+	"\x05value\x18\x02 \x01(\v2\".switchyard.v1.ConditionReferencesR\x05value:\x028\x01\"\xbf\x01\n" +
+	"\x0fFrozenWorkflows\x12Q\n" +
+	"\vdefinitions\x18\x01 \x03(\v2/.switchyard.v1.FrozenWorkflows.DefinitionsEntryR\vdefinitions\x1aY\n" +
+	"\x10DefinitionsEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12/\n" +
+	"\x05value\x18\x02 \x01(\v2\x19.switchyard.v1.DefinitionR\x05value:\x028\x01\"L\n" +
+	"\bHeldLock\x12\x12\n" +
+	"\x04lock\x18\x01 \x01(\tR\x04lock\x12\x16\n" +
+	"\x06holder\x18\x02 \x01(\tR\x06holder\x12\x14\n" +
+	"\x05claim\x18\x03 \x01(\tR\x05claim\"\xf8\x01\n" +
 	"\bDecision\x12\x1a\n" +
 	"\bworkflow\x18\x01 \x01(\tR\bworkflow\x12\x1c\n" +
 	"\texecution\x18\x02 \x01(\tR\texecution\x12\x12\n" +
@@ -8730,7 +8920,7 @@ const file_switchyard_v1_payload_proto_rawDesc = "" +
 	"\aacquire\x18\x02 \x01(\v2\x1d.switchyard.v1.AcquireRequestR\aacquire\x121\n" +
 	"\x04free\x18\x03 \x01(\v2\x1d.switchyard.v1.ReleaseRequestR\x04free\"F\n" +
 	"\fLockRequests\x126\n" +
-	"\brequests\x18\x01 \x03(\v2\x1a.switchyard.v1.LockRequestR\brequests\"\xdc\x01\n" +
+	"\brequests\x18\x01 \x03(\v2\x1a.switchyard.v1.LockRequestR\brequests\"\x8b\x02\n" +
 	"\x0eAcquireRequest\x12\x16\n" +
 	"\x06holder\x18\x01 \x01(\tR\x06holder\x12\x14\n" +
 	"\x05claim\x18\x02 \x01(\tR\x05claim\x12\x14\n" +
@@ -8739,16 +8929,18 @@ const file_switchyard_v1_payload_proto_rawDesc = "" +
 	"\bstrategy\x18\x05 \x01(\tR\bstrategy\x12\x1c\n" +
 	"\texecution\x18\x06 \x01(\tR\texecution\x12\x1a\n" +
 	"\breplaced\x18\a \x01(\bR\breplaced\x12\x14\n" +
-	"\x05asker\x18\b \x01(\tR\x05asker\">\n" +
+	"\x05asker\x18\b \x01(\tR\x05asker\x12-\n" +
+	"\x05above\x18\t \x03(\v2\x17.switchyard.v1.HeldLockR\x05above\">\n" +
 	"\x0eReleaseRequest\x12\x16\n" +
 	"\x06holder\x18\x01 \x01(\tR\x06holder\x12\x14\n" +
-	"\x05claim\x18\x02 \x01(\tR\x05claim\"}\n" +
+	"\x05claim\x18\x02 \x01(\tR\x05claim\"\x99\x01\n" +
 	"\aGranted\x12\x12\n" +
 	"\x04lock\x18\x01 \x01(\tR\x04lock\x12\x14\n" +
 	"\x05claim\x18\x02 \x01(\tR\x05claim\x12\x18\n" +
 	"\arefused\x18\x03 \x01(\bR\arefused\x12\x18\n" +
 	"\aholders\x18\x04 \x03(\tR\aholders\x12\x14\n" +
-	"\x05asker\x18\x05 \x01(\tR\x05asker\"C\n" +
+	"\x05asker\x18\x05 \x01(\tR\x05asker\x12\x1a\n" +
+	"\bdeadlock\x18\x06 \x01(\bR\bdeadlock\"C\n" +
 	"\x0eHoldersRequest\x121\n" +
 	"\x04held\x18\x01 \x03(\v2\x1d.switchyard.v1.AcquireRequestR\x04held\"\\\n" +
 	"\x0fHoldersResponse\x121\n" +
@@ -8893,7 +9085,7 @@ const file_switchyard_v1_payload_proto_rawDesc = "" +
 	"\fChildRequest\x120\n" +
 	"\x03run\x18\x01 \x01(\v2\x1e.switchyard.v1.ChildRunRequestR\x03run\x12\x0e\n" +
 	"\x02id\x18\x02 \x01(\tR\x02id\x12-\n" +
-	"\x05input\x18\x03 \x01(\v2\x17.switchyard.v1.RunInputR\x05input\"\x8d\x03\n" +
+	"\x05input\x18\x03 \x01(\v2\x17.switchyard.v1.RunInputR\x05input\"\x83\x04\n" +
 	"\x0fChildRunRequest\x12\x15\n" +
 	"\x06run_id\x18\x01 \x01(\tR\x05runId\x12\x1e\n" +
 	"\n" +
@@ -8910,7 +9102,10 @@ const file_switchyard_v1_payload_proto_rawDesc = "" +
 	" \x01(\tR\x02by\x12\x14\n" +
 	"\x05batch\x18\v \x01(\tR\x05batch\x12\x17\n" +
 	"\aby_role\x18\f \x01(\tR\x06byRole\x12)\n" +
-	"\x10signed_decisions\x18\r \x01(\bR\x0fsignedDecisions\"K\n" +
+	"\x10signed_decisions\x18\r \x01(\bR\x0fsignedDecisions\x12<\n" +
+	"\tworkflows\x18\x0e \x01(\v2\x1e.switchyard.v1.FrozenWorkflowsR\tworkflows\x126\n" +
+	"\n" +
+	"held_locks\x18\x0f \x03(\v2\x17.switchyard.v1.HeldLockR\theldLocks\"K\n" +
 	"\x0fPrepareResponse\x128\n" +
 	"\bchildren\x18\x01 \x03(\v2\x1c.switchyard.v1.PreparedChildR\bchildren\"\x80\x01\n" +
 	"\rPreparedChild\x12\x0e\n" +
@@ -9322,334 +9517,344 @@ func file_switchyard_v1_payload_proto_rawDescGZIP() []byte {
 	return file_switchyard_v1_payload_proto_rawDescData
 }
 
-var file_switchyard_v1_payload_proto_msgTypes = make([]protoimpl.MessageInfo, 117)
+var file_switchyard_v1_payload_proto_msgTypes = make([]protoimpl.MessageInfo, 120)
 var file_switchyard_v1_payload_proto_goTypes = []any{
 	(*RunInput)(nil),              // 0: switchyard.v1.RunInput
-	(*Decision)(nil),              // 1: switchyard.v1.Decision
-	(*VerifyRequest)(nil),         // 2: switchyard.v1.VerifyRequest
-	(*VerifyResponse)(nil),        // 3: switchyard.v1.VerifyResponse
-	(*Rerun)(nil),                 // 4: switchyard.v1.Rerun
-	(*Partition)(nil),             // 5: switchyard.v1.Partition
-	(*DurationEstimate)(nil),      // 6: switchyard.v1.DurationEstimate
-	(*PartitionOrder)(nil),        // 7: switchyard.v1.PartitionOrder
-	(*Items)(nil),                 // 8: switchyard.v1.Items
-	(*ItemList)(nil),              // 9: switchyard.v1.ItemList
-	(*Shared)(nil),                // 10: switchyard.v1.Shared
-	(*PartitionReport)(nil),       // 11: switchyard.v1.PartitionReport
-	(*ContextUpdate)(nil),         // 12: switchyard.v1.ContextUpdate
-	(*ContextAnswer)(nil),         // 13: switchyard.v1.ContextAnswer
-	(*ContextVerdict)(nil),        // 14: switchyard.v1.ContextVerdict
-	(*ConditionReferences)(nil),   // 15: switchyard.v1.ConditionReferences
-	(*RunOptions)(nil),            // 16: switchyard.v1.RunOptions
-	(*RunState)(nil),              // 17: switchyard.v1.RunState
-	(*ReopenRequest)(nil),         // 18: switchyard.v1.ReopenRequest
-	(*TaskCommand)(nil),           // 19: switchyard.v1.TaskCommand
-	(*RunCommand)(nil),            // 20: switchyard.v1.RunCommand
-	(*InstancesRequest)(nil),      // 21: switchyard.v1.InstancesRequest
-	(*InstancesResponse)(nil),     // 22: switchyard.v1.InstancesResponse
-	(*LockRequest)(nil),           // 23: switchyard.v1.LockRequest
-	(*LockRequests)(nil),          // 24: switchyard.v1.LockRequests
-	(*AcquireRequest)(nil),        // 25: switchyard.v1.AcquireRequest
-	(*ReleaseRequest)(nil),        // 26: switchyard.v1.ReleaseRequest
-	(*Granted)(nil),               // 27: switchyard.v1.Granted
-	(*HoldersRequest)(nil),        // 28: switchyard.v1.HoldersRequest
-	(*HoldersResponse)(nil),       // 29: switchyard.v1.HoldersResponse
-	(*LockInput)(nil),             // 30: switchyard.v1.LockInput
-	(*LockAnswer)(nil),            // 31: switchyard.v1.LockAnswer
-	(*RetryTaskRequest)(nil),      // 32: switchyard.v1.RetryTaskRequest
-	(*SaveEventsRequest)(nil),     // 33: switchyard.v1.SaveEventsRequest
-	(*EventsRequest)(nil),         // 34: switchyard.v1.EventsRequest
-	(*EventsResponse)(nil),        // 35: switchyard.v1.EventsResponse
-	(*EventSlice)(nil),            // 36: switchyard.v1.EventSlice
-	(*LoadStateRequest)(nil),      // 37: switchyard.v1.LoadStateRequest
-	(*TaskState)(nil),             // 38: switchyard.v1.TaskState
-	(*ApprovalRecord)(nil),        // 39: switchyard.v1.ApprovalRecord
-	(*DetachedAttempt)(nil),       // 40: switchyard.v1.DetachedAttempt
-	(*SteerRequest)(nil),          // 41: switchyard.v1.SteerRequest
-	(*SteerResponse)(nil),         // 42: switchyard.v1.SteerResponse
-	(*DetachRequest)(nil),         // 43: switchyard.v1.DetachRequest
-	(*DetachResponse)(nil),        // 44: switchyard.v1.DetachResponse
-	(*EvaluateRequest)(nil),       // 45: switchyard.v1.EvaluateRequest
-	(*Condition)(nil),             // 46: switchyard.v1.Condition
-	(*PrepareRequest)(nil),        // 47: switchyard.v1.PrepareRequest
-	(*ChildRequest)(nil),          // 48: switchyard.v1.ChildRequest
-	(*ChildRunRequest)(nil),       // 49: switchyard.v1.ChildRunRequest
-	(*PrepareResponse)(nil),       // 50: switchyard.v1.PrepareResponse
-	(*PreparedChild)(nil),         // 51: switchyard.v1.PreparedChild
-	(*AwaitRunsRequest)(nil),      // 52: switchyard.v1.AwaitRunsRequest
-	(*AwaitedRun)(nil),            // 53: switchyard.v1.AwaitedRun
-	(*AwaitingChild)(nil),         // 54: switchyard.v1.AwaitingChild
-	(*AwaitRunsResponse)(nil),     // 55: switchyard.v1.AwaitRunsResponse
-	(*RunEnd)(nil),                // 56: switchyard.v1.RunEnd
-	(*ChildRunEndsRequest)(nil),   // 57: switchyard.v1.ChildRunEndsRequest
-	(*ChildRunEndsResponse)(nil),  // 58: switchyard.v1.ChildRunEndsResponse
-	(*ChildRunEndRequest)(nil),    // 59: switchyard.v1.ChildRunEndRequest
-	(*AttemptView)(nil),           // 60: switchyard.v1.AttemptView
-	(*ParentView)(nil),            // 61: switchyard.v1.ParentView
-	(*FanOutView)(nil),            // 62: switchyard.v1.FanOutView
-	(*WorkflowView)(nil),          // 63: switchyard.v1.WorkflowView
-	(*EvaluateResponse)(nil),      // 64: switchyard.v1.EvaluateResponse
-	(*ConditionAnswer)(nil),       // 65: switchyard.v1.ConditionAnswer
-	(*CachedResult)(nil),          // 66: switchyard.v1.CachedResult
-	(*SaveCachedRequest)(nil),     // 67: switchyard.v1.SaveCachedRequest
-	(*CollectRequest)(nil),        // 68: switchyard.v1.CollectRequest
-	(*CollectItem)(nil),           // 69: switchyard.v1.CollectItem
-	(*CollectPartition)(nil),      // 70: switchyard.v1.CollectPartition
-	(*PlaceRequest)(nil),          // 71: switchyard.v1.PlaceRequest
-	(*TaskRequest)(nil),           // 72: switchyard.v1.TaskRequest
-	(*ClaimRef)(nil),              // 73: switchyard.v1.ClaimRef
-	(*PlaceResponse)(nil),         // 74: switchyard.v1.PlaceResponse
-	(*Assignment)(nil),            // 75: switchyard.v1.Assignment
-	(*Waiting)(nil),               // 76: switchyard.v1.Waiting
-	(*AwaitPlacementRequest)(nil), // 77: switchyard.v1.AwaitPlacementRequest
-	(*AwaitAnswerRequest)(nil),    // 78: switchyard.v1.AwaitAnswerRequest
-	(*ExecuteRequest)(nil),        // 79: switchyard.v1.ExecuteRequest
-	(*Ancestors)(nil),             // 80: switchyard.v1.Ancestors
-	(*AncestorEnds)(nil),          // 81: switchyard.v1.AncestorEnds
-	(*AncestorEnd)(nil),           // 82: switchyard.v1.AncestorEnd
-	(*FanOutCounts)(nil),          // 83: switchyard.v1.FanOutCounts
-	(*Member)(nil),                // 84: switchyard.v1.Member
-	(*Checkpoint)(nil),            // 85: switchyard.v1.Checkpoint
-	(*ParentOutput)(nil),          // 86: switchyard.v1.ParentOutput
-	(*ExecuteResponse)(nil),       // 87: switchyard.v1.ExecuteResponse
-	(*MemberResult)(nil),          // 88: switchyard.v1.MemberResult
-	(*ExecuteProgress)(nil),       // 89: switchyard.v1.ExecuteProgress
-	(*StatusRequest)(nil),         // 90: switchyard.v1.StatusRequest
-	(*StatusResponse)(nil),        // 91: switchyard.v1.StatusResponse
-	(*NodeInput)(nil),             // 92: switchyard.v1.NodeInput
-	(*LeaderInput)(nil),           // 93: switchyard.v1.LeaderInput
-	(*LeaderHeartbeat)(nil),       // 94: switchyard.v1.LeaderHeartbeat
-	(*ExplainRequest)(nil),        // 95: switchyard.v1.ExplainRequest
-	(*ExplainResponse)(nil),       // 96: switchyard.v1.ExplainResponse
-	nil,                           // 97: switchyard.v1.RunInput.ReferencesEntry
-	nil,                           // 98: switchyard.v1.Partition.ViewsEntry
-	nil,                           // 99: switchyard.v1.Items.StatesEntry
-	nil,                           // 100: switchyard.v1.ItemList.StatesEntry
-	nil,                           // 101: switchyard.v1.PartitionReport.CountsEntry
-	nil,                           // 102: switchyard.v1.RunState.TasksEntry
-	nil,                           // 103: switchyard.v1.RunState.HeldByEntry
-	nil,                           // 104: switchyard.v1.InstancesResponse.RecordsEntry
-	nil,                           // 105: switchyard.v1.InstancesResponse.ClaimsEntry
-	nil,                           // 106: switchyard.v1.EvaluateRequest.ParentsEntry
-	nil,                           // 107: switchyard.v1.ExecuteRequest.EnvEntry
-	nil,                           // 108: switchyard.v1.ExecuteRequest.ViewsEntry
-	nil,                           // 109: switchyard.v1.ExecuteRequest.SecretEnvEntry
-	nil,                           // 110: switchyard.v1.Ancestors.ViewsEntry
-	nil,                           // 111: switchyard.v1.StatusResponse.RecordsEntry
-	nil,                           // 112: switchyard.v1.StatusResponse.ClaimsEntry
-	nil,                           // 113: switchyard.v1.StatusResponse.ItemsEntry
-	nil,                           // 114: switchyard.v1.StatusResponse.CheckpointsEntry
-	nil,                           // 115: switchyard.v1.LeaderHeartbeat.BenchedEntry
-	nil,                           // 116: switchyard.v1.LeaderHeartbeat.SuspicionsEntry
-	(*Definition)(nil),            // 117: switchyard.v1.Definition
-	(*structpb.Struct)(nil),       // 118: google.protobuf.Struct
-	(*timestamppb.Timestamp)(nil), // 119: google.protobuf.Timestamp
-	(*durationpb.Duration)(nil),   // 120: google.protobuf.Duration
-	(*structpb.ListValue)(nil),    // 121: google.protobuf.ListValue
-	(*structpb.Value)(nil),        // 122: google.protobuf.Value
-	(*Run)(nil),                   // 123: switchyard.v1.Run
-	(*RunApproval)(nil),           // 124: switchyard.v1.RunApproval
-	(*Instance)(nil),              // 125: switchyard.v1.Instance
-	(*Event)(nil),                 // 126: switchyard.v1.Event
-	(*Task)(nil),                  // 127: switchyard.v1.Task
-	(*TaskResult)(nil),            // 128: switchyard.v1.TaskResult
-	(*Constraints)(nil),           // 129: switchyard.v1.Constraints
-	(*Resources)(nil),             // 130: switchyard.v1.Resources
-	(*ContainerNeeds)(nil),        // 131: switchyard.v1.ContainerNeeds
-	(*AgentEvent)(nil),            // 132: switchyard.v1.AgentEvent
-	(*NodeRecord)(nil),            // 133: switchyard.v1.NodeRecord
-	(*NodeVerdict)(nil),           // 134: switchyard.v1.NodeVerdict
+	(*FrozenWorkflows)(nil),       // 1: switchyard.v1.FrozenWorkflows
+	(*HeldLock)(nil),              // 2: switchyard.v1.HeldLock
+	(*Decision)(nil),              // 3: switchyard.v1.Decision
+	(*VerifyRequest)(nil),         // 4: switchyard.v1.VerifyRequest
+	(*VerifyResponse)(nil),        // 5: switchyard.v1.VerifyResponse
+	(*Rerun)(nil),                 // 6: switchyard.v1.Rerun
+	(*Partition)(nil),             // 7: switchyard.v1.Partition
+	(*DurationEstimate)(nil),      // 8: switchyard.v1.DurationEstimate
+	(*PartitionOrder)(nil),        // 9: switchyard.v1.PartitionOrder
+	(*Items)(nil),                 // 10: switchyard.v1.Items
+	(*ItemList)(nil),              // 11: switchyard.v1.ItemList
+	(*Shared)(nil),                // 12: switchyard.v1.Shared
+	(*PartitionReport)(nil),       // 13: switchyard.v1.PartitionReport
+	(*ContextUpdate)(nil),         // 14: switchyard.v1.ContextUpdate
+	(*ContextAnswer)(nil),         // 15: switchyard.v1.ContextAnswer
+	(*ContextVerdict)(nil),        // 16: switchyard.v1.ContextVerdict
+	(*ConditionReferences)(nil),   // 17: switchyard.v1.ConditionReferences
+	(*RunOptions)(nil),            // 18: switchyard.v1.RunOptions
+	(*RunState)(nil),              // 19: switchyard.v1.RunState
+	(*ReopenRequest)(nil),         // 20: switchyard.v1.ReopenRequest
+	(*TaskCommand)(nil),           // 21: switchyard.v1.TaskCommand
+	(*RunCommand)(nil),            // 22: switchyard.v1.RunCommand
+	(*InstancesRequest)(nil),      // 23: switchyard.v1.InstancesRequest
+	(*InstancesResponse)(nil),     // 24: switchyard.v1.InstancesResponse
+	(*LockRequest)(nil),           // 25: switchyard.v1.LockRequest
+	(*LockRequests)(nil),          // 26: switchyard.v1.LockRequests
+	(*AcquireRequest)(nil),        // 27: switchyard.v1.AcquireRequest
+	(*ReleaseRequest)(nil),        // 28: switchyard.v1.ReleaseRequest
+	(*Granted)(nil),               // 29: switchyard.v1.Granted
+	(*HoldersRequest)(nil),        // 30: switchyard.v1.HoldersRequest
+	(*HoldersResponse)(nil),       // 31: switchyard.v1.HoldersResponse
+	(*LockInput)(nil),             // 32: switchyard.v1.LockInput
+	(*LockAnswer)(nil),            // 33: switchyard.v1.LockAnswer
+	(*RetryTaskRequest)(nil),      // 34: switchyard.v1.RetryTaskRequest
+	(*SaveEventsRequest)(nil),     // 35: switchyard.v1.SaveEventsRequest
+	(*EventsRequest)(nil),         // 36: switchyard.v1.EventsRequest
+	(*EventsResponse)(nil),        // 37: switchyard.v1.EventsResponse
+	(*EventSlice)(nil),            // 38: switchyard.v1.EventSlice
+	(*LoadStateRequest)(nil),      // 39: switchyard.v1.LoadStateRequest
+	(*TaskState)(nil),             // 40: switchyard.v1.TaskState
+	(*ApprovalRecord)(nil),        // 41: switchyard.v1.ApprovalRecord
+	(*DetachedAttempt)(nil),       // 42: switchyard.v1.DetachedAttempt
+	(*SteerRequest)(nil),          // 43: switchyard.v1.SteerRequest
+	(*SteerResponse)(nil),         // 44: switchyard.v1.SteerResponse
+	(*DetachRequest)(nil),         // 45: switchyard.v1.DetachRequest
+	(*DetachResponse)(nil),        // 46: switchyard.v1.DetachResponse
+	(*EvaluateRequest)(nil),       // 47: switchyard.v1.EvaluateRequest
+	(*Condition)(nil),             // 48: switchyard.v1.Condition
+	(*PrepareRequest)(nil),        // 49: switchyard.v1.PrepareRequest
+	(*ChildRequest)(nil),          // 50: switchyard.v1.ChildRequest
+	(*ChildRunRequest)(nil),       // 51: switchyard.v1.ChildRunRequest
+	(*PrepareResponse)(nil),       // 52: switchyard.v1.PrepareResponse
+	(*PreparedChild)(nil),         // 53: switchyard.v1.PreparedChild
+	(*AwaitRunsRequest)(nil),      // 54: switchyard.v1.AwaitRunsRequest
+	(*AwaitedRun)(nil),            // 55: switchyard.v1.AwaitedRun
+	(*AwaitingChild)(nil),         // 56: switchyard.v1.AwaitingChild
+	(*AwaitRunsResponse)(nil),     // 57: switchyard.v1.AwaitRunsResponse
+	(*RunEnd)(nil),                // 58: switchyard.v1.RunEnd
+	(*ChildRunEndsRequest)(nil),   // 59: switchyard.v1.ChildRunEndsRequest
+	(*ChildRunEndsResponse)(nil),  // 60: switchyard.v1.ChildRunEndsResponse
+	(*ChildRunEndRequest)(nil),    // 61: switchyard.v1.ChildRunEndRequest
+	(*AttemptView)(nil),           // 62: switchyard.v1.AttemptView
+	(*ParentView)(nil),            // 63: switchyard.v1.ParentView
+	(*FanOutView)(nil),            // 64: switchyard.v1.FanOutView
+	(*WorkflowView)(nil),          // 65: switchyard.v1.WorkflowView
+	(*EvaluateResponse)(nil),      // 66: switchyard.v1.EvaluateResponse
+	(*ConditionAnswer)(nil),       // 67: switchyard.v1.ConditionAnswer
+	(*CachedResult)(nil),          // 68: switchyard.v1.CachedResult
+	(*SaveCachedRequest)(nil),     // 69: switchyard.v1.SaveCachedRequest
+	(*CollectRequest)(nil),        // 70: switchyard.v1.CollectRequest
+	(*CollectItem)(nil),           // 71: switchyard.v1.CollectItem
+	(*CollectPartition)(nil),      // 72: switchyard.v1.CollectPartition
+	(*PlaceRequest)(nil),          // 73: switchyard.v1.PlaceRequest
+	(*TaskRequest)(nil),           // 74: switchyard.v1.TaskRequest
+	(*ClaimRef)(nil),              // 75: switchyard.v1.ClaimRef
+	(*PlaceResponse)(nil),         // 76: switchyard.v1.PlaceResponse
+	(*Assignment)(nil),            // 77: switchyard.v1.Assignment
+	(*Waiting)(nil),               // 78: switchyard.v1.Waiting
+	(*AwaitPlacementRequest)(nil), // 79: switchyard.v1.AwaitPlacementRequest
+	(*AwaitAnswerRequest)(nil),    // 80: switchyard.v1.AwaitAnswerRequest
+	(*ExecuteRequest)(nil),        // 81: switchyard.v1.ExecuteRequest
+	(*Ancestors)(nil),             // 82: switchyard.v1.Ancestors
+	(*AncestorEnds)(nil),          // 83: switchyard.v1.AncestorEnds
+	(*AncestorEnd)(nil),           // 84: switchyard.v1.AncestorEnd
+	(*FanOutCounts)(nil),          // 85: switchyard.v1.FanOutCounts
+	(*Member)(nil),                // 86: switchyard.v1.Member
+	(*Checkpoint)(nil),            // 87: switchyard.v1.Checkpoint
+	(*ParentOutput)(nil),          // 88: switchyard.v1.ParentOutput
+	(*ExecuteResponse)(nil),       // 89: switchyard.v1.ExecuteResponse
+	(*MemberResult)(nil),          // 90: switchyard.v1.MemberResult
+	(*ExecuteProgress)(nil),       // 91: switchyard.v1.ExecuteProgress
+	(*StatusRequest)(nil),         // 92: switchyard.v1.StatusRequest
+	(*StatusResponse)(nil),        // 93: switchyard.v1.StatusResponse
+	(*NodeInput)(nil),             // 94: switchyard.v1.NodeInput
+	(*LeaderInput)(nil),           // 95: switchyard.v1.LeaderInput
+	(*LeaderHeartbeat)(nil),       // 96: switchyard.v1.LeaderHeartbeat
+	(*ExplainRequest)(nil),        // 97: switchyard.v1.ExplainRequest
+	(*ExplainResponse)(nil),       // 98: switchyard.v1.ExplainResponse
+	nil,                           // 99: switchyard.v1.RunInput.ReferencesEntry
+	nil,                           // 100: switchyard.v1.FrozenWorkflows.DefinitionsEntry
+	nil,                           // 101: switchyard.v1.Partition.ViewsEntry
+	nil,                           // 102: switchyard.v1.Items.StatesEntry
+	nil,                           // 103: switchyard.v1.ItemList.StatesEntry
+	nil,                           // 104: switchyard.v1.PartitionReport.CountsEntry
+	nil,                           // 105: switchyard.v1.RunState.TasksEntry
+	nil,                           // 106: switchyard.v1.RunState.HeldByEntry
+	nil,                           // 107: switchyard.v1.InstancesResponse.RecordsEntry
+	nil,                           // 108: switchyard.v1.InstancesResponse.ClaimsEntry
+	nil,                           // 109: switchyard.v1.EvaluateRequest.ParentsEntry
+	nil,                           // 110: switchyard.v1.ExecuteRequest.EnvEntry
+	nil,                           // 111: switchyard.v1.ExecuteRequest.ViewsEntry
+	nil,                           // 112: switchyard.v1.ExecuteRequest.SecretEnvEntry
+	nil,                           // 113: switchyard.v1.Ancestors.ViewsEntry
+	nil,                           // 114: switchyard.v1.StatusResponse.RecordsEntry
+	nil,                           // 115: switchyard.v1.StatusResponse.ClaimsEntry
+	nil,                           // 116: switchyard.v1.StatusResponse.ItemsEntry
+	nil,                           // 117: switchyard.v1.StatusResponse.CheckpointsEntry
+	nil,                           // 118: switchyard.v1.LeaderHeartbeat.BenchedEntry
+	nil,                           // 119: switchyard.v1.LeaderHeartbeat.SuspicionsEntry
+	(*Definition)(nil),            // 120: switchyard.v1.Definition
+	(*structpb.Struct)(nil),       // 121: google.protobuf.Struct
+	(*timestamppb.Timestamp)(nil), // 122: google.protobuf.Timestamp
+	(*durationpb.Duration)(nil),   // 123: google.protobuf.Duration
+	(*structpb.ListValue)(nil),    // 124: google.protobuf.ListValue
+	(*structpb.Value)(nil),        // 125: google.protobuf.Value
+	(*Run)(nil),                   // 126: switchyard.v1.Run
+	(*RunApproval)(nil),           // 127: switchyard.v1.RunApproval
+	(*Instance)(nil),              // 128: switchyard.v1.Instance
+	(*Event)(nil),                 // 129: switchyard.v1.Event
+	(*Task)(nil),                  // 130: switchyard.v1.Task
+	(*TaskResult)(nil),            // 131: switchyard.v1.TaskResult
+	(*Constraints)(nil),           // 132: switchyard.v1.Constraints
+	(*Resources)(nil),             // 133: switchyard.v1.Resources
+	(*ContainerNeeds)(nil),        // 134: switchyard.v1.ContainerNeeds
+	(*AgentEvent)(nil),            // 135: switchyard.v1.AgentEvent
+	(*NodeRecord)(nil),            // 136: switchyard.v1.NodeRecord
+	(*NodeVerdict)(nil),           // 137: switchyard.v1.NodeVerdict
 }
 var file_switchyard_v1_payload_proto_depIdxs = []int32{
-	117, // 0: switchyard.v1.RunInput.definition:type_name -> switchyard.v1.Definition
-	118, // 1: switchyard.v1.RunInput.input:type_name -> google.protobuf.Struct
-	97,  // 2: switchyard.v1.RunInput.references:type_name -> switchyard.v1.RunInput.ReferencesEntry
-	16,  // 3: switchyard.v1.RunInput.options:type_name -> switchyard.v1.RunOptions
-	17,  // 4: switchyard.v1.RunInput.state:type_name -> switchyard.v1.RunState
-	4,   // 5: switchyard.v1.RunInput.rerun:type_name -> switchyard.v1.Rerun
-	5,   // 6: switchyard.v1.RunInput.partition:type_name -> switchyard.v1.Partition
-	119, // 7: switchyard.v1.Decision.at:type_name -> google.protobuf.Timestamp
-	1,   // 8: switchyard.v1.VerifyRequest.decision:type_name -> switchyard.v1.Decision
-	8,   // 9: switchyard.v1.Partition.items:type_name -> switchyard.v1.Items
-	86,  // 10: switchyard.v1.Partition.parents:type_name -> switchyard.v1.ParentOutput
-	98,  // 11: switchyard.v1.Partition.views:type_name -> switchyard.v1.Partition.ViewsEntry
-	10,  // 12: switchyard.v1.Partition.context:type_name -> switchyard.v1.Shared
-	6,   // 13: switchyard.v1.Partition.duration_estimate:type_name -> switchyard.v1.DurationEstimate
-	81,  // 14: switchyard.v1.Partition.ends:type_name -> switchyard.v1.AncestorEnds
-	120, // 15: switchyard.v1.DurationEstimate.instance:type_name -> google.protobuf.Duration
-	121, // 16: switchyard.v1.Items.list:type_name -> google.protobuf.ListValue
-	99,  // 17: switchyard.v1.Items.states:type_name -> switchyard.v1.Items.StatesEntry
-	122, // 18: switchyard.v1.ItemList.items:type_name -> google.protobuf.Value
-	100, // 19: switchyard.v1.ItemList.states:type_name -> switchyard.v1.ItemList.StatesEntry
-	118, // 20: switchyard.v1.Shared.value:type_name -> google.protobuf.Struct
-	101, // 21: switchyard.v1.PartitionReport.counts:type_name -> switchyard.v1.PartitionReport.CountsEntry
-	12,  // 22: switchyard.v1.PartitionReport.context_updates:type_name -> switchyard.v1.ContextUpdate
-	6,   // 23: switchyard.v1.PartitionReport.duration_estimate:type_name -> switchyard.v1.DurationEstimate
-	118, // 24: switchyard.v1.ContextUpdate.update:type_name -> google.protobuf.Struct
-	14,  // 25: switchyard.v1.ContextAnswer.verdicts:type_name -> switchyard.v1.ContextVerdict
-	120, // 26: switchyard.v1.RunOptions.placement_timeout:type_name -> google.protobuf.Duration
-	120, // 27: switchyard.v1.RunOptions.heartbeat_timeout:type_name -> google.protobuf.Duration
-	120, // 28: switchyard.v1.RunOptions.pickup_timeout:type_name -> google.protobuf.Duration
-	119, // 29: switchyard.v1.RunState.created_at:type_name -> google.protobuf.Timestamp
-	102, // 30: switchyard.v1.RunState.tasks:type_name -> switchyard.v1.RunState.TasksEntry
-	118, // 31: switchyard.v1.RunState.context:type_name -> google.protobuf.Struct
-	123, // 32: switchyard.v1.RunState.abort:type_name -> switchyard.v1.Run
-	119, // 33: switchyard.v1.RunState.deadline_at:type_name -> google.protobuf.Timestamp
-	103, // 34: switchyard.v1.RunState.held_by:type_name -> switchyard.v1.RunState.HeldByEntry
-	78,  // 35: switchyard.v1.RunState.abandoned:type_name -> switchyard.v1.AwaitAnswerRequest
-	124, // 36: switchyard.v1.RunState.approval:type_name -> switchyard.v1.RunApproval
-	1,   // 37: switchyard.v1.TaskCommand.decision:type_name -> switchyard.v1.Decision
-	1,   // 38: switchyard.v1.RunCommand.decision:type_name -> switchyard.v1.Decision
-	125, // 39: switchyard.v1.InstancesResponse.instances:type_name -> switchyard.v1.Instance
-	104, // 40: switchyard.v1.InstancesResponse.records:type_name -> switchyard.v1.InstancesResponse.RecordsEntry
-	105, // 41: switchyard.v1.InstancesResponse.claims:type_name -> switchyard.v1.InstancesResponse.ClaimsEntry
-	8,   // 42: switchyard.v1.InstancesResponse.items:type_name -> switchyard.v1.Items
-	25,  // 43: switchyard.v1.LockRequest.acquire:type_name -> switchyard.v1.AcquireRequest
-	26,  // 44: switchyard.v1.LockRequest.free:type_name -> switchyard.v1.ReleaseRequest
-	23,  // 45: switchyard.v1.LockRequests.requests:type_name -> switchyard.v1.LockRequest
-	25,  // 46: switchyard.v1.HoldersRequest.held:type_name -> switchyard.v1.AcquireRequest
-	25,  // 47: switchyard.v1.HoldersResponse.gone:type_name -> switchyard.v1.AcquireRequest
-	25,  // 48: switchyard.v1.LockInput.held:type_name -> switchyard.v1.AcquireRequest
-	25,  // 49: switchyard.v1.LockInput.waiting:type_name -> switchyard.v1.AcquireRequest
-	31,  // 50: switchyard.v1.LockInput.answers:type_name -> switchyard.v1.LockAnswer
-	25,  // 51: switchyard.v1.LockAnswer.to:type_name -> switchyard.v1.AcquireRequest
-	27,  // 52: switchyard.v1.LockAnswer.granted:type_name -> switchyard.v1.Granted
-	126, // 53: switchyard.v1.SaveEventsRequest.events:type_name -> switchyard.v1.Event
-	126, // 54: switchyard.v1.EventsResponse.events:type_name -> switchyard.v1.Event
-	126, // 55: switchyard.v1.EventSlice.events:type_name -> switchyard.v1.Event
-	127, // 56: switchyard.v1.TaskState.task:type_name -> switchyard.v1.Task
-	127, // 57: switchyard.v1.TaskState.failure:type_name -> switchyard.v1.Task
-	119, // 58: switchyard.v1.TaskState.expanded_at:type_name -> google.protobuf.Timestamp
-	8,   // 59: switchyard.v1.TaskState.items:type_name -> switchyard.v1.Items
-	119, // 60: switchyard.v1.TaskState.ready_at:type_name -> google.protobuf.Timestamp
-	11,  // 61: switchyard.v1.TaskState.partitions:type_name -> switchyard.v1.PartitionReport
-	127, // 62: switchyard.v1.TaskState.pending_end:type_name -> switchyard.v1.Task
-	85,  // 63: switchyard.v1.TaskState.checkpoint:type_name -> switchyard.v1.Checkpoint
-	40,  // 64: switchyard.v1.TaskState.detached_attempt:type_name -> switchyard.v1.DetachedAttempt
-	11,  // 65: switchyard.v1.TaskState.previous_partitions:type_name -> switchyard.v1.PartitionReport
-	6,   // 66: switchyard.v1.TaskState.duration_estimate:type_name -> switchyard.v1.DurationEstimate
-	39,  // 67: switchyard.v1.TaskState.approvals:type_name -> switchyard.v1.ApprovalRecord
-	119, // 68: switchyard.v1.TaskState.approval_until:type_name -> google.protobuf.Timestamp
-	119, // 69: switchyard.v1.ApprovalRecord.at:type_name -> google.protobuf.Timestamp
-	119, // 70: switchyard.v1.DetachedAttempt.lease_until:type_name -> google.protobuf.Timestamp
-	73,  // 71: switchyard.v1.DetachRequest.attempts:type_name -> switchyard.v1.ClaimRef
-	120, // 72: switchyard.v1.DetachRequest.lease:type_name -> google.protobuf.Duration
-	73,  // 73: switchyard.v1.DetachResponse.others:type_name -> switchyard.v1.ClaimRef
-	46,  // 74: switchyard.v1.EvaluateRequest.conditions:type_name -> switchyard.v1.Condition
-	106, // 75: switchyard.v1.EvaluateRequest.parents:type_name -> switchyard.v1.EvaluateRequest.ParentsEntry
-	63,  // 76: switchyard.v1.EvaluateRequest.workflow:type_name -> switchyard.v1.WorkflowView
-	60,  // 77: switchyard.v1.Condition.attempt:type_name -> switchyard.v1.AttemptView
-	118, // 78: switchyard.v1.Condition.template:type_name -> google.protobuf.Struct
-	118, // 79: switchyard.v1.Condition.input:type_name -> google.protobuf.Struct
-	120, // 80: switchyard.v1.Condition.ttl:type_name -> google.protobuf.Duration
-	122, // 81: switchyard.v1.Condition.item:type_name -> google.protobuf.Value
-	48,  // 82: switchyard.v1.PrepareRequest.children:type_name -> switchyard.v1.ChildRequest
-	49,  // 83: switchyard.v1.ChildRequest.run:type_name -> switchyard.v1.ChildRunRequest
-	0,   // 84: switchyard.v1.ChildRequest.input:type_name -> switchyard.v1.RunInput
-	118, // 85: switchyard.v1.ChildRunRequest.spec:type_name -> google.protobuf.Struct
-	16,  // 86: switchyard.v1.ChildRunRequest.options:type_name -> switchyard.v1.RunOptions
-	51,  // 87: switchyard.v1.PrepareResponse.children:type_name -> switchyard.v1.PreparedChild
-	0,   // 88: switchyard.v1.PreparedChild.input:type_name -> switchyard.v1.RunInput
-	53,  // 89: switchyard.v1.AwaitRunsRequest.runs:type_name -> switchyard.v1.AwaitedRun
-	119, // 90: switchyard.v1.AwaitedRun.since:type_name -> google.protobuf.Timestamp
-	54,  // 91: switchyard.v1.AwaitedRun.child:type_name -> switchyard.v1.AwaitingChild
-	56,  // 92: switchyard.v1.AwaitRunsResponse.ends:type_name -> switchyard.v1.RunEnd
-	59,  // 93: switchyard.v1.ChildRunEndsRequest.children:type_name -> switchyard.v1.ChildRunEndRequest
-	87,  // 94: switchyard.v1.ChildRunEndsResponse.answers:type_name -> switchyard.v1.ExecuteResponse
-	128, // 95: switchyard.v1.AttemptView.result:type_name -> switchyard.v1.TaskResult
-	128, // 96: switchyard.v1.ParentView.result:type_name -> switchyard.v1.TaskResult
-	62,  // 97: switchyard.v1.ParentView.fan_out:type_name -> switchyard.v1.FanOutView
-	8,   // 98: switchyard.v1.FanOutView.outputs:type_name -> switchyard.v1.Items
-	118, // 99: switchyard.v1.WorkflowView.context:type_name -> google.protobuf.Struct
-	118, // 100: switchyard.v1.WorkflowView.input:type_name -> google.protobuf.Struct
-	65,  // 101: switchyard.v1.EvaluateResponse.answers:type_name -> switchyard.v1.ConditionAnswer
-	8,   // 102: switchyard.v1.ConditionAnswer.items:type_name -> switchyard.v1.Items
-	66,  // 103: switchyard.v1.ConditionAnswer.cached:type_name -> switchyard.v1.CachedResult
-	118, // 104: switchyard.v1.ConditionAnswer.rendered:type_name -> google.protobuf.Struct
-	119, // 105: switchyard.v1.CachedResult.completed_at:type_name -> google.protobuf.Timestamp
-	87,  // 106: switchyard.v1.CachedResult.response:type_name -> switchyard.v1.ExecuteResponse
-	66,  // 107: switchyard.v1.SaveCachedRequest.result:type_name -> switchyard.v1.CachedResult
-	69,  // 108: switchyard.v1.CollectRequest.items:type_name -> switchyard.v1.CollectItem
-	70,  // 109: switchyard.v1.CollectRequest.partitions:type_name -> switchyard.v1.CollectPartition
-	118, // 110: switchyard.v1.CollectItem.output:type_name -> google.protobuf.Struct
-	72,  // 111: switchyard.v1.PlaceRequest.requests:type_name -> switchyard.v1.TaskRequest
-	73,  // 112: switchyard.v1.PlaceRequest.released:type_name -> switchyard.v1.ClaimRef
-	129, // 113: switchyard.v1.TaskRequest.constraints:type_name -> switchyard.v1.Constraints
-	130, // 114: switchyard.v1.TaskRequest.resources:type_name -> switchyard.v1.Resources
-	119, // 115: switchyard.v1.TaskRequest.queued_at:type_name -> google.protobuf.Timestamp
-	120, // 116: switchyard.v1.TaskRequest.placement_timeout:type_name -> google.protobuf.Duration
-	131, // 117: switchyard.v1.TaskRequest.container:type_name -> switchyard.v1.ContainerNeeds
-	75,  // 118: switchyard.v1.PlaceResponse.assigned:type_name -> switchyard.v1.Assignment
-	76,  // 119: switchyard.v1.PlaceResponse.waiting:type_name -> switchyard.v1.Waiting
-	79,  // 120: switchyard.v1.AwaitAnswerRequest.attempt:type_name -> switchyard.v1.ExecuteRequest
-	120, // 121: switchyard.v1.AwaitAnswerRequest.heartbeat_timeout:type_name -> google.protobuf.Duration
-	119, // 122: switchyard.v1.AwaitAnswerRequest.closed_at:type_name -> google.protobuf.Timestamp
-	119, // 123: switchyard.v1.AwaitAnswerRequest.lease_until:type_name -> google.protobuf.Timestamp
-	118, // 124: switchyard.v1.ExecuteRequest.spec:type_name -> google.protobuf.Struct
-	107, // 125: switchyard.v1.ExecuteRequest.env:type_name -> switchyard.v1.ExecuteRequest.EnvEntry
-	118, // 126: switchyard.v1.ExecuteRequest.input:type_name -> google.protobuf.Struct
-	86,  // 127: switchyard.v1.ExecuteRequest.parents:type_name -> switchyard.v1.ParentOutput
-	130, // 128: switchyard.v1.ExecuteRequest.resources:type_name -> switchyard.v1.Resources
-	120, // 129: switchyard.v1.ExecuteRequest.timeout:type_name -> google.protobuf.Duration
-	122, // 130: switchyard.v1.ExecuteRequest.item:type_name -> google.protobuf.Value
-	10,  // 131: switchyard.v1.ExecuteRequest.context:type_name -> switchyard.v1.Shared
-	108, // 132: switchyard.v1.ExecuteRequest.views:type_name -> switchyard.v1.ExecuteRequest.ViewsEntry
-	10,  // 133: switchyard.v1.ExecuteRequest.run_input:type_name -> switchyard.v1.Shared
-	85,  // 134: switchyard.v1.ExecuteRequest.checkpoint:type_name -> switchyard.v1.Checkpoint
-	84,  // 135: switchyard.v1.ExecuteRequest.batch:type_name -> switchyard.v1.Member
-	81,  // 136: switchyard.v1.ExecuteRequest.ends:type_name -> switchyard.v1.AncestorEnds
-	109, // 137: switchyard.v1.ExecuteRequest.secret_env:type_name -> switchyard.v1.ExecuteRequest.SecretEnvEntry
-	86,  // 138: switchyard.v1.Ancestors.parents:type_name -> switchyard.v1.ParentOutput
-	110, // 139: switchyard.v1.Ancestors.views:type_name -> switchyard.v1.Ancestors.ViewsEntry
-	81,  // 140: switchyard.v1.Ancestors.ends:type_name -> switchyard.v1.AncestorEnds
-	82,  // 141: switchyard.v1.AncestorEnds.others:type_name -> switchyard.v1.AncestorEnd
-	83,  // 142: switchyard.v1.AncestorEnd.fan_out:type_name -> switchyard.v1.FanOutCounts
-	8,   // 143: switchyard.v1.FanOutCounts.items:type_name -> switchyard.v1.Items
-	122, // 144: switchyard.v1.Member.item:type_name -> google.protobuf.Value
-	85,  // 145: switchyard.v1.Member.checkpoint:type_name -> switchyard.v1.Checkpoint
-	118, // 146: switchyard.v1.ParentOutput.output:type_name -> google.protobuf.Struct
-	62,  // 147: switchyard.v1.ParentOutput.fan_out:type_name -> switchyard.v1.FanOutView
-	128, // 148: switchyard.v1.ExecuteResponse.result:type_name -> switchyard.v1.TaskResult
-	119, // 149: switchyard.v1.ExecuteResponse.started_at:type_name -> google.protobuf.Timestamp
-	119, // 150: switchyard.v1.ExecuteResponse.completed_at:type_name -> google.protobuf.Timestamp
-	119, // 151: switchyard.v1.ExecuteResponse.assigned_at:type_name -> google.protobuf.Timestamp
-	85,  // 152: switchyard.v1.ExecuteResponse.checkpoint:type_name -> switchyard.v1.Checkpoint
-	88,  // 153: switchyard.v1.ExecuteResponse.batch:type_name -> switchyard.v1.MemberResult
-	132, // 154: switchyard.v1.ExecuteResponse.agent_events:type_name -> switchyard.v1.AgentEvent
-	128, // 155: switchyard.v1.MemberResult.result:type_name -> switchyard.v1.TaskResult
-	85,  // 156: switchyard.v1.MemberResult.checkpoint:type_name -> switchyard.v1.Checkpoint
-	119, // 157: switchyard.v1.ExecuteProgress.started_at:type_name -> google.protobuf.Timestamp
-	85,  // 158: switchyard.v1.ExecuteProgress.checkpoint:type_name -> switchyard.v1.Checkpoint
-	88,  // 159: switchyard.v1.ExecuteProgress.batch:type_name -> switchyard.v1.MemberResult
-	119, // 160: switchyard.v1.ExecuteProgress.sent_at:type_name -> google.protobuf.Timestamp
-	123, // 161: switchyard.v1.StatusResponse.run:type_name -> switchyard.v1.Run
-	111, // 162: switchyard.v1.StatusResponse.records:type_name -> switchyard.v1.StatusResponse.RecordsEntry
-	112, // 163: switchyard.v1.StatusResponse.claims:type_name -> switchyard.v1.StatusResponse.ClaimsEntry
-	11,  // 164: switchyard.v1.StatusResponse.partitions:type_name -> switchyard.v1.PartitionReport
-	113, // 165: switchyard.v1.StatusResponse.items:type_name -> switchyard.v1.StatusResponse.ItemsEntry
-	114, // 166: switchyard.v1.StatusResponse.checkpoints:type_name -> switchyard.v1.StatusResponse.CheckpointsEntry
-	133, // 167: switchyard.v1.NodeInput.record:type_name -> switchyard.v1.NodeRecord
-	119, // 168: switchyard.v1.LeaderHeartbeat.since:type_name -> google.protobuf.Timestamp
-	115, // 169: switchyard.v1.LeaderHeartbeat.benched:type_name -> switchyard.v1.LeaderHeartbeat.BenchedEntry
-	116, // 170: switchyard.v1.LeaderHeartbeat.suspicions:type_name -> switchyard.v1.LeaderHeartbeat.SuspicionsEntry
-	72,  // 171: switchyard.v1.ExplainRequest.request:type_name -> switchyard.v1.TaskRequest
-	72,  // 172: switchyard.v1.ExplainRequest.more:type_name -> switchyard.v1.TaskRequest
-	134, // 173: switchyard.v1.ExplainResponse.nodes:type_name -> switchyard.v1.NodeVerdict
-	96,  // 174: switchyard.v1.ExplainResponse.more:type_name -> switchyard.v1.ExplainResponse
-	15,  // 175: switchyard.v1.RunInput.ReferencesEntry.value:type_name -> switchyard.v1.ConditionReferences
-	61,  // 176: switchyard.v1.Partition.ViewsEntry.value:type_name -> switchyard.v1.ParentView
-	38,  // 177: switchyard.v1.RunState.TasksEntry.value:type_name -> switchyard.v1.TaskState
-	61,  // 178: switchyard.v1.EvaluateRequest.ParentsEntry.value:type_name -> switchyard.v1.ParentView
-	61,  // 179: switchyard.v1.ExecuteRequest.ViewsEntry.value:type_name -> switchyard.v1.ParentView
-	61,  // 180: switchyard.v1.Ancestors.ViewsEntry.value:type_name -> switchyard.v1.ParentView
-	8,   // 181: switchyard.v1.StatusResponse.ItemsEntry.value:type_name -> switchyard.v1.Items
-	85,  // 182: switchyard.v1.StatusResponse.CheckpointsEntry.value:type_name -> switchyard.v1.Checkpoint
-	119, // 183: switchyard.v1.LeaderHeartbeat.BenchedEntry.value:type_name -> google.protobuf.Timestamp
-	184, // [184:184] is the sub-list for method output_type
-	184, // [184:184] is the sub-list for method input_type
-	184, // [184:184] is the sub-list for extension type_name
-	184, // [184:184] is the sub-list for extension extendee
-	0,   // [0:184] is the sub-list for field type_name
+	120, // 0: switchyard.v1.RunInput.definition:type_name -> switchyard.v1.Definition
+	121, // 1: switchyard.v1.RunInput.input:type_name -> google.protobuf.Struct
+	99,  // 2: switchyard.v1.RunInput.references:type_name -> switchyard.v1.RunInput.ReferencesEntry
+	18,  // 3: switchyard.v1.RunInput.options:type_name -> switchyard.v1.RunOptions
+	19,  // 4: switchyard.v1.RunInput.state:type_name -> switchyard.v1.RunState
+	6,   // 5: switchyard.v1.RunInput.rerun:type_name -> switchyard.v1.Rerun
+	7,   // 6: switchyard.v1.RunInput.partition:type_name -> switchyard.v1.Partition
+	1,   // 7: switchyard.v1.RunInput.workflows:type_name -> switchyard.v1.FrozenWorkflows
+	2,   // 8: switchyard.v1.RunInput.held_locks:type_name -> switchyard.v1.HeldLock
+	100, // 9: switchyard.v1.FrozenWorkflows.definitions:type_name -> switchyard.v1.FrozenWorkflows.DefinitionsEntry
+	122, // 10: switchyard.v1.Decision.at:type_name -> google.protobuf.Timestamp
+	3,   // 11: switchyard.v1.VerifyRequest.decision:type_name -> switchyard.v1.Decision
+	10,  // 12: switchyard.v1.Partition.items:type_name -> switchyard.v1.Items
+	88,  // 13: switchyard.v1.Partition.parents:type_name -> switchyard.v1.ParentOutput
+	101, // 14: switchyard.v1.Partition.views:type_name -> switchyard.v1.Partition.ViewsEntry
+	12,  // 15: switchyard.v1.Partition.context:type_name -> switchyard.v1.Shared
+	8,   // 16: switchyard.v1.Partition.duration_estimate:type_name -> switchyard.v1.DurationEstimate
+	83,  // 17: switchyard.v1.Partition.ends:type_name -> switchyard.v1.AncestorEnds
+	123, // 18: switchyard.v1.DurationEstimate.instance:type_name -> google.protobuf.Duration
+	124, // 19: switchyard.v1.Items.list:type_name -> google.protobuf.ListValue
+	102, // 20: switchyard.v1.Items.states:type_name -> switchyard.v1.Items.StatesEntry
+	125, // 21: switchyard.v1.ItemList.items:type_name -> google.protobuf.Value
+	103, // 22: switchyard.v1.ItemList.states:type_name -> switchyard.v1.ItemList.StatesEntry
+	121, // 23: switchyard.v1.Shared.value:type_name -> google.protobuf.Struct
+	104, // 24: switchyard.v1.PartitionReport.counts:type_name -> switchyard.v1.PartitionReport.CountsEntry
+	14,  // 25: switchyard.v1.PartitionReport.context_updates:type_name -> switchyard.v1.ContextUpdate
+	8,   // 26: switchyard.v1.PartitionReport.duration_estimate:type_name -> switchyard.v1.DurationEstimate
+	121, // 27: switchyard.v1.ContextUpdate.update:type_name -> google.protobuf.Struct
+	16,  // 28: switchyard.v1.ContextAnswer.verdicts:type_name -> switchyard.v1.ContextVerdict
+	123, // 29: switchyard.v1.RunOptions.placement_timeout:type_name -> google.protobuf.Duration
+	123, // 30: switchyard.v1.RunOptions.heartbeat_timeout:type_name -> google.protobuf.Duration
+	123, // 31: switchyard.v1.RunOptions.pickup_timeout:type_name -> google.protobuf.Duration
+	122, // 32: switchyard.v1.RunState.created_at:type_name -> google.protobuf.Timestamp
+	105, // 33: switchyard.v1.RunState.tasks:type_name -> switchyard.v1.RunState.TasksEntry
+	121, // 34: switchyard.v1.RunState.context:type_name -> google.protobuf.Struct
+	126, // 35: switchyard.v1.RunState.abort:type_name -> switchyard.v1.Run
+	122, // 36: switchyard.v1.RunState.deadline_at:type_name -> google.protobuf.Timestamp
+	106, // 37: switchyard.v1.RunState.held_by:type_name -> switchyard.v1.RunState.HeldByEntry
+	80,  // 38: switchyard.v1.RunState.abandoned:type_name -> switchyard.v1.AwaitAnswerRequest
+	127, // 39: switchyard.v1.RunState.approval:type_name -> switchyard.v1.RunApproval
+	3,   // 40: switchyard.v1.TaskCommand.decision:type_name -> switchyard.v1.Decision
+	3,   // 41: switchyard.v1.RunCommand.decision:type_name -> switchyard.v1.Decision
+	128, // 42: switchyard.v1.InstancesResponse.instances:type_name -> switchyard.v1.Instance
+	107, // 43: switchyard.v1.InstancesResponse.records:type_name -> switchyard.v1.InstancesResponse.RecordsEntry
+	108, // 44: switchyard.v1.InstancesResponse.claims:type_name -> switchyard.v1.InstancesResponse.ClaimsEntry
+	10,  // 45: switchyard.v1.InstancesResponse.items:type_name -> switchyard.v1.Items
+	27,  // 46: switchyard.v1.LockRequest.acquire:type_name -> switchyard.v1.AcquireRequest
+	28,  // 47: switchyard.v1.LockRequest.free:type_name -> switchyard.v1.ReleaseRequest
+	25,  // 48: switchyard.v1.LockRequests.requests:type_name -> switchyard.v1.LockRequest
+	2,   // 49: switchyard.v1.AcquireRequest.above:type_name -> switchyard.v1.HeldLock
+	27,  // 50: switchyard.v1.HoldersRequest.held:type_name -> switchyard.v1.AcquireRequest
+	27,  // 51: switchyard.v1.HoldersResponse.gone:type_name -> switchyard.v1.AcquireRequest
+	27,  // 52: switchyard.v1.LockInput.held:type_name -> switchyard.v1.AcquireRequest
+	27,  // 53: switchyard.v1.LockInput.waiting:type_name -> switchyard.v1.AcquireRequest
+	33,  // 54: switchyard.v1.LockInput.answers:type_name -> switchyard.v1.LockAnswer
+	27,  // 55: switchyard.v1.LockAnswer.to:type_name -> switchyard.v1.AcquireRequest
+	29,  // 56: switchyard.v1.LockAnswer.granted:type_name -> switchyard.v1.Granted
+	129, // 57: switchyard.v1.SaveEventsRequest.events:type_name -> switchyard.v1.Event
+	129, // 58: switchyard.v1.EventsResponse.events:type_name -> switchyard.v1.Event
+	129, // 59: switchyard.v1.EventSlice.events:type_name -> switchyard.v1.Event
+	130, // 60: switchyard.v1.TaskState.task:type_name -> switchyard.v1.Task
+	130, // 61: switchyard.v1.TaskState.failure:type_name -> switchyard.v1.Task
+	122, // 62: switchyard.v1.TaskState.expanded_at:type_name -> google.protobuf.Timestamp
+	10,  // 63: switchyard.v1.TaskState.items:type_name -> switchyard.v1.Items
+	122, // 64: switchyard.v1.TaskState.ready_at:type_name -> google.protobuf.Timestamp
+	13,  // 65: switchyard.v1.TaskState.partitions:type_name -> switchyard.v1.PartitionReport
+	130, // 66: switchyard.v1.TaskState.pending_end:type_name -> switchyard.v1.Task
+	87,  // 67: switchyard.v1.TaskState.checkpoint:type_name -> switchyard.v1.Checkpoint
+	42,  // 68: switchyard.v1.TaskState.detached_attempt:type_name -> switchyard.v1.DetachedAttempt
+	13,  // 69: switchyard.v1.TaskState.previous_partitions:type_name -> switchyard.v1.PartitionReport
+	8,   // 70: switchyard.v1.TaskState.duration_estimate:type_name -> switchyard.v1.DurationEstimate
+	41,  // 71: switchyard.v1.TaskState.approvals:type_name -> switchyard.v1.ApprovalRecord
+	122, // 72: switchyard.v1.TaskState.approval_until:type_name -> google.protobuf.Timestamp
+	122, // 73: switchyard.v1.ApprovalRecord.at:type_name -> google.protobuf.Timestamp
+	122, // 74: switchyard.v1.DetachedAttempt.lease_until:type_name -> google.protobuf.Timestamp
+	75,  // 75: switchyard.v1.DetachRequest.attempts:type_name -> switchyard.v1.ClaimRef
+	123, // 76: switchyard.v1.DetachRequest.lease:type_name -> google.protobuf.Duration
+	75,  // 77: switchyard.v1.DetachResponse.others:type_name -> switchyard.v1.ClaimRef
+	48,  // 78: switchyard.v1.EvaluateRequest.conditions:type_name -> switchyard.v1.Condition
+	109, // 79: switchyard.v1.EvaluateRequest.parents:type_name -> switchyard.v1.EvaluateRequest.ParentsEntry
+	65,  // 80: switchyard.v1.EvaluateRequest.workflow:type_name -> switchyard.v1.WorkflowView
+	62,  // 81: switchyard.v1.Condition.attempt:type_name -> switchyard.v1.AttemptView
+	121, // 82: switchyard.v1.Condition.template:type_name -> google.protobuf.Struct
+	121, // 83: switchyard.v1.Condition.input:type_name -> google.protobuf.Struct
+	123, // 84: switchyard.v1.Condition.ttl:type_name -> google.protobuf.Duration
+	125, // 85: switchyard.v1.Condition.item:type_name -> google.protobuf.Value
+	50,  // 86: switchyard.v1.PrepareRequest.children:type_name -> switchyard.v1.ChildRequest
+	51,  // 87: switchyard.v1.ChildRequest.run:type_name -> switchyard.v1.ChildRunRequest
+	0,   // 88: switchyard.v1.ChildRequest.input:type_name -> switchyard.v1.RunInput
+	121, // 89: switchyard.v1.ChildRunRequest.spec:type_name -> google.protobuf.Struct
+	18,  // 90: switchyard.v1.ChildRunRequest.options:type_name -> switchyard.v1.RunOptions
+	1,   // 91: switchyard.v1.ChildRunRequest.workflows:type_name -> switchyard.v1.FrozenWorkflows
+	2,   // 92: switchyard.v1.ChildRunRequest.held_locks:type_name -> switchyard.v1.HeldLock
+	53,  // 93: switchyard.v1.PrepareResponse.children:type_name -> switchyard.v1.PreparedChild
+	0,   // 94: switchyard.v1.PreparedChild.input:type_name -> switchyard.v1.RunInput
+	55,  // 95: switchyard.v1.AwaitRunsRequest.runs:type_name -> switchyard.v1.AwaitedRun
+	122, // 96: switchyard.v1.AwaitedRun.since:type_name -> google.protobuf.Timestamp
+	56,  // 97: switchyard.v1.AwaitedRun.child:type_name -> switchyard.v1.AwaitingChild
+	58,  // 98: switchyard.v1.AwaitRunsResponse.ends:type_name -> switchyard.v1.RunEnd
+	61,  // 99: switchyard.v1.ChildRunEndsRequest.children:type_name -> switchyard.v1.ChildRunEndRequest
+	89,  // 100: switchyard.v1.ChildRunEndsResponse.answers:type_name -> switchyard.v1.ExecuteResponse
+	131, // 101: switchyard.v1.AttemptView.result:type_name -> switchyard.v1.TaskResult
+	131, // 102: switchyard.v1.ParentView.result:type_name -> switchyard.v1.TaskResult
+	64,  // 103: switchyard.v1.ParentView.fan_out:type_name -> switchyard.v1.FanOutView
+	10,  // 104: switchyard.v1.FanOutView.outputs:type_name -> switchyard.v1.Items
+	121, // 105: switchyard.v1.WorkflowView.context:type_name -> google.protobuf.Struct
+	121, // 106: switchyard.v1.WorkflowView.input:type_name -> google.protobuf.Struct
+	67,  // 107: switchyard.v1.EvaluateResponse.answers:type_name -> switchyard.v1.ConditionAnswer
+	10,  // 108: switchyard.v1.ConditionAnswer.items:type_name -> switchyard.v1.Items
+	68,  // 109: switchyard.v1.ConditionAnswer.cached:type_name -> switchyard.v1.CachedResult
+	121, // 110: switchyard.v1.ConditionAnswer.rendered:type_name -> google.protobuf.Struct
+	122, // 111: switchyard.v1.CachedResult.completed_at:type_name -> google.protobuf.Timestamp
+	89,  // 112: switchyard.v1.CachedResult.response:type_name -> switchyard.v1.ExecuteResponse
+	68,  // 113: switchyard.v1.SaveCachedRequest.result:type_name -> switchyard.v1.CachedResult
+	71,  // 114: switchyard.v1.CollectRequest.items:type_name -> switchyard.v1.CollectItem
+	72,  // 115: switchyard.v1.CollectRequest.partitions:type_name -> switchyard.v1.CollectPartition
+	121, // 116: switchyard.v1.CollectItem.output:type_name -> google.protobuf.Struct
+	74,  // 117: switchyard.v1.PlaceRequest.requests:type_name -> switchyard.v1.TaskRequest
+	75,  // 118: switchyard.v1.PlaceRequest.released:type_name -> switchyard.v1.ClaimRef
+	132, // 119: switchyard.v1.TaskRequest.constraints:type_name -> switchyard.v1.Constraints
+	133, // 120: switchyard.v1.TaskRequest.resources:type_name -> switchyard.v1.Resources
+	122, // 121: switchyard.v1.TaskRequest.queued_at:type_name -> google.protobuf.Timestamp
+	123, // 122: switchyard.v1.TaskRequest.placement_timeout:type_name -> google.protobuf.Duration
+	134, // 123: switchyard.v1.TaskRequest.container:type_name -> switchyard.v1.ContainerNeeds
+	77,  // 124: switchyard.v1.PlaceResponse.assigned:type_name -> switchyard.v1.Assignment
+	78,  // 125: switchyard.v1.PlaceResponse.waiting:type_name -> switchyard.v1.Waiting
+	81,  // 126: switchyard.v1.AwaitAnswerRequest.attempt:type_name -> switchyard.v1.ExecuteRequest
+	123, // 127: switchyard.v1.AwaitAnswerRequest.heartbeat_timeout:type_name -> google.protobuf.Duration
+	122, // 128: switchyard.v1.AwaitAnswerRequest.closed_at:type_name -> google.protobuf.Timestamp
+	122, // 129: switchyard.v1.AwaitAnswerRequest.lease_until:type_name -> google.protobuf.Timestamp
+	121, // 130: switchyard.v1.ExecuteRequest.spec:type_name -> google.protobuf.Struct
+	110, // 131: switchyard.v1.ExecuteRequest.env:type_name -> switchyard.v1.ExecuteRequest.EnvEntry
+	121, // 132: switchyard.v1.ExecuteRequest.input:type_name -> google.protobuf.Struct
+	88,  // 133: switchyard.v1.ExecuteRequest.parents:type_name -> switchyard.v1.ParentOutput
+	133, // 134: switchyard.v1.ExecuteRequest.resources:type_name -> switchyard.v1.Resources
+	123, // 135: switchyard.v1.ExecuteRequest.timeout:type_name -> google.protobuf.Duration
+	125, // 136: switchyard.v1.ExecuteRequest.item:type_name -> google.protobuf.Value
+	12,  // 137: switchyard.v1.ExecuteRequest.context:type_name -> switchyard.v1.Shared
+	111, // 138: switchyard.v1.ExecuteRequest.views:type_name -> switchyard.v1.ExecuteRequest.ViewsEntry
+	12,  // 139: switchyard.v1.ExecuteRequest.run_input:type_name -> switchyard.v1.Shared
+	87,  // 140: switchyard.v1.ExecuteRequest.checkpoint:type_name -> switchyard.v1.Checkpoint
+	86,  // 141: switchyard.v1.ExecuteRequest.batch:type_name -> switchyard.v1.Member
+	83,  // 142: switchyard.v1.ExecuteRequest.ends:type_name -> switchyard.v1.AncestorEnds
+	112, // 143: switchyard.v1.ExecuteRequest.secret_env:type_name -> switchyard.v1.ExecuteRequest.SecretEnvEntry
+	88,  // 144: switchyard.v1.Ancestors.parents:type_name -> switchyard.v1.ParentOutput
+	113, // 145: switchyard.v1.Ancestors.views:type_name -> switchyard.v1.Ancestors.ViewsEntry
+	83,  // 146: switchyard.v1.Ancestors.ends:type_name -> switchyard.v1.AncestorEnds
+	84,  // 147: switchyard.v1.AncestorEnds.others:type_name -> switchyard.v1.AncestorEnd
+	85,  // 148: switchyard.v1.AncestorEnd.fan_out:type_name -> switchyard.v1.FanOutCounts
+	10,  // 149: switchyard.v1.FanOutCounts.items:type_name -> switchyard.v1.Items
+	125, // 150: switchyard.v1.Member.item:type_name -> google.protobuf.Value
+	87,  // 151: switchyard.v1.Member.checkpoint:type_name -> switchyard.v1.Checkpoint
+	121, // 152: switchyard.v1.ParentOutput.output:type_name -> google.protobuf.Struct
+	64,  // 153: switchyard.v1.ParentOutput.fan_out:type_name -> switchyard.v1.FanOutView
+	131, // 154: switchyard.v1.ExecuteResponse.result:type_name -> switchyard.v1.TaskResult
+	122, // 155: switchyard.v1.ExecuteResponse.started_at:type_name -> google.protobuf.Timestamp
+	122, // 156: switchyard.v1.ExecuteResponse.completed_at:type_name -> google.protobuf.Timestamp
+	122, // 157: switchyard.v1.ExecuteResponse.assigned_at:type_name -> google.protobuf.Timestamp
+	87,  // 158: switchyard.v1.ExecuteResponse.checkpoint:type_name -> switchyard.v1.Checkpoint
+	90,  // 159: switchyard.v1.ExecuteResponse.batch:type_name -> switchyard.v1.MemberResult
+	135, // 160: switchyard.v1.ExecuteResponse.agent_events:type_name -> switchyard.v1.AgentEvent
+	131, // 161: switchyard.v1.MemberResult.result:type_name -> switchyard.v1.TaskResult
+	87,  // 162: switchyard.v1.MemberResult.checkpoint:type_name -> switchyard.v1.Checkpoint
+	122, // 163: switchyard.v1.ExecuteProgress.started_at:type_name -> google.protobuf.Timestamp
+	87,  // 164: switchyard.v1.ExecuteProgress.checkpoint:type_name -> switchyard.v1.Checkpoint
+	90,  // 165: switchyard.v1.ExecuteProgress.batch:type_name -> switchyard.v1.MemberResult
+	122, // 166: switchyard.v1.ExecuteProgress.sent_at:type_name -> google.protobuf.Timestamp
+	126, // 167: switchyard.v1.StatusResponse.run:type_name -> switchyard.v1.Run
+	114, // 168: switchyard.v1.StatusResponse.records:type_name -> switchyard.v1.StatusResponse.RecordsEntry
+	115, // 169: switchyard.v1.StatusResponse.claims:type_name -> switchyard.v1.StatusResponse.ClaimsEntry
+	13,  // 170: switchyard.v1.StatusResponse.partitions:type_name -> switchyard.v1.PartitionReport
+	116, // 171: switchyard.v1.StatusResponse.items:type_name -> switchyard.v1.StatusResponse.ItemsEntry
+	117, // 172: switchyard.v1.StatusResponse.checkpoints:type_name -> switchyard.v1.StatusResponse.CheckpointsEntry
+	136, // 173: switchyard.v1.NodeInput.record:type_name -> switchyard.v1.NodeRecord
+	122, // 174: switchyard.v1.LeaderHeartbeat.since:type_name -> google.protobuf.Timestamp
+	118, // 175: switchyard.v1.LeaderHeartbeat.benched:type_name -> switchyard.v1.LeaderHeartbeat.BenchedEntry
+	119, // 176: switchyard.v1.LeaderHeartbeat.suspicions:type_name -> switchyard.v1.LeaderHeartbeat.SuspicionsEntry
+	74,  // 177: switchyard.v1.ExplainRequest.request:type_name -> switchyard.v1.TaskRequest
+	74,  // 178: switchyard.v1.ExplainRequest.more:type_name -> switchyard.v1.TaskRequest
+	137, // 179: switchyard.v1.ExplainResponse.nodes:type_name -> switchyard.v1.NodeVerdict
+	98,  // 180: switchyard.v1.ExplainResponse.more:type_name -> switchyard.v1.ExplainResponse
+	17,  // 181: switchyard.v1.RunInput.ReferencesEntry.value:type_name -> switchyard.v1.ConditionReferences
+	120, // 182: switchyard.v1.FrozenWorkflows.DefinitionsEntry.value:type_name -> switchyard.v1.Definition
+	63,  // 183: switchyard.v1.Partition.ViewsEntry.value:type_name -> switchyard.v1.ParentView
+	40,  // 184: switchyard.v1.RunState.TasksEntry.value:type_name -> switchyard.v1.TaskState
+	63,  // 185: switchyard.v1.EvaluateRequest.ParentsEntry.value:type_name -> switchyard.v1.ParentView
+	63,  // 186: switchyard.v1.ExecuteRequest.ViewsEntry.value:type_name -> switchyard.v1.ParentView
+	63,  // 187: switchyard.v1.Ancestors.ViewsEntry.value:type_name -> switchyard.v1.ParentView
+	10,  // 188: switchyard.v1.StatusResponse.ItemsEntry.value:type_name -> switchyard.v1.Items
+	87,  // 189: switchyard.v1.StatusResponse.CheckpointsEntry.value:type_name -> switchyard.v1.Checkpoint
+	122, // 190: switchyard.v1.LeaderHeartbeat.BenchedEntry.value:type_name -> google.protobuf.Timestamp
+	191, // [191:191] is the sub-list for method output_type
+	191, // [191:191] is the sub-list for method input_type
+	191, // [191:191] is the sub-list for extension type_name
+	191, // [191:191] is the sub-list for extension extendee
+	0,   // [0:191] is the sub-list for field type_name
 }
 
 func init() { file_switchyard_v1_payload_proto_init() }
@@ -9660,16 +9865,16 @@ func file_switchyard_v1_payload_proto_init() {
 	file_switchyard_v1_definition_proto_init()
 	file_switchyard_v1_node_proto_init()
 	file_switchyard_v1_run_proto_init()
-	file_switchyard_v1_payload_proto_msgTypes[40].OneofWrappers = []any{}
-	file_switchyard_v1_payload_proto_msgTypes[75].OneofWrappers = []any{}
-	file_switchyard_v1_payload_proto_msgTypes[79].OneofWrappers = []any{}
+	file_switchyard_v1_payload_proto_msgTypes[42].OneofWrappers = []any{}
+	file_switchyard_v1_payload_proto_msgTypes[77].OneofWrappers = []any{}
+	file_switchyard_v1_payload_proto_msgTypes[81].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_switchyard_v1_payload_proto_rawDesc), len(file_switchyard_v1_payload_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   117,
+			NumMessages:   120,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -245,9 +245,11 @@ type RunApproval struct {
 	// When the decision was made; absent while pending.
 	At *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=at,proto3" json:"at,omitempty"`
 	// Reason, shown to people.
-	Reason        string `protobuf:"bytes,4,opt,name=reason,proto3" json:"reason,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	Reason string `protobuf:"bytes,4,opt,name=reason,proto3" json:"reason,omitempty"`
+	// Version of the definition that the decision is about: 0 as submitted, one more for each retry that changed it.
+	DefinitionVersion int32 `protobuf:"varint,5,opt,name=definition_version,json=definitionVersion,proto3" json:"definition_version,omitempty"`
+	unknownFields     protoimpl.UnknownFields
+	sizeCache         protoimpl.SizeCache
 }
 
 func (x *RunApproval) Reset() {
@@ -306,6 +308,13 @@ func (x *RunApproval) GetReason() string {
 		return x.Reason
 	}
 	return ""
+}
+
+func (x *RunApproval) GetDefinitionVersion() int32 {
+	if x != nil {
+		return x.DefinitionVersion
+	}
+	return 0
 }
 
 // Task is the state of one task of a run.
@@ -1921,12 +1930,13 @@ const file_switchyard_v1_run_proto_rawDesc = "" +
 	"\x05value\x18\x02 \x01(\x05R\x05value:\x028\x01\x1aA\n" +
 	"\x13InstanceCountsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\x05R\x05value:\x028\x01\"\x9b\x01\n" +
+	"\x05value\x18\x02 \x01(\x05R\x05value:\x028\x01\"\xca\x01\n" +
 	"\vRunApproval\x128\n" +
 	"\x05state\x18\x01 \x01(\tB\"\xbaH\x1fr\x1dR\apendingR\bapprovedR\brejectedR\x05state\x12\x0e\n" +
 	"\x02by\x18\x02 \x01(\tR\x02by\x12*\n" +
 	"\x02at\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\x02at\x12\x16\n" +
-	"\x06reason\x18\x04 \x01(\tR\x06reason\"\xdc\t\n" +
+	"\x06reason\x18\x04 \x01(\tR\x06reason\x12-\n" +
+	"\x12definition_version\x18\x05 \x01(\x05R\x11definitionVersion\"\xdc\t\n" +
 	"\x04Task\x12\xab\x01\n" +
 	"\x05state\x18\x01 \x01(\tB\x94\x01\xbaH\x90\x01r\x8d\x01R\apendingR\x06queuedR\bassignedR\arunningR\x06pausedR\tcompletedR\astoppedR\askippedR\x06failedR\n" +
 	"killed_oomR\x04lostR\x06killedR\vdead_letterR\brejectedR\tcancelledR\x05state\x12\x16\n" +
