@@ -32,6 +32,8 @@ type Config struct {
 	Nodes nodes.Registry
 	// Observer makes the gateway read-only: it refuses calls that change anything.
 	Observer bool
+	// TemporalFault returns why Temporal cannot work at the moment, or nil if no cause is known. Default: no cause is ever known.
+	TemporalFault func() error
 	// Logger receives messages for operators. Default: messages are discarded.
 	Logger *slog.Logger
 	// Metrics holds the metrics of the process, served under GET /metrics. Default: they are not served.
@@ -81,6 +83,9 @@ type Config struct {
 func (c Config) WithDefaults() Config {
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
+	}
+	if c.TemporalFault == nil {
+		c.TemporalFault = func() error { return nil }
 	}
 	if c.Version == "" {
 		c.Version = "devel"

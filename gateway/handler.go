@@ -47,7 +47,7 @@ type service struct {
 // services returns the handlers of all services.
 func (g *Gateway) services() []service {
 	options := append(edge.StrictJSONs(),
-		connect.WithInterceptors(edge.NewInterceptor(g.config.Logger, g.bounds), audit.Interceptor{Recorder: g.recorder}, auth.Interceptor{}, edge.Observer(g.config.Observer), validate.NewInterceptor(validate.WithValidator(requestValidator{protovalidate.GlobalValidator}))),
+		connect.WithInterceptors(edge.NewInterceptor(g.config.Logger, g.bounds, g.config.TemporalFault), audit.Interceptor{Recorder: g.recorder}, auth.Interceptor{}, edge.Observer(g.config.Observer), validate.NewInterceptor(validate.WithValidator(requestValidator{protovalidate.GlobalValidator}))),
 		connect.WithReadMaxBytes(maxMessageBytes),
 		connect.WithRecover(g.panicError),
 	)
@@ -114,7 +114,7 @@ func (g *Gateway) Handler() http.Handler {
 	}
 	// Probes and the other doors get an answer even while the limits are reached.
 	probes := http.NewServeMux()
-	health := health{client: g.config.Client, store: g.config.Store, stopping: g.stopping, log: g.config.Logger}
+	health := health{client: g.config.Client, store: g.config.Store, fault: g.config.TemporalFault, stopping: g.stopping, log: g.config.Logger}
 	probes.HandleFunc("GET /healthz", health.serveAlive)
 	probes.HandleFunc("GET /readyz", health.serveReady)
 	probes.Handle("GET "+tunnel.PeersPath, g.tunnel.Peers()) // authenticates the caller by itself

@@ -24,6 +24,7 @@ var readyKey = storekey.Status("readyz", 0)
 type health struct {
 	client   client.Client
 	store    *store.Store
+	fault    func() error    // as Config.TemporalFault
 	stopping <-chan struct{} // closed when the gateway shuts down
 	log      *slog.Logger
 }
@@ -31,20 +32,24 @@ type health struct {
 // serveAlive reports that the process is alive.
 func (h health) serveAlive(w http.ResponseWriter, _ *http.Request) { writeWord(w, http.StatusOK, "ok") }
 
-// serveReady reports whether this gateway can answer calls. The reason why it cannot goes to the
-// log.
+// serveReady reports whether this gateway can answer calls. The reason why it cannot goes to the log, and a known fault of
+// Temporal to the caller, too.
 func (h health) serveReady(w http.ResponseWriter, r *http.Request) {
 	ctx, cancel := context.WithTimeout(r.Context(), readyTimeout)
 	defer cancel()
 	if err := h.ready(ctx); err != nil {
 		h.log.Warn("the gateway is not ready", "error", err)
-		writeWord(w, http.StatusServiceUnavailable, "unavailable")
+		word := "unavailable"
+		if fault := h.fault(); fault != nil {
+			word += ": " + fault.Error()
+		}
+		writeWord(w, http.StatusServiceUnavailable, word)
 		return
 	}
 	writeWord(w, http.StatusOK, "ready")
 }
 
-// writeWord answers a probe. Any caller may read the answer, so it is a single word.
+// writeWord answers a probe. Any caller may read the answer, so it names no address, no file and no run.
 func writeWord(w http.ResponseWriter, status int, word string) {
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	w.WriteHeader(status)
@@ -60,6 +65,9 @@ func (h health) ready(ctx context.Context) error {
 	default:
 	}
 	var errs []error
+	if err := h.fault(); err != nil {
+		errs = append(errs, err)
+	}
 	if _, err := h.client.CheckHealth(ctx, &client.CheckHealthRequest{}); err != nil {
 		errs = append(errs, fmt.Errorf("Temporal does not answer: %w", err))
 	}

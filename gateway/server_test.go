@@ -74,6 +74,7 @@ func TestReadyNeedsTemporalAndTheStore(t *testing.T) {
 	}{
 		"all there":        {f, http.StatusOK, "ready\n"},
 		"without Temporal": {startConfigured(t, "mem://", Config{Client: gone}), http.StatusServiceUnavailable, "unavailable\n"},
+		"a full disk":      {startConfigured(t, "mem://", Config{TemporalFault: func() error { return errors.New("the disk is full") }}), http.StatusServiceUnavailable, "unavailable: the disk is full\n"},
 		"without a store":  {startIn(t, broken), http.StatusServiceUnavailable, "unavailable\n"},
 		"shutting down":    {closing, http.StatusServiceUnavailable, "unavailable\n"},
 	} {

@@ -159,6 +159,9 @@ func Start(ctx context.Context, cfg Config) (_ *Stack, err error) {
 			Metrics: figures, Observer: cfg.Role == workers.RoleObserver, Hosts: cfg.AllowedHosts, Defaults: cfg.Defaults,
 			Vault: s.vault,
 		}
+		if s.temporal != nil {
+			serve.TemporalFault = s.temporal.Fault
+		}
 		serve.TLS = cfg.TLS
 		serve.SSHAddress, serve.SSHHost, serve.SSHPort = cfg.SSH.Address, cfg.SSH.Host, cfg.SSH.Port
 		serve.PeerURL, serve.PeerTLS = cfg.PeerURL, cfg.PeerTLS

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"syscall"
+	"time"
 
 	"go.temporal.io/server/common/log"
 	"go.temporal.io/server/common/log/tag"
@@ -21,12 +22,17 @@ type serverLogger struct {
 	building *atomic.Bool
 	// stopping lowers every record to debug: services that stop one after the other log errors about each other.
 	stopping *atomic.Bool
+	faults   *faultWatch
 }
 
 var _ log.Logger = serverLogger{}
 
-func newServerLogger(out *slog.Logger) serverLogger {
-	return serverLogger{out: out.With("component", "temporal"), building: &atomic.Bool{}, stopping: &atomic.Bool{}}
+// newServerLogger returns the logger of a server with a database file, or "" for a database in memory.
+func newServerLogger(out *slog.Logger, database string) serverLogger {
+	return serverLogger{
+		out: out.With("component", "temporal"), building: &atomic.Bool{}, stopping: &atomic.Bool{},
+		faults: &faultWatch{file: database, out: out, now: time.Now},
+	}
 }
 
 // fatalError is the value with which Fatal panics while the server is being built.
@@ -48,7 +54,10 @@ func (serverLogger) Info(string, ...tag.Tag) {}
 
 func (l serverLogger) Warn(msg string, tags ...tag.Tag) { l.log(slog.LevelDebug, msg, tags) }
 
-func (l serverLogger) Error(msg string, tags ...tag.Tag) { l.log(slog.LevelInfo, msg, tags) }
+func (l serverLogger) Error(msg string, tags ...tag.Tag) {
+	l.faults.observe(describe(msg, tags))
+	l.log(slog.LevelInfo, msg, tags)
+}
 
 func (l serverLogger) DPanic(msg string, tags ...tag.Tag) { l.log(slog.LevelWarn, msg, tags) }
 

@@ -5,7 +5,10 @@ import (
 	"log/slog"
 	"net"
 	"slices"
+	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"go.temporal.io/server/common/log/tag"
 )
@@ -19,7 +22,7 @@ func TestFatalWhileBuilding(t *testing.T) {
 	}
 	t.Cleanup(func() { _ = taken.Close() })
 	logs := newRecords()
-	logger := newServerLogger(slog.New(logs))
+	logger := newServerLogger(slog.New(logs), "")
 	err = logger.guard(func() error {
 		_, err := net.Listen("tcp", taken.Addr().String())
 		logger.Fatal("cannot listen", tag.Error(err))
@@ -40,7 +43,7 @@ func TestFatalWhileBuilding(t *testing.T) {
 func TestFatalAfterStart(t *testing.T) {
 	t.Parallel()
 	logs := newRecords()
-	logger := newServerLogger(slog.New(logs))
+	logger := newServerLogger(slog.New(logs), "")
 	ended := make(chan struct{})
 	went := false
 	go func() {
@@ -57,7 +60,7 @@ func TestFatalAfterStart(t *testing.T) {
 func TestLevels(t *testing.T) {
 	t.Parallel()
 	logs := newRecords()
-	logger := newServerLogger(slog.New(logs))
+	logger := newServerLogger(slog.New(logs), "")
 	logger.Info("one")
 	logger.Warn("two")
 	logger.Error("three", tag.NewInt("count", 3))
@@ -66,4 +69,38 @@ func TestLevels(t *testing.T) {
 	if lines := logs.all(); !slices.Equal(lines, []string{"INFO three count=3"}) {
 		t.Errorf("logged %q", lines)
 	}
+}
+
+func TestFaultOfTheDatabaseIsRecordedOnceAMinute(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		logs := newRecords()
+		logger := newServerLogger(slog.New(logs), "/data/t.db")
+		recorded := func() (n int) {
+			for _, line := range logs.all() {
+				if strings.HasPrefix(line, "ERROR Temporal cannot work") && strings.Contains(line, "database=/data/t.db") {
+					n++
+				}
+			}
+			return n
+		}
+		logger.Error("Persistent fetch operation Failure", tag.Error(errors.New("shard status unknown")))
+		if err := logger.faults.current(); err != nil || recorded() != 0 {
+			t.Fatalf("%v, %q", err, logs.all())
+		}
+		for range 90 {
+			logger.Error("service failures", tag.Error(errors.New("UpdateShard operation failed. Failed to commit transaction. Error: database or disk is full (13)")))
+			if err := logger.faults.current(); err == nil || !strings.Contains(err.Error(), "free some space") {
+				t.Fatal(err)
+			}
+			time.Sleep(time.Second)
+		}
+		if n := recorded(); n != 2 {
+			t.Errorf("%d records in 90 s", n)
+		}
+		time.Sleep(faultAge)
+		if err := logger.faults.current(); err != nil {
+			t.Errorf("after the fault: %v", err)
+		}
+	})
 }

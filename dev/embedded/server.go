@@ -45,7 +45,7 @@ func start(ctx context.Context, opts Options, set settings) (_ *Server, err erro
 			err = fmt.Errorf("start Temporal: %w", err)
 		}
 	}()
-	s := &Server{namespace: opts.Namespace, logger: newServerLogger(opts.Logger)}
+	s := &Server{namespace: opts.Namespace, logger: newServerLogger(opts.Logger, opts.DBFile)}
 	s.stopping, s.endCalls = context.WithCancel(context.Background())
 	defer func() {
 		if err != nil {
@@ -142,6 +142,9 @@ func (s *Server) awaitReady(ctx context.Context, opts Options) (err error) {
 
 // Address returns the host:port that clients dial.
 func (s *Server) Address() string { return s.address }
+
+// Fault returns why the server cannot work at the moment, or nil if no cause is known.
+func (s *Server) Fault() error { return s.logger.faults.current() }
 
 // UIURL returns the URL of the Web UI, or "" without one.
 func (s *Server) UIURL() string {

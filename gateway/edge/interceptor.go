@@ -2,11 +2,14 @@ package edge
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"log/slog"
-	"switchyard/gateway/rpcerror"
 	"time"
 
 	"connectrpc.com/connect"
+
+	"switchyard/gateway/rpcerror"
 )
 
 // unaryTimeout bounds calls of clients that set no deadline.
@@ -17,13 +20,15 @@ const unaryTimeout = 30 * time.Second
 type interceptor struct {
 	log     *slog.Logger
 	streams *openCount
+	fault   func() error
 }
 
 var _ connect.Interceptor = interceptor{}
 
-// NewInterceptor returns an interceptor that logs to log and counts the streams in b.
-func NewInterceptor(log *slog.Logger, b *Bounds) connect.Interceptor {
-	return interceptor{log, b.streams}
+// NewInterceptor returns an interceptor that logs to log and counts the streams in b. fault returns why Temporal cannot work at
+// the moment, or nil.
+func NewInterceptor(log *slog.Logger, b *Bounds, fault func() error) connect.Interceptor {
+	return interceptor{log, b.streams, fault}
 }
 
 // WrapUnary handles unary calls.
@@ -36,7 +41,7 @@ func (e interceptor) WrapUnary(next connect.UnaryFunc) connect.UnaryFunc {
 		}
 		start := time.Now()
 		res, err := next(ctx, req)
-		err = rpcerror.ToConnect(err)
+		err = e.explain(rpcerror.ToConnect(err))
 		e.logCall(ctx, req.Spec(), start, err)
 		return res, err
 	}
@@ -49,7 +54,7 @@ func (e interceptor) WrapStreamingHandler(next connect.StreamingHandlerFunc) con
 		leave, err := e.streams.enter(clientOf(conn.Peer().Addr))
 		if err == nil {
 			defer leave()
-			err = rpcerror.ToConnect(next(ctx, conn))
+			err = e.explain(rpcerror.ToConnect(next(ctx, conn)))
 		}
 		e.logCall(ctx, conn.Spec(), start, err)
 		return err
@@ -59,6 +64,21 @@ func (e interceptor) WrapStreamingHandler(next connect.StreamingHandlerFunc) con
 // WrapStreamingClient returns next unchanged. It is never called on a server.
 func (e interceptor) WrapStreamingClient(next connect.StreamingClientFunc) connect.StreamingClientFunc {
 	return next
+}
+
+// explain adds the known fault of Temporal to the error of a call that failed for lack of an answer.
+func (e interceptor) explain(err error) error {
+	coded, ok := errors.AsType[*connect.Error](err)
+	if !ok {
+		return err
+	}
+	switch coded.Code() {
+	case connect.CodeUnavailable, connect.CodeDeadlineExceeded, connect.CodeInternal:
+		if fault := e.fault(); fault != nil {
+			return connect.NewError(connect.CodeUnavailable, fmt.Errorf("%w (%s)", fault, coded.Message()))
+		}
+	}
+	return err
 }
 
 func (e interceptor) logCall(ctx context.Context, spec connect.Spec, start time.Time, err error) {
