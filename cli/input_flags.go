@@ -66,14 +66,17 @@ func unreadableInput(err error) error {
 	return &exit.Error{Code: exit.CodeUsage, Err: fmt.Errorf("read the input: %w", err), Hint: "give a file in YAML or JSON to --input-file, or - for standard input"}
 }
 
-// parse returns the input with the types of the definition, or nil if none was given.
-func (g *givenInput) parse(d *v1.Definition) (*structpb.Struct, error) {
+// parse returns the input with the types of the definition, or nil if none was given. It prints the warnings.
+func (g *givenInput) parse(sys *system, d *v1.Definition) (*structpb.Struct, error) {
 	if g == nil {
 		return nil, nil
 	}
-	input, err := definition.ParseInput(d, g.pairs, g.file)
+	input, warnings, err := definition.ParseInputChecked(d, g.pairs, g.file)
 	if err != nil {
 		return nil, &exit.Error{Code: exit.CodeUsage, Err: err}
+	}
+	for _, w := range warnings {
+		printWarnings(sys, w.GetPath(), []*v1.Problem{w})
 	}
 	return input, nil
 }

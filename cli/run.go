@@ -111,7 +111,7 @@ func (f *runFlags) run(cmd *cobra.Command, sys *system, path string) (err error)
 		return err
 	}
 	d.into(req)
-	if req.Input, err = given.parse(d.def); err != nil {
+	if req.Input, err = given.parse(sys, d.def); err != nil {
 		return err
 	}
 	url, parts := *f.gateway, follow.LocalParts(nil)

@@ -46,7 +46,7 @@ input is also that of the earlier run, except for the values given with --input.
 				return err
 			}
 			req.Id = page.GetRun().GetId()
-			if req.Input, err = given.parse(inputsLike(page.GetRun().GetInput())); err != nil {
+			if req.Input, err = given.parse(sys, inputsLike(page.GetRun().GetInput())); err != nil {
 				return err
 			}
 		}

@@ -133,6 +133,6 @@ func (f *submitFlags) source(ctx context.Context, sys *system, a *client.Client,
 		def = d.def
 	}
 	var err error
-	req.Input, err = given.parse(def)
+	req.Input, err = given.parse(sys, def)
 	return err
 }

@@ -2,10 +2,14 @@ package definition
 
 import (
 	"cmp"
+	"strconv"
 	"strings"
 
+	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/types/known/structpb"
 
+	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/condition"
 	"switchyard/workflows/definition/source"
 	"switchyard/workflows/structs"
 )
@@ -52,4 +56,41 @@ func (d *decoder) freeValue(n *source.Node, p *source.Path) (*structpb.Value, bo
 		return structpb.NewStructValue(s), ok
 	}
 	return structpb.NewNullValue(), true
+}
+
+// warnOfField calls warnOfTexts for the fields whose values tasks read as texts.
+func (d *decoder) warnOfField(n *source.Node, field protoreflect.FieldDescriptor, p *source.Path) {
+	switch field.Name() {
+	case "context", "input", "matrix", "foreach":
+		d.warnOfTexts(n, p)
+	}
+}
+
+// warnOfInput calls warnOfTexts unless the type of an input says what its texts mean. in is nil if the input is not declared.
+func (d *decoder) warnOfInput(in *v1.InputDefinition, n *source.Node, p *source.Path) {
+	if kind := inputType(in); in == nil || kind == "list" || kind == "object" {
+		d.warnOfTexts(n, p)
+	}
+}
+
+// warnOfTexts warns about scalars of a document that tasks do not find as they are written: a version such as 3.10 is a number.
+func (d *decoder) warnOfTexts(n *source.Node, p *source.Path) {
+	text := ""
+	switch n.Kind {
+	case source.Number:
+		text = condition.Text(structpb.NewNumberValue(n.Value))
+	case source.Boolean:
+		text = strconv.FormatBool(n.Truth)
+	case source.Sequence:
+		for i, item := range n.Items {
+			d.warnOfTexts(item, p.Item(i))
+		}
+	case source.Mapping:
+		for _, e := range n.Entries {
+			d.warnOfTexts(e.Value, p.Key(e.Key))
+		}
+	}
+	if text != "" && text != n.Text && n.Style != source.FromMessage && !d.IsSettled(p) {
+		d.Warn(n.At, p, p.Local()+" is "+n.String()+", which tasks find as "+text, "write "+strconv.Quote(n.Text)+", in quotes, to keep the text")
+	}
 }

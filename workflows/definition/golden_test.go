@@ -71,6 +71,22 @@ func TestWarnedDocuments(t *testing.T) {
 	}
 }
 
+// TestTextsThatDoNotComeBackAreWarnedOf compares warnings that no message produces, because it has no texts of numbers.
+func TestTextsThatDoNotComeBackAreWarnedOf(t *testing.T) {
+	data, err := os.ReadFile("testdata/texts.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	checked, err := ParseChecked("texts.yaml", data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	golden.Check(t, "testdata/texts.yaml.golden", checked.Warnings.Error()+"\n")
+	if again, err := CompleteChecked(checked.Definition); err != nil || len(again.Warnings) > 0 {
+		t.Errorf("a message has the warnings %v, error %v", again.Warnings, err)
+	}
+}
+
 func words(problems source.Problems, f func(*v1.Problem) string) (all []string) {
 	for _, p := range problems {
 		all = append(all, f(p))

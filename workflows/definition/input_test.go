@@ -122,6 +122,29 @@ func TestParseInput(t *testing.T) {
 	}
 }
 
+func TestParseInputWarnsOfTextsThatDoNotComeBack(t *testing.T) {
+	def := parse(t, "a.yaml", "name: a\ninputs: { s: { default: x }, n: { type: number }, l: { type: list } }\ntasks: { a: { type: shell, spec: { command: x } } }")
+	pairs := []string{"s=3.10", "n=1.0", "l=[1, 3.10]", "version=3.10", "id=007", "list=[1.0]", "date=2026-03-14"}
+	input, warnings, err := ParseInputChecked(def, pairs, []byte("v: 1.10\nw: [007]\nx: yes"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := words(warnings, (*v1.Problem).GetMessage)
+	want := []string{
+		"input.l[1] is the number 3.10, which tasks find as 3.1", "input.list[0] is the number 1.0, which tasks find as 1",
+		"input.v is the number 1.10, which tasks find as 1.1", "input.version is the number 3.10, which tasks find as 3.1",
+		"input.w[0] is the number 007, which tasks find as 7",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("warnings (-want +got):\n%s", diff)
+	}
+	for name, want := range map[string]string{"s": "3.10", "id": "007", "date": "2026-03-14", "x": "yes"} {
+		if text := input.GetFields()[name].GetStringValue(); text != want {
+			t.Errorf("%s is %q, want %q", name, text, want)
+		}
+	}
+}
+
 func TestParseInputProblems(t *testing.T) {
 	def := parse(t, "a.yaml", withInputs)
 	_, err := ParseInput(def, []string{"count=many", "count=4", "fast=yes", "hosts=[a", "labels=", "=x", "noise", "ratio=[]", "count=9007199254740993"}, nil)

@@ -10,11 +10,18 @@ import (
 	"switchyard/workflows/structs"
 )
 
-// ParseInput parses the input of a run as people give it: a document in YAML or JSON, which may be empty, and pairs
+// ParseInput calls ParseInputChecked and drops the warnings.
+func ParseInput(def *v1.Definition, pairs []string, file []byte) (*structpb.Struct, error) {
+	input, _, err := ParseInputChecked(def, pairs, file)
+	return input, err
+}
+
+// ParseInputChecked parses the input of a run as people give it: a document in YAML or JSON, which may be empty, and pairs
 // "key=value", which take precedence. A declared input is read as its type demands: a string is the plain text, a list or an
 // object is YAML or JSON. Any other input is read as JSON if it is valid JSON, otherwise as text. def may be nil. The result is
-// nil if nothing was given; Input checks that required inputs are present. The error is Problems.
-func ParseInput(def *v1.Definition, pairs []string, file []byte) (*structpb.Struct, error) {
+// nil if nothing was given; Input checks that required inputs are present. The warnings name values that tasks do not find as they
+// are written. The error is Problems.
+func ParseInputChecked(def *v1.Definition, pairs []string, file []byte) (*structpb.Struct, source.Problems, error) {
 	r := &inputReader{decoder: &decoder{Report: &source.Report{File: "input"}, places: map[string]place{}}, def: def}
 	if len(strings.TrimSpace(string(file))) > 0 {
 		r.document(file)
@@ -35,9 +42,9 @@ func ParseInput(def *v1.Definition, pairs []string, file []byte) (*structpb.Stru
 		}
 	}
 	if err := r.Err(); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	return r.values, nil
+	return r.values, r.Warnings(), nil
 }
 
 // inputReader collects the input of a run.
@@ -64,12 +71,14 @@ func (r *inputReader) document(file []byte) {
 		return
 	}
 	for _, e := range tree.Entries {
-		v, _ := r.freeValue(e.Value, source.Root.Field("input").Key(e.Key))
-		if in := r.def.GetInputs()[e.Key]; in != nil && inputType(in) == "string" {
+		p, in := source.Root.Field("input").Key(e.Key), r.def.GetInputs()[e.Key]
+		v, _ := r.freeValue(e.Value, p)
+		if in != nil && inputType(in) == "string" {
 			if text, ok := e.Value.ScalarText(); ok {
 				v = structpb.NewStringValue(text)
 			}
 		}
+		r.warnOfInput(in, e.Value, p)
 		r.set(e.Key, v)
 	}
 }
@@ -78,7 +87,7 @@ func (r *inputReader) document(file []byte) {
 func (r *inputReader) pair(in *v1.InputDefinition, text string, p *source.Path) *structpb.Value {
 	switch {
 	case in == nil:
-		return guess(text)
+		return r.guess(text, p)
 	case inputType(in) == "string":
 		return structpb.NewStringValue(text)
 	}
@@ -87,6 +96,7 @@ func (r *inputReader) pair(in *v1.InputDefinition, text string, p *source.Path) 
 	var v *structpb.Value
 	if n != nil {
 		v, _ = inner.freeValue(n, p)
+		r.warnOfPair(in, n, p)
 	}
 	if len(inner.Kept) > 0 {
 		r.Add(source.Position{}, p, p.String()+" is "+source.Quote(text)+", which cannot be read: "+inner.Kept[0].GetMessage(), "")
@@ -98,10 +108,24 @@ func (r *inputReader) pair(in *v1.InputDefinition, text string, p *source.Path) 
 
 // guess returns the value of a text without a declared type: JSON if it is valid JSON that can be kept exactly, such as an ID of
 // few digits, otherwise text.
-func guess(text string) *structpb.Value {
+func (r *inputReader) guess(text string, p *source.Path) *structpb.Value {
 	v := &structpb.Value{}
 	if structs.CheckJSON([]byte(text)) != nil || v.UnmarshalJSON([]byte(text)) != nil {
 		return structpb.NewStringValue(text)
 	}
+	if n := (&source.Report{File: "input.json"}).Read([]byte(text)); n != nil {
+		r.warnOfPair(nil, n, p)
+	}
 	return v
+}
+
+// warnOfPair warns of the texts in the value of a pair, which has no position in a document. in is nil if the input is not
+// declared.
+func (r *inputReader) warnOfPair(in *v1.InputDefinition, n *source.Node, p *source.Path) {
+	inner := &decoder{Report: &source.Report{}}
+	inner.warnOfInput(in, n, p)
+	for _, w := range inner.Warned {
+		w.Line, w.Column = 0, 0
+		r.Warned = append(r.Warned, w)
+	}
 }

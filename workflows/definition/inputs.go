@@ -178,13 +178,16 @@ func (r inputRules) declared(def *v1.Definition) {
 }
 
 // restoreTexts restores the text from the document for the default and the enum of a string input, where the text looks like
-// another type: 1.10, or no.
+// another type: 1.10, or no. It warns of such texts inside lists and objects.
 func (r inputRules) restoreTexts(def *v1.Definition) {
 	for name, in := range def.GetInputs() {
+		at := r.base.Field("inputs").Key(name)
+		if n := r.nodeAt(at.Field("default")); in.GetDefault() != nil && n != nil {
+			r.warnOfInput(in, n, at.Field("default"))
+		}
 		if inputType(in) != "string" || len(in.GetEnum()) > maxEnum {
 			continue
 		}
-		at := r.base.Field("inputs").Key(name)
 		r.restoreText(in.GetDefault(), at.Field("default"))
 		for i, value := range in.GetEnum() {
 			r.restoreText(value, at.Field("enum").Item(i))

@@ -171,6 +171,7 @@ func (r *messageReader) value(n *source.Node, empty protoreflect.Value, field pr
 			if !ok {
 				return empty, false
 			}
+			r.warnOfField(n, field, p)
 			return protoreflect.ValueOfMessage(s.ProtoReflect()), true
 		case valueName:
 			read := r.freeValue
@@ -181,6 +182,7 @@ func (r *messageReader) value(n *source.Node, empty protoreflect.Value, field pr
 				read = r.entrypoint
 			}
 			v, ok := read(n, p)
+			r.warnOfField(n, field, p)
 			return protoreflect.ValueOfMessage(v.ProtoReflect()), ok
 		}
 		r.message(n, empty.Message(), p)
