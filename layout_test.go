@@ -40,7 +40,7 @@ var arrows = []struct {
 	{"workflows/podspec", []string{"switchyard/", temporal}, []string{"switchyard/proto", "switchyard/workflows/condition", "switchyard/workflows/nearest"}},
 	{"workflows/definition", []string{"switchyard/", temporal}, []string{"switchyard/proto", "switchyard/workflows/podspec", "switchyard/workflows/definition/source", "switchyard/workflows/nearest", "switchyard/workflows/condition", "switchyard/workflows/cron", "switchyard/workflows/names", "switchyard/workflows/policy", "switchyard/workflows/secretref", "switchyard/workflows/sshkey", "switchyard/workflows/structs"}},
 	{"activities/placement", []string{"switchyard/", temporal}, []string{"switchyard/proto", "switchyard/workflows/names", "switchyard/workflows/policy"}},
-	{"activities/executor", []string{"switchyard/", temporal}, []string{"switchyard/proto", "switchyard/activities/executor", "switchyard/workflows/policy", "switchyard/workflows/podspec", "switchyard/workflows/structs"}},
+	{"activities/executor", []string{"switchyard/", temporal}, []string{"switchyard/proto", "switchyard/activities/executor", "switchyard/activities/statedir", "switchyard/workflows/policy", "switchyard/workflows/podspec", "switchyard/workflows/structs"}},
 	{"activities/executor/vps", []string{"switchyard/", temporal}, []string{"switchyard/proto", "switchyard/activities/executor", "switchyard/activities/executor/container", "switchyard/activities/executor/qemu"}},
 	{"activities/executor/qemu", []string{"switchyard/", temporal}, []string{"switchyard/proto", "switchyard/activities/executor", "switchyard/activities/executor/container", "switchyard/activities/executor/guest", "switchyard/activities/executor/shell/cgroup"}},
 	{"activities/executor/qemu/qmp", []string{"switchyard/", temporal}, nil},
@@ -61,6 +61,7 @@ var arrows = []struct {
 	// The SSH server can serve any attempt through its inside interface.
 	{"activities/sessions/sshserver", []string{"switchyard/", temporal}, []string{"switchyard/activities/executor"}},
 	{"activities/filelock", []string{"switchyard/", temporal}, nil},
+	{"activities/statedir", []string{"switchyard/", temporal}, nil},
 	{"activities/httpguard", []string{"switchyard/", temporal}, nil},
 	{"activities/gatewayclient", []string{"switchyard/", temporal}, nil},
 	{"activities/capture", []string{"switchyard/"}, []string{"switchyard/proto", "switchyard/activities/environments", "switchyard/activities/executor", "switchyard/activities/heartbeat"}},
@@ -71,7 +72,7 @@ var arrows = []struct {
 	{"activities/metrics", []string{"switchyard/"}, []string{"switchyard/activities/httpguard"}},
 	{"activities/logs", []string{"switchyard/", temporal}, []string{"switchyard/proto", "switchyard/activities/store", "switchyard/activities/secrets/mask"}},
 	{"activities/secrets/mask", []string{"switchyard/", temporal}, nil},
-	{"workers/node", []string{"switchyard/", temporal}, []string{"switchyard/proto", "switchyard/activities/filelock"}},
+	{"workers/node", []string{"switchyard/", temporal}, []string{"switchyard/proto", "switchyard/activities/filelock", "switchyard/activities/statedir"}},
 	// Workflow code does no I/O. It shares only names and the pure packages with the activities.
 	{"workflows", []string{"switchyard/activities", "switchyard/workers", "switchyard/gateway", "switchyard/cli", "switchyard/dev", "go.temporal.io/server", "go.temporal.io/sdk/client", "go.temporal.io/sdk/worker", "os", "net"}, []string{"net/netip"}},
 	{"activities/heartbeat", []string{"switchyard/"}, nil},

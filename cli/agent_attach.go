@@ -29,7 +29,7 @@ announces the session with its next heartbeat if it runs as the same user with t
 	}
 	cmd.Flags().SetInterspersed(false)
 	cmd.Flags().StringVar(&name, "name", "", "name of the session: at most 64 letters, digits, '.', '_' or '-' (default the id that the program reports)")
-	cmd.Flags().StringVar(&scratchDir, "scratch-dir", "", "the worker's --scratch-dir (default the system's temporary folder)")
+	cmd.Flags().StringVar(&scratchDir, "scratch-dir", "", "the worker's --scratch-dir, if it has one")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if name != "" {
 			if err := session.CheckID(name); err != nil {
@@ -47,9 +47,13 @@ announces the session with its next heartbeat if it runs as the same user with t
 		if err != nil {
 			return errors.Join(err, sh.Close())
 		}
+		folder, err := session.Folder(scratchDir)
+		if err != nil {
+			return errors.Join(err, sh.Close())
+		}
 		ctx := cmd.Context()
 		result, err := session.Attach(ctx, session.AttachOptions{
-			Shell: sh, Dir: session.Folder(scratchDir), Name: name, Command: args, WorkDir: dir, Log: sys.stdout, Stderr: sys.rawStderr,
+			Shell: sh, Dir: folder, Name: name, Command: args, WorkDir: dir, Log: sys.stdout, Stderr: sys.rawStderr,
 			Ready: func(id string) { fmt.Fprintf(sys.screen, "session %s is attached\n", id) },
 		})
 		if closed := sh.Close(); err == nil {

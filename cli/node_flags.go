@@ -53,7 +53,7 @@ func (n *nodeFlags) addOne(f *pflag.FlagSet) {
 	f.IntVar(&n.maxParallel, "max-parallel", 0, "maximum number of tasks that a node runs at once (default its number of cores, at least 4)")
 	f.StringVar(&n.workDir, "work-dir", "", "base folder of relative working directories (default the current one)")
 	f.StringVar(&n.sharedDir, "shared-dir", "", "folder shared by all nodes, passed to tasks as SWITCHYARD_SHARED_DIR")
-	f.StringVar(&n.scratchDir, "scratch-dir", "", "parent folder of the private directories of attempts (default the system's temporary folder)")
+	f.StringVar(&n.scratchDir, "scratch-dir", "", "parent folder of the private directories of attempts, and of what a restarted worker finds again (default the system's temporary folder, and /var/lib/switchyard or your state directory)")
 	f.StringVar(&n.localTempDir, "temp-dir", "", "parent folder of the temporary directories of attempts (default their private directories)")
 	f.StringSliceVar(&n.passEnv, "pass-env", nil, "environment variables to pass to shell tasks besides PATH, HOME, the locale and the like, such as SSH_AUTH_SOCK,AWS_*; may be repeated")
 	f.Int64Var(&n.maxOutputMB, "max-output-mb", 256, "maximum size of an attempt's log, in MiB")

@@ -8,12 +8,12 @@ import (
 	"math"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"time"
 
 	"github.com/spf13/pflag"
 
+	"switchyard/activities/statedir"
 	"switchyard/cli/client"
 	"switchyard/cli/exit"
 	"switchyard/workers"
@@ -22,7 +22,7 @@ import (
 const (
 	storeUsage       = "folder or URL (s3://, gs://) of logs and results, the same for all gateways of a deployment (default one for each Temporal namespace in your data directory)"
 	workerStoreUsage = "folder or URL (s3://, gs://) of logs and results, the same as the gateway's (default the gateway itself)"
-	spoolUsage       = "folder on this node for output and results while the store is unreachable (default one in your cache directory, or in /var/lib/switchyard)"
+	spoolUsage       = "folder on this node for output and results while the store is unreachable (default one in /var/lib/switchyard, or in your state directory)"
 )
 
 // gatewayStore returns the location of a gateway's store: the named one, or the one in the user's data directory that
@@ -100,18 +100,12 @@ func workerStore(named, gateway string) string {
 
 // spoolOr returns the folder where a node keeps values while its store is unreachable: the named one, or one that
 // belongs to this node and store alone, so that a restarted node finds it again.
-func spoolOr(named, store, node string) string {
+func spoolOr(named, store, node string) (string, error) {
 	if named != "" {
-		return named
+		return named, nil
 	}
-	base := "/var/lib"
-	if os.Getuid() != 0 {
-		var err error
-		if base, err = os.UserCacheDir(); err != nil {
-			base = filepath.Join(os.TempDir(), strconv.Itoa(os.Getuid()))
-		}
-	}
-	return filepath.Join(base, "switchyard", "spool", node, "at-"+storeFolder(store))
+	state, err := statedir.Dir()
+	return filepath.Join(state, "spool", node, "at-"+storeFolder(store)), err
 }
 
 // maxStoreFolder bounds the readable part of a store's folder name, in bytes.

@@ -26,15 +26,23 @@ func TestWorkerStoresItsValuesWithTheGateway(t *testing.T) {
 }
 
 func TestEachNodeHasItsOwnSpool(t *testing.T) {
-	t.Setenv("XDG_CACHE_HOME", "/caches")
-	if got := spoolOr("/spool", client.DefaultURL, "a"); got != "/spool" {
+	t.Setenv("XDG_STATE_HOME", "/state")
+	spoolOf := func(named, store, node string) string {
+		t.Helper()
+		dir, err := spoolOr(named, store, node)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return dir
+	}
+	if got := spoolOf("/spool", client.DefaultURL, "a"); got != "/spool" {
 		t.Errorf("--spool-dir /spool: %q", got)
 	}
 	seen := map[string]string{}
 	for _, node := range []string{"a", "b"} {
 		for _, store := range []string{"http://yard:7280", "http://yard:7281", "https://other/../../yard", "/srv/store", "/mnt/store", "s3://bucket", "s3://bucket?prefix=a/", "s3://bucket?prefix=a_"} {
-			got := spoolOr("", store, node)
-			if got != spoolOr("", store, node) || seen[got] != "" || !strings.Contains(got, "/switchyard/spool/"+node+"/at-") || strings.Contains(got, "/../") {
+			got := spoolOf("", store, node)
+			if got != spoolOf("", store, node) || seen[got] != "" || !strings.Contains(got, "/state/switchyard/spool/"+node+"/at-") || strings.Contains(got, "/../") {
 				t.Errorf("node %s with store %s spools in %q; %s does too", node, store, got, seen[got])
 			}
 			seen[got] = node + " " + store

@@ -60,7 +60,9 @@ drain, and a third one quits at once.`,
 			nodes.name = node.Name(hostname)
 		}
 		store = workerStore(store, *gateway) // the form that is logged
-		spool = spoolOr(spool, store, nodes.name)
+		if spool, err = spoolOr(spool, store, nodes.name); err != nil {
+			return err
+		}
 		cfg := stack.Config{Logger: logger(sys, level), Store: store, SpoolDir: spool, MetricsAddress: metricsAddress}
 		if metricsAddress == noMetrics {
 			cfg.MetricsAddress = ""

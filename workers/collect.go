@@ -191,12 +191,8 @@ func (c *collector) next(ctx context.Context) ([]string, error) {
 // claim returns the cluster's claim of the store. It returns an error if the store belongs to another cluster, or if the
 // server now has another namespace of this name, which knows nothing of the runs.
 func (c *collector) claim(ctx context.Context) (store.Claim, error) {
-	d, err := c.client.WorkflowService().DescribeNamespace(ctx, &workflowservice.DescribeNamespaceRequest{Namespace: c.client.Namespace})
-	if err != nil {
+	if err := c.client.CheckFleet(ctx); err != nil {
 		return store.Claim{}, err
-	}
-	if id := d.GetNamespaceInfo().GetId(); id != c.client.Fleet {
-		return store.Claim{}, fmt.Errorf("namespace %s has the ID %s, but had %s at the start of this process; restart it", c.client.Namespace, id, c.client.Fleet)
 	}
 	return c.store.Claim(ctx)
 }

@@ -142,7 +142,7 @@ func StartControl(ctx context.Context, cfg ControlConfig) (*Control, error) {
 			cancel()
 			return nil, err
 		}
-		candidate := &election.Candidate{Client: cfg.Client, Identity: processIdentity(), Store: storeID, PrivateStore: cfg.PrivateStore, Lock: cfg.lockForLeader, Begin: c.begin, Logger: cfg.Logger}
+		candidate := &election.Candidate{Client: cfg.Client, Identity: processIdentity(), Store: storeID, PrivateStore: cfg.PrivateStore, Lock: cfg.holdLeadership, Begin: c.begin, Logger: cfg.Logger}
 		c.election.RegisterActivityWithOptions(candidate.Lead, activity.RegisterOptions{Name: names.LeadActivity})
 	}
 	if err := c.election.Start(); err != nil {

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"switchyard/activities/registry"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workers"
 	"switchyard/workers/workertest"
@@ -111,12 +112,29 @@ func TestLeaderThatIsCutOffIsReplaced(t *testing.T) {
 	}
 }
 
-// TestElectionIsHeldAgain checks that the election continues after its workflow was ended.
+// TestElectionIsHeldAgain checks that the election continues after its workflow was ended, that a process relieves a leader
+// whose epoch is in the lock file that it has left, and that the lock alone proves nothing: the leader may see another one.
 func TestElectionIsHeldAgain(t *testing.T) {
 	t.Parallel()
 	y := workertest.Own(t, workers.ControlConfig{})
 	c := y.Nodes(t, nil)
 	workertest.Eventually(t, "somebody leads", y.Control.IsLeader)
+	leader := func() *v1.LeaderHeartbeat {
+		beat, _, err := registry.New(c.Conn).Leader(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return beat
+	}
+	first, locks := leader(), t.TempDir()
+	y.Config.RelieveDead(t.Context(), locks)
+	if now := leader(); now.GetEpoch() != first.GetEpoch() {
+		t.Errorf("a live leader is relieved: %v, now %v", first, now)
+	}
+	leaveLock(t, locks, c.Conn.Fleet+"/leader", "leader", first.GetEpoch())
+	y.Config.RelieveDead(t.Context(), locks)
+	workertest.Eventually(t, "another epoch", func() bool { now := leader(); return now != nil && now.GetEpoch() != first.GetEpoch() })
+	workertest.Eventually(t, "somebody leads again", y.Control.IsLeader)
 	before := y.Control.CurrentTerm()
 	if err := c.Conn.TerminateWorkflow(t.Context(), names.LeaderWorkflowID, "", "a test"); err != nil {
 		t.Fatal(err)

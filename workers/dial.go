@@ -95,6 +95,19 @@ func Dial(ctx context.Context, o DialOptions) (*Connection, error) {
 	}, nil
 }
 
+// CheckFleet returns an error unless the server still has the namespace that it had when the connection was made. A server
+// that has lost its database has another one of the same name, and what it does not know may still run.
+func (c *Connection) CheckFleet(ctx context.Context) error {
+	d, err := c.WorkflowService().DescribeNamespace(ctx, &workflowservice.DescribeNamespaceRequest{Namespace: c.Namespace})
+	if err != nil {
+		return err
+	}
+	if id := d.GetNamespaceInfo().GetId(); id != c.Fleet {
+		return fmt.Errorf("namespace %s has the ID %s, but had %s at the start of this process; restart it", c.Namespace, id, c.Fleet)
+	}
+	return nil
+}
+
 // isLoopback reports whether an address is certainly on this machine.
 func isLoopback(address string) bool {
 	host, _, err := net.SplitHostPort(address)

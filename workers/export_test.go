@@ -85,5 +85,15 @@ func (c ControlConfig) WithSweepInterval(d time.Duration) ControlConfig {
 	return c
 }
 
-// Elsewhere makes a node appear to run on another machine. The folder locks holds the locks of that machine.
-func (c *NodeConfig) Elsewhere(locks string) { c.lockDir, c.machineID = locks, "elsewhere" }
+// Elsewhere makes a node appear to run where the locks of the others are not seen: in a container, or on a copy of the
+// machine, which has the same identity.
+func (c *NodeConfig) Elsewhere(locks string) { c.lockDir = locks }
+
+// NodeFolder returns the name for files of a node on its machine.
+func NodeFolder(fleet, name string) string { return nodeFolder(fleet, name) }
+
+// RelieveDead ends the leadership of a killed process of a machine whose locks are in the folder locks.
+func (c ControlConfig) RelieveDead(ctx context.Context, locks string) {
+	c.lockDir = locks
+	c.relieve(ctx)
+}

@@ -1,7 +1,6 @@
 package workers
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -58,8 +57,8 @@ type NodeConfig struct {
 	// LastingTempDir is the parent of the folder with the temporary directories of attempts that outlive the worker. ""
 	// means inside their private directories.
 	LastingTempDir string
-	// StateDir is the parent of the folder with the state that a restarted node recovers. "" means a folder of this
-	// user in the system's temporary folder.
+	// StateDir is the parent of the folder with the state that a restarted node recovers. "" means one in the state
+	// folder of this machine.
 	StateDir string
 	// Withheld maps what the node cannot offer, although a part of it is installed, to the reason and the remedy, for
 	// people.
@@ -88,9 +87,7 @@ type NodeConfig struct {
 	// Containers sets what containers may do on the node. nil allows nothing that could harm it.
 	Containers *v1.ContainerPolicy
 
-	// Tests set values other than those of this machine.
-	lockDir   string
-	machineID string
+	lockDir string // replaces the machine's folder in tests
 }
 
 const (
@@ -184,7 +181,7 @@ func StartNode(ctx context.Context, cfg NodeConfig) (_ *Node, err error) {
 		Folders:   taskrunner.Folders{BaseDir: cfg.WorkDir, SharedDir: cfg.SharedDir, Workspaces: n.workspaces},
 		Fleet:     cfg.Client.Fleet, Secrets: cfg.Secrets, MaxOutput: cfg.MaxOutput, HasGPUs: n.hasGPUs, Timing: taskrunner.Timing{BeatInterval: beat}, EndGrace: cfg.EndGrace, Metrics: cfg.Metrics, Logger: cfg.Logger,
 	}
-	n.attempts.Wanted = liveness.Attempts{Client: cfg.Client.Client}.IsClaimed
+	n.attempts.Wanted = liveness.Attempts{Client: cfg.Client.Client, CheckFleet: cfg.Client.CheckFleet}.IsClaimed
 	for _, e := range cfg.Executors {
 		n.attempts.Executors[e.Type()] = e
 	}
@@ -212,11 +209,14 @@ func StartNode(ctx context.Context, cfg NodeConfig) (_ *Node, err error) {
 	if err = n.lockName(ctx); err != nil {
 		return nil, err
 	}
-	n.recover(ctx)
-	// The node takes no work before it is registered under this incarnation.
-	if err = n.join(ctx); err != nil {
+	n.openState()
+	// The node touches nothing that another worker of its name may still use before it is registered under this incarnation.
+	record, err := n.join(ctx)
+	if err != nil {
 		return nil, err
 	}
+	n.recover(ctx)
+	n.obey(record)
 	if err = n.serve(); err != nil {
 		return nil, err
 	}
@@ -227,9 +227,8 @@ func StartNode(ctx context.Context, cfg NodeConfig) (_ *Node, err error) {
 	return n, nil
 }
 
-// recover continues the attempts of an earlier worker of the same name. Without a lock that proves that worker dead,
-// the attempts may belong to a live one.
-func (n *Node) recover(ctx context.Context) {
+// openState prepares the folder through which attempts outlive this worker. Without a lock, another worker may use it.
+func (n *Node) openState() {
 	dir, err := n.openFolders()
 	if err != nil {
 		n.withholdLasting(err)
@@ -239,6 +238,13 @@ func (n *Node) recover(ctx context.Context) {
 	if n.cfg.Guard != nil {
 		n.attempts.State.Guard = func() { n.cfg.Guard(dir) }
 	}
+}
+
+// recover continues the attempts of earlier workers of the same name, all of which have ended or have lost their
+// registration. The node does not wait so long for answers that its first heartbeat is late.
+func (n *Node) recover(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, n.cfg.OfflineAfter/3)
+	defer cancel()
 	n.recovered = n.attempts.Recover(ctx)
 }
 
@@ -272,17 +278,12 @@ func (n *Node) Stop() {
 		n.attempts.AwaitEnds(ctx)
 		n.recovered(ctx)
 		cancel()
-		n.leave()
+		defer n.unlock(n.leave())
 		if err := n.workspaces.Close(); err != nil {
 			n.cfg.Logger.Warn("a private directory was not removed", "error", err)
 		}
 		if err := n.attempts.State.Close(); err != nil {
 			n.cfg.Logger.Warn("a private directory was not removed", "error", err)
-		}
-		if n.lock != nil {
-			if err := n.lock.Release(); err != nil {
-				n.cfg.Logger.Warn("cannot release the lock of the node's name", "error", err)
-			}
 		}
 	})
 }
@@ -356,7 +357,7 @@ func snapshotter(cfg NodeConfig, ledger *node.Ledger) func(context.Context) *v1.
 		dir = "."
 	}
 	probe := node.NewProbe(node.ProbeOptions{Dir: dir, Machine: cfg.Machine, Labels: cfg.Labels, Gaming: cfg.Gaming, Logger: cfg.Logger})
-	machine := cmp.Or(cfg.machineID, machineID())
+	machine := machineID()
 	return func(ctx context.Context) *v1.NodeSnapshot {
 		s := probe.Snapshot(ctx)
 		s.Capabilities = withFound(ctx, cfg)

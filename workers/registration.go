@@ -7,12 +7,15 @@ import (
 
 	"google.golang.org/protobuf/types/known/durationpb"
 
+	"switchyard/activities/presence"
 	"switchyard/activities/registry"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workers/node"
 )
 
 const (
+	// silentBeats is after how many missed heartbeats a registered worker counts as silent.
+	silentBeats = 1.5
 	// takenMargin is how long after a dead worker counts as offline its name is still requested.
 	takenMargin = 5 * time.Second
 	// registerPause is the interval between two attempts to register.
@@ -25,9 +28,9 @@ const (
 	lostPoll = 250 * time.Millisecond
 )
 
-// lockName locks the node's name for this fleet on this machine, so that no other local worker can be the node while
-// this process lives. If locking is impossible, the node continues without a lock: only the registry then keeps a
-// second worker out, and a new worker must wait for a dead one to go offline.
+// lockName locks the node's name for this fleet on this machine, so that no other worker with the same state folder can be
+// the node while this process lives. If locking is impossible, the node continues without a lock: only the registry then
+// keeps a second worker out, and a new worker must wait for a dead one to go offline.
 func (n *Node) lockName(ctx context.Context) error {
 	lockName := nodeFolder(n.cfg.Client.Fleet, n.cfg.Name)
 	until := time.Now().Add(lockPatience)
@@ -53,38 +56,65 @@ func (n *Node) lockName(ctx context.Context) error {
 	}
 }
 
-// registration returns the registration of the node.
-func (n *Node) registration(ctx context.Context) *v1.NodeRegistration {
+// unlock releases the node's name. hasLeft is set if the registry knows that the node has left; otherwise the incarnation
+// in the lock file proves to the next worker that this one has ended.
+func (n *Node) unlock(hasLeft bool) {
+	if n.lock == nil {
+		return
+	}
+	release := n.lock.Release
+	if hasLeft || n.lock.Note() == "" {
+		release = n.lock.Remove
+	}
+	if err := release(); err != nil {
+		n.cfg.Logger.Warn("cannot release the lock of the node's name", "error", err)
+	}
+}
+
+// registration returns the registration of the node. replaces is the incarnation that has been proven dead, or "".
+func (n *Node) registration(ctx context.Context, replaces string) *v1.NodeRegistration {
 	s := n.presence.Snapshot(ctx)
 	s.Claims = nil // omitted, because each heartbeat reports the current claims
 	s.Name, s.Incarnation = n.cfg.Name, n.presence.Incarnation
 	return &v1.NodeRegistration{
-		Name: n.cfg.Name, Incarnation: n.presence.Incarnation, Machine: s.GetMachine(), Exclusive: n.lock != nil,
+		Name: n.cfg.Name, Incarnation: n.presence.Incarnation, Machine: s.GetMachine(), Process: processIdentity(), Replaces: replaces,
 		OfflineAfter: durationpb.New(n.cfg.OfflineAfter), Snapshot: s,
 	}
 }
 
-// join registers the node. It waits for conditions that may resolve: a control process that has not started, an
-// unreachable server, and a worker of the same name that may be dead. It fails if that worker heartbeats.
-func (n *Node) join(ctx context.Context) error {
+// join registers the node and returns its record. It waits for conditions that may resolve: a control process that has
+// not started, an unreachable server, and a worker of the same name that may be dead. It fails if that worker heartbeats.
+func (n *Node) join(ctx context.Context) (*v1.NodeRecord, error) {
 	reg := registry.New(n.cfg.Client)
-	var taken rival
-	quiet := false
+	other := rival{offlineAfter: n.cfg.OfflineAfter}
+	replaces, quiet := "", false
 	for {
-		record, err := reg.Register(ctx, n.registration(ctx))
+		record, err := reg.Register(ctx, n.registration(ctx, replaces))
 		switch {
 		case err == nil:
 			n.presence.Registered()
 			n.registered = true
-			n.obey(record)
-			return nil
+			if n.lock != nil {
+				n.lock.SetNote(n.presence.Incarnation)
+			}
+			return record, nil
 		case ctx.Err() != nil:
-			return err
+			return nil, err
 		case errors.Is(err, registry.ErrOutdated):
 			err = reg.Replace(ctx, n.cfg.Name)
 		case errors.Is(err, registry.ErrTaken):
-			if taken.alive(ctx, reg, n.cfg.Name, n.cfg.OfflineAfter) {
-				return err
+			entry, entryErr := reg.Entry(ctx, n.cfg.Name)
+			if entryErr != nil {
+				break // removed by now, or unknown
+			}
+			switch other.observe(entry, time.Now()) {
+			case rivalAlive:
+				return nil, err
+			case rivalSilent:
+				// The registered incarnation is dead if its process held the lock.
+				if n.lock != nil {
+					replaces = n.lock.Note()
+				}
 			}
 		}
 		if err != nil && !quiet {
@@ -93,7 +123,7 @@ func (n *Node) join(ctx context.Context) error {
 		}
 		select {
 		case <-ctx.Done():
-			return ctx.Err()
+			return nil, ctx.Err()
 		case <-time.After(registerPause):
 		}
 	}
@@ -124,7 +154,7 @@ func (n *Node) stay(ctx context.Context) {
 			continue
 		}
 		n.cfg.Logger.Warn("the fleet no longer lists this node; registering it again")
-		err := n.join(ctx)
+		record, err := n.join(ctx)
 		if ctx.Err() != nil {
 			return
 		}
@@ -134,38 +164,64 @@ func (n *Node) stay(ctx context.Context) {
 			close(n.failed)
 			return
 		}
+		n.obey(record)
 		n.cfg.Logger.Info("the node is registered again")
 	}
 }
 
-// leave reports to the registry that the node has left, unless the end of its heartbeat already does.
-func (n *Node) leave() {
-	if !n.registered || n.presence.Left() || n.Err() != nil {
-		return
+// leave reports to the registry that the node has left, unless the end of its heartbeat already does. It returns false if
+// this incarnation may still be registered.
+func (n *Node) leave() bool {
+	if !n.registered || n.Err() != nil {
+		return n.Err() != nil
+	}
+	if n.presence.Left() {
+		return true
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), leaveTimeout)
 	defer cancel()
 	if err := registry.New(n.cfg.Client).Leave(ctx, n.cfg.Name, n.presence.Incarnation); err != nil {
 		n.cfg.Logger.Warn("cannot announce that the node leaves the fleet; it will count as offline later", "error", err)
-	}
-}
-
-// rival is another worker that holds the requested name.
-type rival struct {
-	since time.Time // when the name was first requested; zero before that
-	beat  time.Time // its newest heartbeat at that time
-}
-
-// alive reports whether the rival heartbeats, or still exists after the time in which a dead one would be offline.
-func (r *rival) alive(ctx context.Context, reg *registry.Registry, name string, offlineAfter time.Duration) bool {
-	e, err := reg.Entry(ctx, name)
-	if err != nil {
-		return false // gone, or unknown
-	}
-	if r.since.IsZero() {
-		r.since, r.beat = time.Now(), e.BeatAt
 		return false
 	}
-	offlineAfter = max(offlineAfter, e.Record.GetRegistration().GetOfflineAfter().AsDuration())
-	return e.BeatAt.After(r.beat) || time.Since(r.since) > offlineAfter+takenMargin
+	return true
+}
+
+// rival is another worker that holds the requested name. No lock, machine or folder proves it alive or dead; its heartbeats
+// do, and the server, which counts it as offline after its time of silence.
+type rival struct {
+	offlineAfter time.Duration // of this node
+	since        time.Time     // when the rival was first seen; zero before that
+	incarnation  string
+	beat         time.Time // its newest heartbeat at that time
+}
+
+// rivalState is what the heartbeats of a rival show.
+type rivalState int
+
+const (
+	rivalUnclear rivalState = iota
+	// rivalAlive means that it has sent a heartbeat since it was first seen, or that the server kept it for longer than its
+	// time of silence.
+	rivalAlive
+	// rivalSilent means that it has not sent the heartbeats that were due.
+	rivalSilent
+)
+
+// observe compares an entry that was just read with the first one.
+func (r *rival) observe(e *registry.Entry, now time.Time) rivalState {
+	registered := e.Record.GetRegistration()
+	if r.incarnation != registered.GetIncarnation() || r.since.IsZero() {
+		r.since, r.incarnation, r.beat = now, registered.GetIncarnation(), e.BeatAt
+		return rivalUnclear
+	}
+	offlineAfter := max(r.offlineAfter, registered.GetOfflineAfter().AsDuration())
+	interval := presence.Interval(e.OfflineAfter())
+	switch seen := now.Sub(r.since); {
+	case e.BeatAt.After(r.beat), seen > offlineAfter+takenMargin:
+		return rivalAlive
+	case seen > time.Duration(silentBeats*float64(interval)):
+		return rivalSilent
+	}
+	return rivalUnclear
 }

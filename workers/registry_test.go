@@ -3,19 +3,23 @@ package workers_test
 import (
 	"context"
 	"errors"
+	"fmt"
+	"os"
 	"strings"
 	"testing"
 	"time"
 
 	"google.golang.org/protobuf/types/known/durationpb"
 
+	"switchyard/activities/executor"
 	"switchyard/activities/executor/fake"
 	"switchyard/activities/registry"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workers"
+	"switchyard/workers/node"
 	"switchyard/workers/workertest"
 	"switchyard/workflows/names"
-	"switchyard/workflows/node"
+	nodeworkflow "switchyard/workflows/node"
 )
 
 func TestRegistryKeepsANode(t *testing.T) {
@@ -96,20 +100,32 @@ func TestNodeThatStopsAtOnceHasLeft(t *testing.T) {
 	}
 }
 
-// TestSecondWorkerOfANameIsRefused checks that a second live worker of a name does not start, and that the first one
-// continues.
+// TestSecondWorkerOfANameIsRefused checks that a second live worker of a name does not start, whatever locks it sees, that it
+// leaves the attempts of the first one alone, and that the first one continues.
 func TestSecondWorkerOfANameIsRefused(t *testing.T) {
 	t.Parallel()
 	c := workertest.Shared(t).Nodes(t, nil)
-	c.Start("a", func(cfg *workers.NodeConfig) { cfg.OfflineAfter = workertest.Limit })
+	first := c.Start("a", func(cfg *workers.NodeConfig) { cfg.OfflineAfter = workertest.Limit })
 	name := c.Name("a")
 	workertest.Eventually(t, "a heartbeat", func() bool { return c.AwaitState(name, "active").GetLastBeatAt() != nil })
-	here, elsewhere := c.NodeConfig("a"), c.NodeConfig("a")
+	here, elsewhere, copied := c.NodeConfig("a"), c.NodeConfig("a"), c.NodeConfig("a")
 	elsewhere.Elsewhere(t.TempDir())
-	for second, want := range map[*workers.NodeConfig]string{&here: "on this machine already", &elsewhere: "already up on machine"} {
+	locks := t.TempDir()
+	copied.Elsewhere(locks)
+	leaveLock(t, locks, c.Conn.Fleet, name, first.Incarnation())
+	engine := fake.NewSurvivor(v1.TypeContainer, nil, executor.Leftover{ID: "1", Identity: executor.Identity{Node: name, Fleet: c.Conn.Fleet}, Running: true})
+	upHere := fmt.Sprintf("(process %d)", os.Getpid())
+	for second, want := range map[*workers.NodeConfig]string{&here: "on this machine already", &elsewhere: upHere, &copied: upHere} {
+		second.Executors = []executor.Executor{c.Fake, engine}
 		if _, err := workers.StartNode(t.Context(), *second); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("the second worker: %v, want it refused because it is %s", err, want)
 		}
+	}
+	if removed := engine.Removed(); len(removed) > 0 {
+		t.Errorf("a refused worker has ended %v", removed)
+	}
+	if now := c.AwaitState(name, "active"); now.GetIncarnation() != first.Incarnation() || first.Err() != nil {
+		t.Errorf("the first worker: %v, registered: %v", first.Err(), now)
 	}
 	workertest.CheckRun(t, c.Do(`{name: on, tasks: {x: {type: shell, spec: {command: x}}}}`), "completed", nil)
 }
@@ -130,28 +146,42 @@ func TestDeadWorkerMakesRoom(t *testing.T) {
 	}
 }
 
-// TestExclusiveWorkerReplacesAtOnce checks that on the same machine the name's lock proves that the old worker is dead.
-func TestExclusiveWorkerReplacesAtOnce(t *testing.T) {
+// TestOnlyTheIncarnationOfTheLockIsReplacedAtOnce checks that a worker replaces a registered one that is silent before that
+// counts as lost, if the lock file names its incarnation, and that no lock and no machine proves the death of another one.
+func TestOnlyTheIncarnationOfTheLockIsReplacedAtOnce(t *testing.T) {
 	t.Parallel()
 	c := workertest.Shared(t).Nodes(t, nil)
 	reg := registry.New(c.Conn)
-	one := &v1.NodeRegistration{Name: c.Name("a"), Incarnation: "1", Machine: "m"}
-	two := &v1.NodeRegistration{Name: c.Name("a"), Incarnation: "2", Machine: "m"}
-	elsewhere := &v1.NodeRegistration{Name: c.Name("a"), Incarnation: "3", Machine: "other", Exclusive: true}
+	one := &v1.NodeRegistration{Name: c.Name("a"), Incarnation: "1", Machine: "m", Process: "box (process 7)", OfflineAfter: durationpb.New(workertest.Limit)}
 	if _, err := reg.Register(t.Context(), one); err != nil {
 		t.Fatal(err)
 	}
-	for _, refused := range []*v1.NodeRegistration{two, elsewhere} {
-		if _, err := reg.Register(t.Context(), refused); !errors.Is(err, registry.ErrTaken) || !strings.Contains(err.Error(), "machine m") {
+	for _, refused := range []*v1.NodeRegistration{
+		{Name: one.Name, Incarnation: "2", Machine: "m", Exclusive: true},
+		{Name: one.Name, Incarnation: "2", Machine: "m", Replaces: "0"},
+	} {
+		if _, err := reg.Register(t.Context(), refused); !errors.Is(err, registry.ErrTaken) || !strings.Contains(err.Error(), "on machine m, in box (process 7)") {
 			t.Errorf("%v: %v", refused, err)
 		}
 	}
-	two.Exclusive = true
-	if _, err := reg.Register(t.Context(), two); err != nil {
-		t.Error(err)
+	locks := t.TempDir()
+	leaveLock(t, locks, c.Conn.Fleet, one.Name, "1")
+	n := c.Start("a", func(cfg *workers.NodeConfig) { cfg.Elsewhere(locks) })
+	if got := c.AwaitState(one.Name, "active"); got.GetIncarnation() != n.Incarnation() {
+		t.Errorf("registered: %v", got)
 	}
-	if n := c.AwaitState(c.Name("a"), "active"); n.GetIncarnation() != "2" {
-		t.Errorf("registered: %v", n)
+}
+
+// leaveLock leaves a lock file of a node as a dead process with an incarnation does.
+func leaveLock(t *testing.T, locks, fleet, name, incarnation string) {
+	t.Helper()
+	lock, err := node.LockName(locks, workers.NodeFolder(fleet, name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	lock.SetNote(incarnation)
+	if err := lock.Release(); err != nil {
+		t.Fatal(err)
 	}
 }
 
@@ -212,7 +242,7 @@ func TestNodeLosesItsName(t *testing.T) {
 // with a long history continues as new.
 func TestEntryIsForgottenAndContinued(t *testing.T) {
 	t.Parallel()
-	y := workertest.Own(t, workers.ControlConfig{Registrar: node.Registrar{ForgetAfter: 2 * time.Second, HistoryEvents: 30}})
+	y := workertest.Own(t, workers.ControlConfig{Registrar: nodeworkflow.Registrar{ForgetAfter: 2 * time.Second, HistoryEvents: 30}})
 	c := y.Nodes(t, workertest.Script{"x": {fake.Exit(0)}})
 	name := c.Name("a")
 	execution := func() string {

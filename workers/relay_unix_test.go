@@ -66,7 +66,10 @@ func relaying(t *testing.T, c *workertest.Nodes, short string) (folder string, c
 	if err := os.Mkdir(scratch, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	folder = session.Folder(scratch)
+	folder, err := session.Folder(scratch)
+	if err != nil {
+		t.Fatal(err)
+	}
 	return folder, func(cfg *workers.NodeConfig) {
 		cfg.Executors = []executor.Executor{c.Fake, relay.New(folder)}
 		cfg.Sessions = func(ctx context.Context) []string { return session.List(ctx, folder) }

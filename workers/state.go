@@ -2,12 +2,11 @@ package workers
 
 import (
 	"crypto/sha256"
-	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 
+	"switchyard/activities/statedir"
 	"switchyard/workers/node"
 )
 
@@ -23,20 +22,24 @@ func ownFolder(dir, use string) string {
 	return filepath.Join(dir, fmt.Sprintf("switchyard-%s-%d", use, os.Getuid()))
 }
 
-// StateParent returns the parent of the folders with the state that restarted nodes recover: the given folder, or a
-// folder of this user in the system's temporary folder.
-func StateParent(given string) string {
-	if given == "" {
-		return ownFolder(os.TempDir(), "state")
+// StateParent returns the parent of the folders with the state that restarted nodes recover: the given folder, or
+// one in the state folder of this machine.
+func StateParent(given string) (string, error) {
+	if given != "" {
+		return given, nil
 	}
-	return given
+	dir, err := statedir.Dir()
+	return filepath.Join(dir, "nodes"), err
 }
 
 // openState returns the folder with the state that a restarted node recovers, below StateParent of parent. The folder
 // itself is created on first use.
 func openState(parent, fleet, name string) (string, error) {
-	parent = StateParent(parent)
-	if err := os.Mkdir(parent, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
+	parent, err := StateParent(parent)
+	if err != nil {
+		return "", err
+	}
+	if err := os.MkdirAll(parent, 0o700); err != nil {
 		return "", err
 	}
 	if err := private(parent); err != nil {

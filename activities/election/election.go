@@ -49,9 +49,9 @@ type Candidate struct {
 	Store string
 	// PrivateStore is set if the store ends with the process.
 	PrivateStore bool
-	// Lock acquires the leader's lock on this machine and returns the machine's identity, or "" if
-	// another process holds the lock. release gives the lock back. Lock is nil if there is no lock.
-	Lock func() (machine string, release func())
+	// Lock acquires the leader's lock on this machine for a leadership with the given epoch, if no
+	// other process holds the lock. release gives the lock back. Lock is nil if there is no lock.
+	Lock func(epoch string) (release func())
 	// Begin starts a term with a placement queue of the given epoch. valid reports whether the
 	// lease still holds; the term calls it because the process may have been frozen since Own last
 	// checked.
@@ -67,9 +67,7 @@ func (o *Candidate) Lead(ctx context.Context) error {
 	stopping := activity.GetWorkerStopChannel(ctx)
 	beat := &v1.LeaderHeartbeat{Identity: o.Identity, Epoch: uuid.NewString(), Since: timestamppb.Now(), Store: o.Store, PrivateStore: o.PrivateStore}
 	if o.Lock != nil {
-		machine, release := o.Lock()
-		defer release()
-		beat.Machine = machine
+		defer o.Lock(beat.GetEpoch())()
 	}
 	lease := newLeaseClock(leaseTime)
 	if acknowledged, err := o.beat(ctx, token, beat, lease); !acknowledged {

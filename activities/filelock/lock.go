@@ -37,12 +37,13 @@ type Lock struct {
 	// file is a bare descriptor or handle, because the garbage collector closes an os.File.
 	file    file
 	path    string
+	note    string
 	release sync.Once
 	err     error
 }
 
 // Take locks the file at path, which it creates if necessary, and writes the id of this process into
-// the file for people to read. It does not wait: if the lock is held, it returns a *HeldError. It
+// the file for people to read. It keeps the note of the previous holder. It does not wait: if the lock is held, it returns a *HeldError. It
 // refuses symbolic links, because a folder like /tmp may contain links of any user.
 //
 // If the file is removed concurrently, Take locks the file that replaces it, so that two processes
@@ -60,29 +61,40 @@ func Take(path string) (*Lock, error) {
 			return nil, fmt.Errorf("lock %s: %w", path, err)
 		case held:
 			_ = f.close()
-			return nil, &HeldError{Path: path, PID: holder(path)}
+			pid, _ := content(path)
+			return nil, &HeldError{Path: path, PID: pid}
 		case !f.is(path):
 			_ = f.close()
 			continue
 		}
-		// The process id only helps people; the lock holds without it.
-		f.write(fmt.Appendln(nil, os.Getpid()))
-		return &Lock{file: f, path: path}, nil
+		_, note := content(path)
+		l := &Lock{file: f, path: path}
+		l.SetNote(note)
+		return l, nil
 	}
 	return nil, fmt.Errorf("lock %s: the file was removed after every attempt to lock it", path)
 }
 
-// holder returns the process id in the lock file, or 0 if it cannot be read.
-func holder(path string) int {
-	text, err := os.ReadFile(path)
+// content returns the process id in the lock file, or 0 if there is none, and the note, or "".
+func content(path string) (pid int, note string) {
+	text, _ := os.ReadFile(path) // a file that cannot be read says nothing
+	first, note, _ := strings.Cut(string(text), "\n")
+	pid, err := strconv.Atoi(first)
 	if err != nil {
-		return 0
+		return 0, ""
 	}
-	pid, err := strconv.Atoi(strings.TrimSpace(string(text)))
-	if err != nil {
-		return 0
-	}
-	return pid
+	return pid, strings.TrimSuffix(note, "\n")
+}
+
+// Note returns the note in the file: that of SetNote, or else the one that an earlier holder has left, who has released the
+// lock or died since. It is "" if there is none.
+func (l *Lock) Note() string { return l.note }
+
+// SetNote writes a note into the file, by which the next holder can tell whose death the lock proves. Errors are ignored: without
+// the note, the lock proves less. The caller must not call SetNote after Release or Remove.
+func (l *Lock) SetNote(note string) {
+	l.note = note
+	l.file.write(fmt.Appendf(nil, "%d\n%s\n", os.Getpid(), note))
 }
 
 // Release releases the lock and leaves the file in place. A later Release or Remove is a no-op and

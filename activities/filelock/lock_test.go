@@ -18,9 +18,11 @@ const holdEnv = "FILELOCK_TEST_HOLD"
 
 func TestMain(m *testing.M) {
 	if path := os.Getenv(holdEnv); path != "" {
-		if _, err := Take(path); err != nil {
+		lock, err := Take(path)
+		if err != nil {
 			os.Exit(1)
 		}
+		lock.SetNote("the other")
 		os.Stdout.WriteString("held\n")
 		_, _ = bufio.NewReader(os.Stdin).ReadString('\n')
 		os.Exit(0)
@@ -117,8 +119,8 @@ func TestOneAtATime(t *testing.T) {
 	}
 }
 
-// TestLockOfAnotherProcess checks that the error names the process that holds the lock, and that
-// killing that process releases the lock.
+// TestLockOfAnotherProcess checks that the error names the process that holds the lock, that
+// killing that process releases the lock, and that its note stays until the next one is set.
 func TestLockOfAnotherProcess(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a.lock")
 	cmd := exec.Command(os.Args[0])
@@ -146,12 +148,18 @@ func TestLockOfAnotherProcess(t *testing.T) {
 		t.Fatal(err)
 	}
 	_ = cmd.Wait()
-	lock, err := Take(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := lock.Release(); err != nil {
-		t.Error(err)
+	for _, note := range []string{"the other", "", ""} {
+		lock, err := Take(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if lock.Note() != note {
+			t.Errorf("the note is %q, want %q", lock.Note(), note)
+		}
+		lock.SetNote("")
+		if err := lock.Release(); err != nil {
+			t.Error(err)
+		}
 	}
 }
 

@@ -16,7 +16,12 @@ import (
 )
 
 // Attempts looks up whether runs still wait for attempts. It is safe for concurrent use.
-type Attempts struct{ Client client.Client }
+type Attempts struct {
+	Client client.Client
+	// CheckFleet returns an error if the server is not certainly the one that started the runs, and their absence
+	// therefore proves nothing.
+	CheckFleet func(context.Context) error
+}
 
 // IsOpen reports whether the run of an attempt is open and waits for the attempt or may still start it: its task or instance has
 // not ended and has no later attempt. IsOpen ignores the node, fleet and claim of the identity. If it returns an error, the
@@ -42,7 +47,7 @@ func (a Attempts) look(ctx context.Context, id executor.Identity, byClaim bool) 
 func (a Attempts) isOpen(ctx context.Context, id executor.Identity, byClaim bool) (bool, error) {
 	desc, err := a.Client.DescribeWorkflowExecution(ctx, id.Run, "")
 	if _, gone := errors.AsType[*serviceerror.NotFound](err); gone {
-		return false, nil
+		return false, a.CheckFleet(ctx)
 	}
 	if err != nil {
 		return false, err

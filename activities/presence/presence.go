@@ -70,7 +70,7 @@ func (p *Presence) Heartbeat(ctx context.Context, in *v1.NodeInput) error {
 	stopping := activity.GetWorkerStopChannel(ctx)
 	interval, timeout := snapshotInterval, snapshotTimeout
 	if t := info.HeartbeatTimeout; t > 0 {
-		interval, timeout = min(interval, t/snapshotShare), min(timeout, t/snapshotShare*2)
+		interval, timeout = Interval(t), min(timeout, t/snapshotShare*2)
 	}
 	p.begin()
 	defer p.end()
@@ -90,6 +90,11 @@ func (p *Presence) Heartbeat(ctx context.Context, in *v1.NodeInput) error {
 		case <-ticker.C:
 		}
 	}
+}
+
+// Interval returns the time between two heartbeats of a node that may be silent for offlineAfter.
+func Interval(offlineAfter time.Duration) time.Duration {
+	return min(snapshotInterval, offlineAfter/snapshotShare)
 }
 
 // beat sends one heartbeat. It returns an error only if this activity must end. An unreachable

@@ -36,7 +36,7 @@ func (e *Entry) endedAt() time.Time {
 	r := e.Record
 	last := r.GetStateSince().AsTime()
 	if r.GetReason() != names.NodeLeft {
-		last = last.Add(-e.offlineAfter())
+		last = last.Add(-e.OfflineAfter())
 	}
 	if registered := r.GetRegisteredAt().AsTime(); last.Before(registered) {
 		return registered
@@ -46,11 +46,11 @@ func (e *Entry) endedAt() time.Time {
 
 // StaleAfter returns how long the node may be silent before it gets no new tasks.
 func (e *Entry) StaleAfter() time.Duration {
-	return time.Duration(staleShare * float64(e.offlineAfter()))
+	return time.Duration(staleShare * float64(e.OfflineAfter()))
 }
 
-// offlineAfter returns how long the node may be silent before it is offline.
-func (e *Entry) offlineAfter() time.Duration {
+// OfflineAfter returns how long the node may be silent before it is offline.
+func (e *Entry) OfflineAfter() time.Duration {
 	if after := e.Record.GetRegistration().GetOfflineAfter().AsDuration(); after > 0 {
 		return after
 	}

@@ -77,8 +77,8 @@ func (c *claimed) read(ctx context.Context) (Claim, error) {
 	}
 	if id != c.cluster {
 		c.owned.Store(false)
-		return Claim{}, fmt.Errorf("%w: since %s, %s belongs to the Temporal namespace with the ID %s, and this cluster's has the ID %s; choose another --store, or remove the value %q from the store if this cluster replaces that one for good",
-			ErrForeign, since, c.location(), id, c.cluster, ClaimKey)
+		return Claim{}, fmt.Errorf("%w: %s is that of the Temporal namespace with the ID %s since %s, and this cluster's has the ID %s; choose another --store, or remove the value %q from the store if this cluster replaces that one for good",
+			ErrForeign, c.location(), id, since, c.cluster, ClaimKey)
 	}
 	c.owned.Store(true)
 	return Claim{Cluster: id, Since: at}, nil

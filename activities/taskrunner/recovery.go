@@ -23,7 +23,7 @@ import (
 //	                │                          continues, unattended, if its run waits for it or while
 //	                │                          that is unknown
 //	                └─ no answer ────────────▶ retried until its lease is over, then ended
-//	no recovery file ────────────────────────▶ ended
+//	no recovery file ────────────────────────▶ ended; a lasting attempt once its run does not wait for it
 //
 // None of this waits for the engine: the heartbeats of a wanted attempt continue while the engine is away.
 

@@ -1,12 +1,14 @@
 package taskrunner
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"slices"
 	"time"
 
 	"switchyard/activities/executor"
+	v1 "switchyard/proto/switchyard/v1"
 )
 
 // finds holds the attempts that an executor has found.
@@ -56,9 +58,26 @@ func (r *recovery) scan(taskType string, f *finds, answered func()) {
 	close(f.done)
 	answered()
 	for _, l := range unknown {
-		n.Logger.Info("an attempt of an earlier worker without a recovery file is ended", "attempt", l.ID)
-		r.remove(f.exec, l)
+		r.work.Go(func() { r.removeUnwanted(f.exec, l) })
 	}
+}
+
+// removeUnwanted ends an attempt without a recovery file, which a worker with another state folder has started. That worker
+// has lost the registration, so only a lasting attempt may still be wanted; it is left until its run says otherwise.
+func (r *recovery) removeUnwanted(exec executor.Survivor, l executor.Leftover) {
+	n := r.node
+	interval := cmp.Or(n.Timing.WantedInterval, defaultWantedInterval)
+	for wait := min(firstWanted, interval); v1.Lasts(exec.Type()); wait = interval {
+		wanted, err := n.isWanted(r.ctx, l.Identity)
+		if err == nil && !wanted {
+			break
+		}
+		if !r.pause(jittered(wait)) {
+			return
+		}
+	}
+	n.Logger.Info("an attempt of an earlier worker without a recovery file is ended", "attempt", l.ID)
+	r.remove(exec, l)
 }
 
 // isSearching reports whether an executor has not yet reported what is left of earlier attempts.

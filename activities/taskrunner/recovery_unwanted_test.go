@@ -1,11 +1,13 @@
 package taskrunner
 
 import (
+	"context"
 	"errors"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -139,7 +141,8 @@ func TestSurvivorIsGone(t *testing.T) {
 	}
 }
 
-// Attempts without a recovery file are ended. Attempts of another fleet's node with the same name are left alone.
+// Attempts without a recovery file are ended, and lasting ones once their runs do not wait for them. Attempts of another fleet's
+// node with the same name are left alone.
 func TestUnknownSurvivors(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, nil)
@@ -148,7 +151,19 @@ func TestUnknownSurvivors(t *testing.T) {
 		return executor.Leftover{ID: id, Identity: executor.Identity{Node: node, Fleet: fleet}, Running: true}
 	}
 	s := fake.NewSurvivor("shell", nil, leftover("1", "ours", "n"), leftover("2", "theirs", "n"), leftover("3", "ours", "m"))
-	b.Executors = map[string]executor.Executor{"shell": s}
+	wanted := leftover("5", "ours", "n")
+	wanted.Identity.Run = "open"
+	lasting := fake.NewSurvivor(v1.TypeVPS, nil, leftover("4", "ours", "n"), wanted)
+	b.Executors = map[string]executor.Executor{"shell": s, v1.TypeVPS: lasting}
+	b.Timing.WantedInterval = time.Millisecond
+	var asked atomic.Int32
+	b.Wanted = func(_ context.Context, id executor.Identity) (bool, error) {
+		if id.Run != "open" {
+			return false, nil
+		}
+		asked.Add(1)
+		return true, nil
+	}
 	folder := filepath.Join(b.State.Dir, survivorsFolder, "attempt-1")
 	if err := os.MkdirAll(folder, 0o700); err != nil {
 		t.Fatal(err)
@@ -157,10 +172,13 @@ func TestUnknownSurvivors(t *testing.T) {
 		t.Fatal(err)
 	}
 	end := b.Recover(t.Context())
-	testneeds.Await(t, "it is removed", func() bool { return len(s.Removed()) > 0 })
+	testneeds.Await(t, "it is removed", func() bool { return len(s.Removed()) > 0 && len(lasting.Removed()) > 0 && asked.Load() > 1 })
 	end(t.Context())
 	if removed := s.Removed(); !slices.Equal(removed, []string{"1"}) {
 		t.Errorf("%v are removed", removed)
+	}
+	if removed := lasting.Removed(); !slices.Equal(removed, []string{"4"}) {
+		t.Errorf("of lasting attempts, %v are removed", removed)
 	}
 	if err := b.State.Close(); err != nil {
 		t.Error(err)

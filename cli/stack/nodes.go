@@ -70,6 +70,10 @@ func (s *Stack) startNodes(ctx context.Context, cfg Config, figures *metrics.Met
 		cfg.Logger.Debug("shell tasks cannot run in a sandbox here", "reason", err)
 	}
 	virtual.addTo(&facts)
+	sessions, err := session.Folder(cfg.Nodes[0].ScratchDir)
+	if err != nil {
+		return err
+	}
 	nodes := make([]*workers.Node, len(cfg.Nodes))
 	group, groupCtx := errgroup.WithContext(ctx)
 	for i, n := range cfg.Nodes {
@@ -81,7 +85,7 @@ func (s *Stack) startNodes(ctx context.Context, cfg Config, figures *metrics.Met
 				Withheld: virtual.reasons(),
 				Guard:    func(dir string) { guards.start(dir, n.Name) },
 				Name:     n.Name, Labels: n.Labels, Capabilities: facts.Capabilities(n.Capabilities),
-				Sessions:    func(ctx context.Context) []string { return session.List(ctx, session.Folder(n.ScratchDir)) },
+				Sessions:    func(ctx context.Context) []string { return session.List(ctx, sessions) },
 				Clusters:    s.clusters.Reachable,
 				Secrets:     &secrets.Resolver{Allow: n.Secrets, Store: stored, Getenv: os.LookupEnv},
 				MaxParallel: n.MaxParallel, WorkDir: n.WorkDir, SharedDir: n.SharedDir, MaxOutput: n.MaxOutput,
@@ -163,11 +167,15 @@ func (s *Stack) newExecutors(cfg Config, kept *store.Store, scratch string, virt
 		},
 		Logger: cfg.Logger,
 	})
-	relays := relay.New(session.Folder(cfg.Nodes[0].ScratchDir))
+	folder, err := session.Folder(cfg.Nodes[0].ScratchDir)
+	if err != nil {
+		return nil, nil, err
+	}
+	relays := relay.New(folder)
 	kube := cfg.Nodes[0].Kube
 	jobs := k8sjob.New(k8sjob.Options{
 		Clusters: s.clusters, HelperImage: kube.HelperImage, StartTimeout: kube.StartTimeout, SweepInterval: kube.SweepInterval,
-		Fleet: s.conn.Fleet, IsOpen: liveness.Attempts{Client: s.conn}.IsOpen, Logger: cfg.Logger,
+		Fleet: s.conn.Fleet, IsOpen: liveness.Attempts{Client: s.conn, CheckFleet: s.conn.CheckFleet}.IsOpen, Logger: cfg.Logger,
 	})
 	s.addCloser("Kubernetes executor", jobs.Close)
 	return sh, []executor.Executor{sh, containers, vps.New(containers, virtual), jobs, subagents, relays}, nil

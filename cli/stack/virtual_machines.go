@@ -49,26 +49,34 @@ func newVirtualMachines(cfg Config, fleet string, kept *store.Store, find func()
 		cfg.Logger.Debug("the nodes run no virtual machines", "reason", err)
 		return virtualMachines{}
 	}
-	machines, images := virtualMachineFolders(cfg, fleet)
+	backend, err := newBackend(cfg, fleet, kept, program)
+	if err != nil {
+		cfg.Logger.Warn("the nodes run no virtual machines although QEMU is installed", "error", err)
+		return virtualMachines{withheld: err.Error()}
+	}
+	return virtualMachines{backend: backend, program: program}
+}
+
+func newBackend(cfg Config, fleet string, kept *store.Store, program qemu.Program) (*qemu.Executor, error) {
+	machines, images, err := virtualMachineFolders(cfg, fleet)
+	if err != nil {
+		return nil, err
+	}
 	base, err := disk.NewImages(disk.Options{
 		CacheDir: images, Directories: cfg.Nodes[0].VMs.Images, OpenObject: store.OpenObject, Environments: environments.New(kept), Logger: cfg.Logger,
 	})
-	if err == nil {
-		var backend *qemu.Executor
-		if backend, err = qemu.New(qemu.Options{Dir: machines, Images: base, Program: program, Logger: cfg.Logger}); err == nil {
-			return virtualMachines{backend: backend, program: program}
-		}
+	if err != nil {
+		return nil, err
 	}
-	cfg.Logger.Warn("the nodes run no virtual machines although QEMU is installed", "error", err)
-	return virtualMachines{withheld: err.Error()}
+	return qemu.New(qemu.Options{Dir: machines, Images: base, Program: program, Logger: cfg.Logger})
 }
 
 // virtualMachineFolders returns the folder for the virtual machines of a process's nodes and the folder for their
 // downloaded images, on one file system. The names are short because socket paths have at most 107 bytes.
-func virtualMachineFolders(cfg Config, fleet string) (machines, images string) {
+func virtualMachineFolders(cfg Config, fleet string) (machines, images string, err error) {
 	sum := sha256.Sum256([]byte(fleet + "/" + cfg.Nodes[0].Name))
-	parent := workers.StateParent(cfg.Nodes[0].ScratchDir)
-	return filepath.Join(parent, fmt.Sprintf("vm-%x", sum[:4])), filepath.Join(parent, fmt.Sprintf("vm-images-%x", sum[:4]))
+	parent, err := workers.StateParent(cfg.Nodes[0].ScratchDir)
+	return filepath.Join(parent, fmt.Sprintf("vm-%x", sum[:4])), filepath.Join(parent, fmt.Sprintf("vm-images-%x", sum[:4])), err
 }
 
 // addTo adds the virtual machine support of the machine to its facts.

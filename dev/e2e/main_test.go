@@ -34,6 +34,12 @@ func build(m *testing.M) int {
 		return 1
 	}
 	defer os.RemoveAll(dir)
+	removeState, err := testneeds.OwnState()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	defer removeState()
 	if repository, err = filepath.Abs("../.."); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1

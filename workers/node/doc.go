@@ -11,6 +11,6 @@
 //	         memory and no GPU is ever given to two attempts.
 //	NameLock prevents a second process of this machine from using the same node name.
 //
-// It may import proto, activities/filelock, gopsutil, a YAML reader and the
-// standard library, and knows nothing of Temporal.
+// It may import proto, activities/filelock, activities/statedir, gopsutil, a YAML
+// reader and the standard library, and knows nothing of Temporal.
 package node

@@ -7,10 +7,11 @@ import (
 	"path/filepath"
 
 	"switchyard/activities/filelock"
+	"switchyard/activities/statedir"
 )
 
-// lockFolder is the folder for name locks within the folder for temporary files.
-const lockFolder = "switchyard-nodes"
+// lockFolder is the folder for name locks within the state folder of the machine.
+const lockFolder = "locks"
 
 // HeldNameError means that another process of this machine uses the node name.
 type HeldNameError struct {
@@ -29,26 +30,32 @@ func (e *HeldNameError) Error() string {
 	return fmt.Sprintf("node %s is running on this machine already, in %s: choose another name or stop that worker", e.Name, by)
 }
 
-// NameLock holds a node name on this machine. While it is held, no other process can get the name,
-// and the previous holder has ended. The kernel releases the lock when the process ends, for
-// whatever reason.
-type NameLock struct{ lock *filelock.Lock }
-
-// LockName locks a node name in the folder dir. If dir is "", it uses a folder for the whole
-// machine below the folder for temporary files, which all users share.
+// NameLock holds a node name on this machine. While it is held, no other process with the same state folder can get the name. The
+// kernel releases the lock when the process ends, for whatever reason.
 //
-// LockName returns a *HeldNameError if a live process has the name. Any other error says nothing
-// about other processes: the folder may not be writable, or the lock file may belong to another
-// user, and then LockName leaves it alone because its owner may be alive. After such an error the
-// worker can continue, but cannot be sure that the name is unique.
+// The lock alone does not prove that a registered holder has ended, because that one may use another state folder: it may belong
+// to another user, run in a container, or on a machine of which this one is a copy. Only the process that wrote its identity into
+// the file of this lock has certainly ended.
+type NameLock struct{ *filelock.Lock }
+
+// LockName locks a node name in the folder dir. If dir is "", it uses the state folder of this machine.
+//
+// LockName returns a *HeldNameError if a live process has the name. Any other error says nothing about other processes. After such
+// an error the worker can continue, but cannot be sure that the name is unique.
 func LockName(dir, name string) (*NameLock, error) {
 	// The name becomes a file name.
 	if name == "" || Name(name) != name {
 		return nil, fmt.Errorf("lock node name %q: not a node name", name)
 	}
-	dir, err := lockDir(dir)
-	if err != nil {
-		return nil, fmt.Errorf("lock node name %s: %w", name, err)
+	if dir == "" {
+		state, err := statedir.Dir()
+		if err != nil {
+			return nil, fmt.Errorf("lock node name %s: %w", name, err)
+		}
+		dir = filepath.Join(state, lockFolder)
+	}
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, fmt.Errorf("lock node name %s: %w; XDG_STATE_HOME names another folder", name, err)
 	}
 	lock, err := filelock.Take(filepath.Join(dir, name+".lock"))
 	if held, ok := errors.AsType[*filelock.HeldError](err); ok {
@@ -59,26 +66,3 @@ func LockName(dir, name string) (*NameLock, error) {
 	}
 	return &NameLock{lock}, nil
 }
-
-// lockDir creates the folder. All users can create files in the shared folder, and, as in the
-// folder for temporary files itself, no user can remove the files of another.
-func lockDir(dir string) (string, error) {
-	if dir != "" {
-		return dir, os.MkdirAll(dir, 0o700)
-	}
-	dir = filepath.Join(os.TempDir(), lockFolder)
-	err := os.Mkdir(dir, 0o700)
-	if err == nil {
-		// Mkdir cannot set this mode, because the umask restricts it.
-		return dir, os.Chmod(dir, os.ModeSticky|0o777)
-	}
-	// Another user may have placed a symbolic link there.
-	if info, statErr := os.Lstat(dir); statErr == nil && info.IsDir() {
-		return dir, nil
-	}
-	return "", err
-}
-
-// Release releases the name and removes the lock file, because every fleet of a test or a run has
-// names of its own. A second Release is a no-op.
-func (l *NameLock) Release() error { return l.lock.Remove() }

@@ -36,7 +36,7 @@ func (e *entry) listen(ctx workflow.Context) error {
 }
 
 // mayRegister accepts a worker if no other live worker has the name. A worker that registers again under its own incarnation is
-// the same worker. A worker that holds the lock for the name on the same machine proves that the old worker is dead.
+// the same worker. A worker that has proven the registered incarnation dead replaces it.
 func (e *entry) mayRegister(_ workflow.Context, reg *v1.NodeRegistration) error {
 	old := e.record.GetRegistration()
 	switch {
@@ -44,11 +44,11 @@ func (e *entry) mayRegister(_ workflow.Context, reg *v1.NodeRegistration) error 
 		return stateError("registration of node %q as %q, incarnation %q: name and incarnation are required", reg.GetName(), e.name, reg.GetIncarnation())
 	case e.removed:
 		return stateError("node %s is being removed; register it again", e.name)
-	case !e.live(), reg.GetIncarnation() == old.GetIncarnation(), reg.GetExclusive() && reg.GetMachine() == old.GetMachine():
+	case !e.live(), reg.GetIncarnation() == old.GetIncarnation(), reg.GetReplaces() != "" && reg.GetReplaces() == old.GetIncarnation():
 		return nil
 	}
-	return temporal.NewApplicationError(fmt.Sprintf("node %s is already up on machine %s since %s; choose another name or stop that worker",
-		e.name, cmp.Or(old.GetMachine(), "unknown"), e.record.GetRegisteredAt().AsTime().Format(time.RFC3339)), names.TakenError)
+	return temporal.NewApplicationError(fmt.Sprintf("node %s is already up on machine %s, in %s, since %s; choose another name or stop that worker",
+		e.name, cmp.Or(old.GetMachine(), "unknown"), cmp.Or(old.GetProcess(), "an unknown process"), e.record.GetRegisteredAt().AsTime().Format(time.RFC3339)), names.TakenError)
 }
 
 // register registers a worker and returns the record, without the registration itself.

@@ -127,7 +127,7 @@ func TestRemoteAttemptOutlivesItsNode(t *testing.T) {
 	if last := jobs.Jobs("x")[0].Dispatches[1]; !last.Continues || last.Identity.Node != c.Name("m") || last.Identity.Claim != 2 || last.Identity.Attempt != 0 {
 		t.Errorf("it continues as %+v", last.Identity)
 	}
-	alive := liveness.Attempts{Client: c.Conn.Client}
+	alive := liveness.Attempts{Client: c.Conn.Client, CheckFleet: c.Conn.CheckFleet}
 	isOpen := func(change func(id *executor.Identity)) bool {
 		id := jobs.Jobs("x")[0].Identity
 		change(&id)
@@ -141,6 +141,11 @@ func TestRemoteAttemptOutlivesItsNode(t *testing.T) {
 	if !isOpen(same) || isOpen(func(id *executor.Identity) { id.Attempt++ }) || isOpen(func(id *executor.Identity) { id.Generation++ }) ||
 		isOpen(func(id *executor.Identity) { id.Task = "other" }) || isOpen(func(id *executor.Identity) { id.Run = "other" }) {
 		t.Error("other attempts are waited for than the one that runs")
+	}
+	other := *c.Conn
+	other.Fleet = "the namespace before the server lost its database"
+	if open, err := (liveness.Attempts{Client: c.Conn.Client, CheckFleet: other.CheckFleet}).IsOpen(ctx, executor.Identity{Run: "unknown", Index: -1}); err == nil {
+		t.Errorf("a server that knows nothing of the run says that it is open: %t", open)
 	}
 	jobs.End("x", executor.Result{})
 	run := h.Wait()
@@ -170,7 +175,7 @@ func TestInstanceCountsAsAwaitedUntilItsEnd(t *testing.T) {
 	if err := jobs.Await(ctx, "x", func(j []fake.Job) bool { return len(j) == 2 }); err != nil {
 		t.Fatal(err)
 	}
-	alive := liveness.Attempts{Client: c.Conn.Client}
+	alive := liveness.Attempts{Client: c.Conn.Client, CheckFleet: c.Conn.CheckFleet}
 	for _, j := range jobs.Jobs("x") {
 		later := j.Identity
 		later.Attempt++

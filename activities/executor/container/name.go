@@ -18,6 +18,7 @@ const (
 	labelIndex   = "switchyard.index"
 	labelAttempt = "switchyard.attempt"
 	labelClaim   = "switchyard.claim"
+	labelGen     = "switchyard.generation"
 	labelNode    = "switchyard.node"
 	labelFleet   = "switchyard.fleet"
 	labelImage   = "switchyard.image"
@@ -77,6 +78,7 @@ func labels(a executor.Attempt) map[string]string {
 		labelIndex:   strconv.Itoa(int(a.Identity.Index)),
 		labelAttempt: strconv.Itoa(int(a.Identity.Attempt)),
 		labelClaim:   strconv.Itoa(int(a.Identity.Claim)),
+		labelGen:     strconv.Itoa(int(a.Identity.Generation)),
 		labelNode:    a.Identity.Node,
 		labelFleet:   a.Identity.Fleet,
 	}
@@ -86,7 +88,7 @@ func labels(a executor.Attempt) map[string]string {
 func identity(labels map[string]string) (id string, of executor.Identity, ok bool) {
 	of = executor.Identity{Run: labels[labelRun], Chain: labels[labelChain], Task: labels[labelTask], Node: labels[labelNode], Fleet: labels[labelFleet]}
 	id, ok = labels[labelID], true
-	for label, to := range map[string]*int32{labelIndex: &of.Index, labelAttempt: &of.Attempt, labelClaim: &of.Claim} {
+	for label, to := range map[string]*int32{labelIndex: &of.Index, labelAttempt: &of.Attempt, labelClaim: &of.Claim, labelGen: &of.Generation} {
 		n, err := strconv.ParseInt(labels[label], 10, 32)
 		*to, ok = int32(n), ok && err == nil
 	}

@@ -98,7 +98,11 @@ func folder(t *testing.T) string {
 	if err := os.Mkdir(parent, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	return session.Folder(parent)
+	dir, err := session.Folder(parent)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return dir
 }
 
 // sent is a message in flight, or its outcome.

@@ -152,7 +152,7 @@ func (y *Cluster) awaitNodes(names ...string) error {
 // env returns the environment of a member. Private files are inside the cluster's folder, so that several clusters can
 // have nodes of the same name.
 func (y *Cluster) env() []string {
-	return append(processes.CleanEnv(), clusterVariable+"="+y.Dir, "TMPDIR="+filepath.Join(y.Dir, "tmp"), "XDG_RUNTIME_DIR=", "XDG_DATA_HOME=")
+	return append(processes.CleanEnv(), clusterVariable+"="+y.Dir, "TMPDIR="+filepath.Join(y.Dir, "tmp"), "XDG_STATE_HOME="+filepath.Join(y.Dir, "state"), "XDG_RUNTIME_DIR=", "XDG_DATA_HOME=")
 }
 
 // clusterVariable marks every process of a cluster, including those of tasks.

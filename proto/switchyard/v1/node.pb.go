@@ -1729,12 +1729,19 @@ type NodeRegistration struct {
 	Incarnation string `protobuf:"bytes,2,opt,name=incarnation,proto3" json:"incarnation,omitempty"`
 	// Machine that hosts the node.
 	Machine string `protobuf:"bytes,3,opt,name=machine,proto3" json:"machine,omitempty"`
-	// Whether the worker holds the machine's lock for this name, so that any older incarnation on this machine is dead.
+	// Not read: a lock alone does not prove that another incarnation is dead. See replaces.
+	//
+	// Deprecated: Marked as deprecated in switchyard/v1/node.proto.
 	Exclusive bool `protobuf:"varint,4,opt,name=exclusive,proto3" json:"exclusive,omitempty"`
 	// How long the node may be silent before it counts as offline; 0 means 15 s.
 	OfflineAfter *durationpb.Duration `protobuf:"bytes,5,opt,name=offline_after,json=offlineAfter,proto3" json:"offline_after,omitempty"`
 	// The node at its start: labels, capabilities, executors and totals.
-	Snapshot      *NodeSnapshot `protobuf:"bytes,6,opt,name=snapshot,proto3" json:"snapshot,omitempty"`
+	Snapshot *NodeSnapshot `protobuf:"bytes,6,opt,name=snapshot,proto3" json:"snapshot,omitempty"`
+	// Incarnation that the worker has proven dead: the incarnation's process held the same lock as the worker holds now, and its
+	// heartbeats have stopped. Empty if there is none.
+	Replaces string `protobuf:"bytes,7,opt,name=replaces,proto3" json:"replaces,omitempty"`
+	// Process of the worker, for people.
+	Process       string `protobuf:"bytes,8,opt,name=process,proto3" json:"process,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1790,6 +1797,7 @@ func (x *NodeRegistration) GetMachine() string {
 	return ""
 }
 
+// Deprecated: Marked as deprecated in switchyard/v1/node.proto.
 func (x *NodeRegistration) GetExclusive() bool {
 	if x != nil {
 		return x.Exclusive
@@ -1809,6 +1817,20 @@ func (x *NodeRegistration) GetSnapshot() *NodeSnapshot {
 		return x.Snapshot
 	}
 	return nil
+}
+
+func (x *NodeRegistration) GetReplaces() string {
+	if x != nil {
+		return x.Replaces
+	}
+	return ""
+}
+
+func (x *NodeRegistration) GetProcess() string {
+	if x != nil {
+		return x.Process
+	}
+	return ""
 }
 
 // NodeDrain orders a node to accept nothing new and to move what is queued on it: the argument of the update `drain` of
@@ -2050,14 +2072,16 @@ const file_switchyard_v1_node_proto_rawDesc = "" +
 	"\fregistration\x18\x05 \x01(\v2\x1f.switchyard.v1.NodeRegistrationR\fregistration\x12?\n" +
 	"\rregistered_at\x18\x06 \x01(\v2\x1a.google.protobuf.TimestampR\fregisteredAt\x12.\n" +
 	"\x05drain\x18\a \x01(\v2\x18.switchyard.v1.NodeDrainR\x05drain\x12\x18\n" +
-	"\adrained\x18\b \x01(\bR\adrained\"\xf9\x01\n" +
+	"\adrained\x18\b \x01(\bR\adrained\"\xb3\x02\n" +
 	"\x10NodeRegistration\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12 \n" +
 	"\vincarnation\x18\x02 \x01(\tR\vincarnation\x12\x18\n" +
-	"\amachine\x18\x03 \x01(\tR\amachine\x12\x1c\n" +
-	"\texclusive\x18\x04 \x01(\bR\texclusive\x12>\n" +
+	"\amachine\x18\x03 \x01(\tR\amachine\x12 \n" +
+	"\texclusive\x18\x04 \x01(\bB\x02\x18\x01R\texclusive\x12>\n" +
 	"\roffline_after\x18\x05 \x01(\v2\x19.google.protobuf.DurationR\fofflineAfter\x127\n" +
-	"\bsnapshot\x18\x06 \x01(\v2\x1b.switchyard.v1.NodeSnapshotR\bsnapshot\"k\n" +
+	"\bsnapshot\x18\x06 \x01(\v2\x1b.switchyard.v1.NodeSnapshotR\bsnapshot\x12\x1a\n" +
+	"\breplaces\x18\a \x01(\tR\breplaces\x12\x18\n" +
+	"\aprocess\x18\b \x01(\tR\aprocess\"k\n" +
 	"\tNodeDrain\x126\n" +
 	"\bdeadline\x18\x01 \x01(\v2\x1a.google.protobuf.TimestampR\bdeadline\x12\x16\n" +
 	"\x06reason\x18\x02 \x01(\tR\x06reason\x12\x0e\n" +

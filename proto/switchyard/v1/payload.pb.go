@@ -8427,8 +8427,9 @@ type LeaderHeartbeat struct {
 	Store string `protobuf:"bytes,5,opt,name=store,proto3" json:"store,omitempty"`
 	// Whether the store ends with the process, as for `run`, and is therefore not the fleet's store.
 	PrivateStore bool `protobuf:"varint,6,opt,name=private_store,json=privateStore,proto3" json:"private_store,omitempty"`
-	// Machine of the leader, if the leader holds the machine's leader lock: another process on that machine that gets the
-	// lock thereby knows that the leader is dead. Empty if it does not hold the lock.
+	// Not read: the file of the leader lock names the epoch of the leader that held it.
+	//
+	// Deprecated: Marked as deprecated in switchyard/v1/payload.proto.
 	Machine string `protobuf:"bytes,7,opt,name=machine,proto3" json:"machine,omitempty"`
 	// Number of dispatches that nodes did not pick up or did not start since this process became the leader, by name.
 	Suspicions    map[string]int32 `protobuf:"bytes,8,rep,name=suspicions,proto3" json:"suspicions,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"varint,2,opt,name=value"`
@@ -8508,6 +8509,7 @@ func (x *LeaderHeartbeat) GetPrivateStore() bool {
 	return false
 }
 
+// Deprecated: Marked as deprecated in switchyard/v1/payload.proto.
 func (x *LeaderHeartbeat) GetMachine() string {
 	if x != nil {
 		return x.Machine
@@ -9476,15 +9478,15 @@ const file_switchyard_v1_payload_proto_rawDesc = "" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12 \n" +
 	"\vincarnation\x18\x02 \x01(\tR\vincarnation\x121\n" +
 	"\x06record\x18\x03 \x01(\v2\x19.switchyard.v1.NodeRecordR\x06record\"\r\n" +
-	"\vLeaderInput\"\xf8\x03\n" +
+	"\vLeaderInput\"\xfc\x03\n" +
 	"\x0fLeaderHeartbeat\x12\x1a\n" +
 	"\bidentity\x18\x01 \x01(\tR\bidentity\x12\x14\n" +
 	"\x05epoch\x18\x02 \x01(\tR\x05epoch\x120\n" +
 	"\x05since\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\x05since\x12E\n" +
 	"\abenched\x18\x04 \x03(\v2+.switchyard.v1.LeaderHeartbeat.BenchedEntryR\abenched\x12\x14\n" +
 	"\x05store\x18\x05 \x01(\tR\x05store\x12#\n" +
-	"\rprivate_store\x18\x06 \x01(\bR\fprivateStore\x12\x18\n" +
-	"\amachine\x18\a \x01(\tR\amachine\x12N\n" +
+	"\rprivate_store\x18\x06 \x01(\bR\fprivateStore\x12\x1c\n" +
+	"\amachine\x18\a \x01(\tB\x02\x18\x01R\amachine\x12N\n" +
 	"\n" +
 	"suspicions\x18\b \x03(\v2..switchyard.v1.LeaderHeartbeat.SuspicionsEntryR\n" +
 	"suspicions\x1aV\n" +

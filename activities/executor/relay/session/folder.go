@@ -2,9 +2,7 @@ package session
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io/fs"
 	"net"
 	"os"
 	"path/filepath"
@@ -12,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"switchyard/activities/statedir"
 	v1 "switchyard/proto/switchyard/v1"
 )
 
@@ -22,18 +21,19 @@ const (
 	dialTimeout = 2 * time.Second
 )
 
-// Folder returns the folder of this user's sessions below the scratch folder of a node, or below the system's temporary
-// folder if scratch is empty. Nodes with the same scratch folder share their sessions.
-func Folder(scratch string) string {
-	if scratch == "" {
-		scratch = os.TempDir()
+// Folder returns the folder of this user's sessions below the scratch folder of a node, or in the state folder of this
+// machine if scratch is empty. Nodes with the same folder share their sessions.
+func Folder(scratch string) (string, error) {
+	if scratch != "" {
+		return filepath.Join(scratch, fmt.Sprintf("switchyard-agents-%d", os.Getuid())), nil
 	}
-	return filepath.Join(scratch, fmt.Sprintf("switchyard-agents-%d", os.Getuid()))
+	dir, err := statedir.Dir()
+	return filepath.Join(dir, "agents"), err
 }
 
 // openFolder creates the folder if it is missing. It refuses a folder that another user could have created.
 func openFolder(dir string) error {
-	if err := os.Mkdir(dir, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return fmt.Errorf("make the folder of sessions: %w", err)
 	}
 	if err := checkPrivate(dir); err != nil {
