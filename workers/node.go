@@ -331,11 +331,14 @@ func available(executors []executor.Executor) []string {
 	return types
 }
 
-// withFound returns the capabilities of a node, including those for live sessions and reachable clusters.
+// withFound returns the capabilities of a node, including those for a shared folder, live sessions and reachable clusters.
 func withFound(ctx context.Context, cfg NodeConfig) map[string]string {
 	all := maps.Clone(cfg.Capabilities)
 	if all == nil {
 		all = map[string]string{}
+	}
+	if cfg.SharedDir != "" {
+		all[v1.SharedDirCapability] = "true"
 	}
 	if cfg.Sessions != nil {
 		for _, id := range cfg.Sessions(ctx) {

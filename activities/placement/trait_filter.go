@@ -116,6 +116,9 @@ func (v *view) capabilityPhrase() phrase {
 	if cluster, is := v1.ClusterOfCapability(key); is && !ok {
 		return phrase{verb: does, object: "not reach cluster " + cluster}
 	}
+	if key == v1.SharedDirCapability && !ok {
+		return phrase{verb: lacks, object: "a shared folder, which the task names as $" + v1.SharedDirVariable + " (--shared-dir of the worker)"}
+	}
 	if reason := v.n.snap.GetWithheld()[v1.WithheldQEMU]; key == v1.QEMUCapability && !ok && reason != "" {
 		return phrase{verb: does, object: "not run virtual machines: " + reason}
 	}

@@ -176,4 +176,7 @@ func TestTemplates(t *testing.T) {
 	if _, err := os.Stat(b.Folders.BaseDir + "/ran"); err == nil || res.GetNode() != "n" || res.GetStartedAt() != nil {
 		t.Errorf("it has run: %v", res)
 	}
+	one.Env, one.RunInput = nil, &v1.Shared{Value: object(t, `{"what":"rm -rf $SWITCHYARD_SHARED_DIR/"}`)}
+	one.Spec = command(t, "${{ workflow.input.what }}")
+	want(t, b.startAs(t.Context(), "unset", one).answer(), "failed", "bad_spec")
 }

@@ -63,6 +63,12 @@ func (w *work) prepare(ctx context.Context, m *member) (*v1.ExecuteResponse, err
 	case err != nil:
 		return &v1.ExecuteResponse{State: v1.TaskFailed, Reason: v1.ReasonExpression, Error: err.Error(), Result: &v1.TaskResult{ExitCode: -1}}, nil
 	}
+	command := &structpb.Struct{Fields: map[string]*structpb.Value{"command": spec.GetFields()["command"]}}
+	if n.Folders.SharedDir == "" && req.GetTemplates() && v1.NeedsSharedDir(req.GetType(), command, nil) {
+		// Placement saw the command before its expressions were evaluated.
+		return &v1.ExecuteResponse{State: v1.TaskFailed, Reason: v1.ReasonBadSpec, Result: &v1.TaskResult{ExitCode: -1}, Error: fmt.Sprintf(
+			"the command names $%s, and node %s has no shared folder; add constraints.requiresCapabilities: {%s: \"true\"} to the task", v1.SharedDirVariable, n.Name, v1.SharedDirCapability)}, nil
+	}
 	w.spec = spec
 	if keys := loginKeys(req, spec); keys != "" {
 		w.attempt.progress.advance(func(p *v1.ExecuteProgress) { p.SshPublicKey = keys })

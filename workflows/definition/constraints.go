@@ -1,7 +1,6 @@
 package definition
 
 import (
-	"maps"
 	"slices"
 
 	"google.golang.org/protobuf/proto"
@@ -13,23 +12,23 @@ import (
 func Constraints(task *v1.TaskDefinition) *v1.Constraints {
 	said := task.GetConstraints()
 	if isContainerMachine(task) && !slices.Contains(said.GetRequiresExecutors(), v1.TypeContainer) {
-		c := cloneOrNew(said)
-		c.RequiresExecutors = append(slices.Clone(c.GetRequiresExecutors()), v1.TypeContainer)
-		return c
+		said = cloneOrNew(said)
+		said.RequiresExecutors = append(said.RequiresExecutors, v1.TypeContainer)
 	}
-	needed := neededCapability(task)
-	if needed == "" {
-		return said
-	}
-	if _, ok := said.GetRequiresCapabilities()[needed]; ok {
+	needed := slices.DeleteFunc(neededCapabilities(task), func(key string) bool {
+		_, isSaid := said.GetRequiresCapabilities()[key]
+		return isSaid
+	})
+	if len(needed) == 0 {
 		return said
 	}
 	c := cloneOrNew(said)
-	c.RequiresCapabilities = maps.Clone(c.RequiresCapabilities)
 	if c.RequiresCapabilities == nil {
 		c.RequiresCapabilities = map[string]string{}
 	}
-	c.RequiresCapabilities[needed] = "true"
+	for _, key := range needed {
+		c.RequiresCapabilities[key] = "true"
+	}
 	return c
 }
 
@@ -46,17 +45,20 @@ func cloneOrNew(c *v1.Constraints) *v1.Constraints {
 	return proto.CloneOf(c)
 }
 
-// neededCapability returns the node capability that the spec of a task requires, or "" if there is none.
-func neededCapability(task *v1.TaskDefinition) string {
+// neededCapabilities returns the node capabilities that the spec and the env of a task require.
+func neededCapabilities(task *v1.TaskDefinition) (needed []string) {
 	switch {
 	case Sandboxed(task):
-		return SandboxCapability
+		needed = append(needed, SandboxCapability)
 	case targetSession(task) != "":
-		return v1.SessionCapability(targetSession(task))
+		needed = append(needed, v1.SessionCapability(targetSession(task)))
 	case task.GetType() == v1.TypeK8sJob:
-		return v1.ClusterCapability(v1.ClusterOf(task.GetSpec()))
+		needed = append(needed, v1.ClusterCapability(v1.ClusterOf(task.GetSpec())))
 	case task.GetType() == v1.TypeVPS && v1.BackendOf(task.GetSpec()) == v1.BackendQEMU:
-		return v1.QEMUCapability
+		needed = append(needed, v1.QEMUCapability)
 	}
-	return ""
+	if v1.NeedsSharedDir(task.GetType(), task.GetSpec(), task.GetEnv()) {
+		needed = append(needed, v1.SharedDirCapability)
+	}
+	return needed
 }

@@ -42,3 +42,43 @@ func TestMachinesNeedTheirBackend(t *testing.T) {
 		t.Errorf("what the task says was changed: %v", said)
 	}
 }
+
+// A task that names the shared folder goes to a node that has one.
+func TestTaskThatNamesTheSharedFolderNeedsIt(t *testing.T) {
+	command := func(text string) map[string]any { return map[string]any{"command": text} }
+	for name, test := range map[string]struct {
+		taskType string
+		spec     map[string]any
+		env      map[string]string
+		needs    bool
+	}{
+		"in braces":        {v1.TypeShell, command(`rm -rf "${SWITCHYARD_SHARED_DIR}/x"`), nil, true},
+		"in a list":        {v1.TypeContainer, map[string]any{"command": []any{"sh", "-c", "ls $SWITCHYARD_SHARED_DIR/"}}, nil, true},
+		"in a program":     {v1.TypeShell, command(`python3 -c 'import os; os.environ["SWITCHYARD_SHARED_DIR"]'`), nil, true},
+		"of an agent":      {v1.TypeSubagent, map[string]any{"prompt": "write to $SWITCHYARD_SHARED_DIR"}, nil, true},
+		"in env":           {v1.TypeShell, command("true"), map[string]string{"OUT": "$SWITCHYARD_SHARED_DIR/out"}, true},
+		"with an error":    {v1.TypeShell, command("ls ${SWITCHYARD_SHARED_DIR:?}/"), nil, true},
+		"fallback and not": {v1.TypeShell, command("cd ${SWITCHYARD_SHARED_DIR:-/tmp}; ls $SWITCHYARD_SHARED_DIR-old"), nil, true},
+		"fallback":         {v1.TypeShell, command("cd ${SWITCHYARD_SHARED_DIR:-/tmp}; ls ${SWITCHYARD_SHARED_DIR-.} ${SWITCHYARD_SHARED_DIR:+x}"), nil, false},
+		"another variable": {v1.TypeShell, command("ls $SWITCHYARD_SHARED_DIRECTORY $MY_SWITCHYARD_SHARED_DIR"), nil, false},
+		"none":             {v1.TypeShell, command("true"), nil, false},
+		"in a child":       {v1.TypeRun, map[string]any{"definition": map[string]any{"tasks": map[string]any{"a": command("ls $SWITCHYARD_SHARED_DIR")}}}, nil, false},
+		"in a Job":         {v1.TypeK8sJob, command("ls $SWITCHYARD_SHARED_DIR"), nil, false},
+	} {
+		spec, err := structpb.NewStruct(test.spec)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c := Constraints(&v1.TaskDefinition{Type: test.taskType, Spec: spec, Env: test.env})
+		if got := c.GetRequiresCapabilities()[v1.SharedDirCapability] == "true"; got != test.needs {
+			t.Errorf("%s: needs the folder: %t", name, got)
+		}
+	}
+	sandboxed, err := structpb.NewStruct(map[string]any{"command": "ls $SWITCHYARD_SHARED_DIR", "sandbox": true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c := Constraints(&v1.TaskDefinition{Type: v1.TypeShell, Spec: sandboxed}); len(c.GetRequiresCapabilities()) != 2 {
+		t.Errorf("in a sandbox: %v", c)
+	}
+}

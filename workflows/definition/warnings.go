@@ -25,6 +25,7 @@ type taskWarnings struct {
 func (w *taskWarnings) check(def *v1.Definition, task *v1.TaskDefinition, spec proto.Message, at *source.Path) {
 	w.waitsForMachine(def, task, at)
 	w.unreplaced(task, at)
+	w.unsetInJob(task, at)
 	w.commandLines(def, task, spec, at.Field("spec"))
 }
 
@@ -39,6 +40,25 @@ func (w *taskWarnings) unreplaced(task *v1.TaskDefinition, at *source.Path) {
 	}
 	w.unreplacedIn(structpb.NewStructValue(TemplateSpec(task)), at.Field("spec"))
 	w.unreplacedIn(structpb.NewStructValue(task.GetInput()), at.Field("input"))
+}
+
+// unsetInJob warns about texts of a Job that name folders and files of a node, because a command such as
+// "rm -rf $SWITCHYARD_LOCAL_TEMP_DIR/" is then about another folder.
+func (w *taskWarnings) unsetInJob(task *v1.TaskDefinition, at *source.Path) {
+	if !v1.IsRemote(task.GetType()) {
+		return
+	}
+	warn := func(text string, p *source.Path) {
+		for _, name := range []string{v1.SharedDirVariable, "SWITCHYARD_LOCAL_TEMP_DIR", "SWITCHYARD_CHECKPOINT"} {
+			if v1.NamesVariable(text, name) {
+				w.Warn(w.locateInText(text, strings.Index(text, name), p), p, p.Local()+" names $"+name+", which is not set in a Job", "mount a volume at a path of your choice, and write the path")
+			}
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(task.GetEnv())) {
+		warn(task.GetEnv()[name], at.Field("env").Key(name))
+	}
+	eachText(structpb.NewStructValue(TemplateSpec(task)), at.Field("spec"), warn)
 }
 
 func (w *taskWarnings) unreplacedIn(v *structpb.Value, p *source.Path) {
