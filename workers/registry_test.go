@@ -30,7 +30,9 @@ func TestRegistryKeepsANode(t *testing.T) {
 	if _, err := reg.Get(t.Context(), name); !errors.Is(err, registry.ErrUnknown) || !strings.Contains(err.Error(), name) {
 		t.Errorf("a node that never was: %v", err)
 	}
-	n := c.Start("a", func(cfg *workers.NodeConfig) { cfg.Capabilities, cfg.SharedDir = map[string]string{"gpu": "none"}, "/shared" })
+	n := c.Start("a", func(cfg *workers.NodeConfig) {
+		cfg.Capabilities, cfg.SharedDir = map[string]string{"gpu": "none"}, "/shared"
+	})
 	first := c.AwaitState(name, "active")
 	if first.GetMaxParallel() != 50 || first.GetCapabilities()["gpu"] != "none" || first.GetCapabilities()["shared-dir"] != "true" || first.GetExecutors()[0] != "shell" ||
 		first.GetCores().GetTotal() <= 0 || first.GetMemoryMb().GetFree() <= 0 || first.GetRegisteredAt() == nil || first.GetReason() != "" {
