@@ -111,21 +111,19 @@ func (l *Library) Put(ctx context.Context, def *v1.Definition, options *v1.RunOp
 
 // replace replaces the stored schedule. A paused schedule stays paused unless a definition says otherwise.
 func (l *Library) replace(ctx context.Context, id string, schedule *schedulepb.Schedule, def *v1.Definition) error {
-	old, err := l.schedules.Describe(ctx, id)
-	if err != nil {
+	return l.schedules.Change(ctx, id, func(old *workflowservice.DescribeScheduleResponse) error {
+		if !schedule.GetState().GetPaused() && staysPaused(old.GetSchedule(), def) {
+			schedule = proto.CloneOf(schedule)
+			schedule.State.Paused = true
+			note := schedules.ParseNote(schedule.GetState().GetNotes())
+			note.Said = schedules.ParseNote(old.GetSchedule().GetState().GetNotes()).Said
+			schedule.State.Notes = note.String()
+		}
+		_, err := l.client.WorkflowService().UpdateSchedule(ctx, &workflowservice.UpdateScheduleRequest{
+			Namespace: l.namespace, ScheduleId: id, Schedule: schedule, RequestId: uuid.NewString(),
+		})
 		return err
-	}
-	if !schedule.GetState().GetPaused() && staysPaused(old.GetSchedule(), def) {
-		schedule = proto.CloneOf(schedule)
-		schedule.State.Paused = true
-		note := schedules.ParseNote(schedule.GetState().GetNotes())
-		note.Said = schedules.ParseNote(old.GetSchedule().GetState().GetNotes()).Said
-		schedule.State.Notes = note.String()
-	}
-	_, err = l.client.WorkflowService().UpdateSchedule(ctx, &workflowservice.UpdateScheduleRequest{
-		Namespace: l.namespace, ScheduleId: id, Schedule: schedule, RequestId: uuid.NewString(),
 	})
-	return err
 }
 
 // staysPaused reports whether a schedule that a person has paused stays paused when def replaces its definition.

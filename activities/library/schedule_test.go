@@ -112,3 +112,28 @@ func TestDescriptionOutlivesForeignNote(t *testing.T) {
 		})
 	})
 }
+
+// TestPauseDuringAPutStands pauses a schedule in the moment in which another person stores its definition again.
+func TestPauseDuringAPutStands(t *testing.T) {
+	t.Parallel()
+	all := schedules.New(temporalClient, client.DefaultNamespace)
+	yearly := &v1.ScheduleDefinition{Cron: []string{"@yearly"}}
+	put(t, "contended", yearly, false)
+	for range 5 {
+		paused := make(chan error)
+		go func() {
+			_, err := all.SetPaused(t.Context(), "contended", true, "paused by ann")
+			paused <- err
+		}()
+		put(t, "contended", yearly, true)
+		if err := <-paused; err != nil {
+			t.Fatal(err)
+		}
+		if s, err := all.Get(t.Context(), "contended"); err != nil || !s.GetPaused() || s.GetNote() != "paused by ann" {
+			t.Fatalf("%v, %v", s, err)
+		}
+		if _, err := all.SetPaused(t.Context(), "contended", false, ""); err != nil {
+			t.Fatal(err)
+		}
+	}
+}

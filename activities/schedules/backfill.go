@@ -20,34 +20,38 @@ const maxBackfill = 1000
 // Backfill makes a schedule start the missing runs for its times in a span, both ends included. It returns the times for which
 // it starts runs, and the number of times that already have a run. It returns ErrTooMany if the span has more than 999 times.
 func (s *Schedules) Backfill(ctx context.Context, name string, from, to time.Time, overlap string) (started []time.Time, existing int, err error) {
-	id, d, err := s.find(ctx, name)
+	id, _, err := s.find(ctx, name)
 	if err != nil {
 		return nil, 0, err
 	}
-	times, err := s.times(ctx, id, from.Add(-time.Millisecond), to)
+	err = s.Change(ctx, id, func(d *workflowservice.DescribeScheduleResponse) error {
+		times, err := s.times(ctx, id, from.Add(-time.Millisecond), to)
+		if err != nil {
+			return err
+		}
+		if len(times) >= maxBackfill {
+			return fmt.Errorf("%w: the span has %d times of schedule %s or more", ErrTooMany, maxBackfill, name)
+		}
+		jitter := d.GetSchedule().GetSpec().GetJitter().AsDuration()
+		had, err := s.startedFor(ctx, id, from, to)
+		if err != nil {
+			return err
+		}
+		hasRun := func(t time.Time) bool {
+			return slices.ContainsFunc(had, func(at time.Time) bool { return !at.After(t) && t.Sub(at) <= jitter })
+		}
+		requests := backfillRequests(times, from, hasRun, policyOf(overlap, enumspb.SCHEDULE_OVERLAP_POLICY_BUFFER_ALL))
+		started = slices.DeleteFunc(slices.Clone(times), hasRun)
+		existing = len(times) - len(started)
+		if len(requests) == 0 {
+			return nil
+		}
+		return s.patch(ctx, id, &schedulepb.SchedulePatch{BackfillRequest: requests})
+	})
 	if err != nil {
 		return nil, 0, fmt.Errorf("backfill schedule %s: %w", name, err)
 	}
-	if len(times) >= maxBackfill {
-		return nil, 0, fmt.Errorf("%w: the span has %d times of schedule %s or more", ErrTooMany, maxBackfill, name)
-	}
-	jitter := d.GetSchedule().GetSpec().GetJitter().AsDuration()
-	had, err := s.startedFor(ctx, id, from, to)
-	if err != nil {
-		return nil, 0, fmt.Errorf("backfill schedule %s: %w", name, err)
-	}
-	hasRun := func(t time.Time) bool {
-		return slices.ContainsFunc(had, func(at time.Time) bool { return !at.After(t) && t.Sub(at) <= jitter })
-	}
-	requests := backfillRequests(times, from, hasRun, policyOf(overlap, enumspb.SCHEDULE_OVERLAP_POLICY_BUFFER_ALL))
-	if len(requests) == 0 {
-		return nil, len(times), nil
-	}
-	if err := s.patch(ctx, id, &schedulepb.SchedulePatch{BackfillRequest: requests}); err != nil {
-		return nil, 0, fmt.Errorf("backfill schedule %s: %w", name, err)
-	}
-	started = slices.DeleteFunc(slices.Clone(times), hasRun)
-	return started, len(times) - len(started), nil
+	return started, existing, nil
 }
 
 // backfillRequests returns spans that cover exactly the times without a run. Temporal compares the start of a span with the

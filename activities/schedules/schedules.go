@@ -153,27 +153,31 @@ func (s *Schedules) find(ctx context.Context, name string) (id string, described
 
 // SetPaused pauses or resumes a schedule. said is a remark with who did it, and why.
 func (s *Schedules) SetPaused(ctx context.Context, name string, paused bool, said string) (*v1.Schedule, error) {
-	id, d, err := s.find(ctx, name)
+	id, _, err := s.find(ctx, name)
 	if err != nil {
 		return nil, err
 	}
-	note := ParseNote(d.GetSchedule().GetState().GetNotes())
-	note.Said = said
-	patch := &schedulepb.SchedulePatch{Unpause: note.String()}
-	if paused {
-		patch = &schedulepb.SchedulePatch{Pause: note.String()}
-	}
-	if err := s.patch(ctx, id, patch); err != nil {
-		return nil, fmt.Errorf("change schedule %s: %w", name, err)
-	}
-	// Temporal applies the change with a short delay.
-	d, err = s.await(ctx, id, func(d *workflowservice.DescribeScheduleResponse) bool {
-		return d.GetSchedule().GetState().GetPaused() == paused && d.GetSchedule().GetState().GetNotes() == note.String()
+	var changed *workflowservice.DescribeScheduleResponse
+	err = s.Change(ctx, id, func(d *workflowservice.DescribeScheduleResponse) error {
+		note := ParseNote(d.GetSchedule().GetState().GetNotes())
+		note.Said = said
+		patch := &schedulepb.SchedulePatch{Unpause: note.String()}
+		if paused {
+			patch = &schedulepb.SchedulePatch{Pause: note.String()}
+		}
+		if err := s.patch(ctx, id, patch); err != nil {
+			return err
+		}
+		// Temporal applies the change with a short delay.
+		changed, err = s.await(ctx, id, func(d *workflowservice.DescribeScheduleResponse) bool {
+			return d.GetSchedule().GetState().GetPaused() == paused && d.GetSchedule().GetState().GetNotes() == note.String()
+		})
+		return err
 	})
 	if err != nil {
 		return nil, fmt.Errorf("change schedule %s: %w", name, err)
 	}
-	return fromDescription(id, d), nil
+	return fromDescription(id, changed), nil
 }
 
 // await describes a schedule repeatedly until a condition holds or changeWait has passed. It returns the last
@@ -205,35 +209,38 @@ type Triggered struct {
 	Outcome string // one of the Trigger... outcomes of the package v1
 }
 
-// Trigger makes a schedule start a run now. It waits up to changeWait for the outcome.
+// Trigger makes a schedule start a run now, a run of its own for each call. It waits up to changeWait for the outcome.
 func (s *Schedules) Trigger(ctx context.Context, name, overlap string) (Triggered, error) {
-	id, before, err := s.find(ctx, name)
+	id, _, err := s.find(ctx, name)
 	if err != nil {
 		return Triggered{}, err
 	}
-	at, runID, err := s.freeTime(ctx, before)
-	if err != nil {
-		return Triggered{}, fmt.Errorf("trigger schedule %s: %w", name, err)
-	}
-	err = s.patch(ctx, id, &schedulepb.SchedulePatch{TriggerImmediately: &schedulepb.TriggerImmediatelyRequest{
-		OverlapPolicy: policyOf(overlap, enumspb.SCHEDULE_OVERLAP_POLICY_UNSPECIFIED), ScheduledTime: timestamppb.New(at),
-	}})
-	if err != nil {
-		return Triggered{}, fmt.Errorf("trigger schedule %s: %w", name, err)
-	}
 	outcome := Triggered{Outcome: v1.TriggerQueued}
-	_, err = s.await(ctx, id, func(d *workflowservice.DescribeScheduleResponse) bool {
-		for _, a := range d.GetInfo().GetRecentActions() {
-			if a.GetStartWorkflowResult().GetWorkflowId() == runID {
-				outcome = Triggered{runID, v1.TriggerStarted}
+	err = s.Change(ctx, id, func(before *workflowservice.DescribeScheduleResponse) error {
+		at, runID, err := s.freeTime(ctx, before)
+		if err != nil {
+			return err
+		}
+		err = s.patch(ctx, id, &schedulepb.SchedulePatch{TriggerImmediately: &schedulepb.TriggerImmediatelyRequest{
+			OverlapPolicy: policyOf(overlap, enumspb.SCHEDULE_OVERLAP_POLICY_UNSPECIFIED), ScheduledTime: timestamppb.New(at),
+		}})
+		if err != nil {
+			return err
+		}
+		_, err = s.await(ctx, id, func(d *workflowservice.DescribeScheduleResponse) bool {
+			for _, a := range d.GetInfo().GetRecentActions() {
+				if a.GetStartWorkflowResult().GetWorkflowId() == runID {
+					outcome = Triggered{runID, v1.TriggerStarted}
+					return true
+				}
+			}
+			if d.GetInfo().GetOverlapSkipped() > before.GetInfo().GetOverlapSkipped() {
+				outcome = Triggered{Outcome: v1.TriggerSkipped}
 				return true
 			}
-		}
-		if d.GetInfo().GetOverlapSkipped() > before.GetInfo().GetOverlapSkipped() {
-			outcome = Triggered{Outcome: v1.TriggerSkipped}
-			return true
-		}
-		return d.GetInfo().GetBufferSize() > before.GetInfo().GetBufferSize()
+			return d.GetInfo().GetBufferSize() > before.GetInfo().GetBufferSize()
+		})
+		return err
 	})
 	if err != nil {
 		return Triggered{}, fmt.Errorf("trigger schedule %s: %w", name, err)
@@ -244,8 +251,9 @@ func (s *Schedules) Trigger(ctx context.Context, name, overlap string) (Triggere
 // maxTimeTries bounds the number of seconds that freeTime tries.
 const maxTimeTries = 60
 
-// freeTime returns a scheduled time for a run that a trigger starts now, and the run id that Temporal derives from it.
-// The id has a resolution of seconds, so the later of two triggers in the same second uses the next one.
+// freeTime returns a scheduled time for a run that a trigger starts now, and the run id that Temporal derives from it. The id
+// has a resolution of seconds, so the later of two triggers in the same second uses the next one. Whole minutes are left to the
+// clock.
 func (s *Schedules) freeTime(ctx context.Context, d *workflowservice.DescribeScheduleResponse) (at time.Time, runID string, err error) {
 	at = s.now().UTC().Truncate(time.Second)
 	for range maxTimeTries {
@@ -253,15 +261,15 @@ func (s *Schedules) freeTime(ctx context.Context, d *workflowservice.DescribeSch
 		_, err := s.service.DescribeWorkflowExecution(ctx, &workflowservice.DescribeWorkflowExecutionRequest{
 			Namespace: s.namespace, Execution: &commonpb.WorkflowExecution{WorkflowId: runID},
 		})
-		if isNotFound(err) {
+		switch {
+		case isNotFound(err) && at.Second() != 0:
 			return at, runID, nil
-		}
-		if err != nil {
+		case err != nil && !isNotFound(err):
 			return at, "", err
 		}
 		at = at.Add(time.Second)
 	}
-	return at, "", fmt.Errorf("%d runs of it have been triggered within a minute", maxTimeTries)
+	return at, "", fmt.Errorf("%d runs of it have been triggered within a minute; try again in a minute", maxTimeTries)
 }
 
 // times returns the times of a schedule after the time after and up to until, at most the first 1,000.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -111,6 +112,65 @@ func TestOverlapAllowStartsBoth(t *testing.T) {
 	}
 	if statusOf(t, first.RunID) != running || statusOf(t, second.RunID) != running {
 		t.Error("one of them has ended")
+	}
+}
+
+// TestTriggersAtTheSameTimeStartARunEach triggers a schedule through several gateways at once.
+func TestTriggersAtTheSameTimeStartARunEach(t *testing.T) {
+	t.Parallel()
+	const callers = 8
+	store(t, openYearly("allows-many", "allow"))
+	results := make(chan schedules.Triggered, callers)
+	for range callers {
+		go func() {
+			got, err := all().Trigger(t.Context(), "allows-many", "")
+			if err != nil {
+				t.Error(err)
+			}
+			results <- got
+		}()
+	}
+	var ids []string
+	for range callers {
+		got := <-results
+		if got.Outcome != v1.TriggerStarted || slices.Contains(ids, got.RunID) {
+			t.Fatalf("%+v after %v", got, ids)
+		}
+		if statusOf(t, got.RunID) != running {
+			t.Errorf("%s has ended", got.RunID)
+		}
+		ids = append(ids, got.RunID)
+	}
+	if s := get(t, "allows-many"); s.GetStarted() != callers {
+		t.Errorf("%d runs have started", s.GetStarted())
+	}
+}
+
+// TestChangesAtTheSameTimeAllTakeEffect pauses a schedule while others trigger and backfill it.
+func TestChangesAtTheSameTimeAllTakeEffect(t *testing.T) {
+	t.Parallel()
+	store(t, openYearly("changes-many", "allow"))
+	var wg sync.WaitGroup
+	change := func(f func() error) {
+		wg.Go(func() {
+			if err := f(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	for range 2 {
+		change(func() error { _, err := all().Trigger(t.Context(), "changes-many", ""); return err })
+	}
+	change(func() error { _, err := all().SetPaused(t.Context(), "changes-many", true, "paused"); return err })
+	change(func() error {
+		year := func(n int) time.Time { return time.Date(n, 1, 1, 0, 0, 0, 0, time.UTC) }
+		_, _, err := all().Backfill(t.Context(), "changes-many", year(2020), year(2021), v1.OverlapAllow)
+		return err
+	})
+	wg.Wait()
+	testneeds.Await(t, "the triggers and the backfill have started runs", func() bool { return get(t, "changes-many").GetStarted() == 4 })
+	if s := get(t, "changes-many"); !s.GetPaused() || s.GetNote() != "paused" {
+		t.Errorf("it is %v", s)
 	}
 }
 

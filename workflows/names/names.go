@@ -21,6 +21,9 @@ const (
 	LockWorkflow = "Lock"
 	// EnvironmentWorkflow creates a named environment.
 	EnvironmentWorkflow = "Environment"
+	// ScheduleChange is the type of the executions that are open while a gateway changes a schedule, and their task queue. No
+	// worker polls it.
+	ScheduleChange = "ScheduleChange"
 )
 
 // Activity types, as registered with Temporal.
@@ -351,6 +354,9 @@ func ParseStoredWorkflowID(id string) (name string, ok bool) {
 	name, ok = strings.CutPrefix(id, storedPrefix)
 	return name, ok && name != ""
 }
+
+// ScheduleChangeID returns the ID of the execution that is open while a gateway changes the schedule with an ID.
+func ScheduleChangeID(schedule string) string { return "change:" + schedule }
 
 // LockWorkflowID returns the ID of the workflow that hands out the places of a lock.
 func LockWorkflowID(name string) string { return "lock:" + name }
