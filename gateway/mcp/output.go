@@ -40,9 +40,9 @@ func outputArguments() []argument {
 }
 
 // outputSchema returns the schema of the results of stream_task_output.
-func outputSchema(document) schema {
+func outputSchema() schema {
 	return schema{"type": "object", "properties": schema{
-		"output":   untrustedSchema("The last lines printed since the cursor; `==> task` headings name their task."),
+		"output":   schema{"type": "object", "description": "The last lines printed since the cursor; `==> task` headings name their task."},
 		"ended":    schema{"type": "boolean", "description": "Set if the run or task has ended and this is the end of its output."},
 		cursorName: schema{"type": "string", "description": "Where to continue. If it is absent, follow a single task to get one."},
 		"missing":  schema{"type": "array", "items": schema{"type": "string"}, "description": "Tasks whose output, or the end of it, is not in the store."},

@@ -3,6 +3,7 @@ package mcp
 import (
 	"encoding/json"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -74,6 +75,18 @@ func (d document) comment(call protoreflect.MethodDescriptor) string {
 	return oneLine(d.operationOf(call).Description)
 }
 
+// firstSentence returns the first sentence of a comment, on one line.
+func firstSentence(text string) string {
+	text = oneLine(text)
+	if end := sentenceEnd.FindStringIndex(text); end != nil {
+		return text[:end[0]+1]
+	}
+	return text
+}
+
+// sentenceEnd matches the end of a sentence and the start of the next one; an ellipsis is none.
+var sentenceEnd = regexp.MustCompile(`\. [A-Z]`)
+
 func oneLine(text string) string { return strings.Join(strings.Fields(text), " ") }
 
 // arguments returns the schemas of the fields of a request by JSON name.
@@ -110,8 +123,9 @@ func (d document) resolve(s schema) schema {
 	return resolved
 }
 
-// inline returns a schema with its references expanded, and without titles, examples, patterns and formats that some
-// validators do not know. within lists the references being expanded: a recursive message becomes an arbitrary object.
+// inline returns a schema with its references expanded, and with the first sentence of each description. Every client reads all
+// schemas, so inline leaves out titles, examples, and patterns, ranges and formats, which the gateway checks. within lists the
+// references being expanded: a recursive message becomes an arbitrary object.
 func (d document) inline(s schema, within ...string) schema {
 	if ref, ok := s["$ref"].(string); ok {
 		if slices.Contains(within, ref) {
@@ -122,14 +136,18 @@ func (d document) inline(s schema, within ...string) schema {
 	out := schema{}
 	for key, value := range d.resolve(s) {
 		switch key {
-		case "title", "examples", "pattern":
+		case "title", "examples", "pattern", "minimum", "maximum", "minLength", "maxLength":
 			continue
+		case "type":
+			if types, ok := value.([]any); ok && len(types) == 2 && types[1] == "null" {
+				value = types[0]
+			}
 		case "format":
 			if value != "date-time" {
 				continue
 			}
 		case "description":
-			value = oneLine(value.(string))
+			value = firstSentence(value.(string))
 		case "enum":
 			value = slices.DeleteFunc(slices.Clone(value.([]any)), func(v any) bool { return v == "" })
 		case "properties":
@@ -140,7 +158,10 @@ func (d document) inline(s schema, within ...string) schema {
 			value = properties
 		case "items", "additionalProperties":
 			if nested, ok := value.(map[string]any); ok {
-				value = d.inline(nested, within...)
+				if nested = d.inline(nested, within...); nested["type"] == nil {
+					continue // any JSON value
+				}
+				value = nested
 			}
 		case "anyOf", "oneOf", "allOf":
 			var each []any

@@ -16,10 +16,10 @@ var (
 )
 
 // statusSchema returns the schema of the results of get_workflow_status.
-func statusSchema(d document) schema {
-	s := d.schemaOf((&v1.Run{}).ProtoReflect().Descriptor(), runFields)
+func statusSchema() schema {
+	s := schemaOf((&v1.Run{}).ProtoReflect().Descriptor(), runFields)
 	properties := maps.Clone(s["properties"].(schema))
-	maps.Copy(properties, d.schemaOf((&v1.ListRunTasksResponse{}).ProtoReflect().Descriptor(), statusFields)["properties"].(schema))
+	maps.Copy(properties, schemaOf((&v1.ListRunTasksResponse{}).ProtoReflect().Descriptor(), statusFields)["properties"].(schema))
 	return schema{"type": "object", "properties": properties}
 }
 

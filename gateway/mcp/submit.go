@@ -17,11 +17,12 @@ const definitionName = "definition"
 // definitionArgument returns the argument that holds a definition, with a note in its description.
 func definitionArgument(note string) argument {
 	return argument{definitionName, schema{
-		"type": []string{"string", "object"},
-		"description": oneLine("The definition: a text in YAML or JSON, or an object. " + note + " Its language is the resource " + guideURI +
-			`. Example: {"name":"hello","tasks":{"a":{"type":"shell","spec":{"command":"echo hi"}},"b":{"type":"shell","spec":{"command":"echo done"},"dependsOn":["a"]}}}`),
+		"type":        []string{"string", "object"},
+		"description": oneLine("The definition: a text in YAML or JSON, or an object. Its language is the resource " + guideURI + ". " + note),
 	}}
 }
+
+const exampleDefinition = `{"name":"hello","tasks":{"a":{"type":"shell","spec":{"command":"echo hi"}},"b":{"type":"shell","spec":{"command":"echo done"},"dependsOn":["a"]}}}`
 
 // document returns the definition argument as a document, or "" if it is missing.
 func (i *invocation) document() (string, error) {

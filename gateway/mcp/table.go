@@ -24,7 +24,7 @@ func tools() []*tool {
 			name: "submit_workflow", call: callOf(ofRuns, switchyardv1connect.RunServiceClient.SubmitRun),
 			description: "Starts a run of a workflow, a DAG of tasks: one that is stored, by its name, or a definition. " +
 				"Answers at once; get_workflow_status follows it.",
-			takes: "workflow input options batch idempotencyKey", adds: []argument{definitionArgument("Either this or `workflow`.")},
+			takes: "workflow input options batch idempotencyKey", adds: []argument{definitionArgument("Either this or `workflow`. Example: " + exampleDefinition)},
 			gives: "id=run name existed warnings(line column path message hint)", do: submitWorkflow, preview: previewWorkflow,
 		},
 		{
@@ -58,7 +58,8 @@ func tools() []*tool {
 		},
 		{
 			name: "list_tasks", call: callOf(ofTasks, switchyardv1connect.TaskServiceClient.ListTasks),
-			takes: "state type workflow node run batch pageSize pageToken", gives: "items(run workflow " + taskFields + ") nextPageToken warnings",
+			description: "Lists the tasks of all runs, newest run first; fanned-out tasks are listed by instance.",
+			takes:       "state type workflow node run batch pageSize pageToken", gives: "items(run workflow " + taskFields + ") nextPageToken warnings",
 		},
 		{
 			name: "list_workflows", call: callOf(ofRuns, switchyardv1connect.RunServiceClient.ListRuns),

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
@@ -22,8 +21,8 @@ const (
 	maxAnswer = 3800
 	// maxLargeAnswer bounds any other answer.
 	maxLargeAnswer = 32 << 10
-	// pageSizeName and previewName are argument names.
-	pageSizeName, previewName = "pageSize", "preview"
+	// pageSizeName, previewName and keyName are argument names.
+	pageSizeName, previewName, keyName = "pageSize", "preview", "idempotencyKey"
 	// defaultPage and maxPage are the default and the maximum page size.
 	defaultPage, maxPage = 20, 200
 )
@@ -46,7 +45,7 @@ type tool struct {
 	// gives selects the response fields of the answer, in the syntax of parseProjection.
 	gives string
 	// answer returns the schema of the answer. If it is nil, the schema follows from gives.
-	answer func(document) schema
+	answer func() schema
 	// do replaces the plain service call, if it is set.
 	do func(context.Context, *invocation) (any, error)
 	// preview describes what a tool that writes would do, without changing anything.
@@ -100,7 +99,7 @@ func (t *tool) definition(d document) *sdk.Tool {
 	closed := false
 	destructive := t.destructive
 	made := &sdk.Tool{
-		Name: t.name, Description: t.describe(d), InputSchema: t.input(d), OutputSchema: t.output(d),
+		Name: t.name, Description: t.describe(d), InputSchema: t.input(d), OutputSchema: t.output(),
 		Annotations: &sdk.ToolAnnotations{ReadOnlyHint: !t.isWriting(), OpenWorldHint: &closed, IdempotentHint: !t.isWriting()},
 	}
 	if t.isWriting() {
@@ -131,7 +130,10 @@ func (t *tool) input(d document) schema {
 			if property["description"] == "" { // variables of REST paths have no description
 				property["description"] = namedThings[f.as]
 			}
-			if f.as == pageSizeName {
+			switch f.as {
+			case keyName:
+				property["description"] = "A repeated request with the same key starts nothing new."
+			case pageSizeName:
 				property = schema{"type": "integer", "minimum": 1, "maximum": maxPage, "description": fmt.Sprintf("Maximum items per page; default %d, fewer if they are large.", defaultPage)}
 			}
 			properties[f.as] = property
@@ -141,7 +143,7 @@ func (t *tool) input(d document) schema {
 		properties[a.name] = a.schema
 	}
 	if t.isWriting() {
-		properties[previewName] = schema{"type": "boolean", "description": "Describe what would happen without changing anything."}
+		properties[previewName] = schema{"type": "boolean", "description": "Change nothing, and say what would happen."}
 	}
 	s := schema{"type": "object", "properties": properties, "additionalProperties": false}
 	if needs := strings.Fields(t.needs); len(needs) > 0 {
@@ -158,19 +160,11 @@ var namedThings = map[string]string{
 }
 
 // output returns the schema of the answers.
-func (t *tool) output(d document) schema {
-	var s schema
+func (t *tool) output() schema {
 	if t.answer != nil {
-		s = t.answer(d)
-	} else {
-		s = d.schemaOf(t.call.output.ProtoReflect().Descriptor(), parseProjection(t.gives))
+		return t.answer()
 	}
-	if t.isWriting() {
-		properties := maps.Clone(s["properties"].(schema))
-		properties[previewName] = schema{"type": "object", "description": "What would happen; set in answers to `preview`, which changes nothing."}
-		s["properties"] = properties
-	}
-	return s
+	return schemaOf(t.call.output.ProtoReflect().Descriptor(), parseProjection(t.gives))
 }
 
 // run executes a tool call.

@@ -9,9 +9,12 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"connectrpc.com/connect"
+	"github.com/google/go-cmp/cmp"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+	"google.golang.org/protobuf/types/known/structpb"
 
 	"switchyard/dev/servicetest"
 	"switchyard/dev/testneeds"
@@ -116,10 +119,8 @@ func TestEveryToolIsComplete(t *testing.T) {
 	if len(listed.Tools) != len(tools()) {
 		t.Errorf("%d tools are listed of %d", len(listed.Tools), len(tools()))
 	}
-	size := 0
 	for _, made := range listed.Tools {
 		in, _ := json.Marshal(made.InputSchema)
-		size += len(in) + len(made.Description)
 		whole, err := json.Marshal(made)
 		if err != nil || strings.Contains(string(whole), "$ref") || strings.Contains(string(whole), `"description":""`) {
 			t.Errorf("%s: %s %v", made.Name, whole, err)
@@ -133,8 +134,52 @@ func TestEveryToolIsComplete(t *testing.T) {
 		}
 	}
 	// An agent reads all of this before it starts.
-	if size > 21_500 {
-		t.Errorf("names, descriptions and arguments of the tools take %d bytes", size)
+	if all, err := json.Marshal(listed); err != nil || len(all) >= 24_000 || len(listed.Tools) != 19 {
+		t.Errorf("%d tools take %d bytes, error %v", len(listed.Tools), len(all), err)
+	}
+}
+
+// TestWaitAnswersWithTheStateAtThatTime waits for a run that ends neither before the wait nor before the deadline that a client
+// of the gateway would set: a deadline of the wait must not reach the gateway, which would end the call with an error.
+func TestWaitAnswersWithTheStateAtThatTime(t *testing.T) {
+	f := newFleet()
+	servicetest.AnswerStream(f, switchyardv1connect.RunServiceWatchRunProcedure, func(ctx context.Context, req *v1.WatchRunRequest, send func(*v1.WatchRunResponse) error) error {
+		if deadline, ok := ctx.Deadline(); ok && time.Until(deadline) < callTimeout/2 {
+			return connect.NewError(connect.CodeDeadlineExceeded, errors.New("the deadline of the server came first"))
+		}
+		if req.GetId() != "r-1" {
+			return connect.NewError(connect.CodeNotFound, errors.New("there is no run "+req.GetId()))
+		}
+		if err := send(&v1.WatchRunResponse{Run: &v1.Run{Id: "r-1", State: v1.RunRunning}}); err != nil {
+			return err
+		}
+		<-ctx.Done()
+		return ctx.Err()
+	})
+	session := connectTo(t, New(Config{Services: servicesOf(f)}))
+	for tool, arguments := range map[string]map[string]any{
+		"get_workflow_status": {"run": "r-1", "waitSeconds": 1},
+		"get_task_result":     {"run": "r-1", "task": "a", "waitSeconds": 1},
+	} {
+		text, isError := use(t, session, tool, arguments)
+		if isError || !strings.Contains(text, `"state":"running"`) {
+			t.Errorf("%s: %s", tool, text)
+		}
+	}
+	if text, isError := use(t, session, "get_workflow_status", map[string]any{"run": "r-2", "waitSeconds": 1}); !isError || !strings.Contains(text, "there is no run r-2") {
+		t.Errorf("a run that does not exist: %s", text)
+	}
+}
+
+// TestInputOfARunIsShownAsItIs checks that data is shown without rounding.
+func TestInputOfARunIsShownAsItIs(t *testing.T) {
+	input, err := structpb.NewStruct(map[string]any{"rate": 0.001, "id": 9007199254740991, "none": 0, "empty": ""})
+	if err != nil {
+		t.Fatal(err)
+	}
+	shown, err := project(&v1.Run{Input: input}, runFields)
+	if diff := cmp.Diff(map[string]any{"rate": 0.001, "id": 9007199254740991.0, "none": 0.0, "empty": ""}, shown["input"]); err != nil || diff != "" {
+		t.Errorf("error %v, (-want +got):\n%s", err, diff)
 	}
 }
 

@@ -13,13 +13,12 @@ import (
 const maxProblems = 50
 
 // validationSchema returns the schema of the results of validate_definition.
-func validationSchema(d document) schema {
-	problems := d.schemaOf((&v1.ValidationFailure{}).ProtoReflect().Descriptor(), problemFields)["properties"].(schema)["problems"]
+func validationSchema() schema {
 	return schema{"type": "object", "properties": schema{
 		"valid":    schema{"type": "boolean"},
-		"name":     schema{"type": "string", "description": "Name of the workflow."},
-		"order":    schema{"type": "array", "items": schema{"type": "string"}, "description": "The tasks in a possible order of execution."},
-		"problems": problems, "warnings": problems,
+		"name":     schema{"type": "string"},
+		"order":    schema{"type": "array", "description": "The tasks in a possible order of execution."},
+		"problems": schema{"type": "array"}, "warnings": schema{"type": "array"},
 	}}
 }
 

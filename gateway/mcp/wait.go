@@ -2,7 +2,6 @@ package mcp
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -29,17 +28,20 @@ func (i *invocation) wait(otherwise int) time.Duration {
 	return time.Duration(min(max(i.number(waitName, otherwise), 0), maxWait)) * time.Second
 }
 
-// awaitEnd blocks until a run has ended, or its task if one is named, or the call has waited long enough.
+// awaitEnd blocks until a run has ended, or its task if one is named, or the call has waited long enough, which is no error: the
+// caller then shows the state at that time.
 func (i *invocation) awaitEnd(ctx context.Context, run, task string) error {
 	wait := i.wait(0)
 	if wait == 0 {
 		return nil
 	}
-	waiting, cancel := context.WithTimeout(ctx, wait)
+	// The call gets no deadline: the gateway would end it with an error before this timer cancels it.
+	waiting, cancel := context.WithCancel(ctx)
 	defer cancel()
+	defer time.AfterFunc(wait, cancel).Stop()
 	stream, err := i.Runs.WatchRun(waiting, connect.NewRequest(&v1.WatchRunRequest{Id: run}))
 	if err != nil {
-		return err
+		return unlessOver(waiting, ctx, err)
 	}
 	defer stream.Close()
 	for changes := 1.0; stream.Receive(); changes++ {
@@ -51,8 +53,13 @@ func (i *invocation) awaitEnd(ctx context.Context, run, task string) error {
 			i.progress(ctx, changes, "the run is "+changed.GetState())
 		}
 	}
-	if err := stream.Err(); err != nil && !errors.Is(waiting.Err(), context.DeadlineExceeded) {
-		return err
+	return unlessOver(waiting, ctx, stream.Err())
+}
+
+// unlessOver returns the error of a call that waits, or nil if the call was cancelled because it has waited long enough.
+func unlessOver(waiting, call context.Context, err error) error {
+	if waiting.Err() != nil {
+		return call.Err()
 	}
-	return ctx.Err()
+	return err
 }
