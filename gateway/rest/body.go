@@ -65,7 +65,8 @@ func (e *endpoint) readBody(w http.ResponseWriter, r *http.Request) (body []byte
 		if e.document != nil && isDefinition(body) {
 			return wrapDocument(body)
 		}
-		return body, 0, nil
+		body, err = e.translateFields(body)
+		return body, 0, err
 	case slices.Contains(yamlTypes, kind) && e.document != nil:
 		return wrapDocument(body)
 	}

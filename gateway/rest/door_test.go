@@ -47,6 +47,9 @@ func newEcho() *servicetest.Fake {
 	servicetest.AnswerWith(f, switchyardv1connect.RunServiceKillTaskProcedure, &v1.KillTaskResponse{})
 	servicetest.AnswerWith(f, switchyardv1connect.RunServiceCancelRunProcedure, &v1.CancelRunResponse{})
 	servicetest.AnswerWith(f, switchyardv1connect.WorkflowServicePutWorkflowProcedure, &v1.PutWorkflowResponse{})
+	servicetest.AnswerWith(f, switchyardv1connect.ScheduleServiceUpdateScheduleProcedure, &v1.UpdateScheduleResponse{})
+	servicetest.AnswerWith(f, switchyardv1connect.TaskServiceSubmitTaskProcedure, &v1.SubmitTaskResponse{})
+	servicetest.AnswerWith(f, switchyardv1connect.TaskServiceSubmitTasksProcedure, &v1.SubmitTasksResponse{})
 	return f
 }
 
@@ -132,6 +135,10 @@ func TestRequestsReachTheirCalls(t *testing.T) {
 		"the same twice":          {"POST", "/v1/runs/a/cancel", jsonType, `{"id":"a"}`, &v1.CancelRunRequest{Id: "a"}},
 		"a body and a parameter":  {"POST", "/v1/runs/a/cancel?force=true", jsonType, `{"reason":"r"}`, &v1.CancelRunRequest{Id: "a", Force: true, Reason: "r"}},
 		"a name and an input":     {"POST", "/v1/runs", jsonType, `{"workflow":"x","input":{"n":1}}`, &v1.SubmitRunRequest{Source: &v1.SubmitRunRequest_Workflow{Workflow: "x"}, Input: input}},
+		"enabled":                 {"PATCH", "/v1/schedules/s", jsonType, `{"enabled":false,"reason":"r"}`, &v1.UpdateScheduleRequest{Name: "s", Paused: proto.Bool(true), Reason: "r"}},
+		"not enabled":             {"PATCH", "/v1/schedules/s", jsonType, `{"enabled":true}`, &v1.UpdateScheduleRequest{Name: "s", Paused: proto.Bool(false)}},
+		"executor and retries":    {"POST", "/v1/tasks", jsonType, `{"executor":"shell","retries":2,"retry":{"backoffMs":5}}`, &v1.SubmitTaskRequest{Type: "shell", Retry: &v1.RetryPolicy{MaxRetries: proto.Int32(2), BackoffMs: proto.Int32(5)}}},
+		"the same of each task":   {"POST", "/v1/tasks:batch", jsonType, `{"tasks":[{"executor":"shell","retries":0},{"type":"vps"}]}`, &v1.SubmitTasksRequest{Tasks: []*v1.SubmitTaskRequest{{Type: "shell", Retry: &v1.RetryPolicy{MaxRetries: proto.Int32(0)}}, {Type: "vps"}}}},
 		"YAML":                    {"POST", "/v1/runs?idempotencyKey=k&batch=b", "application/yaml", yaml, &v1.SubmitRunRequest{Source: &v1.SubmitRunRequest_Document{Document: yaml}, IdempotencyKey: "k", Batch: "b"}},
 		"a definition as JSON":    {"POST", "/workflows?replace=true", jsonType, `{"name":"x","tasks":{}}`, &v1.PutWorkflowRequest{Source: &v1.PutWorkflowRequest_Document{Document: `{"name":"x","tasks":{}}`}, Replace: true}},
 		"YAML under a name":       {"PUT", "/v1/workflows/x", "text/yaml; charset=utf-8", yaml, &v1.PutWorkflowRequest{Source: &v1.PutWorkflowRequest_Document{Document: yaml}, Name: "x"}},
@@ -211,6 +218,10 @@ func TestBadInputReachesNoCall(t *testing.T) {
 		"a key of the input twice":     {"POST", "/v1/runs", jsonType, `{"workflow":"x","input":{"a":1,"a":2}}`, 400, "invalid_argument", "duplicate"},
 		"a number that would change":   {"POST", "/v1/runs", jsonType, `{"workflow":"x","input":{"ids":[1,1234567890123456789]}}`, 400, "invalid_argument", "the body: input.ids[1]: 1234567890123456789 cannot be kept exactly"},
 		"a definition that would":      {"POST", "/v1/runs", jsonType, `{"definition":{"name":"x","context":{"id":9007199254740993.0}}}`, 400, "invalid_argument", "the body: definition.context.id: 9007199254740993.0 cannot be kept exactly"},
+		"enabled and paused":           {"PATCH", "/v1/schedules/s", jsonType, `{"enabled":false,"paused":false}`, 400, "invalid_argument", "enabled and paused are two names of one field"},
+		"enabled that is a text":       {"PATCH", "/v1/schedules/s", jsonType, `{"enabled":"no"}`, 400, "invalid_argument", `enabled is "no"; it must be true or false`},
+		"executor and type":            {"POST", "/v1/tasks", jsonType, `{"executor":"shell","type":"shell"}`, 400, "invalid_argument", "executor and type are two names of one field"},
+		"retries and maxRetries":       {"POST", "/v1/tasks", jsonType, `{"retries":1,"retry":{"maxRetries":2}}`, 400, "invalid_argument", "retries and retry.maxRetries are two names of one field"},
 		"half of a body":               {"POST", "/v1/runs", jsonType, `{"workflow":`, 400, "invalid_argument", "the body"},
 		"two bodies":                   {"POST", "/v1/runs", jsonType, `{"workflow":"x"} {}`, 400, "invalid_argument", "line 1, column 18"},
 		"a list for an object":         {"POST", "/v1/runs", jsonType, `[]`, 400, "invalid_argument", "the body"},

@@ -1,13 +1,55 @@
 package definition
 
 import (
+	"slices"
 	"strings"
 
 	"google.golang.org/protobuf/reflect/protoreflect"
 
 	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/definition/source"
 	"switchyard/workflows/nearest"
 )
+
+// acceptedAlias returns the field that a field of other schedulers stands for, or nil if it is none of those that are accepted:
+// executor for type, and retries, which withRetries has moved into the retry policy, for maxRetries.
+func acceptedAlias(name string, message protoreflect.MessageDescriptor) protoreflect.FieldDescriptor {
+	switch {
+	case name == "executor" && isTask(message):
+		return message.Fields().ByName("type")
+	case name == retriesAlias && message.FullName() == "switchyard.v1.RetryPolicy":
+		return message.Fields().ByName("max_retries")
+	}
+	return nil
+}
+
+const retriesAlias = "retries"
+
+func isTask(message protoreflect.MessageDescriptor) bool {
+	return message.FullName() == "switchyard.v1.TaskDefinition" || message.FullName() == "switchyard.v1.TaskDefaults"
+}
+
+// withRetries returns the entries of a message. In those of a task, or of the defaults of tasks, retries is moved into the retry
+// policy.
+func withRetries(n *source.Node, message protoreflect.MessageDescriptor) []source.Entry {
+	at := slices.IndexFunc(n.Entries, func(e source.Entry) bool { return e.Key == retriesAlias })
+	if at < 0 || !isTask(message) {
+		return n.Entries
+	}
+	retries := n.Entries[at]
+	entries := slices.Delete(slices.Clone(n.Entries), at, at+1)
+	policy := source.Node{Kind: source.Mapping, At: retries.Value.At}
+	into := slices.IndexFunc(entries, func(e source.Entry) bool { return e.Key == "retry" && e.Value.Kind == source.Mapping })
+	if into < 0 {
+		into = len(entries)
+		entries = append(entries, source.Entry{Key: "retry", At: retries.At})
+	} else {
+		policy = *entries[into].Value
+	}
+	policy.Entries = append(slices.Clone(policy.Entries), retries)
+	entries[into].Value = &policy
+	return entries
+}
 
 // alias returns the field that other systems call name, as a path within message, or "" if there is none.
 func alias(name string, message protoreflect.MessageDescriptor) string {

@@ -25,7 +25,7 @@ func TestNearMissHidesNothing(t *testing.T) {
 		"jobs":         {"name: a\njobs: {}\ntasks: { a: { type: shel, spec: { command: x } } }\n", `unknown type "shel"`, ""},
 		"empty tasks":  {"name: a\ntaks: {}\ntasks: {}\n", "tasks is empty", ""},
 		"number":       {"name: a\ntasks: { a: { type: shell, prority: 1, priority: 99, spec: { command: x } } }\n", "priority is 99", ""},
-		"deeper":       {"name: a\ntasks: { a: { type: shell, retries: 1, retry: { maxRetries: -1 }, spec: { command: x } } }\n", "maxRetries is -1", ""},
+		"deeper":       {"name: a\ntasks: { a: { type: shell, retryCount: 1, retry: { maxRetries: -1 }, spec: { command: x } } }\n", "maxRetries is -1", ""},
 		"another part": {"name: a\ntasks: { a: { type: shell, priority: 99, spec: { command: x, priority: 1 } } }\n", "priority is 99", ""},
 		"no tasks":     {"name: a\ntaks: {}\n", "did you mean tasks?", "tasks is"},
 		"no command":   {"name: a\ntasks: { a: { type: shell, spec: { comand: x } } }\n", "did you mean command?", "missing"},

@@ -27,10 +27,13 @@ func (r *messageReader) message(n *source.Node, m protoreflect.Message, p *sourc
 	}
 	fields := m.Descriptor().Fields()
 	seen := map[protoreflect.FieldNumber]string{}
-	for _, e := range n.Entries {
+	for _, e := range withRetries(n, m.Descriptor()) {
 		field := fields.ByJSONName(e.Key)
 		if field == nil {
 			field = fields.ByName(protoreflect.Name(e.Key))
+		}
+		if field == nil {
+			field = acceptedAlias(e.Key, m.Descriptor())
 		}
 		if field == nil && isExtension(e.Key, m.Descriptor()) {
 			continue
