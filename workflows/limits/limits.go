@@ -5,8 +5,9 @@ import (
 	"time"
 )
 
-// Run holds the limits that keep a run within those of Temporal: 51,200 events or 50 MB of history, 2,000 pending activities,
-// and 4 MB for the commands of one workflow task. A zero field means its default.
+// Run holds the limits that keep a run within those of Temporal: 51,200 events or 50 MB of history, 2,000 updates and 10,000
+// signals an execution, 10 updates in flight, 2,000 pending activities, and 4 MB for the commands of one workflow task. A zero
+// field means its default.
 type Run struct {
 	// InFlight is the most attempts at once; default 1,000.
 	InFlight int
@@ -24,6 +25,13 @@ type Run struct {
 	// 45,000 and 32 MiB. Past that, each attempt in flight adds up to five more events and its result, and all results of a run
 	// take 16 MiB.
 	LastHistoryEvents, LastHistoryBytes int
+	// Updates and Signals, with Hard and Last as for the history, limit what an execution receives. Defaults: 1,000, 1,500 and 1,900
+	// updates; 5,000, 8,000 and 9,500 signals. Past the last limit the run accepts no update until it has continued as new.
+	Updates, HardUpdates, LastUpdates int
+	Signals, HardSignals, LastSignals int
+	// NodeRequests is the most updates that wait for the answer of a node at once; default 6. The others of the 10 remain for
+	// updates that the run answers itself.
+	NodeRequests int
 	// DetachWait is how long attempts may end by themselves before they are detached; default 1 s.
 	DetachWait time.Duration
 	// DetachedLease is how long a detached attempt may run unattended; default 1 min, in which another control process can take
@@ -50,6 +58,13 @@ func (l Run) WithDefaults() Run {
 		HardHistoryBytes:   cmp.Or(l.HardHistoryBytes, 24<<20),
 		LastHistoryEvents:  cmp.Or(l.LastHistoryEvents, 45_000),
 		LastHistoryBytes:   cmp.Or(l.LastHistoryBytes, 32<<20),
+		Updates:            cmp.Or(l.Updates, 1000),
+		HardUpdates:        cmp.Or(l.HardUpdates, 1500),
+		LastUpdates:        cmp.Or(l.LastUpdates, 1900),
+		Signals:            cmp.Or(l.Signals, 5000),
+		HardSignals:        cmp.Or(l.HardSignals, 8000),
+		LastSignals:        cmp.Or(l.LastSignals, 9500),
+		NodeRequests:       cmp.Or(l.NodeRequests, 6),
 		DetachWait:         cmp.Or(l.DetachWait, time.Second),
 		DetachedLease:      cmp.Or(l.DetachedLease, time.Minute),
 		UnstoredEvents:     cmp.Or(l.UnstoredEvents, 8000),
@@ -61,33 +76,41 @@ func (l Run) WithDefaults() Run {
 // historySteps is the number of steps in which the hard limit moves to the last one.
 const historySteps = 8
 
-// HistorySize is the length of a history, or a limit for it.
-type HistorySize struct{ Events, Bytes int }
+// HistorySize is the length of a history, with the updates and signals in it, or a limit for it.
+type HistorySize struct{ Events, Bytes, Updates, Signals int }
 
 // Soft returns the soft limit of the history.
-func (l Run) Soft() HistorySize { return HistorySize{l.HistoryEvents, l.HistoryBytes} }
+func (l Run) Soft() HistorySize {
+	return HistorySize{l.HistoryEvents, l.HistoryBytes, l.Updates, l.Signals}
+}
 
 // Hard returns the hard limit of the history.
-func (l Run) Hard() HistorySize { return HistorySize{l.HardHistoryEvents, l.HardHistoryBytes} }
+func (l Run) Hard() HistorySize {
+	return HistorySize{l.HardHistoryEvents, l.HardHistoryBytes, l.HardUpdates, l.HardSignals}
+}
 
 // Last returns the limit beyond which the hard limit does not move.
-func (l Run) Last() HistorySize { return HistorySize{l.LastHistoryEvents, l.LastHistoryBytes} }
+func (l Run) Last() HistorySize {
+	return HistorySize{l.LastHistoryEvents, l.LastHistoryBytes, l.LastUpdates, l.LastSignals}
+}
 
 // Step returns how far the hard limit moves at a time.
 func (l Run) Step() HistorySize {
-	hard, last := l.Hard(), l.Last()
-	return HistorySize{(last.Events - hard.Events) / historySteps, (last.Bytes - hard.Bytes) / historySteps}
+	return l.Last().combine(l.Hard(), func(last, hard int) int { return (last - hard) / historySteps })
 }
 
 // Exceeds reports whether a history exceeds a limit.
 func (s HistorySize) Exceeds(bound HistorySize) bool {
-	return s.Events > bound.Events || s.Bytes > bound.Bytes
+	return s.Events > bound.Events || s.Bytes > bound.Bytes || s.Updates > bound.Updates || s.Signals > bound.Signals
 }
 
 // Raised returns the limit raised to a step above a history, but not beyond last.
 func (s HistorySize) Raised(history, step, last HistorySize) HistorySize {
-	return HistorySize{
-		min(max(s.Events, history.Events+step.Events), last.Events),
-		min(max(s.Bytes, history.Bytes+step.Bytes), last.Bytes),
-	}
+	above := history.combine(step, func(a, b int) int { return a + b })
+	return s.combine(above, func(a, b int) int { return max(a, b) }).combine(last, func(a, b int) int { return min(a, b) })
+}
+
+// combine returns the results of f for each pair of the same fields.
+func (s HistorySize) combine(t HistorySize, f func(a, b int) int) HistorySize {
+	return HistorySize{f(s.Events, t.Events), f(s.Bytes, t.Bytes), f(s.Updates, t.Updates), f(s.Signals, t.Signals)}
 }

@@ -145,7 +145,7 @@ func (cs *commands) refuseSignals() {
 		ch := workflow.GetSignalChannel(cs.root, signal.name)
 		for ch.Len() > 0 {
 			var sent converter.RawValue
-			if !ch.ReceiveAsync(&sent) || cs.status == nil {
+			if !cs.receiveSignal(ch, &sent) || cs.status == nil {
 				continue
 			}
 			var c v1.TaskCommand

@@ -44,7 +44,7 @@ func (cs *commands) cancelReason() (who, why string) {
 	ch := workflow.GetSignalChannel(cs.root, names.CancelSignal)
 	for ch.Len() > 0 {
 		var sent converter.RawValue
-		if ch.ReceiveAsync(&sent) && why == "" {
+		if cs.receiveSignal(ch, &sent) && why == "" {
 			who, why = cancelText(sent)
 		}
 	}

@@ -31,7 +31,7 @@ func (cs *commands) handle() error {
 // updateHandlers returns the handlers of all updates.
 func updateHandlers(cs *commands, ct *controls, de *decisions, ap *approvals, st *steering) []updateHandler {
 	return []updateHandler{
-		{name: names.RetryUpdate, description: "retry a dead letter", handle: ct.retry, validate: ct.mayRetry},
+		newUpdateHandler(ct.execution, names.RetryUpdate, "retry a dead letter", ct.mayRetry, ct.retry),
 		cs.newRunHandler(names.PauseUpdate, "pause the run, so that nothing new starts", ct.mayPause, ct.pause),
 		cs.newRunHandler(names.ResumeUpdate, "continue a paused run", ct.mayResume, ct.resume),
 		cs.newTaskHandler(names.HoldUpdate, "hold a task, so that it does not start", ct.mayHold, ct.hold),
@@ -50,10 +50,18 @@ func updateHandlers(cs *commands, ct *controls, de *decisions, ap *approvals, st
 }
 
 // newUpdateHandler returns an update handler for one command type. Before the run has begun it accepts every command, because
-// the command is validated again when it is executed.
+// the command is validated again when it is executed. When the execution is about to have received as many updates as Temporal
+// accepts, the handler refuses all until the run has continued as new.
 func newUpdateHandler[C any](x *execution, name, description string, validate func(C) error, handle func(workflow.Context, C) error) updateHandler {
-	return updateHandler{name: name, description: description, handle: handle, validate: func(c C) error {
-		if x.core == nil {
+	counted := func(ctx workflow.Context, c C) error {
+		x.updates++
+		return handle(ctx, c)
+	}
+	return updateHandler{name: name, description: description, handle: counted, validate: func(c C) error {
+		switch {
+		case x.updates >= x.limits.LastUpdates:
+			return refuse(names.RunContinuingError, errContinuing)
+		case x.core == nil:
 			return nil
 		}
 		return validate(c)

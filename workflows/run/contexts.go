@@ -85,7 +85,7 @@ func (cx *contexts) receiveAnswers() {
 	answers := workflow.GetSignalChannel(cx.root, names.ContextSignal)
 	for answers.Len() > 0 {
 		var answer v1.ContextAnswer
-		if answers.ReceiveAsync(&answer) {
+		if cx.receiveSignal(answers, &answer) {
 			cx.settle(answer.GetVerdicts())
 		}
 	}

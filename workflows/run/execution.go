@@ -36,6 +36,9 @@ type execution struct {
 	log       *eventlog.Log
 	context   *structpb.Struct // of the run; only contexts changes it once the run has begun
 	draining  bool             // nothing is admitted: the run is about to continue as new; only history changes it
+
+	updates, signals int  // received by this execution
+	waiting          bool // the run has not begun: it waits for its approval or its run slot
 }
 
 // identity holds the IDs of a run and of the workflow that executes it.
@@ -50,6 +53,23 @@ type identity struct {
 
 // home returns the key prefix under which this workflow stores its data.
 func (d identity) home() string { return names.Home(d.self, d.selfChain) }
+
+// receiveSignal receives the next signal of a channel into v. It returns false if the signal cannot be read.
+func (x *execution) receiveSignal(ch workflow.ReceiveChannel, v any) bool {
+	x.signals++
+	return ch.ReceiveAsync(v)
+}
+
+// historySize returns the size of the history of this execution. Signals with unknown names count, too.
+func (x *execution) historySize() limits.HistorySize {
+	info := workflow.GetInfo(x.root)
+	size := limits.HistorySize{Events: info.GetCurrentHistoryLength(), Bytes: info.GetCurrentHistorySize(), Updates: x.updates, Signals: x.signals}
+	//workflowcheck:ignore (a sum does not depend on the order)
+	for _, name := range workflow.GetUnhandledSignalNames(x.root) {
+		size.Signals += workflow.GetSignalChannel(x.root, name).Len()
+	}
+	return size
+}
 
 // executionID returns the Temporal run ID of this execution.
 func (x *execution) executionID() string { return workflow.GetInfo(x.root).WorkflowExecution.RunID }

@@ -57,7 +57,7 @@ func (h *history) isOverdue() bool { return h.over != nil && h.over.IsReady() }
 
 // limit decides whether this round of the loop admits anything.
 func (h *history) limit() {
-	size, was := h.size(), h.draining
+	size, was := h.historySize(), h.draining
 	full := size.Exceeds(h.bound)
 	if full && !h.begun {
 		h.begun = true
@@ -73,10 +73,8 @@ func (h *history) limit() {
 	}
 }
 
-func (h *history) size() limits.HistorySize {
-	info := workflow.GetInfo(h.root)
-	return limits.HistorySize{Events: info.GetCurrentHistoryLength(), Bytes: info.GetCurrentHistorySize()}
-}
+// isFull reports whether the history has passed its limit since the last round, so that nothing more is admitted.
+func (h *history) isFull() bool { return !h.begun && h.historySize().Exceeds(h.bound) }
 
 // isDetaching reports whether nodes are being asked to detach their attempts.
 func (h *history) isDetaching() bool { return h.over != nil }
@@ -91,7 +89,7 @@ func (h *history) beginDetaching() {
 	h.over = workflow.NewTimerWithOptions(h.ctx, h.limits.DetachedLease/leaseShare, workflow.TimerOptions{Summary: "reattach what is detached"})
 	h.outbox.watch(h.over, func(workflow.Future) {
 		h.begun, h.over = false, nil
-		h.bound = h.bound.Raised(h.size(), h.limits.Step(), h.limits.Last())
+		h.bound = h.bound.Raised(h.historySize(), h.limits.Step(), h.limits.Last())
 		h.wake()
 	})
 }

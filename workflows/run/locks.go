@@ -115,7 +115,7 @@ func (l *locks) receiveGrants() {
 	grants := workflow.GetSignalChannel(l.root, names.GrantedSignal)
 	for grants.Len() > 0 {
 		var g v1.Granted
-		if grants.ReceiveAsync(&g) {
+		if l.receiveSignal(grants, &g) {
 			l.granted(&g)
 		}
 	}

@@ -17,7 +17,7 @@ func (ps *partitions) receiveReports() {
 	reports := workflow.GetSignalChannel(ps.root, names.PartitionReportSignal)
 	for reports.Len() > 0 {
 		var p v1.PartitionReport
-		if !reports.ReceiveAsync(&p) {
+		if !ps.receiveSignal(reports, &p) {
 			continue
 		}
 		i, ok := ps.graph.Index(p.GetTask())

@@ -185,7 +185,7 @@ func (rp *reporter) takeOrders() {
 	orders := workflow.GetSignalChannel(rp.root, names.OrderSignal)
 	for orders.Len() > 0 {
 		var o v1.PartitionOrder
-		if orders.ReceiveAsync(&o) && rp.in.GetPartition() != nil {
+		if rp.receiveSignal(orders, &o) && rp.in.GetPartition() != nil {
 			rp.takeOrder(&o)
 		}
 	}

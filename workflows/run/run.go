@@ -61,7 +61,10 @@ func (runner Runner) Run(ctx workflow.Context, in *v1.RunInput) (*v1.StatusRespo
 	if err := r.begin(); err != nil {
 		return nil, r.failStart("bad_state", err)
 	}
-	decisions := r.start()
+	decisions, err := r.start()
+	if err != nil {
+		return nil, err
+	}
 	for {
 		r.apply(decisions)
 		if end := decisions.End; end != nil {
@@ -85,7 +88,7 @@ func (runner Runner) Run(ctx workflow.Context, in *v1.RunInput) (*v1.StatusRespo
 func (r *run) next() []dag.Event {
 	if !r.hasEvents() {
 		// The only error is a cancelled context, and ctx is never cancelled.
-		_ = workflow.Await(r.ctx, r.hasNews)
+		_ = workflow.Await(r.ctx, func() bool { return r.hasNews() || r.history.isFull() })
 	}
 	r.gather()
 	return r.takeEvents()

@@ -18,30 +18,49 @@ import (
 )
 
 // start begins the run once it is approved, if it needs approval, and has its run slot; until then nothing starts. It returns
-// the first decisions, which hold the end of the run if something ends it before.
-func (r *run) start() dag.Decisions {
-	if r.in.GetState() != nil {
+// the first decisions, which hold the end of the run if something ends it before. An error ends the execution.
+func (r *run) start() (dag.Decisions, error) {
+	if r.in.GetState() != nil && !r.in.GetState().GetWaiting() {
 		r.locks.restoreSlot()
-		return r.startAgain()
+		return r.startAgain(), nil
 	}
-	early, over := r.awaitApproval()
-	switch {
-	case over:
-		return r.core.Apply(early...)
-	case !r.locks.askSlot():
-		return r.core.Start(early...)
+	r.waiting = true
+	r.requestApproval()
+	waited := r.awaitsApproval()
+	early, over, err := r.awaitStart(nil, func() bool { return !r.awaitsApproval() })
+	if waited && !over && err == nil {
+		r.view.showState()
 	}
-	for !r.locks.hasSlot() {
+	if !over && err == nil && r.locks.askSlot() {
+		early, over, err = r.awaitStart(early, r.locks.hasSlot)
+	}
+	r.waiting = false
+	if over || err != nil {
+		return r.core.Apply(early...), err
+	}
+	return r.core.Start(early...), nil
+}
+
+// awaitStart waits until the run may take its next step towards its start. It returns the events that occurred meanwhile, added to
+// early, and whether they end the run. The error continues the run as new, when its history is full.
+func (r *run) awaitStart(early []dag.Event, may func() bool) (_ []dag.Event, over bool, err error) {
+	for !may() {
 		r.locks.send()
+		isFull := func() bool { return len(early) == 0 && r.history.isFull() }
 		// The only error is a cancelled context, and ctx is never cancelled.
-		_ = workflow.Await(r.ctx, r.hasNews)
+		_ = workflow.Await(r.ctx, func() bool { return r.hasNews() || isFull() })
 		r.gather()
 		early = append(early, r.takeEvents()...)
 		if slices.ContainsFunc(early, endsRun) {
-			return r.core.Apply(early...)
+			return early, true, nil
+		}
+		if isFull() && !may() {
+			if err := r.continueAsNew(); err != nil {
+				return early, false, err
+			}
 		}
 	}
-	return r.core.Start(early...)
+	return early, false, nil
 }
 
 // startAgain resumes the state that the previous execution left. Open partitions get their current order and answer with a
@@ -62,28 +81,17 @@ func endsRun(e dag.Event) bool {
 	return false
 }
 
-// awaitApproval waits until the run is approved, if it needs an approval. It returns the events that occurred meanwhile, and
-// whether they end the run. An approval holds for all generations with the same definition; a rejection does not.
-func (r *run) awaitApproval() (early []dag.Event, over bool) {
+// requestApproval makes the run wait for an approval, if it needs one. An approval holds for all generations with the same
+// definition; a rejection does not.
+func (r *run) requestApproval() {
 	approval, version := r.status.Run.GetApproval(), r.in.GetDefinitionVersion()
 	isApproved := approval.GetState() == v1.ApprovalApproved && approval.GetDefinitionVersion() == version
-	if !r.in.GetNeedsApproval() || r.in.GetPartition() != nil || isApproved {
-		return nil, false
+	if !r.in.GetNeedsApproval() || r.in.GetPartition() != nil || isApproved || r.in.GetState() != nil {
+		return
 	}
 	r.status.Run.Approval = &v1.RunApproval{State: v1.ApprovalPending, DefinitionVersion: version}
 	r.view.showState()
 	r.log.Add(r.now(), v1.EventPaused, eventlog.WholeRun, "", 0, 0, "waits for the approval of an operator", eventlog.KeyReason.Of(v1.ReasonApproval))
-	for r.awaitsApproval() {
-		// The only error is a cancelled context, and ctx is never cancelled.
-		_ = workflow.Await(r.ctx, r.hasNews)
-		r.gather()
-		early = append(early, r.takeEvents()...)
-		if slices.ContainsFunc(early, endsRun) {
-			return early, true
-		}
-	}
-	r.view.showState()
-	return early, false
 }
 
 // failStart ends a run that cannot begin. It returns the error of the workflow.

@@ -33,6 +33,8 @@ type steering struct {
 	commands   steeringCommands
 	outbox     steeringOutbox
 	partitions steeringPartitions
+
+	requests int // updates that wait for the answer of a node
 }
 
 // Steering uses these parts of other components.
@@ -67,7 +69,15 @@ type (
 // newSteeringHandler returns the handler of a command for a task's running attempt. The attempt's node performs the action,
 // then did is called.
 func (st *steering) newSteeringHandler(name, description, action string, may func(int) error, did func(int, *v1.TaskCommand)) updateHandler {
-	return newUpdateHandler(st.execution, name, description, st.commands.validateTarget(may), func(ctx workflow.Context, c *v1.TaskCommand) error {
+	validate := func(c *v1.TaskCommand) error {
+		if st.requests >= st.limits.NodeRequests {
+			return refuse(names.TaskStateError, fmt.Errorf("%d requests to nodes of this run have no answer yet; try again", st.requests))
+		}
+		return st.commands.validateTarget(may)(c)
+	}
+	return newUpdateHandler(st.execution, name, description, validate, func(ctx workflow.Context, c *v1.TaskCommand) error {
+		st.requests++
+		defer func() { st.requests-- }()
 		var s *steerRequest
 		err := st.commands.perform(ctx, func() error {
 			i, err := st.commands.target(c.GetTask(), may)

@@ -5,12 +5,14 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/temporal"
 
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workers/workertest"
+	"switchyard/workflows/limits"
 	"switchyard/workflows/names"
 )
 
@@ -61,4 +63,76 @@ func mustUpdate(h *workertest.Handle, update, task string) {
 	if err != nil {
 		h.T.Fatalf("%s %s: %v", update, task, err)
 	}
+}
+
+// fewUpdates returns limits that a few updates or signals reach, and a history does not.
+func fewUpdates() limits.Run {
+	return limits.Run{HardUpdates: 6, LastUpdates: 12, HardSignals: 6, LastSignals: 12, DetachWait: 10 * time.Millisecond, DetachedLease: workertest.Limit}
+}
+
+// TestUpdatesAndSignalsNeverExhaustAnExecution checks that a run continues as new before Temporal refuses its updates or signals:
+// while an attempt is in flight, and while the run waits for its approval.
+func TestUpdatesAndSignalsNeverExhaustAnExecution(t *testing.T) {
+	t.Parallel()
+	y := workertest.SharedWithin(t, fewUpdates())
+	hold := func(h *workertest.Handle) {
+		for _, update := range []string{names.HoldUpdate, names.ReleaseUpdate} {
+			err := sendUpdate(h, update, &v1.TaskCommand{Task: "after"})
+			// The server repeats an update whose answer got lost when the run continued as new.
+			if app, ok := errors.AsType[*temporal.ApplicationError](err); err != nil && (!ok || app.Type() != names.TaskStateError) {
+				h.T.Fatal(err)
+			}
+		}
+	}
+	for name, send := range map[string]func(*workertest.Handle){
+		"updates": hold,
+		"signals": func(h *workertest.Handle) {
+			if err := h.Conn.SignalWorkflow(h.T.Context(), h.ID, "", names.ApproveUpdate, &v1.TaskCommand{Task: "slow"}); err != nil {
+				h.T.Fatal(err)
+			}
+		},
+		"unknown signals": func(h *workertest.Handle) {
+			if err := h.Conn.SignalWorkflow(h.T.Context(), h.ID, "", "no-such-signal", nil); err != nil {
+				h.T.Fatal(err)
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := y.Nodes(t, workertest.Script{"slow": {{Block: true}}})
+			c.Start("n")
+			h := c.Submit(c.Input(`{name: steered, tasks: {slow: {type: shell, spec: {command: x}}, after: {type: shell, spec: {command: x}, dependsOn: [slow]}}}`))
+			c.AwaitRunning("slow")
+			workertest.Eventually(t, "the run continues as new twice", func() bool {
+				send(h)
+				return len(executionsOf(h)) > 2
+			})
+			hold(h)
+			c.Fake.Release("slow")
+			workertest.CheckRun(t, h.Wait(), v1.RunCompleted, map[string]string{"slow": v1.TaskCompleted, "after": v1.TaskCompleted})
+			if n := c.Calls()["slow"]; n != 1 {
+				t.Errorf("the attempt ran %d times", n)
+			}
+		})
+	}
+	t.Run("before the approval", func(t *testing.T) {
+		t.Parallel()
+		c := y.Nodes(t, nil)
+		c.Start("n")
+		in := c.Input(`{name: awaited, concurrency: {maxRuns: 1}, tasks: {slow: {type: shell, spec: {command: x}}, after: {type: shell, spec: {command: x}, dependsOn: [slow]}}}`)
+		in.Definition.Name = names.NewRunID("awaited")
+		in.NeedsApproval = true
+		h := c.Submit(in)
+		workertest.Eventually(t, "the run continues as new twice", func() bool {
+			hold(h)
+			return len(executionsOf(h)) > 2
+		})
+		if run := h.Status(&v1.StatusRequest{}).GetRun(); run.GetState() != v1.RunPendingApproval || c.Calls()["slow"] > 0 {
+			t.Errorf("the run is %v", run)
+		}
+		if err := sendUpdate(h, names.ApproveRunUpdate, &v1.RunCommand{By: "bob"}); err != nil {
+			t.Fatal(err)
+		}
+		workertest.CheckRun(t, h.Wait(), v1.RunCompleted, map[string]string{"slow": v1.TaskCompleted, "after": v1.TaskCompleted})
+	})
 }

@@ -1769,7 +1769,9 @@ type RunState struct {
 	// In-flight attempts of the previous generation when it was closed from outside; they may still run.
 	Abandoned []*AwaitAnswerRequest `protobuf:"bytes,20,rep,name=abandoned,proto3" json:"abandoned,omitempty"`
 	// Approval of the run, as in Run.approval; absent if the run needs none.
-	Approval      *RunApproval `protobuf:"bytes,21,opt,name=approval,proto3" json:"approval,omitempty"`
+	Approval *RunApproval `protobuf:"bytes,21,opt,name=approval,proto3" json:"approval,omitempty"`
+	// Whether the run has not begun: it waits for its approval or its run slot.
+	Waiting       bool `protobuf:"varint,22,opt,name=waiting,proto3" json:"waiting,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1949,6 +1951,13 @@ func (x *RunState) GetApproval() *RunApproval {
 		return x.Approval
 	}
 	return nil
+}
+
+func (x *RunState) GetWaiting() bool {
+	if x != nil {
+		return x.Waiting
+	}
+	return false
 }
 
 // ReopenRequest asks for the state from which an ended run continues.
@@ -8844,7 +8853,7 @@ const file_switchyard_v1_payload_proto_rawDesc = "" +
 	"RunOptions\x12F\n" +
 	"\x11placement_timeout\x18\x01 \x01(\v2\x19.google.protobuf.DurationR\x10placementTimeout\x12F\n" +
 	"\x11heartbeat_timeout\x18\x02 \x01(\v2\x19.google.protobuf.DurationR\x10heartbeatTimeout\x12@\n" +
-	"\x0epickup_timeout\x18\x03 \x01(\v2\x19.google.protobuf.DurationR\rpickupTimeout\"\xe0\a\n" +
+	"\x0epickup_timeout\x18\x03 \x01(\v2\x19.google.protobuf.DurationR\rpickupTimeout\"\xfa\a\n" +
 	"\bRunState\x129\n" +
 	"\n" +
 	"created_at\x18\x01 \x01(\v2\x1a.google.protobuf.TimestampR\tcreatedAt\x128\n" +
@@ -8871,7 +8880,8 @@ const file_switchyard_v1_payload_proto_rawDesc = "" +
 	"\tpaused_by\x18\x12 \x01(\tR\bpausedBy\x12<\n" +
 	"\aheld_by\x18\x13 \x03(\v2#.switchyard.v1.RunState.HeldByEntryR\x06heldBy\x12?\n" +
 	"\tabandoned\x18\x14 \x03(\v2!.switchyard.v1.AwaitAnswerRequestR\tabandoned\x126\n" +
-	"\bapproval\x18\x15 \x01(\v2\x1a.switchyard.v1.RunApprovalR\bapproval\x1aR\n" +
+	"\bapproval\x18\x15 \x01(\v2\x1a.switchyard.v1.RunApprovalR\bapproval\x12\x18\n" +
+	"\awaiting\x18\x16 \x01(\bR\awaiting\x1aR\n" +
 	"\n" +
 	"TasksEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12.\n" +
