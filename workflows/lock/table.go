@@ -32,6 +32,16 @@ func find(list []*v1.AcquireRequest, holder, claim string) int {
 // places returns how many claims may hold the lock under this claim's limit.
 func places(a *v1.AcquireRequest) int { return int(max(a.GetLimit(), 1)) }
 
+// placesOf returns how many claims may hold the lock if a holds it beside others. The lowest of their limits applies, so that no
+// holder has more others beside it than its own limit allows.
+func placesOf(others []*v1.AcquireRequest, a *v1.AcquireRequest) int {
+	least := places(a)
+	for _, h := range others {
+		least = min(least, places(h))
+	}
+	return least
+}
+
 func (t *table) empty() bool { return len(t.held) == 0 && len(t.waiting) == 0 }
 
 func (t *table) answer(to *v1.AcquireRequest, refused bool, holders ...string) {
@@ -132,10 +142,10 @@ func (t *table) leave(a *v1.AcquireRequest) bool {
 	return true
 }
 
-// serve gives free places to waiters. No waiter overtakes another: the first one's own limit applies, and the others wait
+// serve gives free places to waiters. No waiter overtakes another: the limit of the first one applies, and the others wait
 // behind it.
 func (t *table) serve() {
-	for len(t.waiting) > 0 && len(t.held) < places(t.waiting[0]) {
+	for len(t.waiting) > 0 && len(t.held) < placesOf(t.held, t.waiting[0]) {
 		a := t.waiting[0]
 		t.waiting = t.waiting[1:]
 		t.held = append(t.held, a)

@@ -53,8 +53,8 @@ func TestLockTable(t *testing.T) {
 		},
 		"three at once": {
 			{acquire(ask("a", "", 3, 0)), "a granted"}, {acquire(ask("b", "", 3, 0)), "b granted"}, {acquire(ask("c", "", 3, 0)), "c granted"},
-			{acquire(ask("d", "", 3, 0)), "d waits for a, b, c"}, {free("b"), "d granted"}, {acquire(ask("e", "", 5, 0)), "e granted"},
-			{acquire(ask("f", "", 1, 0)), "f waits for a, c, d, 1 more"}, {acquire(ask("g", "", 9, 0)), "g waits for a, c, d, 1 more"},
+			{acquire(ask("d", "", 3, 0)), "d waits for a, b, c"}, {free("b"), "d granted"}, {acquire(ask("e", "", 5, 0)), "e waits for a, c, d"},
+			{free("a"), "e granted"}, {acquire(ask("f", "", 1, 0)), "f waits for c, d, e"}, {acquire(ask("g", "", 9, 0)), "g waits for c, d, e"},
 		},
 		"the same again": {
 			{acquire(ask("a", "", 1, 0)), "a granted"}, {acquire(ask("a", "", 1, 0)), "a granted"}, {acquire(ask("b", "fail", 1, 0)), "b refused for a"},
@@ -79,7 +79,7 @@ func TestLockTable(t *testing.T) {
 		},
 		"one with a smaller limit is not overtaken": {
 			{acquire(ask("a", "", 2, 0)), "a granted"}, {acquire(ask("b", "", 1, 0)), "b waits for a"}, {acquire(ask("c", "", 2, 0)), "c waits for a"},
-			{free("a"), "b granted; c granted"},
+			{free("a"), "b granted"}, {free("b"), "c granted"},
 		},
 		"another generation of a holder": {
 			{acquire(ask("a", "", 1, 0)), "a granted"}, {acquire(ask("b", "", 1, 0)), "b waits for a"},
@@ -189,4 +189,20 @@ func TestLockTableKeepsItsLimit(t *testing.T) {
 			t.Fatalf("%d still wait", len(table.waiting))
 		}
 	})
+}
+
+// TestLowestLimitOfAllHoldersApplies checks that a claim with a higher limit does not join a holder with a lower one.
+func TestLowestLimitOfAllHoldersApplies(t *testing.T) {
+	t.Parallel()
+	var k table
+	k.acquire(&v1.AcquireRequest{Holder: "one", Claim: "a", Limit: 1})
+	for _, claim := range []string{"a", "b", "c"} {
+		k.acquire(&v1.AcquireRequest{Holder: "three", Claim: claim, Limit: 3})
+	}
+	if len(k.held) != 1 || len(k.waiting) != 3 {
+		t.Fatalf("%d hold the lock beside the one that allows no other", len(k.held)-1)
+	}
+	if k.free("one", "a"); len(k.held) != 3 || len(k.waiting) != 0 {
+		t.Errorf("%d of three hold it afterwards", len(k.held))
+	}
 }
