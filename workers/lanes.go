@@ -49,6 +49,8 @@ func (n *Node) serveGPUs() error {
 
 func (n *Node) hasGPUs() bool { return len(n.cfg.Machine.Total().GPUs) > 0 }
 
+func (n *Node) hasNUMA() bool { return len(n.cfg.Machine.Total().NUMA) > 0 }
+
 // serveRemote starts the lane for remote attempts if an executor runs any.
 func (n *Node) serveRemote() error {
 	if !slices.ContainsFunc(n.cfg.Executors, func(e executor.Executor) bool { return v1.IsRemote(e.Type()) }) {

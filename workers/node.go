@@ -179,7 +179,7 @@ func StartNode(ctx context.Context, cfg NodeConfig) (_ *Node, err error) {
 		Name: cfg.Name, Incarnation: uuid.NewString(), Client: cfg.Client, Store: cfg.Store, Room: room{ledger},
 		Executors: map[string]executor.Executor{},
 		Folders:   taskrunner.Folders{BaseDir: cfg.WorkDir, SharedDir: cfg.SharedDir, Workspaces: n.workspaces},
-		Fleet:     cfg.Client.Fleet, Secrets: cfg.Secrets, MaxOutput: cfg.MaxOutput, HasGPUs: n.hasGPUs, Timing: taskrunner.Timing{BeatInterval: beat}, EndGrace: cfg.EndGrace, Metrics: cfg.Metrics, Logger: cfg.Logger,
+		Fleet:     cfg.Client.Fleet, Secrets: cfg.Secrets, MaxOutput: cfg.MaxOutput, HasGPUs: n.hasGPUs, HasNUMA: n.hasNUMA, Timing: taskrunner.Timing{BeatInterval: beat}, EndGrace: cfg.EndGrace, Metrics: cfg.Metrics, Logger: cfg.Logger,
 	}
 	n.attempts.Wanted = liveness.Attempts{Client: cfg.Client.Client, CheckFleet: cfg.Client.CheckFleet}.IsClaimed
 	for _, e := range cfg.Executors {

@@ -8,7 +8,7 @@ import (
 )
 
 func TestFilters(t *testing.T) {
-	zero := int32(0)
+	one := int32(1)
 	tests := map[string]struct {
 		node   *v1.NodeSnapshot
 		change func(*v1.TaskRequest)
@@ -44,8 +44,9 @@ func TestFilters(t *testing.T) {
 		"target is not there": {node: aNode("a"), static: true,
 			change: constrained(func(c *v1.Constraints) { c.TargetNode = "b" }), reason: "there is no node b"},
 		"target with NUMA": {node: aNode("a"), static: true,
-			change: constrained(func(c *v1.Constraints) { c.TargetNode = "a:0" }), reason: "a reports no NUMA nodes"},
-		"target with GPUs": {node: aNode("a", gpus(2)), change: constrained(func(c *v1.Constraints) { c.TargetNode = "a::2" })},
+			change: constrained(func(c *v1.Constraints) { c.TargetNode = "a:1" }), reason: "a has no NUMA node 1"},
+		"target's only NUMA node": {node: aNode("a"), change: constrained(func(c *v1.Constraints) { c.TargetNode = "a:0" })},
+		"target with GPUs":        {node: aNode("a", gpus(2)), change: constrained(func(c *v1.Constraints) { c.TargetNode = "a::2" })},
 		"target with more GPUs": {node: aNode("a", gpus(2)), static: true,
 			change: constrained(func(c *v1.Constraints) { c.TargetNode = "a::3" }), reason: "a has 2 GPUs of 3 asked"},
 		"target with GPU indices": {node: aNode("a", gpus(2)),
@@ -56,7 +57,9 @@ func TestFilters(t *testing.T) {
 			change: constrained(func(c *v1.Constraints) { c.TargetNode = "a:x" }),
 			reason: `target node "a:x": NUMA node "x" is not a number from 0 to 1023`},
 		"numaNode": {node: aNode("a"), static: true,
-			change: func(r *v1.TaskRequest) { r.Resources.NumaNode = &zero }, reason: "a reports no NUMA nodes"},
+			change: func(r *v1.TaskRequest) { r.Resources.NumaNode = &one }, reason: "a has no NUMA node 1"},
+		"the only NUMA node, too small": {node: aNode("a"), static: true,
+			change: func(r *v1.TaskRequest) { r.Resources.NumaNode = new(int32); withCores(99)(r) }, reason: "a has 4 cores of 99 asked"},
 		"allowed": {node: aNode("a"), change: constrained(func(c *v1.Constraints) { c.AllowedNodes = []string{"b", "a"} })},
 		"not allowed": {node: aNode("a"), static: true,
 			change: constrained(func(c *v1.Constraints) { c.AllowedNodes = []string{"b"} }),

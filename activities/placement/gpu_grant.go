@@ -116,7 +116,7 @@ func (v *view) commonNUMA(gpus []int32) int {
 		}
 		common = v.n.gpus[at].numa
 	}
-	if !v.numaCapacity(common) {
+	if len(v.n.numa) == 0 || !v.numaCapacity(common) {
 		return noNUMA
 	}
 	return common

@@ -218,7 +218,7 @@ func (m *model) numaRoom(c *modelClaim, node string, index int) bool {
 			return cores <= float64(len(p.Cpus)) && memory <= p.MemoryTotalMb
 		}
 	}
-	return false
+	return len(m.nodes[node].Snapshot.Numa) == 0 && index == 0 // a machine without NUMA nodes is node 0
 }
 
 func (m *model) target(c *modelClaim) (t Target, gpus int) {
@@ -259,7 +259,7 @@ func (m *model) could(c *modelClaim, name string) bool {
 			return false
 		}
 	}
-	if t.NUMA >= 0 {
+	if t.NUMA >= 0 && (t.NUMA > 0 || len(n.Numa) > 0) {
 		i := slices.IndexFunc(n.Numa, func(p *v1.NumaSnapshot) bool { return int(p.Index) == t.NUMA })
 		if i < 0 || c.cores() > float64(len(n.Numa[i].Cpus)) || float64(c.req.Resources.MemoryMb) > n.Numa[i].MemoryTotalMb {
 			return false

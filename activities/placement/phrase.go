@@ -9,11 +9,10 @@ import (
 type verb struct{ one, many string }
 
 var (
-	has     = verb{"has", "have"}
-	is      = verb{"is", "are"}
-	does    = verb{"does", "do"}
-	lacks   = verb{"lacks", "lack"}
-	reports = verb{"reports", "report"}
+	has   = verb{"has", "have"}
+	is    = verb{"is", "are"}
+	does  = verb{"does", "do"}
+	lacks = verb{"lacks", "lack"}
 )
 
 // phrase explains why a node was refused. Its subject is the node.

@@ -46,10 +46,10 @@ func totalFilters() []filter {
 }
 
 // numaLack returns why the node lacks the requested NUMA node, or an empty phrase if that NUMA node
-// exists and is large enough.
+// exists and is large enough. A machine that reports no NUMA nodes is NUMA node 0.
 func (v *view) numaLack() phrase {
-	if len(v.n.numa) == 0 {
-		return phrase{verb: reports, object: "no NUMA nodes"}
+	if len(v.n.numa) == 0 && v.need.numa == 0 {
+		return phrase{}
 	}
 	for _, p := range v.n.numa {
 		on := " asked on NUMA node " + number(p.index)

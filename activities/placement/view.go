@@ -41,8 +41,11 @@ func (v *view) gpuCapacity() bool {
 
 // numaCapacity reports whether a NUMA node of the machine has enough cores and memory that no
 // attempt is bound to. It ignores the kernel's figure for free memory, which leaves out the page
-// cache.
+// cache. A machine that reports no NUMA nodes is NUMA node 0, for which the other filters suffice.
 func (v *view) numaCapacity(index int) bool {
+	if len(v.n.numa) == 0 {
+		return index == 0
+	}
 	for _, p := range v.n.numa {
 		if p.index != index {
 			continue

@@ -25,3 +25,15 @@ func TestGPUsOfAnAttempt(t *testing.T) {
 		}
 	}
 }
+
+// TestAttemptIsBoundWhereThereAreSeveralNUMANodes checks that an attempt on the only NUMA node of a machine is not bound.
+func TestAttemptIsBoundWhereThereAreSeveralNUMANodes(t *testing.T) {
+	t.Parallel()
+	zero := int32(0)
+	for _, has := range []bool{false, true} {
+		n := &Node{HasNUMA: func() bool { return has }}
+		if bound := n.boundTo(&v1.ExecuteRequest{NumaNode: &zero}); (bound != nil) != has {
+			t.Errorf("several NUMA nodes %t: bound to %v", has, bound)
+		}
+	}
+}

@@ -47,6 +47,9 @@ type Node struct {
 	// HasGPUs reports whether the machine has GPUs. If it has, tasks without GPUs of their own see none. The answer may
 	// change while the node runs. A nil function means no GPUs.
 	HasGPUs func() bool
+	// HasNUMA reports whether the machine has several NUMA nodes. If it has not, attempts on its only one are not bound,
+	// for which the machine may lack the tools. A nil function means that it has.
+	HasNUMA func() bool
 	// Wanted reports whether the run of an attempt waits for this dispatch. The node calls it for lasting attempts that
 	// no activity waits for. If nil, all are wanted.
 	Wanted func(context.Context, executor.Identity) (bool, error)

@@ -96,6 +96,14 @@ func (w *work) prepare(ctx context.Context, m *member) (*v1.ExecuteResponse, err
 	return nil, nil
 }
 
+// boundTo returns the NUMA node to which an attempt is bound, or nil.
+func (n *Node) boundTo(req *v1.ExecuteRequest) *int32 {
+	if n.HasNUMA != nil && !n.HasNUMA() {
+		return nil
+	}
+	return req.NumaNode
+}
+
 // do runs a prepared member and returns how it ended. An error is a fault of the node.
 func (w *work) do(ctx context.Context, m *member) (*v1.ExecuteResponse, error) {
 	a, req := w.attempt, w.attempt.req
@@ -123,7 +131,7 @@ func (w *work) do(ctx context.Context, m *member) (*v1.ExecuteResponse, error) {
 		Lease:     a.beats.lease,
 		Suspended: w.suspended,
 		GPUs:      w.gpus,
-		NUMANode:  req.NumaNode,
+		NUMANode:  w.node.boundTo(req),
 		// Placement gives GPUs together with the NUMA node near them, whether or not the task asks for one.
 		NUMAOptional: len(req.GetGpus()) > 0 && (req.GetResources() == nil || req.Resources.NumaNode == nil),
 	}
