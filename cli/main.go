@@ -14,6 +14,7 @@ import (
 
 // Main runs the command named by the arguments, which exclude the program's name, and returns the exit code.
 func Main(args ...string) int {
+	setDefaultPath()
 	sys := newSystem(os.Stdin, os.Stdout, os.Stderr, os.Getenv)
 	ctx, release := catchSignals(context.Background(), sys.signals.offer, func() {
 		if sys.secondSignal.fire() {
