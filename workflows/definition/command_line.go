@@ -27,20 +27,31 @@ func scripts(spec proto.Message, p *source.Path) []argument {
 	if text := s.GetCommand().GetStringValue(); text != "" {
 		return []argument{{text, p.Field(string(commandField))}}
 	}
+	words := commandWords(spec, p)
+	if i := shellScript(words); i >= 0 {
+		return words[i : i+1]
+	}
+	return nil
+}
+
+// commandWords returns the words of a program that starts without a shell, or nil if the command is a string.
+func commandWords(spec proto.Message, p *source.Path) []argument {
+	s, ok := spec.(interface{ GetCommand() *structpb.Value })
+	if !ok || s.GetCommand().GetStringValue() != "" {
+		return nil
+	}
 	var all []argument
-	if container, ok := spec.(*v1.ContainerSpec); ok {
+	container, isContainer := spec.(*v1.ContainerSpec)
+	if isContainer {
 		all = appendArguments(all, container.GetEntrypoint(), p.Field(string(entrypointField)))
 	}
 	all = appendArguments(all, s.GetCommand(), p.Field(string(commandField)))
-	if container, ok := spec.(*v1.ContainerSpec); ok {
+	if isContainer {
 		for i, text := range container.GetArgs() {
 			all = append(all, argument{text, p.Field("args").Item(i)})
 		}
 	}
-	if i := shellScript(all); i >= 0 {
-		return all[i : i+1]
-	}
-	return nil
+	return all
 }
 
 // appendArguments appends a program, or a list of a program and its arguments.

@@ -26,6 +26,7 @@ func (w *taskWarnings) check(def *v1.Definition, task *v1.TaskDefinition, spec p
 	w.waitsForMachine(def, task, at)
 	w.unreplaced(task, at)
 	w.unsetInJob(task, at)
+	w.unexpanded(task, spec, at)
 	w.commandLines(def, task, spec, at.Field("spec"))
 }
 
