@@ -79,6 +79,14 @@ func withRemedy(err error, remedy func() string) error {
 	return err
 }
 
+// withKeyRemedy adds a hint to an error that means that the idempotency key belongs to another request.
+func withKeyRemedy(err error, key, remedy string) error {
+	if key == "" {
+		return err
+	}
+	return withRemedy(err, func() string { return remedy })
+}
+
 // idOf calls a method and returns the ID in its reply.
 func idOf[Req, Res any, Answer interface {
 	*Res

@@ -93,7 +93,7 @@ func (f *submitFlags) run(cmd *cobra.Command, sys *system, args []string) error 
 	}
 	res, err := client.Call(ctx, a, a.Runs.SubmitRun, req)
 	if err != nil {
-		return withRemedy(err, func() string { return "use a different key for another definition or input" })
+		return withKeyRemedy(err, f.key, "use a different key for another definition or input")
 	}
 	sys.rememberRun(a.URL, res.GetId())
 	printWarnings(sys, res.GetName(), res.GetWarnings())

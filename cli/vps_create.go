@@ -126,7 +126,7 @@ func (f *vpsFlags) run(ctx context.Context, sys *system, a *client.Client) error
 	defer file.discard() // a no-op once the key is written
 	res, err := client.Call(ctx, a, a.Vps.CreateVps, &f.req)
 	if err != nil {
-		return withRemedy(err, func() string { return "use a different key for another machine" })
+		return withKeyRemedy(err, f.req.GetIdempotencyKey(), "use a different key for another machine")
 	}
 	sys.rememberRun(a.URL, res.GetId())
 	printWarnings(sys, res.GetId(), res.GetWarnings())

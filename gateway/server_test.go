@@ -137,14 +137,14 @@ func TestUnknownJSONFieldIsRefusedByName(t *testing.T) {
 func TestObserverRefusesWrites(t *testing.T) {
 	t.Parallel()
 	f := startConfigured(t, "mem://", Config{Observer: true})
-	refused(t, "submit to an observer", f.client.SubmitRun, submitRequest(document("observed", "a")), connect.CodeAborted)
+	refused(t, "submit to an observer", f.client.SubmitRun, submitRequest(document("observed", "a")), connect.CodePermissionDenied)
 	f.list(t, &v1.ListRunsRequest{})
 	// Without another registry, a gateway reads the one in Temporal.
 	nodes := dialService(t, f, switchyardv1connect.NewNodeServiceClient, "")
 	if found := answer(t, nodes.ListNodes, &v1.ListNodesRequest{}).GetItems(); len(found) != 0 {
 		t.Errorf("the nodes are %v", found)
 	}
-	refused(t, "drain through an observer", nodes.DrainNode, &v1.DrainNodeRequest{Name: "a"}, connect.CodeAborted)
+	refused(t, "drain through an observer", nodes.DrainNode, &v1.DrainNodeRequest{Name: "a"}, connect.CodePermissionDenied)
 }
 
 func TestReflectionListsServices(t *testing.T) {

@@ -2,11 +2,11 @@ package edge
 
 import (
 	"context"
+	"errors"
 
 	"connectrpc.com/connect"
 	"google.golang.org/protobuf/reflect/protoreflect"
 
-	"switchyard/gateway/rpcerror"
 	v1 "switchyard/proto/switchyard/v1"
 )
 
@@ -22,7 +22,7 @@ func (o Observer) WrapUnary(next connect.UnaryFunc) connect.UnaryFunc {
 	}
 	return func(ctx context.Context, req connect.AnyRequest) (connect.AnyResponse, error) {
 		if !isRead(req.Spec()) {
-			return nil, rpcerror.WrongState("this gateway is a read-only observer; use another gateway, or start it with --role auto")
+			return nil, connect.NewError(connect.CodePermissionDenied, errors.New("this gateway is a read-only observer; use another gateway, or start it with --role auto"))
 		}
 		return next(ctx, req)
 	}

@@ -25,8 +25,8 @@ func (cs *commands) cancelRequested() bool {
 
 // receiveCancel cancels the run if that was requested.
 func (cs *commands) receiveCancel() {
-	if cs.cancelRequested() {
-		cs.cancel(cs.cancelReason())
+	if who, why, ok := cs.receiveCancelSignals(); ok || cs.root.Err() != nil {
+		cs.cancel(who, why)
 	}
 }
 
@@ -38,31 +38,45 @@ func (cs *commands) cancel(who, why string) {
 	}
 }
 
-// cancelReason receives the signals that cancel the run. It returns the person and the one-line reason of the first signal that
-// has any. A signal may carry a RunCommand, a plain reason, or nothing.
-func (cs *commands) cancelReason() (who, why string) {
+// receiveCancelSignals receives the signals that cancel the run, and reports whether there was one. It returns the person and the
+// one-line reason of the first signal that has any. A signal for a task, or with any other content than a RunCommand or a plain
+// reason, is logged as refused.
+func (cs *commands) receiveCancelSignals() (who, why string, ok bool) {
 	ch := workflow.GetSignalChannel(cs.root, names.CancelSignal)
 	for ch.Len() > 0 {
 		var sent converter.RawValue
-		if cs.receiveSignal(ch, &sent) && why == "" {
-			who, why = cancelText(sent)
+		if !cs.receiveSignal(ch, &sent) {
+			continue
+		}
+		c, refusal := cancelCommand(sent)
+		switch {
+		case refusal == "":
+			ok = true
+			if reason := dag.OneLine(c.GetReason()); why == "" && (c.GetBy() != "" || reason != "") {
+				who, why = c.GetBy(), phrase.Because(phrase.By("cancelled", c.GetBy()), reason)
+			}
+		case cs.status != nil:
+			cs.logRefused(c.GetTask(), v1.TaskCancelled, dag.OneLine(c.GetBy()), refusal)
 		}
 	}
-	return who, why
+	return who, why, ok
 }
 
-func cancelText(sent converter.RawValue) (who, why string) {
-	var c v1.RunCommand
-	if payload := sent.Payload(); payload != nil && converter.GetDefaultDataConverter().FromPayload(payload, &c) != nil {
-		c.Reset()
-		if converter.GetDefaultDataConverter().FromPayload(payload, &c.Reason) != nil {
-			return "", ""
+// cancelCommand returns the content of a signal, and why it does not cancel the run, or "" if it does.
+func cancelCommand(sent converter.RawValue) (c *v1.TaskCommand, refusal string) {
+	c = &v1.TaskCommand{}
+	payload := sent.Payload()
+	if payload == nil || converter.GetDefaultDataConverter().FromPayload(payload, c) == nil {
+		if c.GetTask() != "" {
+			refusal = "signals cannot cancel a task; use `switchyard runs cancel RUN TASK`"
 		}
+		return c, refusal
 	}
-	if c.GetBy() == "" && c.GetReason() == "" {
-		return "", ""
+	c.Reset()
+	if converter.GetDefaultDataConverter().FromPayload(payload, &c.Reason) != nil {
+		refusal = "the signal is neither a reason nor an object with reason and by"
 	}
-	return c.GetBy(), phrase.Because(phrase.By("cancelled", c.GetBy()), dag.OneLine(c.GetReason()))
+	return c, refusal
 }
 
 // save hands over to the next execution who has cancelled the run.

@@ -24,7 +24,7 @@ func (r *run) beginStored() error {
 	r.store.setProblem("")
 	r.view.showAttributes()
 	r.commands.refuseAll(names.RunContinuingError, errContinuing)
-	if r.commands.cancelRequested() {
+	if _, _, ok := r.commands.receiveCancelSignals(); ok || r.root.Err() != nil {
 		r.view.endAttributes(v1.RunCancelled, "")
 		return temporal.NewCanceledError()
 	}
