@@ -108,7 +108,16 @@ func (p *program) run(ctx context.Context, view View) (ref.Val, error) {
 
 // mistyped returns the error for a value whose type turns out to be wrong only at evaluation.
 func (k Kind) mistyped(value ref.Val) error {
-	return fmt.Errorf("%s; this one is of type %s%s", k.wanted(), value.Type().TypeName(), shown(value))
+	remedy := ""
+	if _, isText := value.(types.String); isText {
+		switch k {
+		case Items:
+			remedy = "; key=value outputs are texts: write the output as a JSON object, or split(separator) the text"
+		case Count:
+			remedy = "; key=value outputs are texts: write the output as a JSON object, or convert the text with int(x)"
+		}
+	}
+	return fmt.Errorf("%s; this one is of type %s%s%s", k.wanted(), value.Type().TypeName(), shown(value), remedy)
 }
 
 // explain returns an error with the position of the failure, if CEL reports it, and the values that were read.
