@@ -210,10 +210,10 @@ func await[T comparable](t *testing.T, want T, get func() T) {
 }
 
 // failures returns the number of failed logins that the door has counted for a key.
-func (f *fixture) failures(key ssh.Signer) int {
+func (f *fixture) failures(key ssh.PublicKey) int {
 	f.backoff.mu.Lock()
 	defer f.backoff.mu.Unlock()
-	return f.backoff.by[client{"127.0.0.1", ssh.FingerprintSHA256(key.PublicKey())}].count
+	return f.backoff.by[client{"127.0.0.1", ssh.FingerprintSHA256(key)}].count
 }
 
 func (f *fixture) dial(user string, signers ...ssh.Signer) (*ssh.Client, error) {
@@ -341,7 +341,7 @@ func (u unable) Sign(io.Reader, []byte) (*ssh.Signature, error) {
 func TestRefusalsAreReportedAndHaveABackoff(t *testing.T) {
 	f := newFixture(t, nil)
 	careless, neighbour := f.annsKey(t), f.annsKey(t)
-	failures := func() int { return f.failures(careless) }
+	failures := func() int { return f.failures(careless.PublicKey()) }
 	for n := range freeFailures {
 		if _, err := f.dial("web.none", careless); err == nil {
 			t.Fatal("it is open")
@@ -374,7 +374,7 @@ func TestLoginForgivesTheOtherKeysOfTheAgent(t *testing.T) {
 		}
 		_ = client.Close()
 	}
-	if n := f.failures(stale); n != 0 {
+	if n := f.failures(stale.PublicKey()); n != 0 {
 		t.Errorf("%d failures of an agent that logged in", n)
 	}
 }

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"golang.org/x/crypto/ssh"
+
 	"switchyard/dev/sessiontest"
 )
 
@@ -29,6 +31,10 @@ func TestOpenSSHLogsIn(t *testing.T) {
 	if a, b := mustRead(t, from), mustRead(t, to); !bytes.Equal(a, b) {
 		t.Errorf("%d bytes, not %d", len(b), len(a))
 	}
+	key, _, _, _, err := ssh.ParseAuthorizedKey([]byte(client.AuthorizedKey()))
+	if err != nil {
+		t.Fatal(err)
+	}
 	client.User = "box.none"
 	if out, err := client.SSH(nil, "true").CombinedOutput(); err == nil || !strings.Contains(string(out), "Permission denied (publickey)") {
 		t.Errorf("%s, %v", out, err)
@@ -36,9 +42,9 @@ func TestOpenSSHLogsIn(t *testing.T) {
 	for range freeFailures {
 		_, _ = client.SSH(nil, "true").CombinedOutput()
 	}
-	await(t, true, func() bool { return f.failures() >= freeFailures })
+	await(t, true, func() bool { return f.failures(key) >= freeFailures })
 	client.User = "box.ci-1"
-	if out, err := client.SSH([]string{"-v"}, "true").CombinedOutput(); err == nil || !strings.Contains(string(out), "Not allowed at this time") {
+	if out, err := client.SSH([]string{"-v"}, "true").CombinedOutput(); err == nil || !strings.Contains(string(out), "Too many refused logins with the key SHA256:") {
 		t.Errorf("%s, %v", out, err)
 	}
 }
