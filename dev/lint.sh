@@ -19,7 +19,7 @@ allowed='^[^:]*:[0-9]+:[[:space:]]*//|By\("(cancelled|killed|rejected)", |`json:
 allowed="$allowed|^drawing/words/fan_out\.go:.*, \"[a-z]+\"},\$|^drawing/timeline/reason\.go:|^(cli/tui|drawing/svg)/(lane|legend)\.go:.*\"queued\"|^gateway/web/stream\.go:.*out\.send\(\"failed\"|^cli/runs_get_task\.go:.*\{\"created\", "
 allowed="$allowed|^workflows/dag/describe\.go:.*phrase := |^activities/placement/trait_filter\.go:.*\{\"offline\",\$"
 allowed="$allowed|^workflows/definition/alias_words\.go:.*[[:space:]]case \"|^activities/taskrunner/ancestors\.go:.*shown\[\""
-allowed="$allowed|^activities/executor/qemu/monitor\.go:.*state(Paused|Running) +="
+allowed="$allowed|^gateway/rest/foreign_fields\.go:.*\"enabled\", \"paused\"|^activities/executor/qemu/monitor\.go:.*state(Paused|Running) +="
 literals=$(git grep -nE "\"($words)\"" -- '*.go' ':!*_test.go' ':!dev' ':!proto' ':!workflows/condition' ':!activities/metrics' \
 	':!activities/executor/executortest' |
 	grep -vE "$allowed" || true)
