@@ -101,5 +101,6 @@ func withProblem(status *v1.StatusResponse, problem string) *v1.StatusResponse {
 		Run: run, Revision: status.GetRevision(), TaskCount: status.GetTaskCount(), Claims: status.GetClaims(),
 		Records: status.GetRecords(), Partitions: status.GetPartitions(), Chain: status.GetChain(), Items: status.GetItems(),
 		EventSlices: status.GetEventSlices(), NextEvent: status.GetNextEvent(), Checkpoints: status.GetCheckpoints(),
+		FinalReason: status.GetFinalReason(),
 	}
 }
