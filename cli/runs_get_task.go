@@ -81,7 +81,7 @@ func describeTask(w io.Writer, run, name, item string, t *v1.Task, sys *system) 
 	if r.GetCpuSeconds() > 0 || r.GetPeakMemoryMb() > 0 {
 		rows = append(rows, []string{"used", fmt.Sprintf("%.1f s of CPU, %.0f MiB at most", r.GetCpuSeconds(), r.GetPeakMemoryMb())})
 	}
-	rows = append(rows, []string{"agent", agentText(r.GetAgent())})
+	rows = append(rows, []string{"warning", r.GetWarning()}, []string{"agent", agentText(r.GetAgent())})
 	said := rows[:0]
 	for _, row := range rows {
 		if row[1] = words.OneLine(row[1]); row[1] != "" {

@@ -23,7 +23,7 @@ func TestRunsGetTask(t *testing.T) {
 	nightly(f)
 	output, _ := structpb.NewStruct(map[string]any{"files": []any{"a", "b"}})
 	build := f.run.Tasks["build"]
-	build.Result.Stdout, build.Result.StdoutTruncated, build.Result.Output, build.Result.PeakMemoryMb = "\x1b[2Jok\n", true, output, 12
+	build.Result.Stdout, build.Result.StdoutTruncated, build.Result.Output, build.Result.PeakMemoryMb, build.Result.Warning = "\x1b[2Jok\n", true, output, 12, "the kernel killed a process"
 	build.Attempts = []*v1.Attempt{
 		{Node: "local-1", State: "failed", Reason: "exit_code", Error: "exit code 1", ExitCode: 1, AssignedAt: after(2.1), StartedAt: after(2.2), CompletedAt: after(5)},
 		{Attempt: 1, Node: "local-2", State: "failed", Reason: "exit_code", Error: "exit code 2", ExitCode: 2, AssignedAt: after(6), StartedAt: after(6.1), CompletedAt: after(8)},

@@ -247,6 +247,8 @@ type Result struct {
 	Signal string
 	// OOMKilled reports that the kernel or the container engine killed the program for its memory use.
 	OOMKilled bool
+	// Warning states what went wrong although the program succeeded, in one line, or is "".
+	Warning string
 	// Stopped reports that the program ended because ctx was done, rather than by itself before that.
 	Stopped bool
 	// StoppedAsAsked reports that Lasting.Stop ended the attempt. That does not count as a failure, whatever the exit code.
@@ -294,6 +296,9 @@ type StartError struct {
 	BadSpec bool
 	Err     error
 }
+
+// OOMWarning is the Warning of a program that succeeded although the kernel killed one of its processes.
+const OOMWarning = "the kernel killed a process of the task for its memory use, and the command still succeeded; check its output, or raise memoryMb"
 
 // ArgumentsTooLong is the message of E2BIG. An engine passes it on as text.
 const ArgumentsTooLong = "argument list too long"

@@ -71,6 +71,7 @@ func interpret(ctx context.Context, r executor.Result, err error) (*v1.ExecuteRe
 		PeakMemoryMb: float64(r.PeakMemory) / (1 << 20),
 		ImageDigest:  r.Image,
 		Container:    r.Container,
+		Warning:      r.Warning,
 	}
 	switch {
 	case r.StoppedAsAsked:

@@ -1,6 +1,7 @@
 package words
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
 	"strings"
@@ -50,7 +51,7 @@ func Note(t *v1.Task, now time.Time) string {
 	if code := t.GetResult().GetExitCode(); text == "" && code > 0 {
 		text = fmt.Sprintf("exit code %d", code)
 	}
-	return text
+	return cmp.Or(text, OneLine(t.GetResult().GetWarning()))
 }
 
 // JoinNote appends a reason to a text, unless the reason is empty.

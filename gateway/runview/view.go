@@ -240,7 +240,7 @@ func briefResult(res *v1.TaskResult) *v1.TaskResult {
 	return &v1.TaskResult{
 		ExitCode: res.GetExitCode(), Signal: res.GetSignal(), CpuSeconds: res.GetCpuSeconds(),
 		PeakMemoryMb: res.GetPeakMemoryMb(), StdoutTruncated: res.GetStdoutTruncated(),
-		StderrTruncated: res.GetStderrTruncated(), Agent: res.GetAgent(),
+		StderrTruncated: res.GetStderrTruncated(), Agent: res.GetAgent(), Warning: res.GetWarning(),
 	}
 }
 

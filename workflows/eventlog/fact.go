@@ -35,6 +35,7 @@ const (
 	KeyTurn         Key = "turn"
 	KeyUntil        Key = "until"
 	KeyWaitsFor     Key = "waitsFor"
+	KeyWarning      Key = "warning"
 )
 
 // maxDataItems is the most items of a list in the data of an event.

@@ -40,7 +40,7 @@ func (d AttemptEnd) attempt(now time.Time) *v1.Attempt {
 		Attempt: d.Number, Claim: d.Claim, Node: cmp.Or(d.Ended.Node, d.Node),
 		State: d.Ended.State, Reason: d.Ended.Reason, Error: d.Ended.Error, ExitCode: d.Ended.ExitCode,
 		AssignedAt: d.Response.GetAssignedAt(), StartedAt: d.Response.GetStartedAt(), CompletedAt: d.Response.GetCompletedAt(),
-		Gpus: d.GPUs, NumaNode: d.NUMANode, Container: d.Response.GetResult().GetContainer(),
+		Gpus: d.GPUs, NumaNode: d.NUMANode, Container: d.Response.GetResult().GetContainer(), Warning: d.Response.GetResult().GetWarning(),
 	}
 	if a.Node != d.Node { // the answer is the record of an attempt on another node
 		a.Gpus, a.NumaNode = nil, nil

@@ -40,6 +40,10 @@ func TestEventDataOfAnAttempt(t *testing.T) {
 			&v1.TaskResult{Container: "c0ffee"}, dag.Ended{State: v1.TaskCompleted}, dag.Record{State: v1.TaskCompleted},
 			[]string{`completed {"container":"c0ffee","exitCode":0}`},
 		},
+		"completed with a warning": {
+			&v1.TaskResult{Warning: "a process was killed"}, dag.Ended{State: v1.TaskCompleted}, dag.Record{State: v1.TaskCompleted},
+			[]string{`completed {"exitCode":0,"warning":"a process was killed"}`},
+		},
 		"stopped": {
 			&v1.TaskResult{}, dag.Ended{State: v1.TaskStopped}, dag.Record{State: v1.TaskStopped},
 			[]string{`completed {"exitCode":0,"state":"stopped"}`},

@@ -87,7 +87,8 @@ func (d *dispatches) logEnd(i int, rec dag.Record, end *v1.Attempt, now time.Tim
 		}
 		return rec.State == v1.TaskQueued
 	case v1.IsTaskSuccess(rec.State):
-		detail, facts := "", eventlog.AttemptFacts(end)
+		warning := end.GetWarning()
+		detail, facts := warning, append(eventlog.AttemptFacts(end), eventlog.KeyWarning.Of(warning))
 		if rec.State == v1.TaskStopped {
 			who := d.popSteeredBy(i)
 			detail = phrase.Because(phrase.By(rec.State, who), end.GetError())

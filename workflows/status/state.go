@@ -59,7 +59,7 @@ func (s *Status) taskState(i int, rec dag.Record) *v1.TaskState {
 		task.Result = &v1.TaskResult{
 			ExitCode: kept.GetExitCode(), Signal: kept.GetSignal(), CpuSeconds: kept.GetCpuSeconds(),
 			PeakMemoryMb: kept.GetPeakMemoryMb(), StdoutTruncated: true, StderrTruncated: true,
-			Agent: kept.GetAgent(),
+			Agent: kept.GetAgent(), Warning: kept.GetWarning(),
 		}
 	}
 	if f := s.FanOut(i); f != nil {

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -39,6 +40,7 @@ func TestMemoryLimitKillsTheAttempt(t *testing.T) {
 	}{
 		"too much":           {limited(32), "exec dd if=/dev/zero of=/dev/null bs=80M count=1", 137, true},
 		"a child takes it":   {limited(32), hog, 137, true},
+		"only a child ends":  {limited(32), "(" + hog + ") || true", 0, false},
 		"little":             {limited(32), "true", 0, false},
 		"no limit":           {executor.Attempt{}, hog, 0, false},
 		"killed by itself":   {limited(32), "kill -9 $$", 137, false},
@@ -50,6 +52,9 @@ func TestMemoryLimitKillsTheAttempt(t *testing.T) {
 				r, _, err := run(t, e, test.a, test.script)
 				if err != nil || r.ExitCode != test.code || r.OOMKilled != test.oom {
 					t.Errorf("%+v, error %v; want exit code %d, OOM %v", r, err, test.code, test.oom)
+				}
+				if (r.Warning != "") != strings.HasSuffix(test.script, "|| true") {
+					t.Errorf("warning %q", r.Warning)
 				}
 			}
 		})

@@ -168,7 +168,7 @@ func (r *running) run(ctx context.Context, e *Executor, p program, spawned func(
 	}
 	stops.Wait()
 	r.beside.wait()
-	oom := err == nil && !state.Success() && r.tree.oomKilled()
+	oom := err == nil && r.tree.oomKilled()
 	if err == nil && isKilled(state) {
 		r.tree.noteSIGKILL()
 	}
@@ -181,7 +181,9 @@ func (r *running) run(ctx context.Context, e *Executor, p program, spawned func(
 	result := resultOf(state)
 	// If the lease is lost, the watchdog may have ended the attempt.
 	result.Stopped = !r.stopAt.IsZero() || a.Lease.Lost()
-	result.OOMKilled = oom
+	if result.OOMKilled = oom && !state.Success(); oom && state.Success() {
+		result.Warning = executor.OOMWarning
+	}
 	result.PeakMemory = peakMemory(result.PeakMemory, baseline, sampled)
 	return result, errors.Join(writeErr, endErr)
 }

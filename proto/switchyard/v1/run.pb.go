@@ -848,7 +848,9 @@ type Attempt struct {
 	// NUMA node that the attempt was bound to; absent if none.
 	NumaNode *int32 `protobuf:"varint,12,opt,name=numa_node,json=numaNode,proto3,oneof" json:"numa_node,omitempty"`
 	// Id of the container, as in TaskResult.container.
-	Container     string `protobuf:"bytes,13,opt,name=container,proto3" json:"container,omitempty"`
+	Container string `protobuf:"bytes,13,opt,name=container,proto3" json:"container,omitempty"`
+	// What went wrong although the attempt succeeded; empty if nothing did.
+	Warning       string `protobuf:"bytes,14,opt,name=warning,proto3" json:"warning,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -974,6 +976,13 @@ func (x *Attempt) GetContainer() string {
 	return ""
 }
 
+func (x *Attempt) GetWarning() string {
+	if x != nil {
+		return x.Warning
+	}
+	return ""
+}
+
 // Event is one transition of a task or of a run.
 type Event struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1006,7 +1015,7 @@ type Event struct {
 	//	submitted   by, generation (unless it is 0)
 	//	queued      waitsFor (runs that are ahead of the run)
 	//	assigned    score, gpus (indices), numaNode
-	//	completed   state and by (when it is "stopped"), exitCode, container, cachedFrom (run whose result was reused)
+	//	completed   state and by (when it is "stopped"), exitCode, container, cachedFrom (run whose result was reused), warning
 	//	failed, dead_lettered
 	//	            state (unless it is "failed"), exitCode, container of the attempt that has ended
 	//	cancelled, killed
@@ -1410,7 +1419,9 @@ type TaskResult struct {
 	// Update that the task wrote to the file $SWITCHYARD_CONTEXT_UPDATE, merged into the context of its run.
 	ContextUpdate *structpb.Struct `protobuf:"bytes,12,opt,name=context_update,json=contextUpdate,proto3" json:"context_update,omitempty"`
 	// Usage of an agent over all attempts of the task; absent if the task is not an agent.
-	Agent         *AgentUsage `protobuf:"bytes,13,opt,name=agent,proto3" json:"agent,omitempty"`
+	Agent *AgentUsage `protobuf:"bytes,13,opt,name=agent,proto3" json:"agent,omitempty"`
+	// What went wrong although the task succeeded, in one line: the kernel killed one of its processes for its memory use.
+	Warning       string `protobuf:"bytes,14,opt,name=warning,proto3" json:"warning,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1534,6 +1545,13 @@ func (x *TaskResult) GetAgent() *AgentUsage {
 		return x.Agent
 	}
 	return nil
+}
+
+func (x *TaskResult) GetWarning() string {
+	if x != nil {
+		return x.Warning
+	}
+	return ""
 }
 
 // AgentUsage is the resource usage of an agent.
@@ -2007,7 +2025,7 @@ const file_switchyard_v1_run_proto_rawDesc = "" +
 	"\x10dead_lettered_at\x18\x14 \x01(\v2\x1a.google.protobuf.TimestampR\x0edeadLetteredAt\x12\x12\n" +
 	"\x04item\x18\x15 \x01(\tR\x04item\x12\x16\n" +
 	"\x06notice\x18\x16 \x01(\tR\x06noticeB\a\n" +
-	"\x05_lead\"\xc7\x03\n" +
+	"\x05_lead\"\xe1\x03\n" +
 	"\aAttempt\x12\x18\n" +
 	"\aattempt\x18\x01 \x01(\x05R\aattempt\x12\x14\n" +
 	"\x05claim\x18\x02 \x01(\x05R\x05claim\x12\x12\n" +
@@ -2024,7 +2042,8 @@ const file_switchyard_v1_run_proto_rawDesc = "" +
 	" \x01(\v2\x1a.google.protobuf.TimestampR\vcompletedAt\x12\x12\n" +
 	"\x04gpus\x18\v \x03(\x05R\x04gpus\x12 \n" +
 	"\tnuma_node\x18\f \x01(\x05H\x00R\bnumaNode\x88\x01\x01\x12\x1c\n" +
-	"\tcontainer\x18\r \x01(\tR\tcontainerB\f\n" +
+	"\tcontainer\x18\r \x01(\tR\tcontainer\x12\x18\n" +
+	"\awarning\x18\x0e \x01(\tR\awarningB\f\n" +
 	"\n" +
 	"_numa_node\"\x85\x04\n" +
 	"\x05Event\x12*\n" +
@@ -2061,7 +2080,7 @@ const file_switchyard_v1_run_proto_rawDesc = "" +
 	"\n" +
 	"generation\x18\b \x01(\x05R\n" +
 	"generation\x12D\n" +
-	"\x10dead_lettered_at\x18\t \x01(\v2\x1a.google.protobuf.TimestampR\x0edeadLetteredAt\"\xf1\x03\n" +
+	"\x10dead_lettered_at\x18\t \x01(\v2\x1a.google.protobuf.TimestampR\x0edeadLetteredAt\"\x8b\x04\n" +
 	"\n" +
 	"TaskResult\x12\x1b\n" +
 	"\texit_code\x18\x01 \x01(\x05R\bexitCode\x12\x16\n" +
@@ -2078,7 +2097,8 @@ const file_switchyard_v1_run_proto_rawDesc = "" +
 	" \x01(\tR\vimageDigest\x12\x1c\n" +
 	"\tcontainer\x18\v \x01(\tR\tcontainer\x12>\n" +
 	"\x0econtext_update\x18\f \x01(\v2\x17.google.protobuf.StructR\rcontextUpdate\x12/\n" +
-	"\x05agent\x18\r \x01(\v2\x19.switchyard.v1.AgentUsageR\x05agent\"\xae\x02\n" +
+	"\x05agent\x18\r \x01(\v2\x19.switchyard.v1.AgentUsageR\x05agent\x12\x18\n" +
+	"\awarning\x18\x0e \x01(\tR\awarning\"\xae\x02\n" +
 	"\n" +
 	"AgentUsage\x12\x14\n" +
 	"\x05model\x18\x01 \x01(\tR\x05model\x12\x14\n" +
