@@ -39,8 +39,8 @@ func (cs *commands) cancel(who, why string) {
 }
 
 // receiveCancelSignals receives the signals that cancel the run, and reports whether there was one. It returns the person and the
-// one-line reason of the first signal that has any. A signal for a task, or with any other content than a RunCommand or a plain
-// reason, is logged as refused.
+// one-line reason of the first signal that has any. A signal may carry a RunCommand, a plain reason, or anything else. One that
+// names a task is logged as refused.
 func (cs *commands) receiveCancelSignals() (who, why string, ok bool) {
 	ch := workflow.GetSignalChannel(cs.root, names.CancelSignal)
 	for ch.Len() > 0 {
@@ -74,9 +74,9 @@ func cancelCommand(sent converter.RawValue) (c *v1.TaskCommand, refusal string) 
 	}
 	c.Reset()
 	if converter.GetDefaultDataConverter().FromPayload(payload, &c.Reason) != nil {
-		refusal = "the signal is neither a reason nor an object with reason and by"
+		c.Reset() // it cancels without a reason
 	}
-	return c, refusal
+	return c, ""
 }
 
 // save hands over to the next execution who has cancelled the run.
