@@ -13,8 +13,8 @@ func newDLQ(sys *system) *cobra.Command {
 		Long: `List, retry and purge dead letters. A dead letter is a task that has used up its
 retries.
 
-RUN is the id of a run, a prefix that only one run has, or "last" for the last run that
-you submitted from this machine to this gateway.`,
+RUN is the id of a run, a prefix that only one run has, or "last" for the run that you
+submitted last to this gateway.`,
 		Args: subcommands,
 		RunE: help,
 	}

@@ -25,7 +25,7 @@ func newDLQRetry(sys *system) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		if run, err = sys.resolveOwnRun(a.URL, run); err != nil {
+		if run, err = sys.resolveRun(ctx, a, run); err != nil {
 			return err
 		}
 		res, err := client.Call(ctx, a, a.Runs.RetryDeadLetter, &v1.RetryDeadLetterRequest{Run: run, Task: task})

@@ -55,7 +55,7 @@ it is ready get the old version, and running tasks keep theirs.`,
 }
 
 // check completes the request from the arguments and refuses what every gateway would refuse.
-func (f *envFlags) check(sys *system, a *client.Client, args []string) (err error) {
+func (f *envFlags) check(ctx context.Context, sys *system, a *client.Client, args []string) (err error) {
 	if f.req.Name = args[0]; len(args) > 1 {
 		f.req.Task = args[1]
 	}
@@ -79,13 +79,13 @@ func (f *envFlags) check(sys *system, a *client.Client, args []string) (err erro
 	case f.req.GetImage() == "" && f.req.GetRegistryAuth() != "":
 		return exit.Usagef("--registry-auth needs --image")
 	case f.req.GetRun() != "":
-		f.req.Run, err = sys.resolveOwnRun(a.URL, f.req.GetRun())
+		f.req.Run, err = sys.resolveRun(ctx, a, f.req.GetRun())
 	}
 	return err
 }
 
 func (f *envFlags) run(ctx context.Context, sys *system, a *client.Client, args []string) error {
-	if err := f.check(sys, a, args); err != nil {
+	if err := f.check(ctx, sys, a, args); err != nil {
 		return err
 	}
 	res, err := client.Call(ctx, a, a.Environments.CreateEnvironment, &f.req)

@@ -102,7 +102,6 @@ func TestEnvCreateRefusesBadFlags(t *testing.T) {
 		`unexpected argument "more"`:       "tools vps more --from a",
 		"the node that runs the task":      "tools --from a --node b",
 		"--registry-auth needs":            "tools --from a --registry-auth b",
-		"you have not started a run":       "tools --from last",
 		"unknown flag: --environment":      "tools --environment x",
 	} {
 		run(t, append([]string{"env", "create", "--gateway", f.url}, strings.Fields(args)...)...).ends(t, exit.CodeUsage, says)

@@ -7,26 +7,27 @@ import (
 	"switchyard/cli/exit"
 )
 
-// TestLastRunOfAChangingCommandIsMine checks that "last" in a command that changes a run means the last run
-// that this user started here, never a run of another user.
-func TestLastRunOfAChangingCommandIsMine(t *testing.T) {
+// TestLastIsTheRunThatTheGatewayNames checks that commands that show a run and commands that change one give "last" the same
+// meaning, whatever was started from this machine, and change nothing if the gateway knows no such run.
+func TestLastIsTheRunThatTheGatewayNames(t *testing.T) {
 	f := fake(t)
-	completed(f)
-	env := map[string]string{"XDG_STATE_HOME": t.TempDir()}
-	for _, args := range [][]string{{"runs", "cancel", "last"}, {"runs", "retry", "last"}, {"runs", "rerun", "last"}, {"runs", "kill", "last", "build"}, {"dlq", "purge", "last", "--all"}} {
-		runWith(t, env, "", append(args, "--gateway", f.url)...).ends(t, exit.CodeUsage, "switchyard runs list")
+	for _, args := range []string{
+		"runs get last", "runs watch last", "runs logs last", "runs events last", "runs explain last build", "runs instances last build",
+		"runs cancel last", "runs retry last", "runs rerun last", "runs kill last build", "runs exec last build", "runs cp last/build:a a",
+		"dlq purge last --all", "dlq retry last --all", "env create tools --from last build",
+	} {
+		run(t, append(strings.Fields(args), "--gateway", f.url)...).ends(t, exit.CodeUsage, errNoRun.Error())
 	}
-	for _, args := range [][]string{{"submit"}, {"run", "--detach"}, {"run"}} {
-		env["XDG_STATE_HOME"] = t.TempDir()
-		runWith(t, env, hello, append(args, "-", "--gateway", f.url)...).ends(t, exit.CodeDone, "")
-		before := len(f.cancelled)
-		got := runWith(t, env, "", "runs", "cancel", "last", "--gateway", f.url)
-		if len(f.cancelled) == before || f.cancelled[before].GetId() != "nightly-4g5h6jkm" || !strings.Contains(got.stderr, "the last run is nightly-4g5h6jkm\n") {
-			t.Errorf("after %v: cancelled %v, %+v", args, f.cancelled, got)
+	if len(f.asked) > 0 || len(f.cancelled) > 0 {
+		t.Errorf("sent %v %v", f.asked, f.cancelled)
+	}
+	completed(f)
+	for _, args := range []string{"runs cancel last", "runs logs last"} {
+		if got := run(t, append(strings.Fields(args), "--gateway", f.url)...); got.code != 0 || !strings.Contains(got.stderr, "the last run is nightly-4g5h6jkm\n") {
+			t.Errorf("%s: %+v", args, got)
 		}
-		other := fake(t)
-		runWith(t, env, "", "runs", "cancel", "last", "--gateway", other.url).ends(t, exit.CodeUsage, "")
-		f.cancel = make(chan struct{})
-		f.cancelled = nil
+	}
+	if f.cancelled[0].GetId() != fakeRun || f.logged[0].GetId() != fakeRun {
+		t.Errorf("sent %v %v", f.cancelled, f.logged)
 	}
 }

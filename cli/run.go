@@ -153,9 +153,6 @@ func (f *runFlags) run(cmd *cobra.Command, sys *system, path string) (err error)
 		return err
 	}
 	printWarnings(sys, res.GetName(), res.GetWarnings())
-	if !local {
-		sys.rememberRun(a.URL, res.GetId())
-	}
 	if f.detach {
 		return startedRun(cmd.Context(), sys, a, res, f.format, false, map[string]any{
 			"id": res.GetId(), "name": res.GetName(), "warnings": problemItems(source.Problems(res.GetWarnings())),

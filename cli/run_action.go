@@ -45,7 +45,7 @@ func (c runAction) command(sys *system) *cobra.Command {
 	clientFlag(cmd)
 	format := output.FormatFlag(cmd, output.Text, output.JSON)
 	cmd.RunE = onGateway(sys, func(ctx context.Context, a *client.Client, args []string) error {
-		run, err := sys.resolveOwnRun(a.URL, args[0])
+		run, err := sys.resolveRun(ctx, a, args[0])
 		if err != nil {
 			return err
 		}

@@ -8,10 +8,9 @@ func newRuns(sys *system) *cobra.Command {
 		Short: "List, show, watch, control and repeat runs, and read their logs and events",
 		Long: `List, show, watch, control and repeat runs, and read their logs and events.
 
-RUN is the id of a run, a prefix that only one run has, or "last". For commands that
-only show something, "last" is the last run that anyone submitted; for commands that
-change something, it is the last run that you submitted from this machine to this
-gateway. TASK is a task, or an instance of a fanned-out task, such as "each[3]".`,
+RUN is the id of a run, a prefix that only one run has, or "last" for the run that you
+submitted last to this gateway. It is never a run of a schedule or of another user.
+TASK is a task, or an instance of a fanned-out task, such as "each[3]".`,
 		Args: subcommands,
 		RunE: help,
 	}

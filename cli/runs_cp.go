@@ -63,7 +63,7 @@ SOURCE are reported and left out, and the exit code is then 1.`,
 		}
 		sessions := a.Sessions()
 		defer sessions.Close()
-		target, err := newSessionTarget(sys, a, sessions, side.target)
+		target, err := newSessionTarget(ctx, sys, a, sessions, side.target)
 		if err != nil {
 			return err
 		}

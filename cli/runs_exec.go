@@ -118,7 +118,7 @@ func (p *programSession) start(ctx context.Context, operands []string) error {
 	sessions := p.client.Sessions()
 	defer sessions.Close()
 	var err error
-	if p.target, err = newSessionTarget(p.sys, p.client, sessions, operands); err != nil {
+	if p.target, err = newSessionTarget(ctx, p.sys, p.client, sessions, operands); err != nil {
 		return err
 	}
 	return p.run(ctx)

@@ -121,13 +121,16 @@ func (f *logFlags) run(ctx context.Context, sys *system, a *client.Client, args 
 	if err != nil {
 		return err
 	}
-	page, err := client.Call(ctx, a, a.Runs.GetRun, &v1.GetRunRequest{Id: args[0], PageSize: 2, Brief: true})
+	run, err := sys.resolveRun(ctx, a, args[0])
 	if err != nil {
 		return err
 	}
-	// The resolved ID keeps a prefix, or "last", from naming another run later.
+	page, err := client.Call(ctx, a, a.Runs.GetRun, &v1.GetRunRequest{Id: run, PageSize: 2, Brief: true})
+	if err != nil {
+		return err
+	}
+	// The resolved ID keeps a prefix from naming another run later.
 	req.Id = page.GetRun().GetId()
-	sys.printResolved(args[0], req.GetId())
 	p := f.printer(sys)
 	if len(args) == 2 {
 		req.Task, p.Only = args[1], args[1]

@@ -72,7 +72,7 @@ func parseSpecs(texts []string) ([]portforward.Spec, error) {
 func forwardPorts(ctx context.Context, sys *system, a *client.Client, operands []string, specs []portforward.Spec) error {
 	sessions := a.Sessions()
 	defer sessions.Close()
-	target, err := newSessionTarget(sys, a, sessions, operands)
+	target, err := newSessionTarget(ctx, sys, a, sessions, operands)
 	if err != nil {
 		return err
 	}

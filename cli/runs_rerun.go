@@ -34,7 +34,7 @@ input is also that of the earlier run, except for the values given with --input.
 		if err != nil {
 			return err
 		}
-		run, err := sys.resolveOwnRun(a.URL, args[0])
+		run, err := sys.resolveRun(ctx, a, args[0])
 		if err != nil {
 			return err
 		}
@@ -54,7 +54,6 @@ input is also that of the earlier run, except for the values given with --input.
 		if err != nil {
 			return err
 		}
-		sys.rememberRun(a.URL, res.GetId())
 		return startedRun(ctx, sys, a, &v1.SubmitRunResponse{Id: res.GetId()}, format, watch, map[string]any{"id": res.GetId(), "name": res.GetName()})
 	})
 	return cmd

@@ -42,7 +42,7 @@ agent that ended by max_cost or max_turns continues from its last turn with the 
 		if err != nil {
 			return err
 		}
-		run, err := sys.resolveOwnRun(a.URL, args[0])
+		run, err := sys.resolveRun(ctx, a, args[0])
 		if err != nil {
 			return err
 		}

@@ -25,10 +25,9 @@ type sessionTarget struct {
 	resolved  bool
 }
 
-// newSessionTarget returns the target that the arguments name: RUN, and TASK if there is a second one. "last" means the
-// last run of this user, since sessions can change what runs.
-func newSessionTarget(sys *system, a *client.Client, sessions *client.Sessions, args []string) (*sessionTarget, error) {
-	run, err := sys.resolveOwnRun(a.URL, args[0])
+// newSessionTarget returns the target that the arguments name: RUN, and TASK if there is a second one.
+func newSessionTarget(ctx context.Context, sys *system, a *client.Client, sessions *client.Sessions, args []string) (*sessionTarget, error) {
+	run, err := sys.resolveRun(ctx, a, args[0])
 	if err != nil {
 		return nil, err
 	}

@@ -95,7 +95,6 @@ func (f *submitFlags) run(cmd *cobra.Command, sys *system, args []string) error 
 	if err != nil {
 		return withKeyRemedy(err, f.key, "use a different key for another definition or input")
 	}
-	sys.rememberRun(a.URL, res.GetId())
 	printWarnings(sys, res.GetName(), res.GetWarnings())
 	document := map[string]any{"id": res.GetId(), "name": res.GetName(), "warnings": problemItems(source.Problems(res.GetWarnings()))}
 	if f.key != "" {

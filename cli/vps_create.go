@@ -128,7 +128,6 @@ func (f *vpsFlags) run(ctx context.Context, sys *system, a *client.Client) error
 	if err != nil {
 		return withKeyRemedy(err, f.req.GetIdempotencyKey(), "use a different key for another machine")
 	}
-	sys.rememberRun(a.URL, res.GetId())
 	printWarnings(sys, res.GetId(), res.GetWarnings())
 	if res.GetExisted() {
 		fmt.Fprintf(sys.screen, "machine %s was created by an earlier request with this key\n", res.GetId())

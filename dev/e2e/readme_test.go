@@ -82,7 +82,7 @@ func TestReadmeFleet(t *testing.T) {
 	dir := t.TempDir()
 	store := filepath.Join(dir, "store")
 	s := startDev(t, "--nodes", "0", "--store", store)
-	env := []string{"TEMPORAL_ADDRESS=" + s.Temporal, "HOME=" + dir} // where "last" is kept
+	env := []string{"TEMPORAL_ADDRESS=" + s.Temporal, "HOME=" + dir}
 	spool := func() string { return "SWITCHYARD_SPOOL_DIR=" + t.TempDir() }
 	var gateway string
 	ran := 0

@@ -154,7 +154,7 @@ func (t *tool) input(d document) schema {
 
 // namedThings holds descriptions for arguments that identify the subject of a tool.
 var namedThings = map[string]string{
-	"run":  `Run ID, a unique prefix of it, or "last".`,
+	"run":  `Run ID, unique prefix, or "last" you submitted.`,
 	"task": `Name of the task or of an instance, such as "each[3]".`,
 	"node": "Name of the node.",
 }

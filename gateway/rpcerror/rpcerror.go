@@ -34,6 +34,11 @@ func Missing(kind, text, hint string) error {
 	if hint != "" {
 		message += "; " + hint
 	}
+	return MissingAs(kind, text, message)
+}
+
+// MissingAs is like Missing, with a message of its own.
+func MissingAs(kind, text, message string) error {
 	err := connect.NewError(connect.CodeNotFound, errors.New(message))
 	// Best effort: the error is useful without its detail.
 	if detail, failed := connect.NewErrorDetail(&errdetails.ResourceInfo{ResourceType: kind, ResourceName: text}); failed == nil {

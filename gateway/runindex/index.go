@@ -21,5 +21,7 @@ func New(c client.Client, reader *runview.Reader, now func() time.Time) *Index {
 	return &Index{client: c, reader: reader, now: now}
 }
 
-// AddSubmitted records a run that was just submitted, because visibility may not list it yet.
-func (x *Index) AddSubmitted(id, owner string) { x.recent.add(recentRun{id, owner}) }
+// AddSubmitted records a run that owner has just submitted, because visibility may not list it yet.
+func (x *Index) AddSubmitted(id, owner string, submitted time.Time) {
+	x.recent.add(submittedRun{id, owner, submitted})
+}

@@ -4,42 +4,46 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 )
 
 // maxRecent is the number of run ids that a gateway remembers. Visibility lags only by moments, so few are
 // enough.
 const maxRecent = 256
 
-// recentRun is a run that has just been submitted.
-type recentRun struct{ id, owner string }
+// submittedRun is a run, who submitted it, and when.
+type submittedRun struct {
+	id, owner string
+	submitted time.Time
+}
 
 // recentRuns remembers the runs that this gateway submitted last. It is safe for concurrent use.
 type recentRuns struct {
 	mu   sync.Mutex
-	runs []recentRun // oldest first
+	runs []submittedRun // oldest first
 }
 
 // add makes a run the newest, even if it is already remembered.
-func (r *recentRuns) add(run recentRun) {
+func (r *recentRuns) add(run submittedRun) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.runs = slices.DeleteFunc(r.runs, func(known recentRun) bool { return known.id == run.id })
+	r.runs = slices.DeleteFunc(r.runs, func(known submittedRun) bool { return known.id == run.id })
 	if len(r.runs) == maxRecent {
 		r.runs = slices.Delete(r.runs, 0, 1)
 	}
 	r.runs = append(r.runs, run)
 }
 
-// newest returns the newest run whose owner reaches accepts.
-func (r *recentRuns) newest(reaches func(owner string) bool) (id string, found bool) {
+// newestOf returns the newest run of an owner.
+func (r *recentRuns) newestOf(owner string) (run submittedRun, found bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, run := range slices.Backward(r.runs) {
-		if reaches(run.owner) {
-			return run.id, true
+		if run.owner == owner {
+			return run, true
 		}
 	}
-	return "", false
+	return submittedRun{}, false
 }
 
 // findPrefix returns the ids that start with prefix of runs whose owners reaches accepts, newest first.

@@ -40,7 +40,6 @@ func (r runRetries) RetryRun(ctx context.Context, req *connect.Request[v1.RetryR
 
 func (r runRetries) retryRun(ctx context.Context, id string, from []string, limits map[string]*v1.AgentLimits) (*v1.RetryRunResponse, error) {
 	var generation int32
-	var owner string
 	err := retryWhileChanging(ctx, r.reader, id, func(desc *runview.Description, v *runview.View) (string, error) {
 		if runview.IsOpen(desc.GetWorkflowExecutionInfo().GetStatus()) {
 			return "", rpcerror.WrongState("run %s is still open; only ended runs can be retried (for single tasks use `dlq retry`)", id)
@@ -52,13 +51,12 @@ func (r runRetries) retryRun(ctx context.Context, id string, from []string, limi
 		if err != nil {
 			return "", err
 		}
-		generation, owner = v.Run.GetGeneration()+1, runindex.OwnerOf(desc.GetWorkflowExecutionInfo())
+		generation = v.Run.GetGeneration() + 1
 		return "start run " + id + " again", r.reopener.Reopen(ctx, desc, &v1.RunInput{Generation: generation, Rerun: again}, limits)
 	})
 	if err != nil {
 		return nil, err
 	}
-	r.index.AddSubmitted(id, owner)
 	return &v1.RetryRunResponse{Id: id, Generation: generation}, nil
 }
 

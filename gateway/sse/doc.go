@@ -6,7 +6,7 @@
 //	GET /v1/events                           the events of all runs, without an end
 //
 // Each path is also served without /v1. A request gets a stream if it has follow=true or accepts text/event-stream; any other
-// request gets the list that REST serves under the path. {id} may be a prefix or "last". A client that reconnects should use the
+// request gets the list that REST serves under the path. {id} may be a prefix, or "last" for the run that the caller submitted last. A client that reconnects should use the
 // whole id, because "last" may have become another run.
 //
 // # Every stream

@@ -70,7 +70,7 @@ func (s *Submitter) Start(ctx context.Context, in *v1.RunInput, trigger, key str
 		return id, true, claims.checkSameRequest(ctx, id, key, memo[names.RequestMemo].(string))
 	}
 	if err == nil {
-		s.Index.AddSubmitted(id, in.GetBy())
+		s.Index.AddSubmitted(id, in.GetBy(), attributes.Submitted)
 	}
 	return id, false, err
 }

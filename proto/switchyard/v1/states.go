@@ -292,6 +292,11 @@ func Triggers() []string {
 	return []string{TriggerSubmit, TriggerRerun, TriggerRetry, TriggerChild, TriggerSchedule, TriggerManual}
 }
 
+// IsGatewayTrigger reports whether a generation with this trigger was started through a gateway.
+func IsGatewayTrigger(trigger string) bool {
+	return trigger == TriggerSubmit || trigger == TriggerRerun || trigger == TriggerRetry
+}
+
 // IsTaskTerminal reports whether a task or an instance in this state has ended.
 func IsTaskTerminal(state string) bool {
 	return IsTaskSuccess(state) || IsTaskFailure(state) || isTaskNeutral(state)
