@@ -38,6 +38,7 @@ type lineProgress struct {
 	terminal *Terminal
 	lines    tui.Lines
 	reported bool
+	runWait  string // why the open run waits, as reported
 	waiting  map[string]wait
 	fans     fanOutProgress
 }
@@ -54,6 +55,14 @@ func (p *lineProgress) changed(b *tui.Status, changes []tui.Change) error {
 		p.reported = true
 		if err := p.say(p.lines.Note("run "+b.Run().GetId(), p.terminal.Now())); err != nil {
 			return err
+		}
+	}
+	if why := b.Run().GetError(); why != p.runWait && !b.Ended() {
+		p.runWait = why
+		if why != "" {
+			if err := p.say(p.lines.Note(words.OneLine(why), p.terminal.Now())); err != nil {
+				return err
+			}
 		}
 	}
 	for _, c := range changes {

@@ -55,6 +55,22 @@ func TestOnlyLongWaitsGetALine(t *testing.T) {
 	}
 }
 
+// TestWaitOfARunGetsALine checks that the reason of a run that waits as a whole is printed once, and its end is not.
+func TestWaitOfARunGetsALine(t *testing.T) {
+	out := &strings.Builder{}
+	terminal := &Terminal{Screen: tui.NewScreen(out, nil), Now: func() time.Time { return submitted }, Style: tui.Style{Zone: time.UTC}}
+	p, b := newProgress(terminal), tui.NewStatus("r-1")
+	for _, run := range []*v1.Run{
+		{Id: "r-1", State: "pending"}, {Id: "r-1", State: "pending", Error: "held by r-0"}, {Id: "r-1", State: "pending", Error: "held by r-0"},
+		{Id: "r-1", State: "running"}, {Id: "r-1", State: "failed", Error: "task a failed"},
+	} {
+		report(t, p, b, &v1.WatchRunResponse{TaskCount: 1, Run: run})
+	}
+	if want := "15:09:26  run r-1\n15:09:26  held by r-0\n"; out.String() != want {
+		t.Errorf("got\n%swant\n%s", out.String(), want)
+	}
+}
+
 // TestProgressOfAHundredThousandInstances checks that a large fan-out does not print one line per instance.
 func TestProgressOfAHundredThousandInstances(t *testing.T) {
 	out, now := &strings.Builder{}, submitted

@@ -44,7 +44,11 @@ func title(b *Status, now time.Time, style Style) string {
 	if b.run.GetCompletedAt() != nil {
 		now = b.run.GetCompletedAt().AsTime()
 	}
-	return text + "  " + words.Duration(now.Sub(b.run.GetCreatedAt().AsTime()))
+	text += "  " + words.Duration(now.Sub(b.run.GetCreatedAt().AsTime()))
+	if why := b.run.GetError(); why != "" && !b.Ended() {
+		text += "  " + words.OneLine(why)
+	}
+	return text
 }
 
 // busiest picks the n most relevant tasks and keeps the order of names.

@@ -152,6 +152,10 @@ func waitsFor(v *runview.View, t *v1.Task) string {
 		return phrase.Because("is held back", t.GetError())
 	case v.Run.GetState() == v1.RunPaused && !v1.HasTaskEnded(t):
 		return phrase.Because("waits for the run to be resumed", v.Run.GetError())
+	case v.Run.GetApproval().GetState() == v1.ApprovalPending && !v1.HasTaskEnded(t):
+		return "the run waits for the approval of an operator"
+	case phrase.IsSlotWait(v.Run.GetError()) && !v1.HasTaskEnded(t):
+		return v.Run.GetError()
 	}
 	if t.GetState() == v1.TaskPending {
 		var open []string

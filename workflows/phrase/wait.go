@@ -1,8 +1,14 @@
 package phrase
 
-import "strings"
+import (
+	"fmt"
+	"strings"
+)
 
-const lockWait = "waits for the lock "
+const (
+	lockWait = "waits for the lock "
+	slotWait = "the run waits for its place"
+)
 
 // LockWait returns the wait reason of a task whose lock is held by others.
 func LockWait(lock string, holders []string) string {
@@ -11,6 +17,14 @@ func LockWait(lock string, holders []string) string {
 
 // IsLockWait reports whether a text was returned by LockWait.
 func IsLockWait(text string) bool { return strings.HasPrefix(text, lockWait) }
+
+// SlotWait returns the wait reason of a run while others take all places that concurrency.maxRuns allows.
+func SlotWait(maxRuns int32, holders []string) string {
+	return fmt.Sprintf("%s: concurrency.maxRuns is %d, held by %s", slotWait, maxRuns, strings.Join(holders, ", "))
+}
+
+// IsSlotWait reports whether a text was returned by SlotWait.
+func IsSlotWait(text string) bool { return strings.HasPrefix(text, slotWait) }
 
 // StoreWait is the notice of an attempt that has ended while its node cannot reach the store.
 const StoreWait = "has ended; its result waits for the store"

@@ -9,6 +9,7 @@ import (
 	"switchyard/workflows/dag"
 	"switchyard/workflows/eventlog"
 	"switchyard/workflows/names"
+	"switchyard/workflows/phrase"
 )
 
 // slotLock returns the lock that limits the open runs of the workflow, or "" if there is no limit.
@@ -43,8 +44,9 @@ func (l *locks) slotGranted(g *v1.Granted) {
 	case g.GetRefused():
 		l.raise(l.slotEnd(others))
 	case len(g.GetHolders()) == 0:
-		l.runSlot = true
+		l.runSlot, l.status.SlotWait = true, ""
 	case !l.runSlot:
+		l.status.SlotWait = phrase.SlotWait(l.in.GetDefinition().GetConcurrency().GetMaxRuns(), g.GetHolders())
 		l.view.setState(v1.RunPending)
 		l.log.Add(l.now(), v1.EventQueued, eventlog.WholeRun, "", 0, 0, "waits for "+others, eventlog.KeyWaitsFor.Of(g.GetHolders()))
 	}

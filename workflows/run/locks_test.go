@@ -166,6 +166,9 @@ func TestRunSlot(t *testing.T) {
 		if q.state != v1.RunPending || l.hasSlot() {
 			t.Errorf("%q: the waiting run is %q", test.strategy, q.state)
 		}
+		if text := l.status.Whole().GetRun().GetError(); text != "the run waits for its place: concurrency.maxRuns is 1, held by a, b" {
+			t.Errorf("%q: the waiting run shows %q", test.strategy, text)
+		}
 		l.granted(&v1.Granted{Claim: slotClaim, Holders: []string{"a", "b"}, Refused: true})
 		end, ok := l.takeEvents()[0].(dag.Abort)
 		if !ok || end.State != test.state || !strings.HasPrefix(end.Error, test.text) {
@@ -174,7 +177,8 @@ func TestRunSlot(t *testing.T) {
 	}
 	l, _, _ := newLocks(t, &v1.RunConcurrency{MaxRuns: 1})
 	l.askSlot()
-	if l.granted(&v1.Granted{Claim: slotClaim}); !l.hasSlot() || l.hasEvents() {
-		t.Error("the granted slot is not held")
+	l.granted(&v1.Granted{Claim: slotClaim, Holders: []string{"a"}})
+	if l.granted(&v1.Granted{Claim: slotClaim}); !l.hasSlot() || l.hasEvents() || l.status.Whole().GetRun().GetError() != "" {
+		t.Errorf("the granted slot is not held, or the run still waits: %q", l.status.Whole().GetRun().GetError())
 	}
 }

@@ -1,6 +1,7 @@
 package status
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 
@@ -18,8 +19,11 @@ func (s *Status) runHeader(since int64) *v1.Run {
 		CreatedAt: s.Run.CreatedAt, CompletedAt: s.Run.CompletedAt, Generation: s.Run.Generation,
 		Tasks: map[string]*v1.Task{}, Problem: s.Run.Problem, SubmittedBy: s.Run.SubmittedBy, Batch: s.Run.Batch, Approval: s.Run.Approval,
 	}
-	if s.Run.State == v1.RunPaused {
+	switch s.Run.State {
+	case v1.RunPaused:
 		h.Error = s.PausedBy
+	case v1.RunPending, v1.RunRunning:
+		h.Error = cmp.Or(s.Run.Error, s.SlotWait)
 	}
 	if s.ContextRevision > since {
 		h.Context, h.Input = s.Run.Context, s.Run.Input

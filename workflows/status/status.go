@@ -24,6 +24,8 @@ type Status struct {
 	ContextRevision int64
 	// PausedBy is who has paused the run, and why, or "" if it is not paused or that is unknown.
 	PausedBy string
+	// SlotWait is why the run waits for its run slot, or "" if it does not wait.
+	SlotWait string
 }
 
 // New returns the status of a run that is about to begin.

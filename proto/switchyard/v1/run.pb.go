@@ -36,7 +36,8 @@ type Run struct {
 	State string `protobuf:"bytes,3,opt,name=state,proto3" json:"state,omitempty"`
 	// Reason code of how the run ended, such as "task_failed" or "terminated"; empty if it completed.
 	Reason string `protobuf:"bytes,4,opt,name=reason,proto3" json:"reason,omitempty"`
-	// One line for people: the task at fault, or for a paused run who paused it and why. Empty if the run completed.
+	// One line for people: the task at fault, for a paused run who paused it and why, or for a run that waits for its place within
+	// concurrency.maxRuns which runs hold the places. Empty if the run completed.
 	Error string `protobuf:"bytes,5,opt,name=error,proto3" json:"error,omitempty"`
 	// When the run was submitted.
 	CreatedAt *timestamppb.Timestamp `protobuf:"bytes,6,opt,name=created_at,json=createdAt,proto3" json:"created_at,omitempty"`

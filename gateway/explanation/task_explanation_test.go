@@ -1,0 +1,30 @@
+package explanation
+
+import (
+	"testing"
+
+	"switchyard/gateway/runview"
+	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/phrase"
+)
+
+// TestTaskOfAWaitingRunWaitsForWhatTheRunWaitsFor checks that the reason of a run that has not begun explains its tasks, as nothing
+// that the placement queue says about them applies yet.
+func TestTaskOfAWaitingRunWaitsForWhatTheRunWaitsFor(t *testing.T) {
+	t.Parallel()
+	slot := phrase.SlotWait(1, []string{"conc-queue-a2"})
+	for want, run := range map[string]*v1.Run{
+		slot: {State: v1.RunPending, Error: slot},
+		"the run waits for the approval of an operator": {State: v1.RunPendingApproval, Approval: &v1.RunApproval{State: v1.ApprovalPending}},
+		"waits for the run to be resumed: by ann":       {State: v1.RunPaused, Error: "by ann"},
+		"": {State: v1.RunRunning, Approval: &v1.RunApproval{State: v1.ApprovalApproved}},
+	} {
+		v := &runview.View{Run: run}
+		if got := waitsFor(v, &v1.Task{State: v1.TaskPending}); got != want {
+			t.Errorf("%v: %q, want %q", run, got, want)
+		}
+		if got := waitsFor(v, &v1.Task{State: v1.TaskCompleted}); got != "" {
+			t.Errorf("%v: a completed task waits: %q", run, got)
+		}
+	}
+}
