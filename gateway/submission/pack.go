@@ -19,7 +19,7 @@ const maxPayloadBytes = 1_600_000
 // still too large.
 func Pack(in *v1.RunInput) (*v1.RunInput, error) {
 	in = proto.CloneOf(in)
-	in.State, in.ParentFirst = nil, "" // a new run carries nothing, and no parent awaits it
+	in.State, in.ParentFirst, in.HeldLocks = nil, "", nil // a new run carries nothing, and no parent awaits it
 	if err := definition.Pack(in); err != nil {
 		return nil, fmt.Errorf("pack the definition: %w", err)
 	}

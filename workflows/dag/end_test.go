@@ -113,6 +113,11 @@ func TestTaskFailsWhenPlacementGivesUp(t *testing.T) {
 	if rec := s.Task(0); rec.State != "failed" || rec.Reason != "placement_timeout" {
 		t.Errorf("record %+v", rec)
 	}
+	s = dag.New(g)
+	s.Start()
+	if d = s.Apply(dag.GaveUp{Task: 0, Claim: 1, Reason: v1.ReasonDeadlock}); d.End == nil || d.End.Final != v1.ReasonDeadlock {
+		t.Errorf("a deadlock is not the final reason of the run: %+v", d.End)
+	}
 }
 
 func TestErrorOfARun(t *testing.T) {

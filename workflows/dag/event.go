@@ -38,7 +38,7 @@ type Running struct {
 	Claim int32
 }
 
-// GaveUp reports that placement has found no node and has stopped looking.
+// GaveUp reports that a task gets no node, or no lock, and waits no longer.
 type GaveUp struct {
 	Task  int
 	Claim int32
@@ -127,6 +127,7 @@ func (e GaveUp) apply(s *State) {
 	if s.records.isRequestedAs(e.Task, e.Claim) {
 		rec := s.records.tasks[e.Task]
 		rec.State, rec.Reason, rec.Error = v1.TaskFailed, cmp.Or(e.Reason, v1.ReasonPlacementTimeout), e.Error
+		rec.Final = v1.IsFinalReason(rec.Reason)
 		s.ends.finish(e.Task, rec)
 	}
 }

@@ -12,9 +12,9 @@
 // fields, graph.go for dependencies, expressions.go for expressions, and a file for each kind of spec. They share a decoder
 // (decoder.go), which knows the place of every value, collects the problems, and has the rules for single texts (text_rules.go).
 //
-// The inline definition of a task of type run goes through the same steps separately (inline.go). task_fields.go lists the
-// fields that have no effect on certain tasks. inputs.go and input_texts.go handle the input of a run, and run_defaults.go the
-// values that a fleet supplies where a definition has none.
+// The inline definition of a task of type run goes through the same steps separately (inline.go); nested_locks.go checks all of
+// them together. task_fields.go lists the fields that have no effect on certain tasks. inputs.go and input_texts.go handle the
+// input of a run, and run_defaults.go the values that a fleet supplies where a definition has none.
 //
 // Both front ends produce the same tree, so YAML and JSON are equivalent and no later step depends on the format. A definition
 // that arrives as a message goes through the last step only, without positions.

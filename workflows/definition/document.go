@@ -15,12 +15,12 @@ import (
 type document struct {
 	*decoder
 	reader *messageReader
-	inner  map[string]*v1.Definition // inline definitions by the path of the spec
+	inner  map[string]*v1.Definition // inline definitions, with those inside of them, by the path of the spec
 	stored *[]StoredReference        // from this definition and its inline definitions
 }
 
 func newDocument(d *decoder, stored *[]StoredReference) *document {
-	doc := &document{decoder: d, stored: stored}
+	doc := &document{decoder: d, inner: map[string]*v1.Definition{}, stored: stored}
 	doc.reader = &messageReader{decoder: d, unknown: &unknownFields{decoder: d}, inline: doc.inline}
 	return doc
 }
@@ -91,6 +91,9 @@ func (d *document) check(def *v1.Definition, specs map[string]proto.Message) {
 	g := graphRules{d.decoder}.dependencies(def)
 	graphRules{d.decoder}.cycles(def, g)
 	newSight(d.decoder, def, g).expressions(def)
+	if d.depth == 0 {
+		nestedLocks{d}.check(def, d.base, nil)
+	}
 }
 
 // checked returns the definition with its warnings, or all problems.

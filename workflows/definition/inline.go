@@ -6,7 +6,6 @@ import (
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/types/known/structpb"
 
-	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/definition/source"
 )
 
@@ -25,11 +24,9 @@ func (d *document) inline(n *source.Node, p *source.Path) (*structpb.Struct, boo
 		return nil, false
 	}
 	inner := newDocument(&decoder{Report: d.Report, base: p.Inline(), depth: d.depth + 1, places: d.places}, d.stored)
+	inner.inner = d.inner
 	def, specs := inner.read(n)
 	inner.check(def, specs)
-	if d.inner == nil {
-		d.inner = map[string]*v1.Definition{}
-	}
 	d.inner[p.Parent.String()] = def
 	canonical := &structpb.Struct{}
 	data, err := protojson.Marshal(def)

@@ -42,6 +42,11 @@ func placesOf(others []*v1.AcquireRequest, a *v1.AcquireRequest) int {
 	return least
 }
 
+// isAbove reports whether the first claim is held until the run of the second one has ended.
+func isAbove(h, a *v1.AcquireRequest) bool {
+	return slices.ContainsFunc(a.GetAbove(), func(l *v1.HeldLock) bool { return sameClaim(h, l.GetHolder(), l.GetClaim()) })
+}
+
 func (t *table) empty() bool { return len(t.held) == 0 && len(t.waiting) == 0 }
 
 func (t *table) answer(to *v1.AcquireRequest, refused bool, holders ...string) {
@@ -63,31 +68,30 @@ func (t *table) acquire(a *v1.AcquireRequest) {
 	}
 	if i := find(t.waiting, a.GetHolder(), a.GetClaim()); i >= 0 {
 		t.waiting[i].Execution, t.waiting[i].Asker = a.GetExecution(), a.GetAsker()
-		t.answer(t.waiting[i], false, t.holders()...)
+		t.answer(t.waiting[i], false, namesOf(t.held)...)
 		return
 	}
 	at := slices.IndexFunc(t.waiting, func(w *v1.AcquireRequest) bool { return w.GetPriority() < a.GetPriority() })
 	if at < 0 {
 		at = len(t.waiting)
 	}
-	t.waiting = slices.Insert(t.waiting, at, a)
-	t.serve()
-	if find(t.waiting, a.GetHolder(), a.GetClaim()) < 0 {
+	if (a.GetStrategy() == v1.StrategySkip || a.GetStrategy() == v1.StrategyFail) && (at > 0 || !t.hasPlace(a)) {
+		t.answer(a, true, namesOf(t.held)...)
 		return
 	}
-	switch a.GetStrategy() {
-	case v1.StrategySkip, v1.StrategyFail:
-		t.waiting = slices.Delete(t.waiting, at, at+1)
-		t.answer(a, true, t.holders()...)
-	case v1.StrategyReplace:
-		t.replace(a, at)
-		t.answer(a, false, t.holders()...)
-	default:
-		t.answer(a, false, t.holders()...)
+	t.waiting = slices.Insert(t.waiting, at, a)
+	t.serve()
+	if at = find(t.waiting, a.GetHolder(), a.GetClaim()); at < 0 {
+		return
 	}
+	if a.GetStrategy() == v1.StrategyReplace {
+		t.replace(a, at)
+	}
+	t.answer(a, false, namesOf(t.held)...)
 }
 
-// replace makes the oldest holders give way to a claim that waits behind `ahead` others.
+// replace makes the oldest holders give way to a claim that waits behind `ahead` others. Holders above the claim keep their
+// places, because the claim would end with them.
 func (t *table) replace(a *v1.AcquireRequest, ahead int) {
 	staying := 0
 	for _, h := range t.held {
@@ -96,7 +100,7 @@ func (t *table) replace(a *v1.AcquireRequest, ahead int) {
 		}
 	}
 	for i := 0; staying+ahead >= places(a); {
-		for i < len(t.held) && t.held[i].GetReplaced() {
+		for i < len(t.held) && (t.held[i].GetReplaced() || isAbove(t.held[i], a)) {
 			i++
 		}
 		if i < len(t.held) {
@@ -142,23 +146,68 @@ func (t *table) leave(a *v1.AcquireRequest) bool {
 	return true
 }
 
-// serve gives free places to waiters. No waiter overtakes another: the limit of the first one applies, and the others wait
-// behind it.
+// hasPlace reports whether a claim may hold the lock beside the present holders.
+func (t *table) hasPlace(a *v1.AcquireRequest) bool { return len(t.held) < placesOf(t.held, a) }
+
+// serve gives free places to waiters, and refuses those that would wait for ever. No waiter overtakes another: the limit of the
+// first one applies, and the others wait behind it.
 func (t *table) serve() {
-	for len(t.waiting) > 0 && len(t.held) < placesOf(t.held, t.waiting[0]) {
-		a := t.waiting[0]
-		t.waiting = t.waiting[1:]
-		t.held = append(t.held, a)
-		t.answer(a, false)
+	for len(t.waiting) > 0 {
+		if a := t.waiting[0]; t.hasPlace(a) {
+			t.waiting = t.waiting[1:]
+			t.held = append(t.held, a)
+			t.answer(a, false)
+			continue
+		}
+		i, holders := t.deadlock()
+		if i < 0 {
+			return
+		}
+		a := t.waiting[i]
+		t.waiting = slices.Delete(t.waiting, i, i+1)
+		t.answer(a, true, namesOf(holders)...)
+		t.replies[len(t.replies)-1].Granted.Deadlock = true
 	}
 }
 
-// holders returns the names of the holders, for people.
-func (t *table) holders() []string {
+// deadlock returns a waiter to refuse, and the holders that would keep their places while it waits. It returns -1 if every
+// waiter can get a place. A waiter waits for ever if the holders above it leave no place. So do all waiters if the holders above
+// any of them leave no place for the first one; then the last of those with a holder above them is refused.
+func (t *table) deadlock() (int, []*v1.AcquireRequest) {
+	var staying []*v1.AcquireRequest // the holders above any waiter
+	last := -1
+	for i, a := range t.waiting {
+		if len(a.GetAbove()) == 0 {
+			continue
+		}
+		var above []*v1.AcquireRequest
+		for _, h := range t.held {
+			if isAbove(h, a) && !h.GetReplaced() {
+				above = append(above, h)
+				if !slices.Contains(staying, h) {
+					staying = append(staying, h)
+				}
+			}
+		}
+		switch {
+		case len(above) >= placesOf(above, a):
+			return i, above
+		case len(above) > 0:
+			last = i
+		}
+	}
+	if last >= 0 && len(staying) >= placesOf(staying, t.waiting[0]) {
+		return last, staying
+	}
+	return -1, nil
+}
+
+// namesOf returns the names of holders, for people.
+func namesOf(holders []*v1.AcquireRequest) []string {
 	var list []string
-	for i, h := range t.held {
+	for i, h := range holders {
 		if i == maxHolders {
-			list = append(list, fmt.Sprintf("%d more", len(t.held)-i))
+			list = append(list, fmt.Sprintf("%d more", len(holders)-i))
 			break
 		}
 		list = append(list, holderName(h))

@@ -15,12 +15,15 @@ func ask(holder, strategy string, limit, priority int32) *v1.AcquireRequest {
 	return &v1.AcquireRequest{Holder: holder, Claim: "run", Limit: limit, Priority: priority, Strategy: strategy, Execution: "x"}
 }
 
-// said returns the table's answers, as "holder granted", "holder waits for a, b" and "holder refused for a".
+// said returns the table's answers, as "holder granted", "holder waits for a, b", "holder refused for a" and "holder never, because
+// of a".
 func said(t *table) string {
 	var words []string
 	for _, a := range t.replies {
 		word := a.GetTo().GetHolder()
 		switch g := a.GetGranted(); {
+		case g.GetDeadlock():
+			word += " never, because of " + strings.Join(g.GetHolders(), ", ")
 		case g.GetRefused():
 			word += " refused for " + strings.Join(g.GetHolders(), ", ")
 		case len(g.GetHolders()) > 0:
@@ -103,6 +106,109 @@ func TestLockTable(t *testing.T) {
 			}
 		})
 	}
+}
+
+// below returns a request of a run that ends before the given holders do.
+func below(holder string, limit int32, above ...string) *v1.AcquireRequest {
+	a := ask(holder, "", limit, 0)
+	for _, h := range above {
+		a.Above = append(a.Above, &v1.HeldLock{Holder: h, Claim: "run"})
+	}
+	return a
+}
+
+// TestWaitersThatWaitForEverAreRefused checks that a waiter is refused as soon as the holders above it, or above other waiters,
+// can make no room, and that nothing else is refused.
+func TestWaitersThatWaitForEverAreRefused(t *testing.T) {
+	t.Parallel()
+	strategy := func(a *v1.AcquireRequest, strategy string) *v1.AcquireRequest {
+		a.Strategy = strategy
+		return a
+	}
+	urgent := func(a *v1.AcquireRequest) *v1.AcquireRequest {
+		a.Priority = 1
+		return a
+	}
+	for name, requests := range map[string][]struct {
+		request *v1.AcquireRequest
+		want    string
+	}{
+		"held above":             {{ask("p", "", 1, 0), "p granted"}, {below("c", 1, "p"), "c never, because of p"}},
+		"held by another":        {{ask("p", "", 1, 0), "p granted"}, {below("c", 1, "q"), "c waits for p"}},
+		"there is a place":       {{ask("p", "", 2, 0), "p granted"}, {below("c", 2, "p"), "c granted"}, {below("d", 2, "p", "c"), "d never, because of p, c"}},
+		"lower limit below":      {{ask("p", "", 2, 0), "p granted"}, {ask("x", "", 2, 0), "x granted"}, {below("c", 1, "p"), "c never, because of p"}},
+		"lower limit above":      {{ask("p", "", 1, 0), "p granted"}, {below("c", 3, "p"), "c never, because of p"}},
+		"behind another waiter":  {{ask("p", "", 1, 0), "p granted"}, {ask("x", "", 1, 0), "x waits for p"}, {below("c", 1, "p"), "c never, because of p"}},
+		"another one makes room": {{ask("p", "", 2, 0), "p granted"}, {ask("x", "", 2, 0), "x granted"}, {below("c", 2, "p"), "c waits for p, x"}},
+		"each waits for the other": {
+			{ask("p", "", 2, 0), "p granted"}, {ask("q", "", 2, 0), "q granted"}, {below("c", 2, "p"), "c waits for p, q"},
+			{below("d", 2, "q"), "d never, because of p, q"},
+		},
+		"an unrelated one is first": {
+			{ask("p", "", 2, 0), "p granted"}, {ask("x", "", 1, 0), "x waits for p"}, {below("c", 2, "p"), "c never, because of p"},
+		},
+		"an urgent one comes first": {
+			{ask("p", "", 2, 0), "p granted"}, {ask("q", "", 2, 0), "q granted"}, {below("c", 2, "p"), "c waits for p, q"},
+			{urgent(ask("x", "", 1, 0)), "c never, because of p; x waits for p, q"},
+		},
+		"skip": {{ask("p", "", 1, 0), "p granted"}, {strategy(below("c", 1, "p"), v1.StrategySkip), "c refused for p"}},
+		"replace": {
+			{ask("p", "", 2, 0), "p granted"}, {ask("x", "", 2, 0), "x granted"},
+			{strategy(below("c", 2, "p"), v1.StrategyReplace), "x refused for c; c waits for p, x"},
+		},
+		"replace what is above": {{ask("p", "", 1, 0), "p granted"}, {strategy(below("c", 1, "p"), v1.StrategyReplace), "c never, because of p"}},
+		"above, and replaced": {
+			{ask("p", "", 1, 0), "p granted"}, {ask("x", v1.StrategyReplace, 1, 0), "p refused for x; x waits for p"}, {below("c", 1, "p"), "c waits for p"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var table table
+			for _, step := range requests {
+				table.acquire(step.request)
+				if got := said(&table); got != step.want {
+					t.Errorf("%q, want %q", got, step.want)
+				}
+			}
+		})
+	}
+}
+
+// TestNothingWaitsForEver checks that every request is granted or refused, whatever runs start below others, as long as those end
+// that nothing below them keeps open.
+func TestNothingWaitsForEver(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		var table table
+		n := 0
+		isLeaf := func(a *v1.AcquireRequest) bool {
+			return !slices.ContainsFunc(slices.Concat(table.held, table.waiting), func(b *v1.AcquireRequest) bool { return isAbove(a, b) })
+		}
+		end := func() bool {
+			i := slices.IndexFunc(table.held, isLeaf)
+			if i >= 0 {
+				table.free(table.held[i].GetHolder(), "run")
+			}
+			return i >= 0
+		}
+		t.Repeat(map[string]func(*rapid.T){
+			"acquire": func(t *rapid.T) {
+				n++
+				a := below(fmt.Sprint("r", n), int32(rapid.IntRange(1, 3).Draw(t, "limit")))
+				a.Priority = int32(rapid.IntRange(0, 1).Draw(t, "priority"))
+				if k := rapid.IntRange(-1, len(table.held)-1).Draw(t, "above"); k >= 0 {
+					h := table.held[k]
+					a.Above = append(slices.Clone(h.GetAbove()), &v1.HeldLock{Holder: h.GetHolder(), Claim: h.GetClaim()})
+				}
+				table.acquire(a)
+			},
+			"end": func(*rapid.T) { end() },
+		})
+		for end() {
+		}
+		if !table.empty() {
+			t.Fatalf("%d hold the lock and %d wait for ever", len(table.held), len(table.waiting))
+		}
+	})
 }
 
 func TestHolderName(t *testing.T) {

@@ -15,6 +15,11 @@ func LockWait(lock string, holders []string) string {
 	return lockWait + lock + ", held by " + strings.Join(holders, ", ")
 }
 
+// Deadlock returns the error of a task or run that is refused a lock because it would wait for it for ever.
+func Deadlock(lock string, holders []string, remedy string) string {
+	return lock + " is held by " + strings.Join(holders, ", ") + " until runs that wait for it have ended, so it is never granted; " + remedy
+}
+
 // IsLockWait reports whether a text was returned by LockWait.
 func IsLockWait(text string) bool { return strings.HasPrefix(text, lockWait) }
 

@@ -24,6 +24,7 @@ type childRuns struct {
 	children  childRunChildren
 	ends      childRunEnds
 	evaluator asker
+	locks     childRunLocks
 	outbox    charger
 	store     caller
 
@@ -43,6 +44,9 @@ type (
 		want(w *childWorkflow)
 		reattach(w *childWorkflow)
 		cancel(w *childWorkflow, why string)
+	}
+	childRunLocks interface {
+		heldBy(u *unit) []*v1.HeldLock
 	}
 	childRunEnds interface {
 		failBeforeStart(i int, a *v1.ConditionAnswer)
@@ -91,7 +95,7 @@ func (cr *childRuns) prepare(u *unit, rendered *structpb.Struct) {
 		RunId: cr.id, Chain: cr.chain, Generation: cr.in.GetGeneration(), Task: cr.core.Name(i), Claim: u.claim, Spec: spec,
 		Options: cr.in.GetOptions(), Depth: cr.in.GetDepth() + 1, ParentFirst: cr.first,
 		By: cr.status.Run.SubmittedBy, Batch: cr.in.GetBatch(), ByRole: cr.in.GetByRole(), SignedDecisions: cr.in.GetSignedDecisions(),
-		Workflows: cr.in.GetWorkflows(),
+		Workflows: cr.in.GetWorkflows(), HeldLocks: cr.locks.heldBy(u),
 	}}}}
 	c.start = func(prepared *v1.PreparedChild) (string, workflow.ChildWorkflowOptions) {
 		now := cr.now()

@@ -289,6 +289,46 @@ func TestRunsFollowTheirConcurrencyStrategy(t *testing.T) {
 	}
 }
 
+// TestRunFailsAtOnceForWhatIsHeldAboveIt checks that a run does not wait for a lock, or for a run slot, that is held until the run
+// has ended.
+func TestRunFailsAtOnceForWhatIsHeldAboveIt(t *testing.T) {
+	t.Parallel()
+	c := workertest.Shared(t).Nodes(t, workertest.Script{})
+	c.Start("n")
+	lock := uniqueLock()
+	needs := fmt.Sprintf("type: shell, spec: {command: x}, resources: {cores: 0}, constraints: {nodeLabels: [%s]}, mutex: %s", c.Label, lock)
+	run := func(tasks string) string {
+		return fmt.Sprintf("type: run, retry: {backoffMs: 1}, spec: {definition: {name: inner, tasks: {t: {%s}}}}", tasks)
+	}
+	slot := fmt.Sprintf("type: run, spec: {definition: {name: %[1]s, concurrency: {maxRuns: 1}, tasks: {t: {%[2]s}}}}", lock, needs)
+	h := c.Submit(c.Input(fmt.Sprintf(`{name: %[1]s, concurrency: {maxRuns: 1}, tasks: {
+		child: {%[2]s, mutex: %[1]s},
+		grandchild: {%[3]s, semaphore: {name: %[1]s, limit: 5}},
+		partitions: {%[4]s, mutex: %[1]s},
+		places: {%[5]s, semaphore: {name: two-%[1]s, limit: 2}},
+		slot: {%[6]s},
+		slots: {%[6]s, parallel: 501, concurrency: 2, maxFailures: 1}}}`,
+		lock, run(needs), run(run(needs)), run(needs+", parallel: 501, concurrency: 2, maxFailures: 1"),
+		run(strings.ReplaceAll(needs, "mutex: "+lock, fmt.Sprintf("semaphore: {name: two-%s, limit: 2}", lock))), slot)))
+	got := h.Wait()
+	workertest.CheckRun(t, got, "failed", map[string]string{
+		"child": "failed deadlock", "grandchild": "failed deadlock", "partitions": "failed instances", "places": "completed",
+		"slot": "failed deadlock", "slots": "failed instances",
+	})
+	for name, text := range map[string]string{
+		"child":      "the lock " + lock + " is held by child of " + h.ID,
+		"grandchild": "held by grandchild of " + h.ID,
+		"partitions": "held by partitions of " + h.ID,
+		"slot":       "the place of a run of " + lock + " is held by " + h.ID,
+		"slots":      "held by " + h.ID,
+	} {
+		if task := got.GetTasks()[name]; !strings.Contains(task.GetError(), text) || task.GetAttempt() > 0 {
+			t.Errorf("%s ended with attempt %d: %s", name, task.GetAttempt(), task.GetError())
+		}
+	}
+	workertest.Replay(t, "deadlock", limits.Run{}, h.History(""))
+}
+
 // TestHistoriesOfLocksReplay checks that locks, and the runs that wait for them, replay.
 func TestHistoriesOfLocksReplay(t *testing.T) {
 	t.Parallel()

@@ -8,6 +8,7 @@ import (
 	"go.temporal.io/sdk/workflow"
 
 	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/dag"
 	"switchyard/workflows/names"
 	"switchyard/workflows/phrase"
 )
@@ -33,6 +34,7 @@ type locks struct {
 type (
 	lockUnits interface {
 		enter(u *unit)
+		leave(u *unit)
 	}
 	lockView interface {
 		setState(state string)
@@ -83,6 +85,11 @@ func (l *locks) hasRequests() bool { return len(l.requests) > 0 }
 // holder.
 func (l *locks) ask(lock string, a *v1.AcquireRequest) {
 	a.Holder, a.Execution, a.Asker = l.self, l.first, l.original
+	for _, held := range l.in.GetHeldLocks() {
+		if held.GetLock() == lock {
+			a.Above = append(a.Above, held)
+		}
+	}
 	// A call may be sent twice as a whole, so it must not release a lock that it also requests.
 	l.requests = slices.DeleteFunc(l.requests, func(q *v1.LockRequest) bool {
 		return q.GetFree() != nil && q.GetLock() == lock && q.GetFree().GetClaim() == a.GetClaim()
@@ -134,6 +141,13 @@ func (l *locks) granted(g *v1.Granted) {
 		if l.held[g.GetClaim()] == nil && len(g.GetHolders()) == 0 {
 			l.release(g.GetLock(), g.GetClaim()) // the run no longer needs the lock
 		}
+	case g.GetDeadlock():
+		delete(l.wanted, g.GetClaim())
+		l.admitter.leave(u)
+		text := phrase.Deadlock("the lock "+lockName(g.GetLock()), g.GetHolders(), "use another lock here, or none for the tasks that start the run")
+		for _, m := range u.members {
+			l.raise(dag.GaveUp{Task: m, Claim: l.core.Task(m).Claim, Reason: v1.ReasonDeadlock, Error: text})
+		}
 	case len(g.GetHolders()) > 0:
 		l.showWait(u, phrase.LockWait(lockName(g.GetLock()), g.GetHolders()))
 	default:
@@ -150,6 +164,18 @@ func (l *locks) showWait(u *unit, why string) {
 	for _, m := range u.members {
 		l.status.SetWaitReason(m, why)
 	}
+}
+
+// heldBy returns the locks that are held above the run of a unit: those above this run, its run slot, and the lock of the unit.
+func (l *locks) heldBy(u *unit) []*v1.HeldLock {
+	held := slices.Clone(l.in.GetHeldLocks())
+	if l.runSlot {
+		held = append(held, &v1.HeldLock{Lock: l.slotLock(), Holder: l.self, Claim: slotClaim})
+	}
+	if u != nil && u.lock.Name != "" {
+		held = append(held, &v1.HeldLock{Lock: u.lock.Name, Holder: l.self, Claim: l.lockClaim(u)})
+	}
+	return held
 }
 
 // lockName returns the name of a lock as written in the definition.

@@ -41,6 +41,12 @@ func (l *locks) hasSlot() bool { return l.runSlot }
 func (l *locks) slotGranted(g *v1.Granted) {
 	others := strings.Join(g.GetHolders(), ", ")
 	switch {
+	case g.GetDeadlock():
+		name := l.in.GetDefinition().GetName()
+		l.raise(dag.Abort{
+			State: v1.RunFailed, Reason: v1.ReasonDeadlock,
+			Error: phrase.Deadlock("the place of a run of "+name, g.GetHolders(), "raise concurrency.maxRuns, or start no run of "+name+" from within another one"),
+		})
 	case g.GetRefused():
 		l.raise(l.slotEnd(others))
 	case len(g.GetHolders()) == 0:

@@ -60,6 +60,7 @@ type fakeLockQueue struct {
 	err     error
 	sent    [][]*v1.LockRequest
 	entered []*unit
+	left    []*unit
 	state   string
 }
 
@@ -71,6 +72,7 @@ func (q *fakeLockQueue) mustNow(_, _ string, _ any, args ...any) error {
 }
 
 func (q *fakeLockQueue) enter(u *unit)         { q.entered = append(q.entered, u) }
+func (q *fakeLockQueue) leave(u *unit)         { q.left = append(q.left, u) }
 func (q *fakeLockQueue) setState(state string) { q.state = state }
 
 // newLocks returns the locks of a run whose only task needs the lock "db".
@@ -131,6 +133,50 @@ func TestGrantsThatNothingWaitsFor(t *testing.T) {
 	}
 }
 
+// TestUnitThatWouldWaitForEverFails checks that a unit names the locks held above its run, and fails if one is never granted.
+func TestUnitThatWouldWaitForEverFails(t *testing.T) {
+	t.Parallel()
+	l, q, u := newLocks(t, &v1.RunConcurrency{MaxRuns: 1})
+	above := &v1.HeldLock{Lock: u.lock.Name, Holder: "outer-1", Claim: "deploy#1"}
+	l.in.HeldLocks = []*v1.HeldLock{{Lock: "task:other", Holder: "outer-1", Claim: "x#1"}, above}
+	l.acquire(u)
+	if got := l.requests[0].GetAcquire().GetAbove(); len(got) != 1 || got[0] != above {
+		t.Errorf("above are %v", got)
+	}
+	l.granted(&v1.Granted{Lock: u.lock.Name, Claim: l.lockClaim(u), Asker: "original", Holders: []string{"deploy of outer-1"}, Refused: true, Deadlock: true})
+	e, ok := l.takeEvents()[0].(dag.GaveUp)
+	if !ok || e.Reason != v1.ReasonDeadlock || !strings.Contains(e.Error, "the lock db is held by deploy of outer-1 until") {
+		t.Errorf("%+v", e)
+	}
+	if len(q.entered) != 0 || len(q.left) != 1 || l.waits(u) {
+		t.Errorf("%d units have entered, %d have left", len(q.entered), len(q.left))
+	}
+}
+
+// TestRunsBelowLearnOfHeldLocks checks that a run hands down the locks above it, its run slot, and the lock of the unit that starts
+// a run.
+func TestRunsBelowLearnOfHeldLocks(t *testing.T) {
+	t.Parallel()
+	l, _, u := newLocks(t, &v1.RunConcurrency{MaxRuns: 1})
+	l.in.HeldLocks = []*v1.HeldLock{{Lock: "task:m", Holder: "outer-1", Claim: "x#1"}}
+	held := func(u *unit) (all []string) {
+		for _, h := range l.heldBy(u) {
+			all = append(all, h.GetLock()+" "+h.GetHolder()+" "+h.GetClaim())
+		}
+		return all
+	}
+	if got := held(nil); !slices.Equal(got, []string{"task:m outer-1 x#1"}) {
+		t.Errorf("without a slot: %q", got)
+	}
+	l.restoreSlot()
+	if got, want := held(u), []string{"task:m outer-1 x#1", l.slotLock() + " run run", u.lock.Name + " run " + l.lockClaim(u)}; !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+	if got := held(nil); len(got) != 2 {
+		t.Errorf("for a partition: %q", got)
+	}
+}
+
 // Requests of an interrupted call stay in front of later ones.
 func TestInterruptedRequestsAreSentFirst(t *testing.T) {
 	t.Parallel()
@@ -177,6 +223,11 @@ func TestRunSlot(t *testing.T) {
 	}
 	l, _, _ := newLocks(t, &v1.RunConcurrency{MaxRuns: 1})
 	l.askSlot()
+	l.granted(&v1.Granted{Claim: slotClaim, Holders: []string{"a"}, Refused: true, Deadlock: true})
+	if end, ok := l.takeEvents()[0].(dag.Abort); !ok || end.State != v1.RunFailed || end.Reason != v1.ReasonDeadlock ||
+		!strings.Contains(end.Error, "the place of a run of work is held by a until") {
+		t.Errorf("a run below the holder ends with %+v", end)
+	}
 	l.granted(&v1.Granted{Claim: slotClaim, Holders: []string{"a"}})
 	if l.granted(&v1.Granted{Claim: slotClaim}); !l.hasSlot() || l.hasEvents() || l.status.Whole().GetRun().GetError() != "" {
 		t.Errorf("the granted slot is not held, or the run still waits: %q", l.status.Whole().GetRun().GetError())

@@ -20,6 +20,7 @@ type openings struct {
 	admitter   openingUnits
 	ancestry   ancestorReader
 	children   openingChildren
+	locks      childRunLocks
 	partitions openingPartitions
 
 	count int
@@ -235,7 +236,7 @@ func (op *openings) inputOf(m *partitionedFanOut, o opening) (*v1.RunInput, erro
 		Options: op.in.GetOptions(), Generation: op.in.GetGeneration(), Partition: part, Rerun: again, Retry: back,
 		ParentRun: op.in.GetParentRun(), ParentTask: op.in.GetParentTask(), Depth: op.in.GetDepth(),
 		ParentFirst: op.first, ByRole: op.in.GetByRole(), SignedDecisions: op.in.GetSignedDecisions(), CacheScope: op.cacheScope(),
-		Workflows: op.in.GetWorkflows(),
+		Workflows: op.in.GetWorkflows(), HeldLocks: op.locks.heldBy(nil),
 	}, nil
 }
 

@@ -64,9 +64,9 @@ func newRun(root workflow.Context, received *v1.RunInput, limits limits.Run) *ru
 	es.admitter, es.contexts, es.evaluator, es.cache, es.store = ad, cx, e, rc, s
 	ab.outbox, ab.store = o, s
 	cw.outbox, cw.store = o, s
-	cr.admitter, cr.children, cr.ends, cr.evaluator, cr.outbox, cr.store = ad, cw, es, e, o, s
+	cr.admitter, cr.children, cr.ends, cr.evaluator, cr.locks, cr.outbox, cr.store = ad, cw, es, e, l, o, s
 	ps.abandoned, ps.admitter, ps.children, ps.commands, ps.contexts, ps.openings, ps.outbox, ps.view = ab, ad, cw, cs, cx, op, o, v
-	op.admitter, op.ancestry, op.children, op.partitions = ad, an, cw, ps
+	op.admitter, op.ancestry, op.children, op.locks, op.partitions = ad, an, cw, l, ps
 	rp.admitter, rp.ancestry, rp.children, rp.commands, rp.contexts, rp.controls, rp.outbox, rp.view = ad, an, cw, cs, cx, ct, o, v
 	ds.outbox = o
 	h.outbox, h.placer = o, p

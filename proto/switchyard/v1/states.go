@@ -171,6 +171,7 @@ const (
 	ReasonCancelled        = "cancelled"         // run, task or attempt was cancelled
 	ReasonTerminated       = "terminated"        // failed run: its workflow was terminated
 	ReasonConcurrency      = "concurrency"       // the run ended in favour of other runs of its workflow
+	ReasonDeadlock         = "deadlock"          // failed: it needs a lock that is held above its run until the run has ended
 	ReasonChildRun         = "child_run"         // task of type run: its run did not complete
 	ReasonRejected         = "rejected"          // rejected by a person; task of type run: its run was rejected
 	ReasonSuspended        = "suspended"         // paused: a person has suspended the task
@@ -357,7 +358,7 @@ func IsEndedByPerson(state string) bool {
 // IsFinalReason reports whether a task or run that failed for this reason would fail for it again, so that neither is retried.
 func IsFinalReason(reason string) bool {
 	switch reason {
-	case ReasonExpression, ReasonConditionError, ReasonFanOut, ReasonBadSpec, ReasonMaxTurns, ReasonMaxCost, ReasonRejected:
+	case ReasonExpression, ReasonConditionError, ReasonFanOut, ReasonBadSpec, ReasonMaxTurns, ReasonMaxCost, ReasonRejected, ReasonDeadlock:
 		return true
 	}
 	return false

@@ -1,0 +1,75 @@
+package definition
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/definition/source"
+)
+
+// nestedLocks warns about locks that inline definitions need and never get, because the runs above hold them until the inner runs
+// have ended.
+type nestedLocks struct{ *document }
+
+// nestedLock is a place of a lock that is held above an inline definition. A workflow with limited concurrency is a lock whose
+// places its runs hold.
+type nestedLock struct {
+	name       string // of the lock or of the workflow
+	isWorkflow bool
+	limit      int32
+	holder     string // for people
+}
+
+// check checks a definition, and those inside of it. above holds the locks that are held until a run of it has ended.
+func (n nestedLocks) check(def *v1.Definition, base *source.Path, above []nestedLock) {
+	if c := def.GetConcurrency(); c.GetMaxRuns() > 0 {
+		slot := nestedLock{def.GetName(), true, c.GetMaxRuns(), "a run of " + def.GetName()}
+		p := base.Field("concurrency").Field("maxRuns")
+		if holders := neverGranted(slot, above); holders == nil {
+			above = append(slices.Clip(above), slot)
+		} else if c.GetStrategy() != v1.StrategySkip && c.GetStrategy() != v1.StrategyFail {
+			n.Warn(n.locate(p), p,
+				fmt.Sprintf("a run of %s never starts here: the runs around it keep all places that maxRuns allows until it has ended", def.GetName()),
+				"raise maxRuns everywhere, or give this workflow another name")
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(def.GetTasks())) {
+		task, at, held := def.GetTasks()[name], base.Field("tasks").Key(name), above
+		if LockName(task) != "" && !HasLockTemplate(task) {
+			lock := nestedLock{LockName(task), false, max(task.GetSemaphore().GetLimit(), 1), at.String()}
+			p := at.Field("semaphore").Field("name")
+			if task.GetMutex() != "" {
+				lock.limit, p = 1, at.Field("mutex")
+			}
+			if holders := neverGranted(lock, above); holders == nil {
+				held = append(slices.Clip(above), lock)
+			} else {
+				n.Warn(n.locate(p), p,
+					fmt.Sprintf("the lock %s is never granted: it is held by %s until this run has ended", lock.name, strings.Join(holders, " and ")),
+					"use another lock here, or none for the tasks that start the run")
+			}
+		}
+		spec := at.Field("spec")
+		if inner := n.inner[spec.String()]; inner != nil {
+			n.check(inner, spec.Field("definition").Inline(), held)
+		}
+	}
+}
+
+// neverGranted returns the holders above a definition that leave no place of a lock, or nil if there is a place.
+func neverGranted(lock nestedLock, above []nestedLock) (holders []string) {
+	least := lock.limit
+	for _, h := range above {
+		if h.name == lock.name && h.isWorkflow == lock.isWorkflow {
+			least = min(least, h.limit)
+			holders = append(holders, h.holder)
+		}
+	}
+	if len(holders) < int(least) {
+		return nil
+	}
+	return holders
+}
