@@ -37,7 +37,7 @@ func Missing(kind, text, hint string) error {
 	return MissingAs(kind, text, message)
 }
 
-// MissingAs is like Missing, with a message of its own.
+// MissingAs returns an error like that of Missing, with a message of its own.
 func MissingAs(kind, text, message string) error {
 	err := connect.NewError(connect.CodeNotFound, errors.New(message))
 	// Best effort: the error is useful without its detail.
