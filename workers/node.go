@@ -240,8 +240,8 @@ func (n *Node) openState() {
 	}
 }
 
-// recover continues the attempts of earlier workers of the same name, all of which have ended or have lost their
-// registration. The node does not wait so long for answers that its first heartbeat is late.
+// recover continues the attempts of earlier workers of the same name. Each of these workers has ended or has lost its
+// registration. The wait for answers is bounded so that the first heartbeat of the node is not late.
 func (n *Node) recover(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, n.cfg.OfflineAfter/3)
 	defer cancel()

@@ -75,7 +75,7 @@ func Take(path string) (*Lock, error) {
 	return nil, fmt.Errorf("lock %s: the file was removed after every attempt to lock it", path)
 }
 
-// content returns the process id in the lock file, or 0 if there is none, and the note, or "".
+// content returns the process id and the note in the lock file. A missing process id is 0, and a missing note is "".
 func content(path string) (pid int, note string) {
 	text, _ := os.ReadFile(path) // a file that cannot be read says nothing
 	first, note, _ := strings.Cut(string(text), "\n")
@@ -86,8 +86,7 @@ func content(path string) (pid int, note string) {
 	return pid, strings.TrimSuffix(note, "\n")
 }
 
-// Note returns the note in the file: that of SetNote, or else the one that an earlier holder has left, who has released the
-// lock or died since. It is "" if there is none.
+// Note returns the note in the file, or "" for a file without one. Before SetNote, the note is that of the previous holder.
 func (l *Lock) Note() string { return l.note }
 
 // SetNote writes a note into the file, by which the next holder can tell whose death the lock proves. Errors are ignored: without

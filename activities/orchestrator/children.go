@@ -153,7 +153,7 @@ func (c *Children) childRun(ctx context.Context, req *v1.ChildRunRequest) (*v1.P
 }
 
 // definition returns the definition that a spec contains or names. frozen holds the stored workflows that the approval of the run
-// covers, or is nil if there is none.
+// covers. It is nil for a run that needed no approval.
 func (c *Children) definition(ctx context.Context, spec *v1.RunSpec, frozen *v1.FrozenWorkflows) (*v1.Definition, error) {
 	if spec.GetDefinition() != nil {
 		def, err := definition.FromStruct(spec.GetDefinition())

@@ -172,7 +172,7 @@ func projectField(field protoreflect.FieldDescriptor, f projection, value any) a
 		return wrapUntrusted(value)
 	}
 	if m := field.Message(); m != nil && m.FullName() == "google.protobuf.Struct" {
-		return value // data, whose numbers and zeros tasks read as they are
+		return value // tasks read the numbers and zeros of these values unchanged
 	}
 	switch value := value.(type) {
 	case map[string]any:

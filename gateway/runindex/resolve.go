@@ -98,8 +98,8 @@ func (x *Index) lastSubmitted(ctx context.Context) (string, error) {
 	return "", rpcerror.MissingAs("run", lastRun, problem)
 }
 
-// newestSubmittedBy returns the run that owner submitted last, or the zero value if there is none. A run is as old as its
-// submission: a retry or a new execution of the same run makes it no newer.
+// newestSubmittedBy returns the run that owner submitted last, or the zero value for an owner without runs. The time of
+// submission counts: a retry or a new execution does not make a run newer.
 func (x *Index) newestSubmittedBy(ctx context.Context, owner string) (submittedRun, error) {
 	var newest submittedRun
 	scope := scopeOf(ctx)
