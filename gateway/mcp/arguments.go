@@ -5,210 +5,190 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"slices"
 	"strconv"
 	"strings"
-	"time"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+	"github.com/santhosh-tekuri/jsonschema/v6/kind"
+	"google.golang.org/protobuf/encoding/protojson"
 
 	"switchyard/workflows/nearest"
 	"switchyard/workflows/structs"
 )
 
-// readArguments decodes the arguments of a call.
-func readArguments(data json.RawMessage) (map[string]any, error) {
+const (
+	waitName, definitionName, pageSizeName, previewName, keyName = "waitSeconds", "definition", "pageSize", "preview", "idempotencyKey"
+	// defaultPage is the default page size.
+	defaultPage = 20
+)
+
+// arguments are those that the tools add to the fields of requests, and those that they describe in their own words.
+type arguments struct {
+	Preview     bool
+	PageSize    *int `json:"pageSize"`
+	WaitSeconds *int `json:"waitSeconds"`
+	Cursor      string
+	Definition  json.RawMessage
+	Command     string
+	Nodes       []string
+	Timeout     string
+}
+
+// ownSchemas has the schemas of arguments, and of fields of requests that need no long description.
+var ownSchemas = map[string]schema{
+	"run":          {"type": "string", "description": `Run ID, unique prefix, or "last" you submitted.`},
+	"task":         {"type": "string", "description": `Name of the task or of an instance, such as "each[3]".`},
+	"node":         {"type": "string", "description": "Name of the node."},
+	keyName:        {"type": "string", "description": "A repeated request with the same key starts nothing new."},
+	pageSizeName:   {"type": "integer", "description": fmt.Sprintf("Maximum items per page; default %d, fewer if they are large.", defaultPage)},
+	"pageToken":    {"type": "string", "description": "nextPageToken of the previous page."},
+	previewName:    {"type": "boolean", "description": "Change nothing, and say what would happen."},
+	waitName:       {"type": "integer", "description": fmt.Sprintf("How long to wait for the end, in seconds, at most %d.", maxWait)},
+	"cursor":       {"type": "string", "description": "Where to continue: the cursor of the previous answer."},
+	definitionName: {"type": []any{"string", "object"}, "description": "The definition: a text in YAML or JSON, or an object. Its language is the resource " + guideURI + "."},
+	"command":      {"type": "string", "description": "Command line, which runs with `sh -c` on each node."},
+	"nodes":        {"type": "array", "items": schema{"type": "string"}, "description": `Names of nodes; ["*"] selects all nodes that accept tasks now.`},
+	"timeout":      {"type": "string", "description": `Maximum time that one attempt may run, such as "90s" or "1h30m".`},
+}
+
+// decode checks the arguments of a caller and returns the call that they ask for.
+func (t *tool) decode(data json.RawMessage) (*invocation, error) {
 	if data = bytes.TrimSpace(data); len(data) == 0 || string(data) == "null" {
-		return map[string]any{}, nil
+		data = json.RawMessage("{}")
 	}
-	decoder := json.NewDecoder(bytes.NewReader(data))
-	decoder.UseNumber()
-	var value any
-	err := decoder.Decode(&value)
-	if err == nil && decoder.More() {
-		err = errors.New("there is more than one value")
+	value, err := jsonschema.UnmarshalJSON(bytes.NewReader(data))
+	if err != nil {
+		return nil, usagef("%s: the arguments are not valid JSON: %v", t.name, err)
 	}
-	if err != nil && !errors.Is(err, io.EOF) {
-		return nil, fmt.Errorf("the arguments are not valid JSON: %w", err)
+	if err := structs.CheckJSON(data); err != nil {
+		return nil, usagef("%s: %v", t.name, err)
 	}
-	object, ok := value.(map[string]any)
-	if !ok {
-		return nil, fmt.Errorf("the arguments are %s; send an object", kindOf(value))
+	if problems := t.mismatches(value); len(problems) > 0 {
+		return nil, usageError{append([]string{"The arguments of " + t.name + " do not fit:"}, problems...)}
 	}
-	return object, structs.CheckJSON(data)
+	i := &invocation{tool: t}
+	given := map[string]json.RawMessage{}
+	if wrong, ok := errors.AsType[*json.UnmarshalTypeError](errors.Join(json.Unmarshal(data, &i.arguments), json.Unmarshal(data, &given))); ok {
+		return nil, usagef("The arguments of %s do not fit: %s is the %s; it must be an integer", t.name, wrong.Field, wrong.Value)
+	}
+	if t.call.method == nil {
+		return i, nil
+	}
+	fields := map[string]json.RawMessage{}
+	if t.fixed != "" {
+		fields[t.fixed] = json.RawMessage("true")
+	}
+	i.request = t.call.input.ProtoReflect().New().Interface()
+	for _, name := range strings.Fields(t.takes) {
+		value, ok := given[nameOf(t.call.input.ProtoReflect().Descriptor().Fields().ByJSONName(name))]
+		if !ok && name == pageSizeName {
+			value, ok = json.RawMessage(strconv.Itoa(defaultPage)), true
+		}
+		if ok {
+			fields[name] = value
+		}
+	}
+	if data, err = json.Marshal(fields); err == nil {
+		err = protojson.Unmarshal(data, i.request)
+	}
+	if err != nil {
+		return nil, usagef("The arguments of %s do not fit: %s", t.name, strings.TrimPrefix(oneLine(err.Error()), "proto: "))
+	}
+	return i, nil
 }
 
-// checkArguments returns every mismatch between arguments and the schema of a tool.
-func checkArguments(s schema, arguments map[string]any) []string {
+// mismatches returns how decoded arguments differ from the schema of the tool, with the place and the remedy. It leaves ranges
+// and patterns to the gateway.
+func (t *tool) mismatches(value any) []string {
+	invalid, _ := errors.AsType[*jsonschema.ValidationError](t.compiled.Validate(value))
 	var problems []string
-	required, _ := s["required"].([]string)
-	for _, name := range required {
-		if value, ok := arguments[name]; !ok || value == "" {
-			problems = append(problems, fmt.Sprintf("%s is missing: %s", name, describe(s, name)))
+	for open := []*jsonschema.ValidationError{invalid}; invalid != nil && len(open) > 0; open = open[1:] {
+		open = append(open, open[0].Causes...)
+		if len(open[0].Causes) == 0 {
+			problems = append(problems, t.mismatch(open[0], value)...)
 		}
 	}
-	return append(problems, check(s, arguments, "")...)
-}
-
-// describe returns the description of an argument.
-func describe(s schema, name string) string {
-	properties, _ := s["properties"].(map[string]any)
-	property, _ := properties[name].(map[string]any)
-	text, _ := property["description"].(string)
-	return text
-}
-
-// check returns the mismatches between a value at a path and a schema. It leaves ranges and patterns to the gateway.
-func check(s schema, value any, path string) []string {
-	if types := typesOf(s); len(types) > 0 && !slices.ContainsFunc(types, func(t string) bool { return isOf(value, t) }) {
-		return []string{fmt.Sprintf("%s is %s; it must be %s", path, kindOf(value), strings.Join(articles(types), " or "))}
-	}
-	if words, ok := s["enum"].([]any); ok && value != "" && !slices.Contains(words, value) {
-		return []string{fmt.Sprintf("%s is %s, which is not one of %s%s", path, formatValue(value), list(words), nearWord(value, words))}
-	}
-	if text, ok := value.(string); ok && s["format"] == "date-time" {
-		if _, err := time.Parse(time.RFC3339, text); err != nil {
-			return []string{fmt.Sprintf("%s is %s; it must be a time such as 2026-01-15T01:30:00Z", path, formatValue(value))}
-		}
-	}
-	var problems []string
-	switch value := value.(type) {
-	case map[string]any:
-		problems = checkObject(s, value, path)
-	case []any:
-		if items, ok := s["items"].(map[string]any); ok {
-			for i, each := range value {
-				problems = append(problems, check(items, each, path+"["+strconv.Itoa(i)+"]")...)
-			}
-		}
-	}
+	slices.Sort(problems)
 	return problems
 }
 
-func checkObject(s schema, object map[string]any, path string) []string {
-	var problems []string
-	properties, _ := s["properties"].(map[string]any)
-	for _, name := range slices.Sorted(maps.Keys(object)) {
-		place := name
-		if path != "" {
-			place = path + "." + name
-		}
-		if property, ok := properties[name].(map[string]any); ok {
-			problems = append(problems, check(property, object[name], place)...)
+func (t *tool) mismatch(e *jsonschema.ValidationError, value any) []string {
+	place, of := "", t.schema
+	for _, name := range e.InstanceLocation {
+		properties, _ := of["properties"].(schema)
+		switch in := value.(type) {
+		case []any:
+			index, _ := strconv.Atoi(name)
+			place, value, of = place+"["+name+"]", in[index], nested(of["items"])
 			continue
-		}
-		switch more := s["additionalProperties"].(type) {
 		case map[string]any:
-			problems = append(problems, check(more, object[name], place)...)
-		case bool:
-			if !more {
-				problems = append(problems, unknownName(place, name, slices.Sorted(maps.Keys(properties))))
+			value = in[name]
+		}
+		place = strings.TrimPrefix(place+"."+name, ".")
+		if of = nested(properties[name]); of == nil {
+			of = schema{}
+		}
+	}
+	shown, _ := json.Marshal(value)
+	it := place + " is " + cutText(string(shown), 60)
+	switch k := e.ErrorKind.(type) {
+	case *kind.Type:
+		if place == "" {
+			return []string{"they are " + article(k.Got) + "; send an object"}
+		}
+		return []string{fmt.Sprintf("%s is %s; it must be %s", place, article(k.Got), article(k.Want...))}
+	case *kind.Enum:
+		words := make([]string, len(k.Want))
+		for i, word := range k.Want {
+			words[i] = fmt.Sprint(word)
+		}
+		words = slices.DeleteFunc(words, func(word string) bool { return word == "" })
+		return []string{strings.TrimSuffix(fmt.Sprintf("%s, which is not one of %s; %s", it, strings.Join(words, ", "), nearest.DidYouMean(fmt.Sprint(value), words)), "; ")}
+	case *kind.Format:
+		return []string{it + "; it must be a time such as 2026-01-15T01:30:00Z"}
+	case *kind.MinLength:
+		return []string{fmt.Sprintf("%s is missing: %s", place, of["description"])}
+	case *kind.Required:
+		problems := make([]string, len(k.Missing))
+		for i, name := range k.Missing {
+			problems[i] = fmt.Sprintf("%s is missing: %s", name, nested(nested(of["properties"])[name])["description"])
+		}
+		return problems
+	case *kind.AdditionalProperties:
+		problems := make([]string, len(k.Properties))
+		for i, name := range k.Properties {
+			known := slices.Sorted(maps.Keys(nested(of["properties"])))
+			problems[i] = strings.TrimPrefix(place+"."+name, ".") + " is unknown; "
+			if hint := nearest.DidYouMean(name, known); hint != "" {
+				problems[i] += hint
+			} else {
+				problems[i] += "known are " + strings.Join(known, ", ")
 			}
 		}
+		return problems
 	}
-	return problems
+	return []string{it + ", which does not fit"}
 }
 
-// unknownName returns the error text for an unknown argument, with the nearest name or all known names.
-func unknownName(place, name string, known []string) string {
-	if hint := nearest.DidYouMean(name, known); hint != "" {
-		return place + " is unknown; " + hint
-	}
-	if len(known) == 0 {
-		return place + " is unknown; there are no arguments"
-	}
-	return fmt.Sprintf("%s is unknown; known are %s", place, strings.Join(known, ", "))
+func nested(value any) schema {
+	s, _ := value.(schema)
+	return s
 }
 
-func nearWord(value any, words []any) string {
-	text, ok := value.(string)
-	if !ok {
-		return ""
-	}
-	var known []string
-	for _, word := range words {
-		known = append(known, fmt.Sprint(word))
-	}
-	if hint := nearest.DidYouMean(text, known); hint != "" {
-		return "; " + hint
-	}
-	return ""
-}
-
-func list(words []any) string {
-	var texts []string
-	for _, word := range words {
-		texts = append(texts, fmt.Sprint(word))
-	}
-	return strings.Join(texts, ", ")
-}
-
-// typesOf returns the types that a schema allows. An empty list means any type.
-func typesOf(s schema) []string {
-	switch types := s["type"].(type) {
-	case string:
-		return []string{types}
-	case []string:
-		return types
-	case []any:
-		var all []string
-		for _, t := range types {
-			all = append(all, fmt.Sprint(t))
-		}
-		return all
-	}
-	return nil
-}
-
-func isOf(value any, kind string) bool {
-	switch kind {
-	case "integer":
-		number, ok := value.(json.Number)
-		_, err := number.Int64()
-		return ok && err == nil
-	case "null":
-		return value == nil
-	}
-	return strings.HasSuffix(kindOf(value), " "+kind)
-}
-
-// kindOf returns the JSON type of a value with its article.
-func kindOf(value any) string {
-	switch value.(type) {
-	case nil:
-		return "null"
-	case bool:
-		return "a boolean"
-	case json.Number, float64:
-		return "a number"
-	case string:
-		return "a string"
-	case []any:
-		return "an array"
-	}
-	return "an object"
-}
-
-func articles(types []string) []string {
+// article returns the names of JSON types with their articles.
+func article(types ...string) string {
 	var all []string
 	for _, t := range types {
-		if t == "null" {
-			continue
+		switch {
+		case t == "null":
+		case strings.ContainsRune("aeiou", rune(t[0])):
+			t = "an " + t
+		default:
+			t = "a " + t
 		}
-		if strings.ContainsRune("aeiou", rune(t[0])) {
-			all = append(all, "an "+t)
-		} else {
-			all = append(all, "a "+t)
-		}
+		all = append(all, t)
 	}
-	return all
-}
-
-// formatValue formats a value for an error text, cut to 60 bytes.
-func formatValue(value any) string {
-	data, err := json.Marshal(value)
-	if err != nil {
-		return kindOf(value)
-	}
-	return cutText(string(data), 60)
+	return strings.Join(all, " or ")
 }

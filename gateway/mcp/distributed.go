@@ -23,14 +23,6 @@ const (
 	maxNodes = 1000
 )
 
-func distributedArguments() []argument {
-	return []argument{
-		{"command", schema{"type": "string", "description": "Command line, which runs with `sh -c` on each node."}},
-		{"nodes", schema{"type": "array", "items": schema{"type": "string"}, "description": `Names of nodes; ["*"] selects all nodes that accept tasks now.`}},
-		{"timeout", schema{"type": "string", "description": `Time limit of the command on each node, such as "90s". Default: no limit.`}},
-	}
-}
-
 func runDistributed(ctx context.Context, i *invocation) (any, error) {
 	def, warnings, err := i.distributed(ctx)
 	if err != nil {
@@ -65,11 +57,11 @@ func (i *invocation) distributed(ctx context.Context) (def *v1.Definition, warni
 	if err != nil {
 		return nil, nil, err
 	}
-	nodes, warnings, err := chosenNodes(i.arguments["nodes"].([]any), listed.Msg.GetItems())
+	nodes, warnings, err := chosenNodes(i.arguments.Nodes, listed.Msg.GetItems())
 	if err != nil {
 		return nil, nil, err
 	}
-	command, err := structpb.NewStruct(map[string]any{"command": i.text("command")})
+	command, err := structpb.NewStruct(map[string]any{"command": i.arguments.Command})
 	if err != nil {
 		return nil, nil, usagef("command: %v", err)
 	}
@@ -80,7 +72,7 @@ func (i *invocation) distributed(ctx context.Context) (def *v1.Definition, warni
 			name = fmt.Sprintf("%s-%d", name, n)
 		}
 		def.Tasks[name] = &v1.TaskDefinition{
-			Type: v1.TypeShell, Spec: command, Timeout: i.text("timeout"),
+			Type: v1.TypeShell, Spec: command, Timeout: i.arguments.Timeout,
 			Constraints: &v1.Constraints{TargetNode: node},
 			Retry:       &v1.RetryPolicy{MaxRetries: proto.Int32(0)},
 		}
@@ -89,15 +81,14 @@ func (i *invocation) distributed(ctx context.Context) (def *v1.Definition, warni
 }
 
 // chosenNodes returns the sorted, distinct names of the nodes that a caller selects.
-func chosenNodes(asked []any, fleet []*v1.Node) (names, warnings []string, err error) {
+func chosenNodes(asked []string, fleet []*v1.Node) (names, warnings []string, err error) {
 	known := map[string]*v1.Node{}
 	var all []string
 	for _, node := range fleet {
 		known[node.GetName()] = node
 		all = append(all, node.GetName())
 	}
-	for _, each := range asked {
-		name, _ := each.(string)
+	for _, name := range asked {
 		switch {
 		case name == everyNode:
 			for _, node := range fleet {

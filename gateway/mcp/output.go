@@ -16,7 +16,6 @@ import (
 )
 
 const (
-	cursorName = "cursor"
 	// defaultFollow is how long stream_task_output follows by default, in seconds.
 	defaultFollow = 5
 	// maxOutput bounds the output in an answer, in bytes. The end is kept.
@@ -29,31 +28,11 @@ const (
 	maxCursor = 1500
 )
 
-func outputArguments() []argument {
-	return []argument{
-		{waitName, schema{
-			"type": "integer", "minimum": 0, "maximum": maxWait,
-			"description": fmt.Sprintf("How long to follow the output, in seconds. At most %d, default %d; 0 returns only the current output.", maxWait, defaultFollow),
-		}},
-		{cursorName, schema{"type": "string", "description": "Where to continue: the cursor of the previous answer."}},
-	}
-}
-
-// outputSchema returns the schema of the results of stream_task_output.
-func outputSchema() schema {
-	return schema{"type": "object", "properties": schema{
-		"output":   schema{"type": "object", "description": "The last lines printed since the cursor; `==> task` headings name their task."},
-		"ended":    schema{"type": "boolean", "description": "Set if the run or task has ended and this is the end of its output."},
-		cursorName: schema{"type": "string", "description": "Where to continue. If it is absent, follow a single task to get one."},
-		"missing":  schema{"type": "array", "items": schema{"type": "string"}, "description": "Tasks whose output, or the end of it, is not in the store."},
-	}}
-}
-
 // streamOutput returns the output of tasks since the cursor and follows it for the requested time.
 func streamOutput(ctx context.Context, i *invocation) (any, error) {
 	asked := i.request.(*v1.ListRunLogsRequest)
 	req := &v1.StreamRunLogsRequest{Id: asked.GetId(), Task: asked.GetTask(), Stream: asked.GetStream(), Attempt: asked.Attempt}
-	resume, err := parseCursor(i.text(cursorName))
+	resume, err := parseCursor(i.arguments.Cursor)
 	if err != nil {
 		return nil, err
 	}
@@ -164,7 +143,7 @@ func (t *transcript) answer() map[string]any {
 		answer["missing"] = t.missing[:min(len(t.missing), maxList)]
 	}
 	if cursor, err := formatCursor(t.positions); err == nil && len(cursor) <= maxCursor {
-		answer[cursorName] = cursor
+		answer["cursor"] = cursor
 	}
 	return answer
 }

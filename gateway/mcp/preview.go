@@ -24,7 +24,13 @@ func previewTaskState(ctx context.Context, i *invocation) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	now, err := project(got.Msg, parseProjection("task(state reason node attempt startedAt) instance(state reason node attempt startedAt)"))
+	if task := got.Msg.GetTask(); task != nil {
+		task.Result, task.Attempts = nil, nil
+	}
+	if instance := got.Msg.GetInstance(); instance != nil {
+		instance.Result, instance.Attempts = nil, nil
+	}
+	now, err := shorten(got.Msg)
 	state := got.Msg.GetTask().GetState() + got.Msg.GetInstance().GetState()
 	text := fmt.Sprintf("cancel %s of %s, which is %s", req.GetTask(), req.GetId(), state)
 	if v1.HasTaskEnded(got.Msg.GetTask()) || v1.HasTaskEnded(got.Msg.GetInstance()) {
@@ -35,13 +41,13 @@ func previewTaskState(ctx context.Context, i *invocation) (any, error) {
 
 // previewRunState previews the cancellation or the retry of a run.
 func previewRunState(ctx context.Context, i *invocation) (any, error) {
-	id := i.text("run")
+	id := i.request.(interface{ GetId() string }).GetId()
 	got, err := i.Runs.GetRun(ctx, connect.NewRequest(&v1.GetRunRequest{Id: id, PageSize: 1, Brief: true}))
 	if err != nil {
 		return nil, err
 	}
 	run := got.Msg.GetRun()
-	now, err := project(run, parseProjection("id=run name=workflow state reason error generation taskCounts"))
+	now, err := shorten(run)
 	_, cancels := i.request.(*v1.CancelRunRequest)
 	ended := v1.IsRunTerminal(run.GetState())
 	text := fmt.Sprintf("retry %s, which is %s; completed tasks are kept", run.GetId(), run.GetState())
@@ -74,19 +80,19 @@ func previewDeadLetters(ctx context.Context, i *invocation) (any, error) {
 	}
 	count := len(kept)
 	listed.Msg.Items = kept[:min(count, maxList)]
-	now, err := project(listed.Msg, parseProjection("items(task reason error deadLetteredAt)"))
+	now, err := shorten(listed.Msg)
 	return would{fmt.Sprintf("retry %d task(s) of %s with their attempts reset to 0", count, req.GetRun()), now}, err
 }
 
 // previewDrain previews draining or undraining a node.
 func previewDrain(ctx context.Context, i *invocation) (any, error) {
-	name := i.text("node")
+	name := i.request.(interface{ GetName() string }).GetName()
 	got, err := i.Nodes.GetNode(ctx, connect.NewRequest(&v1.GetNodeRequest{Name: name}))
 	if err != nil {
 		return nil, err
 	}
 	node := got.Msg.GetNode()
-	now, err := project(node, parseProjection("name state reason running drained drainDeadline"))
+	now, err := shorten(node)
 	text := fmt.Sprintf("drain %s: it accepts no new tasks and hands waiting tasks back; its %d running task(s) may finish", name, node.GetRunning())
 	if _, undrains := i.request.(*v1.UndrainNodeRequest); undrains {
 		text = fmt.Sprintf("put %s, which is %s, back into service", name, node.GetState())

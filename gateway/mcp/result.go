@@ -10,14 +10,6 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// resultOf is the projection of the result of a task.
-const resultOf = "result(exitCode signal stdout stderr output contextUpdate cpuSeconds peakMemoryMb agent(model turns toolCalls inputTokens outputTokens cacheReadTokens cacheWriteTokens costUsd session))"
-
-// resultFields is the projection of get_task_result.
-const resultFields = "task(name type state reason node attempt error dependsOn createdAt queuedAt startedAt completedAt scheduledAfter deadLetteredAt count counts cachedFrom childRun notice held " +
-	resultOf + " attempts(" + attemptFields + ")) " +
-	"instance(index state reason node attempt error startedAt completedAt scheduledAfter deadLetteredAt cachedFrom childRun notice " + resultOf + " attempts(" + attemptFields + "))"
-
 // maxAttempts bounds the attempts in an answer; the newest are kept.
 const maxAttempts = 8
 
@@ -38,31 +30,18 @@ func taskResult(ctx context.Context, i *invocation) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, attempts := range []*[]*v1.Attempt{attemptsOf(answer.Msg.GetTask()), attemptsOf(answer.Msg.GetInstance())} {
-		if attempts != nil && len(*attempts) > maxAttempts {
-			*attempts = (*attempts)[len(*attempts)-maxAttempts:]
-		}
-	}
 	if task := answer.Msg.GetTask(); task != nil {
-		name := req.GetTask()
-		task.Name = &name
+		task.Name, task.Attempts = &req.Task, newest(task.GetAttempts())
 	}
-	return project(answer.Msg, parseProjection(i.tool.gives))
+	if instance := answer.Msg.GetInstance(); instance != nil {
+		instance.Attempts = newest(instance.GetAttempts())
+	}
+	return shorten(answer.Msg)
 }
 
-// attemptsOf returns a pointer to the attempts of a task or instance, or nil if m is neither.
-func attemptsOf(m any) *[]*v1.Attempt {
-	switch m := m.(type) {
-	case *v1.Task:
-		if m != nil {
-			return &m.Attempts
-		}
-	case *v1.Instance:
-		if m != nil {
-			return &m.Attempts
-		}
-	}
-	return nil
+// newest returns the last attempts of a task or an instance.
+func newest(attempts []*v1.Attempt) []*v1.Attempt {
+	return attempts[max(0, len(attempts)-maxAttempts):]
 }
 
 // onlyTask returns the name of the only task of a run, or an error that lists the tasks if the run has several.

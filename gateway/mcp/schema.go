@@ -70,13 +70,9 @@ func (d document) operationOf(call protoreflect.MethodDescriptor) operation {
 	return d.operations[string(call.Parent().Name())+"_"+string(call.Name())]
 }
 
-// comment returns the comment of a call on one line.
-func (d document) comment(call protoreflect.MethodDescriptor) string {
-	return oneLine(d.operationOf(call).Description)
-}
-
-// firstSentence returns the first sentence of a comment, on one line.
-func firstSentence(text string) string {
+// firstSentence returns the first sentence of a comment, on one line, or "" if there is none.
+func firstSentence(comment any) string {
+	text, _ := comment.(string)
 	text = oneLine(text)
 	if end := sentenceEnd.FindStringIndex(text); end != nil {
 		return text[:end[0]+1]
@@ -124,8 +120,8 @@ func (d document) resolve(s schema) schema {
 }
 
 // inline returns a schema with its references expanded, and with the first sentence of each description. Every client reads all
-// schemas, so inline leaves out titles, examples, and patterns, ranges and formats, which the gateway checks. within lists the
-// references being expanded: a recursive message becomes an arbitrary object.
+// schemas, so inline keeps only what names and types need; the gateway checks the rest. within lists the references being
+// expanded: a recursive message becomes an arbitrary object.
 func (d document) inline(s schema, within ...string) schema {
 	if ref, ok := s["$ref"].(string); ok {
 		if slices.Contains(within, ref) {
@@ -133,44 +129,82 @@ func (d document) inline(s schema, within ...string) schema {
 		}
 		within = append(slices.Clone(within), ref)
 	}
-	out := schema{}
-	for key, value := range d.resolve(s) {
-		switch key {
-		case "title", "examples", "pattern", "minimum", "maximum", "minLength", "maxLength":
-			continue
-		case "type":
-			if types, ok := value.([]any); ok && len(types) == 2 && types[1] == "null" {
-				value = types[0]
-			}
-		case "format":
-			if value != "date-time" {
-				continue
-			}
-		case "description":
-			value = firstSentence(value.(string))
-		case "enum":
-			value = slices.DeleteFunc(slices.Clone(value.([]any)), func(v any) bool { return v == "" })
-		case "properties":
-			properties := map[string]any{}
-			for name, property := range value.(map[string]any) {
-				properties[name] = d.inline(property.(map[string]any), within...)
-			}
-			value = properties
-		case "items", "additionalProperties":
-			if nested, ok := value.(map[string]any); ok {
-				if nested = d.inline(nested, within...); nested["type"] == nil {
-					continue // any JSON value
-				}
-				value = nested
-			}
-		case "anyOf", "oneOf", "allOf":
-			var each []any
-			for _, nested := range value.([]any) {
-				each = append(each, d.inline(nested.(map[string]any), within...))
-			}
-			value = each
-		}
-		out[key] = value
+	s = d.resolve(s)
+	out := schema{"type": s["type"]}
+	if types, ok := s["type"].([]any); ok && types[len(types)-1] == "null" {
+		out["type"] = types[0]
 	}
+	if text := firstSentence(s["description"]); text != "" {
+		out["description"] = text
+	}
+	if s["format"] == "date-time" || s["enum"] != nil {
+		maps.Copy(out, schema{"format": s["format"], "enum": s["enum"]})
+	}
+	if properties := nested(s["properties"]); properties != nil {
+		fields := schema{}
+		for name, property := range properties {
+			fields[name] = d.inline(nested(property), within...)
+		}
+		out["properties"], out["additionalProperties"] = fields, false
+	}
+	for _, key := range []string{"items", "additionalProperties"} {
+		if each := nested(s[key]); each != nil {
+			if each = d.inline(each, within...); each["type"] != nil { // otherwise any JSON value
+				out[key] = each
+			}
+		}
+	}
+	maps.DeleteFunc(out, func(_ string, value any) bool { return value == nil })
 	return out
+}
+
+// input returns the schema of the arguments of a tool.
+func (t *tool) input(d document) schema {
+	properties := schema{}
+	if t.call.method != nil {
+		given := d.arguments(d.operationOf(t.call.method))
+		fields := t.call.input.ProtoReflect().Descriptor().Fields()
+		for _, name := range strings.Fields(t.takes) {
+			properties[nameOf(fields.ByJSONName(name))] = d.inline(given[name])
+		}
+	}
+	for _, name := range strings.Fields(t.adds) {
+		properties[name] = nil
+	}
+	if t.isWriting() {
+		properties[previewName] = nil
+	}
+	for name := range properties {
+		if own := ownSchemas[name]; own != nil {
+			properties[name] = maps.Clone(own)
+		}
+	}
+	s := schema{"type": "object", "properties": properties, "additionalProperties": false}
+	if needs := strings.Fields(t.needs); len(needs) > 0 {
+		s["required"] = needs
+		for _, name := range needs {
+			if property := nested(properties[name]); property["type"] == "string" {
+				property["minLength"] = 1
+			}
+		}
+	}
+	return s
+}
+
+// output returns the schema of the answers of a tool, whose fields have telling names, or nil if the tool composes its answers.
+func (t *tool) output(d document) any {
+	if t.do != nil {
+		return nil
+	}
+	of := t.call.output.ProtoReflect().Descriptor()
+	properties := schema{}
+	for name, property := range nested(d.schemas[string(of.Name())]["properties"]) {
+		if !slices.Contains(omitted[of.Name()], name) {
+			properties[nameOf(of.Fields().ByJSONName(name))] = schema{"type": d.resolve(nested(property))["type"]}
+		}
+	}
+	if len(properties) == 0 { // the document has the single field of such a message alone
+		return nil
+	}
+	return schema{"type": "object", "properties": properties}
 }

@@ -6,7 +6,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
+	"maps"
 	"runtime/debug"
+	"slices"
 	"time"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
@@ -31,11 +33,9 @@ type Config struct {
 
 // Server serves the tools, the resources and the prompt. It is safe for concurrent use.
 type Server struct {
-	config  Config
-	served  *sdk.Server
-	tools   map[string]*tool
-	schemas map[string]schema // schemas of the arguments, by tool
-	names   []string
+	config Config
+	served *sdk.Server
+	tools  map[string]*tool
 }
 
 const instructions = `Switchyard runs tasks and workflows (DAGs of tasks) durably on the machines of a fleet. A run has an id; its tasks have names.
@@ -47,22 +47,18 @@ func New(config Config) *Server {
 	if config.Log == nil {
 		config.Log = slog.New(slog.DiscardHandler)
 	}
-	s := &Server{config: config, tools: map[string]*tool{}, schemas: map[string]schema{}}
+	s := &Server{config: config, tools: map[string]*tool{}}
 	s.served = sdk.NewServer(&sdk.Implementation{Name: "switchyard", Title: "Switchyard", Version: config.Version}, &sdk.ServerOptions{
 		Instructions: instructions,
 		Capabilities: &sdk.ServerCapabilities{Tools: &sdk.ToolCapabilities{}, Resources: &sdk.ResourceCapabilities{}, Prompts: &sdk.PromptCapabilities{}},
 	})
-	var offered []*tool
 	for _, t := range tools() {
 		if config.ReadOnly && t.isWriting() {
 			continue
 		}
-		offered = append(offered, t)
-		definition := t.definition(api())
-		s.tools[t.name], s.schemas[t.name] = t, definition.InputSchema.(schema)
-		s.served.AddTool(definition, s.handle)
+		s.tools[t.name] = t
+		s.served.AddTool(t.definition(), s.handle)
 	}
-	s.names = names(offered)
 	s.addResources()
 	s.addPrompt()
 	s.served.AddReceivingMiddleware(s.middleware)
@@ -101,7 +97,7 @@ func (s *Server) unknownTool(name string) string {
 		}
 	}
 	text := fmt.Sprintf("There is no tool %q; ", name)
-	if hint := nearest.DidYouMean(name, s.names); hint != "" {
+	if hint := nearest.DidYouMean(name, slices.Sorted(maps.Keys(s.tools))); hint != "" {
 		return text + hint
 	}
 	return text + "tools/list lists the tools."
@@ -119,7 +115,7 @@ func (s *Server) handle(ctx context.Context, req *sdk.CallToolRequest) (*sdk.Cal
 
 // invoke calls a tool and returns its answer as JSON.
 func (s *Server) invoke(ctx context.Context, t *tool, arguments json.RawMessage, progress func(context.Context, float64, string)) (json.RawMessage, error) {
-	i, err := t.parse(s.schemas[t.name], arguments)
+	i, err := t.decode(arguments)
 	if err != nil {
 		return nil, err
 	}

@@ -1,48 +1,34 @@
 package mcp
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 
+	"connectrpc.com/connect"
 	"google.golang.org/protobuf/proto"
 
 	"switchyard/gateway/singletask"
 	v1 "switchyard/proto/switchyard/v1"
-	"switchyard/proto/switchyard/v1/switchyardv1connect"
 )
-
-// definitionName is the name of the argument that holds a definition.
-const definitionName = "definition"
-
-// definitionArgument returns the argument that holds a definition, with a note in its description.
-func definitionArgument(note string) argument {
-	return argument{definitionName, schema{
-		"type":        []string{"string", "object"},
-		"description": oneLine("The definition: a text in YAML or JSON, or an object. Its language is the resource " + guideURI + ". " + note),
-	}}
-}
 
 const exampleDefinition = `{"name":"hello","tasks":{"a":{"type":"shell","spec":{"command":"echo hi"}},"b":{"type":"shell","spec":{"command":"echo done"},"dependsOn":["a"]}}}`
 
 // document returns the definition argument as a document, or "" if it is missing.
-func (i *invocation) document() (string, error) {
-	switch d := i.arguments[definitionName].(type) {
-	case string:
-		return d, nil
-	case map[string]any:
-		data, err := json.MarshalIndent(d, "", "  ")
-		return string(data), err
+func (i *invocation) document() string {
+	var text string
+	var indented bytes.Buffer
+	if json.Unmarshal(i.arguments.Definition, &text) != nil && json.Indent(&indented, i.arguments.Definition, "", "  ") == nil {
+		return indented.String()
 	}
-	return "", nil
+	return text
 }
 
 // submission returns the request of submit_workflow with its source filled in.
 func (i *invocation) submission() (*v1.SubmitRunRequest, error) {
 	req := i.request.(*v1.SubmitRunRequest)
-	document, err := i.document()
+	document := i.document()
 	switch {
-	case err != nil:
-		return nil, err
 	case document != "" && req.GetWorkflow() != "":
 		return nil, usagef("Both `definition` and `workflow` are set; use only one.")
 	case document == "" && req.GetWorkflow() == "":
@@ -62,20 +48,14 @@ func submitWorkflow(ctx context.Context, i *invocation) (any, error) {
 	return i.start(ctx, req)
 }
 
-// start submits a run and returns the projected answer of the tool.
+// start submits a run.
 func (i *invocation) start(ctx context.Context, req *v1.SubmitRunRequest) (map[string]any, error) {
-	answer, err := i.tool.call.do(ctx, i.Services, req)
+	res, err := i.Runs.SubmitRun(ctx, connect.NewRequest(req))
 	if err != nil {
 		return nil, err
 	}
-	return project(answer, parseProjection(i.tool.gives))
+	return shorten(res.Msg)
 }
-
-// planOf is the call that plans a run; planFields is the projection of a preview.
-var (
-	planOf     = callOf(ofRuns, switchyardv1connect.RunServiceClient.PlanRun)
-	planFields = parseProjection("name input tasks(task type level dependsOn startsWhen instances placement) warnings(line column path message hint)")
-)
 
 // maxPlanned bounds the number of planned tasks in a preview.
 const maxPlanned = 30
@@ -84,14 +64,13 @@ const maxPlanned = 30
 func (i *invocation) plan(ctx context.Context, req *v1.SubmitRunRequest) (map[string]any, error) {
 	req = proto.CloneOf(req)
 	req.IdempotencyKey = ""
-	answer, err := planOf.do(ctx, i.Services, &v1.PlanRunRequest{Submit: req})
+	res, err := i.Runs.PlanRun(ctx, connect.NewRequest(&v1.PlanRunRequest{Submit: req}))
 	if err != nil {
 		return nil, err
 	}
-	plan := answer.(*v1.PlanRunResponse)
-	tasks := len(plan.GetTasks())
-	plan.Tasks = plan.Tasks[:min(tasks, maxPlanned)]
-	shown, err := project(plan, planFields)
+	tasks := len(res.Msg.GetTasks())
+	res.Msg.Tasks = res.Msg.Tasks[:min(tasks, maxPlanned)]
+	shown, err := shorten(res.Msg)
 	if err != nil {
 		return nil, err
 	}

@@ -3,12 +3,9 @@ package mcp
 import (
 	"context"
 	"encoding/json"
-	"fmt"
-	"slices"
-	"strings"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
-	"google.golang.org/protobuf/encoding/protojson"
+	"github.com/santhosh-tekuri/jsonschema/v6"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
 
@@ -21,10 +18,6 @@ const (
 	maxAnswer = 3800
 	// maxLargeAnswer bounds any other answer.
 	maxLargeAnswer = 32 << 10
-	// pageSizeName, previewName and keyName are argument names.
-	pageSizeName, previewName, keyName = "pageSize", "preview", "idempotencyKey"
-	// defaultPage and maxPage are the default and the maximum page size.
-	defaultPage, maxPage = 20, 200
 )
 
 // tool is an MCP tool.
@@ -32,61 +25,34 @@ type tool struct {
 	name string
 	// call is the service call that the tool makes, or the one that its arguments come from.
 	call call
-	// description replaces the comment of the call. If it ends with "+", it precedes the comment instead.
+	// description replaces the comment of the call.
 	description string
-	// takes selects the request fields that become arguments, in the syntax of parseProjection.
-	takes string
-	// adds lists arguments without a request field.
-	adds []argument
-	// needs lists the names of required arguments, separated by spaces.
-	needs string
-	// fixed holds request fields that the tool always sets, in JSON.
+	// takes lists the request fields that become arguments, adds the arguments of ownSchemas, and needs the required arguments,
+	// separated by spaces.
+	takes, adds, needs string
+	// fixed is a request field that the tool always sets to true.
 	fixed string
-	// gives selects the response fields of the answer, in the syntax of parseProjection.
-	gives string
-	// answer returns the schema of the answer. If it is nil, the schema follows from gives.
-	answer func() schema
 	// do replaces the plain service call, if it is set.
 	do func(context.Context, *invocation) (any, error)
 	// preview describes what a tool that writes would do, without changing anything.
 	preview func(context.Context, *invocation) (any, error)
 	// destructive marks tools that end or undo work of others.
 	destructive bool
-	// offline marks tools that need no gateway.
-	offline bool
-}
 
-// argument is an argument without a request field.
-type argument struct {
-	name   string
-	schema schema
+	// schema is the schema of the arguments, and compiled checks it.
+	schema   schema
+	compiled *jsonschema.Schema
 }
 
 // invocation is a single tool call.
 type invocation struct {
 	*Services
-	tool *tool
-	// arguments holds all arguments of the caller; request holds those that are request fields.
-	arguments map[string]any
-	request   proto.Message
+	tool      *tool
+	arguments arguments
+	// request holds the arguments that are fields of the request.
+	request proto.Message
 	// progress reports the progress of the call to the caller, or is nil if the caller did not ask for it.
 	progress func(ctx context.Context, done float64, message string)
-}
-
-// text returns a string argument, or "" if it is missing.
-func (i *invocation) text(name string) string {
-	text, _ := i.arguments[name].(string)
-	return text
-}
-
-// number returns an integer argument, or otherwise if it is missing.
-func (i *invocation) number(name string, otherwise int) int {
-	if number, ok := i.arguments[name].(json.Number); ok {
-		if n, err := number.Int64(); err == nil {
-			return int(n)
-		}
-	}
-	return otherwise
 }
 
 // isWriting reports whether the tool changes state.
@@ -94,82 +60,43 @@ func (t *tool) isWriting() bool {
 	return t.call.method != nil && v1.RulesOf(t.call.method).GetEffect() == v1.Effect_EFFECT_WRITE
 }
 
+// compile derives the schema of the arguments. It panics if the row of the tool is wrong.
+func (t *tool) compile() {
+	compiler := jsonschema.NewCompiler()
+	compiler.AssertFormat()
+	var decoded any
+	data, err := json.Marshal(t.input(api()))
+	if err == nil {
+		err = json.Unmarshal(data, &decoded)
+	}
+	if err == nil {
+		err = compiler.AddResource(t.name, decoded)
+	}
+	if err != nil {
+		panic(t.name + ": " + err.Error())
+	}
+	t.schema, t.compiled = nested(decoded), compiler.MustCompile(t.name)
+}
+
 // definition returns the tool in the form that clients receive.
-func (t *tool) definition(d document) *sdk.Tool {
+func (t *tool) definition() *sdk.Tool {
 	closed := false
-	destructive := t.destructive
 	made := &sdk.Tool{
-		Name: t.name, Description: t.describe(d), InputSchema: t.input(d), OutputSchema: t.output(),
+		Name: t.name, Description: t.description, InputSchema: t.schema, OutputSchema: t.output(api()),
 		Annotations: &sdk.ToolAnnotations{ReadOnlyHint: !t.isWriting(), OpenWorldHint: &closed, IdempotentHint: !t.isWriting()},
 	}
+	if made.Description == "" {
+		made.Description = oneLine(api().operationOf(t.call.method).Description)
+	}
 	if t.isWriting() {
-		made.Annotations.DestructiveHint = &destructive
+		made.Annotations.DestructiveHint = &t.destructive
 	}
 	return made
 }
 
-func (t *tool) describe(d document) string {
-	text, extends := strings.CutSuffix(t.description, "+")
-	if text == "" || extends {
-		text = strings.TrimSpace(text + " " + d.comment(t.call.method))
-	}
-	return text
-}
-
-// input returns the schema of the arguments.
-func (t *tool) input(d document) schema {
-	properties := schema{}
-	if t.call.method != nil {
-		fields := d.arguments(d.operationOf(t.call.method))
-		for _, f := range parseProjection(t.takes) {
-			s, ok := fields[f.name]
-			if !ok {
-				panic(fmt.Sprintf("%s: %s has no field %s", t.name, t.call.method.FullName(), f.name))
-			}
-			property := d.inline(s)
-			if property["description"] == "" { // variables of REST paths have no description
-				property["description"] = namedThings[f.as]
-			}
-			switch f.as {
-			case keyName:
-				property["description"] = "A repeated request with the same key starts nothing new."
-			case pageSizeName:
-				property = schema{"type": "integer", "minimum": 1, "maximum": maxPage, "description": fmt.Sprintf("Maximum items per page; default %d, fewer if they are large.", defaultPage)}
-			}
-			properties[f.as] = property
-		}
-	}
-	for _, a := range t.adds {
-		properties[a.name] = a.schema
-	}
-	if t.isWriting() {
-		properties[previewName] = schema{"type": "boolean", "description": "Change nothing, and say what would happen."}
-	}
-	s := schema{"type": "object", "properties": properties, "additionalProperties": false}
-	if needs := strings.Fields(t.needs); len(needs) > 0 {
-		s["required"] = needs
-	}
-	return s
-}
-
-// namedThings holds descriptions for arguments that identify the subject of a tool.
-var namedThings = map[string]string{
-	"run":  `Run ID, unique prefix, or "last" you submitted.`,
-	"task": `Name of the task or of an instance, such as "each[3]".`,
-	"node": "Name of the node.",
-}
-
-// output returns the schema of the answers.
-func (t *tool) output() schema {
-	if t.answer != nil {
-		return t.answer()
-	}
-	return schemaOf(t.call.output.ProtoReflect().Descriptor(), parseProjection(t.gives))
-}
-
 // run executes a tool call.
 func (t *tool) run(ctx context.Context, i *invocation) (any, error) {
-	if i.arguments[previewName] == true {
+	if i.arguments.Preview {
 		would, err := t.preview(ctx, i)
 		if err != nil {
 			return nil, err
@@ -179,58 +106,26 @@ func (t *tool) run(ctx context.Context, i *invocation) (any, error) {
 	if t.do != nil {
 		return t.do(ctx, i)
 	}
-	return i.callPaged(ctx, t.call, parseProjection(t.gives))
+	return i.callPaged(ctx, nil)
 }
 
-// parse validates arguments and returns the resulting call of the tool.
-func (t *tool) parse(s schema, data json.RawMessage) (*invocation, error) {
-	arguments, err := readArguments(data)
-	if err != nil {
-		return nil, usagef("%s: %v", t.name, err)
-	}
-	if problems := checkArguments(s, arguments); len(problems) > 0 {
-		return nil, usageError{append([]string{"The arguments of " + t.name + " do not fit:"}, problems...)}
-	}
-	i := &invocation{tool: t, arguments: arguments}
-	if t.call.method == nil {
-		return i, nil
-	}
-	fields := map[string]any{}
-	for _, f := range parseProjection(t.takes) {
-		if value, ok := arguments[f.as]; ok {
-			fields[f.name] = value
-		}
-	}
-	if _, ok := fields[pageSizeName]; !ok && strings.Contains(t.takes, pageSizeName) {
-		fields[pageSizeName] = defaultPage
-	}
-	i.request = t.call.input.ProtoReflect().New().Interface()
-	if t.fixed != "" {
-		if err := json.Unmarshal([]byte(t.fixed), &fields); err != nil {
-			panic(t.name + ": " + err.Error())
-		}
-	}
-	encoded, err := json.Marshal(fields)
-	if err != nil {
-		return nil, usagef("%s: %v", t.name, err)
-	}
-	if err := protojson.Unmarshal(encoded, i.request); err != nil {
-		return nil, usagef("The arguments of %s do not fit: %s", t.name, strings.TrimPrefix(oneLine(err.Error()), "proto: "))
-	}
-	return i, nil
-}
-
-// callPaged makes a call and returns the selected fields of its answer. While the answer is too large, callPaged repeats the
-// call with half the page size.
-func (i *invocation) callPaged(ctx context.Context, c call, fields []projection) (map[string]any, error) {
+// callPaged makes the call of the tool and returns its answer, which finish completes, if it is set. While the answer is too
+// large, callPaged repeats the call with half the page size.
+func (i *invocation) callPaged(ctx context.Context, finish func(map[string]any)) (map[string]any, error) {
 	for {
-		answer, err := c.do(ctx, i.Services, i.request)
+		res, err := i.tool.call.do(ctx, i.Services, i.request)
 		if err != nil {
 			return nil, err
 		}
-		object, err := project(answer, fields)
-		if err != nil || i.isWithinLimit(object) || !i.halvePage() {
-			return object, err
+		answer, err := shorten(res)
+		if err != nil {
+			return nil, err
+		}
+		if finish != nil {
+			finish(answer)
+		}
+		if i.isWithinLimit(answer) || !i.halvePage() {
+			return answer, nil
 		}
 	}
 }
@@ -238,7 +133,7 @@ func (i *invocation) callPaged(ctx context.Context, c call, fields []projection)
 // isWithinLimit reports whether an answer is within its size limit.
 func (i *invocation) isWithinLimit(answer any) bool {
 	limit := maxAnswer
-	if _, sized := i.arguments[pageSizeName]; sized {
+	if i.arguments.PageSize != nil {
 		limit = maxLargeAnswer
 	}
 	data, err := compact(answer)
@@ -254,14 +149,4 @@ func (i *invocation) halvePage() bool {
 	}
 	m.Set(field, protoreflect.ValueOfInt32(int32(m.Get(field).Int()/2)))
 	return true
-}
-
-// names returns the sorted names of tools.
-func names(tools []*tool) []string {
-	var all []string
-	for _, t := range tools {
-		all = append(all, t.name)
-	}
-	slices.Sort(all)
-	return all
 }

@@ -9,28 +9,12 @@ import (
 	"switchyard/workflows/definition/source"
 )
 
-// maxProblems bounds the problems in an answer.
-const maxProblems = 50
-
-// validationSchema returns the schema of the results of validate_definition.
-func validationSchema() schema {
-	return schema{"type": "object", "properties": schema{
-		"valid":    schema{"type": "boolean"},
-		"name":     schema{"type": "string"},
-		"order":    schema{"type": "array", "description": "The tasks in a possible order of execution."},
-		"problems": schema{"type": "array"}, "warnings": schema{"type": "array"},
-	}}
-}
-
-var problemFields = parseProjection("problems(line column path message hint)")
+// maxProblems and maxOrder bound the problems and the tasks in an answer.
+const maxProblems, maxOrder = 50, 200
 
 // validateDefinition checks a definition without a gateway.
 func validateDefinition(_ context.Context, i *invocation) (any, error) {
-	document, err := i.document()
-	if err != nil {
-		return nil, err
-	}
-	checked, err := definition.ParseChecked("definition", []byte(document))
+	checked, err := definition.ParseChecked("definition", []byte(i.document()))
 	if problems, ok := errors.AsType[source.Problems](err); ok {
 		listed, err := problemList(problems)
 		return map[string]any{"valid": false, "problems": listed}, err
@@ -39,15 +23,15 @@ func validateDefinition(_ context.Context, i *invocation) (any, error) {
 		return nil, err
 	}
 	order := definition.Order(checked.Definition)
-	answer := map[string]any{"valid": true, "name": checked.Definition.GetName(), "order": order[:min(len(order), maxPage)]}
+	answer := map[string]any{"valid": true, "name": checked.Definition.GetName(), "order": order[:min(len(order), maxOrder)]}
 	if len(checked.Warnings) > 0 {
 		answer["warnings"], err = problemList(checked.Warnings)
 	}
 	return answer, err
 }
 
-// problemList projects problems for an answer.
+// problemList returns problems for an answer.
 func problemList(problems source.Problems) (any, error) {
-	object, err := project(&v1.ValidationFailure{Problems: problems[:min(len(problems), maxProblems)]}, problemFields)
+	object, err := shorten(&v1.ValidationFailure{Problems: problems[:min(len(problems), maxProblems)]})
 	return object["problems"], err
 }

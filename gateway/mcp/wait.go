@@ -2,7 +2,6 @@ package mcp
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"connectrpc.com/connect"
@@ -10,22 +9,15 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-const (
-	waitName = "waitSeconds"
-	// maxWait bounds how long a call may wait, in seconds. Clients time out after a minute or more.
-	maxWait = 50
-)
-
-// waitArgument returns the argument that sets how long a call waits.
-func waitArgument(until string) argument {
-	return argument{waitName, schema{
-		"type": "integer", "minimum": 0, "maximum": maxWait, "description": fmt.Sprintf("How long to wait %s, in seconds. At most %d; default 0.", until, maxWait),
-	}}
-}
+// maxWait bounds how long a call may wait, in seconds. Clients time out after a minute or more.
+const maxWait = 50
 
 // wait returns how long the call may wait, within maxWait.
 func (i *invocation) wait(otherwise int) time.Duration {
-	return time.Duration(min(max(i.number(waitName, otherwise), 0), maxWait)) * time.Second
+	if i.arguments.WaitSeconds != nil {
+		otherwise = *i.arguments.WaitSeconds
+	}
+	return time.Duration(min(max(otherwise, 0), maxWait)) * time.Second
 }
 
 // awaitEnd blocks until a run has ended, or its task if one is named, or the call has waited long enough, which is no error: the
