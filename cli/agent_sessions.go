@@ -1,9 +1,7 @@
 package cli
 
 import (
-	"cmp"
 	"context"
-	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -14,13 +12,6 @@ import (
 
 // sessionNodesPage is the number of nodes that one request lists.
 const sessionNodesPage = 1000
-
-// agentSession is a session of an agent on a node.
-type agentSession struct {
-	Session string `json:"session"`
-	Node    string `json:"node"`
-	State   string `json:"state"` // state of the node
-}
 
 func newAgentSessions(sys *system) *cobra.Command {
 	cmd := &cobra.Command{
@@ -38,7 +29,7 @@ func newAgentSessions(sys *system) *cobra.Command {
 		switch format.Value {
 		case output.JSON:
 			return output.WriteJSON(sys.stdout, struct {
-				Items []agentSession `json:"items"`
+				Items []v1.AgentSession `json:"items"`
 			}{sessions})
 		case output.JSONL:
 			for _, s := range sessions {
@@ -58,26 +49,16 @@ func newAgentSessions(sys *system) *cobra.Command {
 }
 
 // listSessions returns the sessions on all nodes, sorted by name. The result is never nil.
-func listSessions(ctx context.Context, a *client.Client) ([]agentSession, error) {
-	sessions := []agentSession{}
+func listSessions(ctx context.Context, a *client.Client) ([]v1.AgentSession, error) {
+	var nodes []*v1.Node
 	for token := ""; ; {
 		page, err := client.Call(ctx, a, a.Nodes.ListNodes, &v1.ListNodesRequest{PageSize: sessionNodesPage, PageToken: token})
 		if err != nil {
 			return nil, err
 		}
-		for _, n := range page.GetItems() {
-			for key := range n.GetCapabilities() {
-				if id, ok := v1.SessionOfCapability(key); ok {
-					sessions = append(sessions, agentSession{Session: id, Node: n.GetName(), State: n.GetState()})
-				}
-			}
-		}
+		nodes = append(nodes, page.GetItems()...)
 		if token = page.GetNextPageToken(); token == "" {
-			break
+			return append([]v1.AgentSession{}, v1.SessionsOf(nodes)...), nil
 		}
 	}
-	slices.SortFunc(sessions, func(a, b agentSession) int {
-		return cmp.Or(cmp.Compare(a.Session, b.Session), cmp.Compare(a.Node, b.Node))
-	})
-	return sessions, nil
 }

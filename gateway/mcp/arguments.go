@@ -34,23 +34,32 @@ type arguments struct {
 	Command     string
 	Nodes       []string
 	Timeout     string
+
+	Prompt, ContextSummary, Model string
+	Count                         *int
+	Tools                         []string
 }
 
 // ownSchemas has the schemas of arguments, and of fields of requests that need no long description.
 var ownSchemas = map[string]schema{
-	"run":          {"type": "string", "description": `Run ID, unique prefix, or "last" you submitted.`},
-	"task":         {"type": "string", "description": `Name of the task or of an instance, such as "each[3]".`},
-	"node":         {"type": "string", "description": "Name of the node."},
-	keyName:        {"type": "string", "description": "A repeated request with the same key starts nothing new."},
-	pageSizeName:   {"type": "integer", "description": fmt.Sprintf("Maximum items per page; default %d, fewer if they are large.", defaultPage)},
-	"pageToken":    {"type": "string", "description": "nextPageToken of the previous page."},
-	previewName:    {"type": "boolean", "description": "Change nothing, and say what would happen."},
-	waitName:       {"type": "integer", "description": fmt.Sprintf("How long to wait for the end, in seconds, at most %d.", maxWait)},
-	"cursor":       {"type": "string", "description": "Where to continue: the cursor of the previous answer."},
-	definitionName: {"type": []any{"string", "object"}, "description": "The definition: a text in YAML or JSON, or an object. Its language is the resource " + guideURI + "."},
-	"command":      {"type": "string", "description": "Command line, which runs with `sh -c` on each node."},
-	"nodes":        {"type": "array", "items": schema{"type": "string"}, "description": `Names of nodes; ["*"] selects all nodes that accept tasks now.`},
-	"timeout":      {"type": "string", "description": `Maximum time that one attempt may run, such as "90s" or "1h30m".`},
+	"run":            {"type": "string", "description": `Run ID, unique prefix, or "last" you submitted.`},
+	"task":           {"type": "string", "description": `Name of the task or of an instance, such as "each[3]".`},
+	"node":           {"type": "string", "description": "Name of the node."},
+	keyName:          {"type": "string", "description": "A repeated request with the same key starts nothing new."},
+	pageSizeName:     {"type": "integer", "description": fmt.Sprintf("Maximum items per page; default %d, fewer if they are large.", defaultPage)},
+	"pageToken":      {"type": "string", "description": "nextPageToken of the previous page."},
+	previewName:      {"type": "boolean", "description": "Change nothing, and say what would happen."},
+	waitName:         {"type": "integer", "description": fmt.Sprintf("How long to wait for the end, in seconds, at most %d.", maxWait)},
+	"cursor":         {"type": "string", "description": "Where to continue: the cursor of the previous answer."},
+	definitionName:   {"type": []any{"string", "object"}, "description": "The definition: a text in YAML or JSON, or an object. Its language is the resource " + guideURI + "."},
+	"command":        {"type": "string", "description": "Command line, which runs with `sh -c` on each node."},
+	"nodes":          {"type": "array", "items": schema{"type": "string"}, "description": `Names of nodes; ["*"] selects all nodes that accept tasks now.`},
+	"prompt":         {"type": "string", "description": "What each subagent is asked to do."},
+	"count":          {"type": "integer", "description": fmt.Sprintf("How many subagents get the prompt: 1, the default, to %d.", maxSubagents)},
+	"contextSummary": {"type": "string", "description": "What they need to know of your work so far."},
+	"model":          {"type": "string", "description": "Name of the model; default: that of the node."},
+	"tools":          {"type": "array", "items": schema{"type": "string"}, "description": "Tools that they may use, out of those that the node allows: shell, files, fetch, fleet."},
+	"timeout":        {"type": "string", "description": `Maximum time that one attempt may run, such as "90s" or "1h30m".`},
 }
 
 // decode checks the arguments of a caller and returns the call that they ask for.

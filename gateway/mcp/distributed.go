@@ -23,36 +23,9 @@ const (
 	maxNodes = 1000
 )
 
-func runDistributed(ctx context.Context, i *invocation) (any, error) {
-	def, warnings, err := i.distributed(ctx)
-	if err != nil {
-		return nil, err
-	}
-	answer, err := i.start(ctx, &v1.SubmitRunRequest{
-		Source:         &v1.SubmitRunRequest_Definition{Definition: def},
-		IdempotencyKey: i.request.(*v1.SubmitRunRequest).GetIdempotencyKey(),
-	})
-	if err == nil && len(warnings) > 0 {
-		answer["warnings"] = warnings
-	}
-	return answer, err
-}
-
-func previewDistributed(ctx context.Context, i *invocation) (any, error) {
-	def, warnings, err := i.distributed(ctx)
-	if err != nil {
-		return nil, err
-	}
-	plan, err := i.plan(ctx, &v1.SubmitRunRequest{Source: &v1.SubmitRunRequest_Definition{Definition: def}})
-	if err == nil && len(warnings) > 0 {
-		plan["warnings"] = warnings
-	}
-	return plan, err
-}
-
-// distributed returns the definition of a run with one task per node, named after the node, and warnings about nodes that do
-// not accept tasks.
-func (i *invocation) distributed(ctx context.Context) (def *v1.Definition, warnings []string, err error) {
+// distributed returns the request for a run with one task per node, named after the node, and warnings about nodes that do not
+// accept tasks.
+func distributed(ctx context.Context, i *invocation) (req *v1.SubmitRunRequest, warnings []string, err error) {
 	listed, err := i.Nodes.ListNodes(ctx, connect.NewRequest(&v1.ListNodesRequest{PageSize: maxNodes}))
 	if err != nil {
 		return nil, nil, err
@@ -65,7 +38,7 @@ func (i *invocation) distributed(ctx context.Context) (def *v1.Definition, warni
 	if err != nil {
 		return nil, nil, usagef("command: %v", err)
 	}
-	def = &v1.Definition{Name: distributedRun, Tasks: map[string]*v1.TaskDefinition{}}
+	def := &v1.Definition{Name: distributedRun, Tasks: map[string]*v1.TaskDefinition{}}
 	for n, node := range nodes {
 		name := taskNameOf(node)
 		if def.GetTasks()[name] != nil {
@@ -77,7 +50,9 @@ func (i *invocation) distributed(ctx context.Context) (def *v1.Definition, warni
 			Retry:       &v1.RetryPolicy{MaxRetries: proto.Int32(0)},
 		}
 	}
-	return def, warnings, nil
+	req = i.request.(*v1.SubmitRunRequest)
+	req.Source = &v1.SubmitRunRequest_Definition{Definition: def}
+	return req, warnings, nil
 }
 
 // chosenNodes returns the sorted, distinct names of the nodes that a caller selects.

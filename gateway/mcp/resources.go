@@ -40,6 +40,7 @@ func resources() []resource {
 		{uri: guideURI, title: "Language of definitions", description: "The guide to the workflow language.", mime: mimeMarkdown, read: readGuide},
 		{uri: "switchyard://nodes", title: "Nodes", description: "The nodes of the fleet.", tool: "list_nodes"},
 		{uri: "switchyard://nodes/{node}", title: "Node", description: "A node, with the state of its machine.", read: readNode},
+		{uri: "switchyard://sessions", title: "Agent sessions", description: "The sessions of agents that tasks of type claude_relay can message, with their nodes.", read: readSessions},
 		{uri: "switchyard://runs", title: "Runs", description: "The newest runs.", tool: "list_workflows"},
 		{uri: "switchyard://runs/{run}", title: "Run", description: "A run, with the states of its tasks.", tool: "get_workflow_status"},
 		{uri: "switchyard://runs/{run}/tasks/{task}", title: "Task", description: "A task of a run, with its result and attempts.", tool: "get_task_result"},
@@ -114,6 +115,22 @@ func readNode(ctx context.Context, s *Services, variables map[string]any) (strin
 		return "", err
 	}
 	return marshalJSON(res.Msg.GetNode())
+}
+
+// readSessions returns the agent sessions of the fleet in the form of the other lists.
+func readSessions(ctx context.Context, s *Services, _ map[string]any) (string, error) {
+	sessions := []v1.AgentSession{}
+	for token := ""; ; {
+		res, err := s.Nodes.ListNodes(ctx, connect.NewRequest(&v1.ListNodesRequest{PageSize: maxNodes, PageToken: token}))
+		if err != nil {
+			return "", err
+		}
+		sessions = append(sessions, v1.SessionsOf(res.Msg.GetItems())...)
+		if token = res.Msg.GetNextPageToken(); token == "" {
+			data, err := compact(map[string]any{"items": sessions})
+			return string(data), err
+		}
+	}
 }
 
 func readDefinition(ctx context.Context, s *Services, variables map[string]any) (string, error) {

@@ -25,36 +25,40 @@ func (i *invocation) document() string {
 }
 
 // submission returns the request of submit_workflow with its source filled in.
-func (i *invocation) submission() (*v1.SubmitRunRequest, error) {
+func submission(_ context.Context, i *invocation) (*v1.SubmitRunRequest, []string, error) {
 	req := i.request.(*v1.SubmitRunRequest)
 	document := i.document()
 	switch {
 	case document != "" && req.GetWorkflow() != "":
-		return nil, usagef("Both `definition` and `workflow` are set; use only one.")
+		return nil, nil, usagef("Both `definition` and `workflow` are set; use only one.")
 	case document == "" && req.GetWorkflow() == "":
-		return nil, usagef("Set either `definition` or `workflow`; list_definitions lists the stored workflows.")
+		return nil, nil, usagef("Set either `definition` or `workflow`; list_definitions lists the stored workflows.")
 	case document != "":
 		req.Source = &v1.SubmitRunRequest_Document{Document: document}
 	}
-	return req, nil
+	return req, nil, nil
 }
 
-// submitWorkflow starts a run of a workflow.
-func submitWorkflow(ctx context.Context, i *invocation) (any, error) {
-	req, err := i.submission()
-	if err != nil {
-		return nil, err
+// submit returns what a tool does that starts a run, and what its preview does: it starts, or plans, the run of a request, and
+// adds warnings to the answer.
+func submit(of func(context.Context, *invocation) (req *v1.SubmitRunRequest, warnings []string, err error)) func(context.Context, *invocation) (any, error) {
+	return func(ctx context.Context, i *invocation) (any, error) {
+		req, warnings, err := of(ctx, i)
+		if err != nil {
+			return nil, err
+		}
+		var answer map[string]any
+		if i.arguments.Preview {
+			answer, err = i.plan(ctx, req)
+		} else {
+			i.request = req
+			answer, err = i.callPaged(ctx, nil)
+		}
+		if err == nil && len(warnings) > 0 {
+			answer["warnings"] = warnings
+		}
+		return answer, err
 	}
-	return i.start(ctx, req)
-}
-
-// start submits a run.
-func (i *invocation) start(ctx context.Context, req *v1.SubmitRunRequest) (map[string]any, error) {
-	res, err := i.Runs.SubmitRun(ctx, connect.NewRequest(req))
-	if err != nil {
-		return nil, err
-	}
-	return shorten(res.Msg)
 }
 
 // maxPlanned bounds the number of planned tasks in a preview.
@@ -76,14 +80,6 @@ func (i *invocation) plan(ctx context.Context, req *v1.SubmitRunRequest) (map[st
 	}
 	shown["taskCount"] = tasks
 	return shown, nil
-}
-
-func previewWorkflow(ctx context.Context, i *invocation) (any, error) {
-	req, err := i.submission()
-	if err != nil {
-		return nil, err
-	}
-	return i.plan(ctx, req)
 }
 
 func previewTask(ctx context.Context, i *invocation) (any, error) {

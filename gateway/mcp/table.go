@@ -20,13 +20,20 @@ var tools = sync.OnceValue(func() []*tool {
 			name: "submit_workflow", call: callOf(ofRuns, switchyardv1connect.RunServiceClient.SubmitRun),
 			description: "Starts a run of a workflow, a DAG of tasks: one that is stored, by its name, or a definition, such as " +
 				exampleDefinition + ". Answers at once; get_workflow_status follows it.",
-			takes: "workflow input options batch idempotencyKey", adds: definitionName, do: submitWorkflow, preview: previewWorkflow,
+			takes: "workflow input options batch idempotencyKey", adds: definitionName, do: submit(submission), preview: submit(submission),
 		},
 		{
 			name: "run_distributed", call: callOf(ofRuns, switchyardv1connect.RunServiceClient.SubmitRun),
 			description: "Runs a shell command on several nodes, as a run with one task per node. A failure on one node does not affect the others. " +
 				"Answers at once; get_workflow_status shows the nodes, and stream_task_output what each printed.",
-			takes: "idempotencyKey", adds: "command nodes timeout", needs: "command nodes", do: runDistributed, preview: previewDistributed,
+			takes: "idempotencyKey", adds: "command nodes timeout", needs: "command nodes", do: submit(distributed), preview: submit(distributed),
+		},
+		{
+			name: "dispatch_subagents", call: callOf(ofRuns, switchyardv1connect.RunServiceClient.SubmitRun),
+			description: "Runs subagents on the fleet at the same time, as a run with one task `agents` of that many instances. They do not see your conversation: " +
+				"put all that they need into the prompt and the contextSummary. Answers at once; get_workflow_status shows when they have ended, and get_task_result " +
+				`with the task "agents[0]" the first answer.`,
+			takes: "idempotencyKey", adds: "prompt count contextSummary model tools", needs: "prompt", do: submit(subagents), preview: submit(subagents),
 		},
 		{
 			name: "get_workflow_status", call: callOf(ofRuns, switchyardv1connect.RunServiceClient.ListRunTasks),

@@ -21,6 +21,7 @@ import (
 	"switchyard/gateway/inprocess"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/proto/switchyard/v1/switchyardv1connect"
+	"switchyard/workflows/definition"
 )
 
 func TestMain(m *testing.M) { testneeds.NoLeaks(m) }
@@ -39,7 +40,7 @@ func newFleet() *servicetest.Fake {
 	})
 	servicetest.AnswerWith(f, switchyardv1connect.RunServiceGetRunTaskProcedure, &v1.GetRunTaskResponse{Task: &v1.Task{State: v1.TaskRunning}})
 	servicetest.AnswerWith(f, switchyardv1connect.RunServiceListDeadLettersProcedure, &v1.ListDeadLettersResponse{Items: []*v1.DeadLetter{{Run: "r-1", Task: "a"}}})
-	servicetest.AnswerWith(f, switchyardv1connect.NodeServiceListNodesProcedure, &v1.ListNodesResponse{Items: []*v1.Node{{Name: "n.1", State: v1.NodeActive}, {Name: "n_1", State: v1.NodeOffline}}})
+	servicetest.AnswerWith(f, switchyardv1connect.NodeServiceListNodesProcedure, &v1.ListNodesResponse{Items: []*v1.Node{{Name: "n.1", State: v1.NodeActive, Capabilities: map[string]string{v1.SessionCapability("s1"): "true"}}, {Name: "n_1", State: v1.NodeOffline}}})
 	servicetest.AnswerWith(f, switchyardv1connect.NodeServiceGetNodeProcedure, &v1.GetNodeResponse{Node: &v1.Node{Name: "n.1", State: v1.NodeActive}})
 	servicetest.Answer(f, switchyardv1connect.RunServiceListRunTasksProcedure, listManyTasks)
 	servicetest.Answer(f, switchyardv1connect.RunServicePlanRunProcedure, func(_ context.Context, req *v1.PlanRunRequest) (*v1.PlanRunResponse, error) {
@@ -134,7 +135,7 @@ func TestEveryToolIsComplete(t *testing.T) {
 		}
 	}
 	// An agent reads all of this before it starts.
-	if all, err := json.Marshal(listed); err != nil || len(all) >= 24_000 || len(listed.Tools) != 19 {
+	if all, err := json.Marshal(listed); err != nil || len(all) >= 24_000 || len(listed.Tools) != 20 {
 		t.Errorf("%d tools take %d bytes, error %v", len(listed.Tools), len(all), err)
 	}
 }
@@ -207,6 +208,7 @@ func TestPreviewChangesNothing(t *testing.T) {
 	arguments := map[string]map[string]any{
 		"submit_task":            {"type": "shell", "spec": map[string]any{"command": "true"}},
 		"submit_workflow":        {"workflow": "stored"},
+		"dispatch_subagents":     {"prompt": "say hi", "count": 2},
 		"run_distributed":        {"command": "true", "nodes": []string{"*"}},
 		"cancel_task":            {"run": "r-1", "task": "a"},
 		"cancel_workflow":        {"run": "r-1"},
@@ -258,6 +260,7 @@ func TestErrorsTellTheModelTheRemedy(t *testing.T) {
 		"neither nor":           {"submit_workflow", map[string]any{}, []string{"Set either `definition` or `workflow`"}},
 		"both":                  {"submit_workflow", map[string]any{"workflow": "a", "definition": "name: b"}, []string{"use only one"}},
 		"a node that is none":   {"run_distributed", map[string]any{"command": "x", "nodes": []string{"n.2"}}, []string{`no node "n.2"`, "did you mean n.1?"}},
+		"too many subagents":    {"dispatch_subagents", map[string]any{"prompt": "x", "count": 51}, []string{"count is 51; it must be 1 to 50"}},
 		"a cursor that is none": {"stream_task_output", map[string]any{"run": "r-1", "cursor": "xyz"}, []string{"cursor"}},
 	} {
 		text, isError := use(t, session, test.tool, test.arguments)
@@ -312,6 +315,33 @@ func TestRunDistributedHasATaskForEachNode(t *testing.T) {
 	}
 }
 
+// TestSubagentsAreInstancesOfOneTask checks that the texts of the caller are data of the run, not expressions of its definition.
+func TestSubagentsAreInstancesOfOneTask(t *testing.T) {
+	f := newFleet()
+	var submitted *v1.SubmitRunRequest
+	servicetest.Answer(f, switchyardv1connect.RunServiceSubmitRunProcedure, func(_ context.Context, req *v1.SubmitRunRequest) (*v1.SubmitRunResponse, error) {
+		submitted = req
+		return &v1.SubmitRunResponse{Id: "r-1"}, nil
+	})
+	text, isError := use(t, connectTo(t, New(Config{Services: servicesOf(f)})), "dispatch_subagents", map[string]any{
+		"prompt": "explain ${{ github.sha }}", "count": 3, "contextSummary": "we read", "tools": []string{"files"}, "idempotencyKey": "k",
+	})
+	if isError || text != `{"run":"r-1"}` || submitted.GetIdempotencyKey() != "k" {
+		t.Fatalf("%s %v", text, submitted)
+	}
+	if err := definition.Check(submitted.GetDefinition()); err != nil {
+		t.Error(err)
+	}
+	agents := submitted.GetDefinition().GetTasks()["agents"]
+	want := map[string]any{"prompt": "${{ workflow.input.prompt }}", "contextSummary": "${{ workflow.input.contextSummary }}", "tools": []any{"files"}, "model": ""}
+	if diff := cmp.Diff(want, agents.GetSpec().AsMap()); diff != "" || agents.GetParallel().GetNumberValue() != 3 {
+		t.Errorf("%v (-want +got):\n%s", agents, diff)
+	}
+	if diff := cmp.Diff(map[string]any{"prompt": "explain ${{ github.sha }}", "contextSummary": "we read"}, submitted.GetInput().AsMap()); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
 // TestStatusOfALargeRunIsSmall checks that the status of a run with 1,000 tasks stays below 8 KB, text and structured content
 // together, and that its pages cover all tasks.
 func TestStatusOfALargeRunIsSmall(t *testing.T) {
@@ -351,6 +381,7 @@ func TestResourcesAreRead(t *testing.T) {
 	for uri, want := range map[string]string{
 		guideURI:                        "# The language of definitions",
 		"switchyard://nodes":            `"name":"n.1"`,
+		"switchyard://sessions":         `{"items":[{"session":"s1","node":"n.1","state":"active"}]}`,
 		"switchyard://nodes/n.1":        `"state":"active"`,
 		"switchyard://dead-letters":     `"run":"r-1"`,
 		"switchyard://runs/r-1/tasks/a": `"state":"running"`,

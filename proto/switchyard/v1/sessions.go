@@ -1,6 +1,10 @@
 package switchyardv1
 
-import "strings"
+import (
+	"cmp"
+	"slices"
+	"strings"
+)
 
 // MaxSessionID is the maximum length of an agent session's id in bytes. The id is part of the path of a socket.
 const MaxSessionID = 64
@@ -27,6 +31,29 @@ func IsSessionID(id string) bool {
 
 // SessionCapability returns the capability, with the value "true", of the nodes that have an agent session.
 func SessionCapability(id string) string { return sessionPrefix + id }
+
+// AgentSession is a session of an agent on a node.
+type AgentSession struct {
+	Session string `json:"session"`
+	Node    string `json:"node"`
+	State   string `json:"state"` // state of the node
+}
+
+// SessionsOf returns the agent sessions on nodes, sorted by name and node.
+func SessionsOf(nodes []*Node) []AgentSession {
+	var sessions []AgentSession
+	for _, n := range nodes {
+		for key := range n.GetCapabilities() {
+			if id, ok := SessionOfCapability(key); ok {
+				sessions = append(sessions, AgentSession{Session: id, Node: n.GetName(), State: n.GetState()})
+			}
+		}
+	}
+	slices.SortFunc(sessions, func(a, b AgentSession) int {
+		return cmp.Or(cmp.Compare(a.Session, b.Session), cmp.Compare(a.Node, b.Node))
+	})
+	return sessions
+}
 
 // SessionOfCapability returns the session of a capability, the inverse of SessionCapability. ok is false for the capability of anything else.
 func SessionOfCapability(key string) (id string, ok bool) {
