@@ -39,5 +39,5 @@ func waitingForApproval(run, task string) string {
 	if task == "" {
 		return fmt.Sprintf("give TASK to decide on a task of type approval; `switchyard runs get %s` shows those that wait as paused", run)
 	}
-	return fmt.Sprintf("only a waiting task of type approval can be approved or rejected; `switchyard runs get %s` shows those that wait as paused", run)
+	return fmt.Sprintf("`switchyard runs get %s` shows the tasks that wait for approval as paused", run)
 }

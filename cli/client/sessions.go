@@ -117,7 +117,8 @@ func (s *Sessions) failure(ctx context.Context, err error) error {
 	switch code {
 	case connect.CodeFailedPrecondition:
 		return &exit.Error{Code: exit.CodeNotDone, Err: said}
-	case connect.CodeInvalidArgument, connect.CodeNotFound, connect.CodeUnauthenticated, connect.CodePermissionDenied, connect.CodeAborted:
+	case connect.CodeInvalidArgument, connect.CodeNotFound, connect.CodeUnauthenticated, connect.CodePermissionDenied, connect.CodeAborted,
+		connect.CodeAlreadyExists:
 		return s.client.Failure(connect.NewError(code, said))
 	}
 	return &exit.Error{Code: exit.CodeSystem, Err: said}

@@ -132,6 +132,8 @@ func (u *Updater) refusalError(ctx context.Context, id, name string, err error) 
 	// This is what the SDK returns for a workflow without the handler; the error has no type of its own.
 	case strings.Contains(said.Message(), "unknown update"):
 		return rpcerror.WrongState("run %s was started by an older version that does not support %s", id, name)
+	case said.Type() == names.NotAllowedError:
+		return connect.NewError(connect.CodePermissionDenied, fmt.Errorf("run %s: %s", id, said.Message()))
 	case said.Type() == names.RunEndedError:
 		return rpcerror.WrongState("run %s has just ended", id)
 	}

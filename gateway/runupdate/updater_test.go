@@ -74,6 +74,7 @@ func TestUpdateThatMeetsTheEndOfARunIsRepeatedOrRefused(t *testing.T) {
 		"a run whose workflow task fails":     {forever, running, connect.CodeUnavailable, "try again"},
 		"an outage":                           {[]error{serviceerror.NewUnavailable("no route")}, running, connect.CodeUnavailable, "no route"},
 		"a state that does not allow it":      {[]error{temporal.NewApplicationError("task a has ended", "")}, running, connect.CodeAborted, "run r: task a has ended"},
+		"a person who may not decide":         {[]error{temporal.NewApplicationError("ann has the role user", names.NotAllowedError)}, running, connect.CodePermissionDenied, "run r: ann has the role user"},
 		"an unknown state of another program": {[]error{errors.New("odd")}, running, connect.CodeInternal, "odd"},
 	} {
 		t.Run(name, func(t *testing.T) {

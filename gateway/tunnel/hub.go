@@ -15,7 +15,6 @@ import (
 	"switchyard/activities/signing"
 	"switchyard/activities/store"
 	"switchyard/gateway/audit"
-	"switchyard/gateway/rpcerror"
 	"switchyard/gateway/runindex"
 	"switchyard/gateway/runview"
 	v1 "switchyard/proto/switchyard/v1"
@@ -146,7 +145,7 @@ func (h *Hub) refuseObserver() error {
 	if !h.config.Observer {
 		return nil
 	}
-	return rpcerror.WrongState("this gateway is an observer and opens no sessions; use another one, or start it with --role auto")
+	return denied("this gateway is an observer and opens no sessions; use another one, or start it with --role auto")
 }
 
 // endWith waits until a session has ended, ctx is cancelled or the hub closes. In the last two cases it closes the session

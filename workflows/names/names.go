@@ -135,6 +135,8 @@ const AskSignal = "ask"
 const (
 	// UnknownTaskError means that the run has no such task.
 	UnknownTaskError = "UnknownTask"
+	// NotAllowedError means that the person may not make the decision.
+	NotAllowedError = "NotAllowed"
 	// TaskStateError means that the state of the task or the run does not allow the update.
 	TaskStateError = "TaskState"
 	// RunEndedError means that the run has ended and its workflow is about to close.

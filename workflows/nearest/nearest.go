@@ -13,9 +13,12 @@ func Fold(word string) string {
 	return strings.ToLower(strings.NewReplacer("_", "", "-", "", " ", "", ".", "").Replace(word))
 }
 
-// Word returns the candidate that word was probably meant to be, or "" if none is near. Words are compared in folded form. A
-// third of the word may be wrong; among equally near candidates the first one is returned.
+// Word returns the candidate that word was probably meant to be, or "" if none is near or word is a candidate. Words are compared
+// in folded form. A third of the word may be wrong; among equally near candidates the first one is returned.
 func Word(word string, candidates []string) string {
+	if slices.Contains(candidates, word) {
+		return ""
+	}
 	word = Fold(word)
 	if len(word) > maxCompared || word == "" {
 		return ""

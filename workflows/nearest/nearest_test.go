@@ -12,6 +12,7 @@ func TestWord(t *testing.T) {
 	for word, want := range map[string]string{
 		"depends-on": "dependsOn", "DependsOn": "dependsOn", "dependOn": "dependsOn", "conditon": "condition",
 		"priorty": "priority", "tpye": "type", "enb": "env", "": "", "frobnicate": "", "xyz": "",
+		"env": "", "ENV": "env",
 	} {
 		if got := Word(word, fields); got != want {
 			t.Errorf("%q: %q", word, got)

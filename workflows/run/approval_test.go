@@ -277,7 +277,7 @@ func TestTwoApprovalsOfRequiredRoleReleaseTask(t *testing.T) {
 		return sendDecision(h, names.ApproveUpdate, signedDecision(h, by, role, "ok", v1.ApprovalApproved))
 	}
 	wantRefused(t, sendUpdate(h, names.ApproveUpdate, &v1.TaskCommand{Task: "ok", By: "bob"}), names.TaskStateError, "not sent through a gateway")
-	wantRefused(t, approve("ann", v1.RoleUser), names.TaskStateError, "requires a decision by the role operator; ann has the role user")
+	wantRefused(t, approve("ann", v1.RoleUser), names.NotAllowedError, "requires a decision by the role operator; ann has the role user")
 	if err := approve("bob", v1.RoleOperator); err != nil {
 		t.Fatal(err)
 	}

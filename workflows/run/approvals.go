@@ -13,6 +13,7 @@ import (
 	"switchyard/workflows/dag"
 	"switchyard/workflows/definition"
 	"switchyard/workflows/eventlog"
+	"switchyard/workflows/names"
 	"switchyard/workflows/phrase"
 	"switchyard/workflows/status"
 )
@@ -162,7 +163,7 @@ func (ap *approvals) mayReject(i int, c *v1.TaskCommand) error {
 	if d := c.GetDecision(); d != nil && len(a.spec.GetRoles()) > 0 && !slices.ContainsFunc(a.spec.GetRoles(), func(role string) bool {
 		return v1.ParseRole(d.GetRole()).Includes(v1.ParseRole(role))
 	}) {
-		return fmt.Errorf("task %s requires a decision by the role %s; %s has the role %s", name, strings.Join(a.spec.GetRoles(), " or "), d.GetBy(), d.GetRole())
+		return refuse(names.NotAllowedError, fmt.Errorf("task %s requires a decision by the role %s; %s has the role %s", name, strings.Join(a.spec.GetRoles(), " or "), d.GetBy(), d.GetRole()))
 	}
 	return nil
 }

@@ -109,8 +109,12 @@ func (cs *commands) target(name string, may func(int) error) (int, error) {
 	if err := cs.mayChange(); err != nil {
 		return 0, err
 	}
-	if err := may(i); err != nil {
-		return 0, refuse(names.TaskStateError, err)
+	err := may(i)
+	if _, typed := errors.AsType[*temporal.ApplicationError](err); err != nil && !typed {
+		err = refuse(names.TaskStateError, err)
+	}
+	if err != nil {
+		return 0, err
 	}
 	return i, nil
 }

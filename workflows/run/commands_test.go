@@ -40,13 +40,6 @@ func TestCommandsAreRefusedWithAReason(t *testing.T) {
 	t.Parallel()
 	cs := newCommands(t)
 	allowed := func(int) error { return nil }
-	refused := func(err error) string {
-		app, _ := errors.AsType[*temporal.ApplicationError](err)
-		if app == nil {
-			return ""
-		}
-		return app.Type() + ": " + app.Message()
-	}
 	if i, err := cs.target("build", allowed); i != 0 || err != nil {
 		t.Errorf("task %d, %v", i, err)
 	}
@@ -57,6 +50,10 @@ func TestCommandsAreRefusedWithAReason(t *testing.T) {
 	_, err = cs.target("build", func(int) error { return errors.New("it runs") })
 	if got := refused(err); got != names.TaskStateError+": it runs" {
 		t.Errorf("a task that does not allow it: %s", got)
+	}
+	_, err = cs.target("build", func(int) error { return refuse(names.NotAllowedError, errors.New("ann may not")) })
+	if got := refused(err); got != names.NotAllowedError+": ann may not" {
+		t.Errorf("a person who may not: %s", got)
 	}
 	cs.cancel("", "")
 	_, err = cs.target("build", allowed)
@@ -87,4 +84,13 @@ func TestFirstCancellationCounts(t *testing.T) {
 	if next.restore(&carried); !next.isCancelled() || next.cancelledBy() != "ann" {
 		t.Errorf("cancelled: %v by %q", next.isCancelled(), next.cancelledBy())
 	}
+}
+
+// refused returns the type and the text of the refusal of a command, or "" if err is none.
+func refused(err error) string {
+	app, _ := errors.AsType[*temporal.ApplicationError](err)
+	if app == nil {
+		return ""
+	}
+	return app.Type() + ": " + app.Message()
 }

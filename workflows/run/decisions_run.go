@@ -45,7 +45,7 @@ func (de *decisions) mayDecide(c *v1.RunCommand) error {
 		return err
 	}
 	if by := c.GetDecision().GetBy(); by != "" && by == de.status.Run.GetSubmittedBy() {
-		return refuse(names.TaskStateError, fmt.Errorf("%s submitted the run; another person must approve or reject it", by))
+		return refuse(names.NotAllowedError, fmt.Errorf("%s submitted the run; another person must approve or reject it", by))
 	}
 	return nil
 }
