@@ -97,6 +97,12 @@ func isDefinition(body []byte) bool {
 	return json.Unmarshal(body, &top) == nil && top.Tasks != nil
 }
 
+// hasField reports whether a JSON body sets a field.
+func hasField(body []byte, name string) bool {
+	f := fields{}
+	return json.Unmarshal(body, &f) == nil && f[name] != nil
+}
+
 // wrapDocument returns the request body that contains a document.
 func wrapDocument(document []byte) ([]byte, int, error) {
 	if !utf8.Valid(document) {

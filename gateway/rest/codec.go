@@ -2,7 +2,6 @@ package rest
 
 import (
 	"regexp"
-	"slices"
 	"strings"
 
 	"connectrpc.com/vanguard"
@@ -11,7 +10,6 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 
 	"switchyard/gateway/rpcerror"
-	"switchyard/workflows/nearest"
 	"switchyard/workflows/structs"
 )
 
@@ -47,9 +45,9 @@ func (c codec) MarshalAppendField(b []byte, m proto.Message, field protoreflect.
 // Unmarshal decodes a body. It rejects data that would change. Every error is an InvalidArgument.
 func (c codec) Unmarshal(data []byte, m proto.Message) error {
 	if err := structs.CheckJSON(data); err != nil {
-		return malformed(m, err)
+		return malformed(data, m, err)
 	}
-	return malformed(m, c.JSONCodec.Unmarshal(data, m))
+	return malformed(data, m, c.JSONCodec.Unmarshal(data, m))
 }
 
 // UnmarshalField decodes a body that is a single field of the request.
@@ -57,17 +55,14 @@ func (c codec) UnmarshalField(data []byte, m proto.Message, field protoreflect.F
 	if field.Message() != nil && !field.IsList() && !field.IsMap() {
 		return c.Unmarshal(data, m.ProtoReflect().Mutable(field).Message().Interface())
 	}
-	return malformed(m, c.JSONCodec.UnmarshalField(data, m, field))
+	return malformed(data, m, c.JSONCodec.UnmarshalField(data, m, field))
 }
 
-// The formats in which protojson reports a position and an unknown field.
-var (
-	placeText   = regexp.MustCompile(`^(?:syntax error )?\(line (\d+):(\d+)\): `)
-	unknownText = regexp.MustCompile(`^unknown field "(.*)"$`)
-)
+// placeText matches the position that protojson puts before an error.
+var placeText = regexp.MustCompile(`^(?:syntax error )?\(line (\d+):(\d+)\): `)
 
 // malformed returns the error for a body that cannot be decoded, or nil if err is nil.
-func malformed(m proto.Message, err error) error {
+func malformed(data []byte, m proto.Message, err error) error {
 	if err == nil {
 		return nil
 	}
@@ -75,29 +70,10 @@ func malformed(m proto.Message, err error) error {
 	if at := placeText.FindStringSubmatch(text); at != nil {
 		place, text = "line "+at[1]+", column "+at[2]+" of the body", text[len(at[0]):]
 	}
-	if unknown := unknownText.FindStringSubmatch(text); unknown != nil {
-		if hint := nearest.DidYouMean(unknown[1], fieldNames(m.ProtoReflect().Descriptor())); hint != "" {
+	if strings.HasPrefix(text, "unknown field ") {
+		if hint := unknownFieldHint(data, m.ProtoReflect().Descriptor()); hint != "" {
 			text += "; " + hint
 		}
 	}
 	return rpcerror.Invalid("%s: %s", place, text)
-}
-
-// fieldNames returns the field names of a message and of all nested messages, outer ones first.
-func fieldNames(message protoreflect.MessageDescriptor) (names []string) {
-	seen := map[protoreflect.FullName]bool{message.FullName(): true}
-	for queue := []protoreflect.MessageDescriptor{message}; len(queue) > 0; queue = queue[1:] {
-		fields := queue[0].Fields()
-		for i := range fields.Len() {
-			field := fields.Get(i)
-			if name := field.JSONName(); !slices.Contains(names, name) {
-				names = append(names, name)
-			}
-			if below := field.Message(); below != nil && !seen[below.FullName()] && !strings.HasPrefix(string(below.FullName()), "google.protobuf.") {
-				seen[below.FullName()] = true
-				queue = append(queue, below)
-			}
-		}
-	}
-	return names
 }

@@ -3,6 +3,7 @@ package rest
 import (
 	"fmt"
 	"net/http"
+	"strings"
 
 	"github.com/klauspost/compress/gzhttp"
 	"google.golang.org/protobuf/reflect/protoreflect"
@@ -32,8 +33,8 @@ type Door struct {
 	routes    *http.ServeMux
 	others    *http.ServeMux
 	transcode http.Handler
-	compress  http.Handler // wraps the rest of the door
-	templates []string
+	compress  http.Handler        // wraps the rest of the door
+	templates map[string][]string // paths of the routes, by method
 	maxBody   int64
 }
 
@@ -47,14 +48,19 @@ func New(c Config) (*Door, error) {
 	if err != nil {
 		return nil, fmt.Errorf("serve REST: %w", err)
 	}
-	d := &Door{routes: http.NewServeMux(), others: c.Others, transcode: transcode, maxBody: c.MaxBodyBytes}
+	d := &Door{routes: http.NewServeMux(), others: c.Others, transcode: transcode, templates: map[string][]string{}, maxBody: c.MaxBodyBytes}
 	d.compress = compress(http.HandlerFunc(d.serve))
 	for _, service := range c.Services {
 		for i := range service.Methods().Len() {
 			call := service.Methods().Get(i)
 			for _, route := range v1.RoutesOf(call) {
 				d.routes.Handle(route.Method+" "+route.Path, newEndpoint(d, call, route))
-				d.templates = append(d.templates, route.Path)
+				if route.Method+" "+route.Path == strings.Replace(storeAlias, " ", " "+prefix, 1) {
+					alias := newEndpoint(d, call, route)
+					alias.replaces = true
+					d.routes.Handle(storeAlias, alias)
+				}
+				d.templates[route.Method] = append(d.templates[route.Method], route.Path)
 			}
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 
 	"google.golang.org/protobuf/reflect/protoreflect"
@@ -21,6 +22,7 @@ type endpoint struct {
 	segments []string // of the route's path
 	// document is the message that accepts a definition in its source form, or nil if the body accepts none.
 	document protoreflect.MessageDescriptor
+	replaces bool // sets the field replace unless the request does
 }
 
 func newEndpoint(d *Door, call protoreflect.MethodDescriptor, route v1.Route) *endpoint {
@@ -50,6 +52,9 @@ func (e *endpoint) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if err == nil {
 		err = e.checkAgreement(r, query, body)
 	}
+	if e.replaces && !query.Has("replace") && !hasField(body, "replace") {
+		query.Set("replace", "true")
+	}
 	if err != nil {
 		rpcerror.WriteJSON(w, 0, err)
 		return
@@ -71,16 +76,16 @@ func (e *endpoint) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // isVariable reports whether a segment of a route's path is a variable.
 func isVariable(segment string) bool { return strings.HasPrefix(segment, "{") }
 
-// escapedPath returns a path of the route with its variables escaped, as vanguard expects it. An unescaped colon would
-// start a verb.
+// escapedPath returns the path of the route with the variables of a request's path, escaped as vanguard expects them. An unescaped
+// colon would start a verb.
 func (e *endpoint) escapedPath(path string) string {
-	parts := strings.Split(path, "/")
+	parts, escaped := strings.Split(path, "/"), slices.Clone(e.segments)
 	for i, segment := range e.segments {
 		if isVariable(segment) {
-			parts[i] = strings.ReplaceAll(url.PathEscape(parts[i]), ":", "%3A")
+			escaped[i] = strings.ReplaceAll(url.PathEscape(parts[i]), ":", "%3A")
 		}
 	}
-	return strings.Join(parts, "/")
+	return strings.Join(escaped, "/")
 }
 
 // variables returns the values of the route's variables in a path.

@@ -34,6 +34,10 @@ var foreignFields = map[string]func(fields) error{
 	},
 }
 
+// foreignParameters are parameters of other schedulers that are accepted in queries, with the fields that they stand for, by the
+// request.
+var foreignParameters = map[string]map[string]string{"ListRunsRequest": {"workflow": "name"}}
+
 // translateTask replaces the foreign fields of a task.
 func translateTask(f fields) error {
 	err := f.replace("executor", "type", func(value json.RawMessage) (any, error) { return value, nil })

@@ -6,6 +6,8 @@ import (
 	"net/http"
 	"net/url"
 	"path"
+	"regexp"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -21,6 +23,10 @@ const prefix = "/v1"
 
 // aliases are the first segments of paths that are also served without the prefix.
 var aliases = []string{"workflows", "runs"}
+
+// storeAlias is the path without the prefix under which a definition is stored, and replaces an existing one unless the request
+// forbids it.
+const storeAlias = "POST /workflows"
 
 // validatePath returns an error for a path that no client sends on purpose. Names contain no slash, so an escaped slash in
 // a segment is a mistake.
@@ -42,7 +48,7 @@ func validatePath(u *url.URL) error {
 func withoutAlias(r *http.Request) *http.Request {
 	text := cmp.Or(strings.TrimSuffix(r.URL.Path, "/"), "/")
 	for _, first := range aliases {
-		if text == "/"+first || strings.HasPrefix(text, "/"+first+"/") {
+		if (text == "/"+first || strings.HasPrefix(text, "/"+first+"/")) && r.Method+" "+text != storeAlias {
 			text = prefix + text
 			break
 		}
@@ -87,26 +93,42 @@ func (d *Door) refuse(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	hint := "/openapi.json lists all paths"
-	if near := nearest.DidYouMean(r.URL.Path, d.candidates(r.URL.Path)); near != "" {
-		hint = near
+	if near := d.nearPath(r.Method, r.URL.Path); near != "" {
+		hint = "did you mean " + near + "?"
 	}
 	rpcerror.WriteJSON(w, http.StatusNotFound, rpcerror.NotFound("unknown path %.200q; %s", r.URL.Path, hint))
 }
 
-// candidates returns the known paths, with segments of the given path in place of variables.
-func (d *Door) candidates(path string) []string {
-	parts := strings.Split(path, "/")
-	var all []string
-	for _, template := range d.templates {
+// foreignPrefix matches the prefixes under which clients expect the paths.
+var foreignPrefix = regexp.MustCompile(`^(/api)?(/v[0-9]+)?/`)
+
+// nearPath returns the path that a request with an unknown path was probably meant for, or "" if none is near. The paths of the
+// method are compared without the values of their variables.
+func (d *Door) nearPath(method, path string) string {
+	if method == http.MethodHead {
+		method = http.MethodGet
+	}
+	parts := strings.Split(foreignPrefix.ReplaceAllLiteralString(path, prefix+"/"), "/")
+	var near []string
+	for _, template := range d.templates[method] {
 		segments := strings.Split(template, "/")
+		if len(segments) != len(parts) {
+			continue
+		}
+		asked, known := slices.Clone(parts), slices.Clone(segments)
 		for i := range segments {
-			if isVariable(segments[i]) && i < len(parts) && parts[i] != "" {
-				segments[i] = parts[i]
+			if isVariable(segments[i]) {
+				asked[i], known[i], segments[i] = "", "", parts[i]
 			}
 		}
-		all = append(all, strings.Join(segments, "/"))
+		if text := strings.Join(known, "/"); slices.Equal(asked, known) || nearest.Word(strings.Join(asked, "/"), []string{text}) != "" {
+			near = append(near, strings.Join(segments, "/"))
+		}
 	}
-	return all
+	if len(near) == 0 {
+		return ""
+	}
+	return nearest.Rank(path, near)[0]
 }
 
 // discarded is a response writer that keeps only the headers.

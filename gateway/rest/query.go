@@ -33,6 +33,16 @@ func (e *endpoint) readQuery(r *http.Request) (url.Values, error) {
 			query.Del(followParameter)
 		}
 	}
+	for foreign, own := range foreignParameters[string(e.call.Input().Name())] {
+		switch {
+		case !query.Has(foreign):
+		case query.Has(own):
+			return nil, rpcerror.Invalid("%s and %s are two names of one parameter; send one of them", foreign, own)
+		default:
+			query[own] = query[foreign]
+			query.Del(foreign)
+		}
+	}
 	for _, name := range slices.Sorted(maps.Keys(query)) {
 		field, err := findField(e.call.Input(), name)
 		if err != nil {

@@ -1,0 +1,114 @@
+package rest
+
+import (
+	"encoding/json"
+	"maps"
+	"slices"
+	"strings"
+
+	"google.golang.org/protobuf/reflect/protoreflect"
+
+	"switchyard/workflows/nearest"
+)
+
+// unknownFieldHint returns what was probably meant by the first field of a body that its message does not have, or "" if there is
+// no such field.
+func unknownFieldHint(data []byte, message protoreflect.MessageDescriptor) string {
+	name, parent := unknownField(data, message)
+	if parent == nil {
+		return ""
+	}
+	var names, longer []string
+	for i := range parent.Fields().Len() {
+		known := parent.Fields().Get(i).JSONName()
+		names = append(names, known)
+		if strings.HasPrefix(nearest.Fold(known), nearest.Fold(name)) {
+			longer = append(longer, known)
+		}
+	}
+	if hint := nearest.DidYouMean(name, names); hint != "" {
+		return hint
+	}
+	if len(longer) == 1 {
+		return "did you mean " + longer[0] + "?"
+	}
+	if home := homeOf(name, message); home != "" {
+		return "it belongs in " + home
+	}
+	return "there are " + strings.Join(slices.Sorted(slices.Values(names)), ", ")
+}
+
+// unknownField returns the first field of an object that its message does not have, and the message. Fields are visited in the order
+// of their names.
+func unknownField(data []byte, message protoreflect.MessageDescriptor) (string, protoreflect.MessageDescriptor) {
+	object := fields{}
+	if isFree(message) || json.Unmarshal(data, &object) != nil {
+		return "", nil
+	}
+	for _, name := range slices.Sorted(maps.Keys(object)) {
+		field := fieldOf(message.Fields(), name)
+		if field == nil {
+			return name, message
+		}
+		var values []json.RawMessage
+		switch {
+		case field.IsMap() && field.MapValue().Message() != nil:
+			entries := fields{}
+			_ = json.Unmarshal(object[name], &entries) // protojson reports a fault
+			field = field.MapValue()
+			for _, key := range slices.Sorted(maps.Keys(entries)) {
+				values = append(values, entries[key])
+			}
+		case field.Message() == nil || field.IsMap():
+		case field.IsList():
+			_ = json.Unmarshal(object[name], &values)
+		default:
+			values = []json.RawMessage{object[name]}
+		}
+		for _, value := range values {
+			if name, parent := unknownField(value, field.Message()); parent != nil {
+				return name, parent
+			}
+		}
+	}
+	return "", nil
+}
+
+// homeOf returns the path of the field whose message has a field of a name, or "" if no message below has it. Of several paths, the
+// shortest counts.
+func homeOf(name string, message protoreflect.MessageDescriptor) string {
+	type place struct {
+		message protoreflect.MessageDescriptor
+		path    string
+	}
+	seen := map[protoreflect.FullName]bool{}
+	for queue := []place{{message, ""}}; len(queue) > 0; queue = queue[1:] {
+		at := queue[0]
+		if seen[at.message.FullName()] || isFree(at.message) {
+			continue
+		}
+		seen[at.message.FullName()] = true
+		if at.path != "" && fieldOf(at.message.Fields(), name) != nil {
+			return at.path
+		}
+		for i := range at.message.Fields().Len() {
+			field := at.message.Fields().Get(i)
+			below, path := field.Message(), strings.TrimPrefix(at.path+"."+field.JSONName(), ".")
+			switch {
+			case field.IsMap():
+				below, path = field.MapValue().Message(), path+".NAME"
+			case field.IsList():
+				path += "[]"
+			}
+			if below != nil {
+				queue = append(queue, place{below, path})
+			}
+		}
+	}
+	return ""
+}
+
+// isFree reports whether the JSON form of a message is not an object of its fields.
+func isFree(message protoreflect.MessageDescriptor) bool {
+	return strings.HasPrefix(string(message.FullName()), "google.protobuf.")
+}
