@@ -9,7 +9,6 @@ import (
 
 	"switchyard/cli/config"
 	"switchyard/cli/exit"
-	"switchyard/workflows/nearest"
 )
 
 // helpWidth is the width to which the help wraps the usage of flags.
@@ -73,21 +72,8 @@ func subcommands(cmd *cobra.Command, args []string) error {
 	}
 	err := fmt.Errorf("unknown command %q", strings.TrimPrefix(cmd.CommandPath()+" "+args[0], "switchyard "))
 	f := &exit.Error{Code: exit.CodeUsage, Err: err}
-	if cmd.SuggestionsMinimumDistance <= 0 {
-		cmd.SuggestionsMinimumDistance = 2
-	}
-	// An exact match one level down is a better suggestion than a similar word on this level.
-	var near []string
-	for _, group := range cmd.Commands() {
-		if sub, _, err := group.Find(args[:1]); err == nil && sub != group && len(near) == 0 {
-			near = append(near, group.Name()+" "+sub.Name())
-		}
-	}
-	if len(near) == 0 {
-		near = nearest.Rank(args[0], cmd.SuggestionsFor(args[0]))
-	}
-	if len(near) > 0 {
-		f.Hint = "did you mean " + strings.Join(near, " or ") + "?"
+	if likely := likelyCommands(cmd, args[0]); len(likely) > 0 {
+		f.Hint = "did you mean " + strings.Join(likely, " or ") + "?"
 	}
 	return f
 }
