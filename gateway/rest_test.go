@@ -94,10 +94,10 @@ func TestRunLifecycleOverREST(t *testing.T) {
 	if put.status != 200 || put.value["name"] != "rest-life" || put.value["replaced"] != false {
 		t.Fatalf("put: %d %s", put.status, put.text)
 	}
-	if again := f.rest(t, "POST", "/workflows", definition, "Content-Type", "application/yaml"); again.status != 409 || again.value["code"] != "already_exists" {
+	if again := f.rest(t, "POST", "/v1/workflows", definition, "Content-Type", "application/yaml"); again.status != 409 || again.value["code"] != "already_exists" {
 		t.Errorf("put again: %d %s", again.status, again.text)
 	}
-	for path, method := range map[string]string{"/v1/workflows?replace=true": "POST", "/workflows?replace=true": "POST", "/v1/workflows/rest-life": "PUT"} {
+	for path, method := range map[string]string{"/v1/workflows?replace=true": "POST", "/workflows": "POST", "/v1/workflows/rest-life": "PUT"} {
 		if again := f.rest(t, method, path, definition, "Content-Type", "text/yaml; charset=utf-8"); again.status != 200 || again.value["replaced"] != true {
 			t.Errorf("%s %s: %d %s", method, path, again.status, again.text)
 		}

@@ -36,7 +36,7 @@ func (e *ends) finish(i int, rec Record) {
 	}
 	e.remaining--
 	e.ready.ended(i)
-	if e.failsRun(i) {
+	if e.failsRun(i) && e.aborted.State != v1.RunRejected { // a rejected run has its tasks rejected, not the reverse
 		e.failures++
 		if e.first < 0 {
 			e.first = i
@@ -121,6 +121,9 @@ func (e *ends) cancelAll() {
 		default:
 			e.withdraw(i)
 			rec.State, rec.Reason, rec.Error = v1.TaskCancelled, v1.ReasonRunCancelled, e.aborted.Error
+			if e.aborted.State == v1.RunRejected {
+				rec.State, rec.Reason = v1.TaskRejected, e.aborted.Reason
+			}
 			e.finish(i, rec)
 		}
 	}

@@ -17,7 +17,7 @@ func (r *reference) step(name string, e dag.Event) {
 		r.cancelled = true
 	case dag.Abort:
 		if !r.cancelled {
-			r.cancelled, r.aborted = true, e.State
+			r.cancelled, r.aborted, r.abortReason = true, e.State, e.Reason
 		}
 	default:
 		if t := r.tasks[name]; t != nil {

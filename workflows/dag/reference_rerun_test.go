@@ -53,7 +53,7 @@ func (r *reference) putBack(dead []string, failed bool, from []string) {
 			roots, resumed = append(roots, task), append(resumed, task)
 		}
 	}
-	if r.firstFailure != "" && !r.failsRun(r.firstFailure) {
+	if r.firstFailure == "" || !r.failsRun(r.firstFailure) {
 		r.firstFailure = ""
 		for _, other := range slices.Backward(r.order) {
 			if r.failsRun(other) {

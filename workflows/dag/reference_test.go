@@ -15,6 +15,7 @@ type reference struct {
 	tasks        map[string]*refTask // includes instances
 	cancelled    bool
 	aborted      string // state in which an Abort ends the run
+	abortReason  string
 	firstFailure string
 }
 
@@ -149,7 +150,7 @@ func (r *reference) end(name, state, reason string) {
 	t := r.tasks[name]
 	t.state, t.reason, t.asked, t.backoff, t.retried, t.doom, t.failure = state, reason, "", false, false, "", ""
 	t.ends++
-	if r.firstFailure == "" && name == taskOf(name) && r.failsRun(name) {
+	if r.firstFailure == "" && name == taskOf(name) && r.failsRun(name) && r.aborted != "rejected" {
 		r.firstFailure = name
 	}
 }
@@ -208,6 +209,9 @@ func (r *reference) look(name string, t *refTask) (changed bool) {
 		return true
 	case !waits, len(t.instances) > 0 && r.cancelled:
 		return false
+	case r.aborted == "rejected":
+		r.end(name, "rejected", r.abortReason)
+		return true
 	case r.cancelled:
 		r.end(name, "cancelled", "run_cancelled")
 		return true

@@ -364,3 +364,20 @@ func TestReopenOfACancelledRun(t *testing.T) {
 		t.Errorf("end %+v", d.End)
 	}
 }
+
+// TestReopenOfARejectedRun checks that all tasks of a run that was rejected before its start are rejected with it, whatever its
+// failure policy, and run once it is reopened.
+func TestReopenOfARejectedRun(t *testing.T) {
+	for _, policy := range []string{"continue", "halt"} {
+		l, _ := start(t, &v1.Definition{FailurePolicy: policy, Tasks: map[string]*v1.TaskDefinition{"a": {}, "b": {DependsOn: []string{"a"}}, "c": {}}})
+		d := l.s.Apply(dag.Abort{State: "rejected", Reason: "rejected", Error: "rejected by bob"})
+		l.want(map[string]string{"a": "rejected/rejected", "b": "rejected/rejected", "c": "rejected/rejected"})
+		if d.End == nil || d.End.State != "rejected" || d.End.Error != "rejected by bob" || l.s.FirstFailure() >= 0 {
+			t.Errorf("%s: end %+v", policy, d.End)
+		}
+		l, d = l.reopen(dag.Rerun{Failed: true}, dag.WithAborted(dag.Abort{State: "rejected", Reason: "rejected"}))
+		if diff := cmp.Diff([]string{"a", "c"}, l.names(d.Place)); diff != "" {
+			t.Errorf("%s: requested (-want +got):\n%s", policy, diff)
+		}
+	}
+}

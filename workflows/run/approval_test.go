@@ -3,6 +3,7 @@ package run_test
 import (
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -209,6 +210,18 @@ func TestRejectedRunStartsNothing(t *testing.T) {
 	run := h.Wait()
 	if run.GetState() != v1.RunRejected || run.GetReason() != v1.ReasonRejected || run.GetError() != "rejected by bob: seen" || c.Calls()["a"] != 0 {
 		t.Errorf("the run is %v", run)
+	}
+	workertest.CheckRun(t, run, v1.RunRejected, map[string]string{"a": "rejected rejected"})
+	var res v1.EventsResponse
+	h.Query(h.ID, names.EventsQuery, &v1.EventsRequest{}, &res)
+	var rejected []string
+	for _, e := range res.GetEvents() {
+		if e.GetEvent() == v1.EventRejected {
+			rejected = append(rejected, e.GetTask()+": "+e.GetDetail()+" "+e.GetData().GetFields()["by"].GetStringValue())
+		}
+	}
+	if want := []string{"a: rejected by bob: seen ", ": rejected by bob: seen bob"}; !slices.Equal(rejected, want) {
+		t.Errorf("events %q, want %q", rejected, want)
 	}
 	workertest.Replay(t, "unwanted", limits.Run{}, h.History(""))
 }

@@ -64,6 +64,5 @@ func (de *decisions) decide(verdict string, c *v1.RunCommand) {
 		de.wake()
 		return
 	}
-	de.logRun(v1.EventRejected, by, reason)
 	de.raise(dag.Abort{State: v1.RunRejected, Reason: v1.ReasonRejected, Error: phrase.Because(phrase.By(v1.ApprovalRejected, by), reason)})
 }

@@ -273,12 +273,13 @@ func TestRunsFollowTheirConcurrencyStrategy(t *testing.T) {
 		awaitStart(second)
 	})
 	for strategy, state := range map[string]string{"skip": "cancelled", "fail": "rejected"} {
+		task := map[string]string{"skip": "cancelled", "fail": "rejected concurrency"}[strategy]
 		t.Run(strategy, func(t *testing.T) {
 			c := newTurns(t, y, strategy)
 			first := c.submit()
 			awaitStart(first)
 			run := c.submit().Wait()
-			workertest.CheckRun(t, run, state, map[string]string{"a": "cancelled"})
+			workertest.CheckRun(t, run, state, map[string]string{"a": task})
 			if run.GetReason() != "concurrency" || !strings.Contains(run.GetError(), "open already: "+first.ID) {
 				t.Errorf("%s", workertest.Summary(run))
 			}

@@ -16,8 +16,11 @@ import (
 // placements.
 func (r *run) finish(end *dag.End) (*v1.StatusResponse, error) {
 	r.abandoned.awaitEnd()
-	now := r.now()
-	r.log.Add(now, end.State, eventlog.WholeRun, "", 0, 0, end.Error, append(eventlog.CauseFacts(end.Reason, end.Error), eventlog.KeyBy.Of(r.commands.cancelledBy()))...)
+	now, by := r.now(), r.commands.cancelledBy()
+	if end.Reason == v1.ReasonRejected {
+		by = r.status.Run.GetApproval().GetBy()
+	}
+	r.log.Add(now, end.State, eventlog.WholeRun, "", 0, 0, end.Error, append(eventlog.CauseFacts(end.Reason, end.Error), eventlog.KeyBy.Of(by))...)
 	final := r.status.Whole()
 	final.Chain = r.selfChain
 	status.EndRun(final.GetRun(), end, now)

@@ -58,6 +58,8 @@ func (d *dispatches) logChange(i int, rec dag.Record, end *v1.Attempt, now time.
 		add(v1.EventCancelled, phrase.Because(rec.Reason, rec.Error), append(cause, eventlog.KeyBy.Of(d.popSteeredBy(i)))...)
 	case rec.State == v1.TaskKilled:
 		add(v1.EventKilled, rec.Error, append(cause, eventlog.KeyBy.Of(d.popSteeredBy(i)))...)
+	case rec.State == v1.TaskRejected && rec.Claim == 0: // with its run
+		add(v1.EventRejected, rec.Error, cause...)
 	case v1.IsTaskTerminal(rec.State): // nothing ran
 		add(v1.EventFailed, phrase.Because(rec.Reason, rec.Error), cause...)
 	}
