@@ -37,7 +37,7 @@ var arrows = []struct {
 	{"workflows/condition", []string{"switchyard/", temporal}, []string{"switchyard/proto", "switchyard/workflows/condition", "switchyard/workflows/nearest", "switchyard/workflows/structs"}},
 	{"workflows/visibility", []string{"switchyard/"}, []string{"switchyard/proto", "switchyard/workflows/names"}},
 	{"workflows/policy", []string{"switchyard/", temporal, "os"}, []string{"switchyard/proto"}},
-	{"workflows/podspec", []string{"switchyard/", temporal}, []string{"switchyard/proto", "switchyard/workflows/condition", "switchyard/workflows/nearest"}},
+	{"workflows/podspec", []string{"switchyard/", temporal}, []string{"switchyard/proto", "switchyard/workflows/condition", "switchyard/workflows/nearest", "switchyard/workflows/structs"}},
 	{"workflows/definition", []string{"switchyard/", temporal}, []string{"switchyard/proto", "switchyard/workflows/podspec", "switchyard/workflows/definition/source", "switchyard/workflows/nearest", "switchyard/workflows/condition", "switchyard/workflows/cron", "switchyard/workflows/names", "switchyard/workflows/policy", "switchyard/workflows/secretref", "switchyard/workflows/sshkey", "switchyard/workflows/structs"}},
 	{"activities/placement", []string{"switchyard/", temporal}, []string{"switchyard/proto", "switchyard/workflows/names", "switchyard/workflows/policy"}},
 	{"activities/executor", []string{"switchyard/", temporal}, []string{"switchyard/proto", "switchyard/activities/executor", "switchyard/activities/statedir", "switchyard/workflows/policy", "switchyard/workflows/podspec", "switchyard/workflows/structs"}},

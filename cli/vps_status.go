@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"net"
 	"net/url"
@@ -57,7 +58,7 @@ func getVps(ctx context.Context, a *client.Client, req *v1.GetVpsRequest) (*v1.V
 // vpsRows returns the rows that people see for a machine, without empty ones.
 func (s *system) vpsRows(m *v1.Vps) [][]string {
 	status := m.GetStatus()
-	if note := strings.TrimSpace(m.GetError() + " " + m.GetNotice()); note != "" {
+	if note := cmp.Or(m.GetNotice(), m.GetError()); note != "" { // the error of a lost machine repeats its notice
 		status += ": " + words.OneLine(note)
 	}
 	door := ""

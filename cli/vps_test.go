@@ -132,6 +132,10 @@ func TestVpsCreateWaits(t *testing.T) {
 	away.Notice = "its node is silent"
 	looks(away, m)
 	run(t, "vps", "create", "--gateway", f.url, "--image", "x", "--wait=1h").ends(t, 0, "")
+	script(f, &v1.GetVpsResponse{Vps: away})
+	if got := run(t, "vps", "status", "desk-x", "--gateway", f.url); strings.Count(got.stdout, "its node is silent") != 1 {
+		t.Errorf("%+v", got)
+	}
 	gone := at("lost", "nothing of it is left")
 	gone.Notice = ""
 	looks(gone)

@@ -3,6 +3,7 @@ package rest
 import (
 	"encoding/base64"
 	"encoding/json"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -157,6 +158,9 @@ func appendFloat(b []byte, number float64, kind protoreflect.Kind) []byte {
 		bits = 32
 	}
 	text := strconv.FormatFloat(number, 'g', -1, bits)
+	if strings.Contains(text, "e") && math.Abs(number) < 1e21 && math.Abs(number) >= 1e-6 {
+		text = strconv.FormatFloat(number, 'f', -1, bits)
+	}
 	switch text {
 	case "+Inf":
 		return append(b, `"Infinity"`...)

@@ -75,7 +75,7 @@ func TestFleetCountsAMachineOnce(t *testing.T) {
 	node := func(name, machine, state string, cores float64) *v1.Node {
 		return &v1.Node{
 			Name: name, Machine: machine, State: state, MaxParallel: 4, Running: 1, Cores: &v1.NodeAmount{Total: 8, Free: cores},
-			MemoryMb: &v1.NodeAmount{Total: 1000, Free: 100}, Gpus: &v1.NodeAmount{Total: 1, Free: 1},
+			MemoryMb: &v1.NodeAmount{Total: 1000.55, Free: 100.75}, Gpus: &v1.NodeAmount{Total: 1, Free: 1},
 		}
 	}
 	res := &v1.GetQueueResponse{}

@@ -2,6 +2,7 @@ package tasklist
 
 import (
 	"cmp"
+	"math"
 
 	v1 "switchyard/proto/switchyard/v1"
 )
@@ -49,6 +50,7 @@ func addFleet(res *v1.GetQueueResponse, nodes []*v1.Node) {
 	}
 	for _, m := range machines {
 		sum(res.Cores, &m.cores)
+		m.memory.Total, m.memory.Free = math.Floor(m.memory.GetTotal()), math.Floor(m.memory.GetFree()) // tasks ask for whole MiB
 		sum(res.MemoryMb, &m.memory)
 		sum(res.Gpus, &m.gpus)
 	}

@@ -11,6 +11,7 @@ import (
 	"google.golang.org/protobuf/types/known/structpb"
 
 	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/structs"
 )
 
 // MaxInstances is the most instances that a task may have.
@@ -114,7 +115,7 @@ func (e *Evaluator) Count(ctx context.Context, expr string, view View) (int, err
 	}
 	switch {
 	case !whole:
-		return 0, Count.errorf("the number of instances is %v, which is not an integer", count)
+		return 0, Count.errorf("the number of instances is %s, which is not an integer", structs.Number(count))
 	case count < 0:
 		return 0, Count.errorf("the number of instances is negative: %.0f", count)
 	case count > MaxInstances:

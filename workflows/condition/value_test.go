@@ -138,6 +138,7 @@ func TestCount(t *testing.T) {
 	for expr, want := range map[string]string{
 		"-1":          "negative: -1",
 		"2.5":         "2.5, which is not an integer",
+		"1000000.5":   "is 1000000.5, which is not an integer",
 		"build.ratio": "0.5, which is not an integer",
 		"100001":      "100001 instances are more than 100000",
 		"1.0e300":     "instances are more than",

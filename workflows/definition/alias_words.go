@@ -9,6 +9,7 @@ import (
 
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/nearest"
+	"switchyard/workflows/structs"
 )
 
 // wordHint returns a hint that names the allowed word that was probably meant, or "".
@@ -95,7 +96,7 @@ func numberHint(text string, field protoreflect.FieldDescriptor, whole bool) str
 	}
 	if millicores, ok := strings.CutSuffix(text, "m"); ok && field.JSONName() == "cores" {
 		if n, err := strconv.ParseFloat(millicores, 64); err == nil {
-			return "it is in cores: " + formatNumber(n/1000)
+			return "it is in cores: " + structs.Number(n/1000)
 		}
 	}
 	if strings.HasSuffix(field.JSONName(), "Ms") {

@@ -3,12 +3,13 @@ package definition
 import (
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 
 	"buf.build/gen/go/bufbuild/protovalidate/protocolbuffers/go/buf/validate"
 	"buf.build/go/protovalidate"
 	"google.golang.org/protobuf/reflect/protoreflect"
+
+	"switchyard/workflows/structs"
 )
 
 // fieldRules are the rules of the model for one field, limited to the kinds that the model uses. Messages and the JSON Schema
@@ -79,11 +80,11 @@ func bounds[R interface {
 func (f fieldRules) wants() string {
 	switch {
 	case f.gte != nil && f.lte != nil:
-		return formatNumber(*f.gte) + " to " + formatNumber(*f.lte)
+		return structs.Number(*f.gte) + " to " + structs.Number(*f.lte)
 	case f.gte != nil:
-		return formatNumber(*f.gte) + " or more"
+		return structs.Number(*f.gte) + " or more"
 	case f.lte != nil:
-		return "at most " + formatNumber(*f.lte)
+		return "at most " + structs.Number(*f.lte)
 	case len(f.in) > 0:
 		return alternatives(f.in)
 	case f.maxLen > 0:
@@ -91,8 +92,6 @@ func (f fieldRules) wants() string {
 	}
 	return ""
 }
-
-func formatNumber(n float64) string { return strconv.FormatFloat(n, 'f', -1, 64) }
 
 // alternatives formats words as "a, b or c".
 func alternatives(words []string) string {

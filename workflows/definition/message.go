@@ -1,8 +1,10 @@
 package definition
 
 import (
+	"cmp"
 	"fmt"
 	"math"
+	"strconv"
 
 	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/types/known/structpb"
@@ -208,7 +210,7 @@ func (r *messageReader) value(n *source.Node, empty protoreflect.Value, field pr
 		case n.Kind != source.Number || n.Value != math.Trunc(n.Value):
 			return wrong("a whole number", numberHint(n.Text, field, true))
 		case n.Value < math.MinInt32 || n.Value > math.MaxInt32:
-			return wrong(fmt.Sprintf("between %d and %d", math.MinInt32, math.MaxInt32), "")
+			return wrong(cmp.Or(rulesOf(field).wants(), "at most "+strconv.Itoa(math.MaxInt32)), "")
 		}
 		return protoreflect.ValueOfInt32(int32(n.Value)), true
 	case protoreflect.DoubleKind:

@@ -12,6 +12,7 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 
 	"switchyard/workflows/definition/source"
+	"switchyard/workflows/structs"
 )
 
 // modelRules applies the rules of the model to messages.
@@ -110,7 +111,11 @@ func (r modelRules) violation(v *protovalidate.Violation, field protoreflect.Fie
 	case id == "map.min_pairs":
 		r.Add(at, p, label+" is empty; a workflow needs at least one task", "")
 	case rules.wants() != "":
-		r.Add(at, p, fmt.Sprintf("%s is %v; it must be %s", label, v.FieldValue, rules.wants()), "")
+		value := fmt.Sprint(v.FieldValue)
+		if number, ok := v.FieldValue.Interface().(float64); ok {
+			value = structs.Number(number)
+		}
+		r.Add(at, p, label+" is "+value+"; it must be "+rules.wants(), "")
 	default:
 		r.Add(at, p, label+": "+v.Proto.GetMessage(), "")
 	}

@@ -17,6 +17,7 @@ import (
 
 	"switchyard/workflows/condition"
 	"switchyard/workflows/nearest"
+	"switchyard/workflows/structs"
 )
 
 // decode decodes a Kubernetes object. It reports each unknown field and each value of a wrong kind at its own path, and decodes
@@ -146,7 +147,7 @@ func (r *report) readScalar(v *structpb.Value, t reflect.Type, at path) any {
 			most = math.MaxInt32
 		}
 		if math.Abs(number.NumberValue) > most {
-			return r.wrong(v, at, "a number of at most "+strconv.FormatFloat(most, 'f', -1, 64), "")
+			return r.wrong(v, at, "a number of at most "+structs.Number(most), "")
 		}
 		return int64(number.NumberValue)
 	case reflect.Float32, reflect.Float64:
@@ -209,7 +210,7 @@ func scalarText(v *structpb.Value) (string, bool) {
 	case *structpb.Value_StringValue:
 		return v.StringValue, true
 	case *structpb.Value_NumberValue:
-		return strconv.FormatFloat(v.NumberValue, 'g', -1, 64), true
+		return structs.Number(v.NumberValue), true
 	case *structpb.Value_BoolValue:
 		return strconv.FormatBool(v.BoolValue), true
 	}

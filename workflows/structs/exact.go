@@ -133,7 +133,7 @@ func CheckNumber(text string) string {
 		return ""
 	}
 	if kept, keptExponent := decimal(strconv.FormatFloat(value, 'e', -1, 64)); kept != digits || keptExponent != exponent {
-		return fmt.Sprintf("%s cannot be kept exactly: it would become %s%s", text, strconv.FormatFloat(value, 'f', -1, 64), remedy)
+		return fmt.Sprintf("%s cannot be kept exactly: it would become %s%s", text, Number(value), remedy)
 	}
 	return ""
 }

@@ -5,5 +5,5 @@
 //
 // The work for a document is bounded by its size, its depth, and the number of values that YAML aliases stand for.
 //
-// It imports proto and a YAML parser.
+// It imports proto, workflows/structs and a YAML parser.
 package source

@@ -6,6 +6,8 @@ import (
 	"strconv"
 
 	"google.golang.org/protobuf/types/known/structpb"
+
+	"switchyard/workflows/structs"
 )
 
 // Kind is the kind of a value in a document.
@@ -100,7 +102,7 @@ func ValueNode(v *structpb.Value) *Node {
 	case *structpb.Value_BoolValue:
 		n.Kind, n.Truth, n.Text = Boolean, v.BoolValue, strconv.FormatBool(v.BoolValue)
 	case *structpb.Value_NumberValue:
-		n.Kind, n.Value, n.Text = Number, v.NumberValue, strconv.FormatFloat(v.NumberValue, 'g', -1, 64)
+		n.Kind, n.Value, n.Text = Number, v.NumberValue, structs.Number(v.NumberValue)
 	case *structpb.Value_StringValue:
 		n.Kind, n.Text = Str, v.StringValue
 	case *structpb.Value_ListValue:
