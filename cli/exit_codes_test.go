@@ -14,8 +14,8 @@ import (
 	"switchyard/cli/exit"
 )
 
-// clientArguments are the arguments with which a command of a client calls its gateway, where the capitals of its usage line
-// are no valid ones.
+// clientArguments returns the arguments with which a command calls its gateway, for those whose usage line in lower case holds no
+// valid ones.
 func clientArguments(t *testing.T) map[string][]string {
 	t.Helper()
 	def, key := write(t, "f.yaml", hello), write(t, "id.pub", "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIEiWvIYvCJDxLpQ4TtdfmPCHTAUtPOuYbyvVXMA8FEAz ann")
