@@ -57,6 +57,9 @@ type NodeConfig struct {
 	// LastingTempDir is the parent of the folder with the temporary directories of attempts that outlive the worker. ""
 	// means inside their private directories.
 	LastingTempDir string
+	// Support returns what the settings of the worker and the programs of the machine let tasks use, which each heartbeat
+	// reports. nil means that the node does not report it.
+	Support func() *v1.TaskSupport
 	// StateDir is the parent of the folder with the state that a restarted node recovers. "" means one in the state
 	// folder of this machine.
 	StateDir string
@@ -369,6 +372,9 @@ func snapshotter(cfg NodeConfig, ledger *node.Ledger) func(context.Context) *v1.
 		s.Machine = machine
 		s.MetricsUrl = cfg.MetricsURL
 		s.Containers = cfg.Containers
+		if cfg.Support != nil {
+			s.Support = cfg.Support()
+		}
 		s.Running = running(ledger)
 		reserved := cfg.Machine.Reserved()
 		s.ReservedCores, s.ReservedMemoryMb = reserved.Cores, reserved.MemoryMB

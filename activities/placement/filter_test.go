@@ -91,8 +91,18 @@ func TestFilters(t *testing.T) {
 			node:   aNode("a", func(n *v1.NodeSnapshot) { n.Capabilities = map[string]string{"gpu": "amd"} }),
 			change: constrained(func(c *v1.Constraints) { c.RequiresCapabilities = map[string]string{"gpu": "nvidia"} }),
 			reason: "a has capability gpu=amd instead of nvidia"},
-		"GPU":       {node: aNode("a", gpus(1)), change: constrained(func(c *v1.Constraints) { c.RequiresGpu = true })},
-		"GPU asked": {node: aNode("a"), change: constrained(func(c *v1.Constraints) { c.RequiresGpu = true }), reason: "a has no GPU", static: true},
+		"image that the node offers": {node: aNode("a", offering(&v1.TaskSupport{VmImageDirs: []string{"/images"}})), change: offered(&v1.TaskNeeds{VmImage: "/images/x/a.qcow2"})},
+		"image elsewhere": {node: aNode("a", offering(&v1.TaskSupport{VmImageDirs: []string{"/images"}})), static: true,
+			change: offered(&v1.TaskNeeds{VmImage: "/images2/a.qcow2"}), reason: "a does not offer image /images2/a.qcow2 (switchyard worker --vm-images /images2)"},
+		"several things that the node does not offer": {node: aNode("a", offering(&v1.TaskSupport{AgentTools: []string{"files"}})), static: true,
+			change: offered(&v1.TaskNeeds{AgentTools: []string{"files", "fetch"}, AgentKey: "openai"}),
+			reason: "a does not offer agent tool fetch (switchyard worker --agent-tools files,fetch), nor a key for openai (switchyard worker --agent-key-file openai=FILE)"},
+		"node that does not report what it offers": {node: aNode("a"), change: offered(&v1.TaskNeeds{AgentProgram: "claude-code"})},
+		"no numactl": {node: aNode("a", numaNodes(2, 2, 4096), offering(&v1.TaskSupport{})), static: true, change: onNUMA(1),
+			reason: "a lacks numactl, which binds shell tasks to NUMA nodes (package numactl)"},
+		"no numactl for the only NUMA node": {node: aNode("a", offering(&v1.TaskSupport{})), change: onNUMA(0)},
+		"GPU":                               {node: aNode("a", gpus(1)), change: constrained(func(c *v1.Constraints) { c.RequiresGpu = true })},
+		"GPU asked":                         {node: aNode("a"), change: constrained(func(c *v1.Constraints) { c.RequiresGpu = true }), reason: "a has no GPU", static: true},
 		"GPUs in all": {node: aNode("a", gpus(1)), static: true,
 			change: func(r *v1.TaskRequest) { r.Resources.Gpus = 2 }, reason: "a has 1 GPU of 2 asked"},
 		"cores in all": {node: aNode("a"), static: true, change: withCores(4.5), reason: "a has 4 cores of 4.5 asked"},
@@ -193,6 +203,14 @@ func TestFilters(t *testing.T) {
 
 func needing(n *v1.ContainerNeeds) func(*v1.TaskRequest) {
 	return func(r *v1.TaskRequest) { r.Container = n }
+}
+
+func offered(n *v1.TaskNeeds) func(*v1.TaskRequest) {
+	return func(r *v1.TaskRequest) { r.Needs = n }
+}
+
+func offering(s *v1.TaskSupport) func(*v1.NodeSnapshot) {
+	return func(n *v1.NodeSnapshot) { n.Support = s }
 }
 
 func allowing(p *v1.ContainerPolicy) func(*v1.NodeSnapshot) {

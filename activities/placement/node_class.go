@@ -6,6 +6,8 @@ import (
 	"math"
 	"slices"
 
+	"google.golang.org/protobuf/proto"
+
 	v1 "switchyard/proto/switchyard/v1"
 )
 
@@ -99,5 +101,10 @@ func traits(b []byte, s *v1.NodeSnapshot, offline bool) []byte {
 	}
 	flag(s.GetGaming())
 	flag(offline)
-	return b
+	if s.GetSupport() == nil {
+		return b
+	}
+	// Marshalling fails only for invalid UTF-8, which a payload cannot contain.
+	b, _ = proto.MarshalOptions{Deterministic: true}.MarshalAppend(b, s.GetSupport())
+	return append(b, 1)
 }

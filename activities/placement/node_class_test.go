@@ -20,6 +20,10 @@ func traitNode() *v1.NodeSnapshot {
 			Privileged: true, HostNetwork: true, Command: "run", Capabilities: []string{"NET_ADMIN"},
 			Mounts: []*v1.MountRule{{Path: "/data"}, {Path: "/read", ReadOnly: true}},
 		}
+		n.Support = &v1.TaskSupport{
+			VmImageDirs: []string{"/images"}, RegistryAuths: []string{"hub"}, Networks: []string{"lab"}, AgentTools: []string{"files"},
+			AgentKeys: []string{"openai"}, AgentPrograms: []string{"claude-code"}, Secrets: []string{"env:DEPLOY_*"}, Numactl: true,
+		}
 	})
 }
 
@@ -46,6 +50,14 @@ func traitRequests() []*v1.TaskRequest {
 		{Mounts: []*v1.MountRule{{Path: "/read/x"}}}, {Mounts: []*v1.MountRule{{Path: "/read/x", ReadOnly: true}}},
 	} {
 		add(needing(needs))
+	}
+	for _, name := range []string{"lab", "hub", "files", "openai", "claude-code", "/images/a", "env:DEPLOY_KEY", "l3"} {
+		for _, needs := range []*v1.TaskNeeds{
+			{VmImage: name}, {RegistryAuth: name}, {Network: name}, {AgentTools: []string{name}}, {AgentKey: name}, {AgentProgram: name},
+			{Secrets: []string{name}},
+		} {
+			add(offered(needs))
+		}
 	}
 	for more := range int32(2) {
 		add(withCores(float64(4 + more)))

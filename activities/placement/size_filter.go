@@ -1,6 +1,10 @@
 package placement
 
-import "strings"
+import (
+	"strings"
+
+	v1 "switchyard/proto/switchyard/v1"
+)
 
 // totalFilters returns the filters for the size of the node.
 func totalFilters() []filter {
@@ -50,6 +54,9 @@ func totalFilters() []filter {
 func (v *view) numaLack() phrase {
 	if len(v.n.numa) == 0 && v.need.numa == 0 {
 		return phrase{}
+	}
+	if support := v.n.snap.GetSupport(); v.taskType == v1.TypeShell && support != nil && !support.GetNumactl() {
+		return phrase{verb: lacks, object: "numactl, which binds shell tasks to NUMA nodes (package numactl)"}
 	}
 	for _, p := range v.n.numa {
 		on := " asked on NUMA node " + number(p.index)

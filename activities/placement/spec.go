@@ -16,6 +16,7 @@ type spec struct {
 	constraints *v1.Constraints
 	need        need
 	container   *v1.ContainerNeeds // nil if the request has no container needs
+	needs       *v1.TaskNeeds      // nil if the request has no other needs
 	target      Target
 	targetErr   error
 	avoid       []string
@@ -34,6 +35,7 @@ func newSpec(runID string, req *v1.TaskRequest, ask string) spec {
 		namesSome:   c.GetTargetNode() != "" || len(c.GetAllowedNodes())+len(c.GetForbiddenNodes()) > 0,
 		need:        needOf(req, target),
 		container:   req.GetContainer(),
+		needs:       req.GetNeeds(),
 		target:      target,
 		targetErr:   err,
 		avoid:       req.GetAvoidNodes(),
@@ -51,6 +53,7 @@ func specKeys(runID string, req *v1.TaskRequest) (ask, class string) {
 		Constraints: req.GetConstraints(),
 		Resources:   req.GetResources(),
 		Container:   req.GetContainer(),
+		Needs:       req.GetNeeds(),
 	})
 	if err != nil {
 		b = []byte(req.String())

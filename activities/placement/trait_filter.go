@@ -66,6 +66,12 @@ func traitFilters() []filter {
 				return phrase{verb: does, object: "not allow " + strings.Join(v.refusals(), ", nor ")}
 			},
 		},
+		{"support",
+			func(v *view) bool { return len(v.unsupported()) == 0 },
+			func(v *view) phrase {
+				return phrase{verb: does, object: "not offer " + strings.Join(v.unsupported(), ", nor ")}
+			},
+		},
 		{"offline",
 			func(v *view) bool { return v.n.state != v1.NodeOffline },
 			func(v *view) phrase { return phrase{verb: is, object: v.n.stateObject()} },
@@ -137,6 +143,11 @@ func (v *view) refusals() []string {
 		return nil
 	}
 	return policy.Refusals(v.n.snap.GetContainers(), v.container)
+}
+
+// unsupported returns what else the request needs and the node does not offer.
+func (v *view) unsupported() []string {
+	return policy.Unsupported(v.n.snap.GetSupport(), v.needs, v.n.snap.GetContainers().GetCommand())
 }
 
 // missingGPUs returns the requested GPU indices that the node does not have.

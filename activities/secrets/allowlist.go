@@ -47,6 +47,14 @@ func (l Allowlist) Allows(ref secretref.Reference) bool {
 	return l.all || l.matches(ref)
 }
 
+// Patterns returns the patterns of the list, or all = true if it allows every file and variable.
+func (l Allowlist) Patterns() (patterns []string, all bool) {
+	for _, p := range l.patterns {
+		patterns = append(patterns, p.String())
+	}
+	return patterns, l.all
+}
+
 // Hides reports whether a variable of the worker's environment is a secret. Only tasks that name it get it; no other task
 // inherits it.
 func (l Allowlist) Hides(variable string) bool {

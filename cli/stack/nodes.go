@@ -51,7 +51,7 @@ func (s *Stack) startNodes(ctx context.Context, cfg Config, figures *metrics.Met
 	}
 	s.addCloser("clusters", s.clusters.Close)
 	virtual := newVirtualMachines(cfg, s.conn.Fleet, kept, program)
-	sh, executors, err := s.newExecutors(cfg, kept, scratch, virtual.backend)
+	sh, containers, executors, err := s.newExecutors(cfg, kept, scratch, virtual.backend)
 	if err != nil {
 		return err
 	}
@@ -87,6 +87,7 @@ func (s *Stack) startNodes(ctx context.Context, cfg Config, figures *metrics.Met
 				Name:     n.Name, Labels: n.Labels, Capabilities: facts.Capabilities(n.Capabilities),
 				Sessions:    func(ctx context.Context) []string { return session.List(ctx, sessions) },
 				Clusters:    s.clusters.Reachable,
+				Support:     newSupport(n, containers),
 				Secrets:     &secrets.Resolver{Allow: n.Secrets, Store: stored, Getenv: os.LookupEnv},
 				MaxParallel: n.MaxParallel, WorkDir: n.WorkDir, SharedDir: n.SharedDir, MaxOutput: n.MaxOutput,
 				OfflineAfter: n.OfflineAfter, EndGrace: s.graceEnded.Done(), Gaming: n.Gaming, Containers: n.Containers.Policy, MetricsURL: s.MetricsURL(),
@@ -139,12 +140,12 @@ func (s *Stack) startNodes(ctx context.Context, cfg Config, figures *metrics.Met
 	return err
 }
 
-// newExecutors returns one executor for each task type that runs on nodes, and the shell executor separately. The
-// executors close with the stack.
-func (s *Stack) newExecutors(cfg Config, kept *store.Store, scratch string, virtual vps.Backend) (*shell.Executor, []executor.Executor, error) {
+// newExecutors returns one executor for each task type that runs on nodes, and those of shell tasks and containers
+// separately. The executors close with the stack.
+func (s *Stack) newExecutors(cfg Config, kept *store.Store, scratch string, virtual vps.Backend) (*shell.Executor, *container.Executor, []executor.Executor, error) {
 	sh, err := shell.New(shell.Options{Watchdog: true, PassEnv: cfg.Nodes[0].PassEnv, IsHidden: cfg.Nodes[0].Secrets.Hides, Logger: cfg.Logger})
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, nil, err
 	}
 	s.addCloser("shell executor", sh.Close)
 	allowed := cfg.Nodes[0].Containers
@@ -153,7 +154,7 @@ func (s *Stack) newExecutors(cfg Config, kept *store.Store, scratch string, virt
 		Environments: environments.New(kept), ScratchDir: scratch, Logger: cfg.Logger,
 	})
 	if err != nil {
-		return nil, nil, fmt.Errorf("container engine: %w", err)
+		return nil, nil, nil, fmt.Errorf("container engine: %w", err)
 	}
 	s.addCloser("container executor", containers.Close)
 	agents := cfg.Nodes[0].Agents
@@ -169,7 +170,7 @@ func (s *Stack) newExecutors(cfg Config, kept *store.Store, scratch string, virt
 	})
 	folder, err := session.Folder(cfg.Nodes[0].ScratchDir)
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, nil, err
 	}
 	relays := relay.New(folder)
 	kube := cfg.Nodes[0].Kube
@@ -178,5 +179,5 @@ func (s *Stack) newExecutors(cfg Config, kept *store.Store, scratch string, virt
 		Fleet: s.conn.Fleet, IsOpen: liveness.Attempts{Client: s.conn, CheckFleet: s.conn.CheckFleet}.IsOpen, Logger: cfg.Logger,
 	})
 	s.addCloser("Kubernetes executor", jobs.Close)
-	return sh, []executor.Executor{sh, containers, vps.New(containers, virtual), jobs, subagents, relays}, nil
+	return sh, containers, []executor.Executor{sh, containers, vps.New(containers, virtual), jobs, subagents, relays}, nil
 }

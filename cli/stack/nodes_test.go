@@ -5,14 +5,18 @@ import (
 	"slices"
 	"testing"
 
+	"google.golang.org/protobuf/proto"
+
+	"switchyard/activities/secrets"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workers"
 )
 
-// TestNodesHaveAnExecutorOfEachType checks the executors of nodes against the table of task types.
+// TestNodesHaveAnExecutorOfEachType checks the executors of nodes against the table of task types, and that nodes
+// report what their settings let tasks use.
 func TestNodesHaveAnExecutorOfEachType(t *testing.T) {
 	s := &Stack{conn: &workers.Connection{}}
-	_, executors, err := s.newExecutors(Config{Nodes: make([]NodeConfig, 1), Logger: slog.New(slog.DiscardHandler)}, nil, t.TempDir(), nil)
+	_, containers, executors, err := s.newExecutors(Config{Nodes: make([]NodeConfig, 1), Logger: slog.New(slog.DiscardHandler)}, nil, t.TempDir(), nil)
 	for _, c := range s.closers {
 		t.Cleanup(func() { _ = c.stop() })
 	}
@@ -30,5 +34,21 @@ func TestNodesHaveAnExecutorOfEachType(t *testing.T) {
 	}
 	if !slices.Equal(got, want) {
 		t.Errorf("nodes have executors of %v; the table has %v", got, want)
+	}
+	allowed, err := secrets.ParseAllowlist([]string{"env:DEPLOY_*"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	offered := newSupport(NodeConfig{
+		VMs: VMConfig{Images: []string{"/images"}}, Containers: ContainerConfig{RegistryAuth: map[string]string{"hub": "/f"}}, Secrets: allowed,
+		Agents: AgentConfig{Tools: []string{"files"}, KeyFiles: map[string]string{"openai": "/k"}},
+	}, containers)()
+	wantOffered := &v1.TaskSupport{
+		VmImageDirs: []string{"/images"}, RegistryAuths: []string{"hub"}, Secrets: []string{"env:DEPLOY_*"}, AgentTools: []string{"files"}, AgentKeys: []string{"openai"},
+		// These depend on the machine.
+		Networks: offered.Networks, AgentPrograms: offered.AgentPrograms, Numactl: offered.Numactl,
+	}
+	if !proto.Equal(offered, wantOffered) {
+		t.Errorf("a node offers %v; want %v", offered, wantOffered)
 	}
 }

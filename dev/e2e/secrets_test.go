@@ -191,7 +191,6 @@ tasks:
     parallel: 3
     batch: 3
     spec: { command: 'echo "$SWITCHYARD_INDEX $TOKEN"; echo "token=$TOKEN" >"$SWITCHYARD_OUTPUT"' }
-  refused: { secretEnv: { X: "env:OTHER" }, continueOnError: true, spec: { command: 'true' } }
   unknown: { secretEnv: { X: "store:unknown" }, continueOnError: true, spec: { command: 'true' } }
   missing: { secretEnv: { X: "file:%[1]s/none" }, continueOnError: true, spec: { command: 'true' } }
 `, keys, dir, telling))
@@ -220,7 +219,6 @@ tasks:
 		t.Errorf("the context is %v", d.Context)
 	}
 	for task, want := range map[string]string{
-		"refused": `secretEnv.X: secret env:OTHER: node box does not allow it; start its worker with --allow-secret "env:OTHER", or use a stored secret`,
 		"missing": "secretEnv.X: secret file:" + keys + "/none: no such file or directory",
 	} {
 		if got := d.Tasks[task]; got.Reason != "bad_spec" || got.Error != want || got.Attempt != 0 {
@@ -239,6 +237,9 @@ tasks:
 			t.Errorf("%v exits with %d: %s", args, code, stderr)
 		}
 		found.search(strings.Join(args, " "), stdout+stderr)
+		if args[0] == "nodes" && !strings.Contains(stdout, `"env:DEPLOY_TOKEN"`) {
+			t.Errorf("%v does not show which secrets the node offers: %s", args, stdout)
+		}
 	}
 	found.searchHistories(s.Temporal, id)
 	for _, p := range []*processes.Program{w, s.Program} {

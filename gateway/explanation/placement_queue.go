@@ -34,7 +34,7 @@ const explainTimeout = 10 * time.Second
 func newTaskRequest(name string, def *v1.TaskDefinition, options *v1.RunOptions, now time.Time) *v1.TaskRequest {
 	return &v1.TaskRequest{
 		Task: name, Type: def.GetType(), Constraints: definition.Constraints(def), Resources: def.GetResources(),
-		Container: definition.ContainerNeeds(def), Priority: def.GetPriority(), QueuedAt: timestamppb.New(now),
+		Container: definition.ContainerNeeds(def), Needs: definition.TaskNeeds(def), Priority: def.GetPriority(), QueuedAt: timestamppb.New(now),
 		PlacementTimeout: definition.PlacementTimeout(def, options.GetPlacementTimeout()),
 	}
 }

@@ -70,7 +70,7 @@ func (p planner) planPlacement(ctx context.Context, in *v1.RunInput, tasks []*v1
 
 // placementKey returns a key that is equal for tasks with the same placement requirements.
 func placementKey(req *v1.TaskRequest) (string, error) {
-	bare := &v1.TaskRequest{Type: req.GetType(), Constraints: req.GetConstraints(), Resources: req.GetResources(), Container: req.GetContainer()}
+	bare := &v1.TaskRequest{Type: req.GetType(), Constraints: req.GetConstraints(), Resources: req.GetResources(), Container: req.GetContainer(), Needs: req.GetNeeds()}
 	key, err := proto.MarshalOptions{Deterministic: true}.Marshal(bare)
 	return string(key), err
 }

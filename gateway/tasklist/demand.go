@@ -24,7 +24,7 @@ func demandOf(task *v1.TaskDefinition) *v1.TaskDemand {
 	target, _ := placement.ParseTarget(c.GetTargetNode()) // an invalid target was rejected with its definition
 	d := &v1.TaskDemand{
 		Cores: defaultCores, MemoryMb: resources.GetMemoryMb(), Gpus: max(resources.GetGpus(), int32(target.GPUs)),
-		Constraints: constraintTexts(c, target, definition.ContainerNeeds(task)), Remote: v1.IsRemote(task.GetType()),
+		Constraints: constraintTexts(c, target, definition.ContainerNeeds(task), definition.TaskNeeds(task)), Remote: v1.IsRemote(task.GetType()),
 	}
 	if resources != nil {
 		d.NumaNode = resources.NumaNode
@@ -42,7 +42,7 @@ func demandOf(task *v1.TaskDefinition) *v1.TaskDemand {
 }
 
 // constraintTexts returns one line per constraint, except for those that are numbers in a demand.
-func constraintTexts(c *v1.Constraints, target placement.Target, needs *v1.ContainerNeeds) []string {
+func constraintTexts(c *v1.Constraints, target placement.Target, container *v1.ContainerNeeds, needs *v1.TaskNeeds) []string {
 	var texts []string
 	add := func(format string, args ...any) { texts = append(texts, fmt.Sprintf(format, args...)) }
 	if target.Node != "" {
@@ -85,7 +85,8 @@ func constraintTexts(c *v1.Constraints, target placement.Target, needs *v1.Conta
 	if n := c.GetMaxParallelPerNode(); n > 0 {
 		add("at most %d of its run on a node", n)
 	}
-	return append(texts, containerTexts(needs)...)
+	texts = append(texts, containerTexts(container)...)
+	return append(texts, needTexts(needs)...)
 }
 
 // containerTexts returns one line for each permission that a container needs on its node.
@@ -103,5 +104,25 @@ func containerTexts(needs *v1.ContainerNeeds) []string {
 	for _, capability := range needs.GetCapabilities() {
 		texts = append(texts, "capability "+capability+" in containers")
 	}
+	return texts
+}
+
+// needTexts returns one line for each other thing that a task needs its node to offer.
+func needTexts(needs *v1.TaskNeeds) []string {
+	var texts []string
+	add := func(label string, values ...string) {
+		for _, value := range values {
+			if value != "" {
+				texts = append(texts, label+" "+value)
+			}
+		}
+	}
+	add("image", needs.GetVmImage())
+	add("registry credentials", needs.GetRegistryAuth())
+	add("network", needs.GetNetwork())
+	add("agent tool", needs.GetAgentTools()...)
+	add("key for", needs.GetAgentKey())
+	add("agent", needs.GetAgentProgram())
+	add("secret", needs.GetSecrets()...)
 	return texts
 }

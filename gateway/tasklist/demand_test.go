@@ -43,6 +43,7 @@ func TestDemandMatchesThePlacementRequest(t *testing.T) {
 			}},
 		},
 		"container": {&v1.TaskDefinition{Type: v1.TypeContainer, Spec: privileged}, &v1.TaskDemand{Cores: 1, Constraints: []string{"privileged containers"}}},
+		"agent":     {&v1.TaskDefinition{Type: v1.TypeSubagent}, &v1.TaskDemand{Cores: 1, Constraints: []string{"key for anthropic"}}},
 	} {
 		if got := demandOf(test.task); !proto.Equal(got, test.want) {
 			t.Errorf("%s: %v, want %v", what, got, test.want)

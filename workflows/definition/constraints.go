@@ -11,7 +11,7 @@ import (
 // Constraints returns the constraints of a task, including what its spec requires of a node. The caller must not modify them.
 func Constraints(task *v1.TaskDefinition) *v1.Constraints {
 	said := task.GetConstraints()
-	if isContainerMachine(task) && !slices.Contains(said.GetRequiresExecutors(), v1.TypeContainer) {
+	if needsEngine(task) && !slices.Contains(said.GetRequiresExecutors(), v1.TypeContainer) {
 		said = cloneOrNew(said)
 		said.RequiresExecutors = append(said.RequiresExecutors, v1.TypeContainer)
 	}
@@ -32,10 +32,16 @@ func Constraints(task *v1.TaskDefinition) *v1.Constraints {
 	return c
 }
 
-// isContainerMachine reports whether a task is a machine made of a container, so that its node needs a running container
-// engine.
-func isContainerMachine(task *v1.TaskDefinition) bool {
-	return task.GetType() == v1.TypeVPS && v1.BackendOf(task.GetSpec()) == v1.BackendDocker
+// needsEngine reports whether the node of a task of another type than container needs a running container engine: for a machine
+// made of a container, or for the commands of an agent.
+func needsEngine(task *v1.TaskDefinition) bool {
+	return task.GetType() == v1.TypeVPS && v1.BackendOf(task.GetSpec()) == v1.BackendDocker ||
+		runsCommands(task) && task.GetSpec().GetFields()["image"].GetStringValue() != ""
+}
+
+// runsCommands reports whether a task is an agent with the tool "shell".
+func runsCommands(task *v1.TaskDefinition) bool {
+	return slices.Contains(agentTools(task), v1.AgentToolShell)
 }
 
 func cloneOrNew(c *v1.Constraints) *v1.Constraints {
@@ -48,7 +54,7 @@ func cloneOrNew(c *v1.Constraints) *v1.Constraints {
 // neededCapabilities returns the node capabilities that the spec and the env of a task require.
 func neededCapabilities(task *v1.TaskDefinition) (needed []string) {
 	switch {
-	case Sandboxed(task):
+	case Sandboxed(task), runsCommands(task) && task.GetSpec().GetFields()["image"].GetStringValue() == "":
 		needed = append(needed, SandboxCapability)
 	case targetSession(task) != "":
 		needed = append(needed, v1.SessionCapability(targetSession(task)))

@@ -43,6 +43,27 @@ func TestMachinesNeedTheirBackend(t *testing.T) {
 	}
 }
 
+// The commands of an agent need a sandbox, or a container engine for their image.
+func TestAgentsWithCommandsNeedAPlaceForThem(t *testing.T) {
+	task := func(fields map[string]any) *v1.Constraints {
+		spec, err := structpb.NewStruct(fields)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return Constraints(&v1.TaskDefinition{Type: v1.TypeSubagent, Spec: spec})
+	}
+	shell := []any{"shell"}
+	if c := task(map[string]any{"tools": shell}); c.GetRequiresCapabilities()["sandbox"] != "true" || len(c.GetRequiresExecutors()) != 0 {
+		t.Errorf("in a sandbox: %v", c)
+	}
+	if c := task(map[string]any{"tools": shell, "image": "x"}); len(c.GetRequiresCapabilities()) != 0 || len(c.GetRequiresExecutors()) != 1 {
+		t.Errorf("in an image: %v", c)
+	}
+	if c := task(map[string]any{"tools": []any{"files"}, "image": "x"}); c != nil {
+		t.Errorf("without commands: %v", c)
+	}
+}
+
 // A task that names the shared folder goes to a node that has one.
 func TestTaskThatNamesTheSharedFolderNeedsIt(t *testing.T) {
 	command := func(text string) map[string]any { return map[string]any{"command": text} }

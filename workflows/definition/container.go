@@ -1,10 +1,7 @@
 package definition
 
 import (
-	"google.golang.org/protobuf/types/known/structpb"
-
 	v1 "switchyard/proto/switchyard/v1"
-	"switchyard/workflows/condition"
 	"switchyard/workflows/policy"
 )
 
@@ -15,20 +12,16 @@ func ContainerNeeds(task *v1.TaskDefinition) *v1.ContainerNeeds {
 		return nil
 	}
 	fields := task.GetSpec().GetFields()
-	known := func(v *structpb.Value) (string, bool) {
-		text := v.GetStringValue()
-		return text, text != "" && !condition.HasTemplate(text)
-	}
 	spec := &v1.ContainerSpec{Privileged: fields["privileged"].GetBoolValue()}
-	spec.Network, _ = known(fields["network"])
+	spec.Network = knownText(fields["network"])
 	for _, m := range fields["mounts"].GetListValue().GetValues() {
 		mount := m.GetStructValue().GetFields()
-		if host, ok := known(mount["hostPath"]); ok {
+		if host := knownText(mount["hostPath"]); host != "" {
 			spec.Mounts = append(spec.Mounts, &v1.Mount{HostPath: host, ReadOnly: mount["readOnly"].GetBoolValue()})
 		}
 	}
 	for _, name := range fields["capAdd"].GetListValue().GetValues() {
-		if name, ok := known(name); ok {
+		if name := knownText(name); name != "" {
 			spec.CapAdd = append(spec.CapAdd, name)
 		}
 	}

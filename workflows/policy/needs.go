@@ -11,6 +11,16 @@ import (
 // HostNetwork is the name of the host's network in a spec.
 const HostNetwork = "host"
 
+// IsNamedNetwork reports whether the network of a container is one that someone has created, which only some nodes have. Every
+// engine has the others.
+func IsNamedNetwork(network string) bool {
+	switch network {
+	case "", HostNetwork, "none", "bridge", "default":
+		return false
+	}
+	return !strings.Contains(network, ":")
+}
+
 // AllCapabilities stands for every Linux capability.
 const AllCapabilities = "ALL"
 

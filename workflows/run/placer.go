@@ -172,6 +172,7 @@ func (p *placer) taskRequest(i int) *v1.TaskRequest {
 		Constraints:      definition.Constraints(task),
 		Resources:        task.GetResources(),
 		Container:        definition.ContainerNeeds(task),
+		Needs:            definition.TaskNeeds(task),
 		Priority:         task.GetPriority(),
 		QueuedAt:         timestamppb.New(p.status.QueuedAt(i)),
 		PlacementTimeout: definition.PlacementTimeout(task, p.in.GetOptions().GetPlacementTimeout()),

@@ -56,6 +56,9 @@ func (d AttemptEnd) attempt(now time.Time) *v1.Attempt {
 func (d *dispatches) EndAttempt(i int, end AttemptEnd, now time.Time) {
 	e := &d.entries[i]
 	attempt := end.attempt(now)
+	if attempt.AssignedAt == nil && attempt.Node == end.Node {
+		attempt.AssignedAt = e.assignedAt // the node could not report it
+	}
 	e.ended, e.avoid, e.lead = attempt, "", -1
 	if end.Outcome != v1.OutcomeDone && end.Outcome != "" {
 		e.avoid = end.Node

@@ -27,6 +27,19 @@ func TestAttemptRecordsItsPlaceOnTheNode(t *testing.T) {
 	}
 }
 
+// An attempt that ended without an answer of its node shows when it was assigned.
+func TestAttemptWithoutAnAnswerWasAssigned(t *testing.T) {
+	t.Parallel()
+	b := newTestStatus(t, 1)
+	b.Update(0, dag.Record{State: v1.TaskAssigned, Claim: 1, Node: "a"}, time.Unix(2, 0))
+	b.EndAttempt(0, ending("a", v1.TaskFailed, nil), time.Unix(3, 0))
+	b.Update(0, dag.Record{State: v1.TaskFailed, Claim: 1, Node: "a"}, time.Unix(3, 0))
+	a := b.taskMessage(0).GetAttempts()[0]
+	if a.GetAssignedAt().GetSeconds() != 2 || a.GetCompletedAt().GetSeconds() != 3 {
+		t.Errorf("assigned at %v, completed at %v", a.GetAssignedAt(), a.GetCompletedAt())
+	}
+}
+
 // Refusals are counted while they come in a row, an unacknowledged attempt is noted once, and the newest attempts are shown.
 func TestDispatchesUpdateTheStatus(t *testing.T) {
 	t.Parallel()

@@ -6,10 +6,12 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"sync"
 	"time"
 
+	"github.com/docker/docker/api/types/network"
 	"github.com/docker/docker/client"
 )
 
@@ -40,6 +42,8 @@ type engine struct {
 	well    context.Context
 	fail    context.CancelCauseFunc
 	changed chan struct{} // closed after each ping
+	// networks are the names of the engine's networks at the last successful ping, sorted.
+	networks []string
 }
 
 func watchEngine(docker *client.Client) *engine {
@@ -66,11 +70,15 @@ func (e *engine) watch(ctx context.Context) {
 		if err != nil && ctx.Err() == nil && pingCtx.Err() != nil {
 			err = fmt.Errorf("the container engine at %s does not answer", e.docker.DaemonHost())
 		}
+		var networks []network.Summary
+		if err == nil {
+			networks, _ = e.docker.NetworkList(pingCtx, network.ListOptions{}) // the next ping tries again
+		}
 		cancel()
 		if ctx.Err() != nil {
 			return
 		}
-		e.recordPing(err)
+		e.recordPing(err, networks)
 		if first {
 			close(e.pinged)
 		}
@@ -83,10 +91,17 @@ func (e *engine) watch(ctx context.Context) {
 	}
 }
 
-// recordPing records the result of a ping.
-func (e *engine) recordPing(err error) {
+// recordPing records the result of a ping, and the networks of the engine unless there are none.
+func (e *engine) recordPing(err error, networks []network.Summary) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
+	if len(networks) > 0 {
+		e.networks = e.networks[:0:0]
+		for _, n := range networks {
+			e.networks = append(e.networks, n.Name)
+		}
+		slices.Sort(e.networks)
+	}
 	switch {
 	case err != nil:
 		if e.well.Err() != nil { // keep the latest reason
@@ -175,6 +190,13 @@ func (e *engine) awaitPing(ctx context.Context) {
 func (e *engine) confirm(ctx context.Context) bool {
 	e.awaitPing(ctx)
 	return e.available() == nil
+}
+
+// Networks returns the names of the engine's networks, sorted, as of its last answer.
+func (e *Executor) Networks() []string {
+	e.engine.mu.Lock()
+	defer e.engine.mu.Unlock()
+	return e.engine.networks
 }
 
 // IsInstalled reports whether this machine has an engine, whether or not it answers. It also returns true if the configured

@@ -4,6 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"os/exec"
+	"slices"
 	"time"
 
 	"switchyard/activities/executor"
@@ -14,6 +17,17 @@ import (
 
 // commands maps values of spec.agent to programs.
 var commands = map[string][]string{v1.AgentClaudeCode: {"claude"}}
+
+// InstalledPrograms returns, sorted, the values of spec.agent whose programs are in the PATH of this process.
+func InstalledPrograms() []string {
+	var installed []string
+	for _, agent := range slices.Sorted(maps.Keys(commands)) {
+		if _, err := exec.LookPath(commands[agent][0]); err == nil {
+			installed = append(installed, agent)
+		}
+	}
+	return installed
+}
 
 // runProgram runs an agent that is driven by a program on the node.
 func (e *Executor) runProgram(ctx context.Context, a executor.Attempt, spec *v1.SubagentSpec, spawned func()) (executor.Result, error) {

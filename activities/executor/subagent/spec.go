@@ -69,14 +69,11 @@ func (e *Executor) checkTools(spec *v1.SubagentSpec) error {
 	return nil
 }
 
-// keyVariables maps providers to the variables with their keys.
-var keyVariables = map[string]string{v1.ProviderAnthropic: "ANTHROPIC_API_KEY", v1.ProviderOpenAI: "OPENAI_API_KEY"}
-
 // key returns the key for a model, from the task or from the node. The key of the node is sent only to the provider
 // itself and never to a server that a task names. Such a server may need no key.
 func (e *Executor) key(a executor.Attempt, spec *v1.SubagentSpec) (string, error) {
 	provider := spec.GetProvider()
-	if key := strings.TrimSpace(a.Env[keyVariables[provider]]); key != "" {
+	if key := strings.TrimSpace(a.Env[v1.KeyVariable(provider)]); key != "" {
 		return key, nil
 	}
 	if path := e.o.KeyFiles[provider]; path != "" && model.IsProviderAddress(provider, spec.GetBaseUrl()) {
@@ -93,5 +90,5 @@ func (e *Executor) key(a executor.Attempt, spec *v1.SubagentSpec) (string, error
 		return "", nil
 	}
 	return "", cannotStart(fmt.Errorf("no key for %s; set secretEnv %s in the task, or start the worker with --agent-key-file %s=FILE",
-		provider, keyVariables[provider], provider))
+		provider, v1.KeyVariable(provider), provider))
 }

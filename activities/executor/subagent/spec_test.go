@@ -29,7 +29,7 @@ func TestTheKeyOfANodeGoesToItsProviderAlone(t *testing.T) {
 		{v1.ProviderOpenAI, "http://127.0.0.1:11434/v1", "", ""},
 		{v1.ProviderOpenAI, "http://127.0.0.1:11434/v1", "task-key", "task-key"},
 	} {
-		a := executor.Attempt{Env: map[string]string{keyVariables[test.provider]: test.env}}
+		a := executor.Attempt{Env: map[string]string{v1.KeyVariable(test.provider): test.env}}
 		got, err := e.key(a, &v1.SubagentSpec{Provider: test.provider, BaseUrl: test.url})
 		if err != nil || got != test.want {
 			t.Errorf("%s at %q: key %q, %v; want %q", test.provider, test.url, got, err, test.want)

@@ -97,8 +97,8 @@ func (t *toolbox) openFleet(ctx context.Context, l *loop) error {
 // openServers connects to the MCP servers of the task.
 func (t *toolbox) openServers(ctx context.Context, l *loop) error {
 	env := maps.Clone(l.a.Env)
-	for _, name := range keyVariables {
-		delete(env, name) // no server gets the keys of models
+	for _, provider := range v1.Providers() {
+		delete(env, v1.KeyVariable(provider)) // no server gets the keys of models
 	}
 	servers, err := mcptool.Connect(ctx, l.spec.GetMcpServers(), mcptool.Options{Shell: l.e.o.Shell, Attempt: l.a, Env: env, Log: l.notify})
 	if err != nil {

@@ -6,6 +6,17 @@ const (
 	ProviderOpenAI    = "openai"
 )
 
+// KeyVariable returns the variable of a task with the key of a model provider, or "" for an unknown provider.
+func KeyVariable(provider string) string {
+	switch provider {
+	case ProviderAnthropic:
+		return "ANTHROPIC_API_KEY"
+	case ProviderOpenAI:
+		return "OPENAI_API_KEY"
+	}
+	return ""
+}
+
 // Providers returns all model providers, the default first.
 func Providers() []string { return []string{ProviderAnthropic, ProviderOpenAI} }
 

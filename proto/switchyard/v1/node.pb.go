@@ -81,7 +81,9 @@ type NodeSnapshot struct {
 	Claims *ClaimFigures `protobuf:"bytes,26,opt,name=claims,proto3" json:"claims,omitempty"`
 	// Task types for which the worker has an executor but which it does not offer, each with the reason and the remedy,
 	// for people.
-	Withheld      map[string]string `protobuf:"bytes,27,rep,name=withheld,proto3" json:"withheld,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	Withheld map[string]string `protobuf:"bytes,27,rep,name=withheld,proto3" json:"withheld,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	// What else of a task's needs the node can meet. Absent if the worker does not report it.
+	Support       *TaskSupport `protobuf:"bytes,28,opt,name=support,proto3" json:"support,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -301,6 +303,13 @@ func (x *NodeSnapshot) GetClaims() *ClaimFigures {
 func (x *NodeSnapshot) GetWithheld() map[string]string {
 	if x != nil {
 		return x.Withheld
+	}
+	return nil
+}
+
+func (x *NodeSnapshot) GetSupport() *TaskSupport {
+	if x != nil {
+		return x.Support
 	}
 	return nil
 }
@@ -707,6 +716,224 @@ func (x *ContainerNeeds) GetCapabilities() []string {
 	return nil
 }
 
+// TaskSupport lists what the settings of a worker and the programs on its machine let tasks use.
+type TaskSupport struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Directories whose images virtual machines may use.
+	VmImageDirs []string `protobuf:"bytes,1,rep,name=vm_image_dirs,json=vmImageDirs,proto3" json:"vm_image_dirs,omitempty"`
+	// Names of the registry credentials, sorted.
+	RegistryAuths []string `protobuf:"bytes,2,rep,name=registry_auths,json=registryAuths,proto3" json:"registry_auths,omitempty"`
+	// Networks of the container engine, sorted.
+	Networks []string `protobuf:"bytes,3,rep,name=networks,proto3" json:"networks,omitempty"`
+	// Tools that agents may use.
+	AgentTools []string `protobuf:"bytes,4,rep,name=agent_tools,json=agentTools,proto3" json:"agent_tools,omitempty"`
+	// Model providers for which the node has a key, sorted.
+	AgentKeys []string `protobuf:"bytes,5,rep,name=agent_keys,json=agentKeys,proto3" json:"agent_keys,omitempty"`
+	// Programs on the node that can drive agents, as in `agent` of their spec.
+	AgentPrograms []string `protobuf:"bytes,6,rep,name=agent_programs,json=agentPrograms,proto3" json:"agent_programs,omitempty"`
+	// Patterns of the files and variables that tasks may use as secrets, such as "file:/run/secrets/*".
+	Secrets []string `protobuf:"bytes,7,rep,name=secrets,proto3" json:"secrets,omitempty"`
+	// Whether tasks may use every file and variable as a secret.
+	AllSecrets bool `protobuf:"varint,8,opt,name=all_secrets,json=allSecrets,proto3" json:"all_secrets,omitempty"`
+	// Whether numactl is installed, which binds shell tasks to NUMA nodes.
+	Numactl       bool `protobuf:"varint,9,opt,name=numactl,proto3" json:"numactl,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *TaskSupport) Reset() {
+	*x = TaskSupport{}
+	mi := &file_switchyard_v1_node_proto_msgTypes[6]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *TaskSupport) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*TaskSupport) ProtoMessage() {}
+
+func (x *TaskSupport) ProtoReflect() protoreflect.Message {
+	mi := &file_switchyard_v1_node_proto_msgTypes[6]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use TaskSupport.ProtoReflect.Descriptor instead.
+func (*TaskSupport) Descriptor() ([]byte, []int) {
+	return file_switchyard_v1_node_proto_rawDescGZIP(), []int{6}
+}
+
+func (x *TaskSupport) GetVmImageDirs() []string {
+	if x != nil {
+		return x.VmImageDirs
+	}
+	return nil
+}
+
+func (x *TaskSupport) GetRegistryAuths() []string {
+	if x != nil {
+		return x.RegistryAuths
+	}
+	return nil
+}
+
+func (x *TaskSupport) GetNetworks() []string {
+	if x != nil {
+		return x.Networks
+	}
+	return nil
+}
+
+func (x *TaskSupport) GetAgentTools() []string {
+	if x != nil {
+		return x.AgentTools
+	}
+	return nil
+}
+
+func (x *TaskSupport) GetAgentKeys() []string {
+	if x != nil {
+		return x.AgentKeys
+	}
+	return nil
+}
+
+func (x *TaskSupport) GetAgentPrograms() []string {
+	if x != nil {
+		return x.AgentPrograms
+	}
+	return nil
+}
+
+func (x *TaskSupport) GetSecrets() []string {
+	if x != nil {
+		return x.Secrets
+	}
+	return nil
+}
+
+func (x *TaskSupport) GetAllSecrets() bool {
+	if x != nil {
+		return x.AllSecrets
+	}
+	return false
+}
+
+func (x *TaskSupport) GetNumactl() bool {
+	if x != nil {
+		return x.Numactl
+	}
+	return false
+}
+
+// TaskNeeds lists what a task requires of a node's TaskSupport.
+type TaskNeeds struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Path of the image of a virtual machine; empty if the image is elsewhere.
+	VmImage string `protobuf:"bytes,1,opt,name=vm_image,json=vmImage,proto3" json:"vm_image,omitempty"`
+	// Name of registry credentials.
+	RegistryAuth string `protobuf:"bytes,2,opt,name=registry_auth,json=registryAuth,proto3" json:"registry_auth,omitempty"`
+	// Network of the container engine.
+	Network string `protobuf:"bytes,3,opt,name=network,proto3" json:"network,omitempty"`
+	// Tools of the agent.
+	AgentTools []string `protobuf:"bytes,4,rep,name=agent_tools,json=agentTools,proto3" json:"agent_tools,omitempty"`
+	// Model provider for which the task brings no key.
+	AgentKey string `protobuf:"bytes,5,opt,name=agent_key,json=agentKey,proto3" json:"agent_key,omitempty"`
+	// Program that drives the agent, as in `agent` of its spec.
+	AgentProgram string `protobuf:"bytes,6,opt,name=agent_program,json=agentProgram,proto3" json:"agent_program,omitempty"`
+	// References to files and variables of the node, sorted.
+	Secrets       []string `protobuf:"bytes,7,rep,name=secrets,proto3" json:"secrets,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *TaskNeeds) Reset() {
+	*x = TaskNeeds{}
+	mi := &file_switchyard_v1_node_proto_msgTypes[7]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *TaskNeeds) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*TaskNeeds) ProtoMessage() {}
+
+func (x *TaskNeeds) ProtoReflect() protoreflect.Message {
+	mi := &file_switchyard_v1_node_proto_msgTypes[7]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use TaskNeeds.ProtoReflect.Descriptor instead.
+func (*TaskNeeds) Descriptor() ([]byte, []int) {
+	return file_switchyard_v1_node_proto_rawDescGZIP(), []int{7}
+}
+
+func (x *TaskNeeds) GetVmImage() string {
+	if x != nil {
+		return x.VmImage
+	}
+	return ""
+}
+
+func (x *TaskNeeds) GetRegistryAuth() string {
+	if x != nil {
+		return x.RegistryAuth
+	}
+	return ""
+}
+
+func (x *TaskNeeds) GetNetwork() string {
+	if x != nil {
+		return x.Network
+	}
+	return ""
+}
+
+func (x *TaskNeeds) GetAgentTools() []string {
+	if x != nil {
+		return x.AgentTools
+	}
+	return nil
+}
+
+func (x *TaskNeeds) GetAgentKey() string {
+	if x != nil {
+		return x.AgentKey
+	}
+	return ""
+}
+
+func (x *TaskNeeds) GetAgentProgram() string {
+	if x != nil {
+		return x.AgentProgram
+	}
+	return ""
+}
+
+func (x *TaskNeeds) GetSecrets() []string {
+	if x != nil {
+		return x.Secrets
+	}
+	return nil
+}
+
 // NumaSnapshot describes one NUMA node.
 type NumaSnapshot struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -724,7 +951,7 @@ type NumaSnapshot struct {
 
 func (x *NumaSnapshot) Reset() {
 	*x = NumaSnapshot{}
-	mi := &file_switchyard_v1_node_proto_msgTypes[6]
+	mi := &file_switchyard_v1_node_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -736,7 +963,7 @@ func (x *NumaSnapshot) String() string {
 func (*NumaSnapshot) ProtoMessage() {}
 
 func (x *NumaSnapshot) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_node_proto_msgTypes[6]
+	mi := &file_switchyard_v1_node_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -749,7 +976,7 @@ func (x *NumaSnapshot) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NumaSnapshot.ProtoReflect.Descriptor instead.
 func (*NumaSnapshot) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_node_proto_rawDescGZIP(), []int{6}
+	return file_switchyard_v1_node_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *NumaSnapshot) GetIndex() int32 {
@@ -795,7 +1022,7 @@ type CpuSnapshot struct {
 
 func (x *CpuSnapshot) Reset() {
 	*x = CpuSnapshot{}
-	mi := &file_switchyard_v1_node_proto_msgTypes[7]
+	mi := &file_switchyard_v1_node_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -807,7 +1034,7 @@ func (x *CpuSnapshot) String() string {
 func (*CpuSnapshot) ProtoMessage() {}
 
 func (x *CpuSnapshot) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_node_proto_msgTypes[7]
+	mi := &file_switchyard_v1_node_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -820,7 +1047,7 @@ func (x *CpuSnapshot) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CpuSnapshot.ProtoReflect.Descriptor instead.
 func (*CpuSnapshot) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_node_proto_rawDescGZIP(), []int{7}
+	return file_switchyard_v1_node_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *CpuSnapshot) GetCores() int32 {
@@ -859,7 +1086,7 @@ type MemorySnapshot struct {
 
 func (x *MemorySnapshot) Reset() {
 	*x = MemorySnapshot{}
-	mi := &file_switchyard_v1_node_proto_msgTypes[8]
+	mi := &file_switchyard_v1_node_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -871,7 +1098,7 @@ func (x *MemorySnapshot) String() string {
 func (*MemorySnapshot) ProtoMessage() {}
 
 func (x *MemorySnapshot) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_node_proto_msgTypes[8]
+	mi := &file_switchyard_v1_node_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -884,7 +1111,7 @@ func (x *MemorySnapshot) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MemorySnapshot.ProtoReflect.Descriptor instead.
 func (*MemorySnapshot) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_node_proto_rawDescGZIP(), []int{8}
+	return file_switchyard_v1_node_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *MemorySnapshot) GetTotalMb() float64 {
@@ -925,7 +1152,7 @@ type DiskSnapshot struct {
 
 func (x *DiskSnapshot) Reset() {
 	*x = DiskSnapshot{}
-	mi := &file_switchyard_v1_node_proto_msgTypes[9]
+	mi := &file_switchyard_v1_node_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -937,7 +1164,7 @@ func (x *DiskSnapshot) String() string {
 func (*DiskSnapshot) ProtoMessage() {}
 
 func (x *DiskSnapshot) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_node_proto_msgTypes[9]
+	mi := &file_switchyard_v1_node_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -950,7 +1177,7 @@ func (x *DiskSnapshot) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DiskSnapshot.ProtoReflect.Descriptor instead.
 func (*DiskSnapshot) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_node_proto_rawDescGZIP(), []int{9}
+	return file_switchyard_v1_node_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *DiskSnapshot) GetTotalGb() float64 {
@@ -994,7 +1221,7 @@ type NetworkSnapshot struct {
 
 func (x *NetworkSnapshot) Reset() {
 	*x = NetworkSnapshot{}
-	mi := &file_switchyard_v1_node_proto_msgTypes[10]
+	mi := &file_switchyard_v1_node_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1006,7 +1233,7 @@ func (x *NetworkSnapshot) String() string {
 func (*NetworkSnapshot) ProtoMessage() {}
 
 func (x *NetworkSnapshot) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_node_proto_msgTypes[10]
+	mi := &file_switchyard_v1_node_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1019,7 +1246,7 @@ func (x *NetworkSnapshot) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NetworkSnapshot.ProtoReflect.Descriptor instead.
 func (*NetworkSnapshot) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_node_proto_rawDescGZIP(), []int{10}
+	return file_switchyard_v1_node_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *NetworkSnapshot) GetBandwidthMbps() float64 {
@@ -1057,7 +1284,7 @@ type GpuSnapshot struct {
 
 func (x *GpuSnapshot) Reset() {
 	*x = GpuSnapshot{}
-	mi := &file_switchyard_v1_node_proto_msgTypes[11]
+	mi := &file_switchyard_v1_node_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1069,7 +1296,7 @@ func (x *GpuSnapshot) String() string {
 func (*GpuSnapshot) ProtoMessage() {}
 
 func (x *GpuSnapshot) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_node_proto_msgTypes[11]
+	mi := &file_switchyard_v1_node_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1082,7 +1309,7 @@ func (x *GpuSnapshot) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GpuSnapshot.ProtoReflect.Descriptor instead.
 func (*GpuSnapshot) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_node_proto_rawDescGZIP(), []int{11}
+	return file_switchyard_v1_node_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *GpuSnapshot) GetIndex() int32 {
@@ -1152,7 +1379,7 @@ type RunningAttempt struct {
 
 func (x *RunningAttempt) Reset() {
 	*x = RunningAttempt{}
-	mi := &file_switchyard_v1_node_proto_msgTypes[12]
+	mi := &file_switchyard_v1_node_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1164,7 +1391,7 @@ func (x *RunningAttempt) String() string {
 func (*RunningAttempt) ProtoMessage() {}
 
 func (x *RunningAttempt) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_node_proto_msgTypes[12]
+	mi := &file_switchyard_v1_node_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1177,7 +1404,7 @@ func (x *RunningAttempt) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RunningAttempt.ProtoReflect.Descriptor instead.
 func (*RunningAttempt) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_node_proto_rawDescGZIP(), []int{12}
+	return file_switchyard_v1_node_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *RunningAttempt) GetRunId() string {
@@ -1293,7 +1520,7 @@ type Node struct {
 
 func (x *Node) Reset() {
 	*x = Node{}
-	mi := &file_switchyard_v1_node_proto_msgTypes[13]
+	mi := &file_switchyard_v1_node_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1305,7 +1532,7 @@ func (x *Node) String() string {
 func (*Node) ProtoMessage() {}
 
 func (x *Node) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_node_proto_msgTypes[13]
+	mi := &file_switchyard_v1_node_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1318,7 +1545,7 @@ func (x *Node) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Node.ProtoReflect.Descriptor instead.
 func (*Node) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_node_proto_rawDescGZIP(), []int{13}
+	return file_switchyard_v1_node_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *Node) GetName() string {
@@ -1499,7 +1726,7 @@ type NodeNeighbor struct {
 
 func (x *NodeNeighbor) Reset() {
 	*x = NodeNeighbor{}
-	mi := &file_switchyard_v1_node_proto_msgTypes[14]
+	mi := &file_switchyard_v1_node_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1511,7 +1738,7 @@ func (x *NodeNeighbor) String() string {
 func (*NodeNeighbor) ProtoMessage() {}
 
 func (x *NodeNeighbor) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_node_proto_msgTypes[14]
+	mi := &file_switchyard_v1_node_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1524,7 +1751,7 @@ func (x *NodeNeighbor) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeNeighbor.ProtoReflect.Descriptor instead.
 func (*NodeNeighbor) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_node_proto_rawDescGZIP(), []int{14}
+	return file_switchyard_v1_node_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *NodeNeighbor) GetName() string {
@@ -1568,7 +1795,7 @@ type NodeAmount struct {
 
 func (x *NodeAmount) Reset() {
 	*x = NodeAmount{}
-	mi := &file_switchyard_v1_node_proto_msgTypes[15]
+	mi := &file_switchyard_v1_node_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1580,7 +1807,7 @@ func (x *NodeAmount) String() string {
 func (*NodeAmount) ProtoMessage() {}
 
 func (x *NodeAmount) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_node_proto_msgTypes[15]
+	mi := &file_switchyard_v1_node_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1593,7 +1820,7 @@ func (x *NodeAmount) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeAmount.ProtoReflect.Descriptor instead.
 func (*NodeAmount) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_node_proto_rawDescGZIP(), []int{15}
+	return file_switchyard_v1_node_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *NodeAmount) GetTotal() float64 {
@@ -1635,7 +1862,7 @@ type NodeRecord struct {
 
 func (x *NodeRecord) Reset() {
 	*x = NodeRecord{}
-	mi := &file_switchyard_v1_node_proto_msgTypes[16]
+	mi := &file_switchyard_v1_node_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1647,7 +1874,7 @@ func (x *NodeRecord) String() string {
 func (*NodeRecord) ProtoMessage() {}
 
 func (x *NodeRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_node_proto_msgTypes[16]
+	mi := &file_switchyard_v1_node_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1660,7 +1887,7 @@ func (x *NodeRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeRecord.ProtoReflect.Descriptor instead.
 func (*NodeRecord) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_node_proto_rawDescGZIP(), []int{16}
+	return file_switchyard_v1_node_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *NodeRecord) GetName() string {
@@ -1748,7 +1975,7 @@ type NodeRegistration struct {
 
 func (x *NodeRegistration) Reset() {
 	*x = NodeRegistration{}
-	mi := &file_switchyard_v1_node_proto_msgTypes[17]
+	mi := &file_switchyard_v1_node_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1760,7 +1987,7 @@ func (x *NodeRegistration) String() string {
 func (*NodeRegistration) ProtoMessage() {}
 
 func (x *NodeRegistration) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_node_proto_msgTypes[17]
+	mi := &file_switchyard_v1_node_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1773,7 +2000,7 @@ func (x *NodeRegistration) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeRegistration.ProtoReflect.Descriptor instead.
 func (*NodeRegistration) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_node_proto_rawDescGZIP(), []int{17}
+	return file_switchyard_v1_node_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *NodeRegistration) GetName() string {
@@ -1849,7 +2076,7 @@ type NodeDrain struct {
 
 func (x *NodeDrain) Reset() {
 	*x = NodeDrain{}
-	mi := &file_switchyard_v1_node_proto_msgTypes[18]
+	mi := &file_switchyard_v1_node_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1861,7 +2088,7 @@ func (x *NodeDrain) String() string {
 func (*NodeDrain) ProtoMessage() {}
 
 func (x *NodeDrain) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_node_proto_msgTypes[18]
+	mi := &file_switchyard_v1_node_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1874,7 +2101,7 @@ func (x *NodeDrain) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeDrain.ProtoReflect.Descriptor instead.
 func (*NodeDrain) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_node_proto_rawDescGZIP(), []int{18}
+	return file_switchyard_v1_node_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *NodeDrain) GetDeadline() *timestamppb.Timestamp {
@@ -1902,7 +2129,7 @@ var File_switchyard_v1_node_proto protoreflect.FileDescriptor
 
 const file_switchyard_v1_node_proto_rawDesc = "" +
 	"\n" +
-	"\x18switchyard/v1/node.proto\x12\rswitchyard.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\x80\n" +
+	"\x18switchyard/v1/node.proto\x12\rswitchyard.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xb6\n" +
 	"\n" +
 	"\fNodeSnapshot\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12 \n" +
@@ -1935,7 +2162,8 @@ const file_switchyard_v1_node_proto_rawDesc = "" +
 	"\vmetrics_url\x18\x19 \x01(\tR\n" +
 	"metricsUrl\x123\n" +
 	"\x06claims\x18\x1a \x01(\v2\x1b.switchyard.v1.ClaimFiguresR\x06claims\x12E\n" +
-	"\bwithheld\x18\x1b \x03(\v2).switchyard.v1.NodeSnapshot.WithheldEntryR\bwithheld\x1a?\n" +
+	"\bwithheld\x18\x1b \x03(\v2).switchyard.v1.NodeSnapshot.WithheldEntryR\bwithheld\x124\n" +
+	"\asupport\x18\x1c \x01(\v2\x1a.switchyard.v1.TaskSupportR\asupport\x1a?\n" +
 	"\x11CapabilitiesEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\x1a;\n" +
@@ -1979,7 +2207,29 @@ const file_switchyard_v1_node_proto_rawDesc = "" +
 	"privileged\x12!\n" +
 	"\fhost_network\x18\x02 \x01(\bR\vhostNetwork\x120\n" +
 	"\x06mounts\x18\x03 \x03(\v2\x18.switchyard.v1.MountRuleR\x06mounts\x12\"\n" +
-	"\fcapabilities\x18\x04 \x03(\tR\fcapabilities\"\x86\x01\n" +
+	"\fcapabilities\x18\x04 \x03(\tR\fcapabilities\"\xb0\x02\n" +
+	"\vTaskSupport\x12\"\n" +
+	"\rvm_image_dirs\x18\x01 \x03(\tR\vvmImageDirs\x12%\n" +
+	"\x0eregistry_auths\x18\x02 \x03(\tR\rregistryAuths\x12\x1a\n" +
+	"\bnetworks\x18\x03 \x03(\tR\bnetworks\x12\x1f\n" +
+	"\vagent_tools\x18\x04 \x03(\tR\n" +
+	"agentTools\x12\x1d\n" +
+	"\n" +
+	"agent_keys\x18\x05 \x03(\tR\tagentKeys\x12%\n" +
+	"\x0eagent_programs\x18\x06 \x03(\tR\ragentPrograms\x12\x18\n" +
+	"\asecrets\x18\a \x03(\tR\asecrets\x12\x1f\n" +
+	"\vall_secrets\x18\b \x01(\bR\n" +
+	"allSecrets\x12\x18\n" +
+	"\anumactl\x18\t \x01(\bR\anumactl\"\xe2\x01\n" +
+	"\tTaskNeeds\x12\x19\n" +
+	"\bvm_image\x18\x01 \x01(\tR\avmImage\x12#\n" +
+	"\rregistry_auth\x18\x02 \x01(\tR\fregistryAuth\x12\x18\n" +
+	"\anetwork\x18\x03 \x01(\tR\anetwork\x12\x1f\n" +
+	"\vagent_tools\x18\x04 \x03(\tR\n" +
+	"agentTools\x12\x1b\n" +
+	"\tagent_key\x18\x05 \x01(\tR\bagentKey\x12#\n" +
+	"\ragent_program\x18\x06 \x01(\tR\fagentProgram\x12\x18\n" +
+	"\asecrets\x18\a \x03(\tR\asecrets\"\x86\x01\n" +
 	"\fNumaSnapshot\x12\x14\n" +
 	"\x05index\x18\x01 \x01(\x05R\x05index\x12\x12\n" +
 	"\x04cpus\x18\x02 \x03(\x05R\x04cpus\x12&\n" +
@@ -2099,7 +2349,7 @@ func file_switchyard_v1_node_proto_rawDescGZIP() []byte {
 	return file_switchyard_v1_node_proto_rawDescData
 }
 
-var file_switchyard_v1_node_proto_msgTypes = make([]protoimpl.MessageInfo, 23)
+var file_switchyard_v1_node_proto_msgTypes = make([]protoimpl.MessageInfo, 25)
 var file_switchyard_v1_node_proto_goTypes = []any{
 	(*NodeSnapshot)(nil),          // 0: switchyard.v1.NodeSnapshot
 	(*ClaimFigures)(nil),          // 1: switchyard.v1.ClaimFigures
@@ -2107,71 +2357,74 @@ var file_switchyard_v1_node_proto_goTypes = []any{
 	(*ContainerPolicy)(nil),       // 3: switchyard.v1.ContainerPolicy
 	(*MountRule)(nil),             // 4: switchyard.v1.MountRule
 	(*ContainerNeeds)(nil),        // 5: switchyard.v1.ContainerNeeds
-	(*NumaSnapshot)(nil),          // 6: switchyard.v1.NumaSnapshot
-	(*CpuSnapshot)(nil),           // 7: switchyard.v1.CpuSnapshot
-	(*MemorySnapshot)(nil),        // 8: switchyard.v1.MemorySnapshot
-	(*DiskSnapshot)(nil),          // 9: switchyard.v1.DiskSnapshot
-	(*NetworkSnapshot)(nil),       // 10: switchyard.v1.NetworkSnapshot
-	(*GpuSnapshot)(nil),           // 11: switchyard.v1.GpuSnapshot
-	(*RunningAttempt)(nil),        // 12: switchyard.v1.RunningAttempt
-	(*Node)(nil),                  // 13: switchyard.v1.Node
-	(*NodeNeighbor)(nil),          // 14: switchyard.v1.NodeNeighbor
-	(*NodeAmount)(nil),            // 15: switchyard.v1.NodeAmount
-	(*NodeRecord)(nil),            // 16: switchyard.v1.NodeRecord
-	(*NodeRegistration)(nil),      // 17: switchyard.v1.NodeRegistration
-	(*NodeDrain)(nil),             // 18: switchyard.v1.NodeDrain
-	nil,                           // 19: switchyard.v1.NodeSnapshot.CapabilitiesEntry
-	nil,                           // 20: switchyard.v1.NodeSnapshot.WithheldEntry
-	nil,                           // 21: switchyard.v1.ClaimFigures.EndedEntry
-	nil,                           // 22: switchyard.v1.Node.CapabilitiesEntry
-	(*timestamppb.Timestamp)(nil), // 23: google.protobuf.Timestamp
-	(*durationpb.Duration)(nil),   // 24: google.protobuf.Duration
+	(*TaskSupport)(nil),           // 6: switchyard.v1.TaskSupport
+	(*TaskNeeds)(nil),             // 7: switchyard.v1.TaskNeeds
+	(*NumaSnapshot)(nil),          // 8: switchyard.v1.NumaSnapshot
+	(*CpuSnapshot)(nil),           // 9: switchyard.v1.CpuSnapshot
+	(*MemorySnapshot)(nil),        // 10: switchyard.v1.MemorySnapshot
+	(*DiskSnapshot)(nil),          // 11: switchyard.v1.DiskSnapshot
+	(*NetworkSnapshot)(nil),       // 12: switchyard.v1.NetworkSnapshot
+	(*GpuSnapshot)(nil),           // 13: switchyard.v1.GpuSnapshot
+	(*RunningAttempt)(nil),        // 14: switchyard.v1.RunningAttempt
+	(*Node)(nil),                  // 15: switchyard.v1.Node
+	(*NodeNeighbor)(nil),          // 16: switchyard.v1.NodeNeighbor
+	(*NodeAmount)(nil),            // 17: switchyard.v1.NodeAmount
+	(*NodeRecord)(nil),            // 18: switchyard.v1.NodeRecord
+	(*NodeRegistration)(nil),      // 19: switchyard.v1.NodeRegistration
+	(*NodeDrain)(nil),             // 20: switchyard.v1.NodeDrain
+	nil,                           // 21: switchyard.v1.NodeSnapshot.CapabilitiesEntry
+	nil,                           // 22: switchyard.v1.NodeSnapshot.WithheldEntry
+	nil,                           // 23: switchyard.v1.ClaimFigures.EndedEntry
+	nil,                           // 24: switchyard.v1.Node.CapabilitiesEntry
+	(*timestamppb.Timestamp)(nil), // 25: google.protobuf.Timestamp
+	(*durationpb.Duration)(nil),   // 26: google.protobuf.Duration
 }
 var file_switchyard_v1_node_proto_depIdxs = []int32{
-	23, // 0: switchyard.v1.NodeSnapshot.taken_at:type_name -> google.protobuf.Timestamp
-	19, // 1: switchyard.v1.NodeSnapshot.capabilities:type_name -> switchyard.v1.NodeSnapshot.CapabilitiesEntry
-	7,  // 2: switchyard.v1.NodeSnapshot.cpu:type_name -> switchyard.v1.CpuSnapshot
-	8,  // 3: switchyard.v1.NodeSnapshot.memory:type_name -> switchyard.v1.MemorySnapshot
-	9,  // 4: switchyard.v1.NodeSnapshot.disk:type_name -> switchyard.v1.DiskSnapshot
-	10, // 5: switchyard.v1.NodeSnapshot.network:type_name -> switchyard.v1.NetworkSnapshot
-	11, // 6: switchyard.v1.NodeSnapshot.gpus:type_name -> switchyard.v1.GpuSnapshot
-	12, // 7: switchyard.v1.NodeSnapshot.running:type_name -> switchyard.v1.RunningAttempt
-	6,  // 8: switchyard.v1.NodeSnapshot.numa:type_name -> switchyard.v1.NumaSnapshot
+	25, // 0: switchyard.v1.NodeSnapshot.taken_at:type_name -> google.protobuf.Timestamp
+	21, // 1: switchyard.v1.NodeSnapshot.capabilities:type_name -> switchyard.v1.NodeSnapshot.CapabilitiesEntry
+	9,  // 2: switchyard.v1.NodeSnapshot.cpu:type_name -> switchyard.v1.CpuSnapshot
+	10, // 3: switchyard.v1.NodeSnapshot.memory:type_name -> switchyard.v1.MemorySnapshot
+	11, // 4: switchyard.v1.NodeSnapshot.disk:type_name -> switchyard.v1.DiskSnapshot
+	12, // 5: switchyard.v1.NodeSnapshot.network:type_name -> switchyard.v1.NetworkSnapshot
+	13, // 6: switchyard.v1.NodeSnapshot.gpus:type_name -> switchyard.v1.GpuSnapshot
+	14, // 7: switchyard.v1.NodeSnapshot.running:type_name -> switchyard.v1.RunningAttempt
+	8,  // 8: switchyard.v1.NodeSnapshot.numa:type_name -> switchyard.v1.NumaSnapshot
 	3,  // 9: switchyard.v1.NodeSnapshot.containers:type_name -> switchyard.v1.ContainerPolicy
 	1,  // 10: switchyard.v1.NodeSnapshot.claims:type_name -> switchyard.v1.ClaimFigures
-	20, // 11: switchyard.v1.NodeSnapshot.withheld:type_name -> switchyard.v1.NodeSnapshot.WithheldEntry
-	23, // 12: switchyard.v1.ClaimFigures.since:type_name -> google.protobuf.Timestamp
-	21, // 13: switchyard.v1.ClaimFigures.ended:type_name -> switchyard.v1.ClaimFigures.EndedEntry
-	23, // 14: switchyard.v1.ClaimFigures.last_activity_at:type_name -> google.protobuf.Timestamp
-	2,  // 15: switchyard.v1.ClaimFigures.active:type_name -> switchyard.v1.ActiveClaim
-	23, // 16: switchyard.v1.ActiveClaim.claim_expires_at:type_name -> google.protobuf.Timestamp
-	23, // 17: switchyard.v1.ActiveClaim.updated_at:type_name -> google.protobuf.Timestamp
-	4,  // 18: switchyard.v1.ContainerPolicy.mounts:type_name -> switchyard.v1.MountRule
-	4,  // 19: switchyard.v1.ContainerNeeds.mounts:type_name -> switchyard.v1.MountRule
-	22, // 20: switchyard.v1.Node.capabilities:type_name -> switchyard.v1.Node.CapabilitiesEntry
-	15, // 21: switchyard.v1.Node.cores:type_name -> switchyard.v1.NodeAmount
-	15, // 22: switchyard.v1.Node.memory_mb:type_name -> switchyard.v1.NodeAmount
-	15, // 23: switchyard.v1.Node.disk_gb:type_name -> switchyard.v1.NodeAmount
-	15, // 24: switchyard.v1.Node.gpus:type_name -> switchyard.v1.NodeAmount
-	23, // 25: switchyard.v1.Node.last_beat_at:type_name -> google.protobuf.Timestamp
-	23, // 26: switchyard.v1.Node.registered_at:type_name -> google.protobuf.Timestamp
-	23, // 27: switchyard.v1.Node.state_since:type_name -> google.protobuf.Timestamp
-	23, // 28: switchyard.v1.Node.benched_until:type_name -> google.protobuf.Timestamp
-	23, // 29: switchyard.v1.Node.drain_deadline:type_name -> google.protobuf.Timestamp
-	0,  // 30: switchyard.v1.Node.snapshot:type_name -> switchyard.v1.NodeSnapshot
-	14, // 31: switchyard.v1.Node.neighbors:type_name -> switchyard.v1.NodeNeighbor
-	23, // 32: switchyard.v1.NodeRecord.state_since:type_name -> google.protobuf.Timestamp
-	17, // 33: switchyard.v1.NodeRecord.registration:type_name -> switchyard.v1.NodeRegistration
-	23, // 34: switchyard.v1.NodeRecord.registered_at:type_name -> google.protobuf.Timestamp
-	18, // 35: switchyard.v1.NodeRecord.drain:type_name -> switchyard.v1.NodeDrain
-	24, // 36: switchyard.v1.NodeRegistration.offline_after:type_name -> google.protobuf.Duration
-	0,  // 37: switchyard.v1.NodeRegistration.snapshot:type_name -> switchyard.v1.NodeSnapshot
-	23, // 38: switchyard.v1.NodeDrain.deadline:type_name -> google.protobuf.Timestamp
-	39, // [39:39] is the sub-list for method output_type
-	39, // [39:39] is the sub-list for method input_type
-	39, // [39:39] is the sub-list for extension type_name
-	39, // [39:39] is the sub-list for extension extendee
-	0,  // [0:39] is the sub-list for field type_name
+	22, // 11: switchyard.v1.NodeSnapshot.withheld:type_name -> switchyard.v1.NodeSnapshot.WithheldEntry
+	6,  // 12: switchyard.v1.NodeSnapshot.support:type_name -> switchyard.v1.TaskSupport
+	25, // 13: switchyard.v1.ClaimFigures.since:type_name -> google.protobuf.Timestamp
+	23, // 14: switchyard.v1.ClaimFigures.ended:type_name -> switchyard.v1.ClaimFigures.EndedEntry
+	25, // 15: switchyard.v1.ClaimFigures.last_activity_at:type_name -> google.protobuf.Timestamp
+	2,  // 16: switchyard.v1.ClaimFigures.active:type_name -> switchyard.v1.ActiveClaim
+	25, // 17: switchyard.v1.ActiveClaim.claim_expires_at:type_name -> google.protobuf.Timestamp
+	25, // 18: switchyard.v1.ActiveClaim.updated_at:type_name -> google.protobuf.Timestamp
+	4,  // 19: switchyard.v1.ContainerPolicy.mounts:type_name -> switchyard.v1.MountRule
+	4,  // 20: switchyard.v1.ContainerNeeds.mounts:type_name -> switchyard.v1.MountRule
+	24, // 21: switchyard.v1.Node.capabilities:type_name -> switchyard.v1.Node.CapabilitiesEntry
+	17, // 22: switchyard.v1.Node.cores:type_name -> switchyard.v1.NodeAmount
+	17, // 23: switchyard.v1.Node.memory_mb:type_name -> switchyard.v1.NodeAmount
+	17, // 24: switchyard.v1.Node.disk_gb:type_name -> switchyard.v1.NodeAmount
+	17, // 25: switchyard.v1.Node.gpus:type_name -> switchyard.v1.NodeAmount
+	25, // 26: switchyard.v1.Node.last_beat_at:type_name -> google.protobuf.Timestamp
+	25, // 27: switchyard.v1.Node.registered_at:type_name -> google.protobuf.Timestamp
+	25, // 28: switchyard.v1.Node.state_since:type_name -> google.protobuf.Timestamp
+	25, // 29: switchyard.v1.Node.benched_until:type_name -> google.protobuf.Timestamp
+	25, // 30: switchyard.v1.Node.drain_deadline:type_name -> google.protobuf.Timestamp
+	0,  // 31: switchyard.v1.Node.snapshot:type_name -> switchyard.v1.NodeSnapshot
+	16, // 32: switchyard.v1.Node.neighbors:type_name -> switchyard.v1.NodeNeighbor
+	25, // 33: switchyard.v1.NodeRecord.state_since:type_name -> google.protobuf.Timestamp
+	19, // 34: switchyard.v1.NodeRecord.registration:type_name -> switchyard.v1.NodeRegistration
+	25, // 35: switchyard.v1.NodeRecord.registered_at:type_name -> google.protobuf.Timestamp
+	20, // 36: switchyard.v1.NodeRecord.drain:type_name -> switchyard.v1.NodeDrain
+	26, // 37: switchyard.v1.NodeRegistration.offline_after:type_name -> google.protobuf.Duration
+	0,  // 38: switchyard.v1.NodeRegistration.snapshot:type_name -> switchyard.v1.NodeSnapshot
+	25, // 39: switchyard.v1.NodeDrain.deadline:type_name -> google.protobuf.Timestamp
+	40, // [40:40] is the sub-list for method output_type
+	40, // [40:40] is the sub-list for method input_type
+	40, // [40:40] is the sub-list for extension type_name
+	40, // [40:40] is the sub-list for extension extendee
+	0,  // [0:40] is the sub-list for field type_name
 }
 
 func init() { file_switchyard_v1_node_proto_init() }
@@ -2179,15 +2432,15 @@ func file_switchyard_v1_node_proto_init() {
 	if File_switchyard_v1_node_proto != nil {
 		return
 	}
-	file_switchyard_v1_node_proto_msgTypes[11].OneofWrappers = []any{}
-	file_switchyard_v1_node_proto_msgTypes[12].OneofWrappers = []any{}
+	file_switchyard_v1_node_proto_msgTypes[13].OneofWrappers = []any{}
+	file_switchyard_v1_node_proto_msgTypes[14].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_switchyard_v1_node_proto_rawDesc), len(file_switchyard_v1_node_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   23,
+			NumMessages:   25,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

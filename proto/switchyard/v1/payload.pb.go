@@ -6188,7 +6188,9 @@ type TaskRequest struct {
 	Refusals int32 `protobuf:"varint,10,opt,name=refusals,proto3" json:"refusals,omitempty"`
 	// Privileges that the task's container needs the node to allow; absent if it needs none, or if the task has no
 	// container.
-	Container     *ContainerNeeds `protobuf:"bytes,11,opt,name=container,proto3" json:"container,omitempty"`
+	Container *ContainerNeeds `protobuf:"bytes,11,opt,name=container,proto3" json:"container,omitempty"`
+	// What else the task needs of its node; absent if nothing.
+	Needs         *TaskNeeds `protobuf:"bytes,12,opt,name=needs,proto3" json:"needs,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -6296,6 +6298,13 @@ func (x *TaskRequest) GetRefusals() int32 {
 func (x *TaskRequest) GetContainer() *ContainerNeeds {
 	if x != nil {
 		return x.Container
+	}
+	return nil
+}
+
+func (x *TaskRequest) GetNeeds() *TaskNeeds {
+	if x != nil {
+		return x.Needs
 	}
 	return nil
 }
@@ -9245,7 +9254,7 @@ const file_switchyard_v1_payload_proto_rawDesc = "" +
 	"\breleased\x18\x03 \x03(\v2\x17.switchyard.v1.ClaimRefR\breleased\x12\x14\n" +
 	"\x05epoch\x18\x04 \x01(\tR\x05epoch\x12\"\n" +
 	"\facknowledged\x18\x05 \x01(\x03R\facknowledged\x12\x14\n" +
-	"\x05chain\x18\x06 \x01(\tR\x05chain\"\xd8\x03\n" +
+	"\x05chain\x18\x06 \x01(\tR\x05chain\"\x88\x04\n" +
 	"\vTaskRequest\x12\x12\n" +
 	"\x04task\x18\x01 \x01(\tR\x04task\x12\x14\n" +
 	"\x05claim\x18\x02 \x01(\x05R\x05claim\x12\x12\n" +
@@ -9259,7 +9268,8 @@ const file_switchyard_v1_payload_proto_rawDesc = "" +
 	"\x11placement_timeout\x18\t \x01(\v2\x19.google.protobuf.DurationR\x10placementTimeout\x12\x1a\n" +
 	"\brefusals\x18\n" +
 	" \x01(\x05R\brefusals\x12;\n" +
-	"\tcontainer\x18\v \x01(\v2\x1d.switchyard.v1.ContainerNeedsR\tcontainer\"N\n" +
+	"\tcontainer\x18\v \x01(\v2\x1d.switchyard.v1.ContainerNeedsR\tcontainer\x12.\n" +
+	"\x05needs\x18\f \x01(\v2\x18.switchyard.v1.TaskNeedsR\x05needs\"N\n" +
 	"\bClaimRef\x12\x12\n" +
 	"\x04task\x18\x01 \x01(\tR\x04task\x12\x14\n" +
 	"\x05claim\x18\x02 \x01(\x05R\x05claim\x12\x18\n" +
@@ -9666,9 +9676,10 @@ var file_switchyard_v1_payload_proto_goTypes = []any{
 	(*Constraints)(nil),           // 132: switchyard.v1.Constraints
 	(*Resources)(nil),             // 133: switchyard.v1.Resources
 	(*ContainerNeeds)(nil),        // 134: switchyard.v1.ContainerNeeds
-	(*AgentEvent)(nil),            // 135: switchyard.v1.AgentEvent
-	(*NodeRecord)(nil),            // 136: switchyard.v1.NodeRecord
-	(*NodeVerdict)(nil),           // 137: switchyard.v1.NodeVerdict
+	(*TaskNeeds)(nil),             // 135: switchyard.v1.TaskNeeds
+	(*AgentEvent)(nil),            // 136: switchyard.v1.AgentEvent
+	(*NodeRecord)(nil),            // 137: switchyard.v1.NodeRecord
+	(*NodeVerdict)(nil),           // 138: switchyard.v1.NodeVerdict
 }
 var file_switchyard_v1_payload_proto_depIdxs = []int32{
 	120, // 0: switchyard.v1.RunInput.definition:type_name -> switchyard.v1.Definition
@@ -9795,78 +9806,79 @@ var file_switchyard_v1_payload_proto_depIdxs = []int32{
 	122, // 121: switchyard.v1.TaskRequest.queued_at:type_name -> google.protobuf.Timestamp
 	123, // 122: switchyard.v1.TaskRequest.placement_timeout:type_name -> google.protobuf.Duration
 	134, // 123: switchyard.v1.TaskRequest.container:type_name -> switchyard.v1.ContainerNeeds
-	77,  // 124: switchyard.v1.PlaceResponse.assigned:type_name -> switchyard.v1.Assignment
-	78,  // 125: switchyard.v1.PlaceResponse.waiting:type_name -> switchyard.v1.Waiting
-	81,  // 126: switchyard.v1.AwaitAnswerRequest.attempt:type_name -> switchyard.v1.ExecuteRequest
-	123, // 127: switchyard.v1.AwaitAnswerRequest.heartbeat_timeout:type_name -> google.protobuf.Duration
-	122, // 128: switchyard.v1.AwaitAnswerRequest.closed_at:type_name -> google.protobuf.Timestamp
-	122, // 129: switchyard.v1.AwaitAnswerRequest.lease_until:type_name -> google.protobuf.Timestamp
-	121, // 130: switchyard.v1.ExecuteRequest.spec:type_name -> google.protobuf.Struct
-	110, // 131: switchyard.v1.ExecuteRequest.env:type_name -> switchyard.v1.ExecuteRequest.EnvEntry
-	121, // 132: switchyard.v1.ExecuteRequest.input:type_name -> google.protobuf.Struct
-	88,  // 133: switchyard.v1.ExecuteRequest.parents:type_name -> switchyard.v1.ParentOutput
-	133, // 134: switchyard.v1.ExecuteRequest.resources:type_name -> switchyard.v1.Resources
-	123, // 135: switchyard.v1.ExecuteRequest.timeout:type_name -> google.protobuf.Duration
-	125, // 136: switchyard.v1.ExecuteRequest.item:type_name -> google.protobuf.Value
-	12,  // 137: switchyard.v1.ExecuteRequest.context:type_name -> switchyard.v1.Shared
-	111, // 138: switchyard.v1.ExecuteRequest.views:type_name -> switchyard.v1.ExecuteRequest.ViewsEntry
-	12,  // 139: switchyard.v1.ExecuteRequest.run_input:type_name -> switchyard.v1.Shared
-	87,  // 140: switchyard.v1.ExecuteRequest.checkpoint:type_name -> switchyard.v1.Checkpoint
-	86,  // 141: switchyard.v1.ExecuteRequest.batch:type_name -> switchyard.v1.Member
-	83,  // 142: switchyard.v1.ExecuteRequest.ends:type_name -> switchyard.v1.AncestorEnds
-	112, // 143: switchyard.v1.ExecuteRequest.secret_env:type_name -> switchyard.v1.ExecuteRequest.SecretEnvEntry
-	88,  // 144: switchyard.v1.Ancestors.parents:type_name -> switchyard.v1.ParentOutput
-	113, // 145: switchyard.v1.Ancestors.views:type_name -> switchyard.v1.Ancestors.ViewsEntry
-	83,  // 146: switchyard.v1.Ancestors.ends:type_name -> switchyard.v1.AncestorEnds
-	84,  // 147: switchyard.v1.AncestorEnds.others:type_name -> switchyard.v1.AncestorEnd
-	85,  // 148: switchyard.v1.AncestorEnd.fan_out:type_name -> switchyard.v1.FanOutCounts
-	10,  // 149: switchyard.v1.FanOutCounts.items:type_name -> switchyard.v1.Items
-	125, // 150: switchyard.v1.Member.item:type_name -> google.protobuf.Value
-	87,  // 151: switchyard.v1.Member.checkpoint:type_name -> switchyard.v1.Checkpoint
-	121, // 152: switchyard.v1.ParentOutput.output:type_name -> google.protobuf.Struct
-	64,  // 153: switchyard.v1.ParentOutput.fan_out:type_name -> switchyard.v1.FanOutView
-	131, // 154: switchyard.v1.ExecuteResponse.result:type_name -> switchyard.v1.TaskResult
-	122, // 155: switchyard.v1.ExecuteResponse.started_at:type_name -> google.protobuf.Timestamp
-	122, // 156: switchyard.v1.ExecuteResponse.completed_at:type_name -> google.protobuf.Timestamp
-	122, // 157: switchyard.v1.ExecuteResponse.assigned_at:type_name -> google.protobuf.Timestamp
-	87,  // 158: switchyard.v1.ExecuteResponse.checkpoint:type_name -> switchyard.v1.Checkpoint
-	90,  // 159: switchyard.v1.ExecuteResponse.batch:type_name -> switchyard.v1.MemberResult
-	135, // 160: switchyard.v1.ExecuteResponse.agent_events:type_name -> switchyard.v1.AgentEvent
-	131, // 161: switchyard.v1.MemberResult.result:type_name -> switchyard.v1.TaskResult
-	87,  // 162: switchyard.v1.MemberResult.checkpoint:type_name -> switchyard.v1.Checkpoint
-	122, // 163: switchyard.v1.ExecuteProgress.started_at:type_name -> google.protobuf.Timestamp
-	87,  // 164: switchyard.v1.ExecuteProgress.checkpoint:type_name -> switchyard.v1.Checkpoint
-	90,  // 165: switchyard.v1.ExecuteProgress.batch:type_name -> switchyard.v1.MemberResult
-	122, // 166: switchyard.v1.ExecuteProgress.sent_at:type_name -> google.protobuf.Timestamp
-	126, // 167: switchyard.v1.StatusResponse.run:type_name -> switchyard.v1.Run
-	114, // 168: switchyard.v1.StatusResponse.records:type_name -> switchyard.v1.StatusResponse.RecordsEntry
-	115, // 169: switchyard.v1.StatusResponse.claims:type_name -> switchyard.v1.StatusResponse.ClaimsEntry
-	13,  // 170: switchyard.v1.StatusResponse.partitions:type_name -> switchyard.v1.PartitionReport
-	116, // 171: switchyard.v1.StatusResponse.items:type_name -> switchyard.v1.StatusResponse.ItemsEntry
-	117, // 172: switchyard.v1.StatusResponse.checkpoints:type_name -> switchyard.v1.StatusResponse.CheckpointsEntry
-	136, // 173: switchyard.v1.NodeInput.record:type_name -> switchyard.v1.NodeRecord
-	122, // 174: switchyard.v1.LeaderHeartbeat.since:type_name -> google.protobuf.Timestamp
-	118, // 175: switchyard.v1.LeaderHeartbeat.benched:type_name -> switchyard.v1.LeaderHeartbeat.BenchedEntry
-	119, // 176: switchyard.v1.LeaderHeartbeat.suspicions:type_name -> switchyard.v1.LeaderHeartbeat.SuspicionsEntry
-	74,  // 177: switchyard.v1.ExplainRequest.request:type_name -> switchyard.v1.TaskRequest
-	74,  // 178: switchyard.v1.ExplainRequest.more:type_name -> switchyard.v1.TaskRequest
-	137, // 179: switchyard.v1.ExplainResponse.nodes:type_name -> switchyard.v1.NodeVerdict
-	98,  // 180: switchyard.v1.ExplainResponse.more:type_name -> switchyard.v1.ExplainResponse
-	17,  // 181: switchyard.v1.RunInput.ReferencesEntry.value:type_name -> switchyard.v1.ConditionReferences
-	120, // 182: switchyard.v1.FrozenWorkflows.DefinitionsEntry.value:type_name -> switchyard.v1.Definition
-	63,  // 183: switchyard.v1.Partition.ViewsEntry.value:type_name -> switchyard.v1.ParentView
-	40,  // 184: switchyard.v1.RunState.TasksEntry.value:type_name -> switchyard.v1.TaskState
-	63,  // 185: switchyard.v1.EvaluateRequest.ParentsEntry.value:type_name -> switchyard.v1.ParentView
-	63,  // 186: switchyard.v1.ExecuteRequest.ViewsEntry.value:type_name -> switchyard.v1.ParentView
-	63,  // 187: switchyard.v1.Ancestors.ViewsEntry.value:type_name -> switchyard.v1.ParentView
-	10,  // 188: switchyard.v1.StatusResponse.ItemsEntry.value:type_name -> switchyard.v1.Items
-	87,  // 189: switchyard.v1.StatusResponse.CheckpointsEntry.value:type_name -> switchyard.v1.Checkpoint
-	122, // 190: switchyard.v1.LeaderHeartbeat.BenchedEntry.value:type_name -> google.protobuf.Timestamp
-	191, // [191:191] is the sub-list for method output_type
-	191, // [191:191] is the sub-list for method input_type
-	191, // [191:191] is the sub-list for extension type_name
-	191, // [191:191] is the sub-list for extension extendee
-	0,   // [0:191] is the sub-list for field type_name
+	135, // 124: switchyard.v1.TaskRequest.needs:type_name -> switchyard.v1.TaskNeeds
+	77,  // 125: switchyard.v1.PlaceResponse.assigned:type_name -> switchyard.v1.Assignment
+	78,  // 126: switchyard.v1.PlaceResponse.waiting:type_name -> switchyard.v1.Waiting
+	81,  // 127: switchyard.v1.AwaitAnswerRequest.attempt:type_name -> switchyard.v1.ExecuteRequest
+	123, // 128: switchyard.v1.AwaitAnswerRequest.heartbeat_timeout:type_name -> google.protobuf.Duration
+	122, // 129: switchyard.v1.AwaitAnswerRequest.closed_at:type_name -> google.protobuf.Timestamp
+	122, // 130: switchyard.v1.AwaitAnswerRequest.lease_until:type_name -> google.protobuf.Timestamp
+	121, // 131: switchyard.v1.ExecuteRequest.spec:type_name -> google.protobuf.Struct
+	110, // 132: switchyard.v1.ExecuteRequest.env:type_name -> switchyard.v1.ExecuteRequest.EnvEntry
+	121, // 133: switchyard.v1.ExecuteRequest.input:type_name -> google.protobuf.Struct
+	88,  // 134: switchyard.v1.ExecuteRequest.parents:type_name -> switchyard.v1.ParentOutput
+	133, // 135: switchyard.v1.ExecuteRequest.resources:type_name -> switchyard.v1.Resources
+	123, // 136: switchyard.v1.ExecuteRequest.timeout:type_name -> google.protobuf.Duration
+	125, // 137: switchyard.v1.ExecuteRequest.item:type_name -> google.protobuf.Value
+	12,  // 138: switchyard.v1.ExecuteRequest.context:type_name -> switchyard.v1.Shared
+	111, // 139: switchyard.v1.ExecuteRequest.views:type_name -> switchyard.v1.ExecuteRequest.ViewsEntry
+	12,  // 140: switchyard.v1.ExecuteRequest.run_input:type_name -> switchyard.v1.Shared
+	87,  // 141: switchyard.v1.ExecuteRequest.checkpoint:type_name -> switchyard.v1.Checkpoint
+	86,  // 142: switchyard.v1.ExecuteRequest.batch:type_name -> switchyard.v1.Member
+	83,  // 143: switchyard.v1.ExecuteRequest.ends:type_name -> switchyard.v1.AncestorEnds
+	112, // 144: switchyard.v1.ExecuteRequest.secret_env:type_name -> switchyard.v1.ExecuteRequest.SecretEnvEntry
+	88,  // 145: switchyard.v1.Ancestors.parents:type_name -> switchyard.v1.ParentOutput
+	113, // 146: switchyard.v1.Ancestors.views:type_name -> switchyard.v1.Ancestors.ViewsEntry
+	83,  // 147: switchyard.v1.Ancestors.ends:type_name -> switchyard.v1.AncestorEnds
+	84,  // 148: switchyard.v1.AncestorEnds.others:type_name -> switchyard.v1.AncestorEnd
+	85,  // 149: switchyard.v1.AncestorEnd.fan_out:type_name -> switchyard.v1.FanOutCounts
+	10,  // 150: switchyard.v1.FanOutCounts.items:type_name -> switchyard.v1.Items
+	125, // 151: switchyard.v1.Member.item:type_name -> google.protobuf.Value
+	87,  // 152: switchyard.v1.Member.checkpoint:type_name -> switchyard.v1.Checkpoint
+	121, // 153: switchyard.v1.ParentOutput.output:type_name -> google.protobuf.Struct
+	64,  // 154: switchyard.v1.ParentOutput.fan_out:type_name -> switchyard.v1.FanOutView
+	131, // 155: switchyard.v1.ExecuteResponse.result:type_name -> switchyard.v1.TaskResult
+	122, // 156: switchyard.v1.ExecuteResponse.started_at:type_name -> google.protobuf.Timestamp
+	122, // 157: switchyard.v1.ExecuteResponse.completed_at:type_name -> google.protobuf.Timestamp
+	122, // 158: switchyard.v1.ExecuteResponse.assigned_at:type_name -> google.protobuf.Timestamp
+	87,  // 159: switchyard.v1.ExecuteResponse.checkpoint:type_name -> switchyard.v1.Checkpoint
+	90,  // 160: switchyard.v1.ExecuteResponse.batch:type_name -> switchyard.v1.MemberResult
+	136, // 161: switchyard.v1.ExecuteResponse.agent_events:type_name -> switchyard.v1.AgentEvent
+	131, // 162: switchyard.v1.MemberResult.result:type_name -> switchyard.v1.TaskResult
+	87,  // 163: switchyard.v1.MemberResult.checkpoint:type_name -> switchyard.v1.Checkpoint
+	122, // 164: switchyard.v1.ExecuteProgress.started_at:type_name -> google.protobuf.Timestamp
+	87,  // 165: switchyard.v1.ExecuteProgress.checkpoint:type_name -> switchyard.v1.Checkpoint
+	90,  // 166: switchyard.v1.ExecuteProgress.batch:type_name -> switchyard.v1.MemberResult
+	122, // 167: switchyard.v1.ExecuteProgress.sent_at:type_name -> google.protobuf.Timestamp
+	126, // 168: switchyard.v1.StatusResponse.run:type_name -> switchyard.v1.Run
+	114, // 169: switchyard.v1.StatusResponse.records:type_name -> switchyard.v1.StatusResponse.RecordsEntry
+	115, // 170: switchyard.v1.StatusResponse.claims:type_name -> switchyard.v1.StatusResponse.ClaimsEntry
+	13,  // 171: switchyard.v1.StatusResponse.partitions:type_name -> switchyard.v1.PartitionReport
+	116, // 172: switchyard.v1.StatusResponse.items:type_name -> switchyard.v1.StatusResponse.ItemsEntry
+	117, // 173: switchyard.v1.StatusResponse.checkpoints:type_name -> switchyard.v1.StatusResponse.CheckpointsEntry
+	137, // 174: switchyard.v1.NodeInput.record:type_name -> switchyard.v1.NodeRecord
+	122, // 175: switchyard.v1.LeaderHeartbeat.since:type_name -> google.protobuf.Timestamp
+	118, // 176: switchyard.v1.LeaderHeartbeat.benched:type_name -> switchyard.v1.LeaderHeartbeat.BenchedEntry
+	119, // 177: switchyard.v1.LeaderHeartbeat.suspicions:type_name -> switchyard.v1.LeaderHeartbeat.SuspicionsEntry
+	74,  // 178: switchyard.v1.ExplainRequest.request:type_name -> switchyard.v1.TaskRequest
+	74,  // 179: switchyard.v1.ExplainRequest.more:type_name -> switchyard.v1.TaskRequest
+	138, // 180: switchyard.v1.ExplainResponse.nodes:type_name -> switchyard.v1.NodeVerdict
+	98,  // 181: switchyard.v1.ExplainResponse.more:type_name -> switchyard.v1.ExplainResponse
+	17,  // 182: switchyard.v1.RunInput.ReferencesEntry.value:type_name -> switchyard.v1.ConditionReferences
+	120, // 183: switchyard.v1.FrozenWorkflows.DefinitionsEntry.value:type_name -> switchyard.v1.Definition
+	63,  // 184: switchyard.v1.Partition.ViewsEntry.value:type_name -> switchyard.v1.ParentView
+	40,  // 185: switchyard.v1.RunState.TasksEntry.value:type_name -> switchyard.v1.TaskState
+	63,  // 186: switchyard.v1.EvaluateRequest.ParentsEntry.value:type_name -> switchyard.v1.ParentView
+	63,  // 187: switchyard.v1.ExecuteRequest.ViewsEntry.value:type_name -> switchyard.v1.ParentView
+	63,  // 188: switchyard.v1.Ancestors.ViewsEntry.value:type_name -> switchyard.v1.ParentView
+	10,  // 189: switchyard.v1.StatusResponse.ItemsEntry.value:type_name -> switchyard.v1.Items
+	87,  // 190: switchyard.v1.StatusResponse.CheckpointsEntry.value:type_name -> switchyard.v1.Checkpoint
+	122, // 191: switchyard.v1.LeaderHeartbeat.BenchedEntry.value:type_name -> google.protobuf.Timestamp
+	192, // [192:192] is the sub-list for method output_type
+	192, // [192:192] is the sub-list for method input_type
+	192, // [192:192] is the sub-list for extension type_name
+	192, // [192:192] is the sub-list for extension extendee
+	0,   // [0:192] is the sub-list for field type_name
 }
 
 func init() { file_switchyard_v1_payload_proto_init() }

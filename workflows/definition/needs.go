@@ -1,0 +1,106 @@
+package definition
+
+import (
+	"path"
+	"slices"
+
+	"google.golang.org/protobuf/types/known/structpb"
+
+	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/condition"
+	"switchyard/workflows/policy"
+	"switchyard/workflows/secretref"
+)
+
+// TaskNeeds returns what a task requires its node to offer besides its container needs, or nil if nothing. Values from templates
+// are not known yet and are left out. The definition must be in canonical form.
+func TaskNeeds(task *v1.TaskDefinition) *v1.TaskNeeds {
+	if !v1.NeedsNode(task.GetType()) {
+		return nil
+	}
+	needs := &v1.TaskNeeds{Secrets: nodeSecrets(task)}
+	spec := task.GetSpec().GetFields()
+	switch {
+	case task.GetType() == v1.TypeSubagent:
+		addAgentNeeds(needs, task)
+	case task.GetType() == v1.TypeVPS && v1.BackendOf(task.GetSpec()) == v1.BackendQEMU:
+		if image := knownText(spec["vmImage"]); path.IsAbs(image) {
+			needs.VmImage = image
+		}
+	case task.GetType() == v1.TypeContainer || task.GetType() == v1.TypeVPS:
+		needs.RegistryAuth = knownText(spec["registryAuth"])
+		if network := knownText(spec["network"]); policy.IsNamedNetwork(network) {
+			needs.Network = network
+		}
+	}
+	if needs.String() == "" {
+		return nil
+	}
+	return needs
+}
+
+// addAgentNeeds adds what an agent needs.
+func addAgentNeeds(needs *v1.TaskNeeds, task *v1.TaskDefinition) {
+	spec := task.GetSpec().GetFields()
+	if isDrivenByProgram(task) {
+		// With a PATH of its own, the task looks for the program elsewhere than the node.
+		if _, ownPath := task.GetEnv()["PATH"]; !ownPath && len(spec["command"].GetListValue().GetValues()) == 0 {
+			needs.AgentProgram = knownText(spec["agent"])
+		}
+		return
+	}
+	needs.AgentTools = agentTools(task)
+	if len(spec["mcpServers"].GetStructValue().GetFields()) > 0 {
+		needs.AgentTools = append(needs.AgentTools, v1.AgentToolMCP)
+	}
+	provider := v1.ProviderAnthropic
+	if _, isSet := spec["provider"]; isSet {
+		provider = knownText(spec["provider"])
+	}
+	key := v1.KeyVariable(provider)
+	if spec["baseUrl"].GetStringValue() == "" && task.GetEnv()[key] == "" && task.GetSecretEnv()[key] == "" {
+		needs.AgentKey = provider
+	}
+}
+
+// isDrivenByProgram reports whether a program drives the agent of a task.
+func isDrivenByProgram(task *v1.TaskDefinition) bool {
+	spec := task.GetSpec().GetFields()
+	return spec["agent"].GetStringValue() != "" || len(spec["command"].GetListValue().GetValues()) > 0
+}
+
+// agentTools returns the tools of the agent of a task.
+func agentTools(task *v1.TaskDefinition) []string {
+	if task.GetType() != v1.TypeSubagent || isDrivenByProgram(task) {
+		return nil
+	}
+	var tools []string
+	for _, tool := range task.GetSpec().GetFields()["tools"].GetListValue().GetValues() {
+		if name := knownText(tool); name != "" {
+			tools = append(tools, name)
+		}
+	}
+	return tools
+}
+
+// nodeSecrets returns the references of a task to secrets on its node, sorted.
+func nodeSecrets(task *v1.TaskDefinition) []string {
+	var refs []string
+	//workflowcheck:ignore (the references are sorted)
+	for _, text := range task.GetSecretEnv() {
+		if ref, fault := secretref.Parse(text); fault == nil && ref.Kind != secretref.Store {
+			refs = append(refs, ref.String())
+		}
+	}
+	slices.Sort(refs)
+	return slices.Compact(refs)
+}
+
+// knownText returns a text of a spec, or "" if it is not a text or comes from a template.
+func knownText(v *structpb.Value) string {
+	text := v.GetStringValue()
+	if condition.HasTemplate(text) {
+		return ""
+	}
+	return text
+}

@@ -1,0 +1,44 @@
+package definition
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"google.golang.org/protobuf/testing/protocmp"
+
+	v1 "switchyard/proto/switchyard/v1"
+)
+
+// TestTaskNeeds checks that placement learns everything that a node may not offer.
+func TestTaskNeeds(t *testing.T) {
+	for name, test := range map[string]struct {
+		task string
+		want *v1.TaskNeeds
+	}{
+		"nothing":                   {"{ type: shell, spec: { command: make } }", nil},
+		"image of the node":         {"{ type: vps, spec: { backend: qemu, vmImage: /images/a.qcow2 } }", &v1.TaskNeeds{VmImage: "/images/a.qcow2"}},
+		"image of a bucket":         {"{ type: vps, spec: { backend: qemu, vmImage: \"s3://b/a.qcow2\" } }", nil},
+		"registry and network":      {"{ type: container, spec: { image: a, registryAuth: hub, network: lab } }", &v1.TaskNeeds{RegistryAuth: "hub", Network: "lab"}},
+		"network of a machine":      {"{ type: vps, spec: { image: a, network: lab } }", &v1.TaskNeeds{Network: "lab"}},
+		"network of every engine":   {"{ type: container, spec: { image: a, network: bridge } }", nil},
+		"network of the host":       {"{ type: container, spec: { image: a, network: host } }", nil},
+		"network from a template":   {"{ type: container, spec: { image: a, network: \"${{ workflow.context.n }}\" } }", nil},
+		"secrets":                   {"{ type: shell, spec: { command: make }, secretEnv: { B: \"env:X\", A: \"file:/k\", C: \"env:X\", D: \"store:s\" } }", &v1.TaskNeeds{Secrets: []string{"env:X", "file:/k"}}},
+		"agent":                     {"{ type: subagent, spec: { prompt: x } }", &v1.TaskNeeds{AgentKey: "anthropic"}},
+		"agent with tools":          {"{ type: subagent, spec: { prompt: x, provider: openai, model: m, tools: [files, fetch], fetchHosts: [a.example], mcpServers: { s: { url: \"https://a.example\" } } } }", &v1.TaskNeeds{AgentKey: "openai", AgentTools: []string{"files", "fetch", "mcp"}}},
+		"agent with a key":          {"{ type: subagent, spec: { prompt: x }, secretEnv: { ANTHROPIC_API_KEY: \"store:k\" } }", nil},
+		"agent of a server":         {"{ type: subagent, spec: { prompt: x, provider: openai, model: m, baseUrl: \"http://127.0.0.1:1/v1\" } }", nil},
+		"program":                   {"{ type: subagent, spec: { prompt: x, agent: claude-code } }", &v1.TaskNeeds{AgentProgram: "claude-code"}},
+		"program in another PATH":   {"{ type: subagent, spec: { prompt: x, agent: claude-code }, env: { PATH: /opt/bin } }", nil},
+		"program that a task names": {"{ type: subagent, spec: { prompt: x, command: [/opt/agent] } }", nil},
+	} {
+		def, err := Parse("needs.yaml", []byte("name: needs\ncontext: { n: lab }\ntasks:\n  t: "+test.task+"\n"))
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		if diff := cmp.Diff(test.want, TaskNeeds(def.GetTasks()["t"]), protocmp.Transform()); diff != "" {
+			t.Errorf("%s: %s", name, diff)
+		}
+	}
+}
