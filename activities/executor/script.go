@@ -1,12 +1,27 @@
 package executor
 
-import "strings"
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
 
-// ShellFlags returns the flags with which sh runs a command string. A script of several lines stops
-// at the first command that fails, so that nothing is deployed after a failed cd.
-func ShellFlags(script string) string {
-	if strings.Contains(strings.TrimSpace(script), "\n") {
-		return "-ec"
+	"switchyard/workflows/interpreter"
+)
+
+// WriteScript writes the text of a command for its interpreter, if that reads the text from a file, to the private directory of
+// the attempt. It returns the path of the file.
+func (a *Attempt) WriteScript(p interpreter.Program) (string, error) {
+	text := p.InFile()
+	if text == "" {
+		return "", nil
 	}
-	return "-c"
+	if a.WorkspaceDir == "" {
+		return "", errors.New("the attempt has no directory for the file of its command")
+	}
+	path := filepath.Join(a.WorkspaceDir, interpreter.File)
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		return "", fmt.Errorf("write the command to a file: %w", err)
+	}
+	return path, nil
 }

@@ -7,6 +7,7 @@ import (
 
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
+	"google.golang.org/protobuf/types/known/structpb"
 
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/definition/source"
@@ -16,6 +17,9 @@ import (
 type defaultsReader struct {
 	*decoder
 	inheritance *inheritance // nil if there are no defaults
+	// defaultShell is the shell of the specs, or nil. shellUsed is set if a task has inherited it.
+	defaultShell *structpb.Value
+	shellUsed    bool
 }
 
 // inherit fills the missing fields of each task from the defaults and then removes the defaults. Without the removal, a
@@ -26,6 +30,10 @@ func (r *defaultsReader) inherit(def *v1.Definition) {
 	}
 	from := r.base.Field("defaults")
 	bad := r.check(def.GetDefaults(), from)
+	if !bad["spec"] {
+		r.defaultShell = def.GetDefaults().GetSpec().GetShell()
+	}
+	def.Defaults.Spec = nil // inheritShell hands it on when the specs are known
 	r.inheritance = newInheritance(def.GetDefaults())
 	for _, name := range slices.Sorted(maps.Keys(def.GetTasks())) {
 		h := heir{decoder: r.decoder, bad: bad, task: def.GetTasks()[name]}
@@ -47,6 +55,7 @@ func (r *defaultsReader) check(defaults *v1.TaskDefaults, p *source.Path) (bad m
 	r.duration(defaults.GetDeadline(), p.Field("deadline"))
 	r.heartbeatTimeout(defaults.GetHeartbeatTimeout(), p.Field("heartbeatTimeout"))
 	constraintRules{r.decoder}.check(defaults.GetConstraints(), p.Field("constraints"))
+	interpreterRules{r.decoder}.shell(defaults.GetSpec().GetShell(), p.Field("spec").Field(shellField))
 	bad = map[string]bool{}
 	prefix := p.String() + "."
 	for _, problem := range r.Kept[before:] {

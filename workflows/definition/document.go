@@ -64,6 +64,7 @@ func (d *document) complete(def *v1.Definition) map[string]proto.Message {
 		if task.Spec != nil {
 			task.Spec = canonical
 		}
+		defaults.inheritShell(spec, canonical, at)
 		defaults.dropUnused(name, task)
 	}
 	defaults.warnOfUnused()

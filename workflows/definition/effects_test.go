@@ -106,6 +106,11 @@ var samples = map[string]any{
 	"TaskDefinition.cache":            map[string]any{"key": "workflow.name"},
 	"TaskDefinition.heartbeatTimeout": "1m",
 	"TaskDefinition.secretEnv":        map[string]any{"A": "env:A"},
+	"TaskDefaults.spec":               map[string]any{"shell": "bash"},
+	"SpecDefaults.shell":              "bash",
+	"ShellSpec.shell":                 "bash",
+	"ContainerSpec.shell":             "bash",
+	"K8sJobSpec.shell":                "bash",
 	"TaskDefaults.secretEnv":          map[string]any{"A": "env:A"},
 	"TaskDefinition.dependsOn":        []any{"before"},
 	"Cache.key":                       "workflow.name",
@@ -171,6 +176,8 @@ var companions = map[string]map[string]any{
 	"TaskDefinition.when":         {"dependsOn": []any{"before"}},
 	"TaskDefinition.dependsOn":    {"condition": "parent.before.exitCode == 0"},
 	"ShellSpec.network":           {"sandbox": true},
+	"ContainerSpec.shell":         {"command": "x"},
+	"K8sJobSpec.shell":            {"command": "x"},
 	"ContainerSpec.ip":            {"network": "lab"},
 	"VpsSpec.ip":                  {"network": "lab"},
 	"VpsSpec.backend":             {"image": nil, "environment": "x"},
@@ -229,6 +236,8 @@ func documentWith(field protoreflect.FieldDescriptor, taskType string, value any
 		document["inputs"], at = map[string]any{"i": in}, "inputs.i."
 	case "TaskDefaults":
 		document["defaults"], at = in, "defaults."
+	case "SpecDefaults":
+		document["defaults"], at = map[string]any{"spec": in}, "defaults.spec."
 	case "RunConcurrency":
 		document["concurrency"], at = in, "concurrency."
 	case "ScheduleDefinition":
@@ -338,7 +347,7 @@ func hasField(def *v1.Definition, field protoreflect.FieldDescriptor) bool {
 	switch field.Parent().Name() {
 	case "Definition":
 		return def.ProtoReflect().Has(field)
-	case "TaskDefaults":
+	case "TaskDefaults", "SpecDefaults":
 		return def.GetDefaults() != nil
 	case "TaskDefinition":
 		return def.GetTasks()["t"].ProtoReflect().Has(field)

@@ -63,4 +63,7 @@ func (r *defaultsReader) warnOfUnused() {
 			r.Warn(r.locateKey(p), p, "defaults."+s.field+" has no effect on any task of the workflow", s.field+" "+purpose)
 		}
 	}
+	if p := r.base.Field("defaults").Field("spec").Field(shellField); r.defaultShell != nil && !r.shellUsed {
+		r.Warn(r.locateKey(p), p, "defaults.spec.shell has no effect on any task of the workflow", "it is for commands that are strings and have no #! line")
+	}
 }

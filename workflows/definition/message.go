@@ -185,6 +185,8 @@ func (r *messageReader) value(n *source.Node, empty protoreflect.Value, field pr
 				read = r.command
 			case entrypointField:
 				read = r.entrypoint
+			case shellField:
+				read = r.shell
 			}
 			v, ok := read(n, p)
 			r.warnOfField(n, field, p)

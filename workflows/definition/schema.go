@@ -13,6 +13,7 @@ import (
 	"google.golang.org/protobuf/types/descriptorpb"
 
 	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/interpreter"
 	"switchyard/workflows/secretref"
 )
 
@@ -239,6 +240,12 @@ func freeSchema(field protoreflect.FieldDescriptor) object {
 		return object{"anyOf": []any{
 			object{"type": scalarText, "minLength": 1},
 			object{"type": "array", "minItems": 1, "items": object{"type": scalarText}},
+		}}
+	case field.Name() == shellField:
+		return object{"anyOf": []any{
+			object{"enum": interpreter.Words()},
+			object{"type": "array", "minItems": 1, "items": object{"type": scalarText}},
+			object{"type": "string", "pattern": `\$\{\{`},
 		}}
 	case field.FullName() == "switchyard.v1.TaskDefinition.parallel":
 		return object{"anyOf": []any{object{"type": "integer", "minimum": 0, "maximum": MaxInstances}, expression}}

@@ -47,6 +47,9 @@ func (r taskRules) check(def *v1.Definition, task *v1.TaskDefinition, spec proto
 	case *v1.K8SJobSpec:
 		kubernetesRules{r.decoder}.check(task, spec, at)
 	}
+	if spec, ok := spec.(interpreted); ok {
+		interpreterRules{r.decoder}.check(spec, at.Field("spec"))
+	}
 	variableRules{r.decoder}.plain(task.GetEnv(), at.Field("env"))
 	variableRules{r.decoder}.secret(task.GetSecretEnv(), task.GetEnv(), at.Field("secretEnv"))
 	r.duration(task.GetTimeout(), at.Field("timeout"))

@@ -1,6 +1,7 @@
 package podspec
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -8,6 +9,8 @@ import (
 
 	"google.golang.org/protobuf/types/known/structpb"
 	corev1 "k8s.io/api/core/v1"
+
+	"switchyard/workflows/interpreter"
 )
 
 // conflict reports a field of the spec that sets what the template also sets.
@@ -39,9 +42,27 @@ func (m *merger) program() {
 		}
 		c.Args = slices.Clone(args)
 	}
-	if _, isShell := m.spec.GetCommand().GetKind().(*structpb.Value_StringValue); isShell && len(c.Args) > 0 && len(c.Command) > 0 {
-		c.Command = append(c.Command, "sh") // $0, so that the arguments are $1 and so on
+	if p, isText := m.textProgram(); isText {
+		argv := p.Argv(ScriptFile, c.Args)
+		c.Command = argv[:len(argv)-len(c.Args)]
+		for i, word := range c.Command {
+			c.Command[i] = strings.ReplaceAll(word, "$", "$$") // Kubernetes replaces $(NAME), and $$ with $
+		}
 	}
+}
+
+// textProgram returns the program that runs the command, if that is a text.
+func (m *merger) textProgram() (p interpreter.Program, isText bool) {
+	text := m.spec.GetCommand().GetStringValue()
+	if text == "" {
+		return p, false
+	}
+	p, err := interpreter.New(text, m.spec.GetShell())
+	if fault, ok := errors.AsType[*interpreter.ShellError](err); ok {
+		m.add(path{"shell"}, "spec.shell "+fault.Fault, fault.Hint)
+		return p, false
+	}
+	return p, true
 }
 
 // command returns the command of the spec, or nil if it has none.
@@ -55,7 +76,7 @@ func (m *merger) command() (command []string) {
 			m.add(at, "spec.command is empty", "leave it out to run the image's own program")
 			return nil
 		}
-		return []string{"sh", "-c", strings.ReplaceAll(v.StringValue, "$", "$$")} // Kubernetes replaces $(NAME), and $$ with $
+		return []string{v.StringValue} // program replaces it
 	case *structpb.Value_ListValue:
 		for i, item := range v.ListValue.GetValues() {
 			text, ok := item.GetKind().(*structpb.Value_StringValue)

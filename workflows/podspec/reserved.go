@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+
+	"switchyard/workflows/interpreter"
 )
 
 // These are the names and prefixes that Switchyard reserves.
@@ -17,6 +19,10 @@ const (
 	VariablePrefix = "SWITCHYARD_"
 	// Directory holds Switchyard's files in the container of the program.
 	Directory = "/switchyard"
+	// InputDirectory holds the files that the program is given. ScriptFile is the file among them with the command, for an
+	// interpreter that reads it from a file.
+	InputDirectory = Directory + "/in"
+	ScriptFile     = InputDirectory + "/" + interpreter.File
 	// ManagedBy is the label for the program that manages an object.
 	ManagedBy = "app.kubernetes.io/managed-by"
 )

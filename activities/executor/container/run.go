@@ -114,6 +114,9 @@ func (e *Executor) startAt(ctx context.Context, req request) (_ *running, err er
 			r.close()
 		}
 	}()
+	if err := writeScript(req); err != nil {
+		return nil, err
+	}
 	for _, dir := range r.attempt.PrivateDirs() {
 		if err := openPermissions(dir); err != nil {
 			return nil, fmt.Errorf("make the workspace accessible to the container: %w", err)

@@ -14,6 +14,7 @@ import (
 
 	"switchyard/activities/executor"
 	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/interpreter"
 )
 
 // Exit codes of a program that cannot be started, as used by shells.
@@ -88,11 +89,18 @@ func checkSpec(spec *v1.ContainerSpec) error {
 // own.
 type command struct {
 	entrypoint, arguments []string
+	// program runs a command that is a text.
+	program interpreter.Program
 }
 
 func commandOf(spec *v1.ContainerSpec) (c command, err error) {
 	if c.entrypoint, err = words("entrypoint", spec.GetEntrypoint()); err != nil {
 		return c, err
+	}
+	for _, arg := range spec.GetArgs() {
+		if strings.ContainsRune(arg, 0) {
+			return c, errors.New("an argument holds a NUL")
+		}
 	}
 	if line, ok := spec.GetCommand().GetKind().(*structpb.Value_StringValue); ok {
 		switch {
@@ -103,20 +111,27 @@ func commandOf(spec *v1.ContainerSpec) (c command, err error) {
 		case strings.ContainsRune(line.StringValue, 0):
 			return c, errors.New("command holds a NUL")
 		}
-		c.entrypoint, c.arguments = []string{"sh", executor.ShellFlags(line.StringValue)}, []string{line.StringValue}
-		if len(spec.GetArgs()) > 0 {
-			c.arguments = append(c.arguments, "sh") // $0
+		if c.program, err = interpreter.New(line.StringValue, spec.GetShell()); err != nil {
+			return c, err
 		}
+		argv := c.program.Argv(path.Join(WorkspaceDir, interpreter.File), spec.GetArgs())
+		c.entrypoint, c.arguments = argv[:1], argv[1:]
+		return c, nil
 	} else if c.arguments, err = words("command", spec.GetCommand()); err != nil {
 		return c, err
 	}
-	for _, arg := range spec.GetArgs() {
-		if strings.ContainsRune(arg, 0) {
-			return c, errors.New("an argument holds a NUL")
-		}
-	}
 	c.arguments = append(c.arguments, spec.GetArgs()...)
 	return c, nil
+}
+
+// writeScript writes the command of a container for an interpreter that reads it from a file. A faulty spec is left to convert.
+func writeScript(r request) error {
+	c, err := commandOf(r.spec)
+	if err != nil {
+		return nil
+	}
+	_, err = r.attempt.WriteScript(c.program)
+	return err
 }
 
 // Words returns a program and its arguments as the value of a spec field.

@@ -22,10 +22,12 @@ const (
 
 // command holds the fields of a ShellSpec.
 type command struct {
-	// line is a command line for sh, or "" if argv is set.
+	// line is a text for an interpreter, or "" if argv is set.
 	line string
-	argv []string
-	dir  string
+	// shell is the value of the spec's field shell, or nil.
+	shell *structpb.Value
+	argv  []string
+	dir   string
 	// sandbox requests a sandbox, and nodeNetwork one with the node's network.
 	sandbox, nodeNetwork bool
 }
@@ -46,6 +48,8 @@ func parseSpec(spec *structpb.Struct) (command, error) {
 			if err := c.parseCommand(value); err != nil {
 				return command{}, err
 			}
+		case "shell":
+			c.shell = value
 		case "workingDirectory", "working_directory":
 			s, ok := value.GetKind().(*structpb.Value_StringValue)
 			if !ok {

@@ -28,7 +28,7 @@ func conformance(t *testing.T, m Mechanism, memory bool) {
 			"command is a number": spec(t, map[string]any{"command": 3}),
 			"word is a list":      spec(t, map[string]any{"command": []any{"echo", []any{"x"}}}),
 			"directory is a list": spec(t, map[string]any{"command": "true", "workingDirectory": []any{}}),
-			"unknown field":       spec(t, map[string]any{"command": "true", "shell": "bash"}),
+			"unknown field":       spec(t, map[string]any{"command": "true", "interpreter": "bash"}),
 			"NUL in a command":    spec(t, map[string]any{"command": "echo \x00"}),
 			"NUL in a word":       spec(t, map[string]any{"command": []any{"echo", "\x00"}}),
 			"directory is a file": spec(t, map[string]any{"command": "true", "workingDirectory": "/dev/null"}),

@@ -1,6 +1,5 @@
-// Package shell runs tasks of type "shell": a command for `sh -c`, or for `sh -ec` where it has
-// more than one line, or a list of words that runs without a shell. It may import proto, activities/executor,
-// activities/executor/inside, github.com/creack/pty, golang.org/x/sys and the standard library; it does not depend on Temporal.
+// Package shell runs tasks of type "shell": a text for sh or another interpreter, or a list of words that runs without a shell.
+// It may import proto, activities/executor, activities/executor/inside, workflows/interpreter, github.com/creack/pty, golang.org/x/sys and the standard library; it does not depend on Temporal.
 //
 // # What a program gets
 //

@@ -67,7 +67,7 @@ func (e *Executor) program(a executor.Attempt) (program, error) {
 	if err != nil {
 		return program{}, badSpec(fmt.Errorf("shell spec: %w", err))
 	}
-	p := program{path: e.shell, argv: []string{"sh", executor.ShellFlags(c.line), c.line}, sandbox: c.sandbox, nodeNetwork: c.nodeNetwork}
+	p := program{argv: c.argv, sandbox: c.sandbox, nodeNetwork: c.nodeNetwork}
 	if p.dir, err = c.directory(a.BaseDir); err != nil {
 		return program{}, cannotRun(err)
 	}
@@ -78,11 +78,13 @@ func (e *Executor) program(a executor.Attempt) (program, error) {
 	if p.environ, err = environment(node, withGPUs(a.Env, a.GPUs), p.dir, a.ID); err != nil {
 		return program{}, badSpec(err)
 	}
-	if c.argv != nil {
-		p.argv = c.argv
-		if p.path, err = lookPath(c.argv[0], p.dir, p.environ); err != nil {
-			return program{}, err
-		}
+	if c.argv == nil {
+		p, err = e.interpreted(p, c, a)
+	} else {
+		p.path, err = lookPath(c.argv[0], p.dir, p.environ)
+	}
+	if err != nil {
+		return program{}, err
 	}
 	if a.NUMANode != nil {
 		return e.bind(p, *a.NUMANode, a.NUMAOptional)

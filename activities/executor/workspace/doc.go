@@ -1,7 +1,7 @@
 // Package workspace provides the surroundings of a task's program: a private
 // directory for each attempt, or for the instances of a batch in turn, with the
 // files that carry data in and out, and the SWITCHYARD_* variables that
-// name them. It may import proto's well-known types, workflows/structs and the standard library.
+// name them. It may import proto's well-known types, workflows/interpreter, workflows/structs and the standard library.
 //
 //	root/
 //	  build-1234567/         0700, gone after Close

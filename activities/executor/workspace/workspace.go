@@ -9,6 +9,8 @@ import (
 	"sync"
 
 	"google.golang.org/protobuf/types/known/structpb"
+
+	"switchyard/workflows/interpreter"
 )
 
 // Names of the files in a workspace.
@@ -266,7 +268,7 @@ func (w *Workspace) cleared() bool {
 			if w.path(name) != w.dir.temp {
 				return false
 			}
-		case outputFile, contextUpdateFile, checkpointFile:
+		case outputFile, contextUpdateFile, checkpointFile, interpreter.File:
 			if os.Remove(w.path(name)) != nil {
 				return false
 			}

@@ -11,6 +11,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"google.golang.org/protobuf/types/known/structpb"
+
+	"switchyard/workflows/interpreter"
 )
 
 func newStruct(t testing.TB, fields map[string]any) *structpb.Struct {
@@ -233,6 +235,9 @@ func TestOnlyUnchangedDirectoriesAreReused(t *testing.T) {
 		"nothing": {func(*Workspace, string) error { return nil }, true},
 		"output": {func(w *Workspace, _ string) error {
 			return os.WriteFile(w.Env()["SWITCHYARD_OUTPUT"], []byte("a=1"), 0o600)
+		}, true},
+		"a script": {func(w *Workspace, _ string) error {
+			return os.WriteFile(filepath.Join(w.Dir(), interpreter.File), []byte("#!/bin/sh"), 0o600)
 		}, true},
 		"a file": {func(w *Workspace, _ string) error {
 			return os.WriteFile(filepath.Join(w.Dir(), "mine"), nil, 0o600)

@@ -383,7 +383,9 @@ type TaskDefaults struct {
 	// How long the node of an attempt may be silent before the attempt counts as lost.
 	HeartbeatTimeout string `protobuf:"bytes,9,opt,name=heartbeat_timeout,json=heartbeatTimeout,proto3" json:"heartbeat_timeout,omitempty"`
 	// Environment variables with secret values, each with the location of its value.
-	SecretEnv     map[string]string `protobuf:"bytes,10,rep,name=secret_env,json=secretEnv,proto3" json:"secret_env,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	SecretEnv map[string]string `protobuf:"bytes,10,rep,name=secret_env,json=secretEnv,proto3" json:"secret_env,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	// Settings in the specs of tasks.
+	Spec          *SpecDefaults `protobuf:"bytes,11,opt,name=spec,proto3" json:"spec,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -488,6 +490,59 @@ func (x *TaskDefaults) GetSecretEnv() map[string]string {
 	return nil
 }
 
+func (x *TaskDefaults) GetSpec() *SpecDefaults {
+	if x != nil {
+		return x.Spec
+	}
+	return nil
+}
+
+// SpecDefaults holds fields for the specs of tasks that do not set their own.
+type SpecDefaults struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// What runs commands that are strings and do not begin with `#!`. See ShellSpec.
+	Shell         *structpb.Value `protobuf:"bytes,1,opt,name=shell,proto3" json:"shell,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SpecDefaults) Reset() {
+	*x = SpecDefaults{}
+	mi := &file_switchyard_v1_definition_proto_msgTypes[4]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SpecDefaults) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SpecDefaults) ProtoMessage() {}
+
+func (x *SpecDefaults) ProtoReflect() protoreflect.Message {
+	mi := &file_switchyard_v1_definition_proto_msgTypes[4]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SpecDefaults.ProtoReflect.Descriptor instead.
+func (*SpecDefaults) Descriptor() ([]byte, []int) {
+	return file_switchyard_v1_definition_proto_rawDescGZIP(), []int{4}
+}
+
+func (x *SpecDefaults) GetShell() *structpb.Value {
+	if x != nil {
+		return x.Shell
+	}
+	return nil
+}
+
 // RunConcurrency bounds the open runs of a workflow.
 type RunConcurrency struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -502,7 +557,7 @@ type RunConcurrency struct {
 
 func (x *RunConcurrency) Reset() {
 	*x = RunConcurrency{}
-	mi := &file_switchyard_v1_definition_proto_msgTypes[4]
+	mi := &file_switchyard_v1_definition_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -514,7 +569,7 @@ func (x *RunConcurrency) String() string {
 func (*RunConcurrency) ProtoMessage() {}
 
 func (x *RunConcurrency) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_definition_proto_msgTypes[4]
+	mi := &file_switchyard_v1_definition_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -527,7 +582,7 @@ func (x *RunConcurrency) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RunConcurrency.ProtoReflect.Descriptor instead.
 func (*RunConcurrency) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_definition_proto_rawDescGZIP(), []int{4}
+	return file_switchyard_v1_definition_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *RunConcurrency) GetMaxRuns() int32 {
@@ -621,7 +676,7 @@ type TaskDefinition struct {
 
 func (x *TaskDefinition) Reset() {
 	*x = TaskDefinition{}
-	mi := &file_switchyard_v1_definition_proto_msgTypes[5]
+	mi := &file_switchyard_v1_definition_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -633,7 +688,7 @@ func (x *TaskDefinition) String() string {
 func (*TaskDefinition) ProtoMessage() {}
 
 func (x *TaskDefinition) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_definition_proto_msgTypes[5]
+	mi := &file_switchyard_v1_definition_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -646,7 +701,7 @@ func (x *TaskDefinition) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TaskDefinition.ProtoReflect.Descriptor instead.
 func (*TaskDefinition) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_definition_proto_rawDescGZIP(), []int{5}
+	return file_switchyard_v1_definition_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *TaskDefinition) GetType() string {
@@ -844,7 +899,7 @@ type Semaphore struct {
 
 func (x *Semaphore) Reset() {
 	*x = Semaphore{}
-	mi := &file_switchyard_v1_definition_proto_msgTypes[6]
+	mi := &file_switchyard_v1_definition_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -856,7 +911,7 @@ func (x *Semaphore) String() string {
 func (*Semaphore) ProtoMessage() {}
 
 func (x *Semaphore) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_definition_proto_msgTypes[6]
+	mi := &file_switchyard_v1_definition_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -869,7 +924,7 @@ func (x *Semaphore) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Semaphore.ProtoReflect.Descriptor instead.
 func (*Semaphore) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_definition_proto_rawDescGZIP(), []int{6}
+	return file_switchyard_v1_definition_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *Semaphore) GetName() string {
@@ -900,7 +955,7 @@ type Cache struct {
 
 func (x *Cache) Reset() {
 	*x = Cache{}
-	mi := &file_switchyard_v1_definition_proto_msgTypes[7]
+	mi := &file_switchyard_v1_definition_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -912,7 +967,7 @@ func (x *Cache) String() string {
 func (*Cache) ProtoMessage() {}
 
 func (x *Cache) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_definition_proto_msgTypes[7]
+	mi := &file_switchyard_v1_definition_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -925,7 +980,7 @@ func (x *Cache) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Cache.ProtoReflect.Descriptor instead.
 func (*Cache) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_definition_proto_rawDescGZIP(), []int{7}
+	return file_switchyard_v1_definition_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *Cache) GetKey() string {
@@ -975,7 +1030,7 @@ type Constraints struct {
 
 func (x *Constraints) Reset() {
 	*x = Constraints{}
-	mi := &file_switchyard_v1_definition_proto_msgTypes[8]
+	mi := &file_switchyard_v1_definition_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -987,7 +1042,7 @@ func (x *Constraints) String() string {
 func (*Constraints) ProtoMessage() {}
 
 func (x *Constraints) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_definition_proto_msgTypes[8]
+	mi := &file_switchyard_v1_definition_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1000,7 +1055,7 @@ func (x *Constraints) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Constraints.ProtoReflect.Descriptor instead.
 func (*Constraints) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_definition_proto_rawDescGZIP(), []int{8}
+	return file_switchyard_v1_definition_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *Constraints) GetNodeLabels() []string {
@@ -1108,7 +1163,7 @@ type Resources struct {
 
 func (x *Resources) Reset() {
 	*x = Resources{}
-	mi := &file_switchyard_v1_definition_proto_msgTypes[9]
+	mi := &file_switchyard_v1_definition_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1120,7 +1175,7 @@ func (x *Resources) String() string {
 func (*Resources) ProtoMessage() {}
 
 func (x *Resources) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_definition_proto_msgTypes[9]
+	mi := &file_switchyard_v1_definition_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1133,7 +1188,7 @@ func (x *Resources) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Resources.ProtoReflect.Descriptor instead.
 func (*Resources) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_definition_proto_rawDescGZIP(), []int{9}
+	return file_switchyard_v1_definition_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *Resources) GetCores() float64 {
@@ -1201,7 +1256,7 @@ type RetryPolicy struct {
 
 func (x *RetryPolicy) Reset() {
 	*x = RetryPolicy{}
-	mi := &file_switchyard_v1_definition_proto_msgTypes[10]
+	mi := &file_switchyard_v1_definition_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1213,7 +1268,7 @@ func (x *RetryPolicy) String() string {
 func (*RetryPolicy) ProtoMessage() {}
 
 func (x *RetryPolicy) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_definition_proto_msgTypes[10]
+	mi := &file_switchyard_v1_definition_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1226,7 +1281,7 @@ func (x *RetryPolicy) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RetryPolicy.ProtoReflect.Descriptor instead.
 func (*RetryPolicy) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_definition_proto_rawDescGZIP(), []int{10}
+	return file_switchyard_v1_definition_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *RetryPolicy) GetMaxRetries() int32 {
@@ -1313,7 +1368,7 @@ const file_switchyard_v1_definition_proto_rawDesc = "" +
 	"\vdescription\x18\x02 \x01(\tB\b\xbaH\x05r\x03\x18\x80\bR\vdescription\x120\n" +
 	"\adefault\x18\x03 \x01(\v2\x16.google.protobuf.ValueR\adefault\x12\x1a\n" +
 	"\brequired\x18\x04 \x01(\bR\brequired\x12*\n" +
-	"\x04enum\x18\x05 \x03(\v2\x16.google.protobuf.ValueR\x04enum\"\xe9\x05\n" +
+	"\x04enum\x18\x05 \x03(\v2\x16.google.protobuf.ValueR\x04enum\"\x9a\x06\n" +
 	"\fTaskDefaults\x12b\n" +
 	"\x04type\x18\x01 \x01(\tBN\xbaHKrIR\x00R\x05shellR\tcontainerR\x03vpsR\ak8s_jobR\bsubagentR\fclaude_relayR\x03runR\bapprovalR\x04type\x12\\\n" +
 	"\x03env\x18\x02 \x03(\v2$.switchyard.v1.TaskDefaults.EnvEntryB$\xbaH!\x9a\x01\x1e\"\x1cr\x1a2\x18^[A-Za-z_][A-Za-z0-9_]*$R\x03env\x12<\n" +
@@ -1327,13 +1382,16 @@ const file_switchyard_v1_definition_proto_rawDesc = "" +
 	"\x11heartbeat_timeout\x18\t \x01(\tR\x10heartbeatTimeout\x12o\n" +
 	"\n" +
 	"secret_env\x18\n" +
-	" \x03(\v2*.switchyard.v1.TaskDefaults.SecretEnvEntryB$\xbaH!\x9a\x01\x1e\"\x1cr\x1a2\x18^[A-Za-z_][A-Za-z0-9_]*$R\tsecretEnv\x1a6\n" +
+	" \x03(\v2*.switchyard.v1.TaskDefaults.SecretEnvEntryB$\xbaH!\x9a\x01\x1e\"\x1cr\x1a2\x18^[A-Za-z_][A-Za-z0-9_]*$R\tsecretEnv\x12/\n" +
+	"\x04spec\x18\v \x01(\v2\x1b.switchyard.v1.SpecDefaultsR\x04spec\x1a6\n" +
 	"\bEnvEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\x1a<\n" +
 	"\x0eSecretEnvEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"x\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"<\n" +
+	"\fSpecDefaults\x12,\n" +
+	"\x05shell\x18\x01 \x01(\v2\x16.google.protobuf.ValueR\x05shell\"x\n" +
 	"\x0eRunConcurrency\x12%\n" +
 	"\bmax_runs\x18\x01 \x01(\x05B\n" +
 	"\xbaH\a\x1a\x05\x18\xe8\a(\x00R\amaxRuns\x12?\n" +
@@ -1444,65 +1502,68 @@ func file_switchyard_v1_definition_proto_rawDescGZIP() []byte {
 	return file_switchyard_v1_definition_proto_rawDescData
 }
 
-var file_switchyard_v1_definition_proto_msgTypes = make([]protoimpl.MessageInfo, 18)
+var file_switchyard_v1_definition_proto_msgTypes = make([]protoimpl.MessageInfo, 19)
 var file_switchyard_v1_definition_proto_goTypes = []any{
 	(*Definition)(nil),         // 0: switchyard.v1.Definition
 	(*ScheduleDefinition)(nil), // 1: switchyard.v1.ScheduleDefinition
 	(*InputDefinition)(nil),    // 2: switchyard.v1.InputDefinition
 	(*TaskDefaults)(nil),       // 3: switchyard.v1.TaskDefaults
-	(*RunConcurrency)(nil),     // 4: switchyard.v1.RunConcurrency
-	(*TaskDefinition)(nil),     // 5: switchyard.v1.TaskDefinition
-	(*Semaphore)(nil),          // 6: switchyard.v1.Semaphore
-	(*Cache)(nil),              // 7: switchyard.v1.Cache
-	(*Constraints)(nil),        // 8: switchyard.v1.Constraints
-	(*Resources)(nil),          // 9: switchyard.v1.Resources
-	(*RetryPolicy)(nil),        // 10: switchyard.v1.RetryPolicy
-	nil,                        // 11: switchyard.v1.Definition.TasksEntry
-	nil,                        // 12: switchyard.v1.Definition.InputsEntry
-	nil,                        // 13: switchyard.v1.TaskDefaults.EnvEntry
-	nil,                        // 14: switchyard.v1.TaskDefaults.SecretEnvEntry
-	nil,                        // 15: switchyard.v1.TaskDefinition.EnvEntry
-	nil,                        // 16: switchyard.v1.TaskDefinition.SecretEnvEntry
-	nil,                        // 17: switchyard.v1.Constraints.RequiresCapabilitiesEntry
-	(*structpb.Struct)(nil),    // 18: google.protobuf.Struct
-	(*structpb.Value)(nil),     // 19: google.protobuf.Value
+	(*SpecDefaults)(nil),       // 4: switchyard.v1.SpecDefaults
+	(*RunConcurrency)(nil),     // 5: switchyard.v1.RunConcurrency
+	(*TaskDefinition)(nil),     // 6: switchyard.v1.TaskDefinition
+	(*Semaphore)(nil),          // 7: switchyard.v1.Semaphore
+	(*Cache)(nil),              // 8: switchyard.v1.Cache
+	(*Constraints)(nil),        // 9: switchyard.v1.Constraints
+	(*Resources)(nil),          // 10: switchyard.v1.Resources
+	(*RetryPolicy)(nil),        // 11: switchyard.v1.RetryPolicy
+	nil,                        // 12: switchyard.v1.Definition.TasksEntry
+	nil,                        // 13: switchyard.v1.Definition.InputsEntry
+	nil,                        // 14: switchyard.v1.TaskDefaults.EnvEntry
+	nil,                        // 15: switchyard.v1.TaskDefaults.SecretEnvEntry
+	nil,                        // 16: switchyard.v1.TaskDefinition.EnvEntry
+	nil,                        // 17: switchyard.v1.TaskDefinition.SecretEnvEntry
+	nil,                        // 18: switchyard.v1.Constraints.RequiresCapabilitiesEntry
+	(*structpb.Struct)(nil),    // 19: google.protobuf.Struct
+	(*structpb.Value)(nil),     // 20: google.protobuf.Value
 }
 var file_switchyard_v1_definition_proto_depIdxs = []int32{
-	18, // 0: switchyard.v1.Definition.context:type_name -> google.protobuf.Struct
-	11, // 1: switchyard.v1.Definition.tasks:type_name -> switchyard.v1.Definition.TasksEntry
-	12, // 2: switchyard.v1.Definition.inputs:type_name -> switchyard.v1.Definition.InputsEntry
+	19, // 0: switchyard.v1.Definition.context:type_name -> google.protobuf.Struct
+	12, // 1: switchyard.v1.Definition.tasks:type_name -> switchyard.v1.Definition.TasksEntry
+	13, // 2: switchyard.v1.Definition.inputs:type_name -> switchyard.v1.Definition.InputsEntry
 	3,  // 3: switchyard.v1.Definition.defaults:type_name -> switchyard.v1.TaskDefaults
-	4,  // 4: switchyard.v1.Definition.concurrency:type_name -> switchyard.v1.RunConcurrency
+	5,  // 4: switchyard.v1.Definition.concurrency:type_name -> switchyard.v1.RunConcurrency
 	1,  // 5: switchyard.v1.Definition.schedule:type_name -> switchyard.v1.ScheduleDefinition
-	18, // 6: switchyard.v1.ScheduleDefinition.input:type_name -> google.protobuf.Struct
-	19, // 7: switchyard.v1.InputDefinition.default:type_name -> google.protobuf.Value
-	19, // 8: switchyard.v1.InputDefinition.enum:type_name -> google.protobuf.Value
-	13, // 9: switchyard.v1.TaskDefaults.env:type_name -> switchyard.v1.TaskDefaults.EnvEntry
-	8,  // 10: switchyard.v1.TaskDefaults.constraints:type_name -> switchyard.v1.Constraints
-	9,  // 11: switchyard.v1.TaskDefaults.resources:type_name -> switchyard.v1.Resources
-	10, // 12: switchyard.v1.TaskDefaults.retry:type_name -> switchyard.v1.RetryPolicy
-	14, // 13: switchyard.v1.TaskDefaults.secret_env:type_name -> switchyard.v1.TaskDefaults.SecretEnvEntry
-	18, // 14: switchyard.v1.TaskDefinition.spec:type_name -> google.protobuf.Struct
-	15, // 15: switchyard.v1.TaskDefinition.env:type_name -> switchyard.v1.TaskDefinition.EnvEntry
-	8,  // 16: switchyard.v1.TaskDefinition.constraints:type_name -> switchyard.v1.Constraints
-	9,  // 17: switchyard.v1.TaskDefinition.resources:type_name -> switchyard.v1.Resources
-	10, // 18: switchyard.v1.TaskDefinition.retry:type_name -> switchyard.v1.RetryPolicy
-	18, // 19: switchyard.v1.TaskDefinition.input:type_name -> google.protobuf.Struct
-	19, // 20: switchyard.v1.TaskDefinition.parallel:type_name -> google.protobuf.Value
-	19, // 21: switchyard.v1.TaskDefinition.foreach:type_name -> google.protobuf.Value
-	18, // 22: switchyard.v1.TaskDefinition.matrix:type_name -> google.protobuf.Struct
-	19, // 23: switchyard.v1.TaskDefinition.batch:type_name -> google.protobuf.Value
-	6,  // 24: switchyard.v1.TaskDefinition.semaphore:type_name -> switchyard.v1.Semaphore
-	7,  // 25: switchyard.v1.TaskDefinition.cache:type_name -> switchyard.v1.Cache
-	16, // 26: switchyard.v1.TaskDefinition.secret_env:type_name -> switchyard.v1.TaskDefinition.SecretEnvEntry
-	17, // 27: switchyard.v1.Constraints.requires_capabilities:type_name -> switchyard.v1.Constraints.RequiresCapabilitiesEntry
-	5,  // 28: switchyard.v1.Definition.TasksEntry.value:type_name -> switchyard.v1.TaskDefinition
-	2,  // 29: switchyard.v1.Definition.InputsEntry.value:type_name -> switchyard.v1.InputDefinition
-	30, // [30:30] is the sub-list for method output_type
-	30, // [30:30] is the sub-list for method input_type
-	30, // [30:30] is the sub-list for extension type_name
-	30, // [30:30] is the sub-list for extension extendee
-	0,  // [0:30] is the sub-list for field type_name
+	19, // 6: switchyard.v1.ScheduleDefinition.input:type_name -> google.protobuf.Struct
+	20, // 7: switchyard.v1.InputDefinition.default:type_name -> google.protobuf.Value
+	20, // 8: switchyard.v1.InputDefinition.enum:type_name -> google.protobuf.Value
+	14, // 9: switchyard.v1.TaskDefaults.env:type_name -> switchyard.v1.TaskDefaults.EnvEntry
+	9,  // 10: switchyard.v1.TaskDefaults.constraints:type_name -> switchyard.v1.Constraints
+	10, // 11: switchyard.v1.TaskDefaults.resources:type_name -> switchyard.v1.Resources
+	11, // 12: switchyard.v1.TaskDefaults.retry:type_name -> switchyard.v1.RetryPolicy
+	15, // 13: switchyard.v1.TaskDefaults.secret_env:type_name -> switchyard.v1.TaskDefaults.SecretEnvEntry
+	4,  // 14: switchyard.v1.TaskDefaults.spec:type_name -> switchyard.v1.SpecDefaults
+	20, // 15: switchyard.v1.SpecDefaults.shell:type_name -> google.protobuf.Value
+	19, // 16: switchyard.v1.TaskDefinition.spec:type_name -> google.protobuf.Struct
+	16, // 17: switchyard.v1.TaskDefinition.env:type_name -> switchyard.v1.TaskDefinition.EnvEntry
+	9,  // 18: switchyard.v1.TaskDefinition.constraints:type_name -> switchyard.v1.Constraints
+	10, // 19: switchyard.v1.TaskDefinition.resources:type_name -> switchyard.v1.Resources
+	11, // 20: switchyard.v1.TaskDefinition.retry:type_name -> switchyard.v1.RetryPolicy
+	19, // 21: switchyard.v1.TaskDefinition.input:type_name -> google.protobuf.Struct
+	20, // 22: switchyard.v1.TaskDefinition.parallel:type_name -> google.protobuf.Value
+	20, // 23: switchyard.v1.TaskDefinition.foreach:type_name -> google.protobuf.Value
+	19, // 24: switchyard.v1.TaskDefinition.matrix:type_name -> google.protobuf.Struct
+	20, // 25: switchyard.v1.TaskDefinition.batch:type_name -> google.protobuf.Value
+	7,  // 26: switchyard.v1.TaskDefinition.semaphore:type_name -> switchyard.v1.Semaphore
+	8,  // 27: switchyard.v1.TaskDefinition.cache:type_name -> switchyard.v1.Cache
+	17, // 28: switchyard.v1.TaskDefinition.secret_env:type_name -> switchyard.v1.TaskDefinition.SecretEnvEntry
+	18, // 29: switchyard.v1.Constraints.requires_capabilities:type_name -> switchyard.v1.Constraints.RequiresCapabilitiesEntry
+	6,  // 30: switchyard.v1.Definition.TasksEntry.value:type_name -> switchyard.v1.TaskDefinition
+	2,  // 31: switchyard.v1.Definition.InputsEntry.value:type_name -> switchyard.v1.InputDefinition
+	32, // [32:32] is the sub-list for method output_type
+	32, // [32:32] is the sub-list for method input_type
+	32, // [32:32] is the sub-list for extension type_name
+	32, // [32:32] is the sub-list for extension extendee
+	0,  // [0:32] is the sub-list for field type_name
 }
 
 func init() { file_switchyard_v1_definition_proto_init() }
@@ -1511,15 +1572,15 @@ func file_switchyard_v1_definition_proto_init() {
 		return
 	}
 	file_switchyard_v1_definition_proto_msgTypes[1].OneofWrappers = []any{}
-	file_switchyard_v1_definition_proto_msgTypes[9].OneofWrappers = []any{}
 	file_switchyard_v1_definition_proto_msgTypes[10].OneofWrappers = []any{}
+	file_switchyard_v1_definition_proto_msgTypes[11].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_switchyard_v1_definition_proto_rawDesc), len(file_switchyard_v1_definition_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   18,
+			NumMessages:   19,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

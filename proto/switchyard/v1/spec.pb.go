@@ -27,7 +27,8 @@ const (
 type ShellSpec struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Command to run. A string runs with `sh -c`; a string of several lines runs with `sh -ec`, so that it ends at the
-	// first command that fails. A list of strings runs directly, without a shell.
+	// first command that fails. A string whose first line names an interpreter after `#!` is a file for that interpreter,
+	// and `shell` names another one. A list of strings runs directly, without a shell.
 	Command *structpb.Value `protobuf:"bytes,1,opt,name=command,proto3" json:"command,omitempty"`
 	// Directory to run in. A relative path starts at the node's working directory, which is also the default.
 	WorkingDirectory string `protobuf:"bytes,2,opt,name=working_directory,json=workingDirectory,proto3" json:"working_directory,omitempty"`
@@ -37,7 +38,11 @@ type ShellSpec struct {
 	Sandbox bool `protobuf:"varint,3,opt,name=sandbox,proto3" json:"sandbox,omitempty"`
 	// Network of a sandbox: "none" (the default) has only its own loopback interface; "node" is the network of the node,
 	// on which the gateway and Temporal may listen.
-	Network       string `protobuf:"bytes,4,opt,name=network,proto3" json:"network,omitempty"`
+	Network string `protobuf:"bytes,4,opt,name=network,proto3" json:"network,omitempty"`
+	// What runs a command that is a string, in place of `sh`: "bash" (which fails when any command of a pipe does),
+	// "python", "node", "pwsh" or "sh"; or a list of a program and its arguments, to which the command is appended, such
+	// as [bash, -euo, pipefail, -c].
+	Shell         *structpb.Value `protobuf:"bytes,5,opt,name=shell,proto3" json:"shell,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -100,6 +105,13 @@ func (x *ShellSpec) GetNetwork() string {
 	return ""
 }
 
+func (x *ShellSpec) GetShell() *structpb.Value {
+	if x != nil {
+		return x.Shell
+	}
+	return nil
+}
+
 // ContainerSpec is the `spec` of a task of type "container".
 type ContainerSpec struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -108,7 +120,8 @@ type ContainerSpec struct {
 	Image string `protobuf:"bytes,1,opt,name=image,proto3" json:"image,omitempty"`
 	// Command of the container. A list is passed to the image's entry point and replaces the image's own command. A
 	// string replaces the entry point and runs with the image's `sh -c`; a string of several lines runs with `sh -ec`, so
-	// that it ends at the first command that fails.
+	// that it ends at the first command that fails. A string whose first line names an interpreter after `#!` is a file
+	// for that interpreter.
 	Command *structpb.Value `protobuf:"bytes,2,opt,name=command,proto3" json:"command,omitempty"`
 	// Arguments after the command. After a string, they are $1, $2 and so on.
 	Args []string `protobuf:"bytes,3,rep,name=args,proto3" json:"args,omitempty"`
@@ -148,7 +161,9 @@ type ContainerSpec struct {
 	// removes it.
 	Keep string `protobuf:"bytes,18,opt,name=keep,proto3" json:"keep,omitempty"`
 	// Named environment to run instead of an image. The node fetches its newest version.
-	Environment   string `protobuf:"bytes,19,opt,name=environment,proto3" json:"environment,omitempty"`
+	Environment string `protobuf:"bytes,19,opt,name=environment,proto3" json:"environment,omitempty"`
+	// What of the image runs a command that is a string. See ShellSpec.
+	Shell         *structpb.Value `protobuf:"bytes,20,opt,name=shell,proto3" json:"shell,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -314,6 +329,13 @@ func (x *ContainerSpec) GetEnvironment() string {
 		return x.Environment
 	}
 	return ""
+}
+
+func (x *ContainerSpec) GetShell() *structpb.Value {
+	if x != nil {
+		return x.Shell
+	}
+	return nil
 }
 
 // Ulimit is a resource limit of the processes of a container.
@@ -678,7 +700,7 @@ type K8SJobSpec struct {
 	Namespace string `protobuf:"bytes,2,opt,name=namespace,proto3" json:"namespace,omitempty"`
 	// Image to run. May be omitted if `template` sets it.
 	Image string `protobuf:"bytes,3,opt,name=image,proto3" json:"image,omitempty"`
-	// Replacement for the image's entry point. A string runs with `sh -c`.
+	// Replacement for the image's entry point. A string runs as that of a ContainerSpec does.
 	Command *structpb.Value `protobuf:"bytes,4,opt,name=command,proto3" json:"command,omitempty"`
 	// Labels of the Job and its pod.
 	Labels map[string]string `protobuf:"bytes,5,rep,name=labels,proto3" json:"labels,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
@@ -705,7 +727,9 @@ type K8SJobSpec struct {
 	ImagePullSecrets []string `protobuf:"bytes,15,rep,name=image_pull_secrets,json=imagePullSecrets,proto3" json:"image_pull_secrets,omitempty"`
 	// Pod template, with `metadata` and `spec`, into which the other fields are merged. The task's program is the
 	// container "main", or the only container. The template must not set what the other fields also set.
-	Template      *structpb.Struct `protobuf:"bytes,16,opt,name=template,proto3" json:"template,omitempty"`
+	Template *structpb.Struct `protobuf:"bytes,16,opt,name=template,proto3" json:"template,omitempty"`
+	// What of the image runs a command that is a string. See ShellSpec.
+	Shell         *structpb.Value `protobuf:"bytes,17,opt,name=shell,proto3" json:"shell,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -848,6 +872,13 @@ func (x *K8SJobSpec) GetImagePullSecrets() []string {
 func (x *K8SJobSpec) GetTemplate() *structpb.Struct {
 	if x != nil {
 		return x.Template
+	}
+	return nil
+}
+
+func (x *K8SJobSpec) GetShell() *structpb.Value {
+	if x != nil {
+		return x.Shell
 	}
 	return nil
 }
@@ -1371,12 +1402,13 @@ var File_switchyard_v1_spec_proto protoreflect.FileDescriptor
 
 const file_switchyard_v1_spec_proto_rawDesc = "" +
 	"\n" +
-	"\x18switchyard/v1/spec.proto\x12\rswitchyard.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/protobuf/struct.proto\"\xbb\x01\n" +
+	"\x18switchyard/v1/spec.proto\x12\rswitchyard.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/protobuf/struct.proto\"\xe9\x01\n" +
 	"\tShellSpec\x128\n" +
 	"\acommand\x18\x01 \x01(\v2\x16.google.protobuf.ValueB\x06\xbaH\x03\xc8\x01\x01R\acommand\x12+\n" +
 	"\x11working_directory\x18\x02 \x01(\tR\x10workingDirectory\x12\x18\n" +
 	"\asandbox\x18\x03 \x01(\bR\asandbox\x12-\n" +
-	"\anetwork\x18\x04 \x01(\tB\x13\xbaH\x10r\x0eR\x00R\x04noneR\x04nodeR\anetwork\"\xa7\x06\n" +
+	"\anetwork\x18\x04 \x01(\tB\x13\xbaH\x10r\x0eR\x00R\x04noneR\x04nodeR\anetwork\x12,\n" +
+	"\x05shell\x18\x05 \x01(\v2\x16.google.protobuf.ValueR\x05shell\"\xd5\x06\n" +
 	"\rContainerSpec\x12\x14\n" +
 	"\x05image\x18\x01 \x01(\tR\x05image\x120\n" +
 	"\acommand\x18\x02 \x01(\v2\x16.google.protobuf.ValueR\acommand\x12\x12\n" +
@@ -1402,7 +1434,8 @@ const file_switchyard_v1_spec_proto_rawDesc = "" +
 	"\rregistry_auth\x18\x10 \x01(\tR\fregistryAuth\x12#\n" +
 	"\rimage_tarball\x18\x11 \x01(\tR\fimageTarball\x12&\n" +
 	"\x04keep\x18\x12 \x01(\tB\x12\xbaH\x0fr\rR\x00R\tonFailureR\x04keep\x12 \n" +
-	"\venvironment\x18\x13 \x01(\tR\venvironment\x1a9\n" +
+	"\venvironment\x18\x13 \x01(\tR\venvironment\x12,\n" +
+	"\x05shell\x18\x14 \x01(\v2\x16.google.protobuf.ValueR\x05shell\x1a9\n" +
 	"\vLabelsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"q\n" +
@@ -1439,7 +1472,7 @@ const file_switchyard_v1_spec_proto_rawDesc = "" +
 	"\rregistry_auth\x18\x11 \x01(\tR\fregistryAuth\x12#\n" +
 	"\rimage_tarball\x18\x12 \x01(\tR\fimageTarball\x12\x19\n" +
 	"\bvm_image\x18\x13 \x01(\tR\avmImage\x12 \n" +
-	"\venvironment\x18\x14 \x01(\tR\venvironment\"\xc7\a\n" +
+	"\venvironment\x18\x14 \x01(\tR\venvironment\"\xf5\a\n" +
 	"\n" +
 	"K8sJobSpec\x12'\n" +
 	"\x0fcluster_context\x18\x01 \x01(\tR\x0eclusterContext\x12\x1c\n" +
@@ -1458,7 +1491,8 @@ const file_switchyard_v1_spec_proto_rawDesc = "" +
 	"\avolumes\x18\r \x03(\v2\x17.google.protobuf.StructR\avolumes\x12<\n" +
 	"\rvolume_mounts\x18\x0e \x03(\v2\x17.google.protobuf.StructR\fvolumeMounts\x12,\n" +
 	"\x12image_pull_secrets\x18\x0f \x03(\tR\x10imagePullSecrets\x123\n" +
-	"\btemplate\x18\x10 \x01(\v2\x17.google.protobuf.StructR\btemplate\x1a9\n" +
+	"\btemplate\x18\x10 \x01(\v2\x17.google.protobuf.StructR\btemplate\x12,\n" +
+	"\x05shell\x18\x11 \x01(\v2\x16.google.protobuf.ValueR\x05shell\x1a9\n" +
 	"\vLabelsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\x1a>\n" +
@@ -1564,34 +1598,37 @@ var file_switchyard_v1_spec_proto_goTypes = []any{
 }
 var file_switchyard_v1_spec_proto_depIdxs = []int32{
 	18, // 0: switchyard.v1.ShellSpec.command:type_name -> google.protobuf.Value
-	18, // 1: switchyard.v1.ContainerSpec.command:type_name -> google.protobuf.Value
-	11, // 2: switchyard.v1.ContainerSpec.labels:type_name -> switchyard.v1.ContainerSpec.LabelsEntry
-	3,  // 3: switchyard.v1.ContainerSpec.mounts:type_name -> switchyard.v1.Mount
-	18, // 4: switchyard.v1.ContainerSpec.entrypoint:type_name -> google.protobuf.Value
-	2,  // 5: switchyard.v1.ContainerSpec.ulimits:type_name -> switchyard.v1.Ulimit
-	3,  // 6: switchyard.v1.VpsSpec.mounts:type_name -> switchyard.v1.Mount
-	2,  // 7: switchyard.v1.VpsSpec.ulimits:type_name -> switchyard.v1.Ulimit
-	18, // 8: switchyard.v1.K8sJobSpec.command:type_name -> google.protobuf.Value
-	12, // 9: switchyard.v1.K8sJobSpec.labels:type_name -> switchyard.v1.K8sJobSpec.LabelsEntry
-	19, // 10: switchyard.v1.K8sJobSpec.env:type_name -> google.protobuf.Struct
-	13, // 11: switchyard.v1.K8sJobSpec.annotations:type_name -> switchyard.v1.K8sJobSpec.AnnotationsEntry
-	14, // 12: switchyard.v1.K8sJobSpec.node_selector:type_name -> switchyard.v1.K8sJobSpec.NodeSelectorEntry
-	19, // 13: switchyard.v1.K8sJobSpec.tolerations:type_name -> google.protobuf.Struct
-	19, // 14: switchyard.v1.K8sJobSpec.volumes:type_name -> google.protobuf.Struct
-	19, // 15: switchyard.v1.K8sJobSpec.volume_mounts:type_name -> google.protobuf.Struct
-	19, // 16: switchyard.v1.K8sJobSpec.template:type_name -> google.protobuf.Struct
-	19, // 17: switchyard.v1.SubagentSpec.output_schema:type_name -> google.protobuf.Struct
-	15, // 18: switchyard.v1.SubagentSpec.mcp_servers:type_name -> switchyard.v1.SubagentSpec.McpServersEntry
-	16, // 19: switchyard.v1.McpServer.env:type_name -> switchyard.v1.McpServer.EnvEntry
-	17, // 20: switchyard.v1.McpServer.headers:type_name -> switchyard.v1.McpServer.HeadersEntry
-	19, // 21: switchyard.v1.RunSpec.definition:type_name -> google.protobuf.Struct
-	19, // 22: switchyard.v1.RunSpec.input:type_name -> google.protobuf.Struct
-	7,  // 23: switchyard.v1.SubagentSpec.McpServersEntry.value:type_name -> switchyard.v1.McpServer
-	24, // [24:24] is the sub-list for method output_type
-	24, // [24:24] is the sub-list for method input_type
-	24, // [24:24] is the sub-list for extension type_name
-	24, // [24:24] is the sub-list for extension extendee
-	0,  // [0:24] is the sub-list for field type_name
+	18, // 1: switchyard.v1.ShellSpec.shell:type_name -> google.protobuf.Value
+	18, // 2: switchyard.v1.ContainerSpec.command:type_name -> google.protobuf.Value
+	11, // 3: switchyard.v1.ContainerSpec.labels:type_name -> switchyard.v1.ContainerSpec.LabelsEntry
+	3,  // 4: switchyard.v1.ContainerSpec.mounts:type_name -> switchyard.v1.Mount
+	18, // 5: switchyard.v1.ContainerSpec.entrypoint:type_name -> google.protobuf.Value
+	2,  // 6: switchyard.v1.ContainerSpec.ulimits:type_name -> switchyard.v1.Ulimit
+	18, // 7: switchyard.v1.ContainerSpec.shell:type_name -> google.protobuf.Value
+	3,  // 8: switchyard.v1.VpsSpec.mounts:type_name -> switchyard.v1.Mount
+	2,  // 9: switchyard.v1.VpsSpec.ulimits:type_name -> switchyard.v1.Ulimit
+	18, // 10: switchyard.v1.K8sJobSpec.command:type_name -> google.protobuf.Value
+	12, // 11: switchyard.v1.K8sJobSpec.labels:type_name -> switchyard.v1.K8sJobSpec.LabelsEntry
+	19, // 12: switchyard.v1.K8sJobSpec.env:type_name -> google.protobuf.Struct
+	13, // 13: switchyard.v1.K8sJobSpec.annotations:type_name -> switchyard.v1.K8sJobSpec.AnnotationsEntry
+	14, // 14: switchyard.v1.K8sJobSpec.node_selector:type_name -> switchyard.v1.K8sJobSpec.NodeSelectorEntry
+	19, // 15: switchyard.v1.K8sJobSpec.tolerations:type_name -> google.protobuf.Struct
+	19, // 16: switchyard.v1.K8sJobSpec.volumes:type_name -> google.protobuf.Struct
+	19, // 17: switchyard.v1.K8sJobSpec.volume_mounts:type_name -> google.protobuf.Struct
+	19, // 18: switchyard.v1.K8sJobSpec.template:type_name -> google.protobuf.Struct
+	18, // 19: switchyard.v1.K8sJobSpec.shell:type_name -> google.protobuf.Value
+	19, // 20: switchyard.v1.SubagentSpec.output_schema:type_name -> google.protobuf.Struct
+	15, // 21: switchyard.v1.SubagentSpec.mcp_servers:type_name -> switchyard.v1.SubagentSpec.McpServersEntry
+	16, // 22: switchyard.v1.McpServer.env:type_name -> switchyard.v1.McpServer.EnvEntry
+	17, // 23: switchyard.v1.McpServer.headers:type_name -> switchyard.v1.McpServer.HeadersEntry
+	19, // 24: switchyard.v1.RunSpec.definition:type_name -> google.protobuf.Struct
+	19, // 25: switchyard.v1.RunSpec.input:type_name -> google.protobuf.Struct
+	7,  // 26: switchyard.v1.SubagentSpec.McpServersEntry.value:type_name -> switchyard.v1.McpServer
+	27, // [27:27] is the sub-list for method output_type
+	27, // [27:27] is the sub-list for method input_type
+	27, // [27:27] is the sub-list for extension type_name
+	27, // [27:27] is the sub-list for extension extendee
+	0,  // [0:27] is the sub-list for field type_name
 }
 
 func init() { file_switchyard_v1_spec_proto_init() }

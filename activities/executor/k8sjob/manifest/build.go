@@ -14,6 +14,7 @@ import (
 
 	"switchyard/activities/executor"
 	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/interpreter"
 	"switchyard/workflows/podspec"
 )
 
@@ -65,6 +66,9 @@ func Build(a executor.Attempt, template *corev1.PodTemplateSpec, spec *v1.K8SJob
 	if meta.Namespace == "" {
 		meta.Namespace = o.Namespace
 	}
+	if program, err := interpreter.New(spec.GetCommand().GetStringValue(), spec.GetShell()); err == nil {
+		b.script = program.InFile()
+	}
 	secret, err := b.secret(*meta.DeepCopy())
 	if err != nil {
 		return nil, nil, err
@@ -89,6 +93,7 @@ type builder struct {
 	name     string
 	template *corev1.PodTemplateSpec
 	main     *corev1.Container // in template
+	script   string            // the command for an interpreter that reads it from a file, or ""
 }
 
 // job returns the Job of the pod. Labels and annotations of the spec apply to the Job, too.

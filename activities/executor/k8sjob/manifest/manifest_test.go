@@ -60,6 +60,7 @@ func TestBuildCreatesJobAndSecret(t *testing.T) {
 		{"least", `{"image": "alpine"}`, executor.Attempt{Identity: executor.Identity{Run: "r", Task: "t", Index: -1}}, Options{Namespace: "default", Holder: "n/1"}},
 		{"plain", everything, attempt(), Options{Namespace: "default", Holder: "worker-1/x7", Input: []byte(`{"a":1}`)}},
 		{"helper", everything, attempt(), Options{Namespace: "default", Holder: "worker-1/x7", Input: []byte(`{"a":1}`), HelperImage: "switchyard:1", Frame: "n0nce"}},
+		{"script", `{"image": "python", "command": "#!/usr/bin/env python3\nprint('$a')\n", "args": ["x"]}`, executor.Attempt{Identity: executor.Identity{Run: "r", Task: "t", Index: -1}}, Options{Namespace: "default", Holder: "n/1", HelperImage: "switchyard:1", Frame: "n0nce"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			spec, merged := template(t, test.spec)
@@ -105,7 +106,7 @@ func TestBuildRefusesWhatCannotStart(t *testing.T) {
 	}{
 		{"a large input", `{"image": "i"}`, func(a *executor.Attempt, o *Options) {
 			a.Env["TOKEN"], o.Input = strings.Repeat("x", 1<<19), make([]byte, 1<<19)
-		}, "k8s_job spec: input and secrets of the task have 1048579 bytes (input: 524288); a Kubernetes Secret holds 1032192 (let upstream tasks write large data to the store or a volume and pass its location)"},
+		}, "k8s_job spec: input, script and secrets of the task have 1048579 bytes (input: 524288); a Kubernetes Secret holds 1032192 (let upstream tasks write large data to the store or a volume and pass its location)"},
 		{"a helper without a command", `{"image": "i", "args": ["x"]}`, func(_ *executor.Attempt, o *Options) { o.HelperImage = "h" },
 			"k8s_job spec: spec.command is required on nodes with a helper image (set it to the ENTRYPOINT and CMD of the image)"},
 		{"a variable that the task also sets", `{"image": "i", "env": [{"name": "PRICE"}], "template": {"spec": {"containers": [{"resources": {"limits": {"cpu": 1}}}]}}}`, nil,

@@ -7,6 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"switchyard/activities/executor/k8sjob/podhelper"
+	"switchyard/workflows/interpreter"
 	"switchyard/workflows/podspec"
 )
 
@@ -16,7 +17,7 @@ const (
 	binVolume = podspec.NamePrefix + "bin"
 	outVolume = podspec.NamePrefix + "out"
 
-	inDir  = podspec.Directory + "/in"
+	inDir  = podspec.InputDirectory
 	binDir = podspec.Directory + "/bin"
 	outDir = podspec.Directory + "/out"
 )
@@ -44,9 +45,11 @@ func (b *builder) pod(variables []string) {
 	b.env(variables)
 	b.main.TerminationMessagePath = corev1.TerminationMessagePathDefault
 	b.main.TerminationMessagePolicy = corev1.TerminationMessageReadFile
-	b.mount(inVolume, inDir, true, corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{
-		SecretName: b.name, Items: []corev1.KeyToPath{{Key: inputKey, Path: inputKey}},
-	}})
+	given := []corev1.KeyToPath{{Key: inputKey, Path: inputKey}}
+	if b.script != "" {
+		given = append(given, corev1.KeyToPath{Key: interpreter.File, Path: interpreter.File})
+	}
+	b.mount(inVolume, inDir, true, corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{SecretName: b.name, Items: given}})
 	if b.o.HelperImage != "" {
 		b.helper()
 	}

@@ -9,6 +9,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
+
+	"switchyard/workflows/interpreter"
 )
 
 const (
@@ -18,16 +20,19 @@ const (
 	maxSecret = 1<<20 - 16<<10
 )
 
-// secret returns the Secret with the input and the values of secret variables.
+// secret returns the Secret with the input, the command if the program reads it from a file, and the values of secret variables.
 func (b *builder) secret(meta metav1.ObjectMeta) (*corev1.Secret, error) {
 	data := map[string][]byte{inputKey: b.o.Input}
-	size := len(b.o.Input)
+	size := len(b.o.Input) + len(b.script)
+	if b.script != "" {
+		data[interpreter.File] = []byte(b.script)
+	}
 	for name, key := range b.secretKeys() {
 		data[key] = []byte(b.a.Env[name])
 		size += len(data[key])
 	}
 	if size > maxSecret {
-		return nil, badSpec(fmt.Errorf("input and secrets of the task have %d bytes (input: %d); a Kubernetes Secret holds %d (let upstream tasks write large data to the store or a volume and pass its location)",
+		return nil, badSpec(fmt.Errorf("input, script and secrets of the task have %d bytes (input: %d); a Kubernetes Secret holds %d (let upstream tasks write large data to the store or a volume and pass its location)",
 			size, len(b.o.Input), maxSecret))
 	}
 	return &corev1.Secret{
