@@ -36,6 +36,9 @@ func (e *Error) Error() string {
 	return text
 }
 
+// Offset returns the position of the fault in bytes of the text.
+func (e *Error) Offset() int { return e.offset }
+
 // maxMore is the most faults of a text that are reported besides the first.
 const maxMore = 20
 

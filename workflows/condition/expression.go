@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/cel-go/cel"
 	"github.com/google/cel-go/common"
+	"github.com/google/cel-go/common/ast"
 )
 
 // expression is a parsed and checked expression.
@@ -22,7 +23,7 @@ type expression struct {
 func isBlank(expr string) bool { return strings.TrimSpace(expr) == "" }
 
 // parse rewrites and parses an expression and lists what it reads. check is the next step.
-func (l *language) parse(expr string, kind Kind) (s *source, ast *cel.Ast, found []reading, problem *Error) {
+func (l *language) parse(expr string, kind Kind) (s *source, parsed *cel.Ast, found []reading, problem *Error) {
 	if len(expr) > maxLength {
 		return nil, nil, nil, errorAt("", 0, "", "the expression is longer than %d bytes", maxLength)
 	}
@@ -35,24 +36,24 @@ func (l *language) parse(expr string, kind Kind) (s *source, ast *cel.Ast, found
 	if s, problem = rewrite(expr, kind); problem != nil {
 		return nil, nil, nil, problem
 	}
-	ast, issues := l.env.ParseSource(common.NewStringSource(s.cel, sourceName))
+	parsed, issues := l.env.ParseSource(common.NewStringSource(s.cel, sourceName))
 	if problem = firstIssue(s, issues, kind); problem != nil {
 		return nil, nil, nil, problem
 	}
-	if found, problem = readings(s, ast.NativeRep(), kind); problem != nil {
+	if found, problem = readings(s, parsed.NativeRep(), kind); problem != nil {
 		return nil, nil, nil, problem
 	}
-	return s, ast, found, nil
+	return s, parsed, found, nil
 }
 
 // check type-checks a parsed expression.
-func (l *language) check(s *source, ast *cel.Ast, found []reading, kind Kind) (e *expression, problem *Error) {
+func (l *language) check(s *source, parsed *cel.Ast, found []reading, kind Kind) (e *expression, problem *Error) {
 	defer recoverTo(s.written, &problem)
-	checked, issues := l.env.Check(ast)
+	checked, issues := l.env.Check(parsed)
 	if problem := firstIssue(s, issues, kind); problem != nil {
 		var explained *Error
 		for _, one := range problem.each() {
-			explained = addMore(explained, l.explainCall(one, s, ast.NativeRep()))
+			explained = addMore(explained, l.explainCall(one, s, parsed.NativeRep()))
 		}
 		return nil, explained
 	}
@@ -69,11 +70,17 @@ func (l *language) check(s *source, ast *cel.Ast, found []reading, kind Kind) (e
 
 // compile parses and checks an expression without a graph.
 func (l *language) compile(expr string, kind Kind) (*expression, *Error) {
-	s, ast, found, problem := l.parse(expr, kind)
+	s, parsed, found, problem := l.parse(expr, kind)
 	if problem != nil {
 		return nil, problem
 	}
-	return l.check(s, ast, found, kind)
+	return l.check(s, parsed, found, kind)
+}
+
+// offset returns the offset of a part of a checked expression in the expression as written.
+func (e *expression) offset(part ast.Expr) int {
+	at := e.checked.NativeRep().SourceInfo().GetStartLocation(part.ID())
+	return e.source.offsetOf(at.Line(), at.Column())
 }
 
 func recoverTo(expr string, problem **Error) {

@@ -26,7 +26,7 @@ type program struct {
 }
 
 // plan makes a checked expression executable.
-func (l *language) plan(e *expression) (*program, error) {
+func (l *language) plan(e *expression, more ...cel.ProgramOption) (*program, error) {
 	p := &program{kind: e.kind, text: e, model: l.model, calls: l.calls}
 	for _, r := range e.readings {
 		switch {
@@ -38,13 +38,13 @@ func (l *language) plan(e *expression) (*program, error) {
 		}
 	}
 	var err error
-	p.cel, err = l.env.Program(e.checked,
+	p.cel, err = l.env.Program(e.checked, append(more,
 		cel.CustomDecoratorV2(p.guard),
 		cel.CostTracking(p),
 		cel.CostTrackerOptions(p.textCosts(l)...),
 		cel.CostLimit(costLimit),
 		cel.InterruptCheckFrequency(interruptEvery),
-	)
+	)...)
 	if err != nil {
 		return nil, fmt.Errorf("plan %s: %w", e.kind.noun(), err)
 	}

@@ -5,8 +5,6 @@ import (
 	"strings"
 
 	"github.com/google/cel-go/common/ast"
-	"github.com/google/cel-go/common/operators"
-	"github.com/google/cel-go/common/overloads"
 	"github.com/google/cel-go/common/types"
 
 	v1 "switchyard/proto/switchyard/v1"
@@ -25,28 +23,18 @@ var stateAliases = map[string]string{
 func (e *expression) checkStates() *Error {
 	var problem *Error
 	tree := e.checked.NativeRep()
-	ast.PreOrderVisit(tree.Expr(), ast.NewExprVisitor(func(call ast.Expr) {
-		if problem != nil || call.Kind() != ast.CallKind {
+	ast.PreOrderVisit(tree.Expr(), ast.NewExprVisitor(func(part ast.Expr) {
+		c, ok := comparisonOf(part)
+		if problem != nil || !ok {
 			return
 		}
-		c := call.AsCall()
-		sides := c.Args()
-		switch c.FunctionName() {
-		case operators.Equals, operators.NotEquals, operators.In:
-		case overloads.Contains:
-			if c.IsMemberFunction() {
-				sides = append([]ast.Expr{c.Target()}, sides...)
-			}
-		default:
-			return
-		}
-		for i, side := range sides {
+		for i, side := range c.sides {
 			words := stateWords(tree, side)
-			if words == nil || len(sides) != 2 || i == 0 && c.FunctionName() == overloads.Contains {
-				continue // a part of a text is enough for contains
+			if words == nil || c.isPart(i) {
+				continue
 			}
-			for _, word := range literals(sides[1-i]) {
-				if text := word.AsLiteral().Value().(string); !slices.Contains(words, text) && problem == nil {
+			for _, word := range literals(c.sides[1-i]) {
+				if text := textOf(word); !slices.Contains(words, text) && problem == nil {
 					problem = e.badState(word, text, words)
 				}
 			}
@@ -69,13 +57,19 @@ func stateWords(tree *ast.AST, e ast.Expr) []string {
 	return v1.TaskEndStates()
 }
 
-// literals returns the literal texts in an expression: the expression itself, or the items of a list.
+// literals returns the literal texts in an expression: the expression itself, the items of a list, or the keys of a map.
 func literals(e ast.Expr) []ast.Expr {
 	switch e.Kind() {
 	case ast.LiteralKind:
 		if _, ok := e.AsLiteral().Value().(string); ok {
 			return []ast.Expr{e}
 		}
+	case ast.MapKind:
+		var all []ast.Expr
+		for _, entry := range e.AsMap().Entries() {
+			all = append(all, literals(entry.AsMapEntry().Key())...)
+		}
+		return all
 	case ast.ListKind:
 		var all []ast.Expr
 		for _, item := range e.AsList().Elements() {
@@ -89,7 +83,6 @@ func literals(e ast.Expr) []ast.Expr {
 }
 
 func (e *expression) badState(literal ast.Expr, word string, words []string) *Error {
-	at := e.checked.NativeRep().SourceInfo().GetStartLocation(literal.ID())
 	subject := "a task ends"
 	if len(words) == len(v1.RetryableEndStates()) {
 		subject = "a retryable attempt ends"
@@ -102,5 +95,5 @@ func (e *expression) badState(literal ast.Expr, word string, words []string) *Er
 	if near != "" {
 		hint = "did you mean '" + near + "'? The states are " + strings.Join(words, ", ")
 	}
-	return errorAt(e.source.written, e.source.offsetOf(at.Line(), at.Column()), hint, "'%s' is not a state that %s in", word, subject)
+	return errorAt(e.source.written, e.offset(literal), hint, "'%s' is not a state that %s in", word, subject)
 }

@@ -91,7 +91,9 @@ func (d *document) check(def *v1.Definition, specs map[string]proto.Message) {
 	taskRules{d, &taskWarnings{decoder: d.decoder}}.checkAll(def, specs)
 	g := graphRules{d.decoder}.dependencies(def)
 	graphRules{d.decoder}.cycles(def, g)
-	newSight(d.decoder, def, g).expressions(def)
+	view := newSight(d.decoder, def, g)
+	view.doubter = newDoubter(def)
+	view.expressions(def)
 	if d.depth == 0 {
 		nestedLocks{d}.check(def, d.base, nil)
 	}

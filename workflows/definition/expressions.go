@@ -55,6 +55,9 @@ type sight struct {
 	// checked is the number of expressions that had to be checked.
 	checked int
 
+	// doubter warns about comparisons; nil if no one reads warnings.
+	doubter *doubter
+
 	// These fields describe the current task.
 	number    int
 	dependsOn []string
@@ -96,11 +99,24 @@ func (s *sight) expression(kind condition.Kind, text string, p *source.Path) {
 	if strings.TrimSpace(text) == "" || s.IsSettled(p) {
 		return
 	}
-	s.check(kind, text, 1, p, func(scope condition.Scope) ([]string, error) { return condition.Check(text, scope) })
+	if s.check(kind, text, 1, p, func(scope condition.Scope) ([]string, error) { return condition.Check(text, scope) }) {
+		s.doubts(kind, text, text, 0, p)
+	}
 }
 
-// check checks a text that holds count expressions of a kind, and records what they read.
-func (s *sight) check(kind condition.Kind, text string, count int, p *source.Path, ask func(condition.Scope) ([]string, error)) {
+// doubts warns about comparisons of a valid expression whose outcome is always the same. text holds the expression from an offset
+// on.
+func (s *sight) doubts(kind condition.Kind, expression, text string, offset int, p *source.Path) {
+	if s.doubter == nil {
+		return
+	}
+	for _, doubt := range s.doubter.doubts(s, kind, expression) {
+		s.Warn(s.locateInText(text, offset+doubt.Offset(), p), p, p.Local()+": "+doubt.Message, doubt.Hint)
+	}
+}
+
+// check checks a text that holds count expressions of a kind, and records what they read. It reports whether they are valid.
+func (s *sight) check(kind condition.Kind, text string, count int, p *source.Path, ask func(condition.Scope) ([]string, error)) bool {
 	if s.found == nil {
 		s.found = &v1.ConditionReferences{}
 	}
@@ -108,18 +124,18 @@ func (s *sight) check(kind condition.Kind, text string, count int, p *source.Pat
 	slices.Sort(named)
 	if hasShape && s.good[kind][shape] && s.mayRead(named) {
 		s.reads(kind, named)
-		return
+		return true
 	}
 	if s.checked += count; s.checked > maxExpressions {
 		s.Fail(s.locate(p), p, fmt.Sprintf("the workflow has more than %d expressions", maxExpressions), "split the workflow, or let tasks read $SWITCHYARD_INPUT")
-		return
+		return false
 	}
 	tasks, err := ask(condition.Scope{
 		Kind: kind, Task: s.graph.names[s.number], Ancestors: s.above(), Tasks: s.graph.names, FanOut: s.fanOut, Inputs: s.inputs,
 	})
 	if err != nil {
 		s.badExpression(err, p)
-		return
+		return false
 	}
 	s.reads(kind, tasks)
 	if hasShape && slices.Equal(tasks, named) {
@@ -128,6 +144,7 @@ func (s *sight) check(kind condition.Kind, text string, count int, p *source.Pat
 		}
 		s.good[kind][shape] = true
 	}
+	return true
 }
 
 func (s *sight) fansOut(task string) bool {

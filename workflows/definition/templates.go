@@ -91,9 +91,15 @@ func (s *sight) template(text string, p *source.Path) {
 		return
 	}
 	expressions := t.Expressions()
-	s.check(condition.Value, strings.Join(expressions, templateBetween), len(expressions), p, func(scope condition.Scope) ([]string, error) {
+	isValid := s.check(condition.Value, strings.Join(expressions, templateBetween), len(expressions), p, func(scope condition.Scope) ([]string, error) {
 		return condition.CheckTemplate(text, scope)
 	})
+	if !isValid {
+		return
+	}
+	for offset, expression := range t.Places() {
+		s.doubts(condition.Value, expression, text, offset, p)
+	}
 }
 
 // templateBetween joins the expressions of a text for which only the expressions matter.
