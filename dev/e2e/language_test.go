@@ -41,7 +41,7 @@ tasks:
   below: { spec: { command: 'true' }, dependsOn: [file] }
 `, want: map[string]string{"tasks.neg.reason": "fan_out", "tasks.neg.error": "evaluate parallel: the number of instances is negative: -1",
 		"tasks.frac.error": "evaluate parallel: the number of instances is 1.5, which is not an integer",
-		"tasks.text.state": "failed", "tasks.file.error": `foreach must be a list; this one is of type string: "a.txt"; key=value outputs are texts: write the output as a JSON object, or split(separator) the text`, "tasks.below.state": "skipped"}},
+		"tasks.text.state": "failed", "tasks.file.error": `foreach must be a list; this one is of type string: "a.txt"; key=value outputs are texts: write lines(x), json(x) or x.split(separator), or write the output as a JSON object`, "tasks.below.state": "skipped"}},
 
 	{name: "items-of-all-kinds", definition: `
 tasks:

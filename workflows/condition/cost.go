@@ -48,6 +48,9 @@ func (p *program) callCost(function, overload string, args []ref.Val) uint64 {
 		return p.matchCost(overload, args)
 	case "split":
 		return 1 + weighed(copyRate, args...) + pieces(args)/elementRate
+	case linesFunction:
+		text, _ := args[0].(types.String)
+		return 1 + weighed(copyRate, args...) + uint64(strings.Count(string(text), "\n"))/elementRate
 	case "replace":
 		return 1 + weighed(copyRate, args...) + grownBy(args)/copyRate
 	case "join":

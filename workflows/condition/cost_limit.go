@@ -34,7 +34,7 @@ func (p *program) guard(step interpreter.InterpretableV2) (interpreter.Interpret
 			overload = dynamicMatch
 		}
 	case operators.Add, operators.Subtract, operators.Multiply, operators.Divide, operators.Modulo,
-		operators.In, overloads.Contains, "split", "replace", "join", "indexOf", "lastIndexOf", "format":
+		operators.In, overloads.Contains, "split", "replace", "join", "indexOf", "lastIndexOf", "format", jsonFunction, linesFunction:
 		implementation := p.calls[overload]
 		if implementation == nil {
 			implementation = p.calls[function]

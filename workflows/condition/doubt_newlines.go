@@ -50,6 +50,11 @@ func (d *doubts) newlines(call ast.Expr) {
 				}
 			}
 		}
+	case "split":
+		isWhole := d.Kind == Items && call.ID() == d.tree.Expr().ID()
+		if stream := d.stream(args[0]); stream != "" && isWhole && args[1].Kind() == ast.LiteralKind && textOf(args[1]) == "\n" {
+			d.doubt(call, "write "+linesFunction+"("+stream+")", ends+"so the last item is empty", stream)
+		}
 	case overloads.TypeConvertInt, overloads.TypeConvertUint, overloads.TypeConvertDouble, overloads.TypeConvertBool,
 		overloads.TypeConvertTimestamp, overloads.TypeConvertDuration:
 		if stream := d.stream(args[0]); stream != "" {

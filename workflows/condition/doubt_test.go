@@ -9,7 +9,7 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// expectation is that of a task after a program with retries (build), one without (once), a workflow (child) and one that has
+// expectation returns that of a task after a program with retries (build), one without (once), a workflow (child) and one that has
 // succeeded (done).
 func expectation(kind Kind) Expectation {
 	once := Outcome{States: []string{v1.TaskCompleted, v1.TaskFailed, v1.TaskLost, v1.TaskCancelled}, Prints: true, Exits: true}

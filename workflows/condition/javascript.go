@@ -128,6 +128,8 @@ func methodHint(method string) string {
 		return "CEL: x.trim()"
 	case "length":
 		return "CEL: size(x)"
+	case "splitlines", "splitLines":
+		return "CEL: lines(x)"
 	case "at":
 		return "CEL: x[0]"
 	case "reduce", "forEach", "call", "apply", "bind", "constructor":
@@ -155,7 +157,9 @@ func callHint(name string) string {
 		return "CEL: double(x)"
 	case "min", "max":
 		return "CEL: math.least(a, b), math.greatest(a, b)"
-	case "fromJSON", "toJSON", "json":
+	case "fromJSON", "fromJson", "fromjson", "parseJSON", "parseJson":
+		return "CEL: json(x); output, context and input are values already: parent.build.output.key"
+	case "toJSON", "toJson", "tojson":
 		return "output, context and input are values already: parent.build.output.key"
 	case "hashFiles":
 		return "an expression reads no files; a task can write a hash to its output: parent.hash.output.key"
@@ -193,7 +197,9 @@ func wordHint(word string) string {
 		return "CEL: math.least(a, b), math.greatest(a, b), math.abs(x), math.round(x)"
 	case "Date":
 		return "CEL: timestamp('2006-01-02T15:04:05Z')"
-	case "Array", "Object", "JSON", "RegExp":
+	case "JSON":
+		return "CEL: json(x) reads a text; output, context and input are values already: parent.build.output.key"
+	case "Array", "Object", "RegExp":
 		return "output, context and input are values already: parent.build.output.key"
 	case "inputs":
 		return "the input of the run is " + workflowVariable + "." + inputVariable

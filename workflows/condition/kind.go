@@ -154,9 +154,9 @@ func (k Kind) typeHint(t *cel.Type) string {
 	case cel.StringKind:
 		switch k {
 		case Count:
-			return "int(x) reads a number from text"
+			return "int(x.trim()) reads a number from text"
 		case Items:
-			return "x.split('\\n') makes a list of lines"
+			return "lines(x) makes a list of its lines, json(x) reads a list from JSON"
 		}
 		return "compare it: x != ''"
 	case cel.IntKind, cel.DoubleKind, cel.UintKind:

@@ -48,6 +48,7 @@ func newLanguage() (*language, error) {
 		ext.Strings(),
 		ext.Math(),
 		listContains(),
+		textReaders(m),
 		cel.ASTValidators(cel.ValidateTimestampLiterals(), cel.ValidateDurationLiterals()),
 		cel.ParserRecursionLimit(maxDepth),
 		cel.ParserErrorRecoveryLimit(maxErrorRecovery),

@@ -112,9 +112,9 @@ func (k Kind) mistyped(value ref.Val) error {
 	if _, isText := value.(types.String); isText {
 		switch k {
 		case Items:
-			remedy = "; key=value outputs are texts: write the output as a JSON object, or split(separator) the text"
+			remedy = "; key=value outputs are texts: write lines(x), json(x) or x.split(separator), or write the output as a JSON object"
 		case Count:
-			remedy = "; key=value outputs are texts: write the output as a JSON object, or convert the text with int(x)"
+			remedy = "; key=value outputs are texts: write int(x), or write the output as a JSON object"
 		}
 	}
 	return fmt.Errorf("%s; this one is of type %s%s%s", k.wanted(), value.Type().TypeName(), shown(value), remedy)

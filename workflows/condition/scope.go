@@ -144,10 +144,21 @@ func (s Scope) findMisread(expr string) *Error {
 		start := tokens[i].start
 		name := expr[start : start+nameSize(expr[start:])]
 		if _, isAncestor := slices.BinarySearch(s.Ancestors, name); isAncestor && (!isIdentifier(name) || isTypeName(name)) {
-			return errorAt(expr, start, "write "+spell(name)+".output", "CEL does not read %s as a task", name)
+			return errorAt(expr, start, "write "+spell(name)+".output"+fieldAfter(tokens, i, start+len(name)), "CEL does not read %s as a task", name)
 		}
 	}
 	return nil
+}
+
+// fieldAfter returns the selection of a field at an offset behind token i, such as ".items", or "".
+func fieldAfter(tokens []token, i, offset int) string {
+	for i < len(tokens) && tokens[i].start < offset {
+		i++
+	}
+	if field := after(tokens, i); field < len(tokens) && tokens[i].is(".") && tokens[field].kind == tokenName && !isCalled(tokens, field) {
+		return "." + tokens[field].text
+	}
+	return ""
 }
 
 // findUnspellable looks for a task name that CEL reads as something else after a dot: parent.notify-failure is a subtraction to

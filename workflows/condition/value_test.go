@@ -144,7 +144,7 @@ func TestCount(t *testing.T) {
 		"1.0e300":     "instances are more than",
 		"1.0 / 0.0":   "not an integer",
 		"0.0 / 0.0":   "not an integer",
-		"build.text":  `parallel must be an integer; this one is of type string: "t"; key=value outputs are texts: write the output as a JSON object, or convert the text with int(x)`,
+		"build.text":  `parallel must be an integer; this one is of type string: "t"; key=value outputs are texts: write int(x), or write the output as a JSON object`,
 		"build.files": `parallel must be an integer; this one is of type list: ["a.go","b.go"]`,
 		"build.none":  "parallel must be an integer; this one is of type null_type: null",
 		"'3'":         "parallel must be an integer; this one is of type string",
@@ -178,7 +178,7 @@ func TestItems(t *testing.T) {
 		}
 	}
 	for expr, want := range map[string]string{
-		"build.text":                  `foreach must be a list; this one is of type string: "t"; key=value outputs are texts: write the output as a JSON object, or split(separator) the text`,
+		"build.text":                  `foreach must be a list; this one is of type string: "t"; key=value outputs are texts: write lines(x), json(x) or x.split(separator), or write the output as a JSON object`,
 		"build.nested":                `foreach must be a list; this one is of type map: {"key":"v"}`,
 		"build.none":                  "of type null_type: null",
 		"3":                           "foreach must be a list; this one is of type int",
