@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"google.golang.org/protobuf/types/known/structpb"
 
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/dag"
@@ -48,7 +49,7 @@ func TestAttemptEndDecidesHowATaskEnds(t *testing.T) {
 		{"default", []dag.Ended{ended("failed"), noRetry}, "failed", "bad_spec", 1, 2, "failed"},
 		{"default", []dag.Ended{ended("killed")}, "killed", "r", 0, 1, "failed"},
 		{"default", []dag.Ended{ended("rejected")}, "rejected", "r", 0, 1, "failed"},
-		{"default", []dag.Ended{ended("cancelled")}, "cancelled", "r", 0, 1, "completed"},
+		{"default", []dag.Ended{ended("cancelled")}, "cancelled", "r", 0, 1, "cancelled"},
 		{"default", repeat(5, moved), "completed", "", 0, 6, "completed"},
 		{"none", []dag.Ended{moved, moved, ended("failed")}, "failed", "r", 0, 3, "failed"},
 		{"two", []dag.Ended{ended("failed"), moved, ended("failed"), moved, ended("lost")}, "dead_letter", "r", 2, 5, "failed"},
@@ -243,5 +244,38 @@ func delays(t *testing.T, def *v1.Definition) []time.Duration {
 		}
 		got = append(got, d.Backoff[0].Delay)
 		s.Apply(dag.BackoffOver{Claim: claim})
+	}
+}
+
+// TestRunInWhichNothingCompletedIsCancelledWithItsTask checks the end of a run with cancelled tasks: what completed decides.
+func TestRunInWhichNothingCompletedIsCancelledWithItsTask(t *testing.T) {
+	cancelled, failed := []dag.Ended{ended("cancelled")}, []dag.Ended{{State: "failed", NoRetry: true}}
+	task := func(parents ...string) *v1.TaskDefinition { return &v1.TaskDefinition{DependsOn: parents} }
+	tolerant := &v1.TaskDefinition{Parallel: structpb.NewNumberValue(2), MaxFailures: 2}
+	for name, c := range map[string]struct {
+		tasks    map[string]*v1.TaskDefinition
+		attempts map[string][]dag.Ended
+		fanOut   map[string]int
+		want     string
+	}{
+		"alone":              {map[string]*v1.TaskDefinition{"a": task()}, map[string][]dag.Ended{"a": cancelled}, nil, "cancelled"},
+		"with skipped tasks": {map[string]*v1.TaskDefinition{"a": task(), "b": task("a")}, map[string][]dag.Ended{"a": cancelled}, nil, "cancelled"},
+		"excused": {
+			map[string]*v1.TaskDefinition{"a": {ContinueOnError: true}, "b": {ContinueOnError: true}},
+			map[string][]dag.Ended{"a": cancelled, "b": failed}, nil, "cancelled",
+		},
+		"beside a completed task": {map[string]*v1.TaskDefinition{"a": task(), "b": task()}, map[string][]dag.Ended{"a": cancelled}, nil, "completed"},
+		"beside a stopped task": {
+			map[string]*v1.TaskDefinition{"a": task(), "b": task()}, map[string][]dag.Ended{"a": cancelled, "b": {ended("stopped")}}, nil, "completed",
+		},
+		"beside a failed task": {map[string]*v1.TaskDefinition{"a": task(), "b": task()}, map[string][]dag.Ended{"a": cancelled, "b": failed}, nil, "failed"},
+		"tolerated instances":  {map[string]*v1.TaskDefinition{"a": tolerant}, map[string][]dag.Ended{"a[0]": cancelled, "a[1]": failed}, map[string]int{"a": 2}, "cancelled"},
+		"one instance of two":  {map[string]*v1.TaskDefinition{"a": tolerant}, map[string][]dag.Ended{"a[0]": cancelled}, map[string]int{"a": 2}, "completed"},
+		"no instances":         {map[string]*v1.TaskDefinition{"a": tolerant, "b": task()}, map[string][]dag.Ended{"b": cancelled}, map[string]int{"a": 0}, "completed"},
+	} {
+		_, end := play(t, &v1.Definition{Tasks: c.tasks}, script{attempts: c.attempts, fanOut: c.fanOut})
+		if end.State != c.want {
+			t.Errorf("%s: the run ended %+v, want %s", name, end, c.want)
+		}
 	}
 }

@@ -148,7 +148,41 @@ func (e *ends) end() *End {
 	case e.failures > 0:
 		return &End{State: v1.RunFailed, Reason: v1.ReasonTaskFailed, Error: e.runError(), Task: e.first, Final: e.finalReason()}
 	}
+	if at := e.cancelledAlone(); at >= 0 {
+		return &End{State: v1.RunCancelled, Reason: v1.ReasonCancelled, Error: e.cancelledText(at), Task: -1}
+	}
 	return &End{State: v1.RunCompleted, Task: -1}
+}
+
+// cancelledAlone returns the first task that was cancelled, itself or an instance of it, in a run in which nothing succeeded. It
+// returns -1 for any other run.
+func (e *ends) cancelledAlone() int {
+	first := -1
+	for i := range e.graph.Len() {
+		state, isCancelled := e.tasks[i].State, e.tasks[i].State == v1.TaskCancelled
+		if g := e.instances(i); g != nil && !g.partitioned {
+			isCancelled = isCancelled || g.counts[v1.TaskCancelled] > 0
+			if g.count > 0 && g.counts[v1.TaskCompleted]+g.counts[v1.TaskStopped] == 0 {
+				state = "" // maxFailures tolerates that no instance succeeded
+			}
+		}
+		if v1.IsTaskSuccess(state) {
+			return -1
+		}
+		if isCancelled && first < 0 {
+			first = i
+		}
+	}
+	return first
+}
+
+// cancelledText returns a message for people about a run in which nothing succeeded and a task was cancelled.
+func (e *ends) cancelledText(at int) string {
+	text := e.graph.ended(at, Record{State: v1.TaskCancelled})
+	if why := OneLine(e.tasks[at].Error); why != "" {
+		text += ": " + why
+	}
+	return text + "; no task completed"
 }
 
 // finalReason returns the reason of the first task that failed the run and would fail it again, or "" if there is none.

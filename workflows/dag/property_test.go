@@ -166,7 +166,7 @@ func TestOutcomeDoesNotDependOnOrder(t *testing.T) {
 			}
 			m.apply(events...)
 		}
-		run := "completed"
+		run, cancelled, succeeded := "completed", m.s.Count("cancelled") > 0, false
 		for i, rec := range m.s.Records() {
 			name := m.s.Name(i)
 			if task := m.s.Group(i); task >= 0 {
@@ -184,6 +184,11 @@ func TestOutcomeDoesNotDependOnOrder(t *testing.T) {
 			if effect == "failure" && state != "skipped" && state != "cancelled" {
 				run = "failed"
 			}
+			instances := m.s.InstanceCounts(i)
+			succeeded = succeeded || (state == "completed" || state == "stopped") && (len(instances) == 0 || instances["completed"]+instances["stopped"] > 0)
+		}
+		if run == "completed" && cancelled && !succeeded {
+			run = "cancelled"
 		}
 		if m.end.State != run {
 			t.Fatalf("the run ended %+v, should be %s", m.end, run)

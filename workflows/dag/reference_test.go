@@ -296,6 +296,19 @@ func (r *reference) state() string {
 		return "cancelled"
 	case slices.ContainsFunc(r.order, r.failsRun):
 		return "failed"
+	case slices.ContainsFunc(r.order, r.hasCancelled) && !slices.ContainsFunc(r.order, r.hasSuccess):
+		return "cancelled"
 	}
 	return "completed"
+}
+
+// hasCancelled reports whether a task or one of its instances was cancelled.
+func (r *reference) hasCancelled(name string) bool {
+	return slices.ContainsFunc(append([]string{name}, r.tasks[name].instances...), func(one string) bool { return r.tasks[one].state == "cancelled" })
+}
+
+// hasSuccess reports whether a task has succeeded, with at least one of its instances if it has any.
+func (r *reference) hasSuccess(name string) bool {
+	instances := r.tasks[name].instances
+	return r.ok(name) && (len(instances) == 0 || slices.ContainsFunc(instances, r.ok))
 }

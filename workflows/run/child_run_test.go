@@ -223,7 +223,7 @@ func TestCancelReachesChildRuns(t *testing.T) {
 			case "alone":
 				workertest.CheckRun(t, h.Wait(), "failed", map[string]string{"child": "failed child_run"})
 			case "with its task":
-				workertest.CheckRun(t, h.Wait(), "completed", map[string]string{"child": "cancelled task_cancelled"})
+				workertest.CheckRun(t, h.Wait(), "cancelled", map[string]string{"child": "cancelled task_cancelled"})
 			default:
 				workertest.CheckRun(t, h.Wait(), "cancelled", map[string]string{"child": "cancelled"})
 			}

@@ -258,7 +258,7 @@ func TestRunsFollowTheirConcurrencyStrategy(t *testing.T) {
 		c.Fake.Release("a")
 		workertest.CheckRun(t, first.Wait(), "completed", nil)
 		workertest.CheckRun(t, last.Wait(), "completed", nil)
-		workertest.CheckRun(t, early.Wait(), "completed", map[string]string{"a": "cancelled"})
+		workertest.CheckRun(t, early.Wait(), "cancelled", map[string]string{"a": "cancelled"})
 	})
 	t.Run("replace", func(t *testing.T) {
 		c := newTurns(t, y, "replace")
