@@ -54,24 +54,27 @@ func startedEvents(v *runview.View, only string, known []*v1.Event) []*v1.Event 
 	return events
 }
 
-// sortByTime sorts events by time. Events of the same task, and of the run itself, keep their order, and no event moves
-// past the beginning or end of a generation: clocks of nodes differ, and the workflow learns of the start of an attempt
-// only at its end.
+// sortByTime sorts events by time. The workflow learns of what happens to an attempt on its node only at the end of the attempt,
+// so these events move past what the run observed meanwhile. Otherwise events of the same task, and of the run itself, keep
+// their order, because clocks of nodes differ. No event moves past the beginning or end of a generation.
 func sortByTime(events []*v1.Event) []*v1.Event {
 	type placed struct {
 		event *v1.Event
 		at    time.Time
 	}
 	all := make([]placed, len(events))
-	tasks := map[string]time.Time{} // time of each task's newest event; the run itself is ""
+	tasks := map[string]*taskOrder{} // the run itself is ""
 	var newest, bound time.Time
 	for i, e := range events {
-		at := later(e.GetAt().AsTime(), later(bound, tasks[e.GetTask()]))
+		if tasks[e.GetTask()] == nil {
+			tasks[e.GetTask()] = &taskOrder{}
+		}
+		at := tasks[e.GetTask()].place(e, bound)
 		if boundsGeneration(e) {
 			at = later(at, newest)
 			bound = at
 		}
-		tasks[e.GetTask()], newest = at, later(newest, at)
+		newest = later(newest, at)
 		all[i] = placed{e, at}
 	}
 	slices.SortStableFunc(all, func(a, b placed) int { return cmp.Compare(a.at.UnixNano(), b.at.UnixNano()) })
@@ -80,6 +83,41 @@ func sortByTime(events []*v1.Event) []*v1.Event {
 		sorted[i] = p.event
 	}
 	return sorted
+}
+
+// taskOrder holds the times of the newest events of a task.
+type taskOrder struct {
+	dispatched time.Time // of the dispatch of the current attempt
+	onNode     time.Time // of what happened on the node of an attempt
+	any        time.Time
+}
+
+// place returns the time by which an event is sorted: its own, or that of the event that it must follow.
+func (o *taskOrder) place(e *v1.Event, bound time.Time) time.Time {
+	at := later(e.GetAt().AsTime(), bound)
+	if happensOnNode(e) {
+		at = later(at, later(o.dispatched, o.onNode))
+		o.onNode = at
+	} else {
+		at = later(at, o.any)
+	}
+	o.any = later(o.any, at)
+	switch e.GetEvent() {
+	case v1.EventQueued, v1.EventAssigned, v1.EventReassigned:
+		o.dispatched = at
+	}
+	return at
+}
+
+// happensOnNode reports whether the time of an event is one that the node of an attempt has reported.
+func happensOnNode(e *v1.Event) bool {
+	switch e.GetEvent() {
+	case v1.EventStarted, v1.EventTurn, v1.EventToolCall:
+		return true
+	case v1.EventCompleted, v1.EventFailed, v1.EventDeadLettered, v1.EventCancelled, v1.EventKilled:
+		return e.GetNode() != ""
+	}
+	return false
 }
 
 // boundsGeneration reports whether an event begins or ends a generation of a run.

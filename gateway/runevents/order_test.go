@@ -51,6 +51,45 @@ func TestLateStartComesBeforeAPause(t *testing.T) {
 	}
 }
 
+// TestWhatANodeReportsLateComesInItsTime checks the events of an attempt whose worker was killed and came back: the run learns of
+// the start, and of the end, after it has observed the silence.
+func TestWhatANodeReportsLateComesInItsTime(t *testing.T) {
+	on := func(second int64, what string, claim int32) *v1.Event {
+		e := eventAt(second, "a", what)
+		e.Node, e.Claim = "n", claim
+		return e
+	}
+	for name, c := range map[string]struct {
+		learned []*v1.Event
+		want    string
+	}{
+		"found again": {
+			[]*v1.Event{on(1, "queued", 1), on(2, "assigned", 1), on(17, "silent", 1), on(18, "found", 1), eventAt(20, "a", "paused"), on(3, "started", 1), on(25, "completed", 1)},
+			"queued assigned started silent found paused completed",
+		},
+		"ended in silence": {
+			[]*v1.Event{on(2, "assigned", 1), on(17, "silent", 1), on(30, "found", 1), on(3, "started", 1), on(4, "turn", 1), on(9, "failed", 1), on(31, "queued", 2)},
+			"assigned started turn failed silent found queued",
+		},
+		"a clock that is behind": {
+			[]*v1.Event{on(20, "assigned", 1), on(3, "started", 1), on(5, "failed", 1), on(22, "queued", 2), on(23, "assigned", 2), on(6, "started", 2)},
+			"assigned started failed queued assigned started",
+		},
+		"a clock that is ahead": {
+			[]*v1.Event{on(1, "assigned", 1), on(40, "started", 1), on(50, "failed", 1), on(9, "queued", 2), on(10, "assigned", 2)},
+			"assigned started failed queued assigned",
+		},
+	} {
+		var words []string
+		for _, e := range sortByTime(c.learned) {
+			words = append(words, e.GetEvent())
+		}
+		if got := strings.Join(words, " "); got != c.want {
+			t.Errorf("%s: %s, want %s", name, got, c.want)
+		}
+	}
+}
+
 // TestSortByTimeKeepsTheOrderOfEachTask checks that events are sorted by time, that each task and the run keep their order whatever the clocks
 // say, and that no event moves past the beginning or the end of a generation.
 func TestSortByTimeKeepsTheOrderOfEachTask(t *testing.T) {
