@@ -95,7 +95,7 @@ func (d *document) check(def *v1.Definition, specs map[string]proto.Message) {
 	view.doubter = newDoubter(def)
 	view.expressions(def)
 	if d.depth == 0 {
-		nestedLocks{d}.check(def, d.base, nil)
+		nestedLocks{d, map[string]semaphoreLimit{}}.check(def, d.base, nil)
 	}
 }
 

@@ -10,9 +10,36 @@ import (
 	"switchyard/workflows/definition/source"
 )
 
-// nestedLocks warns about locks that inline definitions need and never get, because the runs above hold them until the inner runs
+// nestedLocks checks the locks of a definition and of its inline definitions together. It reports a semaphore that has several
+// limits, and warns about locks that inline definitions need and never get, because the runs above hold them until the inner runs
 // have ended.
-type nestedLocks struct{ *document }
+type nestedLocks struct {
+	*document
+	limits map[string]semaphoreLimit // by the name of the semaphore
+}
+
+// semaphoreLimit is the first place of a semaphore.
+type semaphoreLimit struct {
+	limit int32
+	at    *source.Path
+}
+
+// limit reports a semaphore whose limit differs from that at another place.
+func (n nestedLocks) limit(s *v1.Semaphore, p *source.Path) {
+	first, ok := n.limits[s.GetName()]
+	if !ok {
+		n.limits[s.GetName()] = semaphoreLimit{s.GetLimit(), p}
+		return
+	}
+	if first.limit != s.GetLimit() && !n.IsSettled(p) {
+		where := first.at.String()
+		if line := n.locate(first.at).Line; line > 0 {
+			where += fmt.Sprintf(" (line %d)", line)
+		}
+		n.Add(n.locate(p), p, fmt.Sprintf("semaphore %s has the limit %d here and %d at %s", s.GetName(), s.GetLimit(), first.limit, where),
+			"write the same limit at both places, or give one of the semaphores another name")
+	}
+}
 
 // nestedLock is a place of a lock that is held above an inline definition. A workflow with limited concurrency is a lock whose
 // places its runs hold.
@@ -43,6 +70,8 @@ func (n nestedLocks) check(def *v1.Definition, base *source.Path, above []nested
 			p := at.Field("semaphore").Field("name")
 			if task.GetMutex() != "" {
 				lock.limit, p = 1, at.Field("mutex")
+			} else {
+				n.limit(task.GetSemaphore(), at.Field("semaphore").Field("limit"))
 			}
 			if holders := neverGranted(lock, above); holders == nil {
 				held = append(slices.Clip(above), lock)
