@@ -69,6 +69,9 @@ func (ho *handover) restore(runState *v1.RunState) error {
 		carrier.restore(runState)
 	}
 	ho.status.Run.State = ho.view.openState()
+	if runState.GetWaiting() && ho.status.Run.State == v1.RunRunning {
+		ho.status.Run.State = v1.RunPending
+	}
 	for i := range ho.graph.Len() {
 		if v1.IsTaskDispatched(ho.core.Task(i).State) {
 			ho.deadlines.start(i, ho.now())

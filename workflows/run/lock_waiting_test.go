@@ -253,6 +253,15 @@ func TestRunsFollowTheirConcurrencyStrategy(t *testing.T) {
 		early := c.submit()
 		awaitWaitFor(early, first)
 		mustUpdate(early, names.CancelTaskUpdate, "a") // before the run may start
+		for _, c := range []struct{ update, state, text string }{{names.PauseUpdate, "paused", ""}, {names.ResumeUpdate, "pending", "the run waits for its place"}} {
+			if err := sendUpdate(last, c.update, &v1.RunCommand{}); err != nil {
+				t.Fatal(err)
+			}
+			run := last.Status(&v1.StatusRequest{}).GetRun()
+			if run.GetState() != c.state || !strings.HasPrefix(run.GetError(), c.text) {
+				t.Errorf("after %s the waiting run is %s: %s", c.update, run.GetState(), run.GetError())
+			}
+		}
 		cancelled.Cancel(nil)
 		workertest.CheckRun(t, cancelled.Wait(), "cancelled", map[string]string{"a": "cancelled"})
 		c.Fake.Release("a")

@@ -54,6 +54,9 @@ func (r *run) awaitStart(early []dag.Event, may func() bool) (_ []dag.Event, ove
 		if slices.ContainsFunc(early, endsRun) {
 			return early, true, nil
 		}
+		if !may() {
+			r.view.showState() // a person may have paused or resumed the run
+		}
 		if isFull() && !may() {
 			if err := r.continueAsNew(); err != nil {
 				return early, false, err

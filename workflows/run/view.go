@@ -109,13 +109,15 @@ func (v *view) countDeadLetters() int {
 // addNode adds a node that the run uses to the search attributes.
 func (v *view) addNode(node string) { v.wanted.AddNode(node) }
 
-// openState returns the state of the run while it is open.
+// openState returns the state of the run while it is open. A run that waits for its run slot is pending.
 func (v *view) openState() string {
 	switch {
 	case v.awaitsApproval():
 		return v1.RunPendingApproval
 	case v.admitter.isPaused():
 		return v1.RunPaused
+	case v.status.SlotWait != "":
+		return v1.RunPending
 	case v.approvals.count() > 0 && v.underWay() == v.approvals.count():
 		return v1.RunPendingApproval
 	}
