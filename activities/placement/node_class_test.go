@@ -22,7 +22,7 @@ func traitNode() *v1.NodeSnapshot {
 		}
 		n.Support = &v1.TaskSupport{
 			VmImageDirs: []string{"/images"}, RegistryAuths: []string{"hub"}, Networks: []string{"lab"}, AgentTools: []string{"files"},
-			AgentKeys: []string{"openai"}, AgentPrograms: []string{"claude-code"}, Secrets: []string{"env:DEPLOY_*"}, Numactl: true,
+			AgentKeys: []string{"openai"}, AgentPrograms: []string{"claude-code"}, Secrets: []string{"env:DEPLOY_*"}, Numactl: true, Interpreters: []string{"bash"},
 		}
 	})
 }
@@ -51,10 +51,10 @@ func traitRequests() []*v1.TaskRequest {
 	} {
 		add(needing(needs))
 	}
-	for _, name := range []string{"lab", "hub", "files", "openai", "claude-code", "/images/a", "env:DEPLOY_KEY", "l3"} {
+	for _, name := range []string{"lab", "hub", "files", "openai", "claude-code", "/images/a", "env:DEPLOY_KEY", "l3", "bash"} {
 		for _, needs := range []*v1.TaskNeeds{
 			{VmImage: name}, {RegistryAuth: name}, {Network: name}, {AgentTools: []string{name}}, {AgentKey: name}, {AgentProgram: name},
-			{Secrets: []string{name}},
+			{Secrets: []string{name}}, {Interpreters: []string{name}},
 		} {
 			add(offered(needs))
 		}

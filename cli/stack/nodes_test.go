@@ -46,7 +46,7 @@ func TestNodesHaveAnExecutorOfEachType(t *testing.T) {
 	wantOffered := &v1.TaskSupport{
 		VmImageDirs: []string{"/images"}, RegistryAuths: []string{"hub"}, Secrets: []string{"env:DEPLOY_*"}, AgentTools: []string{"files"}, AgentKeys: []string{"openai"},
 		// These depend on the machine.
-		Networks: offered.Networks, AgentPrograms: offered.AgentPrograms, Numactl: offered.Numactl,
+		Networks: offered.Networks, AgentPrograms: offered.AgentPrograms, Numactl: offered.Numactl, Interpreters: offered.Interpreters,
 	}
 	if !proto.Equal(offered, wantOffered) {
 		t.Errorf("a node offers %v; want %v", offered, wantOffered)

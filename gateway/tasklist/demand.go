@@ -123,6 +123,7 @@ func needTexts(needs *v1.TaskNeeds) []string {
 	add("agent tool", needs.GetAgentTools()...)
 	add("key for", needs.GetAgentKey())
 	add("agent", needs.GetAgentProgram())
+	add("interpreter", needs.GetInterpreters()...)
 	add("secret", needs.GetSecrets()...)
 	return texts
 }

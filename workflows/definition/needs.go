@@ -8,6 +8,7 @@ import (
 
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/condition"
+	"switchyard/workflows/interpreter"
 	"switchyard/workflows/policy"
 	"switchyard/workflows/secretref"
 )
@@ -23,6 +24,8 @@ func TaskNeeds(task *v1.TaskDefinition) *v1.TaskNeeds {
 	switch {
 	case task.GetType() == v1.TypeSubagent:
 		addAgentNeeds(needs, task)
+	case task.GetType() == v1.TypeShell:
+		needs.Interpreters = interpreters(task)
 	case task.GetType() == v1.TypeVPS && v1.BackendOf(task.GetSpec()) == v1.BackendQEMU:
 		if image := knownText(spec["vmImage"]); path.IsAbs(image) {
 			needs.VmImage = image
@@ -61,6 +64,20 @@ func addAgentNeeds(needs *v1.TaskNeeds, task *v1.TaskDefinition) {
 	if spec["baseUrl"].GetStringValue() == "" && task.GetEnv()[key] == "" && task.GetSecretEnv()[key] == "" {
 		needs.AgentKey = provider
 	}
+}
+
+// interpreters returns the interpreters that run the command of a shell task. With a PATH of its own, the task looks for them
+// elsewhere than the node.
+func interpreters(task *v1.TaskDefinition) []string {
+	spec := task.GetSpec().GetFields()
+	_, ownPath := task.GetEnv()["PATH"]
+	_, secretPath := task.GetSecretEnv()["PATH"]
+	if text := spec["command"].GetStringValue(); text != "" && !ownPath && !secretPath {
+		if program, err := interpreter.New(text, spec[shellField]); err == nil {
+			return program.Wanted()
+		}
+	}
+	return nil
 }
 
 // isDrivenByProgram reports whether a program drives the agent of a task.

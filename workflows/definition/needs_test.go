@@ -16,6 +16,12 @@ func TestTaskNeeds(t *testing.T) {
 		want *v1.TaskNeeds
 	}{
 		"nothing":                   {"{ type: shell, spec: { command: make } }", nil},
+		"shell":                     {"{ type: shell, spec: { command: make, shell: bash } }", &v1.TaskNeeds{Interpreters: []string{"bash"}}},
+		"#! line":                   {"{ type: shell, spec: { command: \"#!/usr/bin/env python3\\nx\" } }", &v1.TaskNeeds{Interpreters: []string{"python3"}}},
+		"#! line in an image":       {"{ type: container, spec: { image: a, command: \"#!/usr/bin/env python3\\nx\" } }", nil},
+		"interpreter elsewhere":     {"{ type: shell, spec: { command: \"#!/opt/x/python3\\nx\" } }", nil},
+		"interpreter of the task":   {"{ type: shell, spec: { command: make, shell: bash }, env: { PATH: /opt/bin } }", nil},
+		"interpreter from template": {"{ type: shell, spec: { command: x, shell: [\"${{ workflow.context.n }}\"] } }", nil},
 		"image of the node":         {"{ type: vps, spec: { backend: qemu, vmImage: /images/a.qcow2 } }", &v1.TaskNeeds{VmImage: "/images/a.qcow2"}},
 		"image of a bucket":         {"{ type: vps, spec: { backend: qemu, vmImage: \"s3://b/a.qcow2\" } }", nil},
 		"registry and network":      {"{ type: container, spec: { image: a, registryAuth: hub, network: lab } }", &v1.TaskNeeds{RegistryAuth: "hub", Network: "lab"}},

@@ -41,6 +41,11 @@ func Unsupported(support *v1.TaskSupport, needs *v1.TaskNeeds, command string) [
 	if program := needs.GetAgentProgram(); program != "" && !slices.Contains(support.GetAgentPrograms(), program) {
 		lacking = append(lacking, "agent "+program+" (install it on the node)")
 	}
+	for _, name := range needs.GetInterpreters() {
+		if !slices.Contains(support.GetInterpreters(), name) {
+			lacking = append(lacking, "interpreter "+name+" (install it on the node, and restart the worker)")
+		}
+	}
 	for _, ref := range needs.GetSecrets() {
 		isCovered := func(pattern string) bool { matched, err := path.Match(pattern, ref); return err == nil && matched }
 		if !support.GetAllSecrets() && !slices.ContainsFunc(support.GetSecrets(), isCovered) {

@@ -10,7 +10,7 @@ import (
 func TestUnsupported(t *testing.T) {
 	support := &v1.TaskSupport{
 		VmImageDirs: []string{"/images"}, RegistryAuths: []string{"hub"}, Networks: []string{"lab"}, AgentTools: []string{"files"},
-		AgentKeys: []string{"openai"}, AgentPrograms: []string{"claude-code"}, Secrets: []string{"env:DEPLOY_*", "file:/run/secrets/*"},
+		AgentKeys: []string{"openai"}, AgentPrograms: []string{"claude-code"}, Secrets: []string{"env:DEPLOY_*", "file:/run/secrets/*"}, Interpreters: []string{"bash"},
 	}
 	for name, test := range map[string]struct {
 		support *v1.TaskSupport
@@ -21,15 +21,16 @@ func TestUnsupported(t *testing.T) {
 		"unknown support": {nil, &v1.TaskNeeds{VmImage: "/x"}, nil},
 		"all offered": {support, &v1.TaskNeeds{
 			VmImage: "/images/a/b", RegistryAuth: "hub", Network: "lab", AgentTools: []string{"files"}, AgentKey: "openai",
-			AgentProgram: "claude-code", Secrets: []string{"env:DEPLOY_KEY", "file:/run/secrets/x"},
+			AgentProgram: "claude-code", Secrets: []string{"env:DEPLOY_KEY", "file:/run/secrets/x"}, Interpreters: []string{"bash"},
 		}, nil},
 		"none offered": {&v1.TaskSupport{}, &v1.TaskNeeds{
 			VmImage: "/images/a", RegistryAuth: "hub", Network: "lab", AgentTools: []string{"files"}, AgentKey: "openai",
-			AgentProgram: "claude-code", Secrets: []string{"env:DEPLOY_KEY"},
+			AgentProgram: "claude-code", Secrets: []string{"env:DEPLOY_KEY"}, Interpreters: []string{"bash"},
 		}, []string{
 			"image /images/a (switchyard run --vm-images /images)", "registry credentials hub (switchyard run --registry-auth hub=FILE)",
 			"network lab (docker network create lab)", "agent tool files (switchyard run --agent-tools files)",
 			"a key for openai (switchyard run --agent-key-file openai=FILE)", "agent claude-code (install it on the node)",
+			"interpreter bash (install it on the node, and restart the worker)",
 			"secret env:DEPLOY_KEY (switchyard run --allow-secret env:DEPLOY_KEY)",
 		}},
 		"path that leaves the images": {support, &v1.TaskNeeds{VmImage: "/images/../etc/x"}, []string{"image /images/../etc/x (switchyard run --vm-images /etc)"}},

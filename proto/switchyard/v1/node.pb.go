@@ -736,7 +736,9 @@ type TaskSupport struct {
 	// Whether tasks may use every file and variable as a secret.
 	AllSecrets bool `protobuf:"varint,8,opt,name=all_secrets,json=allSecrets,proto3" json:"all_secrets,omitempty"`
 	// Whether numactl is installed, which binds shell tasks to NUMA nodes.
-	Numactl       bool `protobuf:"varint,9,opt,name=numactl,proto3" json:"numactl,omitempty"`
+	Numactl bool `protobuf:"varint,9,opt,name=numactl,proto3" json:"numactl,omitempty"`
+	// Interpreters in the PATH of the worker, such as "bash" and "python3", of those that nodes look for; sorted.
+	Interpreters  []string `protobuf:"bytes,10,rep,name=interpreters,proto3" json:"interpreters,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -834,6 +836,13 @@ func (x *TaskSupport) GetNumactl() bool {
 	return false
 }
 
+func (x *TaskSupport) GetInterpreters() []string {
+	if x != nil {
+		return x.Interpreters
+	}
+	return nil
+}
+
 // TaskNeeds lists what a task requires of a node's TaskSupport.
 type TaskNeeds struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -850,7 +859,9 @@ type TaskNeeds struct {
 	// Program that drives the agent, as in `agent` of its spec.
 	AgentProgram string `protobuf:"bytes,6,opt,name=agent_program,json=agentProgram,proto3" json:"agent_program,omitempty"`
 	// References to files and variables of the node, sorted.
-	Secrets       []string `protobuf:"bytes,7,rep,name=secrets,proto3" json:"secrets,omitempty"`
+	Secrets []string `protobuf:"bytes,7,rep,name=secrets,proto3" json:"secrets,omitempty"`
+	// Interpreters that run the command, of those that nodes look for.
+	Interpreters  []string `protobuf:"bytes,8,rep,name=interpreters,proto3" json:"interpreters,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -930,6 +941,13 @@ func (x *TaskNeeds) GetAgentProgram() string {
 func (x *TaskNeeds) GetSecrets() []string {
 	if x != nil {
 		return x.Secrets
+	}
+	return nil
+}
+
+func (x *TaskNeeds) GetInterpreters() []string {
+	if x != nil {
+		return x.Interpreters
 	}
 	return nil
 }
@@ -2207,7 +2225,7 @@ const file_switchyard_v1_node_proto_rawDesc = "" +
 	"privileged\x12!\n" +
 	"\fhost_network\x18\x02 \x01(\bR\vhostNetwork\x120\n" +
 	"\x06mounts\x18\x03 \x03(\v2\x18.switchyard.v1.MountRuleR\x06mounts\x12\"\n" +
-	"\fcapabilities\x18\x04 \x03(\tR\fcapabilities\"\xb0\x02\n" +
+	"\fcapabilities\x18\x04 \x03(\tR\fcapabilities\"\xd4\x02\n" +
 	"\vTaskSupport\x12\"\n" +
 	"\rvm_image_dirs\x18\x01 \x03(\tR\vvmImageDirs\x12%\n" +
 	"\x0eregistry_auths\x18\x02 \x03(\tR\rregistryAuths\x12\x1a\n" +
@@ -2220,7 +2238,9 @@ const file_switchyard_v1_node_proto_rawDesc = "" +
 	"\asecrets\x18\a \x03(\tR\asecrets\x12\x1f\n" +
 	"\vall_secrets\x18\b \x01(\bR\n" +
 	"allSecrets\x12\x18\n" +
-	"\anumactl\x18\t \x01(\bR\anumactl\"\xe2\x01\n" +
+	"\anumactl\x18\t \x01(\bR\anumactl\x12\"\n" +
+	"\finterpreters\x18\n" +
+	" \x03(\tR\finterpreters\"\x86\x02\n" +
 	"\tTaskNeeds\x12\x19\n" +
 	"\bvm_image\x18\x01 \x01(\tR\avmImage\x12#\n" +
 	"\rregistry_auth\x18\x02 \x01(\tR\fregistryAuth\x12\x18\n" +
@@ -2229,7 +2249,8 @@ const file_switchyard_v1_node_proto_rawDesc = "" +
 	"agentTools\x12\x1b\n" +
 	"\tagent_key\x18\x05 \x01(\tR\bagentKey\x12#\n" +
 	"\ragent_program\x18\x06 \x01(\tR\fagentProgram\x12\x18\n" +
-	"\asecrets\x18\a \x03(\tR\asecrets\"\x86\x01\n" +
+	"\asecrets\x18\a \x03(\tR\asecrets\x12\"\n" +
+	"\finterpreters\x18\b \x03(\tR\finterpreters\"\x86\x01\n" +
 	"\fNumaSnapshot\x12\x14\n" +
 	"\x05index\x18\x01 \x01(\x05R\x05index\x12\x12\n" +
 	"\x04cpus\x18\x02 \x03(\x05R\x04cpus\x12&\n" +
