@@ -16,7 +16,10 @@ import (
 	"go.temporal.io/sdk/converter"
 
 	"switchyard/activities/heartbeat"
+	"switchyard/activities/store"
+	"switchyard/activities/store/storekey"
 	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/names"
 )
 
 const (
@@ -33,7 +36,7 @@ const (
 )
 
 // AwaitRuns returns the ends of runs as soon as some have ended, in any execution. It returns an empty answer if the
-// caller no longer wants one or the worker stops. If the server does not know a run, the status of its end is empty.
+// caller no longer wants one or the worker stops. If neither the server nor the store knows a run, the status of its end is empty.
 func (c *Children) AwaitRuns(ctx context.Context, req *v1.AwaitRunsRequest) (*v1.AwaitRunsResponse, error) {
 	ctx, stop := heartbeat.Keep(ctx, c.Client)
 	defer stop()
@@ -113,7 +116,7 @@ func (c *Children) runEnd(ctx context.Context, req *v1.AwaitedRun) (*v1.RunEnd, 
 		events := c.Client.GetWorkflowHistory(ctx, req.GetWorkflowId(), execution, false, enumspb.HISTORY_EVENT_FILTER_TYPE_CLOSE_EVENT)
 		event, err := events.Next()
 		if _, gone := errors.AsType[*serviceerror.NotFound](err); gone {
-			return &v1.RunEnd{Error: "the server no longer knows it"}, nil
+			return c.storedEnd(ctx, req)
 		}
 		if err != nil {
 			return nil, fmt.Errorf("read the end of run %s: %w", req.GetWorkflowId(), err)
@@ -124,6 +127,39 @@ func (c *Children) runEnd(ctx context.Context, req *v1.AwaitedRun) (*v1.RunEnd, 
 		}
 		execution = next
 	}
+}
+
+// storedEnd returns the end of a run that the server no longer knows, according to the last status in the store. A run that has left
+// none may have done its work, so its end is final.
+func (c *Children) storedEnd(ctx context.Context, req *v1.AwaitedRun) (*v1.RunEnd, error) {
+	var last *v1.StatusResponse
+	for generation := int32(0); req.GetFirst() != ""; generation++ {
+		status := &v1.StatusResponse{}
+		err := c.Store.GetMessage(ctx, storekey.Status(names.Home(req.GetWorkflowId(), req.GetFirst()), generation), status)
+		if errors.Is(err, store.ErrNotFound) {
+			break
+		}
+		if err != nil {
+			return nil, fmt.Errorf("read the status of run %s: %w", req.GetWorkflowId(), err)
+		}
+		last = status
+	}
+	run := last.GetRun()
+	end := &v1.RunEnd{State: run.GetState(), Generation: run.GetGeneration(), Chain: req.GetFirst(), Error: run.GetError()}
+	switch run.GetState() {
+	case v1.RunCompleted:
+		end.Status = v1.RunEndCompleted
+	case v1.RunCancelled:
+		end.Status = v1.RunEndCancelled
+	case v1.RunFailed, v1.RunRejected:
+		end.Status = v1.RunEndFailed
+	default:
+		return &v1.RunEnd{
+			Error:       "the server no longer knows it, and it has left no final status, but it may have done its work; `switchyard runs retry` starts it again",
+			FinalReason: v1.ReasonSystem,
+		}, nil
+	}
+	return end, nil
 }
 
 // endOf returns the end of a run from its last event.

@@ -9,7 +9,10 @@ import (
 	"go.temporal.io/sdk/converter"
 	"google.golang.org/protobuf/proto"
 
+	"switchyard/activities/store"
+	"switchyard/activities/store/storekey"
 	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/names"
 )
 
 // TestEndOfFailedRunHasItsFinalReason checks that a later execution of a parent learns that its child would fail again.
@@ -30,5 +33,38 @@ func TestEndOfFailedRunHasItsFinalReason(t *testing.T) {
 	want := &v1.RunEnd{Status: v1.RunEndFailed, State: v1.RunFailed, Error: "m", FinalReason: v1.ReasonExpression}
 	if !proto.Equal(got, want) {
 		t.Errorf("the end is %v, want %v", got, want)
+	}
+}
+
+// TestEndOfDeletedRunIsTheOneInItsStore checks that a run that the server no longer knows has ended as its last final status says,
+// and that the end of a run without one is not repeated.
+func TestEndOfDeletedRunIsTheOneInItsStore(t *testing.T) {
+	t.Parallel()
+	kept, err := store.Open(t.Context(), t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := kept.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	c := &Children{Store: kept}
+	for generation, state := range []string{v1.RunFailed, v1.RunCompleted} {
+		status := &v1.StatusResponse{Run: &v1.Run{State: state, Generation: int32(generation)}}
+		if err := kept.PutMessage(t.Context(), storekey.Status(names.Home("child", "first"), int32(generation)), status); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got, err := c.storedEnd(t.Context(), &v1.AwaitedRun{WorkflowId: "child", First: "first"})
+	want := &v1.RunEnd{Status: v1.RunEndCompleted, State: v1.RunCompleted, Generation: 1, Chain: "first"}
+	if err != nil || !proto.Equal(got, want) {
+		t.Errorf("the end is %v, want %v, error %v", got, want, err)
+	}
+	for _, first := range []string{"", "other"} {
+		got, err := c.storedEnd(t.Context(), &v1.AwaitedRun{WorkflowId: "child", First: first})
+		if err != nil || got.GetStatus() != "" || got.GetFinalReason() != v1.ReasonSystem {
+			t.Errorf("the end of an unknown run is %v, error %v", got, err)
+		}
 	}
 }

@@ -296,6 +296,9 @@ func TestNextExecutionLearnsOfTheEndOfChild(t *testing.T) {
 			c.Start("n")
 			def := chainBesideChild(c, "fails")
 			def.Tasks["after"].ContinueOnError = true
+			if name == "deleted" {
+				def.Tasks["child"].Retry = nil // the child may have done its work, so it is not started twice
+			}
 			h := c.Submit(c.InputOf(def))
 			h.AwaitTask("t24", func(x *v1.Task) bool { return x.GetState() == "completed" })
 			task := h.AwaitTask("child", func(x *v1.Task) bool { return x.GetState() == "running" })
