@@ -19,7 +19,7 @@ var foreignCommands = map[string][]string{
 	"runs start": {"submit", "run"}, "runs create": {"submit", "run"}, "runs new": {"submit", "run"}, "agent list": {"agent sessions"},
 	"job": {"runs"}, "pod": {"runs"}, "pods": {"runs"}, "alloc": {"runs"}, "dag": {"workflows"}, "cron": {"schedules"}, "machine": {"nodes"},
 	"tail": {"runs logs"}, "log": {"runs logs"}, "attach": {"runs watch"}, "wait": {"runs watch"}, "why": {"runs explain"},
-	"squeue": {"queue"}, "sinfo": {"nodes list"}, "up": {"dev"}, "serve": {"gateway"},
+	"squeue": {"queue"}, "sinfo": {"nodes list", "top"}, "up": {"dev"}, "serve": {"gateway"},
 }
 
 // sameVerbs lists verbs for one thing. For each of them, the first that a group of commands has is meant.

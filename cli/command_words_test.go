@@ -11,7 +11,7 @@ func TestUnknownCommandsSuggestTheOneThatIsMeant(t *testing.T) {
 	t.Parallel()
 	for args, want := range map[string]string{
 		"ps": "runs list or tasks list", "ls": "runs list", "show": "runs get", "describe": "runs get", "status": "runs get", "rm": "runs cancel or workflows delete",
-		"del": "runs cancel or workflows delete", "kill": "runs kill", "PS": "runs list or tasks list", "sinfo": "nodes list", "scancel": "runs cancel",
+		"del": "runs cancel or workflows delete", "kill": "runs kill", "PS": "runs list or tasks list", "sinfo": "nodes list or top", "cordon": "nodes drain", "scancel": "runs cancel",
 		"runs show": "runs get", "runs status": "runs get", "runs describe": "runs get", "runs ls": "runs list", "runs ps": "runs list", "runs rm": "runs cancel", "runs del": "runs cancel",
 		"runs tail": "runs logs", "runs start": "submit or run", "runs submit": "submit", "runs lits": "runs list", "workflows show": "workflows get", "workflows rm": "workflows delete",
 		"workflows create": "workflows put", "nodes describe": "nodes get", "nodes rm": "nodes remove", "nodes ls": "nodes list", "nodes disable": "nodes drain", "nodes enable": "nodes undrain",

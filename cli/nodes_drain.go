@@ -22,11 +22,12 @@ func newNodesDrain(sys *system) *cobra.Command {
 	)
 	req := &v1.DrainNodeRequest{}
 	cmd := &cobra.Command{
-		Use:   "drain NAME",
+		Use: "drain NAME", Aliases: []string{"cordon"},
 		Short: "Take a node out of service: waiting tasks move at once, running tasks may finish",
 		Long: `Takes a node out of service until it is put back with undrain, even if its worker
 restarts. Waiting tasks move to other nodes at once; running tasks may finish until the
-deadline and then move too. None of this uses up an attempt.
+deadline and then move too. None of this uses up an attempt. Without --deadline, running
+tasks are left alone, as by cordon in Kubernetes.
 
 With --wait, Ctrl-C stops the waiting but not the drain.`,
 		Args: arguments(1, 1, "NAME"),

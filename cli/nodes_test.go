@@ -83,7 +83,9 @@ func TestNodesAreDrainedUndrainedAndRemoved(t *testing.T) {
 	}{
 		{[]string{"drain", "a", "--deadline", "10m", "--reason", "fan"}, &v1.DrainNodeRequest{Name: "a", Deadline: durationpb.New(10 * time.Minute), Reason: "fan"}, "node a is draining\n"},
 		{[]string{"drain", "a"}, &v1.DrainNodeRequest{Name: "a"}, "node a is draining\n"},
+		{[]string{"cordon", "a"}, &v1.DrainNodeRequest{Name: "a"}, "node a is draining\n"},
 		{[]string{"undrain", "a"}, &v1.UndrainNodeRequest{Name: "a"}, "node a is active\n"},
+		{[]string{"uncordon", "a"}, &v1.UndrainNodeRequest{Name: "a"}, "node a is active\n"},
 		{[]string{"remove", "a"}, &v1.RemoveNodeRequest{Name: "a"}, "node a is removed\n"},
 	} {
 		f.asked = nil

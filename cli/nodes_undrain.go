@@ -13,7 +13,7 @@ import (
 
 func newNodesUndrain(sys *system) *cobra.Command {
 	cmd := &cobra.Command{
-		Use:   "undrain NAME",
+		Use: "undrain NAME", Aliases: []string{"uncordon"},
 		Short: "Put a draining node back into service",
 		Args:  arguments(1, 1, "NAME"),
 	}
