@@ -67,6 +67,8 @@ func TestRunsList(t *testing.T) {
 	if got := run(t, "runs", "list", "--gateway", f.url, "-o", "json"); got.stdout != "{\n  \"items\": [],\n  \"nextPageToken\": \"\"\n}\n" {
 		t.Errorf("an empty list is %q", got.stdout)
 	}
+	script(f, &v1.ListRunsResponse{Total: proto.Int32(0)})
+	run(t, "runs", "list", "--gateway", f.url, "-o", "json").prints(t, exit.CodeDone, `"total": 0`)
 	script(f, &v1.ListRunsResponse{Totals: map[string]int32{"running": 2, "failed": 11, "paused": 0}})
 	got := run(t, "runs", "list", "--gateway", f.url, "--totals")
 	if asked := f.asked[len(f.asked)-1].(*v1.ListRunsRequest); got.code != 0 || !strings.HasSuffix(got.stdout, "\n\nin all: 2 running, 11 failed\n") || !asked.GetTotals() {

@@ -13,6 +13,7 @@ import (
 	"switchyard/cli/exit"
 	"switchyard/cli/output"
 	"switchyard/drawing/words"
+	v1 "switchyard/proto/switchyard/v1"
 )
 
 // listing holds the flags of a command that lists items page by page.
@@ -114,12 +115,12 @@ func (l listCommand[M]) write(sys *system, format string, page listPage[M]) erro
 	}
 	if format == output.JSON {
 		var total *int32
-		if counted, ok := page.(interface{ GetTotal() int32 }); ok {
-			total = new(counted.GetTotal())
-		}
 		var totals map[string]int32
-		if counted, ok := page.(interface{ GetTotals() map[string]int32 }); ok {
-			totals = counted.GetTotals()
+		switch counted := any(page).(type) {
+		case *v1.ListRunsResponse:
+			total, totals = counted.Total, counted.GetTotals()
+		case interface{ GetTotal() int32 }:
+			total = new(counted.GetTotal())
 		}
 		after := ""
 		if readTo, ok := page.(interface{ GetAfter() string }); ok {

@@ -21,8 +21,8 @@ func newTop(sys *system) *cobra.Command {
 		Use:   "top",
 		Short: "Show what the nodes have in use, and the tasks that run",
 		Long: `Shows what the nodes have in use of their slots, cores, memory and GPUs, and the tasks that
-run now. In use is what is reserved for tasks, or what others use of the machine, if that is
-more. Every two seconds: watch switchyard top.`,
+run now. In use are cores and GPUs that are reserved for tasks, and memory that is reserved
+or not available. "watch switchyard top" repeats it every two seconds.`,
 		Args: arguments(0, 0, ""),
 	}
 	clientFlag(cmd)

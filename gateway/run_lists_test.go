@@ -76,6 +76,17 @@ func TestListRunsByState(t *testing.T) {
 			req.Name, req.Totals = name, true
 			eventually(t, when+": each run is counted once", func() bool { return maps.Equal(answer(t, f.client.ListRuns, req).GetTotals(), totals) })
 		}
+		first := answer(t, f.client.ListRuns, &v1.ListRunsRequest{Name: name, State: v1.RunFailed, PageSize: 1})
+		if n := totals[v1.RunFailed]; first.Total == nil || first.GetTotal() != n {
+			t.Errorf("%s: the total on the first page is %v, want %d", when, first.Total, n)
+		}
+		second := &v1.ListRunsRequest{Name: name, State: v1.RunFailed, PageSize: 1, PageToken: first.GetNextPageToken()}
+		if second.GetPageToken() != "" && answer(t, f.client.ListRuns, second).Total != nil {
+			t.Errorf("%s: a later page has a total", when)
+		}
+		if whole := answer(t, f.client.ListRuns, &v1.ListRunsRequest{Name: name}); int(whole.GetTotal()) != len(whole.GetItems()) {
+			t.Errorf("%s: the total of a whole list is %d", when, whole.GetTotal())
+		}
 	}
 	check("at first")
 	slices.Reverse(ids)

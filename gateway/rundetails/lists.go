@@ -59,13 +59,36 @@ func (l lists) ListRuns(ctx context.Context, req *connect.Request[v1.ListRunsReq
 		}
 		res.Items = append(res.Items, runview.ListedRun(info))
 	}
-	if req.Msg.GetTotals() {
-		if res.Totals, err = l.index.Totals(ctx, filter); err != nil {
-			return nil, err
-		}
+	if err := l.count(ctx, filter, res); err != nil {
+		return nil, err
 	}
 	l.reader.ListPartProblems(ctx, res.Items)
 	return connect.NewResponse(res), nil
+}
+
+// count sets the totals of a page, if the request asks for them, and its total, where it is known or the page is the first.
+func (l lists) count(ctx context.Context, filter runindex.RunFilter, res *v1.ListRunsResponse) (err error) {
+	total := int32(len(res.GetItems()))
+	switch {
+	case filter.GetTotals():
+		if res.Totals, err = l.index.Totals(ctx, filter); err != nil {
+			return err
+		}
+		total = 0
+		for state, n := range res.GetTotals() {
+			if filter.GetState() == "" || state == filter.GetState() {
+				total += n
+			}
+		}
+	case filter.GetPageToken() != "":
+		return nil
+	case res.GetNextPageToken() != "":
+		if total, err = l.index.Total(ctx, filter); err != nil {
+			return err
+		}
+	}
+	res.Total = &total
+	return nil
 }
 
 // GetRunDefinition returns the definition that a run was started with.

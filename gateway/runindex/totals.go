@@ -49,6 +49,22 @@ func (x *Index) Totals(ctx context.Context, f RunFilter) (map[string]int32, erro
 	return totals, nil
 }
 
+// Total counts the runs that match a filter and that the caller may see, like Totals.
+func (x *Index) Total(ctx context.Context, f RunFilter) (int32, error) {
+	scope := scopeOf(ctx)
+	query, any := scope.narrow(f.Query())
+	if !any {
+		return 0, nil
+	}
+	res, err := x.client.CountWorkflow(ctx, &workflowservice.CountWorkflowExecutionsRequest{Query: query})
+	if err != nil {
+		return 0, fmt.Errorf("count runs: %w", err)
+	}
+	retries, _ := scope.narrow(f.retries().Query())
+	replaced, err := x.replacedBy(ctx, retries, query)
+	return max(0, int32(res.GetCount())-int32(len(replaced))), err
+}
+
 // retries returns a filter for the executions that have replaced an earlier generation, limited to the criteria that all
 // generations of a run share.
 func (f RunFilter) retries() RunFilter {

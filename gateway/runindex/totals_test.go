@@ -49,6 +49,12 @@ func TestTotalsCountEachRunOnceInItsState(t *testing.T) {
 	if totals, err := x.Totals(ann(t), filter); err != nil || !maps.Equal(totals, ofAnn) {
 		t.Errorf("the totals of an owner are %v, %v, want %v", totals, err, ofAnn)
 	}
+	if total, err := x.Total(operator(t), RunFilter{ListRunsRequest: &v1.ListRunsRequest{}}); err != nil || total != 11 {
+		t.Errorf("the total is %d, %v", total, err)
+	}
+	if total, err := x.Total(ann(t), RunFilter{ListRunsRequest: &v1.ListRunsRequest{}}); err != nil || total != 10 {
+		t.Errorf("the total of an owner is %d, %v", total, err)
+	}
 	none := map[string]int32{}
 	for _, state := range v1.RunStates() {
 		none[state] = 0

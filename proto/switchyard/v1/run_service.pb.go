@@ -1118,7 +1118,10 @@ type ListRunsResponse struct {
 	// Number of runs in each state that match the filters of the request other than `state`; empty unless requested. A
 	// run counts once, in the state of its newest generation. If more than 1,000 of the runs were retried, the oldest of
 	// these count once per generation. The counts may lag by moments.
-	Totals        map[string]int32 `protobuf:"bytes,3,rep,name=totals,proto3" json:"totals,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"varint,2,opt,name=value"`
+	Totals map[string]int32 `protobuf:"bytes,3,rep,name=totals,proto3" json:"totals,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"varint,2,opt,name=value"`
+	// Number of runs that match the request, on all pages, counted like `totals`. Absent on pages after the first, unless
+	// the request asks for `totals`.
+	Total         *int32 `protobuf:"varint,4,opt,name=total,proto3,oneof" json:"total,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1172,6 +1175,13 @@ func (x *ListRunsResponse) GetTotals() map[string]int32 {
 		return x.Totals
 	}
 	return nil
+}
+
+func (x *ListRunsResponse) GetTotal() int32 {
+	if x != nil && x.Total != nil {
+		return *x.Total
+	}
+	return 0
 }
 
 // WatchRunRequest names the run to watch.
@@ -1485,14 +1495,16 @@ const file_switchyard_v1_run_service_proto_rawDesc = "" +
 	"\x04text\x18\v \x01(\tR\x04text\x12\x14\n" +
 	"\x05owner\x18\f \x01(\tR\x05owner\x12>\n" +
 	"\x05batch\x18\r \x01(\tB(\xbaH%\xd8\x01\x01r \x18?2\x1c^[A-Za-z0-9][A-Za-z0-9._-]*$R\x05batch\x12\x16\n" +
-	"\x06totals\x18\x0e \x01(\bR\x06totals\"\xe4\x01\n" +
+	"\x06totals\x18\x0e \x01(\bR\x06totals\"\x89\x02\n" +
 	"\x10ListRunsResponse\x12(\n" +
 	"\x05items\x18\x01 \x03(\v2\x12.switchyard.v1.RunR\x05items\x12&\n" +
 	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\x12C\n" +
-	"\x06totals\x18\x03 \x03(\v2+.switchyard.v1.ListRunsResponse.TotalsEntryR\x06totals\x1a9\n" +
+	"\x06totals\x18\x03 \x03(\v2+.switchyard.v1.ListRunsResponse.TotalsEntryR\x06totals\x12\x19\n" +
+	"\x05total\x18\x04 \x01(\x05H\x00R\x05total\x88\x01\x01\x1a9\n" +
 	"\vTotalsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\x05R\x05value:\x028\x01\"*\n" +
+	"\x05value\x18\x02 \x01(\x05R\x05value:\x028\x01B\b\n" +
+	"\x06_total\"*\n" +
 	"\x0fWatchRunRequest\x12\x17\n" +
 	"\x02id\x18\x01 \x01(\tB\a\xbaH\x04r\x02\x10\x01R\x02id\"W\n" +
 	"\x10WatchRunResponse\x12$\n" +
@@ -1734,6 +1746,7 @@ func file_switchyard_v1_run_service_proto_init() {
 	file_switchyard_v1_run_logs_proto_init()
 	file_switchyard_v1_run_submit_proto_init()
 	file_switchyard_v1_run_tasks_proto_init()
+	file_switchyard_v1_run_service_proto_msgTypes[18].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
