@@ -32,9 +32,10 @@ A YAML file (--config) can also hold settings: flag names, with dashes or in cam
 and their values, for all commands or, under the name of a command, for that command.
 Flags override the environment, which overrides the file, which overrides the defaults.
 
-Exit codes: 0 success, 1 the run did not complete, 2 bad usage or definition, 3 the
-system could not be reached or failed, 4 not allowed, 130 interrupted. Commands that run
-a program in a task exit with its code, or with 255 if the session was left or lost.`,
+Exit codes: 0 success, 1 the run did not complete or its state forbids the request, 2 bad
+usage or definition or an unknown name, 3 the system could not be reached or failed, 4 not
+allowed, 130 interrupted. Commands that run a program in a task exit with its code, or with
+255 if the session was left or lost.`,
 		Version:       version(),
 		Args:          subcommands,
 		RunE:          help,
