@@ -11,6 +11,7 @@ import (
 	"switchyard/activities/store/storekey"
 	"switchyard/gateway/runview"
 	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/proto/switchyard/v1/switchyardv1connect"
 	"switchyard/workflows/names"
 	"switchyard/workflows/visibility"
 )
@@ -148,4 +149,40 @@ func (f *fixture) isOpen(t *testing.T, id string) bool {
 	t.Helper()
 	desc, err := f.reader.Describe(t.Context(), id)
 	return err == nil && runview.IsOpen(desc.GetWorkflowExecutionInfo().GetStatus())
+}
+
+// TestListsLeaveOutTheRunThatDoesNotAnswer covers a run whose workflow task has failed a moment ago, so that it does not answer and
+// has no known problem yet.
+func TestListsLeaveOutTheRunThatDoesNotAnswer(t *testing.T) {
+	t.Parallel()
+	f := start(t)
+	known := visibility.Started("mute", v1.TriggerSubmit, time.Now())
+	known.DeadLetters, known.Nodes = 1, []string{"mute-node"}
+	healthy, id := startedWith(t, known), names.NewRunID("mute")
+	execute(t, client.StartWorkflowOptions{ID: id, TypedSearchAttributes: known.Typed(), WorkflowTaskTimeout: time.Minute},
+		names.RunWorkflow, &v1.RunInput{Definition: &v1.Definition{Name: "mute", Tasks: map[string]*v1.TaskDefinition{"build": {}}}})
+	deadLetter(t, healthy, "build", 1, "mute-node")
+	e := event(0, "build", "failed")
+	e.Node = "mute-node"
+	signal(t, healthy, eventsSignal, &v1.EventsResponse{Events: []*v1.Event{e}})
+	eventually(t, "both runs are listed", func() bool {
+		return len(answer(t, f.client.ListRuns, &v1.ListRunsRequest{Name: "mute"}).GetItems()) == 2
+	})
+	signal(t, id, panicSignal, "out of order")
+	eventually(t, "the workflow task has failed", func() bool {
+		return f.describe(t, id).GetPendingWorkflowTask().GetAttempt() > 1
+	})
+	leavesOut := func(what string, warnings []string, found bool) {
+		t.Helper()
+		if !found || len(warnings) != 1 || !strings.Contains(warnings[0], id) || !strings.Contains(warnings[0], "does not answer") {
+			t.Errorf("%s: the other run is listed: %v; warnings %q", what, found, warnings)
+		}
+	}
+	// Each call is made once: a list that waits for the run until it has a known problem is a list that fails before.
+	events := do(t, f.client.ListRunEvents, &v1.ListRunEventsRequest{Node: "mute-node"})
+	leavesOut("events", events.GetWarnings(), len(events.GetItems()) == 1 && events.GetItems()[0].GetRun() == healthy)
+	tasks := do(t, dialService(t, f, switchyardv1connect.NewTaskServiceClient, "").ListTasks, &v1.ListTasksRequest{Workflow: "mute"})
+	leavesOut("tasks", tasks.GetWarnings(), len(tasks.GetItems()) == 1 && tasks.GetItems()[0].GetRun() == healthy)
+	letters := do(t, f.client.ListDeadLetters, &v1.ListDeadLettersRequest{Node: "mute-node"})
+	leavesOut("dead letters", letters.GetWarnings(), len(letters.GetItems()) == 1 && letters.GetItems()[0].GetRun() == healthy)
 }

@@ -93,14 +93,11 @@ func (e *Entry) State(silence time.Duration, store string) (state, reason string
 const OtherStore = "its store is not that of the fleet; start its worker with the gateway's URL, or with the gateway's --store"
 
 // entryOf decodes an entry from the description of its workflow.
-func entryOf(name string, d *workflowservice.DescribeWorkflowExecutionResponse) (*Entry, error) {
-	record, err := recordOf(name, d.GetWorkflowExecutionInfo())
-	if err != nil {
-		return nil, err
-	}
+func entryOf(name string, d *workflowservice.DescribeWorkflowExecutionResponse) *Entry {
+	record := recordOf(name, d.GetWorkflowExecutionInfo())
 	e := &Entry{Record: record}
 	if record.GetState() == v1.NodeOffline {
-		return e, nil
+		return e
 	}
 	incarnation := record.GetRegistration().GetIncarnation()
 	for _, a := range d.GetPendingActivities() {
@@ -109,7 +106,8 @@ func entryOf(name string, d *workflowservice.DescribeWorkflowExecutionResponse) 
 		}
 		var s v1.NodeSnapshot
 		if err := decode(a.GetHeartbeatDetails().GetPayloads(), &s); err != nil {
-			return nil, fmt.Errorf("heartbeat of node %s: %w", name, err)
+			record.State, record.Reason = v1.NodeOffline, fmt.Sprintf("its heartbeat cannot be read: %v", err)
+			return &Entry{Record: record}
 		}
 		// The activity of an earlier incarnation remains pending until its time-out.
 		if incarnation != "" && s.GetIncarnation() != incarnation || s.GetSequence() <= e.Snapshot.GetSequence() && e.Snapshot != nil {
@@ -117,21 +115,21 @@ func entryOf(name string, d *workflowservice.DescribeWorkflowExecutionResponse) 
 		}
 		e.Snapshot, e.BeatAt = &s, a.GetLastHeartbeatTime().AsTime()
 	}
-	return e, nil
+	return e
 }
 
 // recordOf decodes the record in a workflow's memo. An entry that an older version has created has no record in its
-// memo and gets a default one.
-func recordOf(name string, info *workflowpb.WorkflowExecutionInfo) (*v1.NodeRecord, error) {
+// memo and gets a default one. A node whose record cannot be read is offline, and the others can be used.
+func recordOf(name string, info *workflowpb.WorkflowExecutionInfo) *v1.NodeRecord {
 	payload := info.GetMemo().GetFields()[names.NodeMemo]
 	if payload == nil {
-		return &v1.NodeRecord{Name: name, State: v1.NodeActive, StateSince: info.GetStartTime(), RegisteredAt: info.GetStartTime()}, nil
+		return &v1.NodeRecord{Name: name, State: v1.NodeActive, StateSince: info.GetStartTime(), RegisteredAt: info.GetStartTime()}
 	}
 	var record v1.NodeRecord
 	if err := decode([]*commonpb.Payload{payload}, &record); err != nil {
-		return nil, fmt.Errorf("record of node %s: %w", name, err)
+		return &v1.NodeRecord{Name: name, State: v1.NodeOffline, Reason: fmt.Sprintf("its record cannot be read: %v", err), StateSince: info.GetStartTime(), RegisteredAt: info.GetStartTime()}
 	}
-	return &record, nil
+	return &record
 }
 
 func decode(payloads []*commonpb.Payload, into any) error {

@@ -137,9 +137,7 @@ func (r *Registry) Records(ctx context.Context) (map[string]*v1.NodeRecord, erro
 			if !ok {
 				continue
 			}
-			if records[node], err = recordOf(node, e); err != nil {
-				return nil, err
-			}
+			records[node] = recordOf(node, e)
 		}
 		if req.NextPageToken = page.GetNextPageToken(); len(req.NextPageToken) == 0 {
 			return records, nil
@@ -158,7 +156,7 @@ func (r *Registry) Entry(ctx context.Context, name string) (*Entry, error) {
 	if d.GetWorkflowExecutionInfo().GetStatus() != enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING {
 		return nil, &Error{ErrUnknown, fmt.Sprintf("there is no node %q", name)}
 	}
-	return entryOf(name, d)
+	return entryOf(name, d), nil
 }
 
 // Leader returns the newest heartbeat of the leader and when the server received it, or nil if

@@ -61,13 +61,14 @@ func (r *Reader) listOfRuns(ctx context.Context, pages paging.List, page *eventP
 // nil at the end of the last run. Runs that no longer exist are skipped, and those that cannot be read are named in the
 // warnings.
 func (r *Reader) readRuns(ctx context.Context, page *eventPage, runs []runPlace) (*runPlace, error) {
+	listing := r.runs.NewListing()
 	for k, run := range runs {
 		if k == MaxRuns || !page.hasRoom() {
 			last := runs[k-1]
 			last.at = nil
 			return &last, nil
 		}
-		v, err := r.runs.Read(ctx, run.run)
+		v, err := listing.Read(ctx, run.run)
 		if rpcerror.CodeOf(err) == connect.CodeNotFound {
 			continue
 		}
@@ -75,7 +76,9 @@ func (r *Reader) readRuns(ctx context.Context, page *eventPage, runs []runPlace)
 			run.at, err = r.readRun(ctx, page, v, *run.at)
 		}
 		switch {
-		case runview.IsUnreadable(err), err != nil && rpcerror.CodeOf(err) == connect.CodeNotFound: // a not-found error here means that the store has lost a part
+		case ctx.Err() != nil:
+			return nil, ctx.Err()
+		case runview.IsOfOneRun(err), err != nil && rpcerror.CodeOf(err) == connect.CodeNotFound: // a not-found error here means that the store has lost a part
 			page.warnings = append(page.warnings, fmt.Sprintf("the events of run %s are left out: %v", run.run, err))
 		case err != nil:
 			return nil, err

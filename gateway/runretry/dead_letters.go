@@ -115,7 +115,7 @@ func (d deadLetters) readAll(ctx context.Context, runs []*workflowpb.WorkflowExe
 			}
 			mu.Lock()
 			defer mu.Unlock()
-			if runview.IsUnreadable(err) {
+			if runview.IsOfOneRun(err) && ctx.Err() == nil {
 				warnings = append(warnings, fmt.Sprintf("cannot list the dead letters of run %s: %v", info.GetExecution().GetWorkflowId(), err))
 				return nil
 			}

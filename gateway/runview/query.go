@@ -2,6 +2,7 @@ package runview
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -20,6 +21,9 @@ const (
 	noWorkerPause = 200 * time.Millisecond
 )
 
+// errNoAnswer reports a workflow that did not answer a query, although the server could be reached.
+var errNoAnswer = errors.New("its workflow does not answer")
+
 // Query queries the newest execution of a workflow and decodes the reply into answer. It gives up after queryTimeout.
 func (r *Reader) Query(ctx context.Context, id, name string, req, answer proto.Message) error {
 	ctx, cancel := context.WithTimeout(ctx, queryTimeout)
@@ -36,7 +40,10 @@ func (r *Reader) Query(ctx context.Context, id, name string, req, answer proto.M
 				return fmt.Errorf("%w answers: %v", registry.ErrNoControl, err)
 			}
 		case try == queryTries || !isOvertaken(err):
-			return err
+			if rpcerror.IsPermanent(err) || rpcerror.Is[*serviceerror.Unavailable](err) {
+				return err
+			}
+			return fmt.Errorf("%w: %w", errNoAnswer, err)
 		default:
 			try++
 		}

@@ -2,6 +2,7 @@ package runview
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"time"
@@ -21,6 +22,8 @@ const (
 	queryTimeout = 5 * time.Second
 	// patience is how long a call or a log stream waits for a run that does not answer.
 	patience = 10 * time.Second
+	// maxListPatience and minListPatience bound how long a list waits for one of its runs.
+	maxListPatience, minListPatience = 3 * time.Second, 500 * time.Millisecond
 	// retryPause is the pause before a run that did not answer is queried again.
 	retryPause = 200 * time.Millisecond
 )
@@ -90,10 +93,16 @@ func (r *Reader) queryStatusSince(ctx context.Context, info *workflowpb.Workflow
 func (r *Reader) Read(ctx context.Context, id string) (*View, error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
+	var silence error // the last failed query, which says more than the end of ctx
 	for {
 		v, err := r.readOnce(ctx, id)
-		if err == nil || rpcerror.IsPermanent(err) || IsUnreadable(err) {
+		switch {
+		case err == nil || rpcerror.IsPermanent(err) || IsUnreadable(err):
 			return v, err
+		case errors.Is(err, errNoAnswer):
+			silence = err
+		case ctx.Err() != nil && silence != nil:
+			err = silence
 		}
 		select {
 		case <-ctx.Done():
@@ -102,6 +111,31 @@ func (r *Reader) Read(ctx context.Context, id string) (*View, error) {
 		}
 	}
 }
+
+// Listing reads the runs of one list. Runs that do not answer share the patience of one call, so that they delay the list, and do
+// not fail it. It is not safe for concurrent use.
+type Listing struct {
+	reader *Reader
+	left   time.Duration
+}
+
+// NewListing returns a reader for the runs of a list.
+func (r *Reader) NewListing() *Listing { return &Listing{r, patience} }
+
+// Read reads the state of a run. If the error is of that run alone, IsOfOneRun holds for it, and the list continues without the run.
+func (l *Listing) Read(ctx context.Context, id string) (*View, error) {
+	began := time.Now()
+	ctx, cancel := context.WithTimeout(ctx, min(max(l.left, minListPatience), maxListPatience))
+	defer cancel()
+	v, err := l.reader.Read(ctx, id)
+	if err != nil {
+		l.left -= time.Since(began)
+	}
+	return v, err
+}
+
+// IsOfOneRun reports whether an error stems from the state of one run, so that other runs can be read.
+func IsOfOneRun(err error) bool { return IsUnreadable(err) || errors.Is(err, errNoAnswer) }
 
 // ReadSettled reads the whole state of a run, and returns Temporal's description of the same execution.
 func (r *Reader) ReadSettled(ctx context.Context, id string) (*Description, *View, error) {

@@ -104,13 +104,14 @@ func (l *Lister) runsFrom(ctx context.Context, req *v1.ListTasksRequest, from *p
 // fill fills a page with the tasks of several runs, one after the other. It returns the start of the next page, or nil at
 // the end of the last run. Runs that no longer exist are skipped, and those that cannot be read are named in the warnings.
 func (l *Lister) fill(ctx context.Context, page *page, runs []place) (*place, error) {
+	listing := l.runs.NewListing()
 	for k, run := range runs {
 		if k == MaxRuns || k > 0 && page.room == 0 {
 			last := runs[k-1]
 			last.ended, last.task, last.index = true, "", 0
 			return &last, nil
 		}
-		v, err := l.runs.Read(ctx, run.run)
+		v, err := listing.Read(ctx, run.run)
 		if rpcerror.CodeOf(err) == connect.CodeNotFound {
 			continue
 		}
@@ -119,7 +120,9 @@ func (l *Lister) fill(ctx context.Context, page *page, runs []place) (*place, er
 			next, err = l.readRun(ctx, page, v, run)
 		}
 		switch {
-		case runview.IsUnreadable(err), err != nil && rpcerror.CodeOf(err) == connect.CodeNotFound: // a not-found error here means that the store has lost a part
+		case ctx.Err() != nil:
+			return nil, ctx.Err()
+		case runview.IsOfOneRun(err), err != nil && rpcerror.CodeOf(err) == connect.CodeNotFound: // a not-found error here means that the store has lost a part
 			page.warnings = append(page.warnings, fmt.Sprintf("cannot list the tasks of run %s: %v", run.run, err))
 		case err != nil:
 			return nil, err
