@@ -1983,7 +1983,7 @@ type NodeRegistration struct {
 	// The node at its start: labels, capabilities, executors and totals.
 	Snapshot *NodeSnapshot `protobuf:"bytes,6,opt,name=snapshot,proto3" json:"snapshot,omitempty"`
 	// Incarnation that the worker has proven dead: the incarnation's process held the same lock as the worker holds now, and its
-	// heartbeats have stopped. Empty if there is none.
+	// heartbeats have stopped. Empty if no incarnation has been proven dead.
 	Replaces string `protobuf:"bytes,7,opt,name=replaces,proto3" json:"replaces,omitempty"`
 	// Process of the worker, for people.
 	Process       string `protobuf:"bytes,8,opt,name=process,proto3" json:"process,omitempty"`

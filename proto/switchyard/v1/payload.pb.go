@@ -8201,8 +8201,8 @@ type StatusResponse struct {
 	// Checkpoints that attempts of uncompleted tasks left in the file $SWITCHYARD_CHECKPOINT, by task or instance; only
 	// in the final status, and if the request asks for them.
 	Checkpoints map[string]*Checkpoint `protobuf:"bytes,12,rep,name=checkpoints,proto3" json:"checkpoints,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
-	// Reason of a failure that the run would only repeat, so that the task that started the run is not retried; empty if
-	// there is none. Only in the result of the workflow.
+	// Reason of a failure that a retry would only repeat, so that the task that started the run is not retried. Empty if a
+	// retry may help. Only in the result of the workflow.
 	FinalReason   string `protobuf:"bytes,13,opt,name=final_reason,json=finalReason,proto3" json:"final_reason,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
