@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"connectrpc.com/connect"
+	"github.com/google/uuid"
 	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/temporal"
@@ -53,8 +54,8 @@ func (u *Updater) Send(ctx context.Context, id, name string, arg any) error {
 	defer giveBack()
 	ctx, cancel := context.WithTimeout(ctx, Timeout)
 	defer cancel()
-	for {
-		err := u.SendOnce(ctx, id, name, arg)
+	for key := uuid.NewString(); ; {
+		err := u.sendOnce(ctx, id, &key, name, arg)
 		if err == nil || !rpcerror.Is[*serviceerror.NotFound](err) {
 			return u.refusalError(ctx, id, name, err)
 		}
@@ -67,10 +68,20 @@ func (u *Updater) Send(ctx context.Context, id, name string, arg any) error {
 // SendOnce sends an update and returns the reply of the run. While the run is busy or continuing as new, it repeats the update
 // until Timeout. The error of a run that ended meanwhile is a serviceerror.NotFound.
 func (u *Updater) SendOnce(ctx context.Context, id, name string, arg any) error {
+	key := uuid.NewString()
+	return u.sendOnce(ctx, id, &key, name, arg)
+}
+
+// sendOnce sends an update under a key, by which the run recognizes it if its answer is lost. An answer that asks to send the
+// update again replaces the key, because Temporal would repeat that answer.
+func (u *Updater) sendOnce(ctx context.Context, id string, key *string, name string, arg any) error {
 	ctx, cancel := context.WithTimeout(ctx, Timeout)
 	defer cancel()
 	for {
-		err := u.send(ctx, id, name, arg)
+		err := u.send(ctx, id, *key, name, arg)
+		if IsRefusal(err, names.RunContinuingError) {
+			*key = uuid.NewString()
+		}
 		switch {
 		case IsRefusal(err, acceptedByEndedRun):
 			return serviceerror.NewNotFound(fmt.Sprintf("run %s ended before it carried out %s", id, name))
@@ -101,9 +112,9 @@ func sleep(ctx context.Context) bool {
 	}
 }
 
-func (u *Updater) send(ctx context.Context, id, name string, arg any) error {
+func (u *Updater) send(ctx context.Context, id, key, name string, arg any) error {
 	handle, err := u.client.UpdateWorkflow(ctx, client.UpdateWorkflowOptions{
-		WorkflowID: id, UpdateName: name, Args: []any{arg}, WaitForStage: client.WorkflowUpdateStageCompleted,
+		WorkflowID: id, UpdateID: key, UpdateName: name, Args: []any{arg}, WaitForStage: client.WorkflowUpdateStageCompleted,
 	})
 	if err != nil {
 		return err

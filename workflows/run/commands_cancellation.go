@@ -79,8 +79,8 @@ func cancelCommand(sent converter.RawValue) (c *v1.TaskCommand, refusal string) 
 	return c, ""
 }
 
-// save hands over to the next execution who has cancelled the run.
-func (cs *commands) save(c *v1.RunState) { c.CancelledBy = cs.canceller }
+// save hands over to the next execution who has cancelled the run, and which updates the run has carried out.
+func (cs *commands) save(c *v1.RunState) { c.CancelledBy, c.CarriedOut = cs.canceller, cs.carriedOut }
 
 // restore continues a cancellation.
 func (cs *commands) restore(c *v1.RunState) {

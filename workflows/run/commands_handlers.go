@@ -1,6 +1,8 @@
 package run
 
 import (
+	"slices"
+
 	"go.temporal.io/sdk/workflow"
 
 	v1 "switchyard/proto/switchyard/v1"
@@ -53,19 +55,37 @@ func updateHandlers(cs *commands, ct *controls, de *decisions, ap *approvals, st
 // the command is validated again when it is executed. When the execution is about to have received as many updates as Temporal
 // accepts, the handler refuses all until the run has continued as new.
 func newUpdateHandler[C any](x *execution, name, description string, validate func(C) error, handle func(workflow.Context, C) error) updateHandler {
-	counted := func(ctx workflow.Context, c C) error {
+	once := func(ctx workflow.Context, c C) error {
 		x.updates++
-		return handle(ctx, c)
+		if x.hasCarriedOut(ctx) {
+			return nil
+		}
+		err := handle(ctx, c)
+		if err == nil {
+			x.carriedOut = append(x.carriedOut, workflow.GetCurrentUpdateInfo(ctx).ID)
+			x.carriedOut = x.carriedOut[max(0, len(x.carriedOut)-maxCarriedOut):]
+		}
+		return err
 	}
-	return updateHandler{name: name, description: description, handle: counted, validate: func(c C) error {
+	return updateHandler{name: name, description: description, handle: once, validate: func(ctx workflow.Context, c C) error {
 		switch {
 		case x.updates >= x.limits.LastUpdates:
 			return refuse(names.RunContinuingError, errContinuing)
-		case x.core == nil:
+		case x.core == nil, x.hasCarriedOut(ctx):
 			return nil
 		}
 		return validate(c)
 	}}
+}
+
+// maxCarriedOut is the number of updates whose repetition a run recognizes. Only those whose answers were lost are repeated, and
+// at most 10 are in flight.
+const maxCarriedOut = 50
+
+// hasCarriedOut reports whether an earlier execution has carried out the update of a handler. Temporal recognizes the updates of
+// this one.
+func (x *execution) hasCarriedOut(ctx workflow.Context) bool {
+	return slices.Contains(x.carriedOut, workflow.GetCurrentUpdateInfo(ctx).ID)
 }
 
 // newRunHandler returns the handler of a command for the run itself.

@@ -190,6 +190,7 @@ var kept = map[string]string{
 	"execution.log":          "RunState.event_slices",
 	"execution.status":       "TaskState.task",
 	"execution.updates":      "of this history",
+	"execution.carriedOut":   "RunState.carried_out",
 	"execution.signals":      "of this history",
 	"execution.waiting":      "RunState.waiting",
 	"execution.draining":     "of this execution: it is the reason to continue as new",

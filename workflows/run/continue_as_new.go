@@ -58,6 +58,7 @@ func (r *run) continueAsNew() error {
 		r.commands.reconsider()
 		return nil
 	}
+	runState.CarriedOut = r.carriedOut // handlers have ended since the state was taken
 	next.State = runState
 	return workflow.NewContinueAsNewError(r.root, workflow.GetInfo(r.root).WorkflowType.Name, next)
 }

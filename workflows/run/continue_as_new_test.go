@@ -2,6 +2,8 @@ package run
 
 import (
 	"errors"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -72,4 +74,39 @@ func holdAt(t *testing.T, moment time.Duration) (answer error, answered bool, ne
 		t.Fatal(err)
 	}
 	return answer, answered, next
+}
+
+// An update that an earlier execution has carried out gets the same answer again, and changes nothing; another one is refused.
+func TestUpdateIsRecognizedInTheNextExecution(t *testing.T) {
+	t.Parallel()
+	answer, answered, next := holdAt(t, time.Millisecond)
+	for moment := 2 * time.Millisecond; !answered || answer != nil; moment += time.Millisecond {
+		if moment > 100*time.Millisecond {
+			t.Fatalf("the run carries out no update before it continues as new: %v", answer)
+		}
+		answer, answered, next = holdAt(t, moment)
+	}
+	if got := next.GetState().GetCarriedOut(); !slices.Equal(got, []string{"hold"}) {
+		t.Fatalf("the next execution knows the updates %q", got)
+	}
+	env := newTestEnvironment()
+	env.RegisterWorkflowWithOptions(Runner{}.Run, workflow.RegisterOptions{Name: names.RunWorkflow})
+	answers := map[string]error{}
+	for id, after := range map[string]time.Duration{"hold": 0, "another": time.Second} { // the first arrives before the run has begun
+		env.RegisterDelayedCallback(func() {
+			env.UpdateWorkflow(names.HoldUpdate, id, &testsuite.TestUpdateCallback{
+				OnAccept:   func() {},
+				OnReject:   func(err error) { answers[id] = err },
+				OnComplete: func(_ any, err error) { answers[id] = err },
+			}, &v1.TaskCommand{Task: "late"})
+		}, after)
+	}
+	env.RegisterDelayedCallback(env.CancelWorkflow, time.Minute)
+	env.ExecuteWorkflow(names.RunWorkflow, next)
+	if err, ok := answers["hold"]; !ok || err != nil {
+		t.Errorf("the update is repeated: answered %v, with %v", ok, err)
+	}
+	if err := answers["another"]; err == nil || !strings.Contains(err.Error(), "already held") {
+		t.Errorf("another update is answered with %v", err)
+	}
 }

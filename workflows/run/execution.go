@@ -37,8 +37,9 @@ type execution struct {
 	context   *structpb.Struct // of the run; only contexts changes it once the run has begun
 	draining  bool             // nothing is admitted: the run is about to continue as new; only history changes it
 
-	updates, signals int  // received by this execution
-	waiting          bool // the run has not begun: it waits for its approval or its run slot
+	updates, signals int      // received by this execution
+	carriedOut       []string // IDs of the newest updates that the run has carried out
+	waiting          bool     // the run has not begun: it waits for its approval or its run slot
 }
 
 // identity holds the IDs of a run and of the workflow that executes it.

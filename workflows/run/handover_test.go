@@ -39,7 +39,7 @@ func TestStateForgetsNoField(t *testing.T) {
 		if err := r.handover.restore(carried); err != nil {
 			return err
 		}
-		r.log, r.waiting = r.status.Log, carried.GetWaiting()
+		r.log, r.waiting, r.carriedOut = r.status.Log, carried.GetWaiting(), carried.GetCarriedOut()
 		again := r.handover.runState()
 		if missing := prototest.Missing(again, "tasks", "stored", "packed"); len(missing) > 0 {
 			t.Errorf("the state has no %v", missing)

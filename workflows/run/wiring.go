@@ -1,6 +1,7 @@
 package run
 
 import (
+	"slices"
 	"time"
 
 	"go.temporal.io/sdk/workflow"
@@ -16,7 +17,7 @@ func newRun(root workflow.Context, received *v1.RunInput, limits limits.Run) *ru
 	x := &execution{
 		inbox:    &inbox{},
 		identity: identity{self: info.WorkflowExecution.ID, first: info.FirstRunID, original: info.OriginalRunID},
-		ctx:      ctx, root: root, limits: limits, received: received,
+		ctx:      ctx, root: root, limits: limits, received: received, carriedOut: slices.Clone(received.GetState().GetCarriedOut()),
 		now: func() time.Time { return workflow.Now(ctx) },
 	}
 	var (

@@ -1771,7 +1771,10 @@ type RunState struct {
 	// Approval of the run, as in Run.approval; absent if the run needs none.
 	Approval *RunApproval `protobuf:"bytes,21,opt,name=approval,proto3" json:"approval,omitempty"`
 	// Whether the run has not begun: it waits for its approval or its run slot.
-	Waiting       bool `protobuf:"varint,22,opt,name=waiting,proto3" json:"waiting,omitempty"`
+	Waiting bool `protobuf:"varint,22,opt,name=waiting,proto3" json:"waiting,omitempty"`
+	// IDs of the newest updates that the run has carried out. One that is sent again, because its answer was lost, gets the
+	// same answer and changes nothing.
+	CarriedOut    []string `protobuf:"bytes,23,rep,name=carried_out,json=carriedOut,proto3" json:"carried_out,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1958,6 +1961,13 @@ func (x *RunState) GetWaiting() bool {
 		return x.Waiting
 	}
 	return false
+}
+
+func (x *RunState) GetCarriedOut() []string {
+	if x != nil {
+		return x.CarriedOut
+	}
+	return nil
 }
 
 // ReopenRequest asks for the state from which an ended run continues.
@@ -8862,7 +8872,7 @@ const file_switchyard_v1_payload_proto_rawDesc = "" +
 	"RunOptions\x12F\n" +
 	"\x11placement_timeout\x18\x01 \x01(\v2\x19.google.protobuf.DurationR\x10placementTimeout\x12F\n" +
 	"\x11heartbeat_timeout\x18\x02 \x01(\v2\x19.google.protobuf.DurationR\x10heartbeatTimeout\x12@\n" +
-	"\x0epickup_timeout\x18\x03 \x01(\v2\x19.google.protobuf.DurationR\rpickupTimeout\"\xfa\a\n" +
+	"\x0epickup_timeout\x18\x03 \x01(\v2\x19.google.protobuf.DurationR\rpickupTimeout\"\x9b\b\n" +
 	"\bRunState\x129\n" +
 	"\n" +
 	"created_at\x18\x01 \x01(\v2\x1a.google.protobuf.TimestampR\tcreatedAt\x128\n" +
@@ -8890,7 +8900,9 @@ const file_switchyard_v1_payload_proto_rawDesc = "" +
 	"\aheld_by\x18\x13 \x03(\v2#.switchyard.v1.RunState.HeldByEntryR\x06heldBy\x12?\n" +
 	"\tabandoned\x18\x14 \x03(\v2!.switchyard.v1.AwaitAnswerRequestR\tabandoned\x126\n" +
 	"\bapproval\x18\x15 \x01(\v2\x1a.switchyard.v1.RunApprovalR\bapproval\x12\x18\n" +
-	"\awaiting\x18\x16 \x01(\bR\awaiting\x1aR\n" +
+	"\awaiting\x18\x16 \x01(\bR\awaiting\x12\x1f\n" +
+	"\vcarried_out\x18\x17 \x03(\tR\n" +
+	"carriedOut\x1aR\n" +
 	"\n" +
 	"TasksEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12.\n" +
