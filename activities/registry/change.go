@@ -8,6 +8,7 @@ import (
 	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/temporal"
 
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/names"
@@ -47,15 +48,39 @@ func (r *Registry) change(ctx context.Context, name, update string, args ...any)
 func (r *Registry) update(ctx context.Context, name, update string, args ...any) error {
 	ctx, cancel := context.WithTimeout(ctx, updateTimeout)
 	defer cancel()
-	h, err := r.client.UpdateWorkflow(ctx, client.UpdateWorkflowOptions{
-		WorkflowID: names.NodeWorkflowID(name), UpdateName: update, Args: args,
-		WaitForStage: client.WorkflowUpdateStageCompleted,
-	})
-	if err == nil {
-		err = h.Get(ctx, nil)
+	for {
+		h, err := r.client.UpdateWorkflow(ctx, client.UpdateWorkflowOptions{
+			WorkflowID: names.NodeWorkflowID(name), UpdateName: update, Args: args,
+			WaitForStage: client.WorkflowUpdateStageCompleted,
+		})
+		if err == nil {
+			err = h.Get(ctx, nil)
+		}
+		_, isLost := errors.AsType[*serviceerror.NotFound](err)
+		if app, ok := errors.AsType[*temporal.ApplicationError](err); ok && app.Type() == acceptedByEndedEntry {
+			isLost = true
+		}
+		if !isLost {
+			return translate(ctx, name, err)
+		}
+		// The entry continued as new before it answered, unless it is gone. It may be sent every update twice.
+		if _, err := r.Entry(ctx, name); err != nil {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return translate(ctx, name, ctx.Err())
+		case <-time.After(continuePause):
+		}
 	}
-	return translate(ctx, name, err)
 }
+
+const (
+	// acceptedByEndedEntry is the type of Temporal's error for an update that an execution accepted and did not complete.
+	acceptedByEndedEntry = "AcceptedUpdateCompletedWorkflow"
+	// continuePause is the wait before an update is sent again to an entry that has continued as new.
+	continuePause = 50 * time.Millisecond
+)
 
 // Register creates the entry of a node, or takes over an existing one, and returns its record. It
 // returns ErrTaken if a live worker has the name, ErrOutdated if the entry needs Replace, and

@@ -1,6 +1,7 @@
 package election
 
 import (
+	"errors"
 	"time"
 
 	"go.temporal.io/sdk/temporal"
@@ -26,13 +27,22 @@ func Leader(ctx workflow.Context, in *v1.LeaderInput) error {
 		StartToCloseTimeout: options.Unlimited,
 		HeartbeatTimeout:    leadHeartbeat,
 		RetryPolicy:         &temporal.RetryPolicy{InitialInterval: 50 * time.Millisecond, BackoffCoefficient: 1},
+		WaitForCancellation: true,
 		Summary:             "own the placement queue",
 	})
-	for workflow.GetInfo(ctx).GetCurrentHistoryLength() < leaderHistoryEvents {
+	for !isTooLong(ctx) {
 		// The activity does not end by itself. If it ends regardless, a new leader starts at once.
-		if err := workflow.ExecuteActivity(own, names.LeadActivity).Get(ctx, nil); err != nil && ctx.Err() != nil {
+		term, end := workflow.WithCancel(own)
+		lead := workflow.ExecuteActivity(term, names.LeadActivity)
+		err := workflow.Await(ctx, func() bool { return lead.IsReady() || isTooLong(ctx) }) // signals lengthen the history
+		end()
+		if err = errors.Join(err, lead.Get(ctx, nil)); err != nil && ctx.Err() != nil {
 			return err
 		}
 	}
 	return workflow.NewContinueAsNewError(ctx, names.LeaderWorkflow, in)
+}
+
+func isTooLong(ctx workflow.Context) bool {
+	return workflow.GetInfo(ctx).GetCurrentHistoryLength() >= leaderHistoryEvents
 }

@@ -89,7 +89,7 @@ func (e *entry) tooLong(ctx workflow.Context) bool {
 }
 
 // attend keeps the Heartbeat of the registered worker running. It returns when the worker has stopped, was lost, or has
-// registered again.
+// registered again, and when drains or signals have made the history too long: the next execution has a Heartbeat of its own.
 func (e *entry) attend(ctx workflow.Context) error {
 	registration := e.registrations
 	ctx, cancel := workflow.WithCancel(ctx)
@@ -98,10 +98,12 @@ func (e *entry) attend(ctx workflow.Context) error {
 	heartbeat := workflow.ExecuteActivity(workflow.WithActivityOptions(ctx, heartbeatOptions(e.name, after)),
 		names.HeartbeatActivity, &v1.NodeInput{Name: e.name, Incarnation: e.record.GetRegistration().GetIncarnation()})
 	workflow.Go(ctx, e.order)
-	if err := workflow.Await(ctx, func() bool { return heartbeat.IsReady() || e.registrations != registration || !e.live() }); err != nil {
+	if err := workflow.Await(ctx, func() bool {
+		return heartbeat.IsReady() || e.registrations != registration || !e.live() || e.tooLong(ctx)
+	}); err != nil {
 		return err
 	}
-	if e.registrations != registration || !e.live() {
+	if e.registrations != registration || !e.live() || !heartbeat.IsReady() {
 		return nil
 	}
 	reason := names.NodeLeft
