@@ -45,7 +45,8 @@
 //
 // People steer a run by updates. A handler validates the update and queues it for the main loop, which executes it between two
 // rounds. To suspend or resume an attempt, the run first asks its node with a Steer activity. To the core, a suspended attempt
-// is running. During its last steps before continue-as-new the run refuses updates, and the client sends them again.
+// is running. During its last steps before continue-as-new the run refuses updates, and the client sends them again. The next
+// execution knows the newest updates that were carried out: one that is sent again, because its answer was lost, changes nothing.
 //
 // It may import proto, workflows/admission, workflows/dag, workflows/definition, workflows/eventlog, workflows/limits,
 // workflows/names, workflows/options, workflows/pending, workflows/phrase, workflows/status, workflows/structs and
