@@ -21,11 +21,13 @@ type Weights struct {
 	GPU float64
 	// Task is subtracted for each task that runs on the node or is assigned to it.
 	Task float64
+	// Gaming is subtracted while a user plays a game on the machine.
+	Gaming float64
 }
 
 // DefaultWeights returns the weights of the design.
 func DefaultWeights() Weights {
-	return Weights{CPU: 0.3, Memory: 0.3, Disk: 0.15, Network: 0.1, GPU: 0.15, Task: 5}
+	return Weights{CPU: 0.3, Memory: 0.3, Disk: 0.15, Network: 0.1, GPU: 0.15, Task: 5, Gaming: 40}
 }
 
 // forTasks returns the part of a score that tasks contribute. Without tasks it returns 0 and not
@@ -34,7 +36,7 @@ func (w *Weights) forTasks(tasks int) float64 { return w.Task * float64(-tasks) 
 
 // Part is one named part of a score.
 type Part struct {
-	// Name is cpu, memory, disk, network, gpu or tasks.
+	// Name is cpu, memory, disk, network, gaming, gpu or tasks.
 	Name string
 	// Value is the part's contribution to the score.
 	Value float64
@@ -53,6 +55,7 @@ func Sum(parts []Part) float64 {
 // figure that is missing from the snapshot contributes 0.
 type figures struct {
 	cpu, memory, disk, network, gpu float64
+	gaming                          float64 // not positive
 }
 
 func figuresOf(snap *v1.NodeSnapshot, w *Weights) *figures {
@@ -71,12 +74,15 @@ func figuresOf(snap *v1.NodeSnapshot, w *Weights) *figures {
 		f.network = w.Network * percent((bandwidth-network.GetThroughputMbps())/bandwidth*100)
 	}
 	f.gpu = w.GPU * idleGPU(snap)
+	if snap.GetGaming() {
+		f.gaming -= w.Gaming
+	}
 	return &f
 }
 
 // sum returns the sum of the parts. gpu includes the part for GPUs.
 func (f *figures) sum(gpu bool) float64 {
-	sum := f.cpu + f.memory + f.disk + f.network
+	sum := f.cpu + f.memory + f.disk + f.network + f.gaming
 	if gpu {
 		sum += f.gpu
 	}
@@ -86,13 +92,16 @@ func (f *figures) sum(gpu bool) float64 {
 // parts returns the parts of a node's score, where tasks is the part for tasks. gpu includes the
 // part for GPUs.
 func (f *figures) parts(gpu bool, tasks float64) []Part {
-	parts := make([]Part, 0, 6)
+	parts := make([]Part, 0, 7)
 	parts = append(parts,
 		Part{Name: "cpu", Value: f.cpu},
 		Part{Name: "memory", Value: f.memory},
 		Part{Name: "disk", Value: f.disk},
 		Part{Name: "network", Value: f.network},
 	)
+	if f.gaming != 0 {
+		parts = append(parts, Part{Name: "gaming", Value: f.gaming})
+	}
 	if gpu {
 		parts = append(parts, Part{Name: "gpu", Value: f.gpu})
 	}

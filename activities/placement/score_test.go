@@ -34,6 +34,8 @@ func TestScore(t *testing.T) {
 			parts: []Part{{"cpu", 18}, {"memory", 7.5}, {"disk", 12}, {"network", 7.5}, {"tasks", 0}}},
 		"no figures": {snap: &v1.NodeSnapshot{}, tasks: 1, gpu: true, sum: -5,
 			parts: []Part{{"cpu", 0}, {"memory", 0}, {"disk", 0}, {"network", 0}, {"gpu", 0}, {"tasks", -5}}},
+		"game": {snap: &v1.NodeSnapshot{Gaming: true, Cpu: &v1.CpuSnapshot{Cores: 8}}, sum: -10,
+			parts: []Part{{"cpu", 30}, {"memory", 0}, {"disk", 0}, {"network", 0}, {"gaming", -40}, {"tasks", 0}}},
 		"traffic above the link speed": {sum: 0,
 			snap:  &v1.NodeSnapshot{Network: &v1.NetworkSnapshot{BandwidthMbps: 100, ThroughputMbps: 180}},
 			parts: []Part{{"cpu", 0}, {"memory", 0}, {"disk", 0}, {"network", 0}, {"tasks", 0}}},
