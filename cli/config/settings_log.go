@@ -11,13 +11,14 @@ import (
 // temporalVariables are Temporal's own variables for its address.
 var temporalVariables = []string{"TEMPORAL_ADDRESS", "TEMPORAL_NAMESPACE", "TEMPORAL_PROFILE", "TEMPORAL_CONFIG_FILE"}
 
-// Log logs the settings that a user has changed for a command, with their origins, and logs the defaults of the others
-// at debug level. outside is true if the command uses a Temporal server that runs elsewhere.
+// Log logs in one line the settings that are in force for a command: those that a user has changed with their origins, then the
+// defaults of the others, except for empty ones. outside is true if the command uses a Temporal server that runs elsewhere.
 func (o Origins) Log(log *slog.Logger, cmd *cobra.Command, getenv func(string) string, outside bool) {
 	var made, defaults []slog.Attr
 	cmd.Flags().VisitAll(func(f *pflag.Flag) {
 		switch origin := o[f.Name]; {
 		case f.Name == "help":
+		case origin == "" && (f.Value.String() == "" || f.Value.String() == "[]"):
 		case origin == "":
 			defaults = append(defaults, slog.String(f.Name, masked(f.Name, f.Value.String())))
 		default:
@@ -29,8 +30,5 @@ func (o Origins) Log(log *slog.Logger, cmd *cobra.Command, getenv func(string) s
 			made = append(made, slog.String(name, masked(name, value)+" (environment)"))
 		}
 	}
-	if len(made) > 0 {
-		log.LogAttrs(context.Background(), slog.LevelInfo, "settings of "+cmd.Name(), made...)
-	}
-	log.LogAttrs(context.Background(), slog.LevelDebug, "defaults of "+cmd.Name(), defaults...)
+	log.LogAttrs(context.Background(), slog.LevelInfo, "settings of "+cmd.Name(), append(made, defaults...)...)
 }
