@@ -4,6 +4,7 @@ import (
 	"math"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -13,6 +14,7 @@ import (
 	"switchyard/cli/exit"
 	"switchyard/cli/output"
 	"switchyard/cli/stack"
+	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/definition"
 )
 
@@ -24,17 +26,27 @@ type fleetFlags struct {
 	weights  []string
 	timeout  time.Duration
 	failures output.Choice
-	pickup   time.Duration
+	parallel int32
+	pickup   []string
+	suspects int32
 	silence  time.Duration
 }
 
+// The default time-outs of --pickup-timeout. A machine may have to fetch a large image before its node has room for the next.
+const (
+	defaultPickup    = 15 * time.Second
+	defaultVpsPickup = time.Minute
+)
+
 func (o *fleetFlags) add(f *pflag.FlagSet) {
 	o.failures = output.Choice{Value: "continue", Allowed: []string{"continue", "halt"}}
-	f.StringSliceVar(&o.weights, "score-weights", nil, "weights in a node's score as NAME=NUMBER, for cpu, memory, disk, network, gpu and task (default cpu=0.3, memory=0.3, disk=0.15, network=0.1, gpu=0.15, task=5)")
+	f.StringSliceVar(&o.weights, "score-weights", nil, "weights in a node's score as NAME=NUMBER, for cpu, memory, disk, network, gpu and task (default cpu=0.3, memory=0.3, disk=0.15, network=0.1, gpu=0.15, task=5, gaming=40)")
 	f.DurationVar(&o.timeout, "default-timeout", 0, "time limit of an attempt if its definition sets none; 0 means no limit")
 	f.Var(&o.failures, "default-failure-policy", "what a run does after a failure if its definition does not say: continue or halt")
 	f.DurationVar(&o.silence, "default-heartbeat-timeout", defaultSilence, "how long a task's node may be silent before the task starts elsewhere, if neither definition nor run says; with a longer time, tasks survive longer outages of Temporal, but dead nodes are detected later")
-	f.DurationVar(&o.pickup, "pickup-timeout", 15*time.Second, "how long a node may take to pick up a task before the task moves to another node")
+	f.Int32Var(&o.parallel, "default-max-parallel", 0, "maximum number of tasks that a run has in progress at once if its definition sets no maxParallel; 0 means no limit")
+	f.StringSliceVar(&o.pickup, "pickup-timeout", []string{"15s", "vps=1m"}, "how long a node may take to pick up a task before the task moves to another node, for all tasks or as TYPE=DURATION for those of a type")
+	f.Int32Var(&o.suspects, "suspicion-limit", 1, "how many dispatches of a task in a row a node may fail to pick up or start before the task avoids the node")
 }
 
 // into checks the flags and applies them to a stack.
@@ -44,15 +56,24 @@ func (o *fleetFlags) into(cfg *stack.Config) error {
 		return exit.Usagef("--default-timeout %s: it must not be negative; 0 means no limit", o.timeout)
 	case o.silence < definition.MinHeartbeatTimeout || o.silence > definition.MaxHeartbeatTimeout:
 		return exit.Usagef("--default-heartbeat-timeout %s: it must be 5s to 1h", o.silence)
-	case o.pickup < time.Second:
-		return exit.Usagef("--pickup-timeout %s: it must be at least 1s", o.pickup)
+	case o.parallel < 0:
+		return exit.Usagef("--default-max-parallel %d: it must not be negative; 0 means no limit", o.parallel)
+	case o.suspects < 1:
+		return exit.Usagef("--suspicion-limit %d: it must be at least 1", o.suspects)
+	}
+	pickup, pickups, err := pickupTimeouts(o.pickup)
+	if err != nil {
+		return err
 	}
 	weights, err := scoreWeights(o.weights)
 	if err != nil {
 		return err
 	}
 	cfg.Weights = weights
-	cfg.Defaults = definition.RunDefaults{Timeout: o.timeout, PickupTimeout: o.pickup}
+	cfg.Defaults = definition.RunDefaults{Timeout: o.timeout, MaxParallel: o.parallel, PickupTimeout: pickup, PickupTimeouts: pickups}
+	if o.suspects > 1 { // the default is not stored
+		cfg.Defaults.SuspicionLimit = o.suspects
+	}
 	if o.silence != defaultSilence { // the default is not stored
 		cfg.Defaults.HeartbeatTimeout = o.silence
 	}
@@ -60,6 +81,37 @@ func (o *fleetFlags) into(cfg *stack.Config) error {
 		cfg.Defaults.FailurePolicy = o.failures.Value
 	}
 	return nil
+}
+
+// pickupTimeouts returns the time-out of all tasks and those of single types.
+func pickupTimeouts(texts []string) (all time.Duration, byType map[string]time.Duration, err error) {
+	all, byType = defaultPickup, map[string]time.Duration{v1.TypeVPS: defaultVpsPickup}
+	for _, text := range texts {
+		taskType, value, isTyped := strings.Cut(text, "=")
+		if !isTyped {
+			value = text
+		}
+		timeout, err := time.ParseDuration(value)
+		kind, isKnown := v1.FindTaskType(taskType)
+		switch {
+		case err != nil:
+			return 0, nil, exit.Usagef("--pickup-timeout %s: write a duration such as 15s, or TYPE=DURATION such as vps=1m", text)
+		case timeout < definition.MinPickupTimeout:
+			return 0, nil, exit.Usagef("--pickup-timeout %s: it must be at least 1s", text)
+		case !isTyped:
+			all = timeout
+		case !isKnown || !kind.OnNode:
+			return 0, nil, exit.Usagef("--pickup-timeout %s: there is no task type %q that runs on a node; use one of %s", text, taskType, strings.Join(nodeTypes(), ", "))
+		default:
+			byType[taskType] = timeout
+		}
+	}
+	return all, byType, nil
+}
+
+// nodeTypes returns the task types that run on nodes.
+func nodeTypes() []string {
+	return slices.DeleteFunc(v1.TaskTypes(), func(name string) bool { return !v1.NeedsNode(name) })
 }
 
 // scoreWeights returns the weights, or nil if all have their defaults.
@@ -72,11 +124,11 @@ func scoreWeights(texts []string) (*placement.Weights, error) {
 		return nil, err
 	}
 	w := placement.DefaultWeights()
-	fields := map[string]*float64{"cpu": &w.CPU, "memory": &w.Memory, "disk": &w.Disk, "network": &w.Network, "gpu": &w.GPU, "task": &w.Task}
+	fields := map[string]*float64{"cpu": &w.CPU, "memory": &w.Memory, "disk": &w.Disk, "network": &w.Network, "gpu": &w.GPU, "task": &w.Task, "gaming": &w.Gaming}
 	for name, text := range pairs {
 		field := fields[name]
 		if field == nil {
-			return nil, exit.Usagef("--score-weights %s: there is no weight %q; use cpu, memory, disk, network, gpu or task", name, name)
+			return nil, exit.Usagef("--score-weights %s: there is no weight %q; use cpu, memory, disk, network, gpu, task or gaming", name, name)
 		}
 		value, err := strconv.ParseFloat(text, 64)
 		if err != nil || value < 0 || math.IsNaN(value) || math.IsInf(value, 0) {
@@ -84,7 +136,7 @@ func scoreWeights(texts []string) (*placement.Weights, error) {
 		}
 		*field = value
 	}
-	if sum := []float64{w.CPU, w.Memory, w.Disk, w.Network, w.GPU, w.Task}; slices.Max(sum) == 0 {
+	if sum := []float64{w.CPU, w.Memory, w.Disk, w.Network, w.GPU, w.Task, w.Gaming}; slices.Max(sum) == 0 {
 		return nil, exit.Usagef("--score-weights: at least one weight must be above 0")
 	}
 	return &w, nil

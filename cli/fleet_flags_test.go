@@ -3,6 +3,7 @@ package cli
 import (
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -27,13 +28,16 @@ func TestFleetFlags(t *testing.T) {
 		return cfg, fleet.into(&cfg)
 	}
 	cfg, err := parse()
-	if err != nil || cfg.Weights != nil || cfg.Defaults != (definition.RunDefaults{PickupTimeout: 15 * time.Second}) {
+	if err != nil || cfg.Weights != nil || !reflect.DeepEqual(cfg.Defaults, definition.RunDefaults{PickupTimeout: 15 * time.Second, PickupTimeouts: map[string]time.Duration{"vps": time.Minute}}) {
 		t.Errorf("without flags: %+v, %v", cfg.Defaults, err)
 	}
-	cfg, err = parse("--score-weights", "cpu=1,task=0", "--default-timeout", "2h", "--default-failure-policy", "halt", "--pickup-timeout", "5s", "--default-heartbeat-timeout", "5m")
+	cfg, err = parse("--score-weights", "cpu=1,task=0", "--default-timeout", "2h", "--default-failure-policy", "halt", "--pickup-timeout", "5s,shell=30s", "--default-heartbeat-timeout", "5m", "--default-max-parallel", "8", "--suspicion-limit", "3")
 	weights := placement.DefaultWeights()
 	weights.CPU, weights.Task = 1, 0
-	if err != nil || *cfg.Weights != weights || cfg.Defaults != (definition.RunDefaults{Timeout: 2 * time.Hour, FailurePolicy: "halt", PickupTimeout: 5 * time.Second, HeartbeatTimeout: 5 * time.Minute}) {
+	if err != nil || *cfg.Weights != weights || !reflect.DeepEqual(cfg.Defaults, definition.RunDefaults{
+		Timeout: 2 * time.Hour, FailurePolicy: "halt", PickupTimeout: 5 * time.Second, HeartbeatTimeout: 5 * time.Minute, MaxParallel: 8, SuspicionLimit: 3,
+		PickupTimeouts: map[string]time.Duration{"vps": time.Minute, "shell": 30 * time.Second},
+	}) {
 		t.Errorf("with flags: %+v, %+v, %v", cfg.Weights, cfg.Defaults, err)
 	}
 	for args, want := range map[string]string{
@@ -41,11 +45,17 @@ func TestFleetFlags(t *testing.T) {
 		"--score-weights=ram=1":   `no weight "ram"`,
 		"--score-weights=cpu=-1":  "not negative",
 		"--score-weights=cpu=NaN": "not negative",
-		"--score-weights=cpu=0,memory=0,disk=0,network=0,gpu=0,task=0": "at least one weight",
+		"--score-weights=cpu=0,memory=0,disk=0,network=0,gpu=0,task=0,gaming=0": "at least one weight",
 		"--default-timeout=-1s":          "must not be negative",
 		"--default-failure-policy=stop":  "continue, halt",
 		"--default-heartbeat-timeout=2s": "5s to 1h",
 		"--pickup-timeout=10ms":          "at least 1s",
+		"--pickup-timeout=vps=10ms":      "at least 1s",
+		"--pickup-timeout=vms=10s":       `no task type "vms"`,
+		"--pickup-timeout=approval=10s":  "runs on a node",
+		"--pickup-timeout=soon":          "write a duration",
+		"--default-max-parallel=-1":      "must not be negative",
+		"--suspicion-limit=0":            "at least 1",
 	} {
 		if _, err := parse(args); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v; it should say %q", args, err, want)

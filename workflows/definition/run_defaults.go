@@ -2,6 +2,7 @@ package definition
 
 import (
 	"errors"
+	"fmt"
 	"time"
 
 	"google.golang.org/protobuf/proto"
@@ -21,8 +22,14 @@ type RunDefaults struct {
 	Timeout time.Duration
 	// FailurePolicy is "continue" or "halt"; "" means "continue".
 	FailurePolicy string
+	// MaxParallel is the most tasks and instances of a run at once; 0 means no limit.
+	MaxParallel int32
 	// PickupTimeout is how long an attempt waits in the queue of its node before it is placed again; 0 means 15 s.
 	PickupTimeout time.Duration
+	// PickupTimeouts replaces PickupTimeout for tasks of single types.
+	PickupTimeouts map[string]time.Duration
+	// SuspicionLimit is how many dispatches in a row may be not picked up or not started before a task avoids the node; 0 means 1.
+	SuspicionLimit int32
 	// HeartbeatTimeout is how long the node of an attempt may be silent before the attempt counts as lost; 0 means 15 s.
 	HeartbeatTimeout time.Duration
 }
@@ -36,8 +43,19 @@ func (d RunDefaults) Validate() error {
 	if d.FailurePolicy != "" && d.FailurePolicy != "continue" && d.FailurePolicy != "halt" {
 		errs = append(errs, errors.New("Defaults.FailurePolicy is neither continue nor halt"))
 	}
+	if d.MaxParallel < 0 {
+		errs = append(errs, errors.New("Defaults.MaxParallel is negative"))
+	}
+	if d.SuspicionLimit < 0 {
+		errs = append(errs, errors.New("Defaults.SuspicionLimit is negative"))
+	}
 	if d.PickupTimeout != 0 && d.PickupTimeout < MinPickupTimeout {
 		errs = append(errs, errors.New("Defaults.PickupTimeout is below 1 s"))
+	}
+	for taskType, timeout := range d.PickupTimeouts {
+		if timeout < MinPickupTimeout || !v1.NeedsNode(taskType) {
+			errs = append(errs, fmt.Errorf("Defaults.PickupTimeouts[%s] is below 1 s, or tasks of this type need no node", taskType))
+		}
 	}
 	if h := d.HeartbeatTimeout; h != 0 && (h < MinHeartbeatTimeout || h > MaxHeartbeatTimeout) {
 		errs = append(errs, errors.New("Defaults.HeartbeatTimeout is not 5 s to 1 h"))
@@ -49,6 +67,9 @@ func (d RunDefaults) Validate() error {
 func (d RunDefaults) FillDefinition(def *v1.Definition) {
 	if def.FailurePolicy == "" {
 		def.FailurePolicy = d.FailurePolicy
+	}
+	if def.GetMaxParallel() == 0 {
+		def.MaxParallel = d.MaxParallel
 	}
 	if d.Timeout == 0 {
 		return
@@ -62,9 +83,12 @@ func (d RunDefaults) FillDefinition(def *v1.Definition) {
 
 // FillOptions returns the options of a run with open fields filled from the defaults. It does not modify o, which may be nil.
 func (d RunDefaults) FillOptions(o *v1.RunOptions) *v1.RunOptions {
-	setsPickup := d.PickupTimeout != 0 && o.GetPickupTimeout() == nil
+	isOpen := o.GetPickupTimeout() == nil
+	setsPickup := d.PickupTimeout != 0 && isOpen
+	setsTypes := len(d.PickupTimeouts) > 0 && isOpen
 	setsHeartbeat := d.HeartbeatTimeout != 0 && o.GetHeartbeatTimeout() == nil
-	if !setsPickup && !setsHeartbeat {
+	setsLimit := d.SuspicionLimit != 0 && o.GetSuspicionLimit() == 0
+	if !setsPickup && !setsTypes && !setsHeartbeat && !setsLimit {
 		return o
 	}
 	o = proto.CloneOf(o)
@@ -73,6 +97,15 @@ func (d RunDefaults) FillOptions(o *v1.RunOptions) *v1.RunOptions {
 	}
 	if setsPickup {
 		o.PickupTimeout = durationpb.New(d.PickupTimeout)
+	}
+	if setsTypes {
+		o.PickupTimeouts = map[string]*durationpb.Duration{}
+		for taskType, timeout := range d.PickupTimeouts {
+			o.PickupTimeouts[taskType] = durationpb.New(timeout)
+		}
+	}
+	if setsLimit {
+		o.SuspicionLimit = d.SuspicionLimit
 	}
 	if setsHeartbeat {
 		o.HeartbeatTimeout = durationpb.New(d.HeartbeatTimeout)

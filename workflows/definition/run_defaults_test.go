@@ -21,7 +21,7 @@ tasks:
   gate: { type: approval, spec: { message: "go?" } }
   inner: { type: run, spec: { workflow: other } }
 `
-	d := RunDefaults{Timeout: time.Hour, FailurePolicy: "halt", PickupTimeout: time.Minute, HeartbeatTimeout: 5 * time.Minute}
+	d := RunDefaults{Timeout: time.Hour, FailurePolicy: "halt", MaxParallel: 8, PickupTimeout: time.Minute, PickupTimeouts: map[string]time.Duration{"vps": 2 * time.Minute}, SuspicionLimit: 3, HeartbeatTimeout: 5 * time.Minute}
 	def, err := Parse("f.yaml", []byte(document))
 	if err != nil {
 		t.Fatal(err)
@@ -32,26 +32,27 @@ tasks:
 			t.Errorf("%s has the time-out %q, want %q", task, got, want)
 		}
 	}
-	if def.GetFailurePolicy() != "halt" {
-		t.Errorf("the failure policy is %q", def.GetFailurePolicy())
+	if def.GetFailurePolicy() != "halt" || def.GetMaxParallel() != 8 {
+		t.Errorf("the failure policy is %q, maxParallel %d", def.GetFailurePolicy(), def.GetMaxParallel())
 	}
-	if def, err = Parse("f.yaml", []byte("failurePolicy: continue\n"+document)); err != nil {
+	if def, err = Parse("f.yaml", []byte("failurePolicy: continue\nmaxParallel: 2\n"+document)); err != nil {
 		t.Fatal(err)
 	}
-	if d.FillDefinition(def); def.GetFailurePolicy() != "continue" {
-		t.Errorf("the failure policy of the definition becomes %q", def.GetFailurePolicy())
+	if d.FillDefinition(def); def.GetFailurePolicy() != "continue" || def.GetMaxParallel() != 2 {
+		t.Errorf("the failure policy of the definition becomes %q, maxParallel %d", def.GetFailurePolicy(), def.GetMaxParallel())
 	}
 	given := &v1.RunOptions{HeartbeatTimeout: durationpb.New(time.Second)}
 	if got := d.FillOptions(given); got.GetPickupTimeout().AsDuration() != time.Minute || got.GetHeartbeatTimeout().AsDuration() != time.Second || given.GetPickupTimeout() != nil {
 		t.Errorf("%v becomes %v", given, got)
 	}
-	if got := d.FillOptions(nil); got.GetPickupTimeout().AsDuration() != time.Minute || got.GetHeartbeatTimeout().AsDuration() != 5*time.Minute {
+	if got := d.FillOptions(nil); got.GetPickupTimeout().AsDuration() != time.Minute || got.GetHeartbeatTimeout().AsDuration() != 5*time.Minute ||
+		got.GetPickupTimeouts()["vps"].AsDuration() != 2*time.Minute || got.GetSuspicionLimit() != 3 {
 		t.Errorf("no options become %v", got)
 	}
-	if got := d.FillOptions(&v1.RunOptions{PickupTimeout: durationpb.New(2 * time.Second)}); got.GetPickupTimeout().AsDuration() != 2*time.Second {
+	if got := d.FillOptions(&v1.RunOptions{PickupTimeout: durationpb.New(2 * time.Second)}); got.GetPickupTimeout().AsDuration() != 2*time.Second || len(got.GetPickupTimeouts()) > 0 {
 		t.Errorf("the pick-up time-out of the options becomes %v", got)
 	}
-	for _, bad := range []RunDefaults{{Timeout: -1}, {FailurePolicy: "stop"}, {PickupTimeout: time.Millisecond}, {HeartbeatTimeout: time.Second}, {HeartbeatTimeout: 2 * time.Hour}} {
+	for _, bad := range []RunDefaults{{Timeout: -1}, {FailurePolicy: "stop"}, {PickupTimeout: time.Millisecond}, {MaxParallel: -1}, {SuspicionLimit: -1}, {PickupTimeouts: map[string]time.Duration{"vps": 1}}, {PickupTimeouts: map[string]time.Duration{"approval": time.Minute}}, {HeartbeatTimeout: time.Second}, {HeartbeatTimeout: 2 * time.Hour}} {
 		if bad.Validate() == nil {
 			t.Errorf("%+v is valid", bad)
 		}

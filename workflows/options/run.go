@@ -51,7 +51,7 @@ func Execute(req *v1.ExecuteRequest, name, queue string, priority int32, run *v1
 	return workflow.ActivityOptions{
 		TaskQueue:              queue,
 		ActivityID:             names.AttemptID(name, req.GetClaim()),
-		ScheduleToStartTimeout: max(heartbeat, cmp.Or(run.GetPickupTimeout().AsDuration(), pickupTimeout)),
+		ScheduleToStartTimeout: max(heartbeat, pickup(req.GetType(), run)),
 		StartToCloseTimeout:    limit,
 		HeartbeatTimeout:       heartbeat,
 		WaitForCancellation:    true,
@@ -59,6 +59,11 @@ func Execute(req *v1.ExecuteRequest, name, queue string, priority int32, run *v1
 		Summary:                attemptSummary(name, req),
 		Priority:               temporal.Priority{PriorityKey: priorityKey(priority)},
 	}
+}
+
+// pickup returns how long an attempt of a type waits in the queue of its node.
+func pickup(taskType string, run *v1.RunOptions) time.Duration {
+	return cmp.Or(run.GetPickupTimeouts()[taskType].AsDuration(), run.GetPickupTimeout().AsDuration(), pickupTimeout)
 }
 
 // priorityKey converts a priority (0 to 10, higher is more urgent) to Temporal's key (1 is the most urgent).

@@ -27,7 +27,6 @@ func TestDispatchEndDecidesWhatFollows(t *testing.T) {
 		attempts   string
 		dispatches string // attempt, claim, and attempts that were never reported
 		events     string
-		suspicions int32
 	}{
 		"lost on a live node": {
 			moves: []move{die(true)}, retries: 1, state: "completed",
@@ -61,12 +60,12 @@ func TestDispatchEndDecidesWhatFollows(t *testing.T) {
 				"started failed retried queued assigned started completed",
 		},
 		"lost before it started": {
-			moves: []move{die(false)}, retries: 0, state: "completed", suspicions: 1,
+			moves: []move{die(false)}, retries: 0, state: "completed",
 			attempts: "0.2 completed ", dispatches: "0.1[] 0.2[0]",
 			events: "submitted queued assigned reassigned assigned started completed",
 		},
 		"handed back": {
-			moves: []move{answer("moved", "draining"), answer("moved", "not_started")}, retries: 0, state: "completed", suspicions: 1,
+			moves: []move{answer("moved", "draining"), answer("moved", "not_started")}, retries: 0, state: "completed",
 			attempts: "0.3 completed ", dispatches: "0.1[] 0.2[] 0.3[]",
 			events: "submitted queued assigned reassigned assigned reassigned assigned started completed",
 		},
@@ -111,8 +110,8 @@ func TestDispatchEndDecidesWhatFollows(t *testing.T) {
 					t.Errorf("attempt %v", a)
 				}
 			}
-			if got := strings.Join(attempts, ", "); got != test.attempts || x.GetSuspicions() != test.suspicions {
-				t.Errorf("attempts are %q, %d suspicions; want %q, %d", got, x.GetSuspicions(), test.attempts, test.suspicions)
+			if got := strings.Join(attempts, ", "); got != test.attempts || x.GetSuspicions() != 0 {
+				t.Errorf("attempts are %q, %d suspicions; want %q, none", got, x.GetSuspicions(), test.attempts)
 			}
 			if got := p.dispatches(); got != test.dispatches {
 				t.Errorf("dispatches are %s, want %s", got, test.dispatches)

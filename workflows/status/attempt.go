@@ -60,7 +60,16 @@ func (d *dispatches) EndAttempt(i int, end AttemptEnd, now time.Time) {
 		attempt.AssignedAt = e.assignedAt // the node could not report it
 	}
 	e.ended, e.avoid, e.lead = attempt, "", -1
-	if end.Outcome != v1.OutcomeDone && end.Outcome != "" {
+	isMoved := end.Ended.State == v1.AttemptMoved
+	isSuspect := isMoved && (end.Ended.Reason == v1.ReasonNotStarted || end.Ended.Reason == v1.ReasonNotPickedUp)
+	switch {
+	case isSuspect:
+		d.change(i, func(e *entry) { e.suspicions++ })
+	case end.Outcome == v1.OutcomeDone && e.suspicions > 0:
+		d.change(i, func(e *entry) { e.suspicions = 0 })
+	}
+	isTolerated := isSuspect && e.suspicions < d.suspicionLimit
+	if end.Outcome != v1.OutcomeDone && end.Outcome != "" && !isTolerated {
 		e.avoid = end.Node
 	}
 	if e.refusals++; end.Outcome != v1.OutcomeRefused {
@@ -75,7 +84,6 @@ func (d *dispatches) EndAttempt(i int, end AttemptEnd, now time.Time) {
 	if events := end.Response.GetAgentEvents(); len(events) > 0 {
 		d.Extras(i).agentEvents = events[max(0, len(events)-maxAgentEvents):]
 	}
-	isMoved := end.Ended.State == v1.AttemptMoved
 	if end.Continues && isMoved {
 		d.Extras(i).continues = true
 	} else if e.extras != nil && !isMoved {
@@ -84,9 +92,6 @@ func (d *dispatches) EndAttempt(i int, end AttemptEnd, now time.Time) {
 	if isMoved {
 		if end.Ended.Reason == v1.ReasonLeaseLost {
 			e.lostLeases++
-		}
-		if end.Ended.Reason == v1.ReasonNotStarted || end.Ended.Reason == v1.ReasonNotPickedUp {
-			d.change(i, func(e *entry) { e.suspicions++ })
 		}
 		return
 	}

@@ -2,6 +2,7 @@ package status
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -37,6 +38,27 @@ func TestAttemptWithoutAnAnswerWasAssigned(t *testing.T) {
 	a := b.taskMessage(0).GetAttempts()[0]
 	if a.GetAssignedAt().GetSeconds() != 2 || a.GetCompletedAt().GetSeconds() != 3 {
 		t.Errorf("assigned at %v, completed at %v", a.GetAssignedAt(), a.GetCompletedAt())
+	}
+}
+
+// Suspicions add up until an attempt has run, and the task avoids a node once they reach the limit.
+func TestSuspicionsEndWithAnAttempt(t *testing.T) {
+	t.Parallel()
+	for limit, want := range map[int32]string{0: "1a 2a 0 1a", 2: "1 2a 0 1"} {
+		b := newTestStatus(t, 1)
+		b.suspicionLimit = max(1, limit)
+		var got []string
+		for _, reason := range []string{v1.ReasonNotStarted, v1.ReasonNotPickedUp, "", v1.ReasonNotStarted} {
+			d := ending("a", v1.AttemptMoved, &v1.ExecuteResponse{})
+			if d.Ended.Reason, d.Outcome = reason, v1.OutcomeSuspect; reason == "" {
+				d.Ended.State, d.Outcome = v1.TaskFailed, v1.OutcomeDone
+			}
+			b.EndAttempt(0, d, time.Unix(1, 0))
+			got = append(got, fmt.Sprint(b.taskMessage(0).GetSuspicions())+b.AvoidedNode(0))
+		}
+		if strings.Join(got, " ") != want {
+			t.Errorf("with limit %d: %q, want %q", limit, got, want)
+		}
 	}
 }
 

@@ -14,6 +14,8 @@ type dispatches struct {
 	*shown
 	// BusyFanOuts is the number of tasks with instances in flight.
 	BusyFanOuts int
+	// suspicionLimit is how many suspicions in a row it takes until a task avoids the last node.
+	suspicionLimit int32
 }
 
 // SetQueued records when task i began to wait for a node. A claim that is placed again keeps its time.

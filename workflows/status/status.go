@@ -32,7 +32,7 @@ type Status struct {
 func New(id string, in *v1.RunInput, graph *dag.Graph, created time.Time) *Status {
 	tasks := newTable(in, graph)
 	return &Status{
-		dispatches: &dispatches{shown: &shown{table: tasks}},
+		dispatches: &dispatches{shown: &shown{table: tasks}, suspicionLimit: max(1, in.GetOptions().GetSuspicionLimit())},
 		Run: &v1.Run{
 			Id:         id,
 			Name:       in.GetDefinition().GetName(),

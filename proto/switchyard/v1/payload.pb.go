@@ -1669,8 +1669,13 @@ type RunOptions struct {
 	// How long an attempt waits in the queue of its node before it is placed again; at least the heartbeat timeout. 0
 	// means 15 s.
 	PickupTimeout *durationpb.Duration `protobuf:"bytes,3,opt,name=pickup_timeout,json=pickupTimeout,proto3" json:"pickup_timeout,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	// The same for tasks of single types, by type. It does not apply if the run sets `pickup_timeout` itself.
+	PickupTimeouts map[string]*durationpb.Duration `protobuf:"bytes,4,rep,name=pickup_timeouts,json=pickupTimeouts,proto3" json:"pickup_timeouts,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	// Number of dispatches in a row that are not picked up or not started before the task avoids the last of their nodes;
+	// 0 means 1.
+	SuspicionLimit int32 `protobuf:"varint,5,opt,name=suspicion_limit,json=suspicionLimit,proto3" json:"suspicion_limit,omitempty"`
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
 }
 
 func (x *RunOptions) Reset() {
@@ -1722,6 +1727,20 @@ func (x *RunOptions) GetPickupTimeout() *durationpb.Duration {
 		return x.PickupTimeout
 	}
 	return nil
+}
+
+func (x *RunOptions) GetPickupTimeouts() map[string]*durationpb.Duration {
+	if x != nil {
+		return x.PickupTimeouts
+	}
+	return nil
+}
+
+func (x *RunOptions) GetSuspicionLimit() int32 {
+	if x != nil {
+		return x.SuspicionLimit
+	}
+	return 0
 }
 
 // RunState is the state that one execution of `Run` passes to the next.
@@ -8867,12 +8886,17 @@ const file_switchyard_v1_payload_proto_rawDesc = "" +
 	"\x05tasks\x18\x01 \x03(\tR\x05tasks\x12\x17\n" +
 	"\afan_out\x18\x02 \x03(\tR\x06fanOut\x12\x14\n" +
 	"\x05cache\x18\x03 \x03(\tR\x05cache\x12\x1c\n" +
-	"\ttemplates\x18\x04 \x03(\tR\ttemplates\"\xde\x01\n" +
+	"\ttemplates\x18\x04 \x03(\tR\ttemplates\"\xbd\x03\n" +
 	"\n" +
 	"RunOptions\x12F\n" +
 	"\x11placement_timeout\x18\x01 \x01(\v2\x19.google.protobuf.DurationR\x10placementTimeout\x12F\n" +
 	"\x11heartbeat_timeout\x18\x02 \x01(\v2\x19.google.protobuf.DurationR\x10heartbeatTimeout\x12@\n" +
-	"\x0epickup_timeout\x18\x03 \x01(\v2\x19.google.protobuf.DurationR\rpickupTimeout\"\x9b\b\n" +
+	"\x0epickup_timeout\x18\x03 \x01(\v2\x19.google.protobuf.DurationR\rpickupTimeout\x12V\n" +
+	"\x0fpickup_timeouts\x18\x04 \x03(\v2-.switchyard.v1.RunOptions.PickupTimeoutsEntryR\x0epickupTimeouts\x12'\n" +
+	"\x0fsuspicion_limit\x18\x05 \x01(\x05R\x0esuspicionLimit\x1a\\\n" +
+	"\x13PickupTimeoutsEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12/\n" +
+	"\x05value\x18\x02 \x01(\v2\x19.google.protobuf.DurationR\x05value:\x028\x01\"\x9b\b\n" +
 	"\bRunState\x129\n" +
 	"\n" +
 	"created_at\x18\x01 \x01(\v2\x1a.google.protobuf.TimestampR\tcreatedAt\x128\n" +
@@ -9551,7 +9575,7 @@ func file_switchyard_v1_payload_proto_rawDescGZIP() []byte {
 	return file_switchyard_v1_payload_proto_rawDescData
 }
 
-var file_switchyard_v1_payload_proto_msgTypes = make([]protoimpl.MessageInfo, 120)
+var file_switchyard_v1_payload_proto_msgTypes = make([]protoimpl.MessageInfo, 121)
 var file_switchyard_v1_payload_proto_goTypes = []any{
 	(*RunInput)(nil),              // 0: switchyard.v1.RunInput
 	(*FrozenWorkflows)(nil),       // 1: switchyard.v1.FrozenWorkflows
@@ -9658,44 +9682,45 @@ var file_switchyard_v1_payload_proto_goTypes = []any{
 	nil,                           // 102: switchyard.v1.Items.StatesEntry
 	nil,                           // 103: switchyard.v1.ItemList.StatesEntry
 	nil,                           // 104: switchyard.v1.PartitionReport.CountsEntry
-	nil,                           // 105: switchyard.v1.RunState.TasksEntry
-	nil,                           // 106: switchyard.v1.RunState.HeldByEntry
-	nil,                           // 107: switchyard.v1.InstancesResponse.RecordsEntry
-	nil,                           // 108: switchyard.v1.InstancesResponse.ClaimsEntry
-	nil,                           // 109: switchyard.v1.EvaluateRequest.ParentsEntry
-	nil,                           // 110: switchyard.v1.ExecuteRequest.EnvEntry
-	nil,                           // 111: switchyard.v1.ExecuteRequest.ViewsEntry
-	nil,                           // 112: switchyard.v1.ExecuteRequest.SecretEnvEntry
-	nil,                           // 113: switchyard.v1.Ancestors.ViewsEntry
-	nil,                           // 114: switchyard.v1.StatusResponse.RecordsEntry
-	nil,                           // 115: switchyard.v1.StatusResponse.ClaimsEntry
-	nil,                           // 116: switchyard.v1.StatusResponse.ItemsEntry
-	nil,                           // 117: switchyard.v1.StatusResponse.CheckpointsEntry
-	nil,                           // 118: switchyard.v1.LeaderHeartbeat.BenchedEntry
-	nil,                           // 119: switchyard.v1.LeaderHeartbeat.SuspicionsEntry
-	(*Definition)(nil),            // 120: switchyard.v1.Definition
-	(*structpb.Struct)(nil),       // 121: google.protobuf.Struct
-	(*timestamppb.Timestamp)(nil), // 122: google.protobuf.Timestamp
-	(*durationpb.Duration)(nil),   // 123: google.protobuf.Duration
-	(*structpb.ListValue)(nil),    // 124: google.protobuf.ListValue
-	(*structpb.Value)(nil),        // 125: google.protobuf.Value
-	(*Run)(nil),                   // 126: switchyard.v1.Run
-	(*RunApproval)(nil),           // 127: switchyard.v1.RunApproval
-	(*Instance)(nil),              // 128: switchyard.v1.Instance
-	(*Event)(nil),                 // 129: switchyard.v1.Event
-	(*Task)(nil),                  // 130: switchyard.v1.Task
-	(*TaskResult)(nil),            // 131: switchyard.v1.TaskResult
-	(*Constraints)(nil),           // 132: switchyard.v1.Constraints
-	(*Resources)(nil),             // 133: switchyard.v1.Resources
-	(*ContainerNeeds)(nil),        // 134: switchyard.v1.ContainerNeeds
-	(*TaskNeeds)(nil),             // 135: switchyard.v1.TaskNeeds
-	(*AgentEvent)(nil),            // 136: switchyard.v1.AgentEvent
-	(*NodeRecord)(nil),            // 137: switchyard.v1.NodeRecord
-	(*NodeVerdict)(nil),           // 138: switchyard.v1.NodeVerdict
+	nil,                           // 105: switchyard.v1.RunOptions.PickupTimeoutsEntry
+	nil,                           // 106: switchyard.v1.RunState.TasksEntry
+	nil,                           // 107: switchyard.v1.RunState.HeldByEntry
+	nil,                           // 108: switchyard.v1.InstancesResponse.RecordsEntry
+	nil,                           // 109: switchyard.v1.InstancesResponse.ClaimsEntry
+	nil,                           // 110: switchyard.v1.EvaluateRequest.ParentsEntry
+	nil,                           // 111: switchyard.v1.ExecuteRequest.EnvEntry
+	nil,                           // 112: switchyard.v1.ExecuteRequest.ViewsEntry
+	nil,                           // 113: switchyard.v1.ExecuteRequest.SecretEnvEntry
+	nil,                           // 114: switchyard.v1.Ancestors.ViewsEntry
+	nil,                           // 115: switchyard.v1.StatusResponse.RecordsEntry
+	nil,                           // 116: switchyard.v1.StatusResponse.ClaimsEntry
+	nil,                           // 117: switchyard.v1.StatusResponse.ItemsEntry
+	nil,                           // 118: switchyard.v1.StatusResponse.CheckpointsEntry
+	nil,                           // 119: switchyard.v1.LeaderHeartbeat.BenchedEntry
+	nil,                           // 120: switchyard.v1.LeaderHeartbeat.SuspicionsEntry
+	(*Definition)(nil),            // 121: switchyard.v1.Definition
+	(*structpb.Struct)(nil),       // 122: google.protobuf.Struct
+	(*timestamppb.Timestamp)(nil), // 123: google.protobuf.Timestamp
+	(*durationpb.Duration)(nil),   // 124: google.protobuf.Duration
+	(*structpb.ListValue)(nil),    // 125: google.protobuf.ListValue
+	(*structpb.Value)(nil),        // 126: google.protobuf.Value
+	(*Run)(nil),                   // 127: switchyard.v1.Run
+	(*RunApproval)(nil),           // 128: switchyard.v1.RunApproval
+	(*Instance)(nil),              // 129: switchyard.v1.Instance
+	(*Event)(nil),                 // 130: switchyard.v1.Event
+	(*Task)(nil),                  // 131: switchyard.v1.Task
+	(*TaskResult)(nil),            // 132: switchyard.v1.TaskResult
+	(*Constraints)(nil),           // 133: switchyard.v1.Constraints
+	(*Resources)(nil),             // 134: switchyard.v1.Resources
+	(*ContainerNeeds)(nil),        // 135: switchyard.v1.ContainerNeeds
+	(*TaskNeeds)(nil),             // 136: switchyard.v1.TaskNeeds
+	(*AgentEvent)(nil),            // 137: switchyard.v1.AgentEvent
+	(*NodeRecord)(nil),            // 138: switchyard.v1.NodeRecord
+	(*NodeVerdict)(nil),           // 139: switchyard.v1.NodeVerdict
 }
 var file_switchyard_v1_payload_proto_depIdxs = []int32{
-	120, // 0: switchyard.v1.RunInput.definition:type_name -> switchyard.v1.Definition
-	121, // 1: switchyard.v1.RunInput.input:type_name -> google.protobuf.Struct
+	121, // 0: switchyard.v1.RunInput.definition:type_name -> switchyard.v1.Definition
+	122, // 1: switchyard.v1.RunInput.input:type_name -> google.protobuf.Struct
 	99,  // 2: switchyard.v1.RunInput.references:type_name -> switchyard.v1.RunInput.ReferencesEntry
 	18,  // 3: switchyard.v1.RunInput.options:type_name -> switchyard.v1.RunOptions
 	19,  // 4: switchyard.v1.RunInput.state:type_name -> switchyard.v1.RunState
@@ -9704,7 +9729,7 @@ var file_switchyard_v1_payload_proto_depIdxs = []int32{
 	1,   // 7: switchyard.v1.RunInput.workflows:type_name -> switchyard.v1.FrozenWorkflows
 	2,   // 8: switchyard.v1.RunInput.held_locks:type_name -> switchyard.v1.HeldLock
 	100, // 9: switchyard.v1.FrozenWorkflows.definitions:type_name -> switchyard.v1.FrozenWorkflows.DefinitionsEntry
-	122, // 10: switchyard.v1.Decision.at:type_name -> google.protobuf.Timestamp
+	123, // 10: switchyard.v1.Decision.at:type_name -> google.protobuf.Timestamp
 	3,   // 11: switchyard.v1.VerifyRequest.decision:type_name -> switchyard.v1.Decision
 	10,  // 12: switchyard.v1.Partition.items:type_name -> switchyard.v1.Items
 	88,  // 13: switchyard.v1.Partition.parents:type_name -> switchyard.v1.ParentOutput
@@ -9712,185 +9737,187 @@ var file_switchyard_v1_payload_proto_depIdxs = []int32{
 	12,  // 15: switchyard.v1.Partition.context:type_name -> switchyard.v1.Shared
 	8,   // 16: switchyard.v1.Partition.duration_estimate:type_name -> switchyard.v1.DurationEstimate
 	83,  // 17: switchyard.v1.Partition.ends:type_name -> switchyard.v1.AncestorEnds
-	123, // 18: switchyard.v1.DurationEstimate.instance:type_name -> google.protobuf.Duration
-	124, // 19: switchyard.v1.Items.list:type_name -> google.protobuf.ListValue
+	124, // 18: switchyard.v1.DurationEstimate.instance:type_name -> google.protobuf.Duration
+	125, // 19: switchyard.v1.Items.list:type_name -> google.protobuf.ListValue
 	102, // 20: switchyard.v1.Items.states:type_name -> switchyard.v1.Items.StatesEntry
-	125, // 21: switchyard.v1.ItemList.items:type_name -> google.protobuf.Value
+	126, // 21: switchyard.v1.ItemList.items:type_name -> google.protobuf.Value
 	103, // 22: switchyard.v1.ItemList.states:type_name -> switchyard.v1.ItemList.StatesEntry
-	121, // 23: switchyard.v1.Shared.value:type_name -> google.protobuf.Struct
+	122, // 23: switchyard.v1.Shared.value:type_name -> google.protobuf.Struct
 	104, // 24: switchyard.v1.PartitionReport.counts:type_name -> switchyard.v1.PartitionReport.CountsEntry
 	14,  // 25: switchyard.v1.PartitionReport.context_updates:type_name -> switchyard.v1.ContextUpdate
 	8,   // 26: switchyard.v1.PartitionReport.duration_estimate:type_name -> switchyard.v1.DurationEstimate
-	121, // 27: switchyard.v1.ContextUpdate.update:type_name -> google.protobuf.Struct
+	122, // 27: switchyard.v1.ContextUpdate.update:type_name -> google.protobuf.Struct
 	16,  // 28: switchyard.v1.ContextAnswer.verdicts:type_name -> switchyard.v1.ContextVerdict
-	123, // 29: switchyard.v1.RunOptions.placement_timeout:type_name -> google.protobuf.Duration
-	123, // 30: switchyard.v1.RunOptions.heartbeat_timeout:type_name -> google.protobuf.Duration
-	123, // 31: switchyard.v1.RunOptions.pickup_timeout:type_name -> google.protobuf.Duration
-	122, // 32: switchyard.v1.RunState.created_at:type_name -> google.protobuf.Timestamp
-	105, // 33: switchyard.v1.RunState.tasks:type_name -> switchyard.v1.RunState.TasksEntry
-	121, // 34: switchyard.v1.RunState.context:type_name -> google.protobuf.Struct
-	126, // 35: switchyard.v1.RunState.abort:type_name -> switchyard.v1.Run
-	122, // 36: switchyard.v1.RunState.deadline_at:type_name -> google.protobuf.Timestamp
-	106, // 37: switchyard.v1.RunState.held_by:type_name -> switchyard.v1.RunState.HeldByEntry
-	80,  // 38: switchyard.v1.RunState.abandoned:type_name -> switchyard.v1.AwaitAnswerRequest
-	127, // 39: switchyard.v1.RunState.approval:type_name -> switchyard.v1.RunApproval
-	3,   // 40: switchyard.v1.TaskCommand.decision:type_name -> switchyard.v1.Decision
-	3,   // 41: switchyard.v1.RunCommand.decision:type_name -> switchyard.v1.Decision
-	128, // 42: switchyard.v1.InstancesResponse.instances:type_name -> switchyard.v1.Instance
-	107, // 43: switchyard.v1.InstancesResponse.records:type_name -> switchyard.v1.InstancesResponse.RecordsEntry
-	108, // 44: switchyard.v1.InstancesResponse.claims:type_name -> switchyard.v1.InstancesResponse.ClaimsEntry
-	10,  // 45: switchyard.v1.InstancesResponse.items:type_name -> switchyard.v1.Items
-	27,  // 46: switchyard.v1.LockRequest.acquire:type_name -> switchyard.v1.AcquireRequest
-	28,  // 47: switchyard.v1.LockRequest.free:type_name -> switchyard.v1.ReleaseRequest
-	25,  // 48: switchyard.v1.LockRequests.requests:type_name -> switchyard.v1.LockRequest
-	2,   // 49: switchyard.v1.AcquireRequest.above:type_name -> switchyard.v1.HeldLock
-	27,  // 50: switchyard.v1.HoldersRequest.held:type_name -> switchyard.v1.AcquireRequest
-	27,  // 51: switchyard.v1.HoldersResponse.gone:type_name -> switchyard.v1.AcquireRequest
-	27,  // 52: switchyard.v1.LockInput.held:type_name -> switchyard.v1.AcquireRequest
-	27,  // 53: switchyard.v1.LockInput.waiting:type_name -> switchyard.v1.AcquireRequest
-	33,  // 54: switchyard.v1.LockInput.answers:type_name -> switchyard.v1.LockAnswer
-	27,  // 55: switchyard.v1.LockAnswer.to:type_name -> switchyard.v1.AcquireRequest
-	29,  // 56: switchyard.v1.LockAnswer.granted:type_name -> switchyard.v1.Granted
-	129, // 57: switchyard.v1.SaveEventsRequest.events:type_name -> switchyard.v1.Event
-	129, // 58: switchyard.v1.EventsResponse.events:type_name -> switchyard.v1.Event
-	129, // 59: switchyard.v1.EventSlice.events:type_name -> switchyard.v1.Event
-	130, // 60: switchyard.v1.TaskState.task:type_name -> switchyard.v1.Task
-	130, // 61: switchyard.v1.TaskState.failure:type_name -> switchyard.v1.Task
-	122, // 62: switchyard.v1.TaskState.expanded_at:type_name -> google.protobuf.Timestamp
-	10,  // 63: switchyard.v1.TaskState.items:type_name -> switchyard.v1.Items
-	122, // 64: switchyard.v1.TaskState.ready_at:type_name -> google.protobuf.Timestamp
-	13,  // 65: switchyard.v1.TaskState.partitions:type_name -> switchyard.v1.PartitionReport
-	130, // 66: switchyard.v1.TaskState.pending_end:type_name -> switchyard.v1.Task
-	87,  // 67: switchyard.v1.TaskState.checkpoint:type_name -> switchyard.v1.Checkpoint
-	42,  // 68: switchyard.v1.TaskState.detached_attempt:type_name -> switchyard.v1.DetachedAttempt
-	13,  // 69: switchyard.v1.TaskState.previous_partitions:type_name -> switchyard.v1.PartitionReport
-	8,   // 70: switchyard.v1.TaskState.duration_estimate:type_name -> switchyard.v1.DurationEstimate
-	41,  // 71: switchyard.v1.TaskState.approvals:type_name -> switchyard.v1.ApprovalRecord
-	122, // 72: switchyard.v1.TaskState.approval_until:type_name -> google.protobuf.Timestamp
-	122, // 73: switchyard.v1.ApprovalRecord.at:type_name -> google.protobuf.Timestamp
-	122, // 74: switchyard.v1.DetachedAttempt.lease_until:type_name -> google.protobuf.Timestamp
-	75,  // 75: switchyard.v1.DetachRequest.attempts:type_name -> switchyard.v1.ClaimRef
-	123, // 76: switchyard.v1.DetachRequest.lease:type_name -> google.protobuf.Duration
-	75,  // 77: switchyard.v1.DetachResponse.others:type_name -> switchyard.v1.ClaimRef
-	48,  // 78: switchyard.v1.EvaluateRequest.conditions:type_name -> switchyard.v1.Condition
-	109, // 79: switchyard.v1.EvaluateRequest.parents:type_name -> switchyard.v1.EvaluateRequest.ParentsEntry
-	65,  // 80: switchyard.v1.EvaluateRequest.workflow:type_name -> switchyard.v1.WorkflowView
-	62,  // 81: switchyard.v1.Condition.attempt:type_name -> switchyard.v1.AttemptView
-	121, // 82: switchyard.v1.Condition.template:type_name -> google.protobuf.Struct
-	121, // 83: switchyard.v1.Condition.input:type_name -> google.protobuf.Struct
-	123, // 84: switchyard.v1.Condition.ttl:type_name -> google.protobuf.Duration
-	125, // 85: switchyard.v1.Condition.item:type_name -> google.protobuf.Value
-	50,  // 86: switchyard.v1.PrepareRequest.children:type_name -> switchyard.v1.ChildRequest
-	51,  // 87: switchyard.v1.ChildRequest.run:type_name -> switchyard.v1.ChildRunRequest
-	0,   // 88: switchyard.v1.ChildRequest.input:type_name -> switchyard.v1.RunInput
-	121, // 89: switchyard.v1.ChildRunRequest.spec:type_name -> google.protobuf.Struct
-	18,  // 90: switchyard.v1.ChildRunRequest.options:type_name -> switchyard.v1.RunOptions
-	1,   // 91: switchyard.v1.ChildRunRequest.workflows:type_name -> switchyard.v1.FrozenWorkflows
-	2,   // 92: switchyard.v1.ChildRunRequest.held_locks:type_name -> switchyard.v1.HeldLock
-	53,  // 93: switchyard.v1.PrepareResponse.children:type_name -> switchyard.v1.PreparedChild
-	0,   // 94: switchyard.v1.PreparedChild.input:type_name -> switchyard.v1.RunInput
-	55,  // 95: switchyard.v1.AwaitRunsRequest.runs:type_name -> switchyard.v1.AwaitedRun
-	122, // 96: switchyard.v1.AwaitedRun.since:type_name -> google.protobuf.Timestamp
-	56,  // 97: switchyard.v1.AwaitedRun.child:type_name -> switchyard.v1.AwaitingChild
-	58,  // 98: switchyard.v1.AwaitRunsResponse.ends:type_name -> switchyard.v1.RunEnd
-	61,  // 99: switchyard.v1.ChildRunEndsRequest.children:type_name -> switchyard.v1.ChildRunEndRequest
-	89,  // 100: switchyard.v1.ChildRunEndsResponse.answers:type_name -> switchyard.v1.ExecuteResponse
-	131, // 101: switchyard.v1.AttemptView.result:type_name -> switchyard.v1.TaskResult
-	131, // 102: switchyard.v1.ParentView.result:type_name -> switchyard.v1.TaskResult
-	64,  // 103: switchyard.v1.ParentView.fan_out:type_name -> switchyard.v1.FanOutView
-	10,  // 104: switchyard.v1.FanOutView.outputs:type_name -> switchyard.v1.Items
-	121, // 105: switchyard.v1.WorkflowView.context:type_name -> google.protobuf.Struct
-	121, // 106: switchyard.v1.WorkflowView.input:type_name -> google.protobuf.Struct
-	67,  // 107: switchyard.v1.EvaluateResponse.answers:type_name -> switchyard.v1.ConditionAnswer
-	10,  // 108: switchyard.v1.ConditionAnswer.items:type_name -> switchyard.v1.Items
-	68,  // 109: switchyard.v1.ConditionAnswer.cached:type_name -> switchyard.v1.CachedResult
-	121, // 110: switchyard.v1.ConditionAnswer.rendered:type_name -> google.protobuf.Struct
-	122, // 111: switchyard.v1.CachedResult.completed_at:type_name -> google.protobuf.Timestamp
-	89,  // 112: switchyard.v1.CachedResult.response:type_name -> switchyard.v1.ExecuteResponse
-	68,  // 113: switchyard.v1.SaveCachedRequest.result:type_name -> switchyard.v1.CachedResult
-	71,  // 114: switchyard.v1.CollectRequest.items:type_name -> switchyard.v1.CollectItem
-	72,  // 115: switchyard.v1.CollectRequest.partitions:type_name -> switchyard.v1.CollectPartition
-	121, // 116: switchyard.v1.CollectItem.output:type_name -> google.protobuf.Struct
-	74,  // 117: switchyard.v1.PlaceRequest.requests:type_name -> switchyard.v1.TaskRequest
-	75,  // 118: switchyard.v1.PlaceRequest.released:type_name -> switchyard.v1.ClaimRef
-	132, // 119: switchyard.v1.TaskRequest.constraints:type_name -> switchyard.v1.Constraints
-	133, // 120: switchyard.v1.TaskRequest.resources:type_name -> switchyard.v1.Resources
-	122, // 121: switchyard.v1.TaskRequest.queued_at:type_name -> google.protobuf.Timestamp
-	123, // 122: switchyard.v1.TaskRequest.placement_timeout:type_name -> google.protobuf.Duration
-	134, // 123: switchyard.v1.TaskRequest.container:type_name -> switchyard.v1.ContainerNeeds
-	135, // 124: switchyard.v1.TaskRequest.needs:type_name -> switchyard.v1.TaskNeeds
-	77,  // 125: switchyard.v1.PlaceResponse.assigned:type_name -> switchyard.v1.Assignment
-	78,  // 126: switchyard.v1.PlaceResponse.waiting:type_name -> switchyard.v1.Waiting
-	81,  // 127: switchyard.v1.AwaitAnswerRequest.attempt:type_name -> switchyard.v1.ExecuteRequest
-	123, // 128: switchyard.v1.AwaitAnswerRequest.heartbeat_timeout:type_name -> google.protobuf.Duration
-	122, // 129: switchyard.v1.AwaitAnswerRequest.closed_at:type_name -> google.protobuf.Timestamp
-	122, // 130: switchyard.v1.AwaitAnswerRequest.lease_until:type_name -> google.protobuf.Timestamp
-	121, // 131: switchyard.v1.ExecuteRequest.spec:type_name -> google.protobuf.Struct
-	110, // 132: switchyard.v1.ExecuteRequest.env:type_name -> switchyard.v1.ExecuteRequest.EnvEntry
-	121, // 133: switchyard.v1.ExecuteRequest.input:type_name -> google.protobuf.Struct
-	88,  // 134: switchyard.v1.ExecuteRequest.parents:type_name -> switchyard.v1.ParentOutput
-	133, // 135: switchyard.v1.ExecuteRequest.resources:type_name -> switchyard.v1.Resources
-	123, // 136: switchyard.v1.ExecuteRequest.timeout:type_name -> google.protobuf.Duration
-	125, // 137: switchyard.v1.ExecuteRequest.item:type_name -> google.protobuf.Value
-	12,  // 138: switchyard.v1.ExecuteRequest.context:type_name -> switchyard.v1.Shared
-	111, // 139: switchyard.v1.ExecuteRequest.views:type_name -> switchyard.v1.ExecuteRequest.ViewsEntry
-	12,  // 140: switchyard.v1.ExecuteRequest.run_input:type_name -> switchyard.v1.Shared
-	87,  // 141: switchyard.v1.ExecuteRequest.checkpoint:type_name -> switchyard.v1.Checkpoint
-	86,  // 142: switchyard.v1.ExecuteRequest.batch:type_name -> switchyard.v1.Member
-	83,  // 143: switchyard.v1.ExecuteRequest.ends:type_name -> switchyard.v1.AncestorEnds
-	112, // 144: switchyard.v1.ExecuteRequest.secret_env:type_name -> switchyard.v1.ExecuteRequest.SecretEnvEntry
-	88,  // 145: switchyard.v1.Ancestors.parents:type_name -> switchyard.v1.ParentOutput
-	113, // 146: switchyard.v1.Ancestors.views:type_name -> switchyard.v1.Ancestors.ViewsEntry
-	83,  // 147: switchyard.v1.Ancestors.ends:type_name -> switchyard.v1.AncestorEnds
-	84,  // 148: switchyard.v1.AncestorEnds.others:type_name -> switchyard.v1.AncestorEnd
-	85,  // 149: switchyard.v1.AncestorEnd.fan_out:type_name -> switchyard.v1.FanOutCounts
-	10,  // 150: switchyard.v1.FanOutCounts.items:type_name -> switchyard.v1.Items
-	125, // 151: switchyard.v1.Member.item:type_name -> google.protobuf.Value
-	87,  // 152: switchyard.v1.Member.checkpoint:type_name -> switchyard.v1.Checkpoint
-	121, // 153: switchyard.v1.ParentOutput.output:type_name -> google.protobuf.Struct
-	64,  // 154: switchyard.v1.ParentOutput.fan_out:type_name -> switchyard.v1.FanOutView
-	131, // 155: switchyard.v1.ExecuteResponse.result:type_name -> switchyard.v1.TaskResult
-	122, // 156: switchyard.v1.ExecuteResponse.started_at:type_name -> google.protobuf.Timestamp
-	122, // 157: switchyard.v1.ExecuteResponse.completed_at:type_name -> google.protobuf.Timestamp
-	122, // 158: switchyard.v1.ExecuteResponse.assigned_at:type_name -> google.protobuf.Timestamp
-	87,  // 159: switchyard.v1.ExecuteResponse.checkpoint:type_name -> switchyard.v1.Checkpoint
-	90,  // 160: switchyard.v1.ExecuteResponse.batch:type_name -> switchyard.v1.MemberResult
-	136, // 161: switchyard.v1.ExecuteResponse.agent_events:type_name -> switchyard.v1.AgentEvent
-	131, // 162: switchyard.v1.MemberResult.result:type_name -> switchyard.v1.TaskResult
-	87,  // 163: switchyard.v1.MemberResult.checkpoint:type_name -> switchyard.v1.Checkpoint
-	122, // 164: switchyard.v1.ExecuteProgress.started_at:type_name -> google.protobuf.Timestamp
-	87,  // 165: switchyard.v1.ExecuteProgress.checkpoint:type_name -> switchyard.v1.Checkpoint
-	90,  // 166: switchyard.v1.ExecuteProgress.batch:type_name -> switchyard.v1.MemberResult
-	122, // 167: switchyard.v1.ExecuteProgress.sent_at:type_name -> google.protobuf.Timestamp
-	126, // 168: switchyard.v1.StatusResponse.run:type_name -> switchyard.v1.Run
-	114, // 169: switchyard.v1.StatusResponse.records:type_name -> switchyard.v1.StatusResponse.RecordsEntry
-	115, // 170: switchyard.v1.StatusResponse.claims:type_name -> switchyard.v1.StatusResponse.ClaimsEntry
-	13,  // 171: switchyard.v1.StatusResponse.partitions:type_name -> switchyard.v1.PartitionReport
-	116, // 172: switchyard.v1.StatusResponse.items:type_name -> switchyard.v1.StatusResponse.ItemsEntry
-	117, // 173: switchyard.v1.StatusResponse.checkpoints:type_name -> switchyard.v1.StatusResponse.CheckpointsEntry
-	137, // 174: switchyard.v1.NodeInput.record:type_name -> switchyard.v1.NodeRecord
-	122, // 175: switchyard.v1.LeaderHeartbeat.since:type_name -> google.protobuf.Timestamp
-	118, // 176: switchyard.v1.LeaderHeartbeat.benched:type_name -> switchyard.v1.LeaderHeartbeat.BenchedEntry
-	119, // 177: switchyard.v1.LeaderHeartbeat.suspicions:type_name -> switchyard.v1.LeaderHeartbeat.SuspicionsEntry
-	74,  // 178: switchyard.v1.ExplainRequest.request:type_name -> switchyard.v1.TaskRequest
-	74,  // 179: switchyard.v1.ExplainRequest.more:type_name -> switchyard.v1.TaskRequest
-	138, // 180: switchyard.v1.ExplainResponse.nodes:type_name -> switchyard.v1.NodeVerdict
-	98,  // 181: switchyard.v1.ExplainResponse.more:type_name -> switchyard.v1.ExplainResponse
-	17,  // 182: switchyard.v1.RunInput.ReferencesEntry.value:type_name -> switchyard.v1.ConditionReferences
-	120, // 183: switchyard.v1.FrozenWorkflows.DefinitionsEntry.value:type_name -> switchyard.v1.Definition
-	63,  // 184: switchyard.v1.Partition.ViewsEntry.value:type_name -> switchyard.v1.ParentView
-	40,  // 185: switchyard.v1.RunState.TasksEntry.value:type_name -> switchyard.v1.TaskState
-	63,  // 186: switchyard.v1.EvaluateRequest.ParentsEntry.value:type_name -> switchyard.v1.ParentView
-	63,  // 187: switchyard.v1.ExecuteRequest.ViewsEntry.value:type_name -> switchyard.v1.ParentView
-	63,  // 188: switchyard.v1.Ancestors.ViewsEntry.value:type_name -> switchyard.v1.ParentView
-	10,  // 189: switchyard.v1.StatusResponse.ItemsEntry.value:type_name -> switchyard.v1.Items
-	87,  // 190: switchyard.v1.StatusResponse.CheckpointsEntry.value:type_name -> switchyard.v1.Checkpoint
-	122, // 191: switchyard.v1.LeaderHeartbeat.BenchedEntry.value:type_name -> google.protobuf.Timestamp
-	192, // [192:192] is the sub-list for method output_type
-	192, // [192:192] is the sub-list for method input_type
-	192, // [192:192] is the sub-list for extension type_name
-	192, // [192:192] is the sub-list for extension extendee
-	0,   // [0:192] is the sub-list for field type_name
+	124, // 29: switchyard.v1.RunOptions.placement_timeout:type_name -> google.protobuf.Duration
+	124, // 30: switchyard.v1.RunOptions.heartbeat_timeout:type_name -> google.protobuf.Duration
+	124, // 31: switchyard.v1.RunOptions.pickup_timeout:type_name -> google.protobuf.Duration
+	105, // 32: switchyard.v1.RunOptions.pickup_timeouts:type_name -> switchyard.v1.RunOptions.PickupTimeoutsEntry
+	123, // 33: switchyard.v1.RunState.created_at:type_name -> google.protobuf.Timestamp
+	106, // 34: switchyard.v1.RunState.tasks:type_name -> switchyard.v1.RunState.TasksEntry
+	122, // 35: switchyard.v1.RunState.context:type_name -> google.protobuf.Struct
+	127, // 36: switchyard.v1.RunState.abort:type_name -> switchyard.v1.Run
+	123, // 37: switchyard.v1.RunState.deadline_at:type_name -> google.protobuf.Timestamp
+	107, // 38: switchyard.v1.RunState.held_by:type_name -> switchyard.v1.RunState.HeldByEntry
+	80,  // 39: switchyard.v1.RunState.abandoned:type_name -> switchyard.v1.AwaitAnswerRequest
+	128, // 40: switchyard.v1.RunState.approval:type_name -> switchyard.v1.RunApproval
+	3,   // 41: switchyard.v1.TaskCommand.decision:type_name -> switchyard.v1.Decision
+	3,   // 42: switchyard.v1.RunCommand.decision:type_name -> switchyard.v1.Decision
+	129, // 43: switchyard.v1.InstancesResponse.instances:type_name -> switchyard.v1.Instance
+	108, // 44: switchyard.v1.InstancesResponse.records:type_name -> switchyard.v1.InstancesResponse.RecordsEntry
+	109, // 45: switchyard.v1.InstancesResponse.claims:type_name -> switchyard.v1.InstancesResponse.ClaimsEntry
+	10,  // 46: switchyard.v1.InstancesResponse.items:type_name -> switchyard.v1.Items
+	27,  // 47: switchyard.v1.LockRequest.acquire:type_name -> switchyard.v1.AcquireRequest
+	28,  // 48: switchyard.v1.LockRequest.free:type_name -> switchyard.v1.ReleaseRequest
+	25,  // 49: switchyard.v1.LockRequests.requests:type_name -> switchyard.v1.LockRequest
+	2,   // 50: switchyard.v1.AcquireRequest.above:type_name -> switchyard.v1.HeldLock
+	27,  // 51: switchyard.v1.HoldersRequest.held:type_name -> switchyard.v1.AcquireRequest
+	27,  // 52: switchyard.v1.HoldersResponse.gone:type_name -> switchyard.v1.AcquireRequest
+	27,  // 53: switchyard.v1.LockInput.held:type_name -> switchyard.v1.AcquireRequest
+	27,  // 54: switchyard.v1.LockInput.waiting:type_name -> switchyard.v1.AcquireRequest
+	33,  // 55: switchyard.v1.LockInput.answers:type_name -> switchyard.v1.LockAnswer
+	27,  // 56: switchyard.v1.LockAnswer.to:type_name -> switchyard.v1.AcquireRequest
+	29,  // 57: switchyard.v1.LockAnswer.granted:type_name -> switchyard.v1.Granted
+	130, // 58: switchyard.v1.SaveEventsRequest.events:type_name -> switchyard.v1.Event
+	130, // 59: switchyard.v1.EventsResponse.events:type_name -> switchyard.v1.Event
+	130, // 60: switchyard.v1.EventSlice.events:type_name -> switchyard.v1.Event
+	131, // 61: switchyard.v1.TaskState.task:type_name -> switchyard.v1.Task
+	131, // 62: switchyard.v1.TaskState.failure:type_name -> switchyard.v1.Task
+	123, // 63: switchyard.v1.TaskState.expanded_at:type_name -> google.protobuf.Timestamp
+	10,  // 64: switchyard.v1.TaskState.items:type_name -> switchyard.v1.Items
+	123, // 65: switchyard.v1.TaskState.ready_at:type_name -> google.protobuf.Timestamp
+	13,  // 66: switchyard.v1.TaskState.partitions:type_name -> switchyard.v1.PartitionReport
+	131, // 67: switchyard.v1.TaskState.pending_end:type_name -> switchyard.v1.Task
+	87,  // 68: switchyard.v1.TaskState.checkpoint:type_name -> switchyard.v1.Checkpoint
+	42,  // 69: switchyard.v1.TaskState.detached_attempt:type_name -> switchyard.v1.DetachedAttempt
+	13,  // 70: switchyard.v1.TaskState.previous_partitions:type_name -> switchyard.v1.PartitionReport
+	8,   // 71: switchyard.v1.TaskState.duration_estimate:type_name -> switchyard.v1.DurationEstimate
+	41,  // 72: switchyard.v1.TaskState.approvals:type_name -> switchyard.v1.ApprovalRecord
+	123, // 73: switchyard.v1.TaskState.approval_until:type_name -> google.protobuf.Timestamp
+	123, // 74: switchyard.v1.ApprovalRecord.at:type_name -> google.protobuf.Timestamp
+	123, // 75: switchyard.v1.DetachedAttempt.lease_until:type_name -> google.protobuf.Timestamp
+	75,  // 76: switchyard.v1.DetachRequest.attempts:type_name -> switchyard.v1.ClaimRef
+	124, // 77: switchyard.v1.DetachRequest.lease:type_name -> google.protobuf.Duration
+	75,  // 78: switchyard.v1.DetachResponse.others:type_name -> switchyard.v1.ClaimRef
+	48,  // 79: switchyard.v1.EvaluateRequest.conditions:type_name -> switchyard.v1.Condition
+	110, // 80: switchyard.v1.EvaluateRequest.parents:type_name -> switchyard.v1.EvaluateRequest.ParentsEntry
+	65,  // 81: switchyard.v1.EvaluateRequest.workflow:type_name -> switchyard.v1.WorkflowView
+	62,  // 82: switchyard.v1.Condition.attempt:type_name -> switchyard.v1.AttemptView
+	122, // 83: switchyard.v1.Condition.template:type_name -> google.protobuf.Struct
+	122, // 84: switchyard.v1.Condition.input:type_name -> google.protobuf.Struct
+	124, // 85: switchyard.v1.Condition.ttl:type_name -> google.protobuf.Duration
+	126, // 86: switchyard.v1.Condition.item:type_name -> google.protobuf.Value
+	50,  // 87: switchyard.v1.PrepareRequest.children:type_name -> switchyard.v1.ChildRequest
+	51,  // 88: switchyard.v1.ChildRequest.run:type_name -> switchyard.v1.ChildRunRequest
+	0,   // 89: switchyard.v1.ChildRequest.input:type_name -> switchyard.v1.RunInput
+	122, // 90: switchyard.v1.ChildRunRequest.spec:type_name -> google.protobuf.Struct
+	18,  // 91: switchyard.v1.ChildRunRequest.options:type_name -> switchyard.v1.RunOptions
+	1,   // 92: switchyard.v1.ChildRunRequest.workflows:type_name -> switchyard.v1.FrozenWorkflows
+	2,   // 93: switchyard.v1.ChildRunRequest.held_locks:type_name -> switchyard.v1.HeldLock
+	53,  // 94: switchyard.v1.PrepareResponse.children:type_name -> switchyard.v1.PreparedChild
+	0,   // 95: switchyard.v1.PreparedChild.input:type_name -> switchyard.v1.RunInput
+	55,  // 96: switchyard.v1.AwaitRunsRequest.runs:type_name -> switchyard.v1.AwaitedRun
+	123, // 97: switchyard.v1.AwaitedRun.since:type_name -> google.protobuf.Timestamp
+	56,  // 98: switchyard.v1.AwaitedRun.child:type_name -> switchyard.v1.AwaitingChild
+	58,  // 99: switchyard.v1.AwaitRunsResponse.ends:type_name -> switchyard.v1.RunEnd
+	61,  // 100: switchyard.v1.ChildRunEndsRequest.children:type_name -> switchyard.v1.ChildRunEndRequest
+	89,  // 101: switchyard.v1.ChildRunEndsResponse.answers:type_name -> switchyard.v1.ExecuteResponse
+	132, // 102: switchyard.v1.AttemptView.result:type_name -> switchyard.v1.TaskResult
+	132, // 103: switchyard.v1.ParentView.result:type_name -> switchyard.v1.TaskResult
+	64,  // 104: switchyard.v1.ParentView.fan_out:type_name -> switchyard.v1.FanOutView
+	10,  // 105: switchyard.v1.FanOutView.outputs:type_name -> switchyard.v1.Items
+	122, // 106: switchyard.v1.WorkflowView.context:type_name -> google.protobuf.Struct
+	122, // 107: switchyard.v1.WorkflowView.input:type_name -> google.protobuf.Struct
+	67,  // 108: switchyard.v1.EvaluateResponse.answers:type_name -> switchyard.v1.ConditionAnswer
+	10,  // 109: switchyard.v1.ConditionAnswer.items:type_name -> switchyard.v1.Items
+	68,  // 110: switchyard.v1.ConditionAnswer.cached:type_name -> switchyard.v1.CachedResult
+	122, // 111: switchyard.v1.ConditionAnswer.rendered:type_name -> google.protobuf.Struct
+	123, // 112: switchyard.v1.CachedResult.completed_at:type_name -> google.protobuf.Timestamp
+	89,  // 113: switchyard.v1.CachedResult.response:type_name -> switchyard.v1.ExecuteResponse
+	68,  // 114: switchyard.v1.SaveCachedRequest.result:type_name -> switchyard.v1.CachedResult
+	71,  // 115: switchyard.v1.CollectRequest.items:type_name -> switchyard.v1.CollectItem
+	72,  // 116: switchyard.v1.CollectRequest.partitions:type_name -> switchyard.v1.CollectPartition
+	122, // 117: switchyard.v1.CollectItem.output:type_name -> google.protobuf.Struct
+	74,  // 118: switchyard.v1.PlaceRequest.requests:type_name -> switchyard.v1.TaskRequest
+	75,  // 119: switchyard.v1.PlaceRequest.released:type_name -> switchyard.v1.ClaimRef
+	133, // 120: switchyard.v1.TaskRequest.constraints:type_name -> switchyard.v1.Constraints
+	134, // 121: switchyard.v1.TaskRequest.resources:type_name -> switchyard.v1.Resources
+	123, // 122: switchyard.v1.TaskRequest.queued_at:type_name -> google.protobuf.Timestamp
+	124, // 123: switchyard.v1.TaskRequest.placement_timeout:type_name -> google.protobuf.Duration
+	135, // 124: switchyard.v1.TaskRequest.container:type_name -> switchyard.v1.ContainerNeeds
+	136, // 125: switchyard.v1.TaskRequest.needs:type_name -> switchyard.v1.TaskNeeds
+	77,  // 126: switchyard.v1.PlaceResponse.assigned:type_name -> switchyard.v1.Assignment
+	78,  // 127: switchyard.v1.PlaceResponse.waiting:type_name -> switchyard.v1.Waiting
+	81,  // 128: switchyard.v1.AwaitAnswerRequest.attempt:type_name -> switchyard.v1.ExecuteRequest
+	124, // 129: switchyard.v1.AwaitAnswerRequest.heartbeat_timeout:type_name -> google.protobuf.Duration
+	123, // 130: switchyard.v1.AwaitAnswerRequest.closed_at:type_name -> google.protobuf.Timestamp
+	123, // 131: switchyard.v1.AwaitAnswerRequest.lease_until:type_name -> google.protobuf.Timestamp
+	122, // 132: switchyard.v1.ExecuteRequest.spec:type_name -> google.protobuf.Struct
+	111, // 133: switchyard.v1.ExecuteRequest.env:type_name -> switchyard.v1.ExecuteRequest.EnvEntry
+	122, // 134: switchyard.v1.ExecuteRequest.input:type_name -> google.protobuf.Struct
+	88,  // 135: switchyard.v1.ExecuteRequest.parents:type_name -> switchyard.v1.ParentOutput
+	134, // 136: switchyard.v1.ExecuteRequest.resources:type_name -> switchyard.v1.Resources
+	124, // 137: switchyard.v1.ExecuteRequest.timeout:type_name -> google.protobuf.Duration
+	126, // 138: switchyard.v1.ExecuteRequest.item:type_name -> google.protobuf.Value
+	12,  // 139: switchyard.v1.ExecuteRequest.context:type_name -> switchyard.v1.Shared
+	112, // 140: switchyard.v1.ExecuteRequest.views:type_name -> switchyard.v1.ExecuteRequest.ViewsEntry
+	12,  // 141: switchyard.v1.ExecuteRequest.run_input:type_name -> switchyard.v1.Shared
+	87,  // 142: switchyard.v1.ExecuteRequest.checkpoint:type_name -> switchyard.v1.Checkpoint
+	86,  // 143: switchyard.v1.ExecuteRequest.batch:type_name -> switchyard.v1.Member
+	83,  // 144: switchyard.v1.ExecuteRequest.ends:type_name -> switchyard.v1.AncestorEnds
+	113, // 145: switchyard.v1.ExecuteRequest.secret_env:type_name -> switchyard.v1.ExecuteRequest.SecretEnvEntry
+	88,  // 146: switchyard.v1.Ancestors.parents:type_name -> switchyard.v1.ParentOutput
+	114, // 147: switchyard.v1.Ancestors.views:type_name -> switchyard.v1.Ancestors.ViewsEntry
+	83,  // 148: switchyard.v1.Ancestors.ends:type_name -> switchyard.v1.AncestorEnds
+	84,  // 149: switchyard.v1.AncestorEnds.others:type_name -> switchyard.v1.AncestorEnd
+	85,  // 150: switchyard.v1.AncestorEnd.fan_out:type_name -> switchyard.v1.FanOutCounts
+	10,  // 151: switchyard.v1.FanOutCounts.items:type_name -> switchyard.v1.Items
+	126, // 152: switchyard.v1.Member.item:type_name -> google.protobuf.Value
+	87,  // 153: switchyard.v1.Member.checkpoint:type_name -> switchyard.v1.Checkpoint
+	122, // 154: switchyard.v1.ParentOutput.output:type_name -> google.protobuf.Struct
+	64,  // 155: switchyard.v1.ParentOutput.fan_out:type_name -> switchyard.v1.FanOutView
+	132, // 156: switchyard.v1.ExecuteResponse.result:type_name -> switchyard.v1.TaskResult
+	123, // 157: switchyard.v1.ExecuteResponse.started_at:type_name -> google.protobuf.Timestamp
+	123, // 158: switchyard.v1.ExecuteResponse.completed_at:type_name -> google.protobuf.Timestamp
+	123, // 159: switchyard.v1.ExecuteResponse.assigned_at:type_name -> google.protobuf.Timestamp
+	87,  // 160: switchyard.v1.ExecuteResponse.checkpoint:type_name -> switchyard.v1.Checkpoint
+	90,  // 161: switchyard.v1.ExecuteResponse.batch:type_name -> switchyard.v1.MemberResult
+	137, // 162: switchyard.v1.ExecuteResponse.agent_events:type_name -> switchyard.v1.AgentEvent
+	132, // 163: switchyard.v1.MemberResult.result:type_name -> switchyard.v1.TaskResult
+	87,  // 164: switchyard.v1.MemberResult.checkpoint:type_name -> switchyard.v1.Checkpoint
+	123, // 165: switchyard.v1.ExecuteProgress.started_at:type_name -> google.protobuf.Timestamp
+	87,  // 166: switchyard.v1.ExecuteProgress.checkpoint:type_name -> switchyard.v1.Checkpoint
+	90,  // 167: switchyard.v1.ExecuteProgress.batch:type_name -> switchyard.v1.MemberResult
+	123, // 168: switchyard.v1.ExecuteProgress.sent_at:type_name -> google.protobuf.Timestamp
+	127, // 169: switchyard.v1.StatusResponse.run:type_name -> switchyard.v1.Run
+	115, // 170: switchyard.v1.StatusResponse.records:type_name -> switchyard.v1.StatusResponse.RecordsEntry
+	116, // 171: switchyard.v1.StatusResponse.claims:type_name -> switchyard.v1.StatusResponse.ClaimsEntry
+	13,  // 172: switchyard.v1.StatusResponse.partitions:type_name -> switchyard.v1.PartitionReport
+	117, // 173: switchyard.v1.StatusResponse.items:type_name -> switchyard.v1.StatusResponse.ItemsEntry
+	118, // 174: switchyard.v1.StatusResponse.checkpoints:type_name -> switchyard.v1.StatusResponse.CheckpointsEntry
+	138, // 175: switchyard.v1.NodeInput.record:type_name -> switchyard.v1.NodeRecord
+	123, // 176: switchyard.v1.LeaderHeartbeat.since:type_name -> google.protobuf.Timestamp
+	119, // 177: switchyard.v1.LeaderHeartbeat.benched:type_name -> switchyard.v1.LeaderHeartbeat.BenchedEntry
+	120, // 178: switchyard.v1.LeaderHeartbeat.suspicions:type_name -> switchyard.v1.LeaderHeartbeat.SuspicionsEntry
+	74,  // 179: switchyard.v1.ExplainRequest.request:type_name -> switchyard.v1.TaskRequest
+	74,  // 180: switchyard.v1.ExplainRequest.more:type_name -> switchyard.v1.TaskRequest
+	139, // 181: switchyard.v1.ExplainResponse.nodes:type_name -> switchyard.v1.NodeVerdict
+	98,  // 182: switchyard.v1.ExplainResponse.more:type_name -> switchyard.v1.ExplainResponse
+	17,  // 183: switchyard.v1.RunInput.ReferencesEntry.value:type_name -> switchyard.v1.ConditionReferences
+	121, // 184: switchyard.v1.FrozenWorkflows.DefinitionsEntry.value:type_name -> switchyard.v1.Definition
+	63,  // 185: switchyard.v1.Partition.ViewsEntry.value:type_name -> switchyard.v1.ParentView
+	124, // 186: switchyard.v1.RunOptions.PickupTimeoutsEntry.value:type_name -> google.protobuf.Duration
+	40,  // 187: switchyard.v1.RunState.TasksEntry.value:type_name -> switchyard.v1.TaskState
+	63,  // 188: switchyard.v1.EvaluateRequest.ParentsEntry.value:type_name -> switchyard.v1.ParentView
+	63,  // 189: switchyard.v1.ExecuteRequest.ViewsEntry.value:type_name -> switchyard.v1.ParentView
+	63,  // 190: switchyard.v1.Ancestors.ViewsEntry.value:type_name -> switchyard.v1.ParentView
+	10,  // 191: switchyard.v1.StatusResponse.ItemsEntry.value:type_name -> switchyard.v1.Items
+	87,  // 192: switchyard.v1.StatusResponse.CheckpointsEntry.value:type_name -> switchyard.v1.Checkpoint
+	123, // 193: switchyard.v1.LeaderHeartbeat.BenchedEntry.value:type_name -> google.protobuf.Timestamp
+	194, // [194:194] is the sub-list for method output_type
+	194, // [194:194] is the sub-list for method input_type
+	194, // [194:194] is the sub-list for extension type_name
+	194, // [194:194] is the sub-list for extension extendee
+	0,   // [0:194] is the sub-list for field type_name
 }
 
 func init() { file_switchyard_v1_payload_proto_init() }
@@ -9910,7 +9937,7 @@ func file_switchyard_v1_payload_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_switchyard_v1_payload_proto_rawDesc), len(file_switchyard_v1_payload_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   120,
+			NumMessages:   121,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

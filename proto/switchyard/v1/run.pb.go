@@ -348,7 +348,8 @@ type Task struct {
 	ScheduledAfter *timestamppb.Timestamp `protobuf:"bytes,12,opt,name=scheduled_after,json=scheduledAfter,proto3" json:"scheduled_after,omitempty"`
 	// Ended attempts, oldest first; only the newest 100. A move to another node does not count as an attempt.
 	Attempts []*Attempt `protobuf:"bytes,13,rep,name=attempts,proto3" json:"attempts,omitempty"`
-	// How often a node accepted the task but did not report a start, so that the task was placed again.
+	// How often in a row a node did not pick up the task or did not report a start, so that the task was placed again; 0
+	// after an attempt has run.
 	Suspicions int32 `protobuf:"varint,14,opt,name=suspicions,proto3" json:"suspicions,omitempty"`
 	// Number of instances; absent if the task is not fanned out, or not yet.
 	Count *int32 `protobuf:"varint,15,opt,name=count,proto3,oneof" json:"count,omitempty"`
@@ -610,7 +611,7 @@ type Instance struct {
 	ScheduledAfter *timestamppb.Timestamp `protobuf:"bytes,11,opt,name=scheduled_after,json=scheduledAfter,proto3" json:"scheduled_after,omitempty"`
 	// Ended attempts, oldest first; only the newest 100. Empty if there was only one attempt, which `result` describes.
 	Attempts []*Attempt `protobuf:"bytes,12,rep,name=attempts,proto3" json:"attempts,omitempty"`
-	// How often a node accepted the instance but did not report a start.
+	// How often in a row a node did not pick up the instance or did not report a start; 0 after an attempt has run.
 	Suspicions int32 `protobuf:"varint,13,opt,name=suspicions,proto3" json:"suspicions,omitempty"`
 	// Number of the first instance of the batch that this instance is dispatched in; absent if the instance is dispatched
 	// alone.
