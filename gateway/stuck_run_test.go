@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -172,9 +173,13 @@ func TestListsLeaveOutTheRunThatDoesNotAnswer(t *testing.T) {
 	eventually(t, "the workflow task has failed", func() bool {
 		return f.describe(t, id).GetPendingWorkflowTask().GetAttempt() > 1
 	})
+	// The lists of the shared cluster warn of the broken runs of other tests, too.
 	leavesOut := func(what string, warnings []string, found bool) {
 		t.Helper()
-		if !found || len(warnings) != 1 || !strings.Contains(warnings[0], id) || !strings.Contains(warnings[0], "does not answer") {
+		warned := slices.ContainsFunc(warnings, func(w string) bool {
+			return strings.Contains(w, id) && strings.Contains(w, "does not answer")
+		})
+		if !found || !warned {
 			t.Errorf("%s: the other run is listed: %v; warnings %q", what, found, warnings)
 		}
 	}
