@@ -110,7 +110,7 @@ func answerInstances(req *v1.InstancesRequest, to int32) *v1.InstancesResponse {
 // scriptedFanOut stands in for a child that carries a part of a fan-out, until it is told to end.
 func scriptedFanOut(ctx workflow.Context, in *v1.RunInput) error {
 	part := in.GetPartition()
-	var events v1.EventsResponse
+	events := &v1.EventsResponse{}
 	err := errors.Join(
 		workflow.SetQueryHandler(ctx, names.InstancesQuery, func(req *v1.InstancesRequest) (*v1.InstancesResponse, error) {
 			return answerInstances(req, part.GetTo()), nil
@@ -140,10 +140,13 @@ func scriptedFanOut(ctx workflow.Context, in *v1.RunInput) error {
 	if err != nil {
 		return err
 	}
-	workflow.GetSignalChannel(ctx, eventsSignal).ReceiveAsync(&events)
+	ended := false
 	selector := workflow.NewSelector(ctx)
-	onSignal(ctx, selector, endSignal, func(*string) {})
+	onSignal(ctx, selector, eventsSignal, func(e *v1.EventsResponse) { events = e })
+	onSignal(ctx, selector, endSignal, func(*string) { ended = true })
 	onSignal(ctx, selector, panicSignal, func(text *string) { panic(*text) })
-	selector.Select(ctx)
+	for !ended {
+		selector.Select(ctx)
+	}
 	return nil
 }
