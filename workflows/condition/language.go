@@ -5,12 +5,15 @@ import (
 	"sync"
 
 	"github.com/google/cel-go/cel"
+	environment "github.com/google/cel-go/common/env"
 	"github.com/google/cel-go/common/functions"
 	"github.com/google/cel-go/common/overloads"
 	"github.com/google/cel-go/common/types"
 	"github.com/google/cel-go/common/types/ref"
 	"github.com/google/cel-go/common/types/traits"
 	"github.com/google/cel-go/ext"
+
+	"switchyard/workflows/structs"
 )
 
 // language is CEL with the functions of expressions and the variables of all kinds. Variables that a kind does not see are
@@ -36,7 +39,11 @@ func newLanguage() (*language, error) {
 	if err != nil {
 		return nil, err
 	}
-	env, err := cel.NewEnv(
+	env, err := cel.NewCustomEnv(
+		cel.StdLib(cel.StdLibSubset(environment.NewLibrarySubset().AddExcludedFunctions(
+			environment.NewFunction(overloads.TypeConvertString, environment.NewOverload(overloads.DoubleToString, nil, nil)),
+		))),
+		textOfNumber(),
 		cel.CustomTypeProvider(m),
 		cel.CustomTypeAdapter(m),
 		cel.Variable(parentVariable, cel.MapType(cel.StringType, m.task)),
@@ -83,6 +90,19 @@ func textFunctions() []string {
 		"charAt", "format", "indexOf", "join", "lastIndexOf", "lowerAscii", "replace", "reverse", "split",
 		"strings.quote", "substring", "trim", "upperAscii",
 	}
+}
+
+// textOfNumber makes string(x) write a number as templates do: string(1000000.0) is 1000000, not 1e+06, because every number of an input
+// or an output is a double.
+func textOfNumber() cel.EnvOption {
+	return cel.Function(overloads.TypeConvertString, cel.Overload(overloads.DoubleToString, []*cel.Type{cel.DoubleType}, cel.StringType,
+		cel.UnaryBinding(func(x ref.Val) ref.Val {
+			number, ok := x.(types.Double)
+			if !ok {
+				return types.MaybeNoSuchOverloadErr(x)
+			}
+			return types.String(structs.Number(float64(number)))
+		})))
 }
 
 // listContains extends contains() to lists, because JavaScript's .includes( becomes contains() and searches both texts and
