@@ -87,6 +87,9 @@ func describeRun(w io.Writer, run *v1.Run, now time.Time, width int, style tui.S
 	if run.GetBatch() != "" {
 		lines = append(lines, "  batch   "+words.OneLine(run.GetBatch()))
 	}
+	if run.GetIdempotencyKey() != "" {
+		lines = append(lines, "  key     "+words.OneLine(run.GetIdempotencyKey()))
+	}
 	if run.GetTrigger() != "" {
 		lines = append(lines, "  trigger "+words.OneLine(run.GetTrigger()))
 	}

@@ -72,7 +72,7 @@ func readTask(ctx context.Context, a *client.Client, run, name string) (id strin
 func describeTask(w io.Writer, run, name, item string, t *v1.Task, sys *system) error {
 	tried, took, about := words.Attempt(t), words.Elapsed(t, sys.now()), words.Note(t, sys.now())
 	rows := [][]string{{"task", name}, {"item", item}, {"run", run}, {"state", t.GetState()}, {"reason", t.GetReason()}, {"note", about}, {"type", t.GetType()},
-		{"after", strings.Join(t.GetDependsOn(), ", ")}, {"node", t.GetNode()}, {"attempt", tried},
+		{"after", strings.Join(t.GetDependsOn(), ", ")}, {"node", t.GetNode()}, {"attempt", tried}, {"runs as", words.Workload(t.GetWorkload())}, {"lease until", sys.formatTime(t.GetLeaseUntil())},
 		{"created", sys.formatTime(t.GetCreatedAt())}, {"queued", sys.formatTime(t.GetQueuedAt())}, {"assigned", sys.formatTime(t.GetAssignedAt())}, {"started", sys.formatTime(t.GetStartedAt())}, {whenEnded(t), sys.formatTime(t.GetCompletedAt())}, {"dead letter", sys.formatTime(t.GetDeadLetteredAt())}, {"elapsed", took}}
 	r := t.GetResult()
 	if r != nil && r.GetExitCode() >= 0 && t.GetCompletedAt() != nil {

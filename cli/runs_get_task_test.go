@@ -36,9 +36,12 @@ func TestRunsGetTask(t *testing.T) {
 	f.run.Tasks["each"] = &v1.Task{
 		State: "completed", Type: "shell", Count: &count, Counts: map[string]int32{"completed": 1, "failed": 1}, CompletedAt: after(8), Result: &v1.TaskResult{ExitCode: 7},
 	}
+	deploy := f.run.Tasks["deploy"]
+	deploy.State, deploy.Reason, deploy.Error, deploy.CompletedAt, deploy.Node, deploy.StartedAt = "running", "", "", nil, "local-1", after(8)
+	deploy.Workload, deploy.LeaseUntil = &v1.Workload{Container: "3f2a9c0d1e4b", Image: "alpine:3"}, after(20)
 	f.page, f.instances = 10, map[string][]*v1.Instance{"each": {{}, {Index: 1, State: "completed", Node: "local-1", Result: &v1.TaskResult{Stdout: "one\n"}}}}
 	for name, args := range map[string][]string{
-		"runs-get-task": {"build"}, "runs-get-task-json": {"build", "-o", "json"}, "runs-get-instance": {"each[1]"}, "runs-get-fanned-task": {"each"}, "runs-get-definition": {"--definition"},
+		"runs-get-task": {"build"}, "runs-get-running-task": {"deploy"}, "runs-get-running-task-json": {"deploy", "-o", "json"}, "runs-get-task-json": {"build", "-o", "json"}, "runs-get-instance": {"each[1]"}, "runs-get-fanned-task": {"each"}, "runs-get-definition": {"--definition"},
 	} {
 		got := run(t, append([]string{"runs", "get", "nightly", "--gateway", f.url}, args...)...)
 		if got.code != exit.CodeDone || got.stderr != "" {

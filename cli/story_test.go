@@ -22,7 +22,7 @@ func nightly(f *fakeGateway) {
 	f.run = &v1.Run{
 		Id: "nightly-4g5h6jkm", Name: "nightly", State: "failed", Reason: "task_failed",
 		Error:     `task "build" failed: exit code 2 (attempt 1 on local-2)`,
-		CreatedAt: after(0), CompletedAt: after(9), Context: context,
+		CreatedAt: after(0), CompletedAt: after(9), Context: context, IdempotencyKey: "night of 2026-07-24",
 		Tasks: map[string]*v1.Task{
 			"fetch": {
 				State: "completed", Type: "shell", Node: "local-1", AssignedAt: after(0.1), StartedAt: after(0.2), CompletedAt: after(2),

@@ -141,6 +141,9 @@ func TestIdempotencyKeyStartsOneRun(t *testing.T) {
 	}
 	check := func(when string) {
 		t.Helper()
+		if run := do(t, f.client.GetRun, &v1.GetRunRequest{Id: id}).GetRun(); run.GetIdempotencyKey() != "k" {
+			t.Errorf("%s: %v", when, run)
+		}
 		// The same definition in another notation.
 		if got := do(t, f.client.SubmitRun, request("tasks: { a: { spec: { command: 'true' }, type: shell } }\nname: keyed\n", input)); !got.GetExisted() || got.GetId() != id {
 			t.Errorf("%s, the same: %v", when, got)

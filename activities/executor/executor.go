@@ -189,6 +189,9 @@ type Attempt struct {
 	// time, but to both concurrently, and never after Run has returned. A slow writer slows the program down. After a write error
 	// the program continues, and Run returns the error with the result.
 	Stdout, Stderr io.Writer
+	// Located reports what runs the attempt, by the names that other tools use, so that users can find it. Executors call it when the
+	// program starts, and again when they learn more. It is quick, and may be nil.
+	Located func(w *v1.Workload)
 	// Stdin is the input of the program, or nil for /dev/null. Run does not close it. Only the shell executor uses it.
 	Stdin *os.File
 	// Journal keeps the state from which a later attempt of the task continues, or is nil if nothing is kept. Only agent
@@ -237,6 +240,13 @@ func (a *Attempt) PrivateDirs() []string {
 		dirs = append(dirs, a.TempDir)
 	}
 	return dirs
+}
+
+// Locate reports what runs the attempt, if anything listens.
+func (a *Attempt) Locate(w *v1.Workload) {
+	if a.Located != nil {
+		a.Located(w)
+	}
 }
 
 // Result describes how an attempt ended.

@@ -289,7 +289,18 @@ func (a *attempt) acknowledge(sent executor.Instant, running bool) {
 func (a *attempt) spawned(at time.Time) {
 	a.progress.advance(func(p *v1.ExecuteProgress) { p.Spawned, p.StartedAt = true, timestamppb.New(at) })
 	close(a.beats.spawns)
-	a.recoveryFile.update(func(k *recoveryState) { k.StartedAt = at })
+	workload := a.progress.Load().GetWorkload()
+	a.recoveryFile.update(func(k *recoveryState) { k.StartedAt = at; k.setWorkload(workload) })
+}
+
+// located records what runs the attempt, or the member of a batch that runs now.
+func (a *attempt) located(w *v1.Workload) {
+	a.progress.advance(func(p *v1.ExecuteProgress) { p.Workload = w })
+	if a.progress.isWaiting() || len(a.req.GetBatch()) > 0 {
+		return // the next heartbeat reports it
+	}
+	a.progress.beatNow()
+	a.recoveryFile.update(func(k *recoveryState) { k.setWorkload(w) })
 }
 
 // stamp adds the node's name and its times to an answer.

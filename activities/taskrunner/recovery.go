@@ -141,7 +141,7 @@ func (r *recovery) decide(l *orphan, decided func()) {
 	}
 	progress := &v1.ExecuteProgress{
 		Claim: l.req.GetClaim(), Spawned: !l.state.StartedAt.IsZero(), StartedAt: stampOf(l.state.StartedAt), Checkpoint: l.checkpoint(ws, &members[0]),
-		SshPublicKey: loginKeys(l.req, l.spec),
+		SshPublicKey: loginKeys(l.req, l.spec), Workload: l.state.workload(),
 	}
 	t := termsOf(l.state.Heartbeat, min(cmp.Or(n.Timing.BeatInterval, reattachedBeat), reattachedBeat))
 	lease := executor.NewLease(executor.Now().Add(-max(time.Since(l.beatAt), 0)), t.stop, t.kill)

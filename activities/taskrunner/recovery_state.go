@@ -6,6 +6,10 @@ import (
 	"os"
 	"path/filepath"
 	"time"
+
+	"google.golang.org/protobuf/encoding/protojson"
+
+	v1 "switchyard/proto/switchyard/v1"
 )
 
 // recoveryState is the content of a recovery file.
@@ -37,6 +41,25 @@ type recoveryState struct {
 	// Workspace is the name of the attempt's directory, and TempDir the path of its temporary directory.
 	Workspace string `json:"workspace"`
 	TempDir   string `json:"tempDir"`
+	// Workload is the v1.Workload that runs the attempt, or empty if it is unknown.
+	Workload json.RawMessage `json:"workload,omitempty"`
+}
+
+// setWorkload records what runs the attempt.
+func (k *recoveryState) setWorkload(w *v1.Workload) {
+	k.Workload = nil
+	if text, err := protojson.Marshal(w); err == nil && w != nil {
+		k.Workload = text
+	}
+}
+
+// workload returns what runs the attempt, or nil if that is unknown.
+func (k *recoveryState) workload() *v1.Workload {
+	w := &v1.Workload{}
+	if len(k.Workload) == 0 || protojson.Unmarshal(k.Workload, w) != nil {
+		return nil
+	}
+	return w
 }
 
 // suspend records that the attempt is suspended or resumed.

@@ -80,7 +80,7 @@ func killed(t *testing.T, script fake.Step, change func(*v1.ExecuteRequest)) *he
 	t.Helper()
 	first := newBench(t, nil)
 	first.State.Dir = filepath.Join(t.TempDir(), "state")
-	step := fake.Step{Stdout: "one\n", Block: true}
+	step := fake.Step{Stdout: "one\n", Block: true, Workload: &v1.Workload{Container: "3f2a"}}
 	old := fake.NewSurvivor("shell", map[string][]fake.Step{"a": {step}})
 	first.fake, first.Executors = old.Executor, map[string]executor.Executor{"shell": old}
 	first.heartbeat = time.Minute
@@ -183,7 +183,7 @@ func TestReattachAfterTheWorkerDied(t *testing.T) {
 	h.recovers()
 	testneeds.Await(t, "it has its place and beats", func() bool { return len(h.held.restored) == 1 && h.live() == 1 && len(h.server.heard()) > 0 })
 	beat := h.server.heard()[0]
-	if !beat.GetSpawned() || beat.GetStartedAt() == nil || beat.GetClaim() != 1 {
+	if !beat.GetSpawned() || beat.GetStartedAt() == nil || beat.GetClaim() != 1 || beat.GetWorkload().GetContainer() != "3f2a" {
 		t.Errorf("the first beat says %v", beat)
 	}
 	h.runs("a")

@@ -125,6 +125,7 @@ func (w *work) do(ctx context.Context, m *member) (*v1.ExecuteResponse, error) {
 		BaseDir:   w.node.Folders.BaseDir,
 		Stdout:    w.log.Stream("stdout"),
 		Stderr:    w.log.Stream("stderr"),
+		Located:   a.located,
 		Journal:   w.newJournal(m),
 		Grace:     stopGrace,
 		EndGrace:  w.node.EndGrace,

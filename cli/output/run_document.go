@@ -12,6 +12,7 @@ import (
 
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/structpb"
+	"google.golang.org/protobuf/types/known/timestamppb"
 
 	v1 "switchyard/proto/switchyard/v1"
 )
@@ -143,10 +144,13 @@ func absentFields(of interface {
 	GetChildRun() string
 	GetHeld() bool
 	GetNotice() string
+	GetWorkload() *v1.Workload
+	GetLeaseUntil() *timestamppb.Timestamp
 }) []string {
 	var fields []string
 	for field, there := range map[string]bool{
 		"cachedFrom": of.GetCachedFrom() != "", "childRun": of.GetChildRun() != "", "held": of.GetHeld(), "notice": of.GetNotice() != "",
+		"workload": of.GetWorkload() != nil, "leaseUntil": of.GetLeaseUntil() != nil,
 	} {
 		if !there {
 			fields = append(fields, field)

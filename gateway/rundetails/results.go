@@ -55,7 +55,7 @@ func (r results) task(ctx context.Context, v *runview.View, name string, brief b
 	task := runview.CopyWithoutInstances(t.Task)
 	task.CreatedAt, task.DeadLetteredAt = v.Run.GetCreatedAt(), runview.DeadLetteredAt(task)
 	task.State, task.AssignedAt, task.StartedAt, task.Counts = t.Brief.State, t.Brief.AssignedAt, t.Brief.StartedAt, t.Brief.Counts
-	task.Notice = t.Brief.Notice
+	task.Notice, task.Workload, task.LeaseUntil = t.Brief.Notice, t.Brief.Workload, t.LeaseUntil
 	if brief {
 		task.Result = t.Brief.GetResult()
 	} else {
@@ -102,7 +102,7 @@ func (r results) firstInstances(ctx context.Context, v *runview.View, name strin
 func (r results) instance(ctx context.Context, run, task string, i *runview.InstanceView) *v1.Instance {
 	whole := runview.BriefInstance(i.Instance)
 	whole.State, whole.AssignedAt, whole.StartedAt, whole.Attempts = i.Brief.State, i.Brief.AssignedAt, i.Brief.StartedAt, i.Instance.GetAttempts()
-	whole.Notice = i.Brief.Notice
+	whole.Notice, whole.Workload, whole.LeaseUntil = i.Brief.Notice, i.Brief.Workload, i.LeaseUntil
 	whole.Result = r.result(ctx, run, names.InstanceName(task, int(i.Instance.GetIndex())), i.Instance.GetResult(), i.Record)
 	return whole
 }

@@ -4,10 +4,13 @@ import (
 	"testing"
 	"time"
 
+	activitypb "go.temporal.io/api/activity/v1"
 	commonpb "go.temporal.io/api/common/v1"
 	enumspb "go.temporal.io/api/enums/v1"
 	workflowpb "go.temporal.io/api/workflow/v1"
 	"go.temporal.io/sdk/converter"
+	"google.golang.org/protobuf/types/known/durationpb"
+	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"switchyard/dev/testneeds"
 	"switchyard/gateway/runview"
@@ -17,11 +20,11 @@ import (
 
 func TestMain(m *testing.M) { testneeds.NoLeaks(m) }
 
-// TestRunHasTheNoticesOfItsAttempts checks that GetRun returns the notices that attempts report in their
-// heartbeats.
-func TestRunHasTheNoticesOfItsAttempts(t *testing.T) {
+// TestRunHasWhatItsAttemptsReport checks that GetRun returns the notices and workloads that attempts report in their heartbeats,
+// and their leases.
+func TestRunHasWhatItsAttemptsReport(t *testing.T) {
 	t.Parallel()
-	details, err := converter.GetDefaultDataConverter().ToPayloads(&v1.ExecuteProgress{Spawned: true, Claim: 1, Notice: "waits"})
+	details, err := converter.GetDefaultDataConverter().ToPayloads(&v1.ExecuteProgress{Spawned: true, Claim: 1, Notice: "waits", Workload: &v1.Workload{Pid: 7}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -32,9 +35,11 @@ func TestRunHasTheNoticesOfItsAttempts(t *testing.T) {
 	}}, runview.RunningAttempts([]*workflowpb.PendingActivityInfo{{
 		ActivityId: "a#1", ActivityType: &commonpb.ActivityType{Name: names.ExecuteActivity},
 		State: enumspb.PENDING_ACTIVITY_STATE_STARTED, HeartbeatDetails: details,
-	}}, time.Now()))
+		LastStartedTime: timestamppb.New(time.Unix(100, 0)), LastHeartbeatTime: timestamppb.New(time.Unix(200, 0)),
+		ActivityOptions: &activitypb.ActivityOptions{HeartbeatTimeout: durationpb.New(15 * time.Second)},
+	}}, time.Unix(201, 0)))
 	for _, brief := range []bool{true, false} {
-		if task := (results{}).task(t.Context(), v, "a", brief); task.GetState() != v1.TaskRunning || task.GetNotice() != "waits" {
+		if task := (results{}).task(t.Context(), v, "a", brief); task.GetState() != v1.TaskRunning || task.GetNotice() != "waits" || task.GetWorkload().GetPid() != 7 || task.GetLeaseUntil().GetSeconds() != 215 {
 			t.Errorf("brief %v: %v", brief, task)
 		}
 	}

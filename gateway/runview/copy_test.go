@@ -22,10 +22,10 @@ func TestCopiesKeepEveryField(t *testing.T) {
 	for name, missing := range map[string][]string{
 		"a header":          prototest.Missing(headerOf(run), "tasks", "context", "input"),
 		"a problem":         prototest.Missing(withProblem(status, "stuck"), "more"),
-		"a task":            prototest.Missing(CopyWithoutInstances(task), "instances", "created_at", "dead_lettered_at", "name"),
-		"a brief task":      prototest.Missing(briefOf("a", of, nil), "instances", "attempts", "created_at", "dead_lettered_at", "name"),
-		"a brief instance":  prototest.Missing(BriefInstance(instance), "attempts", "lead", "dead_lettered_at", "item"),
-		"an instance alone": prototest.Missing(shown, "instances", "attempts", "count", "counts", "dead_lettered_at", "name"),
+		"a task":            prototest.Missing(CopyWithoutInstances(task), "instances", "created_at", "dead_lettered_at", "name", "workload", "lease_until"),
+		"a brief task":      prototest.Missing(briefOf("a", of, nil), "instances", "attempts", "created_at", "dead_lettered_at", "name", "workload", "lease_until"),
+		"a brief instance":  prototest.Missing(BriefInstance(instance), "attempts", "lead", "dead_lettered_at", "item", "workload", "lease_until"),
+		"an instance alone": prototest.Missing(shown, "instances", "attempts", "count", "counts", "dead_lettered_at", "name", "workload", "lease_until"),
 		"a brief result":    prototest.Missing(briefResult(task.GetResult()), "stdout", "stderr", "output", "context_update", "image_digest", "container"),
 	} {
 		if len(missing) > 0 {

@@ -70,13 +70,13 @@ func (r *Reader) queryHolder(ctx context.Context, v *View, task string, from, li
 		}
 	}
 	for _, i := range answer.GetInstances() {
-		brief := BriefInstance(i)
-		if at, ok := running[names.InstanceName(task, int(i.GetIndex()))]; ok && brief.State == v1.TaskAssigned {
-			brief.State, brief.AssignedAt, brief.StartedAt, brief.Notice = v1.TaskRunning, at.assigned, at.Started, at.notice(brief.Node)
+		shown := &InstanceView{
+			Instance: i, Brief: BriefInstance(i), Record: answer.GetRecords()[i.GetIndex()], Claim: answer.GetClaims()[i.GetIndex()],
 		}
-		found = append(found, &InstanceView{
-			Instance: i, Brief: brief, Record: answer.GetRecords()[i.GetIndex()], Claim: answer.GetClaims()[i.GetIndex()],
-		})
+		if at, ok := running[names.InstanceName(task, int(i.GetIndex()))]; ok && i.GetState() == v1.TaskAssigned {
+			shown.showAttempt(at)
+		}
+		found = append(found, shown)
 	}
 	return found, int(answer.GetNext()), nil
 }

@@ -3,6 +3,8 @@ package runview
 import (
 	"maps"
 
+	"google.golang.org/protobuf/types/known/timestamppb"
+
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/names"
 )
@@ -13,7 +15,9 @@ type InstanceView struct {
 	Brief    *v1.Instance // as watchers see it
 	Claim    int32
 	Record   string
-	version  int64
+	// LeaseUntil has the meaning of TaskView.LeaseUntil.
+	LeaseUntil *timestamppb.Timestamp
+	version    int64
 }
 
 // instance returns the instance with the given number, or nil if the workflow has not reported it.
@@ -38,22 +42,28 @@ func (t *TaskView) updateInstance(i *v1.Instance, claims map[string]int32, recor
 	known.Instance, known.Claim, known.Record = i, claims[name], records[name]
 }
 
-// briefIn returns the instance without streams, output and old attempts. Its state is running if its process has started.
-func (i *InstanceView) briefIn(t *TaskView, task string, running map[string]RunningAttempt) *v1.Instance {
-	b := BriefInstance(i.Instance)
-	if !mayRun(b.State) {
-		return b
-	}
+// show sets what watchers see of the instance: the workflow's report, and its running attempt if there is one.
+func (i *InstanceView) show(t *TaskView, task string, running map[string]RunningAttempt) {
+	i.Brief, i.LeaseUntil = BriefInstance(i.Instance), nil
 	if r, ok := i.findAttempt(t, task, running); ok {
-		b.State, b.AssignedAt, b.StartedAt, b.Notice = shownRunning(b.State), r.assigned, r.Started, r.notice(b.Node)
+		i.showAttempt(r)
 	}
-	return b
+}
+
+// showAttempt shows the running attempt of the instance, which is assigned or paused.
+func (i *InstanceView) showAttempt(r RunningAttempt) {
+	b := i.Brief
+	b.State, b.AssignedAt, b.StartedAt, b.Notice, b.Workload = shownRunning(b.State), r.assigned, r.Started, r.notice(b.Node), r.workload
+	i.LeaseUntil = r.leaseUntil
 }
 
 // findAttempt returns the attempt that runs an assigned instance, and reports whether there is one. The instances of a
 // batch run one after the other. The workflow learns that an instance has ended only with the whole batch; until then the
 // instance counts as running.
 func (i *InstanceView) findAttempt(t *TaskView, task string, running map[string]RunningAttempt) (RunningAttempt, bool) {
+	if !mayRun(i.Instance.GetState()) {
+		return RunningAttempt{}, false
+	}
 	if i.Instance.Lead == nil {
 		r, ok := running[names.AttemptID(names.InstanceName(task, int(i.Instance.GetIndex())), i.Claim)]
 		return r, ok
@@ -72,7 +82,13 @@ func (i *InstanceView) findAttempt(t *TaskView, task string, running map[string]
 			before++
 		}
 	}
-	return r, before <= r.ended
+	if before > r.ended {
+		return RunningAttempt{}, false
+	}
+	if before < r.ended {
+		r.workload = nil // that of a later instance
+	}
+	return r, true
 }
 
 // BriefInstance returns a copy of an instance without streams, output and old attempts.

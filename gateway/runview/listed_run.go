@@ -28,13 +28,16 @@ func ListedRun(info *workflowpb.WorkflowExecutionInfo) *v1.Run {
 		Batch:       known.Batch,
 		Trigger:     known.Trigger,
 		Parent:      known.Parent,
+
+		IdempotencyKey: MemoText(info, names.KeyMemo),
 	}
 }
 
-// setOrigin adds the origin of a run, which only visibility has: the trigger of its newest generation, and the parent run.
+// setOrigin adds the origin of a run, which only Temporal has: the trigger of its newest generation, the parent run, and the
+// idempotency key of the request.
 func setOrigin(run *v1.Run, info *workflowpb.WorkflowExecutionInfo) {
 	known := visibility.Decode(info.GetSearchAttributes())
-	run.Trigger, run.Parent = known.Trigger, known.Parent
+	run.Trigger, run.Parent, run.IdempotencyKey = known.Trigger, known.Parent, MemoText(info, names.KeyMemo)
 }
 
 // submittedAt returns the submission time of a run. Until a control process has begun the run, this is its start time.

@@ -24,6 +24,9 @@ type RunningAttempt struct {
 	// otherwise it is zero.
 	waits       string
 	silentSince time.Time
+	workload    *v1.Workload
+	// leaseUntil is when the server declares the attempt lost unless the node sends a heartbeat, or nil if it never does.
+	leaseUntil *timestamppb.Timestamp
 }
 
 // notice returns what holds up the attempt on its node, or "".
@@ -35,7 +38,8 @@ func (r RunningAttempt) notice(node string) string {
 }
 
 func (r RunningAttempt) equal(other RunningAttempt) bool {
-	return r.ended == other.ended && r.waits == other.waits && r.silentSince.Equal(other.silentSince) && proto.Equal(r.assigned, other.assigned) && proto.Equal(r.Started, other.Started)
+	return r.ended == other.ended && r.waits == other.waits && r.silentSince.Equal(other.silentSince) && proto.Equal(r.assigned, other.assigned) && proto.Equal(r.Started, other.Started) &&
+		proto.Equal(r.workload, other.workload) && proto.Equal(r.leaseUntil, other.leaseUntil)
 }
 
 // LoginKeys adds the public keys that may log in to machines, according to heartbeats, to found: one key per line, by task or
@@ -69,7 +73,7 @@ func RunningAttempts(pending []*workflowpb.PendingActivityInfo, now time.Time) m
 		}
 		r := RunningAttempt{
 			assigned: p.GetLastStartedTime(), Started: progress.GetStartedAt(), ended: int(progress.GetEnded()),
-			waits: progress.GetNotice(), silentSince: silentSince(p, now),
+			waits: progress.GetNotice(), silentSince: silentSince(p, now), workload: progress.GetWorkload(), leaseUntil: leaseUntil(p),
 		}
 		if r.Started == nil {
 			r.Started = r.assigned

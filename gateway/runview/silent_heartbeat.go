@@ -1,9 +1,11 @@
 package runview
 
 import (
+	"cmp"
 	"time"
 
 	workflowpb "go.temporal.io/api/workflow/v1"
+	"google.golang.org/protobuf/types/known/timestamppb"
 )
 
 // silentSince returns the time of an activity's last heartbeat if the next one is overdue, or the zero time. It is overdue after
@@ -15,4 +17,13 @@ func silentSince(p *workflowpb.PendingActivityInfo, now time.Time) time.Time {
 		return time.Time{}
 	}
 	return last.AsTime()
+}
+
+// leaseUntil returns when an activity's heartbeat time-out expires unless a heartbeat renews it, or nil if the activity has none.
+func leaseUntil(p *workflowpb.PendingActivityInfo) *timestamppb.Timestamp {
+	timeout, last := p.GetActivityOptions().GetHeartbeatTimeout().AsDuration(), cmp.Or(p.GetLastHeartbeatTime(), p.GetLastStartedTime())
+	if timeout <= 0 || last == nil {
+		return nil
+	}
+	return timestamppb.New(last.AsTime().Add(timeout))
 }

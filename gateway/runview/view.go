@@ -34,11 +34,14 @@ type View struct {
 
 // TaskView is one task in a view.
 type TaskView struct {
-	Task    *v1.Task // as the workflow reports it, with its part of the streams; its instances may be stale
-	Brief   *v1.Task // as watchers see it, without instances
-	Claim   int32
-	Record  string
-	version int64
+	Task   *v1.Task // as the workflow reports it, with its part of the streams; its instances may be stale
+	Brief  *v1.Task // as watchers see it, without instances
+	Claim  int32
+	Record string
+	// LeaseUntil is when the lease of the running attempt expires, or nil. It is not a part of Brief, because each heartbeat
+	// changes it.
+	LeaseUntil *timestamppb.Timestamp
+	version    int64
 	// Instances holds the instances of a fanned-out task, by number, with nil for those that the workflow has not reported
 	// yet.
 	Instances []*InstanceView
@@ -78,11 +81,14 @@ func (v *View) Update(answers []*v1.StatusResponse, running map[string]RunningAt
 			if i == nil {
 				continue // belongs to an older generation
 			}
-			if brief := i.briefIn(t, name, running); !proto.Equal(brief, i.Brief) {
-				i.Brief, i.version = brief, v.version
-				t.version, v.newest = v.version, v.version
+			before := i.Brief
+			i.show(t, name, running)
+			if !proto.Equal(before, i.Brief) {
+				i.version, t.version, v.newest = v.version, v.version, v.version
 			}
 		}
+		r, _ := t.findAttempt(name, running)
+		t.LeaseUntil = r.leaseUntil
 		if brief := briefOf(name, t, running); !proto.Equal(brief, t.Brief) {
 			v.recount(t.Brief, brief)
 			t.Brief, t.version, v.newest = brief, v.version, v.version
@@ -200,6 +206,7 @@ func headerOf(run *v1.Run) *v1.Run {
 		Error: run.GetError(), CreatedAt: run.GetCreatedAt(), CompletedAt: run.GetCompletedAt(),
 		Generation: run.GetGeneration(), Problem: run.GetProblem(), SubmittedBy: run.GetSubmittedBy(), Batch: run.GetBatch(), Approval: run.GetApproval(),
 		Trigger: run.GetTrigger(), Parent: run.GetParent(), TaskCounts: run.GetTaskCounts(), InstanceCounts: run.GetInstanceCounts(),
+		IdempotencyKey: run.GetIdempotencyKey(),
 	}
 }
 
@@ -214,10 +221,19 @@ func briefOf(name string, t *TaskView, running map[string]RunningAttempt) *v1.Ta
 		Count: t.Task.Count, Counts: t.counts(name, running), CachedFrom: t.Task.GetCachedFrom(),
 		ChildRun: t.Task.GetChildRun(), Held: t.Task.GetHeld(), QueuedAt: t.Task.GetQueuedAt(), Notice: t.Task.GetNotice(),
 	}
-	if r, ok := running[names.AttemptID(name, t.Claim)]; ok && mayRun(b.State) {
-		b.State, b.AssignedAt, b.StartedAt, b.Notice = shownRunning(b.State), r.assigned, r.Started, r.notice(b.Node)
+	if r, ok := t.findAttempt(name, running); ok {
+		b.State, b.AssignedAt, b.StartedAt, b.Notice, b.Workload = shownRunning(b.State), r.assigned, r.Started, r.notice(b.Node), r.workload
 	}
 	return b
+}
+
+// findAttempt returns the running attempt of a task, and reports whether there is one.
+func (t *TaskView) findAttempt(name string, running map[string]RunningAttempt) (RunningAttempt, bool) {
+	if !mayRun(t.Task.GetState()) {
+		return RunningAttempt{}, false
+	}
+	r, ok := running[names.AttemptID(name, t.Claim)]
+	return r, ok
 }
 
 // mayRun reports whether a task in the given state, as the workflow reports it, may have a running process. A paused task

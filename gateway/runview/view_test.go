@@ -111,8 +111,9 @@ func TestSlowWatcherReachesTheStateOfTheView(t *testing.T) {
 				}
 				want.Instances = append(want.Instances, i.Brief)
 				// The state does not depend on the updates that led to it.
-				if brief := i.briefIn(known, name, v.Running); !proto.Equal(brief, i.Brief) {
-					t.Fatalf("instance %d of %s is shown as %v and is %v", index, name, i.Brief, brief)
+				now := &InstanceView{Instance: i.Instance, Claim: i.Claim}
+				if now.show(known, name, v.Running); !proto.Equal(now.Brief, i.Brief) {
+					t.Fatalf("instance %d of %s is shown as %v and is %v", index, name, i.Brief, now.Brief)
 				}
 			}
 			if !proto.Equal(shown.Tasks[name], want) {
@@ -200,6 +201,53 @@ func TestRunningAttemptShowsWhatHoldsItUp(t *testing.T) {
 		if a := v.Tasks["a"].Brief; a.GetState() != v1.TaskRunning || a.GetNotice() != want {
 			t.Errorf("after %v: %v", silent, a)
 		}
+	}
+}
+
+// TestLeaseIsNoChangeOfTheView checks that watchers get what runs an attempt, and no update for each heartbeat.
+func TestLeaseIsNoChangeOfTheView(t *testing.T) {
+	t.Parallel()
+	details, err := converter.GetDefaultDataConverter().ToPayloads(&v1.ExecuteProgress{Spawned: true, Claim: 1, Workload: &v1.Workload{Container: "3f2a"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	v, begun := NewView("r"), time.Date(2026, 1, 2, 3, 4, 0, 0, time.UTC)
+	beat := func(after time.Duration) map[string]RunningAttempt {
+		p := &workflowpb.PendingActivityInfo{
+			ActivityId: "a[0]#1", ActivityType: &commonpb.ActivityType{Name: names.ExecuteActivity}, State: enumspb.PENDING_ACTIVITY_STATE_STARTED,
+			HeartbeatDetails: details, LastStartedTime: timestamppb.New(begun),
+			ActivityOptions: &activitypb.ActivityOptions{HeartbeatTimeout: durationpb.New(15 * time.Second)},
+		}
+		if after > 0 {
+			p.LastHeartbeatTime = timestamppb.New(begun.Add(after))
+		}
+		alone := proto.CloneOf(p)
+		alone.ActivityId = "b#1"
+		return RunningAttempts([]*workflowpb.PendingActivityInfo{p, alone}, begun.Add(after))
+	}
+	v.Update([]*v1.StatusResponse{{
+		Run: &v1.Run{Tasks: map[string]*v1.Task{
+			"a": {State: v1.TaskRunning, Count: proto.Int32(1), Counts: map[string]int32{v1.TaskAssigned: 1}, Instances: []*v1.Instance{{State: v1.TaskAssigned}}},
+			"b": {State: v1.TaskAssigned},
+		}}, Claims: map[string]int32{"a[0]": 1, "b": 1}, TaskCount: 2,
+	}}, beat(0))
+	version := v.newest
+	for _, after := range []time.Duration{0, 5 * time.Second} {
+		running := beat(after)
+		v.Update(nil, running)
+		i, b, until := v.Tasks["a"].Instances[0], v.Tasks["b"], begun.Add(after+15*time.Second)
+		if i.Brief.GetWorkload().GetContainer() != "3f2a" || b.Brief.GetWorkload().GetContainer() != "3f2a" || !i.LeaseUntil.AsTime().Equal(until) || !b.LeaseUntil.AsTime().Equal(until) {
+			t.Errorf("after %v: %v until %v, %v until %v", after, i.Brief, i.LeaseUntil, b.Brief, b.LeaseUntil)
+		}
+		if v.newest != version || b.Brief.LeaseUntil != nil {
+			t.Errorf("after %v watchers see %v", after, b.Brief)
+		}
+		if after > 0 && running["b#1"].equal(beat(0)["b#1"]) {
+			t.Error("a cached view would show an old lease")
+		}
+	}
+	if v.Update(nil, nil); v.Tasks["b"].LeaseUntil != nil || v.Tasks["b"].Brief.Workload != nil {
+		t.Errorf("without an attempt: %v", v.Tasks["b"])
 	}
 }
 

@@ -36,6 +36,7 @@ func (s *Submitter) Start(ctx context.Context, in *v1.RunInput, trigger, key str
 	attempts := idAttempts
 	claims := claims{store: s.Store, runs: s.Reader, now: s.Now, log: s.Log}
 	if key != "" {
+		memo[names.KeyMemo] = key
 		if memo[names.RequestMemo], err = fingerprint(in, key); err != nil {
 			return "", false, err
 		}

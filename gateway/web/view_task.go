@@ -9,6 +9,7 @@ import (
 
 	"connectrpc.com/connect"
 
+	"switchyard/drawing/words"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/definition"
 	"switchyard/workflows/names"
@@ -76,6 +77,8 @@ type attemptRow struct {
 	*v1.Attempt
 	IsOpen bool
 	Log    string // address
+	// Workload is what runs the current attempt, or the container of an ended one.
+	Workload string
 }
 
 // HasExit reports whether the exit code is known.
@@ -170,7 +173,11 @@ func (s *taskSource) parents(ctx context.Context, t *v1.Task) ([]parentRow, erro
 func attemptRows(req request, t *v1.Task) []attemptRow {
 	var rows []attemptRow
 	row := func(a *v1.Attempt, isOpen bool) attemptRow {
-		return attemptRow{a, isOpen, withParameter(req.path, "attempt", fmt.Sprint(a.GetAttempt())) + "#log"}
+		workload := a.GetContainer()
+		if isOpen {
+			workload = words.Workload(t.GetWorkload())
+		}
+		return attemptRow{a, isOpen, withParameter(req.path, "attempt", fmt.Sprint(a.GetAttempt())) + "#log", workload}
 	}
 	ended := t.GetAttempts()
 	if t.GetNode() != "" && !v1.HasTaskEnded(t) && !v1.IsTaskWaiting(t.GetState()) {

@@ -121,7 +121,7 @@ func TestLogThatIsReadTooSlowlyCanBeTriedAgain(t *testing.T) {
 
 func logThatIsReadTooSlowlyCanBeTriedAgain(t *testing.T) {
 	f := &servicetest.Fake{}
-	fakeTask(f, "build", &v1.Task{State: v1.TaskRunning, Type: v1.TypeShell, Node: "n-1"})
+	fakeTask(f, "build", &v1.Task{State: v1.TaskRunning, Type: v1.TypeShell, Node: "n-1", Workload: &v1.Workload{Pid: 4711}})
 	servicetest.Answer(f, switchyardv1connect.RunServiceListRunLogsProcedure, func(ctx context.Context, _ *v1.ListRunLogsRequest) (*v1.ListRunLogsResponse, error) {
 		<-ctx.Done()
 		return nil, ctx.Err()
@@ -129,6 +129,7 @@ func logThatIsReadTooSlowlyCanBeTriedAgain(t *testing.T) {
 	page := newVisitor(t, f, v1.RoleViewer).get("/ui/runs/ci-1/tasks/build?stream=stderr")
 	mustBeHarmless(t, page)
 	mustContain(t, page.text("#log"), "the log could not be read in time")
+	mustContain(t, page.text("#task-attempts"), "process 4711")
 	if got := page.link("Try again"); got != "/ui/runs/ci-1/tasks/build?stream=stderr" {
 		t.Errorf("another try is at %q", got)
 	}

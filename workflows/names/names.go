@@ -184,6 +184,8 @@ const (
 	ProblemMemo = "problem"
 	// RequestMemo holds the hash of the request that started the run under an idempotency key; absent if it had none.
 	RequestMemo = "request"
+	// KeyMemo holds the idempotency key of that request, as its sender gave it.
+	KeyMemo = "key"
 )
 
 // These are the search attributes of a run, which package visibility describes.

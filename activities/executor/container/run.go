@@ -13,6 +13,7 @@ import (
 	"github.com/docker/docker/api/types/container"
 
 	"switchyard/activities/executor"
+	v1 "switchyard/proto/switchyard/v1"
 )
 
 // Run runs the attempt's container. It returns when the container has ended and has been removed, except that a failed container
@@ -33,6 +34,7 @@ func (e *Executor) Run(ctx context.Context, a executor.Attempt, spawned func()) 
 		return executor.Result{}, err
 	}
 	defer r.close()
+	a.Locate(r.workload())
 	spawned()
 	return r.follow(ctx)
 }
@@ -107,7 +109,7 @@ func (e *Executor) startAt(ctx context.Context, req request) (_ *running, err er
 	}
 	req.ip = ip
 	r := newRunning(ctx, e, req.attempt, e.kind.nameOf(req.attempt.Identity))
-	r.image, r.release, r.keep, r.atHome = req.image, release, req.spec.GetKeep() != "", req.atHome
+	r.image, r.imageName, r.release, r.keep, r.atHome = req.image, req.spec.GetImage(), release, req.spec.GetKeep() != "", req.atHome
 	r.holdsMounts = slices.ContainsFunc(req.held, func(dir *os.File) bool { return dir != nil })
 	defer func() {
 		if err != nil {
@@ -169,7 +171,9 @@ type running struct {
 	attempt executor.Attempt
 	// id is the engine's id, or "" if the container may not exist.
 	id, name, image string
-	keep            bool
+	// imageName is the image as the task names it, or "" if an environment supplies it.
+	imageName string
+	keep      bool
 	// atHome has the meaning of Plan.AtHome.
 	atHome bool
 	// holdsMounts reports whether the container has a mount from openMount.
@@ -333,6 +337,11 @@ func (r *running) follow(ctx context.Context) (executor.Result, error) {
 
 // printPatience is how long reading the last output of a stopped container may take.
 const printPatience = 10 * time.Second
+
+// workload returns the names by which the container's engine and its users know the container.
+func (r *running) workload() *v1.Workload {
+	return &v1.Workload{Container: shortID(r.id), Image: r.imageName}
+}
 
 // shortID returns the start of a container's id, as engines list and accept it.
 func shortID(id string) string { return id[:min(len(id), 12)] }

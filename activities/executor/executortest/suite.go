@@ -14,6 +14,7 @@ import (
 	"google.golang.org/protobuf/types/known/structpb"
 
 	"switchyard/activities/executor"
+	v1 "switchyard/proto/switchyard/v1"
 )
 
 // Harness adapts the suite to one type of executor.
@@ -111,6 +112,7 @@ func (h Harness) attempt(t *testing.T, p Program) (executor.Attempt, *capture) {
 		Stdout:   &c.out,
 		Stderr:   &c.err,
 		Grace:    grace,
+		Located:  func(w *v1.Workload) { c.workload.Store(w) },
 	}, c
 }
 
@@ -118,6 +120,7 @@ func (h Harness) attempt(t *testing.T, p Program) (executor.Attempt, *capture) {
 type capture struct {
 	out, err buffer
 	spawns   atomic.Int32
+	workload atomic.Pointer[v1.Workload]
 }
 
 // buffer is a bytes.Buffer that a test can read during writes.
@@ -160,6 +163,9 @@ func (h Harness) finish(t *testing.T, ctx context.Context, e executor.Executor, 
 	}
 	if n := c.spawns.Load(); n != 1 {
 		t.Errorf("spawned was called %d times, want once", n)
+	}
+	if w := c.workload.Load(); w.GetContainer() != r.Container || (w.GetPid() != 0) == h.Image || (w.GetImage() != "") != h.Image {
+		t.Errorf("the attempt was said to run as %v", w)
 	}
 	h.nothingLeft(t, a.ID)
 	return r

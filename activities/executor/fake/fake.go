@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"switchyard/activities/executor"
+	v1 "switchyard/proto/switchyard/v1"
 )
 
 // Step is what one attempt does, in the order of the fields. The zero Step succeeds at once.
@@ -18,6 +19,8 @@ type Step struct {
 	// StartErr is returned unchanged before anything starts. An *executor.StartError is a fault of the task, any other
 	// error one of the node.
 	StartErr error
+	// Workload is what the attempt is said to run as.
+	Workload *v1.Workload
 	// Stdout and Stderr are printed.
 	Stdout, Stderr string
 	// Output and ContextUpdate are written to the files named by the attempt's environment.
@@ -88,6 +91,7 @@ func (e *Executor) Run(ctx context.Context, a executor.Attempt, spawned func()) 
 	}
 	e.enter(a.ID)
 	defer e.leave(a.ID, true)
+	a.Locate(step.Workload)
 	spawned()
 	if step.isObservable() {
 		e.count(task, 1)

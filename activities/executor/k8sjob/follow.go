@@ -64,6 +64,8 @@ type following struct {
 	log   *podLog
 	// seen reports whether the watch has shown the Job.
 	seen bool
+	// pod is the name of the pod, or "" if the watch has not shown one.
+	pod string
 	// failsSince is when the pod began to fail to start, or zero if it does not fail; failure is the reason.
 	failsSince time.Time
 	failure    string
@@ -104,6 +106,10 @@ func (f *following) evaluate(ctx context.Context) (*podstate.End, error) {
 	pod := f.podOf(s)
 	if pod == nil {
 		return f.withoutPod(ctx, s.Job, over, reason, message)
+	}
+	if pod.Name != f.pod {
+		f.pod = pod.Name
+		f.Locate(f.workload(f.pod))
 	}
 	if podstate.HasStarted(pod, f.container) {
 		f.log.follow(pod)

@@ -20,6 +20,7 @@ import (
 
 	"switchyard/activities/executor"
 	"switchyard/dev/testneeds"
+	v1 "switchyard/proto/switchyard/v1"
 )
 
 // bench is an executor with a namespace of a cluster, which is real or fake.
@@ -62,6 +63,7 @@ type running struct {
 	waits   string
 	marks   string
 	notices []string
+	located []*v1.Workload
 }
 
 var errCancelled = errors.New("cancelled")
@@ -96,6 +98,7 @@ func (b *bench) start(a executor.Attempt) *running {
 	r := &running{b: b, a: a, out: &testneeds.Output{}, stop: stop, spawns: make(chan struct{}), done: make(chan struct{})}
 	r.a.Stdout = r.out
 	r.a.Waits = func(text string) { r.mu.Lock(); defer r.mu.Unlock(); r.waits = text }
+	r.a.Located = func(w *v1.Workload) { r.mu.Lock(); defer r.mu.Unlock(); r.located = append(r.located, w) }
 	r.a.MarkLog = func(at string) { r.mu.Lock(); defer r.mu.Unlock(); r.marks = at }
 	r.a.Notify = func(line string) { r.mu.Lock(); defer r.mu.Unlock(); r.notices = append(r.notices, line) }
 	go func() {

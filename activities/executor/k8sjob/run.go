@@ -90,8 +90,14 @@ func (e *Executor) Run(ctx context.Context, given executor.Attempt, spawned func
 		return a.refusalResult(err)
 	}
 	a.job, a.secret = nil, nil // release memory: an attempt may wait for a long time
+	a.Locate(a.workload(""))
 	spawned()
 	return a.follow(ctx)
+}
+
+// workload returns the names by which the cluster knows the Job and its pod, which is "" if there is none yet.
+func (a *attempt) workload(pod string) *v1.Workload {
+	return &v1.Workload{Cluster: a.cluster.Name, Namespace: a.namespace, Job: a.name, Pod: pod}
 }
 
 func stopped() executor.Result { return executor.Result{ExitCode: -1, Stopped: true} }

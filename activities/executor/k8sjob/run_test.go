@@ -12,6 +12,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"google.golang.org/protobuf/proto"
+
 	"switchyard/activities/executor"
 	"switchyard/activities/executor/k8sjob/manifest"
 	"switchyard/dev/testneeds"
@@ -48,6 +50,12 @@ func TestProgramsEndAsTheirPodsSay(t *testing.T) {
 			}
 			if got := r.out.String(); got != "one\ntwo\n" {
 				t.Errorf("the log is %q", got)
+			}
+			workload := &v1.Workload{Cluster: "test", Namespace: b.namespace, Job: b.jobs()[0].Name}
+			if len(r.located) != 2 || !proto.Equal(r.located[0], workload) {
+				t.Errorf("before its pod it runs as %v", r.located)
+			} else if workload.Pod = pod.Name; !proto.Equal(r.located[1], workload) {
+				t.Errorf("with its pod it runs as %v", r.located)
 			}
 			if output, _ := os.ReadFile(r.a.Env["SWITCHYARD_OUTPUT"]); string(output) != test.output {
 				t.Errorf("the output is %q", output)

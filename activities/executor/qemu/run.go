@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"switchyard/activities/executor"
+	v1 "switchyard/proto/switchyard/v1"
 )
 
 // startPatience is how long QEMU may take to answer on its socket, on a busy machine.
@@ -36,6 +37,8 @@ func (e *Executor) Run(ctx context.Context, a executor.Attempt, spawned func()) 
 	case err != nil:
 		return executor.Result{}, err
 	}
+	pid, _ := m.folder.readNumber(pidFile)
+	a.Locate(&v1.Workload{Pid: int32(pid), Machine: hostname(a.Identity)})
 	spawned()
 	return m.follow(ctx)
 }

@@ -13,6 +13,7 @@ import (
 	"switchyard/activities/executor/shell/pipes"
 	"switchyard/activities/executor/shell/poll"
 	"switchyard/activities/executor/shell/procfs"
+	v1 "switchyard/proto/switchyard/v1"
 )
 
 const (
@@ -147,6 +148,7 @@ func (r *running) run(ctx context.Context, e *Executor, p program, spawned func(
 	// Read this after the start: until this attempt has executed its program, other attempts may
 	// make the worker grow, and the program's own peak includes the worker's peak at that moment.
 	baseline := ownPeak()
+	a.Locate(&v1.Workload{Pid: int32(process.Pid)})
 	spawned()
 	r.program, r.process = p, process
 	e.steered.enter(r.id, r)

@@ -8033,7 +8033,9 @@ type ExecuteProgress struct {
 	SentAt *timestamppb.Timestamp `protobuf:"bytes,9,opt,name=sent_at,json=sentAt,proto3" json:"sent_at,omitempty"`
 	// Public keys that may log in to the machine, one per line, if templates in the spec produced them. Empty if the
 	// definition holds them, or if there are none.
-	SshPublicKey  string `protobuf:"bytes,10,opt,name=ssh_public_key,json=sshPublicKey,proto3" json:"ssh_public_key,omitempty"`
+	SshPublicKey string `protobuf:"bytes,10,opt,name=ssh_public_key,json=sshPublicKey,proto3" json:"ssh_public_key,omitempty"`
+	// What runs the attempt; for a batch, the instance that runs now.
+	Workload      *Workload `protobuf:"bytes,11,opt,name=workload,proto3" json:"workload,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -8136,6 +8138,13 @@ func (x *ExecuteProgress) GetSshPublicKey() string {
 		return x.SshPublicKey
 	}
 	return ""
+}
+
+func (x *ExecuteProgress) GetWorkload() *Workload {
+	if x != nil {
+		return x.Workload
+	}
+	return nil
 }
 
 // StatusRequest is the argument of the query `status` of a run.
@@ -9478,7 +9487,7 @@ const file_switchyard_v1_payload_proto_rawDesc = "" +
 	"\n" +
 	"checkpoint\x18\n" +
 	" \x01(\v2\x19.switchyard.v1.CheckpointR\n" +
-	"checkpoint\"\x8b\x03\n" +
+	"checkpoint\"\xc0\x03\n" +
 	"\x0fExecuteProgress\x12\x18\n" +
 	"\aspawned\x18\x01 \x01(\bR\aspawned\x129\n" +
 	"\n" +
@@ -9493,7 +9502,8 @@ const file_switchyard_v1_payload_proto_rawDesc = "" +
 	"\x06notice\x18\b \x01(\tR\x06notice\x123\n" +
 	"\asent_at\x18\t \x01(\v2\x1a.google.protobuf.TimestampR\x06sentAt\x12$\n" +
 	"\x0essh_public_key\x18\n" +
-	" \x01(\tR\fsshPublicKey\"d\n" +
+	" \x01(\tR\fsshPublicKey\x123\n" +
+	"\bworkload\x18\v \x01(\v2\x17.switchyard.v1.WorkloadR\bworkload\"d\n" +
 	"\rStatusRequest\x12\x14\n" +
 	"\x05since\x18\x01 \x01(\x03R\x05since\x12\x1b\n" +
 	"\tmax_bytes\x18\x02 \x01(\x05R\bmaxBytes\x12 \n" +
@@ -9715,8 +9725,9 @@ var file_switchyard_v1_payload_proto_goTypes = []any{
 	(*ContainerNeeds)(nil),        // 135: switchyard.v1.ContainerNeeds
 	(*TaskNeeds)(nil),             // 136: switchyard.v1.TaskNeeds
 	(*AgentEvent)(nil),            // 137: switchyard.v1.AgentEvent
-	(*NodeRecord)(nil),            // 138: switchyard.v1.NodeRecord
-	(*NodeVerdict)(nil),           // 139: switchyard.v1.NodeVerdict
+	(*Workload)(nil),              // 138: switchyard.v1.Workload
+	(*NodeRecord)(nil),            // 139: switchyard.v1.NodeRecord
+	(*NodeVerdict)(nil),           // 140: switchyard.v1.NodeVerdict
 }
 var file_switchyard_v1_payload_proto_depIdxs = []int32{
 	121, // 0: switchyard.v1.RunInput.definition:type_name -> switchyard.v1.Definition
@@ -9888,36 +9899,37 @@ var file_switchyard_v1_payload_proto_depIdxs = []int32{
 	87,  // 166: switchyard.v1.ExecuteProgress.checkpoint:type_name -> switchyard.v1.Checkpoint
 	90,  // 167: switchyard.v1.ExecuteProgress.batch:type_name -> switchyard.v1.MemberResult
 	123, // 168: switchyard.v1.ExecuteProgress.sent_at:type_name -> google.protobuf.Timestamp
-	127, // 169: switchyard.v1.StatusResponse.run:type_name -> switchyard.v1.Run
-	115, // 170: switchyard.v1.StatusResponse.records:type_name -> switchyard.v1.StatusResponse.RecordsEntry
-	116, // 171: switchyard.v1.StatusResponse.claims:type_name -> switchyard.v1.StatusResponse.ClaimsEntry
-	13,  // 172: switchyard.v1.StatusResponse.partitions:type_name -> switchyard.v1.PartitionReport
-	117, // 173: switchyard.v1.StatusResponse.items:type_name -> switchyard.v1.StatusResponse.ItemsEntry
-	118, // 174: switchyard.v1.StatusResponse.checkpoints:type_name -> switchyard.v1.StatusResponse.CheckpointsEntry
-	138, // 175: switchyard.v1.NodeInput.record:type_name -> switchyard.v1.NodeRecord
-	123, // 176: switchyard.v1.LeaderHeartbeat.since:type_name -> google.protobuf.Timestamp
-	119, // 177: switchyard.v1.LeaderHeartbeat.benched:type_name -> switchyard.v1.LeaderHeartbeat.BenchedEntry
-	120, // 178: switchyard.v1.LeaderHeartbeat.suspicions:type_name -> switchyard.v1.LeaderHeartbeat.SuspicionsEntry
-	74,  // 179: switchyard.v1.ExplainRequest.request:type_name -> switchyard.v1.TaskRequest
-	74,  // 180: switchyard.v1.ExplainRequest.more:type_name -> switchyard.v1.TaskRequest
-	139, // 181: switchyard.v1.ExplainResponse.nodes:type_name -> switchyard.v1.NodeVerdict
-	98,  // 182: switchyard.v1.ExplainResponse.more:type_name -> switchyard.v1.ExplainResponse
-	17,  // 183: switchyard.v1.RunInput.ReferencesEntry.value:type_name -> switchyard.v1.ConditionReferences
-	121, // 184: switchyard.v1.FrozenWorkflows.DefinitionsEntry.value:type_name -> switchyard.v1.Definition
-	63,  // 185: switchyard.v1.Partition.ViewsEntry.value:type_name -> switchyard.v1.ParentView
-	124, // 186: switchyard.v1.RunOptions.PickupTimeoutsEntry.value:type_name -> google.protobuf.Duration
-	40,  // 187: switchyard.v1.RunState.TasksEntry.value:type_name -> switchyard.v1.TaskState
-	63,  // 188: switchyard.v1.EvaluateRequest.ParentsEntry.value:type_name -> switchyard.v1.ParentView
-	63,  // 189: switchyard.v1.ExecuteRequest.ViewsEntry.value:type_name -> switchyard.v1.ParentView
-	63,  // 190: switchyard.v1.Ancestors.ViewsEntry.value:type_name -> switchyard.v1.ParentView
-	10,  // 191: switchyard.v1.StatusResponse.ItemsEntry.value:type_name -> switchyard.v1.Items
-	87,  // 192: switchyard.v1.StatusResponse.CheckpointsEntry.value:type_name -> switchyard.v1.Checkpoint
-	123, // 193: switchyard.v1.LeaderHeartbeat.BenchedEntry.value:type_name -> google.protobuf.Timestamp
-	194, // [194:194] is the sub-list for method output_type
-	194, // [194:194] is the sub-list for method input_type
-	194, // [194:194] is the sub-list for extension type_name
-	194, // [194:194] is the sub-list for extension extendee
-	0,   // [0:194] is the sub-list for field type_name
+	138, // 169: switchyard.v1.ExecuteProgress.workload:type_name -> switchyard.v1.Workload
+	127, // 170: switchyard.v1.StatusResponse.run:type_name -> switchyard.v1.Run
+	115, // 171: switchyard.v1.StatusResponse.records:type_name -> switchyard.v1.StatusResponse.RecordsEntry
+	116, // 172: switchyard.v1.StatusResponse.claims:type_name -> switchyard.v1.StatusResponse.ClaimsEntry
+	13,  // 173: switchyard.v1.StatusResponse.partitions:type_name -> switchyard.v1.PartitionReport
+	117, // 174: switchyard.v1.StatusResponse.items:type_name -> switchyard.v1.StatusResponse.ItemsEntry
+	118, // 175: switchyard.v1.StatusResponse.checkpoints:type_name -> switchyard.v1.StatusResponse.CheckpointsEntry
+	139, // 176: switchyard.v1.NodeInput.record:type_name -> switchyard.v1.NodeRecord
+	123, // 177: switchyard.v1.LeaderHeartbeat.since:type_name -> google.protobuf.Timestamp
+	119, // 178: switchyard.v1.LeaderHeartbeat.benched:type_name -> switchyard.v1.LeaderHeartbeat.BenchedEntry
+	120, // 179: switchyard.v1.LeaderHeartbeat.suspicions:type_name -> switchyard.v1.LeaderHeartbeat.SuspicionsEntry
+	74,  // 180: switchyard.v1.ExplainRequest.request:type_name -> switchyard.v1.TaskRequest
+	74,  // 181: switchyard.v1.ExplainRequest.more:type_name -> switchyard.v1.TaskRequest
+	140, // 182: switchyard.v1.ExplainResponse.nodes:type_name -> switchyard.v1.NodeVerdict
+	98,  // 183: switchyard.v1.ExplainResponse.more:type_name -> switchyard.v1.ExplainResponse
+	17,  // 184: switchyard.v1.RunInput.ReferencesEntry.value:type_name -> switchyard.v1.ConditionReferences
+	121, // 185: switchyard.v1.FrozenWorkflows.DefinitionsEntry.value:type_name -> switchyard.v1.Definition
+	63,  // 186: switchyard.v1.Partition.ViewsEntry.value:type_name -> switchyard.v1.ParentView
+	124, // 187: switchyard.v1.RunOptions.PickupTimeoutsEntry.value:type_name -> google.protobuf.Duration
+	40,  // 188: switchyard.v1.RunState.TasksEntry.value:type_name -> switchyard.v1.TaskState
+	63,  // 189: switchyard.v1.EvaluateRequest.ParentsEntry.value:type_name -> switchyard.v1.ParentView
+	63,  // 190: switchyard.v1.ExecuteRequest.ViewsEntry.value:type_name -> switchyard.v1.ParentView
+	63,  // 191: switchyard.v1.Ancestors.ViewsEntry.value:type_name -> switchyard.v1.ParentView
+	10,  // 192: switchyard.v1.StatusResponse.ItemsEntry.value:type_name -> switchyard.v1.Items
+	87,  // 193: switchyard.v1.StatusResponse.CheckpointsEntry.value:type_name -> switchyard.v1.Checkpoint
+	123, // 194: switchyard.v1.LeaderHeartbeat.BenchedEntry.value:type_name -> google.protobuf.Timestamp
+	195, // [195:195] is the sub-list for method output_type
+	195, // [195:195] is the sub-list for method input_type
+	195, // [195:195] is the sub-list for extension type_name
+	195, // [195:195] is the sub-list for extension extendee
+	0,   // [0:195] is the sub-list for field type_name
 }
 
 func init() { file_switchyard_v1_payload_proto_init() }

@@ -68,9 +68,11 @@ type Run struct {
 	// Number of instances of all fanned-out tasks, by state; empty in lists of runs.
 	InstanceCounts map[string]int32 `protobuf:"bytes,18,rep,name=instance_counts,json=instanceCounts,proto3" json:"instance_counts,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"varint,2,opt,name=value"`
 	// Approval of the run by an operator; absent if the run needs none.
-	Approval      *RunApproval `protobuf:"bytes,19,opt,name=approval,proto3" json:"approval,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	Approval *RunApproval `protobuf:"bytes,19,opt,name=approval,proto3" json:"approval,omitempty"`
+	// Idempotency key of the request that started the run; empty if it had none.
+	IdempotencyKey string `protobuf:"bytes,20,opt,name=idempotency_key,json=idempotencyKey,proto3" json:"idempotency_key,omitempty"`
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
 }
 
 func (x *Run) Reset() {
@@ -236,6 +238,13 @@ func (x *Run) GetApproval() *RunApproval {
 	return nil
 }
 
+func (x *Run) GetIdempotencyKey() string {
+	if x != nil {
+		return x.IdempotencyKey
+	}
+	return ""
+}
+
 // RunApproval is the approval of a run that an operator must approve before it starts.
 type RunApproval struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -374,7 +383,12 @@ type Task struct {
 	// nothing is known to delay it.
 	Notice string `protobuf:"bytes,24,opt,name=notice,proto3" json:"notice,omitempty"`
 	// Name of the task; only set in lists of tasks.
-	Name          *string `protobuf:"bytes,25,opt,name=name,proto3,oneof" json:"name,omitempty"`
+	Name *string `protobuf:"bytes,25,opt,name=name,proto3,oneof" json:"name,omitempty"`
+	// What runs the attempt, while it runs; absent if nothing runs or it is unknown.
+	Workload *Workload `protobuf:"bytes,26,opt,name=workload,proto3" json:"workload,omitempty"`
+	// When the lease of the running attempt expires: without a heartbeat of its node until then, the attempt counts as lost. Each
+	// heartbeat renews the lease. Absent if no attempt runs or no run waits for it, and in streams of changes.
+	LeaseUntil    *timestamppb.Timestamp `protobuf:"bytes,27,opt,name=lease_until,json=leaseUntil,proto3" json:"lease_until,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -584,6 +598,129 @@ func (x *Task) GetName() string {
 	return ""
 }
 
+func (x *Task) GetWorkload() *Workload {
+	if x != nil {
+		return x.Workload
+	}
+	return nil
+}
+
+func (x *Task) GetLeaseUntil() *timestamppb.Timestamp {
+	if x != nil {
+		return x.LeaseUntil
+	}
+	return nil
+}
+
+// Workload identifies what runs an attempt by the names that the tools of its machine or cluster use.
+type Workload struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Process id on the node, of the program or of the virtual machine; 0 if it is unknown or a container or a pod runs the program.
+	Pid int32 `protobuf:"varint,1,opt,name=pid,proto3" json:"pid,omitempty"`
+	// Prefix of the container id, as the engine lists it.
+	Container string `protobuf:"bytes,2,opt,name=container,proto3" json:"container,omitempty"`
+	// Image of the container, as the task names it; empty if an environment supplies it.
+	Image string `protobuf:"bytes,3,opt,name=image,proto3" json:"image,omitempty"`
+	// Host name of the virtual machine.
+	Machine string `protobuf:"bytes,4,opt,name=machine,proto3" json:"machine,omitempty"`
+	// Cluster of Kubernetes, and the namespace, Job and pod in it. The pod is empty until the cluster has created it.
+	Cluster string `protobuf:"bytes,5,opt,name=cluster,proto3" json:"cluster,omitempty"`
+	// See `cluster`.
+	Namespace string `protobuf:"bytes,6,opt,name=namespace,proto3" json:"namespace,omitempty"`
+	// See `cluster`.
+	Job string `protobuf:"bytes,7,opt,name=job,proto3" json:"job,omitempty"`
+	// See `cluster`.
+	Pod           string `protobuf:"bytes,8,opt,name=pod,proto3" json:"pod,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Workload) Reset() {
+	*x = Workload{}
+	mi := &file_switchyard_v1_run_proto_msgTypes[3]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Workload) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Workload) ProtoMessage() {}
+
+func (x *Workload) ProtoReflect() protoreflect.Message {
+	mi := &file_switchyard_v1_run_proto_msgTypes[3]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Workload.ProtoReflect.Descriptor instead.
+func (*Workload) Descriptor() ([]byte, []int) {
+	return file_switchyard_v1_run_proto_rawDescGZIP(), []int{3}
+}
+
+func (x *Workload) GetPid() int32 {
+	if x != nil {
+		return x.Pid
+	}
+	return 0
+}
+
+func (x *Workload) GetContainer() string {
+	if x != nil {
+		return x.Container
+	}
+	return ""
+}
+
+func (x *Workload) GetImage() string {
+	if x != nil {
+		return x.Image
+	}
+	return ""
+}
+
+func (x *Workload) GetMachine() string {
+	if x != nil {
+		return x.Machine
+	}
+	return ""
+}
+
+func (x *Workload) GetCluster() string {
+	if x != nil {
+		return x.Cluster
+	}
+	return ""
+}
+
+func (x *Workload) GetNamespace() string {
+	if x != nil {
+		return x.Namespace
+	}
+	return ""
+}
+
+func (x *Workload) GetJob() string {
+	if x != nil {
+		return x.Job
+	}
+	return ""
+}
+
+func (x *Workload) GetPod() string {
+	if x != nil {
+		return x.Pod
+	}
+	return ""
+}
+
 // Instance is one instance of a fanned-out task.
 type Instance struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -633,14 +770,18 @@ type Instance struct {
 	// instances.
 	Item string `protobuf:"bytes,21,opt,name=item,proto3" json:"item,omitempty"`
 	// What delays the attempt on its node; see Task.notice.
-	Notice        string `protobuf:"bytes,22,opt,name=notice,proto3" json:"notice,omitempty"`
+	Notice string `protobuf:"bytes,22,opt,name=notice,proto3" json:"notice,omitempty"`
+	// What runs the attempt; see Task.workload.
+	Workload *Workload `protobuf:"bytes,23,opt,name=workload,proto3" json:"workload,omitempty"`
+	// When the lease of the running attempt expires; see Task.lease_until.
+	LeaseUntil    *timestamppb.Timestamp `protobuf:"bytes,24,opt,name=lease_until,json=leaseUntil,proto3" json:"lease_until,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Instance) Reset() {
 	*x = Instance{}
-	mi := &file_switchyard_v1_run_proto_msgTypes[3]
+	mi := &file_switchyard_v1_run_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -652,7 +793,7 @@ func (x *Instance) String() string {
 func (*Instance) ProtoMessage() {}
 
 func (x *Instance) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_run_proto_msgTypes[3]
+	mi := &file_switchyard_v1_run_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -665,7 +806,7 @@ func (x *Instance) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Instance.ProtoReflect.Descriptor instead.
 func (*Instance) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_run_proto_rawDescGZIP(), []int{3}
+	return file_switchyard_v1_run_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *Instance) GetIndex() int32 {
@@ -822,6 +963,20 @@ func (x *Instance) GetNotice() string {
 	return ""
 }
 
+func (x *Instance) GetWorkload() *Workload {
+	if x != nil {
+		return x.Workload
+	}
+	return nil
+}
+
+func (x *Instance) GetLeaseUntil() *timestamppb.Timestamp {
+	if x != nil {
+		return x.LeaseUntil
+	}
+	return nil
+}
+
 // Attempt is one ended execution of a task.
 type Attempt struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -859,7 +1014,7 @@ type Attempt struct {
 
 func (x *Attempt) Reset() {
 	*x = Attempt{}
-	mi := &file_switchyard_v1_run_proto_msgTypes[4]
+	mi := &file_switchyard_v1_run_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -871,7 +1026,7 @@ func (x *Attempt) String() string {
 func (*Attempt) ProtoMessage() {}
 
 func (x *Attempt) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_run_proto_msgTypes[4]
+	mi := &file_switchyard_v1_run_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -884,7 +1039,7 @@ func (x *Attempt) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Attempt.ProtoReflect.Descriptor instead.
 func (*Attempt) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_run_proto_rawDescGZIP(), []int{4}
+	return file_switchyard_v1_run_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *Attempt) GetAttempt() int32 {
@@ -1040,7 +1195,7 @@ type Event struct {
 
 func (x *Event) Reset() {
 	*x = Event{}
-	mi := &file_switchyard_v1_run_proto_msgTypes[5]
+	mi := &file_switchyard_v1_run_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1052,7 +1207,7 @@ func (x *Event) String() string {
 func (*Event) ProtoMessage() {}
 
 func (x *Event) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_run_proto_msgTypes[5]
+	mi := &file_switchyard_v1_run_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1065,7 +1220,7 @@ func (x *Event) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Event.ProtoReflect.Descriptor instead.
 func (*Event) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_run_proto_rawDescGZIP(), []int{5}
+	return file_switchyard_v1_run_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *Event) GetAt() *timestamppb.Timestamp {
@@ -1157,7 +1312,7 @@ type NodeVerdict struct {
 
 func (x *NodeVerdict) Reset() {
 	*x = NodeVerdict{}
-	mi := &file_switchyard_v1_run_proto_msgTypes[6]
+	mi := &file_switchyard_v1_run_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1169,7 +1324,7 @@ func (x *NodeVerdict) String() string {
 func (*NodeVerdict) ProtoMessage() {}
 
 func (x *NodeVerdict) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_run_proto_msgTypes[6]
+	mi := &file_switchyard_v1_run_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1182,7 +1337,7 @@ func (x *NodeVerdict) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeVerdict.ProtoReflect.Descriptor instead.
 func (*NodeVerdict) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_run_proto_rawDescGZIP(), []int{6}
+	return file_switchyard_v1_run_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *NodeVerdict) GetName() string {
@@ -1233,7 +1388,7 @@ type ScorePart struct {
 
 func (x *ScorePart) Reset() {
 	*x = ScorePart{}
-	mi := &file_switchyard_v1_run_proto_msgTypes[7]
+	mi := &file_switchyard_v1_run_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1245,7 +1400,7 @@ func (x *ScorePart) String() string {
 func (*ScorePart) ProtoMessage() {}
 
 func (x *ScorePart) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_run_proto_msgTypes[7]
+	mi := &file_switchyard_v1_run_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1258,7 +1413,7 @@ func (x *ScorePart) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ScorePart.ProtoReflect.Descriptor instead.
 func (*ScorePart) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_run_proto_rawDescGZIP(), []int{7}
+	return file_switchyard_v1_run_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *ScorePart) GetName() string {
@@ -1302,7 +1457,7 @@ type DeadLetter struct {
 
 func (x *DeadLetter) Reset() {
 	*x = DeadLetter{}
-	mi := &file_switchyard_v1_run_proto_msgTypes[8]
+	mi := &file_switchyard_v1_run_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1314,7 +1469,7 @@ func (x *DeadLetter) String() string {
 func (*DeadLetter) ProtoMessage() {}
 
 func (x *DeadLetter) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_run_proto_msgTypes[8]
+	mi := &file_switchyard_v1_run_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1327,7 +1482,7 @@ func (x *DeadLetter) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeadLetter.ProtoReflect.Descriptor instead.
 func (*DeadLetter) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_run_proto_rawDescGZIP(), []int{8}
+	return file_switchyard_v1_run_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *DeadLetter) GetRun() string {
@@ -1430,7 +1585,7 @@ type TaskResult struct {
 
 func (x *TaskResult) Reset() {
 	*x = TaskResult{}
-	mi := &file_switchyard_v1_run_proto_msgTypes[9]
+	mi := &file_switchyard_v1_run_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1442,7 +1597,7 @@ func (x *TaskResult) String() string {
 func (*TaskResult) ProtoMessage() {}
 
 func (x *TaskResult) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_run_proto_msgTypes[9]
+	mi := &file_switchyard_v1_run_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1455,7 +1610,7 @@ func (x *TaskResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TaskResult.ProtoReflect.Descriptor instead.
 func (*TaskResult) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_run_proto_rawDescGZIP(), []int{9}
+	return file_switchyard_v1_run_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *TaskResult) GetExitCode() int32 {
@@ -1583,7 +1738,7 @@ type AgentUsage struct {
 
 func (x *AgentUsage) Reset() {
 	*x = AgentUsage{}
-	mi := &file_switchyard_v1_run_proto_msgTypes[10]
+	mi := &file_switchyard_v1_run_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1595,7 +1750,7 @@ func (x *AgentUsage) String() string {
 func (*AgentUsage) ProtoMessage() {}
 
 func (x *AgentUsage) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_run_proto_msgTypes[10]
+	mi := &file_switchyard_v1_run_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1608,7 +1763,7 @@ func (x *AgentUsage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AgentUsage.ProtoReflect.Descriptor instead.
 func (*AgentUsage) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_run_proto_rawDescGZIP(), []int{10}
+	return file_switchyard_v1_run_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *AgentUsage) GetModel() string {
@@ -1701,7 +1856,7 @@ type AgentEvent struct {
 
 func (x *AgentEvent) Reset() {
 	*x = AgentEvent{}
-	mi := &file_switchyard_v1_run_proto_msgTypes[11]
+	mi := &file_switchyard_v1_run_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1713,7 +1868,7 @@ func (x *AgentEvent) String() string {
 func (*AgentEvent) ProtoMessage() {}
 
 func (x *AgentEvent) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_run_proto_msgTypes[11]
+	mi := &file_switchyard_v1_run_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1726,7 +1881,7 @@ func (x *AgentEvent) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AgentEvent.ProtoReflect.Descriptor instead.
 func (*AgentEvent) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_run_proto_rawDescGZIP(), []int{11}
+	return file_switchyard_v1_run_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *AgentEvent) GetAt() *timestamppb.Timestamp {
@@ -1820,7 +1975,7 @@ type LogEntry struct {
 
 func (x *LogEntry) Reset() {
 	*x = LogEntry{}
-	mi := &file_switchyard_v1_run_proto_msgTypes[12]
+	mi := &file_switchyard_v1_run_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1832,7 +1987,7 @@ func (x *LogEntry) String() string {
 func (*LogEntry) ProtoMessage() {}
 
 func (x *LogEntry) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_run_proto_msgTypes[12]
+	mi := &file_switchyard_v1_run_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1845,7 +2000,7 @@ func (x *LogEntry) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LogEntry.ProtoReflect.Descriptor instead.
 func (*LogEntry) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_run_proto_rawDescGZIP(), []int{12}
+	return file_switchyard_v1_run_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *LogEntry) GetTask() string {
@@ -1915,7 +2070,7 @@ var File_switchyard_v1_run_proto protoreflect.FileDescriptor
 
 const file_switchyard_v1_run_proto_rawDesc = "" +
 	"\n" +
-	"\x17switchyard/v1/run.proto\x12\rswitchyard.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xd5\b\n" +
+	"\x17switchyard/v1/run.proto\x12\rswitchyard.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xfe\b\n" +
 	"\x03Run\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12o\n" +
@@ -1940,7 +2095,8 @@ const file_switchyard_v1_run_proto_rawDesc = "" +
 	"\vtask_counts\x18\x11 \x03(\v2\".switchyard.v1.Run.TaskCountsEntryR\n" +
 	"taskCounts\x12O\n" +
 	"\x0finstance_counts\x18\x12 \x03(\v2&.switchyard.v1.Run.InstanceCountsEntryR\x0einstanceCounts\x126\n" +
-	"\bapproval\x18\x13 \x01(\v2\x1a.switchyard.v1.RunApprovalR\bapproval\x1aM\n" +
+	"\bapproval\x18\x13 \x01(\v2\x1a.switchyard.v1.RunApprovalR\bapproval\x12'\n" +
+	"\x0fidempotency_key\x18\x14 \x01(\tR\x0eidempotencyKey\x1aM\n" +
 	"\n" +
 	"TasksEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12)\n" +
@@ -1956,7 +2112,8 @@ const file_switchyard_v1_run_proto_rawDesc = "" +
 	"\x02by\x18\x02 \x01(\tR\x02by\x12*\n" +
 	"\x02at\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\x02at\x12\x16\n" +
 	"\x06reason\x18\x04 \x01(\tR\x06reason\x12-\n" +
-	"\x12definition_version\x18\x05 \x01(\x05R\x11definitionVersion\"\xdc\t\n" +
+	"\x12definition_version\x18\x05 \x01(\x05R\x11definitionVersion\"\xce\n" +
+	"\n" +
 	"\x04Task\x12\xab\x01\n" +
 	"\x05state\x18\x01 \x01(\tB\x94\x01\xbaH\x90\x01r\x8d\x01R\apendingR\x06queuedR\bassignedR\arunningR\x06pausedR\tcompletedR\astoppedR\askippedR\x06failedR\n" +
 	"killed_oomR\x04lostR\x06killedR\vdead_letterR\brejectedR\tcancelledR\x05state\x12\x16\n" +
@@ -1991,12 +2148,24 @@ const file_switchyard_v1_run_proto_rawDesc = "" +
 	"\tqueued_at\x18\x16 \x01(\v2\x1a.google.protobuf.TimestampR\bqueuedAt\x12D\n" +
 	"\x10dead_lettered_at\x18\x17 \x01(\v2\x1a.google.protobuf.TimestampR\x0edeadLetteredAt\x12\x16\n" +
 	"\x06notice\x18\x18 \x01(\tR\x06notice\x12\x17\n" +
-	"\x04name\x18\x19 \x01(\tH\x01R\x04name\x88\x01\x01\x1a9\n" +
+	"\x04name\x18\x19 \x01(\tH\x01R\x04name\x88\x01\x01\x123\n" +
+	"\bworkload\x18\x1a \x01(\v2\x17.switchyard.v1.WorkloadR\bworkload\x12;\n" +
+	"\vlease_until\x18\x1b \x01(\v2\x1a.google.protobuf.TimestampR\n" +
+	"leaseUntil\x1a9\n" +
 	"\vCountsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\x05R\x05value:\x028\x01B\b\n" +
 	"\x06_countB\a\n" +
-	"\x05_name\"\xef\x06\n" +
+	"\x05_name\"\xc6\x01\n" +
+	"\bWorkload\x12\x10\n" +
+	"\x03pid\x18\x01 \x01(\x05R\x03pid\x12\x1c\n" +
+	"\tcontainer\x18\x02 \x01(\tR\tcontainer\x12\x14\n" +
+	"\x05image\x18\x03 \x01(\tR\x05image\x12\x18\n" +
+	"\amachine\x18\x04 \x01(\tR\amachine\x12\x18\n" +
+	"\acluster\x18\x05 \x01(\tR\acluster\x12\x1c\n" +
+	"\tnamespace\x18\x06 \x01(\tR\tnamespace\x12\x10\n" +
+	"\x03job\x18\a \x01(\tR\x03job\x12\x10\n" +
+	"\x03pod\x18\b \x01(\tR\x03pod\"\xe1\a\n" +
 	"\bInstance\x12\x14\n" +
 	"\x05index\x18\x01 \x01(\x05R\x05index\x12\x14\n" +
 	"\x05state\x18\x02 \x01(\tR\x05state\x12\x16\n" +
@@ -2026,7 +2195,10 @@ const file_switchyard_v1_run_proto_rawDesc = "" +
 	"\tqueued_at\x18\x13 \x01(\v2\x1a.google.protobuf.TimestampR\bqueuedAt\x12D\n" +
 	"\x10dead_lettered_at\x18\x14 \x01(\v2\x1a.google.protobuf.TimestampR\x0edeadLetteredAt\x12\x12\n" +
 	"\x04item\x18\x15 \x01(\tR\x04item\x12\x16\n" +
-	"\x06notice\x18\x16 \x01(\tR\x06noticeB\a\n" +
+	"\x06notice\x18\x16 \x01(\tR\x06notice\x123\n" +
+	"\bworkload\x18\x17 \x01(\v2\x17.switchyard.v1.WorkloadR\bworkload\x12;\n" +
+	"\vlease_until\x18\x18 \x01(\v2\x1a.google.protobuf.TimestampR\n" +
+	"leaseUntilB\a\n" +
 	"\x05_lead\"\xe1\x03\n" +
 	"\aAttempt\x12\x18\n" +
 	"\aattempt\x18\x01 \x01(\x05R\aattempt\x12\x14\n" +
@@ -2149,77 +2321,82 @@ func file_switchyard_v1_run_proto_rawDescGZIP() []byte {
 	return file_switchyard_v1_run_proto_rawDescData
 }
 
-var file_switchyard_v1_run_proto_msgTypes = make([]protoimpl.MessageInfo, 17)
+var file_switchyard_v1_run_proto_msgTypes = make([]protoimpl.MessageInfo, 18)
 var file_switchyard_v1_run_proto_goTypes = []any{
 	(*Run)(nil),                   // 0: switchyard.v1.Run
 	(*RunApproval)(nil),           // 1: switchyard.v1.RunApproval
 	(*Task)(nil),                  // 2: switchyard.v1.Task
-	(*Instance)(nil),              // 3: switchyard.v1.Instance
-	(*Attempt)(nil),               // 4: switchyard.v1.Attempt
-	(*Event)(nil),                 // 5: switchyard.v1.Event
-	(*NodeVerdict)(nil),           // 6: switchyard.v1.NodeVerdict
-	(*ScorePart)(nil),             // 7: switchyard.v1.ScorePart
-	(*DeadLetter)(nil),            // 8: switchyard.v1.DeadLetter
-	(*TaskResult)(nil),            // 9: switchyard.v1.TaskResult
-	(*AgentUsage)(nil),            // 10: switchyard.v1.AgentUsage
-	(*AgentEvent)(nil),            // 11: switchyard.v1.AgentEvent
-	(*LogEntry)(nil),              // 12: switchyard.v1.LogEntry
-	nil,                           // 13: switchyard.v1.Run.TasksEntry
-	nil,                           // 14: switchyard.v1.Run.TaskCountsEntry
-	nil,                           // 15: switchyard.v1.Run.InstanceCountsEntry
-	nil,                           // 16: switchyard.v1.Task.CountsEntry
-	(*timestamppb.Timestamp)(nil), // 17: google.protobuf.Timestamp
-	(*structpb.Struct)(nil),       // 18: google.protobuf.Struct
+	(*Workload)(nil),              // 3: switchyard.v1.Workload
+	(*Instance)(nil),              // 4: switchyard.v1.Instance
+	(*Attempt)(nil),               // 5: switchyard.v1.Attempt
+	(*Event)(nil),                 // 6: switchyard.v1.Event
+	(*NodeVerdict)(nil),           // 7: switchyard.v1.NodeVerdict
+	(*ScorePart)(nil),             // 8: switchyard.v1.ScorePart
+	(*DeadLetter)(nil),            // 9: switchyard.v1.DeadLetter
+	(*TaskResult)(nil),            // 10: switchyard.v1.TaskResult
+	(*AgentUsage)(nil),            // 11: switchyard.v1.AgentUsage
+	(*AgentEvent)(nil),            // 12: switchyard.v1.AgentEvent
+	(*LogEntry)(nil),              // 13: switchyard.v1.LogEntry
+	nil,                           // 14: switchyard.v1.Run.TasksEntry
+	nil,                           // 15: switchyard.v1.Run.TaskCountsEntry
+	nil,                           // 16: switchyard.v1.Run.InstanceCountsEntry
+	nil,                           // 17: switchyard.v1.Task.CountsEntry
+	(*timestamppb.Timestamp)(nil), // 18: google.protobuf.Timestamp
+	(*structpb.Struct)(nil),       // 19: google.protobuf.Struct
 }
 var file_switchyard_v1_run_proto_depIdxs = []int32{
-	17, // 0: switchyard.v1.Run.created_at:type_name -> google.protobuf.Timestamp
-	17, // 1: switchyard.v1.Run.completed_at:type_name -> google.protobuf.Timestamp
-	13, // 2: switchyard.v1.Run.tasks:type_name -> switchyard.v1.Run.TasksEntry
-	18, // 3: switchyard.v1.Run.context:type_name -> google.protobuf.Struct
-	18, // 4: switchyard.v1.Run.input:type_name -> google.protobuf.Struct
-	14, // 5: switchyard.v1.Run.task_counts:type_name -> switchyard.v1.Run.TaskCountsEntry
-	15, // 6: switchyard.v1.Run.instance_counts:type_name -> switchyard.v1.Run.InstanceCountsEntry
+	18, // 0: switchyard.v1.Run.created_at:type_name -> google.protobuf.Timestamp
+	18, // 1: switchyard.v1.Run.completed_at:type_name -> google.protobuf.Timestamp
+	14, // 2: switchyard.v1.Run.tasks:type_name -> switchyard.v1.Run.TasksEntry
+	19, // 3: switchyard.v1.Run.context:type_name -> google.protobuf.Struct
+	19, // 4: switchyard.v1.Run.input:type_name -> google.protobuf.Struct
+	15, // 5: switchyard.v1.Run.task_counts:type_name -> switchyard.v1.Run.TaskCountsEntry
+	16, // 6: switchyard.v1.Run.instance_counts:type_name -> switchyard.v1.Run.InstanceCountsEntry
 	1,  // 7: switchyard.v1.Run.approval:type_name -> switchyard.v1.RunApproval
-	17, // 8: switchyard.v1.RunApproval.at:type_name -> google.protobuf.Timestamp
-	9,  // 9: switchyard.v1.Task.result:type_name -> switchyard.v1.TaskResult
-	17, // 10: switchyard.v1.Task.assigned_at:type_name -> google.protobuf.Timestamp
-	17, // 11: switchyard.v1.Task.started_at:type_name -> google.protobuf.Timestamp
-	17, // 12: switchyard.v1.Task.completed_at:type_name -> google.protobuf.Timestamp
-	17, // 13: switchyard.v1.Task.scheduled_after:type_name -> google.protobuf.Timestamp
-	4,  // 14: switchyard.v1.Task.attempts:type_name -> switchyard.v1.Attempt
-	16, // 15: switchyard.v1.Task.counts:type_name -> switchyard.v1.Task.CountsEntry
-	3,  // 16: switchyard.v1.Task.instances:type_name -> switchyard.v1.Instance
-	17, // 17: switchyard.v1.Task.created_at:type_name -> google.protobuf.Timestamp
-	17, // 18: switchyard.v1.Task.queued_at:type_name -> google.protobuf.Timestamp
-	17, // 19: switchyard.v1.Task.dead_lettered_at:type_name -> google.protobuf.Timestamp
-	9,  // 20: switchyard.v1.Instance.result:type_name -> switchyard.v1.TaskResult
-	17, // 21: switchyard.v1.Instance.assigned_at:type_name -> google.protobuf.Timestamp
-	17, // 22: switchyard.v1.Instance.started_at:type_name -> google.protobuf.Timestamp
-	17, // 23: switchyard.v1.Instance.completed_at:type_name -> google.protobuf.Timestamp
-	17, // 24: switchyard.v1.Instance.scheduled_after:type_name -> google.protobuf.Timestamp
-	4,  // 25: switchyard.v1.Instance.attempts:type_name -> switchyard.v1.Attempt
-	17, // 26: switchyard.v1.Instance.created_at:type_name -> google.protobuf.Timestamp
-	17, // 27: switchyard.v1.Instance.queued_at:type_name -> google.protobuf.Timestamp
-	17, // 28: switchyard.v1.Instance.dead_lettered_at:type_name -> google.protobuf.Timestamp
-	17, // 29: switchyard.v1.Attempt.assigned_at:type_name -> google.protobuf.Timestamp
-	17, // 30: switchyard.v1.Attempt.started_at:type_name -> google.protobuf.Timestamp
-	17, // 31: switchyard.v1.Attempt.completed_at:type_name -> google.protobuf.Timestamp
-	17, // 32: switchyard.v1.Event.at:type_name -> google.protobuf.Timestamp
-	18, // 33: switchyard.v1.Event.data:type_name -> google.protobuf.Struct
-	7,  // 34: switchyard.v1.NodeVerdict.parts:type_name -> switchyard.v1.ScorePart
-	4,  // 35: switchyard.v1.DeadLetter.attempts:type_name -> switchyard.v1.Attempt
-	17, // 36: switchyard.v1.DeadLetter.dead_lettered_at:type_name -> google.protobuf.Timestamp
-	18, // 37: switchyard.v1.TaskResult.output:type_name -> google.protobuf.Struct
-	18, // 38: switchyard.v1.TaskResult.context_update:type_name -> google.protobuf.Struct
-	10, // 39: switchyard.v1.TaskResult.agent:type_name -> switchyard.v1.AgentUsage
-	17, // 40: switchyard.v1.AgentEvent.at:type_name -> google.protobuf.Timestamp
-	17, // 41: switchyard.v1.LogEntry.time:type_name -> google.protobuf.Timestamp
-	2,  // 42: switchyard.v1.Run.TasksEntry.value:type_name -> switchyard.v1.Task
-	43, // [43:43] is the sub-list for method output_type
-	43, // [43:43] is the sub-list for method input_type
-	43, // [43:43] is the sub-list for extension type_name
-	43, // [43:43] is the sub-list for extension extendee
-	0,  // [0:43] is the sub-list for field type_name
+	18, // 8: switchyard.v1.RunApproval.at:type_name -> google.protobuf.Timestamp
+	10, // 9: switchyard.v1.Task.result:type_name -> switchyard.v1.TaskResult
+	18, // 10: switchyard.v1.Task.assigned_at:type_name -> google.protobuf.Timestamp
+	18, // 11: switchyard.v1.Task.started_at:type_name -> google.protobuf.Timestamp
+	18, // 12: switchyard.v1.Task.completed_at:type_name -> google.protobuf.Timestamp
+	18, // 13: switchyard.v1.Task.scheduled_after:type_name -> google.protobuf.Timestamp
+	5,  // 14: switchyard.v1.Task.attempts:type_name -> switchyard.v1.Attempt
+	17, // 15: switchyard.v1.Task.counts:type_name -> switchyard.v1.Task.CountsEntry
+	4,  // 16: switchyard.v1.Task.instances:type_name -> switchyard.v1.Instance
+	18, // 17: switchyard.v1.Task.created_at:type_name -> google.protobuf.Timestamp
+	18, // 18: switchyard.v1.Task.queued_at:type_name -> google.protobuf.Timestamp
+	18, // 19: switchyard.v1.Task.dead_lettered_at:type_name -> google.protobuf.Timestamp
+	3,  // 20: switchyard.v1.Task.workload:type_name -> switchyard.v1.Workload
+	18, // 21: switchyard.v1.Task.lease_until:type_name -> google.protobuf.Timestamp
+	10, // 22: switchyard.v1.Instance.result:type_name -> switchyard.v1.TaskResult
+	18, // 23: switchyard.v1.Instance.assigned_at:type_name -> google.protobuf.Timestamp
+	18, // 24: switchyard.v1.Instance.started_at:type_name -> google.protobuf.Timestamp
+	18, // 25: switchyard.v1.Instance.completed_at:type_name -> google.protobuf.Timestamp
+	18, // 26: switchyard.v1.Instance.scheduled_after:type_name -> google.protobuf.Timestamp
+	5,  // 27: switchyard.v1.Instance.attempts:type_name -> switchyard.v1.Attempt
+	18, // 28: switchyard.v1.Instance.created_at:type_name -> google.protobuf.Timestamp
+	18, // 29: switchyard.v1.Instance.queued_at:type_name -> google.protobuf.Timestamp
+	18, // 30: switchyard.v1.Instance.dead_lettered_at:type_name -> google.protobuf.Timestamp
+	3,  // 31: switchyard.v1.Instance.workload:type_name -> switchyard.v1.Workload
+	18, // 32: switchyard.v1.Instance.lease_until:type_name -> google.protobuf.Timestamp
+	18, // 33: switchyard.v1.Attempt.assigned_at:type_name -> google.protobuf.Timestamp
+	18, // 34: switchyard.v1.Attempt.started_at:type_name -> google.protobuf.Timestamp
+	18, // 35: switchyard.v1.Attempt.completed_at:type_name -> google.protobuf.Timestamp
+	18, // 36: switchyard.v1.Event.at:type_name -> google.protobuf.Timestamp
+	19, // 37: switchyard.v1.Event.data:type_name -> google.protobuf.Struct
+	8,  // 38: switchyard.v1.NodeVerdict.parts:type_name -> switchyard.v1.ScorePart
+	5,  // 39: switchyard.v1.DeadLetter.attempts:type_name -> switchyard.v1.Attempt
+	18, // 40: switchyard.v1.DeadLetter.dead_lettered_at:type_name -> google.protobuf.Timestamp
+	19, // 41: switchyard.v1.TaskResult.output:type_name -> google.protobuf.Struct
+	19, // 42: switchyard.v1.TaskResult.context_update:type_name -> google.protobuf.Struct
+	11, // 43: switchyard.v1.TaskResult.agent:type_name -> switchyard.v1.AgentUsage
+	18, // 44: switchyard.v1.AgentEvent.at:type_name -> google.protobuf.Timestamp
+	18, // 45: switchyard.v1.LogEntry.time:type_name -> google.protobuf.Timestamp
+	2,  // 46: switchyard.v1.Run.TasksEntry.value:type_name -> switchyard.v1.Task
+	47, // [47:47] is the sub-list for method output_type
+	47, // [47:47] is the sub-list for method input_type
+	47, // [47:47] is the sub-list for extension type_name
+	47, // [47:47] is the sub-list for extension extendee
+	0,  // [0:47] is the sub-list for field type_name
 }
 
 func init() { file_switchyard_v1_run_proto_init() }
@@ -2228,15 +2405,15 @@ func file_switchyard_v1_run_proto_init() {
 		return
 	}
 	file_switchyard_v1_run_proto_msgTypes[2].OneofWrappers = []any{}
-	file_switchyard_v1_run_proto_msgTypes[3].OneofWrappers = []any{}
 	file_switchyard_v1_run_proto_msgTypes[4].OneofWrappers = []any{}
+	file_switchyard_v1_run_proto_msgTypes[5].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_switchyard_v1_run_proto_rawDesc), len(file_switchyard_v1_run_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   17,
+			NumMessages:   18,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
