@@ -37,7 +37,7 @@ func (a Attempts) Find(ctx context.Context, of Attempt) (*runview.Description, e
 	if of.isAmong(desc.GetPendingActivities()) {
 		return desc, nil
 	}
-	for _, part := range of.parts(desc.GetPendingChildren()) {
+	for _, part := range runview.OpenParts(desc, of.Task) {
 		child, err := a.describeOpen(ctx, part)
 		if err != nil {
 			return nil, err
@@ -62,27 +62,6 @@ func (a Attempts) describeOpen(ctx context.Context, id string) (*runview.Descrip
 		return nil, nil
 	}
 	return desc, nil
-}
-
-// maxParts bounds how many child workflows of a run Find inspects.
-const maxParts = 64
-
-// parts returns the child workflows of a run that may be running the attempt: one for an instance, all children of the task
-// for a task.
-func (of Attempt) parts(children []*workflowpb.PendingChildExecutionInfo) (ids []string) {
-	task, index, isInstance := storekey.ParseInstanceName(of.Task)
-	from := -1
-	for _, child := range children {
-		part, ok := names.ParseFanOutID(child.GetWorkflowId())
-		switch {
-		case !ok || part.Run != of.Run || of.Task != "" && part.Task != task || len(ids) == maxParts:
-		case !isInstance:
-			ids = append(ids, child.GetWorkflowId())
-		case from < part.From && part.From <= index:
-			ids, from = []string{child.GetWorkflowId()}, part.From
-		}
-	}
-	return ids
 }
 
 // isAmong reports whether one of the pending activities runs the attempt.

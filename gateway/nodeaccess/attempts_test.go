@@ -1,7 +1,6 @@
 package nodeaccess
 
 import (
-	"slices"
 	"testing"
 
 	activitypb "go.temporal.io/api/activity/v1"
@@ -43,27 +42,6 @@ func TestAttemptIsFoundAmongActivities(t *testing.T) {
 	} {
 		if got := of.isAmong(pending); got != want {
 			t.Errorf("%+v: %t", of, got)
-		}
-	}
-}
-
-func TestAttemptOfALargeFanOutIsFoundInItsChildWorkflow(t *testing.T) {
-	var children []*workflowpb.PendingChildExecutionInfo
-	part := func(run, task string, from int) string {
-		id := names.FanOut{Run: run, Chain: "c1", Task: task, From: from}.ID()
-		children = append(children, &workflowpb.PendingChildExecutionInfo{WorkflowId: id})
-		return id
-	}
-	first, second := part("ci-0k", "each", 0), part("ci-0k", "each", 1000)
-	other := part("ci-0k", "wide", 0)
-	part("ci-1k", "each", 500)
-	children = append(children, &workflowpb.PendingChildExecutionInfo{WorkflowId: "nightly-0k1k2k3k"})
-	for task, want := range map[string][]string{
-		"each[0]": {first}, "each[999]": {first}, "each[1000]": {second}, "each[5000]": {second}, "wide[7]": {other},
-		"each": {first, second}, "build": nil, "build[1]": nil, "": {first, second, other},
-	} {
-		if got := (Attempt{Run: "ci-0k", Task: task, Claim: -1}).parts(children); !slices.Equal(got, want) {
-			t.Errorf("%s: %v, want %v", task, got, want)
 		}
 	}
 }

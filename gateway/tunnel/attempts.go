@@ -17,12 +17,8 @@ import (
 	"switchyard/workflows/names"
 )
 
-const (
-	// maxParts bounds how many child workflows of a run are inspected.
-	maxParts = 64
-	// maxListed bounds how many tasks an error lists.
-	maxListed = 10
-)
+// maxListed bounds how many tasks an error lists.
+const maxListed = 10
 
 // attempt is an attempt that a node is running.
 type attempt struct {
@@ -49,7 +45,7 @@ func attemptsAmong(pending []*workflowpb.PendingActivityInfo) (found []attempt) 
 // activities.
 func (h *Hub) pendingOf(ctx context.Context, desc *runview.Description, task string) ([]*workflowpb.PendingActivityInfo, error) {
 	found := desc.GetPendingActivities()
-	for _, part := range partsFor(desc, task) {
+	for _, part := range runview.OpenParts(desc, task) {
 		child, err := h.config.Client.DescribeWorkflowExecution(ctx, part, "")
 		if _, gone := errors.AsType[*serviceerror.NotFound](err); gone {
 			continue
@@ -86,27 +82,6 @@ func (h *Hub) attemptsOf(ctx context.Context, desc *runview.Description, task st
 	slices.SortFunc(found, func(a, b attempt) int { return cmp.Or(strings.Compare(a.name, b.name), cmp.Compare(b.claim, a.claim)) })
 	// If a task has two dispatches, the newer one counts.
 	return slices.CompactFunc(found, func(a, b attempt) bool { return a.name == b.name }), nil
-}
-
-// partsFor returns the child workflows of a run that may carry a task: one for an instance, all children of the task for a
-// task, or all children if name is empty.
-func partsFor(desc *runview.Description, name string) (ids []string) {
-	task, index, isInstance := names.ParseInstanceName(name)
-	if !isInstance {
-		task = name
-	}
-	from := -1
-	for _, child := range desc.GetPendingChildren() {
-		part, ok := names.ParseFanOutID(child.GetWorkflowId())
-		switch {
-		case !ok || name != "" && part.Task != task || len(ids) == maxParts:
-		case !isInstance:
-			ids = append(ids, child.GetWorkflowId())
-		case from < part.From && part.From <= index:
-			ids, from = []string{child.GetWorkflowId()}, part.From
-		}
-	}
-	return ids
 }
 
 // sessionPurpose ends the texts of errors about tasks that cannot be entered.

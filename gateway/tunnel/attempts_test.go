@@ -13,7 +13,6 @@ import (
 	workflowpb "go.temporal.io/api/workflow/v1"
 
 	"switchyard/gateway/rpcerror"
-	"switchyard/gateway/runview"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/names"
 )
@@ -38,24 +37,6 @@ func TestAttemptsAreFoundAmongActivities(t *testing.T) {
 	})
 	if want := []attempt{{"build", 3, "a"}, {"test", 4, "b"}, {"each[2]", 5, "a"}}; !slices.Equal(got, want) {
 		t.Errorf("%v, want %v", got, want)
-	}
-}
-
-func TestInstanceOfALargeFanOutIsFoundInItsChildWorkflow(t *testing.T) {
-	desc := &runview.Description{}
-	part := func(task string, from int) string {
-		id := names.FanOut{Run: "ci-0k", Chain: "c1", Task: task, From: from}.ID()
-		desc.PendingChildren = append(desc.PendingChildren, &workflowpb.PendingChildExecutionInfo{WorkflowId: id})
-		return id
-	}
-	first, second, other := part("each", 0), part("each", 1000), part("wide", 0)
-	desc.PendingChildren = append(desc.PendingChildren, &workflowpb.PendingChildExecutionInfo{WorkflowId: "nightly-0k1k2k3k"})
-	for task, want := range map[string][]string{
-		"each[0]": {first}, "each[999]": {first}, "each[1000]": {second}, "wide[7]": {other}, "each": {first, second}, "build": nil, "": {first, second, other},
-	} {
-		if got := partsFor(desc, task); !slices.Equal(got, want) {
-			t.Errorf("%s: %v, want %v", task, got, want)
-		}
 	}
 }
 
