@@ -9,12 +9,14 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"switchyard/activities/election"
 	"switchyard/activities/placement"
 	"switchyard/cli/config"
 	"switchyard/cli/exit"
 	"switchyard/cli/output"
 	"switchyard/cli/stack"
 	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workers"
 	"switchyard/workflows/definition"
 )
 
@@ -30,6 +32,8 @@ type fleetFlags struct {
 	pickup   []string
 	suspects int32
 	silence  time.Duration
+	leader   election.Timing
+	cleanup  time.Duration
 }
 
 // The default time-outs of --pickup-timeout. A machine may have to fetch a large image before its node has room for the next.
@@ -47,6 +51,9 @@ func (o *fleetFlags) add(f *pflag.FlagSet) {
 	f.Int32Var(&o.parallel, "default-max-parallel", 0, "maximum number of tasks that a run has in progress at once if its definition sets no maxParallel; 0 means no limit")
 	f.StringSliceVar(&o.pickup, "pickup-timeout", []string{"15s", "vps=1m"}, "how long a node may take to pick up a task before the task moves to another node, for all tasks or as TYPE=DURATION for those of a type")
 	f.Int32Var(&o.suspects, "suspicion-limit", 1, "how many dispatches of a task in a row a node may fail to pick up or start before the task avoids the node")
+	f.DurationVar(&o.leader.Lease, "leader-lease", election.DefaultLease, "how long the leading gateway may be silent before another one leads; while it cannot reach Temporal, it stops leading a fifth of that time earlier")
+	f.DurationVar(&o.leader.Renewal, "leader-renewal", election.DefaultRenewal, "how often the leading gateway renews its lease; at most a third of --leader-lease")
+	f.DurationVar(&o.cleanup, "cleanup-interval", workers.DefaultCleanupInterval, "how often the leading gateway removes what has expired from the store, by --retention")
 }
 
 // into checks the flags and applies them to a stack.
@@ -58,6 +65,14 @@ func (o *fleetFlags) into(cfg *stack.Config) error {
 		return exit.Usagef("--default-heartbeat-timeout %s: it must be 5s to 1h", o.silence)
 	case o.parallel < 0:
 		return exit.Usagef("--default-max-parallel %d: it must not be negative; 0 means no limit", o.parallel)
+	case o.leader.Lease < election.MinLease || o.leader.Lease > election.MaxLease:
+		return exit.Usagef("--leader-lease %s: it must be %s to %s", o.leader.Lease, election.MinLease, election.MaxLease)
+	case o.leader.Renewal < election.MinRenewal:
+		return exit.Usagef("--leader-renewal %s: it must be at least %s", o.leader.Renewal, election.MinRenewal)
+	case o.leader.Validate() != nil:
+		return exit.Usagef("--leader-renewal %s: it must be at most a third of --leader-lease, which is %s, so that one that is lost does not end it", o.leader.Renewal, o.leader.Lease)
+	case o.cleanup < workers.MinCleanupInterval:
+		return exit.Usagef("--cleanup-interval %s: it must be at least %s", o.cleanup, workers.MinCleanupInterval)
 	case o.suspects < 1:
 		return exit.Usagef("--suspicion-limit %d: it must be at least 1", o.suspects)
 	}
@@ -69,7 +84,7 @@ func (o *fleetFlags) into(cfg *stack.Config) error {
 	if err != nil {
 		return err
 	}
-	cfg.Weights = weights
+	cfg.Weights, cfg.Leader, cfg.CleanupInterval = weights, o.leader, o.cleanup
 	cfg.Defaults = definition.RunDefaults{Timeout: o.timeout, MaxParallel: o.parallel, PickupTimeout: pickup, PickupTimeouts: pickups}
 	if o.suspects > 1 { // the default is not stored
 		cfg.Defaults.SuspicionLimit = o.suspects

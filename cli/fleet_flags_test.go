@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"switchyard/activities/election"
 	"switchyard/activities/placement"
 	"switchyard/cli/stack"
 	"switchyard/workflows/definition"
@@ -31,7 +32,8 @@ func TestFleetFlags(t *testing.T) {
 	if err != nil || cfg.Weights != nil || !reflect.DeepEqual(cfg.Defaults, definition.RunDefaults{PickupTimeout: 15 * time.Second, PickupTimeouts: map[string]time.Duration{"vps": time.Minute}}) {
 		t.Errorf("without flags: %+v, %v", cfg.Defaults, err)
 	}
-	cfg, err = parse("--score-weights", "cpu=1,task=0", "--default-timeout", "2h", "--default-failure-policy", "halt", "--pickup-timeout", "5s,shell=30s", "--default-heartbeat-timeout", "5m", "--default-max-parallel", "8", "--suspicion-limit", "3")
+	cfg, err = parse("--score-weights", "cpu=1,task=0", "--default-timeout", "2h", "--default-failure-policy", "halt", "--pickup-timeout", "5s,shell=30s", "--default-heartbeat-timeout", "5m", "--default-max-parallel", "8", "--suspicion-limit", "3",
+		"--leader-lease", "30s", "--leader-renewal", "10s", "--cleanup-interval", "10m")
 	weights := placement.DefaultWeights()
 	weights.CPU, weights.Task = 1, 0
 	if err != nil || *cfg.Weights != weights || !reflect.DeepEqual(cfg.Defaults, definition.RunDefaults{
@@ -39,6 +41,9 @@ func TestFleetFlags(t *testing.T) {
 		PickupTimeouts: map[string]time.Duration{"vps": time.Minute, "shell": 30 * time.Second},
 	}) {
 		t.Errorf("with flags: %+v, %+v, %v", cfg.Weights, cfg.Defaults, err)
+	}
+	if cfg.Leader != (election.Timing{Lease: 30 * time.Second, Renewal: 10 * time.Second}) || cfg.CleanupInterval != 10*time.Minute {
+		t.Errorf("with flags: %+v, %v", cfg.Leader, cfg.CleanupInterval)
 	}
 	for args, want := range map[string]string{
 		"--score-weights=cpu":     "key=value",
@@ -56,6 +61,12 @@ func TestFleetFlags(t *testing.T) {
 		"--pickup-timeout=soon":          "write a duration",
 		"--default-max-parallel=-1":      "must not be negative",
 		"--suspicion-limit=0":            "at least 1",
+		"--leader-lease=1s":              "2s to 1m0s",
+		"--leader-lease=2m":              "2s to 1m0s",
+		"--leader-lease=2s":              "--leader-renewal 1s: it must be at most a third of --leader-lease, which is 2s",
+		"--leader-renewal=5s":            "at most a third",
+		"--leader-renewal=0":             "at least 100ms",
+		"--cleanup-interval=0":           "at least 1m0s",
 	} {
 		if _, err := parse(args); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v; it should say %q", args, err, want)

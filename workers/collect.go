@@ -1,6 +1,7 @@
 package workers
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -20,11 +21,16 @@ import (
 // DefaultRetention is how long the values of a run are kept after the run has ended.
 const DefaultRetention = 30 * 24 * time.Hour
 
+// The default and the least time between two passes of the collector.
 const (
-	// The first pass of a collector begins firstCollection after its start, and later ones every collectInterval, each
-	// with 10% jitter.
+	DefaultCleanupInterval = time.Hour
+	MinCleanupInterval     = time.Minute
+)
+
+const (
+	// The first pass of a collector begins firstCollection after its start, and later ones at its interval, each with 10%
+	// jitter.
 	firstCollection = time.Minute
-	collectInterval = time.Hour
 	// collectAtOnce is the most runs that one pass checks; the next pass continues from there.
 	collectAtOnce = 10_000
 	// collectPause is the wait between two runs. It keeps the load of a pass low.
@@ -35,8 +41,8 @@ const (
 	abandonedAfter = 7 * 24 * time.Hour
 	// collectTimeout bounds the work on one run.
 	collectTimeout = time.Minute
-	// recheckAfter is the least time between the two passes that must miss a run.
-	recheckAfter = collectInterval / 2
+	// recheckAfter is the least time between the two passes that must miss a run, however short the interval is.
+	recheckAfter = 30 * time.Minute
 )
 
 // collector removes from the store the values of runs that have been closed for longer than the retention. It also
@@ -48,6 +54,7 @@ type collector struct {
 	client    *Connection
 	store     *store.Store
 	retention time.Duration
+	interval  time.Duration
 	log       *slog.Logger
 
 	now   func() time.Time
@@ -58,20 +65,19 @@ type collector struct {
 	last string
 }
 
-// newCollector returns a collector. A retention of 0 means DefaultRetention.
-func newCollector(client *Connection, s *store.Store, retention time.Duration, log *slog.Logger) *collector {
-	if retention <= 0 {
-		retention = DefaultRetention
+// newCollector returns a collector. A retention of 0 means DefaultRetention, and an interval of 0 DefaultCleanupInterval.
+func newCollector(client *Connection, s *store.Store, retention, interval time.Duration, log *slog.Logger) *collector {
+	return &collector{
+		client: client, store: s, retention: cmp.Or(retention, DefaultRetention), interval: cmp.Or(interval, DefaultCleanupInterval), log: log, now: time.Now, limit: collectAtOnce, missing: map[string]time.Time{},
 	}
-	return &collector{client: client, store: s, retention: retention, log: log, now: time.Now, limit: collectAtOnce, missing: map[string]time.Time{}}
 }
 
-// run removes expired values from the store, in one pass an hour, until ctx ends.
+// run removes expired values from the store, in one pass per interval, until ctx ends.
 func (c *collector) run(ctx context.Context) {
 	if err := c.warnOfServer(ctx); err != nil && ctx.Err() == nil {
 		c.log.Warn("cannot read the retention of the server", "error", err)
 	}
-	for wait := firstCollection; ; wait = collectInterval {
+	for wait := min(firstCollection, c.interval); ; wait = c.interval {
 		// The jitter keeps several fleets on one server from collecting at the same time.
 		if !pause(ctx, wait-wait/10+rand.N(wait/5)) {
 			return

@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -247,6 +249,28 @@ func TestCollectorRemovesOldEntriesOfTheAudit(t *testing.T) {
 	if !slices.Equal(left, keys[1:]) {
 		t.Errorf("the audit has %q, want %q", left, keys[1:])
 	}
+}
+
+// TestCollectorPassesAtItsInterval checks that passes come as often as they are set to, and that a run is not gone because two
+// passes in a row miss it: they must be half an hour apart.
+func TestCollectorPassesAtItsInterval(t *testing.T) {
+	t.Parallel()
+	k, dir := collectorOf(t, workertest.Shared(t))
+	keep(t, k, dir, "gone-0", 10*workers.DefaultRetention)
+	var later, asked atomic.Int64
+	k.SetClock(func() time.Time { asked.Add(1); return time.Now().Add(time.Duration(later.Load())) })
+	k.SetInterval(time.Millisecond)
+	ctx, cancel := context.WithCancel(t.Context())
+	var passes sync.WaitGroup
+	passes.Go(func() { k.Run(ctx) })
+	defer passes.Wait()
+	defer cancel()
+	workertest.Eventually(t, "many passes", func() bool { return asked.Load() > 100 })
+	if got := kept(t, k); len(got) != 1 {
+		t.Errorf("passes within moments leave %q", got)
+	}
+	later.Store(int64(31 * time.Minute))
+	workertest.Eventually(t, "the run is removed", func() bool { return len(kept(t, k)) == 0 })
 }
 
 func TestCollectorEnds(t *testing.T) {

@@ -36,7 +36,8 @@ const (
 	leaderTaskTimeout = 5 * time.Second
 	// electionStopTimeout is how long the stopping election worker waits for its term to end.
 	electionStopTimeout = 10 * time.Second
-	// leaderTimeout is how long a process with RoleLeader waits for a silent leader to be declared dead.
+	// leaderTimeout is the least time that a process with RoleLeader waits for a silent leader to be declared dead, which takes
+	// up to two leases.
 	leaderTimeout = 10 * time.Second
 	leaderPoll    = 100 * time.Millisecond
 )
@@ -54,6 +55,10 @@ type ControlConfig struct {
 	Role Role
 	// Retention is how long the store keeps the values of a closed run. 0 means DefaultRetention.
 	Retention time.Duration
+	// CleanupInterval is the time between two removals of expired values. 0 means DefaultCleanupInterval.
+	CleanupInterval time.Duration
+	// Leader sets the lease of the leader, for the fleet while this process leads.
+	Leader election.Timing
 	// Weights holds the factors of a node's score. nil means placement.DefaultWeights.
 	Weights *placement.Weights
 	// Defaults holds the settings for child runs, and for runs that Temporal starts, that do not set them.
@@ -86,7 +91,10 @@ func (c ControlConfig) validate() error {
 	case c.Logger == nil:
 		return fmt.Errorf("control worker: Logger is missing")
 	}
-	if err := c.Defaults.Validate(); err != nil {
+	if c.CleanupInterval != 0 && c.CleanupInterval < MinCleanupInterval {
+		return fmt.Errorf("control worker: CleanupInterval is below %s", MinCleanupInterval)
+	}
+	if err := errors.Join(c.Defaults.Validate(), c.Leader.Validate()); err != nil {
 		return fmt.Errorf("control worker: %w", err)
 	}
 	_, err := ParseRole(string(c.Role))
@@ -142,7 +150,7 @@ func StartControl(ctx context.Context, cfg ControlConfig) (*Control, error) {
 			cancel()
 			return nil, err
 		}
-		candidate := &election.Candidate{Client: cfg.Client, Identity: processIdentity(), Store: storeID, PrivateStore: cfg.PrivateStore, Lock: cfg.holdLeadership, Begin: c.begin, Logger: cfg.Logger}
+		candidate := &election.Candidate{Client: cfg.Client, Identity: processIdentity(), Store: storeID, PrivateStore: cfg.PrivateStore, Timing: cfg.Leader, Lock: cfg.holdLeadership, Begin: c.begin, Logger: cfg.Logger}
 		c.election.RegisterActivityWithOptions(candidate.Lead, activity.RegisterOptions{Name: names.LeadActivity})
 	}
 	if err := c.election.Start(); err != nil {
@@ -197,7 +205,7 @@ func (c *Control) elect(ctx context.Context) {
 // lead returns once this process leads. It fails at once if another leader still heartbeats, and
 // waits for a silent leader that may be dead.
 func (c *Control) lead(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, leaderTimeout)
+	ctx, cancel := context.WithTimeout(ctx, max(leaderTimeout, 2*c.cfg.Leader.WithDefaults().Lease))
 	defer cancel()
 	reg := registry.New(c.cfg.Client)
 	var first time.Time

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"switchyard/activities/election"
 	"switchyard/activities/registry"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workers"
@@ -109,6 +110,49 @@ func TestLeaderThatIsCutOffIsReplaced(t *testing.T) {
 	t.Logf("the run went on within %v", time.Since(began))
 	if n := c.Calls(); n["a"] != 1 || n["b"] != 1 || n["w"] != 1 {
 		t.Errorf("the tasks ran %v times", n)
+	}
+}
+
+// TestLeaderSetsItsLease checks that the server measures the lease of the process that leads, and keeps it for no other one.
+func TestLeaderSetsItsLease(t *testing.T) {
+	t.Parallel()
+	y := workertest.Own(t, workers.ControlConfig{Leader: election.Timing{Lease: 20 * time.Second, Renewal: 200 * time.Millisecond}})
+	lease := func() time.Duration {
+		d, err := y.Conn.DescribeWorkflowExecution(t.Context(), names.LeaderWorkflowID, "")
+		if err != nil || len(d.GetPendingActivities()) != 1 {
+			return 0
+		}
+		return d.GetPendingActivities()[0].GetActivityOptions().GetHeartbeatTimeout().AsDuration()
+	}
+	workertest.Eventually(t, "the first leads", y.Control.IsLeader)
+	if got := lease(); got != 20*time.Second {
+		t.Errorf("the lease of the first is %v", got)
+	}
+	y.Config.Leader = election.Timing{Lease: 3 * time.Second}
+	heir, conn, err := joinFleet(t, y, workers.RoleAuto)
+	if err != nil {
+		t.Fatal(err)
+	}
+	y.Control.Stop()
+	workertest.Eventually(t, "the heir leads", heir.IsLeader)
+	if got := lease(); got != 3*time.Second {
+		t.Errorf("the lease of the heir is %v", got)
+	}
+	y.Config.Leader = election.Timing{}
+	last, _, err := joinFleet(t, y, workers.RoleAuto)
+	if err != nil {
+		t.Fatal(err)
+	}
+	conn.Close()
+	workertest.Eventually(t, "the heir that is cut off stops, and then the last leads", func() bool {
+		first, second := heir.IsLeader(), last.IsLeader()
+		if first && second && heir.IsLeader() && last.IsLeader() {
+			t.Fatal("there are two leaders")
+		}
+		return !first && second
+	})
+	if got := lease(); got != election.DefaultLease {
+		t.Errorf("the lease of the last is %v", got)
 	}
 }
 

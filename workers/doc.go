@@ -9,7 +9,7 @@
 //
 //	stands by ── it receives Own ──> term: queue, fleet, collector, worker of the queue "control"
 //	    ▲                                  │
-//	    └── it stops, or its lease was not renewed for 4 s ◄┘
+//	    └── it stops, or its lease was not renewed in time ◄┘
 //
 // A Node locks its name on its machine, registers, and only then accepts tasks. It
 // registers again when the server has lost it, and stops when another live worker

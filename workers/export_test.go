@@ -21,7 +21,7 @@ type Collector struct{ c *collector }
 
 // NewCollector returns a collector of a store.
 func NewCollector(conn *Connection, s *store.Store, logger *slog.Logger) Collector {
-	return Collector{newCollector(conn, s, 0, logger)}
+	return Collector{newCollector(conn, s, 0, 0, logger)}
 }
 
 // Store returns the store.
@@ -35,6 +35,9 @@ func (c Collector) SetLimit(runs int) { c.c.limit = runs }
 
 // SetRetention sets how long the values of a run are kept.
 func (c Collector) SetRetention(d time.Duration) { c.c.retention = d }
+
+// SetInterval sets the time between two passes.
+func (c Collector) SetInterval(d time.Duration) { c.c.interval = d }
 
 // SetLogger replaces the logger.
 func (c Collector) SetLogger(logger *slog.Logger) { c.c.log = logger }

@@ -133,7 +133,7 @@ func startTerm(cfg ControlConfig, epoch string, valid func() bool) (*term, error
 		t.fleet.run(ctx)
 	})
 	t.loops.Go(func() { t.stuck.watch(ctx) })
-	t.loops.Go(func() { newCollector(cfg.Client, cfg.Store, cfg.Retention, cfg.Logger).run(ctx) })
+	t.loops.Go(func() { newCollector(cfg.Client, cfg.Store, cfg.Retention, cfg.CleanupInterval, cfg.Logger).run(ctx) })
 	return t, nil
 }
 

@@ -3,30 +3,25 @@ package election
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"sync/atomic"
 	"time"
 
 	"github.com/google/uuid"
+	activitypb "go.temporal.io/api/activity/v1"
+	commonpb "go.temporal.io/api/common/v1"
 	"go.temporal.io/api/serviceerror"
+	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/temporal"
 	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/durationpb"
+	"google.golang.org/protobuf/types/known/fieldmaskpb"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	v1 "switchyard/proto/switchyard/v1"
-)
-
-const (
-	// beatInterval is the time between two heartbeats of the leader.
-	beatInterval = time.Second
-	// leaseTime is how long the leadership lasts after its last acknowledged beat was sent. The
-	// server allows 5 s after it received that beat, which is later. The difference is the time
-	// left for stopping.
-	leaseTime = 4 * time.Second
-	// beatTimeout bounds one beat, so that a lost one leaves time for another.
-	beatTimeout = 1500 * time.Millisecond
 )
 
 // Term is one leadership, with a queue of its own.
@@ -49,6 +44,8 @@ type Candidate struct {
 	Store string
 	// PrivateStore is set if the store ends with the process.
 	PrivateStore bool
+	// Timing sets the lease of the leader. The server keeps it from one leader to the next.
+	Timing Timing
 	// Lock acquires the leader's lock on this machine for a leadership with the given epoch, if no
 	// other process holds the lock. release gives the lock back. Lock is nil if there is no lock.
 	Lock func(epoch string) (release func())
@@ -63,14 +60,19 @@ type Candidate struct {
 // acknowledged. It always returns an error, so that Temporal hands the leadership to another
 // process, immediately if this worker stops.
 func (o *Candidate) Lead(ctx context.Context) error {
-	token := activity.GetInfo(ctx).TaskToken
+	info := activity.GetInfo(ctx)
+	token := info.TaskToken
 	stopping := activity.GetWorkerStopChannel(ctx)
 	beat := &v1.LeaderHeartbeat{Identity: o.Identity, Epoch: uuid.NewString(), Since: timestamppb.Now(), Store: o.Store, PrivateStore: o.PrivateStore}
 	if o.Lock != nil {
 		defer o.Lock(beat.GetEpoch())()
 	}
-	lease := newLeaseClock(leaseTime)
-	if acknowledged, err := o.beat(ctx, token, beat, lease); !acknowledged {
+	terms, err := o.agreeTerms(ctx, info)
+	if err != nil {
+		return endedBecause("NotConfirmed", "the leadership was not confirmed", err)
+	}
+	lease := newLeaseClock(terms.lease)
+	if acknowledged, err := o.beat(ctx, token, beat, terms, lease); !acknowledged {
 		return endedBecause("NotConfirmed", "the leadership was not confirmed", err)
 	}
 	term, err := o.Begin(beat.GetEpoch(), lease.valid)
@@ -83,7 +85,7 @@ func (o *Candidate) Lead(ctx context.Context) error {
 		term.Stop()
 		o.Logger.Info("this process is no longer the leader", "epoch", beat.GetEpoch())
 	}()
-	ticker := time.NewTicker(beatInterval)
+	ticker := time.NewTicker(terms.renewal)
 	defer ticker.Stop()
 	for {
 		select {
@@ -99,7 +101,7 @@ func (o *Candidate) Lead(ctx context.Context) error {
 			beat.Benched[node] = timestamppb.New(until)
 		}
 		beat.Suspicions = term.Suspicions()
-		if _, err := o.beat(ctx, token, beat, lease); err != nil {
+		if _, err := o.beat(ctx, token, beat, terms, lease); err != nil {
 			return err
 		}
 		if !lease.valid() {
@@ -107,6 +109,50 @@ func (o *Candidate) Lead(ctx context.Context) error {
 			return endedBecause("LeaseLost", "the lease was not renewed in time", nil)
 		}
 	}
+}
+
+// agreeTerms sets the server's time-out to the lease of this process, where it stays until a leader with another lease follows.
+// It returns the durations that follow from the time-out. If the server does not confirm the change, they are safe for both.
+func (o *Candidate) agreeTerms(ctx context.Context, info activity.Info) (terms, error) {
+	timing := o.Timing.WithDefaults()
+	// A change that is abandoned could take effect during the term of the next leader.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), termsOf(info.HeartbeatTimeout, timing.Renewal).beat)
+	defer cancel()
+	before, err := o.serverTimeout(ctx, info)
+	if err != nil {
+		return terms{}, fmt.Errorf("read the time-out of the leader: %w", err)
+	}
+	if before == timing.Lease {
+		return termsOf(timing.Lease, timing.Renewal), nil
+	}
+	_, err = o.Client.WorkflowService().UpdateActivityOptions(ctx, &workflowservice.UpdateActivityOptionsRequest{
+		Namespace: info.Namespace, Identity: o.Identity,
+		Execution:       &commonpb.WorkflowExecution{WorkflowId: info.WorkflowExecution.ID, RunId: info.WorkflowExecution.RunID},
+		Activity:        &workflowservice.UpdateActivityOptionsRequest_Id{Id: info.ActivityID},
+		ActivityOptions: &activitypb.ActivityOptions{HeartbeatTimeout: durationpb.New(timing.Lease)},
+		UpdateMask:      &fieldmaskpb.FieldMask{Paths: []string{"heartbeat_timeout"}},
+	})
+	if err != nil {
+		o.Logger.Warn("the lease of the leader could not be set", "lease", timing.Lease, "before", before, "error", err)
+		return termsOf(min(before, timing.Lease), timing.Renewal), nil
+	}
+	o.Logger.Info("the lease of the leader is set; every gateway of a fleet should have the same", "lease", timing.Lease, "before", before)
+	return termsOf(timing.Lease, timing.Renewal), nil
+}
+
+// serverTimeout returns how long the server allows the leader to be silent. info has only the time-out with which the election
+// began.
+func (o *Candidate) serverTimeout(ctx context.Context, info activity.Info) (time.Duration, error) {
+	d, err := o.Client.DescribeWorkflowExecution(ctx, info.WorkflowExecution.ID, info.WorkflowExecution.RunID)
+	if err != nil {
+		return 0, err
+	}
+	for _, p := range d.GetPendingActivities() {
+		if timeout := p.GetActivityOptions().GetHeartbeatTimeout().AsDuration(); p.GetActivityId() == info.ActivityID && timeout > 0 {
+			return timeout, nil
+		}
+	}
+	return info.HeartbeatTimeout, nil // the server is too old to change it
 }
 
 // endedBecause returns the error that passes the leadership to another process. It is benign because
@@ -119,8 +165,8 @@ func endedBecause(kind, message string, cause error) error {
 
 // beat sends one beat and renews the lease if the server acknowledges it. It returns an error if
 // the leadership is lost.
-func (o *Candidate) beat(ctx context.Context, token []byte, beat *v1.LeaderHeartbeat, lease *leaseClock) (acknowledged bool, err error) {
-	ctx, cancel := context.WithTimeout(ctx, min(beatTimeout, lease.left()))
+func (o *Candidate) beat(ctx context.Context, token []byte, beat *v1.LeaderHeartbeat, terms terms, lease *leaseClock) (acknowledged bool, err error) {
+	ctx, cancel := context.WithTimeout(ctx, min(terms.beat, lease.left()))
 	defer cancel()
 	sent := now()
 	err = o.Client.RecordActivityHeartbeat(ctx, token, beat)

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"switchyard/activities/election"
 	"switchyard/activities/executor/k8sjob/cluster"
 	"switchyard/activities/executor/subagent/model"
 	"switchyard/activities/placement"
@@ -35,6 +36,10 @@ type Config struct {
 	Role    workers.Role
 	// Retention is how long the store keeps the logs and results of a closed run. 0 means workers.DefaultRetention.
 	Retention time.Duration
+	// CleanupInterval is the time between two removals of expired values. 0 means workers.DefaultCleanupInterval.
+	CleanupInterval time.Duration
+	// Leader sets the lease of the leader among the control processes.
+	Leader election.Timing
 	// LogQuota bounds the logs of each run, in bytes, if this process writes to the store itself. 0 means no limit.
 	LogQuota int64
 	// Weights holds the factors of a node's score. nil means the defaults.
