@@ -19,7 +19,7 @@
 // Both front ends produce the same tree, so YAML and JSON are equivalent and no later step depends on the format. A definition
 // that arrives as a message goes through the last step only, without positions.
 //
-// The package is pure: it imports proto, workflows/condition, workflows/cron, workflows/interpreter, workflows/names, workflows/nearest,
-// workflows/podspec, workflows/policy, workflows/secretref, workflows/sshkey, workflows/structs, protovalidate and a YAML parser, and
-// neither Temporal nor anything that does I/O.
+// The package is pure: it imports proto, workflows/bashism, workflows/condition, workflows/cron, workflows/interpreter, workflows/names,
+// workflows/nearest, workflows/podspec, workflows/policy, workflows/secretref, workflows/sshkey, workflows/structs, protovalidate and a
+// YAML parser, and neither Temporal nor anything that does I/O.
 package definition

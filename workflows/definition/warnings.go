@@ -19,6 +19,8 @@ type taskWarnings struct {
 	*decoder
 	// inCommands is the number of expressions in command lines checked so far.
 	inCommands int
+	// interpreted is the number of bytes of commands looked through for bashisms so far.
+	interpreted int
 }
 
 // check warns about fields of a task that are allowed but hardly mean what the author intends.
@@ -28,6 +30,7 @@ func (w *taskWarnings) check(def *v1.Definition, task *v1.TaskDefinition, spec p
 	w.unsetInJob(task, at)
 	w.unexpanded(task, spec, at)
 	w.commandLines(def, task, spec, at.Field("spec"))
+	w.bashisms(task, spec, at.Field("spec"))
 }
 
 // foreignTemplate matches an expression in the braces of other systems. It does not match the Go templates that some programs
