@@ -56,8 +56,14 @@ func alias(name string, message protoreflect.MessageDescriptor) string {
 	name = nearest.Fold(name)
 	switch message.FullName() {
 	case "switchyard.v1.TaskDefaults":
+		switch name {
+		case shellField:
+			return "spec." + shellField
+		case "run":
+			return "spec"
+		}
 		use := alias(name, (&v1.TaskDefinition{}).ProtoReflect().Descriptor())
-		if first, _, _ := strings.Cut(use, "."); first != "" && fieldLike(message, first) == "" {
+		if first, _, _ := strings.Cut(use, "."); first != "" && fieldLike(message, first) == "" || use == "spec.command" {
 			return "" // defaults have only some of the fields
 		}
 		return use
@@ -81,6 +87,8 @@ func alias(name string, message protoreflect.MessageDescriptor) string {
 			return "schedule"
 		case "timezone", "tz":
 			return "schedule.timezone"
+		case shellField, "interpreter":
+			return "defaults.spec." + shellField
 		}
 	case "switchyard.v1.TaskDefinition":
 		switch name {
@@ -108,6 +116,8 @@ func alias(name string, message protoreflect.MessageDescriptor) string {
 			return "retry"
 		case "cmd", "run", "script", "shell", "exec":
 			return "spec.command"
+		case "interpreter":
+			return "spec." + shellField
 		case "cwd", "workdir", "dir", "workingdir":
 			return "spec.workingDirectory"
 		case "environment", "envvars", "vars":
@@ -219,12 +229,21 @@ func alias(name string, message protoreflect.MessageDescriptor) string {
 		switch name {
 		case "volumes", "volume", "volumemounts", "binds":
 			return "mounts"
-		case "cmd":
+		case "cmd", "run", "script":
 			return "command"
+		case "interpreter":
+			return shellField
 		case "cwd", "workdir", "dir", "workingdir":
 			return "workingDirectory"
 		case "tag":
 			return "image"
+		}
+	case "switchyard.v1.K8sJobSpec":
+		switch name {
+		case "cmd", "run", "script":
+			return "command"
+		case "interpreter":
+			return shellField
 		}
 	case "switchyard.v1.VpsSpec":
 		switch name {
@@ -250,8 +269,10 @@ func alias(name string, message protoreflect.MessageDescriptor) string {
 		}
 	case "switchyard.v1.ShellSpec":
 		switch name {
-		case "cmd", "run", "script", "shell", "exec":
+		case "cmd", "run", "script", "exec":
 			return "command"
+		case "interpreter":
+			return shellField
 		case "cwd", "workdir", "dir", "workingdir":
 			return "workingDirectory"
 		}

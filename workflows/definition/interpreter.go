@@ -2,6 +2,8 @@ package definition
 
 import (
 	"errors"
+	"path"
+	"strings"
 
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/structpb"
@@ -42,6 +44,24 @@ func (r interpreterRules) shell(v *structpb.Value, p *source.Path) bool {
 		return false
 	}
 	return true
+}
+
+// namesInterpreter reports whether a value is what spec.shell takes, rather than a command: a name such as bash, or a list such as
+// [bash, -c].
+func namesInterpreter(n *source.Node) bool {
+	var words []string
+	if text, ok := n.ScalarText(); ok {
+		words = strings.Fields(text)
+	}
+	for _, item := range n.Items {
+		text, _ := item.ScalarText()
+		words = append(words, text)
+	}
+	if len(words) == 0 || interpreter.ValueFor(path.Base(words[0])) == "" {
+		return false
+	}
+	last := words[len(words)-1]
+	return len(words) == 1 || strings.HasPrefix(last, "-") || last == "{0}"
 }
 
 // textOfValue reports whether a text, or an item of a list of texts, satisfies is.

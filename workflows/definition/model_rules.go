@@ -12,6 +12,8 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 
 	"switchyard/workflows/definition/source"
+	"switchyard/workflows/interpreter"
+	"switchyard/workflows/nearest"
 	"switchyard/workflows/structs"
 )
 
@@ -93,6 +95,9 @@ func (r modelRules) violation(v *protovalidate.Violation, field protoreflect.Fie
 	case id == "string.in":
 		hint := wordHint(text, field, rules.in)
 		if isTaskType(field) {
+			if shell := interpreter.ValueFor(nearest.Fold(text)); shell != "" {
+				hint = "write type: shell, with spec: { shell: " + shell + " }"
+			}
 			r.Add(at, p, "unknown type "+source.Quote(text)+"; it must be "+rules.wants(), hint)
 			return
 		}

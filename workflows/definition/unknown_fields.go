@@ -23,14 +23,15 @@ func (u *unknownFields) report(e source.Entry, n *source.Node, message protorefl
 		u.Dropped++
 		return
 	}
-	hint := u.hint(e.Key, n, message, p)
+	hint := u.hint(e, n, message, p)
 	u.Add(e.At, p.Key(e.Key), "unknown field "+source.Quote(e.Key), hint)
 }
 
 // hint returns the hint for an unknown field. It looks for a name of other systems, then for a similar name, then for the
 // same name in another place.
-func (u *unknownFields) hint(name string, n *source.Node, message protoreflect.MessageDescriptor, p *source.Path) string {
-	if use := alias(name, message); use != "" {
+func (u *unknownFields) hint(e source.Entry, n *source.Node, message protoreflect.MessageDescriptor, p *source.Path) string {
+	name := e.Key
+	if use := u.alias(e, n, message, p); use != "" {
 		u.recordMeant(extend(p, use), n, message, p)
 		return "did you mean " + use + "?"
 	}
@@ -56,6 +57,22 @@ func (u *unknownFields) hint(name string, n *source.Node, message protoreflect.M
 		}
 	}
 	return "known fields: " + strings.Join(names, ", ")
+}
+
+// alias returns the field that other systems call the key of e, as a path within message, or "" if there is none.
+func (u *unknownFields) alias(e source.Entry, n *source.Node, message protoreflect.MessageDescriptor, p *source.Path) string {
+	use := alias(e.Key, message)
+	if use == "spec.command" && nearest.Fold(e.Key) == shellField && namesInterpreter(e.Value) {
+		use = "spec." + shellField
+	}
+	field, inSpec := strings.CutPrefix(use, "spec.")
+	if !inSpec || message.FullName() != "switchyard.v1.TaskDefinition" {
+		return use
+	}
+	if spec := newSpec(u.taskType(n, message, "")); spec != nil && fieldLike(spec.ProtoReflect().Descriptor(), field) == "" {
+		return "" // tasks of this type have no such field
+	}
+	return use
 }
 
 // recordMeant records the field that a hint names, because it would otherwise be reported as missing, too. n is the mapping at

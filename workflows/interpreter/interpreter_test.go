@@ -90,3 +90,22 @@ func TestInterpretersThatNodesLookFor(t *testing.T) {
 		}
 	}
 }
+
+func TestValueForNamesOfInterpreters(t *testing.T) {
+	for name, want := range map[string]string{
+		"bash": "bash", "python3": "python", "nodejs": "node", "powershell": "pwsh", "zsh": "[zsh, -c]", "perl": "[perl, -e]", "php": "[php, -r]", "shell": "", "make": "",
+	} {
+		if got := ValueFor(name); got != want {
+			t.Errorf("%s: %q, want %q", name, got, want)
+		}
+	}
+	for _, name := range []string{"dash", "fish", "ruby"} {
+		var list []any
+		for word := range strings.SplitSeq(strings.Trim(ValueFor(name), "[]"), ", ") {
+			list = append(list, word)
+		}
+		if _, err := New("x", value(t, list)); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}

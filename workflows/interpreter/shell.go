@@ -72,6 +72,25 @@ func unknownWord(word string) *ShellError {
 	return &ShellError{fmt.Sprintf("is %q, which is not a word for a shell", word), cmp.Or(nearest.DidYouMean(word, words), listHint)}
 }
 
+// ValueFor returns the value of spec.shell, as it is written in YAML, for the name of an interpreter, or "" for other names.
+func ValueFor(name string) string {
+	switch name {
+	case "python3", "py":
+		name = "python"
+	case "nodejs", "javascript", "js":
+		name = "node"
+	case "powershell":
+		name = "pwsh"
+	}
+	switch {
+	case slices.Contains(words, name):
+		return name
+	case slices.Contains(shells, name), slices.Contains([]string{"fish", "perl", "php", "ruby", "xonsh"}, name):
+		return "[" + name + ", -" + textFlag(name) + "]"
+	}
+	return ""
+}
+
 // textFlag returns the letter of the flag with which an interpreter takes a text as an argument.
 func textFlag(name string) string {
 	switch {

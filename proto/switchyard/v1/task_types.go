@@ -45,7 +45,7 @@ func (t TaskType) NewSpec() proto.Message { return t.spec.ProtoReflect().New().I
 
 // taskTypes is the table of all types.
 var taskTypes = []TaskType{
-	{TypeShell, true, false, false, "command", []string{"bash", "sh", "zsh", "cmd", "command", "exec", "script", "process", "local", "python"}, &ShellSpec{}},
+	{TypeShell, true, false, false, "command", []string{"cmd", "command", "exec", "script", "process", "local"}, &ShellSpec{}},
 	{TypeContainer, true, false, false, "image", []string{"docker", "podman", "image", "oci"}, &ContainerSpec{}},
 	{TypeVPS, true, false, true, "image", nil, &VpsSpec{}},
 	{TypeK8sJob, true, true, false, "image", []string{"kubernetes", "k8s", "job", "pod"}, &K8SJobSpec{}},
