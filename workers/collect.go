@@ -142,7 +142,7 @@ func (c *collector) pass(ctx context.Context) (removed int, err error) {
 		return 0, err
 	}
 	if archives, err := environments.New(c.store).Clean(ctx, c.now().Add(-abandonedAfter)); err != nil {
-		return 0, err
+		c.log.Warn("cannot remove the archives of environments that were never created", "error", err)
 	} else if archives > 0 {
 		c.log.Info("archives of environments that were never created are removed", "archives", archives)
 	}

@@ -30,7 +30,7 @@ func (l *Library) DeleteArchive(ctx context.Context, archive string) error {
 	if err := l.store.DeleteEnvironmentValue(ctx, storekey.EnvironmentOwner(archive)); err != nil {
 		return err
 	}
-	kept, err := l.List(ctx)
+	kept, err := l.listWhole(ctx)
 	if err != nil {
 		return err
 	}
@@ -56,7 +56,7 @@ func (l *Library) Clean(ctx context.Context, before time.Time) (removed int, err
 		return 0, err
 	}
 	// List the names after reading the owners: an archive gets its name before its reservation ends.
-	kept, err := l.List(ctx)
+	kept, err := l.listWhole(ctx)
 	if err != nil {
 		return 0, err
 	}

@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"google.golang.org/protobuf/types/known/timestamppb"
@@ -46,7 +47,11 @@ func (l *Library) Find(ctx context.Context, name string) (*v1.Environment, error
 		return nil, fmt.Errorf("environment %q: %w", name, executor.ErrNoEnvironment)
 	}
 	e := &v1.Environment{}
-	switch err := l.store.GetMessage(ctx, storekey.EnvironmentName(name), e); {
+	err := l.store.GetMessage(ctx, storekey.EnvironmentName(name), e)
+	if err == nil && e.GetName() != name {
+		err = store.Unreadable(storekey.EnvironmentName(name), "environment "+name)
+	}
+	switch {
 	case errors.Is(err, store.ErrNotFound):
 		return nil, fmt.Errorf("environment %q: %w", name, executor.ErrNoEnvironment)
 	case err != nil:
@@ -55,26 +60,33 @@ func (l *Library) Find(ctx context.Context, name string) (*v1.Environment, error
 	return e, nil
 }
 
-// List returns the ready environments in the order of their names. It does not work on a store that is a gateway.
-func (l *Library) List(ctx context.Context) (list []*v1.Environment, err error) {
-	for key, err := range l.store.Keys(ctx, storekey.EnvironmentNamesPrefix) {
-		if err != nil {
-			return nil, err
-		}
+// List returns the ready environments that can be read, in the order of their names, and a warning for each of the others. It does
+// not work on a store that is a gateway.
+func (l *Library) List(ctx context.Context) (list []*v1.Environment, warnings []string, err error) {
+	warnings, err = l.store.ReadEach(ctx, storekey.EnvironmentNamesPrefix, func(key string) error {
 		name, ok := storekey.ParseEnvironmentName(key)
 		if !ok {
-			continue
+			return nil
 		}
 		e, err := l.Find(ctx, name)
 		if errors.Is(err, executor.ErrNoEnvironment) { // deleted meanwhile
-			continue
+			return nil
 		}
-		if err != nil {
-			return nil, err
+		if err == nil {
+			list = append(list, e)
 		}
-		list = append(list, e)
+		return err
+	}, func(_ string, err error) string { return err.Error() + "; create the environment again" })
+	return list, warnings, err
+}
+
+// listWhole returns all ready environments, or an error if one cannot be read: it may use any archive.
+func (l *Library) listWhole(ctx context.Context) ([]*v1.Environment, error) {
+	list, warnings, err := l.List(ctx)
+	if err == nil && len(warnings) > 0 {
+		err = fmt.Errorf("it is unknown which archives are in use: %s", strings.Join(warnings, "; "))
 	}
-	return list, nil
+	return list, err
 }
 
 // Delete removes an environment and its archive. It returns the removed environment, or executor.ErrNoEnvironment if there is

@@ -130,9 +130,23 @@ func TestNewerVersionReplacesTheOlder(t *testing.T) {
 	if err != nil || found.GetArchive() != second.GetArchive() {
 		t.Errorf("found %v, %v", found, err)
 	}
-	list, err := l.List(t.Context())
+	list, _, err := l.List(t.Context())
 	if err != nil || len(list) != 2 || list[0].GetName() != "desk" || list[1].GetArchive() != other.GetArchive() {
 		t.Errorf("listed %v, %v", list, err)
+	}
+	// A broken record hides no other one, and nothing is removed while the archive that it names is unknown.
+	if err := l.store.Put(t.Context(), storekey.EnvironmentName("broken"), []byte("garbage")); err != nil {
+		t.Fatal(err)
+	}
+	list, warnings, err := l.List(t.Context())
+	if err != nil || len(list) != 2 || len(warnings) != 1 || !strings.Contains(warnings[0], `"broken"`) {
+		t.Errorf("beside a broken one: %v, %q, %v", list, warnings, err)
+	}
+	if n, err := l.Clean(t.Context(), time.Now().Add(time.Hour)); n != 0 || err == nil || !strings.Contains(err.Error(), "which archives are in use") {
+		t.Errorf("%d cleaned beside a broken one, %v", n, err)
+	}
+	if err := l.store.DeleteEnvironmentValue(t.Context(), storekey.EnvironmentName("broken")); err != nil {
+		t.Fatal(err)
 	}
 	// The archive that was not kept remains until Clean or DeleteArchive removes it.
 	if n, err := l.Clean(t.Context(), time.Now().Add(-time.Hour)); n != 0 || err != nil {

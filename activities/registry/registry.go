@@ -60,28 +60,34 @@ func (r *Registry) storeOf(ctx context.Context) string {
 	return id
 }
 
-// List returns all nodes by name, including offline ones, without snapshots. Staleness compares the clock of this
-// process with the server's.
+// List returns all nodes by name, including offline ones, without snapshots. A node whose heartbeat cannot be read is stale, with
+// that reason. Staleness compares the clock of this process with the server's.
 func (r *Registry) List(ctx context.Context) ([]*v1.Node, error) {
-	known, err := r.Names(ctx)
+	known, err := r.Records(ctx)
 	if err != nil {
 		return nil, err
 	}
 	leader, store := r.newestLeader(ctx), r.storeOf(ctx)
 	var mu sync.Mutex
 	var nodes []*v1.Node
-	group, groupCtx := errgroup.WithContext(ctx)
+	var group errgroup.Group
 	group.SetLimit(readers)
-	for _, name := range known {
+	for name, record := range known {
 		group.Go(func() error {
-			e, err := r.Entry(groupCtx, name)
+			e, err := r.Entry(ctx, name)
 			if errors.Is(err, ErrUnknown) {
 				return nil // visibility is behind
 			}
-			if err != nil {
+			if ctx.Err() != nil {
 				return err
 			}
+			if err != nil {
+				e = &Entry{Record: record}
+			}
 			n := View(e, time.Now(), leader, store)
+			if err != nil && n.State != v1.NodeOffline {
+				n.State, n.Reason = v1.NodeStale, fmt.Sprintf("its heartbeat cannot be read: %v", err)
+			}
 			mu.Lock()
 			defer mu.Unlock()
 			nodes = append(nodes, n)

@@ -47,11 +47,11 @@ func (f *fakes) Find(_ context.Context, name string) (*v1.Environment, error) {
 	return nil, executor.ErrNoEnvironment
 }
 
-func (f *fakes) List(ctx context.Context) (list []*v1.Environment, err error) {
+func (f *fakes) List(context.Context) (list []*v1.Environment, warnings []string, err error) {
 	for _, name := range slices.Sorted(maps.Keys(f.kept)) {
 		list = append(list, proto.CloneOf(f.kept[name]))
 	}
-	return list, nil
+	return list, nil, nil
 }
 
 func (f *fakes) Delete(ctx context.Context, name string) (*v1.Environment, error) {
@@ -84,8 +84,8 @@ func (f fakeCreations) Get(_ context.Context, name string) (*v1.Environment, err
 	return f.creations[name], nil
 }
 
-func (f fakeCreations) List(context.Context) (map[string]*v1.Environment, error) {
-	return maps.Clone(f.creations), nil
+func (f fakeCreations) List(context.Context) (map[string]*v1.Environment, []string, error) {
+	return maps.Clone(f.creations), nil, nil
 }
 
 func (f fakeCreations) End(_ context.Context, name string) error {

@@ -25,8 +25,8 @@ const defaultPage = 1000
 type Library interface {
 	// Find returns an environment.
 	Find(ctx context.Context, name string) (*v1.Environment, error)
-	// List returns all environments, ordered by name.
-	List(ctx context.Context) ([]*v1.Environment, error)
+	// List returns all environments that can be read, ordered by name, and a warning for each of the others.
+	List(ctx context.Context) (all []*v1.Environment, warnings []string, err error)
 	// Delete removes an environment with its archive and returns the removed environment.
 	Delete(ctx context.Context, name string) (*v1.Environment, error)
 	// Reserve allows a node to write an archive for the named environment.
@@ -43,8 +43,8 @@ type Creations interface {
 	// Get returns the environment that is being created under a name or whose creation failed recently, or nil. Its version
 	// is the one being created.
 	Get(ctx context.Context, name string) (*v1.Environment, error)
-	// List returns the environments that Get would return, keyed by name.
-	List(ctx context.Context) (map[string]*v1.Environment, error)
+	// List returns the environments that Get would return, keyed by name, and a warning for each that cannot be read.
+	List(ctx context.Context) (all map[string]*v1.Environment, warnings []string, err error)
 	// End cancels a running creation and returns once it cannot create the environment any more. It is a no-op if none is
 	// running.
 	End(ctx context.Context, name string) error
@@ -103,13 +103,13 @@ func (s Service) ListEnvironments(ctx context.Context, req *connect.Request[v1.L
 			return nil, err
 		}
 	}
-	all, err := s.listAll(ctx)
+	all, warnings, err := s.listAll(ctx)
 	if err != nil {
 		return nil, err
 	}
 	limit := cmp.Or(int(req.Msg.GetPageSize()), defaultPage)
 	all = all[sort.Search(len(all), func(i int) bool { return all[i].GetName() >= first }):]
-	res := &v1.ListEnvironmentsResponse{Items: all[:min(len(all), limit)]}
+	res := &v1.ListEnvironmentsResponse{Items: all[:min(len(all), limit)], Warnings: warnings}
 	if len(all) > limit {
 		res.NextPageToken = pages.Token(all[limit].GetName(), "")
 	}
@@ -151,17 +151,16 @@ func (s Service) findReady(ctx context.Context, name string) (*v1.Environment, e
 	return e, err
 }
 
-// listAll returns all environments, ready or not, ordered by name.
-func (s Service) listAll(ctx context.Context) ([]*v1.Environment, error) {
-	creations, err := s.Creations.List(ctx)
+// listAll returns all environments, ready or not, ordered by name, and warnings of those that cannot be read.
+func (s Service) listAll(ctx context.Context) (all []*v1.Environment, warnings []string, err error) {
+	creations, warnings, err := s.Creations.List(ctx)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	kept, err := s.Library.List(ctx) // read after the creations, so that an environment that becomes ready in between is not missed
+	kept, more, err := s.Library.List(ctx) // read after the creations, so that an environment that becomes ready in between is not missed
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	var all []*v1.Environment
 	for _, ready := range kept {
 		all = append(all, mergeCreation(ready, creations[ready.GetName()]))
 		delete(creations, ready.GetName())
@@ -170,12 +169,12 @@ func (s Service) listAll(ctx context.Context) ([]*v1.Environment, error) {
 		all = append(all, creation)
 	}
 	slices.SortFunc(all, func(a, b *v1.Environment) int { return strings.Compare(a.GetName(), b.GetName()) })
-	return all, nil
+	return all, append(warnings, more...), nil
 }
 
 // didYouMean returns a hint for an unknown name, or "".
 func (s Service) didYouMean(ctx context.Context, name string) string {
-	all, err := s.listAll(ctx)
+	all, _, err := s.listAll(ctx)
 	if err != nil {
 		return "" // best effort: the request should not fail for lack of a hint
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"connectrpc.com/connect"
@@ -143,15 +144,15 @@ func (w Workflows) failure(ctx context.Context, exec *commonpb.WorkflowExecution
 	return err.Error()
 }
 
-// List returns the environments that Get would return, keyed by name.
-func (w Workflows) List(ctx context.Context) (map[string]*v1.Environment, error) {
+// List returns the environments that Get would return, keyed by name, and a warning for each that cannot be read.
+func (w Workflows) List(ctx context.Context) (found map[string]*v1.Environment, warnings []string, err error) {
 	query := "WorkflowType = '" + names.EnvironmentWorkflow + "' AND (ExecutionStatus = 'Running' OR ExecutionStatus IN ('Failed', 'TimedOut', 'Terminated') AND CloseTime > " +
 		runindex.QuoteTime(timestamppb.New(w.Now().Add(-failedFor))) + ")"
-	found := map[string]*v1.Environment{}
+	found = map[string]*v1.Environment{}
 	for req := (&workflowservice.ListWorkflowExecutionsRequest{Query: query, PageSize: runindex.MaxPage}); ; {
 		res, err := w.Client.ListWorkflow(ctx, req)
 		if err != nil {
-			return nil, fmt.Errorf("list the environments that are being created: %w", err)
+			return nil, nil, fmt.Errorf("list the environments that are being created: %w", err)
 		}
 		for _, info := range res.GetExecutions() {
 			if name, ok := names.ParseEnvironmentWorkflowID(info.GetExecution().GetWorkflowId()); ok {
@@ -162,30 +163,37 @@ func (w Workflows) List(ctx context.Context) (map[string]*v1.Environment, error)
 			break
 		}
 	}
-	return found, w.describe(ctx, found)
+	warnings = w.describe(ctx, found)
+	return found, warnings, ctx.Err()
 }
 
-// describe fills in the environment of each name and removes the names without one.
-func (w Workflows) describe(ctx context.Context, all map[string]*v1.Environment) error {
-	described := make(chan *v1.Environment, len(all))
-	group, ctx := errgroup.WithContext(ctx)
+// describe fills in the environment of each name and removes the names without one. It returns a warning for each that cannot be
+// read.
+func (w Workflows) describe(ctx context.Context, all map[string]*v1.Environment) (warnings []string) {
+	described := make([]*v1.Environment, 0, len(all))
+	var mu sync.Mutex
+	var group errgroup.Group
 	group.SetLimit(describedAtOnce)
 	for name := range all {
 		group.Go(func() error {
 			e, err := w.Get(ctx, name)
+			mu.Lock()
+			defer mu.Unlock()
 			if e != nil {
-				described <- e
+				described = append(described, e)
 			}
-			return err
+			if err != nil {
+				warnings = append(warnings, err.Error())
+			}
+			return nil
 		})
 	}
-	err := group.Wait()
-	close(described)
+	_ = group.Wait() // no call returns an error
 	clear(all)
-	for e := range described {
+	for _, e := range described {
 		all[e.GetName()] = e
 	}
-	return err
+	return warnings
 }
 
 // End cancels the workflow of a name and waits for its end. A workflow that still waits for its node counts as ended: it

@@ -47,7 +47,7 @@ func (d deadLetters) ListDeadLetters(ctx context.Context, req *connect.Request[v
 		if err != nil {
 			return nil, err
 		}
-		letters, err := d.letters.read(ctx, id)
+		letters, err := d.letters.read(ctx, d.reader, id)
 		if err != nil {
 			return nil, err
 		}
@@ -107,9 +107,10 @@ func (d deadLetters) readAll(ctx context.Context, runs []*workflowpb.WorkflowExe
 	var mu sync.Mutex
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(runsAtOnce)
+	listing := d.reader.NewListing()
 	for _, info := range runs {
 		group.Go(func() error {
-			found, err := d.letters.read(ctx, info.GetExecution().GetWorkflowId())
+			found, err := d.letters.read(ctx, listing, info.GetExecution().GetWorkflowId())
 			if rpcerror.CodeOf(err) == connect.CodeNotFound {
 				return nil
 			}

@@ -22,9 +22,14 @@ type letterReader struct {
 // instancesAtOnce is the number of instances that are read at once.
 const instancesAtOnce = 1000
 
+// stateReader reads the state of a run.
+type stateReader interface {
+	Read(ctx context.Context, id string) (*runview.View, error)
+}
+
 // read returns the unpurged dead letters of a run, ordered by task name and instance number.
-func (l letterReader) read(ctx context.Context, id string) ([]*v1.DeadLetter, error) {
-	v, err := l.reader.Read(ctx, id)
+func (l letterReader) read(ctx context.Context, runs stateReader, id string) ([]*v1.DeadLetter, error) {
+	v, err := runs.Read(ctx, id)
 	if err != nil {
 		return nil, err
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"sync/atomic"
 	"time"
 
 	workflowpb "go.temporal.io/api/workflow/v1"
@@ -113,23 +114,27 @@ func (r *Reader) Read(ctx context.Context, id string) (*View, error) {
 }
 
 // Listing reads the runs of one list. Runs that do not answer share the patience of one call, so that they delay the list, and do
-// not fail it. It is not safe for concurrent use.
+// not fail it. It is safe for concurrent use.
 type Listing struct {
 	reader *Reader
-	left   time.Duration
+	left   atomic.Int64 // a time.Duration
 }
 
 // NewListing returns a reader for the runs of a list.
-func (r *Reader) NewListing() *Listing { return &Listing{r, patience} }
+func (r *Reader) NewListing() *Listing {
+	l := &Listing{reader: r}
+	l.left.Store(int64(patience))
+	return l
+}
 
 // Read reads the state of a run. If the error is of that run alone, IsOfOneRun holds for it, and the list continues without the run.
 func (l *Listing) Read(ctx context.Context, id string) (*View, error) {
 	began := time.Now()
-	ctx, cancel := context.WithTimeout(ctx, min(max(l.left, minListPatience), maxListPatience))
+	ctx, cancel := context.WithTimeout(ctx, min(max(time.Duration(l.left.Load()), minListPatience), maxListPatience))
 	defer cancel()
 	v, err := l.reader.Read(ctx, id)
 	if err != nil {
-		l.left -= time.Since(began)
+		l.left.Add(-int64(time.Since(began)))
 	}
 	return v, err
 }

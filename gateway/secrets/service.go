@@ -56,13 +56,13 @@ func (s Service) ListSecrets(ctx context.Context, req *connect.Request[v1.ListSe
 			return nil, err
 		}
 	}
-	all, err := s.Vault.List(ctx)
+	all, warnings, err := s.Vault.List(ctx)
 	if err != nil {
 		return nil, err
 	}
 	limit := cmp.Or(int(req.Msg.GetPageSize()), defaultPage)
 	all = all[sort.Search(len(all), func(i int) bool { return all[i].GetName() >= first }):]
-	res := &v1.ListSecretsResponse{Items: all[:min(len(all), limit)]}
+	res := &v1.ListSecretsResponse{Items: all[:min(len(all), limit)], Warnings: warnings}
 	if len(all) > limit {
 		res.NextPageToken = pages.Token(all[limit].GetName(), "")
 	}
@@ -105,7 +105,7 @@ func (s Service) toConnectError(ctx context.Context, name string, err error) err
 
 // names returns the names of the secrets for a hint, or nil if they cannot be listed.
 func (s Service) names(ctx context.Context) (names []string) {
-	all, err := s.Vault.List(ctx)
+	all, _, err := s.Vault.List(ctx)
 	if err != nil {
 		return nil
 	}

@@ -10,6 +10,7 @@ import (
 	"connectrpc.com/connect"
 
 	"switchyard/activities/secrets/vault"
+	"switchyard/activities/store/storekey"
 	"switchyard/activities/store/storetest"
 	"switchyard/dev/servicetest"
 	"switchyard/dev/testneeds"
@@ -49,6 +50,35 @@ func TestServiceSetsListsAndDeletes(t *testing.T) {
 	}
 	servicetest.Do(t, ctx, s.DeleteSecret, &v1.DeleteSecretRequest{Name: "b"})
 	servicetest.Refused(t, ctx, s.DeleteSecret, &v1.DeleteSecretRequest{Name: "b"}, connect.CodeNotFound)
+}
+
+// TestBrokenSecretsHideNoOther checks that the list and other secrets survive a record that cannot be decoded, and that no key is
+// made while such a record may have one.
+func TestBrokenSecretsHideNoOther(t *testing.T) {
+	t.Parallel()
+	kept, file := storetest.Open(t, "mem://"), filepath.Join(t.TempDir(), "key")
+	s := Service{Vault: vault.New(kept, file, time.Now)}
+	ctx := as(t, "ann", v1.RoleOperator)
+	breakOne := func(name string, content string) {
+		t.Helper()
+		if err := kept.Put(ctx, storekey.Secret(name), []byte(content)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	breakOne("garbled", "\xff\xff")
+	servicetest.Refused(t, ctx, s.SetSecret, &v1.SetSecretRequest{Name: "a", Value: []byte("value")}, connect.CodeFailedPrecondition, "secret garbled")
+	if err := kept.Put(ctx, storekey.Secret("garbled"), nil); err != nil {
+		t.Fatal(err)
+	}
+	first := Service{Vault: vault.New(storetest.Open(t, "mem://"), file, time.Now)} // makes the key
+	servicetest.Do(t, ctx, first.SetSecret, &v1.SetSecretRequest{Name: "a", Value: []byte("value")})
+	servicetest.Do(t, ctx, s.SetSecret, &v1.SetSecretRequest{Name: "a", Value: []byte("value")})
+	breakOne("garbled", "\xff\xff")
+	breakOne("empty", "")
+	res := servicetest.Do(t, ctx, s.ListSecrets, &v1.ListSecretsRequest{})
+	if len(res.GetItems()) != 1 || res.GetItems()[0].GetName() != "a" || len(res.GetWarnings()) != 2 {
+		t.Errorf("listed %v", res)
+	}
 }
 
 func TestUnknownSecretSuggestsTheNearestName(t *testing.T) {

@@ -16,7 +16,7 @@ import (
 // find returns the record of a key that the caller may remove: the record of the given name, the caller's own, or the only
 // one. Records that the caller may not change count as not found.
 func (s Service) find(ctx context.Context, sum [sha256.Size]byte, name string) (*v1.Key, error) {
-	of, err := s.Registry.list(ctx, storekey.KeysOf(sum))
+	of, _, err := s.Registry.list(ctx, storekey.KeysOf(sum))
 	if err != nil {
 		return nil, err
 	}

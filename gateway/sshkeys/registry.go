@@ -48,7 +48,8 @@ func (r *Registry) Add(ctx context.Context, p *auth.Principal, key ssh.PublicKey
 
 // Of returns the records of a key, one for each name that has added it.
 func (r *Registry) Of(ctx context.Context, key ssh.PublicKey) ([]*v1.Key, error) {
-	return r.list(ctx, storekey.KeysOf(sha256.Sum256(key.Marshal())))
+	of, _, err := r.list(ctx, storekey.KeysOf(sha256.Sum256(key.Marshal())))
+	return of, err
 }
 
 // Has reports whether a name still has a key with the role of its record.
@@ -61,29 +62,28 @@ func (r *Registry) Has(ctx context.Context, k *v1.Key) (bool, error) {
 	return record != nil && record.GetRole() == k.GetRole(), err
 }
 
-// List returns all keys, ordered by name, then fingerprint.
-func (r *Registry) List(ctx context.Context) ([]*v1.Key, error) {
+// List returns all keys that can be read, ordered by name, then fingerprint, and a warning for each of the others.
+func (r *Registry) List(ctx context.Context) (all []*v1.Key, warnings []string, err error) {
 	return r.list(ctx, storekey.KeysPrefix)
 }
 
-func (r *Registry) list(ctx context.Context, prefix string) ([]*v1.Key, error) {
-	var all []*v1.Key
-	for at, err := range r.store.Keys(ctx, prefix) {
-		if err != nil {
-			return nil, fmt.Errorf("list keys: %w", err)
-		}
+func (r *Registry) list(ctx context.Context, prefix string) (all []*v1.Key, warnings []string, err error) {
+	warnings, err = r.store.ReadEach(ctx, prefix, func(at string) error {
 		k, err := r.record(ctx, at)
-		if err != nil {
-			return nil, fmt.Errorf("list keys: %w", err)
-		}
 		if k != nil {
 			all = append(all, k)
 		}
+		return err
+	}, func(_ string, err error) string {
+		return fmt.Sprintf("a key is left out and refused: %v; remove this value from the store, and add the key again", err)
+	})
+	if err != nil {
+		return nil, nil, fmt.Errorf("list keys: %w", err)
 	}
 	slices.SortFunc(all, func(a, b *v1.Key) int {
 		return cmp.Or(cmp.Compare(a.GetName(), b.GetName()), cmp.Compare(a.GetFingerprint(), b.GetFingerprint()))
 	})
-	return all, nil
+	return all, warnings, nil
 }
 
 // record returns the key stored at a key of the store, or nil if there is none or it was removed.
@@ -93,7 +93,13 @@ func (r *Registry) record(ctx context.Context, at string) (*v1.Key, error) {
 	if errors.Is(err, store.ErrNotFound) || err == nil && record.GetRemoved() {
 		return nil, nil
 	}
-	return record.GetKey(), err
+	if err == nil && record.GetKey().GetFingerprint() == "" {
+		err = store.Unreadable(at, "key")
+	}
+	if err != nil {
+		return nil, err
+	}
+	return record.GetKey(), nil
 }
 
 // Remove marks the key of a name as removed.

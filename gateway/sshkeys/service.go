@@ -93,16 +93,19 @@ func (s Service) ListKeys(ctx context.Context, req *connect.Request[v1.ListKeysR
 			return nil, err
 		}
 	}
-	all, err := s.Registry.List(ctx)
+	all, warnings, err := s.Registry.List(ctx)
 	if err != nil {
 		return nil, err
+	}
+	if !mayChange(auth.From(ctx), nil) { // the keys may be those of others
+		warnings = nil
 	}
 	all = slices.DeleteFunc(all, func(k *v1.Key) bool { return !mayChange(auth.From(ctx), k) })
 	limit := cmp.Or(int(req.Msg.GetPageSize()), defaultPage)
 	all = all[sort.Search(len(all), func(i int) bool {
 		return cmp.Or(cmp.Compare(all[i].GetName(), name), cmp.Compare(all[i].GetFingerprint(), fingerprint)) >= 0
 	}):]
-	res := &v1.ListKeysResponse{Items: all[:min(len(all), limit)]}
+	res := &v1.ListKeysResponse{Items: all[:min(len(all), limit)], Warnings: warnings}
 	if len(all) > limit {
 		res.NextPageToken = pages.Token(all[limit].GetName(), all[limit].GetFingerprint())
 	}

@@ -10,6 +10,7 @@ import (
 	"connectrpc.com/connect"
 	"golang.org/x/crypto/ssh"
 
+	"switchyard/activities/store/storekey"
 	"switchyard/activities/store/storetest"
 	"switchyard/dev/servicetest"
 	"switchyard/dev/testneeds"
@@ -113,6 +114,32 @@ func TestUsersManageTheirKeysAndAdminsAllKeys(t *testing.T) {
 	}
 	if err := s.remove(ann, "nonsense\x1b", ""); connect.CodeOf(err) != connect.CodeInvalidArgument || strings.Contains(err.Error(), "\x1b") {
 		t.Error(err)
+	}
+}
+
+// TestBrokenKeysHideNoOther checks that a record that cannot be decoded hides no other key, neither from lists nor from logins, and
+// that only those who see all keys learn of it.
+func TestBrokenKeysHideNoOther(t *testing.T) {
+	s := newService(t)
+	key, line := newKey(t)
+	ann, root := as(t, "ann", v1.Role_ROLE_USER), as(t, "root", v1.Role_ROLE_ADMIN)
+	if _, err := s.add(ann, line[:len(line)-len(" of \x1b[2Jme")]); err != nil {
+		t.Fatal(err)
+	}
+	sum, _ := parseFingerprint(ssh.FingerprintSHA256(key))
+	for name, content := range map[string]string{"bob": "\xff\xff", "eve": ""} {
+		if err := s.Registry.store.Put(t.Context(), storekey.Key(sum, name), []byte(content)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for caller, warnings := range map[context.Context]int{ann: 0, root: 2} {
+		res, err := s.ListKeys(caller, connect.NewRequest(&v1.ListKeysRequest{}))
+		if err != nil || len(res.Msg.GetItems()) != 1 || len(res.Msg.GetWarnings()) != warnings {
+			t.Errorf("%v, %v; want %d warnings", res, err, warnings)
+		}
+	}
+	if of, err := s.Registry.Of(t.Context(), key); err != nil || len(of) != 1 || of[0].GetName() != "ann" {
+		t.Errorf("%v, %v", of, err)
 	}
 }
 

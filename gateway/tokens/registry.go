@@ -87,31 +87,39 @@ func (r *Registry) record(ctx context.Context, id string) (*v1.TokenRecord, erro
 	if err := r.store.GetMessage(ctx, storekey.Token(id), &record); err != nil {
 		return nil, err
 	}
+	if record.GetToken().GetId() != id {
+		return nil, store.Unreadable(storekey.Token(id), "token "+id)
+	}
 	return &record, nil
 }
 
-// List returns all tokens, ordered by name, then id.
-func (r *Registry) List(ctx context.Context) ([]*v1.Token, error) {
-	var all []*v1.Token
-	for key, err := range r.store.Keys(ctx, storekey.TokensPrefix) {
-		if err != nil {
-			return nil, fmt.Errorf("list tokens: %w", err)
-		}
+// List returns all tokens that can be read, ordered by name, then id, and a warning for each of the others.
+func (r *Registry) List(ctx context.Context) (all []*v1.Token, warnings []string, err error) {
+	var uses []string
+	warnings, err = r.store.ReadEach(ctx, storekey.TokensPrefix, func(key string) error {
 		record, err := r.record(ctx, strings.TrimPrefix(key, storekey.TokensPrefix))
 		if err != nil {
-			return nil, fmt.Errorf("list tokens: %w", err)
+			return err
 		}
 		t := record.GetToken()
-		if t.LastUsedAt, err = r.lastUse(ctx, t.GetId()); err != nil {
-			return nil, fmt.Errorf("list tokens: %w", err)
-		}
 		t.State = stateOf(t, r.now())
+		t.LastUsedAt, err = r.lastUse(ctx, t.GetId())
+		if store.IsOfOneValue(err) {
+			uses = append(uses, fmt.Sprintf("the last use of token %s is unknown: %v", t.GetId(), err))
+			err = nil
+		}
 		all = append(all, t)
+		return err
+	}, func(key string, err error) string {
+		return fmt.Sprintf("token %s is left out and refused: %v; create another, and remove this value from the store", strings.TrimPrefix(key, storekey.TokensPrefix), err)
+	})
+	if err != nil {
+		return nil, nil, fmt.Errorf("list tokens: %w", err)
 	}
 	slices.SortFunc(all, func(a, b *v1.Token) int {
 		return cmp.Or(cmp.Compare(a.GetName(), b.GetName()), cmp.Compare(a.GetId(), b.GetId()))
 	})
-	return all, nil
+	return all, append(warnings, uses...), nil
 }
 
 // lastUse returns when a token was last used, or nil if it never was.
@@ -125,7 +133,7 @@ func (r *Registry) lastUse(ctx context.Context, id string) (*timestamppb.Timesta
 	}
 	at, err := time.Parse(time.RFC3339, string(bytes.TrimSpace(value)))
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", storekey.TokenUse(id), err)
+		return nil, fmt.Errorf("read %s: %w: %w", storekey.TokenUse(id), store.ErrUnreadable, err)
 	}
 	return timestamppb.New(at), nil
 }
@@ -140,7 +148,7 @@ func (r *Registry) Revoke(ctx context.Context, named, by string) (*v1.Token, err
 	if id, _, ok := split(named); ok {
 		return nil, rpcerror.Invalid("this is a complete token; use its id, %s, to keep the secret out of logs and shell history", id)
 	}
-	all, err := r.List(ctx)
+	all, _, err := r.List(ctx)
 	if err != nil {
 		return nil, err
 	}

@@ -96,7 +96,7 @@ func (s Service) ListTokens(ctx context.Context, req *connect.Request[v1.ListTok
 			return nil, err
 		}
 	}
-	all, err := s.Registry.List(ctx)
+	all, warnings, err := s.Registry.List(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -104,7 +104,7 @@ func (s Service) ListTokens(ctx context.Context, req *connect.Request[v1.ListTok
 	all = all[sort.Search(len(all), func(i int) bool {
 		return cmp.Or(cmp.Compare(all[i].GetName(), name), cmp.Compare(all[i].GetId(), id)) >= 0
 	}):]
-	res := &v1.ListTokensResponse{Items: all[:min(len(all), limit)]}
+	res := &v1.ListTokensResponse{Items: all[:min(len(all), limit)], Warnings: warnings}
 	if len(all) > limit {
 		res.NextPageToken = pages.Token(all[limit].GetName(), all[limit].GetId())
 	}

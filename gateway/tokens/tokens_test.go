@@ -128,6 +128,36 @@ func TestTokenIsRefusedWhileTheStoreIsUnavailable(t *testing.T) {
 	}
 }
 
+// TestBrokenTokensHideNoOther checks that the list survives records and uses that hold something else, nothing, or cannot be read,
+// and that tokens can still be revoked.
+func TestBrokenTokensHideNoOther(t *testing.T) {
+	c, dir := newClock(), filepath.Join(t.TempDir(), "store")
+	registry, _ := gatewayOn(t, dir, c)
+	_, whole := issue(t, registry, &v1.Token{Name: "ann", Role: v1.RoleUser})
+	for id, content := range map[string]string{"garbled": "\xff\xff", "empty": "", "other": ""} {
+		if err := registry.store.Put(t.Context(), storekey.Token(id), []byte(content)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	path := filepath.Join(dir, filepath.FromSlash(storekey.Token("other")))
+	if err := errors.Join(os.Remove(path), os.Symlink(filepath.Base(path), path), registry.store.Put(t.Context(), storekey.TokenUse(whole.GetId()), []byte("yesterday"))); err != nil {
+		t.Fatal(err)
+	}
+	all, warnings, err := registry.List(t.Context())
+	if err != nil || len(all) != 1 || all[0].GetName() != "ann" {
+		t.Errorf("%v, %v", all, err)
+	}
+	said := strings.Join(warnings, "\n")
+	for _, want := range []string{"token garbled", "token empty", "token other", "last use of token " + whole.GetId()} {
+		if !strings.Contains(said, want) {
+			t.Errorf("the warnings do not name %s: %s", want, said)
+		}
+	}
+	if _, err := registry.Revoke(t.Context(), "ann", "root"); err != nil {
+		t.Error(err)
+	}
+}
+
 // TestOnlyOneGatewayCreatesTheFirstToken creates the first token from four gateways.
 func TestOnlyOneGatewayCreatesTheFirstToken(t *testing.T) {
 	dir := t.TempDir()
@@ -196,7 +226,7 @@ func TestLastUseIsRecorded(t *testing.T) {
 	used := func() time.Time {
 		t.Helper()
 		a.Close() // waits for pending uses
-		all, err := registry.List(t.Context())
+		all, _, err := registry.List(t.Context())
 		if err != nil || len(all) != 1 {
 			t.Fatalf("%v, %v", all, err)
 		}

@@ -106,7 +106,7 @@ func (v *Vault) openKey() (*key, error) {
 func (v *Vault) keyFor(ctx context.Context, name string) (*key, error) {
 	// The key file exists before the first secret that is encrypted with the key. In this order, keyFor cannot see a secret
 	// without the key file.
-	all, err := v.List(ctx)
+	all, unreadable, err := v.List(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -122,8 +122,11 @@ func (v *Vault) keyFor(ctx context.Context, name string) (*key, error) {
 			return nil, err
 		}
 	}
-	if k != nil {
+	switch {
+	case k != nil:
 		return k, nil
+	case len(unreadable) > 0:
+		return nil, fmt.Errorf("%w is missing from %s, and it is unknown whether other secrets have one: %s", ErrKey, v.keyFile, strings.Join(unreadable, "; "))
 	}
 	if _, err := createKey(v.keyFile); err != nil {
 		return nil, fmt.Errorf("encrypt secret %s: %w: %w", name, ErrKey, err)
@@ -188,23 +191,27 @@ func (v *Vault) Open(ctx context.Context, name string) (value []byte, s *v1.Secr
 	return value, s, nil
 }
 
-// List returns the metadata of all secrets, ordered by name.
-func (v *Vault) List(ctx context.Context) ([]*v1.Secret, error) {
-	var all []*v1.Secret
-	for key, err := range v.store.Keys(ctx, storekey.SecretsPrefix) {
+// List returns the metadata of all secrets that can be read, ordered by name, and a warning for each of the others.
+func (v *Vault) List(ctx context.Context) (all []*v1.Secret, warnings []string, err error) {
+	warnings, err = v.store.ReadEach(ctx, storekey.SecretsPrefix, func(key string) error {
 		var record v1.SecretRecord
-		if err == nil {
-			err = v.store.GetMessage(ctx, key, &record)
+		err := v.store.GetMessage(ctx, key, &record)
+		switch {
+		case err != nil || record.GetDeleted():
+			return err
+		case storekey.Secret(record.GetSecret().GetName()) != key:
+			return store.Unreadable(key, "secret")
 		}
-		if err != nil {
-			return nil, fmt.Errorf("list secrets: %w", err)
-		}
-		if !record.GetDeleted() {
-			all = append(all, record.GetSecret())
-		}
+		all = append(all, record.GetSecret())
+		return nil
+	}, func(key string, err error) string {
+		return fmt.Sprintf("secret %s is left out: %v; remove this value from the store, and set the secret again", storekey.SecretName(key), err)
+	})
+	if err != nil {
+		return nil, nil, fmt.Errorf("list secrets: %w", err)
 	}
 	slices.SortFunc(all, func(a, b *v1.Secret) int { return cmp.Compare(a.GetName(), b.GetName()) })
-	return all, nil
+	return all, warnings, nil
 }
 
 // Delete removes the value of a secret and returns the metadata that it had.

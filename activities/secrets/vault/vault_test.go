@@ -50,7 +50,7 @@ func TestSecretComesBackAndIsNotInTheStore(t *testing.T) {
 			t.Errorf("%s is %q, %v, %v", name, got, known, err)
 		}
 	}
-	all, err := v.List(t.Context())
+	all, _, err := v.List(t.Context())
 	if err != nil || len(all) != 4 || all[0].GetName() != "DB.password" {
 		t.Errorf("the list is %v, %v", all, err)
 	}
@@ -85,7 +85,7 @@ func TestVersionsGrowOverDeletion(t *testing.T) {
 	if _, err := v.Delete(t.Context(), "a"); !errors.Is(err, ErrUnknown) {
 		t.Errorf("a second deletion: %v", err)
 	}
-	if all, err := v.List(t.Context()); err != nil || len(all) != 0 {
+	if all, _, err := v.List(t.Context()); err != nil || len(all) != 0 {
 		t.Errorf("the list is %v, %v", all, err)
 	}
 	if s := set(t, v, "a", "three"); s.GetVersion() != 3 {

@@ -257,6 +257,15 @@ const SecretsPrefix = "secrets/"
 // temporary files.
 func Secret(name string) string { return SecretsPrefix + hex.EncodeToString([]byte(name)) }
 
+// SecretName returns the name in a key of Secret, or the key if it is none.
+func SecretName(key string) string {
+	name, err := hex.DecodeString(strings.TrimPrefix(key, SecretsPrefix))
+	if err != nil {
+		return key
+	}
+	return string(name)
+}
+
 // prefixesOfNoRun begin the keys outside of runs, except those of cached results. A folder keeps their values as files.
 var prefixesOfNoRun = []string{RequestsPrefix, "auth/", AuditPrefix, SecretsPrefix, EnvironmentsPrefix}
 

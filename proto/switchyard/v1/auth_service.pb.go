@@ -534,6 +534,8 @@ type ListTokensResponse struct {
 	Items []*Token `protobuf:"bytes,1,rep,name=items,proto3" json:"items,omitempty"`
 	// Token of the next page, or empty on the last page.
 	NextPageToken string `protobuf:"bytes,2,opt,name=next_page_token,json=nextPageToken,proto3" json:"next_page_token,omitempty"`
+	// Records that cannot be read and are left out of the list, one line for each.
+	Warnings      []string `protobuf:"bytes,3,rep,name=warnings,proto3" json:"warnings,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -580,6 +582,13 @@ func (x *ListTokensResponse) GetNextPageToken() string {
 		return x.NextPageToken
 	}
 	return ""
+}
+
+func (x *ListTokensResponse) GetWarnings() []string {
+	if x != nil {
+		return x.Warnings
+	}
+	return nil
 }
 
 // RevokeTokenRequest names the token to revoke.
@@ -723,10 +732,11 @@ const file_switchyard_v1_auth_service_proto_rawDesc = "" +
 	"\tpage_size\x18\x01 \x01(\x05B\n" +
 	"\xbaH\a\x1a\x05\x18\xe8\a(\x00R\bpageSize\x12\x1d\n" +
 	"\n" +
-	"page_token\x18\x02 \x01(\tR\tpageToken\"h\n" +
+	"page_token\x18\x02 \x01(\tR\tpageToken\"\x84\x01\n" +
 	"\x12ListTokensResponse\x12*\n" +
 	"\x05items\x18\x01 \x03(\v2\x14.switchyard.v1.TokenR\x05items\x12&\n" +
-	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"/\n" +
+	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\x12\x1a\n" +
+	"\bwarnings\x18\x03 \x03(\tR\bwarnings\"/\n" +
 	"\x12RevokeTokenRequest\x12\x19\n" +
 	"\x02id\x18\x01 \x01(\tB\t\xbaH\x06r\x04\x10\x01\x18?R\x02id\"A\n" +
 	"\x13RevokeTokenResponse\x12*\n" +

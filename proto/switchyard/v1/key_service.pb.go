@@ -333,6 +333,8 @@ type ListKeysResponse struct {
 	Items []*Key `protobuf:"bytes,1,rep,name=items,proto3" json:"items,omitempty"`
 	// Token of the next page, or empty on the last page.
 	NextPageToken string `protobuf:"bytes,2,opt,name=next_page_token,json=nextPageToken,proto3" json:"next_page_token,omitempty"`
+	// Records that cannot be read and are left out of the list, one line for each.
+	Warnings      []string `protobuf:"bytes,3,rep,name=warnings,proto3" json:"warnings,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -379,6 +381,13 @@ func (x *ListKeysResponse) GetNextPageToken() string {
 		return x.NextPageToken
 	}
 	return ""
+}
+
+func (x *ListKeysResponse) GetWarnings() []string {
+	if x != nil {
+		return x.Warnings
+	}
+	return nil
 }
 
 // RemoveKeyRequest names the key to remove.
@@ -509,10 +518,11 @@ const file_switchyard_v1_key_service_proto_rawDesc = "" +
 	"\tpage_size\x18\x01 \x01(\x05B\n" +
 	"\xbaH\a\x1a\x05\x18\xe8\a(\x00R\bpageSize\x12\x1d\n" +
 	"\n" +
-	"page_token\x18\x02 \x01(\tR\tpageToken\"d\n" +
+	"page_token\x18\x02 \x01(\tR\tpageToken\"\x80\x01\n" +
 	"\x10ListKeysResponse\x12(\n" +
 	"\x05items\x18\x01 \x03(\v2\x12.switchyard.v1.KeyR\x05items\x12&\n" +
-	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"]\n" +
+	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\x12\x1a\n" +
+	"\bwarnings\x18\x03 \x03(\tR\bwarnings\"]\n" +
 	"\x10RemoveKeyRequest\x12+\n" +
 	"\vfingerprint\x18\x01 \x01(\tB\t\xbaH\x06r\x04\x10\x01\x18@R\vfingerprint\x12\x1c\n" +
 	"\x04name\x18\x02 \x01(\tB\b\xbaH\x05r\x03\x18\xff\x01R\x04name\"9\n" +

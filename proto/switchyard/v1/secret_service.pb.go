@@ -352,6 +352,8 @@ type ListSecretsResponse struct {
 	Items []*Secret `protobuf:"bytes,1,rep,name=items,proto3" json:"items,omitempty"`
 	// Token of the next page, or empty on the last page.
 	NextPageToken string `protobuf:"bytes,2,opt,name=next_page_token,json=nextPageToken,proto3" json:"next_page_token,omitempty"`
+	// Records that cannot be read and are left out of the list, one line for each.
+	Warnings      []string `protobuf:"bytes,3,rep,name=warnings,proto3" json:"warnings,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -398,6 +400,13 @@ func (x *ListSecretsResponse) GetNextPageToken() string {
 		return x.NextPageToken
 	}
 	return ""
+}
+
+func (x *ListSecretsResponse) GetWarnings() []string {
+	if x != nil {
+		return x.Warnings
+	}
+	return nil
 }
 
 // DeleteSecretRequest names the secret to delete.
@@ -673,10 +682,11 @@ const file_switchyard_v1_secret_service_proto_rawDesc = "" +
 	"\tpage_size\x18\x01 \x01(\x05B\n" +
 	"\xbaH\a\x1a\x05\x18\xe8\a(\x00R\bpageSize\x12\x1d\n" +
 	"\n" +
-	"page_token\x18\x02 \x01(\tR\tpageToken\"j\n" +
+	"page_token\x18\x02 \x01(\tR\tpageToken\"\x86\x01\n" +
 	"\x13ListSecretsResponse\x12+\n" +
 	"\x05items\x18\x01 \x03(\v2\x15.switchyard.v1.SecretR\x05items\x12&\n" +
-	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"2\n" +
+	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\x12\x1a\n" +
+	"\bwarnings\x18\x03 \x03(\tR\bwarnings\"2\n" +
 	"\x13DeleteSecretRequest\x12\x1b\n" +
 	"\x04name\x18\x01 \x01(\tB\a\xbaH\x04r\x02\x10\x01R\x04name\"E\n" +
 	"\x14DeleteSecretResponse\x12-\n" +
