@@ -31,11 +31,27 @@ type commandChecks struct {
 // maxCommandChecks bounds the number of remembered results.
 const maxCommandChecks = 1000
 
-// checkCommand returns a *StartError if a created container lacks the program that it is to run. If
-// the check is inconclusive, it leaves the decision to the engine.
+// checkCommand returns a *StartError if a created container lacks the program that it is to run, or the interpreter that its
+// command asks for. If the check is inconclusive, it leaves the decision to the engine.
 func (c *commandChecks) checkCommand(ctx context.Context, r request, m made, id string) error {
+	choice := m.program.Choice()
+	if choice == "" {
+		return c.checkProgram(ctx, r, m, id, "")
+	}
+	for _, name := range m.program.Names() {
+		err := c.checkProgram(ctx, r, m, id, name)
+		if start := executor.AsStartError(err); start != nil {
+			return &executor.StartError{ExitCode: start.ExitCode, BadSpec: true, Err: fmt.Errorf(
+				"%s names an interpreter that does not run (%w); use an image that has it, or name another interpreter", choice, start.Err)}
+		}
+	}
+	return nil
+}
+
+// checkProgram checks a program that a created container is to run, or its first one if name is "".
+func (c *commandChecks) checkProgram(ctx context.Context, r request, m made, id, name string) error {
 	key := strings.Join([]string{
-		r.image, firstWord(m.config.Entrypoint), firstWord(m.config.Cmd), r.attempt.Env["PATH"], r.spec.GetWorkingDirectory(),
+		r.image, name, firstWord(m.config.Entrypoint), firstWord(m.config.Cmd), r.attempt.Env["PATH"], r.spec.GetWorkingDirectory(),
 	}, "\x00")
 	// Mounts may hold the program, and they are not part of the image.
 	remember := r.image != "" && len(r.spec.GetMounts()) == 0
@@ -47,7 +63,7 @@ func (c *commandChecks) checkCommand(ctx context.Context, r request, m made, id 
 			return err
 		}
 	}
-	found, sure := c.findCommand(ctx, id)
+	found, sure := c.findProgram(ctx, id, name)
 	if remember && sure {
 		c.mu.Lock()
 		if len(c.known) >= maxCommandChecks || c.known == nil {
@@ -59,23 +75,26 @@ func (c *commandChecks) checkCommand(ctx context.Context, r request, m made, id 
 	return found
 }
 
-// findCommand looks for the program of a created container. sure reports whether the result is
+// findProgram looks for a program in a created container, or for its first one if name is "". sure reports whether the result is
 // conclusive.
-func (c *commandChecks) findCommand(ctx context.Context, id string) (err error, sure bool) {
+func (c *commandChecks) findProgram(ctx context.Context, id, name string) (err error, sure bool) {
 	found, inspectErr := c.docker.ContainerInspect(ctx, id)
 	if inspectErr != nil || found.Config == nil || found.Path == "" {
 		return nil, false
 	}
-	if strings.Contains(found.Path, "/") {
-		return c.checkRunnable(ctx, id, found.Path, path.Join("/", found.Config.WorkingDir, found.Path))
+	if name == "" {
+		name = found.Path
+	}
+	if strings.Contains(name, "/") {
+		return c.checkRunnable(ctx, id, name, path.Join("/", found.Config.WorkingDir, name))
 	}
 	for _, dir := range strings.Split(pathOf(found.Config), ":") {
-		err, sure := c.checkRunnable(ctx, id, found.Path, path.Join("/", dir, found.Path))
+		err, sure := c.checkRunnable(ctx, id, name, path.Join("/", dir, name))
 		if err == nil || !sure {
 			return nil, sure
 		}
 	}
-	return errNoProgram(found.Path), true
+	return errNoProgram(name), true
 }
 
 func firstWord(words []string) string {

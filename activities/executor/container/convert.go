@@ -17,6 +17,7 @@ import (
 
 	"switchyard/activities/executor"
 	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/interpreter"
 )
 
 // Paths inside a container of the directories that the node provides to the task.
@@ -56,6 +57,8 @@ type made struct {
 	config   *container.Config
 	host     *container.HostConfig
 	networks *network.NetworkingConfig
+	// program runs a command that is a text.
+	program interpreter.Program
 }
 
 // convert returns the configuration of a request's container.
@@ -82,6 +85,7 @@ func convert(r request) (made, error) {
 		stopSignal = "" // use the image's signal: some programs do not treat SIGTERM as a request to end
 	}
 	m := made{
+		program: cmd.program,
 		config: &container.Config{
 			Image: spec.GetImage(), Entrypoint: cmd.entrypoint, Cmd: cmd.arguments,
 			Env: env, User: spec.GetUser(), WorkingDir: spec.GetWorkingDirectory(), Labels: marks, StopSignal: stopSignal,

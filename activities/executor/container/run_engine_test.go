@@ -103,6 +103,47 @@ func TestFaultsOfTaskAndNodeAreDistinguished(t *testing.T) {
 	}
 }
 
+// The file of a command is readable for any user of the container.
+func TestCommandRunsWithTheInterpreterThatItNames(t *testing.T) {
+	t.Parallel()
+	e := newExecutor(t, containers.Options{})
+	const script = "#!/bin/env sh\nset -eu; id -u; echo \"$1 $0\"; grep -c '^#!' \"$0\"; false; echo not reached"
+	for user, id := range map[string]string{"": "0", "worker": "1000", "4321:99": "4321"} {
+		a, out, errs := enginetest.Attempt(t, "build", map[string]any{"command": script, "args": []any{"a b"}, "user": user})
+		if a.WorkspaceDir = t.TempDir(); os.Chmod(a.WorkspaceDir, 0o700) != nil {
+			t.Fatal("the mode of the workspace cannot be changed")
+		}
+		r, err := e.Run(t.Context(), a, func() {})
+		if want := id + "\na b " + containers.WorkspaceDir + "/script\n1\n"; err != nil || r.ExitCode != 1 || out.String() != want {
+			t.Errorf("user %q: result %+v, error %v, it prints %q and %q, want %q", user, r, err, out, errs, want)
+		}
+	}
+}
+
+func TestImageWithoutTheInterpreterIsAFaultOfTheSpec(t *testing.T) {
+	t.Parallel()
+	e := newExecutor(t, containers.Options{})
+	for name, test := range map[string]struct {
+		fields map[string]any
+		code   int
+		want   string
+	}{
+		"no program":      {map[string]any{"command": "#!/usr/bin/python3\n1"}, 127, "the #! line names an interpreter that does not run (/usr/bin/python3: no such program in the image)"},
+		"none by env":     {map[string]any{"command": "#!/bin/env python3\n1"}, 127, "(python3: no such program in the image)"},
+		"env with -S":     {map[string]any{"command": "#!/bin/env -S python3 -u\n1", "user": "worker"}, 127, "(python3: no such program in the image)"},
+		"spec.shell":      {map[string]any{"command": "a=(1)", "shell": "bash"}, 127, "spec.shell names an interpreter that does not run (bash: no such program in the image)"},
+		"not executable":  {map[string]any{"command": "#!/etc/passwd\n1"}, 126, "(/etc/passwd may not be executed)"},
+		"again, by image": {map[string]any{"command": "1", "shell": []any{"/bin/env", "python3", "-c"}}, 127, "spec.shell names an interpreter that does not run (python3: no such program in the image); use an image that has it"},
+	} {
+		a, _, _ := enginetest.Attempt(t, "build", test.fields)
+		a.WorkspaceDir = t.TempDir()
+		_, err := e.Run(t.Context(), a, func() { t.Errorf("%s: it has started", name) })
+		if start := executor.AsStartError(err); start == nil || !start.BadSpec || start.ExitCode != test.code || !strings.Contains(err.Error(), test.want) {
+			t.Errorf("%s: %v (%+v), want %d, %s", name, err, start, test.code, test.want)
+		}
+	}
+}
+
 // A container that another client of the engine ends has not ended by itself, however it
 // handles the signal.
 func TestContainerStoppedByAnotherClientIsAFaultOfTheNode(t *testing.T) {
