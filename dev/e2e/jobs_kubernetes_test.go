@@ -172,6 +172,15 @@ tasks:
   image: { spec: { cluster: exits, namespace: %[1]s, image: "no-such.invalid/image:1", command: "true" } }
   program: { spec: { cluster: exits, namespace: %[1]s, image: "%[2]s", command: [/no/such/program] } }
   time: { timeout: 3s, spec: { cluster: exits, namespace: %[1]s, image: "%[2]s", command: "sleep 1000" } }
+  script:
+    spec:
+      cluster: exits
+      namespace: %[1]s
+      image: "%[2]s"
+      command: "#!/bin/sh -e\nid -u; echo \"$1\"\nfalse\necho not reached"
+      args: [a b]
+      template: { spec: { securityContext: { runAsUser: 1234 }, containers: [{ name: main, securityContext: { readOnlyRootFilesystem: true } }] } }
+  interpreter: { spec: { cluster: exits, namespace: %[1]s, image: "%[2]s", command: "#!/no/such/python3\n1" } }
   unknown: { spec: { cluster: exits, namespace: no-such, image: "%[2]s", command: "true" } }
 `, namespace, kubetest.BusyboxImage))
 	d := k.End(t, id)
@@ -179,12 +188,14 @@ tasks:
 		state, reason, text string
 		code                int
 	}{
-		"code":    {"failed", "exit_code", "7", 7},
-		"memory":  {"killed_oom", "", "", 137},
-		"image":   {"failed", "start_failed", "no-such.invalid/image:1", -1},
-		"program": {"failed", "start_failed", "/no/such/program", -1},
-		"time":    {"failed", "timeout", "", -1},
-		"unknown": {"failed", "bad_spec", "has no namespace no-such", -1},
+		"code":        {"failed", "exit_code", "7", 7},
+		"script":      {"failed", "exit_code", "1", 1},
+		"interpreter": {"failed", "start_failed", "/no/such/python3", -1},
+		"memory":      {"killed_oom", "", "", 137},
+		"image":       {"failed", "start_failed", "no-such.invalid/image:1", -1},
+		"program":     {"failed", "start_failed", "/no/such/program", -1},
+		"time":        {"failed", "timeout", "", -1},
+		"unknown":     {"failed", "bad_spec", "has no namespace no-such", -1},
 	} {
 		got := d.Tasks[task]
 		if got.State != want.state || want.reason != "" && got.Reason != want.reason || !strings.Contains(got.Error, want.text) || want.code >= 0 && got.Result.ExitCode != want.code {
@@ -192,9 +203,10 @@ tasks:
 		}
 	}
 	awaitWholeLog(t, k.Gateway, id, "code", "out\n")
+	awaitWholeLog(t, k.Gateway, id, "script", "1234\na b\n")
 	processes.Await(t, "only Jobs whose programs have ended are left", func() bool {
 		return !slices.ContainsFunc(k.jobs(t, namespace, id), func(j batchv1.Job) bool {
-			return !slices.Contains([]string{"code", "memory", "program"}, j.Labels["switchyard.dev/task"])
+			return !slices.Contains([]string{"code", "memory", "program", "script", "interpreter"}, j.Labels["switchyard.dev/task"])
 		})
 	})
 }
