@@ -21,11 +21,14 @@ type taskWarnings struct {
 	inCommands int
 	// interpreted is the number of bytes of commands looked through for bashisms so far.
 	interpreted int
+	// outcomes says how the tasks end, or is nil before the first use.
+	outcomes *outcomes
 }
 
 // check warns about fields of a task that are allowed but hardly mean what the author intends.
 func (w *taskWarnings) check(def *v1.Definition, task *v1.TaskDefinition, spec proto.Message, at *source.Path) {
 	w.waitsForMachine(def, task, at)
+	w.neverTriggered(def, task, at)
 	w.unreplaced(task, at)
 	w.unsetInJob(task, at)
 	w.unexpanded(task, spec, at)
