@@ -116,3 +116,13 @@ func TestCancelReachesARunThatContinuesAsNew(t *testing.T) {
 	eventually(t, "the run is cancelled", func() bool { return f.get(t, id).GetState() == "cancelled" })
 	refused(t, "cancel what has ended", f.client.CancelRun, &v1.CancelRunRequest{Id: id}, connect.CodeAborted)
 }
+
+// TestLateDecisionLearnsWhoRejectedTheRun approves a run that another person has just rejected.
+func TestLateDecisionLearnsWhoRejectedTheRun(t *testing.T) {
+	t.Parallel()
+	f := start(t)
+	id := f.submit(t, "turned-down", "a")
+	signal(t, id, setSignal, &v1.StatusResponse{Run: &v1.Run{Error: "rejected by eve: too late"}})
+	end(t, id, "rejected")
+	refused(t, "approve a rejected run", f.client.ApproveRun, &v1.ApproveRunRequest{Id: id}, connect.CodeAborted, "has already been rejected: rejected by eve: too late")
+}

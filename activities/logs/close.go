@@ -65,8 +65,7 @@ func (w *Writer) finish(ctx context.Context) error {
 	if err == nil {
 		err = context.Cause(ctx)
 	}
-	return fmt.Errorf("store the log of attempt %d (claim %d) of task %s of run %s: %d bytes of output are missing: %w",
-		w.attempt.Attempt, w.attempt.Claim, w.attempt.Task, w.attempt.Run, w.lost, err)
+	return fmt.Errorf("%d bytes of output are missing in the log: %w", w.lost, err)
 }
 
 // trySend stores the sealed chunk, or the end of a log that was cut, with a few tries if necessary. The caller holds mu,

@@ -98,7 +98,7 @@ func (n *Node) runBatch(ctx context.Context, a *attempt, exec executor.Executor,
 
 	cleanup, done := context.WithTimeout(context.WithoutCancel(ctx), cleanupTimeout)
 	defer done()
-	w.log.close(cleanup)
+	_ = w.log.close(cleanup) // logged
 	if err != nil && b.ended() == 0 {
 		return nil, err
 	}

@@ -3,6 +3,7 @@ package taskrunner
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"strings"
 	"testing"
 	"time"
@@ -14,6 +15,7 @@ import (
 
 	"switchyard/activities/executor"
 	"switchyard/activities/heartbeat"
+	"switchyard/activities/logs"
 	"switchyard/activities/results"
 	"switchyard/activities/store/storetest"
 	v1 "switchyard/proto/switchyard/v1"
@@ -153,4 +155,23 @@ func TestKeep(t *testing.T) {
 			t.Fatalf("the record is not what the task left: %v", err)
 		}
 	})
+}
+
+// TestResultWarnsOfALogThatIsNotWhole closes a log whose store takes no more of it.
+func TestResultWarnsOfALogThatIsNotWhole(t *testing.T) {
+	t.Parallel()
+	s := storetest.Open(t, "mem://")
+	s.LimitLogs(1)
+	l := &taskLog{
+		Writer: logs.NewWriter(s, logs.Attempt{Run: "r", Task: "a"}, logs.Options{}),
+		logger: slog.New(slog.DiscardHandler), req: &v1.ExecuteRequest{RunId: "r", Task: "a"},
+	}
+	if _, err := l.Stream(logs.Stdout).Write(make([]byte, 1<<20)); err != nil {
+		t.Fatal(err)
+	}
+	res := &v1.ExecuteResponse{State: v1.TaskCompleted, Result: &v1.TaskResult{Warning: "a process was killed"}}
+	l.closeOrSuspend(t.Context(), false, res)
+	if got := res.GetResult().GetWarning(); !strings.HasPrefix(got, "a process was killed; 1048693 bytes of output are missing in the log: ") {
+		t.Errorf("the warning is %q", got)
+	}
 }

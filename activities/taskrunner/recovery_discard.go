@@ -44,7 +44,7 @@ func (r *recovery) discard(l *orphan, exec executor.Survivor, ws *workspace.Work
 		if found.Running || found.StartedAt.IsZero() || ws == nil {
 			r.remove(exec, found)
 			w.log.Notice("ended after its worker had died, because it was no longer wanted")
-			w.log.close(ctx)
+			_ = w.log.close(ctx) // logged
 			return
 		}
 		w.run = func(ctx context.Context, attempt executor.Attempt, _ func()) (executor.Result, error) {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"log/slog"
+	"strings"
 	"time"
 
 	"switchyard/activities/logs"
@@ -84,20 +85,27 @@ func (l *taskLog) writeNotices(notices ...string) {
 }
 
 // closeOrSuspend closes the log of an attempt. It suspends the log if another worker continues the attempt: this worker
-// has left the attempt, or the answer of a remote attempt is "moved".
+// has left the attempt, or the answer of a remote attempt is "moved". The result of an attempt whose log lacks output warns of that.
 func (l *taskLog) closeOrSuspend(ctx context.Context, isLeft bool, res *v1.ExecuteResponse) {
-	if !isLeft && (!v1.IsRemote(l.req.GetType()) || res.GetState() != v1.AttemptMoved) {
-		l.close(ctx)
+	if isLeft || v1.IsRemote(l.req.GetType()) && res.GetState() == v1.AttemptMoved {
+		l.warn(l.Suspend(ctx))
 		return
 	}
-	if err := l.Suspend(ctx); err != nil {
-		l.logger.Warn("a part of a log was not stored", "run", l.req.GetRunId(), "task", l.req.GetTask(), "error", err)
+	if err := l.close(ctx); err != nil && res.GetResult() != nil {
+		res.Result.Warning = strings.TrimPrefix(res.Result.Warning+"; "+err.Error(), "; ")
 	}
 }
 
-// close stores the rest of the log.
-func (l *taskLog) close(ctx context.Context) {
-	if err := l.Close(ctx); err != nil {
-		l.logger.Warn("a part of a log was not stored", "run", l.req.GetRunId(), "task", l.req.GetTask(), "error", err)
+// close stores the rest of the log. It returns an error if the log lacks output.
+func (l *taskLog) close(ctx context.Context) error {
+	err := l.Close(ctx)
+	l.warn(err)
+	return err
+}
+
+// warn logs that a part of the log was not stored, if err is set.
+func (l *taskLog) warn(err error) {
+	if err != nil {
+		l.logger.Warn("a part of a log was not stored", "run", l.req.GetRunId(), "task", l.req.GetTask(), "attempt", l.req.GetAttempt(), "error", err)
 	}
 }

@@ -172,8 +172,16 @@ func (u *Updater) ClosedError(ctx context.Context, id string) error {
 	if runview.IsOpen(status) {
 		return connect.NewError(connect.CodeUnavailable, fmt.Errorf("run %s is continuing as new; try again", id))
 	}
-	ended := map[string]string{v1.RunCompleted: v1.RunCompleted, v1.RunFailed: v1.RunFailed, v1.RunCancelled: "been cancelled"}[runview.StateOf(status)]
-	return rpcerror.WrongState("run %s has already %s", id, ended)
+	state, why := runview.StateOf(status), ""
+	if state == v1.RunFailed { // a rejected run is one of these in Temporal
+		if v, err := u.reader.Read(ctx, id); err == nil && v.Run.GetState() == v1.RunRejected {
+			state, why = v1.RunRejected, ": "+v.Run.GetError()
+		}
+	}
+	ended := map[string]string{
+		v1.RunCompleted: v1.RunCompleted, v1.RunFailed: v1.RunFailed, v1.RunCancelled: "been cancelled", v1.RunRejected: "been rejected",
+	}[state]
+	return rpcerror.WrongState("run %s has already %s%s", id, ended, why)
 }
 
 // FindChild returns the id of the child of a run that carries an instance, or "" if none does.

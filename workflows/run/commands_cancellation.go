@@ -1,10 +1,13 @@
 package run
 
 import (
+	"bytes"
 	"cmp"
+	"encoding/json"
 
 	"go.temporal.io/sdk/converter"
 	"go.temporal.io/sdk/workflow"
+	"google.golang.org/protobuf/encoding/protojson"
 
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/dag"
@@ -39,8 +42,8 @@ func (cs *commands) cancel(who, why string) {
 }
 
 // receiveCancelSignals receives the signals that cancel the run, and reports whether there was one. It returns the person and the
-// one-line reason of the first signal that has any. A signal may carry a RunCommand, a plain reason, or anything else. One that
-// names a task is logged as refused.
+// one-line reason of the first signal that has any. A signal may carry nothing, a RunCommand or a plain reason. One with
+// anything else, such as the name of a task, is logged as refused.
 func (cs *commands) receiveCancelSignals() (who, why string, ok bool) {
 	ch := workflow.GetSignalChannel(cs.root, names.CancelSignal)
 	for ch.Len() > 0 {
@@ -62,19 +65,20 @@ func (cs *commands) receiveCancelSignals() (who, why string, ok bool) {
 	return who, why, ok
 }
 
-// cancelCommand returns the content of a signal, and why it does not cancel the run, or "" if it does.
+// cancelCommand returns the content of a signal, and why it does not cancel the run, or "" if it does. A message of another program
+// may have fields that this version does not know; what a person has written must be known as a whole.
 func cancelCommand(sent converter.RawValue) (c *v1.TaskCommand, refusal string) {
 	c = &v1.TaskCommand{}
 	payload := sent.Payload()
-	if payload == nil || converter.GetDefaultDataConverter().FromPayload(payload, c) == nil {
-		if c.GetTask() != "" {
-			refusal = "signals cannot cancel a task; use `switchyard runs cancel RUN TASK`"
-		}
-		return c, refusal
-	}
-	c.Reset()
-	if converter.GetDefaultDataConverter().FromPayload(payload, &c.Reason) != nil {
-		c.Reset() // it cancels without a reason
+	data := bytes.TrimSpace(payload.GetData())
+	read := protojson.UnmarshalOptions{DiscardUnknown: string(payload.GetMetadata()[converter.MetadataEncoding]) == converter.MetadataEncodingProtoJSON}
+	switch {
+	case len(data) == 0 || json.Unmarshal(data, &c.Reason) == nil:
+		return c, ""
+	case read.Unmarshal(data, c) != nil:
+		return &v1.TaskCommand{}, `the argument of the signal is neither a reason nor {"reason": "..."}`
+	case c.GetTask() != "":
+		return c, "signals cannot cancel a task; use `switchyard runs cancel RUN TASK`"
 	}
 	return c, ""
 }
