@@ -50,19 +50,12 @@ func (w *taskWarnings) bashisms(task *v1.TaskDefinition, spec proto.Message, p *
 // shOf returns the name of the plain shell that runs the command of a spec, and what to write so that bash runs it. The name is ""
 // if another program runs the command.
 func shOf(spec proto.Message, p *source.Path) (name, remedy string) {
-	program, remedy := "", "write spec: { shell: bash }, or defaults: { spec: { shell: bash } } for all tasks"
-	if words := commandWords(spec, p); words != nil {
-		program, remedy = words[0].text, "write bash in the place of "+words[0].text
-	} else if s, ok := spec.(interpreted); ok {
-		text := s.GetCommand().GetStringValue()
-		run, err := interpreter.New(text, s.GetShell())
-		if err != nil {
-			return "", ""
-		}
-		program = run.Names()[len(run.Names())-1]
-		if interpreter.HasShebang(text) {
-			remedy = "begin the command with #!/usr/bin/env bash"
-		}
+	remedy = "write spec: { shell: bash }, or defaults: { spec: { shell: bash } } for all tasks"
+	program := programOf(spec, p)
+	if commandWords(spec, p) != nil {
+		remedy = "write bash in the place of " + program
+	} else if s, ok := spec.(interpreted); ok && interpreter.HasShebang(s.GetCommand().GetStringValue()) {
+		remedy = "begin the command with #!/usr/bin/env bash"
 	}
 	if name = path.Base(program); !slices.Contains([]string{"ash", "dash", "sh"}, name) {
 		return "", ""

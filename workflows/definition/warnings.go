@@ -33,7 +33,10 @@ func (w *taskWarnings) check(def *v1.Definition, task *v1.TaskDefinition, spec p
 	w.unsetInJob(task, at)
 	w.unexpanded(task, spec, at)
 	w.commandLines(def, task, spec, at.Field("spec"))
-	w.bashisms(task, spec, at.Field("spec"))
+	w.lineEnds(spec, at.Field("spec"))
+	if !w.lostShebang(spec, at.Field("spec")) {
+		w.bashisms(task, spec, at.Field("spec"))
+	}
 }
 
 // foreignTemplate matches an expression in the braces of other systems. It does not match the Go templates that some programs
