@@ -98,7 +98,7 @@ var arrows = []struct {
 	{"gateway/mcp", []string{"switchyard/", temporal}, []string{"switchyard/proto", "switchyard/gateway/auth", "switchyard/gateway/inprocess", "switchyard/gateway/openapi", "switchyard/gateway/singletask", "switchyard/workflows/definition", "switchyard/workflows/nearest", "switchyard/workflows/structs"}},
 	{"gateway/a2a", []string{"switchyard/", temporal}, []string{"switchyard/proto", "switchyard/gateway/auth", "switchyard/gateway/inprocess", "switchyard/workflows/nearest", "switchyard/workflows/structs"}},
 	{"gateway/rest", []string{"switchyard/"}, []string{"switchyard/proto", "switchyard/gateway/rpcerror", "switchyard/workflows/nearest", "switchyard/workflows/structs"}},
-	{"gateway/rpcerror", []string{"switchyard/"}, []string{"switchyard/activities/store", "switchyard/activities/registry"}},
+	{"gateway/rpcerror", []string{"switchyard/"}, []string{"switchyard/activities/store", "switchyard/activities/registry", "switchyard/workflows/nearest"}},
 	{"gateway/paging", []string{"switchyard/"}, []string{"switchyard/gateway/rpcerror", "switchyard/workflows/names"}},
 	{"gateway/runview", []string{"switchyard/"}, []string{"switchyard/proto", "switchyard/gateway/rpcerror", "switchyard/activities/store", "switchyard/activities/registry", "switchyard/workflows/names", "switchyard/workflows/visibility", "switchyard/workflows/nearest", "switchyard/workflows/phrase", "switchyard/workflows/definition"}},
 	{"gateway/inprocess", []string{"switchyard/", temporal}, nil},

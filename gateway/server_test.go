@@ -110,10 +110,10 @@ func TestUnknownJSONFieldIsRefusedByName(t *testing.T) {
 	for name, test := range map[string]struct{ procedure, kind, body, code, field string }{
 		"definition": {
 			switchyardv1connect.RunServiceSubmitRunProcedure, "application/json",
-			`{"definition":{"name":"m","tasks":{"a":{"type":"shell","timout":"1s","condishun":"false","spec":{"command":"true"}}}}}`, "invalid_argument", "timout",
+			`{"definition":{"name":"m","tasks":{"a":{"type":"shell","timout":"1s","condishun":"false","spec":{"command":"true"}}}}}`, "invalid_argument", "did you mean timeout?",
 		},
-		"request":  {switchyardv1connect.RunServiceSubmitRunProcedure, "application/json; charset=utf-8", `{"document":"","inptu":{}}`, "invalid_argument", "inptu"},
-		"stream":   {switchyardv1connect.RunServiceStreamRunLogsProcedure, "application/connect+json", string(frame([]byte(`{"id":"last","folow":true}`))), "invalid_argument", "folow"},
+		"request":  {switchyardv1connect.RunServiceSubmitRunProcedure, "application/json; charset=utf-8", `{"document":"","inptu":{}}`, "invalid_argument", "did you mean input?"},
+		"stream":   {switchyardv1connect.RunServiceStreamRunLogsProcedure, "application/connect+json", string(frame([]byte(`{"id":"last","folow":true}`))), "invalid_argument", "did you mean follow?"},
 		"grpc-web": {switchyardv1connect.RunServiceGetRunProcedure, "application/grpc-web+json", string(frame([]byte(`{"id":"last","pagesize":2}`))), "Grpc-Status:[3]", "pagesize"},
 	} {
 		res, err := f.httpClient(t, "").Post(f.server.URL()+test.procedure, test.kind, strings.NewReader(test.body))

@@ -8,6 +8,7 @@ import (
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
 
+	"switchyard/gateway/rpcerror"
 	"switchyard/workflows/structs"
 )
 
@@ -54,7 +55,7 @@ func (c strictJSON) Unmarshal(data []byte, message any) error {
 		err = protojson.Unmarshal(data, m)
 	}
 	if err != nil {
-		return fmt.Errorf("%s: %w", m.ProtoReflect().Descriptor().Name(), err)
+		return fmt.Errorf("%s: %s", m.ProtoReflect().Descriptor().Name(), rpcerror.Malformed(data, m, err))
 	}
 	return nil
 }

@@ -18,7 +18,7 @@ func (e *endpoint) checkAgreement(r *http.Request, query url.Values, body []byte
 	fields := e.call.Input().Fields()
 	variables := e.variables(r.URL.Path)
 	for _, name := range slices.Sorted(maps.Keys(query)) {
-		if field := fieldOf(fields, name); field != nil && variables[string(field.Name())] != "" {
+		if field := rpcerror.FieldOf(fields, name); field != nil && variables[string(field.Name())] != "" {
 			return rpcerror.Invalid("parameter %s is already in the path of %s; leave it out of the query", name, e.route.Path)
 		}
 	}
@@ -28,7 +28,7 @@ func (e *endpoint) checkAgreement(r *http.Request, query url.Values, body []byte
 		_ = json.Unmarshal(body, &in)
 	}
 	for _, name := range slices.Sorted(maps.Keys(in)) {
-		field := fieldOf(fields, name)
+		field := rpcerror.FieldOf(fields, name)
 		if field == nil || string(in[name]) == "null" {
 			continue
 		}
@@ -36,7 +36,7 @@ func (e *endpoint) checkAgreement(r *http.Request, query url.Values, body []byte
 			return rpcerror.Invalid("%s is %.80s in the body and %.80q in the path; leave it out of the body", name, in[name], value)
 		}
 		for _, other := range slices.Sorted(maps.Keys(query)) {
-			if err := compatible(name, in[name], field, other, query.Get(other), fieldOf(fields, other)); err != nil {
+			if err := compatible(name, in[name], field, other, query.Get(other), rpcerror.FieldOf(fields, other)); err != nil {
 				return err
 			}
 		}
@@ -56,14 +56,6 @@ func compatible(name string, value json.RawMessage, field protoreflect.FieldDesc
 		return rpcerror.Invalid("the body has %s and the query has %s; send only one of them", name, parameter)
 	}
 	return nil
-}
-
-// fieldOf returns the field with a JSON or proto name, or nil if the message has no such field.
-func fieldOf(fields protoreflect.FieldDescriptors, name string) protoreflect.FieldDescriptor {
-	if field := fields.ByJSONName(name); field != nil {
-		return field
-	}
-	return fields.ByTextName(name)
 }
 
 // textOf returns a JSON value in the form of a parameter: strings lose their quotes.

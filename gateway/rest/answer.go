@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"net/http"
-	"strings"
 
 	"connectrpc.com/connect"
 
@@ -65,19 +64,13 @@ func (a *answer) finish() {
 	}
 	body := rpcerror.Body{Details: []json.RawMessage{}}
 	if json.Unmarshal(a.failed.Bytes(), &said) == nil && said.Code != 0 {
-		body.Code, body.Message = connect.Code(said.Code).String(), readable(said.Message)
+		body.Code, body.Message = connect.Code(said.Code).String(), rpcerror.Readable(said.Message)
 		body.Details = append(body.Details, said.Details...)
 	} else {
-		body.Code, body.Message = codeOfStatus(a.status).String(), readable(a.failed.String())
+		body.Code, body.Message = codeOfStatus(a.status).String(), rpcerror.Readable(a.failed.String())
 	}
 	a.Header().Del("Content-Encoding")
 	body.Write(a.ResponseWriter, a.status)
-}
-
-// readable returns a message without the prefix and the non-breaking spaces that the proto library adds to its errors.
-func readable(text string) string {
-	text = strings.ReplaceAll(strings.TrimSpace(text), "\u00a0", " ")
-	return strings.ReplaceAll(text, "proto: ", "")
 }
 
 // codeOfStatus returns the error code for a response that has only an HTTP status.

@@ -1,9 +1,6 @@
 package rest
 
 import (
-	"regexp"
-	"strings"
-
 	"connectrpc.com/vanguard"
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
@@ -58,22 +55,10 @@ func (c codec) UnmarshalField(data []byte, m proto.Message, field protoreflect.F
 	return malformed(data, m, c.JSONCodec.UnmarshalField(data, m, field))
 }
 
-// placeText matches the position that protojson puts before an error.
-var placeText = regexp.MustCompile(`^(?:syntax error )?\(line (\d+):(\d+)\): `)
-
 // malformed returns the error for a body that cannot be decoded, or nil if err is nil.
 func malformed(data []byte, m proto.Message, err error) error {
 	if err == nil {
 		return nil
 	}
-	place, text := "the body", readable(err.Error())
-	if at := placeText.FindStringSubmatch(text); at != nil {
-		place, text = "line "+at[1]+", column "+at[2]+" of the body", text[len(at[0]):]
-	}
-	if strings.HasPrefix(text, "unknown field ") {
-		if hint := unknownFieldHint(data, m.ProtoReflect().Descriptor()); hint != "" {
-			text += "; " + hint
-		}
-	}
-	return rpcerror.Invalid("%s: %s", place, text)
+	return rpcerror.Invalid("%s", rpcerror.Malformed(data, m, err))
 }

@@ -28,7 +28,7 @@ func (e *endpoint) readQuery(r *http.Request) (url.Values, error) {
 	if err != nil {
 		return nil, rpcerror.Invalid("the query of the URL is malformed: %v", err)
 	}
-	if follow := query[followParameter]; len(follow) == 1 && fieldOf(e.call.Input().Fields(), followParameter) == nil {
+	if follow := query[followParameter]; len(follow) == 1 && rpcerror.FieldOf(e.call.Input().Fields(), followParameter) == nil {
 		if asks, err := strconv.ParseBool(follow[0]); err == nil && !asks {
 			query.Del(followParameter)
 		}
@@ -73,7 +73,7 @@ func findField(message protoreflect.MessageDescriptor, name string) (protoreflec
 			}
 		}
 		fields := message.Fields()
-		if field = fieldOf(fields, part); field == nil {
+		if field = rpcerror.FieldOf(fields, part); field == nil {
 			return nil, rpcerror.Invalid("unknown parameter %.80q; %s", name, hintOf(fields, part))
 		}
 	}

@@ -77,7 +77,7 @@ var statuses = map[connect.Code]int{
 	connect.CodeAlreadyExists:      http.StatusConflict,
 	connect.CodePermissionDenied:   http.StatusForbidden,
 	connect.CodeResourceExhausted:  http.StatusTooManyRequests,
-	connect.CodeFailedPrecondition: http.StatusBadRequest,
+	connect.CodeFailedPrecondition: http.StatusConflict,
 	connect.CodeAborted:            http.StatusConflict,
 	connect.CodeOutOfRange:         http.StatusBadRequest,
 	connect.CodeUnimplemented:      http.StatusNotImplemented,

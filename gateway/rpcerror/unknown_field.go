@@ -1,4 +1,4 @@
-package rest
+package rpcerror
 
 import (
 	"encoding/json"
@@ -11,10 +11,10 @@ import (
 	"switchyard/workflows/nearest"
 )
 
-// unknownFieldHint returns what was probably meant by the first field of a body that its message does not have, or "" if there is
-// no such field.
-func unknownFieldHint(data []byte, message protoreflect.MessageDescriptor) string {
-	name, parent := unknownField(data, message)
+// unknownFieldHint returns what was probably meant by a field of a body that its message does not have, or "" if the body has no
+// such field.
+func unknownFieldHint(name string, data []byte, message protoreflect.MessageDescriptor) string {
+	parent := parentOf(name, data, message)
 	if parent == nil {
 		return ""
 	}
@@ -38,22 +38,25 @@ func unknownFieldHint(data []byte, message protoreflect.MessageDescriptor) strin
 	return "there are " + strings.Join(slices.Sorted(slices.Values(names)), ", ")
 }
 
-// unknownField returns the first field of an object that its message does not have, and the message. Fields are visited in the order
-// of their names.
-func unknownField(data []byte, message protoreflect.MessageDescriptor) (string, protoreflect.MessageDescriptor) {
-	object := fields{}
+// parentOf returns the message that an object with an unknown field should be, or nil if no object has such a field. Fields are
+// visited in the order of their names.
+func parentOf(unknown string, data []byte, message protoreflect.MessageDescriptor) protoreflect.MessageDescriptor {
+	object := map[string]json.RawMessage{}
 	if isFree(message) || json.Unmarshal(data, &object) != nil {
-		return "", nil
+		return nil
+	}
+	if _, there := object[unknown]; there && FieldOf(message.Fields(), unknown) == nil {
+		return message
 	}
 	for _, name := range slices.Sorted(maps.Keys(object)) {
-		field := fieldOf(message.Fields(), name)
+		field := FieldOf(message.Fields(), name)
 		if field == nil {
-			return name, message
+			continue
 		}
 		var values []json.RawMessage
 		switch {
 		case field.IsMap() && field.MapValue().Message() != nil:
-			entries := fields{}
+			entries := map[string]json.RawMessage{}
 			_ = json.Unmarshal(object[name], &entries) // protojson reports a fault
 			field = field.MapValue()
 			for _, key := range slices.Sorted(maps.Keys(entries)) {
@@ -66,12 +69,12 @@ func unknownField(data []byte, message protoreflect.MessageDescriptor) (string, 
 			values = []json.RawMessage{object[name]}
 		}
 		for _, value := range values {
-			if name, parent := unknownField(value, field.Message()); parent != nil {
-				return name, parent
+			if parent := parentOf(unknown, value, field.Message()); parent != nil {
+				return parent
 			}
 		}
 	}
-	return "", nil
+	return nil
 }
 
 // homeOf returns the path of the field whose message has a field of a name, or "" if no message below has it. Of several paths, the
@@ -88,7 +91,7 @@ func homeOf(name string, message protoreflect.MessageDescriptor) string {
 			continue
 		}
 		seen[at.message.FullName()] = true
-		if at.path != "" && fieldOf(at.message.Fields(), name) != nil {
+		if at.path != "" && FieldOf(at.message.Fields(), name) != nil {
 			return at.path
 		}
 		for i := range at.message.Fields().Len() {
@@ -111,4 +114,12 @@ func homeOf(name string, message protoreflect.MessageDescriptor) string {
 // isFree reports whether the JSON form of a message is not an object of its fields.
 func isFree(message protoreflect.MessageDescriptor) bool {
 	return strings.HasPrefix(string(message.FullName()), "google.protobuf.")
+}
+
+// FieldOf returns the field with a JSON or proto name, or nil if the message has no such field.
+func FieldOf(fields protoreflect.FieldDescriptors, name string) protoreflect.FieldDescriptor {
+	if field := fields.ByJSONName(name); field != nil {
+		return field
+	}
+	return fields.ByTextName(name)
 }
