@@ -28,6 +28,23 @@ func TestRetryWhenDecidesWhetherAttemptIsRetried(t *testing.T) {
 	workertest.Replay(t, "retry-when", limits.Run{}, h.History(""))
 }
 
+// TestRefusedOutputIsRetriedLikeAnExitCode checks that an attempt whose output or context update is refused is retried, because the
+// next one may write something else, and that retry.when can forbid it.
+func TestRefusedOutputIsRetriedLikeAnExitCode(t *testing.T) {
+	t.Parallel()
+	c := workertest.Shared(t).Nodes(t, workertest.Script{
+		"output": {{Output: "{"}, {Output: "n=1"}}, "update": {{ContextUpdate: "{"}, {}}, "once": {{Output: "{"}, {}}, "spent": {{Output: "{"}},
+	})
+	c.Start("n")
+	run := c.Do(`{name: refused, defaults: {retry: {maxRetries: 1, backoffMs: 1}}, tasks: {
+		output: {type: shell, spec: {command: x}}, update: {type: shell, spec: {command: x}}, spent: {type: shell, spec: {command: x}},
+		once: {type: shell, spec: {command: x}, retry: {maxRetries: 1, backoffMs: 1, when: "attempt.reason != 'output'"}}}}`)
+	workertest.CheckRun(t, run, "failed", map[string]string{"output": "completed", "update": "completed", "once": "failed output", "spent": "dead_letter output"})
+	if n := c.Calls(); n["output"] != 2 || n["update"] != 2 || n["once"] != 1 || n["spent"] != 2 {
+		t.Errorf("executions: %v", n)
+	}
+}
+
 func TestRetryWaitsForItsBackoff(t *testing.T) {
 	t.Parallel()
 	c := workertest.Shared(t).Nodes(t, workertest.Script{
