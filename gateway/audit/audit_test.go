@@ -355,6 +355,20 @@ func TestListReadsOnlyTheRequestedTimes(t *testing.T) {
 	}
 }
 
+// TestUnreadableEntriesHideNoOther checks that a value that cannot be decoded is named in a warning, and the others are listed.
+func TestUnreadableEntriesHideNoOther(t *testing.T) {
+	kept, at := storetest.Open(t, t.TempDir()), time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
+	bad := storekey.Audit(at, "a", 1)
+	err := errors.Join(kept.Put(t.Context(), bad, []byte("\xff")), kept.PutMessage(t.Context(), storekey.Audit(at, "a", 2), &v1.AuditPart{Entries: []*v1.AuditEntry{{Id: "a-2", At: timestamppb.New(at)}}}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := &lister{store: kept, req: &v1.ListAuditEntriesRequest{}, limit: 10}
+	if err := l.read(t.Context(), at.Add(day)); err != nil || len(l.found) != 1 || len(l.warnings) != 1 || !strings.Contains(l.warnings[0], bad) {
+		t.Errorf("%v, %q, %v", l.found, l.warnings, err)
+	}
+}
+
 // TestListOfManyValuesIsContinued lists more values than a page reads, few of which match.
 func TestListOfManyValuesIsContinued(t *testing.T) {
 	kept := storetest.Open(t, "mem://")

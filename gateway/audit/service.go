@@ -54,7 +54,7 @@ func (s Service) ListAuditEntries(ctx context.Context, req *connect.Request[v1.L
 	if err := l.read(ctx, s.Now().Add(day)); err != nil { // clocks of gateways differ
 		return nil, err
 	}
-	res := &v1.ListAuditEntriesResponse{Items: l.found}
+	res := &v1.ListAuditEntriesResponse{Items: l.found, Warnings: l.warnings}
 	if l.next.key != "" {
 		res.NextPageToken = pages.Token(l.next.key, strconv.Itoa(l.next.index))
 	}
@@ -101,7 +101,9 @@ type lister struct {
 	at    place // first entry of the page
 	found []*v1.AuditEntry
 	next  place // first entry of the next page
-	reads int
+	// warnings name the values that cannot be read.
+	warnings []string
+	reads    int
 	// from is the first key to read, and before is the end of the key range.
 	from, before string
 }
@@ -172,6 +174,10 @@ func (l *lister) readDay(ctx context.Context, d time.Time) (full bool, err error
 		err := l.store.GetMessage(ctx, key, &part)
 		if errors.Is(err, store.ErrNotFound) {
 			continue // the retention has just deleted it
+		}
+		if store.IsOfOneValue(err) {
+			l.warnings = append(l.warnings, fmt.Sprintf("some entries are left out: %v", err))
+			continue
 		}
 		if err != nil {
 			return false, fmt.Errorf("read the audit: %w", err)

@@ -375,6 +375,8 @@ type ListAuditEntriesResponse struct {
 	Items []*AuditEntry `protobuf:"bytes,1,rep,name=items,proto3" json:"items,omitempty"`
 	// Token of the next page, or empty on the last page.
 	NextPageToken string `protobuf:"bytes,2,opt,name=next_page_token,json=nextPageToken,proto3" json:"next_page_token,omitempty"`
+	// Records that cannot be read and are left out of the list, one line for each.
+	Warnings      []string `protobuf:"bytes,3,rep,name=warnings,proto3" json:"warnings,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -423,6 +425,13 @@ func (x *ListAuditEntriesResponse) GetNextPageToken() string {
 	return ""
 }
 
+func (x *ListAuditEntriesResponse) GetWarnings() []string {
+	if x != nil {
+		return x.Warnings
+	}
+	return nil
+}
+
 var File_switchyard_v1_audit_service_proto protoreflect.FileDescriptor
 
 const file_switchyard_v1_audit_service_proto_rawDesc = "" +
@@ -463,10 +472,11 @@ const file_switchyard_v1_audit_service_proto_rawDesc = "" +
 	"\tpage_size\x18\a \x01(\x05B\n" +
 	"\xbaH\a\x1a\x05\x18\xe8\a(\x00R\bpageSize\x12\x1d\n" +
 	"\n" +
-	"page_token\x18\b \x01(\tR\tpageToken\"s\n" +
+	"page_token\x18\b \x01(\tR\tpageToken\"\x8f\x01\n" +
 	"\x18ListAuditEntriesResponse\x12/\n" +
 	"\x05items\x18\x01 \x03(\v2\x19.switchyard.v1.AuditEntryR\x05items\x12&\n" +
-	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken2\x92\x01\n" +
+	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\x12\x1a\n" +
+	"\bwarnings\x18\x03 \x03(\tR\bwarnings2\x92\x01\n" +
 	"\fAuditService\x12\x81\x01\n" +
 	"\x10ListAuditEntries\x12&.switchyard.v1.ListAuditEntriesRequest\x1a'.switchyard.v1.ListAuditEntriesResponse\"\x1c\x82\x85\x19\x04\b\x01\x10\x04\x82\xd3\xe4\x93\x02\v\x12\t/v1/audit\x90\x02\x01B-Z+switchyard/proto/switchyard/v1;switchyardv1b\x06proto3"
 
