@@ -8,8 +8,10 @@ import (
 	"log/slog"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"time"
 
+	"github.com/google/uuid"
 	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/api/workflowservice/v1"
 
@@ -43,13 +45,21 @@ const (
 	collectTimeout = time.Minute
 	// recheckAfter is the least time between the two passes that must miss a run, however short the interval is.
 	recheckAfter = 30 * time.Minute
+	// announceEvery is the time between two signs of life of a collector. It is less than firstCollection, so that another collector
+	// sees this one before its first pass.
+	announceEvery = 20 * time.Second
+	// rivalPatience is how long a collector removes nothing after a sign of life of another one.
+	rivalPatience = 10 * time.Minute
 )
 
 // collector removes from the store the values of runs that have been closed for longer than the retention. It also
 // removes the values of runs that Temporal no longer knows, if they have stored nothing new for that long: two passes,
 // at least recheckAfter apart, must miss the run, and its values must be newer than the cluster's claim of the store. It
 // never removes values of an open run, nor anything while the store or the namespace is another than at the start.
-// Cached results for later runs also expire after the retention. One collector per fleet is enough.
+// Cached results for later runs also expire after the retention.
+//
+// A fleet has one collector. A copy of a cluster's database has the namespace of the original, and knows nothing of what
+// the original has done since. A collector that sees the signs of another one in its store therefore removes nothing.
 type collector struct {
 	client    *Connection
 	store     *store.Store
@@ -63,12 +73,22 @@ type collector struct {
 	missing map[string]time.Time
 	// last is the last run of the previous pass, or "" if that pass reached the end.
 	last string
+
+	// id distinguishes this collector from others, and signs counts its signs of life.
+	id    string
+	signs int
+	// others holds the signs of other collectors at the last look. rival is the last one that has changed, and rivalAt when that
+	// was seen.
+	others  map[string]string
+	rival   string
+	rivalAt time.Time
 }
 
 // newCollector returns a collector. A retention of 0 means DefaultRetention, and an interval of 0 DefaultCleanupInterval.
 func newCollector(client *Connection, s *store.Store, retention, interval time.Duration, log *slog.Logger) *collector {
 	return &collector{
 		client: client, store: s, retention: cmp.Or(retention, DefaultRetention), interval: cmp.Or(interval, DefaultCleanupInterval), log: log, now: time.Now, limit: collectAtOnce, missing: map[string]time.Time{},
+		id: uuid.NewString(),
 	}
 }
 
@@ -79,7 +99,7 @@ func (c *collector) run(ctx context.Context) {
 	}
 	for wait := min(firstCollection, c.interval); ; wait = c.interval {
 		// The jitter keeps several fleets on one server from collecting at the same time.
-		if !pause(ctx, wait-wait/10+rand.N(wait/5)) {
+		if !c.announceFor(ctx, wait-wait/10+rand.N(wait/5)) {
 			return
 		}
 		removed, err := c.pass(ctx)
@@ -92,6 +112,51 @@ func (c *collector) run(ctx context.Context) {
 			c.log.Info("the values of old runs are removed", "runs", removed, "retention", c.retention)
 		}
 	}
+}
+
+// announceFor gives signs of life for d. It returns false if ctx ends first.
+func (c *collector) announceFor(ctx context.Context, d time.Duration) bool {
+	for {
+		if err := c.announce(ctx); err != nil && ctx.Err() == nil {
+			c.log.Debug("cannot look for another collector of the store", "error", err)
+		}
+		step := min(d, announceEvery)
+		if !pause(ctx, step) {
+			return false
+		}
+		if d -= step; d <= 0 {
+			return true
+		}
+	}
+}
+
+// announce gives a sign of life and looks for those of others.
+func (c *collector) announce(ctx context.Context) error {
+	c.signs++
+	others, err := c.store.Announce(ctx, c.id, fmt.Sprintf("%s, sign %d", processIdentity(), c.signs))
+	if err != nil {
+		return err
+	}
+	for id, sign := range others {
+		if before, known := c.others[id]; known && sign != before {
+			c.rival, _, _ = strings.Cut(sign, ", sign ")
+			c.rivalAt = c.now()
+		}
+	}
+	c.others = others
+	return nil
+}
+
+// checkRival returns an error while another collector gives signs of life.
+func (c *collector) checkRival(ctx context.Context) error {
+	if err := c.announce(ctx); err != nil {
+		return err
+	}
+	if c.rivalAt.IsZero() || c.now().Sub(c.rivalAt) > rivalPatience {
+		return nil
+	}
+	return fmt.Errorf("the store %s is also that of %s, perhaps of a copy of this cluster; while both run, neither removes anything: give one of them another --store, with a copy of the values",
+		c.store.Location(), c.rival)
 }
 
 // pause waits for d. It returns false if ctx ends first.
@@ -126,6 +191,9 @@ func (c *collector) warnOfServer(ctx context.Context) error {
 func (c *collector) pass(ctx context.Context) (removed int, err error) {
 	claim, err := c.claim(ctx)
 	if err != nil {
+		return 0, err
+	}
+	if err := c.checkRival(ctx); err != nil {
 		return 0, err
 	}
 	results, err := c.store.DeleteCached(ctx, c.now().Add(-c.retention))
@@ -216,6 +284,10 @@ func (c *collector) collect(ctx context.Context, run string, since time.Time) (r
 	}
 	if !known && (ended.Before(since) || !c.missedTwice(run)) {
 		return false, nil
+	}
+	// A database that was restored may know an earlier end of a run that has gone on since.
+	if newest, err := c.store.Newest(ctx, run); err != nil || c.now().Sub(newest) <= c.retention {
+		return false, err
 	}
 	if err := c.store.DeleteRun(ctx, run); err != nil {
 		return false, err

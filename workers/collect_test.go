@@ -151,6 +151,41 @@ func TestCollectorChecksTheNamespace(t *testing.T) {
 	}
 }
 
+// TestCollectorLeavesTheStoreOfALiveCopy checks that two collectors of one store, which a cluster and a copy of its database have,
+// remove nothing until one has ended, and that a run which has gone on since its end in a restored database keeps its values.
+func TestCollectorLeavesTheStoreOfALiveCopy(t *testing.T) {
+	t.Parallel()
+	c := workertest.Shared(t).Nodes(t, nil)
+	c.Start("a")
+	closed := c.Do(`{name: copied, tasks: {a: {type: shell, spec: {command: x}}}}`).GetId()
+	k, dir := collectorOf(t, c.Cluster)
+	copied := workers.NewCollector(c.Conn, storetest.Open(t, dir), c.Logger)
+	later := 2 * workers.DefaultRetention
+	for _, each := range []workers.Collector{k, copied} {
+		each.SetClock(func() time.Time { return time.Now().Add(later) })
+	}
+	keep(t, k, dir, closed, -2*workers.DefaultRetention)
+	for range 2 {
+		for _, each := range []workers.Collector{k, copied} {
+			if err := each.Announce(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	for _, each := range []workers.Collector{copied, k, copied} {
+		if removed, err := each.Pass(t.Context()); err == nil || !strings.Contains(err.Error(), "a copy of this cluster") || removed != 0 {
+			t.Errorf("removed %d, %v", removed, err)
+		}
+	}
+	later += time.Hour // in which the other one gave no sign
+	for _, want := range []int{0, 1} {
+		if removed, err := copied.Pass(t.Context()); err != nil || removed != want {
+			t.Errorf("removed %d, %v; want %d", removed, err, want)
+		}
+		later += 2 * workers.DefaultRetention
+	}
+}
+
 func TestCollectorGoesOnWhereItStopped(t *testing.T) {
 	t.Parallel()
 	k, dir := collectorOf(t, workertest.Shared(t))

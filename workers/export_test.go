@@ -45,6 +45,9 @@ func (c Collector) SetLogger(logger *slog.Logger) { c.c.log = logger }
 // Pass makes one pass over the runs and returns the number of runs whose values it has removed.
 func (c Collector) Pass(ctx context.Context) (int, error) { return c.c.pass(ctx) }
 
+// Announce gives a sign of life.
+func (c Collector) Announce(ctx context.Context) error { return c.c.announce(ctx) }
+
 // Run starts a pass whenever one is due, until ctx ends.
 func (c Collector) Run(ctx context.Context) { c.c.run(ctx) }
 

@@ -267,7 +267,10 @@ func SecretName(key string) string {
 }
 
 // prefixesOfNoRun begin the keys outside of runs, except those of cached results. A folder keeps their values as files.
-var prefixesOfNoRun = []string{RequestsPrefix, "auth/", AuditPrefix, SecretsPrefix, EnvironmentsPrefix}
+var prefixesOfNoRun = []string{RequestsPrefix, "auth/", AuditPrefix, SecretsPrefix, EnvironmentsPrefix, CollectorsPrefix}
+
+// CollectorsPrefix begins the keys of the signs of life of the processes that remove old values.
+const CollectorsPrefix = "collectors/"
 
 // AuditPrefix begins the keys of the audit.
 const AuditPrefix = "audit/"
