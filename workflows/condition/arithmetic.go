@@ -13,54 +13,53 @@ import (
 
 // arithmetic extends a CEL operator to two numbers of different types. A number in JSON is a double, and a number without a
 // point in an expression is an int, so `parent.count.output.n + 1` is an error in plain CEL. An int and a double give a double,
-// and % accepts doubles that are whole.
+// and % accepts doubles that are whole. Sums and products of whole numbers are exact or an error.
 func arithmetic(function string, do func(args ...ref.Val) ref.Val) func(args ...ref.Val) ref.Val {
 	return func(args ...ref.Val) ref.Val {
-		if a, b, ok := alike(function, args[0], args[1]); ok {
-			return do(a, b)
+		if !isDouble(args[0]) && !isDouble(args[1]) {
+			return do(args...)
 		}
-		return do(args...)
+		if function == operators.Modulo {
+			a, one := whole(args[0])
+			b, other := whole(args[1])
+			if one && other {
+				return do(a, b)
+			}
+			return do(args...)
+		}
+		x, one := double(args[0])
+		y, other := double(args[1])
+		if !one || !other {
+			return do(args...)
+		}
+		operands := args
+		if !isDouble(args[0]) || !isDouble(args[1]) {
+			operands = []ref.Val{x, y}
+		}
+		result := do(operands...)
+		if nearest, ok := result.(types.Double); ok && (!isSmall(x) || !isSmall(y) || !isSmall(nearest)) {
+			return exactResult(function, args[0], args[1], nearest)
+		}
+		return result
 	}
 }
 
-func isArithmetic(function string) bool {
-	switch function {
-	case operators.Add, operators.Subtract, operators.Multiply, operators.Divide, operators.Modulo:
-		return true
-	}
-	return false
-}
-
-// alike converts two numbers to a common type that an operator accepts. It returns false if they already have one type, or if
-// they are not numbers.
-func alike(function string, a, b ref.Val) (ref.Val, ref.Val, bool) {
-	x, one := a.(types.Double)
-	y, other := b.(types.Double)
-	if function == operators.Modulo && (one || other) {
-		a, oneWhole := whole(a)
-		b, otherWhole := whole(b)
-		return a, b, oneWhole && otherWhole
-	}
-	switch {
-	case one == other:
-		return nil, nil, false
-	case one:
-		y, other = double(b)
-	default:
-		x, one = double(a)
-	}
-	return x, y, one && other
-}
-
-// double converts an integer to a double, unless that would change it.
+// double returns the double that is nearest to a number. It returns false for other values.
 func double(v ref.Val) (types.Double, bool) {
 	switch v := v.(type) {
+	case types.Double:
+		return v, true
 	case types.Int:
-		return types.Double(v), -maxWhole <= v && v <= maxWhole
+		return types.Double(v), true
 	case types.Uint:
-		return types.Double(v), v <= maxWhole
+		return types.Double(v), true
 	}
 	return 0, false
+}
+
+func isDouble(v ref.Val) bool {
+	_, ok := v.(types.Double)
+	return ok
 }
 
 // maxWhole is the limit up to which every whole number is a distinct double.

@@ -25,16 +25,18 @@ func (p *program) guard(step interpreter.InterpretableV2) (interpreter.Interpret
 	var do functions.FunctionOp
 	switch function {
 	case operators.Equals:
-		do = func(args ...ref.Val) ref.Val { return types.Equal(args[0], args[1]) }
+		do = func(args ...ref.Val) ref.Val { return equal(args[0], args[1]) }
 	case operators.NotEquals:
-		do = func(args ...ref.Val) ref.Val { return types.Bool(types.Equal(args[0], args[1]) != types.True) }
+		do = func(args ...ref.Val) ref.Val { return types.Bool(equal(args[0], args[1]) != types.True) }
 	case overloads.Matches:
 		do = p.matches
 		if _, written := call.Args()[1].(interpreter.InterpretableConst); !written {
 			overload = dynamicMatch
 		}
 	case operators.Add, operators.Subtract, operators.Multiply, operators.Divide, operators.Modulo,
-		operators.In, overloads.Contains, "split", "replace", "join", "indexOf", "lastIndexOf", "format", jsonFunction, linesFunction:
+		operators.In, overloads.Contains, "split", "replace", "join", "indexOf", "lastIndexOf", "format", jsonFunction, linesFunction,
+		operators.Less, operators.LessEquals, operators.Greater, operators.GreaterEquals, leastFunction, greatestFunction,
+		overloads.TypeConvertInt, overloads.TypeConvertUint, overloads.TypeConvertDouble:
 		implementation := p.calls[overload]
 		if implementation == nil {
 			implementation = p.calls[function]
@@ -43,8 +45,22 @@ func (p *program) guard(step interpreter.InterpretableV2) (interpreter.Interpret
 			return nil, fmt.Errorf("no implementation of %s", function)
 		}
 		do = func(args ...ref.Val) ref.Val { return invoke(function, implementation, args) }
-		if isArithmetic(function) {
+		byType := func(args ...ref.Val) ref.Val { return invoke(function, p.calls[function], args) }
+		switch function {
+		case operators.Add, operators.Subtract, operators.Multiply, operators.Divide, operators.Modulo:
 			do = arithmetic(function, do)
+		case operators.Less, operators.LessEquals, operators.Greater, operators.GreaterEquals:
+			do = ordering(do, byType)
+		case leastFunction, greatestFunction:
+			do = extreme(p.model, byType)
+		case operators.In:
+			do = search(1, 0, do)
+		case overloads.Contains:
+			do = search(0, 1, do)
+		case overloads.TypeConvertInt, overloads.TypeConvertUint, overloads.TypeConvertDouble:
+			do = conversion(function, do)
+		case "format":
+			do = formatting(do)
 		}
 	default:
 		return step, nil
