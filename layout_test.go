@@ -152,7 +152,7 @@ var arrows = []struct {
 	{"cli/stack", []string{"switchyard/cli"}, []string{"switchyard/cli/stack", "switchyard/cli/exit"}},
 	{"cli/client", []string{"switchyard/"}, []string{"switchyard/proto", "switchyard/activities/sessions/wire", "switchyard/cli/exit", "switchyard/cli/output", "switchyard/drawing/words", "switchyard/workflows/definition", "switchyard/workflows/names"}},
 	{"cli/follow", []string{"switchyard/"}, []string{"switchyard/proto", "switchyard/cli/client", "switchyard/cli/exit", "switchyard/cli/output", "switchyard/cli/tui", "switchyard/drawing/words"}},
-	{"cli/output", []string{"switchyard/"}, []string{"switchyard/proto", "switchyard/cli/exit", "switchyard/drawing/graph", "switchyard/drawing/words"}},
+	{"cli/output", []string{"switchyard/"}, []string{"switchyard/proto", "switchyard/cli/exit", "switchyard/drawing/graph", "switchyard/drawing/words", "switchyard/workflows/nearest"}},
 	{"dev/openapi", []string{"switchyard/", temporal}, []string{"switchyard/proto"}},
 	{"dev/scriptedmodel", []string{"switchyard/", temporal, "github.com/anthropics", "github.com/openai"}, []string{"switchyard/dev/scriptedmodel"}},
 	{"dev/sessiontest", []string{"switchyard/", temporal}, []string{"switchyard/activities/executor", "switchyard/dev/testneeds"}},

@@ -1,11 +1,14 @@
 package cli
 
 import (
+	"errors"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
+	"switchyard/cli/exit"
 	"switchyard/workflows/nearest"
 )
 
@@ -44,9 +47,9 @@ func likelyCommands(cmd *cobra.Command, word string) []string {
 	if known := foreignCommands[path+strings.ToLower(word)]; known != nil {
 		return known
 	}
-	var names, below []string
+	var names, aliases, below []string
 	for _, sub := range cmd.Commands() {
-		names = append(names, sub.Name())
+		names, aliases = append(names, sub.Name()), append(aliases, sub.Aliases...)
 		if found, _, err := sub.Find([]string{word}); err == nil && found != sub {
 			below = append(below, sub.Name()+" "+found.Name())
 		}
@@ -63,6 +66,7 @@ func likelyCommands(cmd *cobra.Command, word string) []string {
 			}
 		}
 	}
+	names = append(names, aliases...)
 	if near := nearest.Word(word, names); near != "" {
 		return []string{path + near}
 	}
@@ -76,4 +80,23 @@ func likelyCommands(cmd *cobra.Command, word string) []string {
 		}
 	}
 	return longer
+}
+
+// unknownFlag returns the usage error of flags that cannot be parsed, with the flag that was probably meant by one that cmd lacks.
+func unknownFlag(cmd *cobra.Command, err error) error {
+	f := &exit.Error{Code: exit.CodeUsage, Err: err}
+	unknown, ok := errors.AsType[*pflag.NotExistError](err)
+	if !ok || unknown.GetSpecifiedShortnames() != "" {
+		return f
+	}
+	var names []string
+	cmd.Flags().VisitAll(func(flag *pflag.Flag) {
+		if !flag.Hidden {
+			names = append(names, flag.Name)
+		}
+	})
+	if near := nearest.Word(unknown.GetSpecifiedName(), names); near != "" {
+		f.Hint = "did you mean --" + near + "?"
+	}
+	return f
 }

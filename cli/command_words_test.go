@@ -16,7 +16,7 @@ func TestUnknownCommandsSuggestTheOneThatIsMeant(t *testing.T) {
 		"runs tail": "runs logs", "runs start": "submit or run", "runs submit": "submit", "runs lits": "runs list", "workflows show": "workflows get", "workflows rm": "workflows delete",
 		"workflows create": "workflows put", "nodes describe": "nodes get", "nodes rm": "nodes remove", "nodes ls": "nodes list", "nodes disable": "nodes drain", "nodes enable": "nodes undrain",
 		"vps show": "vps status", "vps rm": "vps kill", "schedules run": "schedules trigger", "schedules unpause": "schedules resume", "secrets create": "secrets set",
-		"tokens rm": "tokens revoke", "keys create": "keys add", "dlq rm": "dlq purge", "rnu": "run", "logs": "runs logs", "jobs": "runs list", "sched": "schedules", "workflow": "workflows",
+		"tokens rm": "tokens revoke", "keys create": "keys add", "dlq rm": "dlq purge", "nodes cordn": "nodes cordon", "nodes uncordno": "nodes uncordon", "rnu": "run", "logs": "runs logs", "jobs": "runs list", "sched": "schedules", "workflow": "workflows",
 	} {
 		run(t, strings.Fields(args)...).ends(t, exit.CodeUsage, "\n  did you mean "+want+"?\n")
 	}
@@ -24,6 +24,17 @@ func TestUnknownCommandsSuggestTheOneThatIsMeant(t *testing.T) {
 		if got := run(t, strings.Fields(word)...); strings.Contains(got.stderr, "did you mean") || got.code != exit.CodeUsage {
 			t.Errorf("%s: %+v", word, got)
 		}
+	}
+}
+
+func TestUnknownFlagsAndWordsSuggestTheOneThatIsMeant(t *testing.T) {
+	t.Parallel()
+	for args, want := range map[string]string{
+		"runs list --stat failed": "--stat\n  did you mean --state?\n", "runs list --pageTokn=x": "did you mean --page-token?", "dev --sharedDri x": "did you mean --shared-dir?",
+		"runs list --state fialed": "cancelled, rejected; did you mean failed?\n", "runs events --event faild": "did you mean failed?", "runs list --trigger shedule": "did you mean schedule?",
+		"runs list -o jsn": "did you mean json?", "runs list --xyzzy": "--xyzzy\n  see `switchyard runs list --help`", "runs list -x": "'x' in -x\n  see",
+	} {
+		run(t, strings.Fields(args)...).ends(t, exit.CodeUsage, want)
 	}
 }
 

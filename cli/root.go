@@ -51,7 +51,7 @@ allowed, 130 interrupted. Commands that run a program in a task exit with its co
 	root.SetIn(sys.stdin)
 	root.SetOut(sys.stdout)
 	root.SetErr(sys.screen)
-	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return exit.Usagef("%w", err) })
+	root.SetFlagErrorFunc(unknownFlag)
 	root.SetUsageTemplate(strings.ReplaceAll(root.UsageTemplate(), ".FlagUsages", fmt.Sprintf(".FlagUsagesWrapped %d", helpWidth)))
 	root.AddCommand(
 		newRun(sys), newDev(sys), newGateway(sys), newWorker(sys),

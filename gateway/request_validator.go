@@ -5,6 +5,7 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
 
+	"switchyard/gateway/rpcerror"
 	v1 "switchyard/proto/switchyard/v1"
 )
 
@@ -14,7 +15,7 @@ type requestValidator struct{ protovalidate.Validator }
 
 // Validate checks m against its rules, except inside definitions.
 func (v requestValidator) Validate(m proto.Message, options ...protovalidate.ValidationOption) error {
-	return v.Validator.Validate(m, append(options, protovalidate.WithFilter(outsideDefinitions{}))...)
+	return rpcerror.ExplainRules(v.Validator.Validate(m, append(options, protovalidate.WithFilter(outsideDefinitions{}))...))
 }
 
 type outsideDefinitions struct{}

@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"switchyard/cli/exit"
+	"switchyard/workflows/nearest"
 )
 
 // The output formats.
@@ -41,7 +42,8 @@ func (c *Choice) Type() string {
 // Set chooses a word. It returns an error if the word is not allowed.
 func (c *Choice) Set(text string) error {
 	if !slices.Contains(c.Allowed, text) {
-		return exit.Usagef("it must be %s", strings.Join(c.Allowed, ", "))
+		wants := "it must be " + strings.Join(c.Allowed, ", ")
+		return exit.Usagef("%s", strings.TrimSuffix(wants+"; "+nearest.DidYouMean(text, c.Allowed), "; "))
 	}
 	c.Value = text
 	return nil

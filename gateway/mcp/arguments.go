@@ -49,7 +49,7 @@ var ownSchemas = map[string]schema{
 	pageSizeName:     {"type": "integer", "description": fmt.Sprintf("Maximum items per page; default %d, fewer if they are large.", defaultPage)},
 	"pageToken":      {"type": "string", "description": "nextPageToken of the previous page."},
 	previewName:      {"type": "boolean", "description": "Change nothing, and say what would happen."},
-	waitName:         {"type": "integer", "description": fmt.Sprintf("How long to wait for the end, in seconds, at most %d.", maxWait)},
+	waitName:         {"type": "integer", "minimum": 0, "description": fmt.Sprintf("How long to wait for the end, in seconds, at most %d.", maxWait)},
 	"cursor":         {"type": "string", "description": "Where to continue: the cursor of the previous answer."},
 	definitionName:   {"type": []any{"string", "object"}, "description": "The definition: a text in YAML or JSON, or an object. Its language is the resource " + guideURI + "."},
 	"command":        {"type": "string", "description": "Command line, which runs with `sh -c` on each node."},
@@ -157,6 +157,8 @@ func (t *tool) mismatch(e *jsonschema.ValidationError, value any) []string {
 		return []string{strings.TrimSuffix(fmt.Sprintf("%s, which is not one of %s; %s", it, strings.Join(words, ", "), nearest.DidYouMean(fmt.Sprint(value), words)), "; ")}
 	case *kind.Format:
 		return []string{it + "; it must be a time such as 2026-01-15T01:30:00Z"}
+	case *kind.Minimum:
+		return []string{fmt.Sprintf("%s; it must be %s or more: %s", it, k.Want.RatString(), of["description"])}
 	case *kind.MinLength:
 		return []string{fmt.Sprintf("%s is missing: %s", place, of["description"])}
 	case *kind.Required:

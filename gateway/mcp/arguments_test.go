@@ -33,6 +33,8 @@ func TestInvalidArgumentsAreNamed(t *testing.T) {
 		"a time that is none":   {"list_workflows", `{"since":"yesterday"}`, []string{"since", "yesterday"}},
 		"one that changes":      {"submit_task", `{"type":"shell","spec":{},"input":{"ids":[9007199254740993]}}`, []string{"input.ids[0]: 9007199254740993 cannot be kept exactly"}},
 		"a number that is big":  {"list_tasks", `{"pageSize":1e30}`, []string{"pageSize is the number 1e30; it must be an integer"}},
+		"a negative wait":       {"stream_task_output", `{"run":"a","waitSeconds":-1}`, []string{"waitSeconds is -1; it must be 0 or more: How long to wait for the end, in seconds, at most 50."}},
+		"no wait":               {"stream_task_output", `{"run":"a","waitSeconds":0}`, nil},
 		"a number with a point": {"list_tasks", `{"pageSize":5.0}`, []string{"pageSize is the number 5.0; it must be an integer"}},
 	} {
 		t.Run(name, func(t *testing.T) {

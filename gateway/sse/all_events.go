@@ -73,7 +73,7 @@ func (h *Handler) allEvents(ctx context.Context, _ http.ResponseWriter, r *http.
 		return err
 	}
 	if err := protovalidate.Validate(req); err != nil {
-		return rpcerror.Invalid("%w", err)
+		return rpcerror.Invalid("%w", rpcerror.ExplainRules(err))
 	}
 	filter, err := runevents.NewFilter(req)
 	if err != nil {

@@ -78,7 +78,7 @@ func (h *Handler) logs(ctx context.Context, w http.ResponseWriter, r *http.Reque
 		return err
 	}
 	if err := protovalidate.Validate(req); err != nil {
-		return rpcerror.Invalid("%w", err)
+		return rpcerror.Invalid("%w", rpcerror.ExplainRules(err))
 	}
 	if req.Id, err = h.Index.Resolve(ctx, path.run); err != nil {
 		return err

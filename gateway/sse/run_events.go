@@ -72,7 +72,7 @@ func (h *Handler) runEvents(ctx context.Context, w http.ResponseWriter, r *http.
 		return err
 	}
 	if err := protovalidate.Validate(req); err != nil {
-		return rpcerror.Invalid("%w", err)
+		return rpcerror.Invalid("%w", rpcerror.ExplainRules(err))
 	}
 	filter, err := runevents.NewFilter(req)
 	if err != nil {
