@@ -85,6 +85,12 @@ func (e *evaluator) refusal(v *view) (p phrase, could, fits bool) {
 	return phrase{}, true, true
 }
 
+// couldIfOnline reports whether an offline node could run the request after its return.
+func (e *evaluator) couldIfOnline(v *view) bool {
+	online := slices.DeleteFunc(slices.Concat(e.byName, e.byClass), func(f filter) bool { return f.name == offlineFilter })
+	return fitsAll(online, v)
+}
+
 // refusals returns every reason against a node.
 func (e *evaluator) refusals(v *view) []string {
 	var out []string

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"unicode/utf8"
+
+	v1 "switchyard/proto/switchyard/v1"
 )
 
 const (
@@ -22,6 +24,8 @@ type refusals struct {
 	fitting  int  // nodes that were not refused
 	possible bool // some node fits, or was refused only for what is free now
 	groups   map[phrase][]string
+	// offline holds the nodes that could run the request if they were online.
+	offline []string
 }
 
 // reasons explains where a request fits and why it waits. It looks at every node.
@@ -46,6 +50,8 @@ func (rs *reasons) reasonFor(s *spec) string {
 		return bounded("no node could ever fit: there is no node " + s.target.Node)
 	case !all.possible && isMissing:
 		return rs.missingReason(missing)
+	case !all.possible && len(all.offline) > 0:
+		return bounded("no node fits until " + oneOf(all.offline) + " is back: " + all.String())
 	case !all.possible:
 		return bounded("no node could ever fit: " + all.String())
 	}
@@ -72,9 +78,24 @@ func (rs *reasons) refuse(s *spec) refusals {
 			continue
 		}
 		out.nodes++
+		if n.state == v1.NodeOffline && rs.eval.couldIfOnline(&v) {
+			out.offline = append(out.offline, n.name)
+		}
 		out.groups[p] = append(out.groups[p], n.name)
 	}
 	return out
+}
+
+// oneOf returns the first of the names of nodes, and how many others there are.
+func oneOf(names []string) string {
+	switch more := len(names) - 1; more {
+	case 0:
+		return names[0]
+	case 1:
+		return names[0] + " or " + names[1]
+	default:
+		return fmt.Sprintf("%s or one of %d others", names[0], more)
+	}
 }
 
 // common returns what all the nodes lack, if it is the same for all of them.

@@ -13,6 +13,9 @@ import (
 // gamingLabel marks machines that people use for gaming.
 const gamingLabel = "gaming"
 
+// offlineFilter is the name of the filter that refuses nodes for being offline.
+const offlineFilter = v1.NodeOffline
+
 // traitFilters returns the filters for the properties that the node declares.
 func traitFilters() []filter {
 	return []filter{
@@ -72,7 +75,7 @@ func traitFilters() []filter {
 				return phrase{verb: does, object: "not offer " + strings.Join(v.unsupported(), ", nor ")}
 			},
 		},
-		{"offline",
+		{offlineFilter,
 			func(v *view) bool { return v.n.state != v1.NodeOffline },
 			func(v *view) phrase { return phrase{verb: is, object: v.n.stateObject()} },
 		},

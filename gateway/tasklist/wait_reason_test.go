@@ -33,6 +33,8 @@ func TestPlacementTextsMapToReasons(t *testing.T) {
 		}
 	}
 	check(&v1.TaskRequest{Task: "early"}, v1.WaitImpossible)
+	q.SetNodes([]placement.Node{{Snapshot: node, State: v1.NodeOffline}})
+	check(&v1.TaskRequest{Task: "fits later"}, v1.WaitImpossible)
 	q.SetNodes([]placement.Node{{Snapshot: node}})
 	check(&v1.TaskRequest{Task: "fits"}, v1.WaitNext)
 	check(&v1.TaskRequest{Task: "large", Resources: &v1.Resources{MemoryMb: 1 << 20}}, v1.WaitImpossible)

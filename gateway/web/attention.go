@@ -158,7 +158,7 @@ func approvalRunAttention(data any) []attention {
 	return []attention{a}
 }
 
-// waitingGroups returns the groups of tasks that wait for a node. Tasks that no node could ever run come first.
+// waitingGroups returns the groups of tasks that wait for a node. Tasks that no online node could run come first.
 func waitingGroups(data any) []attention {
 	var never, busy attention
 	never = attention{id: "impossible", Tone: "bad", URL: "/ui/queue"}
@@ -180,7 +180,7 @@ func waitingGroups(data any) []attention {
 	}
 	var found []attention
 	if nNever > 0 {
-		never.Text = plural(nNever, "task") + " that no node could ever run"
+		never.Text = plural(nNever, "task") + " that no online node could run"
 		found = append(found, never)
 	}
 	if nBusy > 0 {

@@ -92,7 +92,7 @@ func overviewListsProblems(t *testing.T) {
 		"dead":             {"3 or more tasks used up all retries", "compile of build-1", "exit code 2"},
 		"approvals":        {"1 task waits for an approval", "ask of ship-1", "ship it?"},
 		"approval-runs":    {"1 run waits for an approval", "deploy-1"},
-		"impossible":       {"1 task that no node could ever run", "a of odd-1", "no node has label tpu"},
+		"impossible":       {"1 task that no online node could run", "a of odd-1", "no node has label tpu"},
 		"busy":             {"12 tasks that must wait until a node has room", "big: 1 of 2 GPUs free"},
 		"nodes-offline":    {"1 node offline", "gone", "no heartbeat for 20s"},
 		"nodes-draining":   {"1 node draining", "old", "disk is failing"},

@@ -51,7 +51,7 @@ func queueShowsReasonsAndResources(t *testing.T) {
 		t.Fatalf("groups of nodes: %q", groups)
 	}
 	mustContain(t, groups[0], "busy", "in use", "12 tasks of type container in 2 runs, priority up to 7", "big: 1 of 2 GPUs free", "2 cores, 512 MiB, 2 GPUs, NUMA node 0, label gpu", "For example fit[3] of train-1")
-	mustContain(t, groups[1], "impossible", "No node could ever run them", "no node has label tpu")
+	mustContain(t, groups[1], "impossible", "No node that is online could run them", "no node has label tpu")
 	mustContain(t, page.text("#queue-amounts"), "GPUs 24 more than is free 1", "cores 2 12", "memory 0.5 GiB 2 GiB", "slots 13")
 	mustContain(t, page.text("#queue-run"), "back_off", "lock", "lock db is held by x-1")
 }
