@@ -51,12 +51,18 @@ func scheduleState(paused bool) string {
 
 // formatIn formats a time in a time zone for people.
 func formatIn(t *timestamppb.Timestamp, timezone string) string {
+	if t == nil {
+		return ""
+	}
 	zone, err := cron.Zone(timezone)
 	if err != nil { // a zone that only Temporal knows
 		zone = time.UTC
 	}
-	return t.AsTime().In(zone).Format("Mon 2006-01-02 15:04:05 MST")
+	return t.AsTime().In(zone).Format(zonedTime)
 }
+
+// zonedTime is the layout of the times of schedules, which are in the zone of the schedule or of the client.
+const zonedTime = "Mon 2006-01-02 15:04:05 MST"
 
 // firstTime returns the next time of a schedule, or nil if it will not start another run.
 func firstTime(s *v1.Schedule) *timestamppb.Timestamp {

@@ -50,7 +50,7 @@ not, one after the other unless --overlap says otherwise, and prints their times
 			return output.WriteMessage(sys.stdout, res)
 		}
 		for _, t := range res.GetTimes() {
-			if _, err := fmt.Fprintln(sys.stdout, sys.formatTime(t)); err != nil {
+			if _, err := fmt.Fprintln(sys.stdout, t.AsTime().In(sys.zone).Format(zonedTime)); err != nil {
 				return err
 			}
 		}

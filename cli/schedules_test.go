@@ -88,7 +88,7 @@ func TestScheduleCommandsSendRequests(t *testing.T) {
 		{"pause nightly --reason fire", "", "schedule nightly is paused; `switchyard schedules resume nightly` continues it\n", &v1.PauseScheduleRequest{Name: "nightly", Reason: "fire"}},
 		{"resume nightly", "", "schedule nightly is active; its next time is Sun 2026-10-25 02:30:00 CEST\n", &v1.ResumeScheduleRequest{Name: "nightly"}},
 		{"trigger nightly --overlap allow", "nightly-2026-10-24T12:00:00Z\n", "", &v1.TriggerScheduleRequest{Name: "nightly", Overlap: "allow"}},
-		{"backfill nightly --from 2026-10-25T00:00:00Z --to 2026-10-26T00:00:00Z", "2026-10-25 00:30:00\n2026-10-25 01:30:00\n",
+		{"backfill nightly --from 2026-10-25T00:00:00Z --to 2026-10-26T00:00:00Z", "Sun 2026-10-25 00:30:00 UTC\nSun 2026-10-25 01:30:00 UTC\n",
 			"schedule nightly starts 2 runs; `switchyard runs list --trigger schedule` shows them\n", &v1.BackfillScheduleRequest{
 				Name: "nightly", From: timestamppb.New(time.Date(2026, 10, 25, 0, 0, 0, 0, time.UTC)), To: timestamppb.New(time.Date(2026, 10, 26, 0, 0, 0, 0, time.UTC)),
 			}},
