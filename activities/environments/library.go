@@ -76,7 +76,9 @@ func (l *Library) List(ctx context.Context) (list []*v1.Environment, warnings []
 			list = append(list, e)
 		}
 		return err
-	}, func(_ string, err error) string { return err.Error() + "; remove that value from the store, and create the environment again" })
+	}, func(_ string, err error) string {
+		return err.Error() + "; remove that value from the store, and create the environment again"
+	})
 	return list, warnings, err
 }
 

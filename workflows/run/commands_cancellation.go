@@ -1,9 +1,7 @@
 package run
 
 import (
-	"bytes"
 	"cmp"
-	"encoding/json"
 
 	"go.temporal.io/sdk/converter"
 	"go.temporal.io/sdk/workflow"
@@ -70,10 +68,10 @@ func (cs *commands) receiveCancelSignals() (who, why string, ok bool) {
 func cancelCommand(sent converter.RawValue) (c *v1.TaskCommand, refusal string) {
 	c = &v1.TaskCommand{}
 	payload := sent.Payload()
-	data := bytes.TrimSpace(payload.GetData())
+	data := payload.GetData()
 	read := protojson.UnmarshalOptions{DiscardUnknown: string(payload.GetMetadata()[converter.MetadataEncoding]) == converter.MetadataEncodingProtoJSON}
 	switch {
-	case len(data) == 0 || json.Unmarshal(data, &c.Reason) == nil:
+	case len(data) == 0 || converter.GetDefaultDataConverter().FromPayload(payload, &c.Reason) == nil:
 		return c, ""
 	case read.Unmarshal(data, c) != nil:
 		return &v1.TaskCommand{}, `the argument of the signal is neither a reason nor {"reason": "..."}`
