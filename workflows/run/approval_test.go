@@ -238,10 +238,10 @@ func TestCancelSignalForATaskIsRefused(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	refused := map[string]int{"signals cannot cancel a task": 2, "neither a reason nor": 4}
+	refused := map[string]int{"signals cannot cancel a task": 2, "neither a reason nor": 2}
 	for _, payload := range []any{
 		map[string]any{"task": "a"}, map[string]any{"task": "a", "reason": "slow", "by": "eve"},
-		map[string]any{"task": 42}, map[string]any{"tasks": "a"}, []string{"a"}, 42,
+		map[string]any{"task": 42}, map[string]any{"tasks": "a"},
 	} {
 		signal(payload)
 	}

@@ -1,6 +1,7 @@
 package run
 
 import (
+	"bytes"
 	"cmp"
 
 	"go.temporal.io/sdk/converter"
@@ -40,8 +41,8 @@ func (cs *commands) cancel(who, why string) {
 }
 
 // receiveCancelSignals receives the signals that cancel the run, and reports whether there was one. It returns the person and the
-// one-line reason of the first signal that has any. A signal may carry nothing, a RunCommand or a plain reason. One with
-// anything else, such as the name of a task, is logged as refused.
+// one-line reason of the first signal that has any. A signal may carry a RunCommand, a plain reason, or anything else but
+// another object, such as one that names a task: that one is logged as refused.
 func (cs *commands) receiveCancelSignals() (who, why string, ok bool) {
 	ch := workflow.GetSignalChannel(cs.root, names.CancelSignal)
 	for ch.Len() > 0 {
@@ -63,16 +64,17 @@ func (cs *commands) receiveCancelSignals() (who, why string, ok bool) {
 	return who, why, ok
 }
 
-// cancelCommand returns the content of a signal, and why it does not cancel the run, or "" if it does. A message of another program
-// may have fields that this version does not know; what a person has written must be known as a whole.
+// cancelCommand returns the content of a signal, and why it does not cancel the run, or "" if it does. A JSON object must be known as
+// a whole, because it may mean less than the run; a message of another program may have fields that this version does not know.
 func cancelCommand(sent converter.RawValue) (c *v1.TaskCommand, refusal string) {
 	c = &v1.TaskCommand{}
 	payload := sent.Payload()
-	data := payload.GetData()
 	read := protojson.UnmarshalOptions{DiscardUnknown: string(payload.GetMetadata()[converter.MetadataEncoding]) == converter.MetadataEncodingProtoJSON}
-	switch {
-	case len(data) == 0 || converter.GetDefaultDataConverter().FromPayload(payload, &c.Reason) == nil:
-		return c, ""
+	switch data := bytes.TrimSpace(payload.GetData()); {
+	case !bytes.HasPrefix(data, []byte("{")):
+		if converter.GetDefaultDataConverter().FromPayload(payload, &c.Reason) != nil {
+			c.Reset() // it cancels without a reason
+		}
 	case read.Unmarshal(data, c) != nil:
 		return &v1.TaskCommand{}, `the argument of the signal is neither a reason nor {"reason": "..."}`
 	case c.GetTask() != "":
