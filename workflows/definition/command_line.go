@@ -10,6 +10,7 @@ import (
 
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/definition/source"
+	"switchyard/workflows/interpreter"
 )
 
 // argument is a text in a spec with its path.
@@ -18,20 +19,54 @@ type argument struct {
 	at   *source.Path
 }
 
-// scripts returns the texts of a spec that a shell executes.
-func scripts(spec proto.Message, p *source.Path) []argument {
-	s, ok := spec.(interface{ GetCommand() *structpb.Value })
-	if !ok {
-		return nil
+// script is a text in a spec that a shell or another interpreter executes.
+type script struct {
+	argument
+	// program is what executes it, or "" if that is not known.
+	program string
+	// isWhole reports whether the text is the whole command, and not an argument of the program.
+	isWhole bool
+}
+
+// scripts returns the scripts of a spec: a command that is a string, and those that a list gives to a shell. Lists are also those
+// of the containers of a pod, and of the first start of a machine.
+func scripts(spec proto.Message, p *source.Path) (all []script) {
+	lists := [][]argument{commandWords(spec, p)}
+	switch s := spec.(type) {
+	case *v1.VpsSpec:
+		var init []argument
+		for i, text := range s.GetInit() {
+			init = append(init, argument{text, p.Field("init").Item(i)})
+		}
+		lists = append(lists, init)
+	case *v1.K8SJobSpec:
+		pod, at := s.GetTemplate().GetFields()["spec"].GetStructValue().GetFields(), p.Field("template").Key("spec")
+		for _, kind := range []string{"containers", "initContainers"} {
+			for i, container := range pod[kind].GetListValue().GetValues() {
+				fields, inContainer := container.GetStructValue().GetFields(), at.Key(kind).Item(i)
+				lists = append(lists, appendArguments(appendArguments(nil, fields["command"], inContainer.Key("command")), fields["args"], inContainer.Key("args")))
+			}
+		}
 	}
-	if text := s.GetCommand().GetStringValue(); text != "" {
-		return []argument{{text, p.Field(string(commandField))}}
+	for _, words := range lists {
+		if i := shellScript(words); i >= 0 {
+			all = append(all, script{argument: words[i], program: words[0].text})
+		}
 	}
-	words := commandWords(spec, p)
-	if i := shellScript(words); i >= 0 {
-		return words[i : i+1]
+	if s, ok := spec.(interpreted); ok && s.GetCommand().GetStringValue() != "" {
+		all = append(all, script{argument{s.GetCommand().GetStringValue(), p.Field(string(commandField))}, interpreterOf(s), true})
 	}
-	return nil
+	return all
+}
+
+// interpreterOf returns the program that executes the command of a spec, or "" if it is not known.
+func interpreterOf(spec interpreted) string {
+	run, err := interpreter.New(spec.GetCommand().GetStringValue(), spec.GetShell())
+	if err != nil {
+		return ""
+	}
+	names := run.Names()
+	return names[len(names)-1]
 }
 
 // commandWords returns the words of a program that starts without a shell, or nil if the command is a string.

@@ -16,26 +16,26 @@ func (w *taskWarnings) lostShebang(spec proto.Message, p *source.Path) bool {
 	found := false
 	for _, script := range scripts(spec, p) {
 		offset := shebangOffset(script.text)
-		runs := programOf(spec, p)
-		asText := commandWords(spec, p) == nil
-		s, _ := spec.(interpreted)
+		s, isInterpreted := spec.(interpreted)
+		isChosen := !script.isWhole || isInterpreted && s.GetShell() != nil
 		switch {
-		case offset < 0, runs == "", asText && offset == 0,
-			(!asText || s.GetShell() != nil) && path.Base(runs) == path.Base(shebangProgram(script.text[offset:])):
+		case offset < 0, script.program == "", script.isWhole && offset == 0,
+			isChosen && path.Base(script.program) == path.Base(shebangProgram(script.text[offset:])):
 			continue
 		}
 		found = true
 		problem, remedy := " is not at the very beginning of it, so ", "remove what is before #!"
-		if !asText {
-			problem, remedy = " chooses nothing, because ", "write the command as one string that begins with #!"
+		if !script.isWhole {
+			problem = " chooses nothing, because "
+			remedy = "write the command as one string that begins with #!, or " + path.Base(shebangProgram(script.text[offset:])) + " in the place of " + script.program
 		}
 		w.Warn(w.locateInText(script.text, offset, script.at), script.at,
-			"the #! line of "+script.at.Local()+problem+path.Base(runs)+" runs the command", remedy)
+			"the #! line of "+script.at.Local()+problem+path.Base(script.program)+" runs the command", remedy)
 	}
 	return found
 }
 
-// shebangOffset returns the offset of the #! line that is before all commands of a script, or -1 if there is none.
+// shebangOffset returns the offset of a #! line that stands above all commands of a script, or -1 without one.
 func shebangOffset(text string) int {
 	offset := 0
 	for line := range strings.Lines(text) {
@@ -70,31 +70,11 @@ func shebangProgram(text string) string {
 
 // lineEnds warns about a command with the line ends of Windows that a shell runs: the shell takes \r as a part of the last word.
 func (w *taskWarnings) lineEnds(spec proto.Message, p *source.Path) {
-	name := path.Base(programOf(spec, p))
-	if !shellProgram().MatchString(name) {
-		return
-	}
 	for _, script := range scripts(spec, p) {
-		if at := strings.Index(script.text+"\n", "\r\n"); at >= 0 {
+		name := path.Base(script.program)
+		if at := strings.Index(script.text+"\n", "\r\n"); at >= 0 && shellProgram().MatchString(name) {
 			w.Warn(w.locateInText(script.text, at, script.at), script.at,
 				script.at.Local()+` has the line ends of Windows (\r\n), and `+name+` takes \r as a part of the last word of a line`, `end lines with \n alone`)
 		}
 	}
-}
-
-// programOf returns the program that runs the command of a spec, or "" if it is not known.
-func programOf(spec proto.Message, p *source.Path) string {
-	if words := commandWords(spec, p); words != nil {
-		return words[0].text
-	}
-	s, ok := spec.(interpreted)
-	if !ok {
-		return ""
-	}
-	run, err := interpreter.New(s.GetCommand().GetStringValue(), s.GetShell())
-	if err != nil {
-		return ""
-	}
-	names := run.Names()
-	return names[len(names)-1]
 }

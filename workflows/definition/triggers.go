@@ -49,7 +49,7 @@ func (w *taskWarnings) neverTriggered(def *v1.Definition, task *v1.TaskDefinitio
 	}
 }
 
-// neededFailures returns tasks of which one must fail for a task to start, all of them in a set, or nil if there are none.
+// neededFailures returns the parents of which one must fail before a task starts, if all of them are in the set, and otherwise nil.
 func neededFailures(task *v1.TaskDefinition, among map[string]bool) []string {
 	isAmong := func(name string) bool { return among[name] }
 	above := task.GetDependsOn()

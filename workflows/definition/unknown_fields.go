@@ -59,7 +59,8 @@ func (u *unknownFields) hint(e source.Entry, n *source.Node, message protoreflec
 	return "known fields: " + strings.Join(names, ", ")
 }
 
-// alias returns the field that other systems call the key of e, as a path within message, or "" if there is none.
+// alias returns the field for which other systems use the key of e, as a path within message, or "" if no field fits. Unlike the
+// function, it looks at the value and at the type of the task.
 func (u *unknownFields) alias(e source.Entry, n *source.Node, message protoreflect.MessageDescriptor, p *source.Path) string {
 	use := alias(e.Key, message)
 	if use == "spec.command" && nearest.Fold(e.Key) == shellField && namesInterpreter(e.Value) {

@@ -95,7 +95,7 @@ func (e *Executor) Run(ctx context.Context, given executor.Attempt, spawned func
 	return a.follow(ctx)
 }
 
-// workload returns the names by which the cluster knows the Job and its pod, which is "" if there is none yet.
+// workload returns where the Job runs and what it is called in the cluster. The pod is "" until the cluster has made one.
 func (a *attempt) workload(pod string) *v1.Workload {
 	return &v1.Workload{Cluster: a.cluster.Name, Namespace: a.namespace, Job: a.name, Pod: pod}
 }

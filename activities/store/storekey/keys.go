@@ -257,7 +257,7 @@ const SecretsPrefix = "secrets/"
 // temporary files.
 func Secret(name string) string { return SecretsPrefix + hex.EncodeToString([]byte(name)) }
 
-// SecretName returns the name in a key of Secret, or the key if it is none.
+// SecretName returns the name of the secret that a key of Secret stands for. Any other key is returned unchanged.
 func SecretName(key string) string {
 	name, err := hex.DecodeString(strings.TrimPrefix(key, SecretsPrefix))
 	if err != nil {
