@@ -116,7 +116,7 @@ var arrows = []struct {
 	{"gateway/runlogs", []string{"switchyard/"}, []string{"switchyard/proto", "switchyard/gateway/rpcerror", "switchyard/gateway/runview", "switchyard/activities/logs", "switchyard/activities/store", "switchyard/workflows/names"}},
 	{"gateway/sse", []string{"switchyard/"}, []string{"switchyard/proto", "switchyard/gateway/auth", "switchyard/gateway/edge", "switchyard/gateway/eventstream", "switchyard/gateway/rpcerror", "switchyard/gateway/runevents", "switchyard/gateway/runindex", "switchyard/gateway/runview", "switchyard/activities/store/storekey", "switchyard/workflows/names"}},
 	{"gateway/eventstream", []string{"switchyard/", temporal}, nil},
-	{"gateway/web", []string{"switchyard/", temporal}, []string{"switchyard/proto", "switchyard/drawing", "switchyard/gateway/auth", "switchyard/gateway/edge", "switchyard/gateway/eventstream", "switchyard/gateway/inprocess", "switchyard/gateway/rpcerror", "switchyard/gateway/web", "switchyard/workflows/cron", "switchyard/workflows/definition", "switchyard/workflows/names", "switchyard/workflows/nearest", "switchyard/workflows/phrase"}},
+	{"gateway/web", []string{"switchyard/", temporal}, []string{"switchyard/proto", "switchyard/docs", "switchyard/drawing", "switchyard/gateway/auth", "switchyard/gateway/edge", "switchyard/gateway/eventstream", "switchyard/gateway/inprocess", "switchyard/gateway/rpcerror", "switchyard/gateway/web", "switchyard/workflows/cron", "switchyard/workflows/definition", "switchyard/workflows/names", "switchyard/workflows/nearest", "switchyard/workflows/phrase"}},
 	{"gateway/web/ansi", []string{"switchyard/", temporal, "os", "net"}, nil},
 	{"gateway/web/live", []string{"switchyard/", temporal}, []string{"switchyard/gateway/eventstream"}},
 	{"gateway/web/login", []string{"switchyard/", temporal}, nil},
@@ -143,6 +143,7 @@ var arrows = []struct {
 	{"drawing/graph", []string{"switchyard/", temporal, "os", "net"}, []string{"switchyard/proto", "switchyard/drawing/words"}},
 	{"drawing/svg", []string{"switchyard/", temporal, "os", "net"}, []string{"switchyard/proto", "switchyard/drawing", "switchyard/workflows/names"}},
 	{"drawing/report", []string{"switchyard/", temporal, "os", "net"}, []string{"switchyard/proto", "switchyard/drawing", "switchyard/workflows/names"}},
+	{"docs", []string{"switchyard/", temporal, "os"}, []string{"switchyard/docs", "switchyard/drawing/svg"}},
 	{"cli/exit", []string{"switchyard/"}, nil},
 	// Packages that deal with the terminal, files or ports of this machine do not know the gateway.
 	{"cli/terminal", []string{"switchyard/", temporal}, nil},
@@ -207,7 +208,7 @@ func TestOnlyTestsImportTestPackages(t *testing.T) {
 // module. A package stands for those below it, and packages below the importing one need no mention.
 func TestDocsNameImports(t *testing.T) {
 	lists := regexp.MustCompile(`(?i)\b(?:it|package|module it) (?:may import|imports) (?:everything)?`)
-	named := regexp.MustCompile(`\b(proto|(?:activities|cli|dev|drawing|gateway|workers|workflows)(?:/[a-z0-9]+)+)\b`)
+	named := regexp.MustCompile(`\b(proto|docs|(?:activities|cli|dev|docs|drawing|gateway|workers|workflows)(?:/[a-z0-9]+)+)\b`)
 	for pkg, imports := range packages(t) {
 		dir := strings.TrimPrefix(strings.TrimPrefix(pkg, "switchyard"), "/")
 		file, err := parser.ParseFile(token.NewFileSet(), filepath.Join(dir, "doc.go"), nil, parser.ParseComments)
@@ -378,7 +379,7 @@ func packages(t *testing.T) map[string][]string {
 // TestDocumentsNameWhatIsThere checks that each path in the documents for contributors exists, and that ARCHITECTURE.md
 // names every folder of Go code that is not a detail of another folder.
 func TestDocumentsNameWhatIsThere(t *testing.T) {
-	path := regexp.MustCompile("`((?:activities|cli|dev|drawing|gateway|proto|workers|workflows|\\.ci)(?:/[A-Za-z0-9_.-]+)*)(?:`| )")
+	path := regexp.MustCompile("`((?:activities|cli|dev|docs|drawing|gateway|proto|workers|workflows|\\.ci)(?:/[A-Za-z0-9_.-]+)*)(?:`| )")
 	named := map[string]bool{}
 	for _, document := range []string{"ARCHITECTURE.md", "CONTRIBUTING.md"} {
 		text, err := os.ReadFile(document)

@@ -189,7 +189,7 @@ func (f *fixture) knocks(run string) []knock {
 			header: map[string]string{"Content-Type": "application/json", "Accept": "application/json, text/event-stream"},
 		})
 	}
-	for _, path := range []string{"/healthz", "/readyz"} {
+	for _, path := range []string{"/healthz", "/readyz", "/docs", "/docs/", "/docs/style.css"} {
 		all = append(all, knock{name: path, open: true, method: http.MethodGet, path: path})
 	}
 	return all
@@ -339,6 +339,9 @@ func TestNoSpellingOfAPathIsOpen(t *testing.T) {
 	admin, _ := f.token(t, "root", v1.RoleAdmin)
 	paths := map[string]string{}
 	for _, k := range f.knocks("last") {
+		if k.open {
+			continue
+		}
 		path, _, _ := strings.Cut(k.path, "?")
 		first, _, _ := strings.Cut(path[1:], "/")
 		paths[first] = path
@@ -350,11 +353,9 @@ func TestNoSpellingOfAPathIsOpen(t *testing.T) {
 			path + "/", path + ".", path + "/.", path + "%00", path + "%20", path + ";x=y", path + "#x", "/" + path, "//" + inner, strings.ToUpper(path),
 			"/healthz/.." + path, "/healthz/..%2f" + inner, "/healthz%2f.." + path, "/healthz/%2e%2e" + path, "/healthz%2f%2e%2e%2f" + inner, "/healthz/..%252f" + inner, "/healthz;" + path, "/readyz/.%2e" + path,
 			strings.ReplaceAll(path, "/", "%2F"), "/" + strings.ReplaceAll(inner, "/", "%2F"), "/" + strings.ReplaceAll(inner, "/", "%252F"), "/x/.." + path, "/./" + inner, "\\" + inner, "/healthz\\.." + path,
+			"/docs/.." + path, "/docs/..%2f" + inner, "/docs/%2e%2e" + path, "/docs%2f.." + path, "/docs/x/../.." + path, "/docs\\.." + path,
 			"http://evil.example" + path,
 		} {
-			if spelt == "/healthz" || spelt == "/readyz" || path == "/healthz" || path == "/readyz" {
-				continue
-			}
 			for _, method := range []string{http.MethodGet, http.MethodPost} {
 				tried++
 				if status := rawRequest(t, f.server.Address(), f.server.Address(), method, spelt, ""); status < 300 {

@@ -95,9 +95,10 @@ func (g *Gateway) secrets() secrets.Releaser {
 
 // Handler serves every path of the gateway: its services to Connect, gRPC and gRPC-Web clients, with the gRPC services for health
 // and reflection; their REST paths, with GET /openapi.json; server-sent events; the Model Context Protocol; the Agent2Agent
-// protocol; the page for browsers, GET / and /ui/...; sessions under GET /v1/sessions, for which nodes connect to GET /v1/links;
-// metrics under GET /metrics. All of them require authentication except GET /healthz (the process is alive) and GET /readyz (it
-// can answer calls), which return one word to any caller, and GET /v1/peers, which authenticates the calling gateway by itself.
+// protocol; the page for browsers, GET / and /ui/..., and the documentation, GET /docs/...; sessions under GET /v1/sessions, for
+// which nodes connect to GET /v1/links; metrics under GET /metrics. All of them require authentication except the documentation;
+// GET /healthz (the process is alive) and GET /readyz (it can answer calls), which return one word to any caller; and GET
+// /v1/peers, which authenticates the calling gateway by itself.
 // gRPC needs an HTTP/2 server; Listen starts one.
 func (g *Gateway) Handler() http.Handler {
 	services := g.services()

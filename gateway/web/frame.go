@@ -52,6 +52,7 @@ var navigation = []navItem{
 	{"/ui/schedules", "Schedules", false},
 	{"/ui/approvals", "Approvals", false},
 	{"/ui/dead-letters", "Dead letters", false},
+	{docsPath, "Docs", false},
 }
 
 // writePage writes a whole page.

@@ -4,14 +4,20 @@ import (
 	"crypto/rand"
 	"log/slog"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
+	"switchyard/docs"
+	"switchyard/docs/site"
 	"switchyard/gateway/auth"
 	"switchyard/gateway/edge"
 	"switchyard/gateway/inprocess"
 	"switchyard/gateway/web/live"
 )
+
+// docsPath is the path prefix of the documentation.
+const docsPath = "/docs/"
 
 // Config holds the dependencies and limits of a Web.
 type Config struct {
@@ -69,6 +75,8 @@ func New(c Config) *Web {
 	open.HandleFunc("POST /ui/login", w.logIn)
 	open.HandleFunc("POST /ui/logout", w.logOut)
 	open.Handle("GET "+assetsPath, serveAssets())
+	open.Handle("GET "+docsPath, site.Handler(docsPath, docs.Files, w.Log))
+	open.HandleFunc("GET /docs", func(rw http.ResponseWriter, r *http.Request) { http.Redirect(rw, r, docsPath, http.StatusSeeOther) })
 	open.HandleFunc("GET /ui", func(rw http.ResponseWriter, r *http.Request) { http.Redirect(rw, r, "/", http.StatusSeeOther) })
 	lock := c.Lock
 	lock.Refuse = w.handleUnauthenticated
@@ -83,11 +91,11 @@ func New(c Config) *Web {
 	return w
 }
 
-// Wrap returns a handler that serves the page and passes all other paths to next.
+// Wrap returns a handler that serves the page and the documentation, and passes all other paths to next.
 func (w *Web) Wrap(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
 		isRead := r.Method == http.MethodGet || r.Method == http.MethodHead
-		if path := r.URL.Path; path == "/" && isRead || path == "/ui" || strings.HasPrefix(path, "/ui/") {
+		if path := r.URL.Path; path == "/" && isRead || slices.Contains([]string{"/ui", "/docs"}, path) || strings.HasPrefix(path, "/ui/") || strings.HasPrefix(path, docsPath) {
 			w.handler.ServeHTTP(rw, r)
 			return
 		}

@@ -1,0 +1,8 @@
+package docs
+
+import "embed"
+
+// Files holds the pages and their pictures by path, such as compatibility.md.
+//
+//go:embed *.md *.png
+var Files embed.FS
