@@ -50,6 +50,9 @@ func ParseTemplate(text string) (*Template, error) {
 		switch {
 		case size > maxLength:
 			return nil, errorAt(text, start, "", "the expression is longer than %d bytes", maxLength)
+		case size < 0 && strings.Contains(text[from:], templateEnd):
+			return nil, errorAt(text, start, `close the quote, brace or comment before it; a line break in a text is \n, which YAML in double quotes writes as \\n`,
+				"%s has no %s outside of quotes, braces and comments", templateStart, templateEnd)
 		case size < 0:
 			return nil, errorAt(text, start, "write "+templateEscaped+" for the characters "+templateStart, "%s has no %s", templateStart, templateEnd)
 		case isBlank(text[from : from+size]):

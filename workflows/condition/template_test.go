@@ -45,12 +45,13 @@ func TestParseTemplate(t *testing.T) {
 		}
 	}
 	for text, want := range map[string]string{
-		"ab ${{ x":         "1:4: ${{ has no }}",
-		"\n\n ${{ 'x }} y": "3:2: ${{ has no }}",
-		"${{ x }":          "${{ has no }}",
-		"${{ x // }}":      "${{ has no }}",
-		"${{ {'a': 1 }}":   "${{ has no }}",
-		"x ${{ \t}}":       "1:3: there is no expression",
+		"ab ${{ x":            "1:4: ${{ has no }}",
+		"\n\n ${{ 'x }} y":    "3:2: ${{ has no }} outside of quotes",
+		"${{ a.join('\n') }}": "${{ has no }} outside of quotes",
+		"${{ x }":             "${{ has no }}",
+		"${{ x // }}":         "${{ has no }} outside of",
+		"${{ {'a': 1 }}":      "${{ has no }} outside of",
+		"x ${{ \t}}":          "1:3: there is no expression",
 		"${{" + strings.Repeat("a", maxLength+1) + "}}": "longer than",
 		"${{" + strings.Repeat("a", 3*maxLength):        "longer than",
 	} {
