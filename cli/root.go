@@ -47,7 +47,7 @@ allowed, 130 interrupted. Commands that run a program in a task exit with its co
 		},
 	}
 	root.PersistentFlags().String(config.Flag, "", "YAML file with settings")
-	root.PersistentFlags().String(config.ProfileFlag, "", "profile in the settings file, which overrides the file's other settings:")
+	root.PersistentFlags().String(config.ProfileFlag, "", "profile in the settings file, which overrides the file's other settings")
 	root.SetIn(sys.stdin)
 	root.SetOut(sys.stdout)
 	root.SetErr(sys.screen)

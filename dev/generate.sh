@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Generates the Go code of proto/ and the OpenAPI document. Works offline: buf and its plugins are built from the Go
+# Generates the Go code of proto/, the OpenAPI document and the references in docs/. Works offline: buf and its plugins are built from the Go
 # module cache, and the proto files of protovalidate and of google/api come out of Go modules.
 #   dev/generate.sh             generate
 #   dev/generate.sh lint        only lint
@@ -72,3 +72,6 @@ cp -r "$work"/out/. proto/
 cp "$work/descriptors.binpb" workflows/definition/descriptors.binpb
 go run ./dev/openapi -guide gateway/rest/README.md <"$work/openapi.json" >"$work/finished.json"
 cp "$work/finished.json" gateway/openapi/openapi.json
+# The references of the documentation are golden files of the tests that write them.
+touch docs/cli.md docs/functions.md docs/language-reference.md
+go test ./cli ./workflows/condition ./workflows/definition -count=1 -run '^(TestReferenceOf|TestSchemaGolden)' -update

@@ -1,7 +1,6 @@
 package condition
 
 import (
-	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -9,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"switchyard/dev/golden"
 )
 
 // deploy returns the scope of the tests: the task depends on lint, build and notify-failure, and not on test.
@@ -64,8 +65,6 @@ b === ' c""" || parent.build.stdout.contains(r'\d')`: {"build"},
 	}
 }
 
-var update = flag.Bool("update", false, "write the golden file again, from the expressions in it")
-
 // TestCheckErrorsMatchGoldenFile compares messages with a golden file.
 func TestCheckErrorsMatchGoldenFile(t *testing.T) {
 	path := filepath.Join("testdata", "errors.golden")
@@ -88,15 +87,7 @@ func TestCheckErrorsMatchGoldenFile(t *testing.T) {
 			t.Errorf("Check(%q): %q does not say %q", expr, problem.Caret, place)
 		}
 	}
-	if *update {
-		if err := os.WriteFile(path, []byte(after.String()), 0o644); err != nil {
-			t.Fatal(err)
-		}
-		return
-	}
-	if diff := cmp.Diff(string(before), after.String()); diff != "" {
-		t.Errorf("%s (-want +got):\n%s", path, diff)
-	}
+	golden.Check(t, path, after.String())
 }
 
 // TestCheckRefusesLargeExpressions checks expressions that are too large; each is either an error or harmless.

@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"switchyard/dev/golden"
 )
 
 // wide returns a scope of a kind in which `each` fans out, the run takes the inputs `channel` and `files`, and the ancestors
@@ -97,13 +99,5 @@ func TestCheckKindErrors(t *testing.T) {
 		}
 		fmt.Fprintf(&after, "%s\n%s\n%s\n\n", first, problem.Caret, strings.TrimSpace("hint: "+problem.Hint))
 	}
-	if *update {
-		if err := os.WriteFile(path, []byte(after.String()), 0o644); err != nil {
-			t.Fatal(err)
-		}
-		return
-	}
-	if diff := cmp.Diff(string(before), after.String()); diff != "" {
-		t.Errorf("%s (-want +got):\n%s", path, diff)
-	}
+	golden.Check(t, path, after.String())
 }

@@ -1,6 +1,7 @@
 package definition
 
 import (
+	"cmp"
 	_ "embed"
 	"encoding/json"
 	"slices"
@@ -257,13 +258,19 @@ func freeSchema(field protoreflect.FieldDescriptor) object {
 	return object{}
 }
 
+// durationPattern matches the durations of parseDuration.
+const durationPattern = `^([0-9.]+d)?([0-9.]+(ns|us|µs|ms|s|m|h))*$|^0$`
+
 func stringSchema(field protoreflect.FieldDescriptor, rules fieldRules) object {
 	schema := object{"type": "string"}
 	switch field.FullName() {
 	case "switchyard.v1.TaskDefinition.timeout", "switchyard.v1.TaskDefinition.deadline", "switchyard.v1.TaskDefinition.heartbeat_timeout", "switchyard.v1.TaskDefaults.timeout", "switchyard.v1.TaskDefaults.heartbeat_timeout",
-		"switchyard.v1.TaskDefaults.deadline", "switchyard.v1.Definition.deadline", "switchyard.v1.Cache.ttl", "switchyard.v1.ScheduleDefinition.jitter", "switchyard.v1.ScheduleDefinition.catch_up", "switchyard.v1.VpsSpec.idle_timeout":
+		"switchyard.v1.TaskDefaults.deadline", "switchyard.v1.Definition.deadline", "switchyard.v1.Cache.ttl", "switchyard.v1.ScheduleDefinition.jitter", "switchyard.v1.ScheduleDefinition.catch_up":
 		schema["type"] = scalarText
-		schema["pattern"] = `^([0-9.]+d)?([0-9.]+(ns|us|µs|ms|s|m|h))*$|^0$`
+		schema["pattern"] = durationPattern
+	case "switchyard.v1.VpsSpec.idle_timeout", "switchyard.v1.SubagentSpec.stall_timeout", "switchyard.v1.ApprovalSpec.timeout":
+		schema["type"] = scalarText
+		schema["pattern"] = durationPattern + `|\$\{\{` // specs have templates
 	case "switchyard.v1.TaskDefinition.condition", "switchyard.v1.Cache.key", "switchyard.v1.RetryPolicy.when":
 		schema["type"] = scalarText
 	case "switchyard.v1.Constraints.target_node":
@@ -295,13 +302,16 @@ func numberSchema(kind string, rules fieldRules) object {
 	return schema
 }
 
-// comments returns the comments of messages and fields.
+// snakeName matches a name of a field in a comment. A word in quotation marks is a value.
+var snakeName = lazyPattern(`"?\b[a-z0-9]+(_[a-z0-9]+)+\b`)
+
+// comments returns the comments of messages and fields. They name fields as people write them.
 func comments() map[protoreflect.FullName]string {
 	set := &descriptorpb.FileDescriptorSet{}
 	if err := proto.Unmarshal(describedModel, set); err != nil {
 		panic("definition: the embedded model cannot be read: " + err.Error())
 	}
-	found := map[protoreflect.FullName]string{}
+	found, written := map[protoreflect.FullName]string{}, map[string]string{}
 	for _, file := range set.GetFile() {
 		described, err := protodesc.NewFile(file, protoregistry.GlobalFiles)
 		if err != nil {
@@ -316,9 +326,14 @@ func comments() map[protoreflect.FullName]string {
 			message := described.Messages().Get(i)
 			add(message)
 			for k := range message.Fields().Len() {
-				add(message.Fields().Get(k))
+				field := message.Fields().Get(k)
+				add(field)
+				written[string(field.Name())] = field.JSONName()
 			}
 		}
+	}
+	for name, text := range found {
+		found[name] = snakeName().ReplaceAllStringFunc(text, func(word string) string { return cmp.Or(written[word], word) })
 	}
 	return found
 }

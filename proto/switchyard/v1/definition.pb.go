@@ -23,8 +23,7 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// Definition is a workflow: a directed acyclic graph of tasks. The YAML and JSON documents that people write are the
-// JSON form of this message.
+// Definition is a workflow: a directed acyclic graph of tasks, as people write it in YAML or JSON.
 type Definition struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Name of the workflow; run ids start with this name. At most 63 characters of [A-Za-z0-9._-], the first a letter or
@@ -602,10 +601,11 @@ func (x *RunConcurrency) GetStrategy() string {
 // TaskDefinition is one task of a workflow.
 type TaskDefinition struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Kind of task; determines which message `spec` holds.
+	// Kind of task, which determines the fields of `spec`.
 	Type string `protobuf:"bytes,1,opt,name=type,proto3" json:"type,omitempty"`
-	// What to run: a ShellSpec, ContainerSpec, ... in its JSON form. Each `${{ expr }}` in its strings is replaced by the
-	// value of the CEL expression when an attempt starts.
+	// What to run: the fields of ShellSpec, ContainerSpec, VpsSpec, K8sJobSpec, SubagentSpec, ClaudeRelaySpec, RunSpec or
+	// ApprovalSpec. Each `${{ expr }}` in its strings is replaced by the value of the CEL expression when an attempt
+	// starts.
 	Spec *structpb.Struct `protobuf:"bytes,2,opt,name=spec,proto3" json:"spec,omitempty"`
 	// Environment variables of the task, added to those of the node. Each `${{ expr }}` in a value is replaced by the
 	// value of the CEL expression.
