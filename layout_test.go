@@ -95,7 +95,7 @@ var arrows = []struct {
 	{"gateway", []string{"switchyard/workers", "switchyard/cli", "switchyard/dev", "go.temporal.io/server"}, nil},
 	{"gateway/openapi", []string{"switchyard/", temporal}, []string{"switchyard/gateway/openapi"}},
 	{"gateway/singletask", []string{"switchyard/", temporal}, []string{"switchyard/proto"}},
-	{"gateway/mcp", []string{"switchyard/", temporal}, []string{"switchyard/proto", "switchyard/gateway/auth", "switchyard/gateway/inprocess", "switchyard/gateway/openapi", "switchyard/gateway/singletask", "switchyard/workflows/definition", "switchyard/workflows/nearest", "switchyard/workflows/structs"}},
+	{"gateway/mcp", []string{"switchyard/", temporal}, []string{"switchyard/docs", "switchyard/proto", "switchyard/gateway/auth", "switchyard/gateway/inprocess", "switchyard/gateway/openapi", "switchyard/gateway/singletask", "switchyard/workflows/definition", "switchyard/workflows/nearest", "switchyard/workflows/structs"}},
 	{"gateway/a2a", []string{"switchyard/", temporal}, []string{"switchyard/proto", "switchyard/gateway/auth", "switchyard/gateway/inprocess", "switchyard/workflows/nearest", "switchyard/workflows/structs"}},
 	{"gateway/rest", []string{"switchyard/"}, []string{"switchyard/proto", "switchyard/gateway/rpcerror", "switchyard/workflows/nearest", "switchyard/workflows/structs"}},
 	{"gateway/rpcerror", []string{"switchyard/"}, []string{"switchyard/activities/store", "switchyard/activities/registry", "switchyard/workflows/nearest"}},

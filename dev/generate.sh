@@ -70,7 +70,7 @@ find proto -name '*.go' -path '*/v1/*' \( -name '*.pb.go' -o -name '*.connect.go
 mv "$work/out/openapi.json" "$work/openapi.json"
 cp -r "$work"/out/. proto/
 cp "$work/descriptors.binpb" workflows/definition/descriptors.binpb
-go run ./dev/openapi -guide gateway/rest/README.md <"$work/openapi.json" >"$work/finished.json"
+go run ./dev/openapi -guide docs/rest.md <"$work/openapi.json" >"$work/finished.json"
 cp "$work/finished.json" gateway/openapi/openapi.json
 # The references of the documentation are golden files of the tests that write them.
 touch docs/cli.md docs/functions.md docs/language-reference.md

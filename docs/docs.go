@@ -4,5 +4,10 @@ import "embed"
 
 // Files holds the pages and their pictures by path, such as compatibility.md.
 //
-//go:embed *.md *.png migration
+//go:embed *.md *.png development migration operations
 var Files embed.FS
+
+// Language is the guide to the language of definitions, in Markdown.
+//
+//go:embed language.md
+var Language string

@@ -68,7 +68,7 @@ func TestReadme(t *testing.T) {
 // TestGuideOfAgents validates the first definition of the guide. Running it would need a key.
 func TestGuideOfAgents(t *testing.T) {
 	t.Parallel()
-	definition := quoted(t, "activities/executor/subagent/README.md", "```yaml\n(.*?)```")
+	definition := quoted(t, "docs/agents.md", "```yaml\n(.*?)```")
 	if code, stdout, stderr := run(t, "validate", write(t, definition)); code != 0 {
 		t.Errorf("exit code %d: %s%s", code, stdout, stderr)
 	}

@@ -31,7 +31,7 @@ func TestForeignClientsDriveRuns(t *testing.T) {
 		}
 	})
 	t.Run("documents", func(t *testing.T) {
-		for document, head := range map[string]string{"README.md": "\n## REST\n", "gateway/rest/README.md": "# The HTTP API\n"} {
+		for document, head := range map[string]string{"README.md": "\n## REST\n", "docs/rest.md": "# The HTTP API\n"} {
 			text, err := os.ReadFile(filepath.Join(repository, document))
 			if err != nil {
 				t.Fatal(err)

@@ -3,5 +3,5 @@
 // children, and ends them when its standard input ends.
 //
 // It is a module of its own, so that Switchyard neither links nor downloads Kubernetes. Package dev/kubetest builds and
-// runs it for tests. README.md describes manual use and pitfalls.
+// runs it for tests. docs/development/kubernetes.md describes manual use and pitfalls.
 package main

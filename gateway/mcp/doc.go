@@ -14,6 +14,6 @@
 // Every error of a tool is a result that the model can read, with the remedy. Errors at the protocol level are for malformed
 // requests only.
 //
-// Of this module it may import proto, gateway/auth, gateway/inprocess, gateway/openapi, gateway/singletask,
+// Of this module it may import docs, proto, gateway/auth, gateway/inprocess, gateway/openapi, gateway/singletask,
 // workflows/definition, workflows/definition/source, workflows/nearest and workflows/structs.
 package mcp

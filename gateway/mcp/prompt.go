@@ -4,10 +4,9 @@ import (
 	"context"
 	"errors"
 	"strings"
+	"switchyard/docs"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
-
-	"switchyard/workflows/definition"
 )
 
 // promptText is the template of the prompt that asks a model for a workflow.
@@ -34,7 +33,7 @@ func (s *Server) addPrompt() {
 			Description: "Write a workflow for: " + cutText(oneLine(goal), maxText),
 			Messages: []*sdk.PromptMessage{
 				{Role: "user", Content: &sdk.TextContent{Text: strings.ReplaceAll(promptText, "%goal%", goal)}},
-				{Role: "user", Content: &sdk.EmbeddedResource{Resource: &sdk.ResourceContents{URI: guideURI, MIMEType: mimeMarkdown, Text: definition.Guide()}}},
+				{Role: "user", Content: &sdk.EmbeddedResource{Resource: &sdk.ResourceContents{URI: guideURI, MIMEType: mimeMarkdown, Text: docs.Language}}},
 			},
 		}, nil
 	})

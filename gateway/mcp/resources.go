@@ -12,8 +12,8 @@ import (
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
 
+	"switchyard/docs"
 	v1 "switchyard/proto/switchyard/v1"
-	"switchyard/workflows/definition"
 )
 
 const (
@@ -106,7 +106,7 @@ func (s *Server) read(ctx context.Context, r resource, variables map[string]any)
 }
 
 func readGuide(context.Context, *Services, map[string]any) (string, error) {
-	return definition.Guide(), nil
+	return docs.Language, nil
 }
 
 func readNode(ctx context.Context, s *Services, variables map[string]any) (string, error) {

@@ -11,7 +11,7 @@ import (
 )
 
 // guide is the human-readable guide to the REST paths.
-const guide = "../rest/README.md"
+const guide = "../../docs/rest.md"
 
 // TestGuideHasEveryPath checks that the guide lists each operation of the document exactly once. dev/generate.sh writes that
 // list.

@@ -14,7 +14,7 @@
 //	  - A call that creates a run returns 201 with its Location.
 //	  - No request is redirected.
 //
-// README.md is the guide for users. Only transcoder.go uses vanguard.
+// docs/rest.md is the guide for users. Only transcoder.go uses vanguard.
 //
 // Of this module it may import proto, gateway/rpcerror, workflows/nearest and workflows/structs.
 package rest

@@ -12,7 +12,7 @@ import (
 
 // The guide names every function of expressions and every constraint.
 func TestGuideNamesEverything(t *testing.T) {
-	data, err := os.ReadFile("README.md")
+	data, err := os.ReadFile("../../docs/language.md")
 	if err != nil {
 		t.Fatal(err)
 	}
