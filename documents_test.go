@@ -9,6 +9,8 @@ import (
 	"path"
 	"path/filepath"
 	"regexp"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -120,5 +122,58 @@ func TestCommentsNameDocuments(t *testing.T) {
 	}
 	if checked < 5 {
 		t.Errorf("only %d names were checked", checked)
+	}
+}
+
+// TestErrorsInTheDocumentationExist checks that the product's sources have the texts of which the headings in
+// docs/troubleshooting.md are made.
+func TestErrorsInTheDocumentationExist(t *testing.T) {
+	const page, least = "docs/troubleshooting.md", 40
+	var texts []string
+	for _, top := range []string{"activities", "cli", "gateway", "workers", "workflows"} {
+		err := filepath.WalkDir(top, func(file string, _ fs.DirEntry, err error) error {
+			if err != nil || !strings.HasSuffix(file, ".go") || strings.HasSuffix(file, "_test.go") {
+				return err
+			}
+			parsed, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.SkipObjectResolution)
+			if err != nil {
+				return err
+			}
+			ast.Inspect(parsed, func(n ast.Node) bool {
+				if l, isLiteral := n.(*ast.BasicLit); isLiteral && l.Kind == token.STRING {
+					if text, err := strconv.Unquote(l.Value); err == nil {
+						texts = append(texts, text)
+					}
+				}
+				return true
+			})
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	variable := regexp.MustCompile(`"?\.\.\."?`)
+	entries := 0
+	for _, h := range documents(t)[page].Headings {
+		if h.Level != 3 {
+			continue
+		}
+		entries++
+		longest := ""
+		for _, part := range variable.Split(h.Text, -1) {
+			if !slices.ContainsFunc(texts, func(text string) bool { return strings.Contains(text, part) }) {
+				t.Errorf("%s: %s: no string of the sources contains %q", page, h.Text, part)
+			}
+			if len(part) > len(longest) {
+				longest = part
+			}
+		}
+		if len(longest) < 10 {
+			t.Errorf("%s: %s: the longest part between the variable ones is %q, by which no error can be recognized", page, h.Text, longest)
+		}
+	}
+	if entries < least {
+		t.Errorf("%s has %d entries, want %d at least", page, entries, least)
 	}
 }
