@@ -5,11 +5,9 @@ package e2e
 import (
 	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"testing"
 
-	"switchyard/dev/processes"
 	"switchyard/dev/testneeds"
 )
 
@@ -28,25 +26,6 @@ func TestForeignClientsDriveRuns(t *testing.T) {
 		out, err := outputOf(t, tool(t, "bash"), filepath.Join("testdata", "grpcurl.sh"), tool(t, "grpcurl"), strings.TrimPrefix(s.Gateway, "http://"))
 		if err != nil {
 			t.Fatalf("%v\n%s", err, out)
-		}
-	})
-	t.Run("documents", func(t *testing.T) {
-		for document, head := range map[string]string{"README.md": "\n## REST\n", "docs/rest.md": "# The HTTP API\n"} {
-			text, err := os.ReadFile(filepath.Join(repository, document))
-			if err != nil {
-				t.Fatal(err)
-			}
-			block := regexp.MustCompile("(?s)" + head + ".*?```sh\n(.*?)```").FindSubmatch(text)
-			if block == nil {
-				t.Fatalf("%s has no commands after %q", document, head)
-			}
-			// The script ends at the first 4xx or 5xx status.
-			script := "set -e\ncd " + repository + "\nSWITCHYARD_GATEWAY=" + s.Gateway + "\n" +
-				"curl() { command curl -sS --fail-with-body --max-time 300 \"$@\"; }\n" +
-				strings.ReplaceAll(string(block[1]), "http://127.0.0.1:7280", s.Gateway)
-			if out, err := outputOf(t, tool(t, "bash"), "-c", script); err != nil {
-				t.Errorf("%s: %v\n%s", document, err, processes.Tail(out))
-			}
 		}
 	})
 }
