@@ -150,6 +150,7 @@ var arrows = []struct {
 	{"cli/archive", []string{"switchyard/", temporal}, nil},
 	{"cli/portforward", []string{"switchyard/", temporal}, []string{"switchyard/activities/sessions/wire"}},
 	{"cli/config", []string{"switchyard/"}, []string{"switchyard/workflows/nearest", "switchyard/proto", "switchyard/cli/exit", "switchyard/workflows/definition"}},
+	{"cli/doctor", []string{"switchyard/cli", "switchyard/dev"}, []string{"switchyard/cli/client", "switchyard/cli/exit"}},
 	{"cli/stack", []string{"switchyard/cli"}, []string{"switchyard/cli/stack", "switchyard/cli/exit"}},
 	{"cli/client", []string{"switchyard/"}, []string{"switchyard/proto", "switchyard/activities/sessions/wire", "switchyard/cli/exit", "switchyard/cli/output", "switchyard/drawing/words", "switchyard/workflows/definition", "switchyard/workflows/names"}},
 	{"cli/follow", []string{"switchyard/"}, []string{"switchyard/proto", "switchyard/cli/client", "switchyard/cli/exit", "switchyard/cli/output", "switchyard/cli/tui", "switchyard/drawing/words"}},

@@ -11,6 +11,7 @@ import (
 	"switchyard/cli/credentials"
 	"switchyard/cli/exit"
 	"switchyard/cli/output"
+	"switchyard/gateway/auth"
 	v1 "switchyard/proto/switchyard/v1"
 )
 
@@ -43,7 +44,7 @@ prompt or standard input.`,
 		if err != nil {
 			return err
 		}
-		if who.GetKind() == kindNone {
+		if who.GetKind() == auth.KindNone {
 			return exit.Usagef("the gateway at %s requires no token; it was started without --auth", a.URL)
 		}
 		if err := credentials.Save(credentials.Path(sys.getenv), u.String(), token); err != nil {
@@ -54,9 +55,6 @@ prompt or standard input.`,
 	}
 	return cmd
 }
-
-// kindNone is the kind of an unauthenticated caller.
-const kindNone = "none"
 
 // newToken returns the token to log in with.
 func (s *system) newToken(cmd *cobra.Command) (string, error) {

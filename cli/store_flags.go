@@ -40,8 +40,11 @@ func gatewayStore(ctx context.Context, named string, getenv func(string) string,
 		return "", err
 	}
 	defer conn.Close()
-	return filepath.Join(data, "stores", conn.Fleet), nil
+	return fleetStore(data, conn.Fleet), nil
 }
+
+// fleetStore returns the store of a cluster in the data directory.
+func fleetStore(data, fleet string) string { return filepath.Join(data, "stores", fleet) }
 
 // dataFolder returns the folder of this program in the user's data directory.
 func dataFolder(getenv func(string) string) (string, error) {

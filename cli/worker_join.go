@@ -3,7 +3,6 @@ package cli
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -11,6 +10,7 @@ import (
 	"switchyard/activities/store"
 	"switchyard/cli/client"
 	"switchyard/cli/credentials"
+	"switchyard/cli/doctor"
 	"switchyard/cli/exit"
 	"switchyard/cli/stack"
 	v1 "switchyard/proto/switchyard/v1"
@@ -52,25 +52,14 @@ func checkNode(ctx context.Context, a *client.Client, node string) error {
 	who, err := client.Call(ctx, a, a.Auth.WhoAmI, &v1.WhoAmIRequest{})
 	if err != nil {
 		if refused, ok := errors.AsType[*exit.Error](err); ok && refused.Code == exit.CodeNotAllowed && refused.Hint == "" {
-			refused.Hint = joinHint(node)
+			refused.Hint = doctor.JoinHint(node)
 		}
 		return err
 	}
-	switch {
-	case who.GetKind() == kindNone:
-		return nil
-	case who.GetRole() != v1.RoleNode:
-		return &exit.Error{Code: exit.CodeNotAllowed, Hint: joinHint(node),
-			Err: fmt.Errorf("the token belongs to %s, with the role %s; a worker needs a token of the role node", who.GetName(), who.GetRole())}
-	case who.GetNode() != node:
-		return &exit.Error{Code: exit.CodeNotAllowed, Hint: joinHint(node),
-			Err: fmt.Errorf("the token belongs to node %s, but this worker is node %s", who.GetNode(), node)}
+	if err := doctor.CheckNode(who, node); err != nil {
+		return &exit.Error{Code: exit.CodeNotAllowed, Hint: doctor.JoinHint(node), Err: err}
 	}
 	return nil
-}
-
-func joinHint(node string) string {
-	return fmt.Sprintf("an admin creates one with `switchyard tokens create --role node --node %s`; give it to the worker in a file with --token-file, or in SWITCHYARD_TOKEN", node)
 }
 
 // serveNode serves a worker whose store is a gateway, once the gateway accepts its token. If the gateway is

@@ -73,7 +73,7 @@ type Config struct {
 	StreamKeepAlive time.Duration
 	// StreamWriteTimeout is how long a write to a client of server-sent events may block. Default: 30 s.
 	StreamWriteTimeout time.Duration
-	// Version is the version of the program that agents see. Default: "devel".
+	// Version is the version of the program that callers see. Default: "devel".
 	Version string
 	// Now is the clock of the gateway. Default: time.Now.
 	Now func() time.Time

@@ -66,7 +66,7 @@ func (g *Gateway) services() []service {
 		serve(switchyardv1connect.NewWorkflowServiceHandler(g.workflows, options...)),
 		serve(switchyardv1connect.NewScheduleServiceHandler(g.schedules, options...)),
 		serve(switchyardv1connect.NewNodeServiceHandler(nodes.Service{Registry: g.config.Nodes, Now: g.config.Now}, options...)),
-		serve(switchyardv1connect.NewAuthServiceHandler(tokens.Service{Registry: g.config.Tokens}, options...)),
+		serve(switchyardv1connect.NewAuthServiceHandler(tokens.Service{Registry: g.config.Tokens, Version: g.config.Version}, options...)),
 		serve(switchyardv1connect.NewSecretServiceHandler(g.secrets(), options...)),
 		serve(switchyardv1connect.NewKeyServiceHandler(sshkeys.Service{Registry: g.keys}, options...)),
 		serve(switchyardv1connect.NewAuditServiceHandler(audit.Service{Store: g.config.Store, Now: g.config.Now}, options...)),

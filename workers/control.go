@@ -47,6 +47,8 @@ type ControlConfig struct {
 	Client *Connection
 	Store  *store.Store
 	Logger *slog.Logger
+	// Version is the version of this program, which the leader reports.
+	Version string
 	// Metrics exposes the fleet while this process leads. It may be nil.
 	Metrics *metrics.Metrics
 	// PrivateStore is true if the store is deleted with the process and so cannot serve a fleet.
@@ -150,7 +152,7 @@ func StartControl(ctx context.Context, cfg ControlConfig) (*Control, error) {
 			cancel()
 			return nil, err
 		}
-		candidate := &election.Candidate{Client: cfg.Client, Identity: processIdentity(), Store: storeID, PrivateStore: cfg.PrivateStore, Timing: cfg.Leader, Lock: cfg.holdLeadership, Begin: c.begin, Logger: cfg.Logger}
+		candidate := &election.Candidate{Client: cfg.Client, Identity: processIdentity(), Version: cfg.Version, Store: storeID, PrivateStore: cfg.PrivateStore, Timing: cfg.Leader, Lock: cfg.holdLeadership, Begin: c.begin, Logger: cfg.Logger}
 		c.election.RegisterActivityWithOptions(candidate.Lead, activity.RegisterOptions{Name: names.LeadActivity})
 	}
 	if err := c.election.Start(); err != nil {

@@ -30,7 +30,7 @@ func ensureAttributes(ctx context.Context, c *Connection) error {
 	defer cancel()
 	var addErr error
 	for added := false; ; {
-		missing, err := missingAttributes(ctx, c)
+		missing, err := c.MissingAttributes(ctx)
 		if err == nil && len(missing) == 0 {
 			return nil
 		}
@@ -55,8 +55,8 @@ func ensureAttributes(ctx context.Context, c *Connection) error {
 	}
 }
 
-// missingAttributes returns the search attributes that the server lacks, with their types.
-func missingAttributes(ctx context.Context, c *Connection) (map[string]enumspb.IndexedValueType, error) {
+// MissingAttributes returns the search attributes of runs that the server lacks, with their types.
+func (c *Connection) MissingAttributes(ctx context.Context) (map[string]enumspb.IndexedValueType, error) {
 	missing := visibility.Types()
 	for _, name := range slices.Sorted(maps.Keys(missing)) {
 		_, err := c.CountWorkflow(ctx, &workflowservice.CountWorkflowExecutionsRequest{Query: name + " IS NULL AND WorkflowId = ''"})
@@ -75,14 +75,18 @@ func attributesMissing(namespace string, missing map[string]enumspb.IndexedValue
 	if len(missing) == 0 {
 		return fmt.Errorf("search attributes of namespace %s: %w", namespace, cause)
 	}
-	all := slices.Sorted(maps.Keys(missing))
+	return fmt.Errorf("namespace %s lacks the search attributes %s, and they could not be registered: %w; an administrator can run `%s`",
+		namespace, strings.Join(slices.Sorted(maps.Keys(missing)), ", "), cause, RegisterCommand(namespace, missing))
+}
+
+// RegisterCommand returns the command that registers search attributes.
+func RegisterCommand(namespace string, attributes map[string]enumspb.IndexedValueType) string {
 	var command strings.Builder
 	fmt.Fprintf(&command, "temporal operator search-attribute create --namespace %s", namespace)
-	for _, name := range all {
-		fmt.Fprintf(&command, " --name %s --type %s", name, missing[name])
+	for _, name := range slices.Sorted(maps.Keys(attributes)) {
+		fmt.Fprintf(&command, " --name %s --type %s", name, attributes[name])
 	}
-	return fmt.Errorf("namespace %s lacks the search attributes %s, and they could not be registered: %w; an administrator can run `%s`",
-		namespace, strings.Join(all, ", "), cause, &command)
+	return command.String()
 }
 
 // refused reports whether a retry is pointless.

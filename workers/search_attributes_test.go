@@ -44,7 +44,7 @@ func TestMissingSearchAttributesAreRegistered(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if missing, err := missingAttributes(t.Context(), conn); err != nil || len(missing) > 0 {
+	if missing, err := conn.MissingAttributes(t.Context()); err != nil || len(missing) > 0 {
 		t.Errorf("missing are %v, %v", missing, err)
 	}
 }

@@ -42,6 +42,8 @@ type Candidate struct {
 	Identity string
 	// Store is the identity of the process's store, or "" if it could not be read.
 	Store string
+	// Version is the version of this program.
+	Version string
 	// PrivateStore is set if the store ends with the process.
 	PrivateStore bool
 	// Timing sets the lease of the leader. The server keeps it from one leader to the next.
@@ -63,7 +65,7 @@ func (o *Candidate) Lead(ctx context.Context) error {
 	info := activity.GetInfo(ctx)
 	token := info.TaskToken
 	stopping := activity.GetWorkerStopChannel(ctx)
-	beat := &v1.LeaderHeartbeat{Identity: o.Identity, Epoch: uuid.NewString(), Since: timestamppb.Now(), Store: o.Store, PrivateStore: o.PrivateStore}
+	beat := &v1.LeaderHeartbeat{Identity: o.Identity, Epoch: uuid.NewString(), Since: timestamppb.Now(), Store: o.Store, PrivateStore: o.PrivateStore, Version: o.Version}
 	if o.Lock != nil {
 		defer o.Lock(beat.GetEpoch())()
 	}

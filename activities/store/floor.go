@@ -49,6 +49,9 @@ func (f floored) putIfAbsent(ctx context.Context, key string, value []byte) (exi
 	return f.folder.putIfAbsent(ctx, key, value)
 }
 
+// Floor returns the free space in bytes below which a store on a file system of the given size refuses logs.
+func Floor(total uint64) uint64 { return min(maxFloor, total/floorShare) }
+
 // checkSpace returns ErrLowSpace for a log chunk that must not be stored, and nil for any other value.
 func (f floored) checkSpace(ctx context.Context, key string, size int) error {
 	if _, _, isLog := storekey.ParseLogChunk(key); !isLog {
@@ -58,7 +61,7 @@ func (f floored) checkSpace(ctx context.Context, key string, size int) error {
 	if err != nil {
 		return nil // the write itself reports the error
 	}
-	floor := min(maxFloor, usage.Total/floorShare)
+	floor := Floor(usage.Total)
 	if usage.Free >= floor || size <= MaxNoticeBytes && usage.Free >= floor/2 {
 		return nil
 	}

@@ -62,12 +62,18 @@ func (a *Client) Failure(err error) error {
 	case code == connect.CodeUnimplemented:
 		return &exit.Error{Code: exit.CodeSystem, Err: fmt.Errorf("the server at %s is not a gateway of this version: %w", a.URL, said)}
 	case code == connect.CodeUnavailable && !connect.IsWireError(err):
-		return &exit.Error{
-			Code: exit.CodeSystem, Err: fmt.Errorf("the gateway at %s cannot be reached: %w", a.URL, said),
-			Hint: "start one with `switchyard dev`, or name another one with --gateway or SWITCHYARD_GATEWAY",
-		}
+		return a.unreachable(said)
 	}
 	return &exit.Error{Code: exit.CodeSystem, Err: fmt.Errorf("gateway %s: %w", a.URL, said)}
+}
+
+// unreachable returns the error for a gateway that cannot be reached.
+func (a *Client) unreachable(cause error) error {
+	hint := a.tlsHint(cause)
+	if hint == "" {
+		hint = "start one with `switchyard dev`, or name another one with --gateway or SWITCHYARD_GATEWAY"
+	}
+	return &exit.Error{Code: exit.CodeSystem, Err: fmt.Errorf("the gateway at %s cannot be reached: %w", a.URL, cause), Hint: hint}
 }
 
 // goneAway returns the error of a command whose gateway became unreachable during the command.

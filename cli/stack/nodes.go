@@ -70,6 +70,7 @@ func (s *Stack) startNodes(ctx context.Context, cfg Config, figures *metrics.Met
 		cfg.Logger.Debug("shell tasks cannot run in a sandbox here", "reason", err)
 	}
 	virtual.addTo(&facts)
+	facts.Version = cfg.Version
 	sessions, err := session.Folder(cfg.Nodes[0].ScratchDir)
 	if err != nil {
 		return err

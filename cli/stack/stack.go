@@ -139,7 +139,7 @@ func Start(ctx context.Context, cfg Config) (_ *Stack, err error) {
 	s.addCloser("Temporal client", func() error { s.conn.Close(); return nil })
 	s.store.ClaimFor(s.conn.Fleet)
 	if cfg.Control {
-		control, err := workers.StartControl(ctx, workers.ControlConfig{Client: s.conn, Store: s.store, Metrics: figures, Logger: cfg.Logger, Role: cfg.Role, Retention: cfg.Retention, CleanupInterval: cfg.CleanupInterval, Leader: cfg.Leader, Weights: cfg.Weights, Defaults: cfg.Defaults, PrivateStore: privateStore, GrantNodes: cfg.Auth.Tokens, ServerStarted: serverStarted})
+		control, err := workers.StartControl(ctx, workers.ControlConfig{Client: s.conn, Store: s.store, Metrics: figures, Logger: cfg.Logger, Version: cfg.Version, Role: cfg.Role, Retention: cfg.Retention, CleanupInterval: cfg.CleanupInterval, Leader: cfg.Leader, Weights: cfg.Weights, Defaults: cfg.Defaults, PrivateStore: privateStore, GrantNodes: cfg.Auth.Tokens, ServerStarted: serverStarted})
 		if err != nil {
 			return nil, err
 		}

@@ -27,6 +27,8 @@ const (
 type Service struct {
 	// Registry holds the tokens, or is nil if authentication is off.
 	Registry *Registry
+	// Version is the version of the gateway.
+	Version string
 }
 
 var _ switchyardv1connect.AuthServiceHandler = Service{}
@@ -34,7 +36,7 @@ var _ switchyardv1connect.AuthServiceHandler = Service{}
 // WhoAmI returns the identity of the caller.
 func (s Service) WhoAmI(ctx context.Context, _ *connect.Request[v1.WhoAmIRequest]) (*connect.Response[v1.WhoAmIResponse], error) {
 	p := auth.From(ctx)
-	res := &v1.WhoAmIResponse{Name: p.Name, Role: p.Role.Word(), Node: p.Node, Kind: p.Kind}
+	res := &v1.WhoAmIResponse{Name: p.Name, Role: p.Role.Word(), Node: p.Node, Kind: p.Kind, Version: s.Version}
 	if !p.ExpiresAt.IsZero() {
 		res.ExpiresAt = timestamppb.New(p.ExpiresAt)
 	}

@@ -285,14 +285,14 @@ func TestServiceValidatesRequests(t *testing.T) {
 		says    string
 		expires bool
 	}{
-		"a person":              {Service{registry}, &v1.CreateTokenRequest{Name: "ann", Role: v1.RoleUser}, 0, "", true},
-		"without end":           {Service{registry}, &v1.CreateTokenRequest{Name: "ann", Role: v1.RoleUser, NeverExpires: true}, 0, "", false},
-		"a node":                {Service{registry}, &v1.CreateTokenRequest{Name: "gpu-1", Role: v1.RoleNode, Node: "gpu-1"}, 0, "", false},
-		"a node without one":    {Service{registry}, &v1.CreateTokenRequest{Name: "gpu-1", Role: v1.RoleNode}, connect.CodeInvalidArgument, "needs a node", false},
-		"a person with a node":  {Service{registry}, &v1.CreateTokenRequest{Name: "ann", Role: v1.RoleUser, Node: "gpu-1"}, connect.CodeInvalidArgument, "cannot be bound to a node", false},
-		"a node outside":        {Service{registry}, &v1.CreateTokenRequest{Name: "gpu-1", Role: v1.RoleNode, Node: "../gpu-1"}, connect.CodeInvalidArgument, "is not the name of a node", false},
-		"the name of schedules": {Service{registry}, &v1.CreateTokenRequest{Name: "schedule", Role: v1.RoleOperator}, connect.CodeInvalidArgument, "is reserved", false},
-		"both ends":             {Service{registry}, &v1.CreateTokenRequest{Name: "ann", Role: v1.RoleUser, NeverExpires: true, ExpiresIn: durationpb.New(time.Hour)}, connect.CodeInvalidArgument, "mutually exclusive; remove one", false},
+		"a person":              {Service{Registry: registry}, &v1.CreateTokenRequest{Name: "ann", Role: v1.RoleUser}, 0, "", true},
+		"without end":           {Service{Registry: registry}, &v1.CreateTokenRequest{Name: "ann", Role: v1.RoleUser, NeverExpires: true}, 0, "", false},
+		"a node":                {Service{Registry: registry}, &v1.CreateTokenRequest{Name: "gpu-1", Role: v1.RoleNode, Node: "gpu-1"}, 0, "", false},
+		"a node without one":    {Service{Registry: registry}, &v1.CreateTokenRequest{Name: "gpu-1", Role: v1.RoleNode}, connect.CodeInvalidArgument, "needs a node", false},
+		"a person with a node":  {Service{Registry: registry}, &v1.CreateTokenRequest{Name: "ann", Role: v1.RoleUser, Node: "gpu-1"}, connect.CodeInvalidArgument, "cannot be bound to a node", false},
+		"a node outside":        {Service{Registry: registry}, &v1.CreateTokenRequest{Name: "gpu-1", Role: v1.RoleNode, Node: "../gpu-1"}, connect.CodeInvalidArgument, "is not the name of a node", false},
+		"the name of schedules": {Service{Registry: registry}, &v1.CreateTokenRequest{Name: "schedule", Role: v1.RoleOperator}, connect.CodeInvalidArgument, "is reserved", false},
+		"both ends":             {Service{Registry: registry}, &v1.CreateTokenRequest{Name: "ann", Role: v1.RoleUser, NeverExpires: true, ExpiresIn: durationpb.New(time.Hour)}, connect.CodeInvalidArgument, "mutually exclusive; remove one", false},
 		"authentication off":    {Service{}, &v1.CreateTokenRequest{Name: "ann", Role: v1.RoleUser}, connect.CodeAborted, "--auth tokens", false},
 	} {
 		res, err := test.service.CreateToken(ctx, connect.NewRequest(test.req))
@@ -307,7 +307,7 @@ func TestServiceValidatesRequests(t *testing.T) {
 		}
 	}
 	var names []string
-	for _, page := range servicetest.Pages(t, ctx, Service{registry}.ListTokens, &v1.ListTokensRequest{PageSize: 2}) {
+	for _, page := range servicetest.Pages(t, ctx, Service{Registry: registry}.ListTokens, &v1.ListTokensRequest{PageSize: 2}) {
 		for _, token := range page.GetItems() {
 			names = append(names, token.GetName())
 		}

@@ -30,6 +30,8 @@ const (
 	SandboxCapability = "sandbox"
 	// QEMUVersionCapability is the version of QEMU on nodes that can run virtual machines.
 	QEMUVersionCapability = "qemu-version"
+	// VersionCapability is the version of the worker.
+	VersionCapability = "switchyard-version"
 )
 
 const (
@@ -56,6 +58,8 @@ type Facts struct {
 	// virtual machines without emulation. Detect does not set them; the owner of the executor does.
 	QEMU, KVM   bool
 	QEMUVersion string
+	// Version is the version of the worker, or "". Detect does not set it.
+	Version string
 }
 
 // Capabilities returns the capabilities of a node: the detected ones, overridden by said, which a person has configured.
@@ -86,6 +90,9 @@ func (f Facts) Capabilities(said map[string]string) map[string]string {
 	}
 	if f.QEMUVersion != "" {
 		found[QEMUVersionCapability] = f.QEMUVersion
+	}
+	if f.Version != "" {
+		found[VersionCapability] = f.Version
 	}
 	maps.Copy(found, said)
 	return found

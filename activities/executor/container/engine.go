@@ -68,7 +68,7 @@ func (e *engine) watch(ctx context.Context) {
 		pingCtx, cancel := context.WithTimeout(ctx, pingPatience)
 		_, err := e.docker.Ping(pingCtx)
 		if err != nil && ctx.Err() == nil && pingCtx.Err() != nil {
-			err = fmt.Errorf("the container engine at %s does not answer", e.docker.DaemonHost())
+			err = silentEngine(e.docker)
 		}
 		var networks []network.Summary
 		if err == nil {
@@ -89,6 +89,10 @@ func (e *engine) watch(ctx context.Context) {
 		case <-time.After(pingEvery):
 		}
 	}
+}
+
+func silentEngine(docker *client.Client) error {
+	return fmt.Errorf("the container engine at %s does not answer", docker.DaemonHost())
 }
 
 // recordPing records the result of a ping, and the networks of the engine unless there are none.
@@ -201,8 +205,10 @@ func (e *Executor) Networks() []string {
 
 // IsInstalled reports whether this machine has an engine, whether or not it answers. It also returns true if the configured
 // engine is on another machine.
-func (e *Executor) IsInstalled() bool {
-	socket, isLocal := strings.CutPrefix(e.docker.DaemonHost(), "unix://")
+func (e *Executor) IsInstalled() bool { return isInstalled(e.docker) }
+
+func isInstalled(docker *client.Client) bool {
+	socket, isLocal := strings.CutPrefix(docker.DaemonHost(), "unix://")
 	if !isLocal {
 		return true
 	}

@@ -8488,7 +8488,9 @@ type LeaderHeartbeat struct {
 	// Deprecated: Marked as deprecated in switchyard/v1/payload.proto.
 	Machine string `protobuf:"bytes,7,opt,name=machine,proto3" json:"machine,omitempty"`
 	// Number of dispatches that nodes did not pick up or did not start since this process became the leader, by name.
-	Suspicions    map[string]int32 `protobuf:"bytes,8,rep,name=suspicions,proto3" json:"suspicions,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"varint,2,opt,name=value"`
+	Suspicions map[string]int32 `protobuf:"bytes,8,rep,name=suspicions,proto3" json:"suspicions,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"varint,2,opt,name=value"`
+	// Version of the program that the leader runs.
+	Version       string `protobuf:"bytes,9,opt,name=version,proto3" json:"version,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -8578,6 +8580,13 @@ func (x *LeaderHeartbeat) GetSuspicions() map[string]int32 {
 		return x.Suspicions
 	}
 	return nil
+}
+
+func (x *LeaderHeartbeat) GetVersion() string {
+	if x != nil {
+		return x.Version
+	}
+	return ""
 }
 
 // ExplainRequest asks the placement queue to explain the placement of a task.
@@ -9544,7 +9553,7 @@ const file_switchyard_v1_payload_proto_rawDesc = "" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12 \n" +
 	"\vincarnation\x18\x02 \x01(\tR\vincarnation\x121\n" +
 	"\x06record\x18\x03 \x01(\v2\x19.switchyard.v1.NodeRecordR\x06record\"\r\n" +
-	"\vLeaderInput\"\xfc\x03\n" +
+	"\vLeaderInput\"\x96\x04\n" +
 	"\x0fLeaderHeartbeat\x12\x1a\n" +
 	"\bidentity\x18\x01 \x01(\tR\bidentity\x12\x14\n" +
 	"\x05epoch\x18\x02 \x01(\tR\x05epoch\x120\n" +
@@ -9555,7 +9564,8 @@ const file_switchyard_v1_payload_proto_rawDesc = "" +
 	"\amachine\x18\a \x01(\tB\x02\x18\x01R\amachine\x12N\n" +
 	"\n" +
 	"suspicions\x18\b \x03(\v2..switchyard.v1.LeaderHeartbeat.SuspicionsEntryR\n" +
-	"suspicions\x1aV\n" +
+	"suspicions\x12\x18\n" +
+	"\aversion\x18\t \x01(\tR\aversion\x1aV\n" +
 	"\fBenchedEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x120\n" +
 	"\x05value\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x05value:\x028\x01\x1a=\n" +
