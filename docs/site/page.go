@@ -31,6 +31,8 @@ type Page struct {
 	Headings []Heading
 	Links    []Link
 	Fences   []Fence
+	// Codes holds the texts of the pieces of code within lines.
+	Codes []string
 	// Anchors holds the fragments that lead into the page: those of headings, and those of HTML elements.
 	Anchors map[string]bool
 
@@ -109,6 +111,8 @@ func Parse(path string, source []byte) *Page {
 			p.Links = append(p.Links, Link{Target: string(n.Destination), Text: textOf(n, source), Picture: true, Section: section})
 		case *ast.FencedCodeBlock:
 			p.Fences = append(p.Fences, newFence(n, source))
+		case *ast.CodeSpan:
+			p.Codes = append(p.Codes, textOf(n, source))
 		case *ast.RawHTML:
 			ids.add(string(n.Segments.Value(source)))
 		case *ast.HTMLBlock:
