@@ -38,9 +38,8 @@ func documents(t *testing.T) map[string]*site.Page {
 	return found
 }
 
-// planned matches the pages that are still to be written.
-var planned = regexp.MustCompile(`^docs/(quick-start|concepts|language|security|placement|agents|kubernetes|machines|virtual-machines|environments|sessions|` +
-	`page|rest|sse|mcp|a2a|troubleshooting|operations/[a-z-]+|development/[a-z]+)\.md$`)
+// planned matches the page that is still to be written.
+var planned = regexp.MustCompile(`^docs/operations/gitops\.md$`)
 
 // TestLinksLeadSomewhere checks that every link in a document leads to a file, and its fragment to an anchor in it.
 func TestLinksLeadSomewhere(t *testing.T) {
