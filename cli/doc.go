@@ -11,5 +11,5 @@
 // configuration file, else from its default (package config). The exit code follows
 // from the error that a command returns (package exit).
 //
-// It may import everything; nothing but main imports it.
+// It may import everything; nothing but main and the tools of dev that document the commands imports it.
 package cli

@@ -28,6 +28,11 @@ func Main(args ...string) int {
 	return execute(ctx, sys, args)
 }
 
+// Commands returns the tree of all commands, for what documents them.
+func Commands() *cobra.Command {
+	return newRoot(newSystem(os.Stdin, os.Stdout, os.Stderr, os.Getenv))
+}
+
 // execute runs a command and prints on the screen why it failed.
 func execute(ctx context.Context, sys *system, args []string) int {
 	root := newRoot(sys)

@@ -27,12 +27,14 @@ func serveStack(ctx context.Context, sys *system, cfg stack.Config, announce fun
 	if err := announce(s); err != nil {
 		return err
 	}
+	notifyServiceManager(sys.getenv, cfg.Logger, "READY=1")
 	var gone <-chan struct{} // nil, which blocks for ever, without a gateway
 	if g := s.Gateway(); g != nil {
 		gone = g.Done()
 	}
 	select {
 	case <-ctx.Done():
+		notifyServiceManager(sys.getenv, cfg.Logger, stopping(cfg))
 		if cfg.Drains() {
 			sys.secondSignal.set(s.SkipDrain)
 			fmt.Fprintln(sys.screen, "stopping when the running tasks have ended; interrupt again to move them now")

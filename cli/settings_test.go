@@ -149,9 +149,14 @@ func TestVersions(t *testing.T) {
 		Settings: []debug.BuildSetting{{Key: "vcs.revision", Value: "0123456789abcdef0123"}, {Key: "vcs.modified", Value: "true"}},
 	}
 	got := versions(info)
-	for _, want := range []string{"devel-0123456789ab+dirty\n", "go1.26.8", "v1.50.0\n", "v1.32.1\n"} {
+	for _, want := range []string{"devel-0123456789ab+dirty\n", "0123456789abcdef0123\n", "go1.26.8", "v1.50.0\n", "v1.32.1\n"} {
 		if !strings.Contains(got, want) {
 			t.Errorf("no %q in\n%s", want, got)
 		}
+	}
+	release, commit = "0.1.0", "fedcba9876543210fedc"
+	defer func() { release, commit = "", "" }()
+	if got := versions(info); !strings.Contains(got, " 0.1.0\n") || !strings.Contains(got, " fedcba9876543210fedc\n") {
+		t.Errorf("a release prints\n%s", got)
 	}
 }

@@ -11,6 +11,9 @@ import (
 	"switchyard/cli/output"
 )
 
+// release and commit are set by dev/release.sh, through flags of the linker. They are empty in any other build.
+var release, commit string
+
 func newVersion(sys *system) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "version",
@@ -25,7 +28,7 @@ func newVersion(sys *system) *cobra.Command {
 		}
 		if format.Value == output.JSON {
 			return output.WriteJSON(sys.stdout, map[string]string{
-				"switchyard": versionOf(info), "go": goVersion(info), "os": runtime.GOOS, "arch": runtime.GOARCH,
+				"switchyard": versionOf(info), "commit": commitOf(info), "go": goVersion(info), "os": runtime.GOOS, "arch": runtime.GOARCH,
 				"temporalSdk": dependency(info, "go.temporal.io/sdk"), "temporalServer": dependency(info, "go.temporal.io/server"),
 			})
 		}
@@ -39,8 +42,8 @@ func goVersion(info *debug.BuildInfo) string { return cmp.Or(info.GoVersion, run
 
 // versions lists the versions of the program and of its main dependencies.
 func versions(info *debug.BuildInfo) string {
-	return fmt.Sprintf("switchyard       %s\nGo               %s %s/%s\nTemporal SDK     %s\nTemporal server  %s\n",
-		versionOf(info), goVersion(info), runtime.GOOS, runtime.GOARCH,
+	return fmt.Sprintf("switchyard       %s\ncommit           %s\nGo               %s %s/%s\nTemporal SDK     %s\nTemporal server  %s\n",
+		versionOf(info), commitOf(info), goVersion(info), runtime.GOOS, runtime.GOARCH,
 		dependency(info, "go.temporal.io/sdk"), dependency(info, "go.temporal.io/server"))
 }
 
@@ -53,22 +56,37 @@ func version() string {
 	return versionOf(info)
 }
 
+// versionOf returns the version that the release script has set, or else that of the build.
 func versionOf(info *debug.BuildInfo) string {
-	settings := map[string]string{}
-	for _, s := range info.Settings {
-		settings[s.Key] = s.Value
+	switch {
+	case release != "":
+		return release
+	case info.Main.Version != "" && info.Main.Version != "(devel)":
+		return info.Main.Version
 	}
-	name := info.Main.Version
-	if name == "" || name == "(devel)" {
-		name = "devel"
-		if revision := settings["vcs.revision"]; revision != "" {
-			name += "-" + revision[:min(12, len(revision))]
-		}
-		if settings["vcs.modified"] == "true" {
-			name += "+dirty"
-		}
+	name := "devel"
+	if revision := setting(info, "vcs.revision"); revision != "" {
+		name += "-" + revision[:min(12, len(revision))]
+	}
+	if setting(info, "vcs.modified") == "true" {
+		name += "+dirty"
 	}
 	return name
+}
+
+// commitOf returns the commit of which the program was built, or "unknown".
+func commitOf(info *debug.BuildInfo) string {
+	return cmp.Or(commit, setting(info, "vcs.revision"), "unknown")
+}
+
+// setting returns a setting of the build, or "".
+func setting(info *debug.BuildInfo, key string) string {
+	for _, s := range info.Settings {
+		if s.Key == key {
+			return s.Value
+		}
+	}
+	return ""
 }
 
 func dependency(info *debug.BuildInfo, path string) string {

@@ -4,7 +4,6 @@ package e2e
 
 import (
 	"debug/elf"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
@@ -33,14 +32,17 @@ func TestLongRelease(t *testing.T) {
 		}
 		return string(out)
 	}
-	must("dev/release.sh", "--output", dist, "linux/"+runtime.GOARCH)
+	const released = "0.0.1-test"
+	must("dev/release.sh", released, "--output", dist, "linux/"+runtime.GOARCH)
 
-	name := "switchyard-linux-" + runtime.GOARCH
-	sums, err := os.ReadFile(filepath.Join(dist, "SHA256SUMS"))
-	if err != nil || !strings.HasSuffix(string(sums), "  "+name+"\n") {
-		t.Errorf("SHA256SUMS holds %q (%v)", sums, err)
+	name := "switchyard_" + released + "_linux_" + runtime.GOARCH
+	check := exec.Command("sha256sum", "--check", "--strict", "SHA256SUMS")
+	check.Dir = dist
+	if out, err := check.CombinedOutput(); err != nil || !strings.Contains(string(out), name+".tar.gz: OK\n") {
+		t.Errorf("SHA256SUMS: %v\n%s", err, out)
 	}
-	program := filepath.Join(dist, name)
+	must("tar", "-C", dist, "-xf", filepath.Join(dist, name+".tar.gz"))
+	program := filepath.Join(dist, name, "switchyard")
 	file, err := elf.Open(program)
 	if err != nil {
 		t.Fatal(err)
@@ -50,12 +52,12 @@ func TestLongRelease(t *testing.T) {
 		t.Errorf("the binary needs the libraries %v (%v), or is not stripped", libraries, err)
 	}
 	version := must(program, "version")
-	if !strings.HasPrefix(version, "switchyard ") || strings.Contains(version, "unknown") {
+	if !strings.Contains(version, " "+released+"\n") || strings.Contains(version, "unknown") {
 		t.Errorf("version prints %s", version)
 	}
 
 	image := "switchyard-test-release"
-	must("docker", "build", "-f", "dev/deploy/Dockerfile", "--build-arg", "BASE="+base, "--build-arg", "TARGETARCH="+runtime.GOARCH, "-t", image, dist)
+	must("docker", "build", "-f", "dev/deploy/Dockerfile", "--build-arg", "BASE="+base, "--build-arg", "VERSION="+released, "--build-arg", "TARGETARCH="+runtime.GOARCH, "-t", image, dist)
 	t.Cleanup(func() { must("docker", "image", "rm", image) })
 	if got := must("docker", "run", "--rm", image, "version"); got != version {
 		t.Errorf("in the image, version prints %s", got)
