@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"connectrpc.com/connect"
+	"google.golang.org/protobuf/proto"
 
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/proto/switchyard/v1/switchyardv1connect"
@@ -141,4 +142,41 @@ tasks:
 	if got := shown(problemsOf(t, err)); !slices.Equal(got, []string{near}) {
 		t.Errorf("the problems are %q", got)
 	}
+}
+
+// TestOnlyTheOwnerReplacesWhatItHasStored checks that a definition with an owner, or with none, is not replaced or deleted by
+// another owner, and that a plan shows what would change.
+func TestOnlyTheOwnerReplacesWhatItHasStored(t *testing.T) {
+	t.Parallel()
+	f := start(t)
+	c := dialService(t, f, switchyardv1connect.NewWorkflowServiceClient, "")
+	put := func(owner, task string, adopt bool) *v1.PutWorkflowRequest {
+		return &v1.PutWorkflowRequest{Source: &v1.PutWorkflowRequest_Document{Document: document("owned", task)}, Owner: owner, Adopt: adopt}
+	}
+	plan := func(task string) *v1.PlanWorkflowResponse {
+		return answer(t, c.PlanWorkflow, &v1.PlanWorkflowRequest{Document: document("owned", task)})
+	}
+	if p := plan("a"); p.GetStored() != nil || p.GetName() != "owned" || len(p.GetDefinition().GetTasks()) != 1 {
+		t.Errorf("before it is stored: %v", p)
+	}
+	do(t, c.PutWorkflow, put("yard", "a", false))
+	if p := plan("a"); !proto.Equal(p.GetStored(), p.GetDefinition()) || p.GetOwner() != "yard" {
+		t.Errorf("the same: %v", p)
+	}
+	if p := plan("b"); proto.Equal(p.GetStored(), p.GetDefinition()) {
+		t.Errorf("another one: %v", p)
+	}
+	refused(t, "another owner", c.PutWorkflow, put("else", "b", false), connect.CodeAborted)
+	refused(t, "a delete by another owner", c.DeleteWorkflow, &v1.DeleteWorkflowRequest{Name: "owned", Owner: "else"}, connect.CodeAborted)
+	if res := do(t, c.PutWorkflow, put("yard", "b", false)); !res.GetReplaced() {
+		t.Errorf("its owner: %v", res)
+	}
+	f.putWorkflow(t, document("owned", "c")) // by a person, who owns nothing
+	refused(t, "the former owner", c.PutWorkflow, put("yard", "b", false), connect.CodeAborted)
+	do(t, c.PutWorkflow, put("else", "b", true))
+	if got := answer(t, c.GetWorkflow, &v1.GetWorkflowRequest{Name: "owned"}); got.GetOwner() != "else" {
+		t.Errorf("adopted: %v", got)
+	}
+	refused(t, "a bad owner", c.PutWorkflow, put("an owner", "b", false), connect.CodeInvalidArgument)
+	do(t, c.DeleteWorkflow, &v1.DeleteWorkflowRequest{Name: "owned", Owner: "else"})
 }

@@ -35,6 +35,8 @@ var (
 	ErrUnknown = errors.New("unknown workflow")
 	// ErrExists means that a definition of that name already exists.
 	ErrExists = errors.New("workflow exists")
+	// ErrOwned means that the definition of that name has another owner or none.
+	ErrOwned = errors.New("workflow has another owner")
 	// ErrTooLarge means that the definition does not fit into a schedule.
 	ErrTooLarge = errors.New("definition is too large")
 )
@@ -74,14 +76,28 @@ type Stored struct {
 	Definition *v1.Definition
 	// UpdatedAt is the time at which the definition was stored, or zero if unknown.
 	UpdatedAt time.Time
+	// Owner is the owner of the definition, or "" if it has none.
+	Owner string
 	// Schedule describes when the definition starts runs, or is nil if it starts none. Only List sets it.
 	Schedule *v1.Schedule
 }
 
-// Put stores a checked definition under its name. options applies to the runs that its schedule starts; nil means the
-// defaults. Put returns ErrExists if the name is taken and replace is not set.
-func (l *Library) Put(ctx context.Context, def *v1.Definition, options *v1.RunOptions, replace bool) (replaced bool, err error) {
-	schedule, err := l.scheduleOf(def, options)
+// PutOptions sets how Put stores a definition.
+type PutOptions struct {
+	// Run applies to the runs that the schedule of the definition starts. nil means the defaults.
+	Run *v1.RunOptions
+	// Replace replaces an existing definition.
+	Replace bool
+	// Owner becomes the owner of the definition, and replaces only a definition that it owns. "" is no owner.
+	Owner string
+	// Adopt lets the owner replace any definition.
+	Adopt bool
+}
+
+// Put stores a checked definition under its name. It returns ErrExists if the name is taken and o does not let it be replaced, and
+// ErrOwned if o.Owner does not own the existing definition.
+func (l *Library) Put(ctx context.Context, def *v1.Definition, o PutOptions) (replaced bool, err error) {
+	schedule, err := l.scheduleOf(def, o)
 	if err != nil {
 		return false, err
 	}
@@ -96,10 +112,10 @@ func (l *Library) Put(ctx context.Context, def *v1.Definition, options *v1.RunOp
 		if !is[*serviceerror.WorkflowExecutionAlreadyStarted](err) && !is[*serviceerror.AlreadyExists](err) {
 			return false, fmt.Errorf("store workflow %s: %w", def.GetName(), err)
 		}
-		if !replace {
+		if !o.Replace && o.Owner == "" {
 			return false, fmt.Errorf("%w: %s", ErrExists, def.GetName())
 		}
-		err = l.replace(ctx, id, schedule, def)
+		err = l.replace(ctx, id, schedule, def, o)
 		if err == nil {
 			return true, nil
 		}
@@ -110,8 +126,11 @@ func (l *Library) Put(ctx context.Context, def *v1.Definition, options *v1.RunOp
 }
 
 // replace replaces the stored schedule. A paused schedule stays paused unless a definition says otherwise.
-func (l *Library) replace(ctx context.Context, id string, schedule *schedulepb.Schedule, def *v1.Definition) error {
+func (l *Library) replace(ctx context.Context, id string, schedule *schedulepb.Schedule, def *v1.Definition, o PutOptions) error {
 	return l.schedules.Change(ctx, id, func(old *workflowservice.DescribeScheduleResponse) error {
+		if owner := ownerOf(old.GetSchedule()); o.Owner != "" && !o.Adopt && owner != o.Owner {
+			return notOwned(def.GetName(), owner)
+		}
 		if !schedule.GetState().GetPaused() && staysPaused(old.GetSchedule(), def) {
 			schedule = proto.CloneOf(schedule)
 			schedule.State.Paused = true
@@ -126,6 +145,18 @@ func (l *Library) replace(ctx context.Context, id string, schedule *schedulepb.S
 	})
 }
 
+// ownerOf returns the owner of the definition that a schedule stores.
+func ownerOf(s *schedulepb.Schedule) string {
+	return schedules.ParseNote(s.GetState().GetNotes()).Owner
+}
+
+func notOwned(name, owner string) error {
+	if owner == "" {
+		return fmt.Errorf("%w: workflow %s was stored without an owner", ErrOwned, name)
+	}
+	return fmt.Errorf("%w: workflow %s is owned by %s", ErrOwned, name, owner)
+}
+
 // staysPaused reports whether a schedule that a person has paused stays paused when def replaces its definition.
 func staysPaused(old *schedulepb.Schedule, def *v1.Definition) bool {
 	if !old.GetState().GetPaused() || !schedules.HasTimes(old.GetSpec()) || def.GetSchedule().Paused != nil {
@@ -136,8 +167,8 @@ func staysPaused(old *schedulepb.Schedule, def *v1.Definition) bool {
 }
 
 // scheduleOf returns the schedule that stores a definition.
-func (l *Library) scheduleOf(def *v1.Definition, options *v1.RunOptions) (*schedulepb.Schedule, error) {
-	action, err := l.actionOf(def, options)
+func (l *Library) scheduleOf(def *v1.Definition, o PutOptions) (*schedulepb.Schedule, error) {
+	action, err := l.actionOf(def, o.Run)
 	if err != nil {
 		return nil, err
 	}
@@ -151,7 +182,7 @@ func (l *Library) scheduleOf(def *v1.Definition, options *v1.RunOptions) (*sched
 		State: &schedulepb.ScheduleState{
 			// A schedule without times must be paused: Temporal drops an unpaused schedule that has nothing to do.
 			Paused: def.GetSchedule() == nil || def.GetSchedule().GetPaused(),
-			Notes:  schedules.Note{StoredAt: l.now(), A2A: def.GetA2A(), Description: def.GetDescription()}.String(),
+			Notes:  schedules.Note{StoredAt: l.now(), A2A: def.GetA2A(), Owner: o.Owner, Description: def.GetDescription()}.String(),
 		},
 	}, nil
 }
@@ -205,7 +236,8 @@ func (l *Library) Get(ctx context.Context, name string) (*Stored, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read workflow %s: %w", name, err)
 	}
-	stored := &Stored{Definition: def, UpdatedAt: schedules.ParseNote(described.GetSchedule().GetState().GetNotes()).StoredAt}
+	note := schedules.ParseNote(described.GetSchedule().GetState().GetNotes())
+	stored := &Stored{Definition: def, UpdatedAt: note.StoredAt, Owner: note.Owner}
 	if stored.UpdatedAt.IsZero() { // Temporal's own tools have overwritten the note
 		stored.UpdatedAt = cmp.Or(described.GetInfo().GetUpdateTime(), described.GetInfo().GetCreateTime()).AsTime()
 	}
@@ -241,7 +273,7 @@ func (l *Library) List(ctx context.Context) ([]*Stored, error) {
 			unnoted = append(unnoted, len(all))
 		}
 		all = append(all, &Stored{
-			Definition: &v1.Definition{Name: name, Description: note.Description, A2A: note.A2A}, UpdatedAt: note.StoredAt, Schedule: schedules.FromList(entry),
+			Definition: &v1.Definition{Name: name, Description: note.Description, A2A: note.A2A}, UpdatedAt: note.StoredAt, Owner: note.Owner, Schedule: schedules.FromList(entry),
 		})
 	})
 	if err != nil {
@@ -258,8 +290,18 @@ func (l *Library) List(ctx context.Context) ([]*Stored, error) {
 	return all, nil
 }
 
-// Delete deletes the definition of a name. It returns ErrUnknown if there is none.
-func (l *Library) Delete(ctx context.Context, name string) error {
+// Delete deletes the definition of a name. It returns ErrUnknown if there is none, and ErrOwned if the definition does not have
+// the given owner; "" is any.
+func (l *Library) Delete(ctx context.Context, name, owner string) error {
+	if owner != "" {
+		stored, err := l.Get(ctx, name)
+		if err != nil {
+			return err
+		}
+		if stored.Owner != owner {
+			return notOwned(name, stored.Owner)
+		}
+	}
 	err := l.client.ScheduleClient().GetHandle(ctx, names.StoredWorkflowID(name)).Delete(ctx)
 	if is[*serviceerror.NotFound](err) {
 		return unknown(name)

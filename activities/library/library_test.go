@@ -60,11 +60,11 @@ func TestLife(t *testing.T) {
 	if _, err := l.Get(t.Context(), "life"); !errors.Is(err, library.ErrUnknown) {
 		t.Fatalf("before: %v", err)
 	}
-	if err := l.Delete(t.Context(), "life"); !errors.Is(err, library.ErrUnknown) {
+	if err := l.Delete(t.Context(), "life", ""); !errors.Is(err, library.ErrUnknown) {
 		t.Fatalf("delete before: %v", err)
 	}
 	began := time.Now().Truncate(time.Second)
-	if replaced, err := l.Put(t.Context(), first, nil, true); err != nil || replaced {
+	if replaced, err := l.Put(t.Context(), first, library.PutOptions{Replace: true}); err != nil || replaced {
 		t.Fatalf("put: %t, %v", replaced, err)
 	}
 	check := func(want *v1.Definition) {
@@ -75,21 +75,21 @@ func TestLife(t *testing.T) {
 		}
 	}
 	check(first)
-	if _, err := l.Put(t.Context(), second, nil, false); !errors.Is(err, library.ErrExists) {
+	if _, err := l.Put(t.Context(), second, library.PutOptions{}); !errors.Is(err, library.ErrExists) {
 		t.Fatalf("put again: %v", err)
 	}
 	check(first)
-	if replaced, err := l.Put(t.Context(), second, nil, true); err != nil || !replaced {
+	if replaced, err := l.Put(t.Context(), second, library.PutOptions{Replace: true}); err != nil || !replaced {
 		t.Fatalf("replace: %t, %v", replaced, err)
 	}
 	check(second)
-	if err := l.Delete(t.Context(), "life"); err != nil {
+	if err := l.Delete(t.Context(), "life", ""); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := l.Get(t.Context(), "life"); !errors.Is(err, library.ErrUnknown) {
 		t.Fatalf("after: %v", err)
 	}
-	if replaced, err := l.Put(t.Context(), first, nil, false); err != nil || replaced {
+	if replaced, err := l.Put(t.Context(), first, library.PutOptions{}); err != nil || replaced {
 		t.Fatalf("put once more: %t, %v", replaced, err)
 	}
 	check(first)
@@ -98,7 +98,7 @@ func TestLife(t *testing.T) {
 // TestItNeverRuns checks that the schedule of a definition without one is paused and has no times.
 func TestItNeverRuns(t *testing.T) {
 	t.Parallel()
-	if _, err := library.New(temporalClient, client.DefaultNamespace).Put(t.Context(), simple("still", "", "true"), nil, false); err != nil {
+	if _, err := library.New(temporalClient, client.DefaultNamespace).Put(t.Context(), simple("still", "", "true"), library.PutOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	d, err := temporalClient.ScheduleClient().GetHandle(t.Context(), "workflow:still").Describe(t.Context())
@@ -111,11 +111,11 @@ func TestList(t *testing.T) {
 	t.Parallel()
 	l := library.New(temporalClient, client.DefaultNamespace)
 	for _, name := range []string{"list-b", "list-a", "list-c"} {
-		if _, err := l.Put(t.Context(), simple(name, "is "+name, "true"), nil, false); err != nil {
+		if _, err := l.Put(t.Context(), simple(name, "is "+name, "true"), library.PutOptions{}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := l.Delete(t.Context(), "list-c"); err != nil {
+	if err := l.Delete(t.Context(), "list-c", ""); err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
@@ -151,7 +151,7 @@ func TestListShowsWhatIsOfferedToAgents(t *testing.T) {
 		t.Helper()
 		def := simple(name, description, "true")
 		def.A2A, def.Schedule = a2a, &v1.ScheduleDefinition{Cron: []string{"@yearly"}}
-		if _, err := l.Put(t.Context(), def, nil, true); err != nil {
+		if _, err := l.Put(t.Context(), def, library.PutOptions{Replace: true}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -207,7 +207,7 @@ func TestLarge(t *testing.T) {
 	t.Parallel()
 	l := library.New(temporalClient, client.DefaultNamespace)
 	def := simple("large", "", strings.Repeat("echo hello; ", 300_000)) // 3.6 MB
-	if _, err := l.Put(t.Context(), def, nil, false); err != nil {
+	if _, err := l.Put(t.Context(), def, library.PutOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	if got, err := l.Get(t.Context(), "large"); err != nil || !proto.Equal(got.Definition, def) {
@@ -218,10 +218,10 @@ func TestLarge(t *testing.T) {
 		t.Fatal(err)
 	}
 	text := hex.EncodeToString(noise)
-	if _, err := l.Put(t.Context(), simple("noise", "", text[:1<<20]), nil, false); err != nil {
+	if _, err := l.Put(t.Context(), simple("noise", "", text[:1<<20]), library.PutOptions{}); err != nil {
 		t.Errorf("1 MiB of noise: %v", err)
 	}
-	if _, err := l.Put(t.Context(), simple("noise", "", text+text), nil, true); !errors.Is(err, library.ErrTooLarge) {
+	if _, err := l.Put(t.Context(), simple("noise", "", text+text), library.PutOptions{Replace: true}); !errors.Is(err, library.ErrTooLarge) {
 		t.Errorf("4 MiB of noise: %v", err)
 	}
 	clocked := simple("clocked", "", "true")
@@ -229,7 +229,7 @@ func TestLarge(t *testing.T) {
 	for hour := range 10 {
 		clocked.Schedule.Cron = append(clocked.Schedule.Cron, fmt.Sprintf("*/7 %d-%d * * *", hour, hour+5))
 	}
-	if _, err := l.Put(t.Context(), clocked, nil, false); !errors.Is(err, library.ErrTooLarge) || !strings.Contains(err.Error(), "calendars of Temporal") {
+	if _, err := l.Put(t.Context(), clocked, library.PutOptions{}); !errors.Is(err, library.ErrTooLarge) || !strings.Contains(err.Error(), "calendars of Temporal") {
 		t.Errorf("thousands of calendars: %v", err)
 	}
 }

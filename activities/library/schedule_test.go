@@ -19,7 +19,7 @@ func put(t *testing.T, name string, schedule *v1.ScheduleDefinition, replace boo
 	t.Helper()
 	def := simple(name, "says when", "true")
 	def.Schedule = schedule
-	if _, err := library.New(temporalClient, client.DefaultNamespace).Put(t.Context(), def, nil, replace); err != nil {
+	if _, err := library.New(temporalClient, client.DefaultNamespace).Put(t.Context(), def, library.PutOptions{Replace: replace}); err != nil {
 		t.Fatal(err)
 	}
 }

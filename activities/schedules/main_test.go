@@ -79,11 +79,11 @@ func store(t *testing.T, text string) {
 		t.Fatal(err)
 	}
 	l := library.New(temporalClient, client.DefaultNamespace)
-	if _, err := l.Put(t.Context(), def, nil, false); err != nil {
+	if _, err := l.Put(t.Context(), def, library.PutOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if err := l.Delete(context.Background(), def.GetName()); err != nil {
+		if err := l.Delete(context.Background(), def.GetName(), ""); err != nil {
 			t.Error(err)
 		}
 	})

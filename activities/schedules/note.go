@@ -13,6 +13,8 @@ type Note struct {
 	StoredAt time.Time
 	// A2A is set if the definition is offered to other agents as a skill.
 	A2A bool
+	// Owner is the owner of the definition, or "". It contains no space and no colon.
+	Owner string
 	// Description is the description of the definition.
 	Description string
 	// Said is the remark from when the schedule was last paused or resumed.
@@ -23,6 +25,8 @@ const (
 	notePrefix = "stored "
 	// a2aMark follows the time if the definition is offered to other agents.
 	a2aMark = " as an A2A skill"
+	// ownerMark precedes the owner, if the definition has one.
+	ownerMark = " for "
 	// saidMark begins the line with the remark.
 	saidMark = "\n-- "
 )
@@ -35,6 +39,9 @@ func (n Note) String() string {
 	text := notePrefix + n.StoredAt.UTC().Format(time.RFC3339)
 	if n.A2A {
 		text += a2aMark
+	}
+	if n.Owner != "" {
+		text += ownerMark + n.Owner
 	}
 	text = strings.TrimSuffix(text+": "+n.Description, ": ")
 	if n.Said != "" {
@@ -51,12 +58,13 @@ func ParseNote(text string) Note {
 		rest, said = rest[:at], rest[at+len(saidMark):]
 	}
 	stamp, description, _ := strings.Cut(rest, ": ")
+	stamp, owner, _ := strings.Cut(stamp, ownerMark)
 	stamp, a2a := strings.CutSuffix(stamp, a2aMark)
 	at, err := time.Parse(time.RFC3339, stamp)
 	if !ok || err != nil {
 		return Note{Said: text}
 	}
-	return Note{at, a2a, description, said}
+	return Note{at, a2a, owner, description, said}
 }
 
 // personNote returns the remark of a person in a note.

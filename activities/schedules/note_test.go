@@ -16,6 +16,8 @@ func TestNoteIsReadAsItWasWritten(t *testing.T) {
 		"stored 2026-03-14T15:09:26Z: says: hello":                               {StoredAt: at, Description: "says: hello"},
 		"stored 2026-03-14T15:09:26Z as an A2A skill":                            {StoredAt: at, A2A: true},
 		"stored 2026-03-14T15:09:26Z as an A2A skill: says: hello":               {StoredAt: at, A2A: true, Description: "says: hello"},
+		"stored 2026-03-14T15:09:26Z for yard.git: says: hello":                  {StoredAt: at, Owner: "yard.git", Description: "says: hello"},
+		"stored 2026-03-14T15:09:26Z as an A2A skill for yard: for all":          {StoredAt: at, A2A: true, Owner: "yard", Description: "for all"},
 		"stored 2026-03-14T15:09:26Z as an A2A skill\n-- paused: a while":        {StoredAt: at, A2A: true, Said: "paused: a while"},
 		"stored 2026-03-14T15:09:26Z: stored as an A2A skill: no":                {StoredAt: at, Description: "stored as an A2A skill: no"},
 		"stored 2026-03-14T15:09:26Z as an A2A skill: first\nsecond\n-- resumed": {StoredAt: at, A2A: true, Description: "first\nsecond", Said: "resumed"},

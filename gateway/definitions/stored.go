@@ -149,6 +149,8 @@ func (c Checker) LibraryError(ctx context.Context, name string, err error) error
 		return rpcerror.Missing("workflow", name, nearest.DidYouMean(name, c.storedNames(ctx)))
 	case errors.Is(err, library.ErrExists):
 		return connect.NewError(connect.CodeAlreadyExists, errors.New("workflow "+name+" is already stored; request its replacement"))
+	case errors.Is(err, library.ErrOwned):
+		return connect.NewError(connect.CodeAborted, err)
 	case errors.Is(err, library.ErrTooLarge):
 		return connect.NewError(connect.CodeInvalidArgument, err)
 	}

@@ -2,6 +2,7 @@ package workflows
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"sort"
 	"strings"
@@ -22,15 +23,15 @@ import (
 
 // Library holds the stored workflows. It is safe for concurrent use. An unknown name yields library.ErrUnknown.
 type Library interface {
-	// Put stores a definition under its name with the options of its scheduled runs, and reports whether it replaced
-	// another one. Without replace the error is library.ErrExists if the name is in use.
-	Put(ctx context.Context, def *v1.Definition, options *v1.RunOptions, replace bool) (replaced bool, err error)
+	// Put stores a definition under its name, and reports whether it replaced another one. The error is library.ErrExists
+	// or library.ErrOwned if the name is in use and may not be replaced.
+	Put(ctx context.Context, def *v1.Definition, o library.PutOptions) (replaced bool, err error)
 	// Get returns a stored workflow.
 	Get(ctx context.Context, name string) (*library.Stored, error)
 	// List returns all stored workflows, ordered by name.
 	List(ctx context.Context) ([]*library.Stored, error)
-	// Delete removes a stored workflow.
-	Delete(ctx context.Context, name string) error
+	// Delete removes a stored workflow. The error is library.ErrOwned unless it has the given owner; "" is any.
+	Delete(ctx context.Context, name, owner string) error
 }
 
 // Schedules holds the schedules of stored workflows. It is safe for concurrent use.
@@ -62,7 +63,7 @@ const defaultPage = 100
 // refused. A missing workflow that it refers to is only a warning,
 // because it may be stored later.
 func (s Service) PutWorkflow(ctx context.Context, req *connect.Request[v1.PutWorkflowRequest]) (*connect.Response[v1.PutWorkflowResponse], error) {
-	checked, err := s.Definitions.Parse(req.Msg.GetDefinition(), req.Msg.GetFile(), req.Msg.GetDocument())
+	checked, warnings, err := s.check(ctx, req.Msg.GetDefinition(), req.Msg.GetFile(), req.Msg.GetDocument())
 	if err != nil {
 		return nil, err
 	}
@@ -70,25 +71,52 @@ func (s Service) PutWorkflow(ctx context.Context, req *connect.Request[v1.PutWor
 	if wanted := req.Msg.GetName(); wanted != "" && wanted != name {
 		return nil, rpcerror.Invalid("the definition is named %q, not %q; change its name, or store it under that name", name, wanted)
 	}
-	if err := s.Definitions.RefuseEndless(ctx, checked.Definition); err != nil {
-		return nil, err
-	}
-	others := slices.DeleteFunc(checked.Stored, func(r definition.StoredReference) bool { return r.Name == name })
-	missing, err := s.Definitions.FindMissing(ctx, others)
-	if err != nil {
-		return nil, err
-	}
-	replaced, err := s.Library.Put(ctx, checked.Definition, s.Definitions.Defaults.FillOptions(nil), req.Msg.GetReplace() || req.Msg.GetName() != "")
+	replaced, err := s.Library.Put(ctx, checked.Definition, library.PutOptions{
+		Run: s.Definitions.Defaults.FillOptions(nil), Replace: req.Msg.GetReplace() || req.Msg.GetName() != "",
+		Owner: req.Msg.GetOwner(), Adopt: req.Msg.GetAdopt(),
+	})
 	if err != nil {
 		return nil, s.Definitions.LibraryError(ctx, name, err)
 	}
-	res := &v1.PutWorkflowResponse{Name: name, Replaced: replaced, Warnings: slices.Concat(checked.Warnings, missing)}
+	res := &v1.PutWorkflowResponse{Name: name, Replaced: replaced, Warnings: warnings}
 	if checked.Schedule != nil {
 		if res.Schedule, err = s.Schedules.Get(ctx, name); err != nil {
 			return nil, schedules.Error(name, err)
 		}
 	}
 	return connect.NewResponse(res), nil
+}
+
+// PlanWorkflow checks a definition and returns it with the stored one.
+func (s Service) PlanWorkflow(ctx context.Context, req *connect.Request[v1.PlanWorkflowRequest]) (*connect.Response[v1.PlanWorkflowResponse], error) {
+	checked, warnings, err := s.check(ctx, nil, req.Msg.GetFile(), req.Msg.GetDocument())
+	if err != nil {
+		return nil, err
+	}
+	name := checked.Definition.GetName()
+	res := &v1.PlanWorkflowResponse{Name: name, Definition: checked.Definition, Warnings: warnings}
+	stored, err := s.Library.Get(ctx, name)
+	switch {
+	case err == nil:
+		res.Stored, res.Owner = stored.Definition, stored.Owner
+	case !errors.Is(err, library.ErrUnknown):
+		return nil, s.Definitions.LibraryError(ctx, name, err)
+	}
+	return connect.NewResponse(res), nil
+}
+
+// check returns the checked definition of a request and the warnings about it.
+func (s Service) check(ctx context.Context, def *v1.Definition, file, document string) (definition.Checked, []*v1.Problem, error) {
+	checked, err := s.Definitions.Parse(def, file, document)
+	if err != nil {
+		return checked, nil, err
+	}
+	if err := s.Definitions.RefuseEndless(ctx, checked.Definition); err != nil {
+		return checked, nil, err
+	}
+	others := slices.DeleteFunc(checked.Stored, func(r definition.StoredReference) bool { return r.Name == checked.Definition.GetName() })
+	missing, err := s.Definitions.FindMissing(ctx, others)
+	return checked, slices.Concat(checked.Warnings, missing), err
 }
 
 // GetWorkflow returns a stored definition.
@@ -100,7 +128,7 @@ func (s Service) GetWorkflow(ctx context.Context, req *connect.Request[v1.GetWor
 	if err != nil {
 		return nil, s.Definitions.LibraryError(ctx, req.Msg.GetName(), err)
 	}
-	return connect.NewResponse(&v1.GetWorkflowResponse{Definition: stored.Definition, UpdatedAt: rfc3339(stored.UpdatedAt)}), nil
+	return connect.NewResponse(&v1.GetWorkflowResponse{Definition: stored.Definition, UpdatedAt: rfc3339(stored.UpdatedAt), Owner: stored.Owner}), nil
 }
 
 // ListWorkflows lists the stored definitions by name. The list may lag behind recent changes for a moment.
@@ -134,7 +162,7 @@ func (s Service) ListWorkflows(ctx context.Context, req *connect.Request[v1.List
 		res.Items = append(res.Items, &v1.StoredWorkflow{
 			Name: stored.Definition.GetName(), Description: stored.Definition.GetDescription(), UpdatedAt: rfc3339(stored.UpdatedAt),
 			Cron: stored.Schedule.GetCron(), Timezone: stored.Schedule.GetTimezone(), Paused: stored.Schedule.GetPaused(),
-			A2A: stored.Definition.GetA2A(),
+			A2A: stored.Definition.GetA2A(), Owner: stored.Owner,
 		})
 	}
 	return connect.NewResponse(res), nil
@@ -162,7 +190,7 @@ func (s Service) DeleteWorkflow(ctx context.Context, req *connect.Request[v1.Del
 	if err := definitions.CheckName(req.Msg.GetName()); err != nil {
 		return nil, err
 	}
-	if err := s.Library.Delete(ctx, req.Msg.GetName()); err != nil {
+	if err := s.Library.Delete(ctx, req.Msg.GetName(), req.Msg.GetOwner()); err != nil {
 		return nil, s.Definitions.LibraryError(ctx, req.Msg.GetName(), err)
 	}
 	return connect.NewResponse(&v1.DeleteWorkflowResponse{}), nil

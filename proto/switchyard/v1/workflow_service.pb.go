@@ -39,7 +39,13 @@ type PutWorkflowRequest struct {
 	// Whether to replace an existing definition.
 	Replace bool `protobuf:"varint,4,opt,name=replace,proto3" json:"replace,omitempty"`
 	// Name that the definition must have; an existing definition is then replaced. Empty accepts any name.
-	Name          string `protobuf:"bytes,5,opt,name=name,proto3" json:"name,omitempty"`
+	Name string `protobuf:"bytes,5,opt,name=name,proto3" json:"name,omitempty"`
+	// Owner of the definition, such as the name of a repository whose files are applied. An existing definition is then
+	// replaced if it has the same owner, and fails with Aborted if it has another one or none. Empty stores a definition
+	// that has no owner.
+	Owner string `protobuf:"bytes,6,opt,name=owner,proto3" json:"owner,omitempty"`
+	// Whether `owner` takes over an existing definition that has another owner or none.
+	Adopt         bool `protobuf:"varint,7,opt,name=adopt,proto3" json:"adopt,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -120,6 +126,20 @@ func (x *PutWorkflowRequest) GetName() string {
 	return ""
 }
 
+func (x *PutWorkflowRequest) GetOwner() string {
+	if x != nil {
+		return x.Owner
+	}
+	return ""
+}
+
+func (x *PutWorkflowRequest) GetAdopt() bool {
+	if x != nil {
+		return x.Adopt
+	}
+	return false
+}
+
 type isPutWorkflowRequest_Source interface {
 	isPutWorkflowRequest_Source()
 }
@@ -138,6 +158,143 @@ func (*PutWorkflowRequest_Document) isPutWorkflowRequest_Source() {}
 
 func (*PutWorkflowRequest_Definition) isPutWorkflowRequest_Source() {}
 
+// PlanWorkflowRequest holds the definition to compare with the stored one.
+type PlanWorkflowRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Definition as people write it, in YAML or JSON.
+	Document string `protobuf:"bytes,1,opt,name=document,proto3" json:"document,omitempty"`
+	// Name of the document, used in error messages.
+	File          string `protobuf:"bytes,2,opt,name=file,proto3" json:"file,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PlanWorkflowRequest) Reset() {
+	*x = PlanWorkflowRequest{}
+	mi := &file_switchyard_v1_workflow_service_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PlanWorkflowRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PlanWorkflowRequest) ProtoMessage() {}
+
+func (x *PlanWorkflowRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_switchyard_v1_workflow_service_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PlanWorkflowRequest.ProtoReflect.Descriptor instead.
+func (*PlanWorkflowRequest) Descriptor() ([]byte, []int) {
+	return file_switchyard_v1_workflow_service_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *PlanWorkflowRequest) GetDocument() string {
+	if x != nil {
+		return x.Document
+	}
+	return ""
+}
+
+func (x *PlanWorkflowRequest) GetFile() string {
+	if x != nil {
+		return x.File
+	}
+	return ""
+}
+
+// PlanWorkflowResponse holds both definitions. They are the same if nothing would change.
+type PlanWorkflowResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Name of the definition.
+	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	// The definition as it would be stored.
+	Definition *Definition `protobuf:"bytes,2,opt,name=definition,proto3" json:"definition,omitempty"`
+	// The definition that is stored; absent if there is none of this name.
+	Stored *Definition `protobuf:"bytes,3,opt,name=stored,proto3" json:"stored,omitempty"`
+	// Owner of the stored definition, if it has one.
+	Owner string `protobuf:"bytes,4,opt,name=owner,proto3" json:"owner,omitempty"`
+	// Constructs that are valid but probably not what the author meant.
+	Warnings      []*Problem `protobuf:"bytes,5,rep,name=warnings,proto3" json:"warnings,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PlanWorkflowResponse) Reset() {
+	*x = PlanWorkflowResponse{}
+	mi := &file_switchyard_v1_workflow_service_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PlanWorkflowResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PlanWorkflowResponse) ProtoMessage() {}
+
+func (x *PlanWorkflowResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_switchyard_v1_workflow_service_proto_msgTypes[2]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PlanWorkflowResponse.ProtoReflect.Descriptor instead.
+func (*PlanWorkflowResponse) Descriptor() ([]byte, []int) {
+	return file_switchyard_v1_workflow_service_proto_rawDescGZIP(), []int{2}
+}
+
+func (x *PlanWorkflowResponse) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *PlanWorkflowResponse) GetDefinition() *Definition {
+	if x != nil {
+		return x.Definition
+	}
+	return nil
+}
+
+func (x *PlanWorkflowResponse) GetStored() *Definition {
+	if x != nil {
+		return x.Stored
+	}
+	return nil
+}
+
+func (x *PlanWorkflowResponse) GetOwner() string {
+	if x != nil {
+		return x.Owner
+	}
+	return ""
+}
+
+func (x *PlanWorkflowResponse) GetWarnings() []*Problem {
+	if x != nil {
+		return x.Warnings
+	}
+	return nil
+}
+
 // PutWorkflowResponse confirms that the definition was stored.
 type PutWorkflowResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -155,7 +312,7 @@ type PutWorkflowResponse struct {
 
 func (x *PutWorkflowResponse) Reset() {
 	*x = PutWorkflowResponse{}
-	mi := &file_switchyard_v1_workflow_service_proto_msgTypes[1]
+	mi := &file_switchyard_v1_workflow_service_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -167,7 +324,7 @@ func (x *PutWorkflowResponse) String() string {
 func (*PutWorkflowResponse) ProtoMessage() {}
 
 func (x *PutWorkflowResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_workflow_service_proto_msgTypes[1]
+	mi := &file_switchyard_v1_workflow_service_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -180,7 +337,7 @@ func (x *PutWorkflowResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PutWorkflowResponse.ProtoReflect.Descriptor instead.
 func (*PutWorkflowResponse) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_workflow_service_proto_rawDescGZIP(), []int{1}
+	return file_switchyard_v1_workflow_service_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *PutWorkflowResponse) GetName() string {
@@ -222,7 +379,7 @@ type GetWorkflowRequest struct {
 
 func (x *GetWorkflowRequest) Reset() {
 	*x = GetWorkflowRequest{}
-	mi := &file_switchyard_v1_workflow_service_proto_msgTypes[2]
+	mi := &file_switchyard_v1_workflow_service_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -234,7 +391,7 @@ func (x *GetWorkflowRequest) String() string {
 func (*GetWorkflowRequest) ProtoMessage() {}
 
 func (x *GetWorkflowRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_workflow_service_proto_msgTypes[2]
+	mi := &file_switchyard_v1_workflow_service_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -247,7 +404,7 @@ func (x *GetWorkflowRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetWorkflowRequest.ProtoReflect.Descriptor instead.
 func (*GetWorkflowRequest) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_workflow_service_proto_rawDescGZIP(), []int{2}
+	return file_switchyard_v1_workflow_service_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *GetWorkflowRequest) GetName() string {
@@ -263,14 +420,16 @@ type GetWorkflowResponse struct {
 	// The definition.
 	Definition *Definition `protobuf:"bytes,1,opt,name=definition,proto3" json:"definition,omitempty"`
 	// When the definition was stored, in RFC 3339.
-	UpdatedAt     string `protobuf:"bytes,2,opt,name=updated_at,json=updatedAt,proto3" json:"updated_at,omitempty"`
+	UpdatedAt string `protobuf:"bytes,2,opt,name=updated_at,json=updatedAt,proto3" json:"updated_at,omitempty"`
+	// Owner of the definition, if it has one.
+	Owner         string `protobuf:"bytes,3,opt,name=owner,proto3" json:"owner,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *GetWorkflowResponse) Reset() {
 	*x = GetWorkflowResponse{}
-	mi := &file_switchyard_v1_workflow_service_proto_msgTypes[3]
+	mi := &file_switchyard_v1_workflow_service_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -282,7 +441,7 @@ func (x *GetWorkflowResponse) String() string {
 func (*GetWorkflowResponse) ProtoMessage() {}
 
 func (x *GetWorkflowResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_workflow_service_proto_msgTypes[3]
+	mi := &file_switchyard_v1_workflow_service_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -295,7 +454,7 @@ func (x *GetWorkflowResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetWorkflowResponse.ProtoReflect.Descriptor instead.
 func (*GetWorkflowResponse) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_workflow_service_proto_rawDescGZIP(), []int{3}
+	return file_switchyard_v1_workflow_service_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *GetWorkflowResponse) GetDefinition() *Definition {
@@ -308,6 +467,13 @@ func (x *GetWorkflowResponse) GetDefinition() *Definition {
 func (x *GetWorkflowResponse) GetUpdatedAt() string {
 	if x != nil {
 		return x.UpdatedAt
+	}
+	return ""
+}
+
+func (x *GetWorkflowResponse) GetOwner() string {
+	if x != nil {
+		return x.Owner
 	}
 	return ""
 }
@@ -327,7 +493,7 @@ type ListWorkflowsRequest struct {
 
 func (x *ListWorkflowsRequest) Reset() {
 	*x = ListWorkflowsRequest{}
-	mi := &file_switchyard_v1_workflow_service_proto_msgTypes[4]
+	mi := &file_switchyard_v1_workflow_service_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -339,7 +505,7 @@ func (x *ListWorkflowsRequest) String() string {
 func (*ListWorkflowsRequest) ProtoMessage() {}
 
 func (x *ListWorkflowsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_workflow_service_proto_msgTypes[4]
+	mi := &file_switchyard_v1_workflow_service_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -352,7 +518,7 @@ func (x *ListWorkflowsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListWorkflowsRequest.ProtoReflect.Descriptor instead.
 func (*ListWorkflowsRequest) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_workflow_service_proto_rawDescGZIP(), []int{4}
+	return file_switchyard_v1_workflow_service_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *ListWorkflowsRequest) GetPageSize() int32 {
@@ -391,7 +557,7 @@ type ListWorkflowsResponse struct {
 
 func (x *ListWorkflowsResponse) Reset() {
 	*x = ListWorkflowsResponse{}
-	mi := &file_switchyard_v1_workflow_service_proto_msgTypes[5]
+	mi := &file_switchyard_v1_workflow_service_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -403,7 +569,7 @@ func (x *ListWorkflowsResponse) String() string {
 func (*ListWorkflowsResponse) ProtoMessage() {}
 
 func (x *ListWorkflowsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_workflow_service_proto_msgTypes[5]
+	mi := &file_switchyard_v1_workflow_service_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -416,7 +582,7 @@ func (x *ListWorkflowsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListWorkflowsResponse.ProtoReflect.Descriptor instead.
 func (*ListWorkflowsResponse) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_workflow_service_proto_rawDescGZIP(), []int{5}
+	return file_switchyard_v1_workflow_service_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *ListWorkflowsResponse) GetItems() []*StoredWorkflow {
@@ -456,14 +622,16 @@ type StoredWorkflow struct {
 	// Whether the schedule is paused.
 	Paused bool `protobuf:"varint,6,opt,name=paused,proto3" json:"paused,omitempty"`
 	// Whether `a2a` in the definition offers the workflow to other agents as a skill.
-	A2A           bool `protobuf:"varint,7,opt,name=a2a,proto3" json:"a2a,omitempty"`
+	A2A bool `protobuf:"varint,7,opt,name=a2a,proto3" json:"a2a,omitempty"`
+	// Owner of the definition, if it has one.
+	Owner         string `protobuf:"bytes,8,opt,name=owner,proto3" json:"owner,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *StoredWorkflow) Reset() {
 	*x = StoredWorkflow{}
-	mi := &file_switchyard_v1_workflow_service_proto_msgTypes[6]
+	mi := &file_switchyard_v1_workflow_service_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -475,7 +643,7 @@ func (x *StoredWorkflow) String() string {
 func (*StoredWorkflow) ProtoMessage() {}
 
 func (x *StoredWorkflow) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_workflow_service_proto_msgTypes[6]
+	mi := &file_switchyard_v1_workflow_service_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -488,7 +656,7 @@ func (x *StoredWorkflow) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StoredWorkflow.ProtoReflect.Descriptor instead.
 func (*StoredWorkflow) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_workflow_service_proto_rawDescGZIP(), []int{6}
+	return file_switchyard_v1_workflow_service_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *StoredWorkflow) GetName() string {
@@ -540,18 +708,27 @@ func (x *StoredWorkflow) GetA2A() bool {
 	return false
 }
 
+func (x *StoredWorkflow) GetOwner() string {
+	if x != nil {
+		return x.Owner
+	}
+	return ""
+}
+
 // DeleteWorkflowRequest names the stored definition to delete.
 type DeleteWorkflowRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Name of the definition.
-	Name          string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	// Owner that the definition must have; another one fails with Aborted. Empty deletes it whoever owns it.
+	Owner         string `protobuf:"bytes,2,opt,name=owner,proto3" json:"owner,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *DeleteWorkflowRequest) Reset() {
 	*x = DeleteWorkflowRequest{}
-	mi := &file_switchyard_v1_workflow_service_proto_msgTypes[7]
+	mi := &file_switchyard_v1_workflow_service_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -563,7 +740,7 @@ func (x *DeleteWorkflowRequest) String() string {
 func (*DeleteWorkflowRequest) ProtoMessage() {}
 
 func (x *DeleteWorkflowRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_workflow_service_proto_msgTypes[7]
+	mi := &file_switchyard_v1_workflow_service_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -576,12 +753,19 @@ func (x *DeleteWorkflowRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteWorkflowRequest.ProtoReflect.Descriptor instead.
 func (*DeleteWorkflowRequest) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_workflow_service_proto_rawDescGZIP(), []int{7}
+	return file_switchyard_v1_workflow_service_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *DeleteWorkflowRequest) GetName() string {
 	if x != nil {
 		return x.Name
+	}
+	return ""
+}
+
+func (x *DeleteWorkflowRequest) GetOwner() string {
+	if x != nil {
+		return x.Owner
 	}
 	return ""
 }
@@ -595,7 +779,7 @@ type DeleteWorkflowResponse struct {
 
 func (x *DeleteWorkflowResponse) Reset() {
 	*x = DeleteWorkflowResponse{}
-	mi := &file_switchyard_v1_workflow_service_proto_msgTypes[8]
+	mi := &file_switchyard_v1_workflow_service_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -607,7 +791,7 @@ func (x *DeleteWorkflowResponse) String() string {
 func (*DeleteWorkflowResponse) ProtoMessage() {}
 
 func (x *DeleteWorkflowResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_workflow_service_proto_msgTypes[8]
+	mi := &file_switchyard_v1_workflow_service_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -620,7 +804,7 @@ func (x *DeleteWorkflowResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteWorkflowResponse.ProtoReflect.Descriptor instead.
 func (*DeleteWorkflowResponse) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_workflow_service_proto_rawDescGZIP(), []int{8}
+	return file_switchyard_v1_workflow_service_proto_rawDescGZIP(), []int{10}
 }
 
 // TriggerWorkflowRequest describes the run to start from a stored definition.
@@ -642,7 +826,7 @@ type TriggerWorkflowRequest struct {
 
 func (x *TriggerWorkflowRequest) Reset() {
 	*x = TriggerWorkflowRequest{}
-	mi := &file_switchyard_v1_workflow_service_proto_msgTypes[9]
+	mi := &file_switchyard_v1_workflow_service_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -654,7 +838,7 @@ func (x *TriggerWorkflowRequest) String() string {
 func (*TriggerWorkflowRequest) ProtoMessage() {}
 
 func (x *TriggerWorkflowRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_workflow_service_proto_msgTypes[9]
+	mi := &file_switchyard_v1_workflow_service_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -667,7 +851,7 @@ func (x *TriggerWorkflowRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TriggerWorkflowRequest.ProtoReflect.Descriptor instead.
 func (*TriggerWorkflowRequest) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_workflow_service_proto_rawDescGZIP(), []int{9}
+	return file_switchyard_v1_workflow_service_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *TriggerWorkflowRequest) GetName() string {
@@ -722,7 +906,7 @@ type TriggerWorkflowResponse struct {
 
 func (x *TriggerWorkflowResponse) Reset() {
 	*x = TriggerWorkflowResponse{}
-	mi := &file_switchyard_v1_workflow_service_proto_msgTypes[10]
+	mi := &file_switchyard_v1_workflow_service_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -734,7 +918,7 @@ func (x *TriggerWorkflowResponse) String() string {
 func (*TriggerWorkflowResponse) ProtoMessage() {}
 
 func (x *TriggerWorkflowResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_workflow_service_proto_msgTypes[10]
+	mi := &file_switchyard_v1_workflow_service_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -747,7 +931,7 @@ func (x *TriggerWorkflowResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TriggerWorkflowResponse.ProtoReflect.Descriptor instead.
 func (*TriggerWorkflowResponse) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_workflow_service_proto_rawDescGZIP(), []int{10}
+	return file_switchyard_v1_workflow_service_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *TriggerWorkflowResponse) GetId() string {
@@ -782,7 +966,7 @@ var File_switchyard_v1_workflow_service_proto protoreflect.FileDescriptor
 
 const file_switchyard_v1_workflow_service_proto_rawDesc = "" +
 	"\n" +
-	"$switchyard/v1/workflow_service.proto\x12\rswitchyard.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/api/annotations.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1eswitchyard/v1/definition.proto\x1a\x1bswitchyard/v1/options.proto\x1a\x1bswitchyard/v1/payload.proto\x1a\x1bswitchyard/v1/problem.proto\x1a$switchyard/v1/schedule_service.proto\"\xc2\x01\n" +
+	"$switchyard/v1/workflow_service.proto\x12\rswitchyard.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/api/annotations.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1eswitchyard/v1/definition.proto\x1a\x1bswitchyard/v1/options.proto\x1a\x1bswitchyard/v1/payload.proto\x1a\x1bswitchyard/v1/problem.proto\x1a$switchyard/v1/schedule_service.proto\"\x9b\x02\n" +
 	"\x12PutWorkflowRequest\x12\x1c\n" +
 	"\bdocument\x18\x01 \x01(\tH\x00R\bdocument\x12;\n" +
 	"\n" +
@@ -790,21 +974,35 @@ const file_switchyard_v1_workflow_service_proto_rawDesc = "" +
 	"definition\x12\x12\n" +
 	"\x04file\x18\x03 \x01(\tR\x04file\x12\x18\n" +
 	"\areplace\x18\x04 \x01(\bR\areplace\x12\x12\n" +
-	"\x04name\x18\x05 \x01(\tR\x04nameB\x0f\n" +
-	"\x06source\x12\x05\xbaH\x02\b\x01\"\xae\x01\n" +
+	"\x04name\x18\x05 \x01(\tR\x04name\x12A\n" +
+	"\x05owner\x18\x06 \x01(\tB+\xbaH(\xd8\x01\x01r#2!^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$R\x05owner\x12\x14\n" +
+	"\x05adopt\x18\a \x01(\bR\x05adoptB\x0f\n" +
+	"\x06source\x12\x05\xbaH\x02\b\x01\"N\n" +
+	"\x13PlanWorkflowRequest\x12#\n" +
+	"\bdocument\x18\x01 \x01(\tB\a\xbaH\x04r\x02\x10\x01R\bdocument\x12\x12\n" +
+	"\x04file\x18\x02 \x01(\tR\x04file\"\xe2\x01\n" +
+	"\x14PlanWorkflowResponse\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x129\n" +
+	"\n" +
+	"definition\x18\x02 \x01(\v2\x19.switchyard.v1.DefinitionR\n" +
+	"definition\x121\n" +
+	"\x06stored\x18\x03 \x01(\v2\x19.switchyard.v1.DefinitionR\x06stored\x12\x14\n" +
+	"\x05owner\x18\x04 \x01(\tR\x05owner\x122\n" +
+	"\bwarnings\x18\x05 \x03(\v2\x16.switchyard.v1.ProblemR\bwarnings\"\xae\x01\n" +
 	"\x13PutWorkflowResponse\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x1a\n" +
 	"\breplaced\x18\x02 \x01(\bR\breplaced\x122\n" +
 	"\bwarnings\x18\x03 \x03(\v2\x16.switchyard.v1.ProblemR\bwarnings\x123\n" +
 	"\bschedule\x18\x04 \x01(\v2\x17.switchyard.v1.ScheduleR\bschedule\"1\n" +
 	"\x12GetWorkflowRequest\x12\x1b\n" +
-	"\x04name\x18\x01 \x01(\tB\a\xbaH\x04r\x02\x10\x01R\x04name\"o\n" +
+	"\x04name\x18\x01 \x01(\tB\a\xbaH\x04r\x02\x10\x01R\x04name\"\x85\x01\n" +
 	"\x13GetWorkflowResponse\x129\n" +
 	"\n" +
 	"definition\x18\x01 \x01(\v2\x19.switchyard.v1.DefinitionR\n" +
 	"definition\x12\x1d\n" +
 	"\n" +
-	"updated_at\x18\x02 \x01(\tR\tupdatedAt\"\x80\x01\n" +
+	"updated_at\x18\x02 \x01(\tR\tupdatedAt\x12\x14\n" +
+	"\x05owner\x18\x03 \x01(\tR\x05owner\"\x80\x01\n" +
 	"\x14ListWorkflowsRequest\x12'\n" +
 	"\tpage_size\x18\x01 \x01(\x05B\n" +
 	"\xbaH\a\x1a\x05\x18\xe8\a(\x00R\bpageSize\x12\x1d\n" +
@@ -814,7 +1012,7 @@ const file_switchyard_v1_workflow_service_proto_rawDesc = "" +
 	"\x15ListWorkflowsResponse\x123\n" +
 	"\x05items\x18\x01 \x03(\v2\x1d.switchyard.v1.StoredWorkflowR\x05items\x12&\n" +
 	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\x12\x14\n" +
-	"\x05total\x18\x03 \x01(\x05R\x05total\"\xbf\x01\n" +
+	"\x05total\x18\x03 \x01(\x05R\x05total\"\xd5\x01\n" +
 	"\x0eStoredWorkflow\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12 \n" +
 	"\vdescription\x18\x02 \x01(\tR\vdescription\x12\x1d\n" +
@@ -823,9 +1021,11 @@ const file_switchyard_v1_workflow_service_proto_rawDesc = "" +
 	"\x04cron\x18\x04 \x03(\tR\x04cron\x12\x1a\n" +
 	"\btimezone\x18\x05 \x01(\tR\btimezone\x12\x16\n" +
 	"\x06paused\x18\x06 \x01(\bR\x06paused\x12\x10\n" +
-	"\x03a2a\x18\a \x01(\bR\x03a2a\"4\n" +
+	"\x03a2a\x18\a \x01(\bR\x03a2a\x12\x14\n" +
+	"\x05owner\x18\b \x01(\tR\x05owner\"J\n" +
 	"\x15DeleteWorkflowRequest\x12\x1b\n" +
-	"\x04name\x18\x01 \x01(\tB\a\xbaH\x04r\x02\x10\x01R\x04name\"\x18\n" +
+	"\x04name\x18\x01 \x01(\tB\a\xbaH\x04r\x02\x10\x01R\x04name\x12\x14\n" +
+	"\x05owner\x18\x02 \x01(\tR\x05owner\"\x18\n" +
 	"\x16DeleteWorkflowResponse\"\x8c\x02\n" +
 	"\x16TriggerWorkflowRequest\x12\x1b\n" +
 	"\x04name\x18\x01 \x01(\tB\a\xbaH\x04r\x02\x10\x01R\x04name\x12-\n" +
@@ -837,9 +1037,10 @@ const file_switchyard_v1_workflow_service_proto_rawDesc = "" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x18\n" +
 	"\aexisted\x18\x03 \x01(\bR\aexisted\x122\n" +
-	"\bwarnings\x18\x04 \x03(\v2\x16.switchyard.v1.ProblemR\bwarnings2\x87\x06\n" +
+	"\bwarnings\x18\x04 \x03(\v2\x16.switchyard.v1.ProblemR\bwarnings2\x87\a\n" +
 	"\x0fWorkflowService\x12\x91\x01\n" +
-	"\vPutWorkflow\x12!.switchyard.v1.PutWorkflowRequest\x1a\".switchyard.v1.PutWorkflowResponse\";\x82\x85\x19\x04\b\x02\x10\x03\x82\xd3\xe4\x93\x02-:\x01*Z\x19:\x01*\x1a\x14/v1/workflows/{name}\"\r/v1/workflows\x12}\n" +
+	"\vPutWorkflow\x12!.switchyard.v1.PutWorkflowRequest\x1a\".switchyard.v1.PutWorkflowResponse\";\x82\x85\x19\x04\b\x02\x10\x03\x82\xd3\xe4\x93\x02-:\x01*Z\x19:\x01*\x1a\x14/v1/workflows/{name}\"\r/v1/workflows\x12~\n" +
+	"\fPlanWorkflow\x12\".switchyard.v1.PlanWorkflowRequest\x1a#.switchyard.v1.PlanWorkflowResponse\"%\x82\x85\x19\x04\b\x01\x10\x01\x82\xd3\xe4\x93\x02\x17:\x01*\"\x12/v1/workflows:plan\x12}\n" +
 	"\vGetWorkflow\x12!.switchyard.v1.GetWorkflowRequest\x1a\".switchyard.v1.GetWorkflowResponse\"'\x82\x85\x19\x04\b\x01\x10\x01\x82\xd3\xe4\x93\x02\x16\x12\x14/v1/workflows/{name}\x90\x02\x01\x12|\n" +
 	"\rListWorkflows\x12#.switchyard.v1.ListWorkflowsRequest\x1a$.switchyard.v1.ListWorkflowsResponse\" \x82\x85\x19\x04\b\x01\x10\x01\x82\xd3\xe4\x93\x02\x0f\x12\r/v1/workflows\x90\x02\x01\x12\xdc\x01\n" +
 	"\x0fTriggerWorkflow\x12%.switchyard.v1.TriggerWorkflowRequest\x1a&.switchyard.v1.TriggerWorkflowResponse\"z\x82\x85\x19\x04\b\x02\x10\x02\x82\xd3\xe4\x93\x02l:\x05inputZ%:\x05input\x1a\x1c/v1/workflows/{name}/triggerZ\x1e:\x01*\"\x19/v1/workflows/{name}/runs\"\x1c/v1/workflows/{name}/trigger\x12\x83\x01\n" +
@@ -857,49 +1058,56 @@ func file_switchyard_v1_workflow_service_proto_rawDescGZIP() []byte {
 	return file_switchyard_v1_workflow_service_proto_rawDescData
 }
 
-var file_switchyard_v1_workflow_service_proto_msgTypes = make([]protoimpl.MessageInfo, 11)
+var file_switchyard_v1_workflow_service_proto_msgTypes = make([]protoimpl.MessageInfo, 13)
 var file_switchyard_v1_workflow_service_proto_goTypes = []any{
 	(*PutWorkflowRequest)(nil),      // 0: switchyard.v1.PutWorkflowRequest
-	(*PutWorkflowResponse)(nil),     // 1: switchyard.v1.PutWorkflowResponse
-	(*GetWorkflowRequest)(nil),      // 2: switchyard.v1.GetWorkflowRequest
-	(*GetWorkflowResponse)(nil),     // 3: switchyard.v1.GetWorkflowResponse
-	(*ListWorkflowsRequest)(nil),    // 4: switchyard.v1.ListWorkflowsRequest
-	(*ListWorkflowsResponse)(nil),   // 5: switchyard.v1.ListWorkflowsResponse
-	(*StoredWorkflow)(nil),          // 6: switchyard.v1.StoredWorkflow
-	(*DeleteWorkflowRequest)(nil),   // 7: switchyard.v1.DeleteWorkflowRequest
-	(*DeleteWorkflowResponse)(nil),  // 8: switchyard.v1.DeleteWorkflowResponse
-	(*TriggerWorkflowRequest)(nil),  // 9: switchyard.v1.TriggerWorkflowRequest
-	(*TriggerWorkflowResponse)(nil), // 10: switchyard.v1.TriggerWorkflowResponse
-	(*Definition)(nil),              // 11: switchyard.v1.Definition
-	(*Problem)(nil),                 // 12: switchyard.v1.Problem
-	(*Schedule)(nil),                // 13: switchyard.v1.Schedule
-	(*structpb.Struct)(nil),         // 14: google.protobuf.Struct
-	(*RunOptions)(nil),              // 15: switchyard.v1.RunOptions
+	(*PlanWorkflowRequest)(nil),     // 1: switchyard.v1.PlanWorkflowRequest
+	(*PlanWorkflowResponse)(nil),    // 2: switchyard.v1.PlanWorkflowResponse
+	(*PutWorkflowResponse)(nil),     // 3: switchyard.v1.PutWorkflowResponse
+	(*GetWorkflowRequest)(nil),      // 4: switchyard.v1.GetWorkflowRequest
+	(*GetWorkflowResponse)(nil),     // 5: switchyard.v1.GetWorkflowResponse
+	(*ListWorkflowsRequest)(nil),    // 6: switchyard.v1.ListWorkflowsRequest
+	(*ListWorkflowsResponse)(nil),   // 7: switchyard.v1.ListWorkflowsResponse
+	(*StoredWorkflow)(nil),          // 8: switchyard.v1.StoredWorkflow
+	(*DeleteWorkflowRequest)(nil),   // 9: switchyard.v1.DeleteWorkflowRequest
+	(*DeleteWorkflowResponse)(nil),  // 10: switchyard.v1.DeleteWorkflowResponse
+	(*TriggerWorkflowRequest)(nil),  // 11: switchyard.v1.TriggerWorkflowRequest
+	(*TriggerWorkflowResponse)(nil), // 12: switchyard.v1.TriggerWorkflowResponse
+	(*Definition)(nil),              // 13: switchyard.v1.Definition
+	(*Problem)(nil),                 // 14: switchyard.v1.Problem
+	(*Schedule)(nil),                // 15: switchyard.v1.Schedule
+	(*structpb.Struct)(nil),         // 16: google.protobuf.Struct
+	(*RunOptions)(nil),              // 17: switchyard.v1.RunOptions
 }
 var file_switchyard_v1_workflow_service_proto_depIdxs = []int32{
-	11, // 0: switchyard.v1.PutWorkflowRequest.definition:type_name -> switchyard.v1.Definition
-	12, // 1: switchyard.v1.PutWorkflowResponse.warnings:type_name -> switchyard.v1.Problem
-	13, // 2: switchyard.v1.PutWorkflowResponse.schedule:type_name -> switchyard.v1.Schedule
-	11, // 3: switchyard.v1.GetWorkflowResponse.definition:type_name -> switchyard.v1.Definition
-	6,  // 4: switchyard.v1.ListWorkflowsResponse.items:type_name -> switchyard.v1.StoredWorkflow
-	14, // 5: switchyard.v1.TriggerWorkflowRequest.input:type_name -> google.protobuf.Struct
-	15, // 6: switchyard.v1.TriggerWorkflowRequest.options:type_name -> switchyard.v1.RunOptions
-	12, // 7: switchyard.v1.TriggerWorkflowResponse.warnings:type_name -> switchyard.v1.Problem
-	0,  // 8: switchyard.v1.WorkflowService.PutWorkflow:input_type -> switchyard.v1.PutWorkflowRequest
-	2,  // 9: switchyard.v1.WorkflowService.GetWorkflow:input_type -> switchyard.v1.GetWorkflowRequest
-	4,  // 10: switchyard.v1.WorkflowService.ListWorkflows:input_type -> switchyard.v1.ListWorkflowsRequest
-	9,  // 11: switchyard.v1.WorkflowService.TriggerWorkflow:input_type -> switchyard.v1.TriggerWorkflowRequest
-	7,  // 12: switchyard.v1.WorkflowService.DeleteWorkflow:input_type -> switchyard.v1.DeleteWorkflowRequest
-	1,  // 13: switchyard.v1.WorkflowService.PutWorkflow:output_type -> switchyard.v1.PutWorkflowResponse
-	3,  // 14: switchyard.v1.WorkflowService.GetWorkflow:output_type -> switchyard.v1.GetWorkflowResponse
-	5,  // 15: switchyard.v1.WorkflowService.ListWorkflows:output_type -> switchyard.v1.ListWorkflowsResponse
-	10, // 16: switchyard.v1.WorkflowService.TriggerWorkflow:output_type -> switchyard.v1.TriggerWorkflowResponse
-	8,  // 17: switchyard.v1.WorkflowService.DeleteWorkflow:output_type -> switchyard.v1.DeleteWorkflowResponse
-	13, // [13:18] is the sub-list for method output_type
-	8,  // [8:13] is the sub-list for method input_type
-	8,  // [8:8] is the sub-list for extension type_name
-	8,  // [8:8] is the sub-list for extension extendee
-	0,  // [0:8] is the sub-list for field type_name
+	13, // 0: switchyard.v1.PutWorkflowRequest.definition:type_name -> switchyard.v1.Definition
+	13, // 1: switchyard.v1.PlanWorkflowResponse.definition:type_name -> switchyard.v1.Definition
+	13, // 2: switchyard.v1.PlanWorkflowResponse.stored:type_name -> switchyard.v1.Definition
+	14, // 3: switchyard.v1.PlanWorkflowResponse.warnings:type_name -> switchyard.v1.Problem
+	14, // 4: switchyard.v1.PutWorkflowResponse.warnings:type_name -> switchyard.v1.Problem
+	15, // 5: switchyard.v1.PutWorkflowResponse.schedule:type_name -> switchyard.v1.Schedule
+	13, // 6: switchyard.v1.GetWorkflowResponse.definition:type_name -> switchyard.v1.Definition
+	8,  // 7: switchyard.v1.ListWorkflowsResponse.items:type_name -> switchyard.v1.StoredWorkflow
+	16, // 8: switchyard.v1.TriggerWorkflowRequest.input:type_name -> google.protobuf.Struct
+	17, // 9: switchyard.v1.TriggerWorkflowRequest.options:type_name -> switchyard.v1.RunOptions
+	14, // 10: switchyard.v1.TriggerWorkflowResponse.warnings:type_name -> switchyard.v1.Problem
+	0,  // 11: switchyard.v1.WorkflowService.PutWorkflow:input_type -> switchyard.v1.PutWorkflowRequest
+	1,  // 12: switchyard.v1.WorkflowService.PlanWorkflow:input_type -> switchyard.v1.PlanWorkflowRequest
+	4,  // 13: switchyard.v1.WorkflowService.GetWorkflow:input_type -> switchyard.v1.GetWorkflowRequest
+	6,  // 14: switchyard.v1.WorkflowService.ListWorkflows:input_type -> switchyard.v1.ListWorkflowsRequest
+	11, // 15: switchyard.v1.WorkflowService.TriggerWorkflow:input_type -> switchyard.v1.TriggerWorkflowRequest
+	9,  // 16: switchyard.v1.WorkflowService.DeleteWorkflow:input_type -> switchyard.v1.DeleteWorkflowRequest
+	3,  // 17: switchyard.v1.WorkflowService.PutWorkflow:output_type -> switchyard.v1.PutWorkflowResponse
+	2,  // 18: switchyard.v1.WorkflowService.PlanWorkflow:output_type -> switchyard.v1.PlanWorkflowResponse
+	5,  // 19: switchyard.v1.WorkflowService.GetWorkflow:output_type -> switchyard.v1.GetWorkflowResponse
+	7,  // 20: switchyard.v1.WorkflowService.ListWorkflows:output_type -> switchyard.v1.ListWorkflowsResponse
+	12, // 21: switchyard.v1.WorkflowService.TriggerWorkflow:output_type -> switchyard.v1.TriggerWorkflowResponse
+	10, // 22: switchyard.v1.WorkflowService.DeleteWorkflow:output_type -> switchyard.v1.DeleteWorkflowResponse
+	17, // [17:23] is the sub-list for method output_type
+	11, // [11:17] is the sub-list for method input_type
+	11, // [11:11] is the sub-list for extension type_name
+	11, // [11:11] is the sub-list for extension extendee
+	0,  // [0:11] is the sub-list for field type_name
 }
 
 func init() { file_switchyard_v1_workflow_service_proto_init() }
@@ -922,7 +1130,7 @@ func file_switchyard_v1_workflow_service_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_switchyard_v1_workflow_service_proto_rawDesc), len(file_switchyard_v1_workflow_service_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   11,
+			NumMessages:   13,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

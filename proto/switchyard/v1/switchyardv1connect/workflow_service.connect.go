@@ -36,6 +36,9 @@ const (
 	// WorkflowServicePutWorkflowProcedure is the fully-qualified name of the WorkflowService's
 	// PutWorkflow RPC.
 	WorkflowServicePutWorkflowProcedure = "/switchyard.v1.WorkflowService/PutWorkflow"
+	// WorkflowServicePlanWorkflowProcedure is the fully-qualified name of the WorkflowService's
+	// PlanWorkflow RPC.
+	WorkflowServicePlanWorkflowProcedure = "/switchyard.v1.WorkflowService/PlanWorkflow"
 	// WorkflowServiceGetWorkflowProcedure is the fully-qualified name of the WorkflowService's
 	// GetWorkflow RPC.
 	WorkflowServiceGetWorkflowProcedure = "/switchyard.v1.WorkflowService/GetWorkflow"
@@ -54,6 +57,8 @@ const (
 type WorkflowServiceClient interface {
 	// Stores a definition under its name. An existing definition fails with AlreadyExists unless the request replaces it.
 	PutWorkflow(context.Context, *connect.Request[v1.PutWorkflowRequest]) (*connect.Response[v1.PutWorkflowResponse], error)
+	// Checks a definition and reports what storing it under its name would change. Stores nothing.
+	PlanWorkflow(context.Context, *connect.Request[v1.PlanWorkflowRequest]) (*connect.Response[v1.PlanWorkflowResponse], error)
 	// Returns a stored definition.
 	GetWorkflow(context.Context, *connect.Request[v1.GetWorkflowRequest]) (*connect.Response[v1.GetWorkflowResponse], error)
 	// Lists the stored definitions by name.
@@ -80,6 +85,12 @@ func NewWorkflowServiceClient(httpClient connect.HTTPClient, baseURL string, opt
 			httpClient,
 			baseURL+WorkflowServicePutWorkflowProcedure,
 			connect.WithSchema(workflowServiceMethods.ByName("PutWorkflow")),
+			connect.WithClientOptions(opts...),
+		),
+		planWorkflow: connect.NewClient[v1.PlanWorkflowRequest, v1.PlanWorkflowResponse](
+			httpClient,
+			baseURL+WorkflowServicePlanWorkflowProcedure,
+			connect.WithSchema(workflowServiceMethods.ByName("PlanWorkflow")),
 			connect.WithClientOptions(opts...),
 		),
 		getWorkflow: connect.NewClient[v1.GetWorkflowRequest, v1.GetWorkflowResponse](
@@ -114,6 +125,7 @@ func NewWorkflowServiceClient(httpClient connect.HTTPClient, baseURL string, opt
 // workflowServiceClient implements WorkflowServiceClient.
 type workflowServiceClient struct {
 	putWorkflow     *connect.Client[v1.PutWorkflowRequest, v1.PutWorkflowResponse]
+	planWorkflow    *connect.Client[v1.PlanWorkflowRequest, v1.PlanWorkflowResponse]
 	getWorkflow     *connect.Client[v1.GetWorkflowRequest, v1.GetWorkflowResponse]
 	listWorkflows   *connect.Client[v1.ListWorkflowsRequest, v1.ListWorkflowsResponse]
 	triggerWorkflow *connect.Client[v1.TriggerWorkflowRequest, v1.TriggerWorkflowResponse]
@@ -123,6 +135,11 @@ type workflowServiceClient struct {
 // PutWorkflow calls switchyard.v1.WorkflowService.PutWorkflow.
 func (c *workflowServiceClient) PutWorkflow(ctx context.Context, req *connect.Request[v1.PutWorkflowRequest]) (*connect.Response[v1.PutWorkflowResponse], error) {
 	return c.putWorkflow.CallUnary(ctx, req)
+}
+
+// PlanWorkflow calls switchyard.v1.WorkflowService.PlanWorkflow.
+func (c *workflowServiceClient) PlanWorkflow(ctx context.Context, req *connect.Request[v1.PlanWorkflowRequest]) (*connect.Response[v1.PlanWorkflowResponse], error) {
+	return c.planWorkflow.CallUnary(ctx, req)
 }
 
 // GetWorkflow calls switchyard.v1.WorkflowService.GetWorkflow.
@@ -149,6 +166,8 @@ func (c *workflowServiceClient) DeleteWorkflow(ctx context.Context, req *connect
 type WorkflowServiceHandler interface {
 	// Stores a definition under its name. An existing definition fails with AlreadyExists unless the request replaces it.
 	PutWorkflow(context.Context, *connect.Request[v1.PutWorkflowRequest]) (*connect.Response[v1.PutWorkflowResponse], error)
+	// Checks a definition and reports what storing it under its name would change. Stores nothing.
+	PlanWorkflow(context.Context, *connect.Request[v1.PlanWorkflowRequest]) (*connect.Response[v1.PlanWorkflowResponse], error)
 	// Returns a stored definition.
 	GetWorkflow(context.Context, *connect.Request[v1.GetWorkflowRequest]) (*connect.Response[v1.GetWorkflowResponse], error)
 	// Lists the stored definitions by name.
@@ -171,6 +190,12 @@ func NewWorkflowServiceHandler(svc WorkflowServiceHandler, opts ...connect.Handl
 		WorkflowServicePutWorkflowProcedure,
 		svc.PutWorkflow,
 		connect.WithSchema(workflowServiceMethods.ByName("PutWorkflow")),
+		connect.WithHandlerOptions(opts...),
+	)
+	workflowServicePlanWorkflowHandler := connect.NewUnaryHandler(
+		WorkflowServicePlanWorkflowProcedure,
+		svc.PlanWorkflow,
+		connect.WithSchema(workflowServiceMethods.ByName("PlanWorkflow")),
 		connect.WithHandlerOptions(opts...),
 	)
 	workflowServiceGetWorkflowHandler := connect.NewUnaryHandler(
@@ -203,6 +228,8 @@ func NewWorkflowServiceHandler(svc WorkflowServiceHandler, opts ...connect.Handl
 		switch r.URL.Path {
 		case WorkflowServicePutWorkflowProcedure:
 			workflowServicePutWorkflowHandler.ServeHTTP(w, r)
+		case WorkflowServicePlanWorkflowProcedure:
+			workflowServicePlanWorkflowHandler.ServeHTTP(w, r)
 		case WorkflowServiceGetWorkflowProcedure:
 			workflowServiceGetWorkflowHandler.ServeHTTP(w, r)
 		case WorkflowServiceListWorkflowsProcedure:
@@ -222,6 +249,10 @@ type UnimplementedWorkflowServiceHandler struct{}
 
 func (UnimplementedWorkflowServiceHandler) PutWorkflow(context.Context, *connect.Request[v1.PutWorkflowRequest]) (*connect.Response[v1.PutWorkflowResponse], error) {
 	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("switchyard.v1.WorkflowService.PutWorkflow is not implemented"))
+}
+
+func (UnimplementedWorkflowServiceHandler) PlanWorkflow(context.Context, *connect.Request[v1.PlanWorkflowRequest]) (*connect.Response[v1.PlanWorkflowResponse], error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("switchyard.v1.WorkflowService.PlanWorkflow is not implemented"))
 }
 
 func (UnimplementedWorkflowServiceHandler) GetWorkflow(context.Context, *connect.Request[v1.GetWorkflowRequest]) (*connect.Response[v1.GetWorkflowResponse], error) {
