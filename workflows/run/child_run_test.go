@@ -33,7 +33,7 @@ func storeChildWorkflow(c *workertest.Nodes, task, more string) (name string) {
 	if err != nil {
 		c.T.Fatal(err)
 	}
-	if _, err := library.New(c.Conn, c.Conn.Namespace).Put(c.T.Context(), def, nil, false); err != nil {
+	if _, err := library.New(c.Conn, c.Conn.Namespace).Put(c.T.Context(), def, library.PutOptions{}); err != nil {
 		c.T.Fatal(err)
 	}
 	return name
@@ -170,7 +170,7 @@ func TestNestingOfChildRunsIsLimited(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := library.New(c.Conn, c.Conn.Namespace).Put(t.Context(), def, nil, false); err != nil {
+	if _, err := library.New(c.Conn, c.Conn.Namespace).Put(t.Context(), def, library.PutOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	h := c.Submit(c.InputOf(def))

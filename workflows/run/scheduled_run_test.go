@@ -23,7 +23,7 @@ func triggerSchedule(c *workertest.Nodes, document string) *workertest.Handle {
 	if err != nil {
 		c.T.Fatal(err)
 	}
-	if _, err := library.New(c.Conn, c.Conn.Namespace).Put(c.T.Context(), def, nil, false); err != nil {
+	if _, err := library.New(c.Conn, c.Conn.Namespace).Put(c.T.Context(), def, library.PutOptions{}); err != nil {
 		c.T.Fatal(err)
 	}
 	schedule := c.Conn.ScheduleClient().GetHandle(c.T.Context(), names.StoredWorkflowID(def.GetName()))

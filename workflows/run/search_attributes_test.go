@@ -244,7 +244,7 @@ func storeWorkflow(c *workertest.Nodes, def *v1.Definition) {
 	if err != nil {
 		c.T.Fatal(err)
 	}
-	if _, err := library.New(c.Conn, c.Conn.Namespace).Put(c.T.Context(), def, nil, false); err != nil {
+	if _, err := library.New(c.Conn, c.Conn.Namespace).Put(c.T.Context(), def, library.PutOptions{}); err != nil {
 		c.T.Fatal(err)
 	}
 }
