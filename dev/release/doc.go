@@ -3,11 +3,8 @@
 //
 //	switchyard_VERSION_SYSTEM_ARCHITECTURE.tar.gz   for each platform
 //	switchyard_VERSION_ARCHITECTURE.deb, .rpm       for Linux
-//	switchyard_VERSION_image.tar                    an OCI image layout, with an index of the architectures
-//	switchyard_VERSION.cdx.json                     what the binaries consist of, in CycloneDX
-//	switchyard_VERSION.intoto.jsonl                 how the files were made: a statement of SLSA in an envelope of DSSE
-//	SHA256SUMS, SHA256SUMS.minisig                  checksums of the files above, and their signature
+//	SHA256SUMS                                      checksums of the files above
 //
 // The same binaries give the same bytes: names are sorted, times are that of the commit, and nothing depends on the
-// machine. Only a signature differs by its key. The package imports nothing of Switchyard.
+// machine. It imports nothing of Switchyard.
 package main
