@@ -25,7 +25,8 @@ func folder(t *testing.T, files map[string]string) string {
 	return dir
 }
 
-// planOf returns the reply to a plan for a definition, of which another text is stored, or none.
+// planOf returns the reply of PlanWorkflow for the definition in text. stored is the definition that the gateway has under its
+// name, or "" if it has none.
 func planOf(t *testing.T, text, stored, owner string) *v1.PlanWorkflowResponse {
 	t.Helper()
 	must(t, lightValidator())

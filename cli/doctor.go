@@ -284,7 +284,7 @@ func (d *roleSettings) addGateway(temporal *workers.Connection) {
 func (d *roleSettings) addWorker() {
 	flag := d.flags.flag
 	if d.Node = flag("name"); d.Node == "" {
-		hostname, _ := os.Hostname() // the worker itself says that there is none
+		hostname, _ := os.Hostname() // a worker without a host name refuses to start
 		d.Node = node.Name(hostname)
 	}
 	d.Store = workerStore(d.Store, flag(gatewayFlagName))

@@ -10,7 +10,7 @@ import (
 	"switchyard/cli/stack"
 )
 
-// TestServiceManagerWaitsForTheDrain checks that systemd is told to wait for the drain of a node, whatever its own limit is.
+// TestServiceManagerWaitsForTheDrain checks that a stopping worker extends the time-out of systemd by its drain time-out.
 func TestServiceManagerWaitsForTheDrain(t *testing.T) {
 	socket := filepath.Join(t.TempDir(), "s")
 	conn, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: socket, Net: "unixgram"})

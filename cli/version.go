@@ -74,7 +74,7 @@ func versionOf(info *debug.BuildInfo) string {
 	return name
 }
 
-// commitOf returns the commit of which the program was built, or "unknown".
+// commitOf returns the commit from which the program was built, or "unknown".
 func commitOf(info *debug.BuildInfo) string {
 	return cmp.Or(commit, setting(info, "vcs.revision"), "unknown")
 }

@@ -290,8 +290,8 @@ func (l *Library) List(ctx context.Context) ([]*Stored, error) {
 	return all, nil
 }
 
-// Delete deletes the definition of a name. It returns ErrUnknown if there is none, and ErrOwned if the definition does not have
-// the given owner; "" is any.
+// Delete deletes the definition with a name. It returns ErrUnknown if no definition has the name, and ErrOwned if the
+// definition has another owner. An empty owner matches every owner.
 func (l *Library) Delete(ctx context.Context, name, owner string) error {
 	if owner != "" {
 		stored, err := l.Get(ctx, name)

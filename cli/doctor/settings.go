@@ -30,7 +30,7 @@ type Settings struct {
 	Store string
 	// Node is the name of the node of a worker.
 	Node string
-	// Gateway is a client of the gateway, or nil for a gateway. GatewayError is why there is none.
+	// Gateway is a client of the gateway, or nil if the role is that of a gateway. GatewayError explains why a client is missing.
 	Gateway      *client.Client
 	GatewayError error
 	// Folders lists where the role keeps files.

@@ -145,7 +145,7 @@ func TestDoctorFindsEachPreparedFault(t *testing.T) {
 	})
 }
 
-// oldGateway serves a gateway of another version, whose clock is five minutes ahead, and returns its URL.
+// oldGateway starts a gateway that reports another version and a clock five minutes ahead. It returns the URL of the gateway.
 func oldGateway(t *testing.T) string {
 	mux := http.NewServeMux()
 	mux.Handle(switchyardv1connect.NewAuthServiceHandler(oldAuth{}))

@@ -26,7 +26,7 @@ var markdown = goldmark.New(
 type Page struct {
 	// Path is the path of the page, such as operations/tls.md.
 	Path string
-	// Title is the first heading, or the path if there is none.
+	// Title is the first heading, or the path if the page has no heading.
 	Title    string
 	Headings []Heading
 	Links    []Link
