@@ -8,6 +8,8 @@ import (
 	"regexp"
 	"strings"
 	"time"
+
+	"aead.dev/minisign"
 )
 
 // release describes what is made, and of what.
@@ -22,6 +24,8 @@ type release struct {
 	// isDraft leaves out what a test does not install: everything but deb packages, and their compression.
 	isDraft  bool
 	binaries []binary
+	// key signs the checksums. It is nil for a release without a signature.
+	key *minisign.PrivateKey
 }
 
 // binary is the program for one platform.
@@ -44,6 +48,8 @@ func main() {
 func run(args []string) error {
 	var r release
 	var seconds int64
+	var publicKey string
+	var isUnsigned, checksOnly bool
 	flags := flag.NewFlagSet("release", flag.ContinueOnError)
 	flags.StringVar(&r.version, "version", "", "version, such as 0.1.0")
 	flags.StringVar(&r.commit, "commit", "", "commit of which the binaries were built")
@@ -52,11 +58,24 @@ func run(args []string) error {
 	flags.StringVar(&r.manuals, "manuals", "", "folder that dev/manuals has written")
 	flags.StringVar(&r.output, "output", "", "folder for the files")
 	flags.BoolVar(&r.isDraft, "draft", false, "make only deb packages, without compression, for tests")
+	flags.StringVar(&publicKey, "public-key", "", "file with the public half of the key that $"+keyVariable+" names, with which the release is signed")
+	flags.BoolVar(&isUnsigned, "unsigned", false, "sign nothing")
+	flags.BoolVar(&checksOnly, "check", false, "check version and key, and make nothing")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
 	if !semver.MatchString(r.version) {
 		return fmt.Errorf("version %q is not of the form 1.2.3 or 1.2.3-rc.1", r.version)
+	}
+	if !isUnsigned && !r.isDraft {
+		key, err := readKey(publicKey, os.Getenv)
+		if err != nil {
+			return err
+		}
+		r.key = key
+	}
+	if checksOnly {
+		return nil
 	}
 	r.time = time.Unix(seconds, 0).UTC()
 	for _, arg := range flags.Args() {
@@ -90,5 +109,28 @@ func (r release) make() error {
 		}
 		made = append(made, packages...)
 	}
-	return writeSums(filepath.Join(r.output, sumsName), r.output, made)
+	if !r.isDraft {
+		images, err := r.images()
+		if err != nil {
+			return err
+		}
+		modules, err := r.readModules()
+		if err != nil {
+			return err
+		}
+		bill, err := r.sbom(modules)
+		if err != nil {
+			return err
+		}
+		made = append(append(made, images...), bill)
+		statement, err := r.provenance(modules, made)
+		if err != nil {
+			return err
+		}
+		made = append(made, statement)
+	}
+	if err := writeSums(filepath.Join(r.output, sumsName), r.output, made); err != nil || r.key == nil {
+		return err
+	}
+	return r.sign()
 }

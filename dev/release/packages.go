@@ -14,6 +14,12 @@ import (
 // rpmZsh is where distributions with rpm keep completions for zsh.
 const rpmZsh = "/usr/share/zsh/site-functions/_switchyard"
 
+const (
+	// license and summary describe Switchyard wherever a file of the release does.
+	license = "Apache-2.0"
+	summary = "Runs tasks, and graphs of tasks, reliably across machines"
+)
+
 // packages writes the deb and the rpm of a platform and returns their names.
 func (r release) packages(b binary) ([]string, error) {
 	formats := []string{"deb", "rpm"}
@@ -44,8 +50,8 @@ func (r release) describe(b binary, format string) (*nfpm.Info, error) {
 	scripts := filepath.Join(r.source, "dev", "release", "files")
 	info := &nfpm.Info{
 		Name: "switchyard", Version: r.version, Platform: b.system, Arch: b.architecture, Release: "1",
-		Section: "admin", Priority: "optional", License: "Apache-2.0", Maintainer: "The Switchyard authors <switchyard@localhost>",
-		Description: "Runs tasks, and graphs of tasks, reliably across machines\nGateway, node and client of Switchyard, which runs on Temporal, in one program.",
+		Section: "admin", Priority: "optional", License: license, Maintainer: "The Switchyard authors <switchyard@localhost>",
+		Description: summary + "\nGateway, node and client of Switchyard, which runs on Temporal, in one program.",
 		MTime:       r.time, DisableGlobbing: true,
 		Overridables: nfpm.Overridables{
 			Recommends: []string{"ca-certificates"},
@@ -55,7 +61,7 @@ func (r release) describe(b binary, format string) (*nfpm.Info, error) {
 				PreRemove:   filepath.Join(scripts, "preremove.sh"),
 				PostRemove:  filepath.Join(scripts, "postremove.sh"),
 			},
-			RPM: nfpm.RPM{BuildHost: "localhost", Summary: "Runs tasks, and graphs of tasks, reliably across machines"},
+			RPM: nfpm.RPM{BuildHost: "localhost", Summary: summary},
 		},
 	}
 	if r.isDraft {

@@ -20,6 +20,10 @@ func (e *Executor) interpreted(p program, c command, a executor.Attempt) (progra
 	}
 	p.argv, p.path = text.Argv(file, nil), e.shell
 	if text.Choice() == "" {
+		if e.shell == "" {
+			return program{}, &executor.StartError{ExitCode: codeNotFound, BadSpec: true, Err: fmt.Errorf(
+				"%s has no sh, which runs a command that is a string; write the command as a list, or give the node a shell", nodeOf(p))}
+		}
 		return p, nil
 	}
 	for i, name := range text.Names() {

@@ -80,3 +80,16 @@ func TestInterpreterThatTheNodeLacksIsABadSpec(t *testing.T) {
 		})
 	}
 }
+
+// TestNodeWithoutAShellRunsProgramsOnly checks that an executor on a machine without sh runs commands that are lists.
+func TestNodeWithoutAShellRunsProgramsOnly(t *testing.T) {
+	t.Setenv("PATH", t.TempDir())
+	e := newExecutor(t, Options{})
+	if r, out, err := runSpec(t, e, map[string]any{"command": []any{"/bin/echo", "on"}}, nil); err != nil || r.ExitCode != 0 || out != "on\n" {
+		t.Errorf("a list: exit code %d, error %v, printed %q", r.ExitCode, err, out)
+	}
+	_, _, err := runSpec(t, e, map[string]any{"command": "echo on"}, nil)
+	if start := executor.AsStartError(err); start == nil || !start.BadSpec || !strings.Contains(err.Error(), "node n1 has no sh") {
+		t.Errorf("a string: %v", err)
+	}
+}
