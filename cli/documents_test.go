@@ -2,7 +2,6 @@ package cli
 
 import (
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -20,23 +19,22 @@ import (
 // documents returns the documents of the repository that show commands, with their paths from its root.
 func documents(t *testing.T) []*site.Page {
 	t.Helper()
-	files := []string{"README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md"}
-	err := filepath.WalkDir("../docs", func(file string, _ fs.DirEntry, err error) error {
-		if err == nil && filepath.Ext(file) == ".md" && filepath.Base(file) != "cli.md" {
-			files = append(files, strings.TrimPrefix(filepath.ToSlash(file), "../"))
-		}
-		return err
-	})
+	read, _, err := site.Read(os.DirFS("../docs"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	pages := make([]*site.Page, 0, len(files))
-	for _, file := range files {
-		text, err := os.ReadFile(filepath.Join("..", file))
+	var pages []*site.Page
+	for name, page := range read {
+		if page.Path = "docs/" + name; name != "cli.md" {
+			pages = append(pages, page)
+		}
+	}
+	for _, name := range []string{"README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md"} {
+		text, err := os.ReadFile(filepath.Join("..", name))
 		if err != nil {
 			t.Fatal(err)
 		}
-		pages = append(pages, site.Parse(file, text))
+		pages = append(pages, site.Parse(name, text))
 	}
 	return pages
 }

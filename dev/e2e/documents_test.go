@@ -3,7 +3,6 @@ package e2e
 import (
 	"context"
 	"io"
-	"io/fs"
 	"log"
 	"net/http"
 	"net/http/httptest"
@@ -57,34 +56,25 @@ func runDocuments(t *testing.T, accepts func(script string) bool) int {
 		t.Fatal(err)
 	}
 	ran := 0
-	err := filepath.WalkDir(filepath.Join(repository, "docs"), func(file string, _ fs.DirEntry, err error) error {
-		if err != nil || filepath.Ext(file) != ".md" {
-			return err
-		}
-		text, err := os.ReadFile(file)
-		if err != nil {
-			return err
-		}
-		page := site.Parse(file, text)
+	pages, _, err := site.Read(os.DirFS(filepath.Join(repository, "docs")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, page := range pages {
 		var script strings.Builder
 		for _, f := range page.Fences {
 			if f.Language == "sh" && f.Info == "" {
 				script.WriteString(f.Text)
 			}
 		}
-		name, err := filepath.Rel(filepath.Join(repository, "docs"), file)
-		if err != nil || script.Len() == 0 || !accepts(script.String()) {
-			return err
+		if script.Len() == 0 || !accepts(script.String()) {
+			continue
 		}
 		ran += strings.Count(script.String(), "switchyard ") + strings.Count(script.String(), "curl ")
 		t.Run(strings.TrimSuffix(name, ".md"), func(t *testing.T) {
 			t.Parallel()
 			runPage(t, s, bin, page, script.String())
 		})
-		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
 	}
 	return ran
 }

@@ -53,11 +53,10 @@ type entry struct {
 	path string
 }
 
-// Render returns the files of the site by their paths: a page of HTML for each page of Markdown, its pictures and the style
-// sheet.
-func Render(files fs.FS) (map[string][]byte, error) {
-	pages, site := map[string]*Page{}, map[string][]byte{stylePath: []byte(svg.Colours + style)}
-	err := fs.WalkDir(files, ".", func(name string, d fs.DirEntry, err error) error {
+// Read returns the pages of a tree of files by their paths, and the bytes of its pictures by theirs.
+func Read(files fs.FS) (pages map[string]*Page, pictures map[string][]byte, err error) {
+	pages, pictures = map[string]*Page{}, map[string][]byte{}
+	err = fs.WalkDir(files, ".", func(name string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
 			return err
 		}
@@ -66,13 +65,21 @@ func Render(files fs.FS) (map[string][]byte, error) {
 		case ".md":
 			pages[name] = Parse(name, data)
 		case ".png", ".svg":
-			site[name] = data
+			pictures[name] = data
 		}
 		return err
 	})
+	return pages, pictures, err
+}
+
+// Render returns the files of the site by their paths: a page of HTML for each page of Markdown, its pictures and the style
+// sheet.
+func Render(files fs.FS) (map[string][]byte, error) {
+	pages, site, err := Read(files)
 	if err != nil {
 		return nil, err
 	}
+	site[stylePath] = []byte(svg.Colours + style)
 	if pages[indexPage] == nil {
 		return nil, fmt.Errorf("there is no %s", indexPage)
 	}

@@ -2,9 +2,7 @@ package definition
 
 import (
 	"fmt"
-	"io/fs"
 	"os"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -20,20 +18,16 @@ import (
 func TestDefinitionsOfDocuments(t *testing.T) {
 	t.Parallel()
 	checked := 0
-	err := filepath.WalkDir("../../docs", func(file string, _ fs.DirEntry, err error) error {
-		if err != nil || filepath.Ext(file) != ".md" {
-			return err
-		}
-		text, err := os.ReadFile(file)
-		if err != nil {
-			return err
-		}
-		page := site.Parse(file, text)
+	pages, _, err := site.Read(os.DirFS("../../docs"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, page := range pages {
 		for _, f := range page.Fences {
 			if f.Language != "yaml" || f.Info == "settings" {
 				continue
 			}
-			at := fmt.Sprintf("%s:%d", strings.TrimPrefix(file, "../../"), f.Line)
+			at := fmt.Sprintf("docs/%s:%d", name, f.Line)
 			isUsed := slices.ContainsFunc(page.Fences, func(other site.Fence) bool { return other.Language == "sh" && strings.Contains(other.Text, f.File()) })
 			switch isWhole := regexp.MustCompile(`(?m)^"?tasks"?:`).MatchString(f.Text); {
 			case f.Info != "" && f.File() == "":
@@ -48,10 +42,6 @@ func TestDefinitionsOfDocuments(t *testing.T) {
 				}
 			}
 		}
-		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
 	}
 	if checked < 10 {
 		t.Errorf("only %d definitions were checked", checked)
