@@ -1,6 +1,7 @@
 package svg
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/charmbracelet/x/ansi"
@@ -17,13 +18,18 @@ type form struct {
 	width, height float64 // of a box
 	column, row   float64 // distances between boxes
 	letters       int     // maximum length of a name
-	second        bool    // whether boxes have a second line for the state
+	second        int     // maximum length of the second line, which has the state, or 0 for boxes without one
 }
 
+// Narrow boxes are for runs whose tasks have short names: four columns of them are as wide as the text of a page.
 var (
-	large = form{190, 38, 250, 50, 24, true}
-	small = form{112, 18, 150, 24, 16, false}
+	large  = form{190, 38, 250, 50, 24, 30}
+	narrow = form{156, 38, 192, 50, 18, 25}
+	small  = form{112, 18, 150, 24, 16, 0}
 )
+
+// fewColumns is the maximum number of columns that are as wide as the text of a page with large boxes.
+const fewColumns = 3
 
 const margin = 8
 
@@ -37,7 +43,7 @@ type GraphOptions struct {
 
 // Graph draws the nodes of a layout. Nodes have the ids n-NAME, so that Node can redraw them.
 func Graph(l *graph.Layout, nodes []graph.Node, o GraphOptions) string {
-	f, w := formOf(nodes), &writer{}
+	f, w := formOf(l, nodes), &writer{}
 	width := 2*margin + f.width + f.column*float64(max(l.Columns-1, 0))
 	height := 2*margin + f.row*l.Rows
 	w.f(`<svg xmlns="http://www.w3.org/2000/svg" class="graph" width="%s" height="%s" viewBox="0 0 %s %s" role="group" aria-label="%s">`,
@@ -57,15 +63,19 @@ func Graph(l *graph.Layout, nodes []graph.Node, o GraphOptions) string {
 // Node draws only node i of a graph, exactly as Graph does.
 func Node(l *graph.Layout, nodes []graph.Node, i int, o GraphOptions) string {
 	w := &writer{}
-	w.node(formOf(nodes), l.Boxes[i], nodes[i], o)
+	w.node(formOf(l, nodes), l.Boxes[i], nodes[i], o)
 	return w.String()
 }
 
-func formOf(nodes []graph.Node) form {
+func formOf(l *graph.Layout, nodes []graph.Node) form {
 	if len(nodes) > manyNodes {
 		return small
 	}
-	return large
+	isLong := func(n graph.Node) bool { return n.State == "" || ansi.StringWidth(n.Name) > narrow.letters }
+	if l.Columns <= fewColumns || slices.ContainsFunc(nodes, isLong) {
+		return large
+	}
+	return narrow
 }
 
 // left returns the left edge of a column; middle returns the centre of a row.
@@ -120,16 +130,16 @@ func (w *writer) node(f form, b graph.Box, n graph.Node, o GraphOptions) {
 	}
 	w.f(`<rect class="box" width="%s" height="%s" rx="4"/>`, number(f.width), number(f.height))
 	first := f.height/2 + 4
-	if f.second {
+	if f.second > 0 {
 		first = 16
 	}
 	w.f(`<text x="7" y="%s"><tspan class="sign">%s</tspan> %s</text>`, number(first), words.Sign(n.State), escape(words.Shorten(n.Name, f.letters)))
-	if f.second {
+	if f.second > 0 {
 		second := n.State
 		if n.Many || n.State == "" {
 			second = n.Note
 		}
-		w.f(`<text class="second" x="7" y="31">%s</text>`, escape(ansi.Truncate(words.OneLine(second), 30, "…")))
+		w.f(`<text class="second" x="7" y="31">%s</text>`, escape(ansi.Truncate(words.OneLine(second), f.second, "…")))
 	}
 	if href != "" {
 		w.WriteString("</a>")

@@ -205,3 +205,21 @@ func TestLargeDrawingsAreSmall(t *testing.T) {
 		t.Errorf("5,000 tasks take %d bytes", n)
 	}
 }
+
+// TestGraphOfFourColumnsFitsAPage checks that the graph of a run is no wider than the text of a page of the documentation, 752 pixels, unless
+// its names are long.
+func TestGraphOfFourColumnsFitsAPage(t *testing.T) {
+	chain := func(last string) string {
+		nodes := []graph.Node{
+			{Name: "a", State: v1.TaskCompleted}, {Name: "b", State: v1.TaskCompleted, After: []string{"a"}},
+			{Name: "c", State: v1.TaskCompleted, After: []string{"b"}}, {Name: last, State: v1.TaskCompleted, After: []string{"c"}},
+		}
+		return Graph(graph.NewLayout(nodes), nodes, GraphOptions{})
+	}
+	if text := chain("notify-failure"); !strings.Contains(text, `width="748"`) {
+		t.Errorf("the width differs: %s", text[:200])
+	}
+	if name := "a-name-with-24-letters-x"; !strings.Contains(chain(name), name+"</text>") {
+		t.Error("a name that large boxes have room for is cut")
+	}
+}
