@@ -32,7 +32,7 @@ func TestExamples(t *testing.T) {
 }
 
 // testExamples runs the definitions in dev/examples that need the image, or no image if it is empty, and compares the
-// outcome of each with the expectation.
+// outcome of each with the expectation, and its graph with the picture in docs/examples.
 func testExamples(t *testing.T, image string) {
 	files, err := filepath.Glob(filepath.Join(repository, "dev/examples/*.yaml"))
 	if err != nil || len(files) == 0 {
@@ -40,18 +40,12 @@ func testExamples(t *testing.T, image string) {
 	}
 	s := shared(t)
 	for _, file := range files {
-		text, err := os.ReadFile(strings.TrimSuffix(file, ".yaml") + ".want.json")
-		if err != nil {
-			t.Fatal(err)
-		}
-		var want expectation
-		if err := json.Unmarshal(text, &want); err != nil {
-			t.Fatal(err)
-		}
+		name := strings.TrimSuffix(filepath.Base(file), ".yaml")
+		want := readExpectation(t, name)
 		if want.Image != (image != "") {
 			continue
 		}
-		t.Run(strings.TrimSuffix(filepath.Base(file), ".yaml"), func(t *testing.T) {
+		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			args := []string{"run", file, "-o", "json"}
 			if want.Image {
@@ -78,8 +72,23 @@ func testExamples(t *testing.T, image string) {
 			if diff := cmp.Diff(want.Run, only(want.Run, got)); diff != "" {
 				t.Errorf("the run differs (-want +got):\n%s", diff)
 			}
+			checkPicture(t, name, p.Stdout.String())
 		})
 	}
+}
+
+// readExpectation reads the expected outcome of an example.
+func readExpectation(t *testing.T, name string) expectation {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(repository, "dev/examples", name+".want.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var want expectation
+	if err := json.Unmarshal(text, &want); err != nil {
+		t.Fatalf("%s: %v", name, err)
+	}
+	return want
 }
 
 // startModel starts a model that follows the script in a file, and returns its address.

@@ -94,7 +94,7 @@ func TestHandlerServesOnlyThePages(t *testing.T) {
 	if again := get("/docs/index.html", index.Header().Get("Etag")); again.Code != http.StatusNotModified {
 		t.Errorf("the index that a browser has already is %d", again.Code)
 	}
-	for path, want := range map[string]string{"/docs/style.css": "text/css; charset=utf-8", "/docs/page-run.png": "image/png"} {
+	for path, want := range map[string]string{"/docs/style.css": "text/css; charset=utf-8", "/docs/page-run.png": "image/png", "/docs/examples/diamond.svg": "image/svg+xml"} {
 		if res := get(path, ""); res.Code != http.StatusOK || res.Header().Get("Content-Type") != want {
 			t.Errorf("%s is %d %v", path, res.Code, res.Header())
 		}
