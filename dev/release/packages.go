@@ -17,7 +17,10 @@ const rpmZsh = "/usr/share/zsh/site-functions/_switchyard"
 const (
 	// license and summary describe Switchyard wherever a file of the release does.
 	license = "Apache-2.0"
-	summary = "Runs tasks, and graphs of tasks, reliably across machines"
+	// maintainer has the form that packages require. The address is reserved for names that do not exist (RFC 2606), because the
+	// project has none: SECURITY.md says where to report.
+	maintainer = "The Switchyard authors <authors@switchyard.invalid>"
+	summary    = "Runs tasks, and graphs of tasks, reliably across machines"
 )
 
 // packages writes the deb and the rpm of a platform and returns their names.
@@ -50,7 +53,7 @@ func (r release) describe(b binary, format string) (*nfpm.Info, error) {
 	scripts := filepath.Join(r.source, "dev", "release", "files")
 	info := &nfpm.Info{
 		Name: "switchyard", Version: r.version, Platform: b.system, Arch: b.architecture, Release: "1",
-		Section: "admin", Priority: "optional", License: license, Maintainer: "The Switchyard authors <switchyard@localhost>",
+		Section: "admin", Priority: "optional", License: license, Maintainer: maintainer,
 		Description: summary + "\nGateway, node and client of Switchyard, which runs on Temporal, in one program.",
 		MTime:       r.time, DisableGlobbing: true,
 		Overridables: nfpm.Overridables{
