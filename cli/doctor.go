@@ -2,7 +2,6 @@ package cli
 
 import (
 	"cmp"
-	"context"
 	"crypto/tls"
 	"fmt"
 	"log/slog"
@@ -212,9 +211,7 @@ func (r *roleFlags) settings(temporal *workers.Connection) doctor.Settings {
 			d.addFolder("state", state)
 		}
 	}
-	d.OpenStore = func(ctx context.Context) (*store.Store, error) {
-		return store.OpenWith(ctx, d.Store, store.Options{Gateway: gatewayclient.Options{Token: func() string { return token }, TLS: files}})
-	}
+	d.StoreOptions = store.Options{Gateway: gatewayclient.Options{Token: func() string { return token }, TLS: files}}
 	return d.Settings
 }
 
@@ -239,8 +236,8 @@ func (d *roleSettings) addCertificate(flag string, load func(path string) error)
 }
 
 func (d *roleSettings) addFolder(what, path string) {
-	if path != "" && !strings.Contains(path, "://") {
-		d.Folders = append(d.Folders, doctor.Folder{What: what, Path: path})
+	if dir, isFolder := store.FolderOf(path); isFolder {
+		d.Folders = append(d.Folders, doctor.Folder{What: what, Path: dir})
 	}
 }
 

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"fmt"
-	"os"
 	"slices"
 	"time"
 
@@ -12,6 +11,7 @@ import (
 	"switchyard/activities/executor/shell"
 	"switchyard/activities/secrets"
 	"switchyard/cli/config"
+	"switchyard/cli/doctor"
 	"switchyard/cli/exit"
 	"switchyard/cli/stack"
 	"switchyard/workers/node"
@@ -171,11 +171,10 @@ func checkFolder(flag, dir string) error {
 	if dir == "" {
 		return nil
 	}
-	probe, err := os.MkdirTemp(dir, ".switchyard-probe-")
-	if err != nil {
+	if err := doctor.ProbeFolder(dir); err != nil {
 		return exit.Usagef("--%s %s: it must be a folder that this user can write to: %w", flag, dir, err)
 	}
-	return os.Remove(probe)
+	return nil
 }
 
 // onlyLocal lists the flags that make no sense for a run on a gateway.

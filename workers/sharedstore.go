@@ -41,7 +41,7 @@ func (c ControlConfig) sharedStore(ctx context.Context) (string, error) {
 	reg := registry.New(c.Client)
 	last, _, err := reg.LastLeader(ctx)
 	if err == nil && c.PrivateStore && last.GetStore() != "" && !last.GetPrivateStore() {
-		return "", c.otherStore(last)
+		return "", OtherStoreError(c.Store.Location(), last)
 	}
 	var first time.Time
 	for until := time.Now().Add(leaderSilence); time.Now().Before(until); {
@@ -57,7 +57,7 @@ func (c ControlConfig) sharedStore(ctx context.Context) (string, error) {
 			first = at
 		}
 		if at.After(first) {
-			return "", c.otherStore(beat)
+			return "", OtherStoreError(c.Store.Location(), beat)
 		}
 		select {
 		case <-ctx.Done():
@@ -68,9 +68,10 @@ func (c ControlConfig) sharedStore(ctx context.Context) (string, error) {
 	return id, nil
 }
 
-func (c ControlConfig) otherStore(leader *v1.LeaderHeartbeat) error {
+// OtherStoreError returns the error of a process whose store, at a location, is not the one of the fleet, which a leader uses.
+func OtherStoreError(location string, leader *v1.LeaderHeartbeat) error {
 	return fmt.Errorf("the fleet on this Temporal has another store than %s: its placement queue is owned by %s; use its gateway (--gateway URL), or start with the same --store",
-		c.Store.Location(), leader.GetIdentity())
+		location, leader.GetIdentity())
 }
 
 func identityOf(ctx context.Context, s *store.Store) (string, error) {

@@ -70,18 +70,34 @@ func (c *claimed) read(ctx context.Context) (Claim, error) {
 	if err != nil {
 		return Claim{}, err
 	}
+	claim, err := parseClaim(text)
+	if err != nil {
+		return Claim{}, err
+	}
+	err = claim.CheckOwner(c.cluster, c.location())
+	c.owned.Store(err == nil)
+	if err != nil {
+		return Claim{}, err
+	}
+	return claim, nil
+}
+
+func parseClaim(text string) (Claim, error) {
 	id, since, _ := strings.Cut(text, " ")
 	at, err := time.Parse(time.RFC3339, since)
 	if err != nil {
 		return Claim{}, fmt.Errorf("its value %q is damaged: %w", ClaimKey, err)
 	}
-	if id != c.cluster {
-		c.owned.Store(false)
-		return Claim{}, fmt.Errorf("%w: %s is that of the Temporal namespace with the ID %s since %s, and this cluster's has the ID %s; choose another --store, or remove the value %q from the store if this cluster replaces that one for good",
-			ErrForeign, c.location(), id, since, c.cluster, ClaimKey)
-	}
-	c.owned.Store(true)
 	return Claim{Cluster: id, Since: at}, nil
+}
+
+// CheckOwner returns ErrForeign if the claim on the store at a location is that of another cluster.
+func (c Claim) CheckOwner(cluster, location string) error {
+	if c.Cluster == cluster {
+		return nil
+	}
+	return fmt.Errorf("%w: %s is that of the Temporal namespace with the ID %s since %s, and this cluster's has the ID %s; choose another --store, or remove the value %q from the store if this cluster replaces that one for good",
+		ErrForeign, location, c.Cluster, c.Since.Format(time.RFC3339), cluster, ClaimKey)
 }
 
 func (c *claimed) put(ctx context.Context, key string, value []byte) error {

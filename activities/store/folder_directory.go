@@ -28,15 +28,15 @@ const (
 // makeDirTries is how often put tries to create the directory of a value.
 const makeDirTries = 3
 
-// markerName is the file that distinguishes the folder of a store from the empty folder in its place while its file
+// MarkerName is the file that distinguishes the folder of a store from the empty folder in its place while its file
 // system is away.
-const markerName = "~store"
+const MarkerName = "~store"
 
 func (d *directory) path(key string) string { return filepath.Join(d.dir, filepath.FromSlash(key)) }
 
 // mark creates the marker unless it exists.
 func (d *directory) mark() error {
-	file, err := os.OpenFile(d.path(markerName), os.O_CREATE|os.O_WRONLY, fileMode)
+	file, err := os.OpenFile(d.path(MarkerName), os.O_CREATE|os.O_WRONLY, fileMode)
 	if err != nil {
 		return err
 	}
@@ -44,7 +44,7 @@ func (d *directory) mark() error {
 }
 
 // errFolderAway is the error of a folder without its marker. It is deliberately not ErrNotFound.
-var errFolderAway = errors.New("the folder is away: it has no file " + markerName)
+var errFolderAway = errors.New("the folder is away: it has no file " + MarkerName)
 
 // errFolderClosed is the error of a folder after close.
 var errFolderClosed = errors.New("the store is closed")
@@ -54,7 +54,7 @@ func (d *directory) present() error {
 	if d.closed.Load() {
 		return errFolderClosed
 	}
-	switch _, err := os.Lstat(d.path(markerName)); {
+	switch _, err := os.Lstat(d.path(MarkerName)); {
 	case errors.Is(err, fs.ErrNotExist):
 		return errFolderAway
 	case err != nil:

@@ -43,12 +43,13 @@ func OpenWith(ctx context.Context, location string, o Options) (*Store, error) {
 }
 
 func openBackend(ctx context.Context, location string, o Options) (backend, error) {
-	scheme, rest, isURL := strings.Cut(location, "://")
+	if dir, isFolder := FolderOf(location); isFolder {
+		return openFloored(dir)
+	}
+	scheme, rest, _ := strings.Cut(location, "://")
 	switch {
 	case location == "":
 		return nil, fmt.Errorf("open store: no folder or URL is given")
-	case !isURL:
-		return openFloored(location)
 	case scheme == "mem" && rest == "":
 		return &bucket{Bucket: memblob.OpenBucket(nil), url: location}, nil
 	case scheme == "mem":
@@ -62,10 +63,7 @@ func openBackend(ctx context.Context, location string, o Options) (backend, erro
 	}
 	switch scheme {
 	case "file":
-		if u.Host != "" || u.RawQuery != "" || u.Fragment != "" || u.Path == "" {
-			return nil, fmt.Errorf("open store %q: write a folder as a path, or as file:///absolute/path", location)
-		}
-		return openFloored(filepath.FromSlash(u.Path))
+		return nil, fmt.Errorf("open store %q: write a folder as a path, or as file:///absolute/path", location)
 	case "s3", "gs":
 		if u.Host == "" || strings.Trim(u.Path, "/") != "" {
 			return nil, fmt.Errorf("open store %q: write %s://bucket, and for a part of the bucket %s://bucket?prefix=part/", location, scheme, scheme)
@@ -81,6 +79,18 @@ func openBackend(ctx context.Context, location string, o Options) (backend, erro
 		return &bucket{Bucket: b, url: location, chunk: chunk}, nil
 	}
 	return nil, fmt.Errorf("open store %q: unknown scheme %q; a store is a folder (a path, or file:///absolute/path), s3://bucket, gs://bucket, a gateway (http://host:7280) or mem://", location, scheme)
+}
+
+// FolderOf returns the folder that a location of Open names. isFolder is false if the location names no folder.
+func FolderOf(location string) (dir string, isFolder bool) {
+	if !strings.Contains(location, "://") {
+		return location, location != ""
+	}
+	u, err := url.Parse(location)
+	if err != nil || u.Scheme != "file" || u.Host != "" || u.RawQuery != "" || u.Fragment != "" || u.Path == "" {
+		return "", false
+	}
+	return filepath.FromSlash(u.Path), true
 }
 
 // IsGateway reports whether a location of Open names a gateway.

@@ -2,8 +2,7 @@
 //
 //	Examine ──> observations of the machine, of Temporal and of the gateway ──> judgments ──> findings
 //
-// A check observes and hands what it saw to a judgment, a pure function that returns a finding. The checks change nothing but for
-// one small value, which they write to a store that exists.
+// A check observes and hands what it saw to a judgment, a pure function that returns a finding. The checks change nothing.
 //
 // It may import everything below package cli, and of that client and exit.
 package doctor

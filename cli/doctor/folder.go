@@ -19,3 +19,12 @@ func existingParent(path string) string {
 	}
 	return "/"
 }
+
+// ProbeFolder returns an error if this process cannot create folders in a folder. It leaves nothing behind.
+func ProbeFolder(dir string) error {
+	probe, err := os.MkdirTemp(dir, ".switchyard-probe-")
+	if err != nil {
+		return err
+	}
+	return os.Remove(probe)
+}

@@ -15,7 +15,6 @@ import (
 
 	"switchyard/activities/executor/container"
 	"switchyard/activities/executor/qemu"
-	"switchyard/activities/store"
 	"switchyard/cli/client"
 	"switchyard/cli/exit"
 	"switchyard/gateway/auth"
@@ -33,6 +32,12 @@ func TestEachObservationIsJudged(t *testing.T) {
 	folder := Folder{What: "store", Path: "/data"}
 	private, shared := PrivateFile{What: "key", Path: "/k"}, PrivateFile{What: "key", Path: "/k", Group: true}
 	worker := func(who *v1.WhoAmIResponse) Finding { return judgeToken(RoleWorker, "box", who, nil, now) }
+	store := func(change func(*storeView)) Finding {
+		v := storeView{isFolder: true, cluster: "mine", leader: &v1.LeaderHeartbeat{Store: "a"}}
+		v.Location, v.IsStore, v.Identity, v.Claim.Cluster = "/data", true, "a", "mine"
+		change(&v)
+		return judgeStore(v)
+	}
 	for _, test := range []struct {
 		found Finding
 		want  Result
@@ -63,12 +68,21 @@ func TestEachObservationIsJudged(t *testing.T) {
 		{judgeClock("Temporal", beatSkew(now, now.Add(-time.Minute))), Failed, "ahead of"},
 		{judgeVersions("v1", map[string]string{"node a": "v1"}), OK, "like all 1"},
 		{judgeVersions("v1", map[string]string{"node a": "v2", "node b": "", "node c": "v1"}), Warning, "but node a has v2, node b names none"},
-		{judgeStore("/data", "a", "a", nil), OK, "that of the fleet"},
-		{judgeStore("/data", "a", "", nil), OK, "no gateway runs"},
-		{judgeStore("/data", "a", "b", nil), Failed, "not the store of the fleet"},
-		{judgeStore("/data", "", "", fmt.Errorf("%w: other", store.ErrForeign)), Failed, "other"},
-		{judgeStore("/data", "", "", fmt.Errorf("write: %w", fs.ErrPermission)), Failed, "let this user write"},
-		{judgeStore("/data", "", "", errAny), Failed, "--store"},
+		{store(func(v *storeView) {}), OK, "that of the fleet"},
+		{store(func(v *storeView) { v.leader = nil }), OK, "no gateway runs"},
+		{store(func(v *storeView) { v.Identity = "b" }), Failed, "another store than /data"},
+		{store(func(v *storeView) { v.Claim.Cluster = "other" }), Failed, "belongs to another cluster"},
+		{store(func(v *storeView) { v.err = fmt.Errorf("read: %w", fs.ErrPermission) }), Failed, "let this user read"},
+		{store(func(v *storeView) { v.err = errAny }), Failed, "--store"},
+		{store(func(v *storeView) { v.writeErr = fs.ErrPermission }), Failed, "let this user write"},
+		{store(func(v *storeView) { v.otherOwner = "ann" }), Warning, "sudo -u ann"},
+		{store(func(v *storeView) { v.IsStore, v.IsEmpty = false, true }), Failed, "is it mounted?"},
+		{store(func(v *storeView) { v.IsStore, v.IsEmpty, v.leader = false, true, nil }), OK, "makes it a store"},
+		{store(func(v *storeView) { v.IsStore, v.leader = false, nil }), Warning, "holds other files"},
+		{store(func(v *storeView) { v.err = fs.ErrNotExist }), Failed, "spelled right"},
+		{store(func(v *storeView) { v.err, v.leader = fs.ErrNotExist, nil }), OK, "the first start creates it"},
+		{store(func(v *storeView) { v.err, v.leader, v.writeErr = fs.ErrNotExist, nil, errAny }), Failed, "cannot be created: broken"},
+		{store(func(v *storeView) { v.isFolder = false }), OK, "writing was not tried"},
 		{judgePort(port, nil, ""), OK, "free"},
 		{judgePort(port, syscall.EADDRINUSE, "switchyard (process 7)"), OK, "process 7"},
 		{judgePort(port, syscall.EADDRINUSE, "nginx (process 7)"), Failed, "stop it"},

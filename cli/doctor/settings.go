@@ -1,7 +1,6 @@
 package doctor
 
 import (
-	"context"
 	"log/slog"
 	"time"
 
@@ -38,8 +37,8 @@ type Settings struct {
 	// Certificates and PrivateFiles list the files in PEM and the files that other users must not read.
 	Certificates []Certificate
 	PrivateFiles []PrivateFile
-	// OpenStore opens the store.
-	OpenStore func(context.Context) (*store.Store, error)
+	// StoreOptions configures how the store is opened.
+	StoreOptions store.Options
 }
 
 // Port is an address on which a role listens.

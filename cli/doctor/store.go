@@ -5,84 +5,110 @@ import (
 	"errors"
 	"io/fs"
 	"os"
-	"strings"
 
 	"switchyard/activities/store"
+	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workers"
 )
 
-// checkStore checks that the role can write to its store, and that the store is that of the fleet.
+// storeView is what a check has seen of a store, without changing it.
+type storeView struct {
+	store.Inspection
+	// err is the error of the inspection.
+	err error
+	// cluster is the ID of the cluster to which the store must belong, or "" if it is unknown.
+	cluster string
+	// leader is the leader of the fleet, or nil if none is known whose store the fleet shares.
+	leader *v1.LeaderHeartbeat
+	// isFolder is set for a folder. writeErr explains why this process cannot write to the folder, or cannot create it.
+	isFolder bool
+	writeErr error
+	// otherOwner is the user who owns the folder if this process is that of root, which may write everywhere.
+	otherOwner string
+}
+
+// checkStore checks that the role can use its store, and that the store is that of the fleet.
 func (e *examination) checkStore(ctx context.Context) Finding {
 	if e.Store == "" {
 		return skipped("its place is unknown, because %v", errNoTemporal)
 	}
-	isFolder := !strings.Contains(e.Store, "://")
-	if isFolder {
-		if f, done := judgeFolder(e.Store, os.Geteuid()); done {
-			return f
-		}
-	}
 	if store.IsGateway(e.Store) && e.skew == nil {
 		return skipped("%v", errNoGateway)
 	}
-	s, err := e.OpenStore(ctx)
-	if err != nil {
-		return judgeStore(e.Store, "", "", err)
-	}
-	defer s.Close()
+	var view storeView
+	view.Inspection, view.err = store.Inspect(ctx, e.Store, e.StoreOptions)
 	if e.Temporal != nil {
-		s.ClaimFor(e.Temporal.Fleet)
+		view.cluster = e.Temporal.Fleet
 	}
-	if !store.IsGateway(e.Store) { // a gateway takes no values that belong to no attempt of the node
-		if err := s.Probe(ctx, store.ProbeRun); err != nil {
-			return judgeStore(e.Store, "", "", err)
+	// Without Temporal, the store is compared later.
+	if leader, _, _ := e.leader(ctx); leader.GetStore() != "" && !leader.GetPrivateStore() {
+		view.leader = leader
+	}
+	if _, view.isFolder = store.FolderOf(e.Store); view.isFolder {
+		view.addFolder(os.Geteuid())
+	}
+	return judgeStore(view)
+}
+
+// addFolder adds whether the user with the given id can write to the folder. It leaves nothing behind.
+func (v *storeView) addFolder(user int) {
+	if errors.Is(v.err, fs.ErrNotExist) {
+		v.writeErr = ProbeFolder(existingParent(v.Location))
+		return
+	}
+	v.writeErr = canWrite(v.Location) // a file in a store could be mistaken for one of its values
+	if info, err := os.Stat(v.Location); err == nil && user == 0 {
+		if owner, known := ownerOf(info); known && owner != "root" {
+			v.otherOwner = owner
 		}
 	}
-	id, err := s.Identity(ctx)
-	leader, _, _ := e.leader(ctx) // without Temporal, the store is compared later
-	if leader.GetPrivateStore() {
-		leader = nil
-	}
-	return judgeStore(e.Store, id, leader.GetStore(), err)
 }
 
-// judgeFolder returns a finding about the folder of a store if the check must not open it as the user with the given id.
-func judgeFolder(dir string, user int) (f Finding, done bool) {
-	info, err := os.Stat(dir)
+func judgeStore(v storeView) Finding {
+	isAbsent := v.isFolder && errors.Is(v.err, fs.ErrNotExist)
+	otherStore := func(remedy string) Finding {
+		return failed(remedy, "%v", workers.OtherStoreError(v.Location, v.leader))
+	}
 	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return judgeNewFolder(dir), true
-	case err != nil:
-		return failed("", "%v", err), true
-	case !info.IsDir():
-		return failed("name a folder with --store", "%s is not a folder", dir), true
+	case isAbsent && v.leader != nil:
+		return otherStore("this folder does not exist: see that its name is spelled right, and that it is mounted")
+	case isAbsent && v.writeErr != nil:
+		return failed("create it for this user, or name another one with --store", "%s does not exist and cannot be created: %v", v.Location, v.writeErr)
+	case isAbsent:
+		return ok("%s does not exist yet; the first start creates it", v.Location)
+	case errors.Is(v.err, fs.ErrPermission):
+		return failed("let this user read and write it, or run the role as its owner", "%v", v.err)
+	case v.err != nil:
+		return failed("see that it exists and lets this user read it; or name another one with --store", "%v", v.err)
 	}
-	if owner, known := ownerOf(info); known && user == 0 && owner != "root" {
-		return warning("run `sudo -u "+owner+" switchyard doctor`", "%s belongs to %s, and root must not write to it", dir, owner), true
+	if v.Claim.Cluster != "" && v.cluster != "" {
+		if err := v.Claim.CheckOwner(v.cluster, v.Location); err != nil {
+			return failed("", "%v", err)
+		}
 	}
-	return Finding{}, false
-}
-
-// judgeNewFolder judges a folder that is yet to be created.
-func judgeNewFolder(dir string) Finding {
-	parent := existingParent(dir)
-	if err := canWrite(parent); err != nil {
-		return failed("create it for this user, or name another one", "%s does not exist and cannot be created: %v", dir, err)
-	}
-	return ok("%s does not exist yet; the first start creates it", dir)
-}
-
-func judgeStore(location, id, fleet string, err error) Finding {
 	switch {
-	case errors.Is(err, store.ErrForeign):
-		return failed("", "%v", err)
-	case errors.Is(err, fs.ErrPermission):
-		return failed("let this user write to it, or run the role as its owner", "%s cannot be written: %v", location, err)
-	case err != nil:
-		return failed("see that it exists, has space, and lets this user write; or name another one with --store", "%s cannot be used: %v", location, err)
-	case fleet != "" && fleet != id:
-		return failed("name the store of the other gateways with --store, or leave --store out on a worker", "%s is not the store of the fleet, which the leading gateway uses", location)
-	case fleet == "":
-		return ok("%s can be written; no gateway runs with which to compare it", location)
+	case v.leader != nil && !v.IsStore && v.isFolder:
+		return failed("is it mounted? Else name the store of the fleet with --store", "%s is not the store of the fleet that %s leads: it has no file %s", v.Location, v.leader.GetIdentity(), store.MarkerName)
+	case v.leader != nil && v.leader.GetStore() != v.Identity:
+		return otherStore("name the store of the other gateways with --store, or leave --store out on a worker")
+	case v.writeErr != nil:
+		return failed("let this user write to it, or run the role as its owner", "%s cannot be written: %v", v.Location, v.writeErr)
+	case v.otherOwner != "":
+		return warning("run `sudo -u "+v.otherOwner+" switchyard doctor`", "%s belongs to %s; whether that user can write to it is unknown to root", v.Location, v.otherOwner)
+	case !v.IsStore && !v.IsEmpty:
+		return warning("name an empty folder or bucket with --store, unless it is meant to hold both", "%s holds other files and is no store yet; the first start makes it one", v.Location)
+	case !v.IsStore:
+		return ok("%s is empty; the first start makes it a store", v.Location)
 	}
-	return ok("%s can be used, and is that of the fleet", location)
+	usable := "can be written"
+	switch {
+	case store.IsGateway(v.Location):
+		usable = "can be used"
+	case !v.isFolder:
+		usable = "can be read (writing was not tried, because the doctor changes nothing)"
+	}
+	if v.leader == nil {
+		return ok("%s %s; no gateway runs with which to compare it", v.Location, usable)
+	}
+	return ok("%s %s, and is that of the fleet", v.Location, usable)
 }

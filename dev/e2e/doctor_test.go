@@ -145,6 +145,24 @@ func TestDoctorFindsEachPreparedFault(t *testing.T) {
 	})
 }
 
+// TestDoctorFindsThatTheStoreOfTheFleetIsAway checks the mount point of a store while nothing is mounted there, and a store whose
+// name is misspelled, while the gateway of the fleet runs.
+func TestDoctorFindsThatTheStoreOfTheFleetIsAway(t *testing.T) {
+	t.Parallel()
+	s := shared(t)
+	dir := t.TempDir()
+	for store, says := range map[string]string{dir: "is it mounted?", filepath.Join(dir, "misspelled"): "the fleet on this Temporal has another store than"} {
+		code, found := examine(t, 0, []string{"TEMPORAL_ADDRESS=" + s.Temporal}, "gateway", "--address", "127.0.0.1:0", "--store", store)
+		if code != 1 {
+			t.Errorf("exit code %d", code)
+		}
+		expectFinding(t, found, "gateway store", doctor.Failed, says)
+	}
+	if files, err := os.ReadDir(dir); err != nil || len(files) > 0 {
+		t.Errorf("the doctor created %v, %v", files, err)
+	}
+}
+
 // oldGateway starts a gateway that reports another version and a clock five minutes ahead. It returns the URL of the gateway.
 func oldGateway(t *testing.T) string {
 	mux := http.NewServeMux()
