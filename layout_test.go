@@ -137,6 +137,7 @@ var arrows = []struct {
 	{"gateway/tasks", []string{"switchyard/", temporal}, []string{"switchyard/proto", "switchyard/gateway/auth", "switchyard/gateway/definitions", "switchyard/gateway/rpcerror", "switchyard/gateway/singletask", "switchyard/gateway/submission", "switchyard/workflows/definition/source", "switchyard/workflows/names"}},
 	{"gateway/workflows", []string{"switchyard/", temporal}, []string{"switchyard/proto", "switchyard/activities/library", "switchyard/gateway/definitions", "switchyard/gateway/paging", "switchyard/gateway/rpcerror", "switchyard/gateway/schedules", "switchyard/gateway/submission", "switchyard/workflows/definition"}},
 	{"gateway/tunnel", []string{"switchyard/"}, []string{"switchyard/proto", "switchyard/activities/sessions", "switchyard/activities/signing", "switchyard/activities/store", "switchyard/gateway/audit", "switchyard/gateway/auth", "switchyard/gateway/nodeaccess", "switchyard/gateway/rpcerror", "switchyard/gateway/runindex", "switchyard/gateway/runview", "switchyard/workflows/names"}},
+	{"gateway/export", []string{"switchyard/", temporal}, []string{"switchyard/proto", "switchyard/activities/environments", "switchyard/activities/executor", "switchyard/activities/library", "switchyard/activities/secrets/vault", "switchyard/gateway/auth", "switchyard/gateway/paging", "switchyard/gateway/rpcerror", "switchyard/gateway/sshkeys", "switchyard/gateway/tokens", "switchyard/gateway/workflows"}},
 	// Drawing shared by the terminal and the page knows neither the clock nor the network.
 	{"drawing/words", []string{"switchyard/", temporal, "os", "net"}, []string{"switchyard/proto"}},
 	{"drawing/timeline", []string{"switchyard/", temporal, "os", "net"}, []string{"switchyard/proto", "switchyard/drawing/words", "switchyard/workflows/phrase"}},
@@ -151,6 +152,7 @@ var arrows = []struct {
 	{"cli/portforward", []string{"switchyard/", temporal}, []string{"switchyard/activities/sessions/wire"}},
 	{"cli/config", []string{"switchyard/"}, []string{"switchyard/workflows/nearest", "switchyard/proto", "switchyard/cli/exit", "switchyard/workflows/definition"}},
 	{"cli/doctor", []string{"switchyard/cli", "switchyard/dev"}, []string{"switchyard/cli/client", "switchyard/cli/exit"}},
+	{"cli/exportfile", []string{"switchyard/", temporal}, []string{"switchyard/proto", "switchyard/workflows/definition"}},
 	{"cli/stack", []string{"switchyard/cli"}, []string{"switchyard/cli/stack", "switchyard/cli/exit"}},
 	{"cli/client", []string{"switchyard/"}, []string{"switchyard/proto", "switchyard/activities/sessions/wire", "switchyard/cli/exit", "switchyard/cli/output", "switchyard/drawing/words", "switchyard/workflows/definition", "switchyard/workflows/names"}},
 	{"cli/follow", []string{"switchyard/"}, []string{"switchyard/proto", "switchyard/cli/client", "switchyard/cli/exit", "switchyard/cli/output", "switchyard/cli/tui", "switchyard/drawing/words"}},

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"path/filepath"
 	"slices"
@@ -24,13 +25,13 @@ import (
 // defaultOwner owns what apply stores if no flag names an owner.
 const defaultOwner = "apply"
 
-// What apply does with a definition.
+// What apply does with a definition, and import with an item.
 const (
-	applyCreate = "created"
-	applyChange = "changed"
-	applyAdopt  = "adopted"
-	applyKeep   = "unchanged"
-	applyDelete = "deleted"
+	stepCreate = "created"
+	stepChange = "changed"
+	stepAdopt  = "adopted"
+	stepKeep   = "unchanged"
+	stepDelete = "deleted"
 )
 
 // applyFlags holds the flags of apply.
@@ -79,7 +80,7 @@ Exit codes with --dry-run: 0 nothing would change, 1 something would.`,
 		if err != nil {
 			return err
 		}
-		if err := sys.writeSteps(format.Value, steps); err != nil {
+		if err := writeSteps(sys, format.Value, steps, applyStep.text); err != nil {
 			return err
 		}
 		if !f.dryRun {
@@ -109,7 +110,7 @@ type applyStep struct {
 	warnings []*v1.Problem
 }
 
-func (s applyStep) changes() bool { return s.Action != applyKeep }
+func (s applyStep) changes() bool { return s.Action != stepKeep }
 
 // readFolder reads and checks the definitions of a folder, or of one file. Its error lists the problems of all files.
 func readFolder(sys *system, path string) ([]*document, error) {
@@ -171,17 +172,17 @@ func (f applyFlags) plan(ctx context.Context, a *client.Client, documents []*doc
 		if err != nil {
 			return nil, err
 		}
-		step := applyStep{Name: plan.GetName(), Action: applyCreate, File: d.file, document: d, warnings: plan.GetWarnings()}
+		step := applyStep{Name: plan.GetName(), Action: stepCreate, File: d.file, document: d, warnings: plan.GetWarnings()}
 		switch same := proto.Equal(plan.GetStored(), plan.GetDefinition()); {
 		case plan.GetStored() == nil:
 		case plan.GetOwner() != f.owner && !f.adopt:
 			refused = append(refused, fmt.Errorf("%s: workflow %s %s; leave it out of the folder, or take it over with --adopt", d.file, step.Name, ownedBy(plan.GetOwner())))
 		case same && plan.GetOwner() == f.owner:
-			step.Action = applyKeep
+			step.Action = stepKeep
 		case same:
-			step.Action = applyAdopt
+			step.Action = stepAdopt
 		default:
-			step.Action = applyChange
+			step.Action = stepChange
 		}
 		if step.Diff, err = diffOf(step.Name, d.file, plan.GetStored(), plan.GetDefinition()); err != nil {
 			return nil, err
@@ -201,7 +202,7 @@ func (f applyFlags) plan(ctx context.Context, a *client.Client, documents []*doc
 		}
 		for _, stored := range page.GetItems() {
 			if stored.GetOwner() == f.owner && !named[stored.GetName()] {
-				steps = append(steps, applyStep{Name: stored.GetName(), Action: applyDelete})
+				steps = append(steps, applyStep{Name: stored.GetName(), Action: stepDelete})
 			}
 		}
 		if token = page.GetNextPageToken(); token == "" {
@@ -230,22 +231,35 @@ func diffOf(name, file string, stored, next *v1.Definition) (string, error) {
 	if err != nil {
 		return "", err
 	}
+	return unifiedDiff("stored "+name, file, string(before), string(after))
+}
+
+// unifiedDiff returns the lines in which two texts differ.
+func unifiedDiff(fromName, toName, from, to string) (string, error) {
 	return difflib.GetUnifiedDiffString(difflib.UnifiedDiff{
-		A: difflib.SplitLines(string(before)), B: difflib.SplitLines(string(after)), FromFile: "stored " + name, ToFile: file, Context: 3,
+		A: difflib.SplitLines(from), B: difflib.SplitLines(to), FromFile: fromName, ToFile: toName, Context: 3,
 	})
 }
 
-// writeSteps prints what apply does.
-func (s *system) writeSteps(format string, steps []applyStep) error {
+// text returns the step as lines for people.
+func (s applyStep) text() string { return stepText(s.Action, s.Name, s.Diff) }
+
+// stepText returns what is done with something, and the difference that it makes, as lines for people.
+func stepText(action, what, diff string) string {
+	text := fmt.Sprintf("%-9s  %s\n", action, what)
+	for line := range strings.Lines(diff) {
+		text += "    " + line
+	}
+	return text
+}
+
+// writeSteps prints steps.
+func writeSteps[Step any](sys *system, format string, steps []Step, text func(Step) string) error {
 	if format == output.JSON {
-		return output.WriteJSON(s.stdout, map[string]any{"items": steps})
+		return output.WriteJSON(sys.stdout, map[string]any{"items": steps})
 	}
 	for _, step := range steps {
-		text := fmt.Sprintf("%-9s  %s\n", step.Action, step.Name)
-		for line := range strings.Lines(step.Diff) {
-			text += "    " + line
-		}
-		if _, err := fmt.Fprint(s.stdout, text); err != nil {
+		if _, err := io.WriteString(sys.stdout, text(step)); err != nil {
 			return err
 		}
 	}
@@ -256,9 +270,9 @@ func (s *system) writeSteps(format string, steps []applyStep) error {
 func (f applyFlags) carryOut(ctx context.Context, sys *system, a *client.Client, steps []applyStep) error {
 	for _, step := range steps {
 		switch step.Action {
-		case applyKeep:
+		case stepKeep:
 			continue
-		case applyDelete:
+		case stepDelete:
 			_, err := client.Call(ctx, a, a.Workflows.DeleteWorkflow, &v1.DeleteWorkflowRequest{Name: step.Name, Owner: f.owner})
 			if err != nil && exit.CodeOf(ctx, err) != exit.CodeUsage { // lists lag behind, so it may be gone
 				return err
@@ -272,7 +286,7 @@ func (f applyFlags) carryOut(ctx context.Context, sys *system, a *client.Client,
 		}
 	}
 	for _, step := range steps {
-		if step.document == nil || step.Action == applyKeep {
+		if step.document == nil || step.Action == stepKeep {
 			continue
 		}
 		// A definition may refer to one that was stored after it.

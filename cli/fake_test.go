@@ -67,6 +67,7 @@ func fake(t *testing.T) *fakeGateway {
 	mux.Handle(switchyardv1connect.NewTaskServiceHandler(switchyardv1connect.UnimplementedTaskServiceHandler{}, scripted))
 	mux.Handle(switchyardv1connect.NewSecretServiceHandler(switchyardv1connect.UnimplementedSecretServiceHandler{}, scripted))
 	mux.Handle(switchyardv1connect.NewKeyServiceHandler(switchyardv1connect.UnimplementedKeyServiceHandler{}, scripted))
+	mux.Handle(switchyardv1connect.NewExportServiceHandler(switchyardv1connect.UnimplementedExportServiceHandler{}, scripted))
 	mux.Handle(switchyardv1connect.NewAuditServiceHandler(switchyardv1connect.UnimplementedAuditServiceHandler{}, scripted))
 	mux.Handle(switchyardv1connect.NewVpsServiceHandler(switchyardv1connect.UnimplementedVpsServiceHandler{}, scripted))
 	mux.Handle("/v1/sessions", &f.sessions)

@@ -21,6 +21,7 @@ type Gateway struct {
 	config Config
 	shared
 	runs      runService
+	stored    *library.Library
 	workflows workflows.Service
 	schedules schedules.Service
 	keys      *sshkeys.Registry
@@ -46,6 +47,7 @@ func New(config Config) (*Gateway, error) {
 		config:    config,
 		shared:    shared,
 		runs:      newRunService(config, shared),
+		stored:    stored,
 		workflows: workflows.Service{Library: stored, Definitions: shared.submitter.Definitions, Schedules: timetable, Runs: shared.submitter},
 		schedules: schedules.Service{Schedules: timetable, Index: shared.index, Now: config.Now},
 		keys:      sshkeys.NewRegistry(config.Store, config.Now),

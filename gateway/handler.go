@@ -19,6 +19,7 @@ import (
 	"switchyard/gateway/blobs"
 	"switchyard/gateway/edge"
 	"switchyard/gateway/environments"
+	"switchyard/gateway/export"
 	"switchyard/gateway/nodeaccess"
 	"switchyard/gateway/nodes"
 	"switchyard/gateway/rest"
@@ -69,6 +70,7 @@ func (g *Gateway) services() []service {
 		serve(switchyardv1connect.NewAuthServiceHandler(tokens.Service{Registry: g.config.Tokens, Version: g.config.Version}, options...)),
 		serve(switchyardv1connect.NewSecretServiceHandler(g.secrets(), options...)),
 		serve(switchyardv1connect.NewKeyServiceHandler(sshkeys.Service{Registry: g.keys}, options...)),
+		serve(switchyardv1connect.NewExportServiceHandler(g.export(), options...)),
 		serve(switchyardv1connect.NewAuditServiceHandler(audit.Service{Store: g.config.Store, Now: g.config.Now}, options...)),
 		{blobPath, edge.LimitBody(blobs.MaxMessageBytes, blobHandler)},
 	}
@@ -90,6 +92,13 @@ func (g *Gateway) environments() environments.Service {
 func (g *Gateway) secrets() secrets.Releaser {
 	return secrets.Releaser{
 		Service: secrets.Service{Vault: g.config.Vault}, Attempts: nodeaccess.Attempts{Client: g.config.Client}, Reader: g.reader, Locked: g.config.Authenticator != nil,
+	}
+}
+
+// export returns the implementation of ExportService.
+func (g *Gateway) export() export.Service {
+	return export.Service{
+		Environments: library.New(g.config.Store), Keys: g.keys, Vault: g.config.Vault, Tokens: g.config.Tokens, Workflows: g.workflows, Library: g.stored,
 	}
 }
 

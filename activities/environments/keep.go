@@ -28,8 +28,8 @@ var (
 // environment causes ErrExists. Keep returns the environment as stored. It is idempotent: a second call for the same archive
 // completes whatever the first one left undone.
 func (l *Library) Keep(ctx context.Context, e *v1.Environment) (*v1.Environment, error) {
-	if !v1.IsEnvironmentName(e.GetName()) || !storekey.IsEnvironmentCopy(e.GetArchive()) || e.GetKind() == "" || e.GetDigest() == "" {
-		return nil, fmt.Errorf("keep environment %q: it needs a name, a kind, a digest and an archive", e.GetName())
+	if err := Validate(e); err != nil {
+		return nil, fmt.Errorf("keep %w", err)
 	}
 	older, err := l.Find(ctx, e.GetName())
 	if err != nil && !errors.Is(err, executor.ErrNoEnvironment) {
@@ -46,7 +46,7 @@ func (l *Library) Keep(ctx context.Context, e *v1.Environment) (*v1.Environment,
 	if older != nil && e.GetVersion() == 0 {
 		return nil, fmt.Errorf("keep environment %s: %w", e.GetName(), ErrExists)
 	}
-	if err := l.checkParts(ctx, e); err != nil {
+	if err := l.CheckParts(ctx, e); err != nil {
 		return nil, fmt.Errorf("keep environment %s: %w", e.GetName(), err)
 	}
 	kept := proto.CloneOf(e)
@@ -73,8 +73,40 @@ func (l *Library) Keep(ctx context.Context, e *v1.Environment) (*v1.Environment,
 	return kept, l.deleteBelow(ctx, archiveOf(older.GetArchive()))
 }
 
-// checkParts returns ErrIncomplete unless every part of a copy is stored.
-func (l *Library) checkParts(ctx context.Context, e *v1.Environment) error {
+// Restore stores an environment of another deployment under its name, and deletes the archive of the environment that it replaces,
+// if that is another one. Its own archive may come later: CheckParts reports whether it is there.
+func (l *Library) Restore(ctx context.Context, e *v1.Environment) error {
+	if err := Validate(e); err != nil {
+		return fmt.Errorf("restore %w", err)
+	}
+	older, err := l.Find(ctx, e.GetName())
+	if err != nil && !errors.Is(err, executor.ErrNoEnvironment) {
+		return err
+	}
+	kept := proto.CloneOf(e)
+	kept.State, kept.Error, kept.Creation = v1.EnvironmentReady, "", nil
+	if older != nil { // a node may still have an archive under its version
+		kept.Version = max(e.GetVersion(), older.GetVersion()+1)
+	}
+	if err := l.store.PutMessage(ctx, storekey.EnvironmentName(e.GetName()), kept); err != nil {
+		return err
+	}
+	if archiveOf(older.GetArchive()) == archiveOf(e.GetArchive()) {
+		return nil
+	}
+	return l.deleteBelow(ctx, archiveOf(older.GetArchive()))
+}
+
+// Validate returns an error unless an environment can be stored.
+func Validate(e *v1.Environment) error {
+	if !v1.IsEnvironmentName(e.GetName()) || !storekey.IsEnvironmentCopy(e.GetArchive()) || e.GetKind() == "" || e.GetDigest() == "" {
+		return fmt.Errorf("environment %q: it needs a name, a kind, a digest and an archive", e.GetName())
+	}
+	return nil
+}
+
+// CheckParts returns ErrIncomplete unless every part of an environment's archive is stored.
+func (l *Library) CheckParts(ctx context.Context, e *v1.Environment) error {
 	stored := int32(0)
 	for key, err := range l.store.Keys(ctx, storekey.EnvironmentArchive(e.GetArchive())) {
 		if err != nil {

@@ -78,7 +78,7 @@ type Stored struct {
 	UpdatedAt time.Time
 	// Owner is the owner of the definition, or "" if it has none.
 	Owner string
-	// Schedule describes when the definition starts runs, or is nil if it starts none. Only List sets it.
+	// Schedule describes when the definition starts runs, or is nil if it starts none.
 	Schedule *v1.Schedule
 }
 
@@ -92,6 +92,16 @@ type PutOptions struct {
 	Owner string
 	// Adopt lets the owner replace any definition.
 	Adopt bool
+	// State is the state of the schedule. nil means the one in the definition, or that of a replaced schedule which a person has
+	// paused.
+	State *ScheduleState
+}
+
+// ScheduleState is what people change in a schedule that is stored.
+type ScheduleState struct {
+	Paused bool
+	// Said is the remark from when the schedule was last paused or resumed.
+	Said string
 }
 
 // Put stores a checked definition under its name. It returns ErrExists if the name is taken and o does not let it be replaced, and
@@ -131,7 +141,7 @@ func (l *Library) replace(ctx context.Context, id string, schedule *schedulepb.S
 		if owner := ownerOf(old.GetSchedule()); o.Owner != "" && !o.Adopt && owner != o.Owner {
 			return notOwned(def.GetName(), owner)
 		}
-		if !schedule.GetState().GetPaused() && staysPaused(old.GetSchedule(), def) {
+		if o.State == nil && !schedule.GetState().GetPaused() && staysPaused(old.GetSchedule(), def) {
 			schedule = proto.CloneOf(schedule)
 			schedule.State.Paused = true
 			note := schedules.ParseNote(schedule.GetState().GetNotes())
@@ -176,13 +186,17 @@ func (l *Library) scheduleOf(def *v1.Definition, o PutOptions) (*schedulepb.Sche
 	if n := len(spec.GetStructuredCalendar()); n > maxCalendars {
 		return nil, fmt.Errorf("%w: the times of its schedule in %s take %d calendars of Temporal, and may take %d; combine expressions or use the time zone UTC", ErrTooLarge, def.GetSchedule().GetTimezone(), n, maxCalendars)
 	}
+	paused, note := def.GetSchedule().GetPaused(), schedules.Note{StoredAt: l.now(), A2A: def.GetA2A(), Owner: o.Owner, Description: def.GetDescription()}
+	if o.State != nil {
+		paused, note.Said = o.State.Paused, o.State.Said
+	}
 	return &schedulepb.Schedule{
 		Spec: spec, Policies: schedules.PoliciesOf(def.GetSchedule()),
 		Action: &schedulepb.ScheduleAction{Action: &schedulepb.ScheduleAction_StartWorkflow{StartWorkflow: action}},
 		State: &schedulepb.ScheduleState{
 			// A schedule without times must be paused: Temporal drops an unpaused schedule that has nothing to do.
-			Paused: def.GetSchedule() == nil || def.GetSchedule().GetPaused(),
-			Notes:  schedules.Note{StoredAt: l.now(), A2A: def.GetA2A(), Owner: o.Owner, Description: def.GetDescription()}.String(),
+			Paused: def.GetSchedule() == nil || paused,
+			Notes:  note.String(),
 		},
 	}, nil
 }
@@ -237,7 +251,7 @@ func (l *Library) Get(ctx context.Context, name string) (*Stored, error) {
 		return nil, fmt.Errorf("read workflow %s: %w", name, err)
 	}
 	note := schedules.ParseNote(described.GetSchedule().GetState().GetNotes())
-	stored := &Stored{Definition: def, UpdatedAt: note.StoredAt, Owner: note.Owner}
+	stored := &Stored{Definition: def, UpdatedAt: note.StoredAt, Owner: note.Owner, Schedule: schedules.FromDescription(names.StoredWorkflowID(name), described)}
 	if stored.UpdatedAt.IsZero() { // Temporal's own tools have overwritten the note
 		stored.UpdatedAt = cmp.Or(described.GetInfo().GetUpdateTime(), described.GetInfo().GetCreateTime()).AsTime()
 	}

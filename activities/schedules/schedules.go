@@ -122,7 +122,7 @@ func (s *Schedules) Get(ctx context.Context, name string) (*v1.Schedule, error) 
 	if err != nil {
 		return nil, err
 	}
-	return fromDescription(id, described), nil
+	return FromDescription(id, described), nil
 }
 
 // find returns the schedule of a name: that of the stored workflow with the name, or else the schedule with that id.
@@ -177,7 +177,7 @@ func (s *Schedules) SetPaused(ctx context.Context, name string, paused bool, sai
 	if err != nil {
 		return nil, fmt.Errorf("change schedule %s: %w", name, err)
 	}
-	return fromDescription(id, changed), nil
+	return FromDescription(id, changed), nil
 }
 
 // await describes a schedule repeatedly until a condition holds or changeWait has passed. It returns the last

@@ -31,9 +31,12 @@ func FromList(entry *schedulepb.ScheduleListEntry) *v1.Schedule {
 	return s
 }
 
-// fromDescription converts Temporal's description of a schedule.
-func fromDescription(id string, d *workflowservice.DescribeScheduleResponse) *v1.Schedule {
+// FromDescription converts Temporal's description of a schedule. It returns nil if the schedule has no times.
+func FromDescription(id string, d *workflowservice.DescribeScheduleResponse) *v1.Schedule {
 	schedule, info := d.GetSchedule(), d.GetInfo()
+	if !HasTimes(schedule.GetSpec()) {
+		return nil
+	}
 	s := identity(id)
 	if s.Workflow == "" {
 		s.Workflow = workflowOf(schedule.GetAction().GetStartWorkflow().GetInput())

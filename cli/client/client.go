@@ -32,6 +32,7 @@ type Client struct {
 	Secrets   switchyardv1connect.SecretServiceClient
 	Audit     switchyardv1connect.AuditServiceClient
 	Keys      switchyardv1connect.KeyServiceClient
+	Export    switchyardv1connect.ExportServiceClient
 	Vps       switchyardv1connect.VpsServiceClient
 	// Environments serves the named environments.
 	Environments switchyardv1connect.EnvironmentServiceClient
@@ -101,6 +102,7 @@ func New(u *url.URL, o Options) *Client {
 		Secrets:          switchyardv1connect.NewSecretServiceClient(client, base, claimed),
 		Audit:            switchyardv1connect.NewAuditServiceClient(client, base, claimed),
 		Keys:             switchyardv1connect.NewKeyServiceClient(client, base, claimed),
+		Export:           switchyardv1connect.NewExportServiceClient(client, base, claimed),
 		Vps:              switchyardv1connect.NewVpsServiceClient(client, base, claimed),
 		Environments:     switchyardv1connect.NewEnvironmentServiceClient(client, base, claimed),
 		URL:              base,

@@ -98,7 +98,7 @@ func write(path string, text []byte) (err error) {
 
 func read(path string) (contents, error) {
 	var all contents
-	text, err := readPrivate(path)
+	text, err := readPrivate(path, aToken)
 	if errors.Is(err, fs.ErrNotExist) {
 		return all, nil
 	}
@@ -113,7 +113,7 @@ func read(path string) (contents, error) {
 
 // ReadToken returns the token that is the only content of a file.
 func ReadToken(path string) (string, error) {
-	text, err := readPrivate(path)
+	text, err := readPrivate(path, aToken)
 	if err != nil {
 		return "", err
 	}
@@ -124,26 +124,37 @@ func ReadToken(path string) (string, error) {
 	return token, nil
 }
 
+// ReadPassphrase returns the pass phrase in a file, without a line end. Only the owner of the file may read it.
+func ReadPassphrase(path string) (string, error) {
+	text, err := readPrivate(path, private{"a pass phrase", "choose another pass phrase if it may have been read"})
+	return strings.TrimRight(string(text), "\r\n"), err
+}
+
+// private is what a file contains that only its owner may read, and what to do if others have.
+type private struct{ what, remedy string }
+
+var aToken = private{"a token", "revoke the token if it may have been read: `switchyard tokens revoke`"}
+
 // readPrivate returns the content of a file that only its owner may read.
-func readPrivate(path string) ([]byte, error) {
+func readPrivate(path string, p private) ([]byte, error) {
 	file, err := os.Open(path)
 	if err != nil {
-		return nil, &exit.Error{Code: exit.CodeUsage, Err: fmt.Errorf("read a token: %w", err)}
+		return nil, &exit.Error{Code: exit.CodeUsage, Err: fmt.Errorf("read %s: %w", p.what, err)}
 	}
 	defer file.Close()
 	info, err := file.Stat()
 	if err != nil {
-		return nil, fmt.Errorf("read a token: %w", err)
+		return nil, fmt.Errorf("read %s: %w", p.what, err)
 	}
 	if isPublic(info) {
 		return nil, &exit.Error{
-			Code: exit.CodeUsage, Err: fmt.Errorf("other users can read %s (mode %04o), which contains a token", path, info.Mode().Perm()),
-			Hint: "chmod 600 " + path + ", and revoke the token if it may have been read: `switchyard tokens revoke`",
+			Code: exit.CodeUsage, Err: fmt.Errorf("other users can read %s (mode %04o), which contains %s", path, info.Mode().Perm(), p.what),
+			Hint: "chmod 600 " + path + ", and " + p.remedy,
 		}
 	}
 	text, err := io.ReadAll(io.LimitReader(file, maxFile))
 	if err != nil {
-		return nil, fmt.Errorf("read a token: %w", err)
+		return nil, fmt.Errorf("read %s: %w", p.what, err)
 	}
 	return text, nil
 }

@@ -67,12 +67,14 @@ var objectKinds = map[protoreflect.Name]map[protoreflect.Name]string{
 	"AuthService":        {"name": "name", "id": "token"},
 	"KeyService":         {"fingerprint": "key", "name": "name"},
 	"EnvironmentService": {"name": "environment", "image": "image", "vm_image": "image"},
+	"ExportService":      {"recipient": "recipient"},
+	"ExportedItem":       {"kind": "kind", "name": "name"},
 	"BlobService":        {"key": "value", "prefix": "value"},
 }
 
 // subjects are the nested messages that name objects.
 var subjects = []protoreflect.FullName{
-	(&v1.Token{}).ProtoReflect().Descriptor().FullName(), (&v1.Key{}).ProtoReflect().Descriptor().FullName(), (&v1.Environment{}).ProtoReflect().Descriptor().FullName(),
+	(&v1.ExportedItem{}).ProtoReflect().Descriptor().FullName(), (&v1.Token{}).ProtoReflect().Descriptor().FullName(), (&v1.Key{}).ProtoReflect().Descriptor().FullName(), (&v1.Environment{}).ProtoReflect().Descriptor().FullName(),
 }
 
 // addObjects adds the objects that a message of a call names. The response is added after its request and takes precedence,

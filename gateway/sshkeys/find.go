@@ -27,7 +27,7 @@ func (s Service) find(ctx context.Context, sum [sha256.Size]byte, name string) (
 	}
 	switch len(of) {
 	case 0:
-		return nil, rpcerror.NotFound("there is no key %s%s; `switchyard keys list` lists your keys", fingerprintPrefix, base64.RawStdEncoding.EncodeToString(sum[:]))
+		return nil, rpcerror.NotFound("there is no key %s%s; `switchyard keys list` lists your keys", FingerprintPrefix, base64.RawStdEncoding.EncodeToString(sum[:]))
 	case 1:
 		return of[0], nil
 	}

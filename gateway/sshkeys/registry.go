@@ -20,8 +20,8 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// fingerprintPrefix is the prefix of all fingerprints.
-const fingerprintPrefix = "SHA256:"
+// FingerprintPrefix is the prefix of all fingerprints.
+const FingerprintPrefix = "SHA256:"
 
 // Registry holds the keys of a deployment. It is safe for concurrent use, and several registries may share a store.
 type Registry struct {
@@ -46,6 +46,27 @@ func (r *Registry) Add(ctx context.Context, p *auth.Principal, key ssh.PublicKey
 	return added, nil
 }
 
+// Find returns the record of a name's key, given its fingerprint, or nil if there is none.
+func (r *Registry) Find(ctx context.Context, name, fingerprint string) (*v1.Key, error) {
+	sum, ok := parseFingerprint(fingerprint)
+	if !ok {
+		return nil, nil
+	}
+	return r.record(ctx, storekey.Key(sum, name))
+}
+
+// Restore stores a key of another deployment with its name and role. CheckRecord has accepted it.
+func (r *Registry) Restore(ctx context.Context, k *v1.Key) error {
+	sum, ok := parseFingerprint(k.GetFingerprint())
+	if !ok {
+		return fmt.Errorf("store key: %q is not a fingerprint", k.GetFingerprint())
+	}
+	if err := r.store.PutMessage(ctx, storekey.Key(sum, k.GetName()), &v1.KeyRecord{Key: k}); err != nil {
+		return fmt.Errorf("store key %s: %w", k.GetFingerprint(), err)
+	}
+	return nil
+}
+
 // Of returns the records of a key, one for each name that has added it.
 func (r *Registry) Of(ctx context.Context, key ssh.PublicKey) ([]*v1.Key, error) {
 	of, _, err := r.list(ctx, storekey.KeysOf(sha256.Sum256(key.Marshal())))
@@ -54,11 +75,7 @@ func (r *Registry) Of(ctx context.Context, key ssh.PublicKey) ([]*v1.Key, error)
 
 // Has reports whether a name still has a key with the role of its record.
 func (r *Registry) Has(ctx context.Context, k *v1.Key) (bool, error) {
-	sum, ok := parseFingerprint(k.GetFingerprint())
-	if !ok {
-		return false, nil
-	}
-	record, err := r.record(ctx, storekey.Key(sum, k.GetName()))
+	record, err := r.Find(ctx, k.GetName(), k.GetFingerprint())
 	return record != nil && record.GetRole() == k.GetRole(), err
 }
 
@@ -116,7 +133,7 @@ func (r *Registry) Remove(ctx context.Context, k *v1.Key) error {
 
 // parseFingerprint decodes a fingerprint as printed by `ssh-keygen -l` or in URL-safe base64.
 func parseFingerprint(text string) (sum [sha256.Size]byte, ok bool) {
-	text = strings.NewReplacer("-", "+", "_", "/").Replace(strings.TrimRight(strings.TrimPrefix(text, fingerprintPrefix), "="))
+	text = strings.NewReplacer("-", "+", "_", "/").Replace(strings.TrimRight(strings.TrimPrefix(text, FingerprintPrefix), "="))
 	digest, err := base64.RawStdEncoding.DecodeString(text)
 	if err != nil || len(digest) != len(sum) {
 		return sum, false

@@ -75,6 +75,25 @@ func parse(text string) (ssh.PublicKey, string, error) {
 	return keys[0], comment, nil
 }
 
+// CheckRecord returns an error unless a key from another deployment is one that AddKey could have stored. locked is set if
+// authentication is on here: while it is off, every caller is an admin, and could store a key that gives it a role later.
+func CheckRecord(k *v1.Key, locked bool) error {
+	key, _, err := parse(k.GetPublicKey())
+	switch role := v1.ParseRole(k.GetRole()); {
+	case err != nil:
+		return err
+	case k.GetFingerprint() != ssh.FingerprintSHA256(key) || k.GetType() != key.Type():
+		return rpcerror.Invalid("key %.64q of %s is not the one in its publicKey", k.GetFingerprint(), k.GetName())
+	case !v1.Role_ROLE_ADMIN.Includes(role) || !role.Includes(v1.Role_ROLE_USER):
+		return rpcerror.Invalid("key %s of %s has the role %q; it must be user, operator or admin", k.GetFingerprint(), k.GetName(), k.GetRole())
+	case len(k.GetComment()) > maxComment:
+		return rpcerror.Invalid("the comment of key %s of %s is longer than %d bytes", k.GetFingerprint(), k.GetName(), maxComment)
+	case !locked && k.GetName() != "" && !strings.HasSuffix(k.GetName(), auth.Unverified):
+		return rpcerror.WrongState("key %s belongs to %s, and this gateway verifies no name; start it with --auth tokens, or leave the keys out", k.GetFingerprint(), k.GetName())
+	}
+	return nil
+}
+
 // mayChange reports whether a principal may manage a key: its own, or any key as an admin. If authentication is off, every
 // caller is an admin.
 func mayChange(p *auth.Principal, k *v1.Key) bool {

@@ -91,7 +91,7 @@ func TestUsersManageTheirKeysAndAdminsAllKeys(t *testing.T) {
 		t.Error(err)
 	}
 	// The fingerprint in URL-safe base64 without its prefix, as a path has it.
-	if err := s.remove(root, strings.NewReplacer("/", "_", "+", "-").Replace(strings.TrimPrefix(added.GetFingerprint(), fingerprintPrefix)), "bob"); err != nil {
+	if err := s.remove(root, strings.NewReplacer("/", "_", "+", "-").Replace(strings.TrimPrefix(added.GetFingerprint(), FingerprintPrefix)), "bob"); err != nil {
 		t.Error(err)
 	}
 	if has, err := s.Registry.Has(t.Context(), added); !has || err != nil {

@@ -23,6 +23,9 @@ import (
 // firstID is the id of the token that the first start of a deployment creates.
 const firstID = "first"
 
+// IsFirst reports whether a token is the one that the first start of its deployment has created.
+func IsFirst(t *v1.Token) bool { return t.GetId() == firstID }
+
 // Registry holds the tokens of a deployment. It is safe for concurrent use, and several registries may share a store.
 type Registry struct {
 	store *store.Store
@@ -91,6 +94,23 @@ func (r *Registry) record(ctx context.Context, id string) (*v1.TokenRecord, erro
 		return nil, store.Unreadable(storekey.Token(id), "token "+id)
 	}
 	return &record, nil
+}
+
+// Record returns the stored record of a token, or nil if no token has the id.
+func (r *Registry) Record(ctx context.Context, id string) (*v1.TokenRecord, error) {
+	record, err := r.record(ctx, id)
+	if errors.Is(err, store.ErrNotFound) {
+		return nil, nil
+	}
+	return record, err
+}
+
+// Restore stores the record of a token of another deployment. CheckRecord has accepted it.
+func (r *Registry) Restore(ctx context.Context, record *v1.TokenRecord) error {
+	if err := r.store.PutMessage(ctx, storekey.Token(record.GetToken().GetId()), record); err != nil {
+		return fmt.Errorf("store token %s: %w", record.GetToken().GetId(), err)
+	}
+	return nil
 }
 
 // List returns all tokens that can be read, ordered by name, then id, and a warning for each of the others.

@@ -3,9 +3,11 @@ package tokens
 import (
 	"cmp"
 	"context"
+	"crypto/sha256"
 	"sort"
 	"time"
 
+	"buf.build/go/protovalidate"
 	"connectrpc.com/connect"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
@@ -81,6 +83,27 @@ func lifetimeOf(m *v1.CreateTokenRequest) (time.Duration, error) {
 		return 0, nil
 	}
 	return defaultLifetime, nil
+}
+
+// CheckRecord returns an error unless a record from another deployment is that of an active token which CreateToken could have made.
+func CheckRecord(record *v1.TokenRecord) error {
+	t := record.GetToken()
+	switch {
+	case !isID(t.GetId()):
+		return rpcerror.Invalid("%.64q is not the id of a token", t.GetId())
+	case IsFirst(t):
+		return rpcerror.Invalid("token %s is the first token of its deployment, and each deployment has its own; leave it out", t.GetId())
+	case len(record.GetSecretSha256()) != sha256.Size:
+		return rpcerror.Invalid("token %s has no SHA-256 of its secret part", t.GetId())
+	case t.GetRevokedAt() != nil:
+		return rpcerror.Invalid("token %s was revoked; leave it out", t.GetId())
+	}
+	req := &v1.CreateTokenRequest{Name: t.GetName(), Role: t.GetRole(), Node: t.GetNode()}
+	if err := protovalidate.Validate(req); err != nil {
+		return rpcerror.Invalid("token %s: %w", t.GetId(), err)
+	}
+	_, err := lifetimeOf(req)
+	return err
 }
 
 // ListTokens lists the tokens.

@@ -93,16 +93,30 @@ func (s Service) PlanWorkflow(ctx context.Context, req *connect.Request[v1.PlanW
 	if err != nil {
 		return nil, err
 	}
-	name := checked.Definition.GetName()
-	res := &v1.PlanWorkflowResponse{Name: name, Definition: checked.Definition, Warnings: warnings}
-	stored, err := s.Library.Get(ctx, name)
-	switch {
-	case err == nil:
+	stored, err := s.Find(ctx, checked.Definition.GetName())
+	if err != nil {
+		return nil, err
+	}
+	res := &v1.PlanWorkflowResponse{Name: checked.Definition.GetName(), Definition: checked.Definition, Warnings: warnings}
+	if stored != nil {
 		res.Stored, res.Owner = stored.Definition, stored.Owner
-	case !errors.Is(err, library.ErrUnknown):
-		return nil, s.Definitions.LibraryError(ctx, name, err)
 	}
 	return connect.NewResponse(res), nil
+}
+
+// Find returns the stored workflow of a name, or nil if there is none.
+func (s Service) Find(ctx context.Context, name string) (*library.Stored, error) {
+	stored, err := s.Library.Get(ctx, name)
+	if errors.Is(err, library.ErrUnknown) {
+		return nil, nil
+	}
+	return stored, s.Definitions.LibraryError(ctx, name, err)
+}
+
+// Check returns a definition as it would be stored, and warnings about it.
+func (s Service) Check(ctx context.Context, def *v1.Definition) (*v1.Definition, []*v1.Problem, error) {
+	checked, warnings, err := s.check(ctx, def, "", "")
+	return checked.Definition, warnings, err
 }
 
 // check returns the checked definition of a request and the warnings about it.

@@ -13,6 +13,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 	"google.golang.org/protobuf/encoding/protojson"
+	"google.golang.org/protobuf/proto"
 
 	v1 "switchyard/proto/switchyard/v1"
 )
@@ -26,13 +27,22 @@ var (
 
 // Print returns a definition as YAML that ParseChecked reads back. Tasks come after the tasks that they depend on.
 func Print(def *v1.Definition) ([]byte, error) {
-	text, err := protojson.Marshal(def)
+	root, err := PrintNode(def)
 	if err != nil {
-		return nil, fmt.Errorf("encode the definition: %w", err)
+		return nil, err
 	}
-	d := json.NewDecoder(bytes.NewReader(text))
-	d.UseNumber()
-	root, err := printedNode(d)
+	var out bytes.Buffer
+	e := yaml.NewEncoder(&out)
+	e.SetIndent(2)
+	if err := errors.Join(e.Encode(root), e.Close()); err != nil {
+		return nil, fmt.Errorf("write the definition: %w", err)
+	}
+	return out.Bytes(), nil
+}
+
+// PrintNode returns a definition as the YAML value that Print writes.
+func PrintNode(def *v1.Definition) (*yaml.Node, error) {
+	root, err := NodeOf(def)
 	if err != nil {
 		return nil, fmt.Errorf("encode the definition: %w", err)
 	}
@@ -45,13 +55,18 @@ func Print(def *v1.Definition) ([]byte, error) {
 			}
 		}
 	}
-	var out bytes.Buffer
-	e := yaml.NewEncoder(&out)
-	e.SetIndent(2)
-	if err := errors.Join(e.Encode(root), e.Close()); err != nil {
-		return nil, fmt.Errorf("write the definition: %w", err)
+	return root, nil
+}
+
+// NodeOf returns a message as a YAML value for people, from which the same message is read.
+func NodeOf(m proto.Message) (*yaml.Node, error) {
+	text, err := protojson.Marshal(m)
+	if err != nil {
+		return nil, err
 	}
-	return out.Bytes(), nil
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.UseNumber()
+	return printedNode(d)
 }
 
 // inOrder returns the names of the tasks with parents before children, and by name within one level.

@@ -56,13 +56,8 @@ func New(s *store.Store, keyFile string, now func() time.Time) *Vault {
 // Set stores a value under a name and returns the metadata of the secret. The value is available to runs whose submitter has
 // at least the given role.
 func (v *Vault) Set(ctx context.Context, name string, value []byte, role, by string) (*v1.Secret, error) {
-	switch {
-	case !nameText().MatchString(name):
-		return nil, fmt.Errorf("%w: %.80q is not a valid name of a secret: at most 63 letters, digits, '.', '_' and '-'", ErrInvalid, name)
-	case len(value) == 0 || len(value) > MaxValueBytes:
-		return nil, fmt.Errorf("%w: the value of %s has %d bytes; it must have 1 to %d", ErrInvalid, name, len(value), MaxValueBytes)
-	case !v1.Role_ROLE_ADMIN.Includes(v1.ParseRole(role)) || role == v1.RoleViewer:
-		return nil, fmt.Errorf("%w: %q is not a role that can submit runs; use user, operator or admin", ErrInvalid, role)
+	if err := Check(name, value, role); err != nil {
+		return nil, err
 	}
 	v.changing.Lock()
 	defer v.changing.Unlock()
@@ -80,6 +75,19 @@ func (v *Vault) Set(ctx context.Context, name string, value []byte, role, by str
 		return nil, fmt.Errorf("set secret %s: %w", name, err)
 	}
 	return s, nil
+}
+
+// Check returns an error unless Set can store a secret.
+func Check(name string, value []byte, role string) error {
+	switch {
+	case !nameText().MatchString(name):
+		return fmt.Errorf("%w: %.80q is not a valid name of a secret: at most 63 letters, digits, '.', '_' and '-'", ErrInvalid, name)
+	case len(value) == 0 || len(value) > MaxValueBytes:
+		return fmt.Errorf("%w: the value of %s has %d bytes; it must have 1 to %d", ErrInvalid, name, len(value), MaxValueBytes)
+	case !v1.Role_ROLE_ADMIN.Includes(v1.ParseRole(role)) || role == v1.RoleViewer:
+		return fmt.Errorf("%w: %q is not a role that can submit runs; use user, operator or admin", ErrInvalid, role)
+	}
+	return nil
 }
 
 // bound returns the data that is authenticated with the sealed value of a secret.

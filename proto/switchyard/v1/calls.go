@@ -20,6 +20,7 @@ func Services() []protoreflect.ServiceDescriptor {
 		File_switchyard_v1_secret_service_proto,
 		File_switchyard_v1_key_service_proto,
 		File_switchyard_v1_audit_service_proto,
+		File_switchyard_v1_export_service_proto,
 		File_switchyard_v1_blob_service_proto,
 	} {
 		for i := range file.Services().Len() {

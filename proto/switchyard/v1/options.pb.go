@@ -36,7 +36,7 @@ const (
 	// Reads and controls all runs, stores definitions and secrets, drains nodes, and decides on runs that wait for
 	// approval.
 	Role_ROLE_OPERATOR Role = 3
-	// Creates and revokes tokens, and reads the audit log.
+	// Creates and revokes tokens, reads the audit log, and exports and imports what people have set up.
 	Role_ROLE_ADMIN Role = 4
 	// Stores output and results of the attempts that one node was given.
 	Role_ROLE_NODE Role = 5
