@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -36,30 +37,31 @@ const (
 
 // applyFlags holds the flags of apply.
 type applyFlags struct {
-	path, owner          string
+	paths                []string
+	owner                string
 	prune, dryRun, adopt bool
 }
 
 func newApply(sys *system) *cobra.Command {
-	f := applyFlags{owner: defaultOwner}
+	var f applyFlags
 	cmd := &cobra.Command{
 		Use:   "apply -f DIR",
 		Short: "Make the stored definitions those of a folder",
 		Long: `Makes the stored definitions those of the files in a folder and the folders below it (.yaml,
-.yml and .json; hidden ones are left out). It prints what is different, checks everything
-before it changes anything, and stores only what is new or changed. Schedules are parts of
+.yml and .json; hidden ones are left out). It checks everything before it changes anything,
+stores only what is new or changed, and prints what it has done. Schedules are parts of
 definitions.
 
 What it stores has an owner. Definitions with another owner, and those that a person has
 stored with "workflows put", are refused unless --adopt takes them over. With --prune it
-deletes the definitions of the owner that the folder no longer has.
+deletes the definitions of the owner that the folders do not have.
 
 Exit codes with --dry-run: 0 nothing would change, 1 something would.`,
 		Args: arguments(0, 0, ""),
 	}
 	flags := cmd.Flags()
-	flags.StringVarP(&f.path, "filename", "f", "", "folder with definitions, or one file")
-	flags.BoolVar(&f.prune, "prune", false, "delete the owner's definitions that the folder does not have; needs --owner")
+	flags.StringArrayVarP(&f.paths, "filename", "f", nil, "folder with definitions, or one file; may be repeated")
+	flags.BoolVar(&f.prune, "prune", false, "delete the owner's definitions that the folders do not have; needs --owner")
 	flags.BoolVar(&f.dryRun, "dry-run", false, "only print what would change")
 	flags.StringVar(&f.owner, "owner", defaultOwner, "owner of the definitions, such as the name of their repository")
 	flags.BoolVar(&f.adopt, "adopt", false, "take over definitions that have another owner or none")
@@ -67,12 +69,14 @@ Exit codes with --dry-run: 0 nothing would change, 1 something would.`,
 	format := output.FormatFlag(cmd, output.Text, output.JSON)
 	cmd.RunE = onGateway(sys, func(ctx context.Context, a *client.Client, _ []string) error {
 		switch {
-		case f.path == "":
+		case len(f.paths) == 0:
 			return exit.Usagef("-f is missing: give a folder with definitions")
-		case f.prune && !flags.Changed("owner"):
+		case f.owner == "":
+			return exit.Usagef("--owner is empty: give the name of an owner")
+		case f.prune && f.owner == defaultOwner && !flags.Changed("owner"):
 			return exit.Usagef("--prune deletes what an owner has stored: name the owner with --owner, another one for each folder")
 		}
-		documents, err := readFolder(sys, f.path)
+		documents, err := f.readDocuments(sys)
 		if err != nil {
 			return err
 		}
@@ -80,16 +84,20 @@ Exit codes with --dry-run: 0 nothing would change, 1 something would.`,
 		if err != nil {
 			return err
 		}
-		if err := writeSteps(sys, format.Value, steps, applyStep.text); err != nil {
-			return err
-		}
+		done := len(steps)
 		if !f.dryRun {
-			return f.carryOut(ctx, sys, a, steps)
+			done, err = f.carryOut(ctx, a, steps)
+		}
+		if failure := writeSteps(sys, format.Value, steps[:done], applyStep.text); err == nil {
+			err = failure
+		}
+		if err != nil {
+			return err
 		}
 		for _, step := range steps {
 			printWarnings(sys, step.Name, step.warnings)
 		}
-		if slices.ContainsFunc(steps, applyStep.changes) {
+		if f.dryRun && slices.ContainsFunc(steps, applyStep.changes) {
 			return exit.Silent(exit.CodeNotDone)
 		}
 		return nil
@@ -105,117 +113,245 @@ type applyStep struct {
 	File string `json:"file"`
 	// Diff is the difference between the stored definition and the one of the file, in the unified format.
 	Diff string `json:"diff"`
+	// From is the owner from whom apply takes the definition, "" if it had none; nil if it takes it from no owner.
+	From *string `json:"from,omitempty"`
 
 	document *document
 	warnings []*v1.Problem
 }
 
+// title names the definition, and from whom apply takes it.
+func (s applyStep) title() string {
+	switch {
+	case s.From == nil:
+		return s.Name
+	case *s.From == "":
+		return s.Name + "  (had no owner)"
+	}
+	return s.Name + "  (from " + *s.From + ")"
+}
+
 func (s applyStep) changes() bool { return s.Action != stepKeep }
 
-// readFolder reads and checks the definitions of a folder, or of one file. Its error lists the problems of all files.
-func readFolder(sys *system, path string) ([]*document, error) {
+// readDocuments reads and checks the definitions of all folders and files. Its error lists the problems of all of them.
+func (f applyFlags) readDocuments(sys *system) ([]*document, error) {
 	var documents []*document
 	var problems source.Problems
 	files := map[string]string{} // by the name of the definition
-	err := filepath.WalkDir(path, func(file string, entry fs.DirEntry, err error) error {
-		switch hidden := strings.HasPrefix(filepath.Base(file), ".") && file != path; {
+	for _, path := range f.paths {
+		found, err := f.findFiles(path)
+		if err != nil {
+			return nil, err
+		}
+		for _, file := range found {
+			d, err := readDocument(sys, file)
+			if listed, are := errors.AsType[source.Problems](err); are {
+				problems = append(problems, listed...)
+				continue
+			}
+			if err != nil {
+				return nil, err
+			}
+			name := d.def.GetName()
+			if first, twice := files[name]; twice {
+				problems = append(problems, &v1.Problem{File: file, Message: fmt.Sprintf("workflow %s is also in %s", name, first), Hint: "give one of them another name"})
+			}
+			files[name] = file
+			documents = append(documents, d)
+		}
+	}
+	if len(problems) > 0 {
+		return nil, &exit.Error{Code: exit.CodeUsage, Err: problems}
+	}
+	return documents, nil
+}
+
+// findFiles returns the files with definitions in a folder and below it, or path itself if it is a file. A link must not lead out of
+// the folder: whoever writes into a repository does not decide what else of this machine is read and shown.
+func (f applyFlags) findFiles(path string) (found []string, err error) {
+	info, err := os.Stat(path)
+	switch {
+	case err != nil:
+		return nil, &exit.Error{Code: exit.CodeUsage, Err: fmt.Errorf("read the folder: %w", err), Hint: "give a folder with definitions"}
+	case info.Mode().IsRegular() && f.prune:
+		return nil, exit.Usagef("%s is a file: --prune deletes what a folder does not have, so give the folder", path)
+	case info.Mode().IsRegular():
+		return []string{path}, nil
+	case !info.IsDir():
+		return nil, exit.Usagef("%s is neither a folder nor a file", path)
+	}
+	root, err := filepath.EvalSymlinks(path)
+	if err != nil {
+		return nil, unreadable(err)
+	}
+	// With the separator, a link to a folder is walked, too.
+	err = filepath.WalkDir(path+string(filepath.Separator), func(file string, entry fs.DirEntry, err error) error {
+		switch hidden := strings.HasPrefix(filepath.Base(file), ".") && filepath.Clean(file) != filepath.Clean(path); {
 		case err != nil:
 			return unreadable(err)
 		case hidden && entry.IsDir():
 			return fs.SkipDir
-		case hidden || entry.IsDir() || file != path && !isDefinitionFile(file):
+		case hidden || entry.IsDir():
 			return nil
 		}
-		d, err := readDocument(sys, file)
-		if found, listed := errors.AsType[source.Problems](err); listed {
-			problems = append(problems, found...)
+		mode := entry.Type()
+		if mode&fs.ModeSymlink != 0 {
+			info, err := os.Stat(file)
+			if err != nil {
+				return unreadable(err)
+			}
+			if info.IsDir() {
+				return exit.Usagef("%s is a link to a folder, which is not followed; give that folder with a further -f", file)
+			}
+			mode = info.Mode()
+			target, err := filepath.EvalSymlinks(file)
+			if err != nil {
+				return unreadable(err)
+			}
+			if inside, err := filepath.Rel(root, target); isDefinitionFile(file) && (err != nil || !filepath.IsLocal(inside)) {
+				return exit.Usagef("%s is a link that leads out of the folder; put the file into the folder", file)
+			}
+		}
+		if !isDefinitionFile(file) {
 			return nil
 		}
-		if err != nil {
-			return err
+		if !mode.IsRegular() {
+			return exit.Usagef("%s is not a regular file", file)
 		}
-		name := d.def.GetName()
-		if first, twice := files[name]; twice {
-			problems = append(problems, &v1.Problem{File: file, Message: fmt.Sprintf("workflow %s is also in %s", name, first), Hint: "give one of them another name"})
-		}
-		files[name] = file
-		documents = append(documents, d)
+		found = append(found, filepath.Clean(file))
 		return nil
 	})
-	switch {
-	case err != nil:
-		return nil, err
-	case len(problems) > 0:
-		return nil, &exit.Error{Code: exit.CodeUsage, Err: problems}
-	case len(documents) == 0:
-		return nil, exit.Usagef("%s contains no definition (.yaml, .yml or .json)", path)
+	if err == nil && len(found) == 0 {
+		err = exit.Usagef("%s contains no definition (.yaml, .yml or .json)", path)
 	}
-	return documents, nil
+	return found, err
 }
 
 func isDefinitionFile(path string) bool {
 	return slices.Contains([]string{".yaml", ".yml", ".json"}, strings.ToLower(filepath.Ext(path)))
 }
 
-// plan compares the documents with what is stored. It returns an error that lists everything that the gateway refuses.
+// plan compares the documents with what is stored. It returns an error that lists everything that the gateway refuses. Each step
+// comes after those for the workflows that its runs start in any case, so that what is stored never refers to itself meanwhile.
 func (f applyFlags) plan(ctx context.Context, a *client.Client, documents []*document) ([]applyStep, error) {
+	folder := map[string]*document{}
+	for _, d := range documents {
+		folder[d.def.GetName()] = d
+	}
+	var deleted []string
+	if f.prune {
+		var err error
+		if deleted, err = f.ownedOutside(ctx, a, folder); err != nil {
+			return nil, err
+		}
+	}
 	var steps []applyStep
 	var refused []error
-	named := map[string]bool{}
-	for _, d := range documents {
-		named[d.def.GetName()] = true
-		plan, err := client.Call(ctx, a, a.Workflows.PlanWorkflow, &v1.PlanWorkflowRequest{Document: string(d.text), File: d.file})
-		if exit.CodeOf(ctx, err) == exit.CodeUsage {
+	for _, d := range inOrder(documents, folder) {
+		step, err := f.compare(ctx, a, d, folder, deleted)
+		switch exit.CodeOf(ctx, err) {
+		case exit.CodeDone:
+			steps = append(steps, step)
+		case exit.CodeUsage:
 			refused = append(refused, err)
-			continue
-		}
-		if err != nil {
-			return nil, err
-		}
-		step := applyStep{Name: plan.GetName(), Action: stepCreate, File: d.file, document: d, warnings: plan.GetWarnings()}
-		switch same := proto.Equal(plan.GetStored(), plan.GetDefinition()); {
-		case plan.GetStored() == nil:
-		case plan.GetOwner() != f.owner && !f.adopt:
-			refused = append(refused, fmt.Errorf("%s: workflow %s %s; leave it out of the folder, or take it over with --adopt", d.file, step.Name, ownedBy(plan.GetOwner())))
-		case same && plan.GetOwner() == f.owner:
-			step.Action = stepKeep
-		case same:
-			step.Action = stepAdopt
+		case exit.CodeNotDone:
+			refused = append(refused, fmt.Errorf("%s: %w; leave it out of the folder, or take it over with --adopt", d.file, err))
 		default:
-			step.Action = stepChange
-		}
-		if step.Diff, err = diffOf(step.Name, d.file, plan.GetStored(), plan.GetDefinition()); err != nil {
 			return nil, err
 		}
-		steps = append(steps, step)
 	}
 	if len(refused) > 0 {
 		return nil, &exit.Error{Code: exit.CodeUsage, Err: errors.Join(refused...), Hint: "nothing has been changed"}
 	}
-	if !f.prune {
-		return steps, nil
+	for _, name := range deleted {
+		steps = append(steps, applyStep{Name: name, Action: stepDelete})
 	}
+	return steps, nil
+}
+
+// ownedOutside returns the definitions that the owner has stored and that the folder does not have.
+func (f applyFlags) ownedOutside(ctx context.Context, a *client.Client, folder map[string]*document) (found []string, err error) {
 	for token := ""; ; {
 		page, err := client.Call(ctx, a, a.Workflows.ListWorkflows, &v1.ListWorkflowsRequest{PageSize: 1000, PageToken: token})
 		if err != nil {
 			return nil, err
 		}
 		for _, stored := range page.GetItems() {
-			if stored.GetOwner() == f.owner && !named[stored.GetName()] {
-				steps = append(steps, applyStep{Name: stored.GetName(), Action: stepDelete})
+			if stored.GetOwner() == f.owner && folder[stored.GetName()] == nil {
+				found = append(found, stored.GetName())
 			}
 		}
 		if token = page.GetNextPageToken(); token == "" {
-			return steps, nil
+			return found, nil
 		}
 	}
 }
 
-func ownedBy(owner string) string {
-	if owner == "" {
-		return "was stored without an owner"
+// inOrder returns the documents, each after those whose workflows its runs start in any case.
+func inOrder(documents []*document, folder map[string]*document) (ordered []*document) {
+	seen := map[*document]bool{}
+	var add func(d *document)
+	add = func(d *document) {
+		if d == nil || seen[d] {
+			return
+		}
+		seen[d] = true
+		for _, name := range definition.CertainRuns(d.def) {
+			add(folder[name])
+		}
+		ordered = append(ordered, d)
 	}
-	return "is owned by " + owner
+	for _, d := range documents {
+		add(d)
+	}
+	return ordered
+}
+
+// alongside returns the texts of the documents in the folder that a document refers to, also through others.
+func alongside(d *document, folder map[string]*document) (texts []string) {
+	seen := map[*document]bool{d: true}
+	for todo := []*document{d}; len(todo) > 0; todo = todo[1:] {
+		for _, name := range todo[0].names {
+			if other := folder[name]; other != nil && !seen[other] {
+				seen[other] = true
+				texts, todo = append(texts, string(other.text)), append(todo, other)
+			}
+		}
+	}
+	return texts
+}
+
+// compare returns what apply does with a document.
+func (f applyFlags) compare(ctx context.Context, a *client.Client, d *document, folder map[string]*document, deleted []string) (applyStep, error) {
+	plan, err := client.Call(ctx, a, a.Workflows.PlanWorkflow, &v1.PlanWorkflowRequest{
+		Document: string(d.text), File: d.file, Owner: f.owner, Adopt: f.adopt, Alongside: alongside(d, folder), Deleted: deleted,
+	})
+	if err != nil {
+		return applyStep{}, err
+	}
+	step := applyStep{Name: plan.GetName(), Action: stepCreate, File: d.file, document: d, warnings: plan.GetWarnings()}
+	if plan.GetStored() == nil {
+		return step, nil
+	}
+	if plan.GetOwner() != f.owner {
+		step.From = &plan.Owner
+	}
+	// A person may have paused or resumed the schedule, while the definition says otherwise.
+	wanted := plan.GetDefinition().GetSchedule()
+	sets := wanted != nil && wanted.Paused != nil && plan.GetSchedule() != nil && wanted.GetPaused() != plan.GetSchedule().GetPaused()
+	switch same := proto.Equal(plan.GetStored(), plan.GetDefinition()) && !sets; {
+	case !same:
+		step.Action = stepChange
+	case step.From != nil:
+		step.Action = stepAdopt
+	default:
+		step.Action = stepKeep
+	}
+	step.Diff, err = diffOf(step.Name, d.file, plan.GetStored(), plan.GetDefinition())
+	if sets {
+		step.Diff += fmt.Sprintf("the definition says schedule.paused: %t, and the schedule is otherwise\n", wanted.GetPaused())
+	}
+	return step, err
 }
 
 // diffOf returns the lines in which two definitions differ, or "" if one of them is missing or they are the same.
@@ -242,7 +378,7 @@ func unifiedDiff(fromName, toName, from, to string) (string, error) {
 }
 
 // text returns the step as lines for people.
-func (s applyStep) text() string { return stepText(s.Action, s.Name, s.Diff) }
+func (s applyStep) text() string { return stepText(s.Action, s.title(), s.Diff) }
 
 // stepText returns what is done with something, and the difference that it makes, as lines for people.
 func stepText(action, what, diff string) string {
@@ -266,35 +402,29 @@ func writeSteps[Step any](sys *system, format string, steps []Step, text func(St
 	return nil
 }
 
-// carryOut stores and deletes definitions, and then prints the warnings about what it has stored.
-func (f applyFlags) carryOut(ctx context.Context, sys *system, a *client.Client, steps []applyStep) error {
-	for _, step := range steps {
-		switch step.Action {
-		case stepKeep:
-			continue
-		case stepDelete:
-			_, err := client.Call(ctx, a, a.Workflows.DeleteWorkflow, &v1.DeleteWorkflowRequest{Name: step.Name, Owner: f.owner})
-			if err != nil && exit.CodeOf(ctx, err) != exit.CodeUsage { // lists lag behind, so it may be gone
-				return err
-			}
-			continue
-		}
-		if _, err := client.Call(ctx, a, a.Workflows.PutWorkflow, &v1.PutWorkflowRequest{
-			Source: &v1.PutWorkflowRequest_Document{Document: string(step.document.text)}, File: step.File, Owner: f.owner, Adopt: f.adopt,
-		}); err != nil {
-			return err
+// carryOut stores and deletes definitions. It returns the number of steps that are done.
+func (f applyFlags) carryOut(ctx context.Context, a *client.Client, steps []applyStep) (done int, err error) {
+	for k, step := range steps {
+		if err := f.carryOutStep(ctx, a, step); err != nil {
+			return k, &exit.Error{Code: exit.CodeOf(ctx, err), Err: err, Hint: fmt.Sprintf("%d of %d definitions are as they should be; the same command continues with the others", k, len(steps))}
 		}
 	}
-	for _, step := range steps {
-		if step.document == nil || step.Action == stepKeep {
-			continue
+	return len(steps), nil
+}
+
+func (f applyFlags) carryOutStep(ctx context.Context, a *client.Client, step applyStep) error {
+	switch step.Action {
+	case stepKeep:
+		return nil
+	case stepDelete:
+		_, err := client.Call(ctx, a, a.Workflows.DeleteWorkflow, &v1.DeleteWorkflowRequest{Name: step.Name, Owner: f.owner})
+		if exit.CodeOf(ctx, err) == exit.CodeUsage { // lists lag behind, so it may be gone
+			return nil
 		}
-		// A definition may refer to one that was stored after it.
-		plan, err := client.Call(ctx, a, a.Workflows.PlanWorkflow, &v1.PlanWorkflowRequest{Document: string(step.document.text), File: step.File})
-		if err != nil {
-			return err
-		}
-		printWarnings(sys, step.Name, plan.GetWarnings())
+		return err
 	}
-	return nil
+	_, err := client.Call(ctx, a, a.Workflows.PutWorkflow, &v1.PutWorkflowRequest{
+		Source: &v1.PutWorkflowRequest_Document{Document: string(step.document.text)}, File: step.File, Owner: f.owner, Adopt: f.adopt,
+	})
+	return err
 }

@@ -22,6 +22,7 @@ type document struct {
 	file     string // for messages
 	text     []byte
 	def      *v1.Definition
+	names    []string // of the stored workflows that it refers to
 	warnings source.Problems
 }
 
@@ -51,6 +52,9 @@ func readDocument(sys *system, path string) (*document, error) {
 		return nil, &exit.Error{Code: exit.CodeUsage, Err: err}
 	}
 	d.def, d.warnings = checked.Definition, checked.Warnings
+	for _, reference := range checked.Stored {
+		d.names = append(d.names, reference.Name)
+	}
 	return d, nil
 }
 

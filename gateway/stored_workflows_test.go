@@ -177,6 +177,31 @@ func TestOnlyTheOwnerReplacesWhatItHasStored(t *testing.T) {
 	if got := answer(t, c.GetWorkflow, &v1.GetWorkflowRequest{Name: "owned"}); got.GetOwner() != "else" {
 		t.Errorf("adopted: %v", got)
 	}
+	refused(t, "a plan of another owner", c.PlanWorkflow, &v1.PlanWorkflowRequest{Document: document("owned", "b"), Owner: "yard"}, connect.CodeAborted)
+	do(t, c.PlanWorkflow, &v1.PlanWorkflowRequest{Document: document("owned", "b"), Owner: "yard", Adopt: true})
 	refused(t, "a bad owner", c.PutWorkflow, put("an owner", "b", false), connect.CodeInvalidArgument)
+	refused(t, "a plan of a bad owner", c.PlanWorkflow, &v1.PlanWorkflowRequest{Document: document("owned", "b"), Owner: "an owner"}, connect.CodeInvalidArgument)
 	do(t, c.DeleteWorkflow, &v1.DeleteWorkflowRequest{Name: "owned", Owner: "else"})
+}
+
+// TestPlanKnowsWhatIsStoredWithIt checks that a plan looks references up among the documents that are stored with it, and not among
+// those that are deleted.
+func TestPlanKnowsWhatIsStoredWithIt(t *testing.T) {
+	t.Parallel()
+	f := start(t)
+	c := dialService(t, f, switchyardv1connect.NewWorkflowServiceClient, "")
+	calls := func(name, other string) string {
+		return "name: " + name + "\ntasks:\n  go: { type: run, spec: { workflow: " + other + " } }\n"
+	}
+	f.putWorkflow(t, calls("plan-a", "plan-b"))
+	endless := &v1.PlanWorkflowRequest{Document: calls("plan-b", "plan-a")}
+	refused(t, "a circle", c.PlanWorkflow, endless, connect.CodeInvalidArgument)
+	endless.Alongside = []string{document("plan-a", "work")}
+	if res := answer(t, c.PlanWorkflow, endless); len(res.GetWarnings()) > 0 {
+		t.Errorf("the circle ends with plan-a: %v", res.GetWarnings())
+	}
+	refused(t, "a circle of new ones", c.PlanWorkflow, &v1.PlanWorkflowRequest{Document: calls("plan-c", "plan-d"), Alongside: []string{calls("plan-d", "plan-c")}}, connect.CodeInvalidArgument)
+	if res := answer(t, c.PlanWorkflow, &v1.PlanWorkflowRequest{Document: calls("plan-e", "plan-a"), Deleted: []string{"plan-a"}}); len(res.GetWarnings()) != 1 {
+		t.Errorf("plan-a is deleted: %v", res.GetWarnings())
+	}
 }

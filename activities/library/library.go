@@ -104,6 +104,14 @@ type ScheduleState struct {
 	Said string
 }
 
+// MayReplace returns ErrOwned if the owner must not replace the definition of that name, which another one owns, or "" for none.
+func (o PutOptions) MayReplace(name, owner string) error {
+	if o.Owner == "" || o.Adopt || o.Owner == owner {
+		return nil
+	}
+	return notOwned(name, owner)
+}
+
 // Put stores a checked definition under its name. It returns ErrExists if the name is taken and o does not let it be replaced, and
 // ErrOwned if o.Owner does not own the existing definition.
 func (l *Library) Put(ctx context.Context, def *v1.Definition, o PutOptions) (replaced bool, err error) {
@@ -138,8 +146,8 @@ func (l *Library) Put(ctx context.Context, def *v1.Definition, o PutOptions) (re
 // replace replaces the stored schedule. A paused schedule stays paused unless a definition says otherwise.
 func (l *Library) replace(ctx context.Context, id string, schedule *schedulepb.Schedule, def *v1.Definition, o PutOptions) error {
 	return l.schedules.Change(ctx, id, func(old *workflowservice.DescribeScheduleResponse) error {
-		if owner := ownerOf(old.GetSchedule()); o.Owner != "" && !o.Adopt && owner != o.Owner {
-			return notOwned(def.GetName(), owner)
+		if err := o.MayReplace(def.GetName(), ownerOf(old.GetSchedule())); err != nil {
+			return err
 		}
 		if o.State == nil && !schedule.GetState().GetPaused() && staysPaused(old.GetSchedule(), def) {
 			schedule = proto.CloneOf(schedule)
@@ -155,9 +163,19 @@ func (l *Library) replace(ctx context.Context, id string, schedule *schedulepb.S
 	})
 }
 
+// ownerMemo is the memo of the runs that a schedule starts which names the owner of the definition. Lists show the note; Temporal's own
+// tools overwrite the note when they pause a schedule.
+const ownerMemo = "switchyard-owner"
+
 // ownerOf returns the owner of the definition that a schedule stores.
 func ownerOf(s *schedulepb.Schedule) string {
-	return schedules.ParseNote(s.GetState().GetNotes()).Owner
+	note := schedules.ParseNote(s.GetState().GetNotes())
+	memo := s.GetAction().GetStartWorkflow().GetMemo().GetFields()[ownerMemo]
+	var owner string
+	if !note.StoredAt.IsZero() || converter.GetDefaultDataConverter().FromPayload(memo, &owner) != nil {
+		return note.Owner
+	}
+	return owner
 }
 
 func notOwned(name, owner string) error {
@@ -178,7 +196,7 @@ func staysPaused(old *schedulepb.Schedule, def *v1.Definition) bool {
 
 // scheduleOf returns the schedule that stores a definition.
 func (l *Library) scheduleOf(def *v1.Definition, o PutOptions) (*schedulepb.Schedule, error) {
-	action, err := l.actionOf(def, o.Run)
+	action, err := l.actionOf(def, o)
 	if err != nil {
 		return nil, err
 	}
@@ -202,12 +220,12 @@ func (l *Library) scheduleOf(def *v1.Definition, o PutOptions) (*schedulepb.Sche
 }
 
 // actionOf returns the workflow start that the schedule of a definition triggers.
-func (l *Library) actionOf(def *v1.Definition, options *v1.RunOptions) (*workflowpb.NewWorkflowExecutionInfo, error) {
+func (l *Library) actionOf(def *v1.Definition, o PutOptions) (*workflowpb.NewWorkflowExecutionInfo, error) {
 	references, err := definition.References(def)
 	if err != nil {
 		return nil, err
 	}
-	in := &v1.RunInput{Definition: def, Input: def.GetSchedule().GetInput(), References: references, Options: options, By: v1.TriggerSchedule}
+	in := &v1.RunInput{Definition: def, Input: def.GetSchedule().GetInput(), References: references, Options: o.Run, By: v1.TriggerSchedule}
 	if l.Locked {
 		in.ByRole, in.SignedDecisions = v1.RoleOperator, true
 	}
@@ -231,9 +249,17 @@ func (l *Library) actionOf(def *v1.Definition, options *v1.RunOptions) (*workflo
 	if err != nil {
 		return nil, err
 	}
+	var memo *commonpb.Memo
+	if o.Owner != "" {
+		owner, err := converter.GetDefaultDataConverter().ToPayload(o.Owner)
+		if err != nil {
+			return nil, err
+		}
+		memo = &commonpb.Memo{Fields: map[string]*commonpb.Payload{ownerMemo: owner}}
+	}
 	return &workflowpb.NewWorkflowExecutionInfo{
 		WorkflowId: def.GetName(), WorkflowType: &commonpb.WorkflowType{Name: names.RunWorkflow}, Input: input,
-		TaskQueue: &taskqueuepb.TaskQueue{Name: names.ControlQueue}, WorkflowTaskTimeout: durationpb.New(taskTimeout), SearchAttributes: encoded,
+		TaskQueue: &taskqueuepb.TaskQueue{Name: names.ControlQueue}, WorkflowTaskTimeout: durationpb.New(taskTimeout), SearchAttributes: encoded, Memo: memo,
 	}, nil
 }
 
@@ -251,7 +277,7 @@ func (l *Library) Get(ctx context.Context, name string) (*Stored, error) {
 		return nil, fmt.Errorf("read workflow %s: %w", name, err)
 	}
 	note := schedules.ParseNote(described.GetSchedule().GetState().GetNotes())
-	stored := &Stored{Definition: def, UpdatedAt: note.StoredAt, Owner: note.Owner, Schedule: schedules.FromDescription(names.StoredWorkflowID(name), described)}
+	stored := &Stored{Definition: def, UpdatedAt: note.StoredAt, Owner: ownerOf(described.GetSchedule()), Schedule: schedules.FromDescription(names.StoredWorkflowID(name), described)}
 	if stored.UpdatedAt.IsZero() { // Temporal's own tools have overwritten the note
 		stored.UpdatedAt = cmp.Or(described.GetInfo().GetUpdateTime(), described.GetInfo().GetCreateTime()).AsTime()
 	}
@@ -297,7 +323,7 @@ func (l *Library) List(ctx context.Context) ([]*Stored, error) {
 	for _, i := range unnoted[:min(len(unnoted), maxUnnoted)] {
 		if whole, err := l.Get(ctx, all[i].Definition.GetName()); err == nil { // otherwise it was deleted, or does not store a definition
 			def := all[i].Definition
-			def.Description, def.A2A, all[i].UpdatedAt = whole.Definition.GetDescription(), whole.Definition.GetA2A(), whole.UpdatedAt
+			def.Description, def.A2A, all[i].UpdatedAt, all[i].Owner = whole.Definition.GetDescription(), whole.Definition.GetA2A(), whole.UpdatedAt, whole.Owner
 		}
 	}
 	slices.SortFunc(all, func(a, b *Stored) int { return strings.Compare(a.Definition.GetName(), b.Definition.GetName()) })

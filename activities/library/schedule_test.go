@@ -1,6 +1,7 @@
 package library_test
 
 import (
+	"errors"
 	"slices"
 	"testing"
 
@@ -93,21 +94,32 @@ func TestReplacedScheduleStaysPaused(t *testing.T) {
 	}
 }
 
-// TestDescriptionOutlivesForeignNote lists a stored workflow whose note another tool has replaced.
+// TestDescriptionOutlivesForeignNote lists a stored workflow whose note another tool has replaced, and checks that its owner still
+// owns it.
 func TestDescriptionOutlivesForeignNote(t *testing.T) {
 	t.Parallel()
 	put(t, "noted", &v1.ScheduleDefinition{Cron: []string{"@hourly"}}, false)
+	l := library.New(temporalClient, client.DefaultNamespace)
+	stored, err := l.Get(t.Context(), "noted")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := l.Put(t.Context(), stored.Definition, library.PutOptions{Owner: "yard", Adopt: true}); err != nil {
+		t.Fatal(err)
+	}
 	if err := temporalClient.ScheduleClient().GetHandle(t.Context(), "workflow:noted").Pause(t.Context(), client.SchedulePauseOptions{Note: "by hand"}); err != nil {
 		t.Fatal(err)
 	}
-	l := library.New(temporalClient, client.DefaultNamespace)
+	if _, err := l.Put(t.Context(), stored.Definition, library.PutOptions{Owner: "else"}); !errors.Is(err, library.ErrOwned) {
+		t.Errorf("another owner replaces it: %v", err)
+	}
 	testneeds.Await(t, "the list has the pause", func() bool {
 		all, err := l.List(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
 		return slices.ContainsFunc(all, func(s *library.Stored) bool {
-			return s.Definition.GetName() == "noted" && s.Definition.GetDescription() == "says when" && !s.UpdatedAt.IsZero() &&
+			return s.Definition.GetName() == "noted" && s.Definition.GetDescription() == "says when" && !s.UpdatedAt.IsZero() && s.Owner == "yard" &&
 				s.Schedule.GetPaused() && s.Schedule.GetNote() == "by hand"
 		})
 	})

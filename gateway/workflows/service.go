@@ -87,20 +87,32 @@ func (s Service) PutWorkflow(ctx context.Context, req *connect.Request[v1.PutWor
 	return connect.NewResponse(res), nil
 }
 
-// PlanWorkflow checks a definition and returns it with the stored one.
+// PlanWorkflow checks a definition as PutWorkflow does, and returns it with the stored one.
 func (s Service) PlanWorkflow(ctx context.Context, req *connect.Request[v1.PlanWorkflowRequest]) (*connect.Response[v1.PlanWorkflowResponse], error) {
-	checked, warnings, err := s.check(ctx, nil, req.Msg.GetFile(), req.Msg.GetDocument())
+	planned := plannedLibrary{Library: s.Library, definitions: map[string]*v1.Definition{}, deleted: req.Msg.GetDeleted()}
+	for _, document := range req.Msg.GetAlongside() {
+		beside, err := s.Definitions.Parse(nil, "", document)
+		if err != nil {
+			return nil, err
+		}
+		planned.definitions[beside.Definition.GetName()] = beside.Definition
+	}
+	then := s
+	then.Definitions.Library = planned
+	checked, warnings, err := then.check(ctx, nil, req.Msg.GetFile(), req.Msg.GetDocument())
 	if err != nil {
 		return nil, err
 	}
-	stored, err := s.Find(ctx, checked.Definition.GetName())
-	if err != nil {
-		return nil, err
+	name := checked.Definition.GetName()
+	res := &v1.PlanWorkflowResponse{Name: name, Definition: checked.Definition, Warnings: warnings}
+	stored, err := s.Find(ctx, name)
+	if stored == nil || err != nil {
+		return connect.NewResponse(res), err
 	}
-	res := &v1.PlanWorkflowResponse{Name: checked.Definition.GetName(), Definition: checked.Definition, Warnings: warnings}
-	if stored != nil {
-		res.Stored, res.Owner = stored.Definition, stored.Owner
+	if err := (library.PutOptions{Owner: req.Msg.GetOwner(), Adopt: req.Msg.GetAdopt()}).MayReplace(name, stored.Owner); err != nil {
+		return nil, s.Definitions.LibraryError(ctx, name, err)
 	}
+	res.Stored, res.Owner, res.Schedule = stored.Definition, stored.Owner, stored.Schedule
 	return connect.NewResponse(res), nil
 }
 
@@ -117,6 +129,24 @@ func (s Service) Find(ctx context.Context, name string) (*library.Stored, error)
 func (s Service) Check(ctx context.Context, def *v1.Definition) (*v1.Definition, []*v1.Problem, error) {
 	checked, warnings, err := s.check(ctx, def, "", "")
 	return checked.Definition, warnings, err
+}
+
+// plannedLibrary is the library as it would be after some definitions are stored and others deleted.
+type plannedLibrary struct {
+	definitions.Library
+	definitions map[string]*v1.Definition // by name
+	deleted     []string
+}
+
+// Get returns a workflow that is stored, or would be.
+func (p plannedLibrary) Get(ctx context.Context, name string) (*library.Stored, error) {
+	if def := p.definitions[name]; def != nil {
+		return &library.Stored{Definition: def}, nil
+	}
+	if slices.Contains(p.deleted, name) {
+		return nil, library.ErrUnknown
+	}
+	return p.Library.Get(ctx, name)
 }
 
 // check returns the checked definition of a request and the warnings about it.

@@ -158,13 +158,21 @@ func (*PutWorkflowRequest_Document) isPutWorkflowRequest_Source() {}
 
 func (*PutWorkflowRequest_Definition) isPutWorkflowRequest_Source() {}
 
-// PlanWorkflowRequest holds the definition to compare with the stored one.
+// PlanWorkflowRequest holds the definition to compare with the stored one. It fails as PutWorkflow would.
 type PlanWorkflowRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Definition as people write it, in YAML or JSON.
 	Document string `protobuf:"bytes,1,opt,name=document,proto3" json:"document,omitempty"`
 	// Name of the document, used in error messages.
-	File          string `protobuf:"bytes,2,opt,name=file,proto3" json:"file,omitempty"`
+	File string `protobuf:"bytes,2,opt,name=file,proto3" json:"file,omitempty"`
+	// Owner that would store the definition. Empty compares it without asking whose it is.
+	Owner string `protobuf:"bytes,3,opt,name=owner,proto3" json:"owner,omitempty"`
+	// Whether `owner` would take over a definition that has another owner or none.
+	Adopt bool `protobuf:"varint,4,opt,name=adopt,proto3" json:"adopt,omitempty"`
+	// Documents that would be stored as well. Workflows that the definition names are looked up in them first.
+	Alongside []string `protobuf:"bytes,5,rep,name=alongside,proto3" json:"alongside,omitempty"`
+	// Names of definitions that would be deleted.
+	Deleted       []string `protobuf:"bytes,6,rep,name=deleted,proto3" json:"deleted,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -213,6 +221,34 @@ func (x *PlanWorkflowRequest) GetFile() string {
 	return ""
 }
 
+func (x *PlanWorkflowRequest) GetOwner() string {
+	if x != nil {
+		return x.Owner
+	}
+	return ""
+}
+
+func (x *PlanWorkflowRequest) GetAdopt() bool {
+	if x != nil {
+		return x.Adopt
+	}
+	return false
+}
+
+func (x *PlanWorkflowRequest) GetAlongside() []string {
+	if x != nil {
+		return x.Alongside
+	}
+	return nil
+}
+
+func (x *PlanWorkflowRequest) GetDeleted() []string {
+	if x != nil {
+		return x.Deleted
+	}
+	return nil
+}
+
 // PlanWorkflowResponse holds both definitions. They are the same if nothing would change.
 type PlanWorkflowResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -225,7 +261,9 @@ type PlanWorkflowResponse struct {
 	// Owner of the stored definition, if it has one.
 	Owner string `protobuf:"bytes,4,opt,name=owner,proto3" json:"owner,omitempty"`
 	// Constructs that are valid but probably not what the author meant.
-	Warnings      []*Problem `protobuf:"bytes,5,rep,name=warnings,proto3" json:"warnings,omitempty"`
+	Warnings []*Problem `protobuf:"bytes,5,rep,name=warnings,proto3" json:"warnings,omitempty"`
+	// Schedule of the stored definition in its current state; absent if it has none.
+	Schedule      *Schedule `protobuf:"bytes,6,opt,name=schedule,proto3" json:"schedule,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -291,6 +329,13 @@ func (x *PlanWorkflowResponse) GetOwner() string {
 func (x *PlanWorkflowResponse) GetWarnings() []*Problem {
 	if x != nil {
 		return x.Warnings
+	}
+	return nil
+}
+
+func (x *PlanWorkflowResponse) GetSchedule() *Schedule {
+	if x != nil {
+		return x.Schedule
 	}
 	return nil
 }
@@ -977,10 +1022,14 @@ const file_switchyard_v1_workflow_service_proto_rawDesc = "" +
 	"\x04name\x18\x05 \x01(\tR\x04name\x12A\n" +
 	"\x05owner\x18\x06 \x01(\tB+\xbaH(\xd8\x01\x01r#2!^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$R\x05owner\x12\x14\n" +
 	"\x05adopt\x18\a \x01(\bR\x05adoptB\x0f\n" +
-	"\x06source\x12\x05\xbaH\x02\b\x01\"N\n" +
+	"\x06source\x12\x05\xbaH\x02\b\x01\"\xdf\x01\n" +
 	"\x13PlanWorkflowRequest\x12#\n" +
 	"\bdocument\x18\x01 \x01(\tB\a\xbaH\x04r\x02\x10\x01R\bdocument\x12\x12\n" +
-	"\x04file\x18\x02 \x01(\tR\x04file\"\xe2\x01\n" +
+	"\x04file\x18\x02 \x01(\tR\x04file\x12A\n" +
+	"\x05owner\x18\x03 \x01(\tB+\xbaH(\xd8\x01\x01r#2!^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$R\x05owner\x12\x14\n" +
+	"\x05adopt\x18\x04 \x01(\bR\x05adopt\x12\x1c\n" +
+	"\talongside\x18\x05 \x03(\tR\talongside\x12\x18\n" +
+	"\adeleted\x18\x06 \x03(\tR\adeleted\"\x97\x02\n" +
 	"\x14PlanWorkflowResponse\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x129\n" +
 	"\n" +
@@ -988,7 +1037,8 @@ const file_switchyard_v1_workflow_service_proto_rawDesc = "" +
 	"definition\x121\n" +
 	"\x06stored\x18\x03 \x01(\v2\x19.switchyard.v1.DefinitionR\x06stored\x12\x14\n" +
 	"\x05owner\x18\x04 \x01(\tR\x05owner\x122\n" +
-	"\bwarnings\x18\x05 \x03(\v2\x16.switchyard.v1.ProblemR\bwarnings\"\xae\x01\n" +
+	"\bwarnings\x18\x05 \x03(\v2\x16.switchyard.v1.ProblemR\bwarnings\x123\n" +
+	"\bschedule\x18\x06 \x01(\v2\x17.switchyard.v1.ScheduleR\bschedule\"\xae\x01\n" +
 	"\x13PutWorkflowResponse\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x1a\n" +
 	"\breplaced\x18\x02 \x01(\bR\breplaced\x122\n" +
@@ -1084,30 +1134,31 @@ var file_switchyard_v1_workflow_service_proto_depIdxs = []int32{
 	13, // 1: switchyard.v1.PlanWorkflowResponse.definition:type_name -> switchyard.v1.Definition
 	13, // 2: switchyard.v1.PlanWorkflowResponse.stored:type_name -> switchyard.v1.Definition
 	14, // 3: switchyard.v1.PlanWorkflowResponse.warnings:type_name -> switchyard.v1.Problem
-	14, // 4: switchyard.v1.PutWorkflowResponse.warnings:type_name -> switchyard.v1.Problem
-	15, // 5: switchyard.v1.PutWorkflowResponse.schedule:type_name -> switchyard.v1.Schedule
-	13, // 6: switchyard.v1.GetWorkflowResponse.definition:type_name -> switchyard.v1.Definition
-	8,  // 7: switchyard.v1.ListWorkflowsResponse.items:type_name -> switchyard.v1.StoredWorkflow
-	16, // 8: switchyard.v1.TriggerWorkflowRequest.input:type_name -> google.protobuf.Struct
-	17, // 9: switchyard.v1.TriggerWorkflowRequest.options:type_name -> switchyard.v1.RunOptions
-	14, // 10: switchyard.v1.TriggerWorkflowResponse.warnings:type_name -> switchyard.v1.Problem
-	0,  // 11: switchyard.v1.WorkflowService.PutWorkflow:input_type -> switchyard.v1.PutWorkflowRequest
-	1,  // 12: switchyard.v1.WorkflowService.PlanWorkflow:input_type -> switchyard.v1.PlanWorkflowRequest
-	4,  // 13: switchyard.v1.WorkflowService.GetWorkflow:input_type -> switchyard.v1.GetWorkflowRequest
-	6,  // 14: switchyard.v1.WorkflowService.ListWorkflows:input_type -> switchyard.v1.ListWorkflowsRequest
-	11, // 15: switchyard.v1.WorkflowService.TriggerWorkflow:input_type -> switchyard.v1.TriggerWorkflowRequest
-	9,  // 16: switchyard.v1.WorkflowService.DeleteWorkflow:input_type -> switchyard.v1.DeleteWorkflowRequest
-	3,  // 17: switchyard.v1.WorkflowService.PutWorkflow:output_type -> switchyard.v1.PutWorkflowResponse
-	2,  // 18: switchyard.v1.WorkflowService.PlanWorkflow:output_type -> switchyard.v1.PlanWorkflowResponse
-	5,  // 19: switchyard.v1.WorkflowService.GetWorkflow:output_type -> switchyard.v1.GetWorkflowResponse
-	7,  // 20: switchyard.v1.WorkflowService.ListWorkflows:output_type -> switchyard.v1.ListWorkflowsResponse
-	12, // 21: switchyard.v1.WorkflowService.TriggerWorkflow:output_type -> switchyard.v1.TriggerWorkflowResponse
-	10, // 22: switchyard.v1.WorkflowService.DeleteWorkflow:output_type -> switchyard.v1.DeleteWorkflowResponse
-	17, // [17:23] is the sub-list for method output_type
-	11, // [11:17] is the sub-list for method input_type
-	11, // [11:11] is the sub-list for extension type_name
-	11, // [11:11] is the sub-list for extension extendee
-	0,  // [0:11] is the sub-list for field type_name
+	15, // 4: switchyard.v1.PlanWorkflowResponse.schedule:type_name -> switchyard.v1.Schedule
+	14, // 5: switchyard.v1.PutWorkflowResponse.warnings:type_name -> switchyard.v1.Problem
+	15, // 6: switchyard.v1.PutWorkflowResponse.schedule:type_name -> switchyard.v1.Schedule
+	13, // 7: switchyard.v1.GetWorkflowResponse.definition:type_name -> switchyard.v1.Definition
+	8,  // 8: switchyard.v1.ListWorkflowsResponse.items:type_name -> switchyard.v1.StoredWorkflow
+	16, // 9: switchyard.v1.TriggerWorkflowRequest.input:type_name -> google.protobuf.Struct
+	17, // 10: switchyard.v1.TriggerWorkflowRequest.options:type_name -> switchyard.v1.RunOptions
+	14, // 11: switchyard.v1.TriggerWorkflowResponse.warnings:type_name -> switchyard.v1.Problem
+	0,  // 12: switchyard.v1.WorkflowService.PutWorkflow:input_type -> switchyard.v1.PutWorkflowRequest
+	1,  // 13: switchyard.v1.WorkflowService.PlanWorkflow:input_type -> switchyard.v1.PlanWorkflowRequest
+	4,  // 14: switchyard.v1.WorkflowService.GetWorkflow:input_type -> switchyard.v1.GetWorkflowRequest
+	6,  // 15: switchyard.v1.WorkflowService.ListWorkflows:input_type -> switchyard.v1.ListWorkflowsRequest
+	11, // 16: switchyard.v1.WorkflowService.TriggerWorkflow:input_type -> switchyard.v1.TriggerWorkflowRequest
+	9,  // 17: switchyard.v1.WorkflowService.DeleteWorkflow:input_type -> switchyard.v1.DeleteWorkflowRequest
+	3,  // 18: switchyard.v1.WorkflowService.PutWorkflow:output_type -> switchyard.v1.PutWorkflowResponse
+	2,  // 19: switchyard.v1.WorkflowService.PlanWorkflow:output_type -> switchyard.v1.PlanWorkflowResponse
+	5,  // 20: switchyard.v1.WorkflowService.GetWorkflow:output_type -> switchyard.v1.GetWorkflowResponse
+	7,  // 21: switchyard.v1.WorkflowService.ListWorkflows:output_type -> switchyard.v1.ListWorkflowsResponse
+	12, // 22: switchyard.v1.WorkflowService.TriggerWorkflow:output_type -> switchyard.v1.TriggerWorkflowResponse
+	10, // 23: switchyard.v1.WorkflowService.DeleteWorkflow:output_type -> switchyard.v1.DeleteWorkflowResponse
+	18, // [18:24] is the sub-list for method output_type
+	12, // [12:18] is the sub-list for method input_type
+	12, // [12:12] is the sub-list for extension type_name
+	12, // [12:12] is the sub-list for extension extendee
+	0,  // [0:12] is the sub-list for field type_name
 }
 
 func init() { file_switchyard_v1_workflow_service_proto_init() }
