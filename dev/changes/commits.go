@@ -6,6 +6,7 @@ import (
 	"os/exec"
 	"path"
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -17,11 +18,12 @@ var surface = []string{
 	"proto/switchyard/v1/*.proto",  // Connect and gRPC
 }
 
-// commit is a commit with its whole message and the files that it changes.
+// commit is a commit with its whole message and the files that it changes. removed lists those of them that it removes.
 type commit struct {
 	hash    string
 	message string
 	files   []string
+	removed []string
 }
 
 var (
@@ -29,7 +31,7 @@ var (
 	lateEntry    = regexp.MustCompile(`(?m)^Changelog-For: ([0-9a-f]{7,40})$`)
 )
 
-// checkCommits returns an error with each commit that changes the surface and has no entry: no file in the folder of
+// checkCommits returns an error with each commit that changes the surface and has no entry: no new or changed file in the folder of
 // fragments, no line "Changelog: none", and no later commit that has "Changelog-For" with its hash.
 func checkCommits(commits []commit) error {
 	var covered []string
@@ -66,7 +68,7 @@ func (c commit) changedSurface() []string {
 
 func (c commit) hasEntry() bool {
 	for _, file := range c.files {
-		if path.Dir(file) == fragmentFolder && fragmentName.MatchString(path.Base(file)) {
+		if path.Dir(file) == fragmentFolder && !slices.Contains(c.removed, file) && fragmentName.MatchString(path.Base(file)) {
 			return true
 		}
 	}
@@ -100,7 +102,7 @@ func commitsSinceRelease(repository string) ([]commit, error) {
 			return nil, nil
 		}
 	}
-	log, err := git("log", "--no-merges", "--format=%x00%H%n%B%x01", "--name-only", since+"..HEAD")
+	log, err := git("log", "--no-merges", "--format=%x00%H%n%B%x01", "--name-status", "--no-renames", since+"..HEAD")
 	if err != nil {
 		return nil, fmt.Errorf("read the commits since %s: %w", since, err)
 	}
@@ -108,7 +110,15 @@ func commitsSinceRelease(repository string) ([]commit, error) {
 	for _, text := range strings.Split(log, "\x00")[1:] {
 		head, files, _ := strings.Cut(text, "\x01")
 		hash, message, _ := strings.Cut(head, "\n")
-		commits = append(commits, commit{hash, message, strings.Fields(files)})
+		c := commit{hash: hash, message: message}
+		for line := range strings.Lines(strings.TrimSpace(files)) {
+			status, file, _ := strings.Cut(strings.TrimSpace(line), "\t")
+			c.files = append(c.files, file)
+			if status == "D" {
+				c.removed = append(c.removed, file)
+			}
+		}
+		commits = append(commits, c)
 	}
 	return commits, nil
 }

@@ -141,6 +141,11 @@ func TestCommitsThatChangeTheSurfaceNeedAnEntry(t *testing.T) {
 	if check() == nil {
 		t.Fatal("a commit without an entry passes")
 	}
+	git("rm", "-q", "changes/53.md")
+	commit("A third field", "docs/cli.md")
+	if err := check(); err == nil || !strings.Contains(err.Error(), `"A third field"`) {
+		t.Fatalf("a removed fragment is no entry: %v", err)
+	}
 	git("tag", "v0.1.0")
 	if err := check(); err != nil {
 		t.Fatalf("it was released: %v", err)
