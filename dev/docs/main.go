@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -22,6 +23,9 @@ func main() {
 
 // write writes the site into a folder. It removes nothing from the folder.
 func write(folder string) error {
+	if folder == "" { // the working directory, in a script whose variable is unset
+		return errors.New("the name of the folder is empty; use . for this one")
+	}
 	files, err := site.Render(docs.Files)
 	if err != nil {
 		return err
