@@ -90,9 +90,10 @@ and some nodes. With --db its state survives restarts, kill -9 included.`,
 			}
 			*p.address = net.JoinHostPort("127.0.0.1", strconv.Itoa(p.port))
 		}
-		if cfg.TLS, err = serverTLS(sys, files); err != nil {
+		if cfg.TLS, err = files.Config(); err != nil {
 			return err
 		}
+		warnOfPublicKey(sys, files)
 		if err := auth.into(&cfg); err != nil {
 			return err
 		}

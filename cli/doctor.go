@@ -211,6 +211,9 @@ func (r *roleFlags) settings(temporal *workers.Connection) doctor.Settings {
 			d.addFolder("state", state)
 		}
 	}
+	if r.cmd.PreRunE != nil {
+		d.StartError = r.cmd.PreRunE(r.cmd, nil)
+	}
 	d.StoreOptions = store.Options{Gateway: gatewayclient.Options{Token: func() string { return token }, TLS: files}}
 	return d.Settings
 }

@@ -46,11 +46,10 @@ Temporal's own settings: TEMPORAL_ADDRESS, TEMPORAL_NAMESPACE, ..., or its profi
 	}
 	cmd.Flags().Var(role, "role", "auto: own the placement queue when it has no owner; leader: own it or fail to start; worker: never own it; observer: only read")
 	level := logFlag(cmd, "info")
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		cfg.Logger = logger(sys, level)
+	// The doctor calls PreRunE, too.
+	cmd.PreRunE = func(*cobra.Command, []string) (err error) {
 		cfg.Role = workers.Role(role.Value)
-		err := fleet.into(&cfg)
-		if err != nil {
+		if err := fleet.into(&cfg); err != nil {
 			return err
 		}
 		if cfg.Retention, err = checkRetention(*retention); err != nil {
@@ -59,7 +58,7 @@ Temporal's own settings: TEMPORAL_ADDRESS, TEMPORAL_NAMESPACE, ..., or its profi
 		if cfg.LogQuota, err = checkLogQuota(*logQuota); err != nil {
 			return err
 		}
-		if cfg.TLS, err = serverTLS(sys, files); err != nil {
+		if cfg.TLS, err = files.Config(); err != nil {
 			return err
 		}
 		if cfg.PeerURL, cfg.PeerTLS, err = peersOf(cfg.PeerURL, peerCA, files); err != nil {
@@ -71,6 +70,11 @@ Temporal's own settings: TEMPORAL_ADDRESS, TEMPORAL_NAMESPACE, ..., or its profi
 		if err := checkSSHFlags(&cfg); err != nil {
 			return err
 		}
+		return stack.CheckControlStore(cfg.Store)
+	}
+	cmd.RunE = func(cmd *cobra.Command, _ []string) (err error) {
+		cfg.Logger = logger(sys, level)
+		warnOfPublicKey(sys, files)
 		if cfg.Store, err = gatewayStore(cmd.Context(), cfg.Store, sys.getenv, cfg.Logger); err != nil {
 			return err
 		}

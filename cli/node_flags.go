@@ -177,6 +177,14 @@ func checkFolder(flag, dir string) error {
 	return nil
 }
 
+// checkNewFolder returns an error if this process can neither use nor create the folder that a flag names.
+func checkNewFolder(flag, dir string) error {
+	if err := doctor.CheckNewFolder(dir); err != nil {
+		return exit.Usagef("--%s %s: it must be a folder that this user can write to: %w", flag, dir, err)
+	}
+	return nil
+}
+
 // onlyLocal lists the flags that make no sense for a run on a gateway.
 var onlyLocal = slices.Concat([]string{"nodes", "name", "label", "capability", "max-parallel", "work-dir", "shared-dir", "scratch-dir", "temp-dir", "pass-env", "max-output-mb", "offline-after", "drain-timeout", "gaming-process", "gaming-gpu-load",
 	"allow-mount", "mount", "allow-privileged", "allow-host-network", "allow-cap", "registry-auth", "store", "log-quota-gb"}, agentFlagNames, kubeFlagNames)

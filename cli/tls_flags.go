@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"crypto/tls"
 	"fmt"
 
 	"github.com/spf13/pflag"
@@ -16,11 +15,9 @@ func tlsFlags(f *pflag.FlagSet, files *tlsfiles.Server) {
 	f.StringVar(&files.ClientCA, "tls-client-ca", "", "CA certificates, in PEM; every client must present a certificate issued by one of them")
 }
 
-// serverTLS returns the TLS configuration of a gateway, or nil if it serves plain http.
-func serverTLS(sys *system, files tlsfiles.Server) (*tls.Config, error) {
-	cfg, err := files.Config()
-	if err == nil && files.IsKeyPublic() {
+// warnOfPublicKey prints a warning if other users can read the key of a gateway.
+func warnOfPublicKey(sys *system, files tlsfiles.Server) {
+	if files.IsKeyPublic() {
 		fmt.Fprintf(sys.screen, "warning: other users can read the key %s; make it private with chmod 600\n", files.Key)
 	}
-	return cfg, err
 }

@@ -51,7 +51,9 @@ drain, and a third one quits at once.`,
 	cmd.Flags().StringVar(&metricsAddress, "metrics-address", defaultMetricsAddress, "host:port to serve Prometheus metrics on, under /metrics, or none")
 	gateway := clientFlag(cmd)
 	level := logFlag(cmd, "info")
-	cmd.RunE = func(cmd *cobra.Command, _ []string) (err error) {
+	var cfg stack.Config
+	// The doctor calls PreRunE, too.
+	cmd.PreRunE = func(cmd *cobra.Command, _ []string) (err error) {
 		if nodes.name == "" {
 			hostname, err := os.Hostname()
 			if err != nil {
@@ -63,11 +65,13 @@ drain, and a third one quits at once.`,
 		if spool, err = spoolOr(spool, store, nodes.name); err != nil {
 			return err
 		}
-		cfg := stack.Config{Logger: logger(sys, level), Store: store, SpoolDir: spool, MetricsAddress: metricsAddress}
+		if err := checkNewFolder("spool-dir", spool); err != nil {
+			return err
+		}
+		cfg = stack.Config{Store: store, SpoolDir: spool, MetricsAddress: metricsAddress}
 		if metricsAddress == noMetrics {
 			cfg.MetricsAddress = ""
 		}
-		cfg.MetricsOptional = sys.origins["metrics-address"] == ""
 		if cfg.LogQuota, err = checkLogQuota(*logQuota); err != nil {
 			return err
 		}
@@ -79,9 +83,12 @@ drain, and a third one quits at once.`,
 			return err
 		}
 		cfg.NodeGateway = gatewayURL.String()
-		if cfg.NodeTLS, err = clientTLS(cmd); err != nil {
-			return err
-		}
+		cfg.NodeTLS, err = clientTLS(cmd)
+		return err
+	}
+	cmd.RunE = func(cmd *cobra.Command, _ []string) (err error) {
+		cfg.Logger = logger(sys, level)
+		cfg.MetricsOptional = sys.origins["metrics-address"] == ""
 		if cfg.Token, err = sys.nodeToken(cmd, cfg.NodeGateway); err != nil {
 			return err
 		}

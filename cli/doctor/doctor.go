@@ -47,7 +47,7 @@ func one(f func(context.Context) Finding) func(context.Context) []Finding {
 // checks returns the checks of a role, in the order in which a person would mend what they find.
 func (e *examination) checks() []check {
 	files := []check{{"certificates", e.checkCertificates}, {"private-files", e.checkPrivateFiles}}
-	server := []check{{"temporal", one(e.checkTemporal)}}
+	server := []check{{"settings", one(e.checkSettings)}, {"temporal", one(e.checkTemporal)}}
 	access := []check{{"gateway", one(e.checkGateway)}, {"token", one(e.checkToken)}}
 	fleet := []check{{"clock", one(e.checkClock)}, {"versions", one(e.checkVersions)}}
 	switch e.Role {

@@ -20,6 +20,15 @@ func existingParent(path string) string {
 	return "/"
 }
 
+// CheckNewFolder returns an error if this process can neither write to a folder nor create it. It leaves nothing behind, and
+// creates nothing in the folder itself, whose readers could mistake it.
+func CheckNewFolder(dir string) error {
+	if info, err := os.Stat(dir); err == nil && info.IsDir() {
+		return canWrite(dir)
+	}
+	return ProbeFolder(existingParent(dir))
+}
+
 // ProbeFolder returns an error if this process cannot create folders in a folder. It leaves nothing behind.
 func ProbeFolder(dir string) error {
 	probe, err := os.MkdirTemp(dir, ".switchyard-probe-")

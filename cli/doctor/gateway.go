@@ -15,6 +15,15 @@ import (
 // errNoGateway is the error of checks that need the gateway. Why it does not answer is the finding of another check.
 var errNoGateway = errors.New("the gateway cannot be reached")
 
+func (e *examination) checkSettings(context.Context) Finding { return judgeSettings(e.StartError) }
+
+func judgeSettings(err error) Finding {
+	if err != nil {
+		return failed(hintOf(err), "a start refuses them: %s", oneLine(err))
+	}
+	return ok("a start accepts the flags and settings")
+}
+
 func (e *examination) checkGateway(ctx context.Context) Finding {
 	if e.Gateway == nil {
 		return judgeGateway("", client.Health{}, e.GatewayError)

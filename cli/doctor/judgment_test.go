@@ -43,6 +43,8 @@ func TestEachObservationIsJudged(t *testing.T) {
 		want  Result
 		says  string
 	}{
+		{judgeSettings(nil), OK, ""},
+		{judgeSettings(&exit.Error{Err: errAny, Hint: "add --auth"}), Failed, "add --auth"},
 		{judgeTemporal("1.32.1", "default", nil), OK, "Temporal 1.32.1"},
 		{judgeTemporal("", "", errAny), Failed, "TEMPORAL_ADDRESS"},
 		{judgeAttributes("default", nil, false, nil), OK, ""},

@@ -37,6 +37,8 @@ type Settings struct {
 	// Certificates and PrivateFiles list the files in PEM and the files that other users must not read.
 	Certificates []Certificate
 	PrivateFiles []PrivateFile
+	// StartError is the error with which a start refuses its flags and settings, or nil.
+	StartError error
 	// StoreOptions configures how the store is opened.
 	StoreOptions store.Options
 }

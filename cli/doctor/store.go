@@ -52,11 +52,7 @@ func (e *examination) checkStore(ctx context.Context) Finding {
 
 // addFolder adds whether the user with the given id can write to the folder. It leaves nothing behind.
 func (v *storeView) addFolder(user int) {
-	if errors.Is(v.err, fs.ErrNotExist) {
-		v.writeErr = ProbeFolder(existingParent(v.Location))
-		return
-	}
-	v.writeErr = canWrite(v.Location) // a file in a store could be mistaken for one of its values
+	v.writeErr = CheckNewFolder(v.Location)
 	if info, err := os.Stat(v.Location); err == nil && user == 0 {
 		if owner, known := ownerOf(info); known && owner != "root" {
 			v.otherOwner = owner

@@ -12,10 +12,20 @@ import (
 	"switchyard/cli/exit"
 )
 
+// CheckControlStore returns an error if the store of a control process is a gateway.
+func CheckControlStore(location string) error {
+	if store.IsGateway(location) {
+		return exit.Usagef("--store %s: the store of a gateway must be a folder or a bucket, not another gateway", location)
+	}
+	return nil
+}
+
 // openStore opens the store of a stack.
 func openStore(ctx context.Context, cfg Config) (*store.Store, error) {
-	if cfg.Control && store.IsGateway(cfg.Store) {
-		return nil, exit.Usagef("--store %s: the store of a gateway must be a folder or a bucket, not another gateway", cfg.Store)
+	if cfg.Control {
+		if err := CheckControlStore(cfg.Store); err != nil {
+			return nil, err
+		}
 	}
 	s, err := store.OpenWith(ctx, cfg.Store, store.Options{Gateway: gatewayclient.Options{Token: cfg.Token, TLS: cfg.NodeTLS}})
 	if err != nil {
