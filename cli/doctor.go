@@ -290,6 +290,7 @@ func (d *roleSettings) addWorker() {
 	d.Store = workerStore(d.Store, flag(gatewayFlagName))
 	d.addPort("metrics-address")
 	if spool, err := spoolOr(flag("spool-dir"), d.Store, d.Node); err == nil {
+		d.Spool = spool
 		d.addFolder("spool", spool)
 	}
 	d.addFolder("scratch folder", cmp.Or(flag("scratch-dir"), os.TempDir()))

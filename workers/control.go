@@ -311,7 +311,10 @@ func (c *Control) Stop() {
 }
 
 // processIdentity returns a name of this process for people.
-func processIdentity() string {
+func processIdentity() string { return ProcessIdentity(os.Getpid()) }
+
+// ProcessIdentity returns the identity of a process of this machine in the heartbeats of leaders.
+func ProcessIdentity(pid int) string {
 	host, _ := os.Hostname() // without a host name, the process number must suffice
-	return fmt.Sprintf("%s (process %d)", host, os.Getpid())
+	return fmt.Sprintf("%s (process %d)", host, pid)
 }

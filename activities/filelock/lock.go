@@ -75,6 +75,12 @@ func Take(path string) (*Lock, error) {
 	return nil, fmt.Errorf("lock %s: the file was removed after every attempt to lock it", path)
 }
 
+// Holder returns the process that the lock file at path names, or 0 if there is none. That process holds the lock, or held it last.
+func Holder(path string) (pid int) {
+	pid, _ = content(path)
+	return pid
+}
+
 // content returns the process id and the note in the lock file. A missing process id is 0, and a missing note is "".
 func content(path string) (pid int, note string) {
 	text, _ := os.ReadFile(path) // a file that cannot be read says nothing

@@ -69,6 +69,9 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 // ErrSpoolFull is in the chain of the error of a Put if the store was away and the spool had no room.
 var ErrSpoolFull = errors.New("the store is away, and the spool is full")
 
+// SpoolLock is the lock file of a spool, which names the process that uses the spool.
+const SpoolLock = "lock"
+
 const (
 	// lockWait is how long a spool waits for an earlier process that is ending to release the folder.
 	lockWait  = 10 * time.Second
@@ -81,7 +84,7 @@ func openSpool(ctx context.Context, dir string, limit int64) (_ *spool, err erro
 		return nil, fmt.Errorf("open spool: %w", err)
 	}
 	s := &spool{dir: dir, limit: limit, newest: map[string]*spooled{}, groups: map[string]int{}}
-	if s.lock, err = awaitLock(ctx, filepath.Join(dir, "lock")); err != nil {
+	if s.lock, err = awaitLock(ctx, filepath.Join(dir, SpoolLock)); err != nil {
 		return nil, fmt.Errorf("open spool: %w", err)
 	}
 	if err := s.load(); err != nil {

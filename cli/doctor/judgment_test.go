@@ -32,6 +32,13 @@ func TestEachObservationIsJudged(t *testing.T) {
 	folder := Folder{What: "store", Path: "/data"}
 	private, shared := PrivateFile{What: "key", Path: "/k"}, PrivateFile{What: "key", Path: "/k", Group: true}
 	worker := func(who *v1.WhoAmIResponse) Finding { return judgeToken(RoleWorker, "box", who, nil, now) }
+	held := func(port Port, isOwn bool, program string, args ...string) Finding {
+		role := RoleGateway
+		if port == metrics {
+			role = RoleWorker
+		}
+		return judgePort(role, port, syscall.EADDRINUSE, &holder{7, program, append([]string{program}, args...)}, isOwn)
+	}
 	store := func(change func(*storeView)) Finding {
 		v := storeView{isFolder: true, cluster: "mine", leader: &v1.LeaderHeartbeat{Store: "a"}}
 		v.Location, v.IsStore, v.Identity, v.Claim.Cluster = "/data", true, "a", "mine"
@@ -85,13 +92,18 @@ func TestEachObservationIsJudged(t *testing.T) {
 		{store(func(v *storeView) { v.err, v.leader = fs.ErrNotExist, nil }), OK, "the first start creates it"},
 		{store(func(v *storeView) { v.err, v.leader, v.writeErr = fs.ErrNotExist, nil, errAny }), Failed, "cannot be created: broken"},
 		{store(func(v *storeView) { v.isFolder = false }), OK, "writing was not tried"},
-		{judgePort(port, nil, ""), OK, "free"},
-		{judgePort(port, syscall.EADDRINUSE, "switchyard (process 7)"), OK, "process 7"},
-		{judgePort(port, syscall.EADDRINUSE, "nginx (process 7)"), Failed, "stop it"},
-		{judgePort(port, syscall.EADDRINUSE, ""), Failed, "ss -ltnp"},
-		{judgePort(metrics, syscall.EADDRINUSE, "nginx (process 7)"), Warning, "--metrics-address"},
-		{judgePort(port, syscall.EACCES, ""), Failed, "CAP_NET_BIND_SERVICE"},
-		{judgePort(port, syscall.EADDRNOTAVAIL, ""), Failed, "an address of this machine"},
+		{judgePort(RoleGateway, port, nil, nil, false), OK, "free"},
+		{held(port, true, "switchyard", "gateway"), OK, "by this gateway, switchyard gateway (process 7)"},
+		{held(port, false, "switchyard", "--profile", "p", "gateway"), Warning, "fine if that is this gateway"},
+		{held(port, false, "switchyard"), Warning, "fine if that is this gateway"},
+		{held(port, false, "switchyard", "dev", "--gateway-address", "127.0.0.1:7280"), Failed, "held by switchyard dev (process 7)"},
+		{held(port, false, "switchyard", "worker"), Failed, "held by switchyard worker"},
+		{held(metrics, false, "switchyard", "gateway"), Warning, "so nothing is served there"},
+		{held(port, false, "nginx"), Failed, "stop it"},
+		{judgePort(RoleGateway, port, syscall.EADDRINUSE, nil, false), Failed, "ss -ltnp"},
+		{held(metrics, false, "nginx"), Warning, "--metrics-address"},
+		{judgePort(RoleGateway, port, syscall.EACCES, nil, false), Failed, "CAP_NET_BIND_SERVICE"},
+		{judgePort(RoleGateway, port, syscall.EADDRNOTAVAIL, nil, false), Failed, "an address of this machine"},
 		{judgePrivateFile(private, 0o600, nil), OK, ""},
 		{judgePrivateFile(private, 0o640, nil), Failed, "chmod 600 /k"},
 		{judgePrivateFile(shared, 0o640, nil), OK, ""},

@@ -29,6 +29,8 @@ type Settings struct {
 	Store string
 	// Node is the name of the node of a worker.
 	Node string
+	// Spool is the folder where a worker keeps values while the store is unreachable, or "" if it is unknown.
+	Spool string
 	// Gateway is a client of the gateway, or nil if the role is that of a gateway. GatewayError explains why a client is missing.
 	Gateway      *client.Client
 	GatewayError error

@@ -71,7 +71,7 @@ func TestDoctorFindsNoFaultInAFleetThatRuns(t *testing.T) {
 	_, found := examine(t, 0, []string{"TEMPORAL_ADDRESS=" + s.Temporal}, "gateway", "worker", "client",
 		"--address", address, "--gateway", s.Gateway, "--store", s.Store, "--metrics-address", "none")
 	for check, says := range map[string]string{
-		"gateway temporal": "namespace default", "gateway search-attributes": "", "gateway store": "that of the fleet", "gateway ports": "held by switchyard",
+		"gateway temporal": "namespace default", "gateway search-attributes": "", "gateway store": "that of the fleet", "gateway ports": "held by this gateway",
 		"gateway clock": "Temporal", "gateway versions": "like all", "worker gateway": "is ready", "worker token": "no token", "worker store": "that of the fleet",
 		"worker clock": "the gateway", "client gateway": "is ready", "client versions": "like all", "machine open-files": "",
 	} {
