@@ -232,9 +232,21 @@ func (d *roleSettings) addPrivate(what, path string, group bool) {
 	}
 }
 
+// addCertificate adds a certificate that the role presents.
 func (d *roleSettings) addCertificate(flag string, load func(path string) error) {
 	if path := d.flags.flag(flag); path != "" {
-		d.Certificates = append(d.Certificates, doctor.Certificate{Flag: "--" + flag, Path: path, Load: func() error { return load(path) }})
+		d.Certificates = append(d.Certificates, doctor.Certificate{Flag: "--" + flag, Path: path, Load: func() error { return load(path) }, Reloads: true})
+	}
+}
+
+// addAuthorities adds the certificates of authorities that the role trusts.
+func (d *roleSettings) addAuthorities(flag string) {
+	if path := d.flags.flag(flag); path != "" {
+		load := func() error {
+			_, err := tlsfiles.Client{CA: path}.Config()
+			return err
+		}
+		d.Certificates = append(d.Certificates, doctor.Certificate{Flag: "--" + flag, Path: path, Load: load})
 	}
 }
 
@@ -252,12 +264,6 @@ func (d *roleSettings) addPort(flag string) {
 	}
 }
 
-// loadCA loads the certificates of authorities.
-func loadCA(path string) error {
-	_, err := tlsfiles.Client{CA: path}.Config()
-	return err
-}
-
 func (d *roleSettings) addGateway(temporal *workers.Connection) {
 	flag, getenv := d.flags.flag, d.flags.sys.getenv
 	if data, err := dataFolder(getenv); err == nil && d.Store == "" && temporal != nil {
@@ -269,8 +275,8 @@ func (d *roleSettings) addGateway(temporal *workers.Connection) {
 		_, err := tlsfiles.Server{Cert: path, Key: flag("tls-key")}.Config()
 		return err
 	})
-	d.addCertificate("tls-client-ca", loadCA)
-	d.addCertificate("peer-ca", loadCA)
+	d.addAuthorities("tls-client-ca")
+	d.addAuthorities("peer-ca")
 	d.addPrivate("key", flag("tls-key"), true)
 	for what, file := range map[string][2]string{"secrets key": {"secrets-key", ".secrets-key"}, "first admin token": {"admin-token-file", ".admin-token"}} {
 		path := flag(file[0])
@@ -303,7 +309,7 @@ func (d *roleSettings) addClient(address string) {
 	d.Gateway, d.GatewayError = d.flags.sys.openClientAt(d.flags.cmd, address)
 	d.addPrivate("token", d.flags.flag(tokenFileFlagName), false)
 	d.addPrivate("key", d.flags.flag(clientKeyFlagName), true)
-	d.addCertificate(caFlagName, loadCA)
+	d.addAuthorities(caFlagName)
 	d.addCertificate(clientCertFlagName, func(path string) error {
 		_, err := tlsfiles.Client{Cert: path, Key: d.flags.flag(clientKeyFlagName)}.Config()
 		return err

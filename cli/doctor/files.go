@@ -16,6 +16,16 @@ type Certificate struct {
 	Flag, Path string
 	// Load loads the file, with its key if it has one, as the role does.
 	Load func() error
+	// Reloads is set if the role reads the file again when it changes.
+	Reloads bool
+}
+
+// renewal says what to do about a certificate that expires.
+func (c Certificate) renewal() string {
+	if c.Reloads {
+		return "renew it; the new file is used without a restart"
+	}
+	return "renew it, and restart what reads the file"
 }
 
 // PrivateFile is a file that other users must not read.
@@ -60,11 +70,11 @@ func judgeCertificate(c Certificate, text []byte, err error, now time.Time) Find
 	until := cert.NotAfter.UTC().Format(time.DateOnly)
 	switch {
 	case now.After(cert.NotAfter):
-		return failed("renew it; a gateway reads the new file by itself", "%s %s expired on %s", c.Flag, c.Path, until)
+		return failed(c.renewal(), "%s %s expired on %s", c.Flag, c.Path, until)
 	case now.Before(cert.NotBefore):
 		return failed("correct the clock, or wait", "%s %s is valid only from %s", c.Flag, c.Path, cert.NotBefore.UTC().Format(time.DateTime))
 	case cert.NotAfter.Sub(now) < certificateNotice:
-		return warning("renew it; a gateway reads the new file by itself", "%s %s expires on %s", c.Flag, c.Path, until)
+		return warning(c.renewal(), "%s %s expires on %s", c.Flag, c.Path, until)
 	}
 	return ok("%s %s is valid until %s", c.Flag, c.Path, until)
 }

@@ -1,9 +1,15 @@
 package doctor
 
 import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"encoding/pem"
 	"errors"
 	"fmt"
 	"io/fs"
+	"math/big"
 	"strings"
 	"syscall"
 	"testing"
@@ -30,6 +36,7 @@ func TestEachObservationIsJudged(t *testing.T) {
 	port := Port{Flag: "--address", Address: "127.0.0.1:7280"}
 	metrics := Port{Flag: "--metrics-address", Address: "127.0.0.1:7281", Optional: true}
 	folder := Folder{What: "store", Path: "/data"}
+	expiring := newCertificate(t, now.Add(24*time.Hour))
 	private, shared := PrivateFile{What: "key", Path: "/k"}, PrivateFile{What: "key", Path: "/k", Group: true}
 	worker := func(who *v1.WhoAmIResponse) Finding { return judgeToken(RoleWorker, "box", who, nil, now) }
 	held := func(port Port, isOwn bool, program string, args ...string) Finding {
@@ -111,6 +118,8 @@ func TestEachObservationIsJudged(t *testing.T) {
 		{judgePrivateFile(shared, 0, fs.ErrPermission), Failed, "permission denied"},
 		{judgeCertificate(Certificate{Flag: "--ca", Path: "/c"}, nil, errAny, now), Failed, "--ca /c: broken"},
 		{judgeCertificate(Certificate{Flag: "--ca", Path: "/c"}, []byte("-"), nil, now), Failed, "no certificate in PEM"},
+		{judgeCertificate(Certificate{Flag: "--tls-cert", Path: "/c", Reloads: true}, expiring, nil, now), Warning, "without a restart"},
+		{judgeCertificate(Certificate{Flag: "--ca", Path: "/c"}, expiring, nil, now), Warning, "restart what reads the file"},
 		{judgeOpenFiles(256), Failed, "LimitNOFILE"},
 		{judgeOpenFiles(4096), Warning, "4096 files"},
 		{judgeOpenFiles(1 << 20), OK, ""},
@@ -150,4 +159,19 @@ func TestGPUsAreCountedOnTheBus(t *testing.T) {
 	if n := countGPUs(bus); n != 1 {
 		t.Errorf("%d GPUs, want 1", n)
 	}
+}
+
+// newCertificate returns a certificate in PEM that is valid until a time.
+func newCertificate(t *testing.T, until time.Time) []byte {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := &x509.Certificate{SerialNumber: big.NewInt(1), NotBefore: until.Add(-30 * 24 * time.Hour), NotAfter: until}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
 }

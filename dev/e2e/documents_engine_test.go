@@ -2,16 +2,14 @@
 
 package e2e
 
-import (
-	"strings"
-	"testing"
-)
+import "testing"
 
-// TestDocumentsWithCurl runs the commands of the pages that show curl.
-func TestDocumentsWithCurl(t *testing.T) {
+// TestDocumentsWithTools runs the commands of the pages that need curl or openssl.
+func TestDocumentsWithTools(t *testing.T) {
 	t.Parallel()
 	tool(t, "curl")
-	if ran := runDocuments(t, func(script string) bool { return strings.Contains(script, "curl ") }); ran < 10 {
+	tool(t, "openssl")
+	if ran := runDocuments(t, needsTools); ran < 10 {
 		t.Errorf("the pages run only %d commands", ran)
 	}
 }
