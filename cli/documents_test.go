@@ -45,10 +45,13 @@ func TestCommandsOfDocumentsExist(t *testing.T) {
 	scripts, mentions := 0, 0
 	for _, page := range documents(t) {
 		for _, f := range page.Fences {
+			at := fmt.Sprintf("%s:%d", page.Path, f.Line)
+			if f.Language == "" {
+				t.Errorf("%s: a fence has no language, so nothing checks it; write sh, yaml, json or text", at)
+			}
 			if f.Language != "sh" {
 				continue
 			}
-			at := fmt.Sprintf("%s:%d", page.Path, f.Line)
 			if f.Info != "" && !regexp.MustCompile(`^not-run: .`).MatchString(f.Info) {
 				t.Errorf("%s: ```sh %s: write nothing, or not-run: and the reason", at, f.Info)
 			}
