@@ -35,6 +35,9 @@ const (
 	stepDelete = "deleted"
 )
 
+// dryRunNote is the last line of a dry run, on standard error.
+const dryRunNote = "a dry run: nothing has been changed"
+
 // applyFlags holds the flags of apply.
 type applyFlags struct {
 	paths                []string
@@ -96,6 +99,9 @@ Exit codes with --dry-run: 0 nothing would change, 1 something would.`,
 		}
 		for _, step := range steps {
 			printWarnings(sys, step.Name, step.warnings)
+		}
+		if f.dryRun {
+			sys.printLines([]string{dryRunNote})
 		}
 		if f.dryRun && slices.ContainsFunc(steps, applyStep.changes) {
 			return exit.Silent(exit.CodeNotDone)

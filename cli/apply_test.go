@@ -60,7 +60,7 @@ func TestApplyStoresWhatIsDifferent(t *testing.T) {
 	plans()
 	got := run(t, append(args, "--dry-run")...)
 	want := "created    a\nunchanged  b\nchanged    c\n    --- stored c\n    +++ " + filepath.Join(dir, "sub/c.json") + "\n"
-	if got.code != exit.CodeNotDone || !strings.HasPrefix(got.stdout, want) || !strings.Contains(got.stdout, "    -      command: before\n    +      command: next\n") || !strings.HasSuffix(got.stdout, "deleted    old\n") {
+	if got.ends(t, exit.CodeNotDone, dryRunNote); !strings.HasPrefix(got.stdout, want) || !strings.Contains(got.stdout, "    -      command: before\n    +      command: next\n") || !strings.HasSuffix(got.stdout, "deleted    old\n") {
 		t.Errorf("%+v", got)
 	}
 	if puts := requests[*v1.PutWorkflowRequest](f); len(puts) > 0 {

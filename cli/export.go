@@ -35,11 +35,14 @@ SWITCHYARD_PASSPHRASE, or from the terminal, which does not show it; the gateway
 receives it. Only an admin can export.`,
 		Args: arguments(0, 0, ""),
 	}
-	cmd.Flags().StringVarP(&path, "file", "o", "", "file to write, which only you can read (default standard output)")
+	cmd.Flags().StringVarP(&path, "file", "o", "", "file to write, which only you can read (default, and \"-\": standard output)")
 	skipFlag(cmd, &skip)
 	passphraseFlag(cmd)
 	clientFlag(cmd)
 	cmd.RunE = onGateway(sys, func(ctx context.Context, a *client.Client, _ []string) error {
+		if path == "-" {
+			path = ""
+		}
 		if path == "" && sys.stdoutPlain {
 			return exit.Usagef("an export is not written to a terminal; name a file with -o")
 		}
@@ -64,6 +67,9 @@ receives it. Only an admin can export.`,
 				if passphrase, err = sys.askPassphrase(ctx, true); err != nil {
 					return err
 				}
+			}
+			if len(passphrase) < minPassphrase {
+				return exit.Usagef("the pass phrase has %d bytes; take at least %d, because whoever has the file can try as many as they like", len(passphrase), minPassphrase)
 			}
 			if f.Key, err = key.Seal(passphrase); err != nil {
 				return err
@@ -92,6 +98,9 @@ receives it. Only an admin can export.`,
 	})
 	return cmd
 }
+
+// minPassphrase is the length in bytes of the shortest pass phrase that seals secrets.
+const minPassphrase = 12
 
 func skipFlag(cmd *cobra.Command, skip *[]string) {
 	cmd.Flags().StringSliceVar(skip, "skip", nil, "kind of items to leave out, such as token; may be repeated")

@@ -52,7 +52,7 @@ func TestExportWritesAPrivateFile(t *testing.T) {
 
 	// Nothing asks for a pass phrase if there is no secret.
 	script(f, &v1.ExportItemsResponse{Items: []*v1.ExportedItem{exportedToken("1")}, Warnings: []string{"token 2 is left out"}})
-	got := run(t, "export", "--skip", "secret", "--gateway", f.url)
+	got := run(t, "export", "-o", "-", "--skip", "secret", "--gateway", f.url)
 	if got.ends(t, exit.CodeNotDone, "token 2 is left out"); !strings.Contains(got.stdout, "name: ann/1") || strings.Contains(got.stdout, "key:") {
 		t.Errorf("%+v", got)
 	}
@@ -69,11 +69,14 @@ func TestExportRefuses(t *testing.T) {
 	must(t, os.WriteFile(public, []byte("x"), 0o644))
 	empty := filepath.Join(dir, "empty")
 	must(t, os.WriteFile(empty, nil, 0o600))
+	short := filepath.Join(dir, "short")
+	must(t, os.WriteFile(short, []byte("eleven byte"), 0o600))
 	script(f, &v1.ExportItemsResponse{Items: []*v1.ExportedItem{exportedSecret("sealed")}})
 	for says, args := range map[string][]string{
 		"a pass phrase for the secrets is missing":      {"-o", filepath.Join(dir, "fleet.yaml")},
 		"other users can read " + public:                {"--passphrase-file", public},
 		"contains no pass phrase":                       {"--passphrase-file", empty},
+		"has 11 bytes; take at least 12":                {"--passphrase-file", short},
 		"there is no such kind; the kinds are env":      {"--skip", "secrets"},
 		"unexpected argument":                           {"fleet.yaml"},
 		dir + " is not a file":                          {"-o", dir, "--skip", "secret"},
@@ -81,7 +84,7 @@ func TestExportRefuses(t *testing.T) {
 	} {
 		run(t, append([]string{"export", "--gateway", f.url}, args...)...).ends(t, exit.CodeUsage, says)
 	}
-	if left, err := os.ReadDir(dir); err != nil || len(left) != 2 {
+	if left, err := os.ReadDir(dir); err != nil || len(left) != 3 {
 		t.Errorf("the folder has %v, %v", left, err)
 	}
 }

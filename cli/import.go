@@ -77,6 +77,7 @@ Exit codes with --dry-run: 0 nothing would change, 1 something would.`,
 		for _, step := range steps {
 			sys.printLines(step.warnings)
 		}
+		sys.printLines([]string{dryRunNote})
 		if countSteps(steps, stepKeep) < len(steps) {
 			return exit.Silent(exit.CodeNotDone)
 		}
@@ -226,12 +227,15 @@ func diffOfItems(file string, stored, next *v1.ExportedItem) (string, error) {
 
 // carryOut stores items, and then prints what they still need.
 func (f importFlags) carryOut(ctx context.Context, sys *system, a *client.Client, steps []importStep) error {
-	for _, step := range steps {
+	for k, step := range steps {
 		if step.Action == stepKeep {
 			continue
 		}
 		if _, err := client.Call(ctx, a, a.Export.ImportItem, &v1.ImportItemRequest{Item: step.item, Overwrite: f.overwrite}); err != nil {
-			return fmt.Errorf("%s %s: %w", step.Kind, step.Name, err)
+			return &exit.Error{
+				Code: exit.CodeOf(ctx, err), Err: fmt.Errorf("%s %s: %w", step.Kind, step.Name, err),
+				Hint: fmt.Sprintf("%d of %d items are as the file says; the same command continues with the others", k, len(steps)),
+			}
 		}
 	}
 	for _, step := range steps {

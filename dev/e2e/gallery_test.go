@@ -45,7 +45,7 @@ func TestGallery(t *testing.T) {
 	t.Parallel()
 	var index strings.Builder
 	fmt.Fprintf(&index, "# Examples\n\n%s\n\nEach example has a page with its definition, the commands to run it, and the graph of a run. "+
-		"A test runs all of\nthem and draws the graphs. The files are in [dev/examples](../dev/examples).\n\n"+
+		"A test runs all of\nthem and draws the graphs. The files are in [dev/examples](../dev/examples), and in a\npackage in `/usr/share/doc/switchyard/examples`.\n\n"+
 		"`switchyard submit FILE --watch` runs a definition on a fleet. `switchyard run FILE` needs no fleet: it starts everything\nthat the run needs, "+
 		"and ends with the run.\n", generated)
 	want := []string{}
@@ -135,7 +135,7 @@ func (e example) page(t *testing.T) string {
 		fmt.Fprintf(&b, "```sh not-run: a test runs the definition\nswitchyard submit %s --watch\n```\n\n", file)
 	}
 	fmt.Fprintf(&b, "## The definition\n\n```yaml %s\n%s```\n\n", file, e.text)
-	fmt.Fprintf(&b, "## The outcome\n\nThe run ends as `%s`; `switchyard submit --watch` exits with %d.\n\n", e.want.Run["state"], e.want.Exit)
+	fmt.Fprintf(&b, "## The outcome\n\nThe run ends as `%s`; `switchyard run` and `switchyard submit --watch` exit with %d.\n\n", e.want.Run["state"], e.want.Exit)
 	columns := "| Task | Ends as | Leaves |\n|---|---|---|\n"
 	if !slices.ContainsFunc(e.order(), func(task string) bool { return e.leaves(task) != "" }) {
 		columns = "| Task | Ends as |\n|---|---|\n"

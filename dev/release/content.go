@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -40,6 +41,18 @@ func (r release) content(b binary) ([]item, error) {
 		{from: filepath.Join(r.manuals, "completions", "switchyard.bash"), archived: "completions/switchyard.bash", installed: "/usr/share/bash-completion/completions/switchyard"},
 		{from: filepath.Join(r.manuals, "completions", "_switchyard"), archived: "completions/_switchyard", installed: "/usr/share/zsh/vendor-completions/_switchyard"},
 		{from: filepath.Join(r.manuals, "completions", "switchyard.fish"), archived: "completions/switchyard.fish", installed: "/usr/share/fish/vendor_completions.d/switchyard.fish"},
+	}
+	examples := filepath.Join(r.source, "dev", "examples")
+	err := filepath.WalkDir(examples, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() || strings.HasSuffix(path, ".want.json") {
+			return err
+		}
+		name, err := filepath.Rel(examples, path)
+		items = append(items, item{from: path, archived: "examples/" + name, installed: "/usr/share/doc/switchyard/examples/" + name})
+		return err
+	})
+	if err != nil {
+		return nil, err
 	}
 	pages, err := filepath.Glob(filepath.Join(r.manuals, "man", "*.1"))
 	if err != nil || len(pages) == 0 {
