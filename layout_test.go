@@ -35,6 +35,7 @@ var arrows = []struct {
 	{"workflows/structs", []string{"switchyard/", temporal}, nil},
 	{"workflows/sshkey", []string{"switchyard/", temporal}, nil},
 	{"workflows/dag", []string{"switchyard/", temporal}, []string{"switchyard/proto", "switchyard/workflows/names"}},
+	{"workflows/core/flight", []string{"switchyard/", temporal}, []string{"switchyard/proto", "switchyard/workflows/dag"}},
 	{"workflows/admission", []string{"switchyard/", temporal}, nil},
 	{"workflows/condition", []string{"switchyard/", temporal}, []string{"switchyard/proto", "switchyard/workflows/condition", "switchyard/workflows/nearest", "switchyard/workflows/structs"}},
 	{"workflows/visibility", []string{"switchyard/"}, []string{"switchyard/proto", "switchyard/workflows/names"}},

@@ -7,6 +7,7 @@ import (
 
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/admission"
+	"switchyard/workflows/core/flight"
 )
 
 // Measuring how long the instances of a task take costs a second or two. The next partition and the next execution reuse the
@@ -43,9 +44,9 @@ func (ad *admitter) learn(task int, p *v1.DurationEstimate) {
 // totalWork returns the number of ended attempts that report both their start and their end, and their total duration. It uses
 // only the clocks of the nodes: waits for the server or for this workflow would make units look long, and small units wait more
 // often.
-func totalWork(ends []dispatchEnd) (n int, took time.Duration) {
+func totalWork(ends []flight.End) (n int, took time.Duration) {
 	for _, end := range ends {
-		if from, to := end.res.GetStartedAt(), end.res.GetCompletedAt(); from != nil && to != nil {
+		if from, to := end.Response.GetStartedAt(), end.Response.GetCompletedAt(); from != nil && to != nil {
 			n++
 			took += to.AsTime().Sub(from.AsTime())
 		}

@@ -10,12 +10,12 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/core/flight"
 	"switchyard/workflows/dag"
 	"switchyard/workflows/definition"
 	"switchyard/workflows/eventlog"
 	"switchyard/workflows/names"
 	"switchyard/workflows/phrase"
-	"switchyard/workflows/status"
 )
 
 // approvals owns the tasks that wait for a person's approval.
@@ -269,7 +269,7 @@ func (ap *approvals) stop(i int) bool {
 	if ap.waiting[i] == nil {
 		return false
 	}
-	ap.end(i, status.NothingRan, dag.Ended{State: v1.TaskCancelled, ExitCode: -1})
+	ap.end(i, flight.NothingRan, dag.Ended{State: v1.TaskCancelled, ExitCode: -1})
 	return true
 }
 

@@ -7,6 +7,7 @@ import (
 	"go.temporal.io/sdk/workflow"
 
 	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/core/flight"
 	"switchyard/workflows/dag"
 	"switchyard/workflows/limits"
 	"switchyard/workflows/names"
@@ -22,7 +23,7 @@ type attempts struct {
 	outbox   attemptOutbox
 	placer   attemptNodes
 	requests attemptRequests
-	store    outageWaiter
+	store    attemptStore
 
 	byMember   map[int]*attempt
 	dispatched int        // number of running Execute activities
@@ -40,10 +41,7 @@ type (
 		giveBack(a assignment, reason, text string)
 	}
 	attemptEnds interface {
-		ended(end dispatchEnd)
-		dispatchEnds(a assignment, members []int, att *attempt, res *v1.ExecuteResponse, err error) (ends []dispatchEnd, outcome string)
-		judgeLostLease(att *attempt, ends []dispatchEnd, outcome string) string
-		continueElsewhere(att *attempt, ends []dispatchEnd, outcome string) string
+		ended(end flight.End)
 	}
 	attemptHistory interface {
 		isDetaching() bool
@@ -60,6 +58,10 @@ type (
 		nextAssignment() (assignment, bool)
 		putBack(a assignment)
 		release(i int, claim int32, outcome string)
+	}
+	attemptStore interface {
+		outageWaiter
+		mustCaller
 	}
 	attemptRequests interface {
 		attemptRequest(a assignment, members []int) *v1.ExecuteRequest
@@ -202,28 +204,51 @@ func (at *attempts) send(att *attempt, req *v1.ExecuteRequest) {
 	at.dispatched++
 	at.outbox.watch(at.outbox.startActivityWith(ctx, options, names.ExecuteActivity, req, writtenIn(req)), func(f workflow.Future) {
 		cancel()
-		res, err := attemptAnswer(at.ctx, f)
-		switch {
-		case at.isAway(att, err):
-			at.lose(att, err)
-		case !at.outlives(att, res, err):
-			at.settle(att, res, err)
+		answer := attemptAnswer(at.ctx, f)
+		left := att.leaseUntil.Sub(at.now()) // negative if the attempt was never detached
+		switch at.facts(att).Next(answer, left > 0) {
+		case flight.GoesAway:
+			at.lose(att, answer)
+		case flight.RunsOn:
+			at.recordDetached(att, answer.Response)
+		case flight.IsStopped:
+			at.outbox.after(time.Millisecond, "stop the attempt", func() {
+				at.dispatched--
+				at.reattach(att)
+			})
+		case flight.Expires:
+			at.outbox.after(left, "the attempt may run until its lease is over", func() { at.settle(att, answer) })
+		case flight.IsLookedFor:
+			at.awaitRecord(att, answer)
+		default:
+			at.endAttempt(att, answer)
 		}
 	})
 }
 
-// endAttempt ends an attempt with the result of its activity.
-func (at *attempts) endAttempt(att *attempt, res *v1.ExecuteResponse, err error) {
-	ends, outcome := at.ends.dispatchEnds(att.assignment, att.members, att, res, err)
-	if at.isRemote(att) {
-		outcome = at.ends.continueElsewhere(att, ends, outcome)
-	} else if at.lasts(att) {
-		for k := range ends { // its node has moved it only if it has not started
-			ends[k].ended.NoRetry = true
-		}
-	} else if started := err != nil || res.GetStartedAt() != nil; started {
-		outcome = at.ends.judgeLostLease(att, ends, outcome)
+// facts returns what decides how an attempt ends.
+func (at *attempts) facts(att *attempt) flight.Attempt {
+	taskType := at.core.Definition(att.members[0]).GetType()
+	a := flight.Attempt{
+		Place:  flight.Place{Node: att.node, GPUs: att.gpus, NUMANode: att.numaNode},
+		Remote: v1.IsRemote(taskType), Lasting: v1.Lasts(taskType), WasDetached: !att.leaseUntil.IsZero(), Excuse: att.excuse,
 	}
+	for _, i := range att.members {
+		rec := at.core.Task(i)
+		a.Members = append(a.Members, flight.Member{
+			Task: i, Claim: rec.Claim, Attempt: rec.Attempt, Number: int32(at.core.Number(i)), Running: rec.State == v1.TaskRunning,
+			Stopped: att.stopped[i], Retryable: at.core.IsRetryable(i), LostLeases: at.status.LostLeases(i),
+		})
+	}
+	return a
+}
+
+// endAttempt ends an attempt with the result of its activity.
+func (at *attempts) endAttempt(att *attempt, answer flight.Answer) {
+	if len(att.members) > 1 {
+		answer.Progress = at.loadProgress(answer)
+	}
+	ends, outcome := at.facts(att).End(answer)
 	at.dispatched--
 	for _, m := range att.members {
 		delete(at.byMember, m)
@@ -241,9 +266,4 @@ func (at *attempts) endAttempt(att *attempt, res *v1.ExecuteResponse, err error)
 	for _, end := range ends {
 		at.ends.ended(end)
 	}
-}
-
-// isRemote reports whether an attempt runs outside its node.
-func (at *attempts) isRemote(att *attempt) bool {
-	return v1.IsRemote(at.core.Definition(att.members[0]).GetType())
 }

@@ -1,14 +1,13 @@
 package run
 
 import (
-	"errors"
 	"slices"
 	"time"
 
-	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
 
 	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/core/flight"
 	"switchyard/workflows/dag"
 	"switchyard/workflows/names"
 	"switchyard/workflows/options"
@@ -25,25 +24,9 @@ import (
 // The run waits for the node with one Steer activity, which asks the node for the attempt as soon as the node is back. To the
 // core, an attempt that is away is running. The next execution waits for the node again.
 
-// lasts reports whether an attempt is of a long-lived type.
-func (at *attempts) lasts(att *attempt) bool {
-	return v1.Lasts(at.core.Definition(att.members[0]).GetType())
-}
-
-// isAway reports whether an attempt whose activity has failed had started and may still run on its node.
-func (at *attempts) isAway(att *attempt, err error) bool {
-	timeout, ok := errors.AsType[*temporal.TimeoutError](err)
-	if !ok || !at.lasts(att) || len(att.stopped) > 0 {
-		return false
-	}
-	return lastBeat(timeout).GetSpawned() || at.core.Task(att.members[0]).State == v1.TaskRunning
-}
-
-// lose marks an attempt as away and waits for its node. err is the time-out of its activity.
-func (at *attempts) lose(att *attempt, err error) {
-	i := att.members[0]
-	timeout, _ := errors.AsType[*temporal.TimeoutError](err)
-	beat := lastBeat(timeout)
+// lose marks an attempt as away and waits for its node.
+func (at *attempts) lose(att *attempt, answer flight.Answer) {
+	i, beat := att.members[0], answer.Beat
 	at.dispatched--
 	att.isAway, att.detached, att.askedIn, att.leaseUntil = true, true, 0, time.Time{}
 	at.detached = append(at.detached, att)
@@ -102,10 +85,10 @@ func (at *attempts) endAway(att *attempt, state string) {
 	at.detached = slices.DeleteFunc(at.detached, func(a *attempt) bool { return a == att })
 	at.dispatched++ // endAttempt decrements it again
 	i := att.members[0]
-	at.endAttempt(att, &v1.ExecuteResponse{
+	at.endAttempt(att, flight.Answer{Response: &v1.ExecuteResponse{
 		State: state, Reason: endAwayReason(state), Error: "node " + att.node + " was away; it removes the rest of the attempt when it is back",
 		Node: att.node, AssignedAt: at.status.AssignedAt(i), StartedAt: at.status.StartedAt(i),
-	}, nil)
+	}})
 }
 
 func endAwayReason(state string) string {

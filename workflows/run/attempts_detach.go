@@ -1,12 +1,10 @@
 package run
 
 import (
-	"errors"
 	"maps"
 	"slices"
 	"time"
 
-	"go.temporal.io/sdk/temporal"
 	"google.golang.org/protobuf/types/known/durationpb"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
@@ -67,29 +65,6 @@ func (at *attempts) detach() {
 // node applies the same rule.
 func (at *attempts) detachedLease(att *attempt) time.Duration {
 	return max(at.limits.DetachedLease, at.heartbeatTimeout(att))
-}
-
-// outlives reports whether an attempt runs, or may run, after its activity has ended. If it does, outlives arranges what
-// follows.
-func (at *attempts) outlives(att *attempt, res *v1.ExecuteResponse, err error) bool {
-	left := att.leaseUntil.Sub(at.now()) // negative if the attempt was never detached
-	_, timedOut := errors.AsType[*temporal.TimeoutError](err)
-	switch {
-	case err == nil && res.GetState() == v1.AttemptDetached:
-		at.recordDetached(att, res)
-	case left <= 0:
-		return false
-	case temporal.IsCanceledError(err): // cancelled before the node received the activity; the attempt must still be stopped
-		at.outbox.after(time.Millisecond, "stop the attempt", func() {
-			at.dispatched--
-			at.reattach(att)
-		})
-	case timedOut || res.GetState() == v1.TaskLost:
-		at.outbox.after(left, "the attempt may run until its lease is over", func() { at.settle(att, res, err) })
-	default:
-		return false
-	}
-	return true
 }
 
 // recordDetached records that an attempt continues without its activity.

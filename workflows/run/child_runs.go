@@ -9,6 +9,7 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/core/flight"
 	"switchyard/workflows/dag"
 	"switchyard/workflows/definition"
 	"switchyard/workflows/names"
@@ -50,8 +51,7 @@ type (
 	}
 	childRunEnds interface {
 		failBeforeStart(i int, a *v1.ConditionAnswer)
-		ended(end dispatchEnd)
-		newEnd(a assignment) dispatchEnd
+		ended(end flight.End)
 	}
 )
 
@@ -235,19 +235,19 @@ func (cr *childRuns) end(c *child, ended dag.Ended, res *v1.ExecuteResponse) {
 	i := c.unit.lead
 	delete(cr.runs, i)
 	cr.admitter.leave(c.unit)
-	d := cr.ends.newEnd(assignment{task: i, claim: c.unit.claim})
-	ended.Task, ended.Claim, ended.ExitCode = d.ended.Task, d.ended.Claim, -1
+	d := flight.End{Attempt: cr.core.Task(i).Attempt, Response: &v1.ExecuteResponse{}, Outcome: v1.OutcomeDone}
+	ended.Task, ended.Claim, ended.ExitCode = i, c.unit.claim, -1
 	if c.id != "" {
 		ended.ExitCode = 1
 	}
 	if res != nil {
-		d.res, ended.ExitCode = res, res.GetResult().GetExitCode()
+		d.Response, ended.ExitCode = res, res.GetResult().GetExitCode()
 	} else if c.startedAt != nil {
-		d.res.StartedAt = c.startedAt
-		d.res.Result = &v1.TaskResult{ExitCode: ended.ExitCode, Output: &structpb.Struct{}}
+		d.Response.StartedAt = c.startedAt
+		d.Response.Result = &v1.TaskResult{ExitCode: ended.ExitCode, Output: &structpb.Struct{}}
 	}
-	d.ended, d.outcome = ended, v1.OutcomeDone
-	d.res.AssignedAt = cr.status.AssignedAt(i)
+	d.Ended = ended
+	d.Response.AssignedAt = cr.status.AssignedAt(i)
 	cr.ends.ended(d)
 }
 

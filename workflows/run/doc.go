@@ -16,7 +16,7 @@
 // The type run is only this loop. Components own the state and carry out the decisions, each in files of its name:
 //
 //	what starts       admitter, locks (with the run slot), placer, expander, resultCache, approvals, childRuns
-//	what runs         attempts, requests (what nodes are sent), ends (how dispatches have ended), deadlines, abandoned
+//	what runs         attempts, requests (what nodes are sent), ends (reports how dispatches have ended, as workflows/core/flight decides), deadlines, abandoned
 //	large fan-outs    partitions, openings; reporter and contexts on the side of a partition
 //	child workflows   children
 //	expressions       evaluator, ancestry (what they see of other tasks)
@@ -48,7 +48,7 @@
 // is running. During its last steps before continue-as-new the run refuses updates, and the client sends them again. The next
 // execution knows the newest updates that were carried out: one that is sent again, because its answer was lost, changes nothing.
 //
-// It may import proto, workflows/admission, workflows/dag, workflows/definition, workflows/eventlog, workflows/limits,
+// It may import proto, workflows/admission, workflows/core/flight, workflows/dag, workflows/definition, workflows/eventlog, workflows/limits,
 // workflows/names, workflows/options, workflows/pending, workflows/phrase, workflows/status, workflows/structs and
 // workflows/visibility, and of Temporal only go.temporal.io/sdk/workflow, temporal and converter, and go.temporal.io/api/enums.
 // Activities are called by the names in workflows/names.

@@ -2,19 +2,18 @@ package run
 
 import (
 	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/core/flight"
 	"switchyard/workflows/dag"
 	"switchyard/workflows/phrase"
-	"switchyard/workflows/status"
 )
 
-// ends decides how a dispatch has ended and reports it: to the status, to the cache and to the core.
+// ends reports how dispatches have ended: to the status, to the cache and to the core.
 type ends struct {
 	*execution
 	admitter  endUnits
 	contexts  contextUpdater
 	evaluator asker
 	cache     endCache
-	store     mustCaller
 }
 
 // The ends use these parts of other components.
@@ -24,7 +23,7 @@ type (
 		unitOf(i int) *unit
 	}
 	endCache interface {
-		queue(end dispatchEnd)
+		queue(end flight.End)
 	}
 )
 
@@ -36,7 +35,7 @@ func (es *ends) endElsewhere(i int, result *v1.TaskResult, ended dag.Ended) {
 	if u := es.admitter.unitOf(i); u != nil {
 		es.admitter.leave(u)
 	}
-	es.ended(dispatchEnd{assignment: assignment{task: i, claim: rec.Claim}, number: rec.Attempt, ended: ended, res: res, outcome: v1.OutcomeDone})
+	es.ended(flight.End{Attempt: rec.Attempt, Ended: ended, Response: res, Outcome: v1.OutcomeDone})
 }
 
 // failBeforeStart fails a task because an expression that it needs to start could not be evaluated.
@@ -46,16 +45,16 @@ func (es *ends) failBeforeStart(i int, a *v1.ConditionAnswer) {
 		reason = v1.ReasonSystem
 	}
 	es.raise(dag.Placed{Task: i, Claim: es.core.Task(i).Claim})
-	es.endElsewhere(i, status.NothingRan, dag.Ended{State: v1.TaskFailed, Reason: reason, Error: a.GetError(), ExitCode: -1, NoRetry: true})
+	es.endElsewhere(i, flight.NothingRan, dag.Ended{State: v1.TaskFailed, Reason: reason, Error: a.GetError(), ExitCode: -1, NoRetry: true})
 }
 
 // ended reports the end of a dispatch once its update of the context is merged. A dispatch whose update does not fit in the
 // context of the run fails.
-func (es *ends) ended(end dispatchEnd) {
-	es.contexts.add(end.update, func(refusal string) {
+func (es *ends) ended(end flight.End) {
+	es.contexts.add(end.Response.GetResult().GetContextUpdate(), func(refusal string) {
 		if refusal != "" {
-			end.res.Result.ContextUpdate = nil
-			end.ended.State, end.ended.Reason, end.ended.Error, end.ended.NoRetry = v1.TaskFailed, v1.ReasonContext, refusal, true
+			end.Response.Result.ContextUpdate = nil
+			end.Ended.State, end.Ended.Reason, end.Ended.Error, end.Ended.NoRetry = v1.TaskFailed, v1.ReasonContext, refusal, true
 		}
 		es.settled(end)
 	})
@@ -63,32 +62,32 @@ func (es *ends) ended(end dispatchEnd) {
 
 // settled shows how a dispatch ended and reports the end to the core: at once, or when it is known whether the attempt may be
 // retried.
-func (es *ends) settled(end dispatchEnd) {
+func (es *ends) settled(end flight.End) {
 	now := es.now()
-	es.asKilled(&end.ended)
-	if !es.core.RetriesLeft(end.task) {
-		addUnknownOutcome(&end.ended)
+	e := &end.Ended
+	es.asKilled(e)
+	if !es.core.RetriesLeft(e.Task) {
+		flight.AddUnknownOutcome(e)
 	}
-	es.status.EndAttempt(end.task, end.attemptEnd(), now)
-	end.res.AgentEvents = nil // the run has them as events; they are not part of a stored result
+	es.status.EndAttempt(e.Task, end, now)
+	end.Response.AgentEvents = nil // the run has them as events; they are not part of a stored result
 	es.cache.queue(end)
-	e := end.ended
 	if v1.IsRetryableEnd(e.State) && !e.NoRetry && es.core.Definition(e.Task).GetRetry().GetWhen() != "" {
 		es.evaluator.ask(question{task: e.Task, kind: asksRetry, end: &end, answered: func(a *v1.ConditionAnswer) { es.mayRepeat(&end, a) }})
 		return
 	}
-	es.raise(e)
+	es.raise(*e)
 }
 
 // mayRepeat reports a failed attempt to the core once retry.when has been evaluated.
-func (es *ends) mayRepeat(end *dispatchEnd, a *v1.ConditionAnswer) {
-	ended := end.ended
+func (es *ends) mayRepeat(end *flight.End, a *v1.ConditionAnswer) {
+	ended := end.Ended
 	ended.NoRetry = !a.GetValue()
 	if a.GetError() != "" {
 		ended.Error = phrase.Because(ended.Error, "retry.when: "+a.GetError())
 	}
 	if ended.NoRetry {
-		addUnknownOutcome(&ended)
+		flight.AddUnknownOutcome(&ended)
 	}
 	es.raise(ended)
 }

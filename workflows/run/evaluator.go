@@ -9,6 +9,7 @@ import (
 	"google.golang.org/protobuf/types/known/structpb"
 
 	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/core/flight"
 	"switchyard/workflows/dag"
 	"switchyard/workflows/definition"
 	"switchyard/workflows/names"
@@ -61,8 +62,8 @@ type asker interface{ ask(q question) }
 type question struct {
 	task  int
 	kind  string
-	claim int32        // claim of the waiting task; for "cache", "lock" and "template"
-	end   *dispatchEnd // the failed attempt; for "retry"
+	claim int32       // claim of the waiting task; for "cache", "lock" and "template"
+	end   *flight.End // the failed attempt; for "retry"
 	// answered receives the answer, unless the task no longer needs it.
 	answered func(*v1.ConditionAnswer)
 }
@@ -210,8 +211,8 @@ func (e *evaluator) condition(q question) *v1.Condition {
 		c.Expression = def.GetRetry().GetWhen()
 		end := q.end
 		c.Attempt = &v1.AttemptView{
-			Number: end.number, State: end.ended.State, Reason: end.ended.Reason,
-			Result: status.ResultOf(end.res), Record: end.res.GetRecord(),
+			Number: end.Attempt, State: end.Ended.State, Reason: end.Ended.Reason,
+			Result: status.ResultOf(end.Response), Record: end.Response.GetRecord(),
 		}
 	case asksLock:
 		c.Expression, c.References = definition.LockName(def), refs.GetTemplates()

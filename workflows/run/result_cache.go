@@ -5,6 +5,7 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/core/flight"
 	"switchyard/workflows/dag"
 	"switchyard/workflows/eventlog"
 	"switchyard/workflows/names"
@@ -18,7 +19,7 @@ type resultCache struct {
 	evaluator asker
 	store     cacheStore
 
-	completed []dispatchEnd // ends whose results are to be cached
+	completed []flight.End // ends whose results are to be cached
 }
 
 // The resultCache uses these parts of other components.
@@ -82,8 +83,8 @@ func (rc *resultCache) runForCache(i int, key string) {
 }
 
 // queue queues a completed result for the cache if the task has a cache key.
-func (rc *resultCache) queue(end dispatchEnd) {
-	if end.ended.State == v1.TaskCompleted && rc.status.HasCacheKey(end.ended.Task) {
+func (rc *resultCache) queue(end flight.End) {
+	if end.Ended.State == v1.TaskCompleted && rc.status.HasCacheKey(end.Ended.Task) {
 		rc.completed = append(rc.completed, end)
 	}
 }
@@ -95,8 +96,8 @@ func (rc *resultCache) save() {
 	}
 	var saved []workflow.Future
 	for _, end := range rc.completed {
-		i := end.ended.Task
-		at := end.res.GetCompletedAt()
+		i := end.Ended.Task
+		at := end.Response.GetCompletedAt()
 		if at == nil {
 			at = timestamppb.New(rc.now())
 		}
@@ -105,7 +106,7 @@ func (rc *resultCache) save() {
 			Task:     rc.graph.Name(rc.status.TaskOf(i)),
 			Key:      rc.status.Extras(i).CacheKey,
 			Scope:    rc.cacheScope(),
-			Result:   &v1.CachedResult{RunId: rc.id, CompletedAt: at, Response: end.res},
+			Result:   &v1.CachedResult{RunId: rc.id, CompletedAt: at, Response: end.Response},
 		}))
 	}
 	rc.completed = nil

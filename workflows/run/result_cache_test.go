@@ -7,6 +7,7 @@ import (
 	"google.golang.org/protobuf/types/known/structpb"
 
 	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/core/flight"
 	"switchyard/workflows/dag"
 )
 
@@ -67,10 +68,10 @@ func TestOnlyCompletedResultsAreKept(t *testing.T) {
 	x := newExecution(t, tasks(map[string]*v1.TaskDefinition{"build": {Type: v1.TypeShell}, "test": {Type: v1.TypeShell}}))
 	x.status.Extras(0).CacheKey = "k"
 	rc := &resultCache{execution: x}
-	rc.queue(dispatchEnd{ended: dag.Ended{Task: 0, State: v1.TaskFailed}})
-	rc.queue(dispatchEnd{ended: dag.Ended{Task: 1, State: v1.TaskCompleted}})
-	rc.queue(dispatchEnd{ended: dag.Ended{Task: 0, State: v1.TaskCompleted}})
-	if len(rc.completed) != 1 || rc.completed[0].ended.Task != 0 {
+	rc.queue(flight.End{Ended: dag.Ended{Task: 0, State: v1.TaskFailed}})
+	rc.queue(flight.End{Ended: dag.Ended{Task: 1, State: v1.TaskCompleted}})
+	rc.queue(flight.End{Ended: dag.Ended{Task: 0, State: v1.TaskCompleted}})
+	if len(rc.completed) != 1 || rc.completed[0].Ended.Task != 0 {
 		t.Errorf("kept %v", rc.completed)
 	}
 }

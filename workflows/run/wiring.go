@@ -62,7 +62,7 @@ func newRun(root workflow.Context, received *v1.RunInput, limits limits.Run) *ru
 	l.admitter, l.store, l.view = ad, s, v
 	p.admitter, p.outbox, p.store, p.view = ad, o, s, v
 	at.admitter, at.ends, at.history, at.outbox, at.placer, at.requests, at.store = ad, es, h, o, p, rq, s
-	es.admitter, es.contexts, es.evaluator, es.cache, es.store = ad, cx, e, rc, s
+	es.admitter, es.contexts, es.evaluator, es.cache = ad, cx, e, rc
 	ab.outbox, ab.store = o, s
 	cw.outbox, cw.store = o, s
 	cr.admitter, cr.children, cr.ends, cr.evaluator, cr.locks, cr.outbox, cr.store = ad, cw, es, e, l, o, s

@@ -11,6 +11,7 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/core/flight"
 	"switchyard/workflows/dag"
 )
 
@@ -50,7 +51,8 @@ func TestAgentEventsAreLoggedBeforeTheEndOfTheirAttempt(t *testing.T) {
 	} {
 		b := newTestStatus(t, 1)
 		b.Update(0, dag.Record{State: v1.TaskAssigned, Node: "a", Claim: 1, Attempt: 4}, now)
-		b.EndAttempt(0, AttemptEnd{Claim: 1, Number: 4, Node: "a", Ended: test.ended, Response: agentAnswer(1)}, now)
+		test.ended.Claim = 1
+		b.EndAttempt(0, flight.End{Attempt: 4, Place: flight.Place{Node: "a"}, Ended: test.ended, Response: agentAnswer(1)}, now)
 		b.Update(0, test.rec, now)
 		b.Update(0, test.rec, now)
 		got := dataOf(t, b.Log)
@@ -82,7 +84,7 @@ func TestAgentEventsOfAnAttemptAreBounded(t *testing.T) {
 	t.Parallel()
 	now := time.Unix(9999, 0)
 	b := newTestStatus(t, 1)
-	b.EndAttempt(0, AttemptEnd{Claim: 1, Node: "a", Ended: dag.Ended{State: v1.TaskCompleted}, Response: agentAnswer(400)}, now)
+	b.EndAttempt(0, flight.End{Place: flight.Place{Node: "a"}, Ended: dag.Ended{Claim: 1, State: v1.TaskCompleted}, Response: agentAnswer(400)}, now)
 	b.Update(0, dag.Record{State: v1.TaskCompleted}, now)
 	events := b.Log.Unstored("", 0).GetEvents()
 	first := events[1].GetData().GetFields()["turn"].GetNumberValue()

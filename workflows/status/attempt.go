@@ -8,7 +8,7 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	v1 "switchyard/proto/switchyard/v1"
-	"switchyard/workflows/dag"
+	"switchyard/workflows/core/flight"
 )
 
 const (
@@ -18,26 +18,10 @@ const (
 	maxAgentEvents = 100
 )
 
-// AttemptEnd is the end of a task's dispatch.
-type AttemptEnd struct {
-	Claim, Number int32 // claim and attempt number
-	// Node is the node that it was sent to. GPUs and NUMANode are what it was given there, if anything.
-	Node           string
-	GPUs           []int32
-	NUMANode       *int32
-	Ended          dag.Ended // as the core receives it
-	Response       *v1.ExecuteResponse
-	Outcome        string // what it implies about the node, one of v1.Outcome..., or "" if nothing
-	Unacknowledged bool   // it is unknown whether and how the attempt ended
-	Continues      bool   // the attempt runs outside the nodes, and continues there if it was moved
-	// Checkpoint is what the attempt left in $SWITCHYARD_CHECKPOINT, or nil if nothing new.
-	Checkpoint *v1.Checkpoint
-}
-
-// attempt returns the message for the attempt.
-func (d AttemptEnd) attempt(now time.Time) *v1.Attempt {
+// attemptOf returns the message for an attempt that has ended.
+func attemptOf(d flight.End, now time.Time) *v1.Attempt {
 	a := &v1.Attempt{
-		Attempt: d.Number, Claim: d.Claim, Node: cmp.Or(d.Ended.Node, d.Node),
+		Attempt: d.Attempt, Claim: d.Ended.Claim, Node: cmp.Or(d.Ended.Node, d.Node),
 		State: d.Ended.State, Reason: d.Ended.Reason, Error: d.Ended.Error, ExitCode: d.Ended.ExitCode,
 		AssignedAt: d.Response.GetAssignedAt(), StartedAt: d.Response.GetStartedAt(), CompletedAt: d.Response.GetCompletedAt(),
 		Gpus: d.GPUs, NumaNode: d.NUMANode, Container: d.Response.GetResult().GetContainer(), Warning: d.Response.GetResult().GetWarning(),
@@ -53,9 +37,9 @@ func (d AttemptEnd) attempt(now time.Time) *v1.Attempt {
 
 // EndAttempt shows the end of a dispatch of task i; Update then shows the resulting record of the core. Times that the node
 // does not report are set to now.
-func (d *dispatches) EndAttempt(i int, end AttemptEnd, now time.Time) {
+func (d *dispatches) EndAttempt(i int, end flight.End, now time.Time) {
 	e := &d.entries[i]
-	attempt := end.attempt(now)
+	attempt := attemptOf(end, now)
 	if attempt.AssignedAt == nil && attempt.Node == end.Node {
 		attempt.AssignedAt = e.assignedAt // the node could not report it
 	}
@@ -75,8 +59,8 @@ func (d *dispatches) EndAttempt(i int, end AttemptEnd, now time.Time) {
 	if e.refusals++; end.Outcome != v1.OutcomeRefused {
 		e.refusals = 0
 	}
-	if end.Unacknowledged && !slices.Contains(e.unacknowledged, end.Number) {
-		e.unacknowledged = append(slices.Clip(e.unacknowledged), end.Number)
+	if end.Unacknowledged && !slices.Contains(e.unacknowledged, end.Attempt) {
+		e.unacknowledged = append(slices.Clip(e.unacknowledged), end.Attempt)
 	}
 	if end.Checkpoint != nil {
 		e.checkpoint = end.Checkpoint

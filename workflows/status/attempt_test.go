@@ -21,7 +21,7 @@ func TestAttemptRecordsItsPlaceOnTheNode(t *testing.T) {
 	d.GPUs, d.NUMANode = []int32{0, 3}, &numa
 	for node, want := range map[string]string{"a": "[0 3] 1 3f2a9c0d1e4b", "b": "[] 0 3f2a9c0d1e4b"} {
 		d.Ended.Node = node
-		a := d.attempt(time.Unix(0, 0))
+		a := attemptOf(d, time.Unix(0, 0))
 		if got := fmt.Sprint(a.GetGpus(), a.GetNumaNode(), " ", a.GetContainer()); got != want || (a.NumaNode == nil) != (node == "b") {
 			t.Errorf("on node %s it had %s", node, got)
 		}
@@ -68,7 +68,7 @@ func TestDispatchesUpdateTheStatus(t *testing.T) {
 	b := newTestStatus(t, 1)
 	end := func(number int32, outcome string, unacknowledged bool, state string) {
 		d := ending("a", state, &v1.ExecuteResponse{})
-		d.Number, d.Outcome, d.Unacknowledged = number, outcome, unacknowledged
+		d.Attempt, d.Outcome, d.Unacknowledged = number, outcome, unacknowledged
 		b.EndAttempt(0, d, time.Unix(int64(number), 0))
 	}
 	for _, step := range []struct {

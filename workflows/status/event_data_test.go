@@ -7,6 +7,7 @@ import (
 	"time"
 
 	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/core/flight"
 	"switchyard/workflows/dag"
 	"switchyard/workflows/eventlog"
 )
@@ -76,7 +77,7 @@ func TestEventDataOfAnAttempt(t *testing.T) {
 		if test.rec.State == v1.TaskKilled {
 			b.Extras(0).SteeredBy = "ann"
 		}
-		b.EndAttempt(0, AttemptEnd{Claim: 1, Node: "a", Ended: test.ended, Response: &v1.ExecuteResponse{Result: test.result}}, now)
+		b.EndAttempt(0, flight.End{Place: flight.Place{Node: "a"}, Ended: test.ended, Response: &v1.ExecuteResponse{Result: test.result}}, now)
 		b.Update(0, test.rec, now)
 		if got, want := dataOf(t, b.Log), append([]string{assigned}, test.want...); !slices.Equal(got, want) {
 			t.Errorf("%s: got %s, want %s", name, got, want)

@@ -8,6 +8,7 @@ import (
 	"pgregory.net/rapid"
 
 	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/core/flight"
 	"switchyard/workflows/dag"
 )
 
@@ -64,7 +65,7 @@ func TestEventsFollowTheStatesOfTasks(t *testing.T) {
 			case rec.State == v1.TaskAssigned:
 				state := rapid.SampledFrom([]string{"completed", "failed", "failed", "lost", "killed", "moved"}).Draw(t, "ends")
 				ended := dag.Ended{Task: i, Claim: rec.Claim, State: state, Reason: "because"}
-				b.EndAttempt(i, AttemptEnd{Claim: rec.Claim, Node: "a", Number: rec.Attempt, Ended: ended, Response: &v1.ExecuteResponse{}}, now())
+				b.EndAttempt(i, flight.End{Place: flight.Place{Node: "a"}, Attempt: rec.Attempt, Ended: ended, Response: &v1.ExecuteResponse{}}, now())
 				if state != "completed" && state != "moved" && state != "killed" && !core.Cancelled() {
 					failures++
 				}

@@ -11,6 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/core/flight"
 	"switchyard/workflows/dag"
 )
 
@@ -77,7 +78,7 @@ func TestInstancesAreAnsweredAsTheyChange(t *testing.T) {
 				e = dag.Placed{Task: i, Claim: rec.Claim, Node: "n"}
 			case v1.TaskAssigned:
 				ended := dag.Ended{Task: i, Claim: rec.Claim, State: v1.TaskCompleted}
-				b.EndAttempt(i, AttemptEnd{Claim: rec.Claim, Node: "n", Ended: ended, Response: &v1.ExecuteResponse{Result: &v1.TaskResult{}}}, time.Unix(int64(step), 0))
+				b.EndAttempt(i, flight.End{Place: flight.Place{Node: "n"}, Ended: ended, Response: &v1.ExecuteResponse{Result: &v1.TaskResult{}}}, time.Unix(int64(step), 0))
 				e = ended
 			default:
 				continue
@@ -164,7 +165,7 @@ func TestStateKeepsInstances(t *testing.T) {
 	apply(b, core, core.Apply(dag.Placed{Task: 3, Claim: core.Task(3).Claim, Node: "n"}), 3)
 	ended := dag.Ended{Task: 3, Claim: core.Task(3).Claim, State: v1.TaskCompleted}
 	res := &v1.ExecuteResponse{Result: &v1.TaskResult{Stdout: "x", Output: &structpb.Struct{}}}
-	b.EndAttempt(3, AttemptEnd{Claim: ended.Claim, Node: "n", Ended: ended, Response: res}, time.Unix(4, 0))
+	b.EndAttempt(3, flight.End{Place: flight.Place{Node: "n"}, Ended: ended, Response: res}, time.Unix(4, 0))
 	apply(b, core, core.Apply(ended), 5)
 	b.entries[4].checkpoint = &v1.Checkpoint{Data: []byte("half")}
 	b.SetHeld(4, true, "by ann: not yet")

@@ -5,20 +5,14 @@ import (
 	"google.golang.org/protobuf/types/known/structpb"
 
 	v1 "switchyard/proto/switchyard/v1"
-)
-
-// NothingRan is the result of a task that has not run at all. EmptyResult is the result of a completed task without any output.
-// Neither is ever modified.
-var (
-	NothingRan  = &v1.TaskResult{ExitCode: -1, Output: &structpb.Struct{}}
-	EmptyResult = &v1.TaskResult{Output: &structpb.Struct{}}
+	"switchyard/workflows/core/flight"
 )
 
 // ResultOf returns the result of an answer, never nil and never without an output.
 func ResultOf(res *v1.ExecuteResponse) *v1.TaskResult {
 	result := res.GetResult()
 	if result == nil {
-		return NothingRan
+		return flight.NothingRan
 	}
 	if result.Output == nil {
 		result.Output = &structpb.Struct{}

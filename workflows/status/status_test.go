@@ -12,6 +12,7 @@ import (
 	"pgregory.net/rapid"
 
 	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/core/flight"
 	"switchyard/workflows/dag"
 )
 
@@ -111,8 +112,8 @@ func TestAnswersReturnEachChangeOnce(t *testing.T) {
 }
 
 // ending returns the end of a dispatch of the first task.
-func ending(node, state string, res *v1.ExecuteResponse) AttemptEnd {
-	return AttemptEnd{Claim: 1, Node: node, Ended: dag.Ended{Claim: 1, State: state}, Response: res, Outcome: v1.OutcomeDone}
+func ending(node, state string, res *v1.ExecuteResponse) flight.End {
+	return flight.End{Place: flight.Place{Node: node}, Ended: dag.Ended{Claim: 1, State: state}, Response: res, Outcome: v1.OutcomeDone}
 }
 
 // Later changes do not modify an earlier answer.

@@ -4,6 +4,7 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/core/flight"
 	"switchyard/workflows/dag"
 	"switchyard/workflows/eventlog"
 	"switchyard/workflows/names"
@@ -69,7 +70,7 @@ type entry struct {
 func (t *table) add(group, number int) {
 	i := len(t.entries)
 	t.entries = append(t.entries, entry{
-		group: int32(group), number: int32(number), lead: -1, state: v1.TaskPending, result: NothingRan,
+		group: int32(group), number: int32(number), lead: -1, state: v1.TaskPending, result: flight.NothingRan,
 	})
 	if group >= 0 {
 		f := t.FanOut(group)

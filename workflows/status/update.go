@@ -7,6 +7,7 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/core/flight"
 	"switchyard/workflows/dag"
 )
 
@@ -67,7 +68,7 @@ func (d *dispatches) countGroup(i int, was string, rec dag.Record, now time.Time
 		d.BusyFanOuts--
 	}
 	if v1.IsTaskTerminal(rec.State) {
-		d.entries[i].result = &v1.TaskResult{ExitCode: rec.ExitCode, Output: NothingRan.Output}
+		d.entries[i].result = &v1.TaskResult{ExitCode: rec.ExitCode, Output: flight.NothingRan.Output}
 	}
 	switch {
 	case rec.State == v1.TaskRunning:
