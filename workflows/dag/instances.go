@@ -30,6 +30,14 @@ func (s *State) Group(i int) int {
 	return -1
 }
 
+// TaskOf returns the task of instance i, or i itself if it is a task.
+func (s *State) TaskOf(i int) int {
+	if g := s.records.groupOf(i); g != nil {
+		return g.task
+	}
+	return i
+}
+
 // Instances returns the index range of a task's instances: first to first+count-1. count is 0 before the task has fanned out,
 // if it has no instances, and if they are partitioned.
 func (s *State) Instances(task int) (first, count int) {

@@ -64,7 +64,7 @@ type unit struct {
 
 // want queues a startable task for admission. The name of its lock may have to be evaluated first.
 func (ad *admitter) want(i int) {
-	if definition.HasLockTemplate(ad.core.Definition(i)) && ad.status.Lock(i) == "" {
+	if definition.HasLockTemplate(ad.core.Definition(i)) && ad.records.Of(i).Lock == "" {
 		ad.evaluator.ask(question{task: i, kind: asksLock, claim: ad.core.Task(i).Claim, answered: func(a *v1.ConditionAnswer) { ad.lockNamed(i, a) }})
 		return
 	}
@@ -77,7 +77,7 @@ func (ad *admitter) lockNamed(i int, a *v1.ConditionAnswer) {
 		ad.ends.failBeforeStart(i, a)
 		return
 	}
-	ad.status.Extras(i).Lock = a.GetText()
+	ad.records.At(i).Lock = a.GetText()
 	ad.want(i)
 }
 
@@ -189,7 +189,7 @@ func (ad *admitter) waitReason(i int) string {
 	return why
 }
 
-// save hands over to the next execution whether the run is paused. The status knows the held tasks.
+// save hands over to the next execution whether the run is paused. The records name the held tasks.
 func (ad *admitter) save(c *v1.RunState) { c.Paused = ad.isPaused() }
 
 // restore holds the tasks, and pauses the run, as in the previous execution.
@@ -197,7 +197,9 @@ func (ad *admitter) restore(c *v1.RunState) {
 	for _, name := range c.GetHeld() {
 		if i, ok := ad.core.Index(name); ok {
 			ad.hold(i)
-			ad.status.SetHeld(i, true, c.GetHeldBy()[name])
+			r := ad.records.At(i)
+			r.Held, r.HeldBy = true, c.GetHeldBy()[name]
+			ad.status.RecordChanged(i)
 		}
 	}
 	if c.GetPaused() {

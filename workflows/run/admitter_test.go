@@ -156,7 +156,7 @@ func TestLockNamesAreEvaluatedFirst(t *testing.T) {
 		t.Error("the task does not fail")
 	}
 	e.asked[0].answered(&v1.ConditionAnswer{Text: "eu"})
-	if ad.admit(); len(f.locking) != 1 || f.locking[0].lock.Name != ad.lockOf(0).Name || ad.status.Lock(0) != "eu" {
+	if ad.admit(); len(f.locking) != 1 || f.locking[0].lock.Name != ad.lockOf(0).Name || ad.records.Of(0).Lock != "eu" {
 		t.Errorf("the locks are %v", f.locking)
 	}
 }
@@ -167,8 +167,8 @@ func TestHeldTasksAreCarried(t *testing.T) {
 	def := tasks(map[string]*v1.TaskDefinition{"build": {Type: v1.TypeShell}, "test": {Type: v1.TypeShell}})
 	ad, f, _ := newAdmitter(t, def)
 	ad.restore(&v1.RunState{Held: []string{"build", "gone"}, HeldBy: map[string]string{"build": "by ann"}})
-	if ad.admit(); len(f.requested) != 1 || ad.core.Name(f.requested[0].lead) != "test" || ad.status.HeldBy(0) != "by ann" {
-		t.Errorf("%d tasks start; the first is held %q", len(f.requested), ad.status.HeldBy(0))
+	if ad.admit(); len(f.requested) != 1 || ad.core.Name(f.requested[0].lead) != "test" || ad.records.Of(0).HeldBy != "by ann" {
+		t.Errorf("%d tasks start; the first is held %q", len(f.requested), ad.records.Of(0).HeldBy)
 	}
 	ad.restore(&v1.RunState{Paused: true, PausedBy: "paused by bob"})
 	var carried v1.RunState

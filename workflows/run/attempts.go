@@ -226,6 +226,14 @@ func (at *attempts) send(att *attempt, req *v1.ExecuteRequest) {
 	})
 }
 
+// suspend records who has suspended task i, and why. An empty text means that it runs again.
+func (at *attempts) suspend(i int, by string) {
+	if at.records.Of(i).Suspended != by {
+		at.records.At(i).Suspended = by
+		at.status.RecordChanged(i)
+	}
+}
+
 // facts returns what decides how an attempt ends.
 func (at *attempts) facts(att *attempt) flight.Attempt {
 	taskType := at.core.Definition(att.members[0]).GetType()
@@ -237,7 +245,7 @@ func (at *attempts) facts(att *attempt) flight.Attempt {
 		rec := at.core.Task(i)
 		a.Members = append(a.Members, flight.Member{
 			Task: i, Claim: rec.Claim, Attempt: rec.Attempt, Number: int32(at.core.Number(i)), Running: rec.State == v1.TaskRunning,
-			Stopped: att.stopped[i], Retryable: at.core.IsRetryable(i), LostLeases: at.status.LostLeases(i),
+			Stopped: att.stopped[i], Retryable: at.core.IsRetryable(i), LostLeases: at.records.Of(i).LostLeases,
 		})
 	}
 	return a
@@ -252,7 +260,7 @@ func (at *attempts) endAttempt(att *attempt, answer flight.Answer) {
 	at.dispatched--
 	for _, m := range att.members {
 		delete(at.byMember, m)
-		at.status.SetSuspended(m, "")
+		at.suspend(m, "")
 		at.status.EndSilence(m)
 		at.status.EndAway(m)
 	}

@@ -150,7 +150,7 @@ func (at *attempts) restoreTask(_ int, t *v1.TaskState) {
 			at.status.SetPlace(m, "", at.core.Number(att.members[0]))
 		}
 	}
-	att.isAway = at.status.Away(lead) != ""
+	att.isAway = t.GetAway() != ""
 	att.unit = &unit{lead: lead, members: slices.Clone(att.members), claim: att.claim, lock: at.lockOf(lead)}
 	at.admitter.track(att.unit)
 	at.detached = append(at.detached, att)

@@ -17,6 +17,7 @@ import (
 	"google.golang.org/protobuf/types/known/structpb"
 
 	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/core/flight"
 	"switchyard/workflows/dag"
 	"switchyard/workflows/limits"
 	"switchyard/workflows/status"
@@ -40,7 +41,8 @@ func newExecution(t *testing.T, def *v1.Definition) *execution {
 		in:       &v1.RunInput{Definition: def}, graph: graph, core: dag.New(graph), context: &structpb.Struct{},
 	}
 	x.received = x.in
-	x.status = status.New(x.self, x.in, graph, startTime)
+	x.records = flight.NewRecords(nil)
+	x.status = status.New(x.self, x.in, graph, x.records, startTime)
 	x.log = x.status.Log
 	return x
 }
@@ -154,7 +156,7 @@ func isComponent(v reflect.Value) bool {
 func TestEveryComponentIsComplete(t *testing.T) {
 	t.Parallel()
 	later := []string{
-		"execution.in", "execution.graph", "execution.core", "execution.status", "execution.log", "execution.context", "admitter.queue",
+		"execution.in", "execution.graph", "execution.core", "execution.records", "execution.status", "execution.log", "execution.context", "admitter.queue",
 		"commands.refusal", "storeCalls.over", "history.over", "children.awaiting", "reporter.counts",
 	}
 	found := 0
@@ -188,6 +190,7 @@ var kept = map[string]string{
 	"execution.ctx":          "of this execution",
 	"execution.root":         "of this execution",
 	"execution.log":          "RunState.event_slices",
+	"execution.records":      "TaskState.task",
 	"execution.status":       "TaskState.task",
 	"execution.updates":      "of this history",
 	"execution.carriedOut":   "RunState.carried_out",

@@ -92,7 +92,7 @@ func (ct *controls) resume(c *v1.RunCommand) {
 func (ct *controls) mayHold(i int) error {
 	rec := ct.core.Task(i)
 	switch {
-	case ct.status.IsHeld(i):
+	case ct.records.Of(i).Held:
 		return fmt.Errorf("task %s is already held", ct.core.Name(i))
 	case !v1.IsTaskWaiting(rec.State):
 		return fmt.Errorf("task %s is %s; only a task that has not started can be held: to stop it, cancel it", ct.core.Name(i), ct.status.ShownState(i))
@@ -103,7 +103,9 @@ func (ct *controls) mayHold(i int) error {
 // hold keeps a task from starting. A task that waits for a node leaves the placement queue.
 func (ct *controls) hold(i int, c *v1.TaskCommand) {
 	ct.admitter.hold(i)
-	ct.status.SetHeld(i, true, phrase.Because(phrase.By("", c.GetBy()), c.GetReason()))
+	r := ct.records.At(i)
+	r.Held, r.HeldBy = true, phrase.Because(phrase.By("", c.GetBy()), c.GetReason())
+	ct.status.RecordChanged(i)
 	ct.logTask(i, v1.EventHeld, c)
 	if u := ct.admitter.unitOf(i); u != nil {
 		ct.admitter.setAside(u, v1.ReasonHeld, "a person holds it")
@@ -111,7 +113,7 @@ func (ct *controls) hold(i int, c *v1.TaskCommand) {
 }
 
 func (ct *controls) mayUnhold(i int) error {
-	if !ct.status.IsHeld(i) {
+	if !ct.records.Of(i).Held {
 		return fmt.Errorf("task %s is not held", ct.core.Name(i))
 	}
 	return nil
@@ -119,7 +121,9 @@ func (ct *controls) mayUnhold(i int) error {
 
 func (ct *controls) unhold(i int, c *v1.TaskCommand) {
 	ct.admitter.unhold(i)
-	ct.status.SetHeld(i, false, "")
+	r := ct.records.At(i)
+	r.Held, r.HeldBy = false, ""
+	ct.status.RecordChanged(i)
 	ct.logTask(i, v1.EventReleased, c)
 	ct.expander.release(i)
 }

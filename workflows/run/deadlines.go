@@ -41,7 +41,7 @@ func (ds *deadlines) start(i int, now time.Time) {
 	if i >= ds.graph.Len() || limit <= 0 || ds.tasks[i] != nil {
 		return
 	}
-	m := ds.status.Extras(i)
+	m := ds.records.At(i)
 	if m.ReadyAt.IsZero() {
 		m.ReadyAt = now
 	}

@@ -41,7 +41,7 @@ func TestDeadlineContinuesFromTheFirstStart(t *testing.T) {
 	t.Parallel()
 	for passed, left := range map[time.Duration]time.Duration{4 * time.Minute: 6 * time.Minute, time.Hour: time.Millisecond} {
 		ds, o := newDeadlines(t)
-		ds.status.Extras(0).ReadyAt = startTime.Add(-passed)
+		ds.records.At(0).ReadyAt = startTime.Add(-passed)
 		ds.start(0, startTime)
 		if len(o.timers) != 1 || o.timers[0].after != left {
 			t.Errorf("after %v: %+v, want %v", passed, o.timers, left)

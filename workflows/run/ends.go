@@ -69,6 +69,7 @@ func (es *ends) settled(end flight.End) {
 	if !es.core.RetriesLeft(e.Task) {
 		flight.AddUnknownOutcome(e)
 	}
+	es.records.Ended(end)
 	es.status.EndAttempt(e.Task, end, now)
 	end.Response.AgentEvents = nil // the run has them as events; they are not part of a stored result
 	es.cache.queue(end)

@@ -191,7 +191,7 @@ func (e *evaluator) evaluateRequest(asked []question) (*v1.EvaluateRequest, erro
 
 // condition returns the request for one question.
 func (e *evaluator) condition(q question) *v1.Condition {
-	def, refs := e.core.Definition(q.task), e.in.GetReferences()[e.graph.Name(e.status.TaskOf(q.task))]
+	def, refs := e.core.Definition(q.task), e.in.GetReferences()[e.graph.Name(e.core.TaskOf(q.task))]
 	c := &v1.Condition{Task: e.core.Name(q.task), Kind: q.kind}
 	switch q.kind {
 	case asksCondition:

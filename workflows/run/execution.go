@@ -9,6 +9,7 @@ import (
 
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/admission"
+	"switchyard/workflows/core/flight"
 	"switchyard/workflows/dag"
 	"switchyard/workflows/definition"
 	"switchyard/workflows/eventlog"
@@ -19,7 +20,7 @@ import (
 )
 
 // execution is what every component of a run shares: what the run is, its core with the state of all tasks, its status and log,
-// and the inbox, in which each component leaves what has happened. Only handover replaces the core, the status and the log.
+// and the inbox, in which each component leaves what has happened. Only handover replaces the core, the records, the status and the log.
 type execution struct {
 	*inbox
 	identity
@@ -31,7 +32,8 @@ type execution struct {
 	received  *v1.RunInput // as received; the next execution gets it unchanged
 	in        *v1.RunInput
 	graph     *dag.Graph
-	core      *dag.State // nil until the run has begun, as is status
+	core      *dag.State // nil until the run has begun, as are records and status
+	records   *flight.Records
 	status    *status.Status
 	log       *eventlog.Log
 	context   *structpb.Struct // of the run; only contexts changes it once the run has begun
@@ -102,7 +104,7 @@ func (x *execution) cacheScope() string {
 func (x *execution) item(i int) (item *structpb.Value, stored string) {
 	task, number := x.core.Group(i), x.core.Number(i)
 	list := x.core.Definition(i).GetForeach().GetListValue()
-	if items := x.status.Items(task); items != nil {
+	if items := x.records.Of(task).Items; items != nil {
 		if items.GetKey() != "" {
 			return nil, items.GetKey()
 		}
@@ -125,7 +127,7 @@ func (x *execution) lockOf(i int) admission.Lock {
 	def := x.core.Definition(i)
 	name := definition.LockName(def)
 	if definition.HasLockTemplate(def) {
-		name = x.status.Lock(i)
+		name = x.records.Of(i).Lock
 	}
 	switch {
 	case name == "":

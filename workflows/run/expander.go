@@ -29,16 +29,16 @@ func (ex *expander) expand(i int) {
 	def, part := ex.core.Definition(i), ex.in.GetPartition()
 	parallel, foreach := def.GetParallel(), def.GetForeach()
 	counted := func(a *v1.ConditionAnswer) {
-		ex.status.SetItems(i, a.GetItems())
+		ex.setItems(i, a.GetItems())
 		ex.expanded(i, int(a.GetCount()), a.GetError(), a.GetBroken())
 	}
 	switch m := ex.partitions.of(i); {
-	case ex.status.IsHeld(i):
+	case ex.records.Of(i).Held:
 		ex.unexpanded[i] = true
 	case m != nil && len(m.requeued) > 0: // it keeps its list
 		ex.partitions.expandLarge(i, m.total)
 	case part != nil:
-		ex.status.SetItems(i, part.GetItems())
+		ex.setItems(i, part.GetItems())
 		ex.raise(dag.Expanded{Task: i, From: int(part.GetFrom()), Count: int(part.GetTo() - part.GetFrom())})
 	case foreach.GetListValue() != nil:
 		ex.expanded(i, len(foreach.GetListValue().GetValues()), "", false)
@@ -48,6 +48,13 @@ func (ex *expander) expand(i int) {
 		ex.evaluator.ask(question{task: i, kind: asksCount, answered: counted})
 	default:
 		ex.expanded(i, int(parallel.GetNumberValue()), "", false)
+	}
+}
+
+// setItems records the evaluated list of a foreach.
+func (ex *expander) setItems(i int, items *v1.Items) {
+	if items != nil {
+		ex.records.At(i).Items = items
 	}
 }
 

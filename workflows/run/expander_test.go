@@ -74,11 +74,11 @@ func TestExpansion(t *testing.T) {
 func TestHeldFanOutExpandsWhenReleased(t *testing.T) {
 	t.Parallel()
 	ex, _, _ := newExpander(t, &v1.TaskDefinition{Type: v1.TypeShell, Parallel: structpb.NewNumberValue(3)})
-	ex.status.SetHeld(0, true, "by ann")
+	ex.records.At(0).Held = true
 	if ex.expand(0); ex.hasEvents() {
 		t.Fatal("a held task expands")
 	}
-	ex.status.SetHeld(0, false, "")
+	ex.records.At(0).Held = false
 	ex.release(0)
 	ex.release(0)
 	if events := ex.takeEvents(); len(events) != 1 || events[0] != (dag.Expanded{Count: 3}) {

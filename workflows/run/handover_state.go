@@ -6,6 +6,7 @@ import (
 	"go.temporal.io/sdk/workflow"
 
 	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/core/flight"
 	"switchyard/workflows/dag"
 	"switchyard/workflows/definition"
 	"switchyard/workflows/eventlog"
@@ -43,7 +44,8 @@ func (ho *handover) restore(runState *v1.RunState) error {
 	if err := ho.restoreCore(runState, tasks); err != nil {
 		return err
 	}
-	ho.status = status.New(ho.self, ho.in, ho.graph, runState.GetCreatedAt().AsTime())
+	ho.records = flight.NewRecords(ho.in.GetOptions())
+	ho.status = status.New(ho.self, ho.in, ho.graph, ho.records, runState.GetCreatedAt().AsTime())
 	ho.status.Run.Approval = runState.GetApproval()
 	ho.status.Run.SubmittedBy = runState.GetSubmittedBy()
 	ho.status.Revision = max(ho.status.Revision, runState.GetRevision())
@@ -56,8 +58,9 @@ func (ho *handover) restore(runState *v1.RunState) error {
 			if len(ho.startsWith().From) > 0 && !v1.IsTaskTerminal(ho.core.Task(i).State) {
 				t.Checkpoint = nil // the task starts again from its beginning
 			}
-			_, instances := ho.core.Instances(ho.status.TaskOf(i))
-			ho.status.Restore(i, t, instances > 0)
+			_, instances := ho.core.Instances(ho.core.TaskOf(i))
+			ho.records.Restore(i, t, instances > 0)
+			ho.status.Restore(i, t)
 		}
 		for _, carrier := range ho.taskCarriers {
 			carrier.restoreTask(i, t)
@@ -141,7 +144,8 @@ func (ho *handover) restoreCore(runState *v1.RunState, tasks map[string]*v1.Task
 func (ho *handover) beginNew() {
 	now := ho.now()
 	ho.core = ho.newCore()
-	ho.status = status.New(ho.self, ho.in, ho.graph, workflow.GetInfo(ho.root).WorkflowStartTime)
+	ho.records = flight.NewRecords(ho.in.GetOptions())
+	ho.status = status.New(ho.self, ho.in, ho.graph, ho.records, workflow.GetInfo(ho.root).WorkflowStartTime)
 	ho.log = ho.status.Log
 	ho.log.Add(now, v1.EventSubmitted, eventlog.WholeRun, "", 0, 0, phrase.By("", ho.in.GetBy()), eventlog.KeyBy.Of(ho.in.GetBy()))
 	for i := range ho.graph.Len() {

@@ -207,7 +207,7 @@ func (op *openings) inputOf(m *partitionedFanOut, o opening) (*v1.RunInput, erro
 	part := &v1.Partition{
 		Chain: op.chain,
 		RunId: op.id, Generation: op.in.GetGeneration(), Task: name, From: int32(o.from), To: int32(o.to), Count: int32(m.total),
-		Items: op.status.Items(m.task), Concurrency: o.concurrency, MaxFailures: task.GetMaxFailures(),
+		Items: op.records.Of(m.task).Items, Concurrency: o.concurrency, MaxFailures: task.GetMaxFailures(),
 		Views: map[string]*v1.ParentView{}, Paused: op.admitter.isPaused(), Claim: op.in.GetGeneration() * claimsOfGeneration,
 	}
 	part.DurationEstimate = m.durationEstimate()

@@ -110,7 +110,7 @@ func (ps *partitions) restoreTask(i int, t *v1.TaskState) {
 	if f := ps.status.FanOut(i); f.Counts == nil {
 		f.Counts = map[string]int32{}
 	}
-	ps.status.SetItems(i, t.GetItems())
+	ps.records.At(i).Items = t.GetItems()
 	if m.countedFailures() > ps.core.Definition(i).GetMaxFailures() && ps.in.GetState() != nil {
 		m.halt(v1.ReasonMaxFailures) // otherwise partitions would be opened before the others have reported again
 	}

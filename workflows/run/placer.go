@@ -174,11 +174,11 @@ func (p *placer) taskRequest(i int) *v1.TaskRequest {
 		Container:        definition.ContainerNeeds(task),
 		Needs:            definition.TaskNeeds(task),
 		Priority:         task.GetPriority(),
-		QueuedAt:         timestamppb.New(p.status.QueuedAt(i)),
+		QueuedAt:         timestamppb.New(p.records.Of(i).QueuedAt),
 		PlacementTimeout: definition.PlacementTimeout(task, p.in.GetOptions().GetPlacementTimeout()),
-		Refusals:         p.status.Refusals(i),
+		Refusals:         p.records.Of(i).Refusals,
 	}
-	if node := p.status.AvoidedNode(i); node != "" {
+	if node := p.records.Of(i).Avoid; node != "" {
 		req.AvoidNodes = []string{node}
 	}
 	return req

@@ -50,7 +50,7 @@ func newPlacer(t *testing.T) (*placer, *fakeQueue, *fakeOutbox) {
 	q, o := &fakeQueue{units: map[int]*unit{}}, &fakeOutbox{}
 	p := &placer{execution: x, admitter: fakePlacerUnits{q}, outbox: o, store: q, view: q}
 	for _, i := range apply(x, x.core.Start()).Place {
-		x.status.SetQueued(i, x.now())
+		x.records.At(i).Queue(x.now())
 		q.units[i] = &unit{lead: i, members: []int{i}, claim: x.core.Task(i).Claim}
 		p.request(q.units[i])
 	}

@@ -41,7 +41,7 @@ type requests struct {
 // must be at least one member.
 func (rq *requests) attemptRequest(a assignment, members []int) *v1.ExecuteRequest {
 	first := members[0]
-	task, rec := rq.status.TaskOf(first), rq.core.Task(first)
+	task, rec, own := rq.core.TaskOf(first), rq.core.Task(first), rq.records.Of(first)
 	def := rq.core.Definition(first)
 	req := &v1.ExecuteRequest{
 		RunId:          rq.id,
@@ -56,9 +56,9 @@ func (rq *requests) attemptRequest(a assignment, members []int) *v1.ExecuteReque
 		InlineLimit:    rq.inlineLimit(),
 		Generation:     rq.in.GetGeneration(),
 		Incarnation:    a.incarnation,
-		Unacknowledged: rq.status.Unacknowledged(first),
-		LeftRecords:    rq.status.LeftRecords(first),
-		Checkpoint:     rq.status.Checkpoint(first),
+		Unacknowledged: own.Unacknowledged,
+		LeftRecords:    own.Left,
+		Checkpoint:     own.Checkpoint,
 	}
 	if t := definition.Timeout(def); t > 0 {
 		req.Timeout = durationpb.New(t)
@@ -72,11 +72,11 @@ func (rq *requests) attemptRequest(a assignment, members []int) *v1.ExecuteReque
 // executeRequest returns the full request for an attempt that is new to its node. The only error is errInterrupted.
 func (rq *requests) executeRequest(a assignment, members []int) (*v1.ExecuteRequest, error) {
 	first := members[0]
-	task, def := rq.status.TaskOf(first), rq.core.Definition(first)
+	task, def := rq.core.TaskOf(first), rq.core.Definition(first)
 	req := rq.attemptRequest(a, members)
 	req.Spec, req.Env, req.SecretEnv, req.Input, req.Resources = def.GetSpec(), def.GetEnv(), def.GetSecretEnv(), def.GetInput(), def.GetResources()
-	req.Gpus, req.NumaNode, req.Notices = a.gpus, a.numaNode, rq.status.Notices(members)
-	req.Continues, req.Requeues = rq.status.Continues(first), rq.status.Requeues(first)
+	req.Gpus, req.NumaNode, req.Notices = a.gpus, a.numaNode, rq.notices(members)
+	req.Continues, req.Requeues = rq.records.Of(first).Continues, rq.records.Of(first).Requeues
 	var err error
 	if req.Context, err = rq.shared(&rq.sharedContext, "context", rq.context); err != nil {
 		return nil, err
@@ -151,14 +151,30 @@ func (rq *requests) addInstances(req *v1.ExecuteRequest, members []int) {
 	}
 	req.Item, req.Checkpoint = nil, nil
 	for _, m := range members {
-		rec := rq.core.Task(m)
+		rec, own := rq.core.Task(m), rq.records.Of(m)
 		member := &v1.Member{
 			Index: int32(rq.core.Number(m)), Attempt: rec.Attempt, Claim: rec.Claim,
-			Unacknowledged: rq.status.Unacknowledged(m), LeftRecords: rq.status.LeftRecords(m), Checkpoint: rq.status.Checkpoint(m),
+			Unacknowledged: own.Unacknowledged, LeftRecords: own.Left, Checkpoint: own.Checkpoint,
 		}
 		member.Item, _ = rq.item(m)
 		req.Batch = append(req.Batch, member)
 	}
+}
+
+// notices returns the lines with which the log of a dispatch begins. For a batch it returns the notice of the first instance that
+// has one.
+func (rq *requests) notices(members []int) []string {
+	for _, i := range members {
+		text := rq.records.Of(i).Uncached
+		if text == "" {
+			continue
+		}
+		if len(members) > 1 {
+			text = rq.core.Name(i) + " " + text
+		}
+		return []string{text}
+	}
+	return nil
 }
 
 // sharedObject caches the form in which many requests carry the same object.

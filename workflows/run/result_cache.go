@@ -34,7 +34,7 @@ type (
 
 // looksUp reports whether a task that needs a node is looked up in the result cache first. Only its first attempt is.
 func (rc *resultCache) looksUp(i int) bool {
-	return rc.core.Definition(i).GetCache() != nil && rc.core.Task(i).Attempt == 0 && !rc.status.HasCacheKey(i)
+	return rc.core.Definition(i).GetCache() != nil && rc.core.Task(i).Attempt == 0 && rc.records.Of(i).CacheKey == ""
 }
 
 // want queues a startable task for admission, unless a result for it is cached.
@@ -51,9 +51,10 @@ func (rc *resultCache) want(i int) {
 // result is not cached.
 func (rc *resultCache) answered(i int, a *v1.ConditionAnswer) {
 	if a.GetError() != "" {
-		rc.status.Extras(i).Uncached = "runs without the cache: " + a.GetError()
+		uncached := "runs without the cache: " + a.GetError()
+		rc.records.At(i).Uncached = uncached
 		rec := rc.core.Task(i)
-		rc.log.Add(rc.now(), v1.EventQueued, i, "", rec.Attempt, rec.Claim, rc.status.Extras(i).Uncached, eventlog.KeyError.Of(a.GetError()))
+		rc.log.Add(rc.now(), v1.EventQueued, i, "", rec.Attempt, rec.Claim, uncached, eventlog.KeyError.Of(a.GetError()))
 	}
 	cached := a.GetCached()
 	if rc.in.GetGeneration() > 0 && cached.GetRunId() == rc.id {
@@ -78,13 +79,13 @@ func (rc *resultCache) answered(i int, a *v1.ConditionAnswer) {
 
 // runForCache runs a task and caches its result under a key.
 func (rc *resultCache) runForCache(i int, key string) {
-	rc.status.Extras(i).CacheKey = key
+	rc.records.At(i).CacheKey = key
 	rc.admitter.want(i)
 }
 
 // queue queues a completed result for the cache if the task has a cache key.
 func (rc *resultCache) queue(end flight.End) {
-	if end.Ended.State == v1.TaskCompleted && rc.status.HasCacheKey(end.Ended.Task) {
+	if end.Ended.State == v1.TaskCompleted && rc.records.Of(end.Ended.Task).CacheKey != "" {
 		rc.completed = append(rc.completed, end)
 	}
 }
@@ -103,8 +104,8 @@ func (rc *resultCache) save() {
 		}
 		saved = append(saved, rc.store.callOnce("keep results for later runs", names.SaveCachedActivity, &v1.SaveCachedRequest{
 			Workflow: rc.in.GetDefinition().GetName(),
-			Task:     rc.graph.Name(rc.status.TaskOf(i)),
-			Key:      rc.status.Extras(i).CacheKey,
+			Task:     rc.graph.Name(rc.core.TaskOf(i)),
+			Key:      rc.records.Of(i).CacheKey,
 			Scope:    rc.cacheScope(),
 			Result:   &v1.CachedResult{RunId: rc.id, CompletedAt: at, Response: end.Response},
 		}))

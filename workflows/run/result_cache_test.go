@@ -56,7 +56,7 @@ func TestCachedResultIsReused(t *testing.T) {
 		if reused := len(events) == 1 && events[0] == (dag.Reused{Task: 0, Claim: x.core.Task(0).Claim}); reused != test.reused || reused == (len(f.wanted) == 1) {
 			t.Errorf("%s: events %v, %d tasks run", name, events, len(f.wanted))
 		}
-		if text := x.status.Extras(0).Uncached; strings.Contains(text, "no such input") != (test.answer.GetError() != "") {
+		if text := x.records.Of(0).Uncached; strings.Contains(text, "no such input") != (test.answer.GetError() != "") {
 			t.Errorf("%s: the task shows %q", name, text)
 		}
 	}
@@ -66,7 +66,7 @@ func TestCachedResultIsReused(t *testing.T) {
 func TestOnlyCompletedResultsAreKept(t *testing.T) {
 	t.Parallel()
 	x := newExecution(t, tasks(map[string]*v1.TaskDefinition{"build": {Type: v1.TypeShell}, "test": {Type: v1.TypeShell}}))
-	x.status.Extras(0).CacheKey = "k"
+	x.records.At(0).CacheKey = "k"
 	rc := &resultCache{execution: x}
 	rc.queue(flight.End{Ended: dag.Ended{Task: 0, State: v1.TaskFailed}})
 	rc.queue(flight.End{Ended: dag.Ended{Task: 1, State: v1.TaskCompleted}})

@@ -1,6 +1,8 @@
 package run
 
 import (
+	"time"
+
 	"go.temporal.io/sdk/workflow"
 
 	v1 "switchyard/proto/switchyard/v1"
@@ -138,6 +140,7 @@ func (r *run) apply(d dag.Decisions) {
 	r.status.AddInstances(r.core)
 	r.reporter.receiveCount()
 	for _, i := range d.Changed {
+		r.records.Changed(i, r.core.Task(i).State, v1.IsRemote(r.core.Definition(i).GetType()))
 		r.status.Update(i, r.core.Task(i), now)
 		if v1.IsTaskDispatched(r.core.Task(i).State) {
 			r.deadlines.start(i, now) // it is not called again for instances that were requeued
@@ -152,6 +155,7 @@ func (r *run) apply(d dag.Decisions) {
 	r.partitions.resume(d.Resume)
 	for _, b := range d.Backoff {
 		claim := r.core.Task(b.Task).Claim
+		r.records.At(b.Task).QueuedAt = time.Time{}
 		r.status.SetRetryTime(b.Task, now.Add(b.Delay), now)
 		r.outbox.after(b.Delay, "back-off of "+r.core.Name(b.Task), func() {
 			r.raise(dag.BackoffOver{Task: b.Task, Claim: claim})
@@ -168,7 +172,7 @@ func (r *run) apply(d dag.Decisions) {
 	}
 	for _, i := range d.Place {
 		r.deadlines.start(i, now)
-		r.status.SetQueued(i, now)
+		r.records.At(i).Queue(now)
 		r.cache.want(i)
 	}
 	r.cache.save()

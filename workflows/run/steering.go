@@ -43,6 +43,7 @@ type (
 		waits(i int) bool
 	}
 	steeringAttempts interface {
+		suspend(i int, by string)
 		endAway(att *attempt, state string)
 		of(i int) *attempt
 		requestSent()
@@ -158,7 +159,7 @@ func (st *steering) mayPauseTask(i int) error {
 	if err := st.maySteer(i); err != nil {
 		return err
 	}
-	if st.status.Suspended(i) != "" {
+	if st.records.Of(i).Suspended != "" {
 		return fmt.Errorf("task %s is already paused", st.core.Name(i))
 	}
 	return nil
@@ -166,7 +167,7 @@ func (st *steering) mayPauseTask(i int) error {
 
 // mayResumeTask returns why task i cannot be resumed, or nil if it can.
 func (st *steering) mayResumeTask(i int) error {
-	if att := st.attempts.of(i); st.status.Suspended(i) == "" && (att == nil || !att.unsure) {
+	if att := st.attempts.of(i); st.records.Of(i).Suspended == "" && (att == nil || !att.unsure) {
 		if st.approvals.waits(i) {
 			return fmt.Errorf("task %s waits for approval; approve or reject it instead of resuming it", st.core.Name(i))
 		}
@@ -210,11 +211,11 @@ func endingWord(f dag.Failure) string {
 }
 
 func (st *steering) taskPaused(i int, c *v1.TaskCommand) {
-	st.status.SetSuspended(i, cmp.Or(phrase.Because(phrase.By("", c.GetBy()), c.GetReason()), "by a person"))
+	st.attempts.suspend(i, cmp.Or(phrase.Because(phrase.By("", c.GetBy()), c.GetReason()), "by a person"))
 	st.logTask(i, v1.EventPaused, c)
 }
 
 func (st *steering) taskResumed(i int, c *v1.TaskCommand) {
-	st.status.SetSuspended(i, "")
+	st.attempts.suspend(i, "")
 	st.logTask(i, v1.EventResumed, c)
 }

@@ -24,7 +24,7 @@ func (st *steering) maySteerLasting(i int, action string) error {
 		return fmt.Errorf("task %s is not running (%s): cancel it", name, st.status.ShownState(i))
 	case att != nil && att.isAway && action == actionStop:
 		return nil
-	case action == actionRestart && st.status.Suspended(i) != "":
+	case action == actionRestart && st.records.Of(i).Suspended != "":
 		return fmt.Errorf("task %s is paused: resume it first", name)
 	}
 	return st.maySteer(i)

@@ -39,7 +39,7 @@ func (s *Status) taskMessage(i int) *v1.Task {
 		State: s.ShownState(i), Reason: e.reason, Type: def.GetType(), Node: e.node, Attempt: e.attempt,
 		Error: s.Text(i), Result: e.result, DependsOn: def.GetDependsOn(), AssignedAt: e.assignedAt,
 		StartedAt: e.startedAt, CompletedAt: e.completedAt, ScheduledAfter: e.scheduledAfter,
-		Attempts: e.attempts, Suspicions: e.suspicions, QueuedAt: s.queuedTime(i), Notice: s.notice(i),
+		Attempts: e.attempts, Suspicions: s.records.Of(i).Suspicions, Held: s.records.Of(i).Held, QueuedAt: s.queuedTime(i), Notice: s.notice(i),
 	}
 	switch {
 	case s.Away(i) != "":
@@ -48,7 +48,7 @@ func (s *Status) taskMessage(i int) *v1.Task {
 		t.Reason = s.pausedReason(i)
 	}
 	if m := e.extras; m != nil {
-		t.Held, t.CachedFrom, t.ChildRun = m.held, m.cachedFrom, m.ChildRun
+		t.CachedFrom, t.ChildRun = m.cachedFrom, m.ChildRun
 		if f := m.FanOut; f != nil {
 			count := int32(f.Total)
 			t.Count, t.Counts = &count, maps.Clone(f.Counts)
@@ -63,8 +63,8 @@ func (s *Status) instanceMessage(i int) *v1.Instance {
 	m := &v1.Instance{
 		Index: e.number, State: s.ShownState(i), Reason: e.reason, Node: e.node, Attempt: e.attempt,
 		Error: s.Text(i), Result: e.result, AssignedAt: e.assignedAt, StartedAt: e.startedAt,
-		CompletedAt: e.completedAt, ScheduledAfter: e.scheduledAfter, Attempts: e.attempts, Suspicions: e.suspicions,
-		CreatedAt: s.FanOut(int(e.group)).CreatedAt, QueuedAt: s.queuedTime(i), Notice: s.notice(i),
+		CompletedAt: e.completedAt, ScheduledAfter: e.scheduledAfter, Attempts: e.attempts, Suspicions: s.records.Of(i).Suspicions,
+		Held: s.records.Of(i).Held, CreatedAt: s.FanOut(int(e.group)).CreatedAt, QueuedAt: s.queuedTime(i), Notice: s.notice(i),
 	}
 	switch {
 	case s.Away(i) != "":
@@ -73,7 +73,7 @@ func (s *Status) instanceMessage(i int) *v1.Instance {
 		m.Reason = s.pausedReason(i)
 	}
 	if more := e.extras; more != nil {
-		m.Held, m.CachedFrom, m.ChildRun = more.held, more.cachedFrom, more.ChildRun
+		m.CachedFrom, m.ChildRun = more.cachedFrom, more.ChildRun
 	}
 	if len(e.attempts) == 1 && v1.IsTaskTerminal(e.state) {
 		m.Attempts = nil // the instance itself holds the same data
@@ -100,7 +100,7 @@ func (s *Status) Answer(req *v1.StatusRequest) (*v1.StatusResponse, error) {
 	for size := 0; i >= 0; i = s.order.after(i) {
 		add, bytes := s.part(res, i)
 		if req.GetCheckpoints() {
-			bytes += proto.Size(s.Checkpoint(i))
+			bytes += proto.Size(s.records.Of(i).Checkpoint)
 		}
 		if size += bytes; size > limit && len(res.Run.Tasks) > 0 {
 			res.More = true
@@ -124,14 +124,14 @@ func (s *Status) AddCheckpoints(res *v1.StatusResponse) {
 }
 
 func (s *Status) addCheckpoint(res *v1.StatusResponse, i int) {
-	e := &s.entries[i]
-	if e.checkpoint == nil || v1.IsTaskSuccess(e.state) {
+	checkpoint := s.records.Of(i).Checkpoint
+	if checkpoint == nil || v1.IsTaskSuccess(s.entries[i].state) {
 		return
 	}
 	if res.Checkpoints == nil {
 		res.Checkpoints = map[string]*v1.Checkpoint{}
 	}
-	res.Checkpoints[s.Name(i)] = e.checkpoint
+	res.Checkpoints[s.Name(i)] = checkpoint
 }
 
 // part returns a function that adds task i to an answer, and the number of bytes that it adds.
@@ -222,4 +222,28 @@ func (s *Status) Instances(req *v1.InstancesRequest) (*v1.InstancesResponse, err
 		res.Next = m.Index + 1
 	}
 	return res, nil
+}
+
+// ItemsOf returns the foreach list of a task, evaluated or from the definition, or nil if it has none.
+func (s *Status) ItemsOf(task string) *v1.Items {
+	i, ok := s.graph.Index(task)
+	if !ok {
+		return nil
+	}
+	list := s.graph.Definition(i).GetForeach().GetListValue()
+	if items := s.records.Of(i).Items; items != nil || list == nil {
+		return items
+	}
+	return &v1.Items{List: list}
+}
+
+// AllItems returns all evaluated foreach lists, by task.
+func (s *Status) AllItems() map[string]*v1.Items {
+	all := map[string]*v1.Items{}
+	for i := range s.graph.Len() {
+		if items := s.records.Of(i).Items; items != nil {
+			all[s.Name(i)] = items
+		}
+	}
+	return all
 }

@@ -2,7 +2,6 @@ package status
 
 import (
 	"cmp"
-	"slices"
 	"time"
 
 	"google.golang.org/protobuf/types/known/timestamppb"
@@ -43,54 +42,25 @@ func (d *dispatches) EndAttempt(i int, end flight.End, now time.Time) {
 	if attempt.AssignedAt == nil && attempt.Node == end.Node {
 		attempt.AssignedAt = e.assignedAt // the node could not report it
 	}
-	e.ended, e.avoid, e.lead = attempt, "", -1
-	isMoved := end.Ended.State == v1.AttemptMoved
-	isSuspect := isMoved && (end.Ended.Reason == v1.ReasonNotStarted || end.Ended.Reason == v1.ReasonNotPickedUp)
-	switch {
-	case isSuspect:
-		d.change(i, func(e *entry) { e.suspicions++ })
-	case end.Outcome == v1.OutcomeDone && e.suspicions > 0:
-		d.change(i, func(e *entry) { e.suspicions = 0 })
-	}
-	isTolerated := isSuspect && e.suspicions < d.suspicionLimit
-	if end.Outcome != v1.OutcomeDone && end.Outcome != "" && !isTolerated {
-		e.avoid = end.Node
-	}
-	if e.refusals++; end.Outcome != v1.OutcomeRefused {
-		e.refusals = 0
-	}
-	if end.Unacknowledged && !slices.Contains(e.unacknowledged, end.Attempt) {
-		e.unacknowledged = append(slices.Clip(e.unacknowledged), end.Attempt)
-	}
-	if end.Checkpoint != nil {
-		e.checkpoint = end.Checkpoint
+	e.ended, e.lead = attempt, -1
+	if end.IsSuspect() {
+		d.Touch(i)
 	}
 	if events := end.Response.GetAgentEvents(); len(events) > 0 {
 		d.Extras(i).agentEvents = events[max(0, len(events)-maxAgentEvents):]
 	}
-	if end.Continues && isMoved {
-		d.Extras(i).continues = true
-	} else if e.extras != nil && !isMoved {
-		e.extras.continues = false
-	}
-	if isMoved {
-		if end.Ended.Reason == v1.ReasonLeaseLost {
-			e.lostLeases++
-		}
+	if end.Ended.State == v1.AttemptMoved {
 		return
 	}
-	e.record, e.lostLeases = end.Response.GetRecord(), 0
+	e.record = end.Response.GetRecord()
 	d.change(i, func(e *entry) {
 		e.result = shownResult(end.Response)
 		if attempt.AssignedAt != nil {
 			e.assignedAt = attempt.AssignedAt
 		}
 		e.startedAt, e.completedAt = attempt.StartedAt, nil
-		if attempt.State == v1.TaskCompleted {
-			e.checkpoint = nil
-			if e.group >= 0 && len(e.attempts) == 0 {
-				return // the instance itself holds everything there is to show
-			}
+		if attempt.State == v1.TaskCompleted && e.group >= 0 && len(e.attempts) == 0 {
+			return // the instance itself holds everything there is to show
 		}
 		if e.attempts = append(e.attempts, attempt); len(e.attempts) > maxAttempts {
 			e.attempts = e.attempts[len(e.attempts)-maxAttempts:]

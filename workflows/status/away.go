@@ -18,9 +18,9 @@ func (s *shown) Away(i int) string {
 
 // SetAway shows long-lived task i as lost until its node is back.
 func (s *shown) SetAway(i int, why string, now time.Time) {
-	e, before := &s.entries[i], s.ShownState(i)
+	e := &s.entries[i]
 	s.Extras(i).away, e.completedAt = why, timestamppb.New(now)
-	s.recount(i, before)
+	s.recount(i)
 	s.Log.Add(now, v1.EventLost, i, e.node, e.attempt, e.claim, why)
 	s.Touch(i)
 }
@@ -40,9 +40,8 @@ func (s *shown) endAway(i int) bool {
 	if s.Away(i) == "" {
 		return false
 	}
-	before := s.ShownState(i)
 	s.entries[i].extras.away, s.entries[i].completedAt = "", nil
-	s.recount(i, before)
+	s.recount(i)
 	s.Touch(i)
 	return true
 }

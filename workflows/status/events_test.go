@@ -31,7 +31,7 @@ func TestEventsFollowTheStatesOfTasks(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		b, core := New("r-1", &v1.RunInput{Definition: def}, graph, time.Unix(0, 0)), dag.New(graph)
+		b, core := New("r-1", &v1.RunInput{Definition: def}, graph, flight.NewRecords(nil), time.Unix(0, 0)), dag.New(graph)
 		for i := range n {
 			b.Log.Add(time.Unix(0, 0), v1.EventSubmitted, i, "", 0, 0, "")
 		}

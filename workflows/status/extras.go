@@ -1,8 +1,6 @@
 package status
 
 import (
-	"time"
-
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	v1 "switchyard/proto/switchyard/v1"
@@ -10,23 +8,12 @@ import (
 
 // Extras holds the fields that only few tasks have.
 type Extras struct {
-	held       bool   // by a person
-	heldBy     string // who holds it, and why, or "" if unknown
-	suspended  string // who suspended it, and why, or ""
 	silent     string // why its node counts as silent, or ""
 	away       string // why it is lost until its node is back, or ""
 	cachedFrom string // run whose result was reused
-	CacheKey   string // key under which the result will be cached
-	Uncached   string // why its result will not be cached although its definition has a cache
 	ChildRun   string
-	Lock       string    // name of its lock, if an expression gave it
-	left       []string  // keys of records that attempts of earlier generations may have left
-	items      *v1.Items // evaluated list of a foreach
-	FanOut     *FanOut   // nil if it has no instances yet
-	SteeredBy  string    // who requeued, cancelled or killed it, until that event is logged
-	ReadyAt    time.Time // when it could first start; zero if unknown
-	requeues   int32     // number of times it was requeued after its end
-	continues  bool      // an earlier dispatch started its newest attempt, which runs outside the nodes
+	FanOut     *FanOut // nil if it has no instances yet
+	SteeredBy  string  // who requeued, cancelled or killed it, until that event is logged
 	// agentEvents are the events of the ended dispatch, until they are logged.
 	agentEvents []*v1.AgentEvent
 }
@@ -53,22 +40,6 @@ func (t *table) Extras(i int) *Extras {
 func (t *table) FanOut(i int) *FanOut {
 	if m := t.entries[i].extras; m != nil {
 		return m.FanOut
-	}
-	return nil
-}
-
-// Lock returns the name of task i's lock if an expression gave it, or "".
-func (t *table) Lock(i int) string {
-	if m := t.entries[i].extras; m != nil {
-		return m.Lock
-	}
-	return ""
-}
-
-// LeftRecords returns the keys of the records that attempts of task i in earlier generations may have left.
-func (t *table) LeftRecords(i int) []string {
-	if m := t.entries[i].extras; m != nil {
-		return m.left
 	}
 	return nil
 }

@@ -25,7 +25,7 @@ func newFan(t interface{ Fatal(...any) }, count int) (*Status, *dag.State) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b, core := New("fan-1", &v1.RunInput{Definition: def}, graph, time.Unix(0, 0)), dag.New(graph)
+	b, core := New("fan-1", &v1.RunInput{Definition: def}, graph, flight.NewRecords(nil), time.Unix(0, 0)), dag.New(graph)
 	apply(b, core, core.Start(), 1)
 	apply(b, core, core.Apply(dag.Expanded{Task: 0, Count: count}), 2)
 	return b, core
@@ -161,14 +161,15 @@ func TestManyInstancesAreSummarized(t *testing.T) {
 func TestStateKeepsInstances(t *testing.T) {
 	t.Parallel()
 	b, core := newFan(t, 3)
-	b.SetItems(0, &v1.Items{Key: "items"})
+	b.records.At(0).Items = &v1.Items{Key: "items"}
 	apply(b, core, core.Apply(dag.Placed{Task: 3, Claim: core.Task(3).Claim, Node: "n"}), 3)
 	ended := dag.Ended{Task: 3, Claim: core.Task(3).Claim, State: v1.TaskCompleted}
 	res := &v1.ExecuteResponse{Result: &v1.TaskResult{Stdout: "x", Output: &structpb.Struct{}}}
 	b.EndAttempt(3, flight.End{Place: flight.Place{Node: "n"}, Ended: ended, Response: res}, time.Unix(4, 0))
 	apply(b, core, core.Apply(ended), 5)
-	b.entries[4].checkpoint = &v1.Checkpoint{Data: []byte("half")}
-	b.SetHeld(4, true, "by ann: not yet")
+	own := b.records.At(4)
+	own.Checkpoint, own.Held, own.HeldBy = &v1.Checkpoint{Data: []byte("half")}, true, "by ann: not yet"
+	b.RecordChanged(4)
 	runState := b.RunState(core)
 
 	records := make([]dag.Record, core.Len())
@@ -181,11 +182,12 @@ func TestStateKeepsInstances(t *testing.T) {
 	if a, c := core.Records(), next.Records(); fmt.Sprint(a) != fmt.Sprint(c) {
 		t.Errorf("the core continues with\n%v, want\n%v", c, a)
 	}
-	after := New("fan-1", &v1.RunInput{Definition: &v1.Definition{}}, b.graph, time.Unix(0, 0))
+	after := New("fan-1", &v1.RunInput{Definition: &v1.Definition{}}, b.graph, flight.NewRecords(nil), time.Unix(0, 0))
 	after.AddInstances(next)
 	for i := range next.Len() {
 		if task := runState.GetTasks()[next.Name(i)]; task != nil {
-			after.Restore(i, task, true)
+			after.records.Restore(i, task, true)
+			after.Restore(i, task)
 		}
 	}
 	for i := range next.Len() {
@@ -197,8 +199,8 @@ func TestStateKeepsInstances(t *testing.T) {
 			t.Errorf("%s is %v, want %v", b.Name(i), got, want)
 		}
 	}
-	if !proto.Equal(after.Items(0), b.Items(0)) || string(after.Checkpoint(4).GetData()) != "half" || len(runState.GetHeld()) != 1 || runState.GetHeld()[0] != "each[2]" || runState.GetHeldBy()["each[2]"] != "by ann: not yet" {
-		t.Errorf("items %v, checkpoint %v, held %v", after.Items(0), after.Checkpoint(4), runState.GetHeld())
+	if !proto.Equal(after.records.Of(0).Items, b.records.Of(0).Items) || string(after.records.Of(4).Checkpoint.GetData()) != "half" || len(runState.GetHeld()) != 1 || runState.GetHeld()[0] != "each[2]" || runState.GetHeldBy()["each[2]"] != "by ann: not yet" {
+		t.Errorf("items %v, checkpoint %v, held %v", after.records.Of(0).Items, after.records.Of(4).Checkpoint, runState.GetHeld())
 	}
 }
 

@@ -25,7 +25,7 @@ func (s *shown) ShownState(i int) string {
 		return v1.TaskPaused
 	case s.Away(i) != "":
 		return v1.TaskLost
-	case e.extras != nil && e.extras.suspended != "" && v1.IsTaskDispatched(e.state):
+	case s.records.Of(i).Suspended != "" && v1.IsTaskDispatched(e.state):
 		return v1.TaskPaused
 	case s.notice(i) != "":
 		return v1.TaskRunning
@@ -35,22 +35,29 @@ func (s *shown) ShownState(i int) string {
 
 // pausedReason returns the reason of a task that is shown as paused.
 func (s *shown) pausedReason(i int) string {
-	if s.Suspended(i) != "" {
+	if s.records.Of(i).Suspended != "" {
 		return v1.ReasonSuspended
 	}
 	return v1.ReasonApproval
 }
 
-// recount updates the counts of a task when the shown state of instance i has changed. was is the earlier state.
-func (s *shown) recount(i int, was string) {
-	g := s.entries[i].group
-	if is := s.ShownState(i); g >= 0 && is != was {
-		counts := s.FanOut(int(g)).Counts
-		if counts[was]--; counts[was] == 0 {
-			delete(counts, was)
+// recount updates the counts of a task when the shown state of instance i may have changed.
+func (s *shown) recount(i int) {
+	e := &s.entries[i]
+	if is := s.ShownState(i); e.group >= 0 && is != e.counted {
+		counts := s.FanOut(int(e.group)).Counts
+		if counts[e.counted]--; counts[e.counted] == 0 {
+			delete(counts, e.counted)
 		}
 		counts[is]++
+		e.counted = is
 	}
+}
+
+// RecordChanged shows that the record of task i has changed.
+func (s *shown) RecordChanged(i int) {
+	s.recount(i)
+	s.Touch(i)
 }
 
 // SetWaitReason shows why task i has no node.
@@ -65,9 +72,9 @@ func (s *shown) Text(i int) string {
 	case s.Away(i) != "":
 		return s.Away(i)
 	case s.ShownState(i) == v1.TaskPaused:
-		return cmp.Or(s.Suspended(i), e.why)
-	case v1.IsTaskWaiting(e.state) && s.IsHeld(i):
-		return cmp.Or(s.HeldBy(i), "by a person")
+		return cmp.Or(s.records.Of(i).Suspended, e.why)
+	case v1.IsTaskWaiting(e.state) && s.records.Of(i).Held:
+		return cmp.Or(s.records.Of(i).HeldBy, "by a person")
 	case e.text == "" && e.state == v1.TaskQueued && s.WaitReason != nil:
 		return s.WaitReason(i)
 	}

@@ -19,9 +19,9 @@ func (s *shown) notice(i int) string {
 // SetSilent shows that the node of task i has gone silent. started is when the task's process started. The task counts as
 // running until its fate is known.
 func (s *shown) SetSilent(i int, notice string, started *timestamppb.Timestamp, now time.Time) {
-	e, before := &s.entries[i], s.ShownState(i)
+	e := &s.entries[i]
 	s.Extras(i).silent, e.startedAt = notice, started
-	s.recount(i, before)
+	s.recount(i)
 	s.Log.Add(now, v1.EventSilent, i, e.node, e.attempt, e.claim, notice)
 	s.Touch(i)
 }
@@ -31,8 +31,7 @@ func (s *shown) EndSilence(i int) {
 	if s.notice(i) == "" {
 		return
 	}
-	before := s.ShownState(i)
 	s.entries[i].extras.silent, s.entries[i].startedAt = "", nil
-	s.recount(i, before)
+	s.recount(i)
 	s.Touch(i)
 }

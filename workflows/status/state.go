@@ -22,17 +22,18 @@ func (s *Status) RunState(core *dag.State) *v1.RunState {
 		PausedBy:    s.PausedBy,
 	}
 	for i := range s.entries {
-		e, rec := &s.entries[i], core.Task(i)
-		if s.IsHeld(i) {
+		rec := core.Task(i)
+		own := s.records.Of(i)
+		if own.Held {
 			c.Held = append(c.Held, s.Name(i))
-			if by := s.HeldBy(i); by != "" {
+			if by := own.HeldBy; by != "" {
 				if c.HeldBy == nil {
 					c.HeldBy = map[string]string{}
 				}
 				c.HeldBy[s.Name(i)] = by
 			}
 		}
-		if rec.State == v1.TaskPending && rec.Claim == 0 && (e.extras == nil || e.extras.ReadyAt.IsZero()) {
+		if rec.State == v1.TaskPending && rec.Claim == 0 && own.ReadyAt.IsZero() {
 			continue
 		}
 		c.Tasks[s.Name(i)] = s.taskState(i, rec)
@@ -41,17 +42,17 @@ func (s *Status) RunState(core *dag.State) *v1.RunState {
 }
 
 func (s *Status) taskState(i int, rec dag.Record) *v1.TaskState {
-	e := &s.entries[i]
+	e, own := &s.entries[i], s.records.Of(i)
 	task := s.taskMessage(i)
 	task.State, task.Reason, task.Notice = rec.State, rec.Reason, ""
-	if rec.State != v1.TaskAssigned || s.Suspended(i) != "" {
+	if rec.State != v1.TaskAssigned || own.Suspended != "" {
 		task.Error = rec.Error // for an approval this is its message
 	}
 	task.Type, task.DependsOn, task.Held = "", nil, false // other fields carry these
 	t := &v1.TaskState{
 		Task: task, Claim: rec.Claim, Record: e.record, Backoff: rec.Backoff, Retried: rec.Retried,
-		Unacknowledged: e.unacknowledged, AvoidNode: e.avoid, Refusals: e.refusals, Checkpoint: e.checkpoint, Items: s.Items(i),
-		Paused: s.Suspended(i), LeftRecords: s.LeftRecords(i), Lock: s.Lock(i), LostLeases: e.lostLeases, Continues: s.Continues(i), Requeues: s.Requeues(i),
+		Unacknowledged: own.Unacknowledged, AvoidNode: own.Avoid, Refusals: own.Refusals, Checkpoint: own.Checkpoint, Items: own.Items,
+		Paused: own.Suspended, LeftRecords: own.Left, Lock: own.Lock, LostLeases: own.LostLeases, Continues: own.Continues, Requeues: own.Requeues,
 		Final: rec.Final,
 	}
 	if e.record != "" {
@@ -67,9 +68,9 @@ func (s *Status) taskState(i int, rec dag.Record) *v1.TaskState {
 	}
 	if m := e.extras; m != nil {
 		t.Away = m.away
-		if !m.ReadyAt.IsZero() {
-			t.ReadyAt = timestamppb.New(m.ReadyAt)
-		}
+	}
+	if !own.ReadyAt.IsZero() {
+		t.ReadyAt = timestamppb.New(own.ReadyAt)
 	}
 	if f := rec.Failure; f.State != "" {
 		failure := &v1.Task{State: f.State, Reason: f.Reason, Error: f.Error}
@@ -100,11 +101,9 @@ func RecordOf(t *v1.TaskState) dag.Record {
 	return rec
 }
 
-// Restore restores the carried status of task i. Its instances, if it has any, must have been added before. instances is set if
-// it has any.
-func (s *Status) Restore(i int, t *v1.TaskState, instances bool) {
+// Restore restores the carried status of task i. Its instances, if it has any, and its record must have been restored before.
+func (s *Status) Restore(i int, t *v1.TaskState) {
 	e, task := &s.entries[i], t.GetTask()
-	before := s.ShownState(i)
 	e.state, e.reason, e.text, e.node = task.GetState(), task.GetReason(), task.GetError(), task.GetNode()
 	e.attempt, e.claim, e.record = task.GetAttempt(), t.GetClaim(), t.GetRecord()
 	if task.GetResult() != nil {
@@ -112,37 +111,16 @@ func (s *Status) Restore(i int, t *v1.TaskState, instances bool) {
 	}
 	e.assignedAt, e.startedAt = task.GetAssignedAt(), task.GetStartedAt()
 	e.completedAt, e.scheduledAfter = task.GetCompletedAt(), task.GetScheduledAfter()
-	e.attempts, e.suspicions = slices.Clip(task.GetAttempts()), task.GetSuspicions()
-	e.unacknowledged, e.avoid, e.refusals = t.GetUnacknowledged(), t.GetAvoidNode(), t.GetRefusals()
-	e.checkpoint, e.lostLeases = t.GetCheckpoint(), t.GetLostLeases()
-	if task.QueuedAt != nil {
-		e.queuedAt = task.GetQueuedAt().AsTime().UnixNano()
-	}
+	e.attempts = slices.Clip(task.GetAttempts())
 	if e.state == v1.TaskAssigned {
 		e.why, e.text = e.text, ""
 	}
 	if t.GetAway() != "" {
 		s.Extras(i).away = t.GetAway()
 	}
-	if t.GetLock() != "" {
-		s.Extras(i).Lock = t.GetLock()
-	}
-	if t.GetContinues() || t.GetRequeues() > 0 {
+	if task.GetCachedFrom() != "" || task.GetChildRun() != "" {
 		m := s.Extras(i)
-		m.continues, m.requeues = t.GetContinues(), t.GetRequeues()
-	}
-	if len(t.GetLeftRecords()) > 0 {
-		s.Extras(i).left = t.GetLeftRecords()
-	}
-	if task.GetCachedFrom() != "" || task.GetChildRun() != "" || t.GetReadyAt() != nil || t.GetPaused() != "" {
-		m := s.Extras(i)
-		m.cachedFrom, m.ChildRun, m.suspended = task.GetCachedFrom(), task.GetChildRun(), t.GetPaused()
-		if t.GetReadyAt() != nil {
-			m.ReadyAt = t.GetReadyAt().AsTime()
-		}
-	}
-	if e.group < 0 && instances {
-		s.SetItems(i, t.GetItems())
+		m.cachedFrom, m.ChildRun = task.GetCachedFrom(), task.GetChildRun()
 	}
 	if e.group < 0 && task.Count != nil && task.GetCount() == 0 {
 		s.Extras(i).FanOut = &FanOut{Counts: map[string]int32{}}
@@ -153,5 +131,5 @@ func (s *Status) Restore(i int, t *v1.TaskState, instances bool) {
 	if e.state == v1.TaskRunning && e.group < 0 && s.graph.FansOut(i) {
 		s.BusyFanOuts++
 	}
-	s.recount(i, before)
+	s.recount(i)
 }

@@ -18,7 +18,8 @@ func TestCarriedTaskForgetsNoField(t *testing.T) {
 	task.State, task.Reason, task.Error = v1.TaskFailed, "exit_code", "exit code 1"
 	task.Count, task.Counts = nil, nil // instances are carried separately
 	b := newTestStatus(t, 1)
-	b.Restore(0, carried, false)
+	b.records.Restore(0, carried, false)
+	b.Restore(0, carried)
 	rec := RecordOf(carried)
 	rec.PendingEnd = false
 	again := b.taskState(0, rec)
@@ -35,7 +36,7 @@ func TestCarriedTaskForgetsNoField(t *testing.T) {
 	kept.Result = task.GetResult() // the record holds the rest
 	for _, clear := range []*v1.Task{task, kept} {
 		clear.Type, clear.DependsOn, clear.Held, clear.Instances, clear.CreatedAt, clear.DeadLetteredAt, clear.Notice = "", nil, false, nil, nil, nil, ""
-		clear.QueuedAt.Nanos, clear.Name, clear.Workload, clear.LeaseUntil = 0, nil, nil, nil
+		clear.Name, clear.Workload, clear.LeaseUntil = nil, nil, nil
 	}
 	if !proto.Equal(task, kept) {
 		t.Errorf("%v\nbecomes\n%v", task, kept)

@@ -7,6 +7,7 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/core/flight"
 	"switchyard/workflows/dag"
 	"switchyard/workflows/structs"
 )
@@ -28,11 +29,11 @@ type Status struct {
 	SlotWait string
 }
 
-// New returns the status of a run that is about to begin.
-func New(id string, in *v1.RunInput, graph *dag.Graph, created time.Time) *Status {
-	tasks := newTable(in, graph)
+// New returns the status of a run that is about to begin. The status shows what the records say, and never changes them.
+func New(id string, in *v1.RunInput, graph *dag.Graph, records *flight.Records, created time.Time) *Status {
+	tasks := newTable(in, graph, records)
 	return &Status{
-		dispatches: &dispatches{shown: &shown{table: tasks}, suspicionLimit: max(1, in.GetOptions().GetSuspicionLimit())},
+		dispatches: &dispatches{shown: &shown{table: tasks}},
 		Run: &v1.Run{
 			Id:         id,
 			Name:       in.GetDefinition().GetName(),

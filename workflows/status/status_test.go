@@ -25,7 +25,7 @@ func newTestStatus(t interface{ Fatal(...any) }, tasks int) *Status {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return New("run-1", &v1.RunInput{Definition: def}, graph, time.Unix(0, 0))
+	return New("run-1", &v1.RunInput{Definition: def}, graph, flight.NewRecords(nil), time.Unix(0, 0))
 }
 
 // watcher pages through answers and keeps their content.
@@ -143,6 +143,7 @@ func TestStateKeepsTheStatus(t *testing.T) {
 	failed := &v1.ExecuteResponse{Record: "key", Result: &v1.TaskResult{ExitCode: 3, Stderr: "the end"}}
 	end := ending("a", v1.TaskFailed, failed)
 	end.Unacknowledged, end.Outcome = true, v1.OutcomeSystem
+	b.records.Ended(end)
 	b.EndAttempt(0, end, time.Unix(2, 5))
 	records := []dag.Record{
 		{State: v1.TaskQueued, Claim: 1, Node: "a", Attempt: 1, ExitCode: 3, Backoff: true, Failure: dag.Failure{State: v1.TaskFailed, Reason: "exit_code", Error: "exit code 3"}},
@@ -153,6 +154,7 @@ func TestStateKeepsTheStatus(t *testing.T) {
 		b.Update(i, rec, time.Unix(3, 0))
 	}
 	b.SetRetryTime(0, time.Unix(4, 0), time.Unix(3, 0))
+	b.records.At(0).Queue(time.Unix(4, 7))
 
 	runState := b.RunState(dag.Restore(b.graph, records))
 	if len(runState.GetTasks()) != 2 {
@@ -161,7 +163,8 @@ func TestStateKeepsTheStatus(t *testing.T) {
 	next := newTestStatus(t, 3)
 	for i := range records {
 		if task := runState.GetTasks()[b.graph.Name(i)]; task != nil {
-			next.Restore(i, task, false)
+			next.records.Restore(i, task, false)
+			next.Restore(i, task)
 			if got := RecordOf(task); got != records[i] {
 				t.Errorf("task %d: record %+v, want %+v", i, got, records[i])
 			}
@@ -176,8 +179,8 @@ func TestStateKeepsTheStatus(t *testing.T) {
 			t.Errorf("task %d: %v, want %v", i, got, want)
 		}
 	}
-	e := next.entries[0]
-	if e.record != "key" || e.claim != 1 || !slices.Equal(e.unacknowledged, []int32{0}) || e.avoid != "a" || e.queuedAt != b.entries[0].queuedAt {
-		t.Errorf("the first task continues as %+v", e)
+	e, own := next.entries[0], next.records.Of(0)
+	if e.record != "key" || e.claim != 1 || !slices.Equal(own.Unacknowledged, []int32{0}) || own.Avoid != "a" || !own.QueuedAt.Equal(time.Unix(4, 7)) {
+		t.Errorf("the first task continues as %+v, %+v", e, own)
 	}
 }

@@ -18,13 +18,14 @@ type table struct {
 	Revision int64
 
 	graph   *dag.Graph
+	records *flight.Records
 	entries []entry
 	order   order
 }
 
 // newTable returns the tasks of a run that is about to begin.
-func newTable(in *v1.RunInput, graph *dag.Graph) *table {
-	t := &table{graph: graph, entries: make([]entry, 0, graph.Len()), order: newOrder()}
+func newTable(in *v1.RunInput, graph *dag.Graph, records *flight.Records) *table {
+	t := &table{graph: graph, records: records, entries: make([]entry, 0, graph.Len()), order: newOrder()}
 	t.Log = eventlog.New(t.Name, func(number int64) string {
 		part := in.GetPartition()
 		if part == nil {
@@ -48,20 +49,14 @@ type entry struct {
 	result                                             *v1.TaskResult
 	assignedAt, startedAt, completedAt, scheduledAfter *timestamppb.Timestamp
 	attempts                                           []*v1.Attempt
-	suspicions                                         int32
 	lead                                               int32 // number of the first instance of its batch, or -1 if it is in no batch
 
-	record         string          // key of the record with the whole result, or "" if this result is whole
-	avoid          string          // node of the newest dispatch that failed or that the node handed back
-	why            string          // why the newest dispatch went to its node; for an approval, its message
-	place          []eventlog.Fact // facts of the newest dispatch, until the event of its assignment is logged
-	queuedAt       int64           // when the newest attempt requested a placement, in nanoseconds since 1970, or 0 if it has not
-	refusals       int32           // number of consecutive refusals by nodes without room
-	lostLeases     int32           // number of leases lost on live nodes since an attempt ended in another way
-	unacknowledged []int32
-	ended          *v1.Attempt // ended dispatch, until the core has processed it
-	checkpoint     *v1.Checkpoint
-	extras         *Extras // nil if the task has none of them
+	record  string          // key of the record with the whole result, or "" if this result is whole
+	why     string          // why the newest dispatch went to its node; for an approval, its message
+	place   []eventlog.Fact // facts of the newest dispatch, until the event of its assignment is logged
+	ended   *v1.Attempt     // ended dispatch, until the core has processed it
+	extras  *Extras         // nil if the task has none of them
+	counted string          // the state under which the counts of the task have this instance
 
 	revision int64
 }
@@ -70,7 +65,7 @@ type entry struct {
 func (t *table) add(group, number int) {
 	i := len(t.entries)
 	t.entries = append(t.entries, entry{
-		group: int32(group), number: int32(number), lead: -1, state: v1.TaskPending, result: flight.NothingRan,
+		group: int32(group), number: int32(number), lead: -1, state: v1.TaskPending, counted: v1.TaskPending, result: flight.NothingRan,
 	})
 	if group >= 0 {
 		f := t.FanOut(group)

@@ -18,7 +18,6 @@ func (d *dispatches) Update(i int, rec dag.Record, now time.Time) {
 	e.ended = nil
 	d.logChange(i, rec, end, now)
 	e.claim = rec.Claim
-	before := d.ShownState(i)
 	if rec.State == v1.TaskAssigned && e.state != v1.TaskAssigned {
 		e.assignedAt, e.startedAt, e.scheduledAfter = timestamppb.New(now), nil, nil
 	}
@@ -33,7 +32,7 @@ func (d *dispatches) Update(i int, rec dag.Record, now time.Time) {
 	d.countGroup(i, e.state, rec, now)
 	e.state, e.reason, e.text = rec.State, rec.Reason, rec.Error
 	e.node, e.attempt = rec.Node, rec.Attempt
-	d.recount(i, before)
+	d.recount(i)
 	d.Touch(i)
 }
 
@@ -41,13 +40,8 @@ func (d *dispatches) Update(i int, rec dag.Record, now time.Time) {
 func (d *dispatches) forget(i int) {
 	e := &d.entries[i]
 	e.assignedAt, e.startedAt, e.completedAt = nil, nil, nil
-	e.queuedAt, e.refusals, e.lostLeases = 0, 0, 0
-	if v1.IsRemote(d.definition(i).GetType()) {
-		d.Extras(i).requeues++
-	}
 	if m := e.extras; m != nil {
-		m.cachedFrom, m.CacheKey, m.Uncached, m.ChildRun, m.ReadyAt, m.SteeredBy, m.Lock = "", "", "", "", time.Time{}, "", ""
-		m.continues = false
+		m.cachedFrom, m.ChildRun, m.SteeredBy = "", "", ""
 		if m.FanOut != nil {
 			m.FanOut.View = nil
 		}

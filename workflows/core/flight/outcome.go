@@ -58,6 +58,11 @@ type End struct {
 	Checkpoint *v1.Checkpoint
 }
 
+// IsSuspect reports whether a node has taken the dispatch and not started it, or not taken it at all.
+func (e End) IsSuspect() bool {
+	return e.Ended.State == v1.AttemptMoved && (e.Ended.Reason == v1.ReasonNotStarted || e.Ended.Reason == v1.ReasonNotPickedUp)
+}
+
 // NothingRan is the result of a task that has not run at all. EmptyResult is the result of a completed task without any output.
 // Neither is ever modified.
 var (

@@ -1,0 +1,150 @@
+package flight
+
+import (
+	"slices"
+	"time"
+
+	v1 "switchyard/proto/switchyard/v1"
+)
+
+// Record is what a run remembers about a task or an instance, beside the record of the core, to decide about it.
+type Record struct {
+	ReadyAt        time.Time // when it could first start; zero if unknown
+	QueuedAt       time.Time // when its newest attempt began to wait for a node; zero if it has not
+	Avoid          string    // node of the newest dispatch that failed or that the node handed back, or ""
+	Refusals       int32     // consecutive refusals by nodes without room
+	LostLeases     int32     // leases lost on live nodes since an attempt ended in another way
+	Suspicions     int32     // dispatches in a row that a node did not start
+	Requeues       int32     // how often it was requeued after its end; only what runs outside the nodes is counted
+	Continues      bool      // an earlier dispatch started its newest attempt, which runs outside the nodes
+	Unacknowledged []int32   // numbers of the attempts whose end is unknown
+	Left           []string  // keys of records that attempts of earlier generations may have left
+	// Checkpoint is what the newest attempt left for the next one, or nil if nothing.
+	Checkpoint *v1.Checkpoint
+
+	Held      bool      // by a person
+	HeldBy    string    // who holds it, and why, or "" if unknown
+	Suspended string    // who suspended it, and why, or ""
+	Lock      string    // name of its lock, if an expression gave it
+	CacheKey  string    // key under which its result will be cached
+	Uncached  string    // why its result will not be cached although its definition has a cache
+	Items     *v1.Items // evaluated list of a foreach; nil if the definition holds the list
+
+	hasEnded bool
+}
+
+// Records holds the records of tasks and instances, under the indices of the core. A task without a record has an empty one.
+type Records struct {
+	list []*Record
+	// suspicionLimit is how many suspicions in a row it takes until a task avoids the last node.
+	suspicionLimit int32
+}
+
+// NewRecords returns the records of a run that is about to begin.
+func NewRecords(options *v1.RunOptions) *Records {
+	return &Records{suspicionLimit: max(1, options.GetSuspicionLimit())}
+}
+
+// Of returns the record of task i.
+func (rs *Records) Of(i int) Record {
+	if i >= len(rs.list) || rs.list[i] == nil {
+		return Record{}
+	}
+	return *rs.list[i]
+}
+
+// At returns the record of task i, for modification.
+func (rs *Records) At(i int) *Record {
+	if i >= len(rs.list) {
+		rs.list = append(rs.list, make([]*Record, i+1-len(rs.list))...)
+	}
+	if rs.list[i] == nil {
+		rs.list[i] = &Record{}
+	}
+	return rs.list[i]
+}
+
+// Queue records when a task began to wait for a node. A claim that is placed again keeps its time.
+func (r *Record) Queue(now time.Time) {
+	if r.QueuedAt.IsZero() {
+		r.QueuedAt = now
+	}
+}
+
+// Ended records the end of a dispatch.
+func (rs *Records) Ended(end End) {
+	r := rs.At(end.Ended.Task)
+	r.Avoid = ""
+	isMoved, isSuspect := end.Ended.State == v1.AttemptMoved, end.IsSuspect()
+	switch {
+	case isSuspect:
+		r.Suspicions++
+	case end.Outcome == v1.OutcomeDone:
+		r.Suspicions = 0
+	}
+	isTolerated := isSuspect && r.Suspicions < rs.suspicionLimit
+	if end.Outcome != v1.OutcomeDone && end.Outcome != "" && !isTolerated {
+		r.Avoid = end.Node
+	}
+	if r.Refusals++; end.Outcome != v1.OutcomeRefused {
+		r.Refusals = 0
+	}
+	if end.Unacknowledged && !slices.Contains(r.Unacknowledged, end.Attempt) {
+		r.Unacknowledged = append(slices.Clip(r.Unacknowledged), end.Attempt)
+	}
+	switch {
+	case end.Ended.State == v1.TaskCompleted:
+		r.Checkpoint = nil
+	case end.Checkpoint != nil:
+		r.Checkpoint = end.Checkpoint
+	}
+	switch {
+	case !isMoved:
+		r.Continues, r.LostLeases = false, 0
+		return
+	case end.Continues:
+		r.Continues = true
+	}
+	if end.Ended.Reason == v1.ReasonLeaseLost {
+		r.LostLeases++
+	}
+}
+
+// Changed records the state of a task in the core. A task that was requeued after its end, or waits for one that was, begins
+// anew. isRemote reports whether it runs outside the nodes.
+func (rs *Records) Changed(i int, state string, isRemote bool) {
+	hadEnded, hasEnded := rs.Of(i).hasEnded, v1.IsTaskTerminal(state)
+	if hadEnded == hasEnded {
+		return
+	}
+	r := rs.At(i)
+	r.hasEnded = hasEnded
+	if hasEnded {
+		return
+	}
+	if isRemote {
+		r.Requeues++
+	}
+	r.ReadyAt, r.QueuedAt, r.Refusals, r.LostLeases, r.Continues = time.Time{}, time.Time{}, 0, 0, false
+	r.Lock, r.CacheKey, r.Uncached = "", "", ""
+}
+
+// Restore restores the record that the previous execution left of task i. Only a task that hasInstances keeps its list.
+func (rs *Records) Restore(i int, t *v1.TaskState, hasInstances bool) {
+	task, r := t.GetTask(), rs.At(i)
+	*r = Record{
+		Avoid: t.GetAvoidNode(), Refusals: t.GetRefusals(), LostLeases: t.GetLostLeases(), Suspicions: task.GetSuspicions(),
+		Requeues: t.GetRequeues(), Continues: t.GetContinues(), Unacknowledged: t.GetUnacknowledged(), Left: t.GetLeftRecords(),
+		Checkpoint: t.GetCheckpoint(), Suspended: t.GetPaused(), Lock: t.GetLock(),
+		hasEnded: v1.IsTaskTerminal(task.GetState()),
+	}
+	if hasInstances {
+		r.Items = t.GetItems()
+	}
+	if t.GetReadyAt() != nil {
+		r.ReadyAt = t.GetReadyAt().AsTime()
+	}
+	if task.GetQueuedAt() != nil {
+		r.QueuedAt = task.GetQueuedAt().AsTime()
+	}
+}
