@@ -21,7 +21,7 @@ func existingParent(path string) string {
 }
 
 // CheckNewFolder returns an error if this process can neither write to a folder nor create it. It leaves nothing behind, and
-// creates nothing in the folder itself, whose readers could mistake it.
+// creates nothing in an existing folder, because readers of a store would take it for one of their objects.
 func CheckNewFolder(dir string) error {
 	if info, err := os.Stat(dir); err == nil && info.IsDir() {
 		return canWrite(dir)

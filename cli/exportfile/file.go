@@ -171,7 +171,7 @@ func Read(name string, data []byte, skip []string) (File, error) {
 	return f, errors.Join(problems...)
 }
 
-// itemOf returns the item of an entry, whose content is in field.
+// itemOf returns the item of an entry. field is the field of its kind, which takes the content.
 func itemOf(e entry, field protoreflect.FieldDescriptor) (*v1.ExportedItem, error) {
 	item := &v1.ExportedItem{Kind: e.Kind, Name: e.Name}
 	content := item.ProtoReflect().NewField(field)
