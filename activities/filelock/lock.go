@@ -75,7 +75,8 @@ func Take(path string) (*Lock, error) {
 	return nil, fmt.Errorf("lock %s: the file was removed after every attempt to lock it", path)
 }
 
-// Holder returns the process that the lock file at path names, or 0 if there is none. That process holds the lock, or held it last.
+// Holder returns the process that the lock file at path names, or 0 if the file names none. That process holds
+// the lock, or held it last.
 func Holder(path string) (pid int) {
 	pid, _ = content(path)
 	return pid

@@ -75,8 +75,8 @@ func TestGallery(t *testing.T) {
 // documentOf returns the path of a file of the gallery.
 func documentOf(name string) string { return filepath.Join(repository, "docs/examples", name) }
 
-// checkPicture compares the picture of an example with the graph of a run, which is JSON. The picture has what every run of the
-// example decides alike: neither nodes nor errors, whose texts name them.
+// checkPicture compares the picture of an example with the graph of a run, which is JSON. The picture shows
+// only what is the same in every run of the example. Nodes, and errors that name them, are not.
 func checkPicture(t *testing.T, name, text string) {
 	t.Helper()
 	var run v1.Run

@@ -61,11 +61,11 @@ func TestFleetFromPackages(t *testing.T) {
 		}
 	}
 
-	n1.write("root/seen", "")
+	n1.write("srv/seen", "")
 	yard.write("root/long.yaml", "name: long\ntasks: { a: { type: shell, constraints: { targetNode: n1 }, spec: { command: "+
-		"'echo began >> /root/seen; until test -e /root/open; do sleep 0.1; done; echo ended >> /root/seen' } } }\n")
+		"'echo began >> /srv/seen; until test -e /srv/open; do sleep 0.1; done; echo ended >> /srv/seen' } } }\n")
 	yard.do("switchyard submit long.yaml")
-	processes.Await(t, "the task runs", func() bool { return n1.text("root/seen") == "began\n" })
+	processes.Await(t, "the task runs", func() bool { return n1.text("srv/seen") == "began\n" })
 	worker := n1.do("systemctl show -P MainPID switchyard-worker@n1")
 	began = time.Now()
 	in.download("0.2.0")
@@ -74,13 +74,13 @@ func TestFleetFromPackages(t *testing.T) {
 	processes.Await(t, "the gateway and the idle node have restarted, and the other one drains", func() bool {
 		return n1.state("switchyard-worker@n1") == "deactivating" && yard.state("switchyard-gateway") == "active" && n2.state("switchyard-worker@n2") == "active"
 	})
-	n1.write("root/open", "")
+	n1.write("srv/open", "")
 	yard.do("switchyard runs watch last")
 	processes.Await(t, "the new worker has started", func() bool {
 		return n1.state("switchyard-worker@n1") == "active" && n1.do("systemctl show -P MainPID switchyard-worker@n1") != worker
 	})
 	run := processes.ParseRun(t, yard.do("switchyard runs get last -o json 2>/dev/null"))
-	if seen := n1.text("root/seen"); seen != "began\nended\n" || run.Tasks["a"].Attempt != 0 {
+	if seen := n1.text("srv/seen"); seen != "began\nended\n" || run.Tasks["a"].Attempt != 0 {
 		t.Errorf("the task printed %q in attempt %d", seen, run.Tasks["a"].Attempt)
 	}
 	for _, m := range in.machines {

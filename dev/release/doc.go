@@ -14,7 +14,7 @@
 //
 // # Image
 //
-// The file is a layout of OCI, whose only entry is an index of the platforms. The manifest.json beside it is for versions of
+// The file is an OCI layout. Its only entry is an index of the platforms. The manifest.json beside it is for versions of
 // `docker load` that know no index; they name the images switchyard:VERSION-ARCHITECTURE. The image has no shell.
 //
 // # Provenance

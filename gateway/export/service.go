@@ -56,7 +56,7 @@ type kind interface {
 	check(ctx context.Context, item *v1.ExportedItem) (checked *v1.ExportedItem, warnings []string, err error)
 	// isSame reports whether a checked item is what is stored.
 	isSame(ctx context.Context, item, stored *v1.ExportedItem) (bool, error)
-	// put stores a checked item in place of the stored one, which is nil if there is none.
+	// put stores a checked item in place of the stored one. stored is nil if no item of that name is stored.
 	put(ctx context.Context, item, stored *v1.ExportedItem) error
 }
 

@@ -46,7 +46,7 @@ func (r *Registry) Add(ctx context.Context, p *auth.Principal, key ssh.PublicKey
 	return added, nil
 }
 
-// Find returns the record of a name's key, given its fingerprint, or nil if there is none.
+// Find returns the record of a name's key, given its fingerprint, or nil if the name has no such key.
 func (r *Registry) Find(ctx context.Context, name, fingerprint string) (*v1.Key, error) {
 	sum, ok := parseFingerprint(fingerprint)
 	if !ok {

@@ -116,7 +116,7 @@ func (s Service) PlanWorkflow(ctx context.Context, req *connect.Request[v1.PlanW
 	return connect.NewResponse(res), nil
 }
 
-// Find returns the stored workflow of a name, or nil if there is none.
+// Find returns the stored workflow of a name, or nil if no workflow has that name.
 func (s Service) Find(ctx context.Context, name string) (*library.Stored, error) {
 	stored, err := s.Library.Get(ctx, name)
 	if errors.Is(err, library.ErrUnknown) {

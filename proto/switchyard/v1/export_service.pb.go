@@ -543,7 +543,7 @@ type PlanImportResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// What the import would do: "create", "change" or "keep".
 	Action string `protobuf:"bytes,1,opt,name=action,proto3" json:"action,omitempty"`
-	// The item that is stored, without the value of a secret; absent if there is none.
+	// The item that is stored, without the value of a secret; absent if no item of that name is stored.
 	Stored *ExportedItem `protobuf:"bytes,2,opt,name=stored,proto3" json:"stored,omitempty"`
 	// What the item needs and does not have yet, one line for each.
 	Warnings      []string `protobuf:"bytes,3,rep,name=warnings,proto3" json:"warnings,omitempty"`

@@ -14,7 +14,7 @@ const (
 	Ends        Step = iota // the attempt ends with this answer
 	GoesAway                // it may still run on a node that is away; the node is asked for it
 	RunsOn                  // its node has detached it, and it runs without an activity
-	IsStopped               // it runs detached, and its node must still be told to stop it
+	IsStopped               // it runs detached, and the run asks its node to stop it
 	Expires                 // it may run detached until its lease is over
 	IsLookedFor             // it may have ended without an answer; its node may have recorded the result
 )
