@@ -17,7 +17,7 @@ words="$words|dead_letter|rejected|cancelled|stale|draining|offline|dead_lettere
 words="$words|no_executor|not_picked_up|not_started|lease_lost|start_failed|bad_spec|k8s_job|subagent|claude_relay"
 allowed='^[^:]*:[0-9]+:[[:space:]]*//|By\("(cancelled|killed|rejected)", |`json:"|errors\.New\("cancelled"\)'
 allowed="$allowed|^drawing/words/fan_out\.go:.*, \"[a-z]+\"},\$|^drawing/timeline/reason\.go:|^(cli/tui|drawing/svg)/(lane|legend)\.go:.*\"queued\"|^gateway/web/stream\.go:.*out\.send\(\"failed\"|^cli/runs_get_task\.go:.*\{\"created\", "
-allowed="$allowed|^workflows/dag/describe\.go:.*phrase := "
+allowed="$allowed|^workflows/core/dag/describe\.go:.*phrase := "
 allowed="$allowed|^workflows/definition/alias_words\.go:.*[[:space:]]case \"|^activities/taskrunner/ancestors\.go:.*shown\[\""
 allowed="$allowed|^gateway/rest/foreign_fields\.go:.*\"enabled\", \"paused\"|^activities/executor/qemu/monitor\.go:.*state(Paused|Running) +="
 literals=$(git grep -nE "\"($words)\"" -- '*.go' ':!*_test.go' ':!dev' ':!proto' ':!workflows/condition' ':!activities/metrics' \

@@ -65,7 +65,7 @@ long() {
 }
 
 properties() {
-	go test ./workflows/dag -timeout 1h -rapid.checks=500000 &&
+	go test ./workflows/core/dag -timeout 1h -rapid.checks=500000 &&
 		go test ./activities/placement -timeout 1h -rapid.checks=100000 -run 'AgainstModel|BreakNoRule' &&
 		go test ./activities/store -timeout 1h -rapid.checks=2000 -run 'BehavesAsAMap|OrderOfALog'
 }
@@ -95,7 +95,7 @@ core() {
 	# A node that was kept from one request of a shape stayed closed to the next one.
 	part core-placement go test ./activities/placement -rapid.checks=1000 -run 'AgainstModel|BreakNoRule'
 	# A condition switched off the protection against failed parents; the last failure of an instance was no dead letter.
-	part core-dag go test ./workflows/dag -rapid.checks=5000
+	part core-dag go test ./workflows/core/dag -rapid.checks=5000
 	# A line of nvidia-smi about a GPU without a name was a GPU.
 	part core-fuzz go test ./workers/node -run '^$' -fuzz '^FuzzParseGPUs$' -fuzztime 10000x -fuzzminimizetime 100x
 	local faults=(

@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	v1 "switchyard/proto/switchyard/v1"
-	"switchyard/workflows/dag"
+	"switchyard/workflows/core/dag"
 )
 
 // fakeStarts stands for everything that starts, or keeps, what the admitter lets through.

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	v1 "switchyard/proto/switchyard/v1"
-	"switchyard/workflows/dag"
+	"switchyard/workflows/core/dag"
 )
 
 // newDeadlines returns the deadlines of a run with one task, which waits for a node.

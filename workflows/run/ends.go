@@ -2,8 +2,8 @@ package run
 
 import (
 	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/core/dag"
 	"switchyard/workflows/core/flight"
-	"switchyard/workflows/dag"
 	"switchyard/workflows/phrase"
 )
 

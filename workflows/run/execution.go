@@ -9,8 +9,8 @@ import (
 
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/admission"
+	"switchyard/workflows/core/dag"
 	"switchyard/workflows/core/flight"
-	"switchyard/workflows/dag"
 	"switchyard/workflows/definition"
 	"switchyard/workflows/eventlog"
 	"switchyard/workflows/limits"

@@ -2,7 +2,7 @@ package run
 
 import (
 	v1 "switchyard/proto/switchyard/v1"
-	"switchyard/workflows/dag"
+	"switchyard/workflows/core/dag"
 )
 
 // expander determines how many instances a task has. It owns the fan-outs that are held.

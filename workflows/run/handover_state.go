@@ -6,8 +6,8 @@ import (
 	"go.temporal.io/sdk/workflow"
 
 	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/core/dag"
 	"switchyard/workflows/core/flight"
-	"switchyard/workflows/dag"
 	"switchyard/workflows/definition"
 	"switchyard/workflows/eventlog"
 	"switchyard/workflows/names"

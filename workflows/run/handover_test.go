@@ -10,7 +10,7 @@ import (
 	"switchyard/proto/prototest"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/admission"
-	"switchyard/workflows/dag"
+	"switchyard/workflows/core/dag"
 	"switchyard/workflows/limits"
 )
 

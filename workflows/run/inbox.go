@@ -1,6 +1,6 @@
 package run
 
-import "switchyard/workflows/dag"
+import "switchyard/workflows/core/dag"
 
 // inbox holds what has happened since the core was last asked for decisions.
 type inbox struct {

@@ -9,7 +9,7 @@ import (
 
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/admission"
-	"switchyard/workflows/dag"
+	"switchyard/workflows/core/dag"
 	"switchyard/workflows/limits"
 )
 

@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	v1 "switchyard/proto/switchyard/v1"
-	"switchyard/workflows/dag"
+	"switchyard/workflows/core/dag"
 )
 
 // partitionedFanOut is a fan-out that is too large for the run. FanOut children run its partitions, a bounded number at a time,

@@ -4,7 +4,7 @@ import (
 	"slices"
 
 	v1 "switchyard/proto/switchyard/v1"
-	"switchyard/workflows/dag"
+	"switchyard/workflows/core/dag"
 	"switchyard/workflows/definition"
 	"switchyard/workflows/status"
 )

@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	v1 "switchyard/proto/switchyard/v1"
-	"switchyard/workflows/dag"
+	"switchyard/workflows/core/dag"
 	"switchyard/workflows/names"
 )
 

@@ -8,7 +8,7 @@ import (
 	"go.temporal.io/sdk/workflow"
 
 	v1 "switchyard/proto/switchyard/v1"
-	"switchyard/workflows/dag"
+	"switchyard/workflows/core/dag"
 	"switchyard/workflows/names"
 	"switchyard/workflows/phrase"
 	"switchyard/workflows/status"

@@ -7,8 +7,8 @@ import (
 	"google.golang.org/protobuf/types/known/structpb"
 
 	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/core/dag"
 	"switchyard/workflows/core/flight"
-	"switchyard/workflows/dag"
 )
 
 // fakeCacheUser takes the tasks that are not answered from the cache, and refuses context updates that it is told to refuse.

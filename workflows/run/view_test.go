@@ -4,7 +4,7 @@ import (
 	"testing"
 
 	v1 "switchyard/proto/switchyard/v1"
-	"switchyard/workflows/dag"
+	"switchyard/workflows/core/dag"
 )
 
 // fakeCounts is what a view asks of admission, approvals and partitions.

@@ -8,6 +8,6 @@
 // (shown.go), and the dispatches of tasks (dispatch.go). Status itself has the run, answers queries (answer.go), and carries
 // everything over to the next execution (state.go).
 //
-// The package is pure: it imports proto, workflows/core/flight, workflows/dag, workflows/names, workflows/eventlog,
+// The package is pure: it imports proto, workflows/core/flight, workflows/core/dag, workflows/names, workflows/eventlog,
 // workflows/phrase and workflows/structs, and nothing of Temporal.
 package status

@@ -7,8 +7,8 @@ import (
 	"time"
 
 	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/core/dag"
 	"switchyard/workflows/core/flight"
-	"switchyard/workflows/dag"
 	"switchyard/workflows/eventlog"
 )
 

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	v1 "switchyard/proto/switchyard/v1"
-	"switchyard/workflows/dag"
+	"switchyard/workflows/core/dag"
 	"switchyard/workflows/eventlog"
 	"switchyard/workflows/phrase"
 )

@@ -8,8 +8,8 @@ import (
 	"pgregory.net/rapid"
 
 	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/core/dag"
 	"switchyard/workflows/core/flight"
-	"switchyard/workflows/dag"
 )
 
 // Whatever happens in a run, the newest event of each task matches its state, a started attempt has an assignment before it,

@@ -12,8 +12,8 @@ import (
 	"pgregory.net/rapid"
 
 	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/core/dag"
 	"switchyard/workflows/core/flight"
-	"switchyard/workflows/dag"
 )
 
 func newTestStatus(t interface{ Fatal(...any) }, tasks int) *Status {

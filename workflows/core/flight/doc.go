@@ -2,5 +2,5 @@
 // asked to execute. It takes an [Answer], which is what is known when the activity of the attempt has ended, and the facts of
 // the [Attempt], and returns the [End] of each member.
 //
-// The package is pure: it imports proto, workflows/dag and the standard library, and nothing of Temporal.
+// The package is pure: it imports proto, workflows/core/dag and the standard library, and nothing of Temporal.
 package flight

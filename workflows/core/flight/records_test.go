@@ -7,7 +7,7 @@ import (
 	"time"
 
 	v1 "switchyard/proto/switchyard/v1"
-	"switchyard/workflows/dag"
+	"switchyard/workflows/core/dag"
 )
 
 // ending returns the end of the first task's attempt on node "a".

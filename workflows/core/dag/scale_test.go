@@ -7,7 +7,7 @@ import (
 	"time"
 
 	v1 "switchyard/proto/switchyard/v1"
-	"switchyard/workflows/dag"
+	"switchyard/workflows/core/dag"
 )
 
 // each returns a graph of one task that fans out and one task after it.

@@ -4,7 +4,7 @@ import (
 	"fmt"
 
 	v1 "switchyard/proto/switchyard/v1"
-	"switchyard/workflows/dag"
+	"switchyard/workflows/core/dag"
 )
 
 // step applies one event. After the end of the run it is a no-op.

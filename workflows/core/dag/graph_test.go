@@ -7,7 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	v1 "switchyard/proto/switchyard/v1"
-	"switchyard/workflows/dag"
+	"switchyard/workflows/core/dag"
 )
 
 // edges returns a definition of tasks with the given dependencies.

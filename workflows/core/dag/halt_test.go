@@ -6,7 +6,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	v1 "switchyard/proto/switchyard/v1"
-	"switchyard/workflows/dag"
+	"switchyard/workflows/core/dag"
 )
 
 // A live is a run for tests that advance it step by step, by name.

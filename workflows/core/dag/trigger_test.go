@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	v1 "switchyard/proto/switchyard/v1"
-	"switchyard/workflows/dag"
+	"switchyard/workflows/core/dag"
 )
 
 // family plays a run of a task "it" whose parents end in the given ways: "s" completes, "n" is skipped by its condition and "f"

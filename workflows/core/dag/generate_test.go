@@ -11,7 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	v1 "switchyard/proto/switchyard/v1"
-	"switchyard/workflows/dag"
+	"switchyard/workflows/core/dag"
 )
 
 // chance returns true in n of 100 cases.

@@ -4,7 +4,7 @@ import (
 	"slices"
 
 	v1 "switchyard/proto/switchyard/v1"
-	"switchyard/workflows/dag"
+	"switchyard/workflows/core/dag"
 )
 
 // reference is the reference interpreter. It states the rules a second time, as plainly as possible and by name, and stores

@@ -7,7 +7,7 @@ import (
 	"pgregory.net/rapid"
 
 	v1 "switchyard/proto/switchyard/v1"
-	"switchyard/workflows/dag"
+	"switchyard/workflows/core/dag"
 )
 
 // Whatever happens in whatever order, the state matches the reference interpreter after every step, and the run ends.

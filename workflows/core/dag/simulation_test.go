@@ -8,7 +8,7 @@ import (
 	"pgregory.net/rapid"
 
 	v1 "switchyard/proto/switchyard/v1"
-	"switchyard/workflows/dag"
+	"switchyard/workflows/core/dag"
 )
 
 // A simulation plays the world around a state. It carries out decisions in random order and checks the invariants of the state

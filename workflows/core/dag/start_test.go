@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	v1 "switchyard/proto/switchyard/v1"
-	"switchyard/workflows/dag"
+	"switchyard/workflows/core/dag"
 )
 
 // addParent adds a task to a definition that ends as word describes.

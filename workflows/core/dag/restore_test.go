@@ -7,7 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	v1 "switchyard/proto/switchyard/v1"
-	"switchyard/workflows/dag"
+	"switchyard/workflows/core/dag"
 )
 
 func TestRestoreFillsInWhatIsMissing(t *testing.T) {

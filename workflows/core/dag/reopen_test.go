@@ -9,7 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	v1 "switchyard/proto/switchyard/v1"
-	"switchyard/workflows/dag"
+	"switchyard/workflows/core/dag"
 )
 
 // A dead letter that is requeued after the end and succeeds leaves the run as if it had succeeded at once, except for tasks

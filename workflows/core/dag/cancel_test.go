@@ -6,7 +6,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	v1 "switchyard/proto/switchyard/v1"
-	"switchyard/workflows/dag"
+	"switchyard/workflows/core/dag"
 )
 
 func TestCancel(t *testing.T) {

@@ -4,7 +4,7 @@ import (
 	"maps"
 	"slices"
 
-	"switchyard/workflows/dag"
+	"switchyard/workflows/core/dag"
 )
 
 // options returns what Restore needs beside the records.
