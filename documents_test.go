@@ -124,7 +124,7 @@ func TestCommentsNameDocuments(t *testing.T) {
 func TestErrorsInTheDocumentationExist(t *testing.T) {
 	const page, least = "docs/troubleshooting.md", 40
 	var texts []string
-	for _, top := range []string{"activities", "cli", "dev/embedded", "gateway", "workers", "workflows"} {
+	for _, top := range []string{"activities", "cli", "gateway", "workers", "workflows"} {
 		err := filepath.WalkDir(top, func(file string, _ fs.DirEntry, err error) error {
 			if err != nil || !strings.HasSuffix(file, ".go") || strings.HasSuffix(file, "_test.go") {
 				return err

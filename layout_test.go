@@ -24,7 +24,7 @@ var arrows = []struct {
 	not  []string
 	but  []string
 }{
-	{"proto", []string{"switchyard/workflows", "switchyard/activities", "switchyard/workers", "switchyard/gateway", "switchyard/cli", "switchyard/dev", temporal}, nil},
+	{"proto", []string{"switchyard/workflows", "switchyard/activities", "switchyard/workers", "switchyard/gateway", "switchyard/cli", temporal}, nil},
 	// Pure packages know the data model but not Temporal.
 	{"workflows/names", []string{"switchyard/", temporal}, nil},
 	{"workflows/nearest", []string{"switchyard/", temporal}, nil},
@@ -77,7 +77,7 @@ var arrows = []struct {
 	{"activities/secrets/mask", []string{"switchyard/", temporal}, nil},
 	{"workers/node", []string{"switchyard/", temporal}, []string{"switchyard/proto", "switchyard/activities/filelock", "switchyard/activities/statedir"}},
 	// Workflow code does no I/O. It shares only names and the pure packages with the activities.
-	{"workflows", []string{"switchyard/activities", "switchyard/workers", "switchyard/gateway", "switchyard/cli", "switchyard/dev", "go.temporal.io/server", "go.temporal.io/sdk/client", "go.temporal.io/sdk/worker", "os", "net"}, []string{"net/netip"}},
+	{"workflows", []string{"switchyard/activities", "switchyard/workers", "switchyard/gateway", "switchyard/cli", "go.temporal.io/sdk/client", "go.temporal.io/sdk/worker", "os", "net"}, []string{"net/netip"}},
 	{"activities/heartbeat", []string{"switchyard/"}, nil},
 	{"activities/schedules", []string{"switchyard/"}, []string{"switchyard/proto", "switchyard/workflows/cron", "switchyard/workflows/definition", "switchyard/workflows/names"}},
 	{"activities/secrets", []string{"switchyard/", temporal}, []string{"switchyard/activities/gatewayclient", "switchyard/proto", "switchyard/activities/secrets", "switchyard/activities/store", "switchyard/workflows/secretref"}},
@@ -91,9 +91,10 @@ var arrows = []struct {
 	{"activities/sessions/wire", []string{"switchyard/", temporal}, []string{"switchyard/proto"}},
 	{"activities/taskrunner", []string{"switchyard/activities/orchestrator", "switchyard/activities/presence", "switchyard/activities/placement"}, nil},
 	{"activities/orchestrator", []string{"switchyard/activities/taskrunner", "switchyard/activities/presence", "switchyard/activities/executor"}, nil},
-	{"activities", []string{"switchyard/workers", "switchyard/gateway", "switchyard/cli", "switchyard/dev", "go.temporal.io/server"}, nil},
-	{"workers", []string{"switchyard/gateway", "switchyard/cli", "switchyard/dev", "go.temporal.io/server"}, nil},
-	{"gateway", []string{"switchyard/workers", "switchyard/cli", "switchyard/dev", "go.temporal.io/server"}, nil},
+	{"activities", []string{"switchyard/workers", "switchyard/gateway", "switchyard/cli"}, nil},
+	{"workers", []string{"switchyard/gateway", "switchyard/cli"}, nil},
+	{"workers/embedded", []string{"switchyard/"}, []string{"switchyard/activities/filelock", "switchyard/activities/httpguard"}},
+	{"gateway", []string{"switchyard/workers", "switchyard/cli"}, nil},
 	{"gateway/openapi", []string{"switchyard/", temporal}, []string{"switchyard/gateway/openapi"}},
 	{"gateway/singletask", []string{"switchyard/", temporal}, []string{"switchyard/proto"}},
 	{"gateway/mcp", []string{"switchyard/", temporal}, []string{"switchyard/docs", "switchyard/proto", "switchyard/gateway/auth", "switchyard/gateway/inprocess", "switchyard/gateway/openapi", "switchyard/gateway/singletask", "switchyard/workflows/definition", "switchyard/workflows/nearest", "switchyard/workflows/structs"}},
@@ -152,7 +153,7 @@ var arrows = []struct {
 	{"cli/archive", []string{"switchyard/", temporal}, nil},
 	{"cli/portforward", []string{"switchyard/", temporal}, []string{"switchyard/activities/sessions/wire"}},
 	{"cli/config", []string{"switchyard/"}, []string{"switchyard/workflows/nearest", "switchyard/proto", "switchyard/cli/exit", "switchyard/workflows/definition"}},
-	{"cli/doctor", []string{"switchyard/cli", "switchyard/dev"}, []string{"switchyard/cli/client", "switchyard/cli/exit"}},
+	{"cli/doctor", []string{"switchyard/cli"}, []string{"switchyard/cli/client", "switchyard/cli/exit"}},
 	{"cli/exportfile", []string{"switchyard/", temporal}, []string{"switchyard/proto", "switchyard/workflows/definition"}},
 	{"cli/stack", []string{"switchyard/cli"}, []string{"switchyard/cli/stack", "switchyard/cli/exit"}},
 	{"cli/client", []string{"switchyard/"}, []string{"switchyard/proto", "switchyard/activities/sessions/wire", "switchyard/cli/exit", "switchyard/cli/output", "switchyard/drawing/words", "switchyard/workflows/definition", "switchyard/workflows/names"}},
@@ -166,22 +167,29 @@ var arrows = []struct {
 	{"dev/kubetest", []string{"switchyard/", temporal}, []string{"switchyard/activities/filelock", "switchyard/dev/kubetest", "switchyard/dev/testneeds"}},
 	{"dev/browsertest", []string{"switchyard/", temporal}, []string{"switchyard/activities/filelock", "switchyard/dev/testneeds"}},
 	{"dev/processes", []string{"switchyard/", temporal}, nil},
-	{"dev/embedded", []string{"switchyard/"}, []string{"switchyard/activities/filelock", "switchyard/activities/httpguard"}},
 }
 
-// TestArrows checks that no package imports what arrows forbids.
+// reserved maps a prefix of import paths to the folder whose packages alone may import it outside tests.
+var reserved = map[string]string{
+	"switchyard/dev":        "switchyard/dev", // the product does not depend on the tools of its developers
+	"go.temporal.io/server": "switchyard/workers/embedded",
+}
+
+// TestArrows checks that no package imports what arrows forbids, or what reserved keeps for others.
 func TestArrows(t *testing.T) {
 	for pkg, imports := range packages(t) {
-		for _, arrow := range arrows {
-			if pkg != "switchyard/"+arrow.from && !strings.HasPrefix(pkg, "switchyard/"+arrow.from+"/") {
+		for _, imported := range imports {
+			if isForTests(pkg) && strings.HasPrefix(imported, "switchyard/dev/") {
 				continue
 			}
-			for _, imported := range imports {
-				if isForTests(pkg) && strings.HasPrefix(imported, "switchyard/dev/") {
-					continue
-				}
-				if covers(arrow.not, imported) && !covers(arrow.but, imported) {
+			for _, arrow := range arrows {
+				if covers([]string{"switchyard/" + arrow.from}, pkg) && covers(arrow.not, imported) && !covers(arrow.but, imported) {
 					t.Errorf("%s imports %s", pkg, imported)
+				}
+			}
+			for prefix, folder := range reserved {
+				if covers([]string{prefix}, imported) && !covers([]string{folder}, pkg) {
+					t.Errorf("%s imports %s, which only %s may import", pkg, imported, folder)
 				}
 			}
 		}

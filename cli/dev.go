@@ -12,7 +12,7 @@ import (
 	"switchyard/cli/exit"
 	"switchyard/cli/stack"
 	"switchyard/cli/tlsfiles"
-	"switchyard/dev/embedded"
+	"switchyard/workers/embedded"
 )
 
 func newDev(sys *system) *cobra.Command {

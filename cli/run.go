@@ -13,8 +13,8 @@ import (
 	"switchyard/cli/follow"
 	"switchyard/cli/output"
 	"switchyard/cli/stack"
-	"switchyard/dev/embedded"
 	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workers/embedded"
 	"switchyard/workflows/definition/source"
 )
 

@@ -3,7 +3,7 @@
 # clusters: dev/nightly.sh covers all.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-clusters='switchyard/(workers/workertest|dev/temporaltest|dev/embedded|cli/stack)'
+clusters='switchyard/(workers/workertest|dev/temporaltest|workers/embedded|cli/stack)'
 concurrent=$(grep -rlE --include='*.go' --exclude='*_test.go' '^\s*go [a-z]|\.Go\(|AfterFunc\(' activities cli drawing gateway workers workflows |
 	xargs -n1 dirname | sort -u | sed 's|^|switchyard/|')
 packages=$(go list -f '{{.ImportPath}} {{len .TestGoFiles}}{{len .XTestGoFiles}} {{join .Imports " "}} {{join .TestImports " "}} {{join .XTestImports " "}}' ./... |

@@ -11,9 +11,9 @@ import (
 	"switchyard/activities/executor/subagent/model"
 	"switchyard/activities/placement"
 	"switchyard/activities/secrets"
-	"switchyard/dev/embedded"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workers"
+	"switchyard/workers/embedded"
 	"switchyard/workers/node"
 	"switchyard/workflows/definition"
 )

@@ -18,10 +18,10 @@ import (
 	"switchyard/activities/metrics"
 	"switchyard/activities/secrets/vault"
 	"switchyard/activities/store"
-	"switchyard/dev/embedded"
 	"switchyard/gateway"
 	"switchyard/gateway/tunnel"
 	"switchyard/workers"
+	"switchyard/workers/embedded"
 	"switchyard/workflows/visibility"
 )
 

@@ -14,9 +14,9 @@ import (
 	"switchyard/activities/executor/subagent"
 	"switchyard/activities/executor/subagent/model"
 	"switchyard/activities/store"
-	"switchyard/dev/embedded"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workers"
+	"switchyard/workers/embedded"
 	"switchyard/workflows/visibility"
 )
 

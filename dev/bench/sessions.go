@@ -14,9 +14,9 @@ import (
 	"switchyard/activities/sessions/caller"
 	"switchyard/activities/sessions/wire"
 	"switchyard/cli/client"
-	"switchyard/dev/embedded"
 	"switchyard/dev/processes"
 	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workers/embedded"
 	"switchyard/workflows/visibility"
 )
 

@@ -9,7 +9,7 @@ import (
 	"path/filepath"
 	"syscall"
 
-	"switchyard/dev/embedded"
+	"switchyard/workers/embedded"
 	"switchyard/workflows/visibility"
 )
 

@@ -9,8 +9,8 @@ import (
 	"os"
 	"sync"
 
-	"switchyard/dev/embedded"
 	"switchyard/dev/temporaltest"
+	"switchyard/workers/embedded"
 	"switchyard/workflows/visibility"
 )
 
