@@ -204,7 +204,6 @@ func (ad *admitter) restore(c *v1.RunState) {
 	}
 	if c.GetPaused() {
 		ad.pause()
-		ad.status.PausedBy = c.GetPausedBy()
 	}
 }
 

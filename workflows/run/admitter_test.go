@@ -170,9 +170,9 @@ func TestHeldTasksAreCarried(t *testing.T) {
 	if ad.admit(); len(f.requested) != 1 || ad.core.Name(f.requested[0].lead) != "test" || ad.records.Of(0).HeldBy != "by ann" {
 		t.Errorf("%d tasks start; the first is held %q", len(f.requested), ad.records.Of(0).HeldBy)
 	}
-	ad.restore(&v1.RunState{Paused: true, PausedBy: "paused by bob"})
+	ad.restore(&v1.RunState{Paused: true})
 	var carried v1.RunState
-	if ad.save(&carried); !carried.GetPaused() || ad.status.PausedBy != "paused by bob" {
-		t.Errorf("paused: %v by %q", carried.GetPaused(), ad.status.PausedBy)
+	if ad.save(&carried); !carried.GetPaused() {
+		t.Error("the next execution is not paused")
 	}
 }

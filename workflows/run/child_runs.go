@@ -94,16 +94,15 @@ func (cr *childRuns) prepare(u *unit, rendered *structpb.Struct) {
 	c := &child{unit: u, childWorkflow: &childWorkflow{request: &v1.ChildRequest{Run: &v1.ChildRunRequest{
 		RunId: cr.id, Chain: cr.chain, Generation: cr.in.GetGeneration(), Task: cr.core.Name(i), Claim: u.claim, Spec: spec,
 		Options: cr.in.GetOptions(), Depth: cr.in.GetDepth() + 1, ParentFirst: cr.first,
-		By: cr.status.Run.SubmittedBy, Batch: cr.in.GetBatch(), ByRole: cr.in.GetByRole(), SignedDecisions: cr.in.GetSignedDecisions(),
+		By: cr.submittedBy, Batch: cr.in.GetBatch(), ByRole: cr.in.GetByRole(), SignedDecisions: cr.in.GetSignedDecisions(),
 		Workflows: cr.in.GetWorkflows(), HeldLocks: cr.locks.heldBy(u),
 	}}}}
 	c.start = func(prepared *v1.PreparedChild) (string, workflow.ChildWorkflowOptions) {
 		now := cr.now()
 		c.startedAt = timestamppb.New(now)
-		cr.status.Extras(i).ChildRun = c.id
-		cr.status.Touch(i)
+		cr.status.SetChildRun(i, c.id)
 		attributes := visibility.StartedBy(cr.id, prepared.GetWorkflow(), now)
-		attributes.AddOrigin(cr.status.Run.SubmittedBy, cr.in.GetBatch())
+		attributes.AddOrigin(cr.submittedBy, cr.in.GetBatch())
 		return names.RunWorkflow, workflow.ChildWorkflowOptions{
 			WorkflowIDReusePolicy: enumspb.WORKFLOW_ID_REUSE_POLICY_REJECT_DUPLICATE,
 			TypedSearchAttributes: attributes.Typed(),

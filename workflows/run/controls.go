@@ -65,7 +65,7 @@ func (ct *controls) mayPause(*v1.RunCommand) error {
 func (ct *controls) pause(c *v1.RunCommand) {
 	ct.admitter.pause()
 	if c.GetBy() != "" || c.GetReason() != "" {
-		ct.status.PausedBy = phrase.Because(phrase.By(v1.RunPaused, c.GetBy()), c.GetReason())
+		ct.status.SetPausedBy(phrase.Because(phrase.By(v1.RunPaused, c.GetBy()), c.GetReason()))
 	}
 	ct.partitions.orderAll()
 	ct.logRun(v1.EventPaused, c.GetBy(), c.GetReason())
@@ -84,7 +84,7 @@ func (ct *controls) mayResume(*v1.RunCommand) error {
 
 func (ct *controls) resume(c *v1.RunCommand) {
 	ct.admitter.resume()
-	ct.status.PausedBy = ""
+	ct.status.SetPausedBy("")
 	ct.partitions.orderAll()
 	ct.logRun(v1.EventResumed, c.GetBy(), c.GetReason())
 }
@@ -136,7 +136,7 @@ func (ct *controls) mayCancelTask(i int) error {
 }
 
 func (ct *controls) cancelTask(i int, c *v1.TaskCommand) {
-	ct.status.Extras(i).SteeredBy = c.GetBy()
+	ct.status.SetSteeredBy(i, c.GetBy())
 	ct.raise(dag.CancelTask{Task: i, Reason: phrase.Because(phrase.By("cancelled", c.GetBy()), c.GetReason())})
 }
 
@@ -154,7 +154,7 @@ func (ct *controls) mayKill(i int) error {
 // kill ends a task for good. The core, and the next execution of the run, receive the kill before anything is stopped. So
 // whenever the attempt ends, only a completion counts; any other end is a kill.
 func (ct *controls) kill(i int, c *v1.TaskCommand) {
-	ct.status.Extras(i).SteeredBy = c.GetBy()
+	ct.status.SetSteeredBy(i, c.GetBy())
 	ct.raise(dag.Kill{Task: i, Reason: phrase.Because(phrase.By("killed", c.GetBy()), c.GetReason())})
 }
 
@@ -177,7 +177,7 @@ func (ct *controls) retry(ctx workflow.Context, req *v1.RetryTaskRequest) error 
 		return nil
 	}
 	i, _ := ct.core.Index(req.GetTask()) // mayRetry has checked the name
-	ct.status.Extras(i).SteeredBy = req.GetBy()
+	ct.status.SetSteeredBy(i, req.GetBy())
 	ct.raise(dag.Retry{Task: i})
 	return nil
 }

@@ -33,9 +33,9 @@ func (de *decisions) newRunDecisionHandler(name, description, verdict string) up
 
 // mayDecide returns why the run cannot be approved or rejected, or nil if it can.
 func (de *decisions) mayDecide(c *v1.RunCommand) error {
-	approval := de.status.Run.GetApproval()
+	approval := de.approval
 	switch {
-	case approval.GetState() == v1.ApprovalPending:
+	case de.awaitsApproval():
 	case approval != nil:
 		return refuse(names.TaskStateError, fmt.Errorf("the run was %s by %s at %s", approval.GetState(), approval.GetBy(), approval.GetAt().AsTime().UTC().Format(time.RFC3339)))
 	default:
@@ -44,7 +44,7 @@ func (de *decisions) mayDecide(c *v1.RunCommand) error {
 	if err := de.commands.mayChange(); err != nil {
 		return err
 	}
-	if by := c.GetDecision().GetBy(); by != "" && by == de.status.Run.GetSubmittedBy() {
+	if by := c.GetDecision().GetBy(); by != "" && by == de.submittedBy {
 		return refuse(names.NotAllowedError, fmt.Errorf("%s submitted the run; another person must approve or reject it", by))
 	}
 	return nil
@@ -56,9 +56,9 @@ func (de *decisions) decide(verdict string, c *v1.RunCommand) {
 	if d := c.GetDecision(); d != nil {
 		by, reason = d.GetBy(), d.GetReason()
 	}
-	de.status.Run.Approval = &v1.RunApproval{
+	de.setApproval(&v1.RunApproval{
 		State: verdict, By: by, At: timestamppb.New(de.now()), Reason: reason, DefinitionVersion: de.in.GetDefinitionVersion(),
-	}
+	})
 	if verdict == v1.ApprovalApproved {
 		de.logRun(v1.EventApproved, by, reason)
 		de.wake()

@@ -39,6 +39,10 @@ type execution struct {
 	context   *structpb.Struct // of the run; only contexts changes it once the run has begun
 	draining  bool             // nothing is admitted: the run is about to continue as new; only history changes it
 
+	submittedBy string          // who submitted the run, or "" if unknown
+	approval    *v1.RunApproval // of the run; nil if it has needed none
+	awaitsSlot  bool            // other runs hold the run slot for which the run waits
+
 	updates, signals int      // received by this execution
 	carriedOut       []string // IDs of the newest updates that the run has carried out
 	waiting          bool     // the run has not begun: it waits for its approval or its run slot
@@ -96,7 +100,7 @@ func (x *execution) cacheScope() string {
 	if x.in.GetPartition() != nil || role == v1.Role_ROLE_UNSPECIFIED || role.Includes(v1.Role_ROLE_OPERATOR) {
 		return x.in.GetCacheScope()
 	}
-	return x.status.Run.GetSubmittedBy()
+	return x.submittedBy
 }
 
 // item returns the foreach item of instance i, or the key of the stored list that holds the item. It returns neither if the
@@ -161,7 +165,13 @@ func (x *execution) inlineLimit() int32 {
 
 // awaitsApproval reports whether the run may not start before an operator has approved it.
 func (x *execution) awaitsApproval() bool {
-	return x.status.Run.GetApproval().GetState() == v1.ApprovalPending
+	return x.approval.GetState() == v1.ApprovalPending
+}
+
+// setApproval records and shows a decision about the run, or that the run waits for one.
+func (x *execution) setApproval(approval *v1.RunApproval) {
+	x.approval = approval
+	x.status.SetApproval(approval)
 }
 
 // logRun adds the event of a person's command for the run to the log.

@@ -58,7 +58,7 @@ type carrier interface {
 // runState returns the state of the run for the next execution.
 func (ho *handover) runState() *v1.RunState {
 	c := ho.status.RunState(ho.core)
-	c.Cancelled, c.Waiting = ho.core.Cancelled(), ho.waiting
+	c.Cancelled, c.Waiting, c.Approval, c.SubmittedBy = ho.core.Cancelled(), ho.waiting, ho.approval, ho.submittedBy
 	c.EventSlices, c.NextEvent = ho.log.StoredParts(), ho.log.Next()
 	if ho.in.GetPartition() != nil {
 		c.HaltReason = ho.core.GroupHalted(0)

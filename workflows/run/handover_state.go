@@ -46,11 +46,9 @@ func (ho *handover) restore(runState *v1.RunState) error {
 	}
 	ho.records = flight.NewRecords(ho.in.GetOptions())
 	ho.status = status.New(ho.self, ho.in, ho.graph, ho.records, runState.GetCreatedAt().AsTime())
-	ho.status.Run.Approval = runState.GetApproval()
-	ho.status.Run.SubmittedBy = runState.GetSubmittedBy()
-	ho.status.Revision = max(ho.status.Revision, runState.GetRevision())
+	ho.status.RestoreRun(runState)
 	ho.log = ho.status.Log
-	ho.log.ContinueFrom(runState.GetEventSlices(), runState.GetNextEvent())
+	ho.approval, ho.submittedBy = runState.GetApproval(), runState.GetSubmittedBy()
 	ho.status.AddInstances(ho.core)
 	for i := range ho.core.Len() {
 		t := tasks[ho.core.Name(i)]
@@ -71,10 +69,11 @@ func (ho *handover) restore(runState *v1.RunState) error {
 	for _, carrier := range ho.carriers {
 		carrier.restore(runState)
 	}
-	ho.status.Run.State = ho.view.openState()
-	if runState.GetWaiting() && ho.status.Run.State == v1.RunRunning {
-		ho.status.Run.State = v1.RunPending
+	state := ho.view.openState()
+	if runState.GetWaiting() && state == v1.RunRunning {
+		state = v1.RunPending
 	}
+	ho.status.SetRunState(state)
 	for i := range ho.graph.Len() {
 		if v1.IsTaskDispatched(ho.core.Task(i).State) {
 			ho.deadlines.start(i, ho.now())
@@ -143,7 +142,7 @@ func (ho *handover) restoreCore(runState *v1.RunState, tasks map[string]*v1.Task
 // beginNew creates the state of a run without previous work.
 func (ho *handover) beginNew() {
 	now := ho.now()
-	ho.core = ho.newCore()
+	ho.core, ho.submittedBy = ho.newCore(), ho.in.GetBy()
 	ho.records = flight.NewRecords(ho.in.GetOptions())
 	ho.status = status.New(ho.self, ho.in, ho.graph, ho.records, workflow.GetInfo(ho.root).WorkflowStartTime)
 	ho.log = ho.status.Log

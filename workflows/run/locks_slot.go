@@ -50,9 +50,11 @@ func (l *locks) slotGranted(g *v1.Granted) {
 	case g.GetRefused():
 		l.raise(l.slotEnd(others))
 	case len(g.GetHolders()) == 0:
-		l.runSlot, l.status.SlotWait = true, ""
+		l.runSlot, l.awaitsSlot = true, false
+		l.status.SetSlotWait("")
 	case !l.runSlot:
-		l.status.SlotWait = phrase.SlotWait(l.in.GetDefinition().GetConcurrency().GetMaxRuns(), g.GetHolders())
+		l.awaitsSlot = true
+		l.status.SetSlotWait(phrase.SlotWait(l.in.GetDefinition().GetConcurrency().GetMaxRuns(), g.GetHolders()))
 		l.view.setState(v1.RunPending)
 		l.log.Add(l.now(), v1.EventQueued, eventlog.WholeRun, "", 0, 0, "waits for "+others, eventlog.KeyWaitsFor.Of(g.GetHolders()))
 	}

@@ -15,6 +15,7 @@ type partitionedFanOut struct {
 	task       int
 	total      int
 	size       int                   // instances in a partition
+	counts     map[string]int32      // instances in each state, as the partitions show them
 	partitions []*v1.PartitionReport // the newest report of each partition that was opened or is kept, in order
 	// before holds the partitions of the previous generation, whose completed instances are kept.
 	before []*v1.PartitionReport

@@ -6,7 +6,6 @@ import (
 
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/names"
-	"switchyard/workflows/status"
 )
 
 const (
@@ -106,10 +105,7 @@ func (ps *partitions) restoreTask(i int, t *v1.TaskState) {
 	m.partitions, m.before, m.requeued, m.partial = t.GetPartitions(), t.GetPreviousPartitions(), t.GetRequeued(), t.GetPartial()
 	ps.fanOuts = append(ps.fanOuts, m)
 	ps.openings.reattach(m)
-	ps.status.Extras(i).FanOut = &status.FanOut{Total: m.total, Counts: t.GetTask().GetCounts()}
-	if f := ps.status.FanOut(i); f.Counts == nil {
-		f.Counts = map[string]int32{}
-	}
+	ps.show(m, t.GetTask().GetCounts())
 	ps.records.At(i).Items = t.GetItems()
 	if m.countedFailures() > ps.core.Definition(i).GetMaxFailures() && ps.in.GetState() != nil {
 		m.halt(v1.ReasonMaxFailures) // otherwise partitions would be opened before the others have reported again
@@ -119,9 +115,7 @@ func (ps *partitions) restoreTask(i int, t *v1.TaskState) {
 // countDeadLetters returns the number of dead letters in the partitions.
 func (ps *partitions) countDeadLetters() (n int) {
 	for _, m := range ps.fanOuts {
-		if f := ps.status.FanOut(m.task); f != nil {
-			n += int(max(f.Counts[v1.TaskDeadLetter], 0))
-		}
+		n += int(max(m.counts[v1.TaskDeadLetter], 0))
 	}
 	return n
 }

@@ -6,7 +6,6 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/core/dag"
 	"switchyard/workflows/definition"
-	"switchyard/workflows/status"
 )
 
 // A fan-out that is too large for the run is cut into partitions of consecutive instances. All have the same size, except that
@@ -32,7 +31,7 @@ func (ps *partitions) expandLarge(i, count int) {
 		}
 	}
 	ps.fanOuts = append(slices.DeleteFunc(ps.fanOuts, func(m *partitionedFanOut) bool { return m.task == i }), m)
-	ps.status.Extras(i).FanOut = &status.FanOut{Total: count, Counts: map[string]int32{v1.TaskPending: int32(count)}}
+	ps.show(m, map[string]int32{v1.TaskPending: int32(count)})
 	ps.raise(dag.Expanded{Task: i, Count: count, Partitioned: true})
 }
 

@@ -92,8 +92,7 @@ func (ps *partitions) reported(m *partitionedFanOut) {
 	if rest := int32(m.total) - known; rest > 0 {
 		counts[v1.TaskPending] += rest
 	}
-	ps.status.FanOut(m.task).Counts = counts
-	ps.status.Touch(m.task)
+	ps.show(m, counts)
 	switch failed := m.countedFailures() > def.GetMaxFailures(); {
 	case failed && !m.halted:
 		m.halt(v1.ReasonMaxFailures)
@@ -111,6 +110,12 @@ func (ps *partitions) reported(m *partitionedFanOut) {
 		}
 		ps.raise(m.ended(ps.core.Task(m.task).Claim, def, counts, m.countedFailures()))
 	}
+}
+
+// show records and shows the number of instances in each state.
+func (ps *partitions) show(m *partitionedFanOut, counts map[string]int32) {
+	m.counts = counts
+	ps.status.SetCounts(m.task, m.total, counts)
 }
 
 // answerUpdates merges the context updates of a partition and reports the verdicts to it.

@@ -34,6 +34,7 @@ type requests struct {
 	store    mustCaller
 
 	sharedContext, sharedInput sharedObject
+	version                    int64                   // of the newest stored object
 	ancestors                  map[int]storedAncestors // by task
 }
 
@@ -196,8 +197,9 @@ func (rq *requests) shared(kept *sharedObject, what string, object *structpb.Str
 		kept.shared = &v1.Shared{Value: object}
 	default:
 		kept.shared = &v1.Shared{}
+		rq.version = max(rq.version+1, rq.now().UnixMicro()) // versions also increase from one execution to the next
 		err := rq.store.mustNow("store its "+what, names.SaveSharedActivity, &kept.shared.Key,
-			rq.home(), rq.in.GetGeneration(), what, rq.status.ContextRevision, object)
+			rq.home(), rq.in.GetGeneration(), what, rq.version, object)
 		if errors.Is(err, errInterrupted) {
 			*kept = sharedObject{}
 			return nil, err

@@ -18,7 +18,7 @@ func (r *run) finish(end *dag.End) (*v1.StatusResponse, error) {
 	r.abandoned.awaitEnd()
 	now, by := r.now(), r.commands.cancelledBy()
 	if end.Reason == v1.ReasonRejected {
-		by = r.status.Run.GetApproval().GetBy()
+		by = r.approval.GetBy()
 	}
 	r.log.Add(now, end.State, eventlog.WholeRun, "", 0, 0, end.Error, append(eventlog.CauseFacts(end.Reason, end.Error), eventlog.KeyBy.Of(by))...)
 	final := r.status.Whole()
@@ -37,7 +37,7 @@ func (r *run) finish(end *dag.End) (*v1.StatusResponse, error) {
 	final.Checkpoints = nil // the next generation reads them from the store
 	kept := workflowResult(final, r.isChild())
 	kept.FinalReason = end.Final
-	status.EndRun(r.status.Run, end, now) // only after it is stored: until then the run is open
+	r.status.End(end, now) // only after it is stored: until then the run is open
 	r.view.showDeadLetters()
 	r.view.endAttributes(end.State, end.Error)
 	r.reporter.lastReport()

@@ -87,12 +87,12 @@ func endsRun(e dag.Event) bool {
 // requestApproval makes the run wait for an approval, if it needs one. An approval holds for all generations with the same
 // definition; a rejection does not.
 func (r *run) requestApproval() {
-	approval, version := r.status.Run.GetApproval(), r.in.GetDefinitionVersion()
-	isApproved := approval.GetState() == v1.ApprovalApproved && approval.GetDefinitionVersion() == version
+	version := r.in.GetDefinitionVersion()
+	isApproved := r.approval.GetState() == v1.ApprovalApproved && r.approval.GetDefinitionVersion() == version
 	if !r.in.GetNeedsApproval() || r.in.GetPartition() != nil || isApproved || r.in.GetState() != nil {
 		return
 	}
-	r.status.Run.Approval = &v1.RunApproval{State: v1.ApprovalPending, DefinitionVersion: version}
+	r.setApproval(&v1.RunApproval{State: v1.ApprovalPending, DefinitionVersion: version})
 	r.view.showState()
 	r.log.Add(r.now(), v1.EventPaused, eventlog.WholeRun, "", 0, 0, "waits for the approval of an operator", eventlog.KeyReason.Of(v1.ReasonApproval))
 }

@@ -30,7 +30,7 @@ func TestHoldAndPauseShowWhoAndWhy(t *testing.T) {
 		ct := &controls{execution: r.execution, admitter: r.admitter, commands: r.commands, expander: r.expander, partitions: r.partitions}
 		want := func(task, run string) {
 			t.Helper()
-			r.status.Run.State = r.view.openState()
+			r.status.SetRunState(r.view.openState())
 			shown := r.status.Whole().GetRun()
 			if got := shown.GetTasks()["late"].GetError(); got != task {
 				t.Errorf("the task shows %q, want %q", got, task)

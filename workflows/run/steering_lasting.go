@@ -31,6 +31,6 @@ func (st *steering) maySteerLasting(i int, action string) error {
 }
 
 // taskStopped records who has stopped task i.
-func (st *steering) taskStopped(i int, c *v1.TaskCommand) { st.status.Extras(i).SteeredBy = c.GetBy() }
+func (st *steering) taskStopped(i int, c *v1.TaskCommand) { st.status.SetSteeredBy(i, c.GetBy()) }
 
 func (st *steering) taskRestarted(i int, c *v1.TaskCommand) { st.logTask(i, v1.EventRestarted, c) }

@@ -166,7 +166,7 @@ func (s *storeCalls) setProblem(text string) {
 	}
 	s.problem = text
 	if s.status != nil {
-		s.status.Run.Problem = text
+		s.status.SetProblem(text)
 	}
 	s.outbox.charge(commandCharge)
 	if err := workflow.UpsertMemo(s.ctx, map[string]any{names.ProblemMemo: text}); err != nil {

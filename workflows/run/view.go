@@ -116,7 +116,7 @@ func (v *view) openState() string {
 		return v1.RunPendingApproval
 	case v.admitter.isPaused():
 		return v1.RunPaused
-	case v.status.SlotWait != "":
+	case v.awaitsSlot:
 		return v1.RunPending
 	case v.approvals.count() > 0 && v.underWay() == v.approvals.count():
 		return v1.RunPendingApproval
@@ -126,7 +126,7 @@ func (v *view) openState() string {
 
 // underWay returns the number of tasks and instances that wait for a node or have one.
 func (v *view) underWay() int {
-	return v.core.Count(v1.TaskQueued) + v.core.Count(v1.TaskAssigned) + v.core.Count(v1.TaskRunning) - v.status.BusyFanOuts
+	return v.core.Count(v1.TaskQueued) + v.core.Count(v1.TaskAssigned) + v.core.Count(v1.TaskRunning) - v.core.RunningGroups()
 }
 
 // showState updates the state of the open run in its status and in visibility.
@@ -134,7 +134,7 @@ func (v *view) showState() { v.setState(v.openState()) }
 
 // setState shows a state of the open run, and the number of its dead letters, in its status and in visibility.
 func (v *view) setState(state string) {
-	v.status.Run.State = state
+	v.status.SetRunState(state)
 	v.wanted.State, v.wanted.DeadLetters = state, v.countDeadLetters()
 	v.showAttributes()
 }

@@ -36,7 +36,7 @@ func TestOpenState(t *testing.T) {
 	} {
 		x := newExecution(t, tasks(map[string]*v1.TaskDefinition{"a": {Type: v1.TypeApproval}, "b": {Type: v1.TypeApproval}}))
 		apply(x, x.core.Start())
-		x.status.Run.Approval = test.before
+		x.approval = test.before
 		v := &view{execution: x, admitter: &test.counts, approvals: &test.counts, partitions: &test.counts}
 		if got := v.openState(); got != test.want {
 			t.Errorf("%s: %s, want %s", name, got, test.want)

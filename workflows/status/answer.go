@@ -15,18 +15,18 @@ import (
 // runHeader returns the run without its tasks. Context and input are included only if they have changed since a revision.
 func (s *Status) runHeader(since int64) *v1.Run {
 	h := &v1.Run{
-		Id: s.Run.Id, Name: s.Run.Name, State: s.Run.State, Reason: s.Run.Reason, Error: s.Run.Error,
-		CreatedAt: s.Run.CreatedAt, CompletedAt: s.Run.CompletedAt, Generation: s.Run.Generation,
-		Tasks: map[string]*v1.Task{}, Problem: s.Run.Problem, SubmittedBy: s.Run.SubmittedBy, Batch: s.Run.Batch, Approval: s.Run.Approval,
+		Id: s.run.Id, Name: s.run.Name, State: s.run.State, Reason: s.run.Reason, Error: s.run.Error,
+		CreatedAt: s.run.CreatedAt, CompletedAt: s.run.CompletedAt, Generation: s.run.Generation,
+		Tasks: map[string]*v1.Task{}, Problem: s.run.Problem, SubmittedBy: s.run.SubmittedBy, Batch: s.run.Batch, Approval: s.run.Approval,
 	}
-	switch s.Run.State {
+	switch s.run.State {
 	case v1.RunPaused:
-		h.Error = s.PausedBy
+		h.Error = s.pausedBy
 	case v1.RunPending, v1.RunRunning:
-		h.Error = cmp.Or(s.Run.Error, s.SlotWait)
+		h.Error = cmp.Or(s.run.Error, s.slotWait)
 	}
-	if s.ContextRevision > since {
-		h.Context, h.Input = s.Run.Context, s.Run.Input
+	if s.contextRevision > since {
+		h.Context, h.Input = s.run.Context, s.run.Input
 	}
 	return h
 }
@@ -48,7 +48,7 @@ func (s *Status) taskMessage(i int) *v1.Task {
 		t.Reason = s.pausedReason(i)
 	}
 	if m := e.extras; m != nil {
-		t.CachedFrom, t.ChildRun = m.cachedFrom, m.ChildRun
+		t.CachedFrom, t.ChildRun = m.cachedFrom, m.childRun
 		if f := m.FanOut; f != nil {
 			count := int32(f.Total)
 			t.Count, t.Counts = &count, maps.Clone(f.Counts)
@@ -73,7 +73,7 @@ func (s *Status) instanceMessage(i int) *v1.Instance {
 		m.Reason = s.pausedReason(i)
 	}
 	if more := e.extras; more != nil {
-		m.CachedFrom, m.ChildRun = more.cachedFrom, more.ChildRun
+		m.CachedFrom, m.ChildRun = more.cachedFrom, more.childRun
 	}
 	if len(e.attempts) == 1 && v1.IsTaskTerminal(e.state) {
 		m.Attempts = nil // the instance itself holds the same data

@@ -47,7 +47,7 @@ func (d *dispatches) EndAttempt(i int, end flight.End, now time.Time) {
 		d.Touch(i)
 	}
 	if events := end.Response.GetAgentEvents(); len(events) > 0 {
-		d.Extras(i).agentEvents = events[max(0, len(events)-maxAgentEvents):]
+		d.extrasOf(i).agentEvents = events[max(0, len(events)-maxAgentEvents):]
 	}
 	if end.Ended.State == v1.AttemptMoved {
 		return

@@ -19,7 +19,7 @@ func (s *shown) Away(i int) string {
 // SetAway shows long-lived task i as lost until its node is back.
 func (s *shown) SetAway(i int, why string, now time.Time) {
 	e := &s.entries[i]
-	s.Extras(i).away, e.completedAt = why, timestamppb.New(now)
+	s.extrasOf(i).away, e.completedAt = why, timestamppb.New(now)
 	s.recount(i)
 	s.Log.Add(now, v1.EventLost, i, e.node, e.attempt, e.claim, why)
 	s.Touch(i)

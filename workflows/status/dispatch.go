@@ -12,8 +12,6 @@ import (
 // dispatches follows the attempts of tasks: their requests for nodes, their dispatches and how these end.
 type dispatches struct {
 	*shown
-	// BusyFanOuts is the number of tasks with instances in flight.
-	BusyFanOuts int
 }
 
 // queuedTime returns when the newest attempt of task i requested a placement, or nil if it has not.

@@ -75,7 +75,7 @@ func TestEventDataOfAnAttempt(t *testing.T) {
 		b.SetPlace(0, placed.GetWhy(), -1, eventlog.PlaceFacts(placed)...)
 		b.Update(0, dag.Record{State: v1.TaskAssigned, Node: "a", Claim: 1}, now)
 		if test.rec.State == v1.TaskKilled {
-			b.Extras(0).SteeredBy = "ann"
+			b.SetSteeredBy(0, "ann")
 		}
 		b.EndAttempt(0, flight.End{Place: flight.Place{Node: "a"}, Ended: test.ended, Response: &v1.ExecuteResponse{Result: test.result}}, now)
 		b.Update(0, test.rec, now)
@@ -89,13 +89,13 @@ func TestEventDataWithoutAnAttempt(t *testing.T) {
 	t.Parallel()
 	now := time.Unix(9, 0)
 	b := newTestStatus(t, 4)
-	b.Extras(0).cachedFrom = "ci-1"
+	b.extrasOf(0).cachedFrom = "ci-1"
 	b.Update(0, dag.Record{State: v1.TaskCompleted}, now)
 	b.Update(1, dag.Record{State: v1.TaskSkipped, Reason: v1.ReasonUpstream, Error: "t0 has failed"}, now)
-	b.Extras(1).SteeredBy = "ann"
+	b.SetSteeredBy(1, "ann")
 	b.Update(1, dag.Record{State: v1.TaskQueued, Retried: true, Claim: 1}, now)
 	b.SetRetryTime(2, time.Unix(60, 0), now)
-	b.Extras(3).FanOut = &FanOut{Total: 12, Counts: map[string]int32{}}
+	b.extrasOf(3).FanOut = &FanOut{Total: 12, Counts: map[string]int32{}}
 	b.Update(3, dag.Record{State: v1.TaskRunning}, now)
 	want := []string{
 		`completed {"cachedFrom":"ci-1"}`,

@@ -68,7 +68,7 @@ func (d *dispatches) logChange(i int, rec dag.Record, end *v1.Attempt, now time.
 // popSteeredBy returns and clears who requeued, cancelled or killed task i, or "" if unknown.
 func (d *dispatches) popSteeredBy(i int) (who string) {
 	if m := d.entries[i].extras; m != nil {
-		who, m.SteeredBy = m.SteeredBy, ""
+		who, m.steeredBy = m.steeredBy, ""
 	}
 	return who
 }

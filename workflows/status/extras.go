@@ -6,14 +6,14 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// Extras holds the fields that only few tasks have.
-type Extras struct {
+// extras holds the fields that only few tasks have.
+type extras struct {
 	silent     string // why its node counts as silent, or ""
 	away       string // why it is lost until its node is back, or ""
 	cachedFrom string // run whose result was reused
-	ChildRun   string
+	childRun   string
 	FanOut     *FanOut // nil if it has no instances yet
-	SteeredBy  string  // who requeued, cancelled or killed it, until that event is logged
+	steeredBy  string  // who requeued, cancelled or killed it, until that event is logged
 	// agentEvents are the events of the ended dispatch, until they are logged.
 	agentEvents []*v1.AgentEvent
 }
@@ -27,13 +27,33 @@ type FanOut struct {
 	View               *v1.FanOutView // what conditions see of it; set by the first that asks after the task has ended
 }
 
-// Extras returns the rarely used fields of task i, for modification.
-func (t *table) Extras(i int) *Extras {
+// extrasOf returns the rarely used fields of task i, for modification.
+func (t *table) extrasOf(i int) *extras {
 	e := &t.entries[i]
 	if e.extras == nil {
-		e.extras = &Extras{}
+		e.extras = &extras{}
 	}
 	return e.extras
+}
+
+// SetChildRun shows the run that task i has started.
+func (t *table) SetChildRun(i int, id string) {
+	t.extrasOf(i).childRun = id
+	t.Touch(i)
+}
+
+// SetSteeredBy records who requeues, cancels or kills task i, for the event of that.
+func (t *table) SetSteeredBy(i int, who string) { t.extrasOf(i).steeredBy = who }
+
+// SetCounts shows how many instances task i has, which other workflows run, and how many of them are in each state.
+func (t *table) SetCounts(i, total int, counts map[string]int32) {
+	f := t.FanOut(i)
+	if f == nil {
+		f = &FanOut{}
+		t.extrasOf(i).FanOut = f
+	}
+	f.Total, f.Counts = total, counts
+	t.Touch(i)
 }
 
 // FanOut returns the description of task i's instances, or nil if it has none yet.

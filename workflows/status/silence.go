@@ -20,7 +20,7 @@ func (s *shown) notice(i int) string {
 // running until its fate is known.
 func (s *shown) SetSilent(i int, notice string, started *timestamppb.Timestamp, now time.Time) {
 	e := &s.entries[i]
-	s.Extras(i).silent, e.startedAt = notice, started
+	s.extrasOf(i).silent, e.startedAt = notice, started
 	s.recount(i)
 	s.Log.Add(now, v1.EventSilent, i, e.node, e.attempt, e.claim, notice)
 	s.Touch(i)

@@ -12,14 +12,11 @@ import (
 // RunState returns the state of the status and of the core for the next execution.
 func (s *Status) RunState(core *dag.State) *v1.RunState {
 	c := &v1.RunState{
-		CreatedAt: s.Run.CreatedAt,
-		Context:   s.Run.Context,
+		CreatedAt: s.run.CreatedAt,
+		Context:   s.run.Context,
 		Revision:  s.Revision,
 		Tasks:     map[string]*v1.TaskState{},
-
-		SubmittedBy: s.Run.SubmittedBy,
-		Approval:    s.Run.Approval,
-		PausedBy:    s.PausedBy,
+		PausedBy:  s.pausedBy,
 	}
 	for i := range s.entries {
 		rec := core.Task(i)
@@ -101,6 +98,16 @@ func RecordOf(t *v1.TaskState) dag.Record {
 	return rec
 }
 
+// RestoreRun restores the carried status of the run itself.
+func (s *Status) RestoreRun(c *v1.RunState) {
+	s.run.Approval, s.run.SubmittedBy = c.GetApproval(), c.GetSubmittedBy()
+	if c.GetPaused() {
+		s.pausedBy = c.GetPausedBy()
+	}
+	s.Revision = max(s.Revision, c.GetRevision())
+	s.Log.ContinueFrom(c.GetEventSlices(), c.GetNextEvent())
+}
+
 // Restore restores the carried status of task i. Its instances, if it has any, and its record must have been restored before.
 func (s *Status) Restore(i int, t *v1.TaskState) {
 	e, task := &s.entries[i], t.GetTask()
@@ -116,20 +123,17 @@ func (s *Status) Restore(i int, t *v1.TaskState) {
 		e.why, e.text = e.text, ""
 	}
 	if t.GetAway() != "" {
-		s.Extras(i).away = t.GetAway()
+		s.extrasOf(i).away = t.GetAway()
 	}
 	if task.GetCachedFrom() != "" || task.GetChildRun() != "" {
-		m := s.Extras(i)
-		m.cachedFrom, m.ChildRun = task.GetCachedFrom(), task.GetChildRun()
+		m := s.extrasOf(i)
+		m.cachedFrom, m.childRun = task.GetCachedFrom(), task.GetChildRun()
 	}
 	if e.group < 0 && task.Count != nil && task.GetCount() == 0 {
-		s.Extras(i).FanOut = &FanOut{Counts: map[string]int32{}}
+		s.extrasOf(i).FanOut = &FanOut{Counts: map[string]int32{}}
 	}
 	if f := s.FanOut(i); f != nil {
 		f.CreatedAt = t.GetExpandedAt()
-	}
-	if e.state == v1.TaskRunning && e.group < 0 && s.graph.FansOut(i) {
-		s.BusyFanOuts++
 	}
 	s.recount(i)
 }

@@ -19,14 +19,10 @@ import (
 // state that people see, and table holds the entries.
 type Status struct {
 	*dispatches
-	// Run is the run without its tasks.
-	Run *v1.Run
-	// ContextRevision is the revision of the newest change of the context.
-	ContextRevision int64
-	// PausedBy is who has paused the run, and why, or "" if it is not paused or that is unknown.
-	PausedBy string
-	// SlotWait is why the run waits for its run slot, or "" if it does not wait.
-	SlotWait string
+	run             *v1.Run // without its tasks
+	contextRevision int64   // of the newest change of the context
+	pausedBy        string  // who has paused the run, and why, or "" if it is not paused or that is unknown
+	slotWait        string  // why the run waits for its run slot, or "" if it does not wait
 }
 
 // New returns the status of a run that is about to begin. The status shows what the records say, and never changes them.
@@ -34,7 +30,7 @@ func New(id string, in *v1.RunInput, graph *dag.Graph, records *flight.Records, 
 	tasks := newTable(in, graph, records)
 	return &Status{
 		dispatches: &dispatches{shown: &shown{table: tasks}},
-		Run: &v1.Run{
+		run: &v1.Run{
 			Id:         id,
 			Name:       in.GetDefinition().GetName(),
 			State:      v1.RunRunning,
@@ -46,16 +42,34 @@ func New(id string, in *v1.RunInput, graph *dag.Graph, records *flight.Records, 
 			SubmittedBy: in.GetBy(),
 			Batch:       in.GetBatch(),
 		},
-		ContextRevision: tasks.Revision,
+		contextRevision: tasks.Revision,
 	}
 }
 
 // SetContext shows a new context.
 func (s *Status) SetContext(context *structpb.Struct) {
-	s.Run.Context = context
+	s.run.Context = context
 	s.Revision++
-	s.ContextRevision = s.Revision
+	s.contextRevision = s.Revision
 }
+
+// SetRunState shows the state of the open run.
+func (s *Status) SetRunState(state string) { s.run.State = state }
+
+// SetApproval shows the approval of the run, or that it waits for one.
+func (s *Status) SetApproval(approval *v1.RunApproval) { s.run.Approval = approval }
+
+// SetPausedBy shows who has paused the run, and why. by is "" if the run is not paused or if that is unknown.
+func (s *Status) SetPausedBy(by string) { s.pausedBy = by }
+
+// SetSlotWait shows why the run waits for its run slot, or that it does not if why is "".
+func (s *Status) SetSlotWait(why string) { s.slotWait = why }
+
+// SetProblem shows why the run cannot continue, or that it can if problem is "".
+func (s *Status) SetProblem(problem string) { s.run.Problem = problem }
+
+// End shows the end of the run.
+func (s *Status) End(end *dag.End, now time.Time) { EndRun(s.run, end, now) }
 
 // EndRun sets the final state of a run and the time of its end.
 func EndRun(run *v1.Run, end *dag.End, now time.Time) {

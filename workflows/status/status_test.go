@@ -102,8 +102,8 @@ func TestAnswersReturnEachChangeOnce(t *testing.T) {
 				t.Fatalf("the watcher knows %v of task %s, the board %v", w.tasks[name], name, b.taskMessage(i))
 			}
 		}
-		if !proto.Equal(w.context, b.Run.Context) {
-			t.Fatalf("the watcher knows the context %v, the board %v", w.context, b.Run.Context)
+		if !proto.Equal(w.context, b.run.Context) {
+			t.Fatalf("the watcher knows the context %v, the board %v", w.context, b.run.Context)
 		}
 		if check(0) || len(w.tasks) != n {
 			t.Fatal("there is more when nothing has changed")

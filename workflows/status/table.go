@@ -55,7 +55,7 @@ type entry struct {
 	why     string          // why the newest dispatch went to its node; for an approval, its message
 	place   []eventlog.Fact // facts of the newest dispatch, until the event of its assignment is logged
 	ended   *v1.Attempt     // ended dispatch, until the core has processed it
-	extras  *Extras         // nil if the task has none of them
+	extras  *extras         // nil if the task has none of them
 	counted string          // the state under which the counts of the task have this instance
 
 	revision int64
@@ -71,7 +71,7 @@ func (t *table) add(group, number int) {
 		f := t.FanOut(group)
 		if f == nil {
 			f = &FanOut{First: i, From: number, Counts: map[string]int32{}}
-			t.Extras(group).FanOut = f
+			t.extrasOf(group).FanOut = f
 		}
 		f.Count++
 		f.Total = max(f.Total, f.Count)

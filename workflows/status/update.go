@@ -41,7 +41,7 @@ func (d *dispatches) forget(i int) {
 	e := &d.entries[i]
 	e.assignedAt, e.startedAt, e.completedAt = nil, nil, nil
 	if m := e.extras; m != nil {
-		m.cachedFrom, m.ChildRun, m.SteeredBy = "", "", ""
+		m.cachedFrom, m.childRun, m.steeredBy = "", "", ""
 		if m.FanOut != nil {
 			m.FanOut.View = nil
 		}
@@ -58,15 +58,11 @@ func (d *dispatches) countGroup(i int, was string, rec dag.Record, now time.Time
 	if d.entries[i].group >= 0 || !d.graph.FansOut(i) {
 		return
 	}
-	if was == v1.TaskRunning {
-		d.BusyFanOuts--
-	}
 	if v1.IsTaskTerminal(rec.State) {
 		d.entries[i].result = &v1.TaskResult{ExitCode: rec.ExitCode, Output: flight.NothingRan.Output}
 	}
 	switch {
 	case rec.State == v1.TaskRunning:
-		d.BusyFanOuts++
 		// The previous end of the task, if any, is void now.
 		if f := d.FanOut(i); f != nil {
 			f.View = nil
@@ -76,7 +72,7 @@ func (d *dispatches) countGroup(i int, was string, rec dag.Record, now time.Time
 			e.startedAt = timestamppb.New(now)
 		}
 	case rec.State == v1.TaskCompleted && d.FanOut(i) == nil: // it fans out over nothing
-		d.Extras(i).FanOut = &FanOut{Counts: map[string]int32{}}
+		d.extrasOf(i).FanOut = &FanOut{Counts: map[string]int32{}}
 		d.entries[i].startedAt = timestamppb.New(now)
 	}
 }

@@ -56,6 +56,16 @@ func (s *State) Expansion(task int) (from, count int, partitioned, ok bool) {
 	return 0, 0, false, false
 }
 
+// RunningGroups returns the number of running tasks whose instances run, in this state or in other workflows.
+func (s *State) RunningGroups() (n int) {
+	for k, g := range s.records.groups {
+		if s.records.byTask[g.task] == int32(k+1) && s.records.tasks[g.task].State == v1.TaskRunning {
+			n++
+		}
+	}
+	return n
+}
+
 // InstanceCounts returns the number of a task's instances in each state, without zeros. It returns nil if Instances returns
 // none.
 func (s *State) InstanceCounts(task int) map[string]int {

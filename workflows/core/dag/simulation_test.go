@@ -240,9 +240,12 @@ func (m *simulation) unsettled(i int) bool {
 func (m *simulation) checkState() {
 	counts := make(map[string]int)
 	evaluate, expand, place, backoff := map[int]bool{}, map[int]bool{}, map[int]int32{}, map[int]int32{}
-	over := true
+	over, groups := true, 0
 	for i, rec := range m.s.Records() {
 		counts[rec.State]++
+		if _, _, _, ok := m.s.Expansion(i); ok && rec.State == "running" {
+			groups++
+		}
 		over = over && v1.IsTaskTerminal(rec.State)
 		at, found := m.s.Index(m.s.Name(i))
 		m.check(found && at == i, "task %s is at %d, not at %d", m.s.Name(i), at, i)
@@ -279,6 +282,7 @@ func (m *simulation) checkState() {
 	m.check(m.ref == nil || maps.Equal(expand, m.expand), "to be expanded are %v, owed are %v", m.expand, expand)
 	m.check(m.ref == nil || len(m.ref.tasks) == m.s.Len(), "there are %d records, the reference has others", m.s.Len())
 	m.check(maps.Equal(counts, m.s.Counts()), "counts are %v, want %v", m.s.Counts(), counts)
+	m.check(m.s.RunningGroups() == groups, "%d groups run, want %d", m.s.RunningGroups(), groups)
 	m.check(over == (m.end != nil), "all ended: %v, end: %+v", over, m.end)
 }
 
