@@ -44,8 +44,8 @@ func (an *ancestry) addViews(views map[string]*v1.ParentView, ancestors []string
 		if err != nil {
 			return err
 		}
-		result, record := an.status.Result(i)
-		views[name] = &v1.ParentView{State: an.core.Task(i).State, Result: result, Record: record, FanOut: fanOut}
+		own := an.records.Of(i)
+		views[name] = &v1.ParentView{State: an.core.Task(i).State, Result: own.Result(), Record: own.ResultKey, FanOut: fanOut}
 	}
 	return nil
 }
@@ -91,12 +91,12 @@ func (an *ancestry) collect(task int, f *status.FanOut) (*v1.FanOutView, error) 
 	}
 	some := an.partitions.addOutputs(req, task)
 	for k := range req.Items {
-		state := an.status.State(f.First + k)
+		state := an.core.Task(f.First + k).State
 		item := &v1.CollectItem{State: state}
 		if v1.IsTaskSuccess(state) {
-			result, record := an.status.Result(f.First + k)
-			if item.Record = record; record == "" {
-				item.Output = result.GetOutput()
+			own := an.records.Of(f.First + k)
+			if item.Record = own.ResultKey; item.Record == "" {
+				item.Output = own.Result().GetOutput()
 			}
 			some = some || item.Record != "" || len(item.Output.GetFields()) > 0
 		}
@@ -120,10 +120,10 @@ func (an *ancestry) parentOutput(i int) (*v1.ParentOutput, error) {
 	if out.FanOut, err = an.fanOutView(i); err != nil || out.FanOut != nil {
 		return out, err
 	}
-	result, record := an.status.Result(i)
-	switch output := result.GetOutput(); {
-	case record != "":
-		out.Record = record
+	own := an.records.Of(i)
+	switch output := own.Result().GetOutput(); {
+	case own.ResultKey != "":
+		out.Record = own.ResultKey
 	case len(output.GetFields()) == 0:
 		return nil, nil
 	default:

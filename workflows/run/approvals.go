@@ -170,8 +170,7 @@ func (ap *approvals) mayReject(i int, c *v1.TaskCommand) error {
 
 // decidedBefore returns who decided task i and when, to be appended to its state, or "" if that is unknown.
 func (ap *approvals) decidedBefore(i int) string {
-	result, _ := ap.status.Result(i)
-	output := result.GetOutput().GetFields()
+	output := ap.records.Of(i).Result().GetOutput().GetFields()
 	text := ""
 	if by := output["by"].GetStringValue(); by != "" {
 		text = " by " + by

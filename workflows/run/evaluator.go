@@ -13,7 +13,6 @@ import (
 	"switchyard/workflows/core/flight"
 	"switchyard/workflows/definition"
 	"switchyard/workflows/names"
-	"switchyard/workflows/status"
 	"switchyard/workflows/structs"
 )
 
@@ -212,7 +211,7 @@ func (e *evaluator) condition(q question) *v1.Condition {
 		end := q.end
 		c.Attempt = &v1.AttemptView{
 			Number: end.Attempt, State: end.Ended.State, Reason: end.Ended.Reason,
-			Result: status.ResultOf(end.Response), Record: end.Response.GetRecord(),
+			Result: flight.ResultOf(end.Response), Record: end.Response.GetRecord(),
 		}
 	case asksLock:
 		c.Expression, c.References = definition.LockName(def), refs.GetTemplates()

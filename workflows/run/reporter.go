@@ -125,7 +125,7 @@ func (rp *reporter) failedInstance() int {
 	for state, n := range f.Counts {
 		if n > 0 && v1.IsTaskFailure(state) {
 			for i := f.First; i < f.First+f.Count; i++ {
-				if v1.IsTaskFailure(rp.status.State(i)) {
+				if v1.IsTaskFailure(rp.core.Task(i).State) {
 					return i
 				}
 			}
@@ -146,7 +146,7 @@ func (rp *reporter) partitionReport() *v1.PartitionReport {
 		DurationEstimate: rp.admitter.durationEstimateOf(0), Nodes: rp.view.usedNodes(),
 	}
 	if i := rp.failedInstance(); i >= 0 {
-		p.Failure = phrase.Because(rp.status.Name(i), rp.status.Text(i))
+		p.Failure = phrase.Because(rp.core.Name(i), rp.status.Text(i))
 		p.FinalFailures = int32(rp.core.FinalFailures(0))
 	}
 	return p

@@ -71,7 +71,8 @@ func (rc *resultCache) answered(i int, a *v1.ConditionAnswer) {
 		case refusal != "":
 			rc.runForCache(i, a.GetText())
 		default:
-			rc.status.SetCached(i, cached)
+			rc.records.At(i).SetResult(cached.GetResponse())
+			rc.status.SetCached(i, cached.GetRunId())
 			rc.raise(dag.Reused{Task: i, Claim: claim, ExitCode: cached.GetResponse().GetResult().GetExitCode()})
 		}
 	})

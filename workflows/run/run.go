@@ -140,7 +140,8 @@ func (r *run) apply(d dag.Decisions) {
 	r.status.AddInstances(r.core)
 	r.reporter.receiveCount()
 	for _, i := range d.Changed {
-		r.records.Changed(i, r.core.Task(i).State, v1.IsRemote(r.core.Definition(i).GetType()))
+		isGroup := i < r.graph.Len() && r.graph.FansOut(i)
+		r.records.Changed(i, r.core.Task(i), v1.IsRemote(r.core.Definition(i).GetType()), isGroup)
 		r.status.Update(i, r.core.Task(i), now)
 		if v1.IsTaskDispatched(r.core.Task(i).State) {
 			r.deadlines.start(i, now) // it is not called again for instances that were requeued

@@ -84,15 +84,16 @@ func TestAgentEventsOfAnAttemptAreBounded(t *testing.T) {
 	t.Parallel()
 	now := time.Unix(9999, 0)
 	b := newTestStatus(t, 1)
-	b.EndAttempt(0, flight.End{Place: flight.Place{Node: "a"}, Ended: dag.Ended{Claim: 1, State: v1.TaskCompleted}, Response: agentAnswer(400)}, now)
+	end := flight.End{Place: flight.Place{Node: "a"}, Ended: dag.Ended{Claim: 1, State: v1.TaskCompleted}, Response: agentAnswer(400)}
+	b.records.Ended(end)
+	b.EndAttempt(0, end, now)
 	b.Update(0, dag.Record{State: v1.TaskCompleted}, now)
 	events := b.Log.Unstored("", 0).GetEvents()
 	first := events[1].GetData().GetFields()["turn"].GetNumberValue()
 	if n := len(events); n != maxAgentEvents+2 || first != 400-maxAgentEvents/2+1 {
 		t.Errorf("%d events, from turn %v on", n, first)
 	}
-	result, _ := b.Result(0)
-	if result.GetAgent().GetTurns() != 400 {
+	if result := b.taskMessage(0).GetResult(); result.GetAgent().GetTurns() != 400 {
 		t.Errorf("the result is %v", result)
 	}
 }

@@ -34,12 +34,12 @@ func (s *Status) runHeader(since int64) *v1.Run {
 // taskMessage returns the message for task i, or for an instance in the form of a task. For a task that fans out it holds the
 // counts of the instances.
 func (s *Status) taskMessage(i int) *v1.Task {
-	e, def := &s.entries[i], s.definition(i)
+	e, def, own := &s.entries[i], s.definition(i), s.records.Of(i)
 	t := &v1.Task{
 		State: s.ShownState(i), Reason: e.reason, Type: def.GetType(), Node: e.node, Attempt: e.attempt,
-		Error: s.Text(i), Result: e.result, DependsOn: def.GetDependsOn(), AssignedAt: e.assignedAt,
+		Error: s.Text(i), Result: own.Result(), DependsOn: def.GetDependsOn(), AssignedAt: e.assignedAt,
 		StartedAt: e.startedAt, CompletedAt: e.completedAt, ScheduledAfter: e.scheduledAfter,
-		Attempts: e.attempts, Suspicions: s.records.Of(i).Suspicions, Held: s.records.Of(i).Held, QueuedAt: s.queuedTime(i), Notice: s.notice(i),
+		Attempts: e.attempts, Suspicions: own.Suspicions, Held: own.Held, QueuedAt: s.queuedTime(i), Notice: s.notice(i),
 	}
 	switch {
 	case s.Away(i) != "":
@@ -59,12 +59,12 @@ func (s *Status) taskMessage(i int) *v1.Task {
 
 // instanceMessage returns the message for instance i.
 func (s *Status) instanceMessage(i int) *v1.Instance {
-	e := &s.entries[i]
+	e, own := &s.entries[i], s.records.Of(i)
 	m := &v1.Instance{
 		Index: e.number, State: s.ShownState(i), Reason: e.reason, Node: e.node, Attempt: e.attempt,
-		Error: s.Text(i), Result: e.result, AssignedAt: e.assignedAt, StartedAt: e.startedAt,
-		CompletedAt: e.completedAt, ScheduledAfter: e.scheduledAfter, Attempts: e.attempts, Suspicions: s.records.Of(i).Suspicions,
-		Held: s.records.Of(i).Held, CreatedAt: s.FanOut(int(e.group)).CreatedAt, QueuedAt: s.queuedTime(i), Notice: s.notice(i),
+		Error: s.Text(i), Result: own.Result(), AssignedAt: e.assignedAt, StartedAt: e.startedAt,
+		CompletedAt: e.completedAt, ScheduledAfter: e.scheduledAfter, Attempts: e.attempts, Suspicions: own.Suspicions,
+		Held: own.Held, CreatedAt: s.FanOut(int(e.group)).CreatedAt, QueuedAt: s.queuedTime(i), Notice: s.notice(i),
 	}
 	switch {
 	case s.Away(i) != "":
@@ -137,7 +137,7 @@ func (s *Status) addCheckpoint(res *v1.StatusResponse, i int) {
 // part returns a function that adds task i to an answer, and the number of bytes that it adds.
 func (s *Status) part(res *v1.StatusResponse, i int) (add func(), bytes int) {
 	e, name, task := &s.entries[i], s.Name(i), s.TaskOf(i)
-	bytes = len(name) + len(e.record)
+	bytes = len(name) + len(s.records.Of(i).ResultKey)
 	group := res.Run.Tasks[s.graph.Name(task)]
 	if group == nil {
 		group = s.taskMessage(task)
@@ -160,12 +160,11 @@ func (s *Status) part(res *v1.StatusResponse, i int) (add func(), bytes int) {
 
 // addKeys adds the record key and the claim of task i to an answer.
 func (s *Status) addKeys(res *v1.StatusResponse, i int) {
-	e := &s.entries[i]
-	if e.record != "" {
-		res.Records[s.Name(i)] = e.record
+	if key := s.records.Of(i).ResultKey; key != "" {
+		res.Records[s.Name(i)] = key
 	}
-	if e.claim != 0 {
-		res.Claims[s.Name(i)] = e.claim
+	if claim := s.entries[i].claim; claim != 0 {
+		res.Claims[s.Name(i)] = claim
 	}
 }
 
@@ -208,13 +207,13 @@ func (s *Status) Instances(req *v1.InstancesRequest) (*v1.InstancesResponse, err
 	size := 0
 	for number := max(int(req.GetFrom()), f.From); number < f.From+f.Count && len(res.Instances) < limit; number++ {
 		i := f.First + number - f.From
-		m := s.instanceMessage(i)
-		if size += proto.Size(m) + len(s.entries[i].record); size > eventlog.MaxAnswerBytes && len(res.Instances) > 0 {
+		m, key := s.instanceMessage(i), s.records.Of(i).ResultKey
+		if size += proto.Size(m) + len(key); size > eventlog.MaxAnswerBytes && len(res.Instances) > 0 {
 			break
 		}
 		res.Instances = append(res.Instances, m)
-		if record := s.entries[i].record; record != "" {
-			res.Records[m.Index] = record
+		if key != "" {
+			res.Records[m.Index] = key
 		}
 		if claim := s.entries[i].claim; claim != 0 {
 			res.Claims[m.Index] = claim

@@ -34,7 +34,7 @@ func attemptOf(d flight.End, now time.Time) *v1.Attempt {
 	return a
 }
 
-// EndAttempt shows the end of a dispatch of task i; Update then shows the resulting record of the core. Times that the node
+// EndAttempt shows the end of a dispatch of task i, whose record has it; Update then shows the resulting record of the core. Times that the node
 // does not report are set to now.
 func (d *dispatches) EndAttempt(i int, end flight.End, now time.Time) {
 	e := &d.entries[i]
@@ -52,9 +52,7 @@ func (d *dispatches) EndAttempt(i int, end flight.End, now time.Time) {
 	if end.Ended.State == v1.AttemptMoved {
 		return
 	}
-	e.record = end.Response.GetRecord()
 	d.change(i, func(e *entry) {
-		e.result = shownResult(end.Response)
 		if attempt.AssignedAt != nil {
 			e.assignedAt = attempt.AssignedAt
 		}

@@ -165,7 +165,9 @@ func TestStateKeepsInstances(t *testing.T) {
 	apply(b, core, core.Apply(dag.Placed{Task: 3, Claim: core.Task(3).Claim, Node: "n"}), 3)
 	ended := dag.Ended{Task: 3, Claim: core.Task(3).Claim, State: v1.TaskCompleted}
 	res := &v1.ExecuteResponse{Result: &v1.TaskResult{Stdout: "x", Output: &structpb.Struct{}}}
-	b.EndAttempt(3, flight.End{Place: flight.Place{Node: "n"}, Ended: ended, Response: res}, time.Unix(4, 0))
+	end := flight.End{Place: flight.Place{Node: "n"}, Ended: ended, Response: res}
+	b.records.Ended(end)
+	b.EndAttempt(3, end, time.Unix(4, 0))
 	apply(b, core, core.Apply(ended), 5)
 	own := b.records.At(4)
 	own.Checkpoint, own.Held, own.HeldBy = &v1.Checkpoint{Data: []byte("half")}, true, "by ann: not yet"

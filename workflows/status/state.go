@@ -47,13 +47,13 @@ func (s *Status) taskState(i int, rec dag.Record) *v1.TaskState {
 	}
 	task.Type, task.DependsOn, task.Held = "", nil, false // other fields carry these
 	t := &v1.TaskState{
-		Task: task, Claim: rec.Claim, Record: e.record, Backoff: rec.Backoff, Retried: rec.Retried,
+		Task: task, Claim: rec.Claim, Record: own.ResultKey, Backoff: rec.Backoff, Retried: rec.Retried,
 		Unacknowledged: own.Unacknowledged, AvoidNode: own.Avoid, Refusals: own.Refusals, Checkpoint: own.Checkpoint, Items: own.Items,
 		Paused: own.Suspended, LeftRecords: own.Left, Lock: own.Lock, LostLeases: own.LostLeases, Continues: own.Continues, Requeues: own.Requeues,
 		Final: rec.Final,
 	}
-	if e.record != "" {
-		kept := e.result
+	if own.ResultKey != "" {
+		kept := own.Result()
 		task.Result = &v1.TaskResult{
 			ExitCode: kept.GetExitCode(), Signal: kept.GetSignal(), CpuSeconds: kept.GetCpuSeconds(),
 			PeakMemoryMb: kept.GetPeakMemoryMb(), StdoutTruncated: true, StderrTruncated: true,
@@ -112,10 +112,7 @@ func (s *Status) RestoreRun(c *v1.RunState) {
 func (s *Status) Restore(i int, t *v1.TaskState) {
 	e, task := &s.entries[i], t.GetTask()
 	e.state, e.reason, e.text, e.node = task.GetState(), task.GetReason(), task.GetError(), task.GetNode()
-	e.attempt, e.claim, e.record = task.GetAttempt(), t.GetClaim(), t.GetRecord()
-	if task.GetResult() != nil {
-		e.result = task.GetResult()
-	}
+	e.attempt, e.claim = task.GetAttempt(), t.GetClaim()
 	e.assignedAt, e.startedAt = task.GetAssignedAt(), task.GetStartedAt()
 	e.completedAt, e.scheduledAfter = task.GetCompletedAt(), task.GetScheduledAfter()
 	e.attempts = slices.Clip(task.GetAttempts())

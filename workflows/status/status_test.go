@@ -170,7 +170,7 @@ func TestStateKeepsTheStatus(t *testing.T) {
 			}
 		}
 		want := proto.CloneOf(b.taskMessage(i))
-		if _, record := next.Result(i); record != "" {
+		if next.records.Of(i).ResultKey != "" {
 			// The whole result is in the store.
 			want.Result.Stderr, want.Result.Output = "", nil
 			want.Result.StdoutTruncated, want.Result.StderrTruncated = true, true
@@ -180,7 +180,7 @@ func TestStateKeepsTheStatus(t *testing.T) {
 		}
 	}
 	e, own := next.entries[0], next.records.Of(0)
-	if e.record != "key" || e.claim != 1 || !slices.Equal(own.Unacknowledged, []int32{0}) || own.Avoid != "a" || !own.QueuedAt.Equal(time.Unix(4, 7)) {
+	if own.ResultKey != "key" || e.claim != 1 || !slices.Equal(own.Unacknowledged, []int32{0}) || own.Avoid != "a" || !own.QueuedAt.Equal(time.Unix(4, 7)) {
 		t.Errorf("the first task continues as %+v, %+v", e, own)
 	}
 }

@@ -46,12 +46,10 @@ type entry struct {
 	state, reason, text, node string // from the core; text is what went wrong
 	attempt, claim            int32
 
-	result                                             *v1.TaskResult
 	assignedAt, startedAt, completedAt, scheduledAfter *timestamppb.Timestamp
 	attempts                                           []*v1.Attempt
 	lead                                               int32 // number of the first instance of its batch, or -1 if it is in no batch
 
-	record  string          // key of the record with the whole result, or "" if this result is whole
 	why     string          // why the newest dispatch went to its node; for an approval, its message
 	place   []eventlog.Fact // facts of the newest dispatch, until the event of its assignment is logged
 	ended   *v1.Attempt     // ended dispatch, until the core has processed it
@@ -65,7 +63,7 @@ type entry struct {
 func (t *table) add(group, number int) {
 	i := len(t.entries)
 	t.entries = append(t.entries, entry{
-		group: int32(group), number: int32(number), lead: -1, state: v1.TaskPending, counted: v1.TaskPending, result: flight.NothingRan,
+		group: int32(group), number: int32(number), lead: -1, state: v1.TaskPending, counted: v1.TaskPending,
 	})
 	if group >= 0 {
 		f := t.FanOut(group)
@@ -123,14 +121,5 @@ func (t *table) change(i int, f func(*entry)) {
 	t.Touch(i)
 }
 
-// State returns the state of task i in the core.
-func (t *table) State(i int) string { return t.entries[i].state }
-
 // StoredText returns what went wrong with task i, or why it waits, as it was last set.
 func (t *table) StoredText(i int) string { return t.entries[i].text }
-
-// Result returns the result of task i's newest ended attempt, and the key of the record that holds all of it, or "" if the
-// result is whole.
-func (t *table) Result(i int) (*v1.TaskResult, string) {
-	return t.entries[i].result, t.entries[i].record
-}

@@ -8,7 +8,6 @@ import (
 
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/core/dag"
-	"switchyard/workflows/core/flight"
 )
 
 // Update shows the core's record of task i and logs the change.
@@ -57,9 +56,6 @@ func (d *dispatches) forget(i int) {
 func (d *dispatches) countGroup(i int, was string, rec dag.Record, now time.Time) {
 	if d.entries[i].group >= 0 || !d.graph.FansOut(i) {
 		return
-	}
-	if v1.IsTaskTerminal(rec.State) {
-		d.entries[i].result = &v1.TaskResult{ExitCode: rec.ExitCode, Output: flight.NothingRan.Output}
 	}
 	switch {
 	case rec.State == v1.TaskRunning:

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/core/dag"
 )
 
 // Record is what a run remembers about a task or an instance, beside the record of the core, to decide about it.
@@ -21,6 +22,8 @@ type Record struct {
 	Left           []string  // keys of records that attempts of earlier generations may have left
 	// Checkpoint is what the newest attempt left for the next one, or nil if nothing.
 	Checkpoint *v1.Checkpoint
+	ResultKey  string // key of the stored record with the whole result, or "" if Result returns all of it
+	result     *v1.TaskResult
 
 	Held      bool      // by a person
 	HeldBy    string    // who holds it, and why, or "" if unknown
@@ -101,6 +104,7 @@ func (rs *Records) Ended(end End) {
 	switch {
 	case !isMoved:
 		r.Continues, r.LostLeases = false, 0
+		r.SetResult(end.Response)
 		return
 	case end.Continues:
 		r.Continues = true
@@ -110,10 +114,13 @@ func (rs *Records) Ended(end End) {
 	}
 }
 
-// Changed records the state of a task in the core. A task that was requeued after its end, or waits for one that was, begins
-// anew. isRemote reports whether it runs outside the nodes.
-func (rs *Records) Changed(i int, state string, isRemote bool) {
-	hadEnded, hasEnded := rs.Of(i).hasEnded, v1.IsTaskTerminal(state)
+// Changed records that task i has changed in the core. A task that was requeued after its end, or waits for one that was, begins
+// anew. isRemote reports whether it runs outside the nodes, isGroup whether it runs as instances.
+func (rs *Records) Changed(i int, rec dag.Record, isRemote, isGroup bool) {
+	hadEnded, hasEnded := rs.Of(i).hasEnded, v1.IsTaskTerminal(rec.State)
+	if hasEnded && isGroup {
+		rs.At(i).result = &v1.TaskResult{ExitCode: rec.ExitCode, Output: NothingRan.Output}
+	}
 	if hadEnded == hasEnded {
 		return
 	}
@@ -135,7 +142,7 @@ func (rs *Records) Restore(i int, t *v1.TaskState, hasInstances bool) {
 	*r = Record{
 		Avoid: t.GetAvoidNode(), Refusals: t.GetRefusals(), LostLeases: t.GetLostLeases(), Suspicions: task.GetSuspicions(),
 		Requeues: t.GetRequeues(), Continues: t.GetContinues(), Unacknowledged: t.GetUnacknowledged(), Left: t.GetLeftRecords(),
-		Checkpoint: t.GetCheckpoint(), Suspended: t.GetPaused(), Lock: t.GetLock(),
+		Checkpoint: t.GetCheckpoint(), ResultKey: t.GetRecord(), result: task.GetResult(), Suspended: t.GetPaused(), Lock: t.GetLock(),
 		hasEnded: v1.IsTaskTerminal(task.GetState()),
 	}
 	if hasInstances {

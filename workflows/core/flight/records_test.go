@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"google.golang.org/protobuf/types/known/structpb"
+
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/core/dag"
 )
@@ -95,6 +97,31 @@ func TestWhatAnAttemptLeavesForTheNext(t *testing.T) {
 	}
 }
 
+// The result is that of the newest attempt that has ended. A context update that the store has is left out.
+func TestResultIsThatOfTheNewestAttempt(t *testing.T) {
+	t.Parallel()
+	rs := NewRecords(nil)
+	if rs.Of(0).Result() != NothingRan {
+		t.Error("a task that has not run has a result")
+	}
+	end, update := ending(v1.TaskFailed, "", v1.OutcomeDone), &structpb.Struct{}
+	end.Response.Result = &v1.TaskResult{ExitCode: 3, ContextUpdate: update}
+	rs.Ended(end)
+	rs.Ended(ending(v1.AttemptMoved, v1.ReasonNoRoom, v1.OutcomeRefused))
+	if r := rs.Of(0).Result(); r.GetExitCode() != 3 || r.GetOutput() == nil || r.GetContextUpdate() != update {
+		t.Errorf("the result is %v", r)
+	}
+	end.Response.Record = "key"
+	rs.Ended(end)
+	if r := rs.Of(0); r.ResultKey != "key" || r.Result().GetExitCode() != 3 || r.Result().GetContextUpdate() != nil || end.Response.Result.ContextUpdate == nil {
+		t.Errorf("the stored result is %q, %v", r.ResultKey, r.Result())
+	}
+	rs.Changed(1, dag.Record{State: v1.TaskFailed, ExitCode: 4}, false, true)
+	if got := rs.Of(1).Result().GetExitCode(); got != 4 {
+		t.Errorf("the exit code of a group is %d", got)
+	}
+}
+
 // A task that is requeued after its end begins anew; what attempts have left, and who holds it, stays.
 func TestRequeuedTaskBeginsAnew(t *testing.T) {
 	t.Parallel()
@@ -105,12 +132,12 @@ func TestRequeuedTaskBeginsAnew(t *testing.T) {
 	r.Queue(now.Add(time.Hour))
 	r.ReadyAt, r.Refusals, r.LostLeases, r.Continues, r.Lock, r.CacheKey, r.Uncached = now, 1, 2, true, "l", "k", "u"
 	r.Held, r.Unacknowledged, r.Avoid = true, []int32{1}, "a"
-	rs.Changed(0, v1.TaskQueued, true)
+	rs.Changed(0, dag.Record{State: v1.TaskQueued}, true, false)
 	if rs.Of(0).Requeues != 0 || !rs.Of(0).QueuedAt.Equal(now) {
 		t.Errorf("it has not ended: %+v", rs.Of(0))
 	}
-	rs.Changed(0, v1.TaskDeadLetter, true)
-	rs.Changed(0, v1.TaskQueued, true)
+	rs.Changed(0, dag.Record{State: v1.TaskDeadLetter}, true, false)
+	rs.Changed(0, dag.Record{State: v1.TaskQueued}, true, false)
 	got := rs.Of(0)
 	if got.Requeues != 1 || !got.QueuedAt.IsZero() || !got.ReadyAt.IsZero() || got.Refusals+got.LostLeases != 0 || got.Continues || got.Lock+got.CacheKey+got.Uncached != "" {
 		t.Errorf("requeued: %+v", got)
