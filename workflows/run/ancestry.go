@@ -5,7 +5,6 @@ import (
 
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/names"
-	"switchyard/workflows/status"
 )
 
 // ancestry is what tasks and expressions see of the tasks before them.
@@ -19,6 +18,7 @@ type ancestry struct {
 type (
 	ancestryPartitions interface {
 		addOutputs(req *v1.CollectRequest, task int) bool
+		succeeded(task int) int32
 	}
 )
 
@@ -53,22 +53,15 @@ func (an *ancestry) addViews(views map[string]*v1.ParentView, ancestors []string
 // fanOutView returns what other tasks see of an ended task's instances, or nil if the task has none. The outputs are collected
 // at the first call. The only error is errInterrupted.
 func (an *ancestry) fanOutView(task int) (*v1.FanOutView, error) {
-	f := an.status.FanOut(task)
-	if f == nil {
+	counts := an.fanOutCounts(task)
+	if counts == nil {
 		return nil, nil
 	}
-	if f.View != nil {
-		return f.View, nil
+	if view := an.records.Of(task).FanOut; view != nil {
+		return view, nil
 	}
-	view := &v1.FanOutView{Count: int32(f.Total)}
-	//workflowcheck:ignore (sums do not depend on the order)
-	for state, n := range f.Counts {
-		if v1.IsTaskSuccess(state) {
-			view.Completed += n
-		}
-	}
-	view.Failed = view.Count - view.Completed
-	collected, err := an.collect(task, f)
+	view := &v1.FanOutView{Count: counts.GetCount(), Completed: counts.GetCompleted(), Failed: counts.GetCount() - counts.GetCompleted()}
+	collected, err := an.collect(task)
 	if errors.Is(err, errInterrupted) {
 		return nil, err
 	}
@@ -77,24 +70,26 @@ func (an *ancestry) fanOutView(task int) (*v1.FanOutView, error) {
 		view.Error = err.Error()
 	}
 	if v1.IsTaskTerminal(an.core.Task(task).State) {
-		f.View = view
+		an.records.At(task).FanOut = view
 	}
 	return view, nil
 }
 
 // collect returns the outputs of a task's instances as a list, or why there is no list. It returns nil if all completed without
 // output.
-func (an *ancestry) collect(task int, f *status.FanOut) (*v1.FanOutView, error) {
+func (an *ancestry) collect(task int) (*v1.FanOutView, error) {
+	first, count := an.core.Instances(task)
+	from, _, _, _ := an.core.Expansion(task)
 	req := &v1.CollectRequest{
-		RunId: an.id, Chain: an.chain, Generation: an.in.GetGeneration(), Task: an.graph.Name(task), From: int32(f.From),
-		Items: make([]*v1.CollectItem, f.Count), Stored: an.in.GetPartition() != nil,
+		RunId: an.id, Chain: an.chain, Generation: an.in.GetGeneration(), Task: an.graph.Name(task), From: int32(from),
+		Items: make([]*v1.CollectItem, count), Stored: an.in.GetPartition() != nil,
 	}
 	some := an.partitions.addOutputs(req, task)
 	for k := range req.Items {
-		state := an.core.Task(f.First + k).State
+		state := an.core.Task(first + k).State
 		item := &v1.CollectItem{State: state}
 		if v1.IsTaskSuccess(state) {
-			own := an.records.Of(f.First + k)
+			own := an.records.Of(first + k)
 			if item.Record = own.ResultKey; item.Record == "" {
 				item.Output = own.Result().GetOutput()
 			}
@@ -102,7 +97,7 @@ func (an *ancestry) collect(task int, f *status.FanOut) (*v1.FanOutView, error) 
 		}
 		req.Items[k] = item
 	}
-	if !some && f.Counts[v1.TaskCompleted] == int32(max(f.Count, len(req.Partitions))) {
+	if !some && an.core.InstanceCounts(task)[v1.TaskCompleted] == count {
 		return nil, nil
 	}
 	var res v1.FanOutView

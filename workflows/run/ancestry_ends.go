@@ -52,19 +52,24 @@ func (an *ancestry) ancestorEnd(i int, rec dag.Record, isParent bool) *v1.Ancest
 	end := &v1.AncestorEnd{
 		Task: an.graph.Name(i), State: rec.State, Reason: rec.Reason, Error: dag.OneLine(rec.Error), ExitCode: rec.ExitCode, Attempt: rec.Attempt,
 	}
-	f := an.status.FanOut(i)
-	if f == nil {
-		return end
-	}
-	end.FanOut = &v1.FanOutCounts{Count: int32(f.Total)}
-	//workflowcheck:ignore (a sum does not depend on the order)
-	for state, n := range f.Counts {
-		if v1.IsTaskSuccess(state) {
-			end.FanOut.Completed += n
-		}
-	}
-	if isParent {
-		end.FanOut.Items = an.status.ItemsOf(end.Task)
+	if end.FanOut = an.fanOutCounts(i); end.FanOut != nil && isParent {
+		end.FanOut.Items = an.records.ItemsOf(i, an.graph.Definition(i))
 	}
 	return end
+}
+
+// fanOutCounts returns how many instances a task has and how many of them have succeeded, or nil if it has not fanned out.
+func (an *ancestry) fanOutCounts(task int) *v1.FanOutCounts {
+	count, ok := an.instanceCount(task)
+	if !ok {
+		return nil
+	}
+	counts := &v1.FanOutCounts{Count: int32(count), Completed: an.partitions.succeeded(task)}
+	//workflowcheck:ignore (a sum does not depend on the order)
+	for state, n := range an.core.InstanceCounts(task) {
+		if v1.IsTaskSuccess(state) {
+			counts.Completed += int32(n)
+		}
+	}
+	return counts
 }

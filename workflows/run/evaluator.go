@@ -245,8 +245,9 @@ func (e *evaluator) taskInput(i int) *structpb.Struct {
 			input.Fields[word] = v
 		}
 	}
+	count, _ := e.instanceCount(e.core.Group(i))
 	set("index", structpb.NewNumberValue(float64(number)))
-	set("count", structpb.NewNumberValue(float64(e.status.FanOut(e.core.Group(i)).Total)))
+	set("count", structpb.NewNumberValue(float64(count)))
 	return input
 }
 

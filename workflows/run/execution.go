@@ -106,18 +106,20 @@ func (x *execution) cacheScope() string {
 // item returns the foreach item of instance i, or the key of the stored list that holds the item. It returns neither if the
 // task has no foreach.
 func (x *execution) item(i int) (item *structpb.Value, stored string) {
-	task, number := x.core.Group(i), x.core.Number(i)
-	list := x.core.Definition(i).GetForeach().GetListValue()
-	if items := x.records.Of(task).Items; items != nil {
-		if items.GetKey() != "" {
-			return nil, items.GetKey()
-		}
-		list = items.GetList()
+	items, number := x.records.ItemsOf(x.core.Group(i), x.core.Definition(i)), x.core.Number(i)
+	if values := items.GetList().GetValues(); items.GetKey() == "" && number < len(values) {
+		return values[number], ""
 	}
-	if number < len(list.GetValues()) {
-		return list.GetValues()[number], ""
+	return nil, items.GetKey()
+}
+
+// instanceCount returns how many instances a task has, in all its partitions. ok is false if it has not fanned out.
+func (x *execution) instanceCount(task int) (n int, ok bool) {
+	_, n, _, ok = x.core.Expansion(task)
+	if part := x.in.GetPartition(); ok && part != nil {
+		return int(part.GetCount()), true
 	}
-	return nil, ""
+	return n, ok || x.core.Task(task).State == v1.TaskCompleted && x.graph.FansOut(task) // it may have fanned out over nothing
 }
 
 // isQueued reports whether a task still waits with a claim to start.

@@ -120,6 +120,19 @@ func (ps *partitions) countDeadLetters() (n int) {
 	return n
 }
 
+// succeeded returns the number of a task's instances in partitions that have succeeded.
+func (ps *partitions) succeeded(task int) (n int32) {
+	if m := ps.of(task); m != nil {
+		//workflowcheck:ignore (a sum does not depend on the order)
+		for state, count := range m.counts {
+			if v1.IsTaskSuccess(state) {
+				n += count
+			}
+		}
+	}
+	return n
+}
+
 // saveTasks hands the partitions over to the next execution.
 func (ps *partitions) saveTasks(c *v1.RunState) {
 	for _, m := range ps.fanOuts {

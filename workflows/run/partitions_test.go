@@ -94,7 +94,7 @@ func TestTaskEndsWithItsLastPartition(t *testing.T) {
 		end.Error != "100 of 200 instances failed: instances from 100 on: its workflow has ended" {
 		t.Errorf("the task ends with %+v", events[0])
 	}
-	if counts := ps.status.FanOut(0).Counts; counts[v1.TaskLost] != 100 || counts[v1.TaskRunning] != 0 {
+	if counts := ps.of(0).counts; counts[v1.TaskLost] != 100 || counts[v1.TaskRunning] != 0 {
 		t.Errorf("the status counts %v", counts)
 	}
 }

@@ -11,7 +11,6 @@ import (
 	"switchyard/workflows/core/dag"
 	"switchyard/workflows/names"
 	"switchyard/workflows/phrase"
-	"switchyard/workflows/status"
 )
 
 // reportEvery is the shortest time between two reports of a partition. The first failure and the end are reported at once.
@@ -48,7 +47,7 @@ type (
 		durationEstimateOf(task int) *v1.DurationEstimate
 	}
 	reporterAncestry interface {
-		collect(task int, f *status.FanOut) (*v1.FanOutView, error)
+		collect(task int) (*v1.FanOutView, error)
 	}
 	reporterChildren interface {
 		awaitEnd(a *awaited)
@@ -77,26 +76,16 @@ type (
 	}
 )
 
-// receiveCount sets the total number of the task's instances, which expressions in a partition see.
-func (rp *reporter) receiveCount() {
-	if part := rp.in.GetPartition(); part != nil {
-		if f := rp.status.FanOut(0); f != nil {
-			f.Total = int(part.GetCount())
-		}
-	}
-}
-
 // report sends the run the state of the partition if it has changed.
 func (rp *reporter) report() {
-	if rp.in.GetPartition() == nil || rp.status.FanOut(0) == nil {
+	if _, count := rp.core.Instances(0); rp.in.GetPartition() == nil || count == 0 {
 		return
 	}
-	f := rp.status.FanOut(0)
 	now := rp.now()
 	failed := rp.failed || rp.failedInstance() >= 0
 	switch wait := reportEvery - now.Sub(rp.at); {
 	//workflowcheck:ignore (whether two maps are the same does not depend on the order)
-	case !rp.wanted && !rp.contexts.hasUnsent() && maps.Equal(rp.counts, f.Counts):
+	case !rp.wanted && !rp.contexts.hasUnsent() && maps.Equal(rp.counts, rp.status.ShownCounts(0)):
 	case rp.wanted || failed && !rp.failed || wait <= 0 || rp.draining && rp.contexts.hasUnsent():
 		rp.failed = failed
 		rp.sendReport()
@@ -120,11 +109,11 @@ func (rp *reporter) sendReport() {
 
 // failedInstance returns the first failed instance, or -1 if none has failed.
 func (rp *reporter) failedInstance() int {
-	f := rp.status.FanOut(0)
+	first, count := rp.core.Instances(0)
 	//workflowcheck:ignore (looks whether there is one)
-	for state, n := range f.Counts {
-		if n > 0 && v1.IsTaskFailure(state) {
-			for i := f.First; i < f.First+f.Count; i++ {
+	for state := range rp.core.InstanceCounts(0) {
+		if v1.IsTaskFailure(state) {
+			for i := first; i < first+count; i++ {
 				if v1.IsTaskFailure(rp.core.Task(i).State) {
 					return i
 				}
@@ -136,9 +125,8 @@ func (rp *reporter) failedInstance() int {
 
 // partitionReport returns the state of the partition.
 func (rp *reporter) partitionReport() *v1.PartitionReport {
-	f, part := rp.status.FanOut(0), rp.in.GetPartition()
-	now := rp.now()
-	rp.at, rp.wanted, rp.counts = now, false, maps.Clone(f.Counts)
+	part, now := rp.in.GetPartition(), rp.now()
+	rp.at, rp.wanted, rp.counts = now, false, rp.status.ShownCounts(0)
 	// Revisions also increase from one execution to the next.
 	rp.revision = max(rp.revision+1, now.UnixMicro())
 	p := &v1.PartitionReport{
@@ -159,8 +147,8 @@ func (rp *reporter) lastReport() {
 	}
 	p, rec := rp.partitionReport(), rp.core.Task(0)
 	p.Over, p.State, p.ExitCode = true, rec.State, rec.ExitCode
-	if f := rp.status.FanOut(0); f != nil {
-		collected, err := rp.ancestry.collect(0, f)
+	if _, count := rp.core.Instances(0); count > 0 {
+		collected, err := rp.ancestry.collect(0)
 		if err != nil {
 			workflow.GetLogger(rp.ctx).Warn("could not keep the outputs of the partition", "error", err)
 		}

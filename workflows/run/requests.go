@@ -145,7 +145,8 @@ type storedAncestors struct {
 // addInstances adds the instances of the task that a request is for.
 func (rq *requests) addInstances(req *v1.ExecuteRequest, members []int) {
 	number := int32(rq.core.Number(members[0]))
-	req.Index, req.Count = &number, int32(rq.status.FanOut(rq.core.Group(members[0])).Total)
+	count, _ := rq.instanceCount(rq.core.Group(members[0]))
+	req.Index, req.Count = &number, int32(count)
 	req.Item, req.Items = rq.item(members[0])
 	if len(members) == 1 {
 		return

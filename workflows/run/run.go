@@ -138,7 +138,6 @@ func (r *run) isInterrupted() bool {
 func (r *run) apply(d dag.Decisions) {
 	now := r.now()
 	r.status.AddInstances(r.core)
-	r.reporter.receiveCount()
 	for _, i := range d.Changed {
 		isGroup := i < r.graph.Len() && r.graph.FansOut(i)
 		r.records.Changed(i, r.core.Task(i), v1.IsRemote(r.core.Definition(i).GetType()), isGroup)

@@ -45,7 +45,8 @@ func (v *view) answerInstances(req *v1.InstancesRequest) (*v1.InstancesResponse,
 		return nil, errNotBegun
 	}
 	if child, open := v.partitions.childOf(req); child != "" {
-		return &v1.InstancesResponse{Next: req.GetFrom(), Child: child, Open: open, Items: v.status.ItemsOf(req.GetTask())}, nil
+		i, _ := v.graph.Index(req.GetTask())
+		return &v1.InstancesResponse{Next: req.GetFrom(), Child: child, Open: open, Items: v.records.ItemsOf(i, v.graph.Definition(i))}, nil
 	}
 	return v.status.Instances(req)
 }

@@ -49,9 +49,9 @@ func (s *Status) taskMessage(i int) *v1.Task {
 	}
 	if m := e.extras; m != nil {
 		t.CachedFrom, t.ChildRun = m.cachedFrom, m.childRun
-		if f := m.FanOut; f != nil {
-			count := int32(f.Total)
-			t.Count, t.Counts = &count, maps.Clone(f.Counts)
+		if f := m.fanOut; f != nil {
+			count := int32(f.total)
+			t.Count, t.Counts = &count, maps.Clone(f.counts)
 		}
 	}
 	return t
@@ -64,7 +64,7 @@ func (s *Status) instanceMessage(i int) *v1.Instance {
 		Index: e.number, State: s.ShownState(i), Reason: e.reason, Node: e.node, Attempt: e.attempt,
 		Error: s.Text(i), Result: own.Result(), AssignedAt: e.assignedAt, StartedAt: e.startedAt,
 		CompletedAt: e.completedAt, ScheduledAfter: e.scheduledAfter, Attempts: e.attempts, Suspicions: own.Suspicions,
-		Held: own.Held, CreatedAt: s.FanOut(int(e.group)).CreatedAt, QueuedAt: s.queuedTime(i), Notice: s.notice(i),
+		Held: own.Held, CreatedAt: s.fanOut(int(e.group)).createdAt, QueuedAt: s.queuedTime(i), Notice: s.notice(i),
 	}
 	switch {
 	case s.Away(i) != "":
@@ -195,9 +195,10 @@ func (s *Status) Instances(req *v1.InstancesRequest) (*v1.InstancesResponse, err
 	if !ok {
 		return nil, fmt.Errorf("task %q: %w", req.GetTask(), dag.ErrUnknownTask)
 	}
-	res := &v1.InstancesResponse{Records: map[int32]string{}, Claims: map[int32]int32{}, Next: req.GetFrom(), Items: s.ItemsOf(req.GetTask())}
-	f := s.FanOut(task)
-	if f == nil || f.Count == 0 {
+	items := s.records.ItemsOf(task, s.graph.Definition(task))
+	res := &v1.InstancesResponse{Records: map[int32]string{}, Claims: map[int32]int32{}, Next: req.GetFrom(), Items: items}
+	f := s.fanOut(task)
+	if f == nil || f.count == 0 {
 		return res, nil
 	}
 	limit := int(req.GetLimit())
@@ -205,8 +206,8 @@ func (s *Status) Instances(req *v1.InstancesRequest) (*v1.InstancesResponse, err
 		limit = shownInstances
 	}
 	size := 0
-	for number := max(int(req.GetFrom()), f.From); number < f.From+f.Count && len(res.Instances) < limit; number++ {
-		i := f.First + number - f.From
+	for number := max(int(req.GetFrom()), f.from); number < f.from+f.count && len(res.Instances) < limit; number++ {
+		i := f.first + number - f.from
 		m, key := s.instanceMessage(i), s.records.Of(i).ResultKey
 		if size += proto.Size(m) + len(key); size > eventlog.MaxAnswerBytes && len(res.Instances) > 0 {
 			break
@@ -221,19 +222,6 @@ func (s *Status) Instances(req *v1.InstancesRequest) (*v1.InstancesResponse, err
 		res.Next = m.Index + 1
 	}
 	return res, nil
-}
-
-// ItemsOf returns the foreach list of a task, evaluated or from the definition, or nil if it has none.
-func (s *Status) ItemsOf(task string) *v1.Items {
-	i, ok := s.graph.Index(task)
-	if !ok {
-		return nil
-	}
-	list := s.graph.Definition(i).GetForeach().GetListValue()
-	if items := s.records.Of(i).Items; items != nil || list == nil {
-		return items
-	}
-	return &v1.Items{List: list}
 }
 
 // AllItems returns all evaluated foreach lists, by task.

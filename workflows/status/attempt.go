@@ -34,8 +34,8 @@ func attemptOf(d flight.End, now time.Time) *v1.Attempt {
 	return a
 }
 
-// EndAttempt shows the end of a dispatch of task i, whose record has it; Update then shows the resulting record of the core. Times that the node
-// does not report are set to now.
+// EndAttempt shows the end of a dispatch of task i, which the record of the task already has; Update then shows the resulting
+// record of the core. Times that the node does not report are set to now.
 func (d *dispatches) EndAttempt(i int, end flight.End, now time.Time) {
 	e := &d.entries[i]
 	attempt := attemptOf(end, now)

@@ -95,7 +95,7 @@ func TestEventDataWithoutAnAttempt(t *testing.T) {
 	b.SetSteeredBy(1, "ann")
 	b.Update(1, dag.Record{State: v1.TaskQueued, Retried: true, Claim: 1}, now)
 	b.SetRetryTime(2, time.Unix(60, 0), now)
-	b.extrasOf(3).FanOut = &FanOut{Total: 12, Counts: map[string]int32{}}
+	b.extrasOf(3).fanOut = &fanOut{total: 12, counts: map[string]int32{}}
 	b.Update(3, dag.Record{State: v1.TaskRunning}, now)
 	want := []string{
 		`completed {"cachedFrom":"ci-1"}`,

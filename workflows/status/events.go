@@ -42,8 +42,8 @@ func (d *dispatches) logChange(i int, rec dag.Record, end *v1.Attempt, now time.
 		add(v1.EventAssigned, e.why, e.place...)
 		e.place = nil
 	case rec.State == v1.TaskRunning:
-		if f := d.FanOut(i); f != nil {
-			add(v1.EventExpanded, fmt.Sprintf("into %d instances", f.Total), eventlog.KeyInstances.Of(int32(f.Total)))
+		if f := d.fanOut(i); f != nil {
+			add(v1.EventExpanded, fmt.Sprintf("into %d instances", f.total), eventlog.KeyInstances.Of(int32(f.total)))
 		}
 	case rec.State == v1.TaskCompleted: // its instances have completed, or a result was reused
 		detail, run := "", ""

@@ -1,6 +1,8 @@
 package status
 
 import (
+	"maps"
+
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	v1 "switchyard/proto/switchyard/v1"
@@ -12,19 +14,18 @@ type extras struct {
 	away       string // why it is lost until its node is back, or ""
 	cachedFrom string // run whose result was reused
 	childRun   string
-	FanOut     *FanOut // nil if it has no instances yet
+	fanOut     *fanOut // nil if it has no instances yet
 	steeredBy  string  // who requeued, cancelled or killed it, until that event is logged
 	// agentEvents are the events of the ended dispatch, until they are logged.
 	agentEvents []*v1.AgentEvent
 }
 
-// FanOut describes the instances of a task.
-type FanOut struct {
-	First, From, Count int                    // index of the first instance, its number, and the number of instances
-	Total              int                    // instances of the whole task; more than Count in a partition
-	CreatedAt          *timestamppb.Timestamp // nil until the task runs
-	Counts             map[string]int32
-	View               *v1.FanOutView // what conditions see of it; set by the first that asks after the task has ended
+// fanOut describes the instances of a task.
+type fanOut struct {
+	first, from, count int                    // index of the first instance, its number, and the number of instances
+	total              int                    // instances of the whole task; more than count in a partition
+	createdAt          *timestamppb.Timestamp // nil until the task runs
+	counts             map[string]int32       // instances in each state, as people see it
 }
 
 // extrasOf returns the rarely used fields of task i, for modification.
@@ -47,19 +48,27 @@ func (t *table) SetSteeredBy(i int, who string) { t.extrasOf(i).steeredBy = who 
 
 // SetCounts shows how many instances task i has, which other workflows run, and how many of them are in each state.
 func (t *table) SetCounts(i, total int, counts map[string]int32) {
-	f := t.FanOut(i)
+	f := t.fanOut(i)
 	if f == nil {
-		f = &FanOut{}
-		t.extrasOf(i).FanOut = f
+		f = &fanOut{}
+		t.extrasOf(i).fanOut = f
 	}
-	f.Total, f.Counts = total, counts
+	f.total, f.counts = total, counts
 	t.Touch(i)
 }
 
-// FanOut returns the description of task i's instances, or nil if it has none yet.
-func (t *table) FanOut(i int) *FanOut {
+// ShownCounts returns how many instances of task i are in each state, as people see it.
+func (t *table) ShownCounts(i int) map[string]int32 {
+	if f := t.fanOut(i); f != nil {
+		return maps.Clone(f.counts)
+	}
+	return nil
+}
+
+// fanOut returns the description of task i's instances, or nil if it has none yet.
+func (t *table) fanOut(i int) *fanOut {
 	if m := t.entries[i].extras; m != nil {
-		return m.FanOut
+		return m.fanOut
 	}
 	return nil
 }

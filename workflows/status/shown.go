@@ -45,7 +45,7 @@ func (s *shown) pausedReason(i int) string {
 func (s *shown) recount(i int) {
 	e := &s.entries[i]
 	if is := s.ShownState(i); e.group >= 0 && is != e.counted {
-		counts := s.FanOut(int(e.group)).Counts
+		counts := s.fanOut(int(e.group)).counts
 		if counts[e.counted]--; counts[e.counted] == 0 {
 			delete(counts, e.counted)
 		}

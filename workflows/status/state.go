@@ -60,8 +60,8 @@ func (s *Status) taskState(i int, rec dag.Record) *v1.TaskState {
 			Agent: kept.GetAgent(), Warning: kept.GetWarning(),
 		}
 	}
-	if f := s.FanOut(i); f != nil {
-		t.ExpandedAt = f.CreatedAt
+	if f := s.fanOut(i); f != nil {
+		t.ExpandedAt = f.createdAt
 	}
 	if m := e.extras; m != nil {
 		t.Away = m.away
@@ -127,10 +127,10 @@ func (s *Status) Restore(i int, t *v1.TaskState) {
 		m.cachedFrom, m.childRun = task.GetCachedFrom(), task.GetChildRun()
 	}
 	if e.group < 0 && task.Count != nil && task.GetCount() == 0 {
-		s.extrasOf(i).FanOut = &FanOut{Counts: map[string]int32{}}
+		s.extrasOf(i).fanOut = &fanOut{counts: map[string]int32{}}
 	}
-	if f := s.FanOut(i); f != nil {
-		f.CreatedAt = t.GetExpandedAt()
+	if f := s.fanOut(i); f != nil {
+		f.createdAt = t.GetExpandedAt()
 	}
 	s.recount(i)
 }

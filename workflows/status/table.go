@@ -19,13 +19,14 @@ type table struct {
 
 	graph   *dag.Graph
 	records *flight.Records
+	total   int // instances of the whole task if this is a partition of it, or 0
 	entries []entry
 	order   order
 }
 
 // newTable returns the tasks of a run that is about to begin.
 func newTable(in *v1.RunInput, graph *dag.Graph, records *flight.Records) *table {
-	t := &table{graph: graph, records: records, entries: make([]entry, 0, graph.Len()), order: newOrder()}
+	t := &table{graph: graph, records: records, total: int(in.GetPartition().GetCount()), entries: make([]entry, 0, graph.Len()), order: newOrder()}
 	t.Log = eventlog.New(t.Name, func(number int64) string {
 		part := in.GetPartition()
 		if part == nil {
@@ -66,14 +67,14 @@ func (t *table) add(group, number int) {
 		group: int32(group), number: int32(number), lead: -1, state: v1.TaskPending, counted: v1.TaskPending,
 	})
 	if group >= 0 {
-		f := t.FanOut(group)
+		f := t.fanOut(group)
 		if f == nil {
-			f = &FanOut{First: i, From: number, Counts: map[string]int32{}}
-			t.extrasOf(group).FanOut = f
+			f = &fanOut{first: i, from: number, total: t.total, counts: map[string]int32{}}
+			t.extrasOf(group).fanOut = f
 		}
-		f.Count++
-		f.Total = max(f.Total, f.Count)
-		f.Counts[v1.TaskPending]++
+		f.count++
+		f.total = max(f.total, f.count)
+		f.counts[v1.TaskPending]++
 	}
 	t.Touch(i)
 }

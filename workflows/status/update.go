@@ -41,14 +41,6 @@ func (d *dispatches) forget(i int) {
 	e.assignedAt, e.startedAt, e.completedAt = nil, nil, nil
 	if m := e.extras; m != nil {
 		m.cachedFrom, m.childRun, m.steeredBy = "", "", ""
-		if m.FanOut != nil {
-			m.FanOut.View = nil
-		}
-	}
-	if e.group >= 0 {
-		if f := d.FanOut(int(e.group)); f != nil {
-			f.View = nil
-		}
 	}
 }
 
@@ -59,16 +51,14 @@ func (d *dispatches) countGroup(i int, was string, rec dag.Record, now time.Time
 	}
 	switch {
 	case rec.State == v1.TaskRunning:
-		// The previous end of the task, if any, is void now.
-		if f := d.FanOut(i); f != nil {
-			f.View = nil
-			f.CreatedAt = cmp.Or(f.CreatedAt, timestamppb.New(now))
+		if f := d.fanOut(i); f != nil {
+			f.createdAt = cmp.Or(f.createdAt, timestamppb.New(now))
 		}
 		if e := &d.entries[i]; e.startedAt == nil || was != v1.TaskRunning {
 			e.startedAt = timestamppb.New(now)
 		}
-	case rec.State == v1.TaskCompleted && d.FanOut(i) == nil: // it fans out over nothing
-		d.extrasOf(i).FanOut = &FanOut{Counts: map[string]int32{}}
+	case rec.State == v1.TaskCompleted && d.fanOut(i) == nil: // it fans out over nothing
+		d.extrasOf(i).fanOut = &fanOut{counts: map[string]int32{}}
 		d.entries[i].startedAt = timestamppb.New(now)
 	}
 }

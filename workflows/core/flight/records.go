@@ -32,6 +32,8 @@ type Record struct {
 	CacheKey  string    // key under which its result will be cached
 	Uncached  string    // why its result will not be cached although its definition has a cache
 	Items     *v1.Items // evaluated list of a foreach; nil if the definition holds the list
+	// FanOut is what other tasks see of its instances, or nil until it has ended and the first of them asks.
+	FanOut *v1.FanOutView
 
 	hasEnded bool
 }
@@ -65,6 +67,15 @@ func (rs *Records) At(i int) *Record {
 		rs.list[i] = &Record{}
 	}
 	return rs.list[i]
+}
+
+// ItemsOf returns the foreach list of a task with a definition, evaluated or from the definition, or nil if it has none.
+func (rs *Records) ItemsOf(i int, def *v1.TaskDefinition) *v1.Items {
+	list := def.GetForeach().GetListValue()
+	if items := rs.Of(i).Items; items != nil || list == nil {
+		return items
+	}
+	return &v1.Items{List: list}
 }
 
 // Queue records when a task began to wait for a node. A claim that is placed again keeps its time.
@@ -133,7 +144,7 @@ func (rs *Records) Changed(i int, rec dag.Record, isRemote, isGroup bool) {
 		r.Requeues++
 	}
 	r.ReadyAt, r.QueuedAt, r.Refusals, r.LostLeases, r.Continues = time.Time{}, time.Time{}, 0, 0, false
-	r.Lock, r.CacheKey, r.Uncached = "", "", ""
+	r.Lock, r.CacheKey, r.Uncached, r.FanOut = "", "", "", nil
 }
 
 // Restore restores the record that the previous execution left of task i. Only a task that hasInstances keeps its list.
