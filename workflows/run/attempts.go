@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"go.temporal.io/sdk/workflow"
+	"google.golang.org/protobuf/types/known/timestamppb"
 
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/core/dag"
@@ -80,6 +81,8 @@ type attempt struct {
 	steered, unsure bool
 	// askedIn is the round in which its node was asked to detach it; 0 if it was not asked, or if it has detached.
 	askedIn int
+	// startedAt is when it started, or nil if that is unknown or if its activity reports it.
+	startedAt *timestamppb.Timestamp
 	// excuse is why its lease was lost although its node lives, or "".
 	excuse string
 	// detached is set while no activity waits for it. Nothing of it runs after leaseUntil unless it was reattached; zero if it

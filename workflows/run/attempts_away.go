@@ -31,7 +31,7 @@ func (at *attempts) lose(att *attempt, answer flight.Answer) {
 	att.isAway, att.detached, att.askedIn, att.leaseUntil = true, true, 0, time.Time{}
 	at.detached = append(at.detached, att)
 	if beat.GetStartedAt() != nil {
-		at.status.SetStartedAt(i, beat.GetStartedAt())
+		at.setStarted(att, beat.GetStartedAt())
 	}
 	at.raise(dag.Running{Task: i, Claim: at.core.Task(i).Claim})
 	at.status.SetAway(i, phrase.Silence(att.node, at.silentSince(att, beat)), at.now())
@@ -84,10 +84,9 @@ func (at *attempts) endAway(att *attempt, state string) {
 	att.isAway, att.detached = false, false
 	at.detached = slices.DeleteFunc(at.detached, func(a *attempt) bool { return a == att })
 	at.dispatched++ // endAttempt decrements it again
-	i := att.members[0]
 	at.endAttempt(att, flight.Answer{Response: &v1.ExecuteResponse{
 		State: state, Reason: endAwayReason(state), Error: "node " + att.node + " was away; it removes the rest of the attempt when it is back",
-		Node: att.node, AssignedAt: at.status.AssignedAt(i), StartedAt: at.status.StartedAt(i),
+		Node: att.node, StartedAt: att.startedAt,
 	}})
 }
 

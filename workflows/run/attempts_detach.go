@@ -74,10 +74,16 @@ func (at *attempts) recordDetached(att *attempt, res *v1.ExecuteResponse) {
 	at.dispatched--
 	// The answer for a batch does not name the instance that runs.
 	if i := att.members[0]; len(att.members) == 1 && res.GetStartedAt() != nil {
-		at.status.SetStartedAt(i, res.GetStartedAt())
+		at.setStarted(att, res.GetStartedAt())
 		at.raise(dag.Running{Task: i, Claim: at.core.Task(i).Claim})
 	}
 	at.wake()
+}
+
+// setStarted records and shows when an attempt without an activity started.
+func (at *attempts) setStarted(att *attempt, started *timestamppb.Timestamp) {
+	att.startedAt = started
+	at.status.SetStartedAt(att.members[0], started)
 }
 
 // reattachDetached reattaches the attempts that must be stopped and, unless the run is detaching, all others. A node that
@@ -150,7 +156,7 @@ func (at *attempts) restoreTask(_ int, t *v1.TaskState) {
 			at.status.SetPlace(m, "", at.core.Number(att.members[0]))
 		}
 	}
-	att.isAway = t.GetAway() != ""
+	att.isAway, att.startedAt = t.GetAway() != "", t.GetTask().GetStartedAt()
 	att.unit = &unit{lead: lead, members: slices.Clone(att.members), claim: att.claim, lock: at.lockOf(lead)}
 	at.admitter.track(att.unit)
 	at.detached = append(at.detached, att)

@@ -246,7 +246,6 @@ func (cr *childRuns) end(c *child, ended dag.Ended, res *v1.ExecuteResponse) {
 		d.Response.Result = &v1.TaskResult{ExitCode: ended.ExitCode, Output: &structpb.Struct{}}
 	}
 	d.Ended = ended
-	d.Response.AssignedAt = cr.status.AssignedAt(i)
 	cr.ends.ended(d)
 }
 

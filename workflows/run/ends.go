@@ -31,11 +31,10 @@ type (
 func (es *ends) endElsewhere(i int, result *v1.TaskResult, ended dag.Ended) {
 	rec := es.core.Task(i)
 	ended.Task, ended.Claim = i, rec.Claim
-	res := &v1.ExecuteResponse{Result: result, AssignedAt: es.status.AssignedAt(i)}
 	if u := es.admitter.unitOf(i); u != nil {
 		es.admitter.leave(u)
 	}
-	es.ended(flight.End{Attempt: rec.Attempt, Ended: ended, Response: res, Outcome: v1.OutcomeDone})
+	es.ended(flight.End{Attempt: rec.Attempt, Ended: ended, Response: &v1.ExecuteResponse{Result: result}, Outcome: v1.OutcomeDone})
 }
 
 // failBeforeStart fails a task because an expression that it needs to start could not be evaluated.

@@ -96,7 +96,7 @@ func (ho *handover) restoreCore(runState *v1.RunState, tasks map[string]*v1.Task
 		if t == nil {
 			continue
 		}
-		records[i] = status.RecordOf(t)
+		records[i] = dag.RecordOf(t)
 		from, count := 0, int(t.GetTask().GetCount())
 		if part := ho.in.GetPartition(); part != nil {
 			from, count = int(part.GetFrom()), int(part.GetTo()-part.GetFrom())
@@ -112,7 +112,7 @@ func (ho *handover) restoreCore(runState *v1.RunState, tasks map[string]*v1.Task
 		for number := from; number < from+count; number++ {
 			var rec dag.Record
 			if t := tasks[names.InstanceName(name, number)]; t != nil {
-				rec = status.RecordOf(t)
+				rec = dag.RecordOf(t)
 			}
 			records = append(records, rec)
 		}

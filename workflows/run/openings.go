@@ -120,7 +120,7 @@ func (op *openings) waitsForChildren(m *partitionedFanOut) bool {
 	if waits {
 		text = fmt.Sprintf("waits: the run has reached the limit of %d open child workflows", op.limits.Children)
 	}
-	if op.status.StoredText(m.task) != text && (waits || m.waits) {
+	if waits || m.waits {
 		op.status.SetWaitReason(m.task, text)
 	}
 	m.waits = waits

@@ -38,11 +38,5 @@ func (d *dispatches) SetRetryTime(i int, at time.Time, now time.Time) {
 	d.change(i, func(e *entry) { e.scheduledAfter = timestamppb.New(at) })
 }
 
-// AssignedAt returns when the newest dispatch of task i was given a node, or nil if none was.
-func (d *dispatches) AssignedAt(i int) *timestamppb.Timestamp { return d.entries[i].assignedAt }
-
 // SetStartedAt records when the running attempt of task i started.
 func (d *dispatches) SetStartedAt(i int, at *timestamppb.Timestamp) { d.entries[i].startedAt = at }
-
-// StartedAt returns when the running attempt of task i started, or nil if unknown.
-func (d *dispatches) StartedAt(i int) *timestamppb.Timestamp { return d.entries[i].startedAt }

@@ -177,7 +177,7 @@ func TestStateKeepsInstances(t *testing.T) {
 	records := make([]dag.Record, core.Len())
 	for i := range records {
 		if task := runState.GetTasks()[core.Name(i)]; task != nil {
-			records[i] = RecordOf(task)
+			records[i] = dag.RecordOf(task)
 		}
 	}
 	next := dag.Restore(b.graph, records, dag.WithExpansion(0, 0, 3, false))

@@ -62,7 +62,9 @@ func (s *shown) RecordChanged(i int) {
 
 // SetWaitReason shows why task i has no node.
 func (s *shown) SetWaitReason(i int, reason string) {
-	s.change(i, func(e *entry) { e.text = reason })
+	if s.entries[i].text != reason {
+		s.change(i, func(e *entry) { e.text = reason })
+	}
 }
 
 // Text returns what went wrong with task i, or why it waits.

@@ -80,24 +80,6 @@ func (s *Status) taskState(i int, rec dag.Record) *v1.TaskState {
 	return t
 }
 
-// RecordOf returns the core record of a carried task.
-func RecordOf(t *v1.TaskState) dag.Record {
-	task, f := t.GetTask(), t.GetFailure()
-	rec := dag.Record{
-		State: task.GetState(), Reason: task.GetReason(), Error: task.GetError(), Node: task.GetNode(),
-		Attempt: task.GetAttempt(), Claim: t.GetClaim(), ExitCode: task.GetResult().GetExitCode(),
-		Backoff: t.GetBackoff(), Retried: t.GetRetried(), Final: t.GetFinal(),
-	}
-	if rec.State == v1.TaskAssigned {
-		rec.Reason, rec.Error = "", ""
-	}
-	if t.GetPendingEnd() != nil {
-		rec.PendingEnd, f = true, t.GetPendingEnd()
-	}
-	rec.Failure = dag.Failure{State: f.GetState(), Reason: f.GetReason(), Error: f.GetError()}
-	return rec
-}
-
 // RestoreRun restores the carried status of the run itself.
 func (s *Status) RestoreRun(c *v1.RunState) {
 	s.run.Approval, s.run.SubmittedBy = c.GetApproval(), c.GetSubmittedBy()

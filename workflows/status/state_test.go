@@ -7,6 +7,7 @@ import (
 
 	"switchyard/proto/prototest"
 	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/core/dag"
 )
 
 // A task that is carried to the next execution is the same there, field by field.
@@ -20,7 +21,7 @@ func TestCarriedTaskForgetsNoField(t *testing.T) {
 	b := newTestStatus(t, 1)
 	b.records.Restore(0, carried, false)
 	b.Restore(0, carried)
-	rec := RecordOf(carried)
+	rec := dag.RecordOf(carried)
 	rec.PendingEnd = false
 	again := b.taskState(0, rec)
 	// The exceptions come from the definition, from the gateway or from the instances. A run with silent nodes does not

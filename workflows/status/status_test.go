@@ -165,7 +165,7 @@ func TestStateKeepsTheStatus(t *testing.T) {
 		if task := runState.GetTasks()[b.graph.Name(i)]; task != nil {
 			next.records.Restore(i, task, false)
 			next.Restore(i, task)
-			if got := RecordOf(task); got != records[i] {
+			if got := dag.RecordOf(task); got != records[i] {
 				t.Errorf("task %d: record %+v, want %+v", i, got, records[i])
 			}
 		}

@@ -121,6 +121,3 @@ func (t *table) change(i int, f func(*entry)) {
 	f(&t.entries[i])
 	t.Touch(i)
 }
-
-// StoredText returns what went wrong with task i, or why it waits, as it was last set.
-func (t *table) StoredText(i int) string { return t.entries[i].text }

@@ -1,5 +1,7 @@
 package dag
 
+import v1 "switchyard/proto/switchyard/v1"
+
 // A RestoreOption gives Restore state that the records do not hold.
 type RestoreOption func(*State)
 
@@ -31,6 +33,24 @@ func WithExpansion(task, from, count int, partitioned bool) RestoreOption {
 		}
 		s.records.add(group{task: task, first: s.records.graph.Len() + len(s.records.owner), from: from, count: count, partitioned: partitioned})
 	}
+}
+
+// RecordOf returns the record of a task that a RunState carries.
+func RecordOf(t *v1.TaskState) Record {
+	task, f := t.GetTask(), t.GetFailure()
+	rec := Record{
+		State: task.GetState(), Reason: task.GetReason(), Error: task.GetError(), Node: task.GetNode(),
+		Attempt: task.GetAttempt(), Claim: t.GetClaim(), ExitCode: task.GetResult().GetExitCode(),
+		Backoff: t.GetBackoff(), Retried: t.GetRetried(), Final: t.GetFinal(),
+	}
+	if rec.State == v1.TaskAssigned {
+		rec.Reason, rec.Error = "", ""
+	}
+	if t.GetPendingEnd() != nil {
+		rec.PendingEnd, f = true, t.GetPendingEnd()
+	}
+	rec.Failure = Failure{State: f.GetState(), Reason: f.GetReason(), Error: f.GetError()}
+	return rec
 }
 
 // Restore returns a state that continues from records, by index, such as those of State.Records. Missing records at the end are
