@@ -178,7 +178,7 @@ func (r *run) begin() error {
 	default:
 		r.handover.beginNew()
 	}
-	r.status.WaitReason = r.admitter.waitReason
+	r.status.ExplainWaits(r.admitter.waitReason)
 	r.admitter.learn(0, r.in.GetPartition().GetDurationEstimate())
 	r.deadlines.startRun()
 	r.reporter.watchParent()

@@ -112,7 +112,7 @@ func (s *Status) Answer(req *v1.StatusRequest) (*v1.StatusResponse, error) {
 		}
 		res.Revision = s.entries[i].revision
 	}
-	res.Revision = s.Revision
+	res.Revision = s.revision
 	return res, nil
 }
 
@@ -175,7 +175,7 @@ func (s *Status) Whole() *v1.StatusResponse {
 		add, _ := s.part(res, i)
 		add()
 	}
-	res.Revision = s.Revision
+	res.Revision = s.revision
 	return res
 }
 

@@ -1,5 +1,5 @@
 // Package status holds a run as people see it: its tasks, their instances and their attempts. It answers the queries "status"
-// and "instances", and writes the events of the run into its log.
+// and "instances", and writes the events of the run into its log. The run decides nothing by it.
 //
 // Each change has its own revision, so that a watcher receives only what is new. The cost of an answer depends on what has
 // changed, not on the size of the run.

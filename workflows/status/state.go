@@ -14,7 +14,7 @@ func (s *Status) RunState(core *dag.State) *v1.RunState {
 	c := &v1.RunState{
 		CreatedAt: s.run.CreatedAt,
 		Context:   s.run.Context,
-		Revision:  s.Revision,
+		Revision:  s.revision,
 		Tasks:     map[string]*v1.TaskState{},
 		PausedBy:  s.pausedBy,
 	}
@@ -86,7 +86,7 @@ func (s *Status) RestoreRun(c *v1.RunState) {
 	if c.GetPaused() {
 		s.pausedBy = c.GetPausedBy()
 	}
-	s.Revision = max(s.Revision, c.GetRevision())
+	s.revision = max(s.revision, c.GetRevision())
 	s.Log.ContinueFrom(c.GetEventSlices(), c.GetNextEvent())
 }
 

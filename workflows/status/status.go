@@ -42,15 +42,15 @@ func New(id string, in *v1.RunInput, graph *dag.Graph, records *flight.Records, 
 			SubmittedBy: in.GetBy(),
 			Batch:       in.GetBatch(),
 		},
-		contextRevision: tasks.Revision,
+		contextRevision: tasks.revision,
 	}
 }
 
 // SetContext shows a new context.
 func (s *Status) SetContext(context *structpb.Struct) {
 	s.run.Context = context
-	s.Revision++
-	s.contextRevision = s.Revision
+	s.revision++
+	s.contextRevision = s.revision
 }
 
 // SetRunState shows the state of the open run.

@@ -13,15 +13,13 @@ import (
 // table holds the tasks first and then the instances, under the same indices as the core.
 type table struct {
 	// Log holds the events of the run that are not stored yet.
-	Log *eventlog.Log
-	// Revision is the revision of the newest change.
-	Revision int64
-
-	graph   *dag.Graph
-	records *flight.Records
-	total   int // instances of the whole task if this is a partition of it, or 0
-	entries []entry
-	order   order
+	Log      *eventlog.Log
+	graph    *dag.Graph
+	records  *flight.Records
+	revision int64 // of the newest change
+	total    int   // instances of the whole task if this is a partition of it, or 0
+	entries  []entry
+	order    order
 }
 
 // newTable returns the tasks of a run that is about to begin.
@@ -111,8 +109,8 @@ func (t *table) Touch(i int) {
 	if e := &t.entries[i]; e.group >= 0 && e.number >= shownInstances {
 		i = int(e.group)
 	}
-	t.Revision++
-	t.entries[i].revision = t.Revision
+	t.revision++
+	t.entries[i].revision = t.revision
 	t.order.toEnd(i)
 }
 
