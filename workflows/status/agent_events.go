@@ -9,8 +9,8 @@ import (
 )
 
 // logAgent logs the agent turns and tool calls of task i's ended attempt, each at the time of its own end.
-func (d *dispatches) logAgent(i int, end *v1.Attempt) {
-	m := d.entries[i].extras
+func (s *shown) logAgent(i int, end *v1.Attempt) {
+	m := s.entries[i].extras
 	if m == nil || len(m.agentEvents) == 0 {
 		return
 	}
@@ -24,7 +24,7 @@ func (d *dispatches) logAgent(i int, end *v1.Attempt) {
 		if e.GetEvent() == v1.EventToolCall {
 			event, detail = v1.EventToolCall, phrase.ToolCall(e.GetTool(), e.GetTurn(), took, e.GetError())
 		}
-		d.Log.Add(at, event, i, end.GetNode(), end.GetAttempt(), end.GetClaim(), detail, eventlog.AgentFacts(e)...)
+		s.Log.Add(at, event, i, end.GetNode(), end.GetAttempt(), end.GetClaim(), detail, eventlog.AgentFacts(e)...)
 	}
 	m.agentEvents = nil
 }

@@ -42,8 +42,8 @@ func (s *Status) taskMessage(i int) *v1.Task {
 		Attempts: e.attempts, Suspicions: own.Suspicions, Held: own.Held, QueuedAt: s.queuedTime(i), Notice: s.notice(i),
 	}
 	switch {
-	case s.Away(i) != "":
-		t.Reason, t.Notice = v1.ReasonNodeLost, s.Away(i)
+	case s.away(i) != "":
+		t.Reason, t.Notice = v1.ReasonNodeLost, s.away(i)
 	case t.State == v1.TaskPaused:
 		t.Reason = s.pausedReason(i)
 	}
@@ -67,8 +67,8 @@ func (s *Status) instanceMessage(i int) *v1.Instance {
 		Held: own.Held, CreatedAt: s.fanOut(int(e.group)).createdAt, QueuedAt: s.queuedTime(i), Notice: s.notice(i),
 	}
 	switch {
-	case s.Away(i) != "":
-		m.Reason, m.Notice = v1.ReasonNodeLost, s.Away(i)
+	case s.away(i) != "":
+		m.Reason, m.Notice = v1.ReasonNodeLost, s.away(i)
 	case m.State == v1.TaskPaused:
 		m.Reason = s.pausedReason(i)
 	}
@@ -131,12 +131,12 @@ func (s *Status) addCheckpoint(res *v1.StatusResponse, i int) {
 	if res.Checkpoints == nil {
 		res.Checkpoints = map[string]*v1.Checkpoint{}
 	}
-	res.Checkpoints[s.Name(i)] = checkpoint
+	res.Checkpoints[s.name(i)] = checkpoint
 }
 
 // part returns a function that adds task i to an answer, and the number of bytes that it adds.
 func (s *Status) part(res *v1.StatusResponse, i int) (add func(), bytes int) {
-	e, name, task := &s.entries[i], s.Name(i), s.TaskOf(i)
+	e, name, task := &s.entries[i], s.name(i), s.taskOf(i)
 	bytes = len(name) + len(s.records.Of(i).ResultKey)
 	group := res.Run.Tasks[s.graph.Name(task)]
 	if group == nil {
@@ -161,10 +161,10 @@ func (s *Status) part(res *v1.StatusResponse, i int) (add func(), bytes int) {
 // addKeys adds the record key and the claim of task i to an answer.
 func (s *Status) addKeys(res *v1.StatusResponse, i int) {
 	if key := s.records.Of(i).ResultKey; key != "" {
-		res.Records[s.Name(i)] = key
+		res.Records[s.name(i)] = key
 	}
 	if claim := s.entries[i].claim; claim != 0 {
-		res.Claims[s.Name(i)] = claim
+		res.Claims[s.name(i)] = claim
 	}
 }
 
@@ -229,7 +229,7 @@ func (s *Status) AllItems() map[string]*v1.Items {
 	all := map[string]*v1.Items{}
 	for i := range s.graph.Len() {
 		if items := s.records.Of(i).Items; items != nil {
-			all[s.Name(i)] = items
+			all[s.name(i)] = items
 		}
 	}
 	return all

@@ -36,23 +36,23 @@ func attemptOf(d flight.End, now time.Time) *v1.Attempt {
 
 // EndAttempt shows the end of a dispatch of task i, which the record of the task already has; Update then shows the resulting
 // record of the core. Times that the node does not report are set to now.
-func (d *dispatches) EndAttempt(i int, end flight.End, now time.Time) {
-	e := &d.entries[i]
+func (s *shown) EndAttempt(i int, end flight.End, now time.Time) {
+	e := &s.entries[i]
 	attempt := attemptOf(end, now)
 	if attempt.AssignedAt == nil && attempt.Node == end.Node {
 		attempt.AssignedAt = e.assignedAt // the node could not report it
 	}
 	e.ended, e.lead = attempt, -1
 	if end.IsSuspect() {
-		d.Touch(i)
+		s.Touch(i)
 	}
 	if events := end.Response.GetAgentEvents(); len(events) > 0 {
-		d.extrasOf(i).agentEvents = events[max(0, len(events)-maxAgentEvents):]
+		s.extrasOf(i).agentEvents = events[max(0, len(events)-maxAgentEvents):]
 	}
 	if end.Ended.State == v1.AttemptMoved {
 		return
 	}
-	d.change(i, func(e *entry) {
+	s.change(i, func(e *entry) {
 		if attempt.AssignedAt != nil {
 			e.assignedAt = attempt.AssignedAt
 		}

@@ -8,8 +8,8 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// Away returns why task i is lost until its node is back, or "" if it is not lost.
-func (s *shown) Away(i int) string {
+// away returns why task i is lost until its node is back, or "" if it is not lost.
+func (s *shown) away(i int) string {
 	if m := s.entries[i].extras; m != nil && v1.IsTaskDispatched(s.entries[i].state) {
 		return m.away
 	}
@@ -37,7 +37,7 @@ func (s *shown) SetBack(i int, now time.Time) {
 func (s *shown) EndAway(i int) { s.endAway(i) }
 
 func (s *shown) endAway(i int) bool {
-	if s.Away(i) == "" {
+	if s.away(i) == "" {
 		return false
 	}
 	s.entries[i].extras.away, s.entries[i].completedAt = "", nil

@@ -13,15 +13,15 @@ import (
 
 // logChange logs a change of task i. It is called before the shown state is updated. end is the end of a dispatch, or nil if
 // none has ended, and rec is the resulting record of the core.
-func (d *dispatches) logChange(i int, rec dag.Record, end *v1.Attempt, now time.Time) {
-	e := &d.entries[i]
+func (s *shown) logChange(i int, rec dag.Record, end *v1.Attempt, now time.Time) {
+	e := &s.entries[i]
 	was := e.state
 	at := now
 	add := func(event, detail string, data ...eventlog.Fact) {
-		d.Log.Add(at, event, i, rec.Node, rec.Attempt, rec.Claim, detail, data...)
+		s.Log.Add(at, event, i, rec.Node, rec.Attempt, rec.Claim, detail, data...)
 	}
 	cause := append(eventlog.AttemptFacts(end), eventlog.CauseFacts(rec.Reason, rec.Error)...)
-	if end != nil && d.logEnd(i, rec, end, now) {
+	if end != nil && s.logEnd(i, rec, end, now) {
 		return
 	}
 	if end != nil && end.GetState() != v1.AttemptMoved {
@@ -29,7 +29,7 @@ func (d *dispatches) logChange(i int, rec dag.Record, end *v1.Attempt, now time.
 	}
 	switch {
 	case rec.State == v1.TaskQueued && rec.Retried && v1.IsTaskTerminal(was):
-		who := d.popSteeredBy(i)
+		who := s.popSteeredBy(i)
 		add(v1.EventRetried, phrase.By("put back", cmp.Or(who, "hand")), eventlog.KeyBy.Of(who))
 		add(v1.EventQueued, "")
 	case rec.State == v1.TaskQueued && !rec.Backoff && rec.Claim != e.claim:
@@ -42,7 +42,7 @@ func (d *dispatches) logChange(i int, rec dag.Record, end *v1.Attempt, now time.
 		add(v1.EventAssigned, e.why, e.place...)
 		e.place = nil
 	case rec.State == v1.TaskRunning:
-		if f := d.fanOut(i); f != nil {
+		if f := s.fanOut(i); f != nil {
 			add(v1.EventExpanded, fmt.Sprintf("into %d instances", f.total), eventlog.KeyInstances.Of(int32(f.total)))
 		}
 	case rec.State == v1.TaskCompleted: // its instances have completed, or a result was reused
@@ -55,9 +55,9 @@ func (d *dispatches) logChange(i int, rec dag.Record, end *v1.Attempt, now time.
 	case rec.State == v1.TaskSkipped:
 		add(v1.EventSkipped, phrase.Because(rec.Reason, rec.Error), cause...)
 	case rec.State == v1.TaskCancelled:
-		add(v1.EventCancelled, phrase.Because(rec.Reason, rec.Error), append(cause, eventlog.KeyBy.Of(d.popSteeredBy(i)))...)
+		add(v1.EventCancelled, phrase.Because(rec.Reason, rec.Error), append(cause, eventlog.KeyBy.Of(s.popSteeredBy(i)))...)
 	case rec.State == v1.TaskKilled:
-		add(v1.EventKilled, rec.Error, append(cause, eventlog.KeyBy.Of(d.popSteeredBy(i)))...)
+		add(v1.EventKilled, rec.Error, append(cause, eventlog.KeyBy.Of(s.popSteeredBy(i)))...)
 	case rec.State == v1.TaskRejected && rec.Claim == 0: // with its run
 		add(v1.EventRejected, rec.Error, cause...)
 	case v1.IsTaskTerminal(rec.State): // nothing ran
@@ -66,22 +66,22 @@ func (d *dispatches) logChange(i int, rec dag.Record, end *v1.Attempt, now time.
 }
 
 // popSteeredBy returns and clears who requeued, cancelled or killed task i, or "" if unknown.
-func (d *dispatches) popSteeredBy(i int) (who string) {
-	if m := d.entries[i].extras; m != nil {
+func (s *shown) popSteeredBy(i int) (who string) {
+	if m := s.entries[i].extras; m != nil {
 		who, m.steeredBy = m.steeredBy, ""
 	}
 	return who
 }
 
 // logEnd logs the end of a dispatch of task i. It reports whether the change needs no further event.
-func (d *dispatches) logEnd(i int, rec dag.Record, end *v1.Attempt, now time.Time) bool {
+func (s *shown) logEnd(i int, rec dag.Record, end *v1.Attempt, now time.Time) bool {
 	add := func(at time.Time, event, detail string, data ...eventlog.Fact) {
-		d.Log.Add(at, event, i, end.GetNode(), end.GetAttempt(), end.GetClaim(), detail, data...)
+		s.Log.Add(at, event, i, end.GetNode(), end.GetAttempt(), end.GetClaim(), detail, data...)
 	}
 	if end.GetStartedAt() != nil {
 		add(end.GetStartedAt().AsTime(), v1.EventStarted, "")
 	}
-	d.logAgent(i, end)
+	s.logAgent(i, end)
 	switch at := end.GetCompletedAt().AsTime(); {
 	case end.GetState() == v1.AttemptMoved:
 		if rec.State == v1.TaskQueued {
@@ -92,7 +92,7 @@ func (d *dispatches) logEnd(i int, rec dag.Record, end *v1.Attempt, now time.Tim
 		warning := end.GetWarning()
 		detail, facts := warning, append(eventlog.AttemptFacts(end), eventlog.KeyWarning.Of(warning))
 		if rec.State == v1.TaskStopped {
-			who := d.popSteeredBy(i)
+			who := s.popSteeredBy(i)
 			detail = phrase.Because(phrase.By(rec.State, who), end.GetError())
 			facts = append(facts, eventlog.KeyState.Of(rec.State), eventlog.KeyBy.Of(who))
 		}

@@ -104,7 +104,7 @@ func checkNewest(t *rapid.T, b *Status, core *dag.State) {
 		}
 	}
 	for i := range b.entries {
-		rec, event := core.Task(i), newest[b.Name(i)]
+		rec, event := core.Task(i), newest[b.name(i)]
 		var ok bool
 		switch {
 		case rec.State == v1.TaskPending:

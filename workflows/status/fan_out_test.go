@@ -198,7 +198,7 @@ func TestStateKeepsInstances(t *testing.T) {
 			want.Held, want.Error = false, "" // these are carried for the whole run
 		}
 		if got := after.taskMessage(i); !proto.Equal(got, want) {
-			t.Errorf("%s is %v, want %v", b.Name(i), got, want)
+			t.Errorf("%s is %v, want %v", b.name(i), got, want)
 		}
 	}
 	if !proto.Equal(after.records.Of(0).Items, b.records.Of(0).Items) || string(after.records.Of(4).Checkpoint.GetData()) != "half" || len(runState.GetHeld()) != 1 || runState.GetHeld()[0] != "each[2]" || runState.GetHeldBy()["each[2]"] != "by ann: not yet" {

@@ -25,7 +25,7 @@ func (s *shown) ShownState(i int) string {
 	switch {
 	case e.state == v1.TaskAssigned && s.definition(i).GetType() == v1.TypeApproval:
 		return v1.TaskPaused
-	case s.Away(i) != "":
+	case s.away(i) != "":
 		return v1.TaskLost
 	case s.records.Of(i).Suspended != "" && v1.IsTaskDispatched(e.state):
 		return v1.TaskPaused
@@ -73,8 +73,8 @@ func (s *shown) SetWaitReason(i int, reason string) {
 func (s *shown) Text(i int) string {
 	e := &s.entries[i]
 	switch {
-	case s.Away(i) != "":
-		return s.Away(i)
+	case s.away(i) != "":
+		return s.away(i)
 	case s.ShownState(i) == v1.TaskPaused:
 		return cmp.Or(s.records.Of(i).Suspended, e.why)
 	case v1.IsTaskWaiting(e.state) && s.records.Of(i).Held:

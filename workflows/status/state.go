@@ -22,18 +22,18 @@ func (s *Status) RunState(core *dag.State) *v1.RunState {
 		rec := core.Task(i)
 		own := s.records.Of(i)
 		if own.Held {
-			c.Held = append(c.Held, s.Name(i))
+			c.Held = append(c.Held, s.name(i))
 			if by := own.HeldBy; by != "" {
 				if c.HeldBy == nil {
 					c.HeldBy = map[string]string{}
 				}
-				c.HeldBy[s.Name(i)] = by
+				c.HeldBy[s.name(i)] = by
 			}
 		}
 		if rec.State == v1.TaskPending && rec.Claim == 0 && own.ReadyAt.IsZero() {
 			continue
 		}
-		c.Tasks[s.Name(i)] = s.taskState(i, rec)
+		c.Tasks[s.name(i)] = s.taskState(i, rec)
 	}
 	return c
 }

@@ -15,10 +15,10 @@ import (
 // Status is a run as people see it. Messages are created on request. Data that they share with the status is never modified,
 // only replaced.
 //
-// The tasks are in its embedded parts. Each part embeds the next: dispatches follows the attempts of a task, shown derives the
-// state that people see, and table holds the entries.
+// The tasks are in its embedded parts. Each part embeds the next: shown derives the state that people see, and table holds the
+// entries.
 type Status struct {
-	*dispatches
+	*shown
 	run             *v1.Run // without its tasks
 	contextRevision int64   // of the newest change of the context
 	pausedBy        string  // who has paused the run, and why, or "" if it is not paused or that is unknown
@@ -29,7 +29,7 @@ type Status struct {
 func New(id string, in *v1.RunInput, graph *dag.Graph, records *flight.Records, created time.Time) *Status {
 	tasks := newTable(in, graph, records)
 	return &Status{
-		dispatches: &dispatches{shown: &shown{table: tasks}},
+		shown: &shown{table: tasks},
 		run: &v1.Run{
 			Id:         id,
 			Name:       in.GetDefinition().GetName(),

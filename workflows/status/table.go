@@ -25,7 +25,7 @@ type table struct {
 // newTable returns the tasks of a run that is about to begin.
 func newTable(in *v1.RunInput, graph *dag.Graph, records *flight.Records) *table {
 	t := &table{graph: graph, records: records, total: int(in.GetPartition().GetCount()), entries: make([]entry, 0, graph.Len()), order: newOrder()}
-	t.Log = eventlog.New(t.Name, func(number int64) string {
+	t.Log = eventlog.New(t.name, func(number int64) string {
 		part := in.GetPartition()
 		if part == nil {
 			return names.EventID(in.GetGeneration(), "", number)
@@ -84,16 +84,16 @@ func (t *table) AddInstances(core *dag.State) {
 	}
 }
 
-// TaskOf returns the task of instance i, or i itself if it is a task.
-func (t *table) TaskOf(i int) int {
+// taskOf returns the task of instance i, or i itself if it is a task.
+func (t *table) taskOf(i int) int {
 	if g := t.entries[i].group; g >= 0 {
 		return int(g)
 	}
 	return i
 }
 
-// Name returns the name of a task, or of an instance, such as "each[3]".
-func (t *table) Name(i int) string {
+// name returns the name of a task, or of an instance, such as "each[3]".
+func (t *table) name(i int) string {
 	e := &t.entries[i]
 	if e.group < 0 {
 		return t.graph.Name(i)
@@ -101,7 +101,7 @@ func (t *table) Name(i int) string {
 	return names.InstanceName(t.graph.Name(int(e.group)), int(e.number))
 }
 
-func (t *table) definition(i int) *v1.TaskDefinition { return t.graph.Definition(t.TaskOf(i)) }
+func (t *table) definition(i int) *v1.TaskDefinition { return t.graph.Definition(t.taskOf(i)) }
 
 // Touch gives task i the newest revision. For an instance that is not shown, it gives the task the revision, because the counts
 // of the task change.
