@@ -21,8 +21,6 @@ import (
 // approvals owns the tasks that wait for a person's approval.
 type approvals struct {
 	*execution
-	admitter  approvalUnits
-	ends      approvalEnds
 	evaluator asker
 	outbox    approvalOutbox
 
@@ -31,14 +29,6 @@ type approvals struct {
 
 // The approvals use these parts of other components.
 type (
-	approvalUnits interface {
-		unitOf(i int) *unit
-		track(u *unit)
-	}
-	approvalEnds interface {
-		endElsewhere(i int, result *v1.TaskResult, ended dag.Ended)
-		failBeforeStart(i int, a *v1.ConditionAnswer)
-	}
 	approvalOutbox interface {
 		charge(bytes int)
 		startTimer(d time.Duration, summary string, do func()) (stop func())
@@ -46,12 +36,12 @@ type (
 )
 
 // ask makes a task wait for approval. Its message may have to be rendered first.
-func (ap *approvals) ask(u *unit) {
-	if definition.HasTemplates(ap.core.Definition(u.lead)) {
-		ap.evaluator.ask(question{task: u.lead, kind: asksTemplate, claim: u.claim, answered: func(a *v1.ConditionAnswer) { ap.messageRendered(u.lead, a) }})
+func (ap *approvals) ask(u *flight.Unit) {
+	if definition.HasTemplates(ap.core.Definition(u.Lead)) {
+		ap.evaluator.ask(question{task: u.Lead, kind: asksTemplate, claim: u.Claim, answered: func(a *v1.ConditionAnswer) { ap.messageRendered(u.Lead, a) }})
 		return
 	}
-	ap.waitForPerson(u, ap.core.Definition(u.lead).GetSpec())
+	ap.waitForPerson(u, ap.core.Definition(u.Lead).GetSpec())
 }
 
 // approval is the state of a task that waits for approval.
@@ -79,17 +69,17 @@ func (a *approval) progress() string {
 func (a *approval) text() string { return strings.TrimSpace(a.message + a.progress()) }
 
 // waitForPerson marks a task as waiting for approval and starts its time limit.
-func (ap *approvals) waitForPerson(u *unit, spec *structpb.Struct) {
-	a := &approval{spec: definition.Approval(ap.core.Definition(u.lead)), message: spec.GetFields()["message"].GetStringValue()}
+func (ap *approvals) waitForPerson(u *flight.Unit, spec *structpb.Struct) {
+	a := &approval{spec: definition.Approval(ap.core.Definition(u.Lead)), message: spec.GetFields()["message"].GetStringValue()}
 	if limit := definition.ApprovalTimeout(a.spec); limit > 0 {
 		a.until = ap.now().Add(limit)
 	}
-	ap.waiting[u.lead] = a
-	ap.status.SetPlace(u.lead, a.text(), -1)
-	ap.log.Add(ap.now(), v1.EventPaused, u.lead, "", 0, u.claim, phrase.Because(v1.ReasonApproval, a.message),
+	ap.waiting[u.Lead] = a
+	ap.status.SetPlace(u.Lead, a.text(), -1)
+	ap.log.Add(ap.now(), v1.EventPaused, u.Lead, "", 0, u.Claim, phrase.Because(v1.ReasonApproval, a.message),
 		eventlog.KeyReason.Of(v1.ReasonApproval), eventlog.KeyMessage.Of(a.message))
-	ap.raise(dag.Placed{Task: u.lead, Claim: u.claim})
-	ap.startTimer(u.lead, a)
+	ap.raise(dag.Placed{Task: u.Lead, Claim: u.Claim})
+	ap.startTimer(u.Lead, a)
 }
 
 // startTimer starts the timer of an approval, if it has a time limit.
@@ -129,7 +119,7 @@ func (ap *approvals) restoreTask(i int, t *v1.TaskState) {
 	}
 	ap.waiting[i] = a
 	ap.startTimer(i, a)
-	ap.admitter.track(&unit{lead: i, members: []int{i}, claim: ap.core.Task(i).Claim, lock: ap.lockOf(i)})
+	ap.flight.Track(i)
 }
 
 // saveTasks adds the approvals given so far to the state for the next execution.
@@ -245,10 +235,10 @@ func decisionFields(by, reason string, at time.Time) *structpb.Struct {
 
 // messageRendered continues with a task once the expressions in its message have been rendered.
 func (ap *approvals) messageRendered(i int, a *v1.ConditionAnswer) {
-	switch u := ap.admitter.unitOf(i); {
+	switch u := ap.flight.UnitOf(i); {
 	case u == nil:
 	case a.GetError() != "":
-		ap.ends.failBeforeStart(i, a)
+		ap.fly(ap.flight.FailBeforeStart(i, a))
 	default:
 		ap.waitForPerson(u, a.GetRendered())
 	}
@@ -260,7 +250,7 @@ func (ap *approvals) end(i int, result *v1.TaskResult, ended dag.Ended) {
 		a.stopTimer()
 	}
 	delete(ap.waiting, i)
-	ap.ends.endElsewhere(i, result, ended)
+	ap.fly(ap.flight.EndElsewhere(i, &v1.ExecuteResponse{Result: result}, ended))
 }
 
 // stop ends a task that waits for approval. It returns false if the task does not.

@@ -8,27 +8,25 @@ import (
 	"google.golang.org/protobuf/types/known/structpb"
 
 	v1 "switchyard/proto/switchyard/v1"
-	"switchyard/workflows/core/dag"
+	"switchyard/workflows/core/flight"
 	"switchyard/workflows/names"
 )
 
 // fakeEnds records the ends of tasks that run on no node.
-type fakeEnds struct {
-	units  map[int]*unit
-	ended  []dag.Ended
-	result *v1.TaskResult
-	failed []string
-}
+type fakeEnds struct{ ended []flight.End }
 
-func (f *fakeEnds) unitOf(i int) *unit { return f.units[i] }
-func (f *fakeEnds) track(u *unit)      { f.units[u.lead] = u }
-
-func (f *fakeEnds) endElsewhere(_ int, result *v1.TaskResult, ended dag.Ended) {
-	f.ended, f.result = append(f.ended, ended), result
-}
-
-func (f *fakeEnds) failBeforeStart(_ int, a *v1.ConditionAnswer) {
-	f.failed = append(f.failed, a.GetError())
+// listen makes a run report the ends of its tasks.
+func (f *fakeEnds) listen(x *execution) {
+	x.fly = func(effects []flight.Effect) {
+		for _, effect := range effects {
+			switch e := effect.(type) {
+			case flight.Raise:
+				x.raise(e.Event)
+			case flight.Settle:
+				f.ended = append(f.ended, e.End)
+			}
+		}
+	}
 }
 
 // newApprovals returns the approvals of a run whose only task waits for approval.
@@ -40,11 +38,10 @@ func newApprovals(t *testing.T, spec map[string]any) (*approvals, *fakeEnds, *fa
 	}
 	x := newExecution(t, tasks(map[string]*v1.TaskDefinition{"ship": {Type: v1.TypeApproval, Spec: fields}}))
 	apply(x, x.core.Start())
-	f, o, e := &fakeEnds{units: map[int]*unit{}}, &fakeOutbox{}, &fakeQuestions{}
-	u := &unit{members: []int{0}, claim: x.core.Task(0).Claim}
-	f.track(u)
-	ap := &approvals{execution: x, admitter: f, ends: f, evaluator: e, outbox: o, waiting: map[int]*approval{}}
-	ap.ask(u)
+	f, o, e := &fakeEnds{}, &fakeOutbox{}, &fakeQuestions{}
+	f.listen(x)
+	ap := &approvals{execution: x, evaluator: e, outbox: o, waiting: map[int]*approval{}}
+	ap.ask(x.flight.Track(0))
 	apply(x, x.core.Apply(ap.takeEvents()...))
 	return ap, f, o, e
 }
@@ -65,10 +62,10 @@ func TestTwoPeopleApprove(t *testing.T) {
 		t.Errorf("ann approves twice: %v", err)
 	}
 	ap.approve(0, bob)
-	if len(f.ended) != 1 || f.ended[0].State != v1.TaskCompleted || ap.waits(0) {
+	if len(f.ended) != 1 || f.ended[0].Ended.State != v1.TaskCompleted || ap.waits(0) {
 		t.Fatalf("the task ends with %+v", f.ended)
 	}
-	output := f.result.GetOutput().GetFields()
+	output := f.ended[0].Response.GetResult().GetOutput().GetFields()
 	if output["by"].GetStringValue() != "bob" || len(output["approvals"].GetListValue().GetValues()) != 2 {
 		t.Errorf("the output is %v", output)
 	}
@@ -98,7 +95,7 @@ func TestApprovalTimesOut(t *testing.T) {
 			t.Fatalf("timers: %+v", o.timers)
 		}
 		o.timers[0].fire()
-		if len(f.ended) != 1 || f.ended[0].State != state || !o.timers[0].stopped {
+		if len(f.ended) != 1 || f.ended[0].Ended.State != state || !o.timers[0].stopped {
 			t.Errorf("%s: the task ends with %+v", onTimeout, f.ended)
 		}
 		o.timers[0].fire()
@@ -115,12 +112,12 @@ func TestApprovalsAreCarried(t *testing.T) {
 	ap.approve(0, &v1.TaskCommand{By: "ann"})
 	carried := &v1.RunState{Tasks: map[string]*v1.TaskState{"ship": {Task: &v1.Task{Error: ap.status.Text(0)}}}}
 	ap.saveTasks(carried)
-	f, o := &fakeEnds{units: map[int]*unit{}}, &fakeOutbox{}
-	next := &approvals{execution: ap.execution, admitter: f, ends: f, outbox: o, waiting: map[int]*approval{}}
+	o := &fakeOutbox{}
+	next := &approvals{execution: ap.execution, outbox: o, waiting: map[int]*approval{}}
 	next.now = func() time.Time { return startTime.Add(30 * time.Minute) }
 	next.restoreTask(0, carried.GetTasks()["ship"])
 	a := next.waiting[0]
-	if a == nil || len(a.given) != 1 || a.text() != "ship it? (1 of 2 have approved)" || f.units[0] == nil {
+	if a == nil || len(a.given) != 1 || a.text() != "ship it? (1 of 2 have approved)" || next.flight.UnitOf(0) == nil {
 		t.Fatalf("restored as %+v", a)
 	}
 	if len(o.timers) != 1 || o.timers[0].after != 90*time.Minute {
@@ -136,9 +133,10 @@ func TestApprovalMessageIsRendered(t *testing.T) {
 		t.Fatalf("asked %v", e.asked)
 	}
 	e.asked[0].answered(&v1.ConditionAnswer{Error: "no such input"})
-	if len(f.failed) != 1 {
+	if len(f.ended) != 1 || f.ended[0].Ended.State != v1.TaskFailed {
 		t.Error("the task does not fail")
 	}
+	ap.flight.Track(0)
 	rendered, _ := structpb.NewStruct(map[string]any{"message": "ship 1.2?"})
 	e.asked[0].answered(&v1.ConditionAnswer{Rendered: rendered})
 	if !ap.waits(0) || ap.waiting[0].message != "ship 1.2?" {

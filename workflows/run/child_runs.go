@@ -21,11 +21,8 @@ import (
 // childRuns owns the runs of tasks of type run: each is a child workflow, and its result ends the task.
 type childRuns struct {
 	*execution
-	admitter  childRunUnits
 	children  childRunChildren
-	ends      childRunEnds
 	evaluator asker
-	locks     childRunLocks
 	outbox    charger
 	store     caller
 
@@ -36,48 +33,36 @@ type childRuns struct {
 
 // The childRuns use these parts of other components.
 type (
-	childRunUnits interface {
-		leave(u *unit)
-		unitOf(i int) *unit
-		track(u *unit)
-	}
 	childRunChildren interface {
 		want(w *childWorkflow)
 		reattach(w *childWorkflow)
 		cancel(w *childWorkflow, why string)
-	}
-	childRunLocks interface {
-		heldBy(u *unit) []*v1.HeldLock
-	}
-	childRunEnds interface {
-		failBeforeStart(i int, a *v1.ConditionAnswer)
-		ended(end flight.End)
 	}
 )
 
 // child is the run of a task of type run. It exists from the task's admission, before there is a run.
 type child struct {
 	*childWorkflow
-	unit      *unit
+	unit      *flight.Unit
 	startedAt *timestamppb.Timestamp // nil if it has not started
 	end       *v1.RunEnd
 }
 
 // start starts the run of a task once the expressions in its spec have been rendered.
-func (cr *childRuns) start(u *unit) {
-	if definition.HasTemplates(cr.core.Definition(u.lead)) {
-		cr.evaluator.ask(question{task: u.lead, kind: asksTemplate, claim: u.claim, answered: func(a *v1.ConditionAnswer) { cr.specRendered(u.lead, a) }})
+func (cr *childRuns) start(u *flight.Unit) {
+	if definition.HasTemplates(cr.core.Definition(u.Lead)) {
+		cr.evaluator.ask(question{task: u.Lead, kind: asksTemplate, claim: u.Claim, answered: func(a *v1.ConditionAnswer) { cr.specRendered(u.Lead, a) }})
 		return
 	}
-	cr.prepare(u, cr.core.Definition(u.lead).GetSpec())
+	cr.prepare(u, cr.core.Definition(u.Lead).GetSpec())
 }
 
 // specRendered continues with a task once the expressions in its spec have been rendered.
 func (cr *childRuns) specRendered(i int, a *v1.ConditionAnswer) {
-	switch u := cr.admitter.unitOf(i); {
+	switch u := cr.flight.UnitOf(i); {
 	case u == nil:
 	case a.GetError() != "":
-		cr.ends.failBeforeStart(i, a)
+		cr.fly(cr.flight.FailBeforeStart(i, a))
 	default:
 		cr.prepare(u, a.GetRendered())
 	}
@@ -85,17 +70,17 @@ func (cr *childRuns) specRendered(i int, a *v1.ConditionAnswer) {
 
 // prepare requests the run that a task starts. Expressions in a definition within the spec are left alone: they belong to
 // the child.
-func (cr *childRuns) prepare(u *unit, rendered *structpb.Struct) {
+func (cr *childRuns) prepare(u *flight.Unit, rendered *structpb.Struct) {
 	spec := structs.Clone(rendered)
-	if inline := cr.core.Definition(u.lead).GetSpec().GetFields()["definition"]; inline != nil {
+	if inline := cr.core.Definition(u.Lead).GetSpec().GetFields()["definition"]; inline != nil {
 		spec.Fields["definition"] = inline
 	}
-	i := u.lead
+	i := u.Lead
 	c := &child{unit: u, childWorkflow: &childWorkflow{request: &v1.ChildRequest{Run: &v1.ChildRunRequest{
-		RunId: cr.id, Chain: cr.chain, Generation: cr.in.GetGeneration(), Task: cr.core.Name(i), Claim: u.claim, Spec: spec,
+		RunId: cr.id, Chain: cr.chain, Generation: cr.in.GetGeneration(), Task: cr.core.Name(i), Claim: u.Claim, Spec: spec,
 		Options: cr.in.GetOptions(), Depth: cr.in.GetDepth() + 1, ParentFirst: cr.first,
 		By: cr.submittedBy, Batch: cr.in.GetBatch(), ByRole: cr.in.GetByRole(), SignedDecisions: cr.in.GetSignedDecisions(),
-		Workflows: cr.in.GetWorkflows(), HeldLocks: cr.locks.heldBy(u),
+		Workflows: cr.in.GetWorkflows(), HeldLocks: cr.flight.HeldBy(u),
 	}}}}
 	c.start = func(prepared *v1.PreparedChild) (string, workflow.ChildWorkflowOptions) {
 		now := cr.now()
@@ -114,18 +99,18 @@ func (cr *childRuns) prepare(u *unit, rendered *structpb.Struct) {
 	}
 	c.opened = func() {
 		cr.status.SetStartedAt(i, c.startedAt)
-		cr.raise(dag.Running{Task: i, Claim: u.claim})
+		cr.raise(dag.Running{Task: i, Claim: u.Claim})
 	}
 	cr.follow(c)
 	cr.status.SetPlace(i, "", -1)
-	cr.raise(dag.Placed{Task: i, Claim: u.claim})
+	cr.raise(dag.Placed{Task: i, Claim: u.Claim})
 	cr.children.want(c.childWorkflow)
 }
 
 // follow registers a child, so that its task ends with the child's run.
 func (cr *childRuns) follow(c *child) {
 	c.over = func(end *v1.RunEnd) { cr.ended(c, end) }
-	cr.runs[c.unit.lead] = c
+	cr.runs[c.unit.Lead] = c
 }
 
 // saveTasks hands the runs over to the next execution.
@@ -141,10 +126,8 @@ func (cr *childRuns) restoreTask(i int, t *v1.TaskState) {
 	if cr.in.GetState() == nil || !v1.IsTaskDispatched(t.GetTask().GetState()) || cr.core.Definition(i).GetType() != v1.TypeRun || t.GetTask().Count != nil {
 		return
 	}
-	u := &unit{lead: i, members: []int{i}, claim: cr.core.Task(i).Claim, lock: cr.lockOf(i)}
-	cr.admitter.track(u)
 	c := &child{
-		unit: u, childWorkflow: &childWorkflow{id: t.GetTask().GetChildRun(), first: t.GetChildFirst()},
+		unit: cr.flight.Track(i), childWorkflow: &childWorkflow{id: t.GetTask().GetChildRun(), first: t.GetChildFirst()},
 		startedAt: t.GetTask().GetStartedAt(),
 	}
 	cr.follow(c)
@@ -198,7 +181,7 @@ func (cr *childRuns) readResults() {
 	now := cr.results[:min(len(cr.results), endedAtOnce)]
 	req := &v1.ChildRunEndsRequest{}
 	for _, c := range now {
-		i := c.unit.lead
+		i := c.unit.Lead
 		req.Children = append(req.Children, &v1.ChildRunEndRequest{
 			Child: c.id, ChildChain: c.end.GetChain(), ChildGeneration: c.end.GetGeneration(),
 			RunId: cr.id, Chain: cr.chain, Generation: cr.in.GetGeneration(), Task: cr.core.Name(i), Attempt: cr.core.Task(i).Attempt, InlineLimit: cr.inlineLimit(),
@@ -231,22 +214,20 @@ func (cr *childRuns) readResults() {
 
 // end ends a task of type run. res is nil if there was no run, or if it did not complete.
 func (cr *childRuns) end(c *child, ended dag.Ended, res *v1.ExecuteResponse) {
-	i := c.unit.lead
-	delete(cr.runs, i)
-	cr.admitter.leave(c.unit)
-	d := flight.End{Attempt: cr.core.Task(i).Attempt, Response: &v1.ExecuteResponse{}, Outcome: v1.OutcomeDone}
-	ended.Task, ended.Claim, ended.ExitCode = i, c.unit.claim, -1
+	delete(cr.runs, c.unit.Lead)
+	ended.ExitCode = -1
 	if c.id != "" {
 		ended.ExitCode = 1
 	}
-	if res != nil {
-		d.Response, ended.ExitCode = res, res.GetResult().GetExitCode()
-	} else if c.startedAt != nil {
-		d.Response.StartedAt = c.startedAt
-		d.Response.Result = &v1.TaskResult{ExitCode: ended.ExitCode, Output: &structpb.Struct{}}
+	switch {
+	case res != nil:
+		ended.ExitCode = res.GetResult().GetExitCode()
+	case c.startedAt != nil:
+		res = &v1.ExecuteResponse{StartedAt: c.startedAt, Result: &v1.TaskResult{ExitCode: ended.ExitCode, Output: &structpb.Struct{}}}
+	default:
+		res = &v1.ExecuteResponse{}
 	}
-	d.Ended = ended
-	cr.ends.ended(d)
+	cr.fly(cr.flight.EndElsewhere(c.unit.Lead, res, ended))
 }
 
 // childFailure returns the end of a task whose run did not complete. A failure that the run would only repeat is one of the task,

@@ -18,7 +18,11 @@ const maxStateBytes = 128 << 10
 // continueAsNew hands the state of a quiet run to a new execution, which restarts back-offs and repeats the requests that wait
 // for a node. It returns nil if something has happened that the state does not include.
 func (r *run) continueAsNew() error {
-	if r.isOvertaken() || r.admitter.takeBackRequests() || r.placer.owesReleases() {
+	if r.isOvertaken() {
+		return nil
+	}
+	effects, left := r.flight.TakeBackRequests()
+	if r.fly(effects); left || r.flight.OwesReleases() {
 		return nil
 	}
 	if r.view.flushEvents() != nil || r.isOvertaken() {
@@ -67,12 +71,12 @@ func (r *run) continueAsNew() error {
 // the loop, because they change the state.
 func (r *run) isOvertaken() bool {
 	r.receive() // may yield
-	return r.commands.hasQueued() || !r.isEmpty() || r.locks.hasRequests() || !r.isQuiet()
+	return r.commands.hasQueued() || !r.isEmpty() || r.flight.HasLockRequests() || !r.isQuiet()
 }
 
 // isQuiet reports whether the next execution can take over everything in flight.
 func (r *run) isQuiet() bool {
-	return !r.attempts.hasRequests() && !r.placer.hasAssignments() && !r.evaluator.hasOpenRetries() && !r.reporter.awaitsAnswers() && r.canReattachChildren()
+	return r.flight.IsQuiet() && !r.evaluator.hasOpenRetries() && !r.reporter.awaitsAnswers() && r.canReattachChildren()
 }
 
 // canReattachChildren reports whether the next execution of this run can reattach every child workflow.

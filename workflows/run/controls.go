@@ -15,7 +15,6 @@ import (
 // controls lets people pause the run, hold, cancel or kill its tasks, and requeue dead letters.
 type controls struct {
 	*execution
-	admitter   controlUnits
 	commands   controlCommands
 	expander   controlExpander
 	partitions controlPartitions
@@ -23,16 +22,6 @@ type controls struct {
 
 // The controls use these parts of other components.
 type (
-	controlUnits interface {
-		unitOf(i int) *unit
-		isPaused() bool
-		pause()
-		resume()
-		hold(i int)
-		unhold(i int)
-		setAside(u *unit, reason, text string)
-		setAllAside(reason, text string)
-	}
 	controlCommands interface {
 		awaitBegin(ctx workflow.Context) error
 		refused() error
@@ -55,7 +44,7 @@ func (ct *controls) mayPause(*v1.RunCommand) error {
 	if err := ct.commands.mayChange(); err != nil {
 		return err
 	}
-	if ct.admitter.isPaused() {
+	if ct.flight.IsPaused() {
 		return refuse(names.TaskStateError, errors.New("the run is already paused"))
 	}
 	return nil
@@ -63,27 +52,27 @@ func (ct *controls) mayPause(*v1.RunCommand) error {
 
 // pause stops new starts. A task that has a node but has not started gives the node back.
 func (ct *controls) pause(c *v1.RunCommand) {
-	ct.admitter.pause()
+	ct.flight.Pause()
 	if c.GetBy() != "" || c.GetReason() != "" {
 		ct.status.SetPausedBy(phrase.Because(phrase.By(v1.RunPaused, c.GetBy()), c.GetReason()))
 	}
 	ct.partitions.orderAll()
 	ct.logRun(v1.EventPaused, c.GetBy(), c.GetReason())
-	ct.admitter.setAllAside(v1.ReasonPaused, "the run is paused")
+	ct.fly(ct.flight.SetAllAside(v1.ReasonPaused, "the run is paused"))
 }
 
 func (ct *controls) mayResume(*v1.RunCommand) error {
 	if err := ct.commands.mayChange(); err != nil {
 		return err
 	}
-	if !ct.admitter.isPaused() {
+	if !ct.flight.IsPaused() {
 		return refuse(names.TaskStateError, errors.New("the run is not paused"))
 	}
 	return nil
 }
 
 func (ct *controls) resume(c *v1.RunCommand) {
-	ct.admitter.resume()
+	ct.flight.Resume()
 	ct.status.SetPausedBy("")
 	ct.partitions.orderAll()
 	ct.logRun(v1.EventResumed, c.GetBy(), c.GetReason())
@@ -102,14 +91,8 @@ func (ct *controls) mayHold(i int) error {
 
 // hold keeps a task from starting. A task that waits for a node leaves the placement queue.
 func (ct *controls) hold(i int, c *v1.TaskCommand) {
-	ct.admitter.hold(i)
-	r := ct.records.At(i)
-	r.Held, r.HeldBy = true, phrase.Because(phrase.By("", c.GetBy()), c.GetReason())
-	ct.status.RecordChanged(i)
+	ct.fly(ct.flight.Hold(i, phrase.Because(phrase.By("", c.GetBy()), c.GetReason())))
 	ct.logTask(i, v1.EventHeld, c)
-	if u := ct.admitter.unitOf(i); u != nil {
-		ct.admitter.setAside(u, v1.ReasonHeld, "a person holds it")
-	}
 }
 
 func (ct *controls) mayUnhold(i int) error {
@@ -120,10 +103,7 @@ func (ct *controls) mayUnhold(i int) error {
 }
 
 func (ct *controls) unhold(i int, c *v1.TaskCommand) {
-	ct.admitter.unhold(i)
-	r := ct.records.At(i)
-	r.Held, r.HeldBy = false, ""
-	ct.status.RecordChanged(i)
+	ct.fly(ct.flight.Unhold(i))
 	ct.logTask(i, v1.EventReleased, c)
 	ct.expander.release(i)
 }

@@ -1,6 +1,6 @@
 // Package run implements the workflows Run, which executes a definition, and FanOut, which executes one partition of a large
 // fan-out on behalf of its run. The code is deterministic. It makes no decisions about tasks itself: it reports everything that
-// has happened to the pure core in workflows/core/dag and carries out the core's decisions.
+// has happened to the pure cores in workflows/core and carries out what they decide.
 //
 // One round of Run:
 //
@@ -15,8 +15,8 @@
 //
 // The type run is only this loop. Components own the state and carry out the decisions, each in files of its name:
 //
-//	what starts       admitter, locks (with the run slot), placer, expander, resultCache, approvals, childRuns
-//	what runs         attempts, requests (what nodes are sent), ends (reports how dispatches have ended, as workflows/core/flight decides), deadlines, abandoned
+//	what starts       expander, resultCache, approvals, childRuns
+//	what runs         effects_flight.go and nodes.go (the effects of workflows/core/flight), requests (what nodes are sent), deadlines, abandoned
 //	large fan-outs    partitions, openings; reporter and contexts on the side of a partition
 //	child workflows   children
 //	expressions       evaluator, ancestry (what they see of other tasks)
@@ -48,7 +48,7 @@
 // is running. During its last steps before continue-as-new the run refuses updates, and the client sends them again. The next
 // execution knows the newest updates that were carried out: one that is sent again, because its answer was lost, changes nothing.
 //
-// It may import proto, workflows/admission, workflows/core/flight, workflows/core/dag, workflows/definition, workflows/eventlog, workflows/limits,
+// It may import proto, workflows/core/flight, workflows/core/dag, workflows/definition, workflows/eventlog, workflows/limits,
 // workflows/names, workflows/options, workflows/pending, workflows/phrase, workflows/status, workflows/structs and
 // workflows/visibility, and of Temporal only go.temporal.io/sdk/workflow, temporal and converter, and go.temporal.io/api/enums.
 // Activities are called by the names in workflows/names.

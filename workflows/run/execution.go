@@ -1,17 +1,14 @@
 package run
 
 import (
-	"cmp"
 	"time"
 
 	"go.temporal.io/sdk/workflow"
 	"google.golang.org/protobuf/types/known/structpb"
 
 	v1 "switchyard/proto/switchyard/v1"
-	"switchyard/workflows/admission"
 	"switchyard/workflows/core/dag"
 	"switchyard/workflows/core/flight"
-	"switchyard/workflows/definition"
 	"switchyard/workflows/eventlog"
 	"switchyard/workflows/limits"
 	"switchyard/workflows/names"
@@ -34,14 +31,16 @@ type execution struct {
 	graph     *dag.Graph
 	core      *dag.State // nil until the run has begun, as are records and status
 	records   *flight.Records
+	flight    *flight.State
 	status    *status.Status
 	log       *eventlog.Log
 	context   *structpb.Struct // of the run; only contexts changes it once the run has begun
 	draining  bool             // nothing is admitted: the run is about to continue as new; only history changes it
 
-	submittedBy string          // who submitted the run, or "" if unknown
-	approval    *v1.RunApproval // of the run; nil if it has needed none
-	awaitsSlot  bool            // other runs hold the run slot for which the run waits
+	submittedBy string                // who submitted the run, or "" if unknown
+	approval    *v1.RunApproval       // of the run; nil if it has needed none
+	awaitsSlot  bool                  // other runs hold the run slot for which the run waits
+	fly         func([]flight.Effect) // carries out what the units in flight need
 
 	updates, signals int      // received by this execution
 	carriedOut       []string // IDs of the newest updates that the run has carried out
@@ -126,30 +125,6 @@ func (x *execution) instanceCount(task int) (n int, ok bool) {
 func (x *execution) isQueued(i int, claim int32) bool {
 	rec := x.core.Task(i)
 	return rec.State == v1.TaskQueued && rec.Claim == claim
-}
-
-// lockOf returns the lock that a task must hold while it runs, or a lock without a name if it needs none.
-func (x *execution) lockOf(i int) admission.Lock {
-	def := x.core.Definition(i)
-	name := definition.LockName(def)
-	if definition.HasLockTemplate(def) {
-		name = x.records.Of(i).Lock
-	}
-	switch {
-	case name == "":
-		return admission.Lock{}
-	case def.GetMutex() != "":
-		return admission.Lock{Name: names.TaskLock(name), Limit: 1}
-	}
-	return admission.Lock{Name: names.TaskLock(name), Limit: int(def.GetSemaphore().GetLimit())}
-}
-
-// killReason returns why task i is being killed, or "" if it is not.
-func (x *execution) killReason(i int) string {
-	if rec := x.core.Task(i); rec.PendingEnd && rec.Failure.State == v1.TaskKilled {
-		return cmp.Or(rec.Failure.Error, v1.ReasonKilled)
-	}
-	return ""
 }
 
 // endReason returns in one line why a task that is on a node is to end, or why its run is. It may be empty.

@@ -15,7 +15,6 @@ import (
 // handover takes over the state that the previous execution or generation left, and hands the state over to the next one.
 type handover struct {
 	*execution
-	admitter   handoverUnits
 	deadlines  handoverDeadlines
 	partitions handoverPartitions
 	store      mustCaller
@@ -27,9 +26,6 @@ type handover struct {
 
 // The handover uses these parts of other components.
 type (
-	handoverUnits interface {
-		pause()
-	}
 	handoverDeadlines interface {
 		start(i int, now time.Time)
 	}
@@ -69,6 +65,7 @@ func (ho *handover) runState() *v1.RunState {
 	if a := ho.core.Aborted(); a != (dag.Abort{}) {
 		c.Abort = &v1.Run{State: a.State, Reason: a.Reason, Error: a.Error}
 	}
+	ho.flight.Save(c)
 	for _, carrier := range ho.taskCarriers {
 		carrier.saveTasks(c)
 	}

@@ -11,6 +11,7 @@ import (
 	"switchyard/workflows/definition"
 	"switchyard/workflows/eventlog"
 	"switchyard/workflows/names"
+	"switchyard/workflows/options"
 	"switchyard/workflows/phrase"
 	"switchyard/workflows/status"
 	"switchyard/workflows/structs"
@@ -44,7 +45,7 @@ func (ho *handover) restore(runState *v1.RunState) error {
 	if err := ho.restoreCore(runState, tasks); err != nil {
 		return err
 	}
-	ho.records = flight.NewRecords(ho.in.GetOptions())
+	ho.newFlight()
 	ho.status = status.New(ho.self, ho.in, ho.graph, ho.records, runState.GetCreatedAt().AsTime())
 	ho.status.RestoreRun(runState)
 	ho.log = ho.status.Log
@@ -60,12 +61,14 @@ func (ho *handover) restore(runState *v1.RunState) error {
 			ho.records.Restore(i, t, instances > 0)
 			ho.status.Restore(i, t)
 		}
+		ho.fly(ho.flight.RestoreTask(i, t))
 		for _, carrier := range ho.taskCarriers {
 			carrier.restoreTask(i, t)
 		}
 		ho.status.Touch(i) // clients that watched the previous execution see all of it again
 	}
 	ho.status.SetContext(ho.context)
+	ho.fly(ho.flight.Restore(runState))
 	for _, carrier := range ho.carriers {
 		carrier.restore(runState)
 	}
@@ -139,11 +142,20 @@ func (ho *handover) restoreCore(runState *v1.RunState, tasks map[string]*v1.Task
 	return nil
 }
 
+// newFlight creates the state of units and of the records about tasks, both empty.
+func (ho *handover) newFlight() {
+	ho.records = flight.NewRecords(ho.in.GetOptions())
+	ho.flight = flight.New(flight.Config{
+		Input: ho.in, Run: ho.id, Chain: ho.chain, Self: ho.self, First: ho.first, Original: ho.original,
+		Limits: ho.limits, HeartbeatTimeout: options.HeartbeatTimeout,
+	}, ho.core, ho.records)
+}
+
 // beginNew creates the state of a run without previous work.
 func (ho *handover) beginNew() {
 	now := ho.now()
 	ho.core, ho.submittedBy = ho.newCore(), ho.in.GetBy()
-	ho.records = flight.NewRecords(ho.in.GetOptions())
+	ho.newFlight()
 	ho.status = status.New(ho.self, ho.in, ho.graph, ho.records, workflow.GetInfo(ho.root).WorkflowStartTime)
 	ho.log = ho.status.Log
 	ho.log.Add(now, v1.EventSubmitted, eventlog.WholeRun, "", 0, 0, phrase.By("", ho.in.GetBy()), eventlog.KeyBy.Of(ho.in.GetBy()))
@@ -151,7 +163,7 @@ func (ho *handover) beginNew() {
 		ho.log.Add(now, v1.EventSubmitted, i, "", 0, 0, "")
 	}
 	if ho.in.GetPartition().GetPaused() {
-		ho.admitter.pause()
+		ho.flight.Pause()
 	}
 }
 
@@ -196,6 +208,6 @@ func (ho *handover) reopenPartition() {
 		ho.log.ContinueFrom(0, 0)
 	}
 	if part.GetPaused() {
-		ho.admitter.pause()
+		ho.flight.Pause()
 	}
 }

@@ -9,7 +9,6 @@ import (
 
 	"switchyard/proto/prototest"
 	v1 "switchyard/proto/switchyard/v1"
-	"switchyard/workflows/admission"
 	"switchyard/workflows/core/dag"
 	"switchyard/workflows/limits"
 )
@@ -31,7 +30,6 @@ func TestStateForgetsNoField(t *testing.T) {
 		def := &v1.Definition{Name: "part", Tasks: map[string]*v1.TaskDefinition{"each": each, "last": {Type: "shell"}}}
 		r := newRun(ctx, nil, limits.Run{}.WithDefaults())
 		r.in = &v1.RunInput{State: carried, Definition: def, Partition: &v1.Partition{Task: "each", To: 2, Count: 2}}
-		r.admitter.queue = admission.New(0)
 		var err error
 		if r.graph, err = dag.NewGraph(def, nil); err != nil {
 			return err

@@ -29,7 +29,6 @@ const leaseShare = 6
 type history struct {
 	*execution
 	outbox historyOutbox
-	placer historyNodes
 
 	// isQuiet reports whether the next execution can take over everything in flight.
 	isQuiet func() bool
@@ -46,9 +45,6 @@ type (
 		charge(bytes int)
 		watch(future workflow.Future, onReady func(workflow.Future))
 		after(d time.Duration, summary string, do func())
-	}
-	historyNodes interface {
-		requestAll()
 	}
 )
 
@@ -69,7 +65,7 @@ func (h *history) limit() {
 	}
 	h.draining = full || size.Exceeds(h.limits.Soft()) && h.isQuiet()
 	if was && !h.draining {
-		h.placer.requestAll() // answers of placement were dropped while draining
+		h.flight.RequestAll() // answers of placement were dropped while draining
 	}
 }
 

@@ -17,10 +17,8 @@ import (
 // of those that are queued or open.
 type openings struct {
 	*execution
-	admitter   openingUnits
 	ancestry   ancestorReader
 	children   openingChildren
-	locks      childRunLocks
 	partitions openingPartitions
 
 	count int
@@ -28,11 +26,6 @@ type openings struct {
 
 // The openings use these parts of other components.
 type (
-	openingUnits interface {
-		isPaused() bool
-		freeChildren() int
-		setChildren(n int)
-	}
 	openingChildren interface {
 		isOpen(id string) bool
 		want(w *childWorkflow)
@@ -116,7 +109,7 @@ type opening struct {
 
 // waitsForChildren reports whether a fan-out cannot open a child workflow now, and shows the wait in the status.
 func (op *openings) waitsForChildren(m *partitionedFanOut) bool {
-	waits, text := op.admitter.freeChildren() <= 0, ""
+	waits, text := op.flight.FreeChildren() <= 0, ""
 	if waits {
 		text = fmt.Sprintf("waits: the run has reached the limit of %d open child workflows", op.limits.Children)
 	}
@@ -179,7 +172,7 @@ func (op *openings) follow(m *partitionedFanOut, from int, w *childWorkflow) {
 // countOpen adds n to the number of partitions whose children are queued or open.
 func (op *openings) countOpen(n int) {
 	op.count += n
-	op.admitter.setChildren(op.count)
+	op.flight.SetChildren(op.count)
 }
 
 // reattach continues with the open partitions of the previous execution.
@@ -208,7 +201,7 @@ func (op *openings) inputOf(m *partitionedFanOut, o opening) (*v1.RunInput, erro
 		Chain: op.chain,
 		RunId: op.id, Generation: op.in.GetGeneration(), Task: name, From: int32(o.from), To: int32(o.to), Count: int32(m.total),
 		Items: op.records.Of(m.task).Items, Concurrency: o.concurrency, MaxFailures: task.GetMaxFailures(),
-		Views: map[string]*v1.ParentView{}, Paused: op.admitter.isPaused(), Claim: op.in.GetGeneration() * claimsOfGeneration,
+		Views: map[string]*v1.ParentView{}, Paused: op.flight.IsPaused(), Claim: op.in.GetGeneration() * claimsOfGeneration,
 	}
 	part.DurationEstimate = m.durationEstimate()
 	if m.halted {
@@ -236,7 +229,7 @@ func (op *openings) inputOf(m *partitionedFanOut, o opening) (*v1.RunInput, erro
 		Options: op.in.GetOptions(), Generation: op.in.GetGeneration(), Partition: part, Rerun: again, Retry: back,
 		ParentRun: op.in.GetParentRun(), ParentTask: op.in.GetParentTask(), Depth: op.in.GetDepth(),
 		ParentFirst: op.first, ByRole: op.in.GetByRole(), SignedDecisions: op.in.GetSignedDecisions(), CacheScope: op.cacheScope(),
-		Workflows: op.in.GetWorkflows(), HeldLocks: op.locks.heldBy(nil),
+		Workflows: op.in.GetWorkflows(), HeldLocks: op.flight.HeldBy(nil),
 	}, nil
 }
 

@@ -21,7 +21,6 @@ const (
 type partitions struct {
 	*execution
 	abandoned partitionPredecessors
-	admitter  partitionUnits
 	children  partitionChildren
 	commands  partitionCommands
 	contexts  partitionContexts
@@ -37,9 +36,6 @@ type partitions struct {
 type (
 	partitionPredecessors interface {
 		isPending() bool
-	}
-	partitionUnits interface {
-		isPaused() bool
 	}
 	partitionChildren interface {
 		cancel(w *childWorkflow, why string)

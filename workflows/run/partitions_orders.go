@@ -25,7 +25,7 @@ func (ps *partitions) order(m *partitionedFanOut) {
 // orderOne sends one partition its current order as soon as its child is open. If the child has not started and
 // everything is to end, the child never starts.
 func (ps *partitions) orderOne(m *partitionedFanOut, from int) {
-	order := &v1.PartitionOrder{Cancel: m.stopped, Halt: m.halted, HaltReason: m.haltReason, CancelReason: ps.endReason(m.task), Paused: ps.admitter.isPaused(), Killed: ps.killReason(m.task)}
+	order := &v1.PartitionOrder{Cancel: m.stopped, Halt: m.halted, HaltReason: m.haltReason, CancelReason: ps.endReason(m.task), Paused: ps.flight.IsPaused(), Killed: ps.flight.KillReason(m.task)}
 	w := m.children[from]
 	switch {
 	case w == nil:

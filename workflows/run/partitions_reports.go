@@ -58,7 +58,7 @@ func (ps *partitions) endLost(m *partitionedFanOut, from int, why string) {
 func (ps *partitions) endUnopened(m *partitionedFanOut, from int) {
 	if p := m.partitionFrom(from); p != nil && !p.GetOver() {
 		state := v1.TaskCancelled
-		if ps.killReason(m.task) != "" {
+		if ps.flight.KillReason(m.task) != "" {
 			state = v1.TaskKilled
 		}
 		ps.end(m, p, state, state)

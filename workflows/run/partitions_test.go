@@ -21,7 +21,6 @@ type fakePartitionWorkflows struct {
 }
 
 func (f *fakePartitionWorkflows) isPending() bool   { return f.older }
-func (f *fakePartitionWorkflows) isPaused() bool    { return false }
 func (f *fakePartitionWorkflows) isCancelled() bool { return false }
 func (f *fakePartitionWorkflows) cancel(w *childWorkflow, _ string) {
 	f.cancelled = append(f.cancelled, w)
@@ -43,7 +42,7 @@ func newPartitions(t *testing.T) (*partitions, *partitionedFanOut, *fakePartitio
 	x := newExecution(t, tasks(map[string]*v1.TaskDefinition{"each": {Type: v1.TypeShell, Parallel: structpb.NewNumberValue(200), MaxFailures: 1}}))
 	x.limits.Instances, x.limits.PartitionInstances = 100, 100
 	f := &fakePartitionWorkflows{}
-	ps := &partitions{execution: x, abandoned: f, admitter: f, children: f, commands: f, contexts: f, openings: f, outbox: f, view: f}
+	ps := &partitions{execution: x, abandoned: f, children: f, commands: f, contexts: f, openings: f, outbox: f, view: f}
 	apply(x, x.core.Start())
 	if !ps.isLarge(0, 200) || ps.isLarge(0, 100) {
 		t.Fatal("a fan-out of 200 instances is large, one of 100 is not")

@@ -23,7 +23,6 @@ const runGone = "cancelled: the run that started it has ended"
 // It also ends a child workflow whose parent has ended without it.
 type reporter struct {
 	*execution
-	admitter reporterUnits
 	ancestry reporterAncestry
 	children reporterChildren
 	commands reporterCommands
@@ -42,10 +41,6 @@ type reporter struct {
 
 // The reporter uses these parts of other components.
 type (
-	reporterUnits interface {
-		isPaused() bool
-		durationEstimateOf(task int) *v1.DurationEstimate
-	}
 	reporterAncestry interface {
 		collect(task int) (*v1.FanOutView, error)
 	}
@@ -131,7 +126,7 @@ func (rp *reporter) partitionReport() *v1.PartitionReport {
 	rp.revision = max(rp.revision+1, now.UnixMicro())
 	p := &v1.PartitionReport{
 		Task: part.GetTask(), From: part.GetFrom(), Generation: part.GetGeneration(), Chain: part.GetChain(), Revision: rp.revision, Counts: rp.counts,
-		DurationEstimate: rp.admitter.durationEstimateOf(0), Nodes: rp.view.usedNodes(),
+		DurationEstimate: rp.flight.DurationEstimate(0), Nodes: rp.view.usedNodes(),
 	}
 	if i := rp.failedInstance(); i >= 0 {
 		p.Failure = phrase.Because(rp.core.Name(i), rp.status.Text(i))
@@ -188,9 +183,9 @@ func (rp *reporter) takeOrder(o *v1.PartitionOrder) {
 	case o.GetCancel():
 		rp.commands.cancel("", o.GetCancelReason())
 		return
-	case o.GetPaused() && !rp.admitter.isPaused():
+	case o.GetPaused() && !rp.flight.IsPaused():
 		rp.controls.pause(&v1.RunCommand{})
-	case !o.GetPaused() && rp.admitter.isPaused():
+	case !o.GetPaused() && rp.flight.IsPaused():
 		rp.controls.resume(&v1.RunCommand{})
 	}
 	// An earlier order of this round may not have reached the core yet, so every order is passed on.

@@ -11,6 +11,7 @@ import (
 	"google.golang.org/protobuf/types/known/structpb"
 
 	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/core/flight"
 	"switchyard/workflows/definition"
 	"switchyard/workflows/names"
 )
@@ -38,10 +39,9 @@ type requests struct {
 	ancestors                  map[int]storedAncestors // by task
 }
 
-// attemptRequest returns the request fields that identify an attempt, which suffice if its node already has the attempt. There
-// must be at least one member.
-func (rq *requests) attemptRequest(a assignment, members []int) *v1.ExecuteRequest {
-	first := members[0]
+// attemptRequest returns the request fields that identify an attempt, which suffice if its node already has the attempt.
+func (rq *requests) attemptRequest(u *flight.Unit) *v1.ExecuteRequest {
+	first := u.Members[0]
 	task, rec, own := rq.core.TaskOf(first), rq.core.Task(first), rq.records.Of(first)
 	def := rq.core.Definition(first)
 	req := &v1.ExecuteRequest{
@@ -52,11 +52,11 @@ func (rq *requests) attemptRequest(a assignment, members []int) *v1.ExecuteReque
 		Task:           rq.graph.Name(task),
 		Attempt:        rec.Attempt,
 		Claim:          rec.Claim,
-		Node:           a.node,
+		Node:           u.Node,
 		Type:           def.GetType(),
 		InlineLimit:    rq.inlineLimit(),
 		Generation:     rq.in.GetGeneration(),
-		Incarnation:    a.incarnation,
+		Incarnation:    u.Incarnation,
 		Unacknowledged: own.Unacknowledged,
 		LeftRecords:    own.Left,
 		Checkpoint:     own.Checkpoint,
@@ -65,18 +65,18 @@ func (rq *requests) attemptRequest(a assignment, members []int) *v1.ExecuteReque
 		req.Timeout = durationpb.New(t)
 	}
 	if task != first {
-		rq.addInstances(req, members)
+		rq.addInstances(req, u.Members)
 	}
 	return req
 }
 
 // executeRequest returns the full request for an attempt that is new to its node. The only error is errInterrupted.
-func (rq *requests) executeRequest(a assignment, members []int) (*v1.ExecuteRequest, error) {
-	first := members[0]
+func (rq *requests) executeRequest(u *flight.Unit) (*v1.ExecuteRequest, error) {
+	first := u.Members[0]
 	task, def := rq.core.TaskOf(first), rq.core.Definition(first)
-	req := rq.attemptRequest(a, members)
+	req := rq.attemptRequest(u)
 	req.Spec, req.Env, req.SecretEnv, req.Input, req.Resources = def.GetSpec(), def.GetEnv(), def.GetSecretEnv(), def.GetInput(), def.GetResources()
-	req.Gpus, req.NumaNode, req.Notices = a.gpus, a.numaNode, rq.notices(members)
+	req.Gpus, req.NumaNode, req.Notices = u.GPUs, u.NUMANode, rq.notices(u.Members)
 	req.Continues, req.Requeues = rq.records.Of(first).Continues, rq.records.Of(first).Requeues
 	var err error
 	if req.Context, err = rq.shared(&rq.sharedContext, "context", rq.context); err != nil {

@@ -14,7 +14,6 @@ import (
 // resultCache reuses the cached results of earlier runs, and caches those of this run.
 type resultCache struct {
 	*execution
-	admitter  cacheUnits
 	contexts  contextUpdater
 	evaluator asker
 	store     cacheStore
@@ -24,9 +23,6 @@ type resultCache struct {
 
 // The resultCache uses these parts of other components.
 type (
-	cacheUnits interface {
-		want(i int)
-	}
 	cacheStore interface {
 		callOnce(summary, activity string, args ...any) workflow.Future
 	}
@@ -43,7 +39,7 @@ func (rc *resultCache) want(i int) {
 		rc.evaluator.ask(question{task: i, kind: asksCache, claim: rc.core.Task(i).Claim, answered: func(a *v1.ConditionAnswer) { rc.answered(i, a) }})
 		return
 	}
-	rc.admitter.want(i)
+	rc.fly(rc.flight.Want(i))
 }
 
 // answered continues with a task whose cache key has been evaluated. If there is a cached result, the task reuses it;
@@ -81,15 +77,11 @@ func (rc *resultCache) answered(i int, a *v1.ConditionAnswer) {
 // runForCache runs a task and caches its result under a key.
 func (rc *resultCache) runForCache(i int, key string) {
 	rc.records.At(i).CacheKey = key
-	rc.admitter.want(i)
+	rc.fly(rc.flight.Want(i))
 }
 
-// queue queues a completed result for the cache if the task has a cache key.
-func (rc *resultCache) queue(end flight.End) {
-	if end.Ended.State == v1.TaskCompleted && rc.records.Of(end.Ended.Task).CacheKey != "" {
-		rc.completed = append(rc.completed, end)
-	}
-}
+// queue queues a completed result for the cache.
+func (rc *resultCache) queue(end flight.End) { rc.completed = append(rc.completed, end) }
 
 // save writes queued results to the cache.
 func (rc *resultCache) save() {

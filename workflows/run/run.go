@@ -7,6 +7,7 @@ import (
 
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/core/dag"
+	"switchyard/workflows/core/flight"
 	"switchyard/workflows/limits"
 	"switchyard/workflows/names"
 )
@@ -26,14 +27,15 @@ type run struct {
 	evaluator  *evaluator
 	expander   *expander
 	cache      *resultCache
-	admitter   *admitter
-	locks      *locks
-	placer     *placer
-	attempts   *attempts
 	abandoned  *abandoned
+	approvals  *approvals
+	contexts   *contexts
+	requests   *requests
 	children   *children
 	childRuns  *childRuns
 	partitions *partitions
+
+	cancels map[*flight.Unit]workflow.CancelFunc // of the activities that wait for attempts
 }
 
 // Runner is the workflow Run with its limits. The limits are part of the workflow code: a Runner with other limits cannot
@@ -79,7 +81,7 @@ func (runner Runner) Run(ctx workflow.Context, in *v1.RunInput) (*v1.StatusRespo
 				return nil, err
 			}
 		case r.history.isDetaching() && r.canReattachChildren():
-			r.attempts.detach()
+			r.fly(r.flight.Detach(r.history.detachRound()))
 		}
 		r.view.saveEvents()
 		decisions = r.core.Apply(r.next()...)
@@ -98,7 +100,7 @@ func (r *run) next() []dag.Event {
 
 // hasNews reports whether another round has anything to handle.
 func (r *run) hasNews() bool {
-	if !r.isEmpty() || r.commands.hasQueued() || r.locks.hasRequests() || r.commands.isCancelDue() {
+	if !r.isEmpty() || r.commands.hasQueued() || r.flight.HasLockRequests() || r.commands.isCancelDue() {
 		return true
 	}
 	if r.outbox.hasReady() {
@@ -126,7 +128,7 @@ func (r *run) receive() {
 	r.reporter.receive()
 	r.commands.refuseSignals()
 	r.outbox.settle()
-	r.locks.receiveGrants()
+	r.receiveGrants()
 }
 
 // isInterrupted reports whether a cancellation is waiting to be applied or attempts are waiting to be reattached.
@@ -148,9 +150,9 @@ func (r *run) apply(d dag.Decisions) {
 		r.deadlines.stop(i)
 	}
 	for _, i := range d.Withdraw {
-		r.admitter.withdraw(i)
+		r.fly(r.flight.Withdraw(i))
 	}
-	r.attempts.stop(d.Stop)
+	r.stop(d.Stop)
 	r.partitions.halt(d.Halt)
 	r.partitions.resume(d.Resume)
 	for _, b := range d.Backoff {
@@ -181,18 +183,38 @@ func (r *run) apply(d dag.Decisions) {
 	}
 	r.history.limit()
 	r.evaluator.evaluate()
-	r.admitter.admit()
+	if !r.draining && !r.abandoned.isPending() { // otherwise the next execution or a later round admits
+		r.fly(r.flight.Admit())
+	}
 	if r.evaluator.hasQuestions() {
 		r.wake() // the next round evaluates their expressions first
 	}
-	r.locks.send()
+	r.sendLockRequests()
 	r.partitions.openAll()
 	r.childRuns.readResults()
 	r.children.prepare()
 	r.children.awaitRuns()
-	r.attempts.reattachDetached()
-	r.attempts.dispatch()
-	r.placer.place()
+	r.fly(r.flight.Reattach(r.history.isDetaching()))
+	r.dispatch()
+	r.place()
 	r.reporter.report()
 	r.view.showState()
+}
+
+// stop ends tasks, unless their ends are on the way.
+func (r *run) stop(tasks []int) {
+	for _, i := range tasks {
+		effects, ok := r.flight.Stop(i)
+		r.fly(effects)
+		_ = ok || r.approvals.stop(i) || r.childRuns.stop(i) || r.partitions.stop(i)
+	}
+}
+
+// waitReason returns why a task that has not requested a node is waiting.
+func (r *run) waitReason(i int) string {
+	why, text := r.flight.WaitReason(i), r.abandoned.text()
+	if why != "" && text != "" {
+		return text
+	}
+	return why
 }

@@ -41,7 +41,8 @@ func (r *run) finish(end *dag.End) (*v1.StatusResponse, error) {
 	r.view.showDeadLetters()
 	r.view.endAttributes(end.State, end.Error)
 	r.reporter.lastReport()
-	r.locks.releaseSlot()
+	r.flight.FreeSlot()
+	r.sendLockRequests()
 	r.outbox.charge(2 * maxResultBytes)
 	r.commands.refuseAll(names.RunEndedError, errJustEnded)
 	switch end.State {

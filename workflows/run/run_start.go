@@ -21,7 +21,7 @@ import (
 // the first decisions, which hold the end of the run if something ends it before. An error ends the execution.
 func (r *run) start() (dag.Decisions, error) {
 	if r.in.GetState() != nil && !r.in.GetState().GetWaiting() {
-		r.locks.restoreSlot()
+		r.flight.RestoreSlot()
 		return r.startAgain(), nil
 	}
 	r.waiting = true
@@ -31,8 +31,8 @@ func (r *run) start() (dag.Decisions, error) {
 	if waited && !over && err == nil {
 		r.view.showState()
 	}
-	if !over && err == nil && r.locks.askSlot() {
-		early, over, err = r.awaitStart(early, r.locks.hasSlot)
+	if !over && err == nil && r.flight.AskSlot() {
+		early, over, err = r.awaitStart(early, r.flight.HasSlot)
 	}
 	r.waiting = false
 	if over || err != nil {
@@ -45,7 +45,7 @@ func (r *run) start() (dag.Decisions, error) {
 // early, and whether they end the run. The error continues the run as new, when its history is full.
 func (r *run) awaitStart(early []dag.Event, may func() bool) (_ []dag.Event, over bool, err error) {
 	for !may() {
-		r.locks.send()
+		r.sendLockRequests()
 		isFull := func() bool { return len(early) == 0 && r.history.isFull() }
 		// The only error is a cancelled context, and ctx is never cancelled.
 		_ = workflow.Await(r.ctx, func() bool { return r.hasNews() || isFull() })
@@ -137,7 +137,6 @@ func (r *run) readInput() error {
 		r.selfChain = r.chain
 	}
 	r.context = structs.Clone(r.in.GetDefinition().GetContext())
-	r.admitter.open()
 	return nil
 }
 
@@ -178,8 +177,8 @@ func (r *run) begin() error {
 	default:
 		r.handover.beginNew()
 	}
-	r.status.ExplainWaits(r.admitter.waitReason)
-	r.admitter.learn(0, r.in.GetPartition().GetDurationEstimate())
+	r.status.ExplainWaits(r.waitReason)
+	r.flight.Learn(0, r.in.GetPartition().GetDurationEstimate())
 	r.deadlines.startRun()
 	r.reporter.watchParent()
 	r.abandoned.awaitAll()

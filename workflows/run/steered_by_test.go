@@ -6,7 +6,6 @@ import (
 	"go.temporal.io/sdk/workflow"
 
 	v1 "switchyard/proto/switchyard/v1"
-	"switchyard/workflows/admission"
 	"switchyard/workflows/core/dag"
 	"switchyard/workflows/limits"
 )
@@ -18,7 +17,7 @@ func TestHoldAndPauseShowWhoAndWhy(t *testing.T) {
 	env.ExecuteWorkflow(func(ctx workflow.Context) error {
 		def := &v1.Definition{Name: "steered", Tasks: map[string]*v1.TaskDefinition{"late": {Type: v1.TypeShell}}}
 		r := newRun(ctx, nil, limits.Run{}.WithDefaults())
-		r.in, r.admitter.queue = &v1.RunInput{Definition: def, State: &v1.RunState{}}, admission.New(0)
+		r.in = &v1.RunInput{Definition: def, State: &v1.RunState{}}
 		var err error
 		if r.graph, err = dag.NewGraph(def, nil); err != nil {
 			return err
@@ -27,7 +26,7 @@ func TestHoldAndPauseShowWhoAndWhy(t *testing.T) {
 			return err
 		}
 		r.log = r.status.Log
-		ct := &controls{execution: r.execution, admitter: r.admitter, commands: r.commands, expander: r.expander, partitions: r.partitions}
+		ct := &controls{execution: r.execution, commands: r.commands, expander: r.expander, partitions: r.partitions}
 		want := func(task, run string) {
 			t.Helper()
 			r.status.SetRunState(r.view.openState())

@@ -10,6 +10,7 @@ import (
 
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/core/dag"
+	"switchyard/workflows/core/flight"
 	"switchyard/workflows/names"
 	"switchyard/workflows/options"
 	"switchyard/workflows/phrase"
@@ -28,7 +29,6 @@ const (
 type steering struct {
 	*execution
 	approvals  steeringApprovals
-	attempts   steeringAttempts
 	childRuns  steeringRuns
 	commands   steeringCommands
 	outbox     steeringOutbox
@@ -41,13 +41,6 @@ type steering struct {
 type (
 	steeringApprovals interface {
 		waits(i int) bool
-	}
-	steeringAttempts interface {
-		suspend(i int, by string)
-		endAway(att *attempt, state string)
-		of(i int) *attempt
-		requestSent()
-		requestAnswered()
 	}
 	steeringRuns interface {
 		idOf(i int) (string, bool)
@@ -82,11 +75,11 @@ func (st *steering) newSteeringHandler(name, description, action string, may fun
 		var s *steerRequest
 		err := st.commands.perform(ctx, func() error {
 			i, err := st.commands.target(c.GetTask(), may)
-			switch att := st.attempts.of(i); {
+			switch att := st.flight.AttemptOf(i); {
 			case err != nil:
-			case att.isAway: // it can only be stopped
+			case att.Phase == flight.Away: // it can only be stopped
 				did(i, c)
-				st.attempts.endAway(att, v1.TaskStopped)
+				st.fly(st.flight.StopAway(att))
 				s = &steerRequest{done: true}
 			default:
 				s = st.steer(i, action, func() { did(i, c) })
@@ -117,29 +110,29 @@ func (st *steering) await(ctx workflow.Context, s *steerRequest) error {
 
 // steer asks the node of task i's attempt for an action, and calls did when the node has performed it.
 func (st *steering) steer(i int, action string, did func()) *steerRequest {
-	s, att, claim := &steerRequest{}, st.attempts.of(i), st.core.Task(i).Claim
-	att.steered = true
-	st.attempts.requestSent()
+	s, att, claim := &steerRequest{}, st.flight.AttemptOf(i), st.core.Task(i).Claim
+	st.flight.Steered(att)
 	req := &v1.SteerRequest{RunId: st.id, Chain: st.chain, Task: st.core.Name(i), Claim: claim, Action: action}
-	call := options.Steer(att.node, action+" "+st.core.Name(i))
+	call := options.Steer(att.Node, action+" "+st.core.Name(i))
 	if action == actionRestart {
-		call = options.Restart(att.node, action+" "+st.core.Name(i))
+		call = options.Restart(att.Node, action+" "+st.core.Name(i))
 	}
 	st.outbox.watch(st.outbox.startActivity(call, names.SteerActivity, req, 0), func(f workflow.Future) {
-		st.attempts.requestAnswered()
-		att.steered, s.done = false, true
+		st.flight.SteeringAnswered(att)
+		s.done = true
+		suspends := action == actionPause || action == actionResume
 		var res v1.SteerResponse
 		switch err := f.Get(st.ctx, &res); {
 		case err != nil:
 			// The node may have done it regardless. In that case the task can be resumed.
-			att.unsure = att.unsure || action == actionPause || action == actionResume
-			s.err = refuse(names.TaskStateError, steerFailure(st.core.Name(i), att.node, action, err))
+			st.flight.SetUnsure(att, att.IsUnsure() || suspends)
+			s.err = refuse(names.TaskStateError, steerFailure(st.core.Name(i), att.Node, action, err))
 		case res.GetRefused() != "":
 			s.err = refuse(names.TaskStateError, fmt.Errorf("task %s: %s", st.core.Name(i), res.GetRefused()))
-		case st.attempts.of(i) != att && action == actionPause:
+		case st.flight.AttemptOf(i) != att && action == actionPause:
 			s.err = refuse(names.TaskStateError, fmt.Errorf("the attempt of task %s has just ended", st.core.Name(i)))
-		case st.attempts.of(i) == att, st.core.Task(i).Claim == claim && !v1.IsTaskTerminal(st.core.Task(i).State):
-			att.unsure = att.unsure && action != actionPause && action != actionResume
+		case st.flight.AttemptOf(i) == att, st.core.Task(i).Claim == claim && !v1.IsTaskTerminal(st.core.Task(i).State):
+			st.flight.SetUnsure(att, att.IsUnsure() && !suspends)
 			did()
 		}
 	})
@@ -167,7 +160,7 @@ func (st *steering) mayPauseTask(i int) error {
 
 // mayResumeTask returns why task i cannot be resumed, or nil if it can.
 func (st *steering) mayResumeTask(i int) error {
-	if att := st.attempts.of(i); st.records.Of(i).Suspended == "" && (att == nil || !att.unsure) {
+	if att := st.flight.AttemptOf(i); st.records.Of(i).Suspended == "" && (att == nil || !att.IsUnsure()) {
 		if st.approvals.waits(i) {
 			return fmt.Errorf("task %s waits for approval; approve or reject it instead of resuming it", st.core.Name(i))
 		}
@@ -178,7 +171,7 @@ func (st *steering) mayResumeTask(i int) error {
 
 // maySteer returns why the node of task i cannot be asked for anything, or nil if it can.
 func (st *steering) maySteer(i int) error {
-	name, rec, att := st.core.Name(i), st.core.Task(i), st.attempts.of(i)
+	name, rec, att := st.core.Name(i), st.core.Task(i), st.flight.AttemptOf(i)
 	childRun, isRun := st.childRuns.idOf(i)
 	_, instances := st.core.Instances(i)
 	switch {
@@ -194,9 +187,9 @@ func (st *steering) maySteer(i int) error {
 		return fmt.Errorf("task %s is fanned out: name one of its instances, such as %s", name, names.InstanceName(name, 0))
 	case att == nil:
 		return fmt.Errorf("task %s is not running (%s): hold it with `switchyard runs hold`", name, st.status.ShownState(i))
-	case att.isAway:
-		return fmt.Errorf("task %s is lost until node %s is back; it can be stopped, cancelled or killed now", name, att.node)
-	case att.steered:
+	case att.Phase == flight.Away:
+		return fmt.Errorf("task %s is lost until node %s is back; it can be stopped, cancelled or killed now", name, att.Node)
+	case att.IsSteered():
 		return fmt.Errorf("another request about task %s is under way; try again", name)
 	}
 	return nil
@@ -211,11 +204,11 @@ func endingWord(f dag.Failure) string {
 }
 
 func (st *steering) taskPaused(i int, c *v1.TaskCommand) {
-	st.attempts.suspend(i, cmp.Or(phrase.Because(phrase.By("", c.GetBy()), c.GetReason()), "by a person"))
+	st.fly(st.flight.Suspend(i, cmp.Or(phrase.Because(phrase.By("", c.GetBy()), c.GetReason()), "by a person")))
 	st.logTask(i, v1.EventPaused, c)
 }
 
 func (st *steering) taskResumed(i int, c *v1.TaskCommand) {
-	st.attempts.suspend(i, "")
+	st.fly(st.flight.Suspend(i, ""))
 	st.logTask(i, v1.EventResumed, c)
 }

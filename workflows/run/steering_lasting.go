@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/core/flight"
 )
 
 // mayStop returns why task i cannot be stopped, or nil if it can.
@@ -15,14 +16,14 @@ func (st *steering) mayRestart(i int) error { return st.maySteerLasting(i, actio
 // maySteerLasting returns why task i cannot be stopped or restarted, or nil if it can.
 func (st *steering) maySteerLasting(i int, action string) error {
 	name, taskType := st.core.Name(i), st.core.Definition(i).GetType()
-	att, state := st.attempts.of(i), st.core.Task(i).State
+	att, state := st.flight.AttemptOf(i), st.core.Task(i).State
 	_, instances := st.core.Instances(i)
 	switch {
 	case !v1.Lasts(taskType):
 		return fmt.Errorf("task %s is of type %s, which ends by itself; %s is for tasks that run until they are stopped: cancel or kill it", name, taskType, action)
 	case att == nil && v1.IsTaskWaiting(state) && instances == 0:
 		return fmt.Errorf("task %s is not running (%s): cancel it", name, st.status.ShownState(i))
-	case att != nil && att.isAway && action == actionStop:
+	case att != nil && att.Phase == flight.Away && action == actionStop:
 		return nil
 	case action == actionRestart && st.records.Of(i).Suspended != "":
 		return fmt.Errorf("task %s is paused: resume it first", name)

@@ -15,7 +15,6 @@ import (
 // A partition has none. It also answers the queries and stores the events of the run.
 type view struct {
 	*execution
-	admitter   viewUnits
 	approvals  viewApprovals
 	outbox     charger
 	partitions viewPartitions
@@ -26,9 +25,6 @@ type view struct {
 
 // The view uses these parts of other components.
 type (
-	viewUnits interface {
-		isPaused() bool
-	}
 	viewApprovals interface {
 		count() int
 	}
@@ -114,7 +110,7 @@ func (v *view) openState() string {
 	switch {
 	case v.awaitsApproval():
 		return v1.RunPendingApproval
-	case v.admitter.isPaused():
+	case v.flight.IsPaused():
 		return v1.RunPaused
 	case v.awaitsSlot:
 		return v1.RunPending

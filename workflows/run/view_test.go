@@ -13,7 +13,6 @@ type fakeCounts struct {
 	approvals, letters int
 }
 
-func (f *fakeCounts) isPaused() bool                                      { return f.paused }
 func (f *fakeCounts) count() int                                          { return f.approvals }
 func (f *fakeCounts) countDeadLetters() int                               { return f.letters }
 func (f *fakeCounts) all() []*v1.PartitionReport                          { return nil }
@@ -37,7 +36,10 @@ func TestOpenState(t *testing.T) {
 		x := newExecution(t, tasks(map[string]*v1.TaskDefinition{"a": {Type: v1.TypeApproval}, "b": {Type: v1.TypeApproval}}))
 		apply(x, x.core.Start())
 		x.approval = test.before
-		v := &view{execution: x, admitter: &test.counts, approvals: &test.counts, partitions: &test.counts}
+		if test.counts.paused {
+			x.flight.Pause()
+		}
+		v := &view{execution: x, approvals: &test.counts, partitions: &test.counts}
 		if got := v.openState(); got != test.want {
 			t.Errorf("%s: %s, want %s", name, got, test.want)
 		}

@@ -7,6 +7,7 @@ import (
 	"go.temporal.io/sdk/workflow"
 
 	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/core/flight"
 	"switchyard/workflows/limits"
 )
 
@@ -30,11 +31,6 @@ func newRun(root workflow.Context, received *v1.RunInput, limits limits.Run) *ru
 		v  = &view{execution: x}
 		e  = &evaluator{execution: x}
 		ex = &expander{execution: x, unexpanded: map[int]bool{}}
-		ad = &admitter{execution: x, units: map[int]*unit{}}
-		l  = &locks{execution: x, wanted: map[string]*unit{}, held: map[string]*unit{}}
-		p  = &placer{execution: x}
-		at = &attempts{execution: x, byMember: map[int]*attempt{}}
-		es = &ends{execution: x}
 		ab = &abandoned{execution: x}
 		ap = &approvals{execution: x, waiting: map[int]*approval{}}
 		cw = &children{execution: x, open: map[string]*childWorkflow{}, awaited: map[string]*awaited{}}
@@ -52,40 +48,36 @@ func newRun(root workflow.Context, received *v1.RunInput, limits limits.Run) *ru
 	)
 
 	s.outbox = o
-	ct.admitter, ct.commands, ct.expander, ct.partitions = ad, cs, ex, ps
-	st.approvals, st.attempts, st.childRuns, st.commands, st.outbox, st.partitions = ap, at, cr, cs, o, ps
+	ct.commands, ct.expander, ct.partitions = cs, ex, ps
+	st.approvals, st.childRuns, st.commands, st.outbox, st.partitions = ap, cr, cs, o, ps
 	de.commands = cs
-	v.admitter, v.approvals, v.outbox, v.partitions, v.store = ad, ap, o, ps, s
+	v.approvals, v.outbox, v.partitions, v.store = ap, o, ps, s
 	e.ancestry, e.outbox, e.store = an, o, s
 	ex.evaluator, ex.partitions = e, ps
-	ad.abandoned, ad.approvals, ad.childRuns, ad.ends, ad.evaluator, ad.locks, ad.placer = ab, ap, cr, es, e, l, p
-	l.admitter, l.store, l.view = ad, s, v
-	p.admitter, p.outbox, p.store, p.view = ad, o, s, v
-	at.admitter, at.ends, at.history, at.outbox, at.placer, at.requests, at.store = ad, es, h, o, p, rq, s
-	es.admitter, es.contexts, es.evaluator, es.cache = ad, cx, e, rc
 	ab.outbox, ab.store = o, s
 	cw.outbox, cw.store = o, s
-	cr.admitter, cr.children, cr.ends, cr.evaluator, cr.locks, cr.outbox, cr.store = ad, cw, es, e, l, o, s
-	ps.abandoned, ps.admitter, ps.children, ps.commands, ps.contexts, ps.openings, ps.outbox, ps.view = ab, ad, cw, cs, cx, op, o, v
-	op.admitter, op.ancestry, op.children, op.locks, op.partitions = ad, an, cw, l, ps
-	rp.admitter, rp.ancestry, rp.children, rp.commands, rp.contexts, rp.controls, rp.outbox, rp.view = ad, an, cw, cs, cx, ct, o, v
+	cr.children, cr.evaluator, cr.outbox, cr.store = cw, e, o, s
+	ps.abandoned, ps.children, ps.commands, ps.contexts, ps.openings, ps.outbox, ps.view = ab, cw, cs, cx, op, o, v
+	op.ancestry, op.children, op.partitions = an, cw, ps
+	rp.ancestry, rp.children, rp.commands, rp.contexts, rp.controls, rp.outbox, rp.view = an, cw, cs, cx, ct, o, v
 	ds.outbox = o
-	h.outbox, h.placer = o, p
-	rc.admitter, rc.contexts, rc.evaluator, rc.store = ad, cx, e, s
-	ap.admitter, ap.ends, ap.evaluator, ap.outbox = ad, es, e, o
+	h.outbox = o
+	rc.contexts, rc.evaluator, rc.store = cx, e, s
+	ap.evaluator, ap.outbox = e, o
 	rq.ancestry, rq.outbox, rq.store = an, o, s
 	an.partitions, an.store = ps, s
-	ho.admitter, ho.deadlines, ho.partitions, ho.store, ho.view = ad, ds, ps, s, v
+	ho.deadlines, ho.partitions, ho.store, ho.view = ds, ps, s, v
 
 	cs.handlers = updateHandlers(cs, ct, de, ap, st)
-	at.others = []stopper{ap, cr, ps, p}
-	ho.taskCarriers = []taskCarrier{ps, ad, at, cr, ap}
-	ho.carriers = []carrier{ab, ad, ds, cs}
+	ho.taskCarriers = []taskCarrier{ps, cr, ap}
+	ho.carriers = []carrier{ab, ds, cs}
 
 	r := &run{
 		execution: x, outbox: o, store: s, commands: cs, view: v, history: h, handover: ho, reporter: rp, deadlines: ds, evaluator: e, expander: ex,
-		cache: rc, admitter: ad, locks: l, placer: p, attempts: at, abandoned: ab, children: cw, childRuns: cr, partitions: ps,
+		cache: rc, abandoned: ab, approvals: ap, children: cw, childRuns: cr, contexts: cx, partitions: ps, requests: rq,
+		cancels: map[*flight.Unit]workflow.CancelFunc{},
 	}
+	x.fly = r.carryOutFlight
 	s.isInterrupted, h.isQuiet = r.isInterrupted, r.isQuiet
 	return r
 }

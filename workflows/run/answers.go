@@ -52,18 +52,15 @@ func unanswered(err error) flight.Answer {
 	return answer
 }
 
-// loadProgress returns what the last heartbeat tells about the members of a batch: its content, and the record that it names.
-func (at *attempts) loadProgress(answer flight.Answer) *v1.ExecuteResponse {
-	if !answer.TimedOut() {
-		return nil
+// lastBeat returns the last heartbeat of an attempt, never nil. An unreadable heartbeat counts as that of a started process, to
+// be on the safe side.
+func lastBeat(timeout *temporal.TimeoutError) *v1.ExecuteProgress {
+	if !timeout.HasLastHeartbeatDetails() {
+		return &v1.ExecuteProgress{}
 	}
-	beat := answer.Beat
-	res := &v1.ExecuteResponse{AssignedAt: beat.GetStartedAt(), Batch: beat.GetBatch()}
-	if key := beat.GetRecord(); key != "" {
-		if err := at.store.mustNow("load the ended members of a batch", names.LoadProgressActivity, res, key); err != nil {
-			workflow.GetLogger(at.ctx).Warn("could not read the ended members of a batch", "record", key, "error", err)
-		}
+	var progress v1.ExecuteProgress
+	if timeout.LastHeartbeatDetails(&progress) != nil {
+		return &v1.ExecuteProgress{Spawned: true}
 	}
-	res.Checkpoint = beat.GetCheckpoint()
-	return res
+	return &progress
 }

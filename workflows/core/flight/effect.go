@@ -1,0 +1,158 @@
+package flight
+
+import (
+	"time"
+
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/core/dag"
+)
+
+// An Effect is what the caller carries out, in the order in which a method of [State] has returned it. Where an effect has an
+// answer, its comment names the method that takes it.
+type Effect interface{ isEffect() }
+
+// These effects are for the run itself.
+type (
+	// Raise reports an event to the core.
+	Raise struct{ Event dag.Event }
+	// Wake starts another round even without an event.
+	Wake struct{}
+	// NameLock evaluates the name of the lock of a task, which may have ended meanwhile: LockNamed.
+	NameLock struct {
+		Task  int
+		Claim int32
+	}
+	// AskPerson makes a task wait for an approval: EndElsewhere.
+	AskPerson struct{ Unit *Unit }
+	// StartRun starts the run of a task of type run: EndElsewhere.
+	StartRun struct{ Unit *Unit }
+	// Settle merges the update of the context that an attempt has left: Settled.
+	Settle struct{ End End }
+	// AskRetry evaluates whether a failed attempt may be retried: RetryAnswered.
+	AskRetry struct{ End End }
+	// Cache caches the result of a task for later runs.
+	Cache struct{ End End }
+	// After waits: Due.
+	After struct {
+		Delay   time.Duration
+		Summary string
+		Timer   Timer
+	}
+)
+
+// These effects are for nodes.
+type (
+	// Reattach starts an activity that waits for an attempt on its node, or that stops it there: Answered.
+	Reattach struct {
+		Unit *Unit
+		Stop bool
+	}
+	// Cancel cancels the activity of an attempt.
+	Cancel struct{ Unit *Unit }
+	// Find asks the node of an attempt that is away for it, as soon as the node is back: Found or NotFound.
+	Find struct{ Unit *Unit }
+	// Detach asks a node to detach attempts. The activities of the attempts get the answer.
+	Detach struct {
+		Node    string
+		Request *v1.DetachRequest
+	}
+	// LoadProgress loads the record of the ended members of a batch: Progressed.
+	LoadProgress struct {
+		Unit   *Unit
+		Answer Answer
+	}
+	// AwaitRecord waits until the node of a lost attempt has delivered all its records: Recorded.
+	AwaitRecord struct {
+		Unit   *Unit
+		Answer Answer
+		// Silence is how long the node may be silent. Retried reports whether the members are retried, or continue elsewhere, if
+		// there is no record.
+		Silence time.Duration
+		Retried bool
+	}
+)
+
+// These effects are for what people see.
+type (
+	// UseNode shows that the run uses a node.
+	UseNode struct{ Node string }
+	// ShowPlace shows the placement of a task. Lead is the number of the first instance of its batch, or -1.
+	ShowPlace struct {
+		Task, Lead int
+		Assignment *v1.Assignment // nil if it was made by an earlier execution
+	}
+	// ShowWait shows why a task waits; nothing if the text is empty.
+	ShowWait struct {
+		Task int
+		Text string
+	}
+	// ShowSlot shows which runs hold the run slots, or that this run has its slot if there are none.
+	ShowSlot struct{ Holders []string }
+	// ShowRecord shows a task whose record has changed.
+	ShowRecord struct{ Task int }
+	// ShowStarted shows when the attempt of a task started.
+	ShowStarted struct {
+		Task int
+		At   *timestamppb.Timestamp
+	}
+	// ShowSilent shows that nothing has come from the node of a task. Started is nil if unknown.
+	ShowSilent struct {
+		Task    int
+		Notice  string
+		Started *timestamppb.Timestamp
+	}
+	// ShowAway shows that the node of a task is away, and ShowBack that it is back.
+	ShowAway struct {
+		Task int
+		Text string
+	}
+	ShowBack struct{ Task int }
+	// ShowAttended clears what ShowSilent and ShowAway have shown.
+	ShowAttended struct{ Task int }
+	// ShowEnd shows how a dispatch has ended.
+	ShowEnd struct{ End End }
+)
+
+func (Raise) isEffect()        {}
+func (Wake) isEffect()         {}
+func (NameLock) isEffect()     {}
+func (AskPerson) isEffect()    {}
+func (StartRun) isEffect()     {}
+func (Settle) isEffect()       {}
+func (AskRetry) isEffect()     {}
+func (Cache) isEffect()        {}
+func (After) isEffect()        {}
+func (Reattach) isEffect()     {}
+func (Cancel) isEffect()       {}
+func (Find) isEffect()         {}
+func (Detach) isEffect()       {}
+func (LoadProgress) isEffect() {}
+func (AwaitRecord) isEffect()  {}
+func (UseNode) isEffect()      {}
+func (ShowPlace) isEffect()    {}
+func (ShowWait) isEffect()     {}
+func (ShowSlot) isEffect()     {}
+func (ShowRecord) isEffect()   {}
+func (ShowStarted) isEffect()  {}
+func (ShowSilent) isEffect()   {}
+func (ShowAway) isEffect()     {}
+func (ShowBack) isEffect()     {}
+func (ShowAttended) isEffect() {}
+func (ShowEnd) isEffect()      {}
+
+// Timer is what a wait was for.
+type Timer struct {
+	kind   timerKind
+	unit   *Unit
+	answer Answer // of an attempt whose lease runs
+}
+
+type timerKind int
+
+const (
+	stopTimer  timerKind = iota // an attempt that runs detached is to be stopped
+	leaseTimer                  // an attempt may run detached until its lease is over
+	findTimer                   // the next request for an attempt that is away
+)

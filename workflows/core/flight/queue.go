@@ -1,0 +1,270 @@
+package flight
+
+import (
+	"slices"
+	"time"
+
+	"google.golang.org/protobuf/types/known/durationpb"
+
+	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/admission"
+	"switchyard/workflows/core/dag"
+	"switchyard/workflows/definition"
+)
+
+// Want queues a startable task for admission. The name of its lock may have to be evaluated first.
+func (s *State) Want(i int) []Effect {
+	if definition.HasLockTemplate(s.core.Definition(i)) && s.records.Of(i).Lock == "" {
+		return []Effect{NameLock{Task: i, Claim: s.claimOf(i)}}
+	}
+	s.queue.Add(s.admissible(i))
+	return nil
+}
+
+// LockNamed continues with a task whose lock name has been evaluated. All attempts of the task use that name.
+func (s *State) LockNamed(i int, a *v1.ConditionAnswer) []Effect {
+	if a.GetError() != "" {
+		return s.FailBeforeStart(i, a)
+	}
+	s.records.At(i).Lock = a.GetText()
+	return s.Want(i)
+}
+
+// admissible returns the admission request of a task.
+func (s *State) admissible(i int) admission.Request {
+	def := s.core.Definition(i)
+	size, auto := definition.BatchOf(def)
+	concurrency := def.GetConcurrency() // 0 means no limit
+	if part := s.Input.GetPartition(); part != nil {
+		concurrency = part.GetConcurrency()
+	}
+	return admission.Request{
+		Task:        i,
+		Group:       s.core.Group(i),
+		Priority:    def.GetPriority(),
+		Concurrency: int(concurrency),
+		Batch:       admission.Batch{Size: size, Auto: auto},
+		Lock:        s.lockOf(i),
+		Free:        def.GetType() == v1.TypeApproval,
+		Child:       def.GetType() == v1.TypeRun,
+	}
+}
+
+// Admit starts the units that admission lets through.
+func (s *State) Admit() []Effect {
+	for _, next := range s.queue.Next() {
+		u := &Unit{Lead: next.Lead, Members: next.Members, Claim: s.claimOf(next.Lead), lock: next.Lock}
+		for _, m := range u.Members {
+			s.units[m] = u
+		}
+		if u.lock.Name != "" {
+			s.acquire(u)
+		} else {
+			s.enter(u)
+		}
+	}
+	return s.take()
+}
+
+// enter starts an admitted unit that holds its lock.
+func (s *State) enter(u *Unit) {
+	switch s.core.Definition(u.Lead).GetType() {
+	case v1.TypeApproval:
+		u.Phase = Elsewhere
+		s.do(AskPerson{u})
+	case v1.TypeRun:
+		u.Phase = Elsewhere
+		s.do(StartRun{u})
+	default:
+		u.Phase = Waiting
+		s.waiting++
+		s.requests = append(s.requests, u.Lead)
+	}
+}
+
+// leave releases the lock and the admission slot of a unit that is no longer in flight.
+func (s *State) leave(u *Unit) {
+	for _, m := range u.Members {
+		s.forget(u, m)
+	}
+	s.free(u)
+	u.Phase = Gone
+	s.queue.Done(u.Lead)
+}
+
+// removeMember removes a task from its unit, which is in flight without the task from then on.
+func (s *State) removeMember(u *Unit, i int) {
+	u.Members = slices.DeleteFunc(u.Members, func(m int) bool { return m == i })
+	s.forget(u, i)
+}
+
+// forget removes a task from those in flight, unless it is in another unit by now.
+func (s *State) forget(u *Unit, i int) {
+	if s.units[i] == u {
+		delete(s.units, i)
+	}
+}
+
+// Withdraw cancels the pending request of a task.
+func (s *State) Withdraw(i int) []Effect {
+	if s.queue.Remove(i) {
+		return nil
+	}
+	u := s.units[i]
+	switch {
+	case u == nil: // one of its expressions is being evaluated
+	case i != u.Lead:
+		s.removeMember(u, i)
+	default:
+		members := slices.DeleteFunc(slices.Clone(u.Members), func(m int) bool { return m == i })
+		s.unrequest(u)
+		s.leave(u)
+		for _, m := range members {
+			s.moveToNewClaim(m, "", "")
+		}
+	}
+	return s.take()
+}
+
+// moveToNewClaim requests a task whose request was withdrawn under a new claim. A withdrawn claim is never used again.
+func (s *State) moveToNewClaim(i int, reason, text string) {
+	if rec := s.core.Task(i); rec.State == v1.TaskQueued && !rec.Backoff {
+		s.raise(dag.Placed{Task: i, Claim: rec.Claim}, s.moved(i, reason, text))
+	}
+}
+
+// moved returns the event that makes a task queue again.
+func (s *State) moved(i int, reason, text string) dag.Ended {
+	return dag.Ended{Task: i, Claim: s.claimOf(i), State: v1.AttemptMoved, Reason: reason, Error: text, ExitCode: -1}
+}
+
+// requeue withdraws a unit that has not started yet, so that its members queue for admission again.
+func (s *State) requeue(u *Unit, reason, text string) {
+	s.unrequest(u)
+	s.leave(u)
+	for _, m := range u.Members {
+		s.moveToNewClaim(m, reason, text)
+	}
+}
+
+// giveBack releases the placement of a unit that has not started there.
+func (s *State) giveBack(u *Unit, reason, text string) {
+	s.placed = remove(s.placed, u)
+	s.release(u, "")
+	s.leave(u)
+	for _, m := range u.Members {
+		s.raise(s.moved(m, reason, text))
+	}
+}
+
+// setAside withdraws the unstarted part of a unit, which then queues for admission again. Running tasks and tasks that wait for
+// approval continue.
+func (s *State) setAside(u *Unit, reason, text string) {
+	switch u.Phase {
+	case Placed:
+		s.giveBack(u, reason, text)
+	case Waiting, Locking:
+		s.requeue(u, reason, text)
+	}
+}
+
+// Pause stops new starts.
+func (s *State) Pause() { s.queue.Pause() }
+
+// SetAllAside withdraws everything that has not started.
+func (s *State) SetAllAside(reason, text string) []Effect {
+	for _, u := range s.leads() {
+		s.setAside(u, reason, text)
+	}
+	return s.take()
+}
+
+// Resume lets tasks start again.
+func (s *State) Resume() { s.queue.Resume() }
+
+// IsPaused reports whether nothing new starts because a person has paused the run.
+func (s *State) IsPaused() bool { return s.queue.Paused() }
+
+// Hold keeps a task from starting. by is who holds it, and why.
+func (s *State) Hold(i int, by string) []Effect {
+	s.hold(i, by)
+	if u := s.units[i]; u != nil {
+		s.setAside(u, v1.ReasonHeld, "a person holds it")
+	}
+	return s.take()
+}
+
+func (s *State) hold(i int, by string) {
+	s.queue.Hold(i)
+	r := s.records.At(i)
+	r.Held, r.HeldBy = true, by
+	s.do(ShowRecord{i})
+}
+
+// Unhold lets a held task start.
+func (s *State) Unhold(i int) []Effect {
+	s.queue.Release(i)
+	r := s.records.At(i)
+	r.Held, r.HeldBy = false, ""
+	return []Effect{ShowRecord{i}}
+}
+
+// WaitReason returns why a task that has not requested a node is waiting, or "".
+func (s *State) WaitReason(i int) string { return s.queue.Why(i) }
+
+// TakeBackRequests withdraws the requests for nodes and locks that the next execution might not repeat, because it may admit
+// other tasks or form other batches. A placement or lock granted for such a request would never be used. It reports whether
+// there is anything to send to the queue first.
+func (s *State) TakeBackRequests() (effects []Effect, left bool) {
+	for _, u := range s.leads() {
+		if u.Phase == Locking || u.Phase == Waiting && s.dependsOnOthers(u.Lead) {
+			s.requeue(u, v1.ReasonContinued, "the run continues as new")
+			left = true
+		}
+	}
+	return s.take(), left
+}
+
+// dependsOnOthers reports whether the request of a task depends on what else is waiting.
+func (s *State) dependsOnOthers(i int) bool {
+	a := s.admissible(i)
+	return a.Batch.Auto || a.Batch.Size > 1 || a.Concurrency > 0 || a.Lock.Name != "" || s.Input.GetDefinition().GetMaxParallel() > 0
+}
+
+// FreeChildren returns how many more child workflows may open.
+func (s *State) FreeChildren() int { return s.queue.FreeChildren() }
+
+// SetChildren sets the number of child workflows that are partitions.
+func (s *State) SetChildren(n int) { s.queue.SetChildren(n) }
+
+// Measuring how long the instances of a task take costs a second or two. The next partition and the next execution reuse the
+// estimate.
+
+// DurationEstimate returns the duration estimate for the instances of a task, or nil if there is none.
+func (s *State) DurationEstimate(task int) *v1.DurationEstimate {
+	p := s.queue.DurationEstimate(task)
+	if p.Instance <= 0 {
+		return nil
+	}
+	return &v1.DurationEstimate{Instance: durationpb.New(p.Instance), Batch: int32(p.Batch)}
+}
+
+// Learn takes over a duration estimate that another partition or execution has made for the instances of a task.
+func (s *State) Learn(task int, p *v1.DurationEstimate) {
+	if p.GetInstance().AsDuration() > 0 {
+		s.queue.Learn(task, admission.DurationEstimate{Instance: p.GetInstance().AsDuration(), Batch: int(p.GetBatch())})
+	}
+}
+
+// totalWork returns the number of ended attempts that report both their start and their end, and their total duration. It uses
+// only the clocks of the nodes: waits for the server or for this workflow would make units look long, and small units wait more
+// often.
+func totalWork(ends []End) (n int, took time.Duration) {
+	for _, end := range ends {
+		if from, to := end.Response.GetStartedAt(), end.Response.GetCompletedAt(); from != nil && to != nil {
+			n++
+			took += to.AsTime().Sub(from.AsTime())
+		}
+	}
+	return n, took
+}

@@ -1,0 +1,792 @@
+package flight
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/structpb"
+
+	"switchyard/proto/prototest"
+	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/core/dag"
+	"switchyard/workflows/limits"
+)
+
+// start is the time of the tests.
+var start = time.Date(2026, 11, 1, 12, 0, 0, 0, time.UTC)
+
+// play is a run whose effects the test reads as words.
+type play struct {
+	*State
+	t      *testing.T
+	events []dag.Event
+	said   []string
+	last   []Effect
+}
+
+// begin returns a run whose tasks want to start.
+func begin(t *testing.T, def *v1.Definition) *play {
+	t.Helper()
+	p := prepare(t, def)
+	p.decide(p.core.Start())
+	return p
+}
+
+// prepare returns a run that has not begun.
+func prepare(t *testing.T, def *v1.Definition) *play {
+	t.Helper()
+	def.Name = "work"
+	graph, err := dag.NewGraph(def, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	core := dag.New(graph)
+	return &play{t: t, State: New(Config{
+		Input: &v1.RunInput{Definition: def}, Run: "run", Chain: "chain", Self: "run", First: "first", Original: "original",
+		Limits: limits.Run{}.WithDefaults(), HeartbeatTimeout: 15 * time.Second,
+	}, core, NewRecords(nil))}
+}
+
+// tasks returns a definition with tasks of type shell, or of the type that follows a colon.
+func tasks(names ...string) *v1.Definition {
+	def := &v1.Definition{Tasks: map[string]*v1.TaskDefinition{}}
+	for _, name := range names {
+		name, taskType, _ := strings.Cut(name, ":")
+		if taskType == "" {
+			taskType = v1.TypeShell
+		}
+		def.Tasks[name] = &v1.TaskDefinition{Type: taskType}
+	}
+	return def
+}
+
+// locked returns a definition with one task, which needs the lock "db".
+func locked() *v1.Definition {
+	def := tasks("migrate")
+	def.Tasks["migrate"].Mutex = "db"
+	return def
+}
+
+// placed returns a run whose tasks have the node "n".
+func placed(t *testing.T, def *v1.Definition) *play {
+	t.Helper()
+	p := begin(t, def)
+	p.admit()
+	p.assign()
+	p.round()
+	return p
+}
+
+// attended returns a run whose units are dispatched.
+func attended(t *testing.T, def *v1.Definition) *play {
+	t.Helper()
+	p := placed(t, def)
+	for u := p.NextDispatch(); u != nil; u = p.NextDispatch() {
+		p.Dispatched(u)
+	}
+	return p
+}
+
+func (p *play) decide(d dag.Decisions) {
+	for _, i := range d.Changed {
+		p.records.Changed(i, p.core.Task(i), false, false)
+	}
+	for _, i := range d.Withdraw {
+		p.fly(p.Withdraw(i))
+	}
+	for _, i := range d.Stop {
+		effects, _ := p.Stop(i)
+		p.fly(effects)
+	}
+	for _, i := range d.Expand {
+		p.events = append(p.events, dag.Expanded{Task: i, Count: int(p.core.Definition(i).GetParallel().GetNumberValue())})
+	}
+	for _, i := range d.Place {
+		p.records.At(i).Queue(start)
+		p.fly(p.Want(i))
+	}
+}
+
+// round gives the core what has been raised, and events of the test.
+func (p *play) round(events ...dag.Event) {
+	events = append(p.events, events...)
+	p.events = nil
+	p.decide(p.core.Apply(events...))
+}
+
+func (p *play) admit() { p.fly(p.Admit()) }
+
+// assign gives every waiting unit the node "n".
+func (p *play) assign() {
+	req, res := p.PlaceRequest(false), &v1.PlaceResponse{Epoch: "one", Number: 7}
+	for _, q := range req.GetRequests() {
+		res.Assigned = append(res.Assigned, &v1.Assignment{Task: q.GetTask(), Claim: q.GetClaim(), Node: "n", Queue: "q"})
+	}
+	p.fly(p.PlaceAnswered(req, res, false))
+}
+
+// fly collects effects.
+func (p *play) fly(effects []Effect) {
+	p.last = effects
+	for _, effect := range effects {
+		p.say(effect)
+	}
+}
+
+// say adds what an effect does to the words of the play.
+func (p *play) say(effect Effect) {
+	word := strings.TrimPrefix(reflect.TypeOf(effect).Name(), "Show")
+	name := func(i int) string { return " " + p.core.Name(i) }
+	switch e := effect.(type) {
+	case Raise:
+		p.events = append(p.events, e.Event)
+		switch e := e.Event.(type) {
+		case dag.Ended:
+			word = strings.TrimSpace(e.State+" "+e.Reason) + name(e.Task)
+		case dag.GaveUp:
+			word = "gaveUp " + e.Reason + name(e.Task)
+		case dag.Placed:
+			word = "placed" + name(e.Task)
+		case dag.Running:
+			word = "running" + name(e.Task)
+		case dag.Abort:
+			word = "abort " + e.State
+		}
+	case AskPerson:
+		word += name(e.Unit.Lead)
+	case StartRun:
+		word += name(e.Unit.Lead)
+	case Cancel:
+		word += name(e.Unit.Lead)
+	case Find:
+		word += name(e.Unit.Lead)
+	case Reattach:
+		word += name(e.Unit.Lead)
+		if e.Stop {
+			word += " to stop"
+		}
+	case After:
+		word = "After " + e.Delay.String()
+	case Settle:
+		word = "Settle " + e.End.Ended.State
+		p.events = append(p.events, e.End.Ended)
+	case AwaitRecord:
+		word += fmt.Sprint(name(e.Unit.Lead), " ", e.Retried)
+	case ShowWait:
+		word += name(e.Task) + ": " + e.Text
+	case ShowPlace, UseNode, ShowRecord, ShowAttended:
+		return
+	}
+	p.said = append(p.said, word)
+}
+
+// heard checks what the play has said since it was last asked.
+func (p *play) heard(when string, want ...string) {
+	p.t.Helper()
+	if !slices.Equal(p.said, want) {
+		p.t.Errorf("%s: %q, want %q", when, p.said, want)
+	}
+	p.said = nil
+}
+
+// asked returns the tasks of the next call of the placement queue, and of its releases.
+func (p *play) asked() (text string) {
+	req := p.PlaceRequest(false)
+	for _, q := range req.GetRequests() {
+		text += fmt.Sprintf(" +%s#%d", q.GetTask(), q.GetClaim())
+	}
+	for _, ref := range req.GetReleased() {
+		text += fmt.Sprintf(" -%s#%d%s", ref.GetTask(), ref.GetClaim(), ref.GetOutcome())
+	}
+	return strings.TrimSpace(text)
+}
+
+// lockCalls returns the lock requests of the next call.
+func (p *play) lockCalls() (text string) {
+	for _, q := range p.TakeLockRequests() {
+		if a := q.GetAcquire(); a != nil {
+			text += fmt.Sprintf(" +%s %s", q.GetLock(), a.GetClaim())
+		} else {
+			text += fmt.Sprintf(" -%s %s", q.GetLock(), q.GetFree().GetClaim())
+		}
+	}
+	return strings.TrimSpace(text)
+}
+
+// What a unit waits for after its admission depends on its task.
+func TestAdmittedUnitsGoWhereTheyBelong(t *testing.T) {
+	t.Parallel()
+	def := tasks("ask:approval", "build", "call:run", "deploy")
+	def.Tasks["deploy"].Mutex = "cluster"
+	p := begin(t, def)
+	p.admit()
+	p.heard("admitted", "AskPerson ask", "StartRun call")
+	if got, locks := p.asked(), p.lockCalls(); got != "+build#1" || locks != "+task:cluster deploy#1" {
+		t.Errorf("nodes %q, locks %q", got, locks)
+	}
+	p.fly(p.Granted(&v1.Granted{Lock: "task:cluster", Claim: "deploy#1", Asker: "original"}))
+	if got := p.asked(); got != "+build#1 +deploy#1" {
+		t.Errorf("with its lock: nodes %q", got)
+	}
+}
+
+// A unit that is set aside gives back its node or its request, and its task queues again under a new claim.
+func TestUnitsThatAreSetAsideQueueAgain(t *testing.T) {
+	t.Parallel()
+	for phase, test := range map[string]struct {
+		def   *v1.Definition
+		to    func(*play)
+		said  []string
+		calls string
+	}{
+		"waiting": {tasks("build"), (*play).admit, []string{"placed build", "moved paused build"}, "-build#1 "},
+		"placed": {tasks("build"), func(p *play) { p.admit(); p.assign(); p.round(); p.said = nil },
+			[]string{"moved paused build"}, "-build#1 "},
+		"locking": {locked(), (*play).admit, []string{"placed migrate", "moved paused migrate"}, " +task:db migrate#1 -task:db migrate#1"},
+	} {
+		p := begin(t, test.def)
+		test.to(p)
+		p.Pause()
+		p.fly(p.SetAllAside(v1.ReasonPaused, "the run is paused"))
+		p.heard(phase, test.said...)
+		if got := p.asked() + " " + p.lockCalls(); p.UnitOf(0) != nil || got != test.calls {
+			t.Errorf("%s: calls %q", phase, got)
+		}
+		p.round()
+		p.admit()
+		if why := p.WaitReason(0); p.UnitOf(0) != nil || why != "the run is paused" {
+			t.Errorf("%s: it waits because %q", phase, why)
+		}
+		p.Resume()
+		if p.admit(); p.UnitOf(0) == nil || p.UnitOf(0).Claim != 2 || p.core.Task(0).Attempt != 0 {
+			t.Errorf("%s: the unit is %+v", phase, p.UnitOf(0))
+		}
+	}
+}
+
+// A task that is withdrawn leaves its batch, and the rest of the batch goes on. Without their lead, the others queue again.
+func TestWithdrawnMembersOfABatch(t *testing.T) {
+	t.Parallel()
+	def := tasks("each")
+	def.Tasks["each"].Parallel, def.Tasks["each"].Batch = structpb.NewNumberValue(3), structpb.NewNumberValue(3)
+	def.Tasks["each"].MaxFailures = 3
+	p := begin(t, def)
+	p.round()
+	p.admit()
+	p.round(dag.CancelTask{Task: 2})
+	if u := p.UnitOf(1); u == nil || len(u.Members) != 2 || p.UnitOf(2) != nil {
+		t.Fatalf("the unit is %+v", u)
+	}
+	p.round(dag.CancelTask{Task: 1})
+	p.heard("without the lead", "placed each[2]", "moved each[2]")
+	if got := p.asked(); got != "-each[0]#1" {
+		t.Errorf("calls %q", got)
+	}
+}
+
+// The name of a lock may be an expression. If it cannot be evaluated, the task fails instead of running without its lock.
+func TestLockNamesAreEvaluatedFirst(t *testing.T) {
+	t.Parallel()
+	def := tasks("deploy")
+	def.Tasks["deploy"].Mutex = "${{ input.cluster }}"
+	p := begin(t, def)
+	p.admit()
+	p.heard("wanted", "NameLock")
+	p.fly(p.LockNamed(0, &v1.ConditionAnswer{Error: "no such input"}))
+	p.heard("unknown", "placed deploy", "Settle failed")
+	p.events = nil
+	p.fly(p.LockNamed(0, &v1.ConditionAnswer{Text: "eu"}))
+	if p.admit(); p.lockCalls() != "+task:eu deploy#1" || p.records.Of(0).Lock != "eu" {
+		t.Errorf("the lock is %q", p.records.Of(0).Lock)
+	}
+}
+
+// The next execution holds the same tasks, shows who holds them, and is paused if this one is.
+func TestHeldTasksAreCarried(t *testing.T) {
+	t.Parallel()
+	p := begin(t, tasks("build", "test"))
+	p.fly(p.Restore(&v1.RunState{Held: []string{"build", "gone"}, HeldBy: map[string]string{"build": "by ann"}}))
+	if p.admit(); p.asked() != "+test#1" || p.records.Of(0).HeldBy != "by ann" {
+		t.Errorf("asked %q; the first is held %q", p.asked(), p.records.Of(0).HeldBy)
+	}
+	p.Restore(&v1.RunState{Paused: true})
+	var carried v1.RunState
+	if p.Save(&carried); !carried.GetPaused() {
+		t.Error("the pause is not carried")
+	}
+	p.fly(p.Unhold(0))
+	p.Resume()
+	p.admit()
+	p.fly(p.Hold(0, "by bob"))
+	p.heard("held again", "placed build", "moved held build")
+}
+
+// Requests that the next execution might not repeat are taken back, and locks are requested again.
+func TestRequestsAreTakenBack(t *testing.T) {
+	t.Parallel()
+	p := begin(t, tasks("free"))
+	p.admit()
+	if effects, left := p.TakeBackRequests(); left || effects != nil {
+		t.Error("a request that the next execution repeats is taken back")
+	}
+	p = begin(t, locked())
+	p.admit()
+	effects, left := p.TakeBackRequests()
+	p.fly(effects)
+	if got := p.lockCalls(); !left || got != "+task:db migrate#1 -task:db migrate#1" {
+		t.Errorf("left %v, calls %q", left, got)
+	}
+	p.round()
+	if p.admit(); p.lockCalls() != "+task:db migrate#2" {
+		t.Error("the lock is not asked for again")
+	}
+}
+
+// A unit enters when its lock is granted, once, and gives the lock back when it leaves.
+func TestUnitEntersWithItsLock(t *testing.T) {
+	t.Parallel()
+	p := begin(t, locked())
+	p.Input.HeldLocks = []*v1.HeldLock{{Lock: "task:other"}, {Lock: "task:db", Holder: "outer-1"}}
+	p.admit()
+	a := p.lockRequests[0].GetAcquire()
+	if a.GetHolder() != "run" || a.GetExecution() != "first" || a.GetAsker() != "original" || a.GetLimit() != 1 || len(a.GetAbove()) != 1 {
+		t.Errorf("the request is %v", a)
+	}
+	p.lockCalls()
+	grant := func(asker string, holders ...string) {
+		p.fly(p.Granted(&v1.Granted{Lock: "task:db", Claim: "migrate#1", Asker: asker, Holders: holders}))
+	}
+	grant("original", "other")
+	p.heard("held by another", "Wait migrate: waits for the lock db, held by other")
+	grant("an earlier execution")
+	p.heard("of another execution")
+	grant("original")
+	grant("original") // answers may arrive twice
+	p.heard("granted", "Wait migrate: ", "Wake")
+	p.round(dag.CancelTask{Task: 0})
+	if got := p.asked() + " " + p.lockCalls(); got != "-migrate#1 -task:db migrate#1" {
+		t.Errorf("calls %q", got)
+	}
+	if grant("original"); p.lockCalls() != "-task:db migrate#1" {
+		t.Error("a lock that the run no longer needs is kept")
+	}
+}
+
+// A unit whose lock is held above its run fails instead of waiting for ever. Requests of a call that failed stay in front.
+func TestUnitThatWouldWaitForEverFails(t *testing.T) {
+	t.Parallel()
+	p := begin(t, locked())
+	p.admit()
+	requests := p.TakeLockRequests()
+	p.freeLock("task:other", "c")
+	p.PutBackLockRequests(requests)
+	if got := p.lockCalls(); got != "+task:db migrate#1 -task:other c" {
+		t.Errorf("calls %q", got)
+	}
+	p.fly(p.Granted(&v1.Granted{Lock: "task:db", Claim: "migrate#1", Asker: "original", Holders: []string{"deploy of outer-1"}, Refused: true, Deadlock: true}))
+	p.heard("deadlock", "gaveUp deadlock migrate")
+	if e := p.events[0].(dag.GaveUp); !strings.Contains(e.Error, "the lock db is held by deploy of outer-1 until") || p.UnitOf(0) != nil || p.HasLockRequests() {
+		t.Errorf("%+v", e)
+	}
+}
+
+// A run hands down the locks above it, its run slot, and the lock of the unit that starts a run.
+func TestRunsBelowLearnOfHeldLocks(t *testing.T) {
+	t.Parallel()
+	def := locked()
+	def.Concurrency = &v1.RunConcurrency{MaxRuns: 1}
+	p := begin(t, def)
+	p.Input.HeldLocks = []*v1.HeldLock{{Lock: "task:m", Holder: "outer-1", Claim: "x#1"}}
+	p.admit()
+	held := func(u *Unit) (text string) {
+		for _, h := range p.HeldBy(u) {
+			text += h.GetLock() + " " + h.GetHolder() + " " + h.GetClaim() + ", "
+		}
+		return text
+	}
+	if got := held(nil); got != "task:m outer-1 x#1, " {
+		t.Errorf("without a slot: %q", got)
+	}
+	p.RestoreSlot()
+	if got, want := held(p.UnitOf(0)), "task:m outer-1 x#1, "+p.slotLock()+" run run, task:db run migrate#1, "; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
+
+// The strategy of a workflow decides what happens to a run that gets no run slot.
+func TestRunSlot(t *testing.T) {
+	t.Parallel()
+	if begin(t, tasks("a")).AskSlot() {
+		t.Error("a run without a limit needs a slot")
+	}
+	for _, test := range []struct{ strategy, state, text string }{
+		{v1.StrategyFail, v1.RunRejected, "open already: a, b"},
+		{v1.StrategySkip, v1.RunCancelled, "open already: a, b"},
+		{v1.StrategyReplace, v1.RunCancelled, "replaced by a, b"},
+		{"", v1.RunCancelled, "replaced by a, b"},
+	} {
+		def := tasks("a")
+		def.Concurrency = &v1.RunConcurrency{MaxRuns: 1, Strategy: test.strategy}
+		p := begin(t, def)
+		if !p.AskSlot() || !p.HasLockRequests() {
+			t.Fatalf("%q: no slot is requested", test.strategy)
+		}
+		grant := func(g *v1.Granted) {
+			g.Claim = slotClaim
+			p.fly(p.Granted(g))
+		}
+		grant(&v1.Granted{Holders: []string{"a", "b"}})
+		p.heard("taken", "Slot")
+		grant(&v1.Granted{Holders: []string{"a", "b"}, Refused: true})
+		p.heard("refused", "abort "+test.state)
+		if end := p.events[0].(dag.Abort); !strings.HasPrefix(end.Error, test.text) || end.Reason != v1.ReasonConcurrency || p.HasSlot() {
+			t.Errorf("%q: the run ends with %+v", test.strategy, end)
+		}
+		grant(&v1.Granted{Holders: []string{"a"}, Refused: true, Deadlock: true})
+		if end := p.events[1].(dag.Abort); end.State != v1.RunFailed || !strings.Contains(end.Error, "the place of a run of work is held by a until") {
+			t.Errorf("a run below the holder ends with %+v", end)
+		}
+		p.said = nil
+		if grant(&v1.Granted{}); !p.HasSlot() {
+			t.Error("the granted slot is not held")
+		}
+		p.heard("granted", "Slot")
+		p.lockCalls()
+		if p.FreeSlot(); p.lockCalls() != "-run:work run" {
+			t.Error("the slot is not given back")
+		}
+	}
+}
+
+// A granted placement waits for its dispatch, and the task is assigned. An answer that comes twice counts once.
+func TestPlacementIsAppliedOnce(t *testing.T) {
+	t.Parallel()
+	p := begin(t, tasks("a", "b"))
+	p.admit()
+	req := p.PlaceRequest(false)
+	granted := &v1.Assignment{Task: "a", Claim: 1, Node: "n", Queue: "q", Gpus: []int32{2}}
+	p.fly(p.PlaceAnswered(req, &v1.PlaceResponse{Epoch: "one", Number: 7, Assigned: []*v1.Assignment{granted, granted}}, false))
+	p.heard("answered", "placed a")
+	if p.AwaitPlacement(false).GetEpoch() != "one" || p.AwaitPlacement(false) != nil || p.IsQuiet() {
+		t.Error("b does not wait in the background, or waits twice")
+	}
+	p.round()
+	u := p.NextDispatch()
+	if u.Node != "n" || u.Queue != "q" || !slices.Equal(u.GPUs, []int32{2}) || p.NextDispatch() != nil {
+		t.Errorf("the unit is %+v", u)
+	}
+	p.PutBack(u)
+	if p.NextDispatch() != u {
+		t.Error("what was put back is not dispatched first")
+	}
+	p.fly(p.Unsendable(u, "too large"))
+	p.heard("not sent", "failed payload a")
+	if next := p.PlaceRequest(false); next.GetEpoch() != "one" || next.GetAcknowledged() != 7 || len(next.GetRequests()) > 0 || p.asked() != "-a#1" {
+		t.Errorf("the next call is %v", next)
+	}
+}
+
+// Of the answers to a request, a late one is ignored, one that gives up ends the task, and one that waits is shown.
+func TestAnswersOfPlacement(t *testing.T) {
+	t.Parallel()
+	p := begin(t, tasks("a", "b", "c"))
+	p.admit()
+	p.PlaceAnswered(p.PlaceRequest(false), &v1.PlaceResponse{Epoch: "one"}, false)
+	p.round(dag.CancelTask{Task: 0})
+	p.fly(p.News(&v1.PlaceResponse{
+		Assigned: []*v1.Assignment{{Task: "a", Claim: 1, Node: "n"}, {Task: "unknown"}},
+		Waiting:  []*v1.Waiting{{Task: "b", Claim: 1, Reason: "every node is full"}, {Task: "c", Claim: 1, Reason: "no GPU", GivenUp: true}},
+	}))
+	p.heard("news", "Wait b: every node is full", "gaveUp placement_timeout c")
+	if got := p.asked(); got != "-a#1" || p.waiting != 1 || p.UnitOf(2) != nil {
+		t.Errorf("calls %q, %d wait", got, p.waiting)
+	}
+	// A queue that has been replaced is sent everything that waits, once.
+	p.fly(p.PlaceAnswered(p.PlaceRequest(false), &v1.PlaceResponse{Epoch: "two"}, false))
+	if got := p.asked(); !p.HasRequests() || got != "+b#1" {
+		t.Errorf("calls %q", got)
+	}
+	// While placement does not answer, nothing is sent, and nothing is lost.
+	p.PlaceFailed()
+	p.round(dag.CancelTask{Task: 1})
+	if p.PlaceRequest(false) != nil || p.AwaitPlacement(false) != nil || !p.OwesReleases() {
+		t.Error("placement is called during its pause")
+	}
+	if p.EndPause(); p.asked() != "-b#1" || p.OwesReleases() {
+		t.Errorf("calls %q", p.asked())
+	}
+}
+
+// A draining run requests nothing and ignores answers, but releases what it holds.
+func TestDrainingRunOnlyReleases(t *testing.T) {
+	t.Parallel()
+	p := begin(t, tasks("a", "b"))
+	p.admit()
+	if p.PlaceRequest(true) != nil {
+		t.Fatal("a draining run asks for nodes")
+	}
+	p.round(dag.CancelTask{Task: 1})
+	req := p.PlaceRequest(true)
+	effects := p.PlaceAnswered(req, &v1.PlaceResponse{Assigned: []*v1.Assignment{{Task: "a", Claim: 1, Node: "n"}}}, true)
+	if len(req.GetRequests()) > 0 || len(req.GetReleased()) != 1 || effects != nil || p.AwaitPlacement(true) != nil {
+		t.Errorf("the call is %v, its effects %v", req, effects)
+	}
+	if got := p.asked(); got != "+a#1" {
+		t.Errorf("afterwards %q", got)
+	}
+}
+
+// What stops a task depends on where its unit is. What is stopped twice ends once.
+func TestStop(t *testing.T) {
+	t.Parallel()
+	silent := Answer{Kind: Silent, Response: &v1.ExecuteResponse{}, Beat: &v1.ExecuteProgress{Spawned: true}}
+	for name, test := range map[string]struct {
+		p    *play
+		to   func(*play)
+		said []string
+	}{
+		"placed":   {placed(t, tasks("a")), func(*play) {}, []string{"cancelled a"}},
+		"attended": {attended(t, tasks("a")), func(*play) {}, []string{"Cancel a"}},
+		"detached": {attended(t, tasks("a")), func(p *play) { p.fly(p.Answered(p.UnitOf(0), detachedAnswer(), start)) }, []string{}},
+		"away":     {attended(t, tasks("a:vps")), func(p *play) { p.fly(p.Answered(p.UnitOf(0), silent, start)) }, []string{"Cancel a", "Settle cancelled"}},
+	} {
+		test.to(test.p)
+		test.p.said = nil
+		effects, ok := test.p.Stop(0)
+		test.p.fly(effects)
+		if test.p.heard(name, test.said...); !ok {
+			t.Errorf("%s: the unit is not found", name)
+		}
+	}
+	p := begin(t, tasks("a:approval"))
+	p.admit()
+	if _, ok := p.Stop(0); ok {
+		t.Error("a task that needs no node is stopped here")
+	}
+}
+
+func detachedAnswer() Answer { return answered(v1.AttemptDetached, "", true) }
+
+// A detached attempt is reattached while its lease lasts, and with it everything that has to be stopped.
+func TestDetachedAttempts(t *testing.T) {
+	t.Parallel()
+	p := attended(t, tasks("a", "b"))
+	p.said = nil
+	p.fly(p.Detach(1))
+	req := p.last[0].(Detach).Request
+	if p.heard("first round", "Detach"); len(req.GetAttempts()) != 2 || req.GetLease().AsDuration() != time.Minute {
+		t.Errorf("the request is %v", req)
+	}
+	p.fly(p.Detach(1))
+	p.heard("the same round again")
+	a, b := p.UnitOf(0), p.UnitOf(1)
+	p.fly(p.Answered(a, detachedAnswer(), start))
+	p.heard("detached", "Started", "running a", "Wake")
+	p.fly(p.Reattach(true))
+	p.heard("while others are being detached")
+	p.fly(p.Detach(2))
+	if p.heard("second round", "Detach"); len(p.last[0].(Detach).Request.GetAttempts()) != 1 {
+		t.Error("more is asked than what did not detach")
+	}
+	p.round()
+	carried := &v1.RunState{Tasks: map[string]*v1.TaskState{"a": {}, "b": {}}}
+	if p.Save(carried); carried.Tasks["a"].GetDetachedAttempt().GetLead() != "a" || carried.Tasks["b"].DetachedAttempt != nil || p.IsQuiet() {
+		t.Errorf("carried %v", carried)
+	}
+	p.Stop(0)
+	p.fly(p.Reattach(true))
+	p.heard("to be stopped", "Reattach a to stop")
+	// Its node did not receive the activity, and the attempt may run until its lease is over.
+	p.fly(p.Answered(a, Answer{Kind: Cancelled, Response: &v1.ExecuteResponse{}, Beat: &v1.ExecuteProgress{}}, start))
+	p.heard("cancelled", "After 1ms")
+	p.fly(p.Due(p.last[0].(After).Timer, start))
+	p.heard("again", "Reattach a to stop")
+	lost := Answer{Kind: NotPickedUp, Response: &v1.ExecuteResponse{}, Beat: &v1.ExecuteProgress{}}
+	p.fly(p.Answered(a, lost, start.Add(20*time.Second)))
+	p.heard("not picked up", "After 40s")
+	p.fly(p.Due(p.last[0].(After).Timer, start.Add(time.Minute)))
+	p.heard("the lease is over", "Settle moved")
+	p.fly(p.Answered(b, answered(v1.TaskCompleted, "", true), start))
+	if p.heard("completed", "Settle completed"); !p.IsQuiet() || p.asked() != "-a#1suspect -b#1done" {
+		t.Errorf("calls %q", p.asked())
+	}
+}
+
+// The attempt of a long-lived task outlives its node's silence.
+func TestAttemptThatIsAway(t *testing.T) {
+	t.Parallel()
+	silent := Answer{Kind: Silent, Response: &v1.ExecuteResponse{}, Beat: &v1.ExecuteProgress{Spawned: true}}
+	p := attended(t, tasks("a:vps"))
+	p.said = nil
+	u := p.UnitOf(0)
+	p.fly(p.Answered(u, silent, start))
+	p.heard("silent", "running a", "Away", "Find a")
+	p.fly(p.Reattach(false))
+	p.heard("one request is enough")
+	p.fly(p.NotFound(u))
+	p.heard("not delivered", "After 10s")
+	p.fly(p.Due(p.last[0].(After).Timer, start))
+	p.fly(p.Reattach(false))
+	p.heard("after a while", "Wake", "Find a")
+	p.fly(p.Found(u, true))
+	p.fly(p.Found(u, true))
+	p.fly(p.Reattach(false))
+	p.heard("back", "Back", "Wake", "Reattach a")
+	p.round()
+	p.fly(p.Answered(u, silent, start))
+	p.said = nil
+	p.fly(p.StopAway(u))
+	p.heard("stopped", "Cancel a", "Settle stopped")
+	if p.NotFound(u) != nil || p.Found(u, true) != nil || !p.IsQuiet() {
+		t.Error("what has ended is looked for")
+	}
+}
+
+// A node may have recorded the result of an attempt whose lease is lost.
+func TestRecordsOfLostAttempts(t *testing.T) {
+	t.Parallel()
+	silent := Answer{Kind: Silent, Response: &v1.ExecuteResponse{}, Beat: &v1.ExecuteProgress{Spawned: true}}
+	for name, test := range map[string]struct {
+		recorded *v1.ExecuteResponse
+		said     string
+	}{
+		"nothing known": {nil, "Settle lost"},
+		"no record":     {&v1.ExecuteResponse{State: v1.TaskLost}, "Settle lost"},
+		"a record":      {&v1.ExecuteResponse{State: v1.TaskCompleted}, "Settle completed"},
+		"a live node":   {&v1.ExecuteResponse{State: v1.AttemptMoved, Error: "it lives"}, "Settle moved"},
+	} {
+		p := attended(t, tasks("a"))
+		p.said = nil
+		u := p.UnitOf(0)
+		p.fly(p.Answered(u, silent, start))
+		p.heard(name+", silent", "Silent", "AwaitRecord a true")
+		p.fly(p.Settle(u, silent, start)) // the store was away
+		p.heard(name+", again", "Silent", "AwaitRecord a true")
+		p.fly(p.Recorded(u, silent, test.recorded))
+		p.heard(name, test.said)
+	}
+}
+
+// What is known of a batch whose node fell silent is loaded before its members end.
+func TestProgressOfABatch(t *testing.T) {
+	t.Parallel()
+	def := tasks("each")
+	def.Tasks["each"].Parallel, def.Tasks["each"].Batch = structpb.NewNumberValue(3), structpb.NewNumberValue(3)
+	p := begin(t, def)
+	p.round()
+	p.admit()
+	p.assign()
+	p.round()
+	u := p.NextDispatch()
+	p.Dispatched(u)
+	p.said = nil
+	silent := Answer{Kind: Silent, Response: &v1.ExecuteResponse{}, Beat: &v1.ExecuteProgress{Spawned: true}}
+	p.fly(p.Recorded(u, silent, nil))
+	p.heard("silent", "LoadProgress")
+	answer := p.last[0].(LoadProgress).Answer
+	answer.Progress = &v1.ExecuteResponse{Batch: []*v1.MemberResult{{Index: 0}}}
+	p.fly(p.Progressed(u, answer))
+	p.heard("loaded", "Settle completed", "Settle lost", "Settle moved")
+}
+
+// How an attempt ended is shown, cached, and reported to the core.
+func TestSettledEnds(t *testing.T) {
+	t.Parallel()
+	retrying := func(when string) *v1.Definition {
+		def := tasks("a")
+		def.Tasks["a"].Retry = &v1.RetryPolicy{MaxRetries: new(int32(3)), When: when}
+		return def
+	}
+	for name, test := range map[string]struct {
+		def     *v1.Definition
+		before  func(*play)
+		state   string
+		refusal string
+		said    []string
+	}{
+		"completed":          {def: tasks("a"), state: v1.TaskCompleted, said: []string{"End", "completed a"}},
+		"cached":             {def: tasks("a"), before: func(p *play) { p.records.At(0).CacheKey = "k" }, state: v1.TaskCompleted, said: []string{"End", "Cache", "completed a"}},
+		"too much context":   {def: tasks("a"), state: v1.TaskCompleted, refusal: "too large", said: []string{"End", "failed context a"}},
+		"killed":             {def: tasks("a"), before: func(p *play) { p.core.Apply(dag.Kill{Task: 0, Reason: "by ann"}) }, state: v1.TaskCancelled, said: []string{"End", "killed killed a"}},
+		"failed":             {def: retrying(""), state: v1.TaskFailed, said: []string{"End", "failed a"}},
+		"retried if":         {def: retrying("attempt.exitCode == 2"), state: v1.TaskFailed, said: []string{"End", "AskRetry"}},
+		"completed, anyway?": {def: retrying("attempt.exitCode == 2"), state: v1.TaskCompleted, said: []string{"End", "completed a"}},
+	} {
+		p := attended(t, test.def)
+		if test.before != nil {
+			test.before(p)
+		}
+		p.said = nil
+		end := NewEnd(Place{}, Member{Task: 0, Claim: 1})
+		end.Response.Result, end.Ended.State = &v1.TaskResult{}, test.state
+		p.fly(p.Settled(end, test.refusal))
+		p.heard(name, test.said...)
+	}
+	p := attended(t, retrying("attempt.exitCode == 2"))
+	end := NewEnd(Place{}, Member{Task: 0, Claim: 1})
+	end.Ended.State, end.Ended.Reason = v1.TaskLost, v1.ReasonNodeLost
+	ended := p.RetryAnswered(end, &v1.ConditionAnswer{Error: "no such variable"})[0].(Raise).Event.(dag.Ended)
+	if !ended.NoRetry || !strings.Contains(ended.Error, "retry.when: no such variable") || !strings.Contains(ended.Error, "it is not retried") {
+		t.Errorf("%+v", ended)
+	}
+	if ended = p.RetryAnswered(end, &v1.ConditionAnswer{Value: true})[0].(Raise).Event.(dag.Ended); ended.NoRetry || ended.Error != "" {
+		t.Errorf("%+v", ended)
+	}
+}
+
+// The next execution restores exactly the attempt that this one hands over.
+func TestDetachedAttemptIsRestored(t *testing.T) {
+	t.Parallel()
+	left := &v1.DetachedAttempt{}
+	prototest.Fill(left)
+	left.Lead, left.Members = "a", []string{"a"}
+	p := prepare(t, tasks("a"))
+	p.RestoreTask(0, &v1.TaskState{DetachedAttempt: left})
+	if again := p.saved(p.UnitOf(0)); !proto.Equal(left, again) {
+		t.Errorf("%v\nis handed over as\n%v", left, again)
+	}
+	p.RestoreTask(0, &v1.TaskState{DetachedAttempt: left, Away: "since noon"})
+	if p.UnitOf(0).Phase != Away || !p.IsQuiet() {
+		t.Error("it is not away")
+	}
+}
+
+// Every field of a State or a unit is carried to the next execution, or can be rebuilt there.
+func TestStateForgetsNoField(t *testing.T) {
+	t.Parallel()
+	kept := map[string]string{
+		"State.Config": "rebuilt from the input", "State.core": "TaskState.task", "State.records": "TaskState.task",
+		"State.effects": "empty between two calls", "State.queue": "RunState.held",
+		"State.units":        "rebuilt from detached attempts, child runs and approvals; other tasks are admitted again",
+		"State.lockRequests": "empty when the run continues as new", "State.hasSlot": "acquired by the first execution",
+		"State.epoch": "everything is requested again", "State.acknowledged": "everything is requested again",
+		"State.requests": "everything is requested again", "State.sent": "of the running call", "State.waiting": "everything is requested again",
+		"State.released": "sent before the run continues as new", "State.isAwaiting": "everything is requested again",
+		"State.isPausing": "everything is requested again", "State.placed": "empty when the run continues as new",
+		"State.attended": "zero when the run continues as new", "State.asked": "zero when the run continues as new",
+		"State.detached": "TaskState.detached_attempt",
+		"Unit.Lead":      "DetachedAttempt.lead", "Unit.Members": "DetachedAttempt.members", "Unit.Claim": "DetachedAttempt.claim",
+		"Unit.Phase": "TaskState.away", "Unit.Place": "DetachedAttempt.node", "Unit.Queue": "DetachedAttempt.queue",
+		"Unit.Incarnation": "DetachedAttempt.incarnation", "Unit.LeaseUntil": "DetachedAttempt.lease_until",
+		"Unit.lock": "TaskState.lock", "Unit.startedAt": "TaskState.task", "Unit.stopped": "the core decides again to stop it",
+		"Unit.isSteered": "false when the run continues as new", "Unit.isUnsure": "the node knows", "Unit.isSought": "it is sought again",
+		"Unit.askedIn": "of this history", "Unit.excuse": "of an attempt that is ending",
+	}
+	for _, of := range []reflect.Type{reflect.TypeFor[State](), reflect.TypeFor[Unit]()} {
+		for i := range of.NumField() {
+			field := of.Name() + "." + of.Field(i).Name
+			if kept[field] == "" {
+				t.Errorf("nothing is known of %s after continue-as-new", field)
+			}
+			delete(kept, field)
+		}
+	}
+	for field := range kept {
+		t.Errorf("%s does not exist", field)
+	}
+}

@@ -1,0 +1,186 @@
+package run
+
+import (
+	"errors"
+
+	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/workflow"
+	"google.golang.org/protobuf/types/known/durationpb"
+
+	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/core/flight"
+	"switchyard/workflows/limits"
+	"switchyard/workflows/names"
+	"switchyard/workflows/options"
+)
+
+// sendLockRequests sends the queued lock requests, in one call a round.
+func (r *run) sendLockRequests() {
+	if !r.flight.HasLockRequests() {
+		return
+	}
+	req := &v1.LockRequests{Requests: r.flight.TakeLockRequests()}
+	switch err := r.store.mustNow("ask for locks", names.AskLocksActivity, nil, req); {
+	case errors.Is(err, errInterrupted):
+		r.flight.PutBackLockRequests(req.Requests)
+	case err != nil:
+		workflow.GetLogger(r.ctx).Error("could not send lock requests", "error", err)
+	}
+}
+
+// place updates the placement queue, in one call a round, and applies its answer.
+func (r *run) place() {
+	for {
+		req := r.flight.PlaceRequest(r.draining)
+		if req == nil {
+			return
+		}
+		r.outbox.charge(commandCharge * len(req.Requests))
+		var res v1.PlaceResponse
+		if err := r.store.try("ask for nodes", names.PlaceActivity, &res, req); err != nil {
+			r.flight.PlaceFailed()
+			r.outbox.after(options.PlacementPause, "ask placement again", func() { r.flight.EndPause(); r.place() })
+			return
+		}
+		if !r.draining { // otherwise the answer does not matter
+			r.outbox.charge(commandCharge * max(0, len(res.GetAssigned())+len(res.GetWaiting())-len(req.Requests))) // already charged with the request
+		}
+		r.fly(r.flight.PlaceAnswered(req, &res, r.draining))
+		if r.draining {
+			return
+		}
+		if !r.flight.HasRequests() {
+			break
+		}
+	}
+	r.awaitPlacement()
+}
+
+// awaitPlacement waits in the background for news from the placement queue.
+func (r *run) awaitPlacement() {
+	req := r.flight.AwaitPlacement(r.draining)
+	if req == nil {
+		return
+	}
+	future := r.outbox.startActivity(options.AwaitPlacement(), names.AwaitPlacementActivity, req, 0)
+	r.outbox.watch(future, func(f workflow.Future) {
+		r.flight.EndAwait()
+		if r.draining {
+			return
+		}
+		var res v1.PlaceResponse
+		if err := f.Get(r.ctx, &res); err != nil {
+			workflow.GetLogger(r.ctx).Warn("waiting for a node failed", "error", err)
+			res.Resync = true
+		}
+		r.fly(r.flight.News(&res))
+		if res.GetResync() {
+			r.flight.RequestAll()
+			r.place()
+		}
+		r.awaitPlacement()
+	})
+}
+
+// dispatch starts the attempts of units that have been given a node.
+func (r *run) dispatch() {
+	for {
+		u := r.flight.NextDispatch()
+		if u == nil {
+			return
+		}
+		req, err := r.requests.executeRequest(u)
+		if err != nil {
+			r.flight.PutBack(u)
+			r.wake()
+			return
+		}
+		if err := limits.CheckSize(req); err != nil {
+			r.fly(r.flight.Unsendable(u, err.Error()))
+			continue
+		}
+		r.flight.Dispatched(u)
+		r.execute(u, req)
+	}
+}
+
+// execute starts the activity that begins or reattaches the attempt of a unit and waits for it.
+func (r *run) execute(u *flight.Unit, req *v1.ExecuteRequest) {
+	name, priority := r.core.Name(u.Members[0]), r.core.Definition(u.Lead).GetPriority()
+	options := options.Execute(req, name, u.Queue, priority, r.in.GetOptions())
+	options.HeartbeatTimeout = r.flight.Silence(u)
+	options.ScheduleToStartTimeout = max(options.ScheduleToStartTimeout, u.LeaseUntil.Sub(r.now()))
+	r.startFor(u, options, names.ExecuteActivity, req, writtenIn(req), func(f workflow.Future) {
+		r.fly(r.flight.Answered(u, attemptAnswer(r.ctx, f), r.now()))
+	})
+}
+
+// startFor starts an activity about the attempt of a unit, which the effect Cancel cancels.
+func (r *run) startFor(u *flight.Unit, options workflow.ActivityOptions, name string, req any, written int, answered func(workflow.Future)) {
+	ctx, cancel := workflow.WithCancel(r.ctx)
+	r.cancels[u] = cancel
+	r.outbox.watch(r.outbox.startActivityWith(ctx, options, name, req, written), func(f workflow.Future) {
+		cancel()
+		answered(f)
+		if u.Phase == flight.Gone {
+			delete(r.cancels, u)
+		}
+	})
+}
+
+// find asks the node of an attempt that is away for the attempt.
+func (r *run) find(u *flight.Unit) {
+	i := u.Members[0]
+	name := r.core.Name(i)
+	req := &v1.SteerRequest{RunId: r.id, Chain: r.chain, Task: name, Claim: r.core.Task(i).Claim, Action: actionFind}
+	r.startFor(u, options.Find(u.Node, name), names.SteerActivity, req, 0, func(f workflow.Future) {
+		var res v1.SteerResponse
+		if err := f.Get(r.ctx, &res); err != nil {
+			workflow.GetLogger(r.ctx).Debug("could not ask a node for an attempt", "node", u.Node, "task", name, "error", err)
+			r.fly(r.flight.NotFound(u))
+			return
+		}
+		r.fly(r.flight.Found(u, res.GetRefused() == ""))
+	})
+}
+
+// awaitRecord waits until the node of a lost attempt has delivered all its records.
+func (r *run) awaitRecord(e flight.AwaitRecord) {
+	u := e.Unit
+	name := r.core.Name(u.Members[0])
+	req := &v1.AwaitAnswerRequest{Attempt: r.requests.attemptRequest(u), HeartbeatTimeout: durationpb.New(e.Silence), Retried: e.Retried}
+	req.Attempt.Reattach = true
+	r.startFor(u, options.AwaitAnswer(name, req.Attempt), names.AwaitAnswerActivity, req, writtenIn(req.Attempt), func(f workflow.Future) {
+		recorded := &v1.ExecuteResponse{}
+		err := f.Get(r.ctx, recorded)
+		if _, away := errors.AsType[*temporal.ApplicationError](err); away {
+			r.outbox.watch(r.store.awaitStore("look for the result of "+name, err), func(workflow.Future) {
+				r.store.succeeded()
+				r.fly(r.flight.Settle(u, e.Answer, r.now()))
+			})
+			return
+		}
+		if err != nil {
+			recorded = nil
+		}
+		r.fly(r.flight.Recorded(u, e.Answer, recorded))
+	})
+}
+
+// detach asks a node to detach attempts.
+func (r *run) detach(node string, req *v1.DetachRequest) {
+	options := options.Detach(node, r.limits.DetachedLease/leaseShare)
+	r.outbox.startActivity(options, names.DetachActivity, req, memberCharge*len(req.GetAttempts()))
+}
+
+// loadProgress returns what a heartbeat tells about the members of a batch: its content, and the record that it names.
+func (r *run) loadProgress(beat *v1.ExecuteProgress) *v1.ExecuteResponse {
+	res := &v1.ExecuteResponse{AssignedAt: beat.GetStartedAt(), Batch: beat.GetBatch()}
+	if key := beat.GetRecord(); key != "" {
+		if err := r.store.mustNow("load the ended members of a batch", names.LoadProgressActivity, res, key); err != nil {
+			workflow.GetLogger(r.ctx).Warn("could not read the ended members of a batch", "record", key, "error", err)
+		}
+	}
+	res.Checkpoint = beat.GetCheckpoint()
+	return res
+}
