@@ -307,9 +307,6 @@ type StartError struct {
 	Err     error
 }
 
-// OOMWarning is the Warning of a program that succeeded although the kernel killed one of its processes.
-const OOMWarning = "the kernel killed a process of the task for its memory use, and the command still succeeded; check its output, or raise memoryMb"
-
 // ArgumentsTooLong is the message of E2BIG. An engine passes it on as text.
 const ArgumentsTooLong = "argument list too long"
 

@@ -34,7 +34,8 @@
 // the next worker continues the orphan (see recovery_file.go, recovery.go and orphan_overdue.go). A node that drains
 // hands attempts back (see drain.go). An attempt of an executor.Remote runs outside the node, which can let go of it
 // for another node to continue (see remote.go). An attempt of an executor.Lasting runs until it is stopped (see
-// lasting.go). Sessions enter an attempt through Enter.
+// lasting.go). An attempt without contact to Temporal ends itself (see lease_expiry.go). Sessions enter an attempt
+// through Enter.
 //
 // While an attempt runs, a checkpointer saves what must survive the node: checkpoints and the results of a batch so far.
 // The heartbeats report both to the server.

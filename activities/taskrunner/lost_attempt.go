@@ -3,7 +3,6 @@ package taskrunner
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	"go.temporal.io/sdk/activity"
@@ -14,7 +13,6 @@ import (
 	"switchyard/activities/registry"
 	"switchyard/activities/store"
 	v1 "switchyard/proto/switchyard/v1"
-	"switchyard/workflows/phrase"
 )
 
 const (
@@ -91,13 +89,4 @@ func (l *LostAttempts) AwaitAnswer(ctx context.Context, await *v1.AwaitAnswerReq
 		case <-time.After(pause):
 		}
 	}
-}
-
-// leaseText returns why an attempt on a live node has lost its lease. outage is when Temporal's last outage ended, or the
-// zero time.
-func leaseText(node string, outage time.Time) string {
-	if outage.IsZero() {
-		return fmt.Sprintf("node %s and Temporal did not reach each other, so that the attempt lost its lease and ended itself", node)
-	}
-	return fmt.Sprintf("the control plane was away until %s, so that the attempt on node %s lost its lease and ended itself", phrase.Clock(outage), node)
 }

@@ -1,7 +1,6 @@
 package taskrunner
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -17,9 +16,6 @@ import (
 const (
 	// endingSuffix is the suffix of a recovery file while its attempt is being ended. No worker continues that attempt.
 	endingSuffix = ".ending"
-	// removeMargin is how long before the server reassigns a task its attempt is ended, provided that the attempt then
-	// runs at least as long as under a live worker.
-	removeMargin = 3 * time.Second
 	// endedPatience is how long an attempt that has ended by itself is kept for the next worker.
 	endedPatience = time.Hour
 )
@@ -94,16 +90,4 @@ func (l *orphan) endNow(ctx context.Context, exec executor.Survivor, f executor.
 		_ = os.Remove(path)
 	}
 	return nil
-}
-
-// endAt returns when an unattended attempt must be ended, so that nothing is left of it when the server gives its task to
-// another node.
-func (l *orphan) endAt() time.Time {
-	t := termsOf(l.state.Heartbeat, 0)
-	silence := cmp.Or(max(l.state.Heartbeat, 0), defaultHeartbeatTimeout)
-	end := l.beatAt.Add(max(t.stop, min(t.kill, silence-removeMargin)))
-	if l.state.AloneUntil.After(end) {
-		end = l.state.AloneUntil
-	}
-	return end
 }

@@ -151,9 +151,7 @@ func (w *work) do(ctx context.Context, m *member) (*v1.ExecuteResponse, error) {
 		return nil, errLetGo
 	}
 	w.node.attemptMetrics().countAgent(result.Agent)
-	if done := err == nil && !result.Stopped && result.ExitCode == 0 && result.Failure == nil; a.beats.lease.Over() || a.beats.lease.Lost() && !done {
-		// The watchdog may have ended the program. A program that finished before it was asked to stop counts for as long
-		// as the task cannot run elsewhere.
+	if hasExpired(a.beats.lease, result, err) {
 		a.stop(errLeaseLost)
 		result.Stopped, err = true, nil
 	}

@@ -2,10 +2,7 @@ package rest
 
 import (
 	"bytes"
-	"encoding/json"
 	"net/http"
-
-	"connectrpc.com/connect"
 
 	"switchyard/gateway/rpcerror"
 )
@@ -57,32 +54,6 @@ func (a *answer) finish() {
 	if a.status < http.StatusBadRequest {
 		return
 	}
-	var said struct {
-		Code    uint32
-		Message string
-		Details []json.RawMessage
-	}
-	body := rpcerror.Body{Details: []json.RawMessage{}}
-	if json.Unmarshal(a.failed.Bytes(), &said) == nil && said.Code != 0 {
-		body.Code, body.Message = connect.Code(said.Code).String(), rpcerror.Readable(said.Message)
-		body.Details = append(body.Details, said.Details...)
-	} else {
-		body.Code, body.Message = codeOfStatus(a.status).String(), rpcerror.Readable(a.failed.String())
-	}
 	a.Header().Del("Content-Encoding")
-	body.Write(a.ResponseWriter, a.status)
-}
-
-// codeOfStatus returns the error code for a response that has only an HTTP status.
-func codeOfStatus(status int) connect.Code {
-	switch status {
-	case http.StatusNotFound:
-		return connect.CodeNotFound
-	case http.StatusServiceUnavailable:
-		return connect.CodeUnavailable
-	}
-	if status < http.StatusInternalServerError {
-		return connect.CodeInvalidArgument
-	}
-	return connect.CodeInternal
+	rpcerror.BodyOf(a.status, a.failed.Bytes()).Write(a.ResponseWriter, a.status)
 }

@@ -1,7 +1,6 @@
 package definition
 
 import (
-	"cmp"
 	"errors"
 	"math"
 	"strconv"
@@ -28,14 +27,6 @@ func RunDeadline(def *v1.Definition) time.Duration { return duration(def.GetDead
 
 // CacheTTL returns the maximum age of a cached result of a task; 0 means any age.
 func CacheTTL(task *v1.TaskDefinition) time.Duration { return duration(task.GetCache().GetTtl()) }
-
-// DefaultCatchUp is how late a start of a schedule may be if the schedule has no catchUp.
-const DefaultCatchUp = time.Hour
-
-// CatchUp returns how late a start of a schedule may be.
-func CatchUp(s *v1.ScheduleDefinition) time.Duration {
-	return cmp.Or(duration(s.GetCatchUp()), DefaultCatchUp)
-}
 
 // Jitter returns the longest delay of a start of a schedule; 0 means no delay.
 func Jitter(s *v1.ScheduleDefinition) time.Duration { return duration(s.GetJitter()) }

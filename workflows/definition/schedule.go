@@ -10,9 +10,6 @@ import (
 	"switchyard/workflows/definition/source"
 )
 
-// MinCatchUp is the shortest catch-up time that Temporal accepts.
-const MinCatchUp = 10 * time.Second
-
 // scheduleRules checks the schedule of a stored workflow.
 type scheduleRules struct{ *decoder }
 
@@ -32,14 +29,6 @@ func (r scheduleRules) check(def *v1.Definition, p *source.Path) {
 	}
 	if len(def.GetInputs()) > 0 && !r.IsSettled(p.Field("input")) {
 		inputRules{r.decoder}.input(def, s.GetInput(), p.Field("input"), false)
-	}
-}
-
-// catchUp checks how late a start may be.
-func (r scheduleRules) catchUp(text string, p *source.Path) {
-	r.durationOr(text, p, "the minimum is 10s")
-	if given, err := parseDuration(text); text != "" && err == nil && given < MinCatchUp && !r.IsSettled(p) {
-		r.Add(r.locate(p), p, p.Local()+" is "+text+"; it must be 10s or more", "")
 	}
 }
 

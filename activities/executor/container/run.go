@@ -325,9 +325,8 @@ func (r *running) follow(ctx context.Context) (executor.Result, error) {
 		// If the lease is lost, whatever enforces it may have ended the container.
 		Stopped: stopped && !asked || r.attempt.Lease.Lost(), StoppedAsAsked: asked,
 	}
-	result.OOMKilled = r.exit.oomKilled && r.exit.code != 0 && !stopped
-	if r.exit.oomKilled && r.exit.code == 0 {
-		result.Warning = executor.OOMWarning
+	if r.exit.oomKilled && (r.exit.code == 0 || !stopped) {
+		result.SetOOM()
 	}
 	if stopped && r.exit.err != nil {
 		return result, fmt.Errorf("container %s: %w", r.name, r.exit.err)

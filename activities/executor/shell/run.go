@@ -185,8 +185,8 @@ func (r *running) run(ctx context.Context, e *Executor, p program, spawned func(
 	result := resultOf(state)
 	// If the lease is lost, the watchdog may have ended the attempt.
 	result.Stopped = !r.stopAt.IsZero() || a.Lease.Lost()
-	if result.OOMKilled = oom && !state.Success(); oom && state.Success() {
-		result.Warning = executor.OOMWarning
+	if oom {
+		result.SetOOM()
 	}
 	result.PeakMemory = peakMemory(result.PeakMemory, baseline, sampled)
 	return result, errors.Join(writeErr, endErr)

@@ -48,8 +48,8 @@ func (e *Executor) newLoop(ctx context.Context, a executor.Attempt, spec *v1.Sub
 	if err != nil {
 		return nil, badSpec(fmt.Errorf("subagent spec: %w", err))
 	}
-	if _, known := e.o.Prices.Cost(spec.GetModel(), model.Usage{}); !known && spec.GetMaxCostUsd() > 0 {
-		return nil, cannotStart(fmt.Errorf("maxCostUsd requires the prices of model %s, which this node does not know; add them to the file given with --agent-prices", spec.GetModel()))
+	if err := e.checkPrices(spec); err != nil {
+		return nil, err
 	}
 	key, err := e.key(a, spec)
 	if err != nil {
@@ -162,8 +162,8 @@ func (l *loop) step(ctx context.Context) (done bool, err error) {
 // checkLimits returns a *giveUp if the agent has reached a limit.
 func (l *loop) checkLimits() error {
 	used := l.session.Usage()
-	if limit := l.spec.GetMaxCostUsd(); limit > 0 && used.GetCostUsd() >= limit {
-		return &giveUp{v1.ReasonMaxCost, fmt.Errorf("the agent has cost $%.4f; its limit is $%.4f (raise it with `switchyard runs retry RUN --max-cost TASK=USD`)", used.GetCostUsd(), limit)}
+	if err := checkCost(l.spec, used); err != nil {
+		return err
 	}
 	if limit := l.spec.GetMaxTurns(); used.GetTurns() >= limit {
 		return &giveUp{v1.ReasonMaxTurns, fmt.Errorf("the agent has taken %d turns without an answer; its limit is %d (raise it with `switchyard runs retry RUN --max-turns TASK=N`)", used.GetTurns(), limit)}

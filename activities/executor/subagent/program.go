@@ -50,7 +50,7 @@ func (e *Executor) runProgram(ctx context.Context, a executor.Attempt, spec *v1.
 	used := l.session.Usage()
 	o := program.Options{
 		Command: spec.GetCommand(), Model: spec.GetModel(), System: spec.GetSystem(), Prompt: firstMessage(spec),
-		MaxTurns: int(spec.GetMaxTurns() - used.GetTurns()), MaxCostUSD: max(0, spec.GetMaxCostUsd()-used.GetCostUsd()),
+		MaxTurns: int(spec.GetMaxTurns() - used.GetTurns()), MaxCostUSD: costLeft(spec, used),
 		OnSession: func(id string) error {
 			return l.add(ctx, session.Entry{Program: &session.Program{Session: id, Node: a.Identity.Node}})
 		},

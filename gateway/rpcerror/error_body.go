@@ -10,7 +10,16 @@ import (
 	"google.golang.org/protobuf/types/known/anypb"
 )
 
-// Body is the JSON body of an error outside Connect and gRPC calls.
+// Errors of REST, of event streams, of the page's script and of the checks before any call (see WriteError in
+// gateway/edge/error_writer.go) have one JSON body. Connect, gRPC and the protocols of agents have bodies of their own.
+//
+//   - The code decides the status (see statuses), unless the caller knows a more exact one, such as 405 or 413.
+//   - The details are those of the Connect error, each with its "@type". Programs act on them, people read the message.
+//   - Statuses 429 and 503 have a Retry-After.
+//   - Errors of transcoded calls are converted from the body that the transcoder gives them (see BodyOf).
+//   - errorSchema in dev/openapi/operations.go describes the body to clients, and docs/rest.md to people.
+
+// Body is the JSON body of an error.
 type Body struct {
 	// Code is the Connect name of the code, such as "not_found".
 	Code string `json:"code"`
@@ -36,6 +45,23 @@ func WriteJSON(w http.ResponseWriter, status int, err error) {
 		status = HTTPStatus(code)
 	}
 	body.Write(w, status)
+}
+
+// BodyOf returns the body of an error whose answer has a status and, as its own body, a google.rpc.Status in JSON or a text.
+func BodyOf(status int, answer []byte) Body {
+	var said struct {
+		Code    uint32
+		Message string
+		Details []json.RawMessage
+	}
+	body := Body{Details: []json.RawMessage{}}
+	if json.Unmarshal(answer, &said) == nil && said.Code != 0 {
+		body.Code, body.Message = connect.Code(said.Code).String(), Readable(said.Message)
+		body.Details = append(body.Details, said.Details...)
+	} else {
+		body.Code, body.Message = codeOfStatus(status).String(), Readable(string(answer))
+	}
+	return body
 }
 
 // retryAfter is the number of seconds that a client should wait before it retries a request that found the gateway busy or
@@ -91,4 +117,18 @@ func HTTPStatus(code connect.Code) int {
 		return status
 	}
 	return http.StatusInternalServerError
+}
+
+// codeOfStatus returns the error code for a response that has only an HTTP status.
+func codeOfStatus(status int) connect.Code {
+	switch status {
+	case http.StatusNotFound:
+		return connect.CodeNotFound
+	case http.StatusServiceUnavailable:
+		return connect.CodeUnavailable
+	}
+	if status < http.StatusInternalServerError {
+		return connect.CodeInvalidArgument
+	}
+	return connect.CodeInternal
 }

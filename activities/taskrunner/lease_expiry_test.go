@@ -5,6 +5,9 @@ import (
 	"time"
 
 	"pgregory.net/rapid"
+
+	"switchyard/activities/registry"
+	v1 "switchyard/proto/switchyard/v1"
 )
 
 func TestTermsOfFifteenSeconds(t *testing.T) {
@@ -38,4 +41,30 @@ func TestTermsLeaveRoom(t *testing.T) {
 			t.Fatalf("%+v of %v", s, timeout)
 		}
 	})
+}
+
+// An attempt is not lost with its node if the worker that received it lives on without it.
+func TestNodeLivesOnWithoutTheAttempt(t *testing.T) {
+	snapshot := func(incarnation string, sequence int64) *v1.NodeSnapshot {
+		return &v1.NodeSnapshot{Incarnation: incarnation, Sequence: sequence}
+	}
+	entry := func(state string, s *v1.NodeSnapshot) *registry.Entry {
+		return &registry.Entry{Record: &v1.NodeRecord{State: state}, Snapshot: s}
+	}
+	for name, test := range map[string]struct {
+		entry *registry.Entry
+		want  bool
+	}{
+		"it beats":                     {entry(v1.NodeActive, snapshot("one", 6)), true},
+		"it is silent":                 {entry(v1.NodeStale, snapshot("one", 5)), false},
+		"it is offline":                {entry(v1.NodeOffline, snapshot("one", 6)), false},
+		"its worker was started again": {entry(v1.NodeActive, snapshot("two", 6)), false},
+		"it has registered, no more":   {entry(v1.NodeActive, nil), false},
+		"it is unknown":                {nil, false},
+	} {
+		d := debtor{req: &v1.ExecuteRequest{Incarnation: "one"}, first: snapshot("one", 5)}
+		if got := d.lives(test.entry); got != test.want {
+			t.Errorf("%s: it lives on: %v", name, got)
+		}
+	}
 }

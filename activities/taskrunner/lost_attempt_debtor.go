@@ -62,12 +62,6 @@ func (d *debtor) owes(e *registry.Entry, err error, now time.Time) bool {
 	return true
 }
 
-// lives reports whether the worker that received the attempt has sent a snapshot since the attempt was lost.
-func (d *debtor) lives(e *registry.Entry) bool {
-	return e != nil && e.Record.GetState() != v1.NodeOffline && d.isNews(e.Snapshot) &&
-		d.req.GetIncarnation() != "" && e.Snapshot.GetIncarnation() == d.req.GetIncarnation()
-}
-
 // isNews reports whether a snapshot was taken after the first look, and therefore after the attempt was lost.
 func (d *debtor) isNews(s *v1.NodeSnapshot) bool {
 	if s == nil { // the node has registered but not yet sent a heartbeat
