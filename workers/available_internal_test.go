@@ -18,7 +18,9 @@ type away struct {
 	why error
 }
 
-func (a away) Available() error { return a.why }
+func (a away) Capabilities() executor.Capabilities {
+	return executor.Capabilities{Available: func() error { return a.why }}
+}
 
 // TestAvailable checks that a node offers exactly the types that it can run.
 func TestAvailable(t *testing.T) {

@@ -65,7 +65,7 @@ const capturesAtOnce = 2
 
 // serveEnvironments starts the lane for captures of environments if an executor supports them.
 func (n *Node) serveEnvironments() error {
-	if !slices.ContainsFunc(n.cfg.Executors, capture.CanCapture) {
+	if !slices.ContainsFunc(n.cfg.Executors, func(e executor.Executor) bool { return e.Capabilities().Capture != nil }) {
 		return nil
 	}
 	captures := &capture.Node{

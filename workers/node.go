@@ -326,7 +326,7 @@ func (n *Node) Err() error {
 func available(executors []executor.Executor) []string {
 	var types []string
 	for _, e := range executors {
-		if a, ok := e.(executor.Available); !ok || a.Available() == nil {
+		if isAvailable := e.Capabilities().Available; isAvailable == nil || isAvailable() == nil {
 			types = append(types, e.Type())
 		}
 	}

@@ -39,12 +39,6 @@ type Node struct {
 	Logger    *slog.Logger
 }
 
-// CanCapture reports whether an executor can capture its attempts.
-func CanCapture(e executor.Executor) bool {
-	_, ok := e.(executor.Capturer)
-	return ok
-}
-
 // Capture stores the archive of the environment in the request. It implements the activity names.CaptureActivity.
 func (n *Node) Capture(ctx context.Context, req *v1.CaptureRequest) (*v1.CaptureResponse, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
@@ -77,11 +71,11 @@ func (n *Node) write(ctx context.Context, req *v1.CaptureRequest, to io.Writer) 
 	if req.GetVmImage() != "" {
 		taskType, image, what = v1.TypeVPS, req.GetVmImage(), "virtual machines"
 	}
-	capturer, ok := n.Executors[taskType].(executor.Capturer)
-	if !ok {
+	exec := n.Executors[taskType]
+	if exec == nil || exec.Capabilities().Capture == nil {
 		return executor.Captured{}, &executor.Refusal{Text: fmt.Sprintf("node %s cannot create environments from images of %s", n.Name, what)}
 	}
-	return capturer.CaptureImage(ctx, image, req.GetRegistryAuth(), to, func(line string) {
+	return exec.Capabilities().Capture.CaptureImage(ctx, image, req.GetRegistryAuth(), to, func(line string) {
 		n.Logger.Debug("creating an environment from an image", "environment", e.GetName(), "image", image, "progress", line)
 	})
 }

@@ -8,19 +8,6 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// Capturer is an Executor that captures running attempts, and the images they are made of, as environments. A *Refusal explains
-// why something cannot be captured.
-type Capturer interface {
-	Executor
-
-	// Capture writes the files of a running attempt to an archive, without its mounts and its environment variables. It suspends
-	// the attempt for as long as necessary. Capture returns ErrNotRunning if no attempt runs under the id.
-	Capture(ctx context.Context, id string, to io.Writer) (Captured, error)
-	// CaptureImage writes an image to an archive. The node pulls the image if it lacks it, with the registry credentials named by
-	// registryAuth unless that is empty. say receives the progress, one line a call.
-	CaptureImage(ctx context.Context, image, registryAuth string, to io.Writer, say func(string)) (Captured, error)
-}
-
 // Captured describes the archive of an environment.
 type Captured struct {
 	// Kind is one of the constants v1.Environment...

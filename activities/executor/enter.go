@@ -6,15 +6,6 @@ import (
 	"net"
 )
 
-// Enterer is an Executor whose attempts can be entered while they run.
-type Enterer interface {
-	Executor
-
-	// Enter returns the inside of the attempt that runs under an id, or ErrNotRunning. The Inside needs no Close: whatever was
-	// started in it ends with the context of its call, and at the latest with the attempt.
-	Enter(ctx context.Context, id string) (Inside, error)
-}
-
 // Inside is a running attempt seen from within: its processes, its user, its files and its network. Its methods are safe for
 // concurrent use. A *Refusal explains to the user why a request cannot be met.
 type Inside interface {

@@ -19,6 +19,9 @@ type Executor interface {
 	// Type returns the task type, such as "shell".
 	Type() string
 
+	// Capabilities returns what the executor can do beyond Run. The answer never changes.
+	Capabilities() Capabilities
+
 	// Run starts the attempt and returns when it has ended and nothing of it is left: no process, no container, no goroutine. It
 	// calls spawned once, as soon as the attempt's own program has started. It does not call spawned if the program could not be
 	// started, or if ctx was done before. No output is written before spawned returns, so spawned must be quick.
@@ -30,35 +33,6 @@ type Executor interface {
 	// A program that fails yields a Result and a nil error. A program that cannot be started through a fault of the task (no such
 	// command, no such directory, bad spec) yields a *StartError. Any other error is a fault of the node.
 	Run(ctx context.Context, a Attempt, spawned func()) (Result, error)
-}
-
-// Batcher is an Executor that can run attempts one after the other at less cost than separately.
-type Batcher interface {
-	Executor
-
-	// Batch begins a batch of attempts. The id and the lease apply to all of them and override those in each Attempt. The caller
-	// must call Close on the batch.
-	Batch(id string, lease *Lease) (Batch, error)
-}
-
-// Batch is a batch of attempts. Its methods are called by one goroutine at a time.
-type Batch interface {
-	// Run acts like Executor.Run for the next attempt, and leaves nothing of it behind.
-	Run(ctx context.Context, a Attempt, spawned func()) (Result, error)
-
-	// Close ends the batch. An error means that something of it is left on the node.
-	Close() error
-}
-
-// Steerer is an Executor whose attempts can be suspended.
-type Steerer interface {
-	Executor
-
-	// Pause suspends the attempt that runs under an id. None of its processes continues until Resume is called or the ctx of its
-	// Run ends. Pause returns ErrNotRunning if there is no such attempt. Pausing twice is a no-op.
-	Pause(ctx context.Context, id string) error
-	// Resume continues a suspended attempt. It is a no-op if the attempt is not suspended.
-	Resume(ctx context.Context, id string) error
 }
 
 // ErrNotRunning reports that no attempt runs under an id, or that the attempt is ending.
@@ -73,67 +47,6 @@ type Refusal struct {
 // Error returns the text.
 func (r *Refusal) Error() string { return r.Text }
 
-// Survivor is an Executor whose attempts outlive the worker.
-type Survivor interface {
-	Executor
-
-	// Survivors returns the attempts that earlier workers left on this node, including those that have ended since. The caller
-	// adopts or removes each of them.
-	Survivors(ctx context.Context, node string) ([]Leftover, error)
-	// Reattach acts like Run for an attempt that has already started. The attempt's writers receive everything it has ever
-	// printed, from the start. Reattach returns ErrNotRunning if nothing of the attempt is left.
-	Reattach(ctx context.Context, a Attempt) (Result, error)
-	// Remove ends what is left of an attempt and returns when it is gone.
-	Remove(ctx context.Context, l Leftover) error
-}
-
-// LeftoverEnder is an Executor whose attempts may outlive a killed worker, if only for moments.
-type LeftoverEnder interface {
-	Executor
-
-	// EndLeftover ends what a dead worker has left of the attempt with an id, and returns when it is gone.
-	EndLeftover(ctx context.Context, id string) error
-}
-
-// Leftover is an attempt that a worker has left on the node.
-type Leftover struct {
-	// ID is the ID of the Attempt.
-	ID       string
-	Identity Identity
-	// Running is false if the attempt has ended by itself.
-	Running bool
-	// StartedAt is when the program started, or zero if it never did.
-	StartedAt time.Time
-	// Env holds the environment variables with which the program was started.
-	Env map[string]string
-}
-
-// Remote is an Executor whose attempts run outside the node, where any node that has the executor can continue them. It finds an
-// attempt by its Identity without node and claim. The dispatch with the highest claim owns the attempt; the other dispatches let
-// go of it.
-//
-// Run continues an attempt that exists already. When the cause of ctx is ErrLetGo, Run returns soon, leaves the attempt running,
-// and sets Stopped in its Result. The end of an attempt's lease has the same effect and never ends the attempt itself.
-type Remote interface {
-	Executor
-
-	// Recorded notifies the executor that the end of an attempt is in the store, so it may remove what it kept of the attempt. It
-	// is called at most once after Run, and not after a Run that let go.
-	Recorded(ctx context.Context, a Attempt) error
-}
-
-// ErrLetGo is the cause with which the caller makes a Remote leave an attempt to another node, or a Lasting to a later worker of
-// this node.
-var ErrLetGo = errors.New("another worker continues the attempt")
-
-// Available is an Executor that may be temporarily unable to start attempts.
-type Available interface {
-	Executor
-
-	// Available returns nil if attempts can be started now, or an error that explains to the user why not. It returns at once.
-	Available() error
-}
-
 // Identity identifies an attempt within the deployment.
 type Identity struct {
 	Run, Task, Node string
@@ -142,7 +55,7 @@ type Identity struct {
 	// Fleet distinguishes nodes of the same name in different fleets. It is "" if unknown.
 	Fleet string
 	// Generation is the generation of the run. PutBacks counts how often the task was put back within the generation after it had
-	// ended; attempt numbers restart at 0 each time. Only Remote tasks use PutBacks.
+	// ended; attempt numbers restart at 0 each time. Only remote tasks use PutBacks.
 	Generation, PutBacks int32
 	// Index is the number of a fan-out instance, or -1 if the task is not fanned out.
 	Index int32
@@ -197,7 +110,7 @@ type Attempt struct {
 	// Journal keeps the state from which a later attempt of the task continues, or is nil if nothing is kept. Only agent
 	// executors use it.
 	Journal Journal
-	// Continues reports that an earlier dispatch has already started the attempt. Only Remote executors use this field and the
+	// Continues reports that an earlier dispatch has already started the attempt. Only remote executors use this field and the
 	// following ones up to Resources.
 	Continues bool
 	// LogPosition is the last position passed to MarkLog that the log has recorded, or "". The executor starts
@@ -261,8 +174,6 @@ type Result struct {
 	Warning string
 	// Stopped reports that the program ended because ctx was done, rather than by itself before that.
 	Stopped bool
-	// StoppedAsAsked reports that Lasting.Stop ended the attempt. That does not count as a failure, whatever the exit code.
-	StoppedAsAsked bool
 	// CPUTime is the processor time of the program and its children.
 	CPUTime time.Duration
 	// PeakMemory is the largest resident set of any of its processes, in bytes; 0 means unknown.
@@ -271,7 +182,7 @@ type Result struct {
 	Image string
 	// Container is the abbreviated id of the container, as the engine lists it, or "" without a container.
 	Container string
-	// Released explains why a Remote has let go of the attempt by itself, so that another node must continue it. It is ""
+	// Released explains why a remote executor has let go of the attempt by itself, so that another node must continue it. It is ""
 	// otherwise.
 	Released string
 	// Failure explains the failure of an attempt that is not a program with an exit code. It is nil otherwise.

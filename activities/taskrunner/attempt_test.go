@@ -59,6 +59,7 @@ func TestEndAfterTheLeaseDoesNotCount(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			b := newBench(t, nil)
+			e.Executor = b.fake
 			b.Executors = map[string]executor.Executor{"shell": e}
 			want(t, b.losesLease(request("a")), "moved", "lease_lost")
 			for key, err := range b.Store.Keys(t.Context(), "runs/r-1/results/") {
@@ -72,7 +73,7 @@ func TestEndAfterTheLeaseDoesNotCount(t *testing.T) {
 func TestWorkDoneBeforeTheLeaseIsOverCounts(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, nil)
-	b.Executors = map[string]executor.Executor{"shell": idle{until: (*executor.Lease).Lost}}
+	b.Executors = map[string]executor.Executor{"shell": idle{Executor: b.fake, until: (*executor.Lease).Lost}}
 	testneeds.Await(t, "it has completed", func() bool { // on a busy machine, not in time
 		return b.losesLease(request("a")).GetState() == "completed"
 	})

@@ -18,7 +18,7 @@ type attempts struct {
 	entered int
 	// claims counts how the attempts ended; it has a lock of its own.
 	claims claimCounts
-	// recording tracks the calls of executor.Remote.Recorded in progress.
+	// recording tracks the calls of executor.Capabilities.Recorded in progress.
 	recording sync.WaitGroup
 	// idle is closed when no attempt is live that a drain waits for. It is nil while no caller waits for that.
 	idle chan struct{}

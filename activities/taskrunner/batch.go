@@ -112,8 +112,8 @@ func (n *Node) runBatch(ctx context.Context, a *attempt, exec executor.Executor,
 func (w *work) runMembers(ctx context.Context, exec executor.Executor, b *batch, before map[int32]priorResult) (*v1.ExecuteResponse, error) {
 	done, members := &v1.ExecuteResponse{State: v1.TaskCompleted}, w.attempt.members
 	w.run = exec.Run
-	if batcher, ok := exec.(executor.Batcher); ok {
-		row, err := batcher.Batch(w.id(&members[0]), w.attempt.beats.lease)
+	if begin := exec.Capabilities().Batch; begin != nil {
+		row, err := begin(w.id(&members[0]), w.attempt.beats.lease)
 		if err != nil {
 			return done, err
 		}

@@ -31,8 +31,8 @@ func (n *Node) Capture(ctx context.Context, run, chain, task string, claim int32
 	if a == nil || a.attendance.isOver() {
 		return refuse("%s", n.missingText(home, task))
 	}
-	capturer, ok := n.Executors[a.req.GetType()].(executor.Capturer)
-	if !ok {
+	capturer := n.capabilities(a.req.GetType()).Capture
+	if capturer == nil {
 		return refuse("no environment can be made of task %s: it is of type %s, and not a container or a machine", task, a.req.GetType())
 	}
 	id, missing := a.steering.running(task, claim)

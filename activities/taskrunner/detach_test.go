@@ -244,7 +244,7 @@ func (broken) Run(context.Context, executor.Attempt, func()) (executor.Result, e
 func TestFaultEndsOneAttempt(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, nil)
-	b.Executors["shell"] = broken{}
+	b.Executors["shell"] = broken{b.fake}
 	e := b.start(t.Context(), request("a"))
 	select {
 	case <-e.done:

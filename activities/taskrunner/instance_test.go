@@ -24,6 +24,12 @@ type ownShell struct {
 	suffix string
 }
 
+func (s ownShell) Capabilities() executor.Capabilities {
+	can := s.Executor.Capabilities()
+	can.Batch = s.Batch
+	return can
+}
+
 func (s ownShell) Run(ctx context.Context, a executor.Attempt, spawned func()) (executor.Result, error) {
 	a.ID += s.suffix
 	return s.Executor.Run(ctx, a, spawned)

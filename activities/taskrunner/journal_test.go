@@ -20,7 +20,8 @@ type journaling struct {
 	do func(ctx context.Context, j executor.Journal) error
 }
 
-func (journaling) Type() string { return v1.TypeSubagent }
+func (journaling) Type() string                        { return v1.TypeSubagent }
+func (journaling) Capabilities() executor.Capabilities { return executor.Capabilities{} }
 
 func (j journaling) Run(ctx context.Context, a executor.Attempt, spawned func()) (executor.Result, error) {
 	spawned()

@@ -101,11 +101,18 @@ type Room interface {
 	Restore(req *v1.ExecuteRequest) (release func(), err error)
 }
 
-// survivor returns the executor of a type if its attempts outlive the worker on this node, else nil.
+// capabilities returns what the executor of a type can do. It returns none if the node does not have the executor.
+func (n *Node) capabilities(taskType string) executor.Capabilities {
+	if exec := n.Executors[taskType]; exec != nil {
+		return exec.Capabilities()
+	}
+	return executor.Capabilities{}
+}
+
+// survivor returns the capability Survive of a type if its attempts outlive the worker on this node, else nil.
 func (n *Node) survivor(taskType string) executor.Survivor {
-	s, ok := n.Executors[taskType].(executor.Survivor)
-	if !ok || n.State.Dir == "" {
+	if n.State.Dir == "" {
 		return nil
 	}
-	return s
+	return n.capabilities(taskType).Survive
 }

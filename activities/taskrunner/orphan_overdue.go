@@ -24,7 +24,7 @@ const (
 // Attempts that ended by themselves are left for a while to the next worker, which keeps their results. Lasting attempts
 // are never ended. dir is the node's state directory and is read at each call. left is how many attempts may still have
 // to be ended.
-func EndOverdue(ctx context.Context, dir, node string, exec executor.Survivor) (left int, err error) {
+func EndOverdue(ctx context.Context, dir, node string, exec executor.Executor) (left int, err error) {
 	entries, err := os.ReadDir(dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return 0, nil
@@ -50,7 +50,8 @@ func EndOverdue(ctx context.Context, dir, node string, exec executor.Survivor) (
 	if len(overdue) == 0 {
 		return left, nil
 	}
-	found, err := exec.Survivors(ctx, node)
+	survive := exec.Capabilities().Survive
+	found, err := survive.Survivors(ctx, node)
 	if err != nil {
 		return left + len(overdue), err
 	}
@@ -64,7 +65,7 @@ func EndOverdue(ctx context.Context, dir, node string, exec executor.Survivor) (
 			left++
 			continue
 		}
-		if err := l.endNow(ctx, exec, f); err != nil {
+		if err := l.endNow(ctx, survive, f); err != nil {
 			left++
 			errs = append(errs, fmt.Errorf("end %s: %w", f.ID, err))
 		}

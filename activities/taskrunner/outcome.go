@@ -74,8 +74,6 @@ func interpret(ctx context.Context, r executor.Result, err error) (*v1.ExecuteRe
 		Warning:      r.Warning,
 	}
 	switch {
-	case r.StoppedAsAsked:
-		return &v1.ExecuteResponse{State: v1.TaskStopped, Result: result}, nil
 	case r.Stopped:
 		return stopped(ctx, result), nil
 	case r.OOMKilled:

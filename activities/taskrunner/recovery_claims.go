@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"strings"
 
-	"switchyard/activities/executor"
 	v1 "switchyard/proto/switchyard/v1"
 )
 
@@ -60,9 +59,9 @@ func (r *recovery) answerClaim(path string, c *claim, req *v1.ExecuteRequest) {
 	if n.survivor(req.GetType()) != nil {
 		return // it may still run; it is ended when it is found
 	}
-	if e, ok := n.Executors[req.GetType()].(executor.LeftoverEnder); ok {
+	if end := n.capabilities(req.GetType()).EndLeftover; end != nil {
 		for i := range a.members {
-			if err := e.EndLeftover(r.ctx, attemptID(req, &a.members[i])); err != nil {
+			if err := end(r.ctx, attemptID(req, &a.members[i])); err != nil {
 				n.Logger.Warn("what an earlier worker has left of an attempt could not be ended", "run", req.GetRunId(), "task", a.members[i].name, "error", err)
 				return
 			}

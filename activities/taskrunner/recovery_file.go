@@ -18,7 +18,7 @@ import (
 	"switchyard/activities/executor/workspace"
 )
 
-// An attempt of an executor.Survivor outlives its worker. State.Dir holds what a later worker needs to continue the
+// An attempt whose executor can Survive outlives its worker. State.Dir holds what a later worker needs to continue the
 // attempt, from before the attempt starts until it has been answered:
 //
 //	<state dir>/<hash of the attempt's id>.attempt   the recovery file, readable by its owner only

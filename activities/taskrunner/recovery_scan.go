@@ -58,16 +58,16 @@ func (r *recovery) scan(taskType string, f *finds, answered func()) {
 	close(f.done)
 	answered()
 	for _, l := range unknown {
-		r.work.Go(func() { r.removeUnwanted(f.exec, l) })
+		r.work.Go(func() { r.removeUnwanted(taskType, f.exec, l) })
 	}
 }
 
 // removeUnwanted ends an attempt without a recovery file, which a worker with another state folder has started. That worker
 // has lost the registration, so only a lasting attempt may still be wanted; it is left until its run says otherwise.
-func (r *recovery) removeUnwanted(exec executor.Survivor, l executor.Leftover) {
+func (r *recovery) removeUnwanted(taskType string, exec executor.Survivor, l executor.Leftover) {
 	n := r.node
 	interval := cmp.Or(n.Timing.WantedInterval, defaultWantedInterval)
-	for wait := min(firstWanted, interval); v1.Lasts(exec.Type()); wait = interval {
+	for wait := min(firstWanted, interval); v1.Lasts(taskType); wait = interval {
 		wanted, err := n.isWanted(r.ctx, l.Identity)
 		if err == nil && !wanted {
 			break

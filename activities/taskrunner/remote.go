@@ -75,7 +75,7 @@ func (w *work) doRemote(ctx context.Context, m *member, x executor.Attempt) (*v1
 	return w.collect(ctx, m, result, res, err)
 }
 
-// addRemote sets the fields of an attempt that only a Remote executor reads.
+// addRemote sets the fields of an attempt that only a remote executor reads.
 func (w *work) addRemote(x *executor.Attempt) {
 	a := w.attempt
 	x.Continues, x.Timeout, x.Resources = a.req.GetContinues(), a.req.GetTimeout().AsDuration(), a.req.GetResources()
@@ -102,8 +102,8 @@ func interpretRemote(ctx context.Context, r executor.Result, err error) (*v1.Exe
 // node may have to read the answer from what is left of the attempt.
 func (w *work) tellRecorded(ctx context.Context, x executor.Attempt) {
 	n, a := w.node, w.attempt
-	remote, ok := n.Executors[a.req.GetType()].(executor.Remote)
-	if !ok {
+	recorded := n.capabilities(a.req.GetType()).Recorded
+	if recorded == nil {
 		return
 	}
 	n.attempts.recording.Go(func() {
@@ -112,7 +112,7 @@ func (w *work) tellRecorded(ctx context.Context, x executor.Attempt) {
 		}
 		ctx, cancel := context.WithTimeout(ctx, recordedTimeout)
 		defer cancel()
-		if err := remote.Recorded(ctx, x); err != nil {
+		if err := recorded(ctx, x); err != nil {
 			n.Logger.Warn("what is left of an attempt outside of the node was not removed", "attempt", x.ID, "error", err)
 		}
 	})

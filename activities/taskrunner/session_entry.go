@@ -33,16 +33,15 @@ func (n *Node) Enter(ctx context.Context, h *v1.SessionHeader) (executor.Inside,
 	if a == nil || a.attendance.isOver() {
 		return nil, nil, &EntryError{Text: n.missingText(home, task), Missing: true}
 	}
-	exec := n.Executors[a.req.GetType()]
-	enterer, ok := exec.(executor.Enterer)
-	if !ok {
+	enter := n.capabilities(a.req.GetType()).Enter
+	if enter == nil {
 		return nil, nil, &EntryError{Text: fmt.Sprintf("tasks of type %s cannot be entered", a.req.GetType())}
 	}
 	id, missing := a.steering.running(task, h.GetClaim())
 	if missing != "" {
 		return nil, nil, &EntryError{Text: fmt.Sprintf("task %s: %s", task, missing), Missing: true}
 	}
-	inside, err := enterer.Enter(ctx, id)
+	inside, err := enter(ctx, id)
 	switch refusal, refused := errors.AsType[*executor.Refusal](err); {
 	case refused:
 		return nil, nil, &EntryError{Text: refusal.Text}

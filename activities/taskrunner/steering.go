@@ -26,28 +26,25 @@ const (
 // steering holds what can be steered of an attempt: the running program and its time limit. In a batch it changes with
 // each member. The zero value steers nothing.
 type steering struct {
-	mu      sync.Mutex
-	steerer executor.Steerer // nil if nothing runs, or if it cannot be suspended
-	lasting executor.Lasting // nil if nothing runs, or if it ends by itself
-	member  *member          // nil if nothing runs
-	id      string           // id of the executor's attempt
-	limit   *timeLimit
+	mu     sync.Mutex
+	can    executor.Capabilities // none if nothing runs
+	member *member               // nil if nothing runs
+	id     string                // id of the executor's attempt
+	limit  *timeLimit
 }
 
 // begin makes the program of a member the steered one, as soon as the program has started.
-func (h *steering) begin(exec executor.Executor, m *member, id string, limit *timeLimit) {
+func (h *steering) begin(can executor.Capabilities, m *member, id string, limit *timeLimit) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.steerer, _ = exec.(executor.Steerer)
-	h.lasting, _ = exec.(executor.Lasting)
-	h.member, h.id, h.limit = m, id, limit
+	h.can, h.member, h.id, h.limit = can, m, id, limit
 }
 
 // end clears the steered program. It waits for an action in progress.
 func (h *steering) end() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.steerer, h.lasting, h.member, h.limit = nil, nil, nil, nil
+	h.can, h.member, h.limit = executor.Capabilities{}, nil, nil
 }
 
 // errGivenUp means that Temporal no longer waits for the answer to a request.
@@ -116,25 +113,25 @@ func (h *steering) steer(ctx context.Context, req *v1.SteerRequest, isWanted fun
 		return missing, nil
 	}
 	switch action := req.GetAction(); {
-	case (action == actionPause || action == actionResume) && h.steerer == nil:
+	case (action == actionPause || action == actionResume) && h.can.Steer == nil:
 		return "tasks of its type cannot be paused", nil
-	case (action == actionStop || action == actionRestart) && h.lasting == nil:
+	case (action == actionStop || action == actionRestart) && h.can.Restart == nil:
 		return fmt.Sprintf("tasks of its type end by themselves: %s is for those that run until they are stopped", action), nil
 	}
 	switch req.GetAction() {
 	case actionStop:
 		stop(errStopAsked)
 	case actionRestart:
-		if err := h.lasting.Restart(ctx, h.id); err != nil {
+		if err := h.can.Restart(ctx, h.id); err != nil {
 			return "", err
 		}
 	case actionPause:
-		if err := h.steerer.Pause(ctx, h.id); err != nil {
+		if err := h.can.Steer.Pause(ctx, h.id); err != nil {
 			return "", err
 		}
 		h.limit.suspend()
 	case actionResume:
-		if err := h.steerer.Resume(ctx, h.id); err != nil {
+		if err := h.can.Steer.Resume(ctx, h.id); err != nil {
 			return "", err
 		}
 		h.limit.resume()

@@ -113,7 +113,7 @@ func (w *work) do(ctx context.Context, m *member) (*v1.ExecuteResponse, error) {
 	if w.suspended {
 		limit.suspend()
 	}
-	a.steering.begin(w.node.Executors[req.GetType()], m, w.id(m), limit)
+	a.steering.begin(w.node.capabilities(req.GetType()), m, w.id(m), limit)
 	if !w.started.IsZero() {
 		w.beginIdle()
 	}

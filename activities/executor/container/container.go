@@ -60,13 +60,7 @@ type shared struct {
 	engineInfo    engineInfo
 }
 
-var (
-	_ executor.Steerer   = (*Executor)(nil)
-	_ executor.Survivor  = (*Executor)(nil)
-	_ executor.Available = (*Executor)(nil)
-	_ executor.Enterer   = (*Executor)(nil)
-	_ executor.Capturer  = (*Executor)(nil)
-)
+var _ executor.Executor = (*Executor)(nil)
 
 // New returns an Executor of container tasks. The caller calls Close after the last Run has returned. The engine need not be
 // running yet.
@@ -108,6 +102,15 @@ func (s *shared) newExecutor(k Kind) *Executor {
 
 // Type returns the task type of the executor's kind.
 func (e *Executor) Type() string { return e.kind.Type }
+
+// Capabilities returns what the executor can do beyond Run.
+func (e *Executor) Capabilities() executor.Capabilities {
+	c := executor.Capabilities{Available: e.Available, Steer: e, Enter: e.Enter, Capture: e, Survive: e}
+	if e.kind.Lasts {
+		c.Restart = e.Restart
+	}
+	return c
+}
 
 // Available returns nil if the engine answers, else the reason.
 func (e *Executor) Available() error { return e.engine.available() }

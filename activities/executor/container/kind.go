@@ -11,7 +11,7 @@ type Kind struct {
 	Type string
 	// Plan returns the container for an attempt. Its error is a fault of the spec.
 	Plan func(a executor.Attempt) (Plan, error)
-	// Lasts reports that containers run until they are stopped, as described by executor.Lasting.
+	// Lasts reports that containers run until they are stopped, as described by Capabilities.Restart.
 	Lasts bool
 }
 

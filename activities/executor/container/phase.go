@@ -9,15 +9,11 @@ import (
 )
 
 // phase is what happens to the container of an attempt: whether it is paused, restarted, captured, stopped or left. mu protects
-// all fields but stopAsked. The functions that its methods are given are called while mu is held.
+// all fields. The functions that its methods are given are called while mu is held.
 type phase struct {
-	// stopAsked is closed when the attempt is to be stopped as requested.
-	stopAsked chan struct{}
-
 	mu sync.Mutex
-	// over reports that the container has ended, stopping that it is being stopped, asked that Halt requested a stop, and left
-	// that the container is left to a later worker.
-	over, stopping, asked, left bool
+	// over reports that the container has ended, stopping that it is being stopped, and left that it is left to a later worker.
+	over, stopping, left bool
 	// paused reports that the container may be suspended, capturing that it is while its files are copied.
 	paused, capturing bool
 	// restarting is the restart in progress, or nil. restarts counts the restarts begun. restartError is the error of the last
@@ -48,26 +44,11 @@ func (p *phase) isLeft() bool {
 	return p.left
 }
 
-// stops returns whether the container was stopped, whether Halt requested that, and whether it was left instead.
-func (p *phase) stops() (stopped, asked, left bool) {
+// stops returns whether the container was stopped, and whether it was left instead.
+func (p *phase) stops() (stopped, left bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.stopping, p.asked, p.left
-}
-
-// askStop requests a stop.
-func (p *phase) askStop() error {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	switch {
-	case p.asked:
-		return nil
-	case p.over || p.stopping:
-		return executor.ErrNotRunning
-	}
-	p.asked = true
-	close(p.stopAsked)
-	return nil
+	return p.stopping, p.left
 }
 
 // beginStop begins to stop the container, unless it has ended. It returns whether the container may be suspended, and the
@@ -167,7 +148,7 @@ func (p *phase) beginRestart(refusal error, start func() *restart) (*restart, er
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	switch {
-	case p.over || p.stopping || p.asked:
+	case p.over || p.stopping:
 		return nil, executor.ErrNotRunning
 	case p.restarting != nil:
 		return p.restarting, nil

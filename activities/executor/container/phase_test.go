@@ -17,9 +17,8 @@ func TestPhaseRefusesWhatItDoesNotAllow(t *testing.T) {
 			_, err := p.beginRestart(nil, func() *restart { return &restart{} })
 			return err
 		},
-		"halt": (*phase).askStop,
 	}
-	gone := map[string]error{"steer": executor.ErrNotRunning, "capture": executor.ErrNotRunning, "restart": executor.ErrNotRunning, "halt": executor.ErrNotRunning}
+	gone := map[string]error{"steer": executor.ErrNotRunning, "capture": executor.ErrNotRunning, "restart": executor.ErrNotRunning}
 	tests := map[string]struct {
 		phase   *phase
 		refused map[string]error // nil stands for any *executor.Refusal
@@ -34,7 +33,7 @@ func TestPhaseRefusesWhatItDoesNotAllow(t *testing.T) {
 	for name, test := range tests {
 		for action, do := range begin {
 			p := &phase{
-				stopAsked: make(chan struct{}), over: test.phase.over, stopping: test.phase.stopping, paused: test.phase.paused,
+				over: test.phase.over, stopping: test.phase.stopping, paused: test.phase.paused,
 				capturing: test.phase.capturing, restarting: test.phase.restarting,
 			}
 			err := do(p)

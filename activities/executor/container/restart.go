@@ -2,7 +2,6 @@ package container
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math"
 	"time"
@@ -13,20 +12,8 @@ import (
 	"switchyard/activities/executor"
 )
 
-// errStopAsked is the cause with which Halt ends an attempt.
-var errStopAsked = errors.New("stopped on request")
-
-// Halt ends an attempt, with the contract of executor.Lasting.Stop.
-func (e *Executor) Halt(_ context.Context, id string) error {
-	r := e.find(id)
-	if r == nil {
-		return executor.ErrNotRunning
-	}
-	return r.phase.askStop()
-}
-
-// Reboot ends the processes of a container and starts it again, with the contract of executor.Lasting.Restart.
-func (e *Executor) Reboot(ctx context.Context, id string) error {
+// Restart ends the processes of a container and starts it again.
+func (e *Executor) Restart(ctx context.Context, id string) error {
 	r := e.find(id)
 	if r == nil {
 		return executor.ErrNotRunning

@@ -201,7 +201,7 @@ type running struct {
 func newRunning(ctx context.Context, e *Executor, a executor.Attempt, name string) *running {
 	r := &running{
 		e: e, attempt: a, name: name, ended: make(chan struct{}),
-		loss: engineLoss{lost: make(chan struct{})}, phase: phase{stopAsked: make(chan struct{})},
+		loss: engineLoss{lost: make(chan struct{})},
 	}
 	r.life, r.giveUp = context.WithCancelCause(context.WithoutCancel(ctx))
 	r.out = newOutput(r)
@@ -277,15 +277,6 @@ func (r *running) follow(ctx context.Context) (executor.Result, error) {
 	r.calls.Go(func() { r.awaitEnd(r.life) })
 	printed := make(chan struct{})
 	r.calls.Go(func() { defer close(printed); r.out.copy(r.life) })
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	r.calls.Go(func() {
-		select {
-		case <-r.phase.stopAsked:
-			cancel(errStopAsked)
-		case <-r.life.Done():
-		}
-	})
 
 	var stops sync.WaitGroup
 	stops.Add(1)
@@ -302,7 +293,7 @@ func (r *running) follow(ctx context.Context) (executor.Result, error) {
 		stops.Done()
 	}
 	stops.Wait()
-	stopped, asked, left := r.phase.stops()
+	stopped, left := r.phase.stops()
 	if stopped {
 		select {
 		case <-printed:
@@ -323,7 +314,7 @@ func (r *running) follow(ctx context.Context) (executor.Result, error) {
 	result := executor.Result{
 		ExitCode: r.exit.code, Signal: signalOf(r.exit.code), Image: digest(r.image), Container: shortID(r.id),
 		// If the lease is lost, whatever enforces it may have ended the container.
-		Stopped: stopped && !asked || r.attempt.Lease.Lost(), StoppedAsAsked: asked,
+		Stopped: stopped || r.attempt.Lease.Lost(),
 	}
 	if r.exit.oomKilled && (r.exit.code == 0 || !stopped) {
 		result.SetOOM()

@@ -11,7 +11,7 @@ import (
 
 // batch checks executors that run attempts in batches.
 func (h Harness) batch(t *testing.T) {
-	if _, ok := h.New(t).(executor.Batcher); !ok {
+	if h.New(t).Capabilities().Batch == nil {
 		t.Skip("this executor runs no batches")
 	}
 	atOnce(t, map[string]func(*testing.T){
@@ -27,7 +27,7 @@ func (h Harness) batch(t *testing.T) {
 // the batch and checks that nothing is left.
 func (h Harness) beginBatch(t *testing.T, a executor.Attempt) executor.Batch {
 	t.Helper()
-	row, err := h.New(t).(executor.Batcher).Batch(a.ID, a.Lease)
+	row, err := h.New(t).Capabilities().Batch(a.ID, a.Lease)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -32,7 +32,7 @@ func (h Harness) stdin(t *testing.T) {
 		}
 	})
 	t.Run("batch", func(t *testing.T) {
-		if _, ok := e.(executor.Batcher); !ok {
+		if e.Capabilities().Batch == nil {
 			t.Skip("this executor runs no batches")
 		}
 		first, _ := h.attempt(t, Program{})

@@ -16,8 +16,9 @@ const quiet = 500 * time.Millisecond
 
 // steer checks executors that can suspend attempts.
 func (h Harness) steer(t *testing.T) {
-	e, ok := h.New(t).(executor.Steerer)
-	if !ok {
+	exec := h.New(t)
+	e := exec.Capabilities().Steer
+	if e == nil {
 		t.Skip("this executor suspends nothing")
 	}
 	t.Run("no attempt", func(t *testing.T) {
@@ -31,7 +32,7 @@ func (h Harness) steer(t *testing.T) {
 		a, c := h.attempt(t, Program{Tick: true, Child: true})
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
-		ended := h.begin(t, ctx, e, a, c)
+		ended := h.begin(t, ctx, exec, a, c)
 		for range 2 {
 			c.awaitMore(t, "tick", "tock")
 			for range 2 { // the second call is a no-op
@@ -58,7 +59,7 @@ func (h Harness) steer(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
 		a.Grace = patience
-		ended := h.begin(t, ctx, e, a, c)
+		ended := h.begin(t, ctx, exec, a, c)
 		c.awaitMore(t, "tick")
 		h.must(t, e.Pause(t.Context(), a.ID))
 		cancel()

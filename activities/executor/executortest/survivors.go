@@ -16,8 +16,9 @@ func (h Harness) survivors(t *testing.T) {
 	if h.Abandon == nil {
 		t.Skip("attempts do not outlive their worker here")
 	}
-	e := h.New(t).(executor.Survivor)
-	awaitAvailable(t, e)
+	exec := h.New(t)
+	e := exec.Capabilities().Survive
+	awaitAvailable(t, exec)
 	t.Run("none", func(t *testing.T) {
 		a, _ := h.attempt(t, Program{})
 		if left, err := e.Survivors(t.Context(), a.ID); err != nil || len(left) > 0 {
@@ -78,12 +79,12 @@ func (h Harness) survivors(t *testing.T) {
 // awaitAvailable waits until an executor can be used, if it reports that.
 func awaitAvailable(t *testing.T, e executor.Executor) {
 	t.Helper()
-	a, ok := e.(executor.Available)
-	if !ok {
+	available := e.Capabilities().Available
+	if available == nil {
 		return
 	}
 	for until := time.Now().Add(patience); ; time.Sleep(20 * time.Millisecond) {
-		err := a.Available()
+		err := available()
 		if err == nil {
 			return
 		}
@@ -108,9 +109,9 @@ func (h Harness) abandoned(t *testing.T, p Program) (a executor.Attempt, c *capt
 		// for a test that has failed
 		ctx, cancel := context.WithTimeout(context.Background(), patience)
 		defer cancel()
-		e := h.New(t).(executor.Survivor)
+		e := h.New(t)
 		awaitAvailable(t, e)
-		_ = e.Remove(ctx, executor.Leftover{ID: a.ID, Identity: a.Identity})
+		_ = e.Capabilities().Survive.Remove(ctx, executor.Leftover{ID: a.ID, Identity: a.Identity})
 	})
 	return a, c, func() {
 		if err := os.WriteFile(filepath.Join(workspace, "flag"), nil, 0o666); err != nil {

@@ -79,6 +79,9 @@ func New(taskType string, script map[string][]Step) *Executor {
 // Type returns the task type given to New.
 func (e *Executor) Type() string { return e.taskType }
 
+// Capabilities says that attempts can be suspended.
+func (e *Executor) Capabilities() executor.Capabilities { return executor.Capabilities{Steer: e} }
+
 // Run runs the next step of the attempt's task.
 func (e *Executor) Run(ctx context.Context, a executor.Attempt, spawned func()) (executor.Result, error) {
 	if ctx.Err() != nil || a.Lease.Lost() {

@@ -21,7 +21,7 @@ type Machines struct {
 	changed chan struct{}
 }
 
-// Machine is an attempt of a Lasting executor.
+// Machine is an attempt of a Lasting.
 type Machine struct {
 	executor.Leftover
 	// Starts counts the starts of the program, Restarts the calls of Restart, and Reattached how often a later worker continued
@@ -30,8 +30,6 @@ type Machine struct {
 	// Removed reports that nothing of the machine is left. Result is how it ended if Running is false.
 	Removed bool
 	Result  executor.Result
-	// stopped is set by Stop.
-	stopped bool
 	// Attended counts the calls of Run and Reattach in progress.
 	Attended int
 	// Attempt is the newest attempt that ran or continued the machine.
@@ -111,16 +109,16 @@ type Lasting struct {
 	machines *Machines
 }
 
-var (
-	_ executor.Lasting = (*Lasting)(nil)
-	_ executor.Enterer = (*Lasting)(nil)
-)
-
 // NewLasting returns an executor for a task type whose attempts are machines of a computer.
 func NewLasting(taskType string, m *Machines) *Lasting { return &Lasting{taskType, m} }
 
 // Type returns the task type given to NewLasting.
 func (e *Lasting) Type() string { return e.taskType }
+
+// Capabilities says that attempts outlive the worker, and can be restarted and entered.
+func (e *Lasting) Capabilities() executor.Capabilities {
+	return executor.Capabilities{Enter: e.Enter, Survive: e, Restart: e.Restart}
+}
 
 // Run starts a machine, which runs until ctx ends or End is called.
 func (e *Lasting) Run(ctx context.Context, a executor.Attempt, spawned func()) (executor.Result, error) {
@@ -167,9 +165,6 @@ func (e *Lasting) attend(ctx context.Context, one *Machine, a executor.Attempt) 
 		case !one.Running || one.Removed:
 			one.Removed = true
 			return one.Result
-		case one.stopped:
-			one.Running, one.Removed = false, true
-			return executor.Result{ExitCode: 143, Signal: "SIGTERM", Stopped: true, StoppedAsAsked: true}
 		case ctx.Err() != nil && errors.Is(context.Cause(ctx), executor.ErrLetGo):
 			return executor.Result{ExitCode: -1, Stopped: true}
 		case ctx.Err() != nil:
@@ -184,20 +179,6 @@ func (e *Lasting) attend(ctx context.Context, one *Machine, a executor.Attempt) 
 		}
 		m.mu.Lock()
 	}
-}
-
-// Stop ends a machine.
-func (e *Lasting) Stop(_ context.Context, id string) error {
-	m := e.machines
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	one := m.all[id]
-	if one == nil || !one.Running {
-		return executor.ErrNotRunning
-	}
-	one.stopped = true
-	m.change()
-	return nil
 }
 
 // Restart counts a restart of a machine.

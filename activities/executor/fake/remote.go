@@ -115,13 +115,16 @@ type Remote struct {
 	cluster  *Cluster
 }
 
-var _ executor.Remote = (*Remote)(nil)
-
 // NewRemote returns an executor for a task type whose attempts run in a cluster.
 func NewRemote(taskType string, c *Cluster) *Remote { return &Remote{taskType, c} }
 
 // Type returns the task type given to NewRemote.
 func (r *Remote) Type() string { return r.taskType }
+
+// Capabilities says that attempts run outside the node.
+func (r *Remote) Capabilities() executor.Capabilities {
+	return executor.Capabilities{Recorded: r.Recorded}
+}
 
 // jobKey returns the part of an attempt's identity that is the same on any node.
 func jobKey(a executor.Attempt) executor.Identity {

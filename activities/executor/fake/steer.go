@@ -6,8 +6,6 @@ import (
 	"switchyard/activities/executor"
 )
 
-var _ executor.Steerer = (*Executor)(nil)
-
 // Pause keeps a running attempt from ending.
 func (e *Executor) Pause(_ context.Context, id string) error {
 	e.mu.Lock()

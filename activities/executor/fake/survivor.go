@@ -19,11 +19,14 @@ type Survivor struct {
 	removed []string
 }
 
-var _ executor.Survivor = (*Survivor)(nil)
-
 // NewSurvivor returns a Survivor with the attempts in left.
 func NewSurvivor(taskType string, script map[string][]Step, left ...executor.Leftover) *Survivor {
 	return &Survivor{Executor: New(taskType, script), left: left}
+}
+
+// Capabilities says that attempts can be suspended and outlive the worker.
+func (s *Survivor) Capabilities() executor.Capabilities {
+	return executor.Capabilities{Steer: s, Survive: s}
 }
 
 // Survivors returns the remaining attempts of a node.

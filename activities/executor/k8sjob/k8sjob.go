@@ -65,10 +65,7 @@ type Executor struct {
 	sweeper sync.WaitGroup
 }
 
-var (
-	_ executor.Remote  = (*Executor)(nil)
-	_ executor.Steerer = (*Executor)(nil)
-)
+var _ executor.Executor = (*Executor)(nil)
 
 // New returns an executor, which the caller must close.
 func New(o Options) *Executor {
@@ -97,6 +94,11 @@ func (e *Executor) Close() error {
 
 // Type returns "k8s_job".
 func (e *Executor) Type() string { return v1.TypeK8sJob }
+
+// Capabilities returns what the executor can do beyond Run.
+func (e *Executor) Capabilities() executor.Capabilities {
+	return executor.Capabilities{Steer: e, Recorded: e.Recorded}
+}
 
 // watch returns the watch of a namespace, and a function that releases it.
 func (e *Executor) watch(c *cluster.Cluster, namespace string) (*jobwatch.Watch, func()) {

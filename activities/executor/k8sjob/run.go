@@ -55,7 +55,7 @@ const maxTold = 20
 // errTakenOver reports that a later dispatch holds the Job.
 var errTakenOver = errors.New("a later dispatch holds the Job")
 
-// Run runs an attempt as a Job, or continues the Job of an earlier dispatch. It keeps the contract of executor.Remote.
+// Run runs an attempt as a Job, or continues the Job of an earlier dispatch. It keeps the contract of Capabilities.Recorded.
 func (e *Executor) Run(ctx context.Context, given executor.Attempt, spawned func()) (executor.Result, error) {
 	if ctx.Err() != nil {
 		return stopped(), nil

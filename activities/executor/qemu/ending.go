@@ -75,7 +75,7 @@ func killedBy(s syscall.Signal) executor.Result {
 // result returns the outcome of the attempt once the machine has ended.
 func (m *machine) result() (executor.Result, error) {
 	m.mu.Lock()
-	stopped, asked, left, killed, broken, reason := m.stopping, m.asked, m.left, m.killed, m.isBroken, m.reason
+	stopped, left, killed, broken, reason := m.stopping, m.left, m.killed, m.isBroken, m.reason
 	m.mu.Unlock()
 	switch {
 	case left:
@@ -85,7 +85,7 @@ func (m *machine) result() (executor.Result, error) {
 		if killed || m.exit.isKnown && m.exit.code != 0 {
 			r = killedBy(syscall.SIGKILL)
 		}
-		r.Stopped, r.StoppedAsAsked = !asked, asked
+		r.Stopped = true
 		return r, nil
 	case broken:
 		return executor.Result{}, fmt.Errorf("QEMU could not resume the virtual machine: %s", m.folder.lastWords())

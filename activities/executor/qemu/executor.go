@@ -47,13 +47,7 @@ type Executor struct {
 	starting map[string]bool
 }
 
-var (
-	_ executor.Lasting   = (*Executor)(nil)
-	_ executor.Steerer   = (*Executor)(nil)
-	_ executor.Enterer   = (*Executor)(nil)
-	_ executor.Capturer  = (*Executor)(nil)
-	_ executor.Available = (*Executor)(nil)
-)
+var _ executor.Executor = (*Executor)(nil)
 
 // New returns an Executor of virtual machines.
 func New(o Options) (*Executor, error) {
@@ -75,8 +69,10 @@ func New(o Options) (*Executor, error) {
 // Type returns v1.TypeVPS.
 func (*Executor) Type() string { return v1.TypeVPS }
 
-// Available returns nil: an executor exists only if QEMU does.
-func (*Executor) Available() error { return nil }
+// Capabilities returns what the executor can do beyond Run.
+func (e *Executor) Capabilities() executor.Capabilities {
+	return executor.Capabilities{Steer: e, Enter: e.Enter, Capture: e, Survive: e, Restart: e.Restart}
+}
 
 // Close does nothing, because machines outlive the worker.
 func (*Executor) Close() error { return nil }

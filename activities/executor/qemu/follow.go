@@ -30,15 +30,6 @@ func (m *machine) follow(ctx context.Context) (executor.Result, error) {
 	m.calls.Go(m.awaitLogin)
 	printed := make(chan error, 1)
 	m.calls.Go(func() { printed <- m.console.copy(m.life, m.ended) })
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	m.calls.Go(func() {
-		select {
-		case <-m.stopAsked:
-			cancel(errStopAsked)
-		case <-m.life.Done():
-		}
-	})
 	stopped := make(chan struct{})
 	unstop := context.AfterFunc(ctx, func() {
 		defer close(stopped)

@@ -70,12 +70,8 @@ func TestLongMachineBootsAndIsEnteredAndStopped(t *testing.T) {
 		t.Errorf("it prints %q", got)
 	}
 	r.prints(t, r.notes, "the machine answers on SSH after ", 1)
-	for range 2 {
-		if err := e.Stop(t.Context(), r.ID); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if got := r.wait(t); got != (executor.Result{StoppedAsAsked: true}) {
+	r.stop(errors.New("time is up"))
+	if got := r.wait(t); got != (executor.Result{Stopped: true}) {
 		t.Errorf("result %+v", got)
 	}
 	if text := r.out.String(); !strings.Contains(text, "Linux version") && !strings.Contains(text, "desk is up") {
@@ -124,10 +120,8 @@ func TestLongDeafMachineIsKilledAfterItsGracePeriod(t *testing.T) {
 	r.start(t, e)
 	r.enter(t, e)
 	began := time.Now()
-	if err := e.Stop(t.Context(), r.ID); err != nil {
-		t.Fatal(err)
-	}
-	want := executor.Result{ExitCode: 137, Signal: "SIGKILL", StoppedAsAsked: true}
+	r.stop(errors.New("time is up"))
+	want := executor.Result{ExitCode: 137, Signal: "SIGKILL", Stopped: true}
 	if got := r.wait(t); got != want || time.Since(began) < r.Grace {
 		t.Errorf("result %+v after %v", got, time.Since(began))
 	}

@@ -28,8 +28,6 @@ type machine struct {
 	// capturing is held while the disk is copied and sent.
 	capturing sync.Mutex
 
-	// stopAsked is closed when a user has asked for the attempt to end.
-	stopAsked chan struct{}
 	// ended is closed when exit is set.
 	ended chan struct{}
 	exit  exit
@@ -46,10 +44,10 @@ type machine struct {
 	isAdopted bool
 
 	mu sync.Mutex
-	// over means that the machine has ended and stopping that it is being stopped. asked means that Stop was called,
-	// and left that the machine is left to a later worker.
-	over, stopping, asked, left bool
-	paused                      bool
+	// over means that the machine has ended, stopping that it is being stopped, and left that it is left to a later
+	// worker.
+	over, stopping, left bool
+	paused               bool
 	// killed reports whether this process has ended the machine by force.
 	killed bool
 	// isBroken reports whether that was because QEMU could not continue.
@@ -67,7 +65,7 @@ func newMachine(ctx context.Context, e *Executor, a executor.Attempt, r record, 
 	}
 	a.Lease = nil // the lease covers the start only
 	m := &machine{
-		e: e, attempt: a, record: r, folder: f, monitor: newMonitor(f), stopAsked: make(chan struct{}), ended: make(chan struct{}),
+		e: e, attempt: a, record: r, folder: f, monitor: newMonitor(f), ended: make(chan struct{}),
 	}
 	m.console = &console{path: f.file(consoleFile), to: a.Stdout, full: func() { a.Notify(consoleFull) }}
 	m.life, m.giveUp = context.WithCancelCause(context.WithoutCancel(ctx))
@@ -76,12 +74,8 @@ func newMachine(ctx context.Context, e *Executor, a executor.Attempt, r record, 
 	return m
 }
 
-var (
-	// errClosed ends the goroutines of a machine that has ended.
-	errClosed = errors.New("the machine has ended")
-	// errStopAsked ends an attempt for which Stop was called.
-	errStopAsked = errors.New("stopped on request")
-)
+// errClosed ends the goroutines of a machine that has ended.
+var errClosed = errors.New("the machine has ended")
 
 // register registers a started machine with the executor.
 func (m *machine) register() {

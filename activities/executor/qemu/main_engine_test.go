@@ -78,10 +78,8 @@ func TestMachinesOutliveAWorkerThatIsKilled(t *testing.T) {
 	r.checkSurvivor(t, e, true)
 	r.reattach(t, e)
 	r.awaitTicks(t)
-	if err := e.Stop(t.Context(), r.ID); err != nil {
-		t.Fatal(err)
-	}
-	if got := r.wait(t); got != (executor.Result{StoppedAsAsked: true}) {
+	r.stop(errors.New("time is up"))
+	if got := r.wait(t); got != (executor.Result{Stopped: true}) {
 		t.Errorf("result %+v", got)
 	}
 }

@@ -44,7 +44,7 @@ func (m *machine) beginRestart() (*restart, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	switch {
-	case m.over || m.stopping || m.asked:
+	case m.over || m.stopping:
 		return nil, executor.ErrNotRunning
 	case m.restarting != nil:
 		return m.restarting, nil

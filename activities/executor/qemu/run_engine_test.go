@@ -55,16 +55,6 @@ func TestEndsOfMachinesAreReported(t *testing.T) {
 			},
 			want: executor.Result{ExitCode: 143, Signal: "SIGTERM"}, notice: "was asked to quit on the node",
 		},
-		"stopped on request": {
-			do: func(t *testing.T, r *run) {
-				for range 2 {
-					if err := e.Stop(t.Context(), r.ID); err != nil {
-						t.Error(err)
-					}
-				}
-			},
-			want: executor.Result{StoppedAsAsked: true},
-		},
 		"stopped": {
 			do:   func(_ *testing.T, r *run) { r.stop(errors.New("time is up")) },
 			want: executor.Result{Stopped: true},
@@ -80,12 +70,8 @@ func TestEndsOfMachinesAreReported(t *testing.T) {
 		},
 		"ignores the power button": {
 			action: isDeaf,
-			do: func(t *testing.T, r *run) {
-				if err := e.Stop(t.Context(), r.ID); err != nil {
-					t.Error(err)
-				}
-			},
-			want: executor.Result{ExitCode: 137, Signal: "SIGKILL", StoppedAsAsked: true}, notice: "did not shut down within its grace period; killing it",
+			do:     func(_ *testing.T, r *run) { r.stop(errors.New("time is up")) },
+			want:   executor.Result{ExitCode: 137, Signal: "SIGKILL", Stopped: true}, notice: "did not shut down within its grace period; killing it",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -114,7 +100,6 @@ func TestEndsOfMachinesAreReported(t *testing.T) {
 			for what, do := range map[string]func() error{
 				"pause":   func() error { return e.Pause(t.Context(), r.ID) },
 				"resume":  func() error { return e.Resume(t.Context(), r.ID) },
-				"stop":    func() error { return e.Stop(t.Context(), r.ID) },
 				"restart": func() error { return e.Restart(t.Context(), r.ID) },
 				"enter":   func() error { _, err := e.Enter(t.Context(), r.ID); return err },
 				"capture": func() error { _, err := e.Capture(t.Context(), r.ID, nil); return err },

@@ -14,26 +14,6 @@ const (
 	quitPatience = 3 * time.Second
 )
 
-// Stop stops the machine of an attempt at a user's request: the machine is asked to shut down, and ended by force after
-// the grace period.
-func (e *Executor) Stop(_ context.Context, id string) error {
-	m := e.find(id)
-	if m == nil {
-		return executor.ErrNotRunning
-	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	switch {
-	case m.asked:
-		return nil
-	case m.over || m.stopping:
-		return executor.ErrNotRunning
-	}
-	m.asked = true
-	close(m.stopAsked)
-	return nil
-}
-
 // stop asks the machine to shut down, and ends it by force when the grace period is over.
 func (m *machine) stop() {
 	m.mu.Lock()

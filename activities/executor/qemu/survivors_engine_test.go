@@ -179,10 +179,8 @@ func TestHangingWorkerDoesNotBlockTheNextOne(t *testing.T) {
 	if state, err := client.monitor.state(t.Context()); err != nil || state != statePaused {
 		t.Errorf("state %s, error %v", state, err)
 	}
-	if err := next.Stop(t.Context(), r.ID); err != nil {
-		t.Fatal(err)
-	}
-	if got := second.wait(t); !got.StoppedAsAsked {
+	second.stop(errors.New("time is up"))
+	if got := second.wait(t); !got.Stopped {
 		t.Errorf("result %+v", got)
 	}
 	<-r.ended

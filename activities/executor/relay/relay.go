@@ -33,6 +33,9 @@ func New(dir string) *Executor { return &Executor{dir: dir} }
 // Type returns "claude_relay".
 func (e *Executor) Type() string { return v1.TypeClaudeRelay }
 
+// Capabilities returns none: attempts can only be run.
+func (*Executor) Capabilities() executor.Capabilities { return executor.Capabilities{} }
+
 // Run sends the task's message to a session. It keeps the contract of executor.Executor, with the connection to the
 // session in place of a started program. An attempt that is stopped gives up its turn at once.
 func (e *Executor) Run(ctx context.Context, a executor.Attempt, spawned func()) (executor.Result, error) {

@@ -10,8 +10,6 @@ import (
 	"switchyard/activities/executor/shell/pipes"
 )
 
-var _ executor.Batcher = (*Executor)(nil)
-
 // batchRun runs a batch of attempts in one process tree. They also share their pipes, as long as
 // none of them leaves a process behind that might continue to write to the pipes.
 type batchRun struct {
@@ -25,6 +23,9 @@ type batchRun struct {
 	// behind.
 	begun, left bool
 }
+
+// batch returns Batch, which systems other than Unix lack.
+func (e *Executor) batch() func(string, *executor.Lease) (executor.Batch, error) { return e.Batch }
 
 // Batch returns a batch of attempts that shares one process tree.
 func (e *Executor) Batch(id string, lease *executor.Lease) (executor.Batch, error) {

@@ -19,8 +19,6 @@ import (
 	"switchyard/activities/executor/shell/procfs"
 )
 
-var _ executor.Enterer = (*Executor)(nil)
-
 // Enter returns the inside of the attempt that runs under an id. Programs in it belong to the attempt: they share its limits,
 // sandbox, environment and user, and end with it.
 func (e *Executor) Enter(_ context.Context, id string) (executor.Inside, error) {

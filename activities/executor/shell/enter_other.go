@@ -8,8 +8,6 @@ import (
 	"switchyard/activities/executor"
 )
 
-var _ executor.Enterer = (*Executor)(nil)
-
 // Enter returns a Refusal on systems other than Linux.
 func (e *Executor) Enter(context.Context, string) (executor.Inside, error) {
 	return nil, &executor.Refusal{Text: "tasks can only be entered on Linux nodes"}

@@ -10,6 +10,9 @@ import (
 	"switchyard/activities/executor"
 )
 
+// batch returns nil: attempts that share pipes need Unix.
+func (*Executor) batch() func(string, *executor.Lease) (executor.Batch, error) { return nil }
+
 // groupFactory tracks only the program itself: these systems have no process groups to signal.
 type groupFactory struct{}
 

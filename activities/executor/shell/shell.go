@@ -119,6 +119,11 @@ func New(o Options) (*Executor, error) {
 // Type returns "shell".
 func (e *Executor) Type() string { return v1.TypeShell }
 
+// Capabilities returns what the executor can do beyond Run.
+func (e *Executor) Capabilities() executor.Capabilities {
+	return executor.Capabilities{Batch: e.batch(), Steer: e, Enter: e.Enter, EndLeftover: endLeftover}
+}
+
 // Mechanism returns the mechanism in use, never Auto.
 func (e *Executor) Mechanism() Mechanism { return e.trees.mechanism() }
 

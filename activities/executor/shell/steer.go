@@ -10,8 +10,6 @@ import (
 	"switchyard/activities/executor"
 )
 
-var _ executor.Steerer = (*Executor)(nil)
-
 // suspendWait bounds how long suspending the processes of an attempt may take.
 const suspendWait = 20 * time.Second
 

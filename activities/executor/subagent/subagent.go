@@ -74,6 +74,9 @@ func newHTTPClient() *http.Client {
 // Type returns "subagent".
 func (e *Executor) Type() string { return v1.TypeSubagent }
 
+// Capabilities returns none: attempts can only be run.
+func (*Executor) Capabilities() executor.Capabilities { return executor.Capabilities{} }
+
 // Run drives an agent to its answer and writes the answer to the file SWITCHYARD_OUTPUT. A reached limit, a refusal and
 // a provider that is unavailable for too long are Results with a Failure. An unusable spec is a *executor.StartError.
 func (e *Executor) Run(ctx context.Context, a executor.Attempt, spawned func()) (executor.Result, error) {

@@ -10,24 +10,19 @@ import (
 
 // Backend runs machines of one kind. Callers repeat Survivors until it returns no error.
 type Backend interface {
-	executor.Lasting
+	executor.Executor
 	executor.Steerer
-	executor.Enterer
-	executor.Available
+	executor.Capturer
+	executor.Survivor
+	// Enter and Restart are those of executor.Capabilities.
+	Enter(ctx context.Context, id string) (executor.Inside, error)
+	Restart(ctx context.Context, id string) error
 }
 
-// containers runs machines as containers.
-type containers struct{ *container.Executor }
-
-func newContainers(e *container.Executor) containers {
-	return containers{e.ForKind(container.Kind{Type: v1.TypeVPS, Plan: plan, Lasts: true})}
+// newContainers returns the backend that runs machines as containers.
+func newContainers(e *container.Executor) Backend {
+	return e.ForKind(container.Kind{Type: v1.TypeVPS, Plan: plan, Lasts: true})
 }
-
-// Stop shuts a machine down gracefully at a user's request.
-func (c containers) Stop(ctx context.Context, id string) error { return c.Halt(ctx, id) }
-
-// Restart stops a machine and starts it again with its disk.
-func (c containers) Restart(ctx context.Context, id string) error { return c.Reboot(ctx, id) }
 
 // plan returns the container plan of a machine.
 func plan(a executor.Attempt) (container.Plan, error) {

@@ -29,7 +29,6 @@ func (s *scripted) note(call string) error {
 	return nil
 }
 
-func (*scripted) Available() error { return nil }
 func (s *scripted) Run(_ context.Context, _ executor.Attempt, spawned func()) (executor.Result, error) {
 	spawned()
 	<-s.ended
@@ -44,7 +43,6 @@ func (s *scripted) Survivors(context.Context, string) ([]executor.Leftover, erro
 func (s *scripted) Remove(_ context.Context, l executor.Leftover) error {
 	return s.note("remove " + l.ID)
 }
-func (s *scripted) Stop(context.Context, string) error    { return s.note("stop") }
 func (s *scripted) Restart(context.Context, string) error { return s.note("restart") }
 func (s *scripted) Pause(context.Context, string) error   { return s.note("pause") }
 func (s *scripted) Resume(context.Context, string) error  { return s.note("resume") }
@@ -68,7 +66,7 @@ func TestMachineUsesTheBackendOfItsSpec(t *testing.T) {
 	<-started
 	steer := func() []error {
 		_, err := e.Enter(t.Context(), a.ID)
-		return []error{e.Pause(t.Context(), a.ID), e.Resume(t.Context(), a.ID), e.Restart(t.Context(), a.ID), e.Stop(t.Context(), a.ID), err}
+		return []error{e.Pause(t.Context(), a.ID), e.Resume(t.Context(), a.ID), e.Restart(t.Context(), a.ID), err}
 	}
 	if err := errors.Join(steer()...); err != nil {
 		t.Error(err)
@@ -92,7 +90,7 @@ func TestMachineUsesTheBackendOfItsSpec(t *testing.T) {
 	if err := e.Remove(t.Context(), executor.Leftover{ID: "left"}); err != nil {
 		t.Error(err)
 	}
-	if want := []string{"enter", "pause", "resume", "restart", "stop", "run", "reattach", "remove left"}; !slices.Equal(virtual.calls, want) {
+	if want := []string{"enter", "pause", "resume", "restart", "run", "reattach", "remove left"}; !slices.Equal(virtual.calls, want) {
 		t.Errorf("the backend was told %q, want %q", virtual.calls, want)
 	}
 }

@@ -101,8 +101,9 @@ func work(kind, run, image string) error {
 
 // enterable is an executor whose attempts survive the worker and can be entered.
 type enterable interface {
+	executor.Executor
 	executor.Survivor
-	executor.Enterer
+	Enter(ctx context.Context, id string) (executor.Inside, error)
 }
 
 func survivorOf(kind string, c *containers.Executor) enterable {

@@ -23,13 +23,7 @@ type Executor struct {
 	backendByID map[string]Backend
 }
 
-var (
-	_ executor.Lasting   = (*Executor)(nil)
-	_ executor.Steerer   = (*Executor)(nil)
-	_ executor.Available = (*Executor)(nil)
-	_ executor.Enterer   = (*Executor)(nil)
-	_ executor.Capturer  = (*Executor)(nil)
-)
+var _ executor.Executor = (*Executor)(nil)
 
 // New returns an Executor whose containers use the engine of another executor. virtual runs the virtual machines; it is
 // nil if the node has none. The caller closes both.
@@ -44,11 +38,20 @@ func New(shared *container.Executor, virtual Backend) *Executor {
 // Type returns "vps".
 func (*Executor) Type() string { return v1.TypeVPS }
 
+// Capabilities returns what the executor can do beyond Run.
+func (e *Executor) Capabilities() executor.Capabilities {
+	return executor.Capabilities{Available: e.Available, Steer: e, Enter: e.Enter, Capture: e, Survive: e, Restart: e.Restart}
+}
+
 // Available returns nil if at least one backend can start machines.
 func (e *Executor) Available() error {
 	var errs []error
 	for _, backend := range e.backends {
-		err := backend.Available()
+		available := backend.Capabilities().Available
+		if available == nil {
+			return nil
+		}
+		err := available()
 		if err == nil {
 			return nil
 		}
@@ -123,11 +126,6 @@ func (e *Executor) mayHaveLeft(name string) bool {
 	return name != v1.BackendDocker || len(e.backends) == 1 || e.containers.IsInstalled()
 }
 
-// Stop shuts a machine down gracefully at a user's request.
-func (e *Executor) Stop(ctx context.Context, id string) error {
-	return e.withBackendOf(id, func(b Backend) error { return b.Stop(ctx, id) })
-}
-
 // Restart stops a machine and starts it again with its disk.
 func (e *Executor) Restart(ctx context.Context, id string) error {
 	return e.withBackendOf(id, func(b Backend) error { return b.Restart(ctx, id) })
@@ -155,11 +153,7 @@ func (e *Executor) Enter(ctx context.Context, id string) (in executor.Inside, er
 // Capture writes the files of a machine to an archive.
 func (e *Executor) Capture(ctx context.Context, id string, to io.Writer) (captured executor.Captured, err error) {
 	err = e.withBackendOf(id, func(b Backend) (err error) {
-		capturer, ok := b.(executor.Capturer)
-		if !ok {
-			return &executor.Refusal{Text: "machines of this kind cannot be captured"}
-		}
-		captured, err = capturer.Capture(ctx, id, to)
+		captured, err = b.Capture(ctx, id, to)
 		return err
 	})
 	return captured, err
@@ -167,11 +161,11 @@ func (e *Executor) Capture(ctx context.Context, id string, to io.Writer) (captur
 
 // CaptureImage writes the image of a virtual machine to an archive.
 func (e *Executor) CaptureImage(ctx context.Context, image, registryAuth string, to io.Writer, say func(string)) (executor.Captured, error) {
-	capturer, ok := e.backends[v1.BackendQEMU].(executor.Capturer)
-	if !ok {
+	virtual := e.backends[v1.BackendQEMU]
+	if virtual == nil {
 		return executor.Captured{}, errNoVirtual
 	}
-	return capturer.CaptureImage(ctx, image, registryAuth, to, say)
+	return virtual.CaptureImage(ctx, image, registryAuth, to, say)
 }
 
 // errNoVirtual reports that a node has no backend for virtual machines.

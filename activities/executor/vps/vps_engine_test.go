@@ -55,7 +55,7 @@ func TestMachineIsWhatItsSpecSays(t *testing.T) {
 		t.Errorf("the container has %q", got)
 	}
 	m.stop(errors.New("killed"))
-	if r := m.end(t); r.Err != nil || !r.Stopped || r.StoppedAsAsked || r.Signal != "SIGTERM" || r.Container == "" || r.Image == "" {
+	if r := m.end(t); r.Err != nil || !r.Stopped || r.Signal != "SIGTERM" || r.Container == "" || r.Image == "" {
 		t.Errorf("%+v, error %v, want one stopped by SIGTERM", r.Result, r.Err)
 	}
 	nothingLeft(t, a)
@@ -140,7 +140,7 @@ func TestMachineOutlivesItsWorker(t *testing.T) {
 	m := start(t, e, a, out)
 	m.prints(t, "first")
 	m.stop(executor.ErrLetGo)
-	if r := m.end(t); r.Err != nil || !r.Stopped || r.StoppedAsAsked {
+	if r := m.end(t); r.Err != nil || !r.Stopped {
 		t.Errorf("%+v, error %v, want one stopped", r.Result, r.Err)
 	}
 	if err := e.Pause(t.Context(), a.ID); !errors.Is(err, executor.ErrNotRunning) {
@@ -164,9 +164,9 @@ func TestMachineOutlivesItsWorker(t *testing.T) {
 	m.prints(t, "first\n")
 	m.exec(t, "touch /tmp/flag")
 	m.prints(t, "second\n")
-	testneeds.Await(t, "it can be stopped", func() bool { return later.Stop(t.Context(), a.ID) == nil })
-	if r := m.end(t); r.Err != nil || r.Stopped || !r.StoppedAsAsked || r.ExitCode != 3 || m.out.String() != "first\nsecond\nbye\n" {
-		t.Errorf("%+v, error %v, output %q; want a stop as asked", r.Result, r.Err, m.out)
+	m.stop(errors.New("killed"))
+	if r := m.end(t); r.Err != nil || !r.Stopped || r.ExitCode != 3 || m.out.String() != "first\nsecond\nbye\n" {
+		t.Errorf("%+v, error %v, output %q; want one stopped", r.Result, r.Err, m.out)
 	}
 	nothingLeft(t, a)
 }
@@ -193,9 +193,6 @@ func TestEndWithoutAWorkerIsReportedByTheNextOne(t *testing.T) {
 func TestStopEndsTheMachineGracefully(t *testing.T) {
 	t.Parallel()
 	e, _ := newExecutor(t, containers.Options{})
-	if err := e.Stop(t.Context(), "none"); !errors.Is(err, executor.ErrNotRunning) {
-		t.Errorf("error %v, want ErrNotRunning", err)
-	}
 	for _, paused := range []bool{false, true} {
 		a, out := attempt(t, nil)
 		m := start(t, e, a, out)
@@ -204,16 +201,11 @@ func TestStopEndsTheMachineGracefully(t *testing.T) {
 				t.Error(err)
 			}
 		}
-		if err := e.Stop(t.Context(), a.ID); err != nil {
-			t.Error(err)
+		m.stop(errors.New("killed"))
+		if r := m.end(t); r.Err != nil || !r.Stopped || r.Signal != "SIGTERM" {
+			t.Errorf("%+v, error %v, want one stopped by SIGTERM", r.Result, r.Err)
 		}
-		if err := e.Stop(t.Context(), a.ID); err != nil && !errors.Is(err, executor.ErrNotRunning) { // it may have ended already
-			t.Error(err)
-		}
-		if r := m.end(t); r.Err != nil || !r.StoppedAsAsked || r.Stopped || r.Signal != "SIGTERM" {
-			t.Errorf("%+v, error %v, want a stop as asked", r.Result, r.Err)
-		}
-		if err := e.Stop(t.Context(), a.ID); !errors.Is(err, executor.ErrNotRunning) {
+		if err := e.Pause(t.Context(), a.ID); !errors.Is(err, executor.ErrNotRunning) {
 			t.Errorf("error %v after its end, want ErrNotRunning", err)
 		}
 		nothingLeft(t, a)
@@ -331,10 +323,8 @@ func TestExternalEndIsReported(t *testing.T) {
 		m.prints(t, "start\n")
 		dockerRun(t, "restart", m.name)
 		m.prints(t, "start\nstart\n")
-		if err := e.Stop(t.Context(), a.ID); err != nil {
-			t.Error(err)
-		}
-		if r := m.end(t); r.Err != nil || !r.StoppedAsAsked {
+		m.stop(errors.New("killed"))
+		if r := m.end(t); r.Err != nil || !r.Stopped {
 			t.Errorf("%+v, error %v", r.Result, r.Err)
 		}
 	})
@@ -354,10 +344,8 @@ func TestOutOfMemoryIsReported(t *testing.T) {
 	b.Limits.Memory = 32 << 20
 	m = start(t, e, b, out)
 	_ = exec.Command("docker", "exec", m.name, "sh", "-c", "x=$(yes | head -c 300000000); echo $x | wc -c").Run()
-	if err := e.Stop(t.Context(), b.ID); err != nil {
-		t.Error(err)
-	}
-	if r := m.end(t); r.Err != nil || r.OOMKilled || !r.StoppedAsAsked {
-		t.Errorf("%+v, error %v, want a stop as asked", r.Result, r.Err)
+	m.stop(errors.New("killed"))
+	if r := m.end(t); r.Err != nil || r.OOMKilled || !r.Stopped {
+		t.Errorf("%+v, error %v, want one stopped", r.Result, r.Err)
 	}
 }

@@ -20,7 +20,8 @@ const (
 // fakeShell is an executor whose program prints a text, and another one when it is stopped.
 type fakeShell struct{ prints, printsStopped string }
 
-func (fakeShell) Type() string { return v1.TypeShell }
+func (fakeShell) Type() string                        { return v1.TypeShell }
+func (fakeShell) Capabilities() executor.Capabilities { return executor.Capabilities{} }
 
 func (s fakeShell) Run(ctx context.Context, a executor.Attempt, spawned func()) (executor.Result, error) {
 	spawned()

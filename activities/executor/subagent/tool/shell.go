@@ -32,7 +32,10 @@ var ErrNoSandbox = errors.New("this node cannot sandbox the commands of an agent
 
 // Sandboxer is an executor that runs commands in a sandbox, such as the executor of shell tasks.
 type Sandboxer interface {
-	executor.Batcher
+	executor.Executor
+
+	// Batch is that of executor.Capabilities.
+	Batch(id string, lease *executor.Lease) (executor.Batch, error)
 
 	// CanSandbox returns why this node cannot create sandboxes, or nil.
 	CanSandbox() error

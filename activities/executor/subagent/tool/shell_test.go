@@ -61,9 +61,10 @@ func (a *agent) runs(t *testing.T, command string) Outcome {
 // fakeSandbox is a sandbox whose commands are a function.
 type fakeSandbox func(ctx context.Context, a executor.Attempt) executor.Result
 
-func (fakeSandbox) Type() string      { return "shell" }
-func (fakeSandbox) CanSandbox() error { return nil }
-func (fakeSandbox) Close() error      { return nil }
+func (fakeSandbox) Type() string                        { return "shell" }
+func (fakeSandbox) Capabilities() executor.Capabilities { return executor.Capabilities{} }
+func (fakeSandbox) CanSandbox() error                   { return nil }
+func (fakeSandbox) Close() error                        { return nil }
 
 func (f fakeSandbox) Batch(string, *executor.Lease) (executor.Batch, error) { return f, nil }
 
