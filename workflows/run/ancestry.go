@@ -10,17 +10,8 @@ import (
 // ancestry is what tasks and expressions see of the tasks before them.
 type ancestry struct {
 	*execution
-	partitions ancestryPartitions
-	store      mustCaller
+	store mustCaller
 }
-
-// Ancestry uses these parts of other components.
-type (
-	ancestryPartitions interface {
-		addOutputs(req *v1.CollectRequest, task int) bool
-		succeeded(task int) int32
-	}
-)
 
 // An ancestorReader returns what tasks and expressions see of the tasks before them.
 type ancestorReader interface {
@@ -84,7 +75,7 @@ func (an *ancestry) collect(task int) (*v1.FanOutView, error) {
 		RunId: an.id, Chain: an.chain, Generation: an.in.GetGeneration(), Task: an.graph.Name(task), From: int32(from),
 		Items: make([]*v1.CollectItem, count), Stored: an.in.GetPartition() != nil,
 	}
-	some := an.partitions.addOutputs(req, task)
+	some := an.fanOuts.AddOutputs(req, task)
 	for k := range req.Items {
 		state := an.core.Task(first + k).State
 		item := &v1.CollectItem{State: state}

@@ -64,7 +64,7 @@ func (an *ancestry) fanOutCounts(task int) *v1.FanOutCounts {
 	if !ok {
 		return nil
 	}
-	counts := &v1.FanOutCounts{Count: int32(count), Completed: an.partitions.succeeded(task)}
+	counts := &v1.FanOutCounts{Count: int32(count), Completed: an.fanOuts.Succeeded(task)}
 	//workflowcheck:ignore (a sum does not depend on the order)
 	for state, n := range an.core.InstanceCounts(task) {
 		if v1.IsTaskSuccess(state) {

@@ -6,6 +6,7 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/definition"
 	"switchyard/workflows/names"
+	"switchyard/workflows/structs"
 )
 
 // The server terminates a run if the commands of one workflow task take more than 4 MB, so each command of a run is charged to
@@ -51,22 +52,22 @@ func (b *budget) charged(task, bytes int) int {
 
 // writtenIn returns how many bytes of a request users have written, measured as JSON.
 func writtenIn(req *v1.ExecuteRequest) int {
-	n := structBytes(req.GetSpec()) + structBytes(req.GetInput()) + valueBytes(req.GetItem()) +
-		structBytes(req.GetContext().GetValue()) + structBytes(req.GetRunInput().GetValue()) + checkpointBytes(req.GetCheckpoint())
+	n := structs.Bytes(req.GetSpec()) + structs.Bytes(req.GetInput()) + structs.ValueBytes(req.GetItem()) +
+		structs.Bytes(req.GetContext().GetValue()) + structs.Bytes(req.GetRunInput().GetValue()) + checkpointBytes(req.GetCheckpoint())
 	//workflowcheck:ignore (a sum does not depend on the order)
 	for name, value := range req.GetEnv() {
-		n += textBytes(name) + textBytes(value)
+		n += structs.TextBytes(name) + structs.TextBytes(value)
 	}
 	//workflowcheck:ignore (a sum does not depend on the order)
 	for name, reference := range req.GetSecretEnv() {
-		n += textBytes(name) + textBytes(reference)
+		n += structs.TextBytes(name) + structs.TextBytes(reference)
 	}
 	n += writtenByAncestors(req)
 	for _, m := range req.GetBatch() {
-		n += memberCharge + valueBytes(m.GetItem()) + checkpointBytes(m.GetCheckpoint())
+		n += memberCharge + structs.ValueBytes(m.GetItem()) + checkpointBytes(m.GetCheckpoint())
 	}
 	for _, notice := range req.GetNotices() {
-		n += textBytes(notice)
+		n += structs.TextBytes(notice)
 	}
 	return n
 }
@@ -75,17 +76,17 @@ func writtenIn(req *v1.ExecuteRequest) int {
 func writtenByAncestors(req *v1.ExecuteRequest) int {
 	n := 0
 	for _, p := range req.GetParents() {
-		n += memberCharge + structBytes(p.GetOutput())
+		n += memberCharge + structs.Bytes(p.GetOutput())
 	}
 	//workflowcheck:ignore (a sum does not depend on the order)
 	for _, view := range req.GetViews() {
 		n += memberCharge + resultBytes(view.GetResult())
 	}
 	for _, name := range req.GetEnds().GetCompleted() {
-		n += textBytes(name)
+		n += structs.TextBytes(name)
 	}
 	for _, end := range req.GetEnds().GetOthers() {
-		n += memberCharge + textBytes(end.GetTask()) + textBytes(end.GetError()) + valueBytes(structpb.NewListValue(end.GetFanOut().GetItems().GetList()))
+		n += memberCharge + structs.TextBytes(end.GetTask()) + structs.TextBytes(end.GetError()) + structs.ValueBytes(structpb.NewListValue(end.GetFanOut().GetItems().GetList()))
 	}
 	return n
 }
@@ -93,47 +94,5 @@ func writtenByAncestors(req *v1.ExecuteRequest) int {
 func checkpointBytes(c *v1.Checkpoint) int { return 2 * len(c.GetData()) } // base64
 
 func resultBytes(res *v1.TaskResult) int {
-	return textBytes(res.GetStdout()) + textBytes(res.GetStderr()) + structBytes(res.GetOutput())
-}
-
-// structBytes returns an upper estimate of the size of an object as JSON.
-func structBytes(s *structpb.Struct) int {
-	n := 2
-	//workflowcheck:ignore (a sum does not depend on the order)
-	for name, value := range s.GetFields() {
-		n += textBytes(name) + valueBytes(value) + 2
-	}
-	return n
-}
-
-func valueBytes(v *structpb.Value) int {
-	switch kind := v.GetKind().(type) {
-	case *structpb.Value_StringValue:
-		return textBytes(kind.StringValue)
-	case *structpb.Value_StructValue:
-		return structBytes(kind.StructValue)
-	case *structpb.Value_ListValue:
-		n := 2
-		for _, item := range kind.ListValue.GetValues() {
-			n += valueBytes(item) + 1
-		}
-		return n
-	case *structpb.Value_NumberValue:
-		return 24 // the longest JSON form of a float64
-	}
-	return 5 // false
-}
-
-// textBytes returns an upper estimate of the size of a string in JSON.
-func textBytes(s string) int {
-	n := len(s) + 2
-	for i := range len(s) {
-		switch c := s[i]; {
-		case c < ' ' || c == 0x7f:
-			n += 5
-		case c == '"' || c == '\\':
-			n++
-		}
-	}
-	return n
+	return structs.TextBytes(res.GetStdout()) + structs.TextBytes(res.GetStderr()) + structs.Bytes(res.GetOutput())
 }

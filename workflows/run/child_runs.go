@@ -140,7 +140,7 @@ func (cr *childRuns) stop(i int) bool {
 	if c == nil {
 		return false
 	}
-	cr.children.cancel(c.childWorkflow, phrase.Because("with task "+cr.core.Name(i)+" of run "+cr.id, cr.endReason(i)))
+	cr.children.cancel(c.childWorkflow, phrase.Because("with task "+cr.core.Name(i)+" of run "+cr.id, cr.core.EndReason(i)))
 	return true
 }
 

@@ -76,10 +76,10 @@ func (r *run) isOvertaken() bool {
 
 // isQuiet reports whether the next execution can take over everything in flight.
 func (r *run) isQuiet() bool {
-	return r.flight.IsQuiet() && !r.evaluator.hasOpenRetries() && !r.reporter.awaitsAnswers() && r.canReattachChildren()
+	return r.flight.IsQuiet() && !r.evaluator.hasOpenRetries() && !r.fanOuts.AwaitsAnswers() && r.canReattachChildren()
 }
 
 // canReattachChildren reports whether the next execution of this run can reattach every child workflow.
 func (r *run) canReattachChildren() bool {
-	return r.children.canDetach() && !r.childRuns.hasResults() && !r.partitions.owesAnswers()
+	return r.children.canDetach() && !r.childRuns.hasResults() && !r.fanOuts.OwesAnswers()
 }

@@ -8,6 +8,7 @@ import (
 
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/core/dag"
+	"switchyard/workflows/core/fanout"
 	"switchyard/workflows/names"
 	"switchyard/workflows/phrase"
 )
@@ -15,9 +16,8 @@ import (
 // controls lets people pause the run, hold, cancel or kill its tasks, and requeue dead letters.
 type controls struct {
 	*execution
-	commands   controlCommands
-	expander   controlExpander
-	partitions controlPartitions
+	commands controlCommands
+	expander controlExpander
 }
 
 // The controls use these parts of other components.
@@ -31,12 +31,6 @@ type (
 	}
 	controlExpander interface {
 		release(i int)
-	}
-	controlPartitions interface {
-		orderAll()
-		instance(name string) (*partitionedFanOut, int)
-		mayRequeue(m *partitionedFanOut, number int) error
-		requeue(m *partitionedFanOut, number int)
 	}
 )
 
@@ -56,7 +50,7 @@ func (ct *controls) pause(c *v1.RunCommand) {
 	if c.GetBy() != "" || c.GetReason() != "" {
 		ct.status.SetPausedBy(phrase.Because(phrase.By(v1.RunPaused, c.GetBy()), c.GetReason()))
 	}
-	ct.partitions.orderAll()
+	ct.spread(ct.fanOuts.OrderAll())
 	ct.logRun(v1.EventPaused, c.GetBy(), c.GetReason())
 	ct.fly(ct.flight.SetAllAside(v1.ReasonPaused, "the run is paused"))
 }
@@ -74,7 +68,7 @@ func (ct *controls) mayResume(*v1.RunCommand) error {
 func (ct *controls) resume(c *v1.RunCommand) {
 	ct.flight.Resume()
 	ct.status.SetPausedBy("")
-	ct.partitions.orderAll()
+	ct.spread(ct.fanOuts.OrderAll())
 	ct.logRun(v1.EventResumed, c.GetBy(), c.GetReason())
 }
 
@@ -152,8 +146,8 @@ func (ct *controls) retry(ctx workflow.Context, req *v1.RetryTaskRequest) error 
 	if ct.commands.cancelRequested() { // a validator may not check this
 		return refuse(names.TaskStateError, dag.ErrCancelled)
 	}
-	if m, number := ct.partitions.instance(req.GetTask()); m != nil {
-		ct.partitions.requeue(m, number)
+	if task, number, ok := ct.fanOuts.Instance(req.GetTask()); ok {
+		ct.spread(ct.fanOuts.Requeue(task, number))
 		return nil
 	}
 	i, _ := ct.core.Index(req.GetTask()) // mayRetry has checked the name
@@ -168,11 +162,9 @@ func (ct *controls) mayRetry(req *v1.RetryTaskRequest) error {
 	if ct.core == nil {
 		return nil
 	}
-	if m, number := ct.partitions.instance(req.GetTask()); m != nil {
-		return ct.partitions.mayRequeue(m, number)
-	}
+	task, number, isPartitioned := ct.fanOuts.Instance(req.GetTask())
 	i, ok := ct.core.Index(req.GetTask())
-	if !ok {
+	if !ok && !isPartitioned {
 		return refuse(names.UnknownTaskError, fmt.Errorf("task %q: %w", req.GetTask(), dag.ErrUnknownTask))
 	}
 	if ct.core.Over() {
@@ -181,7 +173,16 @@ func (ct *controls) mayRetry(req *v1.RetryTaskRequest) error {
 	if ct.commands.isCancelled() {
 		return refuse(names.TaskStateError, dag.ErrCancelled)
 	}
-	if err := ct.core.MayRetry(i); err != nil {
+	var err error
+	if isPartitioned {
+		err = ct.fanOuts.MayRequeue(task, number)
+	} else {
+		err = ct.core.MayRetry(i)
+	}
+	switch {
+	case errors.Is(err, fanout.ErrOpenPartition):
+		return refuse(names.UnknownTaskError, err)
+	case err != nil:
 		return refuse(names.TaskStateError, err)
 	}
 	return nil

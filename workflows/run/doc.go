@@ -17,7 +17,7 @@
 //
 //	what starts       expander, resultCache, approvals, childRuns
 //	what runs         effects_flight.go and nodes.go (the effects of workflows/core/flight), requests (what nodes are sent), deadlines, abandoned
-//	large fan-outs    partitions, openings; reporter and contexts on the side of a partition
+//	large fan-outs    effects_fanout.go (the effects of workflows/core/fanout, in a run and in its partitions)
 //	child workflows   children
 //	expressions       evaluator, ancestry (what they see of other tasks)
 //	people            commands, controls, decisions, steering
@@ -48,7 +48,7 @@
 // is running. During its last steps before continue-as-new the run refuses updates, and the client sends them again. The next
 // execution knows the newest updates that were carried out: one that is sent again, because its answer was lost, changes nothing.
 //
-// It may import proto, workflows/core/flight, workflows/core/dag, workflows/definition, workflows/eventlog, workflows/limits,
+// It may import proto, workflows/core/flight, workflows/core/fanout, workflows/core/dag, workflows/definition, workflows/eventlog, workflows/limits,
 // workflows/names, workflows/options, workflows/pending, workflows/phrase, workflows/status, workflows/structs and
 // workflows/visibility, and of Temporal only go.temporal.io/sdk/workflow, temporal and converter, and go.temporal.io/api/enums.
 // Activities are called by the names in workflows/names.

@@ -29,7 +29,7 @@ func (r *run) carryOutFlight(effects []flight.Effect) {
 		case flight.StartRun:
 			r.childRuns.start(e.Unit)
 		case flight.Settle:
-			r.contexts.add(e.End.Response.GetResult().GetContextUpdate(), func(refusal string) { r.fly(r.flight.Settled(e.End, refusal)) })
+			r.updateContext(e.End.Response.GetResult().GetContextUpdate(), func(refusal string) { r.fly(r.flight.Settled(e.End, refusal)) })
 		case flight.AskRetry:
 			r.evaluator.ask(question{task: e.End.Ended.Task, kind: asksRetry, end: &e.End, answered: func(a *v1.ConditionAnswer) {
 				r.fly(r.flight.RetryAnswered(e.End, a))

@@ -174,7 +174,7 @@ func (e *evaluator) evaluateRequest(asked []question) (*v1.EvaluateRequest, erro
 		Workflow: &v1.WorkflowView{
 			Name:    e.in.GetDefinition().GetName(),
 			RunId:   e.id,
-			Context: e.context,
+			Context: e.fanOuts.Context(),
 			Input:   e.wholeInput(),
 		},
 	}

@@ -8,6 +8,7 @@ import (
 
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/core/dag"
+	"switchyard/workflows/core/fanout"
 	"switchyard/workflows/core/flight"
 	"switchyard/workflows/eventlog"
 	"switchyard/workflows/limits"
@@ -17,7 +18,7 @@ import (
 )
 
 // execution is what every component of a run shares: what the run is, its core with the state of all tasks, its status and log,
-// and the inbox, in which each component leaves what has happened. Only handover replaces the core, the records, the status and the log.
+// and the inbox, in which each component leaves what has happened. Only handover replaces the core, fanOuts, the records, the status and the log.
 type execution struct {
 	*inbox
 	identity
@@ -29,18 +30,21 @@ type execution struct {
 	received  *v1.RunInput // as received; the next execution gets it unchanged
 	in        *v1.RunInput
 	graph     *dag.Graph
-	core      *dag.State // nil until the run has begun, as are records and status
+	core      *dag.State // nil until the run has begun, as are fanOuts, records and status
+	fanOuts   *fanout.State
 	records   *flight.Records
 	flight    *flight.State
 	status    *status.Status
 	log       *eventlog.Log
-	context   *structpb.Struct // of the run; only contexts changes it once the run has begun
-	draining  bool             // nothing is admitted: the run is about to continue as new; only history changes it
+	draining  bool // nothing is admitted: the run is about to continue as new; only history changes it
 
 	submittedBy string                // who submitted the run, or "" if unknown
 	approval    *v1.RunApproval       // of the run; nil if it has needed none
 	awaitsSlot  bool                  // other runs hold the run slot for which the run waits
 	fly         func([]flight.Effect) // carries out what the units in flight need
+	spread      func([]fanout.Effect) // carries out what the large fan-outs need
+
+	settles map[int64]func(refusal string) // receive the answers to context updates, by number
 
 	updates, signals int      // received by this execution
 	carriedOut       []string // IDs of the newest updates that the run has carried out
@@ -92,6 +96,19 @@ func (x *execution) startsWith() dag.Rerun {
 	return dag.Rerun{Tasks: x.in.GetRetry(), Failed: again.GetFailed(), Skipped: again.GetSkipped(), From: again.GetFrom()}
 }
 
+// fanOutConfig returns what the large fan-outs know of the run.
+func (x *execution) fanOutConfig() fanout.Config {
+	return fanout.Config{Input: x.in, Run: x.id, Chain: x.chain, Limits: x.limits}
+}
+
+// updateContext adds a task's update to the context of the run and calls settle with the reason for a refusal, or "". In a
+// partition, settle is called when the run has answered.
+func (x *execution) updateContext(update *structpb.Struct, settle func(refusal string)) {
+	number, effects := x.fanOuts.Update(update, x.now())
+	x.settles[number] = settle
+	x.spread(effects)
+}
+
 // cacheScope returns the owner of the cached results that the run reads and writes. Each user has a separate scope: otherwise
 // anyone who may submit a definition could read the results of other users' tasks, or replace them.
 func (x *execution) cacheScope() string {
@@ -125,14 +142,6 @@ func (x *execution) instanceCount(task int) (n int, ok bool) {
 func (x *execution) isQueued(i int, claim int32) bool {
 	rec := x.core.Task(i)
 	return rec.State == v1.TaskQueued && rec.Claim == claim
-}
-
-// endReason returns in one line why a task that is on a node is to end, or why its run is. It may be empty.
-func (x *execution) endReason(i int) string {
-	if rec := x.core.Task(i); rec.PendingEnd {
-		return rec.Failure.Error
-	}
-	return x.core.Aborted().Error
 }
 
 // inlineLimit returns the most bytes of streams and output that the answer to a request may hold.

@@ -8,20 +8,10 @@ import (
 // expander determines how many instances a task has. It owns the fan-outs that are held.
 type expander struct {
 	*execution
-	evaluator  asker
-	partitions expanderPartitions
+	evaluator asker
 
 	unexpanded map[int]bool // held tasks that fan out
 }
-
-// The expander uses these parts of other components.
-type (
-	expanderPartitions interface {
-		isLarge(i, count int) bool
-		of(i int) *partitionedFanOut
-		expandLarge(i, count int)
-	}
-)
 
 // expand determines the number of a task's instances: at once if the definition has the number or the list, otherwise with this
 // round's evaluation.
@@ -32,11 +22,11 @@ func (ex *expander) expand(i int) {
 		ex.setItems(i, a.GetItems())
 		ex.expanded(i, int(a.GetCount()), a.GetError(), a.GetBroken())
 	}
-	switch m := ex.partitions.of(i); {
+	switch {
 	case ex.records.Of(i).Held:
 		ex.unexpanded[i] = true
-	case m != nil && len(m.requeued) > 0: // it keeps its list
-		ex.partitions.expandLarge(i, m.total)
+	case ex.fanOuts.RequeuedCount(i) > 0: // it keeps its list
+		ex.spread(ex.fanOuts.Expand(i, ex.fanOuts.RequeuedCount(i)))
 	case part != nil:
 		ex.setItems(i, part.GetItems())
 		ex.raise(dag.Expanded{Task: i, From: int(part.GetFrom()), Count: int(part.GetTo() - part.GetFrom())})
@@ -70,8 +60,8 @@ func (ex *expander) release(i int) {
 
 // expanded reports the number of a task's instances to the core.
 func (ex *expander) expanded(i, count int, text string, broken bool) {
-	if text == "" && ex.partitions.isLarge(i, count) {
-		ex.partitions.expandLarge(i, count)
+	if text == "" && ex.fanOuts.IsLarge(ex.core.Definition(i), count) {
+		ex.spread(ex.fanOuts.Expand(i, count))
 		return
 	}
 	ex.raise(dag.Expanded{Task: i, Count: count, Err: text, Broken: broken})

@@ -9,21 +9,13 @@ import (
 	"switchyard/workflows/core/dag"
 )
 
-// fakeLarge stands for the partitions of a run: fan-outs of more than 10 instances are large.
-type fakeLarge struct {
-	before *partitionedFanOut
-	large  []int // counts of the large fan-outs
-}
-
-func (f *fakeLarge) isLarge(_, count int) bool    { return count > 10 }
-func (f *fakeLarge) of(int) *partitionedFanOut    { return f.before }
-func (f *fakeLarge) expandLarge(_ int, count int) { f.large = append(f.large, count) }
-
-func newExpander(t *testing.T, task *v1.TaskDefinition) (*expander, *fakeLarge, *fakeQuestions) {
+// newExpander returns the expander of a run in which fan-outs of more than 10 instances are large.
+func newExpander(t *testing.T, task *v1.TaskDefinition) (*expander, *fakeQuestions) {
 	t.Helper()
-	x, f, e := newExecution(t, tasks(map[string]*v1.TaskDefinition{"each": task})), &fakeLarge{}, &fakeQuestions{}
+	x, e := newExecution(t, tasks(map[string]*v1.TaskDefinition{"each": task})), &fakeQuestions{}
 	apply(x, x.core.Start())
-	return &expander{execution: x, evaluator: e, partitions: f, unexpanded: map[int]bool{}}, f, e
+	x.fanOuts.Limits.Instances = 10
+	return &expander{execution: x, evaluator: e, unexpanded: map[int]bool{}}, e
 }
 
 // The number of instances is a number, the length of a list, or the value of an expression. A large fan-out goes to partitions.
@@ -38,20 +30,19 @@ func TestExpansion(t *testing.T) {
 		kind   string
 		answer *v1.ConditionAnswer
 		event  dag.Event
-		large  int
 	}{
 		"number":           {task: &v1.TaskDefinition{Parallel: structpb.NewNumberValue(3)}, event: dag.Expanded{Count: 3}},
 		"list":             {task: &v1.TaskDefinition{Foreach: list}, event: dag.Expanded{Count: 2}},
-		"large number":     {task: &v1.TaskDefinition{Parallel: structpb.NewNumberValue(30)}, large: 30},
+		"large number":     {task: &v1.TaskDefinition{Parallel: structpb.NewNumberValue(30)}, event: dag.Expanded{Count: 30, Partitioned: true}},
 		"expression":       {task: &v1.TaskDefinition{Parallel: structpb.NewStringValue("input.n")}, kind: asksCount, answer: &v1.ConditionAnswer{Count: 4}, event: dag.Expanded{Count: 4}},
-		"large expression": {task: &v1.TaskDefinition{Foreach: structpb.NewStringValue("input.all")}, kind: asksItems, answer: &v1.ConditionAnswer{Count: 40}, large: 40},
+		"large expression": {task: &v1.TaskDefinition{Foreach: structpb.NewStringValue("input.all")}, kind: asksItems, answer: &v1.ConditionAnswer{Count: 40}, event: dag.Expanded{Count: 40, Partitioned: true}},
 		"expression that fails": {
 			task: &v1.TaskDefinition{Foreach: structpb.NewStringValue("input.all")}, kind: asksItems,
 			answer: &v1.ConditionAnswer{Count: 40, Error: "no such input"}, event: dag.Expanded{Count: 40, Err: "no such input"},
 		},
 	} {
 		test.task.Type = v1.TypeShell
-		ex, f, e := newExpander(t, test.task)
+		ex, e := newExpander(t, test.task)
 		ex.expand(0)
 		if test.answer != nil {
 			if len(e.asked) != 1 || e.asked[0].kind != test.kind || ex.hasEvents() {
@@ -61,11 +52,8 @@ func TestExpansion(t *testing.T) {
 			e.asked[0].answered(test.answer)
 		}
 		events := ex.takeEvents()
-		if test.event != nil && (len(events) != 1 || events[0] != test.event) || test.event == nil && len(events) > 0 {
+		if len(events) != 1 || events[0] != test.event {
 			t.Errorf("%s: events %+v, want %+v", name, events, test.event)
-		}
-		if test.large > 0 && (len(f.large) != 1 || f.large[0] != test.large) || test.large == 0 && len(f.large) > 0 {
-			t.Errorf("%s: large fan-outs of %v, want %d", name, f.large, test.large)
 		}
 	}
 }
@@ -73,7 +61,7 @@ func TestExpansion(t *testing.T) {
 // A held fan-out expands when it is released, once.
 func TestHeldFanOutExpandsWhenReleased(t *testing.T) {
 	t.Parallel()
-	ex, _, _ := newExpander(t, &v1.TaskDefinition{Type: v1.TypeShell, Parallel: structpb.NewNumberValue(3)})
+	ex, _ := newExpander(t, &v1.TaskDefinition{Type: v1.TypeShell, Parallel: structpb.NewNumberValue(3)})
 	ex.records.At(0).Held = true
 	if ex.expand(0); ex.hasEvents() {
 		t.Fatal("a held task expands")
@@ -89,9 +77,11 @@ func TestHeldFanOutExpandsWhenReleased(t *testing.T) {
 // A fan-out whose instances were requeued keeps its size, and its list is not evaluated again.
 func TestRequeuedFanOutKeepsItsSize(t *testing.T) {
 	t.Parallel()
-	ex, f, e := newExpander(t, &v1.TaskDefinition{Type: v1.TypeShell, Foreach: structpb.NewStringValue("input.all")})
-	f.before = &partitionedFanOut{total: 100, requeued: []int32{7}}
-	if ex.expand(0); len(e.asked) > 0 || len(f.large) != 1 || f.large[0] != 100 {
-		t.Errorf("asked %v, large fan-outs of %v", e.asked, f.large)
+	ex, e := newExpander(t, &v1.TaskDefinition{Type: v1.TypeShell, Foreach: structpb.NewStringValue("input.all")})
+	ex.fanOuts.Expand(0, 100)
+	ex.fanOuts.Requeue(0, 7)
+	ex.expand(0)
+	if events := ex.takeEvents(); len(e.asked) > 0 || len(events) != 1 || events[0] != (dag.Expanded{Count: 100, Partitioned: true}) {
+		t.Errorf("asked %v, events %+v", e.asked, events)
 	}
 }

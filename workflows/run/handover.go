@@ -15,10 +15,9 @@ import (
 // handover takes over the state that the previous execution or generation left, and hands the state over to the next one.
 type handover struct {
 	*execution
-	deadlines  handoverDeadlines
-	partitions handoverPartitions
-	store      mustCaller
-	view       handoverView
+	deadlines handoverDeadlines
+	store     mustCaller
+	view      handoverView
 
 	taskCarriers []taskCarrier
 	carriers     []carrier
@@ -28,9 +27,6 @@ type handover struct {
 type (
 	handoverDeadlines interface {
 		start(i int, now time.Time)
-	}
-	handoverPartitions interface {
-		isLarge(i, count int) bool
 	}
 	handoverView interface {
 		openState() string
@@ -66,6 +62,7 @@ func (ho *handover) runState() *v1.RunState {
 		c.Abort = &v1.Run{State: a.State, Reason: a.Reason, Error: a.Error}
 	}
 	ho.flight.Save(c)
+	ho.fanOuts.Save(c)
 	for _, carrier := range ho.taskCarriers {
 		carrier.saveTasks(c)
 	}

@@ -7,6 +7,7 @@ import (
 
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/core/dag"
+	"switchyard/workflows/core/fanout"
 	"switchyard/workflows/core/flight"
 	"switchyard/workflows/definition"
 	"switchyard/workflows/eventlog"
@@ -19,14 +20,14 @@ import (
 
 // restore continues from the state that the previous execution left.
 func (ho *handover) restore(runState *v1.RunState) error {
-	tasks := map[string]*v1.TaskState{}
+	tasks, context := map[string]*v1.TaskState{}, structs.Clone(ho.in.GetDefinition().GetContext())
 	take := func(part *v1.RunState) {
 		//workflowcheck:ignore (into a map again)
 		for name, t := range part.GetTasks() {
 			tasks[name] = t
 		}
-		if part.GetContext() != nil {
-			ho.context = structs.Clone(part.GetContext())
+		if part.GetContext() != nil && !ho.reopensPartition() {
+			context = structs.Clone(part.GetContext())
 		}
 	}
 	take(runState)
@@ -45,6 +46,7 @@ func (ho *handover) restore(runState *v1.RunState) error {
 	if err := ho.restoreCore(runState, tasks); err != nil {
 		return err
 	}
+	ho.fanOuts = fanout.New(ho.fanOutConfig(), ho.core, context)
 	ho.newFlight()
 	ho.status = status.New(ho.self, ho.in, ho.graph, ho.records, runState.GetCreatedAt().AsTime())
 	ho.status.RestoreRun(runState)
@@ -53,21 +55,23 @@ func (ho *handover) restore(runState *v1.RunState) error {
 	ho.status.AddInstances(ho.core)
 	for i := range ho.core.Len() {
 		t := tasks[ho.core.Name(i)]
+		fanOut := ho.fanOuts.Restore(i, t)
 		if t != nil {
 			if len(ho.startsWith().From) > 0 && !v1.IsTaskTerminal(ho.core.Task(i).State) {
 				t.Checkpoint = nil // the task starts again from its beginning
 			}
 			_, instances := ho.core.Instances(ho.core.TaskOf(i))
-			ho.records.Restore(i, t, instances > 0)
+			ho.records.Restore(i, t, instances > 0 || ho.fanOuts.IsPartitioned(i))
 			ho.status.Restore(i, t)
 		}
 		ho.fly(ho.flight.RestoreTask(i, t))
+		ho.spread(fanOut)
 		for _, carrier := range ho.taskCarriers {
 			carrier.restoreTask(i, t)
 		}
 		ho.status.Touch(i) // clients that watched the previous execution see all of it again
 	}
-	ho.status.SetContext(ho.context)
+	ho.status.SetContext(context)
 	ho.fly(ho.flight.Restore(runState))
 	for _, carrier := range ho.carriers {
 		carrier.restore(runState)
@@ -105,7 +109,7 @@ func (ho *handover) restoreCore(runState *v1.RunState, tasks map[string]*v1.Task
 			from, count = int(part.GetFrom()), int(part.GetTo()-part.GetFrom())
 		}
 		if t.GetTask().Count == nil || count == 0 || len(t.GetPartitions()) > 0 && records[i].State == v1.TaskPending ||
-			len(t.GetPartitions()) == 0 && ho.partitions.isLarge(i, count) { // its instances are no longer known
+			len(t.GetPartitions()) == 0 && ho.fanOutConfig().IsLarge(ho.graph.Definition(i), count) { // its instances are no longer known
 			continue
 		}
 		options = append(options, dag.WithExpansion(i, from, count, len(t.GetPartitions()) > 0))
@@ -122,14 +126,14 @@ func (ho *handover) restoreCore(runState *v1.RunState, tasks map[string]*v1.Task
 	}
 	again := ho.startsWith()
 	if ho.in.GetPartition() != nil {
-		again.Tasks = deadLettersAmong(again.Tasks, tasks)
+		again.Tasks = fanout.DeadLettersAmong(again.Tasks, tasks)
 		halted := runState.GetHaltReason()
 		if ho.in.GetState() == nil {
 			halted = ho.in.GetPartition().GetHaltReason()
 		}
 		options = append(options, dag.WithHaltedGroup(0, halted))
 	} else {
-		again.Tasks, again.Partitioned = partitionedTasks(again.Tasks, tasks)
+		again.Tasks, again.Partitioned = fanout.PartitionedTasks(again.Tasks, tasks)
 	}
 	if i, ok := ho.graph.Index(runState.GetFirstFailure()); ok {
 		options = append(options, dag.WithFirstFailure(i))
@@ -155,6 +159,7 @@ func (ho *handover) newFlight() {
 func (ho *handover) beginNew() {
 	now := ho.now()
 	ho.core, ho.submittedBy = ho.newCore(), ho.in.GetBy()
+	ho.fanOuts = fanout.New(ho.fanOutConfig(), ho.core, structs.Clone(ho.in.GetDefinition().GetContext()))
 	ho.newFlight()
 	ho.status = status.New(ho.self, ho.in, ho.graph, ho.records, workflow.GetInfo(ho.root).WorkflowStartTime)
 	ho.log = ho.status.Log
@@ -186,10 +191,15 @@ func (ho *handover) newCore() *dag.State {
 	return dag.New(ho.graph)
 }
 
+// reopensPartition reports whether this is a partition that was open in a previous generation. It has the context of its run.
+func (ho *handover) reopensPartition() bool {
+	return ho.in.GetState() == nil && ho.in.GetPartition() != nil
+}
+
 // reopenPartition continues from the state that the partition left in a previous generation. Without that state, all instances
 // run again.
 func (ho *handover) reopenPartition() {
-	part, current := ho.in.GetPartition(), ho.context
+	part := ho.in.GetPartition()
 	before, _ := names.ParseFanOutID(part.GetPrevious())
 	var runState v1.RunState
 	err := ho.store.mustNow("load the state of the partition in the previous generation", names.ReopenActivity, &runState,
@@ -202,8 +212,6 @@ func (ho *handover) reopenPartition() {
 		ho.beginNew()
 		return
 	}
-	ho.context = current
-	ho.status.SetContext(current)
 	if part.GetPrevious() != ho.self {
 		ho.log.ContinueFrom(0, 0)
 	}

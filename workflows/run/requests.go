@@ -79,7 +79,7 @@ func (rq *requests) executeRequest(u *flight.Unit) (*v1.ExecuteRequest, error) {
 	req.Gpus, req.NumaNode, req.Notices = u.GPUs, u.NUMANode, rq.notices(u.Members)
 	req.Continues, req.Requeues = rq.records.Of(first).Continues, rq.records.Of(first).Requeues
 	var err error
-	if req.Context, err = rq.shared(&rq.sharedContext, "context", rq.context); err != nil {
+	if req.Context, err = rq.shared(&rq.sharedContext, "context", rq.fanOuts.Context()); err != nil {
 		return nil, err
 	}
 	if req.RunInput, err = rq.shared(&rq.sharedInput, "input", rq.in.GetInput()); err != nil {

@@ -14,7 +14,6 @@ import (
 // resultCache reuses the cached results of earlier runs, and caches those of this run.
 type resultCache struct {
 	*execution
-	contexts  contextUpdater
 	evaluator asker
 	store     cacheStore
 
@@ -61,7 +60,7 @@ func (rc *resultCache) answered(i int, a *v1.ConditionAnswer) {
 		return
 	}
 	claim := rc.core.Task(i).Claim
-	rc.contexts.add(cached.GetResponse().GetResult().GetContextUpdate(), func(refusal string) {
+	rc.updateContext(cached.GetResponse().GetResult().GetContextUpdate(), func(refusal string) {
 		switch {
 		case !rc.isQueued(i, claim): // it has ended meanwhile
 		case refusal != "":

@@ -8,38 +8,34 @@ import (
 
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/core/dag"
+	"switchyard/workflows/definition"
 )
-
-// fakeCacheUser takes the tasks that are not answered from the cache, and refuses context updates that it is told to refuse.
-type fakeCacheUser struct{ refusal string }
-
-func (f *fakeCacheUser) add(_ *structpb.Struct, settle func(string)) { settle(f.refusal) }
 
 // A cached result answers a task, unless nothing is cached, the key has no value, the run made the result itself, or its context
 // update does not fit.
 func TestCachedResultIsReused(t *testing.T) {
 	t.Parallel()
-	cached := func(run string) *v1.CachedResult {
-		return &v1.CachedResult{RunId: run, Response: &v1.ExecuteResponse{State: v1.TaskCompleted, Result: &v1.TaskResult{}}}
+	cached := func(run string, updateBytes int) *v1.CachedResult {
+		update := &structpb.Struct{Fields: map[string]*structpb.Value{"log": structpb.NewStringValue(strings.Repeat("x", updateBytes))}}
+		return &v1.CachedResult{RunId: run, Response: &v1.ExecuteResponse{State: v1.TaskCompleted, Result: &v1.TaskResult{ContextUpdate: update}}}
 	}
 	for name, test := range map[string]struct {
 		answer     *v1.ConditionAnswer
 		generation int32
-		refusal    string
 		reused     bool
 	}{
-		"another run":                 {answer: &v1.ConditionAnswer{Text: "k", Cached: cached("other")}, reused: true},
+		"another run":                 {answer: &v1.ConditionAnswer{Text: "k", Cached: cached("other", 1)}, reused: true},
 		"nothing":                     {answer: &v1.ConditionAnswer{Text: "k"}},
 		"a key that fails":            {answer: &v1.ConditionAnswer{Error: "no such input"}},
-		"the run itself":              {answer: &v1.ConditionAnswer{Text: "k", Cached: cached("run")}, reused: true},
-		"the generation before":       {answer: &v1.ConditionAnswer{Text: "k", Cached: cached("run")}, generation: 1},
-		"an update that does not fit": {answer: &v1.ConditionAnswer{Text: "k", Cached: cached("other")}, refusal: "the context is full"},
+		"the run itself":              {answer: &v1.ConditionAnswer{Text: "k", Cached: cached("run", 1)}, reused: true},
+		"the generation before":       {answer: &v1.ConditionAnswer{Text: "k", Cached: cached("run", 1)}, generation: 1},
+		"an update that does not fit": {answer: &v1.ConditionAnswer{Text: "k", Cached: cached("other", definition.MaxContextBytes)}},
 	} {
 		x := newExecution(t, tasks(map[string]*v1.TaskDefinition{"build": {Type: v1.TypeShell, Cache: &v1.Cache{Key: "input.k"}}}))
 		x.in.Generation = test.generation
 		apply(x, x.core.Start())
-		f, e := &fakeCacheUser{refusal: test.refusal}, &fakeQuestions{}
-		rc := &resultCache{execution: x, contexts: f, evaluator: e}
+		e := &fakeQuestions{}
+		rc := &resultCache{execution: x, evaluator: e}
 		runs := func() bool { x.flight.Admit(); return x.flight.UnitOf(0) != nil }
 		rc.want(0)
 		if len(e.asked) != 1 || e.asked[0].kind != asksCache || runs() {

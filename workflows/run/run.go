@@ -16,26 +16,26 @@ import (
 type run struct {
 	*execution
 
-	outbox     *outbox
-	store      *storeCalls
-	commands   *commands
-	view       *view
-	history    *history
-	handover   *handover
-	reporter   *reporter
-	deadlines  *deadlines
-	evaluator  *evaluator
-	expander   *expander
-	cache      *resultCache
-	abandoned  *abandoned
-	approvals  *approvals
-	contexts   *contexts
-	requests   *requests
-	children   *children
-	childRuns  *childRuns
-	partitions *partitions
+	outbox    *outbox
+	store     *storeCalls
+	commands  *commands
+	view      *view
+	history   *history
+	handover  *handover
+	controls  *controls
+	deadlines *deadlines
+	evaluator *evaluator
+	expander  *expander
+	cache     *resultCache
+	abandoned *abandoned
+	approvals *approvals
+	requests  *requests
+	children  *children
+	childRuns *childRuns
+	ancestry  *ancestry
 
-	cancels map[*flight.Unit]workflow.CancelFunc // of the activities that wait for attempts
+	cancels    map[*flight.Unit]workflow.CancelFunc // of the activities that wait for attempts
+	partitions map[int]*childWorkflow               // children of partitions, by number
 }
 
 // Runner is the workflow Run with its limits. The limits are part of the workflow code: a Runner with other limits cannot
@@ -124,8 +124,9 @@ func (r *run) gather() {
 func (r *run) receive() {
 	r.beginRound()
 	r.commands.receiveCancel()
-	r.partitions.receiveReports()
-	r.reporter.receive()
+	r.receiveReports()
+	r.receiveOrders()
+	r.receiveAnswers()
 	r.commands.refuseSignals()
 	r.outbox.settle()
 	r.receiveGrants()
@@ -153,8 +154,8 @@ func (r *run) apply(d dag.Decisions) {
 		r.fly(r.flight.Withdraw(i))
 	}
 	r.stop(d.Stop)
-	r.partitions.halt(d.Halt)
-	r.partitions.resume(d.Resume)
+	r.spread(r.fanOuts.Halt(d.Halt))
+	r.spread(r.fanOuts.Resume(d.Resume))
 	for _, b := range d.Backoff {
 		claim := r.core.Task(b.Task).Claim
 		r.records.At(b.Task).QueuedAt = time.Time{}
@@ -190,14 +191,14 @@ func (r *run) apply(d dag.Decisions) {
 		r.wake() // the next round evaluates their expressions first
 	}
 	r.sendLockRequests()
-	r.partitions.openAll()
+	r.openPartitions()
 	r.childRuns.readResults()
 	r.children.prepare()
 	r.children.awaitRuns()
 	r.fly(r.flight.Reattach(r.history.isDetaching()))
 	r.dispatch()
 	r.place()
-	r.reporter.report()
+	r.report()
 	r.view.showState()
 }
 
@@ -206,7 +207,9 @@ func (r *run) stop(tasks []int) {
 	for _, i := range tasks {
 		effects, ok := r.flight.Stop(i)
 		r.fly(effects)
-		_ = ok || r.approvals.stop(i) || r.childRuns.stop(i) || r.partitions.stop(i)
+		if !ok && !r.approvals.stop(i) && !r.childRuns.stop(i) {
+			r.spread(r.fanOuts.Stop(i))
+		}
 	}
 }
 

@@ -24,7 +24,7 @@ func (r *run) finish(end *dag.End) (*v1.StatusResponse, error) {
 	final := r.status.Whole()
 	final.Chain = r.selfChain
 	status.EndRun(final.GetRun(), end, now)
-	final.Partitions = r.partitions.all()
+	final.Partitions = r.fanOuts.Reports()
 	final.Items, final.EventSlices = r.status.AllItems(), r.log.StoredParts()
 	final.NextEvent = r.log.Next()
 	if r.log.Len() > 0 {
@@ -40,7 +40,7 @@ func (r *run) finish(end *dag.End) (*v1.StatusResponse, error) {
 	r.status.End(end, now) // only after it is stored: until then the run is open
 	r.view.showDeadLetters()
 	r.view.endAttributes(end.State, end.Error)
-	r.reporter.lastReport()
+	r.lastReport()
 	r.flight.FreeSlot()
 	r.sendLockRequests()
 	r.outbox.charge(2 * maxResultBytes)

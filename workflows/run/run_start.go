@@ -14,7 +14,6 @@ import (
 	"switchyard/workflows/eventlog"
 	"switchyard/workflows/names"
 	"switchyard/workflows/phrase"
-	"switchyard/workflows/structs"
 )
 
 // start begins the run once it is approved, if it needs approval, and has its run slot; until then nothing starts. It returns
@@ -70,8 +69,8 @@ func (r *run) awaitStart(early []dag.Event, may func() bool) (_ []dag.Event, ove
 // report.
 func (r *run) startAgain() dag.Decisions {
 	decisions := r.core.Start()
-	r.partitions.halt(decisions.Halt)
-	r.partitions.orderAll()
+	r.spread(r.fanOuts.Halt(decisions.Halt))
+	r.spread(r.fanOuts.OrderAll())
 	return decisions
 }
 
@@ -136,7 +135,6 @@ func (r *run) readInput() error {
 	if r.in.GetPartition() == nil {
 		r.selfChain = r.chain
 	}
-	r.context = structs.Clone(r.in.GetDefinition().GetContext())
 	return nil
 }
 
@@ -180,7 +178,7 @@ func (r *run) begin() error {
 	r.status.ExplainWaits(r.waitReason)
 	r.flight.Learn(0, r.in.GetPartition().GetDurationEstimate())
 	r.deadlines.startRun()
-	r.reporter.watchParent()
+	r.watchParent()
 	r.abandoned.awaitAll()
 	return nil
 }

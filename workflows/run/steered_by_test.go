@@ -26,7 +26,6 @@ func TestHoldAndPauseShowWhoAndWhy(t *testing.T) {
 			return err
 		}
 		r.log = r.status.Log
-		ct := &controls{execution: r.execution, commands: r.commands, expander: r.expander, partitions: r.partitions}
 		want := func(task, run string) {
 			t.Helper()
 			r.status.SetRunState(r.view.openState())
@@ -38,17 +37,17 @@ func TestHoldAndPauseShowWhoAndWhy(t *testing.T) {
 				t.Errorf("the run shows %q, want %q", shown.GetError(), run)
 			}
 		}
-		ct.hold(0, &v1.TaskCommand{Task: "late", By: "ann", Reason: "not yet"})
-		ct.pause(&v1.RunCommand{By: "bob", Reason: "lunch"})
+		r.controls.hold(0, &v1.TaskCommand{Task: "late", By: "ann", Reason: "not yet"})
+		r.controls.pause(&v1.RunCommand{By: "bob", Reason: "lunch"})
 		want("by ann: not yet", "paused by bob: lunch")
 		if runState := r.handover.runState(); runState.GetHeldBy()["late"] != "by ann: not yet" || runState.GetPausedBy() != "paused by bob: lunch" {
 			t.Errorf("the next execution is given %v", runState)
 		}
-		ct.unhold(0, &v1.TaskCommand{Task: "late"})
-		ct.resume(&v1.RunCommand{})
+		r.controls.unhold(0, &v1.TaskCommand{Task: "late"})
+		r.controls.resume(&v1.RunCommand{})
 		want("", "")
-		ct.hold(0, &v1.TaskCommand{Task: "late"})
-		ct.pause(&v1.RunCommand{})
+		r.controls.hold(0, &v1.TaskCommand{Task: "late"})
+		r.controls.pause(&v1.RunCommand{})
 		want("by a person", "")
 		return nil
 	})

@@ -28,11 +28,10 @@ const (
 // steering lets people suspend, resume, stop and restart running attempts.
 type steering struct {
 	*execution
-	approvals  steeringApprovals
-	childRuns  steeringRuns
-	commands   steeringCommands
-	outbox     steeringOutbox
-	partitions steeringPartitions
+	approvals steeringApprovals
+	childRuns steeringRuns
+	commands  steeringCommands
+	outbox    steeringOutbox
 
 	requests int // updates that wait for the answer of a node
 }
@@ -54,9 +53,6 @@ type (
 	steeringOutbox interface {
 		watch(future workflow.Future, onReady func(workflow.Future))
 		startActivity(options workflow.ActivityOptions, name string, req any, written int) workflow.Future
-	}
-	steeringPartitions interface {
-		of(i int) *partitionedFanOut
 	}
 )
 
@@ -183,7 +179,7 @@ func (st *steering) maySteer(i int) error {
 		return fmt.Errorf("task %s waits for approval and is not running", name)
 	case isRun:
 		return fmt.Errorf("task %s is a run of its own: pause or resume run %s", name, childRun)
-	case instances > 0 || st.partitions.of(i) != nil:
+	case instances > 0 || st.fanOuts.IsPartitioned(i):
 		return fmt.Errorf("task %s is fanned out: name one of its instances, such as %s", name, names.InstanceName(name, 0))
 	case att == nil:
 		return fmt.Errorf("task %s is not running (%s): hold it with `switchyard runs hold`", name, st.status.ShownState(i))

@@ -15,10 +15,9 @@ import (
 // A partition has none. It also answers the queries and stores the events of the run.
 type view struct {
 	*execution
-	approvals  viewApprovals
-	outbox     charger
-	partitions viewPartitions
-	store      viewStore
+	approvals viewApprovals
+	outbox    charger
+	store     viewStore
 
 	shown, wanted visibility.Attributes
 }
@@ -28,20 +27,12 @@ type (
 	viewApprovals interface {
 		count() int
 	}
-	viewPartitions interface {
-		countDeadLetters() (n int)
-		all() (parts []*v1.PartitionReport)
-		childOf(req *v1.InstancesRequest) (id string, open bool)
-	}
 	viewStore interface {
 		mustNow(summary, activity string, result any, args ...any) error
 		try(summary, activity string, result any, args ...any) error
 		shownProblem() string
 	}
 )
-
-// A nodeList receives the nodes that the run uses.
-type nodeList interface{ addNode(node string) }
 
 // readAttributes reads the search attributes that visibility has and adds those that follow from the run's input.
 func (v *view) readAttributes() {
@@ -99,7 +90,7 @@ func (v *view) usedNodes() []string { return v.wanted.Nodes }
 
 // countDeadLetters returns the number of dead letters of the run, including those of its partitions.
 func (v *view) countDeadLetters() int {
-	return v.core.Count(v1.TaskDeadLetter) + v.partitions.countDeadLetters()
+	return v.core.Count(v1.TaskDeadLetter) + v.fanOuts.CountDeadLetters()
 }
 
 // addNode adds a node that the run uses to the search attributes.

@@ -28,7 +28,7 @@ func (v *view) answerStatus(req *v1.StatusRequest) (*v1.StatusResponse, error) {
 	}
 	res.Chain = v.selfChain
 	if req.GetSince() == 0 {
-		res.Partitions = v.partitions.all()
+		res.Partitions = v.fanOuts.Reports()
 	}
 	return res, nil
 }
@@ -44,7 +44,7 @@ func (v *view) answerInstances(req *v1.InstancesRequest) (*v1.InstancesResponse,
 	if v.status == nil {
 		return nil, errNotBegun
 	}
-	if child, open := v.partitions.childOf(req); child != "" {
+	if child, open := v.fanOuts.ChildOf(req); child != "" {
 		i, _ := v.graph.Index(req.GetTask())
 		return &v1.InstancesResponse{Next: req.GetFrom(), Child: child, Open: open, Items: v.records.ItemsOf(i, v.graph.Definition(i))}, nil
 	}

@@ -7,39 +7,34 @@ import (
 	"switchyard/workflows/core/dag"
 )
 
-// fakeCounts is what a view asks of admission, approvals and partitions.
-type fakeCounts struct {
-	paused             bool
-	approvals, letters int
-}
+// fakeApprovals is the number of approvals that a run waits for.
+type fakeApprovals int
 
-func (f *fakeCounts) count() int                                          { return f.approvals }
-func (f *fakeCounts) countDeadLetters() int                               { return f.letters }
-func (f *fakeCounts) all() []*v1.PartitionReport                          { return nil }
-func (f *fakeCounts) childOf(*v1.InstancesRequest) (id string, open bool) { return "", false }
+func (n fakeApprovals) count() int { return int(n) }
 
 // The state of an open run says what it waits for: first of all for people.
 func TestOpenState(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
-		before *v1.RunApproval
-		counts fakeCounts
-		want   string
+		before    *v1.RunApproval
+		paused    bool
+		approvals fakeApprovals
+		want      string
 	}{
 		"running":                         {want: v1.RunRunning},
-		"before its approval":             {before: &v1.RunApproval{State: v1.ApprovalPending}, counts: fakeCounts{paused: true}, want: v1.RunPendingApproval},
+		"before its approval":             {before: &v1.RunApproval{State: v1.ApprovalPending}, paused: true, want: v1.RunPendingApproval},
 		"approved":                        {before: &v1.RunApproval{State: v1.ApprovalApproved}, want: v1.RunRunning},
-		"paused":                          {counts: fakeCounts{paused: true, approvals: 2}, want: v1.RunPaused},
-		"only approvals are under way":    {counts: fakeCounts{approvals: 2}, want: v1.RunPendingApproval},
-		"another task is under way still": {counts: fakeCounts{approvals: 1}, want: v1.RunRunning},
+		"paused":                          {paused: true, approvals: 2, want: v1.RunPaused},
+		"only approvals are under way":    {approvals: 2, want: v1.RunPendingApproval},
+		"another task is under way still": {approvals: 1, want: v1.RunRunning},
 	} {
 		x := newExecution(t, tasks(map[string]*v1.TaskDefinition{"a": {Type: v1.TypeApproval}, "b": {Type: v1.TypeApproval}}))
 		apply(x, x.core.Start())
 		x.approval = test.before
-		if test.counts.paused {
+		if test.paused {
 			x.flight.Pause()
 		}
-		v := &view{execution: x, approvals: &test.counts, partitions: &test.counts}
+		v := &view{execution: x, approvals: test.approvals}
 		if got := v.openState(); got != test.want {
 			t.Errorf("%s: %s, want %s", name, got, test.want)
 		}
@@ -53,7 +48,10 @@ func TestDeadLettersOfPartitionsCount(t *testing.T) {
 	d := apply(x, x.core.Start())
 	x.core.Apply(dag.Placed{Task: d.Place[0], Claim: x.core.Task(0).Claim, Node: "node-1"})
 	x.core.Apply(dag.Ended{Task: 0, Claim: x.core.Task(0).Claim, State: v1.TaskFailed, ExitCode: 1})
-	v := &view{execution: x, partitions: &fakeCounts{letters: 3}}
+	x.fanOuts.Restore(0, &v1.TaskState{
+		Task: &v1.Task{Counts: map[string]int32{v1.TaskDeadLetter: 3}}, Partitions: []*v1.PartitionReport{{Over: true}},
+	})
+	v := &view{execution: x}
 	if got, want := v.countDeadLetters(), 3+x.core.Count(v1.TaskDeadLetter); got != want {
 		t.Errorf("%d dead letters, want %d", got, want)
 	}

@@ -1,6 +1,10 @@
 package dag
 
-import v1 "switchyard/proto/switchyard/v1"
+import (
+	"cmp"
+
+	v1 "switchyard/proto/switchyard/v1"
+)
 
 // CancelTask cancels one task with all its instances, or one instance, in any state before its end. A dispatched attempt is
 // stopped first, and the task is then cancelled unless it completes. In a cancelled run CancelTask has no effect.
@@ -39,4 +43,20 @@ func (e Expire) apply(s *State) {
 	if s.records.has(e.Task) && !s.ends.cancelled {
 		s.ends.setPendingEnd(e.Task, Failure{State: v1.TaskFailed, Reason: v1.ReasonDeadline, Error: e.Error})
 	}
+}
+
+// KillReason returns why task i is being killed, or "" if it is not.
+func (s *State) KillReason(i int) string {
+	if rec := s.Task(i); rec.PendingEnd && rec.Failure.State == v1.TaskKilled {
+		return cmp.Or(rec.Failure.Error, v1.ReasonKilled)
+	}
+	return ""
+}
+
+// EndReason returns in one line why a dispatched task is to end, or why its run is. It may be empty.
+func (s *State) EndReason(i int) string {
+	if rec := s.Task(i); rec.PendingEnd {
+		return rec.Failure.Error
+	}
+	return s.Aborted().Error
 }

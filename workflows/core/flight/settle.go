@@ -1,8 +1,6 @@
 package flight
 
 import (
-	"cmp"
-
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/core/dag"
 	"switchyard/workflows/phrase"
@@ -38,7 +36,7 @@ func (s *State) Settled(end End, refusal string) []Effect {
 		end.Response.Result.ContextUpdate = nil
 		e.State, e.Reason, e.Error, e.NoRetry = v1.TaskFailed, v1.ReasonContext, refusal, true
 	}
-	if why := s.KillReason(e.Task); why != "" && e.State == v1.TaskCancelled {
+	if why := s.core.KillReason(e.Task); why != "" && e.State == v1.TaskCancelled {
 		e.State, e.Reason, e.Error = v1.TaskKilled, v1.ReasonKilled, why
 	}
 	if !s.core.RetriesLeft(e.Task) {
@@ -68,12 +66,4 @@ func (s *State) RetryAnswered(end End, a *v1.ConditionAnswer) []Effect {
 		AddUnknownOutcome(&ended)
 	}
 	return []Effect{Raise{ended}}
-}
-
-// KillReason returns why a task is being killed, or "" if it is not.
-func (s *State) KillReason(i int) string {
-	if rec := s.core.Task(i); rec.PendingEnd && rec.Failure.State == v1.TaskKilled {
-		return cmp.Or(rec.Failure.Error, v1.ReasonKilled)
-	}
-	return ""
 }

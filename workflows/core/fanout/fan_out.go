@@ -1,4 +1,4 @@
-package run
+package fanout
 
 import (
 	"cmp"
@@ -9,9 +9,9 @@ import (
 	"switchyard/workflows/core/dag"
 )
 
-// partitionedFanOut is a fan-out that is too large for the run. FanOut children run its partitions, a bounded number at a time,
-// and report to the run.
-type partitionedFanOut struct {
+// fanOut is a fan-out that is too large for the run. FanOut children run its partitions, a bounded number at a time, and report to
+// the run.
+type fanOut struct {
 	task       int
 	total      int
 	size       int                   // instances in a partition
@@ -26,20 +26,28 @@ type partitionedFanOut struct {
 	// requeued instances run again and all others keep their final state.
 	requeued []int32
 	partial  bool
-	// children holds the child workflows of open partitions, by first instance. late marks those that are sent an order as soon
-	// as they are open.
-	children map[int]*childWorkflow
-	late     map[int]bool
-	waits    bool // a partition waits until fewer child workflows of the run are open
+	children map[int]*child // of the open partitions, by first instance
+	waits    bool           // a partition waits until fewer child workflows of the run are open
 }
 
-func newPartitionedFanOut(task, total, size int) *partitionedFanOut {
-	return &partitionedFanOut{task: task, total: total, size: size, children: map[int]*childWorkflow{}, late: map[int]bool{}}
+func newFanOut(task, total, size int) *fanOut {
+	return &fanOut{task: task, total: total, size: size, children: map[int]*child{}}
+}
+
+// partitionEnd returns the number after that of the last instance of the partition with index k.
+func (m *fanOut) partitionEnd(k int) int { return min((k+1)*m.size, m.total) }
+
+// hasOpenPartition reports whether any partition is open.
+func (m *fanOut) hasOpenPartition() bool {
+	return slices.ContainsFunc(m.partitions, func(p *v1.PartitionReport) bool { return !p.GetOver() })
 }
 
 // partitionFrom returns the partition that starts at an instance, or nil if it was never opened.
-func (m *partitionedFanOut) partitionFrom(from int) *v1.PartitionReport {
-	for _, p := range m.partitions {
+func (m *fanOut) partitionFrom(from int) *v1.PartitionReport { return reportFrom(m.partitions, from) }
+
+// reportFrom returns the report of the partition that starts at an instance, or nil if there is none.
+func reportFrom(reports []*v1.PartitionReport, from int) *v1.PartitionReport {
+	for _, p := range reports {
 		if int(p.GetFrom()) == from {
 			return p
 		}
@@ -48,7 +56,7 @@ func (m *partitionedFanOut) partitionFrom(from int) *v1.PartitionReport {
 }
 
 // failures returns how many instances have failed and how many were cancelled.
-func (m *partitionedFanOut) failures() (n, cancelled int32) {
+func (m *fanOut) failures() (n, cancelled int32) {
 	for _, p := range m.partitions {
 		//workflowcheck:ignore (a sum does not depend on the order)
 		for state, count := range p.GetCounts() {
@@ -64,7 +72,7 @@ func (m *partitionedFanOut) failures() (n, cancelled int32) {
 }
 
 // countedFailures returns how many instances count towards maxFailures. Instances that a person cancelled count, too.
-func (m *partitionedFanOut) countedFailures() int32 {
+func (m *fanOut) countedFailures() int32 {
 	n, cancelled := m.failures()
 	if cancelled > 0 && !m.stopped {
 		n += cancelled
@@ -72,14 +80,14 @@ func (m *partitionedFanOut) countedFailures() int32 {
 	return n
 }
 
-func (m *partitionedFanOut) halt(reason string) { m.halted, m.haltReason = true, reason }
+func (m *fanOut) halt(reason string) { m.halted, m.haltReason = true, reason }
 
-func (m *partitionedFanOut) partitionFailed() bool {
+func (m *fanOut) partitionFailed() bool {
 	return slices.ContainsFunc(m.partitions, func(p *v1.PartitionReport) bool { return p.GetState() == v1.TaskFailed })
 }
 
 // ended returns the end of the task.
-func (m *partitionedFanOut) ended(claim int32, def *v1.TaskDefinition, counts map[string]int32, failed int32) dag.Ended {
+func (m *fanOut) ended(claim int32, def *v1.TaskDefinition, counts map[string]int32, failed int32) dag.Ended {
 	e := dag.Ended{Task: m.task, Claim: claim, State: v1.TaskCompleted}
 	failure, final := "", int32(0)
 	for _, p := range m.partitions {
@@ -109,18 +117,8 @@ func (m *partitionedFanOut) ended(claim int32, def *v1.TaskDefinition, counts ma
 	return e
 }
 
-// partitionBefore returns the previous generation's report of the partition that starts at an instance, or nil if there is
-// none.
-func (m *partitionedFanOut) partitionBefore(from int) *v1.PartitionReport {
-	k := slices.IndexFunc(m.before, func(p *v1.PartitionReport) bool { return int(p.GetFrom()) == from })
-	if k < 0 {
-		return nil
-	}
-	return m.before[k]
-}
-
 // freeSlot returns a free slot among the open partitions, or -1 if there is none.
-func (m *partitionedFanOut) freeSlot(width int) int {
+func (m *fanOut) freeSlot(width int) int {
 	taken := make([]bool, width)
 	for _, p := range m.partitions {
 		if !p.GetOver() && int(p.GetSlot()) < width {
@@ -130,17 +128,8 @@ func (m *partitionedFanOut) freeSlot(width int) int {
 	return slices.Index(taken, false)
 }
 
-// share returns a slot's portion of a limit; 0 means no limit.
-func (m *partitionedFanOut) share(slot, limit, width int) int32 {
-	share := limit / width
-	if slot < limit%width {
-		share++
-	}
-	return int32(share)
-}
-
 // partition returns the partition that holds an instance, or nil if it was never opened.
-func (m *partitionedFanOut) partition(number int) *v1.PartitionReport {
+func (m *fanOut) partition(number int) *v1.PartitionReport {
 	if k := number / m.size; k < len(m.partitions) {
 		return m.partitions[k]
 	}
@@ -148,7 +137,7 @@ func (m *partitionedFanOut) partition(number int) *v1.PartitionReport {
 }
 
 // requeuedIn returns the requeued instances in the range [from, to).
-func (m *partitionedFanOut) requeuedIn(from, to int) (back []int32) {
+func (m *fanOut) requeuedIn(from, to int) (back []int32) {
 	for _, n := range m.requeued {
 		if from <= int(n) && int(n) < to {
 			back = append(back, n)
@@ -158,25 +147,25 @@ func (m *partitionedFanOut) requeuedIn(from, to int) (back []int32) {
 }
 
 // hasRequeued reports whether any instance in the range [from, to) is requeued.
-func (m *partitionedFanOut) hasRequeued(from, to int) bool { return len(m.requeuedIn(from, to)) > 0 }
+func (m *fanOut) hasRequeued(from, to int) bool { return len(m.requeuedIn(from, to)) > 0 }
 
-// dropRequeued removes the range [from, to) from the requeued instances.
-func (m *partitionedFanOut) dropRequeued(from, to int) {
-	m.requeued = slices.DeleteFunc(m.requeued, func(n int32) bool { return from <= int(n) && int(n) < to })
+// dropRequeued removes instances whose partition opens again from the requeued ones.
+func (m *fanOut) dropRequeued(numbers []int32) {
+	m.requeued = slices.DeleteFunc(m.requeued, func(n int32) bool { return slices.Contains(numbers, n) })
 }
 
 // isKept reports whether a partition keeps its results while the task continues only for instances of other partitions.
-func (m *partitionedFanOut) isKept(before *v1.PartitionReport, back bool) bool {
+func (m *fanOut) isKept(before *v1.PartitionReport, back bool) bool {
 	return m.partial && !back && (m.halted || before.GetCounts()[v1.TaskSkipped] == 0)
 }
 
 // canReopen reports whether an ended partition has skipped instances that may now start.
-func (m *partitionedFanOut) canReopen(p *v1.PartitionReport) bool {
+func (m *fanOut) canReopen(p *v1.PartitionReport) bool {
 	return p.GetOver() && !m.halted && p.GetCounts()[v1.TaskSkipped] > 0
 }
 
 // durationEstimate returns the newest duration estimate of the partitions, or nil if there is none.
-func (m *partitionedFanOut) durationEstimate() *v1.DurationEstimate {
+func (m *fanOut) durationEstimate() *v1.DurationEstimate {
 	for k := len(m.partitions) - 1; k >= 0; k-- {
 		if p := m.partitions[k].GetDurationEstimate(); p != nil {
 			return p

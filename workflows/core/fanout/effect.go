@@ -1,0 +1,115 @@
+package fanout
+
+import (
+	"time"
+
+	"google.golang.org/protobuf/types/known/structpb"
+
+	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/core/dag"
+)
+
+// An Effect is what the caller carries out, in the order in which a method of [State] has returned it. Where an effect has an
+// answer, its comment names the methods that take it. Child workflows are given by number.
+type Effect interface{ isEffect() }
+
+// These effects are for the run itself.
+type (
+	// Raise reports an event to the core.
+	Raise struct{ Event dag.Event }
+	// Wake starts another round even without an event.
+	Wake struct{}
+	// LimitChildren counts the partitions whose children are wanted or open towards the limit of child workflows.
+	LimitChildren struct{ Open int }
+	// Settle gives the answer to a context update that [State.Update] has returned the number of. The refusal is "" if the update
+	// is merged.
+	Settle struct {
+		Ask     int64
+		Refusal string
+	}
+)
+
+// These effects are for the child workflows of partitions.
+type (
+	// OpenChild starts a child: Prepared, Opened, Unopened and Lost.
+	OpenChild struct {
+		Child   int
+		ID      string
+		Opening *Opening
+		Input   *v1.RunInput
+	}
+	// Reattach continues with a child that an earlier execution has started: Lost.
+	Reattach struct {
+		Child     int
+		ID, First string
+	}
+	// CancelChild cancels a child that has not started: Unopened.
+	CancelChild struct{ Child int }
+	// AwaitClose notes that a child has reported its end and is about to close.
+	AwaitClose struct{ Child int }
+	// SendOrder sends an order to a partition. The caller adds whether the run is paused.
+	SendOrder struct {
+		ID    string
+		Order *v1.PartitionOrder
+	}
+	// SendAnswer sends the answer to context updates to a partition: AnswerSent. Bytes is the size of the answer.
+	SendAnswer struct {
+		ID     string
+		Answer *v1.ContextAnswer
+		Bytes  int
+	}
+)
+
+// These effects are for the run of a partition, and for the partition that it has sent an order.
+type (
+	// SendReport sends the run a report: RunEnded if that fails. Bytes is the size of its context updates.
+	SendReport struct {
+		Report *v1.PartitionReport
+		Bytes  int
+	}
+	// ReportLater waits before the next report: ReportDue.
+	ReportLater struct{ Delay time.Duration }
+	// Cancel cancels this workflow.
+	Cancel struct{ Reason string }
+	// Pause stops new starts, and Resume reverses that.
+	Pause  struct{}
+	Resume struct{}
+)
+
+// These effects are for what people see.
+type (
+	// ShowCounts shows how many instances a task has, and how many of them are in each state.
+	ShowCounts struct {
+		Task, Total int
+		Counts      map[string]int32
+	}
+	// ShowWait shows why a task waits; nothing if the text is empty.
+	ShowWait struct {
+		Task int
+		Text string
+	}
+	// ShowNode shows a node that the run uses.
+	ShowNode struct{ Node string }
+	// ShowContext shows the context of the run.
+	ShowContext struct{ Context *structpb.Struct }
+)
+
+func (Raise) isEffect()         {}
+func (Wake) isEffect()          {}
+func (LimitChildren) isEffect() {}
+func (Settle) isEffect()        {}
+func (OpenChild) isEffect()     {}
+func (Reattach) isEffect()      {}
+func (CancelChild) isEffect()   {}
+func (AwaitClose) isEffect()    {}
+func (SendOrder) isEffect()     {}
+func (SendAnswer) isEffect()    {}
+func (SendReport) isEffect()    {}
+func (ReportLater) isEffect()   {}
+func (Cancel) isEffect()        {}
+func (Pause) isEffect()         {}
+func (Resume) isEffect()        {}
+func (ShowCounts) isEffect()    {}
+func (ShowWait) isEffect()      {}
+func (ShowNode) isEffect()      {}
+func (ShowContext) isEffect()   {}

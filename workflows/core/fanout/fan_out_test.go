@@ -1,0 +1,271 @@
+package fanout
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/structpb"
+
+	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/core/dag"
+)
+
+// Only fan-outs beyond the limit, of tasks that need nodes, are large, and none of a partition is.
+func TestIsLarge(t *testing.T) {
+	t.Parallel()
+	s := newState(t, &v1.TaskDefinition{})
+	task := s.core.Definition(0)
+	if s.IsLarge(task, 100) || !s.IsLarge(task, 101) || s.IsLarge(&v1.TaskDefinition{Type: v1.TypeApproval}, 101) {
+		t.Error("100 instances stay with the run, 101 do not unless they need no node")
+	}
+	s.Input.Partition = &v1.Partition{}
+	if s.IsLarge(task, 101) {
+		t.Error("a partition has partitions")
+	}
+}
+
+// As many partitions open as the limits allow, and each gets its share of the concurrency.
+func TestOpenings(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		task        *v1.TaskDefinition
+		maxParallel int32
+		count, free int
+		prepare     func(*State, *fanOut)
+		want        string
+	}{
+		"all":               {count: 250, free: 9, want: "open 1: 0 to 100, open 2: 100 to 200, open 3: 200 to 250"},
+		"eight at once":     {count: 1000, free: 99, want: "open 1: 0 to 100, open 2: 100 to 200, open 3: 200 to 300, open 4: 300 to 400, open 5: 400 to 500, open 6: 500 to 600, open 7: 600 to 700, open 8: 700 to 800"},
+		"concurrency":       {task: &v1.TaskDefinition{Concurrency: 5}, count: 200, free: 9, want: "open 1: 0 to 100 at most 3, open 2: 100 to 200 at most 2"},
+		"maxParallel":       {task: &v1.TaskDefinition{Concurrency: 5}, maxParallel: 1, count: 200, free: 9, want: "open 1: 0 to 100 at most 1"},
+		"limit of children": {count: 300, free: 1, want: "open 1: 0 to 100, show wait waits: the run has reached the limit of 3 open child workflows"},
+		"batches":           {task: &v1.TaskDefinition{Batch: structpb.NewNumberValue(5)}, count: 1001, free: 9, want: "open 1: 0 to 1000, open 2: 1000 to 1001"},
+		"halted":            {count: 200, free: 9, prepare: func(_ *State, m *fanOut) { m.halt(v1.ReasonHalt) }},
+		"stopped":           {count: 200, free: 9, prepare: func(_ *State, m *fanOut) { m.stopped = true }},
+	} {
+		if test.task == nil {
+			test.task = &v1.TaskDefinition{}
+		}
+		s, m := expandedState(t, test.task, test.count)
+		s.Input.Definition.MaxParallel = test.maxParallel
+		if test.prepare != nil {
+			test.prepare(s, m)
+		}
+		if got := texts(openAll(s, test.free)); got != test.want {
+			t.Errorf("%s: %s, want %s", name, got, test.want)
+		}
+	}
+}
+
+// A run that is about to continue as new opens the first partition, and no further ones.
+func TestDrainingRunOpensNoFurtherPartition(t *testing.T) {
+	t.Parallel()
+	s, _ := expandedState(t, &v1.TaskDefinition{}, 200)
+	o, _ := s.Next(0, 0, 9, true)
+	s.Open(o, nil)
+	if o, _ := s.Next(0, o.To, 9, true); o != nil {
+		t.Errorf("instances from %d on open", o.From)
+	}
+}
+
+// reports returns reports of the two partitions of openState.
+func reports(one, two map[string]int32, over bool) []*v1.PartitionReport {
+	return []*v1.PartitionReport{
+		{Task: "each", Chain: "chain", Revision: 9, Counts: one, Over: over, State: v1.TaskCompleted},
+		{Task: "each", Chain: "chain", Revision: 9, From: 100, Counts: two, Over: over, State: v1.TaskCompleted},
+	}
+}
+
+// A task has the counts of its partitions, halts them after too many failures, and ends with the last of them.
+func TestReports(t *testing.T) {
+	t.Parallel()
+	completed := map[string]int32{v1.TaskCompleted: 100}
+	for name, test := range map[string]struct {
+		reports []*v1.PartitionReport
+		want    string // the effects of the last report
+	}{
+		"running":               {reports(completed, map[string]int32{v1.TaskRunning: 99, v1.TaskFailed: 1}, false), "show map[completed:100 failed:1 running:99], wake"},
+		"too many failures":     {reports(map[string]int32{v1.TaskRunning: 99, v1.TaskFailed: 1}, map[string]int32{v1.TaskRunning: 99, v1.TaskDeadLetter: 1}, false), "show map[dead_letter:1 failed:1 running:198], order cancel=false halt=true max_failures, order cancel=false halt=true max_failures, wake"},
+		"all completed":         {reports(completed, completed, true), "await close 2, show map[completed:200], wake, ended completed"},
+		"failures within limit": {reports(completed, map[string]int32{v1.TaskCompleted: 99, v1.TaskFailed: 1}, true), "await close 2, show map[completed:199 failed:1], wake, ended completed"},
+		"of an earlier chain":   {[]*v1.PartitionReport{{Task: "each", Chain: "older", Revision: 9}}, ""},
+		"of an older revision":  {[]*v1.PartitionReport{{Task: "each", Chain: "chain"}}, ""},
+		"of another task":       {[]*v1.PartitionReport{{Task: "none", Chain: "chain", Revision: 9}}, ""},
+	} {
+		s, _ := openState(t)
+		var effects []Effect
+		for _, p := range test.reports {
+			effects = s.Reported(p)
+		}
+		if got := texts(effects); got != test.want {
+			t.Errorf("%s: %s, want %s", name, got, test.want)
+		}
+	}
+}
+
+// A partition whose child ends without a final report is lost, once. The core ignores the second end of the task.
+func TestPartitionWithoutFinalReportIsLost(t *testing.T) {
+	t.Parallel()
+	s, _ := openState(t)
+	s.Reported(reports(map[string]int32{v1.TaskCompleted: 100}, nil, true)[0])
+	if got := texts(s.Lost(1, "its workflow has ended")); got != "" {
+		t.Errorf("a child that has reported its end is lost: %s", got)
+	}
+	got := texts(s.Lost(2, "its workflow has ended"))
+	if want := "ended failed instances 100 of 200 instances failed: instances from 100 on: its workflow has ended"; !strings.Contains(got, "show map[completed:100 lost:100]") || !strings.HasSuffix(got, want) {
+		t.Errorf("effects %s", got)
+	}
+}
+
+// Orders reach the open partitions at once and a starting one when it is open. A child that is not prepared yet never starts if
+// everything is to end.
+func TestOrders(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		phase    phase
+		do       func(*State) []Effect
+		want     string
+		whenOpen string
+	}{
+		"halt":               {open, func(s *State) []Effect { return s.Halt([]int{0}) }, "order cancel=false halt=true halt, order cancel=false halt=true halt", ""},
+		"halt while wanted":  {wanted, func(s *State) []Effect { return s.Halt([]int{0}) }, "order cancel=false halt=true halt", "order cancel=false halt=true halt"},
+		"stop while wanted":  {wanted, func(s *State) []Effect { return s.Stop(0) }, "order cancel=true halt=false, cancel child 2", ""},
+		"stop when starting": {starting, func(s *State) []Effect { return s.Stop(0) }, "order cancel=true halt=false", "order cancel=true halt=false"},
+		"kill": {open, func(s *State) []Effect {
+			s.core.Apply(dag.Kill{Task: 0, Reason: "by ann"})
+			return s.Stop(0)
+		}, "order cancel=true halt=false by ann, order cancel=true halt=false by ann", ""},
+		"stop of another task": {open, func(s *State) []Effect { return s.Stop(1) }, "", ""},
+		"pause":                {open, func(s *State) []Effect { return s.OrderAll() }, "order cancel=false halt=false, order cancel=false halt=false", ""},
+		"resume":               {open, func(s *State) []Effect { s.Halt([]int{0}); return s.Resume([]int{0}) }, "order cancel=false halt=false, order cancel=false halt=false", ""},
+	} {
+		s, _ := openState(t)
+		s.children[2].phase = test.phase
+		if got := texts(test.do(s)); got != test.want {
+			t.Errorf("%s: %s, want %s", name, got, test.want)
+		}
+		if got := texts(s.Opened(2, "first")); got != test.whenOpen {
+			t.Errorf("%s, when the child is open: %s, want %s", name, got, test.whenOpen)
+		}
+	}
+}
+
+// A task that is stopped ends when its last partition has ended, even one whose child never started.
+func TestStoppedTaskEndsWithItsPartitions(t *testing.T) {
+	t.Parallel()
+	s, _ := openState(t)
+	s.children[2].phase = wanted
+	s.Stop(0)
+	s.Reported(reports(map[string]int32{v1.TaskCancelled: 100}, nil, true)[0])
+	if got := texts(s.Unopened(2)); got != "show map[cancelled:200], wake, ended cancelled" {
+		t.Errorf("effects %s", got)
+	}
+}
+
+// A halted task resumes only if not too many of its instances have failed.
+func TestHaltAfterFailuresOutlivesResume(t *testing.T) {
+	t.Parallel()
+	s, m := openState(t)
+	s.Halt([]int{0})
+	m.partitions[0].Counts = map[string]int32{v1.TaskRunning: 98, v1.TaskFailed: 2}
+	if got := texts(s.Resume([]int{0})); got != "" || !m.halted || m.haltReason != v1.ReasonMaxFailures {
+		t.Errorf("effects %s, halted: %v", got, m.halted)
+	}
+}
+
+// A dead letter of an ended partition can be requeued once, and the partition opens again for it alone.
+func TestRequeuedInstanceReopensItsPartition(t *testing.T) {
+	t.Parallel()
+	s, m := openState(t)
+	task, number, ok := s.Instance("each[7]")
+	if _, _, none := s.Instance("each[200]"); !ok || none {
+		t.Fatal("each[7] is an instance, each[200] is not")
+	}
+	if err := s.MayRequeue(task, number); !errors.Is(err, ErrOpenPartition) {
+		t.Errorf("the partition is open: %v", err)
+	}
+	s.Reported(reports(map[string]int32{v1.TaskCompleted: 99, v1.TaskDeadLetter: 1}, nil, true)[0])
+	s.Lost(1, "")
+	if err := s.MayRequeue(task, number); err != nil || s.CountDeadLetters() != 1 {
+		t.Fatal(err)
+	}
+	if got := texts(s.Requeue(task, number)); got != "requeued" || s.RequeuedCount(0) != 200 {
+		t.Errorf("effects %s", got)
+	}
+	if err := s.MayRequeue(task, number); !errors.Is(err, dag.ErrNotDeadLetter) {
+		t.Errorf("it is requeued twice: %v", err)
+	}
+	want := "open 3: 0 to 100 again failed=false skipped=true [each[7]], show map[completed:99 pending:1 running:100], wake"
+	if got := texts(openAll(s, 9)); got != want {
+		t.Errorf("effects %s, want %s", got, want)
+	}
+	if m.stopped = true; !errors.Is(s.MayRequeue(0, 150), ErrOpenPartition) || s.RequeuedCount(0) != 0 {
+		t.Error("the instance is still requeued")
+	}
+}
+
+// A fan-out of which only some instances run again keeps its other partitions.
+func TestRerunKeepsEndedPartitions(t *testing.T) {
+	t.Parallel()
+	s, m := openState(t)
+	for number, p := range reports(map[string]int32{v1.TaskCompleted: 99, v1.TaskDeadLetter: 1}, map[string]int32{v1.TaskCompleted: 99, v1.TaskDeadLetter: 1}, true) {
+		apply(s, s.Reported(p))
+		s.Lost(number+1, "")
+	}
+	if !v1.IsTaskTerminal(s.core.Task(0).State) {
+		t.Fatal("the task runs")
+	}
+	apply(s, s.Requeue(0, 150))
+	if got := texts(s.Expand(0, 200)); got != "show map[pending:200], expanded 200" || s.of(0) == m {
+		t.Errorf("effects %s", got)
+	}
+	if got := texts(openAll(s, 9)); got != "open 3: 100 to 200 again failed=false skipped=true [each[150]]" {
+		t.Errorf("effects %s", got)
+	}
+	if got := s.of(0).partitions; got[0] != m.partitions[0] || got[0].GetOver() != true || got[1].GetOver() {
+		t.Errorf("partitions %v", got)
+	}
+}
+
+// The next execution continues with the open partitions, whose ends it awaits.
+func TestFanOutOutlivesExecution(t *testing.T) {
+	t.Parallel()
+	s, m := openState(t)
+	s.Reported(reports(map[string]int32{v1.TaskCompleted: 99, v1.TaskDeadLetter: 1}, nil, true)[0])
+	saved := &v1.RunState{Tasks: map[string]*v1.TaskState{"each": {}}}
+	s.Save(saved)
+	task := saved.Tasks["each"]
+	count := int32(200)
+	task.Task = &v1.Task{Count: &count, Counts: m.counts}
+	next := newState(t, &v1.TaskDefinition{MaxFailures: 1})
+	next.Input.State = saved
+	want := "reattach 1: first, show map[completed:99 dead_letter:1 running:100]"
+	if got := texts(next.Restore(0, task)); got != want || next.CountDeadLetters() != 1 {
+		t.Errorf("effects %s, want %s", got, want)
+	}
+	if got := next.of(0).partitions; len(got) != 2 || !proto.Equal(got[0], m.partitions[0]) || !proto.Equal(got[1], m.partitions[1]) {
+		t.Errorf("partitions %v", got)
+	}
+	if id, isOpen := next.ChildOf(&v1.InstancesRequest{Task: "each", From: 150}); id != s.idOf(m.partitions[1]) || !isOpen {
+		t.Errorf("instance 150 is in %s, which is open: %v", id, isOpen)
+	}
+	if next.Restore(0, &v1.TaskState{}) != nil {
+		t.Error("a task without partitions is restored")
+	}
+}
+
+// Outputs of a partition that left no list are lost, and those of one that never began are skipped.
+func TestAddOutputs(t *testing.T) {
+	t.Parallel()
+	s, m := openState(t)
+	m.partitions = m.partitions[:1]
+	req := &v1.CollectRequest{}
+	if s.AddOutputs(req, 1) || !s.AddOutputs(req, 0) {
+		t.Fatal("only task 0 has partitions")
+	}
+	if got := req.GetPartitions(); len(got) != 2 || got[0].GetState() != v1.TaskLost || got[0].GetCount() != 100 || got[1].GetState() != v1.TaskSkipped || got[1].GetCount() != 100 {
+		t.Errorf("outputs %v", got)
+	}
+}

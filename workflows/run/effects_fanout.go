@@ -1,0 +1,241 @@
+package run
+
+import (
+	"fmt"
+	"slices"
+
+	enumspb "go.temporal.io/api/enums/v1"
+	"go.temporal.io/sdk/workflow"
+	"google.golang.org/protobuf/proto"
+
+	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/core/fanout"
+	"switchyard/workflows/names"
+)
+
+// carryOutFanOut carries out effects of the large fan-outs, in their order.
+func (r *run) carryOutFanOut(effects []fanout.Effect) {
+	for _, effect := range effects {
+		switch e := effect.(type) {
+		case fanout.Raise:
+			r.raise(e.Event)
+		case fanout.Wake:
+			r.wake()
+		case fanout.LimitChildren:
+			r.flight.SetChildren(e.Open)
+		case fanout.Settle:
+			settle := r.settles[e.Ask]
+			delete(r.settles, e.Ask)
+			settle(e.Refusal)
+		case fanout.OpenChild:
+			r.openPartition(e)
+		case fanout.Reattach:
+			w := &childWorkflow{id: e.ID, first: e.First, over: r.partitionOver(e.Child)}
+			r.partitions[e.Child] = w
+			r.children.reattach(w)
+		case fanout.CancelChild:
+			r.children.cancel(r.partitions[e.Child], "")
+		case fanout.AwaitClose:
+			r.partitions[e.Child].closing = true
+		case fanout.SendOrder:
+			e.Order.Paused = r.flight.IsPaused()
+			r.notifyPartition(e.ID, names.OrderSignal, e.Order, 0, func() {})
+		case fanout.SendAnswer:
+			r.notifyPartition(e.ID, names.ContextSignal, e.Answer, e.Bytes, r.fanOuts.AnswerSent)
+		case fanout.SendReport:
+			r.outbox.watch(r.outbox.signal(r.id, names.PartitionReportSignal, e.Report, e.Bytes), func(f workflow.Future) {
+				if f.Get(r.ctx, nil) != nil {
+					r.loseRun()
+				}
+			})
+		case fanout.ReportLater:
+			r.outbox.after(e.Delay, "report", r.fanOuts.ReportDue)
+		case fanout.Cancel:
+			r.commands.cancel("", e.Reason)
+		case fanout.Pause:
+			r.controls.pause(&v1.RunCommand{})
+		case fanout.Resume:
+			r.controls.resume(&v1.RunCommand{})
+		case fanout.ShowCounts:
+			r.status.SetCounts(e.Task, e.Total, e.Counts)
+		case fanout.ShowWait:
+			r.status.SetWaitReason(e.Task, e.Text)
+		case fanout.ShowNode:
+			r.view.addNode(e.Node)
+		case fanout.ShowContext:
+			r.status.SetContext(e.Context)
+		}
+	}
+}
+
+// openPartition starts the child that runs a partition.
+func (r *run) openPartition(e fanout.OpenChild) {
+	w := &childWorkflow{request: &v1.ChildRequest{Id: e.ID, Input: e.Input}, over: r.partitionOver(e.Child)}
+	w.start = func(prepared *v1.PreparedChild) (string, workflow.ChildWorkflowOptions) {
+		r.fanOuts.Prepared(e.Child, prepared.GetId())
+		return names.FanOutWorkflow, workflow.ChildWorkflowOptions{
+			WorkflowIDReusePolicy: enumspb.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE,
+			StaticSummary:         fmt.Sprintf("%s[%d] to [%d] of %s", r.graph.Name(e.Opening.Task), e.Opening.From, e.Opening.To-1, r.id),
+		}
+	}
+	w.refused = func(why string) {
+		delete(r.partitions, e.Child)
+		r.spread(r.fanOuts.Lost(e.Child, why))
+	}
+	w.opened = func() { r.spread(r.fanOuts.Opened(e.Child, w.first)) }
+	r.partitions[e.Child] = w
+	r.children.want(w)
+}
+
+// partitionOver returns what receives the end of a partition's child, or nil if the child was cancelled before its start.
+func (r *run) partitionOver(child int) func(*v1.RunEnd) {
+	return func(end *v1.RunEnd) {
+		delete(r.partitions, child)
+		if end == nil {
+			r.spread(r.fanOuts.Unopened(child))
+		} else {
+			r.spread(r.fanOuts.Lost(child, "its workflow has ended: "+endText(end)))
+		}
+	}
+}
+
+// notifyPartition sends a partition a signal and calls sent when it has arrived, or the partition has ended.
+func (r *run) notifyPartition(id, signal string, arg any, written int, sent func()) {
+	r.outbox.watch(r.outbox.signal(id, signal, arg, written), func(f workflow.Future) {
+		sent()
+		if err := f.Get(r.ctx, nil); err != nil {
+			workflow.GetLogger(r.ctx).Debug("could not signal a partition", "partition", id, "signal", signal, "error", err)
+		}
+	})
+}
+
+// openPartitions opens as many partitions of the large fan-outs as the limits allow.
+func (r *run) openPartitions() {
+	if r.abandoned.isPending() {
+		return
+	}
+	for _, i := range r.fanOuts.Running() {
+		for from := 0; ; {
+			o, effects := r.fanOuts.Next(i, from, r.flight.FreeChildren(), r.draining)
+			r.spread(effects)
+			if o == nil {
+				break
+			}
+			input, err := r.partitionInput(o)
+			if err != nil {
+				r.wake()
+				break
+			}
+			r.spread(r.fanOuts.Open(o, input))
+			from = o.To
+		}
+	}
+}
+
+// partitionInput returns the input of a partition's child: the task without its dependencies and conditions. The only error is
+// errInterrupted.
+func (r *run) partitionInput(o *fanout.Opening) (*v1.RunInput, error) {
+	name, def := r.graph.Name(o.Task), r.in.GetDefinition()
+	refs := r.in.GetReferences()[name]
+	task := proto.CloneOf(r.core.Definition(o.Task))
+	task.DependsOn, task.Condition, task.When, task.OnFailure, task.Deadline, task.ContinueOnError = nil, "", "", "", "", false
+	part := o.Partition
+	part.Items, part.Paused, part.Views = r.records.Of(o.Task).Items, r.flight.IsPaused(), map[string]*v1.ParentView{}
+	part.Ends = r.ancestry.ancestorEnds(o.Task)
+	var err error
+	if part.Parents, err = r.ancestry.parentOutputs(o.Task); err != nil {
+		return nil, err
+	}
+	if err := r.ancestry.addViews(part.Views, slices.Concat(refs.GetTemplates(), refs.GetCache())); err != nil {
+		return nil, err
+	}
+	return &v1.RunInput{
+		Definition: &v1.Definition{Name: def.GetName(), Context: r.fanOuts.Context(), Tasks: map[string]*v1.TaskDefinition{name: task}},
+		Input:      r.in.GetInput(), References: map[string]*v1.ConditionReferences{name: refs},
+		Options: r.in.GetOptions(), Generation: r.in.GetGeneration(), Partition: part, Rerun: o.Rerun, Retry: o.Requeued,
+		ParentRun: r.in.GetParentRun(), ParentTask: r.in.GetParentTask(), Depth: r.in.GetDepth(),
+		ParentFirst: r.first, ByRole: r.in.GetByRole(), SignedDecisions: r.in.GetSignedDecisions(), CacheScope: r.cacheScope(),
+		Workflows: r.in.GetWorkflows(), HeldLocks: r.flight.HeldBy(nil),
+	}, nil
+}
+
+// receiveReports applies the reports of the children.
+func (r *run) receiveReports() {
+	reports := workflow.GetSignalChannel(r.root, names.PartitionReportSignal)
+	for reports.Len() > 0 {
+		var p v1.PartitionReport
+		if r.receiveSignal(reports, &p) {
+			r.spread(r.fanOuts.Reported(&p))
+		}
+	}
+}
+
+// receiveOrders carries out the orders of the run to this partition.
+func (r *run) receiveOrders() {
+	orders := workflow.GetSignalChannel(r.root, names.OrderSignal)
+	for orders.Len() > 0 {
+		var o v1.PartitionOrder
+		if r.receiveSignal(orders, &o) {
+			r.spread(r.fanOuts.Ordered(&o, r.flight.IsPaused()))
+		}
+	}
+}
+
+// receiveAnswers settles the context updates that the run of this partition has answered.
+func (r *run) receiveAnswers() {
+	answers := workflow.GetSignalChannel(r.root, names.ContextSignal)
+	for answers.Len() > 0 {
+		var answer v1.ContextAnswer
+		if r.receiveSignal(answers, &answer) {
+			r.spread(r.fanOuts.Answered(&answer))
+		}
+	}
+}
+
+// partitionFacts returns what a report of this partition tells.
+func (r *run) partitionFacts() fanout.Facts {
+	return fanout.Facts{Counts: r.status.ShownCounts(0), DurationEstimate: r.flight.DurationEstimate(0), Nodes: r.view.usedNodes()}
+}
+
+// report sends the run the state of this partition if it has changed.
+func (r *run) report() {
+	if r.in.GetPartition() != nil {
+		r.spread(r.fanOuts.Report(r.now(), r.partitionFacts(), r.draining))
+	}
+}
+
+// lastReport sends the run the end of this partition. It returns when the run has received the report or has ended.
+func (r *run) lastReport() {
+	if r.in.GetPartition() == nil {
+		return
+	}
+	p := r.fanOuts.LastReport(r.now(), r.partitionFacts())
+	if _, count := r.core.Instances(0); count > 0 {
+		collected, err := r.ancestry.collect(0)
+		if err != nil {
+			workflow.GetLogger(r.ctx).Warn("could not keep the outputs of the partition", "error", err)
+		}
+		p.Outputs = collected.GetOutputs().GetKey()
+	}
+	if err := r.outbox.signal(r.id, names.PartitionReportSignal, p, 0).Get(r.ctx, nil); err != nil {
+		workflow.GetLogger(r.ctx).Warn("the run of the partition has ended", "error", err)
+	}
+}
+
+// loseRun ends a child workflow whose parent run has ended without it.
+func (r *run) loseRun() { r.spread(r.fanOuts.RunEnded()) }
+
+// watchParent cancels this workflow when its parent has ended.
+func (r *run) watchParent() {
+	info := workflow.GetInfo(r.root)
+	parent := info.ParentWorkflowExecution
+	if r.in.GetParentFirst() == "" || parent == nil {
+		return
+	}
+	r.outbox.after(parentCheck, "look for the run "+parent.ID, func() {
+		r.children.awaitEnd(&awaited{
+			id: parent.ID, first: r.in.GetParentFirst(), over: func(*v1.RunEnd) { r.loseRun() },
+			child: &v1.AwaitingChild{WorkflowId: r.self, First: info.FirstRunID, Starter: parent.RunID},
+		})
+	})
+}
