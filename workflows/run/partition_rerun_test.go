@@ -127,35 +127,6 @@ func TestRerunOfOneInstanceLeavesOtherFailures(t *testing.T) {
 	workertest.Replay(t, "letters-large-again", inPartitions, h.History(""))
 }
 
-// TestCancelledInstancesCountOverAllPartitions checks that cancelled instances count across all partitions of a
-// fan-out.
-func TestCancelledInstancesCountOverAllPartitions(t *testing.T) {
-	t.Parallel()
-	y := workertest.SharedWithin(t, inPartitions)
-	c := y.Nodes(t, workertest.Script{"each": {{Block: true}}})
-	c.Start("n")
-	h := c.Submit(c.Input(`{name: large, tasks: {each: {type: shell, spec: {command: x}, parallel: 8, concurrency: 2, maxFailures: 1}}}`))
-	for _, from := range []int{0, 4} {
-		child := h.Partition(0, "each", from)
-		workertest.Eventually(t, "the part is there", func() bool {
-			_, err := h.Conn.DescribeWorkflowExecution(t.Context(), child.ID, "")
-			return err == nil
-		})
-		child.AwaitTask("each", func(x *v1.Task) bool { return x.GetCounts()["assigned"]+x.GetCounts()["running"] == 1 })
-		if err := sendUpdate(child, names.CancelTaskUpdate, &v1.TaskCommand{Task: names.InstanceName("each", from)}); err != nil {
-			t.Fatal(err)
-		}
-	}
-	h.AwaitTask("each", func(x *v1.Task) bool { return x.GetCounts()["cancelled"] == 2 })
-	c.Fake.Release("each")
-	run := h.Wait()
-	workertest.CheckRun(t, run, "failed", map[string]string{"each": "failed instances"})
-	each := run.Tasks["each"]
-	if each.GetError() != "2 of 8 instances were cancelled" || each.GetCounts()["cancelled"] != 2 || each.GetCounts()["skipped"] == 0 {
-		t.Errorf("each: %v", each)
-	}
-}
-
 // TestRerunOfInstancesOfManyPartitionsLeavesTheOthers checks that retrying instances of more partitions than may be
 // open at once leaves the other ended instances unchanged, even when the run continues as new in between.
 func TestRerunOfInstancesOfManyPartitionsLeavesTheOthers(t *testing.T) {

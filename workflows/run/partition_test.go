@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 	"time"
 
@@ -14,7 +13,6 @@ import (
 	"switchyard/activities/executor/fake"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workers/workertest"
-	"switchyard/workflows/names"
 )
 
 // TestLargeFanOutLooksLikeAnyOther checks that a large fan-out, which children of the run carry, looks like any other
@@ -56,50 +54,6 @@ func TestLargeFanOutLooksLikeAnyOther(t *testing.T) {
 	}
 	workertest.Replay(t, "parts", inPartitions, h.History(""))
 	workertest.Replay(t, "part", inPartitions, (&workertest.Handle{Nodes: c, ID: child}).History(""))
-}
-
-// TestInstanceThatExceedsContextLimitFails checks that an instance fails, as a task does, if the run's context has no
-// room for its update. No update is lost.
-func TestInstanceThatExceedsContextLimitFails(t *testing.T) {
-	t.Parallel()
-	const instances, fit = 10, 8 // of 30 KiB each, in the 256 KiB limit of a context
-	var each []fake.Step
-	for i := range instances {
-		each = append(each, fake.Step{ContextUpdate: fmt.Sprintf("k%d=%s", i, strings.Repeat("x", 30<<10))})
-	}
-	c := workertest.SharedWithin(t, inPartitions).Nodes(t, workertest.Script{"each": each})
-	c.Start("n")
-	run := c.Do(`{name: large, tasks: {each: {type: shell, spec: {command: x}, parallel: 10}}}`)
-	workertest.CheckRun(t, run, "failed", map[string]string{"each": "failed instances"})
-	task := run.Tasks["each"]
-	if counts := task.GetCounts(); counts["completed"] != fit || counts["failed"] != instances-fit {
-		t.Errorf("instances %v", counts)
-	}
-	if !strings.Contains(task.GetError(), "the context would grow to 27") {
-		t.Errorf("each: %s", task.GetError())
-	}
-	if n := len(run.GetContext().GetFields()); n != fit {
-		t.Errorf("the context has %d keys, want those of the %d instances that completed", n, fit)
-	}
-}
-
-func TestFailuresInOnePartitionHaltTheOthers(t *testing.T) {
-	t.Parallel()
-	y := workertest.SharedWithin(t, inPartitions)
-	c := y.Nodes(t, workertest.Script{"each": {fake.Exit(3)}, "some": {fake.Exit(4), {}}})
-	c.Start("n")
-	run := c.Do(`{name: large, tasks: {
-		each: {type: shell, spec: {command: x}, parallel: 40, concurrency: 1, maxFailures: 2, retry: {maxRetries: 0}},
-		some: {type: shell, spec: {command: x}, parallel: 12, concurrency: 1, maxFailures: 1, retry: {maxRetries: 0}},
-		below: {type: shell, spec: {command: x}, dependsOn: [each]}}}`)
-	workertest.CheckRun(t, run, "failed", map[string]string{"each": "failed instances", "some": "completed", "below": "skipped upstream"})
-	each := run.Tasks["each"]
-	if n := c.Calls()["each"]; n != 3 || each.GetCounts()["failed"] != 3 || each.GetCounts()["skipped"] != 37 {
-		t.Errorf("%d ran: %v", n, each)
-	}
-	if each.GetError() != "3 of 40 instances failed: each[0]: exit code 3" || each.GetResult().GetExitCode() != 3 {
-		t.Errorf("each: %v", each)
-	}
 }
 
 // TestEndsOfLargeFanOutReachTask checks that downstream tasks get the end states of the instances of a large fan-out,
@@ -145,28 +99,6 @@ tasks:
 	}
 	if fmt.Sprint(got.Each) != "[map[] <nil> <nil> map[] map[] map[] map[] map[] map[] <nil>]" {
 		t.Errorf("outputs %v", got.Each)
-	}
-}
-
-// TestCancelledInstanceOfLargeFanOutIsAFailure checks that a cancelled instance is a failure of the task, as in a small
-// fan-out.
-func TestCancelledInstanceOfLargeFanOutIsAFailure(t *testing.T) {
-	t.Parallel()
-	y := workertest.SharedWithin(t, inPartitions)
-	c := y.Nodes(t, workertest.Script{"each": {{Block: true}, {}}})
-	c.Start("n")
-	h := c.Submit(c.Input(`{name: large, tasks: {
-		each: {type: shell, spec: {command: x}, parallel: 6, concurrency: 1},
-		below: {type: shell, spec: {command: x}, dependsOn: [each]}}}`))
-	c.AwaitRunning("each")
-	child := h.Partition(0, "each", 0)
-	if err := sendUpdate(child, names.CancelTaskUpdate, &v1.TaskCommand{Task: "each[0]"}); err != nil {
-		t.Fatal(err)
-	}
-	run := h.Wait()
-	workertest.CheckRun(t, run, "failed", map[string]string{"each": "failed instances", "below": "skipped upstream"})
-	if each := run.Tasks["each"]; each.GetCounts()["cancelled"] != 1 || each.GetError() != "1 of 6 instances were cancelled" {
-		t.Errorf("each: %v", each)
 	}
 }
 

@@ -88,6 +88,7 @@ func TestReports(t *testing.T) {
 	}{
 		"running":               {reports(completed, map[string]int32{v1.TaskRunning: 99, v1.TaskFailed: 1}, false), "show map[completed:100 failed:1 running:99], wake"},
 		"too many failures":     {reports(map[string]int32{v1.TaskRunning: 99, v1.TaskFailed: 1}, map[string]int32{v1.TaskRunning: 99, v1.TaskDeadLetter: 1}, false), "show map[dead_letter:1 failed:1 running:198], order cancel=false halt=true max_failures, order cancel=false halt=true max_failures, wake"},
+		"cancelled by people":   {reports(map[string]int32{v1.TaskRunning: 99, v1.TaskCancelled: 1}, map[string]int32{v1.TaskRunning: 99, v1.TaskCancelled: 1}, false), "show map[cancelled:2 running:198], order cancel=false halt=true max_failures, order cancel=false halt=true max_failures, wake"},
 		"all completed":         {reports(completed, completed, true), "await close 2, show map[completed:200], wake, ended completed"},
 		"failures within limit": {reports(completed, map[string]int32{v1.TaskCompleted: 99, v1.TaskFailed: 1}, true), "await close 2, show map[completed:199 failed:1], wake, ended completed"},
 		"of an earlier chain":   {[]*v1.PartitionReport{{Task: "each", Chain: "older", Revision: 9}}, ""},
@@ -102,6 +103,57 @@ func TestReports(t *testing.T) {
 		if got := texts(effects); got != test.want {
 			t.Errorf("%s: %s, want %s", name, got, test.want)
 		}
+	}
+}
+
+// The end of a task names its first failure, and counts what people have cancelled, and partitions that never began.
+func TestEndsOfFanOuts(t *testing.T) {
+	t.Parallel()
+	completed := map[string]int32{v1.TaskCompleted: 100}
+	for name, test := range map[string]struct {
+		first  map[string]int32 // counts of the first partition
+		report *v1.PartitionReport
+		halted bool
+		want   string
+	}{
+		"failures": {map[string]int32{v1.TaskCompleted: 98, v1.TaskFailed: 2}, &v1.PartitionReport{State: v1.TaskFailed, Failure: "each[3]: exit code 3", ExitCode: 3}, true,
+			"ended failed instances 2 of 200 instances failed: each[3]: exit code 3"},
+		"cancelled instances": {map[string]int32{v1.TaskCompleted: 98, v1.TaskCancelled: 2}, &v1.PartitionReport{State: v1.TaskFailed}, true,
+			"ended failed instances 2 of 200 instances were cancelled"},
+		"one cancelled instance that fails its partition": {map[string]int32{v1.TaskCompleted: 99, v1.TaskCancelled: 1}, &v1.PartitionReport{State: v1.TaskFailed}, false,
+			"ended failed instances 1 of 200 instances were cancelled"},
+		"one cancelled instance that fails nothing": {map[string]int32{v1.TaskCompleted: 99, v1.TaskCancelled: 1}, &v1.PartitionReport{State: v1.TaskCompleted}, false,
+			"ended completed"},
+		"halt of the run": {map[string]int32{v1.TaskCompleted: 60, v1.TaskSkipped: 40}, &v1.PartitionReport{State: v1.TaskSkipped}, true,
+			"ended skipped halt"},
+	} {
+		s, m := openState(t)
+		if test.halted {
+			s.Halt([]int{0})
+		}
+		s.Reported(reports(nil, completed, true)[1])
+		p := test.report
+		p.Task, p.Chain, p.Revision, p.Counts, p.Over = "each", "chain", 9, test.first, true
+		if got := texts(s.Reported(p)); !strings.HasSuffix(got, ", "+test.want) {
+			t.Errorf("%s: %s, want %s", name, got, test.want)
+		}
+		if end := m.ended(1, s.core.Definition(0), m.counts, m.countedFailures()); end.ExitCode != p.GetExitCode() || end.Claim != 1 {
+			t.Errorf("%s: %+v", name, end)
+		}
+	}
+}
+
+// Partitions that never began because of failures in others count as skipped.
+func TestPartitionsThatNeverBeganAreSkipped(t *testing.T) {
+	t.Parallel()
+	s, _ := expandedState(t, &v1.TaskDefinition{Concurrency: 1}, 400)
+	openAll(s, 9)
+	got := texts(s.Reported(&v1.PartitionReport{
+		Task: "each", Chain: "chain", Revision: 9, Over: true, State: v1.TaskFailed, Failure: "each[0]: exit code 3", ExitCode: 3,
+		Counts: map[string]int32{v1.TaskFailed: 1, v1.TaskSkipped: 99},
+	}))
+	if want := "ended failed instances 1 of 400 instances failed: each[0]: exit code 3"; !strings.Contains(got, "show map[failed:1 skipped:399]") || !strings.HasSuffix(got, want) {
+		t.Errorf("effects %s", got)
 	}
 }
 
