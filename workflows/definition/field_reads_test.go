@@ -37,7 +37,7 @@ var readByName = map[string]protoreflect.Name{
 	module + "activities/executor/shell": "ShellSpec",
 	module + "activities/taskrunner":     "VpsSpec",
 	module + "gateway":                   "VpsSpec",
-	module + "workflows/run":             "ApprovalSpec",
+	module + "workflows/core/flight":     "ApprovalSpec",
 }
 
 // checking holds the exported functions of this package that check definitions. A field that only they read has no effect.

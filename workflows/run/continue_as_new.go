@@ -81,5 +81,5 @@ func (r *run) isQuiet() bool {
 
 // canReattachChildren reports whether the next execution of this run can reattach every child workflow.
 func (r *run) canReattachChildren() bool {
-	return r.children.canDetach() && !r.childRuns.hasResults() && !r.fanOuts.OwesAnswers()
+	return r.children.canDetach() && !r.flight.HasResults() && !r.fanOuts.OwesAnswers()
 }

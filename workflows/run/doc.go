@@ -15,12 +15,13 @@
 //
 // The type run is only this loop. Components own the state and carry out the decisions, each in files of its name:
 //
-//	what starts       expander, resultCache, approvals, childRuns
-//	what runs         effects_flight.go and nodes.go (the effects of workflows/core/flight), requests (what nodes are sent), deadlines, abandoned
+//	what starts       expander
+//	what runs         effects_flight.go, nodes.go and child_runs.go (the effects of workflows/core/flight), requests (what nodes are
+//	                  sent), abandoned
 //	large fan-outs    effects_fanout.go (the effects of workflows/core/fanout, in a run and in its partitions)
 //	child workflows   children
 //	expressions       evaluator, ancestry (what they see of other tasks)
-//	people            commands, controls, decisions, steering
+//	people            commands, controls, decisions, approvals, steering
 //	what others see   view
 //	the workflow      history, handover (from one execution to the next), outbox (commands to Temporal), storeCalls
 //

@@ -20,14 +20,26 @@ func (r *run) carryOutFlight(effects []flight.Effect) {
 			r.raise(e.Event)
 		case flight.Wake:
 			r.wake()
+		case flight.LookUp:
+			r.evaluator.ask(question{task: e.Task, kind: asksCache, claim: e.Claim, answered: func(a *v1.ConditionAnswer) {
+				r.fly(r.flight.LookedUp(e.Task, a))
+			}})
+		case flight.SettleCached:
+			r.updateContext(e.Cached.GetResponse().GetResult().GetContextUpdate(), func(refusal string) { r.fly(r.flight.CachedSettled(e, refusal)) })
 		case flight.NameLock:
 			r.evaluator.ask(question{task: e.Task, kind: asksLock, claim: e.Claim, answered: func(a *v1.ConditionAnswer) {
 				r.fly(r.flight.LockNamed(e.Task, a))
 			}})
-		case flight.AskPerson:
-			r.approvals.ask(e.Unit)
+		case flight.Render:
+			r.evaluator.ask(question{task: e.Task, kind: asksTemplate, claim: e.Claim, answered: func(a *v1.ConditionAnswer) {
+				r.fly(r.flight.Rendered(e.Task, a, r.now()))
+			}})
 		case flight.StartRun:
-			r.childRuns.start(e.Unit)
+			r.startRun(e.Unit, e.Spec)
+		case flight.ReattachRun:
+			r.reattachRun(e.Unit)
+		case flight.CancelRun:
+			r.children.cancel(r.runs[e.Unit], e.Why)
 		case flight.Settle:
 			r.updateContext(e.End.Response.GetResult().GetContextUpdate(), func(refusal string) { r.fly(r.flight.Settled(e.End, refusal)) })
 		case flight.AskRetry:
@@ -35,9 +47,19 @@ func (r *run) carryOutFlight(effects []flight.Effect) {
 				r.fly(r.flight.RetryAnswered(e.End, a))
 			}})
 		case flight.Cache:
-			r.cache.queue(e.End)
+			r.uncached = append(r.uncached, e.End)
 		case flight.After:
 			r.outbox.after(e.Delay, e.Summary, func() { r.fly(r.flight.Due(e.Timer, r.now())) })
+		case flight.StartTimer:
+			r.outbox.charge(commandCharge)
+			r.timers[e.Timer] = r.outbox.startTimer(e.Delay, e.Summary, func() { r.fly(r.flight.Due(e.Timer, r.now())) })
+		case flight.StopTimer:
+			r.timers[e.Timer]()
+			delete(r.timers, e.Timer)
+		case flight.Expire:
+			r.expire(e.Task)
+		case flight.ExpireRun:
+			r.expireRun()
 		case flight.Reattach:
 			req := r.requests.attemptRequest(e.Unit)
 			req.Reattach, req.Stop = true, e.Stop
@@ -71,6 +93,21 @@ func (r *run) showFlight(effect flight.Effect) {
 			there = eventlog.PlaceFacts(e.Assignment)
 		}
 		r.status.SetPlace(e.Task, e.Assignment.GetWhy(), e.Lead, there...)
+	case flight.ShowApproval:
+		r.status.SetPlace(e.Task, e.Text, -1)
+		r.status.Touch(e.Task)
+	case flight.LogAsked:
+		r.log.Add(r.now(), v1.EventPaused, e.Task, "", 0, e.Claim, phrase.Because(v1.ReasonApproval, e.Message),
+			eventlog.KeyReason.Of(v1.ReasonApproval), eventlog.KeyMessage.Of(e.Message))
+	case flight.LogUncached:
+		rec := r.core.Task(e.Task)
+		r.log.Add(r.now(), v1.EventQueued, e.Task, "", rec.Attempt, rec.Claim, r.records.Of(e.Task).Uncached, eventlog.KeyError.Of(e.Error))
+	case flight.ShowCached:
+		r.status.SetCached(e.Task, e.Run)
+	case flight.LogCommand:
+		r.logTask(e.Task, e.Event, e.Command)
+	case flight.ShowRun:
+		r.status.SetChildRun(e.Task, e.ID)
 	case flight.ShowWait:
 		r.status.SetWaitReason(e.Task, e.Text)
 	case flight.ShowSlot:
@@ -111,7 +148,7 @@ func (r *run) receiveGrants() {
 	for grants.Len() > 0 {
 		var g v1.Granted
 		if r.receiveSignal(grants, &g) {
-			r.fly(r.flight.Granted(&g))
+			r.fly(r.flight.Granted(&g, r.now()))
 		}
 	}
 }

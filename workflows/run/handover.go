@@ -3,7 +3,6 @@ package run
 import (
 	"errors"
 	"fmt"
-	"time"
 
 	"google.golang.org/protobuf/proto"
 
@@ -15,33 +14,20 @@ import (
 // handover takes over the state that the previous execution or generation left, and hands the state over to the next one.
 type handover struct {
 	*execution
-	deadlines handoverDeadlines
-	store     mustCaller
-	view      handoverView
+	store mustCaller
+	view  handoverView
 
-	taskCarriers []taskCarrier
-	carriers     []carrier
+	carriers []carrier
 }
 
 // The handover uses these parts of other components.
 type (
-	handoverDeadlines interface {
-		start(i int, now time.Time)
-	}
 	handoverView interface {
 		openState() string
 	}
 )
 
-// A taskCarrier has state of tasks that outlives an execution.
-type taskCarrier interface {
-	// saveTasks adds the state to that of the tasks for the next execution.
-	saveTasks(c *v1.RunState)
-	// restoreTask continues with a task from the state that the previous execution left, or from nil if it left none.
-	restoreTask(i int, t *v1.TaskState)
-}
-
-// A carrier has other state that outlives an execution.
+// A carrier has state that outlives an execution.
 type carrier interface {
 	save(c *v1.RunState)
 	restore(c *v1.RunState)
@@ -63,9 +49,6 @@ func (ho *handover) runState() *v1.RunState {
 	}
 	ho.flight.Save(c)
 	ho.fanOuts.Save(c)
-	for _, carrier := range ho.taskCarriers {
-		carrier.saveTasks(c)
-	}
 	for _, carrier := range ho.carriers {
 		carrier.save(c)
 	}

@@ -64,11 +64,8 @@ func (ho *handover) restore(runState *v1.RunState) error {
 			ho.records.Restore(i, t, instances > 0 || ho.fanOuts.IsPartitioned(i))
 			ho.status.Restore(i, t)
 		}
-		ho.fly(ho.flight.RestoreTask(i, t))
+		ho.fly(ho.flight.RestoreTask(i, t, ho.now()))
 		ho.spread(fanOut)
-		for _, carrier := range ho.taskCarriers {
-			carrier.restoreTask(i, t)
-		}
 		ho.status.Touch(i) // clients that watched the previous execution see all of it again
 	}
 	ho.status.SetContext(context)
@@ -83,7 +80,7 @@ func (ho *handover) restore(runState *v1.RunState) error {
 	ho.status.SetRunState(state)
 	for i := range ho.graph.Len() {
 		if v1.IsTaskDispatched(ho.core.Task(i).State) {
-			ho.deadlines.start(i, ho.now())
+			ho.fly(ho.flight.StartDeadline(i, ho.now()))
 		}
 	}
 	return nil

@@ -6,6 +6,7 @@ import (
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
 	"google.golang.org/protobuf/types/known/durationpb"
+	"google.golang.org/protobuf/types/known/timestamppb"
 
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/core/flight"
@@ -183,4 +184,32 @@ func (r *run) loadProgress(beat *v1.ExecuteProgress) *v1.ExecuteResponse {
 	}
 	res.Checkpoint = beat.GetCheckpoint()
 	return res
+}
+
+// saveCached writes queued results to the cache.
+func (r *run) saveCached() {
+	if len(r.uncached) == 0 {
+		return
+	}
+	var saved []workflow.Future
+	for _, end := range r.uncached {
+		i := end.Ended.Task
+		at := end.Response.GetCompletedAt()
+		if at == nil {
+			at = timestamppb.New(r.now())
+		}
+		saved = append(saved, r.store.callOnce("keep results for later runs", names.SaveCachedActivity, &v1.SaveCachedRequest{
+			Workflow: r.in.GetDefinition().GetName(),
+			Task:     r.graph.Name(r.core.TaskOf(i)),
+			Key:      r.records.Of(i).CacheKey,
+			Scope:    r.cacheScope(),
+			Result:   &v1.CachedResult{RunId: r.id, CompletedAt: at, Response: end.Response},
+		}))
+	}
+	r.uncached = nil
+	for _, f := range saved {
+		if err := f.Get(r.ctx, nil); err != nil {
+			workflow.GetLogger(r.ctx).Warn("could not keep a result for later runs", "error", err)
+		}
+	}
 }

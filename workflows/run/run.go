@@ -23,19 +23,19 @@ type run struct {
 	history   *history
 	handover  *handover
 	controls  *controls
-	deadlines *deadlines
 	evaluator *evaluator
 	expander  *expander
-	cache     *resultCache
 	abandoned *abandoned
-	approvals *approvals
 	requests  *requests
 	children  *children
-	childRuns *childRuns
 	ancestry  *ancestry
 
 	cancels    map[*flight.Unit]workflow.CancelFunc // of the activities that wait for attempts
+	runs       map[*flight.Unit]*childWorkflow      // of tasks of type run
+	timers     map[flight.Timer]func()              // stop the timers
 	partitions map[int]*childWorkflow               // children of partitions, by number
+
+	uncached []flight.End // ends whose results are to be cached
 }
 
 // Runner is the workflow Run with its limits. The limits are part of the workflow code: a Runner with other limits cannot
@@ -146,9 +146,9 @@ func (r *run) apply(d dag.Decisions) {
 		r.records.Changed(i, r.core.Task(i), v1.IsRemote(r.core.Definition(i).GetType()), isGroup)
 		r.status.Update(i, r.core.Task(i), now)
 		if v1.IsTaskDispatched(r.core.Task(i).State) {
-			r.deadlines.start(i, now) // it is not called again for instances that were requeued
+			r.fly(r.flight.StartDeadline(i, now)) // it is not called again for instances that were requeued
 		}
-		r.deadlines.stop(i)
+		r.fly(r.flight.StopDeadline(i))
 	}
 	for _, i := range d.Withdraw {
 		r.fly(r.flight.Withdraw(i))
@@ -163,36 +163,36 @@ func (r *run) apply(d dag.Decisions) {
 		r.outbox.after(b.Delay, "back-off of "+r.core.Name(b.Task), func() {
 			r.raise(dag.BackoffOver{Task: b.Task, Claim: claim})
 		})
-		r.deadlines.start(b.Task, now)
+		r.fly(r.flight.StartDeadline(b.Task, now))
 	}
 	for _, i := range d.Evaluate {
-		r.deadlines.start(i, now)
+		r.fly(r.flight.StartDeadline(i, now))
 		r.evaluator.askCondition(i)
 	}
 	for _, i := range d.Expand {
-		r.deadlines.start(i, now)
+		r.fly(r.flight.StartDeadline(i, now))
 		r.expander.expand(i)
 	}
 	for _, i := range d.Place {
-		r.deadlines.start(i, now)
+		r.fly(r.flight.StartDeadline(i, now))
 		r.records.At(i).Queue(now)
-		r.cache.want(i)
+		r.fly(r.flight.Want(i))
 	}
-	r.cache.save()
+	r.saveCached()
 	if d.End != nil {
 		return
 	}
 	r.history.limit()
 	r.evaluator.evaluate()
 	if !r.draining && !r.abandoned.isPending() { // otherwise the next execution or a later round admits
-		r.fly(r.flight.Admit())
+		r.fly(r.flight.Admit(r.now()))
 	}
 	if r.evaluator.hasQuestions() {
 		r.wake() // the next round evaluates their expressions first
 	}
 	r.sendLockRequests()
 	r.openPartitions()
-	r.childRuns.readResults()
+	r.readResults()
 	r.children.prepare()
 	r.children.awaitRuns()
 	r.fly(r.flight.Reattach(r.history.isDetaching()))
@@ -207,7 +207,7 @@ func (r *run) stop(tasks []int) {
 	for _, i := range tasks {
 		effects, ok := r.flight.Stop(i)
 		r.fly(effects)
-		if !ok && !r.approvals.stop(i) && !r.childRuns.stop(i) {
+		if !ok {
 			r.spread(r.fanOuts.Stop(i))
 		}
 	}

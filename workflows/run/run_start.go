@@ -177,7 +177,7 @@ func (r *run) begin() error {
 	}
 	r.status.ExplainWaits(r.waitReason)
 	r.flight.Learn(0, r.in.GetPartition().GetDurationEstimate())
-	r.deadlines.startRun()
+	r.fly(r.flight.StartRunDeadline(workflow.GetInfo(r.root).WorkflowStartTime, r.now()))
 	r.watchParent()
 	r.abandoned.awaitAll()
 	return nil

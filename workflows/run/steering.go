@@ -28,22 +28,14 @@ const (
 // steering lets people suspend, resume, stop and restart running attempts.
 type steering struct {
 	*execution
-	approvals steeringApprovals
-	childRuns steeringRuns
-	commands  steeringCommands
-	outbox    steeringOutbox
+	commands steeringCommands
+	outbox   steeringOutbox
 
 	requests int // updates that wait for the answer of a node
 }
 
 // Steering uses these parts of other components.
 type (
-	steeringApprovals interface {
-		waits(i int) bool
-	}
-	steeringRuns interface {
-		idOf(i int) (string, bool)
-	}
 	steeringCommands interface {
 		perform(ctx workflow.Context, do func() error) error
 		awaitAnswer(ctx workflow.Context, isDone func() bool) error
@@ -157,7 +149,7 @@ func (st *steering) mayPauseTask(i int) error {
 // mayResumeTask returns why task i cannot be resumed, or nil if it can.
 func (st *steering) mayResumeTask(i int) error {
 	if att := st.flight.AttemptOf(i); st.records.Of(i).Suspended == "" && (att == nil || !att.IsUnsure()) {
-		if st.approvals.waits(i) {
+		if st.flight.ApprovalOf(i) != nil {
 			return fmt.Errorf("task %s waits for approval; approve or reject it instead of resuming it", st.core.Name(i))
 		}
 		return fmt.Errorf("task %s is %s; it is not paused by a person", st.core.Name(i), st.status.ShownState(i))
@@ -168,17 +160,17 @@ func (st *steering) mayResumeTask(i int) error {
 // maySteer returns why the node of task i cannot be asked for anything, or nil if it can.
 func (st *steering) maySteer(i int) error {
 	name, rec, att := st.core.Name(i), st.core.Task(i), st.flight.AttemptOf(i)
-	childRun, isRun := st.childRuns.idOf(i)
+	childRun := st.flight.RunOf(i)
 	_, instances := st.core.Instances(i)
 	switch {
 	case v1.IsTaskTerminal(rec.State):
 		return fmt.Errorf("task %s is %s; it has ended", name, rec.State)
 	case rec.PendingEnd:
 		return fmt.Errorf("task %s is being %s", name, endingWord(rec.Failure))
-	case st.approvals.waits(i):
+	case st.flight.ApprovalOf(i) != nil:
 		return fmt.Errorf("task %s waits for approval and is not running", name)
-	case isRun:
-		return fmt.Errorf("task %s is a run of its own: pause or resume run %s", name, childRun)
+	case childRun != nil:
+		return fmt.Errorf("task %s is a run of its own: pause or resume run %s", name, childRun.ID)
 	case instances > 0 || st.fanOuts.IsPartitioned(i):
 		return fmt.Errorf("task %s is fanned out: name one of its instances, such as %s", name, names.InstanceName(name, 0))
 	case att == nil:

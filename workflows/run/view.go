@@ -15,18 +15,14 @@ import (
 // A partition has none. It also answers the queries and stores the events of the run.
 type view struct {
 	*execution
-	approvals viewApprovals
-	outbox    charger
-	store     viewStore
+	outbox charger
+	store  viewStore
 
 	shown, wanted visibility.Attributes
 }
 
 // The view uses these parts of other components.
 type (
-	viewApprovals interface {
-		count() int
-	}
 	viewStore interface {
 		mustNow(summary, activity string, result any, args ...any) error
 		try(summary, activity string, result any, args ...any) error
@@ -105,7 +101,7 @@ func (v *view) openState() string {
 		return v1.RunPaused
 	case v.awaitsSlot:
 		return v1.RunPending
-	case v.approvals.count() > 0 && v.underWay() == v.approvals.count():
+	case v.flight.Approvals() > 0 && v.underWay() == v.flight.Approvals():
 		return v1.RunPendingApproval
 	}
 	return v1.RunRunning

@@ -7,18 +7,13 @@ import (
 	"switchyard/workflows/core/dag"
 )
 
-// fakeApprovals is the number of approvals that a run waits for.
-type fakeApprovals int
-
-func (n fakeApprovals) count() int { return int(n) }
-
 // The state of an open run says what it waits for: first of all for people.
 func TestOpenState(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
 		before    *v1.RunApproval
 		paused    bool
-		approvals fakeApprovals
+		approvals int
 		want      string
 	}{
 		"running":                         {want: v1.RunRunning},
@@ -34,7 +29,11 @@ func TestOpenState(t *testing.T) {
 		if test.paused {
 			x.flight.Pause()
 		}
-		v := &view{execution: x, approvals: test.approvals}
+		for i := range test.approvals {
+			x.flight.Want(i)
+		}
+		x.flight.Admit(startTime)
+		v := &view{execution: x}
 		if got := v.openState(); got != test.want {
 			t.Errorf("%s: %s, want %s", name, got, test.want)
 		}

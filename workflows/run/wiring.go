@@ -32,12 +32,9 @@ func newRun(root workflow.Context, received *v1.RunInput, limits limits.Run) *ru
 		e  = &evaluator{execution: x}
 		ex = &expander{execution: x, unexpanded: map[int]bool{}}
 		ab = &abandoned{execution: x}
-		ap = &approvals{execution: x, waiting: map[int]*approval{}}
+		ap = &approvals{execution: x}
 		cw = &children{execution: x, open: map[string]*childWorkflow{}, awaited: map[string]*awaited{}}
-		cr = &childRuns{execution: x, runs: map[int]*child{}}
-		ds = &deadlines{execution: x, tasks: map[int]*deadline{}}
 		h  = &history{execution: x, bound: limits.Hard()}
-		rc = &resultCache{execution: x}
 		rq = &requests{execution: x, ancestors: map[int]storedAncestors{}}
 		an = &ancestry{execution: x}
 		ho = &handover{execution: x}
@@ -45,30 +42,25 @@ func newRun(root workflow.Context, received *v1.RunInput, limits limits.Run) *ru
 
 	s.outbox = o
 	ct.commands, ct.expander = cs, ex
-	st.approvals, st.childRuns, st.commands, st.outbox = ap, cr, cs, o
+	st.commands, st.outbox = cs, o
 	de.commands = cs
-	v.approvals, v.outbox, v.store = ap, o, s
+	v.outbox, v.store = o, s
 	e.ancestry, e.outbox, e.store = an, o, s
 	ex.evaluator = e
 	ab.outbox, ab.store = o, s
 	cw.outbox, cw.store = o, s
-	cr.children, cr.evaluator, cr.outbox, cr.store = cw, e, o, s
-	ds.outbox = o
 	h.outbox = o
-	rc.evaluator, rc.store = e, s
-	ap.evaluator, ap.outbox = e, o
 	rq.ancestry, rq.outbox, rq.store = an, o, s
 	an.store = s
-	ho.deadlines, ho.store, ho.view = ds, s, v
+	ho.store, ho.view = s, v
 
 	cs.handlers = updateHandlers(cs, ct, de, ap, st)
-	ho.taskCarriers = []taskCarrier{cr, ap}
-	ho.carriers = []carrier{ab, ds, cs}
+	ho.carriers = []carrier{ab, cs}
 
 	r := &run{
-		execution: x, outbox: o, store: s, commands: cs, view: v, history: h, handover: ho, controls: ct, deadlines: ds, evaluator: e, expander: ex,
-		cache: rc, abandoned: ab, approvals: ap, children: cw, childRuns: cr, ancestry: an, requests: rq,
-		cancels: map[*flight.Unit]workflow.CancelFunc{}, partitions: map[int]*childWorkflow{},
+		execution: x, outbox: o, store: s, commands: cs, view: v, history: h, handover: ho, controls: ct, evaluator: e, expander: ex,
+		abandoned: ab, children: cw, ancestry: an, requests: rq, cancels: map[*flight.Unit]workflow.CancelFunc{},
+		runs: map[*flight.Unit]*childWorkflow{}, timers: map[flight.Timer]func(){}, partitions: map[int]*childWorkflow{},
 	}
 	x.fly, x.spread = r.carryOutFlight, r.carryOutFanOut
 	s.isInterrupted, h.isQuiet = r.isInterrupted, r.isQuiet

@@ -84,7 +84,7 @@ func (s *State) Answered(u *Unit, answer Answer, now time.Time) []Effect {
 	case IsStopped:
 		s.do(After{time.Millisecond, "stop the attempt", Timer{kind: stopTimer, unit: u}})
 	case Expires:
-		s.do(After{left, "the attempt may run until its lease is over", Timer{leaseTimer, u, answer}})
+		s.do(After{left, "the attempt may run until its lease is over", Timer{kind: leaseTimer, unit: u, answer: answer}})
 	case IsLookedFor:
 		s.lookFor(u, answer, now)
 	default:
@@ -104,6 +104,14 @@ func (s *State) Due(t Timer, now time.Time) []Effect {
 	case findTimer:
 		t.unit.isSought = false
 		s.do(Wake{})
+	case approvalTimer:
+		s.approvalTimedOut(t.unit, now)
+	case deadlineTimer:
+		if s.due[t.task] {
+			s.do(Expire{t.task})
+		}
+	case runTimer:
+		s.do(ExpireRun{})
 	}
 	return s.take()
 }
@@ -190,7 +198,8 @@ func (s *State) ended(u *Unit, answer Answer) {
 	}
 }
 
-// Stop ends a task that has a node. It returns false if the task has none.
+// Stop ends a task that is in flight. It returns false if the task has neither a node nor an approval or a run of its own, as one that
+// waits to be placed.
 func (s *State) Stop(i int) ([]Effect, bool) {
 	u := s.units[i]
 	switch {
@@ -198,6 +207,10 @@ func (s *State) Stop(i int) ([]Effect, bool) {
 		return nil, false
 	case u.Phase == Placed:
 		s.stopPlaced(u, i)
+	case u.approval != nil:
+		s.endApproval(u, NothingRan, dag.Ended{State: v1.TaskCancelled, ExitCode: -1})
+	case u.Run != nil:
+		s.stopRun(u)
 	case u.hasAttempt():
 		u.stopped = append(u.stopped, i)
 		switch u.Phase {

@@ -3,6 +3,7 @@ package flight
 import (
 	"time"
 
+	"google.golang.org/protobuf/types/known/structpb"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	v1 "switchyard/proto/switchyard/v1"
@@ -19,15 +20,43 @@ type (
 	Raise struct{ Event dag.Event }
 	// Wake starts another round even without an event.
 	Wake struct{}
+	// LookUp evaluates the cache key of a task and looks for its result, unless the task has ended meanwhile: LookedUp.
+	LookUp struct {
+		Task  int
+		Claim int32
+	}
+	// SettleCached merges the update of the context that a cached result holds: CachedSettled.
+	SettleCached struct {
+		Task   int
+		Claim  int32
+		Key    string
+		Cached *v1.CachedResult
+	}
 	// NameLock evaluates the name of the lock of a task, which may have ended meanwhile: LockNamed.
 	NameLock struct {
 		Task  int
 		Claim int32
 	}
-	// AskPerson makes a task wait for an approval: EndElsewhere.
-	AskPerson struct{ Unit *Unit }
-	// StartRun starts the run of a task of type run: EndElsewhere.
-	StartRun struct{ Unit *Unit }
+	// Render evaluates the expressions in the spec of a task that needs no node: Rendered.
+	Render struct {
+		Task  int
+		Claim int32
+	}
+	// StartRun starts the run of a task of type run with a spec: RunStarted, RunOpened, RunOver or RunRefused.
+	StartRun struct {
+		Unit *Unit
+		Spec *structpb.Struct
+	}
+	// ReattachRun waits for the run that a task started in the previous execution: RunOver.
+	ReattachRun struct{ Unit *Unit }
+	// CancelRun cancels the run of a task.
+	CancelRun struct {
+		Unit *Unit
+		Why  string // in one line
+	}
+	// Expire ends a task whose deadline has passed, and ExpireRun the run.
+	Expire    struct{ Task int }
+	ExpireRun struct{}
 	// Settle merges the update of the context that an attempt has left: Settled.
 	Settle struct{ End End }
 	// AskRetry evaluates whether a failed attempt may be retried: RetryAnswered.
@@ -40,6 +69,13 @@ type (
 		Summary string
 		Timer   Timer
 	}
+	// StartTimer waits, too, until StopTimer. A timer that is not running may be stopped.
+	StartTimer struct {
+		Delay   time.Duration
+		Summary string
+		Timer   Timer
+	}
+	StopTimer struct{ Timer Timer }
 )
 
 // These effects are for nodes.
@@ -83,6 +119,36 @@ type (
 		Task, Lead int
 		Assignment *v1.Assignment // nil if it was made by an earlier execution
 	}
+	// ShowApproval shows what a task asks people for, and how many have approved. LogAsked logs that it waits for them.
+	ShowApproval struct {
+		Task int
+		Text string
+	}
+	LogAsked struct {
+		Task    int
+		Claim   int32
+		Message string
+	}
+	// LogCommand logs the command of a person, or of the time limit, for a task.
+	LogCommand struct {
+		Task    int
+		Event   string
+		Command *v1.TaskCommand
+	}
+	// LogUncached logs why the result of a task will not be cached, and ShowCached the run whose result it reuses.
+	LogUncached struct {
+		Task  int
+		Error string
+	}
+	ShowCached struct {
+		Task int
+		Run  string
+	}
+	// ShowRun shows the ID of the run of a task.
+	ShowRun struct {
+		Task int
+		ID   string
+	}
 	// ShowWait shows why a task waits; nothing if the text is empty.
 	ShowWait struct {
 		Task int
@@ -117,8 +183,22 @@ type (
 
 func (Raise) isEffect()        {}
 func (Wake) isEffect()         {}
+func (LookUp) isEffect()       {}
+func (SettleCached) isEffect() {}
+func (LogUncached) isEffect()  {}
+func (ShowCached) isEffect()   {}
 func (NameLock) isEffect()     {}
-func (AskPerson) isEffect()    {}
+func (Render) isEffect()       {}
+func (ReattachRun) isEffect()  {}
+func (CancelRun) isEffect()    {}
+func (Expire) isEffect()       {}
+func (ExpireRun) isEffect()    {}
+func (StartTimer) isEffect()   {}
+func (StopTimer) isEffect()    {}
+func (ShowApproval) isEffect() {}
+func (LogAsked) isEffect()     {}
+func (LogCommand) isEffect()   {}
+func (ShowRun) isEffect()      {}
 func (StartRun) isEffect()     {}
 func (Settle) isEffect()       {}
 func (AskRetry) isEffect()     {}
@@ -146,13 +226,17 @@ func (ShowEnd) isEffect()      {}
 type Timer struct {
 	kind   timerKind
 	unit   *Unit
+	task   int    // whose deadline it is
 	answer Answer // of an attempt whose lease runs
 }
 
 type timerKind int
 
 const (
-	stopTimer  timerKind = iota // an attempt that runs detached is to be stopped
-	leaseTimer                  // an attempt may run detached until its lease is over
-	findTimer                   // the next request for an attempt that is away
+	stopTimer     timerKind = iota // an attempt that runs detached is to be stopped
+	leaseTimer                     // an attempt may run detached until its lease is over
+	findTimer                      // the next request for an attempt that is away
+	approvalTimer                  // people have not decided in time
+	deadlineTimer                  // the deadline of a task
+	runTimer                       // the deadline of the run
 )

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/core/dag"
@@ -70,7 +71,7 @@ func (s *State) PutBackLockRequests(requests []*v1.LockRequest) {
 }
 
 // Granted applies an answer of a lock. Answers may arrive twice and out of order.
-func (s *State) Granted(g *v1.Granted) []Effect {
+func (s *State) Granted(g *v1.Granted, now time.Time) []Effect {
 	if g.GetClaim() == slotClaim {
 		s.slotGranted(g)
 		return s.take()
@@ -94,7 +95,7 @@ func (s *State) Granted(g *v1.Granted) []Effect {
 		s.showWait(u, phrase.LockWait(lockName(g.GetLock()), g.GetHolders()))
 	default:
 		s.showWait(u, "")
-		s.enter(u)
+		s.enter(u, now)
 		s.do(Wake{})
 	}
 	return s.take()

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"google.golang.org/protobuf/types/known/durationpb"
+	"google.golang.org/protobuf/types/known/structpb"
 
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/admission"
@@ -12,13 +13,13 @@ import (
 	"switchyard/workflows/definition"
 )
 
-// Want queues a startable task for admission. The name of its lock may have to be evaluated first.
-func (s *State) Want(i int) []Effect {
+// want queues a startable task for admission. The name of its lock may have to be evaluated first.
+func (s *State) want(i int) {
 	if definition.HasLockTemplate(s.core.Definition(i)) && s.records.Of(i).Lock == "" {
-		return []Effect{NameLock{Task: i, Claim: s.claimOf(i)}}
+		s.do(NameLock{Task: i, Claim: s.claimOf(i)})
+		return
 	}
 	s.queue.Add(s.admissible(i))
-	return nil
 }
 
 // LockNamed continues with a task whose lock name has been evaluated. All attempts of the task use that name.
@@ -27,7 +28,8 @@ func (s *State) LockNamed(i int, a *v1.ConditionAnswer) []Effect {
 		return s.FailBeforeStart(i, a)
 	}
 	s.records.At(i).Lock = a.GetText()
-	return s.Want(i)
+	s.want(i)
+	return s.take()
 }
 
 // admissible returns the admission request of a task.
@@ -51,7 +53,7 @@ func (s *State) admissible(i int) admission.Request {
 }
 
 // Admit starts the units that admission lets through.
-func (s *State) Admit() []Effect {
+func (s *State) Admit(now time.Time) []Effect {
 	for _, next := range s.queue.Next() {
 		u := &Unit{Lead: next.Lead, Members: next.Members, Claim: s.claimOf(next.Lead), lock: next.Lock}
 		for _, m := range u.Members {
@@ -60,25 +62,47 @@ func (s *State) Admit() []Effect {
 		if u.lock.Name != "" {
 			s.acquire(u)
 		} else {
-			s.enter(u)
+			s.enter(u, now)
 		}
 	}
 	return s.take()
 }
 
 // enter starts an admitted unit that holds its lock.
-func (s *State) enter(u *Unit) {
-	switch s.core.Definition(u.Lead).GetType() {
-	case v1.TypeApproval:
-		u.Phase = Elsewhere
-		s.do(AskPerson{u})
-	case v1.TypeRun:
-		u.Phase = Elsewhere
-		s.do(StartRun{u})
-	default:
+func (s *State) enter(u *Unit, now time.Time) {
+	def := s.core.Definition(u.Lead)
+	switch {
+	case v1.NeedsNode(def.GetType()):
 		u.Phase = Waiting
 		s.waiting++
 		s.requests = append(s.requests, u.Lead)
+	case definition.HasTemplates(def):
+		u.Phase = Elsewhere
+		s.do(Render{u.Lead, u.Claim})
+	default:
+		u.Phase = Elsewhere
+		s.startElsewhere(u, def.GetSpec(), now)
+	}
+}
+
+// Rendered continues with a task that needs no node once the expressions in its spec have been rendered.
+func (s *State) Rendered(i int, a *v1.ConditionAnswer, now time.Time) []Effect {
+	switch u := s.units[i]; {
+	case u == nil:
+	case a.GetError() != "":
+		return s.FailBeforeStart(i, a)
+	default:
+		s.startElsewhere(u, a.GetRendered(), now)
+	}
+	return s.take()
+}
+
+// startElsewhere starts a task that needs no node.
+func (s *State) startElsewhere(u *Unit, spec *structpb.Struct, now time.Time) {
+	if s.core.Definition(u.Lead).GetType() == v1.TypeApproval {
+		s.askPerson(u, spec, now)
+	} else {
+		s.startRun(u, spec)
 	}
 }
 

@@ -6,15 +6,14 @@ import (
 	"switchyard/workflows/phrase"
 )
 
-// EndElsewhere ends a task that has run on no node. The task, the claim and the number of the attempt are those of the core.
-func (s *State) EndElsewhere(i int, res *v1.ExecuteResponse, ended dag.Ended) []Effect {
+// endElsewhere ends a task that has run on no node. The task, the claim and the number of the attempt are those of the core.
+func (s *State) endElsewhere(i int, res *v1.ExecuteResponse, ended dag.Ended) {
 	rec := s.core.Task(i)
 	ended.Task, ended.Claim = i, rec.Claim
 	if u := s.units[i]; u != nil {
 		s.leave(u)
 	}
 	s.do(Settle{End{Attempt: rec.Attempt, Ended: ended, Response: res, Outcome: v1.OutcomeDone}})
-	return s.take()
 }
 
 // FailBeforeStart fails a task because an expression that it needs to start could not be evaluated.
@@ -24,8 +23,9 @@ func (s *State) FailBeforeStart(i int, a *v1.ConditionAnswer) []Effect {
 		reason = v1.ReasonSystem
 	}
 	s.raise(dag.Placed{Task: i, Claim: s.claimOf(i)})
-	return append(s.take(), s.EndElsewhere(i, &v1.ExecuteResponse{Result: NothingRan},
-		dag.Ended{State: v1.TaskFailed, Reason: reason, Error: a.GetError(), ExitCode: -1, NoRetry: true})...)
+	s.endElsewhere(i, &v1.ExecuteResponse{Result: NothingRan},
+		dag.Ended{State: v1.TaskFailed, Reason: reason, Error: a.GetError(), ExitCode: -1, NoRetry: true})
+	return s.take()
 }
 
 // Settled reports the end of a dispatch whose update of the context is merged, at once or when it is known whether the attempt may

@@ -1,6 +1,8 @@
 package flight
 
 import (
+	"time"
+
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	v1 "switchyard/proto/switchyard/v1"
@@ -10,6 +12,18 @@ import (
 // Everything else is requested again.
 func (s *State) Save(c *v1.RunState) {
 	c.Paused = s.IsPaused()
+	s.saveDeadline(c)
+	for _, u := range s.leads() {
+		t := c.Tasks[s.core.Name(u.Lead)]
+		switch {
+		case u.Run != nil:
+			t.ChildFirst = u.Run.First
+		case u.approval != nil:
+			if t.Approvals = u.approval.Given; !u.approval.until.IsZero() {
+				t.ApprovalUntil = timestamppb.New(u.approval.until)
+			}
+		}
+	}
 	for i := range s.core.Len() {
 		if e := s.DurationEstimate(i); e != nil {
 			c.Tasks[s.core.Name(i)].DurationEstimate = e
@@ -44,16 +58,30 @@ func (s *State) Restore(c *v1.RunState) []Effect {
 	if c.GetPaused() {
 		s.Pause()
 	}
+	if c.GetDeadlineAt() != nil {
+		s.runDue = c.GetDeadlineAt().AsTime()
+	}
 	return s.take()
 }
 
-// RestoreTask restores the detached attempt, if any, of a task of the previous execution, and what was learnt about durations.
-func (s *State) RestoreTask(i int, t *v1.TaskState) []Effect {
+// RestoreTask continues with what a task of the previous execution waited for: its detached attempt, an approval or its run. It also
+// restores what was learnt about durations. t may be nil.
+func (s *State) RestoreTask(i int, t *v1.TaskState, now time.Time) []Effect {
 	s.Learn(i, t.GetDurationEstimate())
-	h := t.GetDetachedAttempt()
-	if h == nil {
-		return nil
+	state, taskType := s.core.Task(i).State, s.core.Definition(i).GetType()
+	switch h := t.GetDetachedAttempt(); {
+	case h != nil:
+		s.restoreAttempt(h, t)
+	case taskType == v1.TypeApproval && state == v1.TaskAssigned:
+		s.restoreApproval(i, t, now)
+	case taskType == v1.TypeRun && s.Input.GetState() != nil && v1.IsTaskDispatched(t.GetTask().GetState()) && t.GetTask().Count == nil:
+		s.restoreRun(i, t)
 	}
+	return s.take()
+}
+
+// restoreAttempt continues with a detached attempt.
+func (s *State) restoreAttempt(h *v1.DetachedAttempt, t *v1.TaskState) {
 	lead, _ := s.core.Index(h.GetLead())
 	u := &Unit{
 		Lead: lead, Claim: h.GetClaim(), Phase: Detached, Queue: h.GetQueue(), Incarnation: h.GetIncarnation(),
@@ -72,21 +100,14 @@ func (s *State) RestoreTask(i int, t *v1.TaskState) []Effect {
 	if t.GetAway() != "" {
 		u.Phase = Away
 	}
-	s.track(u)
-	s.detached = append(s.detached, u)
-	return s.take()
+	s.detached = append(s.detached, s.track(u))
 }
 
-// Track registers a task that needs no node and was in flight in the previous execution, with the lock that it holds.
-func (s *State) Track(i int) *Unit {
-	u := &Unit{Lead: i, Members: []int{i}, Claim: s.claimOf(i), Phase: Elsewhere, lock: s.lockOf(i)}
-	s.track(u)
-	return u
-}
-
-func (s *State) track(u *Unit) {
+// track registers a unit that was in flight in the previous execution, with the lock that it holds.
+func (s *State) track(u *Unit) *Unit {
 	for _, m := range u.Members {
 		s.units[m] = u
 	}
 	s.queue.UnderWay(s.admissible(u.Lead))
+	return u
 }

@@ -59,11 +59,18 @@ type State struct {
 	attended int     // attempts with an activity, or whose end is being found out
 	asked    int     // pending requests to nodes about attempts
 	detached []*Unit // detached and away, in the order of detaching
+
+	approvals int            // tasks that wait for a person
+	completed []CompletedRun // in the order of their ends
+	isReading bool           // results of completed runs are being read
+
+	due    map[int]bool // tasks whose deadlines run
+	runDue time.Time    // deadline of the run; zero if it has none
 }
 
 // New returns the state of a run in which nothing is in flight.
 func New(c Config, core *dag.State, records *Records) *State {
-	s := &State{Config: c, core: core, records: records, queue: admission.New(int(c.Input.GetDefinition().GetMaxParallel())), units: map[int]*Unit{}}
+	s := &State{Config: c, core: core, records: records, queue: admission.New(int(c.Input.GetDefinition().GetMaxParallel())), units: map[int]*Unit{}, due: map[int]bool{}}
 	s.queue.LimitChildren(c.Limits.Children)
 	return s
 }
@@ -93,10 +100,12 @@ type Unit struct {
 	Place   // zero until it is placed
 	// Queue is the task queue of its node, and Incarnation the worker process that it was placed on.
 	Queue, Incarnation string
+	Run                *Run // of a task of type run
 	// LeaseUntil is when the lease of its detachment ends; zero if it was never detached. Unless it is reattached, nothing of it
 	// runs after that.
 	LeaseUntil time.Time
 
+	approval  *Approval // that it waits for, or nil
 	lock      admission.Lock
 	startedAt *timestamppb.Timestamp // of an attempt with one member; nil if unknown
 	stopped   []int                  // members that are to be stopped

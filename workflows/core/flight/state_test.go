@@ -119,7 +119,7 @@ func (p *play) round(events ...dag.Event) {
 	p.decide(p.core.Apply(events...))
 }
 
-func (p *play) admit() { p.fly(p.Admit()) }
+func (p *play) admit() { p.fly(p.Admit(start)) }
 
 // assign gives every waiting unit the node "n".
 func (p *play) assign() {
@@ -154,11 +154,17 @@ func (p *play) say(effect Effect) {
 			word = "placed" + name(e.Task)
 		case dag.Running:
 			word = "running" + name(e.Task)
+		case dag.Reused:
+			word = "reused"
 		case dag.Abort:
 			word = "abort " + e.State
 		}
-	case AskPerson:
-		word += name(e.Unit.Lead)
+	case ShowApproval:
+		word += name(e.Task) + ": " + e.Text
+	case LogCommand:
+		word = e.Event + name(e.Task)
+	case StartTimer:
+		word = "After " + e.Delay.String()
 	case StartRun:
 		word += name(e.Unit.Lead)
 	case Cancel:
@@ -225,11 +231,11 @@ func TestAdmittedUnitsGoWhereTheyBelong(t *testing.T) {
 	def.Tasks["deploy"].Mutex = "cluster"
 	p := begin(t, def)
 	p.admit()
-	p.heard("admitted", "AskPerson ask", "StartRun call")
+	p.heard("admitted", "Approval ask: ", "LogAsked", "placed ask", "placed call", "StartRun call")
 	if got, locks := p.asked(), p.lockCalls(); got != "+build#1" || locks != "+task:cluster deploy#1" {
 		t.Errorf("nodes %q, locks %q", got, locks)
 	}
-	p.fly(p.Granted(&v1.Granted{Lock: "task:cluster", Claim: "deploy#1", Asker: "original"}))
+	p.fly(p.Granted(&v1.Granted{Lock: "task:cluster", Claim: "deploy#1", Asker: "original"}, start))
 	if got := p.asked(); got != "+build#1 +deploy#1" {
 		t.Errorf("with its lock: nodes %q", got)
 	}
@@ -269,7 +275,7 @@ func TestUnitsThatAreSetAsideQueueAgain(t *testing.T) {
 	}
 }
 
-// A task that is withdrawn leaves its batch, and the rest of the batch goes on. Without their lead, the others queue again.
+// A task that is withdrawn leaves its batch, and the rest of the batch continues. Without their lead, the others queue again.
 func TestWithdrawnMembersOfABatch(t *testing.T) {
 	t.Parallel()
 	def := tasks("each")
@@ -359,7 +365,7 @@ func TestUnitEntersWithItsLock(t *testing.T) {
 	}
 	p.lockCalls()
 	grant := func(asker string, holders ...string) {
-		p.fly(p.Granted(&v1.Granted{Lock: "task:db", Claim: "migrate#1", Asker: asker, Holders: holders}))
+		p.fly(p.Granted(&v1.Granted{Lock: "task:db", Claim: "migrate#1", Asker: asker, Holders: holders}, start))
 	}
 	grant("original", "other")
 	p.heard("held by another", "Wait migrate: waits for the lock db, held by other")
@@ -388,7 +394,7 @@ func TestUnitThatWouldWaitForEverFails(t *testing.T) {
 	if got := p.lockCalls(); got != "+task:db migrate#1 -task:other c" {
 		t.Errorf("calls %q", got)
 	}
-	p.fly(p.Granted(&v1.Granted{Lock: "task:db", Claim: "migrate#1", Asker: "original", Holders: []string{"deploy of outer-1"}, Refused: true, Deadlock: true}))
+	p.fly(p.Granted(&v1.Granted{Lock: "task:db", Claim: "migrate#1", Asker: "original", Holders: []string{"deploy of outer-1"}, Refused: true, Deadlock: true}, start))
 	p.heard("deadlock", "gaveUp deadlock migrate")
 	if e := p.events[0].(dag.GaveUp); !strings.Contains(e.Error, "the lock db is held by deploy of outer-1 until") || p.UnitOf(0) != nil || p.HasLockRequests() {
 		t.Errorf("%+v", e)
@@ -438,7 +444,7 @@ func TestRunSlot(t *testing.T) {
 		}
 		grant := func(g *v1.Granted) {
 			g.Claim = slotClaim
-			p.fly(p.Granted(g))
+			p.fly(p.Granted(g, start))
 		}
 		grant(&v1.Granted{Holders: []string{"a", "b"}})
 		p.heard("taken", "Slot")
@@ -553,6 +559,8 @@ func TestStop(t *testing.T) {
 		"placed":   {placed(t, tasks("a")), func(*play) {}, []string{"cancelled a"}},
 		"attended": {attended(t, tasks("a")), func(*play) {}, []string{"Cancel a"}},
 		"detached": {attended(t, tasks("a")), func(p *play) { p.fly(p.Answered(p.UnitOf(0), detachedAnswer(), start)) }, []string{}},
+		"approval": {begin(t, tasks("a:approval")), (*play).admit, []string{"Settle cancelled"}},
+		"run":      {begin(t, tasks("a:run")), (*play).admit, []string{"CancelRun"}},
 		"away":     {attended(t, tasks("a:vps")), func(p *play) { p.fly(p.Answered(p.UnitOf(0), silent, start)) }, []string{"Cancel a", "Settle cancelled"}},
 	} {
 		test.to(test.p)
@@ -563,10 +571,10 @@ func TestStop(t *testing.T) {
 			t.Errorf("%s: the unit is not found", name)
 		}
 	}
-	p := begin(t, tasks("a:approval"))
+	p := begin(t, tasks("a"))
 	p.admit()
 	if _, ok := p.Stop(0); ok {
-		t.Error("a task that needs no node is stopped here")
+		t.Error("a task that waits for a node is stopped instead of withdrawn")
 	}
 }
 
@@ -746,13 +754,219 @@ func TestDetachedAttemptIsRestored(t *testing.T) {
 	prototest.Fill(left)
 	left.Lead, left.Members = "a", []string{"a"}
 	p := prepare(t, tasks("a"))
-	p.RestoreTask(0, &v1.TaskState{DetachedAttempt: left})
+	p.RestoreTask(0, &v1.TaskState{DetachedAttempt: left}, start)
 	if again := p.saved(p.UnitOf(0)); !proto.Equal(left, again) {
 		t.Errorf("%v\nis handed over as\n%v", left, again)
 	}
-	p.RestoreTask(0, &v1.TaskState{DetachedAttempt: left, Away: "since noon"})
+	p.RestoreTask(0, &v1.TaskState{DetachedAttempt: left, Away: "since noon"}, start)
 	if p.UnitOf(0).Phase != Away || !p.IsQuiet() {
 		t.Error("it is not away")
+	}
+}
+
+// asking returns a run whose only task waits for an approval.
+func asking(t *testing.T, spec map[string]any) *play {
+	t.Helper()
+	def := tasks("ship:approval")
+	def.Tasks["ship"].Spec, _ = structpb.NewStruct(spec)
+	p := begin(t, def)
+	p.admit()
+	return p
+}
+
+// A task that needs two approvals takes them of two people, and its output names both. The next execution knows who has approved.
+func TestTwoPeopleApprove(t *testing.T) {
+	t.Parallel()
+	p := asking(t, map[string]any{"message": "ship it?", "approvals": 2, "timeout": "2h"})
+	p.heard("asked", "Approval ship: ship it? (0 of 2 have approved)", "LogAsked", "placed ship", "After 2h0m0s")
+	p.round()
+	p.fly(p.Approve(0, &v1.TaskCommand{By: "ann"}, start))
+	p.heard("one", "approved ship", "Approval ship: ship it? (1 of 2 have approved)")
+	carried := &v1.RunState{Tasks: map[string]*v1.TaskState{"ship": {Task: &v1.Task{Error: p.ApprovalOf(0).text()}}}}
+	p.Save(carried)
+	next := &play{State: New(p.Config, p.core, p.records), t: t}
+	next.fly(next.RestoreTask(0, carried.Tasks["ship"], start.Add(30*time.Minute)))
+	next.heard("restored", "After 1h30m0s")
+	next.fly(next.Approve(0, &v1.TaskCommand{By: "bob", Reason: "looks good"}, start))
+	next.heard("two", "approved ship", "StopTimer", "Settle completed")
+	output := next.last[2].(Settle).End.Response.GetResult().GetOutput().GetFields()
+	if output["by"].GetStringValue() != "bob" || len(output["approvals"].GetListValue().GetValues()) != 2 || next.Approvals() != 0 {
+		t.Errorf("the output is %v", output)
+	}
+}
+
+// The definition decides how an approval ends that comes too late.
+func TestApprovalTimesOut(t *testing.T) {
+	t.Parallel()
+	for onTimeout, state := range map[string]string{v1.OnTimeoutApprove: v1.TaskCompleted, v1.OnTimeoutReject: v1.TaskRejected} {
+		p := asking(t, map[string]any{"timeout": "2h", "onTimeout": onTimeout})
+		p.said = nil
+		timer := p.last[len(p.last)-1].(StartTimer).Timer
+		p.fly(p.Due(timer, start))
+		p.heard(onTimeout, p.said[0], "StopTimer", "Settle "+state)
+		p.fly(p.Due(timer, start))
+		p.heard(onTimeout + ", again")
+	}
+}
+
+// The message is rendered first. If that fails, the task fails instead of asking people for something unclear.
+func TestApprovalMessageIsRendered(t *testing.T) {
+	t.Parallel()
+	message := map[string]any{"message": "ship ${{ input.version }}?"}
+	p := asking(t, message)
+	p.heard("admitted", "Render")
+	p.fly(p.Rendered(0, &v1.ConditionAnswer{Error: "no such input"}, start))
+	p.heard("failed", "placed ship", "Settle failed")
+	p.fly(p.Rendered(0, &v1.ConditionAnswer{}, start))
+	p.heard("it has ended")
+	p = asking(t, message)
+	p.said = nil
+	rendered, _ := structpb.NewStruct(map[string]any{"message": "ship 1.2?"})
+	p.fly(p.Rendered(0, &v1.ConditionAnswer{Rendered: rendered}, start))
+	p.heard("rendered", "Approval ship: ship 1.2?", "LogAsked", "placed ship")
+}
+
+// A task of type run ends with its run.
+func TestRunOfATask(t *testing.T) {
+	t.Parallel()
+	running := func() (*play, *Unit) {
+		p := begin(t, tasks("call:run"))
+		p.admit()
+		u := p.UnitOf(0)
+		p.fly(p.RunStarted(u, "child-1", start))
+		p.fly(p.RunOpened(u, "first"))
+		p.heard("opened", "placed call", "StartRun call", "Run", "Started", "running call")
+		p.round()
+		return p, u
+	}
+	for name, test := range map[string]struct {
+		end  *v1.RunEnd
+		said string
+	}{
+		"failed":             {&v1.RunEnd{Status: v1.RunEndFailed, Error: "x"}, "failed child_run 1: run child-1 failed: x"},
+		"failed for good":    {&v1.RunEnd{Status: v1.RunEndFailed, FinalReason: v1.ReasonBadSpec}, "failed bad_spec final 1: run child-1 failed: "},
+		"rejected":           {&v1.RunEnd{State: v1.RunRejected, Error: "full"}, "failed concurrency 1: run child-1 was rejected: full"},
+		"cancelled by hand":  {&v1.RunEnd{Status: v1.RunEndCancelled}, "failed child_run final 1: run child-1 was cancelled"},
+		"terminated":         {&v1.RunEnd{Status: v1.RunEndTerminated}, "failed child_run final 1: run child-1 was terminated"},
+		"not carried out":    {&v1.RunEnd{Error: "gone"}, "failed system 1: run child-1 could not be carried out: gone"},
+		"cancelled too soon": {nil, "cancelled final 1: "},
+	} {
+		p, u := running()
+		p.fly(p.RunOver(u, test.end))
+		end := p.last[0].(Settle).End
+		e := end.Ended
+		got := strings.TrimSpace(e.State + " " + e.Reason)
+		if e.NoRetry {
+			got += " final"
+		}
+		if got = fmt.Sprintf("%s %d: %s", got, e.ExitCode, e.Error); got != test.said {
+			t.Errorf("%s: %q, want %q", name, got, test.said)
+		}
+		if end.Response.GetStartedAt() == nil || p.RunOf(0) != nil {
+			t.Errorf("%s: %v", name, end.Response)
+		}
+	}
+	p, u := running()
+	p.said = nil
+	p.fly(p.RunOver(u, &v1.RunEnd{Status: v1.RunEndCompleted}))
+	if p.heard("completed", "Wake"); len(p.Results(5)) != 1 || len(p.Results(5)) != 0 || !p.HasResults() {
+		t.Error("the result is not read once")
+	}
+	p.ResultsRead(1)
+	p.fly(p.RunRead(u, &v1.ExecuteResponse{State: v1.TaskCompleted, Result: &v1.TaskResult{}}))
+	if p.heard("read", "Settle completed"); p.HasResults() {
+		t.Error("the result is read again")
+	}
+	p, u = running()
+	carried := &v1.RunState{Tasks: map[string]*v1.TaskState{"call": {Task: &v1.Task{State: v1.TaskRunning, ChildRun: "child-1"}}}}
+	p.Save(carried)
+	next := &play{State: New(p.Config, p.core, p.records), t: t}
+	next.Input.State = carried
+	next.fly(next.RestoreTask(0, carried.Tasks["call"], start))
+	next.heard("restored", "ReattachRun")
+	if again := next.RunOf(0); again.ID != "child-1" || again.First != "first" {
+		t.Errorf("the run is %+v", again)
+	}
+	effects, _ := p.Stop(0)
+	if why := effects[0].(CancelRun).Why; why != "with task call of run run" {
+		t.Error(why)
+	}
+	p.said = nil
+	p.fly(p.RunOver(u, &v1.RunEnd{Status: v1.RunEndCancelled}))
+	p.heard("cancelled with its task", "Settle cancelled")
+}
+
+// The deadline of a task starts once, with the rest of its time if it was ready before, and stops with the task. That of the run is
+// carried.
+func TestDeadlines(t *testing.T) {
+	t.Parallel()
+	def := tasks("a")
+	def.Tasks["a"].Deadline, def.Deadline = "10m", "1h"
+	for passed, left := range map[time.Duration]time.Duration{0: 10 * time.Minute, 4 * time.Minute: 6 * time.Minute, time.Hour: time.Millisecond} {
+		p := begin(t, def)
+		if passed > 0 {
+			p.records.At(0).ReadyAt = start.Add(-passed)
+		}
+		p.fly(p.StartDeadline(0, start))
+		timer := p.last[0].(StartTimer).Timer
+		p.fly(p.StartDeadline(0, start.Add(time.Minute)))
+		p.fly(p.StopDeadline(0))
+		p.heard("started", "After "+left.String())
+		p.fly(p.Due(timer, start))
+		p.round(dag.Cancel{})
+		p.fly(p.StopDeadline(0))
+		p.fly(p.Due(timer, start))
+		p.heard("ended", "Expire", "StopTimer")
+	}
+	p := begin(t, def)
+	p.fly(p.StartRunDeadline(start, start))
+	p.fly(p.Due(p.last[0].(After).Timer, start))
+	p.heard("the run", "After 1h0m0s", "ExpireRun")
+	var carried v1.RunState
+	p.Save(&carried)
+	next := begin(t, def)
+	next.Restore(&carried)
+	next.fly(next.StartRunDeadline(start.Add(time.Minute), start.Add(40*time.Minute)))
+	next.heard("the next execution", "After 20m0s")
+}
+
+// A cached result answers a task, unless nothing is cached, the key has no value, the run made the result itself, or its context
+// update does not fit.
+func TestCachedResultIsReused(t *testing.T) {
+	t.Parallel()
+	cached := func(run string) *v1.ConditionAnswer {
+		return &v1.ConditionAnswer{Text: "k", Cached: &v1.CachedResult{RunId: run, Response: &v1.ExecuteResponse{Result: &v1.TaskResult{}}}}
+	}
+	for name, test := range map[string]struct {
+		answer     *v1.ConditionAnswer
+		generation int32
+		refusal    string
+		said       []string
+	}{
+		"another run":                 {answer: cached("other"), said: []string{"SettleCached", "Cached", "reused"}},
+		"nothing":                     {answer: &v1.ConditionAnswer{Text: "k"}},
+		"a key that fails":            {answer: &v1.ConditionAnswer{Error: "no such input"}, said: []string{"LogUncached"}},
+		"the run itself":              {answer: cached("run"), said: []string{"SettleCached", "Cached", "reused"}},
+		"the generation before":       {answer: cached("run"), generation: 1},
+		"an update that does not fit": {answer: cached("other"), refusal: "the context is full", said: []string{"SettleCached"}},
+	} {
+		def := tasks("a")
+		def.Tasks["a"].Cache = &v1.Cache{Key: "input.k"}
+		p := begin(t, def)
+		p.Input.Generation = test.generation
+		p.heard(name, "LookUp")
+		p.fly(p.LookedUp(0, test.answer))
+		if e, ok := append(p.last, nil)[0].(SettleCached); ok {
+			p.fly(p.CachedSettled(e, test.refusal))
+		}
+		p.heard(name, test.said...)
+		isReused := len(p.events) > 0
+		if p.admit(); (p.UnitOf(0) == nil) != isReused {
+			t.Errorf("%s: reused %v, the unit is %v", name, isReused, p.UnitOf(0))
+		}
+		if text := p.records.Of(0).Uncached; strings.Contains(text, "no such input") != (test.answer.GetError() != "") {
+			t.Errorf("%s: the task shows %q", name, text)
+		}
 	}
 }
 
@@ -769,8 +983,10 @@ func TestStateForgetsNoField(t *testing.T) {
 		"State.released": "sent before the run continues as new", "State.isAwaiting": "everything is requested again",
 		"State.isPausing": "everything is requested again", "State.placed": "empty when the run continues as new",
 		"State.attended": "zero when the run continues as new", "State.asked": "zero when the run continues as new",
-		"State.detached": "TaskState.detached_attempt",
-		"Unit.Lead":      "DetachedAttempt.lead", "Unit.Members": "DetachedAttempt.members", "Unit.Claim": "DetachedAttempt.claim",
+		"State.detached": "TaskState.detached_attempt", "State.approvals": "counted again", "State.completed": "empty when the run continues as new",
+		"State.isReading": "false when the run continues as new", "State.due": "TaskState.ready_at", "State.runDue": "RunState.deadline_at",
+		"Unit.Run": "TaskState.child_first", "Unit.approval": "TaskState.approvals",
+		"Unit.Lead": "DetachedAttempt.lead", "Unit.Members": "DetachedAttempt.members", "Unit.Claim": "DetachedAttempt.claim",
 		"Unit.Phase": "TaskState.away", "Unit.Place": "DetachedAttempt.node", "Unit.Queue": "DetachedAttempt.queue",
 		"Unit.Incarnation": "DetachedAttempt.incarnation", "Unit.LeaseUntil": "DetachedAttempt.lease_until",
 		"Unit.lock": "TaskState.lock", "Unit.startedAt": "TaskState.task", "Unit.stopped": "the core decides again to stop it",
