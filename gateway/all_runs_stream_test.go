@@ -15,6 +15,7 @@ import (
 
 	"google.golang.org/protobuf/types/known/timestamppb"
 
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/names"
 )
@@ -58,18 +59,18 @@ func TestStreamOfAllRunsResumesWithoutLoss(t *testing.T) {
 	old := f.submit(t, "old")
 	past, now := time.Now().Add(-time.Hour), time.Now()
 	events := []*v1.Event{happening(past, 0, "", "submitted"), happening(past, 1, "build", "assigned")}
-	signal(t, old, eventsSignal, &v1.EventsResponse{Events: events})
+	signal(t, old, eventsSignal, &historyv1.EventsResponse{Events: events})
 	s, _ := open(f, "/v1/events")
 	other, _ := open(f, "/events?follow=true&task=test", "Accept", "*/*")
 	events = append(events, happening(past, 2, "build", "started"), happening(now.Add(time.Minute), 3, "build", "completed"))
-	signal(t, old, eventsSignal, &v1.EventsResponse{Events: events})
+	signal(t, old, eventsSignal, &historyv1.EventsResponse{Events: events})
 	got := s.readUntil(t, 2, old)
 	if have := eventsOf(t, got, old); !slices.Equal(have, []string{old + " 0-2", old + " 0-3"}) {
 		t.Errorf("the run that was open has %v", have)
 	}
 	fresh := f.submit(t, "fresh")
 	some := []*v1.Event{happening(time.Now(), 0, "", "submitted"), happening(time.Now(), 1, "test", "queued")}
-	signal(t, fresh, eventsSignal, &v1.EventsResponse{Events: some})
+	signal(t, fresh, eventsSignal, &historyv1.EventsResponse{Events: some})
 	got = append(got, s.readUntil(t, 2, fresh)...)
 	if e := other.readEvents(t, 1)[0]; eventsOf(t, []sent{e}, fresh) == nil || e.event != "queued" {
 		t.Errorf("the stream of one task has %v", e)
@@ -134,7 +135,7 @@ func TestSlowReaderDelaysNoOther(t *testing.T) {
 		}
 		f.storeEvents(t, id, 0, part, events...)
 	}
-	signal(t, id, eventsSignal, &v1.EventsResponse{Slices: parts})
+	signal(t, id, eventsSignal, &historyv1.EventsResponse{Slices: parts})
 	conn, err := net.Dial("tcp", f.server.Address())
 	if err != nil {
 		t.Fatal(err)
@@ -161,7 +162,7 @@ func TestAbandonedStreamsLeakNothing(t *testing.T) {
 	const streams = 100
 	f := start(t)
 	id := f.submit(t, "visited")
-	signal(t, id, eventsSignal, &v1.EventsResponse{Events: numbered(0, 0, 5)})
+	signal(t, id, eventsSignal, &historyv1.EventsResponse{Events: numbered(0, 0, 5)})
 	paths := []string{"/v1/runs/" + id + "/events", "/v1/runs/" + id + "/tasks/build/logs", "/v1/events", "/v1/runs/" + id + "/logs"}
 	before := runtime.NumGoroutine()
 	visit := func(path string) error {

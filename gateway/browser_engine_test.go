@@ -13,7 +13,7 @@ import (
 	"switchyard/activities/store"
 	"switchyard/dev/browsertest"
 	"switchyard/dev/testneeds"
-	v1 "switchyard/proto/switchyard/v1"
+	historyv1 "switchyard/proto/switchyard/history/v1"
 )
 
 // followingPage follows a run with an EventSource. It records the ids of the events and counts disconnections.
@@ -68,15 +68,15 @@ func TestLongBrowserFollowsARunOverRestarts(t *testing.T) {
 	f := startIn(t, location)
 	id := f.submit(t, "browsed")
 	all := numbered(0, 0, 40)
-	signal(t, id, eventsSignal, &v1.EventsResponse{Events: all[:5]})
+	signal(t, id, eventsSignal, &historyv1.EventsResponse{Events: all[:5]})
 	address, stop := serveWithPage(t, "127.0.0.1:0", location)
 	tab := browsertest.Open(t, "http://"+address+"/page?run="+id)
 	for seen := 5; seen < 35; seen += 15 {
 		tab.WaitTrue(fmt.Sprintf("seen.length >= %d", seen))
 		stop()
-		signal(t, id, eventsSignal, &v1.EventsResponse{Events: all[:seen+10]})
+		signal(t, id, eventsSignal, &historyv1.EventsResponse{Events: all[:seen+10]})
 		_, stop = serveWithPage(t, address, location)
-		signal(t, id, eventsSignal, &v1.EventsResponse{Events: all[:seen+15]})
+		signal(t, id, eventsSignal, &historyv1.EventsResponse{Events: all[:seen+15]})
 	}
 	tab.WaitTrue("seen.length >= 35 && errors >= 2")
 	f.storeEvents(t, id, 0, 0, all...)

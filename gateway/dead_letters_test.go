@@ -11,6 +11,7 @@ import (
 
 	"switchyard/activities/store/storekey"
 	"switchyard/gateway/runretry"
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/names"
 )
@@ -193,10 +194,10 @@ func TestRetryReopensAClosedRunOnce(t *testing.T) {
 	reopener := runretry.NewReopener(runretry.Config{
 		Client: f.config.Client, Namespace: f.config.Namespace, Reader: f.reader, Store: f.config.Store,
 	})
-	if err := reopener.Reopen(t.Context(), stale, &v1.RunInput{Generation: 2, Retry: []string{"a"}}, nil); err != nil {
+	if err := reopener.Reopen(t.Context(), stale, &historyv1.RunInput{Generation: 2, Retry: []string{"a"}}, nil); err != nil {
 		t.Error(err)
 	}
-	err := reopener.Reopen(t.Context(), stale, &v1.RunInput{Generation: 2, Rerun: &v1.Rerun{Failed: true}}, nil)
+	err := reopener.Reopen(t.Context(), stale, &historyv1.RunInput{Generation: 2, Rerun: &historyv1.Rerun{Failed: true}}, nil)
 	wantCode(t, "a stale request for something else", err, connect.CodeAlreadyExists)
 	if run := f.get(t, id); run.GetState() != "completed" || run.GetGeneration() != 2 {
 		t.Errorf("the run is %v", run)
@@ -213,21 +214,21 @@ func TestRetryStoresTheStatusOfATerminatedRun(t *testing.T) {
 	end(t, cancelled, "cancelled")
 	refused(t, "retry of a cancelled run", f.client.RetryDeadLetter, &v1.RetryDeadLetterRequest{Run: cancelled, Task: "a"}, connect.CodeAborted)
 	deadLetter(t, id, "a", 3, "n")
-	signal(t, id, eventsSignal, &v1.EventsResponse{Slices: 2, Events: []*v1.Event{event(0, "a", "dead_lettered")}})
+	signal(t, id, eventsSignal, &historyv1.EventsResponse{Slices: 2, Events: []*v1.Event{event(0, "a", "dead_lettered")}})
 	f.get(t, id) // makes the run process the signals
 	home := names.Home(id, f.describe(t, id).GetWorkflowExecutionInfo().GetExecution().GetRunId())
 	endByForce(t, id, "test")
 	if res := do(t, f.client.RetryDeadLetter, &v1.RetryDeadLetterRequest{Run: id, Task: "a"}); res.GetGeneration() != 1 {
 		t.Errorf("got %v", res)
 	}
-	var status v1.StatusResponse
+	var status historyv1.StatusResponse
 	if err := f.config.Store.GetMessage(t.Context(), storekey.Status(home, 0), &status); err != nil {
 		t.Fatal(err)
 	}
 	if a, b := status.GetRun().GetTasks()["a"], status.GetRun().GetTasks()["b"]; a.GetState() != "dead_letter" || b.GetState() != "cancelled" || status.GetClaims()["a"] != 3 {
 		t.Errorf("the stored status is %v", &status)
 	}
-	var part v1.EventSlice
+	var part historyv1.EventSlice
 	if err := f.config.Store.GetMessage(t.Context(), storekey.Events(home, 0, 2), &part); err != nil || len(part.GetEvents()) != 1 {
 		t.Errorf("the stored events are %v, %v", &part, err)
 	}

@@ -16,6 +16,7 @@ import (
 	"go.temporal.io/sdk/worker"
 
 	library "switchyard/activities/environments"
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/definition"
 	"switchyard/workflows/names"
@@ -38,14 +39,14 @@ func discardEnvironment(ctx context.Context, e *v1.Environment) error {
 // capturer is a test node that captures environments.
 type capturer struct {
 	library *library.Library
-	asked   chan *v1.CaptureRequest
+	asked   chan *historyv1.CaptureRequest
 	answer  chan error // nil if the archive is stored
 }
 
 // startCapturer starts a node that captures the named environments.
 func startCapturer(t *testing.T, f *fixture, node string, environments ...string) *capturer {
 	t.Helper()
-	c := &capturer{library: library.New(f.config.Store), asked: make(chan *v1.CaptureRequest, 8), answer: make(chan error)}
+	c := &capturer{library: library.New(f.config.Store), asked: make(chan *historyv1.CaptureRequest, 8), answer: make(chan error)}
 	for _, name := range environments {
 		libraries.Store(name, c.library)
 	}
@@ -58,9 +59,9 @@ func startCapturer(t *testing.T, f *fixture, node string, environments ...string
 	return c
 }
 
-func (c *capturer) capture(ctx context.Context, req *v1.CaptureRequest) (*v1.CaptureResponse, error) {
+func (c *capturer) capture(ctx context.Context, req *historyv1.CaptureRequest) (*historyv1.CaptureResponse, error) {
 	c.asked <- req
-	activity.RecordHeartbeat(ctx, &v1.CaptureProgress{Size: 7})
+	activity.RecordHeartbeat(ctx, &historyv1.CaptureProgress{Size: 7})
 	select {
 	case err := <-c.answer:
 		if err != nil {
@@ -78,7 +79,7 @@ func (c *capturer) capture(ctx context.Context, req *v1.CaptureRequest) (*v1.Cap
 	if err := w.Close(); err != nil {
 		return nil, err
 	}
-	return &v1.CaptureResponse{Environment: &v1.Environment{
+	return &historyv1.CaptureResponse{Environment: &v1.Environment{
 		Kind: v1.EnvironmentImage, ImageId: "sha256:1", Archive: w.Archive(), Size: w.Size(), Digest: w.Digest(), Parts: int32(w.Parts()),
 	}}, nil
 }
@@ -163,7 +164,7 @@ func TestEnvironmentLifecycleOverREST(t *testing.T) {
 	}
 	attributes, user := visibility.Started(def.GetName(), v1.TriggerSubmit, time.Now()), names.NewRunID(def.GetName())
 	attributes.Describe(def)
-	execute(t, client.StartWorkflowOptions{ID: user, TypedSearchAttributes: attributes.Typed()}, names.RunWorkflow, &v1.RunInput{Definition: def})
+	execute(t, client.StartWorkflowOptions{ID: user, TypedSearchAttributes: attributes.Typed()}, names.RunWorkflow, &historyv1.RunInput{Definition: def})
 	eventually(t, "its user is listed", func() bool {
 		ids, _ := f.list(t, &v1.ListRunsRequest{Name: def.GetName()})
 		return slices.Contains(ids, user)

@@ -14,6 +14,7 @@ import (
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 )
 
@@ -171,7 +172,7 @@ func TestEventStreamResumesExactlyAfterAnID(t *testing.T) {
 	id := f.submit(t, "streamed")
 	all := numbered(0, 0, 12)
 	f.storeEvents(t, id, 0, 0, all[:4]...)
-	signal(t, id, eventsSignal, &v1.EventsResponse{Slices: 1, Events: all[4:6]})
+	signal(t, id, eventsSignal, &historyv1.EventsResponse{Slices: 1, Events: all[4:6]})
 	path := "/v1/runs/" + id + "/events"
 	s, res := f.openStream(t, path)
 	if got := res.Header.Get("Content-Type") + ", " + res.Header.Get("Cache-Control") + ", " + res.Header.Get("X-Accel-Buffering"); got != "text/event-stream, no-cache, no" {
@@ -184,11 +185,11 @@ func TestEventStreamResumesExactlyAfterAnID(t *testing.T) {
 	if first := got[0].message(t); got[0].event != "queued" || first.GetTask() != "build" || first.GetRun() != id || first.GetId() != "0-0" || !strings.Contains(got[0].data, `"node":""`) {
 		t.Errorf("the first event is %v", got[0])
 	}
-	signal(t, id, eventsSignal, &v1.EventsResponse{Slices: 1, Events: all[4:9]})
+	signal(t, id, eventsSignal, &historyv1.EventsResponse{Slices: 1, Events: all[4:9]})
 	got = append(got, s.readEvents(t, 3)...)
 	// The sent events move to the store, and new ones follow.
 	f.storeEvents(t, id, 0, 1, all[4:7]...)
-	signal(t, id, eventsSignal, &v1.EventsResponse{Slices: 2, Events: all[7:11]})
+	signal(t, id, eventsSignal, &historyv1.EventsResponse{Slices: 2, Events: all[7:11]})
 	got = append(got, s.readEvents(t, 2)...)
 	early, _ := f.openStream(t, path, "Last-Event-ID", "0-1")
 	early.readEvents(t, 9)
@@ -248,7 +249,7 @@ func TestEventStreamAppliesItsParameters(t *testing.T) {
 	all := numbered(0, 0, 6)
 	all[3].Event, all[3].Node = "completed", "n-1"
 	f.storeEvents(t, id, 0, 0, all...)
-	signal(t, id, eventsSignal, &v1.EventsResponse{Slices: 1})
+	signal(t, id, eventsSignal, &historyv1.EventsResponse{Slices: 1})
 	end(t, id, "completed")
 	path := "/v1/runs/" + id + "/events"
 	for query, want := range map[string][]string{
@@ -301,7 +302,7 @@ func TestEventStreamContinuesOverARestart(t *testing.T) {
 	var got []sent
 	last := ""
 	for from := 0; from < len(all); from += 20 {
-		signal(t, id, eventsSignal, &v1.EventsResponse{Events: all[:from+10]})
+		signal(t, id, eventsSignal, &historyv1.EventsResponse{Events: all[:from+10]})
 		s, _ := f.openStream(t, path, "Last-Event-ID", last)
 		got = append(got, s.readEvents(t, from+10-len(got))...)
 		// The run continues while the gateway is down.
@@ -310,7 +311,7 @@ func TestEventStreamContinuesOverARestart(t *testing.T) {
 		}
 		got = append(got, s.rest()...)
 		last = s.lastID
-		signal(t, id, eventsSignal, &v1.EventsResponse{Events: all[:from+20]})
+		signal(t, id, eventsSignal, &historyv1.EventsResponse{Events: all[:from+20]})
 		f = startIn(t, location)
 	}
 	f.storeEvents(t, id, 0, 0, all...)
@@ -331,7 +332,7 @@ func TestRunningAttemptIsShownWithoutAnID(t *testing.T) {
 	set(t, id, "build", 2, &v1.Task{State: "assigned", Node: "n"})
 	s, _ := f.openStream(t, "/v1/runs/"+id+"/events")
 	token := startAttempt(t, id, id, "build", 2)
-	if err := temporalClient.RecordActivityHeartbeat(t.Context(), token, &v1.ExecuteProgress{Spawned: true, StartedAt: timestamppb.Now(), Claim: 2}); err != nil {
+	if err := temporalClient.RecordActivityHeartbeat(t.Context(), token, &historyv1.ExecuteProgress{Spawned: true, StartedAt: timestamppb.Now(), Claim: 2}); err != nil {
 		t.Fatal(err)
 	}
 	if e := s.readEvents(t, 1)[0]; e.event != "running" || e.id != "" || e.message(t).GetEvent() != "started" {

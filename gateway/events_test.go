@@ -12,6 +12,7 @@ import (
 
 	"switchyard/activities/store/storekey"
 	"switchyard/gateway/runevents"
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/names"
 	"switchyard/workflows/visibility"
@@ -36,7 +37,7 @@ func numbered(generation int32, from, n int) []*v1.Event {
 
 func (f *fixture) storeEvents(t *testing.T, run string, generation, part int32, events ...*v1.Event) {
 	t.Helper()
-	f.putMessage(t, storekey.Events(run, generation, part), &v1.EventSlice{Events: events})
+	f.putMessage(t, storekey.Events(run, generation, part), &historyv1.EventSlice{Events: events})
 }
 
 // words renders events as "task event".
@@ -84,7 +85,7 @@ func TestRunEventsAreListedWhileTheyMoveToTheStore(t *testing.T) {
 	stored := []*v1.Event{event(0, "", "submitted"), event(1, "build", "queued"), event(2, "build", "assigned")}
 	held := []*v1.Event{event(3, "build", "started"), event(4, "build", "completed"), event(5, "test", "queued"), event(6, "test", "assigned"), event(7, "test", "completed")}
 	f.storeEvents(t, id, 0, 0, stored...)
-	signal(t, id, eventsSignal, &v1.EventsResponse{Slices: 1, Events: held})
+	signal(t, id, eventsSignal, &historyv1.EventsResponse{Slices: 1, Events: held})
 	all := words(slices.Concat(stored, held))
 	check := func(req *v1.ListRunEventsRequest, want []string, between ...func()) {
 		t.Helper()
@@ -99,7 +100,7 @@ func TestRunEventsAreListedWhileTheyMoveToTheStore(t *testing.T) {
 	// The first part of the workflow's events moves to the store between two pages.
 	check(&v1.ListRunEventsRequest{PageSize: 4}, all, func() {
 		f.storeEvents(t, id, 0, 1, held[:3]...)
-		signal(t, id, eventsSignal, &v1.EventsResponse{Slices: 2, Events: held[3:]})
+		signal(t, id, eventsSignal, &historyv1.EventsResponse{Slices: 2, Events: held[3:]})
 	})
 	f.storeEvents(t, id, 0, 2, held[3:]...)
 	end(t, id, "failed")
@@ -111,7 +112,7 @@ func TestRunEventsAreListedWhileTheyMoveToTheStore(t *testing.T) {
 	// A run that was terminated could not store its events itself.
 	shot := f.submit(t, "cut-short")
 	f.storeEvents(t, shot, 0, 0, event(0, "", "submitted"))
-	signal(t, shot, eventsSignal, &v1.EventsResponse{Slices: 1, Events: []*v1.Event{event(1, "build", "queued")}})
+	signal(t, shot, eventsSignal, &historyv1.EventsResponse{Slices: 1, Events: []*v1.Event{event(1, "build", "queued")}})
 	f.get(t, shot) // makes the run process the signal
 	endByForce(t, shot, "")
 	if got, _ := f.pagedEvents(t, &v1.ListRunEventsRequest{Id: shot}); !slices.Equal(words(got), []string{" submitted", "build queued"}) {
@@ -128,7 +129,7 @@ func TestListOfEventsResumesAfterAnID(t *testing.T) {
 	all := numbered(0, 0, 9)
 	all[8].At = all[0].At // the run learned of this event late, so it is not the last of a page
 	f.storeEvents(t, id, 0, 0, all[:4]...)
-	signal(t, id, eventsSignal, &v1.EventsResponse{Slices: 1, Events: all[4:]})
+	signal(t, id, eventsSignal, &historyv1.EventsResponse{Slices: 1, Events: all[4:]})
 	for _, after := range []int{0, 3, 4, 8} {
 		for _, task := range []string{"", "test"} {
 			want := eventIDs(slices.DeleteFunc(slices.Clone(all[after+1:]), func(e *v1.Event) bool { return task != "" && e.GetTask() != task }))
@@ -165,9 +166,9 @@ func TestEventsOfChildrenAreMerged(t *testing.T) {
 	}
 	f.storeEvents(t, id, 0, 0, run...)
 	want, at := eventIDs(run), map[string]time.Time{}
-	status := &v1.StatusResponse{Run: &v1.Run{Id: id, State: "completed", Tasks: map[string]*v1.Task{}}}
+	status := &historyv1.StatusResponse{Run: &v1.Run{Id: id, State: "completed", Tasks: map[string]*v1.Task{}}}
 	for _, from := range []int{0, instances} {
-		status.Partitions = append(status.Partitions, &v1.PartitionReport{Task: "each", From: int32(from), Over: true})
+		status.Partitions = append(status.Partitions, &historyv1.PartitionReport{Task: "each", From: int32(from), Over: true})
 		child, number := names.FanOut{Run: id, Task: "each", From: from}.ID(), int64(0)
 		for part := range int32(2) {
 			events := []*v1.Event{event(2, "", "submitted")} // belongs to the child only
@@ -182,7 +183,7 @@ func TestEventsOfChildrenAreMerged(t *testing.T) {
 			}
 			f.storeEvents(t, child, 0, part, events...)
 		}
-		f.putMessage(t, storekey.Status(child, 0), &v1.StatusResponse{Run: &v1.Run{Tasks: map[string]*v1.Task{"each": {Instances: []*v1.Instance{{Index: instances + 1, State: "completed"}}}}}})
+		f.putMessage(t, storekey.Status(child, 0), &historyv1.StatusResponse{Run: &v1.Run{Tasks: map[string]*v1.Task{"each": {Instances: []*v1.Instance{{Index: instances + 1, State: "completed"}}}}}})
 	}
 	f.putMessage(t, storekey.Status(id, 0), status)
 	fanOut(t, id, "each", "completed", 2*instances, map[string]int32{"completed": 2 * instances})
@@ -233,10 +234,10 @@ func TestEventsOfAnOpenChildAreQueried(t *testing.T) {
 	f := start(t)
 	id := f.submit(t, "merged-live", "each")
 	child := startPart(t, id, "each", 10)
-	signal(t, child, eventsSignal, &v1.EventsResponse{Slices: 1, Events: []*v1.Event{event(3, "each[5]", "completed")}})
+	signal(t, child, eventsSignal, &historyv1.EventsResponse{Slices: 1, Events: []*v1.Event{event(3, "each[5]", "completed")}})
 	f.storeEvents(t, child, 0, 0, event(1, "each[4]", "queued"), event(2, "each[5]", "queued"))
-	signal(t, id, eventsSignal, &v1.EventsResponse{Events: []*v1.Event{event(0, "", "submitted"), event(0, "each", "expanded")}})
-	signal(t, id, setSignal, &v1.StatusResponse{Partitions: []*v1.PartitionReport{{Task: "each", From: childFrom}}})
+	signal(t, id, eventsSignal, &historyv1.EventsResponse{Events: []*v1.Event{event(0, "", "submitted"), event(0, "each", "expanded")}})
+	signal(t, id, setSignal, &historyv1.StatusResponse{Partitions: []*historyv1.PartitionReport{{Task: "each", From: childFrom}}})
 	fanOut(t, id, "each", "running", 10, map[string]int32{"pending": 10})
 	want := []string{" submitted", "each expanded", "each[4] queued", "each[5] queued", "each[5] completed"}
 	for _, size := range []int32{0, 2} {
@@ -285,7 +286,7 @@ func TestEventsOfAllRunsAreListedRunByRun(t *testing.T) {
 			end(t, id, "completed")
 		} else {
 			f.storeEvents(t, id, 0, 0, events[:1]...)
-			signal(t, id, eventsSignal, &v1.EventsResponse{Slices: 1, Events: events[1:]})
+			signal(t, id, eventsSignal, &historyv1.EventsResponse{Slices: 1, Events: events[1:]})
 		}
 		want = append(listed, want...) // the newest run first
 	}
@@ -323,7 +324,7 @@ func TestEventsOfAllRunsReadOnlyRunsOfTheirTime(t *testing.T) {
 	early, late, ended := startedOn(t, node, now.Add(-3*time.Hour)), startedOn(t, node, now), startedOn(t, node, now.Add(-3*time.Hour))
 	for _, id := range []string{early, late, ended} {
 		f.storeEvents(t, id, 0, 0, at(now.Add(-2*time.Hour)), at(now.Add(2*time.Hour)))
-		signal(t, id, eventsSignal, &v1.EventsResponse{Slices: 1})
+		signal(t, id, eventsSignal, &historyv1.EventsResponse{Slices: 1})
 	}
 	end(t, ended, "completed")
 	f.awaitVisible(t, node, "", 3)

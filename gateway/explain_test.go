@@ -9,6 +9,7 @@ import (
 	"google.golang.org/protobuf/testing/protocmp"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 )
 
@@ -52,7 +53,7 @@ tasks:
 		set(t, id, "build", step.claim, step.shown)
 		check("build", step.shown.GetState(), step.chosen, step.reason)
 	}
-	signal(t, id, eventsSignal, &v1.EventsResponse{Events: []*v1.Event{
+	signal(t, id, eventsSignal, &historyv1.EventsResponse{Events: []*v1.Event{
 		{Task: "build", Event: "assigned", Detail: "score 3: old", Node: "b"}, {Task: "build", Event: "assigned", Detail: "score 5: cpu 5", Node: "a"},
 		{Task: "build", Event: "completed", Detail: "well"}, {Task: "test", Event: "assigned", Detail: "another task's"},
 	}})

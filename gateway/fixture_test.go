@@ -17,6 +17,7 @@ import (
 	"switchyard/activities/store/storetest"
 	"switchyard/gateway/nodes"
 	"switchyard/gateway/tokens"
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/proto/switchyard/v1/switchyardv1connect"
 	"switchyard/workflows/names"
@@ -184,7 +185,7 @@ func execute(t *testing.T, options client.StartWorkflowOptions, workflow string,
 func startedWith(t *testing.T, a visibility.Attributes) string {
 	t.Helper()
 	id := names.NewRunID(a.Workflow)
-	execute(t, client.StartWorkflowOptions{ID: id, TypedSearchAttributes: a.Typed()}, names.RunWorkflow, &v1.RunInput{Definition: &v1.Definition{Name: a.Workflow}})
+	execute(t, client.StartWorkflowOptions{ID: id, TypedSearchAttributes: a.Typed()}, names.RunWorkflow, &historyv1.RunInput{Definition: &v1.Definition{Name: a.Workflow}})
 	return id
 }
 
@@ -192,7 +193,7 @@ func startedWith(t *testing.T, a visibility.Attributes) string {
 func startPart(t *testing.T, run, task string, to int32) (id string) {
 	t.Helper()
 	id = names.FanOut{Run: run, Task: task, From: childFrom}.ID()
-	execute(t, client.StartWorkflowOptions{ID: id}, names.FanOutWorkflow, &v1.RunInput{Partition: &v1.Partition{From: childFrom, To: to}})
+	execute(t, client.StartWorkflowOptions{ID: id}, names.FanOutWorkflow, &historyv1.RunInput{Partition: &historyv1.Partition{From: childFrom, To: to}})
 	return id
 }
 

@@ -16,6 +16,7 @@ import (
 
 	"switchyard/activities/logs"
 	"switchyard/activities/store"
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/visibility"
 )
@@ -168,7 +169,7 @@ func TestLogsAreReadAtAnyTime(t *testing.T) {
 	writeLog(t, f.config.Store, id, "a", 0, 1, "a0\n")
 	writeLog(t, f.config.Store, id, "a", 1, 3, "a1\n")
 	writeLog(t, f.config.Store, id, "b", 0, 2, "b0\n")
-	signal(t, id, setSignal, &v1.StatusResponse{
+	signal(t, id, setSignal, &historyv1.StatusResponse{
 		Run:    &v1.Run{Tasks: map[string]*v1.Task{"a": {State: "failed", Attempt: 1}, "b": {State: "completed", Node: "far", Result: &v1.TaskResult{Stdout: "b0\n"}}, "never": {State: "completed", Node: "far", Result: &v1.TaskResult{Stdout: "lost\n"}}}},
 		Claims: map[string]int32{"a": 3, "b": 2, "never": 4},
 	})

@@ -6,6 +6,7 @@ import (
 
 	"connectrpc.com/connect"
 
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/proto/switchyard/v1/switchyardv1connect"
 )
@@ -33,7 +34,7 @@ func TestListsShowOwnRuns(t *testing.T) {
 	}
 	events := func(name string, kinds ...string) {
 		t.Helper()
-		res := &v1.EventsResponse{Events: []*v1.Event{happening(time.Now(), 0, "", v1.EventSubmitted)}}
+		res := &historyv1.EventsResponse{Events: []*v1.Event{happening(time.Now(), 0, "", v1.EventSubmitted)}}
 		for n, kind := range kinds {
 			res.Events = append(res.Events, happening(time.Now(), n+1, "build", kind))
 		}

@@ -10,6 +10,7 @@ import (
 	"google.golang.org/protobuf/testing/protocmp"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/proto/switchyard/v1/switchyardv1connect"
 )
@@ -95,7 +96,7 @@ tasks:
 	}
 	refused(t, "an unknown run", tasks.GetQueue, &v1.GetQueueRequest{Run: "no-such-run"}, connect.CodeNotFound, "no-such-run")
 	set(t, two, "big", 1, &v1.Task{State: "running", Type: "shell", Node: "n1"})
-	signal(t, two, setSignal, &v1.StatusResponse{Run: &v1.Run{State: v1.RunPaused, Tasks: map[string]*v1.Task{}}})
+	signal(t, two, setSignal, &historyv1.StatusResponse{Run: &v1.Run{State: v1.RunPaused, Tasks: map[string]*v1.Task{}}})
 	eventually(t, "a paused run says so", func() bool {
 		got = get(&v1.GetQueueRequest{Run: two})
 		return got.GetTasks() == 1 && len(got.GetGroups()) == 1 && got.GetGroups()[0].GetReason() == "paused" && got.GetGroups()[0].GetDemand() == nil

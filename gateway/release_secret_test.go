@@ -11,6 +11,7 @@ import (
 	taskqueuepb "go.temporal.io/api/taskqueue/v1"
 	"go.temporal.io/api/workflowservice/v1"
 
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/proto/switchyard/v1/switchyardv1connect"
 	"switchyard/workflows/names"
@@ -21,7 +22,7 @@ import (
 func startAttempt(t *testing.T, run, node, task string, claim int32) []byte {
 	t.Helper()
 	queue := names.NodeQueue(node, names.CPULane)
-	signal(t, run, executeSignal, &v1.ClaimRef{Task: task, Claim: claim, Outcome: queue})
+	signal(t, run, executeSignal, &historyv1.ClaimRef{Task: task, Claim: claim, Outcome: queue})
 	ctx, cancel := context.WithTimeout(t.Context(), limit)
 	defer cancel()
 	polled, err := temporalClient.WorkflowService().PollActivityTaskQueue(ctx, &workflowservice.PollActivityTaskQueueRequest{

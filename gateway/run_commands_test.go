@@ -12,6 +12,7 @@ import (
 	"go.temporal.io/sdk/client"
 	"google.golang.org/protobuf/proto"
 
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 )
 
@@ -122,7 +123,7 @@ func TestLateDecisionLearnsWhoRejectedTheRun(t *testing.T) {
 	t.Parallel()
 	f := start(t)
 	id := f.submit(t, "turned-down", "a")
-	signal(t, id, setSignal, &v1.StatusResponse{Run: &v1.Run{Error: "rejected by eve: too late"}})
+	signal(t, id, setSignal, &historyv1.StatusResponse{Run: &v1.Run{Error: "rejected by eve: too late"}})
 	end(t, id, "rejected")
 	refused(t, "approve a rejected run", f.client.ApproveRun, &v1.ApproveRunRequest{Id: id}, connect.CodeAborted, "has already been rejected: rejected by eve: too late")
 }

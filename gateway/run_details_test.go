@@ -12,6 +12,7 @@ import (
 	"google.golang.org/protobuf/types/known/structpb"
 
 	"switchyard/activities/store/storekey"
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/names"
 )
@@ -66,7 +67,7 @@ func TestGetRunShowsEachKindOfEnd(t *testing.T) {
 				State: "running", Type: "shell", Count: proto.Int32(2), Counts: map[string]int32{"completed": 1, "assigned": 1},
 				Instances: []*v1.Instance{{Index: 0, State: "completed"}, {Index: 1, State: "assigned"}},
 			}
-			signal(t, id, setSignal, &v1.StatusResponse{Run: &v1.Run{
+			signal(t, id, setSignal, &historyv1.StatusResponse{Run: &v1.Run{
 				Error: map[bool]string{true: "build failed"}[test.end == "failed" || test.end == "cancelled"],
 				Tasks: map[string]*v1.Task{"build": {State: "failed", Result: &v1.TaskResult{ExitCode: 1}}, "each": each},
 			}})
@@ -100,7 +101,7 @@ func TestLargeFinalStatusIsReadFromTheStore(t *testing.T) {
 	t.Parallel()
 	f := start(t)
 	id := f.submit(t, "large")
-	f.putMessage(t, storekey.Status(id, 0), &v1.StatusResponse{
+	f.putMessage(t, storekey.Status(id, 0), &historyv1.StatusResponse{
 		Run: &v1.Run{Id: id, Name: "large", State: "completed", Tasks: map[string]*v1.Task{
 			"build": {State: "completed", Result: &v1.TaskResult{}}, "test": {State: "skipped"},
 		}},
@@ -124,7 +125,7 @@ func TestRunTerminatedBeforeItsFirstTaskIsShown(t *testing.T) {
 	f := start(t)
 	id := names.NewRunID("unheard")
 	def := &v1.Definition{Name: "unheard", Tasks: map[string]*v1.TaskDefinition{"a": {Type: "shell"}, "b": {Type: "shell", DependsOn: []string{"a"}}}}
-	execute(t, client.StartWorkflowOptions{ID: id, TaskQueue: "nobody"}, names.RunWorkflow, &v1.RunInput{Definition: def})
+	execute(t, client.StartWorkflowOptions{ID: id, TaskQueue: "nobody"}, names.RunWorkflow, &historyv1.RunInput{Definition: def})
 	endByForce(t, id, "gone")
 	run := f.get(t, id)
 	if b := run.GetTasks()["b"]; run.GetState() != "failed" || b.GetState() != "cancelled" || b.GetReason() != "terminated" || b.GetType() != "shell" || !slices.Equal(b.GetDependsOn(), []string{"a"}) {
@@ -138,14 +139,14 @@ func TestGetRunPages(t *testing.T) {
 	f := start(t)
 	tasks := []string{"a", "b", "c", "d", "e", "f", "g"}
 	id := f.submit(t, "pages", append(tasks, "unrecorded")...)
-	shown := &v1.StatusResponse{Run: &v1.Run{Tasks: map[string]*v1.Task{}}, Records: map[string]string{}}
+	shown := &historyv1.StatusResponse{Run: &v1.Run{Tasks: map[string]*v1.Task{}}, Records: map[string]string{}}
 	for _, name := range append(tasks, "unrecorded") {
 		shown.Records[name] = storekey.Result(id, 0, name, 0)
 		shown.Run.Tasks[name] = &v1.Task{State: "completed", Result: &v1.TaskResult{Stdout: "cut"}}
 	}
 	for _, name := range tasks {
 		output, _ := structpb.NewStruct(map[string]any{"of": name})
-		f.putMessage(t, shown.Records[name], &v1.ExecuteResponse{State: "completed", Result: &v1.TaskResult{Stdout: strings.Repeat(name, 1<<20), Output: output}})
+		f.putMessage(t, shown.Records[name], &historyv1.ExecuteResponse{State: "completed", Result: &v1.TaskResult{Stdout: strings.Repeat(name, 1<<20), Output: output}})
 	}
 	signal(t, id, setSignal, shown)
 	for size, pages := range map[int32]int{0: 4, 1: 8, 2: 4} {
@@ -223,7 +224,7 @@ func fanOut(t *testing.T, run, task, state string, count int32, counts map[strin
 	for _, i := range instances {
 		claims[names.InstanceName(task, int(i.GetIndex()))] = 3
 	}
-	signal(t, run, setSignal, &v1.StatusResponse{
+	signal(t, run, setSignal, &historyv1.StatusResponse{
 		Run:    &v1.Run{Tasks: map[string]*v1.Task{task: {State: state, Type: "shell", Count: proto.Int32(count), Counts: counts, Instances: instances}}},
 		Claims: claims,
 	})
@@ -236,8 +237,8 @@ func TestListInstancesReadsRunAndChildren(t *testing.T) {
 	f := start(t)
 	id := f.submit(t, "fanned", "each", "other")
 	record := storekey.Result(id, 0, "each[0]", 0)
-	f.putMessage(t, record, &v1.ExecuteResponse{Result: &v1.TaskResult{Stdout: "all of it"}})
-	signal(t, id, setSignal, &v1.StatusResponse{Records: map[string]string{"each[0]": record}})
+	f.putMessage(t, record, &historyv1.ExecuteResponse{Result: &v1.TaskResult{Stdout: "all of it"}})
+	signal(t, id, setSignal, &historyv1.StatusResponse{Records: map[string]string{"each[0]": record}})
 	fanOut(t, id, "each", "running", 7, map[string]int32{"completed": 1, "dead_letter": 1, "assigned": 5},
 		&v1.Instance{Index: 0, State: "completed", Node: "a", Result: &v1.TaskResult{Stdout: "of it"}},
 		&v1.Instance{Index: 1, State: "dead_letter", Node: "b", Error: "exit code 2", Attempts: []*v1.Attempt{{Node: "b"}}})
@@ -320,8 +321,8 @@ func TestInstancesOfAnEndedChildAreReadFromTheStore(t *testing.T) {
 		task.Instances = append(task.Instances, &v1.Instance{Index: childFrom + i, State: "completed", Node: fmt.Sprint("kept", i), Result: &v1.TaskResult{Stdout: "x"}})
 	}
 	record := storekey.Result(id, 0, "each[5]", 0)
-	f.putMessage(t, record, &v1.ExecuteResponse{Result: &v1.TaskResult{Stdout: "all of it"}})
-	f.putMessage(t, storekey.Status(child, 0), &v1.StatusResponse{Run: &v1.Run{Id: child, Tasks: map[string]*v1.Task{"each": task}}, Records: map[string]string{"each[5]": record}})
+	f.putMessage(t, record, &historyv1.ExecuteResponse{Result: &v1.TaskResult{Stdout: "all of it"}})
+	f.putMessage(t, storekey.Status(child, 0), &historyv1.StatusResponse{Run: &v1.Run{Id: child, Tasks: map[string]*v1.Task{"each": task}}, Records: map[string]string{"each[5]": record}})
 	var nodes []string
 	for _, i := range f.get(t, id).GetTasks()["each"].GetInstances() {
 		nodes = append(nodes, i.GetNode())
@@ -351,14 +352,14 @@ func TestInstancesShowTheirItems(t *testing.T) {
 		t.Fatal(err)
 	}
 	key := storekey.List("items", "some")
-	f.putMessage(t, key, &v1.ItemList{Items: list.GetValues()})
-	for name, items := range map[string]*v1.Items{"inline": {List: list}, "stored": {Key: key}} {
+	f.putMessage(t, key, &historyv1.ItemList{Items: list.GetValues()})
+	for name, items := range map[string]*historyv1.Items{"inline": {List: list}, "stored": {Key: key}} {
 		id := f.submit(t, "items-"+name, "each")
-		signal(t, id, setSignal, &v1.StatusResponse{Items: map[string]*v1.Items{"each": items}})
+		signal(t, id, setSignal, &historyv1.StatusResponse{Items: map[string]*historyv1.Items{"each": items}})
 		fanOut(t, id, "each", "completed", 2, map[string]int32{"completed": 2}, &v1.Instance{Index: 0, State: "completed"}, &v1.Instance{Index: 1, State: "completed"})
 		for _, hasEnded := range []bool{false, true} {
 			if hasEnded {
-				f.putMessage(t, storekey.Status(id, 0), &v1.StatusResponse{Run: &v1.Run{Id: id, State: "completed"}, Items: map[string]*v1.Items{"each": items}})
+				f.putMessage(t, storekey.Status(id, 0), &historyv1.StatusResponse{Run: &v1.Run{Id: id, State: "completed"}, Items: map[string]*historyv1.Items{"each": items}})
 				end(t, id, "completed")
 			}
 			var got []string

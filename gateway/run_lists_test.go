@@ -13,6 +13,7 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"switchyard/gateway/auth"
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/names"
 	"switchyard/workflows/visibility"
@@ -50,7 +51,7 @@ func TestListRunsByState(t *testing.T) {
 	}
 	f.submit(t, "listed-too")
 	for i, state := range []string{v1.RunPending, v1.RunPendingApproval, v1.RunPaused} {
-		signal(t, ids[i], setSignal, &v1.StatusResponse{Run: &v1.Run{State: state}})
+		signal(t, ids[i], setSignal, &historyv1.StatusResponse{Run: &v1.Run{State: state}})
 	}
 	for i, how := range []string{"completed", "failed", "rejected", "cancelled"} {
 		end(t, ids[8-i], how)

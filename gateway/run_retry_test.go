@@ -13,11 +13,12 @@ import (
 	"google.golang.org/protobuf/types/known/structpb"
 
 	"switchyard/activities/store/storekey"
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 )
 
 // retryRun starts the next generation of a run, and returns its input.
-func (f *fixture) retryRun(t *testing.T, run string, from ...string) *v1.RunInput {
+func (f *fixture) retryRun(t *testing.T, run string, from ...string) *historyv1.RunInput {
 	t.Helper()
 	res := do(t, f.client.RetryRun, &v1.RetryRunRequest{Id: run, From: from})
 	in := f.inputOf(t, run)
@@ -28,7 +29,7 @@ func (f *fixture) retryRun(t *testing.T, run string, from ...string) *v1.RunInpu
 }
 
 // inputOf returns the input of the newest execution of a run.
-func (f *fixture) inputOf(t *testing.T, run string) *v1.RunInput {
+func (f *fixture) inputOf(t *testing.T, run string) *historyv1.RunInput {
 	t.Helper()
 	in, err := f.reader.Input(t.Context(), f.describe(t, run).GetWorkflowExecutionInfo().GetExecution())
 	if err != nil {
@@ -160,7 +161,7 @@ func TestRetryAfterForceKeepsWhatPartsHaveCompleted(t *testing.T) {
 	f := start(t)
 	id := f.submit(t, "forced", "each")
 	child := startPart(t, id, "each", 10)
-	signal(t, id, setSignal, &v1.StatusResponse{Partitions: []*v1.PartitionReport{{Task: "each", From: childFrom}}})
+	signal(t, id, setSignal, &historyv1.StatusResponse{Partitions: []*historyv1.PartitionReport{{Task: "each", From: childFrom}}})
 	fanOut(t, id, "each", "running", 10, map[string]int32{"pending": 10})
 	f.get(t, id) // makes the run process the signals, and the part answer
 	ended := f.describe(t, id).GetWorkflowExecutionInfo().GetExecution().GetRunId()
@@ -170,7 +171,7 @@ func TestRetryAfterForceKeepsWhatPartsHaveCompleted(t *testing.T) {
 	if in := f.retryRun(t, id); in.GetTerminated() != ended {
 		t.Errorf("the next generation follows execution %q, want %q", in.GetTerminated(), ended)
 	}
-	var kept v1.StatusResponse
+	var kept historyv1.StatusResponse
 	if err := f.config.Store.GetMessage(t.Context(), storekey.Status(child, 0), &kept); err != nil {
 		t.Fatal(err)
 	}

@@ -12,6 +12,7 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"switchyard/dev/servicetest"
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/proto/switchyard/v1/switchyardv1connect"
 	"switchyard/workflows/names"
@@ -93,7 +94,7 @@ func TestForeignScheduleIsShownAsItIs(t *testing.T) {
 			Skip:      []client.ScheduleCalendarSpec{{Minute: all(0, 59), Hour: all(0, 23), DayOfMonth: all(24, 26), Month: all(12, 0), DayOfWeek: all(0, 6)}},
 			Jitter:    time.Minute, TimeZoneName: "America/New_York", EndAt: time.Date(2031, 1, 1, 0, 0, 0, 0, time.UTC),
 		},
-		Action: &client.ScheduleWorkflowAction{ID: "hand", Workflow: names.RunWorkflow, TaskQueue: names.ControlQueue, Args: []any{&v1.RunInput{Workflow: "nightly"}}},
+		Action: &client.ScheduleWorkflowAction{ID: "hand", Workflow: names.RunWorkflow, TaskQueue: names.ControlQueue, Args: []any{&historyv1.RunInput{Workflow: "nightly"}}},
 	})
 	if err != nil {
 		t.Fatal(err)

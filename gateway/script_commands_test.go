@@ -8,6 +8,7 @@ import (
 	"go.temporal.io/sdk/workflow"
 	"google.golang.org/protobuf/proto"
 
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/names"
 )
@@ -16,14 +17,14 @@ import (
 // run that is continuing as new.
 func (s *script) handleCommands(ctx workflow.Context) error {
 	for name, paused := range map[string]bool{names.PauseUpdate: true, names.ResumeUpdate: false} {
-		err := workflow.SetUpdateHandlerWithOptions(ctx, name, func(ctx workflow.Context, req *v1.RunCommand) error {
+		err := workflow.SetUpdateHandlerWithOptions(ctx, name, func(ctx workflow.Context, req *historyv1.RunCommand) error {
 			s.status.Revision++
 			s.status.Run.State, s.status.Run.Error = "running", req.GetReason()
 			if paused {
 				s.status.Run.State = "paused"
 			}
 			return workflow.UpsertTypedSearchAttributes(ctx, stateKey.ValueSet(s.status.Run.State))
-		}, workflow.UpdateHandlerOptions{Validator: func(*v1.RunCommand) error {
+		}, workflow.UpdateHandlerOptions{Validator: func(*historyv1.RunCommand) error {
 			if (s.status.Run.State == "paused") == paused {
 				return temporal.NewNonRetryableApplicationError("the run is "+s.status.Run.State, names.TaskStateError, nil)
 			}
@@ -45,7 +46,7 @@ func (s *script) handleCommands(ctx workflow.Context) error {
 		names.ApproveUpdate:     func(t *v1.Task) { t.State = "completed" },
 		names.RejectUpdate:      func(t *v1.Task) { t.State = "rejected" },
 	} {
-		err := workflow.SetUpdateHandlerWithOptions(ctx, name, func(_ workflow.Context, req *v1.TaskCommand) error {
+		err := workflow.SetUpdateHandlerWithOptions(ctx, name, func(_ workflow.Context, req *historyv1.TaskCommand) error {
 			if !s.commanded[req.GetTask()] {
 				s.commanded[req.GetTask()] = true
 				return temporal.NewNonRetryableApplicationError("the run is continuing as new; try again", names.RunContinuingError, nil)
@@ -53,9 +54,9 @@ func (s *script) handleCommands(ctx workflow.Context) error {
 			task := proto.CloneOf(s.status.Run.Tasks[req.GetTask()])
 			f(task)
 			task.Error = req.GetReason()
-			s.set(&v1.StatusResponse{Run: &v1.Run{Tasks: map[string]*v1.Task{req.GetTask(): task}}})
+			s.set(&historyv1.StatusResponse{Run: &v1.Run{Tasks: map[string]*v1.Task{req.GetTask(): task}}})
 			return nil
-		}, workflow.UpdateHandlerOptions{Validator: func(req *v1.TaskCommand) error { return s.mayCommand(name, req) }})
+		}, workflow.UpdateHandlerOptions{Validator: func(req *historyv1.TaskCommand) error { return s.mayCommand(name, req) }})
 		if err != nil {
 			return err
 		}
@@ -63,7 +64,7 @@ func (s *script) handleCommands(ctx workflow.Context) error {
 	return workflow.SetQueryHandler(ctx, names.InstancesQuery, s.instances)
 }
 
-func (s *script) mayCommand(name string, req *v1.TaskCommand) error {
+func (s *script) mayCommand(name string, req *historyv1.TaskCommand) error {
 	task := s.status.Run.Tasks[req.GetTask()]
 	if task == nil {
 		return temporal.NewNonRetryableApplicationError(fmt.Sprintf("task %q: unknown task", req.GetTask()), names.UnknownTaskError, nil)
@@ -84,18 +85,18 @@ const childFrom = 4
 const deadInChild = 9
 
 // instances answers the query for instances. The run returns two at a time, and refers to the child from childFrom on.
-func (s *script) instances(req *v1.InstancesRequest) (*v1.InstancesResponse, error) {
+func (s *script) instances(req *historyv1.InstancesRequest) (*historyv1.InstancesResponse, error) {
 	if req.GetFrom() >= childFrom {
 		child := names.FanOut{Run: s.status.Run.GetId(), Task: req.GetTask(), From: childFrom}.ID()
-		return &v1.InstancesResponse{Items: s.status.GetItems()[req.GetTask()], Child: child}, nil
+		return &historyv1.InstancesResponse{Items: s.status.GetItems()[req.GetTask()], Child: child}, nil
 	}
 	res := answerInstances(req, childFrom)
 	res.Items = s.status.GetItems()[req.GetTask()]
 	return res, nil
 }
 
-func answerInstances(req *v1.InstancesRequest, to int32) *v1.InstancesResponse {
-	res := &v1.InstancesResponse{Next: min(req.GetFrom()+min(req.GetLimit(), 2), to), Records: map[int32]string{}, Claims: map[int32]int32{}}
+func answerInstances(req *historyv1.InstancesRequest, to int32) *historyv1.InstancesResponse {
+	res := &historyv1.InstancesResponse{Next: min(req.GetFrom()+min(req.GetLimit(), 2), to), Records: map[int32]string{}, Claims: map[int32]int32{}}
 	for i := req.GetFrom(); i < res.Next; i++ {
 		state := "assigned"
 		if i == deadInChild {
@@ -108,29 +109,29 @@ func answerInstances(req *v1.InstancesRequest, to int32) *v1.InstancesResponse {
 }
 
 // scriptedFanOut stands in for a child that carries a part of a fan-out, until it is told to end.
-func scriptedFanOut(ctx workflow.Context, in *v1.RunInput) error {
+func scriptedFanOut(ctx workflow.Context, in *historyv1.RunInput) error {
 	part := in.GetPartition()
-	events := &v1.EventsResponse{}
+	events := &historyv1.EventsResponse{}
 	err := errors.Join(
-		workflow.SetQueryHandler(ctx, names.InstancesQuery, func(req *v1.InstancesRequest) (*v1.InstancesResponse, error) {
+		workflow.SetQueryHandler(ctx, names.InstancesQuery, func(req *historyv1.InstancesRequest) (*historyv1.InstancesResponse, error) {
 			return answerInstances(req, part.GetTo()), nil
 		}),
-		workflow.SetUpdateHandler(ctx, names.HoldUpdate, func(_ workflow.Context, req *v1.TaskCommand) error {
+		workflow.SetUpdateHandler(ctx, names.HoldUpdate, func(_ workflow.Context, req *historyv1.TaskCommand) error {
 			if _, index, ok := names.ParseInstanceName(req.GetTask()); !ok || int32(index) >= part.GetTo() {
 				return temporal.NewNonRetryableApplicationError(fmt.Sprintf("task %q: unknown task", req.GetTask()), names.UnknownTaskError, nil)
 			}
 			return nil
 		}),
-		workflow.SetQueryHandler(ctx, names.StatusQuery, func(*v1.StatusRequest) (*v1.StatusResponse, error) {
+		workflow.SetQueryHandler(ctx, names.StatusQuery, func(*historyv1.StatusRequest) (*historyv1.StatusResponse, error) {
 			each := &v1.Task{State: v1.TaskRunning, Count: new(int32), Instances: []*v1.Instance{
 				{Index: part.GetFrom(), State: v1.TaskCompleted}, {Index: part.GetFrom() + 1, State: v1.TaskAssigned, Node: "n"},
 			}}
-			return &v1.StatusResponse{Run: &v1.Run{Tasks: map[string]*v1.Task{"each": each}}, TaskCount: 1}, nil
+			return &historyv1.StatusResponse{Run: &v1.Run{Tasks: map[string]*v1.Task{"each": each}}, TaskCount: 1}, nil
 		}),
-		workflow.SetQueryHandler(ctx, names.EventsQuery, func(req *v1.EventsRequest) (*v1.EventsResponse, error) {
-			return &v1.EventsResponse{Slices: events.GetSlices(), Events: events.GetEvents()[min(int(req.GetOffset()), len(events.GetEvents())):]}, nil
+		workflow.SetQueryHandler(ctx, names.EventsQuery, func(req *historyv1.EventsRequest) (*historyv1.EventsResponse, error) {
+			return &historyv1.EventsResponse{Slices: events.GetSlices(), Events: events.GetEvents()[min(int(req.GetOffset()), len(events.GetEvents())):]}, nil
 		}),
-		workflow.SetUpdateHandler(ctx, names.RetryUpdate, func(_ workflow.Context, req *v1.RetryTaskRequest) error {
+		workflow.SetUpdateHandler(ctx, names.RetryUpdate, func(_ workflow.Context, req *historyv1.RetryTaskRequest) error {
 			if _, index, _ := names.ParseInstanceName(req.GetTask()); index != deadInChild {
 				return temporal.NewNonRetryableApplicationError(fmt.Sprintf("task %q is no dead letter", req.GetTask()), names.TaskStateError, nil)
 			}
@@ -142,7 +143,7 @@ func scriptedFanOut(ctx workflow.Context, in *v1.RunInput) error {
 	}
 	ended := false
 	selector := workflow.NewSelector(ctx)
-	onSignal(ctx, selector, eventsSignal, func(e *v1.EventsResponse) { events = e })
+	onSignal(ctx, selector, eventsSignal, func(e *historyv1.EventsResponse) { events = e })
 	onSignal(ctx, selector, endSignal, func(*string) { ended = true })
 	onSignal(ctx, selector, panicSignal, func(text *string) { panic(*text) })
 	for !ended {

@@ -14,6 +14,7 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/definition"
 	"switchyard/workflows/names"
@@ -21,9 +22,9 @@ import (
 
 // Signals that control scriptedRun.
 const (
-	setSignal     = "set"     // *v1.StatusResponse: tasks, records, claims, context, error and state to show
-	executeSignal = "execute" // *v1.ClaimRef: starts an activity Execute on the queue in its outcome
-	eventsSignal  = "events"  // *v1.EventsResponse: events to return, and the number of parts stored before them
+	setSignal     = "set"     // *historyv1.StatusResponse: tasks, records, claims, context, error and state to show
+	executeSignal = "execute" // *historyv1.ClaimRef: starts an activity Execute on the queue in its outcome
+	eventsSignal  = "events"  // *historyv1.EventsResponse: events to return, and the number of parts stored before them
 	endSignal     = "end"     // string: completed, failed, cancelled, bare, large, continued
 	panicSignal   = "panic"   // string: the workflow task keeps failing with this panic
 	childSignal   = "child"   // string: id of a child to start, a Run that outlives this one
@@ -42,7 +43,7 @@ const (
 )
 
 // scriptedRun stands in for the Run workflow. Signals control what it shows and does.
-func scriptedRun(ctx workflow.Context, in *v1.RunInput) (*v1.StatusResponse, error) {
+func scriptedRun(ctx workflow.Context, in *historyv1.RunInput) (*historyv1.StatusResponse, error) {
 	in, err := definition.Unpack(in)
 	if err != nil {
 		return nil, err
@@ -60,7 +61,7 @@ func scriptedRun(ctx workflow.Context, in *v1.RunInput) (*v1.StatusResponse, err
 	}
 	var end string
 	selector := workflow.NewSelector(ctx)
-	onSignal(ctx, selector, setSignal, func(set *v1.StatusResponse) {
+	onSignal(ctx, selector, setSignal, func(set *historyv1.StatusResponse) {
 		s.set(set)
 		s.count(ctx)
 		if state := set.GetRun().GetState(); state != "" {
@@ -68,8 +69,8 @@ func scriptedRun(ctx workflow.Context, in *v1.RunInput) (*v1.StatusResponse, err
 			_ = workflow.UpsertTypedSearchAttributes(ctx, stateKey.ValueSet(state))
 		}
 	})
-	onSignal(ctx, selector, eventsSignal, func(events *v1.EventsResponse) { s.events = events })
-	onSignal(ctx, selector, executeSignal, func(ref *v1.ClaimRef) {
+	onSignal(ctx, selector, eventsSignal, func(events *historyv1.EventsResponse) { s.events = events })
+	onSignal(ctx, selector, executeSignal, func(ref *historyv1.ClaimRef) {
 		workflow.ExecuteActivity(workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
 			TaskQueue:           ref.GetOutcome(),
 			ActivityID:          names.AttemptID(ref.GetTask(), ref.GetClaim()),
@@ -84,7 +85,7 @@ func scriptedRun(ctx workflow.Context, in *v1.RunInput) (*v1.StatusResponse, err
 			WorkflowID: *id, ParentClosePolicy: enumspb.PARENT_CLOSE_POLICY_ABANDON,
 		}), names.RunWorkflow, in)
 	})
-	onSignal(ctx, selector, names.CancelSignal, func(c *v1.RunCommand) { s.status.Run.Error, end = c.GetBy()+c.GetReason(), "cancelled" })
+	onSignal(ctx, selector, names.CancelSignal, func(c *historyv1.RunCommand) { s.status.Run.Error, end = c.GetBy()+c.GetReason(), "cancelled" })
 	onSignal(ctx, selector, endSignal, func(how *string) { end = *how })
 	for end == "" || selector.HasPending() {
 		selector.Select(ctx)
@@ -102,17 +103,17 @@ func onSignal[T any](ctx workflow.Context, selector workflow.Selector, name stri
 }
 
 type script struct {
-	status *v1.StatusResponse
+	status *historyv1.StatusResponse
 	at     map[string]int64 // revision of the last change of each task
-	events *v1.EventsResponse
+	events *historyv1.EventsResponse
 	// commanded holds the tasks that have received an update.
 	commanded map[string]bool
 }
 
-func newScript(ctx workflow.Context, in *v1.RunInput) *script {
+func newScript(ctx workflow.Context, in *historyv1.RunInput) *script {
 	info := workflow.GetInfo(ctx)
 	s := &script{
-		status: &v1.StatusResponse{
+		status: &historyv1.StatusResponse{
 			Run: &v1.Run{
 				Id: info.WorkflowExecution.ID, Name: in.GetDefinition().GetName(), State: "running",
 				Tasks: map[string]*v1.Task{}, Context: in.GetDefinition().GetContext(), Input: in.GetInput(),
@@ -136,11 +137,11 @@ func newScript(ctx workflow.Context, in *v1.RunInput) *script {
 	for name, runState := range in.GetState().GetTasks() {
 		tasks[name] = runState.GetTask()
 	}
-	s.set(&v1.StatusResponse{Run: &v1.Run{Tasks: tasks}})
+	s.set(&historyv1.StatusResponse{Run: &v1.Run{Tasks: tasks}})
 	return s
 }
 
-func (s *script) set(set *v1.StatusResponse) {
+func (s *script) set(set *historyv1.StatusResponse) {
 	for _, name := range workflow.DeterministicKeys(set.GetRun().GetTasks()) {
 		s.status.Revision++
 		s.at[name] = s.status.Revision
@@ -166,7 +167,7 @@ func (s *script) set(set *v1.StatusResponse) {
 	}
 }
 
-func (s *script) answer(req *v1.StatusRequest) (*v1.StatusResponse, error) {
+func (s *script) answer(req *historyv1.StatusRequest) (*historyv1.StatusResponse, error) {
 	res := proto.CloneOf(s.status)
 	res.Run.Tasks = map[string]*v1.Task{}
 	for since := req.GetSince(); ; {
@@ -190,15 +191,15 @@ func (s *script) answer(req *v1.StatusRequest) (*v1.StatusResponse, error) {
 }
 
 // answerEventsQuery answers the query for events.
-func (s *script) answerEventsQuery(req *v1.EventsRequest) (*v1.EventsResponse, error) {
+func (s *script) answerEventsQuery(req *historyv1.EventsRequest) (*historyv1.EventsResponse, error) {
 	rest := s.events.GetEvents()[min(int(req.GetOffset()), len(s.events.GetEvents())):]
-	res := &v1.EventsResponse{Slices: s.events.GetSlices(), Events: rest[:min(answerEvents, len(rest))]}
+	res := &historyv1.EventsResponse{Slices: s.events.GetSlices(), Events: rest[:min(answerEvents, len(rest))]}
 	res.More = len(rest) > answerEvents
 	return res, nil
 }
 
 // mayRetry validates the update that puts back a dead letter; retry applies it.
-func (s *script) mayRetry(req *v1.RetryTaskRequest) error {
+func (s *script) mayRetry(req *historyv1.RetryTaskRequest) error {
 	if s.status.Run.Tasks[req.GetTask()] == nil {
 		return temporal.NewNonRetryableApplicationError(fmt.Sprintf("task %q: unknown task", req.GetTask()), names.UnknownTaskError, nil)
 	}
@@ -208,8 +209,8 @@ func (s *script) mayRetry(req *v1.RetryTaskRequest) error {
 	return nil
 }
 
-func (s *script) retry(ctx workflow.Context, req *v1.RetryTaskRequest) error {
-	s.set(&v1.StatusResponse{Run: &v1.Run{Tasks: map[string]*v1.Task{req.GetTask(): {State: "queued", Type: "shell"}}}})
+func (s *script) retry(ctx workflow.Context, req *historyv1.RetryTaskRequest) error {
+	s.set(&historyv1.StatusResponse{Run: &v1.Run{Tasks: map[string]*v1.Task{req.GetTask(): {State: "queued", Type: "shell"}}}})
 	s.count(ctx)
 	return nil
 }
@@ -229,9 +230,9 @@ func (s *script) count(ctx workflow.Context) {
 }
 
 // scriptedExplain stands in for the Explain workflow. Its response reflects the request.
-func scriptedExplain(_ workflow.Context, req *v1.ExplainRequest) (*v1.ExplainResponse, error) {
+func scriptedExplain(_ workflow.Context, req *historyv1.ExplainRequest) (*historyv1.ExplainResponse, error) {
 	if len(req.GetMore()) > 0 {
-		res := &v1.ExplainResponse{}
+		res := &historyv1.ExplainResponse{}
 		for _, r := range req.GetMore()[:min(len(req.GetMore()), answerExplained)] {
 			res.More = append(res.More, explained(r))
 		}
@@ -244,15 +245,15 @@ func scriptedExplain(_ workflow.Context, req *v1.ExplainRequest) (*v1.ExplainRes
 const inQueue = 77
 
 // explained returns the verdict of the scripted placement queue: node a accepts every task without a GPU.
-func explained(r *v1.TaskRequest) *v1.ExplainResponse {
-	return &v1.ExplainResponse{
+func explained(r *historyv1.TaskRequest) *historyv1.ExplainResponse {
+	return &historyv1.ExplainResponse{
 		Held:   r.GetClaim() == inQueue,
 		Reason: fmt.Sprintf("%s#%d of type %s, %d labels", r.GetTask(), r.GetClaim(), r.GetType(), len(r.GetConstraints().GetNodeLabels())),
 		Nodes:  []*v1.NodeVerdict{{Name: "a", Feasible: !r.GetConstraints().GetRequiresGpu(), Score: 87.5, Parts: []*v1.ScorePart{{Name: "cpu", Value: 87.5}}}, {Name: "b", Reasons: []string{"it is full"}}},
 	}
 }
 
-func (s *script) end(ctx workflow.Context, in *v1.RunInput, how string) (*v1.StatusResponse, error) {
+func (s *script) end(ctx workflow.Context, in *historyv1.RunInput, how string) (*historyv1.StatusResponse, error) {
 	run := s.status.Run
 	switch how {
 	case "completed":
@@ -274,9 +275,9 @@ func (s *script) end(ctx workflow.Context, in *v1.RunInput, how string) (*v1.Sta
 		return s.status, nil
 	case "continued":
 		next := proto.CloneOf(in)
-		next.State = &v1.RunState{Revision: s.status.Revision, Tasks: map[string]*v1.TaskState{}}
+		next.State = &historyv1.RunState{Revision: s.status.Revision, Tasks: map[string]*historyv1.TaskState{}}
 		for name, task := range run.Tasks {
-			next.State.Tasks[name] = &v1.TaskState{Task: task}
+			next.State.Tasks[name] = &historyv1.TaskState{Task: task}
 		}
 		return nil, workflow.NewContinueAsNewError(ctx, names.RunWorkflow, next)
 	default:
@@ -288,7 +289,7 @@ func (s *script) end(ctx workflow.Context, in *v1.RunInput, how string) (*v1.Sta
 // set shows a task of a scripted run in a state, with a claim.
 func set(t *testing.T, run, task string, claim int32, shown *v1.Task) {
 	t.Helper()
-	signal(t, run, setSignal, &v1.StatusResponse{
+	signal(t, run, setSignal, &historyv1.StatusResponse{
 		Run:    &v1.Run{Tasks: map[string]*v1.Task{task: shown}},
 		Claims: map[string]int32{task: claim},
 	})

@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/crypto/ssh"
 
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/proto/switchyard/v1/switchyardv1connect"
 )
@@ -76,7 +77,7 @@ tasks:
 	startAttempt(t, id, node, "box", 4)
 	for task, claim := range map[string]int32{"made": 5, "forged": 6} {
 		token := startAttempt(t, id, node, task, claim)
-		if err := temporalClient.RecordActivityHeartbeat(t.Context(), token, &v1.ExecuteProgress{Spawned: true, Claim: claim, SshPublicKey: madeLine}); err != nil {
+		if err := temporalClient.RecordActivityHeartbeat(t.Context(), token, &historyv1.ExecuteProgress{Spawned: true, Claim: claim, SshPublicKey: madeLine}); err != nil {
 			t.Fatal(err)
 		}
 	}

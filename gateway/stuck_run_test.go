@@ -11,6 +11,7 @@ import (
 
 	"switchyard/activities/store/storekey"
 	"switchyard/gateway/runview"
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/proto/switchyard/v1/switchyardv1connect"
 	"switchyard/workflows/names"
@@ -30,14 +31,14 @@ func TestStuckRunIsShownAndEndedByForce(t *testing.T) {
 	known.Nodes = []string{node}
 	healthy, id := startedWith(t, known), names.NewRunID("wedged")
 	execute(t, client.StartWorkflowOptions{ID: id, TypedSearchAttributes: known.Typed(), WorkflowTaskTimeout: stuckAfter},
-		names.RunWorkflow, &v1.RunInput{Definition: &v1.Definition{Name: "wedged", Tasks: map[string]*v1.TaskDefinition{"build": {}, "test": {}}}})
+		names.RunWorkflow, &historyv1.RunInput{Definition: &v1.Definition{Name: "wedged", Tasks: map[string]*v1.TaskDefinition{"build": {}, "test": {}}}})
 	for _, run := range []string{healthy, id} {
 		e := event(0, "build", "failed")
 		e.Node = node
 		chain := f.describe(t, run).GetWorkflowExecutionInfo().GetExecution().GetRunId()
 		f.storeEvents(t, names.Home(run, chain), 0, 0, e)
-		signal(t, run, setSignal, &v1.StatusResponse{Chain: chain})
-		signal(t, run, eventsSignal, &v1.EventsResponse{Slices: 1})
+		signal(t, run, setSignal, &historyv1.StatusResponse{Chain: chain})
+		signal(t, run, eventsSignal, &historyv1.EventsResponse{Slices: 1})
 	}
 	set(t, id, "build", 1, &v1.Task{State: "completed", Type: "shell"})
 	child, grandchild := id+"x", id+"y"
@@ -47,7 +48,7 @@ func TestStuckRunIsShownAndEndedByForce(t *testing.T) {
 	})
 	eventually(t, "the grandchild is open", func() bool { return f.isOpen(t, grandchild) })
 	token := startAttempt(t, child, child, "test", 1)
-	if err := temporalClient.RecordActivityHeartbeat(t.Context(), token, &v1.ExecuteProgress{Spawned: true, Claim: 1}); err != nil {
+	if err := temporalClient.RecordActivityHeartbeat(t.Context(), token, &historyv1.ExecuteProgress{Spawned: true, Claim: 1}); err != nil {
 		t.Fatal(err)
 	}
 
@@ -87,7 +88,7 @@ func TestProblemOfAPartIsShownOnItsRun(t *testing.T) {
 	f := start(t)
 	id := f.submit(t, "parted")
 	part := names.FanOut{Run: id, Chain: "chain", Task: "each", From: childFrom}.ID()
-	execute(t, client.StartWorkflowOptions{ID: part, WorkflowTaskTimeout: stuckAfter}, names.FanOutWorkflow, &v1.RunInput{Partition: &v1.Partition{From: childFrom, To: 7}})
+	execute(t, client.StartWorkflowOptions{ID: part, WorkflowTaskTimeout: stuckAfter}, names.FanOutWorkflow, &historyv1.RunInput{Partition: &historyv1.Partition{From: childFrom, To: 7}})
 	w := f.watch(t, id)
 	signal(t, part, panicSignal, "out of order")
 	isShown := func(run *v1.Run) bool {
@@ -109,10 +110,10 @@ func TestForceKeepsTheProgressOfEachRun(t *testing.T) {
 	t.Parallel()
 	f := start(t)
 	id := names.NewRunID("again")
-	in := &v1.RunInput{Definition: &v1.Definition{Name: "again", Tasks: map[string]*v1.TaskDefinition{"build": {Type: "shell"}, "test": {Type: "shell"}}}}
+	in := &historyv1.RunInput{Definition: &v1.Definition{Name: "again", Tasks: map[string]*v1.TaskDefinition{"build": {Type: "shell"}, "test": {Type: "shell"}}}}
 	for _, state := range []string{"completed", "failed"} {
 		run := execute(t, client.StartWorkflowOptions{ID: id}, names.RunWorkflow, in)
-		signal(t, id, setSignal, &v1.StatusResponse{
+		signal(t, id, setSignal, &historyv1.StatusResponse{
 			Run: &v1.Run{Tasks: map[string]*v1.Task{"build": {State: state, Type: "shell"}}}, Claims: map[string]int32{"build": 1}, Chain: run.GetRunID(),
 		})
 		// A forced cancellation does not wait long for an answer, so the gateway must have read the whole run.
@@ -130,7 +131,7 @@ func TestForceKeepsTheProgressOfEachRun(t *testing.T) {
 		if tasks := f.get(t, id).GetTasks(); tasks["build"].GetState() != state || tasks["test"].GetState() != "cancelled" {
 			t.Errorf("the tasks are %v", tasks)
 		}
-		var stored v1.StatusResponse
+		var stored historyv1.StatusResponse
 		if err := f.config.Store.GetMessage(t.Context(), storekey.Status(names.Home(id, run.GetRunID()), 0), &stored); err != nil {
 			t.Error(err)
 		}
@@ -161,11 +162,11 @@ func TestListsLeaveOutTheRunThatDoesNotAnswer(t *testing.T) {
 	known.DeadLetters, known.Nodes = 1, []string{"mute-node"}
 	healthy, id := startedWith(t, known), names.NewRunID("mute")
 	execute(t, client.StartWorkflowOptions{ID: id, TypedSearchAttributes: known.Typed(), WorkflowTaskTimeout: time.Minute},
-		names.RunWorkflow, &v1.RunInput{Definition: &v1.Definition{Name: "mute", Tasks: map[string]*v1.TaskDefinition{"build": {}}}})
+		names.RunWorkflow, &historyv1.RunInput{Definition: &v1.Definition{Name: "mute", Tasks: map[string]*v1.TaskDefinition{"build": {}}}})
 	deadLetter(t, healthy, "build", 1, "mute-node")
 	e := event(0, "build", "failed")
 	e.Node = "mute-node"
-	signal(t, healthy, eventsSignal, &v1.EventsResponse{Events: []*v1.Event{e}})
+	signal(t, healthy, eventsSignal, &historyv1.EventsResponse{Events: []*v1.Event{e}})
 	eventually(t, "both runs are listed", func() bool {
 		return len(answer(t, f.client.ListRuns, &v1.ListRunsRequest{Name: "mute"}).GetItems()) == 2
 	})

@@ -15,6 +15,7 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 	"google.golang.org/protobuf/types/known/structpb"
 
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/proto/switchyard/v1/switchyardv1connect"
 	"switchyard/workflows/definition"
@@ -202,7 +203,7 @@ func TestConcurrentSubmitsWithOneKeyStartOneRun(t *testing.T) {
 func TestRunsGetTheDefaultsOfTheFleet(t *testing.T) {
 	t.Parallel()
 	f := startConfigured(t, "mem://", Config{Defaults: definition.RunDefaults{Timeout: time.Hour, FailurePolicy: "halt", PickupTimeout: time.Minute}})
-	hasDefaults := func(what string, in *v1.RunInput) {
+	hasDefaults := func(what string, in *historyv1.RunInput) {
 		t.Helper()
 		if def := in.GetDefinition(); def.GetTasks()["a"].GetTimeout() != "1h0m0s" || def.GetFailurePolicy() != "halt" || in.GetOptions().GetPickupTimeout().AsDuration() != time.Minute {
 			t.Errorf("%s starts with %v", what, in)
@@ -215,7 +216,7 @@ func TestRunsGetTheDefaultsOfTheFleet(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	in := &v1.RunInput{}
+	in := &historyv1.RunInput{}
 	action := described.Schedule.Action.(*client.ScheduleWorkflowAction)
 	if err := converter.GetDefaultDataConverter().FromPayload(action.Args[0].(*commonpb.Payload), in); err != nil {
 		t.Fatal(err)

@@ -9,6 +9,7 @@ import (
 	"connectrpc.com/connect"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 )
 
@@ -34,7 +35,7 @@ func TestWatchersShareAPoller(t *testing.T) {
 		}
 	}
 	set(t, id, "a", 1, &v1.Task{State: "failed", Reason: "exit_code", Node: "n", Result: &v1.TaskResult{ExitCode: 3, Stdout: "text"}})
-	signal(t, id, setSignal, &v1.StatusResponse{Run: &v1.Run{Error: "a failed"}})
+	signal(t, id, setSignal, &historyv1.StatusResponse{Run: &v1.Run{Error: "a failed"}})
 	signal(t, id, endSignal, "failed")
 	var wg sync.WaitGroup
 	for _, w := range watchings {
@@ -93,9 +94,9 @@ func TestTaskRunsOnceItsAttemptBeats(t *testing.T) {
 	w := f.watch(t, id)
 	w.until(t, "both are assigned", func() bool { return w.run.GetTaskCounts()["assigned"] == 2 })
 	started := timestamppb.Now()
-	for _, ref := range []*v1.ClaimRef{{Task: "test", Claim: 4}, {Task: "build", Claim: 2}} {
+	for _, ref := range []*historyv1.ClaimRef{{Task: "test", Claim: 4}, {Task: "build", Claim: 2}} {
 		token := startAttempt(t, id, id, ref.GetTask(), ref.GetClaim())
-		progress := &v1.ExecuteProgress{Spawned: true, StartedAt: started, Claim: ref.GetClaim()}
+		progress := &historyv1.ExecuteProgress{Spawned: true, StartedAt: started, Claim: ref.GetClaim()}
 		if err := temporalClient.RecordActivityHeartbeat(t.Context(), token, progress); err != nil {
 			t.Fatal(err)
 		}

@@ -17,6 +17,7 @@ import (
 	"switchyard/activities/registry"
 	"switchyard/activities/store"
 	"switchyard/activities/store/storekey"
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workers"
 	"switchyard/workers/workertest"
@@ -135,7 +136,7 @@ func TestLostAttemptIsAwaitedWhileItsNodeOwesAnswer(t *testing.T) {
 		}
 		return e.Snapshot.GetSequence() > first+6
 	})
-	if a := h.Status(&v1.StatusRequest{}).GetRun().GetTasks()["a"]; a.GetCompletedAt() != nil {
+	if a := h.Status(&historyv1.StatusRequest{}).GetRun().GetTasks()["a"]; a.GetCompletedAt() != nil {
 		t.Fatalf("it has ended: %v", a)
 	}
 	lead()
@@ -164,11 +165,11 @@ func TestRetryFindsWhatLostAttemptHasLeft(t *testing.T) {
 	h := c.Submit(in)
 	workertest.CheckRun(t, h.Wait(), "failed", map[string]string{"a": "lost"})
 	// As if the node had written its spooled record.
-	record := &v1.ExecuteResponse{State: "completed", Node: c.Name("n"), Result: &v1.TaskResult{Stdout: "late"}}
+	record := &historyv1.ExecuteResponse{State: "completed", Node: c.Name("n"), Result: &v1.TaskResult{Stdout: "late"}}
 	if err := c.Store.PutMessage(t.Context(), storekey.Result(h.Home(), 0, "a", 0), record); err != nil {
 		t.Fatal(err)
 	}
-	run := h.Rerun(in, 1, &v1.Rerun{Failed: true}).Wait()
+	run := h.Rerun(in, 1, &historyv1.Rerun{Failed: true}).Wait()
 	workertest.CheckRun(t, run, "completed", map[string]string{"a": "completed"})
 	if a := run.GetTasks()["a"]; c.Calls()["a"] != 1 || a.GetResult().GetStdout() != "late" {
 		t.Errorf("it ran %d times: %v", c.Calls()["a"], a)

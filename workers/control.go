@@ -20,7 +20,7 @@ import (
 	"switchyard/activities/placement"
 	"switchyard/activities/registry"
 	"switchyard/activities/store"
-	v1 "switchyard/proto/switchyard/v1"
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	"switchyard/workflows/definition"
 	electionworkflow "switchyard/workflows/election"
 	"switchyard/workflows/limits"
@@ -192,7 +192,7 @@ func (c *Control) elect(ctx context.Context) {
 			WorkflowIDConflictPolicy: enumspb.WORKFLOW_ID_CONFLICT_POLICY_USE_EXISTING,
 			EnableEagerStart:         true,
 			StaticSummary:            "leader election",
-		}, names.LeaderWorkflow, &v1.LeaderInput{})
+		}, names.LeaderWorkflow, &historyv1.LeaderInput{})
 		cancel()
 		if err == nil {
 			c.cfg.relieve(ctx)
@@ -211,7 +211,7 @@ func (c *Control) lead(ctx context.Context) error {
 	defer cancel()
 	reg := registry.New(c.cfg.Client)
 	var first time.Time
-	var leader *v1.LeaderHeartbeat
+	var leader *historyv1.LeaderHeartbeat
 	for {
 		if c.current() != nil {
 			return nil
@@ -236,7 +236,7 @@ func (c *Control) lead(ctx context.Context) error {
 	}
 }
 
-func ledBy(b *v1.LeaderHeartbeat) error {
+func ledBy(b *historyv1.LeaderHeartbeat) error {
 	return fmt.Errorf("the placement queue is owned by %s (since %s); use --role auto to stand by",
 		b.GetIdentity(), b.GetSince().AsTime().Local().Format(time.DateTime))
 }

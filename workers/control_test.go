@@ -7,6 +7,7 @@ import (
 
 	"switchyard/activities/election"
 	"switchyard/activities/registry"
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workers"
 	"switchyard/workers/workertest"
@@ -163,7 +164,7 @@ func TestElectionIsHeldAgain(t *testing.T) {
 	y := workertest.Own(t, workers.ControlConfig{})
 	c := y.Nodes(t, nil)
 	workertest.Eventually(t, "somebody leads", y.Control.IsLeader)
-	leader := func() *v1.LeaderHeartbeat {
+	leader := func() *historyv1.LeaderHeartbeat {
 		beat, _, err := registry.New(c.Conn).Leader(t.Context())
 		if err != nil {
 			t.Fatal(err)

@@ -6,18 +6,18 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
-	v1 "switchyard/proto/switchyard/v1"
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	"switchyard/workflows/limits"
 )
 
 func TestConverterRefusesWhatIsTooLarge(t *testing.T) {
 	t.Parallel()
 	c := NewDataConverter()
-	small := &v1.NodeInput{Name: "a"}
-	large := &v1.NodeInput{Name: strings.Repeat("x", limits.MaxPayloadBytes)}
-	for name, encode := range map[string]func(*v1.NodeInput) error{
-		"one":     func(m *v1.NodeInput) error { _, err := c.ToPayload(m); return err },
-		"several": func(m *v1.NodeInput) error { _, err := c.ToPayloads(small, m); return err },
+	small := &historyv1.NodeInput{Name: "a"}
+	large := &historyv1.NodeInput{Name: strings.Repeat("x", limits.MaxPayloadBytes)}
+	for name, encode := range map[string]func(*historyv1.NodeInput) error{
+		"one":     func(m *historyv1.NodeInput) error { _, err := c.ToPayload(m); return err },
+		"several": func(m *historyv1.NodeInput) error { _, err := c.ToPayloads(small, m); return err },
 	} {
 		if err := encode(small); err != nil {
 			t.Errorf("%s: %v", name, err)
@@ -33,7 +33,7 @@ func TestConverterRefusesWhatIsTooLarge(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var got v1.NodeInput
+	var got historyv1.NodeInput
 	var word string
 	if err := c.FromPayloads(payloads, &got, &word); err != nil || !proto.Equal(&got, small) || word != "word" {
 		t.Errorf("got %v and %q, error %v", &got, word, err)

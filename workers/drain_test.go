@@ -8,7 +8,7 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"switchyard/activities/registry"
-	v1 "switchyard/proto/switchyard/v1"
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	"switchyard/workers"
 	"switchyard/workers/workertest"
 )
@@ -23,7 +23,7 @@ func TestDrain(t *testing.T) {
 	n := c.Start("a", func(cfg *workers.NodeConfig) { cfg.MaxParallel = 1 })
 	h := c.Submit(c.Input(`{name: drain, tasks: {long: {type: shell, priority: 9, spec: {command: x}}, after: {type: shell, spec: {command: x}, dependsOn: [long]}}}`))
 	c.AwaitRunning("long")
-	drained, err := reg.Drain(t.Context(), name, &v1.NodeDrain{Reason: "repair"})
+	drained, err := reg.Drain(t.Context(), name, &historyv1.NodeDrain{Reason: "repair"})
 	if err != nil || drained.GetState() != "draining" || drained.GetReason() != "repair" || drained.GetDrained() {
 		t.Fatalf("drain: %v, %v", drained, err)
 	}
@@ -49,12 +49,12 @@ func TestDrain(t *testing.T) {
 		t.Errorf("after a restart: %v", got)
 	}
 	for _, test := range []struct {
-		drain *v1.NodeDrain
+		drain *historyv1.NodeDrain
 		want  string
 	}{
-		{&v1.NodeDrain{Deadline: timestamppb.New(time.Now().Add(time.Hour)), By: "bob"}, "repair"},
-		{&v1.NodeDrain{Reason: "new disk", By: "bob"}, "by bob: new disk"},
-		{&v1.NodeDrain{By: "ann"}, "by bob: new disk"},
+		{&historyv1.NodeDrain{Deadline: timestamppb.New(time.Now().Add(time.Hour)), By: "bob"}, "repair"},
+		{&historyv1.NodeDrain{Reason: "new disk", By: "bob"}, "by bob: new disk"},
+		{&historyv1.NodeDrain{By: "ann"}, "by bob: new disk"},
 	} {
 		if got, err := reg.Drain(t.Context(), name, test.drain); err != nil || got.GetReason() != test.want {
 			t.Errorf("drained again, %v: %v, %v; want %q", test.drain, got, err, test.want)
@@ -76,7 +76,7 @@ func TestDrainDeadline(t *testing.T) {
 	c.AwaitRunning("long")
 	c.Start("b")
 	workertest.Eventually(t, "the other node is known", func() bool { return c.Control.Knows(c.Name("b")) })
-	if _, err := registry.New(c.Conn).Drain(t.Context(), name, &v1.NodeDrain{Deadline: timestamppb.Now()}); err != nil {
+	if _, err := registry.New(c.Conn).Drain(t.Context(), name, &historyv1.NodeDrain{Deadline: timestamppb.Now()}); err != nil {
 		t.Fatal(err)
 	}
 	run := h.Wait()

@@ -16,6 +16,7 @@ import (
 	"switchyard/activities/executor"
 	"switchyard/activities/executor/fake"
 	"switchyard/activities/store/storekey"
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workers"
 	"switchyard/workers/workertest"
@@ -59,7 +60,7 @@ func (e *capturing) write(ctx context.Context, to io.Writer) (executor.Captured,
 }
 
 // startCreation starts the workflow that creates an environment.
-func startCreation(c *workertest.Nodes, l *environments.Library, in *v1.CaptureRequest) client.WorkflowRun {
+func startCreation(c *workertest.Nodes, l *environments.Library, in *historyv1.CaptureRequest) client.WorkflowRun {
 	c.T.Helper()
 	e := in.GetEnvironment()
 	e.Archive = environments.NewArchive()
@@ -97,8 +98,8 @@ func TestEnvironmentIsMadeOfAnAttemptByItsNode(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	request := func(name, task string) *v1.CaptureRequest {
-		in := &v1.CaptureRequest{Environment: &v1.Environment{Name: name, Node: node, Task: task}, Chain: h.Status(&v1.StatusRequest{}).GetChain(), Type: v1.TypeContainer, Claim: 77}
+	request := func(name, task string) *historyv1.CaptureRequest {
+		in := &historyv1.CaptureRequest{Environment: &v1.Environment{Name: name, Node: node, Task: task}, Chain: h.Status(&historyv1.StatusRequest{}).GetChain(), Type: v1.TypeContainer, Claim: 77}
 		for _, call := range e.Calls() {
 			if call.Task == task {
 				in.Environment.Run, in.Claim = call.Attempt.Identity.Run, int32(call.Attempt.Identity.Claim)
@@ -137,13 +138,13 @@ func TestEnvironmentIsMadeOfAnAttemptByItsNode(t *testing.T) {
 		t.Errorf("%d values are stored of it", stored)
 	}
 	for name, test := range map[string]struct {
-		in   *v1.CaptureRequest
+		in   *historyv1.CaptureRequest
 		says string
 	}{
 		"captured-other":   {request("captured-other", "other"), "task other: it is another"},
 		"captured-nothing": {request("captured-nothing", "gone"), "task gone has ended on node " + node + ", or never ran there"},
-		"captured-claim":   {func() *v1.CaptureRequest { in := request("captured-claim", "desk"); in.Claim++; return in }(), "another dispatch of task desk runs on node " + node},
-		"captured-disk":    {&v1.CaptureRequest{Environment: &v1.Environment{Name: "captured-disk", Node: node}, VmImage: "/x.qcow2"}, "cannot create environments from images of virtual machines"},
+		"captured-claim":   {func() *historyv1.CaptureRequest { in := request("captured-claim", "desk"); in.Claim++; return in }(), "another dispatch of task desk runs on node " + node},
+		"captured-disk":    {&historyv1.CaptureRequest{Environment: &v1.Environment{Name: "captured-disk", Node: node}, VmImage: "/x.qcow2"}, "cannot create environments from images of virtual machines"},
 	} {
 		err := startCreation(c, l, test.in).Get(t.Context(), nil)
 		if err == nil || !strings.Contains(err.Error(), test.says) {
@@ -164,7 +165,7 @@ func TestEnvironmentOfAnImageReplacesTheOlder(t *testing.T) {
 	l := environments.New(c.Store)
 	var archives, executions []string
 	for version := range int32(2) {
-		in := &v1.CaptureRequest{Environment: &v1.Environment{Name: "captured-image", Node: c.Name("n"), Image: "busybox", Version: version}}
+		in := &historyv1.CaptureRequest{Environment: &v1.Environment{Name: "captured-image", Node: c.Name("n"), Image: "busybox", Version: version}}
 		ready := &v1.Environment{}
 		run := startCreation(c, l, in)
 		if err := run.Get(t.Context(), ready); err != nil || ready.GetVersion() != version+1 {
@@ -174,7 +175,7 @@ func TestEnvironmentOfAnImageReplacesTheOlder(t *testing.T) {
 		archives = append(archives, in.GetEnvironment().GetArchive())
 	}
 	checkNoArchive(c, archives[0])
-	in := &v1.CaptureRequest{Environment: &v1.Environment{Name: "captured-image", Node: c.Name("n"), Image: "busybox"}}
+	in := &historyv1.CaptureRequest{Environment: &v1.Environment{Name: "captured-image", Node: c.Name("n"), Image: "busybox"}}
 	err := startCreation(c, l, in).Get(t.Context(), nil)
 	if err == nil || !strings.Contains(err.Error(), "another environment has taken the name captured-image in the meantime") {
 		t.Errorf("in the place of another: %v", err)
@@ -191,7 +192,7 @@ func TestCancelledCreationEndsItsCaptureAndLeavesNothing(t *testing.T) {
 	begun := make(chan context.Context)
 	e := &capturing{Executor: fake.New(v1.TypeContainer, nil), archive: bytes.Repeat([]byte("x"), 9<<20), block: begun}
 	c.Start("n", func(cfg *workers.NodeConfig) { cfg.Executors = append(cfg.Executors, e) })
-	in := &v1.CaptureRequest{Environment: &v1.Environment{Name: "captured-cancel", Node: c.Name("n"), Image: "busybox"}}
+	in := &historyv1.CaptureRequest{Environment: &v1.Environment{Name: "captured-cancel", Node: c.Name("n"), Image: "busybox"}}
 	run := startCreation(c, environments.New(c.Store), in)
 	ctx := <-begun
 	if err := c.Conn.CancelWorkflow(t.Context(), run.GetID(), ""); err != nil {

@@ -18,6 +18,7 @@ import (
 	"switchyard/activities/placement"
 	"switchyard/activities/registry"
 	"switchyard/activities/store"
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 )
 
@@ -193,7 +194,7 @@ func (f *fleet) figures() []metrics.FleetNode {
 }
 
 // list applies the nodes that visibility lists. Visibility lags behind.
-func (f *fleet) list(records map[string]*v1.NodeRecord) {
+func (f *fleet) list(records map[string]*historyv1.NodeRecord) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.order.set(records, f.seen)

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"time"
 
-	v1 "switchyard/proto/switchyard/v1"
+	historyv1 "switchyard/proto/switchyard/history/v1"
 )
 
 // readOrder decides which entries are read next: expected nodes first, then urgent ones, then the one read longest ago.
@@ -24,7 +24,7 @@ func newReadOrder() readOrder {
 }
 
 // set applies the nodes that visibility lists. seen holds the nodes that have been read.
-func (t *readOrder) set(records map[string]*v1.NodeRecord, seen map[string]sighting) {
+func (t *readOrder) set(records map[string]*historyv1.NodeRecord, seen map[string]sighting) {
 	for name, r := range records {
 		t.last[name] = t.last[name] // a new node gets a zero time, so it comes first
 		if s, ok := seen[name]; ok && (r.GetState() != s.entry.Record.GetState() ||

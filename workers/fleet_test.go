@@ -19,6 +19,7 @@ import (
 
 	"switchyard/activities/orchestrator"
 	"switchyard/activities/placement"
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/names"
 )
@@ -56,7 +57,7 @@ func (s *simulated) execution(i int) *workflowpb.WorkflowExecutionInfo {
 
 // record returns the memo of the entry of a node.
 func (s *simulated) record(i int) *commonpb.Memo {
-	record := &v1.NodeRecord{Name: nodeNumber(i), State: v1.NodeActive, Registration: &v1.NodeRegistration{
+	record := &historyv1.NodeRecord{Name: nodeNumber(i), State: v1.NodeActive, Registration: &historyv1.NodeRegistration{
 		Incarnation: "one", Snapshot: &v1.NodeSnapshot{Name: nodeNumber(i), Incarnation: "one"},
 	}}
 	if s.nodes[i].offline {

@@ -14,7 +14,7 @@ import (
 
 	"switchyard/activities/orchestrator"
 	"switchyard/dev/testneeds"
-	v1 "switchyard/proto/switchyard/v1"
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	"switchyard/workers"
 	"switchyard/workers/workertest"
 	"switchyard/workflows/names"
@@ -68,21 +68,21 @@ func (h *holders) keep(_ context.Context, word, id string, change int) error {
 	return nil
 }
 
-func (h *holders) hold(ctx workflow.Context, lock string, ask *v1.AcquireRequest, keep time.Duration) error {
+func (h *holders) hold(ctx workflow.Context, lock string, ask *historyv1.AcquireRequest, keep time.Duration) error {
 	info := workflow.GetInfo(ctx)
 	id := info.WorkflowExecution.ID
 	local := workflow.WithLocalActivityOptions(ctx, workflow.LocalActivityOptions{StartToCloseTimeout: 10 * time.Second})
-	send := func(r *v1.LockRequest) error {
+	send := func(r *historyv1.LockRequest) error {
 		r.Lock = lock
-		return workflow.ExecuteLocalActivity(local, (*orchestrator.Locks).Ask, &v1.LockRequests{Requests: []*v1.LockRequest{r}}).Get(ctx, nil)
+		return workflow.ExecuteLocalActivity(local, (*orchestrator.Locks).Ask, &historyv1.LockRequests{Requests: []*historyv1.LockRequest{r}}).Get(ctx, nil)
 	}
 	ask.Holder, ask.Execution = id, info.FirstRunID
-	if err := send(&v1.LockRequest{Acquire: ask}); err != nil {
+	if err := send(&historyv1.LockRequest{Acquire: ask}); err != nil {
 		return err
 	}
 	granted := workflow.GetSignalChannel(ctx, names.GrantedSignal)
 	for {
-		var g v1.Granted
+		var g historyv1.Granted
 		granted.Receive(ctx, &g)
 		if g.GetLock() != lock || g.GetClaim() != ask.GetClaim() {
 			return fmt.Errorf("told %v", &g)
@@ -91,7 +91,7 @@ func (h *holders) hold(ctx workflow.Context, lock string, ask *v1.AcquireRequest
 			if err := h.note(ctx, "refused", id, 0); err != nil {
 				return err
 			}
-			return send(&v1.LockRequest{Free: &v1.ReleaseRequest{Holder: id, Claim: ask.GetClaim()}})
+			return send(&historyv1.LockRequest{Free: &historyv1.ReleaseRequest{Holder: id, Claim: ask.GetClaim()}})
 		}
 		if len(g.GetHolders()) == 0 {
 			break
@@ -111,11 +111,11 @@ func (h *holders) hold(ctx workflow.Context, lock string, ask *v1.AcquireRequest
 	if err := h.note(ctx, "done", id, -1); err != nil {
 		return err
 	}
-	return send(&v1.LockRequest{Free: &v1.ReleaseRequest{Holder: id, Claim: ask.GetClaim()}})
+	return send(&historyv1.LockRequest{Free: &historyv1.ReleaseRequest{Holder: id, Claim: ask.GetClaim()}})
 }
 
 // start starts a holder that holds the lock for the given time.
-func (h *holders) start(id, lock string, ask *v1.AcquireRequest, keep time.Duration) {
+func (h *holders) start(id, lock string, ask *historyv1.AcquireRequest, keep time.Duration) {
 	h.t.Helper()
 	ask.Claim = "run"
 	_, err := h.Conn.ExecuteWorkflow(h.t.Context(), client.StartWorkflowOptions{ID: id, TaskQueue: h.queue}, "holder", lock, ask, keep)
@@ -174,7 +174,7 @@ func lockLimits(t *testing.T, n int) {
 			h := newHolders(t, y)
 			lock := fmt.Sprintf("task:limit-%d", limit)
 			for i := range n {
-				h.start(fmt.Sprintf("%s-%d", lock, i), lock, &v1.AcquireRequest{Limit: limit}, 5*time.Millisecond)
+				h.start(fmt.Sprintf("%s-%d", lock, i), lock, &historyv1.AcquireRequest{Limit: limit}, 5*time.Millisecond)
 			}
 			workertest.Eventually(t, "all have had it", func() bool {
 				h.mu.Lock()
@@ -200,13 +200,13 @@ func TestLockOrder(t *testing.T) {
 	y := workertest.Shared(t)
 	h := newHolders(t, y)
 	const lock = "task:order"
-	h.start("o-first", lock, &v1.AcquireRequest{}, time.Hour)
+	h.start("o-first", lock, &historyv1.AcquireRequest{}, time.Hour)
 	h.hears("o-first granted")
 	for id, priority := range map[string]int32{"o-low": 0, "o-high": 9} {
-		h.start(id, lock, &v1.AcquireRequest{Priority: priority}, 0)
+		h.start(id, lock, &historyv1.AcquireRequest{Priority: priority}, 0)
 		h.hears(id + " waits for o-first")
 	}
-	h.start("o-middle", lock, &v1.AcquireRequest{Priority: 5}, 0)
+	h.start("o-middle", lock, &historyv1.AcquireRequest{Priority: 5}, 0)
 	h.hears("o-middle waits for o-first")
 	h.goOn("o-first")
 	h.hears("o-low done")
@@ -222,20 +222,20 @@ func TestLockFindsOutWhoIsGone(t *testing.T) {
 	y := workertest.Shared(t)
 	h := newHolders(t, y)
 	const lock = "task:gone"
-	h.start("g-dead", lock, &v1.AcquireRequest{}, time.Hour)
+	h.start("g-dead", lock, &historyv1.AcquireRequest{}, time.Hour)
 	h.hears("g-dead granted")
-	h.start("g-next", lock, &v1.AcquireRequest{}, time.Hour)
+	h.start("g-next", lock, &historyv1.AcquireRequest{}, time.Hour)
 	h.hears("g-next waits for g-dead")
 	if err := y.Conn.TerminateWorkflow(t.Context(), "g-dead", "", "test"); err != nil {
 		t.Fatal(err)
 	}
-	h.start("g-dead", "task:other", &v1.AcquireRequest{}, time.Hour)
+	h.start("g-dead", "task:other", &historyv1.AcquireRequest{}, time.Hour)
 	h.hears("g-next granted")
 
 	// A waiting holder that has ended is skipped.
-	h.start("g-waits", lock, &v1.AcquireRequest{}, time.Hour)
+	h.start("g-waits", lock, &historyv1.AcquireRequest{}, time.Hour)
 	h.hears("g-waits waits for g-next")
-	h.start("g-last", lock, &v1.AcquireRequest{}, time.Hour)
+	h.start("g-last", lock, &historyv1.AcquireRequest{}, time.Hour)
 	h.hears("g-last waits for g-next")
 	if err := y.Conn.TerminateWorkflow(t.Context(), "g-waits", "", "test"); err != nil {
 		t.Fatal(err)
@@ -253,12 +253,12 @@ func TestLockStrategies(t *testing.T) {
 	y := workertest.Shared(t)
 	h := newHolders(t, y)
 	const lock = "run:strategies"
-	h.start("s-1", lock, &v1.AcquireRequest{}, time.Hour)
+	h.start("s-1", lock, &historyv1.AcquireRequest{}, time.Hour)
 	h.hears("s-1 granted")
-	h.start("s-skip", lock, &v1.AcquireRequest{Strategy: "skip"}, time.Hour)
-	h.start("s-fail", lock, &v1.AcquireRequest{Strategy: "fail"}, time.Hour)
+	h.start("s-skip", lock, &historyv1.AcquireRequest{Strategy: "skip"}, time.Hour)
+	h.start("s-fail", lock, &historyv1.AcquireRequest{Strategy: "fail"}, time.Hour)
 	h.hears("s-skip refused", "s-fail refused")
-	h.start("s-2", lock, &v1.AcquireRequest{Strategy: "replace"}, time.Hour)
+	h.start("s-2", lock, &historyv1.AcquireRequest{Strategy: "replace"}, time.Hour)
 	h.hears("s-1 done", "s-2 granted")
 	h.goOn("s-2")
 	h.AwaitLockEnd(t, lock)
@@ -270,9 +270,9 @@ func TestLockOutlivesItsProcess(t *testing.T) {
 	y := workertest.Shared(t)
 	h := newHolders(t, y)
 	const lock = "task:survives"
-	h.start("p-1", lock, &v1.AcquireRequest{}, time.Hour)
+	h.start("p-1", lock, &historyv1.AcquireRequest{}, time.Hour)
 	h.hears("p-1 granted")
-	h.start("p-2", lock, &v1.AcquireRequest{}, time.Hour)
+	h.start("p-2", lock, &historyv1.AcquireRequest{}, time.Hour)
 	h.hears("p-2 waits for p-1")
 	y.Control.Stop()
 	h.goOn("p-1") // signalled while no process carries the lock

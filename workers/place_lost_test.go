@@ -16,7 +16,7 @@ import (
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/encoding/protojson"
 
-	v1 "switchyard/proto/switchyard/v1"
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	"switchyard/workers"
 	"switchyard/workers/workertest"
 )
@@ -82,11 +82,11 @@ func lossy(t *testing.T, y *workertest.Cluster, lost *atomic.Bool) *workers.Conn
 func places(commands []*commandpb.Command, task string) bool {
 	for _, c := range commands {
 		for _, p := range c.GetRecordMarkerCommandAttributes().GetDetails()["result"].GetPayloads() {
-			var res v1.PlaceResponse
+			var res historyv1.PlaceResponse
 			if protojson.Unmarshal(p.GetData(), &res) != nil {
 				continue // belongs to another activity
 			}
-			if slices.ContainsFunc(res.GetAssigned(), func(a *v1.Assignment) bool { return a.GetTask() == task }) {
+			if slices.ContainsFunc(res.GetAssigned(), func(a *historyv1.Assignment) bool { return a.GetTask() == task }) {
 				return true
 			}
 		}

@@ -8,6 +8,7 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	"switchyard/activities/executor/fake"
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workers"
 	"switchyard/workers/node"
@@ -48,9 +49,9 @@ func TestMaxParallel(t *testing.T) {
 	}
 	h := c.Submit(c.InputOf(in))
 	workertest.Eventually(t, "six tasks run", func() bool { return len(c.Fake.Calls()) == 6 })
-	var status *v1.StatusResponse
+	var status *historyv1.StatusResponse
 	workertest.Eventually(t, "the seventh waits", func() bool {
-		status = h.Status(&v1.StatusRequest{})
+		status = h.Status(&historyv1.StatusRequest{})
 		for _, task := range status.GetRun().GetTasks() {
 			if task.GetState() == "queued" && strings.Contains(task.GetError(), "nodes") {
 				return true

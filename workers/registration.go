@@ -9,7 +9,7 @@ import (
 
 	"switchyard/activities/presence"
 	"switchyard/activities/registry"
-	v1 "switchyard/proto/switchyard/v1"
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	"switchyard/workers/node"
 )
 
@@ -72,11 +72,11 @@ func (n *Node) unlock(hasLeft bool) {
 }
 
 // registration returns the registration of the node. replaces is the incarnation that has been proven dead, or "".
-func (n *Node) registration(ctx context.Context, replaces string) *v1.NodeRegistration {
+func (n *Node) registration(ctx context.Context, replaces string) *historyv1.NodeRegistration {
 	s := n.presence.Snapshot(ctx)
 	s.Claims = nil // omitted, because each heartbeat reports the current claims
 	s.Name, s.Incarnation = n.cfg.Name, n.presence.Incarnation
-	return &v1.NodeRegistration{
+	return &historyv1.NodeRegistration{
 		Name: n.cfg.Name, Incarnation: n.presence.Incarnation, Machine: s.GetMachine(), Process: processIdentity(), Replaces: replaces,
 		OfflineAfter: durationpb.New(n.cfg.OfflineAfter), Snapshot: s,
 	}
@@ -84,7 +84,7 @@ func (n *Node) registration(ctx context.Context, replaces string) *v1.NodeRegist
 
 // join registers the node and returns its record. It waits for conditions that may resolve: a control process that has
 // not started, an unreachable server, and a worker of the same name that may be dead. It fails if that worker heartbeats.
-func (n *Node) join(ctx context.Context) (*v1.NodeRecord, error) {
+func (n *Node) join(ctx context.Context) (*historyv1.NodeRecord, error) {
 	reg := registry.New(n.cfg.Client)
 	other := rival{offlineAfter: n.cfg.OfflineAfter}
 	replaces, quiet := "", false
@@ -130,7 +130,7 @@ func (n *Node) join(ctx context.Context) (*v1.NodeRecord, error) {
 }
 
 // obey puts the node into the service state that the registry records.
-func (n *Node) obey(record *v1.NodeRecord) {
+func (n *Node) obey(record *historyv1.NodeRecord) {
 	if !n.leaving.Load() {
 		n.attempts.Obey(record.GetDrain())
 	}

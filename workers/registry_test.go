@@ -14,6 +14,7 @@ import (
 	"switchyard/activities/executor"
 	"switchyard/activities/executor/fake"
 	"switchyard/activities/registry"
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workers"
 	"switchyard/workers/node"
@@ -76,7 +77,7 @@ func TestRegistryKeepsANode(t *testing.T) {
 	})
 	for what, err := range map[string]error{
 		"remove": reg.Remove(t.Context(), name),
-		"drain":  func() error { _, err := reg.Drain(t.Context(), name, &v1.NodeDrain{}); return err }(),
+		"drain":  func() error { _, err := reg.Drain(t.Context(), name, &historyv1.NodeDrain{}); return err }(),
 	} {
 		if !errors.Is(err, registry.ErrUnknown) {
 			t.Errorf("%s of a node that is forgotten: %v", what, err)
@@ -137,7 +138,7 @@ func TestDeadWorkerMakesRoom(t *testing.T) {
 	t.Parallel()
 	c := workertest.Shared(t).Nodes(t, nil)
 	name := c.Name("a")
-	if _, err := registry.New(c.Conn).Register(t.Context(), &v1.NodeRegistration{
+	if _, err := registry.New(c.Conn).Register(t.Context(), &historyv1.NodeRegistration{
 		Name: name, Incarnation: "dead", Machine: "elsewhere", OfflineAfter: durationpb.New(2 * time.Second),
 	}); err != nil {
 		t.Fatal(err)
@@ -154,11 +155,11 @@ func TestOnlyTheIncarnationOfTheLockIsReplacedAtOnce(t *testing.T) {
 	t.Parallel()
 	c := workertest.Shared(t).Nodes(t, nil)
 	reg := registry.New(c.Conn)
-	one := &v1.NodeRegistration{Name: c.Name("a"), Incarnation: "1", Machine: "m", Process: "box (process 7)", OfflineAfter: durationpb.New(workertest.Limit)}
+	one := &historyv1.NodeRegistration{Name: c.Name("a"), Incarnation: "1", Machine: "m", Process: "box (process 7)", OfflineAfter: durationpb.New(workertest.Limit)}
 	if _, err := reg.Register(t.Context(), one); err != nil {
 		t.Fatal(err)
 	}
-	for _, refused := range []*v1.NodeRegistration{
+	for _, refused := range []*historyv1.NodeRegistration{
 		{Name: one.Name, Incarnation: "2", Machine: "m", Exclusive: true},
 		{Name: one.Name, Incarnation: "2", Machine: "m", Replaces: "0"},
 	} {

@@ -8,7 +8,7 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"switchyard/activities/registry"
-	v1 "switchyard/proto/switchyard/v1"
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	"switchyard/workers"
 	"switchyard/workers/workertest"
 	"switchyard/workflows/limits"
@@ -30,27 +30,27 @@ func TestHistoriesOfTheFleetReplay(t *testing.T) {
 		}
 	}
 	n := c.Start("n")
-	must(reg.Drain(t.Context(), name, &v1.NodeDrain{Reason: "repair"}))
+	must(reg.Drain(t.Context(), name, &historyv1.NodeDrain{Reason: "repair"}))
 	workertest.Eventually(t, "nothing is left", func() bool {
 		got, err := reg.Get(t.Context(), name)
 		return err == nil && got.GetDrained()
 	})
 	must(reg.Undrain(t.Context(), name))
-	must(reg.Drain(t.Context(), name, &v1.NodeDrain{Deadline: timestamppb.Now()}))
+	must(reg.Drain(t.Context(), name, &historyv1.NodeDrain{Deadline: timestamppb.Now()}))
 	must(reg.Undrain(t.Context(), name)) // cancels the drain, unless nothing was left to drain
 	c.Do(`{name: on, tasks: {x: {type: shell, spec: {command: x}}}}`)
 	n.Stop()
 	c.AwaitState(name, "offline")
-	must(reg.Drain(t.Context(), name, &v1.NodeDrain{}))
+	must(reg.Drain(t.Context(), name, &historyv1.NodeDrain{}))
 	n = c.Start("n")
 	must(reg.Undrain(t.Context(), name))
 	n.Stop()
 	c.AwaitState(name, "offline")
 	// One incarnation leaves before its first heartbeat, and another one is silent.
-	must(reg.Register(t.Context(), &v1.NodeRegistration{Name: name, Incarnation: "brief", OfflineAfter: durationpb.New(workertest.Limit)}))
+	must(reg.Register(t.Context(), &historyv1.NodeRegistration{Name: name, Incarnation: "brief", OfflineAfter: durationpb.New(workertest.Limit)}))
 	must(nil, reg.Leave(t.Context(), name, "brief"))
 	c.AwaitState(name, "offline")
-	must(reg.Register(t.Context(), &v1.NodeRegistration{Name: name, Incarnation: "silent", OfflineAfter: durationpb.New(time.Second)}))
+	must(reg.Register(t.Context(), &historyv1.NodeRegistration{Name: name, Incarnation: "silent", OfflineAfter: durationpb.New(time.Second)}))
 	c.AwaitState(name, "offline")
 	must(nil, reg.Remove(t.Context(), name))
 	workertest.Eventually(t, "the entry is closed", func() bool { return !entry.IsOpen() })

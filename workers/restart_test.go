@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"switchyard/activities/executor/fake"
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workers"
 	"switchyard/workers/workertest"
@@ -36,7 +37,7 @@ func TestControlRestart(t *testing.T) {
 	h.AwaitTask("a", func(task *v1.Task) bool { return task.GetState() == "completed" })
 	h.AwaitTask("w2", func(task *v1.Task) bool { return task.GetState() == "completed" })
 	h.AwaitTask("flaky", func(task *v1.Task) bool { return task.GetState() == "completed" })
-	if task := h.Status(&v1.StatusRequest{}).GetRun().GetTasks()["b"]; task.GetState() != "assigned" {
+	if task := h.Status(&historyv1.StatusRequest{}).GetRun().GetTasks()["b"]; task.GetState() != "assigned" {
 		t.Errorf("b should still run: %v", task)
 	}
 	c.Start("m", workertest.WithLabels("later"))

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"switchyard/activities/taskrunner"
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workers/node"
 	"switchyard/workflows/names"
@@ -17,7 +18,7 @@ type room struct{ ledger *node.Ledger }
 
 // Acquire waits for room on the node; see node.Ledger.Acquire. It uses the GPUs and the NUMA node that placement has
 // picked, because the placement queue would not know of another choice.
-func (r room) Acquire(ctx context.Context, req *v1.ExecuteRequest) (func(), error) {
+func (r room) Acquire(ctx context.Context, req *historyv1.ExecuteRequest) (func(), error) {
 	id, need := place(req)
 	if picked, wanted := len(req.GetGpus()), int(req.GetResources().GetGpus()); picked < wanted && !need.Remote {
 		return nil, fmt.Errorf("task %s needs %d GPUs and was given %d", req.GetTask(), wanted, picked)
@@ -26,13 +27,13 @@ func (r room) Acquire(ctx context.Context, req *v1.ExecuteRequest) (func(), erro
 }
 
 // Restore takes the room that a recovered attempt already holds; see node.Ledger.Restore.
-func (r room) Restore(req *v1.ExecuteRequest) (func(), error) {
+func (r room) Restore(req *historyv1.ExecuteRequest) (func(), error) {
 	id, need := place(req)
 	return r.ledger.Restore(id, need)
 }
 
 // place returns what an attempt holds on the ledger, and its ID there.
-func place(req *v1.ExecuteRequest) (id string, need node.Need) {
+func place(req *historyv1.ExecuteRequest) (id string, need node.Need) {
 	if v1.IsRemote(req.GetType()) {
 		need.Remote = true
 	} else {
@@ -46,7 +47,7 @@ func place(req *v1.ExecuteRequest) (id string, need node.Need) {
 }
 
 // localNeed returns the resources of the machine that an attempt takes.
-func localNeed(req *v1.ExecuteRequest) node.Need {
+func localNeed(req *historyv1.ExecuteRequest) node.Need {
 	res := req.GetResources()
 	need := node.Need{Cores: 1, MemoryMB: float64(res.GetMemoryMb()), GPUs: req.GetGpus(), NUMA: req.NumaNode}
 	if res != nil && res.Cores != nil {

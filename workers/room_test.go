@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"google.golang.org/protobuf/proto"
 
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workers/node"
 )
@@ -21,16 +22,16 @@ var twoSockets = node.Size{Cores: 4, MemoryMB: 100, GPUs: []int32{0, 1}, NUMA: [
 func TestRoomTakesWhatTheTaskNeeds(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
-		req  *v1.ExecuteRequest
+		req  *historyv1.ExecuteRequest
 		need node.Need
 	}{
-		"nothing said":        {&v1.ExecuteRequest{}, node.Need{Cores: 1}},
-		"only memory":         {&v1.ExecuteRequest{Resources: &v1.Resources{MemoryMb: 10}}, node.Need{Cores: 1, MemoryMB: 10}},
-		"no cores":            {&v1.ExecuteRequest{Resources: &v1.Resources{Cores: new(float64)}}, node.Need{}},
-		"cores":               {&v1.ExecuteRequest{Resources: &v1.Resources{Cores: proto.Float64(2.5), MemoryMb: 7}}, node.Need{Cores: 2.5, MemoryMB: 7}},
-		"outside of the node": {&v1.ExecuteRequest{Type: v1.TypeK8sJob, Resources: &v1.Resources{Gpus: 8, MemoryMb: 1 << 20}}, node.Need{Remote: true}},
+		"nothing said":        {&historyv1.ExecuteRequest{}, node.Need{Cores: 1}},
+		"only memory":         {&historyv1.ExecuteRequest{Resources: &v1.Resources{MemoryMb: 10}}, node.Need{Cores: 1, MemoryMB: 10}},
+		"no cores":            {&historyv1.ExecuteRequest{Resources: &v1.Resources{Cores: new(float64)}}, node.Need{}},
+		"cores":               {&historyv1.ExecuteRequest{Resources: &v1.Resources{Cores: proto.Float64(2.5), MemoryMb: 7}}, node.Need{Cores: 2.5, MemoryMB: 7}},
+		"outside of the node": {&historyv1.ExecuteRequest{Type: v1.TypeK8sJob, Resources: &v1.Resources{Gpus: 8, MemoryMb: 1 << 20}}, node.Need{Remote: true}},
 		"what placement picked": {
-			&v1.ExecuteRequest{Resources: &v1.Resources{Gpus: 1}, Gpus: []int32{1}, NumaNode: proto.Int32(1)},
+			&historyv1.ExecuteRequest{Resources: &v1.Resources{Gpus: 1}, Gpus: []int32{1}, NumaNode: proto.Int32(1)},
 			node.Need{Cores: 1, GPUs: []int32{1}, NUMA: proto.Int32(1)},
 		},
 	} {
@@ -56,7 +57,7 @@ func TestRoomTakesWhatTheTaskNeeds(t *testing.T) {
 			release()
 		})
 	}
-	_, err := room{node.NewLedger(node.NewMachine(twoSockets), 1)}.Acquire(t.Context(), &v1.ExecuteRequest{Task: "t", Resources: &v1.Resources{Gpus: 2}, Gpus: []int32{0}})
+	_, err := room{node.NewLedger(node.NewMachine(twoSockets), 1)}.Acquire(t.Context(), &historyv1.ExecuteRequest{Task: "t", Resources: &v1.Resources{Gpus: 2}, Gpus: []int32{0}})
 	if err == nil || !strings.Contains(err.Error(), "needs 2 GPUs and was given 1") {
 		t.Errorf("got %v", err)
 	}
@@ -67,7 +68,7 @@ func TestRoomTakesWhatTheTaskNeeds(t *testing.T) {
 func TestRunningNamesTheAttempts(t *testing.T) {
 	t.Parallel()
 	ledger := node.NewLedger(node.NewMachine(twoSockets), 2)
-	requests := []*v1.ExecuteRequest{
+	requests := []*historyv1.ExecuteRequest{
 		{RunId: "a.b-c-x1", Task: "task_1-a", Claim: 12, Gpus: []int32{1, 0}, NumaNode: proto.Int32(0)},
 		{RunId: "r", Task: "t", Claim: 1, Resources: &v1.Resources{Cores: proto.Float64(0.5), MemoryMb: 20}},
 	}
@@ -93,7 +94,7 @@ func TestRunningNamesTheAttempts(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := (room{ledger}).Acquire(ctx, &v1.ExecuteRequest{RunId: "r", Task: "u"}); err == nil {
+	if _, err := (room{ledger}).Acquire(ctx, &historyv1.ExecuteRequest{RunId: "r", Task: "u"}); err == nil {
 		t.Error("a third attempt was let in by two slots")
 	}
 }
@@ -103,7 +104,7 @@ func TestRunningNamesTheAttempts(t *testing.T) {
 func TestRoomKnowsInstances(t *testing.T) {
 	t.Parallel()
 	ledger := node.NewLedger(node.NewMachine(twoSockets), 4)
-	for _, req := range []*v1.ExecuteRequest{
+	for _, req := range []*historyv1.ExecuteRequest{
 		{RunId: "r-1", Task: "each", Claim: 2, Index: proto.Int32(3)}, {RunId: "r-1", Task: "each", Claim: 2, Index: proto.Int32(4)},
 	} {
 		release, err := room{ledger}.Acquire(t.Context(), req)

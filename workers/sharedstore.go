@@ -10,7 +10,7 @@ import (
 
 	"switchyard/activities/registry"
 	"switchyard/activities/store"
-	v1 "switchyard/proto/switchyard/v1"
+	historyv1 "switchyard/proto/switchyard/history/v1"
 )
 
 const (
@@ -69,7 +69,7 @@ func (c ControlConfig) sharedStore(ctx context.Context) (string, error) {
 }
 
 // OtherStoreError returns the error of a process whose store, at a location, is not the one of the fleet, which a leader uses.
-func OtherStoreError(location string, leader *v1.LeaderHeartbeat) error {
+func OtherStoreError(location string, leader *historyv1.LeaderHeartbeat) error {
 	return fmt.Errorf("the fleet on this Temporal has another store than %s: its placement queue is owned by %s; use its gateway (--gateway URL), or start with the same --store",
 		location, leader.GetIdentity())
 }

@@ -15,7 +15,7 @@ import (
 	"go.temporal.io/sdk/client"
 
 	"switchyard/dev/testneeds"
-	v1 "switchyard/proto/switchyard/v1"
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	"switchyard/workers/workertest"
 	"switchyard/workflows/limits"
 	"switchyard/workflows/names"
@@ -115,7 +115,7 @@ func surviveStrayMessages(t *testing.T, rounds int) {
 
 	// Undo messages that took effect: a message without a field pauses a run or drains a node.
 	for _, id := range []string{fan.ID, part, locked.ID} {
-		if err := sendUpdate(c, id, names.ResumeUpdate, &v1.RunCommand{}); err != nil && !strings.Contains(err.Error(), "is not paused") {
+		if err := sendUpdate(c, id, names.ResumeUpdate, &historyv1.RunCommand{}); err != nil && !strings.Contains(err.Error(), "is not paused") {
 			t.Error(err)
 		}
 	}
@@ -126,7 +126,7 @@ func surviveStrayMessages(t *testing.T, rounds int) {
 		metadataOf(c, id)
 	}
 	for _, h := range []*workertest.Handle{fan, locked} {
-		workertest.Eventually(t, "the run can be queried", func() bool { return h.Status(&v1.StatusRequest{}).GetRun().GetState() == "running" })
+		workertest.Eventually(t, "the run can be queried", func() bool { return h.Status(&historyv1.StatusRequest{}).GetRun().GetState() == "running" })
 	}
 	c.Fake.Release("each")
 	c.Fake.Release("a")
@@ -183,7 +183,7 @@ func TestCancelTakesAnyPayload(t *testing.T) {
 func TestExplainEndsWhateverItIsSent(t *testing.T) {
 	t.Parallel()
 	c := workertest.Shared(t).Nodes(t, workertest.Script{})
-	proper := &v1.ExplainRequest{RunId: "odd", Request: &v1.TaskRequest{Task: "a", Type: "shell"}}
+	proper := &historyv1.ExplainRequest{RunId: "odd", Request: &historyv1.TaskRequest{Task: "a", Type: "shell"}}
 	for _, stray := range drawStrayPayloads(t, names.ExplainWorkflow) {
 		id := names.NewExplainID("odd")
 		run, err := c.Conn.SignalWithStartWorkflow(t.Context(), id, "unknown", stray.raw(),
@@ -192,7 +192,7 @@ func TestExplainEndsWhateverItIsSent(t *testing.T) {
 			t.Fatal(err)
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), workertest.Limit)
-		err = run.Get(ctx, &v1.ExplainResponse{})
+		err = run.Get(ctx, &historyv1.ExplainResponse{})
 		cancel()
 		if err != nil {
 			t.Errorf("Explain that was sent %v ends with %v", stray, err)

@@ -9,7 +9,7 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 	"pgregory.net/rapid"
 
-	v1 "switchyard/proto/switchyard/v1"
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	"switchyard/workflows/names"
 )
 
@@ -25,22 +25,22 @@ func (p strayPayload) raw() converter.RawValue { return converter.NewRawValue(p.
 // realMessages maps signals, updates and queries to their arguments. For a name that is not listed, wrong fields come
 // from any of these messages.
 var realMessages = map[string]proto.Message{
-	names.AskSignal:             &v1.LockRequest{},
-	names.GrantedSignal:         &v1.Granted{},
-	names.PartitionReportSignal: &v1.PartitionReport{},
-	names.OrderSignal:           &v1.PartitionOrder{},
-	names.ContextSignal:         &v1.ContextAnswer{},
-	names.RetryUpdate:           &v1.RetryTaskRequest{},
-	names.PauseUpdate:           &v1.RunCommand{},
-	names.ResumeUpdate:          &v1.RunCommand{},
-	names.HoldUpdate:            &v1.TaskCommand{},
-	names.RegisterUpdate:        &v1.NodeRegistration{},
-	names.LeaveUpdate:           &v1.NodeInput{},
-	names.DrainUpdate:           &v1.NodeDrain{},
-	names.StatusQuery:           &v1.StatusRequest{},
-	names.EventsQuery:           &v1.EventsRequest{},
-	names.InstancesQuery:        &v1.InstancesRequest{},
-	names.ExplainWorkflow:       &v1.ExplainRequest{},
+	names.AskSignal:             &historyv1.LockRequest{},
+	names.GrantedSignal:         &historyv1.Granted{},
+	names.PartitionReportSignal: &historyv1.PartitionReport{},
+	names.OrderSignal:           &historyv1.PartitionOrder{},
+	names.ContextSignal:         &historyv1.ContextAnswer{},
+	names.RetryUpdate:           &historyv1.RetryTaskRequest{},
+	names.PauseUpdate:           &historyv1.RunCommand{},
+	names.ResumeUpdate:          &historyv1.RunCommand{},
+	names.HoldUpdate:            &historyv1.TaskCommand{},
+	names.RegisterUpdate:        &historyv1.NodeRegistration{},
+	names.LeaveUpdate:           &historyv1.NodeInput{},
+	names.DrainUpdate:           &historyv1.NodeDrain{},
+	names.StatusQuery:           &historyv1.StatusRequest{},
+	names.EventsQuery:           &historyv1.EventsRequest{},
+	names.InstancesQuery:        &historyv1.InstancesRequest{},
+	names.ExplainWorkflow:       &historyv1.ExplainRequest{},
 }
 
 // invalidText is a payload that is not valid UTF-8 and that its decoding error quotes.

@@ -13,7 +13,7 @@ import (
 	"go.temporal.io/sdk/workflow"
 	"google.golang.org/protobuf/proto"
 
-	v1 "switchyard/proto/switchyard/v1"
+	historyv1 "switchyard/proto/switchyard/history/v1"
 )
 
 // notText is a payload that is not valid UTF-8 and that its decoding error quotes.
@@ -48,8 +48,8 @@ func TestDecodingErrorsAreValidText(t *testing.T) {
 	t.Parallel()
 	c := NewDataConverter()
 	for name, err := range map[string]error{
-		"one":     c.FromPayload(notText, &v1.TaskCommand{}),
-		"several": c.FromPayloads(&commonpb.Payloads{Payloads: []*commonpb.Payload{notText}}, &v1.TaskCommand{}),
+		"one":     c.FromPayload(notText, &historyv1.TaskCommand{}),
+		"several": c.FromPayloads(&commonpb.Payloads{Payloads: []*commonpb.Payload{notText}}, &historyv1.TaskCommand{}),
 	} {
 		if err == nil || !utf8.ValidString(err.Error()) || utf8.ValidString(errors.Unwrap(err).Error()) {
 			t.Errorf("%s: %q", name, err)

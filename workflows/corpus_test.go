@@ -13,6 +13,7 @@ import (
 	"go.temporal.io/sdk/converter"
 	"google.golang.org/protobuf/reflect/protoreflect"
 
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/names"
 )
@@ -42,7 +43,7 @@ func TestHistoriesCoverTheLanguage(t *testing.T) {
 			if a.GetWorkflowType().GetName() != names.RunWorkflow {
 				continue
 			}
-			var in v1.RunInput
+			var in historyv1.RunInput
 			if err := converter.GetDefaultDataConverter().FromPayloads(a.GetInput(), &in); err != nil {
 				t.Fatalf("%s: %v", file, err)
 			}

@@ -9,7 +9,7 @@ import (
 	"go.temporal.io/sdk/activity"
 
 	"switchyard/activities/heartbeat"
-	v1 "switchyard/proto/switchyard/v1"
+	historyv1 "switchyard/proto/switchyard/history/v1"
 )
 
 // beatInterval is the time between two heartbeats. The reply to a heartbeat reports that the activity has been cancelled.
@@ -41,7 +41,7 @@ func (n *Node) beat(ctx context.Context, end context.CancelCauseFunc, p progress
 				return
 			case <-ticker.C:
 			}
-			err := heartbeat.Send(ctx, n.Client, heartbeat.Timeout, info.TaskToken, &v1.CaptureProgress{Size: p.Stored()})
+			err := heartbeat.Send(ctx, n.Client, heartbeat.Timeout, info.TaskToken, &historyv1.CaptureProgress{Size: p.Stored()})
 			if errors.Is(err, heartbeat.ErrCancelled) || errors.Is(err, heartbeat.ErrGone) {
 				end(err)
 				return

@@ -15,6 +15,7 @@ import (
 	"switchyard/activities/environments"
 	"switchyard/activities/executor"
 	"switchyard/activities/heartbeat"
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 )
 
@@ -40,7 +41,7 @@ type Node struct {
 }
 
 // Capture stores the archive of the environment in the request. It implements the activity names.CaptureActivity.
-func (n *Node) Capture(ctx context.Context, req *v1.CaptureRequest) (*v1.CaptureResponse, error) {
+func (n *Node) Capture(ctx context.Context, req *historyv1.CaptureRequest) (*historyv1.CaptureResponse, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	w := n.Library.NewWriter(ctx, req.GetEnvironment().GetArchive())
 	stopBeats := n.beat(ctx, cancel, w)
@@ -58,11 +59,11 @@ func (n *Node) Capture(ctx context.Context, req *v1.CaptureRequest) (*v1.Capture
 	e := proto.CloneOf(req.GetEnvironment())
 	e.Kind, e.ImageId = captured.Kind, captured.ImageID
 	e.Archive, e.Size, e.Digest, e.Parts = w.Archive(), w.Size(), w.Digest(), int32(w.Parts())
-	return &v1.CaptureResponse{Environment: e}, nil
+	return &historyv1.CaptureResponse{Environment: e}, nil
 }
 
 // write writes the archive of an attempt if the request names a run, else of an image.
-func (n *Node) write(ctx context.Context, req *v1.CaptureRequest, to io.Writer) (executor.Captured, error) {
+func (n *Node) write(ctx context.Context, req *historyv1.CaptureRequest, to io.Writer) (executor.Captured, error) {
 	e := req.GetEnvironment()
 	if e.GetRun() != "" {
 		return n.Attempts.Capture(ctx, e.GetRun(), req.GetChain(), e.GetTask(), req.GetClaim(), to)
@@ -81,7 +82,7 @@ func (n *Node) write(ctx context.Context, req *v1.CaptureRequest, to io.Writer) 
 }
 
 // failure converts err to the error of the activity. cause is why the activity's context has ended, or nil.
-func (n *Node) failure(cause error, req *v1.CaptureRequest, err error) error {
+func (n *Node) failure(cause error, req *historyv1.CaptureRequest, err error) error {
 	switch {
 	case errors.Is(cause, heartbeat.ErrCancelled):
 		return temporal.NewCanceledError()

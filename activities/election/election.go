@@ -21,7 +21,7 @@ import (
 	"google.golang.org/protobuf/types/known/fieldmaskpb"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
-	v1 "switchyard/proto/switchyard/v1"
+	historyv1 "switchyard/proto/switchyard/history/v1"
 )
 
 // Term is one leadership, with a queue of its own.
@@ -65,7 +65,7 @@ func (o *Candidate) Lead(ctx context.Context) error {
 	info := activity.GetInfo(ctx)
 	token := info.TaskToken
 	stopping := activity.GetWorkerStopChannel(ctx)
-	beat := &v1.LeaderHeartbeat{Identity: o.Identity, Epoch: uuid.NewString(), Since: timestamppb.Now(), Store: o.Store, PrivateStore: o.PrivateStore, Version: o.Version}
+	beat := &historyv1.LeaderHeartbeat{Identity: o.Identity, Epoch: uuid.NewString(), Since: timestamppb.Now(), Store: o.Store, PrivateStore: o.PrivateStore, Version: o.Version}
 	if o.Lock != nil {
 		defer o.Lock(beat.GetEpoch())()
 	}
@@ -167,7 +167,7 @@ func endedBecause(kind, message string, cause error) error {
 
 // beat sends one beat and renews the lease if the server acknowledges it. It returns an error if
 // the leadership is lost.
-func (o *Candidate) beat(ctx context.Context, token []byte, beat *v1.LeaderHeartbeat, terms terms, lease *leaseClock) (acknowledged bool, err error) {
+func (o *Candidate) beat(ctx context.Context, token []byte, beat *historyv1.LeaderHeartbeat, terms terms, lease *leaseClock) (acknowledged bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, min(terms.beat, lease.left()))
 	defer cancel()
 	sent := now()

@@ -11,6 +11,7 @@ import (
 
 	"google.golang.org/protobuf/types/known/structpb"
 
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 )
 
@@ -197,7 +198,7 @@ type AgentReport struct {
 	Usage, Before *v1.AgentUsage
 	// Events are the turns and tool calls that no earlier attempt has reported, oldest first. The newest Own of them belong to
 	// this attempt.
-	Events []*v1.AgentEvent
+	Events []*historyv1.AgentEvent
 	Own    int
 }
 

@@ -23,6 +23,7 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	"switchyard/activities/schedules"
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/definition"
 	"switchyard/workflows/names"
@@ -225,7 +226,7 @@ func (l *Library) actionOf(def *v1.Definition, o PutOptions) (*workflowpb.NewWor
 	if err != nil {
 		return nil, err
 	}
-	in := &v1.RunInput{Definition: def, Input: def.GetSchedule().GetInput(), References: references, Options: o.Run, By: v1.TriggerSchedule}
+	in := &historyv1.RunInput{Definition: def, Input: def.GetSchedule().GetInput(), References: references, Options: o.Run, By: v1.TriggerSchedule}
 	if l.Locked {
 		in.ByRole, in.SignedDecisions = v1.RoleOperator, true
 	}
@@ -290,7 +291,7 @@ func definitionOf(s *schedulepb.Schedule) (*v1.Definition, error) {
 	if action.GetWorkflowType().GetName() != names.RunWorkflow || len(action.GetInput().GetPayloads()) != 1 {
 		return nil, errors.New("its schedule does not start this workflow")
 	}
-	in := &v1.RunInput{}
+	in := &historyv1.RunInput{}
 	if err := converter.GetDefaultDataConverter().FromPayloads(action.GetInput(), in); err != nil {
 		return nil, err
 	}

@@ -11,6 +11,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"switchyard/activities/executor"
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/names"
 )
@@ -67,8 +68,8 @@ func (a Attempts) isOpen(ctx context.Context, id executor.Identity, byClaim bool
 // waitsForTask reports whether a run waits for an attempt of a task that is not an instance.
 func (a Attempts) waitsForTask(ctx context.Context, id executor.Identity, byClaim bool) (bool, error) {
 	for since := int64(0); ; {
-		var status v1.StatusResponse
-		if err := a.query(ctx, id.Run, names.StatusQuery, &v1.StatusRequest{Since: since}, &status); err != nil {
+		var status historyv1.StatusResponse
+		if err := a.query(ctx, id.Run, names.StatusQuery, &historyv1.StatusRequest{Since: since}, &status); err != nil {
 			return false, err
 		}
 		if isOther(&status, id) {
@@ -87,15 +88,15 @@ func (a Attempts) waitsForTask(ctx context.Context, id executor.Identity, byClai
 // waitsForInstance reports whether a run waits for an attempt of an instance. An instance that another workflow runs counts as
 // waited for while the run is open.
 func (a Attempts) waitsForInstance(ctx context.Context, id executor.Identity, byClaim bool) (bool, error) {
-	var status v1.StatusResponse
-	if err := a.query(ctx, id.Run, names.StatusQuery, &v1.StatusRequest{MaxBytes: 1}, &status); err != nil {
+	var status historyv1.StatusResponse
+	if err := a.query(ctx, id.Run, names.StatusQuery, &historyv1.StatusRequest{MaxBytes: 1}, &status); err != nil {
 		return false, err
 	}
 	if isOther(&status, id) {
 		return false, nil
 	}
-	var found v1.InstancesResponse
-	req := &v1.InstancesRequest{Task: id.Task, From: id.Index, Limit: 1}
+	var found historyv1.InstancesResponse
+	req := &historyv1.InstancesRequest{Task: id.Task, From: id.Index, Limit: 1}
 	if err := a.query(ctx, id.Run, names.InstancesQuery, req, &found); err != nil {
 		return false, err
 	}
@@ -108,7 +109,7 @@ func (a Attempts) waitsForInstance(ctx context.Context, id executor.Identity, by
 }
 
 // isOther reports whether an answer is from another run, or from another generation of the run, than the attempt.
-func isOther(status *v1.StatusResponse, id executor.Identity) bool {
+func isOther(status *historyv1.StatusResponse, id executor.Identity) bool {
 	return id.Chain != "" && status.GetChain() != "" && status.GetChain() != id.Chain || status.GetRun().GetGeneration() != id.Generation
 }
 

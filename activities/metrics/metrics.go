@@ -100,7 +100,7 @@ func (m *Metrics) Placed(taskType string, waited time.Duration) {
 	m.queueTime.WithLabelValues(taskType).Observe(max(waited, 0).Seconds())
 }
 
-// Settled counts how a dispatch ended on its node, by the outcome of its claim, a v1.ClaimRef.
+// Settled counts how a dispatch ended on its node, by the outcome of its claim, a historyv1.ClaimRef.
 func (m *Metrics) Settled(node, outcome string) {
 	if m == nil || outcome == "" || outcome == "done" {
 		return

@@ -20,6 +20,7 @@ import (
 
 	"switchyard/activities/store"
 	"switchyard/activities/store/storekey"
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/limits"
 	"switchyard/workflows/names"
@@ -41,11 +42,11 @@ func wasTerminated(info *workflowpb.WorkflowExecutionInfo) bool {
 
 // abandonedAttempts lists the attempts that an execution had under way when it was closed from outside, including those
 // of child runs that were closed with it. The list is empty if the execution is open or ended by itself.
-func abandonedAttempts(ctx context.Context, c client.Client, id, runID string) ([]*v1.AwaitAnswerRequest, error) {
+func abandonedAttempts(ctx context.Context, c client.Client, id, runID string) ([]*historyv1.AwaitAnswerRequest, error) {
 	return abandonedBelow(ctx, c, id, runID, 0)
 }
 
-func abandonedBelow(ctx context.Context, c client.Client, id, runID string, depth int) ([]*v1.AwaitAnswerRequest, error) {
+func abandonedBelow(ctx context.Context, c client.Client, id, runID string, depth int) ([]*historyv1.AwaitAnswerRequest, error) {
 	desc, err := c.DescribeWorkflowExecution(ctx, id, runID)
 	if _, unknown := errors.AsType[*serviceerror.NotFound](err); unknown {
 		return nil, nil
@@ -57,7 +58,7 @@ func abandonedBelow(ctx context.Context, c client.Client, id, runID string, dept
 	if !wasTerminated(info) {
 		return nil, nil
 	}
-	o := openWork{closedAt: info.GetCloseTime().AsTime(), attempts: map[string]*v1.AwaitAnswerRequest{}, scheduled: map[int64]string{}, children: map[int64]string{}}
+	o := openWork{closedAt: info.GetCloseTime().AsTime(), attempts: map[string]*historyv1.AwaitAnswerRequest{}, scheduled: map[int64]string{}, children: map[int64]string{}}
 	events := c.GetWorkflowHistory(ctx, id, info.GetExecution().GetRunId(), false, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
 	for events.HasNext() {
 		event, err := events.Next()
@@ -66,7 +67,7 @@ func abandonedBelow(ctx context.Context, c client.Client, id, runID string, dept
 		}
 		o.apply(event)
 	}
-	var all []*v1.AwaitAnswerRequest
+	var all []*historyv1.AwaitAnswerRequest
 	for _, name := range slices.Sorted(maps.Keys(o.attempts)) {
 		all = append(all, o.attempts[name])
 	}
@@ -87,9 +88,9 @@ func abandonedBelow(ctx context.Context, c client.Client, id, runID string, dept
 // openWork collects from a history what an execution has under way.
 type openWork struct {
 	closedAt  time.Time
-	attempts  map[string]*v1.AwaitAnswerRequest // by activity id
-	scheduled map[int64]string                  // activity ids, by event
-	children  map[int64]string                  // workflow ids, by event
+	attempts  map[string]*historyv1.AwaitAnswerRequest // by activity id
+	scheduled map[int64]string                         // activity ids, by event
+	children  map[int64]string                         // workflow ids, by event
 }
 
 func (o *openWork) apply(event *historypb.HistoryEvent) {
@@ -118,12 +119,12 @@ func (o *openWork) apply(event *historypb.HistoryEvent) {
 }
 
 func (o *openWork) schedule(event int64, a *historypb.ActivityTaskScheduledEventAttributes) {
-	var waits v1.AwaitAnswerRequest // an activity of this generation waits for an attempt of the previous one
+	var waits historyv1.AwaitAnswerRequest // an activity of this generation waits for an attempt of the previous one
 	if a.GetActivityType().GetName() == names.AwaitAnswerActivity && decodeFirst(a.GetInput(), &waits) == nil && waits.GetClosedAt() != nil {
 		o.scheduled[event], o.attempts[a.GetActivityId()] = a.GetActivityId(), &waits
 		return
 	}
-	var req v1.ExecuteRequest
+	var req historyv1.ExecuteRequest
 	if a.GetActivityType().GetName() != names.ExecuteActivity || decodeFirst(a.GetInput(), &req) != nil {
 		return
 	}
@@ -132,14 +133,14 @@ func (o *openWork) schedule(event int64, a *historypb.ActivityTaskScheduledEvent
 		lease = defaultHeartbeat
 	}
 	o.scheduled[event] = a.GetActivityId()
-	o.attempts[a.GetActivityId()] = &v1.AwaitAnswerRequest{
+	o.attempts[a.GetActivityId()] = &historyv1.AwaitAnswerRequest{
 		Attempt: attemptOf(&req), ClosedAt: timestamppb.New(o.closedAt), LeaseUntil: timestamppb.New(o.closedAt.Add(lease)),
 	}
 }
 
 // complete removes an attempt, unless the answer says that the attempt continues without its activity.
 func (o *openWork) complete(a *historypb.ActivityTaskCompletedEventAttributes, at time.Time) {
-	var res v1.ExecuteResponse
+	var res historyv1.ExecuteResponse
 	open := o.attempts[o.scheduled[a.GetScheduledEventId()]]
 	if open == nil || decodeFirst(a.GetResult(), &res) != nil || res.GetState() != v1.AttemptDetached {
 		o.end(a.GetScheduledEventId())
@@ -157,19 +158,19 @@ func decodeFirst(p *commonpb.Payloads, into proto.Message) error {
 }
 
 // attemptOf returns the part of a request that identifies its attempt.
-func attemptOf(req *v1.ExecuteRequest) *v1.ExecuteRequest {
-	of := &v1.ExecuteRequest{
+func attemptOf(req *historyv1.ExecuteRequest) *historyv1.ExecuteRequest {
+	of := &historyv1.ExecuteRequest{
 		RunId: req.GetRunId(), Chain: req.GetChain(), Generation: req.GetGeneration(), Task: req.GetTask(), Index: req.Index, Count: req.GetCount(),
 		Attempt: req.GetAttempt(), Claim: req.GetClaim(), Node: req.GetNode(), Type: req.GetType(), Reattach: true,
 	}
 	for _, m := range req.GetBatch() {
-		of.Batch = append(of.Batch, &v1.Member{Index: m.GetIndex(), Attempt: m.GetAttempt(), Claim: m.GetClaim()})
+		of.Batch = append(of.Batch, &historyv1.Member{Index: m.GetIndex(), Attempt: m.GetAttempt(), Claim: m.GetClaim()})
 	}
 	return of
 }
 
 // recordsOf returns the references of the records that an attempt may leave, by task or instance.
-func recordsOf(req *v1.ExecuteRequest) map[string]string {
+func recordsOf(req *historyv1.ExecuteRequest) map[string]string {
 	home := names.Home(req.GetRunId(), req.GetChain())
 	if len(req.GetBatch()) == 0 {
 		name := unitName(req)
@@ -188,7 +189,7 @@ func recordsOf(req *v1.ExecuteRequest) map[string]string {
 }
 
 // unitName returns the task or instance of an attempt, or the first instance of a batch.
-func unitName(req *v1.ExecuteRequest) string {
+func unitName(req *historyv1.ExecuteRequest) string {
 	if req.Index == nil {
 		return req.GetTask()
 	}

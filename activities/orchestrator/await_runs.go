@@ -18,6 +18,7 @@ import (
 	"switchyard/activities/heartbeat"
 	"switchyard/activities/store"
 	"switchyard/activities/store/storekey"
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/names"
 )
@@ -37,13 +38,13 @@ const (
 
 // AwaitRuns returns the ends of runs as soon as some have ended, in any execution. It returns an empty answer if the
 // caller no longer wants one or the worker stops. If neither the server nor the store knows a run, the status of its end is empty.
-func (c *Children) AwaitRuns(ctx context.Context, req *v1.AwaitRunsRequest) (*v1.AwaitRunsResponse, error) {
+func (c *Children) AwaitRuns(ctx context.Context, req *historyv1.AwaitRunsRequest) (*historyv1.AwaitRunsResponse, error) {
 	ctx, stop := heartbeat.Keep(ctx, c.Client)
 	defer stop()
 	due := make([]time.Time, len(req.GetRuns()))
 	parents := make([]lineage, len(req.GetRuns()))
 	for {
-		res := &v1.AwaitRunsResponse{}
+		res := &historyv1.AwaitRunsResponse{}
 		for i, run := range req.GetRuns() {
 			if time.Now().Before(due[i]) || len(res.GetEnds()) == maxEnds {
 				continue
@@ -72,7 +73,7 @@ func (c *Children) AwaitRuns(ctx context.Context, req *v1.AwaitRunsRequest) (*v1
 }
 
 // ended returns how a run ended, or nil while it is open.
-func (c *Children) ended(ctx context.Context, req *v1.AwaitedRun, parent *lineage) (*v1.RunEnd, error) {
+func (c *Children) ended(ctx context.Context, req *historyv1.AwaitedRun, parent *lineage) (*historyv1.RunEnd, error) {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	if req.GetChild() != nil {
@@ -86,7 +87,7 @@ func (c *Children) ended(ctx context.Context, req *v1.AwaitedRun, parent *lineag
 }
 
 // open reports whether an execution of the run is open.
-func (c *Children) open(ctx context.Context, req *v1.AwaitedRun) (bool, error) {
+func (c *Children) open(ctx context.Context, req *historyv1.AwaitedRun) (bool, error) {
 	d, err := c.Client.DescribeWorkflowExecution(ctx, req.GetWorkflowId(), "")
 	if _, gone := errors.AsType[*serviceerror.NotFound](err); gone {
 		return false, nil
@@ -100,12 +101,12 @@ func (c *Children) open(ctx context.Context, req *v1.AwaitedRun) (bool, error) {
 
 // isOf reports whether an execution belongs to the run. If the server does not report the first execution, it returns
 // true: such a server has no older execution open.
-func isOf(info *workflowpb.WorkflowExecutionInfo, req *v1.AwaitedRun) bool {
+func isOf(info *workflowpb.WorkflowExecutionInfo, req *historyv1.AwaitedRun) bool {
 	return req.GetFirst() == "" || info.GetFirstRunId() == req.GetFirst() || info.GetFirstRunId() == ""
 }
 
 // runEnd returns how a closed run ended, according to its last execution.
-func (c *Children) runEnd(ctx context.Context, req *v1.AwaitedRun) (*v1.RunEnd, error) {
+func (c *Children) runEnd(ctx context.Context, req *historyv1.AwaitedRun) (*historyv1.RunEnd, error) {
 	execution := req.GetFirst()
 	d, err := c.Client.DescribeWorkflowExecution(ctx, req.GetWorkflowId(), "")
 	if err == nil && isOf(d.GetWorkflowExecutionInfo(), req) {
@@ -131,10 +132,10 @@ func (c *Children) runEnd(ctx context.Context, req *v1.AwaitedRun) (*v1.RunEnd, 
 
 // storedEnd returns the end of a run that the server no longer knows, according to the last status in the store. A run that has left
 // none may have done its work, so its end is final.
-func (c *Children) storedEnd(ctx context.Context, req *v1.AwaitedRun) (*v1.RunEnd, error) {
-	var last *v1.StatusResponse
+func (c *Children) storedEnd(ctx context.Context, req *historyv1.AwaitedRun) (*historyv1.RunEnd, error) {
+	var last *historyv1.StatusResponse
 	for generation := int32(0); req.GetFirst() != ""; generation++ {
-		status := &v1.StatusResponse{}
+		status := &historyv1.StatusResponse{}
 		err := c.Store.GetMessage(ctx, storekey.Status(names.Home(req.GetWorkflowId(), req.GetFirst()), generation), status)
 		if errors.Is(err, store.ErrNotFound) {
 			break
@@ -145,7 +146,7 @@ func (c *Children) storedEnd(ctx context.Context, req *v1.AwaitedRun) (*v1.RunEn
 		last = status
 	}
 	run := last.GetRun()
-	end := &v1.RunEnd{State: run.GetState(), Generation: run.GetGeneration(), Chain: req.GetFirst(), Error: run.GetError()}
+	end := &historyv1.RunEnd{State: run.GetState(), Generation: run.GetGeneration(), Chain: req.GetFirst(), Error: run.GetError()}
 	switch run.GetState() {
 	case v1.RunCompleted:
 		end.Status = v1.RunEndCompleted
@@ -154,7 +155,7 @@ func (c *Children) storedEnd(ctx context.Context, req *v1.AwaitedRun) (*v1.RunEn
 	case v1.RunFailed, v1.RunRejected:
 		end.Status = v1.RunEndFailed
 	default:
-		return &v1.RunEnd{
+		return &historyv1.RunEnd{
 			Error:       "the server no longer knows it, and it has left no final status, but it may have done its work; `switchyard runs retry` starts it again",
 			FinalReason: v1.ReasonSystem,
 		}, nil
@@ -163,9 +164,9 @@ func (c *Children) storedEnd(ctx context.Context, req *v1.AwaitedRun) (*v1.RunEn
 }
 
 // endOf returns the end of a run from its last event.
-func endOf(event *historypb.HistoryEvent) *v1.RunEnd {
-	kept := func(payloads *commonpb.Payloads) *v1.StatusResponse {
-		var status v1.StatusResponse
+func endOf(event *historypb.HistoryEvent) *historyv1.RunEnd {
+	kept := func(payloads *commonpb.Payloads) *historyv1.StatusResponse {
+		var status historyv1.StatusResponse
 		if converter.GetDefaultDataConverter().FromPayloads(payloads, &status) != nil {
 			return nil // the result of another type of workflow
 		}
@@ -175,12 +176,12 @@ func endOf(event *historypb.HistoryEvent) *v1.RunEnd {
 	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_COMPLETED:
 		status := kept(event.GetWorkflowExecutionCompletedEventAttributes().GetResult())
 		run := status.GetRun()
-		return &v1.RunEnd{Status: v1.RunEndCompleted, State: run.GetState(), Generation: run.GetGeneration(), Chain: status.GetChain()}
+		return &historyv1.RunEnd{Status: v1.RunEndCompleted, State: run.GetState(), Generation: run.GetGeneration(), Chain: status.GetChain()}
 	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_FAILED:
 		failure := event.GetWorkflowExecutionFailedEventAttributes().GetFailure()
 		status := kept(failure.GetApplicationFailureInfo().GetDetails())
 		run := status.GetRun()
-		end := &v1.RunEnd{
+		end := &historyv1.RunEnd{
 			Status: v1.RunEndFailed, State: run.GetState(), Generation: run.GetGeneration(), Error: failure.GetMessage(),
 			FinalReason: status.GetFinalReason(),
 		}
@@ -189,10 +190,10 @@ func endOf(event *historypb.HistoryEvent) *v1.RunEnd {
 		}
 		return end
 	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_CANCELED:
-		return &v1.RunEnd{Status: v1.RunEndCancelled}
+		return &historyv1.RunEnd{Status: v1.RunEndCancelled}
 	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_TERMINATED:
-		return &v1.RunEnd{Status: v1.RunEndTerminated, Error: event.GetWorkflowExecutionTerminatedEventAttributes().GetReason()}
+		return &historyv1.RunEnd{Status: v1.RunEndTerminated, Error: event.GetWorkflowExecutionTerminatedEventAttributes().GetReason()}
 	default:
-		return &v1.RunEnd{Error: "it has ended as " + event.GetEventType().String()}
+		return &historyv1.RunEnd{Error: "it has ended as " + event.GetEventType().String()}
 	}
 }

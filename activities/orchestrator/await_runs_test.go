@@ -11,6 +11,7 @@ import (
 
 	"switchyard/activities/store"
 	"switchyard/activities/store/storekey"
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/names"
 )
@@ -18,7 +19,7 @@ import (
 // TestEndOfFailedRunHasItsFinalReason checks that a later execution of a parent learns that its child would fail again.
 func TestEndOfFailedRunHasItsFinalReason(t *testing.T) {
 	t.Parallel()
-	details, err := converter.GetDefaultDataConverter().ToPayloads(&v1.StatusResponse{Run: &v1.Run{State: v1.RunFailed}, FinalReason: v1.ReasonExpression})
+	details, err := converter.GetDefaultDataConverter().ToPayloads(&historyv1.StatusResponse{Run: &v1.Run{State: v1.RunFailed}, FinalReason: v1.ReasonExpression})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -30,7 +31,7 @@ func TestEndOfFailedRunHasItsFinalReason(t *testing.T) {
 			}},
 		},
 	})
-	want := &v1.RunEnd{Status: v1.RunEndFailed, State: v1.RunFailed, Error: "m", FinalReason: v1.ReasonExpression}
+	want := &historyv1.RunEnd{Status: v1.RunEndFailed, State: v1.RunFailed, Error: "m", FinalReason: v1.ReasonExpression}
 	if !proto.Equal(got, want) {
 		t.Errorf("the end is %v, want %v", got, want)
 	}
@@ -51,18 +52,18 @@ func TestEndOfDeletedRunIsTheOneInItsStore(t *testing.T) {
 	})
 	c := &Children{Store: kept}
 	for generation, state := range []string{v1.RunFailed, v1.RunCompleted} {
-		status := &v1.StatusResponse{Run: &v1.Run{State: state, Generation: int32(generation)}}
+		status := &historyv1.StatusResponse{Run: &v1.Run{State: state, Generation: int32(generation)}}
 		if err := kept.PutMessage(t.Context(), storekey.Status(names.Home("child", "first"), int32(generation)), status); err != nil {
 			t.Fatal(err)
 		}
 	}
-	got, err := c.storedEnd(t.Context(), &v1.AwaitedRun{WorkflowId: "child", First: "first"})
-	want := &v1.RunEnd{Status: v1.RunEndCompleted, State: v1.RunCompleted, Generation: 1, Chain: "first"}
+	got, err := c.storedEnd(t.Context(), &historyv1.AwaitedRun{WorkflowId: "child", First: "first"})
+	want := &historyv1.RunEnd{Status: v1.RunEndCompleted, State: v1.RunCompleted, Generation: 1, Chain: "first"}
 	if err != nil || !proto.Equal(got, want) {
 		t.Errorf("the end is %v, want %v, error %v", got, want, err)
 	}
 	for _, first := range []string{"", "other"} {
-		got, err := c.storedEnd(t.Context(), &v1.AwaitedRun{WorkflowId: "child", First: first})
+		got, err := c.storedEnd(t.Context(), &historyv1.AwaitedRun{WorkflowId: "child", First: first})
 		if err != nil || got.GetStatus() != "" || got.GetFinalReason() != v1.ReasonSystem {
 			t.Errorf("the end of an unknown run is %v, error %v", got, err)
 		}

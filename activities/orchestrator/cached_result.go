@@ -13,13 +13,14 @@ import (
 	"switchyard/activities/results"
 	"switchyard/activities/store"
 	"switchyard/activities/store/storekey"
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/condition"
 )
 
 // instanceKey returns the key under which the result of a task or instance is cached. Instances share an expression, so
 // their key also contains their item, or their index if they have no items.
-func instanceKey(cond *v1.Condition, item *structpb.Value, key string) string {
+func instanceKey(cond *historyv1.Condition, item *structpb.Value, key string) string {
 	_, index, ok := storekey.ParseInstanceName(cond.GetTask())
 	if !ok {
 		return key
@@ -40,9 +41,9 @@ func scopedKey(scope, key string) string {
 
 // cached returns a cached result that is young enough, or nil. A result that is too large to travel is copied into the
 // requesting run, so that it lives as long as that run.
-func (c *Control) cached(ctx context.Context, home, workflow, scope string, cond *v1.Condition, key string) (*v1.CachedResult, error) {
+func (c *Control) cached(ctx context.Context, home, workflow, scope string, cond *historyv1.Condition, key string) (*historyv1.CachedResult, error) {
 	task, _, _ := storekey.ParseInstanceName(cond.GetTask())
-	var found v1.CachedResult
+	var found historyv1.CachedResult
 	err := c.Store.GetMessage(ctx, storekey.Cached(workflow, task, scopedKey(scope, key)), &found)
 	switch {
 	case errors.Is(err, store.ErrNotFound):
@@ -73,12 +74,12 @@ func (c *Control) cached(ctx context.Context, home, workflow, scope string, cond
 
 // SaveCached caches a completed result for later runs. It stores the whole result, because the cache outlives the run.
 // The newest result under a key wins.
-func (c *Control) SaveCached(ctx context.Context, req *v1.SaveCachedRequest) error {
+func (c *Control) SaveCached(ctx context.Context, req *historyv1.SaveCachedRequest) error {
 	res := req.GetResult().GetResponse()
 	if res.GetState() != v1.TaskCompleted {
 		return temporal.NewNonRetryableApplicationError(fmt.Sprintf("the result of %s is %s; only completed ones are cached", req.GetTask(), res.GetState()), "not_completed", nil)
 	}
-	result := &v1.CachedResult{RunId: req.GetResult().GetRunId(), CompletedAt: req.GetResult().GetCompletedAt(), Response: proto.CloneOf(res)}
+	result := &historyv1.CachedResult{RunId: req.GetResult().GetRunId(), CompletedAt: req.GetResult().GetCompletedAt(), Response: proto.CloneOf(res)}
 	if key := res.GetRecord(); key != "" {
 		record, err := c.Store.AwaitResult(ctx, key, store.Arrival)
 		if errors.Is(err, store.ErrNotFound) {

@@ -16,6 +16,7 @@ import (
 	"switchyard/activities/results"
 	"switchyard/activities/store"
 	"switchyard/activities/store/storekey"
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/definition"
 	"switchyard/workflows/names"
@@ -47,12 +48,12 @@ func NewChildren(c client.Client, library *library.Library, store *store.Store, 
 // Prepare returns the inputs with which child workflows start: checked inputs for runs, and those of parts. Large inputs
 // are returned by reference. If a child cannot be started, its answer says why. An error means that the caller may repeat
 // the request.
-func (c *Children) Prepare(ctx context.Context, req *v1.PrepareRequest) (*v1.PrepareResponse, error) {
-	res := &v1.PrepareResponse{}
+func (c *Children) Prepare(ctx context.Context, req *historyv1.PrepareRequest) (*historyv1.PrepareResponse, error) {
+	res := &historyv1.PrepareResponse{}
 	for _, child := range req.GetChildren() {
 		prepared, err := c.prepare(ctx, child)
 		if refusal, ok := errors.AsType[*refusal](err); ok {
-			prepared, err = &v1.PreparedChild{Error: refusal.Error()}, nil
+			prepared, err = &historyv1.PreparedChild{Error: refusal.Error()}, nil
 		}
 		if err != nil {
 			return nil, err
@@ -62,8 +63,8 @@ func (c *Children) Prepare(ctx context.Context, req *v1.PrepareRequest) (*v1.Pre
 	return res, nil
 }
 
-func (c *Children) prepare(ctx context.Context, req *v1.ChildRequest) (*v1.PreparedChild, error) {
-	prepared := &v1.PreparedChild{Id: req.GetId(), Input: req.GetInput()}
+func (c *Children) prepare(ctx context.Context, req *historyv1.ChildRequest) (*historyv1.PreparedChild, error) {
+	prepared := &historyv1.PreparedChild{Id: req.GetId(), Input: req.GetInput()}
 	if req.GetRun() != nil {
 		var err error
 		if prepared, err = c.childRun(ctx, req.GetRun()); err != nil {
@@ -86,7 +87,7 @@ func (c *Children) prepare(ctx context.Context, req *v1.ChildRequest) (*v1.Prepa
 }
 
 // saveInput stores the input of a workflow under a home and returns it by reference.
-func saveInput(ctx context.Context, st *store.Store, home string, in *v1.RunInput) (*v1.RunInput, error) {
+func saveInput(ctx context.Context, st *store.Store, home string, in *historyv1.RunInput) (*historyv1.RunInput, error) {
 	data, err := proto.MarshalOptions{Deterministic: true}.Marshal(in)
 	if err != nil {
 		return nil, refused(fmt.Errorf("encode the input of a run of %s: %w", home, err))
@@ -95,17 +96,17 @@ func saveInput(ctx context.Context, st *store.Store, home string, in *v1.RunInpu
 	if err := st.PutMessage(ctx, key, in); err != nil {
 		return nil, err
 	}
-	return &v1.RunInput{Stored: key, Generation: in.GetGeneration()}, nil
+	return &historyv1.RunInput{Stored: key, Generation: in.GetGeneration()}, nil
 }
 
 // SaveInput stores the input of a run for the next execution of its workflow, and returns it by reference.
-func (c *Control) SaveInput(ctx context.Context, home string, in *v1.RunInput) (*v1.RunInput, error) {
+func (c *Control) SaveInput(ctx context.Context, home string, in *historyv1.RunInput) (*historyv1.RunInput, error) {
 	return saveInput(ctx, c.Store, home, in)
 }
 
 // LoadInput returns a stored input of a workflow, packed if it is large.
-func (c *Control) LoadInput(ctx context.Context, key string) (*v1.RunInput, error) {
-	var in v1.RunInput
+func (c *Control) LoadInput(ctx context.Context, key string) (*historyv1.RunInput, error) {
+	var in historyv1.RunInput
 	if err := load(ctx, c.Store, key, &in); err != nil {
 		return nil, err
 	}
@@ -113,7 +114,7 @@ func (c *Control) LoadInput(ctx context.Context, key string) (*v1.RunInput, erro
 }
 
 // childRun returns the id and the input of the run that a task starts.
-func (c *Children) childRun(ctx context.Context, req *v1.ChildRunRequest) (*v1.PreparedChild, error) {
+func (c *Children) childRun(ctx context.Context, req *historyv1.ChildRunRequest) (*historyv1.PreparedChild, error) {
 	if req.GetDepth() > maxChildDepth {
 		return nil, refused(fmt.Errorf("runs are nested more than %d deep", maxChildDepth))
 	}
@@ -130,7 +131,7 @@ func (c *Children) childRun(ctx context.Context, req *v1.ChildRunRequest) (*v1.P
 		return nil, err
 	}
 	c.Defaults.FillDefinition(def)
-	in := &v1.RunInput{
+	in := &historyv1.RunInput{
 		Definition: def, Options: c.Defaults.FillOptions(req.GetOptions()), ParentRun: req.GetRunId(), ParentTask: req.GetTask(), Depth: req.GetDepth(),
 		ParentFirst: req.GetParentFirst(), By: req.GetBy(), Batch: req.GetBatch(), ByRole: req.GetByRole(), SignedDecisions: req.GetSignedDecisions(),
 		Workflows: req.GetWorkflows(), HeldLocks: req.GetHeldLocks(),
@@ -149,12 +150,12 @@ func (c *Children) childRun(ctx context.Context, req *v1.ChildRunRequest) (*v1.P
 		return nil, refused(errors.Join(fmt.Errorf("definition and input of workflow %s take %d bytes; at most %d are allowed", def.GetName(), len(text), maxChildBytes), err))
 	}
 	key := fmt.Sprintf("child\x00%s\x00%d\x00%s\x00%d", names.Home(req.GetRunId(), req.GetChain()), req.GetGeneration(), req.GetTask(), req.GetClaim())
-	return &v1.PreparedChild{Id: names.KeyedRunID(def.GetName(), key), Workflow: def.GetName(), Input: in}, nil
+	return &historyv1.PreparedChild{Id: names.KeyedRunID(def.GetName(), key), Workflow: def.GetName(), Input: in}, nil
 }
 
 // definition returns the definition that a spec contains or names. frozen holds the stored workflows that the approval of the run
 // covers. It is nil for a run that needed no approval.
-func (c *Children) definition(ctx context.Context, spec *v1.RunSpec, frozen *v1.FrozenWorkflows) (*v1.Definition, error) {
+func (c *Children) definition(ctx context.Context, spec *v1.RunSpec, frozen *historyv1.FrozenWorkflows) (*v1.Definition, error) {
 	if spec.GetDefinition() != nil {
 		def, err := definition.FromStruct(spec.GetDefinition())
 		if err != nil {
@@ -187,12 +188,12 @@ func refused(err error) error { return &refusal{err} }
 // Ends returns the results of completed child runs as answers of attempts. The output of a child run is its context.
 // Results that are too large to travel are stored as result records. If the status of a run is lost for good, its answer
 // says so.
-func (c *Children) Ends(ctx context.Context, req *v1.ChildRunEndsRequest) (*v1.ChildRunEndsResponse, error) {
-	res := &v1.ChildRunEndsResponse{}
+func (c *Children) Ends(ctx context.Context, req *historyv1.ChildRunEndsRequest) (*historyv1.ChildRunEndsResponse, error) {
+	res := &historyv1.ChildRunEndsResponse{}
 	for _, child := range req.GetChildren() {
 		answer, err := c.end(ctx, child)
 		if gone, ok := errors.AsType[*temporal.ApplicationError](err); ok && gone.NonRetryable() {
-			answer, err = &v1.ExecuteResponse{
+			answer, err = &historyv1.ExecuteResponse{
 				State: v1.TaskFailed, Reason: v1.ReasonSystem, Result: &v1.TaskResult{ExitCode: -1},
 				Error: fmt.Sprintf("run %s completed, but its result cannot be read: %s", child.GetChild(), gone.Message()),
 			}, nil
@@ -205,13 +206,13 @@ func (c *Children) Ends(ctx context.Context, req *v1.ChildRunEndsRequest) (*v1.C
 	return res, nil
 }
 
-func (c *Children) end(ctx context.Context, req *v1.ChildRunEndRequest) (*v1.ExecuteResponse, error) {
-	var status v1.StatusResponse
+func (c *Children) end(ctx context.Context, req *historyv1.ChildRunEndRequest) (*historyv1.ExecuteResponse, error) {
+	var status historyv1.StatusResponse
 	if err := load(ctx, c.Store, storekey.Status(names.Home(req.GetChild(), req.GetChildChain()), req.GetChildGeneration()), &status); err != nil {
 		return nil, err
 	}
 	run := status.GetRun()
-	res := &v1.ExecuteResponse{
+	res := &historyv1.ExecuteResponse{
 		State: v1.TaskCompleted, Result: &v1.TaskResult{Output: run.GetContext()},
 		StartedAt: run.GetCreatedAt(), CompletedAt: run.GetCompletedAt(),
 	}

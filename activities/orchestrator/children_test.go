@@ -6,7 +6,7 @@ import (
 
 	"google.golang.org/protobuf/types/known/structpb"
 
-	v1 "switchyard/proto/switchyard/v1"
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	"switchyard/workflows/definition"
 )
 
@@ -28,8 +28,8 @@ func TestPreparedChildRunHasDefaults(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	res, err := children.Prepare(t.Context(), &v1.PrepareRequest{Children: []*v1.ChildRequest{
-		{Run: &v1.ChildRunRequest{RunId: "r-1", Task: "child", Spec: spec, By: "ann", Batch: "night-7"}},
+	res, err := children.Prepare(t.Context(), &historyv1.PrepareRequest{Children: []*historyv1.ChildRequest{
+		{Run: &historyv1.ChildRunRequest{RunId: "r-1", Task: "child", Spec: spec, By: "ann", Batch: "night-7"}},
 	}})
 	if err != nil || res.GetChildren()[0].GetError() != "" {
 		t.Fatal(res, err)

@@ -15,6 +15,7 @@ import (
 	"switchyard/activities/signing"
 	"switchyard/activities/store"
 	"switchyard/activities/store/storekey"
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/condition"
 	"switchyard/workflows/definition"
@@ -46,7 +47,7 @@ type Control struct {
 }
 
 // SaveStatus stores the final status of a run and its remaining events, and removes the run from the placement queue.
-func (c *Control) SaveStatus(ctx context.Context, status *v1.StatusResponse, events *v1.SaveEventsRequest) error {
+func (c *Control) SaveStatus(ctx context.Context, status *historyv1.StatusResponse, events *historyv1.SaveEventsRequest) error {
 	run := status.GetRun()
 	c.Placement.Forget(run.GetId())
 	if err := c.SaveEvents(ctx, events); err != nil {
@@ -78,31 +79,31 @@ func (c *Control) ProbeStore(ctx context.Context, home string) error {
 }
 
 // SaveEvents stores one part of a run's events.
-func (c *Control) SaveEvents(ctx context.Context, req *v1.SaveEventsRequest) error {
+func (c *Control) SaveEvents(ctx context.Context, req *historyv1.SaveEventsRequest) error {
 	if len(req.GetEvents()) == 0 {
 		return nil
 	}
 	key := storekey.Events(names.Home(req.GetRunId(), req.GetChain()), req.GetGeneration(), req.GetSlice())
-	return c.Store.PutMessage(ctx, key, &v1.EventSlice{Events: req.GetEvents()})
+	return c.Store.PutMessage(ctx, key, &historyv1.EventSlice{Events: req.GetEvents()})
 }
 
 // SaveState stores the tasks and the context of an execution's final state in parts. It returns the state with the keys
 // of the parts in their place. The same state gives the same parts, and no other execution uses their keys. So it is
 // harmless if a suspended process continues at any time.
-func (c *Control) SaveState(ctx context.Context, home string, generation int32, execution string, runState *v1.RunState) (*v1.RunState, error) {
-	kept := &v1.RunState{}
+func (c *Control) SaveState(ctx context.Context, home string, generation int32, execution string, runState *historyv1.RunState) (*historyv1.RunState, error) {
+	kept := &historyv1.RunState{}
 	runState.ProtoReflect().Range(func(field protoreflect.FieldDescriptor, value protoreflect.Value) bool {
 		if name := field.Name(); name != "tasks" && name != "context" {
 			kept.ProtoReflect().Set(field, value)
 		}
 		return true
 	})
-	part, size := &v1.RunState{Context: runState.GetContext(), Tasks: map[string]*v1.TaskState{}}, 0
+	part, size := &historyv1.RunState{Context: runState.GetContext(), Tasks: map[string]*historyv1.TaskState{}}, 0
 	flush := func() error {
 		key := storekey.RunState(home, generation, execution, int32(len(kept.GetStored())))
 		kept.Stored = append(kept.Stored, key)
 		err := c.Store.PutMessage(ctx, key, part)
-		part, size = &v1.RunState{Tasks: map[string]*v1.TaskState{}}, 0
+		part, size = &historyv1.RunState{Tasks: map[string]*historyv1.TaskState{}}, 0
 		return err
 	}
 	if err := flush(); err != nil {
@@ -122,8 +123,8 @@ func (c *Control) SaveState(ctx context.Context, home string, generation int32, 
 
 // LoadState returns a part that SaveState has stored, packed: all parts go into one workflow task, which could not hold
 // the state of 10,000 tasks as JSON.
-func (c *Control) LoadState(ctx context.Context, req *v1.LoadStateRequest) (*v1.RunState, error) {
-	var part v1.RunState
+func (c *Control) LoadState(ctx context.Context, req *historyv1.LoadStateRequest) (*historyv1.RunState, error) {
+	var part historyv1.RunState
 	if err := load(ctx, c.Store, req.GetKey(), &part); err != nil {
 		return nil, err
 	}
@@ -131,5 +132,5 @@ func (c *Control) LoadState(ctx context.Context, req *v1.LoadStateRequest) (*v1.
 	if err != nil {
 		return nil, err
 	}
-	return &v1.RunState{Packed: packed}, nil
+	return &historyv1.RunState{Packed: packed}, nil
 }

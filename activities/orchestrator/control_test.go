@@ -19,6 +19,7 @@ import (
 	"switchyard/activities/placement"
 	"switchyard/activities/store"
 	"switchyard/activities/store/storekey"
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/condition"
 	"switchyard/workflows/definition"
@@ -44,9 +45,9 @@ func newControl(t *testing.T) *Control {
 }
 
 // loadState returns a stored part of a state and its size in a history.
-func loadState(t *testing.T, c *Control, key string) (part *v1.RunState, size int) {
+func loadState(t *testing.T, c *Control, key string) (part *historyv1.RunState, size int) {
 	t.Helper()
-	answer, err := c.LoadState(t.Context(), &v1.LoadStateRequest{Key: key})
+	answer, err := c.LoadState(t.Context(), &historyv1.LoadStateRequest{Key: key})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -54,7 +55,7 @@ func loadState(t *testing.T, c *Control, key string) (part *v1.RunState, size in
 	if err != nil {
 		t.Fatal(err)
 	}
-	part = &v1.RunState{}
+	part = &historyv1.RunState{}
 	if err := definition.UnpackMessage(answer.GetPacked(), part); err != nil {
 		t.Fatal(err)
 	}
@@ -65,12 +66,12 @@ func loadState(t *testing.T, c *Control, key string) (part *v1.RunState, size in
 func TestLargeStateFitsAWorkflowTask(t *testing.T) {
 	t.Parallel()
 	c := newControl(t)
-	runState := &v1.RunState{Tasks: map[string]*v1.TaskState{}}
+	runState := &historyv1.RunState{Tasks: map[string]*historyv1.TaskState{}}
 	at := func(i int) *timestamppb.Timestamp {
 		return timestamppb.New(time.Unix(1, 0).Add(time.Duration(i*i) * 977 * time.Nanosecond))
 	}
 	for i := range 10_000 {
-		runState.Tasks[fmt.Sprintf("task-%05d", i)] = &v1.TaskState{Claim: 1, Task: &v1.Task{
+		runState.Tasks[fmt.Sprintf("task-%05d", i)] = &historyv1.TaskState{Claim: 1, Task: &v1.Task{
 			State: "completed", Node: "node-1", Result: &v1.TaskResult{Stdout: "1\n"}, AssignedAt: at(i), StartedAt: at(i), CompletedAt: at(i),
 			Attempts: []*v1.Attempt{{Claim: 1, Node: "node-1", State: "completed", AssignedAt: at(i), StartedAt: at(i), CompletedAt: at(i)}},
 		}}
@@ -99,18 +100,18 @@ func TestSaveStatus(t *testing.T) {
 	}
 	c.Metrics = m
 	for name, bytes := range map[string]int{"small": 1000, "large": 300 << 10} {
-		status := &v1.StatusResponse{TaskCount: 1, Run: &v1.Run{Id: name + "-1", Name: "ci", State: "failed", Error: "why", Tasks: map[string]*v1.Task{
+		status := &historyv1.StatusResponse{TaskCount: 1, Run: &v1.Run{Id: name + "-1", Name: "ci", State: "failed", Error: "why", Tasks: map[string]*v1.Task{
 			"t":    {State: "failed", Result: &v1.TaskResult{Stdout: strings.Repeat("x", bytes)}},
 			"each": {State: "failed", Count: proto.Int32(3), Counts: map[string]int32{"completed": 2, "dead_letter": 1}}}}}
-		events := &v1.SaveEventsRequest{RunId: name + "-1", Slice: 3, Events: []*v1.Event{{Task: "t", Event: "failed"}}}
+		events := &historyv1.SaveEventsRequest{RunId: name + "-1", Slice: 3, Events: []*v1.Event{{Task: "t", Event: "failed"}}}
 		if err := c.SaveStatus(t.Context(), status, events); err != nil {
 			t.Fatal(err)
 		}
-		var stored v1.StatusResponse
+		var stored historyv1.StatusResponse
 		if err := c.Store.GetMessage(t.Context(), storekey.Status(name+"-1", 0), &stored); err != nil || !proto.Equal(&stored, status) {
 			t.Errorf("%s: the store has something else, error %v", name, err)
 		}
-		var part v1.EventSlice
+		var part historyv1.EventSlice
 		if err := c.Store.GetMessage(t.Context(), storekey.Events(name+"-1", 0, 3), &part); err != nil || len(part.GetEvents()) != 1 || part.GetEvents()[0].GetEvent() != "failed" {
 			t.Errorf("%s: events %v, error %v", name, &part, err)
 		}
@@ -128,12 +129,12 @@ func TestSaveStatus(t *testing.T) {
 func TestStateKeepsEveryField(t *testing.T) {
 	t.Parallel()
 	c := newControl(t)
-	runState := &v1.RunState{}
+	runState := &historyv1.RunState{}
 	fill(runState.ProtoReflect(), 3)
 	runState.Stored, runState.Packed = nil, nil // SaveState and LoadState set these
 	runState.Context.Fields["large"] = structpb.NewStringValue(strings.Repeat("c", 200<<10))
 	for i := range 1000 {
-		runState.Tasks[fmt.Sprintf("t%d", i)] = &v1.TaskState{Task: &v1.Task{Error: strings.Repeat("x", 1<<10)}}
+		runState.Tasks[fmt.Sprintf("t%d", i)] = &historyv1.TaskState{Task: &v1.Task{Error: strings.Repeat("x", 1<<10)}}
 	}
 	var parts [][]byte
 	for round := range 3 {

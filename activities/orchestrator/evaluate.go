@@ -15,7 +15,7 @@ import (
 	"switchyard/activities/results"
 	"switchyard/activities/store"
 	"switchyard/activities/store/storekey"
-	v1 "switchyard/proto/switchyard/v1"
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	"switchyard/workflows/condition"
 	"switchyard/workflows/definition"
 	"switchyard/workflows/names"
@@ -34,7 +34,7 @@ const (
 	maxKeyBytes = 16 << 10
 )
 
-// Kinds of questions in v1.Condition.
+// Kinds of questions in historyv1.Condition.
 const (
 	kindCount    = "count"
 	kindItems    = "items"
@@ -47,10 +47,10 @@ const (
 // Evaluate answers questions about expressions in order until its time budget is used up. It answers at least one. An
 // expression that cannot be evaluated gets an answer, and so does a result that is missing or unreadable. If the store is
 // away, the remaining questions get no answer, and the response says why.
-func (c *Control) Evaluate(ctx context.Context, req *v1.EvaluateRequest) (*v1.EvaluateResponse, error) {
+func (c *Control) Evaluate(ctx context.Context, req *historyv1.EvaluateRequest) (*historyv1.EvaluateResponse, error) {
 	deadline, patience := time.Now().Add(evaluateBudget), store.Arrival
-	view := condition.View{Parents: make(map[string]*v1.ParentView, len(req.GetParents())), Workflow: req.GetWorkflow()}
-	res := &v1.EvaluateResponse{}
+	view := condition.View{Parents: make(map[string]*historyv1.ParentView, len(req.GetParents())), Workflow: req.GetWorkflow()}
+	res := &historyv1.EvaluateResponse{}
 	size := 0
 	for _, cond := range req.GetConditions() {
 		if len(res.GetAnswers()) > 0 && time.Now().After(deadline) {
@@ -71,7 +71,7 @@ func (c *Control) Evaluate(ctx context.Context, req *v1.EvaluateRequest) (*v1.Ev
 		}
 		if err != nil {
 			_, broken := errors.AsType[storeError](err)
-			answer = &v1.ConditionAnswer{Error: err.Error(), Broken: broken}
+			answer = &historyv1.ConditionAnswer{Error: err.Error(), Broken: broken}
 		}
 		answer.Task = cond.GetTask()
 		if size += jsonSize(answer); size > definition.MaxAnswerBytes && len(res.GetAnswers()) > 0 {
@@ -128,7 +128,7 @@ func (c *Control) insist(ctx context.Context, run string, f func() error) error 
 }
 
 // question answers one question. It retries while the store fails to give a value but responds.
-func (c *Control) question(ctx context.Context, view *condition.View, req *v1.EvaluateRequest, cond *v1.Condition, patience time.Duration) (answer *v1.ConditionAnswer, err error) {
+func (c *Control) question(ctx context.Context, view *condition.View, req *historyv1.EvaluateRequest, cond *historyv1.Condition, patience time.Duration) (answer *historyv1.ConditionAnswer, err error) {
 	err = c.insist(ctx, names.Home(view.Workflow.GetRunId(), req.GetChain()), func() error {
 		item, err := c.see(ctx, view, req, cond, patience)
 		if err == nil {
@@ -157,7 +157,7 @@ func inTime(ctx context.Context, f func(limited context.Context) error) error {
 
 // see fills the view for a question: the ancestors that the question reads, the input of the task, and the attempt in
 // question. It waits for missing results, which may be on their way. It returns the item of an instance.
-func (c *Control) see(ctx context.Context, view *condition.View, req *v1.EvaluateRequest, cond *v1.Condition, patience time.Duration) (item *structpb.Value, err error) {
+func (c *Control) see(ctx context.Context, view *condition.View, req *historyv1.EvaluateRequest, cond *historyv1.Condition, patience time.Duration) (item *structpb.Value, err error) {
 	for _, task := range cond.GetReferences() {
 		if view.Parents[task] != nil || req.GetParents()[task] == nil {
 			continue
@@ -174,7 +174,7 @@ func (c *Control) see(ctx context.Context, view *condition.View, req *v1.Evaluat
 		if err != nil {
 			return nil, storeError{fmt.Errorf("read the result of the attempt, which its node may keep in another store: %w", err)}
 		}
-		view.Attempt = &v1.AttemptView{
+		view.Attempt = &historyv1.AttemptView{
 			Number: view.Attempt.GetNumber(), State: view.Attempt.GetState(), Reason: view.Attempt.GetReason(), Result: record.GetResult(),
 		}
 	}
@@ -193,7 +193,7 @@ func (c *Control) see(ctx context.Context, view *condition.View, req *v1.Evaluat
 }
 
 // item returns the item of an instance, or nil if there is none.
-func (c *Control) item(ctx context.Context, cond *v1.Condition) (*structpb.Value, error) {
+func (c *Control) item(ctx context.Context, cond *historyv1.Condition) (*structpb.Value, error) {
 	_, index, ok := storekey.ParseInstanceName(cond.GetTask())
 	if !ok || cond.GetItem() != nil || cond.GetItems() == "" {
 		return cond.GetItem(), nil
@@ -207,8 +207,8 @@ func (c *Control) item(ctx context.Context, cond *v1.Condition) (*structpb.Value
 
 // answer answers one question from a view. limited bounds the time of its expressions. Values that it stores go to the
 // home of the run.
-func (c *Control) answer(ctx, limited context.Context, req *v1.EvaluateRequest, cond *v1.Condition, item *structpb.Value, view condition.View) (answer *v1.ConditionAnswer, err error) {
-	answer = &v1.ConditionAnswer{}
+func (c *Control) answer(ctx, limited context.Context, req *historyv1.EvaluateRequest, cond *historyv1.Condition, item *structpb.Value, view condition.View) (answer *historyv1.ConditionAnswer, err error) {
+	answer = &historyv1.ConditionAnswer{}
 	home := names.Home(view.Workflow.GetRunId(), req.GetChain())
 	switch kind := cond.GetKind(); kind {
 	case "":
@@ -228,7 +228,7 @@ func (c *Control) answer(ctx, limited context.Context, req *v1.EvaluateRequest, 
 			return nil, problem
 		}
 		answer.Count = int32(len(list.GetValues()))
-		answer.Items, err = c.keepList(ctx, home, &v1.ItemList{Items: list.GetValues()}, false)
+		answer.Items, err = c.keepList(ctx, home, &historyv1.ItemList{Items: list.GetValues()}, false)
 	case kindTemplate:
 		answer.Rendered, err = c.Evaluator.Render(limited, "spec", cond.GetTemplate(), view)
 		if size := jsonSize(answer.GetRendered()); err == nil && size > maxRenderedBytes {

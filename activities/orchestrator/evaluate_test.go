@@ -14,6 +14,7 @@ import (
 
 	"switchyard/activities/store"
 	"switchyard/activities/store/storekey"
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/definition"
 )
@@ -26,10 +27,10 @@ func TestEvaluateStopsInTime(t *testing.T) {
 
 func evaluateStopsInTime(t *testing.T) {
 	c := newControl(t)
-	req := &v1.EvaluateRequest{Workflow: &v1.WorkflowView{}, Parents: map[string]*v1.ParentView{"p": {State: "completed", Record: "runs/r/no-such-record"}}}
+	req := &historyv1.EvaluateRequest{Workflow: &historyv1.WorkflowView{}, Parents: map[string]*historyv1.ParentView{"p": {State: "completed", Record: "runs/r/no-such-record"}}}
 	long := strings.Repeat("n", 60)
 	for i := range 5000 {
-		req.Conditions = append(req.Conditions, &v1.Condition{Task: fmt.Sprintf("%s%d", long, i), Expression: "true", References: []string{"p"}})
+		req.Conditions = append(req.Conditions, &historyv1.Condition{Task: fmt.Sprintf("%s%d", long, i), Expression: "true", References: []string{"p"}})
 	}
 	asked := 0
 	for len(req.Conditions) > 0 {
@@ -63,14 +64,14 @@ func objectOf(t *testing.T, fields map[string]any) *structpb.Struct {
 }
 
 // ask returns the answer to one question of run r-1 of workflow w.
-func ask(t *testing.T, c *Control, cond *v1.Condition, parents map[string]*v1.ParentView) *v1.ConditionAnswer {
+func ask(t *testing.T, c *Control, cond *historyv1.Condition, parents map[string]*historyv1.ParentView) *historyv1.ConditionAnswer {
 	t.Helper()
 	for name := range parents {
 		cond.References = append(cond.References, name)
 	}
-	res, err := c.Evaluate(t.Context(), &v1.EvaluateRequest{
-		Conditions: []*v1.Condition{cond}, Parents: parents,
-		Workflow: &v1.WorkflowView{Name: "w", RunId: "r-1", Context: objectOf(t, map[string]any{"channel": "stable"})},
+	res, err := c.Evaluate(t.Context(), &historyv1.EvaluateRequest{
+		Conditions: []*historyv1.Condition{cond}, Parents: parents,
+		Workflow: &historyv1.WorkflowView{Name: "w", RunId: "r-1", Context: objectOf(t, map[string]any{"channel": "stable"})},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -84,19 +85,19 @@ func ask(t *testing.T, c *Control, cond *v1.Condition, parents map[string]*v1.Pa
 func TestEvaluateCount(t *testing.T) {
 	t.Parallel()
 	c := newControl(t)
-	parents := map[string]*v1.ParentView{"discover": {State: "completed", Result: &v1.TaskResult{Output: objectOf(t, map[string]any{"count": 3, "name": "n"})}}}
-	if a := ask(t, c, &v1.Condition{Task: "each", Kind: "count", Expression: "discover.count"}, parents); a.GetCount() != 3 || a.GetError() != "" {
+	parents := map[string]*historyv1.ParentView{"discover": {State: "completed", Result: &v1.TaskResult{Output: objectOf(t, map[string]any{"count": 3, "name": "n"})}}}
+	if a := ask(t, c, &historyv1.Condition{Task: "each", Kind: "count", Expression: "discover.count"}, parents); a.GetCount() != 3 || a.GetError() != "" {
 		t.Errorf("answer %v", a)
 	}
 	for expr, want := range map[string]string{
 		"discover.name": `this one is of type string: "n"`, "-1": "negative: -1", "discover.count + 0.5": "3.5, which is not an integer", "100001": "more than 100000",
 	} {
-		a := ask(t, c, &v1.Condition{Task: "each", Kind: "count", Expression: expr}, parents)
+		a := ask(t, c, &historyv1.Condition{Task: "each", Kind: "count", Expression: expr}, parents)
 		if !strings.Contains(a.GetError(), want) || a.GetCount() != 0 || a.GetBroken() {
 			t.Errorf("%s: answer %v, want %q", expr, a, want)
 		}
 	}
-	if a := ask(t, c, &v1.Condition{Task: "each", Kind: "sum", Expression: "1"}, nil); !strings.Contains(a.GetError(), `kind "sum"`) {
+	if a := ask(t, c, &historyv1.Condition{Task: "each", Kind: "sum", Expression: "1"}, nil); !strings.Contains(a.GetError(), `kind "sum"`) {
 		t.Errorf("an unknown kind: %v", a)
 	}
 }
@@ -110,17 +111,17 @@ func TestEvaluateItems(t *testing.T) {
 		names = append(names, fmt.Sprintf("file %d of many", i))
 	}
 	record := storekey.Result("r-1", 0, "discover", 0)
-	if err := c.Store.PutMessage(t.Context(), record, &v1.ExecuteResponse{State: "completed", Result: &v1.TaskResult{
+	if err := c.Store.PutMessage(t.Context(), record, &historyv1.ExecuteResponse{State: "completed", Result: &v1.TaskResult{
 		Output: objectOf(t, map[string]any{"few": []any{"a", "b"}, "many": names}),
 	}}); err != nil {
 		t.Fatal(err)
 	}
-	parents := map[string]*v1.ParentView{"discover": {State: "completed", Record: record}}
-	few := ask(t, c, &v1.Condition{Task: "each", Kind: "items", Expression: "discover.few"}, parents)
+	parents := map[string]*historyv1.ParentView{"discover": {State: "completed", Record: record}}
+	few := ask(t, c, &historyv1.Condition{Task: "each", Kind: "items", Expression: "discover.few"}, parents)
 	if few.GetCount() != 2 || few.GetItems().GetKey() != "" || len(few.GetItems().GetList().GetValues()) != 2 {
 		t.Errorf("few: %v", few)
 	}
-	many := ask(t, c, &v1.Condition{Task: "each", Kind: "items", Expression: "discover.many"}, parents)
+	many := ask(t, c, &historyv1.Condition{Task: "each", Kind: "items", Expression: "discover.many"}, parents)
 	if many.GetCount() != 1000 || many.GetItems().GetList() != nil || !strings.HasPrefix(many.GetItems().GetKey(), storekey.RunPrefix("r-1")) {
 		t.Fatalf("many: %v", many)
 	}
@@ -131,10 +132,10 @@ func TestEvaluateItems(t *testing.T) {
 	if err != nil || len(list.GetItems()) != 1000 || list.GetItems()[999].GetStringValue() != "file 999 of many" {
 		t.Errorf("stored: %v, %v", list, err)
 	}
-	if again := ask(t, c, &v1.Condition{Task: "each", Kind: "items", Expression: "discover.many"}, parents); again.GetItems().GetKey() != many.GetItems().GetKey() {
+	if again := ask(t, c, &historyv1.Condition{Task: "each", Kind: "items", Expression: "discover.many"}, parents); again.GetItems().GetKey() != many.GetItems().GetKey() {
 		t.Errorf("asked again it is %v", again)
 	}
-	if a := ask(t, c, &v1.Condition{Task: "each", Kind: "items", Expression: "workflow.context.channel"}, nil); !strings.Contains(a.GetError(), `foreach must be a list; this one is of type string: "stable"`) {
+	if a := ask(t, c, &historyv1.Condition{Task: "each", Kind: "items", Expression: "workflow.context.channel"}, nil); !strings.Contains(a.GetError(), `foreach must be a list; this one is of type string: "stable"`) {
 		t.Errorf("no list: %v", a)
 	}
 }
@@ -143,19 +144,19 @@ func TestEvaluateRetry(t *testing.T) {
 	t.Parallel()
 	c := newControl(t)
 	record := storekey.Result("r-1", 0, "a", 0)
-	if err := c.Store.PutMessage(t.Context(), record, &v1.ExecuteResponse{State: "failed", Result: &v1.TaskResult{ExitCode: 75, Stderr: "connection reset"}}); err != nil {
+	if err := c.Store.PutMessage(t.Context(), record, &historyv1.ExecuteResponse{State: "failed", Result: &v1.TaskResult{ExitCode: 75, Stderr: "connection reset"}}); err != nil {
 		t.Fatal(err)
 	}
 	const expr = "attempt.exitCode == 75 && attempt.stderr.contains('reset') && attempt.number == 1 && attempt.reason == 'exit_code' && attempt.state == 'failed'"
-	for name, attempt := range map[string]*v1.AttemptView{
+	for name, attempt := range map[string]*historyv1.AttemptView{
 		"here":         {Number: 1, State: "failed", Reason: "exit_code", Result: &v1.TaskResult{ExitCode: 75, Stderr: "connection reset"}},
 		"in the store": {Number: 1, State: "failed", Reason: "exit_code", Record: record, Result: &v1.TaskResult{ExitCode: 75}},
 	} {
-		if a := ask(t, c, &v1.Condition{Task: "a", Kind: "retry", Expression: expr, Attempt: attempt}, nil); !a.GetValue() || a.GetError() != "" {
+		if a := ask(t, c, &historyv1.Condition{Task: "a", Kind: "retry", Expression: expr, Attempt: attempt}, nil); !a.GetValue() || a.GetError() != "" {
 			t.Errorf("%s: %v", name, a)
 		}
 	}
-	if a := ask(t, c, &v1.Condition{Task: "a", Kind: "retry", Expression: "attempt.exitCode == 1", Attempt: &v1.AttemptView{Record: record}}, nil); a.GetValue() {
+	if a := ask(t, c, &historyv1.Condition{Task: "a", Kind: "retry", Expression: "attempt.exitCode == 1", Attempt: &historyv1.AttemptView{Record: record}}, nil); a.GetValue() {
 		t.Errorf("another exit code: %v", a)
 	}
 }
@@ -164,18 +165,18 @@ func TestEvaluateTemplate(t *testing.T) {
 	t.Parallel()
 	c := newControl(t)
 	spec := objectOf(t, map[string]any{"input": map[string]any{"version": "${{ build.version }}", "n": "${{ input.index + 1.0 }}"}, "workflow": "deploy-${{ workflow.context.channel }}"})
-	parents := map[string]*v1.ParentView{"build": {State: "completed", Result: &v1.TaskResult{Output: objectOf(t, map[string]any{"version": "1.2"})}}}
-	a := ask(t, c, &v1.Condition{Task: "child", Kind: "template", Template: spec, Input: objectOf(t, map[string]any{"index": 4})}, parents)
+	parents := map[string]*historyv1.ParentView{"build": {State: "completed", Result: &v1.TaskResult{Output: objectOf(t, map[string]any{"version": "1.2"})}}}
+	a := ask(t, c, &historyv1.Condition{Task: "child", Kind: "template", Template: spec, Input: objectOf(t, map[string]any{"index": 4})}, parents)
 	want := objectOf(t, map[string]any{"input": map[string]any{"version": "1.2", "n": 5}, "workflow": "deploy-stable"})
 	if !proto.Equal(a.GetRendered(), want) || a.GetError() != "" {
 		t.Errorf("answer %v", a)
 	}
-	a = ask(t, c, &v1.Condition{Task: "child", Kind: "template", Template: objectOf(t, map[string]any{"x": "${{ build.nope }}"})}, parents)
+	a = ask(t, c, &historyv1.Condition{Task: "child", Kind: "template", Template: objectOf(t, map[string]any{"x": "${{ build.nope }}"})}, parents)
 	if !strings.Contains(a.GetError(), "spec.x: ") || !strings.Contains(a.GetError(), "${{ build.nope }}") || a.GetRendered() != nil || a.GetBroken() {
 		t.Errorf("an error: %v", a)
 	}
 	parents["build"].Result.Output = objectOf(t, map[string]any{"version": strings.Repeat("x", maxRenderedBytes)})
-	if a = ask(t, c, &v1.Condition{Task: "child", Kind: "template", Template: spec, Input: objectOf(t, map[string]any{"index": 4})}, parents); !strings.Contains(a.GetError(), "bytes") || a.GetRendered() != nil {
+	if a = ask(t, c, &historyv1.Condition{Task: "child", Kind: "template", Template: spec, Input: objectOf(t, map[string]any{"index": 4})}, parents); !strings.Contains(a.GetError(), "bytes") || a.GetRendered() != nil {
 		t.Errorf("too large: %.200v", a)
 	}
 }
@@ -184,9 +185,9 @@ func TestEvaluateTemplate(t *testing.T) {
 func TestEvaluateLargeAnswers(t *testing.T) {
 	t.Parallel()
 	c := newControl(t)
-	req := &v1.EvaluateRequest{Workflow: &v1.WorkflowView{Name: "w", RunId: "r-1", Input: objectOf(t, map[string]any{"x": strings.Repeat("x", maxRenderedBytes/2)})}}
+	req := &historyv1.EvaluateRequest{Workflow: &historyv1.WorkflowView{Name: "w", RunId: "r-1", Input: objectOf(t, map[string]any{"x": strings.Repeat("x", maxRenderedBytes/2)})}}
 	for i := range 5 {
-		req.Conditions = append(req.Conditions, &v1.Condition{
+		req.Conditions = append(req.Conditions, &historyv1.Condition{
 			Task: fmt.Sprintf("t%d", i), Kind: "template", Template: objectOf(t, map[string]any{"x": "${{ workflow.input.x }}"}),
 		})
 	}
@@ -212,10 +213,10 @@ func TestEvaluateKeepsItsBudget(t *testing.T) {
 	t.Parallel()
 	c := newControl(t)
 	const nested = "[1,2,3,4,5,6,7,8,9,10].all(a, [1,2,3,4,5,6,7,8,9,10].all(b, [1,2,3,4,5,6,7,8,9,10].all(c, [1,2,3,4,5,6,7,8,9,10].all(d, [1,2,3,4,5,6,7,8,9,10].all(e, a + b + c + d + e > 0)))))"
-	req := &v1.EvaluateRequest{Workflow: &v1.WorkflowView{Name: "w", RunId: "r-1"}}
+	req := &historyv1.EvaluateRequest{Workflow: &historyv1.WorkflowView{Name: "w", RunId: "r-1"}}
 	kinds := []string{"", kindCount, kindItems, kindCache, kindRetry, kindTemplate}
 	for i := range 1000 {
-		cond := &v1.Condition{Task: fmt.Sprintf("t%d", i), Kind: kinds[i%len(kinds)], Expression: nested}
+		cond := &historyv1.Condition{Task: fmt.Sprintf("t%d", i), Kind: kinds[i%len(kinds)], Expression: nested}
 		switch cond.GetKind() {
 		case kindCount:
 			cond.Expression += " ? 1 : 2"
@@ -248,18 +249,18 @@ func TestCachedResults(t *testing.T) {
 	t.Parallel()
 	c := newControl(t)
 	now := time.Now()
-	save := func(key string, age time.Duration, res *v1.ExecuteResponse) error {
-		return c.SaveCached(t.Context(), &v1.SaveCachedRequest{Workflow: "w", Task: "build", Key: key, Result: &v1.CachedResult{
+	save := func(key string, age time.Duration, res *historyv1.ExecuteResponse) error {
+		return c.SaveCached(t.Context(), &historyv1.SaveCachedRequest{Workflow: "w", Task: "build", Key: key, Result: &historyv1.CachedResult{
 			RunId: "r-0", CompletedAt: timestamppb.New(now.Add(-age)), Response: res,
 		}})
 	}
-	look := func(key string, ttl time.Duration) *v1.ConditionAnswer {
-		return ask(t, c, &v1.Condition{Task: "build", Kind: "cache", Expression: key, Ttl: durationpb.New(ttl)}, nil)
+	look := func(key string, ttl time.Duration) *historyv1.ConditionAnswer {
+		return ask(t, c, &historyv1.Condition{Task: "build", Kind: "cache", Expression: key, Ttl: durationpb.New(ttl)}, nil)
 	}
 	if a := look("'v1'", 0); a.GetText() != "v1" || a.GetCached() != nil || a.GetError() != "" {
 		t.Fatalf("before there is any: %v", a)
 	}
-	small := &v1.ExecuteResponse{State: "completed", Node: "n", Result: &v1.TaskResult{Stdout: "out", Output: objectOf(t, map[string]any{"k": "v"}), ContextUpdate: objectOf(t, map[string]any{"c": 1})}}
+	small := &historyv1.ExecuteResponse{State: "completed", Node: "n", Result: &v1.TaskResult{Stdout: "out", Output: objectOf(t, map[string]any{"k": "v"}), ContextUpdate: objectOf(t, map[string]any{"c": 1})}}
 	if err := save("v1", time.Hour, small); err != nil {
 		t.Fatal(err)
 	}
@@ -269,9 +270,9 @@ func TestCachedResults(t *testing.T) {
 			t.Errorf("for %v: %v", ttl, a)
 		}
 	}
-	for name, a := range map[string]*v1.ConditionAnswer{
+	for name, a := range map[string]*historyv1.ConditionAnswer{
 		"too old": look("'v1'", 30*time.Minute), "another key": look("'v2'", 0),
-		"another task": ask(t, c, &v1.Condition{Task: "test", Kind: "cache", Expression: "'v1'"}, nil),
+		"another task": ask(t, c, &historyv1.Condition{Task: "test", Kind: "cache", Expression: "'v1'"}, nil),
 	} {
 		if a.GetCached() != nil || a.GetError() != "" {
 			t.Errorf("%s: %v", name, a)
@@ -286,10 +287,10 @@ func TestCachedResults(t *testing.T) {
 	if a := look("'"+strings.Repeat("k", 100)+"'.split('').map(a, '"+strings.Repeat("k", 200)+"').join('')", 0); !strings.Contains(a.GetError(), "at most") {
 		t.Errorf("a long key: %.200v", a)
 	}
-	if err := save("v1", 0, &v1.ExecuteResponse{State: "failed"}); err == nil {
+	if err := save("v1", 0, &historyv1.ExecuteResponse{State: "failed"}); err == nil {
 		t.Error("a failed result was cached")
 	}
-	if err := save("v1", 0, &v1.ExecuteResponse{State: "completed", Record: "runs/r-0/results/nope.0.0"}); err == nil {
+	if err := save("v1", 0, &historyv1.ExecuteResponse{State: "completed", Record: "runs/r-0/results/nope.0.0"}); err == nil {
 		t.Error("a result that is nowhere was cached")
 	}
 	if a := look("'v1'", 0); !proto.Equal(a.GetCached().GetResponse(), small) {
@@ -299,12 +300,12 @@ func TestCachedResults(t *testing.T) {
 	// A large result in a batch's record is reused, too, even after its run has been deleted.
 	large := objectOf(t, map[string]any{"text": strings.Repeat("x", 1<<20)})
 	record := storekey.Batch("r-0", 0, "build[0-1]", 0, 0)
-	if err := c.Store.PutMessage(t.Context(), record, &v1.ExecuteResponse{State: "completed", Batch: []*v1.MemberResult{
+	if err := c.Store.PutMessage(t.Context(), record, &historyv1.ExecuteResponse{State: "completed", Batch: []*historyv1.MemberResult{
 		{Index: 0}, {Index: 1, State: "completed", Result: &v1.TaskResult{Output: large, Stdout: "much"}},
 	}}); err != nil {
 		t.Fatal(err)
 	}
-	if err := save("v3", 0, &v1.ExecuteResponse{State: "completed", Record: store.MemberReference(record, 1)}); err != nil {
+	if err := save("v3", 0, &historyv1.ExecuteResponse{State: "completed", Record: store.MemberReference(record, 1)}); err != nil {
 		t.Fatal(err)
 	}
 	if err := c.Store.DeleteRun(t.Context(), "r-0"); err != nil {
@@ -324,21 +325,21 @@ func TestCachedResults(t *testing.T) {
 func TestCachedInstances(t *testing.T) {
 	t.Parallel()
 	c := newControl(t)
-	key := func(cond *v1.Condition) string {
+	key := func(cond *historyv1.Condition) string {
 		cond.Kind, cond.Expression = "cache", "'v1'"
 		return ask(t, c, cond, nil).GetText()
 	}
 	text := structpb.NewStringValue
-	a, b := key(&v1.Condition{Task: "each[0]", Item: text("a")}), key(&v1.Condition{Task: "each[1]", Item: text("b")})
-	if a == b || a != key(&v1.Condition{Task: "each[5]", Item: text("a")}) {
+	a, b := key(&historyv1.Condition{Task: "each[0]", Item: text("a")}), key(&historyv1.Condition{Task: "each[1]", Item: text("b")})
+	if a == b || a != key(&historyv1.Condition{Task: "each[5]", Item: text("a")}) {
 		t.Errorf("keys of items: %q and %q", a, b)
 	}
 	// The task's own input shadows the item.
 	own := objectOf(t, map[string]any{"item": "same"})
-	if x, y := key(&v1.Condition{Task: "each[0]", Item: text("a"), Input: own}), key(&v1.Condition{Task: "each[1]", Item: text("b"), Input: own}); x != a || y != b {
+	if x, y := key(&historyv1.Condition{Task: "each[0]", Item: text("a"), Input: own}), key(&historyv1.Condition{Task: "each[1]", Item: text("b"), Input: own}); x != a || y != b {
 		t.Errorf("keys of items that expressions do not see: %q and %q", x, y)
 	}
-	list, err := proto.Marshal(&v1.ItemList{Items: []*structpb.Value{text("a"), text("b")}})
+	list, err := proto.Marshal(&historyv1.ItemList{Items: []*structpb.Value{text("a"), text("b")}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -346,22 +347,22 @@ func TestCachedInstances(t *testing.T) {
 	if err := c.Store.Put(t.Context(), stored, list); err != nil {
 		t.Fatal(err)
 	}
-	if x, y := key(&v1.Condition{Task: "each[0]", Items: stored}), key(&v1.Condition{Task: "each[1]", Items: stored}); x != a || y != b {
+	if x, y := key(&historyv1.Condition{Task: "each[0]", Items: stored}), key(&historyv1.Condition{Task: "each[1]", Items: stored}); x != a || y != b {
 		t.Errorf("keys of stored items: %q and %q", x, y)
 	}
-	if x, y := key(&v1.Condition{Task: "each[0]"}), key(&v1.Condition{Task: "each[1]"}); x == y {
+	if x, y := key(&historyv1.Condition{Task: "each[0]"}), key(&historyv1.Condition{Task: "each[1]"}); x == y {
 		t.Errorf("keys of numbers: %q and %q", x, y)
 	}
-	seen := ask(t, c, &v1.Condition{Task: "each[1]", Items: stored, Kind: "template", Template: objectOf(t, map[string]any{"a": "${{ input.item }}"})}, nil)
+	seen := ask(t, c, &historyv1.Condition{Task: "each[1]", Items: stored, Kind: "template", Template: objectOf(t, map[string]any{"a": "${{ input.item }}"})}, nil)
 	if seen.GetRendered().GetFields()["a"].GetStringValue() != "b" {
 		t.Errorf("a template of an instance: %v", seen)
 	}
-	if err := c.SaveCached(t.Context(), &v1.SaveCachedRequest{Workflow: "w", Task: "each[0]", Key: a, Result: &v1.CachedResult{
-		RunId: "r-0", CompletedAt: timestamppb.Now(), Response: &v1.ExecuteResponse{State: "completed"},
+	if err := c.SaveCached(t.Context(), &historyv1.SaveCachedRequest{Workflow: "w", Task: "each[0]", Key: a, Result: &historyv1.CachedResult{
+		RunId: "r-0", CompletedAt: timestamppb.Now(), Response: &historyv1.ExecuteResponse{State: "completed"},
 	}}); err != nil {
 		t.Fatal(err)
 	}
-	found := ask(t, c, &v1.Condition{Task: "each[5]", Kind: "cache", Expression: "'v1'", Item: text("a")}, nil)
+	found := ask(t, c, &historyv1.Condition{Task: "each[5]", Kind: "cache", Expression: "'v1'", Item: text("a")}, nil)
 	if found.GetCached().GetRunId() != "r-0" {
 		t.Errorf("the item at another place: %v", found)
 	}
@@ -371,15 +372,15 @@ func TestCachedInstances(t *testing.T) {
 func TestEvaluateMissing(t *testing.T) {
 	t.Parallel()
 	c := newControl(t)
-	gone := map[string]*v1.ParentView{"p": {State: "completed", FanOut: &v1.FanOutView{Count: 2, Outputs: &v1.Items{Key: storekey.List("r-1", "none")}}}}
-	if a := ask(t, c, &v1.Condition{Task: "t", Expression: "parent.p.count == 2", References: nil}, gone); !a.GetBroken() || !strings.Contains(a.GetError(), "outputs of the instances of p") {
+	gone := map[string]*historyv1.ParentView{"p": {State: "completed", FanOut: &historyv1.FanOutView{Count: 2, Outputs: &historyv1.Items{Key: storekey.List("r-1", "none")}}}}
+	if a := ask(t, c, &historyv1.Condition{Task: "t", Expression: "parent.p.count == 2", References: nil}, gone); !a.GetBroken() || !strings.Contains(a.GetError(), "outputs of the instances of p") {
 		t.Errorf("answer %v", a)
 	}
 	if err := c.Store.Close(); err != nil {
 		t.Fatal(err)
 	}
-	res, err := c.Evaluate(t.Context(), &v1.EvaluateRequest{
-		Conditions: []*v1.Condition{{Task: "t", Kind: "cache", Expression: "'x'"}}, Workflow: &v1.WorkflowView{Name: "w", RunId: "r-1"},
+	res, err := c.Evaluate(t.Context(), &historyv1.EvaluateRequest{
+		Conditions: []*historyv1.Condition{{Task: "t", Kind: "cache", Expression: "'x'"}}, Workflow: &historyv1.WorkflowView{Name: "w", RunId: "r-1"},
 	})
 	if err != nil || len(res.GetAnswers()) != 0 || res.GetAway() == "" {
 		t.Errorf("with a store that is closed: %v, %v", res, err)

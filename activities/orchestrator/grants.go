@@ -6,13 +6,13 @@ import (
 
 	"switchyard/activities/grants"
 	"switchyard/activities/store/storekey"
-	v1 "switchyard/proto/switchyard/v1"
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	"switchyard/workflows/names"
 )
 
 // grant stores grants for nodes that were given tasks of a workflow, which is a run or its child for a part of a fan-out.
 // The run learns of its assignments only afterwards, so no node gets a task without a grant.
-func (p *Placement) grant(ctx context.Context, workflow, chain string, assigned []*v1.Assignment) error {
+func (p *Placement) grant(ctx context.Context, workflow, chain string, assigned []*historyv1.Assignment) error {
 	if p.grants == nil || len(assigned) == 0 {
 		return nil
 	}

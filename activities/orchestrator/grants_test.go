@@ -11,6 +11,7 @@ import (
 	"switchyard/activities/grants"
 	"switchyard/activities/placement"
 	"switchyard/activities/store"
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 )
 
@@ -30,17 +31,17 @@ func TestNoTaskIsPlacedWithoutItsGrant(t *testing.T) {
 	var suite testsuite.WorkflowTestSuite
 	env := suite.NewTestActivityEnvironment()
 	env.RegisterActivity(p.Place)
-	place := func(req *v1.PlaceRequest) (*v1.PlaceResponse, error) {
+	place := func(req *historyv1.PlaceRequest) (*historyv1.PlaceResponse, error) {
 		value, err := env.ExecuteActivity(p.Place, req)
 		if err != nil {
 			return nil, err
 		}
-		var res v1.PlaceResponse
+		var res historyv1.PlaceResponse
 		return &res, value.Get(&res)
 	}
 	// The requests name a task, an instance, and an instance in a part of a large fan-out.
-	whole := &v1.PlaceRequest{RunId: "ci-0k", Chain: "c1", Requests: []*v1.TaskRequest{{Task: "build", Claim: 1, Type: "shell"}, {Task: "each[3]", Claim: 1, Type: "shell"}}}
-	part := &v1.PlaceRequest{RunId: "ci-0k/0/wide[1000]/c1", Chain: "c1", Requests: []*v1.TaskRequest{{Task: "wide[1003]", Claim: 1, Type: "shell"}}}
+	whole := &historyv1.PlaceRequest{RunId: "ci-0k", Chain: "c1", Requests: []*historyv1.TaskRequest{{Task: "build", Claim: 1, Type: "shell"}, {Task: "each[3]", Claim: 1, Type: "shell"}}}
+	part := &historyv1.PlaceRequest{RunId: "ci-0k/0/wide[1000]/c1", Chain: "c1", Requests: []*historyv1.TaskRequest{{Task: "wide[1003]", Claim: 1, Type: "shell"}}}
 
 	if err := os.Rename(dir, dir+".away"); err != nil {
 		t.Fatal(err)
@@ -51,7 +52,7 @@ func TestNoTaskIsPlacedWithoutItsGrant(t *testing.T) {
 	if err := os.Rename(dir+".away", dir); err != nil {
 		t.Fatal(err)
 	}
-	for _, req := range []*v1.PlaceRequest{whole, part} {
+	for _, req := range []*historyv1.PlaceRequest{whole, part} {
 		res, err := place(req)
 		if err != nil || len(res.GetAssigned()) != len(req.GetRequests()) {
 			t.Fatalf("%v, %v", res, err)

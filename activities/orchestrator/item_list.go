@@ -6,14 +6,14 @@ import (
 	"google.golang.org/protobuf/proto"
 	"switchyard/activities/results"
 	"switchyard/activities/store/storekey"
-	v1 "switchyard/proto/switchyard/v1"
+	historyv1 "switchyard/proto/switchyard/history/v1"
 )
 
 // keepList returns a list that can travel: inline if it is small and stored is false, else by its key in the store. It is
 // idempotent.
-func (c *Control) keepList(ctx context.Context, home string, list *v1.ItemList, stored bool) (*v1.Items, error) {
+func (c *Control) keepList(ctx context.Context, home string, list *historyv1.ItemList, stored bool) (*historyv1.Items, error) {
 	if !stored && proto.Size(list) <= results.MaxInline {
-		items := &v1.Items{States: list.GetStates()}
+		items := &historyv1.Items{States: list.GetStates()}
 		if list.GetError() == "" {
 			items.List = results.ListOf(list)
 		}
@@ -28,5 +28,5 @@ func (c *Control) keepList(ctx context.Context, home string, list *v1.ItemList, 
 	if err := c.Store.Put(ctx, key, value); err != nil {
 		return nil, storeError{err}
 	}
-	return &v1.Items{Key: key}, nil
+	return &historyv1.Items{Key: key}, nil
 }

@@ -11,7 +11,7 @@ import (
 	workflowpb "go.temporal.io/api/workflow/v1"
 	"go.temporal.io/api/workflowservice/v1"
 
-	v1 "switchyard/proto/switchyard/v1"
+	historyv1 "switchyard/proto/switchyard/history/v1"
 )
 
 // lineage is the execution that a child belongs to. It is part of a line that begins with the execution that started the
@@ -26,7 +26,7 @@ type lineage struct {
 }
 
 // parentEnd returns how the parent of a child ended, or nil while the execution that the child belongs to is open.
-func (c *Children) parentEnd(ctx context.Context, req *v1.AwaitedRun, known *lineage) (*v1.RunEnd, error) {
+func (c *Children) parentEnd(ctx context.Context, req *historyv1.AwaitedRun, known *lineage) (*historyv1.RunEnd, error) {
 	for {
 		fromStart := known.execution == ""
 		if fromStart {
@@ -38,13 +38,13 @@ func (c *Children) parentEnd(ctx context.Context, req *v1.AwaitedRun, known *lin
 		}
 		*known = lineage{} // an earlier execution may have been reset since
 		if fromStart {
-			return &v1.RunEnd{Error: "no open execution of the parent has started the child"}, nil
+			return &historyv1.RunEnd{Error: "no open execution of the parent has started the child"}, nil
 		}
 	}
 }
 
 // followLine moves at to the last execution of its line, and reports whether that one is open.
-func (c *Children) followLine(ctx context.Context, req *v1.AwaitedRun, at *lineage) (open bool, err error) {
+func (c *Children) followLine(ctx context.Context, req *historyv1.AwaitedRun, at *lineage) (open bool, err error) {
 	for {
 		d, err := c.Client.DescribeWorkflowExecution(ctx, req.GetWorkflowId(), at.execution)
 		if _, gone := errors.AsType[*serviceerror.NotFound](err); gone {
@@ -65,7 +65,7 @@ func (c *Children) followLine(ctx context.Context, req *v1.AwaitedRun, at *linea
 }
 
 // successor returns the execution that takes over a child of a closed one, or the zero value if there is none.
-func (c *Children) successor(ctx context.Context, req *v1.AwaitedRun, of *workflowservice.DescribeWorkflowExecutionResponse, inherited bool) (lineage, error) {
+func (c *Children) successor(ctx context.Context, req *historyv1.AwaitedRun, of *workflowservice.DescribeWorkflowExecutionResponse, inherited bool) (lineage, error) {
 	if reset := of.GetWorkflowExtendedInfo().GetResetRunId(); reset != "" {
 		if inherited {
 			return lineage{reset, true}, nil

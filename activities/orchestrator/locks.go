@@ -15,7 +15,7 @@ import (
 	"golang.org/x/sync/errgroup"
 	"google.golang.org/protobuf/proto"
 
-	v1 "switchyard/proto/switchyard/v1"
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	"switchyard/workflows/names"
 )
 
@@ -32,7 +32,7 @@ const (
 type Locks struct {
 	Client client.Client
 	// Watch returns a function that reports whether an attempt of a closed run may still run.
-	Watch func(*v1.AwaitAnswerRequest) func(context.Context) bool
+	Watch func(*historyv1.AwaitAnswerRequest) func(context.Context) bool
 
 	mu sync.Mutex
 	// ending holds the closed holders that may still have running attempts, by holder, execution and claim.
@@ -41,7 +41,7 @@ type Locks struct {
 
 // Ask sends the requests of a run to locks in order, and starts the workflows of locks that are not open. It is
 // idempotent.
-func (l *Locks) Ask(ctx context.Context, req *v1.LockRequests) error {
+func (l *Locks) Ask(ctx context.Context, req *historyv1.LockRequests) error {
 	for _, r := range req.GetRequests() {
 		id := names.LockWorkflowID(r.GetLock())
 		var err error
@@ -53,7 +53,7 @@ func (l *Locks) Ask(ctx context.Context, req *v1.LockRequests) error {
 		} else {
 			_, err = l.Client.SignalWithStartWorkflow(ctx, id, names.AskSignal, r, client.StartWorkflowOptions{
 				TaskQueue: names.ControlQueue, WorkflowTaskTimeout: lockTaskTimeout, StaticSummary: "lock " + r.GetLock(),
-			}, names.LockWorkflow, &v1.LockInput{Name: r.GetLock()})
+			}, names.LockWorkflow, &historyv1.LockInput{Name: r.GetLock()})
 		}
 		if err != nil {
 			return fmt.Errorf("request lock %s: %w", r.GetLock(), err)
@@ -64,11 +64,13 @@ func (l *Locks) Ask(ctx context.Context, req *v1.LockRequests) error {
 
 // Holders returns the holders of a lock that are gone: their workflow is closed or has been replaced, and none of their
 // attempts still runs. A holder that cannot be looked up does not count as gone.
-func (l *Locks) Holders(ctx context.Context, req *v1.HoldersRequest) (*v1.HoldersResponse, error) {
+func (l *Locks) Holders(ctx context.Context, req *historyv1.HoldersRequest) (*historyv1.HoldersResponse, error) {
 	var mu sync.Mutex
 	gone := map[string]bool{} // by holder and execution
 	var ending atomic.Bool
-	key := func(a *v1.AcquireRequest) string { return a.GetHolder() + " " + a.GetExecution() + " " + a.GetClaim() }
+	key := func(a *historyv1.AcquireRequest) string {
+		return a.GetHolder() + " " + a.GetExecution() + " " + a.GetClaim()
+	}
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(looksAtOnce)
 	for _, a := range req.GetHeld() {
@@ -95,7 +97,7 @@ func (l *Locks) Holders(ctx context.Context, req *v1.HoldersRequest) (*v1.Holder
 		})
 	}
 	err := group.Wait()
-	res := &v1.HoldersResponse{Ending: ending.Load()}
+	res := &historyv1.HoldersResponse{Ending: ending.Load()}
 	for _, a := range req.GetHeld() {
 		if gone[key(a)] {
 			res.Gone = append(res.Gone, a)
@@ -108,7 +110,7 @@ func (l *Locks) Holders(ctx context.Context, req *v1.HoldersRequest) (*v1.Holder
 }
 
 // gone reports whether a holder is closed or its id now belongs to another execution.
-func (l *Locks) gone(ctx context.Context, a *v1.AcquireRequest) (bool, error) {
+func (l *Locks) gone(ctx context.Context, a *historyv1.AcquireRequest) (bool, error) {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	d, err := l.Client.DescribeWorkflowExecution(ctx, a.GetHolder(), "")
@@ -141,7 +143,7 @@ type endingHolder struct {
 
 // mayRun reports whether an attempt may still run under the claim of a holder that is gone. While that is unknown, it
 // returns true.
-func (l *Locks) mayRun(ctx context.Context, key string, a *v1.AcquireRequest) bool {
+func (l *Locks) mayRun(ctx context.Context, key string, a *historyv1.AcquireRequest) bool {
 	l.mu.Lock()
 	h := l.ending[key]
 	if h == nil {
@@ -174,11 +176,11 @@ func (l *Locks) mayRun(ctx context.Context, key string, a *v1.AcquireRequest) bo
 }
 
 // find searches for the attempts of a closed holder. It ends after abandonedTimeout at the latest.
-func (l *Locks) find(ctx context.Context, h *endingHolder, a *v1.AcquireRequest) {
+func (l *Locks) find(ctx context.Context, h *endingHolder, a *historyv1.AcquireRequest) {
 	ctx, cancel := context.WithTimeout(ctx, abandonedTimeout)
 	defer cancel()
 	defer close(h.found)
-	var attempts []*v1.AwaitAnswerRequest
+	var attempts []*historyv1.AwaitAnswerRequest
 	if attempts, h.err = l.abandoned(ctx, a); h.err == nil {
 		for _, attempt := range attempts {
 			h.watched = append(h.watched, l.Watch(attempt))
@@ -188,7 +190,7 @@ func (l *Locks) find(ctx context.Context, h *endingHolder, a *v1.AcquireRequest)
 
 // abandoned returns the attempts under the claim of a holder that was closed from outside. The claim of a run covers all
 // of its attempts.
-func (l *Locks) abandoned(ctx context.Context, a *v1.AcquireRequest) ([]*v1.AwaitAnswerRequest, error) {
+func (l *Locks) abandoned(ctx context.Context, a *historyv1.AcquireRequest) ([]*historyv1.AwaitAnswerRequest, error) {
 	last, err := lastExecution(ctx, l.Client, a.GetHolder(), a.GetAsker())
 	if err != nil {
 		return nil, err
@@ -197,11 +199,13 @@ func (l *Locks) abandoned(ctx context.Context, a *v1.AcquireRequest) ([]*v1.Awai
 	if _, _, isUnit := names.ParseAttemptID(a.GetClaim()); !isUnit {
 		return all, err
 	}
-	return slices.DeleteFunc(all, func(attempt *v1.AwaitAnswerRequest) bool { return attemptID(attempt.GetAttempt()) != a.GetClaim() }), err
+	return slices.DeleteFunc(all, func(attempt *historyv1.AwaitAnswerRequest) bool {
+		return attemptID(attempt.GetAttempt()) != a.GetClaim()
+	}), err
 }
 
 // attemptID returns the id of an attempt's activity, which is also the lock claim of its task or instance.
-func attemptID(req *v1.ExecuteRequest) string {
+func attemptID(req *historyv1.ExecuteRequest) string {
 	return names.AttemptID(unitName(req), req.GetClaim())
 }
 

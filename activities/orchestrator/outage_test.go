@@ -10,6 +10,7 @@ import (
 	"go.temporal.io/sdk/temporal"
 
 	"switchyard/activities/store/storekey"
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/definition"
 )
@@ -32,10 +33,10 @@ func takeAway(t *testing.T, c *Control) (bringBack func()) {
 func TestEvaluateUnreadableResultFailsItsOwnQuestion(t *testing.T) {
 	t.Parallel()
 	c := newControl(t)
-	parents := map[string]*v1.ParentView{}
+	parents := map[string]*historyv1.ParentView{}
 	for _, task := range []string{"good", "torn", "refused"} {
-		parents[task] = &v1.ParentView{State: "completed", Record: storekey.Result("r-1", 0, task, 0)}
-		if err := c.Store.PutMessage(t.Context(), parents[task].GetRecord(), &v1.ExecuteResponse{Result: &v1.TaskResult{Stdout: "yes"}}); err != nil {
+		parents[task] = &historyv1.ParentView{State: "completed", Record: storekey.Result("r-1", 0, task, 0)}
+		if err := c.Store.PutMessage(t.Context(), parents[task].GetRecord(), &historyv1.ExecuteResponse{Result: &v1.TaskResult{Stdout: "yes"}}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -46,9 +47,9 @@ func TestEvaluateUnreadableResultFailsItsOwnQuestion(t *testing.T) {
 	if err := errors.Join(os.Remove(refused), os.Mkdir(refused, 0o755)); err != nil {
 		t.Fatal(err)
 	}
-	req := &v1.EvaluateRequest{Parents: parents, Workflow: &v1.WorkflowView{Name: "w", RunId: "r-1"}}
+	req := &historyv1.EvaluateRequest{Parents: parents, Workflow: &historyv1.WorkflowView{Name: "w", RunId: "r-1"}}
 	for _, task := range []string{"torn", "good", "refused"} {
-		req.Conditions = append(req.Conditions, &v1.Condition{
+		req.Conditions = append(req.Conditions, &historyv1.Condition{
 			Task: "after-" + task, Expression: "parent." + task + ".stdout == 'yes'", References: []string{task},
 		})
 	}
@@ -60,7 +61,7 @@ func TestEvaluateUnreadableResultFailsItsOwnQuestion(t *testing.T) {
 	}
 	bringBack()
 
-	var answers []*v1.ConditionAnswer
+	var answers []*historyv1.ConditionAnswer
 	for len(answers) < 3 { // a slow machine takes several calls
 		res, err = c.Evaluate(t.Context(), req)
 		if err != nil || len(res.GetAnswers()) == 0 || res.GetAway() != "" {
@@ -81,11 +82,11 @@ func TestChildRunEndsWaitForStore(t *testing.T) {
 	t.Parallel()
 	c := newControl(t)
 	children := NewChildren(nil, nil, c.Store, definition.RunDefaults{})
-	req := &v1.ChildRunEndsRequest{Children: []*v1.ChildRunEndRequest{
+	req := &historyv1.ChildRunEndsRequest{Children: []*historyv1.ChildRunEndRequest{
 		{Child: "child-1", RunId: "r-1", Task: "child", InlineLimit: 1000},
 		{Child: "torn-1", RunId: "r-1", Task: "torn", InlineLimit: 1000},
 	}}
-	if err := c.Store.PutMessage(t.Context(), storekey.Status("child-1", 0), &v1.StatusResponse{Run: &v1.Run{Id: "child-1"}}); err != nil {
+	if err := c.Store.PutMessage(t.Context(), storekey.Status("child-1", 0), &historyv1.StatusResponse{Run: &v1.Run{Id: "child-1"}}); err != nil {
 		t.Fatal(err)
 	}
 	if err := c.Store.Put(t.Context(), storekey.Status("torn-1", 0), []byte{0xff, 0xff}); err != nil {

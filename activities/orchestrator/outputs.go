@@ -15,6 +15,7 @@ import (
 
 	"switchyard/activities/results"
 	"switchyard/activities/store"
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/condition"
 	"switchyard/workflows/names"
@@ -32,12 +33,12 @@ const (
 // complete and null as their output. The list is in the answer if it is small, and in the store otherwise. It is absent
 // if every instance completed without output. If the list would be too large, or a result is missing or unreadable, the
 // answer has the states and the reason. If the store is away, Collect returns an error.
-func (c *Control) Collect(ctx context.Context, req *v1.CollectRequest) (*v1.FanOutView, error) {
-	var view *v1.FanOutView
-	var list *v1.ItemList
+func (c *Control) Collect(ctx context.Context, req *historyv1.CollectRequest) (*historyv1.FanOutView, error) {
+	var view *historyv1.FanOutView
+	var list *historyv1.ItemList
 	var plain bool
 	err := c.insist(ctx, names.Home(req.GetRunId(), req.GetChain()), func() (err error) {
-		view, list = &v1.FanOutView{}, &v1.ItemList{States: map[int32]string{}}
+		view, list = &historyv1.FanOutView{}, &historyv1.ItemList{States: map[int32]string{}}
 		plain, err = c.collect(ctx, req, view, list)
 		return err
 	})
@@ -58,7 +59,7 @@ func (c *Control) Collect(ctx context.Context, req *v1.CollectRequest) (*v1.FanO
 }
 
 // collect fills the list and counts the instances. It reports whether all instances completed without output.
-func (c *Control) collect(ctx context.Context, req *v1.CollectRequest, view *v1.FanOutView, list *v1.ItemList) (plain bool, err error) {
+func (c *Control) collect(ctx context.Context, req *historyv1.CollectRequest, view *historyv1.FanOutView, list *historyv1.ItemList) (plain bool, err error) {
 	if len(req.GetPartitions()) > 0 {
 		return c.collectParts(ctx, req, view, list)
 	}
@@ -133,7 +134,7 @@ func tooLarge(task string) error {
 }
 
 // read adds the outputs from records, and reads several records in parallel.
-func (s *collection) read(ctx context.Context, req *v1.CollectRequest, records map[string][]int) error {
+func (s *collection) read(ctx context.Context, req *historyv1.CollectRequest, records map[string][]int) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	keys := make(chan string)
@@ -158,8 +159,8 @@ func (s *collection) read(ctx context.Context, req *v1.CollectRequest, records m
 }
 
 // readRecord adds the outputs of the record of an instance or of a batch.
-func (s *collection) readRecord(ctx context.Context, req *v1.CollectRequest, key string, positions []int) error {
-	var record v1.ExecuteResponse
+func (s *collection) readRecord(ctx context.Context, req *historyv1.CollectRequest, key string, positions []int) error {
+	var record historyv1.ExecuteResponse
 	if err := s.control.Store.AwaitMessage(ctx, key, &record, time.Until(s.patient)); err != nil {
 		return storeError{fmt.Errorf("read the output of %s, which its node may keep in another store: %w", s.name(req, positions[0]), err)}
 	}
@@ -184,13 +185,13 @@ func (s *collection) readRecord(ctx context.Context, req *v1.CollectRequest, key
 }
 
 // name returns the name of the instance at a position in the list.
-func (s *collection) name(req *v1.CollectRequest, position int) string {
+func (s *collection) name(req *historyv1.CollectRequest, position int) string {
 	return fmt.Sprintf("%s[%d]", s.task, int(req.GetFrom())+position)
 }
 
 // collectParts combines the lists of parts into one. If a part has no outputs to give, the states of all parts are listed
 // regardless.
-func (c *Control) collectParts(ctx context.Context, req *v1.CollectRequest, view *v1.FanOutView, list *v1.ItemList) (plain bool, err error) {
+func (c *Control) collectParts(ctx context.Context, req *historyv1.CollectRequest, view *historyv1.FanOutView, list *historyv1.ItemList) (plain bool, err error) {
 	plain = true
 	room := maxCollectedBytes
 	var refused error

@@ -10,14 +10,15 @@ import (
 	"switchyard/activities/results"
 	"switchyard/activities/store"
 	"switchyard/activities/store/storekey"
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/condition"
 )
 
 // outputsOf returns the list in an answer of Collect, wherever it is stored.
-func outputsOf(t *testing.T, c *Control, view *v1.FanOutView) []any {
+func outputsOf(t *testing.T, c *Control, view *historyv1.FanOutView) []any {
 	t.Helper()
-	whole, err := results.ResolveView(t.Context(), c.Store, "each", &v1.ParentView{FanOut: view}, 0)
+	whole, err := results.ResolveView(t.Context(), c.Store, "each", &historyv1.ParentView{FanOut: view}, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -28,7 +29,7 @@ func outputsOf(t *testing.T, c *Control, view *v1.FanOutView) []any {
 	return list.AsSlice()
 }
 
-func collect(t *testing.T, c *Control, req *v1.CollectRequest) *v1.FanOutView {
+func collect(t *testing.T, c *Control, req *historyv1.CollectRequest) *historyv1.FanOutView {
 	t.Helper()
 	req.RunId, req.Task = "r-1", "each"
 	view, err := c.Collect(t.Context(), req)
@@ -42,9 +43,9 @@ func TestCollect(t *testing.T) {
 	t.Parallel()
 	c := newControl(t)
 	alone, batch := storekey.Result("r-1", 0, "each[2]", 0), storekey.Batch("r-1", 0, "each[3-5]", 0, 0)
-	for key, res := range map[string]*v1.ExecuteResponse{
+	for key, res := range map[string]*historyv1.ExecuteResponse{
 		alone: {State: "completed", Result: &v1.TaskResult{Output: objectOf(t, map[string]any{"n": 2})}},
-		batch: {State: "completed", Batch: []*v1.MemberResult{
+		batch: {State: "completed", Batch: []*historyv1.MemberResult{
 			{Index: 3, Result: &v1.TaskResult{Output: objectOf(t, map[string]any{"n": 3})}}, {Index: 4, State: "failed"}, {Index: 5},
 		}},
 	} {
@@ -52,7 +53,7 @@ func TestCollect(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	view := collect(t, c, &v1.CollectRequest{Items: []*v1.CollectItem{
+	view := collect(t, c, &historyv1.CollectRequest{Items: []*historyv1.CollectItem{
 		{State: "completed", Output: objectOf(t, map[string]any{"n": 0})}, {State: "completed"}, {State: "completed", Record: alone},
 		{State: "completed", Record: store.MemberReference(batch, 3)}, {State: "dead_letter"}, {State: "stopped", Record: store.MemberReference(batch, 5)},
 	}})
@@ -66,10 +67,10 @@ func TestCollect(t *testing.T) {
 	if diff := cmp.Diff(map[int32]string{4: "dead_letter", 5: "stopped"}, view.GetOutputs().GetStates()); diff != "" {
 		t.Errorf("states (-want +got):\n%s", diff)
 	}
-	if view := collect(t, c, &v1.CollectRequest{Items: []*v1.CollectItem{{State: "completed"}, {State: "completed", Record: store.MemberReference(batch, 5)}}}); view.GetOutputs() != nil || view.GetCount() != 2 || view.GetError() != "" {
+	if view := collect(t, c, &historyv1.CollectRequest{Items: []*historyv1.CollectItem{{State: "completed"}, {State: "completed", Record: store.MemberReference(batch, 5)}}}); view.GetOutputs() != nil || view.GetCount() != 2 || view.GetError() != "" {
 		t.Errorf("of instances that left nothing: %v", view)
 	}
-	if view := collect(t, c, &v1.CollectRequest{Items: []*v1.CollectItem{{State: "completed"}, {State: "failed"}}}); len(view.GetOutputs().GetList().GetValues()) != 2 {
+	if view := collect(t, c, &historyv1.CollectRequest{Items: []*historyv1.CollectItem{{State: "completed"}, {State: "failed"}}}); len(view.GetOutputs().GetList().GetValues()) != 2 {
 		t.Errorf("of one that did not complete: %v", view)
 	}
 }
@@ -78,18 +79,18 @@ func TestCollect(t *testing.T) {
 func TestCollectParts(t *testing.T) {
 	t.Parallel()
 	c := newControl(t)
-	part := func(from, count int) *v1.CollectPartition {
-		req := &v1.CollectRequest{From: int32(from)}
+	part := func(from, count int) *historyv1.CollectPartition {
+		req := &historyv1.CollectRequest{From: int32(from)}
 		for i := range count {
-			req.Items = append(req.Items, &v1.CollectItem{State: "completed", Output: objectOf(t, map[string]any{"number": fmt.Sprintf("instance %d", from+i)})})
+			req.Items = append(req.Items, &historyv1.CollectItem{State: "completed", Output: objectOf(t, map[string]any{"number": fmt.Sprintf("instance %d", from+i)})})
 		}
 		view := collect(t, c, req)
 		if view.GetOutputs().GetKey() == "" {
 			t.Fatalf("a small list: %v", view)
 		}
-		return &v1.CollectPartition{Key: view.GetOutputs().GetKey(), Count: view.GetCount()}
+		return &historyv1.CollectPartition{Key: view.GetOutputs().GetKey(), Count: view.GetCount()}
 	}
-	view := collect(t, c, &v1.CollectRequest{Partitions: []*v1.CollectPartition{part(0, 500), {Count: 3}, part(503, 700)}})
+	view := collect(t, c, &historyv1.CollectRequest{Partitions: []*historyv1.CollectPartition{part(0, 500), {Count: 3}, part(503, 700)}})
 	got := outputsOf(t, c, view)
 	if view.GetCount() != 1203 || view.GetOutputs().GetKey() == "" || len(got) != 1203 {
 		t.Fatalf("%d outputs, view %v", len(got), view)
@@ -101,22 +102,22 @@ func TestCollectParts(t *testing.T) {
 		}
 	}
 	// The states of other parts are kept even if a part's outputs are too large or missing.
-	unfinished := collect(t, c, &v1.CollectRequest{Stored: true, Items: []*v1.CollectItem{{State: "completed"}, {State: "failed"}}})
-	large := &v1.CollectRequest{Stored: true, Items: []*v1.CollectItem{{State: "lost"}}}
+	unfinished := collect(t, c, &historyv1.CollectRequest{Stored: true, Items: []*historyv1.CollectItem{{State: "completed"}, {State: "failed"}}})
+	large := &historyv1.CollectRequest{Stored: true, Items: []*historyv1.CollectItem{{State: "lost"}}}
 	for range 9 {
-		large.Items = append(large.Items, &v1.CollectItem{State: "completed", Output: objectOf(t, map[string]any{"text": strings.Repeat("x", 1<<20)})})
+		large.Items = append(large.Items, &historyv1.CollectItem{State: "completed", Output: objectOf(t, map[string]any{"text": strings.Repeat("x", 1<<20)})})
 	}
 	refused := collect(t, c, large)
-	parts := []*v1.CollectPartition{{Count: 3}, {Key: unfinished.GetOutputs().GetKey(), Count: 2}, {Count: 2, State: "skipped"}}
-	if view := collect(t, c, &v1.CollectRequest{Partitions: parts}); view.GetError() != "" || !cmp.Equal(view.GetOutputs().GetStates(), map[int32]string{4: "failed", 5: "skipped", 6: "skipped"}) ||
+	parts := []*historyv1.CollectPartition{{Count: 3}, {Key: unfinished.GetOutputs().GetKey(), Count: 2}, {Count: 2, State: "skipped"}}
+	if view := collect(t, c, &historyv1.CollectRequest{Partitions: parts}); view.GetError() != "" || !cmp.Equal(view.GetOutputs().GetStates(), map[int32]string{4: "failed", 5: "skipped", 6: "skipped"}) ||
 		!cmp.Equal(outputsOf(t, c, view), []any{map[string]any{}, map[string]any{}, map[string]any{}, map[string]any{}, nil, nil, nil}) {
 		t.Errorf("of parts that did not complete: %v", view)
 	}
-	parts = append(parts, &v1.CollectPartition{Key: refused.GetOutputs().GetKey(), Count: 10})
-	if view := collect(t, c, &v1.CollectRequest{Partitions: parts}); !strings.Contains(view.GetError(), "larger than 8 MiB") || view.GetOutputs().GetStates()[7] != "lost" || view.GetOutputs().GetList() != nil {
+	parts = append(parts, &historyv1.CollectPartition{Key: refused.GetOutputs().GetKey(), Count: 10})
+	if view := collect(t, c, &historyv1.CollectRequest{Partitions: parts}); !strings.Contains(view.GetError(), "larger than 8 MiB") || view.GetOutputs().GetStates()[7] != "lost" || view.GetOutputs().GetList() != nil {
 		t.Errorf("with a part whose outputs are too large: %v", view)
 	}
-	if view := collect(t, c, &v1.CollectRequest{Partitions: []*v1.CollectPartition{{Count: 3}, {Count: 4}}}); view.GetOutputs() != nil || view.GetCount() != 7 {
+	if view := collect(t, c, &historyv1.CollectRequest{Partitions: []*historyv1.CollectPartition{{Count: 3}, {Count: 4}}}); view.GetOutputs() != nil || view.GetCount() != 7 {
 		t.Errorf("of parts that left nothing: %v", view)
 	}
 }
@@ -126,21 +127,21 @@ func TestCollectRefuses(t *testing.T) {
 	t.Parallel()
 	c := newControl(t)
 	large := objectOf(t, map[string]any{"text": strings.Repeat("x", 1<<20)})
-	req := &v1.CollectRequest{}
+	req := &historyv1.CollectRequest{}
 	for range 9 {
-		req.Items = append(req.Items, &v1.CollectItem{State: "completed", Output: large})
+		req.Items = append(req.Items, &historyv1.CollectItem{State: "completed", Output: large})
 	}
-	req.Items = append(req.Items, &v1.CollectItem{State: "failed"})
+	req.Items = append(req.Items, &historyv1.CollectItem{State: "failed"})
 	if view := collect(t, c, req); view.GetOutputs().GetList() != nil || view.GetOutputs().GetStates()[9] != "failed" || !strings.Contains(view.GetError(), "outputs of the instances of each are larger than 8 MiB") {
 		t.Errorf("too large: %.200v", view)
 	}
-	if view := collect(t, c, &v1.CollectRequest{From: 10, Items: []*v1.CollectItem{{State: "completed"}, {State: "completed", Record: storekey.Result("r-1", 0, "each[11]", 0)}}}); view.GetOutputs().GetList() != nil || !strings.Contains(view.GetError(), "output of each[11]") {
+	if view := collect(t, c, &historyv1.CollectRequest{From: 10, Items: []*historyv1.CollectItem{{State: "completed"}, {State: "completed", Record: storekey.Result("r-1", 0, "each[11]", 0)}}}); view.GetOutputs().GetList() != nil || !strings.Contains(view.GetError(), "output of each[11]") {
 		t.Errorf("missing: %v", view)
 	}
 	if err := c.Store.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if view, err := c.Collect(t.Context(), &v1.CollectRequest{RunId: "r-1", Task: "each", Items: []*v1.CollectItem{{State: "completed", Record: storekey.Result("r-1", 0, "each[0]", 0)}}}); err == nil {
+	if view, err := c.Collect(t.Context(), &historyv1.CollectRequest{RunId: "r-1", Task: "each", Items: []*historyv1.CollectItem{{State: "completed", Record: storekey.Result("r-1", 0, "each[0]", 0)}}}); err == nil {
 		t.Errorf("with a store that is closed: %v", view)
 	}
 }

@@ -17,7 +17,7 @@ import (
 	"switchyard/activities/grants"
 	"switchyard/activities/heartbeat"
 	"switchyard/activities/placement"
-	v1 "switchyard/proto/switchyard/v1"
+	historyv1 "switchyard/proto/switchyard/history/v1"
 )
 
 const (
@@ -91,7 +91,7 @@ func NewPlacement(c client.Client, queue *placement.Queue, o PlacementOptions) *
 
 // Place applies the requests and releases of a run, and returns the assignments of the run so far. It is a local
 // activity.
-func (p *Placement) Place(ctx context.Context, req *v1.PlaceRequest) (*v1.PlaceResponse, error) {
+func (p *Placement) Place(ctx context.Context, req *historyv1.PlaceRequest) (*historyv1.PlaceResponse, error) {
 	res, err := p.answer(activity.GetInfo(ctx).WorkflowExecution.RunID, req)
 	if err != nil {
 		return nil, err
@@ -100,14 +100,14 @@ func (p *Placement) Place(ctx context.Context, req *v1.PlaceRequest) (*v1.PlaceR
 	return res, p.grant(ctx, req.GetRunId(), req.GetChain(), res.GetAssigned())
 }
 
-func (p *Placement) answer(execution string, req *v1.PlaceRequest) (*v1.PlaceResponse, error) {
+func (p *Placement) answer(execution string, req *historyv1.PlaceRequest) (*historyv1.PlaceResponse, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if !p.valid() {
 		return nil, errNotLeader
 	}
 	if !p.admitChain(req.GetRunId(), req.GetChain()) {
-		return &v1.PlaceResponse{Epoch: p.queue.Epoch()}, nil
+		return &historyv1.PlaceResponse{Epoch: p.queue.Epoch()}, nil
 	}
 	if w := p.waiters[req.GetRunId()]; w == nil || w.execution != execution {
 		p.replaceWaiter(req.GetRunId(), execution)
@@ -140,9 +140,9 @@ func (p *Placement) admitChain(run, chain string) bool {
 
 // AwaitPlacement returns when the queue has news for a run. It asks the run to repeat all requests if the run made them
 // to another queue, if an earlier answer may have been lost, or if the process stops.
-func (p *Placement) AwaitPlacement(ctx context.Context, req *v1.AwaitPlacementRequest) (*v1.PlaceResponse, error) {
+func (p *Placement) AwaitPlacement(ctx context.Context, req *historyv1.AwaitPlacementRequest) (*historyv1.PlaceResponse, error) {
 	info := activity.GetInfo(ctx)
-	lost := &v1.PlaceResponse{Epoch: p.queue.Epoch(), Resync: true}
+	lost := &historyv1.PlaceResponse{Epoch: p.queue.Epoch(), Resync: true}
 	if info.Attempt > 1 || req.GetEpoch() != p.queue.Epoch() {
 		return lost, nil
 	}
@@ -234,7 +234,7 @@ const maxExplained = 256 << 10
 
 // Explain returns the queue's view of a task. Given several tasks, it covers as many of the first ones as fit into one
 // answer. It is a local activity.
-func (p *Placement) Explain(_ context.Context, req *v1.ExplainRequest) (*v1.ExplainResponse, error) {
+func (p *Placement) Explain(_ context.Context, req *historyv1.ExplainRequest) (*historyv1.ExplainResponse, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if !p.valid() {
@@ -243,7 +243,7 @@ func (p *Placement) Explain(_ context.Context, req *v1.ExplainRequest) (*v1.Expl
 	if len(req.GetMore()) == 0 {
 		return p.queue.Explain(req.GetRunId(), req.GetRequest()), nil
 	}
-	res := &v1.ExplainResponse{}
+	res := &historyv1.ExplainResponse{}
 	for size, i := 0, 0; i < len(req.GetMore()) && (i == 0 || size < maxExplained); i++ {
 		said := p.queue.Explain(req.GetRunId(), req.GetMore()[i])
 		size += proto.Size(said)
@@ -319,8 +319,8 @@ func (p *Placement) pass() {
 }
 
 // news returns the news of a run. mu is held.
-func (p *Placement) news(run string) *v1.PlaceResponse {
-	res := &v1.PlaceResponse{Epoch: p.queue.Epoch()}
+func (p *Placement) news(run string) *historyv1.PlaceResponse {
+	res := &historyv1.PlaceResponse{Epoch: p.queue.Epoch()}
 	assigned, waiting := p.queue.Take(run)
 	res.Assigned = assigned
 	reasons := 0
@@ -357,11 +357,11 @@ func (p *Placement) replaceWaiter(run, execution string) *waiter {
 
 // newsFor returns the news of a run and the run's newest chain. current is false if another waiter receives the news by
 // now.
-func (p *Placement) newsFor(w *waiter, run string) (res *v1.PlaceResponse, chain string, current bool) {
+func (p *Placement) newsFor(w *waiter, run string) (res *historyv1.PlaceResponse, chain string, current bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.waiters[run] != w || !p.valid() {
-		return &v1.PlaceResponse{Epoch: p.queue.Epoch(), Resync: true}, "", false
+		return &historyv1.PlaceResponse{Epoch: p.queue.Epoch(), Resync: true}, "", false
 	}
 	if all := p.chains[run]; len(all) > 0 {
 		chain = all[len(all)-1]

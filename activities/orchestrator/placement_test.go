@@ -9,6 +9,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"switchyard/activities/placement"
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 )
 
@@ -20,7 +21,7 @@ func TestNewsReachTheNewestWaiter(t *testing.T) {
 	attend := func(execution string) *waiter {
 		p.mu.Lock()
 		defer p.mu.Unlock()
-		p.queue.Request("r", []*v1.TaskRequest{{Task: "t", Claim: 1, Type: "shell"}})
+		p.queue.Request("r", []*historyv1.TaskRequest{{Task: "t", Claim: 1, Type: "shell"}})
 		return p.replaceWaiter("r", execution)
 	}
 	told := func(w *waiter) bool {
@@ -80,13 +81,13 @@ func TestExplainSeveral(t *testing.T) {
 		nodes = append(nodes, placement.Node{Snapshot: &v1.NodeSnapshot{Name: fmt.Sprintf("node-%03d", i), Sequence: 1, Executors: []string{"shell"}, MaxParallel: 4}})
 	}
 	p.SetNodes(nodes)
-	ask := &v1.ExplainRequest{RunId: "r-1"}
+	ask := &historyv1.ExplainRequest{RunId: "r-1"}
 	for i := range 40 {
-		ask.More = append(ask.More, &v1.TaskRequest{Task: fmt.Sprintf("t%d", i), Type: "shell"})
+		ask.More = append(ask.More, &historyv1.TaskRequest{Task: fmt.Sprintf("t%d", i), Type: "shell"})
 	}
 	asked := 0
 	for calls := 0; asked < 40; calls++ {
-		res, err := p.Explain(t.Context(), &v1.ExplainRequest{RunId: "r-1", More: ask.GetMore()[asked:]})
+		res, err := p.Explain(t.Context(), &historyv1.ExplainRequest{RunId: "r-1", More: ask.GetMore()[asked:]})
 		if err != nil || len(res.GetMore()) == 0 || calls > 40 {
 			t.Fatalf("call %d after %d tasks: %v", calls, asked, err)
 		}
@@ -112,7 +113,7 @@ func TestLostAnswersAreSentAgain(t *testing.T) {
 	node := placement.Node{Snapshot: &v1.NodeSnapshot{Name: "a", Sequence: 1, Executors: []string{"shell"}, MaxParallel: 4,
 		Cpu: &v1.CpuSnapshot{Cores: 4}, Memory: &v1.MemorySnapshot{TotalMb: 100, AvailableMb: 100}}}
 	p := NewPlacement(nil, placement.New(placement.Options{Epoch: "e"}), PlacementOptions{Logger: slog.New(slog.DiscardHandler)})
-	ask := func(req *v1.PlaceRequest, want ...string) *v1.PlaceResponse {
+	ask := func(req *historyv1.PlaceRequest, want ...string) *historyv1.PlaceResponse {
 		t.Helper()
 		req.RunId = "r"
 		res, err := p.answer("x", req)
@@ -128,17 +129,17 @@ func TestLostAnswersAreSentAgain(t *testing.T) {
 		}
 		return res
 	}
-	first := ask(&v1.PlaceRequest{Requests: []*v1.TaskRequest{{Task: "t", Claim: 1, Type: "shell"}, {Task: "u", Claim: 1, Type: "shell"}}})
+	first := ask(&historyv1.PlaceRequest{Requests: []*historyv1.TaskRequest{{Task: "t", Claim: 1, Type: "shell"}, {Task: "u", Claim: 1, Type: "shell"}}})
 	p.SetNodes([]placement.Node{node})
-	done := []*v1.ClaimRef{{Task: "s", Claim: 1}}
-	ask(&v1.PlaceRequest{Released: done, Epoch: "e", Acknowledged: first.GetNumber()}, "t", "u") // lost
-	again := ask(&v1.PlaceRequest{Released: done, Epoch: "e", Acknowledged: first.GetNumber()}, "t", "u")
-	ask(&v1.PlaceRequest{Released: done, Epoch: "e", Acknowledged: again.GetNumber()})
+	done := []*historyv1.ClaimRef{{Task: "s", Claim: 1}}
+	ask(&historyv1.PlaceRequest{Released: done, Epoch: "e", Acknowledged: first.GetNumber()}, "t", "u") // lost
+	again := ask(&historyv1.PlaceRequest{Released: done, Epoch: "e", Acknowledged: first.GetNumber()}, "t", "u")
+	ask(&historyv1.PlaceRequest{Released: done, Epoch: "e", Acknowledged: again.GetNumber()})
 
 	// A run that names another queue has acknowledged nothing of this one. Claims that it has released are not reported.
-	more := ask(&v1.PlaceRequest{Requests: []*v1.TaskRequest{{Task: "v", Claim: 1, Type: "shell"}}, Epoch: "e", Acknowledged: again.GetNumber()}, "v")
-	ask(&v1.PlaceRequest{Epoch: "other", Acknowledged: more.GetNumber()}, "v")
-	ask(&v1.PlaceRequest{Released: []*v1.ClaimRef{{Task: "v", Claim: 1}}, Epoch: "e", Acknowledged: again.GetNumber()})
+	more := ask(&historyv1.PlaceRequest{Requests: []*historyv1.TaskRequest{{Task: "v", Claim: 1, Type: "shell"}}, Epoch: "e", Acknowledged: again.GetNumber()}, "v")
+	ask(&historyv1.PlaceRequest{Epoch: "other", Acknowledged: more.GetNumber()}, "v")
+	ask(&historyv1.PlaceRequest{Released: []*historyv1.ClaimRef{{Task: "v", Claim: 1}}, Epoch: "e", Acknowledged: again.GetNumber()})
 	p.Forget("r")
 	if len(p.reported) > 0 {
 		t.Error("a run that is forgotten is remembered")
@@ -152,7 +153,7 @@ func TestResetRunIsPlacedAnew(t *testing.T) {
 	p := NewPlacement(nil, placement.New(placement.Options{Epoch: "e"}), PlacementOptions{Logger: slog.New(slog.DiscardHandler)})
 	p.SetNodes([]placement.Node{{Snapshot: &v1.NodeSnapshot{Name: "a", Sequence: 1, Executors: []string{"shell"}, MaxParallel: 1,
 		Cpu: &v1.CpuSnapshot{Cores: 4}, Memory: &v1.MemorySnapshot{TotalMb: 100, AvailableMb: 100}}}})
-	place := func(chain string, req *v1.PlaceRequest) int {
+	place := func(chain string, req *historyv1.PlaceRequest) int {
 		t.Helper()
 		req.RunId, req.Chain, req.Epoch = "r", chain, "e"
 		res, err := p.answer(chain, req)
@@ -161,18 +162,18 @@ func TestResetRunIsPlacedAnew(t *testing.T) {
 		}
 		return len(res.GetAssigned())
 	}
-	ask := func(claim int32) *v1.PlaceRequest {
-		return &v1.PlaceRequest{Requests: []*v1.TaskRequest{{Task: "t", Claim: claim, Type: "shell"}}}
+	ask := func(claim int32) *historyv1.PlaceRequest {
+		return &historyv1.PlaceRequest{Requests: []*historyv1.TaskRequest{{Task: "t", Claim: claim, Type: "shell"}}}
 	}
 	place("first", ask(1))
-	place("first", &v1.PlaceRequest{Released: []*v1.ClaimRef{{Task: "t", Claim: 1, Outcome: "done"}}})
+	place("first", &historyv1.PlaceRequest{Released: []*historyv1.ClaimRef{{Task: "t", Claim: 1, Outcome: "done"}}})
 	if place("first", ask(1)) != 0 || place("first", ask(2)) != 1 {
 		t.Fatal("an execution is given a place for a claim that it has released, or none for a new one")
 	}
 	if place("reset", ask(1)) != 1 {
 		t.Error("the reset run is given no place, or the terminated execution holds it still")
 	}
-	if place("first", ask(3)) != 0 || place("first", &v1.PlaceRequest{Released: []*v1.ClaimRef{{Task: "t", Claim: 1}}}) != 0 || place("reset", ask(1)) != 1 {
+	if place("first", ask(3)) != 0 || place("first", &historyv1.PlaceRequest{Released: []*historyv1.ClaimRef{{Task: "t", Claim: 1}}}) != 0 || place("reset", ask(1)) != 1 {
 		t.Error("the terminated execution is still answered")
 	}
 }

@@ -12,6 +12,7 @@ import (
 
 	"switchyard/activities/store"
 	"switchyard/activities/store/storekey"
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/names"
 )
@@ -19,15 +20,15 @@ import (
 // Reopen returns the state from which an ended run continues, which is its status at the end of the previous generation.
 // A large state is stored in parts that LoadState returns. A task that had not ended when the run was closed from outside
 // counts as cancelled. If an attempt of such a task completes regardless, its result is the answer of the next attempt.
-func (c *Control) Reopen(ctx context.Context, req *v1.ReopenRequest) (*v1.RunState, error) {
-	var status v1.StatusResponse
+func (c *Control) Reopen(ctx context.Context, req *historyv1.ReopenRequest) (*historyv1.RunState, error) {
+	var status historyv1.StatusResponse
 	if err := load(ctx, c.Store, storekey.Status(names.Home(req.GetRunId(), req.GetChain()), req.GetGeneration()-1), &status); err != nil {
 		return nil, err
 	}
 	run := status.GetRun()
-	runState := &v1.RunState{
+	runState := &historyv1.RunState{
 		CreatedAt: run.GetCreatedAt(), SubmittedBy: run.GetSubmittedBy(), Approval: run.GetApproval(), Context: run.GetContext(), Revision: status.GetRevision(),
-		EventSlices: status.GetEventSlices(), NextEvent: status.GetNextEvent(), Cancelled: run.GetState() == v1.RunCancelled, Tasks: make(map[string]*v1.TaskState, len(run.GetTasks())),
+		EventSlices: status.GetEventSlices(), NextEvent: status.GetNextEvent(), Cancelled: run.GetState() == v1.RunCancelled, Tasks: make(map[string]*historyv1.TaskState, len(run.GetTasks())),
 	}
 	for name, task := range run.GetTasks() {
 		for _, one := range task.GetInstances() {
@@ -63,7 +64,7 @@ func (c *Control) Reopen(ctx context.Context, req *v1.ReopenRequest) (*v1.RunSta
 }
 
 // addAbandoned adds the attempts of a generation closed from outside that may still be running.
-func (c *Control) addAbandoned(ctx context.Context, req *v1.ReopenRequest, runState *v1.RunState) error {
+func (c *Control) addAbandoned(ctx context.Context, req *historyv1.ReopenRequest, runState *historyv1.RunState) error {
 	// The newest execution of a partition is that of the previous generation.
 	if _, isPartition := names.ParseFanOutID(req.GetRunId()); req.GetTerminated() == "" && !isPartition {
 		return nil
@@ -83,8 +84,8 @@ func (c *Control) addAbandoned(ctx context.Context, req *v1.ReopenRequest, runSt
 }
 
 // carried returns the state to keep of a task of an ended run.
-func carried(status *v1.StatusResponse, name string, task *v1.Task) *v1.TaskState {
-	t := &v1.TaskState{Task: task, Claim: status.GetClaims()[name], Record: status.GetRecords()[name], Checkpoint: status.GetCheckpoints()[name]}
+func carried(status *historyv1.StatusResponse, name string, task *v1.Task) *historyv1.TaskState {
+	t := &historyv1.TaskState{Task: task, Claim: status.GetClaims()[name], Record: status.GetRecords()[name], Checkpoint: status.GetCheckpoints()[name]}
 	if r := task.GetResult(); r != nil && t.Record != "" {
 		r.Stdout, r.Stderr, r.Output, r.ContextUpdate = "", "", nil, nil
 		r.StdoutTruncated, r.StderrTruncated = true, true
@@ -94,7 +95,7 @@ func carried(status *v1.StatusResponse, name string, task *v1.Task) *v1.TaskStat
 
 // left returns the keys of records that lost attempts of a task may have left in this generation and earlier ones. A node
 // that was cut off may have stored a record since.
-func left(req *v1.ReopenRequest, name string, task *v1.Task) (keys []string) {
+func left(req *historyv1.ReopenRequest, name string, task *v1.Task) (keys []string) {
 	home := names.Home(req.GetRunId(), req.GetChain())
 	if of, ok := names.ParseFanOutID(req.GetRunId()); ok {
 		home = names.Home(of.Run, of.Chain)

@@ -11,12 +11,13 @@ import (
 	"google.golang.org/protobuf/types/known/structpb"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 )
 
 // endedRun returns the final status of a run with one task that has a stored result, and others without.
-func endedRun(id string, generation int32, others int) *v1.StatusResponse {
-	s := &v1.StatusResponse{
+func endedRun(id string, generation int32, others int) *historyv1.StatusResponse {
+	s := &historyv1.StatusResponse{
 		Revision: 55, TaskCount: int32(others + 1), Claims: map[string]int32{"big": 7}, Records: map[string]string{"big": "key"},
 		Run: &v1.Run{
 			Id: id, State: "failed", Generation: generation, CreatedAt: timestamppb.Now(), Context: &structpb.Struct{},
@@ -43,7 +44,7 @@ func TestReopen(t *testing.T) {
 		if err := c.SaveStatus(t.Context(), status, nil); err != nil {
 			t.Fatal(err)
 		}
-		runState, err := c.Reopen(t.Context(), &v1.ReopenRequest{RunId: id, Generation: 3})
+		runState, err := c.Reopen(t.Context(), &historyv1.ReopenRequest{RunId: id, Generation: 3})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -55,14 +56,14 @@ func TestReopen(t *testing.T) {
 			proto.Merge(runState, part)
 		}
 		big := runState.GetTasks()["big"]
-		want := &v1.TaskState{Claim: 7, Record: "key", Task: &v1.Task{
+		want := &historyv1.TaskState{Claim: 7, Record: "key", Task: &v1.Task{
 			State: "completed", Node: "n", Result: &v1.TaskResult{ExitCode: 3, StdoutTruncated: true, StderrTruncated: true}, Attempts: []*v1.Attempt{{Claim: 7}},
 		}}
 		if len(runState.GetTasks()) != others+1 || !proto.Equal(big, want) || !proto.Equal(runState.GetCreatedAt(), status.GetRun().GetCreatedAt()) {
 			t.Errorf("%s: %d tasks, big is %v, want %v", name, len(runState.GetTasks()), big, want)
 		}
 	}
-	_, err := c.Reopen(t.Context(), &v1.ReopenRequest{RunId: "small-1", Generation: 2})
+	_, err := c.Reopen(t.Context(), &historyv1.ReopenRequest{RunId: "small-1", Generation: 2})
 	if app, ok := errors.AsType[*temporal.ApplicationError](err); !ok || !app.NonRetryable() {
 		t.Errorf("the status of generation 1 is missing: %v", err)
 	}

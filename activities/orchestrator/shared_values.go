@@ -7,7 +7,7 @@ import (
 	"google.golang.org/protobuf/types/known/structpb"
 
 	"switchyard/activities/store/storekey"
-	v1 "switchyard/proto/switchyard/v1"
+	historyv1 "switchyard/proto/switchyard/history/v1"
 )
 
 // SaveShared stores an object that many requests of a run carry by reference, such as its context. It returns the key.
@@ -18,7 +18,7 @@ func (c *Control) SaveShared(ctx context.Context, home string, generation int32,
 }
 
 // SaveAncestors stores the results of a task's ancestors, which requests of a run carry by reference. It returns the key.
-func (c *Control) SaveAncestors(ctx context.Context, home string, all *v1.Ancestors) (string, error) {
+func (c *Control) SaveAncestors(ctx context.Context, home string, all *historyv1.Ancestors) (string, error) {
 	data, err := proto.MarshalOptions{Deterministic: true}.Marshal(all)
 	if err != nil {
 		return "", err

@@ -10,7 +10,7 @@ import (
 	"google.golang.org/protobuf/encoding/protojson"
 
 	"switchyard/activities/library"
-	v1 "switchyard/proto/switchyard/v1"
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	"switchyard/workflows/definition"
 )
 
@@ -22,7 +22,7 @@ const (
 
 // LoadWorkflow resolves the name of a stored workflow to the input of a run: the definition as it is stored now, and the
 // run's input with defaults. If the result is large, it is stored in the run's home and returned by reference.
-func (c *Children) LoadWorkflow(ctx context.Context, home string, in *v1.RunInput) (*v1.RunInput, error) {
+func (c *Children) LoadWorkflow(ctx context.Context, home string, in *historyv1.RunInput) (*historyv1.RunInput, error) {
 	name := in.GetWorkflow()
 	if in.GetDefinition() != nil || len(in.GetPacked()) > 0 {
 		return nil, final(badInputError, fmt.Errorf("the run was started with both a definition and the workflow name %s; give only one of them", strconv.Quote(name)))
@@ -40,7 +40,7 @@ func (c *Children) LoadWorkflow(ctx context.Context, home string, in *v1.RunInpu
 		return nil, final(badInputError, fmt.Errorf("workflow %s: %w", name, err))
 	}
 	c.Defaults.FillDefinition(def)
-	whole := &v1.RunInput{Definition: def, Options: c.Defaults.FillOptions(in.GetOptions()), By: in.GetBy(), Batch: in.GetBatch(), ByRole: in.GetByRole(), SignedDecisions: in.GetSignedDecisions()}
+	whole := &historyv1.RunInput{Definition: def, Options: c.Defaults.FillOptions(in.GetOptions()), By: in.GetBy(), Batch: in.GetBatch(), ByRole: in.GetByRole(), SignedDecisions: in.GetSignedDecisions()}
 	if whole.Input, err = definition.Input(def, in.GetInput()); err != nil {
 		return nil, final(badInputError, fmt.Errorf("input of workflow %s: %w", name, err))
 	}

@@ -1,7 +1,7 @@
 package orchestrator
 
 import (
-	v1 "switchyard/proto/switchyard/v1"
+	historyv1 "switchyard/proto/switchyard/history/v1"
 )
 
 // reported holds the answers of Place that a run has not acknowledged. An answer gets lost if the workflow task fails or
@@ -15,11 +15,11 @@ type reported struct {
 // reportedAnswer lists the claims in one answer.
 type reportedAnswer struct {
 	number int64
-	claims []*v1.ClaimRef
+	claims []*historyv1.ClaimRef
 }
 
 // unacknowledged drops the answers that a run has acknowledged, and returns the claims of the others. mu is held.
-func (p *Placement) unacknowledged(req *v1.PlaceRequest) (claims []*v1.ClaimRef) {
+func (p *Placement) unacknowledged(req *historyv1.PlaceRequest) (claims []*historyv1.ClaimRef) {
 	t := p.reported[req.GetRunId()]
 	if t == nil {
 		return nil
@@ -34,7 +34,7 @@ func (p *Placement) unacknowledged(req *v1.PlaceRequest) (claims []*v1.ClaimRef)
 }
 
 // recordAnswer numbers an answer and keeps its claims until the run acknowledges it. mu is held.
-func (p *Placement) recordAnswer(run string, res *v1.PlaceResponse) {
+func (p *Placement) recordAnswer(run string, res *historyv1.PlaceResponse) {
 	if !p.queue.HasRun(run) {
 		return // there is nothing to report, and nothing would remove the entry
 	}
@@ -45,13 +45,13 @@ func (p *Placement) recordAnswer(run string, res *v1.PlaceResponse) {
 	}
 	t.number++
 	res.Number = t.number
-	var claims []*v1.ClaimRef
+	var claims []*historyv1.ClaimRef
 	for _, a := range res.GetAssigned() {
-		claims = append(claims, &v1.ClaimRef{Task: a.GetTask(), Claim: a.GetClaim()})
+		claims = append(claims, &historyv1.ClaimRef{Task: a.GetTask(), Claim: a.GetClaim()})
 	}
 	for _, w := range res.GetWaiting() {
 		if w.GetGivenUp() {
-			claims = append(claims, &v1.ClaimRef{Task: w.GetTask(), Claim: w.GetClaim()})
+			claims = append(claims, &historyv1.ClaimRef{Task: w.GetTask(), Claim: w.GetClaim()})
 		}
 	}
 	if len(claims) > 0 {

@@ -6,7 +6,7 @@ import (
 
 	"google.golang.org/protobuf/types/known/timestamppb"
 
-	v1 "switchyard/proto/switchyard/v1"
+	historyv1 "switchyard/proto/switchyard/history/v1"
 )
 
 // TestRequestCountsAsWaitingOrPlaced checks that each request counts either as waiting or as placed, and that
@@ -30,7 +30,7 @@ func TestRequestCountsAsWaitingOrPlaced(t *testing.T) {
 	}
 	counts(0, 0)
 	ready := timestamppb.New(c.now())
-	q.Request("r", []*v1.TaskRequest{
+	q.Request("r", []*historyv1.TaskRequest{
 		{Task: "x", Claim: 1, Type: "shell", QueuedAt: ready}, {Task: "y", Claim: 1, Type: "shell", QueuedAt: ready},
 		{Task: "z", Claim: 1, Type: "shell", QueuedAt: ready, Refusals: 2},
 	})
@@ -38,7 +38,7 @@ func TestRequestCountsAsWaitingOrPlaced(t *testing.T) {
 	q.Place()
 	counts(2, 1)
 	c.add(5 * time.Second)
-	q.Release("r", []*v1.ClaimRef{{Task: "x", Claim: 1, Outcome: "done"}})
+	q.Release("r", []*historyv1.ClaimRef{{Task: "x", Claim: 1, Outcome: "done"}})
 	q.Place()
 	counts(1, 1)
 	q.Forget("r")

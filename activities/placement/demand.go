@@ -6,7 +6,7 @@ import (
 	"slices"
 	"time"
 
-	v1 "switchyard/proto/switchyard/v1"
+	historyv1 "switchyard/proto/switchyard/history/v1"
 )
 
 // demand is everything that runs ask of the fleet: their requests, the request classes, and the
@@ -59,7 +59,7 @@ func (d *demand) requestOf(runID, task string) *request {
 }
 
 // add adds a request, which waits from now on.
-func (d *demand) add(owner *run, req *v1.TaskRequest, now time.Time) {
+func (d *demand) add(owner *run, req *historyv1.TaskRequest, now time.Time) {
 	d.seq++
 	r := &request{
 		run:      owner,

@@ -7,7 +7,7 @@ import (
 
 	"google.golang.org/protobuf/types/known/durationpb"
 
-	v1 "switchyard/proto/switchyard/v1"
+	historyv1 "switchyard/proto/switchyard/history/v1"
 )
 
 // orderRecorder records the calls of a demand to its watcher.
@@ -27,7 +27,7 @@ func (o *orderRecorder) noteFirstChanged(_ *requestClass, was *request) {
 }
 
 // addAll adds requests of run r to a demand without a fleet.
-func addAll(d *demand, c *clock, reqs ...*v1.TaskRequest) {
+func addAll(d *demand, c *clock, reqs ...*historyv1.TaskRequest) {
 	for _, req := range reqs {
 		d.add(d.runOf("r"), req, c.now())
 	}
@@ -98,7 +98,7 @@ func TestCollectReportsARequestOnce(t *testing.T) {
 func TestTimeoutRunsOnlyWhileTheClassIsImpossible(t *testing.T) {
 	c := newClock()
 	d := newDemand(newRequestClasses(), &orderRecorder{})
-	limited := func(r *v1.TaskRequest) { r.PlacementTimeout = durationpb.New(time.Minute) }
+	limited := func(r *historyv1.TaskRequest) { r.PlacementTimeout = durationpb.New(time.Minute) }
 	addAll(d, c, aTask("t", limited), aTask("unlimited"))
 	s := d.requestOf("r", "t").class
 	if d.timeouts.restart(s, c.now()); len(d.timeouts.classes) != 0 {

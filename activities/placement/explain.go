@@ -1,15 +1,18 @@
 package placement
 
-import v1 "switchyard/proto/switchyard/v1"
+import (
+	historyv1 "switchyard/proto/switchyard/history/v1"
+	v1 "switchyard/proto/switchyard/v1"
+)
 
 // Explain describes how the queue handles a task of a run. It returns the node that the task has
 // been assigned to and why, or why the task waits; and for every registered node, in the order of
 // their names, its score and every reason against it. If the queue does not hold the task, Explain
 // evaluates the request req. Resources that the task itself holds do not count against its node.
 // Explain does not change the state of the queue.
-func (q *Queue) Explain(runID string, req *v1.TaskRequest) *v1.ExplainResponse {
+func (q *Queue) Explain(runID string, req *historyv1.TaskRequest) *historyv1.ExplainResponse {
 	q.scheduler.eval.now = q.opts.Now()
-	res := &v1.ExplainResponse{}
+	res := &historyv1.ExplainResponse{}
 	ask, _ := specKeys(runID, req)
 	asked := newSpec(runID, req, ask)
 	s := &asked

@@ -7,6 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"google.golang.org/protobuf/testing/protocmp"
 
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/names"
 )
@@ -16,7 +17,7 @@ func parts(cpu, memory, disk, network, tasks float64) []*v1.ScorePart {
 		{Name: "network", Value: network}, {Name: "tasks", Value: tasks}}
 }
 
-func checkExplain(t *testing.T, got, want *v1.ExplainResponse) {
+func checkExplain(t *testing.T, got, want *historyv1.ExplainResponse) {
 	t.Helper()
 	if diff := cmp.Diff(want, got, protocmp.Transform(), cmpopts.EquateApprox(0, 1e-9)); diff != "" {
 		t.Errorf("explained (-want +got):\n%s", diff)
@@ -33,14 +34,14 @@ func TestExplain(t *testing.T) {
 		{Name: "b", Feasible: true, Score: 75, Parts: parts(30, 30, 15, 0, 0)},
 		{Name: "c", Reasons: []string{"is stale (last heartbeat 8 s ago)"}, Score: 75, Parts: parts(30, 30, 15, 0, 0)},
 	}
-	checkExplain(t, q.Explain("r", task), &v1.ExplainResponse{Nodes: nodes,
+	checkExplain(t, q.Explain("r", task), &historyv1.ExplainResponse{Nodes: nodes,
 		Reason: "1 of 3 nodes fit: the task is placed next, after more urgent ones"})
 
 	// What the task holds does not count against its node, and Explain restores it afterwards.
-	q.Request("r", []*v1.TaskRequest{task})
+	q.Request("r", []*historyv1.TaskRequest{task})
 	placeAll(t, q, "r")
 	for range 2 {
-		checkExplain(t, q.Explain("r", &v1.TaskRequest{Task: "t"}), &v1.ExplainResponse{Nodes: nodes, Chosen: "b", Held: true,
+		checkExplain(t, q.Explain("r", &historyv1.TaskRequest{Task: "t"}), &historyv1.ExplainResponse{Nodes: nodes, Chosen: "b", Held: true,
 			Reason: "score 75.0: cpu 30.0, memory 30.0, disk 15.0, network 0.0, tasks 0.0"})
 	}
 	if n := q.fleet.byName["b"]; n.tasks != 1 || n.machine.holds != (amount{tasks: 1, milliCores: 1000}) {
@@ -49,7 +50,7 @@ func TestExplain(t *testing.T) {
 
 	// For the next task, the held resources do count.
 	next := aTask("next", pinned("b"), withCores(4))
-	q.Request("r", []*v1.TaskRequest{next})
+	q.Request("r", []*historyv1.TaskRequest{next})
 	placeAll(t, q, "r")
 	got := q.Explain("r", next)
 	if want := "0 of 1 nodes fit: b has 3 cores free of 4 asked"; got.Reason != want || got.Chosen != "" {
@@ -65,7 +66,7 @@ func TestExplain(t *testing.T) {
 func TestExplainIgnoresWhatTheTaskItselfHolds(t *testing.T) {
 	q := newQueue(newClock(), aNode("a", slots(1), gpusOn(0, 0), numaNodes(1, 4, 8192)))
 	task := aTask("t", withGPUs(2), withCores(4), withMemory(8192))
-	q.Request("r", []*v1.TaskRequest{task})
+	q.Request("r", []*historyv1.TaskRequest{task})
 	placeAll(t, q, "r")
 	got := q.Explain("r", task)
 	if !got.Nodes[0].Feasible || got.Chosen != "a" {
@@ -108,10 +109,10 @@ func TestWhatAnAssignmentSays(t *testing.T) {
 		n.Cpu.UsagePercent, n.Memory.AvailableMb = 3, 7645
 		n.Network = &v1.NetworkSnapshot{BandwidthMbps: 1000}
 	}, holding(-1, 0, 1)))
-	q.Request("r", []*v1.TaskRequest{aTask("t1"), aTask("t2", withGPUs(1)), aTask("t3", pinned("a"))})
+	q.Request("r", []*historyv1.TaskRequest{aTask("t1"), aTask("t2", withGPUs(1)), aTask("t3", pinned("a"))})
 	q.Place()
 	placed, _ := q.Take("r")
-	want := []*v1.Assignment{
+	want := []*historyv1.Assignment{
 		{Task: "t1", Claim: 1, Node: "a", Queue: "node:a:cpu", Incarnation: "i1", Score: 77.1,
 			Why: "score 77.1: cpu 29.1, memory 28.0, disk 15.0, network 10.0, tasks -5.0"},
 		{Task: "t2", Claim: 1, Node: "a", Queue: "node:a:gpu", Incarnation: "i1", Score: 87.1, Gpus: []int32{0},
@@ -142,13 +143,13 @@ func TestExplainNamesWhoElseHoldsTheMachine(t *testing.T) {
 		"b": "has 0 cores free of 1 asked",
 	} {
 		task := aTask("t", pinned(node))
-		q.Request("r", []*v1.TaskRequest{task})
+		q.Request("r", []*historyv1.TaskRequest{task})
 		placeAll(t, q, "r")
 		got := q.Explain("r", task)
 		if want := "0 of 1 nodes fit: " + node + " " + want; got.Reason != want {
 			t.Errorf("reason %q, want %q", got.Reason, want)
 		}
-		q.Release("r", []*v1.ClaimRef{{Task: "t", Claim: task.GetClaim()}})
+		q.Release("r", []*historyv1.ClaimRef{{Task: "t", Claim: task.GetClaim()}})
 	}
 	task := aTask("all", withCores(3), constrained(func(c *v1.Constraints) { c.ForbiddenNodes = []string{"c"} }))
 	got := q.Explain("r", task)

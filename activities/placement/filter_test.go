@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 )
 
@@ -11,15 +12,15 @@ func TestFilters(t *testing.T) {
 	one := int32(1)
 	tests := map[string]struct {
 		node   *v1.NodeSnapshot
-		change func(*v1.TaskRequest)
+		change func(*historyv1.TaskRequest)
 		reason string // "" if the node fits
 		static bool
 	}{
-		"nothing asked": {node: aNode("a"), change: func(*v1.TaskRequest) {}},
+		"nothing asked": {node: aNode("a"), change: func(*historyv1.TaskRequest) {}},
 		"type": {node: aNode("a"), static: true,
-			change: func(r *v1.TaskRequest) { r.Type = "container" }, reason: "a does not run container tasks"},
+			change: func(r *historyv1.TaskRequest) { r.Type = "container" }, reason: "a does not run container tasks"},
 		"type withheld": {node: aNode("a", func(s *v1.NodeSnapshot) { s.Withheld = map[string]string{"vps": "mend /x", "k8s_job": "no"} }), static: true,
-			change: func(r *v1.TaskRequest) { r.Type = "vps" }, reason: "a does not run vps tasks: mend /x"},
+			change: func(r *historyv1.TaskRequest) { r.Type = "vps" }, reason: "a does not run vps tasks: mend /x"},
 		"executors present": {node: aNode("a"),
 			change: constrained(func(c *v1.Constraints) { c.RequiresExecutors = []string{"shell"} })},
 		"executors missing": {node: aNode("a"), static: true,
@@ -39,7 +40,7 @@ func TestFilters(t *testing.T) {
 			reason: "a has none of the labels a, b"},
 		"gaming avoided": {node: aNode("a", labels("gaming")), static: true,
 			change: constrained(func(c *v1.Constraints) { c.AvoidGaming = true }), reason: "a has label gaming"},
-		"gaming not avoided": {node: aNode("a", labels("gaming")), change: func(*v1.TaskRequest) {}},
+		"gaming not avoided": {node: aNode("a", labels("gaming")), change: func(*historyv1.TaskRequest) {}},
 		"target":             {node: aNode("a"), change: constrained(func(c *v1.Constraints) { c.TargetNode = "a" })},
 		"target is not there": {node: aNode("a"), static: true,
 			change: constrained(func(c *v1.Constraints) { c.TargetNode = "b" }), reason: "there is no node b"},
@@ -57,9 +58,9 @@ func TestFilters(t *testing.T) {
 			change: constrained(func(c *v1.Constraints) { c.TargetNode = "a:x" }),
 			reason: `target node "a:x": NUMA node "x" is not a number from 0 to 1023`},
 		"numaNode": {node: aNode("a"), static: true,
-			change: func(r *v1.TaskRequest) { r.Resources.NumaNode = &one }, reason: "a has no NUMA node 1"},
+			change: func(r *historyv1.TaskRequest) { r.Resources.NumaNode = &one }, reason: "a has no NUMA node 1"},
 		"the only NUMA node, too small": {node: aNode("a"), static: true,
-			change: func(r *v1.TaskRequest) { r.Resources.NumaNode = new(int32); withCores(99)(r) }, reason: "a has 4 cores of 99 asked"},
+			change: func(r *historyv1.TaskRequest) { r.Resources.NumaNode = new(int32); withCores(99)(r) }, reason: "a has 4 cores of 99 asked"},
 		"allowed": {node: aNode("a"), change: constrained(func(c *v1.Constraints) { c.AllowedNodes = []string{"b", "a"} })},
 		"not allowed": {node: aNode("a"), static: true,
 			change: constrained(func(c *v1.Constraints) { c.AllowedNodes = []string{"b"} }),
@@ -91,20 +92,20 @@ func TestFilters(t *testing.T) {
 			node:   aNode("a", func(n *v1.NodeSnapshot) { n.Capabilities = map[string]string{"gpu": "amd"} }),
 			change: constrained(func(c *v1.Constraints) { c.RequiresCapabilities = map[string]string{"gpu": "nvidia"} }),
 			reason: "a has capability gpu=amd instead of nvidia"},
-		"image that the node offers": {node: aNode("a", offering(&v1.TaskSupport{VmImageDirs: []string{"/images"}})), change: offered(&v1.TaskNeeds{VmImage: "/images/x/a.qcow2"})},
+		"image that the node offers": {node: aNode("a", offering(&v1.TaskSupport{VmImageDirs: []string{"/images"}})), change: offered(&historyv1.TaskNeeds{VmImage: "/images/x/a.qcow2"})},
 		"image elsewhere": {node: aNode("a", offering(&v1.TaskSupport{VmImageDirs: []string{"/images"}})), static: true,
-			change: offered(&v1.TaskNeeds{VmImage: "/images2/a.qcow2"}), reason: "a does not offer image /images2/a.qcow2 (switchyard worker --vm-images /images2)"},
+			change: offered(&historyv1.TaskNeeds{VmImage: "/images2/a.qcow2"}), reason: "a does not offer image /images2/a.qcow2 (switchyard worker --vm-images /images2)"},
 		"several things that the node does not offer": {node: aNode("a", offering(&v1.TaskSupport{AgentTools: []string{"files"}})), static: true,
-			change: offered(&v1.TaskNeeds{AgentTools: []string{"files", "fetch"}, AgentKey: "openai"}),
+			change: offered(&historyv1.TaskNeeds{AgentTools: []string{"files", "fetch"}, AgentKey: "openai"}),
 			reason: "a does not offer agent tool fetch (switchyard worker --agent-tools files,fetch), nor a key for openai (switchyard worker --agent-key-file openai=FILE)"},
-		"node that does not report what it offers": {node: aNode("a"), change: offered(&v1.TaskNeeds{AgentProgram: "claude-code"})},
+		"node that does not report what it offers": {node: aNode("a"), change: offered(&historyv1.TaskNeeds{AgentProgram: "claude-code"})},
 		"no numactl": {node: aNode("a", numaNodes(2, 2, 4096), offering(&v1.TaskSupport{})), static: true, change: onNUMA(1),
 			reason: "a lacks numactl, which binds shell tasks to NUMA nodes (package numactl)"},
 		"no numactl for the only NUMA node": {node: aNode("a", offering(&v1.TaskSupport{})), change: onNUMA(0)},
 		"GPU":                               {node: aNode("a", gpus(1)), change: constrained(func(c *v1.Constraints) { c.RequiresGpu = true })},
 		"GPU asked":                         {node: aNode("a"), change: constrained(func(c *v1.Constraints) { c.RequiresGpu = true }), reason: "a has no GPU", static: true},
 		"GPUs in all": {node: aNode("a", gpus(1)), static: true,
-			change: func(r *v1.TaskRequest) { r.Resources.Gpus = 2 }, reason: "a has 1 GPU of 2 asked"},
+			change: func(r *historyv1.TaskRequest) { r.Resources.Gpus = 2 }, reason: "a has 1 GPU of 2 asked"},
 		"cores in all": {node: aNode("a"), static: true, change: withCores(4.5), reason: "a has 4 cores of 4.5 asked"},
 		"all cores":    {node: aNode("a"), change: withCores(4)},
 		"cores in use": {change: withCores(1.5), reason: "a has 1 core free of 1.5 asked",
@@ -112,13 +113,13 @@ func TestFilters(t *testing.T) {
 		"no cores in use of a free one": {change: withCores(0),
 			node: aNode("a", running("other", "t", 1), func(n *v1.NodeSnapshot) { n.ReservedCores = 4 })},
 		"memory in all": {node: aNode("a"), static: true,
-			change: func(r *v1.TaskRequest) { r.Resources.MemoryMb = 8193 },
+			change: func(r *historyv1.TaskRequest) { r.Resources.MemoryMb = 8193 },
 			reason: "a has 8192 MiB of memory, 8193 asked"},
 		"memory in use": {reason: "a has 2192 MiB free of 4000 asked",
-			change: func(r *v1.TaskRequest) { r.Resources.MemoryMb = 4000 },
+			change: func(r *historyv1.TaskRequest) { r.Resources.MemoryMb = 4000 },
 			node:   aNode("a", running("other", "t", 1), func(n *v1.NodeSnapshot) { n.ReservedMemoryMb = 6000 })},
 		"memory not available": {reason: "a has 100 MiB free of 101 asked",
-			change: func(r *v1.TaskRequest) { r.Resources.MemoryMb = 101 },
+			change: func(r *historyv1.TaskRequest) { r.Resources.MemoryMb = 101 },
 			node:   aNode("a", func(n *v1.NodeSnapshot) { n.Memory.AvailableMb = 100.5 })},
 		"minMemoryMb": {reason: "a has 1024 MiB available of 2048 asked",
 			change: constrained(func(c *v1.Constraints) { c.MinMemoryMb = 2048 }),
@@ -158,20 +159,20 @@ func TestFilters(t *testing.T) {
 		"NUMA node":         {change: onNUMA(1), node: aNode("a", numaNodes(2, 2, 4096))},
 		"NUMA node missing": {change: onNUMA(2), static: true, reason: "a has no NUMA node 2", node: aNode("a", numaNodes(2, 2, 4096))},
 		"cores of a NUMA node": {static: true, reason: "a has 2 cores of 3 asked on NUMA node 1",
-			change: func(r *v1.TaskRequest) { withCores(3)(r); onNUMA(1)(r) }, node: aNode("a", numaNodes(2, 2, 4096))},
+			change: func(r *historyv1.TaskRequest) { withCores(3)(r); onNUMA(1)(r) }, node: aNode("a", numaNodes(2, 2, 4096))},
 		"memory of a NUMA node": {static: true, reason: "a has 4096 MiB of 5000 asked on NUMA node 1",
-			change: func(r *v1.TaskRequest) { withMemory(5000)(r); onNUMA(1)(r) }, node: aNode("a", numaNodes(2, 2, 4096))},
+			change: func(r *historyv1.TaskRequest) { withMemory(5000)(r); onNUMA(1)(r) }, node: aNode("a", numaNodes(2, 2, 4096))},
 		"NUMA node in use": {change: onNUMA(1), reason: "a has no room left on NUMA node 1",
 			node: aNode("a", numaNodes(2, 2, 4096), holding(1, 1.5, 0))},
 		"NUMA node in use by what is bound to another": {change: onNUMA(0),
 			node: aNode("a", numaNodes(2, 2, 4096), holding(1, 1.5, 0))},
-		"container that needs nothing": {change: needing(&v1.ContainerNeeds{}), node: aNode("a")},
-		"privileged container": {change: needing(&v1.ContainerNeeds{Privileged: true}), static: true, node: aNode("a"),
+		"container that needs nothing": {change: needing(&historyv1.ContainerNeeds{}), node: aNode("a")},
+		"privileged container": {change: needing(&historyv1.ContainerNeeds{Privileged: true}), static: true, node: aNode("a"),
 			reason: "a does not allow privileged containers (switchyard worker --allow-privileged)"},
-		"privileged container, allowed": {change: needing(&v1.ContainerNeeds{Privileged: true}),
+		"privileged container, allowed": {change: needing(&historyv1.ContainerNeeds{Privileged: true}),
 			node: aNode("a", allowing(&v1.ContainerPolicy{Privileged: true}))},
 		"mount to write, allowed to read": {static: true, node: aNode("a", allowing(&v1.ContainerPolicy{Mounts: []*v1.MountRule{{Path: "/d", ReadOnly: true}}})),
-			change: needing(&v1.ContainerNeeds{HostNetwork: true, Mounts: []*v1.MountRule{{Path: "/d/e"}}}),
+			change: needing(&historyv1.ContainerNeeds{HostNetwork: true, Mounts: []*v1.MountRule{{Path: "/d/e"}}}),
 			reason: "a does not allow the host's network (switchyard worker --allow-host-network), nor mounting /d/e without readOnly: true (switchyard worker --allow-mount /d/e)"},
 		"maxParallelPerNode": {node: aNode("a", running("r", "1", 1), running("r", "2", 1)),
 			change: constrained(func(c *v1.Constraints) { c.MaxParallelPerNode = 2 }),
@@ -182,7 +183,7 @@ func TestFilters(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			q := newQueue(newClock(), tt.node)
-			q.Request("r", []*v1.TaskRequest{aTask("t", tt.change)})
+			q.Request("r", []*historyv1.TaskRequest{aTask("t", tt.change)})
 			nodes, reasons := placeAll(t, q, "r")
 			want := ""
 			switch {
@@ -201,12 +202,12 @@ func TestFilters(t *testing.T) {
 	}
 }
 
-func needing(n *v1.ContainerNeeds) func(*v1.TaskRequest) {
-	return func(r *v1.TaskRequest) { r.Container = n }
+func needing(n *historyv1.ContainerNeeds) func(*historyv1.TaskRequest) {
+	return func(r *historyv1.TaskRequest) { r.Container = n }
 }
 
-func offered(n *v1.TaskNeeds) func(*v1.TaskRequest) {
-	return func(r *v1.TaskRequest) { r.Needs = n }
+func offered(n *historyv1.TaskNeeds) func(*historyv1.TaskRequest) {
+	return func(r *historyv1.TaskRequest) { r.Needs = n }
 }
 
 func offering(s *v1.TaskSupport) func(*v1.NodeSnapshot) {
@@ -224,11 +225,11 @@ func TestContainersGoWhereTheyAreAllowed(t *testing.T) {
 	clock := newClock()
 	allowed := &v1.ContainerPolicy{Capabilities: []string{"NET_ADMIN"}, Mounts: []*v1.MountRule{{Path: "/data", ReadOnly: true}}}
 	q := newQueue(clock, aNode("a"), aNode("b", allowing(allowed)))
-	q.Request("r", []*v1.TaskRequest{
-		aTask("harmless", func(r *v1.TaskRequest) { r.Constraints.TargetNode = "a" }),
-		aTask("reads", needing(&v1.ContainerNeeds{Mounts: []*v1.MountRule{{Path: "/data/x", ReadOnly: true}}})),
-		aTask("admin", needing(&v1.ContainerNeeds{Capabilities: []string{"NET_ADMIN"}})),
-		aTask("writes", needing(&v1.ContainerNeeds{Mounts: []*v1.MountRule{{Path: "/data/x"}}})),
+	q.Request("r", []*historyv1.TaskRequest{
+		aTask("harmless", func(r *historyv1.TaskRequest) { r.Constraints.TargetNode = "a" }),
+		aTask("reads", needing(&historyv1.ContainerNeeds{Mounts: []*v1.MountRule{{Path: "/data/x", ReadOnly: true}}})),
+		aTask("admin", needing(&historyv1.ContainerNeeds{Capabilities: []string{"NET_ADMIN"}})),
+		aTask("writes", needing(&historyv1.ContainerNeeds{Mounts: []*v1.MountRule{{Path: "/data/x"}}})),
 	})
 	nodes, reasons := placeAll(t, q, "r")
 	if nodes["harmless"] != "a" || nodes["reads"] != "b" || nodes["admin"] != "b" || nodes["writes"] != "" {

@@ -7,11 +7,12 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-func requests(first, n int, changes ...func(*v1.TaskRequest)) []*v1.TaskRequest {
-	var out []*v1.TaskRequest
+func requests(first, n int, changes ...func(*historyv1.TaskRequest)) []*historyv1.TaskRequest {
+	var out []*historyv1.TaskRequest
 	for i := range n {
 		out = append(out, aTask(fmt.Sprintf("t%d", first+i), changes...))
 	}
@@ -19,9 +20,9 @@ func requests(first, n int, changes ...func(*v1.TaskRequest)) []*v1.TaskRequest 
 }
 
 func TestNodesOfOneMachineShareIt(t *testing.T) {
-	small := func(r *v1.TaskRequest) { r.Resources.MemoryMb = 3000 }
+	small := func(r *historyv1.TaskRequest) { r.Resources.MemoryMb = 3000 }
 	tests := map[string]struct {
-		change func(*v1.TaskRequest)
+		change func(*historyv1.TaskRequest)
 		placed int
 	}{
 		"cores":           {withCores(1), 4},
@@ -29,7 +30,7 @@ func TestNodesOfOneMachineShareIt(t *testing.T) {
 		"exact fractions": {withCores(0.8), 5},
 		"no cores":        {withCores(0), 8}, // limited by the slots of both nodes
 		"memory":          {small, 2},
-		"GPUs":            {func(r *v1.TaskRequest) { r.Resources.Gpus = 1 }, 3},
+		"GPUs":            {func(r *historyv1.TaskRequest) { r.Resources.Gpus = 1 }, 3},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -112,7 +113,7 @@ func TestVanishedNodeKeepsWhatItHas(t *testing.T) {
 
 func TestUnseenAssignmentsTakeAvailableMemory(t *testing.T) {
 	half := func(n *v1.NodeSnapshot) { n.Memory.AvailableMb = 4000 }
-	big := func(r *v1.TaskRequest) { r.Resources.MemoryMb = 3000 }
+	big := func(r *historyv1.TaskRequest) { r.Resources.MemoryMb = 3000 }
 	q := newQueue(newClock(), aNode("a", half))
 	q.Request("r", requests(0, 2, big))
 	if nodes, reasons := placeAll(t, q, "r"); len(nodes) != 1 || reasons["t1"] != "0 of 1 nodes fit: a has 1000 MiB free of 3000 asked" {
@@ -139,7 +140,7 @@ func TestFillAhead(t *testing.T) {
 		t.Fatalf("placed %v, want three: four are twice the slots", nodes)
 	}
 	// Nothing waits on a node while another has a free slot.
-	q.Request("r", []*v1.TaskRequest{aTask("free", withPriority(9))})
+	q.Request("r", []*historyv1.TaskRequest{aTask("free", withPriority(9))})
 	release(q, "r", "t1", 1)
 	if nodes, _ := placeAll(t, q, "r"); nodes["free"] != "b" {
 		t.Fatalf("got %v, want free on b", nodes)
@@ -172,9 +173,9 @@ func TestFreeSlotWinsOverBetterScore(t *testing.T) {
 }
 
 func TestFillAheadNeverWithMemoryOrGPUs(t *testing.T) {
-	tests := map[string]func(*v1.TaskRequest){
-		"memory": func(r *v1.TaskRequest) { r.Resources.MemoryMb = 8192 },
-		"GPUs":   func(r *v1.TaskRequest) { r.Resources.Gpus = 1 },
+	tests := map[string]func(*historyv1.TaskRequest){
+		"memory": func(r *historyv1.TaskRequest) { r.Resources.MemoryMb = 8192 },
+		"GPUs":   func(r *historyv1.TaskRequest) { r.Resources.Gpus = 1 },
 	}
 	for name, change := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -7,22 +7,23 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-func withGPUs(k int32) func(*v1.TaskRequest) {
-	return func(r *v1.TaskRequest) { r.Resources.Gpus = k }
+func withGPUs(k int32) func(*historyv1.TaskRequest) {
+	return func(r *historyv1.TaskRequest) { r.Resources.Gpus = k }
 }
 
-func withMemory(mb int32) func(*v1.TaskRequest) {
-	return func(r *v1.TaskRequest) { r.Resources.MemoryMb = mb }
+func withMemory(mb int32) func(*historyv1.TaskRequest) {
+	return func(r *historyv1.TaskRequest) { r.Resources.MemoryMb = mb }
 }
 
-func onNUMA(index int32) func(*v1.TaskRequest) {
-	return func(r *v1.TaskRequest) { r.Resources.NumaNode = &index }
+func onNUMA(index int32) func(*historyv1.TaskRequest) {
+	return func(r *historyv1.TaskRequest) { r.Resources.NumaNode = &index }
 }
 
-func pinned(target string) func(*v1.TaskRequest) {
+func pinned(target string) func(*historyv1.TaskRequest) {
 	return constrained(func(c *v1.Constraints) { c.TargetNode = target })
 }
 
@@ -52,34 +53,34 @@ func TestWhatIsGranted(t *testing.T) {
 	}
 	tests := map[string]struct {
 		node *v1.NodeSnapshot
-		ask  []func(*v1.TaskRequest)
+		ask  []func(*historyv1.TaskRequest)
 		want grants
 	}{
 		"no GPU":                       {node(), nil, grants{nil, -1}},
-		"one GPU":                      {node(), []func(*v1.TaskRequest){withGPUs(1)}, grants{[]int32{0}, 0}},
-		"two of one NUMA node":         {node(holding(-1, 0, 0, 0)), []func(*v1.TaskRequest){withGPUs(2)}, grants{[]int32{2, 3}, 1}},
-		"the smaller group":            {node(holding(-1, 0, 0, 2)), []func(*v1.TaskRequest){withGPUs(1)}, grants{[]int32{3}, 1}},
-		"where the cores are":          {node(holding(0, 4, 0)), []func(*v1.TaskRequest){withGPUs(1)}, grants{[]int32{2}, 1}},
-		"where the memory is":          {node(holding(0, 0, 4000)), []func(*v1.TaskRequest){withGPUs(2), withMemory(1000)}, grants{[]int32{2, 3}, 1}},
-		"cores of both":                {node(), []func(*v1.TaskRequest){withGPUs(2), withCores(5)}, grants{[]int32{0, 1}, -1}},
-		"more than one has":            {node(), []func(*v1.TaskRequest){withGPUs(3)}, grants{[]int32{0, 1, 2}, -1}},
-		"the larger group first":       {node(holding(-1, 0, 0, 0)), []func(*v1.TaskRequest){withGPUs(3)}, grants{[]int32{1, 2, 3}, -1}},
-		"NUMA node asked":              {node(), []func(*v1.TaskRequest){onNUMA(1)}, grants{nil, 1}},
-		"NUMA node and GPUs":           {node(), []func(*v1.TaskRequest){onNUMA(1), withGPUs(1)}, grants{[]int32{2}, 1}},
-		"NUMA node and far GPUs":       {node(), []func(*v1.TaskRequest){onNUMA(1), withGPUs(3)}, grants{[]int32{0, 2, 3}, 1}},
-		"target with NUMA node":        {node(), []func(*v1.TaskRequest){pinned("a:1::2")}, grants{[]int32{2, 3}, 1}},
-		"indices":                      {node(), []func(*v1.TaskRequest){pinned("a::1,3")}, grants{[]int32{1, 3}, -1}},
-		"indices of one NUMA node":     {node(), []func(*v1.TaskRequest){pinned("a::3,2")}, grants{[]int32{2, 3}, 1}},
-		"indices and one more":         {node(), []func(*v1.TaskRequest){pinned("a::3,2"), withGPUs(3)}, grants{[]int32{0, 2, 3}, -1}},
-		"GPUs that do not tell":        {aNode("a", gpusOn(-1, -1), numaNodes(2, 4, 4096)), []func(*v1.TaskRequest){withGPUs(1)}, grants{[]int32{0}, -1}},
-		"a machine that does not tell": {aNode("a", gpusOn(0, 0)), []func(*v1.TaskRequest){withGPUs(1)}, grants{[]int32{0}, -1}},
-		"a GPU required":               {node(), []func(*v1.TaskRequest){constrained(func(c *v1.Constraints) { c.RequiresGpu = true })}, grants{[]int32{0}, 0}},
-		"a GPU required, more asked":   {node(), []func(*v1.TaskRequest){constrained(func(c *v1.Constraints) { c.RequiresGpu = true }), withGPUs(2)}, grants{[]int32{0, 1}, 0}},
+		"one GPU":                      {node(), []func(*historyv1.TaskRequest){withGPUs(1)}, grants{[]int32{0}, 0}},
+		"two of one NUMA node":         {node(holding(-1, 0, 0, 0)), []func(*historyv1.TaskRequest){withGPUs(2)}, grants{[]int32{2, 3}, 1}},
+		"the smaller group":            {node(holding(-1, 0, 0, 2)), []func(*historyv1.TaskRequest){withGPUs(1)}, grants{[]int32{3}, 1}},
+		"where the cores are":          {node(holding(0, 4, 0)), []func(*historyv1.TaskRequest){withGPUs(1)}, grants{[]int32{2}, 1}},
+		"where the memory is":          {node(holding(0, 0, 4000)), []func(*historyv1.TaskRequest){withGPUs(2), withMemory(1000)}, grants{[]int32{2, 3}, 1}},
+		"cores of both":                {node(), []func(*historyv1.TaskRequest){withGPUs(2), withCores(5)}, grants{[]int32{0, 1}, -1}},
+		"more than one has":            {node(), []func(*historyv1.TaskRequest){withGPUs(3)}, grants{[]int32{0, 1, 2}, -1}},
+		"the larger group first":       {node(holding(-1, 0, 0, 0)), []func(*historyv1.TaskRequest){withGPUs(3)}, grants{[]int32{1, 2, 3}, -1}},
+		"NUMA node asked":              {node(), []func(*historyv1.TaskRequest){onNUMA(1)}, grants{nil, 1}},
+		"NUMA node and GPUs":           {node(), []func(*historyv1.TaskRequest){onNUMA(1), withGPUs(1)}, grants{[]int32{2}, 1}},
+		"NUMA node and far GPUs":       {node(), []func(*historyv1.TaskRequest){onNUMA(1), withGPUs(3)}, grants{[]int32{0, 2, 3}, 1}},
+		"target with NUMA node":        {node(), []func(*historyv1.TaskRequest){pinned("a:1::2")}, grants{[]int32{2, 3}, 1}},
+		"indices":                      {node(), []func(*historyv1.TaskRequest){pinned("a::1,3")}, grants{[]int32{1, 3}, -1}},
+		"indices of one NUMA node":     {node(), []func(*historyv1.TaskRequest){pinned("a::3,2")}, grants{[]int32{2, 3}, 1}},
+		"indices and one more":         {node(), []func(*historyv1.TaskRequest){pinned("a::3,2"), withGPUs(3)}, grants{[]int32{0, 2, 3}, -1}},
+		"GPUs that do not tell":        {aNode("a", gpusOn(-1, -1), numaNodes(2, 4, 4096)), []func(*historyv1.TaskRequest){withGPUs(1)}, grants{[]int32{0}, -1}},
+		"a machine that does not tell": {aNode("a", gpusOn(0, 0)), []func(*historyv1.TaskRequest){withGPUs(1)}, grants{[]int32{0}, -1}},
+		"a GPU required":               {node(), []func(*historyv1.TaskRequest){constrained(func(c *v1.Constraints) { c.RequiresGpu = true })}, grants{[]int32{0}, 0}},
+		"a GPU required, more asked":   {node(), []func(*historyv1.TaskRequest){constrained(func(c *v1.Constraints) { c.RequiresGpu = true }), withGPUs(2)}, grants{[]int32{0, 1}, 0}},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			q := newQueue(newClock(), tt.node)
-			q.Request("r", []*v1.TaskRequest{aTask("t", tt.ask...)})
+			q.Request("r", []*historyv1.TaskRequest{aTask("t", tt.ask...)})
 			q.Place()
 			placed, stuck := q.Take("r")
 			if len(placed) != 1 {
@@ -144,7 +145,7 @@ func TestGrantIsBestOfAllSubsets(t *testing.T) {
 		need := rapid.Int32Range(0, 4).Draw(t, "need")
 
 		q := newQueue(newClock(), node)
-		q.Request("r", []*v1.TaskRequest{aTask("t", withGPUs(int32(k)), withCores(float64(need)))})
+		q.Request("r", []*historyv1.TaskRequest{aTask("t", withGPUs(int32(k)), withCores(float64(need)))})
 		q.Place()
 		placed, _ := q.Take("r")
 

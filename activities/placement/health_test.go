@@ -5,12 +5,13 @@ import (
 	"testing"
 	"time"
 
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 )
 
 // end releases a claim of run r with an outcome.
 func end(q *Queue, task, outcome string) {
-	q.Release("r", []*v1.ClaimRef{{Task: task, Claim: 1, Outcome: outcome}})
+	q.Release("r", []*historyv1.ClaimRef{{Task: task, Claim: 1, Outcome: outcome}})
 }
 
 // tries places one task after another on the queue's only node. Each attempt takes a second and ends with the
@@ -47,7 +48,7 @@ func TestBench(t *testing.T) {
 		if got := q.Benched(); !got["a"].Equal(until) {
 			t.Fatalf("round %d: benched %v, want until %v", round, got, until)
 		}
-		q.Request("r", []*v1.TaskRequest{aTask("pinned", withClaim(int32(round+1)), pinned("a"))})
+		q.Request("r", []*historyv1.TaskRequest{aTask("pinned", withClaim(int32(round+1)), pinned("a"))})
 		nodes, reasons := placeAll(t, q, "r")
 		want := "0 of 1 nodes fit: a is benched until " + until.UTC().Format("15:04:05 UTC") + " after 3 failures of the node"
 		if len(nodes) > 0 || reasons["pinned"] != want {
@@ -61,7 +62,7 @@ func TestBench(t *testing.T) {
 		if nodes, _ := placeAll(t, q, "r"); nodes["pinned"] != "a" || len(q.Benched()) != 0 {
 			t.Fatalf("round %d: got %v after the bench", round, nodes)
 		}
-		q.Release("r", []*v1.ClaimRef{{Task: "pinned", Claim: int32(round + 1), Outcome: "moved"}})
+		q.Release("r", []*historyv1.ClaimRef{{Task: "pinned", Claim: int32(round + 1), Outcome: "moved"}})
 	}
 	tries(t, c, q, 9000, "done", "system", "system", "system")
 	if got := q.Benched()["a"]; !got.Equal(c.now().Add(firstBench)) {
@@ -118,7 +119,7 @@ func TestFailuresOfForeignAttemptsCountOnce(t *testing.T) {
 	q.SetNodes(live(aNode("a", running("o", "1", 1), running("o", "2", 1), running("o", "3", 1))))
 	c.add(time.Second)
 	for _, task := range []string{"1", "2", "3"} {
-		q.Release("o", []*v1.ClaimRef{{Task: task, Claim: 1, Outcome: "system"}})
+		q.Release("o", []*historyv1.ClaimRef{{Task: task, Claim: 1, Outcome: "system"}})
 	}
 	if len(q.Benched()) > 0 {
 		t.Error("benched for one fault")

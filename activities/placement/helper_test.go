@@ -6,6 +6,7 @@ import (
 
 	"google.golang.org/protobuf/types/known/timestamppb"
 
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 )
 
@@ -101,32 +102,32 @@ func running(runID, task string, claim int32) func(*v1.NodeSnapshot) {
 }
 
 // aTask returns a request for claim 1 of a shell task.
-func aTask(task string, changes ...func(*v1.TaskRequest)) *v1.TaskRequest {
-	r := &v1.TaskRequest{Task: task, Claim: 1, Type: "shell", Constraints: &v1.Constraints{}, Resources: &v1.Resources{}}
+func aTask(task string, changes ...func(*historyv1.TaskRequest)) *historyv1.TaskRequest {
+	r := &historyv1.TaskRequest{Task: task, Claim: 1, Type: "shell", Constraints: &v1.Constraints{}, Resources: &v1.Resources{}}
 	for _, change := range changes {
 		change(r)
 	}
 	return r
 }
 
-func withCores(c float64) func(*v1.TaskRequest) {
-	return func(r *v1.TaskRequest) { r.Resources.Cores = &c }
+func withCores(c float64) func(*historyv1.TaskRequest) {
+	return func(r *historyv1.TaskRequest) { r.Resources.Cores = &c }
 }
 
-func withClaim(c int32) func(*v1.TaskRequest) {
-	return func(r *v1.TaskRequest) { r.Claim = c }
+func withClaim(c int32) func(*historyv1.TaskRequest) {
+	return func(r *historyv1.TaskRequest) { r.Claim = c }
 }
 
-func withPriority(p int32) func(*v1.TaskRequest) {
-	return func(r *v1.TaskRequest) { r.Priority = p }
+func withPriority(p int32) func(*historyv1.TaskRequest) {
+	return func(r *historyv1.TaskRequest) { r.Priority = p }
 }
 
-func queuedAt(t time.Time) func(*v1.TaskRequest) {
-	return func(r *v1.TaskRequest) { r.QueuedAt = timestamppb.New(t) }
+func queuedAt(t time.Time) func(*historyv1.TaskRequest) {
+	return func(r *historyv1.TaskRequest) { r.QueuedAt = timestamppb.New(t) }
 }
 
-func constrained(change func(*v1.Constraints)) func(*v1.TaskRequest) {
-	return func(r *v1.TaskRequest) { change(r.Constraints) }
+func constrained(change func(*v1.Constraints)) func(*historyv1.TaskRequest) {
+	return func(r *historyv1.TaskRequest) { change(r.Constraints) }
 }
 
 // placeAll makes a pass and returns the new assignments and reasons of a run by task.
@@ -145,5 +146,5 @@ func placeAll(t *testing.T, q *Queue, runID string) (nodes, reasons map[string]s
 }
 
 func release(q *Queue, runID, task string, claim int32) {
-	q.Release(runID, []*v1.ClaimRef{{Task: task, Claim: claim, Outcome: v1.OutcomeDone}})
+	q.Release(runID, []*historyv1.ClaimRef{{Task: task, Claim: claim, Outcome: v1.OutcomeDone}})
 }

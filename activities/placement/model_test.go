@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 )
 
@@ -34,7 +35,7 @@ type modelHealth struct {
 
 type modelClaim struct {
 	run   string
-	req   *v1.TaskRequest
+	req   *historyv1.TaskRequest
 	seq   int
 	from  time.Time // earliest placement
 	node  string    // "" while it waits
@@ -72,7 +73,7 @@ func (c *modelClaim) shown() *v1.RunningAttempt {
 	return a
 }
 
-func (m *model) request(runID string, req *v1.TaskRequest) {
+func (m *model) request(runID string, req *historyv1.TaskRequest) {
 	id := runID + "/" + req.Task
 	if last, ok := m.gone[id]; ok && req.Claim <= last {
 		return

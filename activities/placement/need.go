@@ -3,6 +3,7 @@ package placement
 import (
 	"math"
 
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 )
 
@@ -19,7 +20,7 @@ type need struct {
 	remote     bool
 }
 
-func needOf(req *v1.TaskRequest, target Target) need {
+func needOf(req *historyv1.TaskRequest, target Target) need {
 	if v1.IsRemote(req.GetType()) {
 		return need{numa: noNUMA, remote: true} // its resources are taken where it runs
 	}

@@ -7,6 +7,7 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
 
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 )
 
@@ -28,12 +29,12 @@ func traitNode() *v1.NodeSnapshot {
 }
 
 // traitRequests returns requests that need exactly what traitNode has, or a little more.
-func traitRequests() []*v1.TaskRequest {
-	var out []*v1.TaskRequest
-	add := func(change func(*v1.TaskRequest)) { out = append(out, aTask("t", withCores(0), change)) }
+func traitRequests() []*historyv1.TaskRequest {
+	var out []*historyv1.TaskRequest
+	add := func(change func(*historyv1.TaskRequest)) { out = append(out, aTask("t", withCores(0), change)) }
 	con := func(change func(*v1.Constraints)) { add(constrained(change)) }
 	for _, taskType := range []string{"shell", "docker", "qemu"} {
-		add(func(r *v1.TaskRequest) { r.Type = taskType })
+		add(func(r *historyv1.TaskRequest) { r.Type = taskType })
 		con(func(c *v1.Constraints) { c.RequiresExecutors = []string{taskType} })
 	}
 	for _, label := range []string{"l1", "l2", "l3"} {
@@ -44,7 +45,7 @@ func traitRequests() []*v1.TaskRequest {
 	for _, wanted := range []map[string]string{{"k1": "v1"}, {"k2": "v2"}, {"k3": "v3"}, {v1.QEMUCapability: "true"}} {
 		con(func(c *v1.Constraints) { c.RequiresCapabilities = wanted })
 	}
-	for _, needs := range []*v1.ContainerNeeds{
+	for _, needs := range []*historyv1.ContainerNeeds{
 		{Privileged: true}, {HostNetwork: true}, {Capabilities: []string{"NET_ADMIN"}}, {Capabilities: []string{"SYS_ADMIN"}},
 		{Mounts: []*v1.MountRule{{Path: "/data/x"}}}, {Mounts: []*v1.MountRule{{Path: "/data/x", ReadOnly: true}}},
 		{Mounts: []*v1.MountRule{{Path: "/read/x"}}}, {Mounts: []*v1.MountRule{{Path: "/read/x", ReadOnly: true}}},
@@ -52,7 +53,7 @@ func traitRequests() []*v1.TaskRequest {
 		add(needing(needs))
 	}
 	for _, name := range []string{"lab", "hub", "files", "openai", "claude-code", "/images/a", "env:DEPLOY_KEY", "l3", "bash"} {
-		for _, needs := range []*v1.TaskNeeds{
+		for _, needs := range []*historyv1.TaskNeeds{
 			{VmImage: name}, {RegistryAuth: name}, {Network: name}, {AgentTools: []string{name}}, {AgentKey: name}, {AgentProgram: name},
 			{Secrets: []string{name}}, {Interpreters: []string{name}},
 		} {
@@ -67,8 +68,8 @@ func traitRequests() []*v1.TaskRequest {
 		add(withGPUs(2 + more))
 		add(pinned(fmt.Sprintf("a::0,%d", 1+more)))
 		add(onNUMA(1 + more))
-		add(func(r *v1.TaskRequest) { onNUMA(1)(r); withCores(float64(2 + more))(r) })
-		add(func(r *v1.TaskRequest) { onNUMA(0)(r); withMemory(4096 + more)(r) })
+		add(func(r *historyv1.TaskRequest) { onNUMA(1)(r); withCores(float64(2 + more))(r) })
+		add(func(r *historyv1.TaskRequest) { onNUMA(0)(r); withMemory(4096 + more)(r) })
 	}
 	return out
 }
@@ -210,7 +211,7 @@ type judgement struct {
 
 // judge returns the node class of a node, and the reason of each trait filter against the node for
 // each request, or "" if the request passes.
-func judge(f *fleet, node Node, requests []*v1.TaskRequest) (class int, reasons map[judgement]string) {
+func judge(f *fleet, node Node, requests []*historyv1.TaskRequest) (class int, reasons map[judgement]string) {
 	f.replace([]Node{node}, newClock().now())
 	n := f.listed[0]
 	reasons = map[judgement]string{}

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 )
 
@@ -13,7 +14,7 @@ func TestInactiveNodeGetsNoTasks(t *testing.T) {
 	gpuTask := constrained(func(c *v1.Constraints) { c.NodeLabels = []string{"gpu"} })
 	tests := map[string]struct {
 		node   Node
-		change func(*v1.TaskRequest)
+		change func(*historyv1.TaskRequest)
 		reason string
 	}{
 		"active":                 {Node{State: v1.NodeActive}, gpuTask, ""},
@@ -23,7 +24,7 @@ func TestInactiveNodeGetsNoTasks(t *testing.T) {
 		"draining":               {Node{State: v1.NodeDraining}, gpuTask, "0 of 2 nodes fit: a lacks label gpu; b is draining"},
 		"offline":                {Node{State: v1.NodeOffline}, gpuTask, "no node fits until b is back: a lacks label gpu; b is offline"},
 		"pinned and offline":     {Node{State: v1.NodeOffline}, pinned("b"), "no node fits until b is back: b is offline"},
-		"too small and offline": {Node{State: v1.NodeOffline}, func(r *v1.TaskRequest) {
+		"too small and offline": {Node{State: v1.NodeOffline}, func(r *historyv1.TaskRequest) {
 			r.Constraints = &v1.Constraints{NodeLabels: []string{"gpu"}, MinMemoryMb: 1 << 30}
 		}, "no node could ever fit: a lacks label gpu; b is offline"},
 		"pinned and stale": {Node{State: v1.NodeStale}, pinned("b"), "0 of 1 nodes fit: b is stale"},
@@ -33,7 +34,7 @@ func TestInactiveNodeGetsNoTasks(t *testing.T) {
 			tt.node.Snapshot = aNode("b", labels("gpu"))
 			q := New(Options{Now: newClock().now})
 			q.SetNodes(append(live(aNode("a")), tt.node))
-			q.Request("r", []*v1.TaskRequest{aTask("t", tt.change)})
+			q.Request("r", []*historyv1.TaskRequest{aTask("t", tt.change)})
 			nodes, reasons := placeAll(t, q, "r")
 			if reasons["t"] != tt.reason || (nodes["t"] == "b") != (tt.reason == "") {
 				t.Errorf("placed on %q, reason %q, want %q", nodes["t"], reasons["t"], tt.reason)
@@ -53,7 +54,7 @@ func TestOfflineNodeHoldsNothing(t *testing.T) {
 	old := aNode("a", onMachine("m"), gpus(1), holding(-1, 4, 0, 0))
 	q := New(Options{Now: newClock().now})
 	q.SetNodes([]Node{{Snapshot: old, State: v1.NodeStale}, {Snapshot: aNode("b", onMachine("m"), gpus(1))}})
-	q.Request("r", []*v1.TaskRequest{aTask("t", withGPUs(1))})
+	q.Request("r", []*historyv1.TaskRequest{aTask("t", withGPUs(1))})
 	if nodes, _ := placeAll(t, q, "r"); len(nodes) > 0 {
 		t.Fatalf("got %v while a may still run something", nodes)
 	}

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 )
 
@@ -13,7 +14,7 @@ func brisk(t *testing.T) *Queue {
 	t.Helper()
 	c := newClock()
 	q := newQueue(c, aNode("a", slots(1)))
-	q.Request("r", []*v1.TaskRequest{aTask("measured")})
+	q.Request("r", []*historyv1.TaskRequest{aTask("measured")})
 	placeAll(t, q, "r")
 	c.add(time.Millisecond)
 	release(q, "r", "measured", 1)
@@ -24,7 +25,7 @@ func brisk(t *testing.T) *Queue {
 // node may start its tasks in any order.
 func TestFillAheadKeepsPriorities(t *testing.T) {
 	q := brisk(t)
-	var reqs []*v1.TaskRequest
+	var reqs []*historyv1.TaskRequest
 	for i, p := range []int32{1, 5, 3, 3, 9} {
 		reqs = append(reqs, aTask(string(rune('a'+i)), withPriority(p)))
 	}
@@ -51,7 +52,7 @@ func TestFillAheadKeepsPriorities(t *testing.T) {
 // TestFillAheadWaitsForTheMoreUrgent checks that a more urgent waiting request comes next, even
 // where others could be prefetched, until it is withdrawn or the others become as urgent.
 func TestFillAheadWaitsForTheMoreUrgent(t *testing.T) {
-	like := func() []*v1.TaskRequest { return []*v1.TaskRequest{aTask("running"), aTask("next")} }
+	like := func() []*historyv1.TaskRequest { return []*historyv1.TaskRequest{aTask("running"), aTask("next")} }
 	urgent := aTask("urgent", withPriority(1), withCores(2))
 	q := brisk(t)
 	q.Request("r", like()[:1])
@@ -80,13 +81,13 @@ func TestFillAheadWaitsForTheMoreUrgent(t *testing.T) {
 // the next one, which may be as urgent as the requests that wait there.
 func TestReservedNodeIsOpenToTheNextRequest(t *testing.T) {
 	q := brisk(t)
-	q.Request("r", []*v1.TaskRequest{aTask("running", withPriority(2))})
+	q.Request("r", []*historyv1.TaskRequest{aTask("running", withPriority(2))})
 	placeAll(t, q, "r")
 	q.SetNodes(live(aNode("a", slots(1)), aNode("b", slots(1))))
-	like := func(task string, priority int32) []*v1.TaskRequest {
+	like := func(task string, priority int32) []*historyv1.TaskRequest {
 		r := aTask(task, withPriority(priority))
 		r.AvoidNodes = []string{"b"}
-		return []*v1.TaskRequest{r}
+		return []*historyv1.TaskRequest{r}
 	}
 	q.Request("r", like("low", 0))
 	if nodes, _ := placeAll(t, q, "r"); nodes["low"] != "b" {

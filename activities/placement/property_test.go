@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 )
 
@@ -89,7 +90,7 @@ func (m *model) snapshots(t *rapid.T) []Node {
 	return out
 }
 
-func drawRequest(t *rapid.T, c *clock) *v1.TaskRequest {
+func drawRequest(t *rapid.T, c *clock) *historyv1.TaskRequest {
 	r := aTask(fmt.Sprintf("t%d", rapid.IntRange(0, 7).Draw(t, "task")))
 	r.Claim = rapid.Int32Range(1, 4).Draw(t, "claim")
 	r.Priority = rapid.Int32Range(0, 2).Draw(t, "priority")
@@ -139,13 +140,13 @@ func TestQueueAgainstModel(t *testing.T) {
 				for range rapid.IntRange(1, 4).Draw(t, "times") {
 					for _, claim := range m.sortedOn(node) {
 						m.release(claim.run, claim.req.Task, claim.req.Claim, outcome)
-						q.Release(claim.run, []*v1.ClaimRef{{Task: claim.req.Task, Claim: claim.req.Claim, Outcome: outcome}})
+						q.Release(claim.run, []*historyv1.ClaimRef{{Task: claim.req.Task, Claim: claim.req.Claim, Outcome: outcome}})
 					}
 					c.add(10 * time.Millisecond)
 					next++
 					req := aTask(fmt.Sprintf("next%d", next), withCores(0), queuedAt(c.now()))
 					m.request(runID, req)
-					q.Request(runID, []*v1.TaskRequest{req})
+					q.Request(runID, []*historyv1.TaskRequest{req})
 					seen["placed"] += checkPass(t, q, m, told)
 				}
 			case 2, 3:
@@ -154,14 +155,14 @@ func TestQueueAgainstModel(t *testing.T) {
 				if q.HasRun(runID) {
 					m.release(runID, task, claim, outcome)
 				}
-				q.Release(runID, []*v1.ClaimRef{{Task: task, Claim: claim, Outcome: outcome}})
+				q.Release(runID, []*historyv1.ClaimRef{{Task: task, Claim: claim, Outcome: outcome}})
 			case 4:
 				c.add(rapid.SampledFrom([]time.Duration{50 * time.Millisecond, 200 * time.Millisecond, time.Second, 40 * time.Second}).Draw(t, "wait"))
 			default:
 				for range rapid.IntRange(1, 6).Draw(t, "requests") {
 					req := drawRequest(t, c)
 					m.request(runID, req)
-					q.Request(runID, []*v1.TaskRequest{req})
+					q.Request(runID, []*historyv1.TaskRequest{req})
 				}
 			}
 			if rapid.IntRange(0, 3).Draw(t, "pass") == 0 {

@@ -3,6 +3,7 @@ package placement
 import (
 	"time"
 
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 )
 
@@ -45,7 +46,7 @@ func (q *Queue) SetExpectingNodes(expecting bool) { q.demand.timeouts.expecting 
 // the next Take reports its assignment, its reason or that it was given up once more. A newer claim
 // of a task replaces and releases the older one. Request ignores a claim that is older than the
 // newest or has been released, so that a delayed duplicate does no harm.
-func (q *Queue) Request(runID string, reqs []*v1.TaskRequest) {
+func (q *Queue) Request(runID string, reqs []*historyv1.TaskRequest) {
 	if len(reqs) == 0 {
 		return
 	}
@@ -71,7 +72,7 @@ func (q *Queue) Request(runID string, reqs []*v1.TaskRequest) {
 // claim holds and drops a waiting one. It ignores claims that are unknown or were released before.
 // The outcome of a claim also affects its node: a node that refused the task gets no requests for
 // the same resources until its next snapshot, and a node that keeps failing is benched.
-func (q *Queue) Release(runID string, claims []*v1.ClaimRef) {
+func (q *Queue) Release(runID string, claims []*historyv1.ClaimRef) {
 	owner, now := q.demand.runs[runID], q.opts.Now()
 	for _, c := range claims {
 		key := claimKey{run: runID, task: c.GetTask(), claim: c.GetClaim()}
@@ -147,7 +148,7 @@ func (q *Queue) NextDeadline() (at time.Time, ok bool) { return q.scheduler.next
 // assigned to a node, and tasks that wait. A waiting task is reported when its request is new, when
 // it becomes impossible or possible to place, and when it was given up. A change of wording alone,
 // such as of the free memory of some node, is reported at most once per Options.ReasonInterval.
-func (q *Queue) Take(runID string) ([]*v1.Assignment, []*v1.Waiting) {
+func (q *Queue) Take(runID string) ([]*historyv1.Assignment, []*historyv1.Waiting) {
 	owner := q.demand.runs[runID]
 	if owner == nil {
 		return nil, nil
@@ -157,7 +158,7 @@ func (q *Queue) Take(runID string) ([]*v1.Assignment, []*v1.Waiting) {
 
 // Repeat makes the next Take report claims of a run once more. It skips claims that have been
 // released or are unknown.
-func (q *Queue) Repeat(runID string, claims []*v1.ClaimRef) {
+func (q *Queue) Repeat(runID string, claims []*historyv1.ClaimRef) {
 	for _, c := range claims {
 		if r := q.demand.requestOf(runID, c.GetTask()); r != nil && r.claim == c.GetClaim() {
 			q.demand.repeat(r)

@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"google.golang.org/protobuf/types/known/durationpb"
 
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 )
 
@@ -17,8 +18,8 @@ func TestOrderAcrossRuns(t *testing.T) {
 	c := newClock()
 	q := newQueue(c, aNode("a", slots(1)))
 	old, older := c.now().Add(-time.Minute), c.now().Add(-time.Hour)
-	q.Request("r1", []*v1.TaskRequest{aTask("young"), aTask("old", queuedAt(old))})
-	q.Request("r2", []*v1.TaskRequest{aTask("older", queuedAt(older)), aTask("urgent", withPriority(1), withCores(2))})
+	q.Request("r1", []*historyv1.TaskRequest{aTask("young"), aTask("old", queuedAt(old))})
+	q.Request("r2", []*historyv1.TaskRequest{aTask("older", queuedAt(older)), aTask("urgent", withPriority(1), withCores(2))})
 	var order []string
 	for range 4 {
 		for _, runID := range q.Place() {
@@ -37,7 +38,7 @@ func TestOrderAcrossRuns(t *testing.T) {
 
 func TestRequestIsIdempotent(t *testing.T) {
 	q := newQueue(newClock(), aNode("a", slots(1)))
-	reqs := []*v1.TaskRequest{aTask("t1"), aTask("t2")}
+	reqs := []*historyv1.TaskRequest{aTask("t1"), aTask("t2")}
 	for range 3 {
 		q.Request("r", reqs)
 		nodes, reasons := placeAll(t, q, "r")
@@ -56,16 +57,16 @@ func TestRequestIsIdempotent(t *testing.T) {
 
 func TestNewerClaimReplaces(t *testing.T) {
 	q := newQueue(newClock(), aNode("a", slots(1)))
-	q.Request("r", []*v1.TaskRequest{aTask("t")})
+	q.Request("r", []*historyv1.TaskRequest{aTask("t")})
 	placeAll(t, q, "r")
-	q.Request("r", []*v1.TaskRequest{aTask("t", withClaim(2))})
+	q.Request("r", []*historyv1.TaskRequest{aTask("t", withClaim(2))})
 	q.Place()
 	placed, _ := q.Take("r")
 	if len(placed) != 1 || placed[0].Claim != 2 {
 		t.Fatalf("got %v, want claim 2 in the place of claim 1", placed)
 	}
 	release(q, "r", "t", 1)
-	q.Request("r", []*v1.TaskRequest{aTask("t")})
+	q.Request("r", []*historyv1.TaskRequest{aTask("t")})
 	if nodes, reasons := placeAll(t, q, "r"); len(nodes)+len(reasons) > 0 {
 		t.Errorf("claim 1 is over, and was answered with %v %v", nodes, reasons)
 	}
@@ -78,9 +79,9 @@ func TestNewerClaimReplaces(t *testing.T) {
 // not placed.
 func TestReleasedClaimIsNotPlaced(t *testing.T) {
 	q := newQueue(newClock(), aNode("a"))
-	q.Request("r", []*v1.TaskRequest{aTask("t")})
+	q.Request("r", []*historyv1.TaskRequest{aTask("t")})
 	release(q, "r", "t", 1)
-	q.Request("r", []*v1.TaskRequest{aTask("t")})
+	q.Request("r", []*historyv1.TaskRequest{aTask("t")})
 	if nodes, reasons := placeAll(t, q, "r"); len(nodes)+len(reasons) > 0 {
 		t.Errorf("got %v %v", nodes, reasons)
 	}
@@ -92,7 +93,7 @@ func TestKnowsAndForget(t *testing.T) {
 	if q.HasRun("r") {
 		t.Error("a release makes a run known")
 	}
-	q.Request("r", []*v1.TaskRequest{aTask("t1"), aTask("t2")})
+	q.Request("r", []*historyv1.TaskRequest{aTask("t1"), aTask("t2")})
 	q.Place()
 	if !q.HasRun("r") {
 		t.Error("the run is not known")
@@ -105,9 +106,9 @@ func TestKnowsAndForget(t *testing.T) {
 }
 
 func TestAvoidedNodes(t *testing.T) {
-	avoid := func(r *v1.TaskRequest) { r.AvoidNodes = []string{"a"} }
+	avoid := func(r *historyv1.TaskRequest) { r.AvoidNodes = []string{"a"} }
 	q := newQueue(newClock(), aNode("a"), aNode("b", slots(1), func(n *v1.NodeSnapshot) { n.Cpu.UsagePercent = 90 }))
-	q.Request("r", []*v1.TaskRequest{aTask("t1", avoid), aTask("t2", avoid)})
+	q.Request("r", []*historyv1.TaskRequest{aTask("t1", avoid), aTask("t2", avoid)})
 	got, _ := placeAll(t, q, "r")
 	if diff := cmp.Diff(map[string]string{"t1": "b", "t2": "a"}, got); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
@@ -116,7 +117,7 @@ func TestAvoidedNodes(t *testing.T) {
 
 func TestTieBreakByName(t *testing.T) {
 	q := newQueue(newClock(), aNode("c"), aNode("b"), aNode("a"))
-	q.Request("r", []*v1.TaskRequest{aTask("t1"), aTask("t2"), aTask("t3"), aTask("t4")})
+	q.Request("r", []*historyv1.TaskRequest{aTask("t1"), aTask("t2"), aTask("t3"), aTask("t4")})
 	got, _ := placeAll(t, q, "r")
 	if diff := cmp.Diff(map[string]string{"t1": "a", "t2": "b", "t3": "c", "t4": "a"}, got); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
@@ -126,12 +127,12 @@ func TestTieBreakByName(t *testing.T) {
 func TestGivenUp(t *testing.T) {
 	c := newClock()
 	q := newQueue(c, aNode("a"))
-	timeout := func(d time.Duration) func(*v1.TaskRequest) {
-		return func(r *v1.TaskRequest) { r.PlacementTimeout = durationpb.New(d) }
+	timeout := func(d time.Duration) func(*historyv1.TaskRequest) {
+		return func(r *historyv1.TaskRequest) { r.PlacementTimeout = durationpb.New(d) }
 	}
 	impossible := constrained(func(con *v1.Constraints) { con.NodeLabels = []string{"gpu"} })
 	busy := withCores(4)
-	q.Request("r", []*v1.TaskRequest{
+	q.Request("r", []*historyv1.TaskRequest{
 		aTask("soon", impossible, timeout(10*time.Second)), aTask("late", impossible, timeout(time.Minute)),
 		aTask("never", impossible), aTask("first", busy), aTask("busy", busy, timeout(time.Second)),
 	})
@@ -163,7 +164,7 @@ func TestGivenUp(t *testing.T) {
 			t.Fatalf("got %v", stuck)
 		}
 		// The report may be lost: a repeated request gets it again.
-		q.Request("r", []*v1.TaskRequest{aTask("soon", impossible, timeout(10*time.Second))})
+		q.Request("r", []*historyv1.TaskRequest{aTask("soon", impossible, timeout(10*time.Second))})
 	}
 	if at, ok := q.NextDeadline(); !ok || !at.Equal(c.now().Add(50*time.Second)) {
 		t.Errorf("deadline in %v, %v", at.Sub(c.now()), ok)
@@ -171,7 +172,7 @@ func TestGivenUp(t *testing.T) {
 	c.add(time.Hour)
 	q.Place()
 	_, stuck := q.Take("r")
-	if given := slices.DeleteFunc(stuck, func(w *v1.Waiting) bool { return !w.GivenUp }); len(given) != 2 {
+	if given := slices.DeleteFunc(stuck, func(w *historyv1.Waiting) bool { return !w.GivenUp }); len(given) != 2 {
 		t.Errorf("given up: %v, want soon (asked again) and late", given)
 	}
 	if _, ok := q.NextDeadline(); ok {
@@ -185,7 +186,7 @@ func TestReasonChangesAreReportedSparingly(t *testing.T) {
 	c := newClock()
 	q := New(Options{Now: c.now, ReasonInterval: 2 * time.Second})
 	told := []int{}
-	q.Request("r", []*v1.TaskRequest{aTask("t", constrained(func(con *v1.Constraints) { con.MinMemoryMb = 2048 }))})
+	q.Request("r", []*historyv1.TaskRequest{aTask("t", constrained(func(con *v1.Constraints) { con.MinMemoryMb = 2048 }))})
 	for second := range 20 {
 		q.SetNodes(live(aNode("a", func(n *v1.NodeSnapshot) { n.Memory.AvailableMb = float64(second) })))
 		_, reasons := placeAll(t, q, "r")
@@ -212,7 +213,7 @@ func TestNoTimeoutWhileNodesAreExpected(t *testing.T) {
 	c := newClock()
 	q := New(Options{Now: c.now, ReasonInterval: time.Hour})
 	q.SetExpectingNodes(true)
-	q.Request("r", []*v1.TaskRequest{aTask("t", withCores(8), func(r *v1.TaskRequest) {
+	q.Request("r", []*historyv1.TaskRequest{aTask("t", withCores(8), func(r *historyv1.TaskRequest) {
 		r.PlacementTimeout = durationpb.New(10 * time.Second)
 	})})
 	for range 3 {
@@ -241,7 +242,7 @@ func TestTimeoutCountsFromTheRequest(t *testing.T) {
 	c := newClock()
 	q := newQueue(c, aNode("a"))
 	ask := func(task string) {
-		q.Request("r", []*v1.TaskRequest{aTask(task, withCores(8), func(r *v1.TaskRequest) {
+		q.Request("r", []*historyv1.TaskRequest{aTask(task, withCores(8), func(r *historyv1.TaskRequest) {
 			r.PlacementTimeout = durationpb.New(10 * time.Second)
 		})})
 		q.Place()

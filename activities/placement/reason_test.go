@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"switchyard/dev/golden"
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 )
 
@@ -28,7 +29,7 @@ func TestReasonsGolden(t *testing.T) {
 	cases := []struct {
 		name  string
 		nodes []*v1.NodeSnapshot
-		task  *v1.TaskRequest
+		task  *historyv1.TaskRequest
 	}{
 		{"no nodes", nil, aTask("t")},
 		{"two groups", []*v1.NodeSnapshot{aNode("a"), aNode("b", labels("gpu"), short), aNode("c")}, aTask("t", memory)},
@@ -38,7 +39,7 @@ func TestReasonsGolden(t *testing.T) {
 		{"many figures", uneven, aTask("t", memory)},
 		{"pinned and busy", append(many(3), aNode("x", full...)), aTask("t", constrained(func(c *v1.Constraints) { c.TargetNode = "x" }))},
 		{"pinned to none", many(3), aTask("t", constrained(func(c *v1.Constraints) { c.TargetNode = "x" }))},
-		{"GPUs in use", []*v1.NodeSnapshot{aNode("a", gpus(1)), aNode("b")}, aTask("t", func(r *v1.TaskRequest) { r.Resources.Gpus = 1 })},
+		{"GPUs in use", []*v1.NodeSnapshot{aNode("a", gpus(1)), aNode("b")}, aTask("t", func(r *historyv1.TaskRequest) { r.Resources.Gpus = 1 })},
 		{"no session", many(2), aTask("t", inSession("s-1"))},
 		{"other sessions", []*v1.NodeSnapshot{aNode("a", sessions("s-2", "s-3")), aNode("b", sessions("s-3"))}, aTask("t", inSession("s-1"))},
 		{"many sessions", []*v1.NodeSnapshot{aNode("a", sessions("1", "2", "3", "4", "5", "6", "7", "8"))}, aTask("t", inSession("s-1"))},
@@ -53,10 +54,10 @@ func TestReasonsGolden(t *testing.T) {
 	for _, tc := range cases {
 		q := newQueue(newClock(), tc.nodes...)
 		if tc.name == "GPUs in use" {
-			q.Request("other", []*v1.TaskRequest{aTask("t", func(r *v1.TaskRequest) { r.Resources.Gpus = 1 })})
+			q.Request("other", []*historyv1.TaskRequest{aTask("t", func(r *historyv1.TaskRequest) { r.Resources.Gpus = 1 })})
 			q.Place()
 		}
-		q.Request("r", []*v1.TaskRequest{tc.task})
+		q.Request("r", []*historyv1.TaskRequest{tc.task})
 		_, reasons := placeAll(t, q, "r")
 		if len(reasons["t"]) > longestReason {
 			t.Errorf("%s: %d bytes", tc.name, len(reasons["t"]))
@@ -71,7 +72,7 @@ func TestReasonSaysWhichNodeReachedAClusterBefore(t *testing.T) {
 	reason := func(q *Queue) string { return q.Explain("r", aTask("t", inCluster("prod"))).GetReason() }
 	q := newQueue(newClock(), aNode("n1", clusters("prod")), aNode("n2"))
 	q.SetNodes(live(aNode("n1", sequence(1)), aNode("n2")))
-	q.Request("r", []*v1.TaskRequest{aTask("t", inCluster("prod"))})
+	q.Request("r", []*historyv1.TaskRequest{aTask("t", inCluster("prod"))})
 	if got, want := reason(q), "no node reaches cluster prod, which n1 no longer reaches; see the log of that node"; got != want {
 		t.Errorf("after n1 has lost it: %q", got)
 	}
@@ -119,13 +120,13 @@ func clusters(names ...string) func(*v1.NodeSnapshot) {
 }
 
 // inCluster makes a task require a cluster.
-func inCluster(name string) func(*v1.TaskRequest) {
+func inCluster(name string) func(*historyv1.TaskRequest) {
 	return constrained(func(c *v1.Constraints) {
 		c.RequiresCapabilities = map[string]string{v1.ClusterCapability(name): "true"}
 	})
 }
 
 // inSession makes a task require an agent session.
-func inSession(id string) func(*v1.TaskRequest) {
+func inSession(id string) func(*historyv1.TaskRequest) {
 	return constrained(func(c *v1.Constraints) { c.RequiresCapabilities = map[string]string{v1.SessionCapability(id): "true"} })
 }

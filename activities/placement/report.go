@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"slices"
 
-	v1 "switchyard/proto/switchyard/v1"
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	"switchyard/workflows/names"
 )
 
@@ -47,7 +47,7 @@ func (d *demand) runsToReport() []string {
 }
 
 // collect returns what is new for a run since the last collection, oldest request first.
-func (d *demand) collect(owner *run) (placed []*v1.Assignment, stuck []*v1.Waiting) {
+func (d *demand) collect(owner *run) (placed []*historyv1.Assignment, stuck []*historyv1.Waiting) {
 	slices.SortFunc(owner.report, func(a, b *request) int { return cmp.Compare(a.seq, b.seq) })
 	for _, r := range owner.report {
 		r.listed = false
@@ -55,7 +55,7 @@ func (d *demand) collect(owner *run) (placed []*v1.Assignment, stuck []*v1.Waiti
 		case assigned:
 			placed = append(placed, r.assignment())
 		case waiting, givenUp:
-			stuck = append(stuck, &v1.Waiting{
+			stuck = append(stuck, &historyv1.Waiting{
 				Task:    r.task,
 				Claim:   r.claim,
 				Reason:  r.waitsFor(),
@@ -68,7 +68,7 @@ func (d *demand) collect(owner *run) (placed []*v1.Assignment, stuck []*v1.Waiti
 	return placed, stuck
 }
 
-func (r *request) assignment() *v1.Assignment {
+func (r *request) assignment() *historyv1.Assignment {
 	lane := names.CPULane
 	switch {
 	case r.class.need.remote:
@@ -76,7 +76,7 @@ func (r *request) assignment() *v1.Assignment {
 	case r.class.need.gpus > 0:
 		lane = names.GPULane
 	}
-	a := &v1.Assignment{
+	a := &historyv1.Assignment{
 		Task:        r.task,
 		Claim:       r.claim,
 		Node:        r.place.node.name,

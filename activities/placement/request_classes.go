@@ -3,7 +3,7 @@ package placement
 import (
 	"slices"
 
-	v1 "switchyard/proto/switchyard/v1"
+	historyv1 "switchyard/proto/switchyard/history/v1"
 )
 
 const (
@@ -26,7 +26,7 @@ func newRequestClasses() *requestClasses {
 }
 
 // classOf returns the class of a request, which it creates if necessary.
-func (c *requestClasses) classOf(runID string, req *v1.TaskRequest) *requestClass {
+func (c *requestClasses) classOf(runID string, req *historyv1.TaskRequest) *requestClass {
 	ask, key := specKeys(runID, req)
 	s := c.byKey[key]
 	if s == nil {

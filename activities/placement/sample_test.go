@@ -10,6 +10,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 )
 
@@ -96,7 +97,7 @@ func (y *sampleFleet) ask(k int) {
 			r.Constraints.AllowedNodes = []string{"n01", "n04", "n05", "n07"}
 		}
 		y.request("r", r)
-		y.q.Request("r", []*v1.TaskRequest{r})
+		y.q.Request("r", []*historyv1.TaskRequest{r})
 	}
 }
 
@@ -108,7 +109,7 @@ func (y *sampleFleet) finish() {
 		}
 		outcome := []string{"done", "done", "refused", "moved"}[c.seq%4]
 		y.release("r", c.req.Task, 1, outcome)
-		y.q.Release("r", []*v1.ClaimRef{{Task: c.req.Task, Claim: 1, Outcome: outcome}})
+		y.q.Release("r", []*historyv1.ClaimRef{{Task: c.req.Task, Claim: 1, Outcome: outcome}})
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 )
 
@@ -15,8 +16,8 @@ type spec struct {
 	taskType    string
 	constraints *v1.Constraints
 	need        need
-	container   *v1.ContainerNeeds // nil if the request has no container needs
-	needs       *v1.TaskNeeds      // nil if the request has no other needs
+	container   *historyv1.ContainerNeeds // nil if the request has no container needs
+	needs       *historyv1.TaskNeeds      // nil if the request has no other needs
 	target      Target
 	targetErr   error
 	avoid       []string
@@ -25,7 +26,7 @@ type spec struct {
 }
 
 // newSpec returns what a request of a run asks for. ask is the key of specKeys.
-func newSpec(runID string, req *v1.TaskRequest, ask string) spec {
+func newSpec(runID string, req *historyv1.TaskRequest, ask string) spec {
 	c := req.GetConstraints()
 	target, err := ParseTarget(c.GetTargetNode())
 	return spec{
@@ -46,9 +47,9 @@ func newSpec(runID string, req *v1.TaskRequest, ask string) spec {
 // specKeys returns two keys: ask is equal for requests for the same resources, class for requests
 // that fit the same nodes. Requests that differ only in the order of a list get different keys,
 // which costs time but is correct.
-func specKeys(runID string, req *v1.TaskRequest) (ask, class string) {
+func specKeys(runID string, req *historyv1.TaskRequest) (ask, class string) {
 	// Marshalling these fields fails only for invalid UTF-8, which a payload cannot contain.
-	b, err := proto.MarshalOptions{Deterministic: true}.Marshal(&v1.TaskRequest{
+	b, err := proto.MarshalOptions{Deterministic: true}.Marshal(&historyv1.TaskRequest{
 		Type:        req.GetType(),
 		Constraints: req.GetConstraints(),
 		Resources:   req.GetResources(),

@@ -12,6 +12,7 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"switchyard/activities/heartbeat"
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/names"
 )
@@ -62,7 +63,7 @@ func (p *Presence) Hurry() {
 
 // Heartbeat sends the node's snapshot at an interval until the worker stops, which is how the node
 // leaves in order, or until the server no longer knows the activity.
-func (p *Presence) Heartbeat(ctx context.Context, in *v1.NodeInput) error {
+func (p *Presence) Heartbeat(ctx context.Context, in *historyv1.NodeInput) error {
 	info := activity.GetInfo(ctx)
 	if in.GetIncarnation() != p.Incarnation {
 		return temporal.NewNonRetryableApplicationError("a newer start of the worker has taken over the heartbeat", names.OtherIncarnationError, nil)

@@ -10,6 +10,7 @@ import (
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/temporal"
 
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/names"
 )
@@ -24,7 +25,7 @@ const (
 
 // Drain makes a node accept no new tasks and move the tasks that wait there. If the node is already
 // draining, Drain replaces the deadline and the reason.
-func (r *Registry) Drain(ctx context.Context, name string, drain *v1.NodeDrain) (*v1.Node, error) {
+func (r *Registry) Drain(ctx context.Context, name string, drain *historyv1.NodeDrain) (*v1.Node, error) {
 	return r.change(ctx, name, names.DrainUpdate, drain)
 }
 
@@ -86,7 +87,7 @@ const (
 // returns ErrTaken if a live worker has the name, ErrOutdated if the entry needs Replace, and
 // ErrNoControl if no control process handled the request in time; in the last case the caller may
 // try again.
-func (r *Registry) Register(ctx context.Context, reg *v1.NodeRegistration) (*v1.NodeRecord, error) {
+func (r *Registry) Register(ctx context.Context, reg *historyv1.NodeRegistration) (*historyv1.NodeRecord, error) {
 	ctx, cancel := context.WithTimeout(ctx, updateTimeout)
 	defer cancel()
 	name := reg.GetName()
@@ -96,7 +97,7 @@ func (r *Registry) Register(ctx context.Context, reg *v1.NodeRegistration) (*v1.
 		WorkflowTaskTimeout:      entryTaskTimeout,
 		WorkflowIDConflictPolicy: enumspb.WORKFLOW_ID_CONFLICT_POLICY_USE_EXISTING,
 		StaticSummary:            "node " + name,
-	}, names.NodeWorkflow, &v1.NodeInput{Name: name})
+	}, names.NodeWorkflow, &historyv1.NodeInput{Name: name})
 	h, err := r.client.UpdateWithStartWorkflow(ctx, client.UpdateWithStartWorkflowOptions{
 		StartWorkflowOperation: start,
 		UpdateOptions: client.UpdateWorkflowOptions{
@@ -104,7 +105,7 @@ func (r *Registry) Register(ctx context.Context, reg *v1.NodeRegistration) (*v1.
 			WaitForStage: client.WorkflowUpdateStageCompleted,
 		},
 	})
-	var record v1.NodeRecord
+	var record historyv1.NodeRecord
 	if err == nil {
 		err = h.Get(ctx, &record)
 	}
@@ -117,7 +118,7 @@ func (r *Registry) Register(ctx context.Context, reg *v1.NodeRegistration) (*v1.
 // Leave reports that the worker of an incarnation has stopped. It is for a worker without a
 // Heartbeat, whose end would report that.
 func (r *Registry) Leave(ctx context.Context, name, incarnation string) error {
-	return r.update(ctx, name, names.LeaveUpdate, &v1.NodeInput{Name: name, Incarnation: incarnation})
+	return r.update(ctx, name, names.LeaveUpdate, &historyv1.NodeInput{Name: name, Incarnation: incarnation})
 }
 
 // Replace closes an entry that an older version has created, so that the name can be registered

@@ -9,6 +9,7 @@ import (
 	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/converter"
 
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/names"
 )
@@ -22,7 +23,7 @@ const (
 
 // Entry is what the registry holds of a node: its record and its newest heartbeat.
 type Entry struct {
-	Record *v1.NodeRecord
+	Record *historyv1.NodeRecord
 	// Snapshot is from the newest heartbeat of the registered incarnation. It is nil if the node is offline or has not
 	// sent a heartbeat yet.
 	Snapshot *v1.NodeSnapshot
@@ -120,14 +121,14 @@ func entryOf(name string, d *workflowservice.DescribeWorkflowExecutionResponse) 
 
 // recordOf decodes the record in a workflow's memo. An entry that an older version has created has no record in its
 // memo and gets a default one. A node whose record cannot be read is offline, and the others can be used.
-func recordOf(name string, info *workflowpb.WorkflowExecutionInfo) *v1.NodeRecord {
+func recordOf(name string, info *workflowpb.WorkflowExecutionInfo) *historyv1.NodeRecord {
 	payload := info.GetMemo().GetFields()[names.NodeMemo]
 	if payload == nil {
-		return &v1.NodeRecord{Name: name, State: v1.NodeActive, StateSince: info.GetStartTime(), RegisteredAt: info.GetStartTime()}
+		return &historyv1.NodeRecord{Name: name, State: v1.NodeActive, StateSince: info.GetStartTime(), RegisteredAt: info.GetStartTime()}
 	}
-	var record v1.NodeRecord
+	var record historyv1.NodeRecord
 	if err := decode([]*commonpb.Payload{payload}, &record); err != nil {
-		return &v1.NodeRecord{Name: name, State: v1.NodeOffline, Reason: fmt.Sprintf("its record cannot be read: %v", err), StateSince: info.GetStartTime(), RegisteredAt: info.GetStartTime()}
+		return &historyv1.NodeRecord{Name: name, State: v1.NodeOffline, Reason: fmt.Sprintf("its record cannot be read: %v", err), StateSince: info.GetStartTime(), RegisteredAt: info.GetStartTime()}
 	}
 	return &record
 }

@@ -17,6 +17,7 @@ import (
 	"go.temporal.io/sdk/temporal"
 	"golang.org/x/sync/errgroup"
 
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/names"
 )
@@ -125,10 +126,10 @@ func (r *Registry) Names(ctx context.Context) ([]string, error) {
 
 // Records returns the records of the registered nodes by name. It reads visibility, so that new nodes and changes
 // appear with a delay.
-func (r *Registry) Records(ctx context.Context) (map[string]*v1.NodeRecord, error) {
+func (r *Registry) Records(ctx context.Context) (map[string]*historyv1.NodeRecord, error) {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
-	records := map[string]*v1.NodeRecord{}
+	records := map[string]*historyv1.NodeRecord{}
 	req := &workflowservice.ListWorkflowExecutionsRequest{
 		PageSize: pageSize,
 		Query:    fmt.Sprintf("WorkflowType = '%s' AND ExecutionStatus = 'Running'", names.NodeWorkflow),
@@ -167,7 +168,7 @@ func (r *Registry) Entry(ctx context.Context, name string) (*Entry, error) {
 
 // Leader returns the newest heartbeat of the leader and when the server received it, or nil if
 // the queue has no leader.
-func (r *Registry) Leader(ctx context.Context) (*v1.LeaderHeartbeat, time.Time, error) {
+func (r *Registry) Leader(ctx context.Context) (*historyv1.LeaderHeartbeat, time.Time, error) {
 	return r.leaderHeartbeat(ctx, func(state enumspb.PendingActivityState) bool {
 		// Between two leaders, the heartbeat of the previous one is still there.
 		return state == enumspb.PENDING_ACTIVITY_STATE_STARTED
@@ -175,14 +176,14 @@ func (r *Registry) Leader(ctx context.Context) (*v1.LeaderHeartbeat, time.Time, 
 }
 
 // LastLeader returns the heartbeat of the leader, or of the previous leader while the cluster has none.
-func (r *Registry) LastLeader(ctx context.Context) (*v1.LeaderHeartbeat, time.Time, error) {
+func (r *Registry) LastLeader(ctx context.Context) (*historyv1.LeaderHeartbeat, time.Time, error) {
 	return r.leaderHeartbeat(ctx, func(enumspb.PendingActivityState) bool { return true })
 }
 
 // RelieveLeader ends the leadership of a leader that is known to be dead, so that another
 // process gets the leadership immediately. dead is the newest heartbeat of that leader. RelieveLeader is a no-op if
 // another leader has followed.
-func (r *Registry) RelieveLeader(ctx context.Context, namespace string, dead *v1.LeaderHeartbeat) error {
+func (r *Registry) RelieveLeader(ctx context.Context, namespace string, dead *historyv1.LeaderHeartbeat) error {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	d, err := r.client.DescribeWorkflowExecution(ctx, names.LeaderWorkflowID, "")
@@ -190,7 +191,7 @@ func (r *Registry) RelieveLeader(ctx context.Context, namespace string, dead *v1
 		return fmt.Errorf("read who leads: %w", err)
 	}
 	for _, a := range d.GetPendingActivities() {
-		var beat v1.LeaderHeartbeat
+		var beat historyv1.LeaderHeartbeat
 		if a.GetState() != enumspb.PENDING_ACTIVITY_STATE_STARTED || decode(a.GetHeartbeatDetails().GetPayloads(), &beat) != nil || beat.GetEpoch() != dead.GetEpoch() {
 			continue
 		}
@@ -204,7 +205,7 @@ func (r *Registry) RelieveLeader(ctx context.Context, namespace string, dead *v1
 	return nil
 }
 
-func (r *Registry) leaderHeartbeat(ctx context.Context, wanted func(enumspb.PendingActivityState) bool) (*v1.LeaderHeartbeat, time.Time, error) {
+func (r *Registry) leaderHeartbeat(ctx context.Context, wanted func(enumspb.PendingActivityState) bool) (*historyv1.LeaderHeartbeat, time.Time, error) {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	d, err := r.client.DescribeWorkflowExecution(ctx, names.LeaderWorkflowID, "")
@@ -218,7 +219,7 @@ func (r *Registry) leaderHeartbeat(ctx context.Context, wanted func(enumspb.Pend
 		if !wanted(a.GetState()) || a.GetHeartbeatDetails() == nil {
 			continue
 		}
-		var beat v1.LeaderHeartbeat
+		var beat historyv1.LeaderHeartbeat
 		if err := decode(a.GetHeartbeatDetails().GetPayloads(), &beat); err != nil {
 			return nil, time.Time{}, fmt.Errorf("heartbeat of the leader: %w", err)
 		}
@@ -228,7 +229,7 @@ func (r *Registry) leaderHeartbeat(ctx context.Context, wanted func(enumspb.Pend
 }
 
 // newestLeader returns the newest heartbeat of the leader, or nil if it is unknown.
-func (r *Registry) newestLeader(ctx context.Context) *v1.LeaderHeartbeat {
+func (r *Registry) newestLeader(ctx context.Context) *historyv1.LeaderHeartbeat {
 	beat, _, err := r.Leader(ctx)
 	if err != nil {
 		return nil

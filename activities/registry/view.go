@@ -5,13 +5,14 @@ import (
 
 	"google.golang.org/protobuf/types/known/timestamppb"
 
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 )
 
 // View returns an entry in the form that people see, with its snapshot. leader is the newest
 // heartbeat of the leader, or nil if unknown. store is the identity of the
 // fleet's store, or "" if unknown.
-func View(e *Entry, now time.Time, leader *v1.LeaderHeartbeat, store string) *v1.Node {
+func View(e *Entry, now time.Time, leader *historyv1.LeaderHeartbeat, store string) *v1.Node {
 	r, s := e.Record, e.Known()
 	heard := e.BeatAt
 	if heard.IsZero() {

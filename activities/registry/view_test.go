@@ -7,6 +7,7 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/names"
 )
@@ -26,9 +27,9 @@ func TestLastBeatOfANodeThatIsOffline(t *testing.T) {
 		{"lost, another time-out", "no heartbeat for 1m0s", time.Minute, offline, offline.Add(-time.Minute)},
 		{"never beat", "no heartbeat for 15s", 0, registered.Add(10 * time.Second), registered},
 	} {
-		e := &Entry{Record: &v1.NodeRecord{
+		e := &Entry{Record: &historyv1.NodeRecord{
 			State: v1.NodeOffline, Reason: test.reason, StateSince: timestamppb.New(test.since), RegisteredAt: timestamppb.New(registered),
-			Registration: &v1.NodeRegistration{
+			Registration: &historyv1.NodeRegistration{
 				OfflineAfter: durationpb.New(test.after), Snapshot: &v1.NodeSnapshot{TakenAt: timestamppb.New(registered)},
 			},
 		}}

@@ -5,7 +5,7 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
-	v1 "switchyard/proto/switchyard/v1"
+	historyv1 "switchyard/proto/switchyard/history/v1"
 )
 
 // MaxInline is the largest output in bytes that is passed inline. A larger one is read from the
@@ -15,7 +15,7 @@ const MaxInline = 4 << 10
 // Fits reports whether a response may be passed whole, where limit is the maximum number of bytes
 // of streams and output. An update of the context is always passed inline, but a large one is shown
 // from the record.
-func Fits(res *v1.ExecuteResponse, limit int) bool {
+func Fits(res *historyv1.ExecuteResponse, limit int) bool {
 	r := res.GetResult()
 	output := proto.Size(r.GetOutput())
 	return max(output, proto.Size(r.GetContextUpdate())) <= MaxInline && output+len(r.GetStdout())+len(r.GetStderr()) <= limit
@@ -23,7 +23,7 @@ func Fits(res *v1.ExecuteResponse, limit int) bool {
 
 // Cut returns the part of a response that may be passed inline. If that is not the whole response,
 // Cut sets a reference to the record.
-func Cut(res *v1.ExecuteResponse, reference string, limit int) *v1.ExecuteResponse {
+func Cut(res *historyv1.ExecuteResponse, reference string, limit int) *historyv1.ExecuteResponse {
 	if Fits(res, limit) {
 		return res
 	}

@@ -9,7 +9,7 @@ import (
 	"google.golang.org/protobuf/types/known/structpb"
 
 	"switchyard/activities/store"
-	v1 "switchyard/proto/switchyard/v1"
+	historyv1 "switchyard/proto/switchyard/history/v1"
 )
 
 const (
@@ -29,7 +29,7 @@ type ListCache struct {
 
 type keptList struct {
 	key  string
-	list *v1.ItemList
+	list *historyv1.ItemList
 	size int
 }
 
@@ -39,7 +39,7 @@ func (l *ListCache) Read(ctx context.Context, s *store.Store, key string) ([]*st
 	return list.GetItems(), err
 }
 
-func (l *ListCache) read(ctx context.Context, s *store.Store, key string) (*v1.ItemList, error) {
+func (l *ListCache) read(ctx context.Context, s *store.Store, key string) (*historyv1.ItemList, error) {
 	if list, ok := l.find(key); ok {
 		return list, nil
 	}
@@ -51,7 +51,7 @@ func (l *ListCache) read(ctx context.Context, s *store.Store, key string) (*v1.I
 	return list, nil
 }
 
-func (l *ListCache) find(key string) (*v1.ItemList, bool) {
+func (l *ListCache) find(key string) (*historyv1.ItemList, bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for i, k := range l.kept {
@@ -80,14 +80,14 @@ func (l *ListCache) keep(k *keptList) {
 }
 
 // All returns the list that items refers to or contains. The caller must not modify it.
-func (l *ListCache) All(ctx context.Context, s *store.Store, items *v1.Items) (*v1.ItemList, error) {
+func (l *ListCache) All(ctx context.Context, s *store.Store, items *historyv1.Items) (*historyv1.ItemList, error) {
 	if items.GetKey() == "" {
-		return &v1.ItemList{Items: items.GetList().GetValues(), States: items.GetStates()}, nil
+		return &historyv1.ItemList{Items: items.GetList().GetValues(), States: items.GetStates()}, nil
 	}
 	return l.read(ctx, s, items.GetKey())
 }
 
 // ListOf returns a stored list as a list value.
-func ListOf(list *v1.ItemList) *structpb.ListValue {
+func ListOf(list *historyv1.ItemList) *structpb.ListValue {
 	return &structpb.ListValue{Values: list.GetItems()}
 }

@@ -8,7 +8,7 @@ import (
 	"google.golang.org/protobuf/types/known/structpb"
 
 	"switchyard/activities/store/storetest"
-	v1 "switchyard/proto/switchyard/v1"
+	historyv1 "switchyard/proto/switchyard/history/v1"
 )
 
 // TestListsAreBounded checks that the cache is bounded and keeps the most recently used list.
@@ -19,7 +19,7 @@ func TestListsAreBounded(t *testing.T) {
 	key := func(i int) string { return fmt.Sprintf("runs/r-1/items/a.%d", i) }
 	put := func(i int, text string) {
 		t.Helper()
-		if err := s.PutMessage(t.Context(), key(i), &v1.ItemList{Items: []*structpb.Value{structpb.NewStringValue(text)}}); err != nil {
+		if err := s.PutMessage(t.Context(), key(i), &historyv1.ItemList{Items: []*structpb.Value{structpb.NewStringValue(text)}}); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -6,18 +6,18 @@ import (
 	"time"
 
 	"switchyard/activities/store"
-	v1 "switchyard/proto/switchyard/v1"
+	historyv1 "switchyard/proto/switchyard/history/v1"
 )
 
 // ResolveView returns the view of an upstream task with the parts that the store holds: its result,
 // or the outputs of its instances. It waits up to patience for a value that has not been stored
 // yet, and then returns store.ErrNotFound.
-func ResolveView(ctx context.Context, s *store.Store, task string, view *v1.ParentView, patience time.Duration) (*v1.ParentView, error) {
+func ResolveView(ctx context.Context, s *store.Store, task string, view *historyv1.ParentView, patience time.Duration) (*historyv1.ParentView, error) {
 	record, outputs := view.GetRecord(), view.GetFanOut().GetOutputs().GetKey()
 	if record == "" && outputs == "" {
 		return view, nil
 	}
-	whole := &v1.ParentView{State: view.GetState(), Result: view.GetResult(), FanOut: view.GetFanOut()}
+	whole := &historyv1.ParentView{State: view.GetState(), Result: view.GetResult(), FanOut: view.GetFanOut()}
 	if record != "" {
 		res, err := s.AwaitResult(ctx, record, patience)
 		if err != nil {
@@ -30,12 +30,12 @@ func ResolveView(ctx context.Context, s *store.Store, task string, view *v1.Pare
 		if err != nil {
 			return nil, fmt.Errorf("read the outputs of the instances of %s: %w", task, err)
 		}
-		whole.FanOut = &v1.FanOutView{
+		whole.FanOut = &historyv1.FanOutView{
 			Count: view.GetFanOut().GetCount(), Completed: view.GetFanOut().GetCompleted(), Failed: view.GetFanOut().GetFailed(),
 			Error: list.GetError(),
 		}
 		if list.GetError() == "" {
-			whole.FanOut.Outputs = &v1.Items{List: ListOf(list)}
+			whole.FanOut.Outputs = &historyv1.Items{List: ListOf(list)}
 		}
 	}
 	return whole, nil

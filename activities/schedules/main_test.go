@@ -15,6 +15,7 @@ import (
 	"switchyard/activities/library"
 	"switchyard/activities/schedules"
 	"switchyard/dev/temporaltest"
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/definition"
 	"switchyard/workflows/names"
@@ -54,7 +55,7 @@ const endSignal = "end"
 
 // openRun stands in for the workflow Run. It stays open until it is cancelled or gets endSignal, or returns
 // immediately if its input has brief set.
-func openRun(ctx workflow.Context, in *v1.RunInput) error {
+func openRun(ctx workflow.Context, in *historyv1.RunInput) error {
 	in, err := definition.Unpack(in)
 	if err != nil {
 		return err

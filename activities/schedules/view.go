@@ -9,6 +9,7 @@ import (
 	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/converter"
 
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/cron"
 	"switchyard/workflows/definition"
@@ -90,7 +91,7 @@ func runsOf(actions []*schedulepb.ScheduleActionResult) []*v1.ScheduledRun {
 
 // workflowOf returns the workflow name in an input of Run, or "" if the input cannot be read.
 func workflowOf(input *commonpb.Payloads) string {
-	in := &v1.RunInput{}
+	in := &historyv1.RunInput{}
 	if err := converter.GetDefaultDataConverter().FromPayloads(input, in); err != nil {
 		return ""
 	}

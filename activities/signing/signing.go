@@ -13,7 +13,7 @@ import (
 
 	"switchyard/activities/store"
 	"switchyard/activities/store/storekey"
-	v1 "switchyard/proto/switchyard/v1"
+	historyv1 "switchyard/proto/switchyard/history/v1"
 )
 
 const (
@@ -44,7 +44,7 @@ type Signer struct {
 func New(s *store.Store, now func() time.Time) *Signer { return &Signer{store: s, now: now} }
 
 // Sign signs a decision. Decision.at must be set, because Verify checks the age.
-func (s *Signer) Sign(ctx context.Context, d *v1.Decision) error {
+func (s *Signer) Sign(ctx context.Context, d *historyv1.Decision) error {
 	key, err := s.readKey(ctx)
 	if err == nil {
 		d.Signature = mac(key, d)
@@ -53,7 +53,7 @@ func (s *Signer) Sign(ctx context.Context, d *v1.Decision) error {
 }
 
 // Verify returns why a decision is invalid, or "" if it is valid. An error means that the check is not possible now.
-func (s *Signer) Verify(ctx context.Context, d *v1.Decision) (refused string, err error) {
+func (s *Signer) Verify(ctx context.Context, d *historyv1.Decision) (refused string, err error) {
 	key, err := s.readKey(ctx)
 	if err != nil {
 		return "", err
@@ -97,7 +97,7 @@ func (s *Signer) readKey(ctx context.Context) ([]byte, error) {
 
 // mac returns the signature of a decision. Each field is preceded by its length, so that different decisions never
 // produce the same bytes.
-func mac(key []byte, d *v1.Decision) []byte {
+func mac(key []byte, d *historyv1.Decision) []byte {
 	h := hmac.New(sha256.New, key)
 	for _, field := range []string{
 		domain, d.GetWorkflow(), d.GetExecution(), d.GetTask(), d.GetVerdict(), d.GetBy(), d.GetRole(), d.GetReason(),

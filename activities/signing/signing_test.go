@@ -11,6 +11,7 @@ import (
 
 	"switchyard/activities/store"
 	"switchyard/dev/testneeds"
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 )
 
@@ -28,8 +29,8 @@ func newSigner(t *testing.T, location string, now time.Time) *Signer {
 	return New(kept, func() time.Time { return now })
 }
 
-func decision() *v1.Decision {
-	return &v1.Decision{Workflow: "ci-0k", Execution: "e1", Task: "deploy", Verdict: v1.ApprovalApproved, By: "ann", Role: v1.RoleOperator, Reason: "ok", At: timestamppb.New(at)}
+func decision() *historyv1.Decision {
+	return &historyv1.Decision{Workflow: "ci-0k", Execution: "e1", Task: "deploy", Verdict: v1.ApprovalApproved, By: "ann", Role: v1.RoleOperator, Reason: "ok", At: timestamppb.New(at)}
 }
 
 // TestSignatureCoversEveryField changes each field of a signed decision and verifies it with another

@@ -6,7 +6,7 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
-	v1 "switchyard/proto/switchyard/v1"
+	historyv1 "switchyard/proto/switchyard/history/v1"
 )
 
 const (
@@ -25,13 +25,13 @@ type batches struct {
 
 type keptBatch struct {
 	key     string
-	record  *v1.ExecuteResponse // immutable
-	members map[int32]*v1.MemberResult
+	record  *historyv1.ExecuteResponse // immutable
+	members map[int32]*historyv1.MemberResult
 	size    int
 }
 
-func newKeptBatch(key string, record *v1.ExecuteResponse) *keptBatch {
-	b := &keptBatch{key: key, record: record, members: make(map[int32]*v1.MemberResult, len(record.GetBatch())), size: proto.Size(record)}
+func newKeptBatch(key string, record *historyv1.ExecuteResponse) *keptBatch {
+	b := &keptBatch{key: key, record: record, members: make(map[int32]*historyv1.MemberResult, len(record.GetBatch())), size: proto.Size(record)}
 	for _, m := range record.GetBatch() {
 		if b.members[m.GetIndex()] == nil {
 			b.members[m.GetIndex()] = m
@@ -42,7 +42,7 @@ func newKeptBatch(key string, record *v1.ExecuteResponse) *keptBatch {
 
 // answer returns a copy of an instance's answer in the record, or nil if the record has none. An answer never changes,
 // but the record of a running batch still gains others.
-func (b *keptBatch) answer(index int32) *v1.ExecuteResponse {
+func (b *keptBatch) answer(index int32) *historyv1.ExecuteResponse {
 	m := b.members[index]
 	if m == nil {
 		return nil

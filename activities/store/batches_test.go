@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"switchyard/activities/store/storekey"
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 )
 
@@ -32,9 +33,9 @@ func TestBatchesAreReadOnce(t *testing.T) {
 	reads := &counting{backend: s.backend}
 	s.backend = reads
 	put := func(key string, size int) {
-		record := &v1.ExecuteResponse{}
+		record := &historyv1.ExecuteResponse{}
 		for i := range int32(100) {
-			record.Batch = append(record.Batch, &v1.MemberResult{Index: i, Result: &v1.TaskResult{Stdout: strings.Repeat("x", size/100)}})
+			record.Batch = append(record.Batch, &historyv1.MemberResult{Index: i, Result: &v1.TaskResult{Stdout: strings.Repeat("x", size/100)}})
 		}
 		if err := s.PutMessage(t.Context(), key, record); err != nil {
 			t.Fatal(err)

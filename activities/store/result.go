@@ -10,6 +10,7 @@ import (
 
 	"google.golang.org/protobuf/types/known/timestamppb"
 
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 )
 
@@ -19,13 +20,13 @@ func MemberReference(key string, index int32) string { return key + "#" + strcon
 // GetResult reads the answer of an attempt by its reference, which is a key or the result of MemberReference. In the
 // latter case it returns the instance's part in the form of an attempt's own answer. If there is no answer, the error is
 // ErrNotFound.
-func (s *Store) GetResult(ctx context.Context, reference string) (*v1.ExecuteResponse, error) {
+func (s *Store) GetResult(ctx context.Context, reference string) (*historyv1.ExecuteResponse, error) {
 	return s.AwaitResult(ctx, reference, 0)
 }
 
 // AwaitResult reads an answer by its reference, like GetResult, if the answer is known to have been stored. It waits like
 // AwaitMessage.
-func (s *Store) AwaitResult(ctx context.Context, reference string, patience time.Duration) (*v1.ExecuteResponse, error) {
+func (s *Store) AwaitResult(ctx context.Context, reference string, patience time.Duration) (*historyv1.ExecuteResponse, error) {
 	key, number, member := strings.Cut(reference, "#")
 	index, err := strconv.ParseInt(number, 10, 32)
 	if member && err != nil {
@@ -38,7 +39,7 @@ func (s *Store) AwaitResult(ctx context.Context, reference string, patience time
 			}
 		}
 	}
-	record := &v1.ExecuteResponse{}
+	record := &historyv1.ExecuteResponse{}
 	if err := s.AwaitMessage(ctx, key, record, patience); err != nil || !member {
 		return record, err
 	}
@@ -51,8 +52,8 @@ func (s *Store) AwaitResult(ctx context.Context, reference string, patience time
 }
 
 // MemberAnswer returns the result of one instance of a batch in the form of an attempt's own answer.
-func MemberAnswer(batch *v1.ExecuteResponse, m *v1.MemberResult) *v1.ExecuteResponse {
-	res := &v1.ExecuteResponse{
+func MemberAnswer(batch *historyv1.ExecuteResponse, m *historyv1.MemberResult) *historyv1.ExecuteResponse {
+	res := &historyv1.ExecuteResponse{
 		State: cmp.Or(m.GetState(), v1.TaskCompleted), Reason: m.GetReason(), Error: m.GetError(),
 		Result: m.GetResult(), Record: m.GetRecord(), Checkpoint: m.GetCheckpoint(),
 		Node: batch.GetNode(), AssignedAt: batch.GetAssignedAt(),
@@ -70,8 +71,8 @@ func MemberAnswer(batch *v1.ExecuteResponse, m *v1.MemberResult) *v1.ExecuteResp
 }
 
 // AwaitItems reads a list that is known to have been stored. It waits like AwaitMessage.
-func (s *Store) AwaitItems(ctx context.Context, key string, patience time.Duration) (*v1.ItemList, error) {
-	var list v1.ItemList
+func (s *Store) AwaitItems(ctx context.Context, key string, patience time.Duration) (*historyv1.ItemList, error) {
+	var list historyv1.ItemList
 	if err := s.AwaitMessage(ctx, key, &list, patience); err != nil {
 		return nil, err
 	}

@@ -9,6 +9,7 @@ import (
 
 	"switchyard/activities/store"
 	"switchyard/activities/store/storekey"
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 )
 
@@ -24,9 +25,9 @@ func TestGetResult(t *testing.T) {
 	})
 	at := time.Unix(1_800_000_000, 0)
 	alone, batch := storekey.Result("ci-0k", 0, "build", 0), storekey.Batch("ci-0k", 0, "each[3-9]", 0, 4)
-	for key, m := range map[string]*v1.ExecuteResponse{
+	for key, m := range map[string]*historyv1.ExecuteResponse{
 		alone: {State: "failed", Result: &v1.TaskResult{ExitCode: 3}},
-		batch: {Node: "n", AssignedAt: timestamppb.New(at), Batch: []*v1.MemberResult{
+		batch: {Node: "n", AssignedAt: timestamppb.New(at), Batch: []*historyv1.MemberResult{
 			{Index: 3, StartedMs: 100, TookMs: 20},
 			{Index: 9, State: "failed", Reason: "exit_code", StartedMs: -1, Result: &v1.TaskResult{ExitCode: 7}},
 		}},
@@ -47,7 +48,7 @@ func TestGetResult(t *testing.T) {
 		t.Errorf("one that failed: %v, %v", r, err)
 	}
 	// The record of a running batch has the members that have ended, and later more of them.
-	if err := s.PutMessage(t.Context(), batch, &v1.ExecuteResponse{Batch: []*v1.MemberResult{{Index: 3}, {Index: 5, StartedMs: -1}}}); err != nil {
+	if err := s.PutMessage(t.Context(), batch, &historyv1.ExecuteResponse{Batch: []*historyv1.MemberResult{{Index: 3}, {Index: 5, StartedMs: -1}}}); err != nil {
 		t.Fatal(err)
 	}
 	if r, err := s.GetResult(t.Context(), store.MemberReference(batch, 5)); err != nil || r.GetState() != "completed" {

@@ -7,7 +7,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"switchyard/activities/executor"
-	v1 "switchyard/proto/switchyard/v1"
+	historyv1 "switchyard/proto/switchyard/history/v1"
 )
 
 const (
@@ -22,7 +22,7 @@ const (
 
 // addAgentReport adds an agent's usage and events to an answer, with the values of secrets masked. An attempt that is
 // handed back reports only its events; the next attempt reports the usage.
-func (w *work) addAgentReport(res *v1.ExecuteResponse, report *executor.AgentReport) {
+func (w *work) addAgentReport(res *historyv1.ExecuteResponse, report *executor.AgentReport) {
 	if report == nil {
 		return
 	}
@@ -34,8 +34,8 @@ func (w *work) addAgentReport(res *v1.ExecuteResponse, report *executor.AgentRep
 }
 
 // newestAgentEvents returns the newest events that fit into limit bytes together, with their texts masked and cut.
-func newestAgentEvents(events []*v1.AgentEvent, limit int, mask func(string) string) []*v1.AgentEvent {
-	var kept []*v1.AgentEvent
+func newestAgentEvents(events []*historyv1.AgentEvent, limit int, mask func(string) string) []*historyv1.AgentEvent {
+	var kept []*historyv1.AgentEvent
 	for _, e := range slices.Backward(events) {
 		e = proto.CloneOf(e)
 		e.Tool, e.Error = cutAgentText(mask(e.GetTool())), cutAgentText(mask(e.GetError()))

@@ -12,6 +12,7 @@ import (
 	"switchyard/activities/executor"
 	"switchyard/activities/secrets/mask"
 	"switchyard/activities/store/storetest"
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 )
 
@@ -46,15 +47,15 @@ func TestAgentReportIsMaskedAndBounded(t *testing.T) {
 	usage := &v1.AgentUsage{Model: "m", Turns: 500}
 	report := &executor.AgentReport{Usage: usage}
 	for i := range 500 {
-		report.Events = append(report.Events, &v1.AgentEvent{
+		report.Events = append(report.Events, &historyv1.AgentEvent{
 			Event: v1.EventToolCall, Turn: int32(i), Tool: "shell", Error: "refused hunter2secret " + strings.Repeat("é", 400),
 		})
 	}
 	for name, test := range map[string]struct {
 		limit, least, most int // number of events
 	}{"few tasks": {24 << 10, 40, 100}, "many tasks": {100, 10, 15}} {
-		w := &work{attempt: &attempt{req: &v1.ExecuteRequest{InlineLimit: int32(test.limit)}}, secrets: secretEnv{masks: mask.New([]string{"hunter2secret"})}}
-		res := &v1.ExecuteResponse{State: v1.TaskCompleted, Result: &v1.TaskResult{}}
+		w := &work{attempt: &attempt{req: &historyv1.ExecuteRequest{InlineLimit: int32(test.limit)}}, secrets: secretEnv{masks: mask.New([]string{"hunter2secret"})}}
+		res := &historyv1.ExecuteResponse{State: v1.TaskCompleted, Result: &v1.TaskResult{}}
 		w.addAgentReport(res, report)
 		events, size := res.GetAgentEvents(), 0
 		for i, e := range events {
@@ -70,8 +71,8 @@ func TestAgentReportIsMaskedAndBounded(t *testing.T) {
 	if !strings.Contains(report.Events[0].GetError(), "hunter2secret") {
 		t.Error("the report of the executor was changed")
 	}
-	moved := &v1.ExecuteResponse{State: v1.AttemptMoved}
-	w := &work{attempt: &attempt{req: &v1.ExecuteRequest{}}}
+	moved := &historyv1.ExecuteResponse{State: v1.AttemptMoved}
+	w := &work{attempt: &attempt{req: &historyv1.ExecuteRequest{}}}
 	w.addAgentReport(moved, report)
 	if moved.GetResult() != nil || len(moved.GetAgentEvents()) == 0 {
 		t.Errorf("an attempt that is handed back reports %v", moved)
@@ -85,11 +86,11 @@ func TestAgentEventsAreNotInTheRecord(t *testing.T) {
 	s := storetest.Open(t, t.TempDir())
 	n := &Node{Store: s}
 	for attempt, stdout := range []string{"small", strings.Repeat("x", 5000)} {
-		res := &v1.ExecuteResponse{
+		res := &historyv1.ExecuteResponse{
 			State: v1.TaskCompleted, Result: &v1.TaskResult{Stdout: stdout, Agent: &v1.AgentUsage{Turns: 3}},
-			AgentEvents: []*v1.AgentEvent{{Event: v1.EventTurn, Turn: 3}},
+			AgentEvents: []*historyv1.AgentEvent{{Event: v1.EventTurn, Turn: 3}},
 		}
-		req := &v1.ExecuteRequest{RunId: "r-1", Task: "t", Attempt: int32(attempt), InlineLimit: 1000}
+		req := &historyv1.ExecuteRequest{RunId: "r-1", Task: "t", Attempt: int32(attempt), InlineLimit: 1000}
 		got, err := n.records().keepResult(context.Background(), req, &membersOf(req)[0], res)
 		if err != nil {
 			t.Fatal(err)
@@ -97,7 +98,7 @@ func TestAgentEventsAreNotInTheRecord(t *testing.T) {
 		if len(got.GetAgentEvents()) != 1 || got.GetResult().GetAgent().GetTurns() != 3 || (got.GetRecord() != "") != (len(stdout) > 1000) {
 			t.Errorf("the answer is %v", got)
 		}
-		var record v1.ExecuteResponse
+		var record historyv1.ExecuteResponse
 		if err := s.GetMessage(t.Context(), fmt.Sprintf("runs/r-1/results/t.0.%d", attempt), &record); err != nil {
 			t.Fatal(err)
 		}

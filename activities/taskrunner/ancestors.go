@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 )
 
@@ -16,11 +17,11 @@ const maxShownInstances = 1000
 //
 // A fanned-out ancestor has no attempt, but `count`, `completed` and `failed`. If it is a parent, it also has
 // `instances`.
-func (r inputReader) ancestors(ctx context.Context, req *v1.ExecuteRequest) (map[string]any, error) {
+func (r inputReader) ancestors(ctx context.Context, req *historyv1.ExecuteRequest) (map[string]any, error) {
 	ends := req.GetEnds()
 	all := make(map[string]any, len(ends.GetCompleted())+len(ends.GetOthers()))
 	for _, name := range ends.GetCompleted() {
-		all[name] = shownEnd(&v1.AncestorEnd{State: v1.TaskCompleted})
+		all[name] = shownEnd(&historyv1.AncestorEnd{State: v1.TaskCompleted})
 	}
 	for _, end := range ends.GetOthers() {
 		shown := shownEnd(end)
@@ -46,7 +47,7 @@ func (r inputReader) ancestors(ctx context.Context, req *v1.ExecuteRequest) (map
 }
 
 // shownEnd describes how an ancestor ended, without its instances.
-func shownEnd(end *v1.AncestorEnd) map[string]any {
+func shownEnd(end *historyv1.AncestorEnd) map[string]any {
 	shown := map[string]any{"state": end.GetState(), "exitCode": end.GetExitCode()}
 	if end.GetReason() != "" {
 		shown["reason"] = end.GetReason()
@@ -64,7 +65,7 @@ func shownEnd(end *v1.AncestorEnd) map[string]any {
 
 // instances describes the instances of a parent. If there are too many, it describes only the first that did not
 // complete.
-func (r inputReader) instances(ctx context.Context, view *v1.FanOutView, items *v1.Items) ([]any, error) {
+func (r inputReader) instances(ctx context.Context, view *historyv1.FanOutView, items *historyv1.Items) ([]any, error) {
 	outputs, err := r.lists.All(ctx, r.records.store, view.GetOutputs())
 	if err != nil {
 		return nil, err

@@ -3,6 +3,7 @@ package taskrunner
 import (
 	"testing"
 
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 )
 
@@ -19,7 +20,7 @@ func TestInstancesOfALargeParentAreBounded(t *testing.T) {
 		first int32
 		state string
 	}{{1000, 1000, 0, v1.TaskCompleted}, {1001, 0, 0, ""}, {5010, 5, 5000, v1.TaskLost}, {100_000, maxShownInstances, 5000, v1.TaskLost}} {
-		got, err := (&Node{}).inputReader().instances(t.Context(), &v1.FanOutView{Count: test.count, Outputs: &v1.Items{States: states}}, nil)
+		got, err := (&Node{}).inputReader().instances(t.Context(), &historyv1.FanOutView{Count: test.count, Outputs: &historyv1.Items{States: states}}, nil)
 		if err != nil || len(got) != test.want {
 			t.Fatalf("%d of %d instances, error %v, want %d", len(got), test.count, err, test.want)
 		}

@@ -11,6 +11,7 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"switchyard/activities/executor"
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/phrase"
 )
@@ -29,14 +30,14 @@ const cleanupTimeout = 30 * time.Second
 // Each component has its own lock, and the attempt has none: its fields are set before the attempt begins.
 type attempt struct {
 	node     *Node
-	req      *v1.ExecuteRequest
+	req      *historyv1.ExecuteRequest
 	members  []member // of req
 	key      attemptKey
 	delivery delivery // of the activity that brought the attempt
 	// takenUpAt is when the node accepted the attempt.
 	takenUpAt *timestamppb.Timestamp
 	// run executes the attempt and returns its answer.
-	run func(context.Context) (*v1.ExecuteResponse, error)
+	run func(context.Context) (*historyv1.ExecuteResponse, error)
 	// stop ends the attempt; the first cause counts. ending returns why the attempt is to end, or nil if it is not.
 	stop   context.CancelCauseFunc
 	ending func() error
@@ -56,14 +57,14 @@ type attempt struct {
 }
 
 // accept creates and begins an attempt. The caller must call its end. The returned context ends when the attempt must.
-func (n *Node) accept(ctx context.Context, d delivery, req *v1.ExecuteRequest) (context.Context, *attempt) {
+func (n *Node) accept(ctx context.Context, d delivery, req *historyv1.ExecuteRequest) (context.Context, *attempt) {
 	a := n.newAttempt(d, req)
 	a.claimFile = n.writeClaim(a, d)
 	return n.begin(ctx, a, d.stopping), a
 }
 
 // newAttempt returns an attempt that has not begun.
-func (n *Node) newAttempt(d delivery, req *v1.ExecuteRequest) *attempt {
+func (n *Node) newAttempt(d delivery, req *historyv1.ExecuteRequest) *attempt {
 	file := &recoveryFile{logger: n.Logger, run: req.GetRunId()}
 	a := n.newAttemptWith(d, req, file)
 	file.task = a.members[0].name
@@ -71,15 +72,15 @@ func (n *Node) newAttempt(d delivery, req *v1.ExecuteRequest) *attempt {
 }
 
 // newAttemptWith returns an attempt with a recovery file that has not begun.
-func (n *Node) newAttemptWith(d delivery, req *v1.ExecuteRequest, file *recoveryFile) *attempt {
+func (n *Node) newAttemptWith(d delivery, req *historyv1.ExecuteRequest, file *recoveryFile) *attempt {
 	members := membersOf(req)
 	a := &attempt{
 		node: n, req: req, members: members, key: keyOf(req, members), delivery: d, takenUpAt: timestamppb.Now(), recoveryFile: file,
-		progress: newProgress(&v1.ExecuteProgress{Claim: req.GetClaim(), Checkpoint: members[0].checkpoint}),
+		progress: newProgress(&historyv1.ExecuteProgress{Claim: req.GetClaim(), Checkpoint: members[0].checkpoint}),
 	}
 	a.attendance = newAttendance(d.token, file, a.progress.beatNow, a.isLasting)
 	a.beats = newHeartbeats(n.Client, termsOf(d.heartbeat, n.Timing.BeatInterval), n.Timing.startTimeout(), a.progress, a.attendance, a.acknowledge)
-	a.run = func(ctx context.Context) (*v1.ExecuteResponse, error) { return n.execute(ctx, a) }
+	a.run = func(ctx context.Context) (*historyv1.ExecuteResponse, error) { return n.execute(ctx, a) }
 	return a
 }
 
@@ -122,7 +123,7 @@ func (a *attempt) runToEnd(ctx context.Context) {
 }
 
 // guarded executes an attempt. A panic ends only that attempt.
-func (a *attempt) guarded(ctx context.Context) (res *v1.ExecuteResponse, err error) {
+func (a *attempt) guarded(ctx context.Context) (res *historyv1.ExecuteResponse, err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			a.node.Logger.Error("an attempt has failed by a fault of this program", "run", a.req.GetRunId(), "task", a.members[0].name,
@@ -135,7 +136,7 @@ func (a *attempt) guarded(ctx context.Context) (res *v1.ExecuteResponse, err err
 
 // execute waits for everything that an attempt needs, and then runs it. An attempt that cannot have what it needs is
 // handed back.
-func (n *Node) execute(ctx context.Context, a *attempt) (*v1.ExecuteResponse, error) {
+func (n *Node) execute(ctx context.Context, a *attempt) (*historyv1.ExecuteResponse, error) {
 	req := a.req
 	if want := req.GetIncarnation(); want != "" && n.Incarnation != "" && want != n.Incarnation {
 		return moved(v1.ReasonIncarnation, fmt.Sprintf("node %s was started again since", n.Name)), nil
@@ -194,7 +195,7 @@ func (n *Node) execute(ctx context.Context, a *attempt) (*v1.ExecuteResponse, er
 }
 
 // run executes an attempt of a single task or instance that has its place.
-func (n *Node) run(ctx context.Context, a *attempt, exec executor.Executor, s *inputs) (*v1.ExecuteResponse, error) {
+func (n *Node) run(ctx context.Context, a *attempt, exec executor.Executor, s *inputs) (*historyv1.ExecuteResponse, error) {
 	req, m := a.req, &a.members[0]
 	w := &work{node: n, attempt: a, inputs: s, gpus: grantedGPUs(req, n.HasGPUs), run: exec.Run}
 	defer w.close()
@@ -225,7 +226,7 @@ func (n *Node) run(ctx context.Context, a *attempt, exec executor.Executor, s *i
 
 // finish runs the only member of an attempt to its end, whether the program starts now or is already running. It returns
 // the answer of the attempt.
-func (w *work) finish(ctx context.Context, m *member) (*v1.ExecuteResponse, error) {
+func (w *work) finish(ctx context.Context, m *member) (*historyv1.ExecuteResponse, error) {
 	n, a := w.node, w.attempt
 	w.checkpointer = w.startCheckpointer(ctx, nil)
 	res, err := w.do(ctx, m)
@@ -250,7 +251,7 @@ func (w *work) finish(ctx context.Context, m *member) (*v1.ExecuteResponse, erro
 
 // report returns the answer of an attempt that has run. If an earlier unreported attempt has completed meanwhile, it
 // returns that result instead.
-func (n *Node) report(ctx context.Context, a *attempt, res *v1.ExecuteResponse) (*v1.ExecuteResponse, error) {
+func (n *Node) report(ctx context.Context, a *attempt, res *historyv1.ExecuteResponse) (*historyv1.ExecuteResponse, error) {
 	m := &a.members[0]
 	defer a.progress.announce(phrase.StoreWait)()
 	before, err := n.records().priorResults(ctx, a.req, a.members)
@@ -287,7 +288,7 @@ func (a *attempt) acknowledge(sent executor.Instant, running bool) {
 
 // spawned records that the task's process, or the first of a batch, has started.
 func (a *attempt) spawned(at time.Time) {
-	a.progress.advance(func(p *v1.ExecuteProgress) { p.Spawned, p.StartedAt = true, timestamppb.New(at) })
+	a.progress.advance(func(p *historyv1.ExecuteProgress) { p.Spawned, p.StartedAt = true, timestamppb.New(at) })
 	close(a.beats.spawns)
 	workload := a.progress.Load().GetWorkload()
 	a.recoveryFile.update(func(k *recoveryState) { k.StartedAt = at; k.setWorkload(workload) })
@@ -295,7 +296,7 @@ func (a *attempt) spawned(at time.Time) {
 
 // located records what runs the attempt, or the member of a batch that runs now.
 func (a *attempt) located(w *v1.Workload) {
-	a.progress.advance(func(p *v1.ExecuteProgress) { p.Workload = w })
+	a.progress.advance(func(p *historyv1.ExecuteProgress) { p.Workload = w })
 	if a.progress.isWaiting() || len(a.req.GetBatch()) > 0 {
 		return // the next heartbeat reports it
 	}
@@ -304,7 +305,7 @@ func (a *attempt) located(w *v1.Workload) {
 }
 
 // stamp adds the node's name and its times to an answer.
-func (a *attempt) stamp(res *v1.ExecuteResponse) {
+func (a *attempt) stamp(res *historyv1.ExecuteResponse) {
 	res.Node, res.AssignedAt = a.node.Name, a.takenUpAt
 	res.StartedAt, res.CompletedAt = a.progress.Load().GetStartedAt(), timestamppb.Now()
 }

@@ -6,6 +6,7 @@ import (
 
 	"switchyard/activities/executor"
 	"switchyard/activities/metrics"
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 )
 
@@ -20,7 +21,7 @@ func (n *Node) attemptMetrics() attemptMetrics { return attemptMetrics{n.Metrics
 
 // countAttempt counts how an attempt, or each member of a batch, ended on this node. res is nil if the node itself was at
 // fault.
-func (c attemptMetrics) countAttempt(taskType string, res *v1.ExecuteResponse) {
+func (c attemptMetrics) countAttempt(taskType string, res *historyv1.ExecuteResponse) {
 	if res == nil {
 		c.metrics.AttemptEnded(taskType, v1.TaskFailed, 0)
 		return

@@ -9,6 +9,7 @@ import (
 	"switchyard/activities/executor"
 	"switchyard/activities/executor/fake"
 	"switchyard/dev/testneeds"
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 )
 
@@ -83,8 +84,8 @@ func TestWorkDoneBeforeTheLeaseIsOverCounts(t *testing.T) {
 func TestResultIsRecordedAfterTheLease(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, nil)
-	completed := func() *v1.ExecuteResponse {
-		return &v1.ExecuteResponse{State: "completed", Result: &v1.TaskResult{Stdout: "said"}}
+	completed := func() *historyv1.ExecuteResponse {
+		return &historyv1.ExecuteResponse{State: "completed", Result: &v1.TaskResult{Stdout: "said"}}
 	}
 	one := b.newAttempt(delivery{heartbeat: time.Millisecond}, request("a"))
 	testneeds.Await(t, "the lease is over", one.beats.lease.Over)
@@ -104,8 +105,8 @@ func TestResultIsRecordedAfterTheLease(t *testing.T) {
 		t.Fatal(err)
 	}
 	testneeds.Await(t, "the lease is over", some.beats.lease.Over)
-	want(t, row.report(t.Context(), some, &v1.ExecuteResponse{State: "completed"}), "moved", "lease_lost")
-	var record v1.ExecuteResponse
+	want(t, row.report(t.Context(), some, &historyv1.ExecuteResponse{State: "completed"}), "moved", "lease_lost")
+	var record historyv1.ExecuteResponse
 	if err := b.Store.GetMessage(t.Context(), row.key, &record); err != nil || len(record.GetBatch()) != 1 {
 		t.Errorf("the record is %v, %v", &record, err)
 	}
@@ -153,7 +154,7 @@ func TestActivityLeftByAResetWorksForTheNewChain(t *testing.T) {
 		{"old", "new", "new"},
 		{"", "new", "chain"},
 	} {
-		req := &v1.ExecuteRequest{Chain: "chain", Execution: test.sent}
+		req := &historyv1.ExecuteRequest{Chain: "chain", Execution: test.sent}
 		followReset(req, test.execution)
 		if req.GetChain() != test.want {
 			t.Errorf("a request of %q for execution %q: chain %q, want %q", test.sent, test.execution, req.GetChain(), test.want)

@@ -6,7 +6,7 @@ import (
 
 	"switchyard/activities/executor"
 	"switchyard/activities/heartbeat"
-	v1 "switchyard/proto/switchyard/v1"
+	historyv1 "switchyard/proto/switchyard/history/v1"
 )
 
 // attendance is which activity waits for an attempt, and the answer that it waits for. mu protects the fields below it.
@@ -26,7 +26,7 @@ type attendance struct {
 	unattended chan struct{}
 
 	mu  sync.Mutex
-	res *v1.ExecuteResponse
+	res *historyv1.ExecuteResponse
 	err error
 	// token is the token of the newest activity that waits, or has waited, for the attempt. attended counts those
 	// activities. left is closed when the newest is to leave the attempt, and is nil once it has.
@@ -140,7 +140,7 @@ func (w *attendance) leaveUnattended() {
 
 // end gives the attempt its answer. It reports whether no activity waits for the answer, and until when another activity
 // may fetch it.
-func (w *attendance) end(res *v1.ExecuteResponse, err error) (unattended bool, until executor.Instant) {
+func (w *attendance) end(res *historyv1.ExecuteResponse, err error) (unattended bool, until executor.Instant) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.res, w.err = res, err

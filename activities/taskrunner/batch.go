@@ -15,6 +15,7 @@ import (
 	"switchyard/activities/results"
 	"switchyard/activities/store"
 	"switchyard/activities/store/storekey"
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/names"
 	"switchyard/workflows/phrase"
@@ -36,7 +37,7 @@ const (
 // batch collects the ends of the members of a batch, in order. Its lists are read while members are added.
 type batch struct {
 	node  *Node
-	req   *v1.ExecuteRequest
+	req   *historyv1.ExecuteRequest
 	key   string // of the batch's record
 	limit int    // bytes of a member's streams and output that travel
 	began time.Time
@@ -46,7 +47,7 @@ type batch struct {
 
 	mu sync.Mutex
 	// travel is the content of the answer, and record that of the batch's record.
-	travel, record         []*v1.MemberResult
+	travel, record         []*historyv1.MemberResult
 	travelSize, recordSize int
 	// refers is set if travel refers to the record and is incomplete without it.
 	refers bool
@@ -56,12 +57,12 @@ func (n *Node) newBatch(a *attempt) *batch {
 	size := len(a.members)
 	return &batch{
 		node: n, req: a.req, key: batchKey(a.req), limit: min(int(a.req.GetInlineLimit()), maxBatchAnswer/size), began: a.takenUpAt.AsTime(),
-		travel: make([]*v1.MemberResult, 0, size), record: make([]*v1.MemberResult, 0, size),
+		travel: make([]*historyv1.MemberResult, 0, size), record: make([]*historyv1.MemberResult, 0, size),
 	}
 }
 
 // batchName returns the name of a batch, made of its first and its last instance.
-func batchName(req *v1.ExecuteRequest) string {
+func batchName(req *historyv1.ExecuteRequest) string {
 	first, last := req.GetIndex(), req.GetIndex()
 	for _, m := range req.GetBatch() {
 		first, last = min(first, m.GetIndex()), max(last, m.GetIndex())
@@ -70,7 +71,7 @@ func batchName(req *v1.ExecuteRequest) string {
 }
 
 // batchKey returns the key of the record of a batch, or "" if the request is not for a batch.
-func batchKey(req *v1.ExecuteRequest) string {
+func batchKey(req *historyv1.ExecuteRequest) string {
 	if len(req.GetBatch()) == 0 {
 		return ""
 	}
@@ -81,7 +82,7 @@ func batchKey(req *v1.ExecuteRequest) string {
 // before, which were answered earlier, and continues when a member fails. A cause that ends the batch as a whole ends the
 // running member; members that have not started are not in the answer. The state "completed" of the answer means that
 // every member was run or skipped.
-func (n *Node) runBatch(ctx context.Context, a *attempt, exec executor.Executor, s *inputs, before map[int32]priorResult) (*v1.ExecuteResponse, error) {
+func (n *Node) runBatch(ctx context.Context, a *attempt, exec executor.Executor, s *inputs, before map[int32]priorResult) (*historyv1.ExecuteResponse, error) {
 	b := n.newBatch(a)
 	w := &work{node: n, attempt: a, inputs: s, gpus: grantedGPUs(a.req, n.HasGPUs)}
 	defer w.close()
@@ -109,8 +110,8 @@ func (n *Node) runBatch(ctx context.Context, a *attempt, exec executor.Executor,
 }
 
 // runMembers runs the members and returns the state in which the batch ended.
-func (w *work) runMembers(ctx context.Context, exec executor.Executor, b *batch, before map[int32]priorResult) (*v1.ExecuteResponse, error) {
-	done, members := &v1.ExecuteResponse{State: v1.TaskCompleted}, w.attempt.members
+func (w *work) runMembers(ctx context.Context, exec executor.Executor, b *batch, before map[int32]priorResult) (*historyv1.ExecuteResponse, error) {
+	done, members := &historyv1.ExecuteResponse{State: v1.TaskCompleted}, w.attempt.members
 	w.run = exec.Run
 	if begin := exec.Capabilities().Batch; begin != nil {
 		row, err := begin(w.id(&members[0]), w.attempt.beats.lease)
@@ -151,7 +152,7 @@ func (w *work) runMembers(ctx context.Context, exec executor.Executor, b *batch,
 			return stopped(ctx, nil), nil
 		case err != nil:
 			// The node is at fault, and would be for the other members, too: they move to another node.
-			res := &v1.ExecuteResponse{State: v1.TaskFailed, Reason: v1.ReasonSystem, Error: err.Error(), Result: &v1.TaskResult{ExitCode: -1}}
+			res := &historyv1.ExecuteResponse{State: v1.TaskFailed, Reason: v1.ReasonSystem, Error: err.Error(), Result: &v1.TaskResult{ExitCode: -1}}
 			w.started = time.Time{}
 			return done, b.add(ctx, m, w.timed(res), false)
 		case res.GetState() == v1.AttemptMoved:
@@ -161,7 +162,7 @@ func (w *work) runMembers(ctx context.Context, exec executor.Executor, b *batch,
 			return done, err
 		}
 		if res.GetState() == v1.TaskCancelled {
-			return &v1.ExecuteResponse{State: v1.TaskCancelled, Reason: res.GetReason()}, nil
+			return &historyv1.ExecuteResponse{State: v1.TaskCancelled, Reason: res.GetReason()}, nil
 		}
 	}
 	return done, nil
@@ -183,7 +184,7 @@ func (b *batch) full() bool {
 
 // add appends the end of a member. A result that is too large to travel is stored in the record of the batch, or in a
 // record of its own if it is too large for that one. kept is true if the result is stored already.
-func (b *batch) add(ctx context.Context, m *member, res *v1.ExecuteResponse, kept bool) error {
+func (b *batch) add(ctx context.Context, m *member, res *historyv1.ExecuteResponse, kept bool) error {
 	r := b.result(m, res)
 	if kept || results.Fits(res, b.limit) {
 		b.append(r, r, false)
@@ -199,7 +200,7 @@ func (b *batch) add(ctx context.Context, m *member, res *v1.ExecuteResponse, kep
 	key := storekey.Result(names.Home(b.req.GetRunId(), b.req.GetChain()), b.req.GetGeneration(), m.name, m.attempt)
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), answerTimeout)
 	defer cancel()
-	var first *v1.ExecuteResponse
+	var first *historyv1.ExecuteResponse
 	err := b.node.records().insist(ctx, func() (err error) {
 		first, err = b.node.records().putRecord(ctx, key, res)
 		return err
@@ -212,7 +213,7 @@ func (b *batch) add(ctx context.Context, m *member, res *v1.ExecuteResponse, kep
 	return nil
 }
 
-func (b *batch) append(travel, record *v1.MemberResult, refers bool) {
+func (b *batch) append(travel, record *historyv1.MemberResult, refers bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.travel, b.record = append(b.travel, travel), append(b.record, record)
@@ -223,8 +224,8 @@ func (b *batch) append(travel, record *v1.MemberResult, refers bool) {
 
 // result converts the answer of a member into the form that a batch's answer has. A member that completed and left
 // nothing has only its times.
-func (b *batch) result(m *member, res *v1.ExecuteResponse) *v1.MemberResult {
-	r := &v1.MemberResult{Index: m.index, StartedMs: -1}
+func (b *batch) result(m *member, res *historyv1.ExecuteResponse) *historyv1.MemberResult {
+	r := &historyv1.MemberResult{Index: m.index, StartedMs: -1}
 	if at := res.GetStartedAt(); at != nil {
 		r.StartedMs = int32(max(at.AsTime().Sub(b.began).Milliseconds(), 0))
 		r.TookMs = int32(res.GetCompletedAt().AsTime().Sub(at.AsTime()).Milliseconds())
@@ -242,7 +243,7 @@ func (b *batch) result(m *member, res *v1.ExecuteResponse) *v1.MemberResult {
 // save stores the record of the first ended members.
 func (b *batch) save(ctx context.Context, ended int) error {
 	b.mu.Lock()
-	record := &v1.ExecuteResponse{Node: b.node.Name, AssignedAt: timestamppb.New(b.began), Batch: b.record[:ended:ended]}
+	record := &historyv1.ExecuteResponse{Node: b.node.Name, AssignedAt: timestamppb.New(b.began), Batch: b.record[:ended:ended]}
 	b.mu.Unlock()
 	return b.node.Store.PutMessage(ctx, b.key, record)
 }
@@ -265,19 +266,19 @@ func (b *batch) saveIfNew(ctx context.Context) (ended int, ok bool) {
 }
 
 // putProgress puts the ends of the first ended members into a heartbeat. The stored record must contain them already.
-func (b *batch) putProgress(p *v1.ExecuteProgress, ended int) {
+func (b *batch) putProgress(p *historyv1.ExecuteProgress, ended int) {
 	b.mu.Lock()
 	travel := b.travel[:ended:ended]
 	b.mu.Unlock()
 	p.Ended, p.Batch, p.Record = int32(ended), nil, b.key
-	if proto.Size(&v1.ExecuteProgress{Batch: travel}) <= maxBatchBeat {
+	if proto.Size(&historyv1.ExecuteProgress{Batch: travel}) <= maxBatchBeat {
 		p.Batch, p.Record = travel, ""
 	}
 }
 
 // report returns the answer of a batch that ended in the state of end. A result that an earlier attempt completed
 // meanwhile takes precedence over this attempt's.
-func (b *batch) report(ctx context.Context, a *attempt, end *v1.ExecuteResponse) *v1.ExecuteResponse {
+func (b *batch) report(ctx context.Context, a *attempt, end *historyv1.ExecuteResponse) *historyv1.ExecuteResponse {
 	a.stamp(end)
 	defer a.progress.announce(phrase.StoreWait)()
 	earlier, err := b.node.records().priorResults(ctx, b.req, a.members)
@@ -316,7 +317,7 @@ func (b *batch) report(ctx context.Context, a *attempt, end *v1.ExecuteResponse)
 		b.node.Logger.Warn("the results of a batch were not recorded", "run", b.req.GetRunId(), "task", b.req.GetTask(), "error", err)
 		// Members whose results are only in the record run again.
 		own := b.key + "#"
-		end.Batch = slices.DeleteFunc(slices.Clone(b.travel), func(r *v1.MemberResult) bool { return strings.HasPrefix(r.GetRecord(), own) })
+		end.Batch = slices.DeleteFunc(slices.Clone(b.travel), func(r *historyv1.MemberResult) bool { return strings.HasPrefix(r.GetRecord(), own) })
 	}
 	return end
 }

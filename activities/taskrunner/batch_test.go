@@ -18,28 +18,29 @@ import (
 	"switchyard/activities/logs"
 	"switchyard/activities/store"
 	"switchyard/dev/testneeds"
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 )
 
 // batchOf returns a request for some of the hundred instances of task a.
-func batchOf(indices ...int32) *v1.ExecuteRequest {
+func batchOf(indices ...int32) *historyv1.ExecuteRequest {
 	req := request("a")
 	req.Count, req.Index = 100, new(indices[0])
 	for _, i := range indices {
-		req.Batch = append(req.Batch, &v1.Member{Index: i, Claim: req.GetClaim(), Attempt: req.GetAttempt()})
+		req.Batch = append(req.Batch, &historyv1.Member{Index: i, Claim: req.GetClaim(), Attempt: req.GetAttempt()})
 	}
 	return req
 }
 
 // ends returns a line for each member of a batch: its index, state and reason.
-func ends(results []*v1.MemberResult) (lines []string) {
+func ends(results []*historyv1.MemberResult) (lines []string) {
 	for _, r := range results {
 		lines = append(lines, strings.TrimSpace(fmt.Sprintf("%d %s %s", r.GetIndex(), r.GetState(), r.GetReason())))
 	}
 	return lines
 }
 
-func wantEnds(t *testing.T, got []*v1.MemberResult, want ...string) {
+func wantEnds(t *testing.T, got []*historyv1.MemberResult, want ...string) {
 	t.Helper()
 	if lines := ends(got); !slices.Equal(lines, want) {
 		t.Errorf("the members ended as %q, want %q", lines, want)
@@ -111,7 +112,7 @@ func TestBatchEnds(t *testing.T) {
 	}{
 		"cancelled": {
 			func(b *bench) {
-				b.server.say(func(int, *v1.ExecuteProgress) error { return temporal.NewCanceledError() })
+				b.server.say(func(int, *historyv1.ExecuteProgress) error { return temporal.NewCanceledError() })
 			},
 			"cancelled", "cancelled", []string{"0", "1 cancelled cancelled"},
 		},
@@ -157,7 +158,7 @@ func TestBatchProgress(t *testing.T) {
 			req := batchOf(0, 1, 2)
 			req.InlineLimit = limit
 			e := b.start(t.Context(), req)
-			var p *v1.ExecuteProgress
+			var p *historyv1.ExecuteProgress
 			testneeds.Await(t, "a beat tells of two members", func() bool {
 				beats := b.server.heard()
 				if len(beats) > 0 {
@@ -207,16 +208,16 @@ func TestBatchProgressIsBounded(t *testing.T) {
 	defer a.end()
 	gathered := b.newBatch(a)
 	for i := range int32(5000) {
-		if err := gathered.add(t.Context(), &member{index: i}, &v1.ExecuteResponse{State: "completed", Result: &v1.TaskResult{}}, false); err != nil {
+		if err := gathered.add(t.Context(), &member{index: i}, &historyv1.ExecuteResponse{State: "completed", Result: &v1.TaskResult{}}, false); err != nil {
 			t.Fatal(err)
 		}
 	}
-	p := &v1.ExecuteProgress{}
+	p := &historyv1.ExecuteProgress{}
 	ended, ok := gathered.saveIfNew(t.Context())
 	if gathered.putProgress(p, ended); !ok || p.GetEnded() != 5000 || p.GetRecord() == "" || len(p.GetBatch()) != 0 {
 		t.Errorf("the beat says %v", p)
 	}
-	var record v1.ExecuteResponse
+	var record historyv1.ExecuteResponse
 	if err := b.Store.GetMessage(t.Context(), p.GetRecord(), &record); err != nil || len(record.GetBatch()) != 5000 {
 		t.Errorf("the record has %d members, error %v", len(record.GetBatch()), err)
 	}
@@ -227,8 +228,8 @@ func TestBatchAnswersTheUnheard(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, steps(fake.Step{Stdout: "first"}))
 	want(t, b.start(t.Context(), batchOf(1, 2, 3)).answer(), "completed", "")
-	b.put("a[5]", 0, &v1.ExecuteResponse{State: "completed", Node: "other", Result: &v1.TaskResult{Stdout: "alone"}})
-	b.put("a[6]", 0, &v1.ExecuteResponse{State: "failed", Node: "other", Result: &v1.TaskResult{ExitCode: 1}})
+	b.put("a[5]", 0, &historyv1.ExecuteResponse{State: "completed", Node: "other", Result: &v1.TaskResult{Stdout: "alone"}})
+	b.put("a[6]", 0, &historyv1.ExecuteResponse{State: "failed", Node: "other", Result: &v1.TaskResult{ExitCode: 1}})
 	req := batchOf(2, 3, 4, 5, 6)
 	req.Claim = 7
 	for _, m := range req.Batch {
@@ -312,7 +313,7 @@ func TestBatchOnABrokenNode(t *testing.T) {
 func TestItems(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, nil)
-	list := &v1.ItemList{}
+	list := &historyv1.ItemList{}
 	for i := range 10 {
 		list.Items = append(list.Items, structpb.NewNumberValue(float64(i*i)))
 	}

@@ -9,7 +9,7 @@ import (
 	"switchyard/activities/executor/workspace"
 	"switchyard/activities/logs"
 	"switchyard/activities/secrets/mask"
-	v1 "switchyard/proto/switchyard/v1"
+	historyv1 "switchyard/proto/switchyard/history/v1"
 )
 
 const (
@@ -37,7 +37,7 @@ type checkpointer struct {
 	ws         *workspace.Workspace
 	member     *member
 	seen       workspace.CheckpointState
-	checkpoint *v1.Checkpoint
+	checkpoint *historyv1.Checkpoint
 	// reported is how many members of the batch the heartbeats have reported.
 	reported int
 }
@@ -106,7 +106,7 @@ func (k *checkpointer) watch(ws *workspace.Workspace, m *member) {
 }
 
 // final stops watching a member that has ended, and returns its checkpoint if it is wanted.
-func (k *checkpointer) final(ctx context.Context, wanted bool) *v1.Checkpoint {
+func (k *checkpointer) final(ctx context.Context, wanted bool) *historyv1.Checkpoint {
 	if wanted {
 		k.poll(ctx)
 	}
@@ -138,7 +138,7 @@ func (k *checkpointer) publish(ctx context.Context) {
 	if k.batch != nil && ended != k.batch.ended() {
 		checkpoint = nil // it belongs to a later member
 	}
-	k.a.progress.advance(func(p *v1.ExecuteProgress) {
+	k.a.progress.advance(func(p *historyv1.ExecuteProgress) {
 		if ended > k.reported {
 			k.batch.putProgress(p, ended)
 		}
@@ -186,9 +186,9 @@ func (k *checkpointer) poll(ctx context.Context) (changed bool) {
 // setJournal adds the journal of the running member to the next heartbeat.
 func (k *checkpointer) setJournal(prefix string) {
 	k.mu.Lock()
-	checkpoint := &v1.Checkpoint{Data: k.checkpoint.GetData(), Key: k.checkpoint.GetKey(), Journal: prefix}
+	checkpoint := &historyv1.Checkpoint{Data: k.checkpoint.GetData(), Key: k.checkpoint.GetKey(), Journal: prefix}
 	k.checkpoint = checkpoint
 	k.mu.Unlock()
-	k.a.progress.advance(func(p *v1.ExecuteProgress) { p.Checkpoint = checkpoint })
+	k.a.progress.advance(func(p *historyv1.ExecuteProgress) { p.Checkpoint = checkpoint })
 	k.a.progress.beatNow()
 }

@@ -6,7 +6,7 @@ import (
 
 	"switchyard/activities/store"
 	"switchyard/activities/store/storekey"
-	v1 "switchyard/proto/switchyard/v1"
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	"switchyard/workflows/names"
 )
 
@@ -14,19 +14,19 @@ import (
 const maxInlineCheckpoint = 4 << 10
 
 // saveCheckpoint returns a checkpoint that can travel: inline if it is small, else stored.
-func (r records) saveCheckpoint(ctx context.Context, req *v1.ExecuteRequest, m *member, data []byte) (*v1.Checkpoint, error) {
+func (r records) saveCheckpoint(ctx context.Context, req *historyv1.ExecuteRequest, m *member, data []byte) (*historyv1.Checkpoint, error) {
 	if len(data) <= maxInlineCheckpoint {
-		return &v1.Checkpoint{Data: data}, nil
+		return &historyv1.Checkpoint{Data: data}, nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, r.timeout)
 	defer cancel()
 	key := storekey.Checkpoint(names.Home(req.GetRunId(), req.GetChain()), req.GetGeneration(), m.name, m.claim)
-	return &v1.Checkpoint{Key: key}, r.store.Put(ctx, key, data)
+	return &historyv1.Checkpoint{Key: key}, r.store.Put(ctx, key, data)
 }
 
 // loadCheckpoint returns the checkpoint that a member finds in its file at the start, or nil. If the stored value is
 // lost, the member begins from scratch, which costs only time.
-func (r records) loadCheckpoint(ctx context.Context, req *v1.ExecuteRequest, m *member) ([]byte, error) {
+func (r records) loadCheckpoint(ctx context.Context, req *historyv1.ExecuteRequest, m *member) ([]byte, error) {
 	switch {
 	case m.checkpoint == nil, m.checkpoint.GetKey() == "" && m.checkpoint.Data == nil && m.checkpoint.GetJournal() != "":
 		return nil, nil
@@ -39,7 +39,7 @@ func (r records) loadCheckpoint(ctx context.Context, req *v1.ExecuteRequest, m *
 		if m.checkpoint.GetJournal() == "" {
 			m.checkpoint = nil
 		} else {
-			m.checkpoint = &v1.Checkpoint{Journal: m.checkpoint.GetJournal()}
+			m.checkpoint = &historyv1.Checkpoint{Journal: m.checkpoint.GetJournal()}
 		}
 		return nil, nil
 	}

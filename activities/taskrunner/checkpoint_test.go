@@ -11,7 +11,7 @@ import (
 	"switchyard/activities/executor/workspace"
 	"switchyard/activities/logs"
 	"switchyard/dev/testneeds"
-	v1 "switchyard/proto/switchyard/v1"
+	historyv1 "switchyard/proto/switchyard/history/v1"
 )
 
 // checkpointing is a script that prints its checkpoint and writes another one. The test appends how it ends.
@@ -113,7 +113,7 @@ func TestCheckpointTooLarge(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, nil).withShell()
 	req := request("a")
-	req.Checkpoint = &v1.Checkpoint{Data: []byte("before")}
+	req.Checkpoint = &historyv1.Checkpoint{Data: []byte("before")}
 	req.Spec = command(t, `head -c 9000000 /dev/zero >"$SWITCHYARD_LOCAL_TEMP_DIR/new"; mv "$SWITCHYARD_LOCAL_TEMP_DIR/new" "$SWITCHYARD_CHECKPOINT"; exit 1`)
 	res := b.start(t.Context(), req).answer()
 	want(t, res, "failed", "exit_code")
@@ -131,7 +131,7 @@ func TestCheckpointIsLost(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, nil).withShell()
 	req := request("a")
-	req.Checkpoint = &v1.Checkpoint{Key: "runs/r-1/checkpoints/a.0.9"}
+	req.Checkpoint = &historyv1.Checkpoint{Key: "runs/r-1/checkpoints/a.0.9"}
 	req.Spec = command(t, `test -e "$SWITCHYARD_CHECKPOINT" || exit 5`)
 	if res := b.start(t.Context(), req).answer(); res.GetResult().GetExitCode() != 5 || res.GetCheckpoint() != nil {
 		t.Errorf("got %v", res)
@@ -143,7 +143,7 @@ func TestCheckpointsOfABatch(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, nil).withShell()
 	req := batchOf(0, 1, 2)
-	req.Batch[1].Checkpoint = &v1.Checkpoint{Data: []byte("of one")}
+	req.Batch[1].Checkpoint = &historyv1.Checkpoint{Data: []byte("of one")}
 	req.Env = map[string]string{"NEXT": "new"}
 	req.Spec = command(t, `[ $SWITCHYARD_INDEX = 2 ] || { cat "$SWITCHYARD_CHECKPOINT"; exit 1; }; `+checkpointing+`exit 1`)
 	got := b.start(t.Context(), req).answer().GetBatch()
@@ -192,7 +192,7 @@ func TestCheckpointBelongsToTheMemberThatRuns(t *testing.T) {
 	if got := k.final(t.Context(), true); string(got.GetData()) != "of zero" {
 		t.Errorf("it leaves %v", got)
 	}
-	if err := gathered.add(t.Context(), &members[0], &v1.ExecuteResponse{State: "failed"}, false); err != nil {
+	if err := gathered.add(t.Context(), &members[0], &historyv1.ExecuteResponse{State: "failed"}, false); err != nil {
 		t.Fatal(err)
 	}
 	says(1, "")

@@ -10,6 +10,7 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"switchyard/activities/executor"
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 )
 
@@ -32,7 +33,7 @@ func (c *claimCounts) takeUp() {
 }
 
 // end counts an ended claim by its answer, which is nil if the node itself was at fault.
-func (c *claimCounts) end(res *v1.ExecuteResponse) {
+func (c *claimCounts) end(res *historyv1.ExecuteResponse) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.ended == nil {

@@ -5,6 +5,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 )
 
@@ -18,7 +19,7 @@ func TestClaimsAreCountedByHowTheyEnd(t *testing.T) {
 	if c.figures().GetLastActivityAt() == nil {
 		t.Error("taking up a claim is no activity")
 	}
-	for _, res := range []*v1.ExecuteResponse{
+	for _, res := range []*historyv1.ExecuteResponse{
 		{State: v1.TaskCompleted}, {State: v1.TaskCompleted}, {State: v1.TaskFailed, Reason: v1.ReasonExitCode}, nil,
 		{State: v1.AttemptMoved, Reason: v1.ReasonLeaseLost}, {State: v1.AttemptMoved, Reason: v1.ReasonNoRoom},
 	} {

@@ -13,7 +13,7 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
-	v1 "switchyard/proto/switchyard/v1"
+	historyv1 "switchyard/proto/switchyard/history/v1"
 )
 
 // A claim file names the activity that a worker still has to answer. It exists from when the node accepts an attempt
@@ -52,7 +52,7 @@ type claim struct {
 
 // attemptID returns the id of a member of a request for its executor. It includes the chain, so that remains of another
 // chain of the run are not mistaken for this attempt.
-func attemptID(req *v1.ExecuteRequest, m *member) string {
+func attemptID(req *historyv1.ExecuteRequest, m *member) string {
 	run := req.GetRunId()
 	if chain := req.GetChain(); chain != "" {
 		run += "@" + chain
@@ -110,7 +110,7 @@ func (f *claimFile) start() {
 
 // saveCheckpoint saves the newest checkpoint of an attempt for a later worker. ended is how many members of a batch have
 // ended: the checkpoint belongs to the next one. A nil checkpoint removes the saved one.
-func (f *claimFile) saveCheckpoint(ended int, checkpoint *v1.Checkpoint) {
+func (f *claimFile) saveCheckpoint(ended int, checkpoint *historyv1.Checkpoint) {
 	if f == nil {
 		return
 	}
@@ -118,7 +118,7 @@ func (f *claimFile) saveCheckpoint(ended int, checkpoint *v1.Checkpoint) {
 		_ = os.Remove(f.checkpoint)
 		return
 	}
-	text, err := proto.Marshal(&v1.ExecuteProgress{Ended: int32(ended), Checkpoint: checkpoint})
+	text, err := proto.Marshal(&historyv1.ExecuteProgress{Ended: int32(ended), Checkpoint: checkpoint})
 	if err == nil {
 		err = os.WriteFile(f.checkpoint+newSuffix, text, 0o600)
 	}
@@ -142,12 +142,12 @@ func (f *claimFile) remove() {
 
 // savedCheckpoint returns the checkpoint that saveCheckpoint has saved for the member after the first ended ones, or nil
 // if there is none for that member.
-func (f *claimFile) savedCheckpoint(ended int) *v1.Checkpoint {
+func (f *claimFile) savedCheckpoint(ended int) *historyv1.Checkpoint {
 	text, err := os.ReadFile(f.checkpoint)
 	if err != nil {
 		return nil
 	}
-	var p v1.ExecuteProgress
+	var p historyv1.ExecuteProgress
 	if proto.Unmarshal(text, &p) != nil || int(p.GetEnded()) != ended {
 		return nil
 	}
@@ -159,7 +159,7 @@ func isCheckpoint(name string) bool {
 	return filepath.Ext(strings.TrimSuffix(name, newSuffix)) == claimCheckpoint
 }
 
-func readClaim(path string) (*claim, *v1.ExecuteRequest, error) {
+func readClaim(path string) (*claim, *historyv1.ExecuteRequest, error) {
 	info, err := os.Lstat(path)
 	if err != nil {
 		return nil, nil, err
@@ -172,7 +172,7 @@ func readClaim(path string) (*claim, *v1.ExecuteRequest, error) {
 		return nil, nil, err
 	}
 	var c claim
-	var req v1.ExecuteRequest
+	var req historyv1.ExecuteRequest
 	if err := json.Unmarshal(text, &c); err != nil {
 		return nil, nil, err
 	}

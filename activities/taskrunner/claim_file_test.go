@@ -10,6 +10,7 @@ import (
 	"switchyard/activities/executor/fake"
 	"switchyard/activities/store/storekey"
 	"switchyard/dev/testneeds"
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 )
 
@@ -81,7 +82,7 @@ func TestLaterWorkerAnswersForADeadOne(t *testing.T) {
 			second := newBench(t, nil)
 			second.State.Dir = dir
 			if test.recorded {
-				record := &v1.ExecuteResponse{State: "completed", Node: "n", Result: &v1.TaskResult{Stdout: "done\n"}}
+				record := &historyv1.ExecuteResponse{State: "completed", Node: "n", Result: &v1.TaskResult{Stdout: "done\n"}}
 				if err := second.Store.PutMessage(t.Context(), storekey.Result("r-1", 0, "a", 0), record); err != nil {
 					t.Fatal(err)
 				}
@@ -141,12 +142,12 @@ func TestLaterWorkerHandsOnTheCheckpoint(t *testing.T) {
 func TestKeptCheckpointBelongsToTheMemberThatRan(t *testing.T) {
 	t.Parallel()
 	f := &claimFile{checkpoint: filepath.Join(t.TempDir(), "a"+claimCheckpoint)}
-	f.saveCheckpoint(1, &v1.Checkpoint{Data: []byte("of one")})
+	f.saveCheckpoint(1, &historyv1.Checkpoint{Data: []byte("of one")})
 	members := membersOf(batchOf(0, 1, 2))
 	for ended, want := range []string{"", "of one", ""} {
-		res := &v1.ExecuteResponse{}
+		res := &historyv1.ExecuteResponse{}
 		for i := range ended {
-			res.Batch = append(res.Batch, &v1.MemberResult{Index: int32(i)})
+			res.Batch = append(res.Batch, &historyv1.MemberResult{Index: int32(i)})
 		}
 		if got := string(f.savedCheckpoint(firstUnended(members, res)).GetData()); got != want {
 			t.Errorf("after %d have ended: %q, want %q", ended, got, want)

@@ -6,7 +6,7 @@ import (
 	"errors"
 	"time"
 
-	v1 "switchyard/proto/switchyard/v1"
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	"switchyard/workflows/names"
 )
 
@@ -35,15 +35,15 @@ var (
 type attemptKey struct{ home, id string }
 
 // keyOf returns the key of the attempt that runs the members of a request.
-func keyOf(req *v1.ExecuteRequest, members []member) attemptKey {
+func keyOf(req *historyv1.ExecuteRequest, members []member) attemptKey {
 	return attemptKey{names.Home(req.GetRunId(), req.GetChain()), names.AttemptID(members[0].name, members[0].claim)}
 }
 
 // Detach lets attempts continue after the activities that wait for them end. The answer names the attempts that do not
 // continue. Detach is idempotent.
-func (n *Node) Detach(_ context.Context, req *v1.DetachRequest) (*v1.DetachResponse, error) {
+func (n *Node) Detach(_ context.Context, req *historyv1.DetachRequest) (*historyv1.DetachResponse, error) {
 	lease := cmp.Or(req.GetLease().AsDuration(), defaultDetached)
-	res := &v1.DetachResponse{}
+	res := &historyv1.DetachResponse{}
 	for _, c := range req.GetAttempts() {
 		a := n.attempts.find(attemptKey{names.Home(req.GetRunId(), req.GetChain()), names.AttemptID(c.GetTask(), c.GetClaim())})
 		if a == nil || !a.attendance.detach(max(lease, a.delivery.heartbeat), a.ending) {

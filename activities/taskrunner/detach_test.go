@@ -13,14 +13,15 @@ import (
 	"switchyard/activities/executor/fake"
 	"switchyard/activities/store/storekey"
 	"switchyard/dev/testneeds"
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 )
 
 // detach detaches the attempt of a task, and returns how many attempts the node has refused to detach.
 func (b *bench) detach(task string, lease time.Duration) (refused int) {
 	b.t.Helper()
-	res, err := b.Detach(b.t.Context(), &v1.DetachRequest{
-		RunId: "r-1", Attempts: []*v1.ClaimRef{{Task: task, Claim: 1}}, Lease: durationpb.New(lease),
+	res, err := b.Detach(b.t.Context(), &historyv1.DetachRequest{
+		RunId: "r-1", Attempts: []*historyv1.ClaimRef{{Task: task, Claim: 1}}, Lease: durationpb.New(lease),
 	})
 	if err != nil {
 		b.t.Fatal(err)
@@ -39,7 +40,7 @@ func (b *bench) leave(e *execution, task, token string) {
 }
 
 // reattachment returns a request that reattaches an attempt on the node.
-func reattachment(req *v1.ExecuteRequest) *v1.ExecuteRequest {
+func reattachment(req *historyv1.ExecuteRequest) *historyv1.ExecuteRequest {
 	req = proto.CloneOf(req)
 	req.Reattach, req.Spec = true, nil
 	return req
@@ -175,13 +176,13 @@ func TestDetachedBeforeItsStart(t *testing.T) {
 func TestStopOfDetached(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
-		stop          func(b *bench, req *v1.ExecuteRequest)
+		stop          func(b *bench, req *historyv1.ExecuteRequest)
 		state, reason string
 	}{
-		"by its run":          {func(_ *bench, req *v1.ExecuteRequest) { req.Stop = true }, "cancelled", "cancelled"},
-		"by a drain":          {func(b *bench, _ *v1.ExecuteRequest) { b.BeginDrain(time.Now(), "") }, "moved", "draining"},
-		"by its worker":       {func(b *bench, _ *v1.ExecuteRequest) { close(b.stopping) }, "moved", "draining"},
-		"once reattached too": {func(*bench, *v1.ExecuteRequest) {}, "cancelled", "cancelled"},
+		"by its run":          {func(_ *bench, req *historyv1.ExecuteRequest) { req.Stop = true }, "cancelled", "cancelled"},
+		"by a drain":          {func(b *bench, _ *historyv1.ExecuteRequest) { b.BeginDrain(time.Now(), "") }, "moved", "draining"},
+		"by its worker":       {func(b *bench, _ *historyv1.ExecuteRequest) { close(b.stopping) }, "moved", "draining"},
+		"once reattached too": {func(*bench, *historyv1.ExecuteRequest) {}, "cancelled", "cancelled"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -211,7 +212,7 @@ func TestOrphan(t *testing.T) {
 	if b.detach("a", time.Hour) != 1 {
 		t.Error("it is detached although it is not there")
 	}
-	record := &v1.ExecuteResponse{State: "completed", Node: "n", Result: &v1.TaskResult{Stdout: "kept"}}
+	record := &historyv1.ExecuteResponse{State: "completed", Node: "n", Result: &v1.TaskResult{Stdout: "kept"}}
 	if err := b.Store.PutMessage(t.Context(), storekey.Result("r-1", 0, "a", 0), record); err != nil {
 		t.Fatal(err)
 	}
@@ -223,7 +224,7 @@ func TestOrphan(t *testing.T) {
 
 	// In a batch, the members that have ended count.
 	req := batchOf(0, 1, 2)
-	record = &v1.ExecuteResponse{Node: "n", Batch: []*v1.MemberResult{{Index: 0}, {Index: 1, State: "failed"}}}
+	record = &historyv1.ExecuteResponse{Node: "n", Batch: []*historyv1.MemberResult{{Index: 0}, {Index: 1, State: "failed"}}}
 	if err := b.Store.PutMessage(t.Context(), batchKey(req), record); err != nil {
 		t.Fatal(err)
 	}

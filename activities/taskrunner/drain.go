@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"time"
 
-	v1 "switchyard/proto/switchyard/v1"
+	historyv1 "switchyard/proto/switchyard/history/v1"
 )
 
 // A draining node returns tasks to their runs. The Execute activity of the attempt returns "moved". The run then places the task
@@ -34,7 +34,7 @@ type drain struct {
 }
 
 // Obey applies the drain that the registry holds for the node. A nil drain means that the node accepts attempts.
-func (n *Node) Obey(drain *v1.NodeDrain) {
+func (n *Node) Obey(drain *historyv1.NodeDrain) {
 	switch {
 	case drain == nil:
 		n.EndDrain()

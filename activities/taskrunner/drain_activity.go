@@ -9,7 +9,7 @@ import (
 	"go.temporal.io/sdk/temporal"
 
 	"switchyard/activities/heartbeat"
-	v1 "switchyard/proto/switchyard/v1"
+	historyv1 "switchyard/proto/switchyard/history/v1"
 )
 
 const (
@@ -28,7 +28,7 @@ type Service struct {
 
 // Drain drains the node and returns when it has no attempt left. The node then stays out of service. Drain is cancelled
 // when the drain is called off.
-func (s *Service) Drain(ctx context.Context, drain *v1.NodeDrain) error {
+func (s *Service) Drain(ctx context.Context, drain *historyv1.NodeDrain) error {
 	info := activity.GetInfo(ctx)
 	stopping := activity.GetWorkerStopChannel(ctx)
 	if err := s.confirm(ctx); err != nil {

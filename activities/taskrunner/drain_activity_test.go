@@ -6,7 +6,7 @@ import (
 
 	"go.temporal.io/sdk/testsuite"
 
-	v1 "switchyard/proto/switchyard/v1"
+	historyv1 "switchyard/proto/switchyard/history/v1"
 )
 
 // An order that reaches the node after Temporal has given it up, and perhaps another one since, changes nothing.
@@ -18,7 +18,7 @@ func TestLateDrainIsNotCarriedOut(t *testing.T) {
 	env := suite.NewTestActivityEnvironment()
 	env.RegisterActivity(s)
 	b.server.say(givenUp)
-	if _, err := env.ExecuteActivity(s.Drain, &v1.NodeDrain{Reason: "old disks"}); err == nil {
+	if _, err := env.ExecuteActivity(s.Drain, &historyv1.NodeDrain{Reason: "old disks"}); err == nil {
 		t.Error("a late drain is carried out")
 	}
 	want(t, b.start(t.Context(), request("a")).answer(), "completed", "")

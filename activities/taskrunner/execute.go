@@ -7,6 +7,7 @@ import (
 	"go.temporal.io/sdk/activity"
 
 	"switchyard/activities/heartbeat"
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 )
 
@@ -14,20 +15,20 @@ import (
 // the attempt. If an earlier attempt has completed the task without reporting it, Execute returns that result. A batch of
 // instances runs as one attempt (see runBatch). If the attempt is detached, Execute returns early, and the call that
 // reattaches the attempt returns the answer.
-func (n *Node) Execute(ctx context.Context, req *v1.ExecuteRequest) (*v1.ExecuteResponse, error) {
+func (n *Node) Execute(ctx context.Context, req *historyv1.ExecuteRequest) (*historyv1.ExecuteResponse, error) {
 	followReset(req, activity.GetInfo(ctx).WorkflowExecution.RunID)
 	return activityEnd(n.executeFrom(ctx, deliveryOf(ctx), req))
 }
 
 // followReset makes an attempt work for the execution of its activity. After a reset, an activity that was scheduled but
 // not started belongs to the new execution, while its request still names the terminated one.
-func followReset(req *v1.ExecuteRequest, execution string) {
+func followReset(req *historyv1.ExecuteRequest, execution string) {
 	if req.GetExecution() != "" && req.GetExecution() != execution {
 		req.Chain, req.Execution = execution, execution // the first execution after a reset names the chain
 	}
 }
 
-func (n *Node) executeFrom(ctx context.Context, d delivery, req *v1.ExecuteRequest) (*v1.ExecuteResponse, error) {
+func (n *Node) executeFrom(ctx context.Context, d delivery, req *historyv1.ExecuteRequest) (*historyv1.ExecuteResponse, error) {
 	if req.GetReattach() {
 		key := keyOf(req, membersOf(req))
 		switch err := n.awaitRecovered(ctx, d, req, key); err {
@@ -35,7 +36,7 @@ func (n *Node) executeFrom(ctx context.Context, d delivery, req *v1.ExecuteReque
 		case errLetGo:
 			return nil, err
 		default:
-			return &v1.ExecuteResponse{State: v1.TaskCancelled, Reason: v1.ReasonCancelled, Node: n.Name}, nil
+			return &historyv1.ExecuteResponse{State: v1.TaskCancelled, Reason: v1.ReasonCancelled, Node: n.Name}, nil
 		}
 		if a := n.attempts.find(key); a != nil {
 			left := a.attendance.reattach(d.token)
@@ -75,14 +76,14 @@ func deliveryOf(ctx context.Context) delivery {
 
 // awaitEnd waits for the end of an attempt on behalf of the activity that reattach has registered. It returns early when
 // left is closed. When ctx ends, it stops the attempt.
-func (a *attempt) awaitEnd(ctx context.Context, left <-chan struct{}) (*v1.ExecuteResponse, error) {
+func (a *attempt) awaitEnd(ctx context.Context, left <-chan struct{}) (*historyv1.ExecuteResponse, error) {
 	unhear := context.AfterFunc(ctx, func() { a.stop(context.Cause(ctx)) })
 	defer unhear()
 	select {
 	case <-a.attendance.done:
 	case <-left:
 		if !a.attendance.isOver() {
-			return &v1.ExecuteResponse{
+			return &historyv1.ExecuteResponse{
 				State: v1.AttemptDetached, Node: a.node.Name, AssignedAt: a.takenUpAt, StartedAt: a.progress.Load().GetStartedAt(),
 			}, nil
 		}

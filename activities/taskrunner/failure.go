@@ -8,6 +8,7 @@ import (
 	"go.temporal.io/sdk/converter"
 	"go.temporal.io/sdk/temporal"
 
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/names"
 )
@@ -24,7 +25,7 @@ const (
 // node. Temporal shows an activity as failed only if it returns an error. Therefore the answer of a failed attempt, or of
 // a batch with a failed instance, travels in the details of an error. The error is benign and counts in no metric of the
 // node's faults.
-func activityEnd(res *v1.ExecuteResponse, err error) (*v1.ExecuteResponse, error) {
+func activityEnd(res *historyv1.ExecuteResponse, err error) (*historyv1.ExecuteResponse, error) {
 	message, failed := failureMessage(res)
 	if err != nil || !failed {
 		return res, err
@@ -40,7 +41,7 @@ func activityEnd(res *v1.ExecuteResponse, err error) (*v1.ExecuteResponse, error
 }
 
 // failureMessage returns the message of a failed attempt, and reports whether the attempt failed.
-func failureMessage(res *v1.ExecuteResponse) (message string, failed bool) {
+func failureMessage(res *historyv1.ExecuteResponse) (message string, failed bool) {
 	if v1.IsRetryableEnd(res.GetState()) {
 		return cmp.Or(res.GetError(), res.GetReason(), res.GetState()), true
 	}

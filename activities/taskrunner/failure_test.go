@@ -9,6 +9,7 @@ import (
 	"go.temporal.io/sdk/temporal"
 	"google.golang.org/protobuf/proto"
 
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/names"
 )
@@ -21,44 +22,44 @@ func received(err error) *temporal.ApplicationError {
 }
 
 // failedAnswer returns the answer in the details of an error, or one of state "error" if there is none.
-func failedAnswer(err error) *v1.ExecuteResponse {
-	res := &v1.ExecuteResponse{}
+func failedAnswer(err error) *historyv1.ExecuteResponse {
+	res := &historyv1.ExecuteResponse{}
 	if app := received(err); app.Type() != names.AttemptFailedError || app.Details(res) != nil {
-		return &v1.ExecuteResponse{State: "error", Error: err.Error()}
+		return &historyv1.ExecuteResponse{State: "error", Error: err.Error()}
 	}
 	return res
 }
 
 func TestFailedAttemptFailsItsActivity(t *testing.T) {
 	t.Parallel()
-	member := func(index int32, state, text string) *v1.MemberResult {
-		return &v1.MemberResult{Index: index, State: state, Error: text}
+	member := func(index int32, state, text string) *historyv1.MemberResult {
+		return &historyv1.MemberResult{Index: index, State: state, Error: text}
 	}
 	long := strings.Repeat("é", 2000)
 	for name, test := range map[string]struct {
-		res     *v1.ExecuteResponse
+		res     *historyv1.ExecuteResponse
 		message string // of the error, or "" if there is no error
 	}{
-		"completed": {res: &v1.ExecuteResponse{State: "completed"}},
-		"moved":     {res: &v1.ExecuteResponse{State: "moved", Reason: "lease_lost", Error: "x"}},
-		"detached":  {res: &v1.ExecuteResponse{State: "detached"}},
-		"cancelled": {res: &v1.ExecuteResponse{State: "cancelled", Reason: "cancelled"}},
+		"completed": {res: &historyv1.ExecuteResponse{State: "completed"}},
+		"moved":     {res: &historyv1.ExecuteResponse{State: "moved", Reason: "lease_lost", Error: "x"}},
+		"detached":  {res: &historyv1.ExecuteResponse{State: "detached"}},
+		"cancelled": {res: &historyv1.ExecuteResponse{State: "cancelled", Reason: "cancelled"}},
 		"failed": {
-			res:     &v1.ExecuteResponse{State: "failed", Error: "exit code 3", Result: &v1.TaskResult{ExitCode: 3, Stderr: "boom"}},
+			res:     &historyv1.ExecuteResponse{State: "failed", Error: "exit code 3", Result: &v1.TaskResult{ExitCode: 3, Stderr: "boom"}},
 			message: "exit code 3",
 		},
-		"out of memory":  {res: &v1.ExecuteResponse{State: "killed_oom", Reason: "oom"}, message: "oom"},
-		"lost":           {res: &v1.ExecuteResponse{State: "lost", Error: "gone"}, message: "gone"},
-		"long":           {res: &v1.ExecuteResponse{State: "failed", Error: "x" + long}, message: "x" + long[:maxFailureMessage-2]},
-		"whole batch":    {res: &v1.ExecuteResponse{State: "completed", Batch: []*v1.MemberResult{member(4, "", ""), member(5, "completed", "")}}},
-		"one of a batch": {res: &v1.ExecuteResponse{State: "completed", Batch: []*v1.MemberResult{member(4, "", ""), member(5, "failed", "exit code 1")}}, message: "instance 5: exit code 1"},
+		"out of memory":  {res: &historyv1.ExecuteResponse{State: "killed_oom", Reason: "oom"}, message: "oom"},
+		"lost":           {res: &historyv1.ExecuteResponse{State: "lost", Error: "gone"}, message: "gone"},
+		"long":           {res: &historyv1.ExecuteResponse{State: "failed", Error: "x" + long}, message: "x" + long[:maxFailureMessage-2]},
+		"whole batch":    {res: &historyv1.ExecuteResponse{State: "completed", Batch: []*historyv1.MemberResult{member(4, "", ""), member(5, "completed", "")}}},
+		"one of a batch": {res: &historyv1.ExecuteResponse{State: "completed", Batch: []*historyv1.MemberResult{member(4, "", ""), member(5, "failed", "exit code 1")}}, message: "instance 5: exit code 1"},
 		"two of a batch": {
-			res:     &v1.ExecuteResponse{State: "moved", Batch: []*v1.MemberResult{member(4, "failed", "a"), member(5, "killed_oom", "b")}},
+			res:     &historyv1.ExecuteResponse{State: "moved", Batch: []*historyv1.MemberResult{member(4, "failed", "a"), member(5, "killed_oom", "b")}},
 			message: "2 instances failed; the first, instance 4: a",
 		},
 		// The worker's converter refuses the first answer and cannot encode the second.
-		"too large": {res: &v1.ExecuteResponse{State: "failed", Error: strings.Repeat("x", maxFailureDetails)}},
-		"no UTF-8":  {res: &v1.ExecuteResponse{State: "failed", Error: "\xff"}},
+		"too large": {res: &historyv1.ExecuteResponse{State: "failed", Error: strings.Repeat("x", maxFailureDetails)}},
+		"no UTF-8":  {res: &historyv1.ExecuteResponse{State: "failed", Error: "\xff"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

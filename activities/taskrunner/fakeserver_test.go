@@ -16,7 +16,7 @@ import (
 	"switchyard/activities/executor/workspace"
 	"switchyard/activities/store"
 	"switchyard/dev/testneeds"
-	v1 "switchyard/proto/switchyard/v1"
+	historyv1 "switchyard/proto/switchyard/history/v1"
 )
 
 // patience bounds how long a test waits for a condition.
@@ -29,14 +29,14 @@ type server struct {
 	client.Client // its other methods are not called
 
 	mu     sync.Mutex
-	answer func(n int, p *v1.ExecuteProgress) error // answers the n-th heartbeat, from 0
-	beats  []*v1.ExecuteProgress
+	answer func(n int, p *historyv1.ExecuteProgress) error // answers the n-th heartbeat, from 0
+	beats  []*historyv1.ExecuteProgress
 	// closed holds the tokens of activities that the server does not know any more, and newest the last token that it has
 	// received.
 	closed map[string]bool
 	newest string
 	// answers holds the answers that activities got from outside, by token. busy is how many such calls still fail.
-	answers map[string]*v1.ExecuteResponse
+	answers map[string]*historyv1.ExecuteResponse
 	busy    int
 }
 
@@ -46,9 +46,9 @@ func (s *server) RecordActivityHeartbeat(_ context.Context, token []byte, detail
 	if s.closed[string(token)] {
 		return serviceerror.NewNotFound("no such activity")
 	}
-	var p *v1.ExecuteProgress // nil if the heartbeat is not that of an attempt
+	var p *historyv1.ExecuteProgress // nil if the heartbeat is not that of an attempt
 	if len(details) > 0 {
-		p = details[0].(*v1.ExecuteProgress)
+		p = details[0].(*historyv1.ExecuteProgress)
 		s.newest, s.beats = string(token), append(s.beats, p)
 	}
 	if s.answer == nil {
@@ -58,7 +58,7 @@ func (s *server) RecordActivityHeartbeat(_ context.Context, token []byte, detail
 }
 
 // say sets how the server answers heartbeats from now on.
-func (s *server) say(answer func(n int, p *v1.ExecuteProgress) error) {
+func (s *server) say(answer func(n int, p *historyv1.ExecuteProgress) error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.answer = answer
@@ -82,23 +82,23 @@ func (s *server) hears() string {
 }
 
 // heard returns the heartbeats so far.
-func (s *server) heard() []*v1.ExecuteProgress {
+func (s *server) heard() []*historyv1.ExecuteProgress {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return append([]*v1.ExecuteProgress(nil), s.beats...)
+	return append([]*historyv1.ExecuteProgress(nil), s.beats...)
 }
 
 // testRoom is a Room whose Acquire calls a function of the test.
 type testRoom func(ctx context.Context) error
 
-func (r testRoom) Acquire(ctx context.Context, _ *v1.ExecuteRequest) (func(), error) {
+func (r testRoom) Acquire(ctx context.Context, _ *historyv1.ExecuteRequest) (func(), error) {
 	if err := r(ctx); err != nil {
 		return nil, err
 	}
 	return func() {}, nil
 }
 
-func (r testRoom) Restore(*v1.ExecuteRequest) (func(), error) { return func() {}, nil }
+func (r testRoom) Restore(*historyv1.ExecuteRequest) (func(), error) { return func() {}, nil }
 
 // bench is a node with a fake server and a fake executor.
 type bench struct {
@@ -132,24 +132,24 @@ func newBench(t *testing.T, script map[string][]fake.Step) *bench {
 	return b
 }
 
-func request(task string) *v1.ExecuteRequest {
-	return &v1.ExecuteRequest{RunId: "r-1", Workflow: "r", Task: task, Type: "shell", Claim: 1, Spec: &structpb.Struct{}, InlineLimit: 1000}
+func request(task string) *historyv1.ExecuteRequest {
+	return &historyv1.ExecuteRequest{RunId: "r-1", Workflow: "r", Task: task, Type: "shell", Claim: 1, Spec: &structpb.Struct{}, InlineLimit: 1000}
 }
 
 // execution is a call of Execute in progress.
 type execution struct {
 	b    *bench
 	done chan struct{}
-	res  *v1.ExecuteResponse
+	res  *historyv1.ExecuteResponse
 	err  error
 }
 
-func (b *bench) start(ctx context.Context, req *v1.ExecuteRequest) *execution {
+func (b *bench) start(ctx context.Context, req *historyv1.ExecuteRequest) *execution {
 	return b.startAs(ctx, "token", req)
 }
 
 // startAs calls Execute for the activity with a token.
-func (b *bench) startAs(ctx context.Context, token string, req *v1.ExecuteRequest) *execution {
+func (b *bench) startAs(ctx context.Context, token string, req *historyv1.ExecuteRequest) *execution {
 	e := &execution{b: b, done: make(chan struct{})}
 	d := delivery{token: []byte(token), queue: "node:n:cpu", heartbeat: b.heartbeat, stopping: b.stopping}
 	go func() {
@@ -160,7 +160,7 @@ func (b *bench) startAs(ctx context.Context, token string, req *v1.ExecuteReques
 }
 
 // answer waits for the end of an execution and returns its answer. An error fails the test.
-func (e *execution) answer() *v1.ExecuteResponse {
+func (e *execution) answer() *historyv1.ExecuteResponse {
 	e.b.t.Helper()
 	select {
 	case <-e.done:
@@ -184,7 +184,7 @@ func (b *bench) runs(task string) {
 }
 
 // want checks the state and the reason of an answer.
-func want(t *testing.T, res *v1.ExecuteResponse, state, reason string) {
+func want(t *testing.T, res *historyv1.ExecuteResponse, state, reason string) {
 	t.Helper()
 	if res.GetState() != state || res.GetReason() != reason {
 		t.Errorf("got %v, want %s %s", res, state, reason)
@@ -192,7 +192,7 @@ func want(t *testing.T, res *v1.ExecuteResponse, state, reason string) {
 }
 
 // awayOnceSpawned answers no heartbeat that says that the process has started.
-func awayOnceSpawned(_ int, p *v1.ExecuteProgress) error {
+func awayOnceSpawned(_ int, p *historyv1.ExecuteProgress) error {
 	if p.GetSpawned() {
 		return errAway
 	}
@@ -201,7 +201,7 @@ func awayOnceSpawned(_ int, p *v1.ExecuteProgress) error {
 
 // losesLease runs an attempt whose process starts within a short lease, which the server does not renew afterwards. It tries
 // again if a busy machine loses the lease before the start.
-func (b *bench) losesLease(req *v1.ExecuteRequest) (res *v1.ExecuteResponse) {
+func (b *bench) losesLease(req *historyv1.ExecuteRequest) (res *historyv1.ExecuteResponse) {
 	b.t.Helper()
 	b.heartbeat = 500 * time.Millisecond
 	b.server.say(awayOnceSpawned)

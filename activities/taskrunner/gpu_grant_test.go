@@ -3,7 +3,7 @@ package taskrunner
 import (
 	"testing"
 
-	v1 "switchyard/proto/switchyard/v1"
+	historyv1 "switchyard/proto/switchyard/history/v1"
 )
 
 func TestGPUsOfAnAttempt(t *testing.T) {
@@ -19,7 +19,7 @@ func TestGPUsOfAnAttempt(t *testing.T) {
 		"a node without":             {},
 	} {
 		n := &Node{HasGPUs: func() bool { return test.has }}
-		got := grantedGPUs(&v1.ExecuteRequest{Gpus: test.given}, n.HasGPUs)
+		got := grantedGPUs(&historyv1.ExecuteRequest{Gpus: test.given}, n.HasGPUs)
 		if len(got) != len(test.want) || (got == nil) != (test.want == nil) {
 			t.Errorf("%s: got %v, want %v", name, got, test.want)
 		}
@@ -32,7 +32,7 @@ func TestAttemptIsBoundWhereThereAreSeveralNUMANodes(t *testing.T) {
 	zero := int32(0)
 	for _, has := range []bool{false, true} {
 		n := &Node{HasNUMA: func() bool { return has }}
-		if bound := n.boundTo(&v1.ExecuteRequest{NumaNode: &zero}); (bound != nil) != has {
+		if bound := n.boundTo(&historyv1.ExecuteRequest{NumaNode: &zero}); (bound != nil) != has {
 			t.Errorf("several NUMA nodes %t: bound to %v", has, bound)
 		}
 	}

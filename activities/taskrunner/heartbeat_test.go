@@ -11,7 +11,7 @@ import (
 
 	"switchyard/activities/executor/fake"
 	"switchyard/dev/testneeds"
-	v1 "switchyard/proto/switchyard/v1"
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	"switchyard/workflows/phrase"
 )
 
@@ -45,7 +45,7 @@ func TestTransportErrorsEndNothing(t *testing.T) {
 	e := b.start(t.Context(), request("a"))
 	b.runs("a")
 	var beats atomic.Int32
-	b.server.say(func(int, *v1.ExecuteProgress) error {
+	b.server.say(func(int, *historyv1.ExecuteProgress) error {
 		if beats.Add(1) <= 3 {
 			return errAway
 		}
@@ -73,13 +73,13 @@ func TestServerEndsAnAttempt(t *testing.T) {
 			b.heartbeat, b.Timing.BeatInterval = time.Minute, time.Second
 			e := b.start(t.Context(), request("a"))
 			b.runs("a")
-			b.server.say(func(int, *v1.ExecuteProgress) error { return test.err })
+			b.server.say(func(int, *historyv1.ExecuteProgress) error { return test.err })
 			want(t, e.answer(), "cancelled", "cancelled")
 		})
 		t.Run(name+" before the start", func(t *testing.T) {
 			t.Parallel()
 			b := newBench(t, nil)
-			b.server.say(func(int, *v1.ExecuteProgress) error { return test.err })
+			b.server.say(func(int, *historyv1.ExecuteProgress) error { return test.err })
 			want(t, b.start(t.Context(), request("a")).answer(), "cancelled", "cancelled")
 			if len(b.fake.Calls()) != 0 {
 				t.Error("it has started nevertheless")
@@ -97,7 +97,7 @@ func TestLeaseIsHeldWhileStopping(t *testing.T) {
 	e := b.start(t.Context(), request("a"))
 	b.runs("a")
 	var cancels atomic.Int32
-	b.server.say(func(int, *v1.ExecuteProgress) error { cancels.Add(1); return temporal.NewCanceledError() })
+	b.server.say(func(int, *historyv1.ExecuteProgress) error { cancels.Add(1); return temporal.NewCanceledError() })
 	testneeds.Await(t, "it is cancelled", func() bool { return cancels.Load() > 0 })
 	before := b.lease().KillAt()
 	testneeds.Await(t, "its lease is renewed", func() bool { return b.lease().KillAt() > before && cancels.Load() > 1 })
@@ -106,7 +106,7 @@ func TestLeaseIsHeldWhileStopping(t *testing.T) {
 }
 
 // unconfirmed returns how many heartbeats precede the start of the process.
-func unconfirmed(beats []*v1.ExecuteProgress) (n int) {
+func unconfirmed(beats []*historyv1.ExecuteProgress) (n int) {
 	for _, p := range beats {
 		if !p.GetSpawned() {
 			n++
@@ -138,7 +138,7 @@ func TestNoStartUnconfirmed(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, nil)
 	b.Timing.StartTimeout = 100 * time.Millisecond
-	b.server.say(func(int, *v1.ExecuteProgress) error { return errAway })
+	b.server.say(func(int, *historyv1.ExecuteProgress) error { return errAway })
 	want(t, b.start(t.Context(), request("a")).answer(), "moved", "not_started")
 	if len(b.fake.Calls()) != 0 {
 		t.Error("it has started nevertheless")
@@ -146,7 +146,7 @@ func TestNoStartUnconfirmed(t *testing.T) {
 	b.Timing.StartTimeout, b.heartbeat = 0, time.Second
 	want(t, b.start(t.Context(), request("a")).answer(), "moved", "lease_lost")
 	b.Timing.StartTimeout, b.heartbeat = time.Hour, time.Hour
-	b.server.say(func(int, *v1.ExecuteProgress) error { return nil })
+	b.server.say(func(int, *historyv1.ExecuteProgress) error { return nil })
 	want(t, b.start(t.Context(), request("a")).answer(), "completed", "")
 }
 

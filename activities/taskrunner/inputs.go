@@ -10,7 +10,7 @@ import (
 	"switchyard/activities/executor/workspace"
 	"switchyard/activities/results"
 	"switchyard/activities/store"
-	v1 "switchyard/proto/switchyard/v1"
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	"switchyard/workflows/condition"
 )
 
@@ -37,7 +37,7 @@ func (n *Node) inputReader() inputReader { return inputReader{n.records(), &n.li
 
 // awaitInputs calls gatherInputs, and retries while the store is away, because that must not fail a task. The error is
 // final, or that of ctx.
-func (r inputReader) awaitInputs(ctx context.Context, req *v1.ExecuteRequest) (s *inputs, err error) {
+func (r inputReader) awaitInputs(ctx context.Context, req *historyv1.ExecuteRequest) (s *inputs, err error) {
 	err = r.records.insist(ctx, func() (err error) {
 		s, err = r.gatherInputs(ctx, req)
 		return err
@@ -46,10 +46,10 @@ func (r inputReader) awaitInputs(ctx context.Context, req *v1.ExecuteRequest) (s
 }
 
 // gatherInputs reads the values that a request refers to.
-func (r inputReader) gatherInputs(ctx context.Context, req *v1.ExecuteRequest) (*inputs, error) {
+func (r inputReader) gatherInputs(ctx context.Context, req *historyv1.ExecuteRequest) (*inputs, error) {
 	g := &inputs{notices: slices.Clone(req.GetNotices())}
 	if key := req.GetAncestors(); key != "" {
-		var all v1.Ancestors
+		var all historyv1.Ancestors
 		if err := r.records.store.AwaitMessage(ctx, key, &all, store.Arrival); err != nil {
 			return nil, fmt.Errorf("read what the ancestors of %s have left: %w", req.GetTask(), err)
 		}
@@ -86,8 +86,8 @@ func (r inputReader) gatherInputs(ctx context.Context, req *v1.ExecuteRequest) (
 	}
 	if req.GetTemplates() {
 		g.view = &condition.View{
-			Parents:  make(map[string]*v1.ParentView, len(req.GetViews())),
-			Workflow: &v1.WorkflowView{Name: req.GetWorkflow(), RunId: req.GetRunId(), Context: shared, Input: inputs},
+			Parents:  make(map[string]*historyv1.ParentView, len(req.GetViews())),
+			Workflow: &historyv1.WorkflowView{Name: req.GetWorkflow(), RunId: req.GetRunId(), Context: shared, Input: inputs},
 		}
 		for task, view := range req.GetViews() {
 			if g.view.Parents[task], err = results.ResolveView(ctx, r.records.store, task, view, store.Arrival); err != nil {
@@ -101,7 +101,7 @@ func (r inputReader) gatherInputs(ctx context.Context, req *v1.ExecuteRequest) (
 // parentOutputs returns the outputs of the parents by name. Each is an object, or a list of objects if the parent fanned
 // out. It is null if the outputs of a fan-out are too large together: every dependent task would hold them in memory and
 // in a file of its own.
-func (r inputReader) parentOutputs(ctx context.Context, req *v1.ExecuteRequest) (map[string]*structpb.Value, error) {
+func (r inputReader) parentOutputs(ctx context.Context, req *historyv1.ExecuteRequest) (map[string]*structpb.Value, error) {
 	outputs := make(map[string]*structpb.Value, len(req.GetParents()))
 	for _, p := range req.GetParents() {
 		output := p.GetOutput()
@@ -129,7 +129,7 @@ func (r inputReader) parentOutputs(ctx context.Context, req *v1.ExecuteRequest) 
 }
 
 // fanOutputs returns the outputs of a parent's instances. The caller must not change them.
-func (r inputReader) fanOutputs(ctx context.Context, view *v1.FanOutView) (*structpb.Value, error) {
+func (r inputReader) fanOutputs(ctx context.Context, view *historyv1.FanOutView) (*structpb.Value, error) {
 	switch {
 	case view.GetError() != "":
 		return structpb.NewNullValue(), nil
@@ -141,7 +141,7 @@ func (r inputReader) fanOutputs(ctx context.Context, view *v1.FanOutView) (*stru
 }
 
 // shared returns an object that travelled with a request or that is in the store, or nil if there is none.
-func (r inputReader) shared(ctx context.Context, s *v1.Shared) (*structpb.Struct, error) {
+func (r inputReader) shared(ctx context.Context, s *historyv1.Shared) (*structpb.Struct, error) {
 	if s.GetKey() == "" {
 		return s.GetValue(), nil
 	}

@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"switchyard/activities/store"
-	v1 "switchyard/proto/switchyard/v1"
+	historyv1 "switchyard/proto/switchyard/history/v1"
 )
 
 // If the outputs of a parent are too large together, they are null in the input, and the log says why.
@@ -17,11 +17,11 @@ func TestOutputsThatAreLeftOut(t *testing.T) {
 	}
 	t.Cleanup(func() { _ = kept.Close() })
 	n := &Node{Store: kept}
-	g, err := n.inputReader().gatherInputs(t.Context(), &v1.ExecuteRequest{
+	g, err := n.inputReader().gatherInputs(t.Context(), &historyv1.ExecuteRequest{
 		Task: "after", Notices: []string{"first"},
-		Parents: []*v1.ParentOutput{
-			{Task: "each", FanOut: &v1.FanOutView{Count: 3, Completed: 3, Error: "they are larger than 8 MiB together"}},
-			{Task: "small", FanOut: &v1.FanOutView{Count: 1, Completed: 1}},
+		Parents: []*historyv1.ParentOutput{
+			{Task: "each", FanOut: &historyv1.FanOutView{Count: 3, Completed: 3, Error: "they are larger than 8 MiB together"}},
+			{Task: "small", FanOut: &historyv1.FanOutView{Count: 1, Completed: 1}},
 		},
 	})
 	if err != nil {

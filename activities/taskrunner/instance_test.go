@@ -14,6 +14,7 @@ import (
 	"switchyard/activities/executor"
 	"switchyard/activities/executor/shell"
 	"switchyard/activities/store/storekey"
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 )
 
@@ -94,10 +95,10 @@ func TestWhatAnInstanceIsGiven(t *testing.T) {
 		return b.Store.PutMessage(t.Context(), key, object(t, `{"channel":"beta"}`))
 	})
 	outputs := keep("outputs", func(key string) error {
-		return b.Store.PutMessage(t.Context(), key, &v1.ItemList{Items: list(t, `[{"a":1},null]`).GetValues(), States: map[int32]string{1: "failed"}})
+		return b.Store.PutMessage(t.Context(), key, &historyv1.ItemList{Items: list(t, `[{"a":1},null]`).GetValues(), States: map[int32]string{1: "failed"}})
 	})
 	record := keep("record", func(key string) error {
-		return b.Store.PutMessage(t.Context(), key, &v1.ExecuteResponse{State: "completed", Batch: []*v1.MemberResult{
+		return b.Store.PutMessage(t.Context(), key, &historyv1.ExecuteResponse{State: "completed", Batch: []*historyv1.MemberResult{
 			{Index: 3, Result: &v1.TaskResult{Output: object(t, `{"deep":true}`)}}, {Index: 4},
 		}})
 	})
@@ -105,20 +106,20 @@ func TestWhatAnInstanceIsGiven(t *testing.T) {
 	req.Spec = command(t, `cat "$SWITCHYARD_INPUT"; printf %s "$SWITCHYARD_ITEM/$SWITCHYARD_INDEX/$SWITCHYARD_COUNT/$SWITCHYARD_TASK_ID" >&2`)
 	req.Index, req.Count, req.Item = new(int32(2)), 5, structpb.NewListValue(list(t, `["x",1]`))
 	req.Input = object(t, `{"own":1}`)
-	req.Context, req.RunInput = &v1.Shared{Key: large}, &v1.Shared{Value: object(t, `{"who":"me"}`)}
-	req.Ends = &v1.AncestorEnds{Completed: []string{"plain", "quiet"}, Others: []*v1.AncestorEnd{
+	req.Context, req.RunInput = &historyv1.Shared{Key: large}, &historyv1.Shared{Value: object(t, `{"who":"me"}`)}
+	req.Ends = &historyv1.AncestorEnds{Completed: []string{"plain", "quiet"}, Others: []*historyv1.AncestorEnd{
 		{Task: "kept", State: "dead_letter", Reason: "exit_code", Error: "exit code 3: no", ExitCode: 3, Attempt: 1},
 		{Task: "far", State: "skipped", Reason: "upstream", ExitCode: -1},
-		{Task: "wide", State: "completed", FanOut: &v1.FanOutCounts{Count: 2, Completed: 1, Items: &v1.Items{List: list(t, `["x","y"]`)}}},
-		{Task: "small", State: "completed", FanOut: &v1.FanOutCounts{Count: 1, Completed: 1}},
-		{Task: "huge", State: "completed", FanOut: &v1.FanOutCounts{Count: 2, Completed: 2}},
+		{Task: "wide", State: "completed", FanOut: &historyv1.FanOutCounts{Count: 2, Completed: 1, Items: &historyv1.Items{List: list(t, `["x","y"]`)}}},
+		{Task: "small", State: "completed", FanOut: &historyv1.FanOutCounts{Count: 1, Completed: 1}},
+		{Task: "huge", State: "completed", FanOut: &historyv1.FanOutCounts{Count: 2, Completed: 2}},
 	}}
-	req.Parents = []*v1.ParentOutput{
+	req.Parents = []*historyv1.ParentOutput{
 		{Task: "plain", Output: object(t, `{"x":1}`)}, {Task: "quiet"}, {Task: "kept", Record: record + "#3"},
-		{Task: "wide", FanOut: &v1.FanOutView{Count: 2, Outputs: &v1.Items{Key: outputs}}},
-		{Task: "empty", FanOut: &v1.FanOutView{Count: 2}},
-		{Task: "small", FanOut: &v1.FanOutView{Count: 1, Outputs: &v1.Items{List: list(t, `[{"b":2}]`)}}},
-		{Task: "huge", FanOut: &v1.FanOutView{Count: 2, Error: "larger than 8 MiB together"}},
+		{Task: "wide", FanOut: &historyv1.FanOutView{Count: 2, Outputs: &historyv1.Items{Key: outputs}}},
+		{Task: "empty", FanOut: &historyv1.FanOutView{Count: 2}},
+		{Task: "small", FanOut: &historyv1.FanOutView{Count: 1, Outputs: &historyv1.Items{List: list(t, `[{"b":2}]`)}}},
+		{Task: "huge", FanOut: &historyv1.FanOutView{Count: 2, Error: "larger than 8 MiB together"}},
 	}
 	res := b.start(t.Context(), req).answer()
 	want(t, res, "completed", "")
@@ -142,7 +143,7 @@ func TestWhatAnInstanceIsGiven(t *testing.T) {
 	if got := res.GetResult().GetStderr(); got != `["x",1]/2/5/r-1/a[2]` {
 		t.Errorf("the environment says %s", got)
 	}
-	if key := storekey.Result("r-1", 0, "a[2]", 0); b.Store.GetMessage(t.Context(), key, &v1.ExecuteResponse{}) != nil {
+	if key := storekey.Result("r-1", 0, "a[2]", 0); b.Store.GetMessage(t.Context(), key, &historyv1.ExecuteResponse{}) != nil {
 		t.Errorf("there is no record %s", key)
 	}
 }
@@ -151,14 +152,14 @@ func TestWhatAnInstanceIsGiven(t *testing.T) {
 func TestTemplates(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, nil).withShell()
-	if err := b.Store.PutMessage(t.Context(), "runs/r-1/given/record", &v1.ExecuteResponse{State: "completed", Result: &v1.TaskResult{Stdout: "far"}}); err != nil {
+	if err := b.Store.PutMessage(t.Context(), "runs/r-1/given/record", &historyv1.ExecuteResponse{State: "completed", Result: &v1.TaskResult{Stdout: "far"}}); err != nil {
 		t.Fatal(err)
 	}
 	req := batchOf(0, 1, 2)
 	req.Templates = true
 	req.Input = object(t, `{"base":10}`)
-	req.Context, req.RunInput = &v1.Shared{Value: object(t, `{"channel":"beta"}`)}, &v1.Shared{Value: object(t, `{"who":"me"}`)}
-	req.Views = map[string]*v1.ParentView{"p": {State: "completed", Record: "runs/r-1/given/record"}}
+	req.Context, req.RunInput = &historyv1.Shared{Value: object(t, `{"channel":"beta"}`)}, &historyv1.Shared{Value: object(t, `{"who":"me"}`)}
+	req.Views = map[string]*historyv1.ParentView{"p": {State: "completed", Record: "runs/r-1/given/record"}}
 	req.Spec = object(t, `{"command":["sh","-c","echo $0 $V $W","${{ input.item.n + input.base }}"]}`)
 	req.Env = map[string]string{"V": "${{ parent.p.stdout }}-${{ workflow.context.channel }}", "W": "${{ workflow.input.who }} ${{ workflow.runId }}"}
 	for i, m := range req.Batch {
@@ -182,7 +183,7 @@ func TestTemplates(t *testing.T) {
 	if _, err := os.Stat(b.Folders.BaseDir + "/ran"); err == nil || res.GetNode() != "n" || res.GetStartedAt() != nil {
 		t.Errorf("it has run: %v", res)
 	}
-	one.Env, one.RunInput = nil, &v1.Shared{Value: object(t, `{"what":"rm -rf $SWITCHYARD_SHARED_DIR/"}`)}
+	one.Env, one.RunInput = nil, &historyv1.Shared{Value: object(t, `{"what":"rm -rf $SWITCHYARD_SHARED_DIR/"}`)}
 	one.Spec = command(t, "${{ workflow.input.what }}")
 	want(t, b.startAs(t.Context(), "unset", one).answer(), "failed", "bad_spec")
 }

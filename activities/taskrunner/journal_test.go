@@ -12,6 +12,7 @@ import (
 
 	"switchyard/activities/executor"
 	"switchyard/dev/testneeds"
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 )
 
@@ -44,7 +45,7 @@ func entriesOf(ctx context.Context, j executor.Journal) (string, error) {
 func TestJournalIsContinued(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, nil)
-	checkpoint := map[string]*v1.Checkpoint{} // by task, as the run passes it on
+	checkpoint := map[string]*historyv1.Checkpoint{} // by task, as the run passes it on
 	for _, step := range []struct {
 		name              string
 		task              string
@@ -122,7 +123,7 @@ func TestJournalIsInTheHeartbeat(t *testing.T) {
 	req.Type, req.Chain = v1.TypeSubagent, "chain"
 	e := b.start(t.Context(), req)
 	testneeds.Await(t, "a beat has the journal", func() bool {
-		return slices.ContainsFunc(b.server.heard(), func(p *v1.ExecuteProgress) bool { return p.GetCheckpoint().GetJournal() != "" })
+		return slices.ContainsFunc(b.server.heard(), func(p *historyv1.ExecuteProgress) bool { return p.GetCheckpoint().GetJournal() != "" })
 	})
 	close(done)
 	e.answer()

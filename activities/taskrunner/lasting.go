@@ -12,6 +12,7 @@ import (
 	"go.temporal.io/sdk/activity"
 
 	"switchyard/activities/executor"
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 )
 
@@ -136,7 +137,7 @@ func (n *Node) isWanted(ctx context.Context, id executor.Identity) (bool, error)
 }
 
 // identityOf returns the identity of a member's attempt.
-func identityOf(n *Node, req *v1.ExecuteRequest, m *member) executor.Identity {
+func identityOf(n *Node, req *historyv1.ExecuteRequest, m *member) executor.Identity {
 	return executor.Identity{
 		Run: req.GetRunId(), Chain: req.GetChain(), Task: req.GetTask(), Node: n.Name, Fleet: n.Fleet,
 		Generation: req.GetGeneration(), PutBacks: req.GetRequeues(), Index: m.index, Attempt: m.attempt, Claim: m.claim,

@@ -15,6 +15,7 @@ import (
 	"switchyard/activities/executor"
 	"switchyard/activities/executor/fake"
 	"switchyard/dev/testneeds"
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 )
 
@@ -68,7 +69,7 @@ func (l *lastingNode) recovers() {
 	})
 }
 
-func vpsRequest(spec map[string]any) *v1.ExecuteRequest {
+func vpsRequest(spec map[string]any) *historyv1.ExecuteRequest {
 	req := request("a")
 	req.Type = v1.TypeVPS
 	if spec != nil {
@@ -127,16 +128,16 @@ func (l *lastingNode) leaves(e *execution) {
 
 func (l *lastingNode) steer(action string) string {
 	l.t.Helper()
-	res, err := l.Steer(l.t.Context(), &v1.SteerRequest{RunId: "r-1", Task: "a", Claim: 1, Action: action})
+	res, err := l.Steer(l.t.Context(), &historyv1.SteerRequest{RunId: "r-1", Task: "a", Claim: 1, Action: action})
 	if err != nil {
 		l.t.Fatal(err)
 	}
 	return res.GetRefused()
 }
 
-func gone(int, *v1.ExecuteProgress) error { return serviceerror.NewNotFound("no such activity") }
+func gone(int, *historyv1.ExecuteProgress) error { return serviceerror.NewNotFound("no such activity") }
 
-func reattaching() *v1.ExecuteRequest {
+func reattaching() *historyv1.ExecuteRequest {
 	req := vpsRequest(nil)
 	req.Reattach = true
 	return req
@@ -185,7 +186,7 @@ func TestLastingAttemptIsNotGivenUpWithoutState(t *testing.T) {
 	t.Parallel()
 	l := newLastingNode(t)
 	l.State.Dir = ""
-	res, err := l.Steer(t.Context(), &v1.SteerRequest{RunId: "r-1", Task: "a", Claim: 1, Action: "find"})
+	res, err := l.Steer(t.Context(), &historyv1.SteerRequest{RunId: "r-1", Task: "a", Claim: 1, Action: "find"})
 	if err == nil {
 		t.Errorf("the node answers %v", res)
 	}
@@ -353,7 +354,7 @@ func TestLastingAttemptIsSteered(t *testing.T) {
 	shell := b.start(t.Context(), request("a"))
 	b.runs("a")
 	for _, action := range []string{"stop", "restart"} {
-		res, err := b.Steer(t.Context(), &v1.SteerRequest{RunId: "r-1", Task: "a", Claim: 1, Action: action})
+		res, err := b.Steer(t.Context(), &historyv1.SteerRequest{RunId: "r-1", Task: "a", Claim: 1, Action: action})
 		if err != nil || res.GetRefused() == "" {
 			t.Errorf("%s: %v, %v", action, res, err)
 		}

@@ -7,6 +7,7 @@ import (
 	"pgregory.net/rapid"
 
 	"switchyard/activities/registry"
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 )
 
@@ -49,7 +50,7 @@ func TestNodeLivesOnWithoutTheAttempt(t *testing.T) {
 		return &v1.NodeSnapshot{Incarnation: incarnation, Sequence: sequence}
 	}
 	entry := func(state string, s *v1.NodeSnapshot) *registry.Entry {
-		return &registry.Entry{Record: &v1.NodeRecord{State: state}, Snapshot: s}
+		return &registry.Entry{Record: &historyv1.NodeRecord{State: state}, Snapshot: s}
 	}
 	for name, test := range map[string]struct {
 		entry *registry.Entry
@@ -62,7 +63,7 @@ func TestNodeLivesOnWithoutTheAttempt(t *testing.T) {
 		"it has registered, no more":   {entry(v1.NodeActive, nil), false},
 		"it is unknown":                {nil, false},
 	} {
-		d := debtor{req: &v1.ExecuteRequest{Incarnation: "one"}, first: snapshot("one", 5)}
+		d := debtor{req: &historyv1.ExecuteRequest{Incarnation: "one"}, first: snapshot("one", 5)}
 		if got := d.lives(test.entry); got != test.want {
 			t.Errorf("%s: it lives on: %v", name, got)
 		}

@@ -7,6 +7,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"switchyard/activities/executor"
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 )
 
@@ -33,7 +34,7 @@ func TestLogLimitIsTheNodesUnlessTheTaskWantsLess(t *testing.T) {
 		task       int32
 	}{{0, 256 << 20, 0}, {0, 1 << 20, 1}, {0, 256 << 20, 300}, {8 << 20, 8 << 20, 0}, {8 << 20, 8 << 20, 9}, {8 << 20, 7 << 20, 7}} {
 		n := &Node{MaxOutput: test.node}
-		req := &v1.ExecuteRequest{Resources: &v1.Resources{MaxOutputMb: test.task}}
+		req := &historyv1.ExecuteRequest{Resources: &v1.Resources{MaxOutputMb: test.task}}
 		if got := (&work{node: n, attempt: &attempt{req: req}}).newLog().options.MaxBytes; got != test.want {
 			t.Errorf("%+v: %d", test, got)
 		}
@@ -44,7 +45,7 @@ func TestLogLimitIsTheNodesUnlessTheTaskWantsLess(t *testing.T) {
 func TestPreparingIsNoHang(t *testing.T) {
 	t.Parallel()
 	n := &Node{Timing: Timing{StartTimeout: time.Minute}}
-	a := n.newAttempt(delivery{}, &v1.ExecuteRequest{})
+	a := n.newAttempt(delivery{}, &historyv1.ExecuteRequest{})
 	before := a.beats.startBy.Load()
 	if a.beats.extendStart(); a.beats.startBy.Load() <= before {
 		t.Error("it must start as early as before")

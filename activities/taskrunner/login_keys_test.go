@@ -6,7 +6,7 @@ import (
 	"google.golang.org/protobuf/types/known/structpb"
 
 	"switchyard/dev/testneeds"
-	v1 "switchyard/proto/switchyard/v1"
+	historyv1 "switchyard/proto/switchyard/history/v1"
 )
 
 // Heartbeats of a machine report the login keys that templates produced, even after a recovery, and no text that is not a
@@ -21,9 +21,9 @@ func TestHeartbeatsTellLoginKeysOfTemplates(t *testing.T) {
 		}
 		return beats[len(beats)-1].GetSshPublicKey()
 	}
-	made := func(value string) *v1.ExecuteRequest {
+	made := func(value string) *historyv1.ExecuteRequest {
 		req := vpsRequest(map[string]any{keyField: "${{ workflow.input.key }}"})
-		req.Templates, req.RunInput = true, &v1.Shared{Value: object(t, `{"key":"`+value+`"}`)}
+		req.Templates, req.RunInput = true, &historyv1.Shared{Value: object(t, `{"key":"`+value+`"}`)}
 		return req
 	}
 	first := newLastingNode(t)

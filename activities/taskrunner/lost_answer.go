@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 )
 
@@ -15,8 +16,8 @@ const longestOrphan = 30 * time.Second
 
 // lostAnswer returns the answer for an attempt that is not on this node any more, because the worker was restarted or the
 // attempt ran unattended for too long. A recorded result counts.
-func (n *Node) lostAnswer(ctx context.Context, heartbeat time.Duration, req *v1.ExecuteRequest) (*v1.ExecuteResponse, error) {
-	res := &v1.ExecuteResponse{
+func (n *Node) lostAnswer(ctx context.Context, heartbeat time.Duration, req *historyv1.ExecuteRequest) (*historyv1.ExecuteResponse, error) {
+	res := &historyv1.ExecuteResponse{
 		State: v1.TaskLost, Reason: v1.ReasonNodeLost, Node: n.Name,
 		Error: fmt.Sprintf("node %s was started again, or was cut off for too long, while the task ran", n.Name),
 	}
@@ -31,7 +32,7 @@ func (n *Node) lostAnswer(ctx context.Context, heartbeat time.Duration, req *v1.
 }
 
 // endedMembersOf returns the members of a request, with their own attempts counted as unacknowledged.
-func endedMembersOf(req *v1.ExecuteRequest) []member {
+func endedMembersOf(req *historyv1.ExecuteRequest) []member {
 	members := membersOf(req)
 	for i := range members {
 		members[i].unacknowledged = append(slices.Clip(members[i].unacknowledged), members[i].attempt)
@@ -40,7 +41,7 @@ func endedMembersOf(req *v1.ExecuteRequest) []member {
 }
 
 // withPriorResults returns the answer for a request whose attempt is lost, given the recorded results of its members.
-func withPriorResults(lost *v1.ExecuteResponse, req *v1.ExecuteRequest, members []member, before map[int32]priorResult) *v1.ExecuteResponse {
+func withPriorResults(lost *historyv1.ExecuteResponse, req *historyv1.ExecuteRequest, members []member, before map[int32]priorResult) *historyv1.ExecuteResponse {
 	limit := int(req.GetInlineLimit())
 	if len(req.GetBatch()) == 0 {
 		for _, earlier := range before {

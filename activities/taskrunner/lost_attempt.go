@@ -12,6 +12,7 @@ import (
 	"switchyard/activities/heartbeat"
 	"switchyard/activities/registry"
 	"switchyard/activities/store"
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 )
 
@@ -34,7 +35,7 @@ type LostAttempts struct {
 }
 
 // Watch returns a function that reports whether an attempt may still be running after its run was closed from outside.
-func (l *LostAttempts) Watch(closed *v1.AwaitAnswerRequest) func(context.Context) bool {
+func (l *LostAttempts) Watch(closed *historyv1.AwaitAnswerRequest) func(context.Context) bool {
 	d := debtorOf(closed)
 	return func(ctx context.Context) bool {
 		entry, err := l.Node(ctx, closed.GetAttempt().GetNode())
@@ -47,7 +48,7 @@ func (l *LostAttempts) Watch(closed *v1.AwaitAnswerRequest) func(context.Context
 // node lives and the attempt's lease has ended it, and "lost" otherwise. AwaitAnswer waits while the node lists the
 // attempt, which keeps its place there until its end is recorded. It also waits while the node has records on their way
 // to the store.
-func (l *LostAttempts) AwaitAnswer(ctx context.Context, await *v1.AwaitAnswerRequest) (*v1.ExecuteResponse, error) {
+func (l *LostAttempts) AwaitAnswer(ctx context.Context, await *historyv1.AwaitAnswerRequest) (*historyv1.ExecuteResponse, error) {
 	ctx, stop := heartbeat.Keep(ctx, l.Client)
 	defer stop()
 	req := await.GetAttempt()
@@ -76,7 +77,7 @@ func (l *LostAttempts) AwaitAnswer(ctx context.Context, await *v1.AwaitAnswerReq
 			}
 			owes = true
 		}
-		lost := &v1.ExecuteResponse{State: v1.TaskLost, Reason: v1.ReasonNodeLost, Error: "the node was lost while the task ran", Node: req.GetNode()}
+		lost := &historyv1.ExecuteResponse{State: v1.TaskLost, Reason: v1.ReasonNodeLost, Error: "the node was lost while the task ran", Node: req.GetNode()}
 		res := withPriorResults(lost, req, members, found)
 		if res.GetState() == v1.TaskLost && !owes && debtor.lives(entry) {
 			res.State, res.Reason, res.Error = v1.AttemptMoved, v1.ReasonLeaseLost, leaseText(req.GetNode(), outage)

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"switchyard/activities/registry"
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/names"
 )
@@ -23,7 +24,7 @@ const (
 
 // debtor tracks a node that may still owe the answer of an attempt.
 type debtor struct {
-	req *v1.ExecuteRequest
+	req *historyv1.ExecuteRequest
 	// retried limits the wait for a silent node to the longest time between two of its snapshots.
 	retried bool
 	// readFrom is a time from which every snapshot was taken after the attempt was lost or its run was closed. leaseUntil
@@ -35,7 +36,7 @@ type debtor struct {
 	silentSince time.Time
 }
 
-func debtorOf(await *v1.AwaitAnswerRequest) *debtor {
+func debtorOf(await *historyv1.AwaitAnswerRequest) *debtor {
 	d := &debtor{req: await.GetAttempt(), retried: await.GetRetried()}
 	if await.GetClosedAt() != nil {
 		d.readFrom, d.leaseUntil = await.GetClosedAt().AsTime().Add(snapshotAge), await.GetLeaseUntil().AsTime()

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"switchyard/activities/registry"
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/names"
 )
@@ -17,10 +18,10 @@ func TestNodeOwesAnswer(t *testing.T) {
 		return &v1.NodeSnapshot{Incarnation: incarnation, Sequence: sequence, Running: running}
 	}
 	alive := func(s *v1.NodeSnapshot) *registry.Entry {
-		return &registry.Entry{Record: &v1.NodeRecord{State: v1.NodeActive}, Snapshot: s}
+		return &registry.Entry{Record: &historyv1.NodeRecord{State: v1.NodeActive}, Snapshot: s}
 	}
 	offline := func(reason string) *registry.Entry {
-		return &registry.Entry{Record: &v1.NodeRecord{State: v1.NodeOffline, Reason: reason}}
+		return &registry.Entry{Record: &historyv1.NodeRecord{State: v1.NodeOffline, Reason: reason}}
 	}
 	its, other := &v1.RunningAttempt{RunId: "r", Task: "each[4]", Claim: 7}, &v1.RunningAttempt{RunId: "r", Task: "each[4]", Claim: 8}
 	spooling := snapshot("one", 3)
@@ -84,7 +85,7 @@ func TestNodeOwesAnswer(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			d := debtor{
-				req:     &v1.ExecuteRequest{RunId: "r", Task: "each", Index: new(int32(4)), Claim: 7},
+				req:     &historyv1.ExecuteRequest{RunId: "r", Task: "each", Index: new(int32(4)), Claim: 7},
 				retried: strings.HasPrefix(name, "retried"),
 			}
 			begin := time.Now()

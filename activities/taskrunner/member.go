@@ -3,7 +3,7 @@ package taskrunner
 import (
 	"google.golang.org/protobuf/types/known/structpb"
 
-	v1 "switchyard/proto/switchyard/v1"
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	"switchyard/workflows/names"
 )
 
@@ -17,11 +17,11 @@ type member struct {
 	unacknowledged []int32
 	left           []string // keys of records that attempts of earlier generations may have left
 	item           *structpb.Value
-	checkpoint     *v1.Checkpoint
+	checkpoint     *historyv1.Checkpoint
 }
 
 // membersOf returns the members of a request in its order.
-func membersOf(req *v1.ExecuteRequest) []member {
+func membersOf(req *historyv1.ExecuteRequest) []member {
 	if len(req.GetBatch()) == 0 {
 		m := member{
 			name: req.GetTask(), index: -1, attempt: req.GetAttempt(), claim: req.GetClaim(),

@@ -14,7 +14,7 @@ import (
 	"switchyard/activities/metrics"
 	"switchyard/activities/results"
 	"switchyard/activities/store"
-	v1 "switchyard/proto/switchyard/v1"
+	historyv1 "switchyard/proto/switchyard/history/v1"
 )
 
 // defaultStartTimeout is how long an accepted attempt may wait for room or anything else before it is handed back.
@@ -95,10 +95,10 @@ func (t *Timing) startTimeout() time.Duration { return cmp.Or(t.StartTimeout, de
 // the NUMA node. It fails when ctx ends or if the node can never have room for the attempt. The caller gives the place
 // back by calling release.
 type Room interface {
-	Acquire(ctx context.Context, req *v1.ExecuteRequest) (release func(), err error)
+	Acquire(ctx context.Context, req *historyv1.ExecuteRequest) (release func(), err error)
 	// Restore takes the place of an attempt that has been running since before this process started, even if there is no
 	// room for it.
-	Restore(req *v1.ExecuteRequest) (release func(), err error)
+	Restore(req *historyv1.ExecuteRequest) (release func(), err error)
 }
 
 // capabilities returns what the executor of a type can do. It returns none if the node does not have the executor.

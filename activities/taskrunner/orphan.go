@@ -17,14 +17,14 @@ import (
 	"switchyard/activities/executor"
 	"switchyard/activities/executor/workspace"
 	"switchyard/activities/store/storekey"
-	v1 "switchyard/proto/switchyard/v1"
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	"switchyard/workflows/names"
 )
 
 // orphan is an attempt with a recovery file of an earlier worker.
 type orphan struct {
 	*recoveryFile
-	req  *v1.ExecuteRequest
+	req  *historyv1.ExecuteRequest
 	spec *structpb.Struct
 	// beatAt is when the newest acknowledged heartbeat was sent, or when the recovery file was created.
 	beatAt time.Time
@@ -88,7 +88,7 @@ func readOrphan(path string) (*orphan, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &orphan{recoveryFile: &recoveryFile{path: path}, req: &v1.ExecuteRequest{}, spec: &structpb.Struct{}, beatAt: info.ModTime()}
+	l := &orphan{recoveryFile: &recoveryFile{path: path}, req: &historyv1.ExecuteRequest{}, spec: &structpb.Struct{}, beatAt: info.ModTime()}
 	if err := json.Unmarshal(text, &l.state); err != nil {
 		return nil, err
 	}
@@ -102,7 +102,7 @@ func readOrphan(path string) (*orphan, error) {
 // checkpoint returns the newest checkpoint of the attempt. The heartbeats report it until the file is read again. For an
 // attempt with secrets it returns the checkpoint that the attempt began with, because the values to mask are not known
 // yet.
-func (l *orphan) checkpoint(ws *workspace.Workspace, m *member) *v1.Checkpoint {
+func (l *orphan) checkpoint(ws *workspace.Workspace, m *member) *historyv1.Checkpoint {
 	if len(l.req.GetSecretEnv()) > 0 {
 		return proto.CloneOf(l.req.GetCheckpoint())
 	}
@@ -111,8 +111,8 @@ func (l *orphan) checkpoint(ws *workspace.Workspace, m *member) *v1.Checkpoint {
 	case err != nil || data == nil:
 		return proto.CloneOf(l.req.GetCheckpoint())
 	case len(data) <= maxInlineCheckpoint:
-		return &v1.Checkpoint{Data: data}
+		return &historyv1.Checkpoint{Data: data}
 	}
 	// The earlier worker may not have stored the checkpoint. That costs only time.
-	return &v1.Checkpoint{Key: storekey.Checkpoint(names.Home(l.req.GetRunId(), l.req.GetChain()), l.req.GetGeneration(), m.name, m.claim)}
+	return &historyv1.Checkpoint{Key: storekey.Checkpoint(names.Home(l.req.GetRunId(), l.req.GetChain()), l.req.GetGeneration(), m.name, m.claim)}
 }

@@ -10,6 +10,7 @@ import (
 
 	"switchyard/activities/executor"
 	"switchyard/activities/logs"
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 )
 
@@ -22,16 +23,16 @@ var (
 )
 
 // moved returns the answer that hands an attempt back. The task is placed again, and whatever ran of it does not count.
-func moved(reason, text string) *v1.ExecuteResponse {
-	return &v1.ExecuteResponse{State: v1.AttemptMoved, Reason: reason, Error: text}
+func moved(reason, text string) *historyv1.ExecuteResponse {
+	return &historyv1.ExecuteResponse{State: v1.AttemptMoved, Reason: reason, Error: text}
 }
 
 // stopped returns the answer of an attempt that ended because ctx ended.
-func stopped(ctx context.Context, result *v1.TaskResult) *v1.ExecuteResponse {
+func stopped(ctx context.Context, result *v1.TaskResult) *historyv1.ExecuteResponse {
 	cause := context.Cause(ctx)
 	switch cause {
 	case errTimeout:
-		return &v1.ExecuteResponse{State: v1.TaskFailed, Reason: v1.ReasonTimeout, Error: "the attempt took longer than its timeout", Result: result}
+		return &historyv1.ExecuteResponse{State: v1.TaskFailed, Reason: v1.ReasonTimeout, Error: "the attempt took longer than its timeout", Result: result}
 	case errLeaseLost:
 		return moved(v1.ReasonLeaseLost, cause.Error())
 	case errNotStarted:
@@ -41,22 +42,22 @@ func stopped(ctx context.Context, result *v1.TaskResult) *v1.ExecuteResponse {
 		return moved(v1.ReasonDraining, d.why)
 	}
 	if cause == errStopAsked {
-		return &v1.ExecuteResponse{State: v1.TaskStopped, Result: result}
+		return &historyv1.ExecuteResponse{State: v1.TaskStopped, Result: result}
 	}
 	if idle, ok := errors.AsType[idledOut](cause); ok {
-		return &v1.ExecuteResponse{State: v1.TaskStopped, Reason: v1.ReasonIdle, Error: idle.Error(), Result: result}
+		return &historyv1.ExecuteResponse{State: v1.TaskStopped, Reason: v1.ReasonIdle, Error: idle.Error(), Result: result}
 	}
-	return &v1.ExecuteResponse{State: v1.TaskCancelled, Reason: v1.ReasonCancelled, Result: result}
+	return &historyv1.ExecuteResponse{State: v1.TaskCancelled, Reason: v1.ReasonCancelled, Result: result}
 }
 
 // interpret translates the end of a program into the answer of its task. An error is a fault of the node.
-func interpret(ctx context.Context, r executor.Result, err error) (*v1.ExecuteResponse, error) {
+func interpret(ctx context.Context, r executor.Result, err error) (*historyv1.ExecuteResponse, error) {
 	if start := executor.AsStartError(err); start != nil {
 		reason := v1.ReasonStartFailed
 		if start.BadSpec {
 			reason = v1.ReasonBadSpec
 		}
-		return &v1.ExecuteResponse{
+		return &historyv1.ExecuteResponse{
 			State: v1.TaskFailed, Reason: reason, Error: start.Error(),
 			Result: &v1.TaskResult{ExitCode: int32(start.ExitCode)},
 		}, nil
@@ -77,7 +78,7 @@ func interpret(ctx context.Context, r executor.Result, err error) (*v1.ExecuteRe
 	case r.Stopped:
 		return stopped(ctx, result), nil
 	case r.OOMKilled:
-		return &v1.ExecuteResponse{State: v1.TaskKilledOOM, Reason: v1.ReasonOOM, Error: "out of memory", Result: result}, nil
+		return &historyv1.ExecuteResponse{State: v1.TaskKilledOOM, Reason: v1.ReasonOOM, Error: "out of memory", Result: result}, nil
 	case r.Failure != nil:
 		if result.ExitCode == 0 {
 			result.ExitCode = -1 // no program has set an exit code
@@ -86,13 +87,13 @@ func interpret(ctx context.Context, r executor.Result, err error) (*v1.ExecuteRe
 		if r.Failure.Reason == v1.ReasonEvicted {
 			state = v1.TaskLost
 		}
-		return &v1.ExecuteResponse{State: state, Reason: r.Failure.Reason, Error: r.Failure.Err.Error(), Result: result}, nil
+		return &historyv1.ExecuteResponse{State: state, Reason: r.Failure.Reason, Error: r.Failure.Err.Error(), Result: result}, nil
 	case r.Signal != "":
-		return &v1.ExecuteResponse{State: v1.TaskFailed, Reason: v1.ReasonSignal, Error: "ended by " + r.Signal, Result: result}, nil
+		return &historyv1.ExecuteResponse{State: v1.TaskFailed, Reason: v1.ReasonSignal, Error: "ended by " + r.Signal, Result: result}, nil
 	case r.ExitCode != 0:
-		return &v1.ExecuteResponse{State: v1.TaskFailed, Reason: v1.ReasonExitCode, Error: fmt.Sprintf("exit code %d", r.ExitCode), Result: result}, nil
+		return &historyv1.ExecuteResponse{State: v1.TaskFailed, Reason: v1.ReasonExitCode, Error: fmt.Sprintf("exit code %d", r.ExitCode), Result: result}, nil
 	}
-	return &v1.ExecuteResponse{State: v1.TaskCompleted, Result: result}, nil
+	return &historyv1.ExecuteResponse{State: v1.TaskCompleted, Result: result}, nil
 }
 
 // collectStreams copies the tails of the streams into the result.
@@ -103,7 +104,7 @@ func collectStreams(r *v1.TaskResult, log *logs.Writer) {
 
 // collectFiles puts the output and context files of the task into the answer, with the values of secrets masked. Only a
 // completed task updates the context. An unreadable or malformed file fails a task that had completed.
-func (w *work) collectFiles(res *v1.ExecuteResponse) {
+func (w *work) collectFiles(res *historyv1.ExecuteResponse) {
 	output, err := w.ws.Output(w.secrets.masks.Bytes)
 	if err == nil {
 		res.Result.Output = w.secrets.maskStruct(output)
@@ -129,7 +130,7 @@ const maxErrorTail = 500
 
 // explain appends the tail of a failed task's standard error to its error text. The last line comes first, because lists
 // show only that; the lines before it follow below.
-func explain(res *v1.ExecuteResponse) {
+func explain(res *historyv1.ExecuteResponse) {
 	if res.State != v1.TaskFailed || res.Reason != v1.ReasonExitCode && res.Reason != v1.ReasonSignal {
 		return
 	}

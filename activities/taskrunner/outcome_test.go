@@ -18,6 +18,7 @@ import (
 	"switchyard/activities/logs"
 	"switchyard/activities/results"
 	"switchyard/activities/store/storetest"
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 )
 
@@ -101,7 +102,7 @@ func TestExplain(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			res := &v1.ExecuteResponse{State: test.state, Reason: test.reason, Error: "E", Result: &v1.TaskResult{Stderr: test.stderr}}
+			res := &historyv1.ExecuteResponse{State: test.state, Reason: test.reason, Error: "E", Result: &v1.TaskResult{Stderr: test.stderr}}
 			if explain(res); res.Error != test.want {
 				t.Errorf("got %q, want %q", res.Error, test.want)
 			}
@@ -119,13 +120,13 @@ func TestKeep(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		size := rapid.OneOf(rapid.IntRange(0, 100), rapid.IntRange(0, 10_000))
 		limit := size.Draw(t, "limit")
-		whole := &v1.ExecuteResponse{State: "completed", Result: &v1.TaskResult{
+		whole := &historyv1.ExecuteResponse{State: "completed", Result: &v1.TaskResult{
 			Stdout: strings.Repeat("ö", size.Draw(t, "stdout")), Stderr: strings.Repeat("é", size.Draw(t, "stderr")),
 			Output: &structpb.Struct{Fields: map[string]*structpb.Value{"x": structpb.NewStringValue(strings.Repeat("y", size.Draw(t, "output")))}},
 		}}
 		attempt++
 		before := proto.CloneOf(whole)
-		req := &v1.ExecuteRequest{RunId: "r-1", Task: "t", Attempt: attempt, InlineLimit: int32(limit)}
+		req := &historyv1.ExecuteRequest{RunId: "r-1", Task: "t", Attempt: attempt, InlineLimit: int32(limit)}
 		got, err := n.records().keepResult(ctx, req, &membersOf(req)[0], whole)
 		if err != nil {
 			t.Fatal(err)
@@ -150,7 +151,7 @@ func TestKeep(t *testing.T) {
 			}
 			return
 		}
-		var record v1.ExecuteResponse
+		var record historyv1.ExecuteResponse
 		if err := s.GetMessage(ctx, got.GetRecord(), &record); err != nil || !proto.Equal(&record, before) {
 			t.Fatalf("the record is not what the task left: %v", err)
 		}
@@ -164,12 +165,12 @@ func TestResultWarnsOfALogThatIsNotWhole(t *testing.T) {
 	s.LimitLogs(1)
 	l := &taskLog{
 		Writer: logs.NewWriter(s, logs.Attempt{Run: "r", Task: "a"}, logs.Options{}),
-		logger: slog.New(slog.DiscardHandler), req: &v1.ExecuteRequest{RunId: "r", Task: "a"},
+		logger: slog.New(slog.DiscardHandler), req: &historyv1.ExecuteRequest{RunId: "r", Task: "a"},
 	}
 	if _, err := l.Stream(logs.Stdout).Write(make([]byte, 1<<20)); err != nil {
 		t.Fatal(err)
 	}
-	res := &v1.ExecuteResponse{State: v1.TaskCompleted, Result: &v1.TaskResult{Warning: "a process was killed"}}
+	res := &historyv1.ExecuteResponse{State: v1.TaskCompleted, Result: &v1.TaskResult{Warning: "a process was killed"}}
 	l.closeOrSuspend(t.Context(), false, res)
 	if got := res.GetResult().GetWarning(); !strings.HasPrefix(got, "a process was killed; 1048693 bytes of output are missing in the log: ") {
 		t.Errorf("the warning is %q", got)

@@ -12,6 +12,7 @@ import (
 	"switchyard/activities/results"
 	"switchyard/activities/store"
 	"switchyard/activities/store/storekey"
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/names"
 )
@@ -21,14 +22,14 @@ const firstReadPause, lastReadPause = 100 * time.Millisecond, 2 * time.Second
 
 // priorResult is the recorded result of an earlier attempt that completed but was never reported.
 type priorResult struct {
-	res *v1.ExecuteResponse
+	res *historyv1.ExecuteResponse
 	// reference names the record of the result.
 	reference string
 }
 
 // cut returns the part of the answer that may travel. It names the record even if the answer is complete, because the
 // record names the attempt that ran.
-func (a priorResult) cut(limit int) *v1.ExecuteResponse {
+func (a priorResult) cut(limit int) *historyv1.ExecuteResponse {
 	res := results.Cut(a.res, a.reference, limit)
 	if res == a.res {
 		res = proto.CloneOf(res)
@@ -38,13 +39,13 @@ func (a priorResult) cut(limit int) *v1.ExecuteResponse {
 }
 
 // priorResults calls findPriorResults with the store of the node.
-func (r records) priorResults(ctx context.Context, req *v1.ExecuteRequest, members []member) (map[int32]priorResult, error) {
+func (r records) priorResults(ctx context.Context, req *historyv1.ExecuteRequest, members []member) (map[int32]priorResult, error) {
 	return findPriorResults(ctx, r.store, req, members)
 }
 
 // findPriorResults returns the results of members that completed in an attempt that ended without a report, by index. A
 // recorded failure does not count.
-func findPriorResults(ctx context.Context, s *store.Store, req *v1.ExecuteRequest, members []member) (map[int32]priorResult, error) {
+func findPriorResults(ctx context.Context, s *store.Store, req *historyv1.ExecuteRequest, members []member) (map[int32]priorResult, error) {
 	var found map[int32]priorResult
 	missing := map[int32]bool{} // instances that a batch may have completed
 	for i := range members {
@@ -68,7 +69,7 @@ func findPriorResults(ctx context.Context, s *store.Store, req *v1.ExecuteReques
 }
 
 // recordedResult returns the recorded result of a member that ran alone, or a zero one if there is none.
-func recordedResult(ctx context.Context, s *store.Store, req *v1.ExecuteRequest, m *member) (priorResult, error) {
+func recordedResult(ctx context.Context, s *store.Store, req *historyv1.ExecuteRequest, m *member) (priorResult, error) {
 	keys := slices.Clone(m.left)
 	for _, attempt := range m.unacknowledged {
 		keys = append(keys, storekey.Result(names.Home(req.GetRunId(), req.GetChain()), req.GetGeneration(), m.name, attempt))
@@ -87,7 +88,7 @@ func recordedResult(ctx context.Context, s *store.Store, req *v1.ExecuteRequest,
 }
 
 // batchResults adds the results of missing instances that the records of batches hold to found.
-func batchResults(ctx context.Context, s *store.Store, req *v1.ExecuteRequest, missing map[int32]bool, found map[int32]priorResult) (map[int32]priorResult, error) {
+func batchResults(ctx context.Context, s *store.Store, req *historyv1.ExecuteRequest, missing map[int32]bool, found map[int32]priorResult) (map[int32]priorResult, error) {
 	if len(missing) == 0 || missing[-1] {
 		return found, nil
 	}
@@ -99,7 +100,7 @@ func batchResults(ctx context.Context, s *store.Store, req *v1.ExecuteRequest, m
 		if first, last, ok := storekey.ParseBatch(key); !ok || key == own && !req.GetReattach() || !anyWithin(missing, int32(first), int32(last)) {
 			continue
 		}
-		var record v1.ExecuteResponse
+		var record historyv1.ExecuteResponse
 		if err := s.GetMessage(ctx, key, &record); err != nil {
 			return nil, fmt.Errorf("look for the results of a batch of %s: %w", req.GetTask(), err)
 		}
@@ -128,7 +129,7 @@ func anyWithin(indices map[int32]bool, first, last int32) bool {
 
 // awaitPriorResults calls priorResults until it succeeds: while the store is away, it is unknown whether the task must
 // run at all. The error is that of ctx.
-func (r records) awaitPriorResults(ctx context.Context, req *v1.ExecuteRequest, members []member) (map[int32]priorResult, error) {
+func (r records) awaitPriorResults(ctx context.Context, req *historyv1.ExecuteRequest, members []member) (map[int32]priorResult, error) {
 	for pause := firstReadPause; ; pause = min(2*pause, lastReadPause) {
 		found, err := r.priorResults(ctx, req, members)
 		if err == nil {

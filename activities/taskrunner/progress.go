@@ -6,7 +6,7 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
-	v1 "switchyard/proto/switchyard/v1"
+	historyv1 "switchyard/proto/switchyard/history/v1"
 )
 
 // announceAfter is how long an attempt waits for something before its heartbeats report the wait.
@@ -14,12 +14,12 @@ const announceAfter = time.Second
 
 // progress is what the heartbeats of an attempt report. It is safe for concurrent use.
 type progress struct {
-	atomic.Pointer[v1.ExecuteProgress]
+	atomic.Pointer[historyv1.ExecuteProgress]
 	// news asks for a heartbeat now, because the progress has changed.
 	news chan struct{}
 }
 
-func newProgress(p *v1.ExecuteProgress) *progress {
+func newProgress(p *historyv1.ExecuteProgress) *progress {
 	pr := &progress{news: make(chan struct{}, 1)}
 	pr.Store(p)
 	return pr
@@ -27,7 +27,7 @@ func newProgress(p *v1.ExecuteProgress) *progress {
 
 // advance changes the content of the next heartbeat. It may call change more than once, if another goroutine advances it
 // at the same time.
-func (p *progress) advance(change func(p *v1.ExecuteProgress)) {
+func (p *progress) advance(change func(p *historyv1.ExecuteProgress)) {
 	for {
 		before := p.Load()
 		after := proto.CloneOf(before)
@@ -55,7 +55,7 @@ func (p *progress) announce(what string) (end func()) {
 	announced := make(chan struct{})
 	timer := time.AfterFunc(announceAfter, func() {
 		defer close(announced)
-		p.advance(func(e *v1.ExecuteProgress) { e.Notice = what })
+		p.advance(func(e *historyv1.ExecuteProgress) { e.Notice = what })
 		p.beatNow()
 	})
 	return func() {
@@ -63,7 +63,7 @@ func (p *progress) announce(what string) (end func()) {
 			return
 		}
 		<-announced
-		p.advance(func(e *v1.ExecuteProgress) { e.Notice = "" })
+		p.advance(func(e *historyv1.ExecuteProgress) { e.Notice = "" })
 	}
 }
 
@@ -72,6 +72,6 @@ func (p *progress) showWait(text string) {
 	if p.Load().GetNotice() == text {
 		return
 	}
-	p.advance(func(e *v1.ExecuteProgress) { e.Notice = text })
+	p.advance(func(e *historyv1.ExecuteProgress) { e.Notice = text })
 	p.beatNow()
 }

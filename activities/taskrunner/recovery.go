@@ -12,7 +12,7 @@ import (
 
 	"switchyard/activities/executor"
 	"switchyard/activities/heartbeat"
-	v1 "switchyard/proto/switchyard/v1"
+	historyv1 "switchyard/proto/switchyard/history/v1"
 )
 
 // A worker decides what becomes of each attempt that an earlier worker left. It sends a heartbeat with the token in the
@@ -139,7 +139,7 @@ func (r *recovery) decide(l *orphan, decided func()) {
 		r.discard(l, exec, nil)
 		return
 	}
-	progress := &v1.ExecuteProgress{
+	progress := &historyv1.ExecuteProgress{
 		Claim: l.req.GetClaim(), Spawned: !l.state.StartedAt.IsZero(), StartedAt: stampOf(l.state.StartedAt), Checkpoint: l.checkpoint(ws, &members[0]),
 		SshPublicKey: loginKeys(l.req, l.spec), Workload: l.state.workload(),
 	}
@@ -189,7 +189,7 @@ func stampOf(t time.Time) *timestamppb.Timestamp {
 
 // awaitRecovered waits until the recovery has settled the fate of an attempt that an earlier worker left, if there is
 // one. Meanwhile it sends heartbeats for the activity. The error says why the wait ended early.
-func (n *Node) awaitRecovered(ctx context.Context, d delivery, req *v1.ExecuteRequest, key attemptKey) error {
+func (n *Node) awaitRecovered(ctx context.Context, d delivery, req *historyv1.ExecuteRequest, key attemptKey) error {
 	undecided := n.recovery.Load().undecidedOf(key)
 	if undecided == nil {
 		return nil
@@ -206,7 +206,7 @@ func (n *Node) awaitRecovered(ctx context.Context, d delivery, req *v1.ExecuteRe
 		case <-d.stopping:
 			return errLetGo
 		case <-beat.C:
-			err := heartbeat.Send(ctx, n.Client, t.answer, d.token, &v1.ExecuteProgress{Claim: req.GetClaim(), Spawned: true})
+			err := heartbeat.Send(ctx, n.Client, t.answer, d.token, &historyv1.ExecuteProgress{Claim: req.GetClaim(), Spawned: true})
 			if err == heartbeat.ErrCancelled || err == heartbeat.ErrGone {
 				return err
 			}

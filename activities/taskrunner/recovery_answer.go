@@ -9,12 +9,12 @@ import (
 	"go.temporal.io/api/serviceerror"
 
 	"switchyard/activities/executor"
-	v1 "switchyard/proto/switchyard/v1"
+	historyv1 "switchyard/proto/switchyard/history/v1"
 )
 
 // complete answers the activity of a reattached attempt, as the end of Execute would. It tries until the server has the
 // answer, or until the server has given the task to another node.
-func (r *recovery) complete(a *attempt, token []byte, res *v1.ExecuteResponse, failure error) {
+func (r *recovery) complete(a *attempt, token []byte, res *historyv1.ExecuteResponse, failure error) {
 	if failure == errLetGo {
 		return
 	}

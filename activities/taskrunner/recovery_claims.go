@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 )
 
@@ -47,7 +48,7 @@ func (r *recovery) answerClaims() {
 
 // answerClaim ends what is left of an attempt and answers its activity. A recorded result counts. Otherwise an attempt
 // that had started is lost, and any other is moved.
-func (r *recovery) answerClaim(path string, c *claim, req *v1.ExecuteRequest) {
+func (r *recovery) answerClaim(path string, c *claim, req *historyv1.ExecuteRequest) {
 	n := r.node
 	f := &claimFile{path: path, checkpoint: strings.TrimSuffix(path, filepath.Ext(path)) + claimCheckpoint}
 	defer f.remove()
@@ -76,7 +77,7 @@ func (r *recovery) answerClaim(path string, c *claim, req *v1.ExecuteRequest) {
 }
 
 // firstUnended returns how many leading members of a batch have ended, according to the batch's answer.
-func firstUnended(members []member, res *v1.ExecuteResponse) int {
+func firstUnended(members []member, res *historyv1.ExecuteResponse) int {
 	ended := map[int32]bool{}
 	for _, m := range res.GetBatch() {
 		ended[m.GetIndex()] = true

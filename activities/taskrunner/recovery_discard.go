@@ -6,7 +6,7 @@ import (
 
 	"switchyard/activities/executor"
 	"switchyard/activities/executor/workspace"
-	v1 "switchyard/proto/switchyard/v1"
+	historyv1 "switchyard/proto/switchyard/history/v1"
 )
 
 // discard ends an unwanted attempt once its executor answers. If the attempt had completed by itself before, its result
@@ -22,7 +22,7 @@ func (r *recovery) discard(l *orphan, exec executor.Survivor, ws *workspace.Work
 		}
 		a := n.newAttemptWith(l.delivery(), l.req, l.recoveryFile)
 		a.beats.lease = nil
-		a.progress.Store(&v1.ExecuteProgress{Spawned: true, StartedAt: stampOf(l.state.StartedAt)})
+		a.progress.Store(&historyv1.ExecuteProgress{Spawned: true, StartedAt: stampOf(l.state.StartedAt)})
 		w := &work{node: n, attempt: a, ws: ws, spec: l.spec, started: l.state.StartedAt}
 		defer w.close()
 		defer a.recoveryFile.remove()

@@ -8,19 +8,20 @@ import (
 
 	"switchyard/activities/executor"
 	"switchyard/activities/executor/workspace"
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 )
 
 // reattach turns what an earlier worker has left into an attempt of this worker, and answers the activity when the
 // attempt ends. sent is when the newest heartbeat was sent, or 0 if the activity has left the attempt.
-func (r *recovery) reattach(l *orphan, exec executor.Survivor, ws *workspace.Workspace, t terms, progress *v1.ExecuteProgress, sent executor.Instant, decided func()) {
+func (r *recovery) reattach(l *orphan, exec executor.Survivor, ws *workspace.Workspace, t terms, progress *historyv1.ExecuteProgress, sent executor.Instant, decided func()) {
 	n := r.node
 	d := l.delivery()
 	a := n.newAttemptWith(d, l.req, l.recoveryFile)
 	a.beats.terms, a.takenUpAt = t, stampOf(l.state.TakenUpAt)
 	a.members[0].checkpoint = nil // what the attempt has left is read again
 	a.progress.Store(progress)
-	a.run = func(ctx context.Context) (*v1.ExecuteResponse, error) { return r.await(ctx, a, l, exec, ws) }
+	a.run = func(ctx context.Context) (*historyv1.ExecuteResponse, error) { return r.await(ctx, a, l, exec, ws) }
 	begin := sent
 	if sent == 0 {
 		alone := time.Until(l.state.AloneUntil)
@@ -49,7 +50,7 @@ func (r *recovery) reattach(l *orphan, exec executor.Survivor, ws *workspace.Wor
 }
 
 // await waits for the end of a reattached attempt.
-func (r *recovery) await(ctx context.Context, a *attempt, l *orphan, exec executor.Survivor, ws *workspace.Workspace) (*v1.ExecuteResponse, error) {
+func (r *recovery) await(ctx context.Context, a *attempt, l *orphan, exec executor.Survivor, ws *workspace.Workspace) (*historyv1.ExecuteResponse, error) {
 	n, f := r.node, r.finds[l.req.GetType()]
 	select {
 	case <-f.done:
@@ -88,7 +89,7 @@ func (r *recovery) await(ctx context.Context, a *attempt, l *orphan, exec execut
 		r.remove(exec, found)
 		text := fmt.Sprintf("node %s was started again, and cannot tell which secrets the task has", n.Name)
 		if a.isLasting() { // it cannot be placed again
-			return &v1.ExecuteResponse{State: v1.TaskLost, Reason: v1.ReasonNodeLost, Error: text}, nil
+			return &historyv1.ExecuteResponse{State: v1.TaskLost, Reason: v1.ReasonNodeLost, Error: text}, nil
 		}
 		return moved(v1.ReasonIncarnation, text), nil
 	}
@@ -109,7 +110,7 @@ func (r *recovery) await(ctx context.Context, a *attempt, l *orphan, exec execut
 }
 
 // lostAnswer returns the answer of a reattached attempt that has left nothing but its checkpoint, with that checkpoint.
-func (a *attempt) lostAnswer(ctx context.Context) (*v1.ExecuteResponse, error) {
+func (a *attempt) lostAnswer(ctx context.Context) (*historyv1.ExecuteResponse, error) {
 	res, err := a.node.lostAnswer(ctx, a.delivery.heartbeat, a.req)
 	if res.GetState() == v1.TaskLost {
 		res.Checkpoint = a.progress.Load().GetCheckpoint()

@@ -18,6 +18,7 @@ import (
 	"switchyard/activities/store"
 	"switchyard/activities/store/storekey"
 	"switchyard/dev/testneeds"
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 )
 
@@ -37,9 +38,9 @@ func (s *server) CompleteActivity(_ context.Context, token []byte, result any, e
 	}
 	s.closed[string(token)] = true
 	if s.answers == nil {
-		s.answers = map[string]*v1.ExecuteResponse{}
+		s.answers = map[string]*historyv1.ExecuteResponse{}
 	}
-	res, _ := result.(*v1.ExecuteResponse)
+	res, _ := result.(*historyv1.ExecuteResponse)
 	if err != nil {
 		res = failedAnswer(err)
 	}
@@ -48,7 +49,7 @@ func (s *server) CompleteActivity(_ context.Context, token []byte, result any, e
 }
 
 // answered returns the recorded answer of an activity, or nil.
-func (s *server) answered(token string) *v1.ExecuteResponse {
+func (s *server) answered(token string) *historyv1.ExecuteResponse {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.answers[token]
@@ -67,16 +68,18 @@ type heir struct {
 // places is a Room that reports which places it restores and releases.
 type places struct{ restored, released chan string }
 
-func (p *places) Acquire(context.Context, *v1.ExecuteRequest) (func(), error) { return func() {}, nil }
+func (p *places) Acquire(context.Context, *historyv1.ExecuteRequest) (func(), error) {
+	return func() {}, nil
+}
 
-func (p *places) Restore(req *v1.ExecuteRequest) (func(), error) {
+func (p *places) Restore(req *historyv1.ExecuteRequest) (func(), error) {
 	p.restored <- req.GetTask()
 	return func() { p.released <- req.GetTask() }, nil
 }
 
 // killed starts task a on a node and copies the state that a dead worker would leave at that moment. It returns the node
 // that starts from the copy. script defines how the attempt continues. change, if not nil, changes the request.
-func killed(t *testing.T, script fake.Step, change func(*v1.ExecuteRequest)) *heir {
+func killed(t *testing.T, script fake.Step, change func(*historyv1.ExecuteRequest)) *heir {
 	t.Helper()
 	first := newBench(t, nil)
 	first.State.Dir = filepath.Join(t.TempDir(), "state")
@@ -247,7 +250,7 @@ func TestReattachedAttemptKeepsItsTemporaryDirectory(t *testing.T) {
 // The time-out counts from the start of the program, including the time without a worker.
 func TestReattachedAttemptHasItsTimeout(t *testing.T) {
 	t.Parallel()
-	h := killed(t, fake.Step{Block: true}, func(req *v1.ExecuteRequest) { req.Timeout = durationpb.New(time.Hour) })
+	h := killed(t, fake.Step{Block: true}, func(req *historyv1.ExecuteRequest) { req.Timeout = durationpb.New(time.Hour) })
 	k := h.keepsake()
 	k.state.StartedAt = time.Now().Add(-time.Hour)
 	h.rewrite(k)
@@ -259,7 +262,7 @@ func TestReattachedAttemptHasItsTimeout(t *testing.T) {
 // Neither past suspensions nor the current one count towards the time-out.
 func TestReattachedAttemptIsSuspended(t *testing.T) {
 	t.Parallel()
-	h := killed(t, fake.Step{Block: true}, func(req *v1.ExecuteRequest) { req.Timeout = durationpb.New(time.Hour) })
+	h := killed(t, fake.Step{Block: true}, func(req *historyv1.ExecuteRequest) { req.Timeout = durationpb.New(time.Hour) })
 	k := h.keepsake()
 	now := time.Now()
 	k.state.StartedAt, k.state.Suspended, k.state.SuspendedAt = now.Add(-4*time.Hour), time.Hour, now.Add(-2*time.Hour-30*time.Minute)
@@ -268,7 +271,7 @@ func TestReattachedAttemptIsSuspended(t *testing.T) {
 	h.runs("a")
 	steer := func(action string) {
 		t.Helper()
-		res, err := h.Steer(t.Context(), &v1.SteerRequest{RunId: "r-1", Task: "a", Claim: 1, Action: action})
+		res, err := h.Steer(t.Context(), &historyv1.SteerRequest{RunId: "r-1", Task: "a", Claim: 1, Action: action})
 		if err != nil || res.GetRefused() != "" {
 			t.Fatalf("%s: %v, %v", action, res, err)
 		}
@@ -315,7 +318,7 @@ func (h *heir) rewrite(l *orphan) {
 func TestReattachedAttemptIsCancelled(t *testing.T) {
 	t.Parallel()
 	h := killed(t, fake.Step{Block: true}, nil)
-	h.server.say(func(int, *v1.ExecuteProgress) error { return temporal.NewCanceledError() })
+	h.server.say(func(int, *historyv1.ExecuteProgress) error { return temporal.NewCanceledError() })
 	h.recovers()
 	testneeds.Await(t, "the activity is answered", func() bool { return h.server.answered("token") != nil })
 	want(t, h.server.answered("token"), "cancelled", "cancelled")

@@ -16,6 +16,7 @@ import (
 	"switchyard/activities/store"
 	"switchyard/activities/store/storekey"
 	"switchyard/dev/testneeds"
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 )
 
@@ -43,7 +44,7 @@ func TestUnwantedSurvivorHadCompleted(t *testing.T) {
 		h.server.close("token")
 		h.recovers()
 		h.settled()
-		var record v1.ExecuteResponse
+		var record historyv1.ExecuteResponse
 		err := h.Store.GetMessage(t.Context(), storekey.Result("r-1", 0, "a", 0), &record)
 		if state == "" && !errors.Is(err, store.ErrNotFound) || state != "" && err != nil || record.GetState() != state {
 			t.Errorf("the record is %v, %v", &record, err)
@@ -66,7 +67,7 @@ func TestUnwantedSurvivorHadCompleted(t *testing.T) {
 func TestSurvivorWithoutAServer(t *testing.T) {
 	t.Parallel()
 	h := killed(t, fake.Step{Block: true}, nil)
-	h.server.say(func(n int, _ *v1.ExecuteProgress) error {
+	h.server.say(func(n int, _ *historyv1.ExecuteProgress) error {
 		if n < 1 {
 			return errAway
 		}
@@ -82,7 +83,7 @@ func TestSurvivorWithoutAServer(t *testing.T) {
 	if err := os.Chtimes(late.keepsake().path, past, past); err != nil {
 		t.Fatal(err)
 	}
-	late.server.say(func(int, *v1.ExecuteProgress) error { return errAway })
+	late.server.say(func(int, *historyv1.ExecuteProgress) error { return errAway })
 	late.recovers()
 	late.settled()
 	if removed := late.survivor.Removed(); len(removed) != 1 {
@@ -129,7 +130,7 @@ func TestSurvivorIsGone(t *testing.T) {
 				h.rewrite(k)
 			}
 			if test.recorded {
-				if err := h.Store.PutMessage(t.Context(), storekey.Result("r-1", 0, "a", 0), &v1.ExecuteResponse{State: "completed"}); err != nil {
+				if err := h.Store.PutMessage(t.Context(), storekey.Result("r-1", 0, "a", 0), &historyv1.ExecuteResponse{State: "completed"}); err != nil {
 					t.Fatal(err)
 				}
 			}

@@ -7,6 +7,7 @@ import (
 
 	"switchyard/activities/executor"
 	"switchyard/activities/heartbeat"
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 )
 
@@ -61,7 +62,7 @@ func remoteContext(ctx context.Context) (_ context.Context, cancel func()) {
 }
 
 // doRemote runs a remote attempt in place of the second half of work.do.
-func (w *work) doRemote(ctx context.Context, m *member, x executor.Attempt) (*v1.ExecuteResponse, error) {
+func (w *work) doRemote(ctx context.Context, m *member, x executor.Attempt) (*historyv1.ExecuteResponse, error) {
 	w.addRemote(&x)
 	runCtx, cancel := remoteContext(ctx)
 	defer cancel()
@@ -85,7 +86,7 @@ func (w *work) addRemote(x *executor.Attempt) {
 }
 
 // interpretRemote translates the end of Run of a remote attempt, as interpret does for other attempts.
-func interpretRemote(ctx context.Context, r executor.Result, err error) (*v1.ExecuteResponse, error) {
+func interpretRemote(ctx context.Context, r executor.Result, err error) (*historyv1.ExecuteResponse, error) {
 	cause := context.Cause(ctx)
 	switch {
 	case r.Released != "":

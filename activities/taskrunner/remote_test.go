@@ -15,6 +15,7 @@ import (
 	"switchyard/activities/executor"
 	"switchyard/activities/executor/fake"
 	"switchyard/dev/testneeds"
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 )
 
@@ -31,7 +32,7 @@ func newRemoteBench(t *testing.T, c *fake.Cluster) *bench {
 	return b
 }
 
-func remoteRequest(task string) *v1.ExecuteRequest {
+func remoteRequest(task string) *historyv1.ExecuteRequest {
 	req := request(task)
 	req.Type = v1.TypeK8sJob
 	return req
@@ -61,24 +62,24 @@ func hasStarted(j fake.Job) bool { return j.Starts == 1 }
 func TestRemoteAttemptIsLetGoOrStopped(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
-		do            func(b *bench)                         // once the Job is there
-		limit         func(b *bench, req *v1.ExecuteRequest) // before the start, for which a busy machine may need longer
+		do            func(b *bench)                                // once the Job is there
+		limit         func(b *bench, req *historyv1.ExecuteRequest) // before the start, for which a busy machine may need longer
 		state, reason string
 		stopped       bool
 	}{
 		"drain": {do: func(b *bench) { b.BeginDrain(time.Now().Add(time.Hour), "kernel") }, state: v1.AttemptMoved, reason: v1.ReasonDraining},
 		"stop":  {do: func(b *bench) { close(b.stopping) }, state: v1.AttemptMoved, reason: v1.ReasonDraining},
-		"lease": {limit: func(b *bench, _ *v1.ExecuteRequest) {
+		"lease": {limit: func(b *bench, _ *historyv1.ExecuteRequest) {
 			b.heartbeat = 500 * time.Millisecond
 			b.server.say(onlyTheFirst)
 		}, state: v1.AttemptMoved, reason: v1.ReasonLeaseLost},
 		"gone": {do: func(b *bench) {
-			b.server.say(func(int, *v1.ExecuteProgress) error { return serviceerror.NewNotFound("no such activity") })
+			b.server.say(func(int, *historyv1.ExecuteProgress) error { return serviceerror.NewNotFound("no such activity") })
 		}, state: v1.AttemptMoved, reason: v1.ReasonLeaseLost},
 		"cancel": {do: func(b *bench) {
-			b.server.say(func(int, *v1.ExecuteProgress) error { return temporal.NewCanceledError() })
+			b.server.say(func(int, *historyv1.ExecuteProgress) error { return temporal.NewCanceledError() })
 		}, state: v1.TaskCancelled, reason: v1.ReasonCancelled, stopped: true},
-		"time-out": {limit: func(_ *bench, req *v1.ExecuteRequest) {
+		"time-out": {limit: func(_ *bench, req *historyv1.ExecuteRequest) {
 			req.Timeout = durationpb.New(200 * time.Millisecond)
 		}, state: v1.TaskFailed, reason: v1.ReasonTimeout, stopped: true},
 	} {
@@ -116,7 +117,7 @@ func TestRemoteAttemptIsLetGoOrStopped(t *testing.T) {
 }
 
 // onlyTheFirst answers the first heartbeat only.
-func onlyTheFirst(n int, _ *v1.ExecuteProgress) error {
+func onlyTheFirst(n int, _ *historyv1.ExecuteProgress) error {
 	if n == 0 {
 		return nil
 	}
@@ -222,7 +223,7 @@ func TestClaimFileOfARemoteAttemptSaysWhetherItHasStarted(t *testing.T) {
 	first.State.Dir = filepath.Join(t.TempDir(), "state")
 	e := first.start(t.Context(), remoteRequest("a"))
 	awaitJob(t, c, "the Job is there", func(fake.Job) bool { return true })
-	answerOf := func() *v1.ExecuteResponse {
+	answerOf := func() *historyv1.ExecuteResponse {
 		dir := filepath.Join(t.TempDir(), "copy")
 		if err := os.CopyFS(dir, os.DirFS(first.State.Dir)); err != nil {
 			t.Fatal(err)

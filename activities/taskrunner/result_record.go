@@ -11,6 +11,7 @@ import (
 	"switchyard/activities/results"
 	"switchyard/activities/store"
 	"switchyard/activities/store/storekey"
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/names"
 )
@@ -21,12 +22,12 @@ const answerTimeout = 10 * time.Minute
 
 // putRecord stores the answer of an attempt, unless a record with a completed or stopped answer exists: the first such
 // answer counts. It returns the answer that counts.
-func (r records) putRecord(ctx context.Context, key string, res *v1.ExecuteResponse) (*v1.ExecuteResponse, error) {
+func (r records) putRecord(ctx context.Context, key string, res *historyv1.ExecuteResponse) (*historyv1.ExecuteResponse, error) {
 	existed, err := r.store.PutMessageIfAbsent(ctx, key, res)
 	if err != nil || !existed {
 		return res, err
 	}
-	var first v1.ExecuteResponse
+	var first historyv1.ExecuteResponse
 	if err := r.store.GetMessage(ctx, key, &first); err != nil && !errors.Is(err, store.ErrNotFound) {
 		return nil, err
 	}
@@ -39,7 +40,7 @@ func (r records) putRecord(ctx context.Context, key string, res *v1.ExecuteRespo
 // keepResult records the answer of a member if it is completed or stopped, or if it is too large to travel. It returns
 // the part of the answer that may travel. If a small answer cannot be recorded, the attempt is reported regardless: the
 // record matters only if the report is lost, too.
-func (r records) keepResult(ctx context.Context, req *v1.ExecuteRequest, m *member, res *v1.ExecuteResponse) (*v1.ExecuteResponse, error) {
+func (r records) keepResult(ctx context.Context, req *historyv1.ExecuteRequest, m *member, res *historyv1.ExecuteResponse) (*historyv1.ExecuteResponse, error) {
 	limit := int(req.GetInlineLimit())
 	whole := results.Fits(res, limit)
 	if whole && !v1.IsTaskSuccess(res.GetState()) {
@@ -52,7 +53,7 @@ func (r records) keepResult(ctx context.Context, req *v1.ExecuteRequest, m *memb
 	}
 	key := storekey.Result(names.Home(req.GetRunId(), req.GetChain()), req.GetGeneration(), m.name, m.attempt)
 	record := withoutAgentEvents(res)
-	var first *v1.ExecuteResponse
+	var first *historyv1.ExecuteResponse
 	err := r.insist(ctx, func() (err error) {
 		first, err = r.putRecord(ctx, key, record)
 		return err
@@ -71,7 +72,7 @@ func (r records) keepResult(ctx context.Context, req *v1.ExecuteRequest, m *memb
 }
 
 // withoutAgentEvents returns an answer without its agent events, which the run keeps among its own.
-func withoutAgentEvents(res *v1.ExecuteResponse) *v1.ExecuteResponse {
+func withoutAgentEvents(res *historyv1.ExecuteResponse) *historyv1.ExecuteResponse {
 	if len(res.GetAgentEvents()) == 0 {
 		return res
 	}

@@ -9,19 +9,20 @@ import (
 
 	"switchyard/activities/executor/fake"
 	"switchyard/activities/store/storekey"
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-func (b *bench) recordOf(task string, attempt int32) *v1.ExecuteResponse {
+func (b *bench) recordOf(task string, attempt int32) *historyv1.ExecuteResponse {
 	b.t.Helper()
-	var record v1.ExecuteResponse
+	var record historyv1.ExecuteResponse
 	if err := b.Store.GetMessage(b.t.Context(), storekey.Result("r-1", 0, task, attempt), &record); err != nil {
 		b.t.Fatal(err)
 	}
 	return &record
 }
 
-func (b *bench) put(task string, attempt int32, record *v1.ExecuteResponse) {
+func (b *bench) put(task string, attempt int32, record *historyv1.ExecuteResponse) {
 	b.t.Helper()
 	if err := b.Store.PutMessage(b.t.Context(), storekey.Result("r-1", 0, task, attempt), record); err != nil {
 		b.t.Fatal(err)
@@ -52,7 +53,7 @@ func TestUnheardRecordIsTheAnswer(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, nil)
 	for attempt, out := range []string{"short", strings.Repeat("x", 2000)} {
-		b.put("a", int32(attempt), &v1.ExecuteResponse{State: "completed", Node: "other", Result: &v1.TaskResult{Stdout: out, ExitCode: 0}})
+		b.put("a", int32(attempt), &historyv1.ExecuteResponse{State: "completed", Node: "other", Result: &v1.TaskResult{Stdout: out, ExitCode: 0}})
 		req := request("a")
 		req.Attempt, req.Claim, req.Unacknowledged = 7, 8, []int32{5, int32(attempt)}
 		res := b.start(t.Context(), req).answer()
@@ -86,7 +87,7 @@ func TestRecordedFailureIsNoAnswer(t *testing.T) {
 	small := request("b")
 	b.Executors["shell"] = fake.New("shell", map[string][]fake.Step{"b": {fake.Exit(1)}})
 	want(t, b.start(t.Context(), small).answer(), "failed", "exit_code")
-	if err := b.Store.GetMessage(t.Context(), storekey.Result("r-1", 0, "b", 0), &v1.ExecuteResponse{}); err == nil {
+	if err := b.Store.GetMessage(t.Context(), storekey.Result("r-1", 0, "b", 0), &historyv1.ExecuteResponse{}); err == nil {
 		t.Error("a small failure was recorded")
 	}
 }
@@ -100,7 +101,7 @@ func TestResultRecordedMeanwhileAnswersTheAttempt(t *testing.T) {
 	req.Attempt, req.Claim, req.Unacknowledged = 1, 2, []int32{0}
 	e := b.start(t.Context(), req)
 	b.runs("a")
-	b.put("a", 0, &v1.ExecuteResponse{State: "completed", Node: "other"})
+	b.put("a", 0, &historyv1.ExecuteResponse{State: "completed", Node: "other"})
 	b.fake.Release("a")
 	if res := e.answer(); res.GetState() != "completed" || res.GetNode() != "other" {
 		t.Errorf("got %v", res)

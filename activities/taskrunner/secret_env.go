@@ -9,7 +9,7 @@ import (
 
 	"switchyard/activities/executor"
 	"switchyard/activities/secrets/mask"
-	v1 "switchyard/proto/switchyard/v1"
+	historyv1 "switchyard/proto/switchyard/history/v1"
 )
 
 // secretEnv holds the secret variables of a dispatch. Only the executor receives the values. The zero value has none.
@@ -19,7 +19,7 @@ type secretEnv struct {
 	// notices are lines about the masks for the log.
 	notices []string
 	// fault is the answer of every member if a value could not be resolved, else nil.
-	fault *v1.ExecuteResponse
+	fault *historyv1.ExecuteResponse
 }
 
 func newSecretEnv(values map[string]string) secretEnv {
@@ -34,7 +34,7 @@ func newSecretEnv(values map[string]string) secretEnv {
 
 // recoverSecrets returns the secret variables of an attempt that an earlier worker left, with the values that its program
 // has: the source may have changed since. ok is false if they are unknown; then no output of the program may be kept.
-func recoverSecrets(req *v1.ExecuteRequest, found executor.Leftover) (s secretEnv, ok bool) {
+func recoverSecrets(req *historyv1.ExecuteRequest, found executor.Leftover) (s secretEnv, ok bool) {
 	values := make(map[string]string, len(req.GetSecretEnv()))
 	for name := range req.GetSecretEnv() {
 		value, ok := found.Env[name]
@@ -53,4 +53,4 @@ func (s *secretEnv) env(workspace map[string]string) map[string]string {
 }
 
 // failure returns the answer of a member that lacks a secret's value, or nil if none is missing.
-func (s *secretEnv) failure() *v1.ExecuteResponse { return proto.CloneOf(s.fault) }
+func (s *secretEnv) failure() *historyv1.ExecuteResponse { return proto.CloneOf(s.fault) }

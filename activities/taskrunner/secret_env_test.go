@@ -19,6 +19,7 @@ import (
 	"switchyard/activities/logs"
 	"switchyard/activities/secrets"
 	"switchyard/dev/testneeds"
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/secretref"
 )
@@ -58,7 +59,7 @@ func (b *bench) logOf(attempt logs.Attempt) string {
 func wantNoSecret(t *testing.T, what string, in any) {
 	t.Helper()
 	text := fmt.Sprint(in)
-	if m, ok := in.(*v1.ExecuteResponse); ok {
+	if m, ok := in.(*historyv1.ExecuteResponse); ok {
 		text = prototext.Format(m)
 	}
 	for _, form := range []string{secretValue, secretValue[4:], base64.StdEncoding.EncodeToString([]byte(secretValue))[:12]} {
@@ -236,7 +237,7 @@ func TestSecretsAreMaskedInBatches(t *testing.T) {
 func TestReattachedAttemptHasItsMasks(t *testing.T) {
 	t.Parallel()
 	step := fake.Step{Stdout: "one\nand " + secretValue + "\n", Output: "token=" + secretValue}
-	h := killed(t, step, func(req *v1.ExecuteRequest) { req.SecretEnv = map[string]string{"TOKEN": "env:TOKEN"} })
+	h := killed(t, step, func(req *historyv1.ExecuteRequest) { req.SecretEnv = map[string]string{"TOKEN": "env:TOKEN"} })
 	text := ""
 	_ = filepath.WalkDir(h.State.Dir, func(path string, _ os.DirEntry, _ error) error {
 		data, _ := os.ReadFile(path)
@@ -263,7 +264,7 @@ func TestReattachedAttemptHasItsMasks(t *testing.T) {
 // If the secrets of an attempt are not known any more, its output is discarded.
 func TestReattachedAttemptWithUnknownSecretsIsMoved(t *testing.T) {
 	t.Parallel()
-	h := killed(t, fake.Step{Stdout: "one\nand " + secretValue + "\n"}, func(req *v1.ExecuteRequest) {
+	h := killed(t, fake.Step{Stdout: "one\nand " + secretValue + "\n"}, func(req *historyv1.ExecuteRequest) {
 		req.SecretEnv = map[string]string{"TOKEN": "env:TOKEN"}
 	})
 	h.survivor.ForgetEnv()

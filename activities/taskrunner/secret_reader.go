@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"switchyard/activities/secrets"
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/names"
 	"switchyard/workflows/secretref"
@@ -34,7 +35,7 @@ func (n *Node) secretReader() secretReader { return secretReader{n.Secrets, n.Na
 
 // awaitSecrets resolves the secret variables of an attempt for all its members. It waits while the source of secrets is
 // unavailable. The error is that of ctx.
-func (r secretReader) awaitSecrets(ctx context.Context, req *v1.ExecuteRequest, first *member) (secretEnv, error) {
+func (r secretReader) awaitSecrets(ctx context.Context, req *historyv1.ExecuteRequest, first *member) (secretEnv, error) {
 	references := req.GetSecretEnv()
 	values := make(map[string]string, len(references))
 	for _, name := range slices.Sorted(maps.Keys(references)) {
@@ -43,7 +44,7 @@ func (r secretReader) awaitSecrets(ctx context.Context, req *v1.ExecuteRequest, 
 		case ctx.Err() != nil:
 			return secretEnv{}, context.Cause(ctx)
 		case err != nil:
-			return secretEnv{fault: &v1.ExecuteResponse{
+			return secretEnv{fault: &historyv1.ExecuteResponse{
 				State: v1.TaskFailed, Reason: v1.ReasonBadSpec, Error: fmt.Sprintf("secretEnv.%s: %v", name, err), Result: &v1.TaskResult{ExitCode: -1},
 			}}, nil
 		}
@@ -74,7 +75,7 @@ func (r secretReader) awaitSecret(ctx context.Context, text string, who secrets.
 	}
 }
 
-func (r secretReader) requester(req *v1.ExecuteRequest, m *member) secrets.Requester {
+func (r secretReader) requester(req *historyv1.ExecuteRequest, m *member) secrets.Requester {
 	return secrets.Requester{
 		Run: req.GetRunId(), Home: names.Home(req.GetRunId(), req.GetChain()), Chain: req.GetChain(),
 		Task: m.name, Index: m.index, Attempt: m.attempt, Claim: m.claim, Node: r.node,

@@ -10,7 +10,7 @@ import (
 
 	"switchyard/activities/executor"
 	"switchyard/activities/heartbeat"
-	v1 "switchyard/proto/switchyard/v1"
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	"switchyard/workflows/names"
 )
 
@@ -53,7 +53,7 @@ var errGivenUp = errors.New("the request has timed out")
 // Steer performs SteerRequest.action on an attempt. All actions except "restart" are idempotent. An error is a fault of
 // the node; a refused action is an answer. A request that reaches the node too late is not carried out: it could undo a
 // later one.
-func (n *Node) Steer(ctx context.Context, req *v1.SteerRequest) (*v1.SteerResponse, error) {
+func (n *Node) Steer(ctx context.Context, req *historyv1.SteerRequest) (*historyv1.SteerResponse, error) {
 	home := names.Home(req.GetRunId(), req.GetChain())
 	if undecided := n.recovery.Load().undecidedOf(attemptKey{home, names.AttemptID(req.GetTask(), req.GetClaim())}); undecided != nil {
 		await(ctx, undecided)
@@ -63,24 +63,24 @@ func (n *Node) Steer(ctx context.Context, req *v1.SteerRequest) (*v1.SteerRespon
 	}
 	a := n.attempts.findClaim(home, req.GetTask(), req.GetClaim())
 	if req.GetAction() == actionFind && a != nil {
-		return &v1.SteerResponse{}, nil // an attempt that has ended still has its answer
+		return &historyv1.SteerResponse{}, nil // an attempt that has ended still has its answer
 	}
 	if req.GetAction() == actionFind && n.State.Dir == "" {
 		// The attempt may be running. It is found when the node has its state again.
 		return nil, fmt.Errorf("node %s cannot find what its earlier worker has left; the log of its worker says why", n.Name)
 	}
 	if a == nil {
-		return &v1.SteerResponse{Refused: fmt.Sprintf("nothing of it runs on node %s any more", n.Name)}, nil
+		return &historyv1.SteerResponse{Refused: fmt.Sprintf("nothing of it runs on node %s any more", n.Name)}, nil
 	}
 	isWanted := func() bool {
 		return !activity.IsActivity(ctx) || heartbeat.IsWanted(ctx, n.Client, activity.GetInfo(ctx).TaskToken)
 	}
 	refused, err := a.steering.steer(ctx, req, isWanted, a.stop)
 	if refusal, ok := errors.AsType[*executor.Refusal](err); ok {
-		return &v1.SteerResponse{Refused: refusal.Text}, nil
+		return &historyv1.SteerResponse{Refused: refusal.Text}, nil
 	}
 	if errors.Is(err, executor.ErrNotRunning) {
-		return &v1.SteerResponse{Refused: "it is just ending, or has not started yet"}, nil
+		return &historyv1.SteerResponse{Refused: "it is just ending, or has not started yet"}, nil
 	}
 	if err != nil {
 		return nil, err
@@ -88,7 +88,7 @@ func (n *Node) Steer(ctx context.Context, req *v1.SteerRequest) (*v1.SteerRespon
 	if action := req.GetAction(); refused == "" && (action == actionPause || action == actionResume) {
 		a.recoveryFile.update(func(k *recoveryState) { k.suspend(action == actionPause) })
 	}
-	return &v1.SteerResponse{Refused: refused}, nil
+	return &historyv1.SteerResponse{Refused: refused}, nil
 }
 
 // missing returns why a member does not run, or "" if it does. mu is held.
@@ -103,7 +103,7 @@ func (h *steering) missing(task string, claim int32) string {
 }
 
 // steer performs the action of a request, unless nothing waits for its answer. stop ends the attempt.
-func (h *steering) steer(ctx context.Context, req *v1.SteerRequest, isWanted func() bool, stop func(error)) (refused string, err error) {
+func (h *steering) steer(ctx context.Context, req *historyv1.SteerRequest, isWanted func() bool, stop func(error)) (refused string, err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if !isWanted() {

@@ -6,11 +6,11 @@ import (
 	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/sdk/testsuite"
 
-	v1 "switchyard/proto/switchyard/v1"
+	historyv1 "switchyard/proto/switchyard/history/v1"
 )
 
 // givenUp answers the heartbeats of activities that Temporal has given up on, other than those of attempts.
-func givenUp(_ int, p *v1.ExecuteProgress) error {
+func givenUp(_ int, p *historyv1.ExecuteProgress) error {
 	if p == nil {
 		return serviceerror.NewNotFound("no such activity")
 	}
@@ -27,7 +27,7 @@ func TestLateRequestIsNotCarriedOut(t *testing.T) {
 	env := suite.NewTestActivityEnvironment()
 	env.RegisterActivity(b.Steer)
 	pause := func() error {
-		_, err := env.ExecuteActivity(b.Steer, &v1.SteerRequest{RunId: "r-1", Task: "a", Claim: 1, Action: actionPause})
+		_, err := env.ExecuteActivity(b.Steer, &historyv1.SteerRequest{RunId: "r-1", Task: "a", Claim: 1, Action: actionPause})
 		return err
 	}
 	id := b.fake.Calls()[0].Attempt.ID
@@ -39,7 +39,7 @@ func TestLateRequestIsNotCarriedOut(t *testing.T) {
 	if err := pause(); err != nil || !b.fake.Paused(id) {
 		t.Errorf("a request in time: %v, paused %t", err, b.fake.Paused(id))
 	}
-	if _, err := b.Steer(t.Context(), &v1.SteerRequest{RunId: "r-1", Task: "a", Claim: 1, Action: actionResume}); err != nil {
+	if _, err := b.Steer(t.Context(), &historyv1.SteerRequest{RunId: "r-1", Task: "a", Claim: 1, Action: actionResume}); err != nil {
 		t.Error(err)
 	}
 	b.fake.Release("a")

@@ -9,6 +9,7 @@ import (
 
 	"switchyard/activities/logs"
 	"switchyard/activities/store"
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/names"
 )
@@ -18,7 +19,7 @@ type taskLog struct {
 	*logs.Writer
 	store   *store.Store
 	logger  *slog.Logger
-	req     *v1.ExecuteRequest
+	req     *historyv1.ExecuteRequest
 	options logs.Options
 }
 
@@ -86,7 +87,7 @@ func (l *taskLog) writeNotices(notices ...string) {
 
 // closeOrSuspend closes the log of an attempt. It suspends the log if another worker continues the attempt: this worker
 // has left the attempt, or the answer of a remote attempt is "moved". The result of an attempt whose log lacks output warns of that.
-func (l *taskLog) closeOrSuspend(ctx context.Context, isLeft bool, res *v1.ExecuteResponse) {
+func (l *taskLog) closeOrSuspend(ctx context.Context, isLeft bool, res *historyv1.ExecuteResponse) {
 	if isLeft || v1.IsRemote(l.req.GetType()) && res.GetState() == v1.AttemptMoved {
 		l.warn(l.Suspend(ctx))
 		return

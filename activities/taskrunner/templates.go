@@ -8,7 +8,7 @@ import (
 
 	"google.golang.org/protobuf/types/known/structpb"
 
-	v1 "switchyard/proto/switchyard/v1"
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	"switchyard/workflows/condition"
 )
 
@@ -23,7 +23,7 @@ type templates struct {
 
 // render returns the spec and the environment of a member with their templates rendered. An expression that cannot be
 // evaluated is a fault of the task.
-func (t *templates) render(ctx context.Context, req *v1.ExecuteRequest, g *inputs, m *member) (spec *structpb.Struct, env map[string]string, err error) {
+func (t *templates) render(ctx context.Context, req *historyv1.ExecuteRequest, g *inputs, m *member) (spec *structpb.Struct, env map[string]string, err error) {
 	if g.view == nil {
 		return req.GetSpec(), req.GetEnv(), nil
 	}
@@ -41,7 +41,7 @@ func (t *templates) render(ctx context.Context, req *v1.ExecuteRequest, g *input
 
 // inputOf returns the value of `input` in expressions: the task's own input. For an instance it also has item, index and
 // count, unless the task's input uses the name itself.
-func inputOf(req *v1.ExecuteRequest, g *inputs, m *member) *structpb.Struct {
+func inputOf(req *historyv1.ExecuteRequest, g *inputs, m *member) *structpb.Struct {
 	if m.index < 0 {
 		return req.GetInput()
 	}

@@ -10,6 +10,7 @@ import (
 
 	"switchyard/activities/executor"
 	"switchyard/activities/executor/workspace"
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 )
 
@@ -50,7 +51,7 @@ func (w *work) id(m *member) string {
 
 // prepare sets the workspace up for a member. A response means that the member has already failed, because its request
 // cannot be resolved.
-func (w *work) prepare(ctx context.Context, m *member) (*v1.ExecuteResponse, error) {
+func (w *work) prepare(ctx context.Context, m *member) (*historyv1.ExecuteResponse, error) {
 	req, n := w.attempt.req, w.node
 	w.started = time.Time{}
 	if failed := w.secrets.failure(); failed != nil {
@@ -61,17 +62,17 @@ func (w *work) prepare(ctx context.Context, m *member) (*v1.ExecuteResponse, err
 	case err != nil && ctx.Err() != nil:
 		return nil, err
 	case err != nil:
-		return &v1.ExecuteResponse{State: v1.TaskFailed, Reason: v1.ReasonExpression, Error: err.Error(), Result: &v1.TaskResult{ExitCode: -1}}, nil
+		return &historyv1.ExecuteResponse{State: v1.TaskFailed, Reason: v1.ReasonExpression, Error: err.Error(), Result: &v1.TaskResult{ExitCode: -1}}, nil
 	}
 	command := &structpb.Struct{Fields: map[string]*structpb.Value{"command": spec.GetFields()["command"]}}
 	if n.Folders.SharedDir == "" && req.GetTemplates() && v1.NeedsSharedDir(req.GetType(), command, nil) {
 		// Placement saw the command before its expressions were evaluated.
-		return &v1.ExecuteResponse{State: v1.TaskFailed, Reason: v1.ReasonBadSpec, Result: &v1.TaskResult{ExitCode: -1}, Error: fmt.Sprintf(
+		return &historyv1.ExecuteResponse{State: v1.TaskFailed, Reason: v1.ReasonBadSpec, Result: &v1.TaskResult{ExitCode: -1}, Error: fmt.Sprintf(
 			"the command names $%s, and node %s has no shared folder; add constraints.requiresCapabilities: {%s: \"true\"} to the task", v1.SharedDirVariable, n.Name, v1.SharedDirCapability)}, nil
 	}
 	w.spec = spec
 	if keys := loginKeys(req, spec); keys != "" {
-		w.attempt.progress.advance(func(p *v1.ExecuteProgress) { p.SshPublicKey = keys })
+		w.attempt.progress.advance(func(p *historyv1.ExecuteProgress) { p.SshPublicKey = keys })
 	}
 	checkpoint, err := n.records().loadCheckpoint(ctx, req, m)
 	if err != nil {
@@ -97,7 +98,7 @@ func (w *work) prepare(ctx context.Context, m *member) (*v1.ExecuteResponse, err
 }
 
 // boundTo returns the NUMA node to which an attempt is bound, or nil.
-func (n *Node) boundTo(req *v1.ExecuteRequest) *int32 {
+func (n *Node) boundTo(req *historyv1.ExecuteRequest) *int32 {
 	if n.HasNUMA != nil && !n.HasNUMA() {
 		return nil
 	}
@@ -105,7 +106,7 @@ func (n *Node) boundTo(req *v1.ExecuteRequest) *int32 {
 }
 
 // do runs a prepared member and returns how it ended. An error is a fault of the node.
-func (w *work) do(ctx context.Context, m *member) (*v1.ExecuteResponse, error) {
+func (w *work) do(ctx context.Context, m *member) (*historyv1.ExecuteResponse, error) {
 	a, req := w.attempt, w.attempt.req
 	w.checkpointer.watch(w.ws, m)
 	runCtx, limit, cancel := withTimeLimit(ctx, req.GetTimeout().AsDuration(), w.since)
@@ -163,7 +164,7 @@ func (w *work) do(ctx context.Context, m *member) (*v1.ExecuteResponse, error) {
 }
 
 // collect adds what a member has left to its answer. If err is set, it returns the fault of the node instead.
-func (w *work) collect(ctx context.Context, m *member, result executor.Result, res *v1.ExecuteResponse, err error) (*v1.ExecuteResponse, error) {
+func (w *work) collect(ctx context.Context, m *member, result executor.Result, res *historyv1.ExecuteResponse, err error) (*historyv1.ExecuteResponse, error) {
 	if err != nil {
 		w.checkpointer.final(ctx, false)
 		return nil, fmt.Errorf("run %s: %w", m.name, w.secrets.maskError(err))
@@ -234,7 +235,7 @@ func (w *work) beginIdle() {
 }
 
 // timed adds the times of the member's process to an answer.
-func (w *work) timed(res *v1.ExecuteResponse) *v1.ExecuteResponse {
+func (w *work) timed(res *historyv1.ExecuteResponse) *historyv1.ExecuteResponse {
 	if !w.started.IsZero() {
 		res.StartedAt, res.CompletedAt = timestamppb.New(w.started), timestamppb.Now()
 	}

@@ -24,6 +24,7 @@ import (
 	"switchyard/cli/client"
 	"switchyard/cli/exit"
 	"switchyard/gateway/auth"
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 )
 
@@ -47,7 +48,7 @@ func TestEachObservationIsJudged(t *testing.T) {
 		return judgePort(role, port, syscall.EADDRINUSE, &holder{7, program, append([]string{program}, args...)}, isOwn)
 	}
 	store := func(change func(*storeView)) Finding {
-		v := storeView{isFolder: true, cluster: "mine", leader: &v1.LeaderHeartbeat{Store: "a"}}
+		v := storeView{isFolder: true, cluster: "mine", leader: &historyv1.LeaderHeartbeat{Store: "a"}}
 		v.Location, v.IsStore, v.Identity, v.Claim.Cluster = "/data", true, "a", "mine"
 		change(&v)
 		return judgeStore(v)

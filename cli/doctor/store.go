@@ -7,7 +7,7 @@ import (
 	"os"
 
 	"switchyard/activities/store"
-	v1 "switchyard/proto/switchyard/v1"
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	"switchyard/workers"
 )
 
@@ -19,7 +19,7 @@ type storeView struct {
 	// cluster is the ID of the cluster to which the store must belong, or "" if it is unknown.
 	cluster string
 	// leader is the leader of the fleet, or nil if none is known whose store the fleet shares.
-	leader *v1.LeaderHeartbeat
+	leader *historyv1.LeaderHeartbeat
 	// isFolder is set for a folder. writeErr explains why this process cannot write to the folder, or cannot create it.
 	isFolder bool
 	writeErr error

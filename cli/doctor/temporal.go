@@ -12,7 +12,7 @@ import (
 	"go.temporal.io/api/workflowservice/v1"
 
 	"switchyard/activities/registry"
-	v1 "switchyard/proto/switchyard/v1"
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	"switchyard/workers"
 )
 
@@ -33,7 +33,7 @@ func (e *examination) close() {
 }
 
 // leader returns the heartbeat of the gateway that leads the fleet, and when the server received it. It is nil if none leads.
-func (e *examination) leader(ctx context.Context) (*v1.LeaderHeartbeat, time.Time, error) {
+func (e *examination) leader(ctx context.Context) (*historyv1.LeaderHeartbeat, time.Time, error) {
 	if e.Temporal == nil {
 		return nil, time.Time{}, errNoTemporal
 	}

@@ -9,6 +9,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"switchyard/activities/placement"
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 )
 
@@ -90,9 +91,9 @@ func measurePlacement(nodes int) (f placementFigures, err error) {
 	for i := range placedTasks {
 		now = now.Add(time.Millisecond) // attempts take longer than a second, so no queue is filled ahead
 		done := held[i]
-		q.Release(done.run, []*v1.ClaimRef{{Task: done.task, Claim: 1, Outcome: "done"}})
+		q.Release(done.run, []*historyv1.ClaimRef{{Task: done.task, Claim: 1, Outcome: "done"}})
 		run := done.run
-		q.Request(run, []*v1.TaskRequest{madeUpTask(first + i)})
+		q.Request(run, []*historyv1.TaskRequest{madeUpTask(first + i)})
 		q.Place()
 		more, _ := q.Take(run)
 		placed += len(more)
@@ -119,7 +120,7 @@ type heldTask struct{ run, task string }
 // placeAtOnce requests tasks from all runs and returns those that got a node.
 func placeAtOnce(q *placement.Queue, first, n int) []heldTask {
 	for r := range placedRuns {
-		var reqs []*v1.TaskRequest
+		var reqs []*historyv1.TaskRequest
 		for i := first + r; i < first+n; i += placedRuns {
 			reqs = append(reqs, madeUpTask(i))
 		}
@@ -162,9 +163,9 @@ func madeUpFleet(n int, sequence int64) []placement.Node {
 }
 
 // madeUpTask returns the i-th task. There are placedKinds kinds of tasks in three priorities.
-func madeUpTask(i int) *v1.TaskRequest {
+func madeUpTask(i int) *historyv1.TaskRequest {
 	kind := i % placedKinds
-	r := &v1.TaskRequest{
+	r := &historyv1.TaskRequest{
 		Task: fmt.Sprintf("task-%d", i), Claim: 1, Type: "shell", Priority: int32(kind % 3), Constraints: &v1.Constraints{},
 		Resources: &v1.Resources{Cores: proto.Float64([]float64{0.25, 0.5, 1, 1.5}[kind%4]), MemoryMb: int32(kind%5) * 256},
 	}

@@ -15,6 +15,7 @@ import (
 	"google.golang.org/protobuf/types/known/structpb"
 
 	"switchyard/dev/processes"
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/names"
 )
@@ -79,16 +80,16 @@ func oneTask(name string, t *v1.TaskDefinition) *v1.Definition {
 }
 
 // run submits a definition, and returns the state of the run when it has completed, and how long that took.
-func (y *cluster) run(ctx context.Context, def *v1.Definition) (*v1.StatusResponse, time.Duration, error) {
+func (y *cluster) run(ctx context.Context, def *v1.Definition) (*historyv1.StatusResponse, time.Duration, error) {
 	began := time.Now()
 	run, err := y.conn.ExecuteWorkflow(ctx, client.StartWorkflowOptions{
 		ID:        names.NewRunID(def.GetName()),
 		TaskQueue: names.ControlQueue,
-	}, names.RunWorkflow, &v1.RunInput{Definition: def})
+	}, names.RunWorkflow, &historyv1.RunInput{Definition: def})
 	if err != nil {
 		return nil, 0, err
 	}
-	var status v1.StatusResponse
+	var status historyv1.StatusResponse
 	took, err := y.await(ctx, run, began)
 	if err == nil {
 		err = run.Get(ctx, &status)

@@ -15,6 +15,7 @@ import (
 	"switchyard/gateway/nodeaccess"
 	"switchyard/gateway/paging"
 	"switchyard/gateway/rpcerror"
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/proto/switchyard/v1/switchyardv1connect"
 )
@@ -101,7 +102,7 @@ func (s Service) putProbe(ctx context.Context, data []byte) (*connect.Response[v
 func checkNodeValue(kind storekey.NodeValue, data []byte) error {
 	switch kind {
 	case storekey.ResultValue, storekey.BatchValue:
-		return proto.Unmarshal(data, &v1.ExecuteResponse{})
+		return proto.Unmarshal(data, &historyv1.ExecuteResponse{})
 	case storekey.LogChunkValue:
 		return logs.CheckChunk(data)
 	}
@@ -123,7 +124,7 @@ func (s Service) putChunk(ctx context.Context, key string, data []byte) error {
 
 // putResult stores a result record. It may replace any record except that of a completed attempt.
 func (s Service) putResult(ctx context.Context, key string, data []byte) error {
-	var stored v1.ExecuteResponse
+	var stored historyv1.ExecuteResponse
 	switch err := s.Store.GetMessage(ctx, key, &stored); {
 	case errors.Is(err, store.ErrNotFound):
 	case err != nil:

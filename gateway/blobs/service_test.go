@@ -14,6 +14,7 @@ import (
 	"switchyard/activities/store"
 	"switchyard/activities/store/storekey"
 	"switchyard/gateway/auth"
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 )
 
@@ -34,11 +35,11 @@ func TestServiceServesAsAStore(t *testing.T) {
 		t.Errorf("a missing value: %v", err)
 	}
 	for i, state := range []string{"failed", "completed"} {
-		if existed, err := s.PutMessageIfAbsent(t.Context(), key, &v1.ExecuteResponse{State: state}); err != nil || existed != (i > 0) {
+		if existed, err := s.PutMessageIfAbsent(t.Context(), key, &historyv1.ExecuteResponse{State: state}); err != nil || existed != (i > 0) {
 			t.Errorf("value %d: existed %t, %v", i, existed, err)
 		}
 	}
-	var first v1.ExecuteResponse
+	var first historyv1.ExecuteResponse
 	if err := s.GetMessage(t.Context(), key, &first); err != nil || first.GetState() != "failed" {
 		t.Errorf("the first value is %v, %v", &first, err)
 	}
@@ -150,9 +151,9 @@ func TestFinalValuesNeverChange(t *testing.T) {
 		state string
 		code  connect.Code
 	}{{"failed", 0}, {"completed", 0}, {"failed", connect.CodeAlreadyExists}} {
-		wantCode(t, step.state, s.PutMessage(t.Context(), record, &v1.ExecuteResponse{State: step.state}), step.code)
+		wantCode(t, step.state, s.PutMessage(t.Context(), record, &historyv1.ExecuteResponse{State: step.state}), step.code)
 	}
-	var kept v1.ExecuteResponse
+	var kept historyv1.ExecuteResponse
 	if err := f.Store.GetMessage(t.Context(), record, &kept); err != nil || kept.GetState() != "completed" {
 		t.Errorf("the record is %v, %v", &kept, err)
 	}
@@ -167,7 +168,7 @@ func TestLogQuotaLeavesRoomForResults(t *testing.T) {
 	if err := s.Put(t.Context(), storekey.LogChunk("ci-0k/c", 0, "build", 0, 1, 0), logChunk(t, "x")); !errors.Is(err, store.ErrLogQuota) {
 		t.Errorf("a chunk: %v", err)
 	}
-	if err := s.PutMessage(t.Context(), storekey.Result("ci-0k/c", 0, "build", 0), &v1.ExecuteResponse{State: "completed"}); err != nil {
+	if err := s.PutMessage(t.Context(), storekey.Result("ci-0k/c", 0, "build", 0), &historyv1.ExecuteResponse{State: "completed"}); err != nil {
 		t.Errorf("a result: %v", err)
 	}
 }

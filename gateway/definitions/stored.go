@@ -11,6 +11,7 @@ import (
 
 	"switchyard/activities/library"
 	"switchyard/gateway/rpcerror"
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/definition"
 	"switchyard/workflows/definition/source"
@@ -67,8 +68,8 @@ func (c Checker) FindMissing(ctx context.Context, places []definition.StoredRefe
 }
 
 // Freeze returns the stored workflows that the tasks of a definition name, and those that these name in turn.
-func (c Checker) Freeze(ctx context.Context, def *v1.Definition) (*v1.FrozenWorkflows, error) {
-	frozen := &v1.FrozenWorkflows{Definitions: map[string]*v1.Definition{}}
+func (c Checker) Freeze(ctx context.Context, def *v1.Definition) (*historyv1.FrozenWorkflows, error) {
+	frozen := &historyv1.FrozenWorkflows{Definitions: map[string]*v1.Definition{}}
 	for todo := []*v1.Definition{def}; len(todo) > 0; todo = todo[1:] {
 		checked, err := definition.CompleteChecked(todo[0])
 		if err != nil {

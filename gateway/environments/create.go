@@ -15,6 +15,7 @@ import (
 
 	"switchyard/gateway/auth"
 	"switchyard/gateway/rpcerror"
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 )
 
@@ -120,8 +121,8 @@ func errBeingCreated(name string) error {
 }
 
 // newCaptureRequest returns the input of the workflow that creates the requested environment.
-func (s Service) newCaptureRequest(ctx context.Context, req *v1.CreateEnvironmentRequest) (*v1.CaptureRequest, error) {
-	in := &v1.CaptureRequest{VmImage: req.GetVmImage(), RegistryAuth: req.GetRegistryAuth(), Environment: &v1.Environment{
+func (s Service) newCaptureRequest(ctx context.Context, req *v1.CreateEnvironmentRequest) (*historyv1.CaptureRequest, error) {
+	in := &historyv1.CaptureRequest{VmImage: req.GetVmImage(), RegistryAuth: req.GetRegistryAuth(), Environment: &v1.Environment{
 		Name: req.GetName(), State: v1.EnvironmentCreating, Archive: newArchive(), CreatedBy: auth.From(ctx).Name, CreatedAt: timestamppb.Now(),
 		Image: req.GetImage(),
 	}}
@@ -139,7 +140,7 @@ func (s Service) newCaptureRequest(ctx context.Context, req *v1.CreateEnvironmen
 }
 
 // addSource adds the source task of an environment and the node that runs it.
-func (s Service) addSource(ctx context.Context, in *v1.CaptureRequest, req *v1.CreateEnvironmentRequest) error {
+func (s Service) addSource(ctx context.Context, in *historyv1.CaptureRequest, req *v1.CreateEnvironmentRequest) error {
 	source, err := s.FindSource(ctx, req.GetRun(), req.GetTask(), capturePurpose, isCapturable)
 	if err != nil {
 		return err

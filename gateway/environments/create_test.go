@@ -10,6 +10,7 @@ import (
 	"switchyard/dev/servicetest"
 	"switchyard/dev/testneeds"
 	"switchyard/gateway/auth"
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 )
 
@@ -38,19 +39,19 @@ func running() map[string]Source {
 func TestCreateStartsACaptureOfTheSource(t *testing.T) {
 	for name, test := range map[string]struct {
 		req  *v1.CreateEnvironmentRequest
-		want func(*v1.CaptureRequest) bool
+		want func(*historyv1.CaptureRequest) bool
 		node string
 	}{
-		"image": {&v1.CreateEnvironmentRequest{Image: "debian:13", RegistryAuth: "hub"}, func(in *v1.CaptureRequest) bool {
+		"image": {&v1.CreateEnvironmentRequest{Image: "debian:13", RegistryAuth: "hub"}, func(in *historyv1.CaptureRequest) bool {
 			return in.GetEnvironment().GetImage() == "debian:13" && in.GetRegistryAuth() == "hub"
 		}, "large"},
-		"node":    {&v1.CreateEnvironmentRequest{Image: "debian:13", Node: "small"}, func(in *v1.CaptureRequest) bool { return true }, "small"},
-		"machine": {&v1.CreateEnvironmentRequest{VmImage: "/srv/debian.qcow2"}, func(in *v1.CaptureRequest) bool { return in.GetVmImage() == "/srv/debian.qcow2" }, "small"},
-		"bucket":  {&v1.CreateEnvironmentRequest{VmImage: "s3://images/debian.qcow2?region=eu"}, func(in *v1.CaptureRequest) bool { return in.GetVmImage() != "" }, "small"},
-		"task": {&v1.CreateEnvironmentRequest{Run: "desk-1", Task: "vps"}, func(in *v1.CaptureRequest) bool {
+		"node":    {&v1.CreateEnvironmentRequest{Image: "debian:13", Node: "small"}, func(in *historyv1.CaptureRequest) bool { return true }, "small"},
+		"machine": {&v1.CreateEnvironmentRequest{VmImage: "/srv/debian.qcow2"}, func(in *historyv1.CaptureRequest) bool { return in.GetVmImage() == "/srv/debian.qcow2" }, "small"},
+		"bucket":  {&v1.CreateEnvironmentRequest{VmImage: "s3://images/debian.qcow2?region=eu"}, func(in *historyv1.CaptureRequest) bool { return in.GetVmImage() != "" }, "small"},
+		"task": {&v1.CreateEnvironmentRequest{Run: "desk-1", Task: "vps"}, func(in *historyv1.CaptureRequest) bool {
 			return in.GetChain() == "c1" && in.GetClaim() == 4 && in.GetType() == v1.TypeVPS && in.GetEnvironment().GetTask() == "vps"
 		}, "small"},
-		"the only one": {&v1.CreateEnvironmentRequest{Run: "desk-1"}, func(in *v1.CaptureRequest) bool {
+		"the only one": {&v1.CreateEnvironmentRequest{Run: "desk-1"}, func(in *historyv1.CaptureRequest) bool {
 			return in.GetEnvironment().GetTask() == "vps" && in.GetEnvironment().GetRun() == "desk-1"
 		}, "small"},
 	} {

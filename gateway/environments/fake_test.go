@@ -10,6 +10,7 @@ import (
 
 	"switchyard/activities/executor"
 	"switchyard/gateway/rpcerror"
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 )
 
@@ -22,7 +23,7 @@ type fakes struct {
 	sources   map[string]Source // by run and task
 
 	reserved, released []string // archives
-	started            []*v1.CaptureRequest
+	started            []*historyv1.CaptureRequest
 	ended, forgotten   []string
 	overtaken          bool // another request starts the creation first
 }
@@ -72,7 +73,7 @@ func (f *fakes) DeleteArchive(_ context.Context, archive string) error {
 
 type fakeCreations struct{ *fakes }
 
-func (f fakeCreations) Start(_ context.Context, in *v1.CaptureRequest) error {
+func (f fakeCreations) Start(_ context.Context, in *historyv1.CaptureRequest) error {
 	if f.overtaken {
 		return serviceerror.NewWorkflowExecutionAlreadyStarted("it runs", "", "")
 	}

@@ -13,6 +13,7 @@ import (
 	"switchyard/activities/executor"
 	"switchyard/gateway/paging"
 	"switchyard/gateway/rpcerror"
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/proto/switchyard/v1/switchyardv1connect"
 	"switchyard/workflows/nearest"
@@ -39,7 +40,7 @@ type Library interface {
 type Creations interface {
 	// Start starts a workflow. It returns a *serviceerror.WorkflowExecutionAlreadyStarted if a workflow for the name is
 	// running.
-	Start(ctx context.Context, in *v1.CaptureRequest) error
+	Start(ctx context.Context, in *historyv1.CaptureRequest) error
 	// Get returns the environment that is being created under a name or whose creation failed recently, or nil. Its version
 	// is the one being created.
 	Get(ctx context.Context, name string) (*v1.Environment, error)

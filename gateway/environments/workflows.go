@@ -22,6 +22,7 @@ import (
 	"switchyard/gateway/rpcerror"
 	"switchyard/gateway/runindex"
 	"switchyard/gateway/runview"
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/names"
 )
@@ -48,7 +49,7 @@ type Workflows struct {
 var _ Creations = Workflows{}
 
 // Start starts the workflow that creates an environment.
-func (w Workflows) Start(ctx context.Context, in *v1.CaptureRequest) error {
+func (w Workflows) Start(ctx context.Context, in *historyv1.CaptureRequest) error {
 	e := in.GetEnvironment()
 	_, err := w.Client.ExecuteWorkflow(ctx, client.StartWorkflowOptions{
 		ID:                       names.EnvironmentWorkflowID(e.GetName()),
@@ -122,7 +123,7 @@ func addProgress(e *v1.Environment, pending []*workflowpb.PendingActivityInfo) {
 		case kind == names.CaptureActivity && state == enumspb.PENDING_ACTIVITY_STATE_SCHEDULED:
 			e.Error = "waiting for node " + e.GetNode() + " begins"
 		}
-		progress := &v1.CaptureProgress{}
+		progress := &historyv1.CaptureProgress{}
 		if beats := p.GetHeartbeatDetails().GetPayloads(); len(beats) > 0 && converter.GetDefaultDataConverter().FromPayload(beats[0], progress) == nil {
 			e.Size = progress.GetSize()
 		}
@@ -237,7 +238,7 @@ func (w Workflows) Forget(ctx context.Context, name string) error {
 		StaticSummary:            "forget the creation of environment " + name,
 
 		WorkflowExecutionErrorWhenAlreadyStarted: true,
-	}, names.EnvironmentWorkflow, &v1.CaptureRequest{})
+	}, names.EnvironmentWorkflow, &historyv1.CaptureRequest{})
 	if rpcerror.CodeOf(err) == connect.CodeAlreadyExists {
 		return nil // a new creation is running
 	}

@@ -12,6 +12,7 @@ import (
 
 	"switchyard/gateway/rpcerror"
 	"switchyard/gateway/submission"
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/definition"
 	"switchyard/workflows/names"
@@ -20,7 +21,7 @@ import (
 // queue rates nodes for tasks. It is safe for concurrent use.
 type queue interface {
 	// explain returns the ratings of the nodes for the tasks of a request.
-	explain(ctx context.Context, ask *v1.ExplainRequest) (*v1.ExplainResponse, error)
+	explain(ctx context.Context, ask *historyv1.ExplainRequest) (*historyv1.ExplainResponse, error)
 }
 
 // placementQueue queries the placement queue.
@@ -31,8 +32,8 @@ type placementQueue struct{ client client.Client }
 const explainTimeout = 10 * time.Second
 
 // newTaskRequest returns the request that a run would send to the placement queue for a task.
-func newTaskRequest(name string, def *v1.TaskDefinition, options *v1.RunOptions, now time.Time) *v1.TaskRequest {
-	return &v1.TaskRequest{
+func newTaskRequest(name string, def *v1.TaskDefinition, options *v1.RunOptions, now time.Time) *historyv1.TaskRequest {
+	return &historyv1.TaskRequest{
 		Task: name, Type: def.GetType(), Constraints: definition.Constraints(def), Resources: def.GetResources(),
 		Container: definition.ContainerNeeds(def), Needs: definition.TaskNeeds(def), Priority: def.GetPriority(), QueuedAt: timestamppb.New(now),
 		PlacementTimeout: definition.PlacementTimeout(def, options.GetPlacementTimeout()),
@@ -40,7 +41,7 @@ func newTaskRequest(name string, def *v1.TaskDefinition, options *v1.RunOptions,
 }
 
 // explain queries the placement queue about tasks of a run.
-func (q placementQueue) explain(ctx context.Context, ask *v1.ExplainRequest) (*v1.ExplainResponse, error) {
+func (q placementQueue) explain(ctx context.Context, ask *historyv1.ExplainRequest) (*historyv1.ExplainResponse, error) {
 	ctx, cancel := context.WithTimeout(ctx, explainTimeout)
 	defer cancel()
 	asked, err := q.client.ExecuteWorkflow(ctx, client.StartWorkflowOptions{
@@ -53,7 +54,7 @@ func (q placementQueue) explain(ctx context.Context, ask *v1.ExplainRequest) (*v
 	if err != nil {
 		return nil, fmt.Errorf("ask the placement queue: %w", err)
 	}
-	var said v1.ExplainResponse
+	var said historyv1.ExplainResponse
 	if err := asked.Get(ctx, &said); err != nil {
 		if ctx.Err() != nil || rpcerror.IsTimeout(err) {
 			return nil, connect.NewError(connect.CodeUnavailable, fmt.Errorf("the placement queue did not answer within %s; is a gateway running that can own it?", explainTimeout))

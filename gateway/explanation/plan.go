@@ -7,6 +7,7 @@ import (
 	"connectrpc.com/connect"
 
 	"switchyard/gateway/submission"
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/definition"
 	"switchyard/workflows/definition/source"
@@ -15,7 +16,7 @@ import (
 // Runs checks requests. It is safe for concurrent use.
 type Runs interface {
 	// Prepare checks a request and returns the input of its run and the warnings about its definition.
-	Prepare(ctx context.Context, req *v1.SubmitRunRequest) (*v1.RunInput, source.Problems, error)
+	Prepare(ctx context.Context, req *v1.SubmitRunRequest) (*historyv1.RunInput, source.Problems, error)
 }
 
 // planner describes what runs would do.

@@ -10,6 +10,7 @@ import (
 	"connectrpc.com/connect"
 
 	"switchyard/dev/testneeds"
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/definition"
 	"switchyard/workflows/definition/source"
@@ -23,11 +24,11 @@ const answerExplained = 2
 // pairQueue finds a fitting node for the first tasks of each query.
 type pairQueue struct{ asks int }
 
-func (q *pairQueue) explain(_ context.Context, ask *v1.ExplainRequest) (*v1.ExplainResponse, error) {
+func (q *pairQueue) explain(_ context.Context, ask *historyv1.ExplainRequest) (*historyv1.ExplainResponse, error) {
 	q.asks++
-	said := &v1.ExplainResponse{}
+	said := &historyv1.ExplainResponse{}
 	for range min(len(ask.GetMore()), answerExplained) {
-		said.More = append(said.More, &v1.ExplainResponse{Nodes: []*v1.NodeVerdict{{Feasible: true}, {}}})
+		said.More = append(said.More, &historyv1.ExplainResponse{Nodes: []*v1.NodeVerdict{{Feasible: true}, {}}})
 	}
 	return said, nil
 }
@@ -35,13 +36,13 @@ func (q *pairQueue) explain(_ context.Context, ask *v1.ExplainRequest) (*v1.Expl
 // parsedRun reads the document of a request.
 type parsedRun struct{}
 
-func (parsedRun) Prepare(_ context.Context, req *v1.SubmitRunRequest) (*v1.RunInput, source.Problems, error) {
+func (parsedRun) Prepare(_ context.Context, req *v1.SubmitRunRequest) (*historyv1.RunInput, source.Problems, error) {
 	def, err := definition.Parse("d.yaml", []byte(req.GetDocument()))
 	if err != nil {
 		return nil, nil, err
 	}
 	references, err := definition.References(def)
-	return &v1.RunInput{Definition: def, References: references}, nil, err
+	return &historyv1.RunInput{Definition: def, References: references}, nil, err
 }
 
 func TestPlanAsksAboutABoundedNumberOfKinds(t *testing.T) {

@@ -6,6 +6,7 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/names"
 )
@@ -21,8 +22,8 @@ const (
 
 // planPlacement queries the placement queue where each of the tasks could run now. It asks only once for tasks with the
 // same requirements.
-func (p planner) planPlacement(ctx context.Context, in *v1.RunInput, tasks []*v1.PlannedTask) error {
-	var asks []*v1.TaskRequest
+func (p planner) planPlacement(ctx context.Context, in *historyv1.RunInput, tasks []*v1.PlannedTask) error {
+	var asks []*historyv1.TaskRequest
 	kinds := map[string][]*v1.PlannedTask{}
 	var order []string
 	for _, t := range tasks {
@@ -46,7 +47,7 @@ func (p planner) planPlacement(ctx context.Context, in *v1.RunInput, tasks []*v1
 		if asked == len(asks) {
 			break
 		}
-		said, err := p.queue.explain(ctx, &v1.ExplainRequest{RunId: run, More: asks[asked:min(len(asks), asked+plansAtOnce)]})
+		said, err := p.queue.explain(ctx, &historyv1.ExplainRequest{RunId: run, More: asks[asked:min(len(asks), asked+plansAtOnce)]})
 		if err != nil {
 			return err
 		}
@@ -69,14 +70,14 @@ func (p planner) planPlacement(ctx context.Context, in *v1.RunInput, tasks []*v1
 }
 
 // placementKey returns a key that is equal for tasks with the same placement requirements.
-func placementKey(req *v1.TaskRequest) (string, error) {
-	bare := &v1.TaskRequest{Type: req.GetType(), Constraints: req.GetConstraints(), Resources: req.GetResources(), Container: req.GetContainer(), Needs: req.GetNeeds()}
+func placementKey(req *historyv1.TaskRequest) (string, error) {
+	bare := &historyv1.TaskRequest{Type: req.GetType(), Constraints: req.GetConstraints(), Resources: req.GetResources(), Container: req.GetContainer(), Needs: req.GetNeeds()}
 	key, err := proto.MarshalOptions{Deterministic: true}.Marshal(bare)
 	return string(key), err
 }
 
 // placementSummary summarises in one line how many nodes could run a task now, or why none can.
-func placementSummary(said *v1.ExplainResponse) string {
+func placementSummary(said *historyv1.ExplainResponse) string {
 	fit := 0
 	for _, n := range said.GetNodes() {
 		if n.GetFeasible() {

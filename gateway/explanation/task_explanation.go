@@ -12,6 +12,7 @@ import (
 	"switchyard/gateway/runevents"
 	"switchyard/gateway/runindex"
 	"switchyard/gateway/runview"
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/phrase"
 )
@@ -46,7 +47,7 @@ func (e explainer) ExplainTask(ctx context.Context, req *connect.Request[v1.Expl
 	state := t.GetState()
 	res := &v1.ExplainTaskResponse{Task: name, State: state}
 	ended := v1.HasTaskEnded(t)
-	said := &v1.ExplainResponse{}
+	said := &historyv1.ExplainResponse{}
 	if v1.NeedsNode(t.GetType()) && !endedUnplaced(t) {
 		said, err = e.explainTask(ctx, id, about)
 	}
@@ -131,7 +132,7 @@ func (e explainer) explainNotes(ctx context.Context, v *runview.View, about runv
 }
 
 // explainTask queries the placement queue about a task or instance of a run.
-func (e explainer) explainTask(ctx context.Context, id string, about runview.TaskRef) (*v1.ExplainResponse, error) {
+func (e explainer) explainTask(ctx context.Context, id string, about runview.TaskRef) (*historyv1.ExplainResponse, error) {
 	desc, err := e.reader.Describe(ctx, id)
 	if err != nil {
 		return nil, err
@@ -142,7 +143,7 @@ func (e explainer) explainTask(ctx context.Context, id string, about runview.Tas
 	}
 	req := newTaskRequest(about.Name, in.GetDefinition().GetTasks()[about.TaskName], in.GetOptions(), e.now())
 	req.Claim = about.Claim()
-	return e.queue.explain(ctx, &v1.ExplainRequest{RunId: id, Request: req})
+	return e.queue.explain(ctx, &historyv1.ExplainRequest{RunId: id, Request: req})
 }
 
 // waitsFor returns what a task outside the placement queue waits for, or "" if the task is in the queue.

@@ -16,6 +16,7 @@ import (
 	"switchyard/gateway/auth"
 	"switchyard/gateway/paging"
 	"switchyard/gateway/rpcerror"
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/proto/switchyard/v1/switchyardv1connect"
 	"switchyard/workflows/names"
@@ -29,7 +30,7 @@ type Registry interface {
 	// Get returns a node with its snapshot.
 	Get(ctx context.Context, name string) (*v1.Node, error)
 	// Drain takes a node out of service, or changes the terms of its drain.
-	Drain(ctx context.Context, name string, drain *v1.NodeDrain) (*v1.Node, error)
+	Drain(ctx context.Context, name string, drain *historyv1.NodeDrain) (*v1.Node, error)
 	// Undrain puts a node back into service.
 	Undrain(ctx context.Context, name string) (*v1.Node, error)
 	// Remove deletes an offline node from the registry.
@@ -119,7 +120,7 @@ func forCaller(ctx context.Context, n *v1.Node) *v1.Node {
 // DrainNode takes a node out of service. It returns when the registry has accepted the request, not when the node is
 // empty.
 func (s Service) DrainNode(ctx context.Context, req *connect.Request[v1.DrainNodeRequest]) (*connect.Response[v1.DrainNodeResponse], error) {
-	drain := &v1.NodeDrain{Reason: req.Msg.GetReason(), By: auth.From(ctx).Name}
+	drain := &historyv1.NodeDrain{Reason: req.Msg.GetReason(), By: auth.From(ctx).Name}
 	if d := req.Msg.GetDeadline(); d != nil {
 		drain.Deadline = timestamppb.New(s.Now().Add(d.AsDuration()))
 	}

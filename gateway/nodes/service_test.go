@@ -16,6 +16,7 @@ import (
 	"switchyard/dev/testneeds"
 	"switchyard/gateway/auth"
 	"switchyard/gateway/rpcerror"
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 )
 
@@ -24,7 +25,7 @@ func TestMain(m *testing.M) { testneeds.NoLeaks(m) }
 // fakeRegistry is a registry in memory.
 type fakeRegistry struct {
 	nodes map[string]*v1.Node
-	drain *v1.NodeDrain
+	drain *historyv1.NodeDrain
 	err   error // error of every call if set
 }
 
@@ -42,7 +43,7 @@ func (f *fakeRegistry) Get(_ context.Context, name string) (*v1.Node, error) {
 	return f.nodes[name], f.err
 }
 
-func (f *fakeRegistry) Drain(ctx context.Context, name string, drain *v1.NodeDrain) (*v1.Node, error) {
+func (f *fakeRegistry) Drain(ctx context.Context, name string, drain *historyv1.NodeDrain) (*v1.Node, error) {
 	n, err := f.Get(ctx, name)
 	if err == nil {
 		n.State, f.drain = v1.NodeDraining, drain

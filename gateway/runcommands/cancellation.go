@@ -12,6 +12,7 @@ import (
 	"switchyard/gateway/auth"
 	"switchyard/gateway/rpcerror"
 	"switchyard/gateway/runupdate"
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/names"
 )
@@ -38,14 +39,14 @@ func (c cancellation) CancelRun(ctx context.Context, req *connect.Request[v1.Can
 		}
 		return connect.NewResponse(res), nil
 	}
-	if err := c.signalCancel(ctx, id, &v1.RunCommand{Reason: req.Msg.GetReason(), By: auth.From(ctx).Name}); err != nil {
+	if err := c.signalCancel(ctx, id, &historyv1.RunCommand{Reason: req.Msg.GetReason(), By: auth.From(ctx).Name}); err != nil {
 		return nil, err
 	}
 	return connect.NewResponse(&v1.CancelRunResponse{Id: id}), nil
 }
 
 // signalCancel signals an open run to end. It repeats the signal while the run is continuing as new.
-func (c cancellation) signalCancel(ctx context.Context, id string, command *v1.RunCommand) error {
+func (c cancellation) signalCancel(ctx context.Context, id string, command *historyv1.RunCommand) error {
 	ctx, cancel := context.WithTimeout(ctx, runupdate.Timeout)
 	defer cancel()
 	for {

@@ -13,6 +13,7 @@ import (
 	"switchyard/gateway/rpcerror"
 	"switchyard/gateway/runindex"
 	"switchyard/gateway/runview"
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/names"
 )
@@ -57,11 +58,11 @@ func (ds decisions) decideTask(ctx context.Context, text, task, update, verdict,
 		return "", err
 	}
 	decide := func(workflow string) error {
-		d, err := ds.signedDecision(ctx, &v1.Decision{Workflow: workflow, Task: task, Verdict: verdict, Reason: reason})
+		d, err := ds.signedDecision(ctx, &historyv1.Decision{Workflow: workflow, Task: task, Verdict: verdict, Reason: reason})
 		if err != nil {
 			return err
 		}
-		return ds.updater.Send(ctx, workflow, update, &v1.TaskCommand{Task: task, Reason: reason, By: auth.From(ctx).Name, Decision: d})
+		return ds.updater.Send(ctx, workflow, update, &historyv1.TaskCommand{Task: task, Reason: reason, By: auth.From(ctx).Name, Decision: d})
 	}
 	err = decide(id)
 	if rpcerror.CodeOf(err) == connect.CodeNotFound {
@@ -85,16 +86,16 @@ func (ds decisions) decideRun(ctx context.Context, text, update, verdict, reason
 	if p := auth.From(ctx); p.Owns(runindex.OwnerOf(desc.GetWorkflowExecutionInfo())) {
 		return "", connect.NewError(connect.CodePermissionDenied, fmt.Errorf("%s submitted run %s and cannot decide about it; ask another operator", p.Name, id))
 	}
-	d, err := ds.signedDecision(ctx, &v1.Decision{Workflow: id, Verdict: verdict, Reason: reason})
+	d, err := ds.signedDecision(ctx, &historyv1.Decision{Workflow: id, Verdict: verdict, Reason: reason})
 	if err != nil {
 		return "", err
 	}
-	return id, ds.updater.Send(ctx, id, update, &v1.RunCommand{Reason: reason, By: auth.From(ctx).Name, Decision: d})
+	return id, ds.updater.Send(ctx, id, update, &historyv1.RunCommand{Reason: reason, By: auth.From(ctx).Name, Decision: d})
 }
 
 // signedDecision completes and signs a decision of the caller, or returns nil if the caller's identity is not
 // verified.
-func (ds decisions) signedDecision(ctx context.Context, d *v1.Decision) (*v1.Decision, error) {
+func (ds decisions) signedDecision(ctx context.Context, d *historyv1.Decision) (*historyv1.Decision, error) {
 	p := auth.From(ctx)
 	if !p.IsVerified() {
 		return nil, nil

@@ -11,6 +11,7 @@ import (
 	"switchyard/activities/store/storekey"
 	"switchyard/gateway/auth"
 	"switchyard/gateway/runview"
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/names"
 )
@@ -59,7 +60,7 @@ func (f forcedCancel) cancel(ctx context.Context, id, reason string) (*v1.Cancel
 }
 
 // lastStatus returns the status of a run just before it is terminated, or nil if the run does not answer.
-func (f forcedCancel) lastStatus(ctx context.Context, id string) *v1.StatusResponse {
+func (f forcedCancel) lastStatus(ctx context.Context, id string) *historyv1.StatusResponse {
 	desc, err := f.reader.Describe(ctx, id)
 	if err != nil || desc.GetPendingWorkflowTask().GetAttempt() > 1 {
 		return nil
@@ -75,7 +76,7 @@ func (f forcedCancel) lastStatus(ctx context.Context, id string) *v1.StatusRespo
 
 // saveTerminated stores the last status of a terminated run, because its workflow may no longer answer
 // queries. Without a stored status, readers query the workflow.
-func (f forcedCancel) saveTerminated(ctx context.Context, id string, status *v1.StatusResponse) {
+func (f forcedCancel) saveTerminated(ctx context.Context, id string, status *historyv1.StatusResponse) {
 	key := storekey.Status(names.Home(id, status.GetChain()), status.GetRun().GetGeneration())
 	if _, err := f.store.PutMessageIfAbsent(ctx, key, status); err != nil {
 		f.log.Warn("cannot save the status of a run that was ended by force", "run", id, "error", err)

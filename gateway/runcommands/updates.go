@@ -7,6 +7,7 @@ import (
 
 	"switchyard/gateway/auth"
 	"switchyard/gateway/rpcerror"
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/names"
 )
@@ -35,13 +36,13 @@ type updates struct {
 
 // PauseRun pauses a run: no further task starts.
 func (c updates) PauseRun(ctx context.Context, req *connect.Request[v1.PauseRunRequest]) (*connect.Response[v1.PauseRunResponse], error) {
-	id, err := c.send(ctx, req.Msg.GetId(), names.PauseUpdate, &v1.RunCommand{Reason: req.Msg.GetReason(), By: auth.From(ctx).Name})
+	id, err := c.send(ctx, req.Msg.GetId(), names.PauseUpdate, &historyv1.RunCommand{Reason: req.Msg.GetReason(), By: auth.From(ctx).Name})
 	return respond(&v1.PauseRunResponse{Id: id}, err)
 }
 
 // ResumeRun resumes a paused run.
 func (c updates) ResumeRun(ctx context.Context, req *connect.Request[v1.ResumeRunRequest]) (*connect.Response[v1.ResumeRunResponse], error) {
-	id, err := c.send(ctx, req.Msg.GetId(), names.ResumeUpdate, &v1.RunCommand{By: auth.From(ctx).Name})
+	id, err := c.send(ctx, req.Msg.GetId(), names.ResumeUpdate, &historyv1.RunCommand{By: auth.From(ctx).Name})
 	return respond(&v1.ResumeRunResponse{Id: id}, err)
 }
 
@@ -53,7 +54,7 @@ func (c updates) HoldTask(ctx context.Context, req *connect.Request[v1.HoldTaskR
 
 // ReleaseTask releases a held task.
 func (c updates) ReleaseTask(ctx context.Context, req *connect.Request[v1.ReleaseTaskRequest]) (*connect.Response[v1.ReleaseTaskResponse], error) {
-	id, err := c.send(ctx, req.Msg.GetId(), names.ReleaseUpdate, &v1.TaskCommand{Task: req.Msg.GetTask(), By: auth.From(ctx).Name})
+	id, err := c.send(ctx, req.Msg.GetId(), names.ReleaseUpdate, &historyv1.TaskCommand{Task: req.Msg.GetTask(), By: auth.From(ctx).Name})
 	return respond(&v1.ReleaseTaskResponse{Id: id}, err)
 }
 
@@ -71,7 +72,7 @@ func (c updates) PauseTask(ctx context.Context, req *connect.Request[v1.PauseTas
 
 // ResumeTask resumes a suspended task or instance.
 func (c updates) ResumeTask(ctx context.Context, req *connect.Request[v1.ResumeTaskRequest]) (*connect.Response[v1.ResumeTaskResponse], error) {
-	id, err := c.send(ctx, req.Msg.GetId(), names.ResumeTaskUpdate, &v1.TaskCommand{Task: req.Msg.GetTask(), By: auth.From(ctx).Name})
+	id, err := c.send(ctx, req.Msg.GetId(), names.ResumeTaskUpdate, &historyv1.TaskCommand{Task: req.Msg.GetTask(), By: auth.From(ctx).Name})
 	return respond(&v1.ResumeTaskResponse{Id: id}, err)
 }
 
@@ -97,8 +98,8 @@ func (c updates) KillTask(ctx context.Context, req *connect.Request[v1.KillTaskR
 func newTaskCommand(ctx context.Context, req interface {
 	GetTask() string
 	GetReason() string
-}) *v1.TaskCommand {
-	return &v1.TaskCommand{Task: req.GetTask(), Reason: req.GetReason(), By: auth.From(ctx).Name}
+}) *historyv1.TaskCommand {
+	return &historyv1.TaskCommand{Task: req.GetTask(), Reason: req.GetReason(), By: auth.From(ctx).Name}
 }
 
 // send resolves the text that names a run and sends an update to the run, or to the child of the run that
@@ -109,7 +110,7 @@ func (c updates) send(ctx context.Context, text, update string, arg any) (id str
 		return "", err
 	}
 	err = c.updater.Send(ctx, id, update, arg)
-	if about, ok := arg.(*v1.TaskCommand); ok && rpcerror.CodeOf(err) == connect.CodeNotFound {
+	if about, ok := arg.(*historyv1.TaskCommand); ok && rpcerror.CodeOf(err) == connect.CodeNotFound {
 		if child := c.updater.FindChild(ctx, id, about.GetTask()); child != "" {
 			return id, c.updater.Send(ctx, child, update, arg)
 		}

@@ -11,6 +11,7 @@ import (
 	"switchyard/dev/testneeds"
 	"switchyard/gateway/auth"
 	"switchyard/gateway/rpcerror"
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 )
 
@@ -30,7 +31,7 @@ func (i fakeIndex) Resolve(_ context.Context, text string) (string, error) {
 type fakeUpdater struct{ sent []string }
 
 func (u *fakeUpdater) Send(_ context.Context, id, name string, arg any) error {
-	command, ok := arg.(*v1.TaskCommand)
+	command, ok := arg.(*historyv1.TaskCommand)
 	u.sent = append(u.sent, fmt.Sprint(id, " ", name, " ", command.GetTask(), " ", command.GetBy()))
 	if ok && command.GetTask() == "each[7]" && id != "child" {
 		return rpcerror.NotFound("no task")

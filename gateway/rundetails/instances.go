@@ -14,6 +14,7 @@ import (
 	"switchyard/gateway/paging"
 	"switchyard/gateway/runindex"
 	"switchyard/gateway/runview"
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/condition"
 )
@@ -116,9 +117,9 @@ const maxItem = 80
 func (in instances) itemsOf(ctx context.Context, v *runview.View, task string) []*structpb.Value {
 	items, err := in.reader.Items(ctx, v, task)
 	if err == nil && items.GetKey() != "" {
-		var stored v1.ItemList
+		var stored historyv1.ItemList
 		err = in.store.GetMessage(ctx, items.GetKey(), &stored)
-		items = &v1.Items{List: &structpb.ListValue{Values: stored.GetItems()}}
+		items = &historyv1.Items{List: &structpb.ListValue{Values: stored.GetItems()}}
 	}
 	if err != nil {
 		in.log.Debug("the items of a task cannot be read", "run", v.Run.GetId(), "task", task, "error", err)

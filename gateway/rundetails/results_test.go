@@ -14,6 +14,7 @@ import (
 
 	"switchyard/dev/testneeds"
 	"switchyard/gateway/runview"
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/names"
 )
@@ -24,12 +25,12 @@ func TestMain(m *testing.M) { testneeds.NoLeaks(m) }
 // and their leases.
 func TestRunHasWhatItsAttemptsReport(t *testing.T) {
 	t.Parallel()
-	details, err := converter.GetDefaultDataConverter().ToPayloads(&v1.ExecuteProgress{Spawned: true, Claim: 1, Notice: "waits", Workload: &v1.Workload{Pid: 7}})
+	details, err := converter.GetDefaultDataConverter().ToPayloads(&historyv1.ExecuteProgress{Spawned: true, Claim: 1, Notice: "waits", Workload: &v1.Workload{Pid: 7}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	v := runview.NewView("r")
-	v.Update([]*v1.StatusResponse{{
+	v.Update([]*historyv1.StatusResponse{{
 		Run:    &v1.Run{Tasks: map[string]*v1.Task{"a": {State: v1.TaskAssigned, Node: "n"}}},
 		Claims: map[string]int32{"a": 1}, TaskCount: 1,
 	}}, runview.RunningAttempts([]*workflowpb.PendingActivityInfo{{

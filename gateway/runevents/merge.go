@@ -9,6 +9,7 @@ import (
 	"switchyard/activities/store"
 	"switchyard/activities/store/storekey"
 	"switchyard/gateway/runview"
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/names"
 )
@@ -54,10 +55,10 @@ type eventMerge struct {
 // eventGroup holds the children of one task.
 type eventGroup struct {
 	task    string
-	parts   []*v1.PartitionReport // in the order of their start
-	next    int                   // number of parts that have been opened
+	parts   []*historyv1.PartitionReport // in the order of their start
+	next    int                          // number of parts that have been opened
 	open    []*openChild
-	sources func(*v1.PartitionReport) *eventSource
+	sources func(*historyv1.PartitionReport) *eventSource
 }
 
 type openChild struct {
@@ -80,7 +81,7 @@ func (r *Reader) merge(ctx context.Context, v *runview.View, task string, at eve
 			k = len(m.groups)
 			m.groups = append(m.groups, &eventGroup{
 				task: p.GetTask(), next: at.Next[p.GetTask()],
-				sources: func(p *v1.PartitionReport) *eventSource { return s.childSource(p, task) },
+				sources: func(p *historyv1.PartitionReport) *eventSource { return s.childSource(p, task) },
 			})
 		}
 		m.groups[k].parts = append(m.groups[k].parts, p)
@@ -101,9 +102,9 @@ func (r *Reader) merge(ctx context.Context, v *runview.View, task string, at eve
 
 // wantedParts returns the parts of a generation that may have events of a task or instance, or of any task if task is "",
 // by task and number.
-func wantedParts(parts []*v1.PartitionReport, generation int32, task string) []*v1.PartitionReport {
+func wantedParts(parts []*historyv1.PartitionReport, generation int32, task string) []*historyv1.PartitionReport {
 	of, index, instance := names.ParseInstanceName(task)
-	var found []*v1.PartitionReport
+	var found []*historyv1.PartitionReport
 	for _, p := range parts {
 		if p.GetGeneration() != generation {
 			continue // the part was reused, and its events belong to its own generation
@@ -112,7 +113,7 @@ func wantedParts(parts []*v1.PartitionReport, generation int32, task string) []*
 		case task == "", p.GetTask() == task:
 			found = append(found, p)
 		case instance && p.GetTask() == of && int(p.GetFrom()) <= index:
-			found = append(slices.DeleteFunc(found, func(o *v1.PartitionReport) bool { return o.GetFrom() < p.GetFrom() }), p)
+			found = append(slices.DeleteFunc(found, func(o *historyv1.PartitionReport) bool { return o.GetFrom() < p.GetFrom() }), p)
 		}
 	}
 	return found
@@ -163,12 +164,12 @@ func (m *eventMerge) place() eventPlace {
 }
 
 // partsOf returns the parts of the large fan-outs of a generation of a run, or nil if they are not known.
-func (r *Reader) partsOf(ctx context.Context, s Subject, generation int32) ([]*v1.PartitionReport, error) {
+func (r *Reader) partsOf(ctx context.Context, s Subject, generation int32) ([]*historyv1.PartitionReport, error) {
 	current := generation == s.generation
 	if current && !s.partitioned {
 		return nil, nil
 	}
-	var status v1.StatusResponse
+	var status historyv1.StatusResponse
 	if !current || s.ended {
 		err := r.store.GetMessage(ctx, storekey.Status(s.home, generation), &status)
 		if err == nil || !errors.Is(err, store.ErrNotFound) {
@@ -178,7 +179,7 @@ func (r *Reader) partsOf(ctx context.Context, s Subject, generation int32) ([]*v
 			return nil, nil
 		}
 	}
-	if err := r.runs.Query(ctx, s.id, names.StatusQuery, &v1.StatusRequest{MaxBytes: 1}, &status); err != nil {
+	if err := r.runs.Query(ctx, s.id, names.StatusQuery, &historyv1.StatusRequest{MaxBytes: 1}, &status); err != nil {
 		return nil, fmt.Errorf("query the children: %w", err)
 	}
 	return status.GetPartitions(), nil

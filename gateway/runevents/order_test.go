@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"switchyard/gateway/runview"
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 	"testing"
 
@@ -16,7 +17,7 @@ import (
 // TestHeartbeatReportsTheStartUntilTheWorkflowDoes checks that the start of an attempt comes from its heartbeat until the workflow reports it.
 func TestHeartbeatReportsTheStartUntilTheWorkflowDoes(t *testing.T) {
 	v := runview.NewView("w-1")
-	v.Update([]*v1.StatusResponse{{
+	v.Update([]*historyv1.StatusResponse{{
 		Run: &v1.Run{Tasks: map[string]*v1.Task{
 			"a": {State: "assigned", Node: "n", Attempt: 1}, "b": {State: "assigned"}, "c": {State: "assigned"}, "d": {State: "completed"},
 		}},

@@ -12,6 +12,7 @@ import (
 	"switchyard/gateway/rpcerror"
 	"switchyard/gateway/runindex"
 	"switchyard/gateway/runview"
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 )
 
@@ -72,7 +73,7 @@ func (r *Reader) readPart(ctx context.Context, s *eventSource) error {
 	s.base, s.unstored = 0, false
 	for ; ; asksFirst = false {
 		if !asksFirst {
-			var stored v1.EventSlice
+			var stored historyv1.EventSlice
 			err := r.store.GetMessage(ctx, storekey.Events(s.home, s.generation, s.part), &stored)
 			if err == nil {
 				s.held = append([]*v1.Event{}, stored.GetEvents()...)

@@ -2,6 +2,7 @@ package runevents
 
 import (
 	"switchyard/gateway/runview"
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/names"
 )
@@ -41,7 +42,7 @@ func (s Subject) source(generation int32, wanted func(*v1.Event) bool) *eventSou
 
 // childSource returns the source of the events of the instances that a child carries. The events of the task as a whole
 // belong to the run.
-func (s Subject) childSource(p *v1.PartitionReport, task string) *eventSource {
+func (s Subject) childSource(p *historyv1.PartitionReport, task string) *eventSource {
 	id := runview.PartID(s.id, p)
 	return &eventSource{
 		id: id, home: id, generation: p.GetGeneration(),

@@ -18,6 +18,7 @@ import (
 	"switchyard/gateway/rpcerror"
 	"switchyard/gateway/runlogs"
 	"switchyard/gateway/runview"
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 )
 
@@ -39,7 +40,7 @@ func TestTreeNamesDeletedChildRuns(t *testing.T) {
 	write(t, s, printed{"shell", 0, 0, 1, nil})
 	at := func(second int64) *timestamppb.Timestamp { return timestamppb.New(time.Unix(second, 0)) }
 	v := runview.NewView("ci-0k")
-	v.Update([]*v1.StatusResponse{{
+	v.Update([]*historyv1.StatusResponse{{
 		Run: &v1.Run{Id: "ci-0k", State: v1.RunCompleted, Tasks: map[string]*v1.Task{
 			"a-second": {Type: v1.TypeRun, State: v1.TaskCompleted, StartedAt: at(2), ChildRun: "child-2"},
 			"b-first":  {Type: v1.TypeRun, State: v1.TaskCompleted, StartedAt: at(1), ChildRun: "child-1"},

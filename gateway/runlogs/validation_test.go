@@ -11,13 +11,14 @@ import (
 	"switchyard/gateway/rpcerror"
 	"switchyard/gateway/runlogs"
 	"switchyard/gateway/runview"
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 )
 
 // viewOf returns a view of a run, as if its workflow had reported the tasks.
 func viewOf(generation int32, tasks map[string]*v1.Task) *runview.View {
 	v := runview.NewView("ci-0k")
-	v.Update([]*v1.StatusResponse{{
+	v.Update([]*historyv1.StatusResponse{{
 		Run: &v1.Run{Id: "ci-0k", State: v1.RunRunning, Generation: generation, Tasks: tasks}, TaskCount: int32(len(tasks)), Revision: 1,
 	}}, nil)
 	return v

@@ -16,6 +16,7 @@ import (
 	"switchyard/gateway/rpcerror"
 	"switchyard/gateway/runindex"
 	"switchyard/gateway/runview"
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/names"
 )
@@ -142,7 +143,7 @@ func (d deadLetters) PurgeDeadLetter(ctx context.Context, req *connect.Request[v
 		return nil, err
 	}
 	for _, about := range tasks {
-		mark := &v1.ClaimRef{Task: about.Name, Claim: about.Claim()}
+		mark := &historyv1.ClaimRef{Task: about.Name, Claim: about.Claim()}
 		if err := d.store.PutMessage(ctx, storekey.Purged(v.Home(), v.Run.GetGeneration(), about.Name), mark); err != nil {
 			return nil, fmt.Errorf("purge the dead letter of task %s of run %s: %w", about.Name, id, err)
 		}

@@ -9,6 +9,7 @@ import (
 	"switchyard/activities/store/storekey"
 	"switchyard/gateway/rpcerror"
 	"switchyard/gateway/runview"
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/names"
 )
@@ -93,7 +94,7 @@ func (l letterReader) refs(ctx context.Context, v *runview.View, tasks []string)
 // isPurged reports whether a dead letter was purged. The mark names the claim, so a task that is retried and dead-lettered
 // again is listed anew.
 func (l letterReader) isPurged(ctx context.Context, v *runview.View, about runview.TaskRef) (bool, error) {
-	var mark v1.ClaimRef
+	var mark historyv1.ClaimRef
 	err := l.store.GetMessage(ctx, storekey.Purged(v.Home(), v.Run.GetGeneration(), about.Name), &mark)
 	if errors.Is(err, store.ErrNotFound) {
 		return false, nil

@@ -16,6 +16,7 @@ import (
 	"switchyard/gateway/runindex"
 	"switchyard/gateway/runupdate"
 	"switchyard/gateway/runview"
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/names"
 )
@@ -75,7 +76,7 @@ func (r letterRetries) retryDeadLetters(ctx context.Context, id, task string) (*
 			tasks, err = r.requeue(ctx, id, tasks, len(tasks) == 1 && task != "")
 		} else {
 			generation++
-			err = r.reopener.Reopen(ctx, desc, &v1.RunInput{Generation: generation, Retry: slices.Sorted(slices.Values(tasks))}, nil)
+			err = r.reopener.Reopen(ctx, desc, &historyv1.RunInput{Generation: generation, Retry: slices.Sorted(slices.Values(tasks))}, nil)
 		}
 		return fmt.Sprintf("put back %s of run %s", strings.Join(tasks, ", "), id), err
 	})
@@ -88,7 +89,7 @@ func (r letterRetries) retryDeadLetters(ctx context.Context, id, task string) (*
 // retryTask asks the workflow of an open run to put a task or instance back. If an open child carries the instance of a large
 // fan-out, the request goes to the child.
 func (r letterRetries) retryTask(ctx context.Context, id, task string) error {
-	req := &v1.RetryTaskRequest{Task: task, By: auth.From(ctx).Name}
+	req := &historyv1.RetryTaskRequest{Task: task, By: auth.From(ctx).Name}
 	err := r.updater.SendOnce(ctx, id, names.RetryUpdate, req)
 	if runupdate.IsRefusal(err, names.UnknownTaskError) {
 		if child := r.updater.FindChild(ctx, id, task); child != "" {

@@ -9,7 +9,7 @@ import (
 	"connectrpc.com/connect"
 	"go.temporal.io/sdk/temporal"
 
-	v1 "switchyard/proto/switchyard/v1"
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	"switchyard/workflows/names"
 )
 
@@ -17,7 +17,7 @@ import (
 type fakeUpdater map[string]error
 
 func (u fakeUpdater) SendOnce(_ context.Context, id, _ string, arg any) error {
-	task := arg.(*v1.RetryTaskRequest).GetTask()
+	task := arg.(*historyv1.RetryTaskRequest).GetTask()
 	if task == "each[7]" && id == "child" {
 		return nil
 	}

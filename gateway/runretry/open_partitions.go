@@ -11,7 +11,7 @@ import (
 	"go.temporal.io/sdk/client"
 
 	"switchyard/gateway/runview"
-	v1 "switchyard/proto/switchyard/v1"
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	"switchyard/workflows/names"
 )
 
@@ -27,16 +27,16 @@ const endPartsTimeout = 15 * time.Second
 // cancel cancels the open FanOut children of a closed run and waits until they have ended. A run that was closed from
 // outside leaves them behind, and they would continue beside its next generation. For children that were closed along with
 // the run it keeps their progress.
-func (e partitionEnder) cancel(ctx context.Context, status *v1.StatusResponse) error {
+func (e partitionEnder) cancel(ctx context.Context, status *historyv1.StatusResponse) error {
 	ctx, cancel := context.WithTimeout(ctx, endPartsTimeout)
 	defer cancel()
-	var open []*v1.PartitionReport
+	var open []*historyv1.PartitionReport
 	for _, p := range status.GetPartitions() {
 		if p.GetOver() {
 			continue
 		}
 		id := runview.PartID(status.GetRun().GetId(), p)
-		err := e.client.SignalWorkflow(ctx, id, "", names.OrderSignal, &v1.PartitionOrder{Cancel: true})
+		err := e.client.SignalWorkflow(ctx, id, "", names.OrderSignal, &historyv1.PartitionOrder{Cancel: true})
 		if _, closed := errors.AsType[*serviceerror.NotFound](err); err != nil && !closed {
 			return fmt.Errorf("end instances of task %s: %w", p.GetTask(), err)
 		}

@@ -19,6 +19,7 @@ import (
 	"switchyard/gateway/auth"
 	"switchyard/gateway/runview"
 	"switchyard/gateway/submission"
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/names"
 	"switchyard/workflows/visibility"
@@ -37,13 +38,13 @@ type Reopener struct {
 // approvals decides which changed definitions need an approval. It is safe for concurrent use.
 type approvals interface {
 	// RequireApproval makes a run wait for the approval of an operator if the caller needs one for its definition.
-	RequireApproval(ctx context.Context, in *v1.RunInput) error
+	RequireApproval(ctx context.Context, in *historyv1.RunInput) error
 }
 
 // Reopen starts a new generation of a closed run with the plan in again and, if limits is not empty, new limits for its
 // agents. The request id is that of the closed execution, so a repeated request returns the execution that was started, even
 // if that one has ended by now. The error is AlreadyExists if that execution was started with another plan.
-func (r Reopener) Reopen(ctx context.Context, desc *runview.Description, again *v1.RunInput, limits map[string]*v1.AgentLimits) error {
+func (r Reopener) Reopen(ctx context.Context, desc *runview.Description, again *historyv1.RunInput, limits map[string]*v1.AgentLimits) error {
 	info := desc.GetWorkflowExecutionInfo()
 	first, err := r.reader.Input(ctx, info.GetExecution())
 	if err != nil {

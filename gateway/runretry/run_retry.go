@@ -9,6 +9,7 @@ import (
 	"switchyard/gateway/rpcerror"
 	"switchyard/gateway/runindex"
 	"switchyard/gateway/runview"
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 )
 
@@ -52,7 +53,7 @@ func (r runRetries) retryRun(ctx context.Context, id string, from []string, limi
 			return "", err
 		}
 		generation = v.Run.GetGeneration() + 1
-		return "start run " + id + " again", r.reopener.Reopen(ctx, desc, &v1.RunInput{Generation: generation, Rerun: again}, limits)
+		return "start run " + id + " again", r.reopener.Reopen(ctx, desc, &historyv1.RunInput{Generation: generation, Rerun: again}, limits)
 	})
 	if err != nil {
 		return nil, err
@@ -63,7 +64,7 @@ func (r runRetries) retryRun(ctx context.Context, id string, from []string, limi
 // rerunOf returns what the next generation of an ended run repeats: the named tasks with everything downstream, or, if
 // none is named, everything that did not complete. A completed run without named tasks can only continue if failed agents
 // of it get new limits.
-func rerunOf(v *runview.View, from []string, limits map[string]*v1.AgentLimits) (*v1.Rerun, error) {
+func rerunOf(v *runview.View, from []string, limits map[string]*v1.AgentLimits) (*historyv1.Rerun, error) {
 	id := v.Run.GetId()
 	if len(from) > 0 {
 		from = slices.Compact(slices.Sorted(slices.Values(from)))
@@ -72,7 +73,7 @@ func rerunOf(v *runview.View, from []string, limits map[string]*v1.AgentLimits) 
 				return nil, v.NoTask(task)
 			}
 		}
-		return &v1.Rerun{From: from}, nil
+		return &historyv1.Rerun{From: from}, nil
 	}
 	if len(v.Tasks) == 0 {
 		return nil, rpcerror.WrongState("run %s ended before it read its definition, so there is nothing to retry; submit its workflow again", id)
@@ -82,7 +83,7 @@ func rerunOf(v *runview.View, from []string, limits map[string]*v1.AgentLimits) 
 	}
 	for _, t := range v.Tasks {
 		if !v1.IsTaskSuccess(t.Task.GetState()) {
-			return &v1.Rerun{Failed: true}, nil
+			return &historyv1.Rerun{Failed: true}, nil
 		}
 	}
 	return nil, rpcerror.WrongState("every task of run %s has completed; name the tasks to repeat", id)

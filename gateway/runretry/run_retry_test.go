@@ -9,13 +9,14 @@ import (
 	"google.golang.org/protobuf/types/known/structpb"
 
 	"switchyard/gateway/runview"
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 )
 
 func TestNewLimitsNeedAnAgentAndANumber(t *testing.T) {
 	t.Parallel()
 	v := runview.NewView("agents-1")
-	v.Update([]*v1.StatusResponse{{Run: &v1.Run{Tasks: map[string]*v1.Task{"writer": {Type: v1.TypeSubagent}, "build": {Type: v1.TypeShell}}}, TaskCount: 2}}, nil)
+	v.Update([]*historyv1.StatusResponse{{Run: &v1.Run{Tasks: map[string]*v1.Task{"writer": {Type: v1.TypeSubagent}, "build": {Type: v1.TypeShell}}}, TaskCount: 2}}, nil)
 	for _, test := range []struct {
 		task   string
 		limits *v1.AgentLimits
@@ -58,19 +59,19 @@ func TestRerunRepeatsWhatDidNotComplete(t *testing.T) {
 		run, writer string // states; the task build has completed
 		from        []string
 		limits      map[string]*v1.AgentLimits
-		want        *v1.Rerun
+		want        *historyv1.Rerun
 		err         string
 	}{
-		"a failed run":               {v1.RunFailed, v1.TaskFailed, nil, nil, &v1.Rerun{Failed: true}, ""},
-		"named tasks":                {v1.RunCompleted, v1.TaskCompleted, []string{"writer", "build", "writer"}, nil, &v1.Rerun{From: []string{"build", "writer"}}, ""},
+		"a failed run":               {v1.RunFailed, v1.TaskFailed, nil, nil, &historyv1.Rerun{Failed: true}, ""},
+		"named tasks":                {v1.RunCompleted, v1.TaskCompleted, []string{"writer", "build", "writer"}, nil, &historyv1.Rerun{From: []string{"build", "writer"}}, ""},
 		"an unknown task":            {v1.RunFailed, v1.TaskFailed, []string{"biuld"}, nil, nil, "did you mean build?"},
 		"a completed run":            {v1.RunCompleted, v1.TaskFailed, nil, nil, nil, "has completed"},
-		"a failed agent, raised":     {v1.RunCompleted, v1.TaskFailed, nil, raised, &v1.Rerun{Failed: true}, ""},
+		"a failed agent, raised":     {v1.RunCompleted, v1.TaskFailed, nil, raised, &historyv1.Rerun{Failed: true}, ""},
 		"a completed agent, raised":  {v1.RunCompleted, v1.TaskCompleted, nil, raised, nil, "has completed"},
 		"nothing that has not ended": {v1.RunFailed, v1.TaskCompleted, nil, nil, nil, "every task of run agents-1 has completed"},
 	} {
 		v := runview.NewView("agents-1")
-		v.Update([]*v1.StatusResponse{{Run: &v1.Run{Id: "agents-1", State: test.run, Tasks: map[string]*v1.Task{
+		v.Update([]*historyv1.StatusResponse{{Run: &v1.Run{Id: "agents-1", State: test.run, Tasks: map[string]*v1.Task{
 			"writer": {Type: v1.TypeSubagent, State: test.writer}, "build": {State: v1.TaskCompleted},
 		}}, TaskCount: 2}}, nil)
 		got, err := rerunOf(v, test.from, test.limits)

@@ -9,7 +9,7 @@ import (
 	"switchyard/activities/store"
 	"switchyard/activities/store/storekey"
 	"switchyard/gateway/runview"
-	v1 "switchyard/proto/switchyard/v1"
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	"switchyard/workflows/names"
 )
 
@@ -21,15 +21,15 @@ type statusKeeper struct {
 
 // ensureStored returns the status of a generation. If the generation was closed from outside and could not store its status
 // and last events, ensureStored stores them.
-func (k statusKeeper) ensureStored(ctx context.Context, desc *runview.Description, chain string, generation int32) (*v1.StatusResponse, error) {
+func (k statusKeeper) ensureStored(ctx context.Context, desc *runview.Description, chain string, generation int32) (*historyv1.StatusResponse, error) {
 	id := desc.GetWorkflowExecutionInfo().GetExecution().GetWorkflowId()
-	home, stored := names.Home(id, chain), &v1.StatusResponse{}
+	home, stored := names.Home(id, chain), &historyv1.StatusResponse{}
 	err := k.store.GetMessage(ctx, storekey.Status(home, generation), stored)
 	if err == nil || !errors.Is(err, store.ErrNotFound) {
 		return stored, err
 	}
 	if events, part, err := k.reader.UnstoredEvents(ctx, id, 0); err == nil {
-		if err := k.putOnce(ctx, storekey.Events(home, generation, part), &v1.EventSlice{Events: events}); err != nil {
+		if err := k.putOnce(ctx, storekey.Events(home, generation, part), &historyv1.EventSlice{Events: events}); err != nil {
 			return nil, err
 		}
 	}

@@ -16,6 +16,7 @@ import (
 
 	"switchyard/gateway/rpcerror"
 	"switchyard/gateway/runview"
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/names"
 )
@@ -190,7 +191,7 @@ func (u *Updater) FindChild(ctx context.Context, id, instance string) string {
 	if !ok {
 		return ""
 	}
-	answer, err := u.reader.QueryInstances(ctx, id, &v1.InstancesRequest{Task: task, From: int32(index), Limit: 1})
+	answer, err := u.reader.QueryInstances(ctx, id, &historyv1.InstancesRequest{Task: task, From: int32(index), Limit: 1})
 	if err != nil {
 		u.log.Debug("cannot find the child of a run that carries an instance", "run", id, "instance", instance, "error", err)
 	}

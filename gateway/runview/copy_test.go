@@ -6,6 +6,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"switchyard/proto/prototest"
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 )
 
@@ -13,7 +14,7 @@ import (
 // except for those that are omitted on purpose.
 func TestCopiesKeepEveryField(t *testing.T) {
 	t.Parallel()
-	run, task, instance, status := &v1.Run{}, &v1.Task{}, &v1.Instance{}, &v1.StatusResponse{}
+	run, task, instance, status := &v1.Run{}, &v1.Task{}, &v1.Instance{}, &historyv1.StatusResponse{}
 	for _, m := range []proto.Message{run, task, instance, status} {
 		prototest.Fill(m)
 	}

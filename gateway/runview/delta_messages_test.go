@@ -6,6 +6,7 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 )
 
@@ -16,7 +17,7 @@ func TestInstancesAreSplitOverMessages(t *testing.T) {
 	for i := range int32(2000) {
 		each.Instances = append(each.Instances, &v1.Instance{Index: i, State: "queued", Error: strings.Repeat("waits ", 400)})
 	}
-	v.Update([]*v1.StatusResponse{{Run: &v1.Run{Tasks: map[string]*v1.Task{"each": each, "b": {State: "pending"}}}, Revision: 1}}, nil)
+	v.Update([]*historyv1.StatusResponse{{Run: &v1.Run{Tasks: map[string]*v1.Task{"each": each, "b": {State: "pending"}}}, Revision: 1}}, nil)
 	messages := Messages(v.Since(0))
 	told := map[int32]bool{}
 	for _, m := range messages {
@@ -31,7 +32,7 @@ func TestInstancesAreSplitOverMessages(t *testing.T) {
 		t.Errorf("%d messages tell %d instances", len(messages), len(told))
 	}
 	seen := v.version
-	v.Update([]*v1.StatusResponse{{
+	v.Update([]*historyv1.StatusResponse{{
 		Run:      &v1.Run{Tasks: map[string]*v1.Task{"each": {State: "running", Count: proto.Int32(2000), Instances: []*v1.Instance{{Index: 7, State: "completed"}}}}},
 		Revision: 2,
 	}}, nil)

@@ -11,6 +11,7 @@ import (
 
 	"switchyard/activities/store"
 	"switchyard/activities/store/storekey"
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/names"
 )
@@ -18,7 +19,7 @@ import (
 // FinalStatus returns the whole status of a closed run. It is in the result of the workflow or in the details of its
 // failure, or in the store if it is large. A run that was closed from outside has left neither: FinalStatus then
 // queries its workflow for the last status, or derives one from the history if the workflow does not answer.
-func (r *Reader) FinalStatus(ctx context.Context, desc *Description) (*v1.StatusResponse, error) {
+func (r *Reader) FinalStatus(ctx context.Context, desc *Description) (*historyv1.StatusResponse, error) {
 	info := desc.GetWorkflowExecutionInfo()
 	id := info.GetExecution().GetWorkflowId()
 	status, cause, err := r.result(ctx, desc)
@@ -86,13 +87,13 @@ func cutOff(task *v1.Task, run *v1.Run) {
 }
 
 // isWhole reports whether a status has all tasks of its run.
-func isWhole(status *v1.StatusResponse) bool {
+func isWhole(status *historyv1.StatusResponse) bool {
 	return status.GetRun() != nil && int(status.GetTaskCount()) <= len(status.GetRun().GetTasks())
 }
 
 // result returns the status that the workflow left in Temporal, or nil, and the cause of its end if it did not
 // complete.
-func (r *Reader) result(ctx context.Context, desc *Description) (*v1.StatusResponse, string, error) {
+func (r *Reader) result(ctx context.Context, desc *Description) (*historyv1.StatusResponse, string, error) {
 	info := desc.GetWorkflowExecutionInfo()
 	exec := info.GetExecution()
 	switch info.GetStatus() {
@@ -102,7 +103,7 @@ func (r *Reader) result(ctx context.Context, desc *Description) (*v1.StatusRespo
 	case enumspb.WORKFLOW_EXECUTION_STATUS_TIMED_OUT:
 		return nil, "the workflow's time-out in Temporal is over", nil
 	}
-	status := &v1.StatusResponse{}
+	status := &historyv1.StatusResponse{}
 	err := r.client.GetWorkflow(ctx, exec.GetWorkflowId(), exec.GetRunId()).Get(ctx, status)
 	if err == nil {
 		return status, "", nil
@@ -144,11 +145,11 @@ func (r *Reader) termination(ctx context.Context, id, runID string) (string, err
 }
 
 // storedStatus returns the status of the run in the store, or nil if there is none.
-func (r *Reader) storedStatus(ctx context.Context, id string, header *v1.StatusResponse) (*v1.StatusResponse, error) {
+func (r *Reader) storedStatus(ctx context.Context, id string, header *historyv1.StatusResponse) (*historyv1.StatusResponse, error) {
 	if header.GetRun() == nil {
 		return nil, nil
 	}
-	var kept v1.StatusResponse
+	var kept historyv1.StatusResponse
 	err := r.store.GetMessage(ctx, storekey.Status(names.Home(id, header.GetChain()), header.GetRun().GetGeneration()), &kept)
 	if errors.Is(err, store.ErrNotFound) {
 		r.log.Warn("the status of a run is missing from the store", "run", id)
@@ -162,14 +163,14 @@ func (r *Reader) storedStatus(ctx context.Context, id string, header *v1.StatusR
 
 // LastStatus returns the last status of a closed run: the one that a forced end stored, or the reply of the workflow
 // to a query. If no worker answers, it is the status with which the execution started.
-func (r *Reader) LastStatus(ctx context.Context, desc *Description) (*v1.StatusResponse, error) {
+func (r *Reader) LastStatus(ctx context.Context, desc *Description) (*historyv1.StatusResponse, error) {
 	info := desc.GetWorkflowExecutionInfo()
 	id := info.GetExecution().GetWorkflowId()
 	planned, err := r.plannedStatus(ctx, info)
 	if err != nil {
 		return nil, err
 	}
-	var kept v1.StatusResponse
+	var kept historyv1.StatusResponse
 	err = r.store.GetMessage(ctx, storekey.Status(names.Home(id, planned.GetChain()), planned.GetRun().GetGeneration()), &kept)
 	if err == nil {
 		return &kept, nil
@@ -177,7 +178,7 @@ func (r *Reader) LastStatus(ctx context.Context, desc *Description) (*v1.StatusR
 	if !errors.Is(err, store.ErrNotFound) {
 		return nil, err
 	}
-	answers, err := r.queryStatusSince(ctx, info, &v1.StatusRequest{Checkpoints: true})
+	answers, err := r.queryStatusSince(ctx, info, &historyv1.StatusRequest{Checkpoints: true})
 	if err == nil {
 		return mergeAnswers(answers), nil
 	}

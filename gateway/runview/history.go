@@ -15,6 +15,7 @@ import (
 
 	"switchyard/activities/store"
 	"switchyard/gateway/rpcerror"
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/definition"
 	"switchyard/workflows/visibility"
@@ -34,12 +35,12 @@ func (r *Reader) FirstEvent(ctx context.Context, id, runID string, filter enumsp
 }
 
 // Input returns the input of an execution of a run, with its chain.
-func (r *Reader) Input(ctx context.Context, exec *commonpb.WorkflowExecution) (*v1.RunInput, error) {
+func (r *Reader) Input(ctx context.Context, exec *commonpb.WorkflowExecution) (*historyv1.RunInput, error) {
 	start, err := r.FirstEvent(ctx, exec.GetWorkflowId(), exec.GetRunId(), enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
 	if err != nil {
 		return nil, err
 	}
-	var in v1.RunInput
+	var in historyv1.RunInput
 	payloads := start.GetWorkflowExecutionStartedEventAttributes().GetInput()
 	if err := converter.GetDefaultDataConverter().FromPayloads(payloads, &in); err != nil {
 		return nil, unreadableInput(exec, err)
@@ -76,7 +77,7 @@ func IsUnreadable(err error) bool {
 
 // DefinedInput returns the input of a run with its definition. The error is Aborted if the run was started
 // with the name of a stored workflow that it has not read.
-func (r *Reader) DefinedInput(ctx context.Context, info *workflowpb.WorkflowExecutionInfo) (*v1.RunInput, error) {
+func (r *Reader) DefinedInput(ctx context.Context, info *workflowpb.WorkflowExecutionInfo) (*historyv1.RunInput, error) {
 	in, err := r.Input(ctx, info.GetExecution())
 	if err != nil || in.GetDefinition() != nil {
 		return in, err
@@ -95,7 +96,7 @@ func chainOf(execution string, start *historypb.WorkflowExecutionStartedEventAtt
 
 // plannedStatus returns the status with which an execution of a run started: the definition with nothing
 // done, or the progress of the previous execution.
-func (r *Reader) plannedStatus(ctx context.Context, info *workflowpb.WorkflowExecutionInfo) (*v1.StatusResponse, error) {
+func (r *Reader) plannedStatus(ctx context.Context, info *workflowpb.WorkflowExecutionInfo) (*historyv1.StatusResponse, error) {
 	id := info.GetExecution().GetWorkflowId()
 	in, err := r.Input(ctx, info.GetExecution())
 	if err != nil {
@@ -117,5 +118,5 @@ func (r *Reader) plannedStatus(ctx context.Context, info *workflowpb.WorkflowExe
 	for task, runState := range in.GetState().GetTasks() {
 		run.Tasks[task] = runState.GetTask()
 	}
-	return &v1.StatusResponse{Run: run, TaskCount: int32(len(run.Tasks)), Chain: in.GetChain()}, nil
+	return &historyv1.StatusResponse{Run: run, TaskCount: int32(len(run.Tasks)), Chain: in.GetChain()}, nil
 }

@@ -11,6 +11,7 @@ import (
 	"switchyard/activities/store"
 	"switchyard/activities/store/storekey"
 	"switchyard/gateway/rpcerror"
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/names"
 )
@@ -44,7 +45,7 @@ func (r *Reader) Instances(ctx context.Context, v *View, task string, from, limi
 // queryHolder queries the workflow that holds an instance for that instance and the ones after it.
 func (r *Reader) queryHolder(ctx context.Context, v *View, task string, from, limit int) (found []*InstanceView, next int, err error) {
 	holder, stored := v.Run.GetId(), false
-	req := &v1.InstancesRequest{Task: task, From: int32(from), Limit: int32(limit)}
+	req := &historyv1.InstancesRequest{Task: task, From: int32(from), Limit: int32(limit)}
 	answer, err := r.QueryInstances(ctx, holder, req)
 	if err != nil {
 		return nil, 0, err
@@ -82,16 +83,16 @@ func (r *Reader) queryHolder(ctx context.Context, v *View, task string, from, li
 }
 
 // storedInstances reads the instances of an ended child from the store. Querying the child would replay its whole history.
-func (r *Reader) storedInstances(ctx context.Context, child string, req *v1.InstancesRequest) (*v1.InstancesResponse, error) {
+func (r *Reader) storedInstances(ctx context.Context, child string, req *historyv1.InstancesRequest) (*historyv1.InstancesResponse, error) {
 	of, ok := names.ParseFanOutID(child)
 	if !ok {
 		return nil, fmt.Errorf("%q is not the id of a fan-out child", child)
 	}
-	var kept v1.StatusResponse
+	var kept historyv1.StatusResponse
 	if err := r.store.GetMessage(ctx, storekey.Status(child, of.Generation), &kept); err != nil {
 		return nil, err
 	}
-	res := &v1.InstancesResponse{Records: map[int32]string{}, Claims: map[int32]int32{}, Next: req.GetFrom()}
+	res := &historyv1.InstancesResponse{Records: map[int32]string{}, Claims: map[int32]int32{}, Next: req.GetFrom()}
 	for _, i := range kept.GetRun().GetTasks()[req.GetTask()].GetInstances() {
 		if i.GetIndex() < req.GetFrom() || len(res.Instances) == int(req.GetLimit()) {
 			continue
@@ -119,11 +120,11 @@ func (r *Reader) runningIn(ctx context.Context, workflow string) (map[string]Run
 }
 
 // QueryInstances queries a workflow for instances. It repeats a query that times out until patience has passed.
-func (r *Reader) QueryInstances(ctx context.Context, workflow string, req *v1.InstancesRequest) (*v1.InstancesResponse, error) {
+func (r *Reader) QueryInstances(ctx context.Context, workflow string, req *historyv1.InstancesRequest) (*historyv1.InstancesResponse, error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	for {
-		answer := &v1.InstancesResponse{}
+		answer := &historyv1.InstancesResponse{}
 		err := r.Query(ctx, workflow, names.InstancesQuery, req, answer)
 		if err == nil || rpcerror.CodeOf(err) != connect.CodeDeadlineExceeded || ctx.Err() != nil {
 			return answer, err

@@ -2,6 +2,7 @@ package runview
 
 import (
 	"strings"
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 	"testing"
 
@@ -13,7 +14,7 @@ import (
 func TestInstancesOfABatchRunOneByOne(t *testing.T) {
 	v := NewView("w-1")
 	lead := proto.Int32(1)
-	v.Update([]*v1.StatusResponse{{
+	v.Update([]*historyv1.StatusResponse{{
 		Run: &v1.Run{Tasks: map[string]*v1.Task{"each": {
 			State: "running", Count: proto.Int32(6), Counts: map[string]int32{"assigned": 6},
 			Instances: []*v1.Instance{

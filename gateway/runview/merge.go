@@ -5,14 +5,15 @@ import (
 	"maps"
 	"slices"
 
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/names"
 )
 
 // mergeAnswers merges the partial responses of a run to one status. Later responses are newer. The status shares tasks with
 // them.
-func mergeAnswers(answers []*v1.StatusResponse) *v1.StatusResponse {
-	all := &v1.StatusResponse{Run: &v1.Run{}, Records: map[string]string{}, Claims: map[string]int32{}, Checkpoints: map[string]*v1.Checkpoint{}}
+func mergeAnswers(answers []*historyv1.StatusResponse) *historyv1.StatusResponse {
+	all := &historyv1.StatusResponse{Run: &v1.Run{}, Records: map[string]string{}, Claims: map[string]int32{}, Checkpoints: map[string]*historyv1.Checkpoint{}}
 	tasks := map[string]*v1.Task{}
 	for _, a := range answers {
 		run := headerOf(a.GetRun())
@@ -40,7 +41,7 @@ func mergeAnswers(answers []*v1.StatusResponse) *v1.StatusResponse {
 }
 
 // copyClaim copies the record, claim and checkpoint of a task or instance from a to all.
-func copyClaim(all, a *v1.StatusResponse, name string) {
+func copyClaim(all, a *historyv1.StatusResponse, name string) {
 	delete(all.Records, name)
 	if record := a.GetRecords()[name]; record != "" {
 		all.Records[name] = record

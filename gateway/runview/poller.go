@@ -9,7 +9,7 @@ import (
 	workflowpb "go.temporal.io/api/workflow/v1"
 
 	"switchyard/gateway/rpcerror"
-	v1 "switchyard/proto/switchyard/v1"
+	historyv1 "switchyard/proto/switchyard/history/v1"
 )
 
 // Poller keeps the view of one run up to date until the run has ended. Watchers read the changes since their last
@@ -115,11 +115,11 @@ func (p *Poller) poll(ctx context.Context) (done bool, err error) {
 		if err != nil {
 			return false, err
 		}
-		p.publish(func(v *View) { v.Update([]*v1.StatusResponse{final}, nil) })
+		p.publish(func(v *View) { v.Update([]*historyv1.StatusResponse{final}, nil) })
 		return true, nil
 	}
 	problem := p.reader.problem(ctx, desc)
-	var answers []*v1.StatusResponse
+	var answers []*historyv1.StatusResponse
 	if runID := info.GetExecution().GetRunId(); runID != p.runID || info.GetHistoryLength() != p.events {
 		since, generation := p.view.revision, p.view.Run.GetGeneration()
 		if answers, err = p.reader.queryStatus(ctx, info, since); err != nil {
@@ -146,7 +146,7 @@ func (p *Poller) poll(ctx context.Context) (done bool, err error) {
 
 // publishStuck publishes the problem of a run that does not answer, with its last known status.
 func (p *Poller) publishStuck(ctx context.Context, info *workflowpb.WorkflowExecutionInfo, problem string) error {
-	var known []*v1.StatusResponse
+	var known []*historyv1.StatusResponse
 	if p.view.version == 0 {
 		status, err := p.reader.stuckStatus(ctx, info, problem)
 		if err != nil {

@@ -10,7 +10,7 @@ import (
 	workflowpb "go.temporal.io/api/workflow/v1"
 	"go.temporal.io/api/workflowservice/v1"
 
-	v1 "switchyard/proto/switchyard/v1"
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	"switchyard/workflows/names"
 )
 
@@ -81,7 +81,7 @@ func reportedProblem(info *workflowpb.WorkflowExecutionInfo) string {
 }
 
 // stuckStatus returns the last known status of an open run that does not answer because of a problem.
-func (r *Reader) stuckStatus(ctx context.Context, info *workflowpb.WorkflowExecutionInfo, problem string) (*v1.StatusResponse, error) {
+func (r *Reader) stuckStatus(ctx context.Context, info *workflowpb.WorkflowExecutionInfo, problem string) (*historyv1.StatusResponse, error) {
 	exec := info.GetExecution()
 	if known := r.statuses.get(exec.GetWorkflowId(), exec.GetRunId()); known != nil {
 		return withProblem(known.Status, problem), nil
@@ -94,10 +94,10 @@ func (r *Reader) stuckStatus(ctx context.Context, info *workflowpb.WorkflowExecu
 }
 
 // withProblem returns a status with the problem of its run replaced. It shares everything else.
-func withProblem(status *v1.StatusResponse, problem string) *v1.StatusResponse {
+func withProblem(status *historyv1.StatusResponse, problem string) *historyv1.StatusResponse {
 	run := headerOf(status.GetRun())
 	run.Context, run.Input, run.Tasks, run.Problem = status.GetRun().GetContext(), status.GetRun().GetInput(), status.GetRun().GetTasks(), problem
-	return &v1.StatusResponse{
+	return &historyv1.StatusResponse{
 		Run: run, Revision: status.GetRevision(), TaskCount: status.GetTaskCount(), Claims: status.GetClaims(),
 		Records: status.GetRecords(), Partitions: status.GetPartitions(), Chain: status.GetChain(), Items: status.GetItems(),
 		EventSlices: status.GetEventSlices(), NextEvent: status.GetNextEvent(), Checkpoints: status.GetCheckpoints(),

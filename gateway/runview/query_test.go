@@ -13,7 +13,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"switchyard/gateway/rpcerror"
-	v1 "switchyard/proto/switchyard/v1"
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	"switchyard/workflows/names"
 )
 
@@ -57,9 +57,9 @@ func TestQueryIsRetriedWhenOvertaken(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				c := &faultyClient{faults: test.faults, answer: &v1.EventsResponse{Slices: 7}}
-				var answer v1.EventsResponse
-				err := (&Reader{client: c}).Query(t.Context(), "run", names.EventsQuery, &v1.EventsRequest{}, &answer)
+				c := &faultyClient{faults: test.faults, answer: &historyv1.EventsResponse{Slices: 7}}
+				var answer historyv1.EventsResponse
+				err := (&Reader{client: c}).Query(t.Context(), "run", names.EventsQuery, &historyv1.EventsRequest{}, &answer)
 				if c.asked != test.asked || (err != nil) != test.fails || !test.fails && answer.GetSlices() != 7 {
 					t.Errorf("asked %d times: %v (%v)", c.asked, &answer, err)
 				}
@@ -76,7 +76,7 @@ func TestQueryWithoutWorkerIsUnavailable(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), noWorkerPause/2)
 		defer cancel()
 		c := &faultyClient{faults: []error{serviceerror.NewFailedPrecondition("no poller seen for task queue recently, worker may be down")}}
-		err := (&Reader{client: c}).Query(ctx, "run", names.EventsQuery, &v1.EventsRequest{}, &v1.EventsResponse{})
+		err := (&Reader{client: c}).Query(ctx, "run", names.EventsQuery, &historyv1.EventsRequest{}, &historyv1.EventsResponse{})
 		if rpcerror.CodeOf(err) != connect.CodeUnavailable || !strings.Contains(err.Error(), "no control process answers") {
 			t.Errorf("%v: %v", rpcerror.CodeOf(err), err)
 		}
@@ -88,8 +88,8 @@ func TestQueryWithoutWorkerIsUnavailable(t *testing.T) {
 func TestInstanceQueryIsRepeatedAfterATimeout(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		c := &faultyClient{faults: []error{serviceerror.NewDeadlineExceeded("context deadline exceeded")}, answer: &v1.InstancesResponse{}}
-		if _, err := (&Reader{client: c}).QueryInstances(t.Context(), "run", &v1.InstancesRequest{}); err != nil || c.asked != 2 {
+		c := &faultyClient{faults: []error{serviceerror.NewDeadlineExceeded("context deadline exceeded")}, answer: &historyv1.InstancesResponse{}}
+		if _, err := (&Reader{client: c}).QueryInstances(t.Context(), "run", &historyv1.InstancesRequest{}); err != nil || c.asked != 2 {
 			t.Errorf("asked %d times: %v", c.asked, err)
 		}
 	})

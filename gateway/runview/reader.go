@@ -14,7 +14,7 @@ import (
 
 	"switchyard/activities/store"
 	"switchyard/gateway/rpcerror"
-	v1 "switchyard/proto/switchyard/v1"
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	"switchyard/workflows/names"
 )
 
@@ -61,18 +61,18 @@ func (r *Reader) Describe(ctx context.Context, id string) (*Description, error) 
 }
 
 // queryStatus queries the workflow of a run for all changes after a revision.
-func (r *Reader) queryStatus(ctx context.Context, info *workflowpb.WorkflowExecutionInfo, since int64) ([]*v1.StatusResponse, error) {
-	return r.queryStatusSince(ctx, info, &v1.StatusRequest{Since: since})
+func (r *Reader) queryStatus(ctx context.Context, info *workflowpb.WorkflowExecutionInfo, since int64) ([]*historyv1.StatusResponse, error) {
+	return r.queryStatusSince(ctx, info, &historyv1.StatusRequest{Since: since})
 }
 
 // queryStatusSince queries the workflow of a run for all changes after the revision in req, over as many responses as that
 // takes.
-func (r *Reader) queryStatusSince(ctx context.Context, info *workflowpb.WorkflowExecutionInfo, req *v1.StatusRequest) ([]*v1.StatusResponse, error) {
+func (r *Reader) queryStatusSince(ctx context.Context, info *workflowpb.WorkflowExecutionInfo, req *historyv1.StatusRequest) ([]*historyv1.StatusResponse, error) {
 	id := info.GetExecution().GetWorkflowId()
-	var answers []*v1.StatusResponse
+	var answers []*historyv1.StatusResponse
 	for since := req.GetSince(); ; {
-		answer := &v1.StatusResponse{}
-		if err := r.Query(ctx, id, names.StatusQuery, &v1.StatusRequest{Since: since, Checkpoints: req.GetCheckpoints()}, answer); err != nil {
+		answer := &historyv1.StatusResponse{}
+		if err := r.Query(ctx, id, names.StatusQuery, &historyv1.StatusRequest{Since: since, Checkpoints: req.GetCheckpoints()}, answer); err != nil {
 			return nil, fmt.Errorf("query the status of run %s: %w", id, err)
 		}
 		setOrigin(answer.GetRun(), info)
@@ -184,7 +184,7 @@ func (r *Reader) readOnce(ctx context.Context, id string) (*View, error) {
 		}
 		return so.viewWith(id, running), nil
 	}
-	var status *v1.StatusResponse
+	var status *historyv1.StatusResponse
 	if err == nil {
 		status = withProblem(so.Status, problem)
 	} else if status, err = r.stuckStatus(ctx, info, problem); err != nil {
@@ -217,14 +217,14 @@ func (r *Reader) OpenStatus(ctx context.Context, info *workflowpb.WorkflowExecut
 	if known != nil && known.events == info.GetHistoryLength() {
 		return known, nil
 	}
-	var answers []*v1.StatusResponse
+	var answers []*historyv1.StatusResponse
 	if known != nil {
 		newer, err := r.queryStatus(ctx, info, known.Status.GetRevision())
 		if err != nil {
 			return nil, err
 		}
 		if newer[0].GetRun().GetGeneration() == known.Status.GetRun().GetGeneration() {
-			answers = append([]*v1.StatusResponse{known.Status}, newer...)
+			answers = append([]*historyv1.StatusResponse{known.Status}, newer...)
 		}
 	}
 	if answers == nil {

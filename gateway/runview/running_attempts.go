@@ -10,6 +10,7 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/names"
 	"switchyard/workflows/phrase"
@@ -83,11 +84,11 @@ func RunningAttempts(pending []*workflowpb.PendingActivityInfo, now time.Time) m
 	return running
 }
 
-func progressOf(details *commonpb.Payloads) (*v1.ExecuteProgress, bool) {
+func progressOf(details *commonpb.Payloads) (*historyv1.ExecuteProgress, bool) {
 	if len(details.GetPayloads()) == 0 {
 		return nil, false
 	}
-	var progress v1.ExecuteProgress
+	var progress historyv1.ExecuteProgress
 	err := converter.GetDefaultDataConverter().FromPayloads(details, &progress)
 	return &progress, err == nil
 }

@@ -7,7 +7,7 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
-	v1 "switchyard/proto/switchyard/v1"
+	historyv1 "switchyard/proto/switchyard/history/v1"
 )
 
 const (
@@ -28,7 +28,7 @@ type statusCache struct {
 type CachedStatus struct {
 	execution string // Temporal's run id
 	events    int64  // length of the history
-	Status    *v1.StatusResponse
+	Status    *historyv1.StatusResponse
 	at        time.Time
 	bytes     int
 
@@ -43,7 +43,7 @@ func (s *CachedStatus) viewWith(run string, running map[string]RunningAttempt) *
 	defer s.mu.Unlock()
 	if s.view == nil || !maps.EqualFunc(s.view.Running, running, RunningAttempt.equal) {
 		s.view = NewView(run)
-		s.view.Update([]*v1.StatusResponse{s.Status}, running)
+		s.view.Update([]*historyv1.StatusResponse{s.Status}, running)
 	}
 	return s.view
 }
@@ -60,7 +60,7 @@ func (m *statusCache) get(run, execution string) *CachedStatus {
 }
 
 // add returns the status of an execution of a run as a cache entry, and caches it unless the cache is full.
-func (m *statusCache) add(run, execution string, events int64, status *v1.StatusResponse) *CachedStatus {
+func (m *statusCache) add(run, execution string, events int64, status *historyv1.StatusResponse) *CachedStatus {
 	s := &CachedStatus{execution: execution, events: events, Status: status, at: time.Now(), bytes: proto.Size(status)}
 	m.mu.Lock()
 	defer m.mu.Unlock()

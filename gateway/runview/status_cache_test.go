@@ -3,6 +3,7 @@ package runview
 import (
 	"testing"
 
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 )
 
@@ -10,7 +11,7 @@ import (
 // as it is current.
 func TestStatusCacheIsBounded(t *testing.T) {
 	var m statusCache
-	status := &v1.StatusResponse{Revision: 3}
+	status := &historyv1.StatusResponse{Revision: 3}
 	m.add("r-1", "x", 5, status)
 	if got := m.get("r-1", "x"); got == nil || got.Status != status || got.events != 5 {
 		t.Errorf("got %v", got)
@@ -18,7 +19,7 @@ func TestStatusCacheIsBounded(t *testing.T) {
 	if got := m.get("r-1", "y"); got != nil {
 		t.Errorf("of another execution: %v", got)
 	}
-	large := &v1.StatusResponse{Run: &v1.Run{Error: string(make([]byte, cacheBytes*2/3))}}
+	large := &historyv1.StatusResponse{Run: &v1.Run{Error: string(make([]byte, cacheBytes*2/3))}}
 	m.add("r-2", "x", 1, large)
 	m.add("r-3", "x", 1, large)
 	if m.get("r-2", "x") == nil || m.get("r-3", "x") != nil {

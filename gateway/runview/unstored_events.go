@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/names"
 )
@@ -27,7 +28,7 @@ func (r *Reader) UnstoredEvents(ctx context.Context, id string, offset int) (eve
 	}
 }
 
-func (r *Reader) queryEvents(ctx context.Context, id string, offset int) (*v1.EventsResponse, error) {
-	answer := &v1.EventsResponse{}
-	return answer, r.Query(ctx, id, names.EventsQuery, &v1.EventsRequest{Offset: int32(min(offset, math.MaxInt32))}, answer)
+func (r *Reader) queryEvents(ctx context.Context, id string, offset int) (*historyv1.EventsResponse, error) {
+	answer := &historyv1.EventsResponse{}
+	return answer, r.Query(ctx, id, names.EventsQuery, &historyv1.EventsRequest{Offset: int32(min(offset, math.MaxInt32))}, answer)
 }

@@ -7,6 +7,7 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/names"
 )
@@ -57,7 +58,7 @@ func (v *View) Home() string { return names.Home(v.Run.GetId(), v.chain) }
 
 // Update applies responses of the workflow, in order, and the set of running attempts. Its cost depends on the changes and
 // the running attempts, not on the size of the run.
-func (v *View) Update(answers []*v1.StatusResponse, running map[string]RunningAttempt) {
+func (v *View) Update(answers []*historyv1.StatusResponse, running map[string]RunningAttempt) {
 	v.version++
 	touched := changes{}
 	for _, a := range answers {
@@ -148,7 +149,7 @@ func (c changes) markBatches(task string, t *TaskView, leads map[int]bool) {
 	}
 }
 
-func (v *View) apply(a *v1.StatusResponse, touched changes) {
+func (v *View) apply(a *historyv1.StatusResponse, touched changes) {
 	run := a.GetRun()
 	if run.GetGeneration() != v.Run.GetGeneration() || a.GetRevision() < v.revision {
 		// Another execution under the same id invalidates everything in the view.

@@ -18,6 +18,7 @@ import (
 	"pgregory.net/rapid"
 
 	"switchyard/activities/store/storekey"
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/names"
 )
@@ -66,7 +67,7 @@ func TestSlowWatcherReachesTheStateOfTheView(t *testing.T) {
 		t.Repeat(map[string]func(*rapid.T){
 			"change": func(t *rapid.T) {
 				revision++
-				answer := &v1.StatusResponse{
+				answer := &historyv1.StatusResponse{
 					Run:      &v1.Run{Id: "w-1", Generation: generation, Tasks: map[string]*v1.Task{}},
 					Claims:   map[string]int32{},
 					Revision: revision,
@@ -94,7 +95,7 @@ func TestSlowWatcherReachesTheStateOfTheView(t *testing.T) {
 				for _, name := range rapid.SliceOf(rapid.OneOf(tasks, rapid.SampledFrom([]string{"each[0]", "each[3]"}))).Draw(t, "running") {
 					running[names.AttemptID(name, 1)] = RunningAttempt{assigned: timestamppb.Now(), Started: timestamppb.Now(), ended: rapid.IntRange(0, 3).Draw(t, "ended")}
 				}
-				v.Update([]*v1.StatusResponse{answer}, running)
+				v.Update([]*historyv1.StatusResponse{answer}, running)
 			},
 			"stop": func(*rapid.T) { v.Update(nil, nil) },
 			"look": func(*rapid.T) { look() },
@@ -126,25 +127,25 @@ func TestSlowWatcherReachesTheStateOfTheView(t *testing.T) {
 // TestViewDropsOlderExecutions checks that a view drops the reports of an older execution under the same id.
 func TestViewDropsOlderExecutions(t *testing.T) {
 	v := NewView("w-1")
-	answer := func(generation int32, revision int64, task string) *v1.StatusResponse {
-		return &v1.StatusResponse{
+	answer := func(generation int32, revision int64, task string) *historyv1.StatusResponse {
+		return &historyv1.StatusResponse{
 			Run:      &v1.Run{Id: "w-1", Generation: generation, Tasks: map[string]*v1.Task{task: {State: "failed"}}},
 			Revision: revision, TaskCount: 1,
 		}
 	}
-	v.Update([]*v1.StatusResponse{answer(0, 7, "old")}, nil)
-	v.Update([]*v1.StatusResponse{answer(1, 9, "new")}, nil)
+	v.Update([]*historyv1.StatusResponse{answer(0, 7, "old")}, nil)
+	v.Update([]*historyv1.StatusResponse{answer(1, 9, "new")}, nil)
 	if len(v.Tasks) != 1 || v.Names[0] != "new" {
 		t.Errorf("the tasks are %v", v.Names)
 	}
-	v.Update([]*v1.StatusResponse{answer(1, 2, "newer")}, nil)
+	v.Update([]*historyv1.StatusResponse{answer(1, 2, "newer")}, nil)
 	if len(v.Tasks) != 1 || v.Names[0] != "newer" || v.revision != 2 || v.Header().GetTaskCounts()["failed"] != 1 {
 		t.Errorf("the tasks are %v", v.Names)
 	}
 }
 
 func TestRunningAttemptsComeFromHeartbeats(t *testing.T) {
-	beat := func(p *v1.ExecuteProgress) *commonpb.Payloads {
+	beat := func(p *historyv1.ExecuteProgress) *commonpb.Payloads {
 		payloads, err := converter.GetDefaultDataConverter().ToPayloads(p)
 		if err != nil {
 			t.Fatal(err)
@@ -160,14 +161,14 @@ func TestRunningAttemptsComeFromHeartbeats(t *testing.T) {
 	}
 	const startedState = enumspb.PENDING_ACTIVITY_STATE_STARTED
 	got := RunningAttempts([]*workflowpb.PendingActivityInfo{
-		pending("runs#1", names.ExecuteActivity, startedState, beat(&v1.ExecuteProgress{Spawned: true, Claim: 1, StartedAt: now})),
-		pending("runs-too#2", names.ExecuteActivity, startedState, beat(&v1.ExecuteProgress{Spawned: true, Claim: 2})),
-		pending("stops#1", names.ExecuteActivity, enumspb.PENDING_ACTIVITY_STATE_CANCEL_REQUESTED, beat(&v1.ExecuteProgress{Spawned: true, Claim: 1, StartedAt: now})),
+		pending("runs#1", names.ExecuteActivity, startedState, beat(&historyv1.ExecuteProgress{Spawned: true, Claim: 1, StartedAt: now})),
+		pending("runs-too#2", names.ExecuteActivity, startedState, beat(&historyv1.ExecuteProgress{Spawned: true, Claim: 2})),
+		pending("stops#1", names.ExecuteActivity, enumspb.PENDING_ACTIVITY_STATE_CANCEL_REQUESTED, beat(&historyv1.ExecuteProgress{Spawned: true, Claim: 1, StartedAt: now})),
 		pending("silent#1", names.ExecuteActivity, startedState, nil),
-		pending("starts#1", names.ExecuteActivity, startedState, beat(&v1.ExecuteProgress{Claim: 1})),
-		pending("other-claim#2", names.ExecuteActivity, startedState, beat(&v1.ExecuteProgress{Spawned: true, Claim: 1})),
-		pending("waits#1", names.ExecuteActivity, enumspb.PENDING_ACTIVITY_STATE_SCHEDULED, beat(&v1.ExecuteProgress{Spawned: true, Claim: 1})),
-		pending("other#1", names.AwaitPlacementActivity, startedState, beat(&v1.ExecuteProgress{Spawned: true, Claim: 1})),
+		pending("starts#1", names.ExecuteActivity, startedState, beat(&historyv1.ExecuteProgress{Claim: 1})),
+		pending("other-claim#2", names.ExecuteActivity, startedState, beat(&historyv1.ExecuteProgress{Spawned: true, Claim: 1})),
+		pending("waits#1", names.ExecuteActivity, enumspb.PENDING_ACTIVITY_STATE_SCHEDULED, beat(&historyv1.ExecuteProgress{Spawned: true, Claim: 1})),
+		pending("other#1", names.AwaitPlacementActivity, startedState, beat(&historyv1.ExecuteProgress{Spawned: true, Claim: 1})),
 		pending("odd", names.ExecuteActivity, startedState, &commonpb.Payloads{Payloads: []*commonpb.Payload{{Data: []byte("{")}}}),
 	}, now.AsTime())
 	same := func(id string, started *timestamppb.Timestamp) bool {
@@ -181,7 +182,7 @@ func TestRunningAttemptsComeFromHeartbeats(t *testing.T) {
 // TestRunningAttemptShowsWhatHoldsItUp checks that an attempt shows the notice of its node, or that its node
 // is silent.
 func TestRunningAttemptShowsWhatHoldsItUp(t *testing.T) {
-	details, err := converter.GetDefaultDataConverter().ToPayloads(&v1.ExecuteProgress{Spawned: true, Claim: 1, Notice: "waits"})
+	details, err := converter.GetDefaultDataConverter().ToPayloads(&historyv1.ExecuteProgress{Spawned: true, Claim: 1, Notice: "waits"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -190,7 +191,7 @@ func TestRunningAttemptShowsWhatHoldsItUp(t *testing.T) {
 		time.Second: "waits", 8 * time.Second: "waits", 9 * time.Second: "node n has been silent since 03:04:21 UTC",
 	} {
 		v := NewView("r")
-		v.Update([]*v1.StatusResponse{{
+		v.Update([]*historyv1.StatusResponse{{
 			Run:    &v1.Run{Tasks: map[string]*v1.Task{"a": {State: v1.TaskAssigned, Node: "n"}}},
 			Claims: map[string]int32{"a": 1}, TaskCount: 1,
 		}}, RunningAttempts([]*workflowpb.PendingActivityInfo{{
@@ -207,7 +208,7 @@ func TestRunningAttemptShowsWhatHoldsItUp(t *testing.T) {
 // TestLeaseIsNoChangeOfTheView checks that watchers get what runs an attempt, and no update for each heartbeat.
 func TestLeaseIsNoChangeOfTheView(t *testing.T) {
 	t.Parallel()
-	details, err := converter.GetDefaultDataConverter().ToPayloads(&v1.ExecuteProgress{Spawned: true, Claim: 1, Workload: &v1.Workload{Container: "3f2a"}})
+	details, err := converter.GetDefaultDataConverter().ToPayloads(&historyv1.ExecuteProgress{Spawned: true, Claim: 1, Workload: &v1.Workload{Container: "3f2a"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -225,7 +226,7 @@ func TestLeaseIsNoChangeOfTheView(t *testing.T) {
 		alone.ActivityId = "b#1"
 		return RunningAttempts([]*workflowpb.PendingActivityInfo{p, alone}, begun.Add(after))
 	}
-	v.Update([]*v1.StatusResponse{{
+	v.Update([]*historyv1.StatusResponse{{
 		Run: &v1.Run{Tasks: map[string]*v1.Task{
 			"a": {State: v1.TaskRunning, Count: proto.Int32(1), Counts: map[string]int32{v1.TaskAssigned: 1}, Instances: []*v1.Instance{{State: v1.TaskAssigned}}},
 			"b": {State: v1.TaskAssigned},
@@ -265,7 +266,7 @@ func TestDeltaNamesTheAttemptBeforeARetry(t *testing.T) {
 		"ended":   {&v1.Task{State: "failed", Attempts: []*v1.Attempt{lost, failed}, Result: &v1.TaskResult{Stdout: "text"}}, nil},
 	} {
 		v := NewView("w-1")
-		v.Update([]*v1.StatusResponse{{Run: &v1.Run{Id: "w-1", Tasks: map[string]*v1.Task{"a": test.task}}, Revision: 1}}, nil)
+		v.Update([]*historyv1.StatusResponse{{Run: &v1.Run{Id: "w-1", Tasks: map[string]*v1.Task{"a": test.task}}, Revision: 1}}, nil)
 		if got := v.Since(0).Tasks[0].Retried; !proto.Equal(got, test.want) {
 			t.Errorf("%s: %v, want %v", what, got, test.want)
 		}
@@ -289,7 +290,7 @@ func TestDeltaNamesTheAttemptThatPrinted(t *testing.T) {
 		"runs again": {&v1.Task{State: "running", Node: "n", Result: printed}, "", nil},
 	} {
 		v := NewView("w-1")
-		v.Update([]*v1.StatusResponse{{Run: &v1.Run{Id: "w-1", Tasks: map[string]*v1.Task{"a": test.task}}, Records: map[string]string{"a": test.record}, Revision: 1}}, nil)
+		v.Update([]*historyv1.StatusResponse{{Run: &v1.Run{Id: "w-1", Tasks: map[string]*v1.Task{"a": test.task}}, Records: map[string]string{"a": test.record}, Revision: 1}}, nil)
 		if got := v.Since(0).Tasks[0].Printer; !reflect.DeepEqual(got, test.want) {
 			t.Errorf("%s: %v, want %v", what, got, test.want)
 		}

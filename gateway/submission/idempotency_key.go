@@ -15,7 +15,7 @@ import (
 
 	"switchyard/gateway/auth"
 	"switchyard/gateway/rpcerror"
-	v1 "switchyard/proto/switchyard/v1"
+	historyv1 "switchyard/proto/switchyard/history/v1"
 )
 
 // keyHeader is the header in which a client may send the idempotency key of a request.
@@ -55,7 +55,7 @@ func ScopedKey(by, key string) string {
 
 // fingerprint returns a hash of what requests with the same idempotency key must have in common: definition and input. The hash
 // does not depend on the order of fields or the notation of the definition.
-func fingerprint(in *v1.RunInput, key string) (string, error) {
+func fingerprint(in *historyv1.RunInput, key string) (string, error) {
 	hash := sha256.New()
 	fmt.Fprintf(hash, "%d %s\n", len(key), key)
 	for _, m := range []proto.Message{in.GetDefinition(), in.GetInput()} {

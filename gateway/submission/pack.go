@@ -7,7 +7,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"switchyard/gateway/rpcerror"
-	v1 "switchyard/proto/switchyard/v1"
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	"switchyard/workflows/definition"
 )
 
@@ -17,7 +17,7 @@ const maxPayloadBytes = 1_600_000
 
 // Pack returns in as it is sent to Temporal, with its definition compressed. The error is InvalidArgument if it is
 // still too large.
-func Pack(in *v1.RunInput) (*v1.RunInput, error) {
+func Pack(in *historyv1.RunInput) (*historyv1.RunInput, error) {
 	in = proto.CloneOf(in)
 	in.State, in.ParentFirst, in.HeldLocks = nil, "", nil // a new run carries nothing, and no parent awaits it
 	if err := definition.Pack(in); err != nil {

@@ -10,6 +10,7 @@ import (
 	"google.golang.org/protobuf/types/known/structpb"
 
 	"switchyard/gateway/definitions"
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/definition"
 )
@@ -36,7 +37,7 @@ func (s *Submitter) RerunRun(ctx context.Context, req *connect.Request[v1.RerunR
 	if err := checkInput(input); err != nil {
 		return nil, err
 	}
-	in := &v1.RunInput{
+	in := &historyv1.RunInput{
 		Definition: first.GetDefinition(), Input: input, References: first.GetReferences(), Options: first.GetOptions(), Batch: first.GetBatch(),
 	}
 	if err := s.recordSubmitter(ctx, in); err != nil {

@@ -9,7 +9,7 @@ import (
 	"go.temporal.io/sdk/client"
 
 	"switchyard/gateway/rpcerror"
-	v1 "switchyard/proto/switchyard/v1"
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	"switchyard/workflows/names"
 	"switchyard/workflows/visibility"
 )
@@ -24,7 +24,7 @@ const (
 
 // Start starts the workflow of a run and returns the run's id: a fresh one, or the one that belongs to an idempotency
 // key. existed reports that the same request had already started the run.
-func (s *Submitter) Start(ctx context.Context, in *v1.RunInput, trigger, key string) (id string, existed bool, err error) {
+func (s *Submitter) Start(ctx context.Context, in *historyv1.RunInput, trigger, key string) (id string, existed bool, err error) {
 	name := in.GetDefinition().GetName()
 	sent, err := Pack(in)
 	if err != nil {

@@ -16,6 +16,7 @@ import (
 	"switchyard/gateway/definitions"
 	"switchyard/gateway/runindex"
 	"switchyard/gateway/runview"
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/definition"
 	"switchyard/workflows/definition/source"
@@ -66,7 +67,7 @@ func (s *Submitter) Submit(ctx context.Context, req *v1.SubmitRunRequest) (*v1.S
 }
 
 // Prepare checks a request and returns the input of its run and the warnings about its definition.
-func (s *Submitter) Prepare(ctx context.Context, req *v1.SubmitRunRequest) (*v1.RunInput, source.Problems, error) {
+func (s *Submitter) Prepare(ctx context.Context, req *v1.SubmitRunRequest) (*historyv1.RunInput, source.Problems, error) {
 	checked, err := s.Definitions.Read(ctx, req)
 	if err != nil {
 		return nil, nil, err
@@ -93,14 +94,14 @@ func (s *Submitter) Prepare(ctx context.Context, req *v1.SubmitRunRequest) (*v1.
 	if err := checkOptions(req.GetOptions()); err != nil {
 		return nil, nil, err
 	}
-	in := &v1.RunInput{
+	in := &historyv1.RunInput{
 		Definition: def, Input: input, References: references, Options: s.Definitions.Defaults.FillOptions(req.GetOptions()), Batch: req.GetBatch(),
 	}
 	return in, slices.Concat(checked.Warnings, unusedSchedule(req, checked)), s.recordSubmitter(ctx, in)
 }
 
 // recordSubmitter records the caller in the input of a run, along with the consequences of the caller's role.
-func (s *Submitter) recordSubmitter(ctx context.Context, in *v1.RunInput) error {
+func (s *Submitter) recordSubmitter(ctx context.Context, in *historyv1.RunInput) error {
 	p := auth.From(ctx)
 	in.By = p.Name
 	if p.IsVerified() {
@@ -111,7 +112,7 @@ func (s *Submitter) recordSubmitter(ctx context.Context, in *v1.RunInput) error 
 
 // RequireApproval makes a run wait for the approval of an operator if the caller needs one for its definition, and freezes the
 // stored workflows that the approval covers.
-func (s *Submitter) RequireApproval(ctx context.Context, in *v1.RunInput) (err error) {
+func (s *Submitter) RequireApproval(ctx context.Context, in *historyv1.RunInput) (err error) {
 	p := auth.From(ctx)
 	in.NeedsApproval = s.ApproveUserRuns && p.IsVerified() && !p.SeesAll()
 	if in.NeedsApproval && in.Workflows == nil {

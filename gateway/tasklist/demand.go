@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"switchyard/activities/placement"
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/definition"
 )
@@ -42,7 +43,7 @@ func demandOf(task *v1.TaskDefinition) *v1.TaskDemand {
 }
 
 // constraintTexts returns one line per constraint, except for those that are numbers in a demand.
-func constraintTexts(c *v1.Constraints, target placement.Target, container *v1.ContainerNeeds, needs *v1.TaskNeeds) []string {
+func constraintTexts(c *v1.Constraints, target placement.Target, container *historyv1.ContainerNeeds, needs *historyv1.TaskNeeds) []string {
 	var texts []string
 	add := func(format string, args ...any) { texts = append(texts, fmt.Sprintf(format, args...)) }
 	if target.Node != "" {
@@ -90,7 +91,7 @@ func constraintTexts(c *v1.Constraints, target placement.Target, container *v1.C
 }
 
 // containerTexts returns one line for each permission that a container needs on its node.
-func containerTexts(needs *v1.ContainerNeeds) []string {
+func containerTexts(needs *historyv1.ContainerNeeds) []string {
 	var texts []string
 	if needs.GetPrivileged() {
 		texts = append(texts, "privileged containers")
@@ -108,7 +109,7 @@ func containerTexts(needs *v1.ContainerNeeds) []string {
 }
 
 // needTexts returns one line for each other thing that a task needs its node to offer.
-func needTexts(needs *v1.TaskNeeds) []string {
+func needTexts(needs *historyv1.TaskNeeds) []string {
 	var texts []string
 	add := func(label string, values ...string) {
 		for _, value := range values {

@@ -9,6 +9,7 @@ import (
 
 	"switchyard/activities/placement"
 	"switchyard/gateway/runview"
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/admission"
 )
@@ -21,31 +22,31 @@ func TestPlacementTextsMapToReasons(t *testing.T) {
 		Memory: &v1.MemorySnapshot{TotalMb: 8192, AvailableMb: 8192}, Disk: &v1.DiskSnapshot{TotalGb: 100, AvailableGb: 50},
 	}
 	q := placement.New(placement.Options{Now: time.Now, Epoch: "e"})
-	said := func(req *v1.TaskRequest) string {
+	said := func(req *historyv1.TaskRequest) string {
 		req.Type, req.Claim = v1.TypeShell, 1
 		return q.Explain("run", req).GetReason()
 	}
-	check := func(req *v1.TaskRequest, want string) {
+	check := func(req *historyv1.TaskRequest, want string) {
 		t.Helper()
 		text := said(req)
 		if got := waitFromText(text); got != (wait{want, text}) {
 			t.Errorf("%q: %+v, want %s", text, got, want)
 		}
 	}
-	check(&v1.TaskRequest{Task: "early"}, v1.WaitImpossible)
+	check(&historyv1.TaskRequest{Task: "early"}, v1.WaitImpossible)
 	q.SetNodes([]placement.Node{{Snapshot: node, State: v1.NodeOffline}})
-	check(&v1.TaskRequest{Task: "fits later"}, v1.WaitImpossible)
+	check(&historyv1.TaskRequest{Task: "fits later"}, v1.WaitImpossible)
 	q.SetNodes([]placement.Node{{Snapshot: node}})
-	check(&v1.TaskRequest{Task: "fits"}, v1.WaitNext)
-	check(&v1.TaskRequest{Task: "large", Resources: &v1.Resources{MemoryMb: 1 << 20}}, v1.WaitImpossible)
-	check(&v1.TaskRequest{Task: "elsewhere", Constraints: &v1.Constraints{TargetNode: "n9"}}, v1.WaitImpossible)
-	check(&v1.TaskRequest{Task: "session", Constraints: &v1.Constraints{RequiresCapabilities: map[string]string{v1.SessionCapability("s"): "true"}}}, v1.WaitImpossible)
-	check(&v1.TaskRequest{Task: "cluster", Constraints: &v1.Constraints{RequiresCapabilities: map[string]string{v1.ClusterCapability("c"): "true"}}}, v1.WaitImpossible)
-	q.Request("run", []*v1.TaskRequest{{Task: "first", Type: v1.TypeShell, Claim: 1}})
+	check(&historyv1.TaskRequest{Task: "fits"}, v1.WaitNext)
+	check(&historyv1.TaskRequest{Task: "large", Resources: &v1.Resources{MemoryMb: 1 << 20}}, v1.WaitImpossible)
+	check(&historyv1.TaskRequest{Task: "elsewhere", Constraints: &v1.Constraints{TargetNode: "n9"}}, v1.WaitImpossible)
+	check(&historyv1.TaskRequest{Task: "session", Constraints: &v1.Constraints{RequiresCapabilities: map[string]string{v1.SessionCapability("s"): "true"}}}, v1.WaitImpossible)
+	check(&historyv1.TaskRequest{Task: "cluster", Constraints: &v1.Constraints{RequiresCapabilities: map[string]string{v1.ClusterCapability("c"): "true"}}}, v1.WaitImpossible)
+	q.Request("run", []*historyv1.TaskRequest{{Task: "first", Type: v1.TypeShell, Claim: 1}})
 	q.Place()
-	check(&v1.TaskRequest{Task: "second"}, v1.WaitBusy)
-	q.Request("run", []*v1.TaskRequest{{Task: "refused", Type: v1.TypeShell, Claim: 1, Refusals: 5}})
-	check(&v1.TaskRequest{Task: "refused"}, v1.WaitBusy)
+	check(&historyv1.TaskRequest{Task: "second"}, v1.WaitBusy)
+	q.Request("run", []*historyv1.TaskRequest{{Task: "refused", Type: v1.TypeShell, Claim: 1, Refusals: 5}})
+	check(&historyv1.TaskRequest{Task: "refused"}, v1.WaitBusy)
 }
 
 // TestAdmissionTextsMapToReasons checks that the texts of a run's admission map to their reasons, without numbers that differ

@@ -14,6 +14,7 @@ import (
 	"switchyard/dev/testneeds"
 	"switchyard/gateway/singletask"
 	"switchyard/gateway/submission"
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/definition"
 	"switchyard/workflows/definition/source"
@@ -27,14 +28,14 @@ type fakeRuns struct {
 	keys map[string]string // ids by idempotency key
 }
 
-func (*fakeRuns) Prepare(_ context.Context, req *v1.SubmitRunRequest) (*v1.RunInput, source.Problems, error) {
+func (*fakeRuns) Prepare(_ context.Context, req *v1.SubmitRunRequest) (*historyv1.RunInput, source.Problems, error) {
 	if def := req.GetDefinition(); def.GetTasks()["bad"] != nil {
 		return nil, nil, source.Problems{{Path: "tasks.bad.spec.command", Message: "is missing"}}
 	}
-	return &v1.RunInput{Definition: req.GetDefinition(), Batch: req.GetBatch()}, nil, nil
+	return &historyv1.RunInput{Definition: req.GetDefinition(), Batch: req.GetBatch()}, nil, nil
 }
 
-func (r *fakeRuns) Start(_ context.Context, in *v1.RunInput, _, key string) (id string, existed bool, err error) {
+func (r *fakeRuns) Start(_ context.Context, in *historyv1.RunInput, _, key string) (id string, existed bool, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if id := r.keys[key]; id != "" {

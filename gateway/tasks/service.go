@@ -13,6 +13,7 @@ import (
 	"switchyard/gateway/definitions"
 	"switchyard/gateway/singletask"
 	"switchyard/gateway/submission"
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/proto/switchyard/v1/switchyardv1connect"
 	"switchyard/workflows/definition/source"
@@ -21,10 +22,10 @@ import (
 // Runs starts runs. It is safe for concurrent use.
 type Runs interface {
 	// Prepare checks a request and returns the input of its run and the warnings about its definition.
-	Prepare(ctx context.Context, req *v1.SubmitRunRequest) (*v1.RunInput, source.Problems, error)
+	Prepare(ctx context.Context, req *v1.SubmitRunRequest) (*historyv1.RunInput, source.Problems, error)
 	// Start starts a run and returns its id. existed reports that the request with the same idempotency key had already
 	// started it. An empty key matches no other.
-	Start(ctx context.Context, in *v1.RunInput, trigger, key string) (id string, existed bool, err error)
+	Start(ctx context.Context, in *historyv1.RunInput, trigger, key string) (id string, existed bool, err error)
 }
 
 // Lists lists the tasks of all runs. It is safe for concurrent use.

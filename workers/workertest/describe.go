@@ -12,17 +12,17 @@ import (
 	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/client"
 
-	v1 "switchyard/proto/switchyard/v1"
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	"switchyard/workflows/names"
 )
 
 // describe returns what an open run reports, for the message of a failed test.
 func (h *Handle) describe() string {
-	value, err := h.Conn.QueryWorkflow(context.Background(), h.ID, "", names.StatusQuery, &v1.StatusRequest{})
+	value, err := h.Conn.QueryWorkflow(context.Background(), h.ID, "", names.StatusQuery, &historyv1.StatusRequest{})
 	if err != nil {
 		return err.Error() + h.Fault()
 	}
-	var s v1.StatusResponse
+	var s historyv1.StatusResponse
 	if err := value.Get(&s); err != nil {
 		return err.Error()
 	}

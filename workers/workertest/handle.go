@@ -16,6 +16,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"switchyard/activities/store/storekey"
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workers"
 	"switchyard/workflows/names"
@@ -34,13 +35,13 @@ type Handle struct {
 }
 
 // Submit starts a run with a new ID. The run is terminated with the test if it is still open.
-func (c *Nodes) Submit(in *v1.RunInput) *Handle {
+func (c *Nodes) Submit(in *historyv1.RunInput) *Handle {
 	c.T.Helper()
 	return c.SubmitBy(c.Conn.Client, in)
 }
 
 // SubmitBy starts a run, as Submit does, through another client.
-func (c *Nodes) SubmitBy(cl client.Client, in *v1.RunInput) *Handle {
+func (c *Nodes) SubmitBy(cl client.Client, in *historyv1.RunInput) *Handle {
 	c.T.Helper()
 	id := names.NewRunID(in.GetDefinition().GetName())
 	var run client.WorkflowRun
@@ -83,7 +84,7 @@ func (h *Handle) Wait() *v1.Run {
 	}
 	ctx, cancel := context.WithTimeout(h.T.Context(), Limit)
 	defer cancel()
-	var status v1.StatusResponse
+	var status historyv1.StatusResponse
 	if err := h.Workflow.Get(ctx, &status); err != nil {
 		var read error
 		if app, ok := errors.AsType[*temporal.ApplicationError](err); ok {
@@ -136,7 +137,7 @@ func (h *Handle) CountSpawned() (n int) {
 	h.T.Helper()
 	d := Describe(h.T, h.Conn, h.ID, "")
 	for _, a := range d.GetPendingActivities() {
-		var p v1.ExecuteProgress
+		var p historyv1.ExecuteProgress
 		if a.GetHeartbeatDetails() != nil && workers.NewDataConverter().FromPayloads(a.GetHeartbeatDetails(), &p) == nil && p.GetSpawned() {
 			n++
 		}
@@ -145,9 +146,9 @@ func (h *Handle) CountSpawned() (n int) {
 }
 
 // Status queries an open run for its status.
-func (h *Handle) Status(req *v1.StatusRequest) *v1.StatusResponse {
+func (h *Handle) Status(req *historyv1.StatusRequest) *historyv1.StatusResponse {
 	h.T.Helper()
-	var res v1.StatusResponse
+	var res historyv1.StatusResponse
 	h.Query(h.ID, names.StatusQuery, req, &res)
 	return &res
 }
@@ -174,7 +175,7 @@ func (h *Handle) AwaitTask(task string, holds func(*v1.Task) bool) *v1.Task {
 	h.T.Helper()
 	var seen *v1.Task
 	Eventually(h.T, fmt.Sprintf("task %s of %s", task, h.ID), func() bool {
-		seen = h.Status(&v1.StatusRequest{}).GetRun().GetTasks()[task]
+		seen = h.Status(&historyv1.StatusRequest{}).GetRun().GetTasks()[task]
 		return holds(seen)
 	})
 	return seen
@@ -221,7 +222,7 @@ func (h *Handle) Delete() {
 }
 
 // Rerun continues the ended run as its next generation.
-func (h *Handle) Rerun(in *v1.RunInput, generation int32, rerun *v1.Rerun) *Handle {
+func (h *Handle) Rerun(in *historyv1.RunInput, generation int32, rerun *historyv1.Rerun) *Handle {
 	h.T.Helper()
 	in = proto.CloneOf(in)
 	in.Generation, in.Rerun, in.Chain = generation, rerun, h.Chain

@@ -7,6 +7,7 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 	"google.golang.org/protobuf/types/known/structpb"
 
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/definition"
 )
@@ -19,7 +20,7 @@ const ShortHeartbeat = 10 * time.Second
 const longHeartbeat = time.Minute
 
 // Input parses a definition, written as YAML, and returns the input of a run. Only the nodes of this test take its tasks.
-func (c *Nodes) Input(document string) *v1.RunInput {
+func (c *Nodes) Input(document string) *historyv1.RunInput {
 	c.T.Helper()
 	def, err := definition.Parse("test.yaml", []byte(document))
 	if err != nil {
@@ -29,7 +30,7 @@ func (c *Nodes) Input(document string) *v1.RunInput {
 }
 
 // InputOf returns the input of a run of a copy of the definition. Only the nodes of this test take its tasks.
-func (c *Nodes) InputOf(def *v1.Definition) *v1.RunInput {
+func (c *Nodes) InputOf(def *v1.Definition) *historyv1.RunInput {
 	c.T.Helper()
 	refs, err := definition.References(def)
 	if err != nil {
@@ -46,7 +47,7 @@ func (c *Nodes) InputOf(def *v1.Definition) *v1.RunInput {
 			task.Resources = &v1.Resources{Cores: new(float64)}
 		}
 	}
-	return &v1.RunInput{
+	return &historyv1.RunInput{
 		Definition: def, References: refs,
 		// On a busy machine a node may exceed the usual time-outs, and a re-placed task would get another claim.
 		Options: &v1.RunOptions{PickupTimeout: durationpb.New(Limit), HeartbeatTimeout: durationpb.New(longHeartbeat)},

@@ -12,6 +12,7 @@ import (
 	"github.com/google/cel-go/common/types"
 	"github.com/google/cel-go/common/types/ref"
 
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 )
 
@@ -229,7 +230,7 @@ func (d *doubts) deadLetters() {
 func (d *doubts) after(p *program, task, state string, o Outcome) ref.Val {
 	unknown := []*cel.AttributePatternType{cel.AttributePattern(workflowVariable), cel.AttributePattern(inputVariable), cel.AttributePattern(attemptVariable)}
 	known := []string{"state", "result"}
-	view := &v1.ParentView{State: state}
+	view := &historyv1.ParentView{State: state}
 	switch {
 	case o.Exits && state == v1.TaskSkipped:
 		known = append(known, "exitCode")

@@ -10,7 +10,7 @@ import (
 	"github.com/google/cel-go/common/types/ref"
 	"google.golang.org/protobuf/types/known/structpb"
 
-	v1 "switchyard/proto/switchyard/v1"
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	"switchyard/workflows/structs"
 )
 
@@ -21,13 +21,13 @@ const MaxInstances = 100_000
 type View struct {
 	// Parents holds the ancestors by name. Those that the expression reads must be present, with their data inline and not in
 	// the store. If a task has no result, its exit code is -1 and its streams and output are empty.
-	Parents map[string]*v1.ParentView
+	Parents map[string]*historyv1.ParentView
 	// Workflow is the run.
-	Workflow *v1.WorkflowView
+	Workflow *historyv1.WorkflowView
 	// Input is the input of the task, with `item`, `index` and `count` for an instance. Only cache keys and templates see it.
 	Input *structpb.Struct
 	// Attempt is the failed attempt. Only Retry sees it.
-	Attempt *v1.AttemptView
+	Attempt *historyv1.AttemptView
 }
 
 // Evaluator evaluates expressions and caches their compiled programs. It is safe for concurrent use.

@@ -11,6 +11,7 @@ import (
 
 	"google.golang.org/protobuf/types/known/structpb"
 
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 )
 
@@ -26,7 +27,7 @@ func jsonObject(t testing.TB, fields map[string]any) *structpb.Struct {
 // sample returns the view of the tests: build completed, test failed with 64 KiB of output, and notify-failure never ran.
 func sample(t testing.TB) View {
 	return View{
-		Parents: map[string]*v1.ParentView{
+		Parents: map[string]*historyv1.ParentView{
 			"build": {State: "completed", Result: &v1.TaskResult{
 				Stdout: "ok\n0 failures\n",
 				Output: jsonObject(t, map[string]any{
@@ -39,7 +40,7 @@ func sample(t testing.TB) View {
 			}},
 			"notify-failure": {State: "skipped"},
 		},
-		Workflow: &v1.WorkflowView{
+		Workflow: &historyv1.WorkflowView{
 			Name: "release", RunId: "release-4f2", Context: jsonObject(t, map[string]any{"env": "prod"}),
 			Input: jsonObject(t, map[string]any{"dry": false}),
 		},
@@ -136,7 +137,7 @@ func TestEvaluateErrors(t *testing.T) {
 
 // TestViewNeedsOnlyTheParentsThatAreRead checks that a view needs nothing but the parents that the expression reads.
 func TestViewNeedsOnlyTheParentsThatAreRead(t *testing.T) {
-	view := View{Parents: map[string]*v1.ParentView{"a": nil}}
+	view := View{Parents: map[string]*historyv1.ParentView{"a": nil}}
 	expr := "parent.a.exitCode == -1 && size(parent.a.state) == 0 && workflow.name == '' && workflow.context == {} && !has(workflow.input.x)"
 	if got, err := NewEvaluator().Evaluate(t.Context(), expr, view); !got || err != nil {
 		t.Errorf("got %v, %v", got, err)

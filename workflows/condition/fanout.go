@@ -5,13 +5,13 @@ import (
 	"github.com/google/cel-go/common/types/ref"
 	"google.golang.org/protobuf/types/known/structpb"
 
-	v1 "switchyard/proto/switchyard/v1"
+	historyv1 "switchyard/proto/switchyard/history/v1"
 )
 
 // fanOutFields returns the fields that a task that fanned out has besides its exit code and state.
 func (m *model) fanOutFields() map[string]field {
 	// number returns the field for a number of instances.
-	number := func(name string, of func(*v1.FanOutView) int32) field {
+	number := func(name string, of func(*historyv1.FanOutView) int32) field {
 		return field{types.IntType, func(o *object) ref.Val {
 			if !o.has(name) {
 				return types.NewErr("no such field: %s; the task did not fan out", name)
@@ -20,9 +20,9 @@ func (m *model) fanOutFields() map[string]field {
 		}}
 	}
 	return map[string]field{
-		"count":     number("count", (*v1.FanOutView).GetCount),
-		"completed": number("completed", (*v1.FanOutView).GetCompleted),
-		"failed":    number("failed", (*v1.FanOutView).GetFailed),
+		"count":     number("count", (*historyv1.FanOutView).GetCount),
+		"completed": number("completed", (*historyv1.FanOutView).GetCompleted),
+		"failed":    number("failed", (*historyv1.FanOutView).GetFailed),
 		"outputs": {types.NewListType(types.DynType), func(o *object) ref.Val {
 			if !o.has("outputs") {
 				return types.NewErr("no such field: outputs; the task did not fan out")
@@ -36,7 +36,7 @@ func (m *model) fanOutFields() map[string]field {
 }
 
 // outputs returns the list of the instances' outputs.
-func (m *model) outputs(view *v1.FanOutView) ref.Val {
+func (m *model) outputs(view *historyv1.FanOutView) ref.Val {
 	if list := view.GetOutputs().GetList(); list != nil {
 		return types.NewJSONList(m.Registry, list)
 	}

@@ -11,7 +11,7 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
-	v1 "switchyard/proto/switchyard/v1"
+	historyv1 "switchyard/proto/switchyard/history/v1"
 )
 
 // everything returns a view in which all ancestors of wide are known.
@@ -19,7 +19,7 @@ func everything(t testing.TB) View {
 	view := fanned(t)
 	view.Parents["lint"], view.Parents["process"] = view.Parents["test"], view.Parents["build"]
 	view.Parents["list-files"] = view.Parents["build"]
-	view.Attempt = &v1.AttemptView{Number: 1, State: "failed", Reason: "exit_code"}
+	view.Attempt = &historyv1.AttemptView{Number: 1, State: "failed", Reason: "exit_code"}
 	return view
 }
 
@@ -88,7 +88,7 @@ func FuzzKinds(f *testing.F) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
 		known := view
-		known.Parents = map[string]*v1.ParentView{}
+		known.Parents = map[string]*historyv1.ParentView{}
 		for _, name := range references {
 			if !slices.Contains(scope.Ancestors, name) {
 				t.Errorf("%s is no ancestor", name)
@@ -125,7 +125,7 @@ func FuzzTemplate(f *testing.F) {
 			inside(t, text, err)
 		}
 		known := view
-		known.Parents = map[string]*v1.ParentView{}
+		known.Parents = map[string]*historyv1.ParentView{}
 		for _, name := range references {
 			known.Parents[name] = view.Parents[name]
 		}

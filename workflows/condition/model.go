@@ -10,7 +10,7 @@ import (
 	"github.com/google/cel-go/common/types/ref"
 	"google.golang.org/protobuf/types/known/structpb"
 
-	v1 "switchyard/proto/switchyard/v1"
+	historyv1 "switchyard/proto/switchyard/history/v1"
 )
 
 // These are the type names of the model, as CEL's messages show them.
@@ -31,9 +31,9 @@ type field struct {
 type object struct {
 	kind     *types.Type
 	fields   map[string]field
-	task     *v1.ParentView
-	workflow *v1.WorkflowView
-	attempt  *v1.AttemptView
+	task     *historyv1.ParentView
+	workflow *historyv1.WorkflowView
+	attempt  *historyv1.AttemptView
 	outputs  ref.Val // of the instances; nil until first used
 }
 
@@ -86,7 +86,7 @@ func newModel() (*model, error) {
 }
 
 // exitCode returns the exit code of a task, or -1 if nothing of it ran.
-func exitCode(task *v1.ParentView) ref.Val {
+func exitCode(task *historyv1.ParentView) ref.Val {
 	if task.GetResult() == nil {
 		return types.Int(-1)
 	}
@@ -101,15 +101,15 @@ func (m *model) data(s *structpb.Struct) ref.Val {
 	return types.NewJSONStruct(m.Registry, s)
 }
 
-func (m *model) taskValue(view *v1.ParentView) *object {
+func (m *model) taskValue(view *historyv1.ParentView) *object {
 	return &object{kind: m.task, fields: m.fields[taskTypeName], task: view}
 }
 
-func (m *model) workflowValue(view *v1.WorkflowView) *object {
+func (m *model) workflowValue(view *historyv1.WorkflowView) *object {
 	return &object{kind: m.workflow, fields: m.fields[workflowTypeName], workflow: view}
 }
 
-func (m *model) attemptValue(view *v1.AttemptView) *object {
+func (m *model) attemptValue(view *historyv1.AttemptView) *object {
 	return &object{kind: m.attempt, fields: m.fields[attemptTypeName], attempt: view}
 }
 

@@ -6,6 +6,7 @@ import (
 
 	"google.golang.org/protobuf/types/known/structpb"
 
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 )
 
@@ -19,12 +20,12 @@ func readView(t *testing.T) View {
 		return s
 	}
 	return View{
-		Parents: map[string]*v1.ParentView{
+		Parents: map[string]*historyv1.ParentView{
 			"a":      {State: "completed", Result: &v1.TaskResult{Stdout: strings.Repeat("x", 64<<10), Output: object(map[string]any{"n": "x", "list": []any{1, 2}})}},
 			"run-it": {State: "failed", Result: &v1.TaskResult{ExitCode: 3}},
-			"each":   {State: "completed", FanOut: &v1.FanOutView{Count: 50_000}},
+			"each":   {State: "completed", FanOut: &historyv1.FanOutView{Count: 50_000}},
 		},
-		Workflow: &v1.WorkflowView{Name: "w", Input: object(map[string]any{"branch": "main", "input": "i"})},
+		Workflow: &historyv1.WorkflowView{Name: "w", Input: object(map[string]any{"branch": "main", "input": "i"})},
 	}
 }
 

@@ -6,16 +6,17 @@ import (
 
 	"google.golang.org/protobuf/types/known/structpb"
 
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 )
 
 // printed returns a view of a task that printed a text and wrote it as the output text=.
 func printed(text string) View {
 	return View{
-		Parents: map[string]*v1.ParentView{"list": {State: v1.TaskCompleted, Result: &v1.TaskResult{
+		Parents: map[string]*historyv1.ParentView{"list": {State: v1.TaskCompleted, Result: &v1.TaskResult{
 			Stdout: text, Output: &structpb.Struct{Fields: map[string]*structpb.Value{"text": structpb.NewStringValue(text)}},
 		}}},
-		Workflow: &v1.WorkflowView{},
+		Workflow: &historyv1.WorkflowView{},
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/types/known/structpb"
 
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 )
 
@@ -18,11 +19,11 @@ func fanned(t testing.TB) View {
 	if err != nil {
 		t.Fatal(err)
 	}
-	view.Parents["each"] = &v1.ParentView{State: "completed", Result: &v1.TaskResult{ExitCode: 3}, FanOut: &v1.FanOutView{
-		Count: 3, Completed: 2, Failed: 1, Outputs: &v1.Items{List: list},
+	view.Parents["each"] = &historyv1.ParentView{State: "completed", Result: &v1.TaskResult{ExitCode: 3}, FanOut: &historyv1.FanOutView{
+		Count: 3, Completed: 2, Failed: 1, Outputs: &historyv1.Items{List: list},
 	}}
-	view.Parents["quiet"] = &v1.ParentView{State: "completed", FanOut: &v1.FanOutView{Count: 2, Completed: 2}}
-	view.Parents["vast"] = &v1.ParentView{FanOut: &v1.FanOutView{Count: 2, Error: "the outputs are larger than 8 MiB"}}
+	view.Parents["quiet"] = &historyv1.ParentView{State: "completed", FanOut: &historyv1.FanOutView{Count: 2, Completed: 2}}
+	view.Parents["vast"] = &historyv1.ParentView{FanOut: &historyv1.FanOutView{Count: 2, Error: "the outputs are larger than 8 MiB"}}
 	view.Input = jsonObject(t, map[string]any{"item": map[string]any{"name": "a.go"}, "index": 3, "count": 10, "mode": "fast"})
 	return view
 }
@@ -218,7 +219,7 @@ func TestKey(t *testing.T) {
 
 func TestRetry(t *testing.T) {
 	e := NewEvaluator()
-	view := View{Workflow: sample(t).Workflow, Attempt: &v1.AttemptView{Number: 2, State: "failed", Reason: "exit_code", Result: &v1.TaskResult{
+	view := View{Workflow: sample(t).Workflow, Attempt: &historyv1.AttemptView{Number: 2, State: "failed", Reason: "exit_code", Result: &v1.TaskResult{
 		ExitCode: 75, Stdout: "out", Stderr: "connection reset",
 	}}}
 	for expr, want := range map[string]bool{

@@ -1,13 +1,14 @@
 package definition
 
 import (
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/policy"
 )
 
 // ContainerNeeds returns what the container or the machine of a task requires its node to allow, or nil if nothing. Values from
 // templates are not known yet and are left out. The definition must be in canonical form.
-func ContainerNeeds(task *v1.TaskDefinition) *v1.ContainerNeeds {
+func ContainerNeeds(task *v1.TaskDefinition) *historyv1.ContainerNeeds {
 	if task.GetType() != v1.TypeContainer && task.GetType() != v1.TypeVPS {
 		return nil
 	}

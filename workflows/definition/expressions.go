@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/condition"
 	"switchyard/workflows/definition/source"
@@ -17,7 +18,7 @@ const maxExpressions = 20_000
 
 // References returns, for each task with an expression, the ancestors whose results its expressions read. The error is
 // Problems; a checked definition has none.
-func References(def *v1.Definition) (map[string]*v1.ConditionReferences, error) {
+func References(def *v1.Definition) (map[string]*historyv1.ConditionReferences, error) {
 	d := &decoder{Report: &source.Report{}}
 	references := newSight(d, def, newGraph(def)).expressions(def)
 	if err := d.Err(); err != nil {
@@ -27,8 +28,8 @@ func References(def *v1.Definition) (map[string]*v1.ConditionReferences, error) 
 }
 
 // expressions checks every expression against what its task can see, and returns what the expressions of each task read.
-func (s *sight) expressions(def *v1.Definition) map[string]*v1.ConditionReferences {
-	references := map[string]*v1.ConditionReferences{}
+func (s *sight) expressions(def *v1.Definition) map[string]*historyv1.ConditionReferences {
+	references := map[string]*historyv1.ConditionReferences{}
 	for i, name := range s.graph.names {
 		task, at := def.GetTasks()[name], s.base.Field("tasks").Key(name)
 		if s.unread(at.Field("dependsOn"), len(task.GetDependsOn())) {
@@ -62,7 +63,7 @@ type sight struct {
 	number    int
 	dependsOn []string
 	ancestors []string // nil until computed
-	found     *v1.ConditionReferences
+	found     *historyv1.ConditionReferences
 }
 
 func newSight(d *decoder, def *v1.Definition, g *graph) *sight {
@@ -79,7 +80,7 @@ func newSight(d *decoder, def *v1.Definition, g *graph) *sight {
 }
 
 // task checks the expressions of a task and returns what they read, or nil if it has none.
-func (s *sight) task(number int, task *v1.TaskDefinition, at *source.Path) *v1.ConditionReferences {
+func (s *sight) task(number int, task *v1.TaskDefinition, at *source.Path) *historyv1.ConditionReferences {
 	s.number, s.dependsOn, s.ancestors, s.found = number, task.GetDependsOn(), nil, nil
 	fan, _ := Fan(task)
 	s.expression(condition.Condition, task.GetCondition(), at.Field("condition"))
@@ -118,7 +119,7 @@ func (s *sight) doubts(kind condition.Kind, expression, text string, offset int,
 // check checks a text that holds count expressions of a kind, and records what they read. It reports whether they are valid.
 func (s *sight) check(kind condition.Kind, text string, count int, p *source.Path, ask func(condition.Scope) ([]string, error)) bool {
 	if s.found == nil {
-		s.found = &v1.ConditionReferences{}
+		s.found = &historyv1.ConditionReferences{}
 	}
 	shape, named, hasShape := shapeOf(text, s.fansOut)
 	slices.Sort(named)

@@ -7,6 +7,7 @@ import (
 	"google.golang.org/protobuf/testing/protocmp"
 	"google.golang.org/protobuf/types/known/structpb"
 
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 )
 
@@ -58,7 +59,7 @@ tasks:
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := map[string]*v1.ConditionReferences{
+	want := map[string]*historyv1.ConditionReferences{
 		"count": {FanOut: []string{"four"}}, "items": {FanOut: []string{"none"}}, "spec": {Templates: []string{"none", "zero"}},
 		"all": {Tasks: []string{"spec"}, Cache: []string{"items"}},
 	}

@@ -6,6 +6,7 @@ import (
 
 	"google.golang.org/protobuf/types/known/structpb"
 
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/condition"
 	"switchyard/workflows/interpreter"
@@ -15,11 +16,11 @@ import (
 
 // TaskNeeds returns what a task requires its node to offer besides its container needs, or nil if nothing. Values from templates
 // are not known yet and are left out. The definition must be in canonical form.
-func TaskNeeds(task *v1.TaskDefinition) *v1.TaskNeeds {
+func TaskNeeds(task *v1.TaskDefinition) *historyv1.TaskNeeds {
 	if !v1.NeedsNode(task.GetType()) {
 		return nil
 	}
-	needs := &v1.TaskNeeds{Secrets: nodeSecrets(task)}
+	needs := &historyv1.TaskNeeds{Secrets: nodeSecrets(task)}
 	spec := task.GetSpec().GetFields()
 	switch {
 	case task.GetType() == v1.TypeSubagent:
@@ -43,7 +44,7 @@ func TaskNeeds(task *v1.TaskDefinition) *v1.TaskNeeds {
 }
 
 // addAgentNeeds adds what an agent needs.
-func addAgentNeeds(needs *v1.TaskNeeds, task *v1.TaskDefinition) {
+func addAgentNeeds(needs *historyv1.TaskNeeds, task *v1.TaskDefinition) {
 	spec := task.GetSpec().GetFields()
 	if isDrivenByProgram(task) {
 		// With a PATH of its own, the task looks for the program elsewhere than the node.

@@ -9,7 +9,7 @@ import (
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
 
-	v1 "switchyard/proto/switchyard/v1"
+	historyv1 "switchyard/proto/switchyard/history/v1"
 )
 
 const (
@@ -27,11 +27,11 @@ const (
 
 // Pack compresses the definition of a run, with its input and references, in place if it is large. A Temporal payload holds 2
 // MB, and `defaults` and escapes can make a document of 1 MiB larger than that. Pack is idempotent.
-func Pack(in *v1.RunInput) error {
+func Pack(in *historyv1.RunInput) error {
 	if len(in.GetPacked()) > 0 {
 		return nil
 	}
-	part := &v1.RunInput{Definition: in.GetDefinition(), Input: in.GetInput(), References: in.GetReferences(), Workflows: in.GetWorkflows()}
+	part := &historyv1.RunInput{Definition: in.GetDefinition(), Input: in.GetInput(), References: in.GetReferences(), Workflows: in.GetWorkflows()}
 	// A message is never larger than its JSON.
 	if text, err := protojson.Marshal(part); err != nil || len(text) <= packAbove {
 		return err
@@ -46,11 +46,11 @@ func Pack(in *v1.RunInput) error {
 
 // Unpack returns the input of a run with its definition, input and references unpacked. It does not modify in, and returns it
 // unchanged if nothing is packed. It is deterministic.
-func Unpack(in *v1.RunInput) (*v1.RunInput, error) {
+func Unpack(in *historyv1.RunInput) (*historyv1.RunInput, error) {
 	if len(in.GetPacked()) == 0 {
 		return in, nil
 	}
-	var part v1.RunInput
+	var part historyv1.RunInput
 	if err := UnpackMessage(in.GetPacked(), &part); err != nil {
 		return nil, fmt.Errorf("unpack the definition: %w", err)
 	}

@@ -9,19 +9,20 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/structpb"
 
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 )
 
 // large returns the input of a run with a number of tasks, each with an environment of some bytes.
-func large(tasks, bytes int) *v1.RunInput {
+func large(tasks, bytes int) *historyv1.RunInput {
 	def := &v1.Definition{Name: "large", Tasks: map[string]*v1.TaskDefinition{}}
 	for i := range tasks {
 		def.Tasks[fmt.Sprintf("t%d", i)] = &v1.TaskDefinition{Type: "shell", Env: map[string]string{"A": strings.Repeat("\x01", bytes)}}
 	}
 	input, _ := structpb.NewStruct(map[string]any{"n": 1})
-	return &v1.RunInput{
-		Definition: def, Input: input, Generation: 2, Rerun: &v1.Rerun{Failed: true},
-		References: map[string]*v1.ConditionReferences{"t1": {Tasks: []string{"t0"}}},
+	return &historyv1.RunInput{
+		Definition: def, Input: input, Generation: 2, Rerun: &historyv1.Rerun{Failed: true},
+		References: map[string]*historyv1.ConditionReferences{"t1": {Tasks: []string{"t0"}}},
 	}
 }
 
@@ -63,11 +64,11 @@ func TestPackLeavesSmallDefinitionsReadable(t *testing.T) {
 }
 
 func TestUnpackRefuses(t *testing.T) {
-	bomb := &v1.RunInput{Definition: &v1.Definition{Description: strings.Repeat("x", maxUnpacked+1)}}
+	bomb := &historyv1.RunInput{Definition: &v1.Definition{Description: strings.Repeat("x", maxUnpacked+1)}}
 	if err := Pack(bomb); err != nil {
 		t.Fatal(err)
 	}
-	for name, in := range map[string]*v1.RunInput{
+	for name, in := range map[string]*historyv1.RunInput{
 		"no gzip":   {Packed: []byte("not compressed")},
 		"cut":       {Packed: bomb.GetPacked()[:100]},
 		"too large": bomb,

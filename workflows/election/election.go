@@ -7,7 +7,7 @@ import (
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
 
-	v1 "switchyard/proto/switchyard/v1"
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	"switchyard/workflows/names"
 	"switchyard/workflows/options"
 )
@@ -21,7 +21,7 @@ const (
 
 // Leader runs as long as there is a fleet. The process that runs its one activity Lead leads. If that process
 // goes silent or hands the activity over, Temporal gives it to another process, which adds no history.
-func Leader(ctx workflow.Context, in *v1.LeaderInput) error {
+func Leader(ctx workflow.Context, in *historyv1.LeaderInput) error {
 	own := workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
 		TaskQueue:           names.ElectionQueue,
 		StartToCloseTimeout: options.Unlimited,

@@ -9,7 +9,7 @@ import (
 	"go.temporal.io/sdk/testsuite"
 	"go.temporal.io/sdk/workflow"
 
-	v1 "switchyard/proto/switchyard/v1"
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	"switchyard/workflows/names"
 )
 
@@ -29,7 +29,7 @@ func TestLeaderContinuesAsNewAfterManySignals(t *testing.T) {
 		env.SetCurrentHistoryLength(leaderHistoryEvents)
 		env.SignalWorkflow("anything", nil)
 	}, time.Millisecond)
-	env.ExecuteWorkflow(names.LeaderWorkflow, &v1.LeaderInput{})
+	env.ExecuteWorkflow(names.LeaderWorkflow, &historyv1.LeaderInput{})
 	if err := env.GetWorkflowError(); !workflow.IsContinueAsNewError(err) || !ended {
 		t.Errorf("the workflow ends with %v; the term has ended: %v", err, ended)
 	}

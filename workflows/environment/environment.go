@@ -10,6 +10,7 @@ import (
 	"go.temporal.io/sdk/workflow"
 	"google.golang.org/protobuf/proto"
 
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/names"
 	"switchyard/workflows/options"
@@ -21,7 +22,7 @@ const failedError = "EnvironmentFailed"
 // Environment creates an environment and returns it once it is ready. Its error has one line for people. A cancelled workflow
 // creates no environment, but one that is cancelled while the environment gets its name may still create it. An input without
 // an environment ends at once: it replaces an execution that has failed.
-func Environment(ctx workflow.Context, in *v1.CaptureRequest) (*v1.Environment, error) {
+func Environment(ctx workflow.Context, in *historyv1.CaptureRequest) (*v1.Environment, error) {
 	if in.GetEnvironment() == nil {
 		return &v1.Environment{}, nil
 	}
@@ -42,9 +43,9 @@ func Environment(ctx workflow.Context, in *v1.CaptureRequest) (*v1.Environment, 
 }
 
 // capture makes the node store the archive, and returns the environment with the archive's properties.
-func capture(ctx workflow.Context, in *v1.CaptureRequest) (*v1.Environment, error) {
+func capture(ctx workflow.Context, in *historyv1.CaptureRequest) (*v1.Environment, error) {
 	wanted := in.GetEnvironment()
-	var res v1.CaptureResponse
+	var res historyv1.CaptureResponse
 	err := workflow.ExecuteActivity(workflow.WithActivityOptions(ctx, options.Capture(wanted)), names.CaptureActivity, in).Get(ctx, &res)
 	if err == nil {
 		err = ctx.Err() // the node had stored it before it received the cancellation

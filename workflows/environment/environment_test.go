@@ -15,13 +15,14 @@ import (
 	"go.temporal.io/sdk/worker"
 	"google.golang.org/protobuf/proto"
 
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/names"
 )
 
 // steps implements the activities of a creation and records their requests.
 type steps struct {
-	capture func(try int) (*v1.CaptureResponse, error)
+	capture func(try int) (*historyv1.CaptureResponse, error)
 	keep    error
 	discard error
 
@@ -29,7 +30,7 @@ type steps struct {
 	queue                     string // of the last Capture
 }
 
-func (s *steps) Capture(ctx context.Context, req *v1.CaptureRequest) (*v1.CaptureResponse, error) {
+func (s *steps) Capture(ctx context.Context, req *historyv1.CaptureRequest) (*historyv1.CaptureResponse, error) {
 	s.captured, s.queue = append(s.captured, req.GetEnvironment()), activity.GetInfo(ctx).TaskQueue
 	return s.capture(len(s.captured))
 }
@@ -47,12 +48,12 @@ func (s *steps) Discard(_ context.Context, e *v1.Environment) error {
 }
 
 // captures answers each attempt with a stored archive.
-func captures(int) (*v1.CaptureResponse, error) {
-	return &v1.CaptureResponse{Environment: &v1.Environment{Kind: v1.EnvironmentImage, ImageId: "sha256:1", Size: 7, Digest: "ab", Parts: 1, Archive: "0f/1"}}, nil
+func captures(int) (*historyv1.CaptureResponse, error) {
+	return &historyv1.CaptureResponse{Environment: &v1.Environment{Kind: v1.EnvironmentImage, ImageId: "sha256:1", Size: 7, Digest: "ab", Parts: 1, Archive: "0f/1"}}, nil
 }
 
-func request() *v1.CaptureRequest {
-	return &v1.CaptureRequest{
+func request() *historyv1.CaptureRequest {
+	return &historyv1.CaptureRequest{
 		Environment: &v1.Environment{Name: "tools", State: v1.EnvironmentCreating, Run: "desk-1", Task: "vps", Node: "gpu-1", Archive: "0f", Version: 2, CreatedBy: "ann"},
 		Chain:       "c", Claim: 3, Type: v1.TypeVPS,
 	}
@@ -99,7 +100,7 @@ func TestEnvironmentThatItsNodeHasStoredTakesItsName(t *testing.T) {
 }
 
 func TestEnvironmentIsStoredAnewAfterAFaultOfItsNode(t *testing.T) {
-	s := &steps{capture: func(try int) (*v1.CaptureResponse, error) {
+	s := &steps{capture: func(try int) (*historyv1.CaptureResponse, error) {
 		if try < 3 {
 			return nil, errors.New("the engine does not answer")
 		}
@@ -123,7 +124,7 @@ func TestEnvironmentFailsInOneLineAndItsArchiveIsRemoved(t *testing.T) {
 		"name taken meanwhile": {keep: temporal.NewNonRetryableApplicationError("environment tools exists", "Refused", nil), says: "environment tools exists", tries: 1},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := &steps{keep: test.keep, capture: func(try int) (*v1.CaptureResponse, error) {
+			s := &steps{keep: test.keep, capture: func(try int) (*historyv1.CaptureResponse, error) {
 				if test.capture != nil {
 					return nil, test.capture
 				}
@@ -153,7 +154,7 @@ func TestCancelledEnvironmentIsNotKept(t *testing.T) {
 
 func TestEnvironmentWhoseArchiveIsStuckFailsWithItsOwnReason(t *testing.T) {
 	s := &steps{
-		capture: func(int) (*v1.CaptureResponse, error) {
+		capture: func(int) (*historyv1.CaptureResponse, error) {
 			return nil, temporal.NewNonRetryableApplicationError("no such image", "Refused", nil)
 		},
 		discard: errors.New("the store is away"),
@@ -169,7 +170,7 @@ func TestExecutionWithoutAnEnvironmentDoesNothing(t *testing.T) {
 	env := suite.NewTestWorkflowEnvironment()
 	env.SetTestTimeout(time.Minute)
 	env.SetWorkerOptions(worker.Options{DeadlockDetectionTimeout: time.Minute})
-	env.ExecuteWorkflow(Environment, &v1.CaptureRequest{})
+	env.ExecuteWorkflow(Environment, &historyv1.CaptureRequest{})
 	if err := env.GetWorkflowError(); !env.IsWorkflowCompleted() || err != nil {
 		t.Errorf("it ends with %v", err)
 	}

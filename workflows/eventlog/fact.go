@@ -5,6 +5,7 @@ import (
 
 	"google.golang.org/protobuf/types/known/structpb"
 
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 )
 
@@ -126,7 +127,7 @@ func CommandFacts(who, why string) []Fact {
 }
 
 // AgentFacts returns the facts for a turn of an agent or a call of one of its tools.
-func AgentFacts(e *v1.AgentEvent) []Fact {
+func AgentFacts(e *historyv1.AgentEvent) []Fact {
 	facts := []Fact{KeyTurn.Of(e.GetTurn()), KeyTookMs.Of(float64(e.GetTookMs())), KeyTool.Of(e.GetTool()), KeyError.Of(e.GetError())}
 	if e.GetAt() != nil {
 		facts = append(facts, KeyBegan.Of(e.GetAt().AsTime().Format(time.RFC3339Nano)))
@@ -141,7 +142,7 @@ func AgentFacts(e *v1.AgentEvent) []Fact {
 }
 
 // PlaceFacts returns the facts for the placement that a task has been given.
-func PlaceFacts(a *v1.Assignment) []Fact {
+func PlaceFacts(a *historyv1.Assignment) []Fact {
 	facts := []Fact{KeyScore.Of(a.GetScore()), KeyGPUs.Of(a.GetGpus())}
 	if a.NumaNode != nil {
 		facts = append(facts, KeyNUMANode.Of(a.GetNumaNode()))

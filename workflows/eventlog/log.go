@@ -8,6 +8,7 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 )
 
@@ -90,12 +91,12 @@ func (l *Log) message(i int) *v1.Event {
 }
 
 // Answer answers the query for events that are not stored. It does not modify the log.
-func (l *Log) Answer(req *v1.EventsRequest) (*v1.EventsResponse, error) {
+func (l *Log) Answer(req *historyv1.EventsRequest) (*historyv1.EventsResponse, error) {
 	from := int(req.GetOffset())
 	if from < 0 {
 		return nil, fmt.Errorf("offset %d is negative", from)
 	}
-	res := &v1.EventsResponse{Slices: l.parts}
+	res := &historyv1.EventsResponse{Slices: l.parts}
 	size := 0
 	for i := from; i < len(l.kept); i++ {
 		e := l.message(i)
@@ -109,8 +110,8 @@ func (l *Log) Answer(req *v1.EventsRequest) (*v1.EventsResponse, error) {
 }
 
 // Unstored returns the request that stores the next part.
-func (l *Log) Unstored(run string, generation int32) *v1.SaveEventsRequest {
-	req := &v1.SaveEventsRequest{RunId: run, Generation: generation, Slice: l.parts, Events: make([]*v1.Event, len(l.kept))}
+func (l *Log) Unstored(run string, generation int32) *historyv1.SaveEventsRequest {
+	req := &historyv1.SaveEventsRequest{RunId: run, Generation: generation, Slice: l.parts, Events: make([]*v1.Event, len(l.kept))}
 	for i := range l.kept {
 		req.Events[i] = l.message(i)
 	}

@@ -8,6 +8,7 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 )
 
@@ -28,7 +29,7 @@ func TestEventsInAnswers(t *testing.T) {
 	}
 	var events []*v1.Event
 	for answers := 1; ; answers++ {
-		res, err := l.Answer(&v1.EventsRequest{Offset: int32(len(events))})
+		res, err := l.Answer(&historyv1.EventsRequest{Offset: int32(len(events))})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -51,10 +52,10 @@ func TestEventsInAnswers(t *testing.T) {
 			t.Fatalf("event %d is %v", i, e)
 		}
 	}
-	if res, err := l.Answer(&v1.EventsRequest{Offset: n + 5}); err != nil || len(res.GetEvents()) > 0 || res.GetMore() {
+	if res, err := l.Answer(&historyv1.EventsRequest{Offset: n + 5}); err != nil || len(res.GetEvents()) > 0 || res.GetMore() {
 		t.Errorf("beyond the end: %v %v", res, err)
 	}
-	if _, err := l.Answer(&v1.EventsRequest{Offset: -1}); err == nil {
+	if _, err := l.Answer(&historyv1.EventsRequest{Offset: -1}); err == nil {
 		t.Error("a negative offset was taken")
 	}
 }
@@ -72,7 +73,7 @@ func TestStoredEventsAreDropped(t *testing.T) {
 	}
 	l.Add(time.Unix(9, 0), v1.EventCompleted, WholeRun, "", 0, 0, "")
 	l.DropStored(5)
-	res, err := l.Answer(&v1.EventsRequest{})
+	res, err := l.Answer(&historyv1.EventsRequest{})
 	if err != nil || res.GetSlices() != 1 || len(res.GetEvents()) != 1 || res.GetEvents()[0].GetEvent() != v1.EventCompleted || res.GetEvents()[0].GetTask() != "" {
 		t.Errorf("%v %v", res, err)
 	}

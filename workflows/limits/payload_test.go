@@ -7,27 +7,27 @@ import (
 	"go.temporal.io/sdk/converter"
 	"google.golang.org/protobuf/types/known/structpb"
 
-	v1 "switchyard/proto/switchyard/v1"
+	historyv1 "switchyard/proto/switchyard/history/v1"
 )
 
 // A request that passes the check is never larger, encoded, than may be sent.
 func TestCheckSizeRefusesRequestsTooLargeToSend(t *testing.T) {
 	t.Parallel()
-	numbers := func(n int) *v1.ExecuteRequest {
+	numbers := func(n int) *historyv1.ExecuteRequest {
 		list := make([]*structpb.Value, n)
 		for i := range list {
 			list[i] = structpb.NewNumberValue(1)
 		}
-		return &v1.ExecuteRequest{Spec: &structpb.Struct{Fields: map[string]*structpb.Value{"l": structpb.NewListValue(&structpb.ListValue{Values: list})}}}
+		return &historyv1.ExecuteRequest{Spec: &structpb.Struct{Fields: map[string]*structpb.Value{"l": structpb.NewListValue(&structpb.ListValue{Values: list})}}}
 	}
-	text := func(s string, n int) *v1.ExecuteRequest {
-		return &v1.ExecuteRequest{Env: map[string]string{"X": strings.Repeat(s, n)}}
+	text := func(s string, n int) *historyv1.ExecuteRequest {
+		return &historyv1.ExecuteRequest{Env: map[string]string{"X": strings.Repeat(s, n)}}
 	}
 	for name, test := range map[string]struct {
-		request *v1.ExecuteRequest
+		request *historyv1.ExecuteRequest
 		fits    bool
 	}{
-		"empty":                      {&v1.ExecuteRequest{}, true},
+		"empty":                      {&historyv1.ExecuteRequest{}, true},
 		"a large text":               {text("x", 1_800_000), true},
 		"a text that is too large":   {text("x", 1_950_000), false},
 		"control characters":         {text("\x01", 300_000), true},

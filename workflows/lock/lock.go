@@ -7,7 +7,7 @@ import (
 	"go.temporal.io/sdk/workflow"
 	"google.golang.org/protobuf/proto"
 
-	v1 "switchyard/proto/switchyard/v1"
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	"switchyard/workflows/names"
 	"switchyard/workflows/options"
 	"switchyard/workflows/pending"
@@ -29,7 +29,7 @@ type Locker struct {
 //
 // A holder that has closed without releasing its places, for example because it was terminated, is detected while others wait
 // for them. It keeps its places while one of its attempts may still run.
-func (l Locker) Lock(ctx workflow.Context, in *v1.LockInput) error {
+func (l Locker) Lock(ctx workflow.Context, in *historyv1.LockInput) error {
 	// Ending the workflow would hand out its places twice.
 	ctx, _ = workflow.NewDisconnectedContext(ctx)
 	k := &lock{
@@ -48,7 +48,7 @@ func (l Locker) Lock(ctx workflow.Context, in *v1.LockInput) error {
 			switch {
 			case k.tooLong():
 				return workflow.NewContinueAsNewError(ctx, names.LockWorkflow,
-					&v1.LockInput{Name: k.name, Held: k.table.held, Waiting: k.table.waiting, Answers: k.table.replies})
+					&historyv1.LockInput{Name: k.name, Held: k.table.held, Waiting: k.table.waiting, Answers: k.table.replies})
 			case k.table.empty() && len(k.table.replies) == 0 && workflow.Now(ctx).Sub(k.busy) >= k.Idle:
 				return nil
 			}
@@ -108,7 +108,7 @@ func (k *lock) receive() {
 	}
 	k.pending.Settle()
 	for k.asked.Len() > 0 {
-		var req v1.LockRequest
+		var req historyv1.LockRequest
 		if !k.asked.ReceiveAsync(&req) {
 			continue // it could not be read
 		}
@@ -147,10 +147,10 @@ func (k *lock) checkHolders() {
 	}
 	k.isChecking, k.checkedAt = true, now
 	ctx := workflow.WithLocalActivityOptions(k.ctx, options.Try("look whether the holders are there"))
-	future := workflow.ExecuteLocalActivity(ctx, names.HoldersActivity, proto.CloneOf(&v1.HoldersRequest{Held: k.table.held}))
+	future := workflow.ExecuteLocalActivity(ctx, names.HoldersActivity, proto.CloneOf(&historyv1.HoldersRequest{Held: k.table.held}))
 	k.pending.Watch(future, func(f workflow.Future) {
 		k.isChecking = false
-		var res v1.HoldersResponse
+		var res historyv1.HoldersResponse
 		if err := f.Get(k.ctx, &res); err != nil {
 			workflow.GetLogger(k.ctx).Warn("could not look up the holders of the lock", "error", err)
 			return // try again later

@@ -6,6 +6,7 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/names"
 )
@@ -16,25 +17,25 @@ const maxHolders = 3
 // table records the holders of a lock and the waiters for it, and collects the answers that are due. A holder that must make
 // room for another claim is notified, and keeps its place until it releases it.
 type table struct {
-	held    []*v1.AcquireRequest // longest-held first
-	waiting []*v1.AcquireRequest // by priority, then by age
-	replies []*v1.LockAnswer     // due answers, in order
+	held    []*historyv1.AcquireRequest // longest-held first
+	waiting []*historyv1.AcquireRequest // by priority, then by age
+	replies []*historyv1.LockAnswer     // due answers, in order
 }
 
-func sameClaim(a *v1.AcquireRequest, holder, claim string) bool {
+func sameClaim(a *historyv1.AcquireRequest, holder, claim string) bool {
 	return a.GetHolder() == holder && a.GetClaim() == claim
 }
 
-func find(list []*v1.AcquireRequest, holder, claim string) int {
-	return slices.IndexFunc(list, func(a *v1.AcquireRequest) bool { return sameClaim(a, holder, claim) })
+func find(list []*historyv1.AcquireRequest, holder, claim string) int {
+	return slices.IndexFunc(list, func(a *historyv1.AcquireRequest) bool { return sameClaim(a, holder, claim) })
 }
 
 // places returns how many claims may hold the lock under this claim's limit.
-func places(a *v1.AcquireRequest) int { return int(max(a.GetLimit(), 1)) }
+func places(a *historyv1.AcquireRequest) int { return int(max(a.GetLimit(), 1)) }
 
 // placesOf returns how many claims may hold the lock if a holds it beside others. The lowest of their limits applies, so that no
 // holder has more others beside it than its own limit allows.
-func placesOf(others []*v1.AcquireRequest, a *v1.AcquireRequest) int {
+func placesOf(others []*historyv1.AcquireRequest, a *historyv1.AcquireRequest) int {
 	least := places(a)
 	for _, h := range others {
 		least = min(least, places(h))
@@ -43,21 +44,21 @@ func placesOf(others []*v1.AcquireRequest, a *v1.AcquireRequest) int {
 }
 
 // isAbove reports whether the first claim is held until the run of the second one has ended.
-func isAbove(h, a *v1.AcquireRequest) bool {
-	return slices.ContainsFunc(a.GetAbove(), func(l *v1.HeldLock) bool { return sameClaim(h, l.GetHolder(), l.GetClaim()) })
+func isAbove(h, a *historyv1.AcquireRequest) bool {
+	return slices.ContainsFunc(a.GetAbove(), func(l *historyv1.HeldLock) bool { return sameClaim(h, l.GetHolder(), l.GetClaim()) })
 }
 
 func (t *table) empty() bool { return len(t.held) == 0 && len(t.waiting) == 0 }
 
-func (t *table) answer(to *v1.AcquireRequest, refused bool, holders ...string) {
-	t.replies = append(t.replies, &v1.LockAnswer{
-		To: proto.CloneOf(to), Granted: &v1.Granted{Claim: to.GetClaim(), Asker: to.GetAsker(), Refused: refused, Holders: holders},
+func (t *table) answer(to *historyv1.AcquireRequest, refused bool, holders ...string) {
+	t.replies = append(t.replies, &historyv1.LockAnswer{
+		To: proto.CloneOf(to), Granted: &historyv1.Granted{Claim: to.GetClaim(), Asker: to.GetAsker(), Refused: refused, Holders: holders},
 	})
 }
 
 // acquire requests a place. A known claim gets the same answer as before. If it comes from another execution of its holder,
 // that execution becomes the owner of the claim.
-func (t *table) acquire(a *v1.AcquireRequest) {
+func (t *table) acquire(a *historyv1.AcquireRequest) {
 	if a.GetHolder() == "" {
 		return
 	}
@@ -71,7 +72,7 @@ func (t *table) acquire(a *v1.AcquireRequest) {
 		t.answer(t.waiting[i], false, namesOf(t.held)...)
 		return
 	}
-	at := slices.IndexFunc(t.waiting, func(w *v1.AcquireRequest) bool { return w.GetPriority() < a.GetPriority() })
+	at := slices.IndexFunc(t.waiting, func(w *historyv1.AcquireRequest) bool { return w.GetPriority() < a.GetPriority() })
 	if at < 0 {
 		at = len(t.waiting)
 	}
@@ -92,7 +93,7 @@ func (t *table) acquire(a *v1.AcquireRequest) {
 
 // replace makes the oldest holders give way to a claim that waits behind `ahead` others. Holders above the claim keep their
 // places, because the claim would end with them.
-func (t *table) replace(a *v1.AcquireRequest, ahead int) {
+func (t *table) replace(a *historyv1.AcquireRequest, ahead int) {
 	staying := 0
 	for _, h := range t.held {
 		if !h.GetReplaced() {
@@ -128,8 +129,8 @@ func (t *table) free(holder, claim string) {
 }
 
 // gone removes a claim whose holder has ended, unless another execution of the holder owns the claim now.
-func (t *table) gone(a *v1.AcquireRequest) {
-	for _, list := range [][]*v1.AcquireRequest{t.held, t.waiting} {
+func (t *table) gone(a *historyv1.AcquireRequest) {
+	for _, list := range [][]*historyv1.AcquireRequest{t.held, t.waiting} {
 		if i := find(list, a.GetHolder(), a.GetClaim()); i >= 0 && list[i].GetExecution() == a.GetExecution() {
 			t.free(a.GetHolder(), a.GetClaim())
 			return
@@ -138,7 +139,7 @@ func (t *table) gone(a *v1.AcquireRequest) {
 }
 
 // leave removes a waiting claim whose holder has ended. It returns false if the claim already holds a place.
-func (t *table) leave(a *v1.AcquireRequest) bool {
+func (t *table) leave(a *historyv1.AcquireRequest) bool {
 	if i := find(t.held, a.GetHolder(), a.GetClaim()); i >= 0 {
 		return false
 	}
@@ -147,7 +148,7 @@ func (t *table) leave(a *v1.AcquireRequest) bool {
 }
 
 // hasPlace reports whether a claim may hold the lock beside the present holders.
-func (t *table) hasPlace(a *v1.AcquireRequest) bool { return len(t.held) < placesOf(t.held, a) }
+func (t *table) hasPlace(a *historyv1.AcquireRequest) bool { return len(t.held) < placesOf(t.held, a) }
 
 // serve gives free places to waiters, and refuses those that would wait for ever. No waiter overtakes another: the limit of the
 // first one applies, and the others wait behind it.
@@ -173,14 +174,14 @@ func (t *table) serve() {
 // deadlock returns a waiter to refuse, and the holders that would keep their places while it waits. It returns -1 if every
 // waiter can get a place. A waiter waits for ever if the holders above it leave no place. So do all waiters if the holders above
 // any of them leave no place for the first one; then the last of those with a holder above them is refused.
-func (t *table) deadlock() (int, []*v1.AcquireRequest) {
-	var staying []*v1.AcquireRequest // the holders above any waiter
+func (t *table) deadlock() (int, []*historyv1.AcquireRequest) {
+	var staying []*historyv1.AcquireRequest // the holders above any waiter
 	last := -1
 	for i, a := range t.waiting {
 		if len(a.GetAbove()) == 0 {
 			continue
 		}
-		var above []*v1.AcquireRequest
+		var above []*historyv1.AcquireRequest
 		for _, h := range t.held {
 			if isAbove(h, a) && !h.GetReplaced() {
 				above = append(above, h)
@@ -203,7 +204,7 @@ func (t *table) deadlock() (int, []*v1.AcquireRequest) {
 }
 
 // namesOf returns the names of holders, for people.
-func namesOf(holders []*v1.AcquireRequest) []string {
+func namesOf(holders []*historyv1.AcquireRequest) []string {
 	var list []string
 	for i, h := range holders {
 		if i == maxHolders {
@@ -215,7 +216,7 @@ func namesOf(holders []*v1.AcquireRequest) []string {
 	return list
 }
 
-func holderName(a *v1.AcquireRequest) string {
+func holderName(a *historyv1.AcquireRequest) string {
 	if task, _, ok := names.ParseAttemptID(a.GetClaim()); ok {
 		return task + " of " + a.GetHolder()
 	}

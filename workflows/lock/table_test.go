@@ -8,11 +8,12 @@ import (
 
 	"pgregory.net/rapid"
 
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-func ask(holder, strategy string, limit, priority int32) *v1.AcquireRequest {
-	return &v1.AcquireRequest{Holder: holder, Claim: "run", Limit: limit, Priority: priority, Strategy: strategy, Execution: "x"}
+func ask(holder, strategy string, limit, priority int32) *historyv1.AcquireRequest {
+	return &historyv1.AcquireRequest{Holder: holder, Claim: "run", Limit: limit, Priority: priority, Strategy: strategy, Execution: "x"}
 }
 
 // said returns the table's answers, as "holder granted", "holder waits for a, b", "holder refused for a" and "holder never, because
@@ -43,7 +44,7 @@ func TestLockTable(t *testing.T) {
 		do   func(*table)
 		want string
 	}
-	acquire := func(a *v1.AcquireRequest) func(*table) { return func(t *table) { t.acquire(a) } }
+	acquire := func(a *historyv1.AcquireRequest) func(*table) { return func(t *table) { t.acquire(a) } }
 	free := func(holder string) func(*table) { return func(t *table) { t.free(holder, "run") } }
 	for name, steps := range map[string][]step{
 		"one after the other": {
@@ -94,7 +95,7 @@ func TestLockTable(t *testing.T) {
 			{func(t *table) { t.gone(ask("a", "", 1, 0)) }, ""}, {free("a"), "b granted"},
 			{func(t *table) { t.gone(ask("b", "", 1, 0)) }, ""}, {acquire(ask("c", "", 1, 0)), "c granted"},
 		},
-		"no holder": {{acquire(&v1.AcquireRequest{Claim: "run"}), ""}},
+		"no holder": {{acquire(&historyv1.AcquireRequest{Claim: "run"}), ""}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var table table
@@ -109,10 +110,10 @@ func TestLockTable(t *testing.T) {
 }
 
 // below returns a request of a run that ends before the given holders do.
-func below(holder string, limit int32, above ...string) *v1.AcquireRequest {
+func below(holder string, limit int32, above ...string) *historyv1.AcquireRequest {
 	a := ask(holder, "", limit, 0)
 	for _, h := range above {
-		a.Above = append(a.Above, &v1.HeldLock{Holder: h, Claim: "run"})
+		a.Above = append(a.Above, &historyv1.HeldLock{Holder: h, Claim: "run"})
 	}
 	return a
 }
@@ -121,16 +122,16 @@ func below(holder string, limit int32, above ...string) *v1.AcquireRequest {
 // can make no room, and that nothing else is refused.
 func TestWaitersThatWaitForEverAreRefused(t *testing.T) {
 	t.Parallel()
-	strategy := func(a *v1.AcquireRequest, strategy string) *v1.AcquireRequest {
+	strategy := func(a *historyv1.AcquireRequest, strategy string) *historyv1.AcquireRequest {
 		a.Strategy = strategy
 		return a
 	}
-	urgent := func(a *v1.AcquireRequest) *v1.AcquireRequest {
+	urgent := func(a *historyv1.AcquireRequest) *historyv1.AcquireRequest {
 		a.Priority = 1
 		return a
 	}
 	for name, requests := range map[string][]struct {
-		request *v1.AcquireRequest
+		request *historyv1.AcquireRequest
 		want    string
 	}{
 		"held above":             {{ask("p", "", 1, 0), "p granted"}, {below("c", 1, "p"), "c never, because of p"}},
@@ -180,8 +181,8 @@ func TestNothingWaitsForEver(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var table table
 		n := 0
-		isLeaf := func(a *v1.AcquireRequest) bool {
-			return !slices.ContainsFunc(slices.Concat(table.held, table.waiting), func(b *v1.AcquireRequest) bool { return isAbove(a, b) })
+		isLeaf := func(a *historyv1.AcquireRequest) bool {
+			return !slices.ContainsFunc(slices.Concat(table.held, table.waiting), func(b *historyv1.AcquireRequest) bool { return isAbove(a, b) })
 		}
 		end := func() bool {
 			i := slices.IndexFunc(table.held, isLeaf)
@@ -197,7 +198,7 @@ func TestNothingWaitsForEver(t *testing.T) {
 				a.Priority = int32(rapid.IntRange(0, 1).Draw(t, "priority"))
 				if k := rapid.IntRange(-1, len(table.held)-1).Draw(t, "above"); k >= 0 {
 					h := table.held[k]
-					a.Above = append(slices.Clone(h.GetAbove()), &v1.HeldLock{Holder: h.GetHolder(), Claim: h.GetClaim()})
+					a.Above = append(slices.Clone(h.GetAbove()), &historyv1.HeldLock{Holder: h.GetHolder(), Claim: h.GetClaim()})
 				}
 				table.acquire(a)
 			},
@@ -214,7 +215,7 @@ func TestNothingWaitsForEver(t *testing.T) {
 func TestHolderName(t *testing.T) {
 	t.Parallel()
 	for claim, want := range map[string]string{"run": "ci-1", "build#3": "build of ci-1", "each[2]#1": "each[2] of ci-1"} {
-		if got := holderName(&v1.AcquireRequest{Holder: "ci-1", Claim: claim}); got != want {
+		if got := holderName(&historyv1.AcquireRequest{Holder: "ci-1", Claim: claim}); got != want {
 			t.Errorf("%s: %q, want %q", claim, got, want)
 		}
 	}
@@ -227,10 +228,10 @@ func TestLockTableKeepsItsLimit(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		limit := int32(rapid.IntRange(1, 3).Draw(t, "limit"))
 		var table table
-		granted, waiting := map[string]bool{}, []*v1.AcquireRequest{}
+		granted, waiting := map[string]bool{}, []*historyv1.AcquireRequest{}
 		drop := func(holder string) {
 			delete(granted, holder)
-			waiting = slices.DeleteFunc(waiting, func(a *v1.AcquireRequest) bool { return a.GetHolder() == holder })
+			waiting = slices.DeleteFunc(waiting, func(a *historyv1.AcquireRequest) bool { return a.GetHolder() == holder })
 		}
 		hear := func() {
 			for _, a := range table.replies {
@@ -266,7 +267,7 @@ func TestLockTableKeepsItsLimit(t *testing.T) {
 			"acquire": func(t *rapid.T) {
 				a := ask(holder.Draw(t, "holder"), rapid.SampledFrom([]string{"", "queue", "replace", "skip", "fail"}).Draw(t, "strategy"),
 					limit, int32(rapid.IntRange(0, 2).Draw(t, "priority")))
-				if !granted[a.GetHolder()] && !slices.ContainsFunc(waiting, func(w *v1.AcquireRequest) bool { return w.GetHolder() == a.GetHolder() }) {
+				if !granted[a.GetHolder()] && !slices.ContainsFunc(waiting, func(w *historyv1.AcquireRequest) bool { return w.GetHolder() == a.GetHolder() }) {
 					waiting = append(waiting, a)
 				}
 				table.acquire(a)
@@ -301,9 +302,9 @@ func TestLockTableKeepsItsLimit(t *testing.T) {
 func TestLowestLimitOfAllHoldersApplies(t *testing.T) {
 	t.Parallel()
 	var k table
-	k.acquire(&v1.AcquireRequest{Holder: "one", Claim: "a", Limit: 1})
+	k.acquire(&historyv1.AcquireRequest{Holder: "one", Claim: "a", Limit: 1})
 	for _, claim := range []string{"a", "b", "c"} {
-		k.acquire(&v1.AcquireRequest{Holder: "three", Claim: claim, Limit: 3})
+		k.acquire(&historyv1.AcquireRequest{Holder: "three", Claim: claim, Limit: 3})
 	}
 	if len(k.held) != 1 || len(k.waiting) != 3 {
 		t.Fatalf("%d hold the lock beside the one that allows no other", len(k.held)-1)

@@ -10,6 +10,7 @@ import (
 	"go.temporal.io/sdk/workflow"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/names"
 )
@@ -26,7 +27,7 @@ type Registrar struct {
 //
 // The NodeRecord of the node is in the workflow's memo. While a worker is registered, the activity Heartbeat runs on its
 // machine and sends NodeSnapshots.
-func (r Registrar) Node(ctx workflow.Context, in *v1.NodeInput) error {
+func (r Registrar) Node(ctx workflow.Context, in *historyv1.NodeInput) error {
 	e := &entry{
 		Registrar: Registrar{
 			ForgetAfter:   cmp.Or(r.ForgetAfter, 7*24*time.Hour),
@@ -36,7 +37,7 @@ func (r Registrar) Node(ctx workflow.Context, in *v1.NodeInput) error {
 		record: in.GetRecord(),
 	}
 	if e.record == nil {
-		e.record = &v1.NodeRecord{Name: e.name, State: v1.NodeOffline, Reason: "not registered yet", StateSince: timestamppb.New(workflow.Now(ctx))}
+		e.record = &historyv1.NodeRecord{Name: e.name, State: v1.NodeOffline, Reason: "not registered yet", StateSince: timestamppb.New(workflow.Now(ctx))}
 	}
 	if err := e.listen(ctx); err != nil {
 		return err
@@ -51,7 +52,7 @@ const strayPause = 200 * time.Millisecond
 type entry struct {
 	Registrar
 	name   string
-	record *v1.NodeRecord
+	record *historyv1.NodeRecord
 	// registrations is the number of registrations in this execution. A worker that registers again gets a new Heartbeat.
 	registrations int
 	removed       bool
@@ -68,7 +69,7 @@ func (e *entry) keep(ctx workflow.Context) error {
 			if err := workflow.Await(ctx, func() bool { return workflow.AllHandlersFinished(ctx) }); err != nil {
 				return err
 			}
-			return workflow.NewContinueAsNewError(ctx, names.NodeWorkflow, &v1.NodeInput{Name: e.name, Record: e.record})
+			return workflow.NewContinueAsNewError(ctx, names.NodeWorkflow, &historyv1.NodeInput{Name: e.name, Record: e.record})
 		}
 		if e.live() {
 			if err := e.attend(ctx); err != nil {
@@ -96,7 +97,7 @@ func (e *entry) attend(ctx workflow.Context) error {
 	defer cancel()
 	after := offlineAfter(e.record.GetRegistration())
 	heartbeat := workflow.ExecuteActivity(workflow.WithActivityOptions(ctx, heartbeatOptions(e.name, after)),
-		names.HeartbeatActivity, &v1.NodeInput{Name: e.name, Incarnation: e.record.GetRegistration().GetIncarnation()})
+		names.HeartbeatActivity, &historyv1.NodeInput{Name: e.name, Incarnation: e.record.GetRegistration().GetIncarnation()})
 	workflow.Go(ctx, e.order)
 	if err := workflow.Await(ctx, func() bool {
 		return heartbeat.IsReady() || e.registrations != registration || !e.live() || e.tooLong(ctx)
@@ -124,7 +125,7 @@ func (e *entry) attend(ctx workflow.Context) error {
 // overtake each other.
 func (e *entry) order(ctx workflow.Context) {
 	ctx = workflow.WithActivityOptions(ctx, orderOptions(e.name, offlineAfter(e.record.GetRegistration())))
-	var told *v1.NodeDrain // nil while in service, as every newly registered worker is
+	var told *historyv1.NodeDrain // nil while in service, as every newly registered worker is
 	for {
 		if workflow.Await(ctx, func() bool { return e.record.GetDrain() != told }) != nil {
 			return

@@ -9,7 +9,7 @@ import (
 	"go.temporal.io/sdk/testsuite"
 	"go.temporal.io/sdk/workflow"
 
-	v1 "switchyard/proto/switchyard/v1"
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	"switchyard/workflows/names"
 )
 
@@ -18,7 +18,7 @@ func TestEntryOfALiveNodeContinuesAsNew(t *testing.T) {
 	t.Parallel()
 	env := (&testsuite.WorkflowTestSuite{}).NewTestWorkflowEnvironment()
 	env.RegisterWorkflowWithOptions(Registrar{}.Node, workflow.RegisterOptions{Name: names.NodeWorkflow})
-	env.RegisterActivityWithOptions(func(context.Context, *v1.NodeInput) error {
+	env.RegisterActivityWithOptions(func(context.Context, *historyv1.NodeInput) error {
 		<-t.Context().Done()
 		return nil
 	}, activity.RegisterOptions{Name: names.HeartbeatActivity})
@@ -35,10 +35,10 @@ func TestEntryOfALiveNodeContinuesAsNew(t *testing.T) {
 			}, args...)
 		}, after)
 	}
-	update(0, names.RegisterUpdate, &v1.NodeRegistration{Name: "n1", Incarnation: "i1"})
+	update(0, names.RegisterUpdate, &historyv1.NodeRegistration{Name: "n1", Incarnation: "i1"})
 	env.RegisterDelayedCallback(func() { env.SetCurrentHistoryLength(2000) }, 2*time.Millisecond)
 	update(2*time.Millisecond, names.UndrainUpdate)
-	env.ExecuteWorkflow(names.NodeWorkflow, &v1.NodeInput{Name: "n1"})
+	env.ExecuteWorkflow(names.NodeWorkflow, &historyv1.NodeInput{Name: "n1"})
 	if err := env.GetWorkflowError(); !workflow.IsContinueAsNewError(err) {
 		t.Errorf("the workflow ends with %v", err)
 	}

@@ -6,13 +6,13 @@ import (
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
 
-	v1 "switchyard/proto/switchyard/v1"
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	"switchyard/workflows/names"
 	"switchyard/workflows/options"
 )
 
 // offlineAfter returns how long a registered worker may be silent before it counts as lost.
-func offlineAfter(reg *v1.NodeRegistration) time.Duration {
+func offlineAfter(reg *historyv1.NodeRegistration) time.Duration {
 	if d := reg.GetOfflineAfter().AsDuration(); d > 0 {
 		return d
 	}

@@ -10,6 +10,7 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/names"
 	"switchyard/workflows/phrase"
@@ -37,7 +38,7 @@ func (e *entry) listen(ctx workflow.Context) error {
 
 // mayRegister accepts a worker if no other live worker has the name. A worker that registers again under its own incarnation is
 // the same worker. A worker that has proven the registered incarnation dead replaces it.
-func (e *entry) mayRegister(_ workflow.Context, reg *v1.NodeRegistration) error {
+func (e *entry) mayRegister(_ workflow.Context, reg *historyv1.NodeRegistration) error {
 	old := e.record.GetRegistration()
 	switch {
 	case reg.GetName() != e.name || reg.GetIncarnation() == "":
@@ -52,7 +53,7 @@ func (e *entry) mayRegister(_ workflow.Context, reg *v1.NodeRegistration) error 
 }
 
 // register registers a worker and returns the record, without the registration itself.
-func (e *entry) register(ctx workflow.Context, reg *v1.NodeRegistration) (*v1.NodeRecord, error) {
+func (e *entry) register(ctx workflow.Context, reg *historyv1.NodeRegistration) (*historyv1.NodeRecord, error) {
 	if reg.GetIncarnation() != e.record.GetRegistration().GetIncarnation() || e.record.GetRegisteredAt() == nil {
 		e.record.RegisteredAt = timestamppb.New(workflow.Now(ctx))
 	}
@@ -73,7 +74,7 @@ func (e *entry) register(ctx workflow.Context, reg *v1.NodeRegistration) (*v1.No
 }
 
 // leave takes a worker offline that has no running Heartbeat to end, because it was not picked up yet or was lost.
-func (e *entry) leave(ctx workflow.Context, worker *v1.NodeInput) error {
+func (e *entry) leave(ctx workflow.Context, worker *historyv1.NodeInput) error {
 	if !e.live() || worker.GetIncarnation() != e.record.GetRegistration().GetIncarnation() {
 		return nil
 	}
@@ -89,7 +90,7 @@ func (e *entry) present() error {
 	return nil
 }
 
-func (e *entry) mayDrain(_ workflow.Context, drain *v1.NodeDrain) error {
+func (e *entry) mayDrain(_ workflow.Context, drain *historyv1.NodeDrain) error {
 	if drain == nil {
 		return stateError("drain of node %s: the request is missing", e.name)
 	}
@@ -98,7 +99,7 @@ func (e *entry) mayDrain(_ workflow.Context, drain *v1.NodeDrain) error {
 
 // drain also applies to an offline node, which then comes back draining. A drain without a reason keeps the reason and the
 // author of the previous drain.
-func (e *entry) drain(ctx workflow.Context, drain *v1.NodeDrain) error {
+func (e *entry) drain(ctx workflow.Context, drain *historyv1.NodeDrain) error {
 	if before := e.record.GetDrain(); before.GetReason() != "" && drain.GetReason() == "" {
 		drain.Reason, drain.By = before.GetReason(), before.GetBy()
 	}
@@ -113,7 +114,7 @@ func (e *entry) drain(ctx workflow.Context, drain *v1.NodeDrain) error {
 }
 
 // sameDrain reports whether two drains are equal. It avoids reflection, which workflow code may not use.
-func sameDrain(a, b *v1.NodeDrain) bool {
+func sameDrain(a, b *historyv1.NodeDrain) bool {
 	return a != nil && a.GetReason() == b.GetReason() &&
 		(a.Deadline == nil) == (b.Deadline == nil) && a.GetDeadline().AsTime().Equal(b.GetDeadline().AsTime())
 }

@@ -8,6 +8,7 @@ import (
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
 
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/names"
 )
@@ -39,7 +40,7 @@ const (
 
 // Execute returns the options of one attempt of a task or instance, or of the batch that begins with it. Temporal does not
 // retry it, because each retry is placed anew.
-func Execute(req *v1.ExecuteRequest, name, queue string, priority int32, run *v1.RunOptions) workflow.ActivityOptions {
+func Execute(req *historyv1.ExecuteRequest, name, queue string, priority int32, run *v1.RunOptions) workflow.ActivityOptions {
 	heartbeat := run.GetHeartbeatTimeout().AsDuration()
 	limit := Unlimited
 	if t := req.GetTimeout().AsDuration(); t > 0 && !v1.Lasts(req.GetType()) {
@@ -141,7 +142,7 @@ func AwaitRuns(runs int) workflow.ActivityOptions {
 }
 
 // AwaitAnswer returns the options of AwaitAnswer, which ends when the node of an attempt has nothing left to deliver.
-func AwaitAnswer(name string, req *v1.ExecuteRequest) workflow.ActivityOptions {
+func AwaitAnswer(name string, req *historyv1.ExecuteRequest) workflow.ActivityOptions {
 	return workflow.ActivityOptions{
 		TaskQueue:           names.ControlQueue,
 		StartToCloseTimeout: Unlimited,
@@ -172,7 +173,7 @@ func ProbeStore() workflow.ActivityOptions {
 }
 
 // attemptSummary returns the summary of an attempt for the Web UI.
-func attemptSummary(name string, req *v1.ExecuteRequest) string {
+func attemptSummary(name string, req *historyv1.ExecuteRequest) string {
 	text := fmt.Sprintf("%s on %s", name, req.GetNode())
 	if n := len(req.GetBatch()); n > 1 {
 		text = fmt.Sprintf("%s and %d more on %s", name, n-1, req.GetNode())

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 )
 
@@ -34,8 +35,8 @@ type Spec interface {
 
 // Needs returns what a container requires a node to allow, or nil if it requires nothing. Mounts are in the order of the spec;
 // capabilities are sorted.
-func Needs(spec Spec) *v1.ContainerNeeds {
-	needs := &v1.ContainerNeeds{Privileged: spec.GetPrivileged(), HostNetwork: spec.GetNetwork() == HostNetwork}
+func Needs(spec Spec) *historyv1.ContainerNeeds {
+	needs := &historyv1.ContainerNeeds{Privileged: spec.GetPrivileged(), HostNetwork: spec.GetNetwork() == HostNetwork}
 	for _, m := range spec.GetMounts() {
 		needs.Mounts = append(needs.Mounts, &v1.MountRule{Path: path.Clean(m.GetHostPath()), ReadOnly: m.GetReadOnly()})
 	}

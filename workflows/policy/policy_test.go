@@ -9,6 +9,7 @@ import (
 	"google.golang.org/protobuf/testing/protocmp"
 	"pgregory.net/rapid"
 
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 )
 
@@ -20,7 +21,7 @@ func TestNeeds(t *testing.T) {
 		Privileged: true, Network: "host", CapAdd: []string{"cap_sys_admin", "NET_ADMIN", "CAP_NET_ADMIN"},
 		Mounts: []*v1.Mount{{HostPath: "/data/../srv//x/", ContainerPath: "/x"}, {HostPath: "/d", ReadOnly: true}},
 	})
-	want := &v1.ContainerNeeds{
+	want := &historyv1.ContainerNeeds{
 		Privileged: true, HostNetwork: true, Capabilities: []string{"NET_ADMIN", "SYS_ADMIN"},
 		Mounts: []*v1.MountRule{{Path: "/srv/x"}, {Path: "/d", ReadOnly: true}},
 	}
@@ -31,20 +32,20 @@ func TestNeeds(t *testing.T) {
 
 func TestRefusals(t *testing.T) {
 	write, read := func(p string) *v1.MountRule { return &v1.MountRule{Path: p} }, func(p string) *v1.MountRule { return &v1.MountRule{Path: p, ReadOnly: true} }
-	mounting := func(m ...*v1.MountRule) *v1.ContainerNeeds { return &v1.ContainerNeeds{Mounts: m} }
+	mounting := func(m ...*v1.MountRule) *historyv1.ContainerNeeds { return &historyv1.ContainerNeeds{Mounts: m} }
 	rules := func(m ...*v1.MountRule) *v1.ContainerPolicy { return &v1.ContainerPolicy{Mounts: m} }
-	capable := func(c ...string) *v1.ContainerNeeds { return &v1.ContainerNeeds{Capabilities: c} }
+	capable := func(c ...string) *historyv1.ContainerNeeds { return &historyv1.ContainerNeeds{Capabilities: c} }
 	tests := map[string]struct {
 		allowed *v1.ContainerPolicy
-		needs   *v1.ContainerNeeds
+		needs   *historyv1.ContainerNeeds
 		want    []string
 	}{
 		"nothing":            {},
-		"privileged":         {nil, &v1.ContainerNeeds{Privileged: true}, []string{"privileged containers (switchyard worker --allow-privileged)"}},
-		"privileged allowed": {&v1.ContainerPolicy{Privileged: true}, &v1.ContainerNeeds{Privileged: true}, nil},
-		"host network":       {nil, &v1.ContainerNeeds{HostNetwork: true}, []string{"the host's network (switchyard worker --allow-host-network)"}},
-		"host network too":   {&v1.ContainerPolicy{HostNetwork: true}, &v1.ContainerNeeds{HostNetwork: true}, nil},
-		"of another command": {&v1.ContainerPolicy{Command: "run"}, &v1.ContainerNeeds{HostNetwork: true, Mounts: []*v1.MountRule{read("/data")}},
+		"privileged":         {nil, &historyv1.ContainerNeeds{Privileged: true}, []string{"privileged containers (switchyard worker --allow-privileged)"}},
+		"privileged allowed": {&v1.ContainerPolicy{Privileged: true}, &historyv1.ContainerNeeds{Privileged: true}, nil},
+		"host network":       {nil, &historyv1.ContainerNeeds{HostNetwork: true}, []string{"the host's network (switchyard worker --allow-host-network)"}},
+		"host network too":   {&v1.ContainerPolicy{HostNetwork: true}, &historyv1.ContainerNeeds{HostNetwork: true}, nil},
+		"of another command": {&v1.ContainerPolicy{Command: "run"}, &historyv1.ContainerNeeds{HostNetwork: true, Mounts: []*v1.MountRule{read("/data")}},
 			[]string{"the host's network (switchyard run --allow-host-network)", "mounting /data (switchyard run --allow-mount /data)"}},
 		"no mounts":        {nil, mounting(read("/data")), []string{"mounting /data (switchyard worker --allow-mount /data)"}},
 		"the directory":    {rules(write("/data")), mounting(write("/data"), read("/data")), nil},
@@ -61,7 +62,7 @@ func TestRefusals(t *testing.T) {
 			[]string{"the capability SYS_PTRACE (switchyard worker --allow-cap SYS_PTRACE)"}},
 		"all for one":       {&v1.ContainerPolicy{Capabilities: []string{"ALL"}}, capable("SYS_ADMIN", "ALL"), nil},
 		"one is not all":    {&v1.ContainerPolicy{Capabilities: []string{"SYS_ADMIN"}}, capable("ALL"), []string{"the capability ALL (switchyard worker --allow-cap ALL)"}},
-		"several at a time": {nil, &v1.ContainerNeeds{Privileged: true, HostNetwork: true, Mounts: []*v1.MountRule{read("/a"), read("/b")}}, make([]string, 4)},
+		"several at a time": {nil, &historyv1.ContainerNeeds{Privileged: true, HostNetwork: true, Mounts: []*v1.MountRule{read("/a"), read("/b")}}, make([]string, 4)},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -89,7 +90,7 @@ func TestRulesAllowOnlyBelow(t *testing.T) {
 			allowed.Mounts = append(allowed.Mounts, &v1.MountRule{Path: p})
 			inside = inside || p == "/" || strings.HasPrefix(wanted+"/", p+"/")
 		}
-		refused := Refusals(&allowed, &v1.ContainerNeeds{Mounts: []*v1.MountRule{{Path: wanted}}})
+		refused := Refusals(&allowed, &historyv1.ContainerNeeds{Mounts: []*v1.MountRule{{Path: wanted}}})
 		if inside != (len(refused) == 0) {
 			t.Fatalf("%s with %v: refused %q", wanted, allowed.GetMounts(), refused)
 		}

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 )
 
@@ -20,7 +21,7 @@ const (
 // Refusals returns what a container requires and a node does not allow, each with the flag that would allow it. If there are
 // none, the container may run there. A refusal completes "does not allow". Paths are compared as written; the node itself must
 // check where links lead.
-func Refusals(allowed *v1.ContainerPolicy, needs *v1.ContainerNeeds) []string {
+func Refusals(allowed *v1.ContainerPolicy, needs *historyv1.ContainerNeeds) []string {
 	var refused []string
 	if needs.GetPrivileged() && !allowed.GetPrivileged() {
 		refused = append(refused, "privileged containers"+by(allowed, PrivilegedFlag))

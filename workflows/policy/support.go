@@ -6,13 +6,14 @@ import (
 	"slices"
 	"strings"
 
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 )
 
 // Unsupported returns what a task needs and a node does not offer, each with its remedy. An item completes "does not offer".
 // command is the command that started the node, or "" for "worker". A node that reports no support offers everything here:
 // it refuses a task itself.
-func Unsupported(support *v1.TaskSupport, needs *v1.TaskNeeds, command string) []string {
+func Unsupported(support *v1.TaskSupport, needs *historyv1.TaskNeeds, command string) []string {
 	if support == nil || needs == nil {
 		return nil
 	}

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"testing"
 
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 )
 
@@ -14,16 +15,16 @@ func TestUnsupported(t *testing.T) {
 	}
 	for name, test := range map[string]struct {
 		support *v1.TaskSupport
-		needs   *v1.TaskNeeds
+		needs   *historyv1.TaskNeeds
 		want    []string
 	}{
 		"no needs":        {support, nil, nil},
-		"unknown support": {nil, &v1.TaskNeeds{VmImage: "/x"}, nil},
-		"all offered": {support, &v1.TaskNeeds{
+		"unknown support": {nil, &historyv1.TaskNeeds{VmImage: "/x"}, nil},
+		"all offered": {support, &historyv1.TaskNeeds{
 			VmImage: "/images/a/b", RegistryAuth: "hub", Network: "lab", AgentTools: []string{"files"}, AgentKey: "openai",
 			AgentProgram: "claude-code", Secrets: []string{"env:DEPLOY_KEY", "file:/run/secrets/x"}, Interpreters: []string{"bash"},
 		}, nil},
-		"none offered": {&v1.TaskSupport{}, &v1.TaskNeeds{
+		"none offered": {&v1.TaskSupport{}, &historyv1.TaskNeeds{
 			VmImage: "/images/a", RegistryAuth: "hub", Network: "lab", AgentTools: []string{"files"}, AgentKey: "openai",
 			AgentProgram: "claude-code", Secrets: []string{"env:DEPLOY_KEY"}, Interpreters: []string{"bash"},
 		}, []string{
@@ -33,9 +34,9 @@ func TestUnsupported(t *testing.T) {
 			"interpreter bash (install it on the node, and restart the worker)",
 			"secret env:DEPLOY_KEY (switchyard run --allow-secret env:DEPLOY_KEY)",
 		}},
-		"path that leaves the images": {support, &v1.TaskNeeds{VmImage: "/images/../etc/x"}, []string{"image /images/../etc/x (switchyard run --vm-images /etc)"}},
-		"secret in a subfolder":       {support, &v1.TaskNeeds{Secrets: []string{"file:/run/secrets/a/b"}}, []string{"secret file:/run/secrets/a/b (switchyard run --allow-secret file:/run/secrets/a/b)"}},
-		"every secret":                {&v1.TaskSupport{AllSecrets: true}, &v1.TaskNeeds{Secrets: []string{"file:/x"}}, nil},
+		"path that leaves the images": {support, &historyv1.TaskNeeds{VmImage: "/images/../etc/x"}, []string{"image /images/../etc/x (switchyard run --vm-images /etc)"}},
+		"secret in a subfolder":       {support, &historyv1.TaskNeeds{Secrets: []string{"file:/run/secrets/a/b"}}, []string{"secret file:/run/secrets/a/b (switchyard run --allow-secret file:/run/secrets/a/b)"}},
+		"every secret":                {&v1.TaskSupport{AllSecrets: true}, &historyv1.TaskNeeds{Secrets: []string{"file:/x"}}, nil},
 	} {
 		if got := Unsupported(test.support, test.needs, "run"); !slices.Equal(got, test.want) {
 			t.Errorf("%s:\n got %q\nwant %q", name, got, test.want)

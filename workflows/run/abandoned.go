@@ -8,7 +8,7 @@ import (
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
 
-	v1 "switchyard/proto/switchyard/v1"
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	"switchyard/workflows/names"
 	"switchyard/workflows/options"
 )
@@ -22,7 +22,7 @@ type abandoned struct {
 	outbox abandonedOutbox
 	store  outageWaiter
 
-	requests []*v1.AwaitAnswerRequest
+	requests []*historyv1.AwaitAnswerRequest
 }
 
 // These parts of other components are what abandoned uses.
@@ -50,7 +50,7 @@ func (ab *abandoned) awaitEnd() {
 	}
 }
 
-func (ab *abandoned) await(a *v1.AwaitAnswerRequest) {
+func (ab *abandoned) await(a *historyv1.AwaitAnswerRequest) {
 	future := ab.outbox.startActivity(options.AwaitAnswer(unitName(a.GetAttempt()), a.GetAttempt()), names.AwaitAnswerActivity, a, memberCharge)
 	ab.outbox.watch(future, func(f workflow.Future) {
 		err := f.Get(ab.ctx, nil)
@@ -61,7 +61,7 @@ func (ab *abandoned) await(a *v1.AwaitAnswerRequest) {
 			})
 			return
 		}
-		ab.requests = slices.DeleteFunc(ab.requests, func(other *v1.AwaitAnswerRequest) bool { return other == a })
+		ab.requests = slices.DeleteFunc(ab.requests, func(other *historyv1.AwaitAnswerRequest) bool { return other == a })
 		ab.wake()
 	})
 }
@@ -83,13 +83,13 @@ func (ab *abandoned) text() string {
 }
 
 // save hands the attempts over to the next execution.
-func (ab *abandoned) save(c *v1.RunState) { c.Abandoned = ab.requests }
+func (ab *abandoned) save(c *historyv1.RunState) { c.Abandoned = ab.requests }
 
 // restore continues with the attempts that the previous execution waited for.
-func (ab *abandoned) restore(c *v1.RunState) { ab.requests = slices.Clone(c.GetAbandoned()) }
+func (ab *abandoned) restore(c *historyv1.RunState) { ab.requests = slices.Clone(c.GetAbandoned()) }
 
 // unitName returns the name of an attempt's task or instance, or of the first instance of its batch.
-func unitName(req *v1.ExecuteRequest) string {
+func unitName(req *historyv1.ExecuteRequest) string {
 	if req.Index == nil {
 		return req.GetTask()
 	}

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workers/workertest"
 	"switchyard/workflows/limits"
@@ -30,7 +31,7 @@ func TestAgentThatReachedItsLimitIsNotRetried(t *testing.T) {
 		t.Errorf("events are %s, want %s", got, want)
 	}
 	workertest.Replay(t, "agent", limits.Run{}, h.History(""))
-	h = h.Rerun(in, 1, &v1.Rerun{Failed: true})
+	h = h.Rerun(in, 1, &historyv1.Rerun{Failed: true})
 	second := h.Wait()
 	workertest.CheckRun(t, second, "completed", map[string]string{"a": "completed"})
 	if agent := second.GetTasks()["a"].GetResult().GetAgent(); agent.GetTurns() != 6 || agent.GetCostUsd() != 6 {

@@ -3,6 +3,7 @@ package run
 import (
 	"errors"
 
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/names"
 )
@@ -15,13 +16,13 @@ type ancestry struct {
 
 // An ancestorReader returns what tasks and expressions see of the tasks before them.
 type ancestorReader interface {
-	ancestorEnds(task int) *v1.AncestorEnds
-	addViews(views map[string]*v1.ParentView, ancestors []string) error
-	parentOutputs(i int) (all []*v1.ParentOutput, err error)
+	ancestorEnds(task int) *historyv1.AncestorEnds
+	addViews(views map[string]*historyv1.ParentView, ancestors []string) error
+	parentOutputs(i int) (all []*historyv1.ParentOutput, err error)
 }
 
 // addViews adds the views of ancestors that expressions see. The only error is errInterrupted.
-func (an *ancestry) addViews(views map[string]*v1.ParentView, ancestors []string) error {
+func (an *ancestry) addViews(views map[string]*historyv1.ParentView, ancestors []string) error {
 	for _, name := range ancestors {
 		if part := an.in.GetPartition(); part != nil {
 			views[name] = part.GetViews()[name]
@@ -36,14 +37,14 @@ func (an *ancestry) addViews(views map[string]*v1.ParentView, ancestors []string
 			return err
 		}
 		own := an.records.Of(i)
-		views[name] = &v1.ParentView{State: an.core.Task(i).State, Result: own.Result(), Record: own.ResultKey, FanOut: fanOut}
+		views[name] = &historyv1.ParentView{State: an.core.Task(i).State, Result: own.Result(), Record: own.ResultKey, FanOut: fanOut}
 	}
 	return nil
 }
 
 // fanOutView returns what other tasks see of an ended task's instances, or nil if the task has none. The outputs are collected
 // at the first call. The only error is errInterrupted.
-func (an *ancestry) fanOutView(task int) (*v1.FanOutView, error) {
+func (an *ancestry) fanOutView(task int) (*historyv1.FanOutView, error) {
 	counts := an.fanOutCounts(task)
 	if counts == nil {
 		return nil, nil
@@ -51,7 +52,7 @@ func (an *ancestry) fanOutView(task int) (*v1.FanOutView, error) {
 	if view := an.records.Of(task).FanOut; view != nil {
 		return view, nil
 	}
-	view := &v1.FanOutView{Count: counts.GetCount(), Completed: counts.GetCompleted(), Failed: counts.GetCount() - counts.GetCompleted()}
+	view := &historyv1.FanOutView{Count: counts.GetCount(), Completed: counts.GetCompleted(), Failed: counts.GetCount() - counts.GetCompleted()}
 	collected, err := an.collect(task)
 	if errors.Is(err, errInterrupted) {
 		return nil, err
@@ -68,17 +69,17 @@ func (an *ancestry) fanOutView(task int) (*v1.FanOutView, error) {
 
 // collect returns the outputs of a task's instances as a list, or why there is no list. It returns nil if all completed without
 // output.
-func (an *ancestry) collect(task int) (*v1.FanOutView, error) {
+func (an *ancestry) collect(task int) (*historyv1.FanOutView, error) {
 	first, count := an.core.Instances(task)
 	from, _, _, _ := an.core.Expansion(task)
-	req := &v1.CollectRequest{
+	req := &historyv1.CollectRequest{
 		RunId: an.id, Chain: an.chain, Generation: an.in.GetGeneration(), Task: an.graph.Name(task), From: int32(from),
-		Items: make([]*v1.CollectItem, count), Stored: an.in.GetPartition() != nil,
+		Items: make([]*historyv1.CollectItem, count), Stored: an.in.GetPartition() != nil,
 	}
 	some := an.fanOuts.AddOutputs(req, task)
 	for k := range req.Items {
 		state := an.core.Task(first + k).State
-		item := &v1.CollectItem{State: state}
+		item := &historyv1.CollectItem{State: state}
 		if v1.IsTaskSuccess(state) {
 			own := an.records.Of(first + k)
 			if item.Record = own.ResultKey; item.Record == "" {
@@ -91,7 +92,7 @@ func (an *ancestry) collect(task int) (*v1.FanOutView, error) {
 	if !some && an.core.InstanceCounts(task)[v1.TaskCompleted] == count {
 		return nil, nil
 	}
-	var res v1.FanOutView
+	var res historyv1.FanOutView
 	if err := an.store.mustNow("collect the outputs of "+req.Task, names.CollectActivity, &res, req); err != nil {
 		return nil, err
 	}
@@ -100,8 +101,8 @@ func (an *ancestry) collect(task int) (*v1.FanOutView, error) {
 
 // parentOutput returns what a task sees of a parent's output: the output itself if it is small, else its record in the store.
 // It returns nil if there is no output. The only error is errInterrupted.
-func (an *ancestry) parentOutput(i int) (*v1.ParentOutput, error) {
-	out := &v1.ParentOutput{Task: an.graph.Name(i)}
+func (an *ancestry) parentOutput(i int) (*historyv1.ParentOutput, error) {
+	out := &historyv1.ParentOutput{Task: an.graph.Name(i)}
 	var err error
 	if out.FanOut, err = an.fanOutView(i); err != nil || out.FanOut != nil {
 		return out, err
@@ -119,7 +120,7 @@ func (an *ancestry) parentOutput(i int) (*v1.ParentOutput, error) {
 }
 
 // parentOutputs returns what a task sees of the outputs of its parents. The only error is errInterrupted.
-func (an *ancestry) parentOutputs(i int) (all []*v1.ParentOutput, err error) {
+func (an *ancestry) parentOutputs(i int) (all []*historyv1.ParentOutput, err error) {
 	for _, p := range an.graph.Parents(i) {
 		output, err := an.parentOutput(p)
 		if err != nil {

@@ -1,6 +1,7 @@
 package run
 
 import (
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/core/dag"
 )
@@ -13,7 +14,7 @@ const (
 )
 
 // ancestorEnds returns how each ancestor of a task has ended.
-func (an *ancestry) ancestorEnds(task int) *v1.AncestorEnds {
+func (an *ancestry) ancestorEnds(task int) *historyv1.AncestorEnds {
 	if part := an.in.GetPartition(); part != nil {
 		return part.GetEnds()
 	}
@@ -21,7 +22,7 @@ func (an *ancestry) ancestorEnds(task int) *v1.AncestorEnds {
 	for _, p := range an.graph.Parents(task) {
 		parents[p] = true
 	}
-	ends := &v1.AncestorEnds{}
+	ends := &historyv1.AncestorEnds{}
 	var far []string // completed ancestors that are not parents
 	size := 0
 	for _, i := range an.graph.Ancestors(task) {
@@ -48,8 +49,8 @@ func (an *ancestry) ancestorEnds(task int) *v1.AncestorEnds {
 }
 
 // ancestorEnd returns how one ancestor has ended.
-func (an *ancestry) ancestorEnd(i int, rec dag.Record, isParent bool) *v1.AncestorEnd {
-	end := &v1.AncestorEnd{
+func (an *ancestry) ancestorEnd(i int, rec dag.Record, isParent bool) *historyv1.AncestorEnd {
+	end := &historyv1.AncestorEnd{
 		Task: an.graph.Name(i), State: rec.State, Reason: rec.Reason, Error: dag.OneLine(rec.Error), ExitCode: rec.ExitCode, Attempt: rec.Attempt,
 	}
 	if end.FanOut = an.fanOutCounts(i); end.FanOut != nil && isParent {
@@ -59,12 +60,12 @@ func (an *ancestry) ancestorEnd(i int, rec dag.Record, isParent bool) *v1.Ancest
 }
 
 // fanOutCounts returns how many instances a task has and how many of them have succeeded, or nil if it has not fanned out.
-func (an *ancestry) fanOutCounts(task int) *v1.FanOutCounts {
+func (an *ancestry) fanOutCounts(task int) *historyv1.FanOutCounts {
 	count, ok := an.instanceCount(task)
 	if !ok {
 		return nil
 	}
-	counts := &v1.FanOutCounts{Count: int32(count), Completed: an.fanOuts.Succeeded(task)}
+	counts := &historyv1.FanOutCounts{Count: int32(count), Completed: an.fanOuts.Succeeded(task)}
 	//workflowcheck:ignore (a sum does not depend on the order)
 	for state, n := range an.core.InstanceCounts(task) {
 		if v1.IsTaskSuccess(state) {

@@ -7,7 +7,7 @@ import (
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
 
-	v1 "switchyard/proto/switchyard/v1"
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	"switchyard/workflows/core/flight"
 	"switchyard/workflows/names"
 )
@@ -15,20 +15,20 @@ import (
 // attemptAnswer returns what is known when the activity of an attempt has ended. A failed attempt carries the answer of its node
 // in the details of the activity's error.
 func attemptAnswer(ctx workflow.Context, f workflow.Future) flight.Answer {
-	res := &v1.ExecuteResponse{}
+	res := &historyv1.ExecuteResponse{}
 	err := f.Get(ctx, res)
 	if app, ok := errors.AsType[*temporal.ApplicationError](err); ok && app.Type() == names.AttemptFailedError {
 		err = app.Details(res)
 	}
 	if err == nil {
-		return flight.Answer{Response: res, Beat: &v1.ExecuteProgress{}}
+		return flight.Answer{Response: res, Beat: &historyv1.ExecuteProgress{}}
 	}
 	return unanswered(err)
 }
 
 // unanswered returns what is known when the activity of an attempt has ended with an error.
 func unanswered(err error) flight.Answer {
-	answer := flight.Answer{Kind: flight.Unreadable, Response: &v1.ExecuteResponse{}, Beat: &v1.ExecuteProgress{}}
+	answer := flight.Answer{Kind: flight.Unreadable, Response: &historyv1.ExecuteResponse{}, Beat: &historyv1.ExecuteProgress{}}
 	timeout, timedOut := errors.AsType[*temporal.TimeoutError](err)
 	app, failed := errors.AsType[*temporal.ApplicationError](err)
 	switch {
@@ -54,13 +54,13 @@ func unanswered(err error) flight.Answer {
 
 // lastBeat returns the last heartbeat of an attempt, never nil. An unreadable heartbeat counts as that of a started process, to
 // be on the safe side.
-func lastBeat(timeout *temporal.TimeoutError) *v1.ExecuteProgress {
+func lastBeat(timeout *temporal.TimeoutError) *historyv1.ExecuteProgress {
 	if !timeout.HasLastHeartbeatDetails() {
-		return &v1.ExecuteProgress{}
+		return &historyv1.ExecuteProgress{}
 	}
-	var progress v1.ExecuteProgress
+	var progress historyv1.ExecuteProgress
 	if timeout.LastHeartbeatDetails(&progress) != nil {
-		return &v1.ExecuteProgress{Spawned: true}
+		return &historyv1.ExecuteProgress{Spawned: true}
 	}
 	return &progress
 }

@@ -13,6 +13,7 @@ import (
 
 	"switchyard/activities/executor/fake"
 	"switchyard/activities/signing"
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workers/workertest"
 	"switchyard/workflows/limits"
@@ -20,9 +21,9 @@ import (
 )
 
 // signedDecision returns a decision about a run, or a task of it, as a gateway signs it.
-func signedDecision(h *workertest.Handle, by, role, task, verdict string) *v1.Decision {
+func signedDecision(h *workertest.Handle, by, role, task, verdict string) *historyv1.Decision {
 	h.T.Helper()
-	d := &v1.Decision{
+	d := &historyv1.Decision{
 		Workflow: h.ID, Execution: workertest.Describe(h.T, h.Conn, h.ID, "").GetWorkflowExecutionInfo().GetFirstRunId(), Task: task, Verdict: verdict,
 		By: by, Role: role, Reason: "seen", At: timestamppb.Now(),
 	}
@@ -33,9 +34,9 @@ func signedDecision(h *workertest.Handle, by, role, task, verdict string) *v1.De
 }
 
 // sendDecision sends a decision about a task, as a gateway does.
-func sendDecision(h *workertest.Handle, update string, d *v1.Decision) error {
+func sendDecision(h *workertest.Handle, update string, d *historyv1.Decision) error {
 	h.T.Helper()
-	return sendUpdate(h, update, &v1.TaskCommand{Task: d.GetTask(), By: d.GetBy(), Decision: d})
+	return sendUpdate(h, update, &historyv1.TaskCommand{Task: d.GetTask(), By: d.GetBy(), Decision: d})
 }
 
 // submitForApproval submits a run that needs an operator's approval, and waits until the run waits for it.
@@ -45,7 +46,7 @@ func submitForApproval(c *workertest.Nodes, name string) *workertest.Handle {
 	in.By, in.ByRole, in.NeedsApproval, in.SignedDecisions = "ann", v1.RoleUser, true, true
 	h := c.Submit(in)
 	workertest.Eventually(c.T, "the run waits for approval", func() bool {
-		run := h.Status(&v1.StatusRequest{}).GetRun()
+		run := h.Status(&historyv1.StatusRequest{}).GetRun()
 		return run.GetState() == v1.RunPendingApproval && run.GetApproval().GetState() == v1.ApprovalPending
 	})
 	return h
@@ -56,9 +57,9 @@ func TestRunWaitsForApproval(t *testing.T) {
 	c := workertest.Shared(t).Nodes(t, nil)
 	c.Start("n")
 	h := submitForApproval(c, "gated")
-	approve := func(d *v1.Decision) error {
+	approve := func(d *historyv1.Decision) error {
 		t.Helper()
-		return sendUpdate(h, names.ApproveRunUpdate, &v1.RunCommand{By: "eve", Decision: d})
+		return sendUpdate(h, names.ApproveRunUpdate, &historyv1.RunCommand{By: "eve", Decision: d})
 	}
 	good := signedDecision(h, "bob", v1.RoleOperator, "", v1.ApprovalApproved)
 	forged := proto.CloneOf(good)
@@ -66,7 +67,7 @@ func TestRunWaitsForApproval(t *testing.T) {
 	other := proto.CloneOf(good)
 	other.Workflow = "another"
 	for name, test := range map[string]struct {
-		decision *v1.Decision
+		decision *historyv1.Decision
 		says     string
 	}{
 		"no signature":         {nil, "not sent through a gateway"},
@@ -81,14 +82,14 @@ func TestRunWaitsForApproval(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	for _, payload := range []any{&v1.TaskCommand{Task: "a", By: "eve"}, "yes", nil} {
+	for _, payload := range []any{&historyv1.TaskCommand{Task: "a", By: "eve"}, "yes", nil} {
 		if err := h.Conn.SignalWorkflow(t.Context(), h.ID, "", names.ApproveUpdate, payload); err != nil {
 			t.Fatal(err)
 		}
 	}
 	workertest.Eventually(t, "signals are refused", func() bool {
-		var res v1.EventsResponse
-		h.Query(h.ID, names.EventsQuery, &v1.EventsRequest{}, &res)
+		var res historyv1.EventsResponse
+		h.Query(h.ID, names.EventsQuery, &historyv1.EventsRequest{}, &res)
 		signals := 0
 		for _, e := range res.GetEvents() {
 			if e.GetEvent() == v1.EventRefused && strings.Contains(e.GetDetail(), "signals cannot approve or reject") {
@@ -128,9 +129,9 @@ func TestSecondDecisionAboutRunNamesTheFirst(t *testing.T) {
 	c := workertest.Shared(t).Nodes(t, workertest.Script{"a": {{Block: true}}})
 	c.Start("n")
 	h := submitForApproval(c, "twice")
-	decide := func(update string, d *v1.Decision) error {
+	decide := func(update string, d *historyv1.Decision) error {
 		t.Helper()
-		return sendUpdate(h, update, &v1.RunCommand{Decision: d})
+		return sendUpdate(h, update, &historyv1.RunCommand{Decision: d})
 	}
 	if err := decide(names.ApproveRunUpdate, signedDecision(h, "bob", v1.RoleOperator, "", v1.ApprovalApproved)); err != nil {
 		t.Fatal(err)
@@ -152,20 +153,20 @@ func TestApprovalCoversOneVersionOfTheDefinition(t *testing.T) {
 	h := c.Submit(in)
 	approve := func() {
 		t.Helper()
-		workertest.Eventually(t, "the run waits for approval", func() bool { return h.Status(&v1.StatusRequest{}).GetRun().GetState() == v1.RunPendingApproval })
-		if err := sendUpdate(h, names.ApproveRunUpdate, &v1.RunCommand{Decision: signedDecision(h, "bob", v1.RoleOperator, "", v1.ApprovalApproved)}); err != nil {
+		workertest.Eventually(t, "the run waits for approval", func() bool { return h.Status(&historyv1.StatusRequest{}).GetRun().GetState() == v1.RunPendingApproval })
+		if err := sendUpdate(h, names.ApproveRunUpdate, &historyv1.RunCommand{Decision: signedDecision(h, "bob", v1.RoleOperator, "", v1.ApprovalApproved)}); err != nil {
 			t.Fatal(err)
 		}
 	}
 	approve()
 	workertest.CheckRun(t, h.Wait(), v1.RunFailed, nil)
-	h = h.Rerun(in, 1, &v1.Rerun{Failed: true})
+	h = h.Rerun(in, 1, &historyv1.Rerun{Failed: true})
 	workertest.CheckRun(t, h.Wait(), v1.RunFailed, nil)
 	if n := c.Calls()["a"]; n != 2 {
 		t.Fatalf("the task ran %d times before the definition changed", n)
 	}
 	in.DefinitionVersion = 1
-	h = h.Rerun(in, 2, &v1.Rerun{Failed: true})
+	h = h.Rerun(in, 2, &historyv1.Rerun{Failed: true})
 	approve()
 	run := h.Wait()
 	if n := c.Calls()["a"]; n != 3 || run.GetApproval().GetDefinitionVersion() != 1 {
@@ -186,7 +187,7 @@ func TestApprovalCoversTheWorkflowsThatARunStarts(t *testing.T) {
 	in := c.Input(fmt.Sprintf(`{name: covered, tasks: {
 		one: {type: run, spec: {workflow: %[1]s}}, many: {type: run, parallel: 501, maxFailures: 501, spec: {workflow: "${{ input.index == 0 ? '%[2]s' : 'x' }}"}},
 		other: {type: run, spec: {workflow: "${{ 'oth' + 'er' }}"}}}}`, outer, inner))
-	in.Workflows = &v1.FrozenWorkflows{Definitions: map[string]*v1.Definition{
+	in.Workflows = &historyv1.FrozenWorkflows{Definitions: map[string]*v1.Definition{
 		outer: frozen(outer, "down: {type: run, spec: {workflow: "+inner+"}}"), inner: frozen(inner, "approved: {type: shell, spec: {command: x}}"),
 	}}
 	run := c.Submit(in).Wait()
@@ -204,7 +205,7 @@ func TestRejectedRunStartsNothing(t *testing.T) {
 	c := workertest.Shared(t).Nodes(t, nil)
 	c.Start("n")
 	h := submitForApproval(c, "unwanted")
-	if err := sendUpdate(h, names.RejectRunUpdate, &v1.RunCommand{Decision: signedDecision(h, "bob", v1.RoleOperator, "", v1.ApprovalRejected)}); err != nil {
+	if err := sendUpdate(h, names.RejectRunUpdate, &historyv1.RunCommand{Decision: signedDecision(h, "bob", v1.RoleOperator, "", v1.ApprovalRejected)}); err != nil {
 		t.Fatal(err)
 	}
 	run := h.Wait()
@@ -212,8 +213,8 @@ func TestRejectedRunStartsNothing(t *testing.T) {
 		t.Errorf("the run is %v", run)
 	}
 	workertest.CheckRun(t, run, v1.RunRejected, map[string]string{"a": "rejected rejected"})
-	var res v1.EventsResponse
-	h.Query(h.ID, names.EventsQuery, &v1.EventsRequest{}, &res)
+	var res historyv1.EventsResponse
+	h.Query(h.ID, names.EventsQuery, &historyv1.EventsRequest{}, &res)
 	var rejected []string
 	for _, e := range res.GetEvents() {
 		if e.GetEvent() == v1.EventRejected {
@@ -246,8 +247,8 @@ func TestCancelSignalForATaskIsRefused(t *testing.T) {
 		signal(payload)
 	}
 	workertest.Eventually(t, "the signals are refused", func() bool {
-		var res v1.EventsResponse
-		h.Query(h.ID, names.EventsQuery, &v1.EventsRequest{}, &res)
+		var res historyv1.EventsResponse
+		h.Query(h.ID, names.EventsQuery, &historyv1.EventsRequest{}, &res)
 		found := map[string]int{}
 		for _, e := range res.GetEvents() {
 			for text := range refused {
@@ -270,7 +271,7 @@ func TestRunIsCancelledWhileItWaitsForApproval(t *testing.T) {
 	c := workertest.Shared(t).Nodes(t, nil)
 	c.Start("n")
 	h := submitForApproval(c, "withdrawn")
-	if err := h.Conn.SignalWorkflow(t.Context(), h.ID, "", names.CancelSignal, &v1.RunCommand{By: "ann"}); err != nil {
+	if err := h.Conn.SignalWorkflow(t.Context(), h.ID, "", names.CancelSignal, &historyv1.RunCommand{By: "ann"}); err != nil {
 		t.Fatal(err)
 	}
 	if run := h.Wait(); run.GetState() != v1.RunCancelled || c.Calls()["a"] != 0 {
@@ -296,7 +297,7 @@ func TestTwoApprovalsOfRequiredRoleReleaseTask(t *testing.T) {
 		t.Helper()
 		return sendDecision(h, names.ApproveUpdate, signedDecision(h, by, role, "ok", v1.ApprovalApproved))
 	}
-	wantRefused(t, sendUpdate(h, names.ApproveUpdate, &v1.TaskCommand{Task: "ok", By: "bob"}), names.TaskStateError, "not sent through a gateway")
+	wantRefused(t, sendUpdate(h, names.ApproveUpdate, &historyv1.TaskCommand{Task: "ok", By: "bob"}), names.TaskStateError, "not sent through a gateway")
 	wantRefused(t, approve("ann", v1.RoleUser), names.NotAllowedError, "requires a decision by the role operator; ann has the role user")
 	if err := approve("bob", v1.RoleOperator); err != nil {
 		t.Fatal(err)
@@ -373,14 +374,14 @@ func TestApprovalTaskWaitsForDecision(t *testing.T) {
 		t.Errorf("ok is %v", ok)
 	}
 	h.AwaitTask("no", func(x *v1.Task) bool { return x.GetState() == "paused" })
-	if state := h.Status(&v1.StatusRequest{}).GetRun().GetState(); state != "pending_approval" {
+	if state := h.Status(&historyv1.StatusRequest{}).GetRun().GetState(); state != "pending_approval" {
 		t.Errorf("the run is %s", state)
 	}
-	if err := sendUpdate(h, names.ApproveUpdate, &v1.TaskCommand{Task: "ok", By: "me"}); err != nil {
+	if err := sendUpdate(h, names.ApproveUpdate, &historyv1.TaskCommand{Task: "ok", By: "me"}); err != nil {
 		t.Fatal(err)
 	}
-	wantRefused(t, sendUpdate(h, names.ApproveUpdate, &v1.TaskCommand{Task: "ok"}), names.TaskStateError, "ok")
-	if err := sendUpdate(h, names.RejectUpdate, &v1.TaskCommand{Task: "no", Reason: "too late"}); err != nil {
+	wantRefused(t, sendUpdate(h, names.ApproveUpdate, &historyv1.TaskCommand{Task: "ok"}), names.TaskStateError, "ok")
+	if err := sendUpdate(h, names.RejectUpdate, &historyv1.TaskCommand{Task: "no", Reason: "too late"}); err != nil {
 		t.Fatal(err)
 	}
 	run := h.Wait()
@@ -412,9 +413,9 @@ func TestRejectedFanOutOfApprovalsStopsWaiting(t *testing.T) {
 	c := workertest.Shared(t).Nodes(t, nil)
 	h := c.Submit(c.Input(`{name: approvals, tasks: {each: {type: approval, parallel: 3}}}`))
 	workertest.Eventually(t, "all wait", func() bool {
-		return h.Status(&v1.StatusRequest{}).GetRun().GetTasks()["each"].GetCounts()["paused"] == 3
+		return h.Status(&historyv1.StatusRequest{}).GetRun().GetTasks()["each"].GetCounts()["paused"] == 3
 	})
-	if err := sendUpdate(h, names.RejectUpdate, &v1.TaskCommand{Task: "each[1]", By: "me"}); err != nil {
+	if err := sendUpdate(h, names.RejectUpdate, &historyv1.TaskCommand{Task: "each[1]", By: "me"}); err != nil {
 		t.Fatal(err)
 	}
 	run := h.Wait()

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/names"
 )
@@ -14,7 +15,7 @@ import (
 type approvals struct{ *execution }
 
 // mayReject returns why a command cannot reject task i, or nil if it can.
-func (ap *approvals) mayReject(i int, c *v1.TaskCommand) error {
+func (ap *approvals) mayReject(i int, c *historyv1.TaskCommand) error {
 	name, def := ap.core.Name(i), ap.core.Definition(i)
 	a := ap.flight.ApprovalOf(i)
 	switch {
@@ -51,7 +52,7 @@ func (ap *approvals) decidedBefore(i int) string {
 }
 
 // mayApprove returns why a command cannot approve task i, or nil if it can.
-func (ap *approvals) mayApprove(i int, c *v1.TaskCommand) error {
+func (ap *approvals) mayApprove(i int, c *historyv1.TaskCommand) error {
 	if err := ap.mayReject(i, c); err != nil {
 		return err
 	}
@@ -63,6 +64,10 @@ func (ap *approvals) mayApprove(i int, c *v1.TaskCommand) error {
 	return nil
 }
 
-func (ap *approvals) approve(i int, c *v1.TaskCommand) { ap.fly(ap.flight.Approve(i, c, ap.now())) }
+func (ap *approvals) approve(i int, c *historyv1.TaskCommand) {
+	ap.fly(ap.flight.Approve(i, c, ap.now()))
+}
 
-func (ap *approvals) reject(i int, c *v1.TaskCommand) { ap.fly(ap.flight.Reject(i, c, ap.now())) }
+func (ap *approvals) reject(i int, c *historyv1.TaskCommand) {
+	ap.fly(ap.flight.Reject(i, c, ap.now()))
+}

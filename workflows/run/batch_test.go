@@ -11,6 +11,7 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	"switchyard/activities/executor/fake"
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workers/workertest"
 	"switchyard/workflows/limits"
@@ -64,10 +65,10 @@ func TestInstancesOfBatchGoToOneNodeAndEndIndividually(t *testing.T) {
 func TestBatchOfLostNodeLosesOnlyTheRunningInstance(t *testing.T) {
 	t.Parallel()
 	c := workertest.Shared(t).Nodes(t, nil)
-	p := startPuppet(c, "n", func(ctx context.Context, p *puppet) (*v1.ExecuteResponse, error) {
-		activity.RecordHeartbeat(ctx, &v1.ExecuteProgress{
-			Spawned: true, StartedAt: at(0), Ended: 1, Checkpoint: &v1.Checkpoint{Data: []byte("half")},
-			Batch: []*v1.MemberResult{{Index: 0, Result: &v1.TaskResult{Stdout: "done"}}},
+	p := startPuppet(c, "n", func(ctx context.Context, p *puppet) (*historyv1.ExecuteResponse, error) {
+		activity.RecordHeartbeat(ctx, &historyv1.ExecuteProgress{
+			Spawned: true, StartedAt: at(0), Ended: 1, Checkpoint: &historyv1.Checkpoint{Data: []byte("half")},
+			Batch: []*historyv1.MemberResult{{Index: 0, Result: &v1.TaskResult{Stdout: "done"}}},
 		})
 		go p.node.Stop()
 		<-p.silence
@@ -77,8 +78,8 @@ func TestBatchOfLostNodeLosesOnlyTheRunningInstance(t *testing.T) {
 	in.Options.HeartbeatTimeout = durationpb.New(workertest.ShortHeartbeat) // the next node starts earlier
 	h := c.Submit(in)
 	workertest.Eventually(t, "the node has the batch", func() bool { return p.members() != "" })
-	next := startPuppet(c, "m", func(_ context.Context, p *puppet) (*v1.ExecuteResponse, error) {
-		return &v1.ExecuteResponse{State: "completed", Node: p.name, AssignedAt: at(1), Batch: []*v1.MemberResult{{Index: 2}, {Index: 3}}}, nil
+	next := startPuppet(c, "m", func(_ context.Context, p *puppet) (*historyv1.ExecuteResponse, error) {
+		return &historyv1.ExecuteResponse{State: "completed", Node: p.name, AssignedAt: at(1), Batch: []*historyv1.MemberResult{{Index: 2}, {Index: 3}}}, nil
 	})
 	run := h.Wait()
 	workertest.CheckRun(t, run, "completed", map[string]string{"each": "completed"})
@@ -107,7 +108,7 @@ func TestCancelOfOneInstanceOfBatchAffectsNoOther(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := sendUpdate(h, "cancel_task", &v1.TaskCommand{Task: "each[1]", Reason: "enough"}); err != nil {
+	if err := sendUpdate(h, "cancel_task", &historyv1.TaskCommand{Task: "each[1]", Reason: "enough"}); err != nil {
 		t.Fatal(err)
 	}
 	run := h.Wait()

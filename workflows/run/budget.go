@@ -3,6 +3,7 @@ package run
 import (
 	"google.golang.org/protobuf/types/known/structpb"
 
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/definition"
 	"switchyard/workflows/names"
@@ -51,7 +52,7 @@ func (b *budget) charged(task, bytes int) int {
 }
 
 // writtenIn returns how many bytes of a request users have written, measured as JSON.
-func writtenIn(req *v1.ExecuteRequest) int {
+func writtenIn(req *historyv1.ExecuteRequest) int {
 	n := structs.Bytes(req.GetSpec()) + structs.Bytes(req.GetInput()) + structs.ValueBytes(req.GetItem()) +
 		structs.Bytes(req.GetContext().GetValue()) + structs.Bytes(req.GetRunInput().GetValue()) + checkpointBytes(req.GetCheckpoint())
 	//workflowcheck:ignore (a sum does not depend on the order)
@@ -73,7 +74,7 @@ func writtenIn(req *v1.ExecuteRequest) int {
 }
 
 // writtenByAncestors returns how many bytes of a request come from the task's ancestors.
-func writtenByAncestors(req *v1.ExecuteRequest) int {
+func writtenByAncestors(req *historyv1.ExecuteRequest) int {
 	n := 0
 	for _, p := range req.GetParents() {
 		n += memberCharge + structs.Bytes(p.GetOutput())
@@ -91,7 +92,7 @@ func writtenByAncestors(req *v1.ExecuteRequest) int {
 	return n
 }
 
-func checkpointBytes(c *v1.Checkpoint) int { return 2 * len(c.GetData()) } // base64
+func checkpointBytes(c *historyv1.Checkpoint) int { return 2 * len(c.GetData()) } // base64
 
 func resultBytes(res *v1.TaskResult) int {
 	return structs.TextBytes(res.GetStdout()) + structs.TextBytes(res.GetStderr()) + structs.Bytes(res.GetOutput())

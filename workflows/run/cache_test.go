@@ -7,6 +7,7 @@ import (
 
 	"switchyard/activities/executor/fake"
 	"switchyard/activities/logs"
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workers/workertest"
 	"switchyard/workflows/limits"
@@ -55,7 +56,7 @@ func TestCompletedResultIsReusedUnderItsKey(t *testing.T) {
 		bad: {type: shell, spec: {command: x}, cache: {key: "'v'"}, continueOnError: true, retry: {maxRetries: 0}},
 		each: {type: shell, spec: {command: x}, foreach: [p, q], cache: {key: "'v'"}},
 		b: {type: shell, spec: {command: x}, dependsOn: [a], condition: "parent.a.output.n == '1' && workflow.context.seen == '1'"}}}`, len(c.Label))
-	version := func(v string) *v1.RunInput {
+	version := func(v string) *historyv1.RunInput {
 		in := c.Input(document)
 		in.Input = workertest.StructOf(map[string]any{"version": v})
 		return in

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"switchyard/activities/executor/fake"
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workers/workertest"
 )
@@ -106,8 +107,8 @@ func TestCancelReasonIsShownEverywhere(t *testing.T) {
 		arg  any
 		says string
 	}{
-		"by the gateway": {&v1.RunCommand{Reason: "too slow", By: "ann"}, "cancelled by ann: too slow"},
-		"nobody known":   {&v1.RunCommand{Reason: "too slow\nreally"}, "cancelled: too slow"},
+		"by the gateway": {&historyv1.RunCommand{Reason: "too slow", By: "ann"}, "cancelled by ann: too slow"},
+		"nobody known":   {&historyv1.RunCommand{Reason: "too slow\nreally"}, "cancelled: too slow"},
 		"by a person":    {map[string]string{"reason": "enough"}, "cancelled: enough"},
 		"a word":         {"enough", "cancelled: enough"},
 		"something else": {[]int{1}, ""},
@@ -137,12 +138,12 @@ func TestCancelReasonIsShownEverywhere(t *testing.T) {
 					t.Errorf("%s says %q", task, got)
 				}
 			}
-			for _, i := range instancesPage(part, part.ID, &v1.InstancesRequest{Task: "each"}).GetInstances() {
+			for _, i := range instancesPage(part, part.ID, &historyv1.InstancesRequest{Task: "each"}).GetInstances() {
 				if i.GetError() != test.says {
 					t.Errorf("instance %d says %q", i.GetIndex(), i.GetError())
 				}
 			}
-			inner := child.Status(&v1.StatusRequest{}).GetRun()
+			inner := child.Status(&historyv1.StatusRequest{}).GetRun()
 			if got := inner.GetError(); !child.AwaitEnd() || !strings.Contains(got, "with task child of run "+h.ID) || !strings.HasSuffix(got, test.says) {
 				t.Errorf("the child run says %q", got)
 			}
@@ -151,7 +152,7 @@ func TestCancelReasonIsShownEverywhere(t *testing.T) {
 				t.Errorf("the events say %v, %v", first, last)
 			}
 			who := ""
-			if c, ok := test.arg.(*v1.RunCommand); ok {
+			if c, ok := test.arg.(*historyv1.RunCommand); ok {
 				who = c.GetBy()
 			}
 			if got := events[len(events)-1].GetData().GetFields()["by"].GetStringValue(); got != who {

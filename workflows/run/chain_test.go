@@ -9,7 +9,7 @@ import (
 
 	"switchyard/activities/executor/fake"
 	"switchyard/activities/store/storekey"
-	v1 "switchyard/proto/switchyard/v1"
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	"switchyard/workers/workertest"
 	"switchyard/workflows/names"
 )
@@ -77,6 +77,6 @@ func TestResetRunRepeatsLaterSteps(t *testing.T) {
 	checkCounted(t, reset, "2", first.Chain, reset.Chain)
 
 	// A new generation of the reset run starts from the values of the reset run.
-	again := reset.Rerun(c.Input(countedRun), 1, &v1.Rerun{From: []string{"b"}})
+	again := reset.Rerun(c.Input(countedRun), 1, &historyv1.Rerun{From: []string{"b"}})
 	checkCounted(t, again, "2", first.Chain, reset.Chain)
 }

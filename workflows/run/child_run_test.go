@@ -12,6 +12,7 @@ import (
 	"switchyard/activities/executor"
 	"switchyard/activities/executor/fake"
 	"switchyard/activities/library"
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workers/workertest"
 	"switchyard/workflows/definition"
@@ -192,7 +193,7 @@ func TestCancelReachesChildRuns(t *testing.T) {
 	for name, cancel := range map[string]func(*workertest.Handle){
 		"with its parent": func(h *workertest.Handle) { h.Cancel(nil) },
 		"with its task": func(h *workertest.Handle) {
-			if err := sendUpdate(h, names.CancelTaskUpdate, &v1.TaskCommand{Task: "child"}); err != nil {
+			if err := sendUpdate(h, names.CancelTaskUpdate, &historyv1.TaskCommand{Task: "child"}); err != nil {
 				h.T.Error(err)
 			}
 		},
@@ -268,7 +269,7 @@ func TestNextExecutionLearnsOfTheEndOfChild(t *testing.T) {
 	}{
 		"cancelled with its parent": {func(h, _ *workertest.Handle) { h.Cancel(nil) }, "cancelled", "cancelled", "cancelled", ""},
 		"cancelled with its task": {func(h, _ *workertest.Handle) {
-			if err := sendUpdate(h, names.CancelTaskUpdate, &v1.TaskCommand{Task: "child"}); err != nil {
+			if err := sendUpdate(h, names.CancelTaskUpdate, &historyv1.TaskCommand{Task: "child"}); err != nil {
 				h.T.Error(err)
 			}
 		}, "completed", "cancelled task_cancelled", "cancelled", ""},

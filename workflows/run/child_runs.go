@@ -5,7 +5,7 @@ import (
 	"go.temporal.io/sdk/workflow"
 	"google.golang.org/protobuf/types/known/structpb"
 
-	v1 "switchyard/proto/switchyard/v1"
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	"switchyard/workflows/core/flight"
 	"switchyard/workflows/names"
 	"switchyard/workflows/visibility"
@@ -14,13 +14,13 @@ import (
 // startRun starts the run of a task of type run as a child workflow.
 func (r *run) startRun(u *flight.Unit, spec *structpb.Struct) {
 	task := r.core.Name(u.Lead)
-	w := &childWorkflow{request: &v1.ChildRequest{Run: &v1.ChildRunRequest{
+	w := &childWorkflow{request: &historyv1.ChildRequest{Run: &historyv1.ChildRunRequest{
 		RunId: r.id, Chain: r.chain, Generation: r.in.GetGeneration(), Task: task, Claim: u.Claim, Spec: spec,
 		Options: r.in.GetOptions(), Depth: r.in.GetDepth() + 1, ParentFirst: r.first,
 		By: r.submittedBy, Batch: r.in.GetBatch(), ByRole: r.in.GetByRole(), SignedDecisions: r.in.GetSignedDecisions(),
 		Workflows: r.in.GetWorkflows(), HeldLocks: r.flight.HeldBy(u),
 	}}}
-	w.start = func(prepared *v1.PreparedChild) (string, workflow.ChildWorkflowOptions) {
+	w.start = func(prepared *historyv1.PreparedChild) (string, workflow.ChildWorkflowOptions) {
 		now := r.now()
 		r.fly(r.flight.RunStarted(u, w.id, now))
 		attributes := visibility.StartedBy(r.id, prepared.GetWorkflow(), now)
@@ -50,7 +50,7 @@ func (r *run) reattachRun(u *flight.Unit) {
 // follow registers a child, so that its task ends with the child's run.
 func (r *run) follow(u *flight.Unit, w *childWorkflow) {
 	r.runs[u] = w
-	w.over = func(end *v1.RunEnd) {
+	w.over = func(end *historyv1.RunEnd) {
 		delete(r.runs, u)
 		r.fly(r.flight.RunOver(u, end))
 	}
@@ -62,17 +62,17 @@ func (r *run) readResults() {
 	if len(completed) == 0 {
 		return
 	}
-	req := &v1.ChildRunEndsRequest{}
+	req := &historyv1.ChildRunEndsRequest{}
 	for _, c := range completed {
 		i := c.Unit.Lead
-		req.Children = append(req.Children, &v1.ChildRunEndRequest{
+		req.Children = append(req.Children, &historyv1.ChildRunEndRequest{
 			Child: c.Unit.Run.ID, ChildChain: c.End.GetChain(), ChildGeneration: c.End.GetGeneration(),
 			RunId: r.id, Chain: r.chain, Generation: r.in.GetGeneration(), Task: r.core.Name(i), Attempt: r.core.Task(i).Attempt, InlineLimit: r.inlineLimit(),
 		})
 	}
 	r.store.must("read the results of child runs", names.ChildRunEndsActivity, func(f workflow.Future) {
 		r.flight.ResultsRead(len(completed))
-		var res v1.ChildRunEndsResponse
+		var res historyv1.ChildRunEndsResponse
 		err := f.Get(r.ctx, &res)
 		for k, c := range completed {
 			if err != nil {

@@ -12,6 +12,7 @@ import (
 	"go.temporal.io/sdk/workflow"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/names"
 	"switchyard/workflows/options"
@@ -52,14 +53,14 @@ type childWorkflow struct {
 	why       string // why it was cancelled, in one line; may be empty
 	ended     bool
 	// request is the request to Prepare for the child's start.
-	request *v1.ChildRequest
+	request *historyv1.ChildRequest
 	// start returns the workflow type and the options of a prepared child.
-	start func(*v1.PreparedChild) (string, workflow.ChildWorkflowOptions)
+	start func(*historyv1.PreparedChild) (string, workflow.ChildWorkflowOptions)
 	// refused ends the task or partition if the child cannot be started. opened reports that the child runs.
 	refused func(why string)
 	opened  func()
 	// over reports the child's end, once. The end is nil if the child was cancelled before its start.
-	over func(*v1.RunEnd)
+	over func(*historyv1.RunEnd)
 }
 
 // children owns the child workflows of a run and the workflows whose end it waits for.
@@ -89,9 +90,9 @@ type (
 // awaited is a workflow whose end AwaitRuns reports.
 type awaited struct {
 	id, first string
-	child     *v1.AwaitingChild // this workflow, if it waits for its parent
+	child     *historyv1.AwaitingChild // this workflow, if it waits for its parent
 	since     time.Time
-	over      func(*v1.RunEnd)
+	over      func(*historyv1.RunEnd)
 }
 
 // isOpen reports whether the child with an ID has started and has not ended.
@@ -130,14 +131,14 @@ func (cw *children) prepare() {
 	n := min(len(cw.wanted), preparedAtOnce)
 	now := slices.Clone(cw.wanted[:n]) // meanwhile the others may be cancelled and leave the list
 	cw.wanted = cw.wanted[n:]
-	req := &v1.PrepareRequest{}
+	req := &historyv1.PrepareRequest{}
 	for _, w := range now {
 		req.Children = append(req.Children, w.request)
 	}
 	cw.preparing = true
 	cw.store.must("prepare child workflows", names.PrepareActivity, func(f workflow.Future) {
 		cw.preparing = false
-		var res v1.PrepareResponse
+		var res historyv1.PrepareResponse
 		err := f.Get(cw.ctx, &res)
 		for k, w := range now {
 			switch {
@@ -155,7 +156,7 @@ func (cw *children) prepare() {
 	}, req)
 }
 
-func (cw *children) start(w *childWorkflow, prepared *v1.PreparedChild) {
+func (cw *children) start(w *childWorkflow, prepared *historyv1.PreparedChild) {
 	again := w.id == prepared.GetId()
 	w.id = prepared.GetId()
 	cw.open[w.id] = w
@@ -171,7 +172,7 @@ func (cw *children) start(w *childWorkflow, prepared *v1.PreparedChild) {
 		}
 	})
 	cw.outbox.watch(future, func(f workflow.Future) {
-		var kept v1.StatusResponse
+		var kept historyv1.StatusResponse
 		err := f.Get(cw.ctx, &kept)
 		if _, there := errors.AsType[*temporal.ChildWorkflowExecutionAlreadyStartedError](err); there {
 			delete(cw.open, w.id)
@@ -201,10 +202,10 @@ func (cw *children) opened(w *childWorkflow, first string) {
 // reattach continues with a child that the previous execution started.
 func (cw *children) reattach(w *childWorkflow) {
 	cw.open[w.id], w.attached = w, true
-	cw.awaitEnd(&awaited{id: w.id, first: w.first, over: func(end *v1.RunEnd) { cw.ended(w, end) }})
+	cw.awaitEnd(&awaited{id: w.id, first: w.first, over: func(end *historyv1.RunEnd) { cw.ended(w, end) }})
 }
 
-func (cw *children) ended(w *childWorkflow, end *v1.RunEnd) {
+func (cw *children) ended(w *childWorkflow, end *historyv1.RunEnd) {
 	if w.ended {
 		return
 	}
@@ -229,7 +230,7 @@ func (cw *children) cancel(w *childWorkflow, why string) {
 }
 
 func (cw *children) requestCancel(w *childWorkflow) {
-	cw.outbox.watch(cw.outbox.signal(w.id, names.CancelSignal, &v1.RunCommand{Reason: w.why}, len(w.why)), func(f workflow.Future) {
+	cw.outbox.watch(cw.outbox.signal(w.id, names.CancelSignal, &historyv1.RunCommand{Reason: w.why}, len(w.why)), func(f workflow.Future) {
 		if err := f.Get(cw.ctx, nil); err != nil {
 			workflow.GetLogger(cw.ctx).Debug("could not cancel a child workflow", "child", w.id, "error", err)
 		}
@@ -257,11 +258,11 @@ func (cw *children) awaitRuns() {
 	if len(cw.awaited) == 0 {
 		return
 	}
-	req := &v1.AwaitRunsRequest{}
+	req := &historyv1.AwaitRunsRequest{}
 	//workflowcheck:ignore (the keys are sorted)
 	for _, id := range slices.Sorted(maps.Keys(cw.awaited)) {
 		a := cw.awaited[id]
-		req.Runs = append(req.Runs, &v1.AwaitedRun{WorkflowId: id, First: a.first, Since: timestamppb.New(a.since), Child: a.child})
+		req.Runs = append(req.Runs, &historyv1.AwaitedRun{WorkflowId: id, First: a.first, Since: timestamppb.New(a.since), Child: a.child})
 	}
 	ctx, cancel := workflow.WithCancel(cw.ctx)
 	cw.awaiting = cancel
@@ -272,7 +273,7 @@ func (cw *children) awaitRuns() {
 		}
 		cw.awaiting = nil
 		cw.changed = true
-		var res v1.AwaitRunsResponse
+		var res historyv1.AwaitRunsResponse
 		if err := f.Get(cw.ctx, &res); err != nil {
 			workflow.GetLogger(cw.ctx).Warn("could not await the ends of child workflows", "error", err)
 		}
@@ -287,12 +288,12 @@ func (cw *children) awaitRuns() {
 }
 
 // childEnd translates the result of a child workflow to the end of its run.
-func childEnd(kept *v1.StatusResponse, err error) *v1.RunEnd {
+func childEnd(kept *historyv1.StatusResponse, err error) *historyv1.RunEnd {
 	if err == nil {
-		return &v1.RunEnd{Status: v1.RunEndCompleted, Generation: kept.GetRun().GetGeneration(), Chain: kept.GetChain()}
+		return &historyv1.RunEnd{Status: v1.RunEndCompleted, Generation: kept.GetRun().GetGeneration(), Chain: kept.GetChain()}
 	}
 	if app, ok := errors.AsType[*temporal.ApplicationError](err); ok {
-		end := &v1.RunEnd{Status: v1.RunEndFailed, Error: app.Message()}
+		end := &historyv1.RunEnd{Status: v1.RunEndFailed, Error: app.Message()}
 		if app.Details(kept) == nil {
 			end.FinalReason = kept.GetFinalReason()
 			if kept.GetRun().GetState() == v1.RunRejected {
@@ -302,15 +303,15 @@ func childEnd(kept *v1.StatusResponse, err error) *v1.RunEnd {
 		return end
 	}
 	if temporal.IsCanceledError(err) {
-		return &v1.RunEnd{Status: v1.RunEndCancelled}
+		return &historyv1.RunEnd{Status: v1.RunEndCancelled}
 	}
 	if _, terminated := errors.AsType[*temporal.TerminatedError](err); terminated {
-		return &v1.RunEnd{Status: v1.RunEndTerminated}
+		return &historyv1.RunEnd{Status: v1.RunEndTerminated}
 	}
-	return &v1.RunEnd{Error: err.Error()}
+	return &historyv1.RunEnd{Error: err.Error()}
 }
 
 // endText describes the end of a child in words.
-func endText(end *v1.RunEnd) string {
+func endText(end *historyv1.RunEnd) string {
 	return phrase.Because(cmp.Or(end.GetStatus(), v1.TaskFailed), end.GetError())
 }

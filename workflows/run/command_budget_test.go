@@ -11,6 +11,7 @@ import (
 
 	"switchyard/activities/executor/fake"
 	"switchyard/dev/testneeds"
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workers/workertest"
 	"switchyard/workflows/limits"
@@ -44,13 +45,13 @@ func TestChildrenBeyondTheLimitWait(t *testing.T) {
 		childDefinition(c, "inner", "a", ""))))
 	var task *v1.Task
 	workertest.Eventually(t, "as many children run as may", func() bool {
-		task = h.Status(&v1.StatusRequest{}).GetRun().GetTasks()["each"]
+		task = h.Status(&historyv1.StatusRequest{}).GetRun().GetTasks()["each"]
 		return task.GetCounts()["running"] == most
 	})
 	if n := task.GetCounts()["queued"]; n != 12-most {
 		t.Errorf("%d wait", n)
 	}
-	last := instancesPage(h, h.ID, &v1.InstancesRequest{Task: "each", From: 11}).GetInstances()[0]
+	last := instancesPage(h, h.ID, &historyv1.InstancesRequest{Task: "each", From: 11}).GetInstances()[0]
 	if !strings.Contains(last.GetError(), "child workflows") {
 		t.Errorf("the last one waits because %q", last.GetError())
 	}

@@ -8,6 +8,7 @@ import (
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
 
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/core/dag"
 	"switchyard/workflows/eventlog"
@@ -152,7 +153,7 @@ func (cs *commands) refuseSignals() {
 			if !cs.receiveSignal(ch, &sent) || cs.status == nil {
 				continue
 			}
-			var c v1.TaskCommand
+			var c historyv1.TaskCommand
 			if payload := sent.Payload(); payload == nil || converter.GetDefaultDataConverter().FromPayload(payload, &c) != nil {
 				c.Reset()
 			}

@@ -8,6 +8,7 @@ import (
 	"go.temporal.io/sdk/workflow"
 	"google.golang.org/protobuf/encoding/protojson"
 
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/core/dag"
 	"switchyard/workflows/names"
@@ -66,8 +67,8 @@ func (cs *commands) receiveCancelSignals() (who, why string, ok bool) {
 
 // cancelCommand returns the content of a signal, and why it does not cancel the run, or "" if it does. A JSON object must be known as
 // a whole, because it may mean less than the run; a message of another program may have fields that this version does not know.
-func cancelCommand(sent converter.RawValue) (c *v1.TaskCommand, refusal string) {
-	c = &v1.TaskCommand{}
+func cancelCommand(sent converter.RawValue) (c *historyv1.TaskCommand, refusal string) {
+	c = &historyv1.TaskCommand{}
 	payload := sent.Payload()
 	read := protojson.UnmarshalOptions{DiscardUnknown: string(payload.GetMetadata()[converter.MetadataEncoding]) == converter.MetadataEncodingProtoJSON}
 	switch data := bytes.TrimSpace(payload.GetData()); {
@@ -76,7 +77,7 @@ func cancelCommand(sent converter.RawValue) (c *v1.TaskCommand, refusal string) 
 			c.Reset() // it cancels without a reason
 		}
 	case read.Unmarshal(data, c) != nil:
-		return &v1.TaskCommand{}, `the argument of the signal is neither a reason nor {"reason": "..."}`
+		return &historyv1.TaskCommand{}, `the argument of the signal is neither a reason nor {"reason": "..."}`
 	case c.GetTask() != "":
 		return c, "signals cannot cancel a task; use `switchyard runs cancel RUN TASK`"
 	}
@@ -84,10 +85,12 @@ func cancelCommand(sent converter.RawValue) (c *v1.TaskCommand, refusal string) 
 }
 
 // save hands over to the next execution who has cancelled the run, and which updates the run has carried out.
-func (cs *commands) save(c *v1.RunState) { c.CancelledBy, c.CarriedOut = cs.canceller, cs.carriedOut }
+func (cs *commands) save(c *historyv1.RunState) {
+	c.CancelledBy, c.CarriedOut = cs.canceller, cs.carriedOut
+}
 
 // restore continues a cancellation.
-func (cs *commands) restore(c *v1.RunState) {
+func (cs *commands) restore(c *historyv1.RunState) {
 	cs.canceller, cs.cancelled = c.GetCancelledBy(), cs.core.Cancelled()
 }
 

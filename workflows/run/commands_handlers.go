@@ -5,6 +5,7 @@ import (
 
 	"go.temporal.io/sdk/workflow"
 
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/names"
 )
@@ -89,8 +90,8 @@ func (x *execution) hasCarriedOut(ctx workflow.Context) bool {
 }
 
 // newRunHandler returns the handler of a command for the run itself.
-func (cs *commands) newRunHandler(name, description string, may func(*v1.RunCommand) error, do func(*v1.RunCommand)) updateHandler {
-	return newUpdateHandler(cs.execution, name, description, may, func(ctx workflow.Context, c *v1.RunCommand) error {
+func (cs *commands) newRunHandler(name, description string, may func(*historyv1.RunCommand) error, do func(*historyv1.RunCommand)) updateHandler {
+	return newUpdateHandler(cs.execution, name, description, may, func(ctx workflow.Context, c *historyv1.RunCommand) error {
 		return cs.perform(ctx, func() error {
 			if err := may(c); err != nil {
 				return err
@@ -102,8 +103,8 @@ func (cs *commands) newRunHandler(name, description string, may func(*v1.RunComm
 }
 
 // newTaskHandler returns the handler of a command for a task or an instance, which do receives as an index.
-func (cs *commands) newTaskHandler(name, description string, may func(int) error, do func(int, *v1.TaskCommand)) updateHandler {
-	return newUpdateHandler(cs.execution, name, description, cs.validateTarget(may), func(ctx workflow.Context, c *v1.TaskCommand) error {
+func (cs *commands) newTaskHandler(name, description string, may func(int) error, do func(int, *historyv1.TaskCommand)) updateHandler {
+	return newUpdateHandler(cs.execution, name, description, cs.validateTarget(may), func(ctx workflow.Context, c *historyv1.TaskCommand) error {
 		return cs.perform(ctx, func() error {
 			i, err := cs.target(c.GetTask(), may)
 			if err == nil {
@@ -115,8 +116,8 @@ func (cs *commands) newTaskHandler(name, description string, may func(int) error
 }
 
 // validateTarget returns a validator of task commands that applies may to the target.
-func (cs *commands) validateTarget(may func(int) error) func(*v1.TaskCommand) error {
-	return func(c *v1.TaskCommand) error {
+func (cs *commands) validateTarget(may func(int) error) func(*historyv1.TaskCommand) error {
+	return func(c *historyv1.TaskCommand) error {
 		_, err := cs.target(c.GetTask(), may)
 		return err
 	}

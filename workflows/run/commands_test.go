@@ -7,6 +7,7 @@ import (
 
 	"go.temporal.io/sdk/temporal"
 
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/core/dag"
 	"switchyard/workflows/names"
@@ -78,7 +79,7 @@ func TestFirstCancellationCounts(t *testing.T) {
 		t.Errorf("events %v, cancelled by %q", events, cs.cancelledBy())
 	}
 	cs.core.Apply(events...)
-	var carried v1.RunState
+	var carried historyv1.RunState
 	cs.save(&carried)
 	next := &commands{execution: cs.execution}
 	if next.restore(&carried); !next.isCancelled() || next.cancelledBy() != "ann" {

@@ -16,6 +16,7 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/types/known/structpb"
 
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/core/dag"
 	"switchyard/workflows/core/fanout"
@@ -39,7 +40,7 @@ func newExecution(t *testing.T, def *v1.Definition) *execution {
 		identity: identity{id: "run", self: "run", chain: "chain", selfChain: "chain", first: "first", original: "original"},
 		now:      func() time.Time { return startTime },
 		limits:   limits.Run{}.WithDefaults(),
-		in:       &v1.RunInput{Definition: def}, graph: graph, core: dag.New(graph),
+		in:       &historyv1.RunInput{Definition: def}, graph: graph, core: dag.New(graph),
 	}
 	x.received = x.in
 	x.records = flight.NewRecords(nil)
@@ -106,7 +107,7 @@ func forEachComponent(t *testing.T, visit func(name string, component reflect.Va
 				walk(v.Elem().Field(i))
 			}
 		}
-		walk(reflect.ValueOf(newRun(ctx, &v1.RunInput{}, limits.Run{}.WithDefaults())))
+		walk(reflect.ValueOf(newRun(ctx, &historyv1.RunInput{}, limits.Run{}.WithDefaults())))
 		for _, name := range slices.Sorted(maps.Keys(seen)) {
 			visit(name, seen[name])
 		}
@@ -219,8 +220,8 @@ var kept = map[string]string{
 func TestComponentsForgetNoField(t *testing.T) {
 	t.Parallel()
 	messages := map[string]protoreflect.FieldDescriptors{
-		"RunState":  (&v1.RunState{}).ProtoReflect().Descriptor().Fields(),
-		"TaskState": (&v1.TaskState{}).ProtoReflect().Descriptor().Fields(),
+		"RunState":  (&historyv1.RunState{}).ProtoReflect().Descriptor().Fields(),
+		"TaskState": (&historyv1.TaskState{}).ProtoReflect().Descriptor().Fields(),
 	}
 	left := maps.Clone(kept)
 	forEachComponent(t, func(name string, c reflect.Value) {

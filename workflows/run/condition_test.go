@@ -8,6 +8,7 @@ import (
 
 	"switchyard/activities/executor/fake"
 	"switchyard/dev/testneeds"
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workers/workertest"
 )
@@ -120,7 +121,7 @@ func TestCancelEndsRunAmongExpensiveConditions(t *testing.T) {
 	h := c.Submit(c.InputOf(expensive(1000, 1)))
 	h.AwaitTask("t0", func(*v1.Task) bool {
 		counts := map[string]int{}
-		for _, task := range h.Status(&v1.StatusRequest{}).GetRun().GetTasks() {
+		for _, task := range h.Status(&historyv1.StatusRequest{}).GetRun().GetTasks() {
 			counts[task.GetState()]++
 		}
 		return counts["failed"] > 0

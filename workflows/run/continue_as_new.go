@@ -7,7 +7,7 @@ import (
 	"go.temporal.io/sdk/workflow"
 	"google.golang.org/protobuf/proto"
 
-	v1 "switchyard/proto/switchyard/v1"
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	"switchyard/workflows/names"
 )
 
@@ -37,7 +37,7 @@ func (r *run) continueAsNew() error {
 	}
 	runState := r.handover.runState()
 	if proto.Size(runState)+proto.Size(next) > maxStateBytes {
-		var stored v1.RunState
+		var stored historyv1.RunState
 		err := r.store.mustNow("save its state", names.SaveStateActivity, &stored,
 			r.home(), r.in.GetGeneration(), r.executionID(), runState)
 		if errors.Is(err, errInterrupted) {

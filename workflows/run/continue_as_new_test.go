@@ -13,6 +13,7 @@ import (
 	"go.temporal.io/sdk/testsuite"
 	"go.temporal.io/sdk/workflow"
 
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/limits"
 	"switchyard/workflows/names"
@@ -48,28 +49,28 @@ func TestCommandsDuringContinueAsNewAreAnswered(t *testing.T) {
 
 // holdAt sends an update, after a delay, to a run that continues as new. Each budget charge of the run takes a millisecond.
 // holdAt returns the answer, whether one came, and the input of the next execution.
-func holdAt(t *testing.T, moment time.Duration) (answer error, answered bool, next *v1.RunInput) {
+func holdAt(t *testing.T, moment time.Duration) (answer error, answered bool, next *historyv1.RunInput) {
 	t.Helper()
 	env := newTestEnvironment()
 	env.SetCurrentHistoryLength(2)
 	env.RegisterWorkflowWithOptions(Runner{Limits: limits.Run{HistoryEvents: 1, HardHistoryEvents: 1, ScheduleBytes: 1}}.Run,
 		workflow.RegisterOptions{Name: names.RunWorkflow})
-	env.RegisterActivityWithOptions(func(*v1.SaveEventsRequest) error { return nil }, activity.RegisterOptions{Name: names.SaveEventsActivity})
+	env.RegisterActivityWithOptions(func(*historyv1.SaveEventsRequest) error { return nil }, activity.RegisterOptions{Name: names.SaveEventsActivity})
 	env.RegisterDelayedCallback(func() {
 		env.UpdateWorkflow(names.HoldUpdate, "hold", &testsuite.TestUpdateCallback{
 			OnAccept:   func() {},
 			OnReject:   func(err error) { answer, answered = err, true },
 			OnComplete: func(_ any, err error) { answer, answered = err, true },
-		}, &v1.TaskCommand{Task: "late"})
+		}, &historyv1.TaskCommand{Task: "late"})
 	}, moment)
-	env.ExecuteWorkflow(names.RunWorkflow, &v1.RunInput{Definition: &v1.Definition{
+	env.ExecuteWorkflow(names.RunWorkflow, &historyv1.RunInput{Definition: &v1.Definition{
 		Name: "new", Tasks: map[string]*v1.TaskDefinition{"late": {Type: v1.TypeApproval}},
 	}})
 	end, ok := errors.AsType[*workflow.ContinueAsNewError](env.GetWorkflowError())
 	if !ok {
 		t.Fatalf("after %v: the run ends with %v; the answer of the update is %v", moment, env.GetWorkflowError(), answer)
 	}
-	next = &v1.RunInput{}
+	next = &historyv1.RunInput{}
 	if err := converter.GetDefaultDataConverter().FromPayloads(end.Input, next); err != nil {
 		t.Fatal(err)
 	}
@@ -98,7 +99,7 @@ func TestUpdateIsRecognizedInTheNextExecution(t *testing.T) {
 				OnAccept:   func() {},
 				OnReject:   func(err error) { answers[id] = err },
 				OnComplete: func(_ any, err error) { answers[id] = err },
-			}, &v1.TaskCommand{Task: "late"})
+			}, &historyv1.TaskCommand{Task: "late"})
 		}, after)
 	}
 	env.RegisterDelayedCallback(env.CancelWorkflow, time.Minute)

@@ -9,6 +9,7 @@ import (
 
 	"switchyard/activities/executor/fake"
 	"switchyard/dev/testneeds"
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workers"
 	"switchyard/workers/workertest"
@@ -132,7 +133,7 @@ func comparableRun(h *workertest.Handle, run *v1.Run) *v1.Run {
 			h.T.Errorf("task %s has no end", name)
 		}
 		if key := h.Records[name]; key != "" {
-			var record v1.ExecuteResponse
+			var record historyv1.ExecuteResponse
 			if err := h.Store.GetMessage(h.T.Context(), key, &record); err != nil {
 				h.T.Fatal(err)
 			}
@@ -167,7 +168,7 @@ func TestCancelDuringContinueAsNewIsKept(t *testing.T) {
 			return err == nil && d.GetWorkflowExecutionInfo().GetFirstRunId() != d.GetWorkflowExecutionInfo().GetExecution().GetRunId()
 		})
 		// The query works in every execution.
-		if res := h.Status(&v1.StatusRequest{}); res.GetTaskCount() != 61 || len(res.GetRun().GetTasks()) != 61 {
+		if res := h.Status(&historyv1.StatusRequest{}); res.GetTaskCount() != 61 || len(res.GetRun().GetTasks()) != 61 {
 			t.Errorf("%d of %d tasks", len(res.GetRun().GetTasks()), res.GetTaskCount())
 		}
 		h.Cancel(nil)

@@ -10,6 +10,7 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/structpb"
 
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workers"
 	"switchyard/workers/workertest"
@@ -48,12 +49,12 @@ func TestSteeringSurvivesContinueAsNew(t *testing.T) {
 	}
 	h := c.Submit(c.InputOf(def))
 	c.AwaitRunning("t03")
-	if err := sendUpdate(h, names.HoldUpdate, &v1.TaskCommand{Task: "held"}); err != nil {
+	if err := sendUpdate(h, names.HoldUpdate, &historyv1.TaskCommand{Task: "held"}); err != nil {
 		t.Fatal(err)
 	}
 	c.Fake.Release("t03")
 	c.AwaitRunning("t09")
-	if err := sendUpdate(h, names.PauseUpdate, &v1.RunCommand{}); err != nil {
+	if err := sendUpdate(h, names.PauseUpdate, &historyv1.RunCommand{}); err != nil {
 		t.Fatal(err)
 	}
 	c.Fake.Release("t09")
@@ -62,15 +63,15 @@ func TestSteeringSurvivesContinueAsNew(t *testing.T) {
 			t.Errorf("%s is %v", name, x)
 		}
 	}
-	run := h.Status(&v1.StatusRequest{}).GetRun()
+	run := h.Status(&historyv1.StatusRequest{}).GetRun()
 	if run.GetState() != "paused" || !run.GetTasks()["held"].GetHeld() || run.GetTasks()["ok"].GetState() != "paused" || c.Calls()["t10"] != 0 {
 		t.Errorf("the run is %s", workertest.Summary(run))
 	}
-	if err := sendUpdate(h, names.ResumeUpdate, &v1.RunCommand{}); err != nil {
+	if err := sendUpdate(h, names.ResumeUpdate, &historyv1.RunCommand{}); err != nil {
 		t.Fatal(err)
 	}
 	h.AwaitTask("t19", func(x *v1.Task) bool { return x.GetState() == "completed" })
-	run = h.Status(&v1.StatusRequest{}).GetRun()
+	run = h.Status(&historyv1.StatusRequest{}).GetRun()
 	if held := run.GetTasks()["held"]; run.GetState() == "paused" || !held.GetHeld() || held.GetState() != "queued" || c.Calls()["held"] != 0 {
 		t.Errorf("the run is %s", workertest.Summary(run))
 	}
@@ -78,7 +79,7 @@ func TestSteeringSurvivesContinueAsNew(t *testing.T) {
 		t.Errorf("%d executions", n)
 	}
 	for update, task := range map[string]string{names.ReleaseUpdate: "held", names.ApproveUpdate: "ok"} {
-		if err := sendUpdate(h, update, &v1.TaskCommand{Task: task}); err != nil {
+		if err := sendUpdate(h, update, &historyv1.TaskCommand{Task: task}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -118,7 +119,7 @@ func TestWaitingBatchFormsAnewAcrossContinueAsNew(t *testing.T) {
 	c.AwaitRunning("each")
 	command := func(update, instance string) {
 		t.Helper()
-		if err := sendUpdate(h, update, &v1.TaskCommand{Task: instance}); err != nil {
+		if err := sendUpdate(h, update, &historyv1.TaskCommand{Task: instance}); err != nil {
 			t.Fatal(err)
 		}
 	}

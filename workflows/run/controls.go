@@ -6,6 +6,7 @@ import (
 
 	"go.temporal.io/sdk/workflow"
 
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/core/dag"
 	"switchyard/workflows/core/fanout"
@@ -34,7 +35,7 @@ type (
 	}
 )
 
-func (ct *controls) mayPause(*v1.RunCommand) error {
+func (ct *controls) mayPause(*historyv1.RunCommand) error {
 	if err := ct.commands.mayChange(); err != nil {
 		return err
 	}
@@ -45,7 +46,7 @@ func (ct *controls) mayPause(*v1.RunCommand) error {
 }
 
 // pause stops new starts. A task that has a node but has not started gives the node back.
-func (ct *controls) pause(c *v1.RunCommand) {
+func (ct *controls) pause(c *historyv1.RunCommand) {
 	ct.flight.Pause()
 	if c.GetBy() != "" || c.GetReason() != "" {
 		ct.status.SetPausedBy(phrase.Because(phrase.By(v1.RunPaused, c.GetBy()), c.GetReason()))
@@ -55,7 +56,7 @@ func (ct *controls) pause(c *v1.RunCommand) {
 	ct.fly(ct.flight.SetAllAside(v1.ReasonPaused, "the run is paused"))
 }
 
-func (ct *controls) mayResume(*v1.RunCommand) error {
+func (ct *controls) mayResume(*historyv1.RunCommand) error {
 	if err := ct.commands.mayChange(); err != nil {
 		return err
 	}
@@ -65,7 +66,7 @@ func (ct *controls) mayResume(*v1.RunCommand) error {
 	return nil
 }
 
-func (ct *controls) resume(c *v1.RunCommand) {
+func (ct *controls) resume(c *historyv1.RunCommand) {
 	ct.flight.Resume()
 	ct.status.SetPausedBy("")
 	ct.spread(ct.fanOuts.OrderAll())
@@ -84,7 +85,7 @@ func (ct *controls) mayHold(i int) error {
 }
 
 // hold keeps a task from starting. A task that waits for a node leaves the placement queue.
-func (ct *controls) hold(i int, c *v1.TaskCommand) {
+func (ct *controls) hold(i int, c *historyv1.TaskCommand) {
 	ct.fly(ct.flight.Hold(i, phrase.Because(phrase.By("", c.GetBy()), c.GetReason())))
 	ct.logTask(i, v1.EventHeld, c)
 }
@@ -96,7 +97,7 @@ func (ct *controls) mayUnhold(i int) error {
 	return nil
 }
 
-func (ct *controls) unhold(i int, c *v1.TaskCommand) {
+func (ct *controls) unhold(i int, c *historyv1.TaskCommand) {
 	ct.fly(ct.flight.Unhold(i))
 	ct.logTask(i, v1.EventReleased, c)
 	ct.expander.release(i)
@@ -109,7 +110,7 @@ func (ct *controls) mayCancelTask(i int) error {
 	return nil
 }
 
-func (ct *controls) cancelTask(i int, c *v1.TaskCommand) {
+func (ct *controls) cancelTask(i int, c *historyv1.TaskCommand) {
 	ct.status.SetSteeredBy(i, c.GetBy())
 	ct.raise(dag.CancelTask{Task: i, Reason: phrase.Because(phrase.By("cancelled", c.GetBy()), c.GetReason())})
 }
@@ -127,13 +128,13 @@ func (ct *controls) mayKill(i int) error {
 
 // kill ends a task for good. The core, and the next execution of the run, receive the kill before anything is stopped. So
 // whenever the attempt ends, only a completion counts; any other end is a kill.
-func (ct *controls) kill(i int, c *v1.TaskCommand) {
+func (ct *controls) kill(i int, c *historyv1.TaskCommand) {
 	ct.status.SetSteeredBy(i, c.GetBy())
 	ct.raise(dag.Kill{Task: i, Reason: phrase.Because(phrase.By("killed", c.GetBy()), c.GetReason())})
 }
 
 // retry requeues a dead letter and resets its attempts to 0.
-func (ct *controls) retry(ctx workflow.Context, req *v1.RetryTaskRequest) error {
+func (ct *controls) retry(ctx workflow.Context, req *historyv1.RetryTaskRequest) error {
 	if err := ct.commands.awaitBegin(ctx); err != nil {
 		return err
 	}
@@ -158,7 +159,7 @@ func (ct *controls) retry(ctx workflow.Context, req *v1.RetryTaskRequest) error 
 
 // mayRetry returns why a task cannot be requeued, or nil if it can. It also returns nil before the run has begun; retry then
 // checks again.
-func (ct *controls) mayRetry(req *v1.RetryTaskRequest) error {
+func (ct *controls) mayRetry(req *historyv1.RetryTaskRequest) error {
 	if ct.core == nil {
 		return nil
 	}

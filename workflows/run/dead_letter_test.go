@@ -14,6 +14,7 @@ import (
 	"go.temporal.io/sdk/temporal"
 
 	"switchyard/activities/executor/fake"
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workers/workertest"
 	"switchyard/workflows/limits"
@@ -21,9 +22,9 @@ import (
 )
 
 // rerunTasks starts the ended run as its next generation.
-func rerunTasks(h *workertest.Handle, in *v1.RunInput, generation int32, tasks ...string) *workertest.Handle {
+func rerunTasks(h *workertest.Handle, in *historyv1.RunInput, generation int32, tasks ...string) *workertest.Handle {
 	h.T.Helper()
-	in = &v1.RunInput{Definition: in.GetDefinition(), References: in.GetReferences(), Options: in.GetOptions(), Generation: generation, Retry: tasks, Chain: h.Chain}
+	in = &historyv1.RunInput{Definition: in.GetDefinition(), References: in.GetReferences(), Options: in.GetOptions(), Generation: generation, Retry: tasks, Chain: h.Chain}
 	run, err := h.Conn.ExecuteWorkflow(h.T.Context(), client.StartWorkflowOptions{
 		ID: h.ID, TaskQueue: names.ControlQueue, WorkflowIDReusePolicy: enumspb.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE,
 	}, names.RunWorkflow, in)

@@ -6,7 +6,7 @@ import (
 
 	"go.temporal.io/sdk/workflow"
 
-	v1 "switchyard/proto/switchyard/v1"
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	"switchyard/workflows/names"
 	"switchyard/workflows/options"
 )
@@ -32,7 +32,7 @@ type (
 // signed returns an error if a decision does not count. Where people log in, only a decision counts that a gateway has signed
 // for this task of this execution. Each refused decision is logged as an event of the run. For a decision about the run itself,
 // task is "".
-func (de *decisions) signed(ctx workflow.Context, d *v1.Decision, task, verdict, claimed string) error {
+func (de *decisions) signed(ctx workflow.Context, d *historyv1.Decision, task, verdict, claimed string) error {
 	// The run's input states whether people log in.
 	if err := de.commands.awaitBegin(ctx); err != nil {
 		return err
@@ -42,9 +42,9 @@ func (de *decisions) signed(ctx workflow.Context, d *v1.Decision, task, verdict,
 	}
 	why := de.misdirected(d, task, verdict)
 	if why == "" {
-		var res v1.VerifyResponse
+		var res historyv1.VerifyResponse
 		verifying := workflow.WithLocalActivityOptions(ctx, options.Must("verify who has decided", 0))
-		if err := workflow.ExecuteLocalActivity(verifying, names.VerifyDecisionActivity, &v1.VerifyRequest{Decision: d}).Get(ctx, &res); err != nil {
+		if err := workflow.ExecuteLocalActivity(verifying, names.VerifyDecisionActivity, &historyv1.VerifyRequest{Decision: d}).Get(ctx, &res); err != nil {
 			return refuse(names.TaskStateError, errors.New("the signature of the decision cannot be verified now; try again: "+causeOf(err)))
 		}
 		why = res.GetRefused()
@@ -59,7 +59,7 @@ func (de *decisions) signed(ctx workflow.Context, d *v1.Decision, task, verdict,
 }
 
 // misdirected returns why a decision is not meant for this task of this execution, or "" if it is.
-func (de *decisions) misdirected(d *v1.Decision, task, verdict string) string {
+func (de *decisions) misdirected(d *historyv1.Decision, task, verdict string) string {
 	switch {
 	case d == nil:
 		return "it was not sent through a gateway; use `switchyard runs approve` or `reject`"
@@ -74,15 +74,15 @@ func (de *decisions) misdirected(d *v1.Decision, task, verdict string) string {
 }
 
 // newDecisionHandler returns the update handler for a decision about a task.
-func (de *decisions) newDecisionHandler(name, description, verdict string, may func(int, *v1.TaskCommand) error, do func(int, *v1.TaskCommand)) updateHandler {
-	target := func(c *v1.TaskCommand) (int, error) {
+func (de *decisions) newDecisionHandler(name, description, verdict string, may func(int, *historyv1.TaskCommand) error, do func(int, *historyv1.TaskCommand)) updateHandler {
+	target := func(c *historyv1.TaskCommand) (int, error) {
 		return de.commands.target(c.GetTask(), func(i int) error { return may(i, c) })
 	}
-	validate := func(c *v1.TaskCommand) error {
+	validate := func(c *historyv1.TaskCommand) error {
 		_, err := target(decided(c))
 		return err
 	}
-	return newUpdateHandler(de.execution, name, description, validate, func(ctx workflow.Context, c *v1.TaskCommand) error {
+	return newUpdateHandler(de.execution, name, description, validate, func(ctx workflow.Context, c *historyv1.TaskCommand) error {
 		if err := de.signed(ctx, c.GetDecision(), c.GetTask(), verdict, c.GetBy()); err != nil {
 			return err
 		}
@@ -98,9 +98,9 @@ func (de *decisions) newDecisionHandler(name, description, verdict string, may f
 }
 
 // decided returns the command with the person and reason that its decision names.
-func decided(c *v1.TaskCommand) *v1.TaskCommand {
+func decided(c *historyv1.TaskCommand) *historyv1.TaskCommand {
 	if d := c.GetDecision(); d != nil {
-		return &v1.TaskCommand{Task: c.GetTask(), By: d.GetBy(), Reason: d.GetReason(), Decision: d}
+		return &historyv1.TaskCommand{Task: c.GetTask(), By: d.GetBy(), Reason: d.GetReason(), Decision: d}
 	}
 	return c
 }

@@ -8,6 +8,7 @@ import (
 	"go.temporal.io/sdk/workflow"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/core/dag"
 	"switchyard/workflows/names"
@@ -16,8 +17,8 @@ import (
 
 // newRunDecisionHandler returns the update handler for a decision about the run itself.
 func (de *decisions) newRunDecisionHandler(name, description, verdict string) updateHandler {
-	may := func(c *v1.RunCommand) error { return de.mayDecide(c) }
-	return newUpdateHandler(de.execution, name, description, may, func(ctx workflow.Context, c *v1.RunCommand) error {
+	may := func(c *historyv1.RunCommand) error { return de.mayDecide(c) }
+	return newUpdateHandler(de.execution, name, description, may, func(ctx workflow.Context, c *historyv1.RunCommand) error {
 		if err := de.signed(ctx, c.GetDecision(), "", verdict, c.GetBy()); err != nil {
 			return err
 		}
@@ -32,7 +33,7 @@ func (de *decisions) newRunDecisionHandler(name, description, verdict string) up
 }
 
 // mayDecide returns why the run cannot be approved or rejected, or nil if it can.
-func (de *decisions) mayDecide(c *v1.RunCommand) error {
+func (de *decisions) mayDecide(c *historyv1.RunCommand) error {
 	approval := de.approval
 	switch {
 	case de.awaitsApproval():
@@ -51,7 +52,7 @@ func (de *decisions) mayDecide(c *v1.RunCommand) error {
 }
 
 // decide applies a person's decision about the run.
-func (de *decisions) decide(verdict string, c *v1.RunCommand) {
+func (de *decisions) decide(verdict string, c *historyv1.RunCommand) {
 	by, reason := c.GetBy(), c.GetReason()
 	if d := c.GetDecision(); d != nil {
 		by, reason = d.GetBy(), d.GetReason()

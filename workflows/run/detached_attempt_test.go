@@ -13,6 +13,7 @@ import (
 	"switchyard/activities/executor/fake"
 	"switchyard/activities/logs"
 	"switchyard/dev/testneeds"
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workers/workertest"
 	"switchyard/workflows/definition"
@@ -130,7 +131,7 @@ func TestLongNothingIsAdmittedAtTheHardHistoryLimit(t *testing.T) {
 	c.Fake.Release("t05")
 	queue := names.NodeQueue(c.Name("far"), names.ControlLane)
 	workertest.Eventually(t, "its node is asked again", func() bool { return countDetaches(h)[queue] >= 2 })
-	if last := h.Status(&v1.StatusRequest{}).GetRun().GetTasks()["t13"]; last.GetState() != "pending" || len(executionsOf(h)) != 1 {
+	if last := h.Status(&historyv1.StatusRequest{}).GetRun().GetTasks()["t13"]; last.GetState() != "pending" || len(executionsOf(h)) != 1 {
 		t.Errorf("t13 is %s in execution %d", last.GetState(), len(executionsOf(h)))
 	}
 	l.Mend()
@@ -175,7 +176,7 @@ func TestLongChildThatIsSlowToStopDelaysNothingElse(t *testing.T) {
 	}
 	h.AwaitTask("child", func(x *v1.Task) bool { return x.GetState() == "running" })
 	l.Cut()
-	if err := sendUpdate(h, names.CancelTaskUpdate, &v1.TaskCommand{Task: "child"}); err != nil {
+	if err := sendUpdate(h, names.CancelTaskUpdate, &historyv1.TaskCommand{Task: "child"}); err != nil {
 		t.Fatal(err)
 	}
 	c.Fake.Release("t02")
@@ -262,7 +263,7 @@ func TestLimitsCountDetachedAttempts(t *testing.T) {
 	first.Mutex, second.Mutex = mutex, mutex
 	h := c.Submit(c.InputOf(chainBeside(25, map[string]*v1.TaskDefinition{"first": first, "second": second})))
 	h.AwaitTask("t24", func(x *v1.Task) bool { return x.GetState() == "completed" })
-	if n, s := c.Calls()["second"], h.Status(&v1.StatusRequest{}).GetRun().GetTasks()["second"].GetState(); n != 0 || s != "queued" {
+	if n, s := c.Calls()["second"], h.Status(&historyv1.StatusRequest{}).GetRun().GetTasks()["second"].GetState(); n != 0 || s != "queued" {
 		t.Errorf("the second ran %d times, is %s", n, s)
 	}
 	if n := len(executionsOf(h)); n < 3 {
@@ -288,7 +289,7 @@ func TestCancelStopsDetachedAttempts(t *testing.T) {
 			h.Cancel(nil)
 			workertest.CheckRun(t, h.Wait(), "cancelled", map[string]string{"long": "cancelled"})
 		} else {
-			if err := sendUpdate(h, names.CancelTaskUpdate, &v1.TaskCommand{Task: "long"}); err != nil {
+			if err := sendUpdate(h, names.CancelTaskUpdate, &historyv1.TaskCommand{Task: "long"}); err != nil {
 				t.Fatal(err)
 			}
 			workertest.CheckRun(t, h.Wait(), "completed", map[string]string{"long": "cancelled", "t24": "completed"})

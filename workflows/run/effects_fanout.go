@@ -8,6 +8,7 @@ import (
 	"go.temporal.io/sdk/workflow"
 	"google.golang.org/protobuf/proto"
 
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/core/fanout"
 	"switchyard/workflows/names"
@@ -53,9 +54,9 @@ func (r *run) carryOutFanOut(effects []fanout.Effect) {
 		case fanout.Cancel:
 			r.commands.cancel("", e.Reason)
 		case fanout.Pause:
-			r.controls.pause(&v1.RunCommand{})
+			r.controls.pause(&historyv1.RunCommand{})
 		case fanout.Resume:
-			r.controls.resume(&v1.RunCommand{})
+			r.controls.resume(&historyv1.RunCommand{})
 		case fanout.ShowCounts:
 			r.status.SetCounts(e.Task, e.Total, e.Counts)
 		case fanout.ShowWait:
@@ -70,8 +71,8 @@ func (r *run) carryOutFanOut(effects []fanout.Effect) {
 
 // openPartition starts the child that runs a partition.
 func (r *run) openPartition(e fanout.OpenChild) {
-	w := &childWorkflow{request: &v1.ChildRequest{Id: e.ID, Input: e.Input}, over: r.partitionOver(e.Child)}
-	w.start = func(prepared *v1.PreparedChild) (string, workflow.ChildWorkflowOptions) {
+	w := &childWorkflow{request: &historyv1.ChildRequest{Id: e.ID, Input: e.Input}, over: r.partitionOver(e.Child)}
+	w.start = func(prepared *historyv1.PreparedChild) (string, workflow.ChildWorkflowOptions) {
 		r.fanOuts.Prepared(e.Child, prepared.GetId())
 		return names.FanOutWorkflow, workflow.ChildWorkflowOptions{
 			WorkflowIDReusePolicy: enumspb.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE,
@@ -88,8 +89,8 @@ func (r *run) openPartition(e fanout.OpenChild) {
 }
 
 // partitionOver returns what receives the end of a partition's child, or nil if the child was cancelled before its start.
-func (r *run) partitionOver(child int) func(*v1.RunEnd) {
-	return func(end *v1.RunEnd) {
+func (r *run) partitionOver(child int) func(*historyv1.RunEnd) {
+	return func(end *historyv1.RunEnd) {
 		delete(r.partitions, child)
 		if end == nil {
 			r.spread(r.fanOuts.Unopened(child))
@@ -134,13 +135,13 @@ func (r *run) openPartitions() {
 
 // partitionInput returns the input of a partition's child: the task without its dependencies and conditions. The only error is
 // errInterrupted.
-func (r *run) partitionInput(o *fanout.Opening) (*v1.RunInput, error) {
+func (r *run) partitionInput(o *fanout.Opening) (*historyv1.RunInput, error) {
 	name, def := r.graph.Name(o.Task), r.in.GetDefinition()
 	refs := r.in.GetReferences()[name]
 	task := proto.CloneOf(r.core.Definition(o.Task))
 	task.DependsOn, task.Condition, task.When, task.OnFailure, task.Deadline, task.ContinueOnError = nil, "", "", "", "", false
 	part := o.Partition
-	part.Items, part.Paused, part.Views = r.records.Of(o.Task).Items, r.flight.IsPaused(), map[string]*v1.ParentView{}
+	part.Items, part.Paused, part.Views = r.records.Of(o.Task).Items, r.flight.IsPaused(), map[string]*historyv1.ParentView{}
 	part.Ends = r.ancestry.ancestorEnds(o.Task)
 	var err error
 	if part.Parents, err = r.ancestry.parentOutputs(o.Task); err != nil {
@@ -149,9 +150,9 @@ func (r *run) partitionInput(o *fanout.Opening) (*v1.RunInput, error) {
 	if err := r.ancestry.addViews(part.Views, slices.Concat(refs.GetTemplates(), refs.GetCache())); err != nil {
 		return nil, err
 	}
-	return &v1.RunInput{
+	return &historyv1.RunInput{
 		Definition: &v1.Definition{Name: def.GetName(), Context: r.fanOuts.Context(), Tasks: map[string]*v1.TaskDefinition{name: task}},
-		Input:      r.in.GetInput(), References: map[string]*v1.ConditionReferences{name: refs},
+		Input:      r.in.GetInput(), References: map[string]*historyv1.ConditionReferences{name: refs},
 		Options: r.in.GetOptions(), Generation: r.in.GetGeneration(), Partition: part, Rerun: o.Rerun, Retry: o.Requeued,
 		ParentRun: r.in.GetParentRun(), ParentTask: r.in.GetParentTask(), Depth: r.in.GetDepth(),
 		ParentFirst: r.first, ByRole: r.in.GetByRole(), SignedDecisions: r.in.GetSignedDecisions(), CacheScope: r.cacheScope(),
@@ -163,7 +164,7 @@ func (r *run) partitionInput(o *fanout.Opening) (*v1.RunInput, error) {
 func (r *run) receiveReports() {
 	reports := workflow.GetSignalChannel(r.root, names.PartitionReportSignal)
 	for reports.Len() > 0 {
-		var p v1.PartitionReport
+		var p historyv1.PartitionReport
 		if r.receiveSignal(reports, &p) {
 			r.spread(r.fanOuts.Reported(&p))
 		}
@@ -174,7 +175,7 @@ func (r *run) receiveReports() {
 func (r *run) receiveOrders() {
 	orders := workflow.GetSignalChannel(r.root, names.OrderSignal)
 	for orders.Len() > 0 {
-		var o v1.PartitionOrder
+		var o historyv1.PartitionOrder
 		if r.receiveSignal(orders, &o) {
 			r.spread(r.fanOuts.Ordered(&o, r.flight.IsPaused()))
 		}
@@ -185,7 +186,7 @@ func (r *run) receiveOrders() {
 func (r *run) receiveAnswers() {
 	answers := workflow.GetSignalChannel(r.root, names.ContextSignal)
 	for answers.Len() > 0 {
-		var answer v1.ContextAnswer
+		var answer historyv1.ContextAnswer
 		if r.receiveSignal(answers, &answer) {
 			r.spread(r.fanOuts.Answered(&answer))
 		}
@@ -234,8 +235,8 @@ func (r *run) watchParent() {
 	}
 	r.outbox.after(parentCheck, "look for the run "+parent.ID, func() {
 		r.children.awaitEnd(&awaited{
-			id: parent.ID, first: r.in.GetParentFirst(), over: func(*v1.RunEnd) { r.loseRun() },
-			child: &v1.AwaitingChild{WorkflowId: r.self, First: info.FirstRunID, Starter: parent.RunID},
+			id: parent.ID, first: r.in.GetParentFirst(), over: func(*historyv1.RunEnd) { r.loseRun() },
+			child: &historyv1.AwaitingChild{WorkflowId: r.self, First: info.FirstRunID, Starter: parent.RunID},
 		})
 	})
 }

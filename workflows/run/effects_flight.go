@@ -5,6 +5,7 @@ import (
 
 	"go.temporal.io/sdk/workflow"
 
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/core/flight"
 	"switchyard/workflows/eventlog"
@@ -21,17 +22,17 @@ func (r *run) carryOutFlight(effects []flight.Effect) {
 		case flight.Wake:
 			r.wake()
 		case flight.LookUp:
-			r.evaluator.ask(question{task: e.Task, kind: asksCache, claim: e.Claim, answered: func(a *v1.ConditionAnswer) {
+			r.evaluator.ask(question{task: e.Task, kind: asksCache, claim: e.Claim, answered: func(a *historyv1.ConditionAnswer) {
 				r.fly(r.flight.LookedUp(e.Task, a))
 			}})
 		case flight.SettleCached:
 			r.updateContext(e.Cached.GetResponse().GetResult().GetContextUpdate(), func(refusal string) { r.fly(r.flight.CachedSettled(e, refusal)) })
 		case flight.NameLock:
-			r.evaluator.ask(question{task: e.Task, kind: asksLock, claim: e.Claim, answered: func(a *v1.ConditionAnswer) {
+			r.evaluator.ask(question{task: e.Task, kind: asksLock, claim: e.Claim, answered: func(a *historyv1.ConditionAnswer) {
 				r.fly(r.flight.LockNamed(e.Task, a))
 			}})
 		case flight.Render:
-			r.evaluator.ask(question{task: e.Task, kind: asksTemplate, claim: e.Claim, answered: func(a *v1.ConditionAnswer) {
+			r.evaluator.ask(question{task: e.Task, kind: asksTemplate, claim: e.Claim, answered: func(a *historyv1.ConditionAnswer) {
 				r.fly(r.flight.Rendered(e.Task, a, r.now()))
 			}})
 		case flight.StartRun:
@@ -43,7 +44,7 @@ func (r *run) carryOutFlight(effects []flight.Effect) {
 		case flight.Settle:
 			r.updateContext(e.End.Response.GetResult().GetContextUpdate(), func(refusal string) { r.fly(r.flight.Settled(e.End, refusal)) })
 		case flight.AskRetry:
-			r.evaluator.ask(question{task: e.End.Ended.Task, kind: asksRetry, end: &e.End, answered: func(a *v1.ConditionAnswer) {
+			r.evaluator.ask(question{task: e.End.Ended.Task, kind: asksRetry, end: &e.End, answered: func(a *historyv1.ConditionAnswer) {
 				r.fly(r.flight.RetryAnswered(e.End, a))
 			}})
 		case flight.Cache:
@@ -146,7 +147,7 @@ func (r *run) showSlot(holders []string) {
 func (r *run) receiveGrants() {
 	grants := workflow.GetSignalChannel(r.root, names.GrantedSignal)
 	for grants.Len() > 0 {
-		var g v1.Granted
+		var g historyv1.Granted
 		if r.receiveSignal(grants, &g) {
 			r.fly(r.flight.Granted(&g, r.now()))
 		}

@@ -8,6 +8,7 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 	"google.golang.org/protobuf/types/known/structpb"
 
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/core/dag"
 	"switchyard/workflows/core/flight"
@@ -41,7 +42,7 @@ type evaluator struct {
 // The evaluator uses these parts of other components.
 type (
 	evaluatorAncestry interface {
-		addViews(views map[string]*v1.ParentView, ancestors []string) error
+		addViews(views map[string]*historyv1.ParentView, ancestors []string) error
 	}
 	evaluatorOutbox interface {
 		watch(future workflow.Future, onReady func(workflow.Future))
@@ -64,7 +65,7 @@ type question struct {
 	claim int32       // claim of the waiting task; for "cache", "lock" and "template"
 	end   *flight.End // the failed attempt; for "retry"
 	// answered receives the answer, unless the task no longer needs it.
-	answered func(*v1.ConditionAnswer)
+	answered func(*historyv1.ConditionAnswer)
 }
 
 // ask queues an expression for evaluation in this round.
@@ -96,7 +97,7 @@ func (e *evaluator) evaluate() {
 		e.wake()
 		return
 	}
-	var res v1.EvaluateResponse
+	var res historyv1.EvaluateResponse
 	err = e.store.call("evaluate conditions", names.EvaluateActivity, []any{req}).Get(e.ctx, &res)
 	var away error
 	switch {
@@ -107,7 +108,7 @@ func (e *evaluator) evaluate() {
 	default:
 		e.store.succeeded()
 	}
-	answers := make(map[string]*v1.ConditionAnswer, len(res.GetAnswers()))
+	answers := make(map[string]*historyv1.ConditionAnswer, len(res.GetAnswers()))
 	for _, a := range res.GetAnswers() {
 		answers[a.GetTask()] = a
 	}
@@ -115,7 +116,7 @@ func (e *evaluator) evaluate() {
 	for _, q := range asked {
 		switch a := answers[e.core.Name(q.task)]; {
 		case err != nil:
-			e.answered(q, &v1.ConditionAnswer{Error: "the condition could not be evaluated: " + err.Error(), Broken: true})
+			e.answered(q, &historyv1.ConditionAnswer{Error: "the condition could not be evaluated: " + err.Error(), Broken: true})
 		case a != nil:
 			e.answered(q, a)
 		default:
@@ -150,7 +151,7 @@ func (e *evaluator) isWanted(q question) bool {
 }
 
 // answered applies the answer to a question.
-func (e *evaluator) answered(q question, a *v1.ConditionAnswer) {
+func (e *evaluator) answered(q question, a *historyv1.ConditionAnswer) {
 	if q.kind == asksRetry {
 		e.openRetries--
 	}
@@ -161,17 +162,17 @@ func (e *evaluator) answered(q question, a *v1.ConditionAnswer) {
 
 // askCondition queues the condition of a task for evaluation.
 func (e *evaluator) askCondition(i int) {
-	e.ask(question{task: i, kind: asksCondition, answered: func(a *v1.ConditionAnswer) {
+	e.ask(question{task: i, kind: asksCondition, answered: func(a *historyv1.ConditionAnswer) {
 		e.raise(dag.Evaluated{Task: i, Value: a.GetValue(), Because: a.GetBecause(), Err: a.GetError(), Broken: a.GetBroken()})
 	}})
 }
 
 // evaluateRequest returns the request that evaluates some questions. The only error is errInterrupted.
-func (e *evaluator) evaluateRequest(asked []question) (*v1.EvaluateRequest, error) {
-	req := &v1.EvaluateRequest{
+func (e *evaluator) evaluateRequest(asked []question) (*historyv1.EvaluateRequest, error) {
+	req := &historyv1.EvaluateRequest{
 		Chain: e.chain, CacheScope: e.cacheScope(),
-		Parents: map[string]*v1.ParentView{},
-		Workflow: &v1.WorkflowView{
+		Parents: map[string]*historyv1.ParentView{},
+		Workflow: &historyv1.WorkflowView{
 			Name:    e.in.GetDefinition().GetName(),
 			RunId:   e.id,
 			Context: e.fanOuts.Context(),
@@ -189,9 +190,9 @@ func (e *evaluator) evaluateRequest(asked []question) (*v1.EvaluateRequest, erro
 }
 
 // condition returns the request for one question.
-func (e *evaluator) condition(q question) *v1.Condition {
+func (e *evaluator) condition(q question) *historyv1.Condition {
 	def, refs := e.core.Definition(q.task), e.in.GetReferences()[e.graph.Name(e.core.TaskOf(q.task))]
-	c := &v1.Condition{Task: e.core.Name(q.task), Kind: q.kind}
+	c := &historyv1.Condition{Task: e.core.Name(q.task), Kind: q.kind}
 	switch q.kind {
 	case asksCondition:
 		c.Expression, c.References = def.GetCondition(), refs.GetTasks()
@@ -209,7 +210,7 @@ func (e *evaluator) condition(q question) *v1.Condition {
 	case asksRetry:
 		c.Expression = def.GetRetry().GetWhen()
 		end := q.end
-		c.Attempt = &v1.AttemptView{
+		c.Attempt = &historyv1.AttemptView{
 			Number: end.Attempt, State: end.Ended.State, Reason: end.Ended.Reason,
 			Result: flight.ResultOf(end.Response), Record: end.Response.GetRecord(),
 		}
@@ -226,7 +227,7 @@ func (e *evaluator) condition(q question) *v1.Condition {
 }
 
 // addItem adds the foreach item of an instance, or the key of the stored list that holds the item.
-func (e *evaluator) addItem(c *v1.Condition, i int) {
+func (e *evaluator) addItem(c *historyv1.Condition, i int) {
 	if e.core.Group(i) >= 0 {
 		c.Item, c.Items = e.item(i)
 	}

@@ -6,16 +6,17 @@ import (
 
 	"switchyard/activities/store"
 	"switchyard/activities/store/storekey"
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workers/workertest"
 	"switchyard/workflows/names"
 )
 
 // eventsOf queries an open run for the events that it has not stored.
-func eventsOf(h *workertest.Handle) *v1.EventsResponse {
+func eventsOf(h *workertest.Handle) *historyv1.EventsResponse {
 	h.T.Helper()
-	var res v1.EventsResponse
-	h.Query(h.ID, names.EventsQuery, &v1.EventsRequest{}, &res)
+	var res historyv1.EventsResponse
+	h.Query(h.ID, names.EventsQuery, &historyv1.EventsRequest{}, &res)
 	return &res
 }
 
@@ -38,7 +39,7 @@ func storedEvents(h *workertest.Handle, generation int32) []*v1.Event {
 	h.T.Helper()
 	var events []*v1.Event
 	for n := int32(0); ; n++ {
-		var part v1.EventSlice
+		var part historyv1.EventSlice
 		err := h.Store.GetMessage(h.T.Context(), storekey.Events(h.Home(), generation, n), &part)
 		if errors.Is(err, store.ErrNotFound) {
 			return events

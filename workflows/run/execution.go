@@ -6,6 +6,7 @@ import (
 	"go.temporal.io/sdk/workflow"
 	"google.golang.org/protobuf/types/known/structpb"
 
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/core/dag"
 	"switchyard/workflows/core/fanout"
@@ -27,8 +28,8 @@ type execution struct {
 	ctx, root workflow.Context
 	now       func() time.Time
 	limits    limits.Run
-	received  *v1.RunInput // as received; the next execution gets it unchanged
-	in        *v1.RunInput
+	received  *historyv1.RunInput // as received; the next execution gets it unchanged
+	in        *historyv1.RunInput
 	graph     *dag.Graph
 	core      *dag.State // nil until the run has begun, as are fanOuts, records and status
 	fanOuts   *fanout.State
@@ -166,7 +167,7 @@ func (x *execution) logRun(event, who, why string) {
 }
 
 // logTask adds the event of a person's command for a task to the log.
-func (x *execution) logTask(i int, event string, c *v1.TaskCommand) {
+func (x *execution) logTask(i int, event string, c *historyv1.TaskCommand) {
 	rec := x.core.Task(i)
 	x.log.Add(x.now(), event, i, "", rec.Attempt, rec.Claim, phrase.Because(phrase.By("", c.GetBy()), c.GetReason()),
 		eventlog.CommandFacts(c.GetBy(), c.GetReason())...)

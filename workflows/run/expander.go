@@ -1,6 +1,7 @@
 package run
 
 import (
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/core/dag"
 )
@@ -18,7 +19,7 @@ type expander struct {
 func (ex *expander) expand(i int) {
 	def, part := ex.core.Definition(i), ex.in.GetPartition()
 	parallel, foreach := def.GetParallel(), def.GetForeach()
-	counted := func(a *v1.ConditionAnswer) {
+	counted := func(a *historyv1.ConditionAnswer) {
 		ex.setItems(i, a.GetItems())
 		ex.expanded(i, int(a.GetCount()), a.GetError(), a.GetBroken())
 	}
@@ -42,7 +43,7 @@ func (ex *expander) expand(i int) {
 }
 
 // setItems records the evaluated list of a foreach.
-func (ex *expander) setItems(i int, items *v1.Items) {
+func (ex *expander) setItems(i int, items *historyv1.Items) {
 	if items != nil {
 		ex.records.At(i).Items = items
 	}

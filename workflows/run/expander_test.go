@@ -5,6 +5,7 @@ import (
 
 	"google.golang.org/protobuf/types/known/structpb"
 
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/core/dag"
 )
@@ -28,17 +29,17 @@ func TestExpansion(t *testing.T) {
 	for name, test := range map[string]struct {
 		task   *v1.TaskDefinition
 		kind   string
-		answer *v1.ConditionAnswer
+		answer *historyv1.ConditionAnswer
 		event  dag.Event
 	}{
 		"number":           {task: &v1.TaskDefinition{Parallel: structpb.NewNumberValue(3)}, event: dag.Expanded{Count: 3}},
 		"list":             {task: &v1.TaskDefinition{Foreach: list}, event: dag.Expanded{Count: 2}},
 		"large number":     {task: &v1.TaskDefinition{Parallel: structpb.NewNumberValue(30)}, event: dag.Expanded{Count: 30, Partitioned: true}},
-		"expression":       {task: &v1.TaskDefinition{Parallel: structpb.NewStringValue("input.n")}, kind: asksCount, answer: &v1.ConditionAnswer{Count: 4}, event: dag.Expanded{Count: 4}},
-		"large expression": {task: &v1.TaskDefinition{Foreach: structpb.NewStringValue("input.all")}, kind: asksItems, answer: &v1.ConditionAnswer{Count: 40}, event: dag.Expanded{Count: 40, Partitioned: true}},
+		"expression":       {task: &v1.TaskDefinition{Parallel: structpb.NewStringValue("input.n")}, kind: asksCount, answer: &historyv1.ConditionAnswer{Count: 4}, event: dag.Expanded{Count: 4}},
+		"large expression": {task: &v1.TaskDefinition{Foreach: structpb.NewStringValue("input.all")}, kind: asksItems, answer: &historyv1.ConditionAnswer{Count: 40}, event: dag.Expanded{Count: 40, Partitioned: true}},
 		"expression that fails": {
 			task: &v1.TaskDefinition{Foreach: structpb.NewStringValue("input.all")}, kind: asksItems,
-			answer: &v1.ConditionAnswer{Count: 40, Error: "no such input"}, event: dag.Expanded{Count: 40, Err: "no such input"},
+			answer: &historyv1.ConditionAnswer{Count: 40, Error: "no such input"}, event: dag.Expanded{Count: 40, Err: "no such input"},
 		},
 	} {
 		test.task.Type = v1.TypeShell

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"switchyard/activities/executor/fake"
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workers"
 	"switchyard/workers/workertest"
@@ -140,10 +141,10 @@ func TestFanOutContinuesAcrossContinueAsNew(t *testing.T) {
 				each: {type: shell, spec: {command: x}, parallel: 60, concurrency: 7, retry: {backoffMs: 1}, batch: %s},
 				z: {type: shell, spec: {command: x}, dependsOn: [each], condition: "parent.each.outputs[0].n == '1' || parent.each.completed == 60"}}}`, batch)))
 			h.AwaitTask("each", func(x *v1.Task) bool { return x.GetCounts()["completed"] > 10 })
-			if err := sendUpdate(h, names.PauseUpdate, &v1.RunCommand{}); err != nil && c.Calls()["each"] < 61 {
+			if err := sendUpdate(h, names.PauseUpdate, &historyv1.RunCommand{}); err != nil && c.Calls()["each"] < 61 {
 				t.Fatal(err)
 			}
-			if err := sendUpdate(h, names.ResumeUpdate, &v1.RunCommand{}); err != nil && c.Calls()["each"] < 61 {
+			if err := sendUpdate(h, names.ResumeUpdate, &historyv1.RunCommand{}); err != nil && c.Calls()["each"] < 61 {
 				t.Fatal(err)
 			}
 			h.AwaitTask("each", func(x *v1.Task) bool { return x.GetState() == "completed" })
@@ -151,7 +152,7 @@ func TestFanOutContinuesAcrossContinueAsNew(t *testing.T) {
 				t.Errorf("%d executions", n)
 			}
 			h.AwaitTask("z", func(x *v1.Task) bool { return x.GetState() == "assigned" })
-			page := instancesPage(h, h.ID, &v1.InstancesRequest{Task: "each", From: 40, Limit: 5})
+			page := instancesPage(h, h.ID, &historyv1.InstancesRequest{Task: "each", From: 40, Limit: 5})
 			if len(page.GetInstances()) != 5 || page.GetInstances()[0].GetIndex() != 40 || page.GetNext() != 45 {
 				t.Errorf("page %v", page)
 			}

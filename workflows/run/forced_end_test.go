@@ -10,6 +10,7 @@ import (
 
 	"switchyard/activities/executor/fake"
 	"switchyard/activities/store/storekey"
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workers/workertest"
 	"switchyard/workflows/limits"
@@ -19,7 +20,7 @@ import (
 // terminateRun closes the run from outside and stores its last status, as `cancel --force` does.
 func terminateRun(h *workertest.Handle) {
 	h.T.Helper()
-	status := h.Status(&v1.StatusRequest{})
+	status := h.Status(&historyv1.StatusRequest{})
 	status.Run.State, status.Run.Reason = v1.RunFailed, v1.ReasonTerminated
 	if err := h.Conn.TerminateWorkflow(h.T.Context(), h.ID, "", "ended by force"); err != nil {
 		h.T.Fatal(err)
@@ -30,10 +31,10 @@ func terminateRun(h *workertest.Handle) {
 }
 
 // generationAfterForce starts the next generation of a run that was closed from outside.
-func generationAfterForce(h *workertest.Handle, in *v1.RunInput, generation int32) *workertest.Handle {
+func generationAfterForce(h *workertest.Handle, in *historyv1.RunInput, generation int32) *workertest.Handle {
 	h.T.Helper()
-	in = &v1.RunInput{
-		Definition: in.GetDefinition(), References: in.GetReferences(), Options: in.GetOptions(), Generation: generation, Rerun: &v1.Rerun{Failed: true}, Chain: h.Chain,
+	in = &historyv1.RunInput{
+		Definition: in.GetDefinition(), References: in.GetReferences(), Options: in.GetOptions(), Generation: generation, Rerun: &historyv1.Rerun{Failed: true}, Chain: h.Chain,
 		Terminated: workertest.Describe(h.T, h.Conn, h.ID, "").GetWorkflowExecutionInfo().GetExecution().GetRunId(),
 	}
 	run, err := h.Conn.ExecuteWorkflow(h.T.Context(), client.StartWorkflowOptions{

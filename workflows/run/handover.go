@@ -6,6 +6,7 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/core/dag"
 	"switchyard/workflows/names"
@@ -29,12 +30,12 @@ type (
 
 // A carrier has state that outlives an execution.
 type carrier interface {
-	save(c *v1.RunState)
-	restore(c *v1.RunState)
+	save(c *historyv1.RunState)
+	restore(c *historyv1.RunState)
 }
 
 // runState returns the state of the run for the next execution.
-func (ho *handover) runState() *v1.RunState {
+func (ho *handover) runState() *historyv1.RunState {
 	c := ho.status.RunState(ho.core)
 	c.Cancelled, c.Waiting, c.Approval, c.SubmittedBy = ho.core.Cancelled(), ho.waiting, ho.approval, ho.submittedBy
 	c.EventSlices, c.NextEvent = ho.log.StoredParts(), ho.log.Next()
@@ -57,11 +58,11 @@ func (ho *handover) runState() *v1.RunState {
 
 // nextInput returns the input of the next execution without its state. A large input is stored, and the returned one refers to
 // it. nextInput returns nil if the run was interrupted while it waited for the store.
-func (ho *handover) nextInput() (*v1.RunInput, error) {
+func (ho *handover) nextInput() (*historyv1.RunInput, error) {
 	if key := ho.received.GetStored(); key != "" {
-		return &v1.RunInput{Stored: key, Generation: ho.in.GetGeneration(), Chain: ho.chain}, nil
+		return &historyv1.RunInput{Stored: key, Generation: ho.in.GetGeneration(), Chain: ho.chain}, nil
 	}
-	next := &v1.RunInput{
+	next := &historyv1.RunInput{
 		Definition:      ho.received.GetDefinition(),
 		Input:           ho.received.GetInput(),
 		References:      ho.received.GetReferences(),
@@ -88,7 +89,7 @@ func (ho *handover) nextInput() (*v1.RunInput, error) {
 	if proto.Size(next) <= maxStateBytes/2 {
 		return next, nil
 	}
-	var stored v1.RunInput
+	var stored historyv1.RunInput
 	err := ho.store.mustNow("save its definition and input", names.SaveInputActivity, &stored, ho.home(), next)
 	if errors.Is(err, errInterrupted) {
 		return nil, nil

@@ -5,6 +5,7 @@ import (
 
 	"go.temporal.io/sdk/workflow"
 
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/core/dag"
 	"switchyard/workflows/core/fanout"
@@ -19,9 +20,9 @@ import (
 )
 
 // restore continues from the state that the previous execution left.
-func (ho *handover) restore(runState *v1.RunState) error {
-	tasks, context := map[string]*v1.TaskState{}, structs.Clone(ho.in.GetDefinition().GetContext())
-	take := func(part *v1.RunState) {
+func (ho *handover) restore(runState *historyv1.RunState) error {
+	tasks, context := map[string]*historyv1.TaskState{}, structs.Clone(ho.in.GetDefinition().GetContext())
+	take := func(part *historyv1.RunState) {
 		//workflowcheck:ignore (into a map again)
 		for name, t := range part.GetTasks() {
 			tasks[name] = t
@@ -32,8 +33,8 @@ func (ho *handover) restore(runState *v1.RunState) error {
 	}
 	take(runState)
 	for _, key := range runState.GetStored() {
-		var part v1.RunState
-		if err := ho.store.mustNow("load its state", names.LoadStateActivity, &part, &v1.LoadStateRequest{Key: key}); err != nil {
+		var part historyv1.RunState
+		if err := ho.store.mustNow("load its state", names.LoadStateActivity, &part, &historyv1.LoadStateRequest{Key: key}); err != nil {
 			return fmt.Errorf("load the state of the run: %w", err)
 		}
 		if packed := part.GetPacked(); len(packed) > 0 {
@@ -87,7 +88,7 @@ func (ho *handover) restore(runState *v1.RunState) error {
 }
 
 // restoreCore creates the core from the carried state of tasks and instances.
-func (ho *handover) restoreCore(runState *v1.RunState, tasks map[string]*v1.TaskState) error {
+func (ho *handover) restoreCore(runState *historyv1.RunState, tasks map[string]*historyv1.TaskState) error {
 	end := runState.GetAbort()
 	options := []dag.RestoreOption{
 		dag.WithCancelled(runState.GetCancelled()),
@@ -171,8 +172,8 @@ func (ho *handover) beginNew() {
 
 // reopen restores the status with which the previous generation ended.
 func (ho *handover) reopen() error {
-	var runState v1.RunState
-	req := &v1.ReopenRequest{RunId: ho.id, Chain: ho.in.GetChain(), Execution: ho.executionID(), Generation: ho.in.GetGeneration(), Terminated: ho.in.GetTerminated()}
+	var runState historyv1.RunState
+	req := &historyv1.ReopenRequest{RunId: ho.id, Chain: ho.in.GetChain(), Execution: ho.executionID(), Generation: ho.in.GetGeneration(), Terminated: ho.in.GetTerminated()}
 	if err := ho.store.mustNow("load the state of the run that has ended", names.ReopenActivity, &runState, req); err != nil {
 		return fmt.Errorf("load the state of generation %d of the run: %w", req.GetGeneration()-1, err)
 	}
@@ -198,9 +199,9 @@ func (ho *handover) reopensPartition() bool {
 func (ho *handover) reopenPartition() {
 	part := ho.in.GetPartition()
 	before, _ := names.ParseFanOutID(part.GetPrevious())
-	var runState v1.RunState
+	var runState historyv1.RunState
 	err := ho.store.mustNow("load the state of the partition in the previous generation", names.ReopenActivity, &runState,
-		&v1.ReopenRequest{RunId: part.GetPrevious(), Execution: ho.executionID(), Generation: before.Generation + 1})
+		&historyv1.ReopenRequest{RunId: part.GetPrevious(), Execution: ho.executionID(), Generation: before.Generation + 1})
 	if err == nil {
 		err = ho.restore(&runState)
 	}

@@ -8,6 +8,7 @@ import (
 	"google.golang.org/protobuf/types/known/structpb"
 
 	"switchyard/proto/prototest"
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/core/dag"
 	"switchyard/workflows/limits"
@@ -18,18 +19,18 @@ func TestStateForgetsNoField(t *testing.T) {
 	t.Parallel()
 	env := newTestEnvironment()
 	env.ExecuteWorkflow(func(ctx workflow.Context) error {
-		carried := &v1.RunState{}
+		carried := &historyv1.RunState{}
 		prototest.Fill(carried)
 		carried.Stored, carried.Packed, carried.Held, carried.FirstFailure = nil, nil, []string{"last"}, "last"
 		carried.HeldBy = map[string]string{"last": "by ann: not yet"}
-		carried.Tasks = map[string]*v1.TaskState{
+		carried.Tasks = map[string]*historyv1.TaskState{
 			"each": {Task: &v1.Task{State: v1.TaskRunning, Count: proto.Int32(2)}},
 			"last": {Task: &v1.Task{State: v1.TaskFailed}},
 		}
 		each := &v1.TaskDefinition{Type: "shell", Parallel: structpb.NewNumberValue(2)}
 		def := &v1.Definition{Name: "part", Tasks: map[string]*v1.TaskDefinition{"each": each, "last": {Type: "shell"}}}
 		r := newRun(ctx, nil, limits.Run{}.WithDefaults())
-		r.in = &v1.RunInput{State: carried, Definition: def, Partition: &v1.Partition{Task: "each", To: 2, Count: 2}}
+		r.in = &historyv1.RunInput{State: carried, Definition: def, Partition: &historyv1.Partition{Task: "each", To: 2, Count: 2}}
 		var err error
 		if r.graph, err = dag.NewGraph(def, nil); err != nil {
 			return err
@@ -53,7 +54,7 @@ func TestStateForgetsNoField(t *testing.T) {
 // rerun, after which execution, and the name of the stored workflow. A stored input is referenced, not repeated.
 func TestNextInputForgetsNoField(t *testing.T) {
 	t.Parallel()
-	received := &v1.RunInput{}
+	received := &historyv1.RunInput{}
 	prototest.Fill(received)
 	ho := &handover{execution: &execution{in: received, received: received, identity: identity{chain: "chain"}}}
 	received.Stored = ""

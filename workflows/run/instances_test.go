@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workers/workertest"
 	"switchyard/workflows/limits"
@@ -35,9 +36,9 @@ func valuesSeen(c *workertest.Nodes, task, variable string) []string {
 var inPartitions = limits.Run{Instances: 5, PartitionInstances: 4}
 
 // instancesPage queries a workflow for a page of instances.
-func instancesPage(h *workertest.Handle, id string, req *v1.InstancesRequest) *v1.InstancesResponse {
+func instancesPage(h *workertest.Handle, id string, req *historyv1.InstancesRequest) *historyv1.InstancesResponse {
 	h.T.Helper()
-	var res v1.InstancesResponse
+	var res historyv1.InstancesResponse
 	h.Query(id, names.InstancesQuery, req, &res)
 	return &res
 }

@@ -6,6 +6,7 @@ import (
 
 	"switchyard/activities/executor/fake"
 	"switchyard/activities/secrets"
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workers"
 	"switchyard/workers/workertest"
@@ -106,7 +107,7 @@ func TestRunWithEveryFieldOfTheLanguageCompletes(t *testing.T) {
 	in.Input = workertest.StructOf(map[string]any{"kind": "plain", "n": 3})
 	h := c.Submit(in)
 	h.AwaitTask("ask", func(task *v1.Task) bool { return task.GetState() == v1.TaskPaused })
-	if err := sendUpdate(h, names.ApproveUpdate, &v1.TaskCommand{Task: "ask", By: "ann", Reason: "looks well"}); err != nil {
+	if err := sendUpdate(h, names.ApproveUpdate, &historyv1.TaskCommand{Task: "ask", By: "ann", Reason: "looks well"}); err != nil {
 		t.Fatal(err)
 	}
 	workertest.CheckRun(t, h.Wait(), "completed", map[string]string{

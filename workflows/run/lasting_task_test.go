@@ -12,6 +12,7 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	"switchyard/activities/executor/fake"
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workers"
 	"switchyard/workers/workertest"
@@ -30,7 +31,7 @@ func withLasting(c *workertest.Nodes, m *fake.Machines) func(*workers.NodeConfig
 
 // lastingInput parses a definition whose container tasks are lasting, and makes the activities of silent nodes time out
 // early.
-func lastingInput(c *workertest.Nodes, document string) *v1.RunInput {
+func lastingInput(c *workertest.Nodes, document string) *historyv1.RunInput {
 	c.T.Helper()
 	in := c.Input(document)
 	for _, task := range in.GetDefinition().GetTasks() {
@@ -188,8 +189,8 @@ func TestLastingTaskOutlivesContinueAsNew(t *testing.T) {
 	h.AwaitTask("x", isAway)
 	c.Fake.Release("t20")
 	h.AwaitTask("t39", func(x *v1.Task) bool { return x.GetState() == "completed" })
-	if !isAway(h.Status(&v1.StatusRequest{}).GetRun().GetTasks()["x"]) || len(executionsOf(h)) <= attended {
-		t.Errorf("%d executions; x is %v", len(executionsOf(h)), h.Status(&v1.StatusRequest{}).GetRun().GetTasks()["x"])
+	if !isAway(h.Status(&historyv1.StatusRequest{}).GetRun().GetTasks()["x"]) || len(executionsOf(h)) <= attended {
+		t.Errorf("%d executions; x is %v", len(executionsOf(h)), h.Status(&historyv1.StatusRequest{}).GetRun().GetTasks()["x"])
 	}
 	if one := m.All("x")[0]; !one.Running || one.Attended != 1 {
 		t.Errorf("the machine is %+v", one)

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"switchyard/activities/executor/fake"
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workers"
 	"switchyard/workers/workertest"
@@ -121,7 +122,7 @@ func TestTaskNamesTheHolderOfItsLock(t *testing.T) {
 	waits(second)
 	waits(third)
 	first.AwaitTask("other", func(task *v1.Task) bool { return task.GetState() == "completed" })
-	if err := sendUpdate(second, names.HoldUpdate, &v1.TaskCommand{Task: "wants"}); err != nil {
+	if err := sendUpdate(second, names.HoldUpdate, &historyv1.TaskCommand{Task: "wants"}); err != nil {
 		t.Fatal(err)
 	}
 	third.Cancel(nil)
@@ -130,7 +131,7 @@ func TestTaskNamesTheHolderOfItsLock(t *testing.T) {
 		t.Fatal(err)
 	}
 	workertest.CheckRun(t, first.Wait(), "completed", nil)
-	if err := sendUpdate(second, names.ReleaseUpdate, &v1.TaskCommand{Task: "wants"}); err != nil {
+	if err := sendUpdate(second, names.ReleaseUpdate, &historyv1.TaskCommand{Task: "wants"}); err != nil {
 		t.Fatal(err)
 	}
 	workertest.CheckRun(t, second.Wait(), "completed", nil)
@@ -185,7 +186,7 @@ func TestInstancesTakeTheLocksThatTheirItemsName(t *testing.T) {
 	workertest.CheckRun(t, h.Wait(), "completed", nil)
 	var byItem [2][]span
 	for _, from := range []int{0, 4, 8, 12} {
-		res := instancesPage(h, h.Partition(0, "each", from).ID, &v1.InstancesRequest{Task: "each", From: int32(from), Limit: 4})
+		res := instancesPage(h, h.Partition(0, "each", from).ID, &historyv1.InstancesRequest{Task: "each", From: int32(from), Limit: 4})
 		for _, i := range res.GetInstances() {
 			item := &byItem[i.GetIndex()%2]
 			*item = append(*item, span{i.GetStartedAt().AsTime(), i.GetCompletedAt().AsTime()})
@@ -232,7 +233,7 @@ func awaitWaitFor(h *workertest.Handle, other *workertest.Handle) {
 				e.GetData().GetFields()["waitsFor"].GetListValue().GetValues()[0].GetStringValue() == other.ID
 		})
 	})
-	if s := h.Status(&v1.StatusRequest{}).GetRun(); s.GetState() != "pending" || s.GetTasks()["a"].GetState() != "pending" {
+	if s := h.Status(&historyv1.StatusRequest{}).GetRun(); s.GetState() != "pending" || s.GetTasks()["a"].GetState() != "pending" {
 		h.T.Errorf("%s", workertest.Summary(s))
 	}
 }
@@ -254,10 +255,10 @@ func TestRunsFollowTheirConcurrencyStrategy(t *testing.T) {
 		awaitWaitFor(early, first)
 		mustUpdate(early, names.CancelTaskUpdate, "a") // before the run may start
 		for _, c := range []struct{ update, state, text string }{{names.PauseUpdate, "paused", ""}, {names.ResumeUpdate, "pending", "the run waits for its place"}} {
-			if err := sendUpdate(last, c.update, &v1.RunCommand{}); err != nil {
+			if err := sendUpdate(last, c.update, &historyv1.RunCommand{}); err != nil {
 				t.Fatal(err)
 			}
-			run := last.Status(&v1.StatusRequest{}).GetRun()
+			run := last.Status(&historyv1.StatusRequest{}).GetRun()
 			if run.GetState() != c.state || !strings.HasPrefix(run.GetError(), c.text) {
 				t.Errorf("after %s the waiting run is %s: %s", c.update, run.GetState(), run.GetError())
 			}
@@ -351,9 +352,11 @@ func TestHistoriesOfLocksReplay(t *testing.T) {
 	c.AwaitRunning("a")
 	second, third := c.Submit(c.Input(document)), c.Submit(c.Input(document))
 	waits := func(h *workertest.Handle) bool {
-		return strings.HasPrefix(h.Status(&v1.StatusRequest{}).GetRun().GetTasks()["a"].GetError(), "waits for the lock")
+		return strings.HasPrefix(h.Status(&historyv1.StatusRequest{}).GetRun().GetTasks()["a"].GetError(), "waits for the lock")
 	}
-	pending := func(h *workertest.Handle) bool { return h.Status(&v1.StatusRequest{}).GetRun().GetState() == "pending" }
+	pending := func(h *workertest.Handle) bool {
+		return h.Status(&historyv1.StatusRequest{}).GetRun().GetState() == "pending"
+	}
 	workertest.Eventually(t, "one waits for the lock, the other for its turn", func() bool {
 		return waits(second) && pending(third) || waits(third) && pending(second)
 	})

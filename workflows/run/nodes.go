@@ -8,7 +8,7 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
-	v1 "switchyard/proto/switchyard/v1"
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	"switchyard/workflows/core/flight"
 	"switchyard/workflows/limits"
 	"switchyard/workflows/names"
@@ -20,7 +20,7 @@ func (r *run) sendLockRequests() {
 	if !r.flight.HasLockRequests() {
 		return
 	}
-	req := &v1.LockRequests{Requests: r.flight.TakeLockRequests()}
+	req := &historyv1.LockRequests{Requests: r.flight.TakeLockRequests()}
 	switch err := r.store.mustNow("ask for locks", names.AskLocksActivity, nil, req); {
 	case errors.Is(err, errInterrupted):
 		r.flight.PutBackLockRequests(req.Requests)
@@ -37,7 +37,7 @@ func (r *run) place() {
 			return
 		}
 		r.outbox.charge(commandCharge * len(req.Requests))
-		var res v1.PlaceResponse
+		var res historyv1.PlaceResponse
 		if err := r.store.try("ask for nodes", names.PlaceActivity, &res, req); err != nil {
 			r.flight.PlaceFailed()
 			r.outbox.after(options.PlacementPause, "ask placement again", func() { r.flight.EndPause(); r.place() })
@@ -69,7 +69,7 @@ func (r *run) awaitPlacement() {
 		if r.draining {
 			return
 		}
-		var res v1.PlaceResponse
+		var res historyv1.PlaceResponse
 		if err := f.Get(r.ctx, &res); err != nil {
 			workflow.GetLogger(r.ctx).Warn("waiting for a node failed", "error", err)
 			res.Resync = true
@@ -106,7 +106,7 @@ func (r *run) dispatch() {
 }
 
 // execute starts the activity that begins or reattaches the attempt of a unit and waits for it.
-func (r *run) execute(u *flight.Unit, req *v1.ExecuteRequest) {
+func (r *run) execute(u *flight.Unit, req *historyv1.ExecuteRequest) {
 	name, priority := r.core.Name(u.Members[0]), r.core.Definition(u.Lead).GetPriority()
 	options := options.Execute(req, name, u.Queue, priority, r.in.GetOptions())
 	options.HeartbeatTimeout = r.flight.Silence(u)
@@ -133,9 +133,9 @@ func (r *run) startFor(u *flight.Unit, options workflow.ActivityOptions, name st
 func (r *run) find(u *flight.Unit) {
 	i := u.Members[0]
 	name := r.core.Name(i)
-	req := &v1.SteerRequest{RunId: r.id, Chain: r.chain, Task: name, Claim: r.core.Task(i).Claim, Action: actionFind}
+	req := &historyv1.SteerRequest{RunId: r.id, Chain: r.chain, Task: name, Claim: r.core.Task(i).Claim, Action: actionFind}
 	r.startFor(u, options.Find(u.Node, name), names.SteerActivity, req, 0, func(f workflow.Future) {
-		var res v1.SteerResponse
+		var res historyv1.SteerResponse
 		if err := f.Get(r.ctx, &res); err != nil {
 			workflow.GetLogger(r.ctx).Debug("could not ask a node for an attempt", "node", u.Node, "task", name, "error", err)
 			r.fly(r.flight.NotFound(u))
@@ -149,10 +149,10 @@ func (r *run) find(u *flight.Unit) {
 func (r *run) awaitRecord(e flight.AwaitRecord) {
 	u := e.Unit
 	name := r.core.Name(u.Members[0])
-	req := &v1.AwaitAnswerRequest{Attempt: r.requests.attemptRequest(u), HeartbeatTimeout: durationpb.New(e.Silence), Retried: e.Retried}
+	req := &historyv1.AwaitAnswerRequest{Attempt: r.requests.attemptRequest(u), HeartbeatTimeout: durationpb.New(e.Silence), Retried: e.Retried}
 	req.Attempt.Reattach = true
 	r.startFor(u, options.AwaitAnswer(name, req.Attempt), names.AwaitAnswerActivity, req, writtenIn(req.Attempt), func(f workflow.Future) {
-		recorded := &v1.ExecuteResponse{}
+		recorded := &historyv1.ExecuteResponse{}
 		err := f.Get(r.ctx, recorded)
 		if _, away := errors.AsType[*temporal.ApplicationError](err); away {
 			r.outbox.watch(r.store.awaitStore("look for the result of "+name, err), func(workflow.Future) {
@@ -169,14 +169,14 @@ func (r *run) awaitRecord(e flight.AwaitRecord) {
 }
 
 // detach asks a node to detach attempts.
-func (r *run) detach(node string, req *v1.DetachRequest) {
+func (r *run) detach(node string, req *historyv1.DetachRequest) {
 	options := options.Detach(node, r.limits.DetachedLease/leaseShare)
 	r.outbox.startActivity(options, names.DetachActivity, req, memberCharge*len(req.GetAttempts()))
 }
 
 // loadProgress returns what a heartbeat tells about the members of a batch: its content, and the record that it names.
-func (r *run) loadProgress(beat *v1.ExecuteProgress) *v1.ExecuteResponse {
-	res := &v1.ExecuteResponse{AssignedAt: beat.GetStartedAt(), Batch: beat.GetBatch()}
+func (r *run) loadProgress(beat *historyv1.ExecuteProgress) *historyv1.ExecuteResponse {
+	res := &historyv1.ExecuteResponse{AssignedAt: beat.GetStartedAt(), Batch: beat.GetBatch()}
 	if key := beat.GetRecord(); key != "" {
 		if err := r.store.mustNow("load the ended members of a batch", names.LoadProgressActivity, res, key); err != nil {
 			workflow.GetLogger(r.ctx).Warn("could not read the ended members of a batch", "record", key, "error", err)
@@ -198,12 +198,12 @@ func (r *run) saveCached() {
 		if at == nil {
 			at = timestamppb.New(r.now())
 		}
-		saved = append(saved, r.store.callOnce("keep results for later runs", names.SaveCachedActivity, &v1.SaveCachedRequest{
+		saved = append(saved, r.store.callOnce("keep results for later runs", names.SaveCachedActivity, &historyv1.SaveCachedRequest{
 			Workflow: r.in.GetDefinition().GetName(),
 			Task:     r.graph.Name(r.core.TaskOf(i)),
 			Key:      r.records.Of(i).CacheKey,
 			Scope:    r.cacheScope(),
-			Result:   &v1.CachedResult{RunId: r.id, CompletedAt: at, Response: end.Response},
+			Result:   &historyv1.CachedResult{RunId: r.id, CompletedAt: at, Response: end.Response},
 		}))
 	}
 	r.uncached = nil

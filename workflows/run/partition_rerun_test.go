@@ -7,6 +7,7 @@ import (
 
 	"switchyard/activities/executor/fake"
 	"switchyard/activities/store/storekey"
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workers/workertest"
 	"switchyard/workflows/limits"
@@ -51,14 +52,14 @@ func TestRetryOfInstanceInPartitionLiftsTheHalt(t *testing.T) {
 		t.Errorf("%d executions: %v", n, run.Tasks["each"])
 	}
 	child := h.Partition(0, "each", 0)
-	res := instancesPage(h, child.ID, &v1.InstancesRequest{Task: "each", From: 0})
+	res := instancesPage(h, child.ID, &historyv1.InstancesRequest{Task: "each", From: 0})
 	if one := res.GetInstances()[1]; one.GetState() != "completed" || one.GetAttempt() != 0 || len(one.GetAttempts()) != 3 || res.GetClaims()[1] != 3 {
 		t.Errorf("instance 1: %v", one)
 	}
 	// The events of the partition are complete from its first opening on.
 	var told []string
 	for part := range int32(2) {
-		var stored v1.EventSlice
+		var stored historyv1.EventSlice
 		if err := h.Store.GetMessage(t.Context(), storekey.Events(child.Home(), 0, part), &stored); err != nil {
 			t.Fatal(err)
 		}

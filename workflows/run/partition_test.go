@@ -11,6 +11,7 @@ import (
 	"google.golang.org/protobuf/types/known/structpb"
 
 	"switchyard/activities/executor/fake"
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workers/workertest"
 )
@@ -43,9 +44,9 @@ func TestLargeFanOutLooksLikeAnyOther(t *testing.T) {
 	}
 	number, child := int32(0), ""
 	for number < 10 {
-		res := instancesPage(h, h.ID, &v1.InstancesRequest{Task: "each", From: number})
+		res := instancesPage(h, h.ID, &historyv1.InstancesRequest{Task: "each", From: number})
 		child = res.GetChild()
-		for _, i := range instancesPage(h, child, &v1.InstancesRequest{Task: "each", From: number}).GetInstances() {
+		for _, i := range instancesPage(h, child, &historyv1.InstancesRequest{Task: "each", From: number}).GetInstances() {
 			if i.GetIndex() != number || i.GetState() != "completed" || i.GetNode() == "" {
 				t.Fatalf("instance %d: %v", number, i)
 			}

@@ -12,6 +12,7 @@ import (
 	"go.temporal.io/sdk/worker"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workers"
 	"switchyard/workers/workertest"
@@ -20,10 +21,10 @@ import (
 
 // leaveCheckpoint returns a move that fails the dispatch and leaves a checkpoint.
 func leaveCheckpoint(text string) move {
-	return func(context.Context, *puppet) (*v1.ExecuteResponse, error) {
-		return &v1.ExecuteResponse{
+	return func(context.Context, *puppet) (*historyv1.ExecuteResponse, error) {
+		return &historyv1.ExecuteResponse{
 			State: "failed", Reason: "exit_code", Error: "exit code 1", Result: &v1.TaskResult{ExitCode: 1},
-			AssignedAt: at(1), StartedAt: at(2), CompletedAt: at(3), Checkpoint: &v1.Checkpoint{Data: []byte(text)},
+			AssignedAt: at(1), StartedAt: at(2), CompletedAt: at(3), Checkpoint: &historyv1.Checkpoint{Data: []byte(text)},
 		}, nil
 	}
 }
@@ -42,11 +43,11 @@ func (p *puppet) checkpoints() string {
 // takeTurns returns a move that ends the dispatch as an agent does that has taken the given number of turns in all
 // attempts, the last two in this one.
 func takeTurns(turns int32, reason string) move {
-	return func(_ context.Context, p *puppet) (*v1.ExecuteResponse, error) {
-		res := &v1.ExecuteResponse{
+	return func(_ context.Context, p *puppet) (*historyv1.ExecuteResponse, error) {
+		res := &historyv1.ExecuteResponse{
 			State: "completed", Result: &v1.TaskResult{Agent: &v1.AgentUsage{Model: "m", Turns: turns, CostUsd: float64(turns)}}, Node: p.name,
 			AssignedAt: at(1), StartedAt: at(2), CompletedAt: at(9),
-			AgentEvents: []*v1.AgentEvent{
+			AgentEvents: []*historyv1.AgentEvent{
 				{At: at(3), Event: v1.EventTurn, Turn: turns - 1, TookMs: 500},
 				{At: at(4), Event: v1.EventToolCall, Turn: turns - 1, TookMs: 500, Tool: "files"},
 				{At: at(5), Event: v1.EventTurn, Turn: turns, TookMs: 500},
@@ -54,7 +55,7 @@ func takeTurns(turns int32, reason string) move {
 		}
 		if reason != "" {
 			res.State, res.Reason, res.Error = "failed", reason, "for a test"
-			res.Checkpoint = &v1.Checkpoint{Data: fmt.Appendf(nil, "turn %d", turns)}
+			res.Checkpoint = &historyv1.Checkpoint{Data: fmt.Appendf(nil, "turn %d", turns)}
 		}
 		return res, nil
 	}
@@ -86,12 +87,12 @@ type puppet struct {
 	node *workers.Node
 
 	mu       sync.Mutex
-	requests []*v1.ExecuteRequest
+	requests []*historyv1.ExecuteRequest
 	silence  chan struct{}
 }
 
 // move is how a puppet handles one dispatch.
-type move func(ctx context.Context, p *puppet) (*v1.ExecuteResponse, error)
+type move func(ctx context.Context, p *puppet) (*historyv1.ExecuteResponse, error)
 
 // startPuppet starts a puppet that performs the moves in order and then completes every further dispatch.
 func startPuppet(c *workertest.Nodes, short string, moves ...move) *puppet {
@@ -105,7 +106,7 @@ func newPuppet(c *workertest.Nodes, n *workers.Node, short string, of names.Lane
 	n.StopLastLane()
 	p := &puppet{Nodes: c, name: c.Name(short), node: n, silence: make(chan struct{})}
 	w := worker.New(c.Conn.Client, names.NodeQueue(p.name, of), worker.Options{DisableWorkflowWorker: true})
-	w.RegisterActivityWithOptions(func(ctx context.Context, req *v1.ExecuteRequest) (*v1.ExecuteResponse, error) {
+	w.RegisterActivityWithOptions(func(ctx context.Context, req *historyv1.ExecuteRequest) (*historyv1.ExecuteResponse, error) {
 		p.mu.Lock()
 		p.requests = append(p.requests, req)
 		do := p.complete
@@ -130,8 +131,8 @@ func at(second int64) *timestamppb.Timestamp {
 	return timestamppb.New(time.Unix(2_000_000_000+second, 0))
 }
 
-func (*puppet) complete(_ context.Context, p *puppet) (*v1.ExecuteResponse, error) {
-	return &v1.ExecuteResponse{
+func (*puppet) complete(_ context.Context, p *puppet) (*historyv1.ExecuteResponse, error) {
+	return &historyv1.ExecuteResponse{
 		State: "completed", Result: &v1.TaskResult{}, Node: p.name,
 		AssignedAt: at(1), StartedAt: at(2), CompletedAt: at(3),
 	}, nil
@@ -139,8 +140,8 @@ func (*puppet) complete(_ context.Context, p *puppet) (*v1.ExecuteResponse, erro
 
 // die returns a move that heartbeats once and then never again.
 func die(spawned bool) move {
-	return func(ctx context.Context, p *puppet) (*v1.ExecuteResponse, error) {
-		beat := &v1.ExecuteProgress{Spawned: spawned}
+	return func(ctx context.Context, p *puppet) (*historyv1.ExecuteResponse, error) {
+		beat := &historyv1.ExecuteProgress{Spawned: spawned}
 		if spawned {
 			beat.StartedAt = at(0)
 		}
@@ -151,26 +152,26 @@ func die(spawned bool) move {
 }
 
 // leave heartbeats once, and then its node leaves the fleet.
-func leave(ctx context.Context, p *puppet) (*v1.ExecuteResponse, error) {
-	activity.RecordHeartbeat(ctx, &v1.ExecuteProgress{Spawned: true, StartedAt: at(0)})
+func leave(ctx context.Context, p *puppet) (*historyv1.ExecuteResponse, error) {
+	activity.RecordHeartbeat(ctx, &historyv1.ExecuteProgress{Spawned: true, StartedAt: at(0)})
 	go p.node.Stop()
 	<-p.silence
 	return nil, nil
 }
 
 // loseLease hands the dispatch back after its process has started.
-func loseLease(context.Context, *puppet) (*v1.ExecuteResponse, error) {
-	return &v1.ExecuteResponse{State: "moved", Reason: "lease_lost", Error: "for a test", StartedAt: at(0), CompletedAt: at(1)}, nil
+func loseLease(context.Context, *puppet) (*historyv1.ExecuteResponse, error) {
+	return &historyv1.ExecuteResponse{State: "moved", Reason: "lease_lost", Error: "for a test", StartedAt: at(0), CompletedAt: at(1)}, nil
 }
 
 // answer returns a move that hands the dispatch back or fails it.
 func answer(state, reason string) move {
-	return func(context.Context, *puppet) (*v1.ExecuteResponse, error) {
-		return &v1.ExecuteResponse{State: state, Reason: reason, Error: "for a test"}, nil
+	return func(context.Context, *puppet) (*historyv1.ExecuteResponse, error) {
+		return &historyv1.ExecuteResponse{State: state, Reason: reason, Error: "for a test"}, nil
 	}
 }
 
-func breakDown(context.Context, *puppet) (*v1.ExecuteResponse, error) {
+func breakDown(context.Context, *puppet) (*historyv1.ExecuteResponse, error) {
 	return nil, temporal.NewApplicationError("the disk is full", "disk")
 }
 

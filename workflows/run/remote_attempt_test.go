@@ -12,6 +12,7 @@ import (
 	"switchyard/activities/executor"
 	"switchyard/activities/executor/fake"
 	"switchyard/activities/liveness"
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workers"
 	"switchyard/workers/workertest"
@@ -28,7 +29,7 @@ func withRemote(jobs *fake.Cluster) func(*workers.NodeConfig) {
 }
 
 // remoteInput parses a definition with tasks of a remote type.
-func remoteInput(c *workertest.Nodes, document string) *v1.RunInput {
+func remoteInput(c *workertest.Nodes, document string) *historyv1.RunInput {
 	c.T.Helper()
 	in := c.Input(document)
 	for _, task := range in.GetDefinition().GetTasks() {
@@ -42,8 +43,8 @@ func remoteInput(c *workertest.Nodes, document string) *v1.RunInput {
 func TestNextNodeContinuesRemoteAttempt(t *testing.T) {
 	t.Parallel()
 	begun := func(state, reason string) move {
-		return func(context.Context, *puppet) (*v1.ExecuteResponse, error) {
-			return &v1.ExecuteResponse{State: state, Reason: reason, Error: "for a test", StartedAt: at(0), CompletedAt: at(1)}, nil
+		return func(context.Context, *puppet) (*historyv1.ExecuteResponse, error) {
+			return &historyv1.ExecuteResponse{State: state, Reason: reason, Error: "for a test", StartedAt: at(0), CompletedAt: at(1)}, nil
 		}
 	}
 	for name, test := range map[string]struct {
@@ -94,7 +95,7 @@ func TestRemoteAttemptOutlivesItsNode(t *testing.T) {
 	t.Parallel()
 	c, jobs := workertest.Shared(t).Nodes(t, nil), fake.NewCluster()
 	var cut context.CancelCauseFunc
-	p := newPuppet(c, c.Start("n", withRemote(jobs)), "n", names.RemoteLane, func(ctx context.Context, p *puppet) (*v1.ExecuteResponse, error) {
+	p := newPuppet(c, c.Start("n", withRemote(jobs)), "n", names.RemoteLane, func(ctx context.Context, p *puppet) (*historyv1.ExecuteResponse, error) {
 		req := p.requests[0]
 		var own context.Context
 		own, cut = context.WithCancelCause(context.Background())
@@ -106,7 +107,7 @@ func TestRemoteAttemptOutlivesItsNode(t *testing.T) {
 		if err := jobs.Await(ctx, "x", func(j []fake.Job) bool { return len(j) == 1 && j[0].Starts == 1 }); err != nil {
 			return nil, err
 		}
-		activity.RecordHeartbeat(ctx, &v1.ExecuteProgress{Spawned: true, StartedAt: at(0)})
+		activity.RecordHeartbeat(ctx, &historyv1.ExecuteProgress{Spawned: true, StartedAt: at(0)})
 		go p.node.Stop()
 		<-p.silence
 		return nil, nil

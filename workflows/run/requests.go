@@ -10,7 +10,7 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 	"google.golang.org/protobuf/types/known/structpb"
 
-	v1 "switchyard/proto/switchyard/v1"
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	"switchyard/workflows/core/flight"
 	"switchyard/workflows/definition"
 	"switchyard/workflows/names"
@@ -40,11 +40,11 @@ type requests struct {
 }
 
 // attemptRequest returns the request fields that identify an attempt, which suffice if its node already has the attempt.
-func (rq *requests) attemptRequest(u *flight.Unit) *v1.ExecuteRequest {
+func (rq *requests) attemptRequest(u *flight.Unit) *historyv1.ExecuteRequest {
 	first := u.Members[0]
 	task, rec, own := rq.core.TaskOf(first), rq.core.Task(first), rq.records.Of(first)
 	def := rq.core.Definition(first)
-	req := &v1.ExecuteRequest{
+	req := &historyv1.ExecuteRequest{
 		RunId:          rq.id,
 		Chain:          rq.chain,
 		Execution:      rq.executionID(),
@@ -71,7 +71,7 @@ func (rq *requests) attemptRequest(u *flight.Unit) *v1.ExecuteRequest {
 }
 
 // executeRequest returns the full request for an attempt that is new to its node. The only error is errInterrupted.
-func (rq *requests) executeRequest(u *flight.Unit) (*v1.ExecuteRequest, error) {
+func (rq *requests) executeRequest(u *flight.Unit) (*historyv1.ExecuteRequest, error) {
 	first := u.Members[0]
 	task, def := rq.core.TaskOf(first), rq.core.Definition(first)
 	req := rq.attemptRequest(u)
@@ -94,7 +94,7 @@ func (rq *requests) executeRequest(u *flight.Unit) (*v1.ExecuteRequest, error) {
 		return nil, err
 	}
 	if req.Templates {
-		req.Views = map[string]*v1.ParentView{}
+		req.Views = map[string]*historyv1.ParentView{}
 		if err := rq.ancestry.addViews(req.Views, rq.in.GetReferences()[req.Task].GetTemplates()); err != nil {
 			return nil, err
 		}
@@ -104,13 +104,13 @@ func (rq *requests) executeRequest(u *flight.Unit) (*v1.ExecuteRequest, error) {
 
 // shareAncestors moves the ancestors' data of a request to the store if it is large. The instances of a task share one copy.
 // The only error is errInterrupted.
-func (rq *requests) shareAncestors(req *v1.ExecuteRequest, task int) error {
+func (rq *requests) shareAncestors(req *historyv1.ExecuteRequest, task int) error {
 	if writtenByAncestors(req) <= maxInlineAncestors {
 		return nil
 	}
 	version := rq.ancestorsVersion(task)
 	if rq.ancestors[task].version != version || rq.ancestors[task].key == "" {
-		all, key := &v1.Ancestors{Parents: req.GetParents(), Views: req.GetViews(), Ends: req.GetEnds()}, ""
+		all, key := &historyv1.Ancestors{Parents: req.GetParents(), Views: req.GetViews(), Ends: req.GetEnds()}, ""
 		err := rq.store.mustNow("store the outputs of the ancestors of "+req.GetTask(), names.SaveAncestorsActivity, &key, rq.home(), all)
 		if errors.Is(err, errInterrupted) {
 			return err
@@ -143,7 +143,7 @@ type storedAncestors struct {
 }
 
 // addInstances adds the instances of the task that a request is for.
-func (rq *requests) addInstances(req *v1.ExecuteRequest, members []int) {
+func (rq *requests) addInstances(req *historyv1.ExecuteRequest, members []int) {
 	number := int32(rq.core.Number(members[0]))
 	count, _ := rq.instanceCount(rq.core.Group(members[0]))
 	req.Index, req.Count = &number, int32(count)
@@ -154,7 +154,7 @@ func (rq *requests) addInstances(req *v1.ExecuteRequest, members []int) {
 	req.Item, req.Checkpoint = nil, nil
 	for _, m := range members {
 		rec, own := rq.core.Task(m), rq.records.Of(m)
-		member := &v1.Member{
+		member := &historyv1.Member{
 			Index: int32(rq.core.Number(m)), Attempt: rec.Attempt, Claim: rec.Claim,
 			Unacknowledged: own.Unacknowledged, LeftRecords: own.Left, Checkpoint: own.Checkpoint,
 		}
@@ -182,12 +182,12 @@ func (rq *requests) notices(members []int) []string {
 // sharedObject caches the form in which many requests carry the same object.
 type sharedObject struct {
 	of     *structpb.Struct
-	shared *v1.Shared
+	shared *historyv1.Shared
 }
 
 // shared returns an object inline if it is small, else a reference to its stored copy, or nil if it is empty. The object is
 // stored once. The only error is errInterrupted.
-func (rq *requests) shared(kept *sharedObject, what string, object *structpb.Struct) (*v1.Shared, error) {
+func (rq *requests) shared(kept *sharedObject, what string, object *structpb.Struct) (*historyv1.Shared, error) {
 	if kept.of == object {
 		return kept.shared, nil
 	}
@@ -195,9 +195,9 @@ func (rq *requests) shared(kept *sharedObject, what string, object *structpb.Str
 	switch {
 	case len(object.GetFields()) == 0:
 	case proto.Size(object) <= maxInlineShared:
-		kept.shared = &v1.Shared{Value: object}
+		kept.shared = &historyv1.Shared{Value: object}
 	default:
-		kept.shared = &v1.Shared{}
+		kept.shared = &historyv1.Shared{}
 		rq.version = max(rq.version+1, rq.now().UnixMicro()) // versions also increase from one execution to the next
 		err := rq.store.mustNow("store its "+what, names.SaveSharedActivity, &kept.shared.Key,
 			rq.home(), rq.in.GetGeneration(), what, rq.version, object)
@@ -207,7 +207,7 @@ func (rq *requests) shared(kept *sharedObject, what string, object *structpb.Str
 		}
 		if err != nil {
 			workflow.GetLogger(rq.ctx).Warn("could not store an object for reuse", "object", what, "error", err)
-			kept.shared = &v1.Shared{Value: object}
+			kept.shared = &historyv1.Shared{Value: object}
 		}
 	}
 	return kept.shared, nil

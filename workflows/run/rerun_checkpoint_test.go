@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"testing"
 
-	v1 "switchyard/proto/switchyard/v1"
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	"switchyard/workers/workertest"
 )
 
@@ -17,13 +17,13 @@ func TestRerunContinuesFromCheckpoint(t *testing.T) {
 	in := c.Input(`{name: resumed, tasks: {a: {type: shell, spec: {command: x}, retry: {maxRetries: 0}}}}`)
 	h := c.Submit(in)
 	workertest.CheckRun(t, h.Wait(), "failed", map[string]string{"a": "failed"})
-	h = h.Rerun(in, 1, &v1.Rerun{Failed: true})
+	h = h.Rerun(in, 1, &historyv1.Rerun{Failed: true})
 	workertest.CheckRun(t, h.Wait(), "failed", map[string]string{"a": "failed"})
-	h = h.Rerun(in, 2, &v1.Rerun{From: []string{"a"}})
+	h = h.Rerun(in, 2, &historyv1.Rerun{From: []string{"a"}})
 	workertest.CheckRun(t, h.Wait(), "failed", map[string]string{"a": "failed"})
-	h = h.Rerun(in, 3, &v1.Rerun{Failed: true})
+	h = h.Rerun(in, 3, &historyv1.Rerun{Failed: true})
 	workertest.CheckRun(t, h.Wait(), "completed", map[string]string{"a": "completed"})
-	h = h.Rerun(in, 4, &v1.Rerun{From: []string{"a"}})
+	h = h.Rerun(in, 4, &historyv1.Rerun{From: []string{"a"}})
 	workertest.CheckRun(t, h.Wait(), "completed", map[string]string{"a": "completed"})
 	if got := p.checkpoints(); got != "a: a:one a: a:three a: " {
 		t.Errorf("the requests bring %q", got)
@@ -62,7 +62,7 @@ func TestRerunOfInstancesContinuesFromTheirCheckpoints(t *testing.T) {
 			p.mu.Lock()
 			before := len(p.requests)
 			p.mu.Unlock()
-			workertest.CheckRun(t, h.Rerun(in, 1, &v1.Rerun{Failed: true}).Wait(), "completed", map[string]string{"each": "completed"})
+			workertest.CheckRun(t, h.Rerun(in, 1, &historyv1.Rerun{Failed: true}).Wait(), "completed", map[string]string{"each": "completed"})
 			p.mu.Lock()
 			defer p.mu.Unlock()
 			found := map[int32]string{}

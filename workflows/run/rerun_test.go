@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"switchyard/activities/executor/fake"
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workers/workertest"
 	"switchyard/workflows/limits"
@@ -27,7 +28,7 @@ func TestRerunRepeatsOnlyWhatFailed(t *testing.T) {
 	h := c.Submit(in)
 	first := h.Wait()
 	workertest.CheckRun(t, first, "failed", map[string]string{"bad": "failed", "each": "failed instances", "last": "skipped"})
-	h = h.Rerun(in, 1, &v1.Rerun{Failed: true})
+	h = h.Rerun(in, 1, &historyv1.Rerun{Failed: true})
 	second := h.Wait()
 	workertest.CheckRun(t, second, "completed", map[string]string{"bad": "completed", "each": "completed", "last": "completed", "good": "completed"})
 	if got := instances(second.Tasks["each"]); got != "completed completed completed" {
@@ -38,7 +39,7 @@ func TestRerunRepeatsOnlyWhatFailed(t *testing.T) {
 	}
 	workertest.Replay(t, "again-failed", limits.Run{}, h.History(""))
 
-	h = h.Rerun(in, 2, &v1.Rerun{From: []string{"each"}})
+	h = h.Rerun(in, 2, &historyv1.Rerun{From: []string{"each"}})
 	third := h.Wait()
 	workertest.CheckRun(t, third, "completed", map[string]string{"each": "completed", "last": "completed"})
 	if n := c.Calls(); !maps.Equal(n, map[string]int{"good": 1, "bad": 2, "each": 7, "last": 2}) {
@@ -80,7 +81,7 @@ func TestRerunStartsInstancesThatNeverStarted(t *testing.T) {
 				if run := h.Wait(); run.GetState() != how || run.GetTasks()["each"].GetCounts()["completed"] != 1 {
 					t.Fatalf("%s, %v", run.GetState(), run.GetTasks()["each"].GetCounts())
 				}
-				run := h.Rerun(in, 1, &v1.Rerun{Failed: true}).Wait()
+				run := h.Rerun(in, 1, &historyv1.Rerun{Failed: true}).Wait()
 				workertest.CheckRun(t, run, "completed", map[string]string{"each": "completed", "last": "completed"})
 				if got := fmt.Sprint(run.GetTasks()["each"].GetCounts()); got != fmt.Sprintf("map[completed:%d]", instances) {
 					t.Errorf("each: %s", got)
@@ -116,7 +117,7 @@ func TestRerunOfLargeFanOutKeepsCompletedInstances(t *testing.T) {
 		last: {type: shell, spec: {command: x}, dependsOn: [each, whole], when: all_success, condition: "size(parent.each.outputs) == 6 && size(parent.whole.outputs) == 6 && parent.each.outputs[4].n >= '4'"}}}`)
 	h := c.Submit(in)
 	workertest.CheckRun(t, h.Wait(), "failed", map[string]string{"whole": "completed", "each": "failed instances", "last": "skipped"})
-	h = h.Rerun(in, 1, &v1.Rerun{Failed: true})
+	h = h.Rerun(in, 1, &historyv1.Rerun{Failed: true})
 	second := h.Wait()
 	workertest.CheckRun(t, second, "completed", map[string]string{"each": "completed", "last": "completed"})
 	if n := c.Calls(); !maps.Equal(n, map[string]int{"whole": 6, "each": 7, "last": 1}) {
@@ -126,27 +127,27 @@ func TestRerunOfLargeFanOutKeepsCompletedInstances(t *testing.T) {
 		t.Errorf("each: %s", got)
 	}
 	for from, generation := range map[int]int32{0: 0, 4: 1} {
-		child := instancesPage(h, h.ID, &v1.InstancesRequest{Task: "each", From: int32(from)}).GetChild()
+		child := instancesPage(h, h.ID, &historyv1.InstancesRequest{Task: "each", From: int32(from)}).GetChild()
 		if child != h.Partition(generation, "each", from).ID {
 			t.Errorf("instances from %d are in %s", from, child)
 		}
-		if child := instancesPage(h, h.ID, &v1.InstancesRequest{Task: "whole", From: int32(from)}).GetChild(); child != h.Partition(0, "whole", from).ID {
+		if child := instancesPage(h, h.ID, &historyv1.InstancesRequest{Task: "whole", From: int32(from)}).GetChild(); child != h.Partition(0, "whole", from).ID {
 			t.Errorf("instances of the whole from %d are in %s", from, child)
 		}
 	}
-	res := instancesPage(h, h.Partition(1, "each", 4).ID, &v1.InstancesRequest{Task: "each", From: 4})
+	res := instancesPage(h, h.Partition(1, "each", 4).ID, &historyv1.InstancesRequest{Task: "each", From: 4})
 	if len(res.GetInstances()) != 2 || res.GetClaims()[4] != 1 || res.GetClaims()[5] != 2 {
 		t.Errorf("instances: %v", res)
 	}
 	workertest.Replay(t, "again-large", inPartitions, h.History(""))
 	workertest.Replay(t, "again-large-part", inPartitions, h.Partition(1, "each", 4).History(""))
 
-	h = h.Rerun(in, 2, &v1.Rerun{From: []string{"each"}})
+	h = h.Rerun(in, 2, &historyv1.Rerun{From: []string{"each"}})
 	workertest.CheckRun(t, h.Wait(), "completed", map[string]string{"each": "completed", "last": "completed"})
 	if n := c.Calls(); !maps.Equal(n, map[string]int{"whole": 6, "each": 13, "last": 2}) {
 		t.Errorf("executions: %v", n)
 	}
-	if res := instancesPage(h, h.Partition(2, "each", 4).ID, &v1.InstancesRequest{Task: "each", From: 4}); res.GetClaims()[5] <= 2 {
+	if res := instancesPage(h, h.Partition(2, "each", 4).ID, &historyv1.InstancesRequest{Task: "each", From: 4}); res.GetClaims()[5] <= 2 {
 		t.Errorf("instances: %v", res)
 	}
 }
@@ -160,7 +161,7 @@ func TestRerunOfCancelledRunContinuesWhereItStopped(t *testing.T) {
 	c.AwaitRunning("b")
 	h.Cancel(nil)
 	workertest.CheckRun(t, h.Wait(), "cancelled", map[string]string{"a": "completed", "b": "cancelled"})
-	workertest.CheckRun(t, h.Rerun(in, 1, &v1.Rerun{Failed: true}).Wait(), "completed", map[string]string{"a": "completed", "b": "completed"})
+	workertest.CheckRun(t, h.Rerun(in, 1, &historyv1.Rerun{Failed: true}).Wait(), "completed", map[string]string{"a": "completed", "b": "completed"})
 	if n := c.Calls(); n["a"] != 1 || n["b"] != 2 {
 		t.Errorf("executions: %v", n)
 	}

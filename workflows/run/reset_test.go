@@ -12,6 +12,7 @@ import (
 	"go.temporal.io/sdk/client"
 
 	"switchyard/activities/executor/fake"
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workers/workertest"
 	"switchyard/workflows/limits"
@@ -78,7 +79,7 @@ func childExecutions(h *workertest.Handle) (all []*commonpb.WorkflowExecution) {
 
 // resetWorkers returns nodes, and the input of a run with two partitions and a child run, which block on their first
 // execution.
-func resetWorkers(t *testing.T, limits limits.Run) (*workertest.Nodes, *v1.RunInput) {
+func resetWorkers(t *testing.T, limits limits.Run) (*workertest.Nodes, *historyv1.RunInput) {
 	t.Helper()
 	limits.Instances, limits.PartitionInstances = 5, 4
 	old := []fake.Step{{Block: true, Output: "n=old"}, {Output: "n=new"}}
@@ -93,7 +94,7 @@ func resetWorkers(t *testing.T, limits limits.Run) (*workertest.Nodes, *v1.RunIn
 }
 
 // submitWithChildren submits the input of resetWorkers, and returns the run and its children when all of them run.
-func submitWithChildren(c *workertest.Nodes, in *v1.RunInput) (*workertest.Handle, []*commonpb.WorkflowExecution) {
+func submitWithChildren(c *workertest.Nodes, in *historyv1.RunInput) (*workertest.Handle, []*commonpb.WorkflowExecution) {
 	c.T.Helper()
 	h := c.Submit(in)
 	c.AwaitRunning("a")
@@ -114,7 +115,7 @@ func TestResetToBeforeChildrenEndsThem(t *testing.T) {
 	if calls := c.Calls(); calls["each"] != 16 || calls["a"] != 2 {
 		t.Errorf("executions: %v", calls)
 	}
-	for _, i := range instancesPage(reset, reset.Partition(0, "each", 4).ID, &v1.InstancesRequest{Task: "each", From: 4}).GetInstances() {
+	for _, i := range instancesPage(reset, reset.Partition(0, "each", 4).ID, &historyv1.InstancesRequest{Task: "each", From: 4}).GetInstances() {
 		if got := i.GetResult().GetOutput().GetFields()["n"].GetStringValue(); got != "new" {
 			t.Errorf("the output of instance %d is %q", i.GetIndex(), got)
 		}
@@ -245,7 +246,7 @@ func TestResetPartitionRunsItsInstancesAnew(t *testing.T) {
 	c.Fake.Release("a")
 	c.Fake.Release("each")
 	workertest.CheckRun(t, h.Wait(), "completed", map[string]string{"each": "completed", "child": "completed"})
-	for _, i := range instancesPage(h, part.ID, &v1.InstancesRequest{Task: "each", From: 4}).GetInstances() {
+	for _, i := range instancesPage(h, part.ID, &historyv1.InstancesRequest{Task: "each", From: 4}).GetInstances() {
 		if i.GetState() != "completed" || i.GetResult().GetOutput().GetFields()["n"].GetStringValue() != "new" {
 			t.Errorf("instance %d is %v", i.GetIndex(), i)
 		}

@@ -5,6 +5,7 @@ import (
 
 	"go.temporal.io/sdk/workflow"
 
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/core/dag"
 	"switchyard/workflows/core/flight"
@@ -46,7 +47,7 @@ type Runner struct {
 
 // Run executes a definition to its end. It returns the final status, shortened for children and for large runs. A run with
 // failed tasks ends with an application error and a cancelled run with a cancellation; both carry the status as their detail.
-func (runner Runner) Run(ctx workflow.Context, in *v1.RunInput) (*v1.StatusResponse, error) {
+func (runner Runner) Run(ctx workflow.Context, in *historyv1.RunInput) (*historyv1.StatusResponse, error) {
 	r := newRun(ctx, in, runner.Limits.WithDefaults())
 	if err := r.view.handleQueries(); err != nil {
 		return nil, err

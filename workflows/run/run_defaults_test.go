@@ -7,7 +7,7 @@ import (
 
 	"go.temporal.io/sdk/converter"
 
-	v1 "switchyard/proto/switchyard/v1"
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	"switchyard/workers"
 	"switchyard/workers/workertest"
 	"switchyard/workflows/definition"
@@ -15,9 +15,9 @@ import (
 )
 
 // startedInput returns the input of the newest execution of a run.
-func startedInput(h *workertest.Handle) *v1.RunInput {
+func startedInput(h *workertest.Handle) *historyv1.RunInput {
 	h.T.Helper()
-	in := &v1.RunInput{}
+	in := &historyv1.RunInput{}
 	if err := converter.GetDefaultDataConverter().FromPayloads(h.History("")[0].GetWorkflowExecutionStartedEventAttributes().GetInput(), in); err != nil {
 		h.T.Fatal(err)
 	}

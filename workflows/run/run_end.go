@@ -5,6 +5,7 @@ import (
 	"go.temporal.io/sdk/workflow"
 	"google.golang.org/protobuf/proto"
 
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/core/dag"
 	"switchyard/workflows/eventlog"
@@ -14,7 +15,7 @@ import (
 
 // finish reports the end of the run to the store, to Temporal, and to the placement queue, which then forgets the run and its
 // placements.
-func (r *run) finish(end *dag.End) (*v1.StatusResponse, error) {
+func (r *run) finish(end *dag.End) (*historyv1.StatusResponse, error) {
 	r.abandoned.awaitEnd()
 	now, by := r.now(), r.commands.cancelledBy()
 	if end.Reason == v1.ReasonRejected {
@@ -61,12 +62,12 @@ const maxResultBytes = 128 << 10
 
 // workflowResult returns the workflow result for a final status. A large status, or that of a child, is only in the store: the
 // result then holds how the run has ended and what locates the stored status.
-func workflowResult(status *v1.StatusResponse, child bool) *v1.StatusResponse {
+func workflowResult(status *historyv1.StatusResponse, child bool) *historyv1.StatusResponse {
 	if !child && proto.Size(status) <= maxResultBytes {
 		return status
 	}
 	run := status.GetRun()
-	return &v1.StatusResponse{
+	return &historyv1.StatusResponse{
 		Run: &v1.Run{
 			Id: run.GetId(), Name: run.GetName(), State: run.GetState(), Reason: run.GetReason(), Error: run.GetError(),
 			CreatedAt: run.GetCreatedAt(), CompletedAt: run.GetCompletedAt(), Generation: run.GetGeneration(),

@@ -6,6 +6,7 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 )
 
@@ -20,7 +21,7 @@ func TestWorkflowResult(t *testing.T) {
 		{bytes: maxResultBytes},
 		{bytes: 1000, child: true},
 	} {
-		status := &v1.StatusResponse{TaskCount: 1, Run: &v1.Run{Id: "a-1", State: "failed", Error: "why", Tasks: map[string]*v1.Task{
+		status := &historyv1.StatusResponse{TaskCount: 1, Run: &v1.Run{Id: "a-1", State: "failed", Error: "why", Tasks: map[string]*v1.Task{
 			"t": {State: "failed", Result: &v1.TaskResult{Stdout: strings.Repeat("x", test.bytes)}},
 		}}}
 		kept := workflowResult(status, test.child)

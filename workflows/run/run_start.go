@@ -8,6 +8,7 @@ import (
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
 
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/core/dag"
 	"switchyard/workflows/definition"
@@ -107,7 +108,7 @@ func (r *run) failStart(kind string, err error) error {
 func (r *run) readInput() error {
 	whole := r.received
 	if key := whole.GetStored(); key != "" {
-		whole = &v1.RunInput{}
+		whole = &historyv1.RunInput{}
 		if err := r.store.mustNow("load its definition and input", names.LoadInputActivity, whole, key); err != nil {
 			return fmt.Errorf("load the definition and input of the run: %w", err)
 		}

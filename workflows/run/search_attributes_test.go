@@ -14,6 +14,7 @@ import (
 
 	"switchyard/activities/executor/fake"
 	"switchyard/activities/library"
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workers/workertest"
 	"switchyard/workflows/definition"
@@ -61,11 +62,11 @@ func TestRunShowsSearchAttributes(t *testing.T) {
 		got.Owner != "ann" || got.Batch != "night-7" || !strings.Contains(got.Text, "reads meters a b") {
 		t.Errorf("while it runs: %+v", got)
 	}
-	if err := sendUpdate(h, names.PauseUpdate, &v1.RunCommand{}); err != nil {
+	if err := sendUpdate(h, names.PauseUpdate, &historyv1.RunCommand{}); err != nil {
 		t.Fatal(err)
 	}
 	workertest.Eventually(t, "visibility knows that the run is paused", func() bool { return searchAttributes(h).State == "paused" })
-	if err := sendUpdate(h, names.ResumeUpdate, &v1.RunCommand{}); err != nil {
+	if err := sendUpdate(h, names.ResumeUpdate, &historyv1.RunCommand{}); err != nil {
 		t.Fatal(err)
 	}
 	workertest.Eventually(t, "visibility knows that the run continues", func() bool { return searchAttributes(h).State == "running" })

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"switchyard/activities/executor/fake"
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workers/workertest"
 )
@@ -28,7 +29,7 @@ func TestStatusPagesReturnEachChangeOnce(t *testing.T) {
 
 	seen := map[string]int{}
 	pages := 0
-	req := &v1.StatusRequest{MaxBytes: 500}
+	req := &historyv1.StatusRequest{MaxBytes: 500}
 	for more := true; more; pages++ {
 		res := h.Status(req)
 		for name, task := range res.GetRun().GetTasks() {

@@ -5,6 +5,7 @@ import (
 
 	"go.temporal.io/sdk/workflow"
 
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/core/dag"
 	"switchyard/workflows/limits"
@@ -17,7 +18,7 @@ func TestHoldAndPauseShowWhoAndWhy(t *testing.T) {
 	env.ExecuteWorkflow(func(ctx workflow.Context) error {
 		def := &v1.Definition{Name: "steered", Tasks: map[string]*v1.TaskDefinition{"late": {Type: v1.TypeShell}}}
 		r := newRun(ctx, nil, limits.Run{}.WithDefaults())
-		r.in = &v1.RunInput{Definition: def, State: &v1.RunState{}}
+		r.in = &historyv1.RunInput{Definition: def, State: &historyv1.RunState{}}
 		var err error
 		if r.graph, err = dag.NewGraph(def, nil); err != nil {
 			return err
@@ -37,17 +38,17 @@ func TestHoldAndPauseShowWhoAndWhy(t *testing.T) {
 				t.Errorf("the run shows %q, want %q", shown.GetError(), run)
 			}
 		}
-		r.controls.hold(0, &v1.TaskCommand{Task: "late", By: "ann", Reason: "not yet"})
-		r.controls.pause(&v1.RunCommand{By: "bob", Reason: "lunch"})
+		r.controls.hold(0, &historyv1.TaskCommand{Task: "late", By: "ann", Reason: "not yet"})
+		r.controls.pause(&historyv1.RunCommand{By: "bob", Reason: "lunch"})
 		want("by ann: not yet", "paused by bob: lunch")
 		if runState := r.handover.runState(); runState.GetHeldBy()["late"] != "by ann: not yet" || runState.GetPausedBy() != "paused by bob: lunch" {
 			t.Errorf("the next execution is given %v", runState)
 		}
-		r.controls.unhold(0, &v1.TaskCommand{Task: "late"})
-		r.controls.resume(&v1.RunCommand{})
+		r.controls.unhold(0, &historyv1.TaskCommand{Task: "late"})
+		r.controls.resume(&historyv1.RunCommand{})
 		want("", "")
-		r.controls.hold(0, &v1.TaskCommand{Task: "late"})
-		r.controls.pause(&v1.RunCommand{})
+		r.controls.hold(0, &historyv1.TaskCommand{Task: "late"})
+		r.controls.pause(&historyv1.RunCommand{})
 		want("by a person", "")
 		return nil
 	})

@@ -8,6 +8,7 @@ import (
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
 
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/core/dag"
 	"switchyard/workflows/core/flight"
@@ -40,7 +41,7 @@ type (
 		perform(ctx workflow.Context, do func() error) error
 		awaitAnswer(ctx workflow.Context, isDone func() bool) error
 		target(name string, may func(int) error) (int, error)
-		validateTarget(may func(int) error) func(*v1.TaskCommand) error
+		validateTarget(may func(int) error) func(*historyv1.TaskCommand) error
 	}
 	steeringOutbox interface {
 		watch(future workflow.Future, onReady func(workflow.Future))
@@ -50,14 +51,14 @@ type (
 
 // newSteeringHandler returns the handler of a command for a task's running attempt. The attempt's node performs the action,
 // then did is called.
-func (st *steering) newSteeringHandler(name, description, action string, may func(int) error, did func(int, *v1.TaskCommand)) updateHandler {
-	validate := func(c *v1.TaskCommand) error {
+func (st *steering) newSteeringHandler(name, description, action string, may func(int) error, did func(int, *historyv1.TaskCommand)) updateHandler {
+	validate := func(c *historyv1.TaskCommand) error {
 		if st.requests >= st.limits.NodeRequests {
 			return refuse(names.TaskStateError, fmt.Errorf("%d requests to nodes of this run have no answer yet; try again", st.requests))
 		}
 		return st.commands.validateTarget(may)(c)
 	}
-	return newUpdateHandler(st.execution, name, description, validate, func(ctx workflow.Context, c *v1.TaskCommand) error {
+	return newUpdateHandler(st.execution, name, description, validate, func(ctx workflow.Context, c *historyv1.TaskCommand) error {
 		st.requests++
 		defer func() { st.requests-- }()
 		var s *steerRequest
@@ -100,7 +101,7 @@ func (st *steering) await(ctx workflow.Context, s *steerRequest) error {
 func (st *steering) steer(i int, action string, did func()) *steerRequest {
 	s, att, claim := &steerRequest{}, st.flight.AttemptOf(i), st.core.Task(i).Claim
 	st.flight.Steered(att)
-	req := &v1.SteerRequest{RunId: st.id, Chain: st.chain, Task: st.core.Name(i), Claim: claim, Action: action}
+	req := &historyv1.SteerRequest{RunId: st.id, Chain: st.chain, Task: st.core.Name(i), Claim: claim, Action: action}
 	call := options.Steer(att.Node, action+" "+st.core.Name(i))
 	if action == actionRestart {
 		call = options.Restart(att.Node, action+" "+st.core.Name(i))
@@ -109,7 +110,7 @@ func (st *steering) steer(i int, action string, did func()) *steerRequest {
 		st.flight.SteeringAnswered(att)
 		s.done = true
 		suspends := action == actionPause || action == actionResume
-		var res v1.SteerResponse
+		var res historyv1.SteerResponse
 		switch err := f.Get(st.ctx, &res); {
 		case err != nil:
 			// The node may have done it regardless. In that case the task can be resumed.
@@ -191,12 +192,12 @@ func endingWord(f dag.Failure) string {
 	return f.State
 }
 
-func (st *steering) taskPaused(i int, c *v1.TaskCommand) {
+func (st *steering) taskPaused(i int, c *historyv1.TaskCommand) {
 	st.fly(st.flight.Suspend(i, cmp.Or(phrase.Because(phrase.By("", c.GetBy()), c.GetReason()), "by a person")))
 	st.logTask(i, v1.EventPaused, c)
 }
 
-func (st *steering) taskResumed(i int, c *v1.TaskCommand) {
+func (st *steering) taskResumed(i int, c *historyv1.TaskCommand) {
 	st.fly(st.flight.Suspend(i, ""))
 	st.logTask(i, v1.EventResumed, c)
 }

@@ -3,6 +3,7 @@ package run
 import (
 	"fmt"
 
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/core/flight"
 )
@@ -32,6 +33,10 @@ func (st *steering) maySteerLasting(i int, action string) error {
 }
 
 // taskStopped records who has stopped task i.
-func (st *steering) taskStopped(i int, c *v1.TaskCommand) { st.status.SetSteeredBy(i, c.GetBy()) }
+func (st *steering) taskStopped(i int, c *historyv1.TaskCommand) {
+	st.status.SetSteeredBy(i, c.GetBy())
+}
 
-func (st *steering) taskRestarted(i int, c *v1.TaskCommand) { st.logTask(i, v1.EventRestarted, c) }
+func (st *steering) taskRestarted(i int, c *historyv1.TaskCommand) {
+	st.logTask(i, v1.EventRestarted, c)
+}

@@ -11,6 +11,7 @@ import (
 
 	"switchyard/activities/executor/fake"
 	"switchyard/dev/testneeds"
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workers"
 	"switchyard/workers/workertest"
@@ -30,7 +31,9 @@ func TestPausedRunAndHeldTaskStartNothing(t *testing.T) {
 		doomed: {type: shell, spec: {command: x}}}}`))
 	// There is no node yet, and a task that waits for one can be held.
 	h.AwaitTask("a", func(x *v1.Task) bool { return x.GetError() != "" })
-	command := func(task string) *v1.TaskCommand { return &v1.TaskCommand{Task: task, Reason: "for a test", By: "me"} }
+	command := func(task string) *historyv1.TaskCommand {
+		return &historyv1.TaskCommand{Task: task, Reason: "for a test", By: "me"}
+	}
 	do := func(update string, arg any) {
 		t.Helper()
 		if err := sendUpdate(h, update, arg); err != nil {
@@ -43,27 +46,27 @@ func TestPausedRunAndHeldTaskStartNothing(t *testing.T) {
 	wantRefused(t, sendUpdate(h, names.HoldUpdate, command("nobody")), names.UnknownTaskError, "nobody")
 	wantRefused(t, sendUpdate(h, names.ReleaseUpdate, command("b")), names.TaskStateError, "not held")
 	wantRefused(t, sendUpdate(h, names.ApproveUpdate, command("b")), names.TaskStateError, "type shell")
-	wantRefused(t, sendUpdate(h, names.ResumeUpdate, &v1.RunCommand{}), names.TaskStateError, "not paused")
+	wantRefused(t, sendUpdate(h, names.ResumeUpdate, &historyv1.RunCommand{}), names.TaskStateError, "not paused")
 	c.Start("n")
 	c.AwaitRunning("doomed")
 	wantRefused(t, sendUpdate(h, names.HoldUpdate, command("doomed")), names.TaskStateError, "only a task that has not started")
 	do(names.CancelTaskUpdate, command("doomed"))
 	h.AwaitTask("doomed", func(x *v1.Task) bool { return x.GetState() == "cancelled" })
 	wantRefused(t, sendUpdate(h, names.CancelTaskUpdate, command("doomed")), names.TaskStateError, "ended")
-	if a := h.Status(&v1.StatusRequest{}).GetRun().GetTasks()["a"]; !a.GetHeld() || a.GetState() != "queued" || c.Calls()["a"] != 0 {
+	if a := h.Status(&historyv1.StatusRequest{}).GetRun().GetTasks()["a"]; !a.GetHeld() || a.GetState() != "queued" || c.Calls()["a"] != 0 {
 		t.Errorf("a is %v", a)
 	}
-	do(names.PauseUpdate, &v1.RunCommand{Reason: "lunch"})
-	wantRefused(t, sendUpdate(h, names.PauseUpdate, &v1.RunCommand{}), names.TaskStateError, "already paused")
+	do(names.PauseUpdate, &historyv1.RunCommand{Reason: "lunch"})
+	wantRefused(t, sendUpdate(h, names.PauseUpdate, &historyv1.RunCommand{}), names.TaskStateError, "already paused")
 	do(names.ReleaseUpdate, command("a"))
-	if run := h.Status(&v1.StatusRequest{}).GetRun(); run.GetState() != "paused" || run.GetTasks()["a"].GetHeld() || c.Calls()["a"] != 0 {
+	if run := h.Status(&historyv1.StatusRequest{}).GetRun(); run.GetState() != "paused" || run.GetTasks()["a"].GetHeld() || c.Calls()["a"] != 0 {
 		t.Errorf("the run is %s", workertest.Summary(run))
 	}
-	do(names.ResumeUpdate, &v1.RunCommand{})
+	do(names.ResumeUpdate, &historyv1.RunCommand{})
 	c.AwaitRunning("a")
 	c.Fake.Release("a")
 	h.AwaitTask("c", func(x *v1.Task) bool { return x.GetState() == "completed" })
-	if run := h.Status(&v1.StatusRequest{}).GetRun(); run.GetState() != "running" || run.GetTasks()["each"].GetState() != "pending" || !run.GetTasks()["each"].GetHeld() {
+	if run := h.Status(&historyv1.StatusRequest{}).GetRun(); run.GetState() != "running" || run.GetTasks()["each"].GetState() != "pending" || !run.GetTasks()["each"].GetHeld() {
 		t.Errorf("the run is %s", workertest.Summary(run))
 	}
 	do(names.ReleaseUpdate, command("each"))
@@ -118,7 +121,7 @@ func TestPausedTaskIsSuspendedAndResumed(t *testing.T) {
 		mustUpdate(h, names.PauseTaskUpdate, task)
 	}
 	refused(names.PauseTaskUpdate, "a", "already paused")
-	run := h.Status(&v1.StatusRequest{}).GetRun()
+	run := h.Status(&historyv1.StatusRequest{}).GetRun()
 	if a := run.Tasks["a"]; a.GetState() != "paused" || a.GetReason() != "suspended" || a.GetError() != "by me: for a test" || !isPaused(c, "a") {
 		t.Errorf("a is %v", a)
 	}
@@ -167,7 +170,7 @@ func TestPauseReportsUnreachableNode(t *testing.T) {
 	l.Cut()
 	wantRefused(t, sendUpdate(h, names.PauseTaskUpdate, command("a")), names.TaskStateError, "did not answer in time")
 	l.Mend()
-	if a := h.Status(&v1.StatusRequest{}).GetRun().Tasks["a"]; a.GetState() != "assigned" {
+	if a := h.Status(&historyv1.StatusRequest{}).GetRun().Tasks["a"]; a.GetState() != "assigned" {
 		t.Errorf("a is %v", a)
 	}
 	mustUpdate(h, names.ResumeTaskUpdate, "a")
@@ -341,7 +344,7 @@ func TestInstancesInPartitionsAreSteeredThere(t *testing.T) {
 	child := h.Partition(0, "each", 4)
 	wantRefused(t, sendUpdate(h, names.PauseTaskUpdate, command("each[6]")), names.UnknownTaskError, "each[6]")
 	mustUpdate(child, names.PauseTaskUpdate, "each[6]")
-	if i := instancesPage(h, child.ID, &v1.InstancesRequest{Task: "each", From: 6}).GetInstances()[0]; i.GetState() != "paused" || i.GetReason() != "suspended" {
+	if i := instancesPage(h, child.ID, &historyv1.InstancesRequest{Task: "each", From: 6}).GetInstances()[0]; i.GetState() != "paused" || i.GetReason() != "suspended" {
 		t.Errorf("each[6] is %v", i)
 	}
 	h.AwaitTask("each", func(x *v1.Task) bool { return x.GetCounts()["paused"] == 1 })

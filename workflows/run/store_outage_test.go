@@ -11,6 +11,7 @@ import (
 
 	"switchyard/activities/executor/fake"
 	"switchyard/activities/store/storekey"
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workers"
 	"switchyard/workers/workertest"
@@ -86,24 +87,24 @@ func TestRunsWaitForStore(t *testing.T) {
 	for _, task := range []string{"gate", "inner", "failing", "stored", "cancelled-gate"} {
 		c.Fake.Release(task)
 	}
-	runs["again"] = failed.Rerun(failing, 1, &v1.Rerun{Failed: true})
+	runs["again"] = failed.Rerun(failing, 1, &historyv1.Rerun{Failed: true})
 	workertest.Eventually(t, "a run that is done again says why it has not begun", func() bool {
-		value, err := c.Conn.QueryWorkflow(t.Context(), failed.ID, "", names.StatusQuery, &v1.StatusRequest{})
-		var s v1.StatusResponse
+		value, err := c.Conn.QueryWorkflow(t.Context(), failed.ID, "", names.StatusQuery, &historyv1.StatusRequest{})
+		var s historyv1.StatusResponse
 		return err == nil && value.Get(&s) == nil && s.GetRun().GetState() == "pending" && strings.HasPrefix(s.GetRun().GetProblem(), "waits to load the state")
 	})
-	problem := func(h *workertest.Handle) string { return h.Status(&v1.StatusRequest{}).GetRun().GetProblem() }
+	problem := func(h *workertest.Handle) string { return h.Status(&historyv1.StatusRequest{}).GetRun().GetProblem() }
 	for name, wants := range map[string]string{
 		"condition": "waits to evaluate conditions: ", "fan-out": "waits to evaluate conditions: ",
 		"retry": "waits to save its status: ", "continued": "waits to save its events: ", "cancel": "waits to evaluate conditions: ",
 		"cancel-collect": "waits to collect the outputs of many-large: ",
 	} {
 		workertest.Eventually(t, "the run of "+name+" says why it waits", func() bool {
-			s := runs[name].Status(&v1.StatusRequest{}).GetRun()
+			s := runs[name].Status(&historyv1.StatusRequest{}).GetRun()
 			return s.GetState() == "running" && strings.HasPrefix(s.GetProblem(), wants) && strings.Contains(s.GetProblem(), "the folder is away")
 		})
 	}
-	child := &workertest.Handle{Nodes: c, ID: runs["child"].Status(&v1.StatusRequest{}).GetRun().GetTasks()["child"].GetChildRun()}
+	child := &workertest.Handle{Nodes: c, ID: runs["child"].Status(&historyv1.StatusRequest{}).GetRun().GetTasks()["child"].GetChildRun()}
 	workertest.Eventually(t, "the child run says why it waits", func() bool { return problem(child) != "" })
 	for _, name := range []string{"cancel", "cancel-collect"} {
 		runs[name].Cancel(nil)
@@ -140,7 +141,7 @@ func TestRunsWaitForStore(t *testing.T) {
 		}
 	}
 	for name, h := range runs {
-		var kept v1.StatusResponse
+		var kept historyv1.StatusResponse
 		generation := int32(0)
 		if name == "again" {
 			generation = 1
@@ -171,12 +172,12 @@ func TestCancelledChildrenInPreparationDoNotStart(t *testing.T) {
 	c.Fake.Release("gate")
 	for _, h := range []*workertest.Handle{all, some} {
 		workertest.Eventually(t, "it waits", func() bool {
-			return strings.HasPrefix(h.Status(&v1.StatusRequest{}).GetRun().GetProblem(), "waits to prepare child workflows")
+			return strings.HasPrefix(h.Status(&historyv1.StatusRequest{}).GetRun().GetProblem(), "waits to prepare child workflows")
 		})
 	}
 	all.Cancel(nil)
 	for _, task := range []string{"each[3]", "each[31]", "each[32]", "each[39]"} {
-		if err := sendUpdate(some, names.CancelTaskUpdate, &v1.TaskCommand{Task: task}); err != nil {
+		if err := sendUpdate(some, names.CancelTaskUpdate, &historyv1.TaskCommand{Task: task}); err != nil {
 			t.Error(err)
 		}
 	}
@@ -186,7 +187,7 @@ func TestCancelledChildrenInPreparationDoNotStart(t *testing.T) {
 	if counts := some.Wait().GetTasks()["each"].GetCounts(); counts["completed"] != 36 || counts["cancelled"] != 4 || c.Calls()["a"] != 36 {
 		t.Errorf("each: %v, %d children have run", counts, c.Calls()["a"])
 	}
-	for _, i := range instancesPage(some, some.ID, &v1.InstancesRequest{Task: "each", Limit: 40}).GetInstances() {
+	for _, i := range instancesPage(some, some.ID, &historyv1.InstancesRequest{Task: "each", Limit: 40}).GetInstances() {
 		if i.GetState() != "completed" {
 			continue
 		}

@@ -6,6 +6,7 @@ import (
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
 
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/definition"
 	"switchyard/workflows/names"
@@ -15,7 +16,7 @@ import (
 // every reader of the run's input finds the definition there. It always returns an error, which is the error of the workflow.
 func (r *run) beginStored() error {
 	r.view.readAttributes()
-	var whole v1.RunInput
+	var whole historyv1.RunInput
 	home := names.Home(r.self, chainOf(workflow.GetInfo(r.root), ""))
 	if err := r.store.mustNow("read workflow "+r.received.GetWorkflow(), names.LoadWorkflowActivity, &whole, home, r.received); err != nil {
 		return r.failStart("bad_definition", errors.New(causeOf(err)))

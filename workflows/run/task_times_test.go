@@ -8,6 +8,7 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"switchyard/activities/executor/fake"
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workers/workertest"
 	"switchyard/workflows/limits"
@@ -37,7 +38,7 @@ func TestTasksReportWhenTheyWereQueued(t *testing.T) {
 	h := c.Submit(c.InputOf(def))
 	h.AwaitTask("t11", func(x *v1.Task) bool { return x.GetState() == "completed" })
 	c.AwaitRunning("slow")
-	open := h.Status(&v1.StatusRequest{}).GetRun().GetTasks()
+	open := h.Status(&historyv1.StatusRequest{}).GetRun().GetTasks()
 	if len(executionsOf(h)) < 2 {
 		t.Error("the run has one execution")
 	}
@@ -64,7 +65,7 @@ func TestTasksReportWhenTheyWereQueued(t *testing.T) {
 		}
 	}
 
-	tasks := h.Rerun(c.InputOf(def), 1, &v1.Rerun{From: []string{"dead"}}).Wait().GetTasks()
+	tasks := h.Rerun(c.InputOf(def), 1, &historyv1.Rerun{From: []string{"dead"}}).Wait().GetTasks()
 	was, is := run.GetTasks()["each"].GetInstances()[1], tasks["each"].GetInstances()[1]
 	if !is.GetCreatedAt().AsTime().Equal(was.GetCreatedAt().AsTime()) || !is.GetQueuedAt().AsTime().Equal(was.GetQueuedAt().AsTime()) || tasks["build"].GetResult().GetContextUpdate() == nil {
 		t.Errorf("in the next generation %v is %v", was, is)

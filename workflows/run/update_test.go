@@ -10,6 +10,7 @@ import (
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/temporal"
 
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workers/workertest"
 	"switchyard/workflows/limits"
@@ -43,12 +44,12 @@ func wantRefused(t *testing.T, err error, kind, text string) {
 // retryTask retries a dead letter of the open run.
 func retryTask(h *workertest.Handle, task string) error {
 	h.T.Helper()
-	return sendUpdate(h, names.RetryUpdate, &v1.RetryTaskRequest{Task: task})
+	return sendUpdate(h, names.RetryUpdate, &historyv1.RetryTaskRequest{Task: task})
 }
 
 // command returns a user's command for a task.
-func command(task string) *v1.TaskCommand {
-	return &v1.TaskCommand{Task: task, Reason: "for a test", By: "me"}
+func command(task string) *historyv1.TaskCommand {
+	return &historyv1.TaskCommand{Task: task, Reason: "for a test", By: "me"}
 }
 
 // mustUpdate sends an update and fails the test if it is refused. It sends the update again if a node is slow.
@@ -77,7 +78,7 @@ func TestUpdatesAndSignalsNeverExhaustAnExecution(t *testing.T) {
 	y := workertest.SharedWithin(t, fewUpdates())
 	hold := func(h *workertest.Handle) {
 		for _, update := range []string{names.HoldUpdate, names.ReleaseUpdate} {
-			err := sendUpdate(h, update, &v1.TaskCommand{Task: "after"})
+			err := sendUpdate(h, update, &historyv1.TaskCommand{Task: "after"})
 			// The server repeats an update whose answer got lost when the run continued as new.
 			if app, ok := errors.AsType[*temporal.ApplicationError](err); err != nil && (!ok || app.Type() != names.TaskStateError) {
 				h.T.Fatal(err)
@@ -87,7 +88,7 @@ func TestUpdatesAndSignalsNeverExhaustAnExecution(t *testing.T) {
 	for name, send := range map[string]func(*workertest.Handle){
 		"updates": hold,
 		"signals": func(h *workertest.Handle) {
-			if err := h.Conn.SignalWorkflow(h.T.Context(), h.ID, "", names.ApproveUpdate, &v1.TaskCommand{Task: "slow"}); err != nil {
+			if err := h.Conn.SignalWorkflow(h.T.Context(), h.ID, "", names.ApproveUpdate, &historyv1.TaskCommand{Task: "slow"}); err != nil {
 				h.T.Fatal(err)
 			}
 		},
@@ -127,10 +128,10 @@ func TestUpdatesAndSignalsNeverExhaustAnExecution(t *testing.T) {
 			hold(h)
 			return len(executionsOf(h)) > 2
 		})
-		if run := h.Status(&v1.StatusRequest{}).GetRun(); run.GetState() != v1.RunPendingApproval || c.Calls()["slow"] > 0 {
+		if run := h.Status(&historyv1.StatusRequest{}).GetRun(); run.GetState() != v1.RunPendingApproval || c.Calls()["slow"] > 0 {
 			t.Errorf("the run is %v", run)
 		}
-		if err := sendUpdate(h, names.ApproveRunUpdate, &v1.RunCommand{By: "bob"}); err != nil {
+		if err := sendUpdate(h, names.ApproveRunUpdate, &historyv1.RunCommand{By: "bob"}); err != nil {
 			t.Fatal(err)
 		}
 		workertest.CheckRun(t, h.Wait(), v1.RunCompleted, map[string]string{"slow": v1.TaskCompleted, "after": v1.TaskCompleted})

@@ -1,7 +1,7 @@
 package run
 
 import (
-	v1 "switchyard/proto/switchyard/v1"
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	"switchyard/workflows/names"
 )
 
@@ -10,7 +10,7 @@ import (
 const maxUnstoredFactor = 4
 
 // unstoredEvents returns the request that stores the next slice of events.
-func (v *view) unstoredEvents() *v1.SaveEventsRequest {
+func (v *view) unstoredEvents() *historyv1.SaveEventsRequest {
 	req := v.log.Unstored(v.self, v.in.GetGeneration())
 	req.Chain = v.selfChain
 	return req

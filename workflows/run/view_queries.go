@@ -3,6 +3,7 @@ package run
 import (
 	"go.temporal.io/sdk/workflow"
 
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/names"
 )
@@ -18,7 +19,7 @@ func (v *view) handleQueries() error {
 	return workflow.SetQueryHandler(v.root, names.InstancesQuery, v.answerInstances)
 }
 
-func (v *view) answerStatus(req *v1.StatusRequest) (*v1.StatusResponse, error) {
+func (v *view) answerStatus(req *historyv1.StatusRequest) (*historyv1.StatusResponse, error) {
 	if v.status == nil {
 		return v.notBegun()
 	}
@@ -33,30 +34,30 @@ func (v *view) answerStatus(req *v1.StatusRequest) (*v1.StatusResponse, error) {
 	return res, nil
 }
 
-func (v *view) answerEvents(req *v1.EventsRequest) (*v1.EventsResponse, error) {
+func (v *view) answerEvents(req *historyv1.EventsRequest) (*historyv1.EventsResponse, error) {
 	if v.log == nil {
 		return nil, errNotBegun
 	}
 	return v.log.Answer(req)
 }
 
-func (v *view) answerInstances(req *v1.InstancesRequest) (*v1.InstancesResponse, error) {
+func (v *view) answerInstances(req *historyv1.InstancesRequest) (*historyv1.InstancesResponse, error) {
 	if v.status == nil {
 		return nil, errNotBegun
 	}
 	if child, open := v.fanOuts.ChildOf(req); child != "" {
 		i, _ := v.graph.Index(req.GetTask())
-		return &v1.InstancesResponse{Next: req.GetFrom(), Child: child, Open: open, Items: v.records.ItemsOf(i, v.graph.Definition(i))}, nil
+		return &historyv1.InstancesResponse{Next: req.GetFrom(), Child: child, Open: open, Items: v.records.ItemsOf(i, v.graph.Definition(i))}, nil
 	}
 	return v.status.Instances(req)
 }
 
 // notBegun returns the status of a run that still waits for its input.
-func (v *view) notBegun() (*v1.StatusResponse, error) {
+func (v *view) notBegun() (*historyv1.StatusResponse, error) {
 	if v.store.shownProblem() == "" {
 		return nil, errNotBegun
 	}
-	return &v1.StatusResponse{Chain: v.selfChain, Run: &v1.Run{
+	return &historyv1.StatusResponse{Chain: v.selfChain, Run: &v1.Run{
 		Id: v.self, Name: v.wanted.Workflow, State: v1.RunPending, Generation: v.in.GetGeneration(), Problem: v.store.shownProblem(),
 	}}, nil
 }

@@ -3,6 +3,7 @@ package run
 import (
 	"testing"
 
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/core/dag"
 )
@@ -47,8 +48,8 @@ func TestDeadLettersOfPartitionsCount(t *testing.T) {
 	d := apply(x, x.core.Start())
 	x.core.Apply(dag.Placed{Task: d.Place[0], Claim: x.core.Task(0).Claim, Node: "node-1"})
 	x.core.Apply(dag.Ended{Task: 0, Claim: x.core.Task(0).Claim, State: v1.TaskFailed, ExitCode: 1})
-	x.fanOuts.Restore(0, &v1.TaskState{
-		Task: &v1.Task{Counts: map[string]int32{v1.TaskDeadLetter: 3}}, Partitions: []*v1.PartitionReport{{Over: true}},
+	x.fanOuts.Restore(0, &historyv1.TaskState{
+		Task: &v1.Task{Counts: map[string]int32{v1.TaskDeadLetter: 3}}, Partitions: []*historyv1.PartitionReport{{Over: true}},
 	})
 	v := &view{execution: x}
 	if got, want := v.countDeadLetters(), 3+x.core.Count(v1.TaskDeadLetter); got != want {
@@ -61,15 +62,15 @@ func TestStatusBeforeTheRunBegins(t *testing.T) {
 	t.Parallel()
 	s := &storeCalls{}
 	v := &view{execution: &execution{identity: identity{self: "run"}}, store: s}
-	if _, err := v.answerStatus(&v1.StatusRequest{}); err != errNotBegun {
+	if _, err := v.answerStatus(&historyv1.StatusRequest{}); err != errNotBegun {
 		t.Errorf("the answer is %v", err)
 	}
 	s.problem = "waits to load its input: the disk is full"
-	res, err := v.answerStatus(&v1.StatusRequest{})
+	res, err := v.answerStatus(&historyv1.StatusRequest{})
 	if err != nil || res.GetRun().GetState() != v1.RunPending || res.GetRun().GetProblem() != s.problem {
 		t.Errorf("%v, %v", res, err)
 	}
-	if _, err := v.answerEvents(&v1.EventsRequest{}); err != errNotBegun {
+	if _, err := v.answerEvents(&historyv1.EventsRequest{}); err != errNotBegun {
 		t.Errorf("events: %v", err)
 	}
 }

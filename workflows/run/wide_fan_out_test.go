@@ -7,7 +7,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"switchyard/dev/testneeds"
-	v1 "switchyard/proto/switchyard/v1"
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	"switchyard/workers"
 	"switchyard/workers/workertest"
 	"switchyard/workflows/limits"
@@ -31,15 +31,15 @@ func manyInstances(t *testing.T, count, events int) {
 		each: {type: shell, spec: {command: x}, parallel: %d, batch: 50},
 		z: {type: shell, spec: {command: x}, dependsOn: [each]}}}`, count)))
 	c.AwaitRunning("z") // polling thousands of instances all the time would slow the run down
-	res := h.Status(&v1.StatusRequest{})
+	res := h.Status(&historyv1.StatusRequest{})
 	each := res.GetRun().GetTasks()["each"]
 	if int(each.GetCount()) != count || int(each.GetCounts()["completed"]) != count || len(each.GetInstances()) > 1000 {
 		t.Errorf("%d instances, %v, %d of them shown", each.GetCount(), each.GetCounts(), len(each.GetInstances()))
 	}
 	for res.GetMore() {
-		res = h.Status(&v1.StatusRequest{Since: res.GetRevision()})
+		res = h.Status(&historyv1.StatusRequest{Since: res.GetRevision()})
 	}
-	if res := h.Status(&v1.StatusRequest{Since: res.GetRevision() - 1}); proto.Size(res) > 2000 {
+	if res := h.Status(&historyv1.StatusRequest{Since: res.GetRevision() - 1}); proto.Size(res) > 2000 {
 		t.Errorf("news of %d bytes", proto.Size(res))
 	}
 	c.Fake.Release("z")

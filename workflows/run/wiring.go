@@ -6,13 +6,13 @@ import (
 
 	"go.temporal.io/sdk/workflow"
 
-	v1 "switchyard/proto/switchyard/v1"
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	"switchyard/workflows/core/flight"
 	"switchyard/workflows/limits"
 )
 
 // newRun returns a run that has only its input. It creates the components and gives each the others that it needs.
-func newRun(root workflow.Context, received *v1.RunInput, limits limits.Run) *run {
+func newRun(root workflow.Context, received *historyv1.RunInput, limits limits.Run) *run {
 	ctx, _ := workflow.NewDisconnectedContext(root)
 	info := workflow.GetInfo(root)
 	x := &execution{

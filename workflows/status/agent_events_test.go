@@ -10,19 +10,20 @@ import (
 	"google.golang.org/protobuf/types/known/structpb"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/core/dag"
 	"switchyard/workflows/core/flight"
 )
 
 // agentAnswer returns the answer of an agent's attempt with a number of turns and one tool call in each.
-func agentAnswer(turns int) *v1.ExecuteResponse {
-	res := &v1.ExecuteResponse{StartedAt: timestamppb.New(time.Unix(1, 0)), Result: &v1.TaskResult{Output: &structpb.Struct{}, Agent: &v1.AgentUsage{Turns: int32(turns)}}}
+func agentAnswer(turns int) *historyv1.ExecuteResponse {
+	res := &historyv1.ExecuteResponse{StartedAt: timestamppb.New(time.Unix(1, 0)), Result: &v1.TaskResult{Output: &structpb.Struct{}, Agent: &v1.AgentUsage{Turns: int32(turns)}}}
 	for n := range turns {
 		at := timestamppb.New(time.Unix(int64(2*n+2), 0))
 		res.AgentEvents = append(res.AgentEvents,
-			&v1.AgentEvent{At: at, Event: v1.EventTurn, Turn: int32(n + 1), TookMs: 500, InputTokens: 1200, OutputTokens: 30, CostUsd: 0.25},
-			&v1.AgentEvent{At: at, Event: v1.EventToolCall, Turn: int32(n + 1), TookMs: 1500, Tool: "shell", Error: "exit code 1"})
+			&historyv1.AgentEvent{At: at, Event: v1.EventTurn, Turn: int32(n + 1), TookMs: 500, InputTokens: 1200, OutputTokens: 30, CostUsd: 0.25},
+			&historyv1.AgentEvent{At: at, Event: v1.EventToolCall, Turn: int32(n + 1), TookMs: 1500, Tool: "shell", Error: "exit code 1"})
 	}
 	return res
 }

@@ -7,6 +7,7 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/core/dag"
 	"switchyard/workflows/eventlog"
@@ -87,7 +88,7 @@ func (s *Status) instanceMessage(i int) *v1.Instance {
 
 // Answer answers the status query with everything that has changed since a revision, oldest change first, up to a size limit. A
 // task is included whenever one of its shown instances has changed. Answer does not modify the status.
-func (s *Status) Answer(req *v1.StatusRequest) (*v1.StatusResponse, error) {
+func (s *Status) Answer(req *historyv1.StatusRequest) (*historyv1.StatusResponse, error) {
 	limit := int(req.GetMaxBytes())
 	if limit <= 0 || limit > eventlog.MaxAnswerBytes {
 		limit = eventlog.MaxAnswerBytes
@@ -117,25 +118,25 @@ func (s *Status) Answer(req *v1.StatusRequest) (*v1.StatusResponse, error) {
 }
 
 // AddCheckpoints adds the checkpoints of all tasks and instances that have not completed to an answer.
-func (s *Status) AddCheckpoints(res *v1.StatusResponse) {
+func (s *Status) AddCheckpoints(res *historyv1.StatusResponse) {
 	for i := range s.entries {
 		s.addCheckpoint(res, i)
 	}
 }
 
-func (s *Status) addCheckpoint(res *v1.StatusResponse, i int) {
+func (s *Status) addCheckpoint(res *historyv1.StatusResponse, i int) {
 	checkpoint := s.records.Of(i).Checkpoint
 	if checkpoint == nil || v1.IsTaskSuccess(s.entries[i].state) {
 		return
 	}
 	if res.Checkpoints == nil {
-		res.Checkpoints = map[string]*v1.Checkpoint{}
+		res.Checkpoints = map[string]*historyv1.Checkpoint{}
 	}
 	res.Checkpoints[s.name(i)] = checkpoint
 }
 
 // part returns a function that adds task i to an answer, and the number of bytes that it adds.
-func (s *Status) part(res *v1.StatusResponse, i int) (add func(), bytes int) {
+func (s *Status) part(res *historyv1.StatusResponse, i int) (add func(), bytes int) {
 	e, name, task := &s.entries[i], s.name(i), s.taskOf(i)
 	bytes = len(name) + len(s.records.Of(i).ResultKey)
 	group := res.Run.Tasks[s.graph.Name(task)]
@@ -159,7 +160,7 @@ func (s *Status) part(res *v1.StatusResponse, i int) (add func(), bytes int) {
 }
 
 // addKeys adds the record key and the claim of task i to an answer.
-func (s *Status) addKeys(res *v1.StatusResponse, i int) {
+func (s *Status) addKeys(res *historyv1.StatusResponse, i int) {
 	if key := s.records.Of(i).ResultKey; key != "" {
 		res.Records[s.name(i)] = key
 	}
@@ -169,7 +170,7 @@ func (s *Status) addKeys(res *v1.StatusResponse, i int) {
 }
 
 // Whole returns the whole status, with all instances.
-func (s *Status) Whole() *v1.StatusResponse {
+func (s *Status) Whole() *historyv1.StatusResponse {
 	res := s.emptyAnswer(-1)
 	for i := range s.entries {
 		add, _ := s.part(res, i)
@@ -180,8 +181,8 @@ func (s *Status) Whole() *v1.StatusResponse {
 }
 
 // emptyAnswer returns an answer without tasks. Context and input are included only if they have changed since a revision.
-func (s *Status) emptyAnswer(since int64) *v1.StatusResponse {
-	return &v1.StatusResponse{
+func (s *Status) emptyAnswer(since int64) *historyv1.StatusResponse {
+	return &historyv1.StatusResponse{
 		Run:       s.runHeader(since),
 		Records:   map[string]string{},
 		Claims:    map[string]int32{},
@@ -190,13 +191,13 @@ func (s *Status) emptyAnswer(since int64) *v1.StatusResponse {
 }
 
 // Instances answers the query for a page of a task's instances.
-func (s *Status) Instances(req *v1.InstancesRequest) (*v1.InstancesResponse, error) {
+func (s *Status) Instances(req *historyv1.InstancesRequest) (*historyv1.InstancesResponse, error) {
 	task, ok := s.graph.Index(req.GetTask())
 	if !ok {
 		return nil, fmt.Errorf("task %q: %w", req.GetTask(), dag.ErrUnknownTask)
 	}
 	items := s.records.ItemsOf(task, s.graph.Definition(task))
-	res := &v1.InstancesResponse{Records: map[int32]string{}, Claims: map[int32]int32{}, Next: req.GetFrom(), Items: items}
+	res := &historyv1.InstancesResponse{Records: map[int32]string{}, Claims: map[int32]int32{}, Next: req.GetFrom(), Items: items}
 	f := s.fanOut(task)
 	if f == nil || f.count == 0 {
 		return res, nil
@@ -225,8 +226,8 @@ func (s *Status) Instances(req *v1.InstancesRequest) (*v1.InstancesResponse, err
 }
 
 // AllItems returns all evaluated foreach lists, by task.
-func (s *Status) AllItems() map[string]*v1.Items {
-	all := map[string]*v1.Items{}
+func (s *Status) AllItems() map[string]*historyv1.Items {
+	all := map[string]*historyv1.Items{}
 	for i := range s.graph.Len() {
 		if items := s.records.Of(i).Items; items != nil {
 			all[s.name(i)] = items

@@ -7,6 +7,7 @@ import (
 
 	"google.golang.org/protobuf/types/known/timestamppb"
 
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/core/dag"
 )
@@ -16,7 +17,7 @@ import (
 func TestAttemptRecordsItsPlaceOnTheNode(t *testing.T) {
 	t.Parallel()
 	numa := int32(1)
-	d := ending("a", v1.TaskFailed, &v1.ExecuteResponse{Node: "a", Result: &v1.TaskResult{Container: "3f2a9c0d1e4b"}})
+	d := ending("a", v1.TaskFailed, &historyv1.ExecuteResponse{Node: "a", Result: &v1.TaskResult{Container: "3f2a9c0d1e4b"}})
 	d.GPUs, d.NUMANode = []int32{0, 3}, &numa
 	for node, want := range map[string]string{"a": "[0 3] 1 3f2a9c0d1e4b", "b": "[] 0 3f2a9c0d1e4b"} {
 		d.Ended.Node = node
@@ -45,7 +46,7 @@ func TestNewestAttemptsAreShown(t *testing.T) {
 	t.Parallel()
 	b := newTestStatus(t, 1)
 	end := func(number int32) {
-		d := ending("a", v1.TaskFailed, &v1.ExecuteResponse{})
+		d := ending("a", v1.TaskFailed, &historyv1.ExecuteResponse{})
 		d.Attempt = number
 		b.EndAttempt(0, d, time.Unix(int64(number), 0))
 	}

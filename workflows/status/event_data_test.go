@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/core/dag"
 	"switchyard/workflows/core/flight"
@@ -29,7 +30,7 @@ func dataOf(t *testing.T, l *eventlog.Log) []string {
 func TestEventDataOfAnAttempt(t *testing.T) {
 	t.Parallel()
 	now, numa := time.Unix(9, 0), int32(0)
-	placed := &v1.Assignment{Score: 87.5, Gpus: []int32{2, 3}, NumaNode: &numa, Why: "score 87.5: cpu 87.5"}
+	placed := &historyv1.Assignment{Score: 87.5, Gpus: []int32{2, 3}, NumaNode: &numa, Why: "score 87.5: cpu 87.5"}
 	assigned := `assigned {"gpus":[2,3],"numaNode":0,"score":87.5}`
 	for name, test := range map[string]struct {
 		result *v1.TaskResult
@@ -77,7 +78,7 @@ func TestEventDataOfAnAttempt(t *testing.T) {
 		if test.rec.State == v1.TaskKilled {
 			b.SetSteeredBy(0, "ann")
 		}
-		b.EndAttempt(0, flight.End{Place: flight.Place{Node: "a"}, Ended: test.ended, Response: &v1.ExecuteResponse{Result: test.result}}, now)
+		b.EndAttempt(0, flight.End{Place: flight.Place{Node: "a"}, Ended: test.ended, Response: &historyv1.ExecuteResponse{Result: test.result}}, now)
 		b.Update(0, test.rec, now)
 		if got, want := dataOf(t, b.Log), append([]string{assigned}, test.want...); !slices.Equal(got, want) {
 			t.Errorf("%s: got %s, want %s", name, got, want)

@@ -7,6 +7,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/core/dag"
 	"switchyard/workflows/core/flight"
@@ -31,7 +32,7 @@ func TestEventsFollowTheStatesOfTasks(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		b, core := New("r-1", &v1.RunInput{Definition: def}, graph, flight.NewRecords(nil), time.Unix(0, 0)), dag.New(graph)
+		b, core := New("r-1", &historyv1.RunInput{Definition: def}, graph, flight.NewRecords(nil), time.Unix(0, 0)), dag.New(graph)
 		for i := range n {
 			b.Log.Add(time.Unix(0, 0), v1.EventSubmitted, i, "", 0, 0, "")
 		}
@@ -65,7 +66,7 @@ func TestEventsFollowTheStatesOfTasks(t *testing.T) {
 			case rec.State == v1.TaskAssigned:
 				state := rapid.SampledFrom([]string{"completed", "failed", "failed", "lost", "killed", "moved"}).Draw(t, "ends")
 				ended := dag.Ended{Task: i, Claim: rec.Claim, State: state, Reason: "because"}
-				b.EndAttempt(i, flight.End{Place: flight.Place{Node: "a"}, Attempt: rec.Attempt, Ended: ended, Response: &v1.ExecuteResponse{}}, now())
+				b.EndAttempt(i, flight.End{Place: flight.Place{Node: "a"}, Attempt: rec.Attempt, Ended: ended, Response: &historyv1.ExecuteResponse{}}, now())
 				if state != "completed" && state != "moved" && state != "killed" && !core.Cancelled() {
 					failures++
 				}

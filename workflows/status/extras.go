@@ -5,7 +5,7 @@ import (
 
 	"google.golang.org/protobuf/types/known/timestamppb"
 
-	v1 "switchyard/proto/switchyard/v1"
+	historyv1 "switchyard/proto/switchyard/history/v1"
 )
 
 // extras holds the fields that only few tasks have.
@@ -17,7 +17,7 @@ type extras struct {
 	fanOut     *fanOut // nil if it has no instances yet
 	steeredBy  string  // who requeued, cancelled or killed it, until that event is logged
 	// agentEvents are the events of the ended dispatch, until they are logged.
-	agentEvents []*v1.AgentEvent
+	agentEvents []*historyv1.AgentEvent
 }
 
 // fanOut describes the instances of a task.

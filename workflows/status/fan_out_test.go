@@ -10,6 +10,7 @@ import (
 	"google.golang.org/protobuf/types/known/structpb"
 	"pgregory.net/rapid"
 
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/core/dag"
 	"switchyard/workflows/core/flight"
@@ -25,7 +26,7 @@ func newFan(t interface{ Fatal(...any) }, count int) (*Status, *dag.State) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b, core := New("fan-1", &v1.RunInput{Definition: def}, graph, flight.NewRecords(nil), time.Unix(0, 0)), dag.New(graph)
+	b, core := New("fan-1", &historyv1.RunInput{Definition: def}, graph, flight.NewRecords(nil), time.Unix(0, 0)), dag.New(graph)
 	apply(b, core, core.Start(), 1)
 	apply(b, core, core.Apply(dag.Expanded{Task: 0, Count: count}), 2)
 	return b, core
@@ -49,7 +50,7 @@ func TestInstancesAreAnsweredAsTheyChange(t *testing.T) {
 		var counts map[string]int32
 		since := int64(0)
 		look := func(bytes int32) bool {
-			res, err := b.Answer(&v1.StatusRequest{Since: since, MaxBytes: bytes})
+			res, err := b.Answer(&historyv1.StatusRequest{Since: since, MaxBytes: bytes})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -78,7 +79,7 @@ func TestInstancesAreAnsweredAsTheyChange(t *testing.T) {
 				e = dag.Placed{Task: i, Claim: rec.Claim, Node: "n"}
 			case v1.TaskAssigned:
 				ended := dag.Ended{Task: i, Claim: rec.Claim, State: v1.TaskCompleted}
-				b.EndAttempt(i, flight.End{Place: flight.Place{Node: "n"}, Ended: ended, Response: &v1.ExecuteResponse{Result: &v1.TaskResult{}}}, time.Unix(int64(step), 0))
+				b.EndAttempt(i, flight.End{Place: flight.Place{Node: "n"}, Ended: ended, Response: &historyv1.ExecuteResponse{Result: &v1.TaskResult{}}}, time.Unix(int64(step), 0))
 				e = ended
 			default:
 				continue
@@ -115,7 +116,7 @@ func TestManyInstancesAreSummarized(t *testing.T) {
 	b, core := newFan(t, count)
 	shown, since, more := 0, int64(0), true
 	for more {
-		res, err := b.Answer(&v1.StatusRequest{Since: since})
+		res, err := b.Answer(&historyv1.StatusRequest{Since: since})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -126,7 +127,7 @@ func TestManyInstancesAreSummarized(t *testing.T) {
 		t.Errorf("%d instances are shown", shown)
 	}
 	apply(b, core, core.Apply(dag.Placed{Task: 2 + count - 1, Claim: core.Task(2 + count - 1).Claim, Node: "n"}), 9)
-	res, err := b.Answer(&v1.StatusRequest{Since: since})
+	res, err := b.Answer(&historyv1.StatusRequest{Since: since})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -134,7 +135,7 @@ func TestManyInstancesAreSummarized(t *testing.T) {
 		t.Errorf("news: %v", res)
 	}
 	for from, paged := int32(0), 0; ; {
-		page, err := b.Instances(&v1.InstancesRequest{Task: "each", From: from, Limit: 700})
+		page, err := b.Instances(&historyv1.InstancesRequest{Task: "each", From: from, Limit: 700})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -161,16 +162,16 @@ func TestManyInstancesAreSummarized(t *testing.T) {
 func TestStateKeepsInstances(t *testing.T) {
 	t.Parallel()
 	b, core := newFan(t, 3)
-	b.records.At(0).Items = &v1.Items{Key: "items"}
+	b.records.At(0).Items = &historyv1.Items{Key: "items"}
 	apply(b, core, core.Apply(dag.Placed{Task: 3, Claim: core.Task(3).Claim, Node: "n"}), 3)
 	ended := dag.Ended{Task: 3, Claim: core.Task(3).Claim, State: v1.TaskCompleted}
-	res := &v1.ExecuteResponse{Result: &v1.TaskResult{Stdout: "x", Output: &structpb.Struct{}}}
+	res := &historyv1.ExecuteResponse{Result: &v1.TaskResult{Stdout: "x", Output: &structpb.Struct{}}}
 	end := flight.End{Place: flight.Place{Node: "n"}, Ended: ended, Response: res}
 	b.records.Ended(end)
 	b.EndAttempt(3, end, time.Unix(4, 0))
 	apply(b, core, core.Apply(ended), 5)
 	own := b.records.At(4)
-	own.Checkpoint, own.Held, own.HeldBy = &v1.Checkpoint{Data: []byte("half")}, true, "by ann: not yet"
+	own.Checkpoint, own.Held, own.HeldBy = &historyv1.Checkpoint{Data: []byte("half")}, true, "by ann: not yet"
 	b.RecordChanged(4)
 	runState := b.RunState(core)
 
@@ -184,7 +185,7 @@ func TestStateKeepsInstances(t *testing.T) {
 	if a, c := core.Records(), next.Records(); fmt.Sprint(a) != fmt.Sprint(c) {
 		t.Errorf("the core continues with\n%v, want\n%v", c, a)
 	}
-	after := New("fan-1", &v1.RunInput{Definition: &v1.Definition{}}, b.graph, flight.NewRecords(nil), time.Unix(0, 0))
+	after := New("fan-1", &historyv1.RunInput{Definition: &v1.Definition{}}, b.graph, flight.NewRecords(nil), time.Unix(0, 0))
 	after.AddInstances(next)
 	for i := range next.Len() {
 		if task := runState.GetTasks()[next.Name(i)]; task != nil {

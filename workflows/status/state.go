@@ -5,17 +5,18 @@ import (
 
 	"google.golang.org/protobuf/types/known/timestamppb"
 
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/core/dag"
 )
 
 // RunState returns the state of the status and of the core for the next execution.
-func (s *Status) RunState(core *dag.State) *v1.RunState {
-	c := &v1.RunState{
+func (s *Status) RunState(core *dag.State) *historyv1.RunState {
+	c := &historyv1.RunState{
 		CreatedAt: s.run.CreatedAt,
 		Context:   s.run.Context,
 		Revision:  s.revision,
-		Tasks:     map[string]*v1.TaskState{},
+		Tasks:     map[string]*historyv1.TaskState{},
 		PausedBy:  s.pausedBy,
 	}
 	for i := range s.entries {
@@ -38,7 +39,7 @@ func (s *Status) RunState(core *dag.State) *v1.RunState {
 	return c
 }
 
-func (s *Status) taskState(i int, rec dag.Record) *v1.TaskState {
+func (s *Status) taskState(i int, rec dag.Record) *historyv1.TaskState {
 	e, own := &s.entries[i], s.records.Of(i)
 	task := s.taskMessage(i)
 	task.State, task.Reason, task.Notice = rec.State, rec.Reason, ""
@@ -46,7 +47,7 @@ func (s *Status) taskState(i int, rec dag.Record) *v1.TaskState {
 		task.Error = rec.Error // for an approval this is its message
 	}
 	task.Type, task.DependsOn, task.Held = "", nil, false // other fields carry these
-	t := &v1.TaskState{
+	t := &historyv1.TaskState{
 		Task: task, Claim: rec.Claim, Record: own.ResultKey, Backoff: rec.Backoff, Retried: rec.Retried,
 		Unacknowledged: own.Unacknowledged, AvoidNode: own.Avoid, Refusals: own.Refusals, Checkpoint: own.Checkpoint, Items: own.Items,
 		Paused: own.Suspended, LeftRecords: own.Left, Lock: own.Lock, LostLeases: own.LostLeases, Continues: own.Continues, Requeues: own.Requeues,
@@ -81,7 +82,7 @@ func (s *Status) taskState(i int, rec dag.Record) *v1.TaskState {
 }
 
 // RestoreRun restores the carried status of the run itself.
-func (s *Status) RestoreRun(c *v1.RunState) {
+func (s *Status) RestoreRun(c *historyv1.RunState) {
 	s.run.Approval, s.run.SubmittedBy = c.GetApproval(), c.GetSubmittedBy()
 	if c.GetPaused() {
 		s.pausedBy = c.GetPausedBy()
@@ -91,7 +92,7 @@ func (s *Status) RestoreRun(c *v1.RunState) {
 }
 
 // Restore restores the carried status of task i. Its instances, if it has any, and its record must have been restored before.
-func (s *Status) Restore(i int, t *v1.TaskState) {
+func (s *Status) Restore(i int, t *historyv1.TaskState) {
 	e, task := &s.entries[i], t.GetTask()
 	e.state, e.reason, e.text, e.node = task.GetState(), task.GetReason(), task.GetError(), task.GetNode()
 	e.attempt, e.claim = task.GetAttempt(), t.GetClaim()

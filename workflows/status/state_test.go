@@ -6,6 +6,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"switchyard/proto/prototest"
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/core/dag"
 )
@@ -13,7 +14,7 @@ import (
 // A task that is carried to the next execution is the same there, field by field.
 func TestCarriedTaskForgetsNoField(t *testing.T) {
 	t.Parallel()
-	carried := &v1.TaskState{}
+	carried := &historyv1.TaskState{}
 	prototest.Fill(carried)
 	task := carried.Task
 	task.State, task.Reason, task.Error = v1.TaskFailed, "exit_code", "exit code 1"

@@ -6,6 +6,7 @@ import (
 	"google.golang.org/protobuf/types/known/structpb"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/core/dag"
 	"switchyard/workflows/core/flight"
@@ -26,7 +27,7 @@ type Status struct {
 }
 
 // New returns the status of a run that is about to begin. The status shows what the records say, and never changes them.
-func New(id string, in *v1.RunInput, graph *dag.Graph, records *flight.Records, created time.Time) *Status {
+func New(id string, in *historyv1.RunInput, graph *dag.Graph, records *flight.Records, created time.Time) *Status {
 	tasks := newTable(in, graph, records)
 	return &Status{
 		shown: &shown{table: tasks},

@@ -11,6 +11,7 @@ import (
 	"google.golang.org/protobuf/types/known/structpb"
 	"pgregory.net/rapid"
 
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/core/dag"
 	"switchyard/workflows/core/flight"
@@ -25,7 +26,7 @@ func newTestStatus(t interface{ Fatal(...any) }, tasks int) *Status {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return New("run-1", &v1.RunInput{Definition: def}, graph, flight.NewRecords(nil), time.Unix(0, 0))
+	return New("run-1", &historyv1.RunInput{Definition: def}, graph, flight.NewRecords(nil), time.Unix(0, 0))
 }
 
 // watcher pages through answers and keeps their content.
@@ -37,7 +38,7 @@ type watcher struct {
 }
 
 func (w *watcher) ask(t *rapid.T, b *Status, maxBytes int32) (more bool) {
-	res, err := b.Answer(&v1.StatusRequest{Since: w.since, MaxBytes: maxBytes})
+	res, err := b.Answer(&historyv1.StatusRequest{Since: w.since, MaxBytes: maxBytes})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -112,7 +113,7 @@ func TestAnswersReturnEachChangeOnce(t *testing.T) {
 }
 
 // ending returns the end of a dispatch of the first task.
-func ending(node, state string, res *v1.ExecuteResponse) flight.End {
+func ending(node, state string, res *historyv1.ExecuteResponse) flight.End {
 	return flight.End{Place: flight.Place{Node: node}, Ended: dag.Ended{Claim: 1, State: state}, Response: res, Outcome: v1.OutcomeDone}
 }
 
@@ -120,13 +121,13 @@ func ending(node, state string, res *v1.ExecuteResponse) flight.End {
 func TestAnswersStayAsTheyAre(t *testing.T) {
 	t.Parallel()
 	b := newTestStatus(t, 1)
-	before, err := b.Answer(&v1.StatusRequest{})
+	before, err := b.Answer(&historyv1.StatusRequest{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	kept := proto.CloneOf(before)
 	b.Update(0, dag.Record{State: v1.TaskAssigned, Node: "a"}, time.Unix(1, 0))
-	b.EndAttempt(0, ending("a", v1.TaskCompleted, &v1.ExecuteResponse{Result: &v1.TaskResult{Stdout: "done"}}), time.Unix(1, 5))
+	b.EndAttempt(0, ending("a", v1.TaskCompleted, &historyv1.ExecuteResponse{Result: &v1.TaskResult{Stdout: "done"}}), time.Unix(1, 5))
 	b.Update(0, dag.Record{State: v1.TaskCompleted, Node: "a"}, time.Unix(2, 0))
 	b.SetContext(&structpb.Struct{})
 	if !proto.Equal(before, kept) {
@@ -140,7 +141,7 @@ func TestStateKeepsTheStatus(t *testing.T) {
 	b := newTestStatus(t, 3)
 	b.Update(0, dag.Record{State: v1.TaskQueued, Claim: 1}, time.Unix(1, 0))
 	b.Update(0, dag.Record{State: v1.TaskAssigned, Claim: 1, Node: "a"}, time.Unix(2, 0))
-	failed := &v1.ExecuteResponse{Record: "key", Result: &v1.TaskResult{ExitCode: 3, Stderr: "the end"}}
+	failed := &historyv1.ExecuteResponse{Record: "key", Result: &v1.TaskResult{ExitCode: 3, Stderr: "the end"}}
 	end := ending("a", v1.TaskFailed, failed)
 	end.Unacknowledged, end.Outcome = true, v1.OutcomeSystem
 	b.records.Ended(end)

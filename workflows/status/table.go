@@ -3,6 +3,7 @@ package status
 import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/core/dag"
 	"switchyard/workflows/core/flight"
@@ -23,7 +24,7 @@ type table struct {
 }
 
 // newTable returns the tasks of a run that is about to begin.
-func newTable(in *v1.RunInput, graph *dag.Graph, records *flight.Records) *table {
+func newTable(in *historyv1.RunInput, graph *dag.Graph, records *flight.Records) *table {
 	t := &table{graph: graph, records: records, total: int(in.GetPartition().GetCount()), entries: make([]entry, 0, graph.Len()), order: newOrder()}
 	t.Log = eventlog.New(t.name, func(number int64) string {
 		part := in.GetPartition()

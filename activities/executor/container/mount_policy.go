@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/policy"
 )
@@ -53,7 +54,7 @@ func (p *mountPolicy) checkMount(m *v1.Mount) (_ *os.File, err error) {
 			dir.Close()
 		}
 	}()
-	needs := &v1.ContainerNeeds{Mounts: []*v1.MountRule{{Path: at, ReadOnly: m.GetReadOnly()}}}
+	needs := &historyv1.ContainerNeeds{Mounts: []*v1.MountRule{{Path: at, ReadOnly: m.GetReadOnly()}}}
 	if r := policy.Refusals(&v1.ContainerPolicy{Mounts: p.rules, Command: p.policy.GetCommand()}, needs); len(r) > 0 {
 		return nil, refusal(fmt.Sprintf("%s resolves to %s, and this node does not allow %s", written, at, r[0]))
 	}

@@ -66,7 +66,7 @@ const RunsPrefix = "runs/"
 // RunPrefix returns the prefix of all keys of a run or of one of its homes.
 func RunPrefix(home string) string { return RunsPrefix + home + "/" }
 
-// Status returns the key of a run's final status, a v1.StatusResponse.
+// Status returns the key of a run's final status, a historyv1.StatusResponse.
 func Status(home string, generation int32) string {
 	return RunPrefix(home) + "status/" + itoa(generation)
 }
@@ -74,7 +74,7 @@ func Status(home string, generation int32) string {
 // Probe returns the key of the value that Store.Probe writes.
 func Probe(home string) string { return RunPrefix(home) + "probe" }
 
-// RunState returns the key of a v1.RunState: the n-th part of the state that an execution of a run left to the next one, or
+// RunState returns the key of a historyv1.RunState: the n-th part of the state that an execution of a run left to the next one, or
 // of the state that it began with.
 func RunState(home string, generation int32, execution string, n int32) string {
 	return RunPrefix(home) + "state/" + itoa(generation) + "." + execution + "." + itoa(n)
@@ -95,7 +95,7 @@ func ParseResult(key string) (generation, attempt int32, ok bool) {
 	return generation, attempt, ok
 }
 
-// Batch returns the key of a v1.ExecuteResponse with the results of the instances of a batch. The batch has a name from
+// Batch returns the key of a historyv1.ExecuteResponse with the results of the instances of a batch. The batch has a name from
 // BatchName, and the attempt and claim of its first instance.
 func Batch(home string, generation int32, batch string, attempt, claim int32) string {
 	task, first, last, _ := ParseBatchName(batch)
@@ -157,7 +157,7 @@ func LogChunk(home string, generation int32, task string, attempt, claim int32, 
 	return LogPrefix(home, generation, task, attempt, claim) + fmt.Sprintf("%08d", chunk)
 }
 
-// Events returns the key of a v1.EventSlice: the n-th part, from 0, of the events of a run's generation.
+// Events returns the key of a historyv1.EventSlice: the n-th part, from 0, of the events of a run's generation.
 func Events(home string, generation, n int32) string {
 	// Six digits keep the parts in order in a list.
 	return EventsPrefix(home, generation) + fmt.Sprintf("%06d", n)
@@ -173,17 +173,17 @@ func Purged(home string, generation int32, task string) string {
 	return RunPrefix(home) + "purged/" + itoa(generation) + "." + segment(task)
 }
 
-// Input returns the key of a v1.RunInput with which a child workflow was started. digest is the Digest of its bytes.
+// Input returns the key of a historyv1.RunInput with which a child workflow was started. digest is the Digest of its bytes.
 func Input(home, digest string) string { return RunPrefix(home) + "input/" + digest }
 
-// Ancestors returns the key of a v1.Ancestors that requests of a run refer to. digest is the Digest of its bytes.
+// Ancestors returns the key of a historyv1.Ancestors that requests of a run refer to. digest is the Digest of its bytes.
 func Ancestors(home, digest string) string { return RunPrefix(home) + "ancestors/" + digest }
 
-// List returns the key of a v1.ItemList of a run. digest is the Digest of its bytes, so that storing it twice is
+// List returns the key of a historyv1.ItemList of a run. digest is the Digest of its bytes, so that storing it twice is
 // idempotent.
 func List(home, digest string) string { return RunPrefix(home) + "lists/" + digest }
 
-// Reused returns the key of a v1.ExecuteResponse that a run has taken from the cache. digest is the Digest of its bytes.
+// Reused returns the key of a historyv1.ExecuteResponse that a run has taken from the cache. digest is the Digest of its bytes.
 func Reused(home, digest string) string { return RunPrefix(home) + "reused/" + digest }
 
 // grantsFolder is in the place of a chain in a run's keys. A chain is a run id of Temporal.
@@ -206,7 +206,7 @@ func IsGrant(key string) bool {
 // CachedPrefix begins the keys of results that later runs may reuse.
 const CachedPrefix = "cached/"
 
-// Cached returns the key of a v1.CachedResult of a task that runs of a workflow may reuse. key is the evaluated cache
+// Cached returns the key of a historyv1.CachedResult of a task that runs of a workflow may reuse. key is the evaluated cache
 // key.
 func Cached(workflow, task, key string) string {
 	// The digest tells names apart that differ only in case, even if the file system of a folder ignores case. No name

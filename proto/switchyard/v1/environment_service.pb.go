@@ -11,7 +11,6 @@ import (
 	_ "google.golang.org/genproto/googleapis/api/annotations"
 	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
-	timestamppb "google.golang.org/protobuf/types/known/timestamppb"
 	reflect "reflect"
 	sync "sync"
 	unsafe "unsafe"
@@ -23,306 +22,6 @@ const (
 	// Verify that runtime/protoimpl is sufficiently up-to-date.
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
-
-// Environment is a named environment.
-type Environment struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// Name of the environment.
-	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	// Kind of environment: "image" for a container, or "disk" for a virtual machine.
-	Kind string `protobuf:"bytes,2,opt,name=kind,proto3" json:"kind,omitempty"`
-	// State: "creating", "ready" or "failed".
-	State string `protobuf:"bytes,3,opt,name=state,proto3" json:"state,omitempty"`
-	// Why the creation failed or waits, in one line.
-	Error string `protobuf:"bytes,4,opt,name=error,proto3" json:"error,omitempty"`
-	// Version number, from 1; each creation under the same name increases it.
-	Version int32 `protobuf:"varint,5,opt,name=version,proto3" json:"version,omitempty"`
-	// Size of the archive in bytes; during creation, the number of bytes stored so far.
-	Size int64 `protobuf:"varint,6,opt,name=size,proto3" json:"size,omitempty"`
-	// SHA-256 of the archive, in hexadecimal.
-	Digest string `protobuf:"bytes,7,opt,name=digest,proto3" json:"digest,omitempty"`
-	// Container or virtual machine image that the environment was made from; empty if it was made from a task.
-	Image string `protobuf:"bytes,8,opt,name=image,proto3" json:"image,omitempty"`
-	// Run whose task the environment was made from; empty if it was made from an image.
-	Run string `protobuf:"bytes,9,opt,name=run,proto3" json:"run,omitempty"`
-	// Task or instance that the environment was made from; see `run`.
-	Task string `protobuf:"bytes,10,opt,name=task,proto3" json:"task,omitempty"`
-	// Node that made the environment.
-	Node string `protobuf:"bytes,11,opt,name=node,proto3" json:"node,omitempty"`
-	// Who requested the environment.
-	CreatedBy string `protobuf:"bytes,12,opt,name=created_by,json=createdBy,proto3" json:"created_by,omitempty"`
-	// When the creation started.
-	CreatedAt *timestamppb.Timestamp `protobuf:"bytes,13,opt,name=created_at,json=createdAt,proto3" json:"created_at,omitempty"`
-	// When the environment became ready; absent until then.
-	ReadyAt *timestamppb.Timestamp `protobuf:"bytes,14,opt,name=ready_at,json=readyAt,proto3" json:"ready_at,omitempty"`
-	// Id of the image in the container engine that made it, such as "sha256:..."; empty for a disk.
-	ImageId string `protobuf:"bytes,15,opt,name=image_id,json=imageId,proto3" json:"image_id,omitempty"`
-	// Prefix of the archive in the store; the parts below it are in order.
-	Archive string `protobuf:"bytes,16,opt,name=archive,proto3" json:"archive,omitempty"`
-	// Number of parts of the archive.
-	Parts int32 `protobuf:"varint,17,opt,name=parts,proto3" json:"parts,omitempty"`
-	// Creation of the next version, if it is in progress or failed recently. Absent if there is none, or if the
-	// environment has no version yet.
-	Creation      *EnvironmentCreation `protobuf:"bytes,18,opt,name=creation,proto3" json:"creation,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *Environment) Reset() {
-	*x = Environment{}
-	mi := &file_switchyard_v1_environment_service_proto_msgTypes[0]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *Environment) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*Environment) ProtoMessage() {}
-
-func (x *Environment) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_environment_service_proto_msgTypes[0]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use Environment.ProtoReflect.Descriptor instead.
-func (*Environment) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_environment_service_proto_rawDescGZIP(), []int{0}
-}
-
-func (x *Environment) GetName() string {
-	if x != nil {
-		return x.Name
-	}
-	return ""
-}
-
-func (x *Environment) GetKind() string {
-	if x != nil {
-		return x.Kind
-	}
-	return ""
-}
-
-func (x *Environment) GetState() string {
-	if x != nil {
-		return x.State
-	}
-	return ""
-}
-
-func (x *Environment) GetError() string {
-	if x != nil {
-		return x.Error
-	}
-	return ""
-}
-
-func (x *Environment) GetVersion() int32 {
-	if x != nil {
-		return x.Version
-	}
-	return 0
-}
-
-func (x *Environment) GetSize() int64 {
-	if x != nil {
-		return x.Size
-	}
-	return 0
-}
-
-func (x *Environment) GetDigest() string {
-	if x != nil {
-		return x.Digest
-	}
-	return ""
-}
-
-func (x *Environment) GetImage() string {
-	if x != nil {
-		return x.Image
-	}
-	return ""
-}
-
-func (x *Environment) GetRun() string {
-	if x != nil {
-		return x.Run
-	}
-	return ""
-}
-
-func (x *Environment) GetTask() string {
-	if x != nil {
-		return x.Task
-	}
-	return ""
-}
-
-func (x *Environment) GetNode() string {
-	if x != nil {
-		return x.Node
-	}
-	return ""
-}
-
-func (x *Environment) GetCreatedBy() string {
-	if x != nil {
-		return x.CreatedBy
-	}
-	return ""
-}
-
-func (x *Environment) GetCreatedAt() *timestamppb.Timestamp {
-	if x != nil {
-		return x.CreatedAt
-	}
-	return nil
-}
-
-func (x *Environment) GetReadyAt() *timestamppb.Timestamp {
-	if x != nil {
-		return x.ReadyAt
-	}
-	return nil
-}
-
-func (x *Environment) GetImageId() string {
-	if x != nil {
-		return x.ImageId
-	}
-	return ""
-}
-
-func (x *Environment) GetArchive() string {
-	if x != nil {
-		return x.Archive
-	}
-	return ""
-}
-
-func (x *Environment) GetParts() int32 {
-	if x != nil {
-		return x.Parts
-	}
-	return 0
-}
-
-func (x *Environment) GetCreation() *EnvironmentCreation {
-	if x != nil {
-		return x.Creation
-	}
-	return nil
-}
-
-// EnvironmentCreation is the creation of a new version of an existing environment.
-type EnvironmentCreation struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// State: "creating" or "failed".
-	State string `protobuf:"bytes,1,opt,name=state,proto3" json:"state,omitempty"`
-	// Why the creation failed or waits, in one line.
-	Error string `protobuf:"bytes,2,opt,name=error,proto3" json:"error,omitempty"`
-	// Number of the new version.
-	Version int32 `protobuf:"varint,3,opt,name=version,proto3" json:"version,omitempty"`
-	// Number of bytes stored so far.
-	Size int64 `protobuf:"varint,4,opt,name=size,proto3" json:"size,omitempty"`
-	// Node that makes the version.
-	Node string `protobuf:"bytes,5,opt,name=node,proto3" json:"node,omitempty"`
-	// Who requested the version.
-	CreatedBy string `protobuf:"bytes,6,opt,name=created_by,json=createdBy,proto3" json:"created_by,omitempty"`
-	// When the creation started.
-	CreatedAt     *timestamppb.Timestamp `protobuf:"bytes,7,opt,name=created_at,json=createdAt,proto3" json:"created_at,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *EnvironmentCreation) Reset() {
-	*x = EnvironmentCreation{}
-	mi := &file_switchyard_v1_environment_service_proto_msgTypes[1]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *EnvironmentCreation) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*EnvironmentCreation) ProtoMessage() {}
-
-func (x *EnvironmentCreation) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_environment_service_proto_msgTypes[1]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use EnvironmentCreation.ProtoReflect.Descriptor instead.
-func (*EnvironmentCreation) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_environment_service_proto_rawDescGZIP(), []int{1}
-}
-
-func (x *EnvironmentCreation) GetState() string {
-	if x != nil {
-		return x.State
-	}
-	return ""
-}
-
-func (x *EnvironmentCreation) GetError() string {
-	if x != nil {
-		return x.Error
-	}
-	return ""
-}
-
-func (x *EnvironmentCreation) GetVersion() int32 {
-	if x != nil {
-		return x.Version
-	}
-	return 0
-}
-
-func (x *EnvironmentCreation) GetSize() int64 {
-	if x != nil {
-		return x.Size
-	}
-	return 0
-}
-
-func (x *EnvironmentCreation) GetNode() string {
-	if x != nil {
-		return x.Node
-	}
-	return ""
-}
-
-func (x *EnvironmentCreation) GetCreatedBy() string {
-	if x != nil {
-		return x.CreatedBy
-	}
-	return ""
-}
-
-func (x *EnvironmentCreation) GetCreatedAt() *timestamppb.Timestamp {
-	if x != nil {
-		return x.CreatedAt
-	}
-	return nil
-}
 
 // CreateEnvironmentRequest asks for an environment made from an image or from a running task.
 type CreateEnvironmentRequest struct {
@@ -351,7 +50,7 @@ type CreateEnvironmentRequest struct {
 
 func (x *CreateEnvironmentRequest) Reset() {
 	*x = CreateEnvironmentRequest{}
-	mi := &file_switchyard_v1_environment_service_proto_msgTypes[2]
+	mi := &file_switchyard_v1_environment_service_proto_msgTypes[0]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -363,7 +62,7 @@ func (x *CreateEnvironmentRequest) String() string {
 func (*CreateEnvironmentRequest) ProtoMessage() {}
 
 func (x *CreateEnvironmentRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_environment_service_proto_msgTypes[2]
+	mi := &file_switchyard_v1_environment_service_proto_msgTypes[0]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -376,7 +75,7 @@ func (x *CreateEnvironmentRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateEnvironmentRequest.ProtoReflect.Descriptor instead.
 func (*CreateEnvironmentRequest) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_environment_service_proto_rawDescGZIP(), []int{2}
+	return file_switchyard_v1_environment_service_proto_rawDescGZIP(), []int{0}
 }
 
 func (x *CreateEnvironmentRequest) GetName() string {
@@ -446,7 +145,7 @@ type CreateEnvironmentResponse struct {
 
 func (x *CreateEnvironmentResponse) Reset() {
 	*x = CreateEnvironmentResponse{}
-	mi := &file_switchyard_v1_environment_service_proto_msgTypes[3]
+	mi := &file_switchyard_v1_environment_service_proto_msgTypes[1]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -458,7 +157,7 @@ func (x *CreateEnvironmentResponse) String() string {
 func (*CreateEnvironmentResponse) ProtoMessage() {}
 
 func (x *CreateEnvironmentResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_environment_service_proto_msgTypes[3]
+	mi := &file_switchyard_v1_environment_service_proto_msgTypes[1]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -471,7 +170,7 @@ func (x *CreateEnvironmentResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateEnvironmentResponse.ProtoReflect.Descriptor instead.
 func (*CreateEnvironmentResponse) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_environment_service_proto_rawDescGZIP(), []int{3}
+	return file_switchyard_v1_environment_service_proto_rawDescGZIP(), []int{1}
 }
 
 func (x *CreateEnvironmentResponse) GetEnvironment() *Environment {
@@ -494,7 +193,7 @@ type ListEnvironmentsRequest struct {
 
 func (x *ListEnvironmentsRequest) Reset() {
 	*x = ListEnvironmentsRequest{}
-	mi := &file_switchyard_v1_environment_service_proto_msgTypes[4]
+	mi := &file_switchyard_v1_environment_service_proto_msgTypes[2]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -506,7 +205,7 @@ func (x *ListEnvironmentsRequest) String() string {
 func (*ListEnvironmentsRequest) ProtoMessage() {}
 
 func (x *ListEnvironmentsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_environment_service_proto_msgTypes[4]
+	mi := &file_switchyard_v1_environment_service_proto_msgTypes[2]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -519,7 +218,7 @@ func (x *ListEnvironmentsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListEnvironmentsRequest.ProtoReflect.Descriptor instead.
 func (*ListEnvironmentsRequest) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_environment_service_proto_rawDescGZIP(), []int{4}
+	return file_switchyard_v1_environment_service_proto_rawDescGZIP(), []int{2}
 }
 
 func (x *ListEnvironmentsRequest) GetPageSize() int32 {
@@ -551,7 +250,7 @@ type ListEnvironmentsResponse struct {
 
 func (x *ListEnvironmentsResponse) Reset() {
 	*x = ListEnvironmentsResponse{}
-	mi := &file_switchyard_v1_environment_service_proto_msgTypes[5]
+	mi := &file_switchyard_v1_environment_service_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -563,7 +262,7 @@ func (x *ListEnvironmentsResponse) String() string {
 func (*ListEnvironmentsResponse) ProtoMessage() {}
 
 func (x *ListEnvironmentsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_environment_service_proto_msgTypes[5]
+	mi := &file_switchyard_v1_environment_service_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -576,7 +275,7 @@ func (x *ListEnvironmentsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListEnvironmentsResponse.ProtoReflect.Descriptor instead.
 func (*ListEnvironmentsResponse) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_environment_service_proto_rawDescGZIP(), []int{5}
+	return file_switchyard_v1_environment_service_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *ListEnvironmentsResponse) GetItems() []*Environment {
@@ -611,7 +310,7 @@ type GetEnvironmentRequest struct {
 
 func (x *GetEnvironmentRequest) Reset() {
 	*x = GetEnvironmentRequest{}
-	mi := &file_switchyard_v1_environment_service_proto_msgTypes[6]
+	mi := &file_switchyard_v1_environment_service_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -623,7 +322,7 @@ func (x *GetEnvironmentRequest) String() string {
 func (*GetEnvironmentRequest) ProtoMessage() {}
 
 func (x *GetEnvironmentRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_environment_service_proto_msgTypes[6]
+	mi := &file_switchyard_v1_environment_service_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -636,7 +335,7 @@ func (x *GetEnvironmentRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetEnvironmentRequest.ProtoReflect.Descriptor instead.
 func (*GetEnvironmentRequest) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_environment_service_proto_rawDescGZIP(), []int{6}
+	return file_switchyard_v1_environment_service_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *GetEnvironmentRequest) GetName() string {
@@ -657,7 +356,7 @@ type GetEnvironmentResponse struct {
 
 func (x *GetEnvironmentResponse) Reset() {
 	*x = GetEnvironmentResponse{}
-	mi := &file_switchyard_v1_environment_service_proto_msgTypes[7]
+	mi := &file_switchyard_v1_environment_service_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -669,7 +368,7 @@ func (x *GetEnvironmentResponse) String() string {
 func (*GetEnvironmentResponse) ProtoMessage() {}
 
 func (x *GetEnvironmentResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_environment_service_proto_msgTypes[7]
+	mi := &file_switchyard_v1_environment_service_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -682,7 +381,7 @@ func (x *GetEnvironmentResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetEnvironmentResponse.ProtoReflect.Descriptor instead.
 func (*GetEnvironmentResponse) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_environment_service_proto_rawDescGZIP(), []int{7}
+	return file_switchyard_v1_environment_service_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *GetEnvironmentResponse) GetEnvironment() *Environment {
@@ -705,7 +404,7 @@ type DeleteEnvironmentRequest struct {
 
 func (x *DeleteEnvironmentRequest) Reset() {
 	*x = DeleteEnvironmentRequest{}
-	mi := &file_switchyard_v1_environment_service_proto_msgTypes[8]
+	mi := &file_switchyard_v1_environment_service_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -717,7 +416,7 @@ func (x *DeleteEnvironmentRequest) String() string {
 func (*DeleteEnvironmentRequest) ProtoMessage() {}
 
 func (x *DeleteEnvironmentRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_environment_service_proto_msgTypes[8]
+	mi := &file_switchyard_v1_environment_service_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -730,7 +429,7 @@ func (x *DeleteEnvironmentRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteEnvironmentRequest.ProtoReflect.Descriptor instead.
 func (*DeleteEnvironmentRequest) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_environment_service_proto_rawDescGZIP(), []int{8}
+	return file_switchyard_v1_environment_service_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *DeleteEnvironmentRequest) GetName() string {
@@ -759,7 +458,7 @@ type DeleteEnvironmentResponse struct {
 
 func (x *DeleteEnvironmentResponse) Reset() {
 	*x = DeleteEnvironmentResponse{}
-	mi := &file_switchyard_v1_environment_service_proto_msgTypes[9]
+	mi := &file_switchyard_v1_environment_service_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -771,7 +470,7 @@ func (x *DeleteEnvironmentResponse) String() string {
 func (*DeleteEnvironmentResponse) ProtoMessage() {}
 
 func (x *DeleteEnvironmentResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_environment_service_proto_msgTypes[9]
+	mi := &file_switchyard_v1_environment_service_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -784,7 +483,7 @@ func (x *DeleteEnvironmentResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteEnvironmentResponse.ProtoReflect.Descriptor instead.
 func (*DeleteEnvironmentResponse) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_environment_service_proto_rawDescGZIP(), []int{9}
+	return file_switchyard_v1_environment_service_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *DeleteEnvironmentResponse) GetEnvironment() *Environment {
@@ -794,226 +493,11 @@ func (x *DeleteEnvironmentResponse) GetEnvironment() *Environment {
 	return nil
 }
 
-// CaptureRequest is the input of the workflow that creates an environment, and of its activity Capture on a node.
-type CaptureRequest struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// The environment to create: its name, source, node, requester, `archive`, and the version that it replaces.
-	Environment *Environment `protobuf:"bytes,1,opt,name=environment,proto3" json:"environment,omitempty"`
-	// Image of a virtual machine; see CreateEnvironmentRequest.
-	VmImage string `protobuf:"bytes,2,opt,name=vm_image,json=vmImage,proto3" json:"vm_image,omitempty"`
-	// Chain of the run whose attempt is captured.
-	Chain string `protobuf:"bytes,3,opt,name=chain,proto3" json:"chain,omitempty"`
-	// Claim of the attempt to capture.
-	Claim int32 `protobuf:"varint,4,opt,name=claim,proto3" json:"claim,omitempty"`
-	// Type of the task to capture.
-	Type string `protobuf:"bytes,5,opt,name=type,proto3" json:"type,omitempty"`
-	// See CreateEnvironmentRequest.
-	RegistryAuth  string `protobuf:"bytes,6,opt,name=registry_auth,json=registryAuth,proto3" json:"registry_auth,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *CaptureRequest) Reset() {
-	*x = CaptureRequest{}
-	mi := &file_switchyard_v1_environment_service_proto_msgTypes[10]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *CaptureRequest) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*CaptureRequest) ProtoMessage() {}
-
-func (x *CaptureRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_environment_service_proto_msgTypes[10]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use CaptureRequest.ProtoReflect.Descriptor instead.
-func (*CaptureRequest) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_environment_service_proto_rawDescGZIP(), []int{10}
-}
-
-func (x *CaptureRequest) GetEnvironment() *Environment {
-	if x != nil {
-		return x.Environment
-	}
-	return nil
-}
-
-func (x *CaptureRequest) GetVmImage() string {
-	if x != nil {
-		return x.VmImage
-	}
-	return ""
-}
-
-func (x *CaptureRequest) GetChain() string {
-	if x != nil {
-		return x.Chain
-	}
-	return ""
-}
-
-func (x *CaptureRequest) GetClaim() int32 {
-	if x != nil {
-		return x.Claim
-	}
-	return 0
-}
-
-func (x *CaptureRequest) GetType() string {
-	if x != nil {
-		return x.Type
-	}
-	return ""
-}
-
-func (x *CaptureRequest) GetRegistryAuth() string {
-	if x != nil {
-		return x.RegistryAuth
-	}
-	return ""
-}
-
-// CaptureResponse describes what Capture stored.
-type CaptureResponse struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// The environment, with kind, size, digest, archive, parts and image_id.
-	Environment   *Environment `protobuf:"bytes,1,opt,name=environment,proto3" json:"environment,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *CaptureResponse) Reset() {
-	*x = CaptureResponse{}
-	mi := &file_switchyard_v1_environment_service_proto_msgTypes[11]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *CaptureResponse) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*CaptureResponse) ProtoMessage() {}
-
-func (x *CaptureResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_environment_service_proto_msgTypes[11]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use CaptureResponse.ProtoReflect.Descriptor instead.
-func (*CaptureResponse) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_environment_service_proto_rawDescGZIP(), []int{11}
-}
-
-func (x *CaptureResponse) GetEnvironment() *Environment {
-	if x != nil {
-		return x.Environment
-	}
-	return nil
-}
-
-// CaptureProgress is the heartbeat detail of Capture.
-type CaptureProgress struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// Number of bytes stored so far.
-	Size          int64 `protobuf:"varint,1,opt,name=size,proto3" json:"size,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *CaptureProgress) Reset() {
-	*x = CaptureProgress{}
-	mi := &file_switchyard_v1_environment_service_proto_msgTypes[12]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *CaptureProgress) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*CaptureProgress) ProtoMessage() {}
-
-func (x *CaptureProgress) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_environment_service_proto_msgTypes[12]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use CaptureProgress.ProtoReflect.Descriptor instead.
-func (*CaptureProgress) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_environment_service_proto_rawDescGZIP(), []int{12}
-}
-
-func (x *CaptureProgress) GetSize() int64 {
-	if x != nil {
-		return x.Size
-	}
-	return 0
-}
-
 var File_switchyard_v1_environment_service_proto protoreflect.FileDescriptor
 
 const file_switchyard_v1_environment_service_proto_rawDesc = "" +
 	"\n" +
-	"'switchyard/v1/environment_service.proto\x12\rswitchyard.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/api/annotations.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1bswitchyard/v1/options.proto\"\x93\x04\n" +
-	"\vEnvironment\x12\x12\n" +
-	"\x04name\x18\x01 \x01(\tR\x04name\x12\x12\n" +
-	"\x04kind\x18\x02 \x01(\tR\x04kind\x12\x14\n" +
-	"\x05state\x18\x03 \x01(\tR\x05state\x12\x14\n" +
-	"\x05error\x18\x04 \x01(\tR\x05error\x12\x18\n" +
-	"\aversion\x18\x05 \x01(\x05R\aversion\x12\x12\n" +
-	"\x04size\x18\x06 \x01(\x03R\x04size\x12\x16\n" +
-	"\x06digest\x18\a \x01(\tR\x06digest\x12\x14\n" +
-	"\x05image\x18\b \x01(\tR\x05image\x12\x10\n" +
-	"\x03run\x18\t \x01(\tR\x03run\x12\x12\n" +
-	"\x04task\x18\n" +
-	" \x01(\tR\x04task\x12\x12\n" +
-	"\x04node\x18\v \x01(\tR\x04node\x12\x1d\n" +
-	"\n" +
-	"created_by\x18\f \x01(\tR\tcreatedBy\x129\n" +
-	"\n" +
-	"created_at\x18\r \x01(\v2\x1a.google.protobuf.TimestampR\tcreatedAt\x125\n" +
-	"\bready_at\x18\x0e \x01(\v2\x1a.google.protobuf.TimestampR\areadyAt\x12\x19\n" +
-	"\bimage_id\x18\x0f \x01(\tR\aimageId\x12\x18\n" +
-	"\aarchive\x18\x10 \x01(\tR\aarchive\x12\x14\n" +
-	"\x05parts\x18\x11 \x01(\x05R\x05parts\x12>\n" +
-	"\bcreation\x18\x12 \x01(\v2\".switchyard.v1.EnvironmentCreationR\bcreation\"\xdd\x01\n" +
-	"\x13EnvironmentCreation\x12\x14\n" +
-	"\x05state\x18\x01 \x01(\tR\x05state\x12\x14\n" +
-	"\x05error\x18\x02 \x01(\tR\x05error\x12\x18\n" +
-	"\aversion\x18\x03 \x01(\x05R\aversion\x12\x12\n" +
-	"\x04size\x18\x04 \x01(\x03R\x04size\x12\x12\n" +
-	"\x04node\x18\x05 \x01(\tR\x04node\x12\x1d\n" +
-	"\n" +
-	"created_by\x18\x06 \x01(\tR\tcreatedBy\x129\n" +
-	"\n" +
-	"created_at\x18\a \x01(\v2\x1a.google.protobuf.TimestampR\tcreatedAt\"\x87\x02\n" +
+	"'switchyard/v1/environment_service.proto\x12\rswitchyard.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/api/annotations.proto\x1a\x1fswitchyard/v1/environment.proto\x1a\x1bswitchyard/v1/options.proto\"\x87\x02\n" +
 	"\x18CreateEnvironmentRequest\x12A\n" +
 	"\x04name\x18\x01 \x01(\tB-\xbaH*r(2&^[a-z0-9]([a-z0-9._-]{0,61}[a-z0-9])?$R\x04name\x12\x14\n" +
 	"\x05image\x18\x02 \x01(\tR\x05image\x12\x19\n" +
@@ -1042,18 +526,7 @@ const file_switchyard_v1_environment_service_proto_rawDesc = "" +
 	"\x04name\x18\x01 \x01(\tB\a\xbaH\x04r\x02\x10\x01R\x04name\x12\x14\n" +
 	"\x05force\x18\x02 \x01(\bR\x05force\"Y\n" +
 	"\x19DeleteEnvironmentResponse\x12<\n" +
-	"\venvironment\x18\x01 \x01(\v2\x1a.switchyard.v1.EnvironmentR\venvironment\"\xce\x01\n" +
-	"\x0eCaptureRequest\x12<\n" +
-	"\venvironment\x18\x01 \x01(\v2\x1a.switchyard.v1.EnvironmentR\venvironment\x12\x19\n" +
-	"\bvm_image\x18\x02 \x01(\tR\avmImage\x12\x14\n" +
-	"\x05chain\x18\x03 \x01(\tR\x05chain\x12\x14\n" +
-	"\x05claim\x18\x04 \x01(\x05R\x05claim\x12\x12\n" +
-	"\x04type\x18\x05 \x01(\tR\x04type\x12#\n" +
-	"\rregistry_auth\x18\x06 \x01(\tR\fregistryAuth\"O\n" +
-	"\x0fCaptureResponse\x12<\n" +
-	"\venvironment\x18\x01 \x01(\v2\x1a.switchyard.v1.EnvironmentR\venvironment\"%\n" +
-	"\x0fCaptureProgress\x12\x12\n" +
-	"\x04size\x18\x01 \x01(\x03R\x04size2\xd8\x04\n" +
+	"\venvironment\x18\x01 \x01(\v2\x1a.switchyard.v1.EnvironmentR\venvironment2\xd8\x04\n" +
 	"\x12EnvironmentService\x12\x8b\x01\n" +
 	"\x11CreateEnvironment\x12'.switchyard.v1.CreateEnvironmentRequest\x1a(.switchyard.v1.CreateEnvironmentResponse\"#\x82\x85\x19\x04\b\x02\x10\x03\x82\xd3\xe4\x93\x02\x15:\x01*\"\x10/v1/environments\x12\x88\x01\n" +
 	"\x10ListEnvironments\x12&.switchyard.v1.ListEnvironmentsRequest\x1a'.switchyard.v1.ListEnvironmentsResponse\"#\x82\x85\x19\x04\b\x01\x10\x01\x82\xd3\xe4\x93\x02\x12\x12\x10/v1/environments\x90\x02\x01\x12\x96\x01\n" +
@@ -1072,47 +545,36 @@ func file_switchyard_v1_environment_service_proto_rawDescGZIP() []byte {
 	return file_switchyard_v1_environment_service_proto_rawDescData
 }
 
-var file_switchyard_v1_environment_service_proto_msgTypes = make([]protoimpl.MessageInfo, 13)
+var file_switchyard_v1_environment_service_proto_msgTypes = make([]protoimpl.MessageInfo, 8)
 var file_switchyard_v1_environment_service_proto_goTypes = []any{
-	(*Environment)(nil),               // 0: switchyard.v1.Environment
-	(*EnvironmentCreation)(nil),       // 1: switchyard.v1.EnvironmentCreation
-	(*CreateEnvironmentRequest)(nil),  // 2: switchyard.v1.CreateEnvironmentRequest
-	(*CreateEnvironmentResponse)(nil), // 3: switchyard.v1.CreateEnvironmentResponse
-	(*ListEnvironmentsRequest)(nil),   // 4: switchyard.v1.ListEnvironmentsRequest
-	(*ListEnvironmentsResponse)(nil),  // 5: switchyard.v1.ListEnvironmentsResponse
-	(*GetEnvironmentRequest)(nil),     // 6: switchyard.v1.GetEnvironmentRequest
-	(*GetEnvironmentResponse)(nil),    // 7: switchyard.v1.GetEnvironmentResponse
-	(*DeleteEnvironmentRequest)(nil),  // 8: switchyard.v1.DeleteEnvironmentRequest
-	(*DeleteEnvironmentResponse)(nil), // 9: switchyard.v1.DeleteEnvironmentResponse
-	(*CaptureRequest)(nil),            // 10: switchyard.v1.CaptureRequest
-	(*CaptureResponse)(nil),           // 11: switchyard.v1.CaptureResponse
-	(*CaptureProgress)(nil),           // 12: switchyard.v1.CaptureProgress
-	(*timestamppb.Timestamp)(nil),     // 13: google.protobuf.Timestamp
+	(*CreateEnvironmentRequest)(nil),  // 0: switchyard.v1.CreateEnvironmentRequest
+	(*CreateEnvironmentResponse)(nil), // 1: switchyard.v1.CreateEnvironmentResponse
+	(*ListEnvironmentsRequest)(nil),   // 2: switchyard.v1.ListEnvironmentsRequest
+	(*ListEnvironmentsResponse)(nil),  // 3: switchyard.v1.ListEnvironmentsResponse
+	(*GetEnvironmentRequest)(nil),     // 4: switchyard.v1.GetEnvironmentRequest
+	(*GetEnvironmentResponse)(nil),    // 5: switchyard.v1.GetEnvironmentResponse
+	(*DeleteEnvironmentRequest)(nil),  // 6: switchyard.v1.DeleteEnvironmentRequest
+	(*DeleteEnvironmentResponse)(nil), // 7: switchyard.v1.DeleteEnvironmentResponse
+	(*Environment)(nil),               // 8: switchyard.v1.Environment
 }
 var file_switchyard_v1_environment_service_proto_depIdxs = []int32{
-	13, // 0: switchyard.v1.Environment.created_at:type_name -> google.protobuf.Timestamp
-	13, // 1: switchyard.v1.Environment.ready_at:type_name -> google.protobuf.Timestamp
-	1,  // 2: switchyard.v1.Environment.creation:type_name -> switchyard.v1.EnvironmentCreation
-	13, // 3: switchyard.v1.EnvironmentCreation.created_at:type_name -> google.protobuf.Timestamp
-	0,  // 4: switchyard.v1.CreateEnvironmentResponse.environment:type_name -> switchyard.v1.Environment
-	0,  // 5: switchyard.v1.ListEnvironmentsResponse.items:type_name -> switchyard.v1.Environment
-	0,  // 6: switchyard.v1.GetEnvironmentResponse.environment:type_name -> switchyard.v1.Environment
-	0,  // 7: switchyard.v1.DeleteEnvironmentResponse.environment:type_name -> switchyard.v1.Environment
-	0,  // 8: switchyard.v1.CaptureRequest.environment:type_name -> switchyard.v1.Environment
-	0,  // 9: switchyard.v1.CaptureResponse.environment:type_name -> switchyard.v1.Environment
-	2,  // 10: switchyard.v1.EnvironmentService.CreateEnvironment:input_type -> switchyard.v1.CreateEnvironmentRequest
-	4,  // 11: switchyard.v1.EnvironmentService.ListEnvironments:input_type -> switchyard.v1.ListEnvironmentsRequest
-	6,  // 12: switchyard.v1.EnvironmentService.GetEnvironment:input_type -> switchyard.v1.GetEnvironmentRequest
-	8,  // 13: switchyard.v1.EnvironmentService.DeleteEnvironment:input_type -> switchyard.v1.DeleteEnvironmentRequest
-	3,  // 14: switchyard.v1.EnvironmentService.CreateEnvironment:output_type -> switchyard.v1.CreateEnvironmentResponse
-	5,  // 15: switchyard.v1.EnvironmentService.ListEnvironments:output_type -> switchyard.v1.ListEnvironmentsResponse
-	7,  // 16: switchyard.v1.EnvironmentService.GetEnvironment:output_type -> switchyard.v1.GetEnvironmentResponse
-	9,  // 17: switchyard.v1.EnvironmentService.DeleteEnvironment:output_type -> switchyard.v1.DeleteEnvironmentResponse
-	14, // [14:18] is the sub-list for method output_type
-	10, // [10:14] is the sub-list for method input_type
-	10, // [10:10] is the sub-list for extension type_name
-	10, // [10:10] is the sub-list for extension extendee
-	0,  // [0:10] is the sub-list for field type_name
+	8, // 0: switchyard.v1.CreateEnvironmentResponse.environment:type_name -> switchyard.v1.Environment
+	8, // 1: switchyard.v1.ListEnvironmentsResponse.items:type_name -> switchyard.v1.Environment
+	8, // 2: switchyard.v1.GetEnvironmentResponse.environment:type_name -> switchyard.v1.Environment
+	8, // 3: switchyard.v1.DeleteEnvironmentResponse.environment:type_name -> switchyard.v1.Environment
+	0, // 4: switchyard.v1.EnvironmentService.CreateEnvironment:input_type -> switchyard.v1.CreateEnvironmentRequest
+	2, // 5: switchyard.v1.EnvironmentService.ListEnvironments:input_type -> switchyard.v1.ListEnvironmentsRequest
+	4, // 6: switchyard.v1.EnvironmentService.GetEnvironment:input_type -> switchyard.v1.GetEnvironmentRequest
+	6, // 7: switchyard.v1.EnvironmentService.DeleteEnvironment:input_type -> switchyard.v1.DeleteEnvironmentRequest
+	1, // 8: switchyard.v1.EnvironmentService.CreateEnvironment:output_type -> switchyard.v1.CreateEnvironmentResponse
+	3, // 9: switchyard.v1.EnvironmentService.ListEnvironments:output_type -> switchyard.v1.ListEnvironmentsResponse
+	5, // 10: switchyard.v1.EnvironmentService.GetEnvironment:output_type -> switchyard.v1.GetEnvironmentResponse
+	7, // 11: switchyard.v1.EnvironmentService.DeleteEnvironment:output_type -> switchyard.v1.DeleteEnvironmentResponse
+	8, // [8:12] is the sub-list for method output_type
+	4, // [4:8] is the sub-list for method input_type
+	4, // [4:4] is the sub-list for extension type_name
+	4, // [4:4] is the sub-list for extension extendee
+	0, // [0:4] is the sub-list for field type_name
 }
 
 func init() { file_switchyard_v1_environment_service_proto_init() }
@@ -1120,6 +582,7 @@ func file_switchyard_v1_environment_service_proto_init() {
 	if File_switchyard_v1_environment_service_proto != nil {
 		return
 	}
+	file_switchyard_v1_environment_proto_init()
 	file_switchyard_v1_options_proto_init()
 	type x struct{}
 	out := protoimpl.TypeBuilder{
@@ -1127,7 +590,7 @@ func file_switchyard_v1_environment_service_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_switchyard_v1_environment_service_proto_rawDesc), len(file_switchyard_v1_environment_service_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   13,
+			NumMessages:   8,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -707,7 +707,7 @@ var File_switchyard_v1_export_service_proto protoreflect.FileDescriptor
 
 const file_switchyard_v1_export_service_proto_rawDesc = "" +
 	"\n" +
-	"\"switchyard/v1/export_service.proto\x12\rswitchyard.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/api/annotations.proto\x1a switchyard/v1/auth_service.proto\x1a\x1eswitchyard/v1/definition.proto\x1a'switchyard/v1/environment_service.proto\x1a\x1fswitchyard/v1/key_service.proto\x1a\x1bswitchyard/v1/options.proto\"\xee\x02\n" +
+	"\"switchyard/v1/export_service.proto\x12\rswitchyard.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/api/annotations.proto\x1a switchyard/v1/auth_service.proto\x1a\x1eswitchyard/v1/definition.proto\x1a\x1fswitchyard/v1/environment.proto\x1a\x1fswitchyard/v1/key_service.proto\x1a\x1bswitchyard/v1/options.proto\"\xee\x02\n" +
 	"\fExportedItem\x12\x1b\n" +
 	"\x04kind\x18\x01 \x01(\tB\a\xbaH\x04r\x02\x10\x01R\x04kind\x12\x1b\n" +
 	"\x04name\x18\x02 \x01(\tB\a\xbaH\x04r\x02\x10\x01R\x04name\x12>\n" +
@@ -821,7 +821,7 @@ func file_switchyard_v1_export_service_proto_init() {
 	}
 	file_switchyard_v1_auth_service_proto_init()
 	file_switchyard_v1_definition_proto_init()
-	file_switchyard_v1_environment_service_proto_init()
+	file_switchyard_v1_environment_proto_init()
 	file_switchyard_v1_key_service_proto_init()
 	file_switchyard_v1_options_proto_init()
 	file_switchyard_v1_export_service_proto_msgTypes[0].OneofWrappers = []any{

@@ -10,7 +10,6 @@ import (
 	_ "buf.build/gen/go/bufbuild/protovalidate/protocolbuffers/go/buf/validate"
 	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
-	durationpb "google.golang.org/protobuf/types/known/durationpb"
 	timestamppb "google.golang.org/protobuf/types/known/timestamppb"
 	reflect "reflect"
 	sync "sync"
@@ -643,79 +642,6 @@ func (x *MountRule) GetReadOnly() bool {
 	return false
 }
 
-// ContainerNeeds lists what the container of a task requires from a node's ContainerPolicy.
-type ContainerNeeds struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// Whether the container is privileged.
-	Privileged bool `protobuf:"varint,1,opt,name=privileged,proto3" json:"privileged,omitempty"`
-	// Whether the container uses the host network.
-	HostNetwork bool `protobuf:"varint,2,opt,name=host_network,json=hostNetwork,proto3" json:"host_network,omitempty"`
-	// Host directories that the container mounts.
-	Mounts []*MountRule `protobuf:"bytes,3,rep,name=mounts,proto3" json:"mounts,omitempty"`
-	// Linux capabilities that the container adds, without the prefix "CAP_".
-	Capabilities  []string `protobuf:"bytes,4,rep,name=capabilities,proto3" json:"capabilities,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *ContainerNeeds) Reset() {
-	*x = ContainerNeeds{}
-	mi := &file_switchyard_v1_node_proto_msgTypes[5]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *ContainerNeeds) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*ContainerNeeds) ProtoMessage() {}
-
-func (x *ContainerNeeds) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_node_proto_msgTypes[5]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use ContainerNeeds.ProtoReflect.Descriptor instead.
-func (*ContainerNeeds) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_node_proto_rawDescGZIP(), []int{5}
-}
-
-func (x *ContainerNeeds) GetPrivileged() bool {
-	if x != nil {
-		return x.Privileged
-	}
-	return false
-}
-
-func (x *ContainerNeeds) GetHostNetwork() bool {
-	if x != nil {
-		return x.HostNetwork
-	}
-	return false
-}
-
-func (x *ContainerNeeds) GetMounts() []*MountRule {
-	if x != nil {
-		return x.Mounts
-	}
-	return nil
-}
-
-func (x *ContainerNeeds) GetCapabilities() []string {
-	if x != nil {
-		return x.Capabilities
-	}
-	return nil
-}
-
 // TaskSupport lists what the settings of a worker and the programs on its machine let tasks use.
 type TaskSupport struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -745,7 +671,7 @@ type TaskSupport struct {
 
 func (x *TaskSupport) Reset() {
 	*x = TaskSupport{}
-	mi := &file_switchyard_v1_node_proto_msgTypes[6]
+	mi := &file_switchyard_v1_node_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -757,7 +683,7 @@ func (x *TaskSupport) String() string {
 func (*TaskSupport) ProtoMessage() {}
 
 func (x *TaskSupport) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_node_proto_msgTypes[6]
+	mi := &file_switchyard_v1_node_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -770,7 +696,7 @@ func (x *TaskSupport) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TaskSupport.ProtoReflect.Descriptor instead.
 func (*TaskSupport) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_node_proto_rawDescGZIP(), []int{6}
+	return file_switchyard_v1_node_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *TaskSupport) GetVmImageDirs() []string {
@@ -843,115 +769,6 @@ func (x *TaskSupport) GetInterpreters() []string {
 	return nil
 }
 
-// TaskNeeds lists what a task requires of a node's TaskSupport.
-type TaskNeeds struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// Path of the image of a virtual machine; empty if the image is elsewhere.
-	VmImage string `protobuf:"bytes,1,opt,name=vm_image,json=vmImage,proto3" json:"vm_image,omitempty"`
-	// Name of registry credentials.
-	RegistryAuth string `protobuf:"bytes,2,opt,name=registry_auth,json=registryAuth,proto3" json:"registry_auth,omitempty"`
-	// Network of the container engine.
-	Network string `protobuf:"bytes,3,opt,name=network,proto3" json:"network,omitempty"`
-	// Tools of the agent.
-	AgentTools []string `protobuf:"bytes,4,rep,name=agent_tools,json=agentTools,proto3" json:"agent_tools,omitempty"`
-	// Model provider for which the task brings no key.
-	AgentKey string `protobuf:"bytes,5,opt,name=agent_key,json=agentKey,proto3" json:"agent_key,omitempty"`
-	// Program that drives the agent, as in `agent` of its spec.
-	AgentProgram string `protobuf:"bytes,6,opt,name=agent_program,json=agentProgram,proto3" json:"agent_program,omitempty"`
-	// References to files and variables of the node, sorted.
-	Secrets []string `protobuf:"bytes,7,rep,name=secrets,proto3" json:"secrets,omitempty"`
-	// Interpreters that run the command, of those that nodes look for.
-	Interpreters  []string `protobuf:"bytes,8,rep,name=interpreters,proto3" json:"interpreters,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *TaskNeeds) Reset() {
-	*x = TaskNeeds{}
-	mi := &file_switchyard_v1_node_proto_msgTypes[7]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *TaskNeeds) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*TaskNeeds) ProtoMessage() {}
-
-func (x *TaskNeeds) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_node_proto_msgTypes[7]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use TaskNeeds.ProtoReflect.Descriptor instead.
-func (*TaskNeeds) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_node_proto_rawDescGZIP(), []int{7}
-}
-
-func (x *TaskNeeds) GetVmImage() string {
-	if x != nil {
-		return x.VmImage
-	}
-	return ""
-}
-
-func (x *TaskNeeds) GetRegistryAuth() string {
-	if x != nil {
-		return x.RegistryAuth
-	}
-	return ""
-}
-
-func (x *TaskNeeds) GetNetwork() string {
-	if x != nil {
-		return x.Network
-	}
-	return ""
-}
-
-func (x *TaskNeeds) GetAgentTools() []string {
-	if x != nil {
-		return x.AgentTools
-	}
-	return nil
-}
-
-func (x *TaskNeeds) GetAgentKey() string {
-	if x != nil {
-		return x.AgentKey
-	}
-	return ""
-}
-
-func (x *TaskNeeds) GetAgentProgram() string {
-	if x != nil {
-		return x.AgentProgram
-	}
-	return ""
-}
-
-func (x *TaskNeeds) GetSecrets() []string {
-	if x != nil {
-		return x.Secrets
-	}
-	return nil
-}
-
-func (x *TaskNeeds) GetInterpreters() []string {
-	if x != nil {
-		return x.Interpreters
-	}
-	return nil
-}
-
 // NumaSnapshot describes one NUMA node.
 type NumaSnapshot struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -969,7 +786,7 @@ type NumaSnapshot struct {
 
 func (x *NumaSnapshot) Reset() {
 	*x = NumaSnapshot{}
-	mi := &file_switchyard_v1_node_proto_msgTypes[8]
+	mi := &file_switchyard_v1_node_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -981,7 +798,7 @@ func (x *NumaSnapshot) String() string {
 func (*NumaSnapshot) ProtoMessage() {}
 
 func (x *NumaSnapshot) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_node_proto_msgTypes[8]
+	mi := &file_switchyard_v1_node_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -994,7 +811,7 @@ func (x *NumaSnapshot) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NumaSnapshot.ProtoReflect.Descriptor instead.
 func (*NumaSnapshot) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_node_proto_rawDescGZIP(), []int{8}
+	return file_switchyard_v1_node_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *NumaSnapshot) GetIndex() int32 {
@@ -1040,7 +857,7 @@ type CpuSnapshot struct {
 
 func (x *CpuSnapshot) Reset() {
 	*x = CpuSnapshot{}
-	mi := &file_switchyard_v1_node_proto_msgTypes[9]
+	mi := &file_switchyard_v1_node_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1052,7 +869,7 @@ func (x *CpuSnapshot) String() string {
 func (*CpuSnapshot) ProtoMessage() {}
 
 func (x *CpuSnapshot) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_node_proto_msgTypes[9]
+	mi := &file_switchyard_v1_node_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1065,7 +882,7 @@ func (x *CpuSnapshot) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CpuSnapshot.ProtoReflect.Descriptor instead.
 func (*CpuSnapshot) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_node_proto_rawDescGZIP(), []int{9}
+	return file_switchyard_v1_node_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *CpuSnapshot) GetCores() int32 {
@@ -1104,7 +921,7 @@ type MemorySnapshot struct {
 
 func (x *MemorySnapshot) Reset() {
 	*x = MemorySnapshot{}
-	mi := &file_switchyard_v1_node_proto_msgTypes[10]
+	mi := &file_switchyard_v1_node_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1116,7 +933,7 @@ func (x *MemorySnapshot) String() string {
 func (*MemorySnapshot) ProtoMessage() {}
 
 func (x *MemorySnapshot) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_node_proto_msgTypes[10]
+	mi := &file_switchyard_v1_node_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1129,7 +946,7 @@ func (x *MemorySnapshot) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MemorySnapshot.ProtoReflect.Descriptor instead.
 func (*MemorySnapshot) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_node_proto_rawDescGZIP(), []int{10}
+	return file_switchyard_v1_node_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *MemorySnapshot) GetTotalMb() float64 {
@@ -1170,7 +987,7 @@ type DiskSnapshot struct {
 
 func (x *DiskSnapshot) Reset() {
 	*x = DiskSnapshot{}
-	mi := &file_switchyard_v1_node_proto_msgTypes[11]
+	mi := &file_switchyard_v1_node_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1182,7 +999,7 @@ func (x *DiskSnapshot) String() string {
 func (*DiskSnapshot) ProtoMessage() {}
 
 func (x *DiskSnapshot) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_node_proto_msgTypes[11]
+	mi := &file_switchyard_v1_node_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1195,7 +1012,7 @@ func (x *DiskSnapshot) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DiskSnapshot.ProtoReflect.Descriptor instead.
 func (*DiskSnapshot) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_node_proto_rawDescGZIP(), []int{11}
+	return file_switchyard_v1_node_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *DiskSnapshot) GetTotalGb() float64 {
@@ -1239,7 +1056,7 @@ type NetworkSnapshot struct {
 
 func (x *NetworkSnapshot) Reset() {
 	*x = NetworkSnapshot{}
-	mi := &file_switchyard_v1_node_proto_msgTypes[12]
+	mi := &file_switchyard_v1_node_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1251,7 +1068,7 @@ func (x *NetworkSnapshot) String() string {
 func (*NetworkSnapshot) ProtoMessage() {}
 
 func (x *NetworkSnapshot) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_node_proto_msgTypes[12]
+	mi := &file_switchyard_v1_node_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1264,7 +1081,7 @@ func (x *NetworkSnapshot) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NetworkSnapshot.ProtoReflect.Descriptor instead.
 func (*NetworkSnapshot) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_node_proto_rawDescGZIP(), []int{12}
+	return file_switchyard_v1_node_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *NetworkSnapshot) GetBandwidthMbps() float64 {
@@ -1302,7 +1119,7 @@ type GpuSnapshot struct {
 
 func (x *GpuSnapshot) Reset() {
 	*x = GpuSnapshot{}
-	mi := &file_switchyard_v1_node_proto_msgTypes[13]
+	mi := &file_switchyard_v1_node_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1314,7 +1131,7 @@ func (x *GpuSnapshot) String() string {
 func (*GpuSnapshot) ProtoMessage() {}
 
 func (x *GpuSnapshot) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_node_proto_msgTypes[13]
+	mi := &file_switchyard_v1_node_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1327,7 +1144,7 @@ func (x *GpuSnapshot) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GpuSnapshot.ProtoReflect.Descriptor instead.
 func (*GpuSnapshot) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_node_proto_rawDescGZIP(), []int{13}
+	return file_switchyard_v1_node_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *GpuSnapshot) GetIndex() int32 {
@@ -1397,7 +1214,7 @@ type RunningAttempt struct {
 
 func (x *RunningAttempt) Reset() {
 	*x = RunningAttempt{}
-	mi := &file_switchyard_v1_node_proto_msgTypes[14]
+	mi := &file_switchyard_v1_node_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1409,7 +1226,7 @@ func (x *RunningAttempt) String() string {
 func (*RunningAttempt) ProtoMessage() {}
 
 func (x *RunningAttempt) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_node_proto_msgTypes[14]
+	mi := &file_switchyard_v1_node_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1422,7 +1239,7 @@ func (x *RunningAttempt) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RunningAttempt.ProtoReflect.Descriptor instead.
 func (*RunningAttempt) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_node_proto_rawDescGZIP(), []int{14}
+	return file_switchyard_v1_node_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *RunningAttempt) GetRunId() string {
@@ -1538,7 +1355,7 @@ type Node struct {
 
 func (x *Node) Reset() {
 	*x = Node{}
-	mi := &file_switchyard_v1_node_proto_msgTypes[15]
+	mi := &file_switchyard_v1_node_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1550,7 +1367,7 @@ func (x *Node) String() string {
 func (*Node) ProtoMessage() {}
 
 func (x *Node) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_node_proto_msgTypes[15]
+	mi := &file_switchyard_v1_node_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1563,7 +1380,7 @@ func (x *Node) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Node.ProtoReflect.Descriptor instead.
 func (*Node) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_node_proto_rawDescGZIP(), []int{15}
+	return file_switchyard_v1_node_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *Node) GetName() string {
@@ -1744,7 +1561,7 @@ type NodeNeighbor struct {
 
 func (x *NodeNeighbor) Reset() {
 	*x = NodeNeighbor{}
-	mi := &file_switchyard_v1_node_proto_msgTypes[16]
+	mi := &file_switchyard_v1_node_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1756,7 +1573,7 @@ func (x *NodeNeighbor) String() string {
 func (*NodeNeighbor) ProtoMessage() {}
 
 func (x *NodeNeighbor) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_node_proto_msgTypes[16]
+	mi := &file_switchyard_v1_node_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1769,7 +1586,7 @@ func (x *NodeNeighbor) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeNeighbor.ProtoReflect.Descriptor instead.
 func (*NodeNeighbor) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_node_proto_rawDescGZIP(), []int{16}
+	return file_switchyard_v1_node_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *NodeNeighbor) GetName() string {
@@ -1813,7 +1630,7 @@ type NodeAmount struct {
 
 func (x *NodeAmount) Reset() {
 	*x = NodeAmount{}
-	mi := &file_switchyard_v1_node_proto_msgTypes[17]
+	mi := &file_switchyard_v1_node_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1825,7 +1642,7 @@ func (x *NodeAmount) String() string {
 func (*NodeAmount) ProtoMessage() {}
 
 func (x *NodeAmount) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_node_proto_msgTypes[17]
+	mi := &file_switchyard_v1_node_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1838,7 +1655,7 @@ func (x *NodeAmount) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeAmount.ProtoReflect.Descriptor instead.
 func (*NodeAmount) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_node_proto_rawDescGZIP(), []int{17}
+	return file_switchyard_v1_node_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *NodeAmount) GetTotal() float64 {
@@ -1855,299 +1672,11 @@ func (x *NodeAmount) GetFree() float64 {
 	return 0
 }
 
-// NodeRecord is the registry entry of a node, kept in the memo of its workflow.
-type NodeRecord struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// Name of the node.
-	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	// State of the node: active, draining or offline.
-	State string `protobuf:"bytes,2,opt,name=state,proto3" json:"state,omitempty"`
-	// Why the node is in this state; empty if it is active.
-	Reason string `protobuf:"bytes,3,opt,name=reason,proto3" json:"reason,omitempty"`
-	// When the node entered this state.
-	StateSince *timestamppb.Timestamp `protobuf:"bytes,4,opt,name=state_since,json=stateSince,proto3" json:"state_since,omitempty"`
-	// What the worker reported when it registered.
-	Registration *NodeRegistration `protobuf:"bytes,5,opt,name=registration,proto3" json:"registration,omitempty"`
-	// When the worker registered.
-	RegisteredAt *timestamppb.Timestamp `protobuf:"bytes,6,opt,name=registered_at,json=registeredAt,proto3" json:"registered_at,omitempty"`
-	// Drain order of the node; it stays in force, across restarts too, until the node is undrained.
-	Drain *NodeDrain `protobuf:"bytes,7,opt,name=drain,proto3" json:"drain,omitempty"`
-	// Whether the draining node has nothing left to finish.
-	Drained       bool `protobuf:"varint,8,opt,name=drained,proto3" json:"drained,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *NodeRecord) Reset() {
-	*x = NodeRecord{}
-	mi := &file_switchyard_v1_node_proto_msgTypes[18]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *NodeRecord) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*NodeRecord) ProtoMessage() {}
-
-func (x *NodeRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_node_proto_msgTypes[18]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use NodeRecord.ProtoReflect.Descriptor instead.
-func (*NodeRecord) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_node_proto_rawDescGZIP(), []int{18}
-}
-
-func (x *NodeRecord) GetName() string {
-	if x != nil {
-		return x.Name
-	}
-	return ""
-}
-
-func (x *NodeRecord) GetState() string {
-	if x != nil {
-		return x.State
-	}
-	return ""
-}
-
-func (x *NodeRecord) GetReason() string {
-	if x != nil {
-		return x.Reason
-	}
-	return ""
-}
-
-func (x *NodeRecord) GetStateSince() *timestamppb.Timestamp {
-	if x != nil {
-		return x.StateSince
-	}
-	return nil
-}
-
-func (x *NodeRecord) GetRegistration() *NodeRegistration {
-	if x != nil {
-		return x.Registration
-	}
-	return nil
-}
-
-func (x *NodeRecord) GetRegisteredAt() *timestamppb.Timestamp {
-	if x != nil {
-		return x.RegisteredAt
-	}
-	return nil
-}
-
-func (x *NodeRecord) GetDrain() *NodeDrain {
-	if x != nil {
-		return x.Drain
-	}
-	return nil
-}
-
-func (x *NodeRecord) GetDrained() bool {
-	if x != nil {
-		return x.Drained
-	}
-	return false
-}
-
-// NodeRegistration is what a worker reports when it starts: the argument of the update `register` of the workflow
-// `Node`.
-type NodeRegistration struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// Name of the node.
-	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	// Identity of this start of the worker.
-	Incarnation string `protobuf:"bytes,2,opt,name=incarnation,proto3" json:"incarnation,omitempty"`
-	// Machine that hosts the node.
-	Machine string `protobuf:"bytes,3,opt,name=machine,proto3" json:"machine,omitempty"`
-	// Not read: a lock alone does not prove that another incarnation is dead. See replaces.
-	//
-	// Deprecated: Marked as deprecated in switchyard/v1/node.proto.
-	Exclusive bool `protobuf:"varint,4,opt,name=exclusive,proto3" json:"exclusive,omitempty"`
-	// How long the node may be silent before it counts as offline; 0 means 15 s.
-	OfflineAfter *durationpb.Duration `protobuf:"bytes,5,opt,name=offline_after,json=offlineAfter,proto3" json:"offline_after,omitempty"`
-	// The node at its start: labels, capabilities, executors and totals.
-	Snapshot *NodeSnapshot `protobuf:"bytes,6,opt,name=snapshot,proto3" json:"snapshot,omitempty"`
-	// Incarnation that the worker has proven dead: the incarnation's process held the same lock as the worker holds now, and its
-	// heartbeats have stopped. Empty if no incarnation has been proven dead.
-	Replaces string `protobuf:"bytes,7,opt,name=replaces,proto3" json:"replaces,omitempty"`
-	// Process of the worker, for people.
-	Process       string `protobuf:"bytes,8,opt,name=process,proto3" json:"process,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *NodeRegistration) Reset() {
-	*x = NodeRegistration{}
-	mi := &file_switchyard_v1_node_proto_msgTypes[19]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *NodeRegistration) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*NodeRegistration) ProtoMessage() {}
-
-func (x *NodeRegistration) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_node_proto_msgTypes[19]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use NodeRegistration.ProtoReflect.Descriptor instead.
-func (*NodeRegistration) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_node_proto_rawDescGZIP(), []int{19}
-}
-
-func (x *NodeRegistration) GetName() string {
-	if x != nil {
-		return x.Name
-	}
-	return ""
-}
-
-func (x *NodeRegistration) GetIncarnation() string {
-	if x != nil {
-		return x.Incarnation
-	}
-	return ""
-}
-
-func (x *NodeRegistration) GetMachine() string {
-	if x != nil {
-		return x.Machine
-	}
-	return ""
-}
-
-// Deprecated: Marked as deprecated in switchyard/v1/node.proto.
-func (x *NodeRegistration) GetExclusive() bool {
-	if x != nil {
-		return x.Exclusive
-	}
-	return false
-}
-
-func (x *NodeRegistration) GetOfflineAfter() *durationpb.Duration {
-	if x != nil {
-		return x.OfflineAfter
-	}
-	return nil
-}
-
-func (x *NodeRegistration) GetSnapshot() *NodeSnapshot {
-	if x != nil {
-		return x.Snapshot
-	}
-	return nil
-}
-
-func (x *NodeRegistration) GetReplaces() string {
-	if x != nil {
-		return x.Replaces
-	}
-	return ""
-}
-
-func (x *NodeRegistration) GetProcess() string {
-	if x != nil {
-		return x.Process
-	}
-	return ""
-}
-
-// NodeDrain orders a node to accept nothing new and to move what is queued on it: the argument of the update `drain` of
-// the workflow `Node`.
-type NodeDrain struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// When attempts that still run are ended and moved. Absent lets all of them finish.
-	Deadline *timestamppb.Timestamp `protobuf:"bytes,1,opt,name=deadline,proto3" json:"deadline,omitempty"`
-	// Reason, shown to people.
-	Reason string `protobuf:"bytes,2,opt,name=reason,proto3" json:"reason,omitempty"`
-	// Who ordered the drain, or empty if unknown.
-	By            string `protobuf:"bytes,3,opt,name=by,proto3" json:"by,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *NodeDrain) Reset() {
-	*x = NodeDrain{}
-	mi := &file_switchyard_v1_node_proto_msgTypes[20]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *NodeDrain) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*NodeDrain) ProtoMessage() {}
-
-func (x *NodeDrain) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_node_proto_msgTypes[20]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use NodeDrain.ProtoReflect.Descriptor instead.
-func (*NodeDrain) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_node_proto_rawDescGZIP(), []int{20}
-}
-
-func (x *NodeDrain) GetDeadline() *timestamppb.Timestamp {
-	if x != nil {
-		return x.Deadline
-	}
-	return nil
-}
-
-func (x *NodeDrain) GetReason() string {
-	if x != nil {
-		return x.Reason
-	}
-	return ""
-}
-
-func (x *NodeDrain) GetBy() string {
-	if x != nil {
-		return x.By
-	}
-	return ""
-}
-
 var File_switchyard_v1_node_proto protoreflect.FileDescriptor
 
 const file_switchyard_v1_node_proto_rawDesc = "" +
 	"\n" +
-	"\x18switchyard/v1/node.proto\x12\rswitchyard.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xb6\n" +
+	"\x18switchyard/v1/node.proto\x12\rswitchyard.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xb6\n" +
 	"\n" +
 	"\fNodeSnapshot\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12 \n" +
@@ -2218,14 +1747,7 @@ const file_switchyard_v1_node_proto_rawDesc = "" +
 	"\acommand\x18\x05 \x01(\tR\acommand\"<\n" +
 	"\tMountRule\x12\x12\n" +
 	"\x04path\x18\x01 \x01(\tR\x04path\x12\x1b\n" +
-	"\tread_only\x18\x02 \x01(\bR\breadOnly\"\xa9\x01\n" +
-	"\x0eContainerNeeds\x12\x1e\n" +
-	"\n" +
-	"privileged\x18\x01 \x01(\bR\n" +
-	"privileged\x12!\n" +
-	"\fhost_network\x18\x02 \x01(\bR\vhostNetwork\x120\n" +
-	"\x06mounts\x18\x03 \x03(\v2\x18.switchyard.v1.MountRuleR\x06mounts\x12\"\n" +
-	"\fcapabilities\x18\x04 \x03(\tR\fcapabilities\"\xd4\x02\n" +
+	"\tread_only\x18\x02 \x01(\bR\breadOnly\"\xd4\x02\n" +
 	"\vTaskSupport\x12\"\n" +
 	"\rvm_image_dirs\x18\x01 \x03(\tR\vvmImageDirs\x12%\n" +
 	"\x0eregistry_auths\x18\x02 \x03(\tR\rregistryAuths\x12\x1a\n" +
@@ -2240,17 +1762,7 @@ const file_switchyard_v1_node_proto_rawDesc = "" +
 	"allSecrets\x12\x18\n" +
 	"\anumactl\x18\t \x01(\bR\anumactl\x12\"\n" +
 	"\finterpreters\x18\n" +
-	" \x03(\tR\finterpreters\"\x86\x02\n" +
-	"\tTaskNeeds\x12\x19\n" +
-	"\bvm_image\x18\x01 \x01(\tR\avmImage\x12#\n" +
-	"\rregistry_auth\x18\x02 \x01(\tR\fregistryAuth\x12\x18\n" +
-	"\anetwork\x18\x03 \x01(\tR\anetwork\x12\x1f\n" +
-	"\vagent_tools\x18\x04 \x03(\tR\n" +
-	"agentTools\x12\x1b\n" +
-	"\tagent_key\x18\x05 \x01(\tR\bagentKey\x12#\n" +
-	"\ragent_program\x18\x06 \x01(\tR\fagentProgram\x12\x18\n" +
-	"\asecrets\x18\a \x03(\tR\asecrets\x12\"\n" +
-	"\finterpreters\x18\b \x03(\tR\finterpreters\"\x86\x01\n" +
+	" \x03(\tR\finterpreters\"\x86\x01\n" +
 	"\fNumaSnapshot\x12\x14\n" +
 	"\x05index\x18\x01 \x01(\x05R\x05index\x12\x12\n" +
 	"\x04cpus\x18\x02 \x03(\x05R\x04cpus\x12&\n" +
@@ -2332,31 +1844,7 @@ const file_switchyard_v1_node_proto_rawDesc = "" +
 	"\n" +
 	"NodeAmount\x12\x14\n" +
 	"\x05total\x18\x01 \x01(\x01R\x05total\x12\x12\n" +
-	"\x04free\x18\x02 \x01(\x01R\x04free\"\xdb\x02\n" +
-	"\n" +
-	"NodeRecord\x12\x12\n" +
-	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
-	"\x05state\x18\x02 \x01(\tR\x05state\x12\x16\n" +
-	"\x06reason\x18\x03 \x01(\tR\x06reason\x12;\n" +
-	"\vstate_since\x18\x04 \x01(\v2\x1a.google.protobuf.TimestampR\n" +
-	"stateSince\x12C\n" +
-	"\fregistration\x18\x05 \x01(\v2\x1f.switchyard.v1.NodeRegistrationR\fregistration\x12?\n" +
-	"\rregistered_at\x18\x06 \x01(\v2\x1a.google.protobuf.TimestampR\fregisteredAt\x12.\n" +
-	"\x05drain\x18\a \x01(\v2\x18.switchyard.v1.NodeDrainR\x05drain\x12\x18\n" +
-	"\adrained\x18\b \x01(\bR\adrained\"\xb3\x02\n" +
-	"\x10NodeRegistration\x12\x12\n" +
-	"\x04name\x18\x01 \x01(\tR\x04name\x12 \n" +
-	"\vincarnation\x18\x02 \x01(\tR\vincarnation\x12\x18\n" +
-	"\amachine\x18\x03 \x01(\tR\amachine\x12 \n" +
-	"\texclusive\x18\x04 \x01(\bB\x02\x18\x01R\texclusive\x12>\n" +
-	"\roffline_after\x18\x05 \x01(\v2\x19.google.protobuf.DurationR\fofflineAfter\x127\n" +
-	"\bsnapshot\x18\x06 \x01(\v2\x1b.switchyard.v1.NodeSnapshotR\bsnapshot\x12\x1a\n" +
-	"\breplaces\x18\a \x01(\tR\breplaces\x12\x18\n" +
-	"\aprocess\x18\b \x01(\tR\aprocess\"k\n" +
-	"\tNodeDrain\x126\n" +
-	"\bdeadline\x18\x01 \x01(\v2\x1a.google.protobuf.TimestampR\bdeadline\x12\x16\n" +
-	"\x06reason\x18\x02 \x01(\tR\x06reason\x12\x0e\n" +
-	"\x02by\x18\x03 \x01(\tR\x02byB-Z+switchyard/proto/switchyard/v1;switchyardv1b\x06proto3"
+	"\x04free\x18\x02 \x01(\x01R\x04freeB-Z+switchyard/proto/switchyard/v1;switchyardv1b\x06proto3"
 
 var (
 	file_switchyard_v1_node_proto_rawDescOnce sync.Once
@@ -2370,82 +1858,68 @@ func file_switchyard_v1_node_proto_rawDescGZIP() []byte {
 	return file_switchyard_v1_node_proto_rawDescData
 }
 
-var file_switchyard_v1_node_proto_msgTypes = make([]protoimpl.MessageInfo, 25)
+var file_switchyard_v1_node_proto_msgTypes = make([]protoimpl.MessageInfo, 20)
 var file_switchyard_v1_node_proto_goTypes = []any{
 	(*NodeSnapshot)(nil),          // 0: switchyard.v1.NodeSnapshot
 	(*ClaimFigures)(nil),          // 1: switchyard.v1.ClaimFigures
 	(*ActiveClaim)(nil),           // 2: switchyard.v1.ActiveClaim
 	(*ContainerPolicy)(nil),       // 3: switchyard.v1.ContainerPolicy
 	(*MountRule)(nil),             // 4: switchyard.v1.MountRule
-	(*ContainerNeeds)(nil),        // 5: switchyard.v1.ContainerNeeds
-	(*TaskSupport)(nil),           // 6: switchyard.v1.TaskSupport
-	(*TaskNeeds)(nil),             // 7: switchyard.v1.TaskNeeds
-	(*NumaSnapshot)(nil),          // 8: switchyard.v1.NumaSnapshot
-	(*CpuSnapshot)(nil),           // 9: switchyard.v1.CpuSnapshot
-	(*MemorySnapshot)(nil),        // 10: switchyard.v1.MemorySnapshot
-	(*DiskSnapshot)(nil),          // 11: switchyard.v1.DiskSnapshot
-	(*NetworkSnapshot)(nil),       // 12: switchyard.v1.NetworkSnapshot
-	(*GpuSnapshot)(nil),           // 13: switchyard.v1.GpuSnapshot
-	(*RunningAttempt)(nil),        // 14: switchyard.v1.RunningAttempt
-	(*Node)(nil),                  // 15: switchyard.v1.Node
-	(*NodeNeighbor)(nil),          // 16: switchyard.v1.NodeNeighbor
-	(*NodeAmount)(nil),            // 17: switchyard.v1.NodeAmount
-	(*NodeRecord)(nil),            // 18: switchyard.v1.NodeRecord
-	(*NodeRegistration)(nil),      // 19: switchyard.v1.NodeRegistration
-	(*NodeDrain)(nil),             // 20: switchyard.v1.NodeDrain
-	nil,                           // 21: switchyard.v1.NodeSnapshot.CapabilitiesEntry
-	nil,                           // 22: switchyard.v1.NodeSnapshot.WithheldEntry
-	nil,                           // 23: switchyard.v1.ClaimFigures.EndedEntry
-	nil,                           // 24: switchyard.v1.Node.CapabilitiesEntry
-	(*timestamppb.Timestamp)(nil), // 25: google.protobuf.Timestamp
-	(*durationpb.Duration)(nil),   // 26: google.protobuf.Duration
+	(*TaskSupport)(nil),           // 5: switchyard.v1.TaskSupport
+	(*NumaSnapshot)(nil),          // 6: switchyard.v1.NumaSnapshot
+	(*CpuSnapshot)(nil),           // 7: switchyard.v1.CpuSnapshot
+	(*MemorySnapshot)(nil),        // 8: switchyard.v1.MemorySnapshot
+	(*DiskSnapshot)(nil),          // 9: switchyard.v1.DiskSnapshot
+	(*NetworkSnapshot)(nil),       // 10: switchyard.v1.NetworkSnapshot
+	(*GpuSnapshot)(nil),           // 11: switchyard.v1.GpuSnapshot
+	(*RunningAttempt)(nil),        // 12: switchyard.v1.RunningAttempt
+	(*Node)(nil),                  // 13: switchyard.v1.Node
+	(*NodeNeighbor)(nil),          // 14: switchyard.v1.NodeNeighbor
+	(*NodeAmount)(nil),            // 15: switchyard.v1.NodeAmount
+	nil,                           // 16: switchyard.v1.NodeSnapshot.CapabilitiesEntry
+	nil,                           // 17: switchyard.v1.NodeSnapshot.WithheldEntry
+	nil,                           // 18: switchyard.v1.ClaimFigures.EndedEntry
+	nil,                           // 19: switchyard.v1.Node.CapabilitiesEntry
+	(*timestamppb.Timestamp)(nil), // 20: google.protobuf.Timestamp
 }
 var file_switchyard_v1_node_proto_depIdxs = []int32{
-	25, // 0: switchyard.v1.NodeSnapshot.taken_at:type_name -> google.protobuf.Timestamp
-	21, // 1: switchyard.v1.NodeSnapshot.capabilities:type_name -> switchyard.v1.NodeSnapshot.CapabilitiesEntry
-	9,  // 2: switchyard.v1.NodeSnapshot.cpu:type_name -> switchyard.v1.CpuSnapshot
-	10, // 3: switchyard.v1.NodeSnapshot.memory:type_name -> switchyard.v1.MemorySnapshot
-	11, // 4: switchyard.v1.NodeSnapshot.disk:type_name -> switchyard.v1.DiskSnapshot
-	12, // 5: switchyard.v1.NodeSnapshot.network:type_name -> switchyard.v1.NetworkSnapshot
-	13, // 6: switchyard.v1.NodeSnapshot.gpus:type_name -> switchyard.v1.GpuSnapshot
-	14, // 7: switchyard.v1.NodeSnapshot.running:type_name -> switchyard.v1.RunningAttempt
-	8,  // 8: switchyard.v1.NodeSnapshot.numa:type_name -> switchyard.v1.NumaSnapshot
+	20, // 0: switchyard.v1.NodeSnapshot.taken_at:type_name -> google.protobuf.Timestamp
+	16, // 1: switchyard.v1.NodeSnapshot.capabilities:type_name -> switchyard.v1.NodeSnapshot.CapabilitiesEntry
+	7,  // 2: switchyard.v1.NodeSnapshot.cpu:type_name -> switchyard.v1.CpuSnapshot
+	8,  // 3: switchyard.v1.NodeSnapshot.memory:type_name -> switchyard.v1.MemorySnapshot
+	9,  // 4: switchyard.v1.NodeSnapshot.disk:type_name -> switchyard.v1.DiskSnapshot
+	10, // 5: switchyard.v1.NodeSnapshot.network:type_name -> switchyard.v1.NetworkSnapshot
+	11, // 6: switchyard.v1.NodeSnapshot.gpus:type_name -> switchyard.v1.GpuSnapshot
+	12, // 7: switchyard.v1.NodeSnapshot.running:type_name -> switchyard.v1.RunningAttempt
+	6,  // 8: switchyard.v1.NodeSnapshot.numa:type_name -> switchyard.v1.NumaSnapshot
 	3,  // 9: switchyard.v1.NodeSnapshot.containers:type_name -> switchyard.v1.ContainerPolicy
 	1,  // 10: switchyard.v1.NodeSnapshot.claims:type_name -> switchyard.v1.ClaimFigures
-	22, // 11: switchyard.v1.NodeSnapshot.withheld:type_name -> switchyard.v1.NodeSnapshot.WithheldEntry
-	6,  // 12: switchyard.v1.NodeSnapshot.support:type_name -> switchyard.v1.TaskSupport
-	25, // 13: switchyard.v1.ClaimFigures.since:type_name -> google.protobuf.Timestamp
-	23, // 14: switchyard.v1.ClaimFigures.ended:type_name -> switchyard.v1.ClaimFigures.EndedEntry
-	25, // 15: switchyard.v1.ClaimFigures.last_activity_at:type_name -> google.protobuf.Timestamp
+	17, // 11: switchyard.v1.NodeSnapshot.withheld:type_name -> switchyard.v1.NodeSnapshot.WithheldEntry
+	5,  // 12: switchyard.v1.NodeSnapshot.support:type_name -> switchyard.v1.TaskSupport
+	20, // 13: switchyard.v1.ClaimFigures.since:type_name -> google.protobuf.Timestamp
+	18, // 14: switchyard.v1.ClaimFigures.ended:type_name -> switchyard.v1.ClaimFigures.EndedEntry
+	20, // 15: switchyard.v1.ClaimFigures.last_activity_at:type_name -> google.protobuf.Timestamp
 	2,  // 16: switchyard.v1.ClaimFigures.active:type_name -> switchyard.v1.ActiveClaim
-	25, // 17: switchyard.v1.ActiveClaim.claim_expires_at:type_name -> google.protobuf.Timestamp
-	25, // 18: switchyard.v1.ActiveClaim.updated_at:type_name -> google.protobuf.Timestamp
+	20, // 17: switchyard.v1.ActiveClaim.claim_expires_at:type_name -> google.protobuf.Timestamp
+	20, // 18: switchyard.v1.ActiveClaim.updated_at:type_name -> google.protobuf.Timestamp
 	4,  // 19: switchyard.v1.ContainerPolicy.mounts:type_name -> switchyard.v1.MountRule
-	4,  // 20: switchyard.v1.ContainerNeeds.mounts:type_name -> switchyard.v1.MountRule
-	24, // 21: switchyard.v1.Node.capabilities:type_name -> switchyard.v1.Node.CapabilitiesEntry
-	17, // 22: switchyard.v1.Node.cores:type_name -> switchyard.v1.NodeAmount
-	17, // 23: switchyard.v1.Node.memory_mb:type_name -> switchyard.v1.NodeAmount
-	17, // 24: switchyard.v1.Node.disk_gb:type_name -> switchyard.v1.NodeAmount
-	17, // 25: switchyard.v1.Node.gpus:type_name -> switchyard.v1.NodeAmount
-	25, // 26: switchyard.v1.Node.last_beat_at:type_name -> google.protobuf.Timestamp
-	25, // 27: switchyard.v1.Node.registered_at:type_name -> google.protobuf.Timestamp
-	25, // 28: switchyard.v1.Node.state_since:type_name -> google.protobuf.Timestamp
-	25, // 29: switchyard.v1.Node.benched_until:type_name -> google.protobuf.Timestamp
-	25, // 30: switchyard.v1.Node.drain_deadline:type_name -> google.protobuf.Timestamp
-	0,  // 31: switchyard.v1.Node.snapshot:type_name -> switchyard.v1.NodeSnapshot
-	16, // 32: switchyard.v1.Node.neighbors:type_name -> switchyard.v1.NodeNeighbor
-	25, // 33: switchyard.v1.NodeRecord.state_since:type_name -> google.protobuf.Timestamp
-	19, // 34: switchyard.v1.NodeRecord.registration:type_name -> switchyard.v1.NodeRegistration
-	25, // 35: switchyard.v1.NodeRecord.registered_at:type_name -> google.protobuf.Timestamp
-	20, // 36: switchyard.v1.NodeRecord.drain:type_name -> switchyard.v1.NodeDrain
-	26, // 37: switchyard.v1.NodeRegistration.offline_after:type_name -> google.protobuf.Duration
-	0,  // 38: switchyard.v1.NodeRegistration.snapshot:type_name -> switchyard.v1.NodeSnapshot
-	25, // 39: switchyard.v1.NodeDrain.deadline:type_name -> google.protobuf.Timestamp
-	40, // [40:40] is the sub-list for method output_type
-	40, // [40:40] is the sub-list for method input_type
-	40, // [40:40] is the sub-list for extension type_name
-	40, // [40:40] is the sub-list for extension extendee
-	0,  // [0:40] is the sub-list for field type_name
+	19, // 20: switchyard.v1.Node.capabilities:type_name -> switchyard.v1.Node.CapabilitiesEntry
+	15, // 21: switchyard.v1.Node.cores:type_name -> switchyard.v1.NodeAmount
+	15, // 22: switchyard.v1.Node.memory_mb:type_name -> switchyard.v1.NodeAmount
+	15, // 23: switchyard.v1.Node.disk_gb:type_name -> switchyard.v1.NodeAmount
+	15, // 24: switchyard.v1.Node.gpus:type_name -> switchyard.v1.NodeAmount
+	20, // 25: switchyard.v1.Node.last_beat_at:type_name -> google.protobuf.Timestamp
+	20, // 26: switchyard.v1.Node.registered_at:type_name -> google.protobuf.Timestamp
+	20, // 27: switchyard.v1.Node.state_since:type_name -> google.protobuf.Timestamp
+	20, // 28: switchyard.v1.Node.benched_until:type_name -> google.protobuf.Timestamp
+	20, // 29: switchyard.v1.Node.drain_deadline:type_name -> google.protobuf.Timestamp
+	0,  // 30: switchyard.v1.Node.snapshot:type_name -> switchyard.v1.NodeSnapshot
+	14, // 31: switchyard.v1.Node.neighbors:type_name -> switchyard.v1.NodeNeighbor
+	32, // [32:32] is the sub-list for method output_type
+	32, // [32:32] is the sub-list for method input_type
+	32, // [32:32] is the sub-list for extension type_name
+	32, // [32:32] is the sub-list for extension extendee
+	0,  // [0:32] is the sub-list for field type_name
 }
 
 func init() { file_switchyard_v1_node_proto_init() }
@@ -2453,15 +1927,15 @@ func file_switchyard_v1_node_proto_init() {
 	if File_switchyard_v1_node_proto != nil {
 		return
 	}
-	file_switchyard_v1_node_proto_msgTypes[13].OneofWrappers = []any{}
-	file_switchyard_v1_node_proto_msgTypes[14].OneofWrappers = []any{}
+	file_switchyard_v1_node_proto_msgTypes[11].OneofWrappers = []any{}
+	file_switchyard_v1_node_proto_msgTypes[12].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_switchyard_v1_node_proto_rawDesc), len(file_switchyard_v1_node_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   25,
+			NumMessages:   20,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

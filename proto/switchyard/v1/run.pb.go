@@ -1829,124 +1829,6 @@ func (x *AgentUsage) GetSession() string {
 	return ""
 }
 
-// AgentEvent is a turn of an agent or one of its tool calls.
-type AgentEvent struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// When the turn or call began.
-	At *timestamppb.Timestamp `protobuf:"bytes,1,opt,name=at,proto3" json:"at,omitempty"`
-	// Kind of event: turn or tool_call.
-	Event string `protobuf:"bytes,2,opt,name=event,proto3" json:"event,omitempty"`
-	// Number of the turn, from 1. For a tool call, the turn that requested it.
-	Turn int32 `protobuf:"varint,3,opt,name=turn,proto3" json:"turn,omitempty"`
-	// Duration in milliseconds.
-	TookMs int64 `protobuf:"varint,4,opt,name=took_ms,json=tookMs,proto3" json:"took_ms,omitempty"`
-	// Tool that was called.
-	Tool string `protobuf:"bytes,5,opt,name=tool,proto3" json:"tool,omitempty"`
-	// What went wrong; empty if nothing did.
-	Error string `protobuf:"bytes,6,opt,name=error,proto3" json:"error,omitempty"`
-	// Input tokens of a turn, including cached tokens.
-	InputTokens int64 `protobuf:"varint,7,opt,name=input_tokens,json=inputTokens,proto3" json:"input_tokens,omitempty"`
-	// Output tokens of a turn.
-	OutputTokens int64 `protobuf:"varint,8,opt,name=output_tokens,json=outputTokens,proto3" json:"output_tokens,omitempty"`
-	// Cost of a turn in US dollars; 0 if unknown.
-	CostUsd       float64 `protobuf:"fixed64,9,opt,name=cost_usd,json=costUsd,proto3" json:"cost_usd,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *AgentEvent) Reset() {
-	*x = AgentEvent{}
-	mi := &file_switchyard_v1_run_proto_msgTypes[12]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *AgentEvent) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*AgentEvent) ProtoMessage() {}
-
-func (x *AgentEvent) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_run_proto_msgTypes[12]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use AgentEvent.ProtoReflect.Descriptor instead.
-func (*AgentEvent) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_run_proto_rawDescGZIP(), []int{12}
-}
-
-func (x *AgentEvent) GetAt() *timestamppb.Timestamp {
-	if x != nil {
-		return x.At
-	}
-	return nil
-}
-
-func (x *AgentEvent) GetEvent() string {
-	if x != nil {
-		return x.Event
-	}
-	return ""
-}
-
-func (x *AgentEvent) GetTurn() int32 {
-	if x != nil {
-		return x.Turn
-	}
-	return 0
-}
-
-func (x *AgentEvent) GetTookMs() int64 {
-	if x != nil {
-		return x.TookMs
-	}
-	return 0
-}
-
-func (x *AgentEvent) GetTool() string {
-	if x != nil {
-		return x.Tool
-	}
-	return ""
-}
-
-func (x *AgentEvent) GetError() string {
-	if x != nil {
-		return x.Error
-	}
-	return ""
-}
-
-func (x *AgentEvent) GetInputTokens() int64 {
-	if x != nil {
-		return x.InputTokens
-	}
-	return 0
-}
-
-func (x *AgentEvent) GetOutputTokens() int64 {
-	if x != nil {
-		return x.OutputTokens
-	}
-	return 0
-}
-
-func (x *AgentEvent) GetCostUsd() float64 {
-	if x != nil {
-		return x.CostUsd
-	}
-	return 0
-}
-
 // LogEntry is a chunk of a task's output.
 type LogEntry struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1975,7 +1857,7 @@ type LogEntry struct {
 
 func (x *LogEntry) Reset() {
 	*x = LogEntry{}
-	mi := &file_switchyard_v1_run_proto_msgTypes[13]
+	mi := &file_switchyard_v1_run_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1987,7 +1869,7 @@ func (x *LogEntry) String() string {
 func (*LogEntry) ProtoMessage() {}
 
 func (x *LogEntry) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_run_proto_msgTypes[13]
+	mi := &file_switchyard_v1_run_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2000,7 +1882,7 @@ func (x *LogEntry) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LogEntry.ProtoReflect.Descriptor instead.
 func (*LogEntry) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_run_proto_rawDescGZIP(), []int{13}
+	return file_switchyard_v1_run_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *LogEntry) GetTask() string {
@@ -2284,18 +2166,7 @@ const file_switchyard_v1_run_proto_rawDesc = "" +
 	"\x11cache_read_tokens\x18\x06 \x01(\x03R\x0fcacheReadTokens\x12,\n" +
 	"\x12cache_write_tokens\x18\a \x01(\x03R\x10cacheWriteTokens\x12\x19\n" +
 	"\bcost_usd\x18\b \x01(\x01R\acostUsd\x12\x18\n" +
-	"\asession\x18\t \x01(\tR\asession\"\x88\x02\n" +
-	"\n" +
-	"AgentEvent\x12*\n" +
-	"\x02at\x18\x01 \x01(\v2\x1a.google.protobuf.TimestampR\x02at\x12\x14\n" +
-	"\x05event\x18\x02 \x01(\tR\x05event\x12\x12\n" +
-	"\x04turn\x18\x03 \x01(\x05R\x04turn\x12\x17\n" +
-	"\atook_ms\x18\x04 \x01(\x03R\x06tookMs\x12\x12\n" +
-	"\x04tool\x18\x05 \x01(\tR\x04tool\x12\x14\n" +
-	"\x05error\x18\x06 \x01(\tR\x05error\x12!\n" +
-	"\finput_tokens\x18\a \x01(\x03R\vinputTokens\x12#\n" +
-	"\routput_tokens\x18\b \x01(\x03R\foutputTokens\x12\x19\n" +
-	"\bcost_usd\x18\t \x01(\x01R\acostUsd\"\x95\x02\n" +
+	"\asession\x18\t \x01(\tR\asession\"\x95\x02\n" +
 	"\bLogEntry\x12\x12\n" +
 	"\x04task\x18\x01 \x01(\tR\x04task\x12\x18\n" +
 	"\aattempt\x18\x02 \x01(\x05R\aattempt\x12-\n" +
@@ -2321,7 +2192,7 @@ func file_switchyard_v1_run_proto_rawDescGZIP() []byte {
 	return file_switchyard_v1_run_proto_rawDescData
 }
 
-var file_switchyard_v1_run_proto_msgTypes = make([]protoimpl.MessageInfo, 18)
+var file_switchyard_v1_run_proto_msgTypes = make([]protoimpl.MessageInfo, 17)
 var file_switchyard_v1_run_proto_goTypes = []any{
 	(*Run)(nil),                   // 0: switchyard.v1.Run
 	(*RunApproval)(nil),           // 1: switchyard.v1.RunApproval
@@ -2335,68 +2206,66 @@ var file_switchyard_v1_run_proto_goTypes = []any{
 	(*DeadLetter)(nil),            // 9: switchyard.v1.DeadLetter
 	(*TaskResult)(nil),            // 10: switchyard.v1.TaskResult
 	(*AgentUsage)(nil),            // 11: switchyard.v1.AgentUsage
-	(*AgentEvent)(nil),            // 12: switchyard.v1.AgentEvent
-	(*LogEntry)(nil),              // 13: switchyard.v1.LogEntry
-	nil,                           // 14: switchyard.v1.Run.TasksEntry
-	nil,                           // 15: switchyard.v1.Run.TaskCountsEntry
-	nil,                           // 16: switchyard.v1.Run.InstanceCountsEntry
-	nil,                           // 17: switchyard.v1.Task.CountsEntry
-	(*timestamppb.Timestamp)(nil), // 18: google.protobuf.Timestamp
-	(*structpb.Struct)(nil),       // 19: google.protobuf.Struct
+	(*LogEntry)(nil),              // 12: switchyard.v1.LogEntry
+	nil,                           // 13: switchyard.v1.Run.TasksEntry
+	nil,                           // 14: switchyard.v1.Run.TaskCountsEntry
+	nil,                           // 15: switchyard.v1.Run.InstanceCountsEntry
+	nil,                           // 16: switchyard.v1.Task.CountsEntry
+	(*timestamppb.Timestamp)(nil), // 17: google.protobuf.Timestamp
+	(*structpb.Struct)(nil),       // 18: google.protobuf.Struct
 }
 var file_switchyard_v1_run_proto_depIdxs = []int32{
-	18, // 0: switchyard.v1.Run.created_at:type_name -> google.protobuf.Timestamp
-	18, // 1: switchyard.v1.Run.completed_at:type_name -> google.protobuf.Timestamp
-	14, // 2: switchyard.v1.Run.tasks:type_name -> switchyard.v1.Run.TasksEntry
-	19, // 3: switchyard.v1.Run.context:type_name -> google.protobuf.Struct
-	19, // 4: switchyard.v1.Run.input:type_name -> google.protobuf.Struct
-	15, // 5: switchyard.v1.Run.task_counts:type_name -> switchyard.v1.Run.TaskCountsEntry
-	16, // 6: switchyard.v1.Run.instance_counts:type_name -> switchyard.v1.Run.InstanceCountsEntry
+	17, // 0: switchyard.v1.Run.created_at:type_name -> google.protobuf.Timestamp
+	17, // 1: switchyard.v1.Run.completed_at:type_name -> google.protobuf.Timestamp
+	13, // 2: switchyard.v1.Run.tasks:type_name -> switchyard.v1.Run.TasksEntry
+	18, // 3: switchyard.v1.Run.context:type_name -> google.protobuf.Struct
+	18, // 4: switchyard.v1.Run.input:type_name -> google.protobuf.Struct
+	14, // 5: switchyard.v1.Run.task_counts:type_name -> switchyard.v1.Run.TaskCountsEntry
+	15, // 6: switchyard.v1.Run.instance_counts:type_name -> switchyard.v1.Run.InstanceCountsEntry
 	1,  // 7: switchyard.v1.Run.approval:type_name -> switchyard.v1.RunApproval
-	18, // 8: switchyard.v1.RunApproval.at:type_name -> google.protobuf.Timestamp
+	17, // 8: switchyard.v1.RunApproval.at:type_name -> google.protobuf.Timestamp
 	10, // 9: switchyard.v1.Task.result:type_name -> switchyard.v1.TaskResult
-	18, // 10: switchyard.v1.Task.assigned_at:type_name -> google.protobuf.Timestamp
-	18, // 11: switchyard.v1.Task.started_at:type_name -> google.protobuf.Timestamp
-	18, // 12: switchyard.v1.Task.completed_at:type_name -> google.protobuf.Timestamp
-	18, // 13: switchyard.v1.Task.scheduled_after:type_name -> google.protobuf.Timestamp
+	17, // 10: switchyard.v1.Task.assigned_at:type_name -> google.protobuf.Timestamp
+	17, // 11: switchyard.v1.Task.started_at:type_name -> google.protobuf.Timestamp
+	17, // 12: switchyard.v1.Task.completed_at:type_name -> google.protobuf.Timestamp
+	17, // 13: switchyard.v1.Task.scheduled_after:type_name -> google.protobuf.Timestamp
 	5,  // 14: switchyard.v1.Task.attempts:type_name -> switchyard.v1.Attempt
-	17, // 15: switchyard.v1.Task.counts:type_name -> switchyard.v1.Task.CountsEntry
+	16, // 15: switchyard.v1.Task.counts:type_name -> switchyard.v1.Task.CountsEntry
 	4,  // 16: switchyard.v1.Task.instances:type_name -> switchyard.v1.Instance
-	18, // 17: switchyard.v1.Task.created_at:type_name -> google.protobuf.Timestamp
-	18, // 18: switchyard.v1.Task.queued_at:type_name -> google.protobuf.Timestamp
-	18, // 19: switchyard.v1.Task.dead_lettered_at:type_name -> google.protobuf.Timestamp
+	17, // 17: switchyard.v1.Task.created_at:type_name -> google.protobuf.Timestamp
+	17, // 18: switchyard.v1.Task.queued_at:type_name -> google.protobuf.Timestamp
+	17, // 19: switchyard.v1.Task.dead_lettered_at:type_name -> google.protobuf.Timestamp
 	3,  // 20: switchyard.v1.Task.workload:type_name -> switchyard.v1.Workload
-	18, // 21: switchyard.v1.Task.lease_until:type_name -> google.protobuf.Timestamp
+	17, // 21: switchyard.v1.Task.lease_until:type_name -> google.protobuf.Timestamp
 	10, // 22: switchyard.v1.Instance.result:type_name -> switchyard.v1.TaskResult
-	18, // 23: switchyard.v1.Instance.assigned_at:type_name -> google.protobuf.Timestamp
-	18, // 24: switchyard.v1.Instance.started_at:type_name -> google.protobuf.Timestamp
-	18, // 25: switchyard.v1.Instance.completed_at:type_name -> google.protobuf.Timestamp
-	18, // 26: switchyard.v1.Instance.scheduled_after:type_name -> google.protobuf.Timestamp
+	17, // 23: switchyard.v1.Instance.assigned_at:type_name -> google.protobuf.Timestamp
+	17, // 24: switchyard.v1.Instance.started_at:type_name -> google.protobuf.Timestamp
+	17, // 25: switchyard.v1.Instance.completed_at:type_name -> google.protobuf.Timestamp
+	17, // 26: switchyard.v1.Instance.scheduled_after:type_name -> google.protobuf.Timestamp
 	5,  // 27: switchyard.v1.Instance.attempts:type_name -> switchyard.v1.Attempt
-	18, // 28: switchyard.v1.Instance.created_at:type_name -> google.protobuf.Timestamp
-	18, // 29: switchyard.v1.Instance.queued_at:type_name -> google.protobuf.Timestamp
-	18, // 30: switchyard.v1.Instance.dead_lettered_at:type_name -> google.protobuf.Timestamp
+	17, // 28: switchyard.v1.Instance.created_at:type_name -> google.protobuf.Timestamp
+	17, // 29: switchyard.v1.Instance.queued_at:type_name -> google.protobuf.Timestamp
+	17, // 30: switchyard.v1.Instance.dead_lettered_at:type_name -> google.protobuf.Timestamp
 	3,  // 31: switchyard.v1.Instance.workload:type_name -> switchyard.v1.Workload
-	18, // 32: switchyard.v1.Instance.lease_until:type_name -> google.protobuf.Timestamp
-	18, // 33: switchyard.v1.Attempt.assigned_at:type_name -> google.protobuf.Timestamp
-	18, // 34: switchyard.v1.Attempt.started_at:type_name -> google.protobuf.Timestamp
-	18, // 35: switchyard.v1.Attempt.completed_at:type_name -> google.protobuf.Timestamp
-	18, // 36: switchyard.v1.Event.at:type_name -> google.protobuf.Timestamp
-	19, // 37: switchyard.v1.Event.data:type_name -> google.protobuf.Struct
+	17, // 32: switchyard.v1.Instance.lease_until:type_name -> google.protobuf.Timestamp
+	17, // 33: switchyard.v1.Attempt.assigned_at:type_name -> google.protobuf.Timestamp
+	17, // 34: switchyard.v1.Attempt.started_at:type_name -> google.protobuf.Timestamp
+	17, // 35: switchyard.v1.Attempt.completed_at:type_name -> google.protobuf.Timestamp
+	17, // 36: switchyard.v1.Event.at:type_name -> google.protobuf.Timestamp
+	18, // 37: switchyard.v1.Event.data:type_name -> google.protobuf.Struct
 	8,  // 38: switchyard.v1.NodeVerdict.parts:type_name -> switchyard.v1.ScorePart
 	5,  // 39: switchyard.v1.DeadLetter.attempts:type_name -> switchyard.v1.Attempt
-	18, // 40: switchyard.v1.DeadLetter.dead_lettered_at:type_name -> google.protobuf.Timestamp
-	19, // 41: switchyard.v1.TaskResult.output:type_name -> google.protobuf.Struct
-	19, // 42: switchyard.v1.TaskResult.context_update:type_name -> google.protobuf.Struct
+	17, // 40: switchyard.v1.DeadLetter.dead_lettered_at:type_name -> google.protobuf.Timestamp
+	18, // 41: switchyard.v1.TaskResult.output:type_name -> google.protobuf.Struct
+	18, // 42: switchyard.v1.TaskResult.context_update:type_name -> google.protobuf.Struct
 	11, // 43: switchyard.v1.TaskResult.agent:type_name -> switchyard.v1.AgentUsage
-	18, // 44: switchyard.v1.AgentEvent.at:type_name -> google.protobuf.Timestamp
-	18, // 45: switchyard.v1.LogEntry.time:type_name -> google.protobuf.Timestamp
-	2,  // 46: switchyard.v1.Run.TasksEntry.value:type_name -> switchyard.v1.Task
-	47, // [47:47] is the sub-list for method output_type
-	47, // [47:47] is the sub-list for method input_type
-	47, // [47:47] is the sub-list for extension type_name
-	47, // [47:47] is the sub-list for extension extendee
-	0,  // [0:47] is the sub-list for field type_name
+	17, // 44: switchyard.v1.LogEntry.time:type_name -> google.protobuf.Timestamp
+	2,  // 45: switchyard.v1.Run.TasksEntry.value:type_name -> switchyard.v1.Task
+	46, // [46:46] is the sub-list for method output_type
+	46, // [46:46] is the sub-list for method input_type
+	46, // [46:46] is the sub-list for extension type_name
+	46, // [46:46] is the sub-list for extension extendee
+	0,  // [0:46] is the sub-list for field type_name
 }
 
 func init() { file_switchyard_v1_run_proto_init() }
@@ -2413,7 +2282,7 @@ func file_switchyard_v1_run_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_switchyard_v1_run_proto_rawDesc), len(file_switchyard_v1_run_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   18,
+			NumMessages:   17,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -10,6 +10,7 @@ import (
 	_ "buf.build/gen/go/bufbuild/protovalidate/protocolbuffers/go/buf/validate"
 	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
+	durationpb "google.golang.org/protobuf/types/known/durationpb"
 	structpb "google.golang.org/protobuf/types/known/structpb"
 	reflect "reflect"
 	sync "sync"
@@ -248,6 +249,90 @@ func (x *SubmitRunResponse) GetWarnings() []*Problem {
 	return nil
 }
 
+// RunOptions are settings of a single run, outside its definition.
+type RunOptions struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// How long to wait for a node if no current node could ever run the task; 0 means forever.
+	PlacementTimeout *durationpb.Duration `protobuf:"bytes,1,opt,name=placement_timeout,json=placementTimeout,proto3" json:"placement_timeout,omitempty"`
+	// Heartbeat timeout of attempts; 0 means 15 s.
+	HeartbeatTimeout *durationpb.Duration `protobuf:"bytes,2,opt,name=heartbeat_timeout,json=heartbeatTimeout,proto3" json:"heartbeat_timeout,omitempty"`
+	// How long an attempt waits in the queue of its node before it is placed again; at least the heartbeat timeout. 0
+	// means 15 s.
+	PickupTimeout *durationpb.Duration `protobuf:"bytes,3,opt,name=pickup_timeout,json=pickupTimeout,proto3" json:"pickup_timeout,omitempty"`
+	// The same for tasks of single types, by type. It does not apply if the run sets `pickup_timeout` itself.
+	PickupTimeouts map[string]*durationpb.Duration `protobuf:"bytes,4,rep,name=pickup_timeouts,json=pickupTimeouts,proto3" json:"pickup_timeouts,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	// Number of dispatches in a row that are not picked up or not started before the task avoids the last of their nodes;
+	// 0 means 1.
+	SuspicionLimit int32 `protobuf:"varint,5,opt,name=suspicion_limit,json=suspicionLimit,proto3" json:"suspicion_limit,omitempty"`
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
+}
+
+func (x *RunOptions) Reset() {
+	*x = RunOptions{}
+	mi := &file_switchyard_v1_run_submit_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RunOptions) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RunOptions) ProtoMessage() {}
+
+func (x *RunOptions) ProtoReflect() protoreflect.Message {
+	mi := &file_switchyard_v1_run_submit_proto_msgTypes[2]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RunOptions.ProtoReflect.Descriptor instead.
+func (*RunOptions) Descriptor() ([]byte, []int) {
+	return file_switchyard_v1_run_submit_proto_rawDescGZIP(), []int{2}
+}
+
+func (x *RunOptions) GetPlacementTimeout() *durationpb.Duration {
+	if x != nil {
+		return x.PlacementTimeout
+	}
+	return nil
+}
+
+func (x *RunOptions) GetHeartbeatTimeout() *durationpb.Duration {
+	if x != nil {
+		return x.HeartbeatTimeout
+	}
+	return nil
+}
+
+func (x *RunOptions) GetPickupTimeout() *durationpb.Duration {
+	if x != nil {
+		return x.PickupTimeout
+	}
+	return nil
+}
+
+func (x *RunOptions) GetPickupTimeouts() map[string]*durationpb.Duration {
+	if x != nil {
+		return x.PickupTimeouts
+	}
+	return nil
+}
+
+func (x *RunOptions) GetSuspicionLimit() int32 {
+	if x != nil {
+		return x.SuspicionLimit
+	}
+	return 0
+}
+
 // PlanRunRequest describes the run to plan.
 type PlanRunRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -259,7 +344,7 @@ type PlanRunRequest struct {
 
 func (x *PlanRunRequest) Reset() {
 	*x = PlanRunRequest{}
-	mi := &file_switchyard_v1_run_submit_proto_msgTypes[2]
+	mi := &file_switchyard_v1_run_submit_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -271,7 +356,7 @@ func (x *PlanRunRequest) String() string {
 func (*PlanRunRequest) ProtoMessage() {}
 
 func (x *PlanRunRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_run_submit_proto_msgTypes[2]
+	mi := &file_switchyard_v1_run_submit_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -284,7 +369,7 @@ func (x *PlanRunRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlanRunRequest.ProtoReflect.Descriptor instead.
 func (*PlanRunRequest) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_run_submit_proto_rawDescGZIP(), []int{2}
+	return file_switchyard_v1_run_submit_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *PlanRunRequest) GetSubmit() *SubmitRunRequest {
@@ -311,7 +396,7 @@ type PlanRunResponse struct {
 
 func (x *PlanRunResponse) Reset() {
 	*x = PlanRunResponse{}
-	mi := &file_switchyard_v1_run_submit_proto_msgTypes[3]
+	mi := &file_switchyard_v1_run_submit_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -323,7 +408,7 @@ func (x *PlanRunResponse) String() string {
 func (*PlanRunResponse) ProtoMessage() {}
 
 func (x *PlanRunResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_run_submit_proto_msgTypes[3]
+	mi := &file_switchyard_v1_run_submit_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -336,7 +421,7 @@ func (x *PlanRunResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlanRunResponse.ProtoReflect.Descriptor instead.
 func (*PlanRunResponse) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_run_submit_proto_rawDescGZIP(), []int{3}
+	return file_switchyard_v1_run_submit_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *PlanRunResponse) GetName() string {
@@ -392,7 +477,7 @@ type PlannedTask struct {
 
 func (x *PlannedTask) Reset() {
 	*x = PlannedTask{}
-	mi := &file_switchyard_v1_run_submit_proto_msgTypes[4]
+	mi := &file_switchyard_v1_run_submit_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -404,7 +489,7 @@ func (x *PlannedTask) String() string {
 func (*PlannedTask) ProtoMessage() {}
 
 func (x *PlannedTask) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_run_submit_proto_msgTypes[4]
+	mi := &file_switchyard_v1_run_submit_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -417,7 +502,7 @@ func (x *PlannedTask) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlannedTask.ProtoReflect.Descriptor instead.
 func (*PlannedTask) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_run_submit_proto_rawDescGZIP(), []int{4}
+	return file_switchyard_v1_run_submit_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *PlannedTask) GetTask() string {
@@ -480,7 +565,7 @@ var File_switchyard_v1_run_submit_proto protoreflect.FileDescriptor
 
 const file_switchyard_v1_run_submit_proto_rawDesc = "" +
 	"\n" +
-	"\x1eswitchyard/v1/run_submit.proto\x12\rswitchyard.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1eswitchyard/v1/definition.proto\x1a\x1bswitchyard/v1/payload.proto\x1a\x1bswitchyard/v1/problem.proto\x1a\x17switchyard/v1/run.proto\"\x87\x03\n" +
+	"\x1eswitchyard/v1/run_submit.proto\x12\rswitchyard.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1eswitchyard/v1/definition.proto\x1a\x1bswitchyard/v1/problem.proto\x1a\x17switchyard/v1/run.proto\"\x87\x03\n" +
 	"\x10SubmitRunRequest\x12\x1c\n" +
 	"\bdocument\x18\x01 \x01(\tH\x00R\bdocument\x12;\n" +
 	"\n" +
@@ -497,7 +582,17 @@ const file_switchyard_v1_run_submit_proto_rawDesc = "" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x18\n" +
 	"\aexisted\x18\x03 \x01(\bR\aexisted\x122\n" +
-	"\bwarnings\x18\x04 \x03(\v2\x16.switchyard.v1.ProblemR\bwarnings\"Q\n" +
+	"\bwarnings\x18\x04 \x03(\v2\x16.switchyard.v1.ProblemR\bwarnings\"\xbd\x03\n" +
+	"\n" +
+	"RunOptions\x12F\n" +
+	"\x11placement_timeout\x18\x01 \x01(\v2\x19.google.protobuf.DurationR\x10placementTimeout\x12F\n" +
+	"\x11heartbeat_timeout\x18\x02 \x01(\v2\x19.google.protobuf.DurationR\x10heartbeatTimeout\x12@\n" +
+	"\x0epickup_timeout\x18\x03 \x01(\v2\x19.google.protobuf.DurationR\rpickupTimeout\x12V\n" +
+	"\x0fpickup_timeouts\x18\x04 \x03(\v2-.switchyard.v1.RunOptions.PickupTimeoutsEntryR\x0epickupTimeouts\x12'\n" +
+	"\x0fsuspicion_limit\x18\x05 \x01(\x05R\x0esuspicionLimit\x1a\\\n" +
+	"\x13PickupTimeoutsEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12/\n" +
+	"\x05value\x18\x02 \x01(\v2\x19.google.protobuf.DurationR\x05value:\x028\x01\"Q\n" +
 	"\x0ePlanRunRequest\x12?\n" +
 	"\x06submit\x18\x01 \x01(\v2\x1f.switchyard.v1.SubmitRunRequestB\x06\xbaH\x03\xc8\x01\x01R\x06submit\"\xba\x01\n" +
 	"\x0fPlanRunResponse\x12\x12\n" +
@@ -529,34 +624,41 @@ func file_switchyard_v1_run_submit_proto_rawDescGZIP() []byte {
 	return file_switchyard_v1_run_submit_proto_rawDescData
 }
 
-var file_switchyard_v1_run_submit_proto_msgTypes = make([]protoimpl.MessageInfo, 5)
+var file_switchyard_v1_run_submit_proto_msgTypes = make([]protoimpl.MessageInfo, 7)
 var file_switchyard_v1_run_submit_proto_goTypes = []any{
-	(*SubmitRunRequest)(nil),  // 0: switchyard.v1.SubmitRunRequest
-	(*SubmitRunResponse)(nil), // 1: switchyard.v1.SubmitRunResponse
-	(*PlanRunRequest)(nil),    // 2: switchyard.v1.PlanRunRequest
-	(*PlanRunResponse)(nil),   // 3: switchyard.v1.PlanRunResponse
-	(*PlannedTask)(nil),       // 4: switchyard.v1.PlannedTask
-	(*Definition)(nil),        // 5: switchyard.v1.Definition
-	(*structpb.Struct)(nil),   // 6: google.protobuf.Struct
-	(*RunOptions)(nil),        // 7: switchyard.v1.RunOptions
-	(*Problem)(nil),           // 8: switchyard.v1.Problem
-	(*NodeVerdict)(nil),       // 9: switchyard.v1.NodeVerdict
+	(*SubmitRunRequest)(nil),    // 0: switchyard.v1.SubmitRunRequest
+	(*SubmitRunResponse)(nil),   // 1: switchyard.v1.SubmitRunResponse
+	(*RunOptions)(nil),          // 2: switchyard.v1.RunOptions
+	(*PlanRunRequest)(nil),      // 3: switchyard.v1.PlanRunRequest
+	(*PlanRunResponse)(nil),     // 4: switchyard.v1.PlanRunResponse
+	(*PlannedTask)(nil),         // 5: switchyard.v1.PlannedTask
+	nil,                         // 6: switchyard.v1.RunOptions.PickupTimeoutsEntry
+	(*Definition)(nil),          // 7: switchyard.v1.Definition
+	(*structpb.Struct)(nil),     // 8: google.protobuf.Struct
+	(*Problem)(nil),             // 9: switchyard.v1.Problem
+	(*durationpb.Duration)(nil), // 10: google.protobuf.Duration
+	(*NodeVerdict)(nil),         // 11: switchyard.v1.NodeVerdict
 }
 var file_switchyard_v1_run_submit_proto_depIdxs = []int32{
-	5, // 0: switchyard.v1.SubmitRunRequest.definition:type_name -> switchyard.v1.Definition
-	6, // 1: switchyard.v1.SubmitRunRequest.input:type_name -> google.protobuf.Struct
-	7, // 2: switchyard.v1.SubmitRunRequest.options:type_name -> switchyard.v1.RunOptions
-	8, // 3: switchyard.v1.SubmitRunResponse.warnings:type_name -> switchyard.v1.Problem
-	0, // 4: switchyard.v1.PlanRunRequest.submit:type_name -> switchyard.v1.SubmitRunRequest
-	6, // 5: switchyard.v1.PlanRunResponse.input:type_name -> google.protobuf.Struct
-	4, // 6: switchyard.v1.PlanRunResponse.tasks:type_name -> switchyard.v1.PlannedTask
-	8, // 7: switchyard.v1.PlanRunResponse.warnings:type_name -> switchyard.v1.Problem
-	9, // 8: switchyard.v1.PlannedTask.nodes:type_name -> switchyard.v1.NodeVerdict
-	9, // [9:9] is the sub-list for method output_type
-	9, // [9:9] is the sub-list for method input_type
-	9, // [9:9] is the sub-list for extension type_name
-	9, // [9:9] is the sub-list for extension extendee
-	0, // [0:9] is the sub-list for field type_name
+	7,  // 0: switchyard.v1.SubmitRunRequest.definition:type_name -> switchyard.v1.Definition
+	8,  // 1: switchyard.v1.SubmitRunRequest.input:type_name -> google.protobuf.Struct
+	2,  // 2: switchyard.v1.SubmitRunRequest.options:type_name -> switchyard.v1.RunOptions
+	9,  // 3: switchyard.v1.SubmitRunResponse.warnings:type_name -> switchyard.v1.Problem
+	10, // 4: switchyard.v1.RunOptions.placement_timeout:type_name -> google.protobuf.Duration
+	10, // 5: switchyard.v1.RunOptions.heartbeat_timeout:type_name -> google.protobuf.Duration
+	10, // 6: switchyard.v1.RunOptions.pickup_timeout:type_name -> google.protobuf.Duration
+	6,  // 7: switchyard.v1.RunOptions.pickup_timeouts:type_name -> switchyard.v1.RunOptions.PickupTimeoutsEntry
+	0,  // 8: switchyard.v1.PlanRunRequest.submit:type_name -> switchyard.v1.SubmitRunRequest
+	8,  // 9: switchyard.v1.PlanRunResponse.input:type_name -> google.protobuf.Struct
+	5,  // 10: switchyard.v1.PlanRunResponse.tasks:type_name -> switchyard.v1.PlannedTask
+	9,  // 11: switchyard.v1.PlanRunResponse.warnings:type_name -> switchyard.v1.Problem
+	11, // 12: switchyard.v1.PlannedTask.nodes:type_name -> switchyard.v1.NodeVerdict
+	10, // 13: switchyard.v1.RunOptions.PickupTimeoutsEntry.value:type_name -> google.protobuf.Duration
+	14, // [14:14] is the sub-list for method output_type
+	14, // [14:14] is the sub-list for method input_type
+	14, // [14:14] is the sub-list for extension type_name
+	14, // [14:14] is the sub-list for extension extendee
+	0,  // [0:14] is the sub-list for field type_name
 }
 
 func init() { file_switchyard_v1_run_submit_proto_init() }
@@ -565,7 +667,6 @@ func file_switchyard_v1_run_submit_proto_init() {
 		return
 	}
 	file_switchyard_v1_definition_proto_init()
-	file_switchyard_v1_payload_proto_init()
 	file_switchyard_v1_problem_proto_init()
 	file_switchyard_v1_run_proto_init()
 	file_switchyard_v1_run_submit_proto_msgTypes[0].OneofWrappers = []any{
@@ -579,7 +680,7 @@ func file_switchyard_v1_run_submit_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_switchyard_v1_run_submit_proto_rawDesc), len(file_switchyard_v1_run_submit_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   5,
+			NumMessages:   7,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -1469,7 +1469,7 @@ var File_switchyard_v1_task_service_proto protoreflect.FileDescriptor
 
 const file_switchyard_v1_task_service_proto_rawDesc = "" +
 	"\n" +
-	" switchyard/v1/task_service.proto\x12\rswitchyard.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/api/annotations.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1eswitchyard/v1/definition.proto\x1a\x1bswitchyard/v1/options.proto\x1a\x1bswitchyard/v1/payload.proto\x1a\x1bswitchyard/v1/problem.proto\"\xbf\t\n" +
+	" switchyard/v1/task_service.proto\x12\rswitchyard.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/api/annotations.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1eswitchyard/v1/definition.proto\x1a\x1bswitchyard/v1/options.proto\x1a\x1bswitchyard/v1/problem.proto\x1a\x1eswitchyard/v1/run_submit.proto\"\xbf\t\n" +
 	"\x11SubmitTaskRequest\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x12\n" +
 	"\x04type\x18\x02 \x01(\tR\x04type\x12+\n" +
@@ -1715,8 +1715,8 @@ func file_switchyard_v1_task_service_proto_init() {
 	}
 	file_switchyard_v1_definition_proto_init()
 	file_switchyard_v1_options_proto_init()
-	file_switchyard_v1_payload_proto_init()
 	file_switchyard_v1_problem_proto_init()
+	file_switchyard_v1_run_submit_proto_init()
 	file_switchyard_v1_task_service_proto_msgTypes[8].OneofWrappers = []any{}
 	file_switchyard_v1_task_service_proto_msgTypes[9].OneofWrappers = []any{}
 	type x struct{}

@@ -1335,7 +1335,7 @@ var File_switchyard_v1_vps_service_proto protoreflect.FileDescriptor
 
 const file_switchyard_v1_vps_service_proto_rawDesc = "" +
 	"\n" +
-	"\x1fswitchyard/v1/vps_service.proto\x12\rswitchyard.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/api/annotations.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1eswitchyard/v1/definition.proto\x1a\x1bswitchyard/v1/options.proto\x1a\x1bswitchyard/v1/payload.proto\x1a\x1bswitchyard/v1/problem.proto\x1a\x18switchyard/v1/spec.proto\"\x90\v\n" +
+	"\x1fswitchyard/v1/vps_service.proto\x12\rswitchyard.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/api/annotations.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1eswitchyard/v1/definition.proto\x1a\x1bswitchyard/v1/options.proto\x1a\x1bswitchyard/v1/problem.proto\x1a\x1eswitchyard/v1/run_submit.proto\x1a\x18switchyard/v1/spec.proto\"\x90\v\n" +
 	"\x10CreateVpsRequest\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
 	"\x05image\x18\x02 \x01(\tR\x05image\x12\x18\n" +
@@ -1553,8 +1553,8 @@ func file_switchyard_v1_vps_service_proto_init() {
 	}
 	file_switchyard_v1_definition_proto_init()
 	file_switchyard_v1_options_proto_init()
-	file_switchyard_v1_payload_proto_init()
 	file_switchyard_v1_problem_proto_init()
+	file_switchyard_v1_run_submit_proto_init()
 	file_switchyard_v1_spec_proto_init()
 	type x struct{}
 	out := protoimpl.TypeBuilder{

@@ -1011,7 +1011,7 @@ var File_switchyard_v1_workflow_service_proto protoreflect.FileDescriptor
 
 const file_switchyard_v1_workflow_service_proto_rawDesc = "" +
 	"\n" +
-	"$switchyard/v1/workflow_service.proto\x12\rswitchyard.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/api/annotations.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1eswitchyard/v1/definition.proto\x1a\x1bswitchyard/v1/options.proto\x1a\x1bswitchyard/v1/payload.proto\x1a\x1bswitchyard/v1/problem.proto\x1a$switchyard/v1/schedule_service.proto\"\x9b\x02\n" +
+	"$switchyard/v1/workflow_service.proto\x12\rswitchyard.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/api/annotations.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1eswitchyard/v1/definition.proto\x1a\x1bswitchyard/v1/options.proto\x1a\x1bswitchyard/v1/problem.proto\x1a\x1eswitchyard/v1/run_submit.proto\x1a$switchyard/v1/schedule_service.proto\"\x9b\x02\n" +
 	"\x12PutWorkflowRequest\x12\x1c\n" +
 	"\bdocument\x18\x01 \x01(\tH\x00R\bdocument\x12;\n" +
 	"\n" +
@@ -1168,8 +1168,8 @@ func file_switchyard_v1_workflow_service_proto_init() {
 	}
 	file_switchyard_v1_definition_proto_init()
 	file_switchyard_v1_options_proto_init()
-	file_switchyard_v1_payload_proto_init()
 	file_switchyard_v1_problem_proto_init()
+	file_switchyard_v1_run_submit_proto_init()
 	file_switchyard_v1_schedule_service_proto_init()
 	file_switchyard_v1_workflow_service_proto_msgTypes[0].OneofWrappers = []any{
 		(*PutWorkflowRequest_Document)(nil),

@@ -10,6 +10,7 @@ import (
 	"google.golang.org/protobuf/types/known/structpb"
 	"pgregory.net/rapid"
 
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/core/dag"
 )
@@ -136,10 +137,10 @@ func oracle(seed uint64, task string, ancestors []string, state func(string) str
 }
 
 // mentions returns the references of the conditions in a definition: the words in each condition.
-func mentions(def *v1.Definition) map[string]*v1.ConditionReferences {
-	references := make(map[string]*v1.ConditionReferences)
+func mentions(def *v1.Definition) map[string]*historyv1.ConditionReferences {
+	references := make(map[string]*historyv1.ConditionReferences)
 	for name, task := range def.Tasks {
-		references[name] = &v1.ConditionReferences{Tasks: strings.Fields(task.Condition)}
+		references[name] = &historyv1.ConditionReferences{Tasks: strings.Fields(task.Condition)}
 	}
 	return references
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 )
 
@@ -39,7 +40,7 @@ type node struct {
 // NewGraph compiles a definition, which must not change afterwards. references holds what the expressions of each task read.
 // NewGraph refuses unknown parents and cycles; everything else has been checked before. A parent that is named twice counts
 // once.
-func NewGraph(def *v1.Definition, references map[string]*v1.ConditionReferences) (*Graph, error) {
+func NewGraph(def *v1.Definition, references map[string]*historyv1.ConditionReferences) (*Graph, error) {
 	names := slices.Sorted(maps.Keys(def.GetTasks())) //workflowcheck:ignore (the order of the map is lost by sorting)
 	rank := make(map[string]int, len(names))
 	for r, name := range names {

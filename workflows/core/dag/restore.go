@@ -1,6 +1,9 @@
 package dag
 
-import v1 "switchyard/proto/switchyard/v1"
+import (
+	historyv1 "switchyard/proto/switchyard/history/v1"
+	v1 "switchyard/proto/switchyard/v1"
+)
 
 // A RestoreOption gives Restore state that the records do not hold.
 type RestoreOption func(*State)
@@ -36,7 +39,7 @@ func WithExpansion(task, from, count int, partitioned bool) RestoreOption {
 }
 
 // RecordOf returns the record of a task that a RunState carries.
-func RecordOf(t *v1.TaskState) Record {
+func RecordOf(t *historyv1.TaskState) Record {
 	task, f := t.GetTask(), t.GetFailure()
 	rec := Record{
 		State: task.GetState(), Reason: task.GetReason(), Error: task.GetError(), Node: task.GetNode(),

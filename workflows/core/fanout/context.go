@@ -8,7 +8,7 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/structpb"
 
-	v1 "switchyard/proto/switchyard/v1"
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	"switchyard/workflows/definition"
 	"switchyard/workflows/structs"
 )
@@ -26,7 +26,7 @@ const updateCharge = 64
 
 // ask is a context update of a partition that the run has not answered yet.
 type ask struct {
-	*v1.ContextUpdate
+	*historyv1.ContextUpdate
 	sent bool
 }
 
@@ -41,7 +41,7 @@ func (s *State) Update(update *structpb.Struct, now time.Time) (number int64, ef
 		return 0, s.take()
 	}
 	s.asked = max(s.asked+1, now.UnixMicro()) // numbers also increase from one execution to the next
-	s.asks = append(s.asks, &ask{ContextUpdate: &v1.ContextUpdate{Number: s.asked, Update: update}})
+	s.asks = append(s.asks, &ask{ContextUpdate: &historyv1.ContextUpdate{Number: s.asked, Update: update}})
 	return s.asked, nil
 }
 
@@ -52,7 +52,7 @@ func (s *State) AwaitsAnswers() bool { return len(s.asks) > 0 }
 func (s *State) hasUnsent() bool { return len(s.asks) > 0 && !s.asks[len(s.asks)-1].sent }
 
 // takeUnsent marks the next context updates as sent and returns them, as many as fit in a report.
-func (s *State) takeUnsent() (updates []*v1.ContextUpdate, bytes int) {
+func (s *State) takeUnsent() (updates []*historyv1.ContextUpdate, bytes int) {
 	for _, a := range s.asks {
 		if a.sent {
 			continue
@@ -68,14 +68,14 @@ func (s *State) takeUnsent() (updates []*v1.ContextUpdate, bytes int) {
 }
 
 // Answered settles the context updates that the run has answered.
-func (s *State) Answered(answer *v1.ContextAnswer) []Effect {
+func (s *State) Answered(answer *historyv1.ContextAnswer) []Effect {
 	s.settle(answer.GetVerdicts())
 	return s.take()
 }
 
 // settle settles context updates. The merged ones are visible to later instances of the partition if the context has room for
 // them.
-func (s *State) settle(verdicts []*v1.ContextVerdict) {
+func (s *State) settle(verdicts []*historyv1.ContextVerdict) {
 	var merged []*structpb.Struct
 	for _, v := range verdicts {
 		k := slices.IndexFunc(s.asks, func(a *ask) bool { return a.GetNumber() == v.GetNumber() })

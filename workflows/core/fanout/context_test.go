@@ -7,6 +7,7 @@ import (
 
 	"google.golang.org/protobuf/types/known/structpb"
 
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/definition"
 )
@@ -47,7 +48,7 @@ func TestSetFields(t *testing.T) {
 func TestReportsAskForEachUpdateOnce(t *testing.T) {
 	t.Parallel()
 	s := newState(t, &v1.TaskDefinition{})
-	s.Input.Partition = &v1.Partition{}
+	s.Input.Partition = &historyv1.Partition{}
 	var numbers []int64
 	for range 5 {
 		number, _ := s.Update(object("k", strings.Repeat("x", definition.MaxContextBytes/2)), start)
@@ -96,7 +97,7 @@ func TestRunMergesUpdatesAtOnce(t *testing.T) {
 func TestPartitionAwaitsTheAnswerOfItsRun(t *testing.T) {
 	t.Parallel()
 	s := newState(t, &v1.TaskDefinition{})
-	s.Input.Partition = &v1.Partition{}
+	s.Input.Partition = &historyv1.Partition{}
 	for _, key := range []string{"first", "second", "third"} {
 		if _, effects := s.Update(object(key, "1"), start); len(effects) > 0 {
 			t.Fatalf("effects: %s", texts(effects))
@@ -107,7 +108,7 @@ func TestPartitionAwaitsTheAnswerOfItsRun(t *testing.T) {
 	if !s.AwaitsAnswers() || one >= two || two >= three {
 		t.Fatalf("updates %v", updates)
 	}
-	effects := s.Answered(&v1.ContextAnswer{Verdicts: []*v1.ContextVerdict{{Number: two}, {Number: one, Refusal: "no room"}, {Number: 1, Refusal: "of another execution"}}})
+	effects := s.Answered(&historyv1.ContextAnswer{Verdicts: []*historyv1.ContextVerdict{{Number: two}, {Number: one, Refusal: "no room"}, {Number: 1, Refusal: "of another execution"}}})
 	if want := fmt.Sprintf("settle %d, settle %d refused, show context, wake", two, one); texts(effects) != want {
 		t.Errorf("effects %s, want %s", texts(effects), want)
 	}
@@ -124,7 +125,7 @@ func TestRunAnswersUpdatesOfPartitions(t *testing.T) {
 	t.Parallel()
 	s, m := openState(t)
 	m.partitions[0].Revision = 9
-	late := &v1.PartitionReport{Task: "each", Chain: "chain", Revision: 8, Nodes: []string{"n"}, ContextUpdates: []*v1.ContextUpdate{
+	late := &historyv1.PartitionReport{Task: "each", Chain: "chain", Revision: 8, Nodes: []string{"n"}, ContextUpdates: []*historyv1.ContextUpdate{
 		{Number: 4, Update: object("a", "1")}, {Number: 5, Update: object("a", strings.Repeat("x", definition.MaxContextBytes))},
 	}}
 	effects := s.Reported(late)

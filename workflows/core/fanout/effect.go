@@ -5,7 +5,7 @@ import (
 
 	"google.golang.org/protobuf/types/known/structpb"
 
-	v1 "switchyard/proto/switchyard/v1"
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	"switchyard/workflows/core/dag"
 )
 
@@ -36,7 +36,7 @@ type (
 		Child   int
 		ID      string
 		Opening *Opening
-		Input   *v1.RunInput
+		Input   *historyv1.RunInput
 	}
 	// Reattach continues with a child that an earlier execution has started: Lost.
 	Reattach struct {
@@ -50,12 +50,12 @@ type (
 	// SendOrder sends an order to a partition. The caller adds whether the run is paused.
 	SendOrder struct {
 		ID    string
-		Order *v1.PartitionOrder
+		Order *historyv1.PartitionOrder
 	}
 	// SendAnswer sends the answer to context updates to a partition: AnswerSent. Bytes is the size of the answer.
 	SendAnswer struct {
 		ID     string
-		Answer *v1.ContextAnswer
+		Answer *historyv1.ContextAnswer
 		Bytes  int
 	}
 )
@@ -64,7 +64,7 @@ type (
 type (
 	// SendReport sends the run a report: RunEnded if that fails. Bytes is the size of its context updates.
 	SendReport struct {
-		Report *v1.PartitionReport
+		Report *historyv1.PartitionReport
 		Bytes  int
 	}
 	// ReportLater waits before the next report: ReportDue.

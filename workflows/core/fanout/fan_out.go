@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/core/dag"
 )
@@ -14,11 +15,11 @@ import (
 type fanOut struct {
 	task       int
 	total      int
-	size       int                   // instances in a partition
-	counts     map[string]int32      // instances in each state, as the partitions show them
-	partitions []*v1.PartitionReport // the newest report of each partition that was opened or is kept, in order
+	size       int                          // instances in a partition
+	counts     map[string]int32             // instances in each state, as the partitions show them
+	partitions []*historyv1.PartitionReport // the newest report of each partition that was opened or is kept, in order
 	// before holds the partitions of the previous generation, whose completed instances are kept.
-	before []*v1.PartitionReport
+	before []*historyv1.PartitionReport
 	// halted stops new starts. stopped ends everything.
 	halted, stopped bool
 	haltReason      string // v1.ReasonHalt or v1.ReasonMaxFailures
@@ -39,14 +40,16 @@ func (m *fanOut) partitionEnd(k int) int { return min((k+1)*m.size, m.total) }
 
 // hasOpenPartition reports whether any partition is open.
 func (m *fanOut) hasOpenPartition() bool {
-	return slices.ContainsFunc(m.partitions, func(p *v1.PartitionReport) bool { return !p.GetOver() })
+	return slices.ContainsFunc(m.partitions, func(p *historyv1.PartitionReport) bool { return !p.GetOver() })
 }
 
 // partitionFrom returns the partition that starts at an instance, or nil if it was never opened.
-func (m *fanOut) partitionFrom(from int) *v1.PartitionReport { return reportFrom(m.partitions, from) }
+func (m *fanOut) partitionFrom(from int) *historyv1.PartitionReport {
+	return reportFrom(m.partitions, from)
+}
 
 // reportFrom returns the report of the partition that starts at an instance, or nil if there is none.
-func reportFrom(reports []*v1.PartitionReport, from int) *v1.PartitionReport {
+func reportFrom(reports []*historyv1.PartitionReport, from int) *historyv1.PartitionReport {
 	for _, p := range reports {
 		if int(p.GetFrom()) == from {
 			return p
@@ -83,7 +86,7 @@ func (m *fanOut) countedFailures() int32 {
 func (m *fanOut) halt(reason string) { m.halted, m.haltReason = true, reason }
 
 func (m *fanOut) partitionFailed() bool {
-	return slices.ContainsFunc(m.partitions, func(p *v1.PartitionReport) bool { return p.GetState() == v1.TaskFailed })
+	return slices.ContainsFunc(m.partitions, func(p *historyv1.PartitionReport) bool { return p.GetState() == v1.TaskFailed })
 }
 
 // ended returns the end of the task.
@@ -129,7 +132,7 @@ func (m *fanOut) freeSlot(width int) int {
 }
 
 // partition returns the partition that holds an instance, or nil if it was never opened.
-func (m *fanOut) partition(number int) *v1.PartitionReport {
+func (m *fanOut) partition(number int) *historyv1.PartitionReport {
 	if k := number / m.size; k < len(m.partitions) {
 		return m.partitions[k]
 	}
@@ -155,17 +158,17 @@ func (m *fanOut) dropRequeued(numbers []int32) {
 }
 
 // isKept reports whether a partition keeps its results while the task continues only for instances of other partitions.
-func (m *fanOut) isKept(before *v1.PartitionReport, back bool) bool {
+func (m *fanOut) isKept(before *historyv1.PartitionReport, back bool) bool {
 	return m.partial && !back && (m.halted || before.GetCounts()[v1.TaskSkipped] == 0)
 }
 
 // canReopen reports whether an ended partition has skipped instances that may now start.
-func (m *fanOut) canReopen(p *v1.PartitionReport) bool {
+func (m *fanOut) canReopen(p *historyv1.PartitionReport) bool {
 	return p.GetOver() && !m.halted && p.GetCounts()[v1.TaskSkipped] > 0
 }
 
 // durationEstimate returns the newest duration estimate of the partitions, or nil if there is none.
-func (m *fanOut) durationEstimate() *v1.DurationEstimate {
+func (m *fanOut) durationEstimate() *historyv1.DurationEstimate {
 	for k := len(m.partitions) - 1; k >= 0; k-- {
 		if p := m.partitions[k].GetDurationEstimate(); p != nil {
 			return p

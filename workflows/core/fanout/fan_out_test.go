@@ -8,6 +8,7 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/structpb"
 
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/core/dag"
 )
@@ -20,7 +21,7 @@ func TestIsLarge(t *testing.T) {
 	if s.IsLarge(task, 100) || !s.IsLarge(task, 101) || s.IsLarge(&v1.TaskDefinition{Type: v1.TypeApproval}, 101) {
 		t.Error("100 instances stay with the run, 101 do not unless they need no node")
 	}
-	s.Input.Partition = &v1.Partition{}
+	s.Input.Partition = &historyv1.Partition{}
 	if s.IsLarge(task, 101) {
 		t.Error("a partition has partitions")
 	}
@@ -71,8 +72,8 @@ func TestDrainingRunOpensNoFurtherPartition(t *testing.T) {
 }
 
 // reports returns reports of the two partitions of openState.
-func reports(one, two map[string]int32, over bool) []*v1.PartitionReport {
-	return []*v1.PartitionReport{
+func reports(one, two map[string]int32, over bool) []*historyv1.PartitionReport {
+	return []*historyv1.PartitionReport{
 		{Task: "each", Chain: "chain", Revision: 9, Counts: one, Over: over, State: v1.TaskCompleted},
 		{Task: "each", Chain: "chain", Revision: 9, From: 100, Counts: two, Over: over, State: v1.TaskCompleted},
 	}
@@ -83,7 +84,7 @@ func TestReports(t *testing.T) {
 	t.Parallel()
 	completed := map[string]int32{v1.TaskCompleted: 100}
 	for name, test := range map[string]struct {
-		reports []*v1.PartitionReport
+		reports []*historyv1.PartitionReport
 		want    string // the effects of the last report
 	}{
 		"running":               {reports(completed, map[string]int32{v1.TaskRunning: 99, v1.TaskFailed: 1}, false), "show map[completed:100 failed:1 running:99], wake"},
@@ -91,9 +92,9 @@ func TestReports(t *testing.T) {
 		"cancelled by people":   {reports(map[string]int32{v1.TaskRunning: 99, v1.TaskCancelled: 1}, map[string]int32{v1.TaskRunning: 99, v1.TaskCancelled: 1}, false), "show map[cancelled:2 running:198], order cancel=false halt=true max_failures, order cancel=false halt=true max_failures, wake"},
 		"all completed":         {reports(completed, completed, true), "await close 2, show map[completed:200], wake, ended completed"},
 		"failures within limit": {reports(completed, map[string]int32{v1.TaskCompleted: 99, v1.TaskFailed: 1}, true), "await close 2, show map[completed:199 failed:1], wake, ended completed"},
-		"of an earlier chain":   {[]*v1.PartitionReport{{Task: "each", Chain: "older", Revision: 9}}, ""},
-		"of an older revision":  {[]*v1.PartitionReport{{Task: "each", Chain: "chain"}}, ""},
-		"of another task":       {[]*v1.PartitionReport{{Task: "none", Chain: "chain", Revision: 9}}, ""},
+		"of an earlier chain":   {[]*historyv1.PartitionReport{{Task: "each", Chain: "older", Revision: 9}}, ""},
+		"of an older revision":  {[]*historyv1.PartitionReport{{Task: "each", Chain: "chain"}}, ""},
+		"of another task":       {[]*historyv1.PartitionReport{{Task: "none", Chain: "chain", Revision: 9}}, ""},
 	} {
 		s, _ := openState(t)
 		var effects []Effect
@@ -112,19 +113,19 @@ func TestEndsOfFanOuts(t *testing.T) {
 	completed := map[string]int32{v1.TaskCompleted: 100}
 	for name, test := range map[string]struct {
 		first  map[string]int32 // counts of the first partition
-		report *v1.PartitionReport
+		report *historyv1.PartitionReport
 		halted bool
 		want   string
 	}{
-		"failures": {map[string]int32{v1.TaskCompleted: 98, v1.TaskFailed: 2}, &v1.PartitionReport{State: v1.TaskFailed, Failure: "each[3]: exit code 3", ExitCode: 3}, true,
+		"failures": {map[string]int32{v1.TaskCompleted: 98, v1.TaskFailed: 2}, &historyv1.PartitionReport{State: v1.TaskFailed, Failure: "each[3]: exit code 3", ExitCode: 3}, true,
 			"ended failed instances 2 of 200 instances failed: each[3]: exit code 3"},
-		"cancelled instances": {map[string]int32{v1.TaskCompleted: 98, v1.TaskCancelled: 2}, &v1.PartitionReport{State: v1.TaskFailed}, true,
+		"cancelled instances": {map[string]int32{v1.TaskCompleted: 98, v1.TaskCancelled: 2}, &historyv1.PartitionReport{State: v1.TaskFailed}, true,
 			"ended failed instances 2 of 200 instances were cancelled"},
-		"one cancelled instance that fails its partition": {map[string]int32{v1.TaskCompleted: 99, v1.TaskCancelled: 1}, &v1.PartitionReport{State: v1.TaskFailed}, false,
+		"one cancelled instance that fails its partition": {map[string]int32{v1.TaskCompleted: 99, v1.TaskCancelled: 1}, &historyv1.PartitionReport{State: v1.TaskFailed}, false,
 			"ended failed instances 1 of 200 instances were cancelled"},
-		"one cancelled instance that fails nothing": {map[string]int32{v1.TaskCompleted: 99, v1.TaskCancelled: 1}, &v1.PartitionReport{State: v1.TaskCompleted}, false,
+		"one cancelled instance that fails nothing": {map[string]int32{v1.TaskCompleted: 99, v1.TaskCancelled: 1}, &historyv1.PartitionReport{State: v1.TaskCompleted}, false,
 			"ended completed"},
-		"halt of the run": {map[string]int32{v1.TaskCompleted: 60, v1.TaskSkipped: 40}, &v1.PartitionReport{State: v1.TaskSkipped}, true,
+		"halt of the run": {map[string]int32{v1.TaskCompleted: 60, v1.TaskSkipped: 40}, &historyv1.PartitionReport{State: v1.TaskSkipped}, true,
 			"ended skipped halt"},
 	} {
 		s, m := openState(t)
@@ -148,7 +149,7 @@ func TestPartitionsThatNeverBeganAreSkipped(t *testing.T) {
 	t.Parallel()
 	s, _ := expandedState(t, &v1.TaskDefinition{Concurrency: 1}, 400)
 	openAll(s, 9)
-	got := texts(s.Reported(&v1.PartitionReport{
+	got := texts(s.Reported(&historyv1.PartitionReport{
 		Task: "each", Chain: "chain", Revision: 9, Over: true, State: v1.TaskFailed, Failure: "each[0]: exit code 3", ExitCode: 3,
 		Counts: map[string]int32{v1.TaskFailed: 1, v1.TaskSkipped: 99},
 	}))
@@ -286,7 +287,7 @@ func TestFanOutOutlivesExecution(t *testing.T) {
 	t.Parallel()
 	s, m := openState(t)
 	s.Reported(reports(map[string]int32{v1.TaskCompleted: 99, v1.TaskDeadLetter: 1}, nil, true)[0])
-	saved := &v1.RunState{Tasks: map[string]*v1.TaskState{"each": {}}}
+	saved := &historyv1.RunState{Tasks: map[string]*historyv1.TaskState{"each": {}}}
 	s.Save(saved)
 	task := saved.Tasks["each"]
 	count := int32(200)
@@ -300,10 +301,10 @@ func TestFanOutOutlivesExecution(t *testing.T) {
 	if got := next.of(0).partitions; len(got) != 2 || !proto.Equal(got[0], m.partitions[0]) || !proto.Equal(got[1], m.partitions[1]) {
 		t.Errorf("partitions %v", got)
 	}
-	if id, isOpen := next.ChildOf(&v1.InstancesRequest{Task: "each", From: 150}); id != s.idOf(m.partitions[1]) || !isOpen {
+	if id, isOpen := next.ChildOf(&historyv1.InstancesRequest{Task: "each", From: 150}); id != s.idOf(m.partitions[1]) || !isOpen {
 		t.Errorf("instance 150 is in %s, which is open: %v", id, isOpen)
 	}
-	if next.Restore(0, &v1.TaskState{}) != nil {
+	if next.Restore(0, &historyv1.TaskState{}) != nil {
 		t.Error("a task without partitions is restored")
 	}
 }
@@ -313,7 +314,7 @@ func TestAddOutputs(t *testing.T) {
 	t.Parallel()
 	s, m := openState(t)
 	m.partitions = m.partitions[:1]
-	req := &v1.CollectRequest{}
+	req := &historyv1.CollectRequest{}
 	if s.AddOutputs(req, 1) || !s.AddOutputs(req, 0) {
 		t.Fatal("only task 0 has partitions")
 	}

@@ -1,11 +1,12 @@
 package fanout
 
 import (
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 )
 
 // Restore continues with a large fan-out from the state that the previous execution or generation left of its task.
-func (s *State) Restore(task int, t *v1.TaskState) []Effect {
+func (s *State) Restore(task int, t *historyv1.TaskState) []Effect {
 	isNew := s.Input.GetState() == nil
 	if len(t.GetPartitions()) == 0 || s.core.Task(task).State == v1.TaskPending && isNew && len(s.Input.GetRerun().GetFrom()) > 0 {
 		return nil // there are no partitions, or all of it is done again
@@ -35,7 +36,7 @@ func (s *State) reattach(m *fanOut) {
 }
 
 // Save hands the large fan-outs over to the next execution.
-func (s *State) Save(c *v1.RunState) {
+func (s *State) Save(c *historyv1.RunState) {
 	for _, m := range s.fanOuts {
 		if t := c.Tasks[s.core.Name(m.task)]; t != nil {
 			t.Partitions, t.PreviousPartitions, t.Requeued, t.Partial = m.partitions, m.before, m.requeued, m.partial

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/names"
 )
@@ -21,12 +22,12 @@ type Opening struct {
 	Task     int
 	From, To int // instances
 	// Partition is the partition without what its task depends on: items, views, ends and outputs of ancestors.
-	Partition *v1.Partition
-	Rerun     *v1.Rerun // what runs again of a partition that was open before, otherwise nil
-	Requeued  []string  // names of requeued instances
+	Partition *historyv1.Partition
+	Rerun     *historyv1.Rerun // what runs again of a partition that was open before, otherwise nil
+	Requeued  []string         // names of requeued instances
 
 	slot     int
-	before   *v1.PartitionReport // its report from when it was open before, or nil if it never was
+	before   *historyv1.PartitionReport // its report from when it was open before, or nil if it never was
 	requeued []int32
 }
 
@@ -45,7 +46,7 @@ func (s *State) next(m *fanOut, from, free int, draining bool) *Opening {
 	if limit > 0 {
 		width = min(width, limit)
 	}
-	open := func(from, to, slot int, before *v1.PartitionReport, skipped bool) *Opening {
+	open := func(from, to, slot int, before *historyv1.PartitionReport, skipped bool) *Opening {
 		return s.opening(m, Opening{Task: m.task, From: from, To: to, slot: slot, before: before}, share(slot, limit, width), skipped)
 	}
 	if k := s.nextReopened(m, from, draining); k >= 0 {
@@ -128,7 +129,7 @@ func (s *State) waitsForChildren(m *fanOut, free int) bool {
 // opening completes an opening. If it skips the ended instances, only requeued and skipped ones run again.
 func (s *State) opening(m *fanOut, o Opening, concurrency int32, skipped bool) *Opening {
 	name := s.core.Name(m.task)
-	o.Partition = &v1.Partition{
+	o.Partition = &historyv1.Partition{
 		Chain: s.Chain, RunId: s.Run, Generation: s.Input.GetGeneration(), Task: name, From: int32(o.From), To: int32(o.To), Count: int32(m.total),
 		Concurrency: concurrency, MaxFailures: s.maxFailures(m), Claim: s.Input.GetGeneration() * claimsOfGeneration,
 		DurationEstimate: m.durationEstimate(),
@@ -137,7 +138,7 @@ func (s *State) opening(m *fanOut, o Opening, concurrency int32, skipped bool) *
 		o.Partition.HaltReason = m.haltReason
 	}
 	if o.before != nil {
-		o.Partition.Previous, o.Rerun = s.idOf(o.before), &v1.Rerun{Failed: !skipped, Skipped: skipped && !m.halted}
+		o.Partition.Previous, o.Rerun = s.idOf(o.before), &historyv1.Rerun{Failed: !skipped, Skipped: skipped && !m.halted}
 	}
 	o.requeued = m.requeuedIn(o.From, o.To)
 	for _, n := range o.requeued {
@@ -147,9 +148,9 @@ func (s *State) opening(m *fanOut, o Opening, concurrency int32, skipped bool) *
 }
 
 // Open opens a partition in a child with an input.
-func (s *State) Open(o *Opening, input *v1.RunInput) []Effect {
+func (s *State) Open(o *Opening, input *historyv1.RunInput) []Effect {
 	m := s.of(o.Task)
-	p := &v1.PartitionReport{
+	p := &historyv1.PartitionReport{
 		Task: s.core.Name(o.Task), From: int32(o.From), Slot: int32(o.slot), Generation: s.Input.GetGeneration(), Chain: s.Chain,
 		Revision: o.before.GetRevision(),
 	}

@@ -1,6 +1,7 @@
 package fanout
 
 import (
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 )
 
@@ -20,7 +21,7 @@ func (s *State) order(m *fanOut) {
 // orderOne sends one partition its current order as soon as its child is open. If the child has not started and
 // everything is to end, the child never starts.
 func (s *State) orderOne(m *fanOut, from int) {
-	order := &v1.PartitionOrder{
+	order := &historyv1.PartitionOrder{
 		Cancel: m.stopped, Halt: m.halted, HaltReason: m.haltReason, CancelReason: s.core.EndReason(m.task), Killed: s.core.KillReason(m.task),
 	}
 	c := m.children[from]

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"time"
 
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/core/dag"
 	"switchyard/workflows/phrase"
@@ -31,7 +32,7 @@ type report struct {
 // Facts is what a report tells of a partition, besides the records of the core.
 type Facts struct {
 	Counts           map[string]int32 // of its instances in each state, as people see them
-	DurationEstimate *v1.DurationEstimate
+	DurationEstimate *historyv1.DurationEstimate
 	Nodes            []string // that it has used
 }
 
@@ -62,19 +63,19 @@ func (s *State) Report(now time.Time, f Facts, draining bool) []Effect {
 func (s *State) ReportDue() { s.report.timed = false }
 
 // LastReport returns the report of the end of this partition, without its outputs.
-func (s *State) LastReport(now time.Time, f Facts) *v1.PartitionReport {
+func (s *State) LastReport(now time.Time, f Facts) *historyv1.PartitionReport {
 	p, rec := s.newReport(now, f), s.core.Task(0)
 	p.Over, p.State, p.ExitCode = true, rec.State, rec.ExitCode
 	return p
 }
 
 // newReport returns the state of this partition.
-func (s *State) newReport(now time.Time, f Facts) *v1.PartitionReport {
+func (s *State) newReport(now time.Time, f Facts) *historyv1.PartitionReport {
 	r, part := &s.report, s.Input.GetPartition()
 	r.at, r.wanted, r.counts = now, false, f.Counts
 	// Revisions also increase from one execution to the next.
 	r.revision = max(r.revision+1, now.UnixMicro())
-	p := &v1.PartitionReport{
+	p := &historyv1.PartitionReport{
 		Task: part.GetTask(), From: part.GetFrom(), Generation: part.GetGeneration(), Chain: part.GetChain(), Revision: r.revision, Counts: r.counts,
 		DurationEstimate: f.DurationEstimate, Nodes: f.Nodes,
 	}
@@ -102,7 +103,7 @@ func (s *State) failedInstance() int {
 }
 
 // Ordered carries out an order of the run to this partition, which then reports. A run has no orders.
-func (s *State) Ordered(o *v1.PartitionOrder, isPaused bool) []Effect {
+func (s *State) Ordered(o *historyv1.PartitionOrder, isPaused bool) []Effect {
 	if s.Input.GetPartition() == nil {
 		return nil
 	}
@@ -129,16 +130,16 @@ func (s *State) Ordered(o *v1.PartitionOrder, isPaused bool) []Effect {
 // RunEnded ends this workflow, whose run has ended without it. Context updates that the run has not answered are refused.
 func (s *State) RunEnded() []Effect {
 	s.do(Cancel{Reason: runGone})
-	var verdicts []*v1.ContextVerdict
+	var verdicts []*historyv1.ContextVerdict
 	for _, a := range s.asks {
-		verdicts = append(verdicts, &v1.ContextVerdict{Number: a.GetNumber(), Refusal: "the run has ended and takes no context updates"})
+		verdicts = append(verdicts, &historyv1.ContextVerdict{Number: a.GetNumber(), Refusal: "the run has ended and takes no context updates"})
 	}
 	s.settle(verdicts)
 	return s.take()
 }
 
 // DeadLettersAmong returns the instances that are dead letters in the state that their partition left.
-func DeadLettersAmong(all []string, tasks map[string]*v1.TaskState) (letters []string) {
+func DeadLettersAmong(all []string, tasks map[string]*historyv1.TaskState) (letters []string) {
 	for _, name := range all {
 		if tasks[name].GetTask().GetState() == v1.TaskDeadLetter {
 			letters = append(letters, name)

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/core/dag"
 )
@@ -13,7 +14,7 @@ import (
 func newPartition(t *testing.T) *State {
 	t.Helper()
 	s := newState(t, &v1.TaskDefinition{Retry: &v1.RetryPolicy{MaxRetries: new(int32)}})
-	s.Input.Partition = &v1.Partition{Task: "each", Chain: "chain", From: 100, To: 102}
+	s.Input.Partition = &historyv1.Partition{Task: "each", Chain: "chain", From: 100, To: 102}
 	s.core.Apply(dag.Expanded{From: 100, Count: 2})
 	for i := 1; i <= 2; i++ {
 		s.core.Apply(dag.Placed{Task: i, Claim: s.core.Task(i).Claim, Node: "n"})
@@ -41,7 +42,7 @@ func TestReportsOfPartition(t *testing.T) {
 		{"the first failure", 2300 * time.Millisecond, func() {
 			s.core.Apply(dag.Ended{Task: 1, Claim: s.core.Task(1).Claim, State: v1.TaskFailed, Error: "exit code 3", ExitCode: 3})
 		}, failed, "report map[failed:1 running:1] each[100]: exit code 3 updates=0"},
-		{"an order", 2400 * time.Millisecond, func() { s.Ordered(&v1.PartitionOrder{}, false) }, failed, "report map[failed:1 running:1] each[100]: exit code 3 updates=0"},
+		{"an order", 2400 * time.Millisecond, func() { s.Ordered(&historyv1.PartitionOrder{}, false) }, failed, "report map[failed:1 running:1] each[100]: exit code 3 updates=0"},
 		{"a context update", 4 * time.Second, func() { s.Update(object("a", "1"), start) }, failed, "report map[failed:1 running:1] each[100]: exit code 3 updates=1"},
 	} {
 		if step.do != nil {
@@ -62,15 +63,15 @@ func TestReportsOfPartition(t *testing.T) {
 func TestOrdersOfRun(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
-		order  *v1.PartitionOrder
+		order  *historyv1.PartitionOrder
 		paused bool
 		want   string
 	}{
-		"kill":   {&v1.PartitionOrder{Killed: "by ann", Cancel: true}, false, "kill: by ann"},
-		"cancel": {&v1.PartitionOrder{Cancel: true, CancelReason: "by ann"}, false, "cancel: by ann"},
-		"pause":  {&v1.PartitionOrder{Paused: true}, false, "pause, resume group"},
-		"resume": {&v1.PartitionOrder{}, true, "resume, resume group"},
-		"halt":   {&v1.PartitionOrder{Halt: true, Paused: true}, true, "halt halt"},
+		"kill":   {&historyv1.PartitionOrder{Killed: "by ann", Cancel: true}, false, "kill: by ann"},
+		"cancel": {&historyv1.PartitionOrder{Cancel: true, CancelReason: "by ann"}, false, "cancel: by ann"},
+		"pause":  {&historyv1.PartitionOrder{Paused: true}, false, "pause, resume group"},
+		"resume": {&historyv1.PartitionOrder{}, true, "resume, resume group"},
+		"halt":   {&historyv1.PartitionOrder{Halt: true, Paused: true}, true, "halt halt"},
 	} {
 		if got := texts(newPartition(t).Ordered(test.order, test.paused)); got != test.want {
 			t.Errorf("%s: %s, want %s", name, got, test.want)
@@ -84,8 +85,8 @@ func TestOrdersOfRun(t *testing.T) {
 // Names of instances in partitions belong to the states of their tasks, and only dead letters run again.
 func TestNamesOfRerun(t *testing.T) {
 	t.Parallel()
-	tasks := map[string]*v1.TaskState{
-		"each": {Partitions: []*v1.PartitionReport{{}}}, "few[1]": {Task: &v1.Task{State: v1.TaskDeadLetter}}, "few[2]": {Task: &v1.Task{State: v1.TaskFailed}},
+	tasks := map[string]*historyv1.TaskState{
+		"each": {Partitions: []*historyv1.PartitionReport{{}}}, "few[1]": {Task: &v1.Task{State: v1.TaskDeadLetter}}, "few[2]": {Task: &v1.Task{State: v1.TaskFailed}},
 	}
 	own, remote := PartitionedTasks([]string{"each[3]", "few[1]", "each[4]", "few[2]"}, tasks)
 	if !slices.Equal(own, []string{"few[1]", "few[2]"}) || !slices.Equal(remote, []string{"each"}) || !slices.Equal(tasks["each"].GetRequeued(), []int32{3, 4}) {

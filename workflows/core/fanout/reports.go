@@ -7,11 +7,12 @@ import (
 
 	"google.golang.org/protobuf/types/known/structpb"
 
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 )
 
 // Reported applies the report of a child, which it changes.
-func (s *State) Reported(p *v1.PartitionReport) []Effect {
+func (s *State) Reported(p *historyv1.PartitionReport) []Effect {
 	i, ok := s.core.Index(p.GetTask())
 	m := s.of(i)
 	if !ok || m == nil {
@@ -58,7 +59,7 @@ func (s *State) endUnopened(m *fanOut, from int) {
 }
 
 // end ends a partition in one state and its open instances in another.
-func (s *State) end(m *fanOut, p *v1.PartitionReport, state, instances string) {
+func (s *State) end(m *fanOut, p *historyv1.PartitionReport, state, instances string) {
 	p.Over, p.State, p.ExitCode = true, state, -1
 	for _, open := range v1.OpenTaskStates() {
 		if n := p.Counts[open]; n > 0 {
@@ -115,7 +116,7 @@ func (s *State) count(m *fanOut, counts map[string]int32) {
 }
 
 // answerUpdates merges the context updates of a partition and reports the verdicts to it.
-func (s *State) answerUpdates(p *v1.PartitionReport) {
+func (s *State) answerUpdates(p *historyv1.PartitionReport) {
 	if len(p.GetContextUpdates()) == 0 {
 		return
 	}
@@ -123,9 +124,9 @@ func (s *State) answerUpdates(p *v1.PartitionReport) {
 	for _, u := range p.GetContextUpdates() {
 		updates = append(updates, u.GetUpdate())
 	}
-	answer, bytes := &v1.ContextAnswer{}, 0
+	answer, bytes := &historyv1.ContextAnswer{}, 0
 	for k, refusal := range s.merge(updates...) {
-		answer.Verdicts = append(answer.Verdicts, &v1.ContextVerdict{Number: p.GetContextUpdates()[k].GetNumber(), Refusal: refusal})
+		answer.Verdicts = append(answer.Verdicts, &historyv1.ContextVerdict{Number: p.GetContextUpdates()[k].GetNumber(), Refusal: refusal})
 		bytes += updateCharge + len(refusal)
 	}
 	s.answers++

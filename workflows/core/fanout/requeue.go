@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/core/dag"
 	"switchyard/workflows/names"
@@ -54,7 +55,7 @@ func (s *State) Requeue(task, number int) []Effect {
 
 // PartitionedTasks separates the names of instances in partitions from the names that the run itself holds. It returns each
 // task of such instances once and adds the instances to the task's state.
-func PartitionedTasks(all []string, tasks map[string]*v1.TaskState) (own, remote []string) {
+func PartitionedTasks(all []string, tasks map[string]*historyv1.TaskState) (own, remote []string) {
 	for _, name := range all {
 		task, number, ok := names.ParseInstanceName(name)
 		t := tasks[task]

@@ -3,6 +3,7 @@ package fanout
 import (
 	"google.golang.org/protobuf/types/known/structpb"
 
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/core/dag"
 	"switchyard/workflows/limits"
@@ -11,7 +12,7 @@ import (
 
 // Config is what a State knows of its run.
 type Config struct {
-	Input      *v1.RunInput
+	Input      *historyv1.RunInput
 	Run, Chain string // ID of the run that the tasks belong to, and the chain under which they store their data
 	Limits     limits.Run
 }
@@ -61,7 +62,7 @@ func (s *State) of(task int) *fanOut {
 }
 
 // idOf returns the ID of the workflow that runs a partition.
-func (s *State) idOf(p *v1.PartitionReport) string {
+func (s *State) idOf(p *historyv1.PartitionReport) string {
 	return names.FanOut{Run: s.Run, Chain: p.GetChain(), Generation: p.GetGeneration(), Task: p.GetTask(), From: int(p.GetFrom())}.ID()
 }
 
@@ -85,7 +86,7 @@ func (s *State) Running() (tasks []int) {
 func (s *State) IsPartitioned(task int) bool { return s.of(task) != nil }
 
 // Reports returns the newest reports of the partitions of all large fan-outs.
-func (s *State) Reports() (parts []*v1.PartitionReport) {
+func (s *State) Reports() (parts []*historyv1.PartitionReport) {
 	for _, m := range s.fanOuts {
 		parts = append(parts, m.partitions...)
 	}
@@ -115,7 +116,7 @@ func (s *State) Succeeded(task int) (n int32) {
 
 // ChildOf returns the ID of the workflow that holds the requested instances, and whether that workflow is open. The ID is "" if
 // this workflow holds the instances or if no workflow does yet.
-func (s *State) ChildOf(req *v1.InstancesRequest) (id string, open bool) {
+func (s *State) ChildOf(req *historyv1.InstancesRequest) (id string, open bool) {
 	i, ok := s.core.Index(req.GetTask())
 	m := s.of(i)
 	if !ok || m == nil || req.GetFrom() < 0 {
@@ -128,13 +129,13 @@ func (s *State) ChildOf(req *v1.InstancesRequest) (id string, open bool) {
 }
 
 // AddOutputs adds the output lists of a task's partitions to a request. It returns false if there are none.
-func (s *State) AddOutputs(req *v1.CollectRequest, task int) bool {
+func (s *State) AddOutputs(req *historyv1.CollectRequest, task int) bool {
 	m := s.of(task)
 	if m == nil {
 		return false
 	}
 	for k, p := range m.partitions {
-		part := &v1.CollectPartition{Key: p.GetOutputs(), Count: int32(m.partitionEnd(k)) - p.GetFrom()}
+		part := &historyv1.CollectPartition{Key: p.GetOutputs(), Count: int32(m.partitionEnd(k)) - p.GetFrom()}
 		if part.Key == "" && p.GetCounts()[v1.TaskCompleted] != part.Count {
 			part.State = v1.TaskLost // its child left no list
 			if p.GetState() == v1.TaskCancelled || p.GetState() == v1.TaskKilled {
@@ -144,7 +145,7 @@ func (s *State) AddOutputs(req *v1.CollectRequest, task int) bool {
 		req.Partitions = append(req.Partitions, part)
 	}
 	if begun := len(m.partitions) * m.size; begun < m.total {
-		req.Partitions = append(req.Partitions, &v1.CollectPartition{Count: int32(m.total - begun), State: v1.TaskSkipped})
+		req.Partitions = append(req.Partitions, &historyv1.CollectPartition{Count: int32(m.total - begun), State: v1.TaskSkipped})
 	}
 	return true
 }

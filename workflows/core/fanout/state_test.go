@@ -8,6 +8,7 @@ import (
 
 	"google.golang.org/protobuf/types/known/structpb"
 
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/core/dag"
 	"switchyard/workflows/limits"
@@ -25,7 +26,7 @@ func object(key, value string) *structpb.Struct {
 func newState(t *testing.T, task *v1.TaskDefinition) *State {
 	t.Helper()
 	task.Type, task.Parallel = v1.TypeShell, structpb.NewNumberValue(200)
-	in := &v1.RunInput{Definition: &v1.Definition{Name: "work", Tasks: map[string]*v1.TaskDefinition{"each": task}}}
+	in := &historyv1.RunInput{Definition: &v1.Definition{Name: "work", Tasks: map[string]*v1.TaskDefinition{"each": task}}}
 	graph, err := dag.NewGraph(in.GetDefinition(), nil)
 	if err != nil {
 		t.Fatal(err)

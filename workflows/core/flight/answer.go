@@ -1,6 +1,7 @@
 package flight
 
 import (
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 )
 
@@ -22,11 +23,11 @@ const (
 type Answer struct {
 	Kind Kind
 	// Response is never nil. Of a kind other than Answered, it holds what the members of a batch had recorded, if anything.
-	Response *v1.ExecuteResponse
+	Response *historyv1.ExecuteResponse
 	// Beat is the last heartbeat, never nil. It is empty unless a time-out has ended the activity.
-	Beat *v1.ExecuteProgress
+	Beat *historyv1.ExecuteProgress
 	// Progress is what the last heartbeat tells about the members of a batch; nil or empty if nothing.
-	Progress *v1.ExecuteResponse
+	Progress *historyv1.ExecuteResponse
 	Text     string // the error of Broken and Unreadable
 	Final    bool   // whether what was Broken would break again
 }

@@ -8,6 +8,7 @@ import (
 	"google.golang.org/protobuf/types/known/structpb"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/core/dag"
 	"switchyard/workflows/definition"
@@ -17,7 +18,7 @@ import (
 // Approval is the state of a task that waits for a person's approval.
 type Approval struct {
 	Spec    *v1.ApprovalSpec
-	Given   []*v1.ApprovalRecord // approvals so far
+	Given   []*historyv1.ApprovalRecord // approvals so far
 	message string
 	until   time.Time // zero if there is no time limit
 }
@@ -73,7 +74,7 @@ func (s *State) approvalTimedOut(u *Unit, now time.Time) {
 	if u.approval == nil {
 		return
 	}
-	c := &v1.TaskCommand{Reason: "no decision within " + u.approval.Spec.GetTimeout()}
+	c := &historyv1.TaskCommand{Reason: "no decision within " + u.approval.Spec.GetTimeout()}
 	if u.approval.Spec.GetOnTimeout() == v1.OnTimeoutApprove {
 		s.do(LogCommand{u.Lead, v1.EventApproved, c})
 		s.decided(u, c, dag.Ended{State: v1.TaskCompleted}, now)
@@ -83,11 +84,11 @@ func (s *State) approvalTimedOut(u *Unit, now time.Time) {
 }
 
 // Approve adds the approval of a person to those of a task that waits for it. With the last one that it needs, the task completes.
-func (s *State) Approve(i int, c *v1.TaskCommand, now time.Time) []Effect {
+func (s *State) Approve(i int, c *historyv1.TaskCommand, now time.Time) []Effect {
 	u := s.units[i]
 	a := u.approval
 	s.do(LogCommand{i, v1.EventApproved, c})
-	a.Given = append(a.Given, &v1.ApprovalRecord{By: c.GetBy(), Reason: c.GetReason(), At: timestamppb.New(now)})
+	a.Given = append(a.Given, &historyv1.ApprovalRecord{By: c.GetBy(), Reason: c.GetReason(), At: timestamppb.New(now)})
 	if len(a.Given) < a.needed() {
 		s.do(ShowApproval{i, a.text()})
 	} else {
@@ -97,12 +98,12 @@ func (s *State) Approve(i int, c *v1.TaskCommand, now time.Time) []Effect {
 }
 
 // Reject ends a task that waits for an approval.
-func (s *State) Reject(i int, c *v1.TaskCommand, now time.Time) []Effect {
+func (s *State) Reject(i int, c *historyv1.TaskCommand, now time.Time) []Effect {
 	s.reject(s.units[i], c, now)
 	return s.take()
 }
 
-func (s *State) reject(u *Unit, c *v1.TaskCommand, now time.Time) {
+func (s *State) reject(u *Unit, c *historyv1.TaskCommand, now time.Time) {
 	s.do(LogCommand{u.Lead, v1.EventRejected, c})
 	s.decided(u, c, dag.Ended{
 		State: v1.TaskRejected, Reason: v1.ReasonRejected, ExitCode: -1, NoRetry: true,
@@ -112,7 +113,7 @@ func (s *State) reject(u *Unit, c *v1.TaskCommand, now time.Time) {
 
 // decided ends a task that waited for approval. The output of the task holds who decided last, when and why, and every approval if
 // the task needed several.
-func (s *State) decided(u *Unit, c *v1.TaskCommand, ended dag.Ended, now time.Time) {
+func (s *State) decided(u *Unit, c *historyv1.TaskCommand, ended dag.Ended, now time.Time) {
 	output := decisionFields(c.GetBy(), c.GetReason(), now)
 	if u.approval.needed() > 1 {
 		list := &structpb.ListValue{}
@@ -143,11 +144,11 @@ func (s *State) endApproval(u *Unit, result *v1.TaskResult, ended dag.Ended) {
 	}
 	u.approval = nil
 	s.approvals--
-	s.endElsewhere(u.Lead, &v1.ExecuteResponse{Result: result}, ended)
+	s.endElsewhere(u.Lead, &historyv1.ExecuteResponse{Result: result}, ended)
 }
 
 // restoreApproval continues with a task that waited for an approval in the previous execution.
-func (s *State) restoreApproval(i int, t *v1.TaskState, now time.Time) {
+func (s *State) restoreApproval(i int, t *historyv1.TaskState, now time.Time) {
 	u := s.track(&Unit{Lead: i, Members: []int{i}, Claim: s.claimOf(i), Phase: Elsewhere, lock: s.lockOf(i)})
 	a := &Approval{Spec: definition.Approval(s.core.Definition(i)), Given: t.GetApprovals()}
 	a.message = strings.TrimSpace(strings.TrimSuffix(" "+t.GetTask().GetError(), a.progress()))

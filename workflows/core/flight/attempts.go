@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/core/dag"
 	"switchyard/workflows/definition"
@@ -147,7 +148,7 @@ func (s *State) lookFor(u *Unit, answer Answer, now time.Time) {
 }
 
 // Recorded ends the attempt of a unit with what its node has recorded, or as lost if recorded is nil.
-func (s *State) Recorded(u *Unit, answer Answer, recorded *v1.ExecuteResponse) []Effect {
+func (s *State) Recorded(u *Unit, answer Answer, recorded *historyv1.ExecuteResponse) []Effect {
 	isExcused := recorded.GetState() == v1.AttemptMoved
 	if isExcused {
 		u.excuse = recorded.GetError()
@@ -155,7 +156,7 @@ func (s *State) Recorded(u *Unit, answer Answer, recorded *v1.ExecuteResponse) [
 	switch {
 	case recorded == nil:
 	case recorded.GetState() != v1.TaskLost && !isExcused:
-		answer = Answer{Response: recorded, Beat: &v1.ExecuteProgress{}}
+		answer = Answer{Response: recorded, Beat: &historyv1.ExecuteProgress{}}
 	case answer.Kind != Answered:
 		answer.Response = recorded // some instances of a batch may have completed
 	}

@@ -7,6 +7,7 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/core/dag"
 	"switchyard/workflows/phrase"
@@ -23,7 +24,7 @@ import (
 // attempt that is away is running. The next execution waits for the node again.
 
 // silence returns in words since when nothing has come from the node of a unit. beat is its last heartbeat.
-func (s *State) silence(u *Unit, beat *v1.ExecuteProgress, now time.Time) string {
+func (s *State) silence(u *Unit, beat *historyv1.ExecuteProgress, now time.Time) string {
 	since := now.Add(-s.Silence(u))
 	if sent := beat.GetSentAt(); sent != nil && sent.AsTime().Before(since) { // Temporal was unavailable when the time-out was due
 		since = sent.AsTime()
@@ -85,14 +86,14 @@ func (s *State) endAway(u *Unit, state string) {
 	if state == v1.TaskCancelled {
 		reason = v1.ReasonCancelled
 	}
-	s.ended(u, Answer{Response: &v1.ExecuteResponse{
+	s.ended(u, Answer{Response: &historyv1.ExecuteResponse{
 		State: state, Reason: reason, Error: "node " + u.Node + " was away; it removes the rest of the attempt when it is back",
 		Node: u.Node, StartedAt: u.startedAt,
 	}})
 }
 
 // runsOn records that an attempt continues without its activity.
-func (s *State) runsOn(u *Unit, res *v1.ExecuteResponse, now time.Time) {
+func (s *State) runsOn(u *Unit, res *historyv1.ExecuteResponse, now time.Time) {
 	u.Phase, u.askedIn, u.LeaseUntil = Detached, 0, now.Add(max(s.Limits.DetachedLease, s.Silence(u))) // its node applies the same rule
 	s.detached = append(s.detached, u)
 	s.attended--
@@ -156,7 +157,7 @@ func (s *State) Detach(round int) []Effect {
 	if len(slow) > 0 {
 		attached = slow
 	}
-	requests := map[string]*v1.DetachRequest{} // by node
+	requests := map[string]*historyv1.DetachRequest{} // by node
 	var nodes []string
 	for _, u := range attached {
 		if u.stopped != nil || u.askedIn == round {
@@ -165,11 +166,11 @@ func (s *State) Detach(round int) []Effect {
 		u.askedIn = round
 		req := requests[u.Node]
 		if req == nil {
-			req = &v1.DetachRequest{RunId: s.Run, Chain: s.Chain, Lease: durationpb.New(s.Limits.DetachedLease)}
+			req = &historyv1.DetachRequest{RunId: s.Run, Chain: s.Chain, Lease: durationpb.New(s.Limits.DetachedLease)}
 			requests[u.Node], nodes = req, append(nodes, u.Node)
 		}
 		first := u.Members[0]
-		req.Attempts = append(req.Attempts, &v1.ClaimRef{Task: s.core.Name(first), Claim: s.claimOf(first)})
+		req.Attempts = append(req.Attempts, &historyv1.ClaimRef{Task: s.core.Name(first), Claim: s.claimOf(first)})
 	}
 	slices.Sort(nodes)
 	for _, node := range nodes {

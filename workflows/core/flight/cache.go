@@ -1,6 +1,7 @@
 package flight
 
 import (
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/core/dag"
 )
@@ -16,7 +17,7 @@ func (s *State) Want(i int) []Effect {
 
 // LookedUp continues with a task whose cache key has been evaluated. If there is a cached result, the task reuses it; otherwise the
 // task runs. If the key cannot be evaluated, the task also runs, its events and log state the error, and its result is not cached.
-func (s *State) LookedUp(i int, a *v1.ConditionAnswer) []Effect {
+func (s *State) LookedUp(i int, a *historyv1.ConditionAnswer) []Effect {
 	if a.GetError() != "" {
 		s.records.At(i).Uncached = "runs without the cache: " + a.GetError()
 		s.do(LogUncached{i, a.GetError()})

@@ -5,6 +5,7 @@ import (
 
 	"google.golang.org/protobuf/types/known/timestamppb"
 
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/definition"
 )
@@ -46,7 +47,7 @@ func (s *State) StartRunDeadline(began, now time.Time) []Effect {
 }
 
 // saveDeadline hands the deadline of the run over to the next execution.
-func (s *State) saveDeadline(c *v1.RunState) {
+func (s *State) saveDeadline(c *historyv1.RunState) {
 	if !s.runDue.IsZero() {
 		c.DeadlineAt = timestamppb.New(s.runDue)
 	}

@@ -6,7 +6,7 @@ import (
 	"google.golang.org/protobuf/types/known/structpb"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
-	v1 "switchyard/proto/switchyard/v1"
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	"switchyard/workflows/core/dag"
 )
 
@@ -30,7 +30,7 @@ type (
 		Task   int
 		Claim  int32
 		Key    string
-		Cached *v1.CachedResult
+		Cached *historyv1.CachedResult
 	}
 	// NameLock evaluates the name of the lock of a task, which may have ended meanwhile: LockNamed.
 	NameLock struct {
@@ -92,7 +92,7 @@ type (
 	// Detach asks a node to detach attempts. The activities of the attempts get the answer.
 	Detach struct {
 		Node    string
-		Request *v1.DetachRequest
+		Request *historyv1.DetachRequest
 	}
 	// LoadProgress loads the record of the ended members of a batch: Progressed.
 	LoadProgress struct {
@@ -117,7 +117,7 @@ type (
 	// ShowPlace shows the placement of a task. Lead is the number of the first instance of its batch, or -1.
 	ShowPlace struct {
 		Task, Lead int
-		Assignment *v1.Assignment // nil if it was made by an earlier execution
+		Assignment *historyv1.Assignment // nil if it was made by an earlier execution
 	}
 	// ShowApproval shows what a task asks people for, and how many have approved. LogAsked logs that it waits for them.
 	ShowApproval struct {
@@ -133,7 +133,7 @@ type (
 	LogCommand struct {
 		Task    int
 		Event   string
-		Command *v1.TaskCommand
+		Command *historyv1.TaskCommand
 	}
 	// LogUncached logs why the result of a task will not be cached, and ShowCached the run whose result it reuses.
 	LogUncached struct {

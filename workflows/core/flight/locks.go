@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/core/dag"
 	"switchyard/workflows/names"
@@ -22,7 +23,7 @@ func (s *State) lockClaim(u *Unit) string { return names.AttemptID(s.core.Name(u
 // acquire requests the lock of a unit. The unit enters when the lock is granted.
 func (s *State) acquire(u *Unit) {
 	u.Phase = Locking
-	s.askLock(u.lock.Name, &v1.AcquireRequest{
+	s.askLock(u.lock.Name, &historyv1.AcquireRequest{
 		Claim: s.lockClaim(u), Limit: int32(u.lock.Limit), Priority: s.core.Definition(u.Lead).GetPriority(),
 	})
 }
@@ -36,7 +37,7 @@ func (s *State) free(u *Unit) {
 
 // askLock adds a lock request to the next call. The holder is this workflow; to the lock, its later executions are the same
 // holder.
-func (s *State) askLock(lock string, a *v1.AcquireRequest) {
+func (s *State) askLock(lock string, a *historyv1.AcquireRequest) {
 	a.Holder, a.Execution, a.Asker = s.Self, s.First, s.Original
 	for _, held := range s.Input.GetHeldLocks() {
 		if held.GetLock() == lock {
@@ -44,34 +45,34 @@ func (s *State) askLock(lock string, a *v1.AcquireRequest) {
 		}
 	}
 	// A call may be sent twice as a whole, so it must not release a lock that it also requests.
-	s.lockRequests = slices.DeleteFunc(s.lockRequests, func(q *v1.LockRequest) bool {
+	s.lockRequests = slices.DeleteFunc(s.lockRequests, func(q *historyv1.LockRequest) bool {
 		return q.GetFree() != nil && q.GetLock() == lock && q.GetFree().GetClaim() == a.GetClaim()
 	})
-	s.lockRequests = append(s.lockRequests, &v1.LockRequest{Lock: lock, Acquire: a})
+	s.lockRequests = append(s.lockRequests, &historyv1.LockRequest{Lock: lock, Acquire: a})
 }
 
 // freeLock adds the release of a lock, or of the request for it, to the next call.
 func (s *State) freeLock(lock, claim string) {
-	s.lockRequests = append(s.lockRequests, &v1.LockRequest{Lock: lock, Free: &v1.ReleaseRequest{Holder: s.Self, Claim: claim}})
+	s.lockRequests = append(s.lockRequests, &historyv1.LockRequest{Lock: lock, Free: &historyv1.ReleaseRequest{Holder: s.Self, Claim: claim}})
 }
 
 // HasLockRequests reports whether requests wait for the next call.
 func (s *State) HasLockRequests() bool { return len(s.lockRequests) > 0 }
 
 // TakeLockRequests removes the requests for the next call and returns them.
-func (s *State) TakeLockRequests() []*v1.LockRequest {
+func (s *State) TakeLockRequests() []*historyv1.LockRequest {
 	requests := s.lockRequests
 	s.lockRequests = nil
 	return requests
 }
 
 // PutBackLockRequests makes requests that could not be sent the first of the next call.
-func (s *State) PutBackLockRequests(requests []*v1.LockRequest) {
+func (s *State) PutBackLockRequests(requests []*historyv1.LockRequest) {
 	s.lockRequests = append(requests, s.lockRequests...)
 }
 
 // Granted applies an answer of a lock. Answers may arrive twice and out of order.
-func (s *State) Granted(g *v1.Granted, now time.Time) []Effect {
+func (s *State) Granted(g *historyv1.Granted, now time.Time) []Effect {
 	if g.GetClaim() == slotClaim {
 		s.slotGranted(g)
 		return s.take()
@@ -121,13 +122,13 @@ func (s *State) showWait(u *Unit, why string) {
 
 // HeldBy returns the locks that are held above the run of a unit: those above this run, its run slot, and the lock of the unit.
 // Of no unit, it returns those that are held above a partition.
-func (s *State) HeldBy(u *Unit) []*v1.HeldLock {
+func (s *State) HeldBy(u *Unit) []*historyv1.HeldLock {
 	held := slices.Clone(s.Input.GetHeldLocks())
 	if s.hasSlot {
-		held = append(held, &v1.HeldLock{Lock: s.slotLock(), Holder: s.Self, Claim: slotClaim})
+		held = append(held, &historyv1.HeldLock{Lock: s.slotLock(), Holder: s.Self, Claim: slotClaim})
 	}
 	if u != nil && u.lock.Name != "" {
-		held = append(held, &v1.HeldLock{Lock: u.lock.Name, Holder: s.Self, Claim: s.lockClaim(u)})
+		held = append(held, &historyv1.HeldLock{Lock: u.lock.Name, Holder: s.Self, Claim: s.lockClaim(u)})
 	}
 	return held
 }
@@ -153,7 +154,7 @@ func (s *State) AskSlot() bool {
 		return false
 	}
 	c := s.Input.GetDefinition().GetConcurrency()
-	s.askLock(lock, &v1.AcquireRequest{Claim: slotClaim, Limit: c.GetMaxRuns(), Strategy: c.GetStrategy()})
+	s.askLock(lock, &historyv1.AcquireRequest{Claim: slotClaim, Limit: c.GetMaxRuns(), Strategy: c.GetStrategy()})
 	return true
 }
 
@@ -171,7 +172,7 @@ func (s *State) FreeSlot() {
 }
 
 // slotGranted applies the reply to a request for a run slot: granted, taken by other runs, or refused.
-func (s *State) slotGranted(g *v1.Granted) {
+func (s *State) slotGranted(g *historyv1.Granted) {
 	switch {
 	case g.GetDeadlock():
 		name := s.Input.GetDefinition().GetName()

@@ -5,7 +5,7 @@ import (
 
 	"google.golang.org/protobuf/types/known/timestamppb"
 
-	v1 "switchyard/proto/switchyard/v1"
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	"switchyard/workflows/core/dag"
 	"switchyard/workflows/definition"
 )
@@ -36,18 +36,18 @@ func (s *State) clearWaiting(u *Unit) {
 // release gives back the placement of a unit. outcome is what the dispatch implies about the node, or "" if it never reached the
 // node.
 func (s *State) release(u *Unit, outcome string) {
-	s.released = append(s.released, &v1.ClaimRef{Task: s.core.Name(u.Lead), Claim: u.Claim, Outcome: outcome})
+	s.released = append(s.released, &historyv1.ClaimRef{Task: s.core.Name(u.Lead), Claim: u.Claim, Outcome: outcome})
 }
 
 // PlaceRequest returns the next call of the placement queue, or nil if there is nothing to send. A draining run requests nothing: the
 // next execution requests everything again and gets new answers. The call is answered by PlaceAnswered or PlaceFailed.
-func (s *State) PlaceRequest(isDraining bool) *v1.PlaceRequest {
+func (s *State) PlaceRequest(isDraining bool) *historyv1.PlaceRequest {
 	s.sent = len(s.requests)
 	isAsking := s.sent > 0 && !isDraining
 	if s.isPausing || !isAsking && len(s.released) == 0 {
 		return nil
 	}
-	req := &v1.PlaceRequest{RunId: s.Self, Chain: s.Chain, Released: s.released, Epoch: s.epoch, Acknowledged: s.acknowledged}
+	req := &historyv1.PlaceRequest{RunId: s.Self, Chain: s.Chain, Released: s.released, Epoch: s.epoch, Acknowledged: s.acknowledged}
 	if !isAsking {
 		return req
 	}
@@ -60,9 +60,9 @@ func (s *State) PlaceRequest(isDraining bool) *v1.PlaceRequest {
 }
 
 // taskRequest returns the request of a unit for a node.
-func (s *State) taskRequest(u *Unit) *v1.TaskRequest {
+func (s *State) taskRequest(u *Unit) *historyv1.TaskRequest {
 	task, own := s.core.Definition(u.Lead), s.records.Of(u.Lead)
-	req := &v1.TaskRequest{
+	req := &historyv1.TaskRequest{
 		Task:             s.core.Name(u.Lead),
 		Claim:            u.Claim,
 		Type:             task.GetType(),
@@ -88,7 +88,7 @@ func (s *State) PlaceFailed() { s.isPausing = true }
 func (s *State) EndPause() { s.isPausing = false }
 
 // PlaceAnswered applies the answer to a call. Releases and requests may have been added during the call.
-func (s *State) PlaceAnswered(req *v1.PlaceRequest, res *v1.PlaceResponse, isDraining bool) []Effect {
+func (s *State) PlaceAnswered(req *historyv1.PlaceRequest, res *historyv1.PlaceResponse, isDraining bool) []Effect {
 	s.released = s.released[len(req.GetReleased()):]
 	if isDraining {
 		return nil
@@ -117,12 +117,12 @@ func (s *State) RequestAll() {
 
 // AwaitPlacement returns the request for news from the placement queue, or nil if it is not to be asked now. The request is answered
 // by News, after EndAwait.
-func (s *State) AwaitPlacement(isDraining bool) *v1.AwaitPlacementRequest {
+func (s *State) AwaitPlacement(isDraining bool) *historyv1.AwaitPlacementRequest {
 	if s.waiting == 0 || s.isAwaiting || s.isPausing || isDraining {
 		return nil
 	}
 	s.isAwaiting = true
-	return &v1.AwaitPlacementRequest{RunId: s.Self, Epoch: s.epoch}
+	return &historyv1.AwaitPlacementRequest{RunId: s.Self, Epoch: s.epoch}
 }
 
 // EndAwait records that a request for news has ended.
@@ -132,7 +132,7 @@ func (s *State) EndAwait() { s.isAwaiting = false }
 func (s *State) OwesReleases() bool { return s.isPausing && len(s.released) > 0 }
 
 // News applies an answer of the placement queue.
-func (s *State) News(res *v1.PlaceResponse) []Effect {
+func (s *State) News(res *historyv1.PlaceResponse) []Effect {
 	for _, a := range res.GetAssigned() {
 		i, ok := s.core.Index(a.GetTask())
 		if u := s.units[i]; ok && s.isWaiting(u, a.GetClaim()) { // otherwise it was withdrawn, or is reported twice
@@ -159,7 +159,7 @@ func (s *State) News(res *v1.PlaceResponse) []Effect {
 }
 
 // assign gives a unit its node.
-func (s *State) assign(u *Unit, a *v1.Assignment) {
+func (s *State) assign(u *Unit, a *historyv1.Assignment) {
 	s.clearWaiting(u)
 	s.queue.Placed(u.Lead)
 	u.Phase, u.Queue, u.Incarnation = Placed, a.GetQueue(), a.GetIncarnation()

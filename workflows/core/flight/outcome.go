@@ -8,6 +8,7 @@ import (
 	"google.golang.org/protobuf/types/known/structpb"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/core/dag"
 )
@@ -50,12 +51,12 @@ type End struct {
 	Place
 	Ended          dag.Ended // as the core receives it; its Task and Claim are those of the member
 	Attempt        int32     // number of the attempt
-	Response       *v1.ExecuteResponse
+	Response       *historyv1.ExecuteResponse
 	Outcome        string // what the end implies about the node, one of v1.Outcome..., or "" if nothing
 	Unacknowledged bool   // it is unknown whether and how the attempt ended
 	Continues      bool   // it runs outside the nodes, and continues there if it was moved
 	// Checkpoint is what the attempt left in the file $SWITCHYARD_CHECKPOINT, or nil if nothing new.
-	Checkpoint *v1.Checkpoint
+	Checkpoint *historyv1.Checkpoint
 }
 
 // IsSuspect reports whether a node has taken the dispatch and not started it, or not taken it at all.
@@ -73,7 +74,7 @@ var (
 // NewEnd returns the end of a dispatch of a member, with no result yet.
 func NewEnd(at Place, m Member) End {
 	return End{
-		Place: at, Attempt: m.Attempt, Response: &v1.ExecuteResponse{},
+		Place: at, Attempt: m.Attempt, Response: &historyv1.ExecuteResponse{},
 		Ended: dag.Ended{Task: m.Task, Claim: m.Claim, ExitCode: -1},
 	}
 }
@@ -105,7 +106,7 @@ func (a Attempt) End(answer Answer) (ends []End, outcome string) {
 }
 
 // answered sets the end of a dispatch from the answer of its node.
-func (e *End) answered(res *v1.ExecuteResponse) {
+func (e *End) answered(res *historyv1.ExecuteResponse) {
 	e.Response, e.Checkpoint = res, res.GetCheckpoint()
 	e.Ended.State, e.Ended.Reason, e.Ended.Error = res.GetState(), res.GetReason(), res.GetError()
 	e.Ended.Node = res.GetNode()
@@ -171,7 +172,7 @@ func outcomeOf(state, reason string) string {
 func isCutShort(state, reason string) bool { return state == v1.TaskLost && reason != v1.ReasonEvicted }
 
 // isUnacknowledged reports whether an attempt may have completed although its answer does not state that.
-func isUnacknowledged(res *v1.ExecuteResponse) bool {
+func isUnacknowledged(res *historyv1.ExecuteResponse) bool {
 	return isCutShort(res.GetState(), res.GetReason()) || res.GetState() == v1.AttemptMoved && res.GetReason() == v1.ReasonLeaseLost
 }
 
@@ -243,7 +244,7 @@ func (a Attempt) endBatch(answer Answer) (ends []End, outcome string) {
 	var whole End
 	res := answer.Response
 	if answer.Kind != Answered {
-		whole.Response = &v1.ExecuteResponse{}
+		whole.Response = &historyv1.ExecuteResponse{}
 		whole.unanswered(answer)
 		res = answer.Progress
 	} else {
@@ -253,7 +254,7 @@ func (a Attempt) endBatch(answer Answer) (ends []End, outcome string) {
 	if isLost { // as if no answer had come
 		whole.Ended.State, whole.Ended.Reason, whole.Ended.Error = res.GetState(), res.GetReason(), res.GetError()
 	}
-	answers := make(map[int32]*v1.ExecuteResponse, len(a.Members))
+	answers := make(map[int32]*historyv1.ExecuteResponse, len(a.Members))
 	addAnswers(answers, res)
 	addAnswers(answers, answer.Response)
 	isRunning := (answer.Kind != Answered || isLost) && whole.Ended.State != v1.AttemptMoved
@@ -284,7 +285,7 @@ func (a Attempt) endBatch(answer Answer) (ends []End, outcome string) {
 }
 
 // addAnswers adds the answers to the members of a batch, keyed by member number.
-func addAnswers(to map[int32]*v1.ExecuteResponse, res *v1.ExecuteResponse) {
+func addAnswers(to map[int32]*historyv1.ExecuteResponse, res *historyv1.ExecuteResponse) {
 	for _, result := range res.GetBatch() {
 		to[result.GetIndex()] = memberAnswer(res, result)
 	}
@@ -292,8 +293,8 @@ func addAnswers(to map[int32]*v1.ExecuteResponse, res *v1.ExecuteResponse) {
 
 // memberAnswer returns the answer to one member of a batch as if the member had run alone. Store.MemberAnswer does the same for
 // readers of records.
-func memberAnswer(res *v1.ExecuteResponse, m *v1.MemberResult) *v1.ExecuteResponse {
-	one := &v1.ExecuteResponse{
+func memberAnswer(res *historyv1.ExecuteResponse, m *historyv1.MemberResult) *historyv1.ExecuteResponse {
+	one := &historyv1.ExecuteResponse{
 		State: cmp.Or(m.GetState(), v1.TaskCompleted), Reason: m.GetReason(), Error: m.GetError(),
 		Result: cmp.Or(m.GetResult(), EmptyResult), Record: m.GetRecord(),
 		AssignedAt: res.GetAssignedAt(), Node: res.GetNode(), Checkpoint: m.GetCheckpoint(),

@@ -7,7 +7,7 @@ import (
 
 	"google.golang.org/protobuf/types/known/timestamppb"
 
-	v1 "switchyard/proto/switchyard/v1"
+	historyv1 "switchyard/proto/switchyard/history/v1"
 )
 
 // one returns an attempt of one retryable member, changed by a function.
@@ -21,16 +21,16 @@ func one(change func(*Attempt)) Attempt {
 
 // answered returns the answer of a node; a started attempt has a start time.
 func answered(state, reason string, started bool) Answer {
-	res := &v1.ExecuteResponse{State: state, Reason: reason, Error: "E"}
+	res := &historyv1.ExecuteResponse{State: state, Reason: reason, Error: "E"}
 	if started {
 		res.StartedAt = timestamppb.New(timestamppb.Now().AsTime())
 	}
-	return Answer{Response: res, Beat: &v1.ExecuteProgress{}}
+	return Answer{Response: res, Beat: &historyv1.ExecuteProgress{}}
 }
 
 // failing returns the answer of an activity that failed.
 func failing(kind Kind, spawned bool) Answer {
-	return Answer{Kind: kind, Response: &v1.ExecuteResponse{}, Beat: &v1.ExecuteProgress{Spawned: spawned}, Text: "E"}
+	return Answer{Kind: kind, Response: &historyv1.ExecuteResponse{}, Beat: &historyv1.ExecuteProgress{Spawned: spawned}, Text: "E"}
 }
 
 // endText shows an end: state, reason, outcome, and marks.
@@ -82,7 +82,7 @@ func TestEndOfAnAttempt(t *testing.T) {
 		"bad spec":      {nil, answered("failed", "bad_spec", false), "failed bad_spec done final, done"},
 		"unreadable":    {nil, failing(Unreadable, false), "failed payload final,"},
 		"broken":        {nil, failing(Broken, false), "failed system system, system"},
-		"broken for good": {nil, Answer{Kind: Broken, Response: &v1.ExecuteResponse{}, Beat: &v1.ExecuteProgress{}, Final: true},
+		"broken for good": {nil, Answer{Kind: Broken, Response: &historyv1.ExecuteResponse{}, Beat: &historyv1.ExecuteProgress{}, Final: true},
 			"failed system system final, system"},
 		"stopped before the node had it": {stopped, failing(Cancelled, false), "cancelled cancelled final,"},
 		"overdue":                        {nil, failing(Overdue, true), "failed timeout system unacknowledged, system"},
@@ -133,18 +133,18 @@ func TestErrorOfLeasesLostInARow(t *testing.T) {
 // Of a batch, members with an answer end with it; the first without one was running, and the others go elsewhere.
 func TestEndOfABatch(t *testing.T) {
 	t.Parallel()
-	done := func(numbers ...int32) (results []*v1.MemberResult) {
+	done := func(numbers ...int32) (results []*historyv1.MemberResult) {
 		for _, number := range numbers {
-			results = append(results, &v1.MemberResult{Index: number})
+			results = append(results, &historyv1.MemberResult{Index: number})
 		}
 		return results
 	}
 	progress := func(kind Kind, numbers ...int32) Answer {
 		a := failing(kind, true)
-		a.Progress = &v1.ExecuteResponse{Batch: done(numbers...), Checkpoint: &v1.Checkpoint{Key: "half"}}
+		a.Progress = &historyv1.ExecuteResponse{Batch: done(numbers...), Checkpoint: &historyv1.Checkpoint{Key: "half"}}
 		return a
 	}
-	whole := func(state, reason string, batch ...*v1.MemberResult) Answer {
+	whole := func(state, reason string, batch ...*historyv1.MemberResult) Answer {
 		a := answered(state, reason, true)
 		a.Response.Batch = batch
 		return a
@@ -159,7 +159,7 @@ func TestEndOfABatch(t *testing.T) {
 	}{
 		"completed": {answer: whole("completed", "", done(0, 1, 2)...), want: "completed done; completed done; completed done | done"},
 		"one fails": {
-			answer: whole("completed", "", append(done(0, 2), &v1.MemberResult{Index: 1, State: "failed", Reason: "exit_code"})...),
+			answer: whole("completed", "", append(done(0, 2), &historyv1.MemberResult{Index: 1, State: "failed", Reason: "exit_code"})...),
 			want:   "completed done; failed exit_code done; completed done | done",
 		},
 		"silent": {
@@ -188,7 +188,7 @@ func TestEndOfABatch(t *testing.T) {
 		},
 		"one is stopped": {
 			stopped: []int{1},
-			answer:  whole("completed", "", append(done(0), &v1.MemberResult{Index: 1, State: "cancelled"}, &v1.MemberResult{Index: 2, State: "cancelled"})...),
+			answer:  whole("completed", "", append(done(0), &historyv1.MemberResult{Index: 1, State: "cancelled"}, &historyv1.MemberResult{Index: 2, State: "cancelled"})...),
 			want:    "completed done; cancelled; moved batch | done",
 		},
 		"stopped before the node had it": {
@@ -223,12 +223,12 @@ func TestEndOfABatch(t *testing.T) {
 // Times of a member are counted from the start of its batch.
 func TestTimesOfAMember(t *testing.T) {
 	t.Parallel()
-	res := &v1.ExecuteResponse{Node: "n", AssignedAt: &timestamppb.Timestamp{Seconds: 10}}
-	one := memberAnswer(res, &v1.MemberResult{StartedMs: 2000, TookMs: 3000})
+	res := &historyv1.ExecuteResponse{Node: "n", AssignedAt: &timestamppb.Timestamp{Seconds: 10}}
+	one := memberAnswer(res, &historyv1.MemberResult{StartedMs: 2000, TookMs: 3000})
 	if got := fmt.Sprint(one.GetState(), one.GetStartedAt().GetSeconds(), one.GetCompletedAt().GetSeconds(), one.GetResult() == EmptyResult); got != "completed12 15 true" {
 		t.Error(got)
 	}
-	if one := memberAnswer(res, &v1.MemberResult{StartedMs: -1}); one.StartedAt != nil {
+	if one := memberAnswer(res, &historyv1.MemberResult{StartedMs: -1}); one.StartedAt != nil {
 		t.Errorf("one that did not start has the start %v", one.GetStartedAt())
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 	"google.golang.org/protobuf/types/known/structpb"
 
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/admission"
 	"switchyard/workflows/core/dag"
@@ -23,7 +24,7 @@ func (s *State) want(i int) {
 }
 
 // LockNamed continues with a task whose lock name has been evaluated. All attempts of the task use that name.
-func (s *State) LockNamed(i int, a *v1.ConditionAnswer) []Effect {
+func (s *State) LockNamed(i int, a *historyv1.ConditionAnswer) []Effect {
 	if a.GetError() != "" {
 		return s.FailBeforeStart(i, a)
 	}
@@ -86,7 +87,7 @@ func (s *State) enter(u *Unit, now time.Time) {
 }
 
 // Rendered continues with a task that needs no node once the expressions in its spec have been rendered.
-func (s *State) Rendered(i int, a *v1.ConditionAnswer, now time.Time) []Effect {
+func (s *State) Rendered(i int, a *historyv1.ConditionAnswer, now time.Time) []Effect {
 	switch u := s.units[i]; {
 	case u == nil:
 	case a.GetError() != "":
@@ -265,16 +266,16 @@ func (s *State) SetChildren(n int) { s.queue.SetChildren(n) }
 // estimate.
 
 // DurationEstimate returns the duration estimate for the instances of a task, or nil if there is none.
-func (s *State) DurationEstimate(task int) *v1.DurationEstimate {
+func (s *State) DurationEstimate(task int) *historyv1.DurationEstimate {
 	p := s.queue.DurationEstimate(task)
 	if p.Instance <= 0 {
 		return nil
 	}
-	return &v1.DurationEstimate{Instance: durationpb.New(p.Instance), Batch: int32(p.Batch)}
+	return &historyv1.DurationEstimate{Instance: durationpb.New(p.Instance), Batch: int32(p.Batch)}
 }
 
 // Learn takes over a duration estimate that another partition or execution has made for the instances of a task.
-func (s *State) Learn(task int, p *v1.DurationEstimate) {
+func (s *State) Learn(task int, p *historyv1.DurationEstimate) {
 	if p.GetInstance().AsDuration() > 0 {
 		s.queue.Learn(task, admission.DurationEstimate{Instance: p.GetInstance().AsDuration(), Batch: int(p.GetBatch())})
 	}

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/core/dag"
 )
@@ -21,19 +22,19 @@ type Record struct {
 	Unacknowledged []int32   // numbers of the attempts whose end is unknown
 	Left           []string  // keys of records that attempts of earlier generations may have left
 	// Checkpoint is what the newest attempt left for the next one, or nil if nothing.
-	Checkpoint *v1.Checkpoint
+	Checkpoint *historyv1.Checkpoint
 	ResultKey  string // key of the stored record with the whole result, or "" if Result returns all of it
 	result     *v1.TaskResult
 
-	Held      bool      // by a person
-	HeldBy    string    // who holds it, and why, or "" if unknown
-	Suspended string    // who suspended it, and why, or ""
-	Lock      string    // name of its lock, if an expression gave it
-	CacheKey  string    // key under which its result will be cached
-	Uncached  string    // why its result will not be cached although its definition has a cache
-	Items     *v1.Items // evaluated list of a foreach; nil if the definition holds the list
+	Held      bool             // by a person
+	HeldBy    string           // who holds it, and why, or "" if unknown
+	Suspended string           // who suspended it, and why, or ""
+	Lock      string           // name of its lock, if an expression gave it
+	CacheKey  string           // key under which its result will be cached
+	Uncached  string           // why its result will not be cached although its definition has a cache
+	Items     *historyv1.Items // evaluated list of a foreach; nil if the definition holds the list
 	// FanOut is what other tasks see of its instances, or nil until it has ended and the first of them asks.
-	FanOut *v1.FanOutView
+	FanOut *historyv1.FanOutView
 
 	hasEnded bool
 }
@@ -70,12 +71,12 @@ func (rs *Records) At(i int) *Record {
 }
 
 // ItemsOf returns the foreach list of a task with a definition, evaluated or from the definition, or nil if it has none.
-func (rs *Records) ItemsOf(i int, def *v1.TaskDefinition) *v1.Items {
+func (rs *Records) ItemsOf(i int, def *v1.TaskDefinition) *historyv1.Items {
 	list := def.GetForeach().GetListValue()
 	if items := rs.Of(i).Items; items != nil || list == nil {
 		return items
 	}
-	return &v1.Items{List: list}
+	return &historyv1.Items{List: list}
 }
 
 // Queue records when a task began to wait for a node. A claim that is placed again keeps its time.
@@ -148,7 +149,7 @@ func (rs *Records) Changed(i int, rec dag.Record, isRemote, isGroup bool) {
 }
 
 // Restore restores the record that the previous execution left of task i. Only a task that hasInstances keeps its list.
-func (rs *Records) Restore(i int, t *v1.TaskState, hasInstances bool) {
+func (rs *Records) Restore(i int, t *historyv1.TaskState, hasInstances bool) {
 	task, r := t.GetTask(), rs.At(i)
 	*r = Record{
 		Avoid: t.GetAvoidNode(), Refusals: t.GetRefusals(), LostLeases: t.GetLostLeases(), Suspicions: task.GetSuspicions(),

@@ -8,13 +8,14 @@ import (
 
 	"google.golang.org/protobuf/types/known/structpb"
 
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/core/dag"
 )
 
 // ending returns the end of the first task's attempt on node "a".
 func ending(state, reason, outcome string) End {
-	return End{Place: Place{Node: "a"}, Ended: dag.Ended{State: state, Reason: reason}, Response: &v1.ExecuteResponse{}, Outcome: outcome}
+	return End{Place: Place{Node: "a"}, Ended: dag.Ended{State: state, Reason: reason}, Response: &historyv1.ExecuteResponse{}, Outcome: outcome}
 }
 
 // Suspicions are counted until an attempt ends, and only the last that is tolerated makes the task avoid its node.
@@ -83,7 +84,7 @@ func TestWhatAnAttemptLeavesForTheNext(t *testing.T) {
 	t.Parallel()
 	rs := NewRecords(nil)
 	moved := ending(v1.AttemptMoved, v1.ReasonNodeLost, v1.OutcomeLost)
-	moved.Continues, moved.Checkpoint = true, &v1.Checkpoint{Key: "half"}
+	moved.Continues, moved.Checkpoint = true, &historyv1.Checkpoint{Key: "half"}
 	rs.Ended(moved)
 	rs.Ended(ending(v1.AttemptMoved, v1.ReasonNoRoom, v1.OutcomeRefused))
 	if r := rs.Of(0); !r.Continues || r.Checkpoint.GetKey() != "half" {

@@ -8,6 +8,7 @@ import (
 	"google.golang.org/protobuf/types/known/structpb"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/core/dag"
 	"switchyard/workflows/phrase"
@@ -62,7 +63,7 @@ func (s *State) RunRefused(u *Unit, why string) []Effect {
 
 // RunOver ends a task when its run has ended. If the run completed, its result is read first. The end is nil if the run was
 // cancelled before its start.
-func (s *State) RunOver(u *Unit, end *v1.RunEnd) []Effect {
+func (s *State) RunOver(u *Unit, end *historyv1.RunEnd) []Effect {
 	switch {
 	case end == nil:
 		s.endRun(u, dag.Ended{State: v1.TaskCancelled, NoRetry: true}, nil)
@@ -82,7 +83,7 @@ func (s *State) RunOver(u *Unit, end *v1.RunEnd) []Effect {
 // CompletedRun is a run whose result is still to be read.
 type CompletedRun struct {
 	Unit *Unit
-	End  *v1.RunEnd
+	End  *historyv1.RunEnd
 }
 
 // HasResults reports whether results of completed runs are still to be read.
@@ -104,7 +105,7 @@ func (s *State) ResultsRead(n int) {
 }
 
 // RunRead ends a task with the result of its run. A retry would repeat the work of the run.
-func (s *State) RunRead(u *Unit, answer *v1.ExecuteResponse) []Effect {
+func (s *State) RunRead(u *Unit, answer *historyv1.ExecuteResponse) []Effect {
 	ended := dag.Ended{State: answer.GetState(), Reason: answer.GetReason(), Error: answer.GetError()}
 	ended.NoRetry = ended.State != v1.TaskCompleted
 	s.endRun(u, ended, answer)
@@ -121,7 +122,7 @@ func (s *State) RunUnreadable(u *Unit, cause string) []Effect {
 }
 
 // endRun ends a task of type run. res is nil if there was no run, or if it did not complete.
-func (s *State) endRun(u *Unit, ended dag.Ended, res *v1.ExecuteResponse) {
+func (s *State) endRun(u *Unit, ended dag.Ended, res *historyv1.ExecuteResponse) {
 	ended.ExitCode = -1
 	if u.Run.ID != "" {
 		ended.ExitCode = 1
@@ -130,9 +131,9 @@ func (s *State) endRun(u *Unit, ended dag.Ended, res *v1.ExecuteResponse) {
 	case res != nil:
 		ended.ExitCode = res.GetResult().GetExitCode()
 	case u.Run.startedAt != nil:
-		res = &v1.ExecuteResponse{StartedAt: u.Run.startedAt, Result: &v1.TaskResult{ExitCode: ended.ExitCode, Output: &structpb.Struct{}}}
+		res = &historyv1.ExecuteResponse{StartedAt: u.Run.startedAt, Result: &v1.TaskResult{ExitCode: ended.ExitCode, Output: &structpb.Struct{}}}
 	default:
-		res = &v1.ExecuteResponse{}
+		res = &historyv1.ExecuteResponse{}
 	}
 	u.Run = nil
 	s.endElsewhere(u.Lead, res, ended)
@@ -140,7 +141,7 @@ func (s *State) endRun(u *Unit, ended dag.Ended, res *v1.ExecuteResponse) {
 
 // runFailure returns the end of a task whose run did not complete. A failure that the run would only repeat is one of the task, too,
 // for the same reason.
-func runFailure(id string, end *v1.RunEnd) dag.Ended {
+func runFailure(id string, end *historyv1.RunEnd) dag.Ended {
 	failed := func(reason, text string) dag.Ended {
 		return dag.Ended{State: v1.TaskFailed, Reason: reason, Error: "run " + id + " " + text, NoRetry: end.GetFinalReason() != ""}
 	}
@@ -169,7 +170,7 @@ func (s *State) stopRun(u *Unit) {
 }
 
 // restoreRun continues with the run that a task started in the previous execution.
-func (s *State) restoreRun(i int, t *v1.TaskState) {
+func (s *State) restoreRun(i int, t *historyv1.TaskState) {
 	u := s.track(&Unit{Lead: i, Members: []int{i}, Claim: s.claimOf(i), Phase: Elsewhere, lock: s.lockOf(i)})
 	u.Run = &Run{ID: t.GetTask().GetChildRun(), First: t.GetChildFirst(), startedAt: t.GetTask().GetStartedAt()}
 	s.do(ReattachRun{u})

@@ -1,13 +1,14 @@
 package flight
 
 import (
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/core/dag"
 	"switchyard/workflows/phrase"
 )
 
 // endElsewhere ends a task that has run on no node. The task, the claim and the number of the attempt are those of the core.
-func (s *State) endElsewhere(i int, res *v1.ExecuteResponse, ended dag.Ended) {
+func (s *State) endElsewhere(i int, res *historyv1.ExecuteResponse, ended dag.Ended) {
 	rec := s.core.Task(i)
 	ended.Task, ended.Claim = i, rec.Claim
 	if u := s.units[i]; u != nil {
@@ -17,13 +18,13 @@ func (s *State) endElsewhere(i int, res *v1.ExecuteResponse, ended dag.Ended) {
 }
 
 // FailBeforeStart fails a task because an expression that it needs to start could not be evaluated.
-func (s *State) FailBeforeStart(i int, a *v1.ConditionAnswer) []Effect {
+func (s *State) FailBeforeStart(i int, a *historyv1.ConditionAnswer) []Effect {
 	reason := v1.ReasonExpression
 	if a.GetBroken() {
 		reason = v1.ReasonSystem
 	}
 	s.raise(dag.Placed{Task: i, Claim: s.claimOf(i)})
-	s.endElsewhere(i, &v1.ExecuteResponse{Result: NothingRan},
+	s.endElsewhere(i, &historyv1.ExecuteResponse{Result: NothingRan},
 		dag.Ended{State: v1.TaskFailed, Reason: reason, Error: a.GetError(), ExitCode: -1, NoRetry: true})
 	return s.take()
 }
@@ -56,7 +57,7 @@ func (s *State) Settled(end End, refusal string) []Effect {
 }
 
 // RetryAnswered reports a failed attempt to the core once retry.when has been evaluated.
-func (s *State) RetryAnswered(end End, a *v1.ConditionAnswer) []Effect {
+func (s *State) RetryAnswered(end End, a *historyv1.ConditionAnswer) []Effect {
 	ended := end.Ended
 	ended.NoRetry = !a.GetValue()
 	if a.GetError() != "" {

@@ -5,12 +5,13 @@ import (
 
 	"google.golang.org/protobuf/types/known/timestamppb"
 
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 )
 
 // Save hands the units in flight over to the next execution, with the tasks that are held and what was learnt about durations.
 // Everything else is requested again.
-func (s *State) Save(c *v1.RunState) {
+func (s *State) Save(c *historyv1.RunState) {
 	c.Paused = s.IsPaused()
 	s.saveDeadline(c)
 	for _, u := range s.leads() {
@@ -36,8 +37,8 @@ func (s *State) Save(c *v1.RunState) {
 }
 
 // saved returns the record of a detached attempt for the next execution.
-func (s *State) saved(u *Unit) *v1.DetachedAttempt {
-	h := &v1.DetachedAttempt{
+func (s *State) saved(u *Unit) *historyv1.DetachedAttempt {
+	h := &historyv1.DetachedAttempt{
 		Lead: s.core.Name(u.Lead), Claim: u.Claim, Node: u.Node, Queue: u.Queue, Incarnation: u.Incarnation,
 		LeaseUntil: timestamppb.New(u.LeaseUntil),
 		Gpus:       u.GPUs, NumaNode: u.NUMANode,
@@ -49,7 +50,7 @@ func (s *State) saved(u *Unit) *v1.DetachedAttempt {
 }
 
 // Restore holds the tasks, and pauses the run, as in the previous execution.
-func (s *State) Restore(c *v1.RunState) []Effect {
+func (s *State) Restore(c *historyv1.RunState) []Effect {
 	for _, name := range c.GetHeld() {
 		if i, ok := s.core.Index(name); ok {
 			s.hold(i, c.GetHeldBy()[name])
@@ -66,7 +67,7 @@ func (s *State) Restore(c *v1.RunState) []Effect {
 
 // RestoreTask continues with what a task of the previous execution waited for: its detached attempt, an approval or its run. It also
 // restores what was learnt about durations. t may be nil.
-func (s *State) RestoreTask(i int, t *v1.TaskState, now time.Time) []Effect {
+func (s *State) RestoreTask(i int, t *historyv1.TaskState, now time.Time) []Effect {
 	s.Learn(i, t.GetDurationEstimate())
 	state, taskType := s.core.Task(i).State, s.core.Definition(i).GetType()
 	switch h := t.GetDetachedAttempt(); {
@@ -81,7 +82,7 @@ func (s *State) RestoreTask(i int, t *v1.TaskState, now time.Time) []Effect {
 }
 
 // restoreAttempt continues with a detached attempt.
-func (s *State) restoreAttempt(h *v1.DetachedAttempt, t *v1.TaskState) {
+func (s *State) restoreAttempt(h *historyv1.DetachedAttempt, t *historyv1.TaskState) {
 	lead, _ := s.core.Index(h.GetLead())
 	u := &Unit{
 		Lead: lead, Claim: h.GetClaim(), Phase: Detached, Queue: h.GetQueue(), Incarnation: h.GetIncarnation(),

@@ -6,7 +6,7 @@ import (
 
 	"google.golang.org/protobuf/types/known/timestamppb"
 
-	v1 "switchyard/proto/switchyard/v1"
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	"switchyard/workflows/admission"
 	"switchyard/workflows/core/dag"
 	"switchyard/workflows/definition"
@@ -16,7 +16,7 @@ import (
 
 // Config is what a State knows of its run.
 type Config struct {
-	Input      *v1.RunInput
+	Input      *historyv1.RunInput
 	Run, Chain string // ID of the run that the tasks belong to, and the chain under which they store their data
 	// Self is the ID of the workflow, which differs from Run in a partition, First the ID of its first execution, and Original
 	// the ID with which this execution was started, before any reset.
@@ -43,14 +43,14 @@ type State struct {
 	queue *admission.Queue
 	units map[int]*Unit // by each of their members
 
-	lockRequests []*v1.LockRequest // for the next call, in order
-	hasSlot      bool              // the run holds its run slot
+	lockRequests []*historyv1.LockRequest // for the next call, in order
+	hasSlot      bool                     // the run holds its run slot
 
 	epoch        string // of the placement queue that has answered last
 	acknowledged int64  // number of the newest answer of this epoch
 	requests     []int  // leads of units to request in the next call
 	sent         int    // how many of them the running call has taken
-	released     []*v1.ClaimRef
+	released     []*historyv1.ClaimRef
 	waiting      int     // units in the placement queue
 	isAwaiting   bool    // an answer of the placement queue is awaited
 	isPausing    bool    // placement could not answer; the next call follows soon

@@ -12,6 +12,7 @@ import (
 	"google.golang.org/protobuf/types/known/structpb"
 
 	"switchyard/proto/prototest"
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/core/dag"
 	"switchyard/workflows/limits"
@@ -47,7 +48,7 @@ func prepare(t *testing.T, def *v1.Definition) *play {
 	}
 	core := dag.New(graph)
 	return &play{t: t, State: New(Config{
-		Input: &v1.RunInput{Definition: def}, Run: "run", Chain: "chain", Self: "run", First: "first", Original: "original",
+		Input: &historyv1.RunInput{Definition: def}, Run: "run", Chain: "chain", Self: "run", First: "first", Original: "original",
 		Limits: limits.Run{}.WithDefaults(), HeartbeatTimeout: 15 * time.Second,
 	}, core, NewRecords(nil))}
 }
@@ -123,9 +124,9 @@ func (p *play) admit() { p.fly(p.Admit(start)) }
 
 // assign gives every waiting unit the node "n".
 func (p *play) assign() {
-	req, res := p.PlaceRequest(false), &v1.PlaceResponse{Epoch: "one", Number: 7}
+	req, res := p.PlaceRequest(false), &historyv1.PlaceResponse{Epoch: "one", Number: 7}
 	for _, q := range req.GetRequests() {
-		res.Assigned = append(res.Assigned, &v1.Assignment{Task: q.GetTask(), Claim: q.GetClaim(), Node: "n", Queue: "q"})
+		res.Assigned = append(res.Assigned, &historyv1.Assignment{Task: q.GetTask(), Claim: q.GetClaim(), Node: "n", Queue: "q"})
 	}
 	p.fly(p.PlaceAnswered(req, res, false))
 }
@@ -235,7 +236,7 @@ func TestAdmittedUnitsGoWhereTheyBelong(t *testing.T) {
 	if got, locks := p.asked(), p.lockCalls(); got != "+build#1" || locks != "+task:cluster deploy#1" {
 		t.Errorf("nodes %q, locks %q", got, locks)
 	}
-	p.fly(p.Granted(&v1.Granted{Lock: "task:cluster", Claim: "deploy#1", Asker: "original"}, start))
+	p.fly(p.Granted(&historyv1.Granted{Lock: "task:cluster", Claim: "deploy#1", Asker: "original"}, start))
 	if got := p.asked(); got != "+build#1 +deploy#1" {
 		t.Errorf("with its lock: nodes %q", got)
 	}
@@ -303,10 +304,10 @@ func TestLockNamesAreEvaluatedFirst(t *testing.T) {
 	p := begin(t, def)
 	p.admit()
 	p.heard("wanted", "NameLock")
-	p.fly(p.LockNamed(0, &v1.ConditionAnswer{Error: "no such input"}))
+	p.fly(p.LockNamed(0, &historyv1.ConditionAnswer{Error: "no such input"}))
 	p.heard("unknown", "placed deploy", "Settle failed")
 	p.events = nil
-	p.fly(p.LockNamed(0, &v1.ConditionAnswer{Text: "eu"}))
+	p.fly(p.LockNamed(0, &historyv1.ConditionAnswer{Text: "eu"}))
 	if p.admit(); p.lockCalls() != "+task:eu deploy#1" || p.records.Of(0).Lock != "eu" {
 		t.Errorf("the lock is %q", p.records.Of(0).Lock)
 	}
@@ -316,12 +317,12 @@ func TestLockNamesAreEvaluatedFirst(t *testing.T) {
 func TestHeldTasksAreCarried(t *testing.T) {
 	t.Parallel()
 	p := begin(t, tasks("build", "test"))
-	p.fly(p.Restore(&v1.RunState{Held: []string{"build", "gone"}, HeldBy: map[string]string{"build": "by ann"}}))
+	p.fly(p.Restore(&historyv1.RunState{Held: []string{"build", "gone"}, HeldBy: map[string]string{"build": "by ann"}}))
 	if p.admit(); p.asked() != "+test#1" || p.records.Of(0).HeldBy != "by ann" {
 		t.Errorf("asked %q; the first is held %q", p.asked(), p.records.Of(0).HeldBy)
 	}
-	p.Restore(&v1.RunState{Paused: true})
-	var carried v1.RunState
+	p.Restore(&historyv1.RunState{Paused: true})
+	var carried historyv1.RunState
 	if p.Save(&carried); !carried.GetPaused() {
 		t.Error("the pause is not carried")
 	}
@@ -357,7 +358,7 @@ func TestRequestsAreTakenBack(t *testing.T) {
 func TestUnitEntersWithItsLock(t *testing.T) {
 	t.Parallel()
 	p := begin(t, locked())
-	p.Input.HeldLocks = []*v1.HeldLock{{Lock: "task:other"}, {Lock: "task:db", Holder: "outer-1"}}
+	p.Input.HeldLocks = []*historyv1.HeldLock{{Lock: "task:other"}, {Lock: "task:db", Holder: "outer-1"}}
 	p.admit()
 	a := p.lockRequests[0].GetAcquire()
 	if a.GetHolder() != "run" || a.GetExecution() != "first" || a.GetAsker() != "original" || a.GetLimit() != 1 || len(a.GetAbove()) != 1 {
@@ -365,7 +366,7 @@ func TestUnitEntersWithItsLock(t *testing.T) {
 	}
 	p.lockCalls()
 	grant := func(asker string, holders ...string) {
-		p.fly(p.Granted(&v1.Granted{Lock: "task:db", Claim: "migrate#1", Asker: asker, Holders: holders}, start))
+		p.fly(p.Granted(&historyv1.Granted{Lock: "task:db", Claim: "migrate#1", Asker: asker, Holders: holders}, start))
 	}
 	grant("original", "other")
 	p.heard("held by another", "Wait migrate: waits for the lock db, held by other")
@@ -394,7 +395,7 @@ func TestUnitThatWouldWaitForEverFails(t *testing.T) {
 	if got := p.lockCalls(); got != "+task:db migrate#1 -task:other c" {
 		t.Errorf("calls %q", got)
 	}
-	p.fly(p.Granted(&v1.Granted{Lock: "task:db", Claim: "migrate#1", Asker: "original", Holders: []string{"deploy of outer-1"}, Refused: true, Deadlock: true}, start))
+	p.fly(p.Granted(&historyv1.Granted{Lock: "task:db", Claim: "migrate#1", Asker: "original", Holders: []string{"deploy of outer-1"}, Refused: true, Deadlock: true}, start))
 	p.heard("deadlock", "gaveUp deadlock migrate")
 	if e := p.events[0].(dag.GaveUp); !strings.Contains(e.Error, "the lock db is held by deploy of outer-1 until") || p.UnitOf(0) != nil || p.HasLockRequests() {
 		t.Errorf("%+v", e)
@@ -407,7 +408,7 @@ func TestRunsBelowLearnOfHeldLocks(t *testing.T) {
 	def := locked()
 	def.Concurrency = &v1.RunConcurrency{MaxRuns: 1}
 	p := begin(t, def)
-	p.Input.HeldLocks = []*v1.HeldLock{{Lock: "task:m", Holder: "outer-1", Claim: "x#1"}}
+	p.Input.HeldLocks = []*historyv1.HeldLock{{Lock: "task:m", Holder: "outer-1", Claim: "x#1"}}
 	p.admit()
 	held := func(u *Unit) (text string) {
 		for _, h := range p.HeldBy(u) {
@@ -442,23 +443,23 @@ func TestRunSlot(t *testing.T) {
 		if !p.AskSlot() || !p.HasLockRequests() {
 			t.Fatalf("%q: no slot is requested", test.strategy)
 		}
-		grant := func(g *v1.Granted) {
+		grant := func(g *historyv1.Granted) {
 			g.Claim = slotClaim
 			p.fly(p.Granted(g, start))
 		}
-		grant(&v1.Granted{Holders: []string{"a", "b"}})
+		grant(&historyv1.Granted{Holders: []string{"a", "b"}})
 		p.heard("taken", "Slot")
-		grant(&v1.Granted{Holders: []string{"a", "b"}, Refused: true})
+		grant(&historyv1.Granted{Holders: []string{"a", "b"}, Refused: true})
 		p.heard("refused", "abort "+test.state)
 		if end := p.events[0].(dag.Abort); !strings.HasPrefix(end.Error, test.text) || end.Reason != v1.ReasonConcurrency || p.HasSlot() {
 			t.Errorf("%q: the run ends with %+v", test.strategy, end)
 		}
-		grant(&v1.Granted{Holders: []string{"a"}, Refused: true, Deadlock: true})
+		grant(&historyv1.Granted{Holders: []string{"a"}, Refused: true, Deadlock: true})
 		if end := p.events[1].(dag.Abort); end.State != v1.RunFailed || !strings.Contains(end.Error, "the place of a run of work is held by a until") {
 			t.Errorf("a run below the holder ends with %+v", end)
 		}
 		p.said = nil
-		if grant(&v1.Granted{}); !p.HasSlot() {
+		if grant(&historyv1.Granted{}); !p.HasSlot() {
 			t.Error("the granted slot is not held")
 		}
 		p.heard("granted", "Slot")
@@ -475,8 +476,8 @@ func TestPlacementIsAppliedOnce(t *testing.T) {
 	p := begin(t, tasks("a", "b"))
 	p.admit()
 	req := p.PlaceRequest(false)
-	granted := &v1.Assignment{Task: "a", Claim: 1, Node: "n", Queue: "q", Gpus: []int32{2}}
-	p.fly(p.PlaceAnswered(req, &v1.PlaceResponse{Epoch: "one", Number: 7, Assigned: []*v1.Assignment{granted, granted}}, false))
+	granted := &historyv1.Assignment{Task: "a", Claim: 1, Node: "n", Queue: "q", Gpus: []int32{2}}
+	p.fly(p.PlaceAnswered(req, &historyv1.PlaceResponse{Epoch: "one", Number: 7, Assigned: []*historyv1.Assignment{granted, granted}}, false))
 	p.heard("answered", "placed a")
 	if p.AwaitPlacement(false).GetEpoch() != "one" || p.AwaitPlacement(false) != nil || p.IsQuiet() {
 		t.Error("b does not wait in the background, or waits twice")
@@ -502,18 +503,18 @@ func TestAnswersOfPlacement(t *testing.T) {
 	t.Parallel()
 	p := begin(t, tasks("a", "b", "c"))
 	p.admit()
-	p.PlaceAnswered(p.PlaceRequest(false), &v1.PlaceResponse{Epoch: "one"}, false)
+	p.PlaceAnswered(p.PlaceRequest(false), &historyv1.PlaceResponse{Epoch: "one"}, false)
 	p.round(dag.CancelTask{Task: 0})
-	p.fly(p.News(&v1.PlaceResponse{
-		Assigned: []*v1.Assignment{{Task: "a", Claim: 1, Node: "n"}, {Task: "unknown"}},
-		Waiting:  []*v1.Waiting{{Task: "b", Claim: 1, Reason: "every node is full"}, {Task: "c", Claim: 1, Reason: "no GPU", GivenUp: true}},
+	p.fly(p.News(&historyv1.PlaceResponse{
+		Assigned: []*historyv1.Assignment{{Task: "a", Claim: 1, Node: "n"}, {Task: "unknown"}},
+		Waiting:  []*historyv1.Waiting{{Task: "b", Claim: 1, Reason: "every node is full"}, {Task: "c", Claim: 1, Reason: "no GPU", GivenUp: true}},
 	}))
 	p.heard("news", "Wait b: every node is full", "gaveUp placement_timeout c")
 	if got := p.asked(); got != "-a#1" || p.waiting != 1 || p.UnitOf(2) != nil {
 		t.Errorf("calls %q, %d wait", got, p.waiting)
 	}
 	// A queue that has been replaced is sent everything that waits, once.
-	p.fly(p.PlaceAnswered(p.PlaceRequest(false), &v1.PlaceResponse{Epoch: "two"}, false))
+	p.fly(p.PlaceAnswered(p.PlaceRequest(false), &historyv1.PlaceResponse{Epoch: "two"}, false))
 	if got := p.asked(); !p.HasRequests() || got != "+b#1" {
 		t.Errorf("calls %q", got)
 	}
@@ -538,7 +539,7 @@ func TestDrainingRunOnlyReleases(t *testing.T) {
 	}
 	p.round(dag.CancelTask{Task: 1})
 	req := p.PlaceRequest(true)
-	effects := p.PlaceAnswered(req, &v1.PlaceResponse{Assigned: []*v1.Assignment{{Task: "a", Claim: 1, Node: "n"}}}, true)
+	effects := p.PlaceAnswered(req, &historyv1.PlaceResponse{Assigned: []*historyv1.Assignment{{Task: "a", Claim: 1, Node: "n"}}}, true)
 	if len(req.GetRequests()) > 0 || len(req.GetReleased()) != 1 || effects != nil || p.AwaitPlacement(true) != nil {
 		t.Errorf("the call is %v, its effects %v", req, effects)
 	}
@@ -550,7 +551,7 @@ func TestDrainingRunOnlyReleases(t *testing.T) {
 // What stops a task depends on where its unit is. What is stopped twice ends once.
 func TestStop(t *testing.T) {
 	t.Parallel()
-	silent := Answer{Kind: Silent, Response: &v1.ExecuteResponse{}, Beat: &v1.ExecuteProgress{Spawned: true}}
+	silent := Answer{Kind: Silent, Response: &historyv1.ExecuteResponse{}, Beat: &historyv1.ExecuteProgress{Spawned: true}}
 	for name, test := range map[string]struct {
 		p    *play
 		to   func(*play)
@@ -602,7 +603,7 @@ func TestDetachedAttempts(t *testing.T) {
 		t.Error("more is asked than what did not detach")
 	}
 	p.round()
-	carried := &v1.RunState{Tasks: map[string]*v1.TaskState{"a": {}, "b": {}}}
+	carried := &historyv1.RunState{Tasks: map[string]*historyv1.TaskState{"a": {}, "b": {}}}
 	if p.Save(carried); carried.Tasks["a"].GetDetachedAttempt().GetLead() != "a" || carried.Tasks["b"].DetachedAttempt != nil || p.IsQuiet() {
 		t.Errorf("carried %v", carried)
 	}
@@ -610,11 +611,11 @@ func TestDetachedAttempts(t *testing.T) {
 	p.fly(p.Reattach(true))
 	p.heard("to be stopped", "Reattach a to stop")
 	// Its node did not receive the activity, and the attempt may run until its lease is over.
-	p.fly(p.Answered(a, Answer{Kind: Cancelled, Response: &v1.ExecuteResponse{}, Beat: &v1.ExecuteProgress{}}, start))
+	p.fly(p.Answered(a, Answer{Kind: Cancelled, Response: &historyv1.ExecuteResponse{}, Beat: &historyv1.ExecuteProgress{}}, start))
 	p.heard("cancelled", "After 1ms")
 	p.fly(p.Due(p.last[0].(After).Timer, start))
 	p.heard("again", "Reattach a to stop")
-	lost := Answer{Kind: NotPickedUp, Response: &v1.ExecuteResponse{}, Beat: &v1.ExecuteProgress{}}
+	lost := Answer{Kind: NotPickedUp, Response: &historyv1.ExecuteResponse{}, Beat: &historyv1.ExecuteProgress{}}
 	p.fly(p.Answered(a, lost, start.Add(20*time.Second)))
 	p.heard("not picked up", "After 40s")
 	p.fly(p.Due(p.last[0].(After).Timer, start.Add(time.Minute)))
@@ -628,7 +629,7 @@ func TestDetachedAttempts(t *testing.T) {
 // The attempt of a long-lived task outlives its node's silence.
 func TestAttemptThatIsAway(t *testing.T) {
 	t.Parallel()
-	silent := Answer{Kind: Silent, Response: &v1.ExecuteResponse{}, Beat: &v1.ExecuteProgress{Spawned: true}}
+	silent := Answer{Kind: Silent, Response: &historyv1.ExecuteResponse{}, Beat: &historyv1.ExecuteProgress{Spawned: true}}
 	p := attended(t, tasks("a:vps"))
 	p.said = nil
 	u := p.UnitOf(0)
@@ -658,15 +659,15 @@ func TestAttemptThatIsAway(t *testing.T) {
 // A node may have recorded the result of an attempt whose lease is lost.
 func TestRecordsOfLostAttempts(t *testing.T) {
 	t.Parallel()
-	silent := Answer{Kind: Silent, Response: &v1.ExecuteResponse{}, Beat: &v1.ExecuteProgress{Spawned: true}}
+	silent := Answer{Kind: Silent, Response: &historyv1.ExecuteResponse{}, Beat: &historyv1.ExecuteProgress{Spawned: true}}
 	for name, test := range map[string]struct {
-		recorded *v1.ExecuteResponse
+		recorded *historyv1.ExecuteResponse
 		said     string
 	}{
 		"nothing known": {nil, "Settle lost"},
-		"no record":     {&v1.ExecuteResponse{State: v1.TaskLost}, "Settle lost"},
-		"a record":      {&v1.ExecuteResponse{State: v1.TaskCompleted}, "Settle completed"},
-		"a live node":   {&v1.ExecuteResponse{State: v1.AttemptMoved, Error: "it lives"}, "Settle moved"},
+		"no record":     {&historyv1.ExecuteResponse{State: v1.TaskLost}, "Settle lost"},
+		"a record":      {&historyv1.ExecuteResponse{State: v1.TaskCompleted}, "Settle completed"},
+		"a live node":   {&historyv1.ExecuteResponse{State: v1.AttemptMoved, Error: "it lives"}, "Settle moved"},
 	} {
 		p := attended(t, tasks("a"))
 		p.said = nil
@@ -693,11 +694,11 @@ func TestProgressOfABatch(t *testing.T) {
 	u := p.NextDispatch()
 	p.Dispatched(u)
 	p.said = nil
-	silent := Answer{Kind: Silent, Response: &v1.ExecuteResponse{}, Beat: &v1.ExecuteProgress{Spawned: true}}
+	silent := Answer{Kind: Silent, Response: &historyv1.ExecuteResponse{}, Beat: &historyv1.ExecuteProgress{Spawned: true}}
 	p.fly(p.Recorded(u, silent, nil))
 	p.heard("silent", "LoadProgress")
 	answer := p.last[0].(LoadProgress).Answer
-	answer.Progress = &v1.ExecuteResponse{Batch: []*v1.MemberResult{{Index: 0}}}
+	answer.Progress = &historyv1.ExecuteResponse{Batch: []*historyv1.MemberResult{{Index: 0}}}
 	p.fly(p.Progressed(u, answer))
 	p.heard("loaded", "Settle completed", "Settle lost", "Settle moved")
 }
@@ -738,11 +739,11 @@ func TestSettledEnds(t *testing.T) {
 	p := attended(t, retrying("attempt.exitCode == 2"))
 	end := NewEnd(Place{}, Member{Task: 0, Claim: 1})
 	end.Ended.State, end.Ended.Reason = v1.TaskLost, v1.ReasonNodeLost
-	ended := p.RetryAnswered(end, &v1.ConditionAnswer{Error: "no such variable"})[0].(Raise).Event.(dag.Ended)
+	ended := p.RetryAnswered(end, &historyv1.ConditionAnswer{Error: "no such variable"})[0].(Raise).Event.(dag.Ended)
 	if !ended.NoRetry || !strings.Contains(ended.Error, "retry.when: no such variable") || !strings.Contains(ended.Error, "it is not retried") {
 		t.Errorf("%+v", ended)
 	}
-	if ended = p.RetryAnswered(end, &v1.ConditionAnswer{Value: true})[0].(Raise).Event.(dag.Ended); ended.NoRetry || ended.Error != "" {
+	if ended = p.RetryAnswered(end, &historyv1.ConditionAnswer{Value: true})[0].(Raise).Event.(dag.Ended); ended.NoRetry || ended.Error != "" {
 		t.Errorf("%+v", ended)
 	}
 }
@@ -750,15 +751,15 @@ func TestSettledEnds(t *testing.T) {
 // The next execution restores exactly the attempt that this one hands over.
 func TestDetachedAttemptIsRestored(t *testing.T) {
 	t.Parallel()
-	left := &v1.DetachedAttempt{}
+	left := &historyv1.DetachedAttempt{}
 	prototest.Fill(left)
 	left.Lead, left.Members = "a", []string{"a"}
 	p := prepare(t, tasks("a"))
-	p.RestoreTask(0, &v1.TaskState{DetachedAttempt: left}, start)
+	p.RestoreTask(0, &historyv1.TaskState{DetachedAttempt: left}, start)
 	if again := p.saved(p.UnitOf(0)); !proto.Equal(left, again) {
 		t.Errorf("%v\nis handed over as\n%v", left, again)
 	}
-	p.RestoreTask(0, &v1.TaskState{DetachedAttempt: left, Away: "since noon"}, start)
+	p.RestoreTask(0, &historyv1.TaskState{DetachedAttempt: left, Away: "since noon"}, start)
 	if p.UnitOf(0).Phase != Away || !p.IsQuiet() {
 		t.Error("it is not away")
 	}
@@ -780,14 +781,14 @@ func TestTwoPeopleApprove(t *testing.T) {
 	p := asking(t, map[string]any{"message": "ship it?", "approvals": 2, "timeout": "2h"})
 	p.heard("asked", "Approval ship: ship it? (0 of 2 have approved)", "LogAsked", "placed ship", "After 2h0m0s")
 	p.round()
-	p.fly(p.Approve(0, &v1.TaskCommand{By: "ann"}, start))
+	p.fly(p.Approve(0, &historyv1.TaskCommand{By: "ann"}, start))
 	p.heard("one", "approved ship", "Approval ship: ship it? (1 of 2 have approved)")
-	carried := &v1.RunState{Tasks: map[string]*v1.TaskState{"ship": {Task: &v1.Task{Error: p.ApprovalOf(0).text()}}}}
+	carried := &historyv1.RunState{Tasks: map[string]*historyv1.TaskState{"ship": {Task: &v1.Task{Error: p.ApprovalOf(0).text()}}}}
 	p.Save(carried)
 	next := &play{State: New(p.Config, p.core, p.records), t: t}
 	next.fly(next.RestoreTask(0, carried.Tasks["ship"], start.Add(30*time.Minute)))
 	next.heard("restored", "After 1h30m0s")
-	next.fly(next.Approve(0, &v1.TaskCommand{By: "bob", Reason: "looks good"}, start))
+	next.fly(next.Approve(0, &historyv1.TaskCommand{By: "bob", Reason: "looks good"}, start))
 	next.heard("two", "approved ship", "StopTimer", "Settle completed")
 	output := next.last[2].(Settle).End.Response.GetResult().GetOutput().GetFields()
 	if output["by"].GetStringValue() != "bob" || len(output["approvals"].GetListValue().GetValues()) != 2 || next.Approvals() != 0 {
@@ -815,14 +816,14 @@ func TestApprovalMessageIsRendered(t *testing.T) {
 	message := map[string]any{"message": "ship ${{ input.version }}?"}
 	p := asking(t, message)
 	p.heard("admitted", "Render")
-	p.fly(p.Rendered(0, &v1.ConditionAnswer{Error: "no such input"}, start))
+	p.fly(p.Rendered(0, &historyv1.ConditionAnswer{Error: "no such input"}, start))
 	p.heard("failed", "placed ship", "Settle failed")
-	p.fly(p.Rendered(0, &v1.ConditionAnswer{}, start))
+	p.fly(p.Rendered(0, &historyv1.ConditionAnswer{}, start))
 	p.heard("it has ended")
 	p = asking(t, message)
 	p.said = nil
 	rendered, _ := structpb.NewStruct(map[string]any{"message": "ship 1.2?"})
-	p.fly(p.Rendered(0, &v1.ConditionAnswer{Rendered: rendered}, start))
+	p.fly(p.Rendered(0, &historyv1.ConditionAnswer{Rendered: rendered}, start))
 	p.heard("rendered", "Approval ship: ship 1.2?", "LogAsked", "placed ship")
 }
 
@@ -840,15 +841,15 @@ func TestRunOfATask(t *testing.T) {
 		return p, u
 	}
 	for name, test := range map[string]struct {
-		end  *v1.RunEnd
+		end  *historyv1.RunEnd
 		said string
 	}{
-		"failed":             {&v1.RunEnd{Status: v1.RunEndFailed, Error: "x"}, "failed child_run 1: run child-1 failed: x"},
-		"failed for good":    {&v1.RunEnd{Status: v1.RunEndFailed, FinalReason: v1.ReasonBadSpec}, "failed bad_spec final 1: run child-1 failed: "},
-		"rejected":           {&v1.RunEnd{State: v1.RunRejected, Error: "full"}, "failed concurrency 1: run child-1 was rejected: full"},
-		"cancelled by hand":  {&v1.RunEnd{Status: v1.RunEndCancelled}, "failed child_run final 1: run child-1 was cancelled"},
-		"terminated":         {&v1.RunEnd{Status: v1.RunEndTerminated}, "failed child_run final 1: run child-1 was terminated"},
-		"not carried out":    {&v1.RunEnd{Error: "gone"}, "failed system 1: run child-1 could not be carried out: gone"},
+		"failed":             {&historyv1.RunEnd{Status: v1.RunEndFailed, Error: "x"}, "failed child_run 1: run child-1 failed: x"},
+		"failed for good":    {&historyv1.RunEnd{Status: v1.RunEndFailed, FinalReason: v1.ReasonBadSpec}, "failed bad_spec final 1: run child-1 failed: "},
+		"rejected":           {&historyv1.RunEnd{State: v1.RunRejected, Error: "full"}, "failed concurrency 1: run child-1 was rejected: full"},
+		"cancelled by hand":  {&historyv1.RunEnd{Status: v1.RunEndCancelled}, "failed child_run final 1: run child-1 was cancelled"},
+		"terminated":         {&historyv1.RunEnd{Status: v1.RunEndTerminated}, "failed child_run final 1: run child-1 was terminated"},
+		"not carried out":    {&historyv1.RunEnd{Error: "gone"}, "failed system 1: run child-1 could not be carried out: gone"},
 		"cancelled too soon": {nil, "cancelled final 1: "},
 	} {
 		p, u := running()
@@ -868,17 +869,17 @@ func TestRunOfATask(t *testing.T) {
 	}
 	p, u := running()
 	p.said = nil
-	p.fly(p.RunOver(u, &v1.RunEnd{Status: v1.RunEndCompleted}))
+	p.fly(p.RunOver(u, &historyv1.RunEnd{Status: v1.RunEndCompleted}))
 	if p.heard("completed", "Wake"); len(p.Results(5)) != 1 || len(p.Results(5)) != 0 || !p.HasResults() {
 		t.Error("the result is not read once")
 	}
 	p.ResultsRead(1)
-	p.fly(p.RunRead(u, &v1.ExecuteResponse{State: v1.TaskCompleted, Result: &v1.TaskResult{}}))
+	p.fly(p.RunRead(u, &historyv1.ExecuteResponse{State: v1.TaskCompleted, Result: &v1.TaskResult{}}))
 	if p.heard("read", "Settle completed"); p.HasResults() {
 		t.Error("the result is read again")
 	}
 	p, u = running()
-	carried := &v1.RunState{Tasks: map[string]*v1.TaskState{"call": {Task: &v1.Task{State: v1.TaskRunning, ChildRun: "child-1"}}}}
+	carried := &historyv1.RunState{Tasks: map[string]*historyv1.TaskState{"call": {Task: &v1.Task{State: v1.TaskRunning, ChildRun: "child-1"}}}}
 	p.Save(carried)
 	next := &play{State: New(p.Config, p.core, p.records), t: t}
 	next.Input.State = carried
@@ -892,7 +893,7 @@ func TestRunOfATask(t *testing.T) {
 		t.Error(why)
 	}
 	p.said = nil
-	p.fly(p.RunOver(u, &v1.RunEnd{Status: v1.RunEndCancelled}))
+	p.fly(p.RunOver(u, &historyv1.RunEnd{Status: v1.RunEndCancelled}))
 	p.heard("cancelled with its task", "Settle cancelled")
 }
 
@@ -922,7 +923,7 @@ func TestDeadlines(t *testing.T) {
 	p.fly(p.StartRunDeadline(start, start))
 	p.fly(p.Due(p.last[0].(After).Timer, start))
 	p.heard("the run", "After 1h0m0s", "ExpireRun")
-	var carried v1.RunState
+	var carried historyv1.RunState
 	p.Save(&carried)
 	next := begin(t, def)
 	next.Restore(&carried)
@@ -934,18 +935,18 @@ func TestDeadlines(t *testing.T) {
 // update does not fit.
 func TestCachedResultIsReused(t *testing.T) {
 	t.Parallel()
-	cached := func(run string) *v1.ConditionAnswer {
-		return &v1.ConditionAnswer{Text: "k", Cached: &v1.CachedResult{RunId: run, Response: &v1.ExecuteResponse{Result: &v1.TaskResult{}}}}
+	cached := func(run string) *historyv1.ConditionAnswer {
+		return &historyv1.ConditionAnswer{Text: "k", Cached: &historyv1.CachedResult{RunId: run, Response: &historyv1.ExecuteResponse{Result: &v1.TaskResult{}}}}
 	}
 	for name, test := range map[string]struct {
-		answer     *v1.ConditionAnswer
+		answer     *historyv1.ConditionAnswer
 		generation int32
 		refusal    string
 		said       []string
 	}{
 		"another run":                 {answer: cached("other"), said: []string{"SettleCached", "Cached", "reused"}},
-		"nothing":                     {answer: &v1.ConditionAnswer{Text: "k"}},
-		"a key that fails":            {answer: &v1.ConditionAnswer{Error: "no such input"}, said: []string{"LogUncached"}},
+		"nothing":                     {answer: &historyv1.ConditionAnswer{Text: "k"}},
+		"a key that fails":            {answer: &historyv1.ConditionAnswer{Error: "no such input"}, said: []string{"LogUncached"}},
 		"the run itself":              {answer: cached("run"), said: []string{"SettleCached", "Cached", "reused"}},
 		"the generation before":       {answer: cached("run"), generation: 1},
 		"an update that does not fit": {answer: cached("other"), refusal: "the context is full", said: []string{"SettleCached"}},

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"switchyard/activities/executor"
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 )
 
@@ -113,7 +114,7 @@ type Report struct {
 	Output json.RawMessage
 	Usage  *v1.AgentUsage
 	// Events are the newest turns and tool calls, oldest first.
-	Events []*v1.AgentEvent
+	Events []*historyv1.AgentEvent
 	// Session is the session that a later attempt on this node can resume, or "".
 	Session string
 	// Failure is why the attempt failed. It is nil if the attempt did not fail, or if its exit code or signal explains

@@ -7,6 +7,7 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"switchyard/activities/executor/subagent/model"
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 )
 
@@ -14,8 +15,8 @@ import (
 type Session struct {
 	messages []model.Message
 	usage    v1.AgentUsage
-	events   []*v1.AgentEvent // not reported yet
-	calls    []*call          // of the latest reply
+	events   []*historyv1.AgentEvent // not reported yet
+	calls    []*call                 // of the latest reply
 	// answer and stop are the text and the stop reason of the latest reply, including the replies that it continues, if
 	// isAnswered is set.
 	answer      string
@@ -98,7 +99,7 @@ func (s *Session) addReply(r *Reply) {
 	s.usage.CacheReadTokens += r.Usage.CacheReadTokens
 	s.usage.CacheWriteTokens += r.Usage.CacheWriteTokens
 	s.usage.CostUsd += r.Cost
-	s.events = append(s.events, &v1.AgentEvent{
+	s.events = append(s.events, &historyv1.AgentEvent{
 		At: timestamppb.New(r.At), Event: v1.EventTurn, Turn: s.usage.Turns, TookMs: r.TookMs,
 		InputTokens:  r.Usage.InputTokens + r.Usage.CacheReadTokens + r.Usage.CacheWriteTokens,
 		OutputTokens: r.Usage.OutputTokens, CostUsd: r.Cost,
@@ -125,7 +126,7 @@ func (s *Session) endCall(c *call, end *CallEnded) {
 	if c.began != nil {
 		at = c.began.At
 	}
-	event := &v1.AgentEvent{At: timestamppb.New(at), Event: v1.EventToolCall, Turn: s.usage.Turns, Tool: c.Name, TookMs: end.TookMs}
+	event := &historyv1.AgentEvent{At: timestamppb.New(at), Event: v1.EventToolCall, Turn: s.usage.Turns, Tool: c.Name, TookMs: end.TookMs}
 	if end.IsError {
 		event.Error = firstLine(end.Text)
 	}
@@ -184,7 +185,7 @@ func (s *Session) Messages() []model.Message { return s.messages }
 func (s *Session) Usage() *v1.AgentUsage { return &s.usage }
 
 // Events returns the turns and calls that no attempt has reported, oldest first.
-func (s *Session) Events() []*v1.AgentEvent { return s.events }
+func (s *Session) Events() []*historyv1.AgentEvent { return s.events }
 
 // Program returns the latest session of a program that drives the agent, or a zero Program.
 func (s *Session) Program() Program { return s.program }

@@ -11,6 +11,7 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"switchyard/activities/executor"
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 )
 
@@ -34,9 +35,9 @@ type Transcript struct {
 
 	now      func() time.Time
 	usage    v1.AgentUsage
-	events   []*v1.AgentEvent
+	events   []*historyv1.AgentEvent
 	messages open[*message]
-	calls    open[*v1.AgentEvent]
+	calls    open[*historyv1.AgentEvent]
 	// idle is when the model began to work on its next reply.
 	idle time.Time
 	// said is the latest text of the model.
@@ -49,7 +50,7 @@ type Transcript struct {
 type message struct {
 	turn  int32
 	usage Usage
-	event *v1.AgentEvent
+	event *historyv1.AgentEvent
 }
 
 // NewTranscript returns an empty transcript that begins now.
@@ -100,7 +101,7 @@ func (t *Transcript) addReply(m *Message) string {
 	one, known := t.messages.find(m.ID)
 	if !known {
 		t.usage.Turns++
-		one = &message{turn: t.usage.Turns, event: &v1.AgentEvent{At: timestamppb.New(t.idle), Event: v1.EventTurn, Turn: t.usage.Turns}}
+		one = &message{turn: t.usage.Turns, event: &historyv1.AgentEvent{At: timestamppb.New(t.idle), Event: v1.EventTurn, Turn: t.usage.Turns}}
 		t.messages.put(m.ID, one)
 		t.addEvent(one.event)
 	}
@@ -125,7 +126,7 @@ func (t *Transcript) addReply(m *Message) string {
 			}
 		case "tool_use":
 			t.usage.ToolCalls++
-			call := &v1.AgentEvent{At: timestamppb.New(now), Event: v1.EventToolCall, Turn: one.turn, Tool: clip(b.Name, maxName), Error: "no result"}
+			call := &historyv1.AgentEvent{At: timestamppb.New(now), Event: v1.EventToolCall, Turn: one.turn, Tool: clip(b.Name, maxName), Error: "no result"}
 			t.calls.put(b.ID, call)
 			t.addEvent(call)
 			fmt.Fprintf(&log, "[%s] %s\n", call.Tool, oneLine(b.Input))
@@ -171,7 +172,7 @@ func resultText(content json.RawMessage) string {
 	return "the tool failed"
 }
 
-func (t *Transcript) addEvent(e *v1.AgentEvent) {
+func (t *Transcript) addEvent(e *historyv1.AgentEvent) {
 	if len(t.events) >= 2*MaxEvents {
 		t.events = append(t.events[:0], t.events[len(t.events)-MaxEvents:]...)
 	}
@@ -179,7 +180,7 @@ func (t *Transcript) addEvent(e *v1.AgentEvent) {
 }
 
 // Events returns the newest turns and tool calls, oldest first.
-func (t *Transcript) Events() []*v1.AgentEvent {
+func (t *Transcript) Events() []*historyv1.AgentEvent {
 	return t.events[max(0, len(t.events)-MaxEvents):]
 }
 
