@@ -33,25 +33,10 @@ func TestDispatchEndDecidesWhatFollows(t *testing.T) {
 			attempts: "0.2 completed ", dispatches: "0.1[] 0.2[0]",
 			events: "submitted queued assigned silent started reassigned assigned started completed",
 		},
-		"lost on a live node, not repeated": {
-			moves: []move{die(true)}, retries: 0, state: "lost lease_lost",
-			attempts: "0.1 lost lease_lost", dispatches: "0.1[]",
-			events: "submitted queued assigned silent started failed",
-		},
 		"lost with its node, not repeated": {
 			moves: []move{leave}, retries: 0, state: "lost node_lost",
 			attempts: "0.1 lost node_lost", dispatches: "0.1[]",
 			events: "submitted queued assigned silent started failed",
-		},
-		"handed back without a lease after its start": {
-			moves: []move{loseLease}, retries: 1, state: "completed",
-			attempts: "0.2 completed ", dispatches: "0.1[] 0.2[0]",
-			events: "submitted queued assigned started reassigned assigned started completed",
-		},
-		"handed back without a lease after its start, not repeated": {
-			moves: []move{loseLease}, retries: 0, state: "lost lease_lost",
-			attempts: "0.1 lost lease_lost", dispatches: "0.1[]",
-			events: "submitted queued assigned started failed",
 		},
 		"handed back without a lease again and again": {
 			moves: []move{loseLease, loseLease, loseLease, loseLease}, retries: 1, state: "completed",
@@ -59,35 +44,10 @@ func TestDispatchEndDecidesWhatFollows(t *testing.T) {
 			events: "submitted queued assigned started reassigned assigned started reassigned assigned started reassigned assigned " +
 				"started failed retried queued assigned started completed",
 		},
-		"lost before it started": {
-			moves: []move{die(false)}, retries: 0, state: "completed",
-			attempts: "0.2 completed ", dispatches: "0.1[] 0.2[0]",
-			events: "submitted queued assigned reassigned assigned started completed",
-		},
-		"handed back": {
-			moves: []move{answer("moved", "draining"), answer("moved", "not_started")}, retries: 0, state: "completed",
-			attempts: "0.3 completed ", dispatches: "0.1[] 0.2[] 0.3[]",
-			events: "submitted queued assigned reassigned assigned reassigned assigned started completed",
-		},
-		"handed back without a lease": {
-			moves: []move{answer("moved", "lease_lost")}, retries: 0, state: "completed",
-			attempts: "0.2 completed ", dispatches: "0.1[] 0.2[0]",
-			events: "submitted queued assigned reassigned assigned started completed",
-		},
-		"no room": {
-			moves: []move{answer("moved", "no_room")}, retries: 0, state: "completed",
-			attempts: "0.2 completed ", dispatches: "0.1[] 0.2[]",
-			events: "submitted queued assigned reassigned assigned started completed",
-		},
 		"broken node": {
 			moves: []move{breakDown}, retries: 1, state: "completed",
 			attempts: "0.1 failed system, 1.2 completed ", dispatches: "0.1[] 1.2[]",
 			events: "submitted queued assigned failed retried queued assigned started completed",
-		},
-		"out of memory": {
-			moves: []move{answer("killed_oom", "oom"), answer("killed_oom", "oom")}, retries: 1, state: "dead_letter oom",
-			attempts: "0.1 killed_oom oom, 1.2 killed_oom oom", dispatches: "0.1[] 1.2[]",
-			events: "submitted queued assigned failed retried queued assigned failed dead_lettered",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
