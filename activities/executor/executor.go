@@ -4,12 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"os"
-	"strings"
 	"time"
-
-	"google.golang.org/protobuf/types/known/structpb"
 
 	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
@@ -62,105 +57,6 @@ type Identity struct {
 	Index int32
 	// Attempt counts from 0. Claim is the number of the dispatch.
 	Attempt, Claim int32
-}
-
-// Limits bounds the resources of the machine that an attempt may use.
-type Limits struct {
-	// Cores may be a fraction; 0 means no limit.
-	Cores float64
-	// Memory is in bytes; 0 means no limit.
-	Memory int64
-	// Processes bounds processes and threads; 0 means no limit.
-	Processes int64
-}
-
-// Attempt is one execution of a task on this node.
-type Attempt struct {
-	// ID is unique to the dispatch across all nodes: "<run>@<chain>/<task>/c<claim>". Everything that the attempt leaves on the
-	// node is marked with it.
-	ID       string
-	Identity Identity
-	Limits   Limits
-	// WorkspaceDir is the attempt's private directory. It holds the files named by the SWITCHYARD_* variables in Env. TempDir is
-	// the directory for temporary files, in WorkspaceDir or in another directory that only the worker can enter. SharedDir is
-	// shared by all nodes. Each is "" if the attempt has none.
-	WorkspaceDir, TempDir, SharedDir string
-	// Notify receives messages of the system for readers of the attempt's log, one line a call. It may be called before spawned.
-	// If it is nil, the messages are dropped.
-	Notify func(line string)
-	// Spec is the task's spec; its contents depend on the task type.
-	Spec *structpb.Struct
-	// Env holds all environment variables that are added to those of the node.
-	Env map[string]string
-	// SecretEnv maps the variables in Env that hold secrets to where their values come from, such as "env:API_KEY".
-	SecretEnv map[string]string
-	// Mask replaces the values of secrets in a text, or is nil if there are none. The caller already masks what is written to
-	// Stdout, Stderr, Notify and Journal.
-	Mask func(text string) string
-	// BaseDir is the directory against which relative working directories are resolved.
-	BaseDir string
-	// Stdout and Stderr receive the output of the program; nil discards it. The executor writes to each from one goroutine at a
-	// time, but to both concurrently, and never after Run has returned. A slow writer slows the program down. After a write error
-	// the program continues, and Run returns the error with the result.
-	Stdout, Stderr io.Writer
-	// Located reports what runs the attempt, by the names that other tools use, so that users can find it. Executors call it when the
-	// program starts, and again when they learn more. It is quick, and may be nil.
-	Located func(w *v1.Workload)
-	// Stdin is the input of the program, or nil for /dev/null. Run does not close it. Only the shell executor uses it.
-	Stdin *os.File
-	// Journal keeps the state from which a later attempt of the task continues, or is nil if nothing is kept. Only agent
-	// executors use it.
-	Journal Journal
-	// Continues reports that an earlier dispatch has already started the attempt. Only remote executors use this field and the
-	// following ones up to Resources.
-	Continues bool
-	// LogPosition is the last position passed to MarkLog that the log has recorded, or "". The executor starts
-	// reading its log source there, and Stdout skips what the log already has from there on.
-	LogPosition string
-	// MarkLog records the position in the log source of what is written to Stdout next. The goroutine that writes to Stdout calls
-	// it, between two writes.
-	MarkLog func(position string)
-	// Waits reports to the user what the attempt is waiting for, or "" when it no longer waits.
-	Waits func(text string)
-	// Timeout is the longest the attempt may take; 0 means no limit. The caller ends ctx when it expires.
-	Timeout time.Duration
-	// Resources are the resources that the task requests, or nil.
-	Resources *v1.Resources
-	// Grace is the time between SIGTERM and SIGKILL.
-	Grace time.Duration
-	// EndGrace ends the grace period early when it is closed. It may be nil.
-	EndGrace <-chan struct{}
-	// Lease bounds the attempt, or is nil if it is unbounded.
-	Lease *Lease
-	// Suspended reports that a reattached attempt was paused by a user. An attempt that stands still because a worker ended while
-	// capturing it is resumed instead.
-	Suspended bool
-	// GPUs are the indices of the GPUs that the attempt gets. An empty non-nil slice hides all GPUs from it. With nil the attempt
-	// sees every GPU of the machine.
-	GPUs []int32
-	// NUMANode is the NUMA node that the attempt is bound to, or nil. With NUMAOptional, the attempt runs unbound if it cannot be
-	// bound.
-	NUMANode     *int32
-	NUMAOptional bool
-}
-
-// PrivateDirs returns the directories that belong to the attempt alone. None of them lies inside another.
-func (a *Attempt) PrivateDirs() []string {
-	var dirs []string
-	if a.WorkspaceDir != "" {
-		dirs = append(dirs, a.WorkspaceDir)
-	}
-	if a.TempDir != "" && (a.WorkspaceDir == "" || !strings.HasPrefix(a.TempDir, a.WorkspaceDir+"/")) {
-		dirs = append(dirs, a.TempDir)
-	}
-	return dirs
-}
-
-// Locate reports what runs the attempt, if anything listens.
-func (a *Attempt) Locate(w *v1.Workload) {
-	if a.Located != nil {
-		a.Located(w)
-	}
 }
 
 // Result describes how an attempt ended.

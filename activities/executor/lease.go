@@ -87,30 +87,3 @@ func (l *Lease) Lost() bool { return l != nil && Now() >= l.StopAt() }
 
 // Over reports whether KillAt has passed.
 func (l *Lease) Over() bool { return l != nil && Now() >= l.KillAt() }
-
-// AwaitKill waits for the end of the grace period or of the lease, whichever comes first. The grace period begins
-// with the call and may be ended early; the lease may be renewed meanwhile. AwaitKill returns false if done is closed
-// first.
-func (a Attempt) AwaitKill(done <-chan struct{}) bool {
-	grace := time.NewTimer(a.Grace)
-	defer grace.Stop()
-	for !a.Lease.Over() {
-		var over <-chan time.Time
-		if a.Lease != nil {
-			over = time.After(min(a.Lease.KillAt().Sub(Now()), clockStep))
-		}
-		select {
-		case <-done:
-			return false
-		case <-grace.C:
-			return true
-		case <-a.EndGrace:
-			return true
-		case <-over:
-		}
-	}
-	return true
-}
-
-// clockStep bounds how long a single timer is trusted: timers stand still while the machine sleeps.
-const clockStep = time.Second

@@ -68,7 +68,7 @@ func TestAwaitKillEndsWithGracePeriodOrLease(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			a, start := Attempt{Grace: test.grace}, Now()
+			a, start := Ending{Grace: test.grace}, Now()
 			if test.left != 0 {
 				a.Lease = lease(test.left)
 			}
@@ -84,7 +84,7 @@ func TestAwaitKillEndsWithGracePeriodOrLease(t *testing.T) {
 		t.Parallel()
 		done := make(chan struct{})
 		time.AfterFunc(20*time.Millisecond, func() { close(done) })
-		if (Attempt{Grace: long}).AwaitKill(done) {
+		if (Ending{Grace: long}).AwaitKill(done) {
 			t.Error("it does not notice that all is done")
 		}
 	})
@@ -92,7 +92,7 @@ func TestAwaitKillEndsWithGracePeriodOrLease(t *testing.T) {
 		t.Parallel()
 		ended := make(chan struct{})
 		time.AfterFunc(20*time.Millisecond, func() { close(ended) })
-		if !(Attempt{Grace: long, EndGrace: ended}).AwaitKill(nil) {
+		if !(Ending{Grace: long, EndGrace: ended}).AwaitKill(nil) {
 			t.Error("it says that all is done")
 		}
 	})
@@ -101,7 +101,7 @@ func TestAwaitKillEndsWithGracePeriodOrLease(t *testing.T) {
 		l := lease(100 * time.Millisecond)
 		start := Now()
 		l.Renew(start.Add(200 * time.Millisecond))
-		(Attempt{Grace: long, Lease: l}).AwaitKill(nil)
+		(Ending{Grace: long, Lease: l}).AwaitKill(nil)
 		if took := Now().Sub(start); took < 300*time.Millisecond {
 			t.Errorf("took %v", took)
 		}

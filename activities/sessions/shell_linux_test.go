@@ -59,7 +59,7 @@ func startTask(t *testing.T, e *shell.Executor, id, dir string) {
 	started := make(chan struct{})
 	var running sync.WaitGroup
 	running.Go(func() {
-		if _, err := e.Run(ctx, executor.Attempt{ID: id, Spec: task, BaseDir: dir, Env: map[string]string{"GREETING": "hello"}, Grace: time.Second}, func() { close(started) }); err != nil {
+		if _, err := e.Run(ctx, executor.Attempt{ID: id, Spec: task, Dirs: executor.Dirs{Base: dir}, Env: map[string]string{"GREETING": "hello"}, Ending: executor.Ending{Grace: time.Second}}, func() { close(started) }); err != nil {
 			t.Errorf("the task: %v", err)
 		}
 	})

@@ -79,8 +79,11 @@ func (w *work) doRemote(ctx context.Context, m *member, x executor.Attempt) (*hi
 // addRemote sets the fields of an attempt that only a remote executor reads.
 func (w *work) addRemote(x *executor.Attempt) {
 	a := w.attempt
-	x.Continues, x.Timeout, x.Resources = a.req.GetContinues(), a.req.GetTimeout().AsDuration(), a.req.GetResources()
-	x.Waits, x.LogPosition, x.MarkLog = a.progress.showWait, w.log.Position(), w.log.Mark
+	x.Waits = a.progress.showWait
+	x.Remote = executor.Remote{
+		Continues: a.req.GetContinues(), Timeout: a.req.GetTimeout().AsDuration(), Resources: a.req.GetResources(),
+		LogPosition: w.log.Position(), MarkLog: w.log.Mark,
+	}
 	// A cluster may take any time to start the attempt.
 	a.beats.removeStartDeadline()
 }

@@ -141,7 +141,7 @@ func TestRemoteAttemptContinuesOnAnotherNode(t *testing.T) {
 	e = second.start(t.Context(), req)
 	j := awaitJob(t, c, "another node has it", func(j fake.Job) bool { return len(j.Dispatches) == 2 })
 	x := j.Dispatches[1]
-	if !x.Continues || x.Timeout != time.Hour || x.Resources.GetGpus() != 2 || x.Identity.Claim != 2 || x.Waits == nil || j.Dispatches[0].Continues {
+	if !x.Remote.Continues || x.Remote.Timeout != time.Hour || x.Remote.Resources.GetGpus() != 2 || x.Identity.Claim != 2 || x.Waits == nil || j.Dispatches[0].Remote.Continues {
 		t.Errorf("it continues as %+v", x)
 	}
 	x.Waits("waits for a node of the cluster")

@@ -120,22 +120,21 @@ func (w *work) do(ctx context.Context, m *member) (*historyv1.ExecuteResponse, e
 	}
 	x := executor.Attempt{
 		ID: w.id(m), Identity: identityOf(w.node, req, m),
-		Limits: limits(req.GetResources()), WorkspaceDir: w.ws.Dir(), TempDir: w.ws.TempDir(), SharedDir: w.node.Folders.SharedDir, Notify: w.notify,
-		Spec: w.spec,
-		Env:  w.secrets.env(w.ws.Env()), SecretEnv: req.GetSecretEnv(), Mask: w.secrets.masks.Text,
-		BaseDir:   w.node.Folders.BaseDir,
-		Stdout:    w.log.Stream("stdout"),
-		Stderr:    w.log.Stream("stderr"),
-		Located:   a.located,
+		Spec: w.spec, Env: w.secrets.env(w.ws.Env()),
+		Secrets: executor.Secrets{Env: req.GetSecretEnv(), Mask: w.secrets.masks.Text},
+		Dirs:    executor.Dirs{Workspace: w.ws.Dir(), Temp: w.ws.TempDir(), Shared: w.node.Folders.SharedDir, Base: w.node.Folders.BaseDir},
+		Limits:  limits(req.GetResources()),
+		Binding: executor.Binding{
+			GPUs:     w.gpus,
+			NUMANode: w.node.boundTo(req),
+			// Placement gives GPUs together with the NUMA node near them, whether or not the task asks for one.
+			NUMAOptional: len(req.GetGpus()) > 0 && (req.GetResources() == nil || req.Resources.NumaNode == nil),
+		},
+		Streams:   executor.Streams{Stdout: w.log.Stream("stdout"), Stderr: w.log.Stream("stderr")},
+		Reports:   executor.Reports{Notify: w.notify, Located: a.located},
+		Ending:    executor.Ending{Grace: stopGrace, EndGrace: w.node.EndGrace, Lease: a.beats.lease},
 		Journal:   w.newJournal(m),
-		Grace:     stopGrace,
-		EndGrace:  w.node.EndGrace,
-		Lease:     a.beats.lease,
 		Suspended: w.suspended,
-		GPUs:      w.gpus,
-		NUMANode:  w.node.boundTo(req),
-		// Placement gives GPUs together with the NUMA node near them, whether or not the task asks for one.
-		NUMAOptional: len(req.GetGpus()) > 0 && (req.GetResources() == nil || req.Resources.NumaNode == nil),
 	}
 	if a.isRemote() {
 		return w.doRemote(runCtx, m, x)

@@ -87,7 +87,7 @@ func (b *k8sBench) attempt(namespace string, annotations map[string]any) (execut
 	}
 	spec, err := structpb.NewStruct(k8sSpec(namespace, annotations))
 	return executor.Attempt{
-		ID: fmt.Sprintf("bench-%d", n), Spec: spec, Grace: time.Second,
+		ID: fmt.Sprintf("bench-%d", n), Spec: spec, Ending: executor.Ending{Grace: time.Second},
 		Identity: executor.Identity{Run: fmt.Sprintf("bench-%d", n), Task: "t", Node: benchNode, Chain: "c", Index: -1, Claim: 1},
 		Env:      map[string]string{"SWITCHYARD_INPUT": input, "SWITCHYARD_OUTPUT": filepath.Join(dir, "output")},
 	}, err

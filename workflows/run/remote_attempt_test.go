@@ -125,7 +125,7 @@ func TestRemoteAttemptOutlivesItsNode(t *testing.T) {
 		t.Fatal(err)
 	}
 	cut(executor.ErrLetGo)
-	if last := jobs.Jobs("x")[0].Dispatches[1]; !last.Continues || last.Identity.Node != c.Name("m") || last.Identity.Claim != 2 || last.Identity.Attempt != 0 {
+	if last := jobs.Jobs("x")[0].Dispatches[1]; !last.Remote.Continues || last.Identity.Node != c.Name("m") || last.Identity.Claim != 2 || last.Identity.Attempt != 0 {
 		t.Errorf("it continues as %+v", last.Identity)
 	}
 	alive := liveness.Attempts{Client: c.Conn.Client, CheckFleet: c.Conn.CheckFleet}
@@ -219,7 +219,7 @@ func TestRetriedRemoteDeadLetterRunsAnew(t *testing.T) {
 	jobs.End("y", executor.Result{})
 	workertest.CheckRun(t, h.Wait(), "completed", map[string]string{"x": "completed", "y": "completed"})
 	for i, j := range jobs.Jobs("x") {
-		if j.Identity.Attempt > 1 || j.Starts != 1 || len(j.Dispatches) != 1 || j.Dispatches[0].Continues {
+		if j.Identity.Attempt > 1 || j.Starts != 1 || len(j.Dispatches) != 1 || j.Dispatches[0].Remote.Continues {
 			t.Errorf("Job %d is %+v", i, j)
 		}
 	}

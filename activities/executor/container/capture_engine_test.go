@@ -134,7 +134,7 @@ func TestCapturedContainerIsRunAgainWithoutItsSecrets(t *testing.T) {
 		"command": []any{"-c", "mkdir /files; echo captured > /files/kept; echo mounted > /switchyard/private; echo ready; while :; do sleep 0.05; done"},
 	})
 	const secret = "a-secret-word"
-	a.WorkspaceDir, a.Env = dir, map[string]string{"SECRET": secret, "SWITCHYARD_RUN_ID": "r"}
+	a.Dirs.Workspace, a.Env = dir, map[string]string{"SECRET": secret, "SWITCHYARD_RUN_ID": "r"}
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	ended := enginetest.Begin(t, ctx, e, a)

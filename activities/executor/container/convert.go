@@ -139,7 +139,7 @@ func resources(r request) container.Resources {
 		}
 		res.Ulimits = append(res.Ulimits, &units.Ulimit{Name: u.GetName(), Soft: int64(u.GetSoft()), Hard: hard})
 	}
-	if gpus := r.attempt.GPUs; len(gpus) > 0 {
+	if gpus := r.attempt.Binding.GPUs; len(gpus) > 0 {
 		ids := make([]string, len(gpus))
 		for i, gpu := range gpus {
 			ids[i] = strconv.Itoa(int(gpu))
@@ -156,14 +156,14 @@ func mounts(r request) []mount.Mount {
 	add := func(from, to string, readOnly bool) {
 		all = append(all, mount.Mount{Type: mount.TypeBind, Source: from, Target: to, ReadOnly: readOnly})
 	}
-	if a.WorkspaceDir != "" {
-		add(a.WorkspaceDir, WorkspaceDir, false)
+	if a.Dirs.Workspace != "" {
+		add(a.Dirs.Workspace, WorkspaceDir, false)
 	}
-	if a.TempDir != "" {
-		add(a.TempDir, tempIn, false)
+	if a.Dirs.Temp != "" {
+		add(a.Dirs.Temp, tempIn, false)
 	}
-	if a.SharedDir != "" {
-		add(a.SharedDir, sharedIn, false)
+	if a.Dirs.Shared != "" {
+		add(a.Dirs.Shared, sharedIn, false)
 	}
 	for i, m := range r.spec.GetMounts() {
 		if i < len(r.held) && r.held[i] != nil {
@@ -185,7 +185,7 @@ func mounts(r request) []mount.Mount {
 // are translated to paths inside the container.
 func environment(a executor.Attempt) ([]string, error) {
 	env := maps.Clone(a.Env)
-	if a.GPUs != nil && len(a.GPUs) == 0 {
+	if a.Binding.GPUs != nil && len(a.Binding.GPUs) == 0 {
 		if env == nil {
 			env = map[string]string{}
 		}
@@ -208,7 +208,7 @@ func environment(a executor.Attempt) ([]string, error) {
 // attempt's directories is returned unchanged.
 func pathIn(value string, a executor.Attempt) string {
 	for _, dir := range []struct{ from, to string }{
-		{a.TempDir, tempIn}, {a.WorkspaceDir, WorkspaceDir}, {a.SharedDir, sharedIn},
+		{a.Dirs.Temp, tempIn}, {a.Dirs.Workspace, WorkspaceDir}, {a.Dirs.Shared, sharedIn},
 	} {
 		if !filepath.IsAbs(dir.from) {
 			continue // the attempt has no such directory

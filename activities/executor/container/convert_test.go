@@ -21,7 +21,7 @@ func TestConvertRequestsGPUsAndAddress(t *testing.T) {
 		spec: &v1.ContainerSpec{
 			Image: "i", Command: structpb.NewStringValue("true"), Network: "net", Ulimits: []*v1.Ulimit{{Name: "nofile", Soft: 5}},
 		},
-		attempt: executor.Attempt{GPUs: []int32{0, 2}, Limits: executor.Limits{Cores: 8, Memory: 64 << 20, Processes: 9}},
+		attempt: executor.Attempt{Limits: executor.Limits{Cores: 8, Memory: 64 << 20, Processes: 9}, Binding: executor.Binding{GPUs: []int32{0, 2}}},
 		ip:      "10.0.0.9", numa: &numaSet{cpus: "0-3", mems: "0"}, cores: 4,
 	})
 	if err != nil {
@@ -111,12 +111,12 @@ func TestNamesAreValidAndDistinct(t *testing.T) {
 func TestContainerIsBoundToItsNUMANode(t *testing.T) {
 	sys := fstest.MapFS{"node1/cpulist": {Data: []byte("4-7\n")}, "node2/cpulist": {Data: []byte("\n")}}
 	for node, want := range map[int32]*numaSet{1: {cpus: "4-7", mems: "1"}, 2: nil, 3: nil} {
-		a := executor.Attempt{NUMANode: &node}
+		a := executor.Attempt{Binding: executor.Binding{NUMANode: &node}}
 		set, err := numaOf(sys, a)
 		if (err == nil) != (want != nil) || want != nil && *set != *want {
 			t.Errorf("node %d: %+v, %v", node, set, err)
 		}
-		a.NUMAOptional = true
+		a.Binding.NUMAOptional = true
 		if set, err := numaOf(sys, a); err != nil || (set != nil) != (want != nil) {
 			t.Errorf("node %d, optional: %+v, %v", node, set, err)
 		}
@@ -128,7 +128,7 @@ func TestContainerIsBoundToItsNUMANode(t *testing.T) {
 
 // Paths in the attempt's directories become paths inside the container; others stay unchanged.
 func TestPathsOfTheNodeBecomePathsInTheContainer(t *testing.T) {
-	a := executor.Attempt{WorkspaceDir: "/w/a", TempDir: "/w/a/tmp", SharedDir: "/s"}
+	a := executor.Attempt{Dirs: executor.Dirs{Workspace: "/w/a", Temp: "/w/a/tmp", Shared: "/s"}}
 	for value, want := range map[string]string{
 		"/w/a": "/switchyard", "/w/a/x": "/switchyard/x", "/w/a/tmp": "/local_temp", "/w/a/tmp/y": "/local_temp/y", "/w/a/tmpx": "/switchyard/tmpx",
 		"/w/ab": "/w/ab", "/s": "/shared", "/s/x": "/shared/x", "/sx": "/sx", "": "", "w/a": "w/a",
@@ -137,7 +137,7 @@ func TestPathsOfTheNodeBecomePathsInTheContainer(t *testing.T) {
 			t.Errorf("%q becomes %q, want %q", value, got, want)
 		}
 		elsewhere := a
-		elsewhere.TempDir = "/fast/a"
+		elsewhere.Dirs.Temp = "/fast/a"
 		if got := pathIn(strings.Replace(value, "/w/a/tmp", "/fast/a", 1), elsewhere); value != "/w/a/tmpx" && got != want {
 			t.Errorf("with temporary files elsewhere, %q becomes %q, want %q", value, got, want)
 		}

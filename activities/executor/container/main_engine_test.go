@@ -57,7 +57,7 @@ func beWorker() {
 	}
 	if err == nil {
 		_, err = e.Run(context.Background(), executor.Attempt{
-			ID: o.ID, Identity: o.Identity, Spec: spec, WorkspaceDir: o.Workspace, Env: o.Env, Stdout: os.Stdout, Stderr: os.Stderr,
+			ID: o.ID, Identity: o.Identity, Spec: spec, Dirs: executor.Dirs{Workspace: o.Workspace}, Env: o.Env, Streams: executor.Streams{Stdout: os.Stdout, Stderr: os.Stderr},
 		}, func() {})
 	}
 	fmt.Fprintln(os.Stderr, "the worker has not been killed:", err)
@@ -71,7 +71,7 @@ func abandon(t *testing.T, host string, a executor.Attempt, ready string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	text, err := json.Marshal(order{ID: a.ID, Identity: a.Identity, Spec: spec, Workspace: a.WorkspaceDir, Env: a.Env, Host: host})
+	text, err := json.Marshal(order{ID: a.ID, Identity: a.Identity, Spec: spec, Workspace: a.Dirs.Workspace, Env: a.Env, Host: host})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -22,16 +22,16 @@ var topology = os.DirFS("/sys/devices/system/node")
 // attempt is not bound. It reads the processors from sys, which is
 // /sys/devices/system/node.
 func numaOf(sys fs.FS, a executor.Attempt) (*numaSet, error) {
-	if a.NUMANode == nil {
+	if a.Binding.NUMANode == nil {
 		return nil, nil
 	}
-	number := strconv.Itoa(int(*a.NUMANode))
+	number := strconv.Itoa(int(*a.Binding.NUMANode))
 	text, err := fs.ReadFile(sys, path.Join("node"+number, "cpulist"))
 	cpus := strings.TrimSpace(string(text))
 	switch {
 	case err == nil && cpus != "":
 		return &numaSet{cpus: cpus, mems: number}, nil
-	case a.NUMAOptional:
+	case a.Binding.NUMAOptional:
 		return nil, nil
 	case err != nil:
 		return nil, fmt.Errorf("bind to NUMA node %s: %w", number, err)

@@ -44,7 +44,7 @@ func TestLongEngineRestartsUnderContainer(t *testing.T) {
 		`echo ready; echo of stderr >&2; printf unfinished; while [ ! -e $FLAG ]; do sleep 0.05; done; echo " line"; i=0
 		while [ $i -lt %d ]; do i=$((i+1)); echo $i; echo "$i of stderr" >&2; sleep 0.05
 		while [ $i = 30 -a ! -e $FLAG.2 ]; do sleep 0.05; done; done; exit 5`, n)})
-	a.WorkspaceDir, a.Env = dir, map[string]string{"FLAG": dir + "/flag"}
+	a.Dirs.Workspace, a.Env = dir, map[string]string{"FLAG": dir + "/flag"}
 	ended := enginetest.Begin(t, t.Context(), e, a)
 	out.Await(t, "unfinished")
 	engine.Kill()
@@ -115,7 +115,7 @@ func TestLongEngineGoesDownWithContainer(t *testing.T) {
 	t.Run("ends by itself meanwhile", func(t *testing.T) {
 		dir := t.TempDir()
 		a, out, _ := enginetest.Attempt(t, "build", map[string]any{"command": "echo ready; while [ ! -e $FLAG ]; do sleep 0.05; done; exit 3"})
-		a.WorkspaceDir, a.Env = dir, map[string]string{"FLAG": dir + "/flag"}
+		a.Dirs.Workspace, a.Env = dir, map[string]string{"FLAG": dir + "/flag"}
 		makeTemp(t, dir)
 		ended := enginetest.Begin(t, t.Context(), e, a)
 		out.Await(t, "ready")
@@ -208,7 +208,7 @@ func TestLongEngineHangs(t *testing.T) {
 	dir := t.TempDir()
 	makeTemp(t, dir)
 	patient, out, _ := enginetest.Attempt(t, "build", map[string]any{"command": "echo ready; while [ ! -e $FLAG ]; do sleep 0.05; done; echo done; exit 3"})
-	patient.WorkspaceDir, patient.Env = dir, map[string]string{"FLAG": dir + "/flag"}
+	patient.Dirs.Workspace, patient.Env = dir, map[string]string{"FLAG": dir + "/flag"}
 	goesOn := enginetest.Begin(t, t.Context(), e, patient)
 	out.Await(t, "ready")
 	leased, leasedOut, _ := enginetest.Attempt(t, "build", map[string]any{"command": "echo ready; trap '' TERM; while :; do sleep 0.05; done"})

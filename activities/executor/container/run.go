@@ -119,7 +119,7 @@ func (e *Executor) startAt(ctx context.Context, req request) (_ *running, err er
 	if err := writeScript(req); err != nil {
 		return nil, err
 	}
-	for _, dir := range r.attempt.PrivateDirs() {
+	for _, dir := range r.attempt.Dirs.Private() {
 		if err := openPermissions(dir); err != nil {
 			return nil, fmt.Errorf("make the workspace accessible to the container: %w", err)
 		}
@@ -247,7 +247,7 @@ func (r *running) close() {
 	} else {
 		r.remove()
 	}
-	for _, dir := range r.attempt.PrivateDirs() {
+	for _, dir := range r.attempt.Dirs.Private() {
 		if err := restorePermissions(dir); err != nil {
 			r.e.logger.Warn("cannot restore the permissions of a workspace", "container", r.name, "error", err)
 		}

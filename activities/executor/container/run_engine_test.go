@@ -41,14 +41,14 @@ func TestContainerFollowsItsSpec(t *testing.T) {
 			cat ` + cgroup + `/pids/pids.max 2>/dev/null || cat ` + cgroup + `/pids.max
 			cat ` + cgroup + `/cpuset/cpuset.mems 2>/dev/null || cat ` + cgroup + `/cpuset.mems`,
 	})
-	a.Env, a.GPUs, a.NUMANode = map[string]string{"SHOWN": "a b"}, []int32{}, new(int32(0))
+	a.Env, a.Binding.GPUs, a.Binding.NUMANode = map[string]string{"SHOWN": "a b"}, []int32{}, new(int32(0))
 	a.Limits = executor.Limits{Cores: 0.5, Processes: 55}
 	completes(t, newExecutor(t, containers.Options{}), a, errs)
 	if want := "x sh 2\n1000\n1234\n/a/b\n77\n99\n3072\nlo\nrefused\na b void\n50000\n55\n0\n"; out.String() != want {
 		t.Errorf("it prints %q and %q, want %q", out, errs, want)
 	}
 	a, out, errs = enginetest.Attempt(t, "build", map[string]any{"command": "echo ok"})
-	a.Limits.Cores, a.NUMANode, a.NUMAOptional = 4000, new(int32(77)), true
+	a.Limits.Cores, a.Binding.NUMANode, a.Binding.NUMAOptional = 4000, new(int32(77)), true
 	completes(t, newExecutor(t, containers.Options{}), a, errs)
 	if out.String() != "ok\n" {
 		t.Errorf("with more cores than it has, it prints %q and %q", out, errs)
@@ -67,10 +67,10 @@ func TestFaultsOfTaskAndNodeAreDistinguished(t *testing.T) {
 	}{
 		"no image":          {fields: map[string]any{"image": "switchyard-test/none:0", "pullPolicy": "never", "command": "true"}},
 		"no network":        {fields: map[string]any{"network": "switchyard-test-none", "command": "true"}},
-		"no NUMA node":      {fields: map[string]any{"command": "true"}, change: func(a *executor.Attempt) { a.NUMANode = new(int32(77)) }},
+		"no NUMA node":      {fields: map[string]any{"command": "true"}, change: func(a *executor.Attempt) { a.Binding.NUMANode = new(int32(77)) }},
 		"no mount source":   {fields: map[string]any{"command": "true", "mounts": []any{map[string]any{"hostPath": "/switchyard/not/there", "containerPath": "/x"}}}},
-		"no GPU":            {fields: map[string]any{"command": "true"}, change: func(a *executor.Attempt) { a.GPUs = []int32{0, 1} }},
-		"no workspace":      {fields: map[string]any{"command": "true"}, change: func(a *executor.Attempt) { a.WorkspaceDir = "/switchyard/not/there" }},
+		"no GPU":            {fields: map[string]any{"command": "true"}, change: func(a *executor.Attempt) { a.Binding.GPUs = []int32{0, 1} }},
+		"no workspace":      {fields: map[string]any{"command": "true"}, change: func(a *executor.Attempt) { a.Dirs.Workspace = "/switchyard/not/there" }},
 		"no program":        {fields: map[string]any{"command": []any{"/not/there"}}, code: 127},
 		"no entry point":    {fields: map[string]any{"entrypoint": "switchyard-none"}, code: 127},
 		"no command at all": {fields: map[string]any{}, code: 126},
@@ -110,7 +110,7 @@ func TestCommandRunsWithTheInterpreterThatItNames(t *testing.T) {
 	const script = "#!/bin/env sh\nset -eu; id -u; echo \"$1 $0\"; grep -c '^#!' \"$0\"; false; echo not reached"
 	for user, id := range map[string]string{"": "0", "worker": "1000", "4321:99": "4321"} {
 		a, out, errs := enginetest.Attempt(t, "build", map[string]any{"command": script, "args": []any{"a b"}, "user": user})
-		if a.WorkspaceDir = t.TempDir(); os.Chmod(a.WorkspaceDir, 0o700) != nil {
+		if a.Dirs.Workspace = t.TempDir(); os.Chmod(a.Dirs.Workspace, 0o700) != nil {
 			t.Fatal("the mode of the workspace cannot be changed")
 		}
 		r, err := e.Run(t.Context(), a, func() {})
@@ -136,7 +136,7 @@ func TestImageWithoutTheInterpreterIsAFaultOfTheSpec(t *testing.T) {
 		"again, by image": {map[string]any{"command": "1", "shell": []any{"/bin/env", "python3", "-c"}}, 127, "spec.shell names an interpreter that does not run (python3: no such program in the image); use an image that has it"},
 	} {
 		a, _, _ := enginetest.Attempt(t, "build", test.fields)
-		a.WorkspaceDir = t.TempDir()
+		a.Dirs.Workspace = t.TempDir()
 		_, err := e.Run(t.Context(), a, func() { t.Errorf("%s: it has started", name) })
 		if start := executor.AsStartError(err); start == nil || !start.BadSpec || start.ExitCode != test.code || !strings.Contains(err.Error(), test.want) {
 			t.Errorf("%s: %v (%+v), want %d, %s", name, err, start, test.code, test.want)
@@ -189,7 +189,7 @@ func TestWorkspaceIsSharedWithTheContainer(t *testing.T) {
 			echo more > $SWITCHYARD_INPUT; ls /local_temp; cat /data/f; ! echo z > /data/z 2>/dev/null; echo $OTHER $SWITCHYARD_LOCAL_TEMP_DIR $SWITCHYARD_SHARED_DIR; ls -d $SWITCHYARD_OUTPUT`,
 		"mounts": []any{map[string]any{"hostPath": data, "containerPath": "/data", "readOnly": true}},
 	})
-	a.WorkspaceDir, a.TempDir, a.SharedDir = dir, filepath.Join(dir, "tmp"), shared
+	a.Dirs.Workspace, a.Dirs.Temp, a.Dirs.Shared = dir, filepath.Join(dir, "tmp"), shared
 	a.Env = map[string]string{
 		"SWITCHYARD_INPUT": dir + "/input.json", "SWITCHYARD_OUTPUT": dir + "/output", "SWITCHYARD_LOCAL_TEMP_DIR": dir + "/tmp",
 		"SWITCHYARD_SHARED_DIR": shared, "OTHER": dir + "other",

@@ -119,7 +119,7 @@ func TestStopSignalThatAStartingMachineMissesIsRepeated(t *testing.T) {
 	defer cancel()
 	name := "run-" + strings.TrimPrefix(digestOf(randomTar(t)), "sha256:")[:12]
 	result, err := e.Run(ctx, executor.Attempt{
-		ID: name + "/box/c1", Identity: executor.Identity{Run: name, Task: "box", Node: "n", Index: -1, Claim: 1}, Grace: time.Minute,
+		ID: name + "/box/c1", Identity: executor.Identity{Run: name, Task: "box", Node: "n", Index: -1, Claim: 1}, Ending: executor.Ending{Grace: time.Minute},
 	}, cancel)
 	if err != nil || !result.Stopped || result.Signal != "SIGTERM" {
 		t.Errorf("%+v, %v; want one stopped by SIGTERM", result, err)

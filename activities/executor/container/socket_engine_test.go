@@ -140,7 +140,7 @@ func TestLongEngineWhoseSocketIsHeld(t *testing.T) {
 		dir := t.TempDir()
 		makeTemp(t, dir)
 		a, out, _ := enginetest.Attempt(t, "build", map[string]any{"command": "echo ready; while [ ! -e $FLAG ]; do sleep 0.05; done; exit 143"})
-		a.WorkspaceDir, a.Env = dir, map[string]string{"FLAG": dir + "/flag"}
+		a.Dirs.Workspace, a.Env = dir, map[string]string{"FLAG": dir + "/flag"}
 		ended := enginetest.Begin(t, t.Context(), e, a)
 		out.Await(t, "ready")
 		socket.delay.Store(int64(2 * time.Second))

@@ -130,7 +130,7 @@ func writeScript(r request) error {
 	if err != nil {
 		return nil
 	}
-	_, err = r.attempt.WriteScript(c.program)
+	_, err = r.attempt.Dirs.WriteScript(c.program)
 	return err
 }
 

@@ -74,7 +74,7 @@ func (h Harness) directory(t *testing.T) {
 	for name, dir := range map[string]string{"default": "", "relative": "sub/dir", "absolute": t.TempDir()} {
 		t.Run(name, func(t *testing.T) {
 			a, c := h.attempt(t, Program{PrintDir: true, Dir: dir})
-			want := filepath.Join(a.BaseDir, dir)
+			want := filepath.Join(a.Dirs.Base, dir)
 			switch {
 			case filepath.IsAbs(dir):
 				want = dir

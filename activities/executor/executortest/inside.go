@@ -39,9 +39,9 @@ type InsideHarness struct {
 	LargeOutput int64
 }
 
-// RunInside runs the suite of executor.Inside. Every executor.Enterer passes it with an attempt that only sleeps and that has sh,
-// cat, stty, head and sleep. Implementations of Inside on top of another one, such as a session over a network, pass it, too. For
-// example:
+// RunInside runs the suite of executor.Inside. Every executor that can Enter passes it with an attempt that only sleeps and that
+// has sh, cat, stty, head and sleep. Implementations of Inside on top of another one, such as a session over a network, pass it,
+// too. For example:
 //
 //	executortest.RunInside(t, executortest.InsideHarness{
 //		Enter: func(t *testing.T) executor.Inside {

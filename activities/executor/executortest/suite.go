@@ -108,11 +108,10 @@ func (h Harness) attempt(t *testing.T, p Program) (executor.Attempt, *capture) {
 		Identity: executor.Identity{Run: run, Task: "task", Node: "suite", Index: -1, Claim: 1},
 		Spec:     spec,
 		Env:      map[string]string{},
-		BaseDir:  t.TempDir(),
-		Stdout:   &c.out,
-		Stderr:   &c.err,
-		Grace:    grace,
-		Located:  func(w *v1.Workload) { c.workload.Store(w) },
+		Dirs:     executor.Dirs{Base: t.TempDir()},
+		Streams:  executor.Streams{Stdout: &c.out, Stderr: &c.err},
+		Ending:   executor.Ending{Grace: grace},
+		Reports:  executor.Reports{Located: func(w *v1.Workload) { c.workload.Store(w) }},
 	}, c
 }
 

@@ -103,7 +103,7 @@ func (h Harness) abandoned(t *testing.T, p Program) (a executor.Attempt, c *capt
 	p.AwaitFlag = true
 	a, c = h.attempt(t, p)
 	a.Identity.Node = a.Identity.Run
-	a.WorkspaceDir, a.Env["SUITE_FLAG"] = workspace, filepath.Join(workspace, "flag")
+	a.Dirs.Workspace, a.Env["SUITE_FLAG"] = workspace, filepath.Join(workspace, "flag")
 	h.Abandon(t, a, p.Out)
 	t.Cleanup(func() {
 		// for a test that has failed

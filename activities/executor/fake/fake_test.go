@@ -16,7 +16,7 @@ import (
 )
 
 func attempt(task string) executor.Attempt {
-	return executor.Attempt{ID: "run-1/" + task + "/c1", Grace: 10 * time.Second}
+	return executor.Attempt{ID: "run-1/" + task + "/c1", Ending: executor.Ending{Grace: 10 * time.Second}}
 }
 
 func TestStepsInOrderAndTheLastRepeats(t *testing.T) {
@@ -38,7 +38,7 @@ func TestStepPrintsAndWritesFiles(t *testing.T) {
 	dir := t.TempDir()
 	e := fake.New("shell", map[string][]fake.Step{"a": {{Stdout: "out", Stderr: "err", Output: "{}", ContextUpdate: "k=v"}}})
 	var out, errs strings.Builder
-	a := executor.Attempt{Stdout: &out, Stderr: &errs, Env: map[string]string{
+	a := executor.Attempt{Streams: executor.Streams{Stdout: &out, Stderr: &errs}, Env: map[string]string{
 		"SWITCHYARD_TASK": "a", "SWITCHYARD_OUTPUT": filepath.Join(dir, "o"), "SWITCHYARD_CONTEXT_UPDATE": filepath.Join(dir, "c"),
 	}}
 	if _, err := e.Run(t.Context(), a, func() {}); err != nil {

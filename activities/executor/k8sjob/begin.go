@@ -35,7 +35,7 @@ func (a *attempt) begin(ctx context.Context) error {
 
 func (a *attempt) makeOrFind(ctx context.Context) (*batchv1.Job, error) {
 	jobs := a.cluster.Client.BatchV1().Jobs(a.namespace)
-	if a.mayExist = a.Continues; a.Continues {
+	if a.mayExist = a.Remote.Continues; a.Remote.Continues {
 		job, err := a.takeOver(ctx)
 		if apierrors.IsNotFound(err) {
 			return nil, errGone

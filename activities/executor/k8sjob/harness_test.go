@@ -86,7 +86,7 @@ func (b *bench) attempt(task string, spec map[string]any) executor.Attempt {
 	}
 	id := executor.Identity{Run: b.namespace, Task: task, Node: "n1", Chain: "c", Index: -1, Claim: 1}
 	return executor.Attempt{
-		ID: b.namespace + "/" + task + "/c1", Identity: id, Spec: fields, Grace: time.Second,
+		ID: b.namespace + "/" + task + "/c1", Identity: id, Spec: fields, Ending: executor.Ending{Grace: time.Second},
 		Env: map[string]string{"SWITCHYARD_INPUT": input, "SWITCHYARD_OUTPUT": filepath.Join(dir, "output"), "SWITCHYARD_CONTEXT_UPDATE": filepath.Join(dir, "context"), "GREETING": "hello"},
 	}
 }
@@ -99,7 +99,7 @@ func (b *bench) start(a executor.Attempt) *running {
 	r.a.Stdout = r.out
 	r.a.Waits = func(text string) { r.mu.Lock(); defer r.mu.Unlock(); r.waits = text }
 	r.a.Located = func(w *v1.Workload) { r.mu.Lock(); defer r.mu.Unlock(); r.located = append(r.located, w) }
-	r.a.MarkLog = func(at string) { r.mu.Lock(); defer r.mu.Unlock(); r.marks = at }
+	r.a.Remote.MarkLog = func(at string) { r.mu.Lock(); defer r.mu.Unlock(); r.marks = at }
 	r.a.Notify = func(line string) { r.mu.Lock(); defer r.mu.Unlock(); r.notices = append(r.notices, line) }
 	go func() {
 		defer close(r.done)

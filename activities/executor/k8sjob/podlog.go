@@ -58,13 +58,13 @@ func (l *podLog) follow(pod *corev1.Pod) {
 	l.pod, l.done = pod, make(chan struct{})
 	// A position belongs to one pod.
 	prefix := string(pod.UID) + "/"
-	position, ok := strings.CutPrefix(l.a.LogPosition, prefix)
+	position, ok := strings.CutPrefix(l.a.Remote.LogPosition, prefix)
 	if !ok {
 		position = ""
 	}
 	mark := func(at string) {
-		if l.a.MarkLog != nil && (l.filter == nil || !l.filter.InFrames() && !l.filter.HasHeld()) {
-			l.a.MarkLog(prefix + at)
+		if l.a.Remote.MarkLog != nil && (l.filter == nil || !l.filter.InFrames() && !l.filter.HasHeld()) {
+			l.a.Remote.MarkLog(prefix + at)
 		}
 	}
 	go func() {

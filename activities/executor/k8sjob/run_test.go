@@ -84,7 +84,7 @@ func TestAnotherNodeContinuesWithTheJob(t *testing.T) {
 	<-first.spawns
 
 	second := b.another(Options{})
-	a.Identity.Node, a.Identity.Claim, a.ID, a.Continues = "n2", 2, a.ID+"-2", true
+	a.Identity.Node, a.Identity.Claim, a.ID, a.Remote.Continues = "n2", 2, a.ID+"-2", true
 	next := second.start(a)
 	if r := first.end(); !r.Stopped || !strings.Contains(r.Released, "another node") {
 		t.Errorf("the first node has %+v", r)
@@ -99,7 +99,7 @@ func TestAnotherNodeContinuesWithTheJob(t *testing.T) {
 	}
 
 	// Its worker was killed before it could report that the attempt had started.
-	a.Identity.Claim, a.ID, a.Continues = 3, a.ID+"-3", false
+	a.Identity.Claim, a.ID, a.Remote.Continues = 3, a.ID+"-3", false
 	last := second.start(a)
 	<-last.spawns
 	setEnd(pod, corev1.ContainerStateTerminated{Message: `{"answer":42}`})
@@ -120,7 +120,7 @@ func TestAnotherNodeContinuesWithTheJob(t *testing.T) {
 	if err := os.Remove(a.Env["SWITCHYARD_OUTPUT"]); err != nil {
 		t.Fatal(err)
 	}
-	a.Identity.Claim, a.ID, a.Continues = 4, a.ID+"-4", true
+	a.Identity.Claim, a.ID, a.Remote.Continues = 4, a.ID+"-4", true
 	if r := b.start(a).end(); r.ExitCode != 0 || r.Stopped || r.Failure != nil {
 		t.Errorf("the fourth node has %+v", r)
 	}
@@ -211,7 +211,7 @@ func TestMissingJobIsNotRecreatedOnTakeOver(t *testing.T) {
 	t.Parallel()
 	b := newFakeBench(t, Options{})
 	a := b.attempt("gone", nil)
-	a.Continues = true
+	a.Remote.Continues = true
 	b.start(a).checkFailure(v1.ReasonDeleted, "was deleted by another party")
 	b.checkEmpty()
 }

@@ -88,7 +88,7 @@ func attemptOf(run string, spec map[string]any) executor.Attempt {
 	}
 	return executor.Attempt{
 		ID: run + "/desk/c1", Identity: executor.Identity{Run: run, Task: "desk", Node: "n1", Index: -1, Claim: 1},
-		Spec: s, Env: map[string]string{"GREETING": "hello"}, Limits: executor.Limits{Memory: 256 << 20}, Grace: patience,
+		Spec: s, Env: map[string]string{"GREETING": "hello"}, Limits: executor.Limits{Memory: 256 << 20}, Ending: executor.Ending{Grace: patience},
 	}
 }
 

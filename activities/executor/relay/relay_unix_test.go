@@ -132,8 +132,8 @@ func send(ctx context.Context, t *testing.T, folder string, spec map[string]any)
 	go func() {
 		defer close(out.done)
 		out.Result, out.err = New(folder).Run(ctx, executor.Attempt{
-			ID: "x", Spec: s, Stdout: &out.log, Env: map[string]string{"SWITCHYARD_INPUT": input, "SWITCHYARD_OUTPUT": output},
-			Notify: func(line string) { fmt.Fprintln(&out.notices, line) },
+			ID: "x", Spec: s, Streams: executor.Streams{Stdout: &out.log}, Env: map[string]string{"SWITCHYARD_INPUT": input, "SWITCHYARD_OUTPUT": output},
+			Reports: executor.Reports{Notify: func(line string) { fmt.Fprintln(&out.notices, line) }},
 		}, func() { out.spawned = true })
 		text, _ := os.ReadFile(output)
 		out.output = string(text)

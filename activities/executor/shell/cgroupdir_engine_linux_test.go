@@ -36,7 +36,7 @@ func TestCleanCgroupsAreReused(t *testing.T) {
 				var out bytes.Buffer
 				r, err := run(executor.Attempt{
 					ID: idPrefix + "/again/c1", Spec: spec(t, map[string]any{"command": script}), Env: map[string]string{"PARENT": all.parent.Path},
-					Stdout: &out, Grace: time.Second,
+					Streams: executor.Streams{Stdout: &out}, Ending: executor.Ending{Grace: time.Second},
 				})
 				if err != nil || out.String() != want || want != "" && r.ExitCode != 0 {
 					t.Errorf("%s: %+v, %q, error %v", script, r, out.String(), err)

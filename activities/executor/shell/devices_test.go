@@ -32,7 +32,7 @@ func TestTaskSeesOnlyItsGPUs(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var out bytes.Buffer
 			a := executor.Attempt{
-				ID: idPrefix + "/gpus/c1", Env: test.env, GPUs: test.gpus, Stdout: &out, Grace: time.Second,
+				ID: idPrefix + "/gpus/c1", Env: test.env, Binding: executor.Binding{GPUs: test.gpus}, Streams: executor.Streams{Stdout: &out}, Ending: executor.Ending{Grace: time.Second},
 				Spec: spec(t, map[string]any{"command": `echo "$CUDA_VISIBLE_DEVICES ${CUDA_DEVICE_ORDER-unset}"`}),
 			}
 			if _, err := e.Run(t.Context(), a, func() {}); err != nil {
@@ -87,7 +87,7 @@ func TestProgramIsBoundToItsNUMANode(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var out bytes.Buffer
 			a := executor.Attempt{
-				ID: idPrefix + "/numa/c1", BaseDir: bin, Stdout: &out, Grace: time.Second, NUMANode: new(int32(1)), NUMAOptional: test.optional,
+				ID: idPrefix + "/numa/c1", Dirs: executor.Dirs{Base: bin}, Streams: executor.Streams{Stdout: &out}, Ending: executor.Ending{Grace: time.Second}, Binding: executor.Binding{NUMANode: new(int32(1)), NUMAOptional: test.optional},
 				Env: map[string]string{"SWITCHYARD_NODE": "n-1"}, Spec: spec(t, map[string]any{"command": test.command}),
 			}
 			r, err := test.executor.Run(t.Context(), a, func() {})

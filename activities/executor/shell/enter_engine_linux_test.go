@@ -30,7 +30,7 @@ func TestEnteredProgramsShareTheSandboxOfTheAttempt(t *testing.T) {
 	e := needSandbox(t, Options{})
 	a := lastingAttempt(t, true)
 	facts := `id -u; id -g; id -G; grep -E "^(Cap|NoNewPrivs|Seccomp)" /proc/self/status; for s in mnt net ipc; do readlink /proc/self/ns/$s; done; ls /proc | grep -c "^[0-9]*$" >/dev/null; cat /tmp/mark`
-	file := filepath.Join(a.WorkspaceDir, "facts")
+	file := filepath.Join(a.Dirs.Workspace, "facts")
 	a.Spec = spec(t, map[string]any{"command": "echo mark >/tmp/mark; { " + facts + "; } >$FILE.part; mv $FILE.part $FILE; while :; do sleep 0.1; done", "sandbox": true})
 	a.Env["FILE"] = file
 	l := startLasting(t, e, a)

@@ -65,15 +65,15 @@ func lastingAttempt(t *testing.T, sandbox bool) executor.Attempt {
 		t.Fatal(err)
 	}
 	a := executor.Attempt{
-		ID:           fmt.Sprintf("%s/%d/c1", t.Name(), time.Now().UnixNano()),
-		Spec:         spec(t, map[string]any{"command": "while :; do sleep 0.1; done", "sandbox": sandbox}),
-		WorkspaceDir: workspaceIn(t, root, "own"), BaseDir: t.TempDir(), Grace: time.Second,
+		ID:   fmt.Sprintf("%s/%d/c1", t.Name(), time.Now().UnixNano()),
+		Spec: spec(t, map[string]any{"command": "while :; do sleep 0.1; done", "sandbox": sandbox}),
+		Dirs: executor.Dirs{Workspace: workspaceIn(t, root, "own"), Base: t.TempDir()}, Ending: executor.Ending{Grace: time.Second},
 		Env: map[string]string{"GREETING": "hello"},
 	}
 	if sandbox {
 		a.Limits = executor.Limits{Memory: 512 << 20, Processes: 200}
 	}
-	a.TempDir = filepath.Join(a.WorkspaceDir, "tmp")
+	a.Dirs.Temp = filepath.Join(a.Dirs.Workspace, "tmp")
 	return a
 }
 
@@ -96,7 +96,7 @@ func insideConformance(t *testing.T, e *Executor, sandbox bool) {
 	executortest.RunInside(t, executortest.InsideHarness{
 		Enter: func(t *testing.T) executor.Inside {
 			l := startLasting(t, e, lastingAttempt(t, sandbox))
-			dirs.Store(t.Name(), l.WorkspaceDir)
+			dirs.Store(t.Name(), l.Dirs.Workspace)
 			return l.inside
 		},
 		Dir: func(t *testing.T) string {

@@ -14,7 +14,7 @@ func (e *Executor) interpreted(p program, c command, a executor.Attempt) (progra
 	if err != nil {
 		return program{}, badSpec(fmt.Errorf("shell spec: %w", err))
 	}
-	file, err := a.WriteScript(text)
+	file, err := a.Dirs.WriteScript(text)
 	if err != nil {
 		return program{}, err
 	}

@@ -15,7 +15,7 @@ func runSpec(t *testing.T, e *Executor, fields map[string]any, env map[string]st
 	t.Helper()
 	var out strings.Builder
 	dir := t.TempDir()
-	a := executor.Attempt{ID: t.Name() + "/c1", Identity: executor.Identity{Node: "n1"}, Spec: spec(t, fields), Env: env, BaseDir: dir, WorkspaceDir: dir, Stdout: &out, Grace: time.Second}
+	a := executor.Attempt{ID: t.Name() + "/c1", Identity: executor.Identity{Node: "n1"}, Spec: spec(t, fields), Env: env, Dirs: executor.Dirs{Base: dir, Workspace: dir}, Streams: executor.Streams{Stdout: &out}, Ending: executor.Ending{Grace: time.Second}}
 	if env == nil {
 		a.Env = map[string]string{}
 	}

@@ -238,11 +238,11 @@ func TestAttemptWithLostLeaseDoesNotStart(t *testing.T) { lostLeaseDoesNotStart(
 func lostLeaseDoesNotStart(t *testing.T, m Mechanism) {
 	e := newExecutor(t, Options{Mechanism: m})
 	lease := executor.NewLease(executor.Now(), time.Hour, time.Hour)
-	tr, err := e.enclose(executor.Attempt{ID: idPrefix + "/late/c1", Lease: lease}, false)
+	tr, err := e.enclose(executor.Attempt{ID: idPrefix + "/late/c1", Ending: executor.Ending{Lease: lease}}, false)
 	if err != nil {
 		t.Fatal(err)
 	}
-	a := executor.Attempt{ID: idPrefix + "/late/c1", Lease: executor.NewLease(0, 1, 2), Grace: time.Second,
+	a := executor.Attempt{ID: idPrefix + "/late/c1", Ending: executor.Ending{Lease: executor.NewLease(0, 1, 2), Grace: time.Second},
 		Spec: spec(t, map[string]any{"command": "true"})}
 	p, err := e.program(a)
 	if err != nil {

@@ -69,14 +69,14 @@ func (e *Executor) program(a executor.Attempt) (program, error) {
 		return program{}, badSpec(fmt.Errorf("shell spec: %w", err))
 	}
 	p := program{argv: c.argv, sandbox: c.sandbox, nodeNetwork: c.nodeNetwork}
-	if p.dir, err = c.directory(a.BaseDir); err != nil {
+	if p.dir, err = c.directory(a.Dirs.Base); err != nil {
 		return program{}, cannotRun(err)
 	}
 	node := e.environ
 	if c.sandbox {
 		node = sandboxed(node)
 	}
-	if p.environ, err = environment(node, withGPUs(a.Env, a.GPUs), p.dir, a.ID); err != nil {
+	if p.environ, err = environment(node, withGPUs(a.Env, a.Binding.GPUs), p.dir, a.ID); err != nil {
 		return program{}, badSpec(err)
 	}
 	if c.argv == nil {
@@ -87,8 +87,8 @@ func (e *Executor) program(a executor.Attempt) (program, error) {
 	if err != nil {
 		return program{}, err
 	}
-	if a.NUMANode != nil {
-		return e.bind(p, *a.NUMANode, a.NUMAOptional)
+	if a.Binding.NUMANode != nil {
+		return e.bind(p, *a.Binding.NUMANode, a.Binding.NUMAOptional)
 	}
 	return p, nil
 }

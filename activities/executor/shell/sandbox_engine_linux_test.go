@@ -92,10 +92,10 @@ func newSandbox(t *testing.T) *sandbox {
 func (s *sandbox) attempt(t *testing.T, script string) (executor.Attempt, *strings.Builder) {
 	out := &strings.Builder{}
 	return executor.Attempt{
-		ID:           fmt.Sprintf("%s/%d/c1", t.Name(), time.Now().UnixNano()),
-		Spec:         spec(t, map[string]any{"command": script, "sandbox": true}),
-		Limits:       executor.Limits{Memory: 512 << 20, Processes: 200},
-		WorkspaceDir: s.workspace, TempDir: filepath.Join(s.workspace, "tmp"), BaseDir: s.base, Stdout: out, Stderr: out, Grace: time.Second,
+		ID:     fmt.Sprintf("%s/%d/c1", t.Name(), time.Now().UnixNano()),
+		Spec:   spec(t, map[string]any{"command": script, "sandbox": true}),
+		Limits: executor.Limits{Memory: 512 << 20, Processes: 200},
+		Dirs:   executor.Dirs{Workspace: s.workspace, Temp: filepath.Join(s.workspace, "tmp"), Base: s.base}, Streams: executor.Streams{Stdout: out, Stderr: out}, Ending: executor.Ending{Grace: time.Second},
 		Env: map[string]string{"WORKSPACE": s.workspace, "BASE": s.base},
 	}, out
 }
@@ -157,7 +157,7 @@ for f in "$WORKSPACE/output" "$WORKSPACE/tmp/x" "$WORKSPACE/input.json" /tmp/y /
 	(echo "can write $f" >"$f") || echo "cannot write $f"
 done
 cat "$WORKSPACE/tmp/y"`)
-	a.SharedDir, a.Env["SHARED"] = shared, shared
+	a.Dirs.Shared, a.Env["SHARED"] = shared, shared
 	r, err := s.Run(t.Context(), a, func() {})
 	want := "can write /dev/stdout\ncan write /tmp/y\n"
 	if err != nil || r.ExitCode != 0 || out.String() != want {
@@ -220,8 +220,8 @@ func TestSandboxesAreIsolatedFromEachOther(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	a, _ := s.attempt(t, `echo first >/tmp/mine; echo first >/dev/shm/mine; echo $$; sleep 1000`)
-	a.WorkspaceDir = workspaceIn(t, t.TempDir(), "first")
-	a.TempDir = filepath.Join(a.WorkspaceDir, "tmp")
+	a.Dirs.Workspace = workspaceIn(t, t.TempDir(), "first")
+	a.Dirs.Temp = filepath.Join(a.Dirs.Workspace, "tmp")
 	pid := make(chan string, 1)
 	a.Stdout = lineTo(pid)
 	done := make(chan error, 1)
@@ -293,7 +293,7 @@ func TestTemporaryDirectoryElsewhereBecomesTmp(t *testing.T) {
 	temp := workspaceIn(t, root, "own")
 	workspaceIn(t, root, "other")
 	a, out := s.attempt(t, `echo x >/tmp/x && cat "$TEMP/x" && ls "$TEMP/.." && cat "$WORKSPACE/input.json" && echo y >"$WORKSPACE/output"`)
-	a.TempDir, a.Env["TEMP"] = temp, temp
+	a.Dirs.Temp, a.Env["TEMP"] = temp, temp
 	if r, err := s.Run(t.Context(), a, func() {}); err != nil || r.ExitCode != 0 || out.String() != "x\nown\n{}" {
 		t.Errorf("%+v, %q, error %v", r, out, err)
 	}
@@ -309,7 +309,7 @@ func TestSandboxWithoutWorkspaceHasATmp(t *testing.T) {
 	t.Parallel()
 	s := newSandbox(t)
 	a, out := s.attempt(t, `echo x >/tmp/x && cat /tmp/x && pwd`)
-	a.WorkspaceDir, a.TempDir = "", ""
+	a.Dirs.Workspace, a.Dirs.Temp = "", ""
 	if r, err := s.Run(t.Context(), a, func() {}); err != nil || out.String() != "x\n"+s.base+"\n" {
 		t.Errorf("%+v, %q, error %v", r, out, err)
 	}
@@ -420,8 +420,8 @@ func TestSandboxSeesNoVariablesOfOthers(t *testing.T) {
 		a, _ := s.attempt(t, "exec sleep 1000")
 		a.ID += name
 		a.Spec.Fields["sandbox"] = structpb.NewBoolValue(inSandbox)
-		a.WorkspaceDir = workspaceIn(t, root, name)
-		a.TempDir = filepath.Join(a.WorkspaceDir, "tmp")
+		a.Dirs.Workspace = workspaceIn(t, root, name)
+		a.Dirs.Temp = filepath.Join(a.Dirs.Workspace, "tmp")
 		a.Env = map[string]string{"TOKEN": "hunter2-of-another"}
 		spawned := make(chan struct{})
 		others.Go(func() {

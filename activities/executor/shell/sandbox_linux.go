@@ -128,7 +128,7 @@ func (r *running) startBoxed(ctx context.Context, p program, files []*os.File) (
 	if a.Lease.Lost() {
 		return nil, errStopped
 	}
-	for _, dir := range a.PrivateDirs() {
+	for _, dir := range a.Dirs.Private() {
 		if err := chownWorkspace(dir, b.user.id, b.user.id); err != nil {
 			return failed(fmt.Errorf("hand over the workspace: %w", err))
 		}
@@ -210,13 +210,13 @@ func (r *running) plan(p program) (*sandboxinit.Plan, error) {
 		NodeNetwork: p.nodeNetwork, ShmBytes: a.Limits.Memory,
 	}
 	var err error
-	if plan.Workspace, err = resolved(a.WorkspaceDir); err != nil {
+	if plan.Workspace, err = resolved(a.Dirs.Workspace); err != nil {
 		return nil, err
 	}
-	if plan.Temp, err = resolved(a.TempDir); err != nil {
+	if plan.Temp, err = resolved(a.Dirs.Temp); err != nil {
 		return nil, fmt.Errorf("private /tmp: %w", err)
 	}
-	if plan.Shared, err = resolved(a.SharedDir); err != nil {
+	if plan.Shared, err = resolved(a.Dirs.Shared); err != nil {
 		return nil, err
 	}
 	if plan.Dir == "" {

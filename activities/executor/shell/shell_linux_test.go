@@ -46,7 +46,7 @@ func TestEnvironmentCombinesPassedVariablesAndTheTasks(t *testing.T) {
 		IsHidden: func(name string) bool { return name == "GROUP_TOKEN" || name == "GOFLAGS" },
 	})
 	dir := t.TempDir()
-	a := executor.Attempt{ID: idPrefix + "/task/c7", BaseDir: dir, Env: map[string]string{
+	a := executor.Attempt{ID: idPrefix + "/task/c7", Dirs: executor.Dirs{Base: dir}, Env: map[string]string{
 		"BOTH": "task", "TASK": "t", "SWITCHYARD_TASK": "task", procfs.Marker: "forged",
 	}}
 	_, out, err := run(t, e, a, []any{"env"})
@@ -78,7 +78,7 @@ func TestProgramThatHasEndedIsNotStopped(t *testing.T) {
 	for !procfs.HasExited(program.Process.Pid) {
 		time.Sleep(time.Millisecond)
 	}
-	r := &running{attempt: executor.Attempt{Grace: time.Minute}, done: make(chan struct{})}
+	r := &running{attempt: executor.Attempt{Ending: executor.Ending{Grace: time.Minute}}, done: make(chan struct{})}
 	r.stop(program.Process.Pid) // terminates nothing, since there is no tree
 	if !r.stopAt.IsZero() {
 		t.Error("a program is stopped that has ended by itself and was not waited for yet")
@@ -167,7 +167,7 @@ func TestListRunsWithoutAShell(t *testing.T) {
 		{"not there, by path", "", []any{"./bin/none"}, "", 127},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			a := executor.Attempt{BaseDir: dir, Env: map[string]string{}}
+			a := executor.Attempt{Dirs: executor.Dirs{Base: dir}, Env: map[string]string{}}
 			if test.path != "" {
 				a.Env["PATH"] = test.path
 			}
@@ -387,7 +387,7 @@ func attemptsDoNotEndEachOther(t *testing.T, m Mechanism) {
 	started := make(chan struct{})
 	long.Go(func() {
 		a := executor.Attempt{
-			ID: idPrefix + t.Name() + "/long/c1", Grace: time.Second,
+			ID: idPrefix + t.Name() + "/long/c1", Ending: executor.Ending{Grace: time.Second},
 			Spec: spec(t, map[string]any{"command": "(setsid sleep 100000 &); sleep 100000"}),
 		}
 		r, err := e.Run(ctx, a, func() { close(started) })

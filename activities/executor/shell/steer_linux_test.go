@@ -25,7 +25,7 @@ func pauseSparesTheNextOfABatch(t *testing.T, m Mechanism) {
 	defer row.Close()
 	for _, id := range []string{idPrefix + "/task[0]/c1", idPrefix + "/task[1]/c1"} {
 		ctx, cancel := context.WithCancel(t.Context())
-		a := executor.Attempt{ID: id, Spec: spec(t, map[string]any{"command": "sleep 1000"}), BaseDir: t.TempDir(), Grace: time.Minute}
+		a := executor.Attempt{ID: id, Spec: spec(t, map[string]any{"command": "sleep 1000"}), Dirs: executor.Dirs{Base: t.TempDir()}, Ending: executor.Ending{Grace: time.Minute}}
 		var paused sync.WaitGroup
 		r, err := row.Run(ctx, a, func() {
 			paused.Go(func() {

@@ -22,7 +22,7 @@ func TestProcessThatLeavesItsCgroupIsEndedAndLogged(t *testing.T) {
 	}
 	var log testneeds.Output
 	e := newExecutor(t, Options{Mechanism: Cgroup, Logger: slog.New(slog.NewTextHandler(&log, nil))})
-	a := executor.Attempt{ID: idPrefix + t.Name() + "/c1", BaseDir: t.TempDir(), Env: map[string]string{"ROOT": root + "/cgroup.procs"}}
+	a := executor.Attempt{ID: idPrefix + t.Name() + "/c1", Dirs: executor.Dirs{Base: t.TempDir()}, Env: map[string]string{"ROOT": root + "/cgroup.procs"}}
 	left := fmt.Sprintf("sleep %d", 2_000_000+os.Getpid()) // differs from that of another run of this test
 	_, out, err := run(t, e, a, `
 mkfifo said

@@ -51,7 +51,7 @@ func runHelperIfAsked() {
 		fmt.Println(err)
 		os.Exit(1)
 	}
-	a := executor.Attempt{ID: os.Getenv("HELPER_PREFIX") + helperClaim, Stdout: os.Stdout, Stderr: os.Stderr, Grace: time.Second}
+	a := executor.Attempt{ID: os.Getenv("HELPER_PREFIX") + helperClaim, Streams: executor.Streams{Stdout: os.Stdout, Stderr: os.Stderr}, Ending: executor.Ending{Grace: time.Second}}
 	a.Spec, _ = specOf(map[string]any{"command": stubborn, "sandbox": os.Getenv(helperSandbox) != ""})
 	if os.Getenv(helperSandbox) != "" {
 		a.Limits = executor.Limits{Memory: 64 << 20}

@@ -214,7 +214,7 @@ func (l *loop) finish(ctx context.Context, answer string, stop model.Stop) (done
 		}
 		output = object
 	}
-	if err := writeOutput(l.a.WorkspaceDir, l.a.Env["SWITCHYARD_OUTPUT"], output); err != nil {
+	if err := writeOutput(l.a.Dirs.Workspace, l.a.Env["SWITCHYARD_OUTPUT"], output); err != nil {
 		return false, err
 	}
 	return true, nil

@@ -162,9 +162,9 @@ func (c *trial) run(ctx context.Context) (executor.Result, map[string]any, error
 		env[k] = v
 	}
 	result, err := c.executor.Run(ctx, executor.Attempt{
-		ID: fmt.Sprintf("run@%d/agent/c%d", os.Getpid(), attempts.Add(1)), Identity: executor.Identity{Run: "run", Task: "agent", Node: "n1", Index: -1}, WorkspaceDir: dir, TempDir: temp,
-		Spec: spec, Env: env, BaseDir: dir, Stdout: &c.stdout, Stderr: &c.stderr, Journal: c.journal, Mask: c.mask, Grace: time.Second,
-		Notify: func(line string) { c.notices = append(c.notices, line) },
+		ID: fmt.Sprintf("run@%d/agent/c%d", os.Getpid(), attempts.Add(1)), Identity: executor.Identity{Run: "run", Task: "agent", Node: "n1", Index: -1}, Dirs: executor.Dirs{Workspace: dir, Temp: temp, Base: dir},
+		Spec: spec, Env: env, Streams: executor.Streams{Stdout: &c.stdout, Stderr: &c.stderr}, Journal: c.journal, Secrets: executor.Secrets{Mask: c.mask}, Ending: executor.Ending{Grace: time.Second},
+		Reports: executor.Reports{Notify: func(line string) { c.notices = append(c.notices, line) }},
 	}, func() {})
 	text, readErr := os.ReadFile(env["SWITCHYARD_OUTPUT"])
 	var output map[string]any

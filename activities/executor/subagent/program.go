@@ -117,5 +117,5 @@ func (l *loop) finishProgram(report program.Report) (*executor.Failure, error) {
 		}
 		output = object
 	}
-	return nil, writeOutput(l.a.WorkspaceDir, l.a.Env["SWITCHYARD_OUTPUT"], output)
+	return nil, writeOutput(l.a.Dirs.Workspace, l.a.Env["SWITCHYARD_OUTPUT"], output)
 }

@@ -79,12 +79,12 @@ func (t *toolbox) openFleet(ctx context.Context, l *loop) error {
 	id := l.a.Identity
 	plain := maps.Clone(l.a.Env)
 	maps.DeleteFunc(plain, func(name, _ string) bool {
-		_, isSecret := l.a.SecretEnv[name]
+		_, isSecret := l.a.Secrets.Env[name]
 		return isSecret || strings.HasPrefix(name, "SWITCHYARD_") || name == "TMPDIR"
 	})
 	connection, err := fleet.New(ctx, fleet.Options{
 		Gateway: cmp.Or(l.a.Env["SWITCHYARD_GATEWAY"], l.e.o.Gateway()), Token: l.a.Env["SWITCHYARD_TOKEN"], Run: id.Run, Task: id.Task,
-		KeyPrefix: fmt.Sprintf("%s/%s/%d", id.Run, id.Task, id.Index), Defaults: l.spec, SecretEnv: l.a.SecretEnv, Env: plain,
+		KeyPrefix: fmt.Sprintf("%s/%s/%d", id.Run, id.Task, id.Index), Defaults: l.spec, SecretEnv: l.a.Secrets.Env, Env: plain,
 	})
 	if err != nil {
 		return err
@@ -111,7 +111,7 @@ func (t *toolbox) openServers(ctx context.Context, l *loop) error {
 
 // openTree creates the directory and restores what an earlier attempt archived.
 func (t *toolbox) openTree(ctx context.Context, l *loop, continues bool) (err error) {
-	if t.tree, err = tool.NewTree(l.a.WorkspaceDir); err != nil {
+	if t.tree, err = tool.NewTree(l.a.Dirs.Workspace); err != nil {
 		return err
 	}
 	if continues && l.a.Journal != nil {
@@ -188,8 +188,8 @@ func (t *toolbox) archive(ctx context.Context, l *loop) error {
 // call runs a call to its end and records both its start and its end.
 func (l *loop) call(ctx context.Context, c session.Call) error {
 	end := func(at time.Time, o tool.Outcome) error {
-		if l.a.Mask != nil {
-			o.Text = l.a.Mask(o.Text)
+		if l.a.Secrets.Mask != nil {
+			o.Text = l.a.Secrets.Mask(o.Text)
 		}
 		return l.add(context.WithoutCancel(ctx), session.Entry{Ended: &session.CallEnded{
 			CallResult: model.CallResult{ID: c.ID, Text: o.Text, IsError: o.IsError}, TookMs: time.Since(at).Milliseconds(),

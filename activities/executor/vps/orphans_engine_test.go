@@ -122,7 +122,7 @@ func survivor(kind, run, image string) (executor.Attempt, error) {
 	spec, err := structpb.NewStruct(fields)
 	return executor.Attempt{
 		ID: run + "/box/c1", Identity: executor.Identity{Run: run, Task: "box", Node: "node-" + run, Index: -1, Claim: 1},
-		Spec: spec, Stdout: io.Discard, Stderr: io.Discard, Grace: 2 * time.Minute,
+		Spec: spec, Streams: executor.Streams{Stdout: io.Discard, Stderr: io.Discard}, Ending: executor.Ending{Grace: 2 * time.Minute},
 	}, err
 }
 

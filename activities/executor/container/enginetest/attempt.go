@@ -35,7 +35,7 @@ func Attempt(t testing.TB, task string, fields map[string]any) (a executor.Attem
 	out, errs = &testneeds.Output{}, &testneeds.Output{}
 	return executor.Attempt{
 		ID: run + "/" + task + "/c1", Identity: executor.Identity{Run: run, Task: task, Node: "node-" + run, Index: -1, Claim: 1},
-		Spec: spec, Stdout: out, Stderr: errs, Grace: time.Minute,
+		Spec: spec, Streams: executor.Streams{Stdout: out, Stderr: errs}, Ending: executor.Ending{Grace: time.Minute},
 	}, out, errs
 }
 

@@ -46,7 +46,7 @@ func Build(a executor.Attempt, template *corev1.PodTemplateSpec, spec *v1.K8SJob
 	b := &builder{a: a, o: o, template: template.DeepCopy(), name: Name(a.Identity)}
 	b.main = podspec.Main(b.template)
 	variables := slices.Sorted(maps.Keys(a.Env))
-	problems := podspec.TaskProblems(spec, template, variables, a.Resources)
+	problems := podspec.TaskProblems(spec, template, variables, a.Remote.Resources)
 	switch {
 	case len(problems) > 0:
 		texts := make([]string, len(problems))
@@ -110,8 +110,8 @@ func (b *builder) job(spec *v1.K8SJobSpec, meta metav1.ObjectMeta) *batchv1.Job 
 			Template:             *b.template,
 		},
 	}
-	if b.a.Timeout > 0 {
-		job.Spec.ActiveDeadlineSeconds = new(seconds(b.a.Timeout + deadlineMargin))
+	if b.a.Remote.Timeout > 0 {
+		job.Spec.ActiveDeadlineSeconds = new(seconds(b.a.Remote.Timeout + deadlineMargin))
 	}
 	return job
 }

@@ -42,9 +42,8 @@ func attempt() executor.Attempt {
 			"SWITCHYARD_INPUT": "/n/input.json", "SWITCHYARD_OUTPUT": "/n/output", "SWITCHYARD_CONTEXT_UPDATE": "/n/update", "SWITCHYARD_CHECKPOINT": "/n/checkpoint",
 			"SWITCHYARD_SHARED_DIR": "/n/shared", "SWITCHYARD_LOCAL_TEMP_DIR": "/n/temp", "SWITCHYARD_RUN_ID": "nightly-7", "PRICE": "$(HOME) $5", "TOKEN": "s3cret", "a b": "odd",
 		},
-		SecretEnv: map[string]string{"TOKEN": "env:TOKEN", "a b": "env:B", "ABSENT": "env:C"},
-		Timeout:   90*time.Second + 1, Grace: 10 * time.Second,
-		Resources: &v1.Resources{Cores: &cores, MemoryMb: 512, Gpus: 1},
+		Secrets: executor.Secrets{Env: map[string]string{"TOKEN": "env:TOKEN", "a b": "env:B", "ABSENT": "env:C"}},
+		Remote:  executor.Remote{Timeout: 90*time.Second + 1, Resources: &v1.Resources{Cores: &cores, MemoryMb: 512, Gpus: 1}}, Ending: executor.Ending{Grace: 10 * time.Second},
 	}
 }
 
@@ -80,7 +79,7 @@ func TestBuildCreatesJobAndSecret(t *testing.T) {
 			if id, ok := Identity(job.Annotations); !ok || Name(id) != job.Name {
 				t.Errorf("identity %+v, of %s", id, job.Name)
 			}
-			for name, value := range test.attempt.SecretEnv {
+			for name, value := range test.attempt.Secrets.Env {
 				if secretValue := test.attempt.Env[name]; secretValue != "" && strings.Contains(string(mustJSON(t, job)), secretValue) {
 					t.Errorf("the Job has the value of %s, %s", name, value)
 				}

@@ -64,7 +64,7 @@ func (b *builder) mount(name, at string, readOnly bool, source corev1.VolumeSour
 // resources adds the resources of the task to both requests and limits.
 func (b *builder) resources() {
 	r := &b.main.Resources
-	for name, quantity := range podspec.Resources(b.a.Resources) {
+	for name, quantity := range podspec.Resources(b.a.Remote.Resources) {
 		for _, list := range []*corev1.ResourceList{&r.Requests, &r.Limits} {
 			if *list == nil {
 				*list = corev1.ResourceList{}

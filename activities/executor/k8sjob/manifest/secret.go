@@ -44,7 +44,7 @@ func (b *builder) secret(meta metav1.ObjectMeta) (*corev1.Secret, error) {
 // secretKeys maps the names of secret variables to their keys in the Secret.
 func (b *builder) secretKeys() map[string]string {
 	keys := map[string]string{}
-	for i, name := range slices.Sorted(maps.Keys(b.a.SecretEnv)) {
+	for i, name := range slices.Sorted(maps.Keys(b.a.Secrets.Env)) {
 		if _, ok := b.a.Env[name]; !ok {
 			continue
 		}

@@ -65,9 +65,9 @@ func Attach(ctx context.Context, o AttachOptions) (executor.Result, error) {
 	}
 	lines := &streamjson.LineWriter{OnLine: s.onLine}
 	result, err := o.Shell.Run(ctx, executor.Attempt{
-		ID:      fmt.Sprintf("attach-%s/agent/c1", uuid.NewString()),
-		Spec:    &structpb.Struct{Fields: map[string]*structpb.Value{"command": structpb.NewListValue(&structpb.ListValue{Values: words})}},
-		BaseDir: o.WorkDir, Stdin: stdin, Stdout: lines, Stderr: o.Stderr, Grace: cmp.Or(o.Grace, 10*time.Second),
+		ID:   fmt.Sprintf("attach-%s/agent/c1", uuid.NewString()),
+		Spec: &structpb.Struct{Fields: map[string]*structpb.Value{"command": structpb.NewListValue(&structpb.ListValue{Values: words})}},
+		Dirs: executor.Dirs{Base: o.WorkDir}, Streams: executor.Streams{Stdin: stdin, Stdout: lines, Stderr: o.Stderr}, Ending: executor.Ending{Grace: cmp.Or(o.Grace, 10*time.Second)},
 	}, func() {
 		stdin.Close()
 		if name != "" {

@@ -81,10 +81,10 @@ func lead(t *testing.T, s script) outcome {
 	dir := t.TempDir()
 	o.workDir = filepath.Join(dir, "work")
 	a := executor.Attempt{
-		ID:           fmt.Sprintf("program-%d-%d/task/c1", os.Getpid(), serial.Add(1)),
-		WorkspaceDir: dir, Env: s.env, Grace: cmp.Or(s.grace, time.Minute), Lease: s.lease,
-		Stdout: &log, Stderr: &log,
-		Notify: func(line string) { o.notices = append(o.notices, line) },
+		ID:   fmt.Sprintf("program-%d-%d/task/c1", os.Getpid(), serial.Add(1)),
+		Dirs: executor.Dirs{Workspace: dir}, Env: s.env, Ending: executor.Ending{Grace: cmp.Or(s.grace, time.Minute), Lease: s.lease},
+		Streams: executor.Streams{Stdout: &log, Stderr: &log},
+		Reports: executor.Reports{Notify: func(line string) { o.notices = append(o.notices, line) }},
 	}
 	if s.log != nil {
 		a.Stdout = s.log

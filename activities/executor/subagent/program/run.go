@@ -25,9 +25,9 @@ func Run(ctx context.Context, shell executor.Executor, a executor.Attempt, o Opt
 	if err != nil {
 		return executor.Result{}, Report{}, err
 	}
-	if a.WorkspaceDir != "" {
-		a.BaseDir = filepath.Join(a.WorkspaceDir, "work")
-		if err := os.MkdirAll(a.BaseDir, 0o700); err != nil {
+	if a.Dirs.Workspace != "" {
+		a.Dirs.Base = filepath.Join(a.Dirs.Workspace, "work")
+		if err := os.MkdirAll(a.Dirs.Base, 0o700); err != nil {
 			return executor.Result{}, Report{}, fmt.Errorf("make the directory of the agent: %w", err)
 		}
 	}

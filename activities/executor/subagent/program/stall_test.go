@@ -65,7 +65,7 @@ func (s slowLog) Write(p []byte) (int, error) {
 
 func TestSlowLogIsNoStall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		a := executor.Attempt{Stdout: slowLog{2 * defaultStallTimeout}}
+		a := executor.Attempt{Streams: executor.Streams{Stdout: slowLog{2 * defaultStallTimeout}}}
 		_, report, err := Run(t.Context(), fakeShell{prints: initLine + sayLine + sayLine + resultLine}, a, Options{Command: []string{"agent"}, Prompt: "do it"}, func() {})
 		if err != nil || report.Failure != nil || report.Text != "late" {
 			t.Errorf("report %+v, error %v", report, err)

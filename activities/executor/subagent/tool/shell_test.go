@@ -27,10 +27,10 @@ type agent struct {
 // attemptOf returns the attempt of an agent in a workspace.
 func attemptOf(t testing.TB, workspace string) executor.Attempt {
 	return executor.Attempt{
-		ID:           fmt.Sprintf("run@chain/%s-%d/c1", t.Name(), time.Now().UnixNano()),
-		Identity:     executor.Identity{Run: "run-" + strconv.FormatInt(time.Now().UnixNano(), 36), Task: "agent", Node: "test-tools", Index: -1, Claim: 1},
-		Limits:       executor.Limits{Memory: 256 << 20, Processes: 100},
-		WorkspaceDir: workspace, TempDir: filepath.Join(workspace, "tmp"), BaseDir: "/", Grace: time.Second,
+		ID:       fmt.Sprintf("run@chain/%s-%d/c1", t.Name(), time.Now().UnixNano()),
+		Identity: executor.Identity{Run: "run-" + strconv.FormatInt(time.Now().UnixNano(), 36), Task: "agent", Node: "test-tools", Index: -1, Claim: 1},
+		Limits:   executor.Limits{Memory: 256 << 20, Processes: 100},
+		Dirs:     executor.Dirs{Workspace: workspace, Temp: filepath.Join(workspace, "tmp"), Base: "/"}, Ending: executor.Ending{Grace: time.Second},
 		Env: map[string]string{
 			"ANTHROPIC_API_KEY": "sk-hunter2", "OPENAI_API_KEY": "sk-hunter2", "DB_PASSWORD": "hunter2", "GREETING": "hello",
 			"SWITCHYARD_INPUT": filepath.Join(workspace, "input.json"),

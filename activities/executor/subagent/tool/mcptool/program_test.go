@@ -53,7 +53,7 @@ func options(t *testing.T) (Options, *log) {
 		Shell: e, Log: l.add, stopLimit: 200 * time.Millisecond,
 		Env: map[string]string{"ANTHROPIC_API_KEY": "task-key", "TOKEN": "s3cret", "PLAIN": "value"},
 		Attempt: executor.Attempt{
-			ID: fmt.Sprintf("%s/%d/c1", t.Name(), os.Getpid()), Grace: time.Second, BaseDir: t.TempDir(),
+			ID: fmt.Sprintf("%s/%d/c1", t.Name(), os.Getpid()), Ending: executor.Ending{Grace: time.Second}, Dirs: executor.Dirs{Base: t.TempDir()},
 			Env: map[string]string{"ANTHROPIC_API_KEY": "task-key", "PLAIN": "value"},
 		},
 	}, l
