@@ -50,7 +50,7 @@ var arrows = []struct {
 	{"activities/placement", []string{"switchyard/", temporal}, []string{"switchyard/proto", "switchyard/workflows/names", "switchyard/workflows/policy"}},
 	{"activities/executor", []string{"switchyard/", temporal}, []string{"switchyard/proto", "switchyard/activities/executor", "switchyard/activities/statedir", "switchyard/workflows/interpreter", "switchyard/workflows/policy", "switchyard/workflows/podspec", "switchyard/workflows/structs"}},
 	{"activities/executor/vps", []string{"switchyard/", temporal}, []string{api, "switchyard/activities/executor", "switchyard/activities/executor/container", "switchyard/activities/executor/qemu"}},
-	{"activities/executor/qemu", []string{"switchyard/", temporal}, []string{api, "switchyard/activities/executor", "switchyard/activities/executor/container", "switchyard/activities/executor/guest", "switchyard/activities/executor/shell/cgroup"}},
+	{"activities/executor/qemu", []string{"switchyard/", temporal}, []string{api, "switchyard/activities/executor", "switchyard/activities/executor/container", "switchyard/activities/executor/guest", "switchyard/activities/executor/lifecycle", "switchyard/activities/executor/shell/cgroup"}},
 	{"activities/executor/qemu/qmp", []string{"switchyard/", temporal}, nil},
 	{"activities/executor/k8sjob/manifest", []string{"switchyard/", "k8s.io/client-go", temporal}, []string{api, "switchyard/activities/executor", "switchyard/workflows/interpreter", "switchyard/workflows/podspec"}},
 	{"activities/executor/k8sjob/cluster", []string{"switchyard/"}, []string{api}},
@@ -60,6 +60,7 @@ var arrows = []struct {
 	{"activities/executor/tartree", []string{"switchyard/", temporal}, nil},
 	// The guest package needs only a login on the machine, however the machine was started.
 	{"activities/executor/guest", []string{"switchyard/activities/executor/", "switchyard/workflows", temporal}, []string{"switchyard/activities/executor/tartree"}},
+	{"activities/executor/lifecycle", []string{"switchyard/", temporal}, []string{"switchyard/activities/executor"}},
 	{"activities/executor/singleflight", []string{"switchyard/", temporal}, nil},
 	{"activities/executor/qemu/disk", []string{"switchyard/", temporal}, []string{api, "switchyard/activities/executor"}},
 	{"activities/executor/qemu/seed", []string{"switchyard/", temporal}, nil},

@@ -27,7 +27,7 @@ func (r *running) await(ctx context.Context) exit {
 		starts := r.e.endings.get(r.id).starts
 		status, err := r.wait(ctx)
 		if err == nil && !r.loss.isMarked() {
-			if !r.phase.isStopping() && !r.e.endings.awaitExplanation(ctx, r.id, starts) {
+			if !r.lifecycle.State().IsStopped() && !r.e.endings.awaitExplanation(ctx, r.id, starts) {
 				r.loss.mark()
 			}
 			if r.isStartedAgain(ctx, starts) {
@@ -68,12 +68,17 @@ func (r *running) await(ctx context.Context) exit {
 func (r *running) awaitEnd(ctx context.Context) {
 	defer close(r.ended)
 	for {
-		begun := r.phase.awaitRestart(ctx)
+		begun := r.lifecycle.AwaitRestart(ctx)
 		end := r.await(ctx)
-		var ended bool
-		if r.exit, ended = r.phase.end(end, begun, ctx.Err() != nil); ended {
-			return
+		restartError, ended := r.lifecycle.End(begun, ctx.Err() != nil)
+		if !ended {
+			continue
 		}
+		if restartError != nil {
+			end.err = fmt.Errorf("it could not be restarted: %w", restartError)
+		}
+		r.exit = end
+		return
 	}
 }
 
@@ -158,7 +163,7 @@ func alive(s *container.State) bool { return s.Running || s.Paused || s.Restarti
 func (r *running) exitOf(ctx context.Context, s *container.State) exit {
 	out := exit{code: s.ExitCode, oomKilled: s.OOMKilled}
 	switch {
-	case r.phase.isStopping() || s.OOMKilled:
+	case r.lifecycle.State().IsStopped() || s.OOMKilled:
 	case r.wasKilled(), r.loss.isMarked() && isEngineExitCode(s.ExitCode):
 		out.err = endedByEngine(s.ExitCode)
 	case s.ExitCode == 128+int(syscall.SIGKILL) && r.attempt.Limits.Memory > 0:
@@ -171,7 +176,7 @@ func (r *running) exitOf(ctx context.Context, s *container.State) exit {
 // shuts down or when a user stops the container with the engine's own commands. How the program responds to the signal does not
 // matter then.
 func (r *running) wasKilled() bool {
-	return !r.phase.isStopping() && !r.attempt.Lease.Lost() && r.e.endings.get(r.id).killed
+	return !r.lifecycle.State().IsStopped() && !r.attempt.Lease.Lost() && r.e.endings.get(r.id).killed
 }
 
 // isEngineExitCode reports whether an exit code may result from an engine that shuts down, or that restarts and cleans up what it finds.

@@ -14,9 +14,6 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// errCapturing refuses changes to a container whose files are being read.
-var errCapturing = &executor.Refusal{Text: "it is paused while an environment is captured from it; try again when the capture has ended"}
-
 // Capture writes an archive with an image of the container's files. The image has the configuration of the container's own image.
 // It includes neither mounts nor the container's environment variables, which may be secret. The container is paused only while
 // its files are copied to the node's disk, and not while the archive is written from there. Capture leaves nothing in the engine.
@@ -90,7 +87,7 @@ func (r *running) copyFiles(ctx context.Context) (_ *layerFile, err error) {
 	if err := layer.fill(files); err != nil {
 		return nil, r.failedToCopy(ctx, err)
 	}
-	if r.phase.isEnding() { // the copy may be truncated
+	if r.lifecycle.State().IsEnding() { // the copy may be truncated
 		return nil, executor.ErrNotRunning
 	}
 	return layer, nil
@@ -98,7 +95,7 @@ func (r *running) copyFiles(ctx context.Context) (_ *layerFile, err error) {
 
 // failedToCopy returns the error of a failed copy, or ErrNotRunning if the container has ended.
 func (r *running) failedToCopy(ctx context.Context, err error) error {
-	if r.phase.isEnding() || cerrdefs.IsNotFound(err) {
+	if r.lifecycle.State().IsEnding() || cerrdefs.IsNotFound(err) {
 		return executor.ErrNotRunning
 	}
 	return fmt.Errorf("copy the files of container %s: %w", r.name, causeOf(ctx, err))
@@ -116,12 +113,12 @@ func (r *running) pauseForCapture(ctx context.Context) (release func(), err erro
 	if err := context.Cause(ctx); err != nil {
 		return nil, err
 	}
-	paused, err := r.phase.beginCapture()
+	paused, err := r.lifecycle.BeginCapture()
 	switch {
 	case err != nil:
 		return nil, err
 	case paused:
-		return func() { r.phase.endCapture(true) }, nil
+		return func() { r.lifecycle.EndCapture(true) }, nil
 	}
 	pausing, done := r.e.engine.guard(context.WithoutCancel(ctx))
 	defer done()
@@ -146,19 +143,19 @@ func (r *running) resumeAfterCapture() {
 	ctx, cancel := context.WithTimeout(context.Background(), resumePatience)
 	defer cancel()
 	err := r.e.docker.ContainerUnpause(ctx, r.id)
-	for err != nil && ctx.Err() == nil && !r.phase.isEnding() && !isNotPaused(err) {
+	for err != nil && ctx.Err() == nil && !r.lifecycle.State().IsEnding() && !isNotPaused(err) {
 		select {
 		case <-ctx.Done():
 		case <-time.After(removePoll):
 		}
 		err = r.e.docker.ContainerUnpause(ctx, r.id)
 	}
-	isPaused := err != nil && !r.phase.isEnding() && !isNotPaused(err)
+	isPaused := err != nil && !r.lifecycle.State().IsEnding() && !isNotPaused(err)
 	if isPaused {
 		r.e.logger.Warn("a container is still paused after an environment was captured from it; resume its task", "container", r.name, "error", err)
 		r.attempt.Notify(fmt.Sprintf("the container is still paused after an environment was captured from it; resume the task (%v)", err))
 	}
-	r.phase.endCapture(isPaused)
+	r.lifecycle.EndCapture(isPaused)
 }
 
 // isNotPaused reports whether an unpause failed because the container is not paused, not running or gone.

@@ -1,6 +1,6 @@
 // Package container runs tasks of type "container" on a container engine that speaks
 // Docker's API: Docker from 20.10 on, rootless Docker, Podman's Docker socket. It may
-// import proto, activities/executor, workflows/interpreter, workflows/policy, Docker's client
+// import proto, activities/executor, activities/executor/lifecycle, workflows/interpreter, workflows/policy, Docker's client
 // with the parser of image names, golang.org/x/sys and the standard library; it does not depend
 // on Temporal.
 //

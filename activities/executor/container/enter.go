@@ -17,7 +17,7 @@ import (
 // to a later worker.
 func (e *Executor) Enter(_ context.Context, id string) (executor.Inside, error) {
 	r := e.find(id)
-	if r == nil || r.phase.isEnding() {
+	if r == nil || r.lifecycle.State().IsEnding() {
 		return nil, executor.ErrNotRunning
 	}
 	return &entered{r}, nil
@@ -42,7 +42,7 @@ func errElsewhere(what string) error {
 // false if the process is not on this machine.
 func (i *entered) enterableAs(who string) (_ inside.Process, known bool, err error) {
 	r := i.r
-	if r.phase.isEnding() {
+	if r.lifecycle.State().IsEnding() {
 		return inside.Process{}, false, executor.ErrNotRunning
 	}
 	p, ok := r.main.enterable()

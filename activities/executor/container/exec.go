@@ -31,7 +31,7 @@ const (
 // exits from signals.
 func (i *entered) Exec(ctx context.Context, c executor.Command) (executor.ExitStatus, error) {
 	r := i.r
-	if r.phase.isEnding() {
+	if r.lifecycle.State().IsEnding() {
 		return executor.ExitStatus{}, executor.ErrNotRunning
 	}
 	ctx, done := r.withAttempt(ctx)
@@ -226,7 +226,7 @@ func (x *execution) status(ctx context.Context) (executor.ExitStatus, error) {
 		case ctx.Err() != nil:
 			return unknownEnd, context.Cause(ctx)
 		case err != nil:
-			if x.r.phase.isEnding() {
+			if x.r.lifecycle.State().IsEnding() {
 				return unknownEnd, executor.ErrNotRunning
 			}
 			x.r.e.engine.awaitPing(ctx)

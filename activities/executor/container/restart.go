@@ -18,63 +18,24 @@ func (e *Executor) Restart(ctx context.Context, id string) error {
 	if r == nil {
 		return executor.ErrNotRunning
 	}
-	restart, err := r.beginRestart()
-	if err != nil {
-		return err
-	}
-	select {
-	case <-restart.done:
-		return restart.err
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
-}
-
-// restart is a restart in progress.
-type restart struct {
-	cancel context.CancelFunc
-	// done is closed when the restart has ended; err is then its error.
-	done chan struct{}
-	err  error
-}
-
-// finish waits for the end of a restart, and cancels it after patience.
-func (s *restart) finish(patience time.Duration) {
-	select {
-	case <-s.done:
-	case <-time.After(patience):
-		s.cancel()
-		<-s.done
-	}
-}
-
-// beginRestart begins a restart, or returns the one in progress.
-func (r *running) beginRestart() (*restart, error) {
 	var refusal error
 	if r.holdsMounts {
 		// By then, the engine's mount path may denote another process or another file.
 		refusal = &executor.Refusal{Text: "it has a mount below a mount rule, which cannot be mounted again on a restart; allow the directory with a rule of its own, or stop the task and create it again"}
 	}
-	return r.phase.beginRestart(refusal, func() *restart {
-		ctx, cancel := context.WithCancel(r.life)
-		s := &restart{cancel: cancel, done: make(chan struct{})}
-		r.calls.Go(func() {
-			defer cancel()
-			r.steering.Lock()
-			err := r.restart(ctx)
-			r.steering.Unlock()
-			r.phase.endRestart(err)
-			s.err = err
-			close(s.done)
-		})
-		return s
-	})
+	restart, err := r.lifecycle.BeginRestart(r.life, &r.calls, refusal, r.restart)
+	if err != nil {
+		return err
+	}
+	return restart.Await(ctx)
 }
 
 // restart makes the engine restart the container, which the engine completes even without its client. If the engine goes
 // away meanwhile, restart waits for it.
 func (r *running) restart(ctx context.Context) error {
-	if r.phase.isPaused() {
+	r.steering.Lock()
+	defer r.steering.Unlock()
+	if r.lifecycle.State().Paused {
 		r.unpause(ctx)
 	}
 	before, err := r.state(ctx)

@@ -13,6 +13,7 @@ import (
 	"github.com/docker/docker/api/types/container"
 
 	"switchyard/activities/executor"
+	"switchyard/activities/executor/lifecycle"
 	v1 "switchyard/proto/switchyard/v1"
 )
 
@@ -186,9 +187,9 @@ type running struct {
 	giveUp context.CancelCauseFunc
 	calls  sync.WaitGroup
 
-	main  mainProcess
-	phase phase
-	loss  engineLoss
+	main      mainProcess
+	lifecycle lifecycle.Lifecycle
+	loss      engineLoss
 	// steering is held while the container is suspended, resumed or restarted.
 	steering sync.Mutex
 
@@ -239,7 +240,7 @@ func (r *running) close() {
 	if r.release != nil {
 		defer r.release()
 	}
-	if r.phase.isLeft() {
+	if r.lifecycle.State().IsLeft() {
 		return
 	}
 	if r.keep && r.failed() {
@@ -264,7 +265,7 @@ func (r *running) failed() bool {
 	default:
 		return false
 	}
-	return !r.phase.isStopping() && r.exit.err == nil && r.exit.code != 0
+	return !r.lifecycle.State().IsStopped() && r.exit.err == nil && r.exit.code != 0
 }
 
 // follow forwards the output of a started container, ends the container when ctx ends, and returns its result.
@@ -283,7 +284,9 @@ func (r *running) follow(ctx context.Context) (executor.Result, error) {
 	unstop := context.AfterFunc(ctx, func() {
 		defer stops.Done()
 		if r.e.kind.Lasts && errors.Is(context.Cause(ctx), executor.ErrLetGo) {
-			r.phase.leave(func() { r.giveUp(executor.ErrLetGo) })
+			if _, ok := r.lifecycle.Leave(); ok {
+				r.giveUp(executor.ErrLetGo)
+			}
 			return
 		}
 		r.stop(r.life, r.giveUp)
@@ -293,7 +296,8 @@ func (r *running) follow(ctx context.Context) (executor.Result, error) {
 		stops.Done()
 	}
 	stops.Wait()
-	stopped, left := r.phase.stops()
+	state := r.lifecycle.State()
+	stopped := state.IsStopped()
 	if stopped {
 		select {
 		case <-printed:
@@ -305,7 +309,7 @@ func (r *running) follow(ctx context.Context) (executor.Result, error) {
 	} else {
 		<-printed
 	}
-	if left {
+	if state.IsLeft() {
 		return executor.Result{ExitCode: -1, Image: digest(r.image), Container: shortID(r.id), Stopped: true}, r.out.err
 	}
 	if r.exit.err != nil && !stopped {

@@ -33,7 +33,7 @@ func (e *Executor) steer(ctx context.Context, id, what string, paused bool, do f
 	if err := context.Cause(ctx); err != nil {
 		return err
 	}
-	if err := r.phase.beginSteer(paused); err != nil {
+	if err := r.lifecycle.BeginSteer(paused); err != nil {
 		return err
 	}
 	ctx, release := e.engine.guard(context.WithoutCancel(ctx))
@@ -45,7 +45,11 @@ func (e *Executor) steer(ctx context.Context, id, what string, paused bool, do f
 	}
 	switch {
 	case err == nil, strings.Contains(text, done):
-		return r.phase.endSteer(paused)
+		if r.lifecycle.State().IsOver() {
+			return executor.ErrNotRunning
+		}
+		r.lifecycle.SetPaused(paused)
+		return nil
 	case cerrdefs.IsNotFound(err), strings.Contains(text, "is not running"):
 		return executor.ErrNotRunning
 	}

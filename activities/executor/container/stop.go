@@ -25,12 +25,12 @@ const (
 // stop asks the container to end, and kills it when the grace period or the lease is over. It calls giveUp to end the
 // calls about the container if the engine does not report its end.
 func (r *running) stop(ctx context.Context, giveUp context.CancelCauseFunc) {
-	paused, restart, ok := r.phase.beginStop()
+	paused, restart, ok := r.lifecycle.BeginStop()
 	if !ok {
 		return
 	}
 	if restart != nil {
-		restart.finish(r.attempt.Grace + endPatience)
+		restart.Finish(r.attempt.Grace + endPatience)
 	}
 	if paused {
 		r.unpause(ctx)

@@ -129,7 +129,8 @@ func (e *Executor) Reattach(ctx context.Context, a executor.Attempt) (executor.R
 	}
 	r := newRunning(ctx, e, a, strings.TrimPrefix(c.Name, "/"))
 	r.id, r.image, r.keep = c.ID, c.Config.Labels[labelImage], c.Config.Labels[labelKeep] != ""
-	r.phase.paused, r.atHome, r.holdsMounts = c.State.Paused, c.Config.Labels[labelAtHome] != "", hasOpenMounts(c.HostConfig)
+	r.lifecycle.SetPaused(c.State.Paused)
+	r.atHome, r.holdsMounts = c.Config.Labels[labelAtHome] != "", hasOpenMounts(c.HostConfig)
 	e.endings.watch(r.id)
 	if startedAt(c.State).IsZero() {
 		r.close()

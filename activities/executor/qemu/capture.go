@@ -134,7 +134,7 @@ func (m *machine) endLeftCapture() {
 		m.e.logger.Warn("a virtual machine did not resume after its capture; resume it manually", "attempt", m.attempt.ID, "error", err)
 		return
 	}
-	m.setPaused(false)
+	m.lifecycle.SetPaused(false)
 	removeCapture(m.folder.file(captureFile))
 }
 

@@ -1,7 +1,7 @@
 // Package qemu runs tasks of type "vps" as virtual machines in QEMU, with KVM where the node has it and by emulation
 // elsewhere. The process of a machine outlives the worker, and the next worker finds it by its folder. The package may
-// import proto, activities/executor, activities/executor/container (to decode specs), the packages below it,
-// activities/executor/guest, activities/executor/shell/cgroup, libraries and the standard library.
+// import proto, activities/executor, activities/executor/lifecycle, activities/executor/container (to decode specs), the
+// packages below it, activities/executor/guest, activities/executor/shell/cgroup, libraries and the standard library.
 //
 //	          ┌──── restart, reboot ──────┐
 //	          ▼                           │

@@ -75,12 +75,13 @@ func killedBy(s syscall.Signal) executor.Result {
 // result returns the outcome of the attempt once the machine has ended.
 func (m *machine) result() (executor.Result, error) {
 	m.mu.Lock()
-	stopped, left, killed, broken, reason := m.stopping, m.left, m.killed, m.isBroken, m.reason
+	killed, broken, reason := m.killed, m.isBroken, m.reason
 	m.mu.Unlock()
+	state := m.lifecycle.State()
 	switch {
-	case left:
+	case state.IsLeft():
 		return executor.Result{ExitCode: -1, Stopped: true}, nil
-	case stopped:
+	case state.IsStopped():
 		r := executor.Result{}
 		if killed || m.exit.isKnown && m.exit.code != 0 {
 			r = killedBy(syscall.SIGKILL)

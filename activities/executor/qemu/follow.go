@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"switchyard/activities/executor"
+	"switchyard/activities/executor/lifecycle"
 	"switchyard/activities/executor/qemu/qmp"
 )
 
@@ -63,9 +64,7 @@ func (m *machine) awaitEnd() {
 		m.exit.code, m.exit.isKnown = m.folder.awaitExitCode(ctx)
 		m.exit.isOOM = hasRunOutOfMemory(m.record.Cgroup)
 	}
-	m.mu.Lock()
-	m.over = true
-	m.mu.Unlock()
+	m.lifecycle.End(0, true)
 	close(m.ended)
 }
 
@@ -92,11 +91,9 @@ func (m *machine) adoptState() {
 			m.steering.Unlock()
 			return // the next connection tries again
 		}
-		m.mu.Lock()
-		isHalfway := state == stateShutdown && m.restarting == nil && !m.stopping
-		m.paused = m.paused || state == statePaused
-		m.mu.Unlock()
+		isHalfway := state == stateShutdown && m.lifecycle.State().Phase == lifecycle.Running
 		if state == statePaused {
+			m.lifecycle.SetPaused(true)
 			m.endLeftCapture()
 		}
 		m.steering.Unlock()
@@ -117,10 +114,9 @@ func (m *machine) receive(e qmp.Event) {
 	case "RESET":
 		m.mu.Lock()
 		m.reason = ""
-		isOwn := m.restarting != nil
 		m.mu.Unlock()
 		m.login.resetAnswered()
-		if !isOwn {
+		if m.lifecycle.State().Phase == lifecycle.Running {
 			m.attempt.Notify("the machine restarts by itself")
 		}
 	case "STOP":
@@ -132,7 +128,7 @@ func (m *machine) receive(e qmp.Event) {
 func (m *machine) checkStandstill(state string) {
 	switch state {
 	case stateIOError:
-		m.setPaused(true)
+		m.lifecycle.SetPaused(true)
 		m.attempt.Notify("the machine is paused because the node has no disk space left; free some space and resume it")
 	case stateInternalError:
 		m.mu.Lock()

@@ -14,6 +14,7 @@ import (
 	"golang.org/x/crypto/ssh"
 
 	"switchyard/activities/executor"
+	"switchyard/activities/executor/lifecycle"
 )
 
 const (
@@ -99,7 +100,7 @@ func (m *machine) awaitLogin() {
 func (m *machine) awaitOneLogin(began time.Time, tell bool) {
 	isLate := false
 	for patience := firstBannerPatience; m.life.Err() == nil; sleep(m.life, loginPause) {
-		if m.isPaused() || m.isRestarting() {
+		if m.isPaused() || m.lifecycle.State().Phase == lifecycle.Restarting {
 			continue
 		}
 		client, err := m.logIn(m.life, patience)

@@ -9,6 +9,7 @@ import (
 
 	"switchyard/activities/executor"
 	"switchyard/activities/executor/guest"
+	"switchyard/activities/executor/lifecycle"
 )
 
 // machine is the virtual machine of an attempt, from its start or its adoption by this worker to its end.
@@ -43,19 +44,15 @@ type machine struct {
 	// isAdopted reports whether an earlier worker started the machine.
 	isAdopted bool
 
+	lifecycle lifecycle.Lifecycle
+
 	mu sync.Mutex
-	// over means that the machine has ended, stopping that it is being stopped, and left that it is left to a later
-	// worker.
-	over, stopping, left bool
-	paused               bool
 	// killed reports whether this process has ended the machine by force.
 	killed bool
 	// isBroken reports whether that was because QEMU could not continue.
 	isBroken bool
 	// reason is the reason of the latest SHUTDOWN event, or "".
 	reason string
-	// restarting is the restart in progress, or nil.
-	restarting *restart
 }
 
 // newMachine returns the machine of an attempt whose files are in folder f.
@@ -96,7 +93,7 @@ func (m *machine) close() error {
 			delete(m.e.running, m.attempt.ID)
 		}
 	}()
-	if m.isLeft() {
+	if m.lifecycle.State().IsLeft() {
 		return nil
 	}
 	return destroy(m.folder, m.record)
@@ -124,29 +121,7 @@ func destroy(f folder, r record) error {
 }
 
 // isEnding reports whether the machine has ended or is being stopped.
-func (m *machine) isEnding() bool {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.over || m.stopping
-}
-
-// isLeft reports whether the machine is left to a later worker.
-func (m *machine) isLeft() bool {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.left
-}
+func (m *machine) isEnding() bool { return m.lifecycle.State().IsEnding() }
 
 // isPaused reports whether the machine is suspended.
-func (m *machine) isPaused() bool {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.paused
-}
-
-// isRestarting reports whether a restart is under way.
-func (m *machine) isRestarting() bool {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.restarting != nil
-}
+func (m *machine) isPaused() bool { return m.lifecycle.State().Paused }

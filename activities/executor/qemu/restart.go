@@ -7,18 +7,11 @@ import (
 	"time"
 
 	"switchyard/activities/executor"
+	"switchyard/activities/executor/lifecycle"
 )
 
 // statePoll is how often the state of a restarting machine is polled.
 const statePoll = 100 * time.Millisecond
-
-// restart is a restart in progress.
-type restart struct {
-	cancel context.CancelFunc
-	// done is closed when the restart has ended; err is set before that.
-	done chan struct{}
-	err  error
-}
 
 // Restart shuts a machine down, by force after the grace period, and boots it again with its disk. QEMU itself
 // continues.
@@ -31,51 +24,23 @@ func (e *Executor) Restart(ctx context.Context, id string) error {
 	if err != nil {
 		return err
 	}
-	select {
-	case <-s.done:
-		return s.err
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
+	return s.Await(ctx)
 }
 
 // beginRestart begins a restart, or returns the one in progress.
-func (m *machine) beginRestart() (*restart, error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	switch {
-	case m.over || m.stopping:
-		return nil, executor.ErrNotRunning
-	case m.restarting != nil:
-		return m.restarting, nil
-	}
-	ctx, cancel := context.WithCancel(m.life)
-	s := &restart{cancel: cancel, done: make(chan struct{})}
-	m.restarting = s
-	m.calls.Go(func() {
-		defer cancel()
-		m.steering.Lock()
-		err := m.restart(ctx)
-		m.steering.Unlock()
-		m.mu.Lock()
-		m.restarting = nil
-		if err != nil && (m.over || m.stopping) {
-			err = executor.ErrNotRunning
-		}
-		m.mu.Unlock()
-		s.err = err
-		close(s.done)
-	})
-	return s, nil
+func (m *machine) beginRestart() (*lifecycle.Restart, error) {
+	return m.lifecycle.BeginRestart(m.life, &m.calls, nil, m.restart)
 }
 
 // restart shuts the machine down without ending QEMU, and boots it again.
 func (m *machine) restart(ctx context.Context) error {
-	if m.isPaused() {
+	m.steering.Lock()
+	defer m.steering.Unlock()
+	if m.lifecycle.State().Paused {
 		if err := m.monitor.execute(ctx, "cont", nil, nil); err != nil {
 			return fmt.Errorf("restart the machine: %w", err)
 		}
-		m.setPaused(false)
+		m.lifecycle.SetPaused(false)
 	}
 	if err := m.monitor.setShutdownAction(ctx, "pause"); err != nil {
 		return fmt.Errorf("restart the machine: %w", err)

@@ -23,8 +23,8 @@ func (e *Executor) steer(ctx context.Context, id, command string, paused bool) e
 	}
 	m.steering.Lock()
 	defer m.steering.Unlock()
-	if m.isEnding() {
-		return executor.ErrNotRunning
+	if err := m.lifecycle.BeginSteer(false); err != nil {
+		return err
 	}
 	// QEMU carries the command out even if ctx is cancelled meanwhile.
 	if err := m.monitor.execute(context.WithoutCancel(ctx), command, nil, nil); err != nil {
@@ -33,14 +33,7 @@ func (e *Executor) steer(ctx context.Context, id, command string, paused bool) e
 		}
 		return fmt.Errorf("%s the virtual machine: %w", map[bool]string{true: "pause", false: "resume"}[paused], err)
 	}
-	m.setPaused(paused)
+	m.lifecycle.SetPaused(paused)
 	m.removeCaptureMark() // a capture that could not resume the machine has left one
 	return nil
-}
-
-// setPaused records whether the machine is suspended.
-func (m *machine) setPaused(paused bool) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.paused = paused
 }

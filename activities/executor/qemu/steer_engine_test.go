@@ -98,8 +98,8 @@ func TestMachinesAreRestarted(t *testing.T) {
 			if err := errors.Join(err, secondErr); err != nil || first != second {
 				t.Fatalf("two requests begin two restarts, error %v", err)
 			}
-			if <-first.done; first.err != nil {
-				t.Fatal(first.err)
+			if err := first.Await(t.Context()); err != nil {
+				t.Fatal(err)
 			}
 			r.prints(t, r.out, "boots\n", 3)
 			r.awaitTicks(t)

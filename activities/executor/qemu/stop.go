@@ -16,18 +16,13 @@ const (
 
 // stop asks the machine to shut down, and ends it by force when the grace period is over.
 func (m *machine) stop() {
-	m.mu.Lock()
-	if m.over {
-		m.mu.Unlock()
+	_, restart, ok := m.lifecycle.BeginStop()
+	if !ok {
 		return
 	}
-	m.stopping = true
-	restart := m.restarting
-	m.mu.Unlock()
 	m.beginStop()
 	if restart != nil {
-		restart.cancel()
-		<-restart.done
+		restart.Finish(0)
 	}
 	m.steering.Lock()
 	defer m.steering.Unlock()
@@ -79,17 +74,13 @@ func (m *machine) kill() {
 // handOver leaves the machine to a later worker. A capture resumes the machine before that; a restart is completed by the
 // later worker.
 func (m *machine) handOver() {
-	m.mu.Lock()
-	if m.over {
-		m.mu.Unlock()
+	restart, ok := m.lifecycle.Leave()
+	if !ok {
 		return
 	}
-	m.stopping, m.left = true, true
-	restart := m.restarting
-	m.mu.Unlock()
 	m.beginStop()
 	if restart != nil {
-		restart.cancel()
+		restart.Finish(0)
 	}
 	m.steering.Lock()
 	defer m.steering.Unlock()
