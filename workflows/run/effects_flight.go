@@ -67,7 +67,9 @@ func (r *run) carryOutFlight(effects []flight.Effect) {
 			r.execute(e.Unit, req)
 		case flight.Cancel:
 			r.outbox.charge(commandCharge)
-			r.cancels[e.Unit]()
+			if cancel := r.cancels[e.Unit]; cancel != nil { // none yet for an attempt that was away before this execution
+				cancel()
+			}
 		case flight.Find:
 			r.find(e.Unit)
 		case flight.Detach:

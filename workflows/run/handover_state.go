@@ -148,7 +148,7 @@ func (ho *handover) restoreCore(runState *historyv1.RunState, tasks map[string]*
 func (ho *handover) newFlight() {
 	ho.records = flight.NewRecords(ho.in.GetOptions())
 	ho.flight = flight.New(flight.Config{
-		Input: ho.in, Run: ho.id, Chain: ho.chain, Self: ho.self, First: ho.first, Original: ho.original,
+		Input: ho.in, RunID: ho.id, Chain: ho.chain, Self: ho.self, First: ho.first, Original: ho.original,
 		Limits: ho.limits, HeartbeatTimeout: options.HeartbeatTimeout,
 	}, ho.core, ho.records)
 }

@@ -166,7 +166,7 @@ func (s *State) Detach(round int) []Effect {
 		u.askedIn = round
 		req := requests[u.Node]
 		if req == nil {
-			req = &historyv1.DetachRequest{RunId: s.Run, Chain: s.Chain, Lease: durationpb.New(s.Limits.DetachedLease)}
+			req = &historyv1.DetachRequest{RunId: s.RunID, Chain: s.Chain, Lease: durationpb.New(s.Limits.DetachedLease)}
 			requests[u.Node], nodes = req, append(nodes, u.Node)
 		}
 		first := u.Members[0]

@@ -23,7 +23,7 @@ func (s *State) LookedUp(i int, a *historyv1.ConditionAnswer) []Effect {
 		s.do(LogUncached{i, a.GetError()})
 	}
 	cached := a.GetCached()
-	if s.Input.GetGeneration() > 0 && cached.GetRunId() == s.Config.Run {
+	if s.Input.GetGeneration() > 0 && cached.GetRunId() == s.RunID {
 		cached = nil // a rerun must not reuse its own earlier result
 	}
 	if cached == nil {

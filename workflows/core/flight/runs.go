@@ -166,7 +166,7 @@ func runFailure(id string, end *historyv1.RunEnd) dag.Ended {
 // stopRun cancels the run of a task.
 func (s *State) stopRun(u *Unit) {
 	u.Run.isCancelled = true
-	s.do(CancelRun{u, phrase.Because("with task "+s.core.Name(u.Lead)+" of run "+s.Config.Run, s.core.EndReason(u.Lead))})
+	s.do(CancelRun{u, phrase.Because("with task "+s.core.Name(u.Lead)+" of run "+s.RunID, s.core.EndReason(u.Lead))})
 }
 
 // restoreRun continues with the run that a task started in the previous execution.

@@ -16,9 +16,9 @@ import (
 
 // Config is what a State knows of its run.
 type Config struct {
-	Input      *historyv1.RunInput
-	Run, Chain string // ID of the run that the tasks belong to, and the chain under which they store their data
-	// Self is the ID of the workflow, which differs from Run in a partition, First the ID of its first execution, and Original
+	Input        *historyv1.RunInput
+	RunID, Chain string // ID of the run that the tasks belong to, and the chain under which they store their data
+	// Self is the ID of the workflow, which differs from RunID in a partition, First the ID of its first execution, and Original
 	// the ID with which this execution was started, before any reset.
 	Self, First, Original string
 	Limits                limits.Run

@@ -48,7 +48,7 @@ func prepare(t *testing.T, def *v1.Definition) *play {
 	}
 	core := dag.New(graph)
 	return &play{t: t, State: New(Config{
-		Input: &historyv1.RunInput{Definition: def}, Run: "run", Chain: "chain", Self: "run", First: "first", Original: "original",
+		Input: &historyv1.RunInput{Definition: def}, RunID: "run", Chain: "chain", Self: "run", First: "first", Original: "original",
 		Limits: limits.Run{}.WithDefaults(), HeartbeatTimeout: 15 * time.Second,
 	}, core, NewRecords(nil))}
 }
