@@ -2,7 +2,6 @@ package run
 
 import (
 	"errors"
-	"fmt"
 
 	"go.temporal.io/sdk/converter"
 	"go.temporal.io/sdk/temporal"
@@ -10,6 +9,7 @@ import (
 
 	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/core/command"
 	"switchyard/workflows/core/dag"
 	"switchyard/workflows/eventlog"
 	"switchyard/workflows/names"
@@ -21,16 +21,16 @@ import (
 type commands struct {
 	*execution
 
-	queue     []*command
+	queue     []*queued
 	refusal   error // the answer to commands once the loop no longer executes them; nil until then
 	cancelled bool
 	canceller string // who has cancelled the run, or "" if unknown
 	handlers  []updateHandler
 }
 
-// command is a change to the run that a person asks for. The main loop executes it between two rounds and then answers the
+// queued is a change to the run that a person asks for. The main loop executes it between two rounds and then answers the
 // caller.
-type command struct {
+type queued struct {
 	do   func() error
 	done bool
 	err  error
@@ -41,7 +41,7 @@ func (cs *commands) perform(ctx workflow.Context, do func() error) error {
 	if cs.refusal != nil {
 		return cs.refusal
 	}
-	c := &command{do: do}
+	c := &queued{do: do}
 	cs.queue = append(cs.queue, c)
 	if err := cs.awaitAnswer(ctx, func() bool { return c.done }); err != nil {
 		return err
@@ -97,40 +97,15 @@ func (cs *commands) obey() {
 
 var (
 	errNotBegun   = errors.New("the run has not begun; try again")
-	errJustEnded  = errors.New("the run has just ended; try again")
 	errContinuing = errors.New("the run is continuing as new; try again")
 )
 
-// target returns the task or instance that a command is for, or an error if the command makes no sense.
-func (cs *commands) target(name string, may func(int) error) (int, error) {
-	i, ok := cs.core.Index(name)
-	if !ok {
-		return 0, refuse(names.UnknownTaskError, fmt.Errorf("task %q: %w", name, dag.ErrUnknownTask))
+// checks returns what decides whether a command can be carried out now.
+func (cs *commands) checks() command.Checks {
+	return command.Checks{
+		Core: cs.core, Records: cs.records, Flight: cs.flight, FanOuts: cs.fanOuts, ShownState: cs.status.ShownState,
+		IsCancelled: cs.cancelled, Approval: cs.approval, SubmittedBy: cs.submittedBy,
 	}
-	if err := cs.mayChange(); err != nil {
-		return 0, err
-	}
-	err := may(i)
-	if _, typed := errors.AsType[*temporal.ApplicationError](err); err != nil && !typed {
-		err = refuse(names.TaskStateError, err)
-	}
-	if err != nil {
-		return 0, err
-	}
-	return i, nil
-}
-
-// mayChange returns why the run cannot be changed, or nil if it can.
-func (cs *commands) mayChange() error {
-	switch {
-	case cs.core.Over():
-		return refuse(names.RunEndedError, errJustEnded)
-	case cs.isCancelled():
-		return refuse(names.TaskStateError, errors.New("the run is being cancelled"))
-	case cs.core.Cancelled():
-		return refuse(names.TaskStateError, errors.New("the run is being ended"))
-	}
-	return nil
 }
 
 // awaitHandlers waits until every update has its answer.
@@ -141,6 +116,14 @@ func (cs *commands) awaitHandlers() {
 
 func refuse(kind string, err error) error {
 	return temporal.NewNonRetryableApplicationError(err.Error(), kind, nil)
+}
+
+// refusal returns the error of an update that is refused, or nil if it is not.
+func refusal(r *command.Refusal) error {
+	if r == nil {
+		return nil
+	}
+	return refuse(r.Kind, r)
 }
 
 // refuseSignals receives signals that look like decisions and logs them as refused. Decisions are updates only; a signal has no

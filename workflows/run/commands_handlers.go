@@ -7,6 +7,7 @@ import (
 
 	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/core/command"
 	"switchyard/workflows/names"
 )
 
@@ -32,25 +33,29 @@ func (cs *commands) handle() error {
 }
 
 // updateHandlers returns the handlers of all updates.
-func updateHandlers(cs *commands, ct *controls, de *decisions, ap *approvals, st *steering) []updateHandler {
+func updateHandlers(cs *commands, ct *controls, de *decisions, st *steering) []updateHandler {
+	type checks = command.Checks
 	return []updateHandler{
 		newUpdateHandler(ct.execution, names.RetryUpdate, "retry a dead letter", ct.mayRetry, ct.retry),
-		cs.newRunHandler(names.PauseUpdate, "pause the run, so that nothing new starts", ct.mayPause, ct.pause),
-		cs.newRunHandler(names.ResumeUpdate, "continue a paused run", ct.mayResume, ct.resume),
-		cs.newTaskHandler(names.HoldUpdate, "hold a task, so that it does not start", ct.mayHold, ct.hold),
-		cs.newTaskHandler(names.ReleaseUpdate, "release a held task", ct.mayUnhold, ct.unhold),
-		cs.newTaskHandler(names.CancelTaskUpdate, "cancel a task", ct.mayCancelTask, ct.cancelTask),
-		cs.newTaskHandler(names.KillTaskUpdate, "kill a task", ct.mayKill, ct.kill),
-		de.newDecisionHandler(names.ApproveUpdate, "approve a task", v1.ApprovalApproved, ap.mayApprove, ap.approve),
-		de.newDecisionHandler(names.RejectUpdate, "reject a task", v1.ApprovalRejected, ap.mayReject, ap.reject),
+		cs.newRunHandler(names.PauseUpdate, "pause the run, so that nothing new starts", checks.MayPause, ct.pause),
+		cs.newRunHandler(names.ResumeUpdate, "continue a paused run", checks.MayResume, ct.resume),
+		cs.newTaskHandler(names.HoldUpdate, "hold a task, so that it does not start", checks.MayHold, ct.hold),
+		cs.newTaskHandler(names.ReleaseUpdate, "release a held task", checks.MayRelease, ct.unhold),
+		cs.newTaskHandler(names.CancelTaskUpdate, "cancel a task", checks.MayCancel, ct.cancelTask),
+		cs.newTaskHandler(names.KillTaskUpdate, "kill a task", checks.MayKill, ct.kill),
+		de.newDecisionHandler(names.ApproveUpdate, "approve a task", v1.ApprovalApproved, checks.MayApprove),
+		de.newDecisionHandler(names.RejectUpdate, "reject a task", v1.ApprovalRejected, checks.MayReject),
 		de.newRunDecisionHandler(names.ApproveRunUpdate, "approve the run, so that it starts", v1.ApprovalApproved),
 		de.newRunDecisionHandler(names.RejectRunUpdate, "reject the run", v1.ApprovalRejected),
-		st.newSteeringHandler(names.PauseTaskUpdate, "suspend a running task", actionPause, st.mayPauseTask, st.taskPaused),
-		st.newSteeringHandler(names.ResumeTaskUpdate, "resume a suspended task", actionResume, st.mayResumeTask, st.taskResumed),
-		st.newSteeringHandler(names.StopTaskUpdate, "stop a task that runs until it is stopped", actionStop, st.mayStop, st.taskStopped),
-		st.newSteeringHandler(names.RestartTaskUpdate, "restart the machine of a task", actionRestart, st.mayRestart, st.taskRestarted),
+		st.newSteeringHandler(names.PauseTaskUpdate, "suspend a running task", actionPause, checks.MaySuspend, st.taskPaused),
+		st.newSteeringHandler(names.ResumeTaskUpdate, "resume a suspended task", actionResume, checks.MayContinue, st.taskResumed),
+		st.newSteeringHandler(names.StopTaskUpdate, "stop a task that runs until it is stopped", actionStop, checks.MayStop, st.taskStopped),
+		st.newSteeringHandler(names.RestartTaskUpdate, "restart the machine of a task", actionRestart, checks.MayRestart, st.taskRestarted),
 	}
 }
+
+// mayTask checks a command for a task.
+type mayTask = func(command.Checks, int, *historyv1.TaskCommand) *command.Refusal
 
 // newUpdateHandler returns an update handler for one command type. Before the run has begun it accepts every command, because
 // the command is validated again when it is executed. When the execution is about to have received as many updates as Temporal
@@ -90,35 +95,36 @@ func (x *execution) hasCarriedOut(ctx workflow.Context) bool {
 }
 
 // newRunHandler returns the handler of a command for the run itself.
-func (cs *commands) newRunHandler(name, description string, may func(*historyv1.RunCommand) error, do func(*historyv1.RunCommand)) updateHandler {
-	return newUpdateHandler(cs.execution, name, description, may, func(ctx workflow.Context, c *historyv1.RunCommand) error {
+func (cs *commands) newRunHandler(name, description string, may func(command.Checks, *historyv1.RunCommand) *command.Refusal, do func(*historyv1.RunCommand)) updateHandler {
+	validate := func(c *historyv1.RunCommand) error { return refusal(may(cs.checks(), c)) }
+	return newUpdateHandler(cs.execution, name, description, validate, func(ctx workflow.Context, c *historyv1.RunCommand) error {
 		return cs.perform(ctx, func() error {
-			if err := may(c); err != nil {
-				return err
-			}
-			do(c)
-			return nil
-		})
-	})
-}
-
-// newTaskHandler returns the handler of a command for a task or an instance, which do receives as an index.
-func (cs *commands) newTaskHandler(name, description string, may func(int) error, do func(int, *historyv1.TaskCommand)) updateHandler {
-	return newUpdateHandler(cs.execution, name, description, cs.validateTarget(may), func(ctx workflow.Context, c *historyv1.TaskCommand) error {
-		return cs.perform(ctx, func() error {
-			i, err := cs.target(c.GetTask(), may)
+			err := validate(c)
 			if err == nil {
-				do(i, c)
+				do(c)
 			}
 			return err
 		})
 	})
 }
 
+// newTaskHandler returns the handler of a command for a task or an instance, which do receives as an index.
+func (cs *commands) newTaskHandler(name, description string, may mayTask, do func(int, *historyv1.TaskCommand)) updateHandler {
+	return newUpdateHandler(cs.execution, name, description, cs.validateTarget(may), func(ctx workflow.Context, c *historyv1.TaskCommand) error {
+		return cs.perform(ctx, func() error {
+			i, refused := cs.checks().Target(c, may)
+			if refused == nil {
+				do(i, c)
+			}
+			return refusal(refused)
+		})
+	})
+}
+
 // validateTarget returns a validator of task commands that applies may to the target.
-func (cs *commands) validateTarget(may func(int) error) func(*historyv1.TaskCommand) error {
+func (cs *commands) validateTarget(may mayTask) func(*historyv1.TaskCommand) error {
 	return func(c *historyv1.TaskCommand) error {
-		_, err := cs.target(c.GetTask(), may)
-		return err
+		_, refused := cs.checks().Target(c, may)
+		return refusal(refused)
 	}
 }

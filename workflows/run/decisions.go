@@ -7,6 +7,8 @@ import (
 	"go.temporal.io/sdk/workflow"
 
 	historyv1 "switchyard/proto/switchyard/history/v1"
+	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/core/command"
 	"switchyard/workflows/names"
 	"switchyard/workflows/options"
 )
@@ -23,8 +25,7 @@ type (
 		perform(ctx workflow.Context, do func() error) error
 		awaitBegin(ctx workflow.Context) error
 		refused() error
-		target(name string, may func(int) error) (int, error)
-		mayChange() error
+		checks() command.Checks
 		logRefused(task, verdict string, claimed, why string)
 	}
 )
@@ -74,13 +75,10 @@ func (de *decisions) misdirected(d *historyv1.Decision, task, verdict string) st
 }
 
 // newDecisionHandler returns the update handler for a decision about a task.
-func (de *decisions) newDecisionHandler(name, description, verdict string, may func(int, *historyv1.TaskCommand) error, do func(int, *historyv1.TaskCommand)) updateHandler {
-	target := func(c *historyv1.TaskCommand) (int, error) {
-		return de.commands.target(c.GetTask(), func(i int) error { return may(i, c) })
-	}
+func (de *decisions) newDecisionHandler(name, description, verdict string, may mayTask) updateHandler {
 	validate := func(c *historyv1.TaskCommand) error {
-		_, err := target(decided(c))
-		return err
+		_, refused := de.commands.checks().Target(decided(c), may)
+		return refusal(refused)
 	}
 	return newUpdateHandler(de.execution, name, description, validate, func(ctx workflow.Context, c *historyv1.TaskCommand) error {
 		if err := de.signed(ctx, c.GetDecision(), c.GetTask(), verdict, c.GetBy()); err != nil {
@@ -88,11 +86,15 @@ func (de *decisions) newDecisionHandler(name, description, verdict string, may f
 		}
 		return de.commands.perform(ctx, func() error {
 			c := decided(c)
-			i, err := target(c)
-			if err == nil {
-				do(i, c)
+			i, refused := de.commands.checks().Target(c, may)
+			switch {
+			case refused != nil:
+			case verdict == v1.ApprovalApproved:
+				de.fly(de.flight.Approve(i, c, de.now()))
+			default:
+				de.fly(de.flight.Reject(i, c, de.now()))
 			}
-			return err
+			return refusal(refused)
 		})
 	})
 }

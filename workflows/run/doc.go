@@ -21,7 +21,7 @@
 //	large fan-outs    effects_fanout.go (the effects of workflows/core/fanout, in a run and in its partitions)
 //	child workflows   children
 //	expressions       evaluator, ancestry (what they see of other tasks)
-//	people            commands, controls, decisions, approvals, steering
+//	people            commands, controls, decisions, steering (workflows/core/command checks what is asked)
 //	what others see   view
 //	the workflow      history, handover (from one execution to the next), outbox (commands to Temporal), storeCalls
 //
@@ -49,8 +49,8 @@
 // is running. During its last steps before continue-as-new the run refuses updates, and the client sends them again. The next
 // execution knows the newest updates that were carried out: one that is sent again, because its answer was lost, changes nothing.
 //
-// It may import proto, workflows/core/flight, workflows/core/fanout, workflows/core/dag, workflows/definition, workflows/eventlog, workflows/limits,
-// workflows/names, workflows/options, workflows/pending, workflows/phrase, workflows/status, workflows/structs and
+// It may import proto, workflows/core/flight, workflows/core/fanout, workflows/core/command, workflows/core/dag,
+// workflows/definition, workflows/eventlog, workflows/limits, workflows/names, workflows/options, workflows/pending, workflows/phrase, workflows/status, workflows/structs and
 // workflows/visibility, and of Temporal only go.temporal.io/sdk/workflow, temporal and converter, and go.temporal.io/api/enums.
 // Activities are called by the names in workflows/names.
 package run

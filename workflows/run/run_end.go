@@ -7,6 +7,7 @@ import (
 
 	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/core/command"
 	"switchyard/workflows/core/dag"
 	"switchyard/workflows/eventlog"
 	"switchyard/workflows/names"
@@ -45,7 +46,7 @@ func (r *run) finish(end *dag.End) (*historyv1.StatusResponse, error) {
 	r.flight.FreeSlot()
 	r.sendLockRequests()
 	r.outbox.charge(2 * maxResultBytes)
-	r.commands.refuseAll(names.RunEndedError, errJustEnded)
+	r.commands.refuseAll(names.RunEndedError, command.ErrJustEnded)
 	switch end.State {
 	case v1.RunCompleted:
 		return kept, nil

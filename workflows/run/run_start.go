@@ -10,6 +10,7 @@ import (
 
 	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/core/command"
 	"switchyard/workflows/core/dag"
 	"switchyard/workflows/definition"
 	"switchyard/workflows/eventlog"
@@ -100,7 +101,7 @@ func (r *run) requestApproval() {
 // failStart ends a run that cannot begin. It returns the error of the workflow.
 func (r *run) failStart(kind string, err error) error {
 	r.view.endAttributes(v1.RunFailed, err.Error())
-	r.commands.refuseAll(names.RunEndedError, errJustEnded)
+	r.commands.refuseAll(names.RunEndedError, command.ErrJustEnded)
 	return temporal.NewNonRetryableApplicationError(err.Error(), kind, err)
 }
 

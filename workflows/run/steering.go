@@ -10,7 +10,7 @@ import (
 
 	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
-	"switchyard/workflows/core/dag"
+	"switchyard/workflows/core/command"
 	"switchyard/workflows/core/flight"
 	"switchyard/workflows/names"
 	"switchyard/workflows/options"
@@ -40,8 +40,8 @@ type (
 	steeringCommands interface {
 		perform(ctx workflow.Context, do func() error) error
 		awaitAnswer(ctx workflow.Context, isDone func() bool) error
-		target(name string, may func(int) error) (int, error)
-		validateTarget(may func(int) error) func(*historyv1.TaskCommand) error
+		checks() command.Checks
+		validateTarget(may mayTask) func(*historyv1.TaskCommand) error
 	}
 	steeringOutbox interface {
 		watch(future workflow.Future, onReady func(workflow.Future))
@@ -51,7 +51,7 @@ type (
 
 // newSteeringHandler returns the handler of a command for a task's running attempt. The attempt's node performs the action,
 // then did is called.
-func (st *steering) newSteeringHandler(name, description, action string, may func(int) error, did func(int, *historyv1.TaskCommand)) updateHandler {
+func (st *steering) newSteeringHandler(name, description, action string, may mayTask, did func(int, *historyv1.TaskCommand)) updateHandler {
 	validate := func(c *historyv1.TaskCommand) error {
 		if st.requests >= st.limits.NodeRequests {
 			return refuse(names.TaskStateError, fmt.Errorf("%d requests to nodes of this run have no answer yet; try again", st.requests))
@@ -63,9 +63,9 @@ func (st *steering) newSteeringHandler(name, description, action string, may fun
 		defer func() { st.requests-- }()
 		var s *steerRequest
 		err := st.commands.perform(ctx, func() error {
-			i, err := st.commands.target(c.GetTask(), may)
+			i, refused := st.commands.checks().Target(c, may)
 			switch att := st.flight.AttemptOf(i); {
-			case err != nil:
+			case refused != nil:
 			case att.Phase == flight.Away: // it can only be stopped
 				did(i, c)
 				st.fly(st.flight.StopAway(att))
@@ -73,7 +73,7 @@ func (st *steering) newSteeringHandler(name, description, action string, may fun
 			default:
 				s = st.steer(i, action, func() { did(i, c) })
 			}
-			return err
+			return refusal(refused)
 		})
 		if err != nil {
 			return err
@@ -136,62 +136,6 @@ func steerFailure(name, node, action string, err error) error {
 	return fmt.Errorf("node %s did not answer in time; it may yet %s task %s", node, action, name)
 }
 
-// mayPauseTask returns why task i cannot be suspended, or nil if it can.
-func (st *steering) mayPauseTask(i int) error {
-	if err := st.maySteer(i); err != nil {
-		return err
-	}
-	if st.records.Of(i).Suspended != "" {
-		return fmt.Errorf("task %s is already paused", st.core.Name(i))
-	}
-	return nil
-}
-
-// mayResumeTask returns why task i cannot be resumed, or nil if it can.
-func (st *steering) mayResumeTask(i int) error {
-	if att := st.flight.AttemptOf(i); st.records.Of(i).Suspended == "" && (att == nil || !att.IsUnsure()) {
-		if st.flight.ApprovalOf(i) != nil {
-			return fmt.Errorf("task %s waits for approval; approve or reject it instead of resuming it", st.core.Name(i))
-		}
-		return fmt.Errorf("task %s is %s; it is not paused by a person", st.core.Name(i), st.status.ShownState(i))
-	}
-	return st.maySteer(i)
-}
-
-// maySteer returns why the node of task i cannot be asked for anything, or nil if it can.
-func (st *steering) maySteer(i int) error {
-	name, rec, att := st.core.Name(i), st.core.Task(i), st.flight.AttemptOf(i)
-	childRun := st.flight.RunOf(i)
-	_, instances := st.core.Instances(i)
-	switch {
-	case v1.IsTaskTerminal(rec.State):
-		return fmt.Errorf("task %s is %s; it has ended", name, rec.State)
-	case rec.PendingEnd:
-		return fmt.Errorf("task %s is being %s", name, endingWord(rec.Failure))
-	case st.flight.ApprovalOf(i) != nil:
-		return fmt.Errorf("task %s waits for approval and is not running", name)
-	case childRun != nil:
-		return fmt.Errorf("task %s is a run of its own: pause or resume run %s", name, childRun.ID)
-	case instances > 0 || st.fanOuts.IsPartitioned(i):
-		return fmt.Errorf("task %s is fanned out: name one of its instances, such as %s", name, names.InstanceName(name, 0))
-	case att == nil:
-		return fmt.Errorf("task %s is not running (%s): hold it with `switchyard runs hold`", name, st.status.ShownState(i))
-	case att.Phase == flight.Away:
-		return fmt.Errorf("task %s is lost until node %s is back; it can be stopped, cancelled or killed now", name, att.Node)
-	case att.IsSteered():
-		return fmt.Errorf("another request about task %s is under way; try again", name)
-	}
-	return nil
-}
-
-// endingWord returns the verb form for how a task is being ended.
-func endingWord(f dag.Failure) string {
-	if f.State == v1.TaskFailed { // its deadline has passed
-		return "ended"
-	}
-	return f.State
-}
-
 func (st *steering) taskPaused(i int, c *historyv1.TaskCommand) {
 	st.fly(st.flight.Suspend(i, cmp.Or(phrase.Because(phrase.By("", c.GetBy()), c.GetReason()), "by a person")))
 	st.logTask(i, v1.EventPaused, c)
@@ -200,4 +144,13 @@ func (st *steering) taskPaused(i int, c *historyv1.TaskCommand) {
 func (st *steering) taskResumed(i int, c *historyv1.TaskCommand) {
 	st.fly(st.flight.Suspend(i, ""))
 	st.logTask(i, v1.EventResumed, c)
+}
+
+// taskStopped records who has stopped task i.
+func (st *steering) taskStopped(i int, c *historyv1.TaskCommand) {
+	st.status.SetSteeredBy(i, c.GetBy())
+}
+
+func (st *steering) taskRestarted(i int, c *historyv1.TaskCommand) {
+	st.logTask(i, v1.EventRestarted, c)
 }

@@ -32,7 +32,6 @@ func newRun(root workflow.Context, received *historyv1.RunInput, limits limits.R
 		e  = &evaluator{execution: x}
 		ex = &expander{execution: x, unexpanded: map[int]bool{}}
 		ab = &abandoned{execution: x}
-		ap = &approvals{execution: x}
 		cw = &children{execution: x, open: map[string]*childWorkflow{}, awaited: map[string]*awaited{}}
 		h  = &history{execution: x, bound: limits.Hard()}
 		rq = &requests{execution: x, ancestors: map[int]storedAncestors{}}
@@ -54,7 +53,7 @@ func newRun(root workflow.Context, received *historyv1.RunInput, limits limits.R
 	an.store = s
 	ho.store, ho.view = s, v
 
-	cs.handlers = updateHandlers(cs, ct, de, ap, st)
+	cs.handlers = updateHandlers(cs, ct, de, st)
 	ho.carriers = []carrier{ab, cs}
 
 	r := &run{
