@@ -131,7 +131,7 @@ func (rq *requests) ancestorsVersion(task int) uint64 {
 	h := fnv.New64a()
 	for _, i := range rq.graph.Ancestors(task) {
 		rec := rq.core.Task(i)
-		h.Write([]byte(fmt.Sprintln(i, rec.Claim, rec.State)))
+		h.Write([]byte(fmt.Sprintln(i, rec.Claim, rec.State, rq.records.Of(i).Reopenings)))
 	}
 	return h.Sum64()
 }

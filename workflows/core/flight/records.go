@@ -33,6 +33,8 @@ type Record struct {
 	CacheKey  string           // key under which its result will be cached
 	Uncached  string           // why its result will not be cached although its definition has a cache
 	Items     *historyv1.Items // evaluated list of a foreach; nil if the definition holds the list
+	// Reopenings is how often it has begun anew after its end, in this execution.
+	Reopenings int32
 	// FanOut is what other tasks see of its instances, or nil until it has ended and the first of them asks.
 	FanOut *historyv1.FanOutView
 
@@ -141,6 +143,7 @@ func (rs *Records) Changed(i int, rec dag.Record, isRemote, isGroup bool) {
 	if hasEnded {
 		return
 	}
+	r.Reopenings++
 	if isRemote {
 		r.Requeues++
 	}
