@@ -32,6 +32,13 @@ type capturing struct {
 	block   chan<- context.Context // if not nil, a capture sends its context there and blocks until that ends
 }
 
+// Capabilities adds those of a capturer to those of its executor.
+func (e *capturing) Capabilities() executor.Capabilities {
+	c := e.Executor.Capabilities()
+	c.Capture = e
+	return c
+}
+
 func (e *capturing) Capture(ctx context.Context, id string, to io.Writer) (executor.Captured, error) {
 	if !strings.Contains(id, "desk") {
 		return executor.Captured{}, &executor.Refusal{Text: "it is another"}
