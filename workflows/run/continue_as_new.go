@@ -25,7 +25,7 @@ func (r *run) continueAsNew() error {
 	if r.fly(effects); left || r.flight.OwesReleases() {
 		return nil
 	}
-	if r.view.flushEvents() != nil || r.isOvertaken() {
+	if r.flushEvents() != nil || r.isOvertaken() {
 		return nil
 	}
 	next, err := r.handover.nextInput()
@@ -55,7 +55,7 @@ func (r *run) continueAsNew() error {
 	// loop.
 	r.commands.refuse(names.RunContinuingError, errContinuing)
 	r.store.setProblem("")
-	r.view.showAttributes()
+	r.showAttributes()
 	r.outbox.charge(2 * maxStateBytes)
 	r.commands.awaitHandlers()
 	if r.isOvertaken() {

@@ -22,7 +22,7 @@
 //	child workflows   children
 //	expressions       evaluator, ancestry (what they see of other tasks)
 //	people            commands, controls, decisions, steering (workflows/core/command checks what is asked)
-//	what others see   view
+//	what others see   search_attributes.go, events.go, queries.go
 //	the workflow      history, handover (from one execution to the next), outbox (commands to Temporal), storeCalls
 //
 // Each component embeds the execution, which holds what all of them read: the input, the core, the status, the log. Through its

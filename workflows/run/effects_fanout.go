@@ -62,7 +62,7 @@ func (r *run) carryOutFanOut(effects []fanout.Effect) {
 		case fanout.ShowWait:
 			r.status.SetWaitReason(e.Task, e.Text)
 		case fanout.ShowNode:
-			r.view.addNode(e.Node)
+			r.wanted.AddNode(e.Node)
 		case fanout.ShowContext:
 			r.status.SetContext(e.Context)
 		}
@@ -195,7 +195,7 @@ func (r *run) receiveAnswers() {
 
 // partitionFacts returns what a report of this partition tells.
 func (r *run) partitionFacts() fanout.Facts {
-	return fanout.Facts{Counts: r.status.ShownCounts(0), DurationEstimate: r.flight.DurationEstimate(0), Nodes: r.view.usedNodes()}
+	return fanout.Facts{Counts: r.status.ShownCounts(0), DurationEstimate: r.flight.DurationEstimate(0), Nodes: r.wanted.Nodes}
 }
 
 // report sends the run the state of this partition if it has changed.

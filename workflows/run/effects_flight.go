@@ -89,7 +89,7 @@ func (r *run) carryOutFlight(effects []flight.Effect) {
 func (r *run) showFlight(effect flight.Effect) {
 	switch e := effect.(type) {
 	case flight.UseNode:
-		r.view.addNode(e.Node)
+		r.wanted.AddNode(e.Node)
 	case flight.ShowPlace:
 		var there []eventlog.Fact
 		if e.Assignment != nil {
@@ -141,7 +141,7 @@ func (r *run) showSlot(holders []string) {
 		return
 	}
 	r.status.SetSlotWait(phrase.SlotWait(r.in.GetDefinition().GetConcurrency().GetMaxRuns(), holders))
-	r.view.setState(v1.RunPending)
+	r.setState(v1.RunPending)
 	r.log.Add(r.now(), v1.EventQueued, eventlog.WholeRun, "", 0, 0, "waits for "+strings.Join(holders, ", "), eventlog.KeyWaitsFor.Of(holders))
 }
 

@@ -172,3 +172,28 @@ func (x *execution) logTask(i int, event string, c *historyv1.TaskCommand) {
 	x.log.Add(x.now(), event, i, "", rec.Attempt, rec.Claim, phrase.Because(phrase.By("", c.GetBy()), c.GetReason()),
 		eventlog.CommandFacts(c.GetBy(), c.GetReason())...)
 }
+
+// openState returns the state of the run while it is open. A run that waits for its run slot is pending.
+func (x *execution) openState() string {
+	switch {
+	case x.awaitsApproval():
+		return v1.RunPendingApproval
+	case x.flight.IsPaused():
+		return v1.RunPaused
+	case x.awaitsSlot:
+		return v1.RunPending
+	case x.flight.Approvals() > 0 && x.underWay() == x.flight.Approvals():
+		return v1.RunPendingApproval
+	}
+	return v1.RunRunning
+}
+
+// underWay returns the number of tasks and instances that wait for a node or have one.
+func (x *execution) underWay() int {
+	return x.core.Count(v1.TaskQueued) + x.core.Count(v1.TaskAssigned) + x.core.Count(v1.TaskRunning) - x.core.RunningGroups()
+}
+
+// countDeadLetters returns the number of dead letters of the run, including those of its partitions.
+func (x *execution) countDeadLetters() int {
+	return x.core.Count(v1.TaskDeadLetter) + x.fanOuts.CountDeadLetters()
+}

@@ -16,17 +16,9 @@ import (
 type handover struct {
 	*execution
 	store mustCaller
-	view  handoverView
 
 	carriers []carrier
 }
-
-// The handover uses these parts of other components.
-type (
-	handoverView interface {
-		openState() string
-	}
-)
 
 // A carrier has state that outlives an execution.
 type carrier interface {

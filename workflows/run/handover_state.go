@@ -74,7 +74,7 @@ func (ho *handover) restore(runState *historyv1.RunState) error {
 	for _, carrier := range ho.carriers {
 		carrier.restore(runState)
 	}
-	state := ho.view.openState()
+	state := ho.openState()
 	if runState.GetWaiting() && state == v1.RunRunning {
 		state = v1.RunPending
 	}

@@ -11,6 +11,7 @@ import (
 	"switchyard/workflows/core/flight"
 	"switchyard/workflows/limits"
 	"switchyard/workflows/names"
+	"switchyard/workflows/visibility"
 )
 
 // run is one execution of the workflow Run. Only the workflow's main coroutine accesses it, and handlers between its steps.
@@ -20,7 +21,6 @@ type run struct {
 	outbox    *outbox
 	store     *storeCalls
 	commands  *commands
-	view      *view
 	history   *history
 	handover  *handover
 	controls  *controls
@@ -37,6 +37,9 @@ type run struct {
 	partitions map[int]*childWorkflow               // children of partitions, by number
 
 	uncached []flight.End // ends whose results are to be cached
+
+	// shown are the search attributes that visibility has, and wanted those that it should have. A partition has none.
+	shown, wanted visibility.Attributes
 }
 
 // Runner is the workflow Run with its limits. The limits are part of the workflow code: a Runner with other limits cannot
@@ -49,7 +52,7 @@ type Runner struct {
 // failed tasks ends with an application error and a cancelled run with a cancellation; both carry the status as their detail.
 func (runner Runner) Run(ctx workflow.Context, in *historyv1.RunInput) (*historyv1.StatusResponse, error) {
 	r := newRun(ctx, in, runner.Limits.WithDefaults())
-	if err := r.view.handleQueries(); err != nil {
+	if err := r.handleQueries(); err != nil {
 		return nil, err
 	}
 	if err := r.commands.handle(); err != nil { // before anything else, so that no update is rejected while the run begins
@@ -59,7 +62,7 @@ func (runner Runner) Run(ctx workflow.Context, in *historyv1.RunInput) (*history
 		return nil, r.beginStored()
 	}
 	err := r.readInput()
-	r.view.readAttributes()
+	r.readAttributes()
 	if err != nil {
 		return nil, r.failStart("bad_definition", err)
 	}
@@ -84,7 +87,7 @@ func (runner Runner) Run(ctx workflow.Context, in *historyv1.RunInput) (*history
 		case r.history.isDetaching() && r.canReattachChildren():
 			r.fly(r.flight.Detach(r.history.detachRound()))
 		}
-		r.view.saveEvents()
+		r.saveEvents()
 		decisions = r.core.Apply(r.next()...)
 	}
 }
@@ -200,7 +203,7 @@ func (r *run) apply(d dag.Decisions) {
 	r.dispatch()
 	r.place()
 	r.report()
-	r.view.showState()
+	r.showState()
 }
 
 // stop ends tasks, unless their ends are on the way.

@@ -33,15 +33,15 @@ func (r *run) finish(end *dag.End) (*historyv1.StatusResponse, error) {
 		final.EventSlices++
 	}
 	r.status.AddCheckpoints(final)
-	if err := r.store.mustNow("save its status", names.SaveStatusActivity, nil, final, r.view.unstoredEvents()); err != nil {
+	if err := r.store.mustNow("save its status", names.SaveStatusActivity, nil, final, r.unstoredEvents()); err != nil {
 		workflow.GetLogger(r.ctx).Error("could not store the final status", "error", err)
 	}
 	final.Checkpoints = nil // the next generation reads them from the store
 	kept := workflowResult(final, r.isChild())
 	kept.FinalReason = end.Final
 	r.status.End(end, now) // only after it is stored: until then the run is open
-	r.view.showDeadLetters()
-	r.view.endAttributes(end.State, end.Error)
+	r.wanted.DeadLetters = r.countDeadLetters()
+	r.endAttributes(end.State, end.Error)
 	r.lastReport()
 	r.flight.FreeSlot()
 	r.sendLockRequests()

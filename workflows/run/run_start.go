@@ -30,7 +30,7 @@ func (r *run) start() (dag.Decisions, error) {
 	waited := r.awaitsApproval()
 	early, over, err := r.awaitStart(nil, func() bool { return !r.awaitsApproval() })
 	if waited && !over && err == nil {
-		r.view.showState()
+		r.showState()
 	}
 	if !over && err == nil && r.flight.AskSlot() {
 		early, over, err = r.awaitStart(early, r.flight.HasSlot)
@@ -56,7 +56,7 @@ func (r *run) awaitStart(early []dag.Event, may func() bool) (_ []dag.Event, ove
 			return early, true, nil
 		}
 		if !may() {
-			r.view.showState() // a person may have paused or resumed the run
+			r.showState() // a person may have paused or resumed the run
 		}
 		if isFull() && !may() {
 			if err := r.continueAsNew(); err != nil {
@@ -94,13 +94,13 @@ func (r *run) requestApproval() {
 		return
 	}
 	r.setApproval(&v1.RunApproval{State: v1.ApprovalPending, DefinitionVersion: version})
-	r.view.showState()
+	r.showState()
 	r.log.Add(r.now(), v1.EventPaused, eventlog.WholeRun, "", 0, 0, "waits for the approval of an operator", eventlog.KeyReason.Of(v1.ReasonApproval))
 }
 
 // failStart ends a run that cannot begin. It returns the error of the workflow.
 func (r *run) failStart(kind string, err error) error {
-	r.view.endAttributes(v1.RunFailed, err.Error())
+	r.endAttributes(v1.RunFailed, err.Error())
 	r.commands.refuseAll(names.RunEndedError, command.ErrJustEnded)
 	return temporal.NewNonRetryableApplicationError(err.Error(), kind, err)
 }

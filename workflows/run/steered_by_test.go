@@ -29,7 +29,7 @@ func TestHoldAndPauseShowWhoAndWhy(t *testing.T) {
 		r.log = r.status.Log
 		want := func(task, run string) {
 			t.Helper()
-			r.status.SetRunState(r.view.openState())
+			r.status.SetRunState(r.openState())
 			shown := r.status.Whole().GetRun()
 			if got := shown.GetTasks()["late"].GetError(); got != task {
 				t.Errorf("the task shows %q, want %q", got, task)

@@ -15,7 +15,7 @@ import (
 // beginStored resolves the stored workflow that the run was started with and continues as new with its definition, so that
 // every reader of the run's input finds the definition there. It always returns an error, which is the error of the workflow.
 func (r *run) beginStored() error {
-	r.view.readAttributes()
+	r.readAttributes()
 	var whole historyv1.RunInput
 	home := names.Home(r.self, chainOf(workflow.GetInfo(r.root), ""))
 	if err := r.store.mustNow("read workflow "+r.received.GetWorkflow(), names.LoadWorkflowActivity, &whole, home, r.received); err != nil {
@@ -23,10 +23,10 @@ func (r *run) beginStored() error {
 	}
 	r.outbox.charge(definition.MaxAnswerBytes) // for the input of the next execution
 	r.store.setProblem("")
-	r.view.showAttributes()
+	r.showAttributes()
 	r.commands.refuseAll(names.RunContinuingError, errContinuing)
 	if _, _, ok := r.commands.receiveCancelSignals(); ok || r.root.Err() != nil {
-		r.view.endAttributes(v1.RunCancelled, "")
+		r.endAttributes(v1.RunCancelled, "")
 		return temporal.NewCanceledError()
 	}
 	return workflow.NewContinueAsNewError(r.root, names.RunWorkflow, &whole)

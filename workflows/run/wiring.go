@@ -28,7 +28,6 @@ func newRun(root workflow.Context, received *historyv1.RunInput, limits limits.R
 		ct = &controls{execution: x}
 		de = &decisions{execution: x}
 		st = &steering{execution: x}
-		v  = &view{execution: x}
 		e  = &evaluator{execution: x}
 		ex = &expander{execution: x, unexpanded: map[int]bool{}}
 		ab = &abandoned{execution: x}
@@ -43,7 +42,6 @@ func newRun(root workflow.Context, received *historyv1.RunInput, limits limits.R
 	ct.commands, ct.expander = cs, ex
 	st.commands, st.outbox = cs, o
 	de.commands = cs
-	v.outbox, v.store = o, s
 	e.ancestry, e.outbox, e.store = an, o, s
 	ex.evaluator = e
 	ab.outbox, ab.store = o, s
@@ -51,13 +49,13 @@ func newRun(root workflow.Context, received *historyv1.RunInput, limits limits.R
 	h.outbox = o
 	rq.ancestry, rq.outbox, rq.store = an, o, s
 	an.store = s
-	ho.store, ho.view = s, v
+	ho.store = s
 
 	cs.handlers = updateHandlers(cs, ct, de, st)
 	ho.carriers = []carrier{ab, cs}
 
 	r := &run{
-		execution: x, outbox: o, store: s, commands: cs, view: v, history: h, handover: ho, controls: ct, evaluator: e, expander: ex,
+		execution: x, outbox: o, store: s, commands: cs, history: h, handover: ho, controls: ct, evaluator: e, expander: ex,
 		abandoned: ab, children: cw, ancestry: an, requests: rq, cancels: map[*flight.Unit]workflow.CancelFunc{},
 		runs: map[*flight.Unit]*childWorkflow{}, timers: map[flight.Timer]func(){}, partitions: map[int]*childWorkflow{},
 	}

@@ -34,8 +34,7 @@ func TestOpenState(t *testing.T) {
 			x.flight.Want(i)
 		}
 		x.flight.Admit(startTime)
-		v := &view{execution: x}
-		if got := v.openState(); got != test.want {
+		if got := x.openState(); got != test.want {
 			t.Errorf("%s: %s, want %s", name, got, test.want)
 		}
 	}
@@ -51,8 +50,7 @@ func TestDeadLettersOfPartitionsCount(t *testing.T) {
 	x.fanOuts.Restore(0, &historyv1.TaskState{
 		Task: &v1.Task{Counts: map[string]int32{v1.TaskDeadLetter: 3}}, Partitions: []*historyv1.PartitionReport{{Over: true}},
 	})
-	v := &view{execution: x}
-	if got, want := v.countDeadLetters(), 3+x.core.Count(v1.TaskDeadLetter); got != want {
+	if got, want := x.countDeadLetters(), 3+x.core.Count(v1.TaskDeadLetter); got != want {
 		t.Errorf("%d dead letters, want %d", got, want)
 	}
 }
@@ -61,16 +59,16 @@ func TestDeadLettersOfPartitionsCount(t *testing.T) {
 func TestStatusBeforeTheRunBegins(t *testing.T) {
 	t.Parallel()
 	s := &storeCalls{}
-	v := &view{execution: &execution{identity: identity{self: "run"}}, store: s}
-	if _, err := v.answerStatus(&historyv1.StatusRequest{}); err != errNotBegun {
+	r := &run{execution: &execution{identity: identity{self: "run"}}, store: s}
+	if _, err := r.answerStatus(&historyv1.StatusRequest{}); err != errNotBegun {
 		t.Errorf("the answer is %v", err)
 	}
 	s.problem = "waits to load its input: the disk is full"
-	res, err := v.answerStatus(&historyv1.StatusRequest{})
+	res, err := r.answerStatus(&historyv1.StatusRequest{})
 	if err != nil || res.GetRun().GetState() != v1.RunPending || res.GetRun().GetProblem() != s.problem {
 		t.Errorf("%v, %v", res, err)
 	}
-	if _, err := v.answerEvents(&historyv1.EventsRequest{}); err != errNotBegun {
+	if _, err := r.answerEvents(&historyv1.EventsRequest{}); err != errNotBegun {
 		t.Errorf("events: %v", err)
 	}
 }

@@ -10,38 +10,38 @@ import (
 const maxUnstoredFactor = 4
 
 // unstoredEvents returns the request that stores the next slice of events.
-func (v *view) unstoredEvents() *historyv1.SaveEventsRequest {
-	req := v.log.Unstored(v.self, v.in.GetGeneration())
-	req.Chain = v.selfChain
+func (r *run) unstoredEvents() *historyv1.SaveEventsRequest {
+	req := r.log.Unstored(r.self, r.in.GetGeneration())
+	req.Chain = r.selfChain
 	return req
 }
 
 // saveEvents stores the events once there are many. While the number of events is bearable, the run does not wait for an
 // unavailable store: it tries again after some more events.
-func (v *view) saveEvents() {
-	n, limit := v.log.Len(), v.limits.UnstoredEvents
+func (r *run) saveEvents() {
+	n, limit := r.log.Len(), r.limits.UnstoredEvents
 	switch {
 	case n <= limit:
 	case n > maxUnstoredFactor*limit:
-		_ = v.flushEvents() // a cancellation is handled first
-	case n > v.log.RetryAt:
-		if v.store.try("save events", names.SaveEventsActivity, nil, v.unstoredEvents()) == nil {
-			v.log.DropStored(n)
+		_ = r.flushEvents() // a cancellation is handled first
+	case n > r.log.RetryAt:
+		if r.store.try("save events", names.SaveEventsActivity, nil, r.unstoredEvents()) == nil {
+			r.log.DropStored(n)
 		} else {
-			v.log.RetryAt = n + limit/4
+			r.log.RetryAt = n + limit/4
 		}
 	}
 }
 
 // flushEvents stores all events that are not stored yet. Errors are those of mustNow.
-func (v *view) flushEvents() error {
-	n := v.log.Len()
+func (r *run) flushEvents() error {
+	n := r.log.Len()
 	if n == 0 {
 		return nil
 	}
-	err := v.store.mustNow("save its events", names.SaveEventsActivity, nil, v.unstoredEvents())
+	err := r.store.mustNow("save its events", names.SaveEventsActivity, nil, r.unstoredEvents())
 	if err == nil {
-		v.log.DropStored(n)
+		r.log.DropStored(n)
 	}
 	return err
 }
