@@ -9,6 +9,7 @@ import (
 	"go.temporal.io/sdk/workflow"
 
 	historyv1 "switchyard/proto/switchyard/history/v1"
+	"switchyard/workflows/calls"
 	"switchyard/workflows/names"
 	"switchyard/workflows/options"
 )
@@ -19,21 +20,9 @@ import (
 // abandoned owns the attempts of the previous generation that may still run.
 type abandoned struct {
 	*execution
-	outbox abandonedOutbox
-	store  outageWaiter
 
 	requests []*historyv1.AwaitAnswerRequest
 }
-
-// These parts of other components are what abandoned uses.
-type (
-	abandonedOutbox interface {
-		watch(future workflow.Future, onReady func(workflow.Future))
-		hasReady() bool
-		settle()
-		startActivity(options workflow.ActivityOptions, name string, req any, written int) workflow.Future
-	}
-)
 
 // awaitAll waits for the attempts that the previous generation left behind to end.
 func (ab *abandoned) awaitAll() {
@@ -45,18 +34,18 @@ func (ab *abandoned) awaitAll() {
 // awaitEnd blocks until no attempt of the previous generation runs. The next generation has no record of those attempts.
 func (ab *abandoned) awaitEnd() {
 	for len(ab.requests) > 0 {
-		_ = workflow.Await(ab.ctx, ab.outbox.hasReady) // ctx is never cancelled
-		ab.outbox.settle()
+		_ = workflow.Await(ab.ctx, ab.calls.HasReady) // ctx is never cancelled
+		ab.calls.Settle()
 	}
 }
 
 func (ab *abandoned) await(a *historyv1.AwaitAnswerRequest) {
-	future := ab.outbox.startActivity(options.AwaitAnswer(unitName(a.GetAttempt()), a.GetAttempt()), names.AwaitAnswerActivity, a, memberCharge)
-	ab.outbox.watch(future, func(f workflow.Future) {
+	future := ab.calls.Activity(options.AwaitAnswer(unitName(a.GetAttempt()), a.GetAttempt()), names.AwaitAnswerActivity, a, calls.MemberCharge)
+	ab.calls.Watch(future, func(f workflow.Future) {
 		err := f.Get(ab.ctx, nil)
 		if _, away := errors.AsType[*temporal.ApplicationError](err); away {
-			ab.outbox.watch(ab.store.awaitStore("look for the result of "+unitName(a.GetAttempt()), err), func(workflow.Future) {
-				ab.store.succeeded()
+			ab.calls.Watch(ab.calls.AwaitStore("look for the result of "+unitName(a.GetAttempt()), err), func(workflow.Future) {
+				ab.calls.Succeeded()
 				ab.await(a)
 			})
 			return

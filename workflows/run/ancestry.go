@@ -5,13 +5,13 @@ import (
 
 	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/calls"
 	"switchyard/workflows/names"
 )
 
 // ancestry is what tasks and expressions see of the tasks before them.
 type ancestry struct {
 	*execution
-	store mustCaller
 }
 
 // An ancestorReader returns what tasks and expressions see of the tasks before them.
@@ -21,7 +21,7 @@ type ancestorReader interface {
 	parentOutputs(i int) (all []*historyv1.ParentOutput, err error)
 }
 
-// addViews adds the views of ancestors that expressions see. The only error is errInterrupted.
+// addViews adds the views of ancestors that expressions see. The only error is calls.ErrInterrupted.
 func (an *ancestry) addViews(views map[string]*historyv1.ParentView, ancestors []string) error {
 	for _, name := range ancestors {
 		if part := an.in.GetPartition(); part != nil {
@@ -43,7 +43,7 @@ func (an *ancestry) addViews(views map[string]*historyv1.ParentView, ancestors [
 }
 
 // fanOutView returns what other tasks see of an ended task's instances, or nil if the task has none. The outputs are collected
-// at the first call. The only error is errInterrupted.
+// at the first call. The only error is calls.ErrInterrupted.
 func (an *ancestry) fanOutView(task int) (*historyv1.FanOutView, error) {
 	counts := an.fanOutCounts(task)
 	if counts == nil {
@@ -54,7 +54,7 @@ func (an *ancestry) fanOutView(task int) (*historyv1.FanOutView, error) {
 	}
 	view := &historyv1.FanOutView{Count: counts.GetCount(), Completed: counts.GetCompleted(), Failed: counts.GetCount() - counts.GetCompleted()}
 	collected, err := an.collect(task)
-	if errors.Is(err, errInterrupted) {
+	if errors.Is(err, calls.ErrInterrupted) {
 		return nil, err
 	}
 	view.Outputs, view.Error = collected.GetOutputs(), collected.GetError()
@@ -93,14 +93,14 @@ func (an *ancestry) collect(task int) (*historyv1.FanOutView, error) {
 		return nil, nil
 	}
 	var res historyv1.FanOutView
-	if err := an.store.mustNow("collect the outputs of "+req.Task, names.CollectActivity, &res, req); err != nil {
+	if err := an.calls.MustNow("collect the outputs of "+req.Task, names.CollectActivity, &res, req); err != nil {
 		return nil, err
 	}
 	return &res, nil
 }
 
 // parentOutput returns what a task sees of a parent's output: the output itself if it is small, else its record in the store.
-// It returns nil if there is no output. The only error is errInterrupted.
+// It returns nil if there is no output. The only error is calls.ErrInterrupted.
 func (an *ancestry) parentOutput(i int) (*historyv1.ParentOutput, error) {
 	out := &historyv1.ParentOutput{Task: an.graph.Name(i)}
 	var err error
@@ -119,7 +119,7 @@ func (an *ancestry) parentOutput(i int) (*historyv1.ParentOutput, error) {
 	return out, nil
 }
 
-// parentOutputs returns what a task sees of the outputs of its parents. The only error is errInterrupted.
+// parentOutputs returns what a task sees of the outputs of its parents. The only error is calls.ErrInterrupted.
 func (an *ancestry) parentOutputs(i int) (all []*historyv1.ParentOutput, err error) {
 	for _, p := range an.graph.Parents(i) {
 		output, err := an.parentOutput(p)

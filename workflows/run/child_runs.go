@@ -6,6 +6,7 @@ import (
 	"google.golang.org/protobuf/types/known/structpb"
 
 	historyv1 "switchyard/proto/switchyard/history/v1"
+	"switchyard/workflows/calls"
 	"switchyard/workflows/core/flight"
 	"switchyard/workflows/names"
 	"switchyard/workflows/visibility"
@@ -70,17 +71,17 @@ func (r *run) readResults() {
 			RunId: r.id, Chain: r.chain, Generation: r.in.GetGeneration(), Task: r.core.Name(i), Attempt: r.core.Task(i).Attempt, InlineLimit: r.inlineLimit(),
 		})
 	}
-	r.store.must("read the results of child runs", names.ChildRunEndsActivity, func(f workflow.Future) {
+	r.calls.Must("read the results of child runs", names.ChildRunEndsActivity, func(f workflow.Future) {
 		r.flight.ResultsRead(len(completed))
 		var res historyv1.ChildRunEndsResponse
 		err := f.Get(r.ctx, &res)
 		for k, c := range completed {
 			if err != nil {
-				r.fly(r.flight.RunUnreadable(c.Unit, causeOf(err)))
+				r.fly(r.flight.RunUnreadable(c.Unit, calls.CauseOf(err)))
 				continue
 			}
 			answer := res.GetAnswers()[k]
-			r.outbox.charge(commandCharge + resultBytes(answer.GetResult()))
+			r.calls.Charge(calls.CommandCharge + resultBytes(answer.GetResult()))
 			r.fly(r.flight.RunRead(c.Unit, answer))
 		}
 		r.wake() // there may be more results

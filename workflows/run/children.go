@@ -14,6 +14,7 @@ import (
 
 	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/calls"
 	"switchyard/workflows/names"
 	"switchyard/workflows/options"
 	"switchyard/workflows/phrase"
@@ -66,8 +67,6 @@ type childWorkflow struct {
 // children owns the child workflows of a run and the workflows whose end it waits for.
 type children struct {
 	*execution
-	outbox childOutbox
-	store  caller
 
 	wanted    []*childWorkflow // in the order of preparation
 	preparing bool
@@ -76,16 +75,6 @@ type children struct {
 	awaiting  workflow.CancelFunc       // cancels the running AwaitRuns; nil if none runs
 	changed   bool                      // the running AwaitRuns does not watch all of awaited
 }
-
-// The children use these parts of other components.
-type (
-	childOutbox interface {
-		charge(bytes int)
-		watch(future workflow.Future, onReady func(workflow.Future))
-		startActivityWith(ctx workflow.Context, options workflow.ActivityOptions, name string, req any, written int) workflow.Future
-		signal(id, name string, arg any, written int) workflow.Future
-	}
-)
 
 // awaited is a workflow whose end AwaitRuns reports.
 type awaited struct {
@@ -136,7 +125,7 @@ func (cw *children) prepare() {
 		req.Children = append(req.Children, w.request)
 	}
 	cw.preparing = true
-	cw.store.must("prepare child workflows", names.PrepareActivity, func(f workflow.Future) {
+	cw.calls.Must("prepare child workflows", names.PrepareActivity, func(f workflow.Future) {
 		cw.preparing = false
 		var res historyv1.PrepareResponse
 		err := f.Get(cw.ctx, &res)
@@ -163,15 +152,15 @@ func (cw *children) start(w *childWorkflow, prepared *historyv1.PreparedChild) {
 	workflowType, options := w.start(prepared)
 	options.WorkflowID, options.TaskQueue, options.WorkflowTaskTimeout = w.id, names.ControlQueue, childTaskTimeout
 	options.ParentClosePolicy = enumspb.PARENT_CLOSE_POLICY_ABANDON
-	cw.outbox.charge(childCharge)
+	cw.calls.Charge(calls.ChildCharge)
 	future := workflow.ExecuteChildWorkflow(workflow.WithChildOptions(cw.ctx, options), workflowType, prepared.GetInput())
-	cw.outbox.watch(future.GetChildWorkflowExecution(), func(f workflow.Future) {
+	cw.calls.Watch(future.GetChildWorkflowExecution(), func(f workflow.Future) {
 		var execution workflow.Execution
 		if f.Get(cw.ctx, &execution) == nil {
 			cw.opened(w, execution.RunID)
 		}
 	})
-	cw.outbox.watch(future, func(f workflow.Future) {
+	cw.calls.Watch(future, func(f workflow.Future) {
 		var kept historyv1.StatusResponse
 		err := f.Get(cw.ctx, &kept)
 		if _, there := errors.AsType[*temporal.ChildWorkflowExecutionAlreadyStartedError](err); there {
@@ -230,7 +219,7 @@ func (cw *children) cancel(w *childWorkflow, why string) {
 }
 
 func (cw *children) requestCancel(w *childWorkflow) {
-	cw.outbox.watch(cw.outbox.signal(w.id, names.CancelSignal, &historyv1.RunCommand{Reason: w.why}, len(w.why)), func(f workflow.Future) {
+	cw.calls.Watch(cw.calls.Signal(w.id, names.CancelSignal, &historyv1.RunCommand{Reason: w.why}, len(w.why)), func(f workflow.Future) {
 		if err := f.Get(cw.ctx, nil); err != nil {
 			workflow.GetLogger(cw.ctx).Debug("could not cancel a child workflow", "child", w.id, "error", err)
 		}
@@ -266,8 +255,8 @@ func (cw *children) awaitRuns() {
 	}
 	ctx, cancel := workflow.WithCancel(cw.ctx)
 	cw.awaiting = cancel
-	future := cw.outbox.startActivityWith(ctx, options.AwaitRuns(len(req.GetRuns())), names.AwaitRunsActivity, req, memberCharge*len(req.GetRuns()))
-	cw.outbox.watch(future, func(f workflow.Future) {
+	future := cw.calls.ActivityWith(ctx, options.AwaitRuns(len(req.GetRuns())), names.AwaitRunsActivity, req, calls.MemberCharge*len(req.GetRuns()))
+	cw.calls.Watch(future, func(f workflow.Future) {
 		if ctx.Err() != nil {
 			return // a newer AwaitRuns has replaced it
 		}

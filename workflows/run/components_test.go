@@ -132,7 +132,7 @@ func TestEveryComponentIsComplete(t *testing.T) {
 	t.Parallel()
 	later := []string{
 		"execution.in", "execution.graph", "execution.core", "execution.records", "execution.status", "execution.log", "execution.fanOuts", "execution.approval",
-		"execution.flight", "commands.refusal", "storeCalls.over", "history.over", "children.awaiting",
+		"execution.flight", "commands.refusal", "history.over", "children.awaiting",
 	}
 	found := 0
 	forEachComponent(t, func(name string, c reflect.Value) {
@@ -164,6 +164,7 @@ var kept = map[string]string{
 	"execution.identity":     "rebuilt from the input and the workflow's info",
 	"execution.limits":       "part of the workflow code",
 	"execution.ctx":          "of this execution",
+	"execution.calls":        "what is still watched is started again; the next execution notices an outage with its next call",
 	"execution.root":         "of this execution",
 	"execution.log":          "RunState.event_slices",
 	"execution.flight":       "TaskState.detached_attempt",
@@ -182,11 +183,6 @@ var kept = map[string]string{
 	"execution.draining":     "of this execution: it is the reason to continue as new",
 	"inbox.events":           "empty when the run continues as new",
 	"inbox.woken":            "false when the run continues as new",
-	"outbox.pending":         "what is still watched is started again: back-offs, deadlines, requests for nodes, waits for children",
-	"outbox.budget":          "of one workflow task",
-	"storeCalls.over":        "the next execution notices the outage with its next call",
-	"storeCalls.rounds":      "the next execution notices the outage with its next call",
-	"storeCalls.problem":     "cleared before the run continues as new",
 	"commands.queue":         "empty when the run continues as new",
 	"commands.refusal":       "of this execution",
 	"commands.cancelled":     "RunState.cancelled",

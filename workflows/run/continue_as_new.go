@@ -8,6 +8,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	historyv1 "switchyard/proto/switchyard/history/v1"
+	"switchyard/workflows/calls"
 	"switchyard/workflows/names"
 )
 
@@ -38,9 +39,9 @@ func (r *run) continueAsNew() error {
 	runState := r.handover.runState()
 	if proto.Size(runState)+proto.Size(next) > maxStateBytes {
 		var stored historyv1.RunState
-		err := r.store.mustNow("save its state", names.SaveStateActivity, &stored,
+		err := r.calls.MustNow("save its state", names.SaveStateActivity, &stored,
 			r.home(), r.in.GetGeneration(), r.executionID(), runState)
-		if errors.Is(err, errInterrupted) {
+		if errors.Is(err, calls.ErrInterrupted) {
 			return nil
 		}
 		if err != nil {
@@ -54,9 +55,9 @@ func (r *run) continueAsNew() error {
 	// The code below yields, and the saved state includes no command that arrives meanwhile. So handlers must not wait for the
 	// loop.
 	r.commands.refuse(names.RunContinuingError, errContinuing)
-	r.store.setProblem("")
+	r.calls.SetProblem("")
 	r.showAttributes()
-	r.outbox.charge(2 * maxStateBytes)
+	r.calls.Charge(2 * maxStateBytes)
 	r.commands.awaitHandlers()
 	if r.isOvertaken() {
 		r.commands.reconsider()

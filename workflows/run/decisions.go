@@ -8,6 +8,7 @@ import (
 
 	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/calls"
 	"switchyard/workflows/core/command"
 	"switchyard/workflows/names"
 	"switchyard/workflows/options"
@@ -46,7 +47,7 @@ func (de *decisions) signed(ctx workflow.Context, d *historyv1.Decision, task, v
 		var res historyv1.VerifyResponse
 		verifying := workflow.WithLocalActivityOptions(ctx, options.Must("verify who has decided", 0))
 		if err := workflow.ExecuteLocalActivity(verifying, names.VerifyDecisionActivity, &historyv1.VerifyRequest{Decision: d}).Get(ctx, &res); err != nil {
-			return refuse(names.TaskStateError, errors.New("the signature of the decision cannot be verified now; try again: "+causeOf(err)))
+			return refuse(names.TaskStateError, errors.New("the signature of the decision cannot be verified now; try again: "+calls.CauseOf(err)))
 		}
 		why = res.GetRefused()
 	}

@@ -23,7 +23,7 @@
 //	expressions       evaluator, ancestry (what they see of other tasks)
 //	people            commands, controls, decisions, steering (workflows/core/command checks what is asked)
 //	what others see   search_attributes.go, events.go, queries.go
-//	the workflow      history, handover (from one execution to the next), outbox (commands to Temporal), storeCalls
+//	the workflow      history, handover (from one execution to the next); workflows/calls sends the commands to Temporal
 //
 // Each component embeds the execution, which holds what all of them read: the input, the core, the status, the log. Through its
 // inbox they report to the loop what has happened. A component knows other components only as interfaces: those that it alone
@@ -50,7 +50,7 @@
 // execution knows the newest updates that were carried out: one that is sent again, because its answer was lost, changes nothing.
 //
 // It may import proto, workflows/core/flight, workflows/core/fanout, workflows/core/command, workflows/core/dag,
-// workflows/definition, workflows/eventlog, workflows/limits, workflows/names, workflows/options, workflows/pending, workflows/phrase, workflows/status, workflows/structs and
+// workflows/definition, workflows/eventlog, workflows/calls, workflows/limits, workflows/names, workflows/options, workflows/phrase, workflows/status, workflows/structs and
 // workflows/visibility, and of Temporal only go.temporal.io/sdk/workflow, temporal and converter, and go.temporal.io/api/enums.
 // Activities are called by the names in workflows/names.
 package run

@@ -44,13 +44,13 @@ func (r *run) carryOutFanOut(effects []fanout.Effect) {
 		case fanout.SendAnswer:
 			r.notifyPartition(e.ID, names.ContextSignal, e.Answer, e.Bytes, r.fanOuts.AnswerSent)
 		case fanout.SendReport:
-			r.outbox.watch(r.outbox.signal(r.id, names.PartitionReportSignal, e.Report, e.Bytes), func(f workflow.Future) {
+			r.calls.Watch(r.calls.Signal(r.id, names.PartitionReportSignal, e.Report, e.Bytes), func(f workflow.Future) {
 				if f.Get(r.ctx, nil) != nil {
 					r.loseRun()
 				}
 			})
 		case fanout.ReportLater:
-			r.outbox.after(e.Delay, "report", r.fanOuts.ReportDue)
+			r.calls.After(e.Delay, "report", r.fanOuts.ReportDue)
 		case fanout.Cancel:
 			r.commands.cancel("", e.Reason)
 		case fanout.Pause:
@@ -102,7 +102,7 @@ func (r *run) partitionOver(child int) func(*historyv1.RunEnd) {
 
 // notifyPartition sends a partition a signal and calls sent when it has arrived, or the partition has ended.
 func (r *run) notifyPartition(id, signal string, arg any, written int, sent func()) {
-	r.outbox.watch(r.outbox.signal(id, signal, arg, written), func(f workflow.Future) {
+	r.calls.Watch(r.calls.Signal(id, signal, arg, written), func(f workflow.Future) {
 		sent()
 		if err := f.Get(r.ctx, nil); err != nil {
 			workflow.GetLogger(r.ctx).Debug("could not signal a partition", "partition", id, "signal", signal, "error", err)
@@ -134,7 +134,7 @@ func (r *run) openPartitions() {
 }
 
 // partitionInput returns the input of a partition's child: the task without its dependencies and conditions. The only error is
-// errInterrupted.
+// calls.ErrInterrupted.
 func (r *run) partitionInput(o *fanout.Opening) (*historyv1.RunInput, error) {
 	name, def := r.graph.Name(o.Task), r.in.GetDefinition()
 	refs := r.in.GetReferences()[name]
@@ -218,7 +218,7 @@ func (r *run) lastReport() {
 		}
 		p.Outputs = collected.GetOutputs().GetKey()
 	}
-	if err := r.outbox.signal(r.id, names.PartitionReportSignal, p, 0).Get(r.ctx, nil); err != nil {
+	if err := r.calls.Signal(r.id, names.PartitionReportSignal, p, 0).Get(r.ctx, nil); err != nil {
 		workflow.GetLogger(r.ctx).Warn("the run of the partition has ended", "error", err)
 	}
 }
@@ -233,7 +233,7 @@ func (r *run) watchParent() {
 	if r.in.GetParentFirst() == "" || parent == nil {
 		return
 	}
-	r.outbox.after(parentCheck, "look for the run "+parent.ID, func() {
+	r.calls.After(parentCheck, "look for the run "+parent.ID, func() {
 		r.children.awaitEnd(&awaited{
 			id: parent.ID, first: r.in.GetParentFirst(), over: func(*historyv1.RunEnd) { r.loseRun() },
 			child: &historyv1.AwaitingChild{WorkflowId: r.self, First: info.FirstRunID, Starter: parent.RunID},

@@ -7,6 +7,7 @@ import (
 
 	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/calls"
 	"switchyard/workflows/core/flight"
 	"switchyard/workflows/eventlog"
 	"switchyard/workflows/names"
@@ -50,10 +51,10 @@ func (r *run) carryOutFlight(effects []flight.Effect) {
 		case flight.Cache:
 			r.uncached = append(r.uncached, e.End)
 		case flight.After:
-			r.outbox.after(e.Delay, e.Summary, func() { r.fly(r.flight.Due(e.Timer, r.now())) })
+			r.calls.After(e.Delay, e.Summary, func() { r.fly(r.flight.Due(e.Timer, r.now())) })
 		case flight.StartTimer:
-			r.outbox.charge(commandCharge)
-			r.timers[e.Timer] = r.outbox.startTimer(e.Delay, e.Summary, func() { r.fly(r.flight.Due(e.Timer, r.now())) })
+			r.calls.Charge(calls.CommandCharge)
+			r.timers[e.Timer] = r.calls.Timer(e.Delay, e.Summary, func() { r.fly(r.flight.Due(e.Timer, r.now())) })
 		case flight.StopTimer:
 			r.timers[e.Timer]()
 			delete(r.timers, e.Timer)
@@ -66,7 +67,7 @@ func (r *run) carryOutFlight(effects []flight.Effect) {
 			req.Reattach, req.Stop = true, e.Stop
 			r.execute(e.Unit, req)
 		case flight.Cancel:
-			r.outbox.charge(commandCharge)
+			r.calls.Charge(calls.CommandCharge)
 			if cancel := r.cancels[e.Unit]; cancel != nil { // none yet for an attempt that was away before this execution
 				cancel()
 			}

@@ -10,6 +10,7 @@ import (
 
 	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/calls"
 	"switchyard/workflows/core/dag"
 	"switchyard/workflows/core/flight"
 	"switchyard/workflows/definition"
@@ -32,8 +33,6 @@ const (
 type evaluator struct {
 	*execution
 	ancestry evaluatorAncestry
-	outbox   evaluatorOutbox
-	store    evaluatorStore
 
 	questions   []question
 	openRetries int // failed attempts whose retry.when is not evaluated yet
@@ -43,15 +42,6 @@ type evaluator struct {
 type (
 	evaluatorAncestry interface {
 		addViews(views map[string]*historyv1.ParentView, ancestors []string) error
-	}
-	evaluatorOutbox interface {
-		watch(future workflow.Future, onReady func(workflow.Future))
-		after(d time.Duration, summary string, do func())
-	}
-	evaluatorStore interface {
-		call(summary, activity string, args []any) workflow.Future
-		awaitStore(summary string, cause error) workflow.Future
-		succeeded()
 	}
 )
 
@@ -98,15 +88,15 @@ func (e *evaluator) evaluate() {
 		return
 	}
 	var res historyv1.EvaluateResponse
-	err = e.store.call("evaluate conditions", names.EvaluateActivity, []any{req}).Get(e.ctx, &res)
+	err = e.calls.Call("evaluate conditions", names.EvaluateActivity, []any{req}).Get(e.ctx, &res)
 	var away error
 	switch {
-	case err != nil && isRepeatable(err):
+	case err != nil && calls.IsRepeatable(err):
 		away, err = err, nil
 	case res.GetAway() != "":
 		away = errors.New(res.GetAway())
 	default:
-		e.store.succeeded()
+		e.calls.Succeeded()
 	}
 	answers := make(map[string]*historyv1.ConditionAnswer, len(res.GetAnswers()))
 	for _, a := range res.GetAnswers() {
@@ -133,9 +123,9 @@ func (e *evaluator) evaluate() {
 	switch {
 	case len(rest) == 0:
 	case away != nil:
-		e.outbox.watch(e.store.awaitStore("evaluate conditions", away), func(workflow.Future) { again() })
+		e.calls.Watch(e.calls.AwaitStore("evaluate conditions", away), func(workflow.Future) { again() })
 	default:
-		e.outbox.after(time.Millisecond, "more conditions", again)
+		e.calls.After(time.Millisecond, "more conditions", again)
 	}
 }
 
@@ -167,7 +157,7 @@ func (e *evaluator) askCondition(i int) {
 	}})
 }
 
-// evaluateRequest returns the request that evaluates some questions. The only error is errInterrupted.
+// evaluateRequest returns the request that evaluates some questions. The only error is calls.ErrInterrupted.
 func (e *evaluator) evaluateRequest(asked []question) (*historyv1.EvaluateRequest, error) {
 	req := &historyv1.EvaluateRequest{
 		Chain: e.chain, CacheScope: e.cacheScope(),

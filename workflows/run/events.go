@@ -25,7 +25,7 @@ func (r *run) saveEvents() {
 	case n > maxUnstoredFactor*limit:
 		_ = r.flushEvents() // a cancellation is handled first
 	case n > r.log.RetryAt:
-		if r.store.try("save events", names.SaveEventsActivity, nil, r.unstoredEvents()) == nil {
+		if r.calls.Try("save events", names.SaveEventsActivity, nil, r.unstoredEvents()) == nil {
 			r.log.DropStored(n)
 		} else {
 			r.log.RetryAt = n + limit/4
@@ -33,13 +33,13 @@ func (r *run) saveEvents() {
 	}
 }
 
-// flushEvents stores all events that are not stored yet. Errors are those of mustNow.
+// flushEvents stores all events that are not stored yet. Errors are those of calls.MustNow.
 func (r *run) flushEvents() error {
 	n := r.log.Len()
 	if n == 0 {
 		return nil
 	}
-	err := r.store.mustNow("save its events", names.SaveEventsActivity, nil, r.unstoredEvents())
+	err := r.calls.MustNow("save its events", names.SaveEventsActivity, nil, r.unstoredEvents())
 	if err == nil {
 		r.log.DropStored(n)
 	}

@@ -8,6 +8,7 @@ import (
 
 	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/calls"
 	"switchyard/workflows/core/dag"
 	"switchyard/workflows/core/fanout"
 	"switchyard/workflows/core/flight"
@@ -28,6 +29,7 @@ type execution struct {
 	ctx, root workflow.Context
 	now       func() time.Time
 	limits    limits.Run
+	calls     *calls.Calls
 	received  *historyv1.RunInput // as received; the next execution gets it unchanged
 	in        *historyv1.RunInput
 	graph     *dag.Graph

@@ -8,6 +8,7 @@ import (
 
 	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/calls"
 	"switchyard/workflows/core/dag"
 	"switchyard/workflows/names"
 )
@@ -15,7 +16,6 @@ import (
 // handover takes over the state that the previous execution or generation left, and hands the state over to the next one.
 type handover struct {
 	*execution
-	store mustCaller
 
 	carriers []carrier
 }
@@ -82,8 +82,8 @@ func (ho *handover) nextInput() (*historyv1.RunInput, error) {
 		return next, nil
 	}
 	var stored historyv1.RunInput
-	err := ho.store.mustNow("save its definition and input", names.SaveInputActivity, &stored, ho.home(), next)
-	if errors.Is(err, errInterrupted) {
+	err := ho.calls.MustNow("save its definition and input", names.SaveInputActivity, &stored, ho.home(), next)
+	if errors.Is(err, calls.ErrInterrupted) {
 		return nil, nil
 	}
 	if err != nil {

@@ -34,7 +34,7 @@ func (ho *handover) restore(runState *historyv1.RunState) error {
 	take(runState)
 	for _, key := range runState.GetStored() {
 		var part historyv1.RunState
-		if err := ho.store.mustNow("load its state", names.LoadStateActivity, &part, &historyv1.LoadStateRequest{Key: key}); err != nil {
+		if err := ho.calls.MustNow("load its state", names.LoadStateActivity, &part, &historyv1.LoadStateRequest{Key: key}); err != nil {
 			return fmt.Errorf("load the state of the run: %w", err)
 		}
 		if packed := part.GetPacked(); len(packed) > 0 {
@@ -174,7 +174,7 @@ func (ho *handover) beginNew() {
 func (ho *handover) reopen() error {
 	var runState historyv1.RunState
 	req := &historyv1.ReopenRequest{RunId: ho.id, Chain: ho.in.GetChain(), Execution: ho.executionID(), Generation: ho.in.GetGeneration(), Terminated: ho.in.GetTerminated()}
-	if err := ho.store.mustNow("load the state of the run that has ended", names.ReopenActivity, &runState, req); err != nil {
+	if err := ho.calls.MustNow("load the state of the run that has ended", names.ReopenActivity, &runState, req); err != nil {
 		return fmt.Errorf("load the state of generation %d of the run: %w", req.GetGeneration()-1, err)
 	}
 	runState.EventSlices, runState.NextEvent = 0, 0 // those belong to the previous generation
@@ -200,7 +200,7 @@ func (ho *handover) reopenPartition() {
 	part := ho.in.GetPartition()
 	before, _ := names.ParseFanOutID(part.GetPrevious())
 	var runState historyv1.RunState
-	err := ho.store.mustNow("load the state of the partition in the previous generation", names.ReopenActivity, &runState,
+	err := ho.calls.MustNow("load the state of the partition in the previous generation", names.ReopenActivity, &runState,
 		&historyv1.ReopenRequest{RunId: part.GetPrevious(), Execution: ho.executionID(), Generation: before.Generation + 1})
 	if err == nil {
 		err = ho.restore(&runState)

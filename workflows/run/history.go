@@ -1,10 +1,9 @@
 package run
 
 import (
-	"time"
-
 	"go.temporal.io/sdk/workflow"
 
+	"switchyard/workflows/calls"
 	"switchyard/workflows/limits"
 )
 
@@ -28,7 +27,6 @@ const leaseShare = 6
 // detach their attempts.
 type history struct {
 	*execution
-	outbox historyOutbox
 
 	// isQuiet reports whether the next execution can take over everything in flight.
 	isQuiet func() bool
@@ -38,15 +36,6 @@ type history struct {
 	round int
 	over  workflow.Future // ready when the time to continue as new is up; nil unless nodes are being asked
 }
-
-// The history uses these parts of other components.
-type (
-	historyOutbox interface {
-		charge(bytes int)
-		watch(future workflow.Future, onReady func(workflow.Future))
-		after(d time.Duration, summary string, do func())
-	}
-)
 
 // isOverdue reports whether the time for detached attempts to wait for continue-as-new is up.
 func (h *history) isOverdue() bool { return h.over != nil && h.over.IsReady() }
@@ -61,7 +50,7 @@ func (h *history) limit() {
 		if size.Exceeds(h.limits.Last()) {
 			wait = h.limits.DetachedLease // the remaining events are reserved for what runs
 		}
-		h.outbox.after(wait, "let short attempts end", h.beginDetaching)
+		h.calls.After(wait, "let short attempts end", h.beginDetaching)
 	}
 	h.draining = full || size.Exceeds(h.limits.Soft()) && h.isQuiet()
 	if was && !h.draining {
@@ -81,9 +70,9 @@ func (h *history) detachRound() int { return h.round }
 // beginDetaching starts a round of asking nodes. If the run has not continued as new in time, it admits again.
 func (h *history) beginDetaching() {
 	h.round++
-	h.outbox.charge(commandCharge)
+	h.calls.Charge(calls.CommandCharge)
 	h.over = workflow.NewTimerWithOptions(h.ctx, h.limits.DetachedLease/leaseShare, workflow.TimerOptions{Summary: "reattach what is detached"})
-	h.outbox.watch(h.over, func(workflow.Future) {
+	h.calls.Watch(h.over, func(workflow.Future) {
 		h.begun, h.over = false, nil
 		h.bound = h.bound.Raised(h.historySize(), h.limits.Step(), h.limits.Last())
 		h.wake()

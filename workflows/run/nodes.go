@@ -9,6 +9,7 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	historyv1 "switchyard/proto/switchyard/history/v1"
+	"switchyard/workflows/calls"
 	"switchyard/workflows/core/flight"
 	"switchyard/workflows/limits"
 	"switchyard/workflows/names"
@@ -21,8 +22,8 @@ func (r *run) sendLockRequests() {
 		return
 	}
 	req := &historyv1.LockRequests{Requests: r.flight.TakeLockRequests()}
-	switch err := r.store.mustNow("ask for locks", names.AskLocksActivity, nil, req); {
-	case errors.Is(err, errInterrupted):
+	switch err := r.calls.MustNow("ask for locks", names.AskLocksActivity, nil, req); {
+	case errors.Is(err, calls.ErrInterrupted):
 		r.flight.PutBackLockRequests(req.Requests)
 	case err != nil:
 		workflow.GetLogger(r.ctx).Error("could not send lock requests", "error", err)
@@ -36,15 +37,15 @@ func (r *run) place() {
 		if req == nil {
 			return
 		}
-		r.outbox.charge(commandCharge * len(req.Requests))
+		r.calls.Charge(calls.CommandCharge * len(req.Requests))
 		var res historyv1.PlaceResponse
-		if err := r.store.try("ask for nodes", names.PlaceActivity, &res, req); err != nil {
+		if err := r.calls.Try("ask for nodes", names.PlaceActivity, &res, req); err != nil {
 			r.flight.PlaceFailed()
-			r.outbox.after(options.PlacementPause, "ask placement again", func() { r.flight.EndPause(); r.place() })
+			r.calls.After(options.PlacementPause, "ask placement again", func() { r.flight.EndPause(); r.place() })
 			return
 		}
 		if !r.draining { // otherwise the answer does not matter
-			r.outbox.charge(commandCharge * max(0, len(res.GetAssigned())+len(res.GetWaiting())-len(req.Requests))) // already charged with the request
+			r.calls.Charge(calls.CommandCharge * max(0, len(res.GetAssigned())+len(res.GetWaiting())-len(req.Requests))) // already charged with the request
 		}
 		r.fly(r.flight.PlaceAnswered(req, &res, r.draining))
 		if r.draining {
@@ -63,8 +64,8 @@ func (r *run) awaitPlacement() {
 	if req == nil {
 		return
 	}
-	future := r.outbox.startActivity(options.AwaitPlacement(), names.AwaitPlacementActivity, req, 0)
-	r.outbox.watch(future, func(f workflow.Future) {
+	future := r.calls.Activity(options.AwaitPlacement(), names.AwaitPlacementActivity, req, 0)
+	r.calls.Watch(future, func(f workflow.Future) {
 		r.flight.EndAwait()
 		if r.draining {
 			return
@@ -120,7 +121,7 @@ func (r *run) execute(u *flight.Unit, req *historyv1.ExecuteRequest) {
 func (r *run) startFor(u *flight.Unit, options workflow.ActivityOptions, name string, req any, written int, answered func(workflow.Future)) {
 	ctx, cancel := workflow.WithCancel(r.ctx)
 	r.cancels[u] = cancel
-	r.outbox.watch(r.outbox.startActivityWith(ctx, options, name, req, written), func(f workflow.Future) {
+	r.calls.Watch(r.calls.ActivityWith(ctx, options, name, req, written), func(f workflow.Future) {
 		cancel()
 		answered(f)
 		if u.Phase == flight.Gone {
@@ -155,8 +156,8 @@ func (r *run) awaitRecord(e flight.AwaitRecord) {
 		recorded := &historyv1.ExecuteResponse{}
 		err := f.Get(r.ctx, recorded)
 		if _, away := errors.AsType[*temporal.ApplicationError](err); away {
-			r.outbox.watch(r.store.awaitStore("look for the result of "+name, err), func(workflow.Future) {
-				r.store.succeeded()
+			r.calls.Watch(r.calls.AwaitStore("look for the result of "+name, err), func(workflow.Future) {
+				r.calls.Succeeded()
 				r.fly(r.flight.Settle(u, e.Answer, r.now()))
 			})
 			return
@@ -171,14 +172,14 @@ func (r *run) awaitRecord(e flight.AwaitRecord) {
 // detach asks a node to detach attempts.
 func (r *run) detach(node string, req *historyv1.DetachRequest) {
 	options := options.Detach(node, r.limits.DetachedLease/leaseShare)
-	r.outbox.startActivity(options, names.DetachActivity, req, memberCharge*len(req.GetAttempts()))
+	r.calls.Activity(options, names.DetachActivity, req, calls.MemberCharge*len(req.GetAttempts()))
 }
 
 // loadProgress returns what a heartbeat tells about the members of a batch: its content, and the record that it names.
 func (r *run) loadProgress(beat *historyv1.ExecuteProgress) *historyv1.ExecuteResponse {
 	res := &historyv1.ExecuteResponse{AssignedAt: beat.GetStartedAt(), Batch: beat.GetBatch()}
 	if key := beat.GetRecord(); key != "" {
-		if err := r.store.mustNow("load the ended members of a batch", names.LoadProgressActivity, res, key); err != nil {
+		if err := r.calls.MustNow("load the ended members of a batch", names.LoadProgressActivity, res, key); err != nil {
 			workflow.GetLogger(r.ctx).Warn("could not read the ended members of a batch", "record", key, "error", err)
 		}
 	}
@@ -198,7 +199,7 @@ func (r *run) saveCached() {
 		if at == nil {
 			at = timestamppb.New(r.now())
 		}
-		saved = append(saved, r.store.callOnce("keep results for later runs", names.SaveCachedActivity, &historyv1.SaveCachedRequest{
+		saved = append(saved, r.calls.Once("keep results for later runs", names.SaveCachedActivity, &historyv1.SaveCachedRequest{
 			Workflow: r.in.GetDefinition().GetName(),
 			Task:     r.graph.Name(r.core.TaskOf(i)),
 			Key:      r.records.Of(i).CacheKey,

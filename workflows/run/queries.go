@@ -54,10 +54,10 @@ func (r *run) answerInstances(req *historyv1.InstancesRequest) (*historyv1.Insta
 
 // notBegun returns the status of a run that still waits for its input.
 func (r *run) notBegun() (*historyv1.StatusResponse, error) {
-	if r.store.shownProblem() == "" {
+	if r.calls.Problem() == "" {
 		return nil, errNotBegun
 	}
 	return &historyv1.StatusResponse{Chain: r.selfChain, Run: &v1.Run{
-		Id: r.self, Name: r.wanted.Workflow, State: v1.RunPending, Generation: r.in.GetGeneration(), Problem: r.store.shownProblem(),
+		Id: r.self, Name: r.wanted.Workflow, State: v1.RunPending, Generation: r.in.GetGeneration(), Problem: r.calls.Problem(),
 	}}, nil
 }

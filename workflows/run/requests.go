@@ -11,6 +11,7 @@ import (
 	"google.golang.org/protobuf/types/known/structpb"
 
 	historyv1 "switchyard/proto/switchyard/history/v1"
+	"switchyard/workflows/calls"
 	"switchyard/workflows/core/flight"
 	"switchyard/workflows/definition"
 	"switchyard/workflows/names"
@@ -31,8 +32,6 @@ const (
 type requests struct {
 	*execution
 	ancestry ancestorReader
-	outbox   charger
-	store    mustCaller
 
 	sharedContext, sharedInput sharedObject
 	version                    int64                   // of the newest stored object
@@ -70,7 +69,7 @@ func (rq *requests) attemptRequest(u *flight.Unit) *historyv1.ExecuteRequest {
 	return req
 }
 
-// executeRequest returns the full request for an attempt that is new to its node. The only error is errInterrupted.
+// executeRequest returns the full request for an attempt that is new to its node. The only error is calls.ErrInterrupted.
 func (rq *requests) executeRequest(u *flight.Unit) (*historyv1.ExecuteRequest, error) {
 	first := u.Members[0]
 	task, def := rq.core.TaskOf(first), rq.core.Definition(first)
@@ -103,7 +102,7 @@ func (rq *requests) executeRequest(u *flight.Unit) (*historyv1.ExecuteRequest, e
 }
 
 // shareAncestors moves the ancestors' data of a request to the store if it is large. The instances of a task share one copy.
-// The only error is errInterrupted.
+// The only error is calls.ErrInterrupted.
 func (rq *requests) shareAncestors(req *historyv1.ExecuteRequest, task int) error {
 	if writtenByAncestors(req) <= maxInlineAncestors {
 		return nil
@@ -111,15 +110,15 @@ func (rq *requests) shareAncestors(req *historyv1.ExecuteRequest, task int) erro
 	version := rq.ancestorsVersion(task)
 	if rq.ancestors[task].version != version || rq.ancestors[task].key == "" {
 		all, key := &historyv1.Ancestors{Parents: req.GetParents(), Views: req.GetViews(), Ends: req.GetEnds()}, ""
-		err := rq.store.mustNow("store the outputs of the ancestors of "+req.GetTask(), names.SaveAncestorsActivity, &key, rq.home(), all)
-		if errors.Is(err, errInterrupted) {
+		err := rq.calls.MustNow("store the outputs of the ancestors of "+req.GetTask(), names.SaveAncestorsActivity, &key, rq.home(), all)
+		if errors.Is(err, calls.ErrInterrupted) {
 			return err
 		}
 		if err != nil {
 			workflow.GetLogger(rq.ctx).Warn("could not store the outputs of ancestors; each request carries them", "task", req.GetTask(), "error", err)
 			return nil
 		}
-		rq.outbox.charge(commandCharge)
+		rq.calls.Charge(calls.CommandCharge)
 		rq.ancestors[task] = storedAncestors{key: key, version: version}
 	}
 	req.Parents, req.Views, req.Ends, req.Ancestors = nil, nil, nil, rq.ancestors[task].key
@@ -186,7 +185,7 @@ type sharedObject struct {
 }
 
 // shared returns an object inline if it is small, else a reference to its stored copy, or nil if it is empty. The object is
-// stored once. The only error is errInterrupted.
+// stored once. The only error is calls.ErrInterrupted.
 func (rq *requests) shared(kept *sharedObject, what string, object *structpb.Struct) (*historyv1.Shared, error) {
 	if kept.of == object {
 		return kept.shared, nil
@@ -199,9 +198,9 @@ func (rq *requests) shared(kept *sharedObject, what string, object *structpb.Str
 	default:
 		kept.shared = &historyv1.Shared{}
 		rq.version = max(rq.version+1, rq.now().UnixMicro()) // versions also increase from one execution to the next
-		err := rq.store.mustNow("store its "+what, names.SaveSharedActivity, &kept.shared.Key,
+		err := rq.calls.MustNow("store its "+what, names.SaveSharedActivity, &kept.shared.Key,
 			rq.home(), rq.in.GetGeneration(), what, rq.version, object)
-		if errors.Is(err, errInterrupted) {
+		if errors.Is(err, calls.ErrInterrupted) {
 			*kept = sharedObject{}
 			return nil, err
 		}

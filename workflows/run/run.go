@@ -18,8 +18,6 @@ import (
 type run struct {
 	*execution
 
-	outbox    *outbox
-	store     *storeCalls
 	commands  *commands
 	history   *history
 	handover  *handover
@@ -107,7 +105,7 @@ func (r *run) hasNews() bool {
 	if !r.isEmpty() || r.commands.hasQueued() || r.flight.HasLockRequests() || r.commands.isCancelDue() {
 		return true
 	}
-	if r.outbox.hasReady() {
+	if r.calls.HasReady() {
 		return true
 	}
 	for _, signal := range []string{names.GrantedSignal, names.PartitionReportSignal, names.OrderSignal, names.ContextSignal, names.ApproveUpdate, names.RejectUpdate} {
@@ -132,7 +130,7 @@ func (r *run) receive() {
 	r.receiveOrders()
 	r.receiveAnswers()
 	r.commands.refuseSignals()
-	r.outbox.settle()
+	r.calls.Settle()
 	r.receiveGrants()
 }
 
@@ -164,7 +162,7 @@ func (r *run) apply(d dag.Decisions) {
 		claim := r.core.Task(b.Task).Claim
 		r.records.At(b.Task).QueuedAt = time.Time{}
 		r.status.SetRetryTime(b.Task, now.Add(b.Delay), now)
-		r.outbox.after(b.Delay, "back-off of "+r.core.Name(b.Task), func() {
+		r.calls.After(b.Delay, "back-off of "+r.core.Name(b.Task), func() {
 			r.raise(dag.BackoffOver{Task: b.Task, Claim: claim})
 		})
 		r.fly(r.flight.StartDeadline(b.Task, now))

@@ -33,7 +33,7 @@ func (r *run) finish(end *dag.End) (*historyv1.StatusResponse, error) {
 		final.EventSlices++
 	}
 	r.status.AddCheckpoints(final)
-	if err := r.store.mustNow("save its status", names.SaveStatusActivity, nil, final, r.unstoredEvents()); err != nil {
+	if err := r.calls.MustNow("save its status", names.SaveStatusActivity, nil, final, r.unstoredEvents()); err != nil {
 		workflow.GetLogger(r.ctx).Error("could not store the final status", "error", err)
 	}
 	final.Checkpoints = nil // the next generation reads them from the store
@@ -45,7 +45,7 @@ func (r *run) finish(end *dag.End) (*historyv1.StatusResponse, error) {
 	r.lastReport()
 	r.flight.FreeSlot()
 	r.sendLockRequests()
-	r.outbox.charge(2 * maxResultBytes)
+	r.calls.Charge(2 * maxResultBytes)
 	r.commands.refuseAll(names.RunEndedError, command.ErrJustEnded)
 	switch end.State {
 	case v1.RunCompleted:

@@ -110,7 +110,7 @@ func (r *run) readInput() error {
 	whole := r.received
 	if key := whole.GetStored(); key != "" {
 		whole = &historyv1.RunInput{}
-		if err := r.store.mustNow("load its definition and input", names.LoadInputActivity, whole, key); err != nil {
+		if err := r.calls.MustNow("load its definition and input", names.LoadInputActivity, whole, key); err != nil {
 			return fmt.Errorf("load the definition and input of the run: %w", err)
 		}
 		whole.State, whole.Chain = r.received.GetState(), cmp.Or(r.received.GetChain(), whole.GetChain())
@@ -137,6 +137,7 @@ func (r *run) readInput() error {
 	if r.in.GetPartition() == nil {
 		r.selfChain = r.chain
 	}
+	r.calls.Home = r.home()
 	return nil
 }
 

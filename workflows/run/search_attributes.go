@@ -8,6 +8,7 @@ import (
 	"go.temporal.io/sdk/workflow"
 
 	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/calls"
 	"switchyard/workflows/visibility"
 )
 
@@ -44,7 +45,7 @@ func (r *run) showAttributes() {
 	if r.in.GetPartition() != nil || len(r.wanted.Updates(r.shown)) == 0 {
 		return
 	}
-	r.outbox.charge(commandCharge + visibility.MaxBytes)
+	r.calls.Charge(calls.CommandCharge + visibility.MaxBytes)
 	updates := r.wanted.Updates(r.shown) // a handler may have run in between
 	r.shown = r.wanted
 	r.shown.Nodes = slices.Clone(r.wanted.Nodes)
@@ -67,4 +68,11 @@ func (r *run) setState(state string) {
 	r.status.SetRunState(state)
 	r.wanted.State, r.wanted.DeadLetters = state, r.countDeadLetters()
 	r.showAttributes()
+}
+
+// showProblem shows why the run cannot continue, or that it can if the text is empty.
+func (r *run) showProblem(text string) {
+	if r.status != nil {
+		r.status.SetProblem(text)
+	}
 }

@@ -30,7 +30,6 @@ const (
 type steering struct {
 	*execution
 	commands steeringCommands
-	outbox   steeringOutbox
 
 	requests int // updates that wait for the answer of a node
 }
@@ -42,10 +41,6 @@ type (
 		awaitAnswer(ctx workflow.Context, isDone func() bool) error
 		checks() command.Checks
 		validateTarget(may mayTask) func(*historyv1.TaskCommand) error
-	}
-	steeringOutbox interface {
-		watch(future workflow.Future, onReady func(workflow.Future))
-		startActivity(options workflow.ActivityOptions, name string, req any, written int) workflow.Future
 	}
 )
 
@@ -106,7 +101,7 @@ func (st *steering) steer(i int, action string, did func()) *steerRequest {
 	if action == actionRestart {
 		call = options.Restart(att.Node, action+" "+st.core.Name(i))
 	}
-	st.outbox.watch(st.outbox.startActivity(call, names.SteerActivity, req, 0), func(f workflow.Future) {
+	st.calls.Watch(st.calls.Activity(call, names.SteerActivity, req, 0), func(f workflow.Future) {
 		st.flight.SteeringAnswered(att)
 		s.done = true
 		suspends := action == actionPause || action == actionResume

@@ -8,6 +8,7 @@ import (
 
 	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/calls"
 	"switchyard/workflows/definition"
 	"switchyard/workflows/names"
 )
@@ -18,11 +19,11 @@ func (r *run) beginStored() error {
 	r.readAttributes()
 	var whole historyv1.RunInput
 	home := names.Home(r.self, chainOf(workflow.GetInfo(r.root), ""))
-	if err := r.store.mustNow("read workflow "+r.received.GetWorkflow(), names.LoadWorkflowActivity, &whole, home, r.received); err != nil {
-		return r.failStart("bad_definition", errors.New(causeOf(err)))
+	if err := r.calls.MustNow("read workflow "+r.received.GetWorkflow(), names.LoadWorkflowActivity, &whole, home, r.received); err != nil {
+		return r.failStart("bad_definition", errors.New(calls.CauseOf(err)))
 	}
-	r.outbox.charge(definition.MaxAnswerBytes) // for the input of the next execution
-	r.store.setProblem("")
+	r.calls.Charge(definition.MaxAnswerBytes) // for the input of the next execution
+	r.calls.SetProblem("")
 	r.showAttributes()
 	r.commands.refuseAll(names.RunContinuingError, errContinuing)
 	if _, _, ok := r.commands.receiveCancelSignals(); ok || r.root.Err() != nil {

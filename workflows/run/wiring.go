@@ -7,6 +7,7 @@ import (
 	"go.temporal.io/sdk/workflow"
 
 	historyv1 "switchyard/proto/switchyard/history/v1"
+	"switchyard/workflows/calls"
 	"switchyard/workflows/core/flight"
 	"switchyard/workflows/limits"
 )
@@ -18,12 +19,11 @@ func newRun(root workflow.Context, received *historyv1.RunInput, limits limits.R
 	x := &execution{
 		inbox:    &inbox{},
 		identity: identity{self: info.WorkflowExecution.ID, first: info.FirstRunID, original: info.OriginalRunID},
-		ctx:      ctx, root: root, limits: limits, received: received, carriedOut: slices.Clone(received.GetState().GetCarriedOut()),
+		ctx:      ctx, root: root, limits: limits, calls: calls.New(ctx, limits.ScheduleBytes), received: received, carriedOut: slices.Clone(received.GetState().GetCarriedOut()),
 		now: func() time.Time { return workflow.Now(ctx) }, settles: map[int64]func(string){},
 	}
+	x.calls.Home = x.home()
 	var (
-		o  = &outbox{execution: x}
-		s  = &storeCalls{execution: x}
 		cs = &commands{execution: x}
 		ct = &controls{execution: x}
 		de = &decisions{execution: x}
@@ -38,28 +38,22 @@ func newRun(root workflow.Context, received *historyv1.RunInput, limits limits.R
 		ho = &handover{execution: x}
 	)
 
-	s.outbox = o
 	ct.commands, ct.expander = cs, ex
-	st.commands, st.outbox = cs, o
+	st.commands = cs
 	de.commands = cs
-	e.ancestry, e.outbox, e.store = an, o, s
+	e.ancestry = an
 	ex.evaluator = e
-	ab.outbox, ab.store = o, s
-	cw.outbox, cw.store = o, s
-	h.outbox = o
-	rq.ancestry, rq.outbox, rq.store = an, o, s
-	an.store = s
-	ho.store = s
+	rq.ancestry = an
 
 	cs.handlers = updateHandlers(cs, ct, de, st)
 	ho.carriers = []carrier{ab, cs}
 
 	r := &run{
-		execution: x, outbox: o, store: s, commands: cs, history: h, handover: ho, controls: ct, evaluator: e, expander: ex,
+		execution: x, commands: cs, history: h, handover: ho, controls: ct, evaluator: e, expander: ex,
 		abandoned: ab, children: cw, ancestry: an, requests: rq, cancels: map[*flight.Unit]workflow.CancelFunc{},
 		runs: map[*flight.Unit]*childWorkflow{}, timers: map[flight.Timer]func(){}, partitions: map[int]*childWorkflow{},
 	}
 	x.fly, x.spread = r.carryOutFlight, r.carryOutFanOut
-	s.isInterrupted, h.isQuiet = r.isInterrupted, r.isQuiet
+	x.calls.IsInterrupted, x.calls.ShowProblem, h.isQuiet = r.isInterrupted, r.showProblem, r.isQuiet
 	return r
 }
