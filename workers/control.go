@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"os"
 	"sync"
 	"time"
@@ -291,11 +292,13 @@ func (c *Control) ExpectNodes(nodes ...string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	until := time.Now().Add(expectFor)
+	expected := map[string]time.Time{}
 	for _, n := range nodes {
-		c.expected[n] = until
+		expected[n] = until
 	}
+	maps.Copy(c.expected, expected)
 	if c.term != nil {
-		c.term.fleet.expect(c.expected)
+		c.term.fleet.expect(expected)
 	}
 }
 

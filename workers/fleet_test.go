@@ -139,6 +139,20 @@ func (s *simulated) change(i int, to simulatedNode) {
 	s.nodes[i] = to
 }
 
+// startFleet starts the fleet of a leader. The caller stops it.
+func (s *simulated) startFleet(t *testing.T) (_ *fleet, stop func()) {
+	queue := placement.New(placement.Options{Epoch: "epoch"})
+	log := slog.New(slog.DiscardHandler)
+	f := newFleet(s, orchestrator.NewPlacement(s, queue, orchestrator.PlacementOptions{Logger: log}), log)
+	ctx, cancel := context.WithCancel(t.Context())
+	var running sync.WaitGroup
+	running.Go(func() { f.run(ctx) })
+	return f, func() {
+		cancel()
+		running.Wait()
+	}
+}
+
 // states counts the nodes by their state in a fleet.
 func states(f *fleet) map[string]int {
 	n := map[string]int{}
@@ -157,14 +171,8 @@ func TestReadsDoNotGrowWithFleet(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				server := &simulated{began: time.Now(), nodes: make([]simulatedNode, size)}
-				queue := placement.New(placement.Options{Epoch: "epoch"})
-				log := slog.New(slog.DiscardHandler)
-				f := newFleet(server, orchestrator.NewPlacement(server, queue, orchestrator.PlacementOptions{Logger: log}), log)
-				ctx, cancel := context.WithCancel(t.Context())
-				var running sync.WaitGroup
-				running.Go(func() { f.run(ctx) })
-				defer running.Wait()
-				defer cancel()
+				f, stop := server.startFleet(t)
+				defer stop()
 				cycle := time.Duration(size/readsPerRound+2) * readInterval // in which each node is read once
 
 				time.Sleep(time.Second)
@@ -205,4 +213,26 @@ func TestReadsDoNotGrowWithFleet(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestExpectedNodeThatWasSeenIsReadLikeTheOthers checks that a node that has gone offline is not expected again when the process
+// expects another one, and read in every round.
+func TestExpectedNodeThatWasSeenIsReadLikeTheOthers(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		server := &simulated{began: time.Now(), nodes: make([]simulatedNode, 2)}
+		f, stop := server.startFleet(t)
+		defer stop()
+		c := &Control{term: &term{fleet: f}, expected: map[string]time.Time{}}
+		c.ExpectNodes(nodeNumber(0))
+		time.Sleep(readInterval)
+		server.change(0, simulatedNode{offline: true})
+		c.ExpectNodes(nodeNumber(1))
+		time.Sleep(readInterval)
+		server.counted()
+		time.Sleep(5 * readInterval)
+		if reads, _ := server.counted(); reads > 12 {
+			t.Errorf("%d reads of two nodes in 5 rounds", reads)
+		}
+	})
 }

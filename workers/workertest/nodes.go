@@ -12,6 +12,7 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workers"
 	"switchyard/workers/node"
+	"switchyard/workflows/names"
 )
 
 // Script maps the tasks of a test to their steps. A task without steps succeeds at once.
@@ -54,7 +55,11 @@ func (c *Nodes) Start(short string, change ...func(*workers.NodeConfig)) *worker
 	if err != nil {
 		c.T.Fatal(err)
 	}
-	c.T.Cleanup(n.Stop)
+	c.T.Cleanup(func() {
+		n.Stop()
+		// The fleet reads every node that it knows once a second.
+		_ = c.Conn.TerminateWorkflow(context.Background(), names.NodeWorkflowID(cfg.Name), "", "the test is over")
+	})
 	return n
 }
 
