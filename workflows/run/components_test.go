@@ -132,7 +132,7 @@ func TestEveryComponentIsComplete(t *testing.T) {
 	t.Parallel()
 	later := []string{
 		"execution.in", "execution.graph", "execution.core", "execution.records", "execution.status", "execution.log", "execution.fanOuts", "execution.approval",
-		"execution.flight", "commands.refusal", "history.over", "children.awaiting",
+		"execution.flight", "commands.refusal", "children.awaiting",
 	}
 	found := 0
 	forEachComponent(t, func(name string, c reflect.Value) {
@@ -193,17 +193,13 @@ var kept = map[string]string{
 	"evaluator.questions":    "their tasks are asked about again",
 	"evaluator.openRetries":  "zero when the run continues as new",
 	"expander.unexpanded":    "the core decides again to expand what is not expanded",
-	"abandoned.requests":     "RunState.abandoned",
 	"children.wanted":        "empty when the run continues as new",
 	"children.preparing":     "false when the run continues as new",
 	"children.open":          "TaskState.child_first",
 	"children.awaited":       "rebuilt from child runs and partitions",
 	"children.changed":       "of this execution",
 	"run.partitions":         "rebuilt from the partitions",
-	"history.bound":          "of this history",
-	"history.begun":          "of this history",
-	"history.round":          "of this history",
-	"history.over":           "of this history",
+	"run.history":            "of this history",
 	"run.uncached":           "empty after each round",
 	"requests.sharedContext": "stored again",
 	"requests.sharedInput":   "stored again",

@@ -17,7 +17,7 @@
 //
 //	what starts       expander
 //	what runs         effects_flight.go, nodes.go and child_runs.go (the effects of workflows/core/flight), requests (what nodes are
-//	                  sent), abandoned
+//	                  sent)
 //	large fan-outs    effects_fanout.go (the effects of workflows/core/fanout, in a run and in its partitions)
 //	child workflows   children
 //	expressions       evaluator, ancestry (what they see of other tasks)

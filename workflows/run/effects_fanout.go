@@ -112,7 +112,7 @@ func (r *run) notifyPartition(id, signal string, arg any, written int, sent func
 
 // openPartitions opens as many partitions of the large fan-outs as the limits allow.
 func (r *run) openPartitions() {
-	if r.abandoned.isPending() {
+	if r.flight.HasAbandoned() {
 		return
 	}
 	for _, i := range r.fanOuts.Running() {

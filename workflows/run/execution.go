@@ -73,17 +73,6 @@ func (x *execution) receiveSignal(ch workflow.ReceiveChannel, v any) bool {
 	return ch.ReceiveAsync(v)
 }
 
-// historySize returns the size of the history of this execution. Signals with unknown names count, too.
-func (x *execution) historySize() limits.HistorySize {
-	info := workflow.GetInfo(x.root)
-	size := limits.HistorySize{Events: info.GetCurrentHistoryLength(), Bytes: info.GetCurrentHistorySize(), Updates: x.updates, Signals: x.signals}
-	//workflowcheck:ignore (a sum does not depend on the order)
-	for _, name := range workflow.GetUnhandledSignalNames(x.root) {
-		size.Signals += workflow.GetSignalChannel(x.root, name).Len()
-	}
-	return size
-}
-
 // executionID returns the Temporal run ID of this execution.
 func (x *execution) executionID() string { return workflow.GetInfo(x.root).WorkflowExecution.RunID }
 

@@ -23,58 +23,58 @@ import (
 // leaseShare is the divisor of the detached lease that gives the time in which the run must continue as new.
 const leaseShare = 6
 
-// history owns the limits of the workflow's history. It decides when the run admits nothing more and when nodes are asked to
-// detach their attempts.
+// history is how far this execution may go, and what it does to continue as new.
 type history struct {
-	*execution
-
-	// isQuiet reports whether the next execution can take over everything in flight.
-	isQuiet func() bool
-
 	bound limits.HistorySize // past it, nothing is admitted
 	begun bool               // a round has begun: short attempts may still end
-	round int
-	over  workflow.Future // ready when the time to continue as new is up; nil unless nodes are being asked
+	round int                // of asking nodes to detach their attempts
+	over  workflow.Future    // ready when the time to continue as new is up; nil unless nodes are being asked
 }
 
-// isOverdue reports whether the time for detached attempts to wait for continue-as-new is up.
-func (h *history) isOverdue() bool { return h.over != nil && h.over.IsReady() }
-
-// limit decides whether this round of the loop admits anything.
-func (h *history) limit() {
-	size, was := h.historySize(), h.draining
-	full := size.Exceeds(h.bound)
-	if full && !h.begun {
-		h.begun = true
-		wait := h.limits.DetachWait
-		if size.Exceeds(h.limits.Last()) {
-			wait = h.limits.DetachedLease // the remaining events are reserved for what runs
-		}
-		h.calls.After(wait, "let short attempts end", h.beginDetaching)
+// historySize returns the size of the history of this execution. Signals with unknown names count, too.
+func (r *run) historySize() limits.HistorySize {
+	info := workflow.GetInfo(r.root)
+	size := limits.HistorySize{Events: info.GetCurrentHistoryLength(), Bytes: info.GetCurrentHistorySize(), Updates: r.updates, Signals: r.signals}
+	//workflowcheck:ignore (a sum does not depend on the order)
+	for _, name := range workflow.GetUnhandledSignalNames(r.root) {
+		size.Signals += workflow.GetSignalChannel(r.root, name).Len()
 	}
-	h.draining = full || size.Exceeds(h.limits.Soft()) && h.isQuiet()
-	if was && !h.draining {
-		h.flight.RequestAll() // answers of placement were dropped while draining
+	return size
+}
+
+// limitHistory decides whether this round of the loop admits anything.
+func (r *run) limitHistory() {
+	size, was := r.historySize(), r.draining
+	full := size.Exceeds(r.history.bound)
+	if full && !r.history.begun {
+		r.history.begun = true
+		wait := r.limits.DetachWait
+		if size.Exceeds(r.limits.Last()) {
+			wait = r.limits.DetachedLease // the remaining events are reserved for what runs
+		}
+		r.calls.After(wait, "let short attempts end", r.beginDetaching)
+	}
+	r.draining = full || size.Exceeds(r.limits.Soft()) && r.isQuiet()
+	if was && !r.draining {
+		r.flight.RequestAll() // answers of placement were dropped while draining
 	}
 }
 
 // isFull reports whether the history has passed its limit since the last round, so that nothing more is admitted.
-func (h *history) isFull() bool { return !h.begun && h.historySize().Exceeds(h.bound) }
+func (r *run) isFull() bool { return !r.history.begun && r.historySize().Exceeds(r.history.bound) }
 
 // isDetaching reports whether nodes are being asked to detach their attempts.
-func (h *history) isDetaching() bool { return h.over != nil }
-
-// detachRound returns the number of the current round of asking nodes.
-func (h *history) detachRound() int { return h.round }
+func (r *run) isDetaching() bool { return r.history.over != nil }
 
 // beginDetaching starts a round of asking nodes. If the run has not continued as new in time, it admits again.
-func (h *history) beginDetaching() {
+func (r *run) beginDetaching() {
+	h := &r.history
 	h.round++
-	h.calls.Charge(calls.CommandCharge)
-	h.over = workflow.NewTimerWithOptions(h.ctx, h.limits.DetachedLease/leaseShare, workflow.TimerOptions{Summary: "reattach what is detached"})
-	h.calls.Watch(h.over, func(workflow.Future) {
+	r.calls.Charge(calls.CommandCharge)
+	h.over = workflow.NewTimerWithOptions(r.ctx, r.limits.DetachedLease/leaseShare, workflow.TimerOptions{Summary: "reattach what is detached"})
+	r.calls.Watch(h.over, func(workflow.Future) {
 		h.begun, h.over = false, nil
-		h.bound = h.bound.Raised(h.historySize(), h.limits.Step(), h.limits.Last())
-		h.wake()
+		h.bound = h.bound.Raised(r.historySize(), r.limits.Step(), r.limits.Last())
+		r.wake()
 	})
 }

@@ -19,12 +19,11 @@ type run struct {
 	*execution
 
 	commands  *commands
-	history   *history
+	history   history
 	handover  *handover
 	controls  *controls
 	evaluator *evaluator
 	expander  *expander
-	abandoned *abandoned
 	requests  *requests
 	children  *children
 	ancestry  *ancestry
@@ -82,8 +81,8 @@ func (runner Runner) Run(ctx workflow.Context, in *historyv1.RunInput) (*history
 			if err := r.continueAsNew(); err != nil {
 				return nil, err
 			}
-		case r.history.isDetaching() && r.canReattachChildren():
-			r.fly(r.flight.Detach(r.history.detachRound()))
+		case r.isDetaching() && r.canReattachChildren():
+			r.fly(r.flight.Detach(r.history.round))
 		}
 		r.saveEvents()
 		decisions = r.core.Apply(r.next()...)
@@ -94,7 +93,7 @@ func (runner Runner) Run(ctx workflow.Context, in *historyv1.RunInput) (*history
 func (r *run) next() []dag.Event {
 	if !r.hasEvents() {
 		// The only error is a cancelled context, and ctx is never cancelled.
-		_ = workflow.Await(r.ctx, func() bool { return r.hasNews() || r.history.isFull() })
+		_ = workflow.Await(r.ctx, func() bool { return r.hasNews() || r.isFull() })
 	}
 	r.gather()
 	return r.takeEvents()
@@ -136,7 +135,7 @@ func (r *run) receive() {
 
 // isInterrupted reports whether a cancellation is waiting to be applied or attempts are waiting to be reattached.
 func (r *run) isInterrupted() bool {
-	return r.status != nil && !r.core.Over() && (r.commands.isCancelDue() || r.history.isOverdue())
+	return r.status != nil && !r.core.Over() && (r.commands.isCancelDue() || r.isDetaching() && r.history.over.IsReady())
 }
 
 // apply carries out the decisions of the core. What it learns meanwhile becomes the events of the next round.
@@ -184,9 +183,9 @@ func (r *run) apply(d dag.Decisions) {
 	if d.End != nil {
 		return
 	}
-	r.history.limit()
+	r.limitHistory()
 	r.evaluator.evaluate()
-	if !r.draining && !r.abandoned.isPending() { // otherwise the next execution or a later round admits
+	if !r.draining && !r.flight.HasAbandoned() { // otherwise the next execution or a later round admits
 		r.fly(r.flight.Admit(r.now()))
 	}
 	if r.evaluator.hasQuestions() {
@@ -197,7 +196,7 @@ func (r *run) apply(d dag.Decisions) {
 	r.readResults()
 	r.children.prepare()
 	r.children.awaitRuns()
-	r.fly(r.flight.Reattach(r.history.isDetaching()))
+	r.fly(r.flight.Reattach(r.isDetaching()))
 	r.dispatch()
 	r.place()
 	r.report()
@@ -213,13 +212,4 @@ func (r *run) stop(tasks []int) {
 			r.spread(r.fanOuts.Stop(i))
 		}
 	}
-}
-
-// waitReason returns why a task that has not requested a node is waiting.
-func (r *run) waitReason(i int) string {
-	why, text := r.flight.WaitReason(i), r.abandoned.text()
-	if why != "" && text != "" {
-		return text
-	}
-	return why
 }

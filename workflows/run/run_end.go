@@ -17,7 +17,7 @@ import (
 // finish reports the end of the run to the store, to Temporal, and to the placement queue, which then forgets the run and its
 // placements.
 func (r *run) finish(end *dag.End) (*historyv1.StatusResponse, error) {
-	r.abandoned.awaitEnd()
+	r.awaitAbandonedEnd()
 	now, by := r.now(), r.commands.cancelledBy()
 	if end.Reason == v1.ReasonRejected {
 		by = r.approval.GetBy()

@@ -47,7 +47,7 @@ func (r *run) start() (dag.Decisions, error) {
 func (r *run) awaitStart(early []dag.Event, may func() bool) (_ []dag.Event, over bool, err error) {
 	for !may() {
 		r.sendLockRequests()
-		isFull := func() bool { return len(early) == 0 && r.history.isFull() }
+		isFull := func() bool { return len(early) == 0 && r.isFull() }
 		// The only error is a cancelled context, and ctx is never cancelled.
 		_ = workflow.Await(r.ctx, func() bool { return r.hasNews() || isFull() })
 		r.gather()
@@ -178,10 +178,12 @@ func (r *run) begin() error {
 	default:
 		r.handover.beginNew()
 	}
-	r.status.ExplainWaits(r.waitReason)
+	r.status.ExplainWaits(r.flight.WaitReason)
 	r.flight.Learn(0, r.in.GetPartition().GetDurationEstimate())
 	r.fly(r.flight.StartRunDeadline(workflow.GetInfo(r.root).WorkflowStartTime, r.now()))
 	r.watchParent()
-	r.abandoned.awaitAll()
+	for _, a := range r.flight.Abandoned() {
+		r.awaitAbandoned(a)
+	}
 	return nil
 }

@@ -30,9 +30,7 @@ func newRun(root workflow.Context, received *historyv1.RunInput, limits limits.R
 		st = &steering{execution: x}
 		e  = &evaluator{execution: x}
 		ex = &expander{execution: x, unexpanded: map[int]bool{}}
-		ab = &abandoned{execution: x}
 		cw = &children{execution: x, open: map[string]*childWorkflow{}, awaited: map[string]*awaited{}}
-		h  = &history{execution: x, bound: limits.Hard()}
 		rq = &requests{execution: x, ancestors: map[int]storedAncestors{}}
 		an = &ancestry{execution: x}
 		ho = &handover{execution: x}
@@ -46,14 +44,14 @@ func newRun(root workflow.Context, received *historyv1.RunInput, limits limits.R
 	rq.ancestry = an
 
 	cs.handlers = updateHandlers(cs, ct, de, st)
-	ho.carriers = []carrier{ab, cs}
+	ho.carriers = []carrier{cs}
 
 	r := &run{
-		execution: x, commands: cs, history: h, handover: ho, controls: ct, evaluator: e, expander: ex,
-		abandoned: ab, children: cw, ancestry: an, requests: rq, cancels: map[*flight.Unit]workflow.CancelFunc{},
+		execution: x, commands: cs, history: history{bound: limits.Hard()}, handover: ho, controls: ct, evaluator: e, expander: ex,
+		children: cw, ancestry: an, requests: rq, cancels: map[*flight.Unit]workflow.CancelFunc{},
 		runs: map[*flight.Unit]*childWorkflow{}, timers: map[flight.Timer]func(){}, partitions: map[int]*childWorkflow{},
 	}
 	x.fly, x.spread = r.carryOutFlight, r.carryOutFanOut
-	x.calls.IsInterrupted, x.calls.ShowProblem, h.isQuiet = r.isInterrupted, r.showProblem, r.isQuiet
+	x.calls.IsInterrupted, x.calls.ShowProblem = r.isInterrupted, r.showProblem
 	return r
 }

@@ -235,7 +235,13 @@ func (s *State) Unhold(i int) []Effect {
 }
 
 // WaitReason returns why a task that has not requested a node is waiting, or "".
-func (s *State) WaitReason(i int) string { return s.queue.Why(i) }
+func (s *State) WaitReason(i int) string {
+	why := s.queue.Why(i)
+	if why != "" && s.HasAbandoned() {
+		return s.abandonedWait()
+	}
+	return why
+}
 
 // TakeBackRequests withdraws the requests for nodes and locks that the next execution might not repeat, because it may admit
 // other tasks or form other batches. A placement or lock granted for such a request would never be used. It reports whether

@@ -1,6 +1,7 @@
 package flight
 
 import (
+	"slices"
 	"time"
 
 	"google.golang.org/protobuf/types/known/timestamppb"
@@ -12,7 +13,7 @@ import (
 // Save hands the units in flight over to the next execution, with the tasks that are held and what was learnt about durations.
 // Everything else is requested again.
 func (s *State) Save(c *historyv1.RunState) {
-	c.Paused = s.IsPaused()
+	c.Paused, c.Abandoned = s.IsPaused(), s.abandoned
 	s.saveDeadline(c)
 	for _, u := range s.leads() {
 		t := c.Tasks[s.core.Name(u.Lead)]
@@ -59,6 +60,7 @@ func (s *State) Restore(c *historyv1.RunState) []Effect {
 	if c.GetPaused() {
 		s.Pause()
 	}
+	s.abandoned = slices.Clone(c.GetAbandoned())
 	if c.GetDeadlineAt() != nil {
 		s.runDue = c.GetDeadlineAt().AsTime()
 	}

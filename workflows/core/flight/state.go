@@ -64,6 +64,8 @@ type State struct {
 	completed []CompletedRun // in the order of their ends
 	isReading bool           // results of completed runs are being read
 
+	abandoned []*historyv1.AwaitAnswerRequest // attempts of the previous generation that may still run
+
 	due    map[int]bool // tasks whose deadlines run
 	runDue time.Time    // deadline of the run; zero if it has none
 }
