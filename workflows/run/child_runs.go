@@ -18,14 +18,14 @@ func (r *run) startRun(u *flight.Unit, spec *structpb.Struct) {
 	w := &childWorkflow{request: &historyv1.ChildRequest{Run: &historyv1.ChildRunRequest{
 		RunId: r.id, Chain: r.chain, Generation: r.in.GetGeneration(), Task: task, Claim: u.Claim, Spec: spec,
 		Options: r.in.GetOptions(), Depth: r.in.GetDepth() + 1, ParentFirst: r.first,
-		By: r.submittedBy, Batch: r.in.GetBatch(), ByRole: r.in.GetByRole(), SignedDecisions: r.in.GetSignedDecisions(),
+		By: r.commands.SubmittedBy, Batch: r.in.GetBatch(), ByRole: r.in.GetByRole(), SignedDecisions: r.in.GetSignedDecisions(),
 		Workflows: r.in.GetWorkflows(), HeldLocks: r.flight.HeldBy(u),
 	}}}
 	w.start = func(prepared *historyv1.PreparedChild) (string, workflow.ChildWorkflowOptions) {
 		now := r.now()
 		r.fly(r.flight.RunStarted(u, w.id, now))
 		attributes := visibility.StartedBy(r.id, prepared.GetWorkflow(), now)
-		attributes.AddOrigin(r.submittedBy, r.in.GetBatch())
+		attributes.AddOrigin(r.commands.SubmittedBy, r.in.GetBatch())
 		return names.RunWorkflow, workflow.ChildWorkflowOptions{
 			WorkflowIDReusePolicy: enumspb.WORKFLOW_ID_REUSE_POLICY_REJECT_DUPLICATE,
 			TypedSearchAttributes: attributes.Typed(),

@@ -54,16 +54,16 @@ func (r *run) continueAsNew() error {
 	}
 	// The code below yields, and the saved state includes no command that arrives meanwhile. So handlers must not wait for the
 	// loop.
-	r.commands.refuse(names.RunContinuingError, errContinuing)
+	r.refusal = refuse(names.RunContinuingError, errContinuing)
 	r.calls.SetProblem("")
 	r.showAttributes()
 	r.calls.Charge(2 * maxStateBytes)
-	r.commands.awaitHandlers()
+	r.awaitHandlers()
 	if r.isOvertaken() {
-		r.commands.reconsider()
+		r.refusal = nil
 		return nil
 	}
-	runState.CarriedOut = r.carriedOut // handlers have ended since the state was taken
+	r.commands.Save(runState) // handlers have ended since the state was taken
 	next.State = runState
 	return workflow.NewContinueAsNewError(r.root, workflow.GetInfo(r.root).WorkflowType.Name, next)
 }
@@ -72,7 +72,7 @@ func (r *run) continueAsNew() error {
 // the loop, because they change the state.
 func (r *run) isOvertaken() bool {
 	r.receive() // may yield
-	return r.commands.hasQueued() || !r.isEmpty() || r.flight.HasLockRequests() || !r.isQuiet()
+	return len(r.queue) > 0 || !r.isEmpty() || r.flight.HasLockRequests() || !r.isQuiet()
 }
 
 // isQuiet reports whether the next execution can take over everything in flight.

@@ -21,7 +21,7 @@
 //	large fan-outs    effects_fanout.go (the effects of workflows/core/fanout, in a run and in its partitions)
 //	child workflows   children
 //	expressions       evaluator, ancestry (what they see of other tasks)
-//	people            commands, controls, decisions, steering (workflows/core/command checks what is asked)
+//	people            updates.go, cancellation.go and effects_command.go (the effects of workflows/core/command)
 //	what others see   search_attributes.go, events.go, queries.go
 //	the workflow      history, handover (from one execution to the next); workflows/calls sends the commands to Temporal
 //
@@ -44,7 +44,7 @@
 // attempts that take long, and the next execution reattaches them; see history.go. Child runs keep running, and the next
 // execution waits for them; see child_runs.go.
 //
-// People steer a run by updates. A handler validates the update and queues it for the main loop, which executes it between two
+// People steer a run by updates. A handler validates the update and queues it for the main loop, which carries it out between two
 // rounds. To suspend or resume an attempt, the run first asks its node with a Steer activity. To the core, a suspended attempt
 // is running. During its last steps before continue-as-new the run refuses updates, and the client sends them again. The next
 // execution knows the newest updates that were carried out: one that is sent again, because its answer was lost, changes nothing.

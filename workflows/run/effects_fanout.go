@@ -52,11 +52,11 @@ func (r *run) carryOutFanOut(effects []fanout.Effect) {
 		case fanout.ReportLater:
 			r.calls.After(e.Delay, "report", r.fanOuts.ReportDue)
 		case fanout.Cancel:
-			r.commands.cancel("", e.Reason)
+			r.carryOutCommand(r.commands.Cancel("", e.Reason))
 		case fanout.Pause:
-			r.controls.pause(&historyv1.RunCommand{})
+			r.carryOutCommand(r.commands.SetPaused(true, nil))
 		case fanout.Resume:
-			r.controls.resume(&historyv1.RunCommand{})
+			r.carryOutCommand(r.commands.SetPaused(false, nil))
 		case fanout.ShowCounts:
 			r.status.SetCounts(e.Task, e.Total, e.Counts)
 		case fanout.ShowWait:

@@ -137,7 +137,7 @@ func (r *run) showFlight(effect flight.Effect) {
 
 // showSlot shows which runs hold the run slots that this run waits for, or that it has one if there are none.
 func (r *run) showSlot(holders []string) {
-	if r.awaitsSlot = len(holders) > 0; !r.awaitsSlot {
+	if len(holders) == 0 {
 		r.status.SetSlotWait("")
 		return
 	}

@@ -9,6 +9,7 @@ import (
 	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/calls"
+	"switchyard/workflows/core/command"
 	"switchyard/workflows/core/dag"
 	"switchyard/workflows/core/fanout"
 	"switchyard/workflows/core/flight"
@@ -41,17 +42,14 @@ type execution struct {
 	log       *eventlog.Log
 	draining  bool // nothing is admitted: the run is about to continue as new; only history changes it
 
-	submittedBy string                // who submitted the run, or "" if unknown
-	approval    *v1.RunApproval       // of the run; nil if it has needed none
-	awaitsSlot  bool                  // other runs hold the run slot for which the run waits
-	fly         func([]flight.Effect) // carries out what the units in flight need
-	spread      func([]fanout.Effect) // carries out what the large fan-outs need
+	commands *command.State        // what people have asked
+	fly      func([]flight.Effect) // carries out what the units in flight need
+	spread   func([]fanout.Effect) // carries out what the large fan-outs need
 
 	settles map[int64]func(refusal string) // receive the answers to context updates, by number
 
-	updates, signals int      // received by this execution
-	carriedOut       []string // IDs of the newest updates that the run has carried out
-	waiting          bool     // the run has not begun: it waits for its approval or its run slot
+	updates, signals int  // received by this execution
+	waiting          bool // the run has not begun: it waits for its approval or its run slot
 }
 
 // identity holds the IDs of a run and of the workflow that executes it.
@@ -108,7 +106,7 @@ func (x *execution) cacheScope() string {
 	if x.in.GetPartition() != nil || role == v1.Role_ROLE_UNSPECIFIED || role.Includes(v1.Role_ROLE_OPERATOR) {
 		return x.in.GetCacheScope()
 	}
-	return x.submittedBy
+	return x.commands.SubmittedBy
 }
 
 // item returns the foreach item of instance i, or the key of the stored list that holds the item. It returns neither if the
@@ -141,50 +139,9 @@ func (x *execution) inlineLimit() int32 {
 	return int32(min(maxInlineResult, maxInlineTotal/x.core.Len()))
 }
 
-// awaitsApproval reports whether the run may not start before an operator has approved it.
-func (x *execution) awaitsApproval() bool {
-	return x.approval.GetState() == v1.ApprovalPending
-}
-
-// setApproval records and shows a decision about the run, or that the run waits for one.
-func (x *execution) setApproval(approval *v1.RunApproval) {
-	x.approval = approval
-	x.status.SetApproval(approval)
-}
-
-// logRun adds the event of a person's command for the run to the log.
-func (x *execution) logRun(event, who, why string) {
-	x.log.Add(x.now(), event, eventlog.WholeRun, "", 0, 0, phrase.Because(phrase.By("", who), why), eventlog.CommandFacts(who, why)...)
-}
-
 // logTask adds the event of a person's command for a task to the log.
 func (x *execution) logTask(i int, event string, c *historyv1.TaskCommand) {
 	rec := x.core.Task(i)
 	x.log.Add(x.now(), event, i, "", rec.Attempt, rec.Claim, phrase.Because(phrase.By("", c.GetBy()), c.GetReason()),
 		eventlog.CommandFacts(c.GetBy(), c.GetReason())...)
-}
-
-// openState returns the state of the run while it is open. A run that waits for its run slot is pending.
-func (x *execution) openState() string {
-	switch {
-	case x.awaitsApproval():
-		return v1.RunPendingApproval
-	case x.flight.IsPaused():
-		return v1.RunPaused
-	case x.awaitsSlot:
-		return v1.RunPending
-	case x.flight.Approvals() > 0 && x.underWay() == x.flight.Approvals():
-		return v1.RunPendingApproval
-	}
-	return v1.RunRunning
-}
-
-// underWay returns the number of tasks and instances that wait for a node or have one.
-func (x *execution) underWay() int {
-	return x.core.Count(v1.TaskQueued) + x.core.Count(v1.TaskAssigned) + x.core.Count(v1.TaskRunning) - x.core.RunningGroups()
-}
-
-// countDeadLetters returns the number of dead letters of the run, including those of its partitions.
-func (x *execution) countDeadLetters() int {
-	return x.core.Count(v1.TaskDeadLetter) + x.fanOuts.CountDeadLetters()
 }

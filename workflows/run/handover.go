@@ -16,20 +16,12 @@ import (
 // handover takes over the state that the previous execution or generation left, and hands the state over to the next one.
 type handover struct {
 	*execution
-
-	carriers []carrier
-}
-
-// A carrier has state that outlives an execution.
-type carrier interface {
-	save(c *historyv1.RunState)
-	restore(c *historyv1.RunState)
 }
 
 // runState returns the state of the run for the next execution.
 func (ho *handover) runState() *historyv1.RunState {
 	c := ho.status.RunState(ho.core)
-	c.Cancelled, c.Waiting, c.Approval, c.SubmittedBy = ho.core.Cancelled(), ho.waiting, ho.approval, ho.submittedBy
+	c.Cancelled, c.Waiting = ho.core.Cancelled(), ho.waiting
 	c.EventSlices, c.NextEvent = ho.log.StoredParts(), ho.log.Next()
 	if ho.in.GetPartition() != nil {
 		c.HaltReason = ho.core.GroupHalted(0)
@@ -42,9 +34,7 @@ func (ho *handover) runState() *historyv1.RunState {
 	}
 	ho.flight.Save(c)
 	ho.fanOuts.Save(c)
-	for _, carrier := range ho.carriers {
-		carrier.save(c)
-	}
+	ho.commands.Save(c)
 	return c
 }
 

@@ -7,6 +7,7 @@ import (
 
 	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/core/command"
 	"switchyard/workflows/core/dag"
 	"switchyard/workflows/core/fanout"
 	"switchyard/workflows/core/flight"
@@ -52,7 +53,7 @@ func (ho *handover) restore(runState *historyv1.RunState) error {
 	ho.status = status.New(ho.self, ho.in, ho.graph, ho.records, runState.GetCreatedAt().AsTime())
 	ho.status.RestoreRun(runState)
 	ho.log = ho.status.Log
-	ho.approval, ho.submittedBy = runState.GetApproval(), runState.GetSubmittedBy()
+	ho.commands.Restore(runState)
 	ho.status.AddInstances(ho.core)
 	for i := range ho.core.Len() {
 		t := tasks[ho.core.Name(i)]
@@ -71,10 +72,7 @@ func (ho *handover) restore(runState *historyv1.RunState) error {
 	}
 	ho.status.SetContext(context)
 	ho.fly(ho.flight.Restore(runState))
-	for _, carrier := range ho.carriers {
-		carrier.restore(runState)
-	}
-	state := ho.openState()
+	state := ho.commands.OpenState()
 	if runState.GetWaiting() && state == v1.RunRunning {
 		state = v1.RunPending
 	}
@@ -144,19 +142,23 @@ func (ho *handover) restoreCore(runState *historyv1.RunState, tasks map[string]*
 	return nil
 }
 
-// newFlight creates the state of units and of the records about tasks, both empty.
+// newFlight creates the state of units and of the records about tasks, both empty, and shows them to the commands.
 func (ho *handover) newFlight() {
 	ho.records = flight.NewRecords(ho.in.GetOptions())
 	ho.flight = flight.New(flight.Config{
 		Input: ho.in, RunID: ho.id, Chain: ho.chain, Self: ho.self, First: ho.first, Original: ho.original,
 		Limits: ho.limits, HeartbeatTimeout: options.HeartbeatTimeout,
 	}, ho.core, ho.records)
+	ho.commands.Facts = command.Facts{
+		Core: ho.core, Records: ho.records, Flight: ho.flight, FanOuts: ho.fanOuts,
+		ShownState: func(i int) string { return ho.status.ShownState(i) },
+	}
 }
 
 // beginNew creates the state of a run without previous work.
 func (ho *handover) beginNew() {
 	now := ho.now()
-	ho.core, ho.submittedBy = ho.newCore(), ho.in.GetBy()
+	ho.core, ho.commands.SubmittedBy = ho.newCore(), ho.in.GetBy()
 	ho.fanOuts = fanout.New(ho.fanOutConfig(), ho.core, structs.Clone(ho.in.GetDefinition().GetContext()))
 	ho.newFlight()
 	ho.status = status.New(ho.self, ho.in, ho.graph, ho.records, workflow.GetInfo(ho.root).WorkflowStartTime)

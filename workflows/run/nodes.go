@@ -130,6 +130,9 @@ func (r *run) startFor(u *flight.Unit, options workflow.ActivityOptions, name st
 	})
 }
 
+// actionFind is the SteerRequest.action that looks for an attempt.
+const actionFind = "find"
+
 // find asks the node of an attempt that is away for the attempt.
 func (r *run) find(u *flight.Unit) {
 	i := u.Members[0]

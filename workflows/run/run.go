@@ -18,10 +18,8 @@ import (
 type run struct {
 	*execution
 
-	commands  *commands
 	history   history
 	handover  *handover
-	controls  *controls
 	evaluator *evaluator
 	expander  *expander
 	requests  *requests
@@ -34,6 +32,10 @@ type run struct {
 	partitions map[int]*childWorkflow               // children of partitions, by number
 
 	uncached []flight.End // ends whose results are to be cached
+
+	queue    []*request // updates for the main loop
+	refusal  error      // the answer to updates once the loop no longer carries them out; nil until then
+	steering int        // updates that wait for the answer of a node
 
 	// shown are the search attributes that visibility has, and wanted those that it should have. A partition has none.
 	shown, wanted visibility.Attributes
@@ -52,7 +54,7 @@ func (runner Runner) Run(ctx workflow.Context, in *historyv1.RunInput) (*history
 	if err := r.handleQueries(); err != nil {
 		return nil, err
 	}
-	if err := r.commands.handle(); err != nil { // before anything else, so that no update is rejected while the run begins
+	if err := r.handleUpdates(); err != nil { // before anything else, so that no update is rejected while the run begins
 		return nil, err
 	}
 	if in.GetWorkflow() != "" {
@@ -101,7 +103,7 @@ func (r *run) next() []dag.Event {
 
 // hasNews reports whether another round has anything to handle.
 func (r *run) hasNews() bool {
-	if !r.isEmpty() || r.commands.hasQueued() || r.flight.HasLockRequests() || r.commands.isCancelDue() {
+	if !r.isEmpty() || len(r.queue) > 0 || r.flight.HasLockRequests() || r.isCancelDue() {
 		return true
 	}
 	if r.calls.HasReady() {
@@ -118,24 +120,24 @@ func (r *run) hasNews() bool {
 // gather turns everything that has happened into events, in a fixed order, and executes the queued commands.
 func (r *run) gather() {
 	r.receive()
-	r.commands.obey()
+	r.obey()
 }
 
 // receive turns everything that has happened into events, in a fixed order.
 func (r *run) receive() {
 	r.beginRound()
-	r.commands.receiveCancel()
+	r.receiveCancel()
 	r.receiveReports()
 	r.receiveOrders()
 	r.receiveAnswers()
-	r.commands.refuseSignals()
+	r.refuseSignals()
 	r.calls.Settle()
 	r.receiveGrants()
 }
 
 // isInterrupted reports whether a cancellation is waiting to be applied or attempts are waiting to be reattached.
 func (r *run) isInterrupted() bool {
-	return r.status != nil && !r.core.Over() && (r.commands.isCancelDue() || r.isDetaching() && r.history.over.IsReady())
+	return r.status != nil && !r.core.Over() && (r.isCancelDue() || r.isDetaching() && r.history.over.IsReady())
 }
 
 // apply carries out the decisions of the core. What it learns meanwhile becomes the events of the next round.

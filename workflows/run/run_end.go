@@ -18,9 +18,9 @@ import (
 // placements.
 func (r *run) finish(end *dag.End) (*historyv1.StatusResponse, error) {
 	r.awaitAbandonedEnd()
-	now, by := r.now(), r.commands.cancelledBy()
+	now, by := r.now(), r.commands.CancelledBy()
 	if end.Reason == v1.ReasonRejected {
-		by = r.approval.GetBy()
+		by = r.commands.Approval.GetBy()
 	}
 	r.log.Add(now, end.State, eventlog.WholeRun, "", 0, 0, end.Error, append(eventlog.CauseFacts(end.Reason, end.Error), eventlog.KeyBy.Of(by))...)
 	final := r.status.Whole()
@@ -40,13 +40,13 @@ func (r *run) finish(end *dag.End) (*historyv1.StatusResponse, error) {
 	kept := workflowResult(final, r.isChild())
 	kept.FinalReason = end.Final
 	r.status.End(end, now) // only after it is stored: until then the run is open
-	r.wanted.DeadLetters = r.countDeadLetters()
+	r.wanted.DeadLetters = r.commands.DeadLetters()
 	r.endAttributes(end.State, end.Error)
 	r.lastReport()
 	r.flight.FreeSlot()
 	r.sendLockRequests()
 	r.calls.Charge(2 * maxResultBytes)
-	r.commands.refuseAll(names.RunEndedError, command.ErrJustEnded)
+	r.refuseUpdates(names.RunEndedError, command.ErrJustEnded)
 	switch end.State {
 	case v1.RunCompleted:
 		return kept, nil

@@ -27,8 +27,8 @@ func (r *run) start() (dag.Decisions, error) {
 	}
 	r.waiting = true
 	r.requestApproval()
-	waited := r.awaitsApproval()
-	early, over, err := r.awaitStart(nil, func() bool { return !r.awaitsApproval() })
+	waited := r.commands.AwaitsApproval()
+	early, over, err := r.awaitStart(nil, func() bool { return !r.commands.AwaitsApproval() })
 	if waited && !over && err == nil {
 		r.showState()
 	}
@@ -85,15 +85,12 @@ func endsRun(e dag.Event) bool {
 	return false
 }
 
-// requestApproval makes the run wait for an approval, if it needs one. An approval holds for all generations with the same
-// definition; a rejection does not.
+// requestApproval makes the run wait for an approval, if it needs one.
 func (r *run) requestApproval() {
-	version := r.in.GetDefinitionVersion()
-	isApproved := r.approval.GetState() == v1.ApprovalApproved && r.approval.GetDefinitionVersion() == version
-	if !r.in.GetNeedsApproval() || r.in.GetPartition() != nil || isApproved || r.in.GetState() != nil {
+	if !r.commands.RequestApproval() {
 		return
 	}
-	r.setApproval(&v1.RunApproval{State: v1.ApprovalPending, DefinitionVersion: version})
+	r.status.SetApproval(r.commands.Approval)
 	r.showState()
 	r.log.Add(r.now(), v1.EventPaused, eventlog.WholeRun, "", 0, 0, "waits for the approval of an operator", eventlog.KeyReason.Of(v1.ReasonApproval))
 }
@@ -101,7 +98,7 @@ func (r *run) requestApproval() {
 // failStart ends a run that cannot begin. It returns the error of the workflow.
 func (r *run) failStart(kind string, err error) error {
 	r.endAttributes(v1.RunFailed, err.Error())
-	r.commands.refuseAll(names.RunEndedError, command.ErrJustEnded)
+	r.refuseUpdates(names.RunEndedError, command.ErrJustEnded)
 	return temporal.NewNonRetryableApplicationError(err.Error(), kind, err)
 }
 

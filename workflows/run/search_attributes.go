@@ -61,12 +61,12 @@ func (r *run) endAttributes(state, text string) {
 }
 
 // showState updates the state of the open run in its status and in visibility.
-func (r *run) showState() { r.setState(r.openState()) }
+func (r *run) showState() { r.setState(r.commands.OpenState()) }
 
 // setState shows a state of the open run, and the number of its dead letters, in its status and in visibility.
 func (r *run) setState(state string) {
 	r.status.SetRunState(state)
-	r.wanted.State, r.wanted.DeadLetters = state, r.countDeadLetters()
+	r.wanted.State, r.wanted.DeadLetters = state, r.commands.DeadLetters()
 	r.showAttributes()
 }
 

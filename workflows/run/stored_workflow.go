@@ -25,8 +25,8 @@ func (r *run) beginStored() error {
 	r.calls.Charge(definition.MaxAnswerBytes) // for the input of the next execution
 	r.calls.SetProblem("")
 	r.showAttributes()
-	r.commands.refuseAll(names.RunContinuingError, errContinuing)
-	if _, _, ok := r.commands.receiveCancelSignals(); ok || r.root.Err() != nil {
+	r.refuseUpdates(names.RunContinuingError, errContinuing)
+	if _, _, ok := r.receiveCancelSignals(); ok || r.root.Err() != nil {
 		r.endAttributes(v1.RunCancelled, "")
 		return temporal.NewCanceledError()
 	}

@@ -1,13 +1,13 @@
 package run
 
 import (
-	"slices"
 	"time"
 
 	"go.temporal.io/sdk/workflow"
 
 	historyv1 "switchyard/proto/switchyard/history/v1"
 	"switchyard/workflows/calls"
+	"switchyard/workflows/core/command"
 	"switchyard/workflows/core/flight"
 	"switchyard/workflows/limits"
 )
@@ -19,15 +19,11 @@ func newRun(root workflow.Context, received *historyv1.RunInput, limits limits.R
 	x := &execution{
 		inbox:    &inbox{},
 		identity: identity{self: info.WorkflowExecution.ID, first: info.FirstRunID, original: info.OriginalRunID},
-		ctx:      ctx, root: root, limits: limits, calls: calls.New(ctx, limits.ScheduleBytes), received: received, carriedOut: slices.Clone(received.GetState().GetCarriedOut()),
+		ctx:      ctx, root: root, limits: limits, calls: calls.New(ctx, limits.ScheduleBytes), received: received, commands: command.New(received.GetState().GetCarriedOut()),
 		now: func() time.Time { return workflow.Now(ctx) }, settles: map[int64]func(string){},
 	}
 	x.calls.Home = x.home()
 	var (
-		cs = &commands{execution: x}
-		ct = &controls{execution: x}
-		de = &decisions{execution: x}
-		st = &steering{execution: x}
 		e  = &evaluator{execution: x}
 		ex = &expander{execution: x, unexpanded: map[int]bool{}}
 		cw = &children{execution: x, open: map[string]*childWorkflow{}, awaited: map[string]*awaited{}}
@@ -36,18 +32,12 @@ func newRun(root workflow.Context, received *historyv1.RunInput, limits limits.R
 		ho = &handover{execution: x}
 	)
 
-	ct.commands, ct.expander = cs, ex
-	st.commands = cs
-	de.commands = cs
 	e.ancestry = an
 	ex.evaluator = e
 	rq.ancestry = an
 
-	cs.handlers = updateHandlers(cs, ct, de, st)
-	ho.carriers = []carrier{cs}
-
 	r := &run{
-		execution: x, commands: cs, history: history{bound: limits.Hard()}, handover: ho, controls: ct, evaluator: e, expander: ex,
+		execution: x, history: history{bound: limits.Hard()}, handover: ho, evaluator: e, expander: ex,
 		children: cw, ancestry: an, requests: rq, cancels: map[*flight.Unit]workflow.CancelFunc{},
 		runs: map[*flight.Unit]*childWorkflow{}, timers: map[flight.Timer]func(){}, partitions: map[int]*childWorkflow{},
 	}

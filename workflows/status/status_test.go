@@ -185,3 +185,22 @@ func TestStateKeepsTheStatus(t *testing.T) {
 		t.Errorf("the first task continues as %+v, %+v", e, own)
 	}
 }
+
+// A held task and a paused run show who did it and why. The next execution shows the same.
+func TestHoldAndPauseShowWhoAndWhy(t *testing.T) {
+	t.Parallel()
+	s := newTestStatus(t, 1)
+	s.records.At(0).Held, s.records.At(0).HeldBy = true, "by ann: not yet"
+	s.SetPausedBy("paused by bob: lunch")
+	s.SetRunState(v1.RunPaused)
+	shown := s.Whole().GetRun()
+	if task := shown.GetTasks()[s.name(0)].GetError(); task != "by ann: not yet" || shown.GetError() != "paused by bob: lunch" {
+		t.Errorf("the task shows %q, the run %q", task, shown.GetError())
+	}
+	if c := s.RunState(dag.New(s.graph)); c.GetHeldBy()[s.name(0)] != "by ann: not yet" || c.GetPausedBy() != "paused by bob: lunch" {
+		t.Errorf("the next execution is given %v", c)
+	}
+	if s.records.At(0).HeldBy = ""; s.Text(0) != "by a person" {
+		t.Errorf("the task shows %q", s.Text(0))
+	}
+}

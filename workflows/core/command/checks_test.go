@@ -20,9 +20,9 @@ import (
 
 var start = time.Date(2026, 11, 1, 12, 0, 0, 0, time.UTC)
 
-// newChecks returns the checks of a run whose tasks wait: "ask" for two people who are admins, "build" for a node, "each", of which
+// newState returns the state of a run whose tasks wait: "ask" for two people who are admins, "build" for a node, "each", of which
 // there are two, for their start, and "vm", which runs until it is stopped.
-func newChecks(t *testing.T) Checks {
+func newState(t *testing.T) *State {
 	t.Helper()
 	spec, _ := structpb.NewStruct(map[string]any{"message": "ship it?", "approvals": 2, "roles": []any{"admin"}})
 	in := &historyv1.RunInput{Definition: &v1.Definition{Name: "work", Tasks: map[string]*v1.TaskDefinition{
@@ -34,96 +34,97 @@ func newChecks(t *testing.T) Checks {
 		t.Fatal(err)
 	}
 	core, records := dag.New(graph), flight.NewRecords(nil)
-	k := Checks{
+	s := New(nil)
+	s.Facts = Facts{
 		Core: core, Records: records, Flight: flight.New(flight.Config{Input: in, Limits: limits.Run{}.WithDefaults()}, core, records),
 		FanOuts: fanout.New(fanout.Config{Input: in}, core, nil), ShownState: func(i int) string { return core.Task(i).State },
 	}
 	d := core.Start()
 	each, _ := core.Index("each")
 	for _, i := range append(d.Place, core.Apply(dag.Expanded{Task: each, Count: 2}).Place...) {
-		k.Flight.Want(i)
+		s.Flight.Want(i)
 	}
-	k.carryOut(k.Flight.Admit(start))
-	return k
+	s.carryOut(s.Flight.Admit(start))
+	return s
 }
 
 // carryOut gives the core what the units in flight raise.
-func (k Checks) carryOut(effects []flight.Effect) {
+func (s *State) carryOut(effects []flight.Effect) {
 	var events []dag.Event
 	for _, effect := range effects {
 		if e, ok := effect.(flight.Raise); ok {
 			events = append(events, e.Event)
 		}
 	}
-	k.Core.Apply(events...)
+	s.Core.Apply(events...)
 }
 
 // dispatch gives a task a node, where its attempt runs.
-func (k Checks) dispatch(t *testing.T, task string) *flight.Unit {
+func (s *State) dispatch(t *testing.T, task string) *flight.Unit {
 	t.Helper()
-	i, _ := k.Core.Index(task)
-	req := k.Flight.PlaceRequest(false)
-	k.carryOut(k.Flight.PlaceAnswered(req, &historyv1.PlaceResponse{Assigned: []*historyv1.Assignment{{Task: task, Claim: k.Core.Task(i).Claim, Node: "n"}}}, false))
-	u := k.Flight.NextDispatch()
+	i, _ := s.Core.Index(task)
+	req := s.Flight.PlaceRequest(false)
+	s.carryOut(s.Flight.PlaceAnswered(req, &historyv1.PlaceResponse{Assigned: []*historyv1.Assignment{{Task: task, Claim: s.Core.Task(i).Claim, Node: "n"}}}, false))
+	u := s.Flight.NextDispatch()
 	if u == nil {
 		t.Fatalf("%s has no attempt", task)
 	}
-	k.Flight.Dispatched(u)
+	s.Flight.Dispatched(u)
 	return u
 }
 
 // A command is refused with the reason, which names what can be done instead.
 func TestCommandsAreRefusedWithAReason(t *testing.T) {
 	t.Parallel()
-	type may = func(Checks, int, *historyv1.TaskCommand) *Refusal
+	type may = func(*State, int, *historyv1.TaskCommand) *Refusal
 	state := names.TaskStateError + ": "
 	for name, test := range map[string]struct {
 		task   string
 		may    may
-		before func(*testing.T, *Checks, int)
+		before func(*testing.T, *State, int)
 		want   string // "" if the command is carried out
 	}{
-		"unknown":         {task: "gone", may: Checks.MayHold, want: names.UnknownTaskError + `: task "gone": ` + dag.ErrUnknownTask.Error()},
-		"cancelled":       {task: "build", may: Checks.MayHold, before: func(_ *testing.T, k *Checks, _ int) { k.IsCancelled = true }, want: state + "the run is being cancelled"},
-		"ending":          {task: "build", may: Checks.MayHold, before: func(t *testing.T, k *Checks, _ int) { k.dispatch(t, "build"); k.Core.Apply(dag.Cancel{}) }, want: state + "the run is being ended"},
-		"hold":            {task: "build", may: Checks.MayHold},
-		"hold twice":      {task: "build", may: Checks.MayHold, before: func(_ *testing.T, k *Checks, i int) { k.Flight.Hold(i, "") }, want: state + "task build is already held"},
-		"hold too late":   {task: "build", may: Checks.MayHold, before: func(t *testing.T, k *Checks, _ int) { k.dispatch(t, "build") }, want: state + "task build is assigned; only a task that has not started can be held: to stop it, cancel it"},
-		"release":         {task: "build", may: Checks.MayRelease, want: state + "task build is not held"},
-		"cancel":          {task: "build", may: Checks.MayCancel},
-		"cancel too late": {task: "late", may: Checks.MayCancel, before: func(_ *testing.T, k *Checks, i int) { k.Core.Apply(dag.CancelTask{Task: i}) }, want: state + "task late is cancelled; it has ended"},
-		"kill":            {task: "build", may: Checks.MayKill},
-		"kill twice":      {task: "build", may: Checks.MayKill, before: func(t *testing.T, k *Checks, i int) { k.dispatch(t, "build"); k.Core.Apply(dag.Kill{Task: i}) }, want: state + "task build is already being killed"},
+		"unknown":         {task: "gone", may: (*State).mayHold, want: names.UnknownTaskError + `: task "gone": ` + dag.ErrUnknownTask.Error()},
+		"cancelled":       {task: "build", may: (*State).mayHold, before: func(_ *testing.T, s *State, _ int) { s.cancelled = true }, want: state + "the run is being cancelled"},
+		"ending":          {task: "build", may: (*State).mayHold, before: func(t *testing.T, s *State, _ int) { s.dispatch(t, "build"); s.Core.Apply(dag.Cancel{}) }, want: state + "the run is being ended"},
+		"hold":            {task: "build", may: (*State).mayHold},
+		"hold twice":      {task: "build", may: (*State).mayHold, before: func(_ *testing.T, s *State, i int) { s.Flight.Hold(i, "") }, want: state + "task build is already held"},
+		"hold too late":   {task: "build", may: (*State).mayHold, before: func(t *testing.T, s *State, _ int) { s.dispatch(t, "build") }, want: state + "task build is assigned; only a task that has not started can be held: to stop it, cancel it"},
+		"release":         {task: "build", may: (*State).mayRelease, want: state + "task build is not held"},
+		"cancel":          {task: "build", may: (*State).mayCancel},
+		"cancel too late": {task: "late", may: (*State).mayCancel, before: func(_ *testing.T, s *State, i int) { s.Core.Apply(dag.CancelTask{Task: i}) }, want: state + "task late is cancelled; it has ended"},
+		"kill":            {task: "build", may: (*State).mayKill},
+		"kill twice":      {task: "build", may: (*State).mayKill, before: func(t *testing.T, s *State, i int) { s.dispatch(t, "build"); s.Core.Apply(dag.Kill{Task: i}) }, want: state + "task build is already being killed"},
 
-		"suspend":                 {task: "build", may: Checks.MaySuspend, before: func(t *testing.T, k *Checks, _ int) { k.dispatch(t, "build") }},
-		"suspend what waits":      {task: "build", may: Checks.MaySuspend, want: state + "task build is not running (queued): hold it with `switchyard runs hold`"},
-		"suspend twice":           {task: "build", may: Checks.MaySuspend, before: func(t *testing.T, k *Checks, i int) { k.dispatch(t, "build"); k.Flight.Suspend(i, "by ann") }, want: state + "task build is already paused"},
-		"suspend meanwhile":       {task: "build", may: Checks.MaySuspend, before: func(t *testing.T, k *Checks, _ int) { k.Flight.Steered(k.dispatch(t, "build")) }, want: state + "another request about task build is under way; try again"},
-		"suspend an approval":     {task: "ask", may: Checks.MaySuspend, want: state + "task ask waits for approval and is not running"},
-		"suspend a run":           {task: "call", may: Checks.MaySuspend, want: state + "task call is a run of its own: pause or resume run "},
-		"suspend a fan-out":       {task: "each", may: Checks.MaySuspend, want: state + "task each is fanned out: name one of its instances, such as each[0]"},
-		"suspend what is killed":  {task: "build", may: Checks.MaySuspend, before: func(t *testing.T, k *Checks, i int) { k.dispatch(t, "build"); k.Core.Apply(dag.Kill{Task: i}) }, want: state + "task build is being killed"},
-		"continue":                {task: "build", may: Checks.MayContinue, before: func(t *testing.T, k *Checks, i int) { k.dispatch(t, "build"); k.Flight.Suspend(i, "by ann") }},
-		"continue when unsure":    {task: "build", may: Checks.MayContinue, before: func(t *testing.T, k *Checks, _ int) { k.Flight.SetUnsure(k.dispatch(t, "build"), true) }},
-		"continue what runs":      {task: "build", may: Checks.MayContinue, before: func(t *testing.T, k *Checks, _ int) { k.dispatch(t, "build") }, want: state + "task build is assigned; it is not paused by a person"},
-		"continue an approval":    {task: "ask", may: Checks.MayContinue, want: state + "task ask waits for approval; approve or reject it instead of resuming it"},
-		"stop":                    {task: "vm", may: Checks.MayStop, before: func(t *testing.T, k *Checks, _ int) { k.dispatch(t, "vm") }},
-		"stop what ends":          {task: "build", may: Checks.MayStop, want: state + "task build is of type shell, which ends by itself; stop is for tasks that run until they are stopped: cancel or kill it"},
-		"stop too soon":           {task: "vm", may: Checks.MayStop, want: state + "task vm is not running (queued): cancel it"},
-		"restart when suspended":  {task: "vm", may: Checks.MayRestart, before: func(t *testing.T, k *Checks, i int) { k.dispatch(t, "vm"); k.Flight.Suspend(i, "by ann") }, want: state + "task vm is paused: resume it first"},
-		"stop what is away":       {task: "vm", may: Checks.MayStop, before: loseNode},
-		"restart what is away":    {task: "vm", may: Checks.MayRestart, before: loseNode, want: state + "task vm is lost until node n is back; it can be stopped, cancelled or killed now"},
-		"approve a shell task":    {task: "build", may: Checks.MayApprove, want: state + "task build is of type shell; only one of type approval can be approved or rejected"},
-		"approve what has ended":  {task: "ask", may: Checks.MayApprove, before: func(_ *testing.T, k *Checks, i int) { k.Core.Apply(dag.CancelTask{Task: i}); k.carryOut(stopped(k, i)) }, want: state + "task ask is cancelled"},
-		"approve without a login": {task: "ask", may: Checks.MayApprove},
+		"suspend":                 {task: "build", may: (*State).maySuspend, before: func(t *testing.T, s *State, _ int) { s.dispatch(t, "build") }},
+		"suspend what waits":      {task: "build", may: (*State).maySuspend, want: state + "task build is not running (queued): hold it with `switchyard runs hold`"},
+		"suspend twice":           {task: "build", may: (*State).maySuspend, before: func(t *testing.T, s *State, i int) { s.dispatch(t, "build"); s.Flight.Suspend(i, "by ann") }, want: state + "task build is already paused"},
+		"suspend meanwhile":       {task: "build", may: (*State).maySuspend, before: func(t *testing.T, s *State, _ int) { s.Flight.Steered(s.dispatch(t, "build")) }, want: state + "another request about task build is under way; try again"},
+		"suspend an approval":     {task: "ask", may: (*State).maySuspend, want: state + "task ask waits for approval and is not running"},
+		"suspend a run":           {task: "call", may: (*State).maySuspend, want: state + "task call is a run of its own: pause or resume run "},
+		"suspend a fan-out":       {task: "each", may: (*State).maySuspend, want: state + "task each is fanned out: name one of its instances, such as each[0]"},
+		"suspend what is killed":  {task: "build", may: (*State).maySuspend, before: func(t *testing.T, s *State, i int) { s.dispatch(t, "build"); s.Core.Apply(dag.Kill{Task: i}) }, want: state + "task build is being killed"},
+		"continue":                {task: "build", may: (*State).mayContinue, before: func(t *testing.T, s *State, i int) { s.dispatch(t, "build"); s.Flight.Suspend(i, "by ann") }},
+		"continue when unsure":    {task: "build", may: (*State).mayContinue, before: func(t *testing.T, s *State, _ int) { s.Flight.SetUnsure(s.dispatch(t, "build"), true) }},
+		"continue what runs":      {task: "build", may: (*State).mayContinue, before: func(t *testing.T, s *State, _ int) { s.dispatch(t, "build") }, want: state + "task build is assigned; it is not paused by a person"},
+		"continue an approval":    {task: "ask", may: (*State).mayContinue, want: state + "task ask waits for approval; approve or reject it instead of resuming it"},
+		"stop":                    {task: "vm", may: (*State).mayStop, before: func(t *testing.T, s *State, _ int) { s.dispatch(t, "vm") }},
+		"stop what ends":          {task: "build", may: (*State).mayStop, want: state + "task build is of type shell, which ends by itself; stop is for tasks that run until they are stopped: cancel or kill it"},
+		"stop too soon":           {task: "vm", may: (*State).mayStop, want: state + "task vm is not running (queued): cancel it"},
+		"restart when suspended":  {task: "vm", may: (*State).mayRestart, before: func(t *testing.T, s *State, i int) { s.dispatch(t, "vm"); s.Flight.Suspend(i, "by ann") }, want: state + "task vm is paused: resume it first"},
+		"stop what is away":       {task: "vm", may: (*State).mayStop, before: loseNode},
+		"restart what is away":    {task: "vm", may: (*State).mayRestart, before: loseNode, want: state + "task vm is lost until node n is back; it can be stopped, cancelled or killed now"},
+		"approve a shell task":    {task: "build", may: (*State).mayApprove, want: state + "task build is of type shell; only one of type approval can be approved or rejected"},
+		"approve what has ended":  {task: "ask", may: (*State).mayApprove, before: func(_ *testing.T, s *State, i int) { s.Core.Apply(dag.CancelTask{Task: i}); s.carryOut(stopped(s, i)) }, want: state + "task ask is cancelled"},
+		"approve without a login": {task: "ask", may: (*State).mayApprove},
 	} {
-		k := newChecks(t)
-		i, _ := k.Core.Index(test.task)
+		s := newState(t)
+		i, _ := s.Core.Index(test.task)
 		if test.before != nil {
-			test.before(t, &k, i)
+			test.before(t, s, i)
 		}
 		got := ""
-		if _, r := k.Target(&historyv1.TaskCommand{Task: test.task}, test.may); r != nil {
+		if _, r := s.target(Update{may: test.may}, &historyv1.TaskCommand{Task: test.task}); r != nil {
 			got = r.Kind + ": " + r.Error()
 		}
 		if got != test.want {
@@ -133,15 +134,15 @@ func TestCommandsAreRefusedWithAReason(t *testing.T) {
 }
 
 // loseNode lets the node of the task "vm" go silent.
-func loseNode(t *testing.T, k *Checks, _ int) {
-	k.carryOut(k.Flight.Answered(k.dispatch(t, "vm"), flight.Answer{
+func loseNode(t *testing.T, s *State, _ int) {
+	s.carryOut(s.Flight.Answered(s.dispatch(t, "vm"), flight.Answer{
 		Kind: flight.Silent, Response: &historyv1.ExecuteResponse{}, Beat: &historyv1.ExecuteProgress{Spawned: true},
 	}, start))
 }
 
 // stopped stops a task, and returns the event of its end.
-func stopped(k *Checks, i int) []flight.Effect {
-	effects, _ := k.Flight.Stop(i)
+func stopped(s *State, i int) []flight.Effect {
+	effects, _ := s.Flight.Stop(i)
 	for _, effect := range effects {
 		if e, ok := effect.(flight.Settle); ok {
 			return []flight.Effect{flight.Raise{Event: e.End.Ended}}
@@ -153,22 +154,22 @@ func stopped(k *Checks, i int) []flight.Effect {
 // A decision about a task counts of different people, who have one of the roles that it names.
 func TestDecisionsAboutATask(t *testing.T) {
 	t.Parallel()
-	k := newChecks(t)
-	i, _ := k.Core.Index("ask")
+	s := newState(t)
+	i, _ := s.Core.Index("ask")
 	by := func(who, role string) *historyv1.TaskCommand {
 		return &historyv1.TaskCommand{By: who, Decision: &historyv1.Decision{By: who, Role: role}}
 	}
-	if r := k.MayReject(i, by("ann", "user")); r == nil || r.Kind != names.NotAllowedError || !strings.HasSuffix(r.Error(), "ann has the role user") {
+	if r := s.mayReject(i, by("ann", "user")); r == nil || r.Kind != names.NotAllowedError || !strings.HasSuffix(r.Error(), "ann has the role user") {
 		t.Errorf("a user decides: %v", r)
 	}
-	if r := k.MayApprove(i, by("ann", "admin")); r != nil {
+	if r := s.mayApprove(i, by("ann", "admin")); r != nil {
 		t.Errorf("an admin does not decide: %v", r)
 	}
-	k.Flight.Approve(i, by("ann", "admin"), start)
-	if r := k.MayApprove(i, by("ann", "admin")); r == nil || !strings.Contains(r.Error(), "another person must approve it") {
+	s.Flight.Approve(i, by("ann", "admin"), start)
+	if r := s.mayApprove(i, by("ann", "admin")); r == nil || !strings.Contains(r.Error(), "another person must approve it") {
 		t.Errorf("ann approves twice: %v", r)
 	}
-	if r := k.MayReject(i, by("ann", "admin")); r != nil {
+	if r := s.mayReject(i, by("ann", "admin")); r != nil {
 		t.Errorf("ann may no longer reject: %v", r)
 	}
 }
@@ -176,35 +177,35 @@ func TestDecisionsAboutATask(t *testing.T) {
 // A run is paused and resumed once, decided about by another person than its submitter, and has dead letters to retry.
 func TestCommandsForTheRun(t *testing.T) {
 	t.Parallel()
-	k := newChecks(t)
-	if k.MayPause(nil) != nil || k.MayResume(nil) == nil {
+	s := newState(t)
+	if s.mayPause(0, nil) != nil || s.mayResume(0, nil) == nil {
 		t.Error("a run that is not paused cannot be paused, or is resumed")
 	}
-	k.Flight.Pause()
-	if k.MayPause(nil) == nil || k.MayResume(nil) != nil {
+	s.Flight.Pause()
+	if s.mayPause(0, nil) == nil || s.mayResume(0, nil) != nil {
 		t.Error("a paused run is paused again, or cannot be resumed")
 	}
-	decision := &historyv1.RunCommand{Decision: &historyv1.Decision{By: "ann"}}
-	if r := k.MayDecideRun(decision); r == nil || r.Error() != "the run is not waiting for approval" {
+	decision := &historyv1.TaskCommand{Decision: &historyv1.Decision{By: "ann"}}
+	if r := s.mayDecideRun(0, decision); r == nil || r.Error() != "the run is not waiting for approval" {
 		t.Errorf("it needs no approval: %v", r)
 	}
-	k.Approval, k.SubmittedBy = &v1.RunApproval{State: v1.ApprovalPending}, "ann"
-	if r := k.MayDecideRun(decision); r == nil || r.Kind != names.NotAllowedError {
+	s.Approval, s.SubmittedBy = &v1.RunApproval{State: v1.ApprovalPending}, "ann"
+	if r := s.mayDecideRun(0, decision); r == nil || r.Kind != names.NotAllowedError {
 		t.Errorf("ann decides about her own run: %v", r)
 	}
-	if k.SubmittedBy = "bob"; k.MayDecideRun(decision) != nil {
+	if s.SubmittedBy = "bob"; s.mayDecideRun(0, decision) != nil {
 		t.Error("ann does not decide about the run of bob")
 	}
-	k.Approval = &v1.RunApproval{State: v1.ApprovalRejected, By: "eve", At: timestamppb.New(start)}
-	if r := k.MayDecideRun(decision); r == nil || r.Error() != "the run was rejected by eve at 2026-11-01T12:00:00Z" {
+	s.Approval = &v1.RunApproval{State: v1.ApprovalRejected, By: "eve", At: timestamppb.New(start)}
+	if r := s.mayDecideRun(0, decision); r == nil || r.Error() != "the run was rejected by eve at 2026-11-01T12:00:00Z" {
 		t.Errorf("eve has decided: %v", r)
 	}
 	for name, want := range map[string]error{"gone": dag.ErrUnknownTask, "build": dag.ErrNotDeadLetter} {
-		if r := k.MayRetry(name); !errors.Is(r, want) {
+		if r := s.mayRetry(0, &historyv1.TaskCommand{Task: name}); !errors.Is(r, want) {
 			t.Errorf("retry %s: %v", name, r)
 		}
 	}
-	if k.IsCancelled = true; !errors.Is(k.MayRetry("build"), dag.ErrCancelled) {
+	if s.cancelled = true; !errors.Is(s.mayRetry(0, &historyv1.TaskCommand{Task: "build"}), dag.ErrCancelled) {
 		t.Error("a cancelled run takes a retry")
 	}
 }

@@ -164,6 +164,9 @@ func (s *State) RestoreSlot() { s.hasSlot = s.slotLock() != "" }
 // HasSlot reports whether the run holds its run slot.
 func (s *State) HasSlot() bool { return s.hasSlot }
 
+// AwaitsSlot reports whether other runs hold the run slot for which the run waits.
+func (s *State) AwaitsSlot() bool { return s.awaitsSlot }
+
 // FreeSlot releases the run slot, if the run needs one.
 func (s *State) FreeSlot() {
 	if lock := s.slotLock(); lock != "" {
@@ -183,9 +186,10 @@ func (s *State) slotGranted(g *historyv1.Granted) {
 	case g.GetRefused():
 		s.raise(s.slotEnd(strings.Join(g.GetHolders(), ", ")))
 	case len(g.GetHolders()) == 0:
-		s.hasSlot = true
+		s.hasSlot, s.awaitsSlot = true, false
 		s.do(ShowSlot{})
 	case !s.hasSlot:
+		s.awaitsSlot = true
 		s.do(ShowSlot{g.GetHolders()})
 	}
 }

@@ -45,6 +45,7 @@ type State struct {
 
 	lockRequests []*historyv1.LockRequest // for the next call, in order
 	hasSlot      bool                     // the run holds its run slot
+	awaitsSlot   bool                     // other runs hold it
 
 	epoch        string // of the placement queue that has answered last
 	acknowledged int64  // number of the newest answer of this epoch

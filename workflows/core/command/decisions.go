@@ -1,0 +1,76 @@
+package command
+
+import (
+	"time"
+
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	historyv1 "switchyard/proto/switchyard/history/v1"
+	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/core/dag"
+	"switchyard/workflows/core/flight"
+)
+
+// Misdirected returns why a decision is not the one that is meant, or "" if it is. The text completes "the decision is not valid: ...".
+func Misdirected(d, meant *historyv1.Decision) string {
+	switch {
+	case d == nil:
+		return "it was not sent through a gateway; use `switchyard runs approve` or `reject`"
+	case d.GetWorkflow() != meant.GetWorkflow() || d.GetTask() != meant.GetTask():
+		return "it was signed for another task or run"
+	case d.GetExecution() != meant.GetExecution():
+		return "it was signed for another generation of the run"
+	case d.GetVerdict() != meant.GetVerdict():
+		return "it was signed as " + d.GetVerdict()
+	}
+	return ""
+}
+
+// meant returns a command with the person and reason that its decision names, if the update is a decision.
+func (u Update) meant(c *historyv1.TaskCommand) *historyv1.TaskCommand {
+	if d := c.GetDecision(); d != nil && u.Verdict != "" {
+		return &historyv1.TaskCommand{Task: c.GetTask(), By: d.GetBy(), Reason: d.GetReason(), Decision: d}
+	}
+	return c
+}
+
+// RequestApproval makes the run wait for an approval, and returns true, if it needs one. An approval holds for all generations
+// with the same definition; a rejection does not.
+func (s *State) RequestApproval() bool {
+	in := s.Flight.Input
+	version := in.GetDefinitionVersion()
+	isApproved := s.Approval.GetState() == v1.ApprovalApproved && s.Approval.GetDefinitionVersion() == version
+	if !in.GetNeedsApproval() || in.GetPartition() != nil || isApproved || in.GetState() != nil {
+		return false
+	}
+	s.Approval = &v1.RunApproval{State: v1.ApprovalPending, DefinitionVersion: version}
+	return true
+}
+
+// AwaitsApproval reports whether the run may not start before an operator has approved it.
+func (s *State) AwaitsApproval() bool { return s.Approval.GetState() == v1.ApprovalPending }
+
+func (s *State) approveRun(_ int, c *historyv1.TaskCommand, now time.Time) []Effect {
+	return []Effect{s.decideRun(v1.ApprovalApproved, c, now), LogRun{v1.EventApproved, c}, Fly{[]flight.Effect{flight.Wake{}}}}
+}
+
+func (s *State) rejectRun(_ int, c *historyv1.TaskCommand, now time.Time) []Effect {
+	end := dag.Abort{State: v1.RunRejected, Reason: v1.ReasonRejected, Error: because(v1.ApprovalRejected, c)}
+	return []Effect{s.decideRun(v1.ApprovalRejected, c, now), raise(end)}
+}
+
+// decideRun records a person's decision about the run.
+func (s *State) decideRun(verdict string, c *historyv1.TaskCommand, now time.Time) Effect {
+	s.Approval = &v1.RunApproval{
+		State: verdict, By: c.GetBy(), At: timestamppb.New(now), Reason: c.GetReason(), DefinitionVersion: s.Flight.Input.GetDefinitionVersion(),
+	}
+	return ShowApproval{s.Approval}
+}
+
+func (s *State) approve(i int, c *historyv1.TaskCommand, now time.Time) []Effect {
+	return []Effect{Fly{s.Flight.Approve(i, c, now)}}
+}
+
+func (s *State) reject(i int, c *historyv1.TaskCommand, now time.Time) []Effect {
+	return []Effect{Fly{s.Flight.Reject(i, c, now)}}
+}

@@ -1,0 +1,97 @@
+package command
+
+import (
+	"cmp"
+	"slices"
+
+	historyv1 "switchyard/proto/switchyard/history/v1"
+	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/core/dag"
+	"switchyard/workflows/core/fanout"
+	"switchyard/workflows/core/flight"
+)
+
+// Facts are the other parts of the run's state that decide whether a command can be carried out.
+type Facts struct {
+	Core    *dag.State
+	Records *flight.Records
+	Flight  *flight.State
+	FanOuts *fanout.State
+	// ShownState returns the state of a task as people see it.
+	ShownState func(i int) string
+}
+
+// State holds what people have asked of a run. The caller sets the facts when the run begins. A State is not safe for
+// concurrent use.
+type State struct {
+	Facts
+	Approval    *v1.RunApproval // of the run; nil if it has needed none
+	SubmittedBy string          // who submitted the run, or "" if unknown
+
+	cancelled  bool
+	canceller  string   // who has cancelled the run, or "" if unknown
+	carriedOut []string // IDs of the newest updates that the run has carried out
+}
+
+// New returns the state of a run, of which earlier executions have carried out the updates with the given IDs.
+func New(carriedOut []string) *State { return &State{carriedOut: slices.Clone(carriedOut)} }
+
+// maxCarriedOut is the number of updates whose repetition a run recognizes. Only those whose answers were lost are repeated, and
+// at most 10 are in flight.
+const maxCarriedOut = 50
+
+// AddCarriedOut records that the update with an ID has been carried out.
+func (s *State) AddCarriedOut(id string) {
+	s.carriedOut = append(s.carriedOut, id)
+	s.carriedOut = s.carriedOut[max(0, len(s.carriedOut)-maxCarriedOut):]
+}
+
+// HasCarriedOut reports whether the update with an ID has been carried out.
+func (s *State) HasCarriedOut(id string) bool { return slices.Contains(s.carriedOut, id) }
+
+// Cancel cancels the whole run. who is the person, or "" if unknown. The first reason counts.
+func (s *State) Cancel(who, why string) []Effect {
+	if s.cancelled {
+		return nil
+	}
+	s.cancelled, s.canceller = true, cmp.Or(s.canceller, who)
+	return []Effect{raise(dag.Cancel{Error: why})}
+}
+
+// IsCancelled reports whether the run is being cancelled.
+func (s *State) IsCancelled() bool { return s.cancelled }
+
+// CancelledBy returns who has cancelled the run, or "" if that is unknown.
+func (s *State) CancelledBy() string { return s.canceller }
+
+// Save adds the state to the one for the next execution.
+func (s *State) Save(c *historyv1.RunState) {
+	c.CancelledBy, c.CarriedOut, c.Approval, c.SubmittedBy = s.canceller, s.carriedOut, s.Approval, s.SubmittedBy
+}
+
+// Restore continues from the state of the previous execution.
+func (s *State) Restore(c *historyv1.RunState) {
+	s.canceller, s.cancelled, s.Approval, s.SubmittedBy = c.GetCancelledBy(), s.Core.Cancelled(), c.GetApproval(), c.GetSubmittedBy()
+}
+
+// OpenState returns the state of the run while it is open. A run that waits for its run slot is pending.
+func (s *State) OpenState() string {
+	// underWay is the number of tasks and instances that wait for a node or have one.
+	underWay := s.Core.Count(v1.TaskQueued) + s.Core.Count(v1.TaskAssigned) + s.Core.Count(v1.TaskRunning) - s.Core.RunningGroups()
+	switch {
+	case s.AwaitsApproval():
+		return v1.RunPendingApproval
+	case s.Flight.IsPaused():
+		return v1.RunPaused
+	case s.Flight.AwaitsSlot():
+		return v1.RunPending
+	case s.Flight.Approvals() > 0 && underWay == s.Flight.Approvals():
+		return v1.RunPendingApproval
+	}
+	return v1.RunRunning
+}
+
+// DeadLetters returns the number of dead letters of the run, including those of its partitions.
+func (s *State) DeadLetters() int {
+	return s.Core.Count(v1.TaskDeadLetter) + s.FanOuts.CountDeadLetters()
+}

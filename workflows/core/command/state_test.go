@@ -1,0 +1,144 @@
+package command
+
+import (
+	"fmt"
+	"testing"
+
+	"google.golang.org/protobuf/proto"
+
+	historyv1 "switchyard/proto/switchyard/history/v1"
+	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/core/dag"
+)
+
+// A signal cancels the run unless it names a task or may mean something else.
+func TestReadCancel(t *testing.T) {
+	t.Parallel()
+	const unreadable = `the argument of the signal is neither a reason nor {"reason": "..."}`
+	for name, test := range map[string]struct {
+		data, encoding   string
+		by, why, refusal string
+	}{
+		"nothing":               {encoding: "binary/null"},
+		"null":                  {data: "null", encoding: encodingJSON},
+		"a reason":              {data: `"enough\nreally"`, encoding: encodingJSON, why: "cancelled: enough"},
+		"a number":              {data: "42", encoding: encodingJSON},
+		"bytes":                 {data: "enough", encoding: "binary/plain"},
+		"an object":             {data: ` {"reason": "enough"}`, encoding: encodingJSON, why: "cancelled: enough"},
+		"a command":             {data: `{"reason": "enough", "by": "ann"}`, encoding: encodingProtoJSON, by: "ann", why: "cancelled by ann: enough"},
+		"a person":              {data: `{"by": "ann"}`, encoding: encodingProtoJSON, by: "ann", why: "cancelled by ann"},
+		"a newer command":       {data: `{"by": "ann", "force": true}`, encoding: encodingProtoJSON, by: "ann", why: "cancelled by ann"},
+		"an object of a person": {data: `{"tasks": "a"}`, encoding: encodingJSON, refusal: unreadable},
+		"another type":          {data: `{"task": 42}`, encoding: encodingProtoJSON, refusal: unreadable},
+		"a task":                {data: `{"task": "a", "by": "eve"}`, encoding: encodingJSON, by: "eve", refusal: "signals cannot cancel a task; use `switchyard runs cancel RUN TASK`"},
+	} {
+		c, refusal := ReadCancel([]byte(test.data), test.encoding)
+		if c.GetBy() != test.by || c.GetReason() != test.why || refusal != test.refusal {
+			t.Errorf("%s: by %q, %q, refused: %q", name, c.GetBy(), c.GetReason(), refusal)
+		}
+	}
+}
+
+// The first cancellation counts, and the next execution knows who has sent it and what else was decided.
+func TestNextExecutionKnowsWhatPeopleHaveAsked(t *testing.T) {
+	t.Parallel()
+	s := newState(t)
+	s.Approval, s.SubmittedBy = &v1.RunApproval{State: v1.ApprovalApproved, By: "bob"}, "eve"
+	effects := append(s.Cancel("ann", "cancelled by ann: wrong branch"), s.Cancel("bob", "cancelled by bob")...)
+	if got := s.textOf(effects); got != "cancel (cancelled by ann: wrong branch)" || s.CancelledBy() != "ann" {
+		t.Errorf("%s; cancelled by %q", got, s.CancelledBy())
+	}
+	s.Core.Apply(dag.Cancel{})
+	s.AddCarriedOut("update")
+	var carried historyv1.RunState
+	s.Save(&carried)
+	next := New(carried.GetCarriedOut())
+	next.Facts = s.Facts
+	next.Restore(&carried)
+	if !next.IsCancelled() || next.CancelledBy() != "ann" || !next.HasCarriedOut("update") || next.SubmittedBy != "eve" || !proto.Equal(next.Approval, s.Approval) {
+		t.Errorf("the next execution has %+v", next)
+	}
+}
+
+// A run knows its newest updates when they are repeated.
+func TestNewestUpdatesAreRecognized(t *testing.T) {
+	t.Parallel()
+	s := New([]string{"before"})
+	for i := range maxCarriedOut {
+		if !s.HasCarriedOut("before") {
+			t.Fatalf("after %d updates, the first is forgotten", i)
+		}
+		s.AddCarriedOut(fmt.Sprint(i))
+	}
+	if s.HasCarriedOut("before") || !s.HasCarriedOut("0") || len(s.carriedOut) != maxCarriedOut {
+		t.Errorf("it knows %v", s.carriedOut)
+	}
+}
+
+// The state of an open run says what it waits for: first of all for people.
+func TestOpenState(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		before *v1.RunApproval
+		paused bool
+		slot   *historyv1.Granted
+		ends   []string // tasks that are cancelled before
+		want   string
+	}{
+		"running":                         {want: v1.RunRunning},
+		"before its approval":             {before: &v1.RunApproval{State: v1.ApprovalPending}, paused: true, want: v1.RunPendingApproval},
+		"approved":                        {before: &v1.RunApproval{State: v1.ApprovalApproved}, want: v1.RunRunning},
+		"paused":                          {paused: true, ends: []string{"build", "each", "vm", "call"}, want: v1.RunPaused},
+		"without a run slot":              {slot: &historyv1.Granted{Claim: "run", Holders: []string{"other"}}, want: v1.RunPending},
+		"only approvals are under way":    {ends: []string{"build", "each", "vm", "call"}, want: v1.RunPendingApproval},
+		"another task is under way still": {ends: []string{"build", "each", "call"}, want: v1.RunRunning},
+	} {
+		s := newState(t)
+		s.Approval = test.before
+		for _, task := range test.ends {
+			i, _ := s.Core.Index(task)
+			for _, stopped := range s.Core.Apply(dag.CancelTask{Task: i}).Stop {
+				s.Core.Apply(dag.Ended{Task: stopped, Claim: s.Core.Task(stopped).Claim, State: v1.TaskCancelled})
+			}
+		}
+		s.Flight.Input.Definition.Concurrency = &v1.RunConcurrency{MaxRuns: 1}
+		if test.slot != nil {
+			s.Flight.Granted(test.slot, start)
+		}
+		if test.paused {
+			s.Flight.Pause()
+		}
+		if got := s.OpenState(); got != test.want {
+			t.Errorf("%s: %s, want %s", name, got, test.want)
+		}
+	}
+}
+
+// deadLetter lets attempts of a task fail until it is a dead letter, and returns the task.
+func (s *State) deadLetter(t *testing.T, task string) int {
+	t.Helper()
+	i, _ := s.Core.Index(task)
+	for range 10 {
+		claim := s.Core.Task(i).Claim
+		s.Core.Apply(dag.Placed{Task: i, Claim: claim, Node: "n"})
+		s.Core.Apply(dag.Ended{Task: i, Claim: claim, State: v1.TaskFailed, ExitCode: 1})
+		s.Core.Apply(dag.BackoffOver{Task: i, Claim: claim})
+	}
+	if state := s.Core.Task(i).State; state != v1.TaskDeadLetter {
+		t.Fatalf("%s is %s", task, state)
+	}
+	return i
+}
+
+// The dead letters of partitions count like those of the run itself.
+func TestDeadLettersOfPartitionsCount(t *testing.T) {
+	t.Parallel()
+	s := newState(t)
+	i := s.deadLetter(t, "build")
+	s.FanOuts.Restore(i, &historyv1.TaskState{
+		Task: &v1.Task{Counts: map[string]int32{v1.TaskDeadLetter: 3}}, Partitions: []*historyv1.PartitionReport{{Over: true}},
+	})
+	if got := s.DeadLetters(); got != 4 {
+		t.Errorf("%d dead letters, want 4", got)
+	}
+}

@@ -1,0 +1,156 @@
+package command
+
+import (
+	"time"
+
+	historyv1 "switchyard/proto/switchyard/history/v1"
+	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/core/dag"
+	"switchyard/workflows/names"
+	"switchyard/workflows/phrase"
+)
+
+// Update is an update that people send to a run. Its command is checked on arrival, so that an invalid one leaves no trace, and
+// again when it is carried out.
+type Update struct {
+	Name, Description string
+	Argument          Argument
+	Verdict           string // of a decision, or "" if it is none
+	Action            string // what the node of the task's attempt does before the command counts, or "" if the command needs no node
+	may               func(*State, int, *historyv1.TaskCommand) *Refusal
+	do                func(*State, int, *historyv1.TaskCommand, time.Time) []Effect
+}
+
+// Argument is what the argument of an update names.
+type Argument int
+
+const (
+	// ForTask is a task or an instance, in a TaskCommand.
+	ForTask Argument = iota
+	// ForRun is the run itself: the argument is a RunCommand.
+	ForRun
+	// ForDeadLetter is a dead letter, in a RetryTaskRequest.
+	ForDeadLetter
+)
+
+// Updates are the updates of a run, in the order of their registration.
+var Updates = []Update{
+	{Name: names.RetryUpdate, Description: "retry a dead letter", Argument: ForDeadLetter, may: (*State).mayRetry, do: (*State).retry},
+	{Name: names.PauseUpdate, Description: "pause the run, so that nothing new starts", Argument: ForRun, may: (*State).mayPause, do: (*State).pause},
+	{Name: names.ResumeUpdate, Description: "continue a paused run", Argument: ForRun, may: (*State).mayResume, do: (*State).resume},
+	{Name: names.HoldUpdate, Description: "hold a task, so that it does not start", may: (*State).mayHold, do: (*State).hold},
+	{Name: names.ReleaseUpdate, Description: "release a held task", may: (*State).mayRelease, do: (*State).release},
+	{Name: names.CancelTaskUpdate, Description: "cancel a task", may: (*State).mayCancel, do: (*State).cancelTask},
+	{Name: names.KillTaskUpdate, Description: "kill a task", may: (*State).mayKill, do: (*State).kill},
+	{Name: names.ApproveUpdate, Description: "approve a task", Verdict: v1.ApprovalApproved, may: (*State).mayApprove, do: (*State).approve},
+	{Name: names.RejectUpdate, Description: "reject a task", Verdict: v1.ApprovalRejected, may: (*State).mayReject, do: (*State).reject},
+	{Name: names.ApproveRunUpdate, Description: "approve the run, so that it starts", Argument: ForRun, Verdict: v1.ApprovalApproved, may: (*State).mayDecideRun, do: (*State).approveRun},
+	{Name: names.RejectRunUpdate, Description: "reject the run", Argument: ForRun, Verdict: v1.ApprovalRejected, may: (*State).mayDecideRun, do: (*State).rejectRun},
+	{Name: names.PauseTaskUpdate, Description: "suspend a running task", Action: actionPause, may: (*State).maySuspend, do: (*State).suspend},
+	{Name: names.ResumeTaskUpdate, Description: "resume a suspended task", Action: actionResume, may: (*State).mayContinue, do: (*State).proceed},
+	{Name: names.StopTaskUpdate, Description: "stop a task that runs until it is stopped", Action: actionStop, may: (*State).mayStop, do: (*State).stop},
+	{Name: names.RestartTaskUpdate, Description: "restart the machine of a task", Action: ActionRestart, may: (*State).mayRestart, do: (*State).restart},
+}
+
+// CommandOf returns the argument of an update as a command for a task. A command for the run names no task.
+func CommandOf(argument any) *historyv1.TaskCommand {
+	switch a := argument.(type) {
+	case *historyv1.RunCommand:
+		return &historyv1.TaskCommand{By: a.GetBy(), Reason: a.GetReason(), Decision: a.GetDecision()}
+	case *historyv1.RetryTaskRequest:
+		return &historyv1.TaskCommand{Task: a.GetTask(), By: a.GetBy()}
+	case *historyv1.TaskCommand:
+		return a
+	}
+	return nil
+}
+
+// Check returns why a command cannot be carried out, or nil if it can.
+func (s *State) Check(u Update, c *historyv1.TaskCommand) *Refusal {
+	_, refused := s.target(u, u.meant(c))
+	return refused
+}
+
+// target returns the task or instance that a command is for, or why the command makes no sense.
+func (s *State) target(u Update, c *historyv1.TaskCommand) (int, *Refusal) {
+	if u.Argument != ForTask {
+		return 0, u.may(s, 0, c)
+	}
+	i, ok := s.Core.Index(c.GetTask())
+	if !ok {
+		return 0, refuseAs(names.UnknownTaskError, "task %q: %w", c.GetTask(), dag.ErrUnknownTask)
+	}
+	if err := s.mayChange(); err != nil {
+		return 0, err
+	}
+	return i, u.may(s, i, c)
+}
+
+// Do carries out a command that a person has sent, or returns why it does not. If the node of an attempt must act first, Do
+// returns the request for that.
+func (s *State) Do(u Update, c *historyv1.TaskCommand, now time.Time) ([]Effect, *Steer, *Refusal) {
+	c = u.meant(c)
+	i, refused := s.target(u, c)
+	if refused != nil {
+		return nil, nil, refused
+	}
+	if u.Action != "" {
+		return s.steer(u, i, c, now)
+	}
+	return u.do(s, i, c, now), nil, nil
+}
+
+// SetPaused pauses or resumes the run. A task that has a node but has not started gives the node back to a paused run.
+func (s *State) SetPaused(isPaused bool, c *historyv1.TaskCommand) []Effect {
+	if !isPaused {
+		s.Flight.Resume()
+		return []Effect{ShowPausedBy{}, Spread{s.FanOuts.OrderAll()}, LogRun{v1.EventResumed, c}}
+	}
+	s.Flight.Pause()
+	effects := []Effect{Spread{s.FanOuts.OrderAll()}, LogRun{v1.EventPaused, c}, Fly{s.Flight.SetAllAside(v1.ReasonPaused, "the run is paused")}}
+	if c.GetBy() != "" || c.GetReason() != "" {
+		effects = append([]Effect{ShowPausedBy{because(v1.RunPaused, c)}}, effects...)
+	}
+	return effects
+}
+
+func (s *State) pause(_ int, c *historyv1.TaskCommand, _ time.Time) []Effect {
+	return s.SetPaused(true, c)
+}
+
+func (s *State) resume(_ int, c *historyv1.TaskCommand, _ time.Time) []Effect {
+	return s.SetPaused(false, c)
+}
+
+// hold keeps a task from starting. A task that waits for a node leaves the placement queue.
+func (s *State) hold(i int, c *historyv1.TaskCommand, _ time.Time) []Effect {
+	return []Effect{logged(s.Flight.Hold(i, because("", c)), i, v1.EventHeld, c)}
+}
+
+func (s *State) release(i int, c *historyv1.TaskCommand, _ time.Time) []Effect {
+	return []Effect{logged(s.Flight.Unhold(i), i, v1.EventReleased, c), Expand{i}}
+}
+
+func (s *State) cancelTask(i int, c *historyv1.TaskCommand, _ time.Time) []Effect {
+	return []Effect{ShowSteeredBy{i, c.GetBy()}, raise(dag.CancelTask{Task: i, Reason: because(v1.TaskCancelled, c)})}
+}
+
+// kill ends a task for good. The core, and the next execution of the run, receive the kill before anything is stopped. So
+// whenever the attempt ends, only a completion counts; any other end is a kill.
+func (s *State) kill(i int, c *historyv1.TaskCommand, _ time.Time) []Effect {
+	return []Effect{ShowSteeredBy{i, c.GetBy()}, raise(dag.Kill{Task: i, Reason: because(v1.TaskKilled, c)})}
+}
+
+// retry requeues a dead letter and resets its attempts to 0.
+func (s *State) retry(_ int, c *historyv1.TaskCommand, _ time.Time) []Effect {
+	if task, number, ok := s.FanOuts.Instance(c.GetTask()); ok {
+		return []Effect{Spread{s.FanOuts.Requeue(task, number)}}
+	}
+	i, _ := s.Core.Index(c.GetTask()) // mayRetry has checked the name
+	return []Effect{ShowSteeredBy{i, c.GetBy()}, raise(dag.Retry{Task: i})}
+}
+
+// because returns what was done, by whom and why.
+func because(what string, c *historyv1.TaskCommand) string {
+	return phrase.Because(phrase.By(what, c.GetBy()), c.GetReason())
+}
